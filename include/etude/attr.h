@@ -1,0 +1,154 @@
+/* attr.h: the attributes of operations, shared by the graph and the device modules.
+ *
+ * An attribute struct is plain data without pointers: it is hashed into a plan's
+ * signature byte by byte, so builders zero it first. Everything that changes from step
+ * to step (a learning rate, a mixing coefficient, a seed) is an input tensor instead. */
+#ifndef ETUDE_ATTR_H
+#define ETUDE_ATTR_H
+
+#include <stdint.h>
+
+#include "etude/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* add_scalar, mul_scalar, pow_scalar: a. clamp: [a, b]. */
+struct et_scalar_attr {
+    double a, b;
+};
+
+/* y = op(a) op(b) (+ bias). trans_* exchange the last two axes. */
+struct et_matmul_attr {
+    int32_t trans_a, trans_b;
+};
+
+/* Convolution, its gradients, and transposed convolution. Index 0 is the height. */
+struct et_conv2d_attr {
+    int32_t stride[2], pad[2], dilation[2], groups;
+    int32_t output_pad[2]; /* transposed only: extra rows and columns at the end */
+    int64_t shape[4];      /* gradients and transposed: the shape to produce */
+};
+
+struct et_pool2d_attr {
+    int32_t kernel[2], stride[2], pad[2], dilation[2];
+    int32_t ceil_mode;         /* round the output size up */
+    int32_t count_include_pad; /* average: zeros of the padding count */
+    int64_t shape[4];          /* gradients: the input's shape; adaptive: output in [2..3] */
+};
+
+/* batch, layer and group norm. */
+struct et_norm_attr {
+    double eps;
+    int32_t groups; /* group norm */
+    int32_t axes;   /* layer norm: how many trailing axes are normalised */
+    int32_t relu;   /* batch norm: y = max(0, .), set by fusion */
+    int32_t pad_;
+};
+
+struct et_reduce_attr {
+    uint32_t axes;   /* bit i = axis i is reduced */
+    int32_t keepdim; /* reduced axes stay, with length 1 */
+};
+
+/* softmax, log_softmax, argmax, take, gather, concat: the axis. topk: k in n. */
+struct et_axis_attr {
+    int32_t axis;
+    int32_t pad_;
+    int64_t n; /* take_grad, scatter_add: length of the axis to produce; topk: k */
+};
+
+struct et_cross_entropy_attr {
+    int64_t ignore_index; /* positions with this target count nothing (index targets) */
+};
+
+struct et_sdpa_attr {
+    double scale;   /* of q k^T; 1/sqrt(D) by default */
+    int32_t causal; /* position i sees positions <= i */
+    int32_t pad_;
+};
+
+struct et_dropout_attr {
+    double p;         /* probability of zero */
+    uint64_t ordinal; /* which dropout of the model: keys the mask */
+};
+
+/* reshape, expand, fill, iota: the shape. */
+struct et_shape_attr {
+    int32_t dtype; /* fill, iota: enum et_dtype */
+    int32_t ndim;
+    int64_t shape[ET_MAX_DIMS];
+    double value; /* fill */
+};
+
+struct et_permute_attr {
+    int32_t ndim;
+    int32_t axes[ET_MAX_DIMS]; /* output axis i is input axis axes[i] */
+};
+
+struct et_slice_attr {
+    int64_t start[ET_MAX_DIMS], size[ET_MAX_DIMS], step[ET_MAX_DIMS];
+};
+
+struct et_pad_attr {
+    int64_t before[ET_MAX_DIMS], after[ET_MAX_DIMS];
+    double value;
+};
+
+struct et_cast_attr {
+    int32_t dtype;
+    int32_t pad_;
+};
+
+struct et_copy_attr {
+    int32_t format; /* enum et_format */
+    int32_t pad_;
+};
+
+struct et_flip_attr {
+    uint32_t axes; /* bit mask */
+    uint32_t pad_;
+};
+
+enum et_resize_mode { ET_RESIZE_NEAREST, ET_RESIZE_BILINEAR };
+
+/* Half-pixel centres for bilinear; src = floor(dst * scale) for nearest. */
+struct et_resize_attr {
+    int32_t mode;
+    int32_t pad_;
+    double scale[2]; /* source pixels per output pixel, height then width */
+    int64_t shape[4]; /* the shape to produce (gradient: the input's) */
+};
+
+/* pack: n arrays into one flat array, each in its memory order, zeros between. */
+struct et_pack_attr {
+    int64_t total;    /* elements of the result */
+    int64_t offset[]; /* one per input, in elements */
+};
+
+/* A fused element-wise program: what the fusion pass makes of a chain.
+ * Registers 0 .. n_in-1 are the inputs; step k writes register n_in + k. All arithmetic
+ * is in f32 (f64 when the program's dtype is). Inputs broadcast by strides of 0. */
+#define ET_FUSED_MAX_IN 16
+#define ET_FUSED_MAX_OUT 8
+#define ET_FUSED_MAX_STEPS 40
+
+struct et_fused_step {
+    uint16_t op;     /* enum et_op_id of an element-wise op */
+    uint8_t src[3];  /* registers */
+    uint8_t n_src;
+    uint16_t pad_;
+    double a, b;     /* scalar attributes */
+};
+
+struct et_fused_attr {
+    int32_t n_in, n_out, n_steps, pad_;
+    uint8_t out[ET_FUSED_MAX_OUT]; /* the register each output is stored from */
+    struct et_fused_step step[ET_FUSED_MAX_STEPS];
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

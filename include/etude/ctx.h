@@ -1,0 +1,50 @@
+/* ctx.h: the context of one thread of work: its error, log, and allocator.
+ *
+ * One thread per context. Threads share nothing but queues. */
+#ifndef ETUDE_CTX_H
+#define ETUDE_CTX_H
+
+#include <stdint.h>
+
+#include "etude/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum et_log_level { ET_LOG_DEBUG, ET_LOG_INFO, ET_LOG_WARN, ET_LOG_ERROR };
+
+/* Receives each log line; TEXT has no newline and is borrowed for the call. */
+typedef void et_log_fn(void *data, enum et_log_level level, const char *text);
+
+struct et_ctx;
+
+/* Creates a context that logs nowhere. ENOMEM leaves *OUT NULL. */
+ET_NODISCARD et_status et_ctx_new(struct et_ctx **out);
+void et_ctx_free(struct et_ctx **cx);
+
+/* Lines at LEVEL and above go to FN. DATA is borrowed until the context is freed. */
+void et_ctx_set_log(struct et_ctx *cx, enum et_log_level level, et_log_fn *fn, void *data);
+void et_report(struct et_ctx *cx, enum et_log_level level, const char *fmt, ...) ET_PRINTF(3, 4);
+const char *et_log_level_name(enum et_log_level level);
+
+/* The choke point for host memory. Blocks are 64-byte aligned and zeroed.
+ * Bytes in use and their peak are counted per context. */
+ET_NODISCARD et_status et_alloc(struct et_ctx *cx, size_t bytes, void **out);
+void et_free(struct et_ctx *cx, void *block);
+
+struct et_alloc_stats {
+    uint64_t allocs; /* blocks ever handed out */
+    uint64_t live;   /* blocks not yet freed */
+    size_t bytes;    /* in use now */
+    size_t peak;     /* most ever in use */
+};
+void et_alloc_get_stats(const struct et_ctx *cx, struct et_alloc_stats *out);
+
+/* For tests: the K-th allocation from now fails (1 = the next); 0 = none does. */
+void et_alloc_fail_at(struct et_ctx *cx, uint64_t k);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,106 @@
+/* device.h: what a device module gives the engine.
+ *
+ * A device is a shared library with one exported function, et_device_module, that
+ * returns this table. The program links none: libetude-cpu.so is loaded after OpenMP's
+ * spin count is set, libetude-cuda.so only where a driver answers. The library sees
+ * pointers, sizes and descriptions; it allocates nothing while a kernel runs, keeps no
+ * policy, and synchronises with the host only where asked to.
+ *
+ * Kernels must accept every legal description (strides included) of the op, or answer
+ * ENOTSUP from prepare with a sentence. All arrays of one call are disjoint, except that
+ * an output of an element-wise op may be exactly one of its inputs of the same
+ * description. */
+#ifndef ETUDE_DEVICE_H
+#define ETUDE_DEVICE_H
+
+#include <stdint.h>
+
+#include "etude/attr.h"
+#include "etude/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ET_DEVICE_ABI 1
+
+enum et_op_id {
+#define ET_OP(name) ET_OP_##name,
+#include "etude/ops.def"
+#undef ET_OP
+    ET_OP_COUNT
+};
+
+/* One operation on arrays of known description: what a kernel is prepared for. */
+struct et_call {
+    enum et_op_id op;
+    int n_in, n_out;
+    const void *attr;         /* the op's attribute struct; borrowed for the call */
+    size_t attr_size;
+    const struct et_desc *in; /* n_in entries; dtype ET_NONE = optional input left out */
+    const struct et_desc *out; /* n_out entries; dtype ET_NONE = nobody wants it */
+};
+
+struct et_kernel;  /* the module's: a prepared primitive or loop */
+struct et_stream;  /* the module's: a queue of work; NULL = the device's default */
+struct et_capture; /* the module's: a recorded sequence of kernels */
+struct et_device_handle; /* the module's */
+
+struct et_device_info {
+    char name[128];          /* for people: processor or GPU */
+    char library[128];       /* "oneDNN 2.6.3" */
+    int threads;             /* CPU: compute threads; else 0 */
+    size_t memory_bytes;     /* total; 0 = unknown */
+    bool host_memory;        /* the host may read and write device pointers */
+};
+
+struct et_device_table {
+    uint32_t abi;  /* ET_DEVICE_ABI */
+    uint32_t size; /* sizeof(struct et_device_table) */
+    const char *name; /* "cpu" */
+
+    /* Opens device INDEX. THREADS: compute threads, 0 = all. WHY takes a sentence. */
+    et_status (*open)(int index, int threads, struct et_device_handle **out, char *why,
+                      size_t why_size);
+    void (*close)(struct et_device_handle *);
+    void (*info)(struct et_device_handle *, struct et_device_info *);
+
+    /* 64-byte aligned, contents undefined. ENOMEM when there is none. */
+    et_status (*alloc)(struct et_device_handle *, size_t bytes, void **out);
+    void (*free)(struct et_device_handle *, void *block, size_t bytes);
+    /* Copies in stream order; either side may be host memory. The host side must stay
+     * untouched until sync. */
+    et_status (*copy)(struct et_device_handle *, void *dst, const void *src, size_t bytes,
+                      struct et_stream *);
+    et_status (*fill)(struct et_device_handle *, void *dst, int byte, size_t bytes,
+                      struct et_stream *);
+
+    /* Prepares a kernel; WORKSPACE is what run needs besides its operands, in bytes. */
+    et_status (*prepare)(struct et_device_handle *, const struct et_call *,
+                         struct et_kernel **out, size_t *workspace, char *why,
+                         size_t why_size);
+    void (*release)(struct et_kernel *);
+    /* PTR: inputs, then outputs (NULL where left out). WORKSPACE: 64-byte aligned.
+     * Does not allocate, look up, or wait. */
+    et_status (*run)(struct et_kernel *, void *const *ptr, void *workspace,
+                     struct et_stream *);
+    /* What was picked, for dumps and the audit: "brgconv:avx512_core". Borrowed. */
+    const char *(*describe)(const struct et_kernel *);
+
+    /* Streams and capture (optional: NULL where work runs at once, as on the CPU). */
+    et_status (*stream_new)(struct et_device_handle *, struct et_stream **out);
+    void (*stream_free)(struct et_stream *);
+    et_status (*sync)(struct et_device_handle *, struct et_stream *);
+    et_status (*capture_begin)(struct et_stream *);
+    et_status (*capture_end)(struct et_stream *, struct et_capture **out);
+    et_status (*replay)(struct et_capture *, struct et_stream *);
+    void (*capture_free)(struct et_capture *);
+};
+
+/* The module's only exported symbol. */
+const struct et_device_table *et_device_module(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,79 @@
+/* graph.h: expressions that compute when they are asked to.
+ *
+ * A function such as et_relu(g, x) appends a node to the step's graph and returns the
+ * tensor that will hold its value: ~100 ns, no kernel. et_eval plans and runs what is
+ * pending. The plan is found again by the graph's signature (ops, shapes, dtypes,
+ * attributes, topology; never values), so from the second step on evaluating is a replay
+ * of prepared kernels over fixed addresses.
+ *
+ * The first error sticks to the graph; later functions return NULL and do nothing;
+ * et_eval returns the status. Model code stays formulas.
+ *
+ * A step is a transaction: et_assign'ed leaves change only at the end of an evaluation,
+ * in the commit. Until then every read of a leaf sees the old value. */
+#ifndef ETUDE_GRAPH_H
+#define ETUDE_GRAPH_H
+
+#include "etude/op.h"
+#include "etude/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct et_graph;
+
+/* One graph serves many steps; its plan cache lives as long as it does. */
+ET_NODISCARD et_status et_graph_new(struct et_ctx *cx, struct et_device *dev,
+                                    struct et_graph **out);
+void et_graph_free(struct et_graph **g);
+
+/* Forgets all nodes and the sticky error; tensors of the step become stale. */
+void et_graph_reset(struct et_graph *g);
+et_status et_graph_status(const struct et_graph *g);
+struct et_ctx *et_graph_ctx(const struct et_graph *g);
+struct et_device *et_graph_device(const struct et_graph *g);
+
+/* Gradients of the scalar LOSS with respect to PARAMS, as more nodes. GRADS[i] is NULL
+ * where LOSS does not depend on PARAMS[i]. PARAMS may be leaves or values of this graph. */
+et_status et_grad(struct et_graph *g, struct et_tensor *loss,
+                  struct et_tensor *const *params, int n, struct et_tensor **grads);
+/* The same for any OUTPUT with its gradient DY given (NULL = ones). */
+et_status et_grad_from(struct et_graph *g, struct et_tensor *output, struct et_tensor *dy,
+                       struct et_tensor *const *params, int n, struct et_tensor **grads);
+
+/* LEAF takes VALUE (same shape and dtype) in the commit of the next evaluation. One
+ * assignment to a leaf per evaluation. */
+void et_assign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value);
+/* The value that was assigned and is not yet committed, or LEAF itself. */
+struct et_tensor *et_pending(struct et_graph *g, struct et_tensor *leaf);
+
+/* Runs everything pending: the N tensors asked for (NULLs are skipped), then the commit.
+ * Values asked for stay until the graph is reset or the same plan runs again. */
+ET_NODISCARD et_status et_eval(struct et_graph *g, struct et_tensor *const *want, int n);
+/* Plans the same without running it: fills bytes and FLOPs. */
+struct et_plan_info {
+    size_t slab_bytes;      /* intermediates, by liveness */
+    size_t output_bytes;    /* values asked for */
+    size_t workspace_bytes; /* the largest kernel's scratch */
+    int64_t flops;          /* one run */
+    int64_t moved_bytes;    /* operands read and written, one run */
+    int nodes, kernels;     /* before and after the passes */
+};
+ET_NODISCARD et_status et_plan(struct et_graph *g, struct et_tensor *const *want, int n,
+                               struct et_plan_info *info);
+
+/* One number of an evaluated (or now evaluated) tensor with one element. */
+ET_NODISCARD et_status et_item(struct et_graph *g, struct et_tensor *t, double *out);
+
+struct et_graph_stats {
+    uint64_t plans_built, replays; /* since the graph was made */
+    uint64_t kernels_run;
+    uint64_t allocs; /* host and device blocks allocated by evaluation; flat when warm */
+};
+void et_graph_get_stats(const struct et_graph *g, struct et_graph_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

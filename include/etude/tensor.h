@@ -1,0 +1,84 @@
+/* tensor.h: devices, storages, and tensors with memory of their own (leaves).
+ *
+ * A tensor is a small handle: a description on a storage (a leaf), or the value that a
+ * node of a graph will have. Views share storage. References are counted on storages
+ * only. Handles made here belong to the caller; handles made by graph functions belong to
+ * the graph and end at its reset. */
+#ifndef ETUDE_TENSOR_H
+#define ETUDE_TENSOR_H
+
+#include <stdint.h>
+
+#include "etude/ctx.h"
+#include "etude/device.h"
+#include "etude/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct et_device;
+struct et_node;
+
+/* Loads a device module and opens device INDEX. NAME: "cpu", "ref" (the plain C
+ * reference, always there). THREADS 0 = all cores. ENOTSUP says why there is none. */
+ET_NODISCARD et_status et_device_open(struct et_ctx *cx, const char *name, int index,
+                                      int threads, struct et_device **out);
+void et_device_close(struct et_device **dev);
+void et_device_get_info(const struct et_device *dev, struct et_device_info *out);
+const char *et_device_name(const struct et_device *dev);
+
+struct et_device_memory {
+    size_t current_bytes; /* allocated now: storages, plan slabs, outputs, workspace */
+    size_t peak_bytes;    /* most ever */
+    uint64_t allocs;      /* blocks ever allocated */
+};
+void et_device_get_memory(const struct et_device *dev, struct et_device_memory *out);
+
+struct et_storage {
+    struct et_device *dev;
+    void *data;   /* device memory */
+    size_t bytes;
+    int refs;
+};
+ET_NODISCARD et_status et_storage_new(struct et_ctx *cx, struct et_device *dev, size_t bytes,
+                                      struct et_storage **out); /* zeroed */
+struct et_storage *et_storage_ref(struct et_storage *s);
+void et_storage_unref(struct et_storage *s);
+
+struct et_tensor {
+    struct et_desc desc;
+    struct et_storage *storage; /* leaf, or evaluated value; NULL until then */
+    int64_t offset;             /* first element, in elements from the storage's start */
+    struct et_node *node;       /* producer; NULL for a leaf */
+    int output;                 /* which of the producer's outputs */
+    uint32_t generation;        /* of the graph it belongs to: stale use is caught */
+    const char *name;           /* for dumps; leaf: owned; may be NULL */
+    void *data;                 /* evaluated value: where it lies; leaf: NULL */
+    uint64_t plan_id;           /* internal */
+};
+
+/* A leaf with a zeroed storage of its own. NAME is copied; may be NULL. */
+ET_NODISCARD et_status et_tensor_new(struct et_ctx *cx, struct et_device *dev,
+                                     enum et_dtype dtype, int ndim, const int64_t *shape,
+                                     enum et_format format, const char *name,
+                                     struct et_tensor **out);
+/* A leaf on (part of) a storage that exists; takes a reference. OFFSET in elements. */
+ET_NODISCARD et_status et_tensor_view(struct et_ctx *cx, struct et_storage *storage,
+                                      int64_t offset, const struct et_desc *desc,
+                                      const char *name, struct et_tensor **out);
+void et_tensor_free(struct et_tensor **t);
+
+/* Where the elements begin; device memory. NULL for a value not yet evaluated. */
+void *et_tensor_data(const struct et_tensor *t);
+/* Copy all elements in row-major order, converting layout but not dtype; BYTES must be
+ * the array's size. Waits for the device. */
+ET_NODISCARD et_status et_tensor_write(struct et_ctx *cx, struct et_tensor *t,
+                                       const void *src, size_t bytes);
+ET_NODISCARD et_status et_tensor_read(struct et_ctx *cx, const struct et_tensor *t, void *dst,
+                                      size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,175 @@
+/* ctx.c: the context: error record, log, counted allocation. */
+#include "etude/ctx.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 }; /* a cache line, and the widest vector register */
+
+struct et_ctx {
+    struct et_error error;
+    enum et_log_level log_level;
+    et_log_fn *log;
+    void *log_data;
+    struct et_alloc_stats stats;
+    uint64_t fail_in; /* allocations until the one that fails; 0 = none */
+};
+
+struct block_header {
+    size_t bytes;
+    char pad[ALIGNMENT - sizeof(size_t)];
+};
+
+et_status
+et_ctx_new(struct et_ctx **out)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return ET_ENOMEM;
+    (*out)->log_level = ET_LOG_INFO;
+    return ET_OK;
+}
+
+void
+et_ctx_free(struct et_ctx **cx)
+{
+    free(*cx);
+    *cx = NULL;
+}
+
+const char *
+et_status_name(et_status status)
+{
+    static const char *const names[] = {
+#define ROW(code, name, hint) name,
+        ET_STATUS_MAP(ROW)
+#undef ROW
+    };
+    return status < ET_STATUS_COUNT ? names[status] : "unknown status";
+}
+
+const char *
+et_status_hint(et_status status)
+{
+    static const char *const hints[] = {
+#define ROW(code, name, hint) hint,
+        ET_STATUS_MAP(ROW)
+#undef ROW
+    };
+    return status < ET_STATUS_COUNT ? hints[status] : "";
+}
+
+et_status
+et_fail_at(struct et_ctx *cx, et_status status, const char *file, int line,
+           const char *fmt, ...)
+{
+    if (!cx || cx->error.status != ET_OK)
+        return status;
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(cx->error.message, sizeof cx->error.message, fmt, args);
+    va_end(args);
+    cx->error.status = status;
+    cx->error.file = file;
+    cx->error.line = line;
+    return status;
+}
+
+void
+et_hint(struct et_ctx *cx, const char *fmt, ...)
+{
+    if (!cx || cx->error.status == ET_OK || cx->error.hint[0])
+        return;
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(cx->error.hint, sizeof cx->error.hint, fmt, args);
+    va_end(args);
+}
+
+const struct et_error *
+et_error_get(const struct et_ctx *cx)
+{
+    return &cx->error;
+}
+
+void
+et_error_clear(struct et_ctx *cx)
+{
+    memset(&cx->error, 0, sizeof cx->error);
+}
+
+void
+et_ctx_set_log(struct et_ctx *cx, enum et_log_level level, et_log_fn *fn, void *data)
+{
+    cx->log_level = level;
+    cx->log = fn;
+    cx->log_data = data;
+}
+
+void
+et_report(struct et_ctx *cx, enum et_log_level level, const char *fmt, ...)
+{
+    if (!cx || !cx->log || level < cx->log_level)
+        return;
+    char text[2048];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    cx->log(cx->log_data, level, text);
+}
+
+const char *
+et_log_level_name(enum et_log_level level)
+{
+    static const char *const names[] = {"debug", "info", "warn", "error"};
+    return names[level];
+}
+
+et_status
+et_alloc(struct et_ctx *cx, size_t bytes, void **out)
+{
+    *out = NULL;
+    size_t whole = sizeof(struct block_header) + bytes;
+    whole = (whole + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    struct block_header *h = NULL;
+    bool fails = cx->fail_in && --cx->fail_in == 0;
+    if (!fails && whole > bytes)
+        h = aligned_alloc(ALIGNMENT, whole);
+    if (!h)
+        return ET_FAIL(cx, ET_ENOMEM, "out of memory: %zu bytes asked for, %zu in use",
+                       bytes, cx->stats.bytes);
+    memset(h, 0, whole);
+    h->bytes = bytes;
+    cx->stats.allocs++;
+    cx->stats.live++;
+    cx->stats.bytes += bytes;
+    if (cx->stats.bytes > cx->stats.peak)
+        cx->stats.peak = cx->stats.bytes;
+    *out = h + 1;
+    return ET_OK;
+}
+
+void
+et_free(struct et_ctx *cx, void *block)
+{
+    if (!block)
+        return;
+    struct block_header *h = (struct block_header *)block - 1;
+    cx->stats.live--;
+    cx->stats.bytes -= h->bytes;
+    free(h);
+}
+
+void
+et_alloc_get_stats(const struct et_ctx *cx, struct et_alloc_stats *out)
+{
+    *out = cx->stats;
+}
+
+void
+et_alloc_fail_at(struct et_ctx *cx, uint64_t k)
+{
+    cx->fail_in = k;
+}
