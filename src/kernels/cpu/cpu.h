@@ -1,0 +1,75 @@
+/* cpu.h: what the files of the CPU module share.
+ *
+ * A kernel is a struct that begins with struct et_kernel. A prepare function allocates
+ * one with etk_new, settles everything there is to settle (primitives, strides, tiles,
+ * the workspace's layout) and fills run and release; run then only computes. */
+#ifndef ETUDE_KERNELS_CPU_H
+#define ETUDE_KERNELS_CPU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "etude/device.h"
+
+struct et_kernel {
+    /* PTR: inputs, then outputs, NULL where left out. WS: 64-byte aligned. */
+    et_status (*run)(struct et_kernel *, void *const *ptr, void *ws);
+    void (*release)(struct et_kernel *); /* what the struct holds; NULL = nothing */
+    const char *what;                    /* for describe: lives as long as the kernel */
+    int threads;                         /* set by the device; run keeps to it */
+};
+
+/* Prepares one kernel of a family; ENOTSUP with a sentence where it cannot. */
+typedef et_status etk_prepare_fn(struct et_device_handle *, const struct et_call *,
+                                 struct et_kernel **out, size_t *ws, char *why,
+                                 size_t why_size);
+
+struct etk_cpu_row {
+    enum et_op_id op;
+    etk_prepare_fn *prepare;
+};
+
+/* A copy between two arrays of one shape and element size, any strides: axes sorted by
+ * the target's strides, and merged where both sides run on. */
+struct etk_copy {
+    int ndim;
+    size_t size;                                    /* bytes of an element */
+    int64_t shape[ET_MAX_DIMS];                     /* slowest axis first */
+    int64_t to[ET_MAX_DIMS], from[ET_MAX_DIMS];     /* strides in elements */
+};
+
+/* The own loops as compiled for one instruction set: rows for the dispatch table, and
+ * helpers for the oneDNN adapters, which are compiled only once. */
+struct etk_loops {
+    const char *isa;
+    const struct etk_cpu_row *row;
+    int n_row;
+    void (*copy)(const struct etk_copy *, void *to, const void *from);
+};
+
+const struct etk_loops *etk_loops_base(void);
+const struct etk_loops *etk_loops_v3(void);
+const struct etk_loops *etk_loops_v4(void);
+
+struct et_device_handle {
+    int threads;
+    const struct etk_loops *loops;
+    etk_prepare_fn *prepare[ET_OP_COUNT]; /* NULL: the module has no such kernel */
+};
+
+/* A zeroed kernel of SIZE bytes (>= sizeof(struct et_kernel)); NULL when out of memory. */
+void *etk_new(size_t size);
+
+/* ET_ENOTSUP, with a sentence in WHY. */
+et_status etk_refuse(char *why, size_t why_size, const char *fmt, ...) ET_PRINTF(3, 4);
+
+/* The copy of FROM into TO, which have one shape and dtype. */
+void etk_copy_init(struct etk_copy *c, const struct et_desc *to, const struct et_desc *from);
+
+static inline size_t
+etk_round_up(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+#endif
