@@ -1,0 +1,236 @@
+/* array.c: reading, writing and walking arrays of any dtype and stride. */
+#include "kernels/ref/array.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The 16-bit formats: a sign, exponent bits, MANTISSA bits. */
+struct small_float {
+    int mantissa, bias;
+};
+static const struct small_float bf16 = {.mantissa = 7, .bias = 127};
+static const struct small_float f16 = {.mantissa = 10, .bias = 15};
+
+static double
+decode(const struct small_float *f, uint16_t bits)
+{
+    int top = 0x7fff >> f->mantissa; /* exponent of infinity and NaN */
+    int exponent = (bits & 0x7fff) >> f->mantissa;
+    int fraction = bits & ((1 << f->mantissa) - 1);
+    double v = exponent == top ? fraction ? NAN : INFINITY
+               : exponent ? ldexp((1 << f->mantissa) + fraction, exponent - f->bias - f->mantissa)
+                          : ldexp(fraction, 1 - f->bias - f->mantissa);
+    return bits & 0x8000 ? -v : v;
+}
+
+/* Rounds to nearest, ties to even, in one step from double. */
+static uint16_t
+encode(const struct small_float *f, double v)
+{
+    uint16_t sign = signbit(v) ? 0x8000 : 0;
+    int top = 0x7fff >> f->mantissa;
+    if (isnan(v))
+        return (uint16_t)(sign | top << f->mantissa | 1 << (f->mantissa - 1));
+    v = fabs(v);
+    int exponent;
+    frexp(v, &exponent); /* v in [2^(exponent-1), 2^exponent) */
+    int lowest = 1 - f->bias;
+    if (v == 0 || exponent - 1 < lowest)
+        exponent = lowest + 1;
+    int quantum = exponent - 1 - f->mantissa;
+    double n = isinf(v) ? INFINITY : nearbyint(ldexp(v, -quantum));
+    /* N counts quanta; a full 2^mantissa of them is the implicit one. A carry to the
+     * next exponent comes out right by itself. */
+    double code = n + ldexp(exponent - 1 - lowest, f->mantissa);
+    return (uint16_t)(sign | (uint16_t)fmin(code, ldexp(top, f->mantissa)));
+}
+
+static double
+saturate(double v, double low, double high)
+{
+    return isnan(v) ? 0 : fmin(fmax(trunc(v), low), high);
+}
+
+static void *
+element(const struct etk_array *a, int64_t offset)
+{
+    return a->p + offset * (int64_t)et_dtype_size(a->d.dtype);
+}
+
+double
+etk_get(const struct etk_array *a, int64_t offset)
+{
+    const void *p = element(a, offset);
+    switch (a->d.dtype) {
+    case ET_F32:
+        return *(const float *)p;
+    case ET_F64:
+        return *(const double *)p;
+    case ET_BF16:
+        return decode(&bf16, *(const uint16_t *)p);
+    case ET_F16:
+        return decode(&f16, *(const uint16_t *)p);
+    case ET_I32:
+        return *(const int32_t *)p;
+    case ET_I64:
+        return (double)*(const int64_t *)p;
+    case ET_U8:
+        return *(const uint8_t *)p;
+    default:
+        return NAN;
+    }
+}
+
+double
+etk_get_or(const struct etk_array *a, int64_t offset, double otherwise)
+{
+    return a->p ? etk_get(a, offset) : otherwise;
+}
+
+int64_t
+etk_get_int(const struct etk_array *a, int64_t offset)
+{
+    if (a->d.dtype == ET_I64)
+        return *(const int64_t *)element(a, offset);
+    return (int64_t)etk_get(a, offset);
+}
+
+void
+etk_set(const struct etk_array *a, int64_t offset, double v)
+{
+    if (!a->p)
+        return;
+    void *p = element(a, offset);
+    switch (a->d.dtype) {
+    case ET_F32:
+        *(float *)p = (float)v;
+        break;
+    case ET_F64:
+        *(double *)p = v;
+        break;
+    case ET_BF16:
+        *(uint16_t *)p = encode(&bf16, v);
+        break;
+    case ET_F16:
+        *(uint16_t *)p = encode(&f16, v);
+        break;
+    case ET_I32:
+        *(int32_t *)p = (int32_t)saturate(v, INT32_MIN, INT32_MAX);
+        break;
+    case ET_I64: /* 2^63 itself does not fit; the double below it does */
+        *(int64_t *)p = v >= 0x1p63 ? INT64_MAX : (int64_t)saturate(v, -0x1p63, 0x1p63);
+        break;
+    case ET_U8:
+        *(uint8_t *)p = (uint8_t)saturate(v, 0, UINT8_MAX);
+        break;
+    default:
+        break;
+    }
+}
+
+void
+etk_move(const struct etk_array *dst, int64_t dst_offset, const struct etk_array *src,
+         int64_t src_offset)
+{
+    if (!dst->p)
+        return;
+    if (dst->d.dtype == src->d.dtype)
+        memcpy(element(dst, dst_offset), element(src, src_offset),
+               et_dtype_size(dst->d.dtype));
+    else
+        etk_set(dst, dst_offset, etk_get(src, src_offset));
+}
+
+double
+etk_round(enum et_dtype dtype, double value)
+{
+    double cell = 0;
+    struct etk_array one = {.d = {.dtype = dtype}, .p = (char *)&cell};
+    etk_set(&one, 0, value);
+    return etk_get(&one, 0);
+}
+
+void
+etk_set_nothing(const struct etk_array *a, int64_t offset)
+{
+    etk_set(a, offset, NAN); /* which an integer array takes as 0 */
+}
+
+struct etk_pos
+etk_begin(const struct et_desc *d)
+{
+    return (struct etk_pos){.end = et_desc_count(d) == 0};
+}
+
+void
+etk_next(const struct et_desc *d, struct etk_pos *i)
+{
+    i->n++;
+    for (int axis = d->ndim - 1; axis >= 0; axis--) {
+        if (++i->ix[axis] < d->shape[axis])
+            return;
+        i->ix[axis] = 0;
+    }
+    i->end = true;
+}
+
+int64_t
+etk_offset(const struct et_desc *d, const int64_t *ix)
+{
+    int64_t offset = 0;
+    for (int i = 0; i < d->ndim; i++)
+        offset += ix[i] * d->stride[i];
+    return offset;
+}
+
+int64_t
+etk_offset_broadcast(const struct et_desc *d, int ndim, const int64_t *ix)
+{
+    int64_t offset = 0;
+    for (int i = 0; i < d->ndim; i++)
+        if (d->shape[i] != 1)
+            offset += ix[i + ndim - d->ndim] * d->stride[i];
+    return offset;
+}
+
+int64_t
+etk_offset_linear(const struct et_desc *d, int64_t n)
+{
+    int64_t offset = 0;
+    for (int i = d->ndim - 1; i >= 0; i--) {
+        offset += n % d->shape[i] * d->stride[i];
+        n /= d->shape[i];
+    }
+    return offset;
+}
+
+int64_t
+etk_offset4(const struct et_desc *d, int64_t n, int64_t c, int64_t h, int64_t w)
+{
+    return etk_offset(d, (int64_t[]){n, c, h, w});
+}
+
+struct et_desc
+etk_without(const struct et_desc *d, int axis)
+{
+    struct et_desc rest = *d;
+    if (d->ndim > 0)
+        rest.shape[axis] = 1;
+    return rest;
+}
+
+void
+etk_flush(const struct etk_ref *r, int output)
+{
+    const struct etk_array *y = &r->out[output];
+    if (!y->p)
+        return;
+    for (struct etk_pos i = etk_begin(&y->d); !i.end; etk_next(&y->d, &i))
+        etk_set(y, etk_offset(&y->d, i.ix), r->acc[output][i.n]);
+}
+
+bool
+etk_wins(double a, double b)
+{
+    return a > b || (isnan(a) && !isnan(b));
+}

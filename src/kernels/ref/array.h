@@ -1,0 +1,88 @@
+/* array.h: arrays, positions and the ops of the reference device (private to it). */
+#ifndef ETK_REF_ARRAY_H
+#define ETK_REF_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "etude/device.h"
+
+struct etk_array {
+    struct et_desc d;
+    char *p; /* NULL: operand left out, or result nobody wants */
+};
+
+/* One prepared op. */
+struct etk_ref {
+    enum et_op_id op;
+    const void *attr;
+    int n_in, n_out;
+    struct etk_array *in, *out;
+    double *acc[4]; /* per output, where the op sums by scattering: zeros; see flush */
+};
+
+/* Elements as doubles. Offsets count elements. Absent arrays: get_or gives OTHERWISE, set
+ * does nothing. Floats become integers by truncation, saturating; NaN becomes 0. */
+double etk_get(const struct etk_array *a, int64_t offset);
+double etk_get_or(const struct etk_array *a, int64_t offset, double otherwise);
+void etk_set(const struct etk_array *a, int64_t offset, double value);
+/* One element, exactly where the dtypes agree or are both integer. */
+void etk_move(const struct etk_array *dst, int64_t dst_offset, const struct etk_array *src,
+              int64_t src_offset);
+int64_t etk_get_int(const struct etk_array *a, int64_t offset);
+/* VALUE as DTYPE holds it. */
+double etk_round(enum et_dtype dtype, double value);
+/* What an index out of range reads: NaN, or 0 in an integer array. */
+void etk_set_nothing(const struct etk_array *a, int64_t offset);
+
+/* A walk over all positions of a shape in row-major order:
+ *   for (struct etk_pos i = etk_begin(&d); !i.end; etk_next(&d, &i)) */
+struct etk_pos {
+    int64_t ix[ET_MAX_DIMS];
+    int64_t n; /* positions passed: the row-major index */
+    bool end;
+};
+struct etk_pos etk_begin(const struct et_desc *d);
+void etk_next(const struct et_desc *d, struct etk_pos *i);
+
+int64_t etk_offset(const struct et_desc *d, const int64_t *ix);
+/* IX belongs to an array of NDIM axes that D is broadcast to: right-aligned, length 1
+ * repeats. */
+int64_t etk_offset_broadcast(const struct et_desc *d, int ndim, const int64_t *ix);
+/* Of the N-th element in row-major order. */
+int64_t etk_offset_linear(const struct et_desc *d, int64_t n);
+/* Of element n, c, h, w. */
+int64_t etk_offset4(const struct et_desc *d, int64_t n, int64_t c, int64_t h, int64_t w);
+/* D with AXIS of length 1: walks everything but that axis. */
+struct et_desc etk_without(const struct et_desc *d, int axis);
+
+/* Stores acc[i] (row-major) into output i. */
+void etk_flush(const struct etk_ref *r, int output);
+
+/* Does A win over B? NaN wins over numbers; equals do not win. */
+bool etk_wins(double a, double b);
+
+/* Element functions, shared by the single ops and fused programs. x: the operands;
+ * a, b: scalar attributes. NULL where OP is not one. */
+typedef double etk_scalar_fn(const double *x, double a, double b);
+etk_scalar_fn *etk_scalar(enum et_op_id op);
+int etk_scalar_operands(enum et_op_id op);
+
+/* Element-wise ops with a scalar function. */
+void etk_ref_elementwise(const struct etk_ref *r);
+
+/* Every other op with a kernel. */
+#define ETK_REF_LIST(X)                                                        \
+    X(fill) X(iota) X(cast) X(fused)                                           \
+    X(sum) X(amax) X(amin) X(sum_squares) X(argmax) X(topk) X(matmul)          \
+    X(take) X(gather) X(copy) X(concat) X(pack) X(pad) X(flip)
+/* Those of them that sum in acc. */
+#define ETK_REF_ACC_LIST(X) X(take_grad) X(scatter_add)
+
+#define ETK_REF_DECLARE(name) void etk_ref_##name(const struct etk_ref *r);
+ETK_REF_LIST(ETK_REF_DECLARE)
+ETK_REF_ACC_LIST(ETK_REF_DECLARE)
+#undef ETK_REF_DECLARE
+
+#endif

@@ -1,0 +1,128 @@
+/* reduce.c: sums, extremes and winners. NaN wins every comparison, as in PyTorch. */
+#include "kernels/ref/array.h"
+
+#include <math.h>
+
+/* Result N in row-major order: begins at OUTER, the position of its first element in X,
+ * and runs over INNER, x's axes of the mask. */
+static void
+split(const struct et_desc *x, uint32_t axes, struct et_desc *outer, struct et_desc *inner)
+{
+    *outer = *inner = *x;
+    for (int k = 0; k < x->ndim; k++)
+        (axes >> k & 1 ? outer : inner)->shape[k] = 1;
+}
+
+static double
+sum_of(double sum, double v)
+{
+    return sum + v;
+}
+
+static double
+max_of(double best, double v)
+{
+    return etk_wins(v, best) ? v : best;
+}
+
+static double
+min_of(double best, double v)
+{
+    return etk_wins(-v, -best) ? v : best;
+}
+
+static void
+reduce(const struct etk_ref *r, double start, double (*step)(double, double))
+{
+    const struct et_reduce_attr *o = r->attr;
+    const struct etk_array *x = &r->in[0], *y = &r->out[0];
+    struct et_desc outer, inner;
+    split(&x->d, o->axes, &outer, &inner);
+    for (struct etk_pos i = etk_begin(&outer); !i.end; etk_next(&outer, &i)) {
+        int64_t base = etk_offset(&outer, i.ix);
+        double value = start;
+        for (struct etk_pos k = etk_begin(&inner); !k.end; etk_next(&inner, &k))
+            value = step(value, etk_get(x, base + etk_offset(&inner, k.ix)));
+        etk_set(y, etk_offset_linear(&y->d, i.n), value);
+    }
+}
+
+void
+etk_ref_sum(const struct etk_ref *r)
+{
+    reduce(r, 0, sum_of);
+}
+
+void
+etk_ref_amax(const struct etk_ref *r)
+{
+    reduce(r, -INFINITY, max_of);
+}
+
+void
+etk_ref_amin(const struct etk_ref *r)
+{
+    reduce(r, INFINITY, min_of);
+}
+
+void
+etk_ref_sum_squares(const struct etk_ref *r)
+{
+    const struct etk_array *x = &r->in[0];
+    double sum = 0;
+    for (struct etk_pos i = etk_begin(&x->d); !i.end; etk_next(&x->d, &i)) {
+        double v = etk_get(x, etk_offset(&x->d, i.ix));
+        sum += v * v;
+    }
+    etk_set(&r->out[0], 0, sum);
+}
+
+void
+etk_ref_argmax(const struct etk_ref *r)
+{
+    const struct et_axis_attr *o = r->attr;
+    const struct etk_array *x = &r->in[0], *y = &r->out[0];
+    struct et_desc rest = etk_without(&x->d, o->axis);
+    for (struct etk_pos i = etk_begin(&rest); !i.end; etk_next(&rest, &i)) {
+        int64_t base = etk_offset(&x->d, i.ix), stride = x->d.stride[o->axis], best = 0;
+        for (int64_t k = 1; k < x->d.shape[o->axis]; k++)
+            if (etk_wins(etk_get(x, base + k * stride), etk_get(x, base + best * stride)))
+                best = k;
+        etk_set(y, etk_offset_linear(&y->d, i.n), (double)best);
+    }
+}
+
+/* Is element A of a row before element B in descending order? Equals keep their order. */
+static bool
+before(const struct etk_array *row, int64_t a, int64_t b)
+{
+    int64_t stride = row->d.stride[row->d.ndim - 1];
+    double va = etk_get(row, a * stride), vb = etk_get(row, b * stride);
+    return etk_wins(va, vb) || (!etk_wins(vb, va) && a < b);
+}
+
+/* Element J of a row is written at its rank, the number of elements before it. */
+void
+etk_ref_topk(const struct etk_ref *r)
+{
+    const struct et_axis_attr *o = r->attr;
+    const struct etk_array *x = &r->in[0], *value = &r->out[0], *index = &r->out[1];
+    int last = x->d.ndim - 1;
+    struct et_desc rest = etk_without(&x->d, last);
+    for (struct etk_pos i = etk_begin(&rest); !i.end; etk_next(&rest, &i)) {
+        struct etk_array row = {.d = x->d};
+        int64_t base = etk_offset(&x->d, i.ix);
+        row.p = x->p + base * (int64_t)et_dtype_size(x->d.dtype);
+        for (int64_t j = 0; j < x->d.shape[last]; j++) {
+            int64_t rank = 0;
+            for (int64_t k = 0; k < x->d.shape[last]; k++)
+                rank += before(&row, k, j);
+            if (rank >= o->n)
+                continue;
+            i.ix[last] = rank;
+            etk_move(value, etk_offset(&value->d, i.ix), x, base + j * x->d.stride[last]);
+            etk_set(index, etk_offset(&index->d, i.ix), (double)j);
+        }
+        i.ix[last] = 0;
+    }
+}
