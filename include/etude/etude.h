@@ -20,5 +20,6 @@
 #include "etude/rng.h"
 #include "etude/time.h"
 #include "etude/option.h"
+#include "etude/sched.h"
 
 #endif

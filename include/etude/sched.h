@@ -1,0 +1,71 @@
+/* sched.h: schedules: what the learning rate is multiplied by, now.
+ *
+ * A scheduler is a pure function of where the run is and how long it will be; it keeps no
+ * state, so plots and resumption are free. The rate of update k (from 0) is initial_lr
+ * times the product of all schedulers at the timestamp with k finished batches: no lag.
+ *
+ * All times are resolved by et_time_resolve at every evaluation; "t" below is the
+ * timestamp's counter in the unit that results.
+ *
+ * Source: MosaicML Composer, composer/optim/scheduler.py. Differs: several schedulers
+ * multiply (there the last one wins); with scale_warmup the scaled length holds in the
+ * test for warmup too; polynomial stays at alpha_f after t_max. */
+#ifndef ETUDE_SCHED_H
+#define ETUDE_SCHED_H
+
+#include "etude/option.h"
+#include "etude/time.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct et_scheduler_class {
+    struct et_component info;
+    const char *alias; /* another name recipes may use; NULL = none */
+
+    /* The multiplier at TS in a run of LENGTH. EINVAL when an option cannot be resolved
+     * or makes no schedule. */
+    et_status (*alpha)(struct et_ctx *cx, const void *options, const struct et_timestamp *ts,
+                       const struct et_run_length *length, double *out);
+
+    /* Called once before a run: refuses options that alpha could live with but a person
+     * did not mean, and warns. (optional) */
+    et_status (*check)(struct et_ctx *cx, const void *options,
+                       const struct et_run_length *length);
+};
+
+/* How often the trainer asks: the option step_every of each scheduler. */
+enum et_step_every { ET_STEP_BATCH, ET_STEP_EPOCH };
+
+/* The options of every scheduler begin with these. */
+struct et_scheduler_options {
+    int step_every; /* enum et_step_every */
+};
+
+/* A scheduler of a recipe. OPTIONS is a struct of class->info.options_size bytes, filled
+ * by et_options_init and et_options_set; borrowed. */
+struct et_scheduler {
+    const struct et_scheduler_class *class;
+    const void *options;
+};
+
+/* The class of that name or alias; NULL when there is none. */
+const struct et_scheduler_class *et_scheduler_find(const char *name);
+/* All classes, *N of them; borrowed, for ever. */
+const struct et_scheduler_class *const *et_scheduler_list(int *n);
+
+/* The product of N multipliers; 1 for none. Call at the start of each update, or of each
+ * epoch where a scheduler says so. */
+ET_NODISCARD et_status et_schedule_alpha(struct et_ctx *cx, const struct et_scheduler *list,
+                                         int n, const struct et_timestamp *ts,
+                                         const struct et_run_length *length, double *out);
+/* Runs every check, and alpha at the start, so that what is wrong is said before the
+ * first batch. */
+ET_NODISCARD et_status et_schedule_check(struct et_ctx *cx, const struct et_scheduler *list,
+                                         int n, const struct et_run_length *length);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

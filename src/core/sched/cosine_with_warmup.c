@@ -1,0 +1,54 @@
+/* cosine_with_warmup.c: warmup, then half a cosine.
+ *
+ * min(1, t / t_warmup), then alpha_f + (1 - alpha_f) (1 + cos(pi tau)) / 2; tau is the
+ * fraction of what lies between t_warmup and t_max. */
+#include "core/sched/sched.h"
+
+struct options {
+    struct et_scheduler_options common;
+    struct eti_warmup_options warmup;
+    struct et_time t_max;
+    double alpha_f;
+};
+
+static et_status
+alpha(struct et_ctx *cx, const void *options, const struct et_timestamp *ts,
+      const struct et_run_length *length, double *out)
+{
+    const struct options *o = options;
+    const struct eti_sched_now s = {cx, ts, length};
+    double ramp, tau;
+    ET_TRY(eti_sched_warmup(&s, &o->warmup, o->t_max, &ramp, &tau));
+    *out = ramp * eti_sched_cosine(tau, o->alpha_f);
+    return ET_OK;
+}
+
+static et_status
+check(struct et_ctx *cx, const void *options, const struct et_run_length *length)
+{
+    const struct options *o = options;
+    return eti_sched_warmup_check(cx, &o->warmup, o->t_max, length);
+}
+
+static const struct et_option table[] = {
+    ETI_OPTION_WARMUP(struct options),
+    ETI_OPTION_TIME(struct options, t_max, "1dur", "when the schedule is complete"),
+    ETI_OPTION_FLOAT(struct options, alpha_f, "0.0", "multiplier at t_max"),
+    ETI_OPTION_END(struct options),
+};
+
+const struct et_scheduler_class et_scheduler_cosine_with_warmup = {
+    .info =
+        {
+            .name = "cosine_with_warmup",
+            .class_name = "CosineAnnealingWithWarmupScheduler",
+            .summary = "linear warmup, then half a cosine to alpha_f",
+            .source = ETI_COMPOSER,
+            .applies_to = "any",
+            .options = table,
+            .options_size = sizeof(struct options),
+        },
+    .alias = "cosine_decay_with_warmup",
+    .alpha = alpha,
+    .check = check,
+};
