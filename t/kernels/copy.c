@@ -47,7 +47,8 @@ static bool
 copies(const struct et_desc *from, const struct et_desc *to)
 {
     static uint8_t a[N_MAX * 8], b[N_MAX * 8];
-    struct et_call call = {.op = ET_OP_copy, .n_in = 1, .n_out = 1, .in = from, .out = to};
+    struct et_call call = {
+        .op = ET_OP_copy, .n_in = 1, .n_out = 1, .in = from, .out = to};
     struct et_kernel *k;
     size_t workspace, size = et_dtype_size(from->dtype);
     char why[256];
@@ -59,7 +60,8 @@ copies(const struct et_desc *from, const struct et_desc *to)
     void *ptr[] = {a, b};
     bool same = table->run(k, ptr, NULL, NULL) == ET_OK;
     for (int64_t i = 0; same && i < et_desc_count(from); i++)
-        same = memcmp(a + (size_t)at(from, i) * size, b + (size_t)at(to, i) * size, size) == 0;
+        same = memcmp(a + (size_t)at(from, i) * size, b + (size_t)at(to, i) * size,
+                      size) == 0;
     table->release(k);
     return same;
 }
@@ -76,7 +78,8 @@ test_orders(enum et_dtype dtype, const int64_t *shape)
             wrong += !copies(&from, &to);
         }
     is_int(wrong, 0, "%s[%d,%d,%d,%d] is copied between all orders of its axes",
-           et_dtype_name(dtype), (int)shape[0], (int)shape[1], (int)shape[2], (int)shape[3]);
+           et_dtype_name(dtype), (int)shape[0], (int)shape[1], (int)shape[2],
+           (int)shape[3]);
 }
 
 int

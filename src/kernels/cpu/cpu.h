@@ -33,9 +33,9 @@ struct etk_cpu_row {
  * the target's strides, and merged where both sides run on. */
 struct etk_copy {
     int ndim;
-    size_t size;                                    /* bytes of an element */
-    int64_t shape[ET_MAX_DIMS];                     /* slowest axis first */
-    int64_t to[ET_MAX_DIMS], from[ET_MAX_DIMS];     /* strides in elements */
+    size_t size;                                /* bytes of an element */
+    int64_t shape[ET_MAX_DIMS];                 /* slowest axis first */
+    int64_t to[ET_MAX_DIMS], from[ET_MAX_DIMS]; /* strides in elements */
 };
 
 /* The own loops as compiled for one instruction set: rows for the dispatch table, and
@@ -51,20 +51,34 @@ const struct etk_loops *etk_loops_base(void);
 const struct etk_loops *etk_loops_v3(void);
 const struct etk_loops *etk_loops_v4(void);
 
+struct dnnl_engine;
+struct dnnl_stream;
+
 struct et_device_handle {
     int threads;
     const struct etk_loops *loops;
+    struct dnnl_engine *engine; /* oneDNN's, for the adapters */
+    struct dnnl_stream *stream;
     etk_prepare_fn *prepare[ET_OP_COUNT]; /* NULL: the module has no such kernel */
 };
 
-/* A zeroed kernel of SIZE bytes (>= sizeof(struct et_kernel)); NULL when out of memory. */
+/* The adapters' side of opening (onednn.c), and what they offer. */
+et_status etk_onednn_open(struct et_device_handle *);
+void etk_onednn_close(struct et_device_handle *);
+void etk_onednn_version(int *major, int *minor, int *patch);
+etk_prepare_fn etk_prepare_conv2d, etk_prepare_conv2d_grad_input,
+    etk_prepare_conv2d_grad_weight, etk_prepare_matmul;
+
+/* A zeroed kernel of SIZE bytes (>= sizeof(struct et_kernel)); NULL when out of memory.
+ */
 void *etk_new(size_t size);
 
 /* ET_ENOTSUP, with a sentence in WHY. */
 et_status etk_refuse(char *why, size_t why_size, const char *fmt, ...) ET_PRINTF(3, 4);
 
 /* The copy of FROM into TO, which have one shape and dtype. */
-void etk_copy_init(struct etk_copy *c, const struct et_desc *to, const struct et_desc *from);
+void etk_copy_init(struct etk_copy *c, const struct et_desc *to,
+                   const struct et_desc *from);
 
 static inline size_t
 etk_round_up(size_t bytes)

@@ -2,7 +2,7 @@
 #include "kernels/cpu/loops.h"
 
 #define TEXT_(isa) #isa
-#define TEXT(isa) TEXT_(isa)
+#define TEXT(isa)  TEXT_(isa)
 
 static const struct etk_cpu_row rows[] = {
 #define ETK_LOOP(op, family) {ET_OP_##op, ETK_NAME(etk_prepare_##family)},

@@ -1,15 +1,15 @@
 /* loops.h: names of what is compiled once per instruction set.
  *
- * ETK_ISA comes from the compiler's command line. Everything external in a loops file is
- * named through ETK_NAME; everything else in it is static. */
+ * ETK_ISA comes from the compiler's command line. Everything external in a loops file
+ * is named through ETK_NAME; everything else in it is static. */
 #ifndef ETUDE_KERNELS_CPU_LOOPS_H
 #define ETUDE_KERNELS_CPU_LOOPS_H
 
 #include "kernels/cpu/cpu.h"
 
 #define ETK_JOIN_(name, isa) name##_##isa
-#define ETK_JOIN(name, isa) ETK_JOIN_(name, isa)
-#define ETK_NAME(name) ETK_JOIN(name, ETK_ISA)
+#define ETK_JOIN(name, isa)  ETK_JOIN_(name, isa)
+#define ETK_NAME(name)       ETK_JOIN(name, ETK_ISA)
 
 #define ETK_LOOP(op, family) etk_prepare_fn ETK_NAME(etk_prepare_##family);
 #include "kernels/cpu/loops.def"

@@ -9,26 +9,27 @@
 
 #include "kernels/cpu/loops.h"
 
-/* Below this a parallel region costs more than it saves (0.8 us each, 20 GB/s a core). */
+/* Below this a parallel region costs more than it saves (0.8 us each, 20 GB/s a core).
+ */
 #define PARALLEL_BYTES (64 * 1024)
-#define TILE 16
+#define TILE           16
 
 /* A row of N elements with strides; and a plane of M x N, whose second axis is
  * contiguous in the target and the first in the source. */
-#define DEFINE_ROWS(type)                                                      \
-    static void row_##type(type *restrict to, int64_t dt, const type *restrict from, \
-                           int64_t df, int64_t n)                              \
-    {                                                                          \
-        for (int64_t i = 0; i < n; i++)                                        \
-            to[i * dt] = from[i * df];                                         \
-    }                                                                          \
+#define DEFINE_ROWS(type)                                                              \
+    static void row_##type(type *restrict to, int64_t dt, const type *restrict from,   \
+                           int64_t df, int64_t n)                                      \
+    {                                                                                  \
+        for (int64_t i = 0; i < n; i++)                                                \
+            to[i * dt] = from[i * df];                                                 \
+    }                                                                                  \
     static void plane_##type(type *restrict to, int64_t dt, const type *restrict from, \
-                             int64_t df, int64_t m, int64_t n)                 \
-    {                                                                          \
-        for (int64_t j0 = 0; j0 < n; j0 += TILE)                               \
-            for (int64_t i = 0; i < m; i++)                                    \
-                for (int64_t j = j0; j < n && j < j0 + TILE; j++)              \
-                    to[i * dt + j] = from[i + j * df];                         \
+                             int64_t df, int64_t m, int64_t n)                         \
+    {                                                                                  \
+        for (int64_t j0 = 0; j0 < n; j0 += TILE)                                       \
+            for (int64_t i = 0; i < m; i++)                                            \
+                for (int64_t j = j0; j < n && j < j0 + TILE; j++)                      \
+                    to[i * dt + j] = from[i + j * df];                                 \
     }
 DEFINE_ROWS(uint8_t)
 DEFINE_ROWS(uint16_t)
@@ -145,7 +146,8 @@ run_copy(struct et_kernel *kernel, void *const *ptr, void *ws)
 
 et_status
 ETK_NAME(etk_prepare_copy)(struct et_device_handle *d, const struct et_call *call,
-                           struct et_kernel **out, size_t *ws, char *why, size_t why_size)
+                           struct et_kernel **out, size_t *ws, char *why,
+                           size_t why_size)
 {
     (void)d;
     if (call->in[0].dtype != call->out[0].dtype ||

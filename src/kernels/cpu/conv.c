@@ -1,0 +1,206 @@
+/* conv.c: convolution and its two gradients by oneDNN.
+ *
+ *   y[n,k,p,q] = b[k] + sum_crs x[n,c,p*sh+r*dh-ph,q*sw+s*dw-pw] w[k,c,r,s]
+ *
+ * Activations stay channels-last; anything else falls off a cliff of 4x to 4000x
+ * (ENGINE.md section 1). Weights are kept [K,C/g,R,S] channels-last by the engine and
+ * brought into the layout oneDNN asks for inside run: 0.7 ms of a ResNet-20 step.
+ * A transposed convolution is the gradient with respect to the input, plus its bias. */
+#include "kernels/cpu/onednn.h"
+
+/* One convolution: descriptions in the layouts oneDNN is given. */
+struct conv {
+    struct et_desc x, w, y; /* channels-last */
+    dnnl_memory_desc_t x_md, w_md, w_any, y_md, b_md;
+    dnnl_dims_t stride, dilate, pad_l, pad_r;
+};
+
+static dnnl_memory_desc_t
+weight_desc(const struct et_desc *w, int64_t groups, bool any)
+{
+    dnnl_memory_desc_t md;
+    int g = groups > 1;
+    dnnl_dims_t dims, strides;
+    dims[0] = groups;
+    strides[0] = w->shape[0] / groups * w->stride[0];
+    for (int i = 0; i < 4; i++) {
+        dims[g + i] = w->shape[i];
+        strides[g + i] = w->stride[i];
+    }
+    dims[g] = w->shape[0] / groups;
+    if (any)
+        dnnl_memory_desc_init_by_tag(&md, 4 + g, dims, etk_data_type(w->dtype),
+                                     dnnl_format_tag_any);
+    else
+        dnnl_memory_desc_init_by_strides(&md, 4 + g, dims, etk_data_type(w->dtype),
+                                         strides);
+    return md;
+}
+
+static et_status
+conv_init(struct conv *c, const struct et_conv2d_attr *a, const struct et_desc *x,
+          const struct et_desc *w, const struct et_desc *y, char *why, size_t why_size)
+{
+    const struct et_desc *from[] = {x, w, y};
+    struct et_desc *to[] = {&c->x, &c->w, &c->y};
+    for (int i = 0; i < 3; i++) {
+        if (etk_data_type(from[i]->dtype) == dnnl_data_type_undef)
+            return etk_refuse(why, why_size, "oneDNN does not convolve %s on CPUs",
+                              et_dtype_name(from[i]->dtype));
+        et_desc_init(to[i], from[i]->dtype, 4, from[i]->shape, ET_CHANNELS_LAST);
+    }
+    c->x_md = etk_memory_desc(&c->x);
+    c->y_md = etk_memory_desc(&c->y);
+    c->w_md = weight_desc(&c->w, a->groups, false);
+    c->w_any = weight_desc(&c->w, a->groups, true);
+    for (int i = 0; i < 2; i++) {
+        int64_t reach = (w->shape[2 + i] - 1) * a->dilation[i] + 1;
+        c->stride[i] = a->stride[i];
+        c->dilate[i] = a->dilation[i] - 1;
+        c->pad_l[i] = a->pad[i];
+        /* What the last window needs; rows the stride leaves over make it less. */
+        c->pad_r[i] =
+            (y->shape[2 + i] - 1) * a->stride[i] + reach - x->shape[2 + i] - a->pad[i];
+    }
+    return ET_OK;
+}
+
+static dnnl_primitive_desc_t
+forward_desc(struct et_device_handle *d, const struct conv *c,
+             const dnnl_memory_desc_t *bias)
+{
+    dnnl_convolution_desc_t op;
+    if (dnnl_dilated_convolution_forward_desc_init(
+            &op, dnnl_forward_training, dnnl_convolution_direct, &c->x_md, &c->w_any,
+            bias, &c->y_md, c->stride, c->dilate, c->pad_l, c->pad_r) != dnnl_success)
+        return NULL;
+    return etk_primitive_desc(d, &op, NULL);
+}
+
+static dnnl_memory_desc_t
+bias_desc(const struct et_desc *b)
+{
+    struct et_desc dense;
+    et_desc_init(&dense, b->dtype, b->ndim, b->shape, ET_ROW_MAJOR);
+    return etk_memory_desc(&dense);
+}
+
+static int
+bias_memory(struct etk_program *p, const struct et_desc *b, int slot)
+{
+    struct et_desc dense;
+    et_desc_init(&dense, b->dtype, b->ndim, b->shape, ET_ROW_MAJOR);
+    dnnl_memory_desc_t md = etk_memory_desc(&dense);
+    return etk_program_input(p, b, &dense, &md, slot);
+}
+
+et_status
+etk_prepare_conv2d(struct et_device_handle *d, const struct et_call *call,
+                   struct et_kernel **out, size_t *ws, char *why, size_t why_size)
+{
+    const struct et_desc *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
+    bool biased = call->n_in > 2 && call->in[2].dtype != ET_NONE;
+    struct conv c;
+    ET_TRY(conv_init(&c, call->attr, x, w, y, why, why_size));
+    dnnl_memory_desc_t b_md =
+        biased ? bias_desc(&call->in[2]) : (dnnl_memory_desc_t){0};
+
+    struct etk_program *p = etk_program_new(d);
+    dnnl_primitive_desc_t pd = forward_desc(d, &c, biased ? &b_md : NULL);
+    dnnl_memory_desc_t w_best = etk_primitive_md(pd, dnnl_query_weights_md);
+    int mx = etk_program_input(p, x, &c.x, &c.x_md, 0);
+    int mw = etk_program_input(p, w, &c.w, &c.w_md, 1);
+    int my = etk_program_output(p, y, &c.y, &c.y_md, call->n_in);
+    struct etk_arg args[] = {
+        {DNNL_ARG_SRC, mx},
+        {DNNL_ARG_WEIGHTS, pd ? etk_program_reorder(p, mw, &c.w_md, &w_best) : 0},
+        {DNNL_ARG_DST, my},
+        {biased ? DNNL_ARG_BIAS : 0, biased ? bias_memory(p, &call->in[2], 2) : 0},
+        {0, 0},
+    };
+    etk_program_add(p, pd, args);
+    etk_program_store(p, y, &c.y, my, call->n_in);
+    return etk_program_finish(p, out, ws, why, why_size);
+}
+
+et_status
+etk_prepare_conv2d_grad_input(struct et_device_handle *d, const struct et_call *call,
+                              struct et_kernel **out, size_t *ws, char *why,
+                              size_t why_size)
+{
+    const struct et_desc *dy = &call->in[0], *w = &call->in[1], *dx = &call->out[0];
+    bool biased = call->n_in > 2 && call->in[2].dtype != ET_NONE;
+    if (biased && dx->dtype != ET_F32)
+        return etk_refuse(why, why_size,
+                          "a transposed convolution with bias must be f32");
+    struct conv c;
+    ET_TRY(conv_init(&c, call->attr, dx, w, dy, why, why_size));
+
+    struct etk_program *p = etk_program_new(d);
+    dnnl_convolution_desc_t op;
+    dnnl_primitive_desc_t hint = forward_desc(d, &c, NULL), pd = NULL;
+    if (hint && dnnl_dilated_convolution_backward_data_desc_init(
+                    &op, dnnl_convolution_direct, &c.x_md, &c.w_any, &c.y_md, c.stride,
+                    c.dilate, c.pad_l, c.pad_r) == dnnl_success)
+        pd = etk_primitive_desc(d, &op, hint);
+    dnnl_primitive_desc_destroy(hint);
+    dnnl_memory_desc_t w_best = etk_primitive_md(pd, dnnl_query_weights_md);
+    int my = etk_program_input(p, dy, &c.y, &c.y_md, 0);
+    int mw = etk_program_input(p, w, &c.w, &c.w_md, 1);
+    int mx = etk_program_output(p, dx, &c.x, &c.x_md, call->n_in);
+    etk_program_add(
+        p, pd,
+        (struct etk_arg[]){
+            {DNNL_ARG_DIFF_DST, my},
+            {DNNL_ARG_WEIGHTS, pd ? etk_program_reorder(p, mw, &c.w_md, &w_best) : 0},
+            {DNNL_ARG_DIFF_SRC, mx},
+            {0, 0},
+        });
+    if (biased)
+        etk_program_bias(p, mx, bias_memory(p, &call->in[2], 2),
+                         dx->shape[0] * dx->shape[2] * dx->shape[3], dx->shape[1]);
+    etk_program_store(p, dx, &c.x, mx, call->n_in);
+    return etk_program_finish(p, out, ws, why, why_size);
+}
+
+et_status
+etk_prepare_conv2d_grad_weight(struct et_device_handle *d, const struct et_call *call,
+                               struct et_kernel **out, size_t *ws, char *why,
+                               size_t why_size)
+{
+    const struct et_desc *x = &call->in[0], *dy = &call->in[1], *dw = &call->out[0];
+    struct conv c;
+    ET_TRY(conv_init(&c, call->attr, x, dw, dy, why, why_size));
+
+    struct etk_program *p = etk_program_new(d);
+    if (et_desc_count(dy) == 0) {
+        int all = etk_program_output(p, dw, &c.w, &c.w_md, 2);
+        etk_program_zero(p, all, et_desc_bytes(&c.w));
+        etk_program_store(p, dw, &c.w, all, 2);
+        return etk_program_finish(p, out, ws, why, why_size);
+    }
+    dnnl_convolution_desc_t op;
+    dnnl_primitive_desc_t hint = forward_desc(d, &c, NULL), pd = NULL;
+    if (hint && dnnl_dilated_convolution_backward_weights_desc_init(
+                    &op, dnnl_convolution_direct, &c.x_md, &c.w_any, NULL, &c.y_md,
+                    c.stride, c.dilate, c.pad_l, c.pad_r) == dnnl_success)
+        pd = etk_primitive_desc(d, &op, hint);
+    dnnl_primitive_desc_destroy(hint);
+    dnnl_memory_desc_t w_best = etk_primitive_md(pd, dnnl_query_diff_weights_md);
+    bool direct = pd && dnnl_memory_desc_equal(&w_best, &c.w_md);
+    int mx = etk_program_input(p, x, &c.x, &c.x_md, 0);
+    int my = etk_program_input(p, dy, &c.y, &c.y_md, 1);
+    int mw = etk_program_output(p, dw, &c.w, &c.w_md, 2);
+    int best = direct || !pd ? mw : etk_program_memory(p, &w_best, ETK_WORKSPACE);
+    etk_program_add(p, pd,
+                    (struct etk_arg[]){
+                        {DNNL_ARG_SRC, mx},
+                        {DNNL_ARG_DIFF_DST, my},
+                        {DNNL_ARG_DIFF_WEIGHTS, best},
+                        {0, 0},
+                    });
+    if (!direct)
+        etk_program_reorder_into(p, best, &w_best, mw, &c.w_md);
+    etk_program_store(p, dw, &c.w, mw, 2);
+    return etk_program_finish(p, out, ws, why, why_size);
+}

@@ -1,0 +1,223 @@
+/* matmul.c: matrix products by oneDNN.
+ *
+ *   y[...,m,n] = b[n] + sum_k A[...,m,k] B[...,k,n]     A, B: a, b or their transposes
+ *
+ * A transpose is only an exchange of strides. Leading axes that lie one behind the
+ * other are merged; where B has none, those of A become rows, so that one large product
+ * runs. Operands go to oneDNN with the strides they have wherever it has a fast kernel
+ * for that, and packed otherwise. Plain operands cost at most 5 % against packed ones.
+ */
+#include "kernels/cpu/onednn.h"
+
+#include <string.h>
+
+/* A, B, y as arrays of the same number of axes, each [batch..., rows, columns]. */
+struct product {
+    struct et_desc a, b, y;
+    int64_t n_batch; /* batch axes */
+};
+
+/* [batch..., rows, columns] with NB batch axes; absent batch axes have length 1. */
+static void
+view(struct et_desc *v, const struct et_desc *d, bool transposed, int nb)
+{
+    int own = d->ndim - 2;
+    memset(v, 0, sizeof *v);
+    v->dtype = d->dtype;
+    v->ndim = nb + 2;
+    for (int i = 0; i < nb; i++) {
+        v->shape[i] = own > 0 ? d->shape[i] : 1;
+        v->stride[i] = own > 0 ? d->stride[i] : 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        int from = own + (transposed ? 1 - i : i);
+        v->shape[nb + i] = d->shape[from];
+        v->stride[nb + i] = d->stride[from];
+    }
+}
+
+static void
+drop_axis(struct et_desc *d, int axis)
+{
+    for (int i = axis; i + 1 < d->ndim; i++) {
+        d->shape[i] = d->shape[i + 1];
+        d->stride[i] = d->stride[i + 1];
+    }
+    d->ndim--;
+    d->shape[d->ndim] = d->stride[d->ndim] = 0;
+}
+
+/* Whether axis I runs on into axis I + 1, so that both are one axis. */
+static bool
+runs_on(const struct et_desc *d, int i)
+{
+    return d->shape[i] == 1 || d->shape[i + 1] == 1 ||
+           d->stride[i] == d->shape[i + 1] * d->stride[i + 1];
+}
+
+static void
+merge_axis(struct et_desc *d, int i)
+{
+    if (d->shape[i + 1] == 1)
+        d->stride[i + 1] = d->stride[i];
+    d->shape[i + 1] *= d->shape[i];
+    drop_axis(d, i);
+}
+
+/* Merges batch axes, and all of them into the rows where B has none. */
+static void
+simplify(struct product *p, int nb)
+{
+    for (int i = nb - 1; i >= 0; i--) {
+        bool alone = true;
+        for (int j = 0; j < nb; j++)
+            alone = alone && p->b.shape[j] == 1;
+        bool last = i == nb - 1;
+        if (last && alone && runs_on(&p->a, i) && runs_on(&p->y, i)) {
+            merge_axis(&p->a, i);
+            merge_axis(&p->y, i);
+            drop_axis(&p->b, i);
+            nb--;
+        } else if (!last && runs_on(&p->a, i) && runs_on(&p->b, i) &&
+                   runs_on(&p->y, i) &&
+                   (p->b.shape[i] == p->y.shape[i]) ==
+                       (p->b.shape[i + 1] == p->y.shape[i + 1])) {
+            merge_axis(&p->a, i);
+            merge_axis(&p->b, i);
+            merge_axis(&p->y, i);
+            nb--;
+        }
+    }
+    p->n_batch = nb;
+}
+
+/* Dense in the order of axes; row-major. */
+static struct et_desc
+dense(const struct et_desc *d)
+{
+    struct et_desc v;
+    et_desc_init(&v, d->dtype, d->ndim, d->shape, ET_ROW_MAJOR);
+    return v;
+}
+
+/* Whether a matrix is one BLAS would take: one of its two axes is contiguous and the
+ * other steps over whole rows. */
+static bool
+is_plain(const struct et_desc *d, bool may_transpose)
+{
+    int r = d->ndim - 2, c = d->ndim - 1;
+    bool rows = (d->stride[c] == 1 || d->shape[c] == 1) &&
+                (d->stride[r] >= d->shape[c] || d->shape[r] == 1);
+    bool columns = (d->stride[r] == 1 || d->shape[r] == 1) &&
+                   (d->stride[c] >= d->shape[r] || d->shape[c] == 1);
+    for (int i = 0; i < r; i++)
+        if (d->stride[i] == 0 && d->shape[i] > 1)
+            return false;
+    return rows || (may_transpose && columns);
+}
+
+static dnnl_primitive_desc_t
+describe_product(struct et_device_handle *d, const struct et_desc *a,
+                 const struct et_desc *b, const struct et_desc *bias,
+                 const struct et_desc *y)
+{
+    dnnl_memory_desc_t a_md = etk_memory_desc(a), b_md = etk_memory_desc(b),
+                       y_md = etk_memory_desc(y), bias_md = {0};
+    if (bias)
+        bias_md = etk_memory_desc(bias);
+    dnnl_matmul_desc_t op;
+    if (dnnl_matmul_desc_init(&op, &a_md, &b_md, bias ? &bias_md : NULL, &y_md) !=
+        dnnl_success)
+        return NULL;
+    return etk_primitive_desc(d, &op, NULL);
+}
+
+/* [N] as [1, ..., 1, N]: oneDNN's bias has the axes of the result. */
+static struct et_desc
+bias_view(const struct et_desc *b, int ndim)
+{
+    int64_t shape[ET_MAX_DIMS] = {1, 1, 1, 1, 1, 1};
+    struct et_desc v;
+    shape[ndim - 1] = b->shape[0];
+    et_desc_init(&v, b->dtype, ndim, shape, ET_ROW_MAJOR);
+    v.stride[ndim - 1] = b->stride[0];
+    return v;
+}
+
+/* K is 0: the sum over nothing, plus the bias. Y is dense as the op makes it. */
+static et_status
+prepare_empty_sum(struct et_device_handle *d, const struct et_call *call,
+                  struct et_kernel **out, size_t *ws, char *why, size_t why_size)
+{
+    const struct et_desc *y = &call->out[0];
+    struct et_desc rows = dense(y), bias;
+    struct etk_program *p = etk_program_new(d);
+    dnnl_memory_desc_t y_md = etk_memory_desc(&rows);
+    int my = etk_program_output(p, y, &rows, &y_md, call->n_in);
+    etk_program_zero(p, my, et_desc_bytes(&rows));
+    if (call->n_in > 2 && call->in[2].dtype == ET_F32) {
+        bias = dense(&call->in[2]);
+        dnnl_memory_desc_t b_md = etk_memory_desc(&bias);
+        int64_t n = y->shape[y->ndim - 1];
+        etk_program_bias(p, my, etk_program_input(p, &call->in[2], &bias, &b_md, 2),
+                         et_desc_count(y) / n, n);
+    }
+    etk_program_store(p, y, &rows, my, call->n_in);
+    return etk_program_finish(p, out, ws, why, why_size);
+}
+
+et_status
+etk_prepare_matmul(struct et_device_handle *d, const struct et_call *call,
+                   struct et_kernel **out, size_t *ws, char *why, size_t why_size)
+{
+    const struct et_matmul_attr *attr = call->attr;
+    bool biased = call->n_in > 2 && call->in[2].dtype != ET_NONE;
+    for (int i = 0; i < 2; i++)
+        if (etk_data_type(call->in[i].dtype) == dnnl_data_type_undef)
+            return etk_refuse(why, why_size, "oneDNN does not multiply %s on CPUs",
+                              et_dtype_name(call->in[i].dtype));
+    if (et_desc_count(&call->in[0]) == 0 && call->out[0].dtype == ET_F32)
+        return prepare_empty_sum(d, call, out, ws, why, why_size);
+    struct product v;
+    int nb = call->out[0].ndim - 2;
+    view(&v.a, &call->in[0], attr->trans_a, nb);
+    view(&v.b, &call->in[1], attr->trans_b, nb);
+    view(&v.y, &call->out[0], false, nb);
+    simplify(&v, nb);
+
+    struct et_desc a = is_plain(&v.a, true) ? v.a : dense(&v.a);
+    struct et_desc b = is_plain(&v.b, true) ? v.b : dense(&v.b);
+    struct et_desc y = is_plain(&v.y, false) ? v.y : dense(&v.y);
+    struct et_desc given = {0}, bias = {0};
+    if (biased) {
+        given = bias_view(&call->in[2], y.ndim);
+        bias = dense(&given);
+    }
+    dnnl_primitive_desc_t pd = describe_product(d, &a, &b, biased ? &bias : NULL, &y);
+    if (!pd) { /* strides oneDNN has only its reference for */
+        a = dense(&v.a);
+        b = dense(&v.b);
+        y = dense(&v.y);
+        pd = describe_product(d, &a, &b, biased ? &bias : NULL, &y);
+    }
+
+    struct etk_program *p = etk_program_new(d);
+    dnnl_memory_desc_t a_md = etk_memory_desc(&a), b_md = etk_memory_desc(&b),
+                       y_md = etk_memory_desc(&y), bias_md = {0};
+    int memory_bias = 0;
+    if (biased) {
+        bias_md = etk_memory_desc(&bias);
+        memory_bias = etk_program_input(p, &given, &bias, &bias_md, 2);
+    }
+    int my = etk_program_output(p, &v.y, &y, &y_md, call->n_in);
+    etk_program_add(p, pd,
+                    (struct etk_arg[]){
+                        {DNNL_ARG_SRC, etk_program_input(p, &v.a, &a, &a_md, 0)},
+                        {DNNL_ARG_WEIGHTS, etk_program_input(p, &v.b, &b, &b_md, 1)},
+                        {DNNL_ARG_DST, my},
+                        {biased ? DNNL_ARG_BIAS : 0, memory_bias},
+                        {0, 0},
+                    });
+    etk_program_store(p, &v.y, &y, my, call->n_in);
+    return etk_program_finish(p, out, ws, why, why_size);
+}
