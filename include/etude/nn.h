@@ -1,0 +1,277 @@
+/* nn.h: the layers models are built from. Instances are open, because surgery reads and
+ * rebuilds them; make them with ET_NEW and change them through surgery only.
+ *
+ * In options a 0 means the default named here; counts and sizes are in elements. Letters
+ * as in op.h. Every layer that takes [N,C,H,W] keeps it in channels-last memory. */
+#ifndef ETUDE_NN_H
+#define ETUDE_NN_H
+
+#include "etude/module.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One row per class: ET_MODULE(conv2d) gives et_conv2d_class. */
+#define ET_MODULE(name) extern const struct et_module_class et_##name##_class;
+#include "etude/modules.def"
+#undef ET_MODULE
+
+/* ---- convolution and linear ---- */
+
+struct et_conv2d_options {
+    int64_t in_channels, out_channels, kernel; /* required */
+    int64_t stride, padding, dilation, groups; /* 1, 0, 1, 1; alike in both directions */
+    bool no_bias;
+};
+
+/* Zero padding is the only padding. */
+struct et_conv2d_module {
+    struct et_module base;
+    struct et_conv2d_options o; /* defaults filled in */
+    struct et_conv2d_attr attr;
+    struct et_param weight; /* [K, C/groups, R, S] */
+    struct et_param bias;   /* [K] */
+};
+
+struct et_conv_transpose2d_options {
+    int64_t in_channels, out_channels, kernel; /* required */
+    int64_t stride, padding, output_padding, groups;
+    bool no_bias;
+};
+
+struct et_conv_transpose2d_module {
+    struct et_module base;
+    struct et_conv_transpose2d_options o;
+    struct et_conv2d_attr attr;
+    struct et_param weight; /* [in, out/groups, R, S] */
+    struct et_param bias;   /* [out] */
+};
+
+struct et_linear_options {
+    int64_t in_features, out_features;
+    bool no_bias;
+};
+
+struct et_linear_module {
+    struct et_module base;
+    struct et_linear_options o;
+    struct et_param weight; /* [out, in] */
+    struct et_param bias;   /* [out] */
+};
+
+/* Linear with the weight stored [in, out], as GPT-2's weight files have it. */
+struct et_conv1d_options {
+    int64_t in_features, out_features;
+    double std; /* of the initial weights, 0.02; bias 0 */
+};
+
+struct et_conv1d_module {
+    struct et_module base;
+    struct et_conv1d_options o;
+    struct et_param weight; /* [in, out] */
+    struct et_param bias;   /* [out] */
+};
+
+/* ---- normalisation ---- */
+
+/* Also for [N,C] and [N,C,L]. Running statistics follow a step in its commit:
+ * r <- (1 - momentum) r + momentum s, the variance unbiased. */
+struct et_batch_norm_options {
+    int64_t num_features;
+    double eps, momentum; /* 1e-5, 0.1 */
+    bool no_affine;
+};
+
+struct et_batch_norm_module {
+    struct et_module base;
+    struct et_batch_norm_options o;
+    struct et_param weight, bias;              /* [C] */
+    struct et_param running_mean, running_var; /* [C] buffers */
+};
+
+/* What a step's batch says: queues r <- (1 - momentum) r + momentum s. MEAN and VAR
+ * (biased) are [C]; COUNT elements went into each. Nothing when F keeps statistics. */
+void et_batch_norm_update(struct et_batch_norm_module *m, struct et_forward *f,
+                          struct et_tensor *mean, struct et_tensor *var, int64_t count,
+                          double momentum);
+
+/* Over the last axis. */
+struct et_layer_norm_options {
+    int64_t features;
+    double eps; /* 1e-5 */
+    bool no_affine, no_bias;
+};
+
+struct et_layer_norm_module {
+    struct et_module base;
+    struct et_layer_norm_options o;
+    struct et_param weight, bias; /* [D] */
+};
+
+struct et_group_norm_options {
+    int64_t num_groups, num_channels;
+    double eps; /* 1e-5 */
+    bool no_affine;
+};
+
+struct et_group_norm_module {
+    struct et_module base;
+    struct et_group_norm_options o;
+    struct et_param weight, bias; /* [C] */
+};
+
+/* ---- element-wise, shape ---- */
+
+/* relu, gelu (erf), gelu_tanh, silu, tanh, sigmoid, identity, flatten (to [N, rest]) and
+ * sequential (children added with ET_ADD, in order) take no options. */
+
+struct et_dropout_options {
+    double p; /* of zeroing; 0 = the identity */
+};
+
+struct et_dropout_module {
+    struct et_module base;
+    struct et_dropout_options o;
+};
+
+struct et_embedding_options {
+    int64_t num_embeddings, features;
+    double std; /* of the initial rows, 1 */
+};
+
+struct et_embedding_module {
+    struct et_module base;
+    struct et_embedding_options o;
+    struct et_param weight; /* [V, D] */
+};
+
+/* ---- pooling ---- */
+
+struct et_pool2d_options {
+    int64_t kernel, stride, padding, dilation; /* stride: the kernel's */
+    bool ceil_mode;
+};
+
+/* max_pool2d, and avg_pool2d, which counts the zeros of the padding and has no dilation. */
+struct et_pool2d_module {
+    struct et_module base;
+    struct et_pool2d_options o;
+    struct et_pool2d_attr attr;
+};
+
+struct et_adaptive_avg_pool2d_options {
+    int64_t height, width; /* 1, 1 */
+};
+
+struct et_adaptive_avg_pool2d_module {
+    struct et_module base;
+    struct et_adaptive_avg_pool2d_options o;
+};
+
+/* ---- anti-aliasing (spec/algorithms.md 2.3) ---- */
+
+/* Depthwise [1 2 1] x [1 2 1] / 16 with zero padding 1. */
+struct et_blur_pool2d_options {
+    int64_t stride; /* 1 */
+};
+
+struct et_blur_pool2d_module {
+    struct et_module base;
+    struct et_blur_pool2d_options o;
+    struct et_param blur_filter; /* [1, 1, 3, 3] buffer */
+};
+
+/* A strided convolution with a blur: before it at stride 1, or behind it with the stride
+ * moved into the blur. Takes over CONV's weights. */
+struct et_blur_conv2d_options {
+    struct et_module *conv; /* Conv2d to imitate; borrowed, its values are moved out */
+    bool blur_last;         /* blur_first: false */
+};
+
+struct et_blur_conv2d_module {
+    struct et_module base;
+    struct et_module *conv, *blur;
+    bool blur_last;
+};
+
+struct et_blur_max_pool2d_options {
+    struct et_module *pool; /* MaxPool2d to imitate; borrowed */
+};
+
+struct et_blur_max_pool2d_module {
+    struct et_module base;
+    struct et_module *pool, *blur;
+};
+
+/* ---- residual blocks ---- */
+
+/* y = relu(bn2(conv2(relu(bn1(conv1(x))))) + shortcut(x)) */
+struct et_basic_block_options {
+    int64_t in_channels, channels, stride;
+    double momentum; /* of the norms, 0.1 */
+};
+
+struct et_basic_block_module {
+    struct et_module base;
+    struct et_module *conv1, *bn1, *relu, *conv2, *bn2, *downsample; /* or NULL */
+};
+
+/* y = relu(bn3(conv3(relu(bn2(conv2(relu(bn1(conv1(x)))))))) + shortcut(x)), 1x1, 3x3 with
+ * the stride, 1x1 to 4 CHANNELS. */
+struct et_bottleneck_options {
+    int64_t in_channels, channels, stride;
+};
+
+struct et_bottleneck_module {
+    struct et_module base;
+    struct et_module *conv1, *bn1, *conv2, *bn2, *conv3, *bn3, *relu, *downsample;
+};
+
+/* ---- transformer ---- */
+
+/* Multi-head causal attention on x [B,T,D]; projections c_attn [D, 3D] and c_proj [D, D]. */
+struct et_attention_options {
+    int64_t d_model, n_heads;
+    double dropout, out_std; /* 0; std of c_proj's initial weights, 0.02 */
+};
+
+struct et_attention_module {
+    struct et_module base;
+    struct et_attention_options o;
+    struct et_module *c_attn, *c_proj, *resid_dropout;
+    struct et_param alibi; /* [1,H,1,S] buffer added to the scores; absent unless set */
+};
+
+/* m_h of ALiBi for N heads (spec/algorithms.md 2.1). */
+void et_alibi_slopes(int64_t n_heads, double *slopes);
+/* Gives the attention the causal ALiBi bias m_h * j for keys j < MAX_SEQ_LEN. */
+ET_NODISCARD et_status et_attention_set_alibi(struct et_ctx *cx, struct et_module *attention,
+                                              int64_t max_seq_len);
+
+/* c_proj(gelu_tanh(c_fc(x))) */
+struct et_gpt2_mlp_options {
+    int64_t d_model, d_hidden; /* d_hidden: 4 d_model */
+    double dropout, out_std;
+};
+
+struct et_gpt2_mlp_module {
+    struct et_module base;
+    struct et_module *c_fc, *act, *c_proj, *dropout;
+};
+
+/* h = x + attn(ln_1(x)); y = h + mlp(ln_2(h)) */
+struct et_gpt2_block_options {
+    int64_t d_model, n_heads;
+    double dropout, out_std;
+};
+
+struct et_gpt2_block_module {
+    struct et_module base;
+    struct et_module *ln_1, *attn, *ln_2, *mlp;
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,60 @@
+/* common.h: what the layer classes share: initial values, option defaults, values. */
+#ifndef ETI_MODULES_COMMON_H
+#define ETI_MODULES_COMMON_H
+
+#include <math.h>
+
+#include "etude/nn.h"
+
+/* The framework's default for linear and convolution layers (spec/algorithms.md 1.9). */
+static inline struct et_init
+eti_init_fan_in(double fan_in)
+{
+    double bound = 1 / sqrt(fan_in);
+    return (struct et_init){ET_INIT_UNIFORM, -bound, bound};
+}
+
+static inline struct et_init
+eti_init_constant(double a)
+{
+    return (struct et_init){ET_INIT_CONSTANT, a, 0};
+}
+
+static inline struct et_init
+eti_init_normal(double std)
+{
+    return (struct et_init){ET_INIT_NORMAL, 0, std};
+}
+
+static inline int64_t
+eti_int_or(int64_t value, int64_t fallback)
+{
+    return value ? value : fallback;
+}
+
+static inline double
+eti_float_or(double value, double fallback)
+{
+    return value != 0 ? value : fallback;
+}
+
+/* EINVAL, naming the layer, unless VALUE >= 1. */
+#define ETI_NEED_POSITIVE(cx, layer, options, field)                           \
+    do {                                                                       \
+        if ((options)->field < 1)                                              \
+            return ET_FAIL((cx), ET_EINVAL, "%s needs %s >= 1, not %lld", (layer), #field, \
+                           (long long)(options)->field);                       \
+    } while (0)
+
+/* Rows of the option tables of layers; 0 = the default the layer has. */
+#define ETI_LAYER_INT(tag, key, field, deflt, text)                           \
+    {.name = (key), .type = ET_OPT_INT, .offset = offsetof(struct tag, field), \
+     .def = (deflt), .min = 0, .max = 1 << 24, .help = (text)}
+#define ETI_LAYER_FLOAT(tag, key, field, deflt, lo, hi, text)                 \
+    {.name = (key), .type = ET_OPT_FLOAT, .offset = offsetof(struct tag, field), \
+     .def = (deflt), .min = (lo), .max = (hi), .help = (text)}
+#define ETI_LAYER_BOOL(tag, key, field, text)                                 \
+    {.name = (key), .type = ET_OPT_BOOL, .offset = offsetof(struct tag, field), \
+     .def = "false", .help = (text)}
+
+#endif

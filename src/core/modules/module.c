@@ -1,0 +1,257 @@
+/* module.c: instances, their tree, and the list of its leaves. See module.h. */
+#include "etude/module.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "etude/nn.h"
+
+const struct et_module_class *const et_module_classes[] = {
+#define ET_MODULE(name) &et_##name##_class,
+#include "etude/modules.def"
+#undef ET_MODULE
+    NULL,
+};
+
+const struct et_module_class *
+et_module_class_find(const char *name)
+{
+    for (const struct et_module_class *const *c = et_module_classes; *c; c++)
+        if (strcmp((*c)->info.name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+et_status
+et_module_new(struct et_ctx *cx, const struct et_module_class *type, const void *options,
+              struct et_module **out)
+{
+    void *block;
+    *out = NULL;
+    ET_TRY(et_alloc(cx, type->size, &block));
+    struct et_module *m = block;
+    m->type = type;
+    m->cx = cx;
+    m->refs = 1;
+    et_status status = type->init ? type->init(cx, m, options) : ET_OK;
+    if (status != ET_OK)
+        et_module_free(&m);
+    *out = m;
+    return status;
+}
+
+et_status
+et_module_add(struct et_ctx *cx, struct et_module *parent, const char *name,
+              const struct et_module_class *type, const void *options)
+{
+    void *block;
+    ET_TRY(et_alloc(cx, (size_t)(parent->n_items + 1) * sizeof(struct et_child), &block));
+    struct et_child *items = block, *last = &items[parent->n_items];
+    if (parent->items)
+        memcpy(items, parent->items, (size_t)parent->n_items * sizeof *items);
+    et_free(cx, parent->items);
+    parent->items = items;
+    if (name)
+        snprintf(last->name, sizeof last->name, "%s", name);
+    else
+        snprintf(last->name, sizeof last->name, "%d", parent->n_items);
+    ET_TRY(et_module_new(cx, type, options, &last->module));
+    parent->n_items++;
+    return ET_OK;
+}
+
+struct et_module *
+et_module_ref(struct et_module *m)
+{
+    m->refs++;
+    return m;
+}
+
+void
+et_module_free(struct et_module **mp)
+{
+    struct et_module *m = *mp, **child;
+    struct et_param *p;
+    *mp = NULL;
+    if (!m || --m->refs > 0)
+        return;
+    for (int i = 0; (child = et_module_child(m, i, NULL)); i++)
+        et_module_free(child);
+    for (int i = 0; (p = et_module_param(m, i, NULL)); i++) {
+        et_tensor_free(&p->tensor);
+        et_free(m->cx, p->value);
+    }
+    et_free(m->cx, m->items);
+    et_free(m->cx, m);
+}
+
+bool
+et_module_is(const struct et_module *m, const struct et_module_class *type)
+{
+    for (const struct et_module_class *c = m->type; c; c = c->base)
+        if (c == type)
+            return true;
+    return false;
+}
+
+struct et_tensor *
+et_forward(struct et_forward *f, struct et_module *m, struct et_tensor *x)
+{
+    return m ? m->type->forward(m, f, x) : x;
+}
+
+/* Row I of a table that ends with a NULL name; *N is its length when I is past it. */
+static const struct et_slot *
+slot_at(const struct et_slot *table, int i, int *n)
+{
+    *n = 0;
+    for (; table && table->name; table++, (*n)++)
+        if (*n == i)
+            return table;
+    return NULL;
+}
+
+struct et_module **
+et_module_child(struct et_module *m, int i, const char **name)
+{
+    int fixed;
+    const struct et_slot *s = slot_at(m->type->children, i, &fixed);
+    if (!s && i - fixed >= m->n_items)
+        return NULL;
+    if (name)
+        *name = s ? s->name : m->items[i - fixed].name;
+    return s ? (struct et_module **)(void *)((char *)m + s->offset)
+             : &m->items[i - fixed].module;
+}
+
+struct et_param *
+et_module_param(struct et_module *m, int i, const char **name)
+{
+    int n;
+    const struct et_slot *s = slot_at(m->type->params, i, &n);
+    if (s && name)
+        *name = s->name;
+    return s ? (struct et_param *)(void *)((char *)m + s->offset) : NULL;
+}
+
+struct et_module *
+et_module_find(struct et_module *root, const char *path)
+{
+    struct et_module *m = root, **child;
+    while (m && *path) {
+        size_t length = strcspn(path, ".");
+        struct et_module *next = NULL;
+        const char *name;
+        for (int i = 0; !next && (child = et_module_child(m, i, &name)); i++)
+            if (strlen(name) == length && memcmp(name, path, length) == 0)
+                next = *child;
+        m = next;
+        path += length + (path[length] == '.');
+    }
+    return m;
+}
+
+/* ---- leaves ---- */
+
+/* Walks M, whose path is NAME (LENGTH bytes of a buffer), and counts or lists leaves. A
+ * leaf met again (a shared module) keeps its first name. */
+static void
+collect(struct et_module *m, unsigned kinds, char *name, size_t length,
+        struct et_leaves *list, int capacity)
+{
+    const size_t size = sizeof list->v->name;
+    const char *key;
+    struct et_param *p;
+    struct et_module **child;
+    const char *dot = length ? "." : "";
+    for (int i = 0; (p = et_module_param(m, i, &key)); i++) {
+        bool known = p->desc.dtype == ET_NONE || !(p->kind & kinds);
+        for (int j = 0; j < list->n && j < capacity && !known; j++)
+            known = list->v[j].param == p;
+        if (known)
+            continue;
+        if (list->n < capacity) {
+            struct et_leaf *leaf = &list->v[list->n];
+            snprintf(name + length, size - length, "%s%s", dot, key);
+            memcpy(leaf->name, name, size);
+            leaf->param = p;
+            leaf->module = m;
+        }
+        list->n++;
+    }
+    for (int i = 0; (child = et_module_child(m, i, &key)); i++) {
+        if (!*child)
+            continue;
+        int more = snprintf(name + length, size - length, "%s%s", dot, key);
+        size_t end = length + (size_t)more;
+        collect(*child, kinds, name, end < size ? end : size - 1, list, capacity);
+    }
+}
+
+et_status
+et_module_leaves(struct et_ctx *cx, struct et_module *root, unsigned kinds,
+                 struct et_leaves *out)
+{
+    char name[sizeof out->v->name] = "";
+    void *block;
+    *out = (struct et_leaves){.cx = cx};
+    collect(root, kinds, name, 0, out, 0); /* counts shared ones twice: an upper bound */
+    int capacity = out->n;
+    ET_TRY(et_alloc(cx, (size_t)(capacity + 1) * sizeof *out->v, &block));
+    out->v = block;
+    out->n = 0;
+    collect(root, kinds, name, 0, out, capacity);
+    return ET_OK;
+}
+
+void
+et_leaves_release(struct et_leaves *l)
+{
+    if (l->v)
+        et_free(l->cx, l->v);
+    *l = (struct et_leaves){0};
+}
+
+struct et_leaf *
+et_leaves_find(const struct et_leaves *l, const char *name)
+{
+    for (int i = 0; i < l->n; i++)
+        if (strcmp(l->v[i].name, name) == 0)
+            return &l->v[i];
+    return NULL;
+}
+
+et_status
+et_module_count(struct et_ctx *cx, struct et_module *root, int64_t *out)
+{
+    struct et_leaves l;
+    *out = 0;
+    ET_TRY(et_module_leaves(cx, root, ET_PARAM, &l));
+    for (int i = 0; i < l.n; i++)
+        *out += et_desc_count(&l.v[i].param->desc);
+    et_leaves_release(&l);
+    return ET_OK;
+}
+
+et_status
+et_module_bind(struct et_ctx *cx, struct et_module *root, struct et_device *dev,
+               unsigned kinds, uint32_t seed)
+{
+    struct et_leaves l;
+    ET_TRY(et_module_leaves(cx, root, kinds, &l));
+    et_status status = ET_OK;
+    for (int i = 0; i < l.n && status == ET_OK; i++) {
+        struct et_param *p = l.v[i].param;
+        struct et_tensor *t = NULL;
+        if (p->tensor)
+            continue;
+        status = et_tensor_new(cx, dev, ET_F32, p->desc.ndim, p->desc.shape,
+                               p->desc.ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR,
+                               l.v[i].name, &t);
+        if (status == ET_OK)
+            status = et_param_bind(cx, p, l.v[i].name, seed, &t);
+        et_tensor_free(&t);
+    }
+    et_leaves_release(&l);
+    return status;
+}

@@ -1,0 +1,134 @@
+/* residual.c: the two blocks of residual networks.
+ *
+ * Source: He et al. 2015 (arXiv 1512.03385), with the stride on the 3x3 convolution of
+ * the bottleneck as torchvision has it ("v1.5"). Names are torchvision's. */
+#include "core/modules/common.h"
+
+/* conv1x1 + BN where the shapes of x and F(x) differ; else none, the identity. */
+static et_status
+shortcut_new(struct et_ctx *cx, int64_t in, int64_t out, int64_t stride, double momentum,
+             struct et_module **slot)
+{
+    if (in == out && stride == 1)
+        return ET_OK;
+    ET_TRY(et_module_new(cx, &et_sequential_class, NULL, slot));
+    ET_TRY(ET_ADD(cx, *slot, NULL, conv2d, .in_channels = in, .out_channels = out,
+                  .kernel = 1, .stride = stride, .no_bias = true));
+    return ET_ADD(cx, *slot, NULL, batch_norm, .num_features = out, .momentum = momentum);
+}
+
+static et_status
+basic_block_init(struct et_ctx *cx, struct et_module *base, const void *options)
+{
+    struct et_basic_block_module *m = (struct et_basic_block_module *)base;
+    struct et_basic_block_options o = *(const struct et_basic_block_options *)options;
+    o.stride = eti_int_or(o.stride, 1);
+    ET_TRY(ET_NEW(cx, &m->conv1, conv2d, .in_channels = o.in_channels,
+                  .out_channels = o.channels, .kernel = 3, .stride = o.stride, .padding = 1,
+                  .no_bias = true));
+    ET_TRY(ET_NEW(cx, &m->bn1, batch_norm, .num_features = o.channels,
+                  .momentum = o.momentum));
+    ET_TRY(et_module_new(cx, &et_relu_class, NULL, &m->relu));
+    ET_TRY(ET_NEW(cx, &m->conv2, conv2d, .in_channels = o.channels,
+                  .out_channels = o.channels, .kernel = 3, .padding = 1, .no_bias = true));
+    ET_TRY(ET_NEW(cx, &m->bn2, batch_norm, .num_features = o.channels,
+                  .momentum = o.momentum));
+    return shortcut_new(cx, o.in_channels, o.channels, o.stride, o.momentum,
+                        &m->downsample);
+}
+
+static struct et_tensor *
+basic_block_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
+{
+    struct et_basic_block_module *m = (struct et_basic_block_module *)base;
+    struct et_tensor *y = et_forward(f, m->bn1, et_forward(f, m->conv1, x));
+    y = et_forward(f, m->relu, y);
+    y = et_forward(f, m->bn2, et_forward(f, m->conv2, y));
+    y = et_add(f->g, y, et_forward(f, m->downsample, x));
+    return et_forward(f, m->relu, y);
+}
+
+const struct et_module_class et_basic_block_class = {
+    .info =
+        {
+            .name = "basic_block",
+            .class_name = "ResNetBasicBlock",
+            .summary = "two 3x3 convolutions with a shortcut",
+            .source = "arXiv 1512.03385",
+            .applies_to = "vision",
+            .options_size = sizeof(struct et_basic_block_options),
+        },
+    .size = sizeof(struct et_basic_block_module),
+    .children =
+        (const struct et_slot[]){
+            ET_SLOT(et_basic_block_module, conv1),
+            ET_SLOT(et_basic_block_module, bn1),
+            ET_SLOT(et_basic_block_module, relu),
+            ET_SLOT(et_basic_block_module, conv2),
+            ET_SLOT(et_basic_block_module, bn2),
+            ET_SLOT(et_basic_block_module, downsample),
+            {0},
+        },
+    .init = basic_block_init,
+    .forward = basic_block_forward,
+};
+
+static et_status
+bottleneck_init(struct et_ctx *cx, struct et_module *base, const void *options)
+{
+    struct et_bottleneck_module *m = (struct et_bottleneck_module *)base;
+    struct et_bottleneck_options o = *(const struct et_bottleneck_options *)options;
+    int64_t width = o.channels, out = 4 * o.channels;
+    o.stride = eti_int_or(o.stride, 1);
+    ET_TRY(ET_NEW(cx, &m->conv1, conv2d, .in_channels = o.in_channels,
+                  .out_channels = width, .kernel = 1, .no_bias = true));
+    ET_TRY(ET_NEW(cx, &m->bn1, batch_norm, .num_features = width));
+    ET_TRY(ET_NEW(cx, &m->conv2, conv2d, .in_channels = width, .out_channels = width,
+                  .kernel = 3, .stride = o.stride, .padding = 1, .no_bias = true));
+    ET_TRY(ET_NEW(cx, &m->bn2, batch_norm, .num_features = width));
+    ET_TRY(ET_NEW(cx, &m->conv3, conv2d, .in_channels = width, .out_channels = out,
+                  .kernel = 1, .no_bias = true));
+    ET_TRY(ET_NEW(cx, &m->bn3, batch_norm, .num_features = out));
+    ET_TRY(et_module_new(cx, &et_relu_class, NULL, &m->relu));
+    return shortcut_new(cx, o.in_channels, out, o.stride, 0, &m->downsample);
+}
+
+static struct et_tensor *
+bottleneck_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
+{
+    struct et_bottleneck_module *m = (struct et_bottleneck_module *)base;
+    struct et_tensor *y = et_forward(f, m->bn1, et_forward(f, m->conv1, x));
+    y = et_forward(f, m->relu, y);
+    y = et_forward(f, m->bn2, et_forward(f, m->conv2, y));
+    y = et_forward(f, m->relu, y);
+    y = et_forward(f, m->bn3, et_forward(f, m->conv3, y));
+    y = et_add(f->g, y, et_forward(f, m->downsample, x));
+    return et_forward(f, m->relu, y);
+}
+
+const struct et_module_class et_bottleneck_class = {
+    .info =
+        {
+            .name = "bottleneck",
+            .class_name = "ResNetBottleneck",
+            .summary = "1x1, 3x3 and 1x1 convolutions with a shortcut",
+            .source = "arXiv 1512.03385",
+            .applies_to = "vision",
+            .options_size = sizeof(struct et_bottleneck_options),
+        },
+    .size = sizeof(struct et_bottleneck_module),
+    .children =
+        (const struct et_slot[]){
+            ET_SLOT(et_bottleneck_module, conv1),
+            ET_SLOT(et_bottleneck_module, bn1),
+            ET_SLOT(et_bottleneck_module, conv2),
+            ET_SLOT(et_bottleneck_module, bn2),
+            ET_SLOT(et_bottleneck_module, conv3),
+            ET_SLOT(et_bottleneck_module, bn3),
+            ET_SLOT(et_bottleneck_module, relu),
+            ET_SLOT(et_bottleneck_module, downsample),
+            {0},
+        },
+    .init = bottleneck_init,
+    .forward = bottleneck_forward,
+};
