@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_ARRAYS 8
+#define MAX_ARRAYS 12
 
 /* The results are rounded to f32 once. */
 #define TOL 1e-6
@@ -203,6 +203,218 @@ products(void)
     IS(y, 0, "matmul reads both operands turned", -3, 2, -3, 4, -3, 6);
 }
 
+static void
+convolutions(void)
+{
+    /* BlurPool's filter: spec/algorithms.md 2.3 (8)(a) to (c). */
+    float blur[9] = {1, 2, 1, 2, 4, 2, 1, 2, 1}, ones[16], ramp[16], y[16], most[16];
+    for (int i = 0; i < 9; i++)
+        blur[i] /= 16;
+    for (int i = 0; i < 16; i++) {
+        ones[i] = 1;
+        ramp[i] = (float)i;
+    }
+    struct et_conv2d_attr o = {
+        .stride = {1, 1}, .pad = {1, 1}, .dilation = {1, 1}, .groups = 1};
+    RUN(conv2d, o, 3, 1, F32(ones, 1, 1, 4, 4), F32(blur, 1, 1, 3, 3), NOTHING,
+        F32(y, 1, 1, 4, 4));
+    IS(y, TOL, "blurring ones leaves 1, 3/4 at the edges and 9/16 in the corners", .5625,
+       .75, .75, .5625, .75, 1, 1, .75, .75, 1, 1, .75, .5625, .75, .75, .5625);
+    o.stride[0] = o.stride[1] = 2;
+    RUN(conv2d, o, 3, 1, F32(ramp, 1, 1, 4, 4), F32(blur, 1, 1, 3, 3), NOTHING,
+        F32(y, 1, 1, 2, 2));
+    IS(y, TOL, "blurring a ramp with stride 2", .9375, 2.5, 6.25, 10);
+    struct et_pool2d_attr pool = {.kernel = {2, 2}, .stride = {1, 1}, .dilation = {1, 1}};
+    RUN(max_pool2d, pool, 1, 2, F32(ramp, 1, 1, 4, 4), F32(most, 1, 1, 3, 3), NOTHING);
+    RUN(conv2d, o, 3, 1, F32(most, 1, 1, 3, 3), F32(blur, 1, 1, 3, 3), NOTHING,
+        F32(y, 1, 1, 2, 2));
+    IS(y, TOL, "max-pooling and blurring a ramp", 3.75, 4.5, 6.75, 7.5);
+
+    /* Two groups of one channel, taps two apart: out k = 10^k (x[0] + x[2]) + bias. */
+    float x[6] = {1, 2, 3, 4, 5, 6}, w[4] = {1, 1, 10, 10}, bias[2] = {.5, .25};
+    struct et_conv2d_attr g = {.stride = {1, 1}, .dilation = {1, 2}, .groups = 2};
+    RUN(conv2d, g, 3, 1, F32(x, 1, 2, 1, 3), F32(w, 2, 1, 1, 2), F32(bias, 2),
+        F32(y, 1, 2, 1, 1));
+    IS(y, 0, "groups, dilation and bias", 4.5, 100.25);
+    RUN(conv2d_grad_input, g, 3, 1, F32(((float[]){1, 2}), 1, 2, 1, 1),
+        F32(w, 2, 1, 1, 2), NOTHING, F32(y, 1, 2, 1, 3));
+    IS(y, 0, "the input gradient puts each tap back", 1, 0, 1, 20, 0, 20);
+    RUN(conv2d_grad_weight, g, 2, 1, F32(x, 1, 2, 1, 3),
+        F32(((float[]){1, 2}), 1, 2, 1, 1), F32(y, 2, 1, 1, 2));
+    IS(y, 0, "the weight gradient pairs each tap with its pixel", 1, 3, 8, 12);
+    struct et_conv2d_attr up = {
+        .stride = {1, 2}, .dilation = {1, 1}, .groups = 1, .output_pad = {0, 1}};
+    RUN(conv2d_grad_input, up, 3, 1, F32(x, 1, 1, 1, 2), F32(w + 1, 1, 1, 1, 2),
+        F32(bias, 1), F32(y, 1, 1, 1, 5));
+    IS(y, 0, "transposed convolution with stride, bias and output padding", 1.5, 10.5, 2.5,
+       20.5, .5);
+}
+
+static void
+pooling(void)
+{
+    float x[9] = {1, 5, 2, 5, 0, 3, -1, 4, 6}, y[9];
+    int32_t index[4];
+    struct et_pool2d_attr o = {
+        .kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}, .ceil_mode = 1};
+    RUN(max_pool2d, o, 1, 2, F32(x, 1, 1, 3, 3), F32(y, 1, 1, 2, 2), I32(index, 1, 1, 2, 2));
+    IS(y, 0, "max-pooling with a partial last window", 5, 3, 4, 6);
+    ok(index[0] == 1 && index[1] == 5 && index[2] == 7 && index[3] == 8,
+       "the first of equal maxima wins");
+    RUN(max_pool2d_grad, o, 2, 1, F32(((float[]){1, 2, 3, 4}), 1, 1, 2, 2),
+        I32(index, 1, 1, 2, 2), F32(y, 1, 1, 3, 3));
+    IS(y, 0, "its gradient goes to the winners", 0, 1, 0, 0, 0, 2, 0, 3, 4);
+    o.pad[0] = o.pad[1] = 1;
+    o.ceil_mode = 0;
+    RUN(avg_pool2d, o, 1, 1, F32(x, 1, 1, 3, 3), F32(y, 1, 1, 2, 2));
+    IS(y, TOL, "average pooling divides by the pixels inside", 1, 3.5, 2, 3.25);
+    o.count_include_pad = 1;
+    RUN(avg_pool2d, o, 1, 1, F32(x, 1, 1, 3, 3), F32(y, 1, 1, 2, 2));
+    IS(y, TOL, "or by the window with its padding", .25, 1.75, 1, 3.25);
+    RUN(avg_pool2d_grad, o, 1, 1, F32(((float[]){4, 8, 12, 16}), 1, 1, 2, 2),
+        F32(y, 1, 1, 3, 3));
+    IS(y, TOL, "its gradient spreads evenly", 1, 2, 2, 3, 4, 4, 3, 4, 4);
+    struct et_pool2d_attr adaptive = {.shape = {1, 1, 2, 1}};
+    RUN(adaptive_avg_pool2d, adaptive, 1, 1, F32(x, 1, 1, 3, 3), F32(y, 1, 1, 2, 1));
+    IS(y, TOL, "adaptive windows overlap where they do not divide", 16 / 6.f, 17 / 6.f);
+    RUN(adaptive_avg_pool2d_grad, adaptive, 1, 1, F32(((float[]){6, 12}), 1, 1, 2, 1),
+        F32(y, 1, 1, 3, 3));
+    IS(y, TOL, "and so do their gradients", 1, 1, 1, 3, 3, 3, 2, 2, 2);
+}
+
+static void
+resizing(void)
+{
+    float x[4] = {1, 2, 3, 4}, y[6];
+    struct et_resize_attr o = {.mode = ET_RESIZE_NEAREST, .scale = {1, 4 / 3.}};
+    RUN(resize2d, o, 1, 1, F32(x, 1, 1, 1, 4), F32(y, 1, 1, 1, 3));
+    IS(y, 0, "nearest takes floor(dst * scale)", 1, 2, 3);
+    o = (struct et_resize_attr){.mode = ET_RESIZE_BILINEAR, .scale = {1, .5}};
+    RUN(resize2d, o, 1, 1, F32(x, 1, 1, 1, 2), F32(y, 1, 1, 1, 4));
+    IS(y, TOL, "bilinear has half-pixel centres", 1, 1.25, 1.75, 2);
+    RUN(resize2d_grad, o, 1, 1, F32(x, 1, 1, 1, 4), F32(y, 1, 1, 1, 2));
+    IS(y, TOL, "its gradient is the transpose", 1 + 1.5f + .75f, .5f + 2.25f + 4);
+}
+
+static void
+norms(void)
+{
+    /* Mean 2.5, variance 1.25: (x - 2.5)/1.118. */
+    float x[4] = {1, 2, 3, 4}, y[4], mean[2], var[2], gamma[2] = {2, 1}, beta[2] = {0, 1};
+    struct et_norm_attr o = {.eps = 0, .axes = 1, .groups = 2};
+    RUN(layer_norm, o, 3, 3, F32(x, 1, 4), NOTHING, NOTHING, F32(y, 1, 4), F32(mean, 1),
+        F32(var, 1));
+    IS(y, TOL, "layer norm has mean 0 and variance 1", -1.3416408f, -.4472136f, .4472136f,
+       1.3416408f);
+    is_near(var[0], 0.89442719, TOL, "and hands out 1/sqrt(var)");
+    RUN(group_norm, o, 3, 3, F32(x, 1, 2, 2), F32(gamma, 2), F32(beta, 2), F32(y, 1, 2, 2),
+        F32(mean, 1, 2), F32(var, 1, 2));
+    IS(y, TOL, "group norm scales and shifts by channel", -2, 2, 0, 2);
+    float residual[4] = {0, 0, 1, -5};
+    o.relu = 1;
+    RUN(batch_norm, o, 4, 3, F32(x, 2, 2), F32(gamma, 2), F32(beta, 2), F32(residual, 2, 2),
+        F32(y, 2, 2), F32(mean, 2), F32(var, 2));
+    IS(y, TOL, "batch norm adds the residual, then clears what is negative", 0, 0, 3, 0);
+    ok(mean[0] == 2 && mean[1] == 3 && var[0] == 1 && var[1] == 1,
+       "batch norm hands out the mean and the biased variance");
+    float dx[4], dgamma[2], dbeta[2], dresidual[4], dy[4] = {1, 2, 3, 4};
+    RUN(batch_norm_grad, o, 6, 4, F32(dy, 2, 2), F32(x, 2, 2), F32(gamma, 2), F32(mean, 2),
+        F32(var, 2), F32(y, 2, 2), F32(dx, 2, 2), F32(dgamma, 2), F32(dbeta, 2),
+        F32(dresidual, 2, 2));
+    IS(dresidual, 0, "relu masks what flows back", 0, 0, 3, 0);
+    ok(dgamma[0] == 3 && dgamma[1] == 0 && dbeta[0] == 3 && dbeta[1] == 0,
+       "gradients of gamma and beta are sums over the channel");
+    IS(dx, TOL, "two samples leave nothing of the gradient", 0, 0, 0, 0);
+}
+
+static void
+losses(void)
+{
+    /* e^0 : e^(ln 3) = 1 : 3. */
+    const float ln3 = 1.0986123f, ln4 = 1.3862944f;
+    float z[6] = {0, ln3, ln3, 0, 0, 0}, y[6], loss[3], lse[3];
+    struct et_axis_attr axis = {.axis = 1};
+    RUN(softmax, axis, 1, 1, F32(z, 3, 2), F32(y, 3, 2));
+    IS(y, TOL, "softmax of log odds", .25, .75, .75, .25, .5, .5);
+    RUN(log_softmax, axis, 1, 1, F32(z, 3, 2), F32(y, 3, 2));
+    IS(y, TOL, "log softmax", -ln4, ln3 - ln4, ln3 - ln4, -ln4, -.6931472f, -.6931472f);
+    struct et_cross_entropy_attr o = {.ignore_index = -100};
+    int32_t target[3] = {1, -100, 2};
+    float weight[2] = {1, 2}, soft[6] = {.5, .5, 1, 0, 0, 0}, ones[3] = {1, 1, 1};
+    RUN(cross_entropy, o, 3, 2, F32(z, 3, 2), I32(target, 3), F32(weight, 2), F32(loss, 3),
+        F32(lse, 3));
+    is_near(loss[0], 2 * (ln4 - ln3), TOL, "cross entropy times the class's weight");
+    ok(loss[1] == 0, "the ignored target costs nothing");
+    ok(isnan(loss[2]), "a target that is no class makes the loss NaN");
+    is_near(lse[0], ln4, TOL, "and the log of the sum is handed out");
+    RUN(cross_entropy_grad, o, 5, 1, F32(ones, 3), F32(z, 3, 2), I32(target, 3),
+        F32(lse, 3), F32(weight, 2), F32(y, 3, 2));
+    ok(fabsf(y[0] - .5f) < 1e-6 && fabsf(y[1] + .5f) < 1e-6 && y[2] == 0 && y[3] == 0,
+       "its gradient is w (softmax - one hot), and 0 where ignored");
+    RUN(cross_entropy, o, 3, 2, F32(z, 3, 2), F32(soft, 3, 2), F32(weight, 2), F32(loss, 3),
+        NOTHING);
+    IS(loss, TOL, "dense targets weigh every class", .5f * ln4 + ln4 - ln3, ln4 - ln3, 0);
+}
+
+static void
+attention(void)
+{
+    /* Scores of query 1 are 0 and ln 3: weights 1/4 and 3/4. */
+    const float ln3 = 1.0986123f;
+    float q[2] = {5, 1}, k[2] = {0, ln3}, v[2] = {4, 8}, o[2], lse[2];
+    float dq[2], dk[2], dv[2], dout[2] = {1, 1};
+    struct et_sdpa_attr a = {.scale = 1, .causal = 1};
+    RUN(sdpa, a, 4, 2, F32(q, 1, 1, 2, 1), F32(k, 1, 1, 2, 1), F32(v, 1, 1, 2, 1), NOTHING,
+        F32(o, 1, 1, 2, 1), F32(lse, 1, 1, 2));
+    IS(o, TOL, "the first position sees itself, the second both", 4, 7);
+    IS(lse, TOL, "attention hands out the log of the sum", 0, 1.3862944f);
+    RUN(sdpa_grad, a, 7, 3, F32(dout, 1, 1, 2, 1), F32(q, 1, 1, 2, 1), F32(k, 1, 1, 2, 1),
+        F32(v, 1, 1, 2, 1), F32(o, 1, 1, 2, 1), F32(lse, 1, 1, 2), NOTHING,
+        F32(dq, 1, 1, 2, 1), F32(dk, 1, 1, 2, 1), F32(dv, 1, 1, 2, 1));
+    IS(dv, TOL, "dv is the weights turned", 1.25, .75);
+    IS(dk, TOL, "dk: ds = w (v - o) = -3/4, 3/4", -.75, .75);
+    IS(dq, TOL, "dq = 3/4 ln 3", 0, .75f * ln3);
+    float bias[2] = {ln3, 0};
+    a.causal = 0;
+    RUN(sdpa, a, 4, 1, F32(q + 1, 1, 1, 1, 1), F32(k, 1, 1, 2, 1), F32(v, 1, 1, 2, 1),
+        F32(bias, 1, 1, 1, 2), F32(o, 1, 1, 1, 1));
+    is_near(o[0], 6, TOL, "a bias of ln 3 evens the odds");
+}
+
+static void
+dropout(void)
+{
+    enum { N = 3, M = 1001 };
+    static float x[N * M], y[N * M], late[M];
+    for (int i = 0; i < N * M; i++)
+        x[i] = 1;
+    int64_t rng[2] = {0x123456789abcdef, 40};
+    struct et_dropout_attr o = {.p = .25, .ordinal = 7};
+    RUN(dropout, o, 2, 1, F32(x, N, M), array(ET_I64, rng, SHAPE(2)), F32(y, N, M));
+    int kept = 0, wrong = 0;
+    for (int i = 0; i < N * M; i++) {
+        kept += y[i] != 0;
+        wrong += y[i] != 0 && fabsf(y[i] - 4 / 3.f) > 1e-6f;
+    }
+    ok(wrong == 0, "what dropout keeps is scaled by 1/(1-p)");
+    /* Five standard deviations of a binomial count. */
+    is_near(kept / (double)(N * M), .75, 5 * sqrt(.25 * .75 / (N * M)),
+            "dropout keeps 1-p of the elements");
+    rng[1] = 42;
+    RUN(dropout, o, 2, 1, F32(x, 1, M), array(ET_I64, rng, SHAPE(2)), F32(late, 1, M));
+    ok(memcmp(late, y + 2 * M, sizeof late) == 0,
+       "a sample's mask does not depend on the batch it is in");
+    o.ordinal = 8;
+    RUN(dropout, o, 2, 1, F32(x, 1, M), array(ET_I64, rng, SHAPE(2)), F32(y, 1, M));
+    ok(memcmp(late, y, sizeof late) != 0, "another ordinal gives another mask");
+    o.p = 1;
+    RUN(dropout, o, 2, 1, F32(x, 1, M), array(ET_I64, rng, SHAPE(2)), F32(y, 1, M));
+    bool any = false;
+    for (int i = 0; i < M; i++)
+        any |= y[i] != 0;
+    ok(!any, "dropout of everything leaves zeros");
+}
+
 int
 main(void)
 {
@@ -216,6 +428,13 @@ main(void)
     movement();
     reductions();
     products();
+    convolutions();
+    pooling();
+    resizing();
+    norms();
+    losses();
+    attention();
+    dropout();
     ref->close(handle);
     return done();
 }

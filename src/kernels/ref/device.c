@@ -147,6 +147,12 @@ check(const struct et_call *call, char *why, size_t why_size)
                  (int)call->op);
         return ET_ENOTSUP;
     }
+    const struct et_norm_attr *norm = call->attr;
+    if (call->op == ET_OP_batch_norm_grad && norm->relu &&
+        (call->n_in < 6 || call->in[5].dtype == ET_NONE)) {
+        snprintf(why, why_size, "the gradient through relu needs y");
+        return ET_EINVAL;
+    }
     if (call->op != ET_OP_fused)
         return ET_OK;
     const struct et_fused_attr *o = call->attr;
