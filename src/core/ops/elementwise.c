@@ -1,0 +1,382 @@
+/* elementwise.c: operations on single elements. One row of a table per op.
+ *
+ * Shapes broadcast by NumPy's rules: aligned at the last axis, length 1 repeats. The
+ * result is dense in the axis order of its first dense operand of full shape.
+ *
+ * Differs: the gradient of maximum and minimum gives each of two equals a half; that of
+ * clamp counts both bounds as inside; abs has slope 0 at 0. */
+#include "core/ops/ops.h"
+
+/* ---- infer ---- */
+
+static et_status
+same_dtypes(struct et_ctx *cx, const struct et_call *call, int first)
+{
+    for (int i = first; i < call->n_in; i++) {
+        ET_TRY(eti_need(cx, call, i, "operand"));
+        if (call->in[i].dtype != call->in[first].dtype)
+            return ETI_FAIL(
+                cx, call, ET_EDTYPE, "operands have dtypes %s and %s; cast one",
+                et_dtype_name(call->in[first].dtype), et_dtype_name(call->in[i].dtype));
+    }
+    return ET_OK;
+}
+
+/* Any dtype, the same for all. */
+ETI_INFER(infer_number)
+{
+    ET_TRY(same_dtypes(cx, call, 0));
+    return eti_broadcast(cx, call, call->in[0].dtype, out);
+}
+
+ETI_INFER(infer_float)
+{
+    ET_TRY(eti_need_float(cx, call, 0, "operand"));
+    return infer_number(cx, call, out, view_offset);
+}
+
+ETI_INFER(infer_compare)
+{
+    ET_TRY(same_dtypes(cx, call, 0));
+    return eti_broadcast(cx, call, ET_U8, out);
+}
+
+ETI_INFER(infer_where)
+{
+    ET_TRY(eti_need_dtype(cx, call, 0, "condition", ET_U8));
+    ET_TRY(same_dtypes(cx, call, 1));
+    ET_TRY(eti_need_float(cx, call, 1, "operand"));
+    return eti_broadcast(cx, call, call->in[1].dtype, out);
+}
+
+ETI_INFER(infer_clamp)
+{
+    const struct et_scalar_attr *o = call->attr;
+    if (!(o->a <= o->b))
+        return ETI_FAIL(cx, call, ET_EINVAL,
+                        "the lower bound %g is above the upper bound %g", o->a, o->b);
+    return infer_float(cx, call, out, view_offset);
+}
+
+ETI_INFER(infer_cast)
+{
+    const struct et_cast_attr *o = call->attr;
+    if (o->dtype <= ET_NONE || o->dtype >= ET_DTYPE_COUNT)
+        return ETI_FAIL(cx, call, ET_EDTYPE, "there is no dtype %d", o->dtype);
+    return eti_broadcast(cx, call, (enum et_dtype)o->dtype, out);
+}
+
+/* Runs the program on descriptions. The scalar A of a cast step is its dtype. */
+ETI_INFER(infer_fused)
+{
+    const struct et_fused_attr *o = call->attr;
+    struct et_desc reg[ET_FUSED_MAX_IN + ET_FUSED_MAX_STEPS];
+    int n = call->n_in;
+
+    if (n != o->n_in || n > ET_FUSED_MAX_IN || o->n_steps > ET_FUSED_MAX_STEPS ||
+        o->n_out > ET_FUSED_MAX_OUT)
+        return ETI_FAIL(cx, call, ET_EINTERNAL, "a program of %d inputs got %d",
+                        o->n_in, n);
+    memcpy(reg, call->in, (size_t)n * sizeof *reg);
+    for (int k = 0; k < o->n_steps; k++) {
+        const struct et_fused_step *s = &o->step[k];
+        struct et_desc in[3];
+        struct et_scalar_attr scalar = {.a = s->a, .b = s->b};
+        struct et_cast_attr cast = {.dtype = (int32_t)s->a};
+        struct et_call step = {
+            .op = s->op,
+            .n_in = s->n_src,
+            .n_out = 1,
+            .attr = s->op == ET_OP_cast ? (void *)&cast : (void *)&scalar,
+            .in = in,
+        };
+        for (int i = 0; i < s->n_src; i++)
+            in[i] = reg[s->src[i]];
+        ET_TRY(et_op_get(s->op)->infer(cx, &step, &reg[n + k], view_offset));
+    }
+    for (int i = 0; i < o->n_out; i++)
+        out[i] = reg[o->out[i]];
+    return ET_OK;
+}
+
+/* ---- helpers of the gradients ---- */
+
+static struct et_tensor *
+scalar(struct et_graph *g, const struct et_tensor *like, double value)
+{
+    return et_fill(g, like->desc.dtype, 0, NULL, value);
+}
+
+static struct et_tensor *
+apply_scalar(struct et_graph *g, enum et_op_id op, struct et_tensor *x, double a,
+             double b)
+{
+    struct et_scalar_attr attr = {.a = a, .b = b};
+    return x ? et_apply(g, op, &x, 1, &attr, sizeof attr, NULL) : NULL;
+}
+
+/* d where WINS, half of it where A equals B, else 0. */
+static struct et_tensor *
+share(struct et_graph *g, struct et_tensor *d, struct et_tensor *wins,
+      struct et_tensor *a, struct et_tensor *b)
+{
+    struct et_tensor *half = et_mul_scalar(g, d, 0.5);
+    struct et_tensor *zero = scalar(g, d, 0);
+    return et_where(g, wins, d, et_where(g, et_equal(g, a, b), half, zero));
+}
+
+/* ---- one operand ---- */
+
+/* name, what it is, gradient in g, x, y and d = dy */
+#define UNARY_TABLE(X)                                                                 \
+    X(neg, "-x", et_neg(g, d))                                                         \
+    X(abs, "|x|", et_mul(g, d, et_sign(g, x)))                                         \
+    X(sign, "-1, 0 or 1", NULL)                                                        \
+    X(exp, "e^x", et_mul(g, d, y))                                                     \
+    X(log, "natural logarithm", et_div(g, d, x))                                       \
+    X(sqrt, "square root", et_div(g, et_mul_scalar(g, d, 0.5), y))                     \
+    X(rsqrt, "1 / square root",                                                        \
+      et_mul_scalar(g, et_mul(g, d, et_mul(g, y, et_square(g, y))), -0.5))             \
+    X(square, "x^2", et_mul_scalar(g, et_mul(g, d, x), 2))                             \
+    X(reciprocal, "1 / x", et_neg(g, et_mul(g, d, et_square(g, y))))                   \
+    X(floor, "largest integer <= x", NULL)                                             \
+    X(relu, "max(x, 0)", ETI_APPLY(g, relu_grad, NULL, d, y))                          \
+    X(gelu, "x Phi(x), Phi the normal distribution",                                   \
+      ETI_APPLY(g, gelu_grad, NULL, d, x))                                             \
+    X(gelu_tanh, "gelu with the tanh approximation of Phi",                            \
+      ETI_APPLY(g, gelu_tanh_grad, NULL, d, x))                                        \
+    X(silu, "x sigmoid(x)", ETI_APPLY(g, silu_grad, NULL, d, x))                       \
+    X(sigmoid, "1 / (1 + e^-x)", ETI_APPLY(g, sigmoid_grad, NULL, d, y))               \
+    X(tanh, "hyperbolic tangent", ETI_APPLY(g, tanh_grad, NULL, d, y))                 \
+    X(softplus, "log(1 + e^x)", et_mul(g, d, et_sigmoid(g, x)))
+
+#define UNARY(op, words, formula)                                                      \
+    ETI_GRADIENT(op##_gradient)                                                        \
+    {                                                                                  \
+        ETI_UNUSED struct et_tensor *x = node->in[0], *y = &node->out[0], *d = dy[0];  \
+        if (want[0])                                                                   \
+            dx[0] = formula;                                                           \
+        return et_graph_status(g);                                                     \
+    }                                                                                  \
+    const struct et_op et_op_##op = {                                                  \
+        .name = #op,                                                                   \
+        .summary = words,                                                              \
+        .id = ET_OP_##op,                                                              \
+        .min_in = 1,                                                                   \
+        .max_in = 1,                                                                   \
+        .n_out = 1,                                                                    \
+        .flags = ET_OPF_ELEMENTWISE,                                                   \
+        .infer = infer_float,                                                          \
+        .gradient = op##_gradient,                                                     \
+    };                                                                                 \
+    struct et_tensor *et_##op(struct et_graph *g, struct et_tensor *x)                 \
+    {                                                                                  \
+        return x ? ETI_APPLY(g, op, NULL, x) : NULL;                                   \
+    }
+UNARY_TABLE(UNARY)
+
+/* ---- one operand and a number ---- */
+
+/* name, what it is, infer, gradient in g, x, y, d and the attribute's a, b */
+#define SCALAR_TABLE(X)                                                                \
+    X(add_scalar, "x + a", infer_float, d)                                             \
+    X(mul_scalar, "a x", infer_float, et_mul_scalar(g, d, a))                          \
+    X(pow_scalar, "x^a", infer_float,                                                  \
+      a == 0 ? NULL : et_mul_scalar(g, et_mul(g, d, et_pow_scalar(g, x, a - 1)), a))   \
+    X(clamp, "x kept inside [a, b]", infer_clamp,                                      \
+      et_where(g,                                                                      \
+               et_mul(g, et_less_equal(g, scalar(g, x, a), x),                         \
+                      et_less_equal(g, x, scalar(g, x, b))),                           \
+               d, scalar(g, d, 0)))
+
+#define SCALAR(op, words, rule, formula)                                               \
+    ETI_GRADIENT(op##_gradient)                                                        \
+    {                                                                                  \
+        const struct et_scalar_attr *o = node->attr;                                   \
+        ETI_UNUSED double a = o->a, b = o->b;                                          \
+        ETI_UNUSED struct et_tensor *x = node->in[0], *d = dy[0];                      \
+        if (want[0])                                                                   \
+            dx[0] = formula;                                                           \
+        return et_graph_status(g);                                                     \
+    }                                                                                  \
+    const struct et_op et_op_##op = {                                                  \
+        .name = #op,                                                                   \
+        .summary = words,                                                              \
+        .id = ET_OP_##op,                                                              \
+        .min_in = 1,                                                                   \
+        .max_in = 1,                                                                   \
+        .n_out = 1,                                                                    \
+        .attr_size = sizeof(struct et_scalar_attr),                                    \
+        .flags = ET_OPF_ELEMENTWISE,                                                   \
+        .infer = rule,                                                                 \
+        .gradient = op##_gradient,                                                     \
+    };
+SCALAR_TABLE(SCALAR)
+
+struct et_tensor *
+et_add_scalar(struct et_graph *g, struct et_tensor *x, double a)
+{
+    return apply_scalar(g, ET_OP_add_scalar, x, a, 0);
+}
+
+struct et_tensor *
+et_mul_scalar(struct et_graph *g, struct et_tensor *x, double a)
+{
+    return apply_scalar(g, ET_OP_mul_scalar, x, a, 0);
+}
+
+struct et_tensor *
+et_pow_scalar(struct et_graph *g, struct et_tensor *x, double a)
+{
+    return apply_scalar(g, ET_OP_pow_scalar, x, a, 0);
+}
+
+struct et_tensor *
+et_clamp(struct et_graph *g, struct et_tensor *x, double lo, double hi)
+{
+    return apply_scalar(g, ET_OP_clamp, x, lo, hi);
+}
+
+ETI_GRADIENT(cast_gradient)
+{
+    enum et_dtype dtype = node->in[0]->desc.dtype;
+    if (want[0] && et_dtype_is_float(dtype))
+        dx[0] = et_cast(g, dy[0], dtype);
+    return et_graph_status(g);
+}
+
+const struct et_op et_op_cast = {
+    .name = "cast",
+    .summary = "the same values in another dtype",
+    .id = ET_OP_cast,
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .attr_size = sizeof(struct et_cast_attr),
+    .flags = ET_OPF_ELEMENTWISE,
+    .infer = infer_cast,
+    .gradient = cast_gradient,
+};
+
+struct et_tensor *
+et_cast(struct et_graph *g, struct et_tensor *x, enum et_dtype dtype)
+{
+    struct et_cast_attr attr = {.dtype = (int32_t)dtype};
+    if (!x || x->desc.dtype == dtype)
+        return x;
+    return ETI_APPLY_ATTR(g, cast, &attr, NULL, x);
+}
+
+/* ---- two operands ---- */
+
+/* name, what it is, infer, gradients of a and b in g, a, b, y and d = dy */
+#define BINARY_TABLE(X)                                                                \
+    X(add, "a + b", infer_number, d, d)                                                \
+    X(sub, "a - b", infer_number, d, et_neg(g, d))                                     \
+    X(mul, "a b", infer_number, et_mul(g, d, b), et_mul(g, d, a))                      \
+    X(div, "a / b", infer_float, et_div(g, d, b),                                      \
+      et_neg(g, et_div(g, et_mul(g, d, y), b)))                                        \
+    X(maximum, "the larger", infer_number, share(g, d, et_less(g, b, a), a, b),        \
+      share(g, d, et_less(g, a, b), a, b))                                             \
+    X(minimum, "the smaller", infer_number, share(g, d, et_less(g, a, b), a, b),       \
+      share(g, d, et_less(g, b, a), a, b))
+
+#define BINARY_BUILDER(op)                                                             \
+    struct et_tensor *et_##op(struct et_graph *g, struct et_tensor *a,                 \
+                              struct et_tensor *b)                                     \
+    {                                                                                  \
+        return a && b ? ETI_APPLY(g, op, NULL, a, b) : NULL;                           \
+    }
+ET_BINARY_LIST(BINARY_BUILDER)
+
+#define BINARY_OP(op, words, rule, backward)                                           \
+    const struct et_op et_op_##op = {                                                  \
+        .name = #op,                                                                   \
+        .summary = words,                                                              \
+        .id = ET_OP_##op,                                                              \
+        .min_in = 2,                                                                   \
+        .max_in = 2,                                                                   \
+        .n_out = 1,                                                                    \
+        .flags = ET_OPF_ELEMENTWISE,                                                   \
+        .infer = rule,                                                                 \
+        .gradient = backward,                                                          \
+    };
+
+#define BINARY(op, words, rule, da, db)                                                \
+    ETI_GRADIENT(op##_gradient)                                                        \
+    {                                                                                  \
+        ETI_UNUSED struct et_tensor *a = node->in[0], *b = node->in[1];                \
+        ETI_UNUSED struct et_tensor *y = &node->out[0], *d = dy[0];                    \
+        if (want[0])                                                                   \
+            dx[0] = eti_sum_like(g, da, a);                                            \
+        if (want[1])                                                                   \
+            dx[1] = eti_sum_like(g, db, b);                                            \
+        return et_graph_status(g);                                                     \
+    }                                                                                  \
+    BINARY_OP(op, words, rule, op##_gradient)
+BINARY_TABLE(BINARY)
+
+/* name, what it is, infer; no gradient */
+#define PLAIN_TABLE(X)                                                                 \
+    X(equal, "1 where a = b, else 0", infer_compare)                                   \
+    X(less, "1 where a < b, else 0", infer_compare)                                    \
+    X(less_equal, "1 where a <= b, else 0", infer_compare)                             \
+    X(relu_grad, "dy where y > 0, else 0", infer_float)                                \
+    X(gelu_grad, "dy times the slope of gelu at x", infer_float)                       \
+    X(gelu_tanh_grad, "dy times the slope of gelu_tanh at x", infer_float)             \
+    X(silu_grad, "dy times the slope of silu at x", infer_float)                       \
+    X(sigmoid_grad, "dy y (1 - y)", infer_float)                                       \
+    X(tanh_grad, "dy (1 - y^2)", infer_float)
+#define PLAIN(op, words, rule) BINARY_OP(op, words, rule, NULL)
+PLAIN_TABLE(PLAIN)
+
+/* ---- where, fused ---- */
+
+ETI_GRADIENT(where_gradient)
+{
+    struct et_tensor *cond = node->in[0], *zero = scalar(g, dy[0], 0);
+    if (want[1])
+        dx[1] = eti_sum_like(g, et_where(g, cond, dy[0], zero), node->in[1]);
+    if (want[2])
+        dx[2] = eti_sum_like(g, et_where(g, cond, zero, dy[0]), node->in[2]);
+    return et_graph_status(g);
+}
+
+const struct et_op et_op_where = {
+    .name = "where",
+    .summary = "a where the condition is not 0, else b",
+    .id = ET_OP_where,
+    .min_in = 3,
+    .max_in = 3,
+    .n_out = 1,
+    .flags = ET_OPF_ELEMENTWISE,
+    .infer = infer_where,
+    .gradient = where_gradient,
+};
+
+struct et_tensor *
+et_where(struct et_graph *g, struct et_tensor *cond, struct et_tensor *a,
+         struct et_tensor *b)
+{
+    return cond && a && b ? ETI_APPLY(g, where, NULL, cond, a, b) : NULL;
+}
+
+static int64_t
+fused_flops(const struct et_call *call)
+{
+    const struct et_fused_attr *o = call->attr;
+    return call->n_out ? et_desc_count(&call->out[0]) * o->n_steps : 0;
+}
+
+const struct et_op et_op_fused = {
+    .name = "fused",
+    .summary = "a chain of element-wise operations in one pass",
+    .id = ET_OP_fused,
+    .min_in = 1,
+    .max_in = ET_FUSED_MAX_IN,
+    .n_out = ET_FUSED_MAX_OUT,
+    .attr_size = sizeof(struct et_fused_attr),
+    .flags = ET_OPF_ELEMENTWISE,
+    .infer = infer_fused,
+    .flops = fused_flops,
+};

@@ -1,0 +1,138 @@
+/* matmul.c: products of matrices: y = op(a) op(b) + bias.
+ *
+ *   a [..., M, K], b [..., K, N] or [K, N], bias [N]? -> y [..., M, N]
+ *   da = dy op(b)^T, db = op(a)^T dy, dbias = dy summed over all but the last axis */
+#include "core/ops/ops.h"
+
+struct sides {
+    int64_t m, k, n; /* of op(a) op(b) */
+};
+
+static struct sides
+sides_of(const struct et_call *call)
+{
+    const struct et_matmul_attr *o = call->attr;
+    const int64_t *a = call->in[0].shape + call->in[0].ndim - 2;
+    const int64_t *b = call->in[1].shape + call->in[1].ndim - 2;
+    return (struct sides){
+        .m = a[o->trans_a != 0],
+        .k = a[o->trans_a == 0],
+        .n = b[o->trans_b == 0],
+    };
+}
+
+ETI_INFER(matmul_infer)
+{
+    const struct et_matmul_attr *o = call->attr;
+    const struct et_desc *a = &call->in[0], *b = &call->in[1];
+    char left[ETI_TEXT], right[ETI_TEXT];
+    int64_t shape[ET_MAX_DIMS];
+
+    ET_TRY(eti_need_ndim(cx, call, 0, "a", 2, ET_MAX_DIMS));
+    ET_TRY(eti_need_ndim(cx, call, 1, "b", 2, ET_MAX_DIMS));
+    ET_TRY(eti_need_float(cx, call, 0, "a"));
+    ET_TRY(eti_need_dtype(cx, call, 1, "b", a->dtype));
+    struct sides s = sides_of(call);
+    bool fits = s.k == b->shape[b->ndim - 2 + (o->trans_b != 0)];
+    if (b->ndim > 2)
+        fits = fits && a->ndim == b->ndim &&
+               !memcmp(a->shape, b->shape, (size_t)(a->ndim - 2) * sizeof *a->shape);
+    if (!fits)
+        return ETI_FAIL(cx, call, ET_ESHAPE, "%s%s times %s%s does not fit",
+                        et_desc_text(a, left, sizeof left), o->trans_a ? "^T" : "",
+                        et_desc_text(b, right, sizeof right), o->trans_b ? "^T" : "");
+    if (eti_operand(call, 2)) {
+        ET_TRY(eti_need_dtype(cx, call, 2, "bias", a->dtype));
+        ET_TRY(eti_need_shape(cx, call, 2, "bias", 1, &s.n));
+    }
+    memcpy(shape, a->shape, sizeof shape);
+    shape[a->ndim - 2] = s.m;
+    shape[a->ndim - 1] = s.n;
+    et_desc_init(out, a->dtype, a->ndim, shape, ET_ROW_MAJOR);
+    return ET_OK;
+}
+
+static int64_t
+matmul_flops(const struct et_call *call)
+{
+    struct sides s = sides_of(call);
+    int64_t matrix = call->in[0].shape[call->in[0].ndim - 2] *
+                     call->in[0].shape[call->in[0].ndim - 1];
+    int64_t batch = matrix ? et_desc_count(&call->in[0]) / matrix : 0;
+    return 2 * batch * s.m * s.k * s.n;
+}
+
+/* The gradient of a; dy op(b)^T needs its left side to carry the batch. */
+static struct et_tensor *
+gradient_a(struct et_graph *g, struct et_tensor *dy, struct et_tensor *a,
+           struct et_tensor *b, const struct et_matmul_attr *o)
+{
+    if (o->trans_a && b->desc.ndim == a->desc.ndim)
+        return et_matmul(g, b, dy, o->trans_b, true);
+    struct et_tensor *da = et_matmul(g, dy, b, false, !o->trans_b);
+    return o->trans_a ? et_transpose(g, da, -2, -1) : da;
+}
+
+/* The gradient of b. One matrix for a whole batch: the batch is more rows. */
+static struct et_tensor *
+gradient_b(struct et_graph *g, struct et_tensor *dy, struct et_tensor *a,
+           struct et_tensor *b, const struct et_matmul_attr *o)
+{
+    bool trans_a = o->trans_a;
+    if (dy && b->desc.ndim == 2 && a->desc.ndim > 2) {
+        if (trans_a)
+            a = et_transpose(g, a, -2, -1);
+        if (!a)
+            return NULL;
+        trans_a = false;
+        a = et_reshape(g, a, 2, (int64_t[]){-1, a->desc.shape[a->desc.ndim - 1]});
+        dy = et_reshape(g, dy, 2, (int64_t[]){-1, dy->desc.shape[dy->desc.ndim - 1]});
+    }
+    return o->trans_b ? et_matmul(g, dy, a, true, trans_a)
+                      : et_matmul(g, a, dy, !trans_a, false);
+}
+
+ETI_GRADIENT(matmul_gradient)
+{
+    const struct et_matmul_attr *o = node->attr;
+    struct et_tensor *a = node->in[0], *b = node->in[1];
+    if (want[0])
+        dx[0] = gradient_a(g, dy[0], a, b, o);
+    if (want[1])
+        dx[1] = gradient_b(g, dy[0], a, b, o);
+    if (node->n_in > 2 && node->in[2] && want[2])
+        dx[2] = eti_sum_like(g, dy[0], node->in[2]);
+    return et_graph_status(g);
+}
+
+const struct et_op et_op_matmul = {
+    .name = "matmul",
+    .summary = "matrix product, of a batch or with one matrix",
+    .id = ET_OP_matmul,
+    .min_in = 2,
+    .max_in = 3,
+    .n_out = 1,
+    .attr_size = sizeof(struct et_matmul_attr),
+    .infer = matmul_infer,
+    .gradient = matmul_gradient,
+    .flops = matmul_flops,
+};
+
+struct et_tensor *
+et_matmul(struct et_graph *g, struct et_tensor *a, struct et_tensor *b, bool trans_a,
+          bool trans_b)
+{
+    struct et_matmul_attr attr = {.trans_a = trans_a, .trans_b = trans_b};
+    return a && b ? ETI_APPLY_ATTR(g, matmul, &attr, NULL, a, b) : NULL;
+}
+
+struct et_tensor *
+et_linear(struct et_graph *g, struct et_tensor *x, struct et_tensor *w,
+          struct et_tensor *bias)
+{
+    struct et_matmul_attr attr = {.trans_b = 1};
+    if (!x || !w)
+        return NULL;
+    return bias ? ETI_APPLY_ATTR(g, matmul, &attr, NULL, x, w, bias)
+                : ETI_APPLY_ATTR(g, matmul, &attr, NULL, x, w);
+}
