@@ -21,5 +21,6 @@
 #include "etude/time.h"
 #include "etude/option.h"
 #include "etude/sched.h"
+#include "etude/optim.h"
 
 #endif

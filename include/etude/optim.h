@@ -1,0 +1,179 @@
+/* optim.h: parameters in flat memory, and the rules that update them.
+ *
+ * All parameters of a model lie in one flat f32 buffer and each optimizer moment in
+ * another of the same layout, so that an update, a clip, an average or a checkpoint is a
+ * single pass. A parameter that a module holds is a view.
+ *
+ * A step, with the graph G that holds the gradients:
+ *
+ *     et_optimizer_set_alpha(opt, alpha);                 rate = initial_lr * alpha
+ *     flat = et_param_space_pack(g, space, grads);        one array, NULLs left out
+ *     ... clip, reduce over ranks ...                     formulas on FLAT
+ *     et_optimizer_update(g, opt, flat, has_grad, skip);  formulas and assignments
+ *     et_eval(g, ...);                                    the commit changes parameters
+ *     et_optimizer_done(opt, skipped);                    counts the update
+ *
+ * A parameter without gradient keeps value and moments: no decay, no momentum. An
+ * evaluation that failed has changed nothing; the step may be built again. */
+#ifndef ETUDE_OPTIM_H
+#define ETUDE_OPTIM_H
+
+#include "etude/graph.h"
+#include "etude/option.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    ET_PARAM_ALIGN = 64,  /* elements; the gaps stay zero */
+    ET_MAX_MOMENTS = 4,   /* arrays an optimizer may keep besides the parameters */
+    ET_MAX_HYPER = 4,     /* numbers that change from step to step */
+};
+
+/* ---- parameters in flat memory ---- */
+
+/* What is asked for. */
+struct et_param_spec {
+    const char *name;    /* full dotted path; unique; copied */
+    struct et_desc desc; /* f32, dense: how it lies in memory */
+    int group;           /* from 0; groups lie one after another */
+};
+
+/* What one parameter got. */
+struct et_param_slot {
+    char *name;
+    struct et_desc desc;
+    int group;
+    int64_t offset;  /* first element */
+    int64_t count;   /* elements */
+    int64_t updates; /* how often an optimizer has changed it */
+};
+
+/* Read the fields; change none, except that a checkpoint restores updates. */
+struct et_param_space {
+    struct et_ctx *cx;
+    struct et_device *dev;
+    struct et_param_slot *slot; /* in the order of the specs */
+    int n;
+    int n_groups;
+    int64_t total;            /* elements of every flat array, gaps included */
+    struct et_tensor *values; /* leaf f32 [total] */
+    int n_moments;
+    struct et_tensor *moment[ET_MAX_MOMENTS];    /* leaves f32 [total]; begin as zeros */
+    const char *moment_name[ET_MAX_MOMENTS];     /* "exp_avg"; constant text */
+    bool *has_grad; /* [n]: which gradients the last et_param_space_pack got */
+};
+
+/* Lays N parameters out, all zero. EINVAL for a name given twice or a group left empty,
+ * EDTYPE and ESHAPE for descriptions that are not dense f32. */
+ET_NODISCARD et_status et_param_space_new(struct et_ctx *cx, struct et_device *dev,
+                                          const struct et_param_spec *specs, int n,
+                                          struct et_param_space **out);
+/* The views handed out stay valid: memory ends with the last of them. */
+void et_param_space_free(struct et_param_space **space);
+
+/* Index of the parameter, or -1. */
+int et_param_space_find(const struct et_param_space *space, const char *name);
+
+/* Parameter I of the values (ARRAY -1) or of moment ARRAY, as a leaf that the caller
+ * owns. et_param_bind takes such a view. */
+ET_NODISCARD et_status et_param_space_view(struct et_ctx *cx,
+                                           const struct et_param_space *space, int array,
+                                           int i, struct et_tensor **out);
+
+/* The N gradients (NULL = none) as one f32 [total]; where there is none it is zero. Each
+ * is brought into the order in memory of its parameter. NULL when all are. */
+struct et_tensor *et_param_space_pack(struct et_graph *g, struct et_param_space *space,
+                                      struct et_tensor *const *grads);
+
+/* ---- update rules ---- */
+
+/* The options of every optimizer begin with these. */
+struct et_optimizer_options {
+    double lr;           /* becomes initial_lr of each group */
+    double weight_decay; /* of each group */
+};
+
+struct et_optimizer_group {
+    double initial_lr;
+    double lr; /* now */
+    double weight_decay;
+};
+
+/* What an update rule works on: a run of parameters of one group, all with a gradient and
+ * the same number of updates. Arrays are f32 [run]. */
+struct et_update {
+    const void *options;
+    const struct et_optimizer_group *group;
+    struct et_tensor *p, *grad;               /* now */
+    struct et_tensor *moment[ET_MAX_MOMENTS]; /* now */
+    struct et_tensor *hyper[ET_MAX_HYPER];    /* f32 [1]: what class->hyper gave */
+    struct et_tensor *new_p;                      /* result */
+    struct et_tensor *new_moment[ET_MAX_MOMENTS]; /* result */
+};
+
+struct et_optimizer_class {
+    struct et_component info;
+    const char *const *moments; /* names, NULL-terminated, at most ET_MAX_MOMENTS */
+
+    /* Refuses combinations of options; warns. (optional) */
+    et_status (*check)(struct et_ctx *cx, const void *options);
+
+    /* How many of the moments these options need. (optional: all) */
+    int (*n_moments)(const void *options);
+
+    /* What changes from step to step, as numbers: HYPER [ET_MAX_HYPER] for update N (from
+     * 1) of the parameters in GROUP. */
+    void (*hyper)(const void *options, const struct et_optimizer_group *group, int64_t n,
+                  double *hyper);
+
+    /* Appends the formulas: fills new_p and new_moment from the rest of U. Must build the
+     * same nodes at every step. */
+    void (*update)(struct et_graph *g, struct et_update *u);
+};
+
+const struct et_optimizer_class *et_optimizer_find(const char *name); /* NULL: none */
+/* All classes, *N of them; borrowed, for ever. */
+const struct et_optimizer_class *const *et_optimizer_list(int *n);
+
+struct et_optimizer;
+
+/* An optimizer with zero moments for the parameters of SPACE, to which it adds them.
+ * OPTIONS (class->info.options_size bytes) and SPACE are borrowed and must outlive it. */
+ET_NODISCARD et_status et_optimizer_new(struct et_ctx *cx,
+                                        const struct et_optimizer_class *class,
+                                        const void *options, struct et_param_space *space,
+                                        struct et_optimizer **out);
+void et_optimizer_free(struct et_optimizer **opt);
+
+const struct et_optimizer_class *et_optimizer_class(const struct et_optimizer *opt);
+struct et_param_space *et_optimizer_space(const struct et_optimizer *opt);
+/* Group I; its weight_decay and initial_lr may be changed before the first update. */
+struct et_optimizer_group *et_optimizer_group(struct et_optimizer *opt, int i);
+
+/* The rate of every group becomes its initial_lr times ALPHA (the product of the
+ * schedulers). Before the first call it is initial_lr. */
+void et_optimizer_set_alpha(struct et_optimizer *opt, double alpha);
+
+/* Appends the update, and writes the numbers that changed since the last. FLAT: gradients, f32 [total]. HAS_GRAD [n]: which parameters have
+ * one; NULL = those that the last et_param_space_pack got. SKIP: one number, non-zero =
+ * nothing changes (a gradient was not finite); NULL = never. */
+ET_NODISCARD et_status et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
+                                           struct et_tensor *flat, const bool *has_grad,
+                                           struct et_tensor *skip);
+/* The evaluation of the last et_optimizer_update went through: counts it for the
+ * parameters concerned, unless it was SKIPPED. */
+void et_optimizer_done(struct et_optimizer *opt, bool skipped);
+
+/* After surgery: continues on SPACE. Values, moments and counts of the parameters whose
+ * name and shape both spaces have are copied; the others begin anew. EINVAL when the
+ * groups differ in number. The old space is the caller's to free; after an ENOMEM so is
+ * the optimizer, and only that. */
+ET_NODISCARD et_status et_optimizer_move(struct et_ctx *cx, struct et_optimizer *opt,
+                                         struct et_param_space *space);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,119 @@
+/* optim.h: what the files of src/core/optim share. */
+#ifndef ETI_OPTIM_H
+#define ETI_OPTIM_H
+
+#include <math.h>
+
+#include "etude/optim.h"
+
+#define ET_OPTIMIZER(name) extern const struct et_optimizer_class et_optimizer_##name;
+#include "core/optim/optimizers.def"
+#undef ET_OPTIMIZER
+
+/* Elements from a parameter to the next: its own, rounded up. */
+static inline int64_t
+eti_param_span(const struct et_param_slot *slot)
+{
+    return (slot->count + ET_PARAM_ALIGN - 1) / ET_PARAM_ALIGN * ET_PARAM_ALIGN;
+}
+
+/* Zero moments of those names; EINVAL when there are some already. */
+et_status eti_param_space_add_moments(struct et_ctx *cx, struct et_param_space *s,
+                                      const char *const *names, int n);
+/* Copies values, moments and counts of the parameters both have. Both have the same
+ * moments. */
+et_status eti_param_space_carry(struct et_ctx *cx, struct et_param_space *to,
+                                const struct et_param_space *from);
+
+/* (lr / initial_lr) weight_decay, the ratio taken as 1 when initial_lr is 0. Formulas
+ * write p - decay p: in f32 it is nearer than a factor of 1 - decay. */
+double eti_decoupled_decay(const struct et_optimizer_group *group);
+/* Warns when each step of decoupled decay takes away 1e-3 or more. */
+void eti_warn_decay(struct et_ctx *cx, const char *name, double weight_decay);
+
+/* A number >= 0 (> 0 with ET_OPT_MIN_OPEN). DEFAULTS NULL: it must be given. */
+#define ETI_OPTIM_FLOAT(S, field, text, defaults, more_flags, words)                   \
+    {                                                                                  \
+        .name = text, .type = ET_OPT_FLOAT, .offset = offsetof(S, field),              \
+        .def = defaults, .min = 0, .max = HUGE_VAL,                                    \
+        .flags = ((defaults) ? 0 : ET_OPT_REQUIRED) | (more_flags), .help = words,     \
+    }
+
+/* ---- stochastic gradient descent ---- */
+
+struct eti_sgd_options {
+    struct et_optimizer_options common;
+    double momentum, dampening;
+    bool nesterov;
+};
+extern const char *const eti_sgd_moments[];
+et_status eti_sgd_check(struct et_ctx *cx, const void *options);
+int eti_sgd_n_moments(const void *options);
+/* hyper: rate, fraction of p that decoupled decay takes, weight of the gradient in the
+ * momentum buffer. */
+enum { ETI_SGD_LR, ETI_SGD_DECAY, ETI_SGD_FRESH };
+void eti_sgd_hyper(const void *options, const struct et_optimizer_group *group,
+                   int64_t n, double *hyper);
+/* new_p = p - lr d, where d is GRAD through the momentum buffer. */
+void eti_sgd_update(struct et_graph *g, struct et_update *u, struct et_tensor *p,
+                    struct et_tensor *grad);
+
+#define ETI_SGD_OPTIONS(default_lr)                                                    \
+    ETI_OPTIM_FLOAT(struct eti_sgd_options, common.lr, "lr", default_lr, 0,            \
+                    "learning rate before the schedule"),                              \
+        ETI_OPTIM_FLOAT(struct eti_sgd_options, momentum, "momentum", "0.0", 0,        \
+                        "how much of the last direction is kept"),                     \
+        ETI_OPTIM_FLOAT(struct eti_sgd_options, dampening, "dampening", "0.0", 0,      \
+                        "how much less the gradient weighs in the momentum buffer"),   \
+        ETI_OPTIM_FLOAT(struct eti_sgd_options, common.weight_decay, "weight_decay",   \
+                        "0.0", 0, "decay of the weights towards 0"),                   \
+    {                                                                                  \
+        .name = "nesterov", .type = ET_OPT_BOOL,                                       \
+        .offset = offsetof(struct eti_sgd_options, nesterov), .def = "false",          \
+        .help = "look ahead by the momentum; needs momentum, no dampening",            \
+    }
+
+/* ---- Adam ---- */
+
+struct eti_adam_options {
+    struct et_optimizer_options common;
+    struct et_floats betas;
+    double eps;
+    bool amsgrad;
+};
+extern const char *const eti_adam_moments[];
+et_status eti_adam_check(struct et_ctx *cx, const void *options);
+int eti_adam_n_moments(const void *options);
+/* hyper: lr / (1 - beta1^n), 1 / sqrt(1 - beta2^n), fraction of p that decay takes. */
+enum { ETI_ADAM_RATE, ETI_ADAM_ROOT, ETI_ADAM_DECAY };
+/* Sets the first two. */
+void eti_adam_hyper(const void *options, const struct et_optimizer_group *group,
+                    int64_t n, double *hyper);
+/* Fills the moments of U, and new_p = p - rate m / (root sqrt(v) + eps). */
+void eti_adam_update(struct et_graph *g, struct et_update *u, struct et_tensor *p,
+                     struct et_tensor *grad);
+
+#define ETI_ADAM_OPTIONS(default_betas, default_decay)                                 \
+    ETI_OPTIM_FLOAT(struct eti_adam_options, common.lr, "lr", "1e-3", 0,               \
+                    "learning rate before the schedule"),                              \
+        {                                                                              \
+            .name = "betas",                                                           \
+            .type = ET_OPT_FLOATS,                                                     \
+            .offset = offsetof(struct eti_adam_options, betas),                        \
+            .def = default_betas,                                                      \
+            .min = 0,                                                                  \
+            .max = 1,                                                                  \
+            .flags = ET_OPT_MAX_OPEN,                                                  \
+            .help = "decay of the averages of gradient and squared gradient",          \
+        },                                                                             \
+        ETI_OPTIM_FLOAT(struct eti_adam_options, eps, "eps", "1e-8", ET_OPT_MIN_OPEN,  \
+                        "added to the denominator"),                                   \
+        ETI_OPTIM_FLOAT(struct eti_adam_options, common.weight_decay, "weight_decay",  \
+                        default_decay, 0, "decay of the weights towards 0"),           \
+    {                                                                                  \
+        .name = "amsgrad", .type = ET_OPT_BOOL,                                        \
+        .offset = offsetof(struct eti_adam_options, amsgrad), .def = "false",          \
+        .help = "divide by the largest second moment so far",                          \
+    }
+
+#endif

@@ -1,0 +1,405 @@
+/* optimizer.c: the registry, and one update: runs of parameters, their formulas,
+ * skipping.
+ *
+ * A run is the longest stretch of flat memory whose parameters are of one group, all
+ * have a gradient, and have been updated equally often. Usually that is everything, and
+ * the update is one fused pass over flat memory. */
+#include "core/optim/optim.h"
+
+#include <string.h>
+
+#include "core/base/assert.h"
+#include "etude/ctx.h"
+
+static const struct et_optimizer_class *const classes[] = {
+#define ET_OPTIMIZER(name) &et_optimizer_##name,
+#include "core/optim/optimizers.def"
+#undef ET_OPTIMIZER
+};
+enum { CLASSES = sizeof classes / sizeof *classes };
+
+const struct et_optimizer_class *
+et_optimizer_find(const char *name)
+{
+    for (int i = 0; i < CLASSES; i++)
+        if (strcmp(name, classes[i]->info.name) == 0)
+            return classes[i];
+    return NULL;
+}
+
+const struct et_optimizer_class *const *
+et_optimizer_list(int *n)
+{
+    *n = CLASSES;
+    return classes;
+}
+
+/* Leaves on a stretch of the flat arrays. */
+struct run {
+    int64_t begin, end;
+    struct et_tensor *p, *moment[ET_MAX_MOMENTS];
+};
+
+/* A run in the update being made: row i of the hyper leaf is its. */
+struct row {
+    struct run *run;
+    const struct et_optimizer_group *group;
+    float hyper[ET_MAX_HYPER];
+};
+
+struct et_optimizer {
+    struct et_ctx *cx;
+    const struct et_optimizer_class *class;
+    const void *options;
+    struct et_param_space *space;
+    int n_moments;
+    struct et_optimizer_group *group; /* space->n_groups */
+    int *order;                       /* parameters by offset */
+    bool *pending;                    /* [n]: in the update being made */
+    struct row *row;                  /* [n]: there are at most as many runs */
+    float *hyper_host;       /* [n][ET_MAX_HYPER]; rows not in use keep old numbers */
+    struct et_tensor *hyper; /* leaf f32 [n * ET_MAX_HYPER] */
+    struct run *
+        *run; /* every stretch ever asked for: a graph may still name its leaves */
+    int n_runs, cap_runs;
+};
+
+/* ---- making ---- */
+
+static void
+free_runs(struct et_optimizer *opt)
+{
+    for (int i = 0; i < opt->n_runs; i++) {
+        et_tensor_free(&opt->run[i]->p);
+        for (int k = 0; k < opt->n_moments; k++)
+            et_tensor_free(&opt->run[i]->moment[k]);
+        et_free(opt->cx, opt->run[i]);
+    }
+    opt->n_runs = 0;
+}
+
+/* Frees what depends on the space. */
+static void
+release_space(struct et_optimizer *opt)
+{
+    free_runs(opt);
+    et_free(opt->cx, opt->order);
+    et_free(opt->cx, opt->pending);
+    et_free(opt->cx, opt->row);
+    et_free(opt->cx, opt->hyper_host);
+    et_tensor_free(&opt->hyper);
+    opt->order = NULL;
+    opt->pending = NULL;
+    opt->row = NULL;
+    opt->hyper_host = NULL;
+}
+
+static void
+sort_by_offset(const struct et_param_space *s, int *order)
+{
+    int at = 0;
+    for (int group = 0; group < s->n_groups; group++)
+        for (int i = 0; i < s->n; i++)
+            if (s->slot[i].group == group)
+                order[at++] = i;
+}
+
+/* Makes what depends on the space. */
+static et_status
+attach_space(struct et_optimizer *opt, struct et_param_space *space)
+{
+    struct et_ctx *cx = opt->cx;
+    size_t n = (size_t)space->n;
+    int64_t numbers = space->n * ET_MAX_HYPER;
+    void *block;
+    ET_TRY(eti_param_space_add_moments(cx, space, opt->class->moments, opt->n_moments));
+    ET_TRY(et_alloc(cx, n * sizeof *opt->order, &block));
+    opt->order = block;
+    ET_TRY(et_alloc(cx, n * sizeof *opt->pending, &block));
+    opt->pending = block;
+    ET_TRY(et_alloc(cx, n * sizeof *opt->row, &block));
+    opt->row = block;
+    ET_TRY(et_alloc(cx, (size_t)numbers * sizeof *opt->hyper_host, &block));
+    opt->hyper_host = block;
+    ET_TRY(et_tensor_new(cx, space->dev, ET_F32, 1, &numbers, ET_ROW_MAJOR, "hyper",
+                         &opt->hyper));
+    sort_by_offset(space, opt->order);
+    opt->space = space;
+    return ET_OK;
+}
+
+static int
+count_moments(const struct et_optimizer_class *class, const void *options)
+{
+    int n = 0;
+    if (class->n_moments)
+        return class->n_moments(options);
+    while (class->moments[n])
+        n++;
+    return n;
+}
+
+static et_status
+make_groups(struct et_optimizer *opt, int n)
+{
+    const struct et_optimizer_options *common = opt->options;
+    void *block;
+    ET_TRY(et_alloc(opt->cx, (size_t)n * sizeof *opt->group, &block));
+    opt->group = block;
+    for (int i = 0; i < n; i++)
+        opt->group[i] = (struct et_optimizer_group){
+            .initial_lr = common->lr,
+            .lr = common->lr,
+            .weight_decay = common->weight_decay,
+        };
+    return ET_OK;
+}
+
+et_status
+et_optimizer_new(struct et_ctx *cx, const struct et_optimizer_class *class,
+                 const void *options, struct et_param_space *space,
+                 struct et_optimizer **out)
+{
+    *out = NULL;
+    if (class->check)
+        ET_TRY(class->check(cx, options));
+    void *block;
+    ET_TRY(et_alloc(cx, sizeof(struct et_optimizer), &block));
+    struct et_optimizer *opt = block;
+    opt->cx = cx;
+    opt->class = class;
+    opt->options = options;
+    opt->n_moments = count_moments(class, options);
+    ET_ASSERT(opt->n_moments <= ET_MAX_MOMENTS);
+    et_status status = make_groups(opt, space->n_groups);
+    if (status == ET_OK)
+        status = attach_space(opt, space);
+    if (status != ET_OK)
+        et_optimizer_free(&opt);
+    *out = opt;
+    return status;
+}
+
+void
+et_optimizer_free(struct et_optimizer **optimizer)
+{
+    struct et_optimizer *opt = *optimizer;
+    *optimizer = NULL;
+    if (!opt)
+        return;
+    release_space(opt);
+    et_free(opt->cx, opt->run);
+    et_free(opt->cx, opt->group);
+    et_free(opt->cx, opt);
+}
+
+et_status
+et_optimizer_move(struct et_ctx *cx, struct et_optimizer *opt,
+                  struct et_param_space *space)
+{
+    if (space->n_groups != opt->space->n_groups)
+        return ET_FAIL(cx, ET_EINVAL, "surgery left %d parameter groups of %d",
+                       space->n_groups, opt->space->n_groups);
+    const struct et_param_space *old = opt->space;
+    release_space(opt);
+    ET_TRY(attach_space(opt, space));
+    return eti_param_space_carry(cx, space, old);
+}
+
+/* ---- reading ---- */
+
+const struct et_optimizer_class *
+et_optimizer_class(const struct et_optimizer *opt)
+{
+    return opt->class;
+}
+
+struct et_param_space *
+et_optimizer_space(const struct et_optimizer *opt)
+{
+    return opt->space;
+}
+
+struct et_optimizer_group *
+et_optimizer_group(struct et_optimizer *opt, int i)
+{
+    ET_ASSERT(i >= 0 && i < opt->space->n_groups);
+    return &opt->group[i];
+}
+
+void
+et_optimizer_set_alpha(struct et_optimizer *opt, double alpha)
+{
+    for (int i = 0; i < opt->space->n_groups; i++)
+        opt->group[i].lr = opt->group[i].initial_lr * alpha;
+}
+
+/* ---- updating ---- */
+
+static et_status
+new_run(struct et_optimizer *opt, int64_t begin, int64_t end, struct run *r)
+{
+    const struct et_param_space *s = opt->space;
+    struct et_desc desc;
+    int64_t shape = end - begin;
+    et_desc_init(&desc, ET_F32, 1, &shape, ET_ROW_MAJOR);
+    r->begin = begin;
+    r->end = end;
+    ET_TRY(
+        et_tensor_view(opt->cx, s->values->storage, begin, &desc, "parameters", &r->p));
+    for (int k = 0; k < opt->n_moments; k++)
+        ET_TRY(et_tensor_view(opt->cx, s->moment[k]->storage, begin, &desc,
+                              s->moment_name[k], &r->moment[k]));
+    return ET_OK;
+}
+
+static et_status
+find_run(struct et_optimizer *opt, int64_t begin, int64_t end, struct run **out)
+{
+    for (int i = 0; i < opt->n_runs; i++)
+        if (opt->run[i]->begin == begin && opt->run[i]->end == end) {
+            *out = opt->run[i];
+            return ET_OK;
+        }
+    void *block;
+    if (opt->n_runs == opt->cap_runs) {
+        int cap = opt->cap_runs ? 2 * opt->cap_runs : 4;
+        ET_TRY(et_alloc(opt->cx, (size_t)cap * sizeof *opt->run, &block));
+        if (opt->n_runs)
+            memcpy(block, opt->run, (size_t)opt->n_runs * sizeof *opt->run);
+        et_free(opt->cx, opt->run);
+        opt->run = block;
+        opt->cap_runs = cap;
+    }
+    ET_TRY(et_alloc(opt->cx, sizeof **opt->run, &block));
+    opt->run[opt->n_runs++] = block;
+    *out = block;
+    return new_run(opt, begin, end, block);
+}
+
+/* A where SKIP is not 0, else B; B where there is no SKIP. */
+static struct et_tensor *
+unless(struct et_graph *g, struct et_tensor *skip, struct et_tensor *a,
+       struct et_tensor *b)
+{
+    return skip ? et_where(g, skip, a, b) : b;
+}
+
+/* The formulas of row I. */
+static void
+append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor *flat,
+           struct et_tensor *skip)
+{
+    const struct run *r = opt->row[i].run;
+    struct et_update u = {
+        .options = opt->options,
+        .group = opt->row[i].group,
+        .p = r->p,
+        .grad = flat,
+    };
+    if (r->end - r->begin != opt->space->total)
+        u.grad = et_slice(g, flat, 0, r->begin, r->end - r->begin, 1);
+    for (int k = 0; k < opt->n_moments; k++)
+        u.moment[k] = r->moment[k];
+    for (int h = 0; h < ET_MAX_HYPER; h++)
+        u.hyper[h] = et_slice(g, opt->hyper, 0, i * ET_MAX_HYPER + h, 1, 1);
+    opt->class->update(g, &u);
+    et_assign(g, r->p, unless(g, skip, r->p, u.new_p));
+    for (int k = 0; k < opt->n_moments; k++)
+        et_assign(g, r->moment[k], unless(g, skip, r->moment[k], u.new_moment[k]));
+}
+
+/* How many parameters from ORDER[AT] on are of one run. */
+static int
+run_length(const struct et_optimizer *opt, int at)
+{
+    const struct et_param_slot *slot = opt->space->slot;
+    const struct et_param_slot *first = &slot[opt->order[at]];
+    int n = 0;
+    while (at + n < opt->space->n) {
+        int i = opt->order[at + n];
+        if (!opt->pending[i] || slot[i].group != first->group ||
+            slot[i].updates != first->updates)
+            break;
+        n++;
+    }
+    return n;
+}
+
+/* Splits what is pending into runs: fills ROW and the numbers of each. */
+static et_status
+make_rows(struct et_optimizer *opt, int *n_rows)
+{
+    const struct et_param_space *s = opt->space;
+    *n_rows = 0;
+    for (int at = 0, n; at < s->n; at += n ? n : 1) {
+        n = run_length(opt, at);
+        if (n == 0)
+            continue;
+        const struct et_param_slot *first = &s->slot[opt->order[at]];
+        const struct et_param_slot *last = &s->slot[opt->order[at + n - 1]];
+        struct row *row = &opt->row[*n_rows];
+        row->group = &opt->group[first->group];
+        ET_TRY(find_run(opt, first->offset, last->offset + eti_param_span(last),
+                        &row->run));
+        double hyper[ET_MAX_HYPER] = {0};
+        opt->class->hyper(opt->options, row->group, first->updates + 1, hyper);
+        for (int h = 0; h < ET_MAX_HYPER; h++)
+            row->hyper[h] = (float)hyper[h];
+        ++*n_rows;
+    }
+    return ET_OK;
+}
+
+static et_status
+write_hyper(struct et_optimizer *opt, int n_rows)
+{
+    for (int i = 0; i < n_rows; i++)
+        memcpy(opt->hyper_host + i * ET_MAX_HYPER, opt->row[i].hyper,
+               sizeof opt->row[i].hyper);
+    return et_tensor_write(opt->cx, opt->hyper, opt->hyper_host,
+                           et_desc_bytes(&opt->hyper->desc));
+}
+
+et_status
+et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
+                    struct et_tensor *flat, const bool *has_grad,
+                    struct et_tensor *skip)
+{
+    ET_TRY(et_graph_status(g));
+    memcpy(opt->pending, has_grad ? has_grad : opt->space->has_grad,
+           (size_t)opt->space->n);
+    int rows;
+    ET_TRY(make_rows(opt, &rows));
+    ET_TRY(write_hyper(opt, rows)); /* first: an eager graph computes as it is built */
+    for (int i = 0; i < rows; i++)
+        append_row(g, opt, i, flat, skip);
+    return et_graph_status(g);
+}
+
+void
+et_optimizer_done(struct et_optimizer *opt, bool skipped)
+{
+    for (int i = 0; i < opt->space->n && !skipped; i++)
+        opt->space->slot[i].updates += opt->pending[i];
+    memset(opt->pending, 0, (size_t)opt->space->n);
+}
+
+/* ---- what update rules share ---- */
+
+double
+eti_decoupled_decay(const struct et_optimizer_group *group)
+{
+    double ratio = group->initial_lr == 0 ? 1 : group->lr / group->initial_lr;
+    return ratio * group->weight_decay;
+}
+
+void
+eti_warn_decay(struct et_ctx *cx, const char *name, double weight_decay)
+{
+    if (weight_decay >= 1e-3)
+        et_report(cx, ET_LOG_WARN,
+                  "%s: weight_decay %g is not scaled by the learning rate: every step "
+                  "multiplies the weights by %g",
+                  name, weight_decay, 1 - weight_decay);
+}

@@ -1,0 +1,226 @@
+/* param_space.c: parameters laid out in flat buffers, and carried over by name. */
+#include "core/optim/optim.h"
+
+#include <string.h>
+
+#include "etude/ctx.h"
+
+static et_status
+copy_text(struct et_ctx *cx, const char *text, char **out)
+{
+    void *block;
+    size_t n = strlen(text) + 1;
+    ET_TRY(et_alloc(cx, n, &block));
+    memcpy(block, text, n);
+    *out = block;
+    return ET_OK;
+}
+
+static et_status
+check_spec(struct et_ctx *cx, const struct et_param_spec *specs, int i)
+{
+    const struct et_param_spec *s = &specs[i];
+    char text[96];
+    if (s->desc.dtype != ET_F32)
+        return ET_FAIL(cx, ET_EDTYPE, "parameter %s is %s; masters are f32", s->name,
+                       et_dtype_name(s->desc.dtype));
+    if (!et_desc_is_dense(&s->desc))
+        return ET_FAIL(cx, ET_ESHAPE, "parameter %s, %s, is not dense", s->name,
+                       et_desc_text(&s->desc, text, sizeof text));
+    if (s->group < 0)
+        return ET_FAIL(cx, ET_EINVAL, "parameter %s is in group %d", s->name, s->group);
+    for (int j = 0; j < i; j++)
+        if (strcmp(specs[j].name, s->name) == 0)
+            return ET_FAIL(cx, ET_EINVAL, "two parameters are named %s", s->name);
+    return ET_OK;
+}
+
+static et_status
+fill_slots(struct et_ctx *cx, struct et_param_space *s,
+           const struct et_param_spec *specs)
+{
+    for (int i = 0; i < s->n; i++) {
+        ET_TRY(check_spec(cx, specs, i));
+        s->slot[i].desc = specs[i].desc;
+        s->slot[i].group = specs[i].group;
+        s->slot[i].count = et_desc_count(&specs[i].desc);
+        ET_TRY(copy_text(cx, specs[i].name, &s->slot[i].name));
+        if (specs[i].group >= s->n_groups)
+            s->n_groups = specs[i].group + 1;
+    }
+    for (int group = 0; group < s->n_groups; group++) {
+        int64_t before = s->total;
+        for (int i = 0; i < s->n; i++) {
+            if (s->slot[i].group != group)
+                continue;
+            s->slot[i].offset = s->total;
+            s->total += eti_param_span(&s->slot[i]);
+        }
+        if (s->total == before)
+            return ET_FAIL(cx, ET_EINVAL, "parameter group %d of %d is empty", group,
+                           s->n_groups);
+    }
+    return ET_OK;
+}
+
+et_status
+et_param_space_new(struct et_ctx *cx, struct et_device *dev,
+                   const struct et_param_spec *specs, int n,
+                   struct et_param_space **out)
+{
+    *out = NULL;
+    if (n < 1)
+        return ET_FAIL(cx, ET_EINVAL, "a model without parameters cannot be trained");
+    void *block;
+    ET_TRY(et_alloc(cx, sizeof(struct et_param_space), &block));
+    struct et_param_space *s = block;
+    s->cx = cx;
+    s->dev = dev;
+    et_status status = et_alloc(cx, (size_t)n * sizeof *s->slot, &block);
+    if (status == ET_OK) {
+        s->slot = block;
+        s->n = n;
+        status = fill_slots(cx, s, specs);
+    }
+    if (status == ET_OK && (status = et_alloc(cx, (size_t)n, &block)) == ET_OK)
+        s->has_grad = block;
+    if (status == ET_OK)
+        status = et_tensor_new(cx, dev, ET_F32, 1, &s->total, ET_ROW_MAJOR,
+                               "parameters", &s->values);
+    if (status != ET_OK)
+        et_param_space_free(&s);
+    *out = s;
+    return status;
+}
+
+void
+et_param_space_free(struct et_param_space **space)
+{
+    struct et_param_space *s = *space;
+    *space = NULL;
+    if (!s)
+        return;
+    for (int i = 0; i < s->n; i++)
+        et_free(s->cx, s->slot[i].name);
+    for (int i = 0; i < s->n_moments; i++)
+        et_tensor_free(&s->moment[i]);
+    if (s->values)
+        et_tensor_free(&s->values);
+    et_free(s->cx, s->has_grad);
+    et_free(s->cx, s->slot);
+    et_free(s->cx, s);
+}
+
+int
+et_param_space_find(const struct et_param_space *space, const char *name)
+{
+    for (int i = 0; i < space->n; i++)
+        if (strcmp(space->slot[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+et_status
+et_param_space_view(struct et_ctx *cx, const struct et_param_space *space, int array,
+                    int i, struct et_tensor **out)
+{
+    const struct et_param_slot *slot = &space->slot[i];
+    struct et_tensor *flat = array < 0 ? space->values : space->moment[array];
+    return et_tensor_view(cx, flat->storage, slot->offset, &slot->desc, slot->name,
+                          out);
+}
+
+et_status
+eti_param_space_add_moments(struct et_ctx *cx, struct et_param_space *s,
+                            const char *const *names, int n)
+{
+    if (s->n_moments)
+        return ET_FAIL(cx, ET_EINVAL, "these parameters have an optimizer already");
+    for (int i = 0; i < n; i++) {
+        ET_TRY(et_tensor_new(cx, s->dev, ET_F32, 1, &s->total, ET_ROW_MAJOR, names[i],
+                             &s->moment[i]));
+        s->moment_name[i] = names[i];
+        s->n_moments = i + 1;
+    }
+    return ET_OK;
+}
+
+/* ---- gradients ---- */
+
+/* Two dense layouts of one shape agree when the strides of all axes longer than 1 do.
+ */
+static struct et_tensor *
+in_memory_order(struct et_graph *g, struct et_tensor *grad, const struct et_desc *like)
+{
+    if (grad->desc.dtype != ET_F32)
+        grad = et_cast(g, grad, ET_F32);
+    if (!grad || et_desc_equal(&grad->desc, like))
+        return grad;
+    bool channels_last = et_desc_is_contiguous(like, ET_CHANNELS_LAST);
+    return et_contiguous(g, grad, channels_last ? ET_CHANNELS_LAST : ET_ROW_MAJOR);
+}
+
+struct et_tensor *
+et_param_space_pack(struct et_graph *g, struct et_param_space *s,
+                    struct et_tensor *const *grads)
+{
+    void *block;
+    size_t bytes = (size_t)s->n * (sizeof(struct et_tensor *) + sizeof(int64_t));
+    if (et_alloc(s->cx, bytes, &block) != ET_OK)
+        return NULL;
+    int64_t *offset = block;
+    struct et_tensor **part = (struct et_tensor **)(offset + s->n);
+    struct et_tensor *flat = NULL;
+    int present = 0;
+    for (int i = 0; i < s->n; i++) {
+        s->has_grad[i] = grads[i] != NULL;
+        if (!grads[i])
+            continue;
+        offset[present] = s->slot[i].offset;
+        part[present++] = in_memory_order(g, grads[i], &s->slot[i].desc);
+    }
+    if (present)
+        flat = et_pack(g, part, offset, present, s->total, ET_F32);
+    et_free(s->cx, block);
+    return flat;
+}
+
+/* ---- carrying over ---- */
+
+static et_status
+copy_view(struct et_ctx *cx, const struct et_param_space *to, int i,
+          const struct et_param_space *from, int j, int array, void *buffer)
+{
+    size_t bytes = et_desc_bytes(&to->slot[i].desc);
+    struct et_tensor *source = NULL, *target = NULL;
+    et_status status = et_param_space_view(cx, from, array, j, &source);
+    if (status == ET_OK)
+        status = et_param_space_view(cx, to, array, i, &target);
+    if (status == ET_OK)
+        status = et_tensor_read(cx, source, buffer, bytes);
+    if (status == ET_OK)
+        status = et_tensor_write(cx, target, buffer, bytes);
+    et_tensor_free(&source);
+    et_tensor_free(&target);
+    return status;
+}
+
+et_status
+eti_param_space_carry(struct et_ctx *cx, struct et_param_space *to,
+                      const struct et_param_space *from)
+{
+    for (int i = 0; i < to->n; i++) {
+        int j = et_param_space_find(from, to->slot[i].name);
+        if (j < 0 || !et_desc_same_shape(&from->slot[j].desc, &to->slot[i].desc))
+            continue;
+        void *buffer;
+        ET_TRY(et_alloc(cx, et_desc_bytes(&to->slot[i].desc), &buffer));
+        et_status status = ET_OK;
+        for (int array = -1; array < to->n_moments && status == ET_OK; array++)
+            status = copy_view(cx, to, i, from, j, array, buffer);
+        et_free(cx, buffer);
+        ET_TRY(status);
+        to->slot[i].updates = from->slot[j].updates;
+    }
+    return ET_OK;
+}
