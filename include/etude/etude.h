@@ -22,5 +22,6 @@
 #include "etude/option.h"
 #include "etude/sched.h"
 #include "etude/optim.h"
+#include "etude/data.h"
 
 #endif

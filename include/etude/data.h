@@ -1,0 +1,350 @@
+/* data.h: datasets, transforms, and the loader that turns them into batches.
+ *
+ * A dataset gives raw samples by number, from any thread: pixels as bytes, or tokens. A
+ * loader decides which samples, in which order, and writes ready batches into memory
+ * that it owns and reuses. Everything it draws is a pure function of (seed, epoch,
+ * place), so a batch is the same whatever the number of workers, ranks and resumes.
+ *
+ *     struct et_dataset *data;
+ *     struct et_loader *loader;
+ *     const struct et_dataset_class *c = et_dataset_find("fashion_mnist");
+ *     ET_TRY(et_dataset_open(cx, c, &options, &data));
+ *     ET_TRY(et_loader_new(cx, data, &(struct et_loader_config){.seed = 17}, &loader));
+ *     for (;;) {
+ *         const struct et_batch *b;
+ *         ET_TRY(et_loader_next(cx, loader, &b));
+ *         if (!b)
+ *             break;  // end of the epoch; the next call begins another
+ *         ...
+ *         et_loader_release(loader, b);
+ *     }
+ *
+ * Letters: N samples, C channels, H W pixels, T tokens of a sequence. */
+#ifndef ETUDE_DATA_H
+#define ETUDE_DATA_H
+
+#include <stdint.h>
+
+#include "etude/ctx.h"
+#include "etude/option.h"
+#include "etude/rng.h"
+#include "etude/tensor.h"
+#include "etude/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ET_MAX_CHANNELS = 4 };
+enum et_split { ET_SPLIT_TRAIN, ET_SPLIT_TEST };
+enum et_data_kind { ET_DATA_IMAGES, ET_DATA_TOKENS };
+
+/* ---- options that all datasets share ---- */
+
+/* The first member of every dataset's options struct. Images ignore seq_len and tokens
+ * resolution, transforms and max_corrupt: their tables do not have those rows. */
+struct et_data_options {
+    char *path;                 /* folder or file; see the dataset */
+    int split;                  /* enum et_split */
+    int64_t batch_size;         /* global; INT64_MIN = not given */
+    int64_t subset_num_batches; /* -1 = all */
+    bool shuffle;               /* another order each epoch */
+    bool drop_last;             /* leave the incomplete last batch out */
+    int64_t workers;            /* threads; -1 = chosen by the cost of a sample */
+    int64_t resolution;         /* side to resize images to; 0 = as stored */
+    const struct et_value *transforms; /* list for the recipe layer: et_loader_config */
+    double max_corrupt;                /* fraction of unreadable samples to skip */
+    int64_t seq_len;                   /* T */
+};
+
+extern const char *const et_split_names[]; /* "train", "test", NULL */
+
+/* What differs between `train_data` and `eval_data`: split and shuffle. Called between
+ * et_options_init and the user's own values. */
+void et_data_options_for(struct et_data_options *o, enum et_split role);
+
+/* The rows, once. T: the options struct, whose member `common` is the above. PATH: the
+ * default as text, NULL where there is none. */
+/* clang-format off */
+#define ET_DATA_OPTION_AT(T, field) offsetof(T, common.field)
+#define ET_DATA_OPTION_PATH(T, value, its_flags, its_help)                     \
+    {                                                                          \
+        .name = "path",                                                        \
+        .type = ET_OPT_PATH,                                                   \
+        .offset = ET_DATA_OPTION_AT(T, path),                                  \
+        .def = value,                                                          \
+        .flags = its_flags,                                                    \
+        .help = its_help,                                                      \
+    }
+#define ET_DATA_OPTIONS(T)                                                     \
+    {                                                                          \
+        .name = "split",                                                       \
+        .type = ET_OPT_ENUM,                                                   \
+        .offset = ET_DATA_OPTION_AT(T, split),                                 \
+        .def = "train",                                                        \
+        .choices = et_split_names,                                             \
+        .help = "which part; train for train_data, test for eval_data",        \
+    },                                                                         \
+    {                                                                          \
+        .name = "batch_size",                                                  \
+        .type = ET_OPT_INT,                                                    \
+        .offset = ET_DATA_OPTION_AT(T, batch_size),                            \
+        .min = 1,                                                              \
+        .max = 1 << 24,                                                        \
+        .flags = ET_OPT_OPTIONAL,                                              \
+        .unit = "samples",                                                     \
+        .help = "of all ranks and microbatches together; eval_data: as train_data", \
+    },                                                                         \
+    {                                                                          \
+        .name = "subset_num_batches",                                          \
+        .type = ET_OPT_INT,                                                    \
+        .offset = ET_DATA_OPTION_AT(T, subset_num_batches),                    \
+        .def = "-1",                                                           \
+        .min = -1,                                                             \
+        .max = 1e15,                                                           \
+        .unit = "batches",                                                     \
+        .help = "stop an epoch after so many batches; -1 = all",               \
+    },                                                                         \
+    {                                                                          \
+        .name = "shuffle",                                                     \
+        .type = ET_OPT_BOOL,                                                   \
+        .offset = ET_DATA_OPTION_AT(T, shuffle),                               \
+        .def = "true",                                                         \
+        .help = "another order each epoch; true to train, false to evaluate",  \
+    },                                                                         \
+    {                                                                          \
+        .name = "drop_last",                                                   \
+        .type = ET_OPT_BOOL,                                                   \
+        .offset = ET_DATA_OPTION_AT(T, drop_last),                             \
+        .def = "false",                                                        \
+        .help = "leave out a last batch that is not full",                     \
+    },                                                                         \
+    {                                                                          \
+        .name = "workers",                                                     \
+        .type = ET_OPT_INT,                                                    \
+        .offset = ET_DATA_OPTION_AT(T, workers),                               \
+        .def = "-1",                                                           \
+        .min = -1,                                                             \
+        .max = 64,                                                             \
+        .unit = "threads",                                                     \
+        .help = "that prepare batches ahead; 0 = none, -1 = chosen by cost",   \
+    }
+#define ET_DATA_IMAGE_OPTIONS(T)                                               \
+    {                                                                          \
+        .name = "resolution",                                                  \
+        .type = ET_OPT_INT,                                                    \
+        .offset = ET_DATA_OPTION_AT(T, resolution),                            \
+        .def = "0",                                                            \
+        .max = 4096,                                                           \
+        .unit = "pixels",                                                      \
+        .help = "side of the square that images are resized to; 0 = as stored", \
+    },                                                                         \
+    {                                                                          \
+        .name = "transforms",                                                  \
+        .type = ET_OPT_NODE,                                                   \
+        .offset = ET_DATA_OPTION_AT(T, transforms),                            \
+        .flags = ET_OPT_OPTIONAL,                                              \
+        .help = "list of transforms, in order; normalize is last",             \
+    },                                                                         \
+    {                                                                          \
+        .name = "max_corrupt",                                                 \
+        .type = ET_OPT_FLOAT,                                                  \
+        .offset = ET_DATA_OPTION_AT(T, max_corrupt),                           \
+        .def = "0.001",                                                        \
+        .max = 1,                                                              \
+        .help = "fraction of the samples that may be unreadable and skipped",  \
+    }
+#define ET_DATA_TOKEN_OPTIONS(T)                                               \
+    {                                                                          \
+        .name = "seq_len",                                                     \
+        .type = ET_OPT_INT,                                                    \
+        .offset = ET_DATA_OPTION_AT(T, seq_len),                               \
+        .def = "128",                                                          \
+        .min = 1,                                                              \
+        .max = 1 << 20,                                                        \
+        .unit = "tokens",                                                      \
+        .help = "of one sample",                                               \
+    }
+/* clang-format on */
+
+/* ---- datasets ---- */
+
+/* What a dataset says of itself once open. */
+struct et_data_facts {
+    enum et_data_kind kind;
+    int64_t n_samples; /* images; tokens: windows of seq_len, see et_loader_next */
+    int64_t bytes;     /* of raw samples, decoded */
+    int C, H, W;       /* images: of one sample */
+    int64_t stride_c, stride_y, stride_x; /* images: in bytes, of a raw sample */
+    int num_classes;                      /* images: labels are below it */
+    int64_t n_tokens;                     /* tokens: in this split */
+    int64_t vocab_size;                   /* tokens: all are below it */
+};
+
+struct et_dataset {
+    const struct et_dataset_class *class;
+    struct et_ctx *cx;                    /* for open and close only */
+    const void *options;                  /* the class's struct; borrowed until close */
+    const struct et_data_options *common; /* its first member */
+    struct et_data_facts facts;           /* filled by open */
+    void *state;                          /* class->state_size bytes, zeroed */
+};
+
+/* One kind of dataset. Exactly one of IMAGE and TOKENS is set. */
+struct et_dataset_class {
+    struct et_component info; /* the options struct begins with et_data_options */
+    size_t state_size;        /* of the private state, allocated before open */
+
+    /* Finds the data, checks its headers, fills self->facts but n_samples of tokens.
+     * ENOENT, EIO: the file; EFORMAT: its contents; the sentence names the file. */
+    et_status (*open)(struct et_ctx *cx, struct et_dataset *self);
+    /* Gives sample AT: *PIXELS points into the dataset's memory, or at SCRATCH, which
+     * has C*H*W bytes. Called from any thread at once; says why in WHY->message.
+     * EFORMAT skips the sample within max_corrupt; any other failure ends the run. */
+    et_status (*image)(const struct et_dataset *self, int64_t at, uint8_t *scratch,
+                       const uint8_t **pixels, int32_t *label, struct et_error *why);
+    /* Writes tokens [AT, AT + N) to OUT. Called from any thread at once. */
+    et_status (*tokens)(const struct et_dataset *self, int64_t at, int64_t n,
+                        int32_t *out, struct et_error *why);
+    /* Frees what open took, also after it failed half way (optional). */
+    void (*close)(struct et_dataset *self);
+};
+
+/* All that exist, ending with NULL, in the order of datasets.def. */
+extern const struct et_dataset_class *const et_dataset_classes[];
+/* By name; NULL if there is none. */
+const struct et_dataset_class *et_dataset_find(const char *name);
+
+/* Opens data. OPTIONS is borrowed until close and has the class's defaults where the
+ * user says nothing. */
+ET_NODISCARD et_status et_dataset_open(struct et_ctx *cx,
+                                       const struct et_dataset_class *c,
+                                       const void *options, struct et_dataset **out);
+void et_dataset_close(struct et_dataset **data);
+
+/* ---- transforms of images ---- */
+
+/* Which part of a raw image a sample shows. Geometry only: pixels are read once, when
+ * the batch is written. Coordinates are those of the raw image; outside SEEN it is
+ * black. */
+struct et_frame {
+    int64_t y, x, h, w; /* the frame; y, x may be negative */
+    int64_t y_min, x_min, y_max,
+        x_max;    /* seen: half-open ranges within the raw image */
+    bool flipped; /* left and right exchanged, within the frame */
+};
+
+struct et_transform_class {
+    struct et_component info;
+    /* Checks the options against an H,W,C frame and sets the size that leaves. Called
+     * once. */
+    et_status (*check)(struct et_ctx *cx, const void *options, int C, int64_t *h,
+                       int64_t *w);
+    /* Moves the frame of one sample. R: the sample's own draws (NULL: does nothing). */
+    void (*frame)(const void *options, struct et_rng *r, struct et_frame *f);
+    /* Size to resample raw pixels to (optional; such a transform is the first). */
+    void (*resize)(const void *options, int64_t *h, int64_t *w);
+    /* What byte 0..255 of channel C becomes, from byte / 255 (optional; the last). */
+    double (*value)(const void *options, int c, double v);
+};
+extern const struct et_transform_class *const et_transform_classes[];
+const struct et_transform_class *et_transform_find(const char *name);
+
+/* One transform of a list. */
+struct et_transform {
+    const struct et_transform_class *class;
+    const void *options; /* of its class; borrowed until the loader is freed */
+};
+
+/* ---- the loader ---- */
+
+/* How to read a dataset; its own options say batch_size, shuffle and so on. */
+struct et_loader_config {
+    uint32_t seed;        /* the run's */
+    bool train;           /* windows of tokens get a phase per epoch, and
+                             workers read on past an epoch's end */
+    int world_size, rank; /* 0 = alone */
+    const struct et_transform *transforms; /* in order; borrowed until free */
+    int n_transforms;
+    struct et_device *dev; /* its host memory holds the batches and they carry tensors;
+                              NULL: et_alloc's memory, no tensors */
+};
+
+/* One batch of this rank. Valid, and the memory untouched, until it is released. */
+struct et_batch {
+    struct et_desc x_desc, target_desc;
+    void *x;         /* images: f32 [N,C,H,W], channels last; tokens: i32 [N,T] */
+    int32_t *target; /* images: labels i32 [N]; tokens: i32 [N,T], the next tokens */
+    struct et_tensor *x_tensor, *target_tensor; /* the same memory; with config.dev */
+    int64_t n_samples; /* N; the last batch may be smaller (0 only where the last global
+                          batch has fewer samples than there are ranks) */
+    int64_t n_tokens;  /* N * T; 0 for images */
+    int64_t epoch;     /* from 0 */
+    int64_t batch;     /* within the epoch, from 0 */
+    int64_t first;     /* place of its first sample in the run's order of consumption */
+};
+
+struct et_loader;
+
+/* Makes a loader at epoch 0, batch 0. EINVAL: batch_size missing, or not divisible by
+ * the ranks, a bad transform. DATA is borrowed until the loader is freed. */
+ET_NODISCARD et_status et_loader_new(struct et_ctx *cx, struct et_dataset *data,
+                                     const struct et_loader_config *config,
+                                     struct et_loader **out);
+/* Joins the workers. All batches end. */
+void et_loader_free(struct et_loader **loader);
+
+/* Goes to a batch of an epoch without reading what lies before. */
+ET_NODISCARD et_status et_loader_seek(struct et_ctx *cx, struct et_loader *loader,
+                                      int64_t epoch, int64_t batch);
+
+/* Hands out the next batch, or NULL once at the end of each epoch.
+ *
+ * Order: without shuffle sample i is the i-th; with it, a permutation keyed by (seed,
+ * epoch). A global batch is batch_size samples in that order; rank r has the slice
+ * [r, r + 1) * size / world_size of it. Tokens: sample i is the window of T + 1 tokens
+ * at phase + i * T: x is its first T, target its last T, so that windows tile the text
+ * and no token is predicted twice. The phase is 0, or to train in [0, T), keyed by
+ * (seed, epoch). Crops and flips are keyed by the sample's place in the order of
+ * consumption.
+ *
+ * EFORMAT, EIO: a sample could not be read; the sentence has its number. At most two
+ * batches may be held at once (EINVAL). */
+ET_NODISCARD et_status et_loader_next(struct et_ctx *cx, struct et_loader *loader,
+                                      const struct et_batch **out);
+/* Gives the memory back to be filled again. NULL does nothing. */
+void et_loader_release(struct et_loader *loader, const struct et_batch *batch);
+
+struct et_loader_info {
+    int64_t batches_per_epoch;
+    int64_t samples_per_epoch;          /* of all ranks, as consumed */
+    int64_t batch_size;                 /* global */
+    int workers;                        /* threads in use */
+    int64_t corrupt;                    /* samples skipped so far as unreadable */
+    struct et_desc x_desc, target_desc; /* of a full batch of this rank */
+};
+void et_loader_get_info(const struct et_loader *loader, struct et_loader_info *out);
+
+/* ---- for people ---- */
+
+/* What `etude data inspect` shows. */
+struct et_data_summary {
+    struct et_data_facts facts;
+    double mean[ET_MAX_CHANNELS],
+        std[ET_MAX_CHANNELS]; /* images: of pixels in [0, 1] */
+    int64_t n_read;           /* samples or tokens that the figures are of */
+    int64_t n_counts;         /* num_classes, or vocab_size */
+    int64_t *counts;          /* how often each label or token occurs; owned */
+    int n_first;              /* entries of FIRST */
+    int32_t first[32];        /* labels, or tokens, from the beginning */
+};
+/* Reads at most LIMIT samples (tokens: that many tokens); 0 = all. */
+ET_NODISCARD et_status et_data_summarise(struct et_ctx *cx,
+                                         const struct et_dataset *data, int64_t limit,
+                                         struct et_data_summary *out);
+void et_data_summary_release(struct et_ctx *cx, struct et_data_summary *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

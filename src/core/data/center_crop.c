@@ -1,0 +1,55 @@
+/* center_crop.c: the middle of an image. */
+#include "core/data/pipeline.h"
+
+struct options {
+    int64_t size;
+};
+
+static const struct et_option option_table[] = {
+    {
+        .name = "size",
+        .type = ET_OPT_INT,
+        .offset = offsetof(struct options, size),
+        .min = 1,
+        .max = 4096,
+        .flags = ET_OPT_REQUIRED,
+        .unit = "pixels",
+        .help = "side of the result",
+    },
+    {.name = NULL},
+};
+
+static et_status
+check(struct et_ctx *cx, const void *options, int C, int64_t *h, int64_t *w)
+{
+    const struct options *o = options;
+    (void)C;
+    if (o->size > *h || o->size > *w)
+        return ET_FAIL(cx, ET_EINVAL,
+                       "center_crop: size %lld exceeds the image, %lldx%lld",
+                       (long long)o->size, (long long)*h, (long long)*w);
+    *h = *w = o->size;
+    return ET_OK;
+}
+
+static void
+frame(const void *options, struct et_rng *r, struct et_frame *f)
+{
+    const struct options *o = options;
+    (void)r;
+    eti_frame_crop(f, (f->h - o->size) / 2, (f->w - o->size) / 2, o->size, o->size);
+}
+
+const struct et_transform_class et_transform_center_crop = {
+    .info =
+        {
+            .name = "center_crop",
+            .class_name = "CenterCrop",
+            .summary = "keeps the square in the middle",
+            .applies_to = "vision",
+            .options = option_table,
+            .options_size = sizeof(struct options),
+        },
+    .check = check,
+    .frame = frame,
+};

@@ -1,0 +1,84 @@
+/* datasets.c: the list of datasets, and opening one. */
+#include <string.h>
+
+#include "etude/data.h"
+
+#define ET_DATASET(name) extern const struct et_dataset_class et_dataset_##name;
+#include "core/data/datasets.def"
+#undef ET_DATASET
+
+const struct et_dataset_class *const et_dataset_classes[] = {
+#define ET_DATASET(name) &et_dataset_##name,
+#include "core/data/datasets.def"
+#undef ET_DATASET
+    NULL,
+};
+
+const char *const et_split_names[] = {"train", "test", NULL};
+
+const struct et_dataset_class *
+et_dataset_find(const char *name)
+{
+    for (const struct et_dataset_class *const *c = et_dataset_classes; *c; c++)
+        if (strcmp((*c)->info.name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+void
+et_data_options_for(struct et_data_options *o, enum et_split role)
+{
+    o->split = role;
+    o->shuffle = role == ET_SPLIT_TRAIN;
+}
+
+static et_status
+open_class(struct et_ctx *cx, struct et_dataset *self)
+{
+    const struct et_dataset_class *c = self->class;
+    if (c->state_size)
+        ET_TRY(et_alloc(cx, c->state_size, &self->state));
+    ET_TRY(c->open(cx, self));
+    struct et_data_facts *f = &self->facts;
+    if (f->kind == ET_DATA_TOKENS) {
+        if (f->n_tokens <= self->common->seq_len)
+            return ET_FAIL(
+                cx, ET_EFORMAT, "%s: %lld tokens (%s) but seq_len %lld needs %lld",
+                c->info.name, (long long)f->n_tokens,
+                et_split_names[self->common->split], (long long)self->common->seq_len,
+                (long long)self->common->seq_len + 1);
+        f->n_samples = (f->n_tokens - 1) / self->common->seq_len;
+    }
+    return ET_OK;
+}
+
+et_status
+et_dataset_open(struct et_ctx *cx, const struct et_dataset_class *c,
+                const void *options, struct et_dataset **out)
+{
+    struct et_dataset *self;
+    *out = NULL;
+    ET_TRY(et_alloc(cx, sizeof *self, (void **)&self));
+    self->class = c;
+    self->cx = cx;
+    self->options = options;
+    self->common = options;
+    et_status s = open_class(cx, self);
+    if (s != ET_OK)
+        et_dataset_close(&self);
+    *out = self;
+    return s;
+}
+
+void
+et_dataset_close(struct et_dataset **data)
+{
+    struct et_dataset *self = *data;
+    if (!self)
+        return;
+    if (self->state && self->class->close)
+        self->class->close(self);
+    et_free(self->cx, self->state);
+    et_free(self->cx, self);
+    *data = NULL;
+}

@@ -1,0 +1,42 @@
+/* fashion_mnist.c: clothes, 60,000 and 10,000 images of 28x28, ten classes.
+ *
+ * Debian's package dataset-fashion-mnist puts them where the default path says. */
+#include "core/data/idx.h"
+
+struct options {
+    struct et_data_options common;
+};
+
+static const struct et_option option_table[] = {
+    ET_DATA_OPTION_PATH(struct options, "/usr/share/datasets/fashion-mnist", 0,
+                        "folder with the four IDX files, plain or .gz"),
+    ET_DATA_OPTIONS(struct options),
+    ET_DATA_IMAGE_OPTIONS(struct options),
+    {.name = NULL},
+};
+
+static et_status
+open_fashion_mnist(struct et_ctx *cx, struct et_dataset *self)
+{
+    et_status s = eti_idx_open_mnist(cx, self);
+    if (s == ET_ENOENT)
+        et_hint(cx, "apt install dataset-fashion-mnist, or set path");
+    return s;
+}
+
+const struct et_dataset_class et_dataset_fashion_mnist = {
+    .info =
+        {
+            .name = "fashion_mnist",
+            .class_name = "FashionMNIST",
+            .summary = "articles of clothing, 28x28 grey, ten classes",
+            .source = "Xiao, Rasul, Vollgraf, Fashion-MNIST, 2017, arXiv 1708.07747",
+            .applies_to = "vision",
+            .options = option_table,
+            .options_size = sizeof(struct options),
+        },
+    .state_size = sizeof(struct eti_image_set),
+    .open = open_fashion_mnist,
+    .image = eti_image_set_image,
+    .close = eti_image_set_close,
+};

@@ -1,0 +1,38 @@
+/* file.h: whole files into memory, gzip or not. */
+#ifndef ETI_DATA_FILE_H
+#define ETI_DATA_FILE_H
+
+#include <stdint.h>
+
+#include "etude/ctx.h"
+
+enum { ETI_PATH_MAX = 4096 };
+
+/* More than any data set that is held in memory whole. */
+#define ETI_FILE_MAX ((int64_t)1 << 34)
+
+struct eti_bytes {
+    uint8_t *data; /* et_alloc; owned */
+    int64_t n;
+};
+
+/* Writes "DIR/NAME" to OUT. EINVAL where it does not fit. */
+ET_NODISCARD et_status eti_path_join(struct et_ctx *cx, char out[ETI_PATH_MAX],
+                                     const char *dir, const char *name);
+/* Opens for reading a regular file and nothing else: no folder, fifo or device. */
+ET_NODISCARD et_status eti_file_open(struct et_ctx *cx, const char *path, int *fd,
+                                     int64_t *size);
+/* Reads all of PATH; where it does not exist, of PATH.gz. What begins as gzip does is
+ * inflated. At most LIMIT bytes, before and after. Free with et_free(cx, out->data). */
+ET_NODISCARD et_status eti_file_load(struct et_ctx *cx, const char *path, int64_t limit,
+                                     struct eti_bytes *out);
+/* Reads N bytes at OFFSET; thread-safe. EIO names PATH in WHY; a file that ends early
+ * "shrank while training". */
+ET_NODISCARD et_status eti_file_pread(int fd, const char *path, void *out, int64_t n,
+                                      int64_t offset, struct et_error *why);
+
+/* Fills WHY and returns STATUS: what code without a context of its own does. */
+et_status eti_why(struct et_error *why, et_status status, const char *fmt, ...)
+    ET_PRINTF(3, 4);
+
+#endif

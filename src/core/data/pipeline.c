@@ -1,0 +1,201 @@
+/* pipeline.c: from the bytes of a raw image to the floats of a batch, in one pass.
+ *
+ * Transforms move a frame over the raw image; pixels are then read once, through a
+ * table of 256 values per channel that holds (byte / 255 - mean) / std, and written
+ * where the batch wants them: y[i, j, c] = table[c][raw(f.y + i, f.x + j, c)], black
+ * where the frame hangs over. 1 byte read and 4 written per value; no copy in between,
+ * unless the image is resized. */
+#include "core/data/pipeline.h"
+
+#include <string.h>
+
+static et_status
+check_transforms(struct et_ctx *cx, struct eti_pipeline *p, bool resolution)
+{
+    for (int i = 0; i < p->n_transforms; i++) {
+        const struct et_transform *t = &p->transforms[i];
+        const char *name = t->class->info.name;
+        if (t->class->value && i != p->n_transforms - 1)
+            return ET_FAIL(cx, ET_EINVAL,
+                           "transforms: %s must be last, it is number %d of %d", name,
+                           i + 1, p->n_transforms);
+        if (t->class->resize && (i != 0 || resolution))
+            return ET_FAIL(cx, ET_EINVAL, "transforms: %s must be first%s", name,
+                           resolution ? ", and excludes resolution" : "");
+        if (t->class->check)
+            ET_TRY(t->class->check(cx, t->options, p->raw.C, &p->out_h, &p->out_w));
+        if (t->class->resize) {
+            t->class->resize(t->options, &p->h, &p->w);
+            p->out_h = p->h;
+            p->out_w = p->w;
+        }
+    }
+    return ET_OK;
+}
+
+static void
+fill_table(struct eti_pipeline *p)
+{
+    const struct et_transform *last =
+        p->n_transforms ? &p->transforms[p->n_transforms - 1] : NULL;
+    for (int c = 0; c < p->raw.C; c++)
+        for (int byte = 0; byte < 256; byte++) {
+            double v = byte / 255.0;
+            if (last && last->class->value)
+                v = last->class->value(last->options, c, v);
+            p->table[c][byte] = (float)v;
+        }
+}
+
+et_status
+eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline *p,
+                  const struct et_data_facts *facts, int64_t resolution,
+                  const struct et_transform *transforms, int n)
+{
+    *p = (struct eti_pipeline){
+        .raw = *facts,
+        .transforms = transforms,
+        .n_transforms = n,
+        .h = resolution ? resolution : facts->H,
+        .w = resolution ? resolution : facts->W,
+    };
+    p->out_h = p->h;
+    p->out_w = p->w;
+    ET_TRY(check_transforms(cx, p, resolution != 0));
+    p->resizes = p->h != facts->H || p->w != facts->W;
+    fill_table(p);
+    return ET_OK;
+}
+
+size_t
+eti_pipeline_scratch(const struct eti_pipeline *p)
+{
+    return p->resizes ? (size_t)(p->h * p->w * p->raw.C) : 0;
+}
+
+/* Bilinear with half-pixel centres: output i looks at (i + 1/2) * from / to - 1/2.
+ * Differs from Pillow: no low-pass filter when shrinking. */
+static void
+resize(const struct eti_pipeline *p, const uint8_t *src, uint8_t *out)
+{
+    const struct et_data_facts *f = &p->raw;
+    double scale_y = (double)f->H / p->h, scale_x = (double)f->W / p->w;
+    for (int64_t i = 0; i < p->h; i++) {
+        double y = (i + 0.5) * scale_y - 0.5;
+        y = y < 0 ? 0 : y > f->H - 1 ? f->H - 1 : y;
+        int64_t y0 = (int64_t)y, y1 = y0 + 1 < f->H ? y0 + 1 : y0;
+        const uint8_t *r0 = src + y0 * f->stride_y, *r1 = src + y1 * f->stride_y;
+        for (int64_t j = 0; j < p->w; j++) {
+            double x = (j + 0.5) * scale_x - 0.5;
+            x = x < 0 ? 0 : x > f->W - 1 ? f->W - 1 : x;
+            int64_t x0 = (int64_t)x, x1 = x0 + 1 < f->W ? x0 + 1 : x0;
+            for (int c = 0; c < f->C; c++) {
+                int64_t a = x0 * f->stride_x + c * f->stride_c;
+                int64_t b = x1 * f->stride_x + c * f->stride_c;
+                double top = r0[a] + (x - x0) * (r0[b] - r0[a]);
+                double bottom = r1[a] + (x - x0) * (r1[b] - r1[a]);
+                *out++ = (uint8_t)(top + (y - y0) * (bottom - top) + 0.5);
+            }
+        }
+    }
+}
+
+void
+eti_frame_crop(struct et_frame *f, int64_t dy, int64_t dx, int64_t h, int64_t w)
+{
+    /* What an earlier crop cut off stays black in the padding of a later one. */
+    f->y_min = f->y > f->y_min ? f->y : f->y_min;
+    f->x_min = f->x > f->x_min ? f->x : f->x_min;
+    f->y_max = f->y + f->h < f->y_max ? f->y + f->h : f->y_max;
+    f->x_max = f->x + f->w < f->x_max ? f->x + f->w : f->x_max;
+    f->y += dy;
+    f->x += f->flipped ? f->w - w - dx : dx;
+    f->h = h;
+    f->w = w;
+}
+
+/* Where raw pixels lie. */
+struct raster {
+    const uint8_t *pixels;
+    int64_t stride_y, stride_x, stride_c;
+};
+
+static int64_t
+clamp(int64_t v, int64_t high)
+{
+    return v < 0 ? 0 : v > high ? high : v;
+}
+
+static float *
+write_black(const struct eti_pipeline *p, int64_t n, float *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int c = 0; c < p->raw.C; c++)
+            *out++ = p->table[c][0];
+    return out;
+}
+
+/* N pixels from SRC on, STEP bytes apart. */
+static float *
+write_pixels(const struct eti_pipeline *p, const uint8_t *src, int64_t step,
+             int64_t stride_c, int64_t n, float *out)
+{
+    if (p->raw.C == 1) {
+        for (int64_t i = 0; i < n; i++)
+            out[i] = p->table[0][src[i * step]];
+        return out + n;
+    }
+    for (int64_t i = 0; i < n; i++, src += step)
+        for (int c = 0; c < p->raw.C; c++)
+            *out++ = p->table[c][src[c * stride_c]];
+    return out;
+}
+
+static void
+write_frame(const struct eti_pipeline *p, const struct raster *r,
+            const struct et_frame *f, float *out)
+{
+    /* Columns [from, to) of the frame are seen. */
+    int64_t from = clamp(f->flipped ? f->x + f->w - f->x_max : f->x_min - f->x, f->w);
+    int64_t to = clamp(f->flipped ? f->x + f->w - f->x_min : f->x_max - f->x, f->w);
+    int64_t first = f->flipped ? f->x + f->w - 1 - from : f->x + from;
+    int64_t step = f->flipped ? -r->stride_x : r->stride_x;
+    for (int64_t y = f->y; y < f->y + f->h; y++) {
+        if (y < f->y_min || y >= f->y_max || from >= to) {
+            out = write_black(p, f->w, out);
+            continue;
+        }
+        out = write_black(p, from, out);
+        out = write_pixels(p, r->pixels + y * r->stride_y + first * r->stride_x, step,
+                           r->stride_c, to - from, out);
+        out = write_black(p, f->w - to, out);
+    }
+}
+
+void
+eti_pipeline_run(const struct eti_pipeline *p, const uint8_t *pixels, uint8_t *scratch,
+                 uint32_t seed, int64_t place, float *out)
+{
+    struct raster r = {pixels, p->raw.stride_y, p->raw.stride_x, p->raw.stride_c};
+    if (p->resizes) {
+        resize(p, pixels, scratch);
+        r = (struct raster){scratch, p->w * p->raw.C, p->raw.C, 1};
+    }
+    struct et_frame f = {
+        .h = p->h,
+        .w = p->w,
+        .y_max = p->h,
+        .x_max = p->w,
+    };
+    for (int i = 0; i < p->n_transforms; i++) {
+        const struct et_transform *t = &p->transforms[i];
+        if (!t->class->frame)
+            continue;
+        /* Each transform has its own ordinals: one more draw in a first one does not
+         * shift a second one's. */
+        struct et_rng draws = et_rng_at(seed, ET_RNG_AUGMENT, (uint64_t)place);
+        draws.ordinal = (uint64_t)i << 32;
+        t->class->frame(t->options, &draws, &f);
+    }
+    write_frame(p, &r, &f, out);
+}

@@ -1,0 +1,32 @@
+/* pipeline.h: from the bytes of a raw image to the floats of a batch, in one pass. */
+#ifndef ETI_DATA_PIPELINE_H
+#define ETI_DATA_PIPELINE_H
+
+#include "etude/data.h"
+
+/* The transforms of a loader, checked and prepared. */
+struct eti_pipeline {
+    struct et_data_facts raw; /* how raw samples lie */
+    const struct et_transform *transforms;
+    int n_transforms;
+    int64_t h, w;                      /* after resizing: what frames are in */
+    bool resizes;                      /* h, w differ from the raw size */
+    int64_t out_h, out_w;              /* of what is written */
+    float table[ET_MAX_CHANNELS][256]; /* byte -> value, by channel */
+};
+
+/* Checks the list against the data. RESOLUTION: side to resize to first; 0 = none. */
+ET_NODISCARD et_status eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline *p,
+                                         const struct et_data_facts *facts,
+                                         int64_t resolution,
+                                         const struct et_transform *transforms, int n);
+/* Bytes that eti_pipeline_run needs besides; 0 unless it resizes. */
+size_t eti_pipeline_scratch(const struct eti_pipeline *p);
+/* Writes the sample at PLACE of the order of consumption: OUT f32 [out_h, out_w, C]. */
+void eti_pipeline_run(const struct eti_pipeline *p, const uint8_t *pixels,
+                      uint8_t *scratch, uint32_t seed, int64_t place, float *out);
+
+/* Sets the frame to H x W at (DY, DX) of what it is now: what every crop does. */
+void eti_frame_crop(struct et_frame *f, int64_t dy, int64_t dx, int64_t h, int64_t w);
+
+#endif

@@ -1,0 +1,73 @@
+/* random_crop.c: a square anywhere in the image and a black border around it.
+ *
+ * The corner is uniform over all places at which the square fits. Source: the
+ * augmentation of He, Zhang, Ren, Sun, 2015, arXiv 1512.03385, section 4.2. */
+#include "core/data/pipeline.h"
+
+struct options {
+    int64_t size, padding;
+};
+
+static const struct et_option option_table[] = {
+    {
+        .name = "size",
+        .type = ET_OPT_INT,
+        .offset = offsetof(struct options, size),
+        .min = 1,
+        .max = 4096,
+        .flags = ET_OPT_REQUIRED,
+        .unit = "pixels",
+        .help = "side of the result",
+    },
+    {
+        .name = "padding",
+        .type = ET_OPT_INT,
+        .offset = offsetof(struct options, padding),
+        .def = "0",
+        .max = 4096,
+        .unit = "pixels",
+        .help = "width of the black border added to each side before",
+    },
+    {.name = NULL},
+};
+
+static et_status
+check(struct et_ctx *cx, const void *options, int C, int64_t *h, int64_t *w)
+{
+    const struct options *o = options;
+    (void)C;
+    if (o->size > *h + 2 * o->padding || o->size > *w + 2 * o->padding)
+        return ET_FAIL(
+            cx, ET_EINVAL,
+            "random_crop: size %lld exceeds the image, %lldx%lld with %lld of "
+            "padding on each side",
+            (long long)o->size, (long long)*h, (long long)*w, (long long)o->padding);
+    *h = *w = o->size;
+    return ET_OK;
+}
+
+static void
+frame(const void *options, struct et_rng *r, struct et_frame *f)
+{
+    const struct options *o = options;
+    uint64_t places_y = (uint64_t)(f->h + 2 * o->padding - o->size + 1);
+    uint64_t places_x = (uint64_t)(f->w + 2 * o->padding - o->size + 1);
+    int64_t dy = (int64_t)et_rng_below(r, places_y) - o->padding;
+    int64_t dx = (int64_t)et_rng_below(r, places_x) - o->padding;
+    eti_frame_crop(f, dy, dx, o->size, o->size);
+}
+
+const struct et_transform_class et_transform_random_crop = {
+    .info =
+        {
+            .name = "random_crop",
+            .class_name = "RandomCrop",
+            .summary = "pads with black, then cuts a square at a random place",
+            .source = "He, Zhang, Ren, Sun, 2015, arXiv 1512.03385, section 4.2",
+            .applies_to = "vision",
+            .options = option_table,
+            .options_size = sizeof(struct options),
+        },
+    .check = check,
+    .frame = frame,
+};

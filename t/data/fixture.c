@@ -1,0 +1,166 @@
+/* fixture.c: see fixture.h. */
+#include "t/data/fixture.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "t/tap.h"
+
+struct et_ctx *
+need_ctx(void)
+{
+    struct et_ctx *cx;
+    if (et_ctx_new(&cx) != ET_OK)
+        bail("no context");
+    return cx;
+}
+
+void
+need(struct et_ctx *cx, et_status status)
+{
+    if (status != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+}
+
+const char *
+take_error(struct et_ctx *cx)
+{
+    static char text[1024];
+    snprintf(text, sizeof text, "%s", et_error_get(cx)->message);
+    et_error_clear(cx);
+    return text;
+}
+
+struct et_data_options
+common_options(int64_t batch_size)
+{
+    return (struct et_data_options){
+        .batch_size = batch_size,
+        .subset_num_batches = -1,
+        .shuffle = true,
+        .workers = -1,
+        .max_corrupt = 0.001,
+        .seq_len = 4,
+    };
+}
+
+static et_status
+open_images(struct et_ctx *cx, struct et_dataset *self)
+{
+    const struct counted_options *o = self->options;
+    (void)cx;
+    self->facts = (struct et_data_facts){
+        .kind = ET_DATA_IMAGES,
+        .n_samples = o->n,
+        .C = o->C,
+        .H = 6,
+        .W = 8,
+        .stride_c = 1,
+        .stride_x = o->C,
+        .stride_y = 8 * o->C,
+        .num_classes = (int)o->n,
+    };
+    return ET_OK;
+}
+
+static et_status
+read_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
+           const uint8_t **pixels, int32_t *label, struct et_error *why)
+{
+    const struct counted_options *o = self->options;
+    if (o->bad_every && at % o->bad_every == o->bad_every - 1) {
+        snprintf(why->message, sizeof why->message, "img/%d.jpg: premature end",
+                 (int)at);
+        return ET_EFORMAT;
+    }
+    *pixels = scratch;
+    for (int i = 0; i < 6 * 8; i++)
+        for (int c = 0; c < o->C; c++)
+            *scratch++ = (uint8_t)(7 * at + i + 50 * c);
+    *label = (int32_t)at;
+    return ET_OK;
+}
+
+const struct et_dataset_class counted_images = {
+    .info = {.name = "counted_images"},
+    .open = open_images,
+    .image = read_image,
+};
+
+static et_status
+open_tokens(struct et_ctx *cx, struct et_dataset *self)
+{
+    const struct counted_options *o = self->options;
+    (void)cx;
+    self->facts = (struct et_data_facts){
+        .kind = ET_DATA_TOKENS,
+        .n_tokens = o->n,
+        .vocab_size = o->n,
+    };
+    return ET_OK;
+}
+
+static et_status
+read_tokens(const struct et_dataset *self, int64_t at, int64_t n, int32_t *out,
+            struct et_error *why)
+{
+    if (at < 0 || at + n > self->facts.n_tokens) {
+        snprintf(why->message, sizeof why->message, "tokens [%d, %d) of %d", (int)at,
+                 (int)(at + n), (int)self->facts.n_tokens);
+        return ET_EINTERNAL;
+    }
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (int32_t)(at + i);
+    return ET_OK;
+}
+
+const struct et_dataset_class counted_tokens = {
+    .info = {.name = "counted_tokens"},
+    .open = open_tokens,
+    .tokens = read_tokens,
+};
+
+static char folder[256];
+
+static void
+remove_folder(void)
+{
+    DIR *dir = opendir(folder);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        char path[600];
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            remove(path);
+    }
+    if (dir)
+        closedir(dir);
+    rmdir(folder);
+}
+
+const char *
+scratch_folder(void)
+{
+    if (!folder[0]) {
+        const char *root = getenv("TMPDIR");
+        snprintf(folder, sizeof folder, "%s/etude-t-XXXXXX", root ? root : "/tmp");
+        if (!mkdtemp(folder))
+            bail("cannot make %s", folder);
+        atexit(remove_folder);
+    }
+    return folder;
+}
+
+const char *
+write_file(const char *name, const void *bytes, size_t n, bool zipped)
+{
+    static char path[600];
+    snprintf(path, sizeof path, "%s/%s", scratch_folder(), name);
+    gzFile f = gzopen(path, zipped ? "wb" : "wbT");
+    if (!f || (n && gzwrite(f, bytes, (unsigned)n) != (int)n) || gzclose(f) != Z_OK)
+        bail("cannot write %s", path);
+    return path;
+}

@@ -1,0 +1,37 @@
+/* fixture.h: data sets made up by the tests, and files in a folder of their own. */
+#ifndef ETUDE_T_DATA_FIXTURE_H
+#define ETUDE_T_DATA_FIXTURE_H
+
+#include "etude/data.h"
+
+/* A context, or the end of the test. */
+struct et_ctx *need_ctx(void);
+/* Ends the test with the error that stands unless STATUS is ET_OK. */
+void need(struct et_ctx *cx, et_status status);
+/* The error's sentence, then cleared. Borrowed until the next call. */
+const char *take_error(struct et_ctx *cx);
+
+/* Options as the tables' defaults have them, for a batch size. */
+struct et_data_options common_options(int64_t batch_size);
+
+/* Counted images: H = 6, W = 8, C channels; pixel (y, x, c) of sample i is
+ * (7 i + 8 y + x + 50 c) mod 256, its label i. Samples for which i % bad_every is
+ * bad_every - 1 cannot be read. */
+struct counted_options {
+    struct et_data_options common;
+    int64_t n;
+    int C;
+    int64_t bad_every; /* 0 = none */
+};
+extern const struct et_dataset_class counted_images;
+
+/* Counted tokens: token i is i. */
+extern const struct et_dataset_class counted_tokens;
+
+/* A folder that is removed, with its files, when the test ends. */
+const char *scratch_folder(void);
+/* Writes NAME in it; gzipped where ZIPPED. Returns its path, borrowed until the next.
+ */
+const char *write_file(const char *name, const void *bytes, size_t n, bool zipped);
+
+#endif

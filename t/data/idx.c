@@ -1,0 +1,288 @@
+/* IDX files: what a header may claim, gzip, pairs of files; Fashion-MNIST where it is.
+ */
+#include "core/data/idx.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+static struct et_ctx *cx;
+
+/* As the idx data set's own. */
+struct options {
+    struct et_data_options common;
+    char *images;
+    char *labels;
+    int64_t num_classes;
+};
+
+static size_t
+make_idx(uint8_t *out, int ndim, const uint32_t *shape, size_t payload)
+{
+    size_t n = 0;
+    out[n++] = 0;
+    out[n++] = 0;
+    out[n++] = 8;
+    out[n++] = (uint8_t)ndim;
+    for (int i = 0; i < ndim; i++)
+        for (int shift = 24; shift >= 0; shift -= 8)
+            out[n++] = (uint8_t)(shape[i] >> shift);
+    for (size_t i = 0; i < payload; i++)
+        out[n++] = (uint8_t)i;
+    return n;
+}
+
+static void
+headers(void)
+{
+    static const struct {
+        const char *name, *message;
+        int ndim;
+        uint32_t shape[4];
+        size_t payload;
+        int at, byte; /* one byte changed */
+        size_t cut;   /* bytes left out at the end */
+    } lies[] = {
+        {"a file that is cut off",
+         "header says 5x2x3 (46 bytes), file has 45",
+         3,
+         {5, 2, 3},
+         29,
+         0,
+         0,
+         0},
+        {"a file that goes on",
+         "header says 5x2x3 (46 bytes), file has 47",
+         3,
+         {5, 2, 3},
+         31,
+         0,
+         0,
+         0},
+        {"a magic of another format",
+         "bad magic 01000803, not an IDX file",
+         3,
+         {5, 2, 3},
+         30,
+         0,
+         1,
+         0},
+        {"no axes", "bad magic 00000800, not an IDX file", 3, {5, 2, 3}, 30, 3, 0, 0},
+        {"too many axes",
+         "bad magic 00000805, not an IDX file",
+         3,
+         {5, 2, 3},
+         30,
+         3,
+         5,
+         0},
+        {"floats",
+         "IDX type 0x0d, only unsigned bytes (0x08) are read",
+         3,
+         {5, 2, 3},
+         30,
+         2,
+         13,
+         0},
+        {"no samples", "header says 0x2x3: no samples", 3, {0, 2, 3}, 0, 0, 0, 0},
+        {"sizes that overflow",
+         "header says 4294967295x4294967295x4294967295, more than any file holds",
+         3,
+         {UINT32_MAX, UINT32_MAX, UINT32_MAX},
+         30,
+         0,
+         0,
+         0},
+        {"a header that is cut off",
+         "12 bytes are too few for a header of 20",
+         4,
+         {1, 1, 0, 0},
+         0,
+         0,
+         0,
+         8},
+    };
+    uint8_t bytes[256];
+    struct eti_idx idx;
+    struct et_error why;
+    for (size_t k = 0; k < sizeof lies / sizeof *lies; k++) {
+        size_t n =
+            make_idx(bytes, lies[k].ndim, lies[k].shape, lies[k].payload) - lies[k].cut;
+        bytes[lies[k].at] = (uint8_t)lies[k].byte;
+        why = (struct et_error){0};
+        is_int(eti_idx_parse(bytes, (int64_t)n, &idx, &why), ET_EFORMAT,
+               "%s is refused", lies[k].name);
+        is_str(why.message, lies[k].message, "and the sentence says so");
+    }
+    is_int(eti_idx_parse(bytes, 3, &idx, &why), ET_EFORMAT, "three bytes are refused");
+    size_t n = make_idx(bytes, 3, (uint32_t[]){5, 2, 3}, 30);
+    is_int(eti_idx_parse(bytes, (int64_t)n, &idx, &why), ET_OK,
+           "an honest file is read");
+    ok(idx.ndim == 3 && idx.shape[0] == 5 && idx.item_bytes == 6 && idx.data[29] == 29,
+       "and its shape and data found");
+    /* Any one byte of the header changed gives an error or the same amount of data. */
+    int sound = 0;
+    for (int i = 0; i < 16; i++)
+        for (int v = 0; v < 256; v++) {
+            uint8_t copy[64];
+            memcpy(copy, bytes, n);
+            copy[i] = (uint8_t)v;
+            et_status s = eti_idx_parse(copy, (int64_t)n, &idx, &why);
+            sound += s == ET_EFORMAT ||
+                     idx.data - copy + idx.item_bytes * idx.shape[0] == (int64_t)n;
+        }
+    is_int(sound, 16 * 256, "no header byte leads beyond the file");
+}
+
+static et_status
+try_open(struct options *o, struct et_dataset **data)
+{
+    return et_dataset_open(cx, et_dataset_find("idx"), o, data);
+}
+
+static void
+pairs(void)
+{
+    uint8_t x[256], y[64];
+    size_t nx = make_idx(x, 3, (uint32_t[]){5, 2, 3}, 30);
+    size_t ny = make_idx(y, 1, (uint32_t[]){5}, 5);
+    struct options o = {
+        .common = common_options(2),
+        .images = (char *)"x",
+        .labels = (char *)"y",
+    };
+    struct et_dataset *data;
+    char folder[300], want[600];
+    snprintf(folder, sizeof folder, "%s", scratch_folder());
+    o.common.path = folder;
+    is_int(try_open(&o, &data), ET_ENOENT, "a file that is not there is ENOENT");
+    snprintf(want, sizeof want, "cannot read %s/x: No such file or directory", folder);
+    is_str(take_error(cx), want, "and the sentence names it");
+
+    write_file("x", x, nx, false);
+    write_file("y.gz", y, ny, true);
+    need(cx, try_open(&o, &data));
+    const uint8_t *pixels;
+    int32_t label;
+    struct et_error why;
+    need(cx, data->class->image(data, 4, NULL, &pixels, &label, &why));
+    ok(data->facts.n_samples == 5 && data->facts.H == 2 && data->facts.W == 3 &&
+           data->facts.C == 1 && data->facts.num_classes == 5 && pixels[5] == 29 &&
+           label == 4,
+       "a plain and a gzipped file make a data set");
+    et_dataset_close(&data);
+
+    o.num_classes = 4;
+    is_int(try_open(&o, &data), ET_EFORMAT, "a label beyond the classes is refused");
+    snprintf(want, sizeof want, "%s/y: label 4 at index 4 but 4 classes", folder);
+    is_str(take_error(cx), want, "and the sentence says where");
+
+    ny = make_idx(y, 1, (uint32_t[]){4}, 4);
+    write_file("y.gz", y, ny, true);
+    is_int(try_open(&o, &data), ET_EFORMAT, "fewer labels than images are refused");
+    snprintf(want, sizeof want, "%s/x: 5 images but 4 labels", folder);
+    is_str(take_error(cx), want, "and the sentence counts them");
+
+    nx = make_idx(x, 1, (uint32_t[]){5}, 5);
+    write_file("x", x, nx, false);
+    is_int(try_open(&o, &data), ET_EFORMAT, "labels for images are refused");
+    et_error_clear(cx);
+    nx = make_idx(x, 3, (uint32_t[]){5, 2, 3}, 30);
+    const char *path = write_file("z.gz", x, nx, true);
+    o.images = (char *)"z";
+    if (truncate(path, 40) != 0)
+        bail("cannot cut %s", path);
+    is_int(try_open(&o, &data), ET_EFORMAT, "a cut gzip file is refused");
+    et_error_clear(cx);
+    o.images = (char *)".";
+    is_int(try_open(&o, &data), ET_EIO, "a folder is no file");
+    snprintf(want, sizeof want, "%s/.: not a regular file", folder);
+    is_str(take_error(cx), want, "and the sentence says so");
+
+    nx = make_idx(x, 4, (uint32_t[]){2, 2, 2, 3}, 24);
+    ny = make_idx(y, 1, (uint32_t[]){2}, 2);
+    write_file("x", x, nx, false);
+    write_file("y.gz", y, ny, true);
+    o.images = (char *)"x";
+    need(cx, try_open(&o, &data));
+    ok(data->facts.C == 3 && data->facts.stride_x == 3 && data->facts.stride_y == 6,
+       "a fourth axis is channels");
+    et_dataset_close(&data);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind by all that");
+}
+
+static void
+fashion(void)
+{
+    const struct et_dataset_class *c = et_dataset_find("fashion_mnist");
+    char *path = NULL;
+    for (const struct et_option *o = c->info.options; o->name; o++)
+        if (strcmp(o->name, "path") == 0)
+            path = (char *)o->def;
+    if (access(path, R_OK) != 0) {
+        skip(6, "dataset-fashion-mnist is not installed");
+        return;
+    }
+    struct options o = {.common = common_options(128)};
+    o.common.path = path;
+    struct et_dataset *data;
+    need(cx, et_dataset_open(cx, c, &o, &data));
+    ok(data->facts.n_samples == 60000 && data->facts.H == 28 && data->facts.W == 28 &&
+           data->facts.num_classes == 10,
+       "Fashion-MNIST has 60,000 images of 28x28 in ten classes to train");
+    struct {
+        struct et_floats mean, std;
+    } normalize = {{(double[]){0.286}, 1}, {(double[]){0.353}, 1}};
+    struct et_transform t = {et_transform_find("normalize"), &normalize};
+    struct et_loader_config config = {.seed = 17, .transforms = &t, .n_transforms = 1};
+    struct et_loader *loader;
+    need(cx, et_loader_new(cx, data, &config, &loader));
+    double sum = 0, squares = 0;
+    int64_t classes[10] = {0}, even = 0;
+    const struct et_batch *b;
+    for (;;) {
+        need(cx, et_loader_next(cx, loader, &b));
+        if (!b)
+            break;
+        const float *x = b->x;
+        for (int64_t i = 0; i < b->n_samples; i++)
+            classes[b->target[i]]++;
+        for (int64_t i = 0; i < b->n_samples * 784; i++) {
+            sum += x[i];
+            squares += (double)x[i] * x[i];
+        }
+        et_loader_release(loader, b);
+    }
+    for (int i = 0; i < 10; i++)
+        even += classes[i] == 6000;
+    is_int(even, 10, "and 6,000 of each");
+    /* The published mean and deviation have three digits: 5e-4 / 0.353. */
+    is_near(sum / 47040000, 0, 2e-3, "normalised, their mean is 0");
+    is_near(squares / 47040000, 1, 3e-3, "and their variance 1");
+    et_loader_free(&loader);
+    et_dataset_close(&data);
+    o.common.split = ET_SPLIT_TEST;
+    need(cx, et_dataset_open(cx, c, &o, &data));
+    is_int(data->facts.n_samples, 10000, "and 10,000 to test");
+    et_dataset_close(&data);
+    o.common.path = (char *)"/nowhere";
+    is_int(et_dataset_open(cx, c, &o, &data), ET_ENOENT, "elsewhere there is none");
+    et_error_clear(cx);
+}
+
+int
+main(void)
+{
+    cx = need_ctx();
+    headers();
+    pairs();
+    fashion();
+    et_ctx_free(&cx);
+    return done();
+}
