@@ -29,7 +29,10 @@ extern "C" {
     X(SIZE, int64_t, "size such as 64K or 1Gi")                                \
     X(FLOATS, struct et_floats, "list of numbers")                             \
     X(TEXTS, struct et_texts, "list of texts")                                 \
-    X(NODE, const struct et_value *, "mapping or list")
+    X(NODE, const struct et_value *, "mapping or list")                        \
+    X(TABLE, struct with a table of its own, "mapping")                        \
+    X(PART, struct et_part, "component")                                       \
+    X(PARTS, struct et_parts, "components")
 
 enum et_option_type {
 #define ET_OPTION_TYPE_ENUM(code, ctype, word) ET_OPT_##code,
@@ -53,12 +56,48 @@ struct et_times {
     int n;
 };
 
+/* What a recipe can name: each kind has a registry (recipe.h). code, word */
+#define ET_KIND_MAP(X)                                                         \
+    X(MODEL, "model")                                                          \
+    X(DATASET, "dataset")                                                      \
+    X(TRANSFORM, "transform")                                                  \
+    X(OPTIMIZER, "optimizer")                                                  \
+    X(SCHEDULER, "scheduler")                                                  \
+    X(ALGORITHM, "algorithm")                                                  \
+    X(CALLBACK, "callback")                                                    \
+    X(LOGGER, "logger")
+
+enum et_kind {
+#define ET_KIND_ENUM(code, word) ET_KIND_##code,
+    ET_KIND_MAP(ET_KIND_ENUM)
+#undef ET_KIND_ENUM
+    ET_KIND_COUNT
+};
+
+/* A component with its options filled in: `optimizer: {name: adamw, lr: 1e-3}`. Both
+ * structs belong to the part; a part that was not given has no component. */
+struct et_part {
+    const struct et_component *component; /* NULL: none */
+    void *options;                /* component->options_size bytes; NULL if that is 0 */
+    void *extra;                  /* the keys of the row's SUB; NULL if it has none */
+    bool off;                     /* `ema: false`: named, not wanted */
+    const struct et_value *value; /* where it was written; NULL: a default */
+};
+struct et_parts {
+    struct et_part *v; /* in the user's order */
+    int n;
+};
+
 enum {
     ET_OPT_REQUIRED = 1,   /* no default; must be given */
     ET_OPT_OPTIONAL = 2,   /* null is allowed and means "unset": see the field's row */
     ET_OPT_MAY_CHANGE = 4, /* may be set while a run is under way */
     ET_OPT_MIN_OPEN = 8,   /* min itself is not allowed */
     ET_OPT_MAX_OPEN = 16,  /* max itself is not allowed */
+    ET_OPT_FALSE = 32,     /* TABLE: `false` sets the bool its struct begins with */
+    ET_OPT_BY_NAME = 64,   /* PARTS: an ordered mapping from name to options */
+    ET_OPT_KEEP = 128,     /* PARTS: the default's stay on unless turned off by name */
+    ET_OPT_OUTPUT = 256,   /* TEXT: a file of the run directory, which it may not leave */
 };
 
 struct et_option {
@@ -66,12 +105,20 @@ struct et_option {
     enum et_option_type type;
     size_t offset;              /* offsetof() in the options struct */
     const char *def;            /* default, as YAML text; NULL: required, or unset */
-    double min, max;            /* inclusive unless flagged; both 0 = no bound */
-    const char *const *choices; /* ENUM: NULL-terminated; the value is the index */
+    double min, max;            /* inclusive unless flagged; both 0 = no bound, and a
+                                   max below min = none above */
+    const char *const *choices; /* ENUM: NULL-terminated; the value is the index.
+                                   Other types: words that mean "unset", such as auto */
     unsigned units;             /* TIME: bit mask of 1 << et_time_unit allowed; 0 = any */
     unsigned flags;             /* ET_OPT_* flags above */
     const char *unit;           /* for people: "pixels"; may be NULL */
     const char *help;           /* one sentence, lower case, no full stop */
+    enum et_kind kind;          /* PART, PARTS: which registry */
+    const struct et_option *sub; /* TABLE: its table. PART, PARTS: keys that may stand
+                                    beside the component's own; NULL = none */
+    size_t sub_size;            /* bytes of the struct SUB describes */
+    void (*prepare)(void *options); /* PART, PARTS: changes a component's defaults before
+                                       the user's values (optional) */
 };
 
 /* What every component (algorithm, model, dataset, ...) says of itself.
@@ -86,8 +133,10 @@ struct et_component {
     size_t options_size;    /* of the options struct */
 };
 
-/* An unset TIME has unit ET_TIME_UNIT_COUNT, an unset FLOAT is NaN, an unset INT is
- * INT64_MIN, an unset text, list or node is NULL / empty. */
+/* An unset TIME has unit ET_TIME_UNIT_COUNT, an unset FLOAT or SECONDS is NaN, an unset
+ * INT or SIZE is ET_INT_UNSET, an unset ENUM -1, an unset text, list or node is NULL or
+ * empty. */
+#define ET_INT_UNSET INT64_MIN
 #define ET_TIME_UNSET ((struct et_time){0, ET_TIME_UNIT_COUNT})
 
 /* Fills OPTIONS (zeroed by the caller) with the table's defaults. */
@@ -96,9 +145,22 @@ ET_NODISCARD et_status et_options_init(struct et_ctx *cx, const struct et_option
 /* Frees what the fields of OPTIONS own; the struct itself is the caller's. */
 void et_options_release(const struct et_option *table, void *options);
 /* Sets one option from YAML text: et_options_set(cx, table, &o, "alpha", "0.2"). EINVAL
- * with a sentence for an unknown name (and a suggestion), a wrong type or range. */
+ * with a sentence for an unknown name (and a suggestion), a wrong type or range; the old
+ * value then stands. */
 ET_NODISCARD et_status et_options_set(struct et_ctx *cx, const struct et_option *table,
                                       void *options, const char *name, const char *text);
+
+/* The value of the option ROW in OPTIONS as YAML text on one line, which et_options_set
+ * reads back to the same value: "0.1", "[0.9, 0.95]", "10ep", "null" when unset.
+ * Caller frees with et_free. */
+ET_NODISCARD et_status et_option_text(struct et_ctx *cx, const struct et_option *row,
+                                      const void *options, char **out);
+/* What may be written there, for help and messages: "number > 0", "one of auto, cpu".
+ * Returns BUF. */
+const char *et_option_expects(const struct et_option *row, char *buf, size_t size);
+/* The name of N in NAMES nearest to WORD (Damerau-Levenshtein), or NULL if none is near
+ * enough to be what was meant. */
+const char *et_nearest(const char *word, const char *const *names, int n);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,615 @@
+/* fill.c: options from values: types, units, ranges, choices; every fault reported. */
+#include "config.h"
+
+#include "core/recipe/options.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *
+eti_path_join(char buf[ETI_PATH_BYTES], const char *path, const char *key)
+{
+    snprintf(buf, ETI_PATH_BYTES, "%s%s%s", path, path[0] ? "." : "", key);
+    return buf;
+}
+
+/* ---- what is expected ---- */
+
+static bool
+has_min(const struct et_option *row)
+{
+    return row->min != 0 || row->max != 0 || row->flags & ET_OPT_MIN_OPEN;
+}
+
+static bool
+has_max(const struct et_option *row)
+{
+    return row->max > row->min && !isinf(row->max);
+}
+
+static bool
+in_range(const struct et_option *row, double x)
+{
+    bool open_min = row->flags & ET_OPT_MIN_OPEN, open_max = row->flags & ET_OPT_MAX_OPEN;
+    if (isnan(x))
+        return false;
+    if (has_min(row) && (open_min ? x <= row->min : x < row->min))
+        return false;
+    return !has_max(row) || (open_max ? x < row->max : x <= row->max);
+}
+
+static size_t
+append(char *buf, size_t size, size_t used, const char *fmt, ...) ET_PRINTF(4, 5);
+
+static size_t
+append(char *buf, size_t size, size_t used, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int n = used < size ? vsnprintf(buf + used, size - used, fmt, args) : 0;
+    va_end(args);
+    return used + (size_t)n;
+}
+
+static size_t
+append_units(char *buf, size_t size, size_t used, unsigned units)
+{
+    static const char *const suffixes[] = {
+#define SUFFIX(code, suffix, name) suffix,
+        ET_TIME_UNIT_MAP(SUFFIX)
+#undef SUFFIX
+    };
+    const char *before = " in ";
+    for (int i = 0; i < ET_TIME_UNIT_COUNT; i++)
+        if (units & 1u << i) {
+            used = append(buf, size, used, "%s%s", before, suffixes[i]);
+            unsigned rest = units >> (i + 1);
+            before = rest & (rest - 1) ? ", " : " or "; /* the next is the last? */
+        }
+    return used;
+}
+
+const char *
+et_option_expects(const struct et_option *row, char *buf, size_t size)
+{
+    static const char *const words[] = {
+#define WORD(code, ctype, word) word,
+        ET_OPTION_TYPE_MAP(WORD)
+#undef WORD
+    };
+    size_t used = 0;
+    const char *before = "one of ";
+    if (row->type != ET_OPT_ENUM) {
+        bool in_units = row->type == ET_OPT_TIME && row->units;
+        used = append(buf, size, 0, "%s", in_units ? "time" : words[row->type]);
+        if (in_units)
+            used = append_units(buf, size, used, row->units);
+        if (has_min(row))
+            used = append(buf, size, used, " %s %g",
+                          row->flags & ET_OPT_MIN_OPEN ? ">" : ">=", row->min);
+        if (has_max(row))
+            used = append(buf, size, used, "%s %s %.10g", has_min(row) ? " and" : "",
+                          row->flags & ET_OPT_MAX_OPEN ? "<" : "<=", row->max);
+        before = ", or ";
+    }
+    for (const char *const *c = row->choices; c && *c; c++) {
+        used = append(buf, size, used, "%s%s", before, *c);
+        before = ", ";
+    }
+    return buf;
+}
+
+/* ---- errors ---- */
+
+const struct eti_foreign *
+eti_foreign_find(const struct eti_fill *fill, const char *path, const char *theirs)
+{
+    for (const struct eti_foreign *f = fill->foreign; f && f->theirs; f++)
+        if (strcmp(f->path, path) == 0 && strcmp(f->theirs, theirs) == 0)
+            return f;
+    return NULL;
+}
+
+void
+eti_bad_value(const struct eti_fill *fill, const struct et_value *v, const char *path,
+              const char *hint, const char *expected)
+{
+    char quote[128];
+    struct et_place at = eti_value_place(v);
+    et_diagnostics_add(fill->errors, ET_E_VALUE, &at, path, hint, "expected %s, got %s",
+                       expected, eti_value_quote(v, quote, sizeof quote));
+}
+
+/* What the person may have meant by text V, or "". */
+static void
+hint_for(const struct eti_fill *fill, const struct et_option *row,
+         const struct et_value *v, const char *path, char hint[128])
+{
+    hint[0] = '\0';
+    const struct eti_foreign *f = v->text ? eti_foreign_find(fill, path, v->text) : NULL;
+    if (f) {
+        snprintf(hint, 128, "did you mean '%s'?", f->ours);
+    } else if (row->type == ET_OPT_ENUM && v->text) {
+        int n = 0;
+        while (row->choices[n])
+            n++;
+        const char *near = et_nearest(v->text, row->choices, n);
+        if (near)
+            snprintf(hint, 128, "did you mean '%s'?", near);
+    } else if (row->type == ET_OPT_BOOL && v->text) {
+        bool yes = strcasecmp(v->text, "yes") == 0 || strcasecmp(v->text, "on") == 0;
+        bool no = strcasecmp(v->text, "no") == 0 || strcasecmp(v->text, "off") == 0;
+        if (yes || no)
+            snprintf(hint, 128, "write %s", yes ? "true" : "false");
+    } else if (row->type == ET_OPT_SECONDS && v->type == ET_VALUE_INT && v->i >= 0) {
+        snprintf(hint, 128, "write %ss", v->text);
+    } else if ((row->type == ET_OPT_FLOAT || row->type == ET_OPT_INT) &&
+               v->type == ET_VALUE_STRING) {
+        char *end;
+        double x = strtod(v->text, &end);
+        bool fits = end != v->text && in_range(row, x) &&
+                    (row->type == ET_OPT_FLOAT || strspn(v->text, "0123456789") ==
+                                                      (size_t)(end - v->text));
+        if (fits)
+            snprintf(hint, 128, "write %.*s", (int)(end - v->text), v->text);
+    }
+}
+
+static et_status
+refuse(const struct eti_fill *fill, const struct et_option *row, const struct et_value *v,
+       const char *path)
+{
+    char expected[256], hint[128];
+    hint_for(fill, row, v, path, hint);
+    eti_bad_value(fill, v, path, hint, et_option_expects(row, expected, sizeof expected));
+    return ET_OK;
+}
+
+bool
+eti_looks_secret(const char *key)
+{
+    static const char *const words[] = {
+        "secret",  "password", "passwd",     "passphrase",  "api_key",    "apikey",
+        "api-key", "auth_key", "access_key", "private_key", "credential", "api_token",
+        "access_token", "auth_token", "bearer",
+    };
+    char lower[64];
+    size_t n = 0;
+    for (; key[n] && n < sizeof lower - 1; n++)
+        lower[n] = (char)tolower((unsigned char)key[n]);
+    lower[n] = '\0';
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strstr(lower, words[i]))
+            return true;
+    return strcmp(lower, "token") == 0 || (n > 6 && strcmp(lower + n - 6, "_token") == 0);
+}
+
+static int
+add_names(const char **names, int n, int max, const struct et_option *table)
+{
+    for (; table && table->name && n < max; table++)
+        names[n++] = table->name;
+    return n;
+}
+
+void
+eti_unknown_key(const struct eti_fill *fill, const struct et_value *v, const char *path,
+                const struct et_option *a, const struct et_option *b)
+{
+    enum { MAX = 256 };
+    struct et_place at = eti_value_key_place(v);
+    if (eti_looks_secret(v->key)) {
+        et_diagnostics_add(fill->errors, ET_E_SECRET, &at, path, NULL,
+                           "'%s' looks like a secret; recipes are copied and shown", v->key);
+        return;
+    }
+    const char *names[MAX];
+    int n = add_names(names, add_names(names, 0, MAX, a), MAX, b);
+    const struct eti_foreign *f = eti_foreign_find(fill, path, v->key);
+    const char *near = f ? f->ours : et_nearest(v->key, names, n);
+    /* A file's line shows where the key is; elsewhere the whole path must. */
+    bool is_file = v->source->origin <= ETI_ORIGIN_RECIPE;
+    char key[ETI_PATH_BYTES], meant[ETI_PATH_BYTES];
+    eti_path_join(key, is_file ? "" : path, v->key);
+    eti_path_join(meant, is_file ? "" : path, near ? near : "");
+    if (near)
+        et_diagnostics_add(fill->errors, ET_E_UNKNOWN, &at, is_file ? path : NULL, NULL,
+                           "unknown key '%s' (did you mean '%s'?)", key, meant);
+    else
+        et_diagnostics_add(fill->errors, ET_E_UNKNOWN, &at, is_file ? path : NULL, NULL,
+                           "unknown key '%s'", key);
+}
+
+/* ---- single values ---- */
+
+/* 90s, 5m, 1h30m, 2d: units from large to small, each number may have a point. */
+static bool
+read_duration(const char *text, double *out)
+{
+    static const char units[] = "dhms";
+    static const double seconds[] = {86400, 3600, 60, 1};
+    const char *least = units;
+    double sum = 0;
+    do {
+        char *end;
+        if (!isdigit((unsigned char)*text) && *text != '.')
+            return false;
+        double x = strtod(text, &end);
+        const char *unit = end != text && *end ? strchr(least, *end) : NULL;
+        if (!unit)
+            return false;
+        sum += x * seconds[unit - units];
+        least = unit + 1;
+        text = end + 1;
+    } while (*text);
+    *out = sum;
+    return isfinite(sum);
+}
+
+/* 65536, 64K (thousands), 64Ki (1024s). */
+static bool
+read_size(const char *text, int64_t *out)
+{
+    static const char prefixes[] = "KMGT";
+    char *end;
+    if (!isdigit((unsigned char)*text))
+        return false;
+    double x = strtod(text, &end);
+    const char *prefix = *end ? strchr(prefixes, *end) : NULL;
+    if (*end && !prefix)
+        return false;
+    if (prefix) {
+        bool is_binary = end[1] == 'i';
+        x *= pow(is_binary ? 1024 : 1000, (double)(prefix - prefixes + 1));
+        end += is_binary ? 2 : 1;
+    }
+    *out = (int64_t)x;
+    return !*end && x < 0x1p62 && (double)*out == x;
+}
+
+static bool
+read_time(const struct et_option *row, const struct et_value *v, struct et_time *out)
+{
+    if (!v->text || v->type == ET_VALUE_NULL || v->type == ET_VALUE_BOOL ||
+        et_time_parse(NULL, v->text, out) != ET_OK)
+        return false;
+    return (!row->units || row->units & 1u << out->unit) && in_range(row, out->value);
+}
+
+static bool
+read_number(const struct et_option *row, const struct et_value *v, double *out)
+{
+    if (v->type != ET_VALUE_INT && v->type != ET_VALUE_FLOAT)
+        return false;
+    *out = eti_value_number(v);
+    return in_range(row, *out);
+}
+
+/* Text as written; numbers are text too, `name: 12` needs no quotes. */
+static bool
+is_text(const struct et_value *v)
+{
+    return v->type == ET_VALUE_STRING || v->type == ET_VALUE_INT ||
+           v->type == ET_VALUE_FLOAT;
+}
+
+static int
+find_choice(const struct et_option *row, const struct et_value *v)
+{
+    if (!v->text || v->type == ET_VALUE_LIST || v->type == ET_VALUE_MAP)
+        return -1;
+    for (int i = 0; row->choices && row->choices[i]; i++)
+        if (strcmp(row->choices[i], v->text) == 0)
+            return i;
+    return -1;
+}
+
+static et_status
+own_text(struct et_ctx *cx, const char *folder, const char *text, char **out)
+{
+    bool is_joined = folder && folder[0] && text[0] && text[0] != '/';
+    while (is_joined && strncmp(text, "./", 2) == 0)
+        text += 2;
+    size_t n = strlen(text) + 1, before = is_joined ? strlen(folder) + 1 : 0;
+    ET_TRY(eti_own(cx, before + n, out));
+    if (is_joined)
+        snprintf(*out, before + 1, "%s/", folder);
+    memcpy(*out + before, text, n);
+    return ET_OK;
+}
+
+static bool
+leaves_folder(const char *text)
+{
+    if (text[0] == '/')
+        return true;
+    for (const char *s = text; s; s = strchr(s, '/')) {
+        s += *s == '/';
+        if (strncmp(s, "..", 2) == 0 && (s[2] == '/' || !s[2]))
+            return true;
+    }
+    return false;
+}
+
+static et_status
+fill_text(const struct eti_fill *fill, const struct et_option *row, char **field,
+          const struct et_value *v, const char *path)
+{
+    if (!is_text(v))
+        return refuse(fill, row, v, path);
+    if (row->flags & ET_OPT_OUTPUT && leaves_folder(v->text)) {
+        struct et_place at = eti_value_place(v);
+        et_diagnostics_add(fill->errors, ET_E_PATH, &at, path, NULL,
+                           "output '%s' leaves the run directory", v->text);
+        return ET_OK;
+    }
+    char *text;
+    ET_TRY(own_text(fill->cx, row->type == ET_OPT_PATH ? fill->folder : NULL, v->text,
+                    &text));
+    eti_disown(*field);
+    *field = text;
+    return ET_OK;
+}
+
+/* ---- lists ---- */
+
+/* The items of V: a single value stands for a list of one. */
+static const struct et_value *
+list_items(const struct et_value *v, int *n)
+{
+    *n = v->type == ET_VALUE_LIST ? v->n : 1;
+    return v->type == ET_VALUE_LIST ? v->first : v;
+}
+
+/* Lists keep {pointer, count}; ITEM is the size of one element. */
+struct list {
+    void *v;
+    int n;
+};
+_Static_assert(sizeof(struct list) == sizeof(struct et_floats), "one layout for all lists");
+
+static et_status
+fill_item(const struct eti_fill *fill, const struct et_option *row, void *item,
+          const struct et_value *v, const char *path, bool *fits)
+{
+    if (row->type == ET_OPT_FLOATS)
+        *fits = read_number(row, v, item);
+    else if (row->type == ET_OPT_TIMES)
+        *fits = read_time(row, v, item);
+    else if ((*fits = is_text(v)))
+        ET_TRY(own_text(fill->cx, NULL, v->text, item));
+    if (!*fits) {
+        static const enum et_option_type single[ET_OPT_COUNT] = {
+            [ET_OPT_FLOATS] = ET_OPT_FLOAT,
+            [ET_OPT_TIMES] = ET_OPT_TIME,
+            [ET_OPT_TEXTS] = ET_OPT_TEXT,
+        };
+        struct et_option one = *row;
+        one.type = single[row->type];
+        return refuse(fill, &one, v, path);
+    }
+    return ET_OK;
+}
+
+static et_status
+fill_list(const struct eti_fill *fill, const struct et_option *row, void *field,
+          const struct et_value *v, const char *path)
+{
+    static const size_t sizes[ET_OPT_COUNT] = {
+        [ET_OPT_FLOATS] = sizeof(double),
+        [ET_OPT_TIMES] = sizeof(struct et_time),
+        [ET_OPT_TEXTS] = sizeof(char *),
+    };
+    int n;
+    const struct et_value *item = list_items(v, &n);
+    struct list list = {0};
+    ET_TRY(eti_own(fill->cx, sizes[row->type] * (size_t)(n + 1), &list.v));
+    bool fits = true;
+    et_status status = ET_OK;
+    for (int i = 0; i < n && status == ET_OK; i++, item = item->next) {
+        char number[16], at[ETI_PATH_BYTES];
+        snprintf(number, sizeof number, "%d", i);
+        bool is_list = v->type == ET_VALUE_LIST, item_fits;
+        status = fill_item(fill, row, (char *)list.v + sizes[row->type] * (size_t)list.n,
+                           item, is_list ? eti_path_join(at, path, number) : path,
+                           &item_fits);
+        list.n += status == ET_OK && item_fits;
+        fits &= item_fits;
+    }
+    struct list *keep = field;
+    if (status == ET_OK && fits) {
+        struct list old = *keep;
+        *keep = list;
+        list = old;
+    }
+    eti_option_release(row, &list);
+    return status;
+}
+
+/* ---- any option ---- */
+
+static et_status
+fill_table(const struct eti_fill *fill, const struct et_option *row, void *field,
+           const struct et_value *v, const char *path)
+{
+    if (row->flags & ET_OPT_FALSE && v->type == ET_VALUE_BOOL) {
+        *(bool *)field = !v->b;
+        return ET_OK;
+    }
+    if (v->type != ET_VALUE_MAP)
+        return refuse(fill, row, v, path);
+    et_options_release(row->sub, field);
+    memset(field, 0, row->sub_size);
+    return eti_options_from_value(fill, row->sub, field, v, path);
+}
+
+/* Numbers, words and times: what a field holds by value. */
+static bool
+read_simple(const struct et_option *row, void *field, const struct et_value *v)
+{
+    double x;
+    int64_t size;
+    struct et_time time;
+    switch (row->type) {
+    case ET_OPT_INT:
+        if (v->type != ET_VALUE_INT || !in_range(row, (double)v->i))
+            return false;
+        *(int64_t *)field = v->i;
+        return true;
+    case ET_OPT_FLOAT:
+        if (!read_number(row, v, &x))
+            return false;
+        *(double *)field = x;
+        return true;
+    case ET_OPT_BOOL:
+        if (v->type != ET_VALUE_BOOL)
+            return false;
+        *(bool *)field = v->b;
+        return true;
+    case ET_OPT_TIME:
+        if (!read_time(row, v, &time))
+            return false;
+        *(struct et_time *)field = time;
+        return true;
+    case ET_OPT_SECONDS:
+        if (!v->text || !read_duration(v->text, &x) || !in_range(row, x))
+            return false;
+        *(double *)field = x;
+        return true;
+    case ET_OPT_SIZE:
+        if (!v->text || !read_size(v->text, &size) || !in_range(row, (double)size))
+            return false;
+        *(int64_t *)field = size;
+        return true;
+    default:
+        return false;
+    }
+}
+
+et_status
+eti_fill_option(const struct eti_fill *fill, const struct et_option *row, void *options,
+                const struct et_value *v, const char *path)
+{
+    void *field = eti_option_field(row, options);
+    if (v->type == ET_VALUE_NULL) {
+        if (row->flags & ET_OPT_OPTIONAL)
+            eti_option_release(row, field);
+        return ET_OK;
+    }
+    int choice = find_choice(row, v);
+    switch (row->type) {
+    case ET_OPT_ENUM:
+        if (choice < 0)
+            return refuse(fill, row, v, path);
+        *(int *)field = choice;
+        return ET_OK;
+    case ET_OPT_TEXT:
+    case ET_OPT_PATH:
+        if (choice < 0)
+            return fill_text(fill, row, field, v, path);
+        break;
+    case ET_OPT_TIMES:
+    case ET_OPT_FLOATS:
+    case ET_OPT_TEXTS:
+        if (choice < 0)
+            return fill_list(fill, row, field, v, path);
+        break;
+    case ET_OPT_NODE:
+        eti_option_release(row, field);
+        *(const struct et_value **)field = v;
+        return ET_OK;
+    case ET_OPT_TABLE:
+        return fill_table(fill, row, field, v, path);
+    case ET_OPT_PART:
+        return eti_fill_part(fill, row, field, v, path);
+    case ET_OPT_PARTS:
+        return eti_fill_parts(fill, row, field, v, path);
+    default:
+        if (choice < 0)
+            return read_simple(row, field, v) ? ET_OK : refuse(fill, row, v, path);
+    }
+    eti_option_release(row, field);
+    return ET_OK;
+}
+
+et_status
+eti_fill_default(const struct eti_fill *fill, const struct et_option *row, void *options)
+{
+    if (row->type == ET_OPT_TABLE) {
+        void *field = eti_option_field(row, options);
+        return eti_options_from_value(fill, row->sub, field, NULL, row->name);
+    }
+    if (!row->def)
+        return ET_OK;
+    struct eti_arena arena;
+    struct et_value *v = NULL;
+    eti_arena_init(&arena, fill->cx, 1024);
+    et_status status = eti_default_value(&arena, row->def, &v);
+    struct eti_fill plain = *fill;
+    plain.folder = NULL;
+    /* A default tree must outlive its arena: it is read once more, into its own. */
+    if (status == ET_OK && row->type == ET_OPT_NODE)
+        status = et_options_set(fill->cx, row, options, row->name, row->def);
+    else if (status == ET_OK)
+        status = eti_fill_option(&plain, row, options, v, row->name);
+    eti_arena_release(&arena);
+    return status;
+}
+
+static bool
+is_given(const struct et_value *mapping, const char *name)
+{
+    const struct et_value *v = eti_value_get(mapping, name);
+    return v && v->type != ET_VALUE_NULL;
+}
+
+static void
+check_required(const struct eti_fill *fill, const struct et_option *row,
+               const struct et_value *mapping, const char *path)
+{
+    struct et_place at = eti_value_place(mapping);
+    for (; row && row->name; row++)
+        if (row->flags & ET_OPT_REQUIRED && !is_given(mapping, row->name))
+            et_diagnostics_add(fill->errors, ET_E_MISSING, &at, path, NULL,
+                               "key '%s' is missing", row->name);
+}
+
+et_status
+eti_fill_mapping(const struct eti_fill *fill, const struct eti_target *targets, int n,
+                 const struct et_value *mapping, const char *path)
+{
+    for (const struct et_value *c = mapping->type == ET_VALUE_MAP ? mapping->first : NULL; c;
+         c = c->next) {
+        const struct et_option *row = NULL;
+        int i = -1;
+        while (!row && ++i < n)
+            row = eti_option_find(targets[i].table, c->key);
+        char at[ETI_PATH_BYTES];
+        if (row && row->type != ET_OPT_COUNT)
+            ET_TRY(eti_fill_option(fill, row, targets[i].options, c,
+                                   eti_path_join(at, path, c->key)));
+        else if (!row)
+            eti_unknown_key(fill, c, path, targets[0].table, n > 1 ? targets[1].table : NULL);
+    }
+    for (int i = 0; i < n; i++)
+        check_required(fill, targets[i].table, mapping, path);
+    return ET_OK;
+}
+
+et_status
+eti_options_from_value(const struct eti_fill *fill, const struct et_option *table,
+                       void *options, const struct et_value *mapping, const char *path)
+{
+    for (const struct et_option *row = table; row && row->name; row++)
+        eti_option_unset(row, eti_option_field(row, options));
+    for (const struct et_option *row = table; row && row->name; row++)
+        ET_TRY(eti_fill_default(fill, row, options));
+    struct eti_target target = {
+        .table = table,
+        .options = options,
+    };
+    return mapping ? eti_fill_mapping(fill, &target, 1, mapping, path) : ET_OK;
+}

@@ -1,0 +1,93 @@
+/* options.h: option structs from values, and back. Internal half of etude/option.h. */
+#ifndef ETI_OPTIONS_H
+#define ETI_OPTIONS_H
+
+#include "core/recipe/text.h"
+#include "core/recipe/value.h"
+#include "etude/option.h"
+#include "etude/recipe.h"
+
+/* A name used elsewhere for what has another name here: what to suggest. */
+struct eti_foreign {
+    const char *path;   /* of the mapping the key is in, "" = top level; or of the value */
+    const char *theirs; /* key or value */
+    const char *ours;
+};
+
+/* How to fill options from values. */
+struct eti_fill {
+    struct et_ctx *cx;
+    const struct et_registry *registry; /* NULL: the core's */
+    const char *folder;                 /* of relative paths; NULL: left as they are */
+    const struct eti_foreign *foreign;  /* ends with THEIRS NULL; may be NULL */
+    struct et_diagnostics *errors;
+};
+
+/* Fills OPTIONS (zeroed by the caller) with TABLE's defaults and then with MAPPING, whose
+ * keys are all in TABLE and which may be NULL or null. PATH ("" at the top) begins the
+ * paths in messages. What is wrong is added to the errors, all of it, and keeps its
+ * default; what is wrong is no reason to fail. NODEs are borrowed from MAPPING. Release
+ * with et_options_release, also after a failure (ENOMEM, or EINVAL for a table with a
+ * wrong default). */
+ET_NODISCARD et_status eti_options_from_value(const struct eti_fill *fill,
+                                              const struct et_option *table, void *options,
+                                              const struct et_value *mapping,
+                                              const char *path);
+
+/* ---- shared by options.c, fill.c, parts.c ---- */
+
+/* Memory that option fields own: it remembers its context. */
+ET_NODISCARD et_status eti_own(struct et_ctx *cx, size_t bytes, void *out);
+void eti_disown(void *block);
+
+void *eti_option_field(const struct et_option *row, const void *options);
+const struct et_option *eti_option_find(const struct et_option *table, const char *name);
+void eti_option_unset(const struct et_option *row, void *field);
+void eti_option_release(const struct et_option *row, void *field);
+void eti_part_release(const struct et_option *row, struct et_part *part);
+
+/* A value as a table's default writes it. */
+ET_NODISCARD et_status eti_default_value(struct eti_arena *arena, const char *text,
+                                         struct et_value **out);
+ET_NODISCARD et_status eti_fill_default(const struct eti_fill *fill,
+                                        const struct et_option *row, void *options);
+/* Fills one option; a wrong value leaves it as it was. */
+ET_NODISCARD et_status eti_fill_option(const struct eti_fill *fill,
+                                       const struct et_option *row, void *options,
+                                       const struct et_value *v, const char *path);
+/* Where the keys of a mapping go: rows of one table into one struct. */
+struct eti_target {
+    const struct et_option *table; /* a row of type ET_OPT_COUNT: allowed, read elsewhere */
+    void *options;
+};
+/* Fills the options that MAPPING names (null: none) in the N targets; a key is in one of
+ * them, and what is required is there. */
+ET_NODISCARD et_status eti_fill_mapping(const struct eti_fill *fill,
+                                        const struct eti_target *targets, int n,
+                                        const struct et_value *mapping, const char *path);
+ET_NODISCARD et_status eti_fill_part(const struct eti_fill *fill, const struct et_option *row,
+                                     struct et_part *part, const struct et_value *v,
+                                     const char *path);
+ET_NODISCARD et_status eti_fill_parts(const struct eti_fill *fill,
+                                      const struct et_option *row, struct et_parts *parts,
+                                      const struct et_value *v, const char *path);
+
+/* "expected number > 0, got \"fast\"". */
+void eti_bad_value(const struct eti_fill *fill, const struct et_value *v, const char *path,
+                   const char *hint, const char *expected);
+/* The key of V is in neither table (B may be NULL). */
+void eti_unknown_key(const struct eti_fill *fill, const struct et_value *v,
+                     const char *path, const struct et_option *a, const struct et_option *b);
+bool eti_looks_secret(const char *key);
+const struct eti_foreign *eti_foreign_find(const struct eti_fill *fill, const char *path,
+                                           const char *theirs);
+
+/* PATH + "." + KEY into BUF; KEY alone where PATH is "". */
+enum { ETI_PATH_BYTES = 160 };
+const char *eti_path_join(char buf[ETI_PATH_BYTES], const char *path, const char *key);
+
+/* The value of ROW in OPTIONS in flow style. */
+void eti_text_add_option(struct eti_text *t, const struct et_option *row,
+                         const void *options);
+
+#endif

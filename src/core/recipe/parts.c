@@ -1,0 +1,251 @@
+/* parts.c: components from values: a name, its table's options, lists of them. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/recipe/options.h"
+
+enum { MAX_NAMES = 128 };
+
+/* `name` stands beside the options of a component; it has been read when they are. */
+static const struct et_option name_table[] = {
+    {
+        .name = "name",
+        .type = ET_OPT_COUNT,
+    },
+    {0},
+};
+
+const char *
+et_kind_word(enum et_kind kind)
+{
+    static const char *const words[] = {
+#define WORD(code, word) word,
+        ET_KIND_MAP(WORD)
+#undef WORD
+    };
+    return words[kind];
+}
+
+static const struct et_component *
+component_at(const struct et_registry *registry, enum et_kind kind, int i)
+{
+    return registry->get[kind] ? registry->get[kind](i) : NULL;
+}
+
+const struct et_component *
+et_registry_find(const struct et_registry *registry, enum et_kind kind, const char *name)
+{
+    if (!registry)
+        registry = et_registry_core();
+    if (registry->find[kind])
+        return registry->find[kind](name);
+    const struct et_component *c = NULL;
+    for (int i = 0; (c = component_at(registry, kind, i)) != NULL; i++)
+        if (strcmp(c->name, name) == 0)
+            break;
+    return c;
+}
+
+static void
+unknown_name(const struct eti_fill *fill, enum et_kind kind, const struct et_place *at,
+             const char *path, const char *name)
+{
+    const struct et_registry *r = fill->registry ? fill->registry : et_registry_core();
+    const struct et_component *c;
+    const char *names[MAX_NAMES];
+    char known[256] = "known: ";
+    size_t used = strlen(known);
+    int n = 0;
+    for (; n < MAX_NAMES && (c = component_at(r, kind, n)) != NULL; n++) {
+        names[n] = c->name;
+        if (used < sizeof known)
+            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
+                                     n ? ", " : "", c->name);
+    }
+    const char *near = et_nearest(name, names, n);
+    if (near)
+        et_diagnostics_add(fill->errors, ET_E_UNKNOWN, at, path, NULL,
+                           "unknown %s '%s' (did you mean '%s'?)", et_kind_word(kind), name,
+                           near);
+    else
+        et_diagnostics_add(fill->errors, ET_E_UNKNOWN, at, path,
+                           n == 0               ? "this build has none"
+                           : used < sizeof known ? known
+                                                 : NULL,
+                           "unknown %s '%s'", et_kind_word(kind), name);
+}
+
+/* Makes PART an instance of NAME with the options of MAPPING (NULL or not a mapping: the
+ * defaults). A name that is not known leaves the part without a component. */
+static et_status
+make_part(const struct eti_fill *fill, const struct et_option *row, struct et_part *part,
+          const char *name, const struct et_place *name_place,
+          const struct et_value *mapping, const char *path)
+{
+    const struct et_component *c = et_registry_find(fill->registry, row->kind, name);
+    if (!c) {
+        unknown_name(fill, row->kind, name_place, path, name);
+        return ET_OK;
+    }
+    part->component = c;
+    if (c->options_size)
+        ET_TRY(eti_own(fill->cx, c->options_size, &part->options));
+    if (row->sub)
+        ET_TRY(eti_own(fill->cx, row->sub_size, &part->extra));
+    ET_TRY(eti_options_from_value(fill, c->options, part->options, NULL, path));
+    ET_TRY(eti_options_from_value(fill, row->sub, part->extra, NULL, path));
+    if (row->prepare && part->options)
+        row->prepare(part->options);
+    struct eti_target targets[] = {
+        {.table = c->options, .options = part->options},
+        {.table = row->sub, .options = part->extra},
+        {.table = name_table},
+    };
+    bool is_checked = mapping && !part->off;
+    return is_checked ? eti_fill_mapping(fill, targets, 3, mapping, path) : ET_OK;
+}
+
+static const struct et_value *
+given_by(const struct et_value *v)
+{
+    return v->source->origin == ETI_ORIGIN_DEFAULT ? NULL : v;
+}
+
+/* `adamw` or `{name: adamw, ...}`; without a name, the row's default. */
+et_status
+eti_fill_part(const struct eti_fill *fill, const struct et_option *row,
+              struct et_part *part, const struct et_value *v, const char *path)
+{
+    const struct et_value *name = v->type == ET_VALUE_MAP ? eti_value_get(v, "name") : v;
+    char expected[80];
+    snprintf(expected, sizeof expected, "a %s's name or a mapping with name",
+             et_kind_word(row->kind));
+    if (name && name->type != ET_VALUE_STRING) {
+        eti_bad_value(fill, name, path, NULL, expected);
+        return ET_OK;
+    }
+    if (!name && !row->def) {
+        struct et_place at = eti_value_place(v);
+        et_diagnostics_add(fill->errors, ET_E_MISSING, &at, path, NULL,
+                           "key 'name' is missing");
+        return ET_OK;
+    }
+    struct et_part now = {.value = given_by(v)};
+    struct et_place at = eti_value_place(name ? name : v);
+    et_status status = make_part(fill, row, &now, name ? name->text : row->def, &at, v, path);
+    eti_part_release(row, part);
+    *part = now;
+    return status;
+}
+
+/* One item of a BY_NAME mapping or list: NAME, and V its options, true or false. */
+static et_status
+fill_named(const struct eti_fill *fill, const struct et_option *row, struct et_part *part,
+           const char *name, const struct et_place *at, const struct et_value *v,
+           const char *path)
+{
+    bool fits = v->type == ET_VALUE_MAP || v->type == ET_VALUE_NULL ||
+                v->type == ET_VALUE_BOOL;
+    if (!fits) {
+        eti_bad_value(fill, v, path, NULL, "a mapping of options, or false");
+        return ET_OK;
+    }
+    part->value = given_by(v);
+    part->off = v->type == ET_VALUE_BOOL && !v->b;
+    return make_part(fill, row, part, name, at, v, path);
+}
+
+/* One item of a BY_NAME list: `ema`, `{ema: {...}}`, `{name: ema, ...}`. */
+static et_status
+fill_item(const struct eti_fill *fill, const struct et_option *row, struct et_part *part,
+          const struct et_value *v, const char *path)
+{
+    bool is_single = v->type == ET_VALUE_MAP && v->n == 1 &&
+                     strcmp(v->first->key, "name") != 0;
+    if (!is_single)
+        return eti_fill_part(fill, row, part, v, path);
+    struct et_place at = eti_value_key_place(v->first);
+    char below[ETI_PATH_BYTES];
+    return fill_named(fill, row, part, v->first->key, &at, v->first,
+                      eti_path_join(below, path, v->first->key));
+}
+
+static bool
+has_part(const struct et_parts *parts, const char *name)
+{
+    for (int i = 0; i < parts->n; i++)
+        if (parts->v[i].component && strcmp(parts->v[i].component->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Appends the parts V names; those it names wrongly have no component. */
+static et_status
+fill_all(const struct eti_fill *fill, const struct et_option *row, struct et_parts *parts,
+         const struct et_value *v, const char *path)
+{
+    bool by_name = row->flags & ET_OPT_BY_NAME;
+    bool is_single = !by_name && v->type != ET_VALUE_LIST;
+    int i = 0;
+    for (const struct et_value *c = is_single ? v : v->first; c; c = c->next, i++) {
+        struct et_part *part = &parts->v[parts->n++];
+        char number[16], at[ETI_PATH_BYTES];
+        snprintf(number, sizeof number, "%d", i);
+        struct et_place place = eti_value_key_place(c);
+        if (is_single)
+            return eti_fill_part(fill, row, part, c, path);
+        if (by_name && v->type == ET_VALUE_MAP)
+            ET_TRY(fill_named(fill, row, part, c->key, &place, c,
+                              eti_path_join(at, path, c->key)));
+        else if (by_name)
+            ET_TRY(fill_item(fill, row, part, c, eti_path_join(at, path, number)));
+        else
+            ET_TRY(eti_fill_part(fill, row, part, c, eti_path_join(at, path, number)));
+    }
+    return ET_OK;
+}
+
+/* The parts to keep: defaults (where the row keeps them) that the user does not name, then
+ * the user's, but for those without a component, which are reported. */
+static void
+join(const struct et_option *row, struct et_parts *old, const struct et_parts *given,
+     struct et_parts *now)
+{
+    for (int i = 0; i < old->n; i++)
+        if (row->flags & ET_OPT_KEEP && !has_part(given, old->v[i].component->name)) {
+            now->v[now->n++] = old->v[i];
+            old->v[i] = (struct et_part){0};
+        }
+    for (int i = 0; i < given->n; i++)
+        if (given->v[i].component)
+            now->v[now->n++] = given->v[i];
+}
+
+et_status
+eti_fill_parts(const struct eti_fill *fill, const struct et_option *row,
+               struct et_parts *parts, const struct et_value *v, const char *path)
+{
+    bool by_name = row->flags & ET_OPT_BY_NAME;
+    if (by_name && v->type != ET_VALUE_MAP && v->type != ET_VALUE_LIST) {
+        eti_bad_value(fill, v, path, NULL, "a mapping from names to options");
+        return ET_OK;
+    }
+    struct et_parts given = {0}, now = {0};
+    ET_TRY(eti_own(fill->cx, sizeof *given.v * (size_t)(v->n + 1), &given.v));
+    et_status status = eti_own(fill->cx, sizeof *now.v * (size_t)(v->n + 1 + parts->n),
+                               &now.v);
+    if (status == ET_OK)
+        status = fill_all(fill, row, &given, v, path);
+    if (status != ET_OK) {
+        eti_disown(now.v);
+        eti_option_release(row, &given);
+        return status;
+    }
+    join(row, parts, &given, &now);
+    eti_disown(given.v);
+    eti_option_release(row, parts);
+    *parts = now;
+    return ET_OK;
+}

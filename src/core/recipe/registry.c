@@ -1,0 +1,34 @@
+/* registry.c: what this build was made with, for each kind a recipe can name. */
+#include "config.h"
+
+#include "etude/recipe.h"
+#include "etude/sched.h"
+
+static const struct et_component *
+scheduler_at(int i)
+{
+    int n;
+    const struct et_scheduler_class *const *list = et_scheduler_list(&n);
+    return i < n ? &list[i]->info : NULL;
+}
+
+static const struct et_component *
+scheduler_find(const char *name)
+{
+    const struct et_scheduler_class *c = et_scheduler_find(name);
+    return c ? &c->info : NULL;
+}
+
+const struct et_registry *
+et_registry_core(void)
+{
+    static const struct et_registry core = {
+        .get = {
+            [ET_KIND_SCHEDULER] = scheduler_at,
+        },
+        .find = {
+            [ET_KIND_SCHEDULER] = scheduler_find,
+        },
+    };
+    return &core;
+}

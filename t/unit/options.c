@@ -1,0 +1,235 @@
+/* Option tables: defaults, one option at a time, what is refused and how, text and back. */
+#include "etude/option.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "etude/ctx.h"
+#include "t/tap.h"
+
+static const char *const devices[] = {"auto", "cpu", "gpu", NULL};
+static const char *const words[] = {"auto", NULL};
+
+struct inner {
+    bool off;
+    int64_t keep;
+};
+static const struct et_option inner_table[] = {
+    {
+        .name = "keep",
+        .type = ET_OPT_INT,
+        .offset = offsetof(struct inner, keep),
+        .def = "3",
+        .min = -1,
+        .max = 1e9,
+    },
+    {0},
+};
+
+struct outer {
+    int64_t count, workers, bytes;
+    double lr, seconds;
+    bool flag;
+    char *text, *out;
+    int device;
+    struct et_time time;
+    struct et_times times;
+    struct et_floats betas;
+    struct et_texts tags;
+    const struct et_value *node;
+    struct inner inner;
+};
+
+#define ROW(field, kind) .name = #field, .type = ET_OPT_##kind, .offset = offsetof(struct outer, field)
+static const struct et_option table[] = {
+    {ROW(count, INT), .def = "4", .min = 1},
+    {ROW(workers, INT), .def = "auto", .min = 0, .max = 64, .choices = words},
+    {ROW(bytes, SIZE), .def = "64Ki"},
+    {ROW(lr, FLOAT), .def = "1e-3", .flags = ET_OPT_MIN_OPEN},
+    {ROW(seconds, SECONDS), .def = "5m"},
+    {ROW(flag, BOOL), .def = "true"},
+    {ROW(text, TEXT), .flags = ET_OPT_OPTIONAL},
+    {ROW(out, TEXT), .def = "ep{epoch}", .flags = ET_OPT_OUTPUT},
+    {ROW(device, ENUM), .def = "auto", .choices = devices},
+    {ROW(time, TIME), .def = "1ep", .units = 1u << ET_TIME_EPOCH | 1u << ET_TIME_TOKEN},
+    {ROW(times, TIMES), .def = "[1ep, 20ba]"},
+    {ROW(betas, FLOATS), .def = "[0.9, 0.95]", .max = 1, .flags = ET_OPT_MAX_OPEN},
+    {ROW(tags, TEXTS)},
+    {ROW(node, NODE), .def = "[{conv: 3}]"},
+    {ROW(inner, TABLE), .sub = inner_table, .sub_size = sizeof(struct inner),
+     .flags = ET_OPT_FALSE},
+    {0},
+};
+
+static struct et_ctx *cx;
+static struct outer o;
+
+/* The text of option NAME now, in a buffer that the next call overwrites. */
+static const char *
+text_of(const char *name)
+{
+    static char buf[256];
+    for (const struct et_option *row = table; row->name; row++) {
+        char *text;
+        if (strcmp(row->name, name) != 0 || et_option_text(cx, row, &o, &text) != ET_OK)
+            continue;
+        snprintf(buf, sizeof buf, "%s", text);
+        et_free(cx, text);
+        return buf;
+    }
+    return NULL;
+}
+
+static void
+accepts(const char *name, const char *text, const char *want)
+{
+    et_status status = et_options_set(cx, table, &o, name, text);
+    if (status != ET_OK)
+        diag("%s", et_error_get(cx)->message);
+    et_error_clear(cx);
+    is_str(status == ET_OK ? text_of(name) : "refused", want, "%s: %s reads as %s", name, text,
+           want);
+}
+
+static void
+refuses(const char *name, const char *text, const char *want)
+{
+    char before[256];
+    snprintf(before, sizeof before, "%s", text_of(name) ? text_of(name) : "");
+    et_status status = et_options_set(cx, table, &o, name, text);
+    is_str(status == ET_EINVAL ? et_error_get(cx)->message : "accepted", want,
+           "%s: %s is refused", name, text);
+    et_error_clear(cx);
+    if (text_of(name))
+        is_str(text_of(name), before, "%s keeps its value", name);
+}
+
+static void
+test_defaults(void)
+{
+    is_int(et_options_init(cx, table, &o), ET_OK, "defaults are filled in");
+    is_int(o.count, 4, "an integer has its default");
+    is_int(o.workers, ET_INT_UNSET, "a word that means unset leaves the number unset");
+    is_int(o.bytes, 65536, "64Ki is 65,536 bytes");
+    is_near(o.seconds, 300, 0, "5m is 300 seconds");
+    ok(o.text == NULL && o.tags.n == 0, "what has no default is unset");
+    is_int(o.times.n, 2, "a list of times has its default");
+    is_int(o.inner.keep, 3, "a table in the table has its defaults");
+    is_str(text_of("node"), "[{conv: 3}]", "a tree has its default");
+}
+
+static void
+test_values(void)
+{
+    accepts("count", "0x10", "16");
+    accepts("workers", "2", "2");
+    accepts("workers", "auto", "auto");
+    accepts("bytes", "3K", "3000");
+    accepts("bytes", "2Gi", "2Gi");
+    accepts("lr", ".95", "0.95");
+    accepts("lr", "2", "2");
+    accepts("lr", "1e-3", "0.001");
+    accepts("lr", "0.30000000000000004", "0.30000000000000004");
+    accepts("seconds", "1h30m", "90m");
+    accepts("seconds", "2d", "2d");
+    accepts("seconds", "0s", "0s");
+    accepts("flag", "false", "false");
+    accepts("text", "on", "on");
+    accepts("text", "\"12\"", "\"12\"");
+    accepts("text", "'a: b # \"c\"'", "\"a: b # \\\"c\\\"\"");
+    accepts("text", "7", "\"7\"");
+    accepts("text", "null", "null");
+    accepts("device", "gpu", "gpu");
+    accepts("time", "3", "3ep");
+    accepts("time", "1e6tok", "1000000tok");
+    accepts("times", "[1ep, 0.5dur]", "[1ep, 0.5dur]");
+    accepts("times", "30ba", "[30ba]");
+    accepts("betas", "[.9, 1e-1]", "[0.9, 0.1]");
+    accepts("tags", "[a, 2, 'x y']", "[a, \"2\", \"x y\"]");
+    accepts("tags", "[]", "[]");
+    accepts("node", "{a: [1, two], b: }", "{a: [1, two], b: null}");
+    accepts("inner", "{keep: -1}", "{keep: -1}");
+    accepts("inner", "false", "false");
+    accepts("inner", "{}", "{keep: 3}");
+    accepts("count", "null", "16"); /* as it was: an empty value changes nothing */
+}
+
+static void
+test_refusals(void)
+{
+    refuses("count", "0", "count: expected integer >= 1, got 0");
+    refuses("count", "1.5", "count: expected integer >= 1, got 1.5");
+    refuses("count", "99999999999999999999",
+            "count: expected integer >= 1, got 99999999999999999999");
+    refuses("workers", "many",
+            "workers: expected integer >= 0 and <= 64, or auto, got \"many\"");
+    refuses("lr", "fast", "lr: expected number > 0, got \"fast\"");
+    refuses("lr", "0", "lr: expected number > 0, got 0");
+    refuses("lr", ".nan", "lr: expected number > 0, got .nan");
+    refuses("lr", "[1]", "lr: expected number > 0, got a list of 1 item");
+    refuses("bytes", "3Q", "bytes: expected size such as 64K or 1Gi, got \"3Q\"");
+    refuses("seconds", "5", "seconds: expected duration such as 25s or 5m, got 5");
+    refuses("seconds", "30m1h", "seconds: expected duration such as 25s or 5m, got \"30m1h\"");
+    refuses("flag", "yes", "flag: expected true or false, got \"yes\"");
+    refuses("device", "gpus", "device: expected one of auto, cpu, gpu, got \"gpus\"");
+    refuses("time", "5ba", "time: expected time in ep or tok, got \"5ba\"");
+    refuses("betas", "[.9, 1]", "betas.1: expected number >= 0 and < 1, got 1");
+    refuses("times", "[1ep, x]", "times.1: expected time such as 10ep or 500ba, got \"x\"");
+    refuses("out", "../x", "out: output '../x' leaves the run directory");
+    refuses("out", "a/../../x", "out: output 'a/../../x' leaves the run directory");
+    refuses("out", "/etc/x", "out: output '/etc/x' leaves the run directory");
+    refuses("inner", "{keeep: 1}", "unknown key 'inner.keeep' (did you mean 'inner.keep'?)");
+    refuses("inner", "5", "inner: expected mapping, got 5");
+    refuses("cuont", "1", "unknown key 'cuont' (did you mean 'count'?)");
+    refuses("zzzzz", "1", "unknown key 'zzzzz'");
+    refuses("lr", "[1", "list not closed");
+    refuses("text", "a\x1b[2J", "byte 1 is a control character");
+}
+
+static void
+test_nearest(void)
+{
+    static const char *const names[] = {"lr", "momentum", "weight_decay", "betas"};
+    is_str(et_nearest("momentun", names, 4), "momentum", "one wrong letter is forgiven");
+    is_str(et_nearest("lrr", names, 4), "lr", "one letter too many is forgiven");
+    is_str(et_nearest("rl", names, 4), "lr", "a swap counts once");
+    is_str(et_nearest("wieght_deacy", names, 4), "weight_decay", "two swaps are forgiven");
+    ok(et_nearest("x", names, 4) == NULL, "what is like nothing gets no suggestion");
+    ok(et_nearest("nesterov", names, 4) == NULL, "what is far from all gets none either");
+}
+
+int
+main(void)
+{
+    if (et_ctx_new(&cx) != ET_OK)
+        bail("no context");
+    test_defaults();
+    test_values();
+    test_refusals();
+    test_nearest();
+    et_options_release(table, &o);
+    et_options_release(table, &o);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "release frees everything, and may be called twice");
+
+    /* Each allocation in turn fails: the value stays, nothing leaks. */
+    bool held = true;
+    et_status status = ET_ENOMEM;
+    for (uint64_t k = 1; status == ET_ENOMEM; k++) {
+        et_alloc_fail_at(cx, k);
+        memset(&o, 0, sizeof o);
+        status = et_options_init(cx, table, &o);
+        if (status == ET_OK)
+            status = et_options_set(cx, table, &o, "tags", "[a, b]");
+        et_alloc_fail_at(cx, 0);
+        held &= status == ET_OK || (status == ET_ENOMEM && o.tags.n == 0);
+        et_options_release(table, &o);
+        et_alloc_get_stats(cx, &stats);
+        held &= stats.live == 0;
+        et_error_clear(cx);
+    }
+    ok(held && status == ET_OK, "memory may end at every allocation");
+    et_ctx_free(&cx);
+    return done();
+}
