@@ -163,6 +163,72 @@ etk_prepare_conv2d_grad_input(struct et_device_handle *d, const struct et_call *
     return etk_program_finish(p, out, ws, why, why_size);
 }
 
+/* Windows that touch and do not overlap: the patches of a vision transformer. */
+static bool
+is_patches(const struct et_conv2d_attr *a, const struct conv *c)
+{
+    bool patches = a->groups == 1;
+    for (int i = 0; i < 2; i++)
+        patches = patches && c->w.shape[2 + i] > 1 &&
+                  a->stride[i] == c->w.shape[2 + i] && a->pad[i] == 0 &&
+                  a->dilation[i] == 1 &&
+                  c->x.shape[2 + i] == c->y.shape[2 + i] * a->stride[i];
+    return patches;
+}
+
+/* oneDNN has only im2col for the weights of 16 x 16 patches. Their columns are a plain
+ * transpose of x, [N,P,Q] by [R,S,C], and dw [K, R S C] = dy^T columns, one product. */
+static et_status
+prepare_patch_weights(struct et_device_handle *d, const struct et_call *call,
+                      const struct conv *c, struct et_kernel **out, size_t *ws,
+                      char *why, size_t why_size)
+{
+    const struct et_desc *x = &call->in[0], *w = &c->w, *y = &c->y;
+    int64_t n = y->shape[0] * y->shape[2] * y->shape[3];
+    int64_t m = et_desc_count(w) / w->shape[0], k = w->shape[0];
+    struct et_desc columns, patches, left, right, result;
+    et_desc_init(&columns, x->dtype, 6,
+                 (int64_t[]){y->shape[0], y->shape[2], y->shape[3], w->shape[2],
+                             w->shape[3], x->shape[1]},
+                 ET_ROW_MAJOR);
+    patches = columns;
+    int64_t stride[] = {x->stride[0],
+                        x->stride[2] * w->shape[2],
+                        x->stride[3] * w->shape[3],
+                        x->stride[2],
+                        x->stride[3],
+                        x->stride[1]};
+    for (int i = 0; i < 6; i++)
+        patches.stride[i] = stride[i];
+    et_desc_init(&left, y->dtype, 2, (int64_t[]){k, n}, ET_ROW_MAJOR);
+    left.stride[0] = 1;
+    left.stride[1] = k;
+    et_desc_init(&right, x->dtype, 2, (int64_t[]){n, m}, ET_ROW_MAJOR);
+    et_desc_init(&result, w->dtype, 2, (int64_t[]){k, m}, ET_ROW_MAJOR);
+
+    dnnl_memory_desc_t left_md = etk_memory_desc(&left),
+                       right_md = etk_memory_desc(&right),
+                       result_md = etk_memory_desc(&result);
+    dnnl_matmul_desc_t op;
+    dnnl_primitive_desc_t pd = NULL;
+    if (dnnl_matmul_desc_init(&op, &left_md, &right_md, NULL, &result_md) ==
+        dnnl_success)
+        pd = etk_primitive_desc(d, &op, NULL);
+    struct etk_program *p = etk_program_new(d);
+    int mx = etk_program_input(p, &patches, &columns, &right_md, 0);
+    int my = etk_program_input(p, &call->in[1], y, &left_md, 1);
+    int mw = etk_program_output(p, &call->out[0], w, &result_md, 2);
+    etk_program_add(p, pd,
+                    (struct etk_arg[]){
+                        {DNNL_ARG_SRC, my},
+                        {DNNL_ARG_WEIGHTS, mx},
+                        {DNNL_ARG_DST, mw},
+                        {0, 0},
+                    });
+    etk_program_store(p, &call->out[0], w, mw, 2);
+    return etk_program_finish(p, out, ws, why, why_size);
+}
+
 et_status
 etk_prepare_conv2d_grad_weight(struct et_device_handle *d, const struct et_call *call,
                                struct et_kernel **out, size_t *ws, char *why,
@@ -171,6 +237,9 @@ etk_prepare_conv2d_grad_weight(struct et_device_handle *d, const struct et_call 
     const struct et_desc *x = &call->in[0], *dy = &call->in[1], *dw = &call->out[0];
     struct conv c;
     ET_TRY(conv_init(&c, call->attr, x, dw, dy, why, why_size));
+
+    if (is_patches(call->attr, &c) && et_desc_count(dy) > 0)
+        return prepare_patch_weights(d, call, &c, out, ws, why, why_size);
 
     struct etk_program *p = etk_program_new(d);
     if (et_desc_count(dy) == 0) {
