@@ -48,6 +48,15 @@ void et_assign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *val
 /* The value that was assigned and is not yet committed, or LEAF itself. */
 struct et_tensor *et_pending(struct et_graph *g, struct et_tensor *leaf);
 
+/* Every assignment pending now happens only if SKIP (one f32) is 0; otherwise its leaf
+ * keeps the old value. */
+void et_guard(struct et_graph *g, struct et_tensor *skip);
+/* Drops the pending assignments and the sticky error; nodes stay. After ENOMEM the same
+ * step can be tried again in smaller pieces. */
+void et_graph_abandon(struct et_graph *g);
+/* From now on evaluations plan, reserve memory and give zeros, but run nothing. */
+void et_graph_set_dry(struct et_graph *g, bool dry);
+
 /* Runs everything pending: the N tensors asked for (NULLs are skipped), then the commit.
  * Values asked for stay until the graph is reset or the same plan runs again. */
 ET_NODISCARD et_status et_eval(struct et_graph *g, struct et_tensor *const *want, int n);
@@ -71,6 +80,8 @@ struct et_graph_stats {
     uint64_t kernels_run;
     uint64_t allocs; /* host and device blocks allocated by evaluation; flat when warm */
 };
+/* What the last evaluation's plan needed. */
+void et_graph_last_plan(const struct et_graph *g, struct et_plan_info *info);
 void et_graph_get_stats(const struct et_graph *g, struct et_graph_stats *out);
 
 #ifdef __cplusplus

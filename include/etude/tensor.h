@@ -34,6 +34,8 @@ struct et_device_memory {
     uint64_t allocs;      /* blocks ever allocated */
 };
 void et_device_get_memory(const struct et_device *dev, struct et_device_memory *out);
+/* Allocations that would make more than BYTES in use fail with ENOMEM; 0 = no limit. */
+void et_device_set_limit(struct et_device *dev, size_t bytes);
 
 struct et_storage {
     struct et_device *dev;

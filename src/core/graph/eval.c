@@ -1,0 +1,145 @@
+/* eval.c: evaluating: lower, find or make the plan, run it, commit. */
+#include "config.h"
+
+#include <string.h>
+
+#include "core/graph/graph_impl.h"
+
+static et_status
+new_ir(struct et_graph *g)
+{
+    if (g->ir)
+        return ET_OK;
+    void *block;
+    ET_TRY(et_alloc(g->cx, sizeof *g->ir, &block));
+    g->ir = block;
+    return ET_OK;
+}
+
+void
+eti_ir_free(struct et_graph *g)
+{
+    if (!g->ir)
+        return;
+    et_free(g->cx, g->ir->value);
+    et_free(g->cx, g->ir->step);
+    et_free(g->cx, g->ir->binding);
+    et_free(g->cx, g->ir);
+    g->ir = NULL;
+}
+
+static et_status
+find_plan(struct et_graph *g, struct eti_plan **out)
+{
+    int oldest = 0;
+    for (int i = 0; i < ETI_PLANS; i++) {
+        if (eti_plan_matches(g->plan[i], g->ir->key)) {
+            *out = g->plan[i];
+            return ET_OK;
+        }
+        if (eti_plan_last_use(g->plan[i]) < eti_plan_last_use(g->plan[oldest]))
+            oldest = i;
+    }
+    if (g->dump & ETI_DUMP_GRAPH)
+        eti_dump_graph(g);
+    eti_plan_free(g, g->plan[oldest]);
+    g->plan[oldest] = NULL;
+    ET_TRY(eti_plan_new(g, g->ir, &g->plan[oldest]));
+    g->stats.plans_built++;
+    *out = g->plan[oldest];
+    return ET_OK;
+}
+
+/* Lowers what is pending and finds its plan. On failure the graph stays usable after a
+ * reset, and nothing has changed. */
+static et_status
+prepare(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_plan **plan)
+{
+    if (g->status != ET_OK)
+        return g->status;
+    for (int i = 0; i < n; i++)
+        if (want[i] && want[i]->node && want[i]->generation != g->generation)
+            return g->status = ET_FAIL(g->cx, ET_EINVAL,
+                                       "a value of a step that has ended was asked for");
+    et_status status = new_ir(g);
+    if (status == ET_OK)
+        status = eti_lower(g, want, n, g->ir);
+    if (status == ET_OK)
+        status = find_plan(g, plan);
+    return g->status = status;
+}
+
+static uint64_t
+count_allocs(const struct et_graph *g)
+{
+    struct et_alloc_stats host;
+    et_alloc_get_stats(g->cx, &host);
+    return host.allocs + g->dev->memory.allocs;
+}
+
+et_status
+et_eval(struct et_graph *g, struct et_tensor *const *want, int n)
+{
+    uint64_t before = count_allocs(g);
+    struct eti_plan *plan;
+    ET_TRY(prepare(g, want, n, &plan));
+    et_status status = eti_plan_run(g, plan, g->ir, want, n);
+    if (g->n_assign)
+        g->epoch++;
+    g->n_assign = 0;
+    eti_arena_reset(&g->scratch);
+    g->stats.replays++;
+    g->stats.allocs += count_allocs(g) - before;
+    return g->status = status;
+}
+
+et_status
+et_plan(struct et_graph *g, struct et_tensor *const *want, int n, struct et_plan_info *info)
+{
+    struct eti_plan *plan;
+    ET_TRY(prepare(g, want, n, &plan));
+    eti_plan_info(plan, info);
+    eti_arena_reset(&g->scratch);
+    return ET_OK;
+}
+
+et_status
+et_item(struct et_graph *g, struct et_tensor *t, double *out)
+{
+    *out = 0;
+    if (g->status != ET_OK || !t)
+        return g->status != ET_OK ? g->status : ET_EINVAL;
+    if (et_desc_count(&t->desc) != 1)
+        return ET_FAIL(g->cx, ET_ESHAPE, "item: the tensor has %lld elements, not 1",
+                       (long long)et_desc_count(&t->desc));
+    if (!et_tensor_data(t))
+        ET_TRY(et_eval(g, &t, 1));
+    union {
+        float f32;
+        double f64;
+        int32_t i32;
+        int64_t i64;
+        uint8_t u8;
+    } v;
+    ET_TRY(et_tensor_read(g->cx, t, &v, et_dtype_size(t->desc.dtype)));
+    switch (t->desc.dtype) {
+    case ET_F32:
+        *out = v.f32;
+        return ET_OK;
+    case ET_F64:
+        *out = v.f64;
+        return ET_OK;
+    case ET_I32:
+        *out = v.i32;
+        return ET_OK;
+    case ET_I64:
+        *out = (double)v.i64;
+        return ET_OK;
+    case ET_U8:
+        *out = v.u8;
+        return ET_OK;
+    default:
+        return ET_FAIL(g->cx, ET_EDTYPE, "item: cannot read %s",
+                       et_dtype_name(t->desc.dtype));
+    }
+}

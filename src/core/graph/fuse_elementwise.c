@@ -1,0 +1,265 @@
+/* fuse_elementwise.c: chains of element-wise steps become one program.
+ *
+ * A step joins the group of one of its operands' producers when both have the same
+ * result description and no other operand depends on that group through steps outside
+ * it (that would be a cycle). Values still read from outside are stored by the program;
+ * the rest live in registers. On flat parameter buffers this turns an optimizer written
+ * as formulas, with clipping and averaging, into one pass over memory. */
+#include "config.h"
+
+#include <string.h>
+
+#include "core/graph/graph_impl.h"
+
+struct group {
+    int first;       /* lowest step index */
+    int n_steps;
+    int step[ET_FUSED_MAX_STEPS];
+};
+
+struct fusion {
+    struct eti_ir *ir;
+    struct group *group;
+    int n_groups;
+    int *group_of; /* per step; -1 */
+    int *seen;     /* per step: of which search */
+    int search;
+};
+
+static bool
+is_fusable(const struct eti_ir *ir, const struct eti_step *s)
+{
+    if (!s->op || s->commit || !(s->op->flags & ET_OPF_ELEMENTWISE) || s->n_out != 1 ||
+        s->n_in > 3 || s->out[0] < 0 || s->op->id == ET_OP_cast || s->op->id == ET_OP_fused)
+        return false;
+    const struct et_desc *out = &ir->value[s->out[0]].desc;
+    if (out->dtype != ET_F32 && out->dtype != ET_U8)
+        return false;
+    for (int i = 0; i < s->n_in; i++)
+        if (s->in[i] < 0 || (ir->value[s->in[i]].desc.dtype != ET_F32 &&
+                             ir->value[s->in[i]].desc.dtype != ET_U8))
+            return false;
+    return true;
+}
+
+static int
+producer_of(const struct eti_ir *ir, int value)
+{
+    return value < 0 ? -1 : ir->value[ir->value[value].root].producer;
+}
+
+static bool
+depends(struct fusion *f, int step, const struct group *g, int group_id)
+{
+    if (f->group_of[step] == group_id)
+        return true;
+    int other = f->group_of[step], alone = step;
+    if (f->seen[step] == f->search || !f->ir->step[step].op || (other < 0 && step < g->first))
+        return false;
+    f->seen[step] = f->search;
+    /* A step of another group runs when all of that group's operands are there. */
+    const int *members = other >= 0 ? f->group[other].step : &alone;
+    int n = other >= 0 ? f->group[other].n_steps : 1;
+    for (int m = 0; m < n; m++) {
+        const struct eti_step *s = &f->ir->step[members[m]];
+        for (int i = 0; i < s->n_in; i++) {
+            int p = producer_of(f->ir, s->in[i]);
+            if (p >= 0 && (other < 0 || f->group_of[p] != other) &&
+                depends(f, p, g, group_id))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Same shape and order in memory; a comparison's U8 counts as its f32 equal. */
+static bool
+same_space(const struct et_desc *a, const struct et_desc *b)
+{
+    struct et_desc c = *a;
+    c.dtype = b->dtype;
+    return et_desc_equal(&c, b);
+}
+
+static int
+external_inputs(const struct fusion *f, const struct group *g, int group_id, int extra)
+{
+    int list[ET_FUSED_MAX_STEPS * 3 + 3], n = 0;
+    for (int m = 0; m <= g->n_steps; m++) {
+        int step = m < g->n_steps ? g->step[m] : extra;
+        const struct eti_step *s = &f->ir->step[step];
+        for (int i = 0; i < s->n_in; i++) {
+            int p = producer_of(f->ir, s->in[i]), at = 0;
+            if (p >= 0 && f->group_of[p] == group_id && f->ir->value[s->in[i]].root == s->in[i])
+                continue;
+            while (at < n && list[at] != s->in[i])
+                at++;
+            if (at == n)
+                list[n++] = s->in[i];
+        }
+    }
+    return n;
+}
+
+static bool
+may_join(struct fusion *f, int step, int group_id)
+{
+    struct group *g = &f->group[group_id];
+    const struct eti_step *s = &f->ir->step[step], *head = &f->ir->step[g->step[0]];
+    if (g->n_steps == ET_FUSED_MAX_STEPS ||
+        !same_space(&f->ir->value[s->out[0]].desc, &f->ir->value[head->out[0]].desc) ||
+        external_inputs(f, g, group_id, step) > ET_FUSED_MAX_IN)
+        return false;
+    f->search++;
+    for (int i = 0; i < s->n_in; i++) {
+        int p = producer_of(f->ir, s->in[i]);
+        if (p < 0)
+            continue;
+        /* A view of a member (a broadcast row, say) needs the whole member first. */
+        if (f->group_of[p] == group_id) {
+            if (f->ir->value[s->in[i]].root != s->in[i])
+                return false;
+        } else if (depends(f, p, g, group_id)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void
+join(struct fusion *f, int step)
+{
+    const struct eti_step *s = &f->ir->step[step];
+    for (int i = 0; i < s->n_in; i++) {
+        int p = producer_of(f->ir, s->in[i]), id = p < 0 ? -1 : f->group_of[p];
+        if (id < 0 || f->ir->value[s->in[i]].root != s->in[i] || !may_join(f, step, id))
+            continue;
+        f->group[id].step[f->group[id].n_steps++] = step;
+        f->group_of[step] = id;
+        return;
+    }
+    f->group[f->n_groups] = (struct group){.first = step, .n_steps = 1, .step = {step}};
+    f->group_of[step] = f->n_groups++;
+}
+
+/* Stored results: those somebody outside reads. U8 intermediates cannot be stored. */
+static int
+stored(const struct fusion *f, const struct group *g, const int *uses, int *out)
+{
+    int n = 0;
+    for (int m = 0; m < g->n_steps; m++) {
+        int value = f->ir->step[g->step[m]].out[0], inside = 0;
+        for (int k = 0; k < g->n_steps; k++) {
+            const struct eti_step *s = &f->ir->step[g->step[k]];
+            for (int i = 0; i < s->n_in; i++)
+                inside += s->in[i] == value;
+        }
+        if (uses[value] == inside)
+            continue;
+        if (n == ET_FUSED_MAX_OUT || f->ir->value[value].desc.dtype != ET_F32)
+            return -1;
+        out[n++] = value;
+    }
+    return n;
+}
+
+static int
+register_of(const struct eti_step *fused, const struct fusion *f, const struct group *g,
+            int n_done, int value)
+{
+    for (int k = 0; k < n_done; k++)
+        if (f->ir->step[g->step[k]].out[0] == value)
+            return fused->n_in + k;
+    for (int i = 0; i < fused->n_in; i++)
+        if (fused->in[i] == value)
+            return i;
+    ET_ASSERT(false);
+    return 0;
+}
+
+static bool
+has(const int *list, int n, int value)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i] == value)
+            return true;
+    return false;
+}
+
+static void
+write_program(struct fusion *f, const struct group *g, const int *out, int n_out)
+{
+    int in[ET_FUSED_MAX_STEPS * 3], made[ET_FUSED_MAX_STEPS], n_in = 0;
+    for (int m = 0; m < g->n_steps; m++) {
+        const struct eti_step *s = &f->ir->step[g->step[m]];
+        for (int i = 0; i < s->n_in; i++)
+            if (!has(made, m, s->in[i]) && !has(in, n_in, s->in[i]))
+                in[n_in++] = s->in[i];
+        made[m] = s->out[0];
+    }
+    /* A condition stored as U8 by somebody else would need a conversion on the way in. */
+    for (int i = 0; i < n_in; i++)
+        if (f->ir->value[in[i]].desc.dtype != ET_F32)
+            return;
+    struct et_fused_attr *attr = eti_arena_alloc(f->ir->arena, sizeof *attr);
+    struct eti_step *fused =
+        eti_ir_add_step(f->ir, et_op_get(ET_OP_fused), attr, sizeof *attr, n_in, n_out);
+    if (!attr || !fused) {
+        f->ir->failed = true;
+        return;
+    }
+    memcpy(fused->in, in, (size_t)n_in * sizeof *in);
+    memcpy(fused->out, out, (size_t)n_out * sizeof *out);
+    attr->n_in = n_in;
+    attr->n_out = n_out;
+    attr->n_steps = g->n_steps;
+    for (int m = 0; m < g->n_steps; m++) {
+        const struct eti_step *s = &f->ir->step[g->step[m]];
+        struct et_fused_step *p = &attr->step[m];
+        p->op = (uint16_t)s->op->id;
+        p->n_src = (uint8_t)s->n_in;
+        for (int i = 0; i < s->n_in; i++)
+            p->src[i] = (uint8_t)register_of(fused, f, g, m, s->in[i]);
+        if (s->attr_size == sizeof(struct et_scalar_attr)) {
+            const struct et_scalar_attr *a = s->attr;
+            p->a = a->a;
+            p->b = a->b;
+        }
+    }
+    for (int i = 0; i < n_out; i++)
+        attr->out[i] = (uint8_t)register_of(fused, f, g, g->n_steps, out[i]);
+    /* The program takes the place of its last step; the sort puts operands first. */
+    int last = g->step[g->n_steps - 1];
+    for (int m = 0; m < g->n_steps; m++)
+        f->ir->step[g->step[m]].op = NULL;
+    for (int i = 0; i < n_out; i++)
+        f->ir->value[out[i]].producer = last;
+    f->ir->step[last] = *fused;
+    f->ir->n_steps--;
+}
+
+void
+eti_fuse_elementwise(struct eti_ir *ir)
+{
+    size_t n = (size_t)ir->n_steps + 1;
+    struct fusion f = {.ir = ir};
+    f.group = eti_arena_alloc(ir->arena, n * sizeof *f.group);
+    f.group_of = eti_arena_alloc(ir->arena, n * sizeof *f.group_of);
+    f.seen = eti_arena_alloc(ir->arena, n * sizeof *f.seen);
+    int *uses = eti_ir_count_uses(ir);
+    if (!f.group || !f.group_of || !f.seen || !uses) {
+        ir->failed = true;
+        return;
+    }
+    for (int i = 0; i < ir->n_steps; i++)
+        f.group_of[i] = -1;
+    for (int i = 0; i < ir->n_steps; i++)
+        if (is_fusable(ir, &ir->step[i]))
+            join(&f, i);
+    for (int id = 0; id < f.n_groups && !ir->failed; id++) {
+        int out[ET_FUSED_MAX_OUT];
+        int n_out = f.group[id].n_steps > 1 ? stored(&f, &f.group[id], uses, out) : 0;
+        if (n_out > 0)
+            write_program(&f, &f.group[id], out, n_out);
+    }
+}

@@ -1,0 +1,124 @@
+/* fuse_norm.c: batch norm takes the ReLU and the residual sum that follow it.
+ *
+ *   forward   y = relu(bn(x) [+ r])      one pass over x and r instead of three
+ *   backward  d = dy * (y > 0), dx = bn'(d)   d is never stored unless somebody else
+ *             reads it, and then batch_norm_grad writes it as dresidual
+ *
+ * Values whose only reader was fused away vanish; the others keep their identity. */
+#include "config.h"
+
+#include <string.h>
+
+#include "core/graph/graph_impl.h"
+
+/* The step that makes VALUE as itself (no view), if its op is ID; else -1. */
+static int
+made_by(const struct eti_ir *ir, int value, enum et_op_id id)
+{
+    if (value < 0 || ir->value[value].root != value)
+        return -1;
+    int step = ir->value[value].producer;
+    return step >= 0 && ir->step[step].op && ir->step[step].op->id == id ? step : -1;
+}
+
+static struct eti_step *
+extend(struct eti_ir *ir, struct eti_step *s, int n_in)
+{
+    int *ids = eti_arena_alloc(ir->arena, (size_t)(n_in + s->n_out) * sizeof *ids);
+    struct et_norm_attr *attr = eti_arena_alloc(ir->arena, sizeof *attr);
+    if (!ids || !attr)
+        return NULL;
+    for (int i = 0; i < n_in; i++)
+        ids[i] = i < s->n_in ? s->in[i] : -1;
+    memcpy(ids + n_in, s->out, (size_t)s->n_out * sizeof *ids);
+    memcpy(attr, s->attr, sizeof *attr);
+    attr->relu = 1;
+    s->in = ids;
+    s->n_in = n_in;
+    s->out = ids + n_in;
+    s->attr = attr;
+    return s;
+}
+
+/* relu(bn) or relu(bn + r): the sum's operand that is a batch norm read by nobody else. */
+static bool
+find_norm(const struct eti_ir *ir, const int *uses, int value, int *norm, int *residual,
+          int *sum)
+{
+    *residual = *sum = -1;
+    *norm = made_by(ir, value, ET_OP_batch_norm);
+    if (*norm >= 0)
+        return uses[value] == 1;
+    *sum = made_by(ir, value, ET_OP_add);
+    if (*sum < 0 || uses[value] != 1)
+        return false;
+    const struct eti_step *s = &ir->step[*sum];
+    for (int side = 0; side < 2; side++) {
+        int bn = s->in[side], other = s->in[!side];
+        *norm = made_by(ir, bn, ET_OP_batch_norm);
+        if (*norm < 0 || uses[bn] != 1 || ir->step[*norm].n_in > 3 ||
+            !et_desc_equal(&ir->value[other].desc, &ir->value[bn].desc))
+            continue;
+        *residual = other;
+        return true;
+    }
+    return false;
+}
+
+static void
+fuse_forward(struct eti_ir *ir, int *uses, int relu)
+{
+    struct eti_step *r = &ir->step[relu];
+    int norm, residual, sum, in = r->in[0], out = r->out[0];
+    if (!find_norm(ir, uses, in, &norm, &residual, &sum) ||
+        ((const struct et_norm_attr *)ir->step[norm].attr)->relu ||
+        ir->step[norm].out[0] < 0)
+        return;
+    struct eti_step *bn = extend(ir, &ir->step[norm], 4);
+    if (!bn)
+        return;
+    bn->in[3] = residual;
+    bn->out[0] = out;
+    ir->value[out].producer = norm;
+    r->op = NULL;
+    if (sum >= 0)
+        ir->step[sum].op = NULL;
+}
+
+/* bn_grad(relu_grad(dy, y), x, ...) where y is a fused norm's result on the same x. */
+static void
+fuse_backward(struct eti_ir *ir, int *uses, int grad)
+{
+    struct eti_step *b = &ir->step[grad];
+    int d = b->in[0], mask = made_by(ir, d, ET_OP_relu_grad);
+    if (mask < 0 || ((const struct et_norm_attr *)b->attr)->relu)
+        return;
+    int dy = ir->step[mask].in[0], y = ir->step[mask].in[1];
+    int norm = made_by(ir, y, ET_OP_batch_norm);
+    if (norm < 0 || ir->step[norm].in[0] != b->in[1] ||
+        !((const struct et_norm_attr *)ir->step[norm].attr)->relu ||
+        !et_desc_equal(&ir->value[dy].desc, &ir->value[y].desc))
+        return;
+    if (!extend(ir, b, 6))
+        return;
+    b->in[0] = dy;
+    b->in[5] = y;
+    ir->step[mask].op = NULL;
+    b->out[3] = uses[d] > 1 ? d : -1;
+    if (uses[d] > 1)
+        ir->value[d].producer = grad;
+}
+
+void
+eti_fuse_norm(struct eti_ir *ir)
+{
+    int *uses = eti_ir_count_uses(ir);
+    if (!uses)
+        return;
+    for (int i = 0; i < ir->n_steps; i++)
+        if (ir->step[i].op && ir->step[i].op->id == ET_OP_relu)
+            fuse_forward(ir, uses, i);
+    for (int i = 0; i < ir->n_steps; i++)
+        if (ir->step[i].op && ir->step[i].op->id == ET_OP_batch_norm_grad)
+            fuse_backward(ir, uses, i);
+}

@@ -1,0 +1,163 @@
+/* graph_impl.h: what the files of src/core/graph share.
+ *
+ * An evaluation goes: lower.c (what is reachable, its signature, and as a list of steps
+ * on values), fuse_norm.c and fuse_elementwise.c (rewrite the steps), place.c (where each
+ * value lies), plan.c (kernels and addresses), eval.c (cache and replay). */
+#ifndef ETI_GRAPH_IMPL_H
+#define ETI_GRAPH_IMPL_H
+
+#include "core/base/arena.h"
+#include "core/base/assert.h"
+#include "etude/graph.h"
+
+struct et_device {
+    struct et_ctx *cx;
+    const struct et_device_table *table;
+    struct et_device_handle *handle;
+    void *library; /* dlopen's handle; NULL for "ref" */
+    struct et_device_memory memory;
+    size_t limit; /* bytes; 0 = none */
+};
+
+et_status eti_device_alloc(struct et_ctx *cx, struct et_device *dev, size_t bytes, void **out);
+void eti_device_free(struct et_device *dev, void *block, size_t bytes);
+
+/* A node with what evaluation notes down about it. */
+struct eti_node {
+    struct et_node pub; /* first: et_tensor.node points here */
+    uint32_t mark;      /* of the last walk that reached it */
+    int first_value;    /* in the plan being made: value of output 0 */
+    uint64_t epoch;     /* commits that had happened when it was built */
+};
+
+struct eti_assignment {
+    struct et_tensor *leaf, *value;
+};
+
+enum { ETI_PLANS = 32 }; /* plans kept; the least recently used goes first */
+
+struct et_graph {
+    struct et_ctx *cx;
+    struct et_device *dev;
+    struct et_storage results; /* what evaluated values say their storage is */
+    struct eti_arena arena;   /* nodes, attributes, values: until reset */
+    struct eti_arena scratch; /* lowering and planning: until the evaluation ends */
+    et_status status;         /* sticky */
+    uint32_t generation;      /* counts resets */
+    uint32_t walk;            /* counts walks, for marks */
+    uint64_t epoch;           /* counts commits */
+    bool eager;               /* ETUDE_EAGER=1 */
+    bool dry;                 /* plan, do not run */
+    unsigned dump;            /* ETUDE_DUMP, ETI_DUMP_* bits */
+
+    struct et_node **node;
+    int n_nodes, cap_nodes;
+    struct eti_assignment *assign;
+    int n_assign, cap_assign;
+    struct eti_eager_block *eager_blocks; /* values computed at once */
+
+    struct eti_ir *ir; /* reused by every evaluation */
+    struct eti_plan *plan[ETI_PLANS];
+    uint64_t plan_clock;
+    void *slab; /* intermediates of whichever plan runs */
+    size_t slab_bytes;
+    void *workspace;
+    size_t workspace_bytes;
+    struct et_graph_stats stats;
+    struct et_plan_info last;
+};
+
+enum { ETI_DUMP_GRAPH = 1, ETI_DUMP_PLAN = 2, ETI_DUMP_MEMORY = 4 };
+
+/* ---- the plan's intermediate form ---- */
+
+enum eti_place {
+    ETI_IN_SLAB,   /* by liveness */
+    ETI_IN_OUTPUT, /* kept for the caller */
+    ETI_IN_LEAF,   /* in a leaf's own memory */
+    ETI_IN_VALUE,  /* inside another value (pack) */
+};
+
+struct eti_value {
+    struct et_desc desc;
+    int root;       /* value whose memory it is; itself unless a view */
+    int64_t offset; /* views: first element, from the root's first */
+    int producer;   /* step; -1 for a leaf */
+    int leaf;       /* leaf binding; -1 */
+    bool wanted;    /* asked for by the caller */
+    enum eti_place place;
+    int into;            /* ETI_IN_LEAF: binding; ETI_IN_VALUE: value */
+    int64_t into_offset; /* ETI_IN_VALUE: elements */
+    int first, last;     /* steps between which the memory is needed */
+    size_t bytes, at;    /* of the root; offset in slab or output area */
+};
+
+struct eti_step {
+    const struct et_op *op; /* NULL: removed */
+    const void *attr;
+    size_t attr_size;
+    int n_in, n_out;
+    int *in;  /* values; -1 = left out */
+    int *out; /* values; -1 = nobody wants it */
+    bool commit; /* writes a leaf: out[0] is a value that is the leaf */
+};
+
+struct eti_ir {
+    struct et_graph *g;
+    struct eti_arena *arena;
+    struct eti_value *value;
+    int n_values, cap_values;
+    struct eti_step *step;
+    int n_steps, cap_steps;
+    struct et_tensor **binding; /* leaves and earlier values the plan reads or writes */
+    int n_bindings, cap_bindings;
+    uint64_t key[2];
+    int n_nodes;
+    bool failed; /* out of memory while building */
+};
+
+/* Walks back from WANT and the assignments; fills IR and its key. */
+et_status eti_lower(struct et_graph *g, struct et_tensor *const *want, int n,
+                    struct eti_ir *ir);
+/* The value that tensor T became in the lowering just made. */
+int eti_value_of(const struct et_tensor *t);
+int eti_ir_add_value(struct eti_ir *ir, const struct et_desc *desc, int producer);
+struct eti_step *eti_ir_add_step(struct eti_ir *ir, const struct et_op *op, const void *attr,
+                                 size_t attr_size, int n_in, int n_out);
+/* For each value the number of steps that read it (through views too), plus one if it is
+ * wanted. N_VALUES entries in the arena; NULL on ENOMEM. */
+int *eti_ir_count_uses(struct eti_ir *ir);
+
+void eti_fuse_norm(struct eti_ir *ir);
+void eti_fuse_elementwise(struct eti_ir *ir);
+void eti_remove_dead(struct eti_ir *ir);
+/* Puts steps in an order in which operands come first, otherwise as they were; removed
+ * steps go. Passes may leave a step before what it reads, never a cycle. */
+void eti_sort(struct eti_ir *ir);
+/* Decides where every value lies; fills slab and output sizes. */
+et_status eti_place(struct eti_ir *ir, size_t *slab, size_t *output);
+
+void eti_ir_free(struct et_graph *g);
+
+struct eti_plan;
+et_status eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out);
+void eti_plan_free(struct et_graph *g, struct eti_plan *p);
+bool eti_plan_matches(const struct eti_plan *p, const uint64_t key[2]);
+uint64_t eti_plan_last_use(const struct eti_plan *p);
+void eti_plan_info(const struct eti_plan *p, struct et_plan_info *info);
+/* Binds the leaves of IR, runs all kernels, and gives WANT their addresses. */
+et_status eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
+                       struct et_tensor *const *want, int n);
+
+void eti_dump_graph(const struct et_graph *g);
+void eti_dump_plan(const struct eti_ir *ir);
+void eti_dump_memory(const struct eti_ir *ir, size_t slab, size_t output);
+
+/* ETUDE_EAGER: computes NODE now. */
+et_status eti_eager_run(struct et_graph *g, struct et_node *node);
+void eti_eager_reset(struct et_graph *g);
+
+/* Doubles *CAP until N fit; items of SIZE bytes move. */
+et_status eti_grow(struct et_ctx *cx, void *items, int *cap, int n, size_t size);
+
+#endif

@@ -1,0 +1,282 @@
+/* place.c: where every value of a plan lies.
+ *
+ *  1. An assignment's value is computed straight into the leaf where no step reads the
+ *     old contents afterwards (an optimizer updates parameters in place).
+ *  2. The parts of a pack are computed straight into their slices of the flat array, so
+ *     gradients are born in bucket order and never copied.
+ *  3. An element-wise result takes the memory of an operand that dies there.
+ *  4. Everything else gets an offset in one slab: largest first, at the lowest place
+ *     where no value alive at the same time lies (greedy by size).
+ * The slab's size is therefore known before anything runs. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/graph/graph_impl.h"
+
+enum { SLAB_ALIGN = 256 };
+
+static bool
+is_elementwise(const struct eti_step *s)
+{
+    return (s->op->flags & ET_OPF_ELEMENTWISE) != 0;
+}
+
+static struct eti_value *
+root_of(struct eti_ir *ir, int value)
+{
+    return &ir->value[ir->value[value].root];
+}
+
+/* Byte range of a leaf's binding within its storage. */
+static bool
+overlap(const struct eti_ir *ir, int a, int b)
+{
+    const struct et_tensor *x = ir->binding[a], *y = ir->binding[b];
+    if (a == b)
+        return true;
+    if (x->data || y->data || x->storage != y->storage)
+        return false;
+    int64_t sizes[2] = {0, 0};
+    const struct et_tensor *both[2] = {x, y};
+    for (int k = 0; k < 2; k++) {
+        const struct et_desc *d = &both[k]->desc;
+        for (int i = 0; i < d->ndim; i++)
+            sizes[k] += (d->shape[i] - 1) * d->stride[i];
+    }
+    return x->offset <= y->offset + sizes[1] && y->offset <= x->offset + sizes[0];
+}
+
+/* Does any step after PRODUCER, or PRODUCER itself other than in place, read or write
+ * what LEAF covers? SELF is the assignment being looked at. */
+static bool
+leaf_is_busy(const struct eti_ir *ir, int leaf, int producer, int self)
+{
+    for (int i = producer; i < ir->n_steps; i++) {
+        const struct eti_step *s = &ir->step[i];
+        for (int j = 0; j < s->n_in; j++) {
+            if (s->in[j] < 0)
+                continue;
+            const struct eti_value *v = &ir->value[s->in[j]];
+            int of = ir->value[v->root].leaf;
+            if (of < 0 || !overlap(ir, of, leaf))
+                continue;
+            bool in_place = i == producer && is_elementwise(s) && of == leaf &&
+                            et_desc_equal(&v->desc, &ir->binding[leaf]->desc) &&
+                            v->offset == 0;
+            if (!in_place)
+                return true;
+        }
+        if (s->commit && i != self &&
+            overlap(ir, ir->value[s->out[0]].leaf, leaf))
+            return true;
+    }
+    return false;
+}
+
+static void
+place_in_leaves(struct eti_ir *ir)
+{
+    for (int i = 0; i < ir->n_steps; i++) {
+        struct eti_step *s = &ir->step[i];
+        if (!s->commit)
+            continue;
+        struct eti_value *v = &ir->value[s->in[0]];
+        int leaf = ir->value[s->out[0]].leaf;
+        if (v->root != s->in[0] || v->producer < 0 || v->wanted || v->place != ETI_IN_SLAB ||
+            !et_desc_equal(&v->desc, &ir->binding[leaf]->desc) ||
+            leaf_is_busy(ir, leaf, v->producer, i))
+            continue;
+        v->place = ETI_IN_LEAF;
+        v->into = leaf;
+        s->op = NULL;
+    }
+}
+
+/* What is left of a pack: copies of parts that lie elsewhere, zeros in the gaps. */
+static void
+place_in_pack(struct eti_ir *ir, const struct eti_step *pack)
+{
+    const struct et_pack_attr *attr = pack->attr;
+    int flat = pack->out[0];
+    if (ir->value[flat].root != flat)
+        return;
+    for (int j = 0; j < pack->n_in; j++) {
+        if (pack->in[j] < 0)
+            continue;
+        struct eti_value *v = &ir->value[pack->in[j]];
+        if (v->root != pack->in[j] || v->producer < 0 || v->wanted ||
+            v->place != ETI_IN_SLAB || v->desc.dtype != ir->value[flat].desc.dtype ||
+            !et_desc_is_dense(&v->desc) ||
+            /* A flat array that is a leaf is written from the first part on. */
+            (ir->value[flat].place == ETI_IN_LEAF &&
+             leaf_is_busy(ir, ir->value[flat].into, v->producer, -1)))
+            continue;
+        v->place = ETI_IN_VALUE;
+        v->into = flat;
+        v->into_offset = attr->offset[j];
+    }
+}
+
+static void
+touch(struct eti_ir *ir, int value, int step)
+{
+    struct eti_value *v = root_of(ir, value);
+    if (v->first < 0 || step < v->first)
+        v->first = step;
+    if (step > v->last)
+        v->last = step;
+}
+
+static void
+find_lifetimes(struct eti_ir *ir)
+{
+    for (int i = 0; i < ir->n_steps; i++) {
+        const struct eti_step *s = &ir->step[i];
+        for (int j = 0; s->op && j < s->n_in; j++)
+            if (s->in[j] >= 0)
+                touch(ir, s->in[j], i);
+        for (int j = 0; s->op && j < s->n_out; j++)
+            if (s->out[j] >= 0)
+                touch(ir, s->out[j], i);
+    }
+    /* A flat array is alive while its parts are. */
+    for (int i = 0; i < ir->n_values; i++) {
+        struct eti_value *v = &ir->value[i];
+        if (v->place == ETI_IN_VALUE && v->first >= 0) {
+            touch(ir, v->into, v->first);
+            touch(ir, v->into, v->last);
+        }
+    }
+}
+
+/* Another operand that looks at the same memory in another way would see it change. */
+static bool
+is_read_twice(const struct eti_ir *ir, const struct eti_step *s, int value)
+{
+    for (int j = 0; j < s->n_in; j++)
+        if (s->in[j] >= 0 && s->in[j] != value && ir->value[s->in[j]].root == value)
+            return true;
+    return false;
+}
+
+static void
+place_in_operands(struct eti_ir *ir)
+{
+    for (int i = 0; i < ir->n_steps; i++) {
+        const struct eti_step *s = &ir->step[i];
+        for (int k = 0; s->op && is_elementwise(s) && k < s->n_out; k++) {
+            struct eti_value *out = s->out[k] < 0 ? NULL : &ir->value[s->out[k]];
+            if (!out || out->place != ETI_IN_SLAB || out->wanted)
+                continue;
+            for (int j = 0; j < s->n_in; j++) {
+                struct eti_value *in = s->in[j] < 0 ? NULL : &ir->value[s->in[j]];
+                /* Its memory, and that of whatever took it over, must end here. */
+                if (!in || in->root != s->in[j] || in->producer < 0 || in->wanted ||
+                    in->place != ETI_IN_SLAB || in->last != i ||
+                    is_read_twice(ir, s, s->in[j]) ||
+                    !et_desc_equal(&in->desc, &out->desc))
+                    continue;
+                int owner = s->in[j];
+                out->place = ETI_IN_VALUE;
+                out->into = owner;
+                out->into_offset = 0;
+                in->last = out->last;
+                break;
+            }
+        }
+    }
+}
+
+struct block {
+    int value;
+    size_t bytes;
+};
+
+static int
+larger_first(const void *a, const void *b)
+{
+    const struct block *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? 1 : -1;
+    return x->value - y->value;
+}
+
+/* The lowest offset where V overlaps none of the placed blocks alive with it. BY_OFFSET
+ * holds the placed blocks in order of offset. */
+static size_t
+lowest_fit(const struct eti_ir *ir, const struct eti_value *v, const int *by_offset, int n)
+{
+    size_t at = 0;
+    for (int i = 0; i < n; i++) {
+        const struct eti_value *p = &ir->value[by_offset[i]];
+        if (p->last < v->first || v->last < p->first)
+            continue;
+        if (at + v->bytes <= p->at)
+            break;
+        if (p->at + p->bytes > at)
+            at = p->at + p->bytes;
+    }
+    return at;
+}
+
+static et_status
+place_in_slab(struct eti_ir *ir, size_t *slab, size_t *output)
+{
+    size_t room = (size_t)ir->n_values + 1;
+    struct block *block = eti_arena_alloc(ir->arena, room * sizeof *block);
+    int *by_offset = eti_arena_alloc(ir->arena, room * sizeof *by_offset);
+    if (!block || !by_offset)
+        return ET_ENOMEM;
+    int n = 0;
+    *slab = *output = 0;
+    for (int i = 0; i < ir->n_values; i++) {
+        struct eti_value *v = &ir->value[i];
+        if (v->root != i || v->leaf >= 0 || v->first < 0)
+            continue;
+        size_t bytes = et_desc_bytes(&v->desc);
+        v->bytes = (bytes + SLAB_ALIGN - 1) / SLAB_ALIGN * SLAB_ALIGN;
+        if (v->place == ETI_IN_OUTPUT) {
+            v->at = *output;
+            *output += v->bytes;
+        } else if (v->place == ETI_IN_SLAB) {
+            block[n++] = (struct block){i, v->bytes};
+        }
+    }
+    qsort(block, (size_t)n, sizeof *block, larger_first);
+    for (int i = 0; i < n; i++) {
+        struct eti_value *v = &ir->value[block[i].value];
+        v->at = lowest_fit(ir, v, by_offset, i);
+        int at = i;
+        while (at > 0 && ir->value[by_offset[at - 1]].at > v->at) {
+            by_offset[at] = by_offset[at - 1];
+            at--;
+        }
+        by_offset[at] = block[i].value;
+        if (v->at + v->bytes > *slab)
+            *slab = v->at + v->bytes;
+    }
+    return ET_OK;
+}
+
+et_status
+eti_place(struct eti_ir *ir, size_t *slab, size_t *output)
+{
+    for (int i = 0; i < ir->n_values; i++) {
+        ir->value[i].first = ir->value[i].last = -1;
+        if (ir->value[i].leaf >= 0) {
+            ir->value[i].place = ETI_IN_LEAF;
+            ir->value[i].into = ir->value[i].leaf;
+        } else if (ir->value[i].root == i && ir->value[i].wanted) {
+            ir->value[i].place = ETI_IN_OUTPUT;
+        }
+    }
+    place_in_leaves(ir);
+    for (int i = 0; i < ir->n_steps; i++)
+        if (ir->step[i].op && ir->step[i].op->id == ET_OP_pack)
+            place_in_pack(ir, &ir->step[i]);
+    find_lifetimes(ir);
+    place_in_operands(ir);
+    return place_in_slab(ir, slab, output);
+}

@@ -1,0 +1,383 @@
+/* plan.c: prepared kernels over fixed addresses, and running them.
+ *
+ * A plan holds one item per kernel, and one table of operand addresses for all of them.
+ * Addresses are slab, output area or a binding plus an offset; the table is filled again
+ * only when the slab has moved or a binding lies elsewhere than last time. Running
+ * allocates nothing and looks nothing up. */
+#include "config.h"
+
+#include <string.h>
+
+#include "core/graph/graph_impl.h"
+
+enum base { BASE_NONE, BASE_SLAB, BASE_OUTPUT, BASE_BINDING };
+
+struct address {
+    enum base base;
+    int binding;
+    size_t offset; /* bytes */
+};
+
+enum kind { RUN_KERNEL, COPY_BYTES, ZERO_BYTES };
+
+struct item {
+    enum kind kind;
+    struct et_kernel *kernel;
+    int ptr;      /* first entry of the address table */
+    size_t bytes; /* COPY_BYTES: ptr[0] to ptr[1]; ZERO_BYTES: ptr[0] */
+    const char *name;
+};
+
+struct eti_plan {
+    uint64_t key[2];
+    uint64_t last_use;
+    struct et_plan_info info;
+    struct item *item;
+    int n_items, cap_items;
+    struct address *address;
+    void **ptr; /* address resolved */
+    int n_ptr, cap_ptr, cap_resolved;
+    struct address *value; /* where each value of the lowering lies */
+    int n_values;
+    void **bound; /* addresses of the bindings at the last run */
+    int n_bindings;
+    void *slab; /* at the last run */
+    void *output;
+};
+
+void
+eti_plan_free(struct et_graph *g, struct eti_plan *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; i < p->n_items; i++)
+        if (p->item[i].kernel)
+            g->dev->table->release(p->item[i].kernel);
+    eti_device_free(g->dev, p->output, p->info.output_bytes);
+    et_free(g->cx, p->item);
+    et_free(g->cx, p->address);
+    et_free(g->cx, p->ptr);
+    et_free(g->cx, p->value);
+    et_free(g->cx, p->bound);
+    et_free(g->cx, p);
+}
+
+bool
+eti_plan_matches(const struct eti_plan *p, const uint64_t key[2])
+{
+    return p && p->key[0] == key[0] && p->key[1] == key[1];
+}
+
+uint64_t
+eti_plan_last_use(const struct eti_plan *p)
+{
+    return p ? p->last_use : 0;
+}
+
+void
+eti_plan_info(const struct eti_plan *p, struct et_plan_info *info)
+{
+    *info = p->info;
+}
+
+static struct address
+locate(const struct eti_ir *ir, int value)
+{
+    const struct eti_value *v = &ir->value[value];
+    size_t size = et_dtype_size(v->desc.dtype), offset = (size_t)v->offset * size;
+    v = &ir->value[v->root];
+    while (v->place == ETI_IN_VALUE) {
+        offset += (size_t)v->into_offset * size;
+        v = &ir->value[v->into];
+    }
+    switch (v->place) {
+    case ETI_IN_LEAF:
+        return (struct address){BASE_BINDING, v->into, offset};
+    case ETI_IN_OUTPUT:
+        return (struct address){BASE_OUTPUT, -1, v->at + offset};
+    default:
+        return (struct address){BASE_SLAB, -1, v->at + offset};
+    }
+}
+
+static et_status
+add_address(struct et_graph *g, struct eti_plan *p, struct address a)
+{
+    ET_TRY(eti_grow(g->cx, &p->address, &p->cap_ptr, p->n_ptr + 1, sizeof *p->address));
+    p->address[p->n_ptr++] = a;
+    return ET_OK;
+}
+
+static et_status
+add_item(struct et_graph *g, struct eti_plan *p, enum kind kind, struct et_kernel *kernel,
+         size_t bytes, const char *name)
+{
+    et_status status =
+        eti_grow(g->cx, &p->item, &p->cap_items, p->n_items + 1, sizeof *p->item);
+    if (status != ET_OK) {
+        if (kernel)
+            g->dev->table->release(kernel);
+        return status;
+    }
+    p->item[p->n_items++] = (struct item){kind, kernel, p->n_ptr, bytes, name};
+    return ET_OK;
+}
+
+/* Prepares the kernel of one call whose operands lie at ADDRESS (inputs, then outputs). */
+static et_status
+add_kernel(struct et_graph *g, struct eti_plan *p, const struct et_op *op,
+           const struct et_call *call, const struct address *address)
+{
+    char why[512] = "";
+    struct et_kernel *kernel = NULL;
+    size_t workspace = 0;
+    et_status status = g->dev->table->prepare(g->dev->handle, call, &kernel, &workspace, why,
+                                              sizeof why);
+    if (status != ET_OK) {
+        char text[128] = "no operands";
+        if (call->n_in)
+            et_desc_text(&call->in[0], text, sizeof text);
+        return ET_FAIL(g->cx, status, "%s of %s on %s: %s", op->name, text,
+                       g->dev->table->name, why[0] ? why : et_status_name(status));
+    }
+    if (workspace > p->info.workspace_bytes)
+        p->info.workspace_bytes = workspace;
+    p->info.flops += op->flops ? op->flops(call)
+                     : call->n_out ? et_desc_count(&call->out[0]) : 0;
+    ET_TRY(add_item(g, p, RUN_KERNEL, kernel, 0, op->name));
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        const struct et_desc *d = i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
+        p->info.moved_bytes += d->dtype ? (int64_t)et_desc_bytes(d) : 0;
+        ET_TRY(add_address(g, p, address[i]));
+    }
+    p->info.kernels++;
+    return ET_OK;
+}
+
+static et_status
+add_step(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, const struct eti_step *s)
+{
+    int n = s->n_in + s->n_out;
+    struct et_desc *desc = eti_arena_alloc(ir->arena, (size_t)n * sizeof *desc + 1);
+    struct address *address = eti_arena_alloc(ir->arena, (size_t)n * sizeof *address + 1);
+    if (!desc || !address)
+        return ET_ENOMEM;
+    for (int i = 0; i < n; i++) {
+        int value = i < s->n_in ? s->in[i] : s->out[i - s->n_in];
+        if (value < 0)
+            continue;
+        desc[i] = ir->value[value].desc;
+        address[i] = locate(ir, value);
+    }
+    const struct et_call call = {
+        .op = s->op->id,
+        .n_in = s->n_in,
+        .n_out = s->n_out,
+        .attr = s->attr,
+        .attr_size = s->attr_size,
+        .in = desc,
+        .out = desc + s->n_in,
+    };
+    return add_kernel(g, p, s->op, &call, address);
+}
+
+static et_status
+add_zero(struct et_graph *g, struct eti_plan *p, struct address at, size_t bytes)
+{
+    ET_TRY(add_item(g, p, ZERO_BYTES, NULL, bytes, "zero"));
+    return add_address(g, p, at);
+}
+
+/* One part of a pack that does not already lie in its place. */
+static et_status
+add_part(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, int value,
+         struct address to)
+{
+    const struct eti_value *v = &ir->value[value];
+    struct address from = locate(ir, value);
+    if (from.base == to.base && from.binding == to.binding && from.offset == to.offset)
+        return ET_OK;
+    if (et_desc_is_dense(&v->desc)) {
+        ET_TRY(add_item(g, p, COPY_BYTES, NULL, et_desc_bytes(&v->desc), "copy"));
+        ET_TRY(add_address(g, p, from));
+        return add_address(g, p, to);
+    }
+    struct et_desc desc[2] = {v->desc, v->desc};
+    et_desc_like(&desc[1], v->desc.dtype, v->desc.ndim, v->desc.shape, &v->desc);
+    const struct et_copy_attr attr = {0};
+    const struct et_call call = {
+        .op = ET_OP_copy,
+        .n_in = 1,
+        .n_out = 1,
+        .attr = &attr,
+        .attr_size = sizeof attr,
+        .in = desc,
+        .out = desc + 1,
+    };
+    return add_kernel(g, p, et_op_get(ET_OP_copy), &call, (struct address[]){from, to});
+}
+
+/* The operands' offsets rise, as whoever lays out a parameter space makes them. */
+static et_status
+add_pack(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, const struct eti_step *s)
+{
+    const struct et_pack_attr *attr = s->attr;
+    struct address flat = locate(ir, s->out[0]), at = flat;
+    size_t size = et_dtype_size(ir->value[s->out[0]].desc.dtype);
+    int64_t done = 0;
+    for (int i = 0; i <= s->n_in; i++) {
+        if (i < s->n_in && s->in[i] < 0)
+            continue;
+        int64_t next = i < s->n_in ? attr->offset[i] : attr->total;
+        at.offset = flat.offset + (size_t)done * size;
+        if (next > done)
+            ET_TRY(add_zero(g, p, at, (size_t)(next - done) * size));
+        if (i == s->n_in)
+            break;
+        at.offset = flat.offset + (size_t)next * size;
+        ET_TRY(add_part(g, p, ir, s->in[i], at));
+        done = next + et_desc_count(&ir->value[s->in[i]].desc);
+    }
+    return ET_OK;
+}
+
+static et_status
+fill(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, int n_values)
+{
+    for (int i = 0; i < ir->n_steps; i++) {
+        const struct eti_step *s = &ir->step[i];
+        if (!s->op)
+            continue;
+        if (s->op->id == ET_OP_pack && s->out[0] >= 0)
+            ET_TRY(add_pack(g, p, ir, s));
+        else
+            ET_TRY(add_step(g, p, ir, s));
+    }
+    void *block;
+    ET_TRY(et_alloc(g->cx, (size_t)(p->n_ptr + 1) * sizeof *p->ptr, &block));
+    p->ptr = block;
+    ET_TRY(et_alloc(g->cx, (size_t)(n_values + 1) * sizeof *p->value, &block));
+    p->value = block;
+    p->n_values = n_values;
+    for (int i = 0; i < n_values; i++)
+        if (ir->value[ir->value[i].root].first >= 0 || ir->value[ir->value[i].root].leaf >= 0)
+            p->value[i] = locate(ir, i);
+    ET_TRY(et_alloc(g->cx, (size_t)(ir->n_bindings + 1) * sizeof *p->bound, &block));
+    p->bound = block;
+    p->n_bindings = ir->n_bindings;
+    size_t output = p->info.output_bytes;
+    p->info.output_bytes = 0; /* until there is something to free */
+    ET_TRY(eti_device_alloc(g->cx, g->dev, output, &p->output));
+    p->info.output_bytes = output;
+    if (g->dry)
+        return g->dev->table->fill(g->dev->handle, p->output, 0, output, NULL);
+    return ET_OK;
+}
+
+static et_status
+reserve(struct et_graph *g, void **block, size_t *have, size_t want)
+{
+    if (*have >= want && *block)
+        return ET_OK;
+    eti_device_free(g->dev, *block, *have);
+    *block = NULL;
+    *have = 0;
+    ET_TRY(eti_device_alloc(g->cx, g->dev, want, block));
+    *have = want;
+    return ET_OK;
+}
+
+et_status
+eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
+{
+    int n_values = ir->n_values; /* those the lowering made: run-time look-ups know these */
+    void *block;
+    ET_TRY(et_alloc(g->cx, sizeof **out, &block));
+    struct eti_plan *p = block;
+    memcpy(p->key, ir->key, sizeof p->key);
+    p->info.nodes = ir->n_nodes;
+    eti_remove_dead(ir);
+    eti_fuse_norm(ir);
+    eti_sort(ir);
+    eti_fuse_elementwise(ir);
+    eti_sort(ir);
+    et_status status = ir->failed ? ET_ENOMEM : ET_OK;
+    if (status == ET_OK)
+        status = eti_place(ir, &p->info.slab_bytes, &p->info.output_bytes);
+    size_t output = p->info.output_bytes;
+    if (status == ET_OK && (g->dump & ETI_DUMP_PLAN))
+        eti_dump_plan(ir);
+    if (status == ET_OK && (g->dump & ETI_DUMP_MEMORY))
+        eti_dump_memory(ir, p->info.slab_bytes, output);
+    if (status == ET_OK)
+        status = fill(g, p, ir, n_values);
+    if (status == ET_OK)
+        status = reserve(g, &g->slab, &g->slab_bytes, p->info.slab_bytes);
+    if (status == ET_OK)
+        status = reserve(g, &g->workspace, &g->workspace_bytes, p->info.workspace_bytes);
+    if (status != ET_OK) {
+        eti_plan_free(g, p);
+        return status;
+    }
+    *out = p;
+    return ET_OK;
+}
+
+static void *
+resolve(const struct eti_plan *p, struct address a)
+{
+    switch (a.base) {
+    case BASE_SLAB:
+        return (char *)p->slab + a.offset;
+    case BASE_OUTPUT:
+        return (char *)p->output + a.offset;
+    case BASE_BINDING:
+        return (char *)p->bound[a.binding] + a.offset;
+    default:
+        return NULL;
+    }
+}
+
+static void
+bind(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir)
+{
+    bool moved = p->slab != g->slab;
+    p->slab = g->slab;
+    for (int i = 0; i < p->n_bindings; i++) {
+        void *data = et_tensor_data(ir->binding[i]);
+        moved |= p->bound[i] != data;
+        p->bound[i] = data;
+    }
+    for (int i = 0; moved && i < p->n_ptr; i++)
+        p->ptr[i] = resolve(p, p->address[i]);
+}
+
+et_status
+eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
+             struct et_tensor *const *want, int n)
+{
+    const struct et_device_table *t = g->dev->table;
+    p->last_use = ++g->plan_clock;
+    g->last = p->info;
+    bind(g, p, ir);
+    for (int i = 0; i < p->n_items && !g->dry; i++) {
+        const struct item *item = &p->item[i];
+        void *const *ptr = p->ptr + item->ptr;
+        et_status status = ET_OK;
+        if (item->kind == RUN_KERNEL)
+            status = t->run(item->kernel, ptr, g->workspace, NULL);
+        else if (item->kind == COPY_BYTES)
+            status = t->copy(g->dev->handle, ptr[1], ptr[0], item->bytes, NULL);
+        else
+            status = t->fill(g->dev->handle, ptr[0], 0, item->bytes, NULL);
+        if (status != ET_OK)
+            return ET_FAIL(g->cx, status, "%s failed on %s", item->name, t->name);
+    }
+    for (int i = 0; i < n; i++)
+        if (want[i] && want[i]->node && !want[i]->data) {
+            want[i]->data = resolve(p, p->value[eti_value_of(want[i])]);
+            want[i]->storage = &g->results;
+        }
+    g->stats.kernels_run += (uint64_t)p->n_items;
+    return ET_OK;
+}
