@@ -43,7 +43,9 @@ ETI_INFER(infer_compare)
 
 ETI_INFER(infer_where)
 {
-    ET_TRY(eti_need_dtype(cx, call, 0, "condition", ET_U8));
+    /* A number will do: a flag computed on the device joins a chain without a cast. */
+    if (call->in[0].dtype != ET_U8)
+        ET_TRY(eti_need_float(cx, call, 0, "condition"));
     ET_TRY(same_dtypes(cx, call, 1));
     ET_TRY(eti_need_float(cx, call, 1, "operand"));
     return eti_broadcast(cx, call, call->in[1].dtype, out);

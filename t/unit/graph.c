@@ -1,0 +1,311 @@
+/* The lazy graph: building, gradients, plans, commits, memory; on the reference device. */
+#include "etude/etude.h"
+#include "t/tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct et_ctx *cx;
+static struct et_device *dev;
+
+static struct et_tensor *
+leaf(const float *values, int ndim, const int64_t *shape, enum et_format format)
+{
+    struct et_tensor *t;
+    if (et_tensor_new(cx, dev, ET_F32, ndim, shape, format, NULL, &t) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    if (values && et_tensor_write(cx, t, values, et_desc_bytes(&t->desc)) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    return t;
+}
+
+static void
+read_into(float *out, const struct et_tensor *t)
+{
+    if (et_tensor_read(cx, t, out, et_desc_bytes(&t->desc)) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+}
+
+/* One SGD step with momentum and clipping on y = relu(x w^T + b), as formulas. */
+static struct et_tensor *
+build_step(struct et_graph *g, struct et_tensor *x, struct et_tensor *w, struct et_tensor *b,
+           struct et_tensor *flat, struct et_tensor *momentum)
+{
+    struct et_tensor *y = et_relu(g, et_linear(g, x, w, b));
+    struct et_tensor *loss = et_mean(g, et_square(g, et_add_scalar(g, y, -1)), 0, false);
+    struct et_tensor *params[2] = {w, b}, *grads[2];
+    et_grad(g, loss, params, 2, grads);
+    struct et_tensor *grad =
+        et_pack(g, grads, (const int64_t[]){0, 64}, 2, 128, ET_F32);
+    struct et_tensor *norm = et_sqrt(g, et_sum_squares(g, grad));
+    struct et_tensor *coef =
+        et_minimum(g, et_reciprocal(g, et_add_scalar(g, norm, 1e-6)),
+                   et_fill(g, ET_F32, 0, NULL, 1));
+    grad = et_mul(g, grad, coef);
+    struct et_tensor *m = et_add(g, et_mul_scalar(g, momentum, 0.9), grad);
+    et_assign(g, momentum, m);
+    et_assign(g, flat, et_sub(g, flat, et_mul_scalar(g, m, 0.1)));
+    return loss;
+}
+
+static void
+test_training(void)
+{
+    enum { N = 4, I = 3, O = 2 };
+    float xs[N * I], start[128] = {0};
+    for (int i = 0; i < N * I; i++)
+        xs[i] = sinf((float)i + 1);
+    for (int i = 0; i < O * I; i++)
+        start[i] = 0.3f * cosf((float)i);
+    struct et_tensor *x = leaf(xs, 2, (const int64_t[]){N, I}, ET_ROW_MAJOR);
+    struct et_tensor *flat = leaf(start, 1, (const int64_t[]){128}, ET_ROW_MAJOR);
+    struct et_tensor *momentum = leaf(NULL, 1, (const int64_t[]){128}, ET_ROW_MAJOR);
+    struct et_desc wd, bd;
+    et_desc_init(&wd, ET_F32, 2, (const int64_t[]){O, I}, ET_ROW_MAJOR);
+    et_desc_init(&bd, ET_F32, 1, (const int64_t[]){O}, ET_ROW_MAJOR);
+    struct et_tensor *w, *b;
+    ok(et_tensor_view(cx, flat->storage, 0, &wd, "w", &w) == ET_OK &&
+           et_tensor_view(cx, flat->storage, 64, &bd, "b", &b) == ET_OK,
+       "parameters are views of one flat buffer");
+
+    struct et_graph *g;
+    ok(et_graph_new(cx, dev, &g) == ET_OK, "a graph is made");
+    double loss[30];
+    struct et_graph_stats stats, warm = {0};
+    for (int step = 0; step < 30; step++) {
+        struct et_tensor *l = build_step(g, x, w, b, flat, momentum);
+        if (et_eval(g, &l, 1) != ET_OK || et_item(g, l, &loss[step]) != ET_OK)
+            bail("step %d: %s", step, et_error_get(cx)->message);
+        et_graph_reset(g);
+        if (step == 2)
+            et_graph_get_stats(g, &warm);
+    }
+    et_graph_get_stats(g, &stats);
+    ok(loss[29] < 0.75 * loss[0], "thirty steps lower the loss by a quarter (%g to %g)", loss[0], loss[29]);
+    is_int((int64_t)stats.plans_built, 1, "thirty equal steps share one plan");
+    is_int((int64_t)stats.allocs, (int64_t)warm.allocs,
+           "evaluation allocates nothing once it is warm");
+
+    /* The same by hand, in double. */
+    double p[128], m[128] = {0};
+    for (int i = 0; i < 128; i++)
+        p[i] = start[i];
+    for (int step = 0; step < 30; step++) {
+        double gr[128] = {0}, l = 0, norm = 0;
+        for (int n = 0; n < N; n++)
+            for (int o = 0; o < O; o++) {
+                double y = p[64 + o];
+                for (int i = 0; i < I; i++)
+                    y += p[o * I + i] * xs[n * I + i];
+                double r = fmax(y, 0);
+                l += (r - 1) * (r - 1) / (N * O);
+                double d = y > 0 ? 2 * (r - 1) / (N * O) : 0;
+                gr[64 + o] += d;
+                for (int i = 0; i < I; i++)
+                    gr[o * I + i] += d * xs[n * I + i];
+            }
+        if (step == 0 || step == 29)
+            is_near(loss[step], l, 1e-5, "the loss of step %d is that of the formulas", step);
+        for (int i = 0; i < 128; i++)
+            norm += gr[i] * gr[i];
+        double coef = fmin(1, 1 / (sqrt(norm) + 1e-6));
+        for (int i = 0; i < 128; i++) {
+            m[i] = 0.9 * m[i] + coef * gr[i];
+            p[i] -= 0.1 * m[i];
+        }
+    }
+    float got[128], want[128];
+    read_into(got, flat);
+    for (int i = 0; i < 128; i++)
+        want[i] = (float)p[i];
+    /* f32 rounding of 30 steps */
+    is_near_array(got, want, 128, 1e-5, "parameters end where the formulas say");
+    et_graph_free(&g);
+    et_tensor_free(&x);
+    et_tensor_free(&w);
+    et_tensor_free(&b);
+    et_tensor_free(&flat);
+    et_tensor_free(&momentum);
+}
+
+static void
+test_commit(void)
+{
+    struct et_graph *g;
+    if (et_graph_new(cx, dev, &g) != ET_OK)
+        bail("no graph");
+    float one[3] = {1, 2, 3}, two[3] = {10, 20, 30}, got[3];
+    const int64_t shape[] = {3};
+    struct et_tensor *a = leaf(one, 1, shape, ET_ROW_MAJOR), *b = leaf(two, 1, shape, ET_ROW_MAJOR);
+    et_assign(g, a, b);
+    et_assign(g, b, a);
+    ok(et_eval(g, NULL, 0) == ET_OK, "two leaves are assigned to each other");
+    read_into(got, a);
+    is_near_array(got, two, 3, 0, "the first has the second's old value");
+    read_into(got, b);
+    is_near_array(got, one, 3, 0, "the second has the first's old value");
+
+    /* a <- 2a while another value still reads the old a */
+    et_graph_reset(g);
+    struct et_tensor *doubled = et_mul_scalar(g, a, 2), *sum = et_sum(g, et_add(g, a, b), 0, false);
+    et_assign(g, a, doubled);
+    double s = 0;
+    ok(et_item(g, sum, &s) == ET_OK, "a leaf is changed while it is read");
+    is_near(s, 66, 0, "the reader sees the old value");
+    read_into(got, a);
+    is_near_array(got, (const float[]){20, 40, 60}, 3, 0, "the leaf has the new one");
+
+    et_graph_reset(g);
+    struct et_tensor *skip = et_fill(g, ET_F32, 0, NULL, 1);
+    et_assign(g, a, et_add_scalar(g, a, 1));
+    et_guard(g, skip);
+    ok(et_eval(g, NULL, 0) == ET_OK, "a guarded commit runs");
+    read_into(got, a);
+    is_near_array(got, (const float[]){20, 40, 60}, 3, 0, "a skipped commit changes nothing");
+
+    et_graph_reset(g);
+    struct et_tensor *x = et_add_scalar(g, a, 1);
+    et_assign(g, a, x);
+    ok(et_eval(g, NULL, 0) == ET_OK, "a commit runs");
+    ok(et_eval(g, &x, 1) == ET_EINVAL, "a value built before a commit cannot be asked for after");
+    et_error_clear(cx);
+
+    et_graph_reset(g);
+    et_assign(g, a, b);
+    et_assign(g, a, b);
+    ok(et_graph_status(g) == ET_EINVAL, "assigning a leaf twice is an error");
+    et_error_clear(cx);
+    et_graph_free(&g);
+    et_tensor_free(&a);
+    et_tensor_free(&b);
+}
+
+static void
+test_errors(void)
+{
+    struct et_graph *g;
+    if (et_graph_new(cx, dev, &g) != ET_OK)
+        bail("no graph");
+    struct et_tensor *a = leaf(NULL, 2, (const int64_t[]){2, 3}, ET_ROW_MAJOR);
+    struct et_tensor *bad = et_matmul(g, a, a, false, false);
+    ok(!bad && et_graph_status(g) == ET_ESHAPE, "a wrong shape fails where it is written");
+    ok(!et_relu(g, bad) && !et_relu(g, a), "operations after the first error do nothing");
+    ok(et_eval(g, &a, 1) == ET_ESHAPE, "evaluation returns the first error");
+    ok(strstr(et_error_get(cx)->message, "3") != NULL, "and the sentence has numbers: %s",
+       et_error_get(cx)->message);
+    et_error_clear(cx);
+    et_graph_reset(g);
+    struct et_tensor *old = et_relu(g, a);
+    et_graph_reset(g);
+    ok(!et_relu(g, old) && et_graph_status(g) == ET_EINVAL,
+       "a value of an ended step is refused");
+    et_error_clear(cx);
+    et_graph_free(&g);
+    et_tensor_free(&a);
+}
+
+/* relu(batch_norm(x) + r) with its gradients: fused in the plan, separate when eager. */
+static void
+norm_chain(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
+{
+    struct et_tensor *mean, *var;
+    struct et_tensor *bn = et_batch_norm(g, in[0], in[1], in[2], 1e-5, &mean, &var);
+    struct et_tensor *y = et_relu(g, et_add(g, bn, in[3]));
+    struct et_tensor *z = et_mul(g, y, et_sigmoid(g, y));
+    out[0] = et_sum(g, z, 0, false);
+    et_grad(g, out[0], in, 4, out + 1);
+}
+
+static void
+test_eager_agrees(void)
+{
+    const int64_t shape[] = {3, 5, 4, 4}, c[] = {5};
+    float values[240];
+    for (int i = 0; i < 240; i++)
+        values[i] = sinf(0.7f * (float)i) + 0.1f * cosf((float)(i * i));
+    struct et_tensor *in[4] = {
+        leaf(values, 4, shape, ET_CHANNELS_LAST),
+        leaf(values, 1, c, ET_ROW_MAJOR),
+        leaf(values + 7, 1, c, ET_ROW_MAJOR),
+        leaf(values, 4, shape, ET_CHANNELS_LAST),
+    };
+    float got[2][5][240];
+    uint64_t kernels[2];
+    for (int eager = 0; eager < 2; eager++) {
+        struct et_graph *g;
+        setenv("ETUDE_EAGER", eager ? "1" : "0", 1);
+        if (et_graph_new(cx, dev, &g) != ET_OK)
+            bail("no graph");
+        struct et_tensor *out[5];
+        norm_chain(g, in, out);
+        if (et_eval(g, out, 5) != ET_OK)
+            bail("%s", et_error_get(cx)->message);
+        for (int i = 0; i < 5; i++)
+            read_into(got[eager][i], out[i]);
+        struct et_graph_stats stats;
+        et_graph_get_stats(g, &stats);
+        kernels[eager] = stats.kernels_run;
+        et_graph_free(&g);
+    }
+    unsetenv("ETUDE_EAGER");
+    static const int count[5] = {1, 240, 5, 5, 240};
+    static const char *const names[5] = {"sum", "dx", "dgamma", "dbeta", "dresidual"};
+    for (int i = 0; i < 5; i++)
+        is_near_array(got[0][i], got[1][i], count[i], 2e-5, /* f32 stores between kernels */
+                      "%s is the same planned and eager", names[i]);
+    ok(kernels[0] < kernels[1], "the plan runs fewer kernels (%d) than eager (%d)",
+       (int)kernels[0], (int)kernels[1]);
+    for (int i = 0; i < 4; i++)
+        et_tensor_free(&in[i]);
+}
+
+static void
+test_memory(void)
+{
+    struct et_graph *g;
+    if (et_graph_new(cx, dev, &g) != ET_OK)
+        bail("no graph");
+    struct et_tensor *x = leaf(NULL, 2, (const int64_t[]){64, 64}, ET_ROW_MAJOR), *y = x;
+    for (int i = 0; i < 10; i++)
+        y = et_matmul(g, y, x, false, false);
+    struct et_plan_info info;
+    ok(et_plan(g, &y, 1, &info) == ET_OK, "a plan is made without running it");
+    is_int((int64_t)info.slab_bytes, 2 * 64 * 64 * 4, "a chain needs the memory of two links");
+    is_int(info.flops, 10 * 2 * 64 * 64 * 64, "flops are counted");
+    struct et_device_memory before, after;
+    et_device_get_memory(dev, &before);
+    et_device_set_limit(dev, before.current_bytes + 1000);
+    et_graph_reset(g);
+    y = et_concat(g, (struct et_tensor *[]){x, x, x, x}, 4, 0);
+    y = et_sum(g, et_exp(g, et_concat(g, (struct et_tensor *[]){y, y, y, y}, 4, 0)), 0, false);
+    ok(et_eval(g, &y, 1) == ET_ENOMEM, "a plan that does not fit says so before it runs");
+    et_device_get_memory(dev, &after);
+    ok(after.current_bytes <= before.current_bytes, "and keeps no memory");
+    et_error_clear(cx);
+    et_device_set_limit(dev, 0);
+    et_graph_abandon(g);
+    double v = 0;
+    ok(et_item(g, y, &v) == ET_OK, "with memory the same expression is evaluated");
+    is_near(v, 16 * 64 * 64, 1e-6, "to the right value");
+    et_graph_free(&g);
+    et_tensor_free(&x);
+}
+
+int
+main(void)
+{
+    if (et_ctx_new(&cx) != ET_OK || et_device_open(cx, "ref", 0, 1, &dev) != ET_OK)
+        bail("no reference device");
+    test_training();
+    test_commit();
+    test_errors();
+    test_eager_agrees();
+    test_memory();
+    et_device_close(&dev);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing leaks");
+    et_ctx_free(&cx);
+    return done();
+}
