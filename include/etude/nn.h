@@ -271,6 +271,25 @@ struct et_gpt2_block_module {
     struct et_module *ln_1, *attn, *ln_2, *mlp;
 };
 
+/* Of the language model: both classes take them. */
+struct et_gpt2_options {
+    int64_t n_layers, d_model, n_heads, max_seq_len, vocab_size;
+    double dropout;
+    bool alibi; /* a bias on the scores instead of the table wpe */
+};
+
+/* Tokens I32 [B,T] -> [B,T,D]. */
+struct et_gpt2_transformer_module {
+    struct et_module base;
+    struct et_module *wte, *wpe, *drop, *h, *ln_f; /* wpe: or NULL. h: the blocks */
+};
+
+/* Tokens I32 [B,T] -> logits [B,T,V]; the head is wte's table. */
+struct et_gpt2_module {
+    struct et_module base;
+    struct et_module *transformer;
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -50,6 +50,9 @@ eti_float_or(double value, double fallback)
 #define ETI_LAYER_INT(tag, key, field, deflt, text)                           \
     {.name = (key), .type = ET_OPT_INT, .offset = offsetof(struct tag, field), \
      .def = (deflt), .min = 0, .max = 1 << 24, .help = (text)}
+#define ETI_LAYER_NEED(tag, key, field, text)                                  \
+    {.name = (key), .type = ET_OPT_INT, .offset = offsetof(struct tag, field), \
+     .min = 1, .max = 1 << 24, .flags = ET_OPT_REQUIRED, .help = (text)}
 #define ETI_LAYER_FLOAT(tag, key, field, deflt, lo, hi, text)                 \
     {.name = (key), .type = ET_OPT_FLOAT, .offset = offsetof(struct tag, field), \
      .def = (deflt), .min = (lo), .max = (hi), .help = (text)}

@@ -87,6 +87,7 @@ conv2d_adapt(struct et_ctx *cx, void *options, int64_t shape[3])
 }
 
 #define ROW(key, field, deflt, text) ETI_LAYER_INT(et_conv2d_options, key, field, deflt, text)
+#define NEED(key, field, text) ETI_LAYER_NEED(et_conv2d_options, key, field, text)
 
 const struct et_module_class et_conv2d_class = {
     .info =
@@ -99,7 +100,7 @@ const struct et_module_class et_conv2d_class = {
             .options =
                 (const struct et_option[]){
                     ROW("in", in_channels, "0", "input channels; 0 = what comes in"),
-                    ROW("out", out_channels, NULL, "output channels"),
+                    NEED("out", out_channels, "output channels"),
                     ROW("kernel", kernel, "3", "filter height and width"),
                     ROW("stride", stride, "1", "step of the filter"),
                     ROW("padding", padding, "0", "zeros around the image"),
@@ -123,6 +124,7 @@ const struct et_module_class et_conv2d_class = {
     .adapt = conv2d_adapt,
 };
 #undef ROW
+#undef NEED
 
 /* ---- transposed ---- */
 
@@ -173,6 +175,7 @@ conv_transpose2d_adapt(struct et_ctx *cx, void *options, int64_t shape[3])
 
 #define ROW(key, field, deflt, text)                                           \
     ETI_LAYER_INT(et_conv_transpose2d_options, key, field, deflt, text)
+#define NEED(key, field, text) ETI_LAYER_NEED(et_conv_transpose2d_options, key, field, text)
 
 const struct et_module_class et_conv_transpose2d_class = {
     .info =
@@ -185,7 +188,7 @@ const struct et_module_class et_conv_transpose2d_class = {
             .options =
                 (const struct et_option[]){
                     ROW("in", in_channels, "0", "input channels; 0 = what comes in"),
-                    ROW("out", out_channels, NULL, "output channels"),
+                    NEED("out", out_channels, "output channels"),
                     ROW("kernel", kernel, "2", "filter height and width"),
                     ROW("stride", stride, "1", "enlargement"),
                     ROW("padding", padding, "0", "rows and columns cut off on each side"),
@@ -210,3 +213,4 @@ const struct et_module_class et_conv_transpose2d_class = {
     .adapt = conv_transpose2d_adapt,
 };
 #undef ROW
+#undef NEED

@@ -48,8 +48,8 @@ const struct et_module_class et_linear_class = {
                 (const struct et_option[]){
                     ETI_LAYER_INT(et_linear_options, "in", in_features, "0",
                                   "input features; 0 = what comes in"),
-                    ETI_LAYER_INT(et_linear_options, "out", out_features, NULL,
-                                  "output features"),
+                    ETI_LAYER_NEED(et_linear_options, "out", out_features,
+                                   "output features"),
                     ETI_LAYER_BOOL(et_linear_options, "no_bias", no_bias,
                                    "leave the bias out"),
                     {0},

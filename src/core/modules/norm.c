@@ -218,8 +218,8 @@ const struct et_module_class et_group_norm_class = {
             .applies_to = "vision",
             .options =
                 (const struct et_option[]){
-                    ETI_LAYER_INT(et_group_norm_options, "groups", num_groups, NULL,
-                                  "groups of channels"),
+                    ETI_LAYER_NEED(et_group_norm_options, "groups", num_groups,
+                                   "groups of channels"),
                     ETI_LAYER_INT(et_group_norm_options, "channels", num_channels, "0",
                                   "channels; 0 = what comes in"),
                     ETI_LAYER_FLOAT(et_group_norm_options, "eps", eps, "1e-5", 0, 1,

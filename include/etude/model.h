@@ -1,0 +1,134 @@
+/* model.h: a network with a task: what goes in, what the loss is, which metrics count.
+ *
+ * A model is made from its class, the options of a recipe, and what is known of the data.
+ * Making one costs no device memory: its parameters are declared, not stored (module.h). */
+#ifndef ETUDE_MODEL_H
+#define ETUDE_MODEL_H
+
+#include <stdint.h>
+
+#include "etude/module.h"
+#include "etude/option.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* code, text, metrics to train with, metrics to evaluate with (names of GLOSSARY) */
+#define ET_TASK_MAP(X)                                                         \
+    X(CLASSIFICATION, "classification", "Accuracy", "Accuracy CrossEntropy")   \
+    X(SEGMENTATION, "segmentation", "MIoU", "MIoU CrossEntropy")               \
+    X(LANGUAGE, "language", "LanguageCrossEntropy",                            \
+      "LanguageCrossEntropy LanguagePerplexity")
+
+enum et_task {
+#define ET_TASK_ENUM(code, text, train, eval) ET_TASK_##code,
+    ET_TASK_MAP(ET_TASK_ENUM)
+#undef ET_TASK_ENUM
+};
+
+/* The enum's order is that of the `loss` option's choices. */
+enum et_loss {
+    ET_LOSS_SOFT_CROSS_ENTROPY, /* index or dense targets; ignore_index -100 */
+    ET_LOSS_BCE_WITH_LOGITS,    /* sum over classes, mean over samples */
+    ET_LOSS_DICE,               /* 1 - Dice of softmax, mean over classes */
+    ET_LOSS_MSE,                /* target of the outputs' shape */
+};
+#define ET_IGNORE_INDEX (-100)
+
+/* What the model must fit: the loader's batches after all transforms, the dataset's
+ * classes or vocabulary. 0 = unknown. A recipe's options go before. */
+struct et_model_facts {
+    int64_t channels, height, width; /* of an image; height 0: vectors of CHANNELS */
+    int64_t num_classes;
+    int64_t vocab_size, seq_len;     /* of token sequences */
+};
+
+/* First member of every model's options. */
+struct et_model_options {
+    int64_t num_classes, in_channels; /* unset (INT64_MIN) or 0: from the data */
+    struct et_texts initializer;      /* names of et_module_initializer, in turn */
+    char *weights;                    /* safetensors file to start from, or NULL */
+    int loss;                         /* enum et_loss */
+};
+extern const char *const et_loss_names[]; /* NULL-terminated */
+
+/* Their rows, for the table of a model whose struct TAG begins with `common`. */
+#define ET_MODEL_OPTIONS(tag)                                                  \
+    {.name = "num_classes", .type = ET_OPT_INT,                                \
+     .offset = offsetof(struct tag, common.num_classes), .min = 1, .max = 1 << 24, \
+     .flags = ET_OPT_OPTIONAL, .help = "outputs; unset: as the data have"},    \
+    {.name = "in_channels", .type = ET_OPT_INT,                                \
+     .offset = offsetof(struct tag, common.in_channels), .min = 1, .max = 1 << 16, \
+     .flags = ET_OPT_OPTIONAL, .help = "channels of an image; unset: as the data have"}, \
+    {.name = "initializer", .type = ET_OPT_TEXTS,                              \
+     .offset = offsetof(struct tag, common.initializer), .flags = ET_OPT_OPTIONAL, \
+     .help = "rules for the first weights, applied in turn"},                  \
+    {.name = "weights", .type = ET_OPT_PATH,                                   \
+     .offset = offsetof(struct tag, common.weights), .flags = ET_OPT_OPTIONAL, \
+     .help = "safetensors file to start from"},                                \
+    {.name = "loss", .type = ET_OPT_ENUM, .offset = offsetof(struct tag, common.loss), \
+     .def = "soft_cross_entropy", .choices = et_loss_names,                    \
+     .help = "what training minimises"}
+
+struct et_model;
+
+struct et_model_class {
+    struct et_component info; /* options begin with struct et_model_options */
+    enum et_task task;
+    /* Makes M->root. NUM_CLASSES and channels are settled in FACTS by now. */
+    et_status (*build)(struct et_ctx *cx, struct et_model *m, const void *options,
+                       const struct et_model_facts *facts);
+};
+
+struct et_model {
+    const struct et_model_class *type;
+    struct et_ctx *cx;
+    struct et_module *root;
+    enum et_loss loss;
+    int64_t num_classes; /* outputs per position; the vocabulary's size for language */
+};
+
+/* All models, NULL-terminated; and one of them, NULL when unknown. */
+extern const struct et_model_class *const et_model_classes[];
+const struct et_model_class *et_model_class_find(const char *name);
+const char *et_task_name(enum et_task task);
+/* Space-separated names of the metrics a task has by default. */
+const char *et_task_metrics(enum et_task task, bool training);
+
+/* OPTIONS: the class's struct, filled (et_options_init); borrowed for the call. Loading
+ * `weights` is the caller's: et_model_set_param after, before or without binding. */
+ET_NODISCARD et_status et_model_new(struct et_ctx *cx, const struct et_model_class *type,
+                                    const void *options, const struct et_model_facts *facts,
+                                    struct et_model **out);
+void et_model_free(struct et_model **m);
+
+/* Images f32 [N,C,H,W] -> logits [N,classes]; segmentation -> [N,classes,H,W]; tokens I32
+ * [B,T] -> logits [B,T,V]. */
+struct et_tensor *et_model_forward(struct et_model *m, struct et_forward *f,
+                                   struct et_tensor *x);
+
+/* The loss of OUTPUTS against TARGET: classes I32 [N] or dense f32 [N,classes], or what
+ * M->loss says; language: I32 [B,T], target[b,t] the token that follows position t.
+ * ET_REDUCE_NONE gives one value per sample, [N]. */
+struct et_tensor *et_model_loss(struct et_model *m, struct et_graph *g,
+                                struct et_tensor *outputs, struct et_tensor *target,
+                                enum et_reduction reduction);
+
+/* Values of one parameter or buffer by its full name, COUNT floats in row-major order.
+ * ENOENT for a name that is not there, ESHAPE when COUNT differs. SEED matters only for
+ * a value not yet drawn. */
+ET_NODISCARD et_status et_model_get_param(struct et_model *m, const char *name,
+                                          uint32_t seed, float *out, int64_t count);
+ET_NODISCARD et_status et_model_set_param(struct et_model *m, const char *name,
+                                          const float *values, int64_t count);
+
+/* Floating-point operations of the forward pass at X, whose parameters are bound. Builds
+ * on G and resets it. Training takes about three times as many. */
+ET_NODISCARD et_status et_model_flops(struct et_model *m, struct et_graph *g,
+                                      struct et_tensor *x, int64_t *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

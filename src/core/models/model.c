@@ -1,0 +1,149 @@
+/* model.c: makes models, runs them, and reaches their parameters. See model.h. */
+#include "etude/model.h"
+
+#include <string.h>
+
+#define ET_MODEL(name) extern const struct et_model_class et_##name##_model;
+#include "core/models/models.def"
+#undef ET_MODEL
+
+const struct et_model_class *const et_model_classes[] = {
+#define ET_MODEL(name) &et_##name##_model,
+#include "core/models/models.def"
+#undef ET_MODEL
+    NULL,
+};
+
+const struct et_model_class *
+et_model_class_find(const char *name)
+{
+    for (const struct et_model_class *const *c = et_model_classes; *c; c++)
+        if (strcmp((*c)->info.name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+static const struct {
+    const char *text, *train, *eval;
+} tasks[] = {
+#define TASK_ROW(code, text, train, eval) {text, train, eval},
+    ET_TASK_MAP(TASK_ROW)
+#undef TASK_ROW
+};
+
+const char *
+et_task_name(enum et_task task)
+{
+    return tasks[task].text;
+}
+
+const char *
+et_task_metrics(enum et_task task, bool training)
+{
+    return training ? tasks[task].train : tasks[task].eval;
+}
+
+/* A recipe's number where it gives one, else the data's. */
+static void
+settle(int64_t option, int64_t *fact)
+{
+    if (option > 0)
+        *fact = option;
+}
+
+et_status
+et_model_new(struct et_ctx *cx, const struct et_model_class *type, const void *options,
+             const struct et_model_facts *facts, struct et_model **out)
+{
+    const struct et_model_options *o = options;
+    struct et_model_facts settled = facts ? *facts : (struct et_model_facts){0};
+    void *block;
+    *out = NULL;
+    settle(o->num_classes, &settled.num_classes);
+    settle(o->in_channels, &settled.channels);
+    ET_TRY(et_alloc(cx, sizeof(struct et_model), &block));
+    struct et_model *m = block;
+    m->type = type;
+    m->cx = cx;
+    m->loss = (enum et_loss)o->loss;
+    m->num_classes = settled.num_classes;
+    et_status status = ET_OK;
+    if (type->task != ET_TASK_LANGUAGE && settled.num_classes < 1)
+        status = ET_FAIL(cx, ET_EINVAL, "%s needs num_classes; the data do not say it",
+                         type->info.name);
+    else if (type->task != ET_TASK_LANGUAGE && settled.channels < 1)
+        status = ET_FAIL(cx, ET_EINVAL, "%s needs in_channels; the data do not say it",
+                         type->info.name);
+    if (status == ET_OK)
+        status = type->build(cx, m, options, &settled);
+    for (int i = 0; i < o->initializer.n && status == ET_OK; i++)
+        status = et_module_initializer(cx, m->root, o->initializer.v[i]);
+    if (status != ET_OK)
+        et_model_free(&m);
+    *out = m;
+    return status;
+}
+
+void
+et_model_free(struct et_model **mp)
+{
+    struct et_model *m = *mp;
+    *mp = NULL;
+    if (!m)
+        return;
+    et_module_free(&m->root);
+    et_free(m->cx, m);
+}
+
+struct et_tensor *
+et_model_forward(struct et_model *m, struct et_forward *f, struct et_tensor *x)
+{
+    return et_forward(f, m->root, x);
+}
+
+/* ---- parameters by name ---- */
+
+static et_status
+find_leaf(struct et_model *m, const char *name, struct et_param **out)
+{
+    struct et_leaves l;
+    ET_TRY(et_module_leaves(m->cx, m->root, ET_PARAM | ET_BUFFER, &l));
+    struct et_leaf *leaf = et_leaves_find(&l, name);
+    *out = leaf ? leaf->param : NULL;
+    et_leaves_release(&l);
+    if (!*out)
+        return ET_FAIL(m->cx, ET_ENOENT, "%s has no parameter %s", m->type->info.name, name);
+    return ET_OK;
+}
+
+et_status
+et_model_get_param(struct et_model *m, const char *name, uint32_t seed, float *out,
+                   int64_t count)
+{
+    struct et_param *p;
+    ET_TRY(find_leaf(m, name, &p));
+    return et_param_read(m->cx, p, name, seed, out, count);
+}
+
+et_status
+et_model_set_param(struct et_model *m, const char *name, const float *values,
+                   int64_t count)
+{
+    struct et_param *p;
+    ET_TRY(find_leaf(m, name, &p));
+    return et_param_write(m->cx, p, values, count);
+}
+
+et_status
+et_model_flops(struct et_model *m, struct et_graph *g, struct et_tensor *x, int64_t *out)
+{
+    struct et_forward f = {.g = g};
+    struct et_plan_info info;
+    et_graph_reset(g);
+    struct et_tensor *y = et_model_forward(m, &f, x);
+    et_status status = et_plan(g, &y, 1, &info);
+    if (status == ET_OK)
+        *out = info.flops;
+    et_graph_reset(g);
+    return status;
+}
