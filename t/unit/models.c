@@ -1,0 +1,256 @@
+/* Models: parameter counts and names against known figures, shapes, loss. */
+#include "etude/model.h"
+#include "etude/nn.h"
+#include "t/tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct et_ctx *cx;
+
+static void
+must(et_status status)
+{
+    if (status != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+}
+
+/* A model with its table's defaults, changed by NAME = TEXT pairs up to NULL. */
+static struct et_model *
+make(const char *model, const struct et_model_facts *facts, const char *const *set)
+{
+    const struct et_model_class *type = et_model_class_find(model);
+    struct et_model *m;
+    if (!type)
+        bail("there is no model %s", model);
+    void *options = calloc(1, type->info.options_size);
+    must(et_options_init(cx, type->info.options, options));
+    for (int i = 0; set && set[i]; i += 2)
+        must(et_options_set(cx, type->info.options, options, set[i], set[i + 1]));
+    must(et_model_new(cx, type, options, facts, &m));
+    et_options_release(type->info.options, options);
+    free(options);
+    return m;
+}
+
+static const struct et_model_facts imagenet = {
+    .channels = 3,
+    .height = 224,
+    .width = 224,
+    .num_classes = 1000,
+};
+static const struct et_model_facts cifar = {
+    .channels = 3,
+    .height = 32,
+    .width = 32,
+    .num_classes = 10,
+};
+static const struct et_model_facts fashion = {
+    .channels = 1,
+    .height = 28,
+    .width = 28,
+    .num_classes = 10,
+};
+
+static void
+counts(void)
+{
+    struct {
+        const char *model;
+        const struct et_model_facts *facts;
+        int64_t count;
+    } known[] = {
+        /* torchvision's documented figures */
+        {"resnet18", &imagenet, 11689512},
+        {"resnet34", &imagenet, 21797672},
+        {"resnet50", &imagenet, 25557032},
+        {"resnet101", &imagenet, 44549160},
+        {"resnet152", &imagenet, 60192808},
+        /* by hand; the paper's parameter-free shortcuts give 269,722 for depth 20, the
+         * two 1x1 convolutions with batch norm add 2,752 */
+        {"resnet8", &cifar, 78042},
+        {"resnet8", &fashion, 77754},
+        {"resnet20", &cifar, 272474},
+        {"resnet56", &cifar, 855770},
+        /* LeNet-5 with a padded first layer */
+        {"lenet", &fashion, 61706},
+        /* 160 + 4,640 + 64 + 16,416 + 330 */
+        {"mnist_classifier", &fashion, 21610},
+        /* 784 256 + 256, 256 256 + 256, 256 10 + 10 */
+        {"mlp", &fashion, 269322},
+        /* Hugging Face's gpt2 */
+        {"gpt2", NULL, 124439808},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        struct et_model *m = make(known[i].model, known[i].facts, NULL);
+        int64_t count;
+        must(et_module_count(cx, m->root, &count));
+        is_int(count, known[i].count, "%s has its number of parameters", known[i].model);
+        et_model_free(&m);
+    }
+}
+
+static void
+names(void)
+{
+    const char *vision[] = {"conv1.weight",
+                            "bn1.running_var",
+                            "layer1.0.conv1.weight",
+                            "layer2.0.downsample.0.weight",
+                            "layer2.0.downsample.1.running_mean",
+                            "layer4.2.bn3.bias",
+                            "fc.bias"};
+    const char *text[] = {"transformer.wte.weight",          "transformer.wpe.weight",
+                          "transformer.h.0.ln_1.weight",     "transformer.h.0.attn.c_attn.weight",
+                          "transformer.h.11.mlp.c_proj.bias", "transformer.ln_f.bias"};
+    struct et_leaves l;
+    struct et_model *m = make("resnet50", &imagenet, NULL);
+    must(et_module_leaves(cx, m->root, ET_PARAM | ET_BUFFER, &l));
+    for (size_t i = 0; i < sizeof vision / sizeof *vision; i++)
+        ok(et_leaves_find(&l, vision[i]), "resnet50 has torchvision's %s", vision[i]);
+    is_int(l.n, 161 + 106, "resnet50 has torchvision's leaves, batch counters aside");
+    et_leaves_release(&l);
+    et_model_free(&m);
+    m = make("gpt2", NULL, NULL);
+    must(et_module_leaves(cx, m->root, ET_PARAM | ET_BUFFER, &l));
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+        ok(et_leaves_find(&l, text[i]), "gpt2 has Hugging Face's %s", text[i]);
+    is_int(l.n, 148, "gpt2 has Hugging Face's parameters, the tied head once");
+    ok(l.n && et_leaves_find(&l, text[3])->param->desc.shape[1] == 2304,
+       "c_attn is stored [in, out]");
+    et_leaves_release(&l);
+    et_model_free(&m);
+}
+
+static void
+values(void)
+{
+    struct et_model *m = make("lenet", &fashion, NULL);
+    float bias[10], back[10];
+    for (int i = 0; i < 10; i++)
+        bias[i] = (float)i;
+    must(et_model_set_param(m, "fc3.bias", bias, 10));
+    must(et_model_get_param(m, "fc3.bias", 17, back, 10));
+    ok(memcmp(bias, back, sizeof bias) == 0, "a parameter written by name reads back");
+    ok(et_model_set_param(m, "fc4.bias", bias, 10) == ET_ENOENT, "a wrong name is refused");
+    et_error_clear(cx);
+    ok(et_model_set_param(m, "fc3.bias", bias, 9) == ET_ESHAPE, "so is a wrong count");
+    et_error_clear(cx);
+    et_model_free(&m);
+}
+
+static void
+refusals(void)
+{
+    const struct et_model_class *type = et_model_class_find("resnet20");
+    struct et_model_options o = {.num_classes = INT64_MIN, .in_channels = INT64_MIN};
+    struct et_model *m;
+    ok(et_model_new(cx, type, &o, NULL, &m) == ET_EINVAL && !m,
+       "a model whose outputs nobody states is refused");
+    et_error_clear(cx);
+    type = et_model_class_find("lenet");
+    struct et_model_facts tiny = {.channels = 1, .height = 4, .width = 4, .num_classes = 2};
+    ok(et_model_new(cx, type, &o, &tiny, &m) == ET_EINVAL && !m,
+       "a filter that does not fit the image is refused");
+    et_error_clear(cx);
+}
+
+/* ---- with a device ---- */
+
+static struct et_device *dev;
+
+static struct et_tensor *
+leaf(enum et_dtype dtype, int ndim, const int64_t *shape)
+{
+    struct et_tensor *t;
+    must(et_tensor_new(cx, dev, dtype, ndim, shape,
+                       ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR, NULL, &t));
+    return t;
+}
+
+static void
+forward(const char *name, const struct et_model_facts *facts, const char *const *set,
+        struct et_tensor *x, int ndim, const int64_t *want)
+{
+    struct et_model *m = make(name, facts, set);
+    struct et_graph *g;
+    must(et_module_bind(cx, m->root, dev, ET_PARAM | ET_BUFFER, 17));
+    must(et_graph_new(cx, dev, &g));
+    struct et_forward f = {.g = g, .training = true};
+    struct et_tensor *z = et_model_forward(m, &f, x), *loss[2];
+    if (!z)
+        bail("%s: %s", name, et_error_get(cx)->message);
+    bool same = z->desc.ndim == ndim;
+    for (int i = 0; i < ndim && same; i++)
+        same = z->desc.shape[i] == want[i];
+    char text[128];
+    ok(same, "%s gives logits of its shape, %s", name,
+       et_desc_text(&z->desc, text, sizeof text));
+
+    /* Index targets have the logits' shape without the classes: axis 1, or the last. */
+    int64_t shape[ET_MAX_DIMS] = {want[0]};
+    bool language = m->type->task == ET_TASK_LANGUAGE;
+    for (int i = 1; i < ndim - 1; i++)
+        shape[i] = want[language ? i : i + 1];
+    struct et_tensor *target = leaf(ET_I32, ndim - 1, shape);
+    loss[0] = et_model_loss(m, g, z, target, ET_REDUCE_MEAN);
+    loss[1] = et_model_loss(m, g, z, target, ET_REDUCE_NONE);
+    must(et_eval(g, loss, 2));
+    double mean, sum = 0;
+    float *each = calloc((size_t)want[0], sizeof *each);
+    must(et_item(g, loss[0], &mean));
+    must(et_tensor_read(cx, loss[1], each, (size_t)want[0] * sizeof *each));
+    for (int64_t i = 0; i < want[0]; i++)
+        sum += each[i];
+    ok(isfinite(mean) && mean > 0, "%s has a positive loss, %g", name, mean);
+    is_near(sum / (double)want[0], mean, 1e-5, "%s: losses per sample average to the loss",
+            name);
+    free(each);
+    et_graph_free(&g);
+    et_tensor_free(&target);
+    et_model_free(&m);
+}
+
+static void
+forwards(void)
+{
+    struct et_model_facts small = {.channels = 3, .height = 8, .width = 8, .num_classes = 4};
+    struct et_tensor *image = leaf(ET_F32, 4, (int64_t[]){2, 3, 8, 8});
+    struct et_tensor *token = leaf(ET_I32, 2, (int64_t[]){2, 5});
+    float pixel[2 * 3 * 64];
+    for (int i = 0; i < 2 * 3 * 64; i++)
+        pixel[i] = (float)sin(i);
+    must(et_tensor_write(cx, image, pixel, sizeof pixel));
+    const char *vision[] = {"mlp", "mnist_classifier", "resnet8", "resnet20"};
+    for (int i = 0; i < 4; i++)
+        forward(vision[i], &small, NULL, image, 2, (int64_t[]){2, 4});
+    forward("unet", &small, (const char *[]){"width", "4", "depth", "2", NULL}, image, 4,
+            (int64_t[]){2, 4, 8, 8});
+    const char *tiny[] = {"n_layers", "2",           "d_model",    "8",  "n_heads",  "2",
+                          "max_seq_len", "6", "vocab_size", "11", "position", "learned",
+                          NULL};
+    forward("gpt2", NULL, tiny, token, 3, (int64_t[]){2, 5, 11});
+    tiny[11] = "alibi";
+    forward("gpt2", NULL, tiny, token, 3, (int64_t[]){2, 5, 11});
+    et_tensor_free(&image);
+    et_tensor_free(&token);
+}
+
+int
+main(void)
+{
+    must(et_ctx_new(&cx));
+    counts();
+    names();
+    values();
+    refusals();
+    must(et_device_open(cx, "ref", 0, 1, &dev));
+    forwards();
+    et_device_close(&dev);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "every block is given back");
+    et_ctx_free(&cx);
+    return done();
+}

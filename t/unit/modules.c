@@ -1,0 +1,366 @@
+/* Module trees: names, shared children, first values, initialisers, surgery, blur. */
+#include "etude/nn.h"
+#include "t/tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct et_ctx *cx;
+
+/* Five standard errors: one run in two million fails by chance, and the seed is fixed. */
+#define SIGMAS 5
+/* Sums of nine products of small binary fractions are exact in f32. */
+#define EXACT 1e-7
+
+static void
+must(et_status status)
+{
+    if (status != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+}
+
+static struct et_module *
+row(void)
+{
+    struct et_module *m;
+    must(et_module_new(cx, &et_sequential_class, NULL, &m));
+    return m;
+}
+
+static void
+names(void)
+{
+    struct et_module *m = row();
+    must(ET_ADD(cx, m, "stem", conv2d, .in_channels = 3, .out_channels = 8, .kernel = 3));
+    must(ET_ADD(cx, m, NULL, batch_norm, .num_features = 8));
+    must(ET_ADD(cx, m, "head", linear, .in_features = 8, .out_features = 2,
+                .no_bias = true));
+    struct et_leaves l;
+    must(et_module_leaves(cx, m, ET_PARAM | ET_BUFFER, &l));
+    const char *want[] = {"stem.weight",    "stem.bias",     "1.weight",    "1.bias",
+                          "1.running_mean", "1.running_var", "head.weight"};
+    is_int(l.n, 7, "a missing bias is no leaf");
+    for (int i = 0; i < l.n && i < 7; i++)
+        is_str(l.v[i].name, want[i], "leaf %d has its dotted path", i);
+    et_leaves_release(&l);
+    int64_t count;
+    must(et_module_count(cx, m, &count));
+    is_int(count, 8 * 3 * 9 + 8 + 16 + 16, "buffers are not counted as parameters");
+    ok(et_module_find(m, "head") == m->items[2].module, "a path finds its module");
+    ok(!et_module_find(m, "head.none"), "a wrong path finds none");
+    et_module_free(&m);
+}
+
+static void
+shared(void)
+{
+    struct et_module *m = row(), *inner;
+    must(ET_ADD(cx, m, "a", linear, .in_features = 4, .out_features = 4));
+    must(et_module_add(cx, m, "b", &et_sequential_class, NULL));
+    inner = m->items[1].module;
+    must(et_module_add(cx, inner, "a", &et_identity_class, NULL));
+    et_module_free(&inner->items[0].module);
+    inner->items[0].module = et_module_ref(m->items[0].module);
+    int64_t count;
+    must(et_module_count(cx, m, &count));
+    is_int(count, 20, "a shared module's parameters count once");
+    et_module_free(&m);
+}
+
+/* Mean and variance of a parameter's first value. */
+static void
+moments(struct et_param *p, const char *name, double *mean, double *var, double *low,
+        double *high)
+{
+    int64_t n = et_desc_count(&p->desc);
+    float *v = calloc((size_t)n, sizeof *v);
+    must(et_param_read(cx, p, name, 17, v, n));
+    *mean = *var = 0;
+    *low = INFINITY, *high = -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        *mean += v[i] / (double)n;
+        *low = fmin(*low, v[i]);
+        *high = fmax(*high, v[i]);
+    }
+    for (int64_t i = 0; i < n; i++)
+        *var += (v[i] - *mean) * (v[i] - *mean) / (double)n;
+    free(v);
+}
+
+static void
+initialisers(void)
+{
+    struct et_module *m = row();
+    must(ET_ADD(cx, m, "conv", conv2d, .in_channels = 32, .out_channels = 64, .kernel = 3));
+    must(ET_ADD(cx, m, "bn", batch_norm, .num_features = 4096));
+    must(ET_ADD(cx, m, "fc", linear, .in_features = 64, .out_features = 10));
+    struct et_param *w = et_module_param(m->items[0].module, 0, NULL);
+    struct et_param *bn = et_module_param(m->items[1].module, 0, NULL);
+    struct et_param *bias = et_module_param(m->items[2].module, 1, NULL);
+    const double fan_in = 32 * 9, fan_out = 64 * 9;
+    const double n = 64 * fan_in, error = SIGMAS * sqrt(2 / n);
+    double mean, var, low, high;
+    moments(w, "conv.weight", &mean, &var, &low, &high);
+    is_near(var * fan_in * 3, 1, error, "by default weights are U(+-1/sqrt(fan_in))");
+    ok(low >= -1 / sqrt(fan_in) && high <= 1 / sqrt(fan_in), "and stay inside");
+    struct {
+        const char *name;
+        double var;
+    } rules[] = {
+        {"kaiming_normal", 2 / fan_in},
+        {"kaiming_uniform", 2 / fan_in},
+        {"xavier_normal", 2 / (fan_in + fan_out)},
+        {"xavier_uniform", 2 / (fan_in + fan_out)},
+    };
+    for (int i = 0; i < 4; i++) {
+        must(et_module_initializer(cx, m, rules[i].name));
+        moments(w, "conv.weight", &mean, &var, &low, &high);
+        is_near(var / rules[i].var, 1, error, "%s has its variance", rules[i].name);
+        ok(fabs(mean) < SIGMAS * sqrt(rules[i].var / n), "%s has mean 0", rules[i].name);
+    }
+    moments(bn, "bn.weight", &mean, &var, &low, &high);
+    ok(low == 1 && high == 1, "batch norm starts at 1");
+    must(et_module_initializer(cx, m, "bn_uniform"));
+    moments(bn, "bn.weight", &mean, &var, &low, &high);
+    ok(low >= 0 && high < 1, "bn_uniform lies in [0, 1)");
+    is_near(mean, 0.5, SIGMAS * sqrt(1 / 12.0 / 4096), "bn_uniform has mean 1/2");
+    must(et_module_initializer(cx, m, "linear_log_constant_bias"));
+    moments(bias, "fc.bias", &mean, &var, &low, &high);
+    is_near(low, -log(10), 1e-6, "linear_log_constant_bias is -log(outputs)");
+    ok(et_module_initializer(cx, m, "kaiming") == ET_EINVAL, "an unknown name is refused");
+    et_error_clear(cx);
+    et_module_free(&m);
+}
+
+static void
+draws(void)
+{
+    struct et_module *m = row();
+    must(ET_ADD(cx, m, NULL, linear, .in_features = 4, .out_features = 4));
+    struct et_param *p = et_module_param(m->items[0].module, 0, NULL);
+    float a[16], b[16], c[16];
+    must(et_param_read(cx, p, "x.weight", 1, a, 16));
+    must(et_param_read(cx, p, "x.weight", 1, b, 16));
+    ok(memcmp(a, b, sizeof a) == 0, "a seed and a name give the same values again");
+    must(et_param_read(cx, p, "y.weight", 1, c, 16));
+    ok(memcmp(a, c, sizeof a) != 0, "another name gives others");
+    must(et_param_read(cx, p, "x.weight", 2, c, 16));
+    ok(memcmp(a, c, sizeof a) != 0, "another seed gives others");
+    must(et_param_write(cx, p, c, 16));
+    must(et_param_read(cx, p, "x.weight", 1, a, 16));
+    ok(memcmp(a, c, sizeof a) == 0, "a value written before binding stays");
+    ok(et_param_write(cx, p, c, 15) == ET_ESHAPE, "a wrong number of values is refused");
+    et_error_clear(cx);
+    et_module_free(&m);
+}
+
+static void
+refusals(void)
+{
+    struct et_module *m = NULL;
+    ok(ET_NEW(cx, &m, conv2d, .in_channels = 3, .out_channels = 8, .kernel = 3,
+              .groups = 2) == ET_EINVAL,
+       "groups that do not divide the channels are refused");
+    et_error_clear(cx);
+    ok(ET_NEW(cx, &m, attention, .d_model = 10, .n_heads = 3) == ET_EINVAL,
+       "heads that do not divide the width are refused");
+    et_error_clear(cx);
+    ok(!m, "a refused module is none");
+}
+
+/* ---- surgery ---- */
+
+static et_status
+widen(struct et_ctx *c, struct et_module *old, int index, void *data,
+      struct et_module **out)
+{
+    struct et_linear_module *l = (struct et_linear_module *)old;
+    int *seen = data;
+    seen[index]++;
+    if (index == 1)
+        return ET_OK;
+    return ET_NEW(c, out, linear, .in_features = l->o.in_features,
+                  .out_features = l->o.out_features, .no_bias = true);
+}
+
+static et_status
+wrap(struct et_ctx *c, struct et_module *old, int index, void *data,
+     struct et_module **out)
+{
+    (void)index, (void)data;
+    ET_TRY(et_module_new(c, &et_sequential_class, NULL, out));
+    ET_TRY(et_module_add(c, *out, "inner", &et_identity_class, NULL));
+    et_module_free(&(*out)->items[0].module);
+    (*out)->items[0].module = et_module_ref(old);
+    return ET_OK;
+}
+
+static void
+surgery(void)
+{
+    struct et_module *m = row(), *group;
+    must(ET_ADD(cx, m, "a", linear, .in_features = 2, .out_features = 2));
+    must(et_module_add(cx, m, "b", &et_sequential_class, NULL));
+    group = m->items[1].module;
+    must(ET_ADD(cx, group, "c", linear, .in_features = 2, .out_features = 2));
+    must(et_module_add(cx, group, "again", &et_identity_class, NULL));
+    et_module_free(&group->items[1].module);
+    group->items[1].module = et_module_ref(m->items[0].module);
+    must(ET_ADD(cx, m, "d", linear, .in_features = 2, .out_features = 2));
+    struct et_module *first = m->items[0].module, *kept = group->items[0].module;
+    int seen[4] = {0}, n;
+    struct et_surgery s;
+    struct et_surgery_policy policy = {&et_linear_class, widen};
+    must(et_module_replace(cx, m, &policy, 1, seen, &s));
+    ok(seen[0] == 1 && seen[1] == 1 && seen[2] == 1 && seen[3] == 0,
+       "a shared module is visited once, and the index counts what is kept");
+    is_int(s.n, 2, "two of three linear layers are replaced");
+    ok(s.pair[0].before == first && m->items[0].module == s.pair[0].after &&
+           group->items[1].module == s.pair[0].after,
+       "all parents of a shared module are relinked");
+    ok(group->items[0].module == kept, "what a policy keeps stays");
+    et_surgery_release(&s);
+    must(et_module_count_class(cx, m, &et_linear_class, &n));
+    is_int(n, 3, "three linear layers are there afterwards");
+
+    struct et_surgery_policy wrapping = {&et_sequential_class, wrap};
+    must(et_module_replace(cx, m, &wrapping, 1, NULL, &s));
+    is_int(s.n, 1, "the root is not replaced, and a replacement is not walked");
+    ok(m->items[1].module->items[0].module == group, "a replacement may hold the old one");
+    et_surgery_release(&s);
+    struct et_surgery_policy twice[] = {{&et_linear_class, wrap}, {&et_linear_class, wrap}};
+    ok(et_module_replace(cx, m, twice, 2, NULL, &s) == ET_EINVAL,
+       "two policies cannot both replace one module");
+    et_error_clear(cx);
+    et_surgery_release(&s);
+    et_module_free(&m);
+}
+
+/* ---- with a device ---- */
+
+static struct et_device *dev;
+
+static struct et_tensor *
+image(int n)
+{
+    struct et_tensor *x;
+    float *v = calloc((size_t)(n * n), sizeof *v);
+    must(et_tensor_new(cx, dev, ET_F32, 4, (int64_t[]){1, 1, n, n}, ET_CHANNELS_LAST, "x",
+                       &x));
+    for (int i = 0; i < n * n; i++)
+        v[i] = (float)i;
+    must(et_tensor_write(cx, x, v, (size_t)(n * n) * sizeof *v));
+    free(v);
+    return x;
+}
+
+static void
+run(struct et_module *m, struct et_tensor *x, bool training, float *out, int64_t n)
+{
+    struct et_graph *g;
+    must(et_module_bind(cx, m, dev, ET_PARAM | ET_BUFFER, 17));
+    must(et_graph_new(cx, dev, &g));
+    struct et_forward f = {.g = g, .training = training};
+    struct et_tensor *y = et_forward(&f, m, x);
+    must(et_eval(g, &y, 1));
+    must(et_tensor_read(cx, y, out, (size_t)n * sizeof *out));
+    et_graph_free(&g);
+}
+
+static void
+blur(void)
+{
+    struct et_module *m, *pool, *conv;
+    struct et_tensor *x = image(4);
+    float y[16], ones[16];
+    must(ET_NEW(cx, &m, blur_pool2d, .stride = 2));
+    run(m, x, true, y, 4);
+    is_near_array(y, (float[]){.9375f, 2.5f, 6.25f, 10}, 4, EXACT,
+                  "blur with stride 2 gives the published values");
+    et_module_free(&m);
+
+    must(et_module_new(cx, &et_max_pool2d_class, &(struct et_pool2d_options){.kernel = 2},
+                       &pool));
+    must(ET_NEW(cx, &m, blur_max_pool2d, .pool = pool));
+    run(m, x, true, y, 4);
+    is_near_array(y, (float[]){3.75f, 4.5f, 6.75f, 7.5f}, 4, EXACT,
+                  "blurred max pool gives the published values");
+    et_module_free(&m);
+    et_module_free(&pool);
+
+    for (int i = 0; i < 16; i++)
+        ones[i] = 1;
+    must(et_tensor_write(cx, x, ones, sizeof ones));
+    must(ET_NEW(cx, &m, blur_pool2d, .stride = 1));
+    run(m, x, true, y, 16);
+    ok(y[0] == .5625f && y[1] == .75f && y[5] == 1, "zero padding darkens the border");
+    et_module_free(&m);
+
+    must(ET_NEW(cx, &conv, conv2d, .in_channels = 1, .out_channels = 2, .kernel = 3,
+                .stride = 2, .padding = 1));
+    must(et_module_bind(cx, conv, dev, ET_PARAM, 17));
+    struct et_tensor *weight = et_module_param(conv, 0, NULL)->tensor;
+    must(ET_NEW(cx, &m, blur_conv2d, .conv = conv));
+    struct et_blur_conv2d_module *b = (struct et_blur_conv2d_module *)m;
+    ok(et_module_param(b->conv, 0, NULL)->tensor == weight,
+       "a blurred convolution keeps the weights");
+    run(m, x, true, y, 8);
+    et_module_free(&m);
+    et_module_free(&conv);
+    et_tensor_free(&x);
+}
+
+static void
+statistics(void)
+{
+    struct et_module *m;
+    struct et_graph *g;
+    struct et_tensor *x;
+    float mean, var;
+    must(et_tensor_new(cx, dev, ET_F32, 4, (int64_t[]){4, 1, 1, 1}, ET_CHANNELS_LAST, "x",
+                       &x));
+    must(et_tensor_write(cx, x, (float[]){0, 2, 10, 14}, 16));
+    must(ET_NEW(cx, &m, batch_norm, .num_features = 1));
+    must(et_module_bind(cx, m, dev, ET_PARAM | ET_BUFFER, 17));
+    must(et_graph_new(cx, dev, &g));
+    struct et_batch_norm_module *bn = (struct et_batch_norm_module *)m;
+    struct et_forward f = {.g = g, .training = true, .keep_stats = true};
+    struct et_tensor *y = et_forward(&f, m, x);
+    must(et_eval(g, &y, 1));
+    must(et_tensor_read(cx, bn->running_var.tensor, &var, sizeof var));
+    is_near(var, 1, 0, "keep_stats leaves the running variance");
+    et_graph_reset(g);
+    f.keep_stats = false;
+    y = et_forward(&f, m, x);
+    must(et_eval(g, &y, 1));
+    must(et_tensor_read(cx, bn->running_mean.tensor, &mean, sizeof mean));
+    must(et_tensor_read(cx, bn->running_var.tensor, &var, sizeof var));
+    /* mean 6.5; squares about it 131, unbiased variance 131/3. */
+    is_near(mean, 0.65, 1e-6, "the running mean follows with momentum 0.1");
+    is_near(var, 0.9 + 0.1 * 131 / 3, 1e-6, "the running variance is unbiased");
+    et_graph_free(&g);
+    et_module_free(&m);
+    et_tensor_free(&x);
+}
+
+int
+main(void)
+{
+    must(et_ctx_new(&cx));
+    names();
+    shared();
+    initialisers();
+    draws();
+    refusals();
+    surgery();
+    must(et_device_open(cx, "ref", 0, 1, &dev));
+    blur();
+    statistics();
+    et_device_close(&dev);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "every block is given back");
+    et_ctx_free(&cx);
+    return done();
+}
