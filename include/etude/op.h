@@ -45,7 +45,7 @@ enum {
 struct et_op {
     const char *name, *summary;
     enum et_op_id id;
-    int min_in, max_in; /* operands; max_in -1 = any number */
+    int min_in, max_in; /* operands; the first min_in are not optional; max_in -1 = any number */
     int n_out;
     size_t attr_size;   /* 0 for none; a variable-size attribute states its fixed part */
     uint32_t flags;     /* ET_OPF_* */
@@ -135,7 +135,8 @@ struct et_tensor *et_matmul(struct et_graph *g, struct et_tensor *a, struct et_t
 /* x [..., I], w [O, I], bias [O]? -> [..., O] */
 struct et_tensor *et_linear(struct et_graph *g, struct et_tensor *x, struct et_tensor *w,
                             struct et_tensor *bias);
-/* x [N,C,H,W], w [K,C/groups,R,S], bias [K]? -> [N,K,P,Q]. O's SHAPE is ignored. */
+/* x [N,C,H,W], w [K,C/groups,R,S], bias [K]? -> [N,K,P,Q]. O's SHAPE is ignored; 0 for
+ * stride, dilation or groups means 1. */
 struct et_tensor *et_conv2d(struct et_graph *g, struct et_tensor *x, struct et_tensor *w,
                             struct et_tensor *bias, const struct et_conv2d_attr *o);
 /* x [N,K,P,Q], w [K,C/groups,R,S], bias [C]? -> [N,C,H,W] */
@@ -148,7 +149,7 @@ struct et_tensor *et_sdpa(struct et_graph *g, struct et_tensor *q, struct et_ten
                           struct et_tensor *v, struct et_tensor *bias, bool causal,
                           double scale);
 
-/* ---- images ---- */
+/* ---- images; in O, 0 for the stride means the kernel, for the dilation 1 ---- */
 struct et_tensor *et_max_pool2d(struct et_graph *g, struct et_tensor *x,
                                 const struct et_pool2d_attr *o);
 struct et_tensor *et_avg_pool2d(struct et_graph *g, struct et_tensor *x,
@@ -203,8 +204,9 @@ struct et_tensor *et_concat(struct et_graph *g, struct et_tensor *const *x, int 
 struct et_tensor *et_pad(struct et_graph *g, struct et_tensor *x, const int64_t *before,
                          const int64_t *after, double value);
 struct et_tensor *et_flip(struct et_graph *g, struct et_tensor *x, uint32_t axes);
-/* N arrays, each in its memory order, at OFFSETS of a flat array of TOTAL elements; NULL
- * entries leave zeros. */
+/* N arrays at OFFSETS of a flat array of TOTAL elements, each in the order in which a
+ * leaf of its shape lies in memory: 4-d channels-last, others row-major (one that lies
+ * otherwise is copied). NULL entries leave zeros. */
 struct et_tensor *et_pack(struct et_graph *g, struct et_tensor *const *x, const int64_t *offsets,
                           int n, int64_t total, enum et_dtype dtype);
 /* Zeroes with probability P and scales the rest by 1/(1-p). RNG: I64 [2] = key, index of
