@@ -1,0 +1,256 @@
+/* cases_image.c: cases of convolution, pooling and resizing. */
+#include "t/kernels/families.h"
+
+/* ---- convolution ---- */
+
+struct conv_case {
+    const char *what;
+    int n, c, h, w, k; /* images and output channels */
+    int r, s, stride, pad, dilation, groups, output_pad;
+};
+
+static const struct conv_case convs[] = {
+    {.what = "1x1", .n = 2, .c = 5, .h = 7, .w = 3, .k = 11, .r = 1, .s = 1, .stride = 1,
+     .dilation = 1, .groups = 1},
+    {.what = "1x1 stride 2", .n = 2, .c = 16, .h = 7, .w = 9, .k = 32, .r = 1, .s = 1,
+     .stride = 2, .dilation = 1, .groups = 1},
+    {.what = "3x3 pad 1", .n = 2, .c = 16, .h = 8, .w = 8, .k = 16, .r = 3, .s = 3,
+     .stride = 1, .pad = 1, .dilation = 1, .groups = 1},
+    {.what = "3x3 stride 2 of an odd size", .n = 3, .c = 3, .h = 13, .w = 11, .k = 17,
+     .r = 3, .s = 3, .stride = 2, .pad = 1, .dilation = 1, .groups = 1},
+    {.what = "3x3 stride 2 that leaves a row over", .n = 1, .c = 4, .h = 8, .w = 8, .k = 4,
+     .r = 3, .s = 3, .stride = 2, .pad = 1, .dilation = 1, .groups = 1, .output_pad = 1},
+    {.what = "7x7 stride 2 pad 3", .n = 1, .c = 3, .h = 23, .w = 17, .k = 8, .r = 7, .s = 7,
+     .stride = 2, .pad = 3, .dilation = 1, .groups = 1},
+    {.what = "5x5 of one channel", .n = 2, .c = 1, .h = 12, .w = 12, .k = 6, .r = 5, .s = 5,
+     .stride = 1, .dilation = 1, .groups = 1},
+    {.what = "3x1 dilation 2", .n = 1, .c = 4, .h = 9, .w = 5, .k = 3, .r = 3, .s = 1,
+     .stride = 1, .pad = 2, .dilation = 2, .groups = 1},
+    {.what = "two groups", .n = 2, .c = 6, .h = 5, .w = 7, .k = 4, .r = 3, .s = 3,
+     .stride = 1, .pad = 1, .dilation = 1, .groups = 2},
+    {.what = "depthwise", .n = 2, .c = 17, .h = 7, .w = 5, .k = 17, .r = 3, .s = 3,
+     .stride = 1, .pad = 1, .dilation = 1, .groups = 17},
+    {.what = "depthwise 5x5 stride 2", .n = 1, .c = 16, .h = 11, .w = 9, .k = 16, .r = 5,
+     .s = 5, .stride = 2, .pad = 2, .dilation = 1, .groups = 16},
+    {.what = "depthwise, two results a channel", .n = 1, .c = 5, .h = 6, .w = 6, .k = 10,
+     .r = 3, .s = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 5},
+    {.what = "one pixel", .n = 31, .c = 33, .h = 1, .w = 1, .k = 7, .r = 1, .s = 1,
+     .stride = 1, .dilation = 1, .groups = 1},
+    {.what = "no image", .n = 0, .c = 3, .h = 5, .w = 5, .k = 4, .r = 3, .s = 3,
+     .stride = 1, .pad = 1, .dilation = 1, .groups = 1},
+};
+enum { N_CONVS = sizeof convs / sizeof convs[0] };
+
+static int64_t
+out_size(const struct conv_case *v, int size, int taps)
+{
+    return (size + 2 * v->pad - v->dilation * (taps - 1) - 1) / v->stride + 1;
+}
+
+/* The sizes of one convolution, and its attributes. */
+struct conv {
+    int64_t x[4], w[4], y[4];
+    struct et_conv2d_attr o;
+};
+
+static struct conv
+conv_of(const struct conv_case *v)
+{
+    struct conv c = {
+        .x = {v->n, v->c, v->h, v->w},
+        .w = {v->k, v->c / v->groups, v->r, v->s},
+        .y = {v->n, v->k, out_size(v, v->h, v->r), out_size(v, v->w, v->s)},
+        .o = {.stride = {v->stride, v->stride},
+              .pad = {v->pad, v->r == 1 || v->s == v->r ? v->pad : 0},
+              .dilation = {v->dilation, v->dilation},
+              .groups = v->groups,
+              .output_pad = {v->output_pad, v->output_pad}},
+    };
+    if (v->s != v->r) /* a column of taps: no padding beside it */
+        c.y[3] = (v->w - 1) / v->stride + 1;
+    return c;
+}
+
+static void
+set_shape(struct et_conv2d_attr *o, const int64_t *shape)
+{
+    for (int k = 0; k < 4; k++)
+        o->shape[k] = shape[k];
+}
+
+void
+cases_conv2d(struct bench *b)
+{
+    for (int i = 0; i < N_CONVS; i++)
+        for (int bias = 0; bias < 2; bias++) {
+            struct conv c = conv_of(&convs[i]);
+            c.o.output_pad[0] = c.o.output_pad[1] = 0;
+            for (enum layout layout = ROW; layout <= LAST; layout++)
+                check(b,
+                      TRIAL(ATTR(c.o),
+                            IN(normal(b, layout, 4, c.x), normal(b, layout, 4, c.w),
+                               bias ? normal(b, ROW, 1, c.w) : NULL),
+                            OUT(result(b, ET_F32, layout, 4, c.y)),
+                            .length = c.w[1] * c.w[2] * c.w[3],
+                            .may_refuse = layout == ROW),
+                      "%s%s%s", convs[i].what, bias ? ", bias" : "",
+                      layout == ROW ? ", row-major" : "");
+        }
+}
+
+/* With a bias it is a transposed convolution. */
+void
+cases_conv2d_grad_input(struct bench *b)
+{
+    for (int i = 0; i < N_CONVS; i++)
+        for (int bias = 0; bias < 2; bias++) {
+            struct conv c = conv_of(&convs[i]);
+            set_shape(&c.o, c.x);
+            check(b,
+                  TRIAL(ATTR(c.o),
+                        IN(normal(b, LAST, 4, c.y), normal(b, LAST, 4, c.w),
+                           bias ? normal(b, ROW, 1, c.x + 1) : NULL),
+                        OUT(result(b, ET_F32, LAST, 4, c.x)),
+                        .length = c.w[0] / c.o.groups * c.w[2] * c.w[3]),
+                  "%s%s", convs[i].what, bias ? ", bias" : "");
+        }
+}
+
+void
+cases_conv2d_grad_weight(struct bench *b)
+{
+    for (int i = 0; i < N_CONVS; i++) {
+        struct conv c = conv_of(&convs[i]);
+        set_shape(&c.o, c.w);
+        check(b,
+              TRIAL(ATTR(c.o), IN(normal(b, LAST, 4, c.x), normal(b, LAST, 4, c.y)),
+                    OUT(result(b, ET_F32, LAST, 4, c.w)),
+                    .length = c.y[0] * c.y[2] * c.y[3] + 1),
+              "%s", convs[i].what);
+    }
+}
+
+/* ---- pooling ---- */
+
+struct pool_case {
+    const char *what;
+    int64_t x[4], y[2];
+    struct et_pool2d_attr o;
+    bool max_only;
+};
+
+static const struct pool_case pools[] = {
+    {.what = "2x2", .x = {2, 5, 8, 6}, .y = {4, 3},
+     .o = {.kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}}},
+    {.what = "3x3 stride 2 pad 1", .x = {2, 17, 9, 7}, .y = {5, 4},
+     .o = {.kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .dilation = {1, 1}}},
+    {.what = "3x3 stride 2 pad 1, padding counts", .x = {2, 17, 9, 7}, .y = {5, 4},
+     .o = {.kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .dilation = {1, 1},
+           .count_include_pad = 1}},
+    {.what = "3x3 stride 2, ceil", .x = {1, 3, 8, 10}, .y = {4, 5},
+     .o = {.kernel = {3, 3}, .stride = {2, 2}, .dilation = {1, 1}, .ceil_mode = 1}},
+    {.what = "3x3 stride 2 pad 1, ceil, padding counts", .x = {1, 3, 8, 10}, .y = {5, 6},
+     .o = {.kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .dilation = {1, 1},
+           .ceil_mode = 1, .count_include_pad = 1}},
+    {.what = "2x3 stride 1", .x = {3, 1, 5, 5}, .y = {4, 3},
+     .o = {.kernel = {2, 3}, .stride = {1, 1}, .dilation = {1, 1}}},
+    {.what = "whole plane", .x = {3, 33, 5, 7}, .y = {1, 1},
+     .o = {.kernel = {5, 7}, .stride = {5, 7}, .dilation = {1, 1}}},
+    {.what = "3x3 dilation 2", .x = {1, 5, 9, 8}, .y = {7, 6}, .max_only = true,
+     .o = {.kernel = {3, 3}, .stride = {1, 1}, .pad = {1, 1}, .dilation = {2, 2}}},
+    {.what = "no image", .x = {0, 3, 4, 4}, .y = {2, 2},
+     .o = {.kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}}},
+};
+
+static void
+pool(struct bench *b, const struct pool_case *p, enum contents contents)
+{
+    struct et_pool2d_attr o = p->o;
+    int64_t y[4] = {p->x[0], p->x[1], p->y[0], p->y[1]};
+    int64_t taps = o.kernel[0] * o.kernel[1];
+    const char *with = contents == COARSE ? ", equals" : contents == SPECIAL ? ", NaN" : "";
+    struct operand *x = operand(b, ET_F32, contents, 0, LAST, 4, p->x);
+    struct operand *dy = normal(b, LAST, 4, y);
+    struct operand *index = result(b, ET_I32, LAST, 4, y);
+    if (b->op == ET_OP_max_pool2d) {
+        struct operand *most = result(b, ET_F32, LAST, 4, y);
+        check(b, TRIAL(ATTR(o), IN(x), OUT(most, index)), "%s%s", p->what, with);
+        return;
+    }
+    if (b->op == ET_OP_avg_pool2d) {
+        check(b, TRIAL(ATTR(o), IN(x), OUT(result(b, ET_F32, LAST, 4, y)), .length = taps),
+              "%s%s", p->what, with);
+        return;
+    }
+    for (int k = 0; k < 4; k++)
+        o.shape[k] = p->x[k];
+    struct trial t = {ATTR(o), IN(dy), OUT(result(b, ET_F32, LAST, 4, p->x)), .length = taps};
+    if (b->op == ET_OP_max_pool2d_grad) {
+        compute(b, ET_OP_max_pool2d, TRIAL(ATTR(o), IN(x), OUT(NULL, index)));
+        t.in[t.n_in++] = index;
+    }
+    check(b, &t, "%s%s", p->what, with);
+}
+
+void
+cases_pool(struct bench *b)
+{
+    bool max = b->op == ET_OP_max_pool2d || b->op == ET_OP_max_pool2d_grad;
+    for (size_t i = 0; i < sizeof pools / sizeof pools[0]; i++)
+        if (max || !pools[i].max_only) {
+            pool(b, &pools[i], NORMAL);
+            if (max)
+                pool(b, &pools[i], COARSE);
+        }
+}
+
+void
+cases_adaptive_pool(struct bench *b)
+{
+    static const int64_t sizes[][4] = {{7, 5, 1, 1}, {7, 5, 3, 2}, {6, 8, 3, 4},
+                                       {2, 3, 5, 3}, {1, 1, 1, 1}, {7, 7, 7, 7}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const int64_t *v = sizes[i];
+        int64_t x[4] = {2, 17, v[0], v[1]}, y[4] = {2, 17, v[2], v[3]};
+        bool grad = b->op == ET_OP_adaptive_avg_pool2d_grad;
+        struct et_pool2d_attr o = {0};
+        for (int k = 0; k < 4; k++)
+            o.shape[k] = grad ? x[k] : y[k];
+        check(b,
+              TRIAL(ATTR(o), IN(normal(b, LAST, 4, grad ? y : x)),
+                    OUT(result(b, ET_F32, LAST, 4, grad ? x : y)), .length = v[0] * v[1]),
+              "%dx%d and %dx%d", (int)v[0], (int)v[1], (int)v[2], (int)v[3]);
+    }
+}
+
+/* ---- resizing ---- */
+
+void
+cases_resize(struct bench *b)
+{
+    static const int64_t sizes[][4] = {{8, 8, 4, 4},   {8, 8, 16, 16}, {7, 5, 3, 11},
+                                       {32, 32, 20, 20}, {1, 1, 3, 3}, {13, 17, 1, 1},
+                                       {5, 5, 5, 5}};
+    bool grad = b->op == ET_OP_resize2d_grad;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int mode = ET_RESIZE_NEAREST; mode <= ET_RESIZE_BILINEAR; mode++) {
+            const int64_t *v = sizes[i];
+            int64_t x[4] = {2, 3, v[0], v[1]}, y[4] = {2, 3, v[2], v[3]};
+            struct et_resize_attr o = {
+                .mode = mode,
+                .scale = {(double)v[0] / (double)v[2], (double)v[1] / (double)v[3]},
+            };
+            for (int k = 0; k < 4; k++)
+                o.shape[k] = grad ? x[k] : y[k];
+            /* A source position near V has V units in the last place less to say where
+             * between two pixels it is. */
+            int64_t length = 4 + v[0] * v[0] + v[2] * v[2];
+            if (mode == ET_RESIZE_NEAREST)
+                length = grad ? v[2] * v[3] : 0;
+            check(b,
+                  TRIAL(ATTR(o), IN(normal(b, LAST, 4, grad ? y : x)),
+                        OUT(result(b, ET_F32, LAST, 4, grad ? x : y)), .length = length),
+                  "%dx%d to %dx%d, %s", (int)v[0], (int)v[1], (int)v[2], (int)v[3],
+                  mode == ET_RESIZE_NEAREST ? "nearest" : "bilinear");
+        }
+}

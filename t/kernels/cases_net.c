@@ -1,0 +1,312 @@
+/* cases_net.c: cases of normalisation, softmax, losses and attention. */
+#include "t/kernels/families.h"
+
+/* At mean 100 the mean itself is off by 100 units in the last place of a deviation, and
+ * what is computed from it by some times that: a tolerance of about 1e-4. A variance as
+ * mean(x^2) - mean(x)^2 in f32 is off by 1e-3, and fails. */
+#define FAR_LENGTH 200000
+
+/* ---- batch norm ---- */
+
+struct batch_case {
+    const char *what;
+    int ndim;
+    int64_t x[4];
+    bool affine, residual, relu;
+    enum contents contents;
+};
+
+static const struct batch_case batches[] = {
+    {.what = "images", .ndim = 4, .x = {3, 17, 5, 7}, .affine = true},
+    {.what = "plain", .ndim = 4, .x = {2, 5, 3, 3}},
+    {.what = "relu", .ndim = 4, .x = {4, 16, 6, 6}, .affine = true, .relu = true},
+    {.what = "residual", .ndim = 4, .x = {4, 16, 6, 6}, .affine = true, .residual = true},
+    {.what = "residual and relu", .ndim = 4, .x = {2, 33, 3, 5}, .affine = true,
+     .residual = true, .relu = true},
+    {.what = "relu without gamma", .ndim = 4, .x = {2, 5, 3, 3}, .relu = true},
+    {.what = "vectors", .ndim = 2, .x = {13, 31}, .affine = true},
+    {.what = "sequences", .ndim = 3, .x = {3, 7, 11}, .affine = true},
+    {.what = "one channel", .ndim = 4, .x = {7, 1, 5, 5}, .affine = true},
+    {.what = "far from zero", .ndim = 4, .x = {5, 4, 7, 7}, .affine = true, .contents = FAR},
+};
+
+static void
+batch_norm(struct bench *b, const struct batch_case *v)
+{
+    struct et_norm_attr o = {.eps = 1e-5, .relu = v->relu};
+    int64_t c = v->x[1], n = v->x[0];
+    for (int k = 2; k < v->ndim; k++)
+        n *= v->x[k];
+    if (v->contents == FAR)
+        n = FAR_LENGTH;
+    struct operand *x = operand(b, ET_F32, v->contents, 0, LAST, v->ndim, v->x);
+    struct operand *gamma = v->affine ? operand(b, ET_F32, POSITIVE, 0, ROW, SHAPE(c)) : NULL;
+    struct operand *beta = v->affine ? normal(b, ROW, SHAPE(c)) : NULL;
+    struct operand *residual = v->residual ? normal(b, LAST, v->ndim, v->x) : NULL;
+    struct operand *y = result_like(b, ET_F32, x);
+    struct operand *mean = result(b, ET_F32, ROW, SHAPE(c));
+    struct operand *var = result(b, ET_F32, ROW, SHAPE(c));
+    struct trial forward = {ATTR(o), IN(x, gamma, beta, residual), OUT(y, mean, var),
+                            .length = n};
+    if (b->op == ET_OP_batch_norm) {
+        check(b, &forward, "%s", v->what);
+        return;
+    }
+    compute(b, ET_OP_batch_norm, &forward);
+    check(b,
+          TRIAL(ATTR(o),
+                IN(normal(b, LAST, v->ndim, v->x), x, gamma, mean, var, v->relu ? y : NULL),
+                OUT(result_like(b, ET_F32, x), gamma ? result_like(b, ET_F32, gamma) : NULL,
+                    gamma ? result_like(b, ET_F32, gamma) : NULL,
+                    residual ? result_like(b, ET_F32, x) : NULL),
+                .length = n),
+          "%s", v->what);
+}
+
+void
+cases_batch_norm(struct bench *b)
+{
+    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++)
+        batch_norm(b, &batches[i]);
+}
+
+/* ---- layer and group norm ---- */
+
+struct row_case {
+    const char *what;
+    int ndim, axes, groups;
+    int64_t x[4];
+    bool affine;
+    enum layout layout;
+    enum contents contents;
+};
+
+static const struct row_case layers[] = {
+    {.what = "last axis", .ndim = 3, .axes = 1, .x = {2, 7, 33}, .affine = true},
+    {.what = "plain", .ndim = 2, .axes = 1, .x = {5, 31}},
+    {.what = "two axes", .ndim = 3, .axes = 2, .x = {3, 5, 7}, .affine = true},
+    {.what = "one row", .ndim = 1, .axes = 1, .x = {67}, .affine = true},
+    {.what = "768", .ndim = 2, .axes = 1, .x = {3, 768}, .affine = true},
+    {.what = "no row", .ndim = 2, .axes = 1, .x = {0, 8}, .affine = true},
+    {.what = "far from zero", .ndim = 2, .axes = 1, .x = {5, 97}, .affine = true,
+     .contents = FAR},
+};
+
+static const struct row_case groups[] = {
+    {.what = "four groups", .ndim = 4, .groups = 4, .x = {2, 16, 5, 3}, .affine = true,
+     .layout = LAST},
+    {.what = "one group", .ndim = 4, .groups = 1, .x = {3, 5, 3, 3}, .layout = LAST},
+    {.what = "a group per channel", .ndim = 4, .groups = 5, .x = {2, 5, 7, 3},
+     .affine = true, .layout = LAST},
+    {.what = "vectors", .ndim = 2, .groups = 3, .x = {5, 33}, .affine = true},
+    {.what = "far from zero", .ndim = 4, .groups = 2, .x = {2, 8, 5, 5}, .affine = true,
+     .layout = LAST, .contents = FAR},
+};
+
+static int64_t
+product(const int64_t *shape, int from, int to)
+{
+    int64_t n = 1;
+    for (int k = from; k < to; k++)
+        n *= shape[k];
+    return n;
+}
+
+static void
+row_norm(struct bench *b, const struct row_case *v)
+{
+    bool group = v->groups > 0;
+    bool grad = b->op == ET_OP_layer_norm_grad || b->op == ET_OP_group_norm_grad;
+    struct et_norm_attr o = {.eps = 1e-5, .groups = v->groups, .axes = v->axes};
+    int outer = v->ndim - v->axes;
+    int64_t statistics[4] = {v->x[0], v->groups}, length = product(v->x, 0, v->ndim) + 1;
+    for (int k = 0; !group && k < outer; k++)
+        statistics[k] = v->x[k];
+    if (v->contents == FAR)
+        length = FAR_LENGTH;
+
+    struct operand *x = operand(b, ET_F32, v->contents, 0, v->layout, v->ndim, v->x);
+    struct operand *gamma = NULL, *beta = NULL;
+    if (v->affine) {
+        int n = group ? 1 : v->axes;
+        const int64_t *shape = group ? v->x + 1 : v->x + outer;
+        gamma = operand(b, ET_F32, POSITIVE, 0, ROW, n, shape);
+        beta = normal(b, ROW, n, shape);
+    }
+    struct operand *y = result_like(b, ET_F32, x);
+    struct operand *mean = result(b, ET_F32, ROW, group ? 2 : outer, statistics);
+    struct operand *rstd = result(b, ET_F32, ROW, group ? 2 : outer, statistics);
+    struct trial forward = {ATTR(o), IN(x, gamma, beta), OUT(y, mean, rstd),
+                            .length = length};
+    if (!grad) {
+        check(b, &forward, "%s", v->what);
+        return;
+    }
+    compute(b, group ? ET_OP_group_norm : ET_OP_layer_norm, &forward);
+    check(b,
+          TRIAL(ATTR(o), IN(normal(b, v->layout, v->ndim, v->x), x, gamma, mean, rstd),
+                OUT(result_like(b, ET_F32, x), gamma ? result_like(b, ET_F32, gamma) : NULL,
+                    gamma ? result_like(b, ET_F32, gamma) : NULL),
+                .length = length),
+          "%s", v->what);
+}
+
+void
+cases_row_norm(struct bench *b)
+{
+    if (b->op == ET_OP_layer_norm || b->op == ET_OP_layer_norm_grad)
+        for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
+            row_norm(b, &layers[i]);
+    else
+        for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+            row_norm(b, &groups[i]);
+}
+
+/* ---- softmax ---- */
+
+static void
+softmax(struct bench *b, int axis, enum contents contents, enum layout layout, int ndim,
+        const int64_t *shape)
+{
+    struct et_axis_attr o = {.axis = axis};
+    bool grad = b->op == ET_OP_softmax_grad || b->op == ET_OP_log_softmax_grad;
+    bool logarithm = b->op == ET_OP_log_softmax || b->op == ET_OP_log_softmax_grad;
+    int64_t length = contents == FAR ? FAR_LENGTH : shape[axis];
+    struct operand *x = operand(b, ET_F32, contents, 0, layout, ndim, shape);
+    struct operand *y = result(b, ET_F32, ROW, ndim, shape);
+    struct trial forward = {ATTR(o), IN(x), OUT(y), .length = length};
+    char text[96];
+    et_desc_text(&x->d, text, sizeof text);
+    if (!grad) {
+        check(b, &forward, "%s along %d, layout %d%s", text, axis, (int)layout,
+              contents == FAR ? ", far from zero" : "");
+        return;
+    }
+    compute(b, logarithm ? ET_OP_log_softmax : ET_OP_softmax, &forward);
+    check(b,
+          TRIAL(ATTR(o), IN(normal(b, layout, ndim, shape), y),
+                OUT(result(b, ET_F32, ROW, ndim, shape)), .length = length),
+          "%s along %d, layout %d%s", text, axis, (int)layout,
+          contents == FAR ? ", far from zero" : "");
+}
+
+void
+cases_softmax(struct bench *b)
+{
+    for (int axis = 0; axis < 3; axis++)
+        softmax(b, axis, NORMAL, ROW, SHAPE(3, 7, 33));
+    softmax(b, 1, NORMAL, ROW, SHAPE(5, 1));
+    softmax(b, 1, NORMAL, ROW, SHAPE(2, 1009));
+    softmax(b, 0, NORMAL, ROW, SHAPE(31));
+    softmax(b, 1, FAR, ROW, SHAPE(5, 10));
+    softmax(b, 1, NORMAL, TURNED, SHAPE(5, 13));
+    softmax(b, 1, NORMAL, GAPS, SHAPE(5, 13));
+    softmax(b, 1, NORMAL, LAST, SHAPE(2, 5, 3, 7));
+    softmax(b, 1, NORMAL, ROW, SHAPE(0, 5));
+}
+
+/* ---- cross entropy ---- */
+
+static void
+cross_entropy(struct bench *b, const char *what, bool dense, bool weighted, int64_t classes,
+              int64_t beyond, int ndim, const int64_t *z)
+{
+    struct et_cross_entropy_attr o = {.ignore_index = beyond ? classes : -100};
+    int64_t positions[4] = {z[0]}, n = 1;
+    for (int k = 2; k < ndim; k++)
+        positions[n++] = z[k];
+    struct operand *logits = normal(b, LAST, ndim, z);
+    struct operand *target = dense ? operand(b, ET_F32, POSITIVE, 0, LAST, ndim, z)
+                                   : operand(b, ET_I32, INDEX, classes + beyond, ROW, (int)n,
+                                             positions);
+    struct operand *weight = weighted ? operand(b, ET_F32, POSITIVE, 0, ROW, SHAPE(classes))
+                                      : NULL;
+    struct operand *loss = result(b, ET_F32, ROW, (int)n, positions);
+    struct operand *lse = result(b, ET_F32, ROW, (int)n, positions);
+    struct trial forward = {ATTR(o), IN(logits, target, weight), OUT(loss, lse),
+                            .length = classes};
+    if (b->op == ET_OP_cross_entropy) {
+        check(b, &forward, "%s", what);
+        return;
+    }
+    compute(b, ET_OP_cross_entropy, &forward);
+    check(b,
+          TRIAL(ATTR(o), IN(normal(b, ROW, (int)n, positions), logits, target, lse, weight),
+                OUT(result_like(b, ET_F32, logits)), .length = classes),
+          "%s", what);
+}
+
+void
+cases_cross_entropy(struct bench *b)
+{
+    cross_entropy(b, "indices", false, false, 10, 0, SHAPE(33, 10));
+    cross_entropy(b, "indices, some ignored", false, false, 10, 1, SHAPE(33, 10));
+    cross_entropy(b, "indices, some ignored, some no class", false, false, 10, 3,
+                  SHAPE(33, 10));
+    cross_entropy(b, "weighted indices", false, true, 7, 1, SHAPE(31, 7));
+    cross_entropy(b, "dense", true, false, 10, 0, SHAPE(33, 10));
+    cross_entropy(b, "weighted dense", true, true, 7, 0, SHAPE(31, 7));
+    cross_entropy(b, "images of indices", false, true, 5, 1, SHAPE(2, 5, 3, 7));
+    cross_entropy(b, "dense images", true, false, 5, 0, SHAPE(2, 5, 3, 7));
+    cross_entropy(b, "two classes", false, false, 2, 0, SHAPE(1, 2));
+    cross_entropy(b, "a vocabulary", false, false, 1009, 0, SHAPE(5, 1009));
+    cross_entropy(b, "sequences", false, false, 11, 1, SHAPE(3, 11, 13));
+    cross_entropy(b, "no sample", false, false, 5, 0, SHAPE(0, 5));
+}
+
+/* ---- attention ---- */
+
+struct sdpa_case {
+    const char *what;
+    int64_t B, H, T, S, D;
+    bool causal;
+    enum layout layout;
+    int64_t bias[4]; /* all 0: none */
+};
+
+static const struct sdpa_case sdpas[] = {
+    {.what = "plain", .B = 2, .H = 3, .T = 7, .S = 7, .D = 16},
+    {.what = "causal", .B = 2, .H = 3, .T = 33, .S = 33, .D = 8, .causal = true},
+    {.what = "longer keys", .B = 1, .H = 2, .T = 5, .S = 31, .D = 4},
+    {.what = "causal, longer keys", .B = 1, .H = 2, .T = 5, .S = 9, .D = 4, .causal = true},
+    {.what = "one position", .B = 3, .H = 1, .T = 1, .S = 1, .D = 3},
+    {.what = "turned heads", .B = 2, .H = 2, .T = 5, .S = 5, .D = 7, .layout = TURNED},
+    {.what = "every second element", .B = 2, .H = 2, .T = 5, .S = 5, .D = 7, .layout = GAPS},
+    {.what = "bias per head and key, causal", .B = 2, .H = 3, .T = 7, .S = 7, .D = 8,
+     .causal = true, .bias = {1, 3, 1, 7}},
+    {.what = "bias for all", .B = 2, .H = 3, .T = 5, .S = 7, .D = 8, .bias = {2, 3, 5, 7}},
+    {.what = "mask per sample", .B = 2, .H = 3, .T = 5, .S = 7, .D = 8, .bias = {2, 1, 1, 7}},
+};
+
+static void
+sdpa(struct bench *b, const struct sdpa_case *v)
+{
+    struct et_sdpa_attr o = {.scale = 0.4, .causal = v->causal};
+    int64_t q[4] = {v->B, v->H, v->T, v->D}, k[4] = {v->B, v->H, v->S, v->D};
+    struct operand *in[3] = {normal(b, v->layout, 4, q), normal(b, v->layout, 4, k),
+                             normal(b, v->layout, 4, k)};
+    struct operand *bias = v->bias[0] ? normal(b, ROW, 4, v->bias) : NULL;
+    struct operand *out = result(b, ET_F32, ROW, 4, q);
+    struct operand *lse = result(b, ET_F32, ROW, 3, q);
+    int64_t length = v->S + v->D;
+    struct trial forward = {ATTR(o), IN(in[0], in[1], in[2], bias), OUT(out, lse),
+                            .length = length};
+    if (b->op == ET_OP_sdpa) {
+        check(b, &forward, "%s", v->what);
+        return;
+    }
+    compute(b, ET_OP_sdpa, &forward);
+    check(b,
+          TRIAL(ATTR(o), IN(normal(b, v->layout, 4, q), in[0], in[1], in[2], out, lse, bias),
+                OUT(result(b, ET_F32, ROW, 4, q), result(b, ET_F32, ROW, 4, k),
+                    result(b, ET_F32, ROW, 4, k)),
+                .length = length + v->T),
+          "%s", v->what);
+}
+
+void
+cases_sdpa(struct bench *b)
+{
+    for (size_t i = 0; i < sizeof sdpas / sizeof sdpas[0]; i++)
+        sdpa(b, &sdpas[i]);
+}

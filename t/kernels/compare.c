@@ -1,0 +1,426 @@
+/* compare.c: see compare.h. */
+#include "t/kernels/compare.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "etude/rng.h"
+#include "kernels/ref/array.h"
+#include "kernels/ref/ref.h"
+#include "t/tap.h"
+
+/* Of one result, relative to its size or the root mean square of all: 8 units in the
+ * last place for vectorised functions and the operations around them, and 2 for the
+ * rounding of each of LENGTH sums, whose errors add up like a random walk. */
+#define ULP 0x1p-23
+static double
+tolerance(int64_t length)
+{
+    return (8 + 2 * sqrt((double)length)) * ULP;
+}
+
+#define POISON 0xff
+#define MAX_OPERANDS 32
+
+const char *
+op_name(enum et_op_id op)
+{
+    static const char *const names[] = {
+#define ET_OP(name) #name,
+#include "etude/ops.def"
+#undef ET_OP
+    };
+    return names[op];
+}
+
+/* ---- operands ---- */
+
+static void
+release(struct operand *o)
+{
+    free(o->block);
+    free(o);
+}
+
+void
+bench_clear(struct bench *b)
+{
+    while (b->operands) {
+        struct operand *o = b->operands;
+        b->operands = o->next;
+        release(o);
+    }
+}
+
+static void *
+need(void *block)
+{
+    if (!block)
+        bail("no memory");
+    return block;
+}
+
+static void
+lay_out(struct operand *o, enum layout layout)
+{
+    struct et_desc *d = &o->d;
+    int last = d->ndim - 1;
+    if (layout == TURNED && d->ndim >= 2) {
+        struct et_desc turned;
+        int64_t shape[ET_MAX_DIMS];
+        memcpy(shape, d->shape, sizeof shape);
+        shape[last] = d->shape[last - 1];
+        shape[last - 1] = d->shape[last];
+        et_desc_init(&turned, d->dtype, d->ndim, shape, ET_ROW_MAJOR);
+        memcpy(d->stride, turned.stride, sizeof d->stride);
+        d->stride[last] = turned.stride[last - 1];
+        d->stride[last - 1] = turned.stride[last];
+    } else if (layout == GAPS) {
+        o->base = 1;
+        for (int i = 0; i < d->ndim; i++)
+            d->stride[i] *= 2;
+    } else if (layout == REPEAT && d->ndim > 0) {
+        d->stride[0] = 0;
+    }
+}
+
+static struct operand *
+make(struct bench *b, const struct et_desc *d, enum layout layout)
+{
+    struct operand *o = need(calloc(1, sizeof *o));
+    o->d = *d;
+    lay_out(o, layout);
+    o->extent = o->base + (layout == GAPS ? 2 : 1) * et_desc_count(d) + 1;
+    o->block = need(malloc((size_t)o->extent * et_dtype_size(d->dtype)));
+    memset(o->block, POISON, (size_t)o->extent * et_dtype_size(d->dtype));
+    o->next = b->operands;
+    b->operands = o;
+    return o;
+}
+
+struct operand *
+result(struct bench *b, enum et_dtype dtype, enum layout layout, int ndim,
+       const int64_t *shape)
+{
+    struct et_desc d;
+    et_desc_init(&d, dtype, ndim, shape, layout == LAST ? ET_CHANNELS_LAST : ET_ROW_MAJOR);
+    return make(b, &d, layout);
+}
+
+struct operand *
+result_like(struct bench *b, enum et_dtype dtype, const struct operand *x)
+{
+    struct et_desc d;
+    et_desc_like(&d, dtype, x->d.ndim, x->d.shape, &x->d);
+    return make(b, &d, ROW);
+}
+
+static double
+draw(struct et_rng *rng, enum contents contents, int64_t limit)
+{
+    static const double special[] = {NAN, INFINITY, -INFINITY, 0, -0.0, 1e-40};
+    switch (contents) {
+    case POSITIVE:
+        return 0.1 + 1.9 * et_rng_uniform(rng);
+    case COARSE:
+        return (double)et_rng_below(rng, 7) - 3;
+    case FAR:
+        return 100 + et_rng_normal(rng);
+    case INDEX:
+        return limit > 0 ? (double)et_rng_below(rng, (uint64_t)limit) : 0;
+    case SPECIAL:
+        if (et_rng_below(rng, 3) == 0)
+            return special[et_rng_below(rng, 6)];
+        return et_rng_normal(rng);
+    default:
+        return et_rng_normal(rng);
+    }
+}
+
+static struct etk_array
+array_of(const struct operand *o)
+{
+    char *p = o->block + o->base * (int64_t)et_dtype_size(o->d.dtype);
+    return (struct etk_array){.d = o->d, .p = p};
+}
+
+struct operand *
+operand(struct bench *b, enum et_dtype dtype, enum contents contents, int64_t limit,
+        enum layout layout, int ndim, const int64_t *shape)
+{
+    struct operand *o = result(b, dtype, layout, ndim, shape);
+    struct et_rng rng = et_rng_at(17, ET_RNG_DATA, (uint64_t)b->op << 32 | b->draws++);
+    struct etk_array a = array_of(o);
+    for (struct etk_pos i = etk_begin(&o->d); !i.end; etk_next(&o->d, &i))
+        etk_set(&a, etk_offset(&o->d, i.ix), draw(&rng, contents, limit));
+    return o;
+}
+
+struct operand *
+normal(struct bench *b, enum layout layout, int ndim, const int64_t *shape)
+{
+    return operand(b, ET_F32, NORMAL, 0, layout, ndim, shape);
+}
+
+/* ---- running ---- */
+
+static struct et_call
+call_of(enum et_op_id op, const struct trial *t, struct operand *const *all,
+        struct et_desc *desc)
+{
+    for (int i = 0; i < t->n_in + t->n_out; i++)
+        desc[i] = all[i] ? all[i]->d : (struct et_desc){.dtype = ET_NONE};
+    return (struct et_call){
+        .op = op,
+        .n_in = t->n_in,
+        .n_out = t->n_out,
+        .attr = t->attr,
+        .attr_size = t->attr_size,
+        .in = desc,
+        .out = desc + t->n_in,
+    };
+}
+
+/* One block of device memory per operand; its bytes on the host stay the master. */
+struct run {
+    void *block[MAX_OPERANDS], *ptr[MAX_OPERANDS];
+    size_t bytes[MAX_OPERANDS];
+    char why[512], what[128];
+};
+
+static et_status
+upload(const struct et_device_table *table, struct et_device_handle *h, const struct trial *t,
+       struct operand *const *all, struct run *r)
+{
+    for (int i = 0; i < t->n_in + t->n_out; i++) {
+        if (!all[i])
+            continue;
+        if (t->in_place && i == t->n_in) {
+            r->ptr[i] = r->ptr[0];
+            continue;
+        }
+        size_t size = et_dtype_size(all[i]->d.dtype);
+        r->bytes[i] = (size_t)all[i]->extent * size;
+        ET_TRY(table->alloc(h, r->bytes[i], &r->block[i]));
+        ET_TRY(table->copy(h, r->block[i], all[i]->block, r->bytes[i], NULL));
+        r->ptr[i] = (char *)r->block[i] + (size_t)all[i]->base * size;
+    }
+    return ET_OK;
+}
+
+static et_status
+execute(const struct et_device_table *table, struct et_device_handle *h,
+        const struct et_call *call, struct run *r)
+{
+    struct et_kernel *k;
+    size_t workspace;
+    void *w = NULL;
+    ET_TRY(table->prepare(h, call, &k, &workspace, r->why, sizeof r->why));
+    snprintf(r->what, sizeof r->what, "%s", table->describe(k));
+    et_status status = workspace ? table->alloc(h, workspace, &w) : ET_OK;
+    if (status == ET_OK && workspace)
+        status = table->fill(h, w, POISON, workspace, NULL);
+    if (status == ET_OK)
+        status = table->run(k, r->ptr, w, NULL);
+    if (status == ET_OK && table->sync)
+        status = table->sync(h, NULL);
+    if (w)
+        table->free(h, w, workspace);
+    table->release(k);
+    return status;
+}
+
+/* Runs OP on ALL (operands, then results) and brings the results back. */
+static et_status
+run(const struct et_device_table *table, struct et_device_handle *h, enum et_op_id op,
+    const struct trial *t, struct operand *const *all, struct run *r)
+{
+    struct et_desc desc[MAX_OPERANDS];
+    struct et_call call = call_of(op, t, all, desc);
+    memset(r, 0, sizeof *r);
+    et_status status = upload(table, h, t, all, r);
+    if (status == ET_OK)
+        status = execute(table, h, &call, r);
+    for (int i = t->n_in; i < t->n_in + t->n_out && status == ET_OK; i++)
+        if (all[i]) {
+            int from = t->in_place && i == t->n_in ? 0 : i;
+            status = table->copy(h, all[i]->block, r->block[from], r->bytes[from], NULL);
+        }
+    if (status == ET_OK && table->sync)
+        status = table->sync(h, NULL);
+    for (int i = 0; i < t->n_in + t->n_out; i++)
+        if (r->block[i])
+            table->free(h, r->block[i], r->bytes[i]);
+    return status;
+}
+
+static void
+gather_operands(const struct trial *t, struct operand **all)
+{
+    memcpy(all, t->in, (size_t)t->n_in * sizeof *all);
+    memcpy(all + t->n_in, t->out, (size_t)t->n_out * sizeof *all);
+}
+
+void
+compute(struct bench *b, enum et_op_id op, const struct trial *t)
+{
+    struct operand *all[MAX_OPERANDS];
+    struct run r;
+    gather_operands(t, all);
+    if (run(etk_ref_device(), b->reference, op, t, all, &r) != ET_OK)
+        bail("the reference refuses op %d: %s", op, r.why);
+}
+
+/* X with f64 in place of f32, the same numbers in the same places. */
+static struct operand *
+widened(struct bench *b, const struct operand *x)
+{
+    struct operand *w = need(calloc(1, sizeof *w));
+    *w = *x;
+    if (x->d.dtype == ET_F32)
+        w->d.dtype = ET_F64;
+    size_t size = et_dtype_size(w->d.dtype);
+    w->block = need(malloc((size_t)w->extent * size));
+    for (int64_t i = 0; i < w->extent; i++)
+        if (x->d.dtype == ET_F32)
+            ((double *)w->block)[i] = ((const float *)x->block)[i];
+        else
+            memcpy(w->block + (size_t)i * size, x->block + (size_t)i * size, size);
+    w->next = b->operands;
+    b->operands = w;
+    return w;
+}
+
+/* ---- judging ---- */
+
+struct verdict {
+    double square, scale; /* sums of squares: of the error, of what is wanted */
+    double worst, got, want;
+    int64_t at, count;
+    bool spilled;
+};
+
+/* 0 is right, infinity is wrong, else the distance. */
+static double
+distance(double got, double want)
+{
+    if (got == want || (isnan(got) && isnan(want)))
+        return 0;
+    double d = fabs(got - want);
+    return isnan(d) ? INFINITY : d;
+}
+
+static double
+rms(const struct etk_array *a)
+{
+    double sum = 0;
+    int64_t n = 0;
+    for (struct etk_pos i = etk_begin(&a->d); !i.end; etk_next(&a->d, &i)) {
+        double v = etk_get(a, etk_offset(&a->d, i.ix));
+        if (isfinite(v)) {
+            sum += v * v;
+            n++;
+        }
+    }
+    return n ? sqrt(sum / (double)n) : 0;
+}
+
+/* Bytes between the elements must be as they were. */
+static bool
+spilled(const struct operand *y)
+{
+    size_t size = et_dtype_size(y->d.dtype);
+    char *own = need(calloc(1, (size_t)y->extent));
+    bool changed = false;
+    for (struct etk_pos i = etk_begin(&y->d); !i.end; etk_next(&y->d, &i))
+        own[y->base + etk_offset(&y->d, i.ix)] = 1;
+    for (size_t i = 0; i < (size_t)y->extent * size; i++)
+        changed |= !own[i / size] && (unsigned char)y->block[i] != POISON;
+    free(own);
+    return changed;
+}
+
+static struct verdict
+judge(const struct operand *y, const struct operand *wanted, bool exact)
+{
+    struct verdict v = {.worst = -1};
+    struct etk_array got = array_of(y), want = array_of(wanted);
+    double typical = rms(&want);
+    for (struct etk_pos i = etk_begin(&y->d); !i.end; etk_next(&y->d, &i)) {
+        double a = etk_get(&got, etk_offset(&y->d, i.ix));
+        double w = etk_get(&want, etk_offset(&want.d, i.ix));
+        if (exact)
+            w = etk_round(y->d.dtype, w);
+        double d = distance(a, w), size = fmax(isfinite(w) ? fabs(w) : 0, typical);
+        double relative = d == 0 ? 0 : size > 0 ? d / size : INFINITY;
+        v.square += d * d;
+        v.scale += isfinite(w) ? w * w : 0;
+        v.count++;
+        if (relative > v.worst) {
+            v.worst = relative;
+            v.at = i.n;
+            v.got = a;
+            v.want = w;
+        }
+    }
+    return v;
+}
+
+/* Judges result K; says what is wrong with it. */
+static bool
+good(const struct trial *t, int k, const struct operand *wanted, const struct run *r)
+{
+    const struct operand *y = t->out[k];
+    bool exact = t->length == 0 || !et_dtype_is_float(y->d.dtype);
+    struct verdict v = judge(y, wanted, exact);
+    double limit = exact ? 0 : tolerance(t->length);
+    double nmse = v.square == 0 ? 0 : v.square / v.scale;
+    bool spill = !t->in_place && spilled(y);
+    if (v.worst <= limit && nmse <= limit * limit && !spill)
+        return true;
+    char text[96];
+    diag("result %d %s by %s: normalised mean square error %.3g, worst element %lld of %lld:"
+         " got %.9g, wanted %.9g, off by %.3g of the limit %.3g%s",
+         k, et_desc_text(&y->d, text, sizeof text), r->what, nmse, (long long)v.at,
+         (long long)v.count, v.got, v.want, v.worst, limit,
+         spill ? "; wrote between the elements" : "");
+    return false;
+}
+
+void
+check(struct bench *b, const struct trial *t, const char *fmt, ...)
+{
+    struct operand *all[MAX_OPERANDS], *wide[MAX_OPERANDS];
+    struct run r, oracle;
+    char name[256];
+    int n = snprintf(name, sizeof name, "%s", op_name(b->op));
+    va_list args;
+    va_start(args, fmt);
+    if (n > 0 && (size_t)n + 2 < sizeof name) {
+        memcpy(name + n, ": ", 2);
+        vsnprintf(name + n + 2, sizeof name - (size_t)n - 2, fmt, args);
+    }
+    va_end(args);
+
+    gather_operands(t, all);
+    for (int i = 0; i < t->n_in + t->n_out; i++)
+        wide[i] = all[i] ? widened(b, all[i]) : NULL;
+    struct trial plain = *t;
+    plain.in_place = false;
+    if (run(etk_ref_device(), b->reference, b->op, &plain, wide, &oracle) != ET_OK)
+        bail("%s: the reference refuses: %s", name, oracle.why);
+    et_status status = run(b->device, b->handle, b->op, t, all, &r);
+    if (status == ET_ENOTSUP && t->may_refuse) {
+        ok(r.why[0], "%s: refused with a sentence", name);
+        return;
+    }
+    bool pass = status == ET_OK;
+    if (!pass)
+        diag("%s: %s", et_status_name(status), r.why);
+    for (int k = 0; pass && k < t->n_out; k++)
+        pass = !t->out[k] || good(t, k, wide[t->n_in + k], &r);
+    ok(pass, "%s", name);
+}

@@ -1,0 +1,84 @@
+/* compare.h: one op on a device against the same op on the reference.
+ *
+ * The device gets f32 operands; the reference gets the same numbers as f64 and answers in
+ * f64. Results and workspace of the device are filled with 0xff first (NaN, -1), and what
+ * lies between the elements of a strided result must still be 0xff afterwards. */
+#ifndef T_KERNELS_COMPARE_H
+#define T_KERNELS_COMPARE_H
+
+#include "etude/device.h"
+
+enum layout {
+    ROW,    /* row-major */
+    LAST,   /* channels-last where 4-d, else row-major */
+    GAPS,   /* row-major, every second element of a larger array, from its second on */
+    TURNED, /* the last two axes exchanged in memory */
+    REPEAT, /* axis 0 has stride 0: operands only */
+};
+
+enum contents {
+    NORMAL,   /* mean 0, variance 1 */
+    POSITIVE, /* in [0.1, 2) */
+    COARSE,   /* integers -3 .. 3: equals occur */
+    FAR,      /* mean 100, variance 1 */
+    INDEX,    /* integers 0 .. limit-1 */
+    SPECIAL,  /* normal, with NaN, infinities and zeros among them */
+};
+
+/* An array in host memory. */
+struct operand {
+    struct et_desc d;
+    int64_t base, extent; /* first element; elements of the block */
+    char *block;
+    struct operand *next;
+};
+
+struct bench {
+    const struct et_device_table *device;
+    struct et_device_handle *handle;
+    struct et_device_handle *reference;
+    enum et_op_id op;         /* whose cases run */
+    uint64_t draws;           /* operands filled so far: keys their contents */
+    struct operand *operands; /* freed by bench_clear */
+};
+
+const char *op_name(enum et_op_id op);
+void bench_clear(struct bench *b);
+
+#define SHAPE(...)                                                             \
+    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__}
+#define SCALAR 0, (int64_t[]){0}
+
+/* Operands belong to the bench. */
+struct operand *operand(struct bench *b, enum et_dtype dtype, enum contents contents,
+                        int64_t limit, enum layout layout, int ndim, const int64_t *shape);
+struct operand *normal(struct bench *b, enum layout layout, int ndim, const int64_t *shape);
+struct operand *result(struct bench *b, enum et_dtype dtype, enum layout layout, int ndim,
+                       const int64_t *shape);
+/* As X: dense in its axis order. */
+struct operand *result_like(struct bench *b, enum et_dtype dtype, const struct operand *x);
+
+struct trial {
+    const void *attr;
+    size_t attr_size;
+    struct operand *in[20], *out[8]; /* NULL: left out, not wanted */
+    int n_in, n_out;
+    int64_t length;  /* terms summed into one result; 0: the result is exact */
+    bool in_place;   /* the result takes the place of operand 0 */
+    bool may_refuse; /* a layout the graph never makes: ENOTSUP will do */
+};
+
+/* Reports one test, named after the op and FMT. */
+void check(struct bench *b, const struct trial *t, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Runs OP on the reference in the dtypes the operands have: makes further operands. */
+void compute(struct bench *b, enum et_op_id op, const struct trial *t);
+
+#define COUNT(...)                                                             \
+    (int)(sizeof((struct operand *[]){__VA_ARGS__}) / sizeof(struct operand *))
+#define IN(...) .in = {__VA_ARGS__}, .n_in = COUNT(__VA_ARGS__)
+#define OUT(...) .out = {__VA_ARGS__}, .n_out = COUNT(__VA_ARGS__)
+#define ATTR(a) .attr = &(a), .attr_size = sizeof(a)
+#define TRIAL(...) (&(struct trial){__VA_ARGS__})
+
+#endif
