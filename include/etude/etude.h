@@ -23,5 +23,6 @@
 #include "etude/sched.h"
 #include "etude/optim.h"
 #include "etude/data.h"
+#include "etude/metric.h"
 
 #endif

@@ -156,9 +156,10 @@ struct et_optimizer_group *et_optimizer_group(struct et_optimizer *opt, int i);
  * schedulers). Before the first call it is initial_lr. */
 void et_optimizer_set_alpha(struct et_optimizer *opt, double alpha);
 
-/* Appends the update, and writes the numbers that changed since the last. FLAT: gradients, f32 [total]. HAS_GRAD [n]: which parameters have
- * one; NULL = those that the last et_param_space_pack got. SKIP: one number, non-zero =
- * nothing changes (a gradient was not finite); NULL = never. */
+/* Appends the update, and writes the numbers that changed since the last one. FLAT:
+ * gradients, f32 [total]. HAS_GRAD [n]: which parameters have one; NULL = those that the
+ * last et_param_space_pack got. SKIP: one number of any dtype; other than 0 = nothing
+ * changes (a gradient was not finite); NULL = never. */
 ET_NODISCARD et_status et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
                                            struct et_tensor *flat, const bool *has_grad,
                                            struct et_tensor *skip);

@@ -277,18 +277,18 @@ find_run(struct et_optimizer *opt, int64_t begin, int64_t end, struct run **out)
     return new_run(opt, begin, end, block);
 }
 
-/* A where SKIP is not 0, else B; B where there is no SKIP. */
+/* NEXT where KEEP is not 0, else NOW; NEXT where there is no KEEP. */
 static struct et_tensor *
-unless(struct et_graph *g, struct et_tensor *skip, struct et_tensor *a,
-       struct et_tensor *b)
+choose(struct et_graph *g, struct et_tensor *keep, struct et_tensor *next,
+       struct et_tensor *now)
 {
-    return skip ? et_where(g, skip, a, b) : b;
+    return keep ? et_where(g, keep, next, now) : next;
 }
 
 /* The formulas of row I. */
 static void
 append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor *flat,
-           struct et_tensor *skip)
+           struct et_tensor *keep)
 {
     const struct run *r = opt->row[i].run;
     struct et_update u = {
@@ -304,9 +304,9 @@ append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor
     for (int h = 0; h < ET_MAX_HYPER; h++)
         u.hyper[h] = et_slice(g, opt->hyper, 0, i * ET_MAX_HYPER + h, 1, 1);
     opt->class->update(g, &u);
-    et_assign(g, r->p, unless(g, skip, r->p, u.new_p));
+    et_assign(g, r->p, choose(g, keep, u.new_p, r->p));
     for (int k = 0; k < opt->n_moments; k++)
-        et_assign(g, r->moment[k], unless(g, skip, r->moment[k], u.new_moment[k]));
+        et_assign(g, r->moment[k], choose(g, keep, u.new_moment[k], r->moment[k]));
 }
 
 /* How many parameters from ORDER[AT] on are of one run. */
@@ -372,8 +372,11 @@ et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
     int rows;
     ET_TRY(make_rows(opt, &rows));
     ET_TRY(write_hyper(opt, rows)); /* first: an eager graph computes as it is built */
+    struct et_tensor *keep = NULL;
+    if (skip) /* a NaN, too, is not equal to 0 */
+        keep = et_equal(g, skip, et_fill(g, skip->desc.dtype, 0, NULL, 0));
     for (int i = 0; i < rows; i++)
-        append_row(g, opt, i, flat, skip);
+        append_row(g, opt, i, flat, keep);
     return et_graph_status(g);
 }
 

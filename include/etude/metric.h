@@ -1,0 +1,71 @@
+/* metric.h: what a run measures besides its loss.
+ *
+ * A metric adds up a few numbers over batches and makes one value of them at the end. The
+ * numbers stay on the device: an update appends nodes and assignments to the step's
+ * graph, and nothing waits for the host until the value is asked for. What is averaged is
+ * weighted by samples (tokens for language), so values do not depend on how data is cut
+ * into batches, microbatches and ranks.
+ *
+ * Source: the metrics of MosaicML Composer. Differs: its CrossEntropy averages batches. */
+#ifndef ETUDE_METRIC_H
+#define ETUDE_METRIC_H
+
+#include "etude/graph.h"
+#include "etude/option.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ET_METRIC_MAX_SUMS = 8 };
+
+struct et_metric_class {
+    struct et_component info; /* name as in metric keys: "Accuracy" */
+    int n_sums;               /* numbers that are added up, at most ET_METRIC_MAX_SUMS */
+
+    /* Appends this batch's numbers, f32 [n_sums], and returns them. Shapes of OUTPUTS and
+     * TARGET: see the class's summary. */
+    struct et_tensor *(*update)(struct et_graph *g, const void *options,
+                                struct et_tensor *outputs, struct et_tensor *target);
+
+    /* The value of N_SUMS totals; NaN when there were no samples. */
+    double (*compute)(const double *sums);
+};
+
+/* The options of every metric. */
+struct et_metric_options {
+    int64_t ignore_index; /* positions with this index target count nothing */
+};
+
+const struct et_metric_class *et_metric_find(const char *name); /* NULL: none */
+/* All classes, *N of them; borrowed, for ever. */
+const struct et_metric_class *const *et_metric_list(int *n);
+
+struct et_metric;
+
+/* A metric at zero. OPTIONS are copied; NULL = defaults. */
+ET_NODISCARD et_status et_metric_new(struct et_ctx *cx, struct et_device *dev,
+                                     const struct et_metric_class *class,
+                                     const struct et_metric_options *options,
+                                     struct et_metric **out);
+void et_metric_free(struct et_metric **m);
+const struct et_metric_class *et_metric_class(const struct et_metric *m);
+
+/* Back to zero. */
+ET_NODISCARD et_status et_metric_reset(struct et_metric *m);
+
+/* Appends one batch or microbatch; at most one update of M per evaluation. OUTPUTS:
+ * logits [N,C,...] with TARGET I32 [N,...] or f32 [N,C,...]; language metrics take logits
+ * [...,V] with TARGET I32 [...]. */
+void et_metric_update(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
+                      struct et_tensor *target);
+
+/* The totals so far, class->n_sums numbers: what ranks add up. Waits for the device. */
+ET_NODISCARD et_status et_metric_read(const struct et_metric *m, double *sums);
+/* The value of this rank's totals. Waits for the device. */
+ET_NODISCARD et_status et_metric_value(const struct et_metric *m, double *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,199 @@
+/* metric.c: the registry, sums on the device, and what the metrics share.
+ *
+ * Sums are f32, which every device has, with Kahan's compensation:
+ *
+ *     y = batch + carry;  new = sum + y;  carry = y - (new - sum)
+ *
+ * so a million batches lose no more than one does. Kahan 1965, CACM 8(1). */
+#include "core/metrics/metric.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/base/assert.h"
+#include "etude/ctx.h"
+
+static const struct et_metric_class *const classes[] = {
+#define ET_METRIC(name) &et_metric_##name,
+#include "core/metrics/metrics.def"
+#undef ET_METRIC
+};
+enum { CLASSES = sizeof classes / sizeof *classes };
+
+const struct et_option eti_metric_table[] = {
+    {
+        .name = "ignore_index",
+        .type = ET_OPT_INT,
+        .offset = offsetof(struct et_metric_options, ignore_index),
+        .def = "-100",
+        .help = "positions with this target count nothing",
+    },
+    {.name = NULL},
+};
+
+struct et_metric {
+    struct et_ctx *cx;
+    const struct et_metric_class *class;
+    struct et_metric_options options;
+    struct et_tensor *sum, *carry; /* leaves f32 [n_sums] */
+};
+
+const struct et_metric_class *
+et_metric_find(const char *name)
+{
+    for (int i = 0; i < CLASSES; i++)
+        if (strcmp(name, classes[i]->info.name) == 0)
+            return classes[i];
+    return NULL;
+}
+
+const struct et_metric_class *const *
+et_metric_list(int *n)
+{
+    *n = CLASSES;
+    return classes;
+}
+
+et_status
+et_metric_new(struct et_ctx *cx, struct et_device *dev,
+              const struct et_metric_class *class,
+              const struct et_metric_options *options, struct et_metric **out)
+{
+    ET_ASSERT(class->n_sums <= ET_METRIC_MAX_SUMS);
+    *out = NULL;
+    void *block;
+    ET_TRY(et_alloc(cx, sizeof(struct et_metric), &block));
+    struct et_metric *m = block;
+    m->cx = cx;
+    m->class = class;
+    et_status status = ET_OK;
+    if (options)
+        m->options = *options;
+    else
+        status = et_options_init(cx, class->info.options, &m->options);
+    int64_t shape = class->n_sums;
+    if (status == ET_OK)
+        status = et_tensor_new(cx, dev, ET_F32, 1, &shape, ET_ROW_MAJOR,
+                               class->info.name, &m->sum);
+    if (status == ET_OK)
+        status = et_tensor_new(cx, dev, ET_F32, 1, &shape, ET_ROW_MAJOR,
+                               class->info.name, &m->carry);
+    if (status != ET_OK)
+        et_metric_free(&m);
+    *out = m;
+    return status;
+}
+
+void
+et_metric_free(struct et_metric **metric)
+{
+    struct et_metric *m = *metric;
+    *metric = NULL;
+    if (!m)
+        return;
+    et_tensor_free(&m->sum);
+    et_tensor_free(&m->carry);
+    et_free(m->cx, m);
+}
+
+const struct et_metric_class *
+et_metric_class(const struct et_metric *m)
+{
+    return m->class;
+}
+
+et_status
+et_metric_reset(struct et_metric *m)
+{
+    static const float zeros[ET_METRIC_MAX_SUMS];
+    size_t bytes = et_desc_bytes(&m->sum->desc);
+    ET_TRY(et_tensor_write(m->cx, m->sum, zeros, bytes));
+    return et_tensor_write(m->cx, m->carry, zeros, bytes);
+}
+
+void
+et_metric_update(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
+                 struct et_tensor *target)
+{
+    struct et_tensor *batch = m->class->update(g, &m->options, outputs, target);
+    struct et_tensor *y = et_add(g, batch, m->carry);
+    struct et_tensor *sum = et_add(g, m->sum, y);
+    et_assign(g, m->carry, et_sub(g, y, et_sub(g, sum, m->sum)));
+    et_assign(g, m->sum, sum);
+}
+
+et_status
+et_metric_read(const struct et_metric *m, double *sums)
+{
+    float sum[ET_METRIC_MAX_SUMS], carry[ET_METRIC_MAX_SUMS];
+    size_t bytes = et_desc_bytes(&m->sum->desc);
+    ET_TRY(et_tensor_read(m->cx, m->sum, sum, bytes));
+    ET_TRY(et_tensor_read(m->cx, m->carry, carry, bytes));
+    for (int i = 0; i < m->class->n_sums; i++)
+        sums[i] = (double)sum[i] + (double)carry[i];
+    return ET_OK;
+}
+
+et_status
+et_metric_value(const struct et_metric *m, double *out)
+{
+    double sums[ET_METRIC_MAX_SUMS];
+    ET_TRY(et_metric_read(m, sums));
+    *out = m->class->compute(sums);
+    return ET_OK;
+}
+
+/* ---- what the metrics share ---- */
+
+double
+eti_metric_mean(const double *sums)
+{
+    return sums[1] > 0 ? sums[0] / sums[1] : NAN;
+}
+
+struct et_tensor *
+eti_metric_pair(struct et_graph *g, struct et_tensor *a, struct et_tensor *b)
+{
+    static const int64_t one = 1;
+    struct et_tensor *both[] = {et_reshape(g, et_cast(g, a, ET_F32), 1, &one),
+                                et_reshape(g, et_cast(g, b, ET_F32), 1, &one)};
+    return et_concat(g, both, 2, 0);
+}
+
+struct et_tensor *
+eti_metric_counted(struct et_graph *g, struct et_tensor *target, int64_t ignore_index)
+{
+    if (!target)
+        return NULL;
+    struct et_tensor *index =
+        et_fill(g, target->desc.dtype, 0, NULL, (double)ignore_index);
+    struct et_tensor *ignored = et_cast(g, et_equal(g, target, index), ET_F32);
+    return et_add_scalar(g, et_neg(g, ignored), 1);
+}
+
+struct et_tensor *
+eti_metric_losses(struct et_graph *g, const void *options, struct et_tensor *logits,
+                  struct et_tensor *target)
+{
+    const struct et_metric_options *o = options;
+    if (!logits || !target)
+        return NULL;
+    bool dense = et_dtype_is_float(target->desc.dtype);
+    struct et_tensor *weight =
+        dense ? target : eti_metric_counted(g, target, o->ignore_index);
+    struct et_tensor *loss =
+        et_cross_entropy(g, logits, target, NULL, o->ignore_index, ET_REDUCE_SUM);
+    return eti_metric_pair(g, loss, et_sum(g, weight, 0, false));
+}
+
+struct et_tensor *
+eti_metric_token_losses(struct et_graph *g, const void *options,
+                        struct et_tensor *logits, struct et_tensor *target)
+{
+    if (!logits || !target)
+        return NULL;
+    const struct et_desc *d = &logits->desc;
+    int64_t flat[2] = {-1, d->ndim > 0 ? d->shape[d->ndim - 1] : 1};
+    return eti_metric_losses(g, options, et_reshape(g, logits, 2, flat),
+                             et_reshape(g, target, 1, flat));
+}

@@ -1,0 +1,30 @@
+/* metric.h: what the metrics share. */
+#ifndef ETI_METRIC_H
+#define ETI_METRIC_H
+
+#include "etude/metric.h"
+
+#define ET_METRIC(name) extern const struct et_metric_class et_metric_##name;
+#include "core/metrics/metrics.def"
+#undef ET_METRIC
+
+/* f32 [2] = two numbers, of one element each. */
+struct et_tensor *eti_metric_pair(struct et_graph *g, struct et_tensor *a,
+                                  struct et_tensor *b);
+/* f32, of TARGET's shape: 1 where an index target counts, 0 where it is ignored. */
+struct et_tensor *eti_metric_counted(struct et_graph *g, struct et_tensor *target,
+                                     int64_t ignore_index);
+/* Sum of losses and what they weigh: positions that count, or the sum of a dense
+ * target. Axis 1 of LOGITS is the class. */
+struct et_tensor *eti_metric_losses(struct et_graph *g, const void *options,
+                                    struct et_tensor *logits, struct et_tensor *target);
+/* The same for logits [...,V] with target [...]. */
+struct et_tensor *eti_metric_token_losses(struct et_graph *g, const void *options,
+                                          struct et_tensor *logits,
+                                          struct et_tensor *target);
+/* sums[0] / sums[1]; NaN for nothing. */
+double eti_metric_mean(const double *sums);
+
+extern const struct et_option eti_metric_table[];
+
+#endif
