@@ -1,0 +1,479 @@
+/* Flat parameters and update rules, on the reference device: the published numbers,
+ * parameters without gradient, skipped steps, surgery, and what is refused. */
+#include "etude/etude.h"
+#include "t/tap.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A few roundings of numbers near 1 in f32. */
+static const double ROUNDED = 4 * 1.2e-7;
+
+static struct et_ctx *cx;
+static struct et_device *dev;
+static char last_log[256];
+
+static void
+keep_log(void *data, enum et_log_level level, const char *text)
+{
+    (void)data;
+    (void)level;
+    snprintf(last_log, sizeof last_log, "%s", text);
+}
+
+static void
+must(et_status status)
+{
+    if (status != ET_OK)
+        bail("%s: %s", et_status_name(status), et_error_get(cx)->message);
+}
+
+static void
+fails(et_status status, enum et_status want, const char *part, const char *name)
+{
+    if (!ok(status == want && strstr(et_error_get(cx)->message, part), "%s", name))
+        diag("status %s, message '%s'", et_status_name(status), et_error_get(cx)->message);
+    et_error_clear(cx);
+}
+
+/* SPEC is "name option=text ...". The options are made with et_alloc. */
+static void
+parse(const char *spec, const struct et_optimizer_class **class, void **options)
+{
+    char line[256], *save = NULL;
+    snprintf(line, sizeof line, "%s", spec);
+    *class = et_optimizer_find(strtok_r(line, " ", &save));
+    if (!*class)
+        bail("no optimizer for '%s'", spec);
+    const struct et_component *info = &(*class)->info;
+    must(et_alloc(cx, info->options_size, options));
+    must(et_options_init(cx, info->options, *options));
+    for (char *item; (item = strtok_r(NULL, " ", &save));) {
+        char *value = strchr(item, '=');
+        *value++ = 0;
+        must(et_options_set(cx, info->options, *options, item, value));
+    }
+}
+
+static void
+drop(const struct et_optimizer_class *class, void *options)
+{
+    et_options_release(class->info.options, options);
+    et_free(cx, options);
+}
+
+/* Parameter I, or moment ARRAY of it, in row-major order. */
+static void
+read_slot(const struct et_param_space *s, int array, int i, float *out)
+{
+    struct et_tensor *t;
+    must(et_param_space_view(cx, s, array, i, &t));
+    must(et_tensor_read(cx, t, out, et_desc_bytes(&t->desc)));
+    et_tensor_free(&t);
+}
+
+static void
+write_slot(const struct et_param_space *s, int array, int i, const float *values)
+{
+    struct et_tensor *t;
+    must(et_param_space_view(cx, s, array, i, &t));
+    must(et_tensor_write(cx, t, values, et_desc_bytes(&t->desc)));
+    et_tensor_free(&t);
+}
+
+static struct et_param_spec
+spec(const char *name, int64_t n, int group)
+{
+    struct et_param_spec s = {.name = name, .group = group};
+    et_desc_init(&s.desc, ET_F32, 1, &n, ET_ROW_MAJOR);
+    return s;
+}
+
+/* One update with the gradient of parameter I filled with GRAD[I]; NAN: it has none. */
+static void
+step(struct et_graph *g, struct et_optimizer *opt, const float *grad, struct et_tensor *skip,
+     bool skipped)
+{
+    struct et_param_space *s = et_optimizer_space(opt);
+    struct et_tensor *grads[8] = {NULL};
+    for (int i = 0; i < s->n; i++)
+        if (!isnan(grad[i]))
+            grads[i] = et_fill(g, ET_F32, s->slot[i].desc.ndim, s->slot[i].desc.shape, grad[i]);
+    struct et_tensor *flat = et_param_space_pack(g, s, grads);
+    must(et_optimizer_update(g, opt, flat, NULL, skip));
+    must(et_eval(g, NULL, 0));
+    et_optimizer_done(opt, skipped);
+    et_graph_reset(g);
+}
+
+/* ---- published numbers: p = 1, g = 0.5 ---- */
+
+static void
+follows(const char *text, double alpha, const double *want, int n)
+{
+    const struct et_optimizer_class *class;
+    void *options;
+    struct et_param_space *s;
+    struct et_optimizer *opt;
+    struct et_graph *g;
+    parse(text, &class, &options);
+    struct et_param_spec one = spec("p", 3, 0);
+    must(et_param_space_new(cx, dev, &one, 1, &s));
+    write_slot(s, -1, 0, (const float[]){1, 1, 1});
+    must(et_optimizer_new(cx, class, options, s, &opt));
+    must(et_graph_new(cx, dev, &g));
+    et_optimizer_set_alpha(opt, alpha);
+    float p[3];
+    for (int i = 0; i < n; i++) {
+        step(g, opt, (const float[]){0.5f}, NULL, false);
+        read_slot(s, -1, 0, p);
+        is_near(p[2], want[i], ROUNDED, "%s, alpha %g: update %d", text, alpha, i + 1);
+    }
+    is_int(s->slot[0].updates, n, "the updates are counted");
+    struct et_graph_stats stats;
+    et_graph_get_stats(g, &stats);
+    is_int((int64_t)stats.plans_built, 1, "and all of them replay one plan");
+    et_graph_free(&g);
+    et_optimizer_free(&opt);
+    et_param_space_free(&s);
+    drop(class, options);
+}
+
+/* Adam by its definition, in double, where no published numbers are at hand. */
+static void
+adam_by_hand(double coupled, double scaled, bool amsgrad, double *want, int n)
+{
+    double p = 1, m = 0, v = 0, most = 0, b1 = 0.9, b2 = 0.999, lr = 0.1;
+    for (int i = 1; i <= n; i++) {
+        double g = 0.5 + coupled * p;
+        p -= lr * scaled * p;
+        m = b1 * m + (1 - b1) * g;
+        v = b2 * v + (1 - b2) * g * g;
+        most = amsgrad ? fmax(most, v) : v;
+        p -= lr / (1 - pow(b1, i)) * m / (sqrt(most) / sqrt(1 - pow(b2, i)) + 1e-8);
+        want[i - 1] = p;
+    }
+}
+
+static void
+published(void)
+{
+    follows("decoupled_sgdw lr=.1 momentum=.9 weight_decay=.01", 1,
+            (const double[]){.94, .8356, .691744}, 3);
+    ok(strstr(last_log, "multiplies the weights by 0.99"),
+       "decay of a hundredth a step draws a warning");
+    follows("decoupled_sgdw lr=.1 momentum=.9 weight_decay=.01 nesterov=true", 1,
+            (const double[]){.895, .75055, .5710945}, 3);
+    follows("decoupled_sgdw lr=.1 momentum=.9 weight_decay=.01", .5,
+            (const double[]){.97, .91765, .84531175}, 3);
+    follows("decoupled_adamw lr=1e-3 weight_decay=1e-5", 1,
+            (const double[]){.99899, .9979800101, .9969700304}, 3);
+    follows("decoupled_adamw lr=1e-3 weight_decay=1e-5", .5,
+            (const double[]){.999495, .9989900025, .9984850076}, 3);
+    follows("decoupled_sgdw lr=0 weight_decay=.5", 1, (const double[]){.5, .25, .125}, 3);
+
+    /* d = .5 + .1 p; the first buffer is d, the next .9 buf + .5 d */
+    follows("sgd lr=.1 momentum=.9 dampening=.5 weight_decay=.1", 1,
+            (const double[]){.94, .8563, .7516885}, 3);
+    follows("sgd lr=.1", 1, (const double[]){.95, .9, .85}, 3);
+    double want[4];
+    adam_by_hand(0, 0, false, want, 4);
+    follows("adam lr=.1", 1, want, 4);
+    adam_by_hand(.1, 0, false, want, 4);
+    follows("adam lr=.1 weight_decay=.1", 1, want, 4);
+    adam_by_hand(.1, 0, true, want, 4);
+    follows("adam lr=.1 weight_decay=.1 amsgrad=true", 1, want, 4);
+    adam_by_hand(0, .2, false, want, 4);
+    follows("adamw lr=.1 weight_decay=.2", 1, want, 4);
+}
+
+/* ---- layout ---- */
+
+static void
+layout(void)
+{
+    struct et_param_spec specs[] = {spec("a", 3, 1), spec("b", 64, 0), spec("c", 65, 1)};
+    struct et_param_space *s;
+    must(et_param_space_new(cx, dev, specs, 3, &s));
+    ok(s->slot[1].offset == 0 && s->slot[0].offset == 64 && s->slot[2].offset == 128 &&
+           s->total == 256,
+       "parameters begin at multiples of 64, group by group");
+    ok(et_param_space_find(s, "c") == 2 && et_param_space_find(s, "d") < 0,
+       "parameters are found by name");
+    write_slot(s, -1, 0, (const float[]){1, 2, 3});
+    float all[256];
+    must(et_tensor_read(cx, s->values, all, sizeof all));
+    ok(all[63] == 0 && all[64] == 1 && all[66] == 3 && all[67] == 0,
+       "a view writes into the flat array and not into gaps");
+    et_param_space_free(&s);
+
+    fails(et_param_space_new(cx, dev, specs, 0, &s), ET_EINVAL, "without parameters",
+          "a model has parameters");
+    specs[2].name = "a";
+    fails(et_param_space_new(cx, dev, specs, 3, &s), ET_EINVAL, "named a",
+          "names are unique");
+    specs[2] = spec("c", 65, 3);
+    fails(et_param_space_new(cx, dev, specs, 3, &s), ET_EINVAL, "group 2 of 4 is empty",
+          "groups are not empty");
+    specs[2] = spec("c", 65, 1);
+    specs[2].desc.dtype = ET_F16;
+    fails(et_param_space_new(cx, dev, specs, 3, &s), ET_EDTYPE, "f16", "masters are f32");
+    specs[2] = spec("c", 65, 1);
+    specs[2].desc.stride[0] = 2;
+    fails(et_param_space_new(cx, dev, specs, 3, &s), ET_ESHAPE, "not dense",
+          "parameters are dense");
+    ok(s == NULL, "what fails gives nothing");
+}
+
+/* A filter lies channels-last; its gradient, made row-major, must be put in that order. */
+static void
+memory_order(void)
+{
+    static const int64_t shape[] = {2, 3, 2, 2};
+    struct et_param_spec filter = {.name = "w"};
+    et_desc_init(&filter.desc, ET_F32, 4, shape, ET_CHANNELS_LAST);
+    struct et_param_space *s;
+    struct et_graph *g;
+    must(et_param_space_new(cx, dev, &filter, 1, &s));
+    must(et_graph_new(cx, dev, &g));
+    const struct et_optimizer_class *class;
+    void *options;
+    struct et_optimizer *opt;
+    parse("sgd lr=1", &class, &options);
+    must(et_optimizer_new(cx, class, options, s, &opt));
+    struct et_tensor *iota = et_iota(g, ET_F32, 24);
+    struct et_tensor *grad = et_reshape(g, iota, 4, shape);
+    must(et_optimizer_update(g, opt, et_param_space_pack(g, s, &grad), NULL, NULL));
+    must(et_eval(g, NULL, 0));
+    float got[24], want[24];
+    for (int i = 0; i < 24; i++)
+        want[i] = (float)-i;
+    read_slot(s, -1, 0, got);
+    is_near_array(got, want, 24, 0, "a gradient in another memory order is reordered");
+    et_graph_free(&g);
+    et_optimizer_free(&opt);
+    et_param_space_free(&s);
+    drop(class, options);
+}
+
+/* ---- no gradient, groups, skipping ---- */
+
+static void
+without_gradient(void)
+{
+    struct et_param_spec specs[] = {spec("a", 5, 0), spec("b", 70, 0), spec("c", 2, 1)};
+    const struct et_optimizer_class *class;
+    struct et_param_space *s;
+    struct et_optimizer *opt;
+    struct et_graph *g;
+    void *options;
+    float p[70], before[70], m[70], ones[70];
+    for (int i = 0; i < 70; i++)
+        ones[i] = 1;
+    parse("decoupled_adamw lr=.1 weight_decay=.01", &class, &options);
+    must(et_param_space_new(cx, dev, specs, 3, &s));
+    must(et_optimizer_new(cx, class, options, s, &opt));
+    must(et_graph_new(cx, dev, &g));
+    for (int i = 0; i < 3; i++)
+        write_slot(s, -1, i, ones);
+    et_optimizer_group(opt, 1)->initial_lr = .2;
+    et_optimizer_group(opt, 1)->weight_decay = 0;
+    et_optimizer_set_alpha(opt, 1);
+    is_near(et_optimizer_group(opt, 1)->lr, .2, 0, "a group has a rate of its own");
+
+    step(g, opt, (const float[]){.5f, NAN, .5f}, NULL, false);
+    read_slot(s, -1, 1, p);
+    read_slot(s, 0, 1, m);
+    ok(p[0] == 1 && p[69] == 1 && m[0] == 0 && s->slot[1].updates == 0,
+       "a parameter without gradient keeps value, moments and count");
+    read_slot(s, -1, 0, p);
+    is_near(p[4], 1 - .01 - .1, ROUNDED, "its neighbour is updated and decays");
+    read_slot(s, -1, 2, p);
+    is_near(p[1], 1 - .2, ROUNDED, "the other group has its own rate and no decay");
+
+    /* Adam's first update is lr whatever the gradient: only if it counts as the first. */
+    step(g, opt, (const float[]){.5f, .5f, .5f}, NULL, false);
+    read_slot(s, -1, 1, p);
+    is_near(p[0], 1 - .01 - .1, ROUNDED, "a parameter that joins late begins at update 1");
+    ok(s->slot[0].updates == 2 && s->slot[1].updates == 1, "each counts its own updates");
+
+    read_slot(s, -1, 1, before);
+    read_slot(s, 1, 1, m);
+    struct et_tensor *skip = et_fill(g, ET_U8, 0, NULL, 1);
+    step(g, opt, (const float[]){INFINITY, -INFINITY, INFINITY}, skip, true);
+    float after[70], m_after[70];
+    read_slot(s, -1, 1, after);
+    read_slot(s, 1, 1, m_after);
+    ok(memcmp(before, after, sizeof after) == 0 && memcmp(m, m_after, sizeof m) == 0 &&
+           s->slot[1].updates == 1,
+       "a skipped step changes nothing");
+    skip = et_fill(g, ET_F32, 0, NULL, 0);
+    step(g, opt, (const float[]){.5f, .5f, .5f}, skip, false);
+    read_slot(s, -1, 1, after);
+    ok(after[0] < before[0] && s->slot[1].updates == 2, "a step not skipped changes it");
+    float nan = NAN;
+    skip = et_fill(g, ET_F32, 0, NULL, (double)nan);
+    read_slot(s, -1, 1, before);
+    step(g, opt, (const float[]){.5f, .5f, .5f}, skip, true);
+    read_slot(s, -1, 1, after);
+    ok(memcmp(before, after, sizeof after) == 0, "a skip that is not a number skips");
+
+    step(g, opt, (const float[]){NAN, NAN, NAN}, NULL, false);
+    read_slot(s, -1, 1, after);
+    ok(memcmp(before, after, sizeof after) == 0, "no gradient at all changes nothing");
+
+    float gaps[64 * 4];
+    must(et_tensor_read(cx, s->values, gaps, sizeof gaps));
+    bool zero = true;
+    for (int i = 5; i < 64; i++)
+        zero &= gaps[i] == 0;
+    ok(zero, "the gaps between parameters stay zero");
+    et_graph_free(&g);
+    et_optimizer_free(&opt);
+    et_param_space_free(&s);
+    drop(class, options);
+}
+
+/* ---- surgery ---- */
+
+static void
+surgery(void)
+{
+    struct et_param_spec old[] = {spec("a", 4, 0), spec("b", 4, 0), spec("c", 4, 0)};
+    struct et_param_spec new[] = {spec("new", 100, 0), spec("c", 4, 0), spec("a", 5, 0)};
+    const struct et_optimizer_class *class;
+    struct et_param_space *s, *t;
+    struct et_optimizer *opt;
+    struct et_graph *g;
+    void *options;
+    float p[8], m[8], q[100];
+    parse("sgd lr=.1 momentum=.9", &class, &options);
+    must(et_param_space_new(cx, dev, old, 3, &s));
+    must(et_optimizer_new(cx, class, options, s, &opt));
+    must(et_graph_new(cx, dev, &g));
+    write_slot(s, -1, 2, (const float[]){1, 2, 3, 4});
+    step(g, opt, (const float[]){.5f, .5f, .5f}, NULL, false);
+
+    must(et_param_space_new(cx, dev, new, 3, &t));
+    must(et_optimizer_move(cx, opt, t));
+    et_param_space_free(&s);
+    ok(et_optimizer_space(opt) == t, "the optimizer follows");
+    read_slot(t, -1, 1, p);
+    read_slot(t, 0, 1, m);
+    ok(p[3] == 3.95f && m[3] == .5f && t->slot[1].updates == 1,
+       "a parameter that stays keeps value, moment and count");
+    read_slot(t, -1, 2, p);
+    ok(p[0] == 0 && t->slot[2].updates == 0, "one whose shape changed begins anew");
+
+    step(g, opt, (const float[]){.5f, .5f, .5f}, NULL, false);
+    read_slot(t, -1, 1, p);
+    read_slot(t, -1, 0, q);
+    is_near(p[3], 3.95 - .1 * .95, 4 * ROUNDED, "the old momentum goes on");
+    is_near(q[99], -.05, ROUNDED, "what was added starts its own");
+
+    struct et_param_spec two[] = {spec("a", 4, 0), spec("b", 4, 1)};
+    must(et_param_space_new(cx, dev, two, 2, &s));
+    fails(et_optimizer_move(cx, opt, s), ET_EINVAL, "2 parameter groups of 1",
+          "surgery does not change the number of groups");
+    et_param_space_free(&s);
+    et_graph_free(&g);
+    et_optimizer_free(&opt);
+    et_param_space_free(&t);
+    drop(class, options);
+}
+
+static void
+refusals(void)
+{
+    struct et_param_spec one = spec("p", 3, 0);
+    const struct et_optimizer_class *class;
+    struct et_param_space *s;
+    struct et_optimizer *opt, *second;
+    void *options, *good;
+    must(et_param_space_new(cx, dev, &one, 1, &s));
+    static const char *const nesterov[] = {
+        "sgd lr=.1 nesterov=true",
+        "decoupled_sgdw lr=.1 nesterov=true momentum=.9 dampening=.1",
+    };
+    for (int i = 0; i < 2; i++) {
+        parse(nesterov[i], &class, &options);
+        fails(et_optimizer_new(cx, class, options, s, &opt), ET_EINVAL, "nesterov needs",
+              "nesterov needs momentum and no dampening");
+        drop(class, options);
+    }
+    parse("adam betas=[.9]", &class, &options);
+    fails(et_optimizer_new(cx, class, options, s, &opt), ET_EINVAL, "1 numbers",
+          "Adam has two betas");
+    drop(class, options);
+    ok(s->n_moments == 0 && opt == NULL, "a refused optimizer leaves no moments");
+    parse("adam", &class, &good);
+    must(et_optimizer_new(cx, class, good, s, &opt));
+    ok(s->n_moments == 2 && strcmp(s->moment_name[1], "exp_avg_sq") == 0,
+       "moments are known by name");
+    fails(et_optimizer_new(cx, class, good, s, &second), ET_EINVAL, "already",
+          "parameters have one optimizer");
+    et_optimizer_free(&opt);
+    et_param_space_free(&s);
+    drop(class, good);
+
+    int n;
+    const struct et_optimizer_class *const *list = et_optimizer_list(&n);
+    for (int i = 0; i < n; i++)
+        ok(et_optimizer_find(list[i]->info.name) == list[i], "%s is found by its name",
+           list[i]->info.name);
+    ok(!et_optimizer_find("adamax"), "an unknown name finds nothing");
+}
+
+/* Every allocation of a life fails in turn: nothing leaks. */
+static void
+torture(void)
+{
+    struct et_param_spec specs[] = {spec("a", 4, 0), spec("b", 4, 1)};
+    const struct et_optimizer_class *class;
+    void *options;
+    struct et_alloc_stats before, after;
+    parse("adam", &class, &options);
+    et_alloc_get_stats(cx, &before);
+    int refused = 0;
+    et_status status = ET_ENOMEM;
+    for (uint64_t k = 1; status == ET_ENOMEM; k++) {
+        struct et_param_space *s = NULL;
+        struct et_optimizer *opt = NULL;
+        et_alloc_fail_at(cx, k);
+        status = et_param_space_new(cx, dev, specs, 2, &s);
+        if (status == ET_OK)
+            status = et_optimizer_new(cx, class, options, s, &opt);
+        et_alloc_fail_at(cx, 0);
+        refused += status == ET_ENOMEM;
+        et_optimizer_free(&opt);
+        et_param_space_free(&s);
+        et_error_clear(cx);
+    }
+    et_alloc_get_stats(cx, &after);
+    ok(status == ET_OK && refused > 10, "every allocation can fail");
+    is_int((int64_t)after.live, (int64_t)before.live, "and leaves nothing behind");
+    drop(class, options);
+}
+
+int
+main(void)
+{
+    must(et_ctx_new(&cx));
+    et_ctx_set_log(cx, ET_LOG_WARN, keep_log, NULL);
+    must(et_device_open(cx, "ref", 0, 0, &dev));
+    published();
+    layout();
+    memory_order();
+    without_gradient();
+    surgery();
+    refusals();
+    torture();
+    et_device_close(&dev);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left allocated");
+    et_ctx_free(&cx);
+    return done();
+}

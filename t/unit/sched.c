@@ -1,0 +1,271 @@
+/* Schedules: the multipliers at known times, products, warmup, and what is refused. */
+#include "etude/ctx.h"
+#include "etude/sched.h"
+#include "t/tap.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The answers are printed with six digits after the point. */
+static const double PRINTED = 5.1e-7;
+
+static struct et_ctx *cx;
+static char last_log[256];
+
+static void
+keep_log(void *data, enum et_log_level level, const char *text)
+{
+    (void)data;
+    if (level == ET_LOG_WARN)
+        snprintf(last_log, sizeof last_log, "%s", text);
+}
+
+/* SPEC is "name option=text ..."; 0 when an option does not exist or does not parse. */
+static bool
+make(const char *spec, struct et_scheduler *out)
+{
+    char line[256], *save = NULL;
+    snprintf(line, sizeof line, "%s", spec);
+    out->class = et_scheduler_find(strtok_r(line, " ", &save));
+    if (!out->class)
+        return false;
+    const struct et_component *info = &out->class->info;
+    void *options;
+    if (et_alloc(cx, info->options_size, &options) != ET_OK)
+        return false;
+    out->options = options;
+    if (et_options_init(cx, info->options, options) != ET_OK)
+        return false;
+    for (char *item; (item = strtok_r(NULL, " ", &save));) {
+        char *value = strchr(item, '=');
+        *value++ = 0;
+        if (et_options_set(cx, info->options, options, item, value) != ET_OK)
+            return false;
+    }
+    return true;
+}
+
+static void
+drop(struct et_scheduler *s)
+{
+    if (!s->class)
+        return;
+    et_options_release(s->class->info.options, (void *)s->options);
+    et_free(cx, (void *)s->options);
+}
+
+static struct et_run_length
+epochs(double n, double ratio)
+{
+    return (struct et_run_length){
+        .max_duration = ET_EPOCHS(n),
+        .dataloader_len = 100,
+        .scale_schedule_ratio = ratio,
+    };
+}
+
+static struct et_timestamp
+at_batch(int64_t batch)
+{
+    return (struct et_timestamp){
+        .batch = batch,
+        .epoch = batch / 100,
+        .batch_in_epoch = batch % 100,
+        .sample = batch * 32,
+    };
+}
+
+/* alpha of SPEC after each of N batch counts. */
+static void
+follows(const char *spec, struct et_run_length length, const int *batch, const double *want,
+        int n)
+{
+    struct et_scheduler s = {0};
+    if (!ok(make(spec, &s), "'%s' is a scheduler", spec)) {
+        diag("%s", et_error_get(cx)->message);
+        et_error_clear(cx);
+    }
+    for (int i = 0; s.class && i < n; i++) {
+        struct et_timestamp ts = at_batch(batch[i]);
+        double got = NAN;
+        if (et_schedule_alpha(cx, &s, 1, &ts, &length, &got) != ET_OK) {
+            diag("%s", et_error_get(cx)->message);
+            et_error_clear(cx);
+        }
+        is_near(got, want[i], PRINTED, "%s after %d batches", spec, batch[i]);
+    }
+    drop(&s);
+}
+
+static void
+curves(void)
+{
+    static const int batch[] = {0, 1, 50, 100, 250, 500, 750, 999, 1000};
+    enum { N = sizeof batch / sizeof *batch };
+    static const struct {
+        const char *spec;
+        double want[N];
+    } rows[] = {
+        {"step step_size=2ep", {1, 1, 1, 1, .1, .01, .001, 1e-4, 1e-5}},
+        {"multistep milestones=[.3dur,.5dur,.9dur]",
+         {1, 1, 1, 1, 1, .01, .01, .001, .001}},
+        {"linear", {1, .999, .95, .9, .75, .5, .25, .001, 0}},
+        {"exponential gamma=.9 decay_period=1ep",
+         {1, .998947, .948683, .9, .768433, .590490, .453752, .349046, .348678}},
+        {"cosine", {1, .999998, .993844, .975528, .853553, .5, .146447, 2e-6, 0}},
+        {"cosine alpha_f=.1",
+         {1, .999998, .994460, .977975, .868198, .55, .231802, .100002, .1}},
+        {"cosine_warm_restarts t_0=2ep t_mult=2",
+         {1, .999938, .853553, .5, .961940, .146447, .915735, .501963, .5}},
+        {"polynomial power=2", {1, .998001, .9025, .81, .5625, .25, .0625, 1e-6, 0}},
+        {"multistep_with_warmup t_warmup=1ep milestones=[5ep,8ep]",
+         {0, .01, .5, 1, 1, .1, .1, .01, .01}},
+        {"linear_with_warmup t_warmup=1ep",
+         {0, .01, .5, 1, .833333, .555556, .277778, .001111, 0}},
+        {"cosine_with_warmup t_warmup=1ep",
+         {0, .01, .5, 1, .933013, .586824, .178606, 3e-6, 0}},
+        {"polynomial_with_warmup t_warmup=1ep power=2",
+         {0, .01, .5, 1, .694444, .308642, .077160, 1e-6, 0}},
+        {"constant", {1, 1, 1, 1, 1, 1, 1, 1, 1}},
+        {"constant alpha=.5 t_max=5ep", {.5, .5, .5, .5, .5, 1, 1, 1, 1}},
+        {"constant_with_warmup t_warmup=1ep alpha=.5",
+         {0, .005, .25, .5, .5, .5, .5, .5, .5}},
+        {"linear alpha_i=.5 alpha_f=1.5 t_max=500ba",
+         {.5, .502, .6, .7, 1, 1.5, 1.5, 1.5, 1.5}},
+        {"cosine_warm_restarts t_0=250ba",
+         {1, .999961, .904508, .654508, 1, 1, 1, .000039, 1}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        follows(rows[i].spec, epochs(10, 1), batch, rows[i].want, N);
+}
+
+static void
+ratio(void)
+{
+    static const int batch[] = {0, 50, 100, 250, 300, 500};
+    follows("cosine_with_warmup t_warmup=1ep", epochs(5, .5), batch,
+            (double[]){0, .5, 1, .691342, .5, 0}, 6);
+    /* Differs from Composer, which stays in warmup until batch 100 here. */
+    follows("linear_with_warmup t_warmup=1ep scale_warmup=true", epochs(5, .5), batch,
+            (double[]){0, 1, 400. / 450, 250. / 450, 200. / 450, 0}, 6);
+    follows("multistep_with_warmup t_warmup=1ep scale_warmup=true milestones=[5ep]",
+            epochs(5, .5), batch, (double[]){0, 1, 1, .1, .1, .1}, 6);
+    follows("step step_size=2ep", epochs(5, .5), batch,
+            (double[]){1, 1, .1, .01, .001, 1e-5}, 6);
+    follows("polynomial power=2 t_max=2ep", epochs(10, 1), batch,
+            (double[]){1, .5625, .25, 0, 0, 0}, 6);
+}
+
+static void
+products(void)
+{
+    struct et_scheduler list[2] = {{0}, {0}};
+    struct et_run_length length = epochs(10, 1);
+    struct et_timestamp ts = at_batch(500);
+    double alpha = 7;
+    ok(make("linear", &list[0]) && make("multistep milestones=[3ep]", &list[1]),
+       "two schedulers");
+    ok(et_schedule_alpha(cx, list, 2, &ts, &length, &alpha) == ET_OK, "have a product");
+    is_near(alpha, .05, 1e-12, "several schedulers multiply");
+    ok(et_schedule_alpha(cx, list, 0, &ts, &length, &alpha) == ET_OK && alpha == 1,
+       "no scheduler leaves the rate alone");
+    drop(&list[0]);
+    drop(&list[1]);
+
+    ok(make("linear t_max=3200sp", &list[0]), "a schedule may count samples");
+    ts = at_batch(50);
+    ok(et_schedule_alpha(cx, list, 1, &ts, &length, &alpha) == ET_OK, "and has a value");
+    is_near(alpha, .5, 1e-12, "by the samples that are done");
+    drop(&list[0]);
+}
+
+/* CHECK and alpha of SPEC at the end fail with a sentence that holds PART. */
+static void
+refuses(const char *spec, struct et_run_length length, const char *part, const char *name)
+{
+    struct et_scheduler s = {0};
+    struct et_timestamp end = at_batch(1000);
+    double alpha;
+    ok(make(spec, &s), "'%s' can be written", spec);
+    et_status status = et_schedule_check(cx, &s, 1, &length);
+    if (status == ET_OK)
+        status = et_schedule_alpha(cx, &s, 1, &end, &length, &alpha);
+    if (!ok(status == ET_EINVAL && strstr(et_error_get(cx)->message, part), "%s", name))
+        diag("status %s, message '%s'", et_status_name(status), et_error_get(cx)->message);
+    et_error_clear(cx);
+    drop(&s);
+}
+
+static void
+checks(void)
+{
+    struct et_run_length run = epochs(10, 1), unknown = {ET_EPOCHS(10), -1, 1};
+    struct et_run_length tokens = {{1e6, ET_TIME_TOKEN}, 100, 1};
+    refuses("cosine", unknown, "length is not known", "1dur of epochs needs their length");
+    refuses("cosine_with_warmup t_warmup=100ba", tokens, "different units",
+            "warmup in batches does not fit a run in tokens");
+    refuses("cosine_with_warmup t_warmup=1ep t_max=5ep", run, "ends before max_duration",
+            "a schedule with warmup lasts as long as the run");
+    refuses("constant_with_warmup t_warmup=1ep t_max=5ep", run, "ends before max_duration",
+            "also a constant one");
+    refuses("cosine_warm_restarts t_0=2ep t_mult=.01", run, "shortens the cycles",
+            "cycles do not shrink to nothing");
+    refuses("cosine_warm_restarts t_0=0ep", run, "at least 1", "nor begin as nothing");
+    refuses("step step_size=.0001dur", run, "0ba in this run", "steps take a batch or more");
+    refuses("exponential gamma=.9 decay_period=0ba", run, "at least 1",
+            "a decay takes time");
+
+    struct et_scheduler s = {0};
+    ok(make("linear_with_warmup t_warmup=.0001dur", &s), "a tiny warmup can be written");
+    ok(et_schedule_check(cx, &s, 1, &run) == ET_OK && strstr(last_log, "no warmup"),
+       "a warmup that rounds to nothing is allowed with a warning");
+    drop(&s);
+}
+
+static void
+registry(void)
+{
+    static const char *const aliases[][2] = {
+        {"linear_decay", "linear"},
+        {"linear_decay_with_warmup", "linear_with_warmup"},
+        {"cosine_decay", "cosine"},
+        {"cosine_decay_with_warmup", "cosine_with_warmup"},
+        {"cosine_warmrestart", "cosine_warm_restarts"},
+    };
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        ok(et_scheduler_find(aliases[i][0]) == et_scheduler_find(aliases[i][1]) &&
+               et_scheduler_find(aliases[i][1]),
+           "%s is read as %s", aliases[i][0], aliases[i][1]);
+    ok(!et_scheduler_find("cosine_annealing"), "an unknown name finds nothing");
+    int n;
+    const struct et_scheduler_class *const *list = et_scheduler_list(&n);
+    for (int i = 0; i < n; i++) {
+        ok(et_scheduler_find(list[i]->info.name) == list[i], "%s is found by its name",
+           list[i]->info.name);
+        const struct et_option *row = list[i]->info.options;
+        while (row->name && strcmp(row->name, "step_every") != 0)
+            row++;
+        ok(row->name && row->offset == offsetof(struct et_scheduler_options, step_every),
+           "%s says how often it is asked", list[i]->info.name);
+    }
+}
+
+int
+main(void)
+{
+    if (et_ctx_new(&cx) != ET_OK)
+        bail("no memory");
+    et_ctx_set_log(cx, ET_LOG_WARN, keep_log, NULL);
+    curves();
+    ratio();
+    products();
+    checks();
+    registry();
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left allocated");
+    et_ctx_free(&cx);
+    return done();
+}
