@@ -1,7 +1,8 @@
 /* model.h: a network with a task: what goes in, what the loss is, which metrics count.
  *
- * A model is made from its class, the options of a recipe, and what is known of the data.
- * Making one costs no device memory: its parameters are declared, not stored (module.h). */
+ * A model is made from its class, the options of a recipe, and what is known of the
+ * data. Making one costs no device memory: its parameters are declared, not stored
+ * (module.h). */
 #ifndef ETUDE_MODEL_H
 #define ETUDE_MODEL_H
 
@@ -15,10 +16,10 @@ extern "C" {
 #endif
 
 /* code, text, metrics to train with, metrics to evaluate with (names of GLOSSARY) */
-#define ET_TASK_MAP(X)                                                         \
-    X(CLASSIFICATION, "classification", "Accuracy", "Accuracy CrossEntropy")   \
-    X(SEGMENTATION, "segmentation", "MIoU", "MIoU CrossEntropy")               \
-    X(LANGUAGE, "language", "LanguageCrossEntropy",                            \
+#define ET_TASK_MAP(X)                                                                 \
+    X(CLASSIFICATION, "classification", "Accuracy", "Accuracy CrossEntropy")           \
+    X(SEGMENTATION, "segmentation", "MIoU", "MIoU CrossEntropy")                       \
+    X(LANGUAGE, "language", "LanguageCrossEntropy",                                    \
       "LanguageCrossEntropy LanguagePerplexity")
 
 enum et_task {
@@ -41,7 +42,7 @@ enum et_loss {
 struct et_model_facts {
     int64_t channels, height, width; /* of an image; height 0: vectors of CHANNELS */
     int64_t num_classes;
-    int64_t vocab_size, seq_len;     /* of token sequences */
+    int64_t vocab_size, seq_len; /* of token sequences */
 };
 
 /* First member of every model's options. */
@@ -54,22 +55,49 @@ struct et_model_options {
 extern const char *const et_loss_names[]; /* NULL-terminated */
 
 /* Their rows, for the table of a model whose struct TAG begins with `common`. */
-#define ET_MODEL_OPTIONS(tag)                                                  \
-    {.name = "num_classes", .type = ET_OPT_INT,                                \
-     .offset = offsetof(struct tag, common.num_classes), .min = 1, .max = 1 << 24, \
-     .flags = ET_OPT_OPTIONAL, .help = "outputs; unset: as the data have"},    \
-    {.name = "in_channels", .type = ET_OPT_INT,                                \
-     .offset = offsetof(struct tag, common.in_channels), .min = 1, .max = 1 << 16, \
-     .flags = ET_OPT_OPTIONAL, .help = "channels of an image; unset: as the data have"}, \
-    {.name = "initializer", .type = ET_OPT_TEXTS,                              \
-     .offset = offsetof(struct tag, common.initializer), .flags = ET_OPT_OPTIONAL, \
-     .help = "rules for the first weights, applied in turn"},                  \
-    {.name = "weights", .type = ET_OPT_PATH,                                   \
-     .offset = offsetof(struct tag, common.weights), .flags = ET_OPT_OPTIONAL, \
-     .help = "safetensors file to start from"},                                \
-    {.name = "loss", .type = ET_OPT_ENUM, .offset = offsetof(struct tag, common.loss), \
-     .def = "soft_cross_entropy", .choices = et_loss_names,                    \
-     .help = "what training minimises"}
+/* clang-format off */
+#define ET_MODEL_OPTIONS(tag)                                                          \
+    {                                                                                  \
+        .name = "num_classes",                                                         \
+        .type = ET_OPT_INT,                                                            \
+        .offset = offsetof(struct tag, common.num_classes),                            \
+        .min = 1,                                                                      \
+        .max = 1 << 24,                                                                \
+        .flags = ET_OPT_OPTIONAL,                                                      \
+        .help = "outputs; unset: as the data have",                                    \
+    },                                                                                 \
+    {                                                                                  \
+        .name = "in_channels",                                                         \
+        .type = ET_OPT_INT,                                                            \
+        .offset = offsetof(struct tag, common.in_channels),                            \
+        .min = 1,                                                                      \
+        .max = 1 << 16,                                                                \
+        .flags = ET_OPT_OPTIONAL,                                                      \
+        .help = "channels of an image; unset: as the data have",                       \
+    },                                                                                 \
+    {                                                                                  \
+        .name = "initializer",                                                         \
+        .type = ET_OPT_TEXTS,                                                          \
+        .offset = offsetof(struct tag, common.initializer),                            \
+        .flags = ET_OPT_OPTIONAL,                                                      \
+        .help = "rules for the first weights, applied in turn",                        \
+    },                                                                                 \
+    {                                                                                  \
+        .name = "weights",                                                             \
+        .type = ET_OPT_PATH,                                                           \
+        .offset = offsetof(struct tag, common.weights),                                \
+        .flags = ET_OPT_OPTIONAL,                                                      \
+        .help = "safetensors file to start from",                                      \
+    },                                                                                 \
+    {                                                                                  \
+        .name = "loss",                                                                \
+        .type = ET_OPT_ENUM,                                                           \
+        .offset = offsetof(struct tag, common.loss),                                   \
+        .def = "soft_cross_entropy",                                                   \
+        .choices = et_loss_names,                                                      \
+        .help = "what training minimises",                                             \
+    }
+/* clang-format on */
 
 struct et_model;
 
@@ -98,13 +126,15 @@ const char *et_task_metrics(enum et_task task, bool training);
 
 /* OPTIONS: the class's struct, filled (et_options_init); borrowed for the call. Loading
  * `weights` is the caller's: et_model_set_param after, before or without binding. */
-ET_NODISCARD et_status et_model_new(struct et_ctx *cx, const struct et_model_class *type,
-                                    const void *options, const struct et_model_facts *facts,
+ET_NODISCARD et_status et_model_new(struct et_ctx *cx,
+                                    const struct et_model_class *type,
+                                    const void *options,
+                                    const struct et_model_facts *facts,
                                     struct et_model **out);
 void et_model_free(struct et_model **m);
 
-/* Images f32 [N,C,H,W] -> logits [N,classes]; segmentation -> [N,classes,H,W]; tokens I32
- * [B,T] -> logits [B,T,V]. */
+/* Images f32 [N,C,H,W] -> logits [N,classes]; segmentation -> [N,classes,H,W]; tokens
+ * I32 [B,T] -> logits [B,T,V]. */
 struct et_tensor *et_model_forward(struct et_model *m, struct et_forward *f,
                                    struct et_tensor *x);
 
@@ -123,8 +153,8 @@ ET_NODISCARD et_status et_model_get_param(struct et_model *m, const char *name,
 ET_NODISCARD et_status et_model_set_param(struct et_model *m, const char *name,
                                           const float *values, int64_t count);
 
-/* Floating-point operations of the forward pass at X, whose parameters are bound. Builds
- * on G and resets it. Training takes about three times as many. */
+/* Floating-point operations of the forward pass at X, whose parameters are bound.
+ * Builds on G and resets it. Training takes about three times as many. */
 ET_NODISCARD et_status et_model_flops(struct et_model *m, struct et_graph *g,
                                       struct et_tensor *x, int64_t *out);
 

@@ -2,8 +2,8 @@
  *
  * A module is an instance of a const class; it owns its children and declares its
  * parameters and buffers. Declared is not stored: until something binds it to a tensor
- * (the flat parameter space of optim.h, or et_module_bind), a parameter is a description
- * and a rule for its first value, so a model costs no memory to look at.
+ * (the flat parameter space of optim.h, or et_module_bind), a parameter is a
+ * description and a rule for its first value, so a model costs no memory to look at.
  *
  * Names are dotted paths as in torchvision, timm and Hugging Face
  * ("layer1.0.conv1.weight"), so safetensors weights load without a converter.
@@ -45,24 +45,26 @@ struct et_param {
     struct et_desc desc;      /* dtype ET_NONE: this instance has none (bias: false) */
     struct et_init init;      /* used when neither tensor nor value is there */
     struct et_tensor *tensor; /* owned; NULL until bound */
-    float *value;             /* owned; a value given before binding, row-major; or NULL */
-    bool requires_grad;       /* false: frozen. Buffers never require one */
+    float *value;       /* owned; a value given before binding, row-major; or NULL */
+    bool requires_grad; /* false: frozen. Buffers never require one */
 };
 
-/* Declares a leaf of the given shape; 4-d ones (filters) are channels-last in memory. */
+/* Declares a leaf of that shape; 4-d ones (filters) are channels-last in memory. */
 void et_param_declare(struct et_param *p, struct et_init init, int ndim,
                       const int64_t *shape);
 void et_buffer_declare(struct et_param *p, struct et_init init, int ndim,
                        const int64_t *shape);
 /* ndim and shape as two arguments: ET_SHAPE(64, 3, 7, 7). */
-#define ET_SHAPE(...)                                                          \
-    (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),           \
-        (const int64_t[]) { __VA_ARGS__ }
+/* clang-format off */
+#define ET_SHAPE(...)                                                                  \
+    (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                   \
+        (const int64_t[]){__VA_ARGS__}
+/* clang-format on */
 
-/* Gives P its storage: *TENSOR (of P's shape, f32; owned by P from here on and set NULL)
- * takes P's present value. That is the old tensor's, else the one written before binding,
- * else a draw of P's initialiser keyed by SEED and the full NAME. On failure nothing
- * changes. */
+/* Gives P its storage: *TENSOR (of P's shape, f32; owned by P from here on and set
+ * NULL) takes P's present value. That is the old tensor's, else the one written before
+ * binding, else a draw of P's initialiser keyed by SEED and the full NAME. On failure
+ * nothing changes. */
 ET_NODISCARD et_status et_param_bind(struct et_ctx *cx, struct et_param *p,
                                      const char *name, uint32_t seed,
                                      struct et_tensor **tensor);
@@ -73,8 +75,8 @@ ET_NODISCARD et_status et_param_read(struct et_ctx *cx, const struct et_param *p
 /* Sets the value, bound or not. ESHAPE when COUNT differs. */
 ET_NODISCARD et_status et_param_write(struct et_ctx *cx, struct et_param *p,
                                       const float *values, int64_t count);
-/* FROM's value (tensor included) becomes TO's: how surgery keeps trained weights. FROM is
- * left with none. ESHAPE when the shapes differ. */
+/* FROM's value (tensor included) becomes TO's: how surgery keeps trained weights. FROM
+ * is left with none. ESHAPE when the shapes differ. */
 ET_NODISCARD et_status et_param_move(struct et_ctx *cx, struct et_param *to,
                                      struct et_param *from);
 
@@ -86,11 +88,11 @@ struct et_forward {
     bool training;         /* batch statistics and dropout */
     bool keep_stats;       /* training, but running statistics stay as they are: SAM's
                               second pass (spec/algorithms.md 4, D30) */
-    struct et_tensor *rng; /* I64 [2]: key, index of the first sample; dropout needs it */
+    struct et_tensor *rng; /* I64 [2]: key, index of the first sample; for dropout */
     uint64_t ordinal;      /* of the next dropout; starts at 0 */
 };
 
-/* M's value at X. A NULL module is the identity, so that an absent child needs no case. */
+/* M's value at X. A NULL module is the identity: an absent child needs no case. */
 struct et_tensor *et_forward(struct et_forward *f, struct et_module *m,
                              struct et_tensor *x);
 
@@ -102,24 +104,27 @@ struct et_slot {
     const char *name;
     size_t offset;
 };
+/* clang-format off */
 #define ET_SLOT(type, field) {#field, offsetof(struct type, field)}
+/* clang-format on */
 
 struct et_module_class {
-    struct et_component info;           /* "conv2d", "Conv2d"; options as in `layers:` */
-    const struct et_module_class *base; /* a policy for BASE also takes this (optional) */
+    struct et_component info;           /* "conv2d", "Conv2d"; options of `layers:` */
+    const struct et_module_class *base; /* policies for BASE take it too (optional) */
     size_t size;                        /* of an instance; struct et_module is first */
     const struct et_slot *params;       /* ends with a NULL name (optional: none) */
     const struct et_slot *children;     /* likewise */
 
-    /* Declares parameters and makes children. OPTIONS: info.options_size bytes, borrowed;
-     * zeros mean defaults. What it made so far is freed if it fails. (optional) */
+    /* Declares parameters and makes children. OPTIONS: info.options_size bytes,
+     * borrowed; zeros mean defaults. What it made so far is freed if it fails.
+     * (optional) */
     et_status (*init)(struct et_ctx *cx, struct et_module *m, const void *options);
     /* Builds nodes; never launches kernels. */
     struct et_tensor *(*forward)(struct et_module *m, struct et_forward *f,
                                  struct et_tensor *x);
-    /* The size of one sample behind it: SHAPE [3] = C, H, W (H = 0: a vector) becomes the
-     * output's; an option for the input size left 0 is filled in. `layers:` models ask
-     * before init. (optional: the shape stays) */
+    /* The size of one sample behind it: SHAPE [3] = C, H, W (H = 0: a vector) becomes
+     * the output's; an option for the input size left 0 is filled in. `layers:` models
+     * ask before init. (optional: the shape stays) */
     et_status (*adapt)(struct et_ctx *cx, void *options, int64_t shape[3]);
 };
 
@@ -132,29 +137,31 @@ struct et_child {
 struct et_module {
     const struct et_module_class *type;
     struct et_ctx *cx;
-    struct et_child *items; /* children added one by one (Sequential), after the slots' */
+    struct et_child *items; /* children added one by one, after the slots' */
     int n_items;
-    int refs;               /* parents, surgery lists, and the maker's one */
-    bool marked;            /* made or kept by surgery: skipped when it is applied again */
+    int refs;    /* parents, surgery lists, and the maker's one */
+    bool marked; /* made or kept by surgery, which skips it next time */
 };
 
-/* All classes a recipe can name, NULL-terminated; and one of them, NULL when unknown. */
+/* All classes, NULL-terminated; and one of them, NULL when unknown. */
 extern const struct et_module_class *const et_module_classes[];
 const struct et_module_class *et_module_class_find(const char *name);
 
 /* A new instance with one reference, into *OUT. */
-ET_NODISCARD et_status et_module_new(struct et_ctx *cx, const struct et_module_class *type,
+ET_NODISCARD et_status et_module_new(struct et_ctx *cx,
+                                     const struct et_module_class *type,
                                      const void *options, struct et_module **out);
 /* The same, appended to PARENT's items; NAME NULL = its index. */
 ET_NODISCARD et_status et_module_add(struct et_ctx *cx, struct et_module *parent,
-                                     const char *name, const struct et_module_class *type,
+                                     const char *name,
+                                     const struct et_module_class *type,
                                      const void *options);
-/* Options by field: ET_NEW(cx, &b->conv1, conv2d, .in_channels = 3, .out_channels = 16) */
-#define ET_NEW(cx, out, name, ...)                                             \
-    et_module_new((cx), &et_##name##_class,                                    \
+/* Options by field: ET_NEW(cx, &m->fc, linear, .in_features = 3, .out_features = 16) */
+#define ET_NEW(cx, out, name, ...)                                                     \
+    et_module_new((cx), &et_##name##_class,                                            \
                   &(const struct et_##name##_options){__VA_ARGS__}, (out))
-#define ET_ADD(cx, parent, key, name, ...)                                     \
-    et_module_add((cx), (parent), (key), &et_##name##_class,                   \
+#define ET_ADD(cx, parent, key, name, ...)                                             \
+    et_module_add((cx), (parent), (key), &et_##name##_class,                           \
                   &(const struct et_##name##_options){__VA_ARGS__})
 
 struct et_module *et_module_ref(struct et_module *m);
@@ -195,12 +202,14 @@ ET_NODISCARD et_status et_module_count(struct et_ctx *cx, struct et_module *root
 
 /* Gives every leaf of KINDS without a tensor one of its own on DEV. */
 ET_NODISCARD et_status et_module_bind(struct et_ctx *cx, struct et_module *root,
-                                      struct et_device *dev, unsigned kinds, uint32_t seed);
+                                      struct et_device *dev, unsigned kinds,
+                                      uint32_t seed);
 
-/* Changes the rules by which the leaves of ROOT get their first values: "kaiming_normal",
- * "kaiming_uniform", "xavier_normal", "xavier_uniform" (weights of linear and convolution
- * layers), "bn_ones", "bn_uniform", "linear_log_constant_bias". Several apply in turn.
- * EINVAL with the list for another name. Source: spec/trainer.md 15.6. */
+/* Changes the rules by which the leaves of ROOT get their first values:
+ * "kaiming_normal", "kaiming_uniform", "xavier_normal", "xavier_uniform" (weights of
+ * linear and convolution layers), "bn_ones", "bn_uniform", "linear_log_constant_bias".
+ * Several apply in turn. EINVAL with the list for another name. Source:
+ * spec/trainer.md 15.6. */
 ET_NODISCARD et_status et_module_initializer(struct et_ctx *cx, struct et_module *root,
                                              const char *name);
 extern const char *const et_initializer_names[]; /* NULL-terminated */
@@ -211,8 +220,8 @@ extern const char *const et_initializer_names[]; /* NULL-terminated */
  * replacement with one reference, or NULL to keep OLD. It may hold OLD as a child. */
 struct et_surgery_policy {
     const struct et_module_class *type;
-    et_status (*replace)(struct et_ctx *cx, struct et_module *old, int index, void *data,
-                         struct et_module **out);
+    et_status (*replace)(struct et_ctx *cx, struct et_module *old, int index,
+                         void *data, struct et_module **out);
 };
 
 struct et_surgery_pair {
@@ -231,12 +240,13 @@ struct et_surgery {
  * parameter spaces need to follow; release them afterwards. A failure midway leaves
  * the replacements made so far in place. */
 ET_NODISCARD et_status et_module_replace(struct et_ctx *cx, struct et_module *root,
-                                         const struct et_surgery_policy *policies, int n,
-                                         void *data, struct et_surgery *out);
+                                         const struct et_surgery_policy *policies,
+                                         int n, void *data, struct et_surgery *out);
 void et_surgery_release(struct et_surgery *s);
 /* Distinct instances of TYPE below ROOT. */
 ET_NODISCARD et_status et_module_count_class(struct et_ctx *cx, struct et_module *root,
-                                             const struct et_module_class *type, int *out);
+                                             const struct et_module_class *type,
+                                             int *out);
 
 #ifdef __cplusplus
 }

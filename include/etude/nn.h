@@ -1,8 +1,9 @@
 /* nn.h: the layers models are built from. Instances are open, because surgery reads and
  * rebuilds them; make them with ET_NEW and change them through surgery only.
  *
- * In options a 0 means the default named here; counts and sizes are in elements. Letters
- * as in op.h. Every layer that takes [N,C,H,W] keeps it in channels-last memory. */
+ * In options a 0 means the default named here; counts and sizes are in elements.
+ * Letters as in op.h. Every layer that takes [N,C,H,W] keeps it in channels-last
+ * memory. */
 #ifndef ETUDE_NN_H
 #define ETUDE_NN_H
 
@@ -21,7 +22,7 @@ extern "C" {
 
 struct et_conv2d_options {
     int64_t in_channels, out_channels, kernel; /* required */
-    int64_t stride, padding, dilation, groups; /* 1, 0, 1, 1; alike in both directions */
+    int64_t stride, padding, dilation, groups; /* 1, 0, 1, 1; in both directions */
     bool no_bias;
 };
 
@@ -123,8 +124,8 @@ struct et_group_norm_module {
 
 /* ---- element-wise, shape ---- */
 
-/* relu, gelu (erf), gelu_tanh, silu, tanh, sigmoid, identity, flatten (to [N, rest]) and
- * sequential (children added with ET_ADD, in order) take no options. */
+/* relu, gelu (erf), gelu_tanh, silu, tanh, sigmoid, identity, flatten (to [N, rest])
+ * and sequential (children added with ET_ADD, in order) take no options. */
 
 struct et_dropout_options {
     double p; /* of zeroing; 0 = the identity */
@@ -153,7 +154,8 @@ struct et_pool2d_options {
     bool ceil_mode;
 };
 
-/* max_pool2d, and avg_pool2d, which counts the zeros of the padding and has no dilation. */
+/* max_pool2d, and avg_pool2d, which counts the zeros of the padding and has no
+ * dilation. */
 struct et_pool2d_module {
     struct et_module base;
     struct et_pool2d_options o;
@@ -182,8 +184,8 @@ struct et_blur_pool2d_module {
     struct et_param blur_filter; /* [1, 1, 3, 3] buffer */
 };
 
-/* A strided convolution with a blur: before it at stride 1, or behind it with the stride
- * moved into the blur. Takes over CONV's weights. */
+/* A strided convolution with a blur: before it at stride 1, or behind it with the
+ * stride moved into the blur. Takes over CONV's weights. */
 struct et_blur_conv2d_options {
     struct et_module *conv; /* Conv2d to imitate; borrowed, its values are moved out */
     bool blur_last;         /* blur_first: false */
@@ -217,8 +219,8 @@ struct et_basic_block_module {
     struct et_module *conv1, *bn1, *relu, *conv2, *bn2, *downsample; /* or NULL */
 };
 
-/* y = relu(bn3(conv3(relu(bn2(conv2(relu(bn1(conv1(x)))))))) + shortcut(x)), 1x1, 3x3 with
- * the stride, 1x1 to 4 CHANNELS. */
+/* y = relu(bn3(conv3(relu(bn2(conv2(relu(bn1(conv1(x)))))))) + shortcut(x)), 1x1, 3x3
+ * with the stride, 1x1 to 4 CHANNELS. */
 struct et_bottleneck_options {
     int64_t in_channels, channels, stride;
 };
@@ -230,7 +232,8 @@ struct et_bottleneck_module {
 
 /* ---- transformer ---- */
 
-/* Multi-head causal attention on x [B,T,D]; projections c_attn [D, 3D] and c_proj [D, D]. */
+/* Multi-head causal attention on x [B,T,D]; projections c_attn [D, 3D] and c_proj [D,
+ * D]. */
 struct et_attention_options {
     int64_t d_model, n_heads;
     double dropout, out_std; /* 0; std of c_proj's initial weights, 0.02 */
@@ -246,7 +249,8 @@ struct et_attention_module {
 /* m_h of ALiBi for N heads (spec/algorithms.md 2.1). */
 void et_alibi_slopes(int64_t n_heads, double *slopes);
 /* Gives the attention the causal ALiBi bias m_h * j for keys j < MAX_SEQ_LEN. */
-ET_NODISCARD et_status et_attention_set_alibi(struct et_ctx *cx, struct et_module *attention,
+ET_NODISCARD et_status et_attention_set_alibi(struct et_ctx *cx,
+                                              struct et_module *attention,
                                               int64_t max_seq_len);
 
 /* c_proj(gelu_tanh(c_fc(x))) */

@@ -86,7 +86,8 @@ counts(void)
         struct et_model *m = make(known[i].model, known[i].facts, NULL);
         int64_t count;
         must(et_module_count(cx, m->root, &count));
-        is_int(count, known[i].count, "%s has its number of parameters", known[i].model);
+        is_int(count, known[i].count, "%s has its number of parameters",
+               known[i].model);
         et_model_free(&m);
     }
 }
@@ -101,9 +102,10 @@ names(void)
                             "layer2.0.downsample.1.running_mean",
                             "layer4.2.bn3.bias",
                             "fc.bias"};
-    const char *text[] = {"transformer.wte.weight",          "transformer.wpe.weight",
-                          "transformer.h.0.ln_1.weight",     "transformer.h.0.attn.c_attn.weight",
-                          "transformer.h.11.mlp.c_proj.bias", "transformer.ln_f.bias"};
+    const char *text[] = {
+        "transformer.wte.weight",           "transformer.wpe.weight",
+        "transformer.h.0.ln_1.weight",      "transformer.h.0.attn.c_attn.weight",
+        "transformer.h.11.mlp.c_proj.bias", "transformer.ln_f.bias"};
     struct et_leaves l;
     struct et_model *m = make("resnet50", &imagenet, NULL);
     must(et_module_leaves(cx, m->root, ET_PARAM | ET_BUFFER, &l));
@@ -133,7 +135,8 @@ values(void)
     must(et_model_set_param(m, "fc3.bias", bias, 10));
     must(et_model_get_param(m, "fc3.bias", 17, back, 10));
     ok(memcmp(bias, back, sizeof bias) == 0, "a parameter written by name reads back");
-    ok(et_model_set_param(m, "fc4.bias", bias, 10) == ET_ENOENT, "a wrong name is refused");
+    ok(et_model_set_param(m, "fc4.bias", bias, 10) == ET_ENOENT,
+       "a wrong name is refused");
     et_error_clear(cx);
     ok(et_model_set_param(m, "fc3.bias", bias, 9) == ET_ESHAPE, "so is a wrong count");
     et_error_clear(cx);
@@ -150,7 +153,8 @@ refusals(void)
        "a model whose outputs nobody states is refused");
     et_error_clear(cx);
     type = et_model_class_find("lenet");
-    struct et_model_facts tiny = {.channels = 1, .height = 4, .width = 4, .num_classes = 2};
+    struct et_model_facts tiny = {
+        .channels = 1, .height = 4, .width = 4, .num_classes = 2};
     ok(et_model_new(cx, type, &o, &tiny, &m) == ET_EINVAL && !m,
        "a filter that does not fit the image is refused");
     et_error_clear(cx);
@@ -204,8 +208,8 @@ forward(const char *name, const struct et_model_facts *facts, const char *const 
     for (int64_t i = 0; i < want[0]; i++)
         sum += each[i];
     ok(isfinite(mean) && mean > 0, "%s has a positive loss, %g", name, mean);
-    is_near(sum / (double)want[0], mean, 1e-5, "%s: losses per sample average to the loss",
-            name);
+    is_near(sum / (double)want[0], mean, 1e-5,
+            "%s: losses per sample average to the loss", name);
     free(each);
     et_graph_free(&g);
     et_tensor_free(&target);
@@ -215,7 +219,8 @@ forward(const char *name, const struct et_model_facts *facts, const char *const 
 static void
 forwards(void)
 {
-    struct et_model_facts small = {.channels = 3, .height = 8, .width = 8, .num_classes = 4};
+    struct et_model_facts small = {
+        .channels = 3, .height = 8, .width = 8, .num_classes = 4};
     struct et_tensor *image = leaf(ET_F32, 4, (int64_t[]){2, 3, 8, 8});
     struct et_tensor *token = leaf(ET_I32, 2, (int64_t[]){2, 5});
     float pixel[2 * 3 * 64];
@@ -225,11 +230,11 @@ forwards(void)
     const char *vision[] = {"mlp", "mnist_classifier", "resnet8", "resnet20"};
     for (int i = 0; i < 4; i++)
         forward(vision[i], &small, NULL, image, 2, (int64_t[]){2, 4});
-    forward("unet", &small, (const char *[]){"width", "4", "depth", "2", NULL}, image, 4,
-            (int64_t[]){2, 4, 8, 8});
-    const char *tiny[] = {"n_layers", "2",           "d_model",    "8",  "n_heads",  "2",
-                          "max_seq_len", "6", "vocab_size", "11", "position", "learned",
-                          NULL};
+    forward("unet", &small, (const char *[]){"width", "4", "depth", "2", NULL}, image,
+            4, (int64_t[]){2, 4, 8, 8});
+    const char *tiny[] = {"n_layers", "2",           "d_model", "8",          "n_heads",
+                          "2",        "max_seq_len", "6",       "vocab_size", "11",
+                          "position", "learned",     NULL};
     forward("gpt2", NULL, tiny, token, 3, (int64_t[]){2, 5, 11});
     tiny[11] = "alibi";
     forward("gpt2", NULL, tiny, token, 3, (int64_t[]){2, 5, 11});

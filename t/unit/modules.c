@@ -8,7 +8,7 @@
 
 static struct et_ctx *cx;
 
-/* Five standard errors: one run in two million fails by chance, and the seed is fixed. */
+/* Standard errors: one draw in two million lies beyond, and the seed is fixed. */
 #define SIGMAS 5
 /* Sums of nine products of small binary fractions are exact in f32. */
 #define EXACT 1e-7
@@ -32,13 +32,14 @@ static void
 names(void)
 {
     struct et_module *m = row();
-    must(ET_ADD(cx, m, "stem", conv2d, .in_channels = 3, .out_channels = 8, .kernel = 3));
+    must(ET_ADD(cx, m, "stem", conv2d, .in_channels = 3, .out_channels = 8,
+                .kernel = 3));
     must(ET_ADD(cx, m, NULL, batch_norm, .num_features = 8));
     must(ET_ADD(cx, m, "head", linear, .in_features = 8, .out_features = 2,
                 .no_bias = true));
     struct et_leaves l;
     must(et_module_leaves(cx, m, ET_PARAM | ET_BUFFER, &l));
-    const char *want[] = {"stem.weight",    "stem.bias",     "1.weight",    "1.bias",
+    const char *want[] = {"stem.weight",    "stem.bias",     "1.weight",   "1.bias",
                           "1.running_mean", "1.running_var", "head.weight"};
     is_int(l.n, 7, "a missing bias is no leaf");
     for (int i = 0; i < l.n && i < 7; i++)
@@ -92,7 +93,8 @@ static void
 initialisers(void)
 {
     struct et_module *m = row();
-    must(ET_ADD(cx, m, "conv", conv2d, .in_channels = 32, .out_channels = 64, .kernel = 3));
+    must(ET_ADD(cx, m, "conv", conv2d, .in_channels = 32, .out_channels = 64,
+                .kernel = 3));
     must(ET_ADD(cx, m, "bn", batch_norm, .num_features = 4096));
     must(ET_ADD(cx, m, "fc", linear, .in_features = 64, .out_features = 10));
     struct et_param *w = et_module_param(m->items[0].module, 0, NULL);
@@ -117,7 +119,8 @@ initialisers(void)
         must(et_module_initializer(cx, m, rules[i].name));
         moments(w, "conv.weight", &mean, &var, &low, &high);
         is_near(var / rules[i].var, 1, error, "%s has its variance", rules[i].name);
-        ok(fabs(mean) < SIGMAS * sqrt(rules[i].var / n), "%s has mean 0", rules[i].name);
+        ok(fabs(mean) < SIGMAS * sqrt(rules[i].var / n), "%s has mean 0",
+           rules[i].name);
     }
     moments(bn, "bn.weight", &mean, &var, &low, &high);
     ok(low == 1 && high == 1, "batch norm starts at 1");
@@ -128,7 +131,8 @@ initialisers(void)
     must(et_module_initializer(cx, m, "linear_log_constant_bias"));
     moments(bias, "fc.bias", &mean, &var, &low, &high);
     is_near(low, -log(10), 1e-6, "linear_log_constant_bias is -log(outputs)");
-    ok(et_module_initializer(cx, m, "kaiming") == ET_EINVAL, "an unknown name is refused");
+    ok(et_module_initializer(cx, m, "kaiming") == ET_EINVAL,
+       "an unknown name is refused");
     et_error_clear(cx);
     et_module_free(&m);
 }
@@ -150,7 +154,8 @@ draws(void)
     must(et_param_write(cx, p, c, 16));
     must(et_param_read(cx, p, "x.weight", 1, a, 16));
     ok(memcmp(a, c, sizeof a) == 0, "a value written before binding stays");
-    ok(et_param_write(cx, p, c, 15) == ET_ESHAPE, "a wrong number of values is refused");
+    ok(et_param_write(cx, p, c, 15) == ET_ESHAPE,
+       "a wrong number of values is refused");
     et_error_clear(cx);
     et_module_free(&m);
 }
@@ -227,9 +232,11 @@ surgery(void)
     struct et_surgery_policy wrapping = {&et_sequential_class, wrap};
     must(et_module_replace(cx, m, &wrapping, 1, NULL, &s));
     is_int(s.n, 1, "the root is not replaced, and a replacement is not walked");
-    ok(m->items[1].module->items[0].module == group, "a replacement may hold the old one");
+    ok(m->items[1].module->items[0].module == group,
+       "a replacement may hold the old one");
     et_surgery_release(&s);
-    struct et_surgery_policy twice[] = {{&et_linear_class, wrap}, {&et_linear_class, wrap}};
+    struct et_surgery_policy twice[] = {{&et_linear_class, wrap},
+                                        {&et_linear_class, wrap}};
     ok(et_module_replace(cx, m, twice, 2, NULL, &s) == ET_EINVAL,
        "two policies cannot both replace one module");
     et_error_clear(cx);
@@ -246,8 +253,8 @@ image(int n)
 {
     struct et_tensor *x;
     float *v = calloc((size_t)(n * n), sizeof *v);
-    must(et_tensor_new(cx, dev, ET_F32, 4, (int64_t[]){1, 1, n, n}, ET_CHANNELS_LAST, "x",
-                       &x));
+    must(et_tensor_new(cx, dev, ET_F32, 4, (int64_t[]){1, 1, n, n}, ET_CHANNELS_LAST,
+                       "x", &x));
     for (int i = 0; i < n * n; i++)
         v[i] = (float)i;
     must(et_tensor_write(cx, x, v, (size_t)(n * n) * sizeof *v));
@@ -280,8 +287,8 @@ blur(void)
                   "blur with stride 2 gives the published values");
     et_module_free(&m);
 
-    must(et_module_new(cx, &et_max_pool2d_class, &(struct et_pool2d_options){.kernel = 2},
-                       &pool));
+    must(et_module_new(cx, &et_max_pool2d_class,
+                       &(struct et_pool2d_options){.kernel = 2}, &pool));
     must(ET_NEW(cx, &m, blur_max_pool2d, .pool = pool));
     run(m, x, true, y, 4);
     is_near_array(y, (float[]){3.75f, 4.5f, 6.75f, 7.5f}, 4, EXACT,
@@ -318,8 +325,8 @@ statistics(void)
     struct et_graph *g;
     struct et_tensor *x;
     float mean, var;
-    must(et_tensor_new(cx, dev, ET_F32, 4, (int64_t[]){4, 1, 1, 1}, ET_CHANNELS_LAST, "x",
-                       &x));
+    must(et_tensor_new(cx, dev, ET_F32, 4, (int64_t[]){4, 1, 1, 1}, ET_CHANNELS_LAST,
+                       "x", &x));
     must(et_tensor_write(cx, x, (float[]){0, 2, 10, 14}, 16));
     must(ET_NEW(cx, &m, batch_norm, .num_features = 1));
     must(et_module_bind(cx, m, dev, ET_PARAM | ET_BUFFER, 17));

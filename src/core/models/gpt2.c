@@ -1,5 +1,5 @@
-/* gpt2.c: the GPT-2 family as a model: options and what the data say. The network itself
- * is core/modules/gpt2.c. */
+/* gpt2.c: the GPT-2 family as a model: options and what the data say. The network
+ * itself is core/modules/gpt2.c. */
 #include "etude/model.h"
 #include "etude/nn.h"
 
@@ -20,14 +20,15 @@ gpt2_build(struct et_ctx *cx, struct et_model *m, const void *options,
            const struct et_model_facts *facts)
 {
     const struct gpt2_model_options *o = options;
-    m->num_classes = o->vocab_size > 0      ? o->vocab_size
+    m->num_classes = o->vocab_size > 0       ? o->vocab_size
                      : facts->vocab_size > 0 ? facts->vocab_size
                                              : GPT2_VOCABULARY;
     if (facts->seq_len > o->max_seq_len)
-        return ET_FAIL(cx, ET_EINVAL,
-                       "the data have sequences of %lld tokens, the model's max_seq_len is "
-                       "%lld",
-                       (long long)facts->seq_len, (long long)o->max_seq_len);
+        return ET_FAIL(
+            cx, ET_EINVAL,
+            "the data have sequences of %lld tokens, the model's max_seq_len is "
+            "%lld",
+            (long long)facts->seq_len, (long long)o->max_seq_len);
     if (facts->vocab_size > m->num_classes)
         return ET_FAIL(cx, ET_EINVAL,
                        "the data have %lld tokens, the model's vocab_size is %lld",
@@ -38,9 +39,12 @@ gpt2_build(struct et_ctx *cx, struct et_model *m, const void *options,
                   .alibi = o->position == POSITION_ALIBI);
 }
 
-#define COUNT(field, deflt, text)                                              \
-    {.name = #field, .type = ET_OPT_INT, .offset = offsetof(struct gpt2_model_options, field), \
-     .def = (deflt), .min = 1, .max = 1 << 24, .help = (text)}
+#define COUNT(field, deflt, text)                                                      \
+    {                                                                                  \
+        .name = #field, .type = ET_OPT_INT,                                            \
+        .offset = offsetof(struct gpt2_model_options, field), .def = (deflt),          \
+        .min = 1, .max = 1 << 24, .help = (text)                                       \
+    }
 
 const struct et_model_class et_gpt2_model = {
     .info =

@@ -30,7 +30,8 @@ lenet_build(struct et_ctx *cx, struct et_model *m, const void *options,
     struct eti_stack s;
     (void)options;
     ET_TRY(eti_stack_begin(cx, facts, &m->root, &s));
-    ET_TRY(ETI_STACK(&s, "conv1", conv2d, .out_channels = 6, .kernel = 5, .padding = 2));
+    ET_TRY(
+        ETI_STACK(&s, "conv1", conv2d, .out_channels = 6, .kernel = 5, .padding = 2));
     ET_TRY(plain(&s, "relu1", &et_relu_class));
     ET_TRY(halve(&s, "pool1"));
     ET_TRY(ETI_STACK(&s, "conv2", conv2d, .out_channels = 16, .kernel = 5));

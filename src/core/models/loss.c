@@ -1,9 +1,10 @@
 /* loss.c: what training minimises, as formulas.
  *
- * Soft cross entropy: spec/algorithms.md 1.8. Binary cross entropy: summed over classes,
- * averaged over samples (spec/trainer.md 15.6). Dice, per class c with probabilities p:
- * 1 - (2 sum p t + s) / (sum p + sum t + s), s = 1 (Milletari et al. 2016, 1606.04797,
- * without squares). Index targets become one-hot where a formula needs them. */
+ * Soft cross entropy: spec/algorithms.md 1.8. Binary cross entropy: summed over
+ * classes, averaged over samples (spec/trainer.md 15.6). Dice, per class c with
+ * probabilities p: 1 - (2 sum p t + s) / (sum p + sum t + s), s = 1 (Milletari et al.
+ * 2016, 1606.04797, without squares). Index targets become one-hot where a formula
+ * needs them. */
 #include "etude/model.h"
 
 #define DICE_SMOOTHING 1.0
@@ -67,8 +68,7 @@ dice(struct et_graph *g, struct et_tensor *z, struct et_tensor *target,
     }
     struct et_tensor *above =
         et_add_scalar(g, et_mul_scalar(g, both, 2), DICE_SMOOTHING);
-    struct et_tensor *below =
-        et_add_scalar(g, et_add(g, p_sum, t_sum), DICE_SMOOTHING);
+    struct et_tensor *below = et_add_scalar(g, et_add(g, p_sum, t_sum), DICE_SMOOTHING);
     struct et_tensor *score = et_div(g, above, below); /* [N,C] */
     return reduce(g, et_add_scalar(g, et_neg(g, score), 1), reduction);
 }

@@ -112,7 +112,8 @@ find_leaf(struct et_model *m, const char *name, struct et_param **out)
     *out = leaf ? leaf->param : NULL;
     et_leaves_release(&l);
     if (!*out)
-        return ET_FAIL(m->cx, ET_ENOENT, "%s has no parameter %s", m->type->info.name, name);
+        return ET_FAIL(m->cx, ET_ENOENT, "%s has no parameter %s", m->type->info.name,
+                       name);
     return ET_OK;
 }
 
@@ -135,7 +136,8 @@ et_model_set_param(struct et_model *m, const char *name, const float *values,
 }
 
 et_status
-et_model_flops(struct et_model *m, struct et_graph *g, struct et_tensor *x, int64_t *out)
+et_model_flops(struct et_model *m, struct et_graph *g, struct et_tensor *x,
+               int64_t *out)
 {
     struct et_forward f = {.g = g};
     struct et_plan_info info;

@@ -1,17 +1,17 @@
 /* resnet.c: residual networks for small images (CIFAR) and for ImageNet.
  *
- * Source: He et al. 2015 (arXiv 1512.03385); names and ImageNet structure as torchvision.
- * ResNet-CIFAR of depth 6n + 2: stem of 16, three stages of n basic blocks, 16/32/64.
- * Differs: its transitions have 1x1 convolutions with batch norm, as spec/trainer.md 15.2,
- * where the paper pads the identity. */
+ * Source: He et al. 2015 (arXiv 1512.03385); names and ImageNet structure as
+ * torchvision. ResNet-CIFAR of depth 6n + 2: stem of 16, three stages of n basic
+ * blocks, 16/32/64. Differs: its transitions have 1x1 convolutions with batch norm, as
+ * spec/trainer.md 15.2, where the paper pads the identity. */
 #include "etude/model.h"
 #include "etude/nn.h"
 
 struct resnet_shape {
-    int64_t blocks[4];   /* per stage; 0: no such stage */
-    int64_t width;       /* of the first stage; doubles with each */
+    int64_t blocks[4]; /* per stage; 0: no such stage */
+    int64_t width;     /* of the first stage; doubles with each */
     bool bottleneck;
-    bool imagenet_stem;  /* 7x7 with stride 2 and a max pool; else 3x3 */
+    bool imagenet_stem; /* 7x7 with stride 2 and a max pool; else 3x3 */
 };
 
 struct et_resnet_options {
@@ -133,28 +133,28 @@ resnet_build(struct et_ctx *cx, struct et_model *m, const struct resnet_shape *s
 }
 
 /* One member: its descriptor, and a build function that knows its shape. */
-#define RESNET(id, class_text, summary_text, ...)                              \
-    static et_status id##_build(struct et_ctx *cx, struct et_model *m,         \
-                                const void *options,                           \
-                                const struct et_model_facts *facts)             \
-    {                                                                          \
-        static const struct resnet_shape shape = __VA_ARGS__;                  \
-        (void)options;                                                         \
-        return resnet_build(cx, m, &shape, facts);                             \
-    }                                                                          \
-    const struct et_model_class et_##id##_model = {                            \
-        .info =                                                                \
-            {                                                                  \
-                .name = #id,                                                   \
-                .class_name = class_text,                                      \
-                .summary = summary_text,                                       \
-                .source = "arXiv 1512.03385",                                  \
-                .applies_to = "vision",                                        \
-                .options = resnet_options,                                     \
-                .options_size = sizeof(struct resnet_model_options),           \
-            },                                                                 \
-        .task = ET_TASK_CLASSIFICATION,                                        \
-        .build = id##_build,                                                   \
+#define RESNET(id, class_text, summary_text, ...)                                      \
+    static et_status id##_build(struct et_ctx *cx, struct et_model *m,                 \
+                                const void *options,                                   \
+                                const struct et_model_facts *facts)                    \
+    {                                                                                  \
+        static const struct resnet_shape shape = __VA_ARGS__;                          \
+        (void)options;                                                                 \
+        return resnet_build(cx, m, &shape, facts);                                     \
+    }                                                                                  \
+    const struct et_model_class et_##id##_model = {                                    \
+        .info =                                                                        \
+            {                                                                          \
+                .name = #id,                                                           \
+                .class_name = class_text,                                              \
+                .summary = summary_text,                                               \
+                .source = "arXiv 1512.03385",                                          \
+                .applies_to = "vision",                                                \
+                .options = resnet_options,                                             \
+                .options_size = sizeof(struct resnet_model_options),                   \
+            },                                                                         \
+        .task = ET_TASK_CLASSIFICATION,                                                \
+        .build = id##_build,                                                           \
     };
 
 RESNET(resnet8, "ResNet8", "residual network of depth 8 for small images",
@@ -169,7 +169,9 @@ RESNET(resnet34, "ResNet34", "residual network of depth 34 for ImageNet",
        {.blocks = {3, 4, 6, 3}, .width = 64, .imagenet_stem = true})
 RESNET(resnet50, "ResNet50", "bottleneck residual network of depth 50 for ImageNet",
        {.blocks = {3, 4, 6, 3}, .width = 64, .imagenet_stem = true, .bottleneck = true})
-RESNET(resnet101, "ResNet101", "bottleneck residual network of depth 101 for ImageNet",
-       {.blocks = {3, 4, 23, 3}, .width = 64, .imagenet_stem = true, .bottleneck = true})
-RESNET(resnet152, "ResNet152", "bottleneck residual network of depth 152 for ImageNet",
-       {.blocks = {3, 8, 36, 3}, .width = 64, .imagenet_stem = true, .bottleneck = true})
+RESNET(
+    resnet101, "ResNet101", "bottleneck residual network of depth 101 for ImageNet",
+    {.blocks = {3, 4, 23, 3}, .width = 64, .imagenet_stem = true, .bottleneck = true})
+RESNET(
+    resnet152, "ResNet152", "bottleneck residual network of depth 152 for ImageNet",
+    {.blocks = {3, 8, 36, 3}, .width = 64, .imagenet_stem = true, .bottleneck = true})

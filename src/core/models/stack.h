@@ -19,8 +19,8 @@ et_status eti_stack_begin(struct et_ctx *cx, const struct et_model_facts *facts,
 et_status eti_stack_add(struct eti_stack *s, const char *name,
                         const struct et_module_class *type, void *options);
 /* Options by field, as ET_ADD: ETI_STACK(&s, "fc", linear, .out_features = 10) */
-#define ETI_STACK(s, key, layer, ...)                                          \
-    eti_stack_add((s), (key), &et_##layer##_class,                             \
+#define ETI_STACK(s, key, layer, ...)                                                  \
+    eti_stack_add((s), (key), &et_##layer##_class,                                     \
                   &(struct et_##layer##_options){__VA_ARGS__})
 
 #endif

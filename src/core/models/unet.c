@@ -1,7 +1,7 @@
 /* unet.c: a small U-Net: halve and double channels going down, join on the way up.
  *
  * Source: Ronneberger et al. 2015 (arXiv 1505.04597). Differs: padded convolutions, so
- * the output has the input's size; batch norm; sizes that halve oddly are resized back. */
+ * the output has the input's size; batch norm; odd sizes are resized on the way up. */
 #include "etude/model.h"
 #include "etude/nn.h"
 
@@ -84,10 +84,12 @@ unet_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
     return et_forward(f, m->head, x);
 }
 
-#define LEVEL(i)                                                               \
-    {"down" #i, offsetof(struct unet_module, down[i])},                        \
-        {"up" #i, offsetof(struct unet_module, up[i])},                        \
-        {"join" #i, offsetof(struct unet_module, join[i])}
+#define LEVEL(i)                                                                       \
+    {"down" #i, offsetof(struct unet_module, down[i])},                                \
+        {"up" #i, offsetof(struct unet_module, up[i])},                                \
+    {                                                                                  \
+        "join" #i, offsetof(struct unet_module, join[i])                               \
+    }
 
 static const struct et_module_class et_unet_class = {
     .info =

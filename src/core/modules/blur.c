@@ -8,7 +8,8 @@ static et_status
 blur_pool2d_init(struct et_ctx *cx, struct et_module *base, const void *options)
 {
     static const float filter[9] = {
-        1 / 16.f, 2 / 16.f, 1 / 16.f, 2 / 16.f, 4 / 16.f, 2 / 16.f, 1 / 16.f, 2 / 16.f, 1 / 16.f,
+        1 / 16.f, 2 / 16.f, 1 / 16.f, 2 / 16.f, 4 / 16.f,
+        2 / 16.f, 1 / 16.f, 2 / 16.f, 1 / 16.f,
     };
     struct et_blur_pool2d_module *m = (struct et_blur_pool2d_module *)base;
     m->o = *(const struct et_blur_pool2d_options *)options;
@@ -53,7 +54,8 @@ const struct et_module_class et_blur_pool2d_class = {
             .options_size = sizeof(struct et_blur_pool2d_options),
         },
     .size = sizeof(struct et_blur_pool2d_module),
-    .params = (const struct et_slot[]){ET_SLOT(et_blur_pool2d_module, blur_filter), {0}},
+    .params =
+        (const struct et_slot[]){ET_SLOT(et_blur_pool2d_module, blur_filter), {0}},
     .init = blur_pool2d_init,
     .forward = blur_pool2d_forward,
 };
@@ -71,8 +73,8 @@ blur_conv2d_init(struct et_ctx *cx, struct et_module *base, const void *options)
     if (m->blur_last)
         inner.stride = 1;
     ET_TRY(et_module_new(cx, &et_conv2d_class, &inner, &m->conv));
-    ET_TRY(ET_NEW(cx, &m->blur, blur_pool2d,
-                  .stride = m->blur_last ? old->o.stride : 1));
+    ET_TRY(
+        ET_NEW(cx, &m->blur, blur_pool2d, .stride = m->blur_last ? old->o.stride : 1));
     struct et_conv2d_module *conv = (struct et_conv2d_module *)m->conv;
     base->marked = m->conv->marked = true;
     ET_TRY(et_param_move(cx, &conv->weight, &old->weight));
@@ -126,7 +128,8 @@ blur_max_pool2d_init(struct et_ctx *cx, struct et_module *base, const void *opti
 }
 
 static struct et_tensor *
-blur_max_pool2d_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
+blur_max_pool2d_forward(struct et_module *base, struct et_forward *f,
+                        struct et_tensor *x)
 {
     struct et_blur_max_pool2d_module *m = (struct et_blur_max_pool2d_module *)base;
     return et_forward(f, m->blur, et_forward(f, m->pool, x));

@@ -6,7 +6,7 @@
 
 #include "etude/nn.h"
 
-/* The framework's default for linear and convolution layers (spec/algorithms.md 1.9). */
+/* The default for linear and convolution layers (spec/algorithms.md 1.9). */
 static inline struct et_init
 eti_init_fan_in(double fan_in)
 {
@@ -39,25 +39,33 @@ eti_float_or(double value, double fallback)
 }
 
 /* EINVAL, naming the layer, unless VALUE >= 1. */
-#define ETI_NEED_POSITIVE(cx, layer, options, field)                           \
-    do {                                                                       \
-        if ((options)->field < 1)                                              \
-            return ET_FAIL((cx), ET_EINVAL, "%s needs %s >= 1, not %lld", (layer), #field, \
-                           (long long)(options)->field);                       \
+#define ETI_NEED_POSITIVE(cx, layer, options, field)                                   \
+    do {                                                                               \
+        if ((options)->field < 1)                                                      \
+            return ET_FAIL((cx), ET_EINVAL, "%s needs %s >= 1, not %lld", (layer),     \
+                           #field, (long long)(options)->field);                       \
     } while (0)
 
 /* Rows of the option tables of layers; 0 = the default the layer has. */
-#define ETI_LAYER_INT(tag, key, field, deflt, text)                           \
-    {.name = (key), .type = ET_OPT_INT, .offset = offsetof(struct tag, field), \
-     .def = (deflt), .min = 0, .max = 1 << 24, .help = (text)}
-#define ETI_LAYER_NEED(tag, key, field, text)                                  \
-    {.name = (key), .type = ET_OPT_INT, .offset = offsetof(struct tag, field), \
-     .min = 1, .max = 1 << 24, .flags = ET_OPT_REQUIRED, .help = (text)}
-#define ETI_LAYER_FLOAT(tag, key, field, deflt, lo, hi, text)                 \
-    {.name = (key), .type = ET_OPT_FLOAT, .offset = offsetof(struct tag, field), \
-     .def = (deflt), .min = (lo), .max = (hi), .help = (text)}
-#define ETI_LAYER_BOOL(tag, key, field, text)                                 \
-    {.name = (key), .type = ET_OPT_BOOL, .offset = offsetof(struct tag, field), \
-     .def = "false", .help = (text)}
+#define ETI_LAYER_INT(tag, key, field, deflt, text)                                    \
+    {                                                                                  \
+        .name = (key), .type = ET_OPT_INT, .offset = offsetof(struct tag, field),      \
+        .def = (deflt), .min = 0, .max = 1 << 24, .help = (text)                       \
+    }
+#define ETI_LAYER_NEED(tag, key, field, text)                                          \
+    {                                                                                  \
+        .name = (key), .type = ET_OPT_INT, .offset = offsetof(struct tag, field),      \
+        .min = 1, .max = 1 << 24, .flags = ET_OPT_REQUIRED, .help = (text)             \
+    }
+#define ETI_LAYER_FLOAT(tag, key, field, deflt, lo, hi, text)                          \
+    {                                                                                  \
+        .name = (key), .type = ET_OPT_FLOAT, .offset = offsetof(struct tag, field),    \
+        .def = (deflt), .min = (lo), .max = (hi), .help = (text)                       \
+    }
+#define ETI_LAYER_BOOL(tag, key, field, text)                                          \
+    {                                                                                  \
+        .name = (key), .type = ET_OPT_BOOL, .offset = offsetof(struct tag, field),     \
+        .def = "false", .help = (text)                                                 \
+    }
 
 #endif

@@ -86,7 +86,8 @@ conv2d_adapt(struct et_ctx *cx, void *options, int64_t shape[3])
     return ET_OK;
 }
 
-#define ROW(key, field, deflt, text) ETI_LAYER_INT(et_conv2d_options, key, field, deflt, text)
+#define ROW(key, field, deflt, text)                                                   \
+    ETI_LAYER_INT(et_conv2d_options, key, field, deflt, text)
 #define NEED(key, field, text) ETI_LAYER_NEED(et_conv2d_options, key, field, text)
 
 const struct et_module_class et_conv2d_class = {
@@ -168,14 +169,15 @@ conv_transpose2d_adapt(struct et_ctx *cx, void *options, int64_t shape[3])
         return ET_FAIL(cx, ET_EINVAL, "conv_transpose2d takes images, not vectors");
     shape[0] = o->out_channels;
     for (int i = 1; i < 3; i++)
-        shape[i] = (shape[i] - 1) * eti_int_or(o->stride, 1) - 2 * o->padding + o->kernel +
-                   o->output_padding;
+        shape[i] = (shape[i] - 1) * eti_int_or(o->stride, 1) - 2 * o->padding +
+                   o->kernel + o->output_padding;
     return ET_OK;
 }
 
-#define ROW(key, field, deflt, text)                                           \
+#define ROW(key, field, deflt, text)                                                   \
     ETI_LAYER_INT(et_conv_transpose2d_options, key, field, deflt, text)
-#define NEED(key, field, text) ETI_LAYER_NEED(et_conv_transpose2d_options, key, field, text)
+#define NEED(key, field, text)                                                         \
+    ETI_LAYER_NEED(et_conv_transpose2d_options, key, field, text)
 
 const struct et_module_class et_conv_transpose2d_class = {
     .info =
@@ -191,7 +193,8 @@ const struct et_module_class et_conv_transpose2d_class = {
                     NEED("out", out_channels, "output channels"),
                     ROW("kernel", kernel, "2", "filter height and width"),
                     ROW("stride", stride, "1", "enlargement"),
-                    ROW("padding", padding, "0", "rows and columns cut off on each side"),
+                    ROW("padding", padding, "0",
+                        "rows and columns cut off on each side"),
                     ROW("output_padding", output_padding, "0",
                         "rows and columns added at the end"),
                     ROW("groups", groups, "1", "independent groups of channels"),

@@ -1,5 +1,6 @@
 /* dropout.c: zeroes elements with probability p while training, scales the rest by
- * 1/(1-p). Source: Srivastava et al. 2014. The mask is keyed by (seed, sample, ordinal). */
+ * 1/(1-p). Source: Srivastava et al. 2014. The mask is keyed by (seed, sample,
+ * ordinal). */
 #include "core/modules/common.h"
 
 static et_status
@@ -16,7 +17,8 @@ static struct et_tensor *
 dropout_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
 {
     struct et_dropout_module *m = (struct et_dropout_module *)base;
-    uint64_t ordinal = f->ordinal++; /* counted when p is 0 too, so others keep theirs */
+    uint64_t ordinal =
+        f->ordinal++; /* counted when p is 0 too, so others keep theirs */
     if (!f->training || m->o.p == 0)
         return x;
     return et_dropout(f->g, x, f->rng, m->o.p, ordinal);

@@ -1,7 +1,8 @@
 /* init.c: named initialisers, as rules laid over the leaves of a tree.
  *
- * Sources: He et al. 2015 (arXiv 1502.01852) eq. 10, gain sqrt 2; Glorot and Bengio 2010
- * eq. 16; spec/trainer.md 15.6. Differs: drawn at binding, keyed by name (param.c). */
+ * Sources: He et al. 2015 (arXiv 1502.01852) eq. 10, gain sqrt 2; Glorot and Bengio
+ * 2010 eq. 16; spec/trainer.md 15.6. Differs: drawn at binding, keyed by name
+ * (param.c). */
 #include "etude/module.h"
 
 #include <math.h>
@@ -10,17 +11,26 @@
 #include "etude/nn.h"
 
 /* name; what it touches; the init, from FAN_IN, FAN_OUT and N_OUT of the layer */
-#define NORMAL(std) {ET_INIT_NORMAL, 0, (std)}
-#define UNIFORM(lo, hi) {ET_INIT_UNIFORM, (lo), (hi)}
-#define CONSTANT(a) {ET_INIT_CONSTANT, (a), 0}
-#define INITIALIZERS(X)                                                        \
-    X(kaiming_normal, WEIGHT, NORMAL(sqrt(2 / fan_in)))                        \
-    X(kaiming_uniform, WEIGHT, UNIFORM(-sqrt(6 / fan_in), sqrt(6 / fan_in)))   \
-    X(xavier_normal, WEIGHT, NORMAL(sqrt(2 / (fan_in + fan_out))))             \
-    X(xavier_uniform, WEIGHT,                                                  \
-      UNIFORM(-sqrt(6 / (fan_in + fan_out)), sqrt(6 / (fan_in + fan_out))))    \
-    X(bn_ones, BN_WEIGHT, CONSTANT(1))                                         \
-    X(bn_uniform, BN_WEIGHT, UNIFORM(0, 1))                                    \
+#define NORMAL(std)                                                                    \
+    {                                                                                  \
+        ET_INIT_NORMAL, 0, (std)                                                       \
+    }
+#define UNIFORM(lo, hi)                                                                \
+    {                                                                                  \
+        ET_INIT_UNIFORM, (lo), (hi)                                                    \
+    }
+#define CONSTANT(a)                                                                    \
+    {                                                                                  \
+        ET_INIT_CONSTANT, (a), 0                                                       \
+    }
+#define INITIALIZERS(X)                                                                \
+    X(kaiming_normal, WEIGHT, NORMAL(sqrt(2 / fan_in)))                                \
+    X(kaiming_uniform, WEIGHT, UNIFORM(-sqrt(6 / fan_in), sqrt(6 / fan_in)))           \
+    X(xavier_normal, WEIGHT, NORMAL(sqrt(2 / (fan_in + fan_out))))                     \
+    X(xavier_uniform, WEIGHT,                                                          \
+      UNIFORM(-sqrt(6 / (fan_in + fan_out)), sqrt(6 / (fan_in + fan_out))))            \
+    X(bn_ones, BN_WEIGHT, CONSTANT(1))                                                 \
+    X(bn_uniform, BN_WEIGHT, UNIFORM(0, 1))                                            \
     X(linear_log_constant_bias, LINEAR_BIAS, CONSTANT(-log(n_out)))
 
 enum target { NOTHING, WEIGHT, LINEAR_BIAS, BN_WEIGHT, BN_BIAS };
@@ -41,15 +51,15 @@ const char *const et_initializer_names[] = {
 #define RULE_NAME(name, target, ...) #name,
     INITIALIZERS(RULE_NAME)
 #undef RULE_NAME
-    NULL,
+        NULL,
 };
 
 static struct et_init
 rule_init(enum rule rule, double fan_in, double fan_out, double n_out)
 {
     switch (rule) {
-#define RULE_CASE(name, target, ...)                                           \
-    case RULE_##name:                                                          \
+#define RULE_CASE(name, target, ...)                                                   \
+    case RULE_##name:                                                                  \
         return (struct et_init)__VA_ARGS__;
         INITIALIZERS(RULE_CASE)
 #undef RULE_CASE
@@ -73,12 +83,13 @@ leaf_target(const struct et_leaf *leaf)
         return is_weight ? BN_WEIGHT : is_bias ? BN_BIAS : NOTHING;
     if (is_linear(m))
         return is_weight ? WEIGHT : is_bias ? LINEAR_BIAS : NOTHING;
-    if (et_module_is(m, &et_conv2d_class) || et_module_is(m, &et_conv_transpose2d_class))
+    if (et_module_is(m, &et_conv2d_class) ||
+        et_module_is(m, &et_conv_transpose2d_class))
         return is_weight ? WEIGHT : NOTHING;
     return NOTHING;
 }
 
-/* Axis 0 of a weight counts outputs, all others inputs (conv1d: the other way round). */
+/* Axis 0 of a weight counts outputs, all others inputs; conv1d's is the other way. */
 static struct et_init
 init_for(enum rule rule, const struct et_leaf *leaf)
 {
@@ -110,11 +121,12 @@ et_module_initializer(struct et_ctx *cx, struct et_module *root, const char *nam
     while (et_initializer_names[rule] && strcmp(et_initializer_names[rule], name) != 0)
         rule++;
     if (!et_initializer_names[rule])
-        return ET_FAIL(cx, ET_EINVAL,
-                       "there is no initializer %s; use kaiming_normal, kaiming_uniform, "
-                       "xavier_normal, xavier_uniform, bn_ones, bn_uniform or "
-                       "linear_log_constant_bias",
-                       name);
+        return ET_FAIL(
+            cx, ET_EINVAL,
+            "there is no initializer %s; use kaiming_normal, kaiming_uniform, "
+            "xavier_normal, xavier_uniform, bn_ones, bn_uniform or "
+            "linear_log_constant_bias",
+            name);
     struct et_leaves l;
     ET_TRY(et_module_leaves(cx, root, ET_PARAM, &l));
     for (int i = 0; i < l.n; i++)

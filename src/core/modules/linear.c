@@ -27,10 +27,11 @@ linear_adapt(struct et_ctx *cx, void *options, int64_t shape[3])
 {
     struct et_linear_options *o = options;
     if (shape[1] > 0)
-        return ET_FAIL(cx, ET_EINVAL,
-                       "linear takes vectors, but images of %lldx%lldx%lld come in; put "
-                       "flatten before it",
-                       (long long)shape[0], (long long)shape[1], (long long)shape[2]);
+        return ET_FAIL(
+            cx, ET_EINVAL,
+            "linear takes vectors, but images of %lldx%lldx%lld come in; put "
+            "flatten before it",
+            (long long)shape[0], (long long)shape[1], (long long)shape[2]);
     o->in_features = eti_int_or(o->in_features, shape[0]);
     shape[0] = o->out_features;
     return ET_OK;

@@ -23,8 +23,8 @@ et_module_class_find(const char *name)
 }
 
 et_status
-et_module_new(struct et_ctx *cx, const struct et_module_class *type, const void *options,
-              struct et_module **out)
+et_module_new(struct et_ctx *cx, const struct et_module_class *type,
+              const void *options, struct et_module **out)
 {
     void *block;
     *out = NULL;
@@ -45,7 +45,8 @@ et_module_add(struct et_ctx *cx, struct et_module *parent, const char *name,
               const struct et_module_class *type, const void *options)
 {
     void *block;
-    ET_TRY(et_alloc(cx, (size_t)(parent->n_items + 1) * sizeof(struct et_child), &block));
+    ET_TRY(
+        et_alloc(cx, (size_t)(parent->n_items + 1) * sizeof(struct et_child), &block));
     struct et_child *items = block, *last = &items[parent->n_items];
     if (parent->items)
         memcpy(items, parent->items, (size_t)parent->n_items * sizeof *items);
@@ -195,7 +196,8 @@ et_module_leaves(struct et_ctx *cx, struct et_module *root, unsigned kinds,
     char name[sizeof out->v->name] = "";
     void *block;
     *out = (struct et_leaves){.cx = cx};
-    collect(root, kinds, name, 0, out, 0); /* counts shared ones twice: an upper bound */
+    collect(root, kinds, name, 0, out,
+            0); /* counts shared ones twice: an upper bound */
     int capacity = out->n;
     ET_TRY(et_alloc(cx, (size_t)(capacity + 1) * sizeof *out->v, &block));
     out->v = block;

@@ -1,8 +1,8 @@
 /* norm.c: batch, layer and group normalisation. y = w (x - mean) / sqrt(var + eps) + b.
  *
- * Sources: Ioffe and Szegedy 2015 (arXiv 1502.03167); Ba et al. 2016 (1607.06450); Wu and
- * He 2018 (1803.08494). Differs: there is no num_batches_tracked, which PyTorch needs
- * only for momentum None; its loader fills it in, ours skips it. */
+ * Sources: Ioffe and Szegedy 2015 (arXiv 1502.03167); Ba et al. 2016 (1607.06450); Wu
+ * and He 2018 (1803.08494). Differs: there is no num_batches_tracked, which PyTorch
+ * needs only for momentum None; its loader fills it in, ours skips it. */
 #include "core/modules/common.h"
 
 static et_status
@@ -54,7 +54,8 @@ batch_norm_forward(struct et_module *base, struct et_forward *f, struct et_tenso
                                   m->running_var.tensor, m->o.eps);
     struct et_tensor *y = et_batch_norm(f->g, x, w, b, m->o.eps, &mean, &var);
     if (y)
-        et_batch_norm_update(m, f, mean, var, et_desc_count(&x->desc) / m->o.num_features,
+        et_batch_norm_update(m, f, mean, var,
+                             et_desc_count(&x->desc) / m->o.num_features,
                              m->o.momentum);
     return y;
 }
@@ -82,8 +83,9 @@ const struct et_module_class et_batch_norm_class = {
                                   "channels; 0 = what comes in"),
                     ETI_LAYER_FLOAT(et_batch_norm_options, "eps", eps, "1e-5", 0, 1,
                                     "added to the variance"),
-                    ETI_LAYER_FLOAT(et_batch_norm_options, "momentum", momentum, "0.1", 0,
-                                    1, "weight of a batch in the running statistics"),
+                    ETI_LAYER_FLOAT(et_batch_norm_options, "momentum", momentum, "0.1",
+                                    0, 1,
+                                    "weight of a batch in the running statistics"),
                     ETI_LAYER_BOOL(et_batch_norm_options, "no_affine", no_affine,
                                    "leave weight and bias out"),
                     {0},
@@ -132,7 +134,8 @@ layer_norm_adapt(struct et_ctx *cx, void *options, int64_t shape[3])
 {
     struct et_layer_norm_options *o = options;
     if (shape[1] > 0)
-        return ET_FAIL(cx, ET_EINVAL, "layer_norm takes vectors here; put flatten before it");
+        return ET_FAIL(cx, ET_EINVAL,
+                       "layer_norm takes vectors here; put flatten before it");
     o->features = eti_int_or(o->features, shape[0]);
     return ET_OK;
 }
@@ -195,8 +198,8 @@ static struct et_tensor *
 group_norm_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
 {
     struct et_group_norm_module *m = (struct et_group_norm_module *)base;
-    return et_group_norm(f->g, x, m->weight.tensor, m->bias.tensor, (int)m->o.num_groups,
-                         m->o.eps);
+    return et_group_norm(f->g, x, m->weight.tensor, m->bias.tensor,
+                         (int)m->o.num_groups, m->o.eps);
 }
 
 static et_status

@@ -21,13 +21,15 @@ declare(struct et_param *p, enum et_leaf_kind kind, struct et_init init, int ndi
 }
 
 void
-et_param_declare(struct et_param *p, struct et_init init, int ndim, const int64_t *shape)
+et_param_declare(struct et_param *p, struct et_init init, int ndim,
+                 const int64_t *shape)
 {
     declare(p, ET_PARAM, init, ndim, shape);
 }
 
 void
-et_buffer_declare(struct et_param *p, struct et_init init, int ndim, const int64_t *shape)
+et_buffer_declare(struct et_param *p, struct et_init init, int ndim,
+                  const int64_t *shape)
 {
     declare(p, ET_BUFFER, init, ndim, shape);
 }
@@ -54,8 +56,8 @@ draw(const struct et_init *init, const char *name, uint32_t seed, float *out,
 }
 
 et_status
-et_param_read(struct et_ctx *cx, const struct et_param *p, const char *name, uint32_t seed,
-              float *out, int64_t count)
+et_param_read(struct et_ctx *cx, const struct et_param *p, const char *name,
+              uint32_t seed, float *out, int64_t count)
 {
     if (count != et_desc_count(&p->desc))
         return ET_FAIL(cx, ET_ESHAPE, "%s has %lld elements, not %lld", name,
@@ -70,7 +72,8 @@ et_param_read(struct et_ctx *cx, const struct et_param *p, const char *name, uin
 }
 
 et_status
-et_param_write(struct et_ctx *cx, struct et_param *p, const float *values, int64_t count)
+et_param_write(struct et_ctx *cx, struct et_param *p, const float *values,
+               int64_t count)
 {
     if (count != et_desc_count(&p->desc))
         return ET_FAIL(cx, ET_ESHAPE, "%lld values for a parameter of %lld elements",
@@ -121,7 +124,8 @@ et_param_move(struct et_ctx *cx, struct et_param *to, struct et_param *from)
     if (from->desc.dtype == ET_NONE && to->desc.dtype == ET_NONE)
         return ET_OK;
     char a[128], b[128];
-    if (!et_desc_same_shape(&to->desc, &from->desc) || to->desc.dtype != from->desc.dtype)
+    if (!et_desc_same_shape(&to->desc, &from->desc) ||
+        to->desc.dtype != from->desc.dtype)
         return ET_FAIL(cx, ET_ESHAPE, "a parameter %s cannot take the value of one %s",
                        et_desc_text(&to->desc, a, sizeof a),
                        et_desc_text(&from->desc, b, sizeof b));

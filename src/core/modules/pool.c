@@ -17,7 +17,8 @@ pool2d_init(struct et_ctx *cx, struct et_module *base, const void *options)
     pool2d_defaults(o);
     ETI_NEED_POSITIVE(cx, base->type->info.name, o, kernel);
     if (2 * o->padding > o->kernel)
-        return ET_FAIL(cx, ET_EINVAL, "padding %lld is more than half the pool's kernel %lld",
+        return ET_FAIL(cx, ET_EINVAL,
+                       "padding %lld is more than half the pool's kernel %lld",
                        (long long)o->padding, (long long)o->kernel);
     m->attr = (struct et_pool2d_attr){
         .kernel = {(int32_t)o->kernel, (int32_t)o->kernel},
@@ -39,8 +40,8 @@ pool2d_adapt(struct et_ctx *cx, void *options, int64_t shape[3])
         int64_t room = shape[i] + 2 * o.padding - o.dilation * (o.kernel - 1) - 1;
         if (shape[i] < 1 || room < 0)
             return ET_FAIL(cx, ET_EINVAL, "a pool of %lldx%lld does not fit %lldx%lld",
-                           (long long)o.kernel, (long long)o.kernel, (long long)shape[1],
-                           (long long)shape[2]);
+                           (long long)o.kernel, (long long)o.kernel,
+                           (long long)shape[1], (long long)shape[2]);
         shape[i] = (room + (o.ceil_mode ? o.stride - 1 : 0)) / o.stride + 1;
     }
     return ET_OK;
@@ -58,7 +59,8 @@ avg_pool2d_forward(struct et_module *m, struct et_forward *f, struct et_tensor *
     return et_avg_pool2d(f->g, x, &((struct et_pool2d_module *)m)->attr);
 }
 
-#define ROW(key, field, deflt, text) ETI_LAYER_INT(et_pool2d_options, key, field, deflt, text)
+#define ROW(key, field, deflt, text)                                                   \
+    ETI_LAYER_INT(et_pool2d_options, key, field, deflt, text)
 static const struct et_option pool2d_options[] = {
     ROW("kernel", kernel, "2", "window height and width"),
     ROW("stride", stride, "0", "step of the window; 0 = its size"),
@@ -117,7 +119,8 @@ const struct et_module_class et_avg_pool2d_class = {
 static et_status
 adaptive_init(struct et_ctx *cx, struct et_module *base, const void *options)
 {
-    struct et_adaptive_avg_pool2d_module *m = (struct et_adaptive_avg_pool2d_module *)base;
+    struct et_adaptive_avg_pool2d_module *m =
+        (struct et_adaptive_avg_pool2d_module *)base;
     (void)cx;
     m->o = *(const struct et_adaptive_avg_pool2d_options *)options;
     m->o.height = eti_int_or(m->o.height, 1);
@@ -128,7 +131,8 @@ adaptive_init(struct et_ctx *cx, struct et_module *base, const void *options)
 static struct et_tensor *
 adaptive_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
 {
-    struct et_adaptive_avg_pool2d_module *m = (struct et_adaptive_avg_pool2d_module *)base;
+    struct et_adaptive_avg_pool2d_module *m =
+        (struct et_adaptive_avg_pool2d_module *)base;
     return et_adaptive_avg_pool2d(f->g, x, m->o.height, m->o.width);
 }
 

@@ -6,15 +6,16 @@
 
 /* conv1x1 + BN where the shapes of x and F(x) differ; else none, the identity. */
 static et_status
-shortcut_new(struct et_ctx *cx, int64_t in, int64_t out, int64_t stride, double momentum,
-             struct et_module **slot)
+shortcut_new(struct et_ctx *cx, int64_t in, int64_t out, int64_t stride,
+             double momentum, struct et_module **slot)
 {
     if (in == out && stride == 1)
         return ET_OK;
     ET_TRY(et_module_new(cx, &et_sequential_class, NULL, slot));
     ET_TRY(ET_ADD(cx, *slot, NULL, conv2d, .in_channels = in, .out_channels = out,
                   .kernel = 1, .stride = stride, .no_bias = true));
-    return ET_ADD(cx, *slot, NULL, batch_norm, .num_features = out, .momentum = momentum);
+    return ET_ADD(cx, *slot, NULL, batch_norm, .num_features = out,
+                  .momentum = momentum);
 }
 
 static et_status
@@ -24,13 +25,14 @@ basic_block_init(struct et_ctx *cx, struct et_module *base, const void *options)
     struct et_basic_block_options o = *(const struct et_basic_block_options *)options;
     o.stride = eti_int_or(o.stride, 1);
     ET_TRY(ET_NEW(cx, &m->conv1, conv2d, .in_channels = o.in_channels,
-                  .out_channels = o.channels, .kernel = 3, .stride = o.stride, .padding = 1,
-                  .no_bias = true));
+                  .out_channels = o.channels, .kernel = 3, .stride = o.stride,
+                  .padding = 1, .no_bias = true));
     ET_TRY(ET_NEW(cx, &m->bn1, batch_norm, .num_features = o.channels,
                   .momentum = o.momentum));
     ET_TRY(et_module_new(cx, &et_relu_class, NULL, &m->relu));
     ET_TRY(ET_NEW(cx, &m->conv2, conv2d, .in_channels = o.channels,
-                  .out_channels = o.channels, .kernel = 3, .padding = 1, .no_bias = true));
+                  .out_channels = o.channels, .kernel = 3, .padding = 1,
+                  .no_bias = true));
     ET_TRY(ET_NEW(cx, &m->bn2, batch_norm, .num_features = o.channels,
                   .momentum = o.momentum));
     return shortcut_new(cx, o.in_channels, o.channels, o.stride, o.momentum,

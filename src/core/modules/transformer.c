@@ -68,7 +68,8 @@ et_alibi_slopes(int64_t n_heads, double *slopes)
 }
 
 et_status
-et_attention_set_alibi(struct et_ctx *cx, struct et_module *attention, int64_t max_seq_len)
+et_attention_set_alibi(struct et_ctx *cx, struct et_module *attention,
+                       int64_t max_seq_len)
 {
     struct et_attention_module *m = (struct et_attention_module *)attention;
     int64_t h = m->o.n_heads, n = h * max_seq_len;
@@ -83,7 +84,8 @@ et_attention_set_alibi(struct et_ctx *cx, struct et_module *attention, int64_t m
         et_tensor_free(&m->alibi.tensor);
         et_free(cx, m->alibi.value);
         m->alibi = (struct et_param){0};
-        et_buffer_declare(&m->alibi, eti_init_constant(0), ET_SHAPE(1, h, 1, max_seq_len));
+        et_buffer_declare(&m->alibi, eti_init_constant(0),
+                          ET_SHAPE(1, h, 1, max_seq_len));
         status = et_param_write(cx, &m->alibi, bias, n);
     }
     et_free(cx, bias);
@@ -120,7 +122,8 @@ gpt2_mlp_init(struct et_ctx *cx, struct et_module *base, const void *options)
     struct et_gpt2_mlp_module *m = (struct et_gpt2_mlp_module *)base;
     const struct et_gpt2_mlp_options *o = options;
     int64_t hidden = eti_int_or(o->d_hidden, 4 * o->d_model);
-    ET_TRY(ET_NEW(cx, &m->c_fc, conv1d, .in_features = o->d_model, .out_features = hidden));
+    ET_TRY(ET_NEW(cx, &m->c_fc, conv1d, .in_features = o->d_model,
+                  .out_features = hidden));
     ET_TRY(et_module_new(cx, &et_gelu_tanh_class, NULL, &m->act));
     ET_TRY(ET_NEW(cx, &m->c_proj, conv1d, .in_features = hidden,
                   .out_features = o->d_model, .std = o->out_std));
