@@ -235,9 +235,11 @@ etk_prepare_conv2d_grad_weight(struct et_device_handle *d, const struct et_call 
                                size_t why_size)
 {
     const struct et_desc *x = &call->in[0], *dy = &call->in[1], *dw = &call->out[0];
+    et_status own = d->loops->depthwise_weights(d, call, out, ws, why, why_size);
+    if (own != ET_ENOTSUP)
+        return own;
     struct conv c;
     ET_TRY(conv_init(&c, call->attr, x, dw, dy, why, why_size));
-
     if (is_patches(call->attr, &c) && et_desc_count(dy) > 0)
         return prepare_patch_weights(d, call, &c, out, ws, why, why_size);
 

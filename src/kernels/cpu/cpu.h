@@ -45,6 +45,7 @@ struct etk_loops {
     const struct etk_cpu_row *row;
     int n_row;
     void (*copy)(const struct etk_copy *, void *to, const void *from);
+    etk_prepare_fn *depthwise_weights; /* ENOTSUP: not its kind of convolution */
 };
 
 const struct etk_loops *etk_loops_base(void);

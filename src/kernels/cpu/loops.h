@@ -15,6 +15,7 @@
 #include "kernels/cpu/loops.def"
 #undef ETK_LOOP
 
+etk_prepare_fn ETK_NAME(etk_prepare_depthwise_weights);
 void ETK_NAME(etk_copy_run)(const struct etk_copy *, void *to, const void *from);
 
 #endif
