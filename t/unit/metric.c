@@ -1,0 +1,221 @@
+/* Metrics, on the reference device: values, weighting, ignored positions, long sums. */
+#include "etude/etude.h"
+#include "t/tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* f32 exponentials and logarithms of numbers near 1, a few terms added. */
+static const double ROUNDED = 1e-6;
+
+static struct et_ctx *cx;
+static struct et_device *dev;
+static struct et_graph *g;
+
+static void
+must(et_status status)
+{
+    if (status != ET_OK)
+        bail("%s: %s", et_status_name(status), et_error_get(cx)->message);
+}
+
+static struct et_tensor *
+leaf(enum et_dtype dtype, int ndim, const int64_t *shape, const void *values)
+{
+    struct et_tensor *t;
+    must(et_tensor_new(cx, dev, dtype, ndim, shape, ET_ROW_MAJOR, NULL, &t));
+    must(et_tensor_write(cx, t, values, et_desc_bytes(&t->desc)));
+    return t;
+}
+
+/* One batch; takes both leaves. */
+static void
+feed(struct et_metric *m, struct et_tensor *outputs, struct et_tensor *target)
+{
+    et_metric_update(g, m, outputs, target);
+    must(et_eval(g, NULL, 0));
+    et_graph_reset(g);
+    et_tensor_free(&outputs);
+    et_tensor_free(&target);
+}
+
+static struct et_metric *
+metric(const char *name, const struct et_metric_options *options)
+{
+    const struct et_metric_class *class = et_metric_find(name);
+    struct et_metric *m;
+    if (!class)
+        bail("no metric %s", name);
+    must(et_metric_new(cx, dev, class, options, &m));
+    return m;
+}
+
+static double
+value(const struct et_metric *m)
+{
+    double v;
+    must(et_metric_value(m, &v));
+    return v;
+}
+
+/* Rows of logits over 3 classes, with what they predict. */
+static const float logits[5][3] = {
+    {2, 1, 0}, {0, 3, 1}, {1, 0, 4}, {0, 1, 0.5f}, {5, 0, 0},
+};
+
+/* Cross entropy of row I with class T, in double. */
+static double
+loss(int i, int t)
+{
+    double sum = 0;
+    for (int c = 0; c < 3; c++)
+        sum += exp(logits[i][c]);
+    return log(sum) - logits[i][t];
+}
+
+static void
+feed_rows(struct et_metric *m, int first, int n, const int32_t *target)
+{
+    feed(m, leaf(ET_F32, 2, (const int64_t[]){n, 3}, logits[first]),
+         leaf(ET_I32, 1, (const int64_t[]){n}, target));
+}
+
+static void
+accuracy(void)
+{
+    struct et_metric *m = metric("Accuracy", NULL);
+    ok(isnan(value(m)), "nothing measured is not a number");
+    static const int32_t target[] = {0, 1, 0, 1, 2};
+    feed_rows(m, 0, 5, target);
+    is_near(value(m), 3.0 / 5, 1e-12, "accuracy is correct over all");
+    must(et_metric_reset(m));
+    feed_rows(m, 0, 4, target);
+    feed_rows(m, 4, 1, target + 4);
+    is_near(value(m), 3.0 / 5, 1e-12, "however the samples are batched");
+    double sums[2];
+    must(et_metric_read(m, sums));
+    ok(sums[0] == 3 && sums[1] == 5, "the totals are there for ranks to add");
+
+    must(et_metric_reset(m));
+    feed_rows(m, 0, 5, (const int32_t[]){0, -100, 0, -100, 2});
+    is_near(value(m), 1.0 / 3, 1e-12, "ignored positions do not count");
+    must(et_metric_reset(m));
+    static const float dense[2][3] = {{.7f, .3f, 0}, {.6f, .4f, 0}};
+    feed(m, leaf(ET_F32, 2, (const int64_t[]){2, 3}, logits),
+         leaf(ET_F32, 2, (const int64_t[]){2, 3}, dense));
+    is_near(value(m), .5, 1e-12, "a dense target stands for its largest entry");
+
+    /* [N=1, C=2, 2, 2]: predictions 0 1 / 1 1 */
+    static const float image[] = {1, 0, 0, 0, 0, 1, 1, 1};
+    must(et_metric_reset(m));
+    feed(m, leaf(ET_F32, 4, (const int64_t[]){1, 2, 2, 2}, image),
+         leaf(ET_I32, 3, (const int64_t[]){1, 2, 2}, (const int32_t[]){0, 1, 0, 1}));
+    is_near(value(m), .75, 1e-12, "every pixel of a segmentation counts");
+    et_metric_free(&m);
+
+    m = metric("Accuracy", &(struct et_metric_options){.ignore_index = 2});
+    feed_rows(m, 0, 5, target);
+    is_near(value(m), 3.0 / 4, 1e-12, "which target is ignored can be chosen");
+    et_metric_free(&m);
+}
+
+static void
+cross_entropy(void)
+{
+    static const int32_t target[] = {0, 1, 0, 1, 2};
+    double want = 0;
+    for (int i = 0; i < 5; i++)
+        want += loss(i, target[i]) / 5;
+    struct et_metric *m = metric("CrossEntropy", NULL);
+    feed_rows(m, 0, 4, target);
+    feed_rows(m, 4, 1, target + 4);
+    is_near(value(m), want, ROUNDED, "a small last batch does not weigh more");
+    must(et_metric_reset(m));
+    feed_rows(m, 0, 2, (const int32_t[]){0, -100});
+    is_near(value(m), loss(0, 0), ROUNDED, "ignored positions do not weigh");
+    must(et_metric_reset(m));
+    static const float dense[2][3] = {{.75f, .25f, 0}, {0, 1, 0}};
+    feed(m, leaf(ET_F32, 2, (const int64_t[]){2, 3}, logits),
+         leaf(ET_F32, 2, (const int64_t[]){2, 3}, dense));
+    is_near(value(m), (.75 * loss(0, 0) + .25 * loss(0, 1) + loss(1, 1)) / 2, ROUNDED,
+            "a dense target weighs its classes");
+    et_metric_free(&m);
+}
+
+static void
+language(void)
+{
+    static const int32_t target[] = {0, 1, -100, 2};
+    double want = (loss(0, 0) + loss(1, 1) + loss(3, 2)) / 3;
+    static const struct {
+        const char *name;
+        bool exponential;
+    } rows[] = {{"LanguageCrossEntropy", false}, {"LanguagePerplexity", true}};
+    for (int i = 0; i < 2; i++) {
+        struct et_metric *m = metric(rows[i].name, NULL);
+        feed(m, leaf(ET_F32, 3, (const int64_t[]){2, 2, 3}, logits),
+             leaf(ET_I32, 2, (const int64_t[]){2, 2}, target));
+        is_near(value(m), rows[i].exponential ? exp(want) : want, ROUNDED,
+                "%s is over tokens that count", rows[i].name);
+        et_metric_free(&m);
+    }
+}
+
+static void
+long_sums(void)
+{
+    enum { BATCHES = 20000 };
+    struct et_metric *m = metric("CrossEntropy", NULL);
+    static const int32_t target[] = {1, 1, 1, 1};
+    struct et_tensor *x = leaf(ET_F32, 2, (const int64_t[]){4, 3}, logits);
+    struct et_tensor *t = leaf(ET_I32, 1, (const int64_t[]){4}, target);
+    double once[2], many[2];
+    for (int i = 0; i < BATCHES; i++) {
+        et_metric_update(g, m, x, t);
+        must(et_eval(g, NULL, 0));
+        et_graph_reset(g);
+        if (i == 0)
+            must(et_metric_read(m, once));
+    }
+    must(et_metric_read(m, many));
+    /* Each batch is rounded at half of 2^-16 below 256; plain f32 sums drift by 1e-4. */
+    is_near(many[0] / (once[0] * BATCHES), 1, 0x1p-17 / once[0], "long sums stay near");
+    is_near(many[1], 4.0 * BATCHES, 0, "long counts are exact");
+    struct et_graph_stats stats;
+    et_graph_get_stats(g, &stats);
+    uint64_t plans = stats.plans_built;
+    et_metric_update(g, m, x, t);
+    must(et_eval(g, NULL, 0));
+    et_graph_reset(g);
+    et_graph_get_stats(g, &stats);
+    is_int((int64_t)stats.plans_built, (int64_t)plans, "an update replays its plan");
+    et_metric_free(&m);
+    et_tensor_free(&x);
+    et_tensor_free(&t);
+}
+
+int
+main(void)
+{
+    must(et_ctx_new(&cx));
+    must(et_device_open(cx, "ref", 0, 0, &dev));
+    must(et_graph_new(cx, dev, &g));
+    accuracy();
+    cross_entropy();
+    language();
+    long_sums();
+    ok(!et_metric_find("accuracy"), "names are those of metric keys");
+    int n;
+    const struct et_metric_class *const *list = et_metric_list(&n);
+    for (int i = 0; i < n; i++)
+        ok(et_metric_find(list[i]->info.name) == list[i], "%s is found by its name",
+           list[i]->info.name);
+    et_graph_free(&g);
+    et_device_close(&dev);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left allocated");
+    et_ctx_free(&cx);
+    return done();
+}
