@@ -173,6 +173,7 @@ cases_elementwise(struct bench *b)
     elements(b, "channels-last", LAST, false, SHAPE(2, 5, 3, 7));
     elements(b, "every second element", GAPS, false, SHAPE(5, 31));
     elements(b, "turned", TURNED, false, SHAPE(2, 5, 33));
+    elements(b, "heads beside each other", HEADS, false, SHAPE(2, 5, 3, 7));
     elements(b, "repeated rows", REPEAT, false, SHAPE(5, 33));
     if (b->op != ET_OP_where && element_dtype(b->op) == ET_F32)
         elements(b, "in place", ROW, true, SHAPE(13, 17));
@@ -439,6 +440,7 @@ cases_matmul(struct bench *b)
         batched(b, "row-major", false, ROW, turns);
         batched(b, "row-major", true, ROW, turns);
         batched(b, "turned memory", false, TURNED, turns);
+        batched(b, "heads beside each other", false, HEADS, turns);
         batched(b, "repeated axis 0", false, REPEAT, turns);
     }
     product(b, "", 1, 1, 1, 0, true, ROW);
@@ -572,8 +574,7 @@ cases_take(struct bench *b)
                     y[n++] = x[k];
                 }
             struct et_axis_attr o = {.axis = axis, .n = x[axis]};
-            struct operand *index = operand(b, axis == 1 ? ET_I64 : ET_I32, INDEX,
-                                            x[axis] + 3 * outside, ROW, SHAPE(3, 5));
+            struct operand *index = operand(b, ET_I32, INDEX, x[axis] + 3 * outside, ROW, SHAPE(3, 5));
             struct operand *in = normal(b, axis == 2 ? TURNED : ROW, grad ? 4 : 3, grad ? y : x);
             check(b,
                   TRIAL(ATTR(o), IN(in, index),
@@ -599,8 +600,7 @@ cases_gather(struct bench *b)
             int64_t x[3] = {4, 11, 6}, y[3] = {4, 11, 6};
             y[axis] = 8;
             struct et_axis_attr o = {.axis = axis, .n = x[axis]};
-            struct operand *index = operand(b, axis == 1 ? ET_I64 : ET_I32, INDEX,
-                                            x[axis] + 3 * outside, ROW, 3, y);
+            struct operand *index = operand(b, ET_I32, INDEX, x[axis] + 3 * outside, ROW, 3, y);
             struct operand *in = normal(b, axis == 2 ? TURNED : ROW, 3, scatter ? y : x);
             check(b,
                   TRIAL(ATTR(o), IN(in, index),

@@ -87,6 +87,12 @@ static const struct row_case layers[] = {
     {.what = "two axes", .ndim = 3, .axes = 2, .x = {3, 5, 7}, .affine = true},
     {.what = "one row", .ndim = 1, .axes = 1, .x = {67}, .affine = true},
     {.what = "768", .ndim = 2, .axes = 1, .x = {3, 768}, .affine = true},
+    {.what = "turned", .ndim = 3, .axes = 1, .x = {2, 7, 33}, .affine = true,
+     .layout = TURNED},
+    {.what = "every second element", .ndim = 2, .axes = 1, .x = {5, 31}, .affine = true,
+     .layout = GAPS},
+    {.what = "repeated rows", .ndim = 3, .axes = 1, .x = {4, 3, 16}, .affine = true,
+     .layout = REPEAT},
     {.what = "no row", .ndim = 2, .axes = 1, .x = {0, 8}, .affine = true},
     {.what = "far from zero", .ndim = 2, .axes = 1, .x = {5, 97}, .affine = true,
      .contents = FAR},
@@ -133,7 +139,8 @@ row_norm(struct bench *b, const struct row_case *v)
         gamma = operand(b, ET_F32, POSITIVE, 0, ROW, n, shape);
         beta = normal(b, ROW, n, shape);
     }
-    struct operand *y = result_like(b, ET_F32, x);
+    enum layout plain = group ? LAST : ROW;
+    struct operand *y = result(b, ET_F32, plain, v->ndim, v->x);
     struct operand *mean = result(b, ET_F32, ROW, group ? 2 : outer, statistics);
     struct operand *rstd = result(b, ET_F32, ROW, group ? 2 : outer, statistics);
     struct trial forward = {ATTR(o), IN(x, gamma, beta), OUT(y, mean, rstd),
@@ -145,7 +152,8 @@ row_norm(struct bench *b, const struct row_case *v)
     compute(b, group ? ET_OP_group_norm : ET_OP_layer_norm, &forward);
     check(b,
           TRIAL(ATTR(o), IN(normal(b, v->layout, v->ndim, v->x), x, gamma, mean, rstd),
-                OUT(result_like(b, ET_F32, x), gamma ? result_like(b, ET_F32, gamma) : NULL,
+                OUT(result(b, ET_F32, plain, v->ndim, v->x),
+                    gamma ? result_like(b, ET_F32, gamma) : NULL,
                     gamma ? result_like(b, ET_F32, gamma) : NULL),
                 .length = length),
           "%s", v->what);
@@ -201,6 +209,7 @@ cases_softmax(struct bench *b)
     softmax(b, 1, FAR, ROW, SHAPE(5, 10));
     softmax(b, 1, NORMAL, TURNED, SHAPE(5, 13));
     softmax(b, 1, NORMAL, GAPS, SHAPE(5, 13));
+    softmax(b, 2, NORMAL, REPEAT, SHAPE(3, 5, 13));
     softmax(b, 1, NORMAL, LAST, SHAPE(2, 5, 3, 7));
     softmax(b, 1, NORMAL, ROW, SHAPE(0, 5));
 }
@@ -234,6 +243,11 @@ cross_entropy(struct bench *b, const char *what, bool dense, bool weighted, int6
           TRIAL(ATTR(o), IN(normal(b, ROW, (int)n, positions), logits, target, lse, weight),
                 OUT(result_like(b, ET_F32, logits)), .length = classes),
           "%s", what);
+    check(b,
+          TRIAL(ATTR(o),
+                IN(normal(b, REPEAT, (int)n, positions), logits, target, lse, weight),
+                OUT(result_like(b, ET_F32, logits)), .length = classes),
+          "%s, one dloss for all samples", what);
 }
 
 void
@@ -262,6 +276,7 @@ struct sdpa_case {
     bool causal;
     enum layout layout;
     int64_t bias[4]; /* all 0: none */
+    enum layout bias_layout;
 };
 
 static const struct sdpa_case sdpas[] = {
@@ -270,12 +285,18 @@ static const struct sdpa_case sdpas[] = {
     {.what = "longer keys", .B = 1, .H = 2, .T = 5, .S = 31, .D = 4},
     {.what = "causal, longer keys", .B = 1, .H = 2, .T = 5, .S = 9, .D = 4, .causal = true},
     {.what = "one position", .B = 3, .H = 1, .T = 1, .S = 1, .D = 3},
-    {.what = "turned heads", .B = 2, .H = 2, .T = 5, .S = 5, .D = 7, .layout = TURNED},
+    {.what = "turned", .B = 2, .H = 2, .T = 5, .S = 5, .D = 7, .layout = TURNED},
+    {.what = "heads beside each other, causal", .B = 2, .H = 3, .T = 9, .S = 9, .D = 16,
+     .causal = true, .layout = HEADS},
+    {.what = "repeated samples", .B = 3, .H = 2, .T = 4, .S = 4, .D = 8, .layout = REPEAT},
     {.what = "every second element", .B = 2, .H = 2, .T = 5, .S = 5, .D = 7, .layout = GAPS},
     {.what = "bias per head and key, causal", .B = 2, .H = 3, .T = 7, .S = 7, .D = 8,
      .causal = true, .bias = {1, 3, 1, 7}},
     {.what = "bias for all", .B = 2, .H = 3, .T = 5, .S = 7, .D = 8, .bias = {2, 3, 5, 7}},
-    {.what = "mask per sample", .B = 2, .H = 3, .T = 5, .S = 7, .D = 8, .bias = {2, 1, 1, 7}},
+    {.what = "one bias for all samples", .B = 2, .H = 3, .T = 5, .S = 7, .D = 8,
+     .bias = {2, 3, 5, 7}, .bias_layout = REPEAT},
+    {.what = "a bias per query", .B = 2, .H = 3, .T = 5, .S = 7, .D = 8,
+     .bias = {1, 3, 5, 7}, .bias_layout = TURNED},
 };
 
 static void
@@ -285,7 +306,7 @@ sdpa(struct bench *b, const struct sdpa_case *v)
     int64_t q[4] = {v->B, v->H, v->T, v->D}, k[4] = {v->B, v->H, v->S, v->D};
     struct operand *in[3] = {normal(b, v->layout, 4, q), normal(b, v->layout, 4, k),
                              normal(b, v->layout, 4, k)};
-    struct operand *bias = v->bias[0] ? normal(b, ROW, 4, v->bias) : NULL;
+    struct operand *bias = v->bias[0] ? normal(b, v->bias_layout, 4, v->bias) : NULL;
     struct operand *out = result(b, ET_F32, ROW, 4, q);
     struct operand *lse = result(b, ET_F32, ROW, 3, q);
     int64_t length = v->S + v->D;

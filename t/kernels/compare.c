@@ -23,6 +23,7 @@ tolerance(int64_t length)
 }
 
 #define POISON 0xff
+#define POISON_ORACLE 0x7f /* another, so that what neither wrote differs */
 #define MAX_OPERANDS 32
 
 const char *
@@ -63,21 +64,29 @@ need(void *block)
     return block;
 }
 
+/* Axes A and B of the row-major array D exchanged in memory. */
+static void
+exchange(struct et_desc *d, int a, int b)
+{
+    struct et_desc t;
+    int64_t shape[ET_MAX_DIMS];
+    memcpy(shape, d->shape, sizeof shape);
+    shape[a] = d->shape[b];
+    shape[b] = d->shape[a];
+    et_desc_init(&t, d->dtype, d->ndim, shape, ET_ROW_MAJOR);
+    memcpy(d->stride, t.stride, sizeof d->stride);
+    d->stride[a] = t.stride[b];
+    d->stride[b] = t.stride[a];
+}
+
 static void
 lay_out(struct operand *o, enum layout layout)
 {
     struct et_desc *d = &o->d;
-    int last = d->ndim - 1;
     if (layout == TURNED && d->ndim >= 2) {
-        struct et_desc turned;
-        int64_t shape[ET_MAX_DIMS];
-        memcpy(shape, d->shape, sizeof shape);
-        shape[last] = d->shape[last - 1];
-        shape[last - 1] = d->shape[last];
-        et_desc_init(&turned, d->dtype, d->ndim, shape, ET_ROW_MAJOR);
-        memcpy(d->stride, turned.stride, sizeof d->stride);
-        d->stride[last] = turned.stride[last - 1];
-        d->stride[last - 1] = turned.stride[last];
+        exchange(d, d->ndim - 1, d->ndim - 2);
+    } else if (layout == HEADS && d->ndim >= 3) {
+        exchange(d, 1, 2);
     } else if (layout == GAPS) {
         o->base = 1;
         for (int i = 0; i < d->ndim; i++)
@@ -408,6 +417,10 @@ check(struct bench *b, const struct trial *t, const char *fmt, ...)
     gather_operands(t, all);
     for (int i = 0; i < t->n_in + t->n_out; i++)
         wide[i] = all[i] ? widened(b, all[i]) : NULL;
+    for (int i = t->n_in; i < t->n_in + t->n_out; i++)
+        if (wide[i])
+            memset(wide[i]->block, POISON_ORACLE,
+                   (size_t)wide[i]->extent * et_dtype_size(wide[i]->d.dtype));
     struct trial plain = *t;
     plain.in_place = false;
     if (run(etk_ref_device(), b->reference, b->op, &plain, wide, &oracle) != ET_OK)

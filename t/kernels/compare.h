@@ -13,6 +13,7 @@ enum layout {
     LAST,   /* channels-last where 4-d, else row-major */
     GAPS,   /* row-major, every second element of a larger array, from its second on */
     TURNED, /* the last two axes exchanged in memory */
+    HEADS,  /* axes 1 and 2 exchanged in memory: attention heads beside each other */
     REPEAT, /* axis 0 has stride 0: operands only */
 };
 
