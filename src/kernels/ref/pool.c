@@ -56,7 +56,8 @@ etk_ref_max_pool2d(const struct etk_ref *r)
 {
     const struct et_pool2d_attr *o = r->attr;
     const struct etk_array *x = &r->in[0], *y = &r->out[0], *index = &r->out[1];
-    for (struct etk_pos i = etk_begin(&y->d); !i.end; etk_next(&y->d, &i)) {
+    const struct et_desc *wanted = y->p ? &y->d : &index->d;
+    for (struct etk_pos i = etk_begin(wanted); !i.end; etk_next(wanted, &i)) {
         struct span rows = window(o, 0, i.ix[2], x->d.shape[2]);
         struct span columns = window(o, 1, i.ix[3], x->d.shape[3]);
         double best = -INFINITY;
