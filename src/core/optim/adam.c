@@ -42,11 +42,11 @@ eti_adam_hyper(const void *options, const struct et_optimizer_group *group, int6
     hyper[ETI_ADAM_ROOT] = 1 / sqrt(1 - pow(o->betas.v[1], (double)n));
 }
 
-/* decay x + (1 - decay) y */
+/* x + (1 - decay) (y - x) = decay x + (1 - decay) y, as one chain of operations. */
 static struct et_tensor *
 average(struct et_graph *g, struct et_tensor *x, struct et_tensor *y, double decay)
 {
-    return et_add(g, et_mul_scalar(g, x, decay), et_mul_scalar(g, y, 1 - decay));
+    return et_add(g, et_mul_scalar(g, et_sub(g, y, x), 1 - decay), x);
 }
 
 void

@@ -277,18 +277,24 @@ find_run(struct et_optimizer *opt, int64_t begin, int64_t end, struct run **out)
     return new_run(opt, begin, end, block);
 }
 
-/* NEXT where KEEP is not 0, else NOW; NEXT where there is no KEEP. */
+/* NOW where SKIP is not 0, else NEXT; NEXT where there is no SKIP. The comparison is
+ * made along the whole array, and anew for each, so that it fuses with what it chooses;
+ * a SKIP that is not a number, too, is not equal to 0. */
 static struct et_tensor *
-choose(struct et_graph *g, struct et_tensor *keep, struct et_tensor *next,
+choose(struct et_graph *g, struct et_tensor *skip, struct et_tensor *next,
        struct et_tensor *now)
 {
-    return keep ? et_where(g, keep, next, now) : next;
+    if (!skip || !next)
+        return next;
+    struct et_tensor *all = et_expand(g, skip, next->desc.ndim, next->desc.shape);
+    struct et_tensor *keep = et_equal(g, all, et_fill(g, ET_F32, 0, NULL, 0));
+    return et_where(g, keep, next, now);
 }
 
 /* The formulas of row I. */
 static void
 append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor *flat,
-           struct et_tensor *keep)
+           struct et_tensor *skip)
 {
     const struct run *r = opt->row[i].run;
     struct et_update u = {
@@ -304,9 +310,9 @@ append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor
     for (int h = 0; h < ET_MAX_HYPER; h++)
         u.hyper[h] = et_slice(g, opt->hyper, 0, i * ET_MAX_HYPER + h, 1, 1);
     opt->class->update(g, &u);
-    et_assign(g, r->p, choose(g, keep, u.new_p, r->p));
+    et_assign(g, r->p, choose(g, skip, u.new_p, r->p));
     for (int k = 0; k < opt->n_moments; k++)
-        et_assign(g, r->moment[k], choose(g, keep, u.new_moment[k], r->moment[k]));
+        et_assign(g, r->moment[k], choose(g, skip, u.new_moment[k], r->moment[k]));
 }
 
 /* How many parameters from ORDER[AT] on are of one run. */
@@ -372,11 +378,10 @@ et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
     int rows;
     ET_TRY(make_rows(opt, &rows));
     ET_TRY(write_hyper(opt, rows)); /* first: an eager graph computes as it is built */
-    struct et_tensor *keep = NULL;
-    if (skip) /* a NaN, too, is not equal to 0 */
-        keep = et_equal(g, skip, et_fill(g, skip->desc.dtype, 0, NULL, 0));
+    if (skip)
+        skip = et_cast(g, skip, ET_F32);
     for (int i = 0; i < rows; i++)
-        append_row(g, opt, i, flat, keep);
+        append_row(g, opt, i, flat, skip);
     return et_graph_status(g);
 }
 
