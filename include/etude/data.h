@@ -46,22 +46,25 @@ enum et_data_kind { ET_DATA_IMAGES, ET_DATA_TOKENS };
 struct et_data_options {
     char *path;                 /* folder or file; see the dataset */
     int split;                  /* enum et_split */
-    int64_t batch_size;         /* global; INT64_MIN = not given */
+    int64_t batch_size;         /* global; ET_INT_UNSET = not given */
     int64_t subset_num_batches; /* -1 = all */
     bool shuffle;               /* another order each epoch */
     bool drop_last;             /* leave the incomplete last batch out */
-    int64_t workers;            /* threads; -1 = chosen by the cost of a sample */
+    int64_t workers;            /* threads; ET_INT_UNSET = by a sample's cost */
     int64_t resolution;         /* side to resize images to; 0 = as stored */
-    const struct et_value *transforms; /* list for the recipe layer: et_loader_config */
-    double max_corrupt;                /* fraction of unreadable samples to skip */
-    int64_t seq_len;                   /* T */
+    struct et_parts
+        transforms;     /* of images: components of ET_KIND_TRANSFORM, in order */
+    double max_corrupt; /* fraction of unreadable samples to skip */
+    int64_t seq_len;    /* T */
 };
 
 extern const char *const et_split_names[]; /* "train", "test", NULL */
+extern const char *const et_data_auto[];   /* "auto", NULL */
 
-/* What differs between `train_data` and `eval_data`: split and shuffle. Called between
- * et_options_init and the user's own values. */
-void et_data_options_for(struct et_data_options *o, enum et_split role);
+/* Changes the defaults of any dataset's options to those of `train_data` (split train,
+ * shuffled) or `eval_data` (test, in order): the `prepare` of their rows. */
+void et_data_prepare_train(void *options);
+void et_data_prepare_eval(void *options);
 
 /* The rows, once. T: the options struct, whose member `common` is the above. PATH: the
  * default as text, NULL where there is none. */
@@ -123,11 +126,11 @@ void et_data_options_for(struct et_data_options *o, enum et_split role);
         .name = "workers",                                                     \
         .type = ET_OPT_INT,                                                    \
         .offset = ET_DATA_OPTION_AT(T, workers),                               \
-        .def = "-1",                                                           \
-        .min = -1,                                                             \
+        .def = "auto",                                                         \
+        .choices = et_data_auto,                                               \
         .max = 64,                                                             \
         .unit = "threads",                                                     \
-        .help = "that prepare batches ahead; 0 = none, -1 = chosen by cost",   \
+        .help = "that prepare batches ahead; 0 = none, auto = by cost",        \
     }
 #define ET_DATA_IMAGE_OPTIONS(T)                                               \
     {                                                                          \
@@ -141,9 +144,10 @@ void et_data_options_for(struct et_data_options *o, enum et_split role);
     },                                                                         \
     {                                                                          \
         .name = "transforms",                                                  \
-        .type = ET_OPT_NODE,                                                   \
+        .type = ET_OPT_PARTS,                                                  \
+        .kind = ET_KIND_TRANSFORM,                                             \
         .offset = ET_DATA_OPTION_AT(T, transforms),                            \
-        .flags = ET_OPT_OPTIONAL,                                              \
+        .flags = ET_OPT_BY_NAME,                                               \
         .help = "list of transforms, in order; normalize is last",             \
     },                                                                         \
     {                                                                          \
@@ -250,22 +254,14 @@ struct et_transform_class {
 extern const struct et_transform_class *const et_transform_classes[];
 const struct et_transform_class *et_transform_find(const char *name);
 
-/* One transform of a list. */
-struct et_transform {
-    const struct et_transform_class *class;
-    const void *options; /* of its class; borrowed until the loader is freed */
-};
-
 /* ---- the loader ---- */
 
 /* How to read a dataset; its own options say batch_size, shuffle and so on. */
 struct et_loader_config {
-    uint32_t seed;        /* the run's */
-    bool train;           /* windows of tokens get a phase per epoch, and
-                             workers read on past an epoch's end */
-    int world_size, rank; /* 0 = alone */
-    const struct et_transform *transforms; /* in order; borrowed until free */
-    int n_transforms;
+    uint32_t seed;         /* the run's */
+    bool train;            /* windows of tokens get a phase per epoch, and
+                              workers read on past an epoch's end */
+    int world_size, rank;  /* 0 = alone */
     struct et_device *dev; /* its host memory holds the batches and they carry tensors;
                               NULL: et_alloc's memory, no tensors */
 };

@@ -15,6 +15,7 @@ const struct et_dataset_class *const et_dataset_classes[] = {
 };
 
 const char *const et_split_names[] = {"train", "test", NULL};
+const char *const et_data_auto[] = {"auto", NULL};
 
 const struct et_dataset_class *
 et_dataset_find(const char *name)
@@ -25,11 +26,23 @@ et_dataset_find(const char *name)
     return NULL;
 }
 
-void
-et_data_options_for(struct et_data_options *o, enum et_split role)
+static void
+prepare(struct et_data_options *o, enum et_split role)
 {
     o->split = role;
     o->shuffle = role == ET_SPLIT_TRAIN;
+}
+
+void
+et_data_prepare_train(void *options)
+{
+    prepare(options, ET_SPLIT_TRAIN);
+}
+
+void
+et_data_prepare_eval(void *options)
+{
+    prepare(options, ET_SPLIT_TEST);
 }
 
 static et_status

@@ -25,7 +25,7 @@ eti_why(struct et_error *why, et_status status, const char *fmt, ...)
 }
 
 et_status
-eti_path_join(struct et_ctx *cx, char out[ETI_PATH_MAX], const char *dir,
+eti_file_path(struct et_ctx *cx, char out[ETI_PATH_MAX], const char *dir,
               const char *name)
 {
     int n = snprintf(out, ETI_PATH_MAX, "%s/%s", dir, name);
@@ -53,20 +53,38 @@ eti_file_open(struct et_ctx *cx, const char *path, int *out, int64_t *size)
     return ET_OK;
 }
 
+const char *
+eti_size_text(int64_t bytes, char *buf, size_t n)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double v = (double)bytes;
+    int unit = 0;
+    while (v >= 1024 && unit < 4) {
+        v /= 1024;
+        unit++;
+    }
+    snprintf(buf, n, unit ? "%.1f %s" : "%.0f %s", v, units[unit]);
+    return buf;
+}
+
 et_status
-eti_file_pread(int fd, const char *path, void *out, int64_t n, int64_t offset,
-               struct et_error *why)
+eti_file_read(const struct eti_file *f, void *out, int64_t n, int64_t offset,
+              struct et_error *why)
 {
     for (int64_t at = 0; at < n;) {
-        ssize_t got = pread(fd, (char *)out + at, (size_t)(n - at), offset + at);
+        ssize_t got = pread(f->fd, (char *)out + at, (size_t)(n - at), offset + at);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return eti_why(why, ET_EIO, "cannot read %s: %s", path, strerror(errno));
-        if (got == 0)
-            return eti_why(why, ET_EIO,
-                           "%s shrank to less than %lld bytes while training", path,
-                           (long long)(offset + n));
+            return eti_why(why, ET_EIO, "cannot read %s: %s", f->path, strerror(errno));
+        if (got == 0) {
+            struct stat st = {0};
+            char was[32], is[32];
+            fstat(f->fd, &st);
+            return eti_why(why, ET_EIO, "%s shrank from %s to %s while training",
+                           f->path, eti_size_text(f->size, was, sizeof was),
+                           eti_size_text(st.st_size, is, sizeof is));
+        }
         at += got;
     }
     return ET_OK;
@@ -101,14 +119,12 @@ read_all(struct et_ctx *cx, const char *path, gzFile gz, int64_t capacity,
 static et_status
 expected_size(struct et_ctx *cx, const char *path, int fd, int64_t size, int64_t *out)
 {
-    struct et_error why = {0};
-    uint8_t magic[2] = {0}, tail[4];
+    uint8_t magic[2], tail[4];
     *out = size;
     if (size < 18) /* the shortest gzip file */
         return ET_OK;
-    if (eti_file_pread(fd, path, magic, 2, 0, &why) != ET_OK ||
-        eti_file_pread(fd, path, tail, 4, size - 4, &why) != ET_OK)
-        return ET_FAIL(cx, ET_EIO, "%s", why.message);
+    if (pread(fd, magic, 2, 0) != 2 || pread(fd, tail, 4, size - 4) != 4)
+        return ET_FAIL(cx, ET_EIO, "cannot read %s: %s", path, strerror(errno));
     if (magic[0] != 0x1f || magic[1] != 0x8b)
         return ET_OK;
     *out = (int64_t)tail[0] | (int64_t)tail[1] << 8 | (int64_t)tail[2] << 16 |

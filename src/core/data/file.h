@@ -17,7 +17,7 @@ struct eti_bytes {
 };
 
 /* Writes "DIR/NAME" to OUT. EINVAL where it does not fit. */
-ET_NODISCARD et_status eti_path_join(struct et_ctx *cx, char out[ETI_PATH_MAX],
+ET_NODISCARD et_status eti_file_path(struct et_ctx *cx, char out[ETI_PATH_MAX],
                                      const char *dir, const char *name);
 /* Opens for reading a regular file and nothing else: no folder, fifo or device. */
 ET_NODISCARD et_status eti_file_open(struct et_ctx *cx, const char *path, int *fd,
@@ -26,10 +26,19 @@ ET_NODISCARD et_status eti_file_open(struct et_ctx *cx, const char *path, int *f
  * inflated. At most LIMIT bytes, before and after. Free with et_free(cx, out->data). */
 ET_NODISCARD et_status eti_file_load(struct et_ctx *cx, const char *path, int64_t limit,
                                      struct eti_bytes *out);
-/* Reads N bytes at OFFSET; thread-safe. EIO names PATH in WHY; a file that ends early
- * "shrank while training". */
-ET_NODISCARD et_status eti_file_pread(int fd, const char *path, void *out, int64_t n,
-                                      int64_t offset, struct et_error *why);
+/* A file that stays open and is read by parts, from any thread. */
+struct eti_file {
+    int fd;       /* -1: closed */
+    int64_t size; /* when it was opened */
+    char path[ETI_PATH_MAX];
+};
+/* Reads N bytes at OFFSET. EIO with a sentence in WHY, also where the file "shrank
+ * while training": never a signal, as a mapping would bring. */
+ET_NODISCARD et_status eti_file_read(const struct eti_file *f, void *out, int64_t n,
+                                     int64_t offset, struct et_error *why);
+
+/* "1.5 GiB"; returns BUF. */
+const char *eti_size_text(int64_t bytes, char *buf, size_t n);
 
 /* Fills WHY and returns STATUS: what code without a context of its own does. */
 et_status eti_why(struct et_error *why, et_status status, const char *fmt, ...)

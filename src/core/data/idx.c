@@ -67,8 +67,8 @@ eti_idx_open(struct et_ctx *cx, struct et_dataset *self, const char *dir,
     struct eti_image_set *set = self->state;
     struct eti_idx x, y;
     char image_path[ETI_PATH_MAX], label_path[ETI_PATH_MAX];
-    ET_TRY(eti_path_join(cx, image_path, dir, images));
-    ET_TRY(eti_path_join(cx, label_path, dir, labels));
+    ET_TRY(eti_file_path(cx, image_path, dir, images));
+    ET_TRY(eti_file_path(cx, label_path, dir, labels));
     ET_TRY(load(cx, set, image_path, &x));
     ET_TRY(load(cx, set, label_path, &y));
     ET_TRY(check_pair(cx, image_path, &x, label_path, &y));

@@ -38,6 +38,9 @@ struct slot {
     int64_t n_skipped;       /* samples first found unreadable here */
     struct et_error skipped; /* the last of them */
     uint8_t *scratch;        /* raw sample, then the resized one */
+    struct tensors { /* the batch's memory; NULL without a device that shares it */
+        struct et_tensor *x, *target;
+    } full, last; /* last: of the epoch's last batch where that is smaller */
 };
 
 struct et_loader {
@@ -188,6 +191,9 @@ fill(struct et_loader *l, struct slot *s)
     b->n_tokens = data->facts.kind == ET_DATA_TOKENS ? b->n_samples * T : 0;
     int64_t phase = b->n_tokens ? window_phase(l, b->epoch) : 0;
     b->x_desc.shape[0] = b->target_desc.shape[0] = b->n_samples;
+    const struct tensors *t = b->n_samples == l->x_desc.shape[0] ? &s->full : &s->last;
+    b->x_tensor = t->x;
+    b->target_tensor = t->target;
     eti_order_init(&order, l->n, l->config.seed, b->epoch);
     for (int64_t i = 0; i < b->n_samples; i++) {
         int64_t at =
@@ -396,8 +402,6 @@ check_config(struct et_ctx *cx, struct et_loader *l)
     if (o->batch_size % l->config.world_size)
         return ET_FAIL(cx, ET_EINVAL, "batch %" PRId64 " is not divisible by %d ranks",
                        o->batch_size, l->config.world_size);
-    if (l->data->facts.kind == ET_DATA_TOKENS && l->config.n_transforms)
-        return ET_FAIL(cx, ET_EINVAL, "%s: transforms are for images", name);
     return ET_OK;
 }
 
@@ -436,8 +440,7 @@ describe(struct et_ctx *cx, struct et_loader *l)
         return ET_OK;
     }
     struct eti_pipeline *p = &l->pipeline;
-    ET_TRY(eti_pipeline_init(cx, p, f, o->resolution, l->config.transforms,
-                             l->config.n_transforms));
+    ET_TRY(eti_pipeline_init(cx, p, f, o->resolution, &o->transforms));
     et_desc_init(&l->x_desc, ET_F32, 4, (int64_t[]){N, f->C, p->out_h, p->out_w},
                  ET_CHANNELS_LAST);
     et_desc_init(&l->target_desc, ET_I32, 1, &N, ET_ROW_MAJOR);
@@ -448,7 +451,7 @@ describe(struct et_ctx *cx, struct et_loader *l)
 static int
 choose_workers(const struct et_loader *l)
 {
-    if (l->data->common->workers >= 0)
+    if (l->data->common->workers != ET_INT_UNSET)
         return (int)l->data->common->workers;
     const struct et_data_facts *f = &l->data->facts;
     int64_t bytes = f->kind == ET_DATA_TOKENS ? 0 : (int64_t)f->C * f->H * f->W;
@@ -459,18 +462,68 @@ choose_workers(const struct et_loader *l)
 }
 
 static et_status
+view_first(struct et_ctx *cx, const struct et_tensor *whole, int64_t n,
+           struct et_tensor **out)
+{
+    struct et_desc d = whole->desc;
+    d.shape[0] = n;
+    return et_tensor_view(cx, whole->storage, 0, &d, whole->name, out);
+}
+
+/* The slot's memory as tensors of the device, so that a step reads it where it lies. */
+static et_status
+make_tensors(struct et_ctx *cx, struct et_loader *l, struct slot *s)
+{
+    const struct et_desc *x = &l->x_desc, *t = &l->target_desc;
+    struct et_device *dev = l->config.dev;
+    ET_TRY(et_tensor_new(cx, dev, x->dtype, x->ndim, x->shape,
+                         x->ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR, "x",
+                         &s->full.x));
+    ET_TRY(et_tensor_new(cx, dev, t->dtype, t->ndim, t->shape, ET_ROW_MAJOR, "target",
+                         &s->full.target));
+    s->batch.x = et_tensor_data(s->full.x);
+    s->batch.target = et_tensor_data(s->full.target);
+    int64_t first, n = rank_slice(l, l->batches - 1, &first);
+    if (n == 0 || n == x->shape[0])
+        return ET_OK;
+    ET_TRY(view_first(cx, s->full.x, n, &s->last.x));
+    return view_first(cx, s->full.target, n, &s->last.target);
+}
+
+static et_status
 make_slot(struct et_ctx *cx, struct et_loader *l, struct slot *s)
 {
     struct et_batch *b = &s->batch;
+    struct et_device_info info = {0};
     b->x_desc = l->x_desc;
     b->target_desc = l->target_desc;
-    ET_TRY(et_alloc(cx, et_desc_bytes(&b->x_desc), &b->x));
-    ET_TRY(et_alloc(cx, et_desc_bytes(&b->target_desc), (void **)&b->target));
+    if (l->config.dev)
+        et_device_get_info(l->config.dev, &info);
+    if (info.host_memory) {
+        ET_TRY(make_tensors(cx, l, s));
+    } else {
+        ET_TRY(et_alloc(cx, et_desc_bytes(&b->x_desc), &b->x));
+        ET_TRY(et_alloc(cx, et_desc_bytes(&b->target_desc), (void **)&b->target));
+    }
     const struct et_data_facts *f = &l->data->facts;
     if (f->kind == ET_DATA_TOKENS)
         return ET_OK;
     size_t raw = (size_t)f->C * f->H * f->W;
     return et_alloc(cx, raw + eti_pipeline_scratch(&l->pipeline), (void **)&s->scratch);
+}
+
+static void
+free_slot(struct et_ctx *cx, struct slot *s)
+{
+    if (!s->full.x) {
+        et_free(cx, s->batch.x);
+        et_free(cx, s->batch.target);
+    }
+    et_tensor_free(&s->last.x);
+    et_tensor_free(&s->last.target);
+    et_tensor_free(&s->full.x);
+    et_tensor_free(&s->full.target);
+    et_free(cx, s->scratch);
 }
 
 static et_status
@@ -543,11 +596,8 @@ et_loader_free(struct et_loader **loader)
     pthread_mutex_unlock(&l->lock);
     for (int i = 0; i < l->n_threads; i++)
         pthread_join(l->threads[i], NULL);
-    for (int i = 0; i < l->n_slots; i++) {
-        et_free(l->cx, l->slots[i].batch.x);
-        et_free(l->cx, l->slots[i].batch.target);
-        et_free(l->cx, l->slots[i].scratch);
-    }
+    for (int i = 0; i < l->n_slots; i++)
+        free_slot(l->cx, &l->slots[i]);
     et_free(l->cx, l->slots);
     et_free(l->cx, l->corrupt);
     et_free(l->cx, l->threads);

@@ -9,16 +9,36 @@
 
 #include <string.h>
 
+/* Adds the transforms that are on. */
 static et_status
-check_transforms(struct et_ctx *cx, struct eti_pipeline *p, bool resolution)
+add_steps(struct et_ctx *cx, struct eti_pipeline *p, const struct et_parts *transforms)
 {
-    for (int i = 0; i < p->n_transforms; i++) {
-        const struct et_transform *t = &p->transforms[i];
+    for (int i = 0; i < transforms->n; i++) {
+        const struct et_part *part = &transforms->v[i];
+        if (part->off)
+            continue;
+        if (p->n_steps == ETI_MAX_STEPS)
+            return ET_FAIL(cx, ET_EINVAL, "transforms: %d, more than %d", transforms->n,
+                           ETI_MAX_STEPS);
+        /* Its component is the first member of its class. */
+        p->step[p->n_steps++] = (struct eti_step){
+            .class = (const struct et_transform_class *)part->component,
+            .options = part->options,
+        };
+    }
+    return ET_OK;
+}
+
+static et_status
+check_steps(struct et_ctx *cx, struct eti_pipeline *p, bool resolution)
+{
+    for (int i = 0; i < p->n_steps; i++) {
+        const struct eti_step *t = &p->step[i];
         const char *name = t->class->info.name;
-        if (t->class->value && i != p->n_transforms - 1)
+        if (t->class->value && i != p->n_steps - 1)
             return ET_FAIL(cx, ET_EINVAL,
                            "transforms: %s must be last, it is number %d of %d", name,
-                           i + 1, p->n_transforms);
+                           i + 1, p->n_steps);
         if (t->class->resize && (i != 0 || resolution))
             return ET_FAIL(cx, ET_EINVAL, "transforms: %s must be first%s", name,
                            resolution ? ", and excludes resolution" : "");
@@ -36,8 +56,7 @@ check_transforms(struct et_ctx *cx, struct eti_pipeline *p, bool resolution)
 static void
 fill_table(struct eti_pipeline *p)
 {
-    const struct et_transform *last =
-        p->n_transforms ? &p->transforms[p->n_transforms - 1] : NULL;
+    const struct eti_step *last = p->n_steps ? &p->step[p->n_steps - 1] : NULL;
     for (int c = 0; c < p->raw.C; c++)
         for (int byte = 0; byte < 256; byte++) {
             double v = byte / 255.0;
@@ -50,18 +69,17 @@ fill_table(struct eti_pipeline *p)
 et_status
 eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline *p,
                   const struct et_data_facts *facts, int64_t resolution,
-                  const struct et_transform *transforms, int n)
+                  const struct et_parts *transforms)
 {
     *p = (struct eti_pipeline){
         .raw = *facts,
-        .transforms = transforms,
-        .n_transforms = n,
         .h = resolution ? resolution : facts->H,
         .w = resolution ? resolution : facts->W,
     };
     p->out_h = p->h;
     p->out_w = p->w;
-    ET_TRY(check_transforms(cx, p, resolution != 0));
+    ET_TRY(add_steps(cx, p, transforms));
+    ET_TRY(check_steps(cx, p, resolution != 0));
     p->resizes = p->h != facts->H || p->w != facts->W;
     fill_table(p);
     return ET_OK;
@@ -187,8 +205,8 @@ eti_pipeline_run(const struct eti_pipeline *p, const uint8_t *pixels, uint8_t *s
         .y_max = p->h,
         .x_max = p->w,
     };
-    for (int i = 0; i < p->n_transforms; i++) {
-        const struct et_transform *t = &p->transforms[i];
+    for (int i = 0; i < p->n_steps; i++) {
+        const struct eti_step *t = &p->step[i];
         if (!t->class->frame)
             continue;
         /* Each transform has its own ordinals: one more draw in a first one does not

@@ -4,22 +4,28 @@
 
 #include "etude/data.h"
 
+enum { ETI_MAX_STEPS = 16 };
+
 /* The transforms of a loader, checked and prepared. */
 struct eti_pipeline {
     struct et_data_facts raw; /* how raw samples lie */
-    const struct et_transform *transforms;
-    int n_transforms;
+    struct eti_step {
+        const struct et_transform_class *class;
+        const void *options;
+    } step[ETI_MAX_STEPS];
+    int n_steps;
     int64_t h, w;                      /* after resizing: what frames are in */
     bool resizes;                      /* h, w differ from the raw size */
     int64_t out_h, out_w;              /* of what is written */
     float table[ET_MAX_CHANNELS][256]; /* byte -> value, by channel */
 };
 
-/* Checks the list against the data. RESOLUTION: side to resize to first; 0 = none. */
+/* Checks the list against the data. RESOLUTION: side to resize to first; 0 = none. The
+ * parts' options are borrowed. */
 ET_NODISCARD et_status eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline *p,
                                          const struct et_data_facts *facts,
                                          int64_t resolution,
-                                         const struct et_transform *transforms, int n);
+                                         const struct et_parts *transforms);
 /* Bytes that eti_pipeline_run needs besides; 0 unless it resizes. */
 size_t eti_pipeline_scratch(const struct eti_pipeline *p);
 /* Writes the sample at PLACE of the order of consumption: OUT f32 [out_h, out_w, C]. */

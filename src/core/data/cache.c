@@ -1,0 +1,83 @@
+/* cache.c: files that can be made again. See cache.h. */
+#include "config.h"
+
+#include "core/data/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/data/file.h"
+
+/* Makes the folder, parents as needed. False where there is no place for one. */
+static bool
+cache_folder(char out[ETI_PATH_MAX])
+{
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n;
+    if (base && base[0] == '/')
+        n = snprintf(out, ETI_PATH_MAX, "%s/etude", base);
+    else if (home && home[0] == '/')
+        n = snprintf(out, ETI_PATH_MAX, "%s/.cache/etude", home);
+    else
+        return false;
+    if (n >= ETI_PATH_MAX)
+        return false;
+    for (char *slash = strchr(out + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(out, 0777); /* one that exists is as good */
+        *slash = '/';
+    }
+    return mkdir(out, 0777) == 0 || errno == EEXIST;
+}
+
+static int
+open_nameless(void)
+{
+    const char *dir = getenv("TMPDIR");
+    char path[ETI_PATH_MAX];
+    snprintf(path, sizeof path, "%s/etude-XXXXXX", dir && dir[0] ? dir : "/tmp");
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    return fd;
+}
+
+et_status
+eti_cache_open(struct et_ctx *cx, const char *name, eti_cache_make *make, void *data,
+               int *out)
+{
+    char dir[ETI_PATH_MAX], path[ETI_PATH_MAX], temporary[ETI_PATH_MAX] = "";
+    bool has_folder = cache_folder(dir);
+    *out = -1;
+    int fd = -1;
+    if (has_folder) {
+        ET_TRY(eti_file_path(cx, path, dir, name));
+        *out = open(path, O_RDONLY | O_CLOEXEC);
+        if (*out >= 0)
+            return ET_OK;
+        ET_TRY(eti_file_path(cx, temporary, dir, ".tmp-XXXXXX"));
+        fd = mkostemp(temporary, O_CLOEXEC);
+    }
+    bool named = fd >= 0;
+    if (!named)
+        fd = open_nameless();
+    if (fd < 0)
+        return ET_FAIL(cx, ET_EIO, "cannot make a temporary file for %s: %s", name,
+                       strerror(errno));
+    et_status s = make(cx, fd, data);
+    if (s == ET_OK && named && (fsync(fd) != 0 || rename(temporary, path) != 0))
+        s = ET_FAIL(cx, ET_EIO, "cannot write %s: %s", path, strerror(errno));
+    if (s == ET_OK) {
+        *out = fd;
+        return ET_OK;
+    }
+    if (named)
+        unlink(temporary);
+    close(fd);
+    return s;
+}

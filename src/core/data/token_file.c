@@ -1,0 +1,109 @@
+/* token_file.c: datasets whose tokens lie in a file. See token_file.h.
+ *
+ * Windows are read where they lie with pread: a window is a few hundred bytes of the
+ * page cache, half a microsecond, and a file that is cut while training is an error and
+ * not a signal. */
+#include "core/data/token_file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CHUNK_BYTES = 8192 };
+
+et_status
+eti_token_count(int64_t n, int64_t header, int width, int64_t *out,
+                struct et_error *why)
+{
+    *out = 0;
+    if (n < header)
+        return eti_why(why, ET_EFORMAT, "%" PRId64 " bytes but a header of %" PRId64, n,
+                       header);
+    if ((n - header) % width)
+        return eti_why(why, ET_EFORMAT, "%" PRId64 " bytes is not a multiple of %d",
+                       n - header, width);
+    *out = (n - header) / width;
+    return ET_OK;
+}
+
+et_status
+eti_token_file_open(struct et_ctx *cx, struct et_dataset *self, const char *path,
+                    int fd, int width, int64_t header, int64_t vocab_size,
+                    enum eti_token_split split)
+{
+    struct eti_token_file *t = self->state;
+    struct stat st;
+    if (fd < 0)
+        ET_TRY(eti_file_open(cx, path, &fd, &t->file.size));
+    t->file.fd = fd;
+    t->is_open = true;
+    if (fstat(fd, &st) == 0)
+        t->file.size = st.st_size;
+    snprintf(t->file.path, sizeof t->file.path, "%s", path);
+    struct et_error why = {0};
+    int64_t n;
+    if (eti_token_count(t->file.size, header, width, &n, &why) != ET_OK)
+        return ET_FAIL(cx, ET_EFORMAT, "%s: %s", path, why.message);
+    int64_t from = 0, to = n;
+    if (split == ETI_90_10 && self->common->split == ET_SPLIT_TRAIN)
+        to = n - n / 10;
+    else if (split == ETI_90_10)
+        from = n - n / 10;
+    t->width = width;
+    t->begin = header + from * width;
+    self->facts = (struct et_data_facts){
+        .kind = ET_DATA_TOKENS,
+        .bytes = (to - from) * width,
+        .n_tokens = to - from,
+        .vocab_size = vocab_size,
+    };
+    return ET_OK;
+}
+
+/* Widens N tokens of BYTES; the first that is too large, or -1. */
+static int64_t
+widen(const uint8_t *bytes, int width, int64_t n, int64_t vocab_size, int32_t *out)
+{
+    int32_t largest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = width == 1 ? bytes[i] : bytes[2 * i] | bytes[2 * i + 1] << 8;
+        largest = out[i] > largest ? out[i] : largest;
+    }
+    if (largest < vocab_size)
+        return -1;
+    int64_t i = 0;
+    while (out[i] < vocab_size)
+        i++;
+    return i;
+}
+
+et_status
+eti_token_file_tokens(const struct et_dataset *self, int64_t at, int64_t n,
+                      int32_t *out, struct et_error *why)
+{
+    const struct eti_token_file *t = self->state;
+    uint8_t bytes[CHUNK_BYTES];
+    while (n > 0) {
+        int64_t some = n < CHUNK_BYTES / t->width ? n : CHUNK_BYTES / t->width;
+        ET_TRY(eti_file_read(&t->file, bytes, some * t->width, t->begin + at * t->width,
+                             why));
+        int64_t bad = widen(bytes, t->width, some, self->facts.vocab_size, out);
+        if (bad >= 0)
+            return eti_why(why, ET_EINVAL,
+                           "%s: token %d at %" PRId64 " >= vocabulary %" PRId64,
+                           t->file.path, out[bad], at + bad, self->facts.vocab_size);
+        at += some;
+        out += some;
+        n -= some;
+    }
+    return ET_OK;
+}
+
+void
+eti_token_file_close(struct et_dataset *self)
+{
+    struct eti_token_file *t = self->state;
+    if (t->is_open)
+        close(t->file.fd);
+}
