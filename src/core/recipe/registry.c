@@ -1,6 +1,7 @@
 /* registry.c: what this build was made with, for each kind a recipe can name. */
 #include "config.h"
 
+#include "etude/data.h"
 #include "etude/recipe.h"
 #include "etude/sched.h"
 
@@ -19,11 +20,25 @@ scheduler_find(const char *name)
     return c ? &c->info : NULL;
 }
 
+static const struct et_component *
+dataset_at(int i)
+{
+    return et_dataset_classes[i] ? &et_dataset_classes[i]->info : NULL;
+}
+
+static const struct et_component *
+transform_at(int i)
+{
+    return et_transform_classes[i] ? &et_transform_classes[i]->info : NULL;
+}
+
 const struct et_registry *
 et_registry_core(void)
 {
     static const struct et_registry core = {
         .get = {
+            [ET_KIND_DATASET] = dataset_at,
+            [ET_KIND_TRANSFORM] = transform_at,
             [ET_KIND_SCHEDULER] = scheduler_at,
         },
         .find = {
