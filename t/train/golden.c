@@ -1,0 +1,312 @@
+/* Training, step for step, against losses of the same networks in PyTorch.
+ *
+ * t/golden holds the programs that wrote them and one line a step: the loss in f64 and
+ * in f32. Ours must be as near to f64 as PyTorch's own f32 is, within FACTOR: early
+ * steps agree to f32's precision; later ones drift apart, because a unit near 0 falls
+ * to the other side of its ReLU, in PyTorch as here. */
+#include "etude/model.h"
+#include "etude/optim.h"
+#include "t/tap.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Times PyTorch's greatest distance between f32 and f64 so far ... */
+#define FACTOR 20
+/* ... and where that is nothing: 2^-23 times the loss, times the depth of 20 layers. */
+#define FLOOR 1e-5
+
+enum {
+    STEPS = 50,
+    IMAGE_BATCH = 8,
+    SIDE = 12,
+    TOKEN_BATCH = 4,
+    T = 16,
+    VOCABULARY = 64
+};
+
+static struct et_ctx *cx;
+static struct et_device *dev;
+
+static void
+must(et_status status)
+{
+    if (status != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+}
+
+/* golden.py's unit(): number I of STREAM, in [0, 1). */
+static double
+unit(uint32_t stream, uint32_t i)
+{
+    uint32_t x = i * 0x9E3779B1u + stream * 0x85EBCA77u;
+    x = (x ^ x >> 16) * 0x21F0AAADu;
+    x = (x ^ x >> 15) * 0x735A2D97u;
+    return (x ^ x >> 15) * 0x1p-32;
+}
+
+struct run {
+    const char *file, *model, *optimizer;
+    const char *const *model_options, *const
+                                          *optimizer_options; /* name, text ..., NULL */
+    struct et_model_facts facts;
+    double scale; /* of initial weights; 0: sqrt(3 / fan_in) */
+    struct et_desc x, target;
+    void (*batch)(int step, void *x, int32_t *target);
+};
+
+static void
+images(int step, void *x, int32_t *target)
+{
+    const uint32_t pixels = 3 * SIDE * SIDE;
+    float *v = x;
+    for (uint32_t n = 0; n < IMAGE_BATCH; n++) {
+        target[n] = (int32_t)(unit(2000 + (uint32_t)step, n) * 10);
+        for (uint32_t i = 0; i < pixels; i++)
+            v[n * pixels + i] =
+                (float)(2 * unit(1000 + (uint32_t)step, n * pixels + i) - 1 +
+                        (target[n] - 4.5) / 9);
+    }
+}
+
+static void
+tokens(int step, void *x, int32_t *target)
+{
+    int32_t *v = x;
+    for (int b = 0; b < TOKEN_BATCH; b++) {
+        int32_t token =
+            (int32_t)(unit(1000 + (uint32_t)step, (uint32_t)b) * VOCABULARY);
+        for (int t = 0; t < T; t++) {
+            v[b * T + t] = token;
+            token = (5 * token + 3) % VOCABULARY;
+            target[b * T + t] = token;
+        }
+    }
+}
+
+static void *
+options_of(const struct et_component *c, const char *const *set)
+{
+    void *o = calloc(1, c->options_size);
+    must(et_options_init(cx, c->options, o));
+    for (int i = 0; set[i]; i += 2)
+        must(et_options_set(cx, c->options, o, set[i], set[i + 1]));
+    return o;
+}
+
+/* golden.py's fill(). */
+static void
+fill(const struct et_leaves *l, double scale)
+{
+    for (int j = 0; j < l->n; j++) {
+        const struct et_desc *d = &l->v[j].param->desc;
+        int64_t n = et_desc_count(d);
+        if (d->ndim < 2) { /* norms keep their 1 and 0; biases are 0 here */
+            if (l->v[j].param->init.kind != ET_INIT_CONSTANT)
+                l->v[j].param->init = (struct et_init){ET_INIT_CONSTANT, 0, 0};
+            continue;
+        }
+        double s = scale > 0 ? scale : sqrt(3 / ((double)n / (double)d->shape[0]));
+        float *v = calloc((size_t)n, sizeof *v);
+        for (int64_t i = 0; i < n; i++)
+            v[i] = (float)((2 * unit((uint32_t)j, (uint32_t)i) - 1) * s);
+        must(et_param_write(cx, l->v[j].param, v, n));
+        free(v);
+    }
+}
+
+/* Lays the parameters out and binds them; TENSOR takes them in order. */
+static struct et_param_space *
+lay_out(const struct et_leaves *l, struct et_tensor **tensor)
+{
+    struct et_param_spec *specs = calloc((size_t)l->n, sizeof *specs);
+    struct et_param_space *space;
+    for (int i = 0; i < l->n; i++)
+        specs[i] = (struct et_param_spec){l->v[i].name, l->v[i].param->desc, 0};
+    must(et_param_space_new(cx, dev, specs, l->n, &space));
+    for (int i = 0; i < l->n; i++) {
+        struct et_tensor *view;
+        must(et_param_space_view(cx, space, -1, i, &view));
+        must(et_param_bind(cx, l->v[i].param, l->v[i].name, 0, &view));
+        tensor[i] = l->v[i].param->tensor;
+    }
+    free(specs);
+    return space;
+}
+
+static struct et_tensor *
+leaf(const struct et_desc *d)
+{
+    struct et_tensor *t;
+    must(et_tensor_new(cx, dev, d->dtype, d->ndim, d->shape,
+                       d->ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR, NULL, &t));
+    return t;
+}
+
+/* Trains STEPS steps and fills LOSS. False: the device lacks a kernel of the model. */
+static bool
+train(const struct run *r, int steps, double *loss)
+{
+    const struct et_model_class *mc = et_model_class_find(r->model);
+    const struct et_optimizer_class *oc = et_optimizer_find(r->optimizer);
+    void *model_options = options_of(&mc->info, r->model_options);
+    void *optimizer_options = options_of(&oc->info, r->optimizer_options);
+    struct et_model *m;
+    struct et_leaves l;
+    struct et_optimizer *opt;
+    struct et_graph *g;
+    must(et_model_new(cx, mc, model_options, &r->facts, &m));
+    must(et_module_leaves(cx, m->root, ET_PARAM, &l));
+    if (l.n < 1)
+        bail("%s has no parameters", r->model);
+    fill(&l, r->scale);
+    struct et_tensor **params = calloc((size_t)l.n, sizeof(void *));
+    struct et_tensor **grads = calloc((size_t)l.n, sizeof(void *));
+    struct et_param_space *space = lay_out(&l, params);
+    must(et_module_bind(cx, m->root, dev, ET_BUFFER, 0));
+    must(et_optimizer_new(cx, oc, optimizer_options, space, &opt));
+    must(et_graph_new(cx, dev, &g));
+    struct et_tensor *x = leaf(&r->x), *target = leaf(&r->target);
+    void *x_host = calloc(1, et_desc_bytes(&r->x));
+    int32_t *target_host = calloc(1, et_desc_bytes(&r->target));
+    bool able = true;
+    for (int step = 0; step < steps && able; step++) {
+        r->batch(step, x_host, target_host);
+        must(et_tensor_write(cx, x, x_host, et_desc_bytes(&r->x)));
+        must(et_tensor_write(cx, target, target_host, et_desc_bytes(&r->target)));
+        struct et_forward f = {.g = g, .training = true};
+        struct et_tensor *z = et_model_forward(m, &f, x);
+        struct et_tensor *value = et_model_loss(m, g, z, target, ET_REDUCE_MEAN);
+        must(et_grad(g, value, params, l.n, grads));
+        struct et_tensor *flat = et_param_space_pack(g, space, grads);
+        must(et_optimizer_update(g, opt, flat, NULL, NULL));
+        able = et_eval(g, &value, 1) != ET_ENOTSUP;
+        if (able) {
+            must(et_item(g, value, &loss[step]));
+            et_optimizer_done(opt, false);
+        }
+        et_graph_reset(g);
+    }
+    struct et_graph_stats stats;
+    et_graph_get_stats(g, &stats);
+    if (able)
+        ok(stats.plans_built == 1, "%s: one plan serves all steps (%d built)", r->model,
+           (int)stats.plans_built);
+    free(x_host);
+    free(target_host);
+    free(params);
+    free(grads);
+    et_tensor_free(&x);
+    et_tensor_free(&target);
+    et_graph_free(&g);
+    et_optimizer_free(&opt);
+    et_leaves_release(&l);
+    et_model_free(&m);
+    et_param_space_free(&space);
+    et_options_release(mc->info.options, model_options);
+    et_options_release(oc->info.options, optimizer_options);
+    free(model_options);
+    free(optimizer_options);
+    return able;
+}
+
+/* The f64 and f32 columns of t/golden/FILE. */
+static void
+load(const char *file, double *exact, double *rounded)
+{
+    const char *root = getenv("ET_SRCDIR");
+    char path[4096], line[256];
+    snprintf(path, sizeof path, "%s/t/golden/%s", root ? root : ".", file);
+    FILE *f = fopen(path, "r");
+    int n = 0, step;
+    if (!f)
+        bail("cannot open %s", path);
+    while (fgets(line, sizeof line, f) && n < STEPS)
+        if (line[0] != '#' &&
+            sscanf(line, "%d %lf %lf", &step, &exact[n], &rounded[n]) == 3 && step == n)
+            n++;
+    fclose(f);
+    if (n != STEPS)
+        bail("%s has %d steps, not %d", path, n, STEPS);
+}
+
+static void
+compare(const struct run *r, int steps)
+{
+    double loss[STEPS], exact[STEPS], rounded[STEPS], drift = 0, worst = 0, first = 0;
+    int bad = -1;
+    load(r->file, exact, rounded);
+    if (!train(r, steps, loss)) {
+        skip(2, et_error_get(cx)->message);
+        et_error_clear(cx);
+        return;
+    }
+    for (int i = 0; i < steps; i++) {
+        double error = fabs(loss[i] - exact[i]);
+        drift = fmax(drift, fabs(rounded[i] - exact[i]));
+        worst = fmax(worst, error);
+        if (i < 10)
+            first = worst;
+        if (!(error <= FLOOR + FACTOR * drift) && bad < 0)
+            bad = i;
+    }
+    ok(bad < 0, "%s on %s: %d losses are PyTorch's", r->model, et_device_name(dev),
+       steps);
+    if (bad >= 0)
+        diag("step %d: got %.9g, want %.9g", bad, loss[bad], exact[bad]);
+    diag("furthest %.2g in the first 10 steps, %.2g in all; PyTorch's f32 is %.2g off",
+         first, worst, drift);
+}
+
+int
+main(void)
+{
+    struct run resnet = {
+        .file = "resnet20.txt",
+        .model = "resnet20",
+        .optimizer = "sgd",
+        .model_options = (const char *[]){NULL},
+        .optimizer_options = (const char *[]){"lr", "0.002", "momentum", "0.9",
+                                              "weight_decay", "5e-4", NULL},
+        .facts = {.channels = 3, .height = SIDE, .width = SIDE, .num_classes = 10},
+        .batch = images,
+    };
+    struct run gpt = {
+        .file = "gpt.txt",
+        .model = "gpt2",
+        .optimizer = "adamw",
+        .model_options =
+            (const char *[]){"n_layers", "2", "d_model", "32", "n_heads", "4",
+                             "max_seq_len", "16", "vocab_size", "64", NULL},
+        .optimizer_options = (const char *[]){"lr", "3e-3", "betas", "[0.9, 0.95]",
+                                              "weight_decay", "0.01", NULL},
+        .scale = 0.05,
+        .batch = tokens,
+    };
+    et_desc_init(&resnet.x, ET_F32, 4, (int64_t[]){IMAGE_BATCH, 3, SIDE, SIDE},
+                 ET_ROW_MAJOR);
+    et_desc_init(&resnet.target, ET_I32, 1, (int64_t[]){IMAGE_BATCH}, ET_ROW_MAJOR);
+    et_desc_init(&gpt.x, ET_I32, 2, (int64_t[]){TOKEN_BATCH, T}, ET_ROW_MAJOR);
+    gpt.target = gpt.x;
+
+    must(et_ctx_new(&cx));
+    must(et_device_open(cx, "ref", 0, 1, &dev));
+    compare(&resnet, 2); /* the reference convolves in plain loops */
+    compare(&gpt, STEPS);
+    et_device_close(&dev);
+    if (et_device_open(cx, "cpu", 0, 1, &dev) != ET_OK) {
+        skip(4, et_error_get(cx)->message);
+        et_error_clear(cx);
+    } else {
+        compare(&resnet, STEPS);
+        compare(&gpt, STEPS);
+        et_device_close(&dev);
+    }
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "every block is given back");
+    et_ctx_free(&cx);
+    return done();
+}
