@@ -231,14 +231,16 @@ fashion(void)
     }
     struct options o = {.common = common_options(128)};
     o.common.path = path;
-    need(cx, et_options_set(cx, c->info.options, &o, "transforms",
-                            "[normalize: {mean: [0.286], std: [0.353]}]"));
     struct et_dataset *data;
     need(cx, et_dataset_open(cx, c, &o, &data));
     ok(data->facts.n_samples == 60000 && data->facts.H == 28 && data->facts.W == 28 &&
            data->facts.num_classes == 10,
        "Fashion-MNIST has 60,000 images of 28x28 in ten classes to train");
-    struct et_loader_config config = {.seed = 17};
+    struct {
+        struct et_floats mean, std;
+    } normalize = {{(double[]){0.286}, 1}, {(double[]){0.353}, 1}};
+    struct et_transform t = {et_transform_find("normalize"), &normalize};
+    struct et_loader_config config = {.seed = 17, .transforms = &t, .n_transforms = 1};
     struct et_loader *loader;
     need(cx, et_loader_new(cx, data, &config, &loader));
     double sum = 0, squares = 0;
@@ -272,8 +274,6 @@ fashion(void)
     o.common.path = (char *)"/nowhere";
     is_int(et_dataset_open(cx, c, &o, &data), ET_ENOENT, "elsewhere there is none");
     et_error_clear(cx);
-    o.common.path = NULL; /* not the options' own */
-    et_options_release(c->info.options, &o);
 }
 
 int
