@@ -132,6 +132,15 @@ fail(struct et_graph *g, et_status status)
     return NULL;
 }
 
+void *
+eti_graph_alloc(struct et_graph *g, size_t bytes)
+{
+    void *p = g->status == ET_OK ? eti_arena_alloc(&g->arena, bytes) : NULL;
+    if (!p)
+        fail(g, ET_ENOMEM);
+    return p;
+}
+
 /* A value of an earlier step is a caller's bug that would train on garbage. */
 static bool
 is_current(const struct et_graph *g, const struct et_tensor *t)

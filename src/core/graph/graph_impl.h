@@ -22,6 +22,9 @@ struct et_device {
 et_status eti_device_alloc(struct et_ctx *cx, struct et_device *dev, size_t bytes, void **out);
 void eti_device_free(struct et_device *dev, void *block, size_t bytes);
 
+/* Zeroed memory of G until its reset. NULL when memory is out, which then sticks to G. */
+void *eti_graph_alloc(struct et_graph *g, size_t bytes);
+
 /* A node with what evaluation notes down about it. */
 struct eti_node {
     struct et_node pub; /* first: et_tensor.node points here */

@@ -68,7 +68,7 @@ ETI_INFER(infer_cast)
     return eti_broadcast(cx, call, (enum et_dtype)o->dtype, out);
 }
 
-/* Runs the program on descriptions. The scalar A of a cast step is its dtype. */
+/* Runs the program on descriptions. */
 ETI_INFER(infer_fused)
 {
     const struct et_fused_attr *o = call->attr;
@@ -84,12 +84,12 @@ ETI_INFER(infer_fused)
         const struct et_fused_step *s = &o->step[k];
         struct et_desc in[3];
         struct et_scalar_attr scalar = {.a = s->a, .b = s->b};
-        struct et_cast_attr cast = {.dtype = (int32_t)s->a};
         struct et_call step = {
             .op = s->op,
             .n_in = s->n_src,
             .n_out = 1,
-            .attr = s->op == ET_OP_cast ? (void *)&cast : (void *)&scalar,
+            .attr = &scalar,
+            .attr_size = sizeof scalar,
             .in = in,
         };
         for (int i = 0; i < s->n_src; i++)

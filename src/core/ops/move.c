@@ -1,4 +1,5 @@
 /* move.c: elements in other places: layouts, joining, padding, reversal. */
+#include "core/graph/graph_impl.h"
 #include "core/ops/ops.h"
 
 static int64_t
@@ -190,28 +191,21 @@ struct et_tensor *
 et_pack(struct et_graph *g, struct et_tensor *const *x, const int64_t *offsets, int n,
         int64_t total, enum et_dtype dtype)
 {
-    struct et_ctx *cx = et_graph_ctx(g);
-    struct et_pack_attr *attr = NULL;
-    struct et_tensor **in = NULL, *flat = NULL;
+    struct et_pack_attr *attr = eti_graph_alloc(g, pack_attr_size(n));
+    struct et_tensor **in = eti_graph_alloc(g, (size_t)n * sizeof *in);
     bool any = false;
 
-    if (et_graph_status(g) != ET_OK)
+    if (!attr || !in)
         return NULL;
-    for (int i = 0; i < n; i++)
+    attr->total = total;
+    for (int i = 0; i < n; i++) {
         any |= x[i] != NULL;
+        attr->offset[i] = offsets[i];
+        in[i] = eti_standard(g, et_cast(g, x[i], dtype));
+    }
     if (!any)
         return et_fill(g, dtype, 1, &total, 0);
-    if (et_alloc(cx, pack_attr_size(n), (void **)&attr) == ET_OK &&
-        et_alloc(cx, (size_t)n * sizeof *in, (void **)&in) == ET_OK) {
-        attr->total = total;
-        memcpy(attr->offset, offsets, (size_t)n * sizeof *offsets);
-        for (int i = 0; i < n; i++)
-            in[i] = eti_standard(g, et_cast(g, x[i], dtype));
-        flat = et_apply(g, ET_OP_pack, in, n, attr, pack_attr_size(n), NULL);
-    }
-    et_free(cx, in);
-    et_free(cx, attr);
-    return flat;
+    return et_apply(g, ET_OP_pack, in, n, attr, pack_attr_size(n), NULL);
 }
 
 /* ---- pad ---- */
