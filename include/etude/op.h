@@ -45,7 +45,7 @@ enum {
 struct et_op {
     const char *name, *summary;
     enum et_op_id id;
-    int min_in, max_in; /* operands; the first min_in are not optional; max_in -1 = any number */
+    int min_in, max_in; /* operands, the first min_in not optional; max_in -1 = any number */
     int n_out;
     size_t attr_size;   /* 0 for none; a variable-size attribute states its fixed part */
     uint32_t flags;     /* ET_OPF_* */

@@ -1,10 +1,11 @@
 /* Every gradient against central differences, in double on the reference device.
  *
- *   dL/dx_i ~ (L(x + h e_i) - L(x - h e_i)) / 2h,   L = sum of y times fixed random weights
+ *   dL/dx_i ~ (L(x + h e_i) - L(x - h e_i)) / 2h,   L = sum of y times fixed random
+ * weights
  *
- * One row per case; every op of ops.def that has a gradient needs one. Of a case's leaves
- * those of dtype f64 are differentiated; f32 ones are constants (class weights), i32 are
- * indices below 3, u8 conditions, i64 the state of a generator. */
+ * One row per case; every op of ops.def that has a gradient needs one. Of a case's
+ * leaves those of dtype f64 are differentiated; f32 ones are constants (class weights),
+ * i32 are indices below 3, u8 conditions, i64 the state of a generator. */
 #include "etude/etude.h"
 #include "t/ops/text.h"
 #include "t/tap.h"
@@ -70,147 +71,21 @@ box(struct et_graph *g, struct et_tensor *x)
     return et_slice(g, x, -1, 1, 2, 1);
 }
 
-#define CONV(...) (&(struct et_conv2d_attr){__VA_ARGS__})
-#define POOL(...) (&(struct et_pool2d_attr){__VA_ARGS__})
+#define CONV(...)  (&(struct et_conv2d_attr){__VA_ARGS__})
+#define POOL(...)  (&(struct et_pool2d_attr){__VA_ARGS__})
 #define SHAPE(...) ((int64_t[]){__VA_ARGS__})
-#define LIST(...) ((struct et_tensor *[]){__VA_ARGS__})
+#define LIST(...)  ((struct et_tensor *[]){__VA_ARGS__})
 
-/* case, op, leaves, range of their values, y in g and the leaves x[] */
-#define UNARY_CASE(op) X(op, op, "f64[2,3,1]", 0.3, 2, et_##op(g, x[0]))
-#define SIGNED_CASE(op) X(op, op, "f64[3,5]", -2, 2, et_##op(g, swap(g, x[0])))
-#define BINARY_CASE(op)                                                        \
-    X(op, op, "f64[3,4] f64[3,4]", 0.5, 2, et_##op(g, x[0], x[1]))             \
-    X(op##_broadcasts, op, "f64[2,1,3] f64[5,1]", 0.5, 2, et_##op(g, x[0], x[1])) \
-    X(op##_of_a_scalar, op, "f64[] f64[3,2]", 0.5, 2, et_##op(g, x[0], swap(g, x[1]))) \
-    X(op##_of_one_twice, op, "f64[3]", 0.5, 2,                                 \
-      et_##op(g, x[0], et_mul_scalar(g, et_square(g, x[0]), 0.9)))
-#define CASES                                                                  \
-    X(reshape, reshape, "f64[2,3,4]", -1, 1, et_reshape(g, x[0], 2, SHAPE(-1, 4))) \
-    X(reshape_with_a_copy, reshape, "f64[2,3,2,5]cl", -1, 1,                   \
-      et_reshape(g, x[0], 1, SHAPE(-1)))                                       \
-    X(permute, permute, "f64[2,3,4]", -1, 1, et_permute(g, x[0], (int[]){2, 0, -2})) \
-    X(expand, expand, "f64[2,1]", -1, 1, et_expand(g, x[0], 3, SHAPE(3, 2, 5))) \
-    X(slice, slice, "f64[5,7]", -1, 1, et_slice(g, x[0], 1, 1, 3, 1))          \
-    X(slice_by_steps, slice, "f64[5,7,4]", -1, 1, box(g, x[0]))                \
-    X(slice_to_the_end, slice, "f64[7]", -1, 1, et_slice(g, x[0], 0, 0, 4, 2)) \
-    X(detach, detach, "f64[5]", -1, 1, et_mul(g, x[0], et_detach(g, et_sign(g, x[0])))) \
-    UNARY_CASE(log) UNARY_CASE(sqrt) UNARY_CASE(rsqrt) UNARY_CASE(reciprocal)  \
-    SIGNED_CASE(neg) SIGNED_CASE(abs) SIGNED_CASE(sign) SIGNED_CASE(exp)       \
-    SIGNED_CASE(square) SIGNED_CASE(floor) SIGNED_CASE(relu) SIGNED_CASE(gelu) \
-    SIGNED_CASE(gelu_tanh) SIGNED_CASE(silu) SIGNED_CASE(sigmoid)              \
-    SIGNED_CASE(tanh) SIGNED_CASE(softplus)                                    \
-    X(add_scalar, add_scalar, "f64[3]", -1, 1, et_add_scalar(g, x[0], 3))      \
-    X(mul_scalar, mul_scalar, "f64[3]", -1, 1, et_mul_scalar(g, x[0], 3))      \
-    X(pow_scalar, pow_scalar, "f64[3]", 0.5, 2, et_pow_scalar(g, x[0], -1.5))  \
-    X(pow_scalar_of_0, pow_scalar, "f64[3]", -1, 1, et_pow_scalar(g, x[0], 0)) \
-    X(clamp, clamp, "f64[11]", -1, 1, et_clamp(g, x[0], -0.5, 0.25))           \
-    X(clamp_from_below, clamp, "f64[11]", -1, 1, et_clamp(g, x[0], 0.1, INFINITY)) \
-    X(cast, cast, "f64[3,2]", -1, 1, cast_to_itself(g, x[0]))                  \
-    BINARY_CASE(add) BINARY_CASE(sub) BINARY_CASE(mul) BINARY_CASE(div)        \
-    BINARY_CASE(maximum) BINARY_CASE(minimum)                                  \
-    X(where, where, "u8[3,1] f64[4] f64[2,1,1]", -1, 1, et_where(g, x[0], x[1], x[2])) \
-    X(sum, sum, "f64[2,3,4]", -1, 1, et_sum(g, x[0], 5, false))                \
-    X(sum_keeps_axes, sum, "f64[2,3,4,1]cl", -1, 1, et_sum(g, x[0], 2, true))  \
-    X(sum_of_all, sum, "f64[2,3]", -1, 1, et_sum(g, x[0], 0, false))           \
-    X(mean, sum, "f64[2,3]", -1, 1, et_mean(g, x[0], 2, false))                \
-    X(var, sum, "f64[2,5]", -1, 1, et_var(g, x[0], 2, false, true))            \
-    X(sum_to, sum, "f64[2,3,4]", -1, 1, et_sum_to(g, x[0], 2, SHAPE(3, 1)))    \
-    X(amax, amax, "f64[3,4,2]", -1, 1, et_amax(g, x[0], 2, false))             \
-    X(amin, amin, "f64[3,4,2]", -1, 1, et_amin(g, x[0], 5, true))              \
-    X(sum_squares, sum_squares, "f64[3,4]", -1, 1, et_sum_squares(g, x[0]))    \
-    X(norm2, sum_squares, "f64[3,4]", -1, 1, et_norm2(g, x[0]))                \
-    X(matmul, matmul, "f64[2,3] f64[3,5]", -1, 1, et_matmul(g, x[0], x[1], false, false)) \
-    X(matmul_a_transposed, matmul, "f64[3,2] f64[3,5]", -1, 1,                 \
-      et_matmul(g, x[0], x[1], true, false))                                   \
-    X(matmul_b_transposed, matmul, "f64[2,3] f64[5,3]", -1, 1,                 \
-      et_matmul(g, x[0], x[1], false, true))                                   \
-    X(matmul_both_transposed, matmul, "f64[3,2] f64[5,3]", -1, 1,              \
-      et_matmul(g, x[0], x[1], true, true))                                    \
-    X(matmul_of_views, matmul, "f64[3,2] f64[5,3]", -1, 1,                     \
-      et_matmul(g, swap(g, x[0]), swap(g, x[1]), false, false))                \
-    X(matmul_of_batches, matmul, "f64[2,1,2,3] f64[2,1,3,2]", -1, 1,           \
-      et_matmul(g, x[0], x[1], false, false))                                  \
-    X(matmul_of_transposed_batches, matmul, "f64[2,3,2] f64[2,5,3]", -1, 1,    \
-      et_matmul(g, x[0], x[1], true, true))                                    \
-    X(matmul_of_a_batch_and_one, matmul, "f64[2,2,3] f64[3,5]", -1, 1,         \
-      et_matmul(g, x[0], x[1], false, false))                                  \
-    X(matmul_of_a_transposed_batch_and_one, matmul, "f64[2,3,2] f64[5,3]", -1, 1, \
-      et_matmul(g, x[0], x[1], true, true))                                    \
-    X(linear, matmul, "f64[2,2,3] f64[5,3] f64[5]", -1, 1,                     \
-      et_linear(g, x[0], x[1], x[2]))                                          \
-    X(conv2d, conv2d, "f64[2,2,4,5]cl f64[3,2,3,2]cl f64[3]", -1, 1,           \
-      et_conv2d(g, x[0], x[1], x[2], NULL))                                    \
-    X(conv2d_strided, conv2d, "f64[1,4,5,6] f64[6,2,3,3]", -1, 1,              \
-      et_conv2d(g, x[0], x[1], NULL,                                           \
-                CONV(.stride = {2, 3}, .pad = {2, 1}, .dilation = {2, 1}, .groups = 2))) \
-    X(conv2d_of_channels, conv2d, "f64[1,3,4,4]cl f64[3,1,3,3]cl", -1, 1,      \
-      et_conv2d(g, x[0], x[1], NULL, CONV(.stride = {2, 2}, .pad = {1, 1}, .groups = 3))) \
-    X(conv_transpose2d, conv2d_grad_input, "f64[2,3,2,3]cl f64[3,2,3,2]cl f64[2]", -1, 1, \
-      et_conv_transpose2d(g, x[0], x[1], x[2],                                 \
-                          CONV(.stride = {2, 2}, .pad = {1, 0}, .output_pad = {1, 0}))) \
-    X(conv_transpose2d_in_groups, conv2d_grad_input, "f64[1,4,2,2] f64[4,1,2,2]", -1, 1, \
-      et_conv_transpose2d(g, x[0], x[1], NULL, CONV(.dilation = {1, 2}, .groups = 2))) \
-    X(sdpa, sdpa, "f64[2,2,3,4] f64[2,2,5,4] f64[2,2,5,4]", -1, 1,             \
-      et_sdpa(g, x[0], x[1], x[2], NULL, false, 0))                            \
-    X(sdpa_causal, sdpa, "f64[1,2,3,2] f64[1,2,3,2] f64[1,2,3,2] f32[1,1,3,3]", -1, 1, \
-      et_sdpa(g, x[0], x[1], x[2], x[3], true, 0.7))                           \
-    X(max_pool2d, max_pool2d, "f64[1,2,5,5]cl", -1, 1,                         \
-      et_max_pool2d(g, x[0], POOL(.kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 1}))) \
-    X(avg_pool2d, avg_pool2d, "f64[1,2,5,5]", -1, 1,                           \
-      et_avg_pool2d(g, x[0], POOL(.kernel = {3, 2}, .stride = {2, 2}, .pad = {1, 1}))) \
-    X(avg_pool2d_with_padding, avg_pool2d, "f64[1,2,5,5]cl", -1, 1,            \
-      et_avg_pool2d(g, x[0], POOL(.kernel = {2, 2}, .pad = {1, 1}, .ceil_mode = 1, \
-                                  .count_include_pad = 1)))                    \
-    X(adaptive_avg_pool2d, adaptive_avg_pool2d, "f64[2,3,5,4]cl", -1, 1,       \
-      et_adaptive_avg_pool2d(g, x[0], 3, 1))                                   \
-    X(resize2d_bilinear, resize2d, "f64[1,2,3,5]cl", -1, 1,                    \
-      et_resize2d(g, x[0], ET_RESIZE_BILINEAR, 4, 3))                          \
-    X(resize2d_nearest, resize2d, "f64[1,2,3,5]", -1, 1,                       \
-      et_resize2d(g, x[0], ET_RESIZE_NEAREST, 5, 2))                           \
-    X(batch_norm, batch_norm, "f64[3,2,2,3]cl f64[2] f64[2]", -1, 1,           \
-      normalise(g, x[0], x[1], x[2]))                                          \
-    X(batch_norm_of_rows, batch_norm, "f64[5,3]", -1, 1, normalise(g, x[0], NULL, NULL)) \
-    X(batch_norm_of_sequences, batch_norm, "f64[2,3,4] f64[3]", -1, 1,         \
-      normalise(g, x[0], x[1], NULL))                                          \
-    X(batch_norm_add_relu, batch_norm, "f64[2,3,2,2]cl f64[3] f64[3] f64[2,3,2,2]cl", -1, 1, \
-      normalise_add_relu(g, x))                                                \
-    X(batch_norm_eval, add, "f64[2,3,2,2]cl f64[3] f64[3] f64[3] f64[3]", 0.5, 1, \
-      et_batch_norm_eval(g, x[0], x[1], x[2], x[3], x[4], 0.1))                \
-    X(layer_norm, layer_norm, "f64[3,5] f64[5] f64[5]", -1, 1,                 \
-      et_layer_norm(g, x[0], x[1], x[2], 1, 0.1))                              \
-    X(layer_norm_of_planes, layer_norm, "f64[2,3,2,2]", -1, 1,                 \
-      et_layer_norm(g, x[0], NULL, NULL, 2, 0.1))                              \
-    X(group_norm, group_norm, "f64[2,4,2,3]cl f64[4] f64[4]", -1, 1,           \
-      et_group_norm(g, x[0], x[1], x[2], 2, 0.1))                              \
-    X(group_norm_of_rows, group_norm, "f64[2,6]", -1, 1,                       \
-      et_group_norm(g, x[0], NULL, NULL, 3, 0.1))                              \
-    X(softmax, softmax, "f64[2,5]", -2, 2, et_softmax(g, x[0], -1))            \
-    X(softmax_of_channels, softmax, "f64[2,3,2,2]cl", -2, 2, et_softmax(g, x[0], 1)) \
-    X(log_softmax, log_softmax, "f64[2,5,3]", -2, 2, et_log_softmax(g, x[0], 1)) \
-    X(cross_entropy, cross_entropy, "f64[7,3] i32[7] f32[3]", 0.5, 2,          \
-      et_cross_entropy(g, x[0], x[1], x[2], 1, ET_REDUCE_MEAN))                \
-    X(cross_entropy_of_planes, cross_entropy, "f64[2,3,2,5]cl i32[2,2,5]", -2, 2, \
-      et_cross_entropy(g, x[0], x[1], NULL, -100, ET_REDUCE_NONE))             \
-    X(cross_entropy_dense, cross_entropy, "f64[4,3] f64[4,3]", 0.1, 1,         \
-      et_cross_entropy(g, x[0], x[1], NULL, -100, ET_REDUCE_MEAN))             \
-    X(cross_entropy_dense_weighted, cross_entropy, "f64[2,3,4] f64[2,3,4] f32[3]", 0.1, 1, \
-      et_cross_entropy(g, x[0], x[1], x[2], -100, ET_REDUCE_SUM))              \
-    X(bce_with_logits, softplus, "f64[3,4] f64[3,4]", -2, 2,                   \
-      et_bce_with_logits(g, x[0], x[1], ET_REDUCE_MEAN))                       \
-    X(take, take, "f64[2,3,2] i32[2,4]", -1, 1, et_take(g, x[0], x[1], 1))     \
-    X(embedding, take, "f64[5,2] i32[7]", -1, 1, et_embedding(g, x[0], x[1]))  \
-    X(take_one, take, "f64[3] i32[]", -1, 1, et_take(g, x[0], x[1], 0))        \
-    X(gather, gather, "f64[2,4,3] i32[2,5,3]", -1, 1, et_gather(g, x[0], x[1], 1)) \
-    X(scatter_add, scatter_add, "f64[2,4] i32[2,4]", -1, 1,                    \
-      et_scatter_add(g, x[0], x[1], -1, 3))                                    \
-    X(copy, copy, "f64[2,3,2,5]", -1, 1, et_contiguous(g, x[0], ET_CHANNELS_LAST)) \
-    X(concat, concat, "f64[2,3,2,2]cl f64[2,1,2,2] f64[2,2,2,2]", -1, 1,       \
-      et_concat(g, x, 3, 1))                                                   \
-    X(pack, pack, "f64[2,3,2,2]cl f64[3,2] f64[2,1,2,3]", -1, 1,               \
-      et_pack(g, LIST(x[0], NULL, swap(g, x[1]), x[2]), SHAPE(0, 0, 25, 40), 4, 60, ET_F64)) \
-    X(pad, pad, "f64[2,3]", -1, 1, et_pad(g, x[0], SHAPE(0, 2), SHAPE(1, 0), 0.5)) \
-    X(flip, flip, "f64[2,3,4]", -1, 1, et_flip(g, x[0], 5))                    \
-    X(dropout, dropout, "f64[4,5] i64[2]", -1, 1, et_dropout(g, swap(g, x[0]), x[1], 0.3, 7))
+/* Functions of positive numbers, of any, and of two operands. */
+#define UNARY_CASE(op)  CASE(op, op, "f64[2,3,1]", 0.3, 2, et_##op(g, x[0]))
+#define SIGNED_CASE(op) CASE(op, op, "f64[3,5]", -2, 2, et_##op(g, swap(g, x[0])))
+#define BINARY_CASE(op)                                                                \
+    CASE(op, op, "f64[3,4] f64[3,4]", 0.5, 2, et_##op(g, x[0], x[1]))                  \
+    CASE(op##_broadcasts, op, "f64[2,1,3] f64[5,1]", 0.5, 2, et_##op(g, x[0], x[1]))   \
+    CASE(op##_of_a_scalar, op, "f64[] f64[3,2]", 0.5, 2,                               \
+         et_##op(g, x[0], swap(g, x[1])))                                              \
+    CASE(op##_of_one_twice, op, "f64[3]", 0.5, 2,                                      \
+         et_##op(g, x[0], et_mul_scalar(g, et_square(g, x[0]), 0.9)))
 
 struct test {
     const char *says;
@@ -220,19 +95,20 @@ struct test {
     struct et_tensor *(*build)(struct et_graph *g, struct et_tensor *const *x);
 };
 
-#define X(name, op, leaves, low, high, formula)                                \
-    static struct et_tensor *build_##name(struct et_graph *g, struct et_tensor *const *x) \
-    {                                                                          \
-        return formula;                                                        \
+#define CASE(name, op, leaves, low, high, y)                                           \
+    static struct et_tensor *build_##name(struct et_graph *g,                          \
+                                          struct et_tensor *const *x)                  \
+    {                                                                                  \
+        return y;                                                                      \
     }
-CASES
-#undef X
+#include "t/ops/gradients.def"
+#undef CASE
 
 static const struct test tests[] = {
-#define X(name, op, leaves, low, high, formula)                                \
+#define CASE(name, op, leaves, low, high, y)                                           \
     {#name, ET_OP_##op, leaves, low, high, build_##name},
-    CASES
-#undef X
+#include "t/ops/gradients.def"
+#undef CASE
 };
 
 static struct et_ctx *cx;
@@ -351,11 +227,12 @@ check_leaf(struct leaves *l, const struct test *t, int i, const double *gradient
     bool good = true;
     for (int64_t k = 0; good && k < et_desc_count(&l->x[i]->desc); k++) {
         double x = l->value[i][k];
-        double slope = (loss_with(l, t, i, k, x + h) - loss_with(l, t, i, k, x - h)) / (2 * h);
+        double slope =
+            (loss_with(l, t, i, k, x + h) - loss_with(l, t, i, k, x - h)) / (2 * h);
         good = fabs(gradient[k] - slope) <= tolerance * fmax(1, fabs(slope));
         if (!good)
-            diag("leaf %d, element %lld: gradient %.9g, difference %.9g", i, (long long)k,
-                 gradient[k], slope);
+            diag("leaf %d, element %lld: gradient %.9g, difference %.9g", i,
+                 (long long)k, gradient[k], slope);
     }
     write_leaf(l, l->x[i], l->value[i]);
     return good;
@@ -426,7 +303,8 @@ check_equals(void)
     need(et_grad(g, y, &leaf, 1, &dx));
     need(et_eval(g, &dx, 1));
     need(et_tensor_read(cx, dx, got, sizeof got));
-    ok(got[0] == 0 && got[1] == 0.5 && got[3] == 0.5, "equals halve the gradient of maximum");
+    ok(got[0] == 0 && got[1] == 0.5 && got[3] == 0.5,
+       "equals halve the gradient of maximum");
     et_tensor_free(&leaf);
 }
 

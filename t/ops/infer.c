@@ -21,14 +21,22 @@ struct test {
     int64_t flops;    /* 0: not checked */
 };
 
-#define ATTR(type, ...) &(const struct et_##type##_attr){__VA_ARGS__}, sizeof(struct et_##type##_attr)
+#define ATTR(type, ...)                                                                \
+    &(const struct et_##type##_attr){__VA_ARGS__}, sizeof(struct et_##type##_attr)
 #define NO_ATTR NULL, 0
-#define CONV(...) ATTR(conv2d, .stride = {1, 1}, .dilation = {1, 1}, .groups = 1, __VA_ARGS__)
+#define CONV(...)                                                                      \
+    ATTR(conv2d, .stride = {1, 1}, .dilation = {1, 1}, .groups = 1, __VA_ARGS__)
 #define POOL(...) ATTR(pool2d, .dilation = {1, 1}, __VA_ARGS__)
-#define UNARY(op) {#op " keeps shape and order", ET_OP_##op, NO_ATTR, "f32[2,3,4,5]cl", \
-                   "f32[2,3,4,5]cl", .flops = 120}
-#define GRAD2(op) {#op " takes two of one shape", ET_OP_##op, NO_ATTR, "f64[4,3] f64[4,3]", \
-                   "f64[4,3]", .flops = 12}
+#define UNARY(op)                                                                      \
+    {                                                                                  \
+#op " keeps shape and order", ET_OP_##op, NO_ATTR, "f32[2,3,4,5]cl",           \
+            "f32[2,3,4,5]cl", .flops = 120                                             \
+    }
+#define GRAD2(op)                                                                      \
+    {                                                                                  \
+#op " takes two of one shape", ET_OP_##op, NO_ATTR, "f64[4,3] f64[4,3]",       \
+            "f64[4,3]", .flops = 12                                                    \
+    }
 
 static const struct {
     struct et_pack_attr head;
@@ -48,7 +56,8 @@ static const struct et_fused_attr fused_two = {
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 static const struct test tests[] = {
     /* leaves and effects */
-    {"a leaf takes a value of its shape", ET_OP_assign, NO_ATTR, "f32[2,3] f32[2,3]", ""},
+    {"a leaf takes a value of its shape", ET_OP_assign, NO_ATTR, "f32[2,3] f32[2,3]",
+     ""},
     {"a leaf does not take another dtype", ET_OP_assign, NO_ATTR, "f32[2] f64[2]",
      "!dtype mismatch: assign: value has dtype f64; it must have f32"},
     {"fill has the shape asked for", ET_OP_fill,
@@ -66,9 +75,11 @@ static const struct test tests[] = {
      ATTR(shape, .ndim = 3, .shape = {2, 2, 3}), "f32[4,3]@1,4", "f32[2,2,3]@2,1,4"},
     {"a transposed array is not flattened in place", ET_OP_reshape,
      ATTR(shape, .ndim = 1, .shape = {12}), "f32[4,3]@1,4",
-     "!invalid value: reshape: f32[12] is not a view of f32[4,3] as that lies in memory"},
+     "!invalid value: reshape: f32[12] is not a view of f32[4,3] as that lies in "
+     "memory"},
     {"planes of a channels-last image are flattened in place", ET_OP_reshape,
-     ATTR(shape, .ndim = 3, .shape = {2, 3, 20}), "f32[2,3,4,5]cl", "f32[2,3,20]@60,1,3"},
+     ATTR(shape, .ndim = 3, .shape = {2, 3, 20}), "f32[2,3,4,5]cl",
+     "f32[2,3,20]@60,1,3"},
     {"a channels-last image of 1x1 is flattened in place", ET_OP_reshape,
      ATTR(shape, .ndim = 2, .shape = {2, 3}), "f32[2,3,1,1]cl", "f32[2,3]"},
     {"a repeated axis is split in place", ET_OP_reshape,
@@ -80,12 +91,13 @@ static const struct test tests[] = {
      "!shape mismatch: reshape: 7 axes; an array has at most 6"},
     {"permuted axes take their strides along", ET_OP_permute,
      ATTR(permute, .ndim = 3, .axes = {2, 0, 1}), "f32[2,3,4]", "f32[4,2,3]@1,12,4"},
-    {"an axis is permuted once", ET_OP_permute, ATTR(permute, .ndim = 2, .axes = {1, 1}),
-     "f32[2,3]", "!invalid value: permute: axis 1 is named twice"},
+    {"an axis is permuted once", ET_OP_permute,
+     ATTR(permute, .ndim = 2, .axes = {1, 1}), "f32[2,3]",
+     "!invalid value: permute: axis 1 is named twice"},
     {"an expanded axis has stride 0", ET_OP_expand,
      ATTR(shape, .ndim = 3, .shape = {4, 2, 3}), "f32[2,1]", "f32[4,2,3]@0,1,0"},
-    {"only length 1 expands", ET_OP_expand, ATTR(shape, .ndim = 1, .shape = {4}), "f32[2]",
-     "!shape mismatch: expand: f32[2] does not expand to f32[4]"},
+    {"only length 1 expands", ET_OP_expand, ATTR(shape, .ndim = 1, .shape = {4}),
+     "f32[2]", "!shape mismatch: expand: f32[2] does not expand to f32[4]"},
     {"a slice begins inside its operand", ET_OP_slice,
      ATTR(slice, .start = {1, 2}, .size = {2, 3}, .step = {1, 2}), "f32[3,7]",
      "f32[2,3]@7,2", .offset = 9},
@@ -95,22 +107,39 @@ static const struct test tests[] = {
     {"detach changes nothing", ET_OP_detach, NO_ATTR, "f32[2,3]@1,2", "f32[2,3]@1,2"},
 
     /* element-wise */
-    UNARY(neg), UNARY(abs), UNARY(sign), UNARY(exp), UNARY(log), UNARY(sqrt),
-    UNARY(rsqrt), UNARY(square), UNARY(reciprocal), UNARY(floor), UNARY(relu),
-    UNARY(gelu), UNARY(gelu_tanh), UNARY(silu), UNARY(sigmoid), UNARY(tanh),
+    UNARY(neg),
+    UNARY(abs),
+    UNARY(sign),
+    UNARY(exp),
+    UNARY(log),
+    UNARY(sqrt),
+    UNARY(rsqrt),
+    UNARY(square),
+    UNARY(reciprocal),
+    UNARY(floor),
+    UNARY(relu),
+    UNARY(gelu),
+    UNARY(gelu_tanh),
+    UNARY(silu),
+    UNARY(sigmoid),
+    UNARY(tanh),
     UNARY(softplus),
     {"the result of a view with gaps is row-major", ET_OP_exp, NO_ATTR, "f32[2,3]@1,7",
      "f32[2,3]"},
-    {"a transposed operand gives a transposed result", ET_OP_exp, NO_ATTR, "f32[2,3]@1,2",
-     "f32[2,3]@1,2"},
+    {"a transposed operand gives a transposed result", ET_OP_exp, NO_ATTR,
+     "f32[2,3]@1,2", "f32[2,3]@1,2"},
     {"functions are of floats", ET_OP_exp, NO_ATTR, "i32[2]",
      "!dtype mismatch: exp: operand has dtype i32; it must be a float"},
-    {"add_scalar keeps shape", ET_OP_add_scalar, ATTR(scalar, .a = 1), "bf16[3]", "bf16[3]"},
-    {"mul_scalar keeps shape", ET_OP_mul_scalar, ATTR(scalar, .a = 1), "f32[]", "f32[]"},
-    {"pow_scalar keeps shape", ET_OP_pow_scalar, ATTR(scalar, .a = 1), "f32[0]", "f32[0]"},
-    {"clamp keeps shape", ET_OP_clamp, ATTR(scalar, .a = 1, .b = 2), "f32[3]", "f32[3]"},
-    {"the bounds of clamp are in order", ET_OP_clamp, ATTR(scalar, .a = 2, .b = 1), "f32[3]",
-     "!invalid value: clamp: the lower bound 2 is above the upper bound 1"},
+    {"add_scalar keeps shape", ET_OP_add_scalar, ATTR(scalar, .a = 1), "bf16[3]",
+     "bf16[3]"},
+    {"mul_scalar keeps shape", ET_OP_mul_scalar, ATTR(scalar, .a = 1), "f32[]",
+     "f32[]"},
+    {"pow_scalar keeps shape", ET_OP_pow_scalar, ATTR(scalar, .a = 1), "f32[0]",
+     "f32[0]"},
+    {"clamp keeps shape", ET_OP_clamp, ATTR(scalar, .a = 1, .b = 2), "f32[3]",
+     "f32[3]"},
+    {"the bounds of clamp are in order", ET_OP_clamp, ATTR(scalar, .a = 2, .b = 1),
+     "f32[3]", "!invalid value: clamp: the lower bound 2 is above the upper bound 1"},
     {"cast gives the dtype", ET_OP_cast, ATTR(cast, .dtype = ET_BF16), "f32[2,3]@1,2",
      "bf16[2,3]@1,2"},
     {"cast knows its dtypes", ET_OP_cast, ATTR(cast, .dtype = 99), "f32[2]",
@@ -134,13 +163,19 @@ static const struct test tests[] = {
     {"equal gives bytes", ET_OP_equal, NO_ATTR, "i32[2,1] i32[3]", "u8[2,3]"},
     {"less gives bytes", ET_OP_less, NO_ATTR, "f32[3] f32[]", "u8[3]"},
     {"less_equal gives bytes", ET_OP_less_equal, NO_ATTR, "f32[3] f32[3]", "u8[3]"},
-    {"where broadcasts all three", ET_OP_where, NO_ATTR, "u8[2,1] f32[3] f32[]", "f32[2,3]"},
-    {"the condition of where may be a float", ET_OP_where, NO_ATTR, "f32[] f32[2] f32[2]",
-     "f32[2]"},
-    {"the condition of where is not a count", ET_OP_where, NO_ATTR, "i32[2] f32[2] f32[2]",
+    {"where broadcasts all three", ET_OP_where, NO_ATTR, "u8[2,1] f32[3] f32[]",
+     "f32[2,3]"},
+    {"the condition of where may be a float", ET_OP_where, NO_ATTR,
+     "f32[] f32[2] f32[2]", "f32[2]"},
+    {"the condition of where is not a count", ET_OP_where, NO_ATTR,
+     "i32[2] f32[2] f32[2]",
      "!dtype mismatch: where: condition has dtype i32; it must be a float"},
-    GRAD2(relu_grad), GRAD2(gelu_grad), GRAD2(gelu_tanh_grad), GRAD2(silu_grad),
-    GRAD2(sigmoid_grad), GRAD2(tanh_grad),
+    GRAD2(relu_grad),
+    GRAD2(gelu_grad),
+    GRAD2(gelu_tanh_grad),
+    GRAD2(silu_grad),
+    GRAD2(sigmoid_grad),
+    GRAD2(tanh_grad),
     {"a fused program has the results of its steps", ET_OP_fused, &fused_two,
      sizeof fused_two, "f32[2,3] f32[3]", "u8[2,3] f32[2,3]", .flops = 12},
 
@@ -153,14 +188,16 @@ static const struct test tests[] = {
      "!invalid value: sum: axis mask 0x4 of an array of 2 axes"},
     {"amax drops all axes", ET_OP_amax, ATTR(reduce, .axes = 3), "f32[2,3]", "f32[]"},
     {"amin drops one axis", ET_OP_amin, ATTR(reduce, .axes = 2), "f32[2,3]", "f32[2]"},
-    {"squares of half floats add up in f32", ET_OP_sum_squares, NO_ATTR, "bf16[2,3]", "f32[]"},
-    {"argmax drops its axis", ET_OP_argmax, ATTR(axis, .axis = 1), "f32[2,3,4]", "i32[2,4]"},
+    {"squares of half floats add up in f32", ET_OP_sum_squares, NO_ATTR, "bf16[2,3]",
+     "f32[]"},
+    {"argmax drops its axis", ET_OP_argmax, ATTR(axis, .axis = 1), "f32[2,3,4]",
+     "i32[2,4]"},
     {"argmax needs its axis", ET_OP_argmax, ATTR(axis, .axis = 2), "f32[2,3]",
      "!invalid value: argmax: there is no axis 2 in f32[2,3]"},
     {"topk gives values and places", ET_OP_topk, ATTR(axis, .n = 2), "f32[3,5]",
      "f32[3,2] i32[3,2]"},
-    {"topk does not give more than there are", ET_OP_topk, ATTR(axis, .n = 6), "f32[3,5]",
-     "!invalid value: topk: the 6 largest of 5 elements"},
+    {"topk does not give more than there are", ET_OP_topk, ATTR(axis, .n = 6),
+     "f32[3,5]", "!invalid value: topk: the 6 largest of 5 elements"},
 
     /* linear algebra */
     {"a batch times one matrix", ET_OP_matmul, ATTR(matmul, .trans_b = 1),
@@ -168,10 +205,12 @@ static const struct test tests[] = {
     {"a batch times a batch", ET_OP_matmul, ATTR(matmul, .trans_a = 1),
      "f32[5,3,2] f32[5,3,4]", "f32[5,2,4]", .flops = 240},
     {"the inner lengths are equal", ET_OP_matmul, ATTR(matmul, .trans_b = 1),
-     "f32[2,3] f32[3,4]", "!shape mismatch: matmul: f32[2,3] times f32[3,4]^T does not fit"},
+     "f32[2,3] f32[3,4]",
+     "!shape mismatch: matmul: f32[2,3] times f32[3,4]^T does not fit"},
     {"batches are equal", ET_OP_matmul, ATTR(matmul, 0), "f32[2,3,4] f32[3,4,5]",
      "!shape mismatch: matmul: f32[2,3,4] times f32[3,4,5] does not fit"},
-    {"a bias is as long as a row", ET_OP_matmul, ATTR(matmul, 0), "f32[2,3] f32[3,4] f32[3]",
+    {"a bias is as long as a row", ET_OP_matmul, ATTR(matmul, 0),
+     "f32[2,3] f32[3,4] f32[3]",
      "!shape mismatch: matmul: bias is f32[3]; it must be f32[4]"},
     {"a strided, padded, grouped convolution", ET_OP_conv2d,
      ATTR(conv2d, .stride = {2, 1}, .pad = {1, 2}, .dilation = {1, 2}, .groups = 2),
@@ -179,8 +218,10 @@ static const struct test tests[] = {
     {"filters are not larger than the image", ET_OP_conv2d, CONV(.pad = {0}),
      "f32[2,3,4,4] f32[8,3,5,5]",
      "!shape mismatch: conv2d: 5x5 filters are larger than the padded 4x4 image"},
-    {"filters have the image's channels", ET_OP_conv2d, CONV(.pad = {0}), "f32[2,3,4,4] f32[8,4,3,3]",
-     "!shape mismatch: conv2d: filters of 8x4 channels do not fit 3 channels in 1 groups"},
+    {"filters have the image's channels", ET_OP_conv2d, CONV(.pad = {0}),
+     "f32[2,3,4,4] f32[8,4,3,3]",
+     "!shape mismatch: conv2d: filters of 8x4 channels do not fit 3 channels in 1 "
+     "groups"},
     {"a convolution strides", ET_OP_conv2d, ATTR(conv2d, .groups = 1),
      "f32[2,3,4,4] f32[8,3,3,3]",
      "!invalid value: conv2d: stride 0, dilation 0, padding 0"},
@@ -204,7 +245,8 @@ static const struct test tests[] = {
     {"an attention bias fits the scores", ET_OP_sdpa, ATTR(sdpa, .scale = 1),
      "f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] f32[2,3,2,5]",
      "!shape mismatch: sdpa: bias is f32[2,3,2,5]; it must be f32[2,3,4,5]"},
-    {"attention gives three gradients", ET_OP_sdpa_grad, ATTR(sdpa, .scale = 1, .causal = 1),
+    {"attention gives three gradients", ET_OP_sdpa_grad,
+     ATTR(sdpa, .scale = 1, .causal = 1),
      "f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] f32[2,3,4,8] f32[2,3,4]",
      "f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]", .flops = 4800},
 
@@ -216,11 +258,12 @@ static const struct test tests[] = {
      POOL(.kernel = {2, 2}, .stride = {2, 2}, .ceil_mode = 1), "f32[2,3,7,8]cl",
      "f32[2,3,4,4]cl i32[2,3,4,4]cl"},
     {"no window begins behind the image", ET_OP_avg_pool2d,
-     POOL(.kernel = {2, 1}, .stride = {3, 2}, .pad = {1, 0}, .ceil_mode = 1), "f32[1,1,5,1]cl",
-     "f32[1,1,2,1]cl"},
+     POOL(.kernel = {2, 1}, .stride = {3, 2}, .pad = {1, 0}, .ceil_mode = 1),
+     "f32[1,1,5,1]cl", "f32[1,1,2,1]cl"},
     {"padding is at most half a window", ET_OP_max_pool2d,
      POOL(.kernel = {3, 3}, .stride = {2, 2}, .pad = {2, 2}), "f32[2,3,7,8]cl",
-     "!invalid value: max_pool2d: kernel 3, stride 2, padding 2 (at most half the kernel), "
+     "!invalid value: max_pool2d: kernel 3, stride 2, padding 2 (at most half the "
+     "kernel), "
      "dilation 1"},
     {"the gradient of max pooling has x's shape", ET_OP_max_pool2d_grad,
      POOL(.kernel = {2, 2}, .stride = {2, 2}, .shape = {2, 3, 7, 8}),
@@ -228,7 +271,8 @@ static const struct test tests[] = {
     {"average pooling", ET_OP_avg_pool2d, POOL(.kernel = {2, 3}, .stride = {2, 3}),
      "f32[2,3,7,8]cl", "f32[2,3,3,2]cl"},
     {"averages are of neighbours", ET_OP_avg_pool2d,
-     ATTR(pool2d, .kernel = {2, 2}, .stride = {2, 2}, .dilation = {2, 2}), "f32[2,3,7,8]cl",
+     ATTR(pool2d, .kernel = {2, 2}, .stride = {2, 2}, .dilation = {2, 2}),
+     "f32[2,3,7,8]cl",
      "!not supported: avg_pool2d: dilation 2x2; averages take neighbours only"},
     {"the gradient of averages has x's shape", ET_OP_avg_pool2d_grad,
      POOL(.kernel = {2, 3}, .stride = {2, 3}, .shape = {2, 3, 7, 8}), "f32[2,3,3,2]cl",
@@ -253,7 +297,8 @@ static const struct test tests[] = {
     {"batch norm of a matrix", ET_OP_batch_norm, ATTR(norm, .eps = 1), "f64[4,3]",
      "f64[4,3] f64[3] f64[3]"},
     {"gamma has one number per channel", ET_OP_batch_norm, ATTR(norm, .eps = 1),
-     "f32[2,3,4,5]cl f32[4]", "!shape mismatch: batch_norm: gamma is f32[4]; it must be f32[3]"},
+     "f32[2,3,4,5]cl f32[4]",
+     "!shape mismatch: batch_norm: gamma is f32[4]; it must be f32[3]"},
     {"batch norm gives four gradients", ET_OP_batch_norm_grad, ATTR(norm, .eps = 1),
      "f32[2,3,4,5]cl f32[2,3,4,5]cl - f32[3] f32[3]",
      "f32[2,3,4,5]cl f32[3] f32[3] f32[2,3,4,5]cl"},
@@ -263,14 +308,15 @@ static const struct test tests[] = {
     {"layer norm has statistics of the other axes", ET_OP_layer_norm,
      ATTR(norm, .axes = 2), "f32[5,2,3,4] f32[3,4] f32[3,4]",
      "f32[5,2,3,4] f32[5,2] f32[5,2]"},
-    {"layer norm is over axes there are", ET_OP_layer_norm, ATTR(norm, .axes = 3), "f32[3,4]",
-     "!invalid value: layer_norm: 3 axes of an array of 2"},
+    {"layer norm is over axes there are", ET_OP_layer_norm, ATTR(norm, .axes = 3),
+     "f32[3,4]", "!invalid value: layer_norm: 3 axes of an array of 2"},
     {"layer norm gives three gradients", ET_OP_layer_norm_grad, ATTR(norm, .axes = 1),
      "bf16[5,4] bf16[5,4] f32[4] f32[5] f32[5]", "bf16[5,4] f32[4] f32[4]"},
-    {"group norm has statistics of its groups", ET_OP_group_norm, ATTR(norm, .groups = 2),
-     "f32[2,6,4,5]cl f32[6]", "f32[2,6,4,5]cl f32[2,2] f32[2,2]"},
-    {"groups divide the channels", ET_OP_group_norm, ATTR(norm, .groups = 4), "f32[2,6,3]",
-     "!invalid value: group_norm: 6 channels do not split into 4 groups"},
+    {"group norm has statistics of its groups", ET_OP_group_norm,
+     ATTR(norm, .groups = 2), "f32[2,6,4,5]cl f32[6]",
+     "f32[2,6,4,5]cl f32[2,2] f32[2,2]"},
+    {"groups divide the channels", ET_OP_group_norm, ATTR(norm, .groups = 4),
+     "f32[2,6,3]", "!invalid value: group_norm: 6 channels do not split into 4 groups"},
     {"group norm gives three gradients", ET_OP_group_norm_grad, ATTR(norm, .groups = 2),
      "f32[2,6] f32[2,6] - f32[2,2] f32[2,2]", "f32[2,6] f32[6] f32[6]"},
 
@@ -279,8 +325,8 @@ static const struct test tests[] = {
      "f32[2,3,4,5]", .flops = 600},
     {"the gradient of softmax", ET_OP_softmax_grad, ATTR(axis, .axis = 1),
      "f32[2,3] f32[2,3]", "f32[2,3]"},
-    {"log_softmax needs its axis", ET_OP_log_softmax, ATTR(axis, .axis = -1), "f32[2,3]",
-     "!invalid value: log_softmax: there is no axis -1 in f32[2,3]"},
+    {"log_softmax needs its axis", ET_OP_log_softmax, ATTR(axis, .axis = -1),
+     "f32[2,3]", "!invalid value: log_softmax: there is no axis -1 in f32[2,3]"},
     {"the gradient of log_softmax is of y's shape", ET_OP_log_softmax_grad,
      ATTR(axis, .axis = 1), "f32[2,3] f32[3,2]",
      "!shape mismatch: log_softmax_grad: y is f32[3,2]; it must be f32[2,3]"},
@@ -307,21 +353,25 @@ static const struct test tests[] = {
      "!shape mismatch: take_grad: f32[2,3,5,4] was not taken along axis 1 by i32[5,3]"},
     {"gather has the index's shape", ET_OP_gather, ATTR(axis, .axis = 1),
      "f32[2,9] i32[2,3]", "f32[2,3]"},
-    {"the other axes of an index are the operand's", ET_OP_gather, ATTR(axis, .axis = 1),
-     "f32[2,9] i32[4,3]", "!shape mismatch: gather: index is i32[4,3]; it must be i32[2,3]"},
-    {"scatter_add makes the axis asked for", ET_OP_scatter_add, ATTR(axis, .axis = 1, .n = 9),
-     "f32[2,3] i32[2,3]", "f32[2,9]"},
-    {"a copy is dense", ET_OP_copy, ATTR(copy, .format = ET_CHANNELS_LAST), "f32[2,3,4,5]",
-     "f32[2,3,4,5]cl"},
-    {"only images lie channels-last", ET_OP_copy, ATTR(copy, .format = ET_CHANNELS_LAST),
-     "f32[2,3]",
-     "!shape mismatch: copy: an array to lie channels-last is f32[2,3]; it must have 4 axes"},
+    {"the other axes of an index are the operand's", ET_OP_gather,
+     ATTR(axis, .axis = 1), "f32[2,9] i32[4,3]",
+     "!shape mismatch: gather: index is i32[4,3]; it must be i32[2,3]"},
+    {"scatter_add makes the axis asked for", ET_OP_scatter_add,
+     ATTR(axis, .axis = 1, .n = 9), "f32[2,3] i32[2,3]", "f32[2,9]"},
+    {"a copy is dense", ET_OP_copy, ATTR(copy, .format = ET_CHANNELS_LAST),
+     "f32[2,3,4,5]", "f32[2,3,4,5]cl"},
+    {"only images lie channels-last", ET_OP_copy,
+     ATTR(copy, .format = ET_CHANNELS_LAST), "f32[2,3]",
+     "!shape mismatch: copy: an array to lie channels-last is f32[2,3]; it must have 4 "
+     "axes"},
     {"lengths add up along the axis", ET_OP_concat, ATTR(axis, .axis = 1),
      "f32[2,3,4,4]cl f32[2,5,4,4] f32[2,1,4,4]", "f32[2,9,4,4]cl"},
-    {"other lengths are equal", ET_OP_concat, ATTR(axis, .axis = 1), "f32[2,3] f32[3,3]",
+    {"other lengths are equal", ET_OP_concat, ATTR(axis, .axis = 1),
+     "f32[2,3] f32[3,3]",
      "!shape mismatch: concat: operand is f32[3,3]; it must be f32[2,3]"},
     {"arrays are packed at their offsets", ET_OP_pack, &pack_three,
-     sizeof(struct et_pack_attr) + 3 * sizeof(int64_t), "f32[8] - f32[3,4]@1,3", "f32[24]"},
+     sizeof(struct et_pack_attr) + 3 * sizeof(int64_t), "f32[8] - f32[3,4]@1,3",
+     "f32[24]"},
     {"packed arrays stay inside", ET_OP_pack, &pack_three,
      sizeof(struct et_pack_attr) + 3 * sizeof(int64_t), "f32[8] - f32[13]",
      "!shape mismatch: pack: operand 2, f32[13], at 12 ends past 24"},
@@ -422,8 +472,9 @@ static void
 check_nonsense(struct et_ctx *cx, const struct et_op *op)
 {
     static const char zero[4096];
-    static const char *const operand[] = {"-", "f32[]", "f32[0]", "i32[2,2]", "f32[2,2,2]",
-                                          "f32[2,2,2,2]", "f32[1,1,1,1,1,1]"};
+    static const char *const operand[] = {
+        "-",          "f32[]",        "f32[0]",          "i32[2,2]",
+        "f32[2,2,2]", "f32[2,2,2,2]", "f32[1,1,1,1,1,1]"};
     bool good = true;
     for (size_t k = 0; k < sizeof operand / sizeof *operand; k++) {
         struct et_desc in[MOST], out[MOST];

@@ -1,0 +1,221 @@
+/* What builders do besides appending a node: layouts, defaults, compositions, errors.
+ */
+#include "etude/etude.h"
+#include "t/ops/text.h"
+#include "t/tap.h"
+
+#include <math.h>
+#include <string.h>
+
+/* f32 results of a few additions near 1. */
+static const double tolerance = 1e-6;
+
+static struct et_ctx *cx;
+static struct et_device *dev;
+static struct et_graph *g;
+
+enum { MOST = 64 };
+static struct et_tensor *made[MOST];
+static int n_made;
+
+static void
+need(et_status status)
+{
+    if (status != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+}
+
+/* A leaf described as in text.h, holding VALUE (NULL: zeros). */
+static struct et_tensor *
+leaf(const char *text, const void *value)
+{
+    struct et_desc d;
+    read_descs(text, &d, 1);
+    enum et_format format =
+        et_desc_is_contiguous(&d, ET_ROW_MAJOR) ? ET_ROW_MAJOR : ET_CHANNELS_LAST;
+    struct et_tensor **x = &made[n_made++];
+    need(et_tensor_new(cx, dev, d.dtype, d.ndim, d.shape, format, NULL, x));
+    if (value)
+        need(et_tensor_write(cx, *x, value, et_desc_bytes(&d)));
+    return *x;
+}
+
+static void
+begin(void)
+{
+    et_error_clear(cx);
+    et_graph_reset(g);
+    while (n_made)
+        et_tensor_free(&made[--n_made]);
+}
+
+static bool
+lies_as(const struct et_tensor *x, const char *text)
+{
+    struct et_desc d;
+    char got[128];
+    read_descs(text, &d, 1);
+    bool same = x && et_desc_equal(&x->desc, &d);
+    if (!same)
+        diag("got %s", x ? write_desc(&x->desc, got, sizeof got) : "nothing");
+    return same;
+}
+
+static bool
+made_by(const struct et_tensor *x, enum et_op_id op)
+{
+    return x && x->node && x->node->op->id == op;
+}
+
+static double
+item(struct et_tensor *x)
+{
+    double got = NAN;
+    need(et_item(g, x, &got));
+    return got;
+}
+
+static void
+test_layouts(void)
+{
+    begin();
+    struct et_tensor *image = leaf("f32[2,3,4,5]cl", NULL),
+                     *rows = leaf("f32[2,3,4,5]", NULL);
+    ok(et_contiguous(g, image, ET_CHANNELS_LAST) == image &&
+           et_contiguous(g, rows, ET_ROW_MAJOR) == rows,
+       "an array that already lies so is not copied");
+    struct et_tensor *flat = et_reshape(g, image, 2, (int64_t[]){2, -1});
+    ok(lies_as(flat, "f32[2,60]") && made_by(flat->node->in[0], ET_OP_copy),
+       "flattening a channels-last image copies it to row-major order");
+    ok(!made_by(et_reshape(g, rows, 2, (int64_t[]){2, -1})->node->in[0], ET_OP_copy),
+       "flattening a row-major array is a view");
+    ok(et_reshape(g, rows, 4, (int64_t[]){2, 3, -1, 5}) == rows,
+       "a reshape to the same shape is the operand");
+    ok(et_cast(g, rows, ET_F32) == rows, "a cast to the same dtype is the operand");
+    ok(et_dropout(g, rows, NULL, 0, 0) == rows, "dropout of nothing is the operand");
+
+    struct et_tensor *w = leaf("f32[6,3,3,3]", NULL);
+    struct et_tensor *y = et_conv2d(g, rows, w, NULL, NULL);
+    ok(lies_as(y, "f32[2,6,2,3]cl") && made_by(y->node->in[0], ET_OP_copy) &&
+           made_by(y->node->in[1], ET_OP_copy),
+       "a convolution copies operands that are not channels-last");
+    ok(lies_as(et_conv_transpose2d(g, y, w, NULL,
+                                   &(struct et_conv2d_attr){
+                                       .stride = {2, 2},
+                                       .output_pad = {1, 0},
+                                   }),
+               "f32[2,3,6,7]cl"),
+       "a transposed convolution adds the rows asked for");
+    ok(lies_as(et_max_pool2d(g, rows, &(struct et_pool2d_attr){.kernel = {2, 2}}),
+               "f32[2,3,2,2]cl"),
+       "the stride of pooling is its window where none is given");
+    ok(lies_as(et_transpose(g, rows, 1, -1), "f32[2,5,4,3]@60,1,5,20"),
+       "axes count from the end where they are negative");
+    need(et_graph_status(g));
+}
+
+static void
+test_errors(void)
+{
+    begin();
+    struct et_tensor *x = leaf("f32[2,3]", NULL);
+    ok(!et_relu(g, et_slice(g, x, 2, 0, 1, 1)) && et_graph_status(g) == ET_EINVAL,
+       "the first error sticks and what follows is nothing");
+    is_str(et_error_get(cx)->message,
+           "slice: no such axis of f32[2,3], or a step below 1",
+           "a wrong axis of a slice is named");
+    begin();
+    x = leaf("f32[2,3]", NULL);
+    ok(!et_reshape(g, x, 2, (int64_t[]){-1, 4}),
+       "a length that does not divide is not found");
+    is_str(et_error_get(cx)->message,
+           "reshape: axis 0 of f32[-1,4] cannot be found from f32[2,3]",
+           "and the error says so");
+    begin();
+    x = leaf("f32[2,3]", NULL);
+    ok(!et_transpose(g, x, 0, 5) && !et_transpose(g, x, 5, 0) &&
+           et_graph_status(g) == ET_EINVAL,
+       "axes that are not there are not exchanged");
+    begin();
+    x = leaf("f32[2,3]", NULL);
+    ok(!et_one_hot(g, leaf("i32[1,1,1,1,1,1]", NULL), 3) &&
+           et_graph_status(g) == ET_ESHAPE,
+       "labels of 6 axes have no room for classes");
+    begin();
+}
+
+static void
+test_losses(void)
+{
+    const float z[] = {1, 2, 3, 0, 0, 0, 3, 1, 1, 0, 1, 0};
+    const int32_t label[] = {2, 0, -100, 1};
+    const float weight[] = {1, 2, 3};
+    /* -log softmax of the labels' logits */
+    double l0 = log(exp(-2) + exp(-1) + 1), l1 = log(3), l3 = log(2 + exp(1)) - 1;
+
+    begin();
+    struct et_tensor *logits = leaf("f32[4,3]", z), *target = leaf("i32[4]", label);
+    struct et_tensor *w = leaf("f32[3]", weight);
+    is_near(item(et_cross_entropy(g, logits, target, NULL, -100, ET_REDUCE_MEAN)),
+            (l0 + l1 + l3) / 3, tolerance, "the mean is over positions not ignored");
+    is_near(item(et_cross_entropy(g, logits, target, w, -100, ET_REDUCE_MEAN)),
+            (3 * l0 + l1 + 2 * l3) / 6, tolerance,
+            "a weighted mean divides by the weights");
+    is_near(item(et_cross_entropy(g, logits, target, w, -100, ET_REDUCE_SUM)),
+            3 * l0 + l1 + 2 * l3, tolerance, "a sum does not divide");
+
+    float rows[12];
+    struct et_tensor *dense = et_one_hot(g, target, 3);
+    need(et_eval(g, &dense, 1));
+    need(et_tensor_read(cx, dense, rows, sizeof rows));
+    const float want[] = {0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0};
+    ok(!memcmp(rows, want, sizeof rows),
+       "one_hot of a negative label is a row of zeros");
+    is_near(item(et_cross_entropy(g, logits, dense, NULL, -100, ET_REDUCE_MEAN)),
+            (l0 + l1 + l3) / 3, tolerance,
+            "a dense mean divides by what the target sums to");
+    is_near(item(et_cross_entropy(g, logits, dense, w, -100, ET_REDUCE_MEAN)),
+            (3 * l0 + l1 + 2 * l3) / 3, tolerance, "class weights do not change that");
+
+    const float far[] = {-1000, 1000}, yes[] = {0, 1};
+    is_near(item(et_bce_with_logits(g, leaf("f32[2]", far), leaf("f32[2]", yes),
+                                    ET_REDUCE_SUM)),
+            0, tolerance, "binary cross entropy does not overflow");
+}
+
+static void
+test_pack(void)
+{
+    /* 1 x 2 x 1 x 2: rows 0 1 of channel 0, 2 3 of channel 1. */
+    const float x[] = {0, 1, 2, 3}, y[] = {4, 5};
+    const float want[] = {0, 2, 1, 3, 0, 4, 5, 0};
+    float got[8];
+
+    begin();
+    struct et_tensor *list[] = {leaf("f32[1,2,1,2]", x), NULL, leaf("f32[2]", y)};
+    struct et_tensor *flat = et_pack(g, list, (int64_t[]){0, 4, 5}, 3, 8, ET_F32);
+    need(et_eval(g, &flat, 1));
+    need(et_tensor_read(cx, flat, got, sizeof got));
+    ok(!memcmp(got, want, sizeof got),
+       "pack lays images out channels-last, zeros between");
+    struct et_tensor *none[] = {NULL, NULL};
+    ok(lies_as(et_pack(g, none, (int64_t[]){0, 4}, 2, 8, ET_BF16), "bf16[8]"),
+       "pack of nothing is zeros");
+}
+
+int
+main(void)
+{
+    need(et_ctx_new(&cx));
+    need(et_device_open(cx, "ref", 0, 1, &dev));
+    need(et_graph_new(cx, dev, &g));
+    test_layouts();
+    test_errors();
+    test_losses();
+    test_pack();
+    begin();
+    et_graph_free(&g);
+    et_device_close(&dev);
+    et_ctx_free(&cx);
+    return done();
+}
