@@ -4,9 +4,9 @@
 
 #include "etude/device.h"
 
-/* Runs the cases of each op of ops.def, or only of those named in ONLY (N of them), on an
- * open device against the reference. One TAP test per case; an op without cases fails.
- * The caller prints the plan (done). */
+/* Runs the cases of each op of ops.def, or only of those named in ONLY (N of them), on
+ * an open device against the reference. One TAP test per case; an op without cases
+ * fails. The caller prints the plan (done). */
 void cases_run(const struct et_device_table *device, struct et_device_handle *handle,
                int n, char *const *only);
 

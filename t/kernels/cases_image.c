@@ -1,51 +1,68 @@
 /* cases_image.c: cases of convolution, pooling and resizing. */
 #include "t/kernels/families.h"
 
+#include <string.h>
+
 /* ---- convolution ---- */
 
 struct conv_case {
     const char *what;
-    int n, c, h, w, k; /* images and output channels */
-    int r, s, stride, pad, dilation, groups, output_pad;
+    int64_t x[4], w[4];
+    int stride, dilation, groups; /* 0: 1 */
+    int pad[2], output_pad;
 };
 
 static const struct conv_case convs[] = {
-    {.what = "1x1", .n = 2, .c = 5, .h = 7, .w = 3, .k = 11, .r = 1, .s = 1, .stride = 1,
-     .dilation = 1, .groups = 1},
-    {.what = "1x1 stride 2", .n = 2, .c = 16, .h = 7, .w = 9, .k = 32, .r = 1, .s = 1,
-     .stride = 2, .dilation = 1, .groups = 1},
-    {.what = "3x3 pad 1", .n = 2, .c = 16, .h = 8, .w = 8, .k = 16, .r = 3, .s = 3,
-     .stride = 1, .pad = 1, .dilation = 1, .groups = 1},
-    {.what = "3x3 stride 2 of an odd size", .n = 3, .c = 3, .h = 13, .w = 11, .k = 17,
-     .r = 3, .s = 3, .stride = 2, .pad = 1, .dilation = 1, .groups = 1},
-    {.what = "3x3 stride 2 that leaves a row over", .n = 1, .c = 4, .h = 8, .w = 8, .k = 4,
-     .r = 3, .s = 3, .stride = 2, .pad = 1, .dilation = 1, .groups = 1, .output_pad = 1},
-    {.what = "7x7 stride 2 pad 3", .n = 1, .c = 3, .h = 23, .w = 17, .k = 8, .r = 7, .s = 7,
-     .stride = 2, .pad = 3, .dilation = 1, .groups = 1},
-    {.what = "5x5 of one channel", .n = 2, .c = 1, .h = 12, .w = 12, .k = 6, .r = 5, .s = 5,
-     .stride = 1, .dilation = 1, .groups = 1},
-    {.what = "3x1 dilation 2", .n = 1, .c = 4, .h = 9, .w = 5, .k = 3, .r = 3, .s = 1,
-     .stride = 1, .pad = 2, .dilation = 2, .groups = 1},
-    {.what = "two groups", .n = 2, .c = 6, .h = 5, .w = 7, .k = 4, .r = 3, .s = 3,
-     .stride = 1, .pad = 1, .dilation = 1, .groups = 2},
-    {.what = "depthwise", .n = 2, .c = 17, .h = 7, .w = 5, .k = 17, .r = 3, .s = 3,
-     .stride = 1, .pad = 1, .dilation = 1, .groups = 17},
-    {.what = "depthwise 5x5 stride 2", .n = 1, .c = 16, .h = 11, .w = 9, .k = 16, .r = 5,
-     .s = 5, .stride = 2, .pad = 2, .dilation = 1, .groups = 16},
-    {.what = "depthwise, two results a channel", .n = 1, .c = 5, .h = 6, .w = 6, .k = 10,
-     .r = 3, .s = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 5},
-    {.what = "one pixel", .n = 31, .c = 33, .h = 1, .w = 1, .k = 7, .r = 1, .s = 1,
-     .stride = 1, .dilation = 1, .groups = 1},
-    {.what = "no image", .n = 0, .c = 3, .h = 5, .w = 5, .k = 4, .r = 3, .s = 3,
-     .stride = 1, .pad = 1, .dilation = 1, .groups = 1},
+    {.what = "1x1", .x = {2, 5, 7, 3}, .w = {11, 5, 1, 1}},
+    {.what = "1x1 stride 2", .x = {2, 16, 7, 9}, .w = {32, 16, 1, 1}, .stride = 2},
+    {.what = "3x3 pad 1", .x = {2, 16, 8, 8}, .w = {16, 16, 3, 3}, .pad = {1, 1}},
+    {.what = "3x3 stride 2 of an odd size",
+     .x = {3, 3, 13, 11},
+     .w = {17, 3, 3, 3},
+     .stride = 2,
+     .pad = {1, 1}},
+    {.what = "3x3 stride 2 that leaves a row over",
+     .x = {1, 4, 8, 8},
+     .w = {4, 4, 3, 3},
+     .stride = 2,
+     .pad = {1, 1},
+     .output_pad = 1},
+    {.what = "7x7 stride 2 pad 3",
+     .x = {1, 3, 23, 17},
+     .w = {8, 3, 7, 7},
+     .stride = 2,
+     .pad = {3, 3}},
+    {.what = "5x5 of one channel", .x = {2, 1, 12, 12}, .w = {6, 1, 5, 5}},
+    {.what = "3x1 dilation 2",
+     .x = {1, 4, 9, 5},
+     .w = {3, 4, 3, 1},
+     .dilation = 2,
+     .pad = {2, 0}},
+    {.what = "two groups",
+     .x = {2, 6, 5, 7},
+     .w = {4, 3, 3, 3},
+     .groups = 2,
+     .pad = {1, 1}},
+    {.what = "depthwise",
+     .x = {2, 17, 7, 5},
+     .w = {17, 1, 3, 3},
+     .groups = 17,
+     .pad = {1, 1}},
+    {.what = "depthwise 5x5 stride 2",
+     .x = {1, 16, 11, 9},
+     .w = {16, 1, 5, 5},
+     .stride = 2,
+     .groups = 16,
+     .pad = {2, 2}},
+    {.what = "depthwise, two results a channel",
+     .x = {1, 5, 6, 6},
+     .w = {10, 1, 3, 3},
+     .groups = 5,
+     .pad = {1, 1}},
+    {.what = "one pixel", .x = {31, 33, 1, 1}, .w = {7, 33, 1, 1}},
+    {.what = "no image", .x = {0, 3, 5, 5}, .w = {4, 3, 3, 3}, .pad = {1, 1}},
 };
 enum { N_CONVS = sizeof convs / sizeof convs[0] };
-
-static int64_t
-out_size(const struct conv_case *v, int size, int taps)
-{
-    return (size + 2 * v->pad - v->dilation * (taps - 1) - 1) / v->stride + 1;
-}
 
 /* The sizes of one convolution, and its attributes. */
 struct conv {
@@ -56,18 +73,20 @@ struct conv {
 static struct conv
 conv_of(const struct conv_case *v)
 {
+    int stride = v->stride ? v->stride : 1, dilation = v->dilation ? v->dilation : 1;
     struct conv c = {
-        .x = {v->n, v->c, v->h, v->w},
-        .w = {v->k, v->c / v->groups, v->r, v->s},
-        .y = {v->n, v->k, out_size(v, v->h, v->r), out_size(v, v->w, v->s)},
-        .o = {.stride = {v->stride, v->stride},
-              .pad = {v->pad, v->r == 1 || v->s == v->r ? v->pad : 0},
-              .dilation = {v->dilation, v->dilation},
-              .groups = v->groups,
+        .y = {v->x[0], v->w[0]},
+        .o = {.stride = {stride, stride},
+              .pad = {v->pad[0], v->pad[1]},
+              .dilation = {dilation, dilation},
+              .groups = v->groups ? v->groups : 1,
               .output_pad = {v->output_pad, v->output_pad}},
     };
-    if (v->s != v->r) /* a column of taps: no padding beside it */
-        c.y[3] = (v->w - 1) / v->stride + 1;
+    memcpy(c.x, v->x, sizeof c.x);
+    memcpy(c.w, v->w, sizeof c.w);
+    for (int k = 2; k < 4; k++)
+        c.y[k] =
+            (v->x[k] + 2 * v->pad[k - 2] - dilation * (v->w[k] - 1) - 1) / stride + 1;
     return c;
 }
 
@@ -140,25 +159,51 @@ struct pool_case {
 };
 
 static const struct pool_case pools[] = {
-    {.what = "2x2", .x = {2, 5, 8, 6}, .y = {4, 3},
+    {.what = "2x2",
+     .x = {2, 5, 8, 6},
+     .y = {4, 3},
      .o = {.kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}}},
-    {.what = "3x3 stride 2 pad 1", .x = {2, 17, 9, 7}, .y = {5, 4},
+    {.what = "3x3 stride 2 pad 1",
+     .x = {2, 17, 9, 7},
+     .y = {5, 4},
      .o = {.kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .dilation = {1, 1}}},
-    {.what = "3x3 stride 2 pad 1, padding counts", .x = {2, 17, 9, 7}, .y = {5, 4},
-     .o = {.kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .dilation = {1, 1},
+    {.what = "3x3 stride 2 pad 1, padding counts",
+     .x = {2, 17, 9, 7},
+     .y = {5, 4},
+     .o = {.kernel = {3, 3},
+           .stride = {2, 2},
+           .pad = {1, 1},
+           .dilation = {1, 1},
            .count_include_pad = 1}},
-    {.what = "3x3 stride 2, ceil", .x = {1, 3, 8, 10}, .y = {4, 5},
+    {.what = "3x3 stride 2, ceil",
+     .x = {1, 3, 8, 10},
+     .y = {4, 5},
      .o = {.kernel = {3, 3}, .stride = {2, 2}, .dilation = {1, 1}, .ceil_mode = 1}},
-    {.what = "3x3 stride 2 pad 1, ceil, padding counts", .x = {1, 3, 8, 10}, .y = {5, 6},
-     .o = {.kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .dilation = {1, 1},
-           .ceil_mode = 1, .count_include_pad = 1}},
-    {.what = "2x3 stride 1", .x = {3, 1, 5, 5}, .y = {4, 3},
+    {.what = "3x3 stride 2 pad 1, ceil, padding counts",
+     .x = {1, 3, 8, 10},
+     .y = {5, 6},
+     .o = {.kernel = {3, 3},
+           .stride = {2, 2},
+           .pad = {1, 1},
+           .dilation = {1, 1},
+           .ceil_mode = 1,
+           .count_include_pad = 1}},
+    {.what = "2x3 stride 1",
+     .x = {3, 1, 5, 5},
+     .y = {4, 3},
      .o = {.kernel = {2, 3}, .stride = {1, 1}, .dilation = {1, 1}}},
-    {.what = "whole plane", .x = {3, 33, 5, 7}, .y = {1, 1},
+    {.what = "whole plane",
+     .x = {3, 33, 5, 7},
+     .y = {1, 1},
      .o = {.kernel = {5, 7}, .stride = {5, 7}, .dilation = {1, 1}}},
-    {.what = "3x3 dilation 2", .x = {1, 5, 9, 8}, .y = {7, 6}, .max_only = true,
+    {.what = "3x3 dilation 2",
+     .x = {1, 5, 9, 8},
+     .y = {7, 6},
+     .max_only = true,
      .o = {.kernel = {3, 3}, .stride = {1, 1}, .pad = {1, 1}, .dilation = {2, 2}}},
-    {.what = "no image", .x = {0, 3, 4, 4}, .y = {2, 2},
+    {.what = "no image",
+     .x = {0, 3, 4, 4},
+     .y = {2, 2},
      .o = {.kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}}},
 };
 
@@ -168,7 +213,9 @@ pool(struct bench *b, const struct pool_case *p, enum contents contents)
     struct et_pool2d_attr o = p->o;
     int64_t y[4] = {p->x[0], p->x[1], p->y[0], p->y[1]};
     int64_t taps = o.kernel[0] * o.kernel[1];
-    const char *with = contents == COARSE ? ", equals" : contents == SPECIAL ? ", NaN" : "";
+    const char *with = contents == COARSE    ? ", equals"
+                       : contents == SPECIAL ? ", NaN"
+                                             : "";
     struct operand *x = operand(b, ET_F32, contents, 0, LAST, 4, p->x);
     struct operand *dy = normal(b, LAST, 4, y);
     struct operand *index = result(b, ET_I32, LAST, 4, y);
@@ -178,13 +225,15 @@ pool(struct bench *b, const struct pool_case *p, enum contents contents)
         return;
     }
     if (b->op == ET_OP_avg_pool2d) {
-        check(b, TRIAL(ATTR(o), IN(x), OUT(result(b, ET_F32, LAST, 4, y)), .length = taps),
+        check(b,
+              TRIAL(ATTR(o), IN(x), OUT(result(b, ET_F32, LAST, 4, y)), .length = taps),
               "%s%s", p->what, with);
         return;
     }
     for (int k = 0; k < 4; k++)
         o.shape[k] = p->x[k];
-    struct trial t = {ATTR(o), IN(dy), OUT(result(b, ET_F32, LAST, 4, p->x)), .length = taps};
+    struct trial t = {ATTR(o), IN(dy), OUT(result(b, ET_F32, LAST, 4, p->x)),
+                      .length = taps};
     if (b->op == ET_OP_max_pool2d_grad) {
         compute(b, ET_OP_max_pool2d, TRIAL(ATTR(o), IN(x), OUT(NULL, index)));
         t.in[t.n_in++] = index;
@@ -218,7 +267,8 @@ cases_adaptive_pool(struct bench *b)
             o.shape[k] = grad ? x[k] : y[k];
         check(b,
               TRIAL(ATTR(o), IN(normal(b, LAST, 4, grad ? y : x)),
-                    OUT(result(b, ET_F32, LAST, 4, grad ? x : y)), .length = v[0] * v[1]),
+                    OUT(result(b, ET_F32, LAST, 4, grad ? x : y)),
+                    .length = v[0] * v[1]),
               "%dx%d and %dx%d", (int)v[0], (int)v[1], (int)v[2], (int)v[3]);
     }
 }
@@ -228,8 +278,8 @@ cases_adaptive_pool(struct bench *b)
 void
 cases_resize(struct bench *b)
 {
-    static const int64_t sizes[][4] = {{8, 8, 4, 4},   {8, 8, 16, 16}, {7, 5, 3, 11},
-                                       {32, 32, 20, 20}, {1, 1, 3, 3}, {13, 17, 1, 1},
+    static const int64_t sizes[][4] = {{8, 8, 4, 4},     {8, 8, 16, 16}, {7, 5, 3, 11},
+                                       {32, 32, 20, 20}, {1, 1, 3, 3},   {13, 17, 1, 1},
                                        {5, 5, 5, 5}};
     bool grad = b->op == ET_OP_resize2d_grad;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
@@ -249,7 +299,8 @@ cases_resize(struct bench *b)
                 length = grad ? v[2] * v[3] : 0;
             check(b,
                   TRIAL(ATTR(o), IN(normal(b, LAST, 4, grad ? y : x)),
-                        OUT(result(b, ET_F32, LAST, 4, grad ? x : y)), .length = length),
+                        OUT(result(b, ET_F32, LAST, 4, grad ? x : y)),
+                        .length = length),
                   "%dx%d to %dx%d, %s", (int)v[0], (int)v[1], (int)v[2], (int)v[3],
                   mode == ET_RESIZE_NEAREST ? "nearest" : "bilinear");
         }

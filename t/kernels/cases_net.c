@@ -20,14 +20,26 @@ static const struct batch_case batches[] = {
     {.what = "images", .ndim = 4, .x = {3, 17, 5, 7}, .affine = true},
     {.what = "plain", .ndim = 4, .x = {2, 5, 3, 3}},
     {.what = "relu", .ndim = 4, .x = {4, 16, 6, 6}, .affine = true, .relu = true},
-    {.what = "residual", .ndim = 4, .x = {4, 16, 6, 6}, .affine = true, .residual = true},
-    {.what = "residual and relu", .ndim = 4, .x = {2, 33, 3, 5}, .affine = true,
-     .residual = true, .relu = true},
+    {.what = "residual",
+     .ndim = 4,
+     .x = {4, 16, 6, 6},
+     .affine = true,
+     .residual = true},
+    {.what = "residual and relu",
+     .ndim = 4,
+     .x = {2, 33, 3, 5},
+     .affine = true,
+     .residual = true,
+     .relu = true},
     {.what = "relu without gamma", .ndim = 4, .x = {2, 5, 3, 3}, .relu = true},
     {.what = "vectors", .ndim = 2, .x = {13, 31}, .affine = true},
     {.what = "sequences", .ndim = 3, .x = {3, 7, 11}, .affine = true},
     {.what = "one channel", .ndim = 4, .x = {7, 1, 5, 5}, .affine = true},
-    {.what = "far from zero", .ndim = 4, .x = {5, 4, 7, 7}, .affine = true, .contents = FAR},
+    {.what = "far from zero",
+     .ndim = 4,
+     .x = {5, 4, 7, 7},
+     .affine = true,
+     .contents = FAR},
 };
 
 static void
@@ -40,7 +52,8 @@ batch_norm(struct bench *b, const struct batch_case *v)
     if (v->contents == FAR)
         n = FAR_LENGTH;
     struct operand *x = operand(b, ET_F32, v->contents, 0, LAST, v->ndim, v->x);
-    struct operand *gamma = v->affine ? operand(b, ET_F32, POSITIVE, 0, ROW, SHAPE(c)) : NULL;
+    struct operand *gamma =
+        v->affine ? operand(b, ET_F32, POSITIVE, 0, ROW, SHAPE(c)) : NULL;
     struct operand *beta = v->affine ? normal(b, ROW, SHAPE(c)) : NULL;
     struct operand *residual = v->residual ? normal(b, LAST, v->ndim, v->x) : NULL;
     struct operand *y = result_like(b, ET_F32, x);
@@ -53,14 +66,16 @@ batch_norm(struct bench *b, const struct batch_case *v)
         return;
     }
     compute(b, ET_OP_batch_norm, &forward);
-    check(b,
-          TRIAL(ATTR(o),
-                IN(normal(b, LAST, v->ndim, v->x), x, gamma, mean, var, v->relu ? y : NULL),
-                OUT(result_like(b, ET_F32, x), gamma ? result_like(b, ET_F32, gamma) : NULL,
-                    gamma ? result_like(b, ET_F32, gamma) : NULL,
-                    residual ? result_like(b, ET_F32, x) : NULL),
-                .length = n),
-          "%s", v->what);
+    check(
+        b,
+        TRIAL(
+            ATTR(o),
+            IN(normal(b, LAST, v->ndim, v->x), x, gamma, mean, var, v->relu ? y : NULL),
+            OUT(result_like(b, ET_F32, x), gamma ? result_like(b, ET_F32, gamma) : NULL,
+                gamma ? result_like(b, ET_F32, gamma) : NULL,
+                residual ? result_like(b, ET_F32, x) : NULL),
+            .length = n),
+        "%s", v->what);
 }
 
 void
@@ -87,26 +102,55 @@ static const struct row_case layers[] = {
     {.what = "two axes", .ndim = 3, .axes = 2, .x = {3, 5, 7}, .affine = true},
     {.what = "one row", .ndim = 1, .axes = 1, .x = {67}, .affine = true},
     {.what = "768", .ndim = 2, .axes = 1, .x = {3, 768}, .affine = true},
-    {.what = "turned", .ndim = 3, .axes = 1, .x = {2, 7, 33}, .affine = true,
+    {.what = "turned",
+     .ndim = 3,
+     .axes = 1,
+     .x = {2, 7, 33},
+     .affine = true,
      .layout = TURNED},
-    {.what = "every second element", .ndim = 2, .axes = 1, .x = {5, 31}, .affine = true,
+    {.what = "every second element",
+     .ndim = 2,
+     .axes = 1,
+     .x = {5, 31},
+     .affine = true,
      .layout = GAPS},
-    {.what = "repeated rows", .ndim = 3, .axes = 1, .x = {4, 3, 16}, .affine = true,
+    {.what = "repeated rows",
+     .ndim = 3,
+     .axes = 1,
+     .x = {4, 3, 16},
+     .affine = true,
      .layout = REPEAT},
     {.what = "no row", .ndim = 2, .axes = 1, .x = {0, 8}, .affine = true},
-    {.what = "far from zero", .ndim = 2, .axes = 1, .x = {5, 97}, .affine = true,
+    {.what = "far from zero",
+     .ndim = 2,
+     .axes = 1,
+     .x = {5, 97},
+     .affine = true,
      .contents = FAR},
 };
 
 static const struct row_case groups[] = {
-    {.what = "four groups", .ndim = 4, .groups = 4, .x = {2, 16, 5, 3}, .affine = true,
+    {.what = "four groups",
+     .ndim = 4,
+     .groups = 4,
+     .x = {2, 16, 5, 3},
+     .affine = true,
      .layout = LAST},
     {.what = "one group", .ndim = 4, .groups = 1, .x = {3, 5, 3, 3}, .layout = LAST},
-    {.what = "a group per channel", .ndim = 4, .groups = 5, .x = {2, 5, 7, 3},
-     .affine = true, .layout = LAST},
+    {.what = "a group per channel",
+     .ndim = 4,
+     .groups = 5,
+     .x = {2, 5, 7, 3},
+     .affine = true,
+     .layout = LAST},
     {.what = "vectors", .ndim = 2, .groups = 3, .x = {5, 33}, .affine = true},
-    {.what = "far from zero", .ndim = 4, .groups = 2, .x = {2, 8, 5, 5}, .affine = true,
-     .layout = LAST, .contents = FAR},
+    {.what = "far from zero",
+     .ndim = 4,
+     .groups = 2,
+     .x = {2, 8, 5, 5},
+     .affine = true,
+     .layout = LAST,
+     .contents = FAR},
 };
 
 static int64_t
@@ -125,7 +169,8 @@ row_norm(struct bench *b, const struct row_case *v)
     bool grad = b->op == ET_OP_layer_norm_grad || b->op == ET_OP_group_norm_grad;
     struct et_norm_attr o = {.eps = 1e-5, .groups = v->groups, .axes = v->axes};
     int outer = v->ndim - v->axes;
-    int64_t statistics[4] = {v->x[0], v->groups}, length = product(v->x, 0, v->ndim) + 1;
+    int64_t statistics[4] = {v->x[0], v->groups},
+            length = product(v->x, 0, v->ndim) + 1;
     for (int k = 0; !group && k < outer; k++)
         statistics[k] = v->x[k];
     if (v->contents == FAR)
@@ -217,19 +262,19 @@ cases_softmax(struct bench *b)
 /* ---- cross entropy ---- */
 
 static void
-cross_entropy(struct bench *b, const char *what, bool dense, bool weighted, int64_t classes,
-              int64_t beyond, int ndim, const int64_t *z)
+cross_entropy(struct bench *b, const char *what, bool dense, bool weighted,
+              int64_t classes, int64_t beyond, int ndim, const int64_t *z)
 {
     struct et_cross_entropy_attr o = {.ignore_index = beyond ? classes : -100};
     int64_t positions[4] = {z[0]}, n = 1;
     for (int k = 2; k < ndim; k++)
         positions[n++] = z[k];
     struct operand *logits = normal(b, LAST, ndim, z);
-    struct operand *target = dense ? operand(b, ET_F32, POSITIVE, 0, LAST, ndim, z)
-                                   : operand(b, ET_I32, INDEX, classes + beyond, ROW, (int)n,
-                                             positions);
-    struct operand *weight = weighted ? operand(b, ET_F32, POSITIVE, 0, ROW, SHAPE(classes))
-                                      : NULL;
+    struct operand *target =
+        dense ? operand(b, ET_F32, POSITIVE, 0, LAST, ndim, z)
+              : operand(b, ET_I32, INDEX, classes + beyond, ROW, (int)n, positions);
+    struct operand *weight =
+        weighted ? operand(b, ET_F32, POSITIVE, 0, ROW, SHAPE(classes)) : NULL;
     struct operand *loss = result(b, ET_F32, ROW, (int)n, positions);
     struct operand *lse = result(b, ET_F32, ROW, (int)n, positions);
     struct trial forward = {ATTR(o), IN(logits, target, weight), OUT(loss, lse),
@@ -240,7 +285,8 @@ cross_entropy(struct bench *b, const char *what, bool dense, bool weighted, int6
     }
     compute(b, ET_OP_cross_entropy, &forward);
     check(b,
-          TRIAL(ATTR(o), IN(normal(b, ROW, (int)n, positions), logits, target, lse, weight),
+          TRIAL(ATTR(o),
+                IN(normal(b, ROW, (int)n, positions), logits, target, lse, weight),
                 OUT(result_like(b, ET_F32, logits)), .length = classes),
           "%s", what);
     check(b,
@@ -283,20 +329,68 @@ static const struct sdpa_case sdpas[] = {
     {.what = "plain", .B = 2, .H = 3, .T = 7, .S = 7, .D = 16},
     {.what = "causal", .B = 2, .H = 3, .T = 33, .S = 33, .D = 8, .causal = true},
     {.what = "longer keys", .B = 1, .H = 2, .T = 5, .S = 31, .D = 4},
-    {.what = "causal, longer keys", .B = 1, .H = 2, .T = 5, .S = 9, .D = 4, .causal = true},
+    {.what = "causal, longer keys",
+     .B = 1,
+     .H = 2,
+     .T = 5,
+     .S = 9,
+     .D = 4,
+     .causal = true},
     {.what = "one position", .B = 3, .H = 1, .T = 1, .S = 1, .D = 3},
     {.what = "turned", .B = 2, .H = 2, .T = 5, .S = 5, .D = 7, .layout = TURNED},
-    {.what = "heads beside each other, causal", .B = 2, .H = 3, .T = 9, .S = 9, .D = 16,
-     .causal = true, .layout = HEADS},
-    {.what = "repeated samples", .B = 3, .H = 2, .T = 4, .S = 4, .D = 8, .layout = REPEAT},
-    {.what = "every second element", .B = 2, .H = 2, .T = 5, .S = 5, .D = 7, .layout = GAPS},
-    {.what = "bias per head and key, causal", .B = 2, .H = 3, .T = 7, .S = 7, .D = 8,
-     .causal = true, .bias = {1, 3, 1, 7}},
-    {.what = "bias for all", .B = 2, .H = 3, .T = 5, .S = 7, .D = 8, .bias = {2, 3, 5, 7}},
-    {.what = "one bias for all samples", .B = 2, .H = 3, .T = 5, .S = 7, .D = 8,
-     .bias = {2, 3, 5, 7}, .bias_layout = REPEAT},
-    {.what = "a bias per query", .B = 2, .H = 3, .T = 5, .S = 7, .D = 8,
-     .bias = {1, 3, 5, 7}, .bias_layout = TURNED},
+    {.what = "heads beside each other, causal",
+     .B = 2,
+     .H = 3,
+     .T = 9,
+     .S = 9,
+     .D = 16,
+     .causal = true,
+     .layout = HEADS},
+    {.what = "repeated samples",
+     .B = 3,
+     .H = 2,
+     .T = 4,
+     .S = 4,
+     .D = 8,
+     .layout = REPEAT},
+    {.what = "every second element",
+     .B = 2,
+     .H = 2,
+     .T = 5,
+     .S = 5,
+     .D = 7,
+     .layout = GAPS},
+    {.what = "bias per head and key, causal",
+     .B = 2,
+     .H = 3,
+     .T = 7,
+     .S = 7,
+     .D = 8,
+     .causal = true,
+     .bias = {1, 3, 1, 7}},
+    {.what = "bias for all",
+     .B = 2,
+     .H = 3,
+     .T = 5,
+     .S = 7,
+     .D = 8,
+     .bias = {2, 3, 5, 7}},
+    {.what = "one bias for all samples",
+     .B = 2,
+     .H = 3,
+     .T = 5,
+     .S = 7,
+     .D = 8,
+     .bias = {2, 3, 5, 7},
+     .bias_layout = REPEAT},
+    {.what = "a bias per query",
+     .B = 2,
+     .H = 3,
+     .T = 5,
+     .S = 7,
+     .D = 8,
+     .bias = {1, 3, 5, 7},
+     .bias_layout = TURNED},
 };
 
 static void
@@ -318,7 +412,8 @@ sdpa(struct bench *b, const struct sdpa_case *v)
     }
     compute(b, ET_OP_sdpa, &forward);
     check(b,
-          TRIAL(ATTR(o), IN(normal(b, v->layout, 4, q), in[0], in[1], in[2], out, lse, bias),
+          TRIAL(ATTR(o),
+                IN(normal(b, v->layout, 4, q), in[0], in[1], in[2], out, lse, bias),
                 OUT(result(b, ET_F32, ROW, 4, q), result(b, ET_F32, ROW, 4, k),
                     result(b, ET_F32, ROW, 4, k)),
                 .length = length + v->T),

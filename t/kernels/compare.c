@@ -22,9 +22,9 @@ tolerance(int64_t length)
     return (8 + 2 * sqrt((double)length)) * ULP;
 }
 
-#define POISON 0xff
+#define POISON        0xff
 #define POISON_ORACLE 0x7f /* another, so that what neither wrote differs */
-#define MAX_OPERANDS 32
+#define MAX_OPERANDS  32
 
 const char *
 op_name(enum et_op_id op)
@@ -115,7 +115,8 @@ result(struct bench *b, enum et_dtype dtype, enum layout layout, int ndim,
        const int64_t *shape)
 {
     struct et_desc d;
-    et_desc_init(&d, dtype, ndim, shape, layout == LAST ? ET_CHANNELS_LAST : ET_ROW_MAJOR);
+    et_desc_init(&d, dtype, ndim, shape,
+                 layout == LAST ? ET_CHANNELS_LAST : ET_ROW_MAJOR);
     return make(b, &d, layout);
 }
 
@@ -201,8 +202,8 @@ struct run {
 };
 
 static et_status
-upload(const struct et_device_table *table, struct et_device_handle *h, const struct trial *t,
-       struct operand *const *all, struct run *r)
+upload(const struct et_device_table *table, struct et_device_handle *h,
+       const struct trial *t, struct operand *const *all, struct run *r)
 {
     for (int i = 0; i < t->n_in + t->n_out; i++) {
         if (!all[i])
@@ -256,7 +257,8 @@ run(const struct et_device_table *table, struct et_device_handle *h, enum et_op_
     for (int i = t->n_in; i < t->n_in + t->n_out && status == ET_OK; i++)
         if (all[i]) {
             int from = t->in_place && i == t->n_in ? 0 : i;
-            status = table->copy(h, all[i]->block, r->block[from], r->bytes[from], NULL);
+            status =
+                table->copy(h, all[i]->block, r->block[from], r->bytes[from], NULL);
         }
     if (status == ET_OK && table->sync)
         status = table->sync(h, NULL);
@@ -391,7 +393,8 @@ good(const struct trial *t, int k, const struct operand *wanted, const struct ru
     if (v.worst <= limit && nmse <= limit * limit && !spill)
         return true;
     char text[96];
-    diag("result %d %s by %s: normalised mean square error %.3g, worst element %lld of %lld:"
+    diag("result %d %s by %s: normalised mean square error %.3g, worst element %lld of "
+         "%lld:"
          " got %.9g, wanted %.9g, off by %.3g of the limit %.3g%s",
          k, et_desc_text(&y->d, text, sizeof text), r->what, nmse, (long long)v.at,
          (long long)v.count, v.got, v.want, v.worst, limit,

@@ -1,8 +1,8 @@
 /* compare.h: one op on a device against the same op on the reference.
  *
- * The device gets f32 operands; the reference gets the same numbers as f64 and answers in
- * f64. Results and workspace of the device are filled with 0xff first (NaN, -1), and what
- * lies between the elements of a strided result must still be 0xff afterwards. */
+ * The device gets f32 operands; the reference gets the same numbers as f64 and answers
+ * in f64. Results and workspace of the device are filled with 0xff first (NaN, -1), and
+ * what lies between the elements of a strided result must still be 0xff afterwards. */
 #ifndef T_KERNELS_COMPARE_H
 #define T_KERNELS_COMPARE_H
 
@@ -46,18 +46,28 @@ struct bench {
 const char *op_name(enum et_op_id op);
 void bench_clear(struct bench *b);
 
-#define SHAPE(...)                                                             \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__}
-#define SCALAR 0, (int64_t[]){0}
+#define SHAPE(...)                                                                     \
+    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[])             \
+    {                                                                                  \
+        __VA_ARGS__                                                                    \
+    }
+#define SCALAR                                                                         \
+    0, (int64_t[])                                                                     \
+    {                                                                                  \
+        0                                                                              \
+    }
 
 /* Operands belong to the bench. */
 struct operand *operand(struct bench *b, enum et_dtype dtype, enum contents contents,
-                        int64_t limit, enum layout layout, int ndim, const int64_t *shape);
-struct operand *normal(struct bench *b, enum layout layout, int ndim, const int64_t *shape);
-struct operand *result(struct bench *b, enum et_dtype dtype, enum layout layout, int ndim,
+                        int64_t limit, enum layout layout, int ndim,
+                        const int64_t *shape);
+struct operand *normal(struct bench *b, enum layout layout, int ndim,
                        const int64_t *shape);
+struct operand *result(struct bench *b, enum et_dtype dtype, enum layout layout,
+                       int ndim, const int64_t *shape);
 /* As X: dense in its axis order. */
-struct operand *result_like(struct bench *b, enum et_dtype dtype, const struct operand *x);
+struct operand *result_like(struct bench *b, enum et_dtype dtype,
+                            const struct operand *x);
 
 struct trial {
     const void *attr;
@@ -75,11 +85,11 @@ void check(struct bench *b, const struct trial *t, const char *fmt, ...)
 /* Runs OP on the reference in the dtypes the operands have: makes further operands. */
 void compute(struct bench *b, enum et_op_id op, const struct trial *t);
 
-#define COUNT(...)                                                             \
+#define COUNT(...)                                                                     \
     (int)(sizeof((struct operand *[]){__VA_ARGS__}) / sizeof(struct operand *))
-#define IN(...) .in = {__VA_ARGS__}, .n_in = COUNT(__VA_ARGS__)
-#define OUT(...) .out = {__VA_ARGS__}, .n_out = COUNT(__VA_ARGS__)
-#define ATTR(a) .attr = &(a), .attr_size = sizeof(a)
+#define IN(...)    .in = {__VA_ARGS__}, .n_in = COUNT(__VA_ARGS__)
+#define OUT(...)   .out = {__VA_ARGS__}, .n_out = COUNT(__VA_ARGS__)
+#define ATTR(a)    .attr = &(a), .attr_size = sizeof(a)
 #define TRIAL(...) (&(struct trial){__VA_ARGS__})
 
 #endif

@@ -27,11 +27,14 @@ array(enum et_dtype dtype, void *p, int ndim, const int64_t *shape)
     return a;
 }
 
-#define SHAPE(...)                                                             \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__}
+#define SHAPE(...)                                                                     \
+    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[])             \
+    {                                                                                  \
+        __VA_ARGS__                                                                    \
+    }
 #define F32(p, ...) array(ET_F32, p, SHAPE(__VA_ARGS__))
 #define I32(p, ...) array(ET_I32, p, SHAPE(__VA_ARGS__))
-#define NOTHING ((struct operand){.p = NULL})
+#define NOTHING     ((struct operand){.p = NULL})
 
 /* Inputs, then outputs. */
 static void
@@ -67,12 +70,12 @@ run(enum et_op_id op, const void *attr, size_t attr_size, int n_in, int n_out,
     ref->release(k);
 }
 
-#define RUN(op, attr, n_in, n_out, ...)                                        \
+#define RUN(op, attr, n_in, n_out, ...)                                                \
     run(ET_OP_##op, &(attr), sizeof(attr), n_in, n_out, (struct operand[]){__VA_ARGS__})
-#define RUN_PLAIN(op, n_in, n_out, ...)                                        \
+#define RUN_PLAIN(op, n_in, n_out, ...)                                                \
     run(ET_OP_##op, NULL, 0, n_in, n_out, (struct operand[]){__VA_ARGS__})
-#define IS(got, tol, name, ...)                                                \
-    is_near_array(got, (float[]){__VA_ARGS__},                                 \
+#define IS(got, tol, name, ...)                                                        \
+    is_near_array(got, (float[]){__VA_ARGS__},                                         \
                   sizeof((float[]){__VA_ARGS__}) / sizeof(float), tol, name)
 
 static void
@@ -101,9 +104,10 @@ elementwise(void)
     IS(sum, 0, "strides are followed", -1, -4, -2, -5, -3, -6);
 
     struct et_fused_attr program = {.n_in = 2, .n_out = 1, .n_steps = 2, .out = {3}};
-    program.step[0] = (struct et_fused_step){.op = ET_OP_mul, .src = {0, 1}, .n_src = 2};
-    program.step[1] = (struct et_fused_step){
-        .op = ET_OP_add_scalar, .src = {2}, .n_src = 1, .a = 1};
+    program.step[0] =
+        (struct et_fused_step){.op = ET_OP_mul, .src = {0, 1}, .n_src = 2};
+    program.step[1] =
+        (struct et_fused_step){.op = ET_OP_add_scalar, .src = {2}, .n_src = 1, .a = 1};
     RUN(fused, program, 2, 1, F32(a, 2, 3), F32(row, 3), F32(a, 2, 3));
     IS(a, 0, "a fused program runs in place", 11, 41, 91, 41, 101, 181);
 }
@@ -153,7 +157,8 @@ movement(void)
     ok(y[0] == 3 && y[1] == 1 && isnan(y[2]) && y[3] == 6 && y[4] == 4 && isnan(y[5]),
        "take selects columns; an index out of range reads NaN");
     RUN(take_grad, axis, 2, 1, F32(x, 2, 3), I32(index, 3), F32(y, 2, 3));
-    IS(y, 0, "its gradient adds back and drops what was out of range", 2, 0, 1, 5, 0, 4);
+    IS(y, 0, "its gradient adds back and drops what was out of range", 2, 0, 1, 5, 0,
+       4);
     int32_t where[4] = {0, 0, 1, -1};
     axis = (struct et_axis_attr){.axis = 0, .n = 2};
     RUN(scatter_add, axis, 2, 1, F32(x, 2, 2), I32(where, 2, 2), F32(y, 2, 2));
@@ -183,7 +188,8 @@ reductions(void)
     IS(y, 0, "the sum of squares", 76);
     struct et_axis_attr axis = {.axis = 0};
     RUN(argmax, axis, 1, 1, F32(x, 2, 3), I32(index, 3));
-    ok(index[0] == 1 && index[1] == 0 && index[2] == 0, "argmax takes the first of equals");
+    ok(index[0] == 1 && index[1] == 0 && index[2] == 0,
+       "argmax takes the first of equals");
     axis = (struct et_axis_attr){.axis = 1, .n = 2};
     RUN(topk, axis, 1, 2, F32(x, 2, 3), F32(y, 2, 2), I32(index, 2, 2));
     IS(y, 0, "topk descends", 5, 3, 5, 4);
@@ -218,13 +224,14 @@ convolutions(void)
         .stride = {1, 1}, .pad = {1, 1}, .dilation = {1, 1}, .groups = 1};
     RUN(conv2d, o, 3, 1, F32(ones, 1, 1, 4, 4), F32(blur, 1, 1, 3, 3), NOTHING,
         F32(y, 1, 1, 4, 4));
-    IS(y, TOL, "blurring ones leaves 1, 3/4 at the edges and 9/16 in the corners", .5625,
-       .75, .75, .5625, .75, 1, 1, .75, .75, 1, 1, .75, .5625, .75, .75, .5625);
+    IS(y, TOL, "blurring ones leaves 1, 3/4 at the edges and 9/16 in the corners",
+       .5625, .75, .75, .5625, .75, 1, 1, .75, .75, 1, 1, .75, .5625, .75, .75, .5625);
     o.stride[0] = o.stride[1] = 2;
     RUN(conv2d, o, 3, 1, F32(ramp, 1, 1, 4, 4), F32(blur, 1, 1, 3, 3), NOTHING,
         F32(y, 1, 1, 2, 2));
     IS(y, TOL, "blurring a ramp with stride 2", .9375, 2.5, 6.25, 10);
-    struct et_pool2d_attr pool = {.kernel = {2, 2}, .stride = {1, 1}, .dilation = {1, 1}};
+    struct et_pool2d_attr pool = {
+        .kernel = {2, 2}, .stride = {1, 1}, .dilation = {1, 1}};
     RUN(max_pool2d, pool, 1, 2, F32(ramp, 1, 1, 4, 4), F32(most, 1, 1, 3, 3), NOTHING);
     RUN(conv2d, o, 3, 1, F32(most, 1, 1, 3, 3), F32(blur, 1, 1, 3, 3), NOTHING,
         F32(y, 1, 1, 2, 2));
@@ -246,8 +253,8 @@ convolutions(void)
         .stride = {1, 2}, .dilation = {1, 1}, .groups = 1, .output_pad = {0, 1}};
     RUN(conv2d_grad_input, up, 3, 1, F32(x, 1, 1, 1, 2), F32(w + 1, 1, 1, 1, 2),
         F32(bias, 1), F32(y, 1, 1, 1, 5));
-    IS(y, 0, "transposed convolution with stride, bias and output padding", 1.5, 10.5, 2.5,
-       20.5, .5);
+    IS(y, 0, "transposed convolution with stride, bias and output padding", 1.5, 10.5,
+       2.5, 20.5, .5);
 }
 
 static void
@@ -257,7 +264,8 @@ pooling(void)
     int32_t index[4];
     struct et_pool2d_attr o = {
         .kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}, .ceil_mode = 1};
-    RUN(max_pool2d, o, 1, 2, F32(x, 1, 1, 3, 3), F32(y, 1, 1, 2, 2), I32(index, 1, 1, 2, 2));
+    RUN(max_pool2d, o, 1, 2, F32(x, 1, 1, 3, 3), F32(y, 1, 1, 2, 2),
+        I32(index, 1, 1, 2, 2));
     IS(y, 0, "max-pooling with a partial last window", 5, 3, 4, 6);
     ok(index[0] == 1 && index[1] == 5 && index[2] == 7 && index[3] == 8,
        "the first of equal maxima wins");
@@ -300,27 +308,29 @@ static void
 norms(void)
 {
     /* Mean 2.5, variance 1.25: (x - 2.5)/1.118. */
-    float x[4] = {1, 2, 3, 4}, y[4], mean[2], var[2], gamma[2] = {2, 1}, beta[2] = {0, 1};
+    float x[4] = {1, 2, 3, 4}, y[4], mean[2], var[2], gamma[2] = {2, 1},
+          beta[2] = {0, 1};
     struct et_norm_attr o = {.eps = 0, .axes = 1, .groups = 2};
     RUN(layer_norm, o, 3, 3, F32(x, 1, 4), NOTHING, NOTHING, F32(y, 1, 4), F32(mean, 1),
         F32(var, 1));
-    IS(y, TOL, "layer norm has mean 0 and variance 1", -1.3416408f, -.4472136f, .4472136f,
-       1.3416408f);
+    IS(y, TOL, "layer norm has mean 0 and variance 1", -1.3416408f, -.4472136f,
+       .4472136f, 1.3416408f);
     is_near(var[0], 0.89442719, TOL, "and hands out 1/sqrt(var)");
-    RUN(group_norm, o, 3, 3, F32(x, 1, 2, 2), F32(gamma, 2), F32(beta, 2), F32(y, 1, 2, 2),
-        F32(mean, 1, 2), F32(var, 1, 2));
+    RUN(group_norm, o, 3, 3, F32(x, 1, 2, 2), F32(gamma, 2), F32(beta, 2),
+        F32(y, 1, 2, 2), F32(mean, 1, 2), F32(var, 1, 2));
     IS(y, TOL, "group norm scales and shifts by channel", -2, 2, 0, 2);
     float residual[4] = {0, 0, 1, -5};
     o.relu = 1;
-    RUN(batch_norm, o, 4, 3, F32(x, 2, 2), F32(gamma, 2), F32(beta, 2), F32(residual, 2, 2),
-        F32(y, 2, 2), F32(mean, 2), F32(var, 2));
-    IS(y, TOL, "batch norm adds the residual, then clears what is negative", 0, 0, 3, 0);
+    RUN(batch_norm, o, 4, 3, F32(x, 2, 2), F32(gamma, 2), F32(beta, 2),
+        F32(residual, 2, 2), F32(y, 2, 2), F32(mean, 2), F32(var, 2));
+    IS(y, TOL, "batch norm adds the residual, then clears what is negative", 0, 0, 3,
+       0);
     ok(mean[0] == 2 && mean[1] == 3 && var[0] == 1 && var[1] == 1,
        "batch norm hands out the mean and the biased variance");
     float dx[4], dgamma[2], dbeta[2], dresidual[4], dy[4] = {1, 2, 3, 4};
-    RUN(batch_norm_grad, o, 6, 4, F32(dy, 2, 2), F32(x, 2, 2), F32(gamma, 2), F32(mean, 2),
-        F32(var, 2), F32(y, 2, 2), F32(dx, 2, 2), F32(dgamma, 2), F32(dbeta, 2),
-        F32(dresidual, 2, 2));
+    RUN(batch_norm_grad, o, 6, 4, F32(dy, 2, 2), F32(x, 2, 2), F32(gamma, 2),
+        F32(mean, 2), F32(var, 2), F32(y, 2, 2), F32(dx, 2, 2), F32(dgamma, 2),
+        F32(dbeta, 2), F32(dresidual, 2, 2));
     IS(dresidual, 0, "relu masks what flows back", 0, 0, 3, 0);
     ok(dgamma[0] == 3 && dgamma[1] == 0 && dbeta[0] == 3 && dbeta[1] == 0,
        "gradients of gamma and beta are sums over the channel");
@@ -341,8 +351,8 @@ losses(void)
     struct et_cross_entropy_attr o = {.ignore_index = -100};
     int32_t target[3] = {1, -100, 2};
     float weight[2] = {1, 2}, soft[6] = {.5, .5, 1, 0, 0, 0}, ones[3] = {1, 1, 1};
-    RUN(cross_entropy, o, 3, 2, F32(z, 3, 2), I32(target, 3), F32(weight, 2), F32(loss, 3),
-        F32(lse, 3));
+    RUN(cross_entropy, o, 3, 2, F32(z, 3, 2), I32(target, 3), F32(weight, 2),
+        F32(loss, 3), F32(lse, 3));
     is_near(loss[0], 2 * (ln4 - ln3), TOL, "cross entropy times the class's weight");
     ok(loss[1] == 0, "the ignored target costs nothing");
     ok(isnan(loss[2]), "a target that is no class makes the loss NaN");
@@ -351,9 +361,10 @@ losses(void)
         F32(lse, 3), F32(weight, 2), F32(y, 3, 2));
     ok(fabsf(y[0] - .5f) < 1e-6 && fabsf(y[1] + .5f) < 1e-6 && y[2] == 0 && y[3] == 0,
        "its gradient is w (softmax - one hot), and 0 where ignored");
-    RUN(cross_entropy, o, 3, 2, F32(z, 3, 2), F32(soft, 3, 2), F32(weight, 2), F32(loss, 3),
-        NOTHING);
-    IS(loss, TOL, "dense targets weigh every class", .5f * ln4 + ln4 - ln3, ln4 - ln3, 0);
+    RUN(cross_entropy, o, 3, 2, F32(z, 3, 2), F32(soft, 3, 2), F32(weight, 2),
+        F32(loss, 3), NOTHING);
+    IS(loss, TOL, "dense targets weigh every class", .5f * ln4 + ln4 - ln3, ln4 - ln3,
+       0);
 }
 
 static void
@@ -364,20 +375,20 @@ attention(void)
     float q[2] = {5, 1}, k[2] = {0, ln3}, v[2] = {4, 8}, o[2], lse[2];
     float dq[2], dk[2], dv[2], dout[2] = {1, 1};
     struct et_sdpa_attr a = {.scale = 1, .causal = 1};
-    RUN(sdpa, a, 4, 2, F32(q, 1, 1, 2, 1), F32(k, 1, 1, 2, 1), F32(v, 1, 1, 2, 1), NOTHING,
-        F32(o, 1, 1, 2, 1), F32(lse, 1, 1, 2));
+    RUN(sdpa, a, 4, 2, F32(q, 1, 1, 2, 1), F32(k, 1, 1, 2, 1), F32(v, 1, 1, 2, 1),
+        NOTHING, F32(o, 1, 1, 2, 1), F32(lse, 1, 1, 2));
     IS(o, TOL, "the first position sees itself, the second both", 4, 7);
     IS(lse, TOL, "attention hands out the log of the sum", 0, 1.3862944f);
-    RUN(sdpa_grad, a, 7, 3, F32(dout, 1, 1, 2, 1), F32(q, 1, 1, 2, 1), F32(k, 1, 1, 2, 1),
-        F32(v, 1, 1, 2, 1), F32(o, 1, 1, 2, 1), F32(lse, 1, 1, 2), NOTHING,
-        F32(dq, 1, 1, 2, 1), F32(dk, 1, 1, 2, 1), F32(dv, 1, 1, 2, 1));
+    RUN(sdpa_grad, a, 7, 3, F32(dout, 1, 1, 2, 1), F32(q, 1, 1, 2, 1),
+        F32(k, 1, 1, 2, 1), F32(v, 1, 1, 2, 1), F32(o, 1, 1, 2, 1), F32(lse, 1, 1, 2),
+        NOTHING, F32(dq, 1, 1, 2, 1), F32(dk, 1, 1, 2, 1), F32(dv, 1, 1, 2, 1));
     IS(dv, TOL, "dv is the weights turned", 1.25, .75);
     IS(dk, TOL, "dk: ds = w (v - o) = -3/4, 3/4", -.75, .75);
     IS(dq, TOL, "dq = 3/4 ln 3", 0, .75f * ln3);
     float bias[2] = {ln3, 0};
     a.causal = 0;
-    RUN(sdpa, a, 4, 1, F32(q + 1, 1, 1, 1, 1), F32(k, 1, 1, 2, 1), F32(v, 1, 1, 2, 1),
-        F32(bias, 1, 1, 1, 2), F32(o, 1, 1, 1, 1));
+    RUN(sdpa, a, 4, 2, F32(q + 1, 1, 1, 1, 1), F32(k, 1, 1, 2, 1), F32(v, 1, 1, 2, 1),
+        F32(bias, 1, 1, 1, 2), F32(o, 1, 1, 1, 1), NOTHING);
     is_near(o[0], 6, TOL, "a bias of ln 3 evens the odds");
 }
 

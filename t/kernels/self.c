@@ -1,5 +1,5 @@
-/* The reference in f32 against itself in f64: every case is legal, every result is written,
- * and the tolerances leave room for rounding alone. */
+/* The reference in f32 against itself in f64: every case is legal, every result is
+ * written, and the tolerances leave room for rounding alone. */
 #include "kernels/ref/ref.h"
 #include "t/kernels/cases.h"
 #include "t/tap.h"

@@ -18,8 +18,9 @@ decode(const struct small_float *f, uint16_t bits)
     int exponent = (bits & 0x7fff) >> f->mantissa;
     int fraction = bits & ((1 << f->mantissa) - 1);
     double v = exponent == top ? fraction ? NAN : INFINITY
-               : exponent ? ldexp((1 << f->mantissa) + fraction, exponent - f->bias - f->mantissa)
-                          : ldexp(fraction, 1 - f->bias - f->mantissa);
+               : exponent      ? ldexp((1 << f->mantissa) + fraction,
+                                       exponent - f->bias - f->mantissa)
+                               : ldexp(fraction, 1 - f->bias - f->mantissa);
     return bits & 0x8000 ? -v : v;
 }
 

@@ -22,14 +22,14 @@ struct etk_ref {
     double *acc[4]; /* per output, where the op sums by scattering: zeros; see flush */
 };
 
-/* Elements as doubles. Offsets count elements. Absent arrays: get_or gives OTHERWISE, set
- * does nothing. Floats become integers by truncation, saturating; NaN becomes 0. */
+/* Elements as doubles. Offsets count elements. Absent arrays: get_or gives OTHERWISE,
+ * set does nothing. Floats become integers by truncation, saturating; NaN becomes 0. */
 double etk_get(const struct etk_array *a, int64_t offset);
 double etk_get_or(const struct etk_array *a, int64_t offset, double otherwise);
 void etk_set(const struct etk_array *a, int64_t offset, double value);
 /* One element, exactly where the dtypes agree or are both integer. */
-void etk_move(const struct etk_array *dst, int64_t dst_offset, const struct etk_array *src,
-              int64_t src_offset);
+void etk_move(const struct etk_array *dst, int64_t dst_offset,
+              const struct etk_array *src, int64_t src_offset);
 int64_t etk_get_int(const struct etk_array *a, int64_t offset);
 /* VALUE as DTYPE holds it. */
 double etk_round(enum et_dtype dtype, double value);
@@ -53,7 +53,8 @@ int64_t etk_offset_broadcast(const struct et_desc *d, int ndim, const int64_t *i
 /* Of the N-th element in row-major order. */
 int64_t etk_offset_linear(const struct et_desc *d, int64_t n);
 /* Of element n, c, h, w. */
-int64_t etk_offset4(const struct et_desc *d, int64_t n, int64_t c, int64_t h, int64_t w);
+int64_t etk_offset4(const struct et_desc *d, int64_t n, int64_t c, int64_t h,
+                    int64_t w);
 /* D with AXIS of length 1: walks everything but that axis. */
 struct et_desc etk_without(const struct et_desc *d, int axis);
 
@@ -73,6 +74,7 @@ int etk_scalar_operands(enum et_op_id op);
 void etk_ref_elementwise(const struct etk_ref *r);
 
 /* Every other op with a kernel. */
+/* clang-format off */
 #define ETK_REF_LIST(X)                                                        \
     X(fill) X(iota) X(cast) X(fused)                                           \
     X(sum) X(amax) X(amin) X(sum_squares) X(argmax) X(topk) X(matmul)          \
@@ -87,6 +89,7 @@ void etk_ref_elementwise(const struct etk_ref *r);
     X(sdpa_grad) X(max_pool2d_grad) X(avg_pool2d_grad)                         \
     X(adaptive_avg_pool2d_grad) X(resize2d_grad) X(layer_norm_grad)            \
     X(group_norm_grad) X(take_grad) X(scatter_add)
+/* clang-format on */
 
 #define ETK_REF_DECLARE(name) void etk_ref_##name(const struct etk_ref *r);
 ETK_REF_LIST(ETK_REF_DECLARE)

@@ -6,7 +6,8 @@
  *   ds_ij = p_ij (do_i . v_j - do_i . o_i);  dv_j = sum_i p_ij do_i
  *   dq_i = scale sum_j ds_ij k_j;  dk_j = scale sum_i ds_ij q_i
  *
- * Positions align at the top left: query i sees keys 0 .. i. Gradients use the lse given. */
+ * Positions align at the top left: query i sees keys 0 .. i. Gradients use the lse
+ * given. */
 #include "kernels/ref/array.h"
 
 #include <math.h>
@@ -33,8 +34,8 @@ attention_of(const struct etk_ref *r, const struct etk_array *q, int bias)
 
 /* Row I of X times row J of Y over their last axes. */
 static double
-dot(const struct etk_array *x, const struct etk_array *y, int64_t b, int64_t h, int64_t i,
-    int64_t j)
+dot(const struct etk_array *x, const struct etk_array *y, int64_t b, int64_t h,
+    int64_t i, int64_t j)
 {
     double sum = 0;
     for (int64_t d = 0; d < x->d.shape[3]; d++)

@@ -1,10 +1,12 @@
 /* conv.c: convolution (cross-correlation) and its gradients; zero padding.
  *
- *   y[n,k,p,q] = sum_{c,r,s} w[k,c,r,s] x[n, g(k) C/G + c, p S - P + r D, q S - P + s D]
+ *   y[n,k,p,q] = sum_{c,r,s} w[k,c,r,s] x[n, g(k) C/G + c, p S - P + r D,
+ *                                         q S - P + s D]
  *
  * with stride S, padding P, dilation D and group g(k) of output channel k. The input
  * gradient, which is also transposed convolution, and the weight gradient are the same
- * sum seen from x and from w. Letters as in op.h; index 0 of an attribute is the height. */
+ * sum seen from x and from w. Letters as in op.h; index 0 of an attribute is the
+ * height. */
 #include "kernels/ref/array.h"
 
 /* Sizes of one convolution; Y and X name the image with K and with C channels. */
@@ -35,7 +37,7 @@ source(const struct conv *v, int axis, int64_t p, int64_t t)
     return at >= 0 && at < v->x.d.shape[2 + axis] ? at : -1;
 }
 
-/* The row or column of y whose tap T reads row or column AT of x; -1 where none does. */
+/* The row or column of y whose tap T reads row or column AT of x; -1 if none. */
 static int64_t
 target(const struct conv *v, int axis, int64_t at, int64_t t)
 {

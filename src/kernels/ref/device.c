@@ -23,9 +23,8 @@ struct row {
 
 static const struct row rows[ET_OP_COUNT] = {
 #define PLAIN(name) [ET_OP_##name] = {.run = etk_ref_##name},
-#define ACC(name) [ET_OP_##name] = {.run = etk_ref_##name, .sums_in_acc = true},
-    ETK_REF_LIST(PLAIN) ETK_REF_ACC_LIST(ACC)
-};
+#define ACC(name)   [ET_OP_##name] = {.run = etk_ref_##name, .sums_in_acc = true},
+    ETK_REF_LIST(PLAIN) ETK_REF_ACC_LIST(ACC)};
 
 static struct row
 row_of(enum et_op_id op)
@@ -37,7 +36,8 @@ row_of(enum et_op_id op)
 
 /* One thread, whatever THREADS says: the order of sums is part of the oracle. */
 static et_status
-ref_open(int index, int threads, struct et_device_handle **out, char *why, size_t why_size)
+ref_open(int index, int threads, struct et_device_handle **out, char *why,
+         size_t why_size)
 {
     (void)threads;
     if (index != 0) {
@@ -158,16 +158,18 @@ check(const struct et_call *call, char *why, size_t why_size)
     const struct et_fused_attr *o = call->attr;
     for (int i = 0; i < o->n_steps; i++)
         if (o->step[i].op != ET_OP_cast && !etk_scalar((enum et_op_id)o->step[i].op)) {
-            snprintf(why, why_size, "step %d of a fused program is op %d, which is not"
-                     " element-wise", i, o->step[i].op);
+            snprintf(why, why_size,
+                     "step %d of a fused program is op %d, which is not"
+                     " element-wise",
+                     i, o->step[i].op);
             return ET_ENOTSUP;
         }
     return ET_OK;
 }
 
 static et_status
-ref_prepare(struct et_device_handle *h, const struct et_call *call, struct et_kernel **out,
-            size_t *workspace, char *why, size_t why_size)
+ref_prepare(struct et_device_handle *h, const struct et_call *call,
+            struct et_kernel **out, size_t *workspace, char *why, size_t why_size)
 {
     (void)h;
     ET_TRY(check(call, why, why_size));
@@ -180,7 +182,8 @@ ref_prepare(struct et_device_handle *h, const struct et_call *call, struct et_ke
 }
 
 static et_status
-ref_run(struct et_kernel *k, void *const *ptr, void *workspace, struct et_stream *stream)
+ref_run(struct et_kernel *k, void *const *ptr, void *workspace,
+        struct et_stream *stream)
 {
     (void)stream;
     double *acc = workspace;

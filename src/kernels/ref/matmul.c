@@ -30,20 +30,22 @@ void
 etk_ref_matmul(const struct etk_ref *r)
 {
     const struct et_matmul_attr *o = r->attr;
-    const struct etk_array *y = &r->out[0], *bias = &r->in[2];
+    const struct etk_array *y = &r->out[0], *bias = r->n_in > 2 ? &r->in[2] : NULL;
     struct etk_array a = r->in[0], b = r->in[1];
     a.d = turned(&a.d, o->trans_a);
     b.d = turned(&b.d, o->trans_b);
-    int rows = y->d.ndim - 2, columns = y->d.ndim - 1;
+    int ndim = y->d.ndim;
+    const int64_t *as = &a.d.stride[a.d.ndim - 2];
+    const int64_t *bs = &b.d.stride[b.d.ndim - 2];
+    int64_t terms = a.d.shape[a.d.ndim - 1];
     for (struct etk_pos i = etk_begin(&y->d); !i.end; etk_next(&y->d, &i)) {
-        int64_t at = matrix_offset(&a.d, y->d.ndim, i.ix) + i.ix[rows] * a.d.stride[a.d.ndim - 2];
-        int64_t bt = matrix_offset(&b.d, y->d.ndim, i.ix) + i.ix[columns] * b.d.stride[b.d.ndim - 1];
+        int64_t at = matrix_offset(&a.d, ndim, i.ix) + i.ix[ndim - 2] * as[0];
+        int64_t bt = matrix_offset(&b.d, ndim, i.ix) + i.ix[ndim - 1] * bs[1];
         double sum = 0;
-        for (int64_t k = 0; k < a.d.shape[a.d.ndim - 1]; k++)
-            sum += etk_get(&a, at + k * a.d.stride[a.d.ndim - 1]) *
-                   etk_get(&b, bt + k * b.d.stride[b.d.ndim - 2]);
-        if (r->n_in > 2 && bias->p)
-            sum += etk_get(bias, etk_offset_broadcast(&bias->d, y->d.ndim, i.ix));
+        for (int64_t k = 0; k < terms; k++)
+            sum += etk_get(&a, at + k * as[1]) * etk_get(&b, bt + k * bs[0]);
+        if (bias && bias->p)
+            sum += etk_get(bias, etk_offset_broadcast(&bias->d, ndim, i.ix));
         etk_set(y, etk_offset(&y->d, i.ix), sum);
     }
 }

@@ -96,8 +96,8 @@ etk_ref_flip(const struct etk_ref *r)
 /* Element IX of x[:axis] + index.shape + x[axis+1:]: where in x, through the index.
  * False when the index is out of range. */
 static bool
-taken(const struct etk_array *index, const struct et_desc *x, int axis, const int64_t *ix,
-      int64_t *from)
+taken(const struct etk_array *index, const struct et_desc *x, int axis,
+      const int64_t *ix, int64_t *from)
 {
     memset(from, 0, ET_MAX_DIMS * sizeof *from);
     for (int k = 0; k < axis; k++)

@@ -5,9 +5,9 @@
  *   y  = gamma x^ + beta (+ residual), through relu where attr.relu says so
  *   dx = (g - mean(g) - x^ mean(g x^))/sqrt(v + eps),  g = gamma dy
  *
- * A set is a channel (batch norm; Ioffe and Szegedy, arXiv:1502.03167), the last axes of
- * a position (layer norm; Ba et al., arXiv:1607.06450), or a group of channels of one
- * sample (group norm; Wu and He, arXiv:1803.08494). */
+ * A set is a channel (batch norm; Ioffe and Szegedy, arXiv:1502.03167), the last axes
+ * of a position (layer norm; Ba et al., arXiv:1607.06450), or a group of channels of
+ * one sample (group norm; Wu and He, arXiv:1803.08494). */
 #include "kernels/ref/array.h"
 
 #include <math.h>
@@ -34,19 +34,31 @@ operand(const struct etk_ref *r, int k)
 
 /* ---- batch norm: one channel at a time ---- */
 
-#define EACH_OF_CHANNEL(i, rest, c)                                            \
-    for (struct etk_pos i = etk_begin(&(rest)); i.ix[1] = (c), !i.end;         \
-         etk_next(&(rest), &i))
+/* A walk over channel C: REST is x without axis 1. */
+static struct etk_pos
+begin_channel(const struct et_desc *rest, int64_t c)
+{
+    struct etk_pos i = etk_begin(rest);
+    i.ix[1] = c;
+    return i;
+}
+
+static void
+next_channel(const struct et_desc *rest, struct etk_pos *i, int64_t c)
+{
+    etk_next(rest, i);
+    i->ix[1] = c;
+}
 
 static void
 batch_statistics(const struct etk_array *x, const struct et_desc *rest, int64_t c,
                  double *mean, double *var)
 {
     double sum = 0, squares = 0, n = (double)et_desc_count(rest);
-    EACH_OF_CHANNEL (i, *rest, c)
+    for (struct etk_pos i = begin_channel(rest, c); !i.end; next_channel(rest, &i, c))
         sum += etk_get(x, etk_offset(&x->d, i.ix));
     *mean = sum / n;
-    EACH_OF_CHANNEL (i, *rest, c) {
+    for (struct etk_pos i = begin_channel(rest, c); !i.end; next_channel(rest, &i, c)) {
         double v = etk_get(x, etk_offset(&x->d, i.ix)) - *mean;
         squares += v * v;
     }
@@ -58,13 +70,15 @@ etk_ref_batch_norm(const struct etk_ref *r)
 {
     const struct et_norm_attr *o = r->attr;
     const struct etk_array *x = &r->in[0], *y = &r->out[0];
-    struct etk_array gamma = operand(r, 1), beta = operand(r, 2), residual = operand(r, 3);
+    struct etk_array gamma = operand(r, 1), beta = operand(r, 2),
+                     residual = operand(r, 3);
     struct et_desc rest = etk_without(&x->d, 1);
     for (int64_t c = 0; c < x->d.shape[1]; c++) {
         double mean, var;
         batch_statistics(x, &rest, c, &mean, &var);
         double scale = affine(&gamma, c, 1) / sqrt(var + o->eps);
-        EACH_OF_CHANNEL (i, rest, c) {
+        for (struct etk_pos i = begin_channel(&rest, c); !i.end;
+             next_channel(&rest, &i, c)) {
             double v = (etk_get(x, etk_offset(&x->d, i.ix)) - mean) * scale;
             v += affine(&beta, c, 0);
             v += etk_get_or(&residual, etk_offset(&residual.d, i.ix), 0);
@@ -97,12 +111,14 @@ etk_ref_batch_norm_grad(const struct etk_ref *r)
         double mean = affine(&r->in[3], c, 0);
         double rstd = 1 / sqrt(affine(&r->in[4], c, 0) + o->eps);
         double sum = 0, sum_xhat = 0, scale = affine(&r->in[2], c, 1) * rstd;
-        EACH_OF_CHANNEL (i, rest, c) {
+        for (struct etk_pos i = begin_channel(&rest, c); !i.end;
+             next_channel(&rest, &i, c)) {
             double g = masked(r, i.ix);
             sum += g;
             sum_xhat += g * (etk_get(x, etk_offset(&x->d, i.ix)) - mean) * rstd;
         }
-        EACH_OF_CHANNEL (i, rest, c) {
+        for (struct etk_pos i = begin_channel(&rest, c); !i.end;
+             next_channel(&rest, &i, c)) {
             double xhat = (etk_get(x, etk_offset(&x->d, i.ix)) - mean) * rstd;
             double g = masked(r, i.ix);
             etk_set(dx, etk_offset(&dx->d, i.ix),
@@ -135,7 +151,8 @@ layer_rows(const struct et_desc *x, const struct et_norm_attr *o)
 static struct rows
 group_rows(const struct et_desc *x, const struct et_norm_attr *o)
 {
-    struct rows v = {.count = x->shape[0] * o->groups, .groups = o->groups, .repeat = 1};
+    struct rows v = {
+        .count = x->shape[0] * o->groups, .groups = o->groups, .repeat = 1};
     for (int k = 2; k < x->ndim; k++)
         v.repeat *= x->shape[k];
     v.size = x->shape[1] / o->groups * v.repeat;

@@ -1,10 +1,10 @@
 /* pool.c: pooling over windows of a plane, and its gradients.
  *
  * The index of a winner is h W + w in the input plane; the first of equals wins, NaN
- * wins over numbers, and a window with no pixel has index -1 and value -inf. The average
- * divides by the pixels of the window inside the image, or inside the padded image with
- * count_include_pad; what ceil mode adds beyond the padding never counts. Adaptive
- * window i of P over a length H is floor(i H/P) .. ceil((i+1) H/P) - 1. */
+ * wins over numbers, and a window with no pixel has index -1 and value -inf. The
+ * average divides by the pixels of the window inside the image, or inside the padded
+ * image with count_include_pad; what ceil mode adds beyond the padding never counts.
+ * Adaptive window i of P over a length H is floor(i H/P) .. ceil((i+1) H/P) - 1. */
 #include "kernels/ref/array.h"
 
 #include <math.h>
@@ -31,7 +31,8 @@ adaptive_window(int64_t p, int64_t windows, int64_t length)
 {
     int64_t start = p * length / windows;
     int64_t end = ((p + 1) * length + windows - 1) / windows;
-    return (struct span){.start = start, .step = 1, .count = end - start, .length = length};
+    return (struct span){
+        .start = start, .step = 1, .count = end - start, .length = length};
 }
 
 static bool
@@ -134,8 +135,9 @@ windows(const struct etk_ref *r, bool adaptive, const struct et_desc *p,
         const struct et_desc *x, const int64_t *ix, struct span *span)
 {
     for (int k = 0; k < 2; k++)
-        span[k] = adaptive ? adaptive_window(ix[2 + k], p->shape[2 + k], x->shape[2 + k])
-                           : window(r->attr, k, ix[2 + k], x->shape[2 + k]);
+        span[k] = adaptive
+                      ? adaptive_window(ix[2 + k], p->shape[2 + k], x->shape[2 + k])
+                      : window(r->attr, k, ix[2 + k], x->shape[2 + k]);
 }
 
 static void
@@ -146,8 +148,9 @@ pool(const struct etk_ref *r, bool adaptive)
     for (struct etk_pos i = etk_begin(&y->d); !i.end; etk_next(&y->d, &i)) {
         struct span span[2];
         windows(r, adaptive, &y->d, &x->d, i.ix, span);
-        etk_set(y, etk_offset(&y->d, i.ix),
-                average(x, i.ix, &span[0], &span[1], !adaptive && o->count_include_pad));
+        etk_set(
+            y, etk_offset(&y->d, i.ix),
+            average(x, i.ix, &span[0], &span[1], !adaptive && o->count_include_pad));
     }
 }
 

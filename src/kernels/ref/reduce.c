@@ -6,7 +6,8 @@
 /* Result N in row-major order: begins at OUTER, the position of its first element in X,
  * and runs over INNER, x's axes of the mask. */
 static void
-split(const struct et_desc *x, uint32_t axes, struct et_desc *outer, struct et_desc *inner)
+split(const struct et_desc *x, uint32_t axes, struct et_desc *outer,
+      struct et_desc *inner)
 {
     *outer = *inner = *x;
     for (int k = 0; k < x->ndim; k++)
@@ -86,13 +87,14 @@ etk_ref_argmax(const struct etk_ref *r)
     for (struct etk_pos i = etk_begin(&rest); !i.end; etk_next(&rest, &i)) {
         int64_t base = etk_offset(&x->d, i.ix), stride = x->d.stride[o->axis], best = 0;
         for (int64_t k = 1; k < x->d.shape[o->axis]; k++)
-            if (etk_wins(etk_get(x, base + k * stride), etk_get(x, base + best * stride)))
+            if (etk_wins(etk_get(x, base + k * stride),
+                         etk_get(x, base + best * stride)))
                 best = k;
         etk_set(y, etk_offset_linear(&y->d, i.n), (double)best);
     }
 }
 
-/* Is element A of a row before element B in descending order? Equals keep their order. */
+/* Is element A of a row before element B in descending order? Equals stay. */
 static bool
 before(const struct etk_array *row, int64_t a, int64_t b)
 {
@@ -120,7 +122,8 @@ etk_ref_topk(const struct etk_ref *r)
             if (rank >= o->n)
                 continue;
             i.ix[last] = rank;
-            etk_move(value, etk_offset(&value->d, i.ix), x, base + j * x->d.stride[last]);
+            etk_move(value, etk_offset(&value->d, i.ix), x,
+                     base + j * x->d.stride[last]);
             etk_set(index, etk_offset(&index->d, i.ix), (double)j);
         }
         i.ix[last] = 0;

@@ -7,10 +7,10 @@
 
 #include <math.h>
 
-#define GELU_A 0.79788456080286535588 /* sqrt(2/pi) */
-#define GELU_B 0.044715
+#define GELU_A    0.79788456080286535588 /* sqrt(2/pi) */
+#define GELU_B    0.044715
 #define SQRT_HALF 0.70710678118654752440
-#define NORMAL_0 0.39894228040143267794 /* 1/sqrt(2 pi) */
+#define NORMAL_0  0.39894228040143267794 /* 1/sqrt(2 pi) */
 
 static double
 sigmoid(double x)
@@ -47,50 +47,52 @@ smaller(double a, double b)
 #define X (x[0])
 #define Y (x[1])
 #define Z (x[2])
-#define SCALAR_MAP(ROW)                                                        \
-    ROW(neg, 1, -X)                                                            \
-    ROW(abs, 1, fabs(X))                                                       \
-    ROW(sign, 1, (X > 0) - (X < 0))                                            \
-    ROW(exp, 1, exp(X))                                                        \
-    ROW(log, 1, log(X))                                                        \
-    ROW(sqrt, 1, sqrt(X))                                                      \
-    ROW(rsqrt, 1, 1 / sqrt(X))                                                 \
-    ROW(square, 1, X *X)                                                       \
-    ROW(reciprocal, 1, 1 / X)                                                  \
-    ROW(floor, 1, floor(X))                                                    \
-    ROW(relu, 1, X < 0 ? 0 : X)                                                \
-    ROW(gelu, 1, X *normal_cdf(X))                                             \
-    ROW(gelu_tanh, 1, 0.5 * X * (1 + tanh(GELU_A * (X + GELU_B * X * X * X)))) \
-    ROW(silu, 1, X *sigmoid(X))                                                \
-    ROW(sigmoid, 1, sigmoid(X))                                                \
-    ROW(tanh, 1, tanh(X))                                                      \
-    ROW(softplus, 1, fmax(X, 0) + log1p(exp(-fabs(X))))                        \
-    ROW(add_scalar, 1, X + a)                                                  \
-    ROW(mul_scalar, 1, X *a)                                                   \
-    ROW(pow_scalar, 1, pow(X, a))                                              \
-    ROW(clamp, 1, smaller(larger(X, a), b))                                    \
-    ROW(add, 2, X + Y)                                                         \
-    ROW(sub, 2, X - Y)                                                         \
-    ROW(mul, 2, X *Y)                                                          \
-    ROW(div, 2, X / Y)                                                         \
-    ROW(maximum, 2, larger(X, Y))                                              \
-    ROW(minimum, 2, smaller(X, Y))                                             \
-    ROW(equal, 2, X == Y)                                                      \
-    ROW(less, 2, X < Y)                                                        \
-    ROW(less_equal, 2, X <= Y)                                                 \
-    ROW(where, 3, X != 0 ? Y : Z)                                              \
-    ROW(relu_grad, 2, Y <= 0 ? 0 : X)                                          \
-    ROW(gelu_grad, 2, X *(normal_cdf(Y) + Y * NORMAL_0 * exp(-0.5 * Y * Y)))   \
-    ROW(gelu_tanh_grad, 2, X *gelu_tanh_slope(Y))                              \
-    ROW(silu_grad, 2, X *sigmoid(Y) * (1 + Y * (1 - sigmoid(Y))))              \
-    ROW(sigmoid_grad, 2, X *Y *(1 - Y))                                        \
+/* clang-format off: it takes products for pointers */
+#define SCALAR_MAP(ROW)                                                                \
+    ROW(neg, 1, -X)                                                                    \
+    ROW(abs, 1, fabs(X))                                                               \
+    ROW(sign, 1, (X > 0) - (X < 0))                                                    \
+    ROW(exp, 1, exp(X))                                                                \
+    ROW(log, 1, log(X))                                                                \
+    ROW(sqrt, 1, sqrt(X))                                                              \
+    ROW(rsqrt, 1, 1 / sqrt(X))                                                         \
+    ROW(square, 1, X *X)                                                               \
+    ROW(reciprocal, 1, 1 / X)                                                          \
+    ROW(floor, 1, floor(X))                                                            \
+    ROW(relu, 1, X < 0 ? 0 : X)                                                        \
+    ROW(gelu, 1, X *normal_cdf(X))                                                     \
+    ROW(gelu_tanh, 1, 0.5 * X * (1 + tanh(GELU_A * (X + GELU_B * X * X * X))))         \
+    ROW(silu, 1, X *sigmoid(X))                                                        \
+    ROW(sigmoid, 1, sigmoid(X))                                                        \
+    ROW(tanh, 1, tanh(X))                                                              \
+    ROW(softplus, 1, fmax(X, 0) + log1p(exp(-fabs(X))))                                \
+    ROW(add_scalar, 1, X + a)                                                          \
+    ROW(mul_scalar, 1, X *a)                                                           \
+    ROW(pow_scalar, 1, pow(X, a))                                                      \
+    ROW(clamp, 1, smaller(larger(X, a), b))                                            \
+    ROW(add, 2, X + Y)                                                                 \
+    ROW(sub, 2, X - Y)                                                                 \
+    ROW(mul, 2, X *Y)                                                                  \
+    ROW(div, 2, X / Y)                                                                 \
+    ROW(maximum, 2, larger(X, Y))                                                      \
+    ROW(minimum, 2, smaller(X, Y))                                                     \
+    ROW(equal, 2, X == Y)                                                              \
+    ROW(less, 2, X < Y)                                                                \
+    ROW(less_equal, 2, X <= Y)                                                         \
+    ROW(where, 3, X != 0 ? Y : Z)                                                      \
+    ROW(relu_grad, 2, Y <= 0 ? 0 : X)                                                  \
+    ROW(gelu_grad, 2, X *(normal_cdf(Y) + Y * NORMAL_0 * exp(-0.5 * Y * Y)))           \
+    ROW(gelu_tanh_grad, 2, X *gelu_tanh_slope(Y))                                      \
+    ROW(silu_grad, 2, X *sigmoid(Y) * (1 + Y * (1 - sigmoid(Y))))                      \
+    ROW(sigmoid_grad, 2, X *Y *(1 - Y))                                                \
     ROW(tanh_grad, 2, X *(1 - Y * Y))
+/* clang-format on */
 
-#define DEFINE(name, operands, value)                                          \
-    static double scalar_##name(const double *x, double a, double b)           \
-    {                                                                          \
-        (void)a, (void)b;                                                      \
-        return value;                                                          \
+#define DEFINE(name, operands, value)                                                  \
+    static double scalar_##name(const double *x, double a, double b)                   \
+    {                                                                                  \
+        (void)a, (void)b;                                                              \
+        return value;                                                                  \
     }
 SCALAR_MAP(DEFINE)
 
@@ -99,8 +101,7 @@ static const struct {
     int operands;
 } scalars[ET_OP_COUNT] = {
 #define ENTRY(name, n, value) [ET_OP_##name] = {.fn = scalar_##name, .operands = n},
-    SCALAR_MAP(ENTRY)
-};
+    SCALAR_MAP(ENTRY)};
 
 etk_scalar_fn *
 etk_scalar(enum et_op_id op)

@@ -4,7 +4,8 @@
  *   index target t: loss = -w_t log softmax(z)_t, 0 where t is ignore_index
  *   dense target t: loss = -sum_c w_c t_c log softmax(z)_c
  *
- * Any other index outside 0 .. C-1 makes the loss and its gradient NaN at that position. */
+ * Any other index outside 0 .. C-1 makes the loss and its gradient NaN at that
+ * position. */
 #include "kernels/ref/array.h"
 
 #include <math.h>
@@ -91,8 +92,9 @@ softmax_grad(const struct etk_ref *r, bool logarithm)
         for (int64_t c = 0; c < y.n; c++)
             sum += logarithm ? get(&dy, c) : get(&y, c) * get(&dy, c);
         for (int64_t c = 0; c < y.n; c++)
-            set(&dx, c, logarithm ? get(&dy, c) - exp(get(&y, c)) * sum
-                                  : get(&y, c) * (get(&dy, c) - sum));
+            set(&dx, c,
+                logarithm ? get(&dy, c) - exp(get(&y, c)) * sum
+                          : get(&y, c) * (get(&dy, c) - sum));
     }
 }
 
@@ -117,8 +119,8 @@ struct target {
 };
 
 static struct target
-target_at(const struct etk_ref *r, const struct etk_array *t, const struct etk_array *weight,
-          int64_t classes, const struct etk_pos *i)
+target_at(const struct etk_ref *r, const struct etk_array *t,
+          const struct etk_array *weight, int64_t classes, const struct etk_pos *i)
 {
     const struct et_cross_entropy_attr *o = r->attr;
     struct target v = {.weight = weight, .is_dense = et_dtype_is_float(t->d.dtype)};
@@ -158,11 +160,13 @@ loss_of(const struct target *t, const struct line *z, double lse)
 void
 etk_ref_cross_entropy(const struct etk_ref *r)
 {
-    const struct etk_array *logits = &r->in[0], *loss = &r->out[0], *out_lse = &r->out[1];
+    const struct etk_array *logits = &r->in[0], *loss = &r->out[0],
+                           *out_lse = &r->out[1];
     struct et_desc rest = etk_without(&logits->d, 1);
     for (struct etk_pos i = etk_begin(&rest); !i.end; etk_next(&rest, &i)) {
         struct line z = line_at(logits, 1, i.ix);
-        struct target t = target_at(r, &r->in[1], r->n_in > 2 ? &r->in[2] : NULL, z.n, &i);
+        struct target t =
+            target_at(r, &r->in[1], r->n_in > 2 ? &r->in[2] : NULL, z.n, &i);
         double lse = log_sum_exp(&z);
         if (loss->p)
             etk_set(loss, etk_offset_linear(&loss->d, i.n), loss_of(&t, &z, lse));
@@ -179,14 +183,16 @@ etk_ref_cross_entropy_grad(const struct etk_ref *r)
     struct et_desc rest = etk_without(&logits->d, 1);
     for (struct etk_pos i = etk_begin(&rest); !i.end; etk_next(&rest, &i)) {
         struct line z = line_at(logits, 1, i.ix), dz = line_at(&r->out[0], 1, i.ix);
-        struct target t = target_at(r, &r->in[2], r->n_in > 4 ? &r->in[4] : NULL, z.n, &i);
+        struct target t =
+            target_at(r, &r->in[2], r->n_in > 4 ? &r->in[4] : NULL, z.n, &i);
         double d = etk_get(dloss, etk_offset_linear(&dloss->d, i.n));
         double l = etk_get(lse, etk_offset_linear(&lse->d, i.n)), sum = 0;
         for (int64_t c = 0; c < z.n; c++)
             sum += class_weight(&t, c);
         for (int64_t c = 0; c < z.n; c++)
-            set(&dz, c, t.ignored ? 0
-                        : t.wrong ? NAN
-                                  : d * (exp(get(&z, c) - l) * sum - class_weight(&t, c)));
+            set(&dz, c,
+                t.ignored ? 0
+                : t.wrong ? NAN
+                          : d * (exp(get(&z, c) - l) * sum - class_weight(&t, c)));
     }
 }

@@ -1,0 +1,403 @@
+/* cases_array.c: cases of reductions, matrix products and movement. */
+#include "t/kernels/families.h"
+
+#include <string.h>
+
+/* ---- reductions ---- */
+
+static void
+reduction(struct bench *b, enum layout layout, uint32_t axes, bool keepdim, int ndim,
+          const int64_t *shape)
+{
+    struct et_reduce_attr o = {.axes = axes, .keepdim = keepdim};
+    int64_t left[ET_MAX_DIMS], length = 1;
+    int n = 0;
+    for (int k = 0; k < ndim; k++) {
+        bool gone = axes >> k & 1;
+        length *= gone ? shape[k] : 1;
+        if (!gone || keepdim)
+            left[n++] = gone ? 1 : shape[k];
+    }
+    struct operand *x = normal(b, layout, ndim, shape);
+    struct operand *y = result(b, ET_F32, keepdim ? layout : ROW, n, left);
+    char text[96];
+    bool sums = b->op == ET_OP_sum;
+    check(b, TRIAL(ATTR(o), IN(x), OUT(y), .length = sums ? length : 0),
+          "%s, axes 0x%x%s, layout %d", et_desc_text(&x->d, text, sizeof text), axes,
+          keepdim ? " kept" : "", (int)layout);
+}
+
+void
+cases_reduce(struct bench *b)
+{
+    for (uint32_t axes = 1; axes < 8; axes++)
+        for (int keepdim = 0; keepdim < 2; keepdim++)
+            reduction(b, ROW, axes, keepdim, SHAPE(5, 33, 7));
+    for (uint32_t axes = 1; axes < 16; axes++)
+        reduction(b, LAST, axes, axes & 1, SHAPE(3, 5, 2, 31));
+    reduction(b, GAPS, 2, false, SHAPE(5, 31));
+    reduction(b, TURNED, 1, false, SHAPE(17, 31));
+    reduction(b, REPEAT, 1, false, SHAPE(17, 31));
+    reduction(b, ROW, 1, false, SHAPE(1));
+    reduction(b, ROW, 1, false, SHAPE(70001));
+    if (b->op == ET_OP_sum)
+        reduction(b, ROW, 1, false, SHAPE(0, 3));
+    struct et_reduce_attr o = {.axes = 1};
+    if (b->op != ET_OP_sum)
+        check(b,
+              TRIAL(ATTR(o), IN(operand(b, ET_F32, SPECIAL, 0, ROW, SHAPE(5, 13))),
+                    OUT(result(b, ET_F32, ROW, SHAPE(13)))),
+              "NaN wins");
+}
+
+void
+cases_sum_squares(struct bench *b)
+{
+    check(b,
+          TRIAL(IN(normal(b, ROW, SHAPE(1))), OUT(result(b, ET_F32, ROW, SCALAR)),
+                .length = 1),
+          "one");
+    check(b,
+          TRIAL(IN(normal(b, ROW, SHAPE(0))), OUT(result(b, ET_F32, ROW, SCALAR)),
+                .length = 1),
+          "none");
+    check(b,
+          TRIAL(IN(normal(b, LAST, SHAPE(3, 5, 7, 11))),
+                OUT(result(b, ET_F32, ROW, SCALAR)), .length = 1155),
+          "channels-last");
+    check(b,
+          TRIAL(IN(normal(b, GAPS, SHAPE(31, 33))), OUT(result(b, ET_F32, ROW, SCALAR)),
+                .length = 1023),
+          "every second element");
+    check(b,
+          TRIAL(IN(normal(b, ROW, SHAPE(70001))), OUT(result(b, ET_F32, ROW, SCALAR)),
+                .length = 70001),
+          "70001");
+}
+
+void
+cases_argmax(struct bench *b)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        int64_t shape[3] = {5, 33, 7}, left[2];
+        for (int k = 0, n = 0; k < 3; k++)
+            if (k != axis)
+                left[n++] = shape[k];
+        struct et_axis_attr o = {.axis = axis};
+        check(b,
+              TRIAL(ATTR(o), IN(normal(b, ROW, 3, shape)),
+                    OUT(result(b, ET_I32, ROW, 2, left))),
+              "axis %d", axis);
+        check(b,
+              TRIAL(ATTR(o), IN(operand(b, ET_F32, COARSE, 0, ROW, 3, shape)),
+                    OUT(result(b, ET_I32, ROW, 2, left))),
+              "axis %d with equals", axis);
+    }
+    struct et_axis_attr o = {.axis = 1};
+    check(b,
+          TRIAL(ATTR(o), IN(normal(b, LAST, SHAPE(2, 5, 3, 7))),
+                OUT(result(b, ET_I32, ROW, SHAPE(2, 3, 7)))),
+          "channels-last");
+    check(b,
+          TRIAL(ATTR(o), IN(normal(b, GAPS, SHAPE(3, 10))),
+                OUT(result(b, ET_I32, ROW, SHAPE(3)))),
+          "every second element");
+}
+
+void
+cases_topk(struct bench *b)
+{
+    static const int64_t sizes[][2] = {{10, 1}, {10, 5}, {7, 7}, {1000, 13}, {1, 1}};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        struct et_axis_attr o = {.axis = 1, .n = sizes[k][1]};
+        check(b,
+              TRIAL(ATTR(o), IN(normal(b, ROW, SHAPE(3, sizes[k][0]))),
+                    OUT(result(b, ET_F32, ROW, SHAPE(3, sizes[k][1])),
+                        result(b, ET_I32, ROW, SHAPE(3, sizes[k][1])))),
+              "%d of %d", (int)sizes[k][1], (int)sizes[k][0]);
+    }
+    struct et_axis_attr o = {.axis = 1, .n = 3};
+    check(b,
+          TRIAL(ATTR(o), IN(normal(b, TURNED, SHAPE(5, 11))),
+                OUT(result(b, ET_F32, ROW, SHAPE(5, 3)), NULL)),
+          "turned, values only");
+}
+
+/* ---- matmul ---- */
+
+static void
+product(struct bench *b, const char *what, int64_t m, int64_t k, int64_t n, int turns,
+        bool bias, enum layout layout)
+{
+    struct et_matmul_attr o = {.trans_a = turns & 1, .trans_b = turns >> 1};
+    struct operand *x =
+        o.trans_a ? normal(b, layout, SHAPE(k, m)) : normal(b, layout, SHAPE(m, k));
+    struct operand *y =
+        o.trans_b ? normal(b, layout, SHAPE(n, k)) : normal(b, layout, SHAPE(k, n));
+    check(b,
+          TRIAL(ATTR(o), IN(x, y, bias ? normal(b, ROW, SHAPE(n)) : NULL),
+                OUT(result(b, ET_F32, ROW, SHAPE(m, n))), .length = k),
+          "%s%dx%dx%d%s%s%s", what, (int)m, (int)k, (int)n,
+          o.trans_a ? ", a turned" : "", o.trans_b ? ", b turned" : "",
+          bias ? ", bias" : "");
+}
+
+static void
+batched(struct bench *b, const char *what, bool shared, enum layout layout, int turns)
+{
+    struct et_matmul_attr o = {.trans_a = turns & 1, .trans_b = turns >> 1};
+    int64_t m = 7, k = 31, n = 5;
+    struct operand *x = o.trans_a ? normal(b, layout, SHAPE(2, 3, k, m))
+                                  : normal(b, layout, SHAPE(2, 3, m, k));
+    int64_t w[4] = {2, 3, o.trans_b ? n : k, o.trans_b ? k : n};
+    struct operand *y = shared ? normal(b, layout, 2, w + 2) : normal(b, layout, 4, w);
+    check(b,
+          TRIAL(ATTR(o), IN(x, y, shared ? normal(b, ROW, SHAPE(n)) : NULL),
+                OUT(result(b, ET_F32, ROW, SHAPE(2, 3, m, n))), .length = k),
+          "%s, batched%s, turns %d", what, shared ? ", b shared" : "", turns);
+}
+
+void
+cases_matmul(struct bench *b)
+{
+    for (int turns = 0; turns < 4; turns++) {
+        product(b, "", 33, 31, 17, turns, turns & 1, ROW);
+        product(b, "turned memory, ", 5, 7, 3, turns, true, TURNED);
+        product(b, "every second element, ", 5, 7, 3, turns, false, GAPS);
+        batched(b, "row-major", false, ROW, turns);
+        batched(b, "row-major", true, ROW, turns);
+        batched(b, "turned memory", false, TURNED, turns);
+        batched(b, "heads beside each other", false, HEADS, turns);
+        batched(b, "repeated axis 0", false, REPEAT, turns);
+    }
+    product(b, "", 1, 1, 1, 0, true, ROW);
+    product(b, "", 1, 784, 10, 2, true, ROW);
+    product(b, "", 64, 3, 1, 0, false, ROW);
+    product(b, "", 128, 257, 127, 2, true, ROW);
+    product(b, "empty, ", 0, 3, 5, 0, true, ROW);
+    product(b, "no terms, ", 3, 0, 5, 0, true, ROW);
+}
+
+/* ---- movement ---- */
+
+void
+cases_copy(struct bench *b)
+{
+    for (int dtype = ET_F32; dtype < ET_DTYPE_COUNT; dtype++)
+        for (int layout = ROW; layout <= REPEAT; layout++) {
+            struct operand *x = operand(b, (enum et_dtype)dtype, INDEX, 100,
+                                        (enum layout)layout, SHAPE(2, 5, 3, 7));
+            struct et_copy_attr last = {.format = ET_CHANNELS_LAST}, row = {0};
+            check(b,
+                  TRIAL(ATTR(last), IN(x),
+                        OUT(result(b, (enum et_dtype)dtype, LAST, SHAPE(2, 5, 3, 7)))),
+                  "%s from layout %d to channels-last",
+                  et_dtype_name((enum et_dtype)dtype), layout);
+            check(b,
+                  TRIAL(ATTR(row), IN(x),
+                        OUT(result(b, (enum et_dtype)dtype, ROW, SHAPE(2, 5, 3, 7)))),
+                  "%s from layout %d to row-major", et_dtype_name((enum et_dtype)dtype),
+                  layout);
+        }
+    struct et_copy_attr row = {0};
+    check(b,
+          TRIAL(ATTR(row), IN(normal(b, TURNED, SHAPE(67, 131))),
+                OUT(result(b, ET_F32, ROW, SHAPE(67, 131)))),
+          "a turned matrix");
+    check(b,
+          TRIAL(ATTR(row), IN(normal(b, ROW, SCALAR)),
+                OUT(result(b, ET_F32, ROW, SCALAR))),
+          "a scalar");
+    check(b,
+          TRIAL(ATTR(row), IN(normal(b, ROW, SHAPE(3, 0))),
+                OUT(result(b, ET_F32, ROW, SHAPE(3, 0)))),
+          "none");
+}
+
+void
+cases_concat(struct bench *b)
+{
+    for (int axis = 0; axis < 4; axis++)
+        for (int layout = ROW; layout <= TURNED; layout++) {
+            struct et_axis_attr o = {.axis = axis};
+            int64_t shape[3][4] = {{2, 3, 5, 7}, {2, 3, 5, 7}, {2, 3, 5, 7}}, all[4];
+            memcpy(all, shape[0], sizeof all);
+            shape[1][axis] = 1;
+            shape[2][axis] = 4;
+            all[axis] += 5;
+            struct operand *x[3];
+            for (int k = 0; k < 3; k++)
+                x[k] = normal(b, (enum layout)layout, 4, shape[k]);
+            check(b,
+                  TRIAL(ATTR(o), IN(x[0], x[1], x[2]),
+                        OUT(result(b, ET_F32, layout == LAST ? LAST : ROW, 4, all))),
+                  "axis %d, layout %d", axis, layout);
+        }
+    struct et_axis_attr o = {.axis = 0};
+    check(b,
+          TRIAL(ATTR(o),
+                IN(operand(b, ET_U8, INDEX, 9, ROW, SHAPE(3)),
+                   operand(b, ET_U8, INDEX, 9, ROW, SHAPE(0))),
+                OUT(result(b, ET_U8, ROW, SHAPE(3)))),
+          "u8 with an empty operand");
+    check(b,
+          TRIAL(ATTR(o), IN(operand(b, ET_I64, INDEX, 9, ROW, SHAPE(3, 2))),
+                OUT(result(b, ET_I64, ROW, SHAPE(3, 2)))),
+          "one i64 operand");
+}
+
+void
+cases_pack(struct bench *b)
+{
+    struct {
+        struct et_pack_attr fixed;
+        int64_t offset[4];
+    } o = {.fixed.total = 400, .offset = {0, 112, 320, 333}};
+    check(b,
+          TRIAL(ATTR(o),
+                IN(normal(b, ROW, SHAPE(3, 37)), normal(b, LAST, SHAPE(2, 5, 3, 7)),
+                   NULL, normal(b, TURNED, SHAPE(5, 13))),
+                OUT(result(b, ET_F32, ROW, SHAPE(400)))),
+          "memory order, gaps and a missing operand");
+    o.fixed.total = 3;
+    check(b,
+          TRIAL(.attr = &o, .attr_size = sizeof o.fixed + sizeof(int64_t),
+                IN(normal(b, ROW, SCALAR)), OUT(result(b, ET_F32, ROW, SHAPE(3)))),
+          "a scalar");
+}
+
+void
+cases_pad(struct bench *b)
+{
+    struct et_pad_attr o = {
+        .before = {0, 0, 2, 1}, .after = {0, 0, 1, 3}, .value = -1.5};
+    struct et_pad_attr cut = {.before = {-1, 2}, .after = {1, -3}};
+    for (int layout = ROW; layout <= TURNED; layout++)
+        check(b,
+              TRIAL(ATTR(o), IN(normal(b, (enum layout)layout, SHAPE(2, 5, 3, 7))),
+                    OUT(result(b, ET_F32, layout == LAST ? LAST : ROW,
+                               SHAPE(2, 5, 6, 11)))),
+              "images, layout %d", layout);
+    check(b,
+          TRIAL(ATTR(cut), IN(normal(b, ROW, SHAPE(3, 8))),
+                OUT(result(b, ET_F32, ROW, SHAPE(3, 7)))),
+          "negative amounts cut");
+    struct et_pad_attr one = {.before = {1}, .after = {1}, .value = 3};
+    check(b,
+          TRIAL(ATTR(one), IN(operand(b, ET_I32, INDEX, 9, ROW, SHAPE(5))),
+                OUT(result(b, ET_I32, ROW, SHAPE(7)))),
+          "i32");
+    check(b,
+          TRIAL(ATTR(one), IN(normal(b, ROW, SHAPE(0))),
+                OUT(result(b, ET_F32, ROW, SHAPE(2)))),
+          "an empty operand");
+}
+
+void
+cases_flip(struct bench *b)
+{
+    for (uint32_t axes = 0; axes < 16; axes++) {
+        struct et_flip_attr o = {.axes = axes};
+        enum layout layout = axes & 1 ? LAST : ROW;
+        check(b,
+              TRIAL(ATTR(o), IN(normal(b, layout, SHAPE(2, 5, 3, 7))),
+                    OUT(result(b, ET_F32, layout, SHAPE(2, 5, 3, 7)))),
+              "axes 0x%x", axes);
+    }
+    struct et_flip_attr o = {.axes = 2};
+    check(b,
+          TRIAL(ATTR(o), IN(operand(b, ET_I32, INDEX, 99, GAPS, SHAPE(5, 31))),
+                OUT(result(b, ET_I32, ROW, SHAPE(5, 31)))),
+          "i32, every second element");
+}
+
+/* One axis of x [4, 11, 6] through an index [3, 5]: repeats occur; some are outside. */
+void
+cases_take(struct bench *b)
+{
+    bool grad = b->op == ET_OP_take_grad;
+    for (int axis = 0; axis < 3; axis++)
+        for (int outside = 0; outside < 2; outside++) {
+            int64_t x[3] = {4, 11, 6}, y[4];
+            int n = 0;
+            for (int k = 0; k < 3; k++)
+                if (k == axis) {
+                    y[n++] = 3;
+                    y[n++] = 5;
+                } else {
+                    y[n++] = x[k];
+                }
+            struct et_axis_attr o = {.axis = axis, .n = x[axis]};
+            struct operand *index =
+                operand(b, ET_I32, INDEX, x[axis] + 3 * outside, ROW, SHAPE(3, 5));
+            struct operand *in =
+                normal(b, axis == 2 ? TURNED : ROW, grad ? 4 : 3, grad ? y : x);
+            check(b,
+                  TRIAL(ATTR(o), IN(in, index),
+                        OUT(result(b, ET_F32, ROW, grad ? 3 : 4, grad ? x : y)),
+                        .length = grad ? 15 : 0),
+                  "axis %d%s", axis, outside ? ", some indices outside" : "");
+        }
+    struct et_axis_attr o = {.axis = 0, .n = 97};
+    struct operand *index = operand(b, ET_I32, INDEX, 97, ROW, SHAPE(70));
+    check(b,
+          grad ? TRIAL(ATTR(o), IN(normal(b, ROW, SHAPE(70, 33)), index),
+                       OUT(result(b, ET_F32, ROW, SHAPE(97, 33))), .length = 70)
+               : TRIAL(ATTR(o), IN(normal(b, ROW, SHAPE(97, 33)), index),
+                       OUT(result(b, ET_F32, ROW, SHAPE(70, 33)))),
+          "an embedding");
+}
+
+void
+cases_gather(struct bench *b)
+{
+    bool scatter = b->op == ET_OP_scatter_add;
+    for (int axis = 0; axis < 3; axis++)
+        for (int outside = 0; outside < 2; outside++) {
+            int64_t x[3] = {4, 11, 6}, y[3] = {4, 11, 6};
+            y[axis] = 8;
+            struct et_axis_attr o = {.axis = axis, .n = x[axis]};
+            struct operand *index =
+                operand(b, ET_I32, INDEX, x[axis] + 3 * outside, ROW, 3, y);
+            struct operand *in =
+                normal(b, axis == 2 ? TURNED : ROW, 3, scatter ? y : x);
+            check(b,
+                  TRIAL(ATTR(o), IN(in, index),
+                        OUT(result(b, ET_F32, ROW, 3, scatter ? x : y)),
+                        .length = scatter ? 8 : 0),
+                  "axis %d%s", axis, outside ? ", some indices outside" : "");
+        }
+}
+
+void
+cases_dropout(struct bench *b)
+{
+    struct et_dropout_attr o = {.p = 0.3, .ordinal = 5};
+    struct operand *rng = operand(b, ET_I64, INDEX, INT64_C(1) << 40, ROW, SHAPE(2));
+    check(b,
+          TRIAL(ATTR(o), IN(normal(b, ROW, SHAPE(7, 1001)), rng),
+                OUT(result(b, ET_F32, ROW, SHAPE(7, 1001))), .length = 1),
+          "odd rows");
+    check(b,
+          TRIAL(ATTR(o), IN(normal(b, LAST, SHAPE(2, 5, 3, 7)), rng),
+                OUT(result(b, ET_F32, LAST, SHAPE(2, 5, 3, 7))), .length = 1),
+          "channels-last");
+    check(b,
+          TRIAL(ATTR(o), IN(normal(b, ROW, SHAPE(3, 4, 6)), rng),
+                OUT(result(b, ET_F32, ROW, SHAPE(3, 4, 6))), .length = 1,
+                .in_place = true),
+          "in place");
+    check(b,
+          TRIAL(ATTR(o), IN(normal(b, TURNED, SHAPE(3, 5, 33)), rng),
+                OUT(result(b, ET_F32, ROW, SHAPE(3, 5, 33))), .length = 1),
+          "turned");
+    check(b,
+          TRIAL(ATTR(o), IN(normal(b, ROW, SHAPE(70)), rng),
+                OUT(result(b, ET_F32, ROW, SHAPE(70))), .length = 1),
+          "one element a sample");
+    o.p = 0;
+    check(b,
+          TRIAL(ATTR(o), IN(normal(b, ROW, SHAPE(3, 33)), rng),
+                OUT(result(b, ET_F32, ROW, SHAPE(3, 33)))),
+          "p = 0 keeps all");
+}
