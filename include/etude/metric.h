@@ -17,24 +17,24 @@
 extern "C" {
 #endif
 
-enum { ET_METRIC_MAX_SUMS = 8 };
-
-struct et_metric_class {
-    struct et_component info; /* name as in metric keys: "Accuracy" */
-    int n_sums;               /* numbers that are added up, at most ET_METRIC_MAX_SUMS */
-
-    /* Appends this batch's numbers, f32 [n_sums], and returns them. Shapes of OUTPUTS and
-     * TARGET: see the class's summary. */
-    struct et_tensor *(*update)(struct et_graph *g, const void *options,
-                                struct et_tensor *outputs, struct et_tensor *target);
-
-    /* The value of N_SUMS totals; NaN when there were no samples. */
-    double (*compute)(const double *sums);
-};
-
 /* The options of every metric. */
 struct et_metric_options {
     int64_t ignore_index; /* positions with this index target count nothing */
+    int64_t num_classes;  /* metrics that look at each class; 0 = not said */
+};
+
+struct et_metric_class {
+    struct et_component info; /* name as in metric keys: "Accuracy" */
+    int n_sums;               /* numbers that are added up */
+    int n_sums_per_class;     /* or, where this is not 0, so many times num_classes */
+
+    /* Appends this batch's numbers, f32 [sums], and returns them. Shapes of OUTPUTS and
+     * TARGET: see the class's summary. */
+    struct et_tensor *(*update)(struct et_graph *g, const struct et_metric_options *options,
+                                struct et_tensor *outputs, struct et_tensor *target);
+
+    /* The value of N totals; NaN when there were no samples. */
+    double (*compute)(const double *sums, int n);
 };
 
 const struct et_metric_class *et_metric_find(const char *name); /* NULL: none */
@@ -43,7 +43,8 @@ const struct et_metric_class *const *et_metric_list(int *n);
 
 struct et_metric;
 
-/* A metric at zero. OPTIONS are copied; NULL = defaults. */
+/* A metric at zero. OPTIONS are copied; NULL = defaults. EINVAL when the class needs
+ * num_classes and it is not said. */
 ET_NODISCARD et_status et_metric_new(struct et_ctx *cx, struct et_device *dev,
                                      const struct et_metric_class *class,
                                      const struct et_metric_options *options,
@@ -60,7 +61,9 @@ ET_NODISCARD et_status et_metric_reset(struct et_metric *m);
 void et_metric_update(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
                       struct et_tensor *target);
 
-/* The totals so far, class->n_sums numbers: what ranks add up. Waits for the device. */
+/* How many totals there are. */
+int et_metric_n_sums(const struct et_metric *m);
+/* The totals so far: what ranks add up. Waits for the device. */
 ET_NODISCARD et_status et_metric_read(const struct et_metric *m, double *sums);
 /* The value of this rank's totals. Waits for the device. */
 ET_NODISCARD et_status et_metric_value(const struct et_metric *m, double *out);

@@ -163,6 +163,34 @@ language(void)
 }
 
 static void
+segmentation(void)
+{
+    struct et_metric_options three = {.ignore_index = -1, .num_classes = 3};
+    struct et_metric *m = metric("MIoU", &three);
+    ok(isnan(value(m)), "no pixels, no intersection");
+    /* predictions 0 1 / 2 1 0; class 0: 1 of 3, class 1: 1 of 2, class 2: 0 of 1 */
+    feed_rows(m, 0, 2, (const int32_t[]){0, 1});
+    feed_rows(m, 2, 3, (const int32_t[]){0, -1, 1});
+    double sums[6];
+    is_int(et_metric_n_sums(m), 6, "there are two totals a class");
+    must(et_metric_read(m, sums));
+    ok(sums[0] == 1 && sums[1] == 1 && sums[2] == 0 && sums[3] == 3 && sums[4] == 2 &&
+           sums[5] == 1,
+       "intersections and unions do not count ignored pixels");
+    is_near(value(m), 100 * (1. / 3 + 1. / 2) / 3, 1e-12, "MIoU is a mean over classes");
+    et_metric_free(&m);
+    m = metric("MIoU", &(struct et_metric_options){.ignore_index = -1, .num_classes = 9});
+    static const float image[] = {1, 0, 0, 0, 0, 1, 1, 1};
+    feed(m, leaf(ET_F32, 4, (const int64_t[]){1, 2, 2, 2}, image),
+         leaf(ET_I32, 3, (const int64_t[]){1, 2, 2}, (const int32_t[]){0, 1, 0, 1}));
+    is_near(value(m), 100 * (1. / 2 + 2. / 3) / 2, 1e-12, "absent classes do not count");
+    et_metric_free(&m);
+    ok(et_metric_new(cx, dev, et_metric_find("MIoU"), NULL, &m) == ET_EINVAL && !m,
+       "MIoU must know how many classes there are");
+    et_error_clear(cx);
+}
+
+static void
 long_sums(void)
 {
     enum { BATCHES = 20000 };
@@ -204,6 +232,7 @@ main(void)
     accuracy();
     cross_entropy();
     language();
+    segmentation();
     long_sums();
     ok(!et_metric_find("accuracy"), "names are those of metric keys");
     int n;

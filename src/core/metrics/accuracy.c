@@ -5,10 +5,9 @@
 #include "core/metrics/metric.h"
 
 static struct et_tensor *
-update(struct et_graph *g, const void *options, struct et_tensor *logits,
+update(struct et_graph *g, const struct et_metric_options *o, struct et_tensor *logits,
        struct et_tensor *target)
 {
-    const struct et_metric_options *o = options;
     if (target && et_dtype_is_float(target->desc.dtype))
         target = et_argmax(g, target, 1);
     struct et_tensor *counted = eti_metric_counted(g, target, o->ignore_index);

@@ -4,9 +4,9 @@
 #include <math.h>
 
 static double
-compute(const double *sums)
+compute(const double *sums, int n)
 {
-    return exp(eti_metric_mean(sums));
+    return exp(eti_metric_mean(sums, n));
 }
 
 const struct et_metric_class et_metric_language_perplexity = {

@@ -24,22 +24,18 @@ static const struct et_metric_class *const classes[] = {
 enum { CLASSES = sizeof classes / sizeof *classes, QUANTUM = 256 };
 
 const struct et_option eti_metric_table[] = {
-    {
-        .name = "ignore_index",
-        .type = ET_OPT_INT,
-        .offset = offsetof(struct et_metric_options, ignore_index),
-        .def = "-100",
-        .help = "positions with this target count nothing",
-    },
-    {.name = NULL},
+    ETI_METRIC_IGNORE("-100"),
 };
 
 struct et_metric {
     struct et_ctx *cx;
     const struct et_metric_class *class;
     struct et_metric_options options;
-    struct et_tensor *sum,
-        *carry; /* leaves f32 [n_sums]; the total is what both hold */
+    int n_sums;
+    float *host;  /* [n_sums], so that reading allocates nothing */
+    double *sums; /* likewise */
+    /* Leaves f32 [n_sums]; the total is what both hold. */
+    struct et_tensor *sum, *carry;
 };
 
 const struct et_metric_class *
@@ -58,30 +54,52 @@ et_metric_list(int *n)
     return classes;
 }
 
+static et_status
+fill_options(struct et_metric *m, const struct et_metric_options *options)
+{
+    const struct et_metric_class *class = m->class;
+    if (options)
+        m->options = *options;
+    else
+        ET_TRY(et_options_init(m->cx, class->info.options, &m->options));
+    m->n_sums = class->n_sums;
+    if (class->n_sums_per_class) {
+        if (m->options.num_classes < 1)
+            return ET_FAIL(m->cx, ET_EINVAL, "%s needs num_classes", class->info.name);
+        m->n_sums = class->n_sums_per_class * (int)m->options.num_classes;
+    }
+    return ET_OK;
+}
+
+static et_status
+make_sums(struct et_metric *m, struct et_device *dev)
+{
+    const char *name = m->class->info.name;
+    size_t n = (size_t)m->n_sums;
+    int64_t shape = m->n_sums;
+    void *block;
+    ET_TRY(et_alloc(m->cx, n * sizeof *m->host, &block));
+    m->host = block;
+    ET_TRY(et_alloc(m->cx, n * sizeof *m->sums, &block));
+    m->sums = block;
+    ET_TRY(et_tensor_new(m->cx, dev, ET_F32, 1, &shape, ET_ROW_MAJOR, name, &m->sum));
+    return et_tensor_new(m->cx, dev, ET_F32, 1, &shape, ET_ROW_MAJOR, name, &m->carry);
+}
+
 et_status
 et_metric_new(struct et_ctx *cx, struct et_device *dev,
               const struct et_metric_class *class,
               const struct et_metric_options *options, struct et_metric **out)
 {
-    ET_ASSERT(class->n_sums <= ET_METRIC_MAX_SUMS);
     *out = NULL;
     void *block;
     ET_TRY(et_alloc(cx, sizeof(struct et_metric), &block));
     struct et_metric *m = block;
     m->cx = cx;
     m->class = class;
-    et_status status = ET_OK;
-    if (options)
-        m->options = *options;
-    else
-        status = et_options_init(cx, class->info.options, &m->options);
-    int64_t shape = class->n_sums;
+    et_status status = fill_options(m, options);
     if (status == ET_OK)
-        status = et_tensor_new(cx, dev, ET_F32, 1, &shape, ET_ROW_MAJOR,
-                               class->info.name, &m->sum);
-    if (status == ET_OK)
-        status = et_tensor_new(cx, dev, ET_F32, 1, &shape, ET_ROW_MAJOR,
-                               class->info.name, &m->carry);
+        status = make_sums(m, dev);
     if (status != ET_OK)
         et_metric_free(&m);
     *out = m;
@@ -97,6 +115,8 @@ et_metric_free(struct et_metric **metric)
         return;
     et_tensor_free(&m->sum);
     et_tensor_free(&m->carry);
+    et_free(m->cx, m->host);
+    et_free(m->cx, m->sums);
     et_free(m->cx, m);
 }
 
@@ -109,10 +129,10 @@ et_metric_class(const struct et_metric *m)
 et_status
 et_metric_reset(struct et_metric *m)
 {
-    static const float zeros[ET_METRIC_MAX_SUMS];
     size_t bytes = et_desc_bytes(&m->sum->desc);
-    ET_TRY(et_tensor_write(m->cx, m->sum, zeros, bytes));
-    return et_tensor_write(m->cx, m->carry, zeros, bytes);
+    memset(m->host, 0, bytes);
+    ET_TRY(et_tensor_write(m->cx, m->sum, m->host, bytes));
+    return et_tensor_write(m->cx, m->carry, m->host, bytes);
 }
 
 void
@@ -127,32 +147,39 @@ et_metric_update(struct et_graph *g, struct et_metric *m, struct et_tensor *outp
     et_assign(g, m->sum, et_add(g, m->sum, q));
 }
 
+int
+et_metric_n_sums(const struct et_metric *m)
+{
+    return m->n_sums;
+}
+
 et_status
 et_metric_read(const struct et_metric *m, double *sums)
 {
-    float sum[ET_METRIC_MAX_SUMS], carry[ET_METRIC_MAX_SUMS];
     size_t bytes = et_desc_bytes(&m->sum->desc);
-    ET_TRY(et_tensor_read(m->cx, m->sum, sum, bytes));
-    ET_TRY(et_tensor_read(m->cx, m->carry, carry, bytes));
-    for (int i = 0; i < m->class->n_sums; i++)
-        sums[i] = (double)sum[i] + (double)carry[i];
+    ET_TRY(et_tensor_read(m->cx, m->sum, m->host, bytes));
+    for (int i = 0; i < m->n_sums; i++)
+        sums[i] = m->host[i];
+    ET_TRY(et_tensor_read(m->cx, m->carry, m->host, bytes));
+    for (int i = 0; i < m->n_sums; i++)
+        sums[i] += m->host[i];
     return ET_OK;
 }
 
 et_status
 et_metric_value(const struct et_metric *m, double *out)
 {
-    double sums[ET_METRIC_MAX_SUMS];
-    ET_TRY(et_metric_read(m, sums));
-    *out = m->class->compute(sums);
+    ET_TRY(et_metric_read(m, m->sums));
+    *out = m->class->compute(m->sums, m->n_sums);
     return ET_OK;
 }
 
 /* ---- what the metrics share ---- */
 
 double
-eti_metric_mean(const double *sums)
+eti_metric_mean(const double *sums, int n)
 {
+    ET_ASSERT(n == 2);
     return sums[1] > 0 ? sums[0] / sums[1] : NAN;
 }
 
@@ -177,10 +204,9 @@ eti_metric_counted(struct et_graph *g, struct et_tensor *target, int64_t ignore_
 }
 
 struct et_tensor *
-eti_metric_losses(struct et_graph *g, const void *options, struct et_tensor *logits,
-                  struct et_tensor *target)
+eti_metric_losses(struct et_graph *g, const struct et_metric_options *o,
+                  struct et_tensor *logits, struct et_tensor *target)
 {
-    const struct et_metric_options *o = options;
     if (!logits || !target)
         return NULL;
     bool dense = et_dtype_is_float(target->desc.dtype);
@@ -192,13 +218,13 @@ eti_metric_losses(struct et_graph *g, const void *options, struct et_tensor *log
 }
 
 struct et_tensor *
-eti_metric_token_losses(struct et_graph *g, const void *options,
+eti_metric_token_losses(struct et_graph *g, const struct et_metric_options *o,
                         struct et_tensor *logits, struct et_tensor *target)
 {
     if (!logits || !target)
         return NULL;
     const struct et_desc *d = &logits->desc;
     int64_t flat[2] = {-1, d->ndim > 0 ? d->shape[d->ndim - 1] : 1};
-    return eti_metric_losses(g, options, et_reshape(g, logits, 2, flat),
+    return eti_metric_losses(g, o, et_reshape(g, logits, 2, flat),
                              et_reshape(g, target, 1, flat));
 }

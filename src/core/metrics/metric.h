@@ -16,15 +16,30 @@ struct et_tensor *eti_metric_counted(struct et_graph *g, struct et_tensor *targe
                                      int64_t ignore_index);
 /* Sum of losses and what they weigh: positions that count, or the sum of a dense
  * target. Axis 1 of LOGITS is the class. */
-struct et_tensor *eti_metric_losses(struct et_graph *g, const void *options,
+struct et_tensor *eti_metric_losses(struct et_graph *g,
+                                    const struct et_metric_options *o,
                                     struct et_tensor *logits, struct et_tensor *target);
 /* The same for logits [...,V] with target [...]. */
-struct et_tensor *eti_metric_token_losses(struct et_graph *g, const void *options,
+struct et_tensor *eti_metric_token_losses(struct et_graph *g,
+                                          const struct et_metric_options *o,
                                           struct et_tensor *logits,
                                           struct et_tensor *target);
 /* sums[0] / sums[1]; NaN for nothing. */
-double eti_metric_mean(const double *sums);
+double eti_metric_mean(const double *sums, int n);
 
 extern const struct et_option eti_metric_table[];
+
+/* The last rows of an option table. */
+#define ETI_METRIC_IGNORE(number)                                                      \
+    {                                                                                  \
+        .name = "ignore_index",                                                        \
+        .type = ET_OPT_INT,                                                            \
+        .offset = offsetof(struct et_metric_options, ignore_index),                    \
+        .def = number,                                                                 \
+        .help = "positions with this target count nothing",                            \
+    },                                                                                 \
+    {                                                                                  \
+        .name = NULL,                                                                  \
+    }
 
 #endif
