@@ -160,6 +160,57 @@ refusals(void)
     et_error_clear(cx);
 }
 
+/* The sentence that refuses a list of layers; "" where none does. */
+static void
+layers(const char *text, const char *want, const char *what)
+{
+    const char *set[] = {"layers", text, NULL};
+    const struct et_model_class *type = et_model_class_find("layers");
+    struct et_model *m = NULL;
+    void *options = calloc(1, type->info.options_size);
+    must(et_options_init(cx, type->info.options, options));
+    et_status status = et_options_set(cx, type->info.options, options, set[0], set[1]);
+    if (status == ET_OK)
+        status = et_model_new(cx, type, options, &fashion, &m);
+    if (*want)
+        ok(status == ET_EINVAL && strstr(et_error_get(cx)->message, want), "%s: %s",
+           what, et_error_get(cx)->message);
+    else
+        ok(status == ET_OK, "%s%s", what, et_error_get(cx)->message);
+    et_error_clear(cx);
+    if (m) {
+        struct et_leaves l;
+        must(et_module_leaves(cx, m->root, ET_PARAM, &l));
+        is_int(l.n, 15, "its layers have their parameters");
+        struct et_leaf *fc = et_leaves_find(&l, "6.weight");
+        ok(fc && fc->param->desc.shape[1] == 16 * 7 * 7,
+           "sizes follow from the input's");
+        et_leaves_release(&l);
+    }
+    et_model_free(&m);
+    et_options_release(type->info.options, options);
+    free(options);
+}
+
+static void
+spelled_out(void)
+{
+    layers(
+        "[conv2d: {out: 8, kernel: 3, padding: 1}, batch_norm, relu, max_pool2d: "
+        "{kernel: 2}, basic_block: {channels: 16, stride: 2}, flatten, linear: {out: "
+        "10}]",
+        "", "a network spelled out is built");
+    layers("[flatten, linear: {out: 7}]", "10 classes",
+           "a wrong number of outputs is told");
+    layers("[linear: {out: 10}]", "flatten", "images before linear are told");
+    layers("[conv: {out: 10}]", "no layer conv", "an unknown layer is told");
+    layers("[flatten, linear: {out: 10, bias: 1}]", "bias",
+           "an unknown option is told");
+    layers("[flatten, linear]", "'out' is missing", "a missing option is told");
+    layers("[relu: 5]", "a mapping", "options that are no mapping are told");
+    layers("[[flatten]]", "a layer is a name", "a list in the list is told");
+}
+
 /* ---- with a device ---- */
 
 static struct et_device *dev;
@@ -250,6 +301,7 @@ main(void)
     names();
     values();
     refusals();
+    spelled_out();
     must(et_device_open(cx, "ref", 0, 1, &dev));
     forwards();
     et_device_close(&dev);

@@ -50,6 +50,26 @@ basic_block_forward(struct et_module *base, struct et_forward *f, struct et_tens
     return et_forward(f, m->relu, y);
 }
 
+/* Sizes behind a block: 3x3 with padding 1, then as it is. */
+static et_status
+adapt(struct et_ctx *cx, int64_t *in, int64_t out, int64_t stride, int64_t shape[3])
+{
+    if (shape[1] < 1)
+        return ET_FAIL(cx, ET_EINVAL, "a residual block takes images, not vectors");
+    *in = eti_int_or(*in, shape[0]);
+    shape[0] = out;
+    shape[1] = (shape[1] - 1) / stride + 1;
+    shape[2] = (shape[2] - 1) / stride + 1;
+    return ET_OK;
+}
+
+static et_status
+basic_block_adapt(struct et_ctx *cx, void *options, int64_t shape[3])
+{
+    struct et_basic_block_options *o = options;
+    return adapt(cx, &o->in_channels, o->channels, eti_int_or(o->stride, 1), shape);
+}
+
 const struct et_module_class et_basic_block_class = {
     .info =
         {
@@ -58,6 +78,19 @@ const struct et_module_class et_basic_block_class = {
             .summary = "two 3x3 convolutions with a shortcut",
             .source = "arXiv 1512.03385",
             .applies_to = "vision",
+            .options =
+                (const struct et_option[]){
+                    ETI_LAYER_INT(et_basic_block_options, "in", in_channels, "0",
+                                  "input channels; 0 = what comes in"),
+                    ETI_LAYER_NEED(et_basic_block_options, "channels", channels,
+                                   "output channels"),
+                    ETI_LAYER_INT(et_basic_block_options, "stride", stride, "1",
+                                  "step of the 3x3 filter"),
+                    ETI_LAYER_FLOAT(et_basic_block_options, "momentum", momentum, "0.1",
+                                    0, 1,
+                                    "weight of a batch in the running statistics"),
+                    {0},
+                },
             .options_size = sizeof(struct et_basic_block_options),
         },
     .size = sizeof(struct et_basic_block_module),
@@ -73,6 +106,7 @@ const struct et_module_class et_basic_block_class = {
         },
     .init = basic_block_init,
     .forward = basic_block_forward,
+    .adapt = basic_block_adapt,
 };
 
 static et_status
@@ -108,6 +142,13 @@ bottleneck_forward(struct et_module *base, struct et_forward *f, struct et_tenso
     return et_forward(f, m->relu, y);
 }
 
+static et_status
+bottleneck_adapt(struct et_ctx *cx, void *options, int64_t shape[3])
+{
+    struct et_bottleneck_options *o = options;
+    return adapt(cx, &o->in_channels, 4 * o->channels, eti_int_or(o->stride, 1), shape);
+}
+
 const struct et_module_class et_bottleneck_class = {
     .info =
         {
@@ -116,6 +157,16 @@ const struct et_module_class et_bottleneck_class = {
             .summary = "1x1, 3x3 and 1x1 convolutions with a shortcut",
             .source = "arXiv 1512.03385",
             .applies_to = "vision",
+            .options =
+                (const struct et_option[]){
+                    ETI_LAYER_INT(et_bottleneck_options, "in", in_channels, "0",
+                                  "input channels; 0 = what comes in"),
+                    ETI_LAYER_NEED(et_bottleneck_options, "channels", channels,
+                                   "channels inside; four times as many come out"),
+                    ETI_LAYER_INT(et_bottleneck_options, "stride", stride, "1",
+                                  "step of the 3x3 filter"),
+                    {0},
+                },
             .options_size = sizeof(struct et_bottleneck_options),
         },
     .size = sizeof(struct et_bottleneck_module),
@@ -133,4 +184,5 @@ const struct et_module_class et_bottleneck_class = {
         },
     .init = bottleneck_init,
     .forward = bottleneck_forward,
+    .adapt = bottleneck_adapt,
 };

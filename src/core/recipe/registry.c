@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "etude/data.h"
+#include "etude/model.h"
 #include "etude/recipe.h"
 #include "etude/sched.h"
 
@@ -21,6 +22,12 @@ scheduler_find(const char *name)
 }
 
 static const struct et_component *
+model_at(int i)
+{
+    return et_model_classes[i] ? &et_model_classes[i]->info : NULL;
+}
+
+static const struct et_component *
 dataset_at(int i)
 {
     return et_dataset_classes[i] ? &et_dataset_classes[i]->info : NULL;
@@ -37,6 +44,7 @@ et_registry_core(void)
 {
     static const struct et_registry core = {
         .get = {
+            [ET_KIND_MODEL] = model_at,
             [ET_KIND_DATASET] = dataset_at,
             [ET_KIND_TRANSFORM] = transform_at,
             [ET_KIND_SCHEDULER] = scheduler_at,

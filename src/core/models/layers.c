@@ -1,0 +1,138 @@
+/* layers.c: a network spelled out in the recipe, one layer an item:
+ *
+ *     layers:
+ *       - conv2d: {out: 16, kernel: 3, padding: 1}
+ *       - batch_norm
+ *       - relu
+ *
+ * Each layer adapts to what comes before it; parameters are named by position,
+ * "0.weight". */
+#include "core/models/stack.h"
+#include "core/recipe/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct layers_options {
+    struct et_model_options common;
+    const struct et_value *layers;
+};
+
+/* A recipe can write it: it has a table, or nothing to set. Not: what is made from
+ * other modules, and rows of layers, which would have no items. */
+static bool
+is_layer(const struct et_module_class *c)
+{
+    return c && c != &et_sequential_class && (c->info.options || !c->info.options_size);
+}
+
+static et_status
+unknown_layer(struct et_ctx *cx, const struct et_value *item, const char *name)
+{
+    char list[512] = "", seen[80];
+    size_t n = 0;
+    for (const struct et_module_class *const *c = et_module_classes; *c; c++)
+        if (is_layer(*c) && n < sizeof list)
+            n += (size_t)snprintf(list + n, sizeof list - n, " %s", (*c)->info.name);
+    et_visible(seen, sizeof seen, name, strlen(name));
+    et_status status =
+        ET_FAIL(cx, ET_EINVAL, "line %d: there is no layer %s", item->line, seen);
+    et_hint(cx, "layers:%s", list);
+    return status;
+}
+
+/* Fills the options of TYPE from MAPPING (another value: none given) and appends it. */
+static et_status
+add_configured(struct eti_stack *s, const struct et_module_class *type,
+               const struct et_value *mapping, void *options)
+{
+    static const struct et_option none[] = {{0}};
+    const struct et_option *table = type->info.options ? type->info.options : none;
+    struct et_diagnostics errors = {0};
+    struct eti_fill fill = {.cx = s->cx, .errors = &errors};
+    char path[ETI_PATH_BYTES], text[1024];
+    eti_path_join(path, "model.layers", type->info.name);
+    et_status status = eti_options_from_value(&fill, table, options, mapping, path);
+    if (status == ET_OK && errors.n)
+        status = ET_FAIL(s->cx, ET_EINVAL, "%s",
+                         et_diagnostic_text(&errors.v[0], text, sizeof text));
+    if (status == ET_OK)
+        status = eti_stack_add(s, NULL, type, type->info.options_size ? options : NULL);
+    et_options_release(table, options);
+    return status;
+}
+
+/* One item: a name, or a mapping of one name to its options. */
+static et_status
+add_item(struct eti_stack *s, const struct et_value *item)
+{
+    const struct et_value *mapping = item; /* of a bare name: nothing is given */
+    const char *name = item->text;
+    void *options;
+    if (item->type == ET_VALUE_MAP && item->n == 1) {
+        mapping = item->first;
+        name = mapping->key;
+    } else if (item->type != ET_VALUE_STRING) {
+        return ET_FAIL(s->cx, ET_EINVAL,
+                       "line %d: a layer is a name, or one name with its options",
+                       item->line);
+    }
+    const struct et_module_class *type = et_module_class_find(name);
+    if (!is_layer(type))
+        return unknown_layer(s->cx, item, name);
+    if (mapping != item && mapping->type != ET_VALUE_MAP &&
+        mapping->type != ET_VALUE_NULL)
+        return ET_FAIL(s->cx, ET_EINVAL, "line %d: the options of %s are a mapping",
+                       mapping->line, name);
+    ET_TRY(et_alloc(s->cx, type->info.options_size + 1, &options));
+    et_status status = add_configured(s, type, mapping, options);
+    et_free(s->cx, options);
+    return status;
+}
+
+static et_status
+layers_build(struct et_ctx *cx, struct et_model *m, const void *options,
+             const struct et_model_facts *facts)
+{
+    const struct et_value *list = ((const struct layers_options *)options)->layers;
+    struct eti_stack s;
+    if (!list || list->type != ET_VALUE_LIST || list->n < 1)
+        return ET_FAIL(cx, ET_EINVAL, "model.layers is a list of layers");
+    ET_TRY(eti_stack_begin(cx, facts, &m->root, &s));
+    for (const struct et_value *item = list->first; item; item = item->next)
+        ET_TRY(add_item(&s, item));
+    if (s.shape[1] > 0 || s.shape[0] != facts->num_classes)
+        return ET_FAIL(
+            cx, ET_EINVAL,
+            "the last layer gives %s of %lld, but %lld classes are to be told "
+            "apart",
+            s.shape[1] > 0 ? "images" : "a vector", (long long)s.shape[0],
+            (long long)facts->num_classes);
+    return ET_OK;
+}
+
+const struct et_model_class et_layers_model = {
+    .info =
+        {
+            .name = "layers",
+            .class_name = "Layers",
+            .summary = "a network spelled out as a list of layers",
+            .source = "Etude",
+            .applies_to = "vision",
+            .options =
+                (const struct et_option[]){
+                    ET_MODEL_OPTIONS(layers_options),
+                    {
+                        .name = "layers",
+                        .type = ET_OPT_NODE,
+                        .offset = offsetof(struct layers_options, layers),
+                        .flags = ET_OPT_REQUIRED,
+                        .help = "layers in order: a name, or a name with its options",
+                    },
+                    {0},
+                },
+            .options_size = sizeof(struct layers_options),
+        },
+    .task = ET_TASK_CLASSIFICATION,
+    .build = layers_build,
+};
