@@ -8,9 +8,12 @@
  * A transposed convolution is the gradient with respect to the input, plus its bias. */
 #include "kernels/cpu/onednn.h"
 
+#include <string.h>
+
 /* One convolution: descriptions in the layouts oneDNN is given. */
 struct conv {
     struct et_desc x, w, y; /* channels-last */
+    struct et_desc b;       /* dense; dtype ET_NONE: no bias */
     dnnl_memory_desc_t x_md, w_md, w_any, y_md, b_md;
     dnnl_dims_t stride, dilate, pad_l, pad_r;
 };
@@ -65,33 +68,62 @@ conv_init(struct conv *c, const struct et_conv2d_attr *a, const struct et_desc *
     return ET_OK;
 }
 
+/* The bias is the third operand of a convolution and of a transposed one. */
+static void
+conv_bias(struct conv *c, const struct et_call *call)
+{
+    memset(&c->b, 0, sizeof c->b);
+    if (call->n_in < 3 || call->in[2].dtype == ET_NONE)
+        return;
+    et_desc_init(&c->b, call->in[2].dtype, 1, call->in[2].shape, ET_ROW_MAJOR);
+    c->b_md = etk_memory_desc(&c->b);
+}
+
+static int
+bias_memory(struct etk_program *p, const struct conv *c, const struct et_call *call)
+{
+    return etk_program_input(p, &call->in[2], &c->b, &c->b_md, 2);
+}
+
 static dnnl_primitive_desc_t
-forward_desc(struct et_device_handle *d, const struct conv *c,
-             const dnnl_memory_desc_t *bias)
+forward_desc(struct et_device_handle *d, const struct conv *c, bool biased)
 {
     dnnl_convolution_desc_t op;
     if (dnnl_dilated_convolution_forward_desc_init(
             &op, dnnl_forward_training, dnnl_convolution_direct, &c->x_md, &c->w_any,
-            bias, &c->y_md, c->stride, c->dilate, c->pad_l, c->pad_r) != dnnl_success)
+            biased ? &c->b_md : NULL, &c->y_md, c->stride, c->dilate, c->pad_l,
+            c->pad_r) != dnnl_success)
         return NULL;
     return etk_primitive_desc(d, &op, NULL);
 }
 
-static dnnl_memory_desc_t
-bias_desc(const struct et_desc *b)
+/* The gradient of the input, or of the weights. */
+static dnnl_primitive_desc_t
+backward_desc(struct et_device_handle *d, const struct conv *c, bool weights)
 {
-    struct et_desc dense;
-    et_desc_init(&dense, b->dtype, b->ndim, b->shape, ET_ROW_MAJOR);
-    return etk_memory_desc(&dense);
+    dnnl_convolution_desc_t op;
+    dnnl_status_t status =
+        weights ? dnnl_dilated_convolution_backward_weights_desc_init(
+                      &op, dnnl_convolution_direct, &c->x_md, &c->w_any, NULL, &c->y_md,
+                      c->stride, c->dilate, c->pad_l, c->pad_r)
+                : dnnl_dilated_convolution_backward_data_desc_init(
+                      &op, dnnl_convolution_direct, &c->x_md, &c->w_any, &c->y_md,
+                      c->stride, c->dilate, c->pad_l, c->pad_r);
+    dnnl_primitive_desc_t hint = forward_desc(d, c, false), pd = NULL;
+    if (hint && status == dnnl_success)
+        pd = etk_primitive_desc(d, &op, hint);
+    dnnl_primitive_desc_destroy(hint);
+    return pd;
 }
 
+/* The weights, ptr[1], in the layout PD asks for. */
 static int
-bias_memory(struct etk_program *p, const struct et_desc *b, int slot)
+best_weights(struct etk_program *p, const struct conv *c, const struct et_desc *w,
+             const_dnnl_primitive_desc_t pd)
 {
-    struct et_desc dense;
-    et_desc_init(&dense, b->dtype, b->ndim, b->shape, ET_ROW_MAJOR);
-    dnnl_memory_desc_t md = etk_memory_desc(&dense);
-    return etk_program_input(p, b, &dense, &md, slot);
+    dnnl_memory_desc_t best = etk_primitive_md(pd, dnnl_query_weights_md);
+    return etk_program_reorder(p, etk_program_input(p, w, &c->w, &c->w_md, 1), &c->w_md,
+                               &best);
 }
 
 et_status
@@ -99,23 +131,20 @@ etk_prepare_conv2d(struct et_device_handle *d, const struct et_call *call,
                    struct et_kernel **out, size_t *ws, char *why, size_t why_size)
 {
     const struct et_desc *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
-    bool biased = call->n_in > 2 && call->in[2].dtype != ET_NONE;
     struct conv c;
     ET_TRY(conv_init(&c, call->attr, x, w, y, why, why_size));
-    dnnl_memory_desc_t b_md =
-        biased ? bias_desc(&call->in[2]) : (dnnl_memory_desc_t){0};
+    conv_bias(&c, call);
+    bool biased = c.b.dtype != ET_NONE;
 
     struct etk_program *p = etk_program_new(d);
-    dnnl_primitive_desc_t pd = forward_desc(d, &c, biased ? &b_md : NULL);
-    dnnl_memory_desc_t w_best = etk_primitive_md(pd, dnnl_query_weights_md);
-    int mx = etk_program_input(p, x, &c.x, &c.x_md, 0);
-    int mw = etk_program_input(p, w, &c.w, &c.w_md, 1);
+    dnnl_primitive_desc_t pd = forward_desc(d, &c, biased);
+    etk_program_require(p, pd);
     int my = etk_program_output(p, y, &c.y, &c.y_md, call->n_in);
     struct etk_arg args[] = {
-        {DNNL_ARG_SRC, mx},
-        {DNNL_ARG_WEIGHTS, pd ? etk_program_reorder(p, mw, &c.w_md, &w_best) : 0},
+        {DNNL_ARG_SRC, etk_program_input(p, x, &c.x, &c.x_md, 0)},
+        {DNNL_ARG_WEIGHTS, best_weights(p, &c, w, pd)},
         {DNNL_ARG_DST, my},
-        {biased ? DNNL_ARG_BIAS : 0, biased ? bias_memory(p, &call->in[2], 2) : 0},
+        {biased ? DNNL_ARG_BIAS : 0, biased ? bias_memory(p, &c, call) : 0},
         {0, 0},
     };
     etk_program_add(p, pd, args);
@@ -129,35 +158,26 @@ etk_prepare_conv2d_grad_input(struct et_device_handle *d, const struct et_call *
                               size_t why_size)
 {
     const struct et_desc *dy = &call->in[0], *w = &call->in[1], *dx = &call->out[0];
-    bool biased = call->n_in > 2 && call->in[2].dtype != ET_NONE;
-    if (biased && dx->dtype != ET_F32)
-        return etk_refuse(why, why_size,
-                          "a transposed convolution with bias must be f32");
     struct conv c;
     ET_TRY(conv_init(&c, call->attr, dx, w, dy, why, why_size));
+    conv_bias(&c, call);
+    if (c.b.dtype != ET_NONE && (dx->dtype != ET_F32 || c.b.dtype != ET_F32))
+        return etk_refuse(why, why_size,
+                          "a transposed convolution with bias must be f32");
 
     struct etk_program *p = etk_program_new(d);
-    dnnl_convolution_desc_t op;
-    dnnl_primitive_desc_t hint = forward_desc(d, &c, NULL), pd = NULL;
-    if (hint && dnnl_dilated_convolution_backward_data_desc_init(
-                    &op, dnnl_convolution_direct, &c.x_md, &c.w_any, &c.y_md, c.stride,
-                    c.dilate, c.pad_l, c.pad_r) == dnnl_success)
-        pd = etk_primitive_desc(d, &op, hint);
-    dnnl_primitive_desc_destroy(hint);
-    dnnl_memory_desc_t w_best = etk_primitive_md(pd, dnnl_query_weights_md);
-    int my = etk_program_input(p, dy, &c.y, &c.y_md, 0);
-    int mw = etk_program_input(p, w, &c.w, &c.w_md, 1);
+    dnnl_primitive_desc_t pd = backward_desc(d, &c, false);
+    etk_program_require(p, pd);
     int mx = etk_program_output(p, dx, &c.x, &c.x_md, call->n_in);
-    etk_program_add(
-        p, pd,
-        (struct etk_arg[]){
-            {DNNL_ARG_DIFF_DST, my},
-            {DNNL_ARG_WEIGHTS, pd ? etk_program_reorder(p, mw, &c.w_md, &w_best) : 0},
-            {DNNL_ARG_DIFF_SRC, mx},
-            {0, 0},
-        });
-    if (biased)
-        etk_program_bias(p, mx, bias_memory(p, &call->in[2], 2),
+    struct etk_arg args[] = {
+        {DNNL_ARG_DIFF_DST, etk_program_input(p, dy, &c.y, &c.y_md, 0)},
+        {DNNL_ARG_WEIGHTS, best_weights(p, &c, w, pd)},
+        {DNNL_ARG_DIFF_SRC, mx},
+        {0, 0},
+    };
+    etk_program_add(p, pd, args);
+    if (c.b.dtype != ET_NONE)
+        etk_program_bias(p, mx, bias_memory(p, &c, call),
                          dx->shape[0] * dx->shape[2] * dx->shape[3], dx->shape[1]);
     etk_program_store(p, dx, &c.x, mx, call->n_in);
     return etk_program_finish(p, out, ws, why, why_size);
@@ -244,34 +264,26 @@ etk_prepare_conv2d_grad_weight(struct et_device_handle *d, const struct et_call 
         return prepare_patch_weights(d, call, &c, out, ws, why, why_size);
 
     struct etk_program *p = etk_program_new(d);
-    if (et_desc_count(dy) == 0) {
-        int all = etk_program_output(p, dw, &c.w, &c.w_md, 2);
-        etk_program_zero(p, all, et_desc_bytes(&c.w));
-        etk_program_store(p, dw, &c.w, all, 2);
+    int mw = etk_program_output(p, dw, &c.w, &c.w_md, 2);
+    if (et_desc_count(dy) == 0) { /* a sum over nothing */
+        etk_program_zero(p, mw, et_desc_bytes(&c.w));
+        etk_program_store(p, dw, &c.w, mw, 2);
         return etk_program_finish(p, out, ws, why, why_size);
     }
-    dnnl_convolution_desc_t op;
-    dnnl_primitive_desc_t hint = forward_desc(d, &c, NULL), pd = NULL;
-    if (hint && dnnl_dilated_convolution_backward_weights_desc_init(
-                    &op, dnnl_convolution_direct, &c.x_md, &c.w_any, NULL, &c.y_md,
-                    c.stride, c.dilate, c.pad_l, c.pad_r) == dnnl_success)
-        pd = etk_primitive_desc(d, &op, hint);
-    dnnl_primitive_desc_destroy(hint);
-    dnnl_memory_desc_t w_best = etk_primitive_md(pd, dnnl_query_diff_weights_md);
-    bool direct = pd && dnnl_memory_desc_equal(&w_best, &c.w_md);
-    int mx = etk_program_input(p, x, &c.x, &c.x_md, 0);
-    int my = etk_program_input(p, dy, &c.y, &c.y_md, 1);
-    int mw = etk_program_output(p, dw, &c.w, &c.w_md, 2);
-    int best = direct || !pd ? mw : etk_program_memory(p, &w_best, ETK_WORKSPACE);
-    etk_program_add(p, pd,
-                    (struct etk_arg[]){
-                        {DNNL_ARG_SRC, mx},
-                        {DNNL_ARG_DIFF_DST, my},
-                        {DNNL_ARG_DIFF_WEIGHTS, best},
-                        {0, 0},
-                    });
+    dnnl_primitive_desc_t pd = backward_desc(d, &c, true);
+    dnnl_memory_desc_t best = etk_primitive_md(pd, dnnl_query_diff_weights_md);
+    etk_program_require(p, pd);
+    bool direct = dnnl_memory_desc_equal(&best, &c.w_md);
+    int made = direct ? mw : etk_program_memory(p, &best, ETK_WORKSPACE);
+    struct etk_arg args[] = {
+        {DNNL_ARG_SRC, etk_program_input(p, x, &c.x, &c.x_md, 0)},
+        {DNNL_ARG_DIFF_DST, etk_program_input(p, dy, &c.y, &c.y_md, 1)},
+        {DNNL_ARG_DIFF_WEIGHTS, made},
+        {0, 0},
+    };
+    etk_program_add(p, pd, args);
     if (!direct)
-        etk_program_reorder_into(p, best, &w_best, mw, &c.w_md);
+        etk_program_reorder_into(p, made, &best, mw, &c.w_md);
     etk_program_store(p, dw, &c.w, mw, 2);
     return etk_program_finish(p, out, ws, why, why_size);
 }

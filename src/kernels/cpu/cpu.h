@@ -45,6 +45,8 @@ struct etk_loops {
     const struct etk_cpu_row *row;
     int n_row;
     void (*copy)(const struct etk_copy *, void *to, const void *from);
+    /* y[i,c] += bias[c], for ROWS dense rows of C. */
+    void (*bias)(float *y, const float *bias, int64_t rows, int64_t c);
     etk_prepare_fn *depthwise_weights; /* ENOTSUP: not its kind of convolution */
 };
 

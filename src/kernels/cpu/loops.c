@@ -15,6 +15,7 @@ static const struct etk_loops loops = {
     .row = rows,
     .n_row = sizeof rows / sizeof rows[0],
     .copy = ETK_NAME(etk_copy_run),
+    .bias = ETK_NAME(etk_add_bias),
     .depthwise_weights = ETK_NAME(etk_prepare_depthwise_weights),
 };
 

@@ -16,6 +16,9 @@
 
 #include "kernels/cpu/loops.h"
 
+/* A parallel region costs about what 10000 elements do. */
+#define PARALLEL_ELEMENTS 16384
+
 /* The windows along one axis. */
 struct axis {
     int64_t n_in, n_out;
@@ -28,6 +31,7 @@ struct pool_kernel {
     struct axis h, w;
     int64_t n, c, step[2];        /* step: dilation */
     int64_t x[4], y[4], index[4]; /* strides; x is the larger side, dx in gradients */
+    bool large;                   /* worth a parallel region */
     bool contiguous;              /* every channel stride is 1 */
     int32_t *ranges;              /* what the axes point into */
 };
@@ -98,7 +102,7 @@ run_max(struct et_kernel *kernel, void *const *ptr, void *ws)
     const float *x = ptr[0];
     float *y = ptr[1];
     int32_t *index = ptr[2];
-#pragma omp parallel for collapse(2) schedule(static)
+#pragma omp parallel for collapse(2) schedule(static) if (k->large)
     for (int64_t n = 0; n < k->n; n++)
         for (int64_t p = 0; p < k->h.n_out; p++)
             for (int64_t q = 0; q < k->w.n_out; q++) {
@@ -144,7 +148,7 @@ run_max_grad(struct et_kernel *kernel, void *const *ptr, void *ws)
     const float *dy = ptr[0];
     const int32_t *index = ptr[1];
     float *dx = ptr[2];
-#pragma omp parallel for collapse(2) schedule(static)
+#pragma omp parallel for collapse(2) schedule(static) if (k->large)
     for (int64_t n = 0; n < k->n; n++)
         for (int64_t h = 0; h < k->h.n_in; h++)
             for (int64_t w = 0; w < k->w.n_in; w++) {
@@ -189,7 +193,7 @@ run_mean(struct et_kernel *kernel, void *const *ptr, void *ws)
     const struct pool_kernel *k = (const struct pool_kernel *)kernel;
     const float *x = ptr[0];
     float *y = ptr[1];
-#pragma omp parallel for collapse(2) schedule(static)
+#pragma omp parallel for collapse(2) schedule(static) if (k->large)
     for (int64_t n = 0; n < k->n; n++)
         for (int64_t p = 0; p < k->h.n_out; p++)
             for (int64_t q = 0; q < k->w.n_out; q++) {
@@ -224,7 +228,7 @@ run_mean_grad(struct et_kernel *kernel, void *const *ptr, void *ws)
     const struct pool_kernel *k = (const struct pool_kernel *)kernel;
     const float *dy = ptr[0];
     float *dx = ptr[1];
-#pragma omp parallel for collapse(2) schedule(static)
+#pragma omp parallel for collapse(2) schedule(static) if (k->large)
     for (int64_t n = 0; n < k->n; n++)
         for (int64_t h = 0; h < k->h.n_in; h++)
             for (int64_t w = 0; w < k->w.n_in; w++) {
@@ -354,6 +358,7 @@ prepare_pool(const struct et_call *call, const struct et_desc *x,
         memcpy(k->index, index->stride, sizeof k->index);
     k->contiguous = x->shape[1] == 1 || (x->stride[1] == 1 && y->stride[1] == 1 &&
                                          (!index || index->stride[1] == 1));
+    k->large = et_desc_count(x) >= PARALLEL_ELEMENTS;
     k->base.release = release_pool;
     *out = k;
     return ET_OK;

@@ -202,6 +202,7 @@ etk_prepare_matmul(struct et_device_handle *d, const struct et_call *call,
     }
 
     struct etk_program *p = etk_program_new(d);
+    etk_program_require(p, pd);
     dnnl_memory_desc_t a_md = etk_memory_desc(&a), b_md = etk_memory_desc(&b),
                        y_md = etk_memory_desc(&y), bias_md = {0};
     int memory_bias = 0;

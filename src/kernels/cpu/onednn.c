@@ -125,15 +125,6 @@ etk_primitive_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what)
 
 /* ---- programs ---- */
 
-static void
-run_bias(float *y, const float *bias, int64_t rows, int64_t c)
-{
-#pragma omp parallel for schedule(static) if (rows * c > 16384)
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < c; j++)
-            y[i * c + j] += bias[j];
-}
-
 static et_status
 run_program(struct et_kernel *kernel, void *const *ptr, void *ws)
 {
@@ -159,8 +150,8 @@ run_program(struct et_kernel *kernel, void *const *ptr, void *ws)
         else if (s->loop == ETK_ZERO)
             memset(p->memory[s->to].at, 0, s->bytes);
         else if (s->loop == ETK_BIAS)
-            run_bias((float *)p->memory[s->to].at, (const float *)p->memory[s->from].at,
-                     s->rows, s->c);
+            p->device->loops->bias((float *)p->memory[s->to].at,
+                                   (const float *)p->memory[s->from].at, s->rows, s->c);
         else
             ET_TRY(classify(dnnl_primitive_execute(s->primitive, p->device->stream,
                                                    s->n_arg, s->arg)));
@@ -310,11 +301,17 @@ etk_program_store(struct etk_program *p, const struct et_desc *d,
 }
 
 void
-etk_program_add(struct etk_program *p, dnnl_primitive_desc_t pd,
-                const struct etk_arg *args)
+etk_program_require(struct etk_program *p, const_dnnl_primitive_desc_t pd)
 {
     if (!pd)
         check(p, dnnl_unimplemented);
+}
+
+void
+etk_program_add(struct etk_program *p, dnnl_primitive_desc_t pd,
+                const struct etk_arg *args)
+{
+    etk_program_require(p, pd);
     struct etk_step *s = new_step(p, pd ? implementation(pd) : "");
     if (s) {
         check(p, dnnl_primitive_create(&s->primitive, pd));

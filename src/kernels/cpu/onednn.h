@@ -77,7 +77,9 @@ int etk_program_output(struct etk_program *p, const struct et_desc *d,
 void etk_program_store(struct etk_program *p, const struct et_desc *d,
                        const struct et_desc *dense, int memory, int slot);
 
-/* Appends PD's primitive and lets go of PD; NULL fails the program with ENOTSUP. */
+/* NULL fails the program with ENOTSUP: what is built around PD need not ask again. */
+void etk_program_require(struct etk_program *p, const_dnnl_primitive_desc_t pd);
+/* Appends PD's primitive and lets go of PD. */
 void etk_program_add(struct etk_program *p, dnnl_primitive_desc_t pd,
                      const struct etk_arg *args);
 /* FROM in the layout TO: FROM itself when it has it, else a new memory. */
