@@ -46,7 +46,7 @@ struct et_metric;
 /* A metric at zero. OPTIONS are copied; NULL = defaults. EINVAL when the class needs
  * num_classes and it is not said. */
 ET_NODISCARD et_status et_metric_new(struct et_ctx *cx, struct et_device *dev,
-                                     const struct et_metric_class *class,
+                                     const struct et_metric_class *type,
                                      const struct et_metric_options *options,
                                      struct et_metric **out);
 void et_metric_free(struct et_metric **m);

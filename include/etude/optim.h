@@ -108,7 +108,7 @@ struct et_update {
     const struct et_optimizer_group *group;
     struct et_tensor *p, *grad;               /* now */
     struct et_tensor *moment[ET_MAX_MOMENTS]; /* now */
-    struct et_tensor *hyper[ET_MAX_HYPER];    /* f32 [1]: what class->hyper gave */
+    struct et_tensor *hyper[ET_MAX_HYPER];    /* f32 [1]: what type->hyper gave */
     struct et_tensor *new_p;                      /* result */
     struct et_tensor *new_moment[ET_MAX_MOMENTS]; /* result */
 };
@@ -140,9 +140,9 @@ const struct et_optimizer_class *const *et_optimizer_list(int *n);
 struct et_optimizer;
 
 /* An optimizer with zero moments for the parameters of SPACE, to which it adds them.
- * OPTIONS (class->info.options_size bytes) and SPACE are borrowed and must outlive it. */
+ * OPTIONS (type->info.options_size bytes) and SPACE are borrowed and must outlive it. */
 ET_NODISCARD et_status et_optimizer_new(struct et_ctx *cx,
-                                        const struct et_optimizer_class *class,
+                                        const struct et_optimizer_class *type,
                                         const void *options, struct et_param_space *space,
                                         struct et_optimizer **out);
 void et_optimizer_free(struct et_optimizer **opt);

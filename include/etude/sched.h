@@ -43,10 +43,10 @@ struct et_scheduler_options {
     int step_every; /* enum et_step_every */
 };
 
-/* A scheduler of a recipe. OPTIONS is a struct of class->info.options_size bytes, filled
+/* A scheduler of a recipe. OPTIONS is a struct of type->info.options_size bytes, filled
  * by et_options_init and et_options_set; borrowed. */
 struct et_scheduler {
-    const struct et_scheduler_class *class;
+    const struct et_scheduler_class *type;
     const void *options;
 };
 

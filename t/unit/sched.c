@@ -28,10 +28,10 @@ make(const char *spec, struct et_scheduler *out)
 {
     char line[256], *save = NULL;
     snprintf(line, sizeof line, "%s", spec);
-    out->class = et_scheduler_find(strtok_r(line, " ", &save));
-    if (!out->class)
+    out->type = et_scheduler_find(strtok_r(line, " ", &save));
+    if (!out->type)
         return false;
-    const struct et_component *info = &out->class->info;
+    const struct et_component *info = &out->type->info;
     void *options;
     if (et_alloc(cx, info->options_size, &options) != ET_OK)
         return false;
@@ -50,9 +50,9 @@ make(const char *spec, struct et_scheduler *out)
 static void
 drop(struct et_scheduler *s)
 {
-    if (!s->class)
+    if (!s->type)
         return;
-    et_options_release(s->class->info.options, (void *)s->options);
+    et_options_release(s->type->info.options, (void *)s->options);
     et_free(cx, (void *)s->options);
 }
 
@@ -87,7 +87,7 @@ follows(const char *spec, struct et_run_length length, const int *batch, const d
         diag("%s", et_error_get(cx)->message);
         et_error_clear(cx);
     }
-    for (int i = 0; s.class && i < n; i++) {
+    for (int i = 0; s.type && i < n; i++) {
         struct et_timestamp ts = at_batch(batch[i]);
         double got = NAN;
         if (et_schedule_alpha(cx, &s, 1, &ts, &length, &got) != ET_OK) {

@@ -29,7 +29,7 @@ const struct et_option eti_metric_table[] = {
 
 struct et_metric {
     struct et_ctx *cx;
-    const struct et_metric_class *class;
+    const struct et_metric_class *type;
     struct et_metric_options options;
     int n_sums;
     float *host;  /* [n_sums], so that reading allocates nothing */
@@ -57,16 +57,16 @@ et_metric_list(int *n)
 static et_status
 fill_options(struct et_metric *m, const struct et_metric_options *options)
 {
-    const struct et_metric_class *class = m->class;
+    const struct et_metric_class *type = m->type;
     if (options)
         m->options = *options;
     else
-        ET_TRY(et_options_init(m->cx, class->info.options, &m->options));
-    m->n_sums = class->n_sums;
-    if (class->n_sums_per_class) {
+        ET_TRY(et_options_init(m->cx, type->info.options, &m->options));
+    m->n_sums = type->n_sums;
+    if (type->n_sums_per_class) {
         if (m->options.num_classes < 1)
-            return ET_FAIL(m->cx, ET_EINVAL, "%s needs num_classes", class->info.name);
-        m->n_sums = class->n_sums_per_class * (int)m->options.num_classes;
+            return ET_FAIL(m->cx, ET_EINVAL, "%s needs num_classes", type->info.name);
+        m->n_sums = type->n_sums_per_class * (int)m->options.num_classes;
     }
     return ET_OK;
 }
@@ -74,7 +74,7 @@ fill_options(struct et_metric *m, const struct et_metric_options *options)
 static et_status
 make_sums(struct et_metric *m, struct et_device *dev)
 {
-    const char *name = m->class->info.name;
+    const char *name = m->type->info.name;
     size_t n = (size_t)m->n_sums;
     int64_t shape = m->n_sums;
     void *block;
@@ -88,7 +88,7 @@ make_sums(struct et_metric *m, struct et_device *dev)
 
 et_status
 et_metric_new(struct et_ctx *cx, struct et_device *dev,
-              const struct et_metric_class *class,
+              const struct et_metric_class *type,
               const struct et_metric_options *options, struct et_metric **out)
 {
     *out = NULL;
@@ -96,7 +96,7 @@ et_metric_new(struct et_ctx *cx, struct et_device *dev,
     ET_TRY(et_alloc(cx, sizeof(struct et_metric), &block));
     struct et_metric *m = block;
     m->cx = cx;
-    m->class = class;
+    m->type = type;
     et_status status = fill_options(m, options);
     if (status == ET_OK)
         status = make_sums(m, dev);
@@ -123,7 +123,7 @@ et_metric_free(struct et_metric **metric)
 const struct et_metric_class *
 et_metric_class(const struct et_metric *m)
 {
-    return m->class;
+    return m->type;
 }
 
 et_status
@@ -139,7 +139,7 @@ void
 et_metric_update(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
                  struct et_tensor *target)
 {
-    struct et_tensor *batch = m->class->update(g, &m->options, outputs, target);
+    struct et_tensor *batch = m->type->update(g, &m->options, outputs, target);
     struct et_tensor *t = et_add(g, batch, m->carry);
     struct et_tensor *q =
         et_mul_scalar(g, et_floor(g, et_mul_scalar(g, t, 1.0 / QUANTUM)), QUANTUM);
@@ -170,7 +170,7 @@ et_status
 et_metric_value(const struct et_metric *m, double *out)
 {
     ET_TRY(et_metric_read(m, m->sums));
-    *out = m->class->compute(m->sums, m->n_sums);
+    *out = m->type->compute(m->sums, m->n_sums);
     return ET_OK;
 }
 

@@ -49,7 +49,7 @@ struct row {
 
 struct et_optimizer {
     struct et_ctx *cx;
-    const struct et_optimizer_class *class;
+    const struct et_optimizer_class *type;
     const void *options;
     struct et_param_space *space;
     int n_moments;
@@ -112,7 +112,7 @@ attach_space(struct et_optimizer *opt, struct et_param_space *space)
     size_t n = (size_t)space->n;
     int64_t numbers = space->n * ET_MAX_HYPER;
     void *block;
-    ET_TRY(eti_param_space_add_moments(cx, space, opt->class->moments, opt->n_moments));
+    ET_TRY(eti_param_space_add_moments(cx, space, opt->type->moments, opt->n_moments));
     ET_TRY(et_alloc(cx, n * sizeof *opt->order, &block));
     opt->order = block;
     ET_TRY(et_alloc(cx, n * sizeof *opt->pending, &block));
@@ -129,12 +129,12 @@ attach_space(struct et_optimizer *opt, struct et_param_space *space)
 }
 
 static int
-count_moments(const struct et_optimizer_class *class, const void *options)
+count_moments(const struct et_optimizer_class *type, const void *options)
 {
     int n = 0;
-    if (class->n_moments)
-        return class->n_moments(options);
-    while (class->moments[n])
+    if (type->n_moments)
+        return type->n_moments(options);
+    while (type->moments[n])
         n++;
     return n;
 }
@@ -156,20 +156,20 @@ make_groups(struct et_optimizer *opt, int n)
 }
 
 et_status
-et_optimizer_new(struct et_ctx *cx, const struct et_optimizer_class *class,
+et_optimizer_new(struct et_ctx *cx, const struct et_optimizer_class *type,
                  const void *options, struct et_param_space *space,
                  struct et_optimizer **out)
 {
     *out = NULL;
-    if (class->check)
-        ET_TRY(class->check(cx, options));
+    if (type->check)
+        ET_TRY(type->check(cx, options));
     void *block;
     ET_TRY(et_alloc(cx, sizeof(struct et_optimizer), &block));
     struct et_optimizer *opt = block;
     opt->cx = cx;
-    opt->class = class;
+    opt->type = type;
     opt->options = options;
-    opt->n_moments = count_moments(class, options);
+    opt->n_moments = count_moments(type, options);
     ET_ASSERT(opt->n_moments <= ET_MAX_MOMENTS);
     et_status status = make_groups(opt, space->n_groups);
     if (status == ET_OK)
@@ -211,7 +211,7 @@ et_optimizer_move(struct et_ctx *cx, struct et_optimizer *opt,
 const struct et_optimizer_class *
 et_optimizer_class(const struct et_optimizer *opt)
 {
-    return opt->class;
+    return opt->type;
 }
 
 struct et_param_space *
@@ -309,7 +309,7 @@ append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor
         u.moment[k] = r->moment[k];
     for (int h = 0; h < ET_MAX_HYPER; h++)
         u.hyper[h] = et_slice(g, opt->hyper, 0, i * ET_MAX_HYPER + h, 1, 1);
-    opt->class->update(g, &u);
+    opt->type->update(g, &u);
     et_assign(g, r->p, choose(g, skip, u.new_p, r->p));
     for (int k = 0; k < opt->n_moments; k++)
         et_assign(g, r->moment[k], choose(g, skip, u.new_moment[k], r->moment[k]));
@@ -349,7 +349,7 @@ make_rows(struct et_optimizer *opt, int *n_rows)
         ET_TRY(find_run(opt, first->offset, last->offset + eti_param_span(last),
                         &row->run));
         double hyper[ET_MAX_HYPER] = {0};
-        opt->class->hyper(opt->options, row->group, first->updates + 1, hyper);
+        opt->type->hyper(opt->options, row->group, first->updates + 1, hyper);
         for (int h = 0; h < ET_MAX_HYPER; h++)
             row->hyper[h] = (float)hyper[h];
         ++*n_rows;

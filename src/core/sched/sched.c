@@ -40,7 +40,7 @@ et_schedule_alpha(struct et_ctx *cx, const struct et_scheduler *list, int n,
     double product = 1;
     for (int i = 0; i < n; i++) {
         double alpha;
-        ET_TRY(list[i].class->alpha(cx, list[i].options, ts, length, &alpha));
+        ET_TRY(list[i].type->alpha(cx, list[i].options, ts, length, &alpha));
         product *= alpha;
     }
     *out = product;
@@ -54,8 +54,8 @@ et_schedule_check(struct et_ctx *cx, const struct et_scheduler *list, int n,
     const struct et_timestamp start = {0};
     double alpha;
     for (int i = 0; i < n; i++)
-        if (list[i].class->check)
-            ET_TRY(list[i].class->check(cx, list[i].options, length));
+        if (list[i].type->check)
+            ET_TRY(list[i].type->check(cx, list[i].options, length));
     return et_schedule_alpha(cx, list, n, &start, length, &alpha);
 }
 
