@@ -157,6 +157,23 @@ adam_by_hand(double coupled, double scaled, bool amsgrad, double *want, int n)
     }
 }
 
+/* RAdam with beta2 = .9 becomes adaptive at update 6: rho is 4.58, then 5.39. */
+static void
+radam_by_hand(double *want, int n)
+{
+    double p = 1, m = 0, v = 0, b1 = 0.9, b2 = 0.9, inf = 19;
+    for (int i = 1; i <= n; i++) {
+        double g = 0.5, left = pow(b2, i), rho = inf - 2 * i * left / (1 - left), r = 1;
+        m = b1 * m + (1 - b1) * g;
+        v = b2 * v + (1 - b2) * g * g;
+        if (rho > 5)
+            r = sqrt((rho - 4) * (rho - 2) * inf / ((inf - 4) * (inf - 2) * rho)) *
+                sqrt(1 - left) / (sqrt(v) + 1e-8);
+        p -= .1 / (1 - pow(b1, i)) * m * r;
+        want[i - 1] = p;
+    }
+}
+
 static void
 published(void)
 {
@@ -187,6 +204,15 @@ published(void)
     follows("adam lr=.1 weight_decay=.1 amsgrad=true", 1, want, 4);
     adam_by_hand(0, .2, false, want, 4);
     follows("adamw lr=.1 weight_decay=.2", 1, want, 4);
+    double rectified[9];
+    radam_by_hand(rectified, 9);
+    follows("radam lr=.1 betas=[.9,.9]", 1, rectified, 9);
+    /* s = .125, .1875: d = .5 / sqrt(s); the buffer is d, then .5 d1 + d2 */
+    follows("rmsprop lr=.1 alpha=.5 momentum=.5", 1,
+            (const double[]){.8585786438, .6723978638}, 2);
+    follows("rmsprop lr=.1 alpha=.5", 1, (const double[]){.8585786438, .7431085419}, 2);
+    /* the sign is 1, and decay takes a tenth of lr */
+    follows("lion lr=.1 weight_decay=.1", 1, (const double[]){.89, .7811}, 2);
 }
 
 /* ---- layout ---- */

@@ -11,8 +11,6 @@
 
 #include <math.h>
 
-#include "etude/ctx.h"
-
 enum { M, V, V_MAX };
 const char *const eti_adam_moments[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq",
                                         NULL};
@@ -21,9 +19,7 @@ et_status
 eti_adam_check(struct et_ctx *cx, const void *options)
 {
     const struct eti_adam_options *o = options;
-    if (o->betas.n != 2)
-        return ET_FAIL(cx, ET_EINVAL, "betas has %d numbers, not 2", o->betas.n);
-    return ET_OK;
+    return eti_check_betas(cx, &o->betas);
 }
 
 int
@@ -42,20 +38,14 @@ eti_adam_hyper(const void *options, const struct et_optimizer_group *group, int6
     hyper[ETI_ADAM_ROOT] = 1 / sqrt(1 - pow(o->betas.v[1], (double)n));
 }
 
-/* x + (1 - decay) (y - x) = decay x + (1 - decay) y, as one chain of operations. */
-static struct et_tensor *
-average(struct et_graph *g, struct et_tensor *x, struct et_tensor *y, double decay)
-{
-    return et_add(g, et_mul_scalar(g, et_sub(g, y, x), 1 - decay), x);
-}
-
 void
 eti_adam_update(struct et_graph *g, struct et_update *u, struct et_tensor *p,
                 struct et_tensor *grad)
 {
     const struct eti_adam_options *o = u->options;
-    struct et_tensor *m = average(g, u->moment[M], grad, o->betas.v[0]);
-    struct et_tensor *v = average(g, u->moment[V], et_square(g, grad), o->betas.v[1]);
+    struct et_tensor *m = eti_average(g, u->moment[M], grad, o->betas.v[0]);
+    struct et_tensor *v =
+        eti_average(g, u->moment[V], et_square(g, grad), o->betas.v[1]);
     u->new_moment[M] = m;
     u->new_moment[V] = v;
     if (o->amsgrad)

@@ -39,6 +39,19 @@ void eti_warn_decay(struct et_ctx *cx, const char *name, double weight_decay);
         .flags = ((defaults) ? 0 : ET_OPT_REQUIRED) | (more_flags), .help = words,     \
     }
 
+#define ETI_OPTIM_BETAS(S, defaults)                                                   \
+    {                                                                                  \
+        .name = "betas", .type = ET_OPT_FLOATS, .offset = offsetof(S, betas),          \
+        .def = defaults, .min = 0, .max = 1, .flags = ET_OPT_MAX_OPEN,                 \
+        .help = "decay of the averages of gradient and squared gradient",              \
+    }
+
+/* EINVAL unless there are two. */
+et_status eti_check_betas(struct et_ctx *cx, const struct et_floats *betas);
+/* x + (1 - decay) (y - x) = decay x + (1 - decay) y, as one chain of operations. */
+struct et_tensor *eti_average(struct et_graph *g, struct et_tensor *x,
+                              struct et_tensor *y, double decay);
+
 /* ---- stochastic gradient descent ---- */
 
 struct eti_sgd_options {
@@ -96,16 +109,7 @@ void eti_adam_update(struct et_graph *g, struct et_update *u, struct et_tensor *
 #define ETI_ADAM_OPTIONS(default_betas, default_decay)                                 \
     ETI_OPTIM_FLOAT(struct eti_adam_options, common.lr, "lr", "1e-3", 0,               \
                     "learning rate before the schedule"),                              \
-        {                                                                              \
-            .name = "betas",                                                           \
-            .type = ET_OPT_FLOATS,                                                     \
-            .offset = offsetof(struct eti_adam_options, betas),                        \
-            .def = default_betas,                                                      \
-            .min = 0,                                                                  \
-            .max = 1,                                                                  \
-            .flags = ET_OPT_MAX_OPEN,                                                  \
-            .help = "decay of the averages of gradient and squared gradient",          \
-        },                                                                             \
+        ETI_OPTIM_BETAS(struct eti_adam_options, default_betas),                       \
         ETI_OPTIM_FLOAT(struct eti_adam_options, eps, "eps", "1e-8", ET_OPT_MIN_OPEN,  \
                         "added to the denominator"),                                   \
         ETI_OPTIM_FLOAT(struct eti_adam_options, common.weight_decay, "weight_decay",  \

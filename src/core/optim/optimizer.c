@@ -411,3 +411,17 @@ eti_warn_decay(struct et_ctx *cx, const char *name, double weight_decay)
                   "multiplies the weights by %g",
                   name, weight_decay, 1 - weight_decay);
 }
+
+et_status
+eti_check_betas(struct et_ctx *cx, const struct et_floats *betas)
+{
+    if (betas->n != 2)
+        return ET_FAIL(cx, ET_EINVAL, "betas has %d numbers, not 2", betas->n);
+    return ET_OK;
+}
+
+struct et_tensor *
+eti_average(struct et_graph *g, struct et_tensor *x, struct et_tensor *y, double decay)
+{
+    return et_add(g, et_mul_scalar(g, et_sub(g, y, x), 1 - decay), x);
+}
