@@ -42,7 +42,7 @@ common_options(int64_t batch_size)
         .batch_size = batch_size,
         .subset_num_batches = -1,
         .shuffle = true,
-        .workers = -1,
+        .workers = ET_INT_UNSET,
         .max_corrupt = 0.001,
         .seq_len = 4,
     };

@@ -2,9 +2,11 @@
  */
 #include "core/data/idx.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "t/data/fixture.h"
@@ -163,6 +165,7 @@ pairs(void)
     snprintf(want, sizeof want, "cannot read %s/x: No such file or directory", folder);
     is_str(take_error(cx), want, "and the sentence names it");
 
+    setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
     write_file("x", x, nx, false);
     write_file("y.gz", y, ny, true);
     need(cx, try_open(&o, &data));
@@ -218,6 +221,62 @@ pairs(void)
 }
 
 static void
+cached(void)
+{
+    enum { N = 2000 };
+    static uint8_t big[N * 784 + 16], bytes[N + 8];
+    size_t nx = make_idx(big, 3, (uint32_t[]){N, 28, 28}, N * 784);
+    size_t ny = make_idx(bytes, 1, (uint32_t[]){N}, N);
+    char folder[300], home[400], path[800];
+    snprintf(folder, sizeof folder, "%s", scratch_folder());
+    snprintf(home, sizeof home, "%s/cache", folder);
+    struct options o = {
+        .common = common_options(2),
+        .images = (char *)"big",
+        .labels = (char *)"labels",
+    };
+    o.common.path = folder;
+    write_file("labels", bytes, ny, false);
+    write_file("big.gz", big, nx, true);
+    setenv("XDG_CACHE_HOME", home, 1);
+    struct et_dataset *data;
+    for (int turn = 0; turn < 3; turn++) {
+        need(cx, try_open(&o, &data));
+        const uint8_t *pixels;
+        int32_t label;
+        struct et_error why;
+        need(cx, data->class->image(data, N - 1, NULL, &pixels, &label, &why));
+        ok(memcmp(pixels, big + 16 + (N - 1) * 784, 784) == 0 && label == (N - 1) % 256,
+           "%s",
+           turn == 0   ? "a large gzip file is inflated into the cache"
+           : turn == 1 ? "then read from there"
+                       : "and made again where it was cut");
+        et_dataset_close(&data);
+        int files = 0;
+        snprintf(path, sizeof path, "%s/etude", home);
+        DIR *dir = opendir(path);
+        for (struct dirent *e; dir && (e = readdir(dir));) {
+            if (strncmp(e->d_name, "inflated-", 9) != 0)
+                continue;
+            files++;
+            snprintf(path, sizeof path, "%s/etude/%.64s", home, e->d_name);
+            if (turn == 1 && truncate(path, 100) != 0)
+                bail("cannot cut %s", path);
+            struct stat st;
+            if (turn == 2 && stat(path, &st) == 0)
+                is_int(st.st_size, (int64_t)nx, "now whole");
+            if (turn == 2)
+                unlink(path);
+        }
+        closedir(dir);
+        is_int(files, 1, "of which there is one file");
+    }
+    snprintf(path, sizeof path, "%s/etude", home);
+    ok(rmdir(path) == 0 && rmdir(home) == 0, "and no other is left");
+    setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
+}
+
+static void
 fashion(void)
 {
     const struct et_dataset_class *c = et_dataset_find("fashion_mnist");
@@ -231,16 +290,14 @@ fashion(void)
     }
     struct options o = {.common = common_options(128)};
     o.common.path = path;
+    need(cx, et_options_set(cx, c->info.options, &o, "transforms",
+                            "[normalize: {mean: [0.286], std: [0.353]}]"));
     struct et_dataset *data;
     need(cx, et_dataset_open(cx, c, &o, &data));
     ok(data->facts.n_samples == 60000 && data->facts.H == 28 && data->facts.W == 28 &&
            data->facts.num_classes == 10,
        "Fashion-MNIST has 60,000 images of 28x28 in ten classes to train");
-    struct {
-        struct et_floats mean, std;
-    } normalize = {{(double[]){0.286}, 1}, {(double[]){0.353}, 1}};
-    struct et_transform t = {et_transform_find("normalize"), &normalize};
-    struct et_loader_config config = {.seed = 17, .transforms = &t, .n_transforms = 1};
+    struct et_loader_config config = {.seed = 17};
     struct et_loader *loader;
     need(cx, et_loader_new(cx, data, &config, &loader));
     double sum = 0, squares = 0;
@@ -274,6 +331,8 @@ fashion(void)
     o.common.path = (char *)"/nowhere";
     is_int(et_dataset_open(cx, c, &o, &data), ET_ENOENT, "elsewhere there is none");
     et_error_clear(cx);
+    o.common.path = NULL; /* not the options' own */
+    et_options_release(c->info.options, &o);
 }
 
 int
@@ -282,6 +341,7 @@ main(void)
     cx = need_ctx();
     headers();
     pairs();
+    cached();
     fashion();
     et_ctx_free(&cx);
     return done();

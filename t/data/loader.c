@@ -443,6 +443,37 @@ memory(void)
     }
 }
 
+static void
+tensors(void)
+{
+    struct setup s = images(23, 10);
+    need(cx, et_device_open(cx, "ref", 0, 1, &s.config.dev));
+    begin(&s);
+    uint64_t want = digest(&s, 8);
+    end(&s);
+    for (int workers = 0; workers <= 2; workers += 2) {
+        s.options.common.workers = workers;
+        begin(&s);
+        int sound = 0;
+        const struct et_batch *b;
+        while ((b = next(&s))) {
+            sound += et_tensor_data(b->x_tensor) == b->x &&
+                     et_tensor_data(b->target_tensor) == b->target &&
+                     et_desc_equal(&b->x_tensor->desc, &b->x_desc) &&
+                     et_desc_equal(&b->target_tensor->desc, &b->target_desc) &&
+                     b->x_desc.shape[0] == b->n_samples;
+            et_loader_release(s.loader, b);
+        }
+        is_int(sound, 3,
+               "batches are tensors of the device, the short one too, %d workers",
+               workers);
+        need(cx, et_loader_seek(cx, s.loader, 0, 0));
+        ok(digest(&s, 8) == want, "with the same contents");
+        end(&s);
+    }
+    et_device_close(&s.config.dev);
+}
+
 int
 main(void)
 {
@@ -454,6 +485,7 @@ main(void)
     windows();
     corrupt();
     memory();
+    tensors();
     et_ctx_free(&cx);
     return done();
 }

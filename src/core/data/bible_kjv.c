@@ -100,7 +100,8 @@ open_bible(struct et_ctx *cx, struct et_dataset *self)
     snprintf(name, sizeof name, "bible_kjv-%" PRId64 "-%" PRId64 ".txt",
              (int64_t)st.st_size, (int64_t)st.st_mtime);
     int fd;
-    ET_TRY(eti_cache_open(cx, name, print_text, program, &fd));
+    if (eti_cache_open(NULL, name, -1, print_text, program, &fd) != ET_OK)
+        ET_TRY(eti_temporary_open(cx, print_text, program, &fd));
     return eti_token_file_open(cx, self, name, fd, 1, 0, 256, ETI_90_10);
 }
 

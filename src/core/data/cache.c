@@ -35,49 +35,52 @@ cache_folder(char out[ETI_PATH_MAX])
     return mkdir(out, 0777) == 0 || errno == EEXIST;
 }
 
-static int
-open_nameless(void)
-{
-    const char *dir = getenv("TMPDIR");
-    char path[ETI_PATH_MAX];
-    snprintf(path, sizeof path, "%s/etude-XXXXXX", dir && dir[0] ? dir : "/tmp");
-    int fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0)
-        unlink(path);
-    return fd;
-}
-
 et_status
-eti_cache_open(struct et_ctx *cx, const char *name, eti_cache_make *make, void *data,
-               int *out)
+eti_cache_open(struct et_ctx *cx, const char *name, int64_t size, eti_cache_make *make,
+               void *data, int *out)
 {
-    char dir[ETI_PATH_MAX], path[ETI_PATH_MAX], temporary[ETI_PATH_MAX] = "";
-    bool has_folder = cache_folder(dir);
+    char dir[ETI_PATH_MAX], path[ETI_PATH_MAX], temporary[ETI_PATH_MAX];
     *out = -1;
-    int fd = -1;
-    if (has_folder) {
-        ET_TRY(eti_file_path(cx, path, dir, name));
-        *out = open(path, O_RDONLY | O_CLOEXEC);
-        if (*out >= 0)
-            return ET_OK;
-        ET_TRY(eti_file_path(cx, temporary, dir, ".tmp-XXXXXX"));
-        fd = mkostemp(temporary, O_CLOEXEC);
-    }
-    bool named = fd >= 0;
-    if (!named)
-        fd = open_nameless();
+    if (!cache_folder(dir))
+        return ET_FAIL(cx, ET_EIO, "no folder for a cache: set XDG_CACHE_HOME");
+    ET_TRY(eti_file_path(cx, path, dir, name));
+    ET_TRY(eti_file_path(cx, temporary, dir, ".tmp-XXXXXX"));
+    *out = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (*out >= 0 && fstat(*out, &st) == 0 && (size < 0 || st.st_size == size))
+        return ET_OK;
+    if (*out >= 0)
+        close(*out);
+    *out = -1;
+    int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0)
-        return ET_FAIL(cx, ET_EIO, "cannot make a temporary file for %s: %s", name,
-                       strerror(errno));
+        return ET_FAIL(cx, ET_EIO, "cannot write %s: %s", temporary, strerror(errno));
     et_status s = make(cx, fd, data);
-    if (s == ET_OK && named && (fsync(fd) != 0 || rename(temporary, path) != 0))
+    if (s == ET_OK && (fsync(fd) != 0 || rename(temporary, path) != 0))
         s = ET_FAIL(cx, ET_EIO, "cannot write %s: %s", path, strerror(errno));
     if (s == ET_OK) {
         *out = fd;
         return ET_OK;
     }
-    if (named)
-        unlink(temporary);
+    unlink(temporary);
     close(fd);
+    return s;
+}
+
+et_status
+eti_temporary_open(struct et_ctx *cx, eti_cache_make *make, void *data, int *out)
+{
+    const char *dir = getenv("TMPDIR");
+    char path[ETI_PATH_MAX];
+    ET_TRY(eti_file_path(cx, path, dir && dir[0] ? dir : "/tmp", "etude-XXXXXX"));
+    *out = mkostemp(path, O_CLOEXEC);
+    if (*out < 0)
+        return ET_FAIL(cx, ET_EIO, "cannot write %s: %s", path, strerror(errno));
+    unlink(path);
+    et_status s = make(cx, *out, data);
+    if (s != ET_OK) {
+        close(*out);
+        *out = -1;
+    }
     return s;
 }

@@ -2,15 +2,22 @@
 #ifndef ETI_DATA_CACHE_H
 #define ETI_DATA_CACHE_H
 
+#include <stdint.h>
+
 #include "etude/ctx.h"
 
 /* Writes the contents to FD. */
 typedef et_status eti_cache_make(struct et_ctx *cx, int fd, void *data);
 
-/* Opens NAME for reading, after MAKE wrote it where it was not there. It appears whole
- * or not at all: others read it as soon as it has its name. Where the cache cannot be
- * written a nameless temporary file serves. The caller closes *FD. */
-ET_NODISCARD et_status eti_cache_open(struct et_ctx *cx, const char *name,
+/* Opens NAME for reading, after MAKE wrote it where it was not there or had not SIZE
+ * bytes
+ * (-1: any size will do). It appears whole or not at all: others read it as soon as it
+ * has its name, and a crash leaves none. EIO where there is no cache to write in. The
+ * caller closes *FD. */
+ET_NODISCARD et_status eti_cache_open(struct et_ctx *cx, const char *name, int64_t size,
                                       eti_cache_make *make, void *data, int *fd);
+/* The same in a file without a name, which ends when it is closed. */
+ET_NODISCARD et_status eti_temporary_open(struct et_ctx *cx, eti_cache_make *make,
+                                          void *data, int *fd);
 
 #endif

@@ -7,11 +7,21 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 #include <zlib.h>
+
+#include "core/data/cache.h"
 
 /* Deflate cannot do better than 1032 to 1, so that a gzip trailer that claims more is a
  * lie (zlib's technical notes). */
-enum { DEFLATE_RATIO = 1032, READ_CHUNK = 1 << 30 };
+enum {
+    DEFLATE_RATIO = 1032,
+    CHUNK = 1 << 16,
+    READ_MOST = 1 << 30,
+    /* Inflating takes 5 ns a byte, reading from the cache 0.4 (measured on 2 cores of a
+     * server): below this the difference is less than 5 ms. */
+    CACHE_FROM = 1 << 20,
+};
 
 et_status
 eti_why(struct et_error *why, et_status status, const char *fmt, ...)
@@ -90,37 +100,24 @@ eti_file_read(const struct eti_file *f, void *out, int64_t n, int64_t offset,
     return ET_OK;
 }
 
-/* Reads what GZ gives into memory for CAPACITY bytes, one more than it should. */
-static et_status
-read_all(struct et_ctx *cx, const char *path, gzFile gz, int64_t capacity,
-         struct eti_bytes *out)
-{
-    while (out->n < capacity) {
-        int64_t want = capacity - out->n < READ_CHUNK ? capacity - out->n : READ_CHUNK;
-        int got = gzread(gz, out->data + out->n, (unsigned)want);
-        int code;
-        const char *text = gzerror(gz, &code);
-        if (got < 0 || code == Z_BUF_ERROR)
-            return ET_FAIL(cx, code == Z_ERRNO ? ET_EIO : ET_EFORMAT,
-                           "%s: %s (after %lld bytes)", path,
-                           code == Z_BUF_ERROR ? "compressed data ends early"
-                           : code == Z_ERRNO   ? strerror(errno)
-                                               : text,
-                           (long long)out->n);
-        if (got == 0)
-            return ET_OK;
-        out->n += got;
-    }
-    return ET_FAIL(cx, ET_EFORMAT, "%s: longer than the %lld bytes it claims to hold",
-                   path, (long long)capacity - 1);
-}
+/* ---- gzip ---- */
 
-/* How many bytes the file holds once inflated, by its own account. */
+/* What is being inflated. */
+struct zipped {
+    const char *path;
+    int fd;
+    int64_t n;     /* bytes it holds, by its own account */
+    uint8_t *data; /* where they go: memory for n + 1, or NULL: to a file */
+    int64_t got;   /* bytes so far */
+};
+
+/* How many bytes the file holds once inflated, by its own account; -1: it is no gzip.
+ */
 static et_status
-expected_size(struct et_ctx *cx, const char *path, int fd, int64_t size, int64_t *out)
+inflated_size(struct et_ctx *cx, const char *path, int fd, int64_t size, int64_t *out)
 {
     uint8_t magic[2], tail[4];
-    *out = size;
+    *out = -1;
     if (size < 18) /* the shortest gzip file */
         return ET_OK;
     if (pread(fd, magic, 2, 0) != 2 || pread(fd, tail, 4, size - 4) != 4)
@@ -136,26 +133,112 @@ expected_size(struct et_ctx *cx, const char *path, int fd, int64_t size, int64_t
 }
 
 static et_status
-load_fd(struct et_ctx *cx, const char *path, int fd, int64_t size, int64_t limit,
-        struct eti_bytes *out)
+write_all(struct et_ctx *cx, int fd, const uint8_t *data, int64_t n)
 {
-    int64_t n;
-    ET_TRY(expected_size(cx, path, fd, size, &n));
-    if (n > limit || size > limit)
-        return ET_FAIL(cx, ET_EFORMAT, "%s: %lld bytes exceed %lld", path,
-                       (long long)(n > size ? n : size), (long long)limit);
-    ET_TRY(et_alloc(cx, (size_t)n + 1, (void **)&out->data));
-    int copy = dup(fd); /* gzclose would close ours */
+    while (n > 0) {
+        ssize_t put = write(fd, data, (size_t)n);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return ET_FAIL(cx, ET_EIO, "cannot write: %s", strerror(errno));
+        data += put;
+        n -= put;
+    }
+    return ET_OK;
+}
+
+/* Inflates to memory, or to OUT. One byte more than it claims is asked for: it must not
+ * come. */
+static et_status
+inflate_all(struct et_ctx *cx, gzFile gz, struct zipped *z, int out)
+{
+    uint8_t chunk[CHUNK];
+    while (z->got <= z->n) {
+        int64_t room = z->n + 1 - z->got, most = z->data ? READ_MOST : CHUNK;
+        uint8_t *to = z->data ? z->data + z->got : chunk;
+        int got = gzread(gz, to, (unsigned)(room < most ? room : most)), code;
+        const char *text = gzerror(gz, &code);
+        if (got < 0 || code == Z_BUF_ERROR)
+            return ET_FAIL(cx, code == Z_ERRNO ? ET_EIO : ET_EFORMAT,
+                           "%s: %s (after %lld bytes)", z->path,
+                           code == Z_BUF_ERROR ? "compressed data ends early"
+                           : code == Z_ERRNO   ? strerror(errno)
+                                               : text,
+                           (long long)z->got);
+        if (got == 0)
+            return ET_OK;
+        z->got += got;
+        if (!z->data)
+            ET_TRY(write_all(cx, out, chunk, got));
+    }
+    return ET_FAIL(cx, ET_EFORMAT, "%s: longer than the %lld bytes it claims to hold",
+                   z->path, (long long)z->n);
+}
+
+static et_status
+inflate_to(struct et_ctx *cx, int out, void *data)
+{
+    struct zipped *z = data;
+    int copy = dup(z->fd); /* gzclose would close ours */
+    if (copy >= 0)
+        lseek(copy, 0, SEEK_SET);
     gzFile gz = copy < 0 ? NULL : gzdopen(copy, "rb");
     if (!gz) {
         if (copy >= 0)
             close(copy);
-        return ET_FAIL(cx, ET_EIO, "cannot read %s: %s", path, strerror(errno));
+        return ET_FAIL(cx, ET_EIO, "cannot read %s: %s", z->path, strerror(errno));
     }
-    gzbuffer(gz, 1 << 17);
-    et_status s = read_all(cx, path, gz, n + 1, out);
+    gzbuffer(gz, CHUNK);
+    z->got = 0;
+    et_status s = inflate_all(cx, gz, z, out);
     gzclose(gz);
     return s;
+}
+
+/* ---- loading ---- */
+
+/* Opens what the file inflates to in the cache; false where that does not work. */
+static bool
+open_inflated(struct zipped *z, int *fd)
+{
+    struct stat st;
+    if (z->n < CACHE_FROM || fstat(z->fd, &st) != 0)
+        return false;
+    char key[ETI_PATH_MAX + 128], name[64];
+    int n = snprintf(key, sizeof key, "%s %lld %lld %lld %ld", z->path,
+                     (long long)st.st_ino, (long long)st.st_size,
+                     (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+    snprintf(name, sizeof name, "inflated-%016llx",
+             (unsigned long long)XXH3_64bits(key, (size_t)n));
+    return eti_cache_open(NULL, name, z->n, inflate_to, z, fd) == ET_OK;
+}
+
+static et_status
+load_fd(struct et_ctx *cx, const char *path, int fd, int64_t size, int64_t limit,
+        struct eti_bytes *out)
+{
+    struct zipped z = {.path = path, .fd = fd};
+    ET_TRY(inflated_size(cx, path, fd, size, &z.n));
+    int64_t n = z.n < 0 ? size : z.n;
+    if (n > limit || size > limit)
+        return ET_FAIL(cx, ET_EFORMAT, "%s: %lld bytes exceed %lld", path,
+                       (long long)(n > size ? n : size), (long long)limit);
+    struct eti_file plain = {.fd = fd, .size = n};
+    struct et_error why = {0};
+    bool cached = z.n >= 0 && open_inflated(&z, &plain.fd);
+    ET_TRY(et_alloc(cx, (size_t)n + 1, (void **)&out->data));
+    out->n = n;
+    if (z.n >= 0 && !cached) {
+        z.data = out->data;
+        ET_TRY(inflate_to(cx, -1, &z));
+        out->n = z.got;
+        return ET_OK;
+    }
+    snprintf(plain.path, sizeof plain.path, "%s", path);
+    et_status s = eti_file_read(&plain, out->data, n, 0, &why);
+    if (cached)
+        close(plain.fd);
+    return s == ET_OK ? ET_OK : ET_FAIL(cx, s, "%s", why.message);
 }
 
 et_status

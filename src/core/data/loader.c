@@ -37,7 +37,7 @@ struct slot {
     struct et_error why;
     int64_t n_skipped;       /* samples first found unreadable here */
     struct et_error skipped; /* the last of them */
-    uint8_t *scratch;        /* raw sample, then the resized one */
+    uint8_t *scratch;        /* two raw samples, then a resized one */
     struct tensors { /* the batch's memory; NULL without a device that shares it */
         struct et_tensor *x, *target;
     } full, last; /* last: of the epoch's last batch where that is smaller */
@@ -52,7 +52,8 @@ struct et_loader {
     int64_t batch_size;           /* global */
     int64_t batches, samples;     /* per epoch, as consumed */
     struct et_desc x_desc, target_desc;
-    int64_t x_stride; /* elements of x per sample */
+    int64_t x_stride;  /* elements of x per sample */
+    int64_t raw_bytes; /* images: of a raw sample */
 
     pthread_mutex_t lock;       /* guards all below, and the slots' states */
     pthread_cond_t work, ready; /* for workers; for the caller */
@@ -106,6 +107,12 @@ window_phase(const struct et_loader *l, int64_t epoch)
     return (int64_t)et_rng_below(&r, (uint64_t)(spare < T ? spare : T));
 }
 
+static int64_t
+sample_at(const struct et_loader *l, const struct eti_order *order, int64_t place)
+{
+    return l->data->common->shuffle ? eti_order_at(order, place) : place;
+}
+
 /* ---- filling a slot ---- */
 
 /* Counts sample AT as unreadable. EFORMAT when that is one too many. */
@@ -135,21 +142,34 @@ note_corrupt(struct et_loader *l, struct slot *s, int64_t at,
     return status;
 }
 
-/* Sample AT, or the next one that can be read. */
+/* A raw image on its way into a batch. */
+struct raw {
+    const uint8_t *pixels;
+    int32_t label;
+};
+
+/* Has the memory fetched that will be read next: samples come in random order, and
+ * waiting for them takes as long as writing them (measured at 784 bytes). */
+static void
+prefetch(const uint8_t *p, int64_t bytes)
+{
+    enum { LINE = 64, MOST = 4096 };
+    for (int64_t i = 0; i < bytes && i < MOST; i += LINE)
+        __builtin_prefetch(p + i);
+}
+
+/* Finds sample AT, or the next one that can be read. */
 static et_status
-fill_image(struct et_loader *l, struct slot *s, int64_t at, int64_t place, float *x,
-           int32_t *label)
+read_image(struct et_loader *l, struct slot *s, int64_t at, uint8_t *scratch,
+           struct raw *out)
 {
     const struct et_dataset *data = l->data;
     for (;;) {
-        const uint8_t *pixels;
         struct et_error why = {0};
         et_status status =
-            data->class->image(data, at, s->scratch, &pixels, label, &why);
+            data->class->image(data, at, scratch, &out->pixels, &out->label, &why);
         if (status == ET_OK) {
-            size_t raw = (size_t)data->facts.C * data->facts.H * data->facts.W;
-            eti_pipeline_run(&l->pipeline, pixels, s->scratch + raw, l->config.seed,
-                             place, x);
+            prefetch(out->pixels, l->raw_bytes);
             return ET_OK;
         }
         if (status != ET_EFORMAT)
@@ -160,19 +180,48 @@ fill_image(struct et_loader *l, struct slot *s, int64_t at, int64_t place, float
     }
 }
 
+/* Reads one sample ahead of writing. */
 static et_status
-fill_tokens(struct et_loader *l, struct slot *s, int64_t at, int64_t phase, int32_t *x,
-            int32_t *target)
+fill_images(struct et_loader *l, struct slot *s, const struct eti_order *order,
+            int64_t first)
 {
+    struct et_batch *b = &s->batch;
+    uint8_t *resized = s->scratch + 2 * l->raw_bytes;
+    struct raw raw[2];
+    for (int64_t i = 0; i <= b->n_samples; i++) {
+        if (i < b->n_samples)
+            ET_TRY(read_image(l, s, sample_at(l, order, first + i),
+                              s->scratch + i % 2 * l->raw_bytes, &raw[i % 2]));
+        if (i == 0)
+            continue;
+        const struct raw *r = &raw[(i - 1) % 2];
+        b->target[i - 1] = r->label;
+        eti_pipeline_run(&l->pipeline, r->pixels, resized, l->config.seed,
+                         b->first + i - 1, (float *)b->x + (i - 1) * l->x_stride);
+    }
+    return ET_OK;
+}
+
+static et_status
+fill_tokens(struct et_loader *l, struct slot *s, const struct eti_order *order,
+            int64_t first)
+{
+    struct et_batch *b = &s->batch;
     const struct et_dataset *data = l->data;
-    struct et_error why = {0};
-    int64_t T = data->common->seq_len, begin = phase + at * T;
-    et_status status = data->class->tokens(data, begin, T, x, &why);
-    if (status == ET_OK)
-        status = data->class->tokens(data, begin + T, 1, &target[T - 1], &why);
-    if (status != ET_OK)
-        return eti_why(&s->why, status, "%.900s (sample %" PRId64 ")", why.message, at);
-    memcpy(target, x + 1, (size_t)(T - 1) * sizeof *target);
+    int64_t T = data->common->seq_len, phase = window_phase(l, b->epoch);
+    int32_t *x = b->x, *target = b->target;
+    for (int64_t i = 0; i < b->n_samples; i++, x += T, target += T) {
+        struct et_error why = {0};
+        int64_t at = sample_at(l, order, first + i), begin = phase + at * T;
+        et_status status = data->class->tokens(data, begin, T, x, &why);
+        if (status == ET_OK)
+            status = data->class->tokens(data, begin + T, 1, &target[T - 1], &why);
+        if (status != ET_OK)
+            return eti_why(&s->why, status, "%.900s (sample %" PRId64 ")", why.message,
+                           at);
+        memcpy(target, x + 1, (size_t)(T - 1) * sizeof *target);
+    }
+    b->n_tokens = b->n_samples * T;
     return ET_OK;
 }
 
@@ -180,32 +229,20 @@ static et_status
 fill(struct et_loader *l, struct slot *s)
 {
     struct et_batch *b = &s->batch;
-    const struct et_dataset *data = l->data;
     struct eti_order order;
+    int64_t first;
     s->n_skipped = 0;
     b->epoch = s->number / l->batches;
     b->batch = s->number % l->batches;
-    int64_t first, T = data->common->seq_len;
     b->n_samples = rank_slice(l, b->batch, &first);
     b->first = b->epoch * l->samples + first;
-    b->n_tokens = data->facts.kind == ET_DATA_TOKENS ? b->n_samples * T : 0;
-    int64_t phase = b->n_tokens ? window_phase(l, b->epoch) : 0;
     b->x_desc.shape[0] = b->target_desc.shape[0] = b->n_samples;
     const struct tensors *t = b->n_samples == l->x_desc.shape[0] ? &s->full : &s->last;
     b->x_tensor = t->x;
     b->target_tensor = t->target;
     eti_order_init(&order, l->n, l->config.seed, b->epoch);
-    for (int64_t i = 0; i < b->n_samples; i++) {
-        int64_t at =
-            data->common->shuffle ? eti_order_at(&order, first + i) : first + i;
-        if (data->facts.kind == ET_DATA_TOKENS)
-            ET_TRY(fill_tokens(l, s, at, phase, (int32_t *)b->x + i * T,
-                               b->target + i * T));
-        else
-            ET_TRY(fill_image(l, s, at, b->first + i, (float *)b->x + i * l->x_stride,
-                              &b->target[i]));
-    }
-    return ET_OK;
+    return l->data->facts.kind == ET_DATA_TOKENS ? fill_tokens(l, s, &order, first)
+                                                 : fill_images(l, s, &order, first);
 }
 
 /* ---- the ring; all with the lock held ---- */
@@ -445,6 +482,7 @@ describe(struct et_ctx *cx, struct et_loader *l)
                  ET_CHANNELS_LAST);
     et_desc_init(&l->target_desc, ET_I32, 1, &N, ET_ROW_MAJOR);
     l->x_stride = f->C * p->out_h * p->out_w;
+    l->raw_bytes = (int64_t)f->C * f->H * f->W;
     return ET_OK;
 }
 
@@ -453,10 +491,8 @@ choose_workers(const struct et_loader *l)
 {
     if (l->data->common->workers != ET_INT_UNSET)
         return (int)l->data->common->workers;
-    const struct et_data_facts *f = &l->data->facts;
-    int64_t bytes = f->kind == ET_DATA_TOKENS ? 0 : (int64_t)f->C * f->H * f->W;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (bytes <= INLINE_SAMPLE_BYTES || cores <= 2)
+    if (l->raw_bytes <= INLINE_SAMPLE_BYTES || cores <= 2)
         return 0; /* a busy neighbour costs the compute threads more than it saves */
     return cores / 4 < MAX_AUTO_WORKERS ? (int)(cores / 4) + 1 : MAX_AUTO_WORKERS;
 }
@@ -505,11 +541,10 @@ make_slot(struct et_ctx *cx, struct et_loader *l, struct slot *s)
         ET_TRY(et_alloc(cx, et_desc_bytes(&b->x_desc), &b->x));
         ET_TRY(et_alloc(cx, et_desc_bytes(&b->target_desc), (void **)&b->target));
     }
-    const struct et_data_facts *f = &l->data->facts;
-    if (f->kind == ET_DATA_TOKENS)
+    if (l->data->facts.kind == ET_DATA_TOKENS)
         return ET_OK;
-    size_t raw = (size_t)f->C * f->H * f->W;
-    return et_alloc(cx, raw + eti_pipeline_scratch(&l->pipeline), (void **)&s->scratch);
+    return et_alloc(cx, 2 * (size_t)l->raw_bytes + eti_pipeline_scratch(&l->pipeline),
+                    (void **)&s->scratch);
 }
 
 static void

@@ -1,0 +1,385 @@
+/* CIFAR and token files, texts, synthetic data, and summaries. */
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/data/cache.h"
+#include "core/data/cifar.h"
+#include "core/data/token_file.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+static struct et_ctx *cx;
+
+/* A data set with options given as text: name, value, name, value, NULL. */
+struct opened {
+    const struct et_dataset_class *class;
+    void *options;
+    struct et_dataset *data;
+};
+
+static et_status
+try_open(struct opened *o, const char *name, const char *const *settings)
+{
+    o->class = et_dataset_find(name);
+    if (!o->class)
+        bail("no data set %s", name);
+    o->options = calloc(1, o->class->info.options_size);
+    need(cx, et_options_init(cx, o->class->info.options, o->options));
+    for (; settings && *settings; settings += 2)
+        need(cx, et_options_set(cx, o->class->info.options, o->options, settings[0],
+                                settings[1]));
+    return et_dataset_open(cx, o->class, o->options, &o->data);
+}
+
+static void
+finish(struct opened *o)
+{
+    et_dataset_close(&o->data);
+    et_options_release(o->class->info.options, o->options);
+    free(o->options);
+}
+
+#define SETTINGS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void
+refused(et_status want, const char *message, const char *name,
+        const char *const *settings, const char *why)
+{
+    struct opened o;
+    is_int(try_open(&o, name, settings), want, "%s is refused", why);
+    const char *got = take_error(cx);
+    ok(strstr(got, message) != NULL, "and the sentence says so: %s", got);
+    finish(&o);
+}
+
+static void
+defaults(void)
+{
+    int n = 0, sound = 0;
+    for (; et_dataset_classes[n]; n++) {
+        const struct et_dataset_class *c = et_dataset_classes[n];
+        char *options = calloc(1, c->info.options_size);
+        need(cx, et_options_init(cx, c->info.options, options));
+        struct et_data_options *common = (struct et_data_options *)options;
+        et_data_prepare_train(options);
+        sound += common->split == ET_SPLIT_TRAIN && common->shuffle;
+        et_data_prepare_eval(options);
+        sound += common->split == ET_SPLIT_TEST && !common->shuffle;
+        sound += common->workers == ET_INT_UNSET &&
+                 common->batch_size == ET_INT_UNSET &&
+                 common->subset_num_batches == -1 && !common->drop_last;
+        sound += et_dataset_find(c->info.name) == c && (!c->image) != (!c->tokens);
+        et_options_release(c->info.options, options);
+        free(options);
+    }
+    ok(n == 10 && sound == 4 * n, "all %d data sets have the common options' defaults",
+       n);
+}
+
+static void
+cifar(void)
+{
+    static uint8_t bytes[2 * 3074];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i % 251);
+    bytes[0] = 9;
+    bytes[3073] = 3;
+    const char *dir = scratch_folder();
+    for (int i = 1; i <= 5; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "data_batch_%d.bin", i);
+        bytes[0] = (uint8_t)i;
+        write_file(name, bytes, 2 * 3073, i == 5);
+    }
+    struct opened o;
+    need(cx, try_open(&o, "cifar10", SETTINGS("path", dir)));
+    ok(o.data->facts.n_samples == 10 && o.data->facts.C == 3 && o.data->facts.H == 32 &&
+           o.data->facts.num_classes == 10,
+       "CIFAR-10's five files are one set of 3x32x32");
+    const uint8_t *p;
+    int32_t label;
+    struct et_error why;
+    need(cx, o.data->class->image(o.data, 6, NULL, &p, &label, &why));
+    ok(label == 4 && p[0] == 1 &&
+           p[2 * o.data->facts.stride_c + 3 * o.data->facts.stride_y + 5] ==
+               (1 + 2048 + 96 + 5) % 251,
+       "pixels are planar, after the label");
+    finish(&o);
+    refused(ET_ENOENT, "test_batch.bin", "cifar10",
+            SETTINGS("path", dir, "split", "test"), "a file that is missing");
+    write_file("data_batch_3.bin", bytes, 2 * 3073 + 1, false);
+    refused(ET_EFORMAT, "data_batch_3.bin: 6147 is not a multiple of 3073", "cifar10",
+            SETTINGS("path", dir), "a length that does not fit");
+    write_file("data_batch_3.bin", bytes, 0, false);
+    refused(ET_EFORMAT, "data_batch_3.bin: 0 bytes: no samples", "cifar10",
+            SETTINGS("path", dir), "an empty file");
+    bytes[3073] = 10;
+    write_file("data_batch_3.bin", bytes, 2 * 3073, false);
+    refused(ET_EFORMAT, "label 10 at index 5 but 10 classes", "cifar10",
+            SETTINGS("path", dir), "a label beyond the classes");
+
+    bytes[0] = 19;
+    bytes[1] = 99;
+    bytes[3074] = 0;
+    bytes[3075] = 50;
+    write_file("train.bin", bytes, 2 * 3074, false);
+    need(cx, try_open(&o, "cifar100", SETTINGS("path", dir)));
+    need(cx, o.data->class->image(o.data, 0, NULL, &p, &label, &why));
+    ok(o.data->facts.num_classes == 100 && label == 99,
+       "CIFAR-100 has 100 fine classes");
+    finish(&o);
+    need(cx, try_open(&o, "cifar100", SETTINGS("path", dir, "labels", "coarse")));
+    need(cx, o.data->class->image(o.data, 0, NULL, &p, &label, &why));
+    ok(o.data->facts.num_classes == 20 && label == 19, "or 20 coarse ones");
+    finish(&o);
+}
+
+static void
+token_files(void)
+{
+    static uint8_t bytes[40000];
+    for (int i = 0; i < 20000; i++) {
+        bytes[2 * i] = (uint8_t)i;
+        bytes[2 * i + 1] = (uint8_t)(i >> 8);
+    }
+    char path[600];
+    snprintf(path, sizeof path, "%s",
+             write_file("train.bin", bytes, sizeof bytes, false));
+    write_file("val.bin", bytes + 100, 100, false);
+    struct opened o;
+    static int32_t out[20000];
+    struct et_error why = {0};
+    need(cx, try_open(&o, "tokens", SETTINGS("path", path, "seq_len", "8")));
+    need(cx, o.data->class->tokens(o.data, 0, 18000, out, &why));
+    ok(o.data->facts.n_tokens == 18000 && o.data->facts.vocab_size == 50257 &&
+           out[0] == 0 && out[300] == 300 && out[17999] == 17999,
+       "of a file train has the first nine tenths, 16-bit little-endian");
+    finish(&o);
+    need(cx, try_open(&o, "tokens",
+                      SETTINGS("path", path, "split", "test", "header", "40")));
+    need(cx, o.data->class->tokens(o.data, 0, 1, out, &why));
+    ok(o.data->facts.n_tokens == 1998 && out[0] == 20 + 19980 - 1998,
+       "test has the rest, after the header");
+    finish(&o);
+    need(cx,
+         try_open(&o, "tokens",
+                  SETTINGS("path", scratch_folder(), "split", "test", "seq_len", "8")));
+    need(cx, o.data->class->tokens(o.data, 0, 50, out, &why));
+    ok(o.data->facts.n_tokens == 50 && out[0] == 50 && out[49] == 99,
+       "of a folder test has all of val.bin");
+    finish(&o);
+
+    need(cx, try_open(&o, "tokens", SETTINGS("path", path, "vocab_size", "17000")));
+    is_int(o.data->class->tokens(o.data, 16990, 20, out, &why), ET_EINVAL,
+           "a token beyond the vocabulary is refused");
+    ok(strstr(why.message, "train.bin: token 17000 at 17000 >= vocabulary 17000"),
+       "and the sentence says where: %s", why.message);
+    if (truncate(path, 1000) != 0)
+        bail("cannot cut %s", path);
+    is_int(o.data->class->tokens(o.data, 490, 20, out, &why), ET_EIO,
+           "a file cut while it is read is an error");
+    ok(strstr(why.message,
+              "train.bin shrank from 39.1 KiB to 1000 bytes while training"),
+       "and the sentence says so: %s", why.message);
+    /* Through the loader the sentence has the sample's number. */
+    struct et_data_options *common = o.options;
+    common->batch_size = 4;
+    common->shuffle = false;
+    struct et_loader *loader;
+    const struct et_batch *b;
+    need(cx, et_loader_new(cx, o.data, &(struct et_loader_config){0}, &loader));
+    is_int(et_loader_next(cx, loader, &b), ET_EIO, "which the loader passes on");
+    ok(strstr(take_error(cx), "(sample 3)"), "with the number of the sample");
+    et_loader_free(&loader);
+    finish(&o);
+
+    write_file("odd.bin", bytes, 5, false);
+    snprintf(path, sizeof path, "%s/odd.bin", scratch_folder());
+    refused(ET_EFORMAT, "odd.bin: 5 bytes is not a multiple of 2", "tokens",
+            SETTINGS("path", path), "an odd length");
+    write_file("odd.bin", bytes, 100, false);
+    refused(ET_EFORMAT, "tokens: 45 tokens (train) but seq_len 128 needs 129", "tokens",
+            SETTINGS("path", path), "a file shorter than a sample");
+    refused(ET_EFORMAT, "odd.bin: 100 bytes but a header of 1024", "tokens",
+            SETTINGS("path", path, "header", "1Ki"), "a file shorter than its header");
+
+    snprintf(path, sizeof path, "%s",
+             write_file("text", "In the beginning God created", 28, false));
+    need(cx, try_open(&o, "text_bytes", SETTINGS("path", path, "seq_len", "4")));
+    need(cx, o.data->class->tokens(o.data, 0, 2, out, &why));
+    ok(o.data->facts.n_tokens == 26 && o.data->facts.vocab_size == 256 &&
+           o.data->facts.n_samples == 6 && out[0] == 'I' && out[1] == 'n',
+       "a text's bytes are its tokens");
+    finish(&o);
+}
+
+static et_status
+write_word(struct et_ctx *ctx, int fd, void *data)
+{
+    int *calls = data;
+    ++*calls;
+    if (*calls > 2)
+        return ET_FAIL(ctx, ET_EIO, "third call");
+    return write(fd, "word", 4) == 4 ? ET_OK : ET_EIO;
+}
+
+static void
+caches(void)
+{
+    char home[300], path[400];
+    snprintf(home, sizeof home, "%s/cache", scratch_folder());
+    setenv("XDG_CACHE_HOME", home, 1);
+    int calls = 0, fd = -1;
+    char text[8] = "";
+    need(cx, eti_cache_open(cx, "thing", 4, write_word, &calls, &fd));
+    ok(pread(fd, text, 8, 0) == 4 && !strcmp(text, "word"),
+       "what is not cached is made");
+    close(fd);
+    need(cx, eti_cache_open(cx, "thing", 4, write_word, &calls, &fd));
+    ok(calls == 1 && pread(fd, text, 8, 0) == 4, "what is cached is read");
+    close(fd);
+    setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
+    is_int(eti_cache_open(cx, "thing", 4, write_word, &calls, &fd), ET_EIO,
+           "without a cache there is an error");
+    et_error_clear(cx);
+    need(cx, eti_temporary_open(cx, write_word, &calls, &fd));
+    ok(calls == 2 && pread(fd, text, 8, 0) == 4, "and a temporary file serves");
+    close(fd);
+    setenv("XDG_CACHE_HOME", home, 1);
+    is_int(eti_cache_open(cx, "other", -1, write_word, &calls, &fd), ET_EIO,
+           "what cannot be made is an error");
+    et_error_clear(cx);
+    snprintf(path, sizeof path, "%s/etude/thing", home);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/etude", home);
+    ok(rmdir(path) == 0, "and leaves no file behind");
+    rmdir(home);
+}
+
+static void
+bible(void)
+{
+    if (access("/usr/bin/bible", X_OK) != 0) {
+        skip(4, "bible-kjv is not installed");
+        return;
+    }
+    setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
+    struct opened o;
+    static int32_t out[64];
+    struct et_error why;
+    need(cx, try_open(&o, "bible_kjv", SETTINGS("split", "test")));
+    int64_t test = o.data->facts.n_tokens;
+    need(cx, o.data->class->tokens(o.data, test - 6, 6, out, &why));
+    is_int(out[0] == 'A' && out[4] == '.' && out[5] == '\n', 1,
+           "the Bible ends with Amen");
+    finish(&o);
+    need(cx, try_open(&o, "bible_kjv", NULL));
+    need(cx, o.data->class->tokens(o.data, 0, 20, out, &why));
+    char text[21] = "";
+    for (int i = 0; i < 20; i++)
+        text[i] = (char)out[i];
+    is_str(text, "Ge1:1 In the beginni", "and begins with Genesis");
+    is_int(o.data->facts.n_tokens + test, 4404412, "it has 4.4 million bytes");
+    is_int(test, 440441, "of which a tenth is to test");
+    finish(&o);
+    refused(ET_ENOENT, "cannot run /nowhere/bible", "bible_kjv",
+            SETTINGS("path", "/nowhere/bible"), "a program that is missing");
+    refused(ET_EFORMAT, "/bin/true printed 0 verses, not 31102", "bible_kjv",
+            SETTINGS("path", "/bin/true"), "another program");
+    refused(ET_EIO, "/bin/false failed with status 1", "bible_kjv",
+            SETTINGS("path", "/bin/false"), "a program that fails");
+}
+
+static void
+synthetic(void)
+{
+    struct opened o, again;
+    struct et_error why;
+    struct et_data_summary s;
+    const char *const *settings =
+        SETTINGS("num_samples", "500", "num_unique", "200", "resolution", "16");
+    need(cx, try_open(&o, "synthetic_images", settings));
+    need(cx, try_open(&again, "synthetic_images", settings));
+    const uint8_t *p, *q, *r;
+    int32_t a, b, c;
+    need(cx, o.data->class->image(o.data, 7, NULL, &p, &a, &why));
+    need(cx, o.data->class->image(o.data, 207, NULL, &r, &c, &why));
+    need(cx, again.data->class->image(again.data, 7, NULL, &q, &b, &why));
+    ok(a == b && memcmp(p, q, 768) == 0,
+       "a synthetic image is a function of its number");
+    ok(p == r && a == c, "and repeats after num_unique");
+    finish(&again);
+    need(cx, et_data_summarise(cx, o.data, 0, &s));
+    int most = 0;
+    int64_t sum = 0;
+    for (int i = 0; i < 10; i++) {
+        sum += s.counts[i];
+        most = s.counts[i] > most ? (int)s.counts[i] : most;
+    }
+    ok(s.n_read == 500 && sum == 500 && s.n_counts == 10 && s.n_first == 32 &&
+           s.first[7] == a,
+       "a summary counts labels and shows the first");
+    /* 153,600 values of deviation 20: five standard errors; bytes round by 1/12. */
+    is_near(s.mean[0] * 255, 128, 0.01, "noise has mean 128");
+    is_near(s.std[2] * 255, 20, 0.01, "and deviation 20");
+    et_data_summary_release(cx, &s);
+    finish(&o);
+
+    need(cx,
+         try_open(&o, "synthetic_images",
+                  SETTINGS("type", "separable", "channels", "1", "num_classes", "5")));
+    double mean[5] = {0}, count[5] = {0};
+    for (int i = 0; i < 100; i++) {
+        need(cx, o.data->class->image(o.data, i, NULL, &p, &a, &why));
+        double total = 0;
+        for (int k = 0; k < 1024; k++)
+            total += p[k];
+        mean[a] += total / 1024;
+        count[a]++;
+    }
+    int rises = 0;
+    for (int k = 0; k < 5; k++)
+        rises += count[k] > 0 && fabs(mean[k] / count[k] - (128 + 20 * (k - 2))) < 1;
+    is_int(rises, 5, "separable images rise by a deviation a class");
+    finish(&o);
+
+    need(cx, try_open(&o, "synthetic_tokens",
+                      SETTINGS("vocab_size", "7", "seq_len", "16")));
+    int32_t x[100], y[100];
+    need(cx, o.data->class->tokens(o.data, 0, 100, x, &why));
+    int same = 0;
+    for (int from = 0; from < 50; from++) {
+        need(cx, o.data->class->tokens(o.data, from, 50, y, &why));
+        same += memcmp(x + from, y, 50 * sizeof *y) == 0;
+    }
+    is_int(same, 50, "synthetic tokens are the same wherever one begins to read");
+    need(cx, et_data_summarise(cx, o.data, 70000, &s));
+    int even = 0;
+    for (int k = 0; k < 7; k++)
+        even += llabs(s.counts[k] - 10000) < 5 * 93; /* sqrt(70000 / 7 * 6 / 7) */
+    ok(even == 7 && s.n_counts == 7 && s.first[3] == x[3], "and even");
+    et_data_summary_release(cx, &s);
+    finish(&o);
+}
+
+int
+main(void)
+{
+    cx = need_ctx();
+    defaults();
+    cifar();
+    token_files();
+    caches();
+    bible();
+    synthetic();
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "all memory is given back");
+    et_ctx_free(&cx);
+    return done();
+}
