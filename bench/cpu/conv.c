@@ -1,17 +1,14 @@
 /* GF/s of the CPU's convolutions, layer by layer: best of many runs.
  *
- *   bench/cpu/conv [THREADS [SECONDS-PER-ROW]]
+ *   bench/cpu/conv [THREADS [SECONDS-PER-ROW [bf16]]]
  *
  * FLOPs count the padding, as oneDNN's own benchmark does, so a figure may pass the
  * peak. Run it on an idle machine; the best of many short runs forgives some
  * neighbours. */
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "t/kernels/module.h"
+#include "bench/cpu/best.h"
 
 struct layer {
     const char *name;
@@ -39,51 +36,6 @@ static const struct layer layers[] = {
     {"ResNet-18 64->64", 1, 32, 64, 32, 64, 3, 1, 1, 1},
 };
 
-static double
-now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void *
-numbers(size_t bytes)
-{
-    float *x = aligned_alloc(4096, (bytes + 8191) & ~(size_t)4095);
-    for (size_t i = 0; x && i < bytes / sizeof *x; i++)
-        x[i] = (float)(i % 251) / 251 - 0.5f;
-    return x;
-}
-
-/* The best time of one run of OP, in seconds; 0 when it is refused. */
-static double
-best(const struct et_device_table *table, struct et_device_handle *device,
-     const struct et_call *call, double budget)
-{
-    struct et_kernel *k;
-    size_t bytes;
-    char why[256];
-    void *ptr[3];
-    if (table->prepare(device, call, &k, &bytes, why, sizeof why) != ET_OK)
-        return 0;
-    void *workspace = numbers(bytes + 64);
-    for (int i = 0; i < 3; i++)
-        ptr[i] = numbers(et_desc_bytes(i < 2 ? &call->in[i] : &call->out[0]));
-    double least = INFINITY, end = now() + budget;
-    for (int i = 0; i < 3 || now() < end; i++) {
-        double start = now();
-        if (table->run(k, ptr, workspace, NULL) != ET_OK)
-            break;
-        least = fmin(least, now() - start);
-    }
-    for (int i = 0; i < 3; i++)
-        free(ptr[i]);
-    free(workspace);
-    table->release(k);
-    return least;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -92,6 +44,7 @@ main(int argc, char **argv)
     char why[256] = "the CPU module was not built";
     int threads = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 0;
     double budget = argc > 2 ? strtod(argv[2], NULL) : 0.3;
+    enum et_dtype dtype = argc > 3 && strcmp(argv[3], "bf16") == 0 ? ET_BF16 : ET_F32;
     double total[3] = {0};
     if (!table || table->open(0, threads, &device, why, sizeof why) != ET_OK) {
         fprintf(stderr, "conv: %s\n", why);
@@ -110,11 +63,11 @@ main(int argc, char **argv)
         };
         struct et_desc d[3];
         int64_t p = (v->h + 2 * v->pad - v->kernel) / v->stride + 1;
-        et_desc_init(&d[0], ET_F32, 4, a.shape, ET_CHANNELS_LAST);
-        et_desc_init(&d[1], ET_F32, 4,
+        et_desc_init(&d[0], dtype, 4, a.shape, ET_CHANNELS_LAST);
+        et_desc_init(&d[1], dtype, 4,
                      (int64_t[]){v->k, v->c / v->groups, v->kernel, v->kernel},
                      ET_CHANNELS_LAST);
-        et_desc_init(&d[2], ET_F32, 4, (int64_t[]){v->n, v->k, p, p}, ET_CHANNELS_LAST);
+        et_desc_init(&d[2], dtype, 4, (int64_t[]){v->n, v->k, p, p}, ET_CHANNELS_LAST);
         double flop =
             2.0 * (double)et_desc_count(&d[2]) * (double)(et_desc_count(&d[1]) / v->k);
         static const struct {

@@ -249,6 +249,92 @@ test_matmul(const int *v)
        v[8] ? " with bias" : "", ran ? worst(&out) : 0, what);
 }
 
+/* ---- bf16: the same op on the same numbers, against f32 ---- */
+
+/* Half a unit in the last place of a result; its terms are exact in f32. */
+#define BF16_TOLERANCE 0x1p-8
+
+static uint16_t
+to_bf16(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static float
+from_bf16(uint16_t x)
+{
+    uint32_t bits = (uint32_t)x << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Makes the first N operands bf16 in place, or f32 again. */
+static void
+convert(int n, bool narrow)
+{
+    static uint16_t narrowed[MAX_ELEMENTS];
+    for (int i = 0; i < n; i++) {
+        for (int64_t j = 0; j < MAX_ELEMENTS; j++)
+            narrowed[j] = narrow ? to_bf16(buffer[i][j]) : ((uint16_t *)buffer[i])[j];
+        for (int64_t j = 0; j < MAX_ELEMENTS && !narrow; j++)
+            buffer[i][j] = from_bf16(narrowed[j]);
+        if (narrow)
+            memcpy(buffer[i], narrowed, sizeof narrowed);
+    }
+}
+
+static void
+test_bf16(enum et_op_id op, const void *attr, size_t attr_size, struct et_desc *in,
+          struct et_desc *out, const char *name)
+{
+    static float exact[MAX_ELEMENTS];
+    const char *what;
+    convert(2, true); /* numbers that both dtypes can hold */
+    convert(2, false);
+    bool ran = run(op, attr, attr_size, in, 2, out, &what);
+    memcpy(exact, buffer[3], sizeof exact);
+    in[0].dtype = in[1].dtype = out->dtype = ET_BF16;
+    convert(2, true);
+    ran = ran && run(op, attr, attr_size, in, 2, out, &what);
+    convert(2, false);
+    if (!ran && strstr(what, "oneDNN")) { /* a processor without AVX-512 */
+        skip(1, what);
+        return;
+    }
+    double largest = 0;
+    for (int64_t i = 0; ran && i < et_desc_count(out); i++) {
+        int64_t at = offset(out, i);
+        double error = fabs((double)from_bf16(((uint16_t *)buffer[3])[at]) - exact[at]);
+        largest = fmax(largest, error / (fabs((double)exact[at]) + 1e-3));
+    }
+    ok(ran && largest <= BF16_TOLERANCE,
+       "%s in bf16 is f32's result rounded: %.1e by %s", name, largest, what);
+}
+
+static void
+test_low_precision(void)
+{
+    struct et_conv2d_attr a;
+    struct et_desc d[3], in[2];
+    for (size_t op = 0; op < sizeof conv_op / sizeof conv_op[0]; op++) {
+        if (conv_op[op].biased)
+            continue;
+        describe_case(conv_case[2], &a, d, ET_CHANNELS_LAST);
+        in[0] = d[conv_op[op].first];
+        in[1] = d[conv_op[op].second];
+        test_bf16(conv_op[op].op, &a, sizeof a, in, &d[conv_op[op].role],
+                  conv_op[op].name);
+    }
+    struct et_matmul_attr m = {.trans_b = 1};
+    et_desc_init(&in[0], ET_F32, 2, (int64_t[]){33, 100}, ET_ROW_MAJOR);
+    et_desc_init(&in[1], ET_F32, 2, (int64_t[]){17, 100}, ET_ROW_MAJOR);
+    et_desc_init(&d[0], ET_F32, 2, (int64_t[]){33, 17}, ET_ROW_MAJOR);
+    test_bf16(ET_OP_matmul, &m, sizeof m, in, &d[0], "matmul");
+}
+
 int
 main(void)
 {
@@ -268,6 +354,7 @@ main(void)
         }
     for (size_t i = 0; i < sizeof matmul_case / sizeof matmul_case[0]; i++)
         test_matmul(matmul_case[i]);
+    test_low_precision();
     table->close(device);
     return done();
 }

@@ -1,0 +1,58 @@
+/* best.h: the best time of a kernel of the CPU module. */
+#ifndef BENCH_CPU_BEST_H
+#define BENCH_CPU_BEST_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "t/kernels/module.h"
+
+static inline double
+now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline void *
+numbers(size_t bytes)
+{
+    float *x = aligned_alloc(4096, (bytes + 8191) & ~(size_t)4095);
+    for (size_t i = 0; x && i < bytes / sizeof *x; i++)
+        x[i] = (float)(i % 251) / 251 - 0.5f;
+    return x;
+}
+
+/* The best time of one run of CALL (<= 3 inputs, 1 result), in seconds; 0 when it is
+ * refused. Runs for BUDGET seconds, three times at least. */
+static inline double
+best(const struct et_device_table *table, struct et_device_handle *device,
+     const struct et_call *call, double budget)
+{
+    struct et_kernel *k;
+    size_t bytes;
+    char why[256];
+    void *ptr[4] = {0};
+    int n = call->n_in + 1;
+    if (table->prepare(device, call, &k, &bytes, why, sizeof why) != ET_OK)
+        return 0;
+    void *workspace = numbers(bytes + 64);
+    for (int i = 0; i < n; i++)
+        ptr[i] = numbers(et_desc_bytes(i < call->n_in ? &call->in[i] : &call->out[0]));
+    double least = INFINITY, end = now() + budget;
+    for (int i = 0; i < 3 || now() < end; i++) {
+        double start = now();
+        if (table->run(k, ptr, workspace, NULL) != ET_OK)
+            break;
+        least = fmin(least, now() - start);
+    }
+    for (int i = 0; i < n; i++)
+        free(ptr[i]);
+    free(workspace);
+    table->release(k);
+    return least;
+}
+
+#endif
