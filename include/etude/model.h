@@ -50,12 +50,29 @@ struct et_model_options {
     int64_t num_classes, in_channels; /* unset (INT64_MIN) or 0: from the data */
     struct et_texts initializer;      /* names of et_module_initializer, in turn */
     char *weights;                    /* safetensors file to start from, or NULL */
-    int loss;                         /* enum et_loss */
+    int loss;                         /* enum et_loss; language: cross entropy */
 };
 extern const char *const et_loss_names[]; /* NULL-terminated */
 
-/* Their rows, for the table of a model whose struct TAG begins with `common`. */
+/* Their rows, for the table of a model whose struct TAG begins with `common`: what
+ * every model has, and what models of images have. */
 /* clang-format off */
+#define ET_MODEL_START_OPTIONS(tag)                                                    \
+    {                                                                                  \
+        .name = "initializer",                                                         \
+        .type = ET_OPT_TEXTS,                                                          \
+        .offset = offsetof(struct tag, common.initializer),                            \
+        .flags = ET_OPT_OPTIONAL,                                                      \
+        .help = "rules for the first weights, applied in turn",                        \
+    },                                                                                 \
+    {                                                                                  \
+        .name = "weights",                                                             \
+        .type = ET_OPT_PATH,                                                           \
+        .offset = offsetof(struct tag, common.weights),                                \
+        .flags = ET_OPT_OPTIONAL,                                                      \
+        .help = "safetensors file to start from",                                      \
+    }
+
 #define ET_MODEL_OPTIONS(tag)                                                          \
     {                                                                                  \
         .name = "num_classes",                                                         \
@@ -76,27 +93,14 @@ extern const char *const et_loss_names[]; /* NULL-terminated */
         .help = "channels of an image; unset: as the data have",                       \
     },                                                                                 \
     {                                                                                  \
-        .name = "initializer",                                                         \
-        .type = ET_OPT_TEXTS,                                                          \
-        .offset = offsetof(struct tag, common.initializer),                            \
-        .flags = ET_OPT_OPTIONAL,                                                      \
-        .help = "rules for the first weights, applied in turn",                        \
-    },                                                                                 \
-    {                                                                                  \
-        .name = "weights",                                                             \
-        .type = ET_OPT_PATH,                                                           \
-        .offset = offsetof(struct tag, common.weights),                                \
-        .flags = ET_OPT_OPTIONAL,                                                      \
-        .help = "safetensors file to start from",                                      \
-    },                                                                                 \
-    {                                                                                  \
         .name = "loss",                                                                \
         .type = ET_OPT_ENUM,                                                           \
         .offset = offsetof(struct tag, common.loss),                                   \
         .def = "soft_cross_entropy",                                                   \
         .choices = et_loss_names,                                                      \
         .help = "what training minimises",                                             \
-    }
+    },                                                                                 \
+    ET_MODEL_START_OPTIONS(tag)
 /* clang-format on */
 
 struct et_model;

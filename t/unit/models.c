@@ -293,6 +293,29 @@ forwards(void)
     et_tensor_free(&token);
 }
 
+static void
+flops(void)
+{
+    struct et_model *m = make("resnet20", &cifar, NULL);
+    struct et_graph *g;
+    int64_t count = 0, macs = 3 * 16 * 9 * 1024 + 64 * 10;
+    /* Multiply-adds of each stage: blocks of 3x3 convolutions, and the 1x1 shortcuts.
+     */
+    for (int64_t c = 16, area = 1024; c <= 64; c *= 2, area /= 4)
+        macs += area * (c == 16 ? 6 * c * c * 9 : 5 * c * c * 9 + c / 2 * c * 10);
+    struct et_tensor *x = leaf(ET_F32, 4, (int64_t[]){1, 3, 32, 32});
+    must(et_module_bind(cx, m->root, dev, ET_PARAM | ET_BUFFER, 17));
+    must(et_graph_new(cx, dev, &g));
+    must(et_model_flops(m, g, x, &count));
+    /* Norms, activations and additions come on top: under 2 % of the convolutions. */
+    ok(count >= 2 * macs && count < 2.04 * (double)macs,
+       "resnet20 costs two operations a multiply-add: %lld of %lld", (long long)count,
+       (long long)(2 * macs));
+    et_graph_free(&g);
+    et_tensor_free(&x);
+    et_model_free(&m);
+}
+
 int
 main(void)
 {
@@ -304,6 +327,7 @@ main(void)
     spelled_out();
     must(et_device_open(cx, "ref", 0, 1, &dev));
     forwards();
+    flops();
     et_device_close(&dev);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

@@ -56,7 +56,7 @@ const struct et_model_class et_gpt2_model = {
             .applies_to = "text",
             .options =
                 (const struct et_option[]){
-                    ET_MODEL_OPTIONS(gpt2_model_options),
+                    ET_MODEL_START_OPTIONS(gpt2_model_options),
                     COUNT(n_layers, "12", "transformer blocks"),
                     COUNT(d_model, "768", "width of the residual stream"),
                     COUNT(n_heads, "12", "attention heads; they divide d_model"),
