@@ -79,6 +79,9 @@ counts(void)
         {"mnist_classifier", &fashion, 21610},
         /* 784 256 + 256, 256 256 + 256, 256 10 + 10 */
         {"mlp", &fashion, 269322},
+        {"efficientnet_b0", &imagenet, 5288548},
+        /* timm's vit_small_patch16_224 */
+        {"vit_s16", &imagenet, 22050664},
         /* Hugging Face's gpt2 */
         {"gpt2", NULL, 124439808},
     };
@@ -95,34 +98,42 @@ counts(void)
 static void
 names(void)
 {
-    const char *vision[] = {"conv1.weight",
-                            "bn1.running_var",
-                            "layer1.0.conv1.weight",
-                            "layer2.0.downsample.0.weight",
-                            "layer2.0.downsample.1.running_mean",
-                            "layer4.2.bn3.bias",
-                            "fc.bias"};
-    const char *text[] = {
-        "transformer.wte.weight",           "transformer.wpe.weight",
-        "transformer.h.0.ln_1.weight",      "transformer.h.0.attn.c_attn.weight",
-        "transformer.h.11.mlp.c_proj.bias", "transformer.ln_f.bias"};
-    struct et_leaves l;
-    struct et_model *m = make("resnet50", &imagenet, NULL);
-    must(et_module_leaves(cx, m->root, ET_PARAM | ET_BUFFER, &l));
-    for (size_t i = 0; i < sizeof vision / sizeof *vision; i++)
-        ok(et_leaves_find(&l, vision[i]), "resnet50 has torchvision's %s", vision[i]);
-    is_int(l.n, 161 + 106, "resnet50 has torchvision's leaves, batch counters aside");
-    et_leaves_release(&l);
-    et_model_free(&m);
-    m = make("gpt2", NULL, NULL);
-    must(et_module_leaves(cx, m->root, ET_PARAM | ET_BUFFER, &l));
-    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
-        ok(et_leaves_find(&l, text[i]), "gpt2 has Hugging Face's %s", text[i]);
-    is_int(l.n, 148, "gpt2 has Hugging Face's parameters, the tied head once");
-    ok(l.n && et_leaves_find(&l, text[3])->param->desc.shape[1] == 2304,
-       "c_attn is stored [in, out]");
-    et_leaves_release(&l);
-    et_model_free(&m);
+    struct {
+        const char *model;
+        const struct et_model_facts *facts;
+        int leaves; /* parameters and buffers; batch counters of batch norm aside */
+        const char *const *has;
+    } known[] = {
+        {"resnet50", &imagenet, 161 + 106,
+         (const char *[]){"conv1.weight", "bn1.running_var", "layer1.0.conv1.weight",
+                          "layer2.0.downsample.0.weight",
+                          "layer2.0.downsample.1.running_mean", "layer4.2.bn3.bias",
+                          "fc.bias", NULL}},
+        {"efficientnet_b0", &imagenet, 213 + 98,
+         (const char *[]){"features.0.0.weight", "features.1.0.block.1.fc1.bias",
+                          "features.2.0.block.2.fc2.weight",
+                          "features.8.1.running_mean", "classifier.1.weight", NULL}},
+        {"vit_s16", &imagenet, 152,
+         (const char *[]){"cls_token", "pos_embed", "patch_embed.proj.weight",
+                          "blocks.0.attn.qkv.bias", "blocks.11.mlp.fc2.weight",
+                          "norm.weight", "head.bias", NULL}},
+        {"gpt2", NULL, 148, /* the tied head once */
+         (const char *[]){
+             "transformer.wte.weight", "transformer.wpe.weight",
+             "transformer.h.0.ln_1.weight", "transformer.h.0.attn.c_attn.weight",
+             "transformer.h.11.mlp.c_proj.bias", "transformer.ln_f.bias", NULL}},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        struct et_model *m = make(known[i].model, known[i].facts, NULL);
+        struct et_leaves l;
+        must(et_module_leaves(cx, m->root, ET_PARAM | ET_BUFFER, &l));
+        is_int(l.n, known[i].leaves, "%s has as many leaves as its weight files",
+               known[i].model);
+        for (const char *const *name = known[i].has; *name; name++)
+            ok(et_leaves_find(&l, *name), "%s has their %s", known[i].model, *name);
+        et_leaves_release(&l);
+        et_model_free(&m);
+    }
 }
 
 static void
@@ -232,7 +243,8 @@ forward(const char *name, const struct et_model_facts *facts, const char *const 
     struct et_graph *g;
     must(et_module_bind(cx, m->root, dev, ET_PARAM | ET_BUFFER, 17));
     must(et_graph_new(cx, dev, &g));
-    struct et_forward f = {.g = g, .training = true};
+    struct et_tensor *rng = leaf(ET_I64, 1, (int64_t[]){2});
+    struct et_forward f = {.g = g, .training = true, .rng = rng};
     struct et_tensor *z = et_model_forward(m, &f, x), *loss[2];
     if (!z)
         bail("%s: %s", name, et_error_get(cx)->message);
@@ -264,6 +276,7 @@ forward(const char *name, const struct et_model_facts *facts, const char *const 
     free(each);
     et_graph_free(&g);
     et_tensor_free(&target);
+    et_tensor_free(&rng);
     et_model_free(&m);
 }
 
@@ -281,6 +294,11 @@ forwards(void)
     const char *vision[] = {"mlp", "mnist_classifier", "resnet8", "resnet20"};
     for (int i = 0; i < 4; i++)
         forward(vision[i], &small, NULL, image, 2, (int64_t[]){2, 4});
+    forward("efficientnet_b0", &small, NULL, image, 2, (int64_t[]){2, 4});
+    forward("vit_s16", &small,
+            (const char *[]){"patch", "4", "d_model", "8", "n_layers", "2", "n_heads",
+                             "2", NULL},
+            image, 2, (int64_t[]){2, 4});
     forward("unet", &small, (const char *[]){"width", "4", "depth", "2", NULL}, image,
             4, (int64_t[]){2, 4, 8, 8});
     const char *tiny[] = {"n_layers", "2",           "d_model", "8",          "n_heads",

@@ -1,0 +1,278 @@
+/* vit.c: vision transformer, S/16: patches of 16x16 as tokens, a class token in front.
+ *
+ * x = [cls; patches W] + pos; blocks h = x + attn(norm1 x), y = h + mlp(norm2 h); norm;
+ * logits = head of the class token. Source: Dosovitskiy et al. 2020 (arXiv 2010.11929);
+ * sizes from spec/trainer.md 15.2; timm's names. */
+#include "etude/model.h"
+#include "etude/nn.h"
+
+#define EPS          1e-6
+#define POSITION_STD 0.02
+
+struct et_vit_options {
+    struct et_model_options common;
+    int64_t d_model, n_layers, n_heads, patch;
+    double dropout;
+    int64_t tokens; /* patches of an image; from the data */
+};
+
+/* ---- attention over all tokens ---- */
+
+struct vit_attention_module {
+    struct et_module base;
+    struct et_module *qkv, *proj, *proj_drop;
+    int64_t n_heads;
+};
+
+static et_status
+attention_init(struct et_ctx *cx, struct et_module *base, const void *options)
+{
+    struct vit_attention_module *m = (struct vit_attention_module *)base;
+    const struct et_vit_options *o = options;
+    m->n_heads = o->n_heads;
+    ET_TRY(ET_NEW(cx, &m->qkv, linear, .in_features = o->d_model,
+                  .out_features = 3 * o->d_model));
+    ET_TRY(ET_NEW(cx, &m->proj, linear, .in_features = o->d_model,
+                  .out_features = o->d_model));
+    return ET_NEW(cx, &m->proj_drop, dropout, .p = o->dropout);
+}
+
+/* Part I of three of [B,T,3D], as [B,H,T,D/H]. */
+static struct et_tensor *
+heads(struct et_forward *f, struct et_tensor *qkv, int i, int64_t n)
+{
+    int64_t b = qkv->desc.shape[0], t = qkv->desc.shape[1], d = qkv->desc.shape[2] / 3;
+    struct et_tensor *x = et_slice(f->g, qkv, 2, i * d, d, 1);
+    x = et_reshape(f->g, x, ET_SHAPE(b, t, n, d / n));
+    return et_permute(f->g, x, (const int[]){0, 2, 1, 3});
+}
+
+static struct et_tensor *
+attention_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
+{
+    struct vit_attention_module *m = (struct vit_attention_module *)base;
+    struct et_tensor *qkv = et_forward(f, m->qkv, x);
+    if (!qkv)
+        return NULL;
+    struct et_tensor *y =
+        et_sdpa(f->g, heads(f, qkv, 0, m->n_heads), heads(f, qkv, 1, m->n_heads),
+                heads(f, qkv, 2, m->n_heads), NULL, false, 0);
+    y = et_permute(f->g, y, (const int[]){0, 2, 1, 3});
+    y = et_reshape(f->g, y, x->desc.ndim, x->desc.shape);
+    return et_forward(f, m->proj_drop, et_forward(f, m->proj, y));
+}
+
+static const struct et_module_class vit_attention_class = {
+    .info =
+        {
+            .name = "vit_attention",
+            .class_name = "ViTAttention",
+            .summary = "multi-head self-attention over all tokens",
+            .source = "arXiv 1706.03762",
+            .applies_to = "vision",
+            .options_size = sizeof(struct et_vit_options),
+        },
+    .size = sizeof(struct vit_attention_module),
+    .children =
+        (const struct et_slot[]){
+            ET_SLOT(vit_attention_module, qkv),
+            ET_SLOT(vit_attention_module, proj),
+            ET_SLOT(vit_attention_module, proj_drop),
+            {0},
+        },
+    .init = attention_init,
+    .forward = attention_forward,
+};
+
+/* ---- block ---- */
+
+struct vit_block_module {
+    struct et_module base;
+    struct et_module *norm1, *attn, *norm2, *mlp;
+};
+
+static et_status
+block_init(struct et_ctx *cx, struct et_module *base, const void *options)
+{
+    struct vit_block_module *m = (struct vit_block_module *)base;
+    const struct et_vit_options *o = options;
+    int64_t d = o->d_model;
+    ET_TRY(ET_NEW(cx, &m->norm1, layer_norm, .features = d, .eps = EPS));
+    ET_TRY(et_module_new(cx, &vit_attention_class, o, &m->attn));
+    ET_TRY(ET_NEW(cx, &m->norm2, layer_norm, .features = d, .eps = EPS));
+    ET_TRY(et_module_new(cx, &et_sequential_class, NULL, &m->mlp));
+    ET_TRY(ET_ADD(cx, m->mlp, "fc1", linear, .in_features = d, .out_features = 4 * d));
+    ET_TRY(et_module_add(cx, m->mlp, "act", &et_gelu_class, NULL));
+    ET_TRY(ET_ADD(cx, m->mlp, "drop1", dropout, .p = o->dropout));
+    ET_TRY(ET_ADD(cx, m->mlp, "fc2", linear, .in_features = 4 * d, .out_features = d));
+    return ET_ADD(cx, m->mlp, "drop2", dropout, .p = o->dropout);
+}
+
+static struct et_tensor *
+block_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
+{
+    struct vit_block_module *m = (struct vit_block_module *)base;
+    x = et_add(f->g, x, et_forward(f, m->attn, et_forward(f, m->norm1, x)));
+    return et_add(f->g, x, et_forward(f, m->mlp, et_forward(f, m->norm2, x)));
+}
+
+static const struct et_module_class vit_block_class = {
+    .info =
+        {
+            .name = "vit_block",
+            .class_name = "ViTBlock",
+            .summary = "attention and feed-forward part, each behind a norm",
+            .source = "arXiv 2010.11929",
+            .applies_to = "vision",
+            .options_size = sizeof(struct et_vit_options),
+        },
+    .size = sizeof(struct vit_block_module),
+    .children =
+        (const struct et_slot[]){
+            ET_SLOT(vit_block_module, norm1),
+            ET_SLOT(vit_block_module, attn),
+            ET_SLOT(vit_block_module, norm2),
+            ET_SLOT(vit_block_module, mlp),
+            {0},
+        },
+    .init = block_init,
+    .forward = block_forward,
+};
+
+/* ---- the network ---- */
+
+struct vit_module {
+    struct et_module base;
+    struct et_param cls_token, pos_embed; /* [1,1,D], [1,1+patches,D] */
+    struct et_module *patch_embed, *pos_drop, *blocks, *norm, *head;
+};
+
+static et_status
+vit_init(struct et_ctx *cx, struct et_module *base, const void *options)
+{
+    struct vit_module *m = (struct vit_module *)base;
+    const struct et_vit_options *o = options;
+    const struct et_init init = {ET_INIT_NORMAL, 0, POSITION_STD};
+    int64_t d = o->d_model;
+    if (d % o->n_heads)
+        return ET_FAIL(cx, ET_EINVAL, "%lld heads do not divide d_model %lld",
+                       (long long)o->n_heads, (long long)d);
+    et_param_declare(&m->cls_token, init, ET_SHAPE(1, 1, d));
+    et_param_declare(&m->pos_embed, init, ET_SHAPE(1, 1 + o->tokens, d));
+    ET_TRY(et_module_new(cx, &et_sequential_class, NULL, &m->patch_embed));
+    ET_TRY(ET_ADD(cx, m->patch_embed, "proj", conv2d,
+                  .in_channels = o->common.in_channels, .out_channels = d,
+                  .kernel = o->patch, .stride = o->patch));
+    ET_TRY(ET_NEW(cx, &m->pos_drop, dropout, .p = o->dropout));
+    ET_TRY(et_module_new(cx, &et_sequential_class, NULL, &m->blocks));
+    for (int64_t i = 0; i < o->n_layers; i++)
+        ET_TRY(et_module_add(cx, m->blocks, NULL, &vit_block_class, o));
+    ET_TRY(ET_NEW(cx, &m->norm, layer_norm, .features = d, .eps = EPS));
+    return ET_NEW(cx, &m->head, linear, .in_features = d,
+                  .out_features = o->common.num_classes);
+}
+
+static struct et_tensor *
+vit_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
+{
+    struct vit_module *m = (struct vit_module *)base;
+    struct et_graph *g = f->g;
+    x = et_forward(f, m->patch_embed, x); /* [B,D,H,W] */
+    if (!x)
+        return NULL;
+    int64_t b = x->desc.shape[0], d = x->desc.shape[1];
+    x = et_permute(g, x, (const int[]){0, 2, 3, 1});
+    x = et_reshape(g, x, ET_SHAPE(b, -1, d));
+    struct et_tensor *cls = et_expand(g, m->cls_token.tensor, ET_SHAPE(b, 1, d));
+    x = et_concat(g, (struct et_tensor *[]){cls, x}, 2, 1);
+    x = et_forward(f, m->pos_drop, et_add(g, x, m->pos_embed.tensor));
+    x = et_forward(f, m->norm, et_forward(f, m->blocks, x));
+    x = et_reshape(g, et_slice(g, x, 1, 0, 1, 1), ET_SHAPE(b, d));
+    return et_forward(f, m->head, x);
+}
+
+static const struct et_module_class vit_class = {
+    .info =
+        {
+            .name = "vit",
+            .class_name = "VisionTransformer",
+            .summary = "transformer over patches of an image",
+            .source = "arXiv 2010.11929",
+            .applies_to = "vision",
+            .options_size = sizeof(struct et_vit_options),
+        },
+    .size = sizeof(struct vit_module),
+    .params =
+        (const struct et_slot[]){
+            ET_SLOT(vit_module, cls_token),
+            ET_SLOT(vit_module, pos_embed),
+            {0},
+        },
+    .children =
+        (const struct et_slot[]){
+            ET_SLOT(vit_module, patch_embed),
+            ET_SLOT(vit_module, pos_drop),
+            ET_SLOT(vit_module, blocks),
+            ET_SLOT(vit_module, norm),
+            ET_SLOT(vit_module, head),
+            {0},
+        },
+    .init = vit_init,
+    .forward = vit_forward,
+};
+
+static et_status
+vit_build(struct et_ctx *cx, struct et_model *m, const void *options,
+          const struct et_model_facts *facts)
+{
+    struct et_vit_options o = *(const struct et_vit_options *)options;
+    if (facts->height < o.patch || facts->height % o.patch || facts->width % o.patch)
+        return ET_FAIL(cx, ET_EINVAL,
+                       "patches of %lldx%lld do not tile images of %lldx%lld",
+                       (long long)o.patch, (long long)o.patch, (long long)facts->height,
+                       (long long)facts->width);
+    o.tokens = (facts->height / o.patch) * (facts->width / o.patch);
+    o.common.in_channels = facts->channels;
+    o.common.num_classes = facts->num_classes;
+    return et_module_new(cx, &vit_class, &o, &m->root);
+}
+
+#define COUNT(field, deflt, text)                                                      \
+    {                                                                                  \
+        .name = #field, .type = ET_OPT_INT,                                            \
+        .offset = offsetof(struct et_vit_options, field), .def = (deflt), .min = 1,    \
+        .max = 1 << 16, .help = (text)                                                 \
+    }
+
+const struct et_model_class et_vit_s16_model = {
+    .info =
+        {
+            .name = "vit_s16",
+            .class_name = "ViTS16",
+            .summary = "small vision transformer over patches of an image",
+            .source = "arXiv 2010.11929",
+            .applies_to = "vision",
+            .options =
+                (const struct et_option[]){
+                    ET_MODEL_OPTIONS(et_vit_options),
+                    COUNT(d_model, "384", "width of the residual stream"),
+                    COUNT(n_layers, "12", "transformer blocks"),
+                    COUNT(n_heads, "6", "attention heads; they divide d_model"),
+                    COUNT(patch, "16", "height and width of a patch in pixels"),
+                    {
+                        .name = "dropout",
+                        .type = ET_OPT_FLOAT,
+                        .offset = offsetof(struct et_vit_options, dropout),
+                        .def = "0.1",
+                        .min = 0,
+                        .max = 1,
+                        .flags = ET_OPT_MAX_OPEN,
+                        .help = "probability of zero behind embeddings and branches",
+                    },
+                    {0},
+                },
+            .options_size = sizeof(struct et_vit_options),
+        },
+    .task = ET_TASK_CLASSIFICATION,
+    .build = vit_build,
+};
