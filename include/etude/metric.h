@@ -1,12 +1,13 @@
 /* metric.h: what a run measures besides its loss.
  *
- * A metric adds up a few numbers over batches and makes one value of them at the end. The
- * numbers stay on the device: an update appends nodes and assignments to the step's
- * graph, and nothing waits for the host until the value is asked for. What is averaged is
- * weighted by samples (tokens for language), so values do not depend on how data is cut
- * into batches, microbatches and ranks.
+ * A metric adds up a few numbers over batches and makes one value of them at the end.
+ * The numbers stay on the device: an update appends nodes and assignments to the step's
+ * graph, and nothing waits for the host until the value is asked for. What is averaged
+ * is weighted by samples (tokens for language), so values do not depend on how data is
+ * cut into batches, microbatches and ranks.
  *
- * Source: the metrics of MosaicML Composer. Differs: its CrossEntropy averages batches. */
+ * Source: the metrics of MosaicML Composer. Differs: its CrossEntropy averages batches.
+ */
 #ifndef ETUDE_METRIC_H
 #define ETUDE_METRIC_H
 
@@ -30,7 +31,8 @@ struct et_metric_class {
 
     /* Appends this batch's numbers, f32 [sums], and returns them. Shapes of OUTPUTS and
      * TARGET: see the class's summary. */
-    struct et_tensor *(*update)(struct et_graph *g, const struct et_metric_options *options,
+    struct et_tensor *(*update)(struct et_graph *g,
+                                const struct et_metric_options *options,
                                 struct et_tensor *outputs, struct et_tensor *target);
 
     /* The value of N totals; NaN when there were no samples. */
@@ -56,10 +58,11 @@ const struct et_metric_class *et_metric_class(const struct et_metric *m);
 ET_NODISCARD et_status et_metric_reset(struct et_metric *m);
 
 /* Appends one batch or microbatch; at most one update of M per evaluation. OUTPUTS:
- * logits [N,C,...] with TARGET I32 [N,...] or f32 [N,C,...]; language metrics take logits
+ * logits [N,C,...] with TARGET I32 [N,...] or f32 [N,C,...]; language metrics take
+ * logits
  * [...,V] with TARGET I32 [...]. */
-void et_metric_update(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
-                      struct et_tensor *target);
+void et_metric_update(struct et_graph *g, struct et_metric *m,
+                      struct et_tensor *outputs, struct et_tensor *target);
 
 /* How many totals there are. */
 int et_metric_n_sums(const struct et_metric *m);

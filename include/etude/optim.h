@@ -1,8 +1,8 @@
 /* optim.h: parameters in flat memory, and the rules that update them.
  *
  * All parameters of a model lie in one flat f32 buffer and each optimizer moment in
- * another of the same layout, so that an update, a clip, an average or a checkpoint is a
- * single pass. A parameter that a module holds is a view.
+ * another of the same layout, so that an update, a clip, an average or a checkpoint is
+ * a single pass. A parameter that a module holds is a view.
  *
  * A step, with the graph G that holds the gradients:
  *
@@ -26,9 +26,9 @@ extern "C" {
 #endif
 
 enum {
-    ET_PARAM_ALIGN = 64,  /* elements; the gaps stay zero */
-    ET_MAX_MOMENTS = 4,   /* arrays an optimizer may keep besides the parameters */
-    ET_MAX_HYPER = 4,     /* numbers that change from step to step */
+    ET_PARAM_ALIGN = 64, /* elements; the gaps stay zero */
+    ET_MAX_MOMENTS = 4,  /* arrays an optimizer may keep besides the parameters */
+    ET_MAX_HYPER = 4,    /* numbers that change from step to step */
 };
 
 /* ---- parameters in flat memory ---- */
@@ -60,8 +60,8 @@ struct et_param_space {
     int64_t total;            /* elements of every flat array, gaps included */
     struct et_tensor *values; /* leaf f32 [total] */
     int n_moments;
-    struct et_tensor *moment[ET_MAX_MOMENTS];    /* leaves f32 [total]; begin as zeros */
-    const char *moment_name[ET_MAX_MOMENTS];     /* "exp_avg"; constant text */
+    struct et_tensor *moment[ET_MAX_MOMENTS]; /* leaves f32 [total]; begin as zeros */
+    const char *moment_name[ET_MAX_MOMENTS];  /* "exp_avg"; constant text */
     bool *has_grad; /* [n]: which gradients the last et_param_space_pack got */
 };
 
@@ -79,11 +79,11 @@ int et_param_space_find(const struct et_param_space *space, const char *name);
 /* Parameter I of the values (ARRAY -1) or of moment ARRAY, as a leaf that the caller
  * owns. et_param_bind takes such a view. */
 ET_NODISCARD et_status et_param_space_view(struct et_ctx *cx,
-                                           const struct et_param_space *space, int array,
-                                           int i, struct et_tensor **out);
+                                           const struct et_param_space *space,
+                                           int array, int i, struct et_tensor **out);
 
-/* The N gradients (NULL = none) as one f32 [total]; where there is none it is zero. Each
- * is brought into the order in memory of its parameter. NULL when all are. */
+/* The N gradients (NULL = none) as one f32 [total]; where there is none it is zero.
+ * Each is brought into the order in memory of its parameter. NULL when all are. */
 struct et_tensor *et_param_space_pack(struct et_graph *g, struct et_param_space *space,
                                       struct et_tensor *const *grads);
 
@@ -101,14 +101,14 @@ struct et_optimizer_group {
     double weight_decay;
 };
 
-/* What an update rule works on: a run of parameters of one group, all with a gradient and
- * the same number of updates. Arrays are f32 [run]. */
+/* What an update rule works on: a run of parameters of one group, all with a gradient
+ * and the same number of updates. Arrays are f32 [run]. */
 struct et_update {
     const void *options;
     const struct et_optimizer_group *group;
-    struct et_tensor *p, *grad;               /* now */
-    struct et_tensor *moment[ET_MAX_MOMENTS]; /* now */
-    struct et_tensor *hyper[ET_MAX_HYPER];    /* f32 [1]: what type->hyper gave */
+    struct et_tensor *p, *grad;                   /* now */
+    struct et_tensor *moment[ET_MAX_MOMENTS];     /* now */
+    struct et_tensor *hyper[ET_MAX_HYPER];        /* f32 [1]: what type->hyper gave */
     struct et_tensor *new_p;                      /* result */
     struct et_tensor *new_moment[ET_MAX_MOMENTS]; /* result */
 };
@@ -123,13 +123,13 @@ struct et_optimizer_class {
     /* How many of the moments these options need. (optional: all) */
     int (*n_moments)(const void *options);
 
-    /* What changes from step to step, as numbers: HYPER [ET_MAX_HYPER] for update N (from
-     * 1) of the parameters in GROUP. */
-    void (*hyper)(const void *options, const struct et_optimizer_group *group, int64_t n,
-                  double *hyper);
+    /* What changes from step to step, as numbers: HYPER [ET_MAX_HYPER] for update N
+     * (from 1) of the parameters in GROUP. */
+    void (*hyper)(const void *options, const struct et_optimizer_group *group,
+                  int64_t n, double *hyper);
 
-    /* Appends the formulas: fills new_p and new_moment from the rest of U. Must build the
-     * same nodes at every step. */
+    /* Appends the formulas: fills new_p and new_moment from the rest of U. Must build
+     * the same nodes at every step. */
     void (*update)(struct et_graph *g, struct et_update *u);
 };
 
@@ -140,10 +140,12 @@ const struct et_optimizer_class *const *et_optimizer_list(int *n);
 struct et_optimizer;
 
 /* An optimizer with zero moments for the parameters of SPACE, to which it adds them.
- * OPTIONS (type->info.options_size bytes) and SPACE are borrowed and must outlive it. */
+ * OPTIONS (type->info.options_size bytes) and SPACE are borrowed and must outlive it.
+ */
 ET_NODISCARD et_status et_optimizer_new(struct et_ctx *cx,
                                         const struct et_optimizer_class *type,
-                                        const void *options, struct et_param_space *space,
+                                        const void *options,
+                                        struct et_param_space *space,
                                         struct et_optimizer **out);
 void et_optimizer_free(struct et_optimizer **opt);
 
@@ -157,9 +159,9 @@ struct et_optimizer_group *et_optimizer_group(struct et_optimizer *opt, int i);
 void et_optimizer_set_alpha(struct et_optimizer *opt, double alpha);
 
 /* Appends the update, and writes the numbers that changed since the last one. FLAT:
- * gradients, f32 [total]. HAS_GRAD [n]: which parameters have one; NULL = those that the
- * last et_param_space_pack got. SKIP: one number of any dtype; other than 0 = nothing
- * changes (a gradient was not finite); NULL = never. */
+ * gradients, f32 [total]. HAS_GRAD [n]: which parameters have one; NULL = those that
+ * the last et_param_space_pack got. SKIP: one number of any dtype; other than 0 =
+ * nothing changes (a gradient was not finite); NULL = never. */
 ET_NODISCARD et_status et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
                                            struct et_tensor *flat, const bool *has_grad,
                                            struct et_tensor *skip);

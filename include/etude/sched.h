@@ -1,8 +1,9 @@
 /* sched.h: schedules: what the learning rate is multiplied by, now.
  *
- * A scheduler is a pure function of where the run is and how long it will be; it keeps no
- * state, so plots and resumption are free. The rate of update k (from 0) is initial_lr
- * times the product of all schedulers at the timestamp with k finished batches: no lag.
+ * A scheduler is a pure function of where the run is and how long it will be; it keeps
+ * no state, so plots and resumption are free. The rate of update k (from 0) is
+ * initial_lr times the product of all schedulers at the timestamp with k finished
+ * batches: no lag.
  *
  * All times are resolved by et_time_resolve at every evaluation; "t" below is the
  * timestamp's counter in the unit that results.
@@ -26,7 +27,8 @@ struct et_scheduler_class {
 
     /* The multiplier at TS in a run of LENGTH. EINVAL when an option cannot be resolved
      * or makes no schedule. */
-    et_status (*alpha)(struct et_ctx *cx, const void *options, const struct et_timestamp *ts,
+    et_status (*alpha)(struct et_ctx *cx, const void *options,
+                       const struct et_timestamp *ts,
                        const struct et_run_length *length, double *out);
 
     /* Called once before a run: refuses options that alpha could live with but a person
@@ -55,15 +57,18 @@ const struct et_scheduler_class *et_scheduler_find(const char *name);
 /* All classes, *N of them; borrowed, for ever. */
 const struct et_scheduler_class *const *et_scheduler_list(int *n);
 
-/* The product of N multipliers; 1 for none. Call at the start of each update, or of each
- * epoch where a scheduler says so. */
-ET_NODISCARD et_status et_schedule_alpha(struct et_ctx *cx, const struct et_scheduler *list,
-                                         int n, const struct et_timestamp *ts,
-                                         const struct et_run_length *length, double *out);
+/* The product of N multipliers; 1 for none. Call at the start of each update, or of
+ * each epoch where a scheduler says so. */
+ET_NODISCARD et_status et_schedule_alpha(struct et_ctx *cx,
+                                         const struct et_scheduler *list, int n,
+                                         const struct et_timestamp *ts,
+                                         const struct et_run_length *length,
+                                         double *out);
 /* Runs every check, and alpha at the start, so that what is wrong is said before the
  * first batch. */
-ET_NODISCARD et_status et_schedule_check(struct et_ctx *cx, const struct et_scheduler *list,
-                                         int n, const struct et_run_length *length);
+ET_NODISCARD et_status et_schedule_check(struct et_ctx *cx,
+                                         const struct et_scheduler *list, int n,
+                                         const struct et_run_length *length);
 
 #ifdef __cplusplus
 }

@@ -13,21 +13,22 @@
 extern "C" {
 #endif
 
-/* code, suffix, name. DURATION is a fraction of max_duration; the others are integral. */
-#define ET_TIME_UNIT_MAP(X)                                                    \
-    X(ITERATION, "iter", "iteration")                                          \
-    X(EPOCH, "ep", "epoch")                                                    \
-    X(BATCH, "ba", "batch")                                                    \
-    X(SAMPLE, "sp", "sample")                                                  \
-    X(TOKEN, "tok", "token")                                                   \
-    X(DURATION, "dur", "duration")                                             \
+/* code, suffix, name. DURATION is a fraction of max_duration; the others are integral.
+ */
+#define ET_TIME_UNIT_MAP(X)                                                            \
+    X(ITERATION, "iter", "iteration")                                                  \
+    X(EPOCH, "ep", "epoch")                                                            \
+    X(BATCH, "ba", "batch")                                                            \
+    X(SAMPLE, "sp", "sample")                                                          \
+    X(TOKEN, "tok", "token")                                                           \
+    X(DURATION, "dur", "duration")                                                     \
     X(SECOND, "sec", "second")
 
 enum et_time_unit {
 #define ET_TIME_UNIT_ENUM(code, suffix, name) ET_TIME_##code,
     ET_TIME_UNIT_MAP(ET_TIME_UNIT_ENUM)
 #undef ET_TIME_UNIT_ENUM
-    ET_TIME_UNIT_COUNT
+        ET_TIME_UNIT_COUNT
 };
 
 /* "ep", "epoch". */
@@ -44,7 +45,7 @@ struct et_time {
     enum et_time_unit unit;
 };
 
-#define ET_EPOCHS(n) ((struct et_time){(n), ET_TIME_EPOCH})
+#define ET_EPOCHS(n)  ((struct et_time){(n), ET_TIME_EPOCH})
 #define ET_BATCHES(n) ((struct et_time){(n), ET_TIME_BATCH})
 
 static inline bool
@@ -67,28 +68,30 @@ enum { ET_TIME_TEXT_BYTES = 40 };
 const char *et_time_text(struct et_time t, char *buf, size_t n);
 
 /* ---- arithmetic ----
- * EINVAL where the units do not fit: one is never converted to another silently. Results
- * in integral units are truncated towards 0. */
-ET_NODISCARD et_status et_time_add(struct et_ctx *cx, struct et_time a, struct et_time b,
+ * EINVAL where the units do not fit: one is never converted to another silently.
+ * Results in integral units are truncated towards 0. */
+ET_NODISCARD et_status et_time_add(struct et_ctx *cx, struct et_time a,
+                                   struct et_time b,
                                    struct et_time *out); /* same unit */
-ET_NODISCARD et_status et_time_sub(struct et_ctx *cx, struct et_time a, struct et_time b,
+ET_NODISCARD et_status et_time_sub(struct et_ctx *cx, struct et_time a,
+                                   struct et_time b,
                                    struct et_time *out); /* same unit */
 /* One at least is a dur; the result has the unit of the other. */
-ET_NODISCARD et_status et_time_mul(struct et_ctx *cx, struct et_time a, struct et_time b,
-                                   struct et_time *out);
+ET_NODISCARD et_status et_time_mul(struct et_ctx *cx, struct et_time a,
+                                   struct et_time b, struct et_time *out);
 /* Same unit, B not 0; the result is a dur. */
-ET_NODISCARD et_status et_time_div(struct et_ctx *cx, struct et_time a, struct et_time b,
-                                   struct et_time *out);
+ET_NODISCARD et_status et_time_div(struct et_ctx *cx, struct et_time a,
+                                   struct et_time b, struct et_time *out);
 /* Same unit, B not 0; what is left of A after whole Bs, with the sign of A. */
-ET_NODISCARD et_status et_time_mod(struct et_ctx *cx, struct et_time a, struct et_time b,
-                                   struct et_time *out);
+ET_NODISCARD et_status et_time_mod(struct et_ctx *cx, struct et_time a,
+                                   struct et_time b, struct et_time *out);
 /* By a plain number; the unit stays. */
 struct et_time et_time_scale(struct et_time a, double x);
 ET_NODISCARD et_status et_time_over(struct et_ctx *cx, struct et_time a, double x,
                                     struct et_time *out); /* x not 0 */
 /* *OUT is negative, 0 or positive as A is before, at or after B. Same unit. */
-ET_NODISCARD et_status et_time_compare(struct et_ctx *cx, struct et_time a, struct et_time b,
-                                       int *out);
+ET_NODISCARD et_status et_time_compare(struct et_ctx *cx, struct et_time a,
+                                       struct et_time b, int *out);
 
 /* ---- where a run is ----
  * Counts of finished things; all 0 at the start. Samples and tokens are those of all
@@ -119,15 +122,18 @@ void et_timestamp_next_iteration(struct et_timestamp *ts);
 
 /* The counter of UNIT (sec: total_wct, not truncated). EINVAL for dur, which is no
  * counter. */
-ET_NODISCARD et_status et_timestamp_get(struct et_ctx *cx, const struct et_timestamp *ts,
+ET_NODISCARD et_status et_timestamp_get(struct et_ctx *cx,
+                                        const struct et_timestamp *ts,
                                         enum et_time_unit unit, struct et_time *out);
 /* Compares the counter of T's unit with T, as et_time_compare. */
-ET_NODISCARD et_status et_timestamp_compare(struct et_ctx *cx, const struct et_timestamp *ts,
+ET_NODISCARD et_status et_timestamp_compare(struct et_ctx *cx,
+                                            const struct et_timestamp *ts,
                                             struct et_time t, int *out);
 /* Fraction of MAX_DURATION that is done, in [0, 1]. It moves with the counter of that
  * unit only: in a run measured in epochs it is constant within an epoch. EINVAL when
  * MAX_DURATION is unset or 0. */
-ET_NODISCARD et_status et_timestamp_elapsed(struct et_ctx *cx, const struct et_timestamp *ts,
+ET_NODISCARD et_status et_timestamp_elapsed(struct et_ctx *cx,
+                                            const struct et_timestamp *ts,
                                             struct et_time max_duration, double *out);
 
 /* ---- how long a run will be ---- */
@@ -139,8 +145,9 @@ struct et_run_length {
 
 /* MAX_DURATION times RATIO, truncated: what struct et_run_length wants. EINVAL when
  * nothing is left. */
-ET_NODISCARD et_status et_time_scale_duration(struct et_ctx *cx, struct et_time max_duration,
-                                              double ratio, struct et_time *out);
+ET_NODISCARD et_status et_time_scale_duration(struct et_ctx *cx,
+                                              struct et_time max_duration, double ratio,
+                                              struct et_time *out);
 
 /* T in the unit a schedule counts in. A dur becomes that fraction of max_duration (of
  * its batches, when that is in epochs); epochs become batches; then all but dur, whose

@@ -177,13 +177,16 @@ segmentation(void)
     ok(sums[0] == 1 && sums[1] == 1 && sums[2] == 0 && sums[3] == 3 && sums[4] == 2 &&
            sums[5] == 1,
        "intersections and unions do not count ignored pixels");
-    is_near(value(m), 100 * (1. / 3 + 1. / 2) / 3, 1e-12, "MIoU is a mean over classes");
+    is_near(value(m), 100 * (1. / 3 + 1. / 2) / 3, 1e-12,
+            "MIoU is a mean over classes");
     et_metric_free(&m);
-    m = metric("MIoU", &(struct et_metric_options){.ignore_index = -1, .num_classes = 9});
+    m = metric("MIoU",
+               &(struct et_metric_options){.ignore_index = -1, .num_classes = 9});
     static const float image[] = {1, 0, 0, 0, 0, 1, 1, 1};
     feed(m, leaf(ET_F32, 4, (const int64_t[]){1, 2, 2, 2}, image),
          leaf(ET_I32, 3, (const int64_t[]){1, 2, 2}, (const int32_t[]){0, 1, 0, 1}));
-    is_near(value(m), 100 * (1. / 2 + 2. / 3) / 2, 1e-12, "absent classes do not count");
+    is_near(value(m), 100 * (1. / 2 + 2. / 3) / 2, 1e-12,
+            "absent classes do not count");
     et_metric_free(&m);
     ok(et_metric_new(cx, dev, et_metric_find("MIoU"), NULL, &m) == ET_EINVAL && !m,
        "MIoU must know how many classes there are");
@@ -207,7 +210,8 @@ long_sums(void)
             must(et_metric_read(m, once));
     }
     must(et_metric_read(m, many));
-    /* Each batch is rounded at half of 2^-16 below 256; plain f32 sums drift by 1e-4. */
+    /* Each batch is rounded at half of 2^-16 below 256; plain f32 sums drift by 1e-4.
+     */
     is_near(many[0] / (once[0] * BATCHES), 1, 0x1p-17 / once[0], "long sums stay near");
     is_near(many[1], 4.0 * BATCHES, 0, "long counts are exact");
     struct et_graph_stats stats;

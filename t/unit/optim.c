@@ -1,5 +1,6 @@
-/* Flat parameters and update rules, on the reference device: the published numbers,
- * parameters without gradient, skipped steps, surgery, and what is refused. */
+/* Flat parameters and update rules, on the reference device and on the CPU: the
+ * published numbers, parameters without gradient, skipped steps, surgery, and what is
+ * refused. */
 #include "etude/etude.h"
 #include "t/tap.h"
 
@@ -34,7 +35,8 @@ static void
 fails(et_status status, enum et_status want, const char *part, const char *name)
 {
     if (!ok(status == want && strstr(et_error_get(cx)->message, part), "%s", name))
-        diag("status %s, message '%s'", et_status_name(status), et_error_get(cx)->message);
+        diag("status %s, message '%s'", et_status_name(status),
+             et_error_get(cx)->message);
     et_error_clear(cx);
 }
 
@@ -93,14 +95,15 @@ spec(const char *name, int64_t n, int group)
 
 /* One update with the gradient of parameter I filled with GRAD[I]; NAN: it has none. */
 static void
-step(struct et_graph *g, struct et_optimizer *opt, const float *grad, struct et_tensor *skip,
-     bool skipped)
+step(struct et_graph *g, struct et_optimizer *opt, const float *grad,
+     struct et_tensor *skip, bool skipped)
 {
     struct et_param_space *s = et_optimizer_space(opt);
     struct et_tensor *grads[8] = {NULL};
     for (int i = 0; i < s->n; i++)
         if (!isnan(grad[i]))
-            grads[i] = et_fill(g, ET_F32, s->slot[i].desc.ndim, s->slot[i].desc.shape, grad[i]);
+            grads[i] = et_fill(g, ET_F32, s->slot[i].desc.ndim, s->slot[i].desc.shape,
+                               grad[i]);
     struct et_tensor *flat = et_param_space_pack(g, s, grads);
     must(et_optimizer_update(g, opt, flat, NULL, skip));
     must(et_eval(g, NULL, 0));
@@ -189,7 +192,8 @@ published(void)
             (const double[]){.99899, .9979800101, .9969700304}, 3);
     follows("decoupled_adamw lr=1e-3 weight_decay=1e-5", .5,
             (const double[]){.999495, .9989900025, .9984850076}, 3);
-    follows("decoupled_sgdw lr=0 weight_decay=.5", 1, (const double[]){.5, .25, .125}, 3);
+    follows("decoupled_sgdw lr=0 weight_decay=.5", 1, (const double[]){.5, .25, .125},
+            3);
 
     /* d = .5 + .1 p; the first buffer is d, the next .9 buf + .5 d */
     follows("sgd lr=.1 momentum=.9 dampening=.5 weight_decay=.1", 1,
@@ -220,7 +224,8 @@ published(void)
 static void
 layout(void)
 {
-    struct et_param_spec specs[] = {spec("a", 3, 1), spec("b", 64, 0), spec("c", 65, 1)};
+    struct et_param_spec specs[] = {spec("a", 3, 1), spec("b", 64, 0),
+                                    spec("c", 65, 1)};
     struct et_param_space *s;
     must(et_param_space_new(cx, dev, specs, 3, &s));
     ok(s->slot[1].offset == 0 && s->slot[0].offset == 64 && s->slot[2].offset == 128 &&
@@ -245,7 +250,8 @@ layout(void)
           "groups are not empty");
     specs[2] = spec("c", 65, 1);
     specs[2].desc.dtype = ET_F16;
-    fails(et_param_space_new(cx, dev, specs, 3, &s), ET_EDTYPE, "f16", "masters are f32");
+    fails(et_param_space_new(cx, dev, specs, 3, &s), ET_EDTYPE, "f16",
+          "masters are f32");
     specs[2] = spec("c", 65, 1);
     specs[2].desc.stride[0] = 2;
     fails(et_param_space_new(cx, dev, specs, 3, &s), ET_ESHAPE, "not dense",
@@ -253,7 +259,8 @@ layout(void)
     ok(s == NULL, "what fails gives nothing");
 }
 
-/* A filter lies channels-last; its gradient, made row-major, must be put in that order. */
+/* A filter lies channels-last; its gradient, made row-major, must be put in that order.
+ */
 static void
 memory_order(void)
 {
@@ -319,11 +326,14 @@ without_gradient(void)
     read_slot(s, -1, 2, p);
     is_near(p[1], 1 - .2, ROUNDED, "the other group has its own rate and no decay");
 
-    /* Adam's first update is lr whatever the gradient: only if it counts as the first. */
+    /* Adam's first update is lr whatever the gradient: only if it counts as the first.
+     */
     step(g, opt, (const float[]){.5f, .5f, .5f}, NULL, false);
     read_slot(s, -1, 1, p);
-    is_near(p[0], 1 - .01 - .1, ROUNDED, "a parameter that joins late begins at update 1");
-    ok(s->slot[0].updates == 2 && s->slot[1].updates == 1, "each counts its own updates");
+    is_near(p[0], 1 - .01 - .1, ROUNDED,
+            "a parameter that joins late begins at update 1");
+    ok(s->slot[0].updates == 2 && s->slot[1].updates == 1,
+       "each counts its own updates");
 
     read_slot(s, -1, 1, before);
     read_slot(s, 1, 1, m);
@@ -338,7 +348,8 @@ without_gradient(void)
     skip = et_fill(g, ET_F32, 0, NULL, 0);
     step(g, opt, (const float[]){.5f, .5f, .5f}, skip, false);
     read_slot(s, -1, 1, after);
-    ok(after[0] < before[0] && s->slot[1].updates == 2, "a step not skipped changes it");
+    ok(after[0] < before[0] && s->slot[1].updates == 2,
+       "a step not skipped changes it");
     float nan = NAN;
     skip = et_fill(g, ET_F32, 0, NULL, (double)nan);
     read_slot(s, -1, 1, before);
@@ -368,7 +379,8 @@ static void
 surgery(void)
 {
     struct et_param_spec old[] = {spec("a", 4, 0), spec("b", 4, 0), spec("c", 4, 0)};
-    struct et_param_spec new[] = {spec("new", 100, 0), spec("c", 4, 0), spec("a", 5, 0)};
+    struct et_param_spec new[] = {spec("new", 100, 0), spec("c", 4, 0),
+                                  spec("a", 5, 0)};
     const struct et_optimizer_class *class;
     struct et_param_space *s, *t;
     struct et_optimizer *opt;
@@ -425,8 +437,8 @@ refusals(void)
     };
     for (int i = 0; i < 2; i++) {
         parse(nesterov[i], &class, &options);
-        fails(et_optimizer_new(cx, class, options, s, &opt), ET_EINVAL, "nesterov needs",
-              "nesterov needs momentum and no dampening");
+        fails(et_optimizer_new(cx, class, options, s, &opt), ET_EINVAL,
+              "nesterov needs", "nesterov needs momentum and no dampening");
         drop(class, options);
     }
     parse("adam betas=[.9]", &class, &options);
@@ -483,20 +495,32 @@ torture(void)
     drop(class, options);
 }
 
+static void
+on_device(const char *name)
+{
+    diag("on %s", name);
+    published();
+    memory_order();
+    without_gradient();
+    surgery();
+    et_device_close(&dev);
+}
+
 int
 main(void)
 {
     must(et_ctx_new(&cx));
     et_ctx_set_log(cx, ET_LOG_WARN, keep_log, NULL);
     must(et_device_open(cx, "ref", 0, 0, &dev));
-    published();
     layout();
-    memory_order();
-    without_gradient();
-    surgery();
     refusals();
     torture();
-    et_device_close(&dev);
+    on_device("ref");
+    if (et_device_open(cx, "cpu", 0, 1, &dev) == ET_OK)
+        on_device("cpu");
+    else
+        skip(1, et_error_get(cx)->message);
+    et_error_clear(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left allocated");

@@ -79,8 +79,8 @@ at_batch(int64_t batch)
 
 /* alpha of SPEC after each of N batch counts. */
 static void
-follows(const char *spec, struct et_run_length length, const int *batch, const double *want,
-        int n)
+follows(const char *spec, struct et_run_length length, const int *batch,
+        const double *want, int n)
 {
     struct et_scheduler s = {0};
     if (!ok(make(spec, &s), "'%s' is a scheduler", spec)) {
@@ -176,14 +176,16 @@ products(void)
 
     ok(make("linear t_max=3200sp", &list[0]), "a schedule may count samples");
     ts = at_batch(50);
-    ok(et_schedule_alpha(cx, list, 1, &ts, &length, &alpha) == ET_OK, "and has a value");
+    ok(et_schedule_alpha(cx, list, 1, &ts, &length, &alpha) == ET_OK,
+       "and has a value");
     is_near(alpha, .5, 1e-12, "by the samples that are done");
     drop(&list[0]);
 }
 
 /* CHECK and alpha of SPEC at the end fail with a sentence that holds PART. */
 static void
-refuses(const char *spec, struct et_run_length length, const char *part, const char *name)
+refuses(const char *spec, struct et_run_length length, const char *part,
+        const char *name)
 {
     struct et_scheduler s = {0};
     struct et_timestamp end = at_batch(1000);
@@ -193,7 +195,8 @@ refuses(const char *spec, struct et_run_length length, const char *part, const c
     if (status == ET_OK)
         status = et_schedule_alpha(cx, &s, 1, &end, &length, &alpha);
     if (!ok(status == ET_EINVAL && strstr(et_error_get(cx)->message, part), "%s", name))
-        diag("status %s, message '%s'", et_status_name(status), et_error_get(cx)->message);
+        diag("status %s, message '%s'", et_status_name(status),
+             et_error_get(cx)->message);
     et_error_clear(cx);
     drop(&s);
 }
@@ -203,22 +206,26 @@ checks(void)
 {
     struct et_run_length run = epochs(10, 1), unknown = {ET_EPOCHS(10), -1, 1};
     struct et_run_length tokens = {{1e6, ET_TIME_TOKEN}, 100, 1};
-    refuses("cosine", unknown, "length is not known", "1dur of epochs needs their length");
+    refuses("cosine", unknown, "length is not known",
+            "1dur of epochs needs their length");
     refuses("cosine_with_warmup t_warmup=100ba", tokens, "different units",
             "warmup in batches does not fit a run in tokens");
-    refuses("cosine_with_warmup t_warmup=1ep t_max=5ep", run, "ends before max_duration",
+    refuses("cosine_with_warmup t_warmup=1ep t_max=5ep", run,
+            "ends before max_duration",
             "a schedule with warmup lasts as long as the run");
-    refuses("constant_with_warmup t_warmup=1ep t_max=5ep", run, "ends before max_duration",
-            "also a constant one");
+    refuses("constant_with_warmup t_warmup=1ep t_max=5ep", run,
+            "ends before max_duration", "also a constant one");
     refuses("cosine_warm_restarts t_0=2ep t_mult=.01", run, "shortens the cycles",
             "cycles do not shrink to nothing");
     refuses("cosine_warm_restarts t_0=0ep", run, "at least 1", "nor begin as nothing");
-    refuses("step step_size=.0001dur", run, "0ba in this run", "steps take a batch or more");
+    refuses("step step_size=.0001dur", run, "0ba in this run",
+            "steps take a batch or more");
     refuses("exponential gamma=.9 decay_period=0ba", run, "at least 1",
             "a decay takes time");
 
     struct et_scheduler s = {0};
-    ok(make("linear_with_warmup t_warmup=.0001dur", &s), "a tiny warmup can be written");
+    ok(make("linear_with_warmup t_warmup=.0001dur", &s),
+       "a tiny warmup can be written");
     ok(et_schedule_check(cx, &s, 1, &run) == ET_OK && strstr(last_log, "no warmup"),
        "a warmup that rounds to nothing is allowed with a warning");
     drop(&s);
@@ -247,7 +254,8 @@ registry(void)
         const struct et_option *row = list[i]->info.options;
         while (row->name && strcmp(row->name, "step_every") != 0)
             row++;
-        ok(row->name && row->offset == offsetof(struct et_scheduler_options, step_every),
+        ok(row->name &&
+               row->offset == offsetof(struct et_scheduler_options, step_every),
            "%s says how often it is asked", list[i]->info.name);
     }
 }

@@ -50,7 +50,8 @@ et_time_unit_find(struct et_ctx *cx, const char *text, enum et_time_unit *out)
             *out = u;
     if (*out == ET_TIME_UNIT_COUNT)
         return ET_FAIL(cx, ET_EINVAL,
-                       "'%s' is not a unit of time: iter, ep, ba, sp, tok, dur or sec", text);
+                       "'%s' is not a unit of time: iter, ep, ba, sp, tok, dur or sec",
+                       text);
     return ET_OK;
 }
 
@@ -200,7 +201,8 @@ et_time_mul(struct et_ctx *cx, struct et_time a, struct et_time b, struct et_tim
 {
     char x[ET_TIME_TEXT_BYTES], y[ET_TIME_TEXT_BYTES];
     if (a.unit != ET_TIME_DURATION && b.unit != ET_TIME_DURATION)
-        return ET_FAIL(cx, ET_EINVAL, "%s and %s cannot be multiplied: neither is a dur",
+        return ET_FAIL(cx, ET_EINVAL,
+                       "%s and %s cannot be multiplied: neither is a dur",
                        et_time_text(a, x, sizeof x), et_time_text(b, y, sizeof y));
     enum et_time_unit unit = a.unit == ET_TIME_DURATION ? b.unit : a.unit;
     *out = (struct et_time){keep_unit(unit, a.value * b.value), unit};
@@ -288,8 +290,8 @@ et_timestamp_next_iteration(struct et_timestamp *ts)
 }
 
 et_status
-et_timestamp_get(struct et_ctx *cx, const struct et_timestamp *ts, enum et_time_unit unit,
-                 struct et_time *out)
+et_timestamp_get(struct et_ctx *cx, const struct et_timestamp *ts,
+                 enum et_time_unit unit, struct et_time *out)
 {
     const double counters[ET_TIME_UNIT_COUNT] = {
         [ET_TIME_ITERATION] = (double)ts->iteration,
@@ -338,20 +340,23 @@ et_time_scale_duration(struct et_ctx *cx, struct et_time max_duration, double ra
     char x[ET_TIME_TEXT_BYTES];
     *out = et_time_scale(max_duration, ratio);
     if (!(out->value > 0))
-        return ET_FAIL(cx, ET_EINVAL,
-                       "max_duration %s times scale_schedule_ratio %g leaves no training",
-                       et_time_text(max_duration, x, sizeof x), ratio);
+        return ET_FAIL(
+            cx, ET_EINVAL,
+            "max_duration %s times scale_schedule_ratio %g leaves no training",
+            et_time_text(max_duration, x, sizeof x), ratio);
     return ET_OK;
 }
 
 static et_status
-need_dataloader_len(struct et_ctx *cx, struct et_time t, const struct et_run_length *length)
+need_dataloader_len(struct et_ctx *cx, struct et_time t,
+                    const struct et_run_length *length)
 {
     char x[ET_TIME_TEXT_BYTES];
     if (length->dataloader_len < 0)
-        return ET_FAIL(cx, ET_EINVAL,
-                       "%s cannot be counted in batches: the data's length is not known",
-                       et_time_text(t, x, sizeof x));
+        return ET_FAIL(
+            cx, ET_EINVAL,
+            "%s cannot be counted in batches: the data's length is not known",
+            et_time_text(t, x, sizeof x));
     return ET_OK;
 }
 
