@@ -5,6 +5,7 @@
 #ifndef ETUDE_KERNELS_CPU_LOOPS_CONVERT_H
 #define ETUDE_KERNELS_CPU_LOOPS_CONVERT_H
 
+#include "etude/device.h"
 #include "kernels/cpu/loops_math.h"
 
 static inline float

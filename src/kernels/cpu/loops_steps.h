@@ -5,6 +5,7 @@
 #ifndef ETUDE_KERNELS_CPU_LOOPS_STEPS_H
 #define ETUDE_KERNELS_CPU_LOOPS_STEPS_H
 
+#include "etude/device.h"
 #include "kernels/cpu/loops_math.h"
 
 /* N elements; absent operands are any valid pointer. */
