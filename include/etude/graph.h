@@ -48,9 +48,6 @@ void et_assign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *val
 /* The value that was assigned and is not yet committed, or LEAF itself. */
 struct et_tensor *et_pending(struct et_graph *g, struct et_tensor *leaf);
 
-/* Every assignment pending now happens only if SKIP (one f32) is 0; otherwise its leaf
- * keeps the old value. */
-void et_guard(struct et_graph *g, struct et_tensor *skip);
 /* Drops the pending assignments and the sticky error; nodes stay. After ENOMEM the same
  * step can be tried again in smaller pieces. */
 void et_graph_abandon(struct et_graph *g);
@@ -78,6 +75,7 @@ ET_NODISCARD et_status et_item(struct et_graph *g, struct et_tensor *t, double *
 struct et_graph_stats {
     uint64_t plans_built, replays; /* since the graph was made */
     uint64_t kernels_run;
+    int64_t flops, moved_bytes; /* of all evaluations, dry ones included */
     uint64_t allocs; /* host and device blocks allocated by evaluation; flat when warm */
 };
 /* What the last evaluation's plan needed. */

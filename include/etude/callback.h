@@ -1,0 +1,52 @@
+/* callback.h: observers: they read the state and log, and change nothing. */
+#ifndef ETUDE_CALLBACK_H
+#define ETUDE_CALLBACK_H
+
+#include "etude/logger.h"
+#include "etude/state.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct et_callback {
+    const struct et_callback_class *class;
+    struct et_ctx *cx;
+    void *options; /* class->info.options_size bytes, owned */
+    void *state;   /* class->state_size bytes, zeroed, owned */
+    const char *run_directory; /* loggers write beneath it; NULL: there is none */
+};
+
+/* A logger is a callback that writes state->log's current record somewhere; it runs after
+ * the others, so that it sees what they logged. */
+struct et_callback_class {
+    struct et_component info;
+    size_t state_size;
+    bool is_logger;
+    uint64_t events; /* ET_ON(...) bits; INIT is where files are opened */
+
+    et_status (*check)(struct et_ctx *cx, const void *options); /* (optional) */
+    et_status (*run)(struct et_callback *self, enum et_event event,
+                     const struct et_state *state, struct et_log *log);
+    /* A line of the log, for loggers that write them. (optional) */
+    void (*text)(struct et_callback *self, enum et_log_level level, const char *text);
+    /* Flushes and closes; called once, also after a failure. (optional) */
+    void (*close)(struct et_callback *self);
+};
+
+/* Built in, NULL-terminated: observers (callbacks.def), loggers (loggers.def). */
+extern const struct et_callback_class *const et_callback_classes[];
+extern const struct et_callback_class *const et_logger_classes[];
+const struct et_callback_class *et_callback_find(const char *name);
+const struct et_callback_class *et_logger_find(const char *name);
+
+/* As et_algorithm_new. */
+ET_NODISCARD et_status et_callback_new(struct et_ctx *cx, const struct et_callback_class *c,
+                                       void *options, const char *run_directory,
+                                       struct et_callback **out);
+void et_callback_free(struct et_callback **c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,89 @@
+/* logger.h: what a run says: one record per batch and per evaluation.
+ *
+ * Trainer, algorithms and callbacks add numbers to the record under way; loggers, which
+ * run last on BATCH_END, EPOCH_END and EVAL_END, write it; then the trainer begins the
+ * next. Everything of a step carries the count of finished batches.
+ *
+ * Metric names are Composer's newest (GLOSSARY.md). */
+#ifndef ETUDE_LOGGER_H
+#define ETUDE_LOGGER_H
+
+#include "etude/ctx.h"
+#include "etude/event.h"
+#include "etude/time.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* kind, text: what a record is about. */
+#define ET_RECORD_MAP(X)                                                       \
+    X(RUN, "run")                                                              \
+    X(EPOCH, "epoch")                                                          \
+    X(BATCH, "batch")                                                          \
+    X(EVAL, "eval")                                                            \
+    X(METRIC, "metric")                                                        \
+    X(MEMORY, "memory")                                                        \
+    X(THROUGHPUT, "throughput")                                                \
+    X(HEALTH, "health")                                                        \
+    X(LOG, "log")                                                              \
+    X(CHECKPOINT, "checkpoint")                                                \
+    X(ALGORITHM, "algorithm")                                                  \
+    X(COMMAND, "command")                                                      \
+    X(RESUME, "resume")                                                        \
+    X(ANNOTATION, "annotation")
+
+enum et_record_kind {
+#define ET_RECORD_ENUM(code, text) ET_RECORD_##code,
+    ET_RECORD_MAP(ET_RECORD_ENUM)
+#undef ET_RECORD_ENUM
+    ET_RECORD_COUNT
+};
+const char *et_record_name(enum et_record_kind kind);
+
+enum { ET_METRIC_NAME = 96 }; /* bytes, the final zero included */
+
+struct et_log_entry {
+    char name[ET_METRIC_NAME];
+    double value;
+};
+
+/* A record on its way to loggers and sink. */
+struct et_record {
+    enum et_record_kind kind;
+    double t;          /* seconds since the epoch of 1970 */
+    int64_t seq;       /* from 1, without gaps, per run */
+    int64_t ep, ba, sp; /* finished epochs, batches, samples */
+    const char *text;  /* log lines, evaluator label, state of the run; NULL */
+    enum et_log_level level; /* log lines */
+    const struct et_log_entry *entry; /* numbers; borrowed */
+    int n;
+};
+
+/* Where records go: in one process a file; under a supervisor a ring that never waits.
+ * Core declares the hole, whoever starts the run fills it. */
+struct et_sink {
+    void (*write)(struct et_sink *sink, const struct et_record *record);
+};
+
+struct et_log;
+ET_NODISCARD et_status et_log_new(struct et_ctx *cx, struct et_sink *sink, struct et_log **out);
+void et_log_free(struct et_log **log);
+
+/* Adds a number to the record under way; a second value of a name replaces the first.
+ * Names longer than 95 bytes are cut. Allocates nothing once the names are known. */
+void et_log_metric(struct et_log *log, const char *name, double value);
+/* The numbers so far: borrowed until the next call. */
+const struct et_log_entry *et_log_entries(const struct et_log *log, int *n);
+bool et_log_find(const struct et_log *log, const char *name, double *out);
+/* Hands the record to the sink (TEXT may be NULL) and begins an empty one. */
+void et_log_emit(struct et_log *log, enum et_record_kind kind, const struct et_timestamp *ts,
+                 const char *text);
+/* A line of text for people: to the sink at once, and to the context's log. */
+void et_log_text(struct et_log *log, enum et_log_level level, const struct et_timestamp *ts,
+                 const char *fmt, ...) ET_PRINTF(4, 5);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

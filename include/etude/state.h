@@ -1,0 +1,117 @@
+/* state.h: what algorithms edit and callbacks read.
+ *
+ * Within a step tensors are values of state->graph: an algorithm changes the run by
+ * replacing them with expressions (state->loss = et_add(...)). What changes from step to
+ * step enters through small leaves that the algorithm owns and rewrites with
+ * et_tensor_write; it never becomes an attribute, or every step would need a new plan. */
+#ifndef ETUDE_STATE_H
+#define ETUDE_STATE_H
+
+#include "etude/data.h"
+#include "etude/event.h"
+#include "etude/graph.h"
+#include "etude/model.h"
+#include "etude/optim.h"
+#include "etude/time.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct et_algorithm;
+struct et_callback;
+struct et_log;
+struct et_state;
+
+/* Samples on their way through the model: a rank's batch, or one microbatch of it. */
+struct et_samples {
+    struct et_tensor *x, *target; /* leaves, or values of the step's graph */
+    int64_t n;                    /* rows */
+    int64_t first_row;            /* microbatch: its first row in the rank's batch */
+};
+
+/* One forward and backward pass over the rank's batch, AFTER_TRAIN_BATCH included; then
+ * state->grad is the gradient and state->loss_value will be the loss. PASS counts calls
+ * within a step, from 0; running statistics move in pass 0 only. */
+typedef et_status et_closure_fn(struct et_state *state, int pass);
+/* Runs closures and updates the parameters. Default: one closure, one update. */
+typedef et_status et_step_fn(struct et_state *state, void *data, et_closure_fn *closure);
+
+/* A number that a metric reached, under its full name. */
+struct et_metric_value {
+    char name[96];
+    double value;
+};
+
+struct et_state {
+    struct et_ctx *cx;
+    struct et_device *dev;
+    struct et_graph *graph;
+    struct et_log *log;
+    const char *run_name;
+    uint32_t seed;
+
+    struct et_model *model;
+    struct et_param_space *params;
+    struct et_optimizer *optimizer;
+    double lr_factor; /* product of the schedules for the update under way */
+
+    struct et_time max_duration;         /* scaled; unset at INIT */
+    struct et_timestamp timestamp;       /* of training: finished things */
+    struct et_timestamp eval_timestamp;  /* of the evaluation under way */
+    bool stop;                           /* set by et_state_stop: the loop ends */
+    const char *stop_reason;             /* a sentence, borrowed; NULL */
+    bool target_reached;
+
+    const char *dataloader_label; /* "train", an evaluator's label; NULL: none yet */
+    int64_t dataloader_len;       /* batches of the active loader; -1 = unknown */
+    int64_t train_len;            /* batches per epoch of the train loader */
+    int64_t max_seq_len;          /* token data: T; else 0 */
+
+    int64_t grad_accum;      /* microbatches per batch, now */
+    int64_t batch_size;      /* global, as configured */
+    struct et_samples full;  /* the rank's batch, as AFTER_DATALOADER left it */
+    struct et_samples batch; /* AFTER_DATALOADER, BATCH_START, BATCH_END: the rank's
+                                batch; from BEFORE_FORWARD to AFTER_BACKWARD: a microbatch */
+    int64_t first_sample;    /* place of the rank's first sample in the run's order */
+    int pass;                /* of the closure under way */
+
+    struct et_tensor *outputs; /* from AFTER_FORWARD */
+    struct et_tensor *loss;    /* from AFTER_LOSS: mean over the microbatch */
+    struct et_tensor *grad;    /* flat, from AFTER_TRAIN_BATCH; see et_param_space */
+    double loss_value;         /* of the last finished batch: mean over its samples */
+
+    et_step_fn *step; /* NULL: the default */
+    void *step_data;
+
+    struct et_algorithm **algorithms;
+    int n_algorithms;
+    struct et_callback **callbacks; /* loggers last */
+    int n_callbacks;
+
+    struct et_metric_value *train_metrics, *eval_metrics; /* last computed */
+    int n_train_metrics, n_eval_metrics;
+    bool checkpoint_due; /* at *_CHECKPOINT: a saver will save now */
+};
+
+/* The loop ends at its next check; WHY is a string constant. */
+void et_state_stop(struct et_state *s, const char *why);
+/* Fraction of max_duration done; EINVAL when that is not set yet. */
+ET_NODISCARD et_status et_state_elapsed(const struct et_state *s, double *out);
+/* The last value of a train or eval metric by full name; false when there is none. */
+bool et_state_metric(const struct et_state *s, const char *name, double *out);
+/* The model's loss of OUTPUTS on TARGET as nodes; per sample with ET_REDUCE_NONE. */
+struct et_tensor *et_state_loss(struct et_state *s, struct et_tensor *outputs,
+                                struct et_tensor *target, enum et_reduction reduction);
+/* Dense targets (spec/algorithms.md 1.8): index targets as one-hot rows of f32, negative
+ * ones all zero; dense ones as they are. */
+struct et_tensor *et_state_dense_target(struct et_state *s, struct et_tensor *outputs,
+                                        struct et_tensor *target);
+/* After algorithms have replaced modules: rebuilds the parameter buffers, carrying values
+ * and optimizer state over by name. */
+ET_NODISCARD et_status et_state_follow_surgery(struct et_state *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,130 @@
+/* trainer.h: the training loop.
+ *
+ * A trainer borrows a model, data, an optimizer and schedules, calls algorithms and
+ * callbacks at every event, and turns each batch into one evaluation of the step's graph
+ * (k microbatches: k + 1). The events and their order are the comment in event.h. */
+#ifndef ETUDE_TRAINER_H
+#define ETUDE_TRAINER_H
+
+#include "etude/algorithm.h"
+#include "etude/callback.h"
+#include "etude/metric.h"
+#include "etude/sched.h"
+#include "etude/state.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct et_trainer;
+
+/* Something to evaluate on. */
+struct et_evaluator {
+    const char *label;        /* in metric names; "eval" */
+    struct et_loader *loader; /* borrowed */
+    struct et_time interval;  /* epochs, batches, any unit; 0 = never, not even at the end;
+                                 unset = the trainer's */
+    const char *const *metrics; /* regular expressions, NULL-terminated; NULL = all */
+};
+
+/* PTA's overridable steps: a NULL slot means the default. */
+struct et_trainer_steps {
+    void *data;
+    /* The loss of a microbatch, as nodes; sets *OUTPUTS. */
+    struct et_tensor *(*train_forward)(void *data, struct et_state *s,
+                                       struct et_tensor **outputs);
+    struct et_tensor *(*eval_forward)(void *data, struct et_state *s);
+};
+
+struct et_trainer_config {
+    struct et_device *dev;    /* required; borrowed */
+    struct et_model *model;   /* required; borrowed */
+    struct et_loader *train;  /* required by fit; borrowed */
+    const struct et_evaluator *evaluators;
+    int n_evaluators;
+    const struct et_optimizer_class *optimizer; /* NULL: decoupled_sgdw, lr 0.1, warned */
+    const void *optimizer_options;              /* borrowed */
+    const struct et_scheduler *schedulers;
+    int n_schedulers;
+    struct et_algorithm **algorithms; /* in user order; borrowed */
+    int n_algorithms;
+    struct et_callback **callbacks;   /* borrowed; loggers are put last */
+    int n_callbacks;
+    struct et_sink *sink;             /* NULL: records go nowhere */
+    struct et_time max_duration;      /* unset: fit needs a duration */
+    struct et_time eval_interval;     /* unset: 1ep */
+    struct et_time iteration_length;  /* unset: no ITERATION_* events */
+    double scale_schedule_ratio;      /* 0 means 1 */
+    int64_t grad_accum;               /* microbatches; 0 = auto: the fewest that fit */
+    int64_t microbatch_size;          /* samples instead; 0 = by grad_accum */
+    size_t memory_limit;              /* bytes that auto may fill; 0 = what is free */
+    uint32_t seed;
+    const char *run_name;             /* borrowed; NULL: "run" */
+    const char *target;               /* "accuracy>=.765"; NULL */
+    int nonfinite_action;             /* enum et_nonfinite */
+    int64_t nonfinite_grace;          /* batches in a row before a stop; 0 = 1 */
+    const struct et_trainer_steps *steps; /* NULL: all defaults */
+    volatile const int *interrupt;    /* not 0: stop after this batch; NULL: never asked */
+    bool dry;                         /* plan only: et_trainer_estimate */
+};
+
+enum et_nonfinite { ET_NONFINITE_STOP, ET_NONFINITE_SKIP };
+
+/* Builds state and engine, fires INIT, BEFORE_LOAD, AFTER_LOAD. The first error is in CX. */
+ET_NODISCARD et_status et_trainer_new(struct et_ctx *cx, const struct et_trainer_config *config,
+                                      struct et_trainer **out);
+/* Closes callbacks and algorithms (their close functions), frees the rest. */
+void et_trainer_free(struct et_trainer **t);
+
+/* Trains until max_duration, or for DURATION more when it is set. EINVAL: nothing to do.
+ * ENOMEM: not even one sample fits. May be called again. */
+ET_NODISCARD et_status et_trainer_fit(struct et_trainer *t, struct et_time duration);
+/* Evaluates now; results are in et_trainer_state()->eval_metrics. */
+ET_NODISCARD et_status et_trainer_eval(struct et_trainer *t);
+
+/* How a run ended, for exit codes and run.json. */
+enum et_outcome {
+    ET_OUTCOME_FINISHED,
+    ET_OUTCOME_TARGET_REACHED,
+    ET_OUTCOME_TARGET_MISSED,
+    ET_OUTCOME_STOPPED,   /* interrupted */
+    ET_OUTCOME_DIVERGED,  /* not finite */
+};
+enum et_outcome et_trainer_outcome(const struct et_trainer *t);
+
+struct et_estimate {
+    int64_t params;           /* trained numbers */
+    double flops_per_sample;  /* forward, backward and update */
+    size_t peak_bytes;        /* of device memory, as the run will show it */
+    struct et_plan_info train, eval;
+    double seconds_per_batch; /* predicted from the device's measured rates */
+    int64_t grad_accum;
+};
+/* From the plans alone: nothing is computed. */
+ET_NODISCARD et_status et_trainer_estimate(struct et_trainer *t, struct et_estimate *out);
+
+struct et_state *et_trainer_state(struct et_trainer *t);
+
+/* ---- the engine: who is called at an event, in which order ---- */
+
+/* What happened at one event, for each algorithm that matched. */
+struct et_trace {
+    const struct et_algorithm *algorithm;
+    enum et_event event;
+    int order; /* from 0, as applied */
+};
+enum { ET_MAX_ALGORITHMS = 64 };
+
+/* Reorders LIST for EVENT; user passes run after the built-in ones (spec/algorithms 1.3). */
+typedef void et_engine_pass(struct et_algorithm **list, int n, enum et_event event);
+/* Fires EVENT: matches, orders, applies; then callbacks, then loggers (INIT: loggers and
+ * callbacks first). TRACES (ET_MAX_ALGORITHMS entries) and N may be NULL. */
+ET_NODISCARD et_status et_engine_run(struct et_state *s, enum et_event event,
+                                     struct et_trace *traces, int *n);
+/* The order algorithms would have at EVENT, without running them: for `etude explain`. */
+void et_engine_order(struct et_algorithm **list, int n, enum et_event event);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
