@@ -292,16 +292,6 @@ et_pending(struct et_graph *g, struct et_tensor *leaf)
 }
 
 void
-et_guard(struct et_graph *g, struct et_tensor *skip)
-{
-    int n = g->n_assign; /* et_where may move the array, never add to it */
-    for (int i = 0; i < n && g->status == ET_OK; i++) {
-        struct et_tensor *keep = g->assign[i].leaf;
-        g->assign[i].value = et_where(g, skip, keep, g->assign[i].value);
-    }
-}
-
-void
 et_graph_abandon(struct et_graph *g)
 {
     g->n_assign = 0;

@@ -359,6 +359,8 @@ eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
     const struct et_device_table *t = g->dev->table;
     p->last_use = ++g->plan_clock;
     g->last = p->info;
+    g->stats.flops += p->info.flops;
+    g->stats.moved_bytes += p->info.moved_bytes;
     bind(g, p, ir);
     for (int i = 0; i < p->n_items && !g->dry; i++) {
         const struct item *item = &p->item[i];

@@ -1,4 +1,5 @@
 /* param_space.c: parameters laid out in flat buffers, and carried over by name. */
+#include "core/graph/graph_impl.h"
 #include "core/optim/optim.h"
 
 #include <string.h>
@@ -164,14 +165,11 @@ struct et_tensor *
 et_param_space_pack(struct et_graph *g, struct et_param_space *s,
                     struct et_tensor *const *grads)
 {
-    void *block;
-    size_t bytes = (size_t)s->n * (sizeof(struct et_tensor *) + sizeof(int64_t));
-    if (et_alloc(s->cx, bytes, &block) != ET_OK)
-        return NULL;
-    int64_t *offset = block;
-    struct et_tensor **part = (struct et_tensor **)(offset + s->n);
-    struct et_tensor *flat = NULL;
+    int64_t *offset = eti_graph_alloc(g, (size_t)s->n * sizeof *offset);
+    struct et_tensor **part = eti_graph_alloc(g, (size_t)s->n * sizeof *part);
     int present = 0;
+    if (!offset || !part)
+        return NULL;
     for (int i = 0; i < s->n; i++) {
         s->has_grad[i] = grads[i] != NULL;
         if (!grads[i])
@@ -179,10 +177,7 @@ et_param_space_pack(struct et_graph *g, struct et_param_space *s,
         offset[present] = s->slot[i].offset;
         part[present++] = in_memory_order(g, grads[i], &s->slot[i].desc);
     }
-    if (present)
-        flat = et_pack(g, part, offset, present, s->total, ET_F32);
-    et_free(s->cx, block);
-    return flat;
+    return present ? et_pack(g, part, offset, present, s->total, ET_F32) : NULL;
 }
 
 /* ---- carrying over ---- */

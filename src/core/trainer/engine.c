@@ -1,0 +1,184 @@
+/* engine.c: who is called at an event, and in which order.
+ *
+ * match is asked of all algorithms in user order before any is applied; then the passes
+ * of spec/algorithms.md 1.3 order those that matched; then they are applied. Callbacks
+ * and loggers are never reordered. Differs from Composer: SelectiveBackprop really comes
+ * first on AFTER_DATALOADER (D1). */
+#include "config.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "etude/trainer.h"
+
+static const char *const event_names[] = {
+#define ROW(code, text) text,
+    ET_EVENT_MAP(ROW)
+#undef ROW
+};
+
+const char *
+et_event_name(enum et_event e)
+{
+    return event_names[e];
+}
+
+et_status
+et_event_parse(struct et_ctx *cx, const char *text, enum et_event *out)
+{
+    for (int e = 0; e < ET_EVENT_COUNT; e++)
+        if (strcasecmp(text, event_names[e]) == 0) {
+            *out = (enum et_event)e;
+            return ET_OK;
+        }
+    return ET_FAIL(cx, ET_EINVAL, "'%s' is not one of the %d events", text, ET_EVENT_COUNT);
+}
+
+bool
+et_event_is_reversed(enum et_event e)
+{
+    return strncmp(event_names[e], "after_", 6) == 0;
+}
+
+const char *
+et_event_canonical(enum et_event e, char *buf, size_t n)
+{
+    static const char *const endings[] = {"_start", "_end"};
+    const char *name = event_names[e], *at;
+    size_t used = 0, length = strlen(name);
+    for (int i = 0; i < 2; i++) {
+        size_t ending = strlen(endings[i]);
+        if (length > ending && strcmp(name + length - ending, endings[i]) == 0) {
+            length -= ending;
+            break;
+        }
+    }
+    for (at = name; at < name + length && used + 1 < n;) {
+        bool first = at == name || at[-1] == '_';
+        if (first && strncmp(at, "before_", 7) == 0)
+            at += 7;
+        else if (first && strncmp(at, "after_", 6) == 0)
+            at += 6;
+        else
+            buf[used++] = *at++;
+    }
+    buf[used] = '\0';
+    return buf;
+}
+
+static void
+reverse(struct et_algorithm **list, int n)
+{
+    for (int i = 0; i < n / 2; i++) {
+        struct et_algorithm *a = list[i];
+        list[i] = list[n - 1 - i];
+        list[n - 1 - i] = a;
+    }
+}
+
+/* Where an algorithm belongs at EVENT: lower runs earlier, equals keep their order. */
+static int
+rank(const struct et_algorithm *a, enum et_event event)
+{
+    unsigned flags = a->class->flags;
+    if (flags & ET_ALG_FIRST)
+        return -1;
+    if (event == ET_EVENT_INIT && (flags & ET_ALG_INIT_LAST))
+        return 3;
+    if (event == ET_EVENT_INIT && (flags & ET_ALG_INIT_AFTER_SURGERY))
+        return 2;
+    return flags & ET_ALG_LAST ? 1 : 0;
+}
+
+void
+et_engine_order(struct et_algorithm **list, int n, enum et_event event)
+{
+    if (et_event_is_reversed(event))
+        reverse(list, n);
+    for (int i = 1; i < n; i++) {
+        struct et_algorithm *a = list[i];
+        int at = i;
+        for (; at > 0 && rank(list[at - 1], event) > rank(a, event); at--)
+            list[at] = list[at - 1];
+        list[at] = a;
+    }
+}
+
+static void
+warn_of_two_interpolations(struct et_state *s, struct et_algorithm **list, int n)
+{
+    const struct et_algorithm *first = NULL;
+    for (int i = 0; i < n; i++) {
+        const struct et_algorithm *a = list[i];
+        if (!a->class->interpolates_loss || !a->class->interpolates_loss(a))
+            continue;
+        if (first)
+            et_report(s->cx, ET_LOG_WARN,
+                      "%s and %s both interpolate the loss; they are not meant to be combined",
+                      first->class->info.name, a->class->info.name);
+        first = a;
+    }
+}
+
+static et_status
+run_callbacks(struct et_state *s, enum et_event event, bool loggers)
+{
+    for (int i = 0; i < s->n_callbacks; i++) {
+        struct et_callback *c = s->callbacks[i];
+        if (c->class->is_logger == loggers && (c->class->events & (UINT64_C(1) << event)))
+            ET_TRY(c->class->run(c, event, s, s->log));
+    }
+    return ET_OK;
+}
+
+static et_status
+run_algorithms(struct et_state *s, enum et_event event, struct et_trace *traces, int *n_traces)
+{
+    struct et_algorithm *list[ET_MAX_ALGORITHMS];
+    int n = 0;
+    for (int i = 0; i < s->n_algorithms && n < ET_MAX_ALGORITHMS; i++) {
+        struct et_algorithm *a = s->algorithms[i];
+        if ((a->class->events & (UINT64_C(1) << event)) &&
+            (!a->class->match || a->class->match(a, event, s)))
+            list[n++] = a;
+    }
+    et_engine_order(list, n, event);
+    if (event == ET_EVENT_FIT_START)
+        warn_of_two_interpolations(s, s->algorithms, s->n_algorithms);
+    for (int i = 0; i < n; i++) {
+        ET_TRY(list[i]->class->apply(list[i], event, s, s->log));
+        if (traces)
+            traces[i] = (struct et_trace){list[i], event, i};
+    }
+    if (n_traces)
+        *n_traces = n;
+    return ET_OK;
+}
+
+/* A batch must exist where one is promised; a hook that broke that is named here. */
+static et_status
+check(const struct et_state *s, enum et_event event)
+{
+    bool before_data = event <= ET_EVENT_AFTER_LOAD || event == ET_EVENT_EVAL_STANDALONE_START ||
+                       event == ET_EVENT_EVAL_STANDALONE_END;
+    if (!before_data && !s->dataloader_label)
+        return ET_FAIL(s->cx, ET_EINTERNAL, "%s fired without an active data loader",
+                       et_event_name(event));
+    return ET_OK;
+}
+
+et_status
+et_engine_run(struct et_state *s, enum et_event event, struct et_trace *traces, int *n)
+{
+    if (n)
+        *n = 0;
+    ET_TRY(check(s, event));
+    if (event == ET_EVENT_INIT) {
+        ET_TRY(run_callbacks(s, event, true));
+        ET_TRY(run_callbacks(s, event, false));
+        return run_algorithms(s, event, traces, n);
+    }
+    ET_TRY(run_algorithms(s, event, traces, n));
+    ET_TRY(run_callbacks(s, event, false));
+    return run_callbacks(s, event, true);
+}

@@ -1,0 +1,71 @@
+/* estimate.c: what a run will need, from its plans, before anything runs.
+ *
+ * A dry graph plans every evaluation and reserves its memory, so one dry batch and one
+ * dry evaluation leave the device's accounts as the real run's first ones would. Time is
+ * FLOPs and bytes over the rates of two short measurements on this machine: an upper
+ * bound on speed, since kernels reach a part of each. */
+#include "config.h"
+
+#include <string.h>
+
+#include "core/trainer/trainer_impl.h"
+
+/* Best of three, in units of work per second. */
+static et_status
+measure(struct et_trainer *t, bool flops, double *rate)
+{
+    struct et_state *s = &t->state;
+    enum { SIDE = 768, LONG = 1 << 24 };
+    const int64_t square[] = {SIDE, SIDE}, line[] = {LONG};
+    struct et_tensor *x = NULL, *y = NULL;
+    struct et_graph *g = NULL;
+    et_status status = et_tensor_new(s->cx, s->dev, ET_F32, flops ? 2 : 1,
+                                     flops ? square : line, ET_ROW_MAJOR, NULL, &x);
+    if (status == ET_OK)
+        status = et_tensor_new(s->cx, s->dev, ET_F32, flops ? 2 : 1, flops ? square : line,
+                               ET_ROW_MAJOR, NULL, &y);
+    if (status == ET_OK)
+        status = et_graph_new(s->cx, s->dev, &g);
+    double best = 0;
+    for (int i = 0; i < 4 && status == ET_OK; i++) {
+        et_graph_reset(g);
+        et_assign(g, y, flops ? et_matmul(g, x, x, false, false) : et_add_scalar(g, x, 1));
+        double start = eti_now();
+        status = et_eval(g, NULL, 0);
+        double seconds = eti_now() - start;
+        if (i > 0 && (best == 0 || seconds < best)) /* the first one plans */
+            best = seconds;
+    }
+    et_graph_free(&g);
+    et_tensor_free(&x);
+    et_tensor_free(&y);
+    *rate = (flops ? 2.0 * SIDE * SIDE * SIDE : 2.0 * 4 * LONG) / (best > 0 ? best : 1);
+    return status;
+}
+
+et_status
+et_trainer_estimate(struct et_trainer *t, struct et_estimate *out)
+{
+    struct et_state *s = &t->state;
+    memset(out, 0, sizeof *out);
+    if (!t->config.dry)
+        return ET_FAIL(s->cx, ET_EINVAL, "estimate needs a dry trainer");
+    for (int i = 0; i < s->params->n; i++)
+        out->params += s->params->slot[i].count;
+    ET_TRY(et_trainer_fit(t, ET_BATCHES(1)));
+    out->train = t->train_plan;
+    out->eval = t->eval_plan;
+    out->grad_accum = t->accum;
+    struct et_device_memory memory;
+    et_device_get_memory(s->dev, &memory);
+    out->peak_bytes = memory.peak_bytes;
+    if (s->timestamp.sample > 0)
+        out->flops_per_sample = (double)(t->train_flops) / (double)s->timestamp.sample;
+    double flops, bytes;
+    ET_TRY(measure(t, true, &flops));
+    ET_TRY(measure(t, false, &bytes));
+    double compute = (double)t->train_flops / flops;
+    double move = (double)t->train_bytes / bytes;
+    out->seconds_per_batch = compute > move ? compute : move;
+    return ET_OK;
+}

@@ -1,0 +1,227 @@
+/* fit.c: the training loop, event by event (event.h holds the same in words). */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "core/trainer/trainer_impl.h"
+
+/* Is the run as long as it should be? */
+static et_status
+is_over(struct et_trainer *t, bool *over)
+{
+    struct et_state *s = &t->state;
+    int order;
+    *over = s->stop;
+    if (s->stop)
+        return ET_OK;
+    ET_TRY(et_timestamp_compare(s->cx, &s->timestamp, s->max_duration, &order));
+    *over = order >= 0;
+    return ET_OK;
+}
+
+static et_status
+set_rate(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    if (t->step_every_epoch && t->scheduled_for_epoch)
+        return ET_OK;
+    t->scheduled_for_epoch = true;
+    return et_schedule_alpha(s->cx, t->config.schedulers, t->config.n_schedulers,
+                             &s->timestamp, &t->length, &s->lr_factor);
+}
+
+static void
+log_times(struct et_state *s)
+{
+    const struct et_timestamp *ts = &s->timestamp;
+    et_log_metric(s->log, "time/epoch", (double)ts->epoch);
+    et_log_metric(s->log, "time/batch", (double)ts->batch);
+    et_log_metric(s->log, "time/sample", (double)ts->sample);
+    et_log_metric(s->log, "time/batch_in_epoch", (double)ts->batch_in_epoch);
+    et_log_metric(s->log, "time/sample_in_epoch", (double)ts->sample_in_epoch);
+    if (ts->token > 0) {
+        et_log_metric(s->log, "time/token", (double)ts->token);
+        et_log_metric(s->log, "time/token_in_epoch", (double)ts->token_in_epoch);
+    }
+}
+
+/* The steps that were not finite changed nothing; too many in a row end the run. */
+static void
+judge(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    int64_t grace = t->config.nonfinite_grace > 0 ? t->config.nonfinite_grace : 1;
+    if (t->nonfinite_batches == 0)
+        return;
+    et_log_text(s->log, ET_LOG_WARN, &s->timestamp,
+                "batch %lld: loss %g, gradient not finite; the update was skipped (%lld in a row)",
+                (long long)s->timestamp.batch, s->loss_value, (long long)t->nonfinite_batches);
+    if (t->config.nonfinite_action == ET_NONFINITE_STOP && t->nonfinite_batches >= grace) {
+        t->outcome = ET_OUTCOME_DIVERGED;
+        et_state_stop(s, "the loss or gradient was not finite");
+    }
+}
+
+static et_status
+end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
+{
+    struct et_state *s = &t->state;
+    double now = eti_now();
+    t->before = s->timestamp;
+    et_timestamp_next_batch(&s->timestamp, samples, tokens, now - t->clock);
+    t->clock = now;
+    log_times(s);
+    judge(t);
+    ET_TRY(eti_run(t, ET_EVENT_BATCH_END));
+    et_log_emit(s->log, ET_RECORD_BATCH, &s->timestamp, NULL);
+    if (t->config.interrupt && *t->config.interrupt) {
+        t->outcome = ET_OUTCOME_STOPPED;
+        et_state_stop(s, "interrupted");
+    }
+    ET_TRY(eti_evaluate_due(t, ET_EVENT_BATCH_END));
+    s->checkpoint_due = false;
+    return eti_run(t, ET_EVENT_BATCH_CHECKPOINT);
+}
+
+static et_status
+use_batch(struct et_trainer *t, const struct et_batch *b)
+{
+    struct et_state *s = &t->state;
+    const struct et_samples raw = {
+        .x = b->x_tensor,
+        .target = b->target_tensor,
+        .n = b->n_samples,
+    };
+    et_graph_reset(s->graph);
+    s->batch = raw;
+    s->first_sample = b->first;
+    ET_TRY(eti_run(t, ET_EVENT_AFTER_DATALOADER));
+    ET_TRY(eti_run(t, ET_EVENT_BATCH_START));
+    s->full = s->batch;
+    s->full.n = s->full.x ? s->full.x->desc.shape[0] : 0;
+    ET_TRY(set_rate(t));
+    ET_TRY(eti_train_batch(t));
+    et_graph_reset(s->graph);
+    s->full = s->batch = raw;
+    s->outputs = s->loss = s->grad = NULL;
+    return ET_OK;
+}
+
+/* *GOT is false at the end of the loader's epoch. */
+static et_status
+one_batch(struct et_trainer *t, bool *got)
+{
+    struct et_state *s = &t->state;
+    const struct et_batch *b;
+    ET_TRY(eti_run(t, ET_EVENT_BEFORE_DATALOADER));
+    ET_TRY(et_loader_next(s->cx, t->config.train, &b));
+    *got = b != NULL;
+    if (!b)
+        return ET_OK;
+    int64_t samples = b->n_samples, tokens = b->n_tokens;
+    et_status status = use_batch(t, b);
+    if (status == ET_OK)
+        status = end_batch(t, samples, tokens);
+    et_loader_release(t->config.train, b);
+    s->batch = s->full = (struct et_samples){0};
+    return status;
+}
+
+static bool
+is_set(struct et_time length)
+{
+    return et_time_is_set(length) && length.value > 0;
+}
+
+static et_status
+end_epoch(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    t->before = s->timestamp;
+    et_timestamp_next_epoch(&s->timestamp);
+    t->scheduled_for_epoch = false;
+    ET_TRY(eti_run(t, ET_EVENT_EPOCH_END));
+    et_log_emit(s->log, ET_RECORD_EPOCH, &s->timestamp, NULL);
+    ET_TRY(eti_evaluate_due(t, ET_EVENT_EPOCH_END));
+    ET_TRY(eti_run(t, ET_EVENT_EPOCH_CHECKPOINT));
+    struct et_time length = t->config.iteration_length;
+    if (!is_set(length))
+        return ET_OK;
+    double done = (double)(length.unit == ET_TIME_TOKEN ? s->timestamp.token_in_iteration
+                                                        : s->timestamp.epoch_in_iteration);
+    if (done < length.value)
+        return ET_OK;
+    et_timestamp_next_iteration(&s->timestamp);
+    ET_TRY(eti_run(t, ET_EVENT_ITERATION_END));
+    return eti_run(t, ET_EVENT_ITERATION_CHECKPOINT);
+}
+
+static et_status
+one_epoch(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    bool over = false, got = true;
+    if (s->timestamp.batch_in_epoch == 0) {
+        if (is_set(t->config.iteration_length) && s->timestamp.epoch_in_iteration == 0)
+            ET_TRY(eti_run(t, ET_EVENT_ITERATION_START));
+        ET_TRY(eti_run(t, ET_EVENT_EPOCH_START));
+    }
+    while (got && !over) {
+        ET_TRY(one_batch(t, &got));
+        if (got)
+            ET_TRY(is_over(t, &over));
+    }
+    if (!over || s->timestamp.batch_in_epoch == s->train_len)
+        return end_epoch(t);
+    return ET_OK;
+}
+
+static et_status
+prepare_fit(struct et_trainer *t, struct et_time duration)
+{
+    struct et_state *s = &t->state;
+    if (!t->config.train)
+        return ET_FAIL(s->cx, ET_EINVAL, "fit needs train_data");
+    if (et_time_is_set(duration)) {
+        struct et_time done;
+        ET_TRY(et_timestamp_get(s->cx, &s->timestamp, duration.unit, &done));
+        s->max_duration = (struct et_time){done.value + duration.value, duration.unit};
+        t->length.max_duration = s->max_duration;
+    }
+    if (!et_time_is_set(s->max_duration))
+        return ET_FAIL(s->cx, ET_EINVAL, "fit needs max_duration");
+    s->stop = false;
+    s->stop_reason = NULL;
+    bool over;
+    ET_TRY(is_over(t, &over));
+    if (over) {
+        char text[ET_TIME_TEXT_BYTES];
+        return ET_FAIL(s->cx, ET_EINVAL, "max_duration %s has passed already: no training would occur",
+                       et_time_text(s->max_duration, text, sizeof text));
+    }
+    s->dataloader_label = "train";
+    s->dataloader_len = s->train_len;
+    return et_loader_seek(s->cx, t->config.train, s->timestamp.epoch,
+                          s->timestamp.batch_in_epoch);
+}
+
+et_status
+et_trainer_fit(struct et_trainer *t, struct et_time duration)
+{
+    struct et_state *s = &t->state;
+    bool over = false;
+    ET_TRY(prepare_fit(t, duration));
+    t->clock = eti_now();
+    ET_TRY(eti_run(t, ET_EVENT_FIT_START));
+    while (!over) {
+        ET_TRY(one_epoch(t));
+        ET_TRY(is_over(t, &over));
+    }
+    ET_TRY(eti_run(t, ET_EVENT_FIT_END));
+    if (t->outcome != ET_OUTCOME_DIVERGED)
+        ET_TRY(eti_evaluate_due(t, ET_EVENT_FIT_END));
+    if (t->outcome == ET_OUTCOME_FINISHED && t->config.target)
+        t->outcome = s->target_reached ? ET_OUTCOME_TARGET_REACHED : ET_OUTCOME_TARGET_MISSED;
+    return ET_OK;
+}

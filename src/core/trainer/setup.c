@@ -1,0 +1,310 @@
+/* setup.c: making a trainer: parameters, metrics, the events of construction.
+ *
+ * Construction follows spec/trainer.md 1.3 as far as one process goes. Surgery on INIT
+ * changes the tree; the flat parameter space is laid out before INIT, so that algorithms
+ * find an optimizer, and again after whatever replaced modules. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/trainer/trainer_impl.h"
+
+double
+eti_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+et_status
+eti_run(struct et_trainer *t, enum et_event event)
+{
+    return et_engine_run(&t->state, event, NULL, NULL);
+}
+
+struct et_state *
+et_trainer_state(struct et_trainer *t)
+{
+    return &t->state;
+}
+
+enum et_outcome
+et_trainer_outcome(const struct et_trainer *t)
+{
+    return t->outcome;
+}
+
+et_status
+eti_metrics_new(struct et_trainer *t, const char *names, struct et_metric **out, int *n)
+{
+    char name[64];
+    while (*names) {
+        size_t length = strcspn(names, " ");
+        if (length >= sizeof name || *n == ETI_MAX_METRICS)
+            return ET_FAIL(t->state.cx, ET_EINTERNAL, "bad list of metrics '%s'", names);
+        memcpy(name, names, length);
+        name[length] = '\0';
+        names += length + (names[length] == ' ');
+        const struct et_metric_class *c = et_metric_find(name);
+        if (!c)
+            return ET_FAIL(t->state.cx, ET_EINTERNAL, "there is no metric %s", name);
+        ET_TRY(et_metric_new(t->state.cx, t->state.dev, c, NULL, &out[*n]));
+        (*n)++;
+    }
+    return ET_OK;
+}
+
+static et_status
+collect_params(struct et_trainer *t, const struct et_leaves *leaves, struct et_param_spec *spec)
+{
+    struct et_ctx *cx = t->state.cx;
+    void *block;
+    int n = 0;
+    et_free(cx, t->param);
+    et_free(cx, t->param_leaf);
+    et_free(cx, t->grads);
+    t->param = NULL;
+    t->param_leaf = t->grads = NULL;
+    size_t room = (size_t)leaves->n + 1;
+    ET_TRY(et_alloc(cx, room * sizeof *t->param, &block));
+    t->param = block;
+    ET_TRY(et_alloc(cx, room * sizeof *t->param_leaf, &block));
+    t->param_leaf = block;
+    ET_TRY(et_alloc(cx, room * sizeof *t->grads, &block));
+    t->grads = block;
+    for (int i = 0; i < leaves->n; i++) {
+        struct et_leaf *l = &leaves->v[i];
+        if (!l->param->requires_grad)
+            continue;
+        spec[n] = (struct et_param_spec){.name = l->name, .desc = l->param->desc};
+        t->param[n++] = l->param;
+    }
+    t->n_params = n;
+    return ET_OK;
+}
+
+static et_status
+bind_views(struct et_trainer *t, struct et_param_space *space)
+{
+    for (int i = 0; i < t->n_params; i++) {
+        struct et_tensor *view;
+        ET_TRY(et_param_space_view(t->state.cx, space, -1, i, &view));
+        et_status status = et_param_bind(t->state.cx, t->param[i], space->slot[i].name,
+                                         t->state.seed, &view);
+        et_tensor_free(&view);
+        ET_TRY(status);
+        t->param_leaf[i] = t->param[i]->tensor;
+    }
+    return ET_OK;
+}
+
+et_status
+eti_bind_parameters(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    struct et_leaves leaves = {0};
+    struct et_param_space *space = NULL;
+    void *block = NULL;
+    et_status status =
+        et_module_leaves(s->cx, s->model->root, ET_PARAM, &leaves);
+    if (status == ET_OK)
+        status = et_alloc(s->cx, ((size_t)leaves.n + 1) * sizeof(struct et_param_spec), &block);
+    if (status == ET_OK)
+        status = collect_params(t, &leaves, block);
+    if (status == ET_OK && t->n_params == 0)
+        status = ET_FAIL(s->cx, ET_EINVAL, "the model has no parameters to train");
+    if (status == ET_OK)
+        status = et_param_space_new(s->cx, s->dev, block, t->n_params, &space);
+    if (status == ET_OK)
+        status = bind_views(t, space);
+    if (status == ET_OK)
+        status = et_module_bind(s->cx, s->model->root, s->dev, ET_PARAM | ET_BUFFER, s->seed);
+    if (status == ET_OK && s->optimizer)
+        status = et_optimizer_move(s->cx, s->optimizer, space);
+    et_free(s->cx, block);
+    et_leaves_release(&leaves);
+    if (status != ET_OK) {
+        et_param_space_free(&space);
+        return status;
+    }
+    et_param_space_free(&s->params);
+    s->params = space;
+    et_tensor_free(&t->grad_sum);
+    return ET_OK;
+}
+
+/* Without an optimizer: decoupled SGD at 0.1, which trains most things a little. */
+static et_status
+choose_default_optimizer(struct et_trainer *t)
+{
+    struct et_ctx *cx = t->state.cx;
+    const struct et_optimizer_class *c = et_optimizer_find("decoupled_sgdw");
+    et_report(cx, ET_LOG_WARN, "no optimizer given: using %s with lr 0.1", c->info.name);
+    ET_TRY(et_alloc(cx, c->info.options_size, &t->own_options));
+    ET_TRY(et_options_init(cx, c->info.options, t->own_options));
+    ET_TRY(et_options_set(cx, c->info.options, t->own_options, "lr", "0.1"));
+    t->config.optimizer = c;
+    t->config.optimizer_options = t->own_options;
+    return ET_OK;
+}
+
+static et_status
+make_optimizer(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    if (!t->config.optimizer)
+        ET_TRY(choose_default_optimizer(t));
+    return et_optimizer_new(s->cx, t->config.optimizer, t->config.optimizer_options, s->params,
+                            &s->optimizer);
+}
+
+static et_status
+make_leaves(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    const int64_t one[] = {1}, two[] = {2};
+    ET_TRY(et_tensor_new(s->cx, s->dev, ET_I64, 1, two, ET_ROW_MAJOR, "rng", &t->rng));
+    ET_TRY(et_tensor_new(s->cx, s->dev, ET_F32, 1, one, ET_ROW_MAJOR, "loss/train/total",
+                         &t->total));
+    return et_tensor_new(s->cx, s->dev, ET_F32, 1, one, ET_ROW_MAJOR, "skip", &t->skip);
+}
+
+/* Loggers after the others, each group in the order given. */
+static et_status
+adopt_hooks(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    if (t->config.n_algorithms > ET_MAX_ALGORITHMS || t->config.n_callbacks > ET_MAX_ALGORITHMS)
+        return ET_FAIL(s->cx, ET_EINVAL, "more than %d algorithms or callbacks",
+                       ET_MAX_ALGORITHMS);
+    for (int i = 0; i < t->config.n_algorithms; i++)
+        t->algorithm[i] = t->config.algorithms[i];
+    s->algorithms = t->algorithm;
+    s->n_algorithms = t->config.n_algorithms;
+    for (int loggers = 0; loggers < 2; loggers++)
+        for (int i = 0; i < t->config.n_callbacks; i++)
+            if (t->config.callbacks[i]->class->is_logger == loggers)
+                t->callback[s->n_callbacks++] = t->config.callbacks[i];
+    s->callbacks = t->callback;
+    return ET_OK;
+}
+
+static et_status
+set_duration(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    double ratio = t->config.scale_schedule_ratio;
+    t->length.scale_schedule_ratio = ratio > 0 ? ratio : 1;
+    t->length.max_duration = s->max_duration = ET_TIME_UNSET;
+    t->length.dataloader_len = -1;
+    if (t->config.train) {
+        struct et_loader_info info;
+        et_loader_get_info(t->config.train, &info);
+        s->train_len = t->length.dataloader_len = info.batches_per_epoch;
+        s->batch_size = info.batch_size;
+        s->max_seq_len = info.target_desc.ndim == 2 ? info.target_desc.shape[1] : 0;
+    }
+    if (!et_time_is_set(t->config.max_duration))
+        return ET_OK;
+    ET_TRY(et_time_scale_duration(s->cx, t->config.max_duration,
+                                  t->length.scale_schedule_ratio, &s->max_duration));
+    t->length.max_duration = s->max_duration;
+    for (int i = 0; i < t->config.n_schedulers; i++) {
+        const struct et_scheduler_options *o = t->config.schedulers[i].options;
+        t->step_every_epoch |= o->step_every == ET_STEP_EPOCH;
+    }
+    return et_schedule_check(s->cx, t->config.schedulers, t->config.n_schedulers, &t->length);
+}
+
+static et_status
+build(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    ET_TRY(et_graph_new(s->cx, s->dev, &s->graph));
+    et_graph_set_dry(s->graph, t->config.dry);
+    ET_TRY(et_log_new(s->cx, t->config.sink, &s->log));
+    ET_TRY(make_leaves(t));
+    ET_TRY(eti_bind_parameters(t));
+    ET_TRY(make_optimizer(t));
+    ET_TRY(adopt_hooks(t));
+    if (t->config.memory_limit)
+        et_device_set_limit(s->dev, t->config.memory_limit);
+    ET_TRY(eti_run(t, ET_EVENT_INIT));
+    ET_TRY(eti_metrics_new(t, et_task_metrics(s->model->type->task, true), t->train_metric,
+                           &t->n_train_metrics));
+    ET_TRY(eti_evaluators_init(t));
+    ET_TRY(set_duration(t));
+    ET_TRY(eti_run(t, ET_EVENT_BEFORE_LOAD));
+    return eti_run(t, ET_EVENT_AFTER_LOAD);
+}
+
+et_status
+et_trainer_new(struct et_ctx *cx, const struct et_trainer_config *config,
+               struct et_trainer **out)
+{
+    *out = NULL;
+    if (!config->dev || !config->model)
+        return ET_FAIL(cx, ET_EINVAL, "a trainer needs a device and a model");
+    void *block;
+    ET_TRY(et_alloc(cx, sizeof **out, &block));
+    struct et_trainer *t = block;
+    t->config = *config;
+    t->is_auto = config->grad_accum == 0 && config->microbatch_size == 0;
+    t->accum = config->grad_accum ? config->grad_accum : 1;
+    t->state = (struct et_state){
+        .cx = cx,
+        .dev = config->dev,
+        .run_name = config->run_name ? config->run_name : "run",
+        .seed = config->seed,
+        .model = config->model,
+        .lr_factor = 1,
+        .max_duration = ET_TIME_UNSET,
+        .grad_accum = t->accum,
+        .train_metrics = t->train_value,
+        .eval_metrics = t->eval_value,
+    };
+    et_status status = build(t);
+    if (status != ET_OK) {
+        et_trainer_free(&t);
+        return status;
+    }
+    *out = t;
+    return ET_OK;
+}
+
+void
+et_trainer_free(struct et_trainer **out)
+{
+    struct et_trainer *t = *out;
+    *out = NULL;
+    if (!t)
+        return;
+    struct et_state *s = &t->state;
+    for (int i = 0; i < s->n_callbacks; i++)
+        if (s->callbacks[i]->class->close)
+            s->callbacks[i]->class->close(s->callbacks[i]);
+    for (int i = 0; i < s->n_algorithms; i++)
+        if (s->algorithms[i]->class->close)
+            s->algorithms[i]->class->close(s->algorithms[i]);
+    eti_evaluators_free(t);
+    for (int i = 0; i < t->n_train_metrics; i++)
+        et_metric_free(&t->train_metric[i]);
+    et_tensor_free(&t->rng);
+    et_tensor_free(&t->total);
+    et_tensor_free(&t->skip);
+    et_tensor_free(&t->grad_sum);
+    et_optimizer_free(&s->optimizer);
+    et_param_space_free(&s->params);
+    et_graph_free(&s->graph);
+    et_log_free(&s->log);
+    if (t->own_options)
+        et_options_release(t->config.optimizer->info.options, t->own_options);
+    et_free(s->cx, t->own_options);
+    et_free(s->cx, t->param);
+    et_free(s->cx, t->param_leaf);
+    et_free(s->cx, t->grads);
+    et_free(s->cx, t);
+}

@@ -1,0 +1,231 @@
+/* step.c: one batch: the closure, the update, and what happens when memory is short.
+ *
+ * With one microbatch everything from the forward pass to the optimizer is one evaluation.
+ * With k, each microbatch is one (the same plan), adding weighted gradients into a flat
+ * sum, and the update is one more. Until an evaluation's commit nothing has changed, so
+ * a batch that did not fit is simply done again in smaller pieces. */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "core/trainer/trainer_impl.h"
+
+int64_t
+eti_count_microbatches(const struct et_trainer *t, int64_t n, int64_t *rows)
+{
+    int64_t size;
+    if (t->config.microbatch_size) {
+        int64_t s = t->config.microbatch_size, pieces = (n + s - 1) / s;
+        size = (n + pieces - 1) / pieces; /* even pieces: spec/trainer.md 7.4 */
+    } else {
+        size = (n + t->accum - 1) / t->accum;
+    }
+    *rows = size < 1 ? 1 : size;
+    return (n + *rows - 1) / *rows;
+}
+
+static struct et_tensor *
+rows_of(struct et_graph *g, struct et_tensor *x, int64_t first, int64_t n)
+{
+    if (!x || (first == 0 && x->desc.shape[0] == n))
+        return x;
+    return et_slice(g, x, 0, first, n, 1);
+}
+
+static et_status
+forward_and_loss(struct et_trainer *t, int pass)
+{
+    struct et_state *s = &t->state;
+    const struct et_trainer_steps *own = t->config.steps;
+    struct et_forward f = {
+        .g = s->graph,
+        .training = true,
+        .keep_stats = pass > 0,
+        .rng = t->rng,
+    };
+    const int64_t rng[2] = {
+        (int64_t)et_rng_key(s->seed, ET_RNG_DROPOUT),
+        s->first_sample + s->batch.first_row,
+    };
+    ET_TRY(et_tensor_write(s->cx, t->rng, rng, sizeof rng));
+    ET_TRY(eti_run(t, ET_EVENT_BEFORE_FORWARD));
+    struct et_tensor *own_loss = NULL;
+    s->loss = s->outputs = NULL;
+    if (own && own->train_forward)
+        own_loss = own->train_forward(own->data, s, &s->outputs);
+    else
+        s->outputs = et_model_forward(s->model, &f, s->batch.x);
+    ET_TRY(eti_run(t, ET_EVENT_AFTER_FORWARD));
+    ET_TRY(eti_run(t, ET_EVENT_BEFORE_LOSS));
+    s->loss = own_loss ? own_loss
+                       : et_state_loss(s, s->outputs, s->batch.target, ET_REDUCE_MEAN);
+    ET_TRY(eti_run(t, ET_EVENT_AFTER_LOSS));
+    return et_graph_status(s->graph);
+}
+
+static et_status
+one_microbatch(struct et_trainer *t, int pass, int64_t first, int64_t n, bool alone)
+{
+    struct et_state *s = &t->state;
+    struct et_graph *g = s->graph;
+    s->batch = (struct et_samples){
+        .x = rows_of(g, s->full.x, first, n),
+        .target = rows_of(g, s->full.target, first, n),
+        .n = n,
+        .first_row = first,
+    };
+    struct et_tensor *true_target = s->batch.target; /* metrics see no mixed labels */
+    ET_TRY(forward_and_loss(t, pass));
+    ET_TRY(eti_run(t, ET_EVENT_BEFORE_BACKWARD));
+    if (!s->loss)
+        return et_graph_status(g);
+    const int64_t one[] = {1};
+    struct et_tensor *loss = et_reshape(g, s->loss, 1, one);
+    if (!alone)
+        loss = et_mul_scalar(g, loss, (double)n / (double)s->full.n);
+    if (pass == 0)
+        et_assign(g, t->total, first ? et_add(g, t->total, loss) : loss);
+    ET_TRY(et_grad(g, loss, t->param_leaf, t->n_params, t->grads));
+    ET_TRY(eti_run(t, ET_EVENT_AFTER_BACKWARD));
+    for (int i = 0; pass == 0 && i < t->n_train_metrics; i++)
+        et_metric_update(g, t->train_metric[i], s->outputs, true_target);
+    s->grad = et_param_space_pack(g, s->params, t->grads);
+    if (alone)
+        return et_graph_status(g);
+    et_assign(g, t->grad_sum, first ? et_add(g, t->grad_sum, s->grad) : s->grad);
+    ET_TRY(et_eval(g, NULL, 0));
+    s->grad = t->grad_sum;
+    return ET_OK;
+}
+
+static et_status
+need_grad_sum(struct et_trainer *t)
+{
+    if (t->grad_sum)
+        return ET_OK;
+    return et_tensor_new(t->state.cx, t->state.dev, ET_F32, 1,
+                         (const int64_t[]){t->state.params->total}, ET_ROW_MAJOR, "grad",
+                         &t->grad_sum);
+}
+
+static et_status
+closure(struct et_state *s, int pass)
+{
+    struct et_trainer *t = (struct et_trainer *)s;
+    s->pass = pass;
+    s->batch = s->full;
+    ET_TRY(eti_run(t, ET_EVENT_BEFORE_TRAIN_BATCH));
+    int64_t rows, k = eti_count_microbatches(t, s->full.n, &rows);
+    if (k > 1)
+        ET_TRY(need_grad_sum(t));
+    for (int64_t first = 0; first < s->full.n; first += rows) {
+        int64_t n = s->full.n - first < rows ? s->full.n - first : rows;
+        ET_TRY(one_microbatch(t, pass, first, n, k == 1));
+    }
+    s->batch = s->full;
+    return eti_run(t, ET_EVENT_AFTER_TRAIN_BATCH);
+}
+
+/* 1 where the gradient is not finite: inf and NaN times 0 are not 0. */
+static struct et_tensor *
+not_finite(struct et_graph *g, struct et_tensor *grad)
+{
+    const int64_t one[] = {1};
+    struct et_tensor *zero = et_fill(g, ET_F32, 1, one, 0);
+    struct et_tensor *sum = et_reshape(g, et_sum_squares(g, grad), 1, one);
+    return et_where(g, et_equal(g, et_mul_scalar(g, sum, 0), zero), zero,
+                    et_fill(g, ET_F32, 1, one, 1));
+}
+
+/* Appends the update from state->grad and runs everything pending. */
+static et_status
+update(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    struct et_tensor *skip = not_finite(s->graph, s->grad);
+    et_assign(s->graph, t->skip, skip);
+    ET_TRY(et_optimizer_update(s->graph, s->optimizer, s->grad, NULL, skip));
+    ET_TRY(et_eval(s->graph, NULL, 0));
+    float skipped;
+    ET_TRY(et_tensor_read(s->cx, t->skip, &skipped, sizeof skipped));
+    et_optimizer_done(s->optimizer, skipped != 0);
+    t->nonfinite_batches = skipped != 0 ? t->nonfinite_batches + 1 : 0;
+    return ET_OK;
+}
+
+/* Values that hooks computed from the batch must survive the evaluations before their
+ * last reader is built. */
+static et_status
+keep_batch(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    int64_t rows;
+    if (!s->full.x || !s->full.target || !(s->full.x->node || s->full.target->node) ||
+        (!s->step && eti_count_microbatches(t, s->full.n, &rows) == 1))
+        return ET_OK;
+    return et_eval(s->graph, (struct et_tensor *[]){s->full.x, s->full.target}, 2);
+}
+
+static et_status
+attempt(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    ET_TRY(keep_batch(t));
+    if (s->step)
+        ET_TRY(s->step(s, s->step_data, closure));
+    else
+        ET_TRY(closure(s, 0));
+    return update(t);
+}
+
+static et_status
+read_results(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    float total;
+    ET_TRY(et_tensor_read(s->cx, t->total, &total, sizeof total));
+    s->loss_value = (double)total;
+    et_log_metric(s->log, "loss/train/total", s->loss_value);
+    et_log_metric(s->log,
+                  t->config.microbatch_size ? "trainer/device_train_microbatch_size"
+                                            : "trainer/grad_accum",
+                  (double)(t->config.microbatch_size ? t->config.microbatch_size : t->accum));
+    s->n_train_metrics = t->n_train_metrics;
+    for (int i = 0; i < t->n_train_metrics; i++) {
+        struct et_metric_value *v = &t->train_value[i];
+        const struct et_metric_class *c = et_metric_class(t->train_metric[i]);
+        snprintf(v->name, sizeof v->name, "metrics/train/%s", c->info.name);
+        ET_TRY(et_metric_value(t->train_metric[i], &v->value));
+        et_log_metric(s->log, v->name, v->value);
+    }
+    return ET_OK;
+}
+
+et_status
+eti_train_batch(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    struct et_graph_stats before, after;
+    et_graph_get_stats(s->graph, &before);
+    et_optimizer_set_alpha(s->optimizer, s->lr_factor);
+    for (;;) {
+        for (int i = 0; i < t->n_train_metrics; i++)
+            ET_TRY(et_metric_reset(t->train_metric[i]));
+        et_status status = attempt(t);
+        if (status == ET_OK)
+            break;
+        if (status != ET_ENOMEM || !t->is_auto || t->accum >= s->full.n)
+            return status;
+        int64_t more = t->accum * 2 < s->full.n ? t->accum * 2 : s->full.n;
+        et_report(s->cx, ET_LOG_WARN, "%s; grad_accum %lld -> %lld",
+                  et_error_get(s->cx)->message, (long long)t->accum, (long long)more);
+        et_error_clear(s->cx);
+        et_graph_abandon(s->graph);
+        t->accum = s->grad_accum = more;
+    }
+    et_graph_get_stats(s->graph, &after);
+    et_graph_last_plan(s->graph, &t->train_plan);
+    t->train_flops = after.flops - before.flops;
+    t->train_bytes = after.moved_bytes - before.moved_bytes;
+    return read_results(t);
+}

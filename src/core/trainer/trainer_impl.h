@@ -1,0 +1,71 @@
+/* trainer_impl.h: what the files of src/core/trainer share. */
+#ifndef ETI_TRAINER_IMPL_H
+#define ETI_TRAINER_IMPL_H
+
+#include "core/base/assert.h"
+#include "etude/trainer.h"
+
+enum { ETI_MAX_METRICS = 16, ETI_MAX_EVALUATORS = 16 };
+
+struct eti_evaluator {
+    struct et_evaluator config;
+    struct et_metric *metric[ETI_MAX_METRICS];
+    int n_metrics;
+    int64_t last_batch; /* timestamp.batch at its last run; -1 before the first */
+};
+
+struct et_trainer {
+    struct et_state state; /* first: hooks are given it and may reach the trainer */
+    struct et_trainer_config config;
+    void *own_options; /* of the default optimizer; NULL when one was given */
+    struct et_algorithm *algorithm[ET_MAX_ALGORITHMS];
+    struct et_callback *callback[ET_MAX_ALGORITHMS];
+
+    struct et_param **param; /* trained leaves, in the order of the parameter space */
+    int n_params;
+    struct et_tensor **param_leaf; /* their tensors, borrowed */
+    struct et_tensor **grads;      /* of the pass under way */
+
+    struct et_metric *train_metric[ETI_MAX_METRICS];
+    int n_train_metrics;
+    struct et_metric_value train_value[ETI_MAX_METRICS];
+    struct et_metric_value eval_value[ETI_MAX_METRICS * ETI_MAX_EVALUATORS];
+    struct eti_evaluator evaluator[ETI_MAX_EVALUATORS];
+    int n_evaluators;
+
+    struct et_tensor *rng;      /* I64 [2]: dropout's key, first sample of the pass */
+    struct et_tensor *total;    /* f32 [1]: loss of the batch so far */
+    struct et_tensor *grad_sum; /* f32 [total]: of the microbatches so far */
+    struct et_tensor *skip;     /* f32 [1]: 1 if the last update was not finite */
+    struct et_plan_info train_plan, eval_plan; /* of the last batches */
+    int64_t train_flops, train_bytes;          /* of the last training batch */
+    struct et_run_length length;
+    bool step_every_epoch;
+    bool is_auto;     /* grad_accum adapts to memory */
+    int64_t accum;    /* grad_accum when it is fixed, or what auto has come to */
+    int64_t nonfinite_batches; /* in a row */
+    enum et_outcome outcome;
+    double clock;     /* monotonic seconds when the batch under way began */
+    struct et_timestamp before; /* the timestamp as the batch under way found it */
+    bool scheduled_for_epoch;   /* alpha of this epoch is set */
+};
+
+/* step.c: one batch through closure and update, with retries. */
+et_status eti_train_batch(struct et_trainer *t);
+/* Losses in pieces and microbatches of a batch with N samples. */
+int64_t eti_count_microbatches(const struct et_trainer *t, int64_t n, int64_t *rows);
+/* setup.c: the flat parameter space of the model as it is now. */
+et_status eti_bind_parameters(struct et_trainer *t);
+/* evaluate.c */
+et_status eti_evaluate_due(struct et_trainer *t, enum et_event event);
+et_status eti_evaluators_init(struct et_trainer *t);
+void eti_evaluators_free(struct et_trainer *t);
+/* target.c: "accuracy>=.765" against the metrics of an evaluation. */
+et_status eti_target_check(struct et_trainer *t, bool *reached);
+
+et_status eti_metrics_new(struct et_trainer *t, const char *names, struct et_metric **out,
+                          int *n);
+et_status eti_run(struct et_trainer *t, enum et_event event);
+double eti_now(void);
+
+#endif
