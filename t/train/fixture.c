@@ -1,0 +1,92 @@
+/* fixture.c: see fixture.h. */
+#include "t/train/fixture.h"
+
+#include <string.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+static struct counted_options data_options;
+
+static void
+open_model(struct run *r, const char *name)
+{
+    const struct et_model_class *c = et_model_class_find(name);
+    const struct et_dataset *d = r->data;
+    const struct et_model_facts facts = {
+        .channels = d->facts.C,
+        .height = d->facts.H,
+        .width = d->facts.W,
+        .num_classes = d->facts.num_classes,
+    };
+    void *options;
+    need(r->cx, et_alloc(r->cx, c->info.options_size, &options));
+    need(r->cx, et_options_init(r->cx, c->info.options, options));
+    need(r->cx, et_model_new(r->cx, c, options, &facts, &r->model));
+    et_options_release(c->info.options, options);
+    et_free(r->cx, options);
+}
+
+void
+run_open(struct run *r, struct et_ctx *cx, const struct run_setup *s)
+{
+    memset(r, 0, sizeof *r);
+    r->cx = cx;
+    need(cx, et_device_open(cx, s->device ? s->device : "ref", 0, 1, &r->dev));
+    data_options = (struct counted_options){
+        .common = common_options(s->batch_size ? s->batch_size : 4),
+        .n = s->n ? s->n : 8,
+        .C = 1,
+    };
+    need(cx, et_dataset_open(cx, &counted_images, &data_options, &r->data));
+    const struct et_loader_config config = {.seed = 17, .train = true, .dev = r->dev};
+    need(cx, et_loader_new(cx, r->data, &config, &r->train));
+    need(cx, et_loader_new(cx, r->data, &(struct et_loader_config){.dev = r->dev}, &r->eval));
+    open_model(r, s->model ? s->model : "mlp");
+    const struct et_optimizer_class *o = et_optimizer_find(s->optimizer ? s->optimizer : "sgd");
+    need(cx, et_alloc(cx, o->info.options_size, &r->options));
+    need(cx, et_options_init(cx, o->info.options, r->options));
+    need(cx, et_options_set(cx, o->info.options, r->options, "lr", "0.1"));
+    for (const char *const *p = s->optimizer_options; p && *p; p += 2)
+        need(cx, et_options_set(cx, o->info.options, r->options, p[0], p[1]));
+    const struct et_evaluator evaluator = {.label = "eval", .loader = r->eval,
+                                           .interval = ET_TIME_UNSET};
+    const struct et_trainer_config trainer = {
+        .dev = r->dev,
+        .model = r->model,
+        .train = r->train,
+        .evaluators = &evaluator,
+        .n_evaluators = s->evaluate,
+        .optimizer = o,
+        .optimizer_options = r->options,
+        .algorithms = s->algorithms,
+        .n_algorithms = s->n_algorithms,
+        .sink = s->sink,
+        .max_duration = s->max_duration.value ? s->max_duration : ET_EPOCHS(1),
+        .eval_interval = s->eval_interval.value ? s->eval_interval : ET_TIME_UNSET,
+        .iteration_length = ET_TIME_UNSET,
+        .grad_accum = s->auto_accum || s->microbatch_size ? 0
+                      : s->grad_accum                     ? s->grad_accum
+                                                          : 1,
+        .microbatch_size = s->microbatch_size,
+        .seed = 17,
+        .target = s->target,
+        .dry = s->dry,
+    };
+    need(cx, et_trainer_new(cx, &trainer, &r->trainer));
+    r->state = et_trainer_state(r->trainer);
+}
+
+void
+run_close(struct run *r)
+{
+    const struct et_optimizer_class *o = et_optimizer_class(r->state->optimizer);
+    et_trainer_free(&r->trainer);
+    et_model_free(&r->model);
+    et_loader_free(&r->train);
+    et_loader_free(&r->eval);
+    et_dataset_close(&r->data);
+    et_options_release(o->info.options, r->options);
+    et_free(r->cx, r->options);
+    et_device_close(&r->dev);
+}

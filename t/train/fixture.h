@@ -1,0 +1,42 @@
+/* fixture.h: a small training run for tests: counted images, an MLP, SGD, device "ref". */
+#ifndef ETUDE_T_TRAIN_FIXTURE_H
+#define ETUDE_T_TRAIN_FIXTURE_H
+
+#include "etude/trainer.h"
+
+/* What a test may choose; zero means the default in brackets. */
+struct run_setup {
+    const char *device;         /* "ref" */
+    const char *model;          /* "mlp" */
+    int64_t n, batch_size;      /* 8 samples in batches of 4 */
+    int64_t grad_accum;         /* 1 */
+    int64_t microbatch_size;    /* none */
+    bool auto_accum;
+    bool evaluate;
+    struct et_time max_duration; /* 1ep */
+    struct et_time eval_interval; /* unset */
+    const char *optimizer;      /* "sgd" with lr 0.1 */
+    const char *const *optimizer_options; /* name, value, ..., NULL */
+    struct et_algorithm **algorithms;
+    int n_algorithms;
+    struct et_sink *sink;
+    const char *target;
+    bool dry;
+};
+
+struct run {
+    struct et_ctx *cx;
+    struct et_device *dev;
+    struct et_dataset *data;
+    struct et_loader *train, *eval;
+    struct et_model *model;
+    struct et_trainer *trainer;
+    struct et_state *state;
+    void *options; /* of the optimizer */
+};
+
+/* Opens everything or bails out. CX is the caller's. */
+void run_open(struct run *r, struct et_ctx *cx, const struct run_setup *setup);
+void run_close(struct run *r);
+
+#endif

@@ -1,0 +1,167 @@
+/* The loop: it learns, microbatches change nothing, memory is respected, it stops. */
+#include <math.h>
+#include <string.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/fixture.h"
+
+enum { MAX_RECORDS = 64 };
+
+struct tape {
+    struct et_sink sink; /* first */
+    int n;
+    double loss[MAX_RECORDS];
+    int64_t ba[MAX_RECORDS];
+    int evals;
+};
+
+static void
+record(struct et_sink *sink, const struct et_record *r)
+{
+    struct tape *t = (struct tape *)sink;
+    t->evals += r->kind == ET_RECORD_EVAL;
+    for (int i = 0; r->kind == ET_RECORD_BATCH && i < r->n && t->n < MAX_RECORDS; i++)
+        if (strcmp(r->entry[i].name, "loss/train/total") == 0) {
+            t->ba[t->n] = r->ba;
+            t->loss[t->n++] = r->entry[i].value;
+        }
+}
+
+static struct tape
+train(struct et_ctx *cx, struct run_setup setup, const char *what)
+{
+    struct tape tape = {.sink = {.write = record}};
+    struct run r;
+    setup.sink = &tape.sink;
+    run_open(&r, cx, &setup);
+    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_OK, "%s: fit ends well", what);
+    run_close(&r);
+    return tape;
+}
+
+static void
+test_learning(struct et_ctx *cx)
+{
+    static const char *const momentum[] = {"momentum", "0.9", NULL};
+    struct run_setup s = {.max_duration = ET_EPOCHS(20), .n = 8, .optimizer_options = momentum};
+    struct tape one = train(cx, s, "one microbatch"), again = train(cx, s, "again");
+    is_int(one.n, 40, "every batch leaves a record");
+    is_int(one.ba[39], 40, "records count finished batches from 1");
+    ok(one.loss[39] < 0.8 * one.loss[0], "the loss falls (%g to %g)", one.loss[0], one.loss[39]);
+    bool same = true;
+    for (int i = 0; i < one.n; i++)
+        same &= one.loss[i] == again.loss[i];
+    ok(same, "the same run twice gives the same bits");
+    for (int k = 2; k <= 4; k *= 2) {
+        s.grad_accum = k;
+        struct tape split = train(cx, s, k == 2 ? "two microbatches" : "four microbatches");
+        double worst = 0;
+        for (int i = 0; i < one.n; i++)
+            worst = fmax(worst, fabs(split.loss[i] - one.loss[i]) / one.loss[i]);
+        ok(worst < 1e-5, "%d microbatches give the losses of one (worst %.1e)", k, worst);
+    }
+}
+
+static void
+test_memory(struct et_ctx *cx)
+{
+    struct run r;
+    struct run_setup s = {.n = 512, .batch_size = 512, .max_duration = ET_BATCHES(2),
+                          .auto_accum = true};
+    run_open(&r, cx, &s);
+    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_OK, "without a limit a batch is one piece");
+    is_int(r.state->grad_accum, 1, "grad_accum stays 1");
+    struct et_device_memory peak;
+    et_device_get_memory(r.dev, &peak);
+    run_close(&r);
+
+    run_open(&r, cx, &s);
+    et_device_set_limit(r.dev, peak.peak_bytes - 100000);
+    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_OK, "with less memory it still trains");
+    ok(r.state->grad_accum > 1, "in %d microbatches", (int)r.state->grad_accum);
+    is_int(r.state->timestamp.batch, 2, "and every batch is trained");
+    run_close(&r);
+
+    s.auto_accum = false;
+    run_open(&r, cx, &s);
+    et_device_set_limit(r.dev, peak.peak_bytes - 100000);
+    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_ENOMEM,
+       "a fixed grad_accum that does not fit is an error: %s", et_error_get(cx)->message);
+    et_error_clear(cx);
+    run_close(&r);
+}
+
+static void
+test_estimate(struct et_ctx *cx)
+{
+    struct run r;
+    struct run_setup s = {.n = 32, .batch_size = 16, .evaluate = true};
+    struct et_estimate e;
+    s.dry = true;
+    run_open(&r, cx, &s);
+    ok(et_trainer_estimate(r.trainer, &e) == ET_OK, "a dry run is estimated");
+    ok(e.params > 0 && e.flops_per_sample > 0, "it counts parameters and FLOPs");
+    run_close(&r);
+    s.dry = false;
+    run_open(&r, cx, &s);
+    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_OK, "the run itself ends well");
+    struct et_device_memory real;
+    et_device_get_memory(r.dev, &real);
+    run_close(&r);
+    is_int((int64_t)e.peak_bytes, (int64_t)real.peak_bytes,
+           "the estimated peak is the peak that the run shows");
+}
+
+static void
+test_fit_again(struct et_ctx *cx)
+{
+    struct run r;
+    struct run_setup s = {.n = 8, .evaluate = true, .target = "accuracy>=2"};
+    run_open(&r, cx, &s);
+    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_OK, "fit to 1ep");
+    is_int(r.state->timestamp.epoch, 1, "one epoch is done");
+    is_int(et_trainer_outcome(r.trainer), ET_OUTCOME_TARGET_MISSED,
+           "a target out of reach is missed");
+    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_EINVAL, "no training is left");
+    et_error_clear(cx);
+    ok(et_trainer_fit(r.trainer, ET_EPOCHS(1)) == ET_OK, "fit for one epoch more");
+    is_int(r.state->timestamp.epoch, 2, "two epochs are done");
+    ok(et_trainer_fit(r.trainer, ET_BATCHES(1)) == ET_OK, "fit for one batch more");
+    is_int(r.state->timestamp.batch_in_epoch, 1, "that is the first of epoch 2");
+    double accuracy;
+    ok(et_state_metric(r.state, "metrics/eval/Accuracy", &accuracy) && accuracy >= 0 &&
+           accuracy <= 1, "the evaluation's accuracy can be asked for");
+    run_close(&r);
+}
+
+static void
+test_warm(struct et_ctx *cx)
+{
+    struct run r;
+    struct run_setup s = {.n = 32, .batch_size = 4, .max_duration = ET_BATCHES(2)};
+    run_open(&r, cx, &s);
+    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_OK, "two batches warm the plan");
+    struct et_alloc_stats before, after;
+    et_alloc_get_stats(cx, &before);
+    ok(et_trainer_fit(r.trainer, ET_BATCHES(5)) == ET_OK, "five more batches");
+    et_alloc_get_stats(cx, &after);
+    is_int((int64_t)(after.allocs - before.allocs), 0, "a warm step allocates nothing");
+    run_close(&r);
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    test_learning(cx);
+    test_memory(cx);
+    test_estimate(cx);
+    test_fit_again(cx);
+    test_warm(cx);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing leaks");
+    et_ctx_free(&cx);
+    return done();
+}
