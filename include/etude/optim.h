@@ -116,6 +116,7 @@ struct et_update {
 struct et_optimizer_class {
     struct et_component info;
     const char *const *moments; /* names, NULL-terminated, at most ET_MAX_MOMENTS */
+    bool per_parameter;         /* every run is one parameter: the rule takes norms */
 
     /* Refuses combinations of options; warns. (optional) */
     et_status (*check)(struct et_ctx *cx, const void *options);

@@ -373,6 +373,34 @@ without_gradient(void)
     drop(class, options);
 }
 
+static void
+norms_of_each(void)
+{
+    struct et_param_spec specs[] = {spec("a", 4, 0), spec("b", 4, 0)};
+    const struct et_optimizer_class *class;
+    struct et_param_space *s;
+    struct et_optimizer *opt;
+    struct et_graph *g;
+    void *options;
+    float p[4];
+    /* all elements are equal, so |p| / |r| r is p: a step takes away lr of it */
+    follows("lamb lr=.1 weight_decay=.1", 1, (const double[]){.9, .81, .729}, 3);
+    parse("lamb lr=.1", &class, &options);
+    must(et_param_space_new(cx, dev, specs, 2, &s));
+    must(et_optimizer_new(cx, class, options, s, &opt));
+    must(et_graph_new(cx, dev, &g));
+    write_slot(s, -1, 0, (const float[]){3, 3, 3, 3});
+    step(g, opt, (const float[]){.5f, .5f}, NULL, false);
+    read_slot(s, -1, 0, p);
+    is_near(p[0], 3 - .1 * 3, 4 * ROUNDED, "LAMB scales a step by its own parameter");
+    read_slot(s, -1, 1, p);
+    is_near(p[0], -.1, ROUNDED, "a parameter of zeros takes the plain step");
+    et_graph_free(&g);
+    et_optimizer_free(&opt);
+    et_param_space_free(&s);
+    drop(class, options);
+}
+
 /* ---- surgery ---- */
 
 static void
@@ -515,6 +543,7 @@ main(void)
     layout();
     refusals();
     torture();
+    norms_of_each();
     on_device("ref");
     if (et_device_open(cx, "cpu", 0, 1, &dev) == ET_OK)
         on_device("cpu");

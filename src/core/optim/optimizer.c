@@ -325,7 +325,7 @@ run_length(const struct et_optimizer *opt, int at)
     while (at + n < opt->space->n) {
         int i = opt->order[at + n];
         if (!opt->pending[i] || slot[i].group != first->group ||
-            slot[i].updates != first->updates)
+            slot[i].updates != first->updates || (n && opt->type->per_parameter))
             break;
         n++;
     }
