@@ -14,245 +14,24 @@
 #include <unistd.h>
 
 #include "core/base/assert.h"
-#include "core/data/file.h"
-#include "core/data/order.h"
-#include "core/data/pipeline.h"
+#include "core/data/loader_impl.h"
 
 enum {
     MAX_HELD = 2, /* one to compute on, one being copied to a device */
-    /* A sample of more bytes than this takes longer to write than a worker costs to
-     * wake (measured: 1 ns a byte, some 50 us between threads on a busy core). */
+    /* A sample of more bytes than this takes longer to write (measured: 1 to 2 ns a
+     * byte) than an idle thread takes to wake (9 to 265 us). */
     INLINE_SAMPLE_BYTES = 1 << 16,
     MAX_AUTO_WORKERS = 4,
 };
 
-enum slot_state { FREE, FILLING, READY, HELD };
-
-struct slot {
-    struct et_batch batch;
-    enum slot_state state;
-    int64_t number;      /* of the batch it is for */
-    uint64_t generation; /* of the loader when claimed; a seek makes it stale */
-    et_status status;    /* of filling */
-    struct et_error why;
-    int64_t n_skipped;       /* samples first found unreadable here */
-    struct et_error skipped; /* the last of them */
-    uint8_t *scratch;        /* two raw samples, then a resized one */
-    struct tensors { /* the batch's memory; NULL without a device that shares it */
-        struct et_tensor *x, *target;
-    } full, last; /* last: of the epoch's last batch where that is smaller */
-};
-
-struct et_loader {
-    struct et_ctx *cx;
-    struct et_dataset *data;
-    struct et_loader_config config;
-    struct eti_pipeline pipeline; /* images */
-    int64_t n;                    /* samples of the data set, per epoch */
-    int64_t batch_size;           /* global */
-    int64_t batches, samples;     /* per epoch, as consumed */
-    struct et_desc x_desc, target_desc;
-    int64_t x_stride;  /* elements of x per sample */
-    int64_t raw_bytes; /* images: of a raw sample */
-
-    pthread_mutex_t lock;       /* guards all below, and the slots' states */
-    pthread_cond_t work, ready; /* for workers; for the caller */
-    struct slot *slots;
-    int n_slots;
-    int64_t next;  /* number to hand out */
-    int64_t claim; /* number to fill next */
-    int64_t limit; /* numbers below it may be claimed */
-    uint64_t generation;
-    bool at_end; /* the epoch's end is to be told first */
-    bool stop;
-    pthread_t *threads;
-    int n_threads;
-    int64_t *corrupt; /* samples that could not be read, each once */
-    int64_t n_corrupt, max_corrupt;
-};
-
-/* ---- which samples ---- */
-
-/* The samples of batch BATCH that are this rank's: places [*FIRST, *FIRST + n). */
-static int64_t
-rank_slice(const struct et_loader *l, int64_t batch, int64_t *first)
-{
-    int64_t begin = batch * l->batch_size;
-    int64_t size =
-        l->samples - begin < l->batch_size ? l->samples - begin : l->batch_size;
-    int64_t from = size * l->config.rank / l->config.world_size;
-    int64_t to = size * (l->config.rank + 1) / l->config.world_size;
-    *first = begin + from;
-    return to - from;
-}
-
-/* Windows of T + 1 tokens that overlap by one, wherever in [0, T) they begin. */
-static int64_t
-count_windows(const struct et_data_facts *f, int64_t T, bool train)
-{
-    int64_t n = train ? (f->n_tokens - T) / T : (f->n_tokens - 1) / T;
-    return n > 0 ? n : 1;
-}
-
-static int64_t
-window_phase(const struct et_loader *l, int64_t epoch)
-{
-    if (!l->config.train)
-        return 0;
-    int64_t T = l->data->common->seq_len;
-    int64_t spare =
-        l->data->facts.n_tokens - l->n * T; /* places for the first window */
-    struct et_rng r = et_rng_at(l->config.seed, ET_RNG_SHUFFLE, (uint64_t)epoch);
-    r.ordinal = (uint64_t)1 << 32; /* far from the order's keys */
-    return (int64_t)et_rng_below(&r, (uint64_t)(spare < T ? spare : T));
-}
-
-static int64_t
-sample_at(const struct et_loader *l, const struct eti_order *order, int64_t place)
-{
-    return l->data->common->shuffle ? eti_order_at(order, place) : place;
-}
-
-/* ---- filling a slot ---- */
-
-/* Counts sample AT as unreadable. EFORMAT when that is one too many. */
-static et_status
-note_corrupt(struct et_loader *l, struct slot *s, int64_t at,
-             const struct et_error *why)
-{
-    et_status status = ET_OK;
-    pthread_mutex_lock(&l->lock);
-    int64_t i = 0;
-    while (i < l->n_corrupt && l->corrupt[i] != at)
-        i++;
-    if (i == l->n_corrupt && i < l->max_corrupt) {
-        l->corrupt[l->n_corrupt++] = at;
-        s->n_skipped++;
-        eti_why(&s->skipped, ET_EFORMAT,
-                "%.900s (sample %" PRId64 " skipped, %" PRId64 " of %" PRId64
-                " allowed)",
-                why->message, at, l->n_corrupt, l->max_corrupt);
-    } else if (i == l->n_corrupt) {
-        status = eti_why(&s->why, ET_EFORMAT,
-                         "%.900s (sample %" PRId64 ", %" PRId64
-                         " already skipped of %" PRId64 " allowed)",
-                         why->message, at, l->n_corrupt, l->max_corrupt);
-    }
-    pthread_mutex_unlock(&l->lock);
-    return status;
-}
-
-/* A raw image on its way into a batch. */
-struct raw {
-    const uint8_t *pixels;
-    int32_t label;
-};
-
-/* Has the memory fetched that will be read next: samples come in random order, and
- * waiting for them takes as long as writing them (measured at 784 bytes). */
-static void
-prefetch(const uint8_t *p, int64_t bytes)
-{
-    enum { LINE = 64, MOST = 4096 };
-    for (int64_t i = 0; i < bytes && i < MOST; i += LINE)
-        __builtin_prefetch(p + i);
-}
-
-/* Finds sample AT, or the next one that can be read. */
-static et_status
-read_image(struct et_loader *l, struct slot *s, int64_t at, uint8_t *scratch,
-           struct raw *out)
-{
-    const struct et_dataset *data = l->data;
-    for (;;) {
-        struct et_error why = {0};
-        et_status status =
-            data->class->image(data, at, scratch, &out->pixels, &out->label, &why);
-        if (status == ET_OK) {
-            prefetch(out->pixels, l->raw_bytes);
-            return ET_OK;
-        }
-        if (status != ET_EFORMAT)
-            return eti_why(&s->why, status, "%.900s (sample %" PRId64 ")", why.message,
-                           at);
-        ET_TRY(note_corrupt(l, s, at, &why));
-        at = (at + 1) % l->n;
-    }
-}
-
-/* Reads one sample ahead of writing. */
-static et_status
-fill_images(struct et_loader *l, struct slot *s, const struct eti_order *order,
-            int64_t first)
-{
-    struct et_batch *b = &s->batch;
-    uint8_t *resized = s->scratch + 2 * l->raw_bytes;
-    struct raw raw[2];
-    for (int64_t i = 0; i <= b->n_samples; i++) {
-        if (i < b->n_samples)
-            ET_TRY(read_image(l, s, sample_at(l, order, first + i),
-                              s->scratch + i % 2 * l->raw_bytes, &raw[i % 2]));
-        if (i == 0)
-            continue;
-        const struct raw *r = &raw[(i - 1) % 2];
-        b->target[i - 1] = r->label;
-        eti_pipeline_run(&l->pipeline, r->pixels, resized, l->config.seed,
-                         b->first + i - 1, (float *)b->x + (i - 1) * l->x_stride);
-    }
-    return ET_OK;
-}
-
-static et_status
-fill_tokens(struct et_loader *l, struct slot *s, const struct eti_order *order,
-            int64_t first)
-{
-    struct et_batch *b = &s->batch;
-    const struct et_dataset *data = l->data;
-    int64_t T = data->common->seq_len, phase = window_phase(l, b->epoch);
-    int32_t *x = b->x, *target = b->target;
-    for (int64_t i = 0; i < b->n_samples; i++, x += T, target += T) {
-        struct et_error why = {0};
-        int64_t at = sample_at(l, order, first + i), begin = phase + at * T;
-        et_status status = data->class->tokens(data, begin, T, x, &why);
-        if (status == ET_OK)
-            status = data->class->tokens(data, begin + T, 1, &target[T - 1], &why);
-        if (status != ET_OK)
-            return eti_why(&s->why, status, "%.900s (sample %" PRId64 ")", why.message,
-                           at);
-        memcpy(target, x + 1, (size_t)(T - 1) * sizeof *target);
-    }
-    b->n_tokens = b->n_samples * T;
-    return ET_OK;
-}
-
-static et_status
-fill(struct et_loader *l, struct slot *s)
-{
-    struct et_batch *b = &s->batch;
-    struct eti_order order;
-    int64_t first;
-    s->n_skipped = 0;
-    b->epoch = s->number / l->batches;
-    b->batch = s->number % l->batches;
-    b->n_samples = rank_slice(l, b->batch, &first);
-    b->first = b->epoch * l->samples + first;
-    b->x_desc.shape[0] = b->target_desc.shape[0] = b->n_samples;
-    const struct tensors *t = b->n_samples == l->x_desc.shape[0] ? &s->full : &s->last;
-    b->x_tensor = t->x;
-    b->target_tensor = t->target;
-    eti_order_init(&order, l->n, l->config.seed, b->epoch);
-    return l->data->facts.kind == ET_DATA_TOKENS ? fill_tokens(l, s, &order, first)
-                                                 : fill_images(l, s, &order, first);
-}
-
 /* ---- the ring; all with the lock held ---- */
 
 /* NUMBER < 0: any. */
-static struct slot *
-find_slot(struct et_loader *l, enum slot_state state, int64_t number)
+static struct eti_slot *
+find_slot(struct et_loader *l, enum eti_slot_state state, int64_t number)
 {
     for (int i = 0; i < l->n_slots; i++) {
-        struct slot *s = &l->slots[i];
+        struct eti_slot *s = &l->slots[i];
         if (s->state == state && (number < 0 || s->number == number))
             return s;
     }
@@ -260,12 +39,12 @@ find_slot(struct et_loader *l, enum slot_state state, int64_t number)
 }
 
 /* Takes the next number and a free slot for it, if there are both. */
-static struct slot *
+static struct eti_slot *
 claim_slot(struct et_loader *l)
 {
-    struct slot *s = l->claim < l->limit ? find_slot(l, FREE, -1) : NULL;
+    struct eti_slot *s = l->claim < l->limit ? find_slot(l, ETI_SLOT_FREE, -1) : NULL;
     if (s) {
-        s->state = FILLING;
+        s->state = ETI_SLOT_FILLING;
         s->number = l->claim++;
         s->generation = l->generation;
     }
@@ -274,12 +53,12 @@ claim_slot(struct et_loader *l)
 
 /* Fills a claimed slot, without the lock meanwhile. */
 static void
-fill_claimed(struct et_loader *l, struct slot *s)
+fill_claimed(struct et_loader *l, struct eti_slot *s)
 {
     pthread_mutex_unlock(&l->lock);
-    s->status = fill(l, s);
+    s->status = eti_loader_fill(l, s);
     pthread_mutex_lock(&l->lock);
-    s->state = s->generation == l->generation ? READY : FREE;
+    s->state = s->generation == l->generation ? ETI_SLOT_READY : ETI_SLOT_FREE;
 }
 
 static void *
@@ -288,13 +67,13 @@ worker(void *argument)
     struct et_loader *l = argument;
     pthread_mutex_lock(&l->lock);
     while (!l->stop) {
-        struct slot *s = claim_slot(l);
+        struct eti_slot *s = claim_slot(l);
         if (!s) {
             pthread_cond_wait(&l->work, &l->lock);
             continue;
         }
         fill_claimed(l, s);
-        pthread_cond_broadcast(s->state == READY ? &l->ready : &l->work);
+        pthread_cond_broadcast(s->state == ETI_SLOT_READY ? &l->ready : &l->work);
     }
     pthread_mutex_unlock(&l->lock);
     return NULL;
@@ -308,12 +87,12 @@ restart(struct et_loader *l, int64_t number)
     l->next = l->claim = number;
     l->at_end = false;
     for (int i = 0; i < l->n_slots; i++)
-        if (l->slots[i].state == READY)
-            l->slots[i].state = FREE;
+        if (l->slots[i].state == ETI_SLOT_READY)
+            l->slots[i].state = ETI_SLOT_FREE;
     pthread_cond_broadcast(&l->work);
 }
 
-static struct slot *
+static struct eti_slot *
 wait_for_next(struct et_loader *l)
 {
     /* To evaluate, nobody reads past the end of the epoch: the next evaluation may be
@@ -324,14 +103,14 @@ wait_for_next(struct et_loader *l)
         l->limit = limit;
         pthread_cond_broadcast(&l->work);
     }
-    struct slot *s;
-    while (!(s = find_slot(l, READY, l->next))) {
+    struct eti_slot *s;
+    while (!(s = find_slot(l, ETI_SLOT_READY, l->next))) {
         if (l->n_threads)
             pthread_cond_wait(&l->ready, &l->lock);
         else
             fill_claimed(l, claim_slot(l));
     }
-    s->state = HELD;
+    s->state = ETI_SLOT_HELD;
     l->next++;
     l->at_end = l->next % l->batches == 0;
     return s;
@@ -341,11 +120,11 @@ wait_for_next(struct et_loader *l)
 
 /* Gives back a slot whose filling failed; its batch comes next again. */
 static et_status
-give_up(struct et_ctx *cx, struct et_loader *l, struct slot *s)
+give_up(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
 {
     et_status status = ET_FAIL(cx, s->status, "%s", s->why.message);
     pthread_mutex_lock(&l->lock);
-    s->state = FREE;
+    s->state = ETI_SLOT_FREE;
     restart(l, s->number);
     pthread_mutex_unlock(&l->lock);
     return status;
@@ -355,12 +134,12 @@ et_status
 et_loader_next(struct et_ctx *cx, struct et_loader *l, const struct et_batch **out)
 {
     *out = NULL;
-    struct slot *s = NULL;
+    struct eti_slot *s = NULL;
     pthread_mutex_lock(&l->lock);
     bool at_end = l->at_end;
     int held = 0;
     for (int i = 0; i < l->n_slots; i++)
-        held += l->slots[i].state == HELD;
+        held += l->slots[i].state == ETI_SLOT_HELD;
     if (at_end)
         l->at_end = false;
     else if (held < MAX_HELD)
@@ -386,7 +165,7 @@ et_loader_release(struct et_loader *l, const struct et_batch *batch)
     pthread_mutex_lock(&l->lock);
     for (int i = 0; i < l->n_slots; i++)
         if (&l->slots[i].batch == batch)
-            l->slots[i].state = FREE;
+            l->slots[i].state = ETI_SLOT_FREE;
     pthread_cond_signal(&l->work);
     pthread_mutex_unlock(&l->lock);
 }
@@ -448,8 +227,9 @@ count_batches(struct et_ctx *cx, struct et_loader *l)
 {
     const struct et_data_options *o = l->data->common;
     const struct et_data_facts *f = &l->data->facts;
-    l->n = f->kind == ET_DATA_TOKENS ? count_windows(f, o->seq_len, l->config.train)
-                                     : f->n_samples;
+    l->n = f->kind == ET_DATA_TOKENS
+               ? eti_loader_windows(f, o->seq_len, l->config.train)
+               : f->n_samples;
     l->batch_size = o->batch_size;
     l->batches = (l->n + (o->drop_last ? 0 : o->batch_size - 1)) / o->batch_size;
     if (o->subset_num_batches == 0 || l->batches == 0)
@@ -508,7 +288,7 @@ view_first(struct et_ctx *cx, const struct et_tensor *whole, int64_t n,
 
 /* The slot's memory as tensors of the device, so that a step reads it where it lies. */
 static et_status
-make_tensors(struct et_ctx *cx, struct et_loader *l, struct slot *s)
+make_tensors(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
 {
     const struct et_desc *x = &l->x_desc, *t = &l->target_desc;
     struct et_device *dev = l->config.dev;
@@ -519,7 +299,7 @@ make_tensors(struct et_ctx *cx, struct et_loader *l, struct slot *s)
                          &s->full.target));
     s->batch.x = et_tensor_data(s->full.x);
     s->batch.target = et_tensor_data(s->full.target);
-    int64_t first, n = rank_slice(l, l->batches - 1, &first);
+    int64_t first, n = eti_loader_slice(l, l->batches - 1, &first);
     if (n == 0 || n == x->shape[0])
         return ET_OK;
     ET_TRY(view_first(cx, s->full.x, n, &s->last.x));
@@ -527,7 +307,7 @@ make_tensors(struct et_ctx *cx, struct et_loader *l, struct slot *s)
 }
 
 static et_status
-make_slot(struct et_ctx *cx, struct et_loader *l, struct slot *s)
+make_slot(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
 {
     struct et_batch *b = &s->batch;
     struct et_device_info info = {0};
@@ -548,7 +328,7 @@ make_slot(struct et_ctx *cx, struct et_loader *l, struct slot *s)
 }
 
 static void
-free_slot(struct et_ctx *cx, struct slot *s)
+free_slot(struct et_ctx *cx, struct eti_slot *s)
 {
     if (!s->full.x) {
         et_free(cx, s->batch.x);

@@ -1,0 +1,63 @@
+/* loader_impl.h: the inside of a loader: its slots, and how one is filled. */
+#ifndef ETI_DATA_LOADER_IMPL_H
+#define ETI_DATA_LOADER_IMPL_H
+
+#include <pthread.h>
+
+#include "core/data/pipeline.h"
+
+enum eti_slot_state { ETI_SLOT_FREE, ETI_SLOT_FILLING, ETI_SLOT_READY, ETI_SLOT_HELD };
+
+struct eti_slot {
+    struct et_batch batch;
+    enum eti_slot_state state;
+    int64_t number;      /* of the batch it is for */
+    uint64_t generation; /* of the loader when claimed; a seek makes it stale */
+    et_status status;    /* of filling */
+    struct et_error why;
+    int64_t n_skipped;       /* samples first found unreadable here */
+    struct et_error skipped; /* the last of them */
+    uint8_t *scratch;        /* two raw samples, then a resized one */
+    struct eti_tensors { /* the batch's memory; NULL without a device that shares it */
+        struct et_tensor *x, *target;
+    } full, last; /* last: of the epoch's last batch where that is smaller */
+};
+
+struct et_loader {
+    struct et_ctx *cx;
+    struct et_dataset *data;
+    struct et_loader_config config;
+    struct eti_pipeline pipeline; /* images */
+    int64_t n;                    /* samples of the data set, per epoch */
+    int64_t batch_size;           /* global */
+    int64_t batches, samples;     /* per epoch, as consumed */
+    struct et_desc x_desc, target_desc;
+    int64_t x_stride;  /* elements of x per sample */
+    int64_t raw_bytes; /* images: of a raw sample */
+
+    pthread_mutex_t lock;       /* guards all below, and the slots' states */
+    pthread_cond_t work, ready; /* for workers; for the caller */
+    struct eti_slot *slots;
+    int n_slots;
+    int64_t next;  /* number to hand out */
+    int64_t claim; /* number to fill next */
+    int64_t limit; /* numbers below it may be claimed */
+    uint64_t generation;
+    bool at_end; /* the epoch's end is to be told first */
+    bool stop;
+    pthread_t *threads;
+    int n_threads;
+    int64_t *corrupt; /* samples that could not be read, each once */
+    int64_t n_corrupt, max_corrupt;
+};
+
+/* The samples of batch BATCH that are this rank's: places [*FIRST, *FIRST + n) of the
+ * epoch. */
+int64_t eti_loader_slice(const struct et_loader *l, int64_t batch, int64_t *first);
+/* Windows of T + 1 tokens that overlap by one, wherever in [0, T) they begin. */
+int64_t eti_loader_windows(const struct et_data_facts *f, int64_t T, bool train);
+/* Writes batch s->number into the slot. From any thread, without the lock; says what
+ * went wrong in s->why. */
+ET_NODISCARD et_status eti_loader_fill(struct et_loader *l, struct eti_slot *s);
+
+#endif
