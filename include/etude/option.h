@@ -94,10 +94,12 @@ enum {
     ET_OPT_MAY_CHANGE = 4, /* may be set while a run is under way */
     ET_OPT_MIN_OPEN = 8,   /* min itself is not allowed */
     ET_OPT_MAX_OPEN = 16,  /* max itself is not allowed */
-    ET_OPT_FALSE = 32,     /* TABLE: `false` sets the bool its struct begins with */
+    ET_OPT_FALSE = 32,     /* TABLE: `false` sets the bool its struct begins with; def =
+                              "false" begins with that, and an empty value unsets it */
     ET_OPT_BY_NAME = 64,   /* PARTS: an ordered mapping from name to options */
     ET_OPT_KEEP = 128,     /* PARTS: the default's stay on unless turned off by name */
     ET_OPT_OUTPUT = 256,   /* TEXT: a file of the run directory, which it may not leave */
+    ET_OPT_RESUME = 512,   /* may differ when a run is resumed */
 };
 
 struct et_option {

@@ -495,6 +495,8 @@ eti_fill_option(const struct eti_fill *fill, const struct et_option *row, void *
 {
     void *field = eti_option_field(row, options);
     if (v->type == ET_VALUE_NULL) {
+        if (row->type == ET_OPT_TABLE && row->flags & ET_OPT_FALSE)
+            *(bool *)field = false;
         if (row->flags & ET_OPT_OPTIONAL)
             eti_option_release(row, field);
         return ET_OK;
@@ -540,6 +542,8 @@ eti_fill_default(const struct eti_fill *fill, const struct et_option *row, void 
 {
     if (row->type == ET_OPT_TABLE) {
         void *field = eti_option_field(row, options);
+        if (row->flags & ET_OPT_FALSE)
+            *(bool *)field = row->def && strcmp(row->def, "false") == 0;
         return eti_options_from_value(fill, row->sub, field, NULL, row->name);
     }
     if (!row->def)

@@ -65,7 +65,10 @@ unknown_name(const struct eti_fill *fill, enum et_kind kind, const struct et_pla
                                      n ? ", " : "", c->name);
     }
     const char *near = et_nearest(name, names, n);
-    if (near)
+    if (eti_looks_secret(name))
+        et_diagnostics_add(fill->errors, ET_E_SECRET, at, path, NULL,
+                           "'%s' looks like a secret; recipes are copied and shown", name);
+    else if (near)
         et_diagnostics_add(fill->errors, ET_E_UNKNOWN, at, path, NULL,
                            "unknown %s '%s' (did you mean '%s'?)", et_kind_word(kind), name,
                            near);
@@ -78,7 +81,8 @@ unknown_name(const struct eti_fill *fill, enum et_kind kind, const struct et_pla
 }
 
 /* Makes PART an instance of NAME with the options of MAPPING (NULL or not a mapping: the
- * defaults). A name that is not known leaves the part without a component. */
+ * defaults). A name that is not known leaves the part without a component; a table's own
+ * default is then left out, and what it requires is not asked for. */
 static et_status
 make_part(const struct eti_fill *fill, const struct et_option *row, struct et_part *part,
           const char *name, const struct et_place *name_place,
@@ -86,7 +90,8 @@ make_part(const struct eti_fill *fill, const struct et_option *row, struct et_pa
 {
     const struct et_component *c = et_registry_find(fill->registry, row->kind, name);
     if (!c) {
-        unknown_name(fill, row->kind, name_place, path, name);
+        if (part->value)
+            unknown_name(fill, row->kind, name_place, path, name);
         return ET_OK;
     }
     part->component = c;
@@ -103,7 +108,7 @@ make_part(const struct eti_fill *fill, const struct et_option *row, struct et_pa
         {.table = row->sub, .options = part->extra},
         {.table = name_table},
     };
-    bool is_checked = mapping && !part->off;
+    bool is_checked = part->value && !part->off;
     return is_checked ? eti_fill_mapping(fill, targets, 3, mapping, path) : ET_OK;
 }
 
@@ -119,11 +124,8 @@ eti_fill_part(const struct eti_fill *fill, const struct et_option *row,
               struct et_part *part, const struct et_value *v, const char *path)
 {
     const struct et_value *name = v->type == ET_VALUE_MAP ? eti_value_get(v, "name") : v;
-    char expected[80];
-    snprintf(expected, sizeof expected, "a %s's name or a mapping with name",
-             et_kind_word(row->kind));
     if (name && name->type != ET_VALUE_STRING) {
-        eti_bad_value(fill, name, path, NULL, expected);
+        eti_bad_value(fill, name, path, NULL, "name or mapping with name");
         return ET_OK;
     }
     if (!name && !row->def) {
@@ -148,8 +150,9 @@ fill_named(const struct eti_fill *fill, const struct et_option *row, struct et_p
 {
     bool fits = v->type == ET_VALUE_MAP || v->type == ET_VALUE_NULL ||
                 v->type == ET_VALUE_BOOL;
-    if (!fits) {
-        eti_bad_value(fill, v, path, NULL, "a mapping of options, or false");
+    bool is_known = et_registry_find(fill->registry, row->kind, name) != NULL;
+    if (!fits && is_known) {
+        eti_bad_value(fill, v, path, NULL, "mapping of options, or false");
         return ET_OK;
     }
     part->value = given_by(v);
@@ -229,7 +232,7 @@ eti_fill_parts(const struct eti_fill *fill, const struct et_option *row,
 {
     bool by_name = row->flags & ET_OPT_BY_NAME;
     if (by_name && v->type != ET_VALUE_MAP && v->type != ET_VALUE_LIST) {
-        eti_bad_value(fill, v, path, NULL, "a mapping from names to options");
+        eti_bad_value(fill, v, path, NULL, "mapping from names to options");
         return ET_OK;
     }
     struct et_parts given = {0}, now = {0};

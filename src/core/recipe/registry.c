@@ -3,40 +3,39 @@
 
 #include "etude/data.h"
 #include "etude/model.h"
+#include "etude/optim.h"
 #include "etude/recipe.h"
 #include "etude/sched.h"
 
-static const struct et_component *
-scheduler_at(int i)
-{
-    int n;
-    const struct et_scheduler_class *const *list = et_scheduler_list(&n);
-    return i < n ? &list[i]->info : NULL;
-}
+/* A kind whose classes are an array that ends with NULL, each beginning with its info. */
+#define FROM_ARRAY(kind, classes)                                              \
+    static const struct et_component *kind##_at(int i)                         \
+    {                                                                          \
+        int n = 0;                                                             \
+        while (classes[n] && n < i)                                            \
+            n++;                                                               \
+        return classes[n] ? &classes[n]->info : NULL;                          \
+    }
+/* A kind with a function that lists them. */
+#define FROM_LIST(kind, type, list)                                            \
+    static const struct et_component *kind##_at(int i)                         \
+    {                                                                          \
+        int n;                                                                 \
+        const struct type *const *classes = list(&n);                          \
+        return i < n ? &classes[i]->info : NULL;                               \
+    }
+
+FROM_ARRAY(model, et_model_classes)
+FROM_ARRAY(dataset, et_dataset_classes)
+FROM_ARRAY(transform, et_transform_classes)
+FROM_LIST(optimizer, et_optimizer_class, et_optimizer_list)
+FROM_LIST(scheduler, et_scheduler_class, et_scheduler_list)
 
 static const struct et_component *
 scheduler_find(const char *name)
 {
     const struct et_scheduler_class *c = et_scheduler_find(name);
     return c ? &c->info : NULL;
-}
-
-static const struct et_component *
-model_at(int i)
-{
-    return et_model_classes[i] ? &et_model_classes[i]->info : NULL;
-}
-
-static const struct et_component *
-dataset_at(int i)
-{
-    return et_dataset_classes[i] ? &et_dataset_classes[i]->info : NULL;
-}
-
-static const struct et_component *
-transform_at(int i)
-{
-    return et_transform_classes[i] ? &et_transform_classes[i]->info : NULL;
 }
 
 const struct et_registry *
@@ -47,6 +46,7 @@ et_registry_core(void)
             [ET_KIND_MODEL] = model_at,
             [ET_KIND_DATASET] = dataset_at,
             [ET_KIND_TRANSFORM] = transform_at,
+            [ET_KIND_OPTIMIZER] = optimizer_at,
             [ET_KIND_SCHEDULER] = scheduler_at,
         },
         .find = {

@@ -1,0 +1,64 @@
+/* recipe.h: the steps of reading a recipe. Internal half of etude/recipe.h. */
+#ifndef ETI_RECIPE_H
+#define ETI_RECIPE_H
+
+#include "core/recipe/options.h"
+#include "etude/recipe.h"
+
+/* A recipe and the tree it was filled from, which its NODEs and origins point into. */
+struct eti_recipe {
+    struct et_recipe recipe; /* first: what the caller sees */
+    struct et_ctx *cx;
+    struct eti_arena arena;
+    struct et_value *root;
+};
+
+/* While reading. */
+struct eti_loader {
+    struct et_ctx *cx;
+    struct eti_arena *arena;
+    const struct et_recipe_env *env; /* never NULL */
+    struct et_diagnostics *errors;
+    int folder;        /* open directory of the recipe; -1 = none, no includes */
+    int files, orders; /* read so far; given out so far */
+};
+
+enum { ETI_MAX_INCLUDE_DEPTH = 4, ETI_MAX_FILES = 64 };
+
+/* load.c: TEXT as a mapping, its includes merged below it, environment put in. *OUT is
+ * NULL where there is no tree. */
+ET_NODISCARD et_status eti_load_text(struct eti_loader *l, const char *text, size_t size,
+                                     const char *name, int depth, const char *below,
+                                     struct et_value **out);
+/* Reads the whole of FD (at most a byte more than the limit) into the arena. */
+ET_NODISCARD et_status eti_load_bytes(struct eti_loader *l, int fd, char **text,
+                                      size_t *size);
+
+/* override.c: ETUDE_SET_* variables, then the command line, upon ROOT (a mapping). */
+ET_NODISCARD et_status eti_apply_overrides(struct eti_loader *l, struct et_value *root,
+                                           const struct et_override *overrides, int n);
+struct eti_source *eti_source_new(struct eti_loader *l, enum eti_origin origin,
+                                  const char *name);
+
+/* check.c: what tables cannot say. */
+ET_NODISCARD et_status eti_recipe_check(struct eti_recipe *r, struct et_diagnostics *errors);
+
+/* ---- walk.c: every value of a recipe in order, for the writers ---- */
+
+struct eti_line {
+    const char *path;          /* "eval_data.0.label" */
+    const char *key;           /* its last part */
+    int depth;                 /* of nesting, 0 = top level */
+    bool is_item;              /* first line of a list's item */
+    const char *value;         /* text in flow style; NULL: the lines below are its */
+    const struct et_value *at; /* where it was given; NULL = a default */
+    const struct et_option *top; /* the row of the top-level key it belongs to */
+};
+typedef void eti_line_fn(void *data, const struct eti_line *line);
+/* ENOMEM is the only failure. */
+ET_NODISCARD et_status eti_recipe_walk(struct et_ctx *cx, const struct et_recipe *recipe,
+                                       eti_line_fn *fn, void *data);
+/* "recipe.yaml:14:7", "default", "environment ETUDE_SET_seed". Returns BUF. */
+const char *eti_origin_text(const struct et_value *at, char *buf, size_t size);
+
+#endif

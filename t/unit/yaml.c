@@ -1,0 +1,292 @@
+/* Reading YAML into values: types, places, limits, attacks. */
+#include "core/recipe/value.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "t/tap.h"
+
+/* What RELIABILITY.md R32 grants an attack, in milliseconds. Sanitizers and a busy machine
+ * cost some of it, so the median of three is taken. */
+enum { MOST_MS = 100 };
+
+static struct et_ctx *cx;
+static struct eti_arena arena;
+static struct et_diagnostics errors;
+static const struct eti_source source = {.origin = ETI_ORIGIN_RECIPE, .name = "recipe.yaml"};
+
+static struct et_value *
+read_with(const char *text, size_t n, const struct eti_yaml_limits *limits)
+{
+    struct et_value *v;
+    eti_arena_reset(&arena);
+    memset(&errors, 0, sizeof errors);
+    if (eti_yaml_parse(&arena, text, n, &source, limits, &errors, &v) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    return v;
+}
+
+static struct et_value *
+read_text(const char *text)
+{
+    return read_with(text, strlen(text), &eti_yaml_limits);
+}
+
+/* ---- scalars ---- */
+
+static void
+test_scalars(void)
+{
+    static const struct {
+        const char *text;
+        enum et_value_type type;
+    } rows[] = {
+        {"", ET_VALUE_NULL}, {"~", ET_VALUE_NULL}, {"null", ET_VALUE_NULL},
+        {"nULL", ET_VALUE_STRING}, {"true", ET_VALUE_BOOL}, {"FALSE", ET_VALUE_BOOL},
+        {"on", ET_VALUE_STRING}, {"yes", ET_VALUE_STRING}, {"12", ET_VALUE_INT},
+        {"-12", ET_VALUE_INT}, {"+12", ET_VALUE_INT}, {"0x1F", ET_VALUE_INT},
+        {"0o17", ET_VALUE_INT}, {"017", ET_VALUE_INT}, {"0x", ET_VALUE_STRING},
+        {"0o8", ET_VALUE_STRING}, {"1_000", ET_VALUE_STRING}, {".95", ET_VALUE_FLOAT},
+        {"1.", ET_VALUE_FLOAT}, {"1e-3", ET_VALUE_FLOAT}, {"1e", ET_VALUE_STRING},
+        {".", ET_VALUE_STRING}, {"-", ET_VALUE_STRING}, {".e1", ET_VALUE_STRING},
+        {"-.inf", ET_VALUE_FLOAT}, {".nan", ET_VALUE_FLOAT}, {"inf", ET_VALUE_STRING},
+        {"99999999999999999999", ET_VALUE_FLOAT}, {"1h30m", ET_VALUE_STRING},
+        {"10ep", ET_VALUE_STRING}, {"1.5.2", ET_VALUE_STRING}, {"1e3x", ET_VALUE_STRING},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct et_value v = {.text = rows[i].text};
+        eti_value_resolve_plain(&v);
+        is_int(v.type, rows[i].type, "\"%s\" has the type the core schema gives it",
+               rows[i].text);
+    }
+    struct et_value *v = read_text("{a: '12', b: \"on\", c: !!str 12, d: !!float 1, e: 017}");
+    is_int(eti_value_get(v, "a")->type, ET_VALUE_STRING, "a quoted number is text");
+    is_int(eti_value_get(v, "c")->type, ET_VALUE_STRING, "!!str makes a number text");
+    is_int(eti_value_get(v, "d")->type, ET_VALUE_FLOAT, "!!float makes an integer a float");
+    is_int(eti_value_get(v, "e")->i, 17, "a leading zero is no octal");
+}
+
+/* ---- places ---- */
+
+static void
+test_places(void)
+{
+    const char *text = "a: &x {b: 1, c: [1.5, \"q\"]}\n"
+                       "d: *x\n"
+                       "e:\n"
+                       "  <<: *x\n"
+                       "  b: 2\n"
+                       "f:\n"
+                       "g: 'z'   # comment\n";
+    struct et_value *v = read_text(text);
+    is_int(errors.total, 0, "a text without faults reports none");
+    struct et_value *q = eti_value_at(eti_value_get(eti_value_get(v, "a"), "c"), 1);
+    is_int(q->line * 100 + q->column, 123, "a quoted scalar is where its quote is");
+    is_str(eti_arena_text(&arena, text + q->start, q->end - q->start), "\"q\"",
+           "its bytes include the quotes");
+    struct et_value *a = eti_value_get(v, "a");
+    is_str(eti_arena_text(&arena, text + a->start, a->end - a->start),
+           "{b: 1, c: [1.5, \"q\"]}", "a flow mapping's bytes include its braces");
+    struct et_value *e = eti_value_get(v, "e");
+    is_int(e->n, 2, "<< adds the keys that are not there");
+    is_int(eti_value_get(e, "b")->i, 2, "a key that is there wins over <<");
+    is_int(eti_value_get(eti_value_get(v, "d"), "b")->i, 1, "an alias is a copy");
+    struct et_value *f = eti_value_get(v, "f");
+    is_int(f->type, ET_VALUE_NULL, "nothing is null");
+    is_int(f->line * 100 + f->column, 601, "and lies at its key");
+    struct et_value *g = eti_value_get(v, "g");
+    is_int(g->key_line * 100 + g->key_column, 701, "a key knows its own place");
+    is_str(eti_arena_text(&arena, text + g->start, g->end - g->start), "'z'",
+           "a comment is no part of a value");
+
+    v = read_text("x: {<<: [{a: 1}, {a: 2, b: 3}], c: 4}\n");
+    is_int(eti_value_get(eti_value_get(v, "x"), "a")->i, 1,
+           "of a list of mappings the earlier wins");
+    is_int(read_text("")->type, ET_VALUE_NULL, "an empty text is null");
+    is_int(read_text("\xef\xbb\xbf" "a: b\n")->type, ET_VALUE_MAP,
+           "a byte order mark is skipped");
+}
+
+/* ---- refusals: RELIABILITY.md 9, row Recipe ---- */
+
+static void
+refuses(const char *text, size_t n, const char *want, const char *what)
+{
+    char got[2048] = "accepted";
+    read_with(text, n, &eti_yaml_limits);
+    if (errors.n)
+        et_diagnostic_text(&errors.v[0], got, sizeof got);
+    is_str(got, want, "%s is refused", what);
+}
+
+static void
+test_refusals(void)
+{
+    static const struct {
+        const char *text, *want;
+    } rows[] = {
+        {"a: [1, 2\nb: 3\n", "error E1202: recipe.yaml:1:4: list not closed"},
+        {"x: 1\nb: {c: [1],\n", "error E1202: recipe.yaml:2:4: mapping not closed"},
+        {"a: ]", "error E1202: recipe.yaml:1:4: "
+                 "flow sequence with invalid extra closing bracket"},
+        {"a: 'x", "error E1202: recipe.yaml:1:5: "
+                  "single-quoted scalar without closing quote"},
+        {"a: b: c\n", "error E1202: recipe.yaml:1:5: "
+                      "invalid nested block mapping on the same line"},
+        {"a: *q\n", "error E1202: recipe.yaml:1:5: no anchor before this alias is called q"},
+        {"a: &x [*x]\n",
+         "error E1202: recipe.yaml:1:9: alias to a node that contains it: x"},
+        {"a: &x {b: {c: *x}}\n",
+         "error E1202: recipe.yaml:1:16: alias to a node that contains it: x"},
+        {"? [1]\n: 2\n", "error E1202: recipe.yaml:1:3: a key must be text"},
+        {"a: 1\n---\nb: 1\n", "error E1202: recipe.yaml:2:1: a second document; "
+                              "a recipe is one"},
+        {"x: {<<: 3}", "error E1202: recipe.yaml:1:9: "
+                       "<< takes a mapping or a list of mappings"},
+        {"a: !!python/object 1\n",
+         "error E1212: recipe.yaml:1:20: tag !!python/object not allowed"},
+        {"a: !!int x\n", "error E1212: recipe.yaml:1:10: tag !!int not allowed"},
+        {"a: !x {}\n", "error E1212: recipe.yaml:1:7: tag !x not allowed"},
+        {"a: [[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]\n",
+         "error E1211: recipe.yaml:1:19: nesting deeper than 16"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        refuses(rows[i].text, strlen(rows[i].text), rows[i].want, rows[i].want);
+    read_text("# [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\n"
+              "a: 1\n");
+    is_int(errors.n, 0, "brackets in a comment are no nesting");
+    refuses("a: 1\0b", 6, "error E1202: recipe.yaml: byte 4 is NUL", "NUL");
+    refuses("a: \xff", 4, "error E1202: recipe.yaml: byte 3 is not UTF-8", "a stray byte");
+    refuses("a: \xc0\xaf", 5, "error E1202: recipe.yaml: byte 3 is not UTF-8",
+            "an overlong form");
+    refuses("a: \xed\xa0\x80", 6, "error E1202: recipe.yaml: byte 3 is not UTF-8",
+            "a surrogate");
+    refuses("a: \x1b[2J", 8, "error E1202: recipe.yaml: byte 3 is a control character",
+            "an escape");
+    size_t large = 31 * ((size_t)1 << 20) / 10;
+    char *text = calloc(1, large);
+    refuses(text, large, "error E1202: recipe.yaml: 3.1 MiB exceeds 256 KiB",
+            "a text of 3.1 MiB");
+    free(text);
+
+    read_text("a: 1\nb: {c: 1, c: 2}\na: 2\n");
+    is_int(errors.n, 2, "all duplicate keys are reported");
+    is_str(errors.v[0].message, "key 'c' already set at 2:5", "first the first");
+    is_str(errors.v[1].message, "key 'a' already set at 1:1", "then the next");
+    is_int(errors.v[1].line * 100 + errors.v[1].column, 301, "where the key is");
+}
+
+/* ---- attacks ---- */
+
+static double
+now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void
+survives(const char *text, size_t n, const struct eti_yaml_limits *limits, const char *want,
+         const char *what)
+{
+    double ms[3];
+    for (int i = 0; i < 3; i++) {
+        double start = now_ms();
+        read_with(text, n, limits);
+        ms[i] = now_ms() - start;
+    }
+    qsort(ms, 3, sizeof ms[0], compare);
+    is_str(errors.n ? errors.v[0].message : "accepted", want, "%s is seen", what);
+    ok(ms[1] <= MOST_MS, "%s takes %.1f ms", what, ms[1]);
+}
+
+/* LINES keys that begin with PREFIX. */
+static size_t
+fill_lines(char *buf, size_t size, const char *prefix, int lines)
+{
+    size_t n = 0;
+    for (int i = 0; i < lines; i++)
+        n += (size_t)snprintf(buf + n, size - n, "%s%d: 1\n", prefix, i);
+    return n;
+}
+
+static void
+test_attacks(void)
+{
+    enum { SIZE = 256 << 10 };
+    char *text = malloc(SIZE + 1);
+    size_t n = (size_t)snprintf(text, SIZE, "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
+    for (int i = 1; i < 10; i++) {
+        n += (size_t)snprintf(text + n, SIZE - n, "a%d: &a%d [", i, i);
+        for (int j = 0; j < 6; j++)
+            n += (size_t)snprintf(text + n, SIZE - n, "%s*a%d", j ? "," : "", i - 1);
+        n += (size_t)snprintf(text + n, SIZE - n, "]\n");
+    }
+    survives(text, n, &eti_yaml_limits, "aliases expand to more than 10,000 nodes",
+             "a billion laughs");
+
+    n = (size_t)snprintf(text, SIZE, "a: &a 1\nb: [");
+    for (int i = 0; i < 65; i++)
+        n += (size_t)snprintf(text + n, SIZE - n, "*a,");
+    survives(text, n, &eti_yaml_limits, "more than 64 aliases", "a list of aliases");
+
+    memset(text, '[', SIZE);
+    survives(text, SIZE, &eti_yaml_limits, "nesting deeper than 16", "256 KiB of [");
+    memset(text, '{', SIZE);
+    survives(text, SIZE, &eti_yaml_limits, "a key must be text", "256 KiB of {");
+    for (size_t i = 0; i < SIZE; i += 2)
+        memcpy(text + i, "- ", 2);
+    survives(text, SIZE, &eti_yaml_limits, "nesting deeper than 16", "256 KiB of -");
+    for (size_t i = 0; i < SIZE; i += 2)
+        memcpy(text + i, "x\n", 2);
+    survives(text, SIZE, &eti_yaml_limits, "accepted", "a scalar of 131,072 lines");
+    memset(text, '"', SIZE);
+    survives(text, SIZE, &eti_yaml_limits, "invalid trailing content after double-quoted scalar",
+             "256 KiB of quotes");
+
+    /* 5,000 pairs of 50 bytes: the most that the node budget lets through. */
+    n = fill_lines(text, SIZE, "a_key_that_is_long_enough_to_fill_the_file_", 4990);
+    n += (size_t)snprintf(text + n, SIZE - n,
+                          "a_key_that_is_long_enough_to_fill_the_file_17: 1\n");
+    survives(text, n, &eti_yaml_limits,
+             "key 'a_key_that_is_long_enough_to_fill_the_file_17' already set at 18:1",
+             "one duplicate among 4,990 keys");
+    /* And with no budget: the check itself is not quadratic. */
+    struct eti_yaml_limits wide = eti_yaml_limits;
+    wide.nodes = 1 << 20;
+    n = fill_lines(text, SIZE, "k", 24000);
+    n += (size_t)snprintf(text + n, SIZE - n, "k0: 1\n");
+    survives(text, n, &wide, "key 'k0' already set at 1:1", "one among 24,000");
+    n = fill_lines(text, SIZE, "k", 24000);
+    survives(text, n, &eti_yaml_limits, "the text has more than 10,000 nodes",
+             "24,000 keys under the budget");
+    free(text);
+}
+
+int
+main(void)
+{
+    if (et_ctx_new(&cx) != ET_OK)
+        bail("no context");
+    eti_arena_init(&arena, cx, 64 << 10);
+    test_scalars();
+    test_places();
+    test_refusals();
+    test_attacks();
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    ok(stats.peak <= 64 << 20, "no attack takes more than 64 MiB (%zu)", stats.peak);
+    eti_arena_release(&arena);
+    et_ctx_free(&cx);
+    return done();
+}
