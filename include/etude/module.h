@@ -90,6 +90,9 @@ struct et_forward {
                               second pass (spec/algorithms.md 4, D30) */
     struct et_tensor *rng; /* I64 [2]: key, index of the first sample; for dropout */
     uint64_t ordinal;      /* of the next dropout; starts at 0 */
+    /* What a module that ends a branch adds (BertOutput, what replaces it): set by its
+     * caller for the call. */
+    struct et_tensor *residual;
 };
 
 /* M's value at X. A NULL module is the identity: an absent child needs no case. */

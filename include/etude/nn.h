@@ -294,6 +294,62 @@ struct et_gpt2_module {
     struct et_module *transformer;
 };
 
+/* ---- BERT: every class of it takes these ---- */
+
+struct et_bert_options {
+    int64_t n_layers, d_model, n_heads, max_seq_len, vocab_size;
+    double dropout;
+};
+
+/* Tokens I32 [B,T] -> [B,T,D]. */
+struct et_bert_embeddings_module {
+    struct et_module base;
+    struct et_module *word_embeddings;
+    struct et_module *position_embeddings; /* or NULL */
+    struct et_module *token_type_embeddings, *LayerNorm, *dropout;
+};
+
+struct et_bert_self_attention_module {
+    struct et_module base;
+    int64_t n_heads;
+    struct et_param alibi; /* [1,H,S,S] buffer added to the scores; absent unless set */
+    struct et_module *query, *key, *value;
+};
+
+/* LN(dropout(dense(h)) + f->residual). Two classes: bert_self_output ends an attention
+ * branch, bert_output a feed-forward one. */
+struct et_bert_output_module {
+    struct et_module base;
+    struct et_module *dense, *LayerNorm, *dropout;
+};
+
+struct et_bert_attention_module {
+    struct et_module base;
+    struct et_module *self, *output;
+};
+
+struct et_bert_intermediate_module {
+    struct et_module base;
+    struct et_module *dense, *intermediate_act_fn;
+};
+
+struct et_bert_layer_module {
+    struct et_module base;
+    struct et_module *attention, *intermediate, *output;
+};
+
+struct et_bert_predictions_module {
+    struct et_module base;
+    struct et_param bias;        /* [V] */
+    struct et_module *transform; /* dense, GELU, norm */
+};
+
+/* Tokens I32 [B,T] -> logits [B,T,V]; the head is the table of words. */
+struct et_bert_module {
+    struct et_module base;
+    struct et_module *bert, *cls;
+};
+
 #ifdef __cplusplus
 }
 #endif

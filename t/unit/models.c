@@ -84,6 +84,8 @@ counts(void)
         {"vit_s16", &imagenet, 22050664},
         /* Hugging Face's gpt2 */
         {"gpt2", NULL, 124439808},
+        /* its BertForMaskedLM, bert-base-uncased */
+        {"bert", NULL, 109514298},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct et_model *m = make(known[i].model, known[i].facts, NULL);
@@ -117,6 +119,14 @@ names(void)
          (const char *[]){"cls_token", "pos_embed", "patch_embed.proj.weight",
                           "blocks.0.attn.qkv.bias", "blocks.11.mlp.fc2.weight",
                           "norm.weight", "head.bias", NULL}},
+        {"bert", NULL, 202, /* the tied head once */
+         (const char *[]){
+             "bert.embeddings.word_embeddings.weight", "bert.embeddings.LayerNorm.bias",
+             "bert.encoder.layer.0.attention.self.query.weight",
+             "bert.encoder.layer.11.attention.output.dense.bias",
+             "bert.encoder.layer.3.intermediate.dense.weight",
+             "bert.encoder.layer.3.output.LayerNorm.weight", "cls.predictions.bias",
+             "cls.predictions.transform.dense.weight", NULL}},
         {"gpt2", NULL, 148, /* the tied head once */
          (const char *[]){
              "transformer.wte.weight", "transformer.wpe.weight",
@@ -305,6 +315,9 @@ forwards(void)
                           "2",        "max_seq_len", "6",       "vocab_size", "11",
                           "position", "learned",     NULL};
     forward("gpt2", NULL, tiny, token, 3, (int64_t[]){2, 5, 11});
+    tiny[10] = NULL;
+    forward("bert", NULL, tiny, token, 3, (int64_t[]){2, 5, 11});
+    tiny[10] = "position";
     tiny[11] = "alibi";
     forward("gpt2", NULL, tiny, token, 3, (int64_t[]){2, 5, 11});
     et_tensor_free(&image);

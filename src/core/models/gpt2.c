@@ -1,6 +1,6 @@
 /* gpt2.c: the GPT-2 family as a model: options and what the data say. The network
  * itself is core/modules/gpt2.c. */
-#include "etude/model.h"
+#include "core/models/language.h"
 #include "etude/nn.h"
 
 #define GPT2_VOCABULARY 50257 /* of its byte-pair encoding */
@@ -20,19 +20,8 @@ gpt2_build(struct et_ctx *cx, struct et_model *m, const void *options,
            const struct et_model_facts *facts)
 {
     const struct gpt2_model_options *o = options;
-    m->num_classes = o->vocab_size > 0       ? o->vocab_size
-                     : facts->vocab_size > 0 ? facts->vocab_size
-                                             : GPT2_VOCABULARY;
-    if (facts->seq_len > o->max_seq_len)
-        return ET_FAIL(
-            cx, ET_EINVAL,
-            "the data have sequences of %lld tokens, the model's max_seq_len is "
-            "%lld",
-            (long long)facts->seq_len, (long long)o->max_seq_len);
-    if (facts->vocab_size > m->num_classes)
-        return ET_FAIL(cx, ET_EINVAL,
-                       "the data have %lld tokens, the model's vocab_size is %lld",
-                       (long long)facts->vocab_size, (long long)m->num_classes);
+    ET_TRY(eti_language_size(cx, m, o->vocab_size, o->max_seq_len, GPT2_VOCABULARY,
+                             facts));
     return ET_NEW(cx, &m->root, gpt2, .n_layers = o->n_layers, .d_model = o->d_model,
                   .n_heads = o->n_heads, .max_seq_len = o->max_seq_len,
                   .vocab_size = m->num_classes, .dropout = o->dropout,
@@ -40,11 +29,7 @@ gpt2_build(struct et_ctx *cx, struct et_model *m, const void *options,
 }
 
 #define COUNT(field, deflt, text)                                                      \
-    {                                                                                  \
-        .name = #field, .type = ET_OPT_INT,                                            \
-        .offset = offsetof(struct gpt2_model_options, field), .def = (deflt),          \
-        .min = 1, .max = 1 << 24, .help = (text)                                       \
-    }
+    ETI_MODEL_COUNT(gpt2_model_options, field, deflt, text)
 
 const struct et_model_class et_gpt2_model = {
     .info =
@@ -61,16 +46,7 @@ const struct et_model_class et_gpt2_model = {
                     COUNT(d_model, "768", "width of the residual stream"),
                     COUNT(n_heads, "12", "attention heads; they divide d_model"),
                     COUNT(max_seq_len, "1024", "longest sequence"),
-                    {
-                        .name = "vocab_size",
-                        .type = ET_OPT_INT,
-                        .offset = offsetof(struct gpt2_model_options, vocab_size),
-                        .min = 1,
-                        .max = 1 << 24,
-                        .flags = ET_OPT_OPTIONAL,
-                        .unit = "tokens",
-                        .help = "tokens known; unset: as the data have, else 50257",
-                    },
+                    ETI_MODEL_VOCABULARY(gpt2_model_options, "50257"),
                     {
                         .name = "position",
                         .type = ET_OPT_ENUM,
@@ -79,16 +55,7 @@ const struct et_model_class et_gpt2_model = {
                         .choices = positions,
                         .help = "how positions enter: a learned table, or ALiBi's bias",
                     },
-                    {
-                        .name = "dropout",
-                        .type = ET_OPT_FLOAT,
-                        .offset = offsetof(struct gpt2_model_options, dropout),
-                        .def = "0",
-                        .min = 0,
-                        .max = 1,
-                        .flags = ET_OPT_MAX_OPEN,
-                        .help = "probability of zero behind embeddings and branches",
-                    },
+                    ETI_MODEL_DROPOUT(gpt2_model_options, "0"),
                     {0},
                 },
             .options_size = sizeof(struct gpt2_model_options),
