@@ -186,12 +186,12 @@ struct et_data_facts {
 };
 
 struct et_dataset {
-    const struct et_dataset_class *class;
+    const struct et_dataset_class *type;
     struct et_ctx *cx;                    /* for open and close only */
     const void *options;                  /* the class's struct; borrowed until close */
     const struct et_data_options *common; /* its first member */
     struct et_data_facts facts;           /* filled by open */
-    void *state;                          /* class->state_size bytes, zeroed */
+    void *state;                          /* type->state_size bytes, zeroed */
 };
 
 /* One kind of dataset. Exactly one of IMAGE and TOKENS is set. */

@@ -17,7 +17,7 @@ static struct et_ctx *cx;
 
 /* A data set with options given as text: name, value, name, value, NULL. */
 struct opened {
-    const struct et_dataset_class *class;
+    const struct et_dataset_class *type;
     void *options;
     struct et_dataset *data;
 };
@@ -25,22 +25,22 @@ struct opened {
 static et_status
 try_open(struct opened *o, const char *name, const char *const *settings)
 {
-    o->class = et_dataset_find(name);
-    if (!o->class)
+    o->type = et_dataset_find(name);
+    if (!o->type)
         bail("no data set %s", name);
-    o->options = calloc(1, o->class->info.options_size);
-    need(cx, et_options_init(cx, o->class->info.options, o->options));
+    o->options = calloc(1, o->type->info.options_size);
+    need(cx, et_options_init(cx, o->type->info.options, o->options));
     for (; settings && *settings; settings += 2)
-        need(cx, et_options_set(cx, o->class->info.options, o->options, settings[0],
+        need(cx, et_options_set(cx, o->type->info.options, o->options, settings[0],
                                 settings[1]));
-    return et_dataset_open(cx, o->class, o->options, &o->data);
+    return et_dataset_open(cx, o->type, o->options, &o->data);
 }
 
 static void
 finish(struct opened *o)
 {
     et_dataset_close(&o->data);
-    et_options_release(o->class->info.options, o->options);
+    et_options_release(o->type->info.options, o->options);
     free(o->options);
 }
 
@@ -104,7 +104,7 @@ cifar(void)
     const uint8_t *p;
     int32_t label;
     struct et_error why;
-    need(cx, o.data->class->image(o.data, 6, NULL, &p, &label, &why));
+    need(cx, o.data->type->image(o.data, 6, NULL, &p, &label, &why));
     ok(label == 4 && p[0] == 1 &&
            p[2 * o.data->facts.stride_c + 3 * o.data->facts.stride_y + 5] ==
                (1 + 2048 + 96 + 5) % 251,
@@ -129,12 +129,12 @@ cifar(void)
     bytes[3075] = 50;
     write_file("train.bin", bytes, 2 * 3074, false);
     need(cx, try_open(&o, "cifar100", SETTINGS("path", dir)));
-    need(cx, o.data->class->image(o.data, 0, NULL, &p, &label, &why));
+    need(cx, o.data->type->image(o.data, 0, NULL, &p, &label, &why));
     ok(o.data->facts.num_classes == 100 && label == 99,
        "CIFAR-100 has 100 fine classes");
     finish(&o);
     need(cx, try_open(&o, "cifar100", SETTINGS("path", dir, "labels", "coarse")));
-    need(cx, o.data->class->image(o.data, 0, NULL, &p, &label, &why));
+    need(cx, o.data->type->image(o.data, 0, NULL, &p, &label, &why));
     ok(o.data->facts.num_classes == 20 && label == 19, "or 20 coarse ones");
     finish(&o);
 }
@@ -155,33 +155,33 @@ token_files(void)
     static int32_t out[20000];
     struct et_error why = {0};
     need(cx, try_open(&o, "tokens", SETTINGS("path", path, "seq_len", "8")));
-    need(cx, o.data->class->tokens(o.data, 0, 18000, out, &why));
+    need(cx, o.data->type->tokens(o.data, 0, 18000, out, &why));
     ok(o.data->facts.n_tokens == 18000 && o.data->facts.vocab_size == 50257 &&
            out[0] == 0 && out[300] == 300 && out[17999] == 17999,
        "of a file train has the first nine tenths, 16-bit little-endian");
     finish(&o);
     need(cx, try_open(&o, "tokens",
                       SETTINGS("path", path, "split", "test", "header", "40")));
-    need(cx, o.data->class->tokens(o.data, 0, 1, out, &why));
+    need(cx, o.data->type->tokens(o.data, 0, 1, out, &why));
     ok(o.data->facts.n_tokens == 1998 && out[0] == 20 + 19980 - 1998,
        "test has the rest, after the header");
     finish(&o);
     need(cx,
          try_open(&o, "tokens",
                   SETTINGS("path", scratch_folder(), "split", "test", "seq_len", "8")));
-    need(cx, o.data->class->tokens(o.data, 0, 50, out, &why));
+    need(cx, o.data->type->tokens(o.data, 0, 50, out, &why));
     ok(o.data->facts.n_tokens == 50 && out[0] == 50 && out[49] == 99,
        "of a folder test has all of val.bin");
     finish(&o);
 
     need(cx, try_open(&o, "tokens", SETTINGS("path", path, "vocab_size", "17000")));
-    is_int(o.data->class->tokens(o.data, 16990, 20, out, &why), ET_EINVAL,
+    is_int(o.data->type->tokens(o.data, 16990, 20, out, &why), ET_EINVAL,
            "a token beyond the vocabulary is refused");
     ok(strstr(why.message, "train.bin: token 17000 at 17000 >= vocabulary 17000"),
        "and the sentence says where: %s", why.message);
     if (truncate(path, 1000) != 0)
         bail("cannot cut %s", path);
-    is_int(o.data->class->tokens(o.data, 490, 20, out, &why), ET_EIO,
+    is_int(o.data->type->tokens(o.data, 490, 20, out, &why), ET_EIO,
            "a file cut while it is read is an error");
     ok(strstr(why.message,
               "train.bin shrank from 39.1 KiB to 1000 bytes while training"),
@@ -211,7 +211,7 @@ token_files(void)
     snprintf(path, sizeof path, "%s",
              write_file("text", "In the beginning God created", 28, false));
     need(cx, try_open(&o, "text_bytes", SETTINGS("path", path, "seq_len", "4")));
-    need(cx, o.data->class->tokens(o.data, 0, 2, out, &why));
+    need(cx, o.data->type->tokens(o.data, 0, 2, out, &why));
     ok(o.data->facts.n_tokens == 26 && o.data->facts.vocab_size == 256 &&
            o.data->facts.n_samples == 6 && out[0] == 'I' && out[1] == 'n',
        "a text's bytes are its tokens");
@@ -274,12 +274,12 @@ bible(void)
     struct et_error why;
     need(cx, try_open(&o, "bible_kjv", SETTINGS("split", "test")));
     int64_t test = o.data->facts.n_tokens;
-    need(cx, o.data->class->tokens(o.data, test - 6, 6, out, &why));
+    need(cx, o.data->type->tokens(o.data, test - 6, 6, out, &why));
     is_int(out[0] == 'A' && out[4] == '.' && out[5] == '\n', 1,
            "the Bible ends with Amen");
     finish(&o);
     need(cx, try_open(&o, "bible_kjv", NULL));
-    need(cx, o.data->class->tokens(o.data, 0, 20, out, &why));
+    need(cx, o.data->type->tokens(o.data, 0, 20, out, &why));
     char text[21] = "";
     for (int i = 0; i < 20; i++)
         text[i] = (char)out[i];
@@ -307,9 +307,9 @@ synthetic(void)
     need(cx, try_open(&again, "synthetic_images", settings));
     const uint8_t *p, *q, *r;
     int32_t a, b, c;
-    need(cx, o.data->class->image(o.data, 7, NULL, &p, &a, &why));
-    need(cx, o.data->class->image(o.data, 207, NULL, &r, &c, &why));
-    need(cx, again.data->class->image(again.data, 7, NULL, &q, &b, &why));
+    need(cx, o.data->type->image(o.data, 7, NULL, &p, &a, &why));
+    need(cx, o.data->type->image(o.data, 207, NULL, &r, &c, &why));
+    need(cx, again.data->type->image(again.data, 7, NULL, &q, &b, &why));
     ok(a == b && memcmp(p, q, 768) == 0,
        "a synthetic image is a function of its number");
     ok(p == r && a == c, "and repeats after num_unique");
@@ -335,7 +335,7 @@ synthetic(void)
                   SETTINGS("type", "separable", "channels", "1", "num_classes", "5")));
     double mean[5] = {0}, count[5] = {0};
     for (int i = 0; i < 100; i++) {
-        need(cx, o.data->class->image(o.data, i, NULL, &p, &a, &why));
+        need(cx, o.data->type->image(o.data, i, NULL, &p, &a, &why));
         double total = 0;
         for (int k = 0; k < 1024; k++)
             total += p[k];
@@ -351,10 +351,10 @@ synthetic(void)
     need(cx, try_open(&o, "synthetic_tokens",
                       SETTINGS("vocab_size", "7", "seq_len", "16")));
     int32_t x[100], y[100];
-    need(cx, o.data->class->tokens(o.data, 0, 100, x, &why));
+    need(cx, o.data->type->tokens(o.data, 0, 100, x, &why));
     int same = 0;
     for (int from = 0; from < 50; from++) {
-        need(cx, o.data->class->tokens(o.data, from, 50, y, &why));
+        need(cx, o.data->type->tokens(o.data, from, 50, y, &why));
         same += memcmp(x + from, y, 50 * sizeof *y) == 0;
     }
     is_int(same, 50, "synthetic tokens are the same wherever one begins to read");

@@ -172,7 +172,7 @@ pairs(void)
     const uint8_t *pixels;
     int32_t label;
     struct et_error why;
-    need(cx, data->class->image(data, 4, NULL, &pixels, &label, &why));
+    need(cx, data->type->image(data, 4, NULL, &pixels, &label, &why));
     ok(data->facts.n_samples == 5 && data->facts.H == 2 && data->facts.W == 3 &&
            data->facts.C == 1 && data->facts.num_classes == 5 && pixels[5] == 29 &&
            label == 4,
@@ -215,6 +215,17 @@ pairs(void)
     ok(data->facts.C == 3 && data->facts.stride_x == 3 && data->facts.stride_y == 6,
        "a fourth axis is channels");
     et_dataset_close(&data);
+    et_status status = ET_ENOMEM;
+    int failures = 0;
+    for (; status == ET_ENOMEM && failures < 100; failures++) {
+        et_alloc_fail_at(cx, (uint64_t)failures + 1);
+        status = try_open(&o, &data);
+        et_error_clear(cx);
+    }
+    et_alloc_fail_at(cx, 0);
+    ok(status == ET_OK && failures > 5, "each of %d allocations may fail",
+       failures - 1);
+    et_dataset_close(&data);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind by all that");
@@ -245,7 +256,7 @@ cached(void)
         const uint8_t *pixels;
         int32_t label;
         struct et_error why;
-        need(cx, data->class->image(data, N - 1, NULL, &pixels, &label, &why));
+        need(cx, data->type->image(data, N - 1, NULL, &pixels, &label, &why));
         ok(memcmp(pixels, big + 16 + (N - 1) * 784, 784) == 0 && label == (N - 1) % 256,
            "%s",
            turn == 0   ? "a large gzip file is inflated into the cache"

@@ -13,7 +13,7 @@ static struct et_ctx *cx;
 struct setup {
     struct counted_options options;
     struct et_loader_config config;
-    const struct et_dataset_class *class;
+    const struct et_dataset_class *type;
     struct et_dataset *data;
     struct et_loader *loader;
 };
@@ -24,7 +24,7 @@ images(int64_t n, int64_t batch_size)
     return (struct setup){
         .options = {.common = common_options(batch_size), .n = n, .C = 1},
         .config = {.seed = 17, .train = true},
-        .class = &counted_images,
+        .type = &counted_images,
     };
 }
 
@@ -32,14 +32,14 @@ static struct setup
 tokens(int64_t n, int64_t batch_size)
 {
     struct setup s = images(n, batch_size);
-    s.class = &counted_tokens;
+    s.type = &counted_tokens;
     return s;
 }
 
 static void
 begin(struct setup *s)
 {
-    need(cx, et_dataset_open(cx, s->class, &s->options, &s->data));
+    need(cx, et_dataset_open(cx, s->type, &s->options, &s->data));
     need(cx, et_loader_new(cx, s->data, &s->config, &s->loader));
 }
 
@@ -270,7 +270,7 @@ ranks(void)
 
     struct setup s = images(103, 100);
     s.config.world_size = 8;
-    need(cx, et_dataset_open(cx, s.class, &s.options, &s.data));
+    need(cx, et_dataset_open(cx, s.type, &s.options, &s.data));
     is_int(et_loader_new(cx, s.data, &s.config, &s.loader), ET_EINVAL,
            "a batch must divide by the ranks");
     is_str(take_error(cx), "batch 100 is not divisible by 8 ranks",
@@ -329,7 +329,7 @@ windows(void)
     et_loader_release(s.loader, b);
     end(&s);
     s = tokens(4, 3);
-    is_int(et_dataset_open(cx, s.class, &s.options, &s.data), ET_EFORMAT,
+    is_int(et_dataset_open(cx, s.type, &s.options, &s.data), ET_EFORMAT,
            "a text of T tokens is too short");
     is_str(take_error(cx), "counted_tokens: 4 tokens (train) but seq_len 4 needs 5",
            "and the sentence says so");
@@ -425,7 +425,7 @@ memory(void)
         int failures = 0;
         for (int k = 1; k < 100; k++) {
             et_alloc_fail_at(cx, (uint64_t)k);
-            et_status status = et_dataset_open(cx, s.class, &s.options, &s.data);
+            et_status status = et_dataset_open(cx, s.type, &s.options, &s.data);
             if (status == ET_OK)
                 status = et_loader_new(cx, s.data, &s.config, &s.loader);
             end(&s);

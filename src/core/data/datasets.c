@@ -48,7 +48,7 @@ et_data_prepare_eval(void *options)
 static et_status
 open_class(struct et_ctx *cx, struct et_dataset *self)
 {
-    const struct et_dataset_class *c = self->class;
+    const struct et_dataset_class *c = self->type;
     if (c->state_size)
         ET_TRY(et_alloc(cx, c->state_size, &self->state));
     ET_TRY(c->open(cx, self));
@@ -72,7 +72,7 @@ et_dataset_open(struct et_ctx *cx, const struct et_dataset_class *c,
     struct et_dataset *self;
     *out = NULL;
     ET_TRY(et_alloc(cx, sizeof *self, (void **)&self));
-    self->class = c;
+    self->type = c;
     self->cx = cx;
     self->options = options;
     self->common = options;
@@ -89,8 +89,8 @@ et_dataset_close(struct et_dataset **data)
     struct et_dataset *self = *data;
     if (!self)
         return;
-    if (self->state && self->class->close)
-        self->class->close(self);
+    if (self->state && self->type->close)
+        self->type->close(self);
     et_free(self->cx, self->state);
     et_free(self->cx, self);
     *data = NULL;

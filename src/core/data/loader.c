@@ -209,7 +209,7 @@ static et_status
 check_config(struct et_ctx *cx, struct et_loader *l)
 {
     const struct et_data_options *o = l->data->common;
-    const char *name = l->data->class->info.name;
+    const char *name = l->data->type->info.name;
     if (l->config.world_size < 1)
         l->config.world_size = 1;
     ET_ASSERT(l->config.rank >= 0 && l->config.rank < l->config.world_size);
@@ -236,7 +236,7 @@ count_batches(struct et_ctx *cx, struct et_loader *l)
         return ET_FAIL(cx, ET_EINVAL,
                        "%s: an epoch has no batch: %" PRId64 " samples, "
                        "batch_size %" PRId64 ", subset_num_batches %" PRId64,
-                       l->data->class->info.name, l->n, o->batch_size,
+                       l->data->type->info.name, l->n, o->batch_size,
                        o->subset_num_batches);
     if (o->subset_num_batches > 0 && o->subset_num_batches < l->batches)
         l->batches = o->subset_num_batches;

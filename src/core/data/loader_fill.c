@@ -103,7 +103,7 @@ read_image(struct et_loader *l, struct eti_slot *s, int64_t at, uint8_t *scratch
     for (;;) {
         struct et_error why = {0};
         et_status status =
-            data->class->image(data, at, scratch, &out->pixels, &out->label, &why);
+            data->type->image(data, at, scratch, &out->pixels, &out->label, &why);
         if (status == ET_OK) {
             prefetch(out->pixels, l->raw_bytes);
             return ET_OK;
@@ -149,9 +149,9 @@ fill_tokens(struct et_loader *l, struct eti_slot *s, const struct eti_order *ord
     for (int64_t i = 0; i < b->n_samples; i++, x += T, target += T) {
         struct et_error why = {0};
         int64_t at = sample_at(l, order, first + i), begin = phase + at * T;
-        et_status status = data->class->tokens(data, begin, T, x, &why);
+        et_status status = data->type->tokens(data, begin, T, x, &why);
         if (status == ET_OK)
-            status = data->class->tokens(data, begin + T, 1, &target[T - 1], &why);
+            status = data->type->tokens(data, begin + T, 1, &target[T - 1], &why);
         if (status != ET_OK)
             return eti_why(&s->why, status, "%.900s (sample %" PRId64 ")", why.message,
                            at);

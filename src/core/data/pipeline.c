@@ -22,7 +22,7 @@ add_steps(struct et_ctx *cx, struct eti_pipeline *p, const struct et_parts *tran
                            ETI_MAX_STEPS);
         /* Its component is the first member of its class. */
         p->step[p->n_steps++] = (struct eti_step){
-            .class = (const struct et_transform_class *)part->component,
+            .type = (const struct et_transform_class *)part->component,
             .options = part->options,
         };
     }
@@ -34,18 +34,18 @@ check_steps(struct et_ctx *cx, struct eti_pipeline *p, bool resolution)
 {
     for (int i = 0; i < p->n_steps; i++) {
         const struct eti_step *t = &p->step[i];
-        const char *name = t->class->info.name;
-        if (t->class->value && i != p->n_steps - 1)
+        const char *name = t->type->info.name;
+        if (t->type->value && i != p->n_steps - 1)
             return ET_FAIL(cx, ET_EINVAL,
                            "transforms: %s must be last, it is number %d of %d", name,
                            i + 1, p->n_steps);
-        if (t->class->resize && (i != 0 || resolution))
+        if (t->type->resize && (i != 0 || resolution))
             return ET_FAIL(cx, ET_EINVAL, "transforms: %s must be first%s", name,
                            resolution ? ", and excludes resolution" : "");
-        if (t->class->check)
-            ET_TRY(t->class->check(cx, t->options, p->raw.C, &p->out_h, &p->out_w));
-        if (t->class->resize) {
-            t->class->resize(t->options, &p->h, &p->w);
+        if (t->type->check)
+            ET_TRY(t->type->check(cx, t->options, p->raw.C, &p->out_h, &p->out_w));
+        if (t->type->resize) {
+            t->type->resize(t->options, &p->h, &p->w);
             p->out_h = p->h;
             p->out_w = p->w;
         }
@@ -60,8 +60,8 @@ fill_table(struct eti_pipeline *p)
     for (int c = 0; c < p->raw.C; c++)
         for (int byte = 0; byte < 256; byte++) {
             double v = byte / 255.0;
-            if (last && last->class->value)
-                v = last->class->value(last->options, c, v);
+            if (last && last->type->value)
+                v = last->type->value(last->options, c, v);
             p->table[c][byte] = (float)v;
         }
 }
@@ -217,13 +217,13 @@ eti_pipeline_run(const struct eti_pipeline *p, const uint8_t *pixels, uint8_t *s
     };
     for (int i = 0; i < p->n_steps; i++) {
         const struct eti_step *t = &p->step[i];
-        if (!t->class->frame)
+        if (!t->type->frame)
             continue;
         /* Each transform has its own ordinals: one more draw in a first one does not
          * shift a second one's. */
         struct et_rng draws = et_rng_at(seed, ET_RNG_AUGMENT, (uint64_t)place);
         draws.ordinal = (uint64_t)i << 32;
-        t->class->frame(t->options, &draws, &f);
+        t->type->frame(t->options, &draws, &f);
     }
     write_frame(p, &r, &f, out);
 }

@@ -10,7 +10,7 @@ enum { ETI_MAX_STEPS = 16 };
 struct eti_pipeline {
     struct et_data_facts raw; /* how raw samples lie */
     struct eti_step {
-        const struct et_transform_class *class;
+        const struct et_transform_class *type;
         const void *options;
     } step[ETI_MAX_STEPS];
     int n_steps;

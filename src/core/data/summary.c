@@ -50,7 +50,7 @@ read_images(struct et_ctx *cx, const struct et_dataset *data, int64_t n,
         const uint8_t *pixels;
         int32_t label;
         struct et_error why = {0};
-        status = data->class->image(data, i, scratch, &pixels, &label, &why);
+        status = data->type->image(data, i, scratch, &pixels, &label, &why);
         if (status == ET_OK) {
             add_pixels(f, pixels, m);
             note_value(s, label);
@@ -75,7 +75,7 @@ read_tokens(struct et_ctx *cx, const struct et_dataset *data, int64_t n,
     while (s->n_read < n) {
         int64_t some = n - s->n_read < TOKENS_AT_ONCE ? n - s->n_read : TOKENS_AT_ONCE;
         struct et_error why = {0};
-        et_status status = data->class->tokens(data, s->n_read, some, tokens, &why);
+        et_status status = data->type->tokens(data, s->n_read, some, tokens, &why);
         if (status != ET_OK)
             return ET_FAIL(cx, status, "%s", why.message);
         for (int64_t i = 0; i < some; i++)
