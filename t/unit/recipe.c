@@ -264,6 +264,16 @@ test_lists(void)
            "label_smoothing(smoothing=.1))",
            "--alg appends to a list");
     is_int(recipe ? recipe->algorithms.n : 0, 5, "--unset takes an item out");
+    parse_with(LEAST "scheduler: constant\n",
+               &(struct et_override){ET_OVERRIDE_SET, "scheduler.0=linear"}, 1, NULL);
+    is_str(line_of("scheduler.0.name"),
+           "scheduler.0.name = linear  (command line scheduler.0=linear)",
+           "item 0 of one component is replaced whole");
+    parse_with(LEAST "eval_data: bible_kjv\n",
+               &(struct et_override){ET_OVERRIDE_SET, "eval_data.0.label=x"}, 1, NULL);
+    is_str(line_of("eval_data.0.label"),
+           "eval_data.0.label = x  (command line eval_data.0.label=x)",
+           "and an option of it is set");
 }
 
 static void

@@ -72,6 +72,10 @@ ET_NODISCARD et_status eti_fill_parts(const struct eti_fill *fill,
                                       const struct et_option *row, struct et_parts *parts,
                                       const struct et_value *v, const char *path);
 
+bool eti_option_in_range(const struct et_option *row, double x);
+/* Reports V as no value for ROW, with a hint where there is one. ET_OK. */
+et_status eti_refuse(const struct eti_fill *fill, const struct et_option *row,
+                     const struct et_value *v, const char *path);
 /* "expected number > 0, got \"fast\"". */
 void eti_bad_value(const struct eti_fill *fill, const struct et_value *v, const char *path,
                    const char *hint, const char *expected);

@@ -152,7 +152,9 @@ put(const struct setter *s, struct et_value *parent, const char *key, struct et_
     if (parent->type == ET_VALUE_LIST && !is_index(key))
         return put_named(s, parent, key, v);
     struct et_value *old = find_child(parent, key);
-    if (old && old != parent)
+    if (old == parent)
+        eti_value_become(parent, v);
+    else if (old)
         eti_value_replace(parent, old, v);
     else if (parent->type == ET_VALUE_MAP)
         eti_value_append(parent, key, v);
@@ -179,9 +181,8 @@ set_path(const struct setter *s, struct et_value *root, const char *whole,
             complain(s, NULL, "%s: a path is keys with single dots between", whole);
             return ET_OK;
         }
-        if (!path) {
+        if (!path)
             return put(s, at, key, v, whole);
-        }
         struct et_value *child = find_child(at, key);
         if (!child) {
             child = eti_value_new(s->l->arena, ET_VALUE_MAP, s->source, NULL);
@@ -191,10 +192,7 @@ set_path(const struct setter *s, struct et_value *root, const char *whole,
             if (!find_child(at, key))
                 return ET_OK;
         }
-        /* `eval_data.0.label` of one component: the 0 is that component. */
-        bool is_one = is_item_zero(child, path) || child == at;
-        if (!is_one || child->type == ET_VALUE_STRING)
-            ET_TRY(open_map(s, child));
+        ET_TRY(open_map(s, child));
         if (child->type != ET_VALUE_MAP && child->type != ET_VALUE_LIST) {
             complain(s, NULL, "%s: %s is no mapping or list", whole, key);
             return ET_OK;

@@ -236,6 +236,17 @@ eti_value_replace(struct et_value *parent, struct et_value *old, struct et_value
 }
 
 void
+eti_value_become(struct et_value *v, const struct et_value *now)
+{
+    const struct et_value old = *v;
+    *v = *now;
+    v->key = old.key;
+    v->key_line = old.key_line;
+    v->key_column = old.key_column;
+    v->next = old.next;
+}
+
+void
 eti_value_remove(struct et_value *parent, const struct et_value *child)
 {
     struct et_value **at = &parent->first;

@@ -106,6 +106,8 @@ struct et_value *eti_value_copy(struct eti_arena *arena, const struct et_value *
 void eti_value_append(struct et_value *parent, const char *key, struct et_value *child);
 /* Puts NOW in the place of OLD, which keeps its key. */
 void eti_value_replace(struct et_value *parent, struct et_value *old, struct et_value *now);
+/* Makes V what NOW is; it keeps its key and its place among the children. */
+void eti_value_become(struct et_value *v, const struct et_value *now);
 void eti_value_remove(struct et_value *parent, const struct et_value *child);
 char *eti_arena_text(struct eti_arena *arena, const char *text, size_t n);
 
