@@ -211,7 +211,7 @@ ET_NODISCARD et_status et_module_bind(struct et_ctx *cx, struct et_module *root,
 /* Changes the rules by which the leaves of ROOT get their first values:
  * "kaiming_normal", "kaiming_uniform", "xavier_normal", "xavier_uniform" (weights of
  * linear and convolution layers), "bn_ones", "bn_uniform", "linear_log_constant_bias".
- * Several apply in turn. EINVAL with the list for another name. Source:
+ * Several apply in turn. EINVAL, with the list as hint, for another name. Source:
  * spec/trainer.md 15.6. */
 ET_NODISCARD et_status et_module_initializer(struct et_ctx *cx, struct et_module *root,
                                              const char *name);

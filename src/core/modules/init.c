@@ -6,6 +6,7 @@
 #include "etude/module.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "etude/nn.h"
@@ -114,6 +115,19 @@ lay_over(enum rule rule, const struct et_leaf *leaf)
         leaf->param->init = (struct et_init)CONSTANT(0);
 }
 
+static et_status
+unknown(struct et_ctx *cx, const char *name)
+{
+    char list[256] = "";
+    size_t n = 0;
+    for (const char *const *known = et_initializer_names; *known && n < sizeof list;
+         known++)
+        n += (size_t)snprintf(list + n, sizeof list - n, " %s", *known);
+    et_status status = ET_FAIL(cx, ET_EINVAL, "there is no initializer %s", name);
+    et_hint(cx, "initializers:%s", list);
+    return status;
+}
+
 et_status
 et_module_initializer(struct et_ctx *cx, struct et_module *root, const char *name)
 {
@@ -121,12 +135,7 @@ et_module_initializer(struct et_ctx *cx, struct et_module *root, const char *nam
     while (et_initializer_names[rule] && strcmp(et_initializer_names[rule], name) != 0)
         rule++;
     if (!et_initializer_names[rule])
-        return ET_FAIL(
-            cx, ET_EINVAL,
-            "there is no initializer %s; use kaiming_normal, kaiming_uniform, "
-            "xavier_normal, xavier_uniform, bn_ones, bn_uniform or "
-            "linear_log_constant_bias",
-            name);
+        return unknown(cx, name);
     struct et_leaves l;
     ET_TRY(et_module_leaves(cx, root, ET_PARAM, &l));
     for (int i = 0; i < l.n; i++)
