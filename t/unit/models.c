@@ -232,6 +232,35 @@ spelled_out(void)
     layers("[[flatten]]", "a layer is a name", "a list in the list is told");
 }
 
+/* Fails each allocation of a construction in turn. */
+static void
+torture(const char *name)
+{
+    const struct et_model_class *type = et_model_class_find(name);
+    struct et_alloc_stats before, after;
+    struct et_model *m = NULL;
+    void *options = calloc(1, type->info.options_size);
+    must(et_options_init(cx, type->info.options, options));
+    et_alloc_get_stats(cx, &before);
+    uint64_t k = 0;
+    bool clean = true;
+    et_status status;
+    do {
+        et_alloc_fail_at(cx, ++k);
+        status = et_model_new(cx, type, options, &fashion, &m);
+        et_alloc_fail_at(cx, 0);
+        et_error_clear(cx);
+        et_alloc_get_stats(cx, &after);
+        clean &=
+            status == ET_OK || (status == ET_ENOMEM && after.live == before.live && !m);
+    } while (status != ET_OK && clean && k < 100000);
+    ok(clean && status == ET_OK && k > 10,
+       "%s: each of %d failed allocations leaves nothing", name, (int)k - 1);
+    et_model_free(&m);
+    et_options_release(type->info.options, options);
+    free(options);
+}
+
 /* ---- with a device ---- */
 
 static struct et_device *dev;
@@ -356,6 +385,9 @@ main(void)
     values();
     refusals();
     spelled_out();
+    torture("lenet");
+    torture("resnet20");
+    torture("gpt2");
     must(et_device_open(cx, "ref", 0, 1, &dev));
     forwards();
     flops();
