@@ -6,8 +6,9 @@
  *  4. option.h time.h rng.h    option tables, training time, counter-based randomness
  *
  * Then module.h and model.h (formulas on a graph), optim.h and sched.h, data.h,
- * event.h, state.h, algorithm.h, callback.h and trainer.h (the loop). HACKING holds the
- * tour with the files behind each step. */
+ * event.h, state.h, algorithm.h, callback.h and trainer.h (the loop); recipe.h reads all
+ * of it from one file, diagnostic.h says what is wrong there. HACKING holds the tour with
+ * the files behind each step. */
 #ifndef ETUDE_ETUDE_H
 #define ETUDE_ETUDE_H
 
@@ -27,5 +28,7 @@
 #include "etude/optim.h"
 #include "etude/data.h"
 #include "etude/metric.h"
+#include "etude/diagnostic.h"
+#include "etude/recipe.h"
 
 #endif

@@ -172,7 +172,7 @@ void et_recipe_free(struct et_recipe **recipe);
 
 /* ---- checks that need more than the recipe; EINVAL and ERRORS as above ---- */
 
-/* There is something to train on, and its batch divides by RANKS. */
+/* There is something to train on, and all batches divide by RANKS (1 or more). */
 ET_NODISCARD et_status et_recipe_check_train(struct et_ctx *cx,
                                              const struct et_recipe *recipe, int64_t ranks,
                                              struct et_diagnostics *errors);

@@ -38,6 +38,7 @@ struct outer {
     struct et_texts tags;
     const struct et_value *node;
     struct inner inner;
+    struct et_parts parts;
 };
 
 #define ROW(field, kind) .name = #field, .type = ET_OPT_##kind, .offset = offsetof(struct outer, field)
@@ -58,6 +59,7 @@ static const struct et_option table[] = {
     {ROW(node, NODE), .def = "[{conv: 3}]"},
     {ROW(inner, TABLE), .sub = inner_table, .sub_size = sizeof(struct inner),
      .flags = ET_OPT_FALSE},
+    {ROW(parts, PARTS), .kind = ET_KIND_TRANSFORM, .flags = ET_OPT_BY_NAME},
     {0},
 };
 
@@ -148,6 +150,9 @@ test_values(void)
     accepts("tags", "[a, 2, 'x y']", "[a, \"2\", \"x y\"]");
     accepts("tags", "[]", "[]");
     accepts("node", "{a: [1, two], b: }", "{a: [1, two], b: null}");
+    accepts("parts", "[horizontal_flip, normalize: {mean: [.5], std: [.25]}]",
+            "[{name: horizontal_flip, p: 0.5}, {name: normalize, mean: [0.5], std: [0.25]}]");
+    ok(o.parts.n == 2 && !o.parts.v[1].value, "parts set by text keep no place");
     accepts("inner", "{keep: -1}", "{keep: -1}");
     accepts("inner", "false", "false");
     accepts("inner", "{}", "{keep: 3}");
@@ -179,6 +184,9 @@ test_refusals(void)
     refuses("out", "a/../../x", "out: output 'a/../../x' leaves the run directory");
     refuses("out", "/etc/x", "out: output '/etc/x' leaves the run directory");
     refuses("inner", "{keeep: 1}", "unknown key 'inner.keeep' (did you mean 'inner.keep'?)");
+    refuses("parts", "[normalise]",
+            "parts.0: unknown transform 'normalise' (did you mean 'normalize'?)");
+    refuses("parts", "[normalize]", "parts.0: key 'mean' is missing");
     refuses("inner", "5", "inner: expected mapping, got 5");
     refuses("cuont", "1", "unknown key 'cuont' (did you mean 'count'?)");
     refuses("zzzzz", "1", "unknown key 'zzzzz'");

@@ -127,6 +127,19 @@ refused(struct et_ctx *cx, const struct et_diagnostics *errors, int before)
     return ET_FAIL(cx, ET_EINVAL, "%s", errors->v[0].message);
 }
 
+static void
+check_ranks(const struct et_part *part, const char *path, int64_t ranks,
+            struct et_diagnostics *errors)
+{
+    const struct et_data_options *o = data_options(part);
+    if (!o || o->batch_size == ET_INT_UNSET || o->batch_size % ranks == 0)
+        return;
+    struct et_place at = eti_value_place(part->value);
+    et_diagnostics_add(errors, ET_E_CONFLICT, &at, path, NULL,
+                       "batch %lld is not divisible by %lld ranks", (long long)o->batch_size,
+                       (long long)ranks);
+}
+
 et_status
 et_recipe_check_train(struct et_ctx *cx, const struct et_recipe *recipe, int64_t ranks,
                       struct et_diagnostics *errors)
@@ -138,12 +151,10 @@ et_recipe_check_train(struct et_ctx *cx, const struct et_recipe *recipe, int64_t
     if (!train) {
         et_diagnostics_add(errors, ET_E_MISSING, &at, NULL, NULL,
                            "key 'train_data' is missing");
-    } else if (ranks > 0 && train->batch_size % ranks != 0) {
-        at = eti_value_place(recipe->train_data.value);
-        et_diagnostics_add(errors, ET_E_CONFLICT, &at, "train_data.batch_size", NULL,
-                           "batch %lld is not divisible by %lld ranks",
-                           (long long)train->batch_size, (long long)ranks);
     }
+    check_ranks(&recipe->train_data, "train_data", ranks, errors);
+    for (int i = 0; i < recipe->eval_data.n; i++)
+        check_ranks(&recipe->eval_data.v[i], "eval_data", ranks, errors);
     return refused(cx, errors, before);
 }
 

@@ -239,6 +239,26 @@ fill_table(const struct eti_fill *fill, const struct et_option *row, void *field
     return eti_options_from_value(fill, row->sub, field, v, path);
 }
 
+/* A tree is borrowed; one that ends with the call is written down and read again. */
+static et_status
+fill_node(const struct eti_fill *fill, const struct et_option *row, void *field,
+          const struct et_value *v)
+{
+    struct et_value *now = NULL;
+    if (fill->is_brief) {
+        struct eti_text t = {.cx = fill->cx};
+        eti_text_add_value(&t, v);
+        et_status status = t.status;
+        if (status == ET_OK)
+            status = eti_value_read(fill->cx, t.text, fill->errors, &now);
+        et_free(fill->cx, t.text);
+        ET_TRY(status);
+    }
+    eti_option_release(row, field);
+    *(const struct et_value **)field = fill->is_brief ? now : v;
+    return ET_OK;
+}
+
 /* Numbers, words and times: what a field holds by value. */
 static bool
 read_simple(const struct et_option *row, void *field, const struct et_value *v)
@@ -313,9 +333,7 @@ eti_fill_option(const struct eti_fill *fill, const struct et_option *row, void *
             return fill_list(fill, row, field, v, path);
         break;
     case ET_OPT_NODE:
-        eti_option_release(row, field);
-        *(const struct et_value **)field = v;
-        return ET_OK;
+        return fill_node(fill, row, field, v);
     case ET_OPT_TABLE:
         return fill_table(fill, row, field, v, path);
     case ET_OPT_PART:
@@ -347,10 +365,8 @@ eti_fill_default(const struct eti_fill *fill, const struct et_option *row, void 
     et_status status = eti_default_value(&arena, row->def, &v);
     struct eti_fill plain = *fill;
     plain.folder = NULL;
-    /* A default tree must outlive its arena: it is read once more, into its own. */
-    if (status == ET_OK && row->type == ET_OPT_NODE)
-        status = et_options_set(fill->cx, row, options, row->name, row->def);
-    else if (status == ET_OK)
+    plain.is_brief = true;
+    if (status == ET_OK)
         status = eti_fill_option(&plain, row, options, v, row->name);
     eti_arena_release(&arena);
     return status;

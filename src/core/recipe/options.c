@@ -106,9 +106,8 @@ release_texts(struct et_texts *texts)
     eti_disown(texts->v);
 }
 
-/* A tree that et_options_set read for this field alone; others are borrowed. */
-static void
-release_node(const struct et_value *v)
+void
+eti_value_free(const struct et_value *v)
 {
     if (!v || !v->owned)
         return;
@@ -147,7 +146,7 @@ eti_option_release(const struct et_option *row, void *field)
         release_texts(field);
         break;
     case ET_OPT_NODE:
-        release_node(*(const struct et_value **)field);
+        eti_value_free(*(const struct et_value **)field);
         break;
     case ET_OPT_TABLE:
         et_options_release(row->sub, field);
@@ -220,10 +219,9 @@ et_options_init(struct et_ctx *cx, const struct et_option *table, void *options)
 
 /* ---- one option ---- */
 
-/* Reads TEXT into an arena of its own, which the tree then names as its owner. */
-static et_status
-read_text(struct et_ctx *cx, const char *text, struct et_diagnostics *errors,
-          struct et_value **out)
+et_status
+eti_value_read(struct et_ctx *cx, const char *text, struct et_diagnostics *errors,
+               struct et_value **out)
 {
     static const struct eti_source source = {.origin = ETI_ORIGIN_COMMAND_LINE};
     struct eti_arena *arena;
@@ -240,6 +238,47 @@ read_text(struct et_ctx *cx, const char *text, struct et_diagnostics *errors,
     return status;
 }
 
+/* Bytes of a field that holds options of its own; 0 for other types. */
+static size_t
+nested_size(const struct et_option *row)
+{
+    return row->type == ET_OPT_TABLE   ? row->sub_size
+           : row->type == ET_OPT_PART  ? sizeof(struct et_part)
+           : row->type == ET_OPT_PARTS ? sizeof(struct et_parts)
+                                       : 0;
+}
+
+static void
+swap_bytes(void *a, void *b, size_t n)
+{
+    char *x = a, *y = b;
+    for (size_t i = 0; i < n; i++) {
+        char c = x[i];
+        x[i] = y[i];
+        y[i] = c;
+    }
+}
+
+/* Fills a nested field beside OPTIONS first: a part of it may be wrong. */
+static et_status
+set_nested(const struct eti_fill *fill, const struct et_option *row, void *options,
+           const struct et_value *v)
+{
+    struct et_option beside = *row;
+    beside.offset = 0;
+    size_t bytes = nested_size(row);
+    void *now;
+    ET_TRY(eti_own(fill->cx, bytes, &now));
+    et_status status = eti_fill_default(fill, &beside, now);
+    if (status == ET_OK)
+        status = eti_fill_option(fill, &beside, now, v, row->name);
+    if (status == ET_OK && !fill->errors->total)
+        swap_bytes(eti_option_field(row, options), now, bytes);
+    eti_option_release(&beside, now);
+    eti_disown(now);
+    return status;
+}
+
 et_status
 et_options_set(struct et_ctx *cx, const struct et_option *table, void *options,
                const char *name, const char *text)
@@ -248,23 +287,21 @@ et_options_set(struct et_ctx *cx, const struct et_option *table, void *options,
     struct eti_fill fill = {
         .cx = cx,
         .errors = &errors,
+        .is_brief = true,
     };
     struct et_value *v;
-    ET_TRY(read_text(cx, text, &errors, &v));
+    ET_TRY(eti_value_read(cx, text, &errors, &v));
     const struct et_option *row = eti_option_find(table, name);
     et_status status = ET_OK;
-    if (v) {
+    if (v && row && nested_size(row)) {
+        status = set_nested(&fill, row, options, v);
+    } else if (v && row) {
+        status = eti_fill_option(&fill, row, options, v, name);
+    } else if (v) {
         v->key = name;
-        if (row)
-            status = eti_fill_option(&fill, row, options, v, name);
-        else
-            eti_unknown_key(&fill, v, "", table, NULL);
-        v->key = NULL;
-        bool is_kept = row && row->type == ET_OPT_NODE &&
-                       *(const struct et_value **)eti_option_field(row, options) == v;
-        if (!is_kept)
-            release_node(v);
+        eti_unknown_key(&fill, v, "", table, NULL);
     }
+    eti_value_free(v);
     if (status == ET_OK && errors.total)
         status = ET_FAIL(cx, ET_EINVAL, "%s%s%s", errors.v[0].path,
                          errors.v[0].path[0] ? ": " : "", errors.v[0].message);

@@ -21,12 +21,14 @@ struct eti_fill {
     const char *folder;                 /* of relative paths; NULL: left as they are */
     const struct eti_foreign *foreign;  /* ends with THEIRS NULL; may be NULL */
     struct et_diagnostics *errors;
+    bool is_brief; /* the values end with the call: trees are copied, not borrowed */
 };
 
 /* Fills OPTIONS (zeroed by the caller) with TABLE's defaults and then with MAPPING, whose
  * keys are all in TABLE and which may be NULL or null. PATH ("" at the top) begins the
  * paths in messages. What is wrong is added to the errors, all of it, and keeps its
- * default; what is wrong is no reason to fail. NODEs are borrowed from MAPPING. Release
+ * default; what is wrong is no reason to fail. NODEs and places are borrowed from MAPPING
+ * unless it is brief. Release
  * with et_options_release, also after a failure (ENOMEM, or EINVAL for a table with a
  * wrong default). */
 ET_NODISCARD et_status eti_options_from_value(const struct eti_fill *fill,
@@ -45,6 +47,12 @@ const struct et_option *eti_option_find(const struct et_option *table, const cha
 void eti_option_unset(const struct et_option *row, void *field);
 void eti_option_release(const struct et_option *row, void *field);
 void eti_part_release(const struct et_option *row, struct et_part *part);
+
+/* TEXT as a tree with an arena of its own, which eti_value_free ends. *OUT is NULL where
+ * TEXT is not YAML (added to ERRORS). */
+ET_NODISCARD et_status eti_value_read(struct et_ctx *cx, const char *text,
+                                      struct et_diagnostics *errors, struct et_value **out);
+void eti_value_free(const struct et_value *v); /* does nothing to borrowed trees */
 
 /* A value as a table's default writes it. */
 ET_NODISCARD et_status eti_default_value(struct eti_arena *arena, const char *text,

@@ -80,21 +80,23 @@ unknown_name(const struct eti_fill *fill, enum et_kind kind, const struct et_pla
                            "unknown %s '%s'", et_kind_word(kind), name);
 }
 
-/* Makes PART an instance of NAME with the options of MAPPING (NULL or not a mapping: the
- * defaults). A name that is not known leaves the part without a component; a table's own
- * default is then left out, and what it requires is not asked for. */
+/* Makes PART an instance of NAME with the options of V (not a mapping: the defaults). A
+ * name that is not known leaves the part without a component; a table's own default is
+ * then left out, and what it requires is not asked for. */
 static et_status
 make_part(const struct eti_fill *fill, const struct et_option *row, struct et_part *part,
           const char *name, const struct et_place *name_place,
-          const struct et_value *mapping, const char *path)
+          const struct et_value *v, const char *path)
 {
+    bool is_given = v->source->origin != ETI_ORIGIN_DEFAULT;
     const struct et_component *c = et_registry_find(fill->registry, row->kind, name);
     if (!c) {
-        if (part->value)
+        if (is_given)
             unknown_name(fill, row->kind, name_place, path, name);
         return ET_OK;
     }
     part->component = c;
+    part->value = fill->is_brief ? NULL : v;
     if (c->options_size)
         ET_TRY(eti_own(fill->cx, c->options_size, &part->options));
     if (row->sub)
@@ -108,14 +110,8 @@ make_part(const struct eti_fill *fill, const struct et_option *row, struct et_pa
         {.table = row->sub, .options = part->extra},
         {.table = name_table},
     };
-    bool is_checked = part->value && !part->off;
-    return is_checked ? eti_fill_mapping(fill, targets, 3, mapping, path) : ET_OK;
-}
-
-static const struct et_value *
-given_by(const struct et_value *v)
-{
-    return v->source->origin == ETI_ORIGIN_DEFAULT ? NULL : v;
+    bool is_checked = is_given && !part->off;
+    return is_checked ? eti_fill_mapping(fill, targets, 3, v, path) : ET_OK;
 }
 
 /* `adamw` or `{name: adamw, ...}`; without a name, the row's default. */
@@ -134,7 +130,7 @@ eti_fill_part(const struct eti_fill *fill, const struct et_option *row,
                            "key 'name' is missing");
         return ET_OK;
     }
-    struct et_part now = {.value = given_by(v)};
+    struct et_part now = {0};
     struct et_place at = eti_value_place(name ? name : v);
     et_status status = make_part(fill, row, &now, name ? name->text : row->def, &at, v, path);
     eti_part_release(row, part);
@@ -155,7 +151,6 @@ fill_named(const struct eti_fill *fill, const struct et_option *row, struct et_p
         eti_bad_value(fill, v, path, NULL, "mapping of options, or false");
         return ET_OK;
     }
-    part->value = given_by(v);
     part->off = v->type == ET_VALUE_BOOL && !v->b;
     return make_part(fill, row, part, name, at, v, path);
 }
