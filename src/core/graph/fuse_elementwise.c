@@ -126,20 +126,89 @@ may_join(struct fusion *f, int step, int group_id)
     return true;
 }
 
+/* Inserts STEP into the list, which stays in order of index. */
+static void
+insert(struct group *g, int step)
+{
+    int at = g->n_steps++;
+    for (; at > 0 && g->step[at - 1] > step; at--)
+        g->step[at] = g->step[at - 1];
+    g->step[at] = step;
+    g->first = g->step[0];
+}
+
+/* Whether the group could run as one: nothing it reads from outside depends on it. */
+static bool
+stands(struct fusion *f, int group_id)
+{
+    const struct group *g = &f->group[group_id];
+    if (external_inputs(f, g, group_id, g->step[0]) > ET_FUSED_MAX_IN)
+        return false;
+    f->search++;
+    for (int m = 0; m < g->n_steps; m++) {
+        const struct eti_step *s = &f->ir->step[g->step[m]];
+        for (int i = 0; i < s->n_in; i++) {
+            int p = producer_of(f->ir, s->in[i]);
+            if (p < 0)
+                continue;
+            if (f->group_of[p] == group_id ? f->ir->value[s->in[i]].root != s->in[i]
+                                           : depends(f, p, g, group_id))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Two groups that one step reads become one, where that makes no cycle. */
+static void
+merge(struct fusion *f, int into, int from)
+{
+    struct group *a = &f->group[into], *b = &f->group[from], old = *a;
+    if (into == from || a->n_steps + b->n_steps > ET_FUSED_MAX_STEPS ||
+        !same_space(&f->ir->value[f->ir->step[a->step[0]].out[0]].desc,
+                    &f->ir->value[f->ir->step[b->step[0]].out[0]].desc))
+        return;
+    for (int m = 0; m < b->n_steps; m++) {
+        insert(a, b->step[m]);
+        f->group_of[b->step[m]] = into;
+    }
+    if (stands(f, into)) {
+        b->n_steps = 0;
+        return;
+    }
+    *a = old;
+    for (int m = 0; m < b->n_steps; m++)
+        f->group_of[b->step[m]] = from;
+}
+
+static int
+group_read(const struct fusion *f, int value)
+{
+    int p = producer_of(f->ir, value);
+    return p < 0 || f->ir->value[value].root != value ? -1 : f->group_of[p];
+}
+
 static void
 join(struct fusion *f, int step)
 {
     const struct eti_step *s = &f->ir->step[step];
-    for (int i = 0; i < s->n_in; i++) {
-        int p = producer_of(f->ir, s->in[i]), id = p < 0 ? -1 : f->group_of[p];
-        if (id < 0 || f->ir->value[s->in[i]].root != s->in[i] || !may_join(f, step, id))
-            continue;
-        f->group[id].step[f->group[id].n_steps++] = step;
-        f->group_of[step] = id;
-        return;
+    int own = -1;
+    for (int i = 0; i < s->n_in && own < 0; i++) {
+        int id = group_read(f, s->in[i]);
+        if (id >= 0 && may_join(f, step, id))
+            own = id;
     }
-    f->group[f->n_groups] = (struct group){.first = step, .n_steps = 1, .step = {step}};
-    f->group_of[step] = f->n_groups++;
+    if (own < 0) {
+        own = f->n_groups++;
+        f->group[own] = (struct group){.first = step};
+    }
+    insert(&f->group[own], step);
+    f->group_of[step] = own;
+    for (int i = 0; i < s->n_in; i++) {
+        int id = group_read(f, s->in[i]);
+        if (id >= 0)
+            merge(f, own, id);
+    }
 }
 
 /* Stored results: those somebody outside reads. U8 intermediates cannot be stored. */

@@ -277,18 +277,13 @@ find_run(struct et_optimizer *opt, int64_t begin, int64_t end, struct run **out)
     return new_run(opt, begin, end, block);
 }
 
-/* NOW where SKIP is not 0, else NEXT; NEXT where there is no SKIP. The comparison is
- * made along the whole array, and anew for each, so that it fuses with what it chooses;
- * a SKIP that is not a number, too, is not equal to 0. */
+/* NOW where SKIP is not 0 (or no number at all), else NEXT; NEXT where there is no SKIP.
+ * The flag itself is the condition, so that it fuses with what it chooses. */
 static struct et_tensor *
 choose(struct et_graph *g, struct et_tensor *skip, struct et_tensor *next,
        struct et_tensor *now)
 {
-    if (!skip || !next)
-        return next;
-    struct et_tensor *all = et_expand(g, skip, next->desc.ndim, next->desc.shape);
-    struct et_tensor *keep = et_equal(g, all, et_fill(g, ET_F32, 0, NULL, 0));
-    return et_where(g, keep, next, now);
+    return skip && next ? et_where(g, skip, now, next) : next;
 }
 
 /* The formulas of row I. */
