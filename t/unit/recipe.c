@@ -416,6 +416,11 @@ test_refusals(void)
 static void
 test_many(void)
 {
+    parse(LEAST "optimizer: {name: adamw, lr: 1e-3x}\n");
+    is_str(et_error_get(cx)->message,
+           "recipe.yaml:4:30: optimizer.lr: expected number >= 0, got \"1e-3x\"",
+           "the context's error is the first of the list");
+    is_str(et_error_get(cx)->hint, "write 1e-3", "with its hint");
     char text[4096];
     size_t n = (size_t)snprintf(text, sizeof text, LEAST);
     for (int i = 0; i < 30; i++)

@@ -32,7 +32,7 @@ eti_load_bytes(struct eti_loader *l, int fd, char **text, size_t *size)
     if (fstat(fd, &st) != 0)
         return ET_EIO;
     if (!S_ISREG(st.st_mode)) {
-        errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+        errno = S_ISDIR(st.st_mode) ? EISDIR : ESPIPE; /* a pipe, a device */
         return ET_EIO;
     }
     /* One byte too many tells a file that is too large; its size is said, not read. */

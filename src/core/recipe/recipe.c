@@ -285,9 +285,12 @@ finish(struct eti_loader *l, struct eti_recipe *r, et_status status, struct et_r
     struct et_recipe *recipe = &r->recipe;
     *out = NULL;
     if (status == ET_OK && l->errors->total) {
-        char text[1024];
-        status = ET_FAIL(l->cx, ET_EINVAL, "%s",
-                         et_diagnostic_text(&l->errors->v[0], text, sizeof text));
+        const struct et_diagnostic *d = &l->errors->v[0];
+        char text[1024], *place = text + strlen("error E1234: ");
+        et_diagnostic_text(d, text, sizeof text);
+        place[strcspn(place, "\n")] = '\0';
+        status = ET_FAIL(l->cx, ET_EINVAL, "%s", place);
+        et_hint(l->cx, "%s", d->hint);
     }
     if (status == ET_OK)
         *out = recipe;
