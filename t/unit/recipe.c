@@ -503,7 +503,14 @@ test_files(void)
     snprintf(got, sizeof got, "cannot read %s: Is a directory", folder);
     is_str(errors.v[0].message, got, "and the message says so");
 
-    static const char *const files[] = {"main.yaml", "base.yaml", "parts/more.yaml",
+    snprintf(path, sizeof path, "%s/large.yaml", folder);
+    put_file(folder, "large.yaml", LEAST);
+    if (truncate(path, 31 * (1 << 20) / 10) != 0)
+        bail("cannot make %s large", path);
+    is_int(load(path), ET_EINVAL, "a file of 3.1 MiB is refused");
+    is_str(errors.v[0].message, "3.1 MiB exceeds 256 KiB", "and its size is said");
+
+    static const char *const files[] = {"main.yaml", "large.yaml", "base.yaml", "parts/more.yaml",
                                         "parts/even.yaml", "bad.yaml", "loop.yaml",
                                         "link.yaml"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
