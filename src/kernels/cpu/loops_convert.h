@@ -11,13 +11,13 @@
 static inline float
 from_bf16(uint16_t v)
 {
-    return float_of_bits((int32_t)((uint32_t)v << 16));
+    return float_of_bits((uint32_t)v << 16);
 }
 
 static inline uint16_t
 to_bf16(float v)
 {
-    uint32_t bits = (uint32_t)bits_of_float(v);
+    uint32_t bits = bits_of_float(v);
     uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     return (uint16_t)(v != v ? (bits >> 16 | 0x40) : rounded);
 }
@@ -26,9 +26,9 @@ to_bf16(float v)
 static inline float
 from_f16(uint16_t v)
 {
-    float magnitude = float_of_bits((v & 0x7fff) << 13) * 0x1p112f;
+    float magnitude = float_of_bits((v & 0x7fffu) << 13) * 0x1p112f;
     magnitude = (v & 0x7c00) == 0x7c00
-                    ? float_of_bits(0x7f800000 | (v & 0x3ff) << 13)
+                    ? float_of_bits(0x7f800000 | (v & 0x3ffu) << 13)
                     : magnitude;
     return v & 0x8000 ? -magnitude : magnitude;
 }
@@ -36,13 +36,13 @@ from_f16(uint16_t v)
 static inline uint16_t
 to_f16(float v)
 {
-    uint32_t bits = (uint32_t)bits_of_float(v), sign = bits >> 16 & 0x8000;
+    uint32_t bits = bits_of_float(v), sign = bits >> 16 & 0x8000;
     float a = fabsf(v);
     /* A normal number: rebias, round the 13 bits that go. */
-    uint32_t whole = (uint32_t)bits_of_float(a) - (112u << 23);
+    uint32_t whole = bits_of_float(a) - (112u << 23);
     uint32_t normal = (whole + 0xfff + (whole >> 13 & 1)) >> 13;
     /* A subnormal one: 0.5 has quanta of 2^-24, so adding it rounds. */
-    uint32_t tiny = (uint32_t)bits_of_float(a + 0.5f) - 0x3f000000u;
+    uint32_t tiny = bits_of_float(a + 0.5f) - 0x3f000000u;
     uint32_t code = a < 0x1p-14f ? tiny : normal;
     code = a >= 65520 ? 0x7c00 : code;
     return (uint16_t)(sign | (v != v ? 0x7e00 : code));

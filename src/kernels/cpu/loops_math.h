@@ -19,18 +19,19 @@
 #define LN2_LOW  -2.12194440e-4f
 #define ROUNDER  12582912.0f /* 1.5 * 2^23: adding it rounds to an integer */
 
+/* Bits are unsigned: those of NaN and of negative numbers may overflow in passing. */
 static inline float
-float_of_bits(int32_t bits)
+float_of_bits(uint32_t bits)
 {
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
 
-static inline int32_t
+static inline uint32_t
 bits_of_float(float x)
 {
-    int32_t bits;
+    uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
@@ -50,16 +51,18 @@ etk_expf(float x)
     p = p * r + 0.5f;
     p = p * (r * r) + r + 1;
     /* In two steps, since 2^n alone may be out of range. */
-    int32_t k = bits_of_float(shifted) - bits_of_float(ROUNDER), half = k >> 1;
-    return p * float_of_bits((half + 127) << 23) * float_of_bits((k - half + 127) << 23);
+    int32_t k = (int32_t)(bits_of_float(shifted) - bits_of_float(ROUNDER));
+    uint32_t a = (uint32_t)(k >> 1), b = (uint32_t)k - a;
+    return p * float_of_bits((a + 127) << 23) * float_of_bits((b + 127) << 23);
 }
 
 static inline float
 etk_logf(float x)
 {
     float up = x < 1.17549435e-38f ? x * 8388608.0f : x; /* subnormal numbers */
-    int32_t bits = bits_of_float(up), k = (bits - 0x3f3504f3) >> 23; /* sqrt(1/2) */
-    float f = float_of_bits(bits - (k << 23)) - 1;
+    uint32_t bits = bits_of_float(up);
+    int32_t k = (int32_t)(bits - 0x3f3504f3) >> 23; /* sqrt(1/2) */
+    float f = float_of_bits(bits - ((uint32_t)k << 23)) - 1;
     float n = (float)k - (x < 1.17549435e-38f ? 23.0f : 0.0f), p = 6.971611471e-2f;
     p = p * f - 1.147973385e-1f;
     p = p * f + 1.168541992e-1f;
