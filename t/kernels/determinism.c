@@ -1,0 +1,231 @@
+/* The CPU's own loops give the same bits when the same call runs again, with one thread
+ * and with two; between one and two only the rounding of sums may differ. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "t/kernels/module.h"
+#include "t/tap.h"
+
+#define MAX_ARRAYS 10
+#define RUNS       5
+/* Sums of up to 2^18 terms, kept in f64 beyond some dozen. */
+#define TOLERANCE  2e-5
+
+enum contents { NOTHING, NUMBERS, POSITIVE, INDEX };
+
+struct array {
+    enum contents contents;
+    int ndim;
+    int64_t shape[ET_MAX_DIMS];
+};
+
+struct test {
+    enum et_op_id op;
+    const char *name;
+    enum et_format format;
+    int n_in;
+    struct array array[MAX_ARRAYS]; /* operands, then results up to the first of ndim -1 */
+    size_t attr_size;
+    union {
+        struct et_reduce_attr reduce;
+        struct et_axis_attr axis;
+        struct et_norm_attr norm;
+        struct et_cross_entropy_attr loss;
+        struct et_scalar_attr scalar;
+    } attr;
+};
+
+#define S(...) \
+    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}
+#define END       {NOTHING, -1, {0}}
+#define IMAGES    S(32, 16, 28, 28)
+#define ROWS_     S(600, 300)
+#define ATTR(field, ...) sizeof(((struct test *)0)->attr.field), {.field = {__VA_ARGS__}}
+#define NO_ATTR   0, {.axis = {.axis = 0}}
+
+static const struct test tests[] = {
+    {ET_OP_gelu, "gelu", ET_ROW_MAJOR, 1, {{NUMBERS, IMAGES}, {NUMBERS, IMAGES}, END}, NO_ATTR},
+    {ET_OP_mul, "mul by rows", ET_ROW_MAJOR, 2,
+     {{NUMBERS, ROWS_}, {NUMBERS, S(300)}, {NUMBERS, ROWS_}, END}, NO_ATTR},
+    {ET_OP_sum, "sum of all", ET_ROW_MAJOR, 1, {{NUMBERS, ROWS_}, {NUMBERS, 0, {0}}, END},
+     ATTR(reduce, .axes = 3)},
+    {ET_OP_sum, "sum of rows", ET_ROW_MAJOR, 1, {{NUMBERS, ROWS_}, {NUMBERS, S(600)}, END},
+     ATTR(reduce, .axes = 2)},
+    {ET_OP_sum, "sum of columns", ET_ROW_MAJOR, 1, {{NUMBERS, ROWS_}, {NUMBERS, S(300)}, END},
+     ATTR(reduce, .axes = 1)},
+    {ET_OP_sum, "sum per channel", ET_CHANNELS_LAST, 1, {{NUMBERS, IMAGES}, {NUMBERS, S(16)}, END},
+     ATTR(reduce, .axes = 13)},
+    {ET_OP_amax, "amax of all", ET_ROW_MAJOR, 1, {{NUMBERS, ROWS_}, {NUMBERS, 0, {0}}, END},
+     ATTR(reduce, .axes = 3)},
+    {ET_OP_sum_squares, "sum_squares", ET_ROW_MAJOR, 1,
+     {{NUMBERS, IMAGES}, {NUMBERS, 0, {0}}, END}, NO_ATTR},
+    {ET_OP_argmax, "argmax", ET_ROW_MAJOR, 1, {{NUMBERS, ROWS_}, {INDEX, S(600)}, END},
+     ATTR(axis, .axis = 1)},
+    {ET_OP_softmax, "softmax", ET_ROW_MAJOR, 1, {{NUMBERS, ROWS_}, {NUMBERS, ROWS_}, END},
+     ATTR(axis, .axis = 1)},
+    {ET_OP_cross_entropy, "cross_entropy", ET_ROW_MAJOR, 2,
+     {{NUMBERS, ROWS_}, {INDEX, S(600)}, {NUMBERS, S(600)}, {NUMBERS, S(600)}, END},
+     ATTR(loss, .ignore_index = 3)},
+    {ET_OP_cross_entropy_grad, "cross_entropy_grad", ET_ROW_MAJOR, 4,
+     {{NUMBERS, S(600)}, {NUMBERS, ROWS_}, {INDEX, S(600)}, {POSITIVE, S(600)},
+      {NUMBERS, ROWS_}, END},
+     ATTR(loss, .ignore_index = 3)},
+    {ET_OP_batch_norm, "batch_norm", ET_CHANNELS_LAST, 4,
+     {{NUMBERS, IMAGES}, {POSITIVE, S(16)}, {NUMBERS, S(16)}, {NUMBERS, IMAGES},
+      {NUMBERS, IMAGES}, {NUMBERS, S(16)}, {NUMBERS, S(16)}, END},
+     ATTR(norm, .eps = 1e-5, .relu = 1)},
+    {ET_OP_batch_norm_grad, "batch_norm_grad", ET_CHANNELS_LAST, 6,
+     {{NUMBERS, IMAGES}, {NUMBERS, IMAGES}, {POSITIVE, S(16)}, {NUMBERS, S(16)},
+      {POSITIVE, S(16)}, {NUMBERS, IMAGES}, {NUMBERS, IMAGES}, {NUMBERS, S(16)},
+      {NUMBERS, S(16)}, {NUMBERS, IMAGES}},
+     ATTR(norm, .eps = 1e-5, .relu = 1)},
+    {ET_OP_layer_norm, "layer_norm", ET_ROW_MAJOR, 3,
+     {{NUMBERS, ROWS_}, {POSITIVE, S(300)}, {NUMBERS, S(300)}, {NUMBERS, ROWS_},
+      {NUMBERS, S(600)}, {NUMBERS, S(600)}, END},
+     ATTR(norm, .eps = 1e-5, .axes = 1)},
+    {ET_OP_layer_norm_grad, "layer_norm_grad", ET_ROW_MAJOR, 5,
+     {{NUMBERS, ROWS_}, {NUMBERS, ROWS_}, {POSITIVE, S(300)}, {NUMBERS, S(600)},
+      {POSITIVE, S(600)}, {NUMBERS, ROWS_}, {NUMBERS, S(300)}, {NUMBERS, S(300)}, END},
+     ATTR(norm, .eps = 1e-5, .axes = 1)},
+};
+
+static const struct et_device_table *table;
+
+static uint32_t
+next(uint32_t *seed)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    return *seed >> 8;
+}
+
+static void
+fill(void *p, enum contents contents, int64_t n, uint32_t seed)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t v = next(&seed);
+        if (contents == INDEX)
+            ((int32_t *)p)[i] = (int32_t)(v % 20);
+        else
+            ((float *)p)[i] = (float)v / (1 << 23) - (contents == POSITIVE ? -0.1f : 1);
+    }
+}
+
+static void *
+block_of(size_t bytes)
+{
+    void *p = aligned_alloc(64, (bytes + 127) / 64 * 64);
+    if (!p)
+        bail("no memory");
+    memset(p, 0x55, bytes);
+    return p;
+}
+
+struct arrays {
+    int n;
+    struct et_desc desc[MAX_ARRAYS];
+    void *ptr[MAX_ARRAYS];
+};
+
+static struct arrays
+arrays_of(const struct test *t)
+{
+    static const enum et_dtype dtypes[] = {ET_NONE, ET_F32, ET_F32, ET_I32};
+    struct arrays a = {.n = 0};
+    for (; a.n < MAX_ARRAYS && t->array[a.n].ndim >= 0; a.n++) {
+        const struct array *v = &t->array[a.n];
+        et_desc_init(&a.desc[a.n], dtypes[v->contents], v->ndim, v->shape, t->format);
+        a.ptr[a.n] = block_of(et_desc_bytes(&a.desc[a.n]));
+        if (a.n < t->n_in)
+            fill(a.ptr[a.n], v->contents, et_desc_count(&a.desc[a.n]), (uint32_t)a.n);
+    }
+    return a;
+}
+
+static void
+arrays_free(struct arrays *a)
+{
+    for (int i = 0; i < a->n; i++)
+        free(a->ptr[i]);
+}
+
+/* Runs the call RUNS times; false where it cannot or results differ between runs. */
+static bool
+repeats(const struct test *t, struct arrays *a, int threads)
+{
+    struct et_device_handle *device;
+    struct et_kernel *k;
+    char why[256] = "";
+    size_t workspace;
+    struct et_call call = {
+        .op = t->op,
+        .n_in = t->n_in,
+        .n_out = a->n - t->n_in,
+        .attr = &t->attr,
+        .attr_size = t->attr_size,
+        .in = a->desc,
+        .out = a->desc + t->n_in,
+    };
+    if (table->open(0, threads, &device, why, sizeof why) != ET_OK)
+        bail("%s", why);
+    if (table->prepare(device, &call, &k, &workspace, why, sizeof why) != ET_OK) {
+        diag("%s", why);
+        table->close(device);
+        return false;
+    }
+    void *ws = block_of(workspace), *first[MAX_ARRAYS];
+    bool same = true;
+    for (int run = 0; run < RUNS; run++) {
+        memset(ws, 0x33 + run, workspace);
+        same &= table->run(k, a->ptr, ws, NULL) == ET_OK;
+        for (int i = t->n_in; i < a->n; i++) {
+            size_t bytes = et_desc_bytes(&a->desc[i]);
+            if (run == 0)
+                memcpy(first[i] = block_of(bytes), a->ptr[i], bytes);
+            same &= memcmp(first[i], a->ptr[i], bytes) == 0;
+        }
+    }
+    for (int i = t->n_in; i < a->n; i++)
+        free(first[i]);
+    free(ws);
+    table->release(k);
+    table->close(device);
+    return same;
+}
+
+static double
+distance(const struct et_desc *d, const void *a, const void *b)
+{
+    double worst = 0;
+    if (d->dtype != ET_F32)
+        return memcmp(a, b, et_desc_bytes(d)) == 0 ? 0 : INFINITY;
+    for (int64_t i = 0; i < et_desc_count(d); i++) {
+        double x = ((const float *)a)[i], y = ((const float *)b)[i];
+        double error = x == y ? 0 : fabs(x - y) / fmax(1, fabs(x));
+        worst = error <= worst ? worst : error;
+    }
+    return worst;
+}
+
+int
+main(void)
+{
+    table = open_module();
+    if (!table)
+        skip_all("the CPU module was not built");
+    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
+        const struct test *t = &tests[i];
+        struct arrays one = arrays_of(t), two = arrays_of(t);
+        ok(repeats(t, &one, 1), "%s gives the same bits again with one thread", t->name);
+        ok(repeats(t, &two, 2), "%s gives the same bits again with two threads", t->name);
+        double worst = 0;
+        for (int k = t->n_in; k < one.n; k++)
+            worst = fmax(worst, distance(&one.desc[k], one.ptr[k], two.ptr[k]));
+        ok(worst <= TOLERANCE, "%s differs by rounding between one and two: %.1e", t->name,
+           worst);
+        arrays_free(&one);
+        arrays_free(&two);
+    }
+    return done();
+}
