@@ -1,0 +1,15 @@
+#!/bin/sh
+# The programs of examples/ run, say what they do, and end well.
+set -u
+n=0
+for program in own_loop; do
+    n=$((n + 1))
+    if out=$("$ET_BUILDDIR/examples/$program" 2>&1); then
+        result=ok
+    else
+        result="not ok"
+    fi
+    echo "$result $n - examples/$program trains and its loss falls"
+    echo "$out" | sed 's/^/# /'
+done
+echo "1..$n"
