@@ -1,6 +1,7 @@
 /* registry.c: what this build was made with, for each kind a recipe can name. */
 #include "config.h"
 
+#include "etude/algorithm.h"
 #include "etude/data.h"
 #include "etude/model.h"
 #include "etude/optim.h"
@@ -38,6 +39,12 @@ scheduler_find(const char *name)
     return c ? &c->info : NULL;
 }
 
+static const struct et_component *
+algorithm_at(int i)
+{
+    return et_algorithm_classes[i] ? &et_algorithm_classes[i]->info : NULL;
+}
+
 const struct et_registry *
 et_registry_core(void)
 {
@@ -48,6 +55,7 @@ et_registry_core(void)
             [ET_KIND_TRANSFORM] = transform_at,
             [ET_KIND_OPTIMIZER] = optimizer_at,
             [ET_KIND_SCHEDULER] = scheduler_at,
+            [ET_KIND_ALGORITHM] = algorithm_at,
         },
         .find = {
             [ET_KIND_SCHEDULER] = scheduler_find,

@@ -1,0 +1,184 @@
+/* algorithms.c: the list of algorithms, making one, and what several of them need.
+ *
+ * A batch is (x, target), so Composer's input_key and target_key are not options here. */
+#include "config.h"
+
+#include <string.h>
+
+#include "core/algorithms/algorithms.h"
+
+const struct et_algorithm_class *const et_algorithm_classes[] = {
+#define ET_ALGORITHM(name) &et_algorithm_##name,
+#include "core/algorithms/algorithms.def"
+#undef ET_ALGORITHM
+    NULL,
+};
+
+const struct et_algorithm_class *
+et_algorithm_find(const char *name)
+{
+    for (const struct et_algorithm_class *const *c = et_algorithm_classes; *c; c++)
+        if (strcmp((*c)->info.name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+/* ---- making one ---- */
+
+/* A value must read back from its own text: the table's rules are the only ones. */
+static et_status
+check_row(struct et_ctx *cx, const struct et_component *info, const struct et_option *row,
+          const void *options, void *scratch)
+{
+    char *text;
+    ET_TRY(et_option_text(cx, row, options, &text));
+    et_status status;
+    if (strcmp(text, "null") == 0 && !(row->flags & ET_OPT_OPTIONAL)) {
+        char expected[128];
+        status = ET_FAIL(cx, ET_EINVAL, "%s needs %s: %s", info->name, row->name,
+                         et_option_expects(row, expected, sizeof expected));
+    } else {
+        status = et_options_set(cx, info->options, scratch, row->name, text);
+    }
+    et_free(cx, text);
+    return status;
+}
+
+static et_status
+check_options(struct et_ctx *cx, const struct et_algorithm_class *c, const void *options)
+{
+    const struct et_component *info = &c->info;
+    if (info->options_size) {
+        void *scratch;
+        ET_TRY(et_alloc(cx, info->options_size, &scratch));
+        et_status status = et_options_init(cx, info->options, scratch);
+        const struct et_option *row = info->options;
+        for (; row && row->name && status == ET_OK; row++)
+            status = check_row(cx, info, row, options, scratch);
+        et_options_release(info->options, scratch);
+        et_free(cx, scratch);
+        ET_TRY(status);
+    }
+    return c->check ? c->check(cx, options) : ET_OK;
+}
+
+/* A's options: those given, for a start as a plain copy, or the defaults. */
+static et_status
+adopt_options(struct et_algorithm *a, void *options)
+{
+    const struct et_component *info = &a->class->info;
+    if (info->options_size) {
+        ET_TRY(et_alloc(a->cx, info->options_size, &a->options));
+        if (options)
+            memcpy(a->options, options, info->options_size);
+        else
+            ET_TRY(et_options_init(a->cx, info->options, a->options));
+    }
+    return check_options(a->cx, a->class, a->options);
+}
+
+et_status
+et_algorithm_new(struct et_ctx *cx, const struct et_algorithm_class *c, void *options,
+                 struct et_algorithm **out)
+{
+    void *block;
+    *out = NULL;
+    ET_TRY(et_alloc(cx, sizeof **out, &block));
+    struct et_algorithm *a = block;
+    a->class = c;
+    a->cx = cx;
+    et_status status = ET_OK;
+    if (c->state_size)
+        status = et_alloc(cx, c->state_size, &a->state);
+    if (status == ET_OK)
+        status = adopt_options(a, options);
+    if (options && status == ET_OK)
+        memset(options, 0, c->info.options_size);
+    else if (options && a->options)
+        memset(a->options, 0, c->info.options_size); /* they stay the caller's */
+    if (status != ET_OK) {
+        et_algorithm_free(&a);
+        return status;
+    }
+    *out = a;
+    return ET_OK;
+}
+
+void
+et_algorithm_free(struct et_algorithm **out)
+{
+    struct et_algorithm *a = *out;
+    *out = NULL;
+    if (!a)
+        return;
+    if (a->options)
+        et_options_release(a->class->info.options, a->options);
+    et_free(a->cx, a->options);
+    et_free(a->cx, a->state);
+    et_free(a->cx, a);
+}
+
+/* ---- draws ---- */
+
+/* FNV-1a: a name's draws stay when the list of algorithms grows. */
+static uint32_t
+hash(const char *name)
+{
+    uint32_t h = 2166136261u;
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 16777619u;
+    return h;
+}
+
+struct et_rng
+eti_draws(const struct et_algorithm *self, const struct et_state *s,
+          enum et_rng_stream stream, int64_t index, int part)
+{
+    struct et_rng r = et_rng_at(s->seed, stream, (uint64_t)index);
+    r.ordinal = (uint64_t)hash(self->class->info.name) << 32 | (uint64_t)part << 28;
+    return r;
+}
+
+/* ---- row numbers ---- */
+
+et_status
+eti_rows_reserve(struct et_state *s, struct eti_rows *r, int64_t n)
+{
+    if (r->leaf && r->n == n)
+        return ET_OK;
+    eti_rows_release(s->cx, r);
+    void *block;
+    ET_TRY(et_alloc(s->cx, (size_t)n * sizeof *r->v, &block));
+    r->v = block;
+    r->n = n;
+    return et_tensor_new(s->cx, s->dev, ET_I32, 1, &n, ET_ROW_MAJOR, "rows", &r->leaf);
+}
+
+et_status
+eti_rows_write(struct et_state *s, struct eti_rows *r)
+{
+    return et_tensor_write(s->cx, r->leaf, r->v, (size_t)r->n * sizeof *r->v);
+}
+
+void
+eti_rows_release(struct et_ctx *cx, struct eti_rows *r)
+{
+    et_tensor_free(&r->leaf);
+    et_free(cx, r->v);
+    *r = (struct eti_rows){0};
+}
+
+struct et_tensor *
+eti_take_rows(struct et_graph *g, struct et_tensor *x, struct et_tensor *index)
+{
+    static const int to_nhwc[] = {0, 2, 3, 1}, to_nchw[] = {0, 3, 1, 2};
+    if (!x || x->desc.ndim != 4)
+        return et_take(g, x, index, 0);
+    return et_permute(g, et_take(g, et_permute(g, x, to_nhwc), index, 0), to_nchw);
+}
+
+bool
+eti_takes_dense_targets(const struct et_state *s)
+{
+    return s->model->type->task != ET_TASK_LANGUAGE;
+}

@@ -1,0 +1,175 @@
+/* fixture.c: see fixture.h. */
+#include "t/algorithms/fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- one on its own ---- */
+
+static et_status
+make(struct et_ctx *cx, const char *name, const char *const *options,
+     struct et_algorithm **out)
+{
+    const struct et_algorithm_class *c = et_algorithm_find(name);
+    void *o = NULL;
+    if (!c)
+        bail("there is no algorithm %s", name);
+    need(cx, et_alloc(cx, c->info.options_size + 1, &o));
+    need(cx, et_options_init(cx, c->info.options, o));
+    et_status status = ET_OK;
+    for (; *options && status == ET_OK; options += 2)
+        status = et_options_set(cx, c->info.options, o, options[0], options[1]);
+    *out = NULL;
+    if (status == ET_OK)
+        status = et_algorithm_new(cx, c, o, out);
+    et_options_release(c->info.options, o);
+    et_free(cx, o);
+    return status;
+}
+
+struct et_algorithm *
+algorithm(struct et_ctx *cx, const char *name, const char *const *options)
+{
+    struct et_algorithm *a;
+    need(cx, make(cx, name, options, &a));
+    return a;
+}
+
+const char *
+refusal(struct et_ctx *cx, const char *name, const char *const *options)
+{
+    struct et_algorithm *a;
+    if (make(cx, name, options, &a) == ET_OK) {
+        et_algorithm_free(&a);
+        return "";
+    }
+    return take_error(cx);
+}
+
+/* ---- formulas ---- */
+
+void
+formula_open(struct formula *f, struct et_ctx *cx)
+{
+    *f = (struct formula){.cx = cx};
+    need(cx, et_device_open(cx, "ref", 0, 1, &f->dev));
+    need(cx, et_graph_new(cx, f->dev, &f->g));
+}
+
+void
+formula_close(struct formula *f)
+{
+    et_graph_free(&f->g);
+    et_device_close(&f->dev);
+}
+
+static struct et_tensor *
+leaf(struct formula *f, enum et_dtype dtype, const void *values, int ndim,
+     const int64_t *shape)
+{
+    struct et_tensor *t;
+    enum et_format format = ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR;
+    need(f->cx, et_tensor_new(f->cx, f->dev, dtype, ndim, shape, format, NULL, &t));
+    need(f->cx, et_tensor_write(f->cx, t, values, et_desc_bytes(&t->desc)));
+    return t;
+}
+
+struct et_tensor *
+reals(struct formula *f, const float *values, int ndim, const int64_t *shape)
+{
+    return leaf(f, ET_F32, values, ndim, shape);
+}
+
+struct et_tensor *
+integers(struct formula *f, const int32_t *values, int ndim, const int64_t *shape)
+{
+    return leaf(f, ET_I32, values, ndim, shape);
+}
+
+void
+evaluate(struct formula *f, struct et_tensor *value, float *out, int64_t n)
+{
+    need(f->cx, et_graph_status(f->g));
+    need(f->cx, et_eval(f->g, &value, 1));
+    if (et_desc_count(&value->desc) != n)
+        bail("%d elements, not %d", (int)et_desc_count(&value->desc), (int)n);
+    need(f->cx, et_tensor_read(f->cx, value, out, (size_t)n * sizeof *out));
+}
+
+/* ---- runs ---- */
+
+struct tape {
+    struct et_sink sink; /* first */
+    struct losses losses;
+};
+
+static void
+record(struct et_sink *sink, const struct et_record *r)
+{
+    struct losses *l = &((struct tape *)sink)->losses;
+    for (int i = 0; r->kind == ET_RECORD_BATCH && i < r->n && l->n < MAX_STEPS; i++)
+        if (strcmp(r->entry[i].name, "loss/train/total") == 0)
+            l->v[l->n++] = r->entry[i].value;
+}
+
+struct losses
+train(struct et_ctx *cx, struct run_setup setup, struct et_algorithm **list, int n)
+{
+    struct tape tape = {.sink = {.write = record}};
+    struct run r;
+    setup.algorithms = list;
+    setup.n_algorithms = n;
+    setup.sink = &tape.sink;
+    run_open(&r, cx, &setup);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    run_close(&r);
+    return tape.losses;
+}
+
+double
+difference(const struct losses *a, const struct losses *b)
+{
+    double worst = a->n == b->n && a->n > 0 ? 0 : INFINITY;
+    for (int i = 0; i < a->n && i < b->n; i++)
+        worst = fmax(worst, fabs(a->v[i] - b->v[i]) / fmax(1, fabs(a->v[i])));
+    return worst;
+}
+
+static struct losses
+train_with(struct et_ctx *cx, struct run_setup setup, const char *name,
+           const char *const *options)
+{
+    struct et_algorithm *a = algorithm(cx, name, options);
+    struct losses l = train(cx, setup, &a, 1);
+    et_algorithm_free(&a);
+    return l;
+}
+
+void
+check_run(struct et_ctx *cx, struct run_setup setup, const char *name,
+          const char *const *options)
+{
+    struct losses plain = train(cx, setup, NULL, 0);
+    struct losses one = train_with(cx, setup, name, options);
+    struct losses again = train_with(cx, setup, name, options);
+    ok(difference(&plain, &one) > 0, "%s changes the run", name);
+    ok(difference(&one, &again) == 0, "%s: the same run twice gives the same bits", name);
+    for (int k = 2; k <= 4; k *= 2) {
+        setup.grad_accum = k;
+        struct losses split = train_with(cx, setup, name, options);
+        double worst = difference(&one, &split);
+        ok(worst < STEPS_TOL, "%s: %d microbatches give the losses of one (worst %.1e)",
+           name, k, worst);
+    }
+}
+
+int
+finish(struct et_ctx *cx)
+{
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing leaks");
+    et_ctx_free(&cx);
+    return done();
+}
