@@ -93,6 +93,10 @@ test_places(void)
     is_int(e->n, 2, "<< adds the keys that are not there");
     is_int(eti_value_get(e, "b")->i, 2, "a key that is there wins over <<");
     is_int(eti_value_get(eti_value_get(v, "d"), "b")->i, 1, "an alias is a copy");
+    struct et_value *d = eti_value_get(v, "d");
+    is_int(d->line * 100 + d->column, 204, "and lies where the alias does");
+    is_str(eti_arena_text(&arena, text + d->start, d->end - d->start), "*x",
+           "its bytes are the alias");
     struct et_value *f = eti_value_get(v, "f");
     is_int(f->type, ET_VALUE_NULL, "nothing is null");
     is_int(f->line * 100 + f->column, 601, "and lies at its key");
@@ -135,20 +139,20 @@ test_refusals(void)
                   "single-quoted scalar without closing quote"},
         {"a: b: c\n", "error E1202: recipe.yaml:1:5: "
                       "invalid nested block mapping on the same line"},
-        {"a: *q\n", "error E1202: recipe.yaml:1:5: no anchor before this alias is called q"},
+        {"a: *q\n", "error E1202: recipe.yaml:1:4: no anchor before this alias is called q"},
         {"a: &x [*x]\n",
-         "error E1202: recipe.yaml:1:9: alias to a node that contains it: x"},
+         "error E1202: recipe.yaml:1:8: alias to a node that contains it: x"},
         {"a: &x {b: {c: *x}}\n",
-         "error E1202: recipe.yaml:1:16: alias to a node that contains it: x"},
+         "error E1202: recipe.yaml:1:15: alias to a node that contains it: x"},
         {"? [1]\n: 2\n", "error E1202: recipe.yaml:1:3: a key must be text"},
         {"a: 1\n---\nb: 1\n", "error E1202: recipe.yaml:2:1: a second document; "
                               "a recipe is one"},
         {"x: {<<: 3}", "error E1202: recipe.yaml:1:9: "
                        "<< takes a mapping or a list of mappings"},
         {"a: !!python/object 1\n",
-         "error E1212: recipe.yaml:1:20: tag !!python/object not allowed"},
-        {"a: !!int x\n", "error E1212: recipe.yaml:1:10: tag !!int not allowed"},
-        {"a: !x {}\n", "error E1212: recipe.yaml:1:7: tag !x not allowed"},
+         "error E1212: recipe.yaml:1:4: tag !!python/object not allowed"},
+        {"a: !!int x\n", "error E1212: recipe.yaml:1:4: tag !!int not allowed"},
+        {"a: !x {}\n", "error E1212: recipe.yaml:1:4: tag !x not allowed"},
         {"a: [[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]\n",
          "error E1211: recipe.yaml:1:19: nesting deeper than 16"},
     };

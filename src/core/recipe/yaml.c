@@ -179,7 +179,7 @@ check_tag(struct reader *r, struct fy_event *event, struct et_value *v)
             return;
     char what[160];
     snprintf(what, sizeof what, "tag %s not allowed", tag);
-    stop_at(r, ET_E_TAG, fy_event_start_mark(event), what, "");
+    stop_at(r, ET_E_TAG, fy_token_start_mark(token), what, "");
 }
 
 static struct anchor *
@@ -200,25 +200,28 @@ add_anchor(struct reader *r, struct fy_event *event, const struct et_value *v)
 static struct et_value *
 read_alias(struct reader *r, struct fy_event *event)
 {
-    const struct fy_mark *mark = fy_event_start_mark(event);
+    const struct fy_mark *start = fy_event_start_mark(event), *end = fy_event_end_mark(event);
+    struct fy_mark mark = start ? *start : (struct fy_mark){.input_pos = 1, .column = 1};
+    mark.column--; /* libfyaml's mark leaves the star out */
+    mark.input_pos--;
     const char *name = copy_token(r, event->alias.anchor);
     if (!name)
         return NULL;
     if (++r->aliases > r->limits->aliases) {
         char what[64];
         snprintf(what, sizeof what, "more than %d aliases", r->limits->aliases);
-        stop_at(r, ET_E_LIMIT, mark, what, "");
+        stop_at(r, ET_E_LIMIT, &mark, what, "");
         return NULL;
     }
     const struct anchor *a = r->anchors;
     while (a && strcmp(a->name, name) != 0)
         a = a->next;
     if (!a) {
-        stop_at(r, ET_E_SYNTAX, mark, "no anchor before this alias is called ", name);
+        stop_at(r, ET_E_SYNTAX, &mark, "no anchor before this alias is called ", name);
         return NULL;
     }
     if (a->is_open) {
-        stop_at(r, ET_E_SYNTAX, mark, "alias to a node that contains it: ", name);
+        stop_at(r, ET_E_SYNTAX, &mark, "alias to a node that contains it: ", name);
         return NULL;
     }
     int budget = r->limits->nodes - r->nodes;
@@ -227,9 +230,14 @@ read_alias(struct reader *r, struct fy_event *event)
         return out_of_memory(r);
     r->nodes = r->limits->nodes - budget;
     if (budget < 0) {
-        stop_at_nodes(r, mark);
+        stop_at_nodes(r, &mark);
         return NULL;
     }
+    /* The copy lies where the alias does; its children where they were written. */
+    v->line = mark.line + 1;
+    v->column = mark.column + 1;
+    v->start = mark.input_pos;
+    v->end = end ? end->input_pos : mark.input_pos;
     return v;
 }
 
