@@ -29,6 +29,7 @@
 FROM_ARRAY(model, et_model_classes)
 FROM_ARRAY(dataset, et_dataset_classes)
 FROM_ARRAY(transform, et_transform_classes)
+FROM_ARRAY(algorithm, et_algorithm_classes)
 FROM_LIST(optimizer, et_optimizer_class, et_optimizer_list)
 FROM_LIST(scheduler, et_scheduler_class, et_scheduler_list)
 
@@ -37,12 +38,6 @@ scheduler_find(const char *name)
 {
     const struct et_scheduler_class *c = et_scheduler_find(name);
     return c ? &c->info : NULL;
-}
-
-static const struct et_component *
-algorithm_at(int i)
-{
-    return et_algorithm_classes[i] ? &et_algorithm_classes[i]->info : NULL;
 }
 
 const struct et_registry *
