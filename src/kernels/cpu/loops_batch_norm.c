@@ -190,14 +190,18 @@ settle_forward(const struct batch_kernel *k, const struct bound *b, void *ws)
     spread(shift, k->width, k->channels);
 }
 
+/* In these loops every load is unconditional and every choice a constant of the inlined
+ * copy: that is what the vectoriser needs. Absent arrays alias one that is there. */
 static inline __attribute__((always_inline)) void
 normalise_row(float *restrict y, const float *restrict x, const float *restrict scale,
-              const float *restrict shift, const float *restrict residual, int64_t n,
-              const bool relu)
+              const float *restrict shift, const float *residual, int64_t n,
+              const bool adds, const bool relu)
 {
+#pragma omp simd
     for (int64_t i = 0; i < n; i++) {
         float v = x[i] * scale[i] + shift[i];
-        v = residual ? v + residual[i] : v;
+        if (adds)
+            v += residual[i];
         y[i] = relu && v < 0 ? 0 : v;
     }
 }
@@ -213,13 +217,13 @@ normalise(const struct batch_kernel *k, const struct bound *b, void *ws, int pie
     for (int64_t at = begin + (end - begin - 1) / w * w; at >= begin; at -= w) {
         int64_t n = end - at < w ? end - at : w;
         if (residual && k->relu)
-            normalise_row(y + at, x + at, scale, shift, residual + at, n, true);
+            normalise_row(y + at, x + at, scale, shift, residual + at, n, true, true);
         else if (residual)
-            normalise_row(y + at, x + at, scale, shift, residual + at, n, false);
+            normalise_row(y + at, x + at, scale, shift, residual + at, n, true, false);
         else if (k->relu)
-            normalise_row(y + at, x + at, scale, shift, NULL, n, true);
+            normalise_row(y + at, x + at, scale, shift, x, n, false, true);
         else
-            normalise_row(y + at, x + at, scale, shift, NULL, n, false);
+            normalise_row(y + at, x + at, scale, shift, x, n, false, false);
     }
 }
 
@@ -246,16 +250,16 @@ run_forward(struct et_kernel *kernel, void *const *ptr, void *ws)
 
 /* ---- backward ---- */
 
-/* Y is NULL where no relu followed. */
 static inline __attribute__((always_inline)) void
 add_gradients(float *restrict sum, float *restrict product, const float *restrict dy,
-              const float *restrict x, const float *restrict y,
-              const float *restrict mean, int64_t n, int64_t width)
+              const float *restrict x, const float *y, const float *restrict mean,
+              int64_t n, int64_t width, const bool relu)
 {
     for (int64_t at = 0; at < n; at += width) {
         int64_t m = n - at < width ? n - at : width;
+#pragma omp simd
         for (int64_t i = 0; i < m; i++) {
-            float g = y && y[at + i] <= 0 ? 0 : dy[at + i];
+            float d = dy[at + i], g = !relu || y[at + i] > 0 ? d : 0;
             sum[i] += g;
             product[i] += g * (x[at + i] - mean[i]);
         }
@@ -275,9 +279,10 @@ piece_gradients(const struct batch_kernel *k, const struct bound *b, struct part
         memset(p.row[0], 0, (size_t)k->width * 2 * sizeof(float));
         if (k->relu)
             add_gradients(p.row[0], p.row[1], dy + at, x + at, y + at, mean, n,
-                          k->width);
+                          k->width, true);
         else
-            add_gradients(p.row[0], p.row[1], dy + at, x + at, NULL, mean, n, k->width);
+            add_gradients(p.row[0], p.row[1], dy + at, x + at, x, mean, n, k->width,
+                          false);
         fold(p.row[0], k->width, k->channels);
         fold(p.row[1], k->width, k->channels);
         for (int64_t c = 0; c < k->channels; c++) {
@@ -316,17 +321,26 @@ settle_backward(const struct batch_kernel *k, const struct bound *b, void *ws)
     spread(shift, k->width, k->channels);
 }
 
+struct gradient_rows {
+    float *dx, *dresidual;
+    const float *dy, *x, *y;
+    const float *mean, *scale, *slope, *shift;
+};
+
 static inline __attribute__((always_inline)) void
-gradient_row(float *restrict dx, float *restrict dresidual, const float *restrict dy,
-             const float *restrict x, const float *restrict y,
-             const float *restrict mean, const float *restrict scale,
-             const float *restrict slope, const float *restrict shift, int64_t n)
+gradient_row(const struct gradient_rows *r, int64_t at, int64_t n, const bool has_dx,
+             const bool has_dresidual, const bool relu)
 {
+    float *restrict dx = r->dx + at, *restrict dresidual = r->dresidual + at;
+    const float *restrict dy = r->dy + at, *restrict x = r->x + at, *y = r->y + at;
+    const float *restrict mean = r->mean, *restrict scale = r->scale;
+    const float *restrict slope = r->slope, *restrict shift = r->shift;
+#pragma omp simd
     for (int64_t i = 0; i < n; i++) {
-        float g = y && y[i] <= 0 ? 0 : dy[i];
-        if (dx)
+        float d = dy[i], g = !relu || y[i] > 0 ? d : 0;
+        if (has_dx)
             dx[i] = scale[i] * g + (slope[i] * (x[i] - mean[i]) + shift[i]);
-        if (dresidual)
+        if (has_dresidual)
             dresidual[i] = g;
     }
 }
@@ -334,27 +348,38 @@ gradient_row(float *restrict dx, float *restrict dresidual, const float *restric
 static void
 gradients(const struct batch_kernel *k, const struct bound *b, void *ws, int piece)
 {
-    const float *dy = b->in[0], *x = b->in[1], *y = b->in[5];
-    const float *mean = coefficient(k, ws, 0), *scale = mean + k->width,
-                *slope = scale + k->width, *shift = slope + k->width;
-    float *dx = b->out[0], *dr = b->out[3];
+    const float *mean = coefficient(k, ws, 0);
+    bool has_dx = b->out[0] != NULL, has_dresidual = b->out[3] != NULL;
+    float *any = has_dx ? b->out[0] : b->out[3];
+    const struct gradient_rows r = {
+        .dx = has_dx ? b->out[0] : any,
+        .dresidual = has_dresidual ? b->out[3] : any,
+        .dy = b->in[0],
+        .x = b->in[1],
+        .y = k->relu ? b->in[5] : b->in[1],
+        .mean = mean,
+        .scale = mean + k->width,
+        .slope = mean + 2 * k->width,
+        .shift = mean + 3 * k->width,
+    };
     int64_t begin, end, w = k->width;
     bounds(k, piece, &begin, &end);
+    if (!any)
+        return;
     for (int64_t at = begin + (end - begin - 1) / w * w; at >= begin; at -= w) {
         int64_t n = end - at < w ? end - at : w;
-#define ROW(dx, dr, y)                                                                 \
-    gradient_row(dx, dr, dy + at, x + at, y, mean, scale, slope, shift, n)
-        if (dx && dr && k->relu)
-            ROW(dx + at, dr + at, y + at);
-        else if (dx && dr)
-            ROW(dx + at, dr + at, NULL);
-        else if (dx && k->relu)
-            ROW(dx + at, NULL, y + at);
-        else if (dx)
-            ROW(dx + at, NULL, NULL);
-        else if (dr)
-            ROW(NULL, dr + at, k->relu ? y + at : NULL);
-#undef ROW
+        if (has_dx && has_dresidual && k->relu)
+            gradient_row(&r, at, n, true, true, true);
+        else if (has_dx && has_dresidual)
+            gradient_row(&r, at, n, true, true, false);
+        else if (has_dx && k->relu)
+            gradient_row(&r, at, n, true, false, true);
+        else if (has_dx)
+            gradient_row(&r, at, n, true, false, false);
+        else if (k->relu)
+            gradient_row(&r, at, n, false, true, true);
+        else
+            gradient_row(&r, at, n, false, true, false);
     }
 }
 
