@@ -9,7 +9,7 @@
  * Kernels must accept every legal description (strides included) of the op, or answer
  * ENOTSUP from prepare with a sentence. All arrays of one call are disjoint, except that
  * an output of an element-wise op may be exactly one of its inputs of the same
- * description. */
+ * description, and output 0 of an op flagged ET_OPF_IN_PLACE its input 0. */
 #ifndef ETUDE_DEVICE_H
 #define ETUDE_DEVICE_H
 

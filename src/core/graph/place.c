@@ -4,7 +4,8 @@
  *     old contents afterwards (an optimizer updates parameters in place).
  *  2. The parts of a pack are computed straight into their slices of the flat array, so
  *     gradients are born in bucket order and never copied.
- *  3. An element-wise result takes the memory of an operand that dies there.
+ *  3. An element-wise result takes the memory of an operand that dies there; so does
+ *     dx of batch norm that of dy, which is in the cache when it is written.
  *  4. Everything else gets an offset in one slab: largest first, at the lowest place
  *     where no value alive at the same time lies (greedy by size).
  * The slab's size is therefore known before anything runs. */
@@ -166,11 +167,13 @@ place_in_operands(struct eti_ir *ir)
 {
     for (int i = 0; i < ir->n_steps; i++) {
         const struct eti_step *s = &ir->step[i];
-        for (int k = 0; s->op && is_elementwise(s) && k < s->n_out; k++) {
+        int n_out = !s->op ? 0 : is_elementwise(s) ? s->n_out
+                                 : (s->op->flags & ET_OPF_IN_PLACE) != 0;
+        for (int k = 0; k < n_out; k++) {
             struct eti_value *out = s->out[k] < 0 ? NULL : &ir->value[s->out[k]];
             if (!out || out->place != ETI_IN_SLAB || out->wanted)
                 continue;
-            for (int j = 0; j < s->n_in; j++) {
+            for (int j = 0; j < (is_elementwise(s) ? s->n_in : 1); j++) {
                 struct eti_value *in = s->in[j] < 0 ? NULL : &ir->value[s->in[j]];
                 /* Its memory, and that of whatever took it over, must end here. */
                 if (!in || in->root != s->in[j] || in->producer < 0 || in->wanted ||

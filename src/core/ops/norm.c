@@ -159,6 +159,7 @@ const struct et_op et_op_batch_norm_grad = {
     .max_in = 6,
     .n_out = 4,
     .attr_size = sizeof(struct et_norm_attr),
+    .flags = ET_OPF_IN_PLACE,
     .infer = batch_norm_grad_infer,
     .flops = norm_flops,
 };

@@ -331,8 +331,9 @@ static inline __attribute__((always_inline)) void
 gradient_row(const struct gradient_rows *r, int64_t at, int64_t n, const bool has_dx,
              const bool has_dresidual, const bool relu)
 {
-    float *restrict dx = r->dx + at, *restrict dresidual = r->dresidual + at;
-    const float *restrict dy = r->dy + at, *restrict x = r->x + at, *y = r->y + at;
+    /* dx may be dy: each element is read before it is written. */
+    float *dx = r->dx + at, *dresidual = r->dresidual + at;
+    const float *dy = r->dy + at, *x = r->x + at, *y = r->y + at;
     const float *restrict mean = r->mean, *restrict scale = r->scale;
     const float *restrict slope = r->slope, *restrict shift = r->shift;
 #pragma omp simd
