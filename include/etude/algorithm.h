@@ -13,10 +13,10 @@ extern "C" {
 #endif
 
 struct et_algorithm {
-    const struct et_algorithm_class *class;
+    const struct et_algorithm_class *type;
     struct et_ctx *cx;
-    void *options; /* class->info.options_size bytes, owned */
-    void *state;   /* class->state_size bytes, zeroed at creation, owned */
+    void *options; /* type->info.options_size bytes, owned */
+    void *state;   /* type->state_size bytes, zeroed at creation, owned */
 };
 
 enum {

@@ -10,10 +10,10 @@ extern "C" {
 #endif
 
 struct et_callback {
-    const struct et_callback_class *class;
+    const struct et_callback_class *type;
     struct et_ctx *cx;
-    void *options; /* class->info.options_size bytes, owned */
-    void *state;   /* class->state_size bytes, zeroed, owned */
+    void *options; /* type->info.options_size bytes, owned */
+    void *state;   /* type->state_size bytes, zeroed, owned */
     const char *run_directory; /* loggers write beneath it; NULL: there is none */
 };
 

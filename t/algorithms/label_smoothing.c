@@ -69,7 +69,7 @@ static const struct et_algorithm_class spy_class = {
 static void
 test_events(struct et_ctx *cx)
 {
-    struct et_algorithm spy = {.class = &spy_class, .cx = cx};
+    struct et_algorithm spy = {.type = &spy_class, .cx = cx};
     struct et_algorithm *a = algorithm(cx, "label_smoothing", OPTIONS());
     struct et_algorithm *list[] = {a, &spy};
     train(cx, (struct run_setup){.n = 4}, list, 2);

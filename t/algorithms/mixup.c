@@ -63,7 +63,7 @@ test_runs(struct et_ctx *cx)
     for (int k = 0; k < 2; k++) {
         a = algorithm(cx, "mixup", OPTIONS("interpolate_loss", k ? "true" : "false"));
         got[k] = train(cx, setup, &a, 1);
-        ok(a->class->interpolates_loss(a) == k, "it says whether it interpolates the loss");
+        ok(a->type->interpolates_loss(a) == k, "it says whether it interpolates the loss");
         et_algorithm_free(&a);
     }
     double worst = difference(&got[0], &got[1]);

@@ -46,7 +46,7 @@ static void
 check(struct et_ctx *cx, const char *what, struct run_setup setup, et_step_fn *step,
       const char *want)
 {
-    struct et_algorithm tracer = {.class = &tracer_class, .cx = cx}, *list[] = {&tracer};
+    struct et_algorithm tracer = {.type = &tracer_class, .cx = cx}, *list[] = {&tracer};
     struct run r;
     trace[0] = '\0';
     setup.algorithms = list;
@@ -83,13 +83,13 @@ test_order(struct et_ctx *cx)
         struct et_algorithm a[5], *list[5];
         char got[64] = "";
         for (int i = 0; i < 5; i++) {
-            a[i] = (struct et_algorithm){.class = &classes[user[i]]};
+            a[i] = (struct et_algorithm){.type = &classes[user[i]]};
             list[i] = &a[i];
         }
         et_engine_order(list, 5, rows[k].event);
         for (int i = 0; i < 5; i++)
             snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s", i ? " " : "",
-                     list[i]->class->info.name);
+                     list[i]->type->info.name);
         is_str(got, rows[k].order, "algorithms on %s run in the order of the passes",
                et_event_name(rows[k].event));
     }

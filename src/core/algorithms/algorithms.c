@@ -66,7 +66,7 @@ check_options(struct et_ctx *cx, const struct et_algorithm_class *c, const void 
 static et_status
 adopt_options(struct et_algorithm *a, void *options)
 {
-    const struct et_component *info = &a->class->info;
+    const struct et_component *info = &a->type->info;
     if (info->options_size) {
         ET_TRY(et_alloc(a->cx, info->options_size, &a->options));
         if (options)
@@ -74,7 +74,7 @@ adopt_options(struct et_algorithm *a, void *options)
         else
             ET_TRY(et_options_init(a->cx, info->options, a->options));
     }
-    return check_options(a->cx, a->class, a->options);
+    return check_options(a->cx, a->type, a->options);
 }
 
 et_status
@@ -85,7 +85,7 @@ et_algorithm_new(struct et_ctx *cx, const struct et_algorithm_class *c, void *op
     *out = NULL;
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct et_algorithm *a = block;
-    a->class = c;
+    a->type = c;
     a->cx = cx;
     et_status status = ET_OK;
     if (c->state_size)
@@ -112,7 +112,7 @@ et_algorithm_free(struct et_algorithm **out)
     if (!a)
         return;
     if (a->options)
-        et_options_release(a->class->info.options, a->options);
+        et_options_release(a->type->info.options, a->options);
     et_free(a->cx, a->options);
     et_free(a->cx, a->state);
     et_free(a->cx, a);
@@ -135,7 +135,7 @@ eti_draws(const struct et_algorithm *self, const struct et_state *s,
           enum et_rng_stream stream, int64_t index, int part)
 {
     struct et_rng r = et_rng_at(s->seed, stream, (uint64_t)index);
-    r.ordinal = (uint64_t)hash(self->class->info.name) << 32 | (uint64_t)part << 28;
+    r.ordinal = (uint64_t)hash(self->type->info.name) << 32 | (uint64_t)part << 28;
     return r;
 }
 

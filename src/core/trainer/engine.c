@@ -80,7 +80,7 @@ reverse(struct et_algorithm **list, int n)
 static int
 rank(const struct et_algorithm *a, enum et_event event)
 {
-    unsigned flags = a->class->flags;
+    unsigned flags = a->type->flags;
     if (flags & ET_ALG_FIRST)
         return -1;
     if (event == ET_EVENT_INIT && (flags & ET_ALG_INIT_LAST))
@@ -110,12 +110,12 @@ warn_of_two_interpolations(struct et_state *s, struct et_algorithm **list, int n
     const struct et_algorithm *first = NULL;
     for (int i = 0; i < n; i++) {
         const struct et_algorithm *a = list[i];
-        if (!a->class->interpolates_loss || !a->class->interpolates_loss(a))
+        if (!a->type->interpolates_loss || !a->type->interpolates_loss(a))
             continue;
         if (first)
             et_report(s->cx, ET_LOG_WARN,
                       "%s and %s both interpolate the loss; they are not meant to be combined",
-                      first->class->info.name, a->class->info.name);
+                      first->type->info.name, a->type->info.name);
         first = a;
     }
 }
@@ -125,8 +125,8 @@ run_callbacks(struct et_state *s, enum et_event event, bool loggers)
 {
     for (int i = 0; i < s->n_callbacks; i++) {
         struct et_callback *c = s->callbacks[i];
-        if (c->class->is_logger == loggers && (c->class->events & (UINT64_C(1) << event)))
-            ET_TRY(c->class->run(c, event, s, s->log));
+        if (c->type->is_logger == loggers && (c->type->events & (UINT64_C(1) << event)))
+            ET_TRY(c->type->run(c, event, s, s->log));
     }
     return ET_OK;
 }
@@ -138,15 +138,15 @@ run_algorithms(struct et_state *s, enum et_event event, struct et_trace *traces,
     int n = 0;
     for (int i = 0; i < s->n_algorithms && n < ET_MAX_ALGORITHMS; i++) {
         struct et_algorithm *a = s->algorithms[i];
-        if ((a->class->events & (UINT64_C(1) << event)) &&
-            (!a->class->match || a->class->match(a, event, s)))
+        if ((a->type->events & (UINT64_C(1) << event)) &&
+            (!a->type->match || a->type->match(a, event, s)))
             list[n++] = a;
     }
     et_engine_order(list, n, event);
     if (event == ET_EVENT_FIT_START)
         warn_of_two_interpolations(s, s->algorithms, s->n_algorithms);
     for (int i = 0; i < n; i++) {
-        ET_TRY(list[i]->class->apply(list[i], event, s, s->log));
+        ET_TRY(list[i]->type->apply(list[i], event, s, s->log));
         if (traces)
             traces[i] = (struct et_trace){list[i], event, i};
     }

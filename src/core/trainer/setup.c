@@ -186,7 +186,7 @@ adopt_hooks(struct et_trainer *t)
     s->n_algorithms = t->config.n_algorithms;
     for (int loggers = 0; loggers < 2; loggers++)
         for (int i = 0; i < t->config.n_callbacks; i++)
-            if (t->config.callbacks[i]->class->is_logger == loggers)
+            if (t->config.callbacks[i]->type->is_logger == loggers)
                 t->callback[s->n_callbacks++] = t->config.callbacks[i];
     s->callbacks = t->callback;
     return ET_OK;
@@ -284,11 +284,11 @@ et_trainer_free(struct et_trainer **out)
         return;
     struct et_state *s = &t->state;
     for (int i = 0; i < s->n_callbacks; i++)
-        if (s->callbacks[i]->class->close)
-            s->callbacks[i]->class->close(s->callbacks[i]);
+        if (s->callbacks[i]->type->close)
+            s->callbacks[i]->type->close(s->callbacks[i]);
     for (int i = 0; i < s->n_algorithms; i++)
-        if (s->algorithms[i]->class->close)
-            s->algorithms[i]->class->close(s->algorithms[i]);
+        if (s->algorithms[i]->type->close)
+            s->algorithms[i]->type->close(s->algorithms[i]);
     eti_evaluators_free(t);
     for (int i = 0; i < t->n_train_metrics; i++)
         et_metric_free(&t->train_metric[i]);
