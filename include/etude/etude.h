@@ -5,10 +5,13 @@
  *  3. device.h attr.h          what a device module gives: kernels for those operations
  *  4. option.h time.h rng.h    option tables, training time, counter-based randomness
  *
- * Then module.h and model.h (formulas on a graph), optim.h and sched.h, data.h,
- * event.h, state.h, algorithm.h, callback.h and trainer.h (the loop); recipe.h reads all
- * of it from one file, diagnostic.h says what is wrong there. HACKING holds the tour with
- * the files behind each step. */
+ *  5. module.h nn.h model.h    networks: formulas on a graph
+ *  6. data.h optim.h sched.h metric.h   what a loop is made of: examples/own_loop.c
+ *  7. event.h state.h algorithm.h callback.h logger.h trainer.h   the loop, and who is
+ *     called in it: examples/custom_algorithm.c; functional.h: algorithms as functions
+ *  8. recipe.h diagnostic.h    all of it from one file, and what is wrong there
+ *
+ * HACKING holds the tour, with the files behind each step. */
 #ifndef ETUDE_ETUDE_H
 #define ETUDE_ETUDE_H
 
@@ -28,6 +31,13 @@
 #include "etude/optim.h"
 #include "etude/data.h"
 #include "etude/metric.h"
+#include "etude/event.h"
+#include "etude/logger.h"
+#include "etude/state.h"
+#include "etude/algorithm.h"
+#include "etude/functional.h"
+#include "etude/callback.h"
+#include "etude/trainer.h"
 #include "etude/diagnostic.h"
 #include "etude/recipe.h"
 

@@ -9,6 +9,7 @@
 #include "etude/algorithm.h"
 #include "etude/callback.h"
 #include "etude/metric.h"
+#include "etude/recipe.h"
 #include "etude/sched.h"
 #include "etude/state.h"
 
@@ -61,14 +62,12 @@ struct et_trainer_config {
     uint32_t seed;
     const char *run_name;             /* borrowed; NULL: "run" */
     const char *target;               /* "accuracy>=.765"; NULL */
-    int nonfinite_action;             /* enum et_nonfinite */
+    int nonfinite_action;             /* enum et_nonfinite_action; rollback: skip */
     int64_t nonfinite_grace;          /* batches in a row before a stop; 0 = 1 */
     const struct et_trainer_steps *steps; /* NULL: all defaults */
     volatile const int *interrupt;    /* not 0: stop after this batch; NULL: never asked */
     bool dry;                         /* plan only: et_trainer_estimate */
 };
-
-enum et_nonfinite { ET_NONFINITE_STOP, ET_NONFINITE_SKIP };
 
 /* Builds state and engine, fires INIT, BEFORE_LOAD, AFTER_LOAD. The first error is in CX. */
 ET_NODISCARD et_status et_trainer_new(struct et_ctx *cx, const struct et_trainer_config *config,
