@@ -164,13 +164,14 @@ main(int argc, char **argv)
         fprintf(stderr, "usage: train MODEL BATCH SIZE [THREADS]\n");
         return 64;
     }
-    int64_t n = atoll(argv[2]), size = atoll(argv[3]);
+    int64_t n = strtoll(argv[2], NULL, 10), size = strtoll(argv[3], NULL, 10);
     bool text = strcmp(argv[1], "gpt2") == 0;
     struct bench b = {0};
     if (et_ctx_new(&cx) != ET_OK)
         return 1;
     et_ctx_set_log(cx, ET_LOG_INFO, print_log, NULL);
-    must(et_device_open(cx, "cpu", 0, argc > 4 ? atoi(argv[4]) : 0, &b.dev));
+    int threads = argc > 4 ? (int)strtol(argv[4], NULL, 10) : 0;
+    must(et_device_open(cx, "cpu", 0, threads, &b.dev));
     make_model(&b, argv[1], size, text);
     make_parameters(&b, text);
     make_batches(&b, n, size, text);
@@ -178,7 +179,7 @@ main(int argc, char **argv)
     must(et_graph_new(cx, b.dev, &b.g));
     char line[64];
     for (int k = 0; fgets(line, sizeof line, stdin);) {
-        int steps = atoi(line);
+        int steps = (int)strtol(line, NULL, 10);
         double start = now();
         for (int i = 0; i < steps; i++)
             step(&b, k++ % BATCHES);

@@ -82,7 +82,8 @@ test_training(void)
             et_graph_get_stats(g, &warm);
     }
     et_graph_get_stats(g, &stats);
-    ok(loss[29] < 0.75 * loss[0], "thirty steps lower the loss by a quarter (%g to %g)", loss[0], loss[29]);
+    ok(loss[29] < 0.75 * loss[0], "thirty steps lower the loss by a quarter (%g to %g)", loss[0],
+       loss[29]);
     is_int((int64_t)stats.plans_built, 1, "thirty equal steps share one plan");
     is_int((int64_t)stats.allocs, (int64_t)warm.allocs,
            "evaluation allocates nothing once it is warm");

@@ -41,7 +41,8 @@ struct outer {
     struct et_parts parts;
 };
 
-#define ROW(field, kind) .name = #field, .type = ET_OPT_##kind, .offset = offsetof(struct outer, field)
+#define ROW(field, kind) .name = #field, .type = ET_OPT_##kind, \
+    .offset = offsetof(struct outer, field)
 static const struct et_option table[] = {
     {ROW(count, INT), .def = "4", .min = 1},
     {ROW(workers, INT), .def = "auto", .min = 0, .max = 64, .choices = words},

@@ -197,7 +197,8 @@ prepare_fit(struct et_trainer *t, struct et_time duration)
     ET_TRY(is_over(t, &over));
     if (over) {
         char text[ET_TIME_TEXT_BYTES];
-        return ET_FAIL(s->cx, ET_EINVAL, "max_duration %s has passed already: no training would occur",
+        return ET_FAIL(s->cx, ET_EINVAL,
+                       "max_duration %s has passed already: no training would occur",
                        et_time_text(s->max_duration, text, sizeof text));
     }
     s->dataloader_label = "train";
