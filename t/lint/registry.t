@@ -1,0 +1,79 @@
+#!/usr/bin/env perl
+# One file, one row: what is defined is registered, what is registered is defined, and
+# nothing else in the program knows an algorithm by name.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Lint;
+use Test::More;
+
+# table, its macro, the symbol that a row stands for, and whether each row has a file of
+# its name beside the table.
+my @tables = (
+    ['include/etude/ops.def', 'ET_OP', 'et_op_%s', 0],
+    ['include/etude/modules.def', 'ET_MODULE', 'et_%s_class', 0],
+    ['src/core/models/models.def', 'ET_MODEL', 'et_%s_model', 0],
+    ['src/core/data/datasets.def', 'ET_DATASET', 'et_dataset_%s', 0],
+    ['src/core/data/transforms.def', 'ET_TRANSFORM', 'et_transform_%s', 1],
+    ['src/core/optim/optimizers.def', 'ET_OPTIMIZER', 'et_optimizer_%s', 1],
+    ['src/core/sched/schedulers.def', 'ET_SCHEDULER', 'et_scheduler_%s', 1],
+    ['src/core/metrics/metrics.def', 'ET_METRIC', 'et_metric_%s', 1],
+    ['src/core/algorithms/algorithms.def', 'ET_ALGORITHM', 'et_algorithm_%s', 1],
+    ['src/core/callbacks/callbacks.def', 'ET_CALLBACK', 'et_callback_%s', 1],
+    ['src/core/loggers/loggers.def', 'ET_LOGGER', 'et_logger_%s', 1],
+);
+
+# Objects are constants: what nm calls R, or D where they hold addresses.
+my %object;
+if (-f "$build/libetude-core.a") {
+    my ($defined) = defined_symbols("$build/libetude-core.a");
+    %object = map { $_ => 1 } grep { $defined->{$_} =~ /[RDG]/ } keys %$defined;
+}
+
+my %rows;
+for my $table (@tables) {
+    my ($def, $macro, $symbol, $has_file) = @$table;
+    next unless -f "$root/$def";
+    my ($folder) = $def =~ m{(.*)/};
+    my @names = code($def) =~ /^\s*\Q$macro\E\((\w+)/mg;
+    my %name = map { $_ => 1 } @names;
+    $rows{$macro} = \@names;
+    cmp_ok(scalar @names, '==', scalar keys %name, "$def lists each name once");
+    SKIP: {
+        skip 'nothing is built', 2 unless %object;
+        my $pattern = quotemeta $symbol;
+        $pattern =~ s/\\%s/(\\w+)/;
+        none("every row of $def is defined",
+             grep { !$object{sprintf $symbol, $_} } @names);
+        none("everything that looks like a row of $def has one",
+             grep { /^$pattern$/ && !$name{$1} && !/_(names|classes)$/ } sort keys %object);
+    }
+    none("every row of $def has a file of its name",
+         grep { !-f "$root/$folder/$_.c" } @names) if $has_file;
+}
+
+# Algorithms, callbacks, loggers: the folder holds nothing but them and the table.
+for my $folder (grep { -f "$root/src/core/$_/$_.def" } qw(algorithms callbacks loggers)) {
+    my %name = map { $_ => 1 } map { @$_ } @rows{uc "ET_" . $folder =~ s/s$//r};
+    none("every file of $folder/ has a row",
+         grep { !m{/$folder\.c$} && !(m{/(\w+)\.c$} && $name{$1}) }
+             files(qr/\.c$/, "src/core/$folder"));
+}
+
+my @known;
+for my $path (grep { !m{^src/core/algorithms/} } files(qr/\.(c|h|def)$/, 'src')) {
+    my $text = code($path, 1);
+    for my $name (@{$rows{ET_ALGORITHM} // []}) {
+        push @known, "$path knows $name"
+            if $text =~ /\bet_algorithm_$name\b/ || $text =~ /"\Q$name\E"/;
+    }
+}
+none("an algorithm's name is written in its folder only", @known);
+
+my $lists = join ' ', map { slurp($_) } files(qr/sources\.am$/, 'src', 'include', 't', 'bench',
+                                              'examples');
+none('every source is in a sources.am',
+     grep { my $program = s/\.c$//r; $lists !~ m{(^|\s)(\Q$_\E|\Q$program\E)(\s|$)} }
+         files(qr/\.(c|h|def)$/, 'src', 'include'), files(qr/\.c$/, 't', 'bench', 'examples'));
+done_testing();
