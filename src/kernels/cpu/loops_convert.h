@@ -27,9 +27,8 @@ static inline float
 from_f16(uint16_t v)
 {
     float magnitude = float_of_bits((v & 0x7fffu) << 13) * 0x1p112f;
-    magnitude = (v & 0x7c00) == 0x7c00
-                    ? float_of_bits(0x7f800000 | (v & 0x3ffu) << 13)
-                    : magnitude;
+    magnitude = (v & 0x7c00) == 0x7c00 ? float_of_bits(0x7f800000 | (v & 0x3ffu) << 13)
+                                       : magnitude;
     return v & 0x8000 ? -magnitude : magnitude;
 }
 

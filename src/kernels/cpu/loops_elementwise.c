@@ -56,10 +56,10 @@ struct program {
     int64_t count, block;
     struct operand in[ET_FUSED_MAX_IN], out[ET_FUSED_MAX_OUT];
     bool wanted[ET_FUSED_MAX_OUT];
-    int result[ET_FUSED_MAX_OUT];  /* the register an output is stored from */
+    int result[ET_FUSED_MAX_OUT];   /* the register an output is stored from */
     int last_read[ET_FUSED_MAX_IN]; /* step */
-    int slot[MAX_REG];             /* block of the workspace; -1: none */
-    int direct[MAX_REG];           /* the output a step may write into; -1: none */
+    int slot[MAX_REG];              /* block of the workspace; -1: none */
+    int direct[MAX_REG];            /* the output a step may write into; -1: none */
     struct step step[ET_FUSED_MAX_STEPS];
 };
 
@@ -163,7 +163,8 @@ run_program(struct et_kernel *kernel, void *const *ptr, void *ws)
 #pragma omp parallel for schedule(static) num_threads(k->pieces) if (k->pieces > 1)
     for (int piece = 0; piece < k->pieces; piece++) {
         size_t bytes = (size_t)k->n_slots * (size_t)k->block * k->size;
-        struct frame f = {.k = k, .ptr = ptr, .slots = (char *)ws + (size_t)piece * bytes};
+        struct frame f = {
+            .k = k, .ptr = ptr, .slots = (char *)ws + (size_t)piece * bytes};
         settle_aliases(&f);
         for (int i = 0; i < k->n_in; i++) {
             if (k->in[i].kind != IN_PLACE)
@@ -388,9 +389,9 @@ step_of(enum et_op_id op, bool wide, double a)
 }
 
 et_status
-ETK_NAME(etk_prepare_elementwise)(struct et_device_handle *d, const struct et_call *call,
-                                  struct et_kernel **out, size_t *ws, char *why,
-                                  size_t why_size)
+ETK_NAME(etk_prepare_elementwise)(struct et_device_handle *d,
+                                  const struct et_call *call, struct et_kernel **out,
+                                  size_t *ws, char *why, size_t why_size)
 {
     static const struct et_scalar_attr none;
     const struct et_scalar_attr *o = call->attr ? call->attr : &none;

@@ -6,8 +6,8 @@
  *   erfc z  e^(-z^2) t Q(t), t = 1/(1 + z/2), for z >= 0
  *
  * P and Q are Chebyshev fits of our own; errors stay below 3 ulp, of erfc below 2e-6
- * relative where it is small. No branch, no call: every choice is a select. Doubles take
- * libm's functions, for they are no hot path. */
+ * relative where it is small. No branch, no call: every choice is a select. Doubles
+ * take libm's functions, for they are no hot path. */
 #ifndef ETUDE_KERNELS_CPU_LOOPS_MATH_H
 #define ETUDE_KERNELS_CPU_LOOPS_MATH_H
 
@@ -131,14 +131,14 @@ etk_normal(double x)
     return 0.5 * erfc(-x * 0.70710678118654752440);
 }
 
-#define ETK_EXP(x)    _Generic((x), float: etk_expf, double: exp)(x)
-#define ETK_LOG(x)    _Generic((x), float: etk_logf, double: log)(x)
-#define ETK_LOG1P(x)  _Generic((x), float: etk_log1pf, double: log1p)(x)
-#define ETK_TANH(x)   _Generic((x), float: etk_tanhf, double: tanh)(x)
-#define ETK_NORMAL(x) _Generic((x), float: etk_normalf, double: etk_normal)(x)
-#define ETK_SQRT(x)   _Generic((x), float: sqrtf, double: sqrt)(x)
-#define ETK_ABS(x)    _Generic((x), float: fabsf, double: fabs)(x)
-#define ETK_FLOOR(x)  _Generic((x), float: floorf, double: floor)(x)
-#define ETK_POW(x, a) _Generic((x), float: powf, double: pow)(x, a)
+#define ETK_EXP(x)    _Generic((x), float : etk_expf, double : exp)(x)
+#define ETK_LOG(x)    _Generic((x), float : etk_logf, double : log)(x)
+#define ETK_LOG1P(x)  _Generic((x), float : etk_log1pf, double : log1p)(x)
+#define ETK_TANH(x)   _Generic((x), float : etk_tanhf, double : tanh)(x)
+#define ETK_NORMAL(x) _Generic((x), float : etk_normalf, double : etk_normal)(x)
+#define ETK_SQRT(x)   _Generic((x), float : sqrtf, double : sqrt)(x)
+#define ETK_ABS(x)    _Generic((x), float : fabsf, double : fabs)(x)
+#define ETK_FLOOR(x)  _Generic((x), float : floorf, double : floor)(x)
+#define ETK_POW(x, a) _Generic((x), float : powf, double : pow)(x, a)
 
 #endif

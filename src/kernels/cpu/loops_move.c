@@ -32,8 +32,8 @@ run_move(struct et_kernel *kernel, void *const *ptr, void *ws)
         const struct job *j = &k->job[i];
         int64_t size = (int64_t)j->copy.size;
         const char *from = j->source < 0 ? (const char *)k->number : ptr[j->source];
-        ETK_NAME(etk_copy_run)(&j->copy, (char *)ptr[k->n_in] + j->to * size,
-                               from + j->from * size);
+        ETK_NAME(etk_copy_run)
+        (&j->copy, (char *)ptr[k->n_in] + j->to * size, from + j->from * size);
     }
     return ET_OK;
 }
@@ -75,7 +75,7 @@ add_number(struct move_kernel *k, const struct et_desc *to, int64_t to_offset)
 
 #define PREPARE(name)                                                                  \
     et_status ETK_NAME(etk_prepare_##name)(                                            \
-        struct et_device_handle *d, const struct et_call *call,                        \
+        struct et_device_handle * d, const struct et_call *call,                       \
         struct et_kernel **out, size_t *ws, char *why, size_t why_size)
 #define UNUSED() (void)d, (void)ws, (void)why, (void)why_size
 

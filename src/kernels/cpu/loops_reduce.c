@@ -2,12 +2,12 @@
  *
  *   y[kept] = sum over the reduced axes of x (or max, min, x^2)
  *
- * Two loops. Where the fastest axis is reduced, runs of it are summed in 64 lanes; where
- * it is kept (bias gradients, averages over channels-last planes), rows are added to a
- * row of sums. Either way some dozen terms are added in f32 and those parts in f64, so
- * the error does not grow with the length. Few results of many terms are split among
- * threads into parts that are added in order: the same bits for the same thread count.
- * Reads x once. NaN wins every comparison. */
+ * Two loops. Where the fastest axis is reduced, runs of it are summed in 64 lanes;
+ * where it is kept (bias gradients, averages over channels-last planes), rows are added
+ * to a row of sums. Either way some dozen terms are added in f32 and those parts in
+ * f64, so the error does not grow with the length. Few results of many terms are split
+ * among threads into parts that are added in order: the same bits for the same thread
+ * count. Reads x once. NaN wins every comparison. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,7 +182,8 @@ reduce_task(const struct reduce_kernel *k, enum reduce_op op, const char *x,
         reduce_runs(k, op, x + offset * (int64_t)k->size, first, end, to);
     else
         reduce_rows(k, op, (const float *)x + offset + col, first, end,
-                    k->cols * k->fold - col < COLS ? k->cols * k->fold - col : COLS, to);
+                    k->cols * k->fold - col < COLS ? k->cols * k->fold - col : COLS,
+                    to);
 }
 
 /* Adds up the parts of a task, and rows that were side by side; stores the result. */
@@ -248,7 +249,8 @@ static void
 append_axis(struct dims *d, int64_t length, int64_t stride, int64_t to)
 {
     int last = d->ndim - 1;
-    if (d->ndim > 0 && d->stride[last] == length * stride && d->to[last] == length * to) {
+    if (d->ndim > 0 && d->stride[last] == length * stride &&
+        d->to[last] == length * to) {
         d->shape[last] *= length;
     } else {
         last = d->ndim++;
@@ -360,9 +362,9 @@ prepare(struct et_device_handle *d, const struct et_call *call, enum reduce_op o
     bool split = tasks < 2 * d->threads && d->threads > 1 && k->units > 1;
     k->pieces = pieces_for(d, et_desc_count(x), split ? k->units : tasks);
     k->parts = split && k->pieces > 1 ? k->pieces : 1;
-    *ws = k->parts > 1 ? (size_t)(tasks * k->parts) * (k->columns ? COLS : 1) *
-                             sizeof(double)
-                       : 0;
+    *ws = k->parts > 1
+              ? (size_t)(tasks * k->parts) * (k->columns ? COLS : 1) * sizeof(double)
+              : 0;
     k->base.run = run_reduce;
     k->base.what = k->columns ? "loop:reduce columns" : "loop:reduce runs";
     *out = &k->base;
@@ -376,14 +378,16 @@ ETK_NAME(etk_prepare_reduce)(struct et_device_handle *d, const struct et_call *c
 {
     (void)why, (void)why_size;
     const struct et_reduce_attr *o = call->attr;
-    enum reduce_op op = call->op == ET_OP_sum ? SUM : call->op == ET_OP_amax ? MAX : MIN;
+    enum reduce_op op = call->op == ET_OP_sum    ? SUM
+                        : call->op == ET_OP_amax ? MAX
+                                                 : MIN;
     return prepare(d, call, op, o->axes, out, ws);
 }
 
 et_status
-ETK_NAME(etk_prepare_sum_squares)(struct et_device_handle *d, const struct et_call *call,
-                                  struct et_kernel **out, size_t *ws, char *why,
-                                  size_t why_size)
+ETK_NAME(etk_prepare_sum_squares)(struct et_device_handle *d,
+                                  const struct et_call *call, struct et_kernel **out,
+                                  size_t *ws, char *why, size_t why_size)
 {
     (void)why, (void)why_size;
     return prepare(d, call, SQUARES, ~(uint32_t)0, out, ws);

@@ -26,7 +26,8 @@ struct softmax_kernel {
     bool dense; /* the target */
 };
 
-/* ---- one line: N elements at a distance of S, which callers give as 1 if they can ---- */
+/* ---- one line: N elements at a distance of S, which callers give as 1 if they can
+ * ---- */
 
 INLINE float
 line_max(const float *z, int64_t n, int64_t s)
@@ -261,8 +262,7 @@ prepare(struct et_device_handle *d, const struct et_call *call, const struct et_
     struct et_desc want = lines_layout(x, axis, &k->lines);
     for (int i = 0; i < call->n_in + call->n_out; i++) {
         bool result = i >= call->n_in;
-        const struct et_desc *have =
-            result ? &call->out[i - call->n_in] : &call->in[i];
+        const struct et_desc *have = result ? &call->out[i - call->n_in] : &call->in[i];
         struct et_desc as = et_desc_same_shape(have, x) ? want : row_major(have);
         as.dtype = have->dtype;
         side_init(&k->side[i], have, &as, result, ws);

@@ -11,14 +11,14 @@
 /* N elements; absent operands are any valid pointer. */
 typedef void etk_step_fn(int64_t n, void *y, const void *const *x, double a, double b);
 
-#define GELU_A   ((T)0.79788456080286535588) /* sqrt(2/pi) */
-#define GELU_B   ((T)0.044715)
-#define NORMAL_0 ((T)0.39894228040143267794) /* 1/sqrt(2 pi) */
-#define SIGMOID(x)   (1 / (1 + ETK_EXP(-(x))))
-#define LARGER(a, b) ((a) != (a) || (a) > (b) ? (a) : (b))
+#define GELU_A        ((T)0.79788456080286535588) /* sqrt(2/pi) */
+#define GELU_B        ((T)0.044715)
+#define NORMAL_0      ((T)0.39894228040143267794) /* 1/sqrt(2 pi) */
+#define SIGMOID(x)    (1 / (1 + ETK_EXP(-(x))))
+#define LARGER(a, b)  ((a) != (a) || (a) > (b) ? (a) : (b))
 #define SMALLER(a, b) ((a) != (a) || (a) < (b) ? (a) : (b))
-#define TRUTH(v)     ((v) ? (T)1 : (T)0)
-#define GELU_T(x)    ETK_TANH(GELU_A *((x) + GELU_B * (x) * (x) * (x)))
+#define TRUTH(v)      ((v) ? (T)1 : (T)0)
+#define GELU_T(x)     ETK_TANH(GELU_A *((x) + GELU_B * (x) * (x) * (x)))
 #define GELU_SLOPE(x, t)                                                               \
     ((T)0.5 * (1 + t) +                                                                \
      (T)0.5 * (x) * (1 - t * t) * GELU_A * (1 + 3 * GELU_B * (x) * (x)))
@@ -78,12 +78,12 @@ typedef void etk_step_fn(int64_t n, void *y, const void *const *x, double a, dou
             to[i] = value;                                                             \
         }                                                                              \
     }
-#define X              (x[i])
-#define Y              (y[i])
-#define Z              (z[i])
-#define STEP_F(name, value)        STEP_BODY(name, float, 0, value)
+#define X                           (x[i])
+#define Y                           (y[i])
+#define Z                           (z[i])
+#define STEP_F(name, value)         STEP_BODY(name, float, 0, value)
 #define STEP_FV(name, first, value) STEP_BODY(name, float, first, value)
-#define STEP_D(name, value)        STEP_BODY(name, double, 0, value)
+#define STEP_D(name, value)         STEP_BODY(name, double, 0, value)
 #define STEP_DV(name, first, value) STEP_BODY(name, double, first, value)
 ETK_STEP_MAP(STEP_F, STEP_FV)
 ETK_STEP_MAP(STEP_D, STEP_DV)
@@ -93,9 +93,9 @@ ETK_STEP_MAP(STEP_D, STEP_DV)
 
 /* [op][0] f32, [op][1] f64; NULL where an op is not an element function. */
 static etk_step_fn *const etk_steps[ET_OP_COUNT][2] = {
-#define STEP_ROW(name, value)         [ET_OP_##name] = {step_##name##_float, step_##name##_double},
+#define STEP_ROW(name, value)                                                          \
+    [ET_OP_##name] = {step_##name##_float, step_##name##_double},
 #define STEP_ROW_V(name, first, value) STEP_ROW(name, value)
-    ETK_STEP_MAP(STEP_ROW, STEP_ROW_V)
-};
+    ETK_STEP_MAP(STEP_ROW, STEP_ROW_V)};
 
 #endif
