@@ -25,7 +25,7 @@ numbers(size_t bytes)
     return x;
 }
 
-/* The best time of one run of CALL (<= 3 inputs, 1 result), in seconds; 0 when it is
+/* The best time of one run of CALL (<= 16 arrays), in seconds; 0 when it is
  * refused. Runs for BUDGET seconds, three times at least. */
 static inline double
 best(const struct et_device_table *table, struct et_device_handle *device,
@@ -34,13 +34,14 @@ best(const struct et_device_table *table, struct et_device_handle *device,
     struct et_kernel *k;
     size_t bytes;
     char why[256];
-    void *ptr[4] = {0};
-    int n = call->n_in + 1;
+    void *ptr[16] = {0};
+    int n = call->n_in + call->n_out;
     if (table->prepare(device, call, &k, &bytes, why, sizeof why) != ET_OK)
         return 0;
     void *workspace = numbers(bytes + 64);
     for (int i = 0; i < n; i++)
-        ptr[i] = numbers(et_desc_bytes(i < call->n_in ? &call->in[i] : &call->out[0]));
+        ptr[i] = numbers(et_desc_bytes(i < call->n_in ? &call->in[i]
+                                                    : &call->out[i - call->n_in]));
     double least = INFINITY, end = now() + budget;
     for (int i = 0; i < 3 || now() < end; i++) {
         double start = now();

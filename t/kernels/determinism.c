@@ -11,7 +11,7 @@
 #define MAX_ARRAYS 10
 #define RUNS       5
 /* Sums of up to 2^18 terms, kept in f64 beyond some dozen. */
-#define TOLERANCE  2e-5
+#define TOLERANCE 2e-5
 
 enum contents { NOTHING, NUMBERS, POSITIVE, INDEX };
 
@@ -26,7 +26,8 @@ struct test {
     const char *name;
     enum et_format format;
     int n_in;
-    struct array array[MAX_ARRAYS]; /* operands, then results up to the first of ndim -1 */
+    struct array
+        array[MAX_ARRAYS]; /* operands, then results up to the first of ndim -1 */
     size_t attr_size;
     union {
         struct et_reduce_attr reduce;
@@ -37,57 +38,162 @@ struct test {
     } attr;
 };
 
-#define S(...) \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}
-#define END       {NOTHING, -1, {0}}
-#define IMAGES    S(32, 16, 28, 28)
-#define ROWS_     S(600, 300)
-#define ATTR(field, ...) sizeof(((struct test *)0)->attr.field), {.field = {__VA_ARGS__}}
-#define NO_ATTR   0, {.axis = {.axis = 0}}
+#define S(...)                                                                         \
+    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                         \
+    {                                                                                  \
+        __VA_ARGS__                                                                    \
+    }
+#define END                                                                            \
+    {                                                                                  \
+        NOTHING, -1,                                                                   \
+        {                                                                              \
+            0                                                                          \
+        }                                                                              \
+    }
+#define IMAGES S(32, 16, 28, 28)
+#define ROWS_  S(600, 300)
+#define ATTR(field, ...)                                                               \
+    sizeof(((struct test *)0)->attr.field),                                            \
+    {                                                                                  \
+        .field = { __VA_ARGS__ }                                                       \
+    }
+#define NO_ATTR                                                                        \
+    0,                                                                                 \
+    {                                                                                  \
+        .axis = {.axis = 0 }                                                           \
+    }
 
 static const struct test tests[] = {
-    {ET_OP_gelu, "gelu", ET_ROW_MAJOR, 1, {{NUMBERS, IMAGES}, {NUMBERS, IMAGES}, END}, NO_ATTR},
-    {ET_OP_mul, "mul by rows", ET_ROW_MAJOR, 2,
-     {{NUMBERS, ROWS_}, {NUMBERS, S(300)}, {NUMBERS, ROWS_}, END}, NO_ATTR},
-    {ET_OP_sum, "sum of all", ET_ROW_MAJOR, 1, {{NUMBERS, ROWS_}, {NUMBERS, 0, {0}}, END},
+    {ET_OP_gelu,
+     "gelu",
+     ET_ROW_MAJOR,
+     1,
+     {{NUMBERS, IMAGES}, {NUMBERS, IMAGES}, END},
+     NO_ATTR},
+    {ET_OP_mul,
+     "mul by rows",
+     ET_ROW_MAJOR,
+     2,
+     {{NUMBERS, ROWS_}, {NUMBERS, S(300)}, {NUMBERS, ROWS_}, END},
+     NO_ATTR},
+    {ET_OP_sum,
+     "sum of all",
+     ET_ROW_MAJOR,
+     1,
+     {{NUMBERS, ROWS_}, {NUMBERS, 0, {0}}, END},
      ATTR(reduce, .axes = 3)},
-    {ET_OP_sum, "sum of rows", ET_ROW_MAJOR, 1, {{NUMBERS, ROWS_}, {NUMBERS, S(600)}, END},
+    {ET_OP_sum,
+     "sum of rows",
+     ET_ROW_MAJOR,
+     1,
+     {{NUMBERS, ROWS_}, {NUMBERS, S(600)}, END},
      ATTR(reduce, .axes = 2)},
-    {ET_OP_sum, "sum of columns", ET_ROW_MAJOR, 1, {{NUMBERS, ROWS_}, {NUMBERS, S(300)}, END},
+    {ET_OP_sum,
+     "sum of columns",
+     ET_ROW_MAJOR,
+     1,
+     {{NUMBERS, ROWS_}, {NUMBERS, S(300)}, END},
      ATTR(reduce, .axes = 1)},
-    {ET_OP_sum, "sum per channel", ET_CHANNELS_LAST, 1, {{NUMBERS, IMAGES}, {NUMBERS, S(16)}, END},
+    {ET_OP_sum,
+     "sum per channel",
+     ET_CHANNELS_LAST,
+     1,
+     {{NUMBERS, IMAGES}, {NUMBERS, S(16)}, END},
      ATTR(reduce, .axes = 13)},
-    {ET_OP_amax, "amax of all", ET_ROW_MAJOR, 1, {{NUMBERS, ROWS_}, {NUMBERS, 0, {0}}, END},
+    {ET_OP_amax,
+     "amax of all",
+     ET_ROW_MAJOR,
+     1,
+     {{NUMBERS, ROWS_}, {NUMBERS, 0, {0}}, END},
      ATTR(reduce, .axes = 3)},
-    {ET_OP_sum_squares, "sum_squares", ET_ROW_MAJOR, 1,
-     {{NUMBERS, IMAGES}, {NUMBERS, 0, {0}}, END}, NO_ATTR},
-    {ET_OP_argmax, "argmax", ET_ROW_MAJOR, 1, {{NUMBERS, ROWS_}, {INDEX, S(600)}, END},
+    {ET_OP_sum_squares,
+     "sum_squares",
+     ET_ROW_MAJOR,
+     1,
+     {{NUMBERS, IMAGES}, {NUMBERS, 0, {0}}, END},
+     NO_ATTR},
+    {ET_OP_argmax,
+     "argmax",
+     ET_ROW_MAJOR,
+     1,
+     {{NUMBERS, ROWS_}, {INDEX, S(600)}, END},
      ATTR(axis, .axis = 1)},
-    {ET_OP_softmax, "softmax", ET_ROW_MAJOR, 1, {{NUMBERS, ROWS_}, {NUMBERS, ROWS_}, END},
+    {ET_OP_softmax,
+     "softmax",
+     ET_ROW_MAJOR,
+     1,
+     {{NUMBERS, ROWS_}, {NUMBERS, ROWS_}, END},
      ATTR(axis, .axis = 1)},
-    {ET_OP_cross_entropy, "cross_entropy", ET_ROW_MAJOR, 2,
+    {ET_OP_cross_entropy,
+     "cross_entropy",
+     ET_ROW_MAJOR,
+     2,
      {{NUMBERS, ROWS_}, {INDEX, S(600)}, {NUMBERS, S(600)}, {NUMBERS, S(600)}, END},
      ATTR(loss, .ignore_index = 3)},
-    {ET_OP_cross_entropy_grad, "cross_entropy_grad", ET_ROW_MAJOR, 4,
-     {{NUMBERS, S(600)}, {NUMBERS, ROWS_}, {INDEX, S(600)}, {POSITIVE, S(600)},
-      {NUMBERS, ROWS_}, END},
+    {ET_OP_cross_entropy_grad,
+     "cross_entropy_grad",
+     ET_ROW_MAJOR,
+     4,
+     {{NUMBERS, S(600)},
+      {NUMBERS, ROWS_},
+      {INDEX, S(600)},
+      {POSITIVE, S(600)},
+      {NUMBERS, ROWS_},
+      END},
      ATTR(loss, .ignore_index = 3)},
-    {ET_OP_batch_norm, "batch_norm", ET_CHANNELS_LAST, 4,
-     {{NUMBERS, IMAGES}, {POSITIVE, S(16)}, {NUMBERS, S(16)}, {NUMBERS, IMAGES},
-      {NUMBERS, IMAGES}, {NUMBERS, S(16)}, {NUMBERS, S(16)}, END},
+    {ET_OP_batch_norm,
+     "batch_norm",
+     ET_CHANNELS_LAST,
+     4,
+     {{NUMBERS, IMAGES},
+      {POSITIVE, S(16)},
+      {NUMBERS, S(16)},
+      {NUMBERS, IMAGES},
+      {NUMBERS, IMAGES},
+      {NUMBERS, S(16)},
+      {NUMBERS, S(16)},
+      END},
      ATTR(norm, .eps = 1e-5, .relu = 1)},
-    {ET_OP_batch_norm_grad, "batch_norm_grad", ET_CHANNELS_LAST, 6,
-     {{NUMBERS, IMAGES}, {NUMBERS, IMAGES}, {POSITIVE, S(16)}, {NUMBERS, S(16)},
-      {POSITIVE, S(16)}, {NUMBERS, IMAGES}, {NUMBERS, IMAGES}, {NUMBERS, S(16)},
-      {NUMBERS, S(16)}, {NUMBERS, IMAGES}},
+    {ET_OP_batch_norm_grad,
+     "batch_norm_grad",
+     ET_CHANNELS_LAST,
+     6,
+     {{NUMBERS, IMAGES},
+      {NUMBERS, IMAGES},
+      {POSITIVE, S(16)},
+      {NUMBERS, S(16)},
+      {POSITIVE, S(16)},
+      {NUMBERS, IMAGES},
+      {NUMBERS, IMAGES},
+      {NUMBERS, S(16)},
+      {NUMBERS, S(16)},
+      {NUMBERS, IMAGES}},
      ATTR(norm, .eps = 1e-5, .relu = 1)},
-    {ET_OP_layer_norm, "layer_norm", ET_ROW_MAJOR, 3,
-     {{NUMBERS, ROWS_}, {POSITIVE, S(300)}, {NUMBERS, S(300)}, {NUMBERS, ROWS_},
-      {NUMBERS, S(600)}, {NUMBERS, S(600)}, END},
+    {ET_OP_layer_norm,
+     "layer_norm",
+     ET_ROW_MAJOR,
+     3,
+     {{NUMBERS, ROWS_},
+      {POSITIVE, S(300)},
+      {NUMBERS, S(300)},
+      {NUMBERS, ROWS_},
+      {NUMBERS, S(600)},
+      {NUMBERS, S(600)},
+      END},
      ATTR(norm, .eps = 1e-5, .axes = 1)},
-    {ET_OP_layer_norm_grad, "layer_norm_grad", ET_ROW_MAJOR, 5,
-     {{NUMBERS, ROWS_}, {NUMBERS, ROWS_}, {POSITIVE, S(300)}, {NUMBERS, S(600)},
-      {POSITIVE, S(600)}, {NUMBERS, ROWS_}, {NUMBERS, S(300)}, {NUMBERS, S(300)}, END},
+    {ET_OP_layer_norm_grad,
+     "layer_norm_grad",
+     ET_ROW_MAJOR,
+     5,
+     {{NUMBERS, ROWS_},
+      {NUMBERS, ROWS_},
+      {POSITIVE, S(300)},
+      {NUMBERS, S(600)},
+      {POSITIVE, S(600)},
+      {NUMBERS, ROWS_},
+      {NUMBERS, S(300)},
+      {NUMBERS, S(300)},
+      END},
      ATTR(norm, .eps = 1e-5, .axes = 1)},
 };
 
@@ -217,13 +323,15 @@ main(void)
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
         const struct test *t = &tests[i];
         struct arrays one = arrays_of(t), two = arrays_of(t);
-        ok(repeats(t, &one, 1), "%s gives the same bits again with one thread", t->name);
-        ok(repeats(t, &two, 2), "%s gives the same bits again with two threads", t->name);
+        ok(repeats(t, &one, 1), "%s gives the same bits again with one thread",
+           t->name);
+        ok(repeats(t, &two, 2), "%s gives the same bits again with two threads",
+           t->name);
         double worst = 0;
         for (int k = t->n_in; k < one.n; k++)
             worst = fmax(worst, distance(&one.desc[k], one.ptr[k], two.ptr[k]));
-        ok(worst <= TOLERANCE, "%s differs by rounding between one and two: %.1e", t->name,
-           worst);
+        ok(worst <= TOLERANCE, "%s differs by rounding between one and two: %.1e",
+           t->name, worst);
         arrays_free(&one);
         arrays_free(&two);
     }
