@@ -13,7 +13,7 @@
 /* Sums of up to 2^18 terms, kept in f64 beyond some dozen. */
 #define TOLERANCE 2e-5
 
-enum contents { NOTHING, NUMBERS, POSITIVE, INDEX };
+enum contents { NOTHING, NUMBERS, POSITIVE, INDEX, COUNTER };
 
 struct array {
     enum contents contents;
@@ -34,6 +34,8 @@ struct test {
         struct et_axis_attr axis;
         struct et_norm_attr norm;
         struct et_cross_entropy_attr loss;
+        struct et_resize_attr resize;
+        struct et_dropout_attr dropout;
         struct et_scalar_attr scalar;
     } attr;
 };
@@ -195,6 +197,31 @@ static const struct test tests[] = {
       {NUMBERS, S(300)},
       END},
      ATTR(norm, .eps = 1e-5, .axes = 1)},
+    {ET_OP_take_grad,
+     "take_grad",
+     ET_ROW_MAJOR,
+     2,
+     {{NUMBERS, ROWS_}, {INDEX, S(600)}, {NUMBERS, S(20, 300)}, END},
+     ATTR(axis, .n = 20)},
+    {ET_OP_scatter_add,
+     "scatter_add",
+     ET_ROW_MAJOR,
+     2,
+     {{NUMBERS, ROWS_}, {INDEX, ROWS_}, {NUMBERS, S(20, 300)}, END},
+     ATTR(axis, .n = 20)},
+    {ET_OP_dropout,
+     "dropout",
+     ET_ROW_MAJOR,
+     2,
+     {{NUMBERS, ROWS_}, {COUNTER, S(2)}, {NUMBERS, ROWS_}, END},
+     ATTR(dropout, .p = .3)},
+    {ET_OP_resize2d_grad,
+     "resize2d_grad",
+     ET_CHANNELS_LAST,
+     1,
+     {{NUMBERS, IMAGES}, {NUMBERS, S(32, 16, 20, 20)}, END},
+     ATTR(resize, .mode = ET_RESIZE_BILINEAR, .scale = {20 / 28., 20 / 28.},
+          .shape = {32, 16, 20, 20})},
 };
 
 static const struct et_device_table *table;
@@ -211,7 +238,9 @@ fill(void *p, enum contents contents, int64_t n, uint32_t seed)
 {
     for (int64_t i = 0; i < n; i++) {
         uint32_t v = next(&seed);
-        if (contents == INDEX)
+        if (contents == COUNTER)
+            ((int64_t *)p)[i] = i;
+        else if (contents == INDEX)
             ((int32_t *)p)[i] = (int32_t)(v % 20);
         else
             ((float *)p)[i] = (float)v / (1 << 23) - (contents == POSITIVE ? -0.1f : 1);
@@ -237,7 +266,7 @@ struct arrays {
 static struct arrays
 arrays_of(const struct test *t)
 {
-    static const enum et_dtype dtypes[] = {ET_NONE, ET_F32, ET_F32, ET_I32};
+    static const enum et_dtype dtypes[] = {ET_NONE, ET_F32, ET_F32, ET_I32, ET_I64};
     struct arrays a = {.n = 0};
     for (; a.n < MAX_ARRAYS && t->array[a.n].ndim >= 0; a.n++) {
         const struct array *v = &t->array[a.n];
