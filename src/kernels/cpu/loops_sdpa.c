@@ -1,0 +1,585 @@
+/* loops_sdpa.c: scaled dot-product attention and its gradient, in tiles of queries.
+ *
+ *   s = scale q k^T + bias, j <= i where causal;  p = e^(s - lse);  o = p v
+ *   ds = p (do v^T - do . o);  dq = scale ds k, dk = scale ds^T q, dv = p^T do
+ *
+ * Vaswani et al., arXiv:1706.03762; p is never stored but recomputed from lse, as in
+ * Dao et al., arXiv:2205.14135. Differs: all keys of a tile of 32 queries are scored
+ * before one plain softmax, since a tile of scores fits the second cache.
+ *
+ * A thread takes whole (b, h) planes, so sums have one order. Operands of any strides
+ * are packed into padded rows, keys (backward: values too) also transposed; then all
+ * products are one small product whose vectors run along rows of B and whose tile of C
+ * stays in registers. Causal tiles skip the keys to their right. FLOPs of a plane: 4 T
+ * S D forward, 10 T S D backward, half where causal. */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu/loops.h"
+#include "kernels/cpu/loops_math.h"
+
+#if defined __AVX512F__
+#define LANES    16
+#define MAX_VECS 4
+#elif defined __AVX2__
+#define LANES    8
+#define MAX_VECS 2
+#else
+#define LANES    4
+#define MAX_VECS 2
+#endif
+#define TILE    32  /* queries */
+#define K_BLOCK 128 /* rows of B at a time: 32 KiB of them */
+
+typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* ---- C (+)= A B; A has any strides, N is whole vectors ---- */
+
+struct product {
+    float *c;
+    const float *a, *b;
+    int64_t c_row, a_row, a_column, b_row; /* strides */
+    int64_t m, n, k;
+    bool add;
+};
+
+INLINE void
+product_tile(const struct product *g, float *c, const float *a, const float *b,
+             int64_t k, bool add, const int rows, const int vecs)
+{
+    vec sum[8][MAX_VECS];
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < vecs; j++)
+            sum[i][j] = add ? *(vec *)(c + i * g->c_row + j * LANES) : (vec){0};
+    for (int64_t l = 0; l < k; l++, a += g->a_column, b += g->b_row) {
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+            for (int j = 0; j < vecs; j++)
+                sum[i][j] += a[i * g->a_row] * *(const vec *)(b + j * LANES);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < vecs; j++)
+            *(vec *)(c + i * g->c_row + j * LANES) = sum[i][j];
+}
+
+/* All rows of VECS vectors of columns from N on; ROWS at a time. */
+INLINE void
+product_columns(const struct product *g, int64_t n, int64_t k0, int64_t k,
+                const int rows, const int vecs)
+{
+    const float *b = g->b + k0 * g->b_row + n, *a = g->a + k0 * g->a_column;
+    bool add = g->add || k0 > 0;
+    int64_t i = 0;
+    for (; i + rows <= g->m; i += rows)
+        product_tile(g, g->c + i * g->c_row + n, a + i * g->a_row, b, k, add, rows,
+                     vecs);
+    for (; i < g->m; i++)
+        product_tile(g, g->c + i * g->c_row + n, a + i * g->a_row, b, k, add, 1, vecs);
+}
+
+static void
+multiply(const struct product *g)
+{
+    for (int64_t k0 = 0; k0 < g->k; k0 += K_BLOCK) {
+        int64_t k = g->k - k0 < K_BLOCK ? g->k - k0 : K_BLOCK, n = 0;
+        for (; n + MAX_VECS * LANES <= g->n; n += MAX_VECS * LANES)
+            product_columns(g, n, k0, k, 4, MAX_VECS);
+        for (; n + 2 * LANES <= g->n; n += 2 * LANES)
+            product_columns(g, n, k0, k, 8, 2);
+        for (; n < g->n; n += LANES)
+            product_columns(g, n, k0, k, 8, 1);
+    }
+}
+
+/* ---- operands ---- */
+
+enum operand { Q, K, V, O, DO, DQ, DK, DV, OPERANDS };
+
+struct sdpa_kernel {
+    struct et_kernel base;
+    int64_t B, H, T, S, D;
+    int64_t d_pad, s_pad;        /* up to whole vectors */
+    int64_t stride[OPERANDS][4]; /* of b, h, position, element */
+    int64_t lse[3], bias[4];     /* strides; 0 repeats */
+    int n_in;
+    float scale;
+    bool causal, biased, wants[3]; /* backward: dq, dk, dv */
+    int pieces;
+    size_t bytes; /* of the workspace, per piece */
+};
+
+/* Where run finds them. */
+struct arrays {
+    float *p[OPERANDS], *lse;
+    const float *bias;
+};
+
+/* A piece's packed operands and sums. */
+struct scratch {
+    float *k, *v, *kt, *vt; /* [S][d_pad], transposed [D][s_pad] */
+    float *dk, *dv;         /* [S][d_pad] */
+    float *q, *out, *grad;  /* [TILE][d_pad]: q; o or dq; do */
+    float *s, *ds;          /* [TILE][s_pad] */
+    float *delta;           /* [TILE]: do . o */
+};
+
+/* Lays the scratch out from P on (NULL: only measures); returns its floats. */
+static int64_t
+lay_out(const struct sdpa_kernel *k, struct scratch *x, float *p, bool grad)
+{
+    struct {
+        float **at;
+        int64_t n;
+        bool needed;
+    } part[] = {
+        {&x->k, k->S * k->d_pad, grad},    {&x->v, k->S * k->d_pad, !grad},
+        {&x->kt, k->D * k->s_pad, true},   {&x->vt, k->D * k->s_pad, grad},
+        {&x->dk, k->S * k->d_pad, grad},   {&x->dv, k->S * k->d_pad, grad},
+        {&x->q, TILE * k->d_pad, true},    {&x->out, TILE * k->d_pad, true},
+        {&x->grad, TILE * k->d_pad, grad}, {&x->s, TILE * k->s_pad, true},
+        {&x->ds, TILE * k->s_pad, grad},   {&x->delta, TILE, grad},
+    };
+    int64_t at = 0;
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
+        *part[i].at = p && part[i].needed ? p + at : NULL;
+        at += part[i].needed ? (part[i].n + 15) / 16 * 16 : 0;
+    }
+    return at;
+}
+
+static float *
+plane_of(const struct sdpa_kernel *k, const struct arrays *x, enum operand o,
+         int64_t plane)
+{
+    return x->p[o] + plane / k->H * k->stride[o][0] + plane % k->H * k->stride[o][1];
+}
+
+/* Rows FROM .. FROM + N - 1 of an operand, zeros behind. */
+static void
+pack(const struct sdpa_kernel *k, float *to, const float *plane, enum operand o,
+     int64_t from, int64_t n)
+{
+    int64_t step = k->stride[o][3];
+    for (int64_t i = 0; i < n; i++) {
+        float *restrict row = to + i * k->d_pad;
+        const float *restrict x = plane + (from + i) * k->stride[o][2];
+        if (step == 1)
+            for (int64_t d = 0; d < k->D; d++)
+                row[d] = x[d];
+        else
+            for (int64_t d = 0; d < k->D; d++)
+                row[d] = x[d * step];
+        for (int64_t d = k->D; d < k->d_pad; d++)
+            row[d] = 0;
+    }
+}
+
+/* [S] rows become [D][s_pad], zeros behind. */
+static void
+pack_transposed(const struct sdpa_kernel *k, float *restrict to, const float *plane,
+                enum operand o)
+{
+    int64_t row = k->stride[o][2], step = k->stride[o][3];
+    for (int64_t j0 = 0; j0 < k->S; j0 += LANES) {
+        int64_t end = j0 + LANES < k->S ? j0 + LANES : k->S;
+        for (int64_t d = 0; d < k->D; d++) {
+            float *restrict y = to + d * k->s_pad;
+            const float *restrict x = plane + d * step;
+            for (int64_t j = j0; j < end; j++)
+                y[j] = x[j * row];
+            for (int64_t j = end; j < j0 + LANES; j++)
+                y[j] = 0;
+        }
+    }
+}
+
+/* Rows back into a result, times FACTOR and, where given, 1/DIVISOR of the row. */
+static void
+unpack(const struct sdpa_kernel *k, float *plane, enum operand o, const float *from,
+       int64_t first, int64_t n, float factor, const float *divisor)
+{
+    int64_t step = k->stride[o][3];
+    for (int64_t i = 0; i < n; i++) {
+        float *y = plane + (first + i) * k->stride[o][2];
+        const float *x = from + i * k->d_pad;
+        float f = divisor ? factor / divisor[i] : factor;
+        if (step == 1)
+            for (int64_t d = 0; d < k->D; d++)
+                y[d] = f * x[d];
+        else
+            for (int64_t d = 0; d < k->D; d++)
+                y[d * step] = f * x[d];
+    }
+}
+
+/* ---- scores ---- */
+
+/* A tile of N queries from FIRST on, and the keys that some of them sees. */
+struct tile {
+    int64_t plane, first, n, keys;
+};
+
+static struct tile
+tile_at(const struct sdpa_kernel *k, int64_t plane, int64_t first)
+{
+    struct tile t = {plane, first, k->T - first, k->S};
+    t.n = t.n < TILE ? t.n : TILE;
+    if (k->causal && first + t.n < t.keys)
+        t.keys = first + t.n;
+    return t;
+}
+
+static int64_t
+whole_vectors(int64_t n)
+{
+    return (n + LANES - 1) / LANES * LANES;
+}
+
+/* The keys that query I sees. */
+static int64_t
+seen(const struct sdpa_kernel *k, int64_t i)
+{
+    return k->causal && i + 1 < k->S ? i + 1 : k->S;
+}
+
+/* s = q k^T; with a bias, s = scale q k^T + bias. */
+static void
+score(const struct sdpa_kernel *k, const struct arrays *x, const struct scratch *w,
+      const struct tile *t)
+{
+    multiply(&(struct product){
+        .c = w->s,
+        .a = w->q,
+        .b = w->kt,
+        .c_row = k->s_pad,
+        .a_row = k->d_pad,
+        .a_column = 1,
+        .b_row = k->s_pad,
+        .m = t->n,
+        .n = whole_vectors(t->keys),
+        .k = k->D,
+    });
+    if (!k->biased)
+        return;
+    const float *bias = x->bias + t->plane / k->H * k->bias[0] +
+                        t->plane % k->H * k->bias[1] + t->first * k->bias[2];
+    for (int64_t i = 0; i < t->n; i++) {
+        float *restrict s = w->s + i * k->s_pad;
+        for (int64_t j = 0; j < t->keys; j++)
+            s[j] = s[j] * k->scale + bias[i * k->bias[2] + j * k->bias[3]];
+    }
+}
+
+/* What the scores in a tile still lack; kept for the exponent's one rounding. */
+static float
+factor_of(const struct sdpa_kernel *k)
+{
+    return k->biased ? 1 : k->scale;
+}
+
+/* s = e^(FACTOR s - SHIFT) for N keys, 0 for the rest of the row of a tile. What pads
+ * the last vector is computed and dropped, so that no element runs alone. */
+static void
+exponentials(float *s, int64_t n, int64_t keys, float factor, float shift)
+{
+    int64_t whole = whole_vectors(n);
+    for (int64_t j = n; j < whole; j++)
+        s[j] = s[0];
+#pragma omp simd
+    for (int64_t j = 0; j < whole; j++)
+        s[j] = etk_expf(s[j] * factor - shift);
+    memset(s + n, 0, (size_t)(whole_vectors(keys) - n) * sizeof *s);
+}
+
+/* s = e^(FACTOR s - max); the sum of it. */
+static float
+softmax_row(float *s, int64_t n, int64_t keys, float factor, float *lse)
+{
+    int64_t whole = whole_vectors(n);
+    float max = s[0] * factor, sum = 0;
+    for (int64_t j = n; j < whole; j++)
+        s[j] = s[0];
+#pragma omp simd reduction(max : max)
+    for (int64_t j = 0; j < whole; j++)
+        max = s[j] * factor > max ? s[j] * factor : max;
+    exponentials(s, n, keys, factor, max);
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < whole; j++)
+        sum += s[j];
+    *lse = max + etk_logf(sum);
+    return sum;
+}
+
+/* ---- forward ---- */
+
+static void
+forward_plane(const struct sdpa_kernel *k, const struct arrays *x,
+              const struct scratch *w, int64_t plane)
+{
+    pack_transposed(k, w->kt, plane_of(k, x, K, plane), K);
+    pack(k, w->v, plane_of(k, x, V, plane), V, 0, k->S);
+    for (int64_t first = 0; first < k->T; first += TILE) {
+        struct tile t = tile_at(k, plane, first);
+        float sum[TILE], lse[TILE];
+        pack(k, w->q, plane_of(k, x, Q, plane), Q, first, t.n);
+        score(k, x, w, &t);
+        for (int64_t i = 0; i < t.n; i++)
+            sum[i] = softmax_row(w->s + i * k->s_pad, seen(k, first + i), t.keys,
+                                 factor_of(k), &lse[i]);
+        multiply(&(struct product){
+            .c = w->out,
+            .a = w->s,
+            .b = w->v,
+            .c_row = k->d_pad,
+            .a_row = k->s_pad,
+            .a_column = 1,
+            .b_row = k->d_pad,
+            .m = t.n,
+            .n = k->d_pad,
+            .k = t.keys,
+        });
+        if (x->p[O])
+            unpack(k, plane_of(k, x, O, plane), O, w->out, first, t.n, 1, sum);
+        float *to = x->lse + plane / k->H * k->lse[0] + plane % k->H * k->lse[1];
+        for (int64_t i = 0; x->lse && i < t.n; i++)
+            to[(first + i) * k->lse[2]] = lse[i];
+    }
+}
+
+/* ---- backward ---- */
+
+/* p into s, ds into ds. */
+static void
+score_gradients(const struct sdpa_kernel *k, const struct arrays *x,
+                const struct scratch *w, const struct tile *t)
+{
+    const float *lse = x->lse + t->plane / k->H * k->lse[0] +
+                       t->plane % k->H * k->lse[1] + t->first * k->lse[2];
+    score(k, x, w, t);
+    multiply(&(struct product){
+        .c = w->ds,
+        .a = w->grad,
+        .b = w->vt,
+        .c_row = k->s_pad,
+        .a_row = k->d_pad,
+        .a_column = 1,
+        .b_row = k->s_pad,
+        .m = t->n,
+        .n = whole_vectors(t->keys),
+        .k = k->D,
+    });
+    for (int64_t i = 0; i < t->n; i++) {
+        float *restrict p = w->s + i * k->s_pad, *restrict ds = w->ds + i * k->s_pad;
+        float delta = w->delta[i];
+        exponentials(p, seen(k, t->first + i), t->keys, factor_of(k),
+                     lse[i * k->lse[2]]);
+        for (int64_t j = 0; j < whole_vectors(t->keys); j++)
+            ds[j] = p[j] * (ds[j] - delta);
+    }
+}
+
+/* TO += FROM^T ROWS: what a tile's queries add to keys or values. */
+static void
+add_transposed(const struct sdpa_kernel *k, float *to, const float *from,
+               const float *rows, const struct tile *t)
+{
+    multiply(&(struct product){
+        .c = to,
+        .a = from,
+        .b = rows,
+        .c_row = k->d_pad,
+        .a_row = 1,
+        .a_column = k->s_pad,
+        .b_row = k->d_pad,
+        .m = t->keys,
+        .n = k->d_pad,
+        .k = t->n,
+        .add = true,
+    });
+}
+
+/* do . o, in the order in which products sum do . v: where one key has all the weight
+ * the two cancel. */
+static void
+add_deltas(const struct sdpa_kernel *k, const struct scratch *w, const struct tile *t)
+{
+    memset(w->delta, 0, TILE * sizeof *w->delta);
+    for (int64_t d = 0; d < k->D; d++)
+        for (int64_t i = 0; i < t->n; i++)
+            w->delta[i] += w->grad[i * k->d_pad + d] * w->out[i * k->d_pad + d];
+}
+
+static void
+backward_tile(const struct sdpa_kernel *k, const struct arrays *x,
+              const struct scratch *w, const struct tile *t)
+{
+    pack(k, w->q, plane_of(k, x, Q, t->plane), Q, t->first, t->n);
+    pack(k, w->grad, plane_of(k, x, DO, t->plane), DO, t->first, t->n);
+    pack(k, w->out, plane_of(k, x, O, t->plane), O, t->first, t->n);
+    add_deltas(k, w, t);
+    score_gradients(k, x, w, t);
+    if (k->wants[2])
+        add_transposed(k, w->dv, w->s, w->grad, t);
+    if (k->wants[1])
+        add_transposed(k, w->dk, w->ds, w->q, t);
+    if (!k->wants[0])
+        return;
+    multiply(&(struct product){
+        .c = w->out,
+        .a = w->ds,
+        .b = w->k,
+        .c_row = k->d_pad,
+        .a_row = k->s_pad,
+        .a_column = 1,
+        .b_row = k->d_pad,
+        .m = t->n,
+        .n = k->d_pad,
+        .k = t->keys,
+    });
+    unpack(k, plane_of(k, x, DQ, t->plane), DQ, w->out, t->first, t->n, k->scale, NULL);
+}
+
+static void
+backward_plane(const struct sdpa_kernel *k, const struct arrays *x,
+               const struct scratch *w, int64_t plane)
+{
+    pack_transposed(k, w->kt, plane_of(k, x, K, plane), K);
+    pack_transposed(k, w->vt, plane_of(k, x, V, plane), V);
+    pack(k, w->k, plane_of(k, x, K, plane), K, 0, k->S);
+    memset(w->dk, 0, (size_t)(k->S * k->d_pad) * sizeof *w->dk);
+    memset(w->dv, 0, (size_t)(k->S * k->d_pad) * sizeof *w->dv);
+    for (int64_t first = 0; first < k->T; first += TILE) {
+        struct tile t = tile_at(k, plane, first);
+        backward_tile(k, x, w, &t);
+    }
+    if (k->wants[1])
+        unpack(k, plane_of(k, x, DK, plane), DK, w->dk, 0, k->S, k->scale, NULL);
+    if (k->wants[2])
+        unpack(k, plane_of(k, x, DV, plane), DV, w->dv, 0, k->S, 1, NULL);
+}
+
+/* ---- running and preparing ---- */
+
+static void
+run_planes(const struct sdpa_kernel *k, const struct arrays *x, void *ws, bool grad)
+{
+    int64_t planes = k->B * k->H;
+#pragma omp parallel for schedule(static) num_threads(k->pieces) if (k->pieces > 1)
+    for (int piece = 0; piece < k->pieces; piece++) {
+        struct scratch w;
+        lay_out(k, &w, (float *)((char *)ws + (size_t)piece * k->bytes), grad);
+        for (int64_t plane = planes * piece / k->pieces;
+             plane < planes * (piece + 1) / k->pieces; plane++)
+            (grad ? backward_plane : forward_plane)(k, x, &w, plane);
+    }
+}
+
+static et_status
+run_forward(struct et_kernel *kernel, void *const *ptr, void *ws)
+{
+    const struct sdpa_kernel *k = (const struct sdpa_kernel *)kernel;
+    struct arrays x = {
+        .p = {[Q] = ptr[0], [K] = ptr[1], [V] = ptr[2], [O] = ptr[k->n_in]},
+        .lse = ptr[k->n_in + 1],
+        .bias = k->biased ? ptr[3] : NULL,
+    };
+    run_planes(k, &x, ws, false);
+    return ET_OK;
+}
+
+static et_status
+run_backward(struct et_kernel *kernel, void *const *ptr, void *ws)
+{
+    const struct sdpa_kernel *k = (const struct sdpa_kernel *)kernel;
+    struct arrays x = {
+        .p = {[DO] = ptr[0],
+              [Q] = ptr[1],
+              [K] = ptr[2],
+              [V] = ptr[3],
+              [O] = ptr[4],
+              [DQ] = ptr[k->n_in],
+              [DK] = ptr[k->n_in + 1],
+              [DV] = ptr[k->n_in + 2]},
+        .lse = ptr[5],
+        .bias = k->biased ? ptr[6] : NULL,
+    };
+    run_planes(k, &x, ws, true);
+    return ET_OK;
+}
+
+static void
+set_strides(struct sdpa_kernel *k, const struct et_call *call, bool grad)
+{
+    static const enum operand forward[] = {Q, K, V}, backward[] = {DO, Q, K, V, O};
+    const struct et_desc *lse = grad ? &call->in[5] : &call->out[1];
+    for (int i = 0; i < (grad ? 5 : 3); i++)
+        memcpy(k->stride[grad ? backward[i] : forward[i]], call->in[i].stride,
+               sizeof k->stride[0]);
+    for (int i = 0; i < call->n_out; i++) {
+        enum operand o = grad ? (enum operand)(DQ + i) : O;
+        if (!grad && i > 0)
+            break;
+        memcpy(k->stride[o], call->out[i].stride, sizeof k->stride[0]);
+        if (grad)
+            k->wants[i] = call->out[i].dtype != ET_NONE;
+    }
+    memcpy(k->lse, lse->stride, sizeof k->lse);
+    int at = grad ? 6 : 3;
+    k->biased = call->n_in > at && call->in[at].dtype != ET_NONE;
+    for (int i = 0; k->biased && i < 4; i++) {
+        int axis = i - (4 - call->in[at].ndim);
+        if (axis >= 0 && call->in[at].shape[axis] > 1)
+            k->bias[i] = call->in[at].stride[axis];
+    }
+}
+
+et_status
+ETK_NAME(etk_prepare_sdpa)(struct et_device_handle *d, const struct et_call *call,
+                           struct et_kernel **out, size_t *ws, char *why,
+                           size_t why_size)
+{
+    const struct et_sdpa_attr *o = call->attr;
+    bool grad = call->op == ET_OP_sdpa_grad;
+    const struct et_desc *q = &call->in[grad];
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        enum et_dtype dtype =
+            i < call->n_in ? call->in[i].dtype : call->out[i - call->n_in].dtype;
+        if (dtype != ET_F32 && dtype != ET_NONE)
+            return etk_refuse(why, why_size, "the CPU attends in f32, not %s",
+                              et_dtype_name(dtype));
+    }
+    if (q[0].shape[3] == 0 || q[1].shape[2] == 0)
+        return etk_refuse(why, why_size, "attention to %lld keys of %lld elements",
+                          (long long)q[1].shape[2], (long long)q[0].shape[3]);
+    struct sdpa_kernel *k = etk_new(sizeof *k);
+    if (!k)
+        return ET_ENOMEM;
+    k->B = q[0].shape[0];
+    k->H = q[0].shape[1];
+    k->T = q[0].shape[2];
+    k->S = q[1].shape[2];
+    k->D = q[0].shape[3];
+    k->d_pad = whole_vectors(k->D);
+    k->s_pad = whole_vectors(k->S);
+    k->n_in = call->n_in;
+    k->scale = (float)o->scale;
+    k->causal = o->causal;
+    set_strides(k, call, grad);
+    int64_t planes = k->B * k->H;
+    k->pieces = planes < d->threads ? (int)planes : d->threads;
+    k->pieces = k->pieces > 0 ? k->pieces : 1;
+    struct scratch w;
+    k->bytes = (size_t)lay_out(k, &w, NULL, grad) * sizeof(float);
+    *ws = (size_t)k->pieces * k->bytes;
+    k->base.run = grad ? run_backward : run_forward;
+    k->base.what = grad ? "loop:sdpa_grad" : "loop:sdpa";
+    *out = &k->base;
+    return ET_OK;
+}
