@@ -1,0 +1,251 @@
+/* assemble.c: see assemble.h. */
+#include "config.h"
+
+#include <string.h>
+
+#include "core/run/assemble.h"
+
+/* ---- device ---- */
+
+static et_status
+open_device(struct eti_assembly *a, const struct eti_assemble_options *o)
+{
+    static const char *const names[] = {
+        [ET_RUN_AUTO] = "cpu",
+        [ET_RUN_CPU] = "cpu",
+        [ET_RUN_GPU] = "cuda",
+    };
+    a->stage = ETI_STAGE_DEVICE;
+    const char *name = o->device ? o->device : names[a->recipe->device];
+    ET_TRY(et_device_open(a->cx, name, 0, o->threads, &a->dev));
+    a->config.dev = a->dev;
+    return ET_OK;
+}
+
+/* ---- data ---- */
+
+static et_status
+open_data(struct eti_assembly *a, const struct et_part *part, bool train,
+          const struct eti_assemble_options *o, struct eti_data *out)
+{
+    struct et_data_options *common = part->options;
+    const struct et_dataset_class *c = et_dataset_find(part->component->name);
+    const struct et_loader_config config = {
+        .seed = (uint32_t)a->recipe->seed,
+        .train = train,
+        .world_size = 1,
+        .dev = a->dev,
+    };
+    int64_t n = common->subset_num_batches;
+    if (o->limit_batches > 0 && (n < 0 || n > o->limit_batches))
+        common->subset_num_batches = o->limit_batches;
+    a->stage = ETI_STAGE_DATA;
+    ET_TRY(et_dataset_open(a->cx, c, part->options, &out->set));
+    return et_loader_new(a->cx, out->set, &config, &out->loader);
+}
+
+static et_status
+open_train(struct eti_assembly *a, const struct eti_assemble_options *o)
+{
+    if (!o->with_train)
+        return ET_OK;
+    ET_TRY(open_data(a, &a->recipe->train_data, true, o, &a->train));
+    a->config.train = a->train.loader;
+    return ET_OK;
+}
+
+/* The regular expressions of `metrics:` as a NULL-terminated list; NULL where none. */
+static et_status
+copy_patterns(struct eti_assembly *a, const struct et_texts *texts, const char ***out)
+{
+    void *block;
+    *out = NULL;
+    if (texts->n == 0)
+        return ET_OK;
+    ET_TRY(et_alloc(a->cx, ((size_t)texts->n + 1) * sizeof **out, &block));
+    *out = block;
+    for (int i = 0; i < texts->n; i++)
+        (*out)[i] = texts->v[i];
+    return ET_OK;
+}
+
+static et_status
+open_eval(struct eti_assembly *a, const struct eti_assemble_options *o)
+{
+    const struct et_parts *parts = &a->recipe->eval_data;
+    if (!o->with_eval)
+        return ET_OK;
+    if (parts->n > ETI_MAX_EVAL_DATA)
+        return ET_FAIL(a->cx, ET_EINVAL, "%d eval_data, at most %d are possible", parts->n,
+                       ETI_MAX_EVAL_DATA);
+    for (int i = 0; i < parts->n; i++) {
+        const struct et_recipe_eval *extra = parts->v[i].extra;
+        ET_TRY(open_data(a, &parts->v[i], false, o, &a->eval[i]));
+        ET_TRY(copy_patterns(a, &extra->metrics, &a->patterns[i]));
+        a->evaluator[i] = (struct et_evaluator){
+            .label = extra->label,
+            .loader = a->eval[i].loader,
+            .interval = extra->interval,
+            .metrics = a->patterns[i],
+        };
+    }
+    a->config.evaluators = a->evaluator;
+    a->config.n_evaluators = parts->n;
+    return ET_OK;
+}
+
+/* ---- model ---- */
+
+/* The batches of the first loader there is say what the model must fit. */
+static void
+find_facts(const struct eti_assembly *a, struct et_model_facts *out)
+{
+    const struct eti_data *data = a->train.loader ? &a->train : &a->eval[0];
+    struct et_loader_info info;
+    memset(out, 0, sizeof *out);
+    if (!data->loader)
+        return;
+    et_loader_get_info(data->loader, &info);
+    out->num_classes = data->set->facts.num_classes;
+    out->vocab_size = data->set->facts.vocab_size;
+    if (data->set->facts.kind == ET_DATA_TOKENS) {
+        out->seq_len = info.x_desc.shape[1];
+        return;
+    }
+    out->channels = info.x_desc.shape[1];
+    out->height = info.x_desc.shape[2];
+    out->width = info.x_desc.shape[3];
+}
+
+/* A model of images on tokens, or the reverse, is said here and not by a shape. */
+static et_status
+check_kind(const struct eti_assembly *a, const struct et_model_class *c)
+{
+    const struct eti_data *data = a->train.set ? &a->train : &a->eval[0];
+    if (!data->set)
+        return ET_OK;
+    bool wants = c->task == ET_TASK_LANGUAGE;
+    bool has = data->set->facts.kind == ET_DATA_TOKENS;
+    if (wants == has)
+        return ET_OK;
+    return ET_FAIL(a->cx, ET_EINVAL, "model %s reads %s, %s gives %s", c->info.name,
+                   wants ? "tokens" : "images", data->set->type->info.name,
+                   has ? "tokens" : "images");
+}
+
+static et_status
+make_model(struct eti_assembly *a)
+{
+    const struct et_part *part = &a->recipe->model;
+    const struct et_model_class *c = et_model_class_find(part->component->name);
+    struct et_model_facts facts;
+    a->stage = ETI_STAGE_PARTS;
+    ET_TRY(check_kind(a, c));
+    find_facts(a, &facts);
+    ET_TRY(et_model_new(a->cx, c, part->options, &facts, &a->model));
+    a->config.model = a->model;
+    return ET_OK;
+}
+
+/* ---- optimizer and schedules ---- */
+
+static et_status
+choose_rules(struct eti_assembly *a)
+{
+    const struct et_recipe *r = a->recipe;
+    int n = 0;
+    a->config.optimizer = et_optimizer_find(r->optimizer.component->name);
+    a->config.optimizer_options = r->optimizer.options;
+    for (int i = 0; i < r->scheduler.n; i++) {
+        if (n == ETI_MAX_SCHEDULERS)
+            return ET_FAIL(a->cx, ET_EINVAL, "more than %d schedulers", n);
+        a->scheduler[n++] = (struct et_scheduler){
+            .type = et_scheduler_find(r->scheduler.v[i].component->name),
+            .options = r->scheduler.v[i].options,
+        };
+    }
+    a->config.schedulers = a->scheduler;
+    a->config.n_schedulers = n;
+    return ET_OK;
+}
+
+/* ---- hooks ---- */
+
+static et_status
+too_many(struct eti_assembly *a, const char *what)
+{
+    return ET_FAIL(a->cx, ET_EINVAL, "more than %d %s", ET_MAX_ALGORITHMS, what);
+}
+
+et_status
+eti_assemble_algorithms(struct eti_assembly *a, struct et_recipe *recipe)
+{
+    int n = 0;
+    a->stage = ETI_STAGE_PARTS;
+    for (int i = 0; i < recipe->algorithms.n; i++) {
+        struct et_part *part = &recipe->algorithms.v[i];
+        if (part->off || !part->component)
+            continue;
+        if (n == ET_MAX_ALGORITHMS)
+            return too_many(a, "algorithms");
+        ET_TRY(et_algorithm_new(a->cx, et_algorithm_find(part->component->name),
+                                part->options, &a->algorithm[n]));
+        a->config.n_algorithms = ++n;
+    }
+    a->config.algorithms = a->algorithm;
+    return ET_OK;
+}
+
+static int64_t
+given(int64_t value)
+{
+    return value == ET_INT_UNSET ? 0 : value;
+}
+
+et_status
+eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
+             const struct eti_assemble_options *options, struct eti_assembly *a)
+{
+    *a = (struct eti_assembly){
+        .cx = cx,
+        .recipe = recipe,
+        .config = {
+            .max_duration = recipe->max_duration,
+            .eval_interval = recipe->eval_interval,
+            .iteration_length = recipe->iteration_length,
+            .scale_schedule_ratio = recipe->scale_schedule_ratio,
+            .grad_accum = given(recipe->grad_accum),
+            .microbatch_size = given(recipe->microbatch_size),
+            .seed = (uint32_t)recipe->seed,
+            .run_name = recipe->run_name,
+            .target = recipe->target,
+            .nonfinite_action = recipe->nonfinite.action,
+            .nonfinite_grace = recipe->nonfinite.grace,
+        },
+    };
+    ET_TRY(open_device(a, options));
+    ET_TRY(open_train(a, options));
+    ET_TRY(open_eval(a, options));
+    ET_TRY(make_model(a));
+    ET_TRY(choose_rules(a));
+    ET_TRY(eti_assemble_algorithms(a, recipe));
+    a->stage = ETI_STAGE_RUN;
+    return ET_OK;
+}
+
+void
+eti_assembly_release(struct eti_assembly *a)
+{
+    for (int i = 0; i < a->config.n_algorithms; i++)
+        et_algorithm_free(&a->algorithm[i]);
+    et_model_free(&a->model);
+    for (int i = 0; i < ETI_MAX_EVAL_DATA; i++) {
+        et_loader_free(&a->eval[i].loader);
+        et_dataset_close(&a->eval[i].set);
+        et_free(a->cx, a->patterns[i]);
+    }
+    et_loader_free(&a->train.loader);
+    et_dataset_close(&a->train.set);
+    et_device_close(&a->dev);
+    memset(a, 0, sizeof *a);
+}

@@ -1,0 +1,74 @@
+/* assemble.h: a recipe made into what a trainer needs: device, data, model, hooks.
+ *
+ * Train, eval, estimate and explain differ only in what they ask for. Everything made
+ * belongs to the assembly; the trainer borrows it. */
+#ifndef ETI_ASSEMBLE_H
+#define ETI_ASSEMBLE_H
+
+#include "etude/algorithm.h"
+#include "etude/callback.h"
+#include "etude/recipe.h"
+#include "etude/trainer.h"
+
+enum { ETI_MAX_EVAL_DATA = 16, ETI_MAX_SCHEDULERS = 16 };
+
+/* What was being made when something failed: whose fault it may be. */
+enum eti_stage {
+    ETI_STAGE_RECIPE,
+    ETI_STAGE_DEVICE,
+    ETI_STAGE_DATA,
+    ETI_STAGE_PARTS, /* model, optimizer, schedules, algorithms, callbacks */
+    ETI_STAGE_OUTPUT, /* the run directory */
+    ETI_STAGE_RUN,
+};
+
+struct eti_assemble_options {
+    const char *device;        /* NULL: as the recipe says; "ref" for tests */
+    int threads;               /* 0 = all cores */
+    const char *run_directory; /* for loggers; NULL: there is none */
+    bool with_train;           /* open train_data */
+    bool with_eval;            /* open eval_data */
+    bool with_hooks;           /* make callbacks and loggers; algorithms always are */
+    int64_t limit_batches;     /* of each epoch and evaluation; 0 = no limit */
+};
+
+/* The data that one component of the recipe names. */
+struct eti_data {
+    struct et_dataset *set;
+    struct et_loader *loader;
+};
+
+struct eti_assembly {
+    struct et_ctx *cx;
+    const struct et_recipe *recipe; /* borrowed */
+    enum eti_stage stage;           /* reached */
+    struct et_device *dev;
+    struct eti_data train, eval[ETI_MAX_EVAL_DATA];
+    struct et_model *model;
+    struct et_evaluator evaluator[ETI_MAX_EVAL_DATA];
+    const char **patterns[ETI_MAX_EVAL_DATA]; /* evaluator.metrics */
+    struct et_scheduler scheduler[ETI_MAX_SCHEDULERS];
+    struct et_algorithm *algorithm[ET_MAX_ALGORITHMS];
+    struct et_callback *callback[ET_MAX_ALGORITHMS];
+    struct et_trainer_config config; /* complete but for sink, interrupt and dry */
+};
+
+/* Makes what OPTIONS ask for. The components take over their options from RECIPE, which
+ * must outlive the assembly: write it down before. On failure A->stage says what was being
+ * made; release it in any case. The recipe has a seed. */
+ET_NODISCARD et_status eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
+                                    const struct eti_assemble_options *options,
+                                    struct eti_assembly *a);
+/* The algorithms alone, N of them in user order: for `explain`. */
+ET_NODISCARD et_status eti_assemble_algorithms(struct eti_assembly *a,
+                                               struct et_recipe *recipe);
+/* Call after the trainer is gone. */
+void eti_assembly_release(struct eti_assembly *a);
+
+/* available.c: what the recipe asks for and this version does not do goes to ERRORS, a
+ * line for each key. EINVAL then. */
+ET_NODISCARD et_status eti_recipe_check_available(struct et_ctx *cx,
+                                                  const struct et_recipe *recipe,
+                                                  struct et_diagnostics *errors);
+
+#endif
