@@ -1,0 +1,176 @@
+/* cli.h: what the files of src/cli share: options, errors, and the state of one call. */
+#ifndef ET_CLI_H
+#define ET_CLI_H
+
+#include <stdio.h>
+
+#include "core/run/assemble.h"
+
+struct json_t;
+
+/* Exit codes, UX.md section 2. */
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_FAILED = 1,
+    CLI_DIVERGED = 3,
+    CLI_NO_MEMORY = 4,
+    CLI_MISSED = 6,
+    CLI_USAGE = 64,
+    CLI_WRONG = 65,
+    CLI_MISSING = 66,
+    CLI_UNAVAILABLE = 69,
+    CLI_BUG = 70,
+    CLI_CANNOT_WRITE = 73,
+    CLI_SIGNAL = 128, /* plus its number */
+};
+
+/* number, code, exit, what it stands for: the errors of the program itself; those of
+ * recipes are in diagnostic.h. Numbers are never used twice. */
+#define CLI_ERROR_MAP(X)                                                       \
+    X(1101, OPTION, CLI_USAGE, "an option that is not known or does not apply") \
+    X(1102, VALUE, CLI_USAGE, "a value of an option that cannot be used")      \
+    X(1103, OPERAND, CLI_USAGE, "an operand that is missing or one too many")  \
+    X(1104, COMMAND, CLI_USAGE, "a command that is not known")                 \
+    X(1105, LATER, CLI_UNAVAILABLE, "something this version does not do")      \
+    X(1106, NAME, CLI_MISSING, "a recipe or component that is not there")      \
+    X(1107, FOLDER, CLI_MISSING, "a folder that cannot be entered")            \
+    X(1301, PARTS, CLI_WRONG, "parts of a recipe that do not fit each other")  \
+    X(2001, NO_DATA, CLI_MISSING, "data that are not there")                   \
+    X(2002, BAD_DATA, CLI_WRONG, "data that are not what they should be")      \
+    X(6001, RUN, CLI_FAILED, "a run that failed")                              \
+    X(6002, NOT_FINITE, CLI_DIVERGED, "a run that diverged")                   \
+    X(6003, TARGET, CLI_MISSED, "a run that missed its target")                \
+    X(6004, SIGNALLED, CLI_SIGNAL, "a run that a signal ended")                \
+    X(7001, MEMORY, CLI_NO_MEMORY, "too little memory")                        \
+    X(7002, WRITE, CLI_CANNOT_WRITE, "something that cannot be written")       \
+    X(7003, DEVICE, CLI_UNAVAILABLE, "a device that cannot be used")           \
+    X(9001, BUG, CLI_BUG, "a fault of etude itself")
+
+enum cli_error {
+#define CLI_ERROR_ENUM(number, code, exit, what) CLI_E_##code = number,
+    CLI_ERROR_MAP(CLI_ERROR_ENUM)
+#undef CLI_ERROR_ENUM
+};
+
+enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
+enum cli_progress {
+    CLI_PROGRESS_AUTO,
+    CLI_PROGRESS_TUI,
+    CLI_PROGRESS_BAR,
+    CLI_PROGRESS_PLAIN,
+    CLI_PROGRESS_JSON,
+    CLI_PROGRESS_NONE,
+};
+
+struct cli_options {
+    const char *folder; /* -C */
+    int verbose, quiet; /* times given */
+    bool json, ascii, help, version;
+    int color, progress; /* enums above */
+    int log_level;       /* enum et_log_level; -1 = not given */
+    const char *log_file;
+    bool module_mode, dry_run, origin;
+    const char *run_directory, *run_name, *target, *copy;
+    int64_t limit; /* samples to read; -1 = not given */
+    int64_t one, zero; /* where options go that may only say so */
+};
+
+struct cli {
+    struct et_ctx *cx;
+    const struct cli_command *command; /* NULL: none was named */
+    struct cli_options opt;
+    const char **arg; /* operands, the command itself left out */
+    int n_args;
+    struct et_override *override; /* --alg, --unset and key=value, in order */
+    int n_overrides;
+    uint64_t given; /* bit i: row i of cli_option_table was used */
+    FILE *log;      /* --log-file */
+    bool color;     /* of stderr */
+};
+
+/* One command: a row of commands.def. */
+struct cli_command {
+    const char *name, *group, *synopsis, *summary;
+    int (*run)(struct cli *c); /* returns the exit code */
+};
+extern const struct cli_command cli_commands[]; /* ends with a row without name */
+const struct cli_command *cli_command_find(const char *name);
+
+/* ---- options.c: the one table of options ---- */
+
+enum cli_option_type {
+    CLI_FLAG,   /* bool */
+    CLI_COUNT,  /* int: one more each time */
+    CLI_TEXT,   /* const char * */
+    CLI_CHOICE, /* int: index into choices */
+    CLI_INT,    /* int64_t, at least 0 */
+    CLI_ONLY,   /* a number that may only be one of choices; nothing else is done yet */
+    CLI_CHANGE, /* an override of the recipe: kind */
+    CLI_LATER,  /* refused: takes a value where there is a metavar */
+};
+struct cli_option {
+    const char *name; /* without dashes, - and _ alike */
+    char letter;      /* 0 = none */
+    enum cli_option_type type;
+    size_t offset;        /* in struct cli_options */
+    const char *metavar;  /* NULL: takes no value */
+    const char *commands; /* those that take it, space-separated; NULL: all */
+    const char *const *choices;
+    enum et_override_kind kind;
+    const char *group; /* as help shows it */
+    const char *help;
+};
+extern const struct cli_option cli_option_table[]; /* ends with a row without name */
+
+/* Reads the command line into C; what is wrong is printed. Returns an exit code. */
+int cli_parse(struct cli *c, int argc, char **argv);
+bool cli_takes(const struct cli_option *o, const char *command);
+
+/* ---- errors.c ---- */
+
+/* Prints one error, and returns its exit code. HINT may be NULL. */
+int cli_fail(struct cli *c, enum cli_error code, const char *hint, const char *fmt, ...)
+    ET_PRINTF(4, 5);
+/* The same for the error that stands in the context, met in STAGE. */
+int cli_fail_status(struct cli *c, enum eti_stage stage, et_status status);
+/* All of LIST, on stdout where they are the result. Returns the exit code for it. */
+int cli_fail_list(struct cli *c, const struct et_diagnostics *list, FILE *out);
+/* Where lines of the core go: DATA is the struct cli. */
+void cli_log(void *data, enum et_log_level level, const char *text);
+
+/* ---- recipe.c: what commands that read a recipe share ---- */
+
+/* Reads the recipe that the operand NAME means, with all overrides. NULL on failure, and
+ * *EXIT says how to end. */
+struct et_recipe *cli_load_recipe(struct cli *c, const char *name, int *exit);
+/* The same for the only operand; exit 64 where there is none or more. */
+struct et_recipe *cli_load_only_recipe(struct cli *c, int *exit);
+/* Draws what the recipe leaves open: seed, run name, what auto means here. */
+void cli_settle_recipe(struct cli *c, struct et_recipe *recipe);
+/* How the environment changes what is assembled: ETUDE_DEVICE, ETUDE_LIMIT_BATCHES. */
+int cli_assemble_options(struct cli *c, struct eti_assemble_options *o);
+
+/* ---- find.c: installed recipes ---- */
+
+/* The folders that hold recipes, best first; NULL past the end. BUF holds the path. */
+const char *cli_recipe_folder(int i, char *buf, size_t size);
+/* Path of the installed recipe NAME in BUF; false when there is none. */
+bool cli_recipe_find(const char *name, char *buf, size_t size);
+
+/* ---- print.c ---- */
+
+/* Prints V as one JSON document and a newline on stdout; takes the reference. */
+int cli_print_json(struct json_t *v);
+/* The table of options of a component, or its lines as JSON. */
+void cli_print_options(const struct et_option *table, const char *indent);
+struct json_t *cli_options_json(const struct et_option *table);
+/* "1.2 MB", "78,042", "3.1 GFLOP": returns BUF. */
+const char *cli_bytes(double bytes, char *buf, size_t size);
+const char *cli_count(int64_t n, char *buf, size_t size);
+const char *cli_scaled(double x, const char *unit, char *buf, size_t size);
+
+#define CLI_COMMAND(name, group, synopsis, summary) int cli_##name(struct cli *c);
+#include "cli/commands.def"
+#undef CLI_COMMAND
+
+#endif

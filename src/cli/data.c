@@ -1,0 +1,165 @@
+/* data.c: `etude data`: which datasets there are, and what one holds. */
+#include "config.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static int
+list_all(struct cli *c)
+{
+    json_t *list = json_array();
+    for (const struct et_dataset_class *const *d = et_dataset_classes; *d; d++) {
+        const struct et_component *i = &(*d)->info;
+        if (c->opt.json)
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:s, s:o}", "name", i->name, "summary",
+                                            i->summary, "options", cli_options_json(i->options)));
+        else
+            printf("%-18s %s\n", i->name, i->summary);
+    }
+    if (c->opt.json)
+        return cli_print_json(list);
+    json_decref(list);
+    return CLI_OK;
+}
+
+/* ---- inspect ---- */
+
+static void
+print_images(const struct et_data_summary *s)
+{
+    char n[32];
+    printf("images     %s of %d x %d, %d channel%s, %d classes\n",
+           cli_count(s->facts.n_samples, n, sizeof n), s->facts.H, s->facts.W, s->facts.C,
+           s->facts.C == 1 ? "" : "s", s->facts.num_classes);
+    for (int k = 0; k < s->facts.C; k++)
+        printf("channel %d  mean %.4f, std %.4f of pixels in [0, 1]\n", k, s->mean[k], s->std[k]);
+}
+
+static void
+print_tokens(const struct et_data_summary *s)
+{
+    char n[32];
+    int64_t used = 0;
+    for (int64_t i = 0; i < s->n_counts; i++)
+        used += s->counts[i] > 0;
+    printf("tokens     %s, vocabulary %lld, %lld of it seen\n",
+           cli_count(s->facts.n_tokens, n, sizeof n), (long long)s->facts.vocab_size,
+           (long long)used);
+}
+
+/* Up to 32 kinds are listed; a vocabulary is not. */
+static void
+print_counts(const struct et_data_summary *s)
+{
+    char n[32];
+    for (int64_t i = 0; i < s->n_counts && s->n_counts <= 32; i++)
+        printf("label %-4lld %s\n", (long long)i, cli_count(s->counts[i], n, sizeof n));
+    printf("first     ");
+    for (int i = 0; i < s->n_first; i++)
+        printf(" %d", s->first[i]);
+    printf("\nread       %s\n", cli_count(s->n_read, n, sizeof n));
+}
+
+static json_t *
+to_json(const struct et_data_summary *s)
+{
+    const struct et_data_facts *f = &s->facts;
+    json_t *mean = json_array(), *std = json_array(), *counts = json_array();
+    for (int k = 0; k < f->C; k++) {
+        json_array_append_new(mean, json_real(s->mean[k]));
+        json_array_append_new(std, json_real(s->std[k]));
+    }
+    for (int64_t i = 0; i < s->n_counts; i++)
+        json_array_append_new(counts, json_integer(s->counts[i]));
+    if (f->kind == ET_DATA_TOKENS) {
+        json_decref(mean);
+        json_decref(std);
+        return json_pack("{s:s, s:I, s:I, s:I, s:o}", "kind", "tokens", "n_tokens",
+                         (json_int_t)f->n_tokens, "vocab_size", (json_int_t)f->vocab_size,
+                         "read", (json_int_t)s->n_read, "counts", counts);
+    }
+    return json_pack("{s:s, s:I, s:[i,i,i], s:i, s:I, s:o, s:o, s:o}", "kind", "images",
+                     "n_samples", (json_int_t)f->n_samples, "shape", f->C, f->H, f->W,
+                     "num_classes", f->num_classes, "read", (json_int_t)s->n_read, "mean", mean,
+                     "std", std, "counts", counts);
+}
+
+static int
+summarise(struct cli *c, const struct et_dataset *data)
+{
+    struct et_data_summary s;
+    et_status status = et_data_summarise(c->cx, data, c->opt.limit > 0 ? c->opt.limit : 0, &s);
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_DATA, status);
+    int code = CLI_OK;
+    if (c->opt.json) {
+        code = cli_print_json(to_json(&s));
+    } else {
+        if (s.facts.kind == ET_DATA_TOKENS)
+            print_tokens(&s);
+        else
+            print_images(&s);
+        print_counts(&s);
+    }
+    et_data_summary_release(c->cx, &s);
+    return code;
+}
+
+/* key=value after the name are the dataset's options. */
+static et_status
+set_options(struct cli *c, const struct et_option *table, void *options)
+{
+    for (int i = 0; i < c->n_overrides; i++) {
+        const char *text = c->override[i].text;
+        size_t n = strcspn(text, "=");
+        char key[64];
+        snprintf(key, sizeof key, "%.*s", (int)n, text);
+        ET_TRY(et_options_set(c->cx, table, options, key, text + n + 1));
+    }
+    return ET_OK;
+}
+
+static int
+inspect(struct cli *c, const char *name)
+{
+    const struct et_dataset_class *d = et_dataset_find(name);
+    struct et_dataset *data = NULL;
+    void *options;
+    if (!d)
+        return cli_fail(c, CLI_E_NAME, "etude data ls lists them", "no dataset is called '%s'",
+                        name);
+    et_status status = et_alloc(c->cx, d->info.options_size, &options);
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_RECIPE, status);
+    status = et_options_init(c->cx, d->info.options, options);
+    if (status == ET_OK)
+        status = set_options(c, d->info.options, options);
+    int code;
+    if (status != ET_OK) {
+        code = cli_fail_status(c, ETI_STAGE_RECIPE, status);
+    } else {
+        status = et_dataset_open(c->cx, d, options, &data);
+        code = status == ET_OK ? summarise(c, data)
+                               : cli_fail_status(c, ETI_STAGE_DATA, status);
+    }
+    et_dataset_close(&data);
+    et_options_release(d->info.options, options);
+    et_free(c->cx, options);
+    return code;
+}
+
+int
+cli_data(struct cli *c)
+{
+    const char *what = c->n_args > 0 ? c->arg[0] : "";
+    if (strcmp(what, "ls") == 0 && c->n_args == 1)
+        return list_all(c);
+    if (strcmp(what, "inspect") == 0 && c->n_args == 2)
+        return inspect(c, c->arg[1]);
+    if (strcmp(what, "prepare") == 0 || strcmp(what, "tokenize") == 0)
+        return cli_fail(c, CLI_E_LATER, NULL, "data %s: this version does not do that", what);
+    return cli_fail(c, CLI_E_OPERAND, NULL, "data needs one of: ls, inspect NAME [key=value...]");
+}

@@ -1,0 +1,95 @@
+/* estimate.c: `etude estimate`: what a run will need, from its plans. */
+#include "config.h"
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+
+static void
+print_text(const struct et_estimate *e)
+{
+    char a[32], b[32];
+    printf("parameters        %s\n", cli_count(e->params, a, sizeof a));
+    printf("FLOPs a sample    %s\n", cli_scaled(e->flops_per_sample, "FLOP", a, sizeof a));
+    printf("peak memory       %s\n", cli_bytes((double)e->peak_bytes, a, sizeof a));
+    printf("  step            %s of intermediates, %s of workspace\n",
+           cli_bytes((double)e->train.slab_bytes, a, sizeof a),
+           cli_bytes((double)e->train.workspace_bytes, b, sizeof b));
+    printf("time a batch      %.1f ms at least\n", e->seconds_per_batch * 1e3);
+    printf("microbatches      %lld\n", (long long)e->grad_accum);
+    printf("nodes, kernels    %d, %d\n", e->train.nodes, e->train.kernels);
+}
+
+static json_t *
+plan_json(const struct et_plan_info *p)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i}", "slab_bytes",
+                     (json_int_t)p->slab_bytes, "output_bytes", (json_int_t)p->output_bytes,
+                     "workspace_bytes", (json_int_t)p->workspace_bytes, "flops",
+                     (json_int_t)p->flops, "moved_bytes", (json_int_t)p->moved_bytes, "nodes",
+                     p->nodes, "kernels", p->kernels);
+}
+
+static json_t *
+to_json(const struct et_estimate *e)
+{
+    return json_pack("{s:I, s:f, s:I, s:f, s:I, s:o, s:o}", "params", (json_int_t)e->params,
+                     "flops_per_sample", e->flops_per_sample, "peak_bytes",
+                     (json_int_t)e->peak_bytes, "seconds_per_batch", e->seconds_per_batch,
+                     "grad_accum", (json_int_t)e->grad_accum, "train", plan_json(&e->train),
+                     "eval", plan_json(&e->eval));
+}
+
+static int
+estimate(struct cli *c, struct eti_assembly *a)
+{
+    struct et_trainer *t;
+    struct et_estimate e;
+    a->config.dry = true;
+    et_status status = et_trainer_new(c->cx, &a->config, &t);
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_PARTS, status);
+    status = et_trainer_estimate(t, &e);
+    int code = CLI_OK;
+    if (status != ET_OK)
+        code = cli_fail_status(c, ETI_STAGE_PARTS, status);
+    else if (c->opt.json)
+        code = cli_print_json(to_json(&e));
+    else
+        print_text(&e);
+    et_trainer_free(&t);
+    return code;
+}
+
+static int
+run(struct cli *c, struct et_recipe *recipe)
+{
+    struct et_diagnostics errors = {0};
+    struct eti_assemble_options options = {
+        .with_train = true,
+        .with_eval = true,
+    };
+    struct eti_assembly a;
+    if (et_recipe_check_train(c->cx, recipe, 1, &errors) != ET_OK ||
+        eti_recipe_check_available(c->cx, recipe, &errors) != ET_OK)
+        return cli_fail_list(c, &errors, stderr);
+    int code = cli_assemble_options(c, &options);
+    if (code != CLI_OK)
+        return code;
+    cli_settle_recipe(c, recipe);
+    et_status status = eti_assemble(c->cx, recipe, &options, &a);
+    code = status == ET_OK ? estimate(c, &a) : cli_fail_status(c, a.stage, status);
+    eti_assembly_release(&a);
+    return code;
+}
+
+int
+cli_estimate(struct cli *c)
+{
+    int code;
+    struct et_recipe *recipe = cli_load_only_recipe(c, &code);
+    if (recipe)
+        code = run(c, recipe);
+    et_recipe_free(&recipe);
+    return code;
+}

@@ -1,0 +1,178 @@
+/* explain.c: `etude explain`: who acts when in a recipe; or one component. */
+#include "config.h"
+
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/* ---- one component ---- */
+
+static int
+find_component(const char *name, const struct et_component **out)
+{
+    for (int kind = 0; kind < ET_KIND_COUNT; kind++) {
+        *out = et_registry_find(NULL, (enum et_kind)kind, name);
+        if (*out)
+            return kind;
+    }
+    return -1;
+}
+
+static void
+print_events(const struct et_algorithm_class *a)
+{
+    printf("acts at     ");
+    for (int e = 0; e < ET_EVENT_COUNT; e++)
+        if (a->events & UINT64_C(1) << e)
+            printf(" %s", et_event_name((enum et_event)e));
+    putchar('\n');
+}
+
+static int
+explain_component(struct cli *c, const struct et_component *i, enum et_kind kind)
+{
+    if (c->opt.json)
+        return cli_print_json(json_pack(
+            "{s:s, s:s, s:s, s:s, s:s, s:o}", "name", i->name, "kind", et_kind_word(kind),
+            "summary", i->summary ? i->summary : "", "source", i->source ? i->source : "",
+            "applies_to", i->applies_to ? i->applies_to : "", "options",
+            cli_options_json(i->options)));
+    printf("%s, %s: %s\n", i->name, et_kind_word(kind), i->summary);
+    if (i->source)
+        printf("source       %s\n", i->source);
+    if (i->applies_to)
+        printf("applies to   %s\n", i->applies_to);
+    if (kind == ET_KIND_ALGORITHM)
+        print_events(et_algorithm_find(i->name));
+    if (i->options && i->options->name)
+        printf("options\n");
+    cli_print_options(i->options, "  ");
+    return CLI_OK;
+}
+
+/* ---- a recipe ---- */
+
+static json_t *
+timeline(struct et_algorithm *const *all, int n)
+{
+    json_t *list = json_array();
+    for (int e = 0; e < ET_EVENT_COUNT; e++) {
+        struct et_algorithm *now[ET_MAX_ALGORITHMS];
+        json_t *names = json_array();
+        int m = 0;
+        for (int i = 0; i < n; i++)
+            if (all[i]->class->events & UINT64_C(1) << e)
+                now[m++] = all[i];
+        et_engine_order(now, m, (enum et_event)e);
+        for (int i = 0; i < m; i++)
+            json_array_append_new(names, json_string(now[i]->class->info.name));
+        if (m > 0)
+            json_array_append_new(list, json_pack("{s:s, s:O}", "event",
+                                                  et_event_name((enum et_event)e),
+                                                  "algorithms", names));
+        json_decref(names);
+    }
+    return list;
+}
+
+static void
+print_timeline(json_t *list)
+{
+    json_t *row, *name;
+    size_t i, k;
+    json_array_foreach(list, i, row) {
+        const char *event = json_string_value(json_object_get(row, "event"));
+        json_array_foreach(json_object_get(row, "algorithms"), k, name) {
+            const char *text = json_string_value(name);
+            printf("%-20s %zu  %-24s %s\n", k ? "" : event, k + 1, text,
+                   et_algorithm_find(text)->info.summary);
+        }
+    }
+}
+
+/* The parts of PARTS in user order: "a, b". */
+static void
+print_parts(const char *what, const struct et_parts *parts)
+{
+    const char *before = "";
+    printf("%-20s ", what);
+    for (int i = 0; i < parts->n; i++)
+        if (parts->v[i].component && !parts->v[i].off) {
+            printf("%s%s", before, parts->v[i].component->name);
+            before = ", ";
+        }
+    printf("%s\n", *before ? "" : "none");
+}
+
+static void
+print_plan(const struct et_recipe *r)
+{
+    char text[ET_TIME_TEXT_BYTES];
+    const struct et_data_options *data = r->train_data.options;
+    printf("%-20s %s\n", "model", r->model.component->name);
+    if (data)
+        printf("%-20s %s, batches of %lld\n", "train_data", r->train_data.component->name,
+               (long long)data->batch_size);
+    print_parts("eval_data", &r->eval_data);
+    printf("%-20s %s\n", "max_duration", et_time_text(r->max_duration, text, sizeof text));
+    printf("%-20s %s\n", "optimizer", r->optimizer.component->name);
+    print_parts("scheduler", &r->scheduler);
+    print_parts("algorithms", &r->algorithms);
+    print_parts("callbacks", &r->callbacks);
+    print_parts("loggers", &r->loggers);
+}
+
+static int
+explain_origin(struct cli *c, const struct et_recipe *recipe)
+{
+    char *text;
+    et_status status = et_recipe_origins(c->cx, recipe, &text);
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_RECIPE, status);
+    fputs(text, stdout);
+    et_free(c->cx, text);
+    return CLI_OK;
+}
+
+static int
+explain_timeline(struct cli *c, struct et_recipe *recipe)
+{
+    struct eti_assembly a = {.cx = c->cx, .recipe = recipe};
+    int code = CLI_OK;
+    if (!c->opt.json)
+        print_plan(recipe);
+    et_status status = eti_assemble_algorithms(&a, recipe);
+    if (status == ET_OK) {
+        json_t *list = timeline(a.algorithm, a.config.n_algorithms);
+        if (c->opt.json) {
+            code = cli_print_json(list);
+        } else {
+            printf("%s", json_array_size(list) ? "\nevent               order and action\n" : "");
+            print_timeline(list);
+            json_decref(list);
+        }
+    } else {
+        code = cli_fail_status(c, a.stage, status);
+    }
+    eti_assembly_release(&a);
+    return code;
+}
+
+int
+cli_explain(struct cli *c)
+{
+    const struct et_component *component;
+    int code;
+    if (c->n_args == 1 && !c->opt.module_mode && access(c->arg[0], F_OK) != 0) {
+        int kind = find_component(c->arg[0], &component);
+        if (kind >= 0)
+            return explain_component(c, component, (enum et_kind)kind);
+    }
+    struct et_recipe *recipe = cli_load_only_recipe(c, &code);
+    if (recipe)
+        code = c->opt.origin ? explain_origin(c, recipe) : explain_timeline(c, recipe);
+    et_recipe_free(&recipe);
+    return code;
+}

@@ -1,0 +1,81 @@
+/* find.c: where installed recipes are: the user's, then this build's, then the system's.
+ *
+ * A program run from its build tree uses the recipes of its source tree. */
+#include "config.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/* Is the program in its build tree, with or without libtool's .libs? */
+static bool
+in_build_tree(void)
+{
+    char exe[PATH_MAX], path[PATH_MAX + 32];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    exe[n > 0 ? n : 0] = '\0';
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(exe, '/');
+        if (!slash)
+            return false;
+        *slash = '\0';
+        snprintf(path, sizeof path, "%s/config.status", exe);
+        if (access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *
+user_folder(char *buf, size_t size)
+{
+    const char *own = getenv("ETUDE_CONFIG_DIR"), *xdg = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+    if (own && *own)
+        snprintf(buf, size, "%s/recipes", own);
+    else if (xdg && *xdg)
+        snprintf(buf, size, "%s/etude/recipes", xdg);
+    else
+        snprintf(buf, size, "%s/.config/etude/recipes", home ? home : "");
+    return buf;
+}
+
+const char *
+cli_recipe_folder(int i, char *buf, size_t size)
+{
+    if (i == 0)
+        return user_folder(buf, size);
+    if (i == 1) {
+        bool here = in_build_tree();
+        snprintf(buf, size, "%s/recipes", here ? ET_SOURCE_DIR : ET_PKGDATADIR);
+        return buf;
+    }
+    const char *dirs = getenv("XDG_DATA_DIRS");
+    if (!dirs || !*dirs)
+        dirs = "/usr/local/share:/usr/share";
+    for (i -= 2; i > 0 && dirs; i--) {
+        dirs = strchr(dirs, ':');
+        dirs = dirs ? dirs + 1 : NULL;
+    }
+    if (!dirs)
+        return NULL;
+    snprintf(buf, size, "%.*s/etude/recipes", (int)strcspn(dirs, ":"), dirs);
+    return buf;
+}
+
+bool
+cli_recipe_find(const char *name, char *buf, size_t size)
+{
+    char folder[PATH_MAX];
+    if (!*name || strchr(name, '/'))
+        return false;
+    for (int i = 0; cli_recipe_folder(i, folder, sizeof folder); i++) {
+        snprintf(buf, size, "%s/%s.yaml", folder, name);
+        if (access(buf, R_OK) == 0)
+            return true;
+    }
+    return false;
+}

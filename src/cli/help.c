@@ -1,0 +1,78 @@
+/* help.c: help texts, made from the tables of commands and options. */
+#include "config.h"
+
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* "-n, --nproc N", "    --json". */
+static void
+print_option(const struct cli_option *o)
+{
+    char left[64];
+    snprintf(left, sizeof left, "%c%c%s--%s%s%s", o->letter ? '-' : ' ',
+             o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name,
+             o->metavar ? " " : "", o->metavar ? o->metavar : "");
+    printf("  %-28s %s%s\n", left, o->help,
+           o->type == CLI_LATER ? " (not in this version)" : "");
+}
+
+/* The options of GROUP that COMMAND takes (NULL: any). */
+static void
+print_group(const char *group, const char *title, const char *command)
+{
+    bool any = false;
+    for (const struct cli_option *o = cli_option_table; o->name; o++) {
+        if (strcmp(o->group, group) != 0 || (command && !cli_takes(o, command)))
+            continue;
+        if (!any)
+            printf("\n%s\n", title);
+        any = true;
+        print_option(o);
+    }
+}
+
+static void
+print_commands(void)
+{
+    static const char *const groups[] = {"make", "run", "move", "help", NULL};
+    for (const char *const *g = groups; *g; g++) {
+        printf("\n%s\n", *g);
+        for (const struct cli_command *m = cli_commands; m->name; m++)
+            if (strcmp(m->group, *g) == 0)
+                printf("  %-11s %s\n", m->name, m->summary);
+    }
+}
+
+static int
+help_command(struct cli *c, const char *name)
+{
+    const struct cli_command *m = cli_command_find(name);
+    if (!m)
+        return cli_fail(c, CLI_E_COMMAND, "etude help lists them", "unknown command '%s'", name);
+    printf("etude %s [OPTIONS] %s\n  %s\n", m->name, m->synopsis, m->summary);
+    print_group("command", "options", m->name);
+    print_group("recipe", "changes to the recipe", m->name);
+    print_group("launch", "launch", m->name);
+    print_group("global", "everywhere", m->name);
+    return CLI_OK;
+}
+
+int
+cli_help(struct cli *c)
+{
+    bool asked = c->command && strcmp(c->command->name, "help") == 0;
+    if (asked && c->n_args > 1)
+        return cli_fail(c, CLI_E_OPERAND, NULL, "help is about one command, not also '%s'",
+                        c->arg[1]);
+    if (asked && c->n_args == 1)
+        return help_command(c, c->arg[0]);
+    if (c->command && !asked)
+        return help_command(c, c->command->name);
+    printf("etude [GLOBAL] COMMAND [OPTIONS] [ARG...]\n"
+           "etude recipe.yaml [key=value...]       the same as: etude train recipe.yaml ...\n");
+    print_commands();
+    print_group("global", "global options", NULL);
+    printf("\netude help COMMAND says more. Begin with: etude train -m fashion_mnist\n");
+    return CLI_OK;
+}

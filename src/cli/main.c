@@ -1,0 +1,89 @@
+/* main.c: the program: finds the command, runs it, ends. Only this file exits. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+const struct cli_command cli_commands[] = {
+#define CLI_COMMAND(its_name, its_group, its_synopsis, its_summary)            \
+    {                                                                          \
+        .name = #its_name,                                                     \
+        .group = its_group,                                                    \
+        .synopsis = its_synopsis,                                              \
+        .summary = its_summary,                                                \
+        .run = cli_##its_name,                                                 \
+    },
+#include "cli/commands.def"
+#undef CLI_COMMAND
+    {0},
+};
+
+const struct cli_command *
+cli_command_find(const char *name)
+{
+    for (const struct cli_command *m = cli_commands; m->name; m++)
+        if (strcmp(m->name, name) == 0)
+            return m;
+    return NULL;
+}
+
+/* Ready to run: folder, log, help and version. */
+static int
+run(struct cli *c)
+{
+    const char *folder = c->opt.folder;
+    if (folder && chdir(folder) != 0)
+        return cli_fail(c, CLI_E_FOLDER, NULL, "cannot enter %s: %s", folder,
+                        strerror(errno));
+    if (c->opt.log_file) {
+        c->log = fopen(c->opt.log_file, "ae");
+        if (!c->log)
+            return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", c->opt.log_file,
+                            strerror(errno));
+    }
+    if (c->opt.help)
+        return cli_help(c);
+    if (c->opt.version)
+        return cli_version(c);
+    if (c->command)
+        return c->command->run(c);
+    cli_help(c);
+    return CLI_USAGE;
+}
+
+/* A result that could not be written is no result; a reader that left is no fault. */
+static int
+finish(struct cli *c, int code)
+{
+    bool failed = fflush(stdout) != 0;
+    int why = errno;
+    if (failed && why != EPIPE && code == CLI_OK)
+        code = cli_fail(c, CLI_E_WRITE, NULL, "cannot write the result: %s", strerror(why));
+    if (c->log)
+        fclose(c->log);
+    free(c->arg);
+    free(c->override);
+    et_ctx_free(&c->cx);
+    return code;
+}
+
+int
+main(int argc, char **argv)
+{
+    struct cli c = {
+        .opt = {
+            .log_level = -1,
+            .limit = -1,
+        },
+    };
+    if (et_ctx_new(&c.cx) != ET_OK)
+        return CLI_NO_MEMORY;
+    int code = cli_parse(&c, argc, argv);
+    if (code == CLI_OK)
+        code = run(&c);
+    return finish(&c, code);
+}

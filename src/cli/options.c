@@ -1,0 +1,406 @@
+/* options.c: the one table of options, and the reading of a command line with it.
+ *
+ * --world-size and --world_size are one option; nothing is abbreviated; options may
+ * follow operands, `--` ends them. Parser, help and refusals all read the table. */
+#include "config.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static const char *const colors[] = {"auto", "always", "never", NULL};
+static const char *const progresses[] = {"auto", "tui", "bar", "plain", "json", "none", NULL};
+static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
+static const char *const just_one[] = {"1", NULL};
+static const char *const world_sizes[] = {"1", "-1", NULL};
+static const char *const just_zero[] = {"0", NULL};
+static const char *const node_ranks[] = {"0", "-1", NULL};
+
+#define RECIPE_COMMANDS "train eval validate explain estimate"
+#define LAUNCH_COMMANDS "train"
+#define AT(field) .offset = offsetof(struct cli_options, field)
+#define ROW(its_name, its_letter, its_type, its_metavar, its_help, ...)        \
+    {.name = its_name, .letter = its_letter, .type = CLI_##its_type,           \
+     .metavar = its_metavar, .help = its_help, __VA_ARGS__}
+#define GLOBAL(...) ROW(__VA_ARGS__, .group = "global")
+#define LAUNCH(...) ROW(__VA_ARGS__, .group = "launch", .commands = LAUNCH_COMMANDS)
+#define CHANGE(...) ROW(__VA_ARGS__, .group = "recipe", .commands = RECIPE_COMMANDS)
+
+const struct cli_option cli_option_table[] = {
+    GLOBAL("directory", 'C', TEXT, "DIR", "work in this folder", AT(folder)),
+    GLOBAL("config", 0, LATER, "FILE", "a user configuration of your own"),
+    GLOBAL("verbose", 'v', COUNT, NULL, "say more; twice: all", AT(verbose)),
+    GLOBAL("quiet", 'q', COUNT, NULL, "errors only, no progress", AT(quiet)),
+    GLOBAL("json", 0, FLAG, NULL, "results and errors as JSON", AT(json)),
+    GLOBAL("color", 0, CHOICE, "WHEN", "auto, always or never", AT(color), .choices = colors),
+    GLOBAL("ascii", 0, FLAG, NULL, "7-bit characters only", AT(ascii)),
+    GLOBAL("no-mouse", 0, LATER, NULL, "keyboard only"),
+    GLOBAL("readonly", 'R', LATER, NULL, "watch, control nothing"),
+    GLOBAL("progress", 0, CHOICE, "HOW", "auto, tui, bar, plain, json or none", AT(progress),
+           .choices = progresses),
+    GLOBAL("log-level", 0, CHOICE, "LEVEL", "debug, info, warn or error", AT(log_level),
+           .choices = levels),
+    GLOBAL("log-file", 0, TEXT, "FILE", "add messages to this file", AT(log_file)),
+    GLOBAL("dump-screen", 0, LATER, "WxH", "print a screen and end"),
+    GLOBAL("keys", 0, LATER, "KEYS", "keys to press before that"),
+    GLOBAL("at", 0, LATER, "SEQ", "record to stop at"),
+    GLOBAL("help", 'h', FLAG, NULL, "help on the command", AT(help)),
+    GLOBAL("version", 'V', FLAG, NULL, "print the version", AT(version)),
+
+    LAUNCH("nproc", 'n', ONLY, "N", "ranks on this node: 1", AT(one), .choices = just_one),
+    LAUNCH("world_size", 0, ONLY, "W", "ranks of all nodes: 1", AT(one),
+           .choices = world_sizes),
+    LAUNCH("base_rank", 0, ONLY, "B", "first rank of this node: 0", AT(zero),
+           .choices = just_zero),
+    LAUNCH("node_rank", 0, ONLY, "K", "which node this is: 0", AT(zero),
+           .choices = node_ranks),
+    LAUNCH("master_addr", 0, LATER, "HOST", "where ranks meet"),
+    LAUNCH("master_port", 0, LATER, "P", "where ranks meet"),
+    LAUNCH("run_directory", 0, TEXT, "DIR", "where the run is kept; runs/{timestamp}/",
+           AT(run_directory)),
+    LAUNCH("run_name", 0, TEXT, "NAME", "a name for people; two words", AT(run_name)),
+    ROW("module_mode", 'm', FLAG, NULL, "RECIPE is an installed recipe's name",
+        AT(module_mode), .group = "launch", .commands = RECIPE_COMMANDS),
+    LAUNCH("stdout", 0, LATER, "FMT", "a file for each rank"),
+    LAUNCH("stderr", 0, LATER, "FMT", "a file for each rank"),
+    LAUNCH("on", 0, LATER, "WORKER", "other machines"),
+    LAUNCH("detach", 'd', LATER, NULL, "leave it running"),
+    LAUNCH("dry-run", 0, FLAG, NULL, "check everything, train nothing", AT(dry_run)),
+    LAUNCH("resume", 0, LATER, "RUN|CKPT", "continue a run"),
+    LAUNCH("autoresume", 0, LATER, NULL, "continue what the run directory holds"),
+    LAUNCH("target", 0, TEXT, "METRIC>=X", "stop when reached; missed: exit 6", AT(target)),
+    LAUNCH("timeout", 0, LATER, "DUR", "when a run counts as hung"),
+
+    CHANGE("alg", 0, CHANGE, "NAME", "add an algorithm: 'cutmix(alpha=.5)'",
+           .kind = ET_OVERRIDE_ALG),
+    CHANGE("no-alg", 0, CHANGE, "NAME", "leave an algorithm out",
+           .kind = ET_OVERRIDE_NO_ALG),
+    CHANGE("unset", 0, CHANGE, "KEY", "as if the recipe did not set it",
+           .kind = ET_OVERRIDE_UNSET),
+
+    ROW("origin", 0, FLAG, NULL, "where each value comes from", AT(origin),
+        .group = "command", .commands = "explain"),
+    ROW("load", 0, LATER, "CKPT", "evaluate a checkpoint", .group = "command",
+        .commands = "eval"),
+    ROW("copy", 0, TEXT, "DIR", "copy the recipe there", AT(copy), .group = "command",
+        .commands = "recipes"),
+    ROW("limit", 0, INT, "N", "samples or tokens to read; 0: all", AT(limit),
+        .group = "command", .commands = "data"),
+    {0},
+};
+
+enum { MAX_OPTIONS = sizeof cli_option_table / sizeof cli_option_table[0] };
+_Static_assert(MAX_OPTIONS <= 64, "struct cli.given has a bit for each");
+
+bool
+cli_takes(const struct cli_option *o, const char *command)
+{
+    size_t n = strlen(command);
+    for (const char *at = o->commands; at && *at;) {
+        size_t word = strcspn(at, " ");
+        if (word == n && memcmp(at, command, n) == 0)
+            return true;
+        at += word + (at[word] == ' ');
+    }
+    return !o->commands;
+}
+
+/* ---- finding a row ---- */
+
+static bool
+same_name(const char *a, const char *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((a[i] == '_' ? '-' : a[i]) != (b[i] == '_' ? '-' : b[i]))
+            return false;
+    return a[n] == '\0';
+}
+
+static const struct cli_option *
+find_long(const char *text, size_t n)
+{
+    for (const struct cli_option *o = cli_option_table; o->name; o++)
+        if (strlen(o->name) == n && same_name(o->name, text, n))
+            return o;
+    return NULL;
+}
+
+static const struct cli_option *
+find_letter(char letter)
+{
+    for (const struct cli_option *o = cli_option_table; o->name; o++)
+        if (o->letter == letter)
+            return o;
+    return NULL;
+}
+
+static int
+unknown_long(struct cli *c, const char *text, size_t n)
+{
+    const char *names[MAX_OPTIONS];
+    char word[128];
+    int count = 0;
+    for (const struct cli_option *o = cli_option_table; o->name; o++)
+        names[count++] = o->name;
+    snprintf(word, sizeof word, "%.*s", (int)(n < 100 ? n : 100), text);
+    const char *near = et_nearest(word, names, count);
+    if (near)
+        return cli_fail(c, CLI_E_OPTION, NULL, "unknown option --%s (did you mean --%s?)",
+                        word, near);
+    return cli_fail(c, CLI_E_OPTION, "etude help lists them", "unknown option --%s", word);
+}
+
+/* ---- values ---- */
+
+static int
+choose(const char *const *choices, const char *value)
+{
+    for (int i = 0; choices[i]; i++)
+        if (strcmp(choices[i], value) == 0)
+            return i;
+    return -1;
+}
+
+static int
+bad_choice(struct cli *c, const struct cli_option *o, const char *value)
+{
+    int n = 0;
+    while (o->choices[n])
+        n++;
+    const char *near = et_nearest(value, o->choices, n);
+    if (near)
+        return cli_fail(c, CLI_E_VALUE, NULL,
+                        "--%s: expected %s, got '%s' (did you mean '%s'?)", o->name, o->help,
+                        value, near);
+    return cli_fail(c, CLI_E_VALUE, NULL, "--%s: expected %s, got '%s'", o->name, o->help,
+                    value);
+}
+
+static int
+not_yet(struct cli *c, const struct cli_option *o, const char *value)
+{
+    return cli_fail(c, CLI_E_LATER, NULL, "--%s%s%s: this version does not do that", o->name,
+                    value ? " " : "", value ? value : "");
+}
+
+static bool
+is_number(const char *text)
+{
+    char *end;
+    (void)strtoll(text, &end, 10);
+    return end != text && !*end;
+}
+
+/* A number that only one rank allows. */
+static int
+take_only(struct cli *c, const struct cli_option *o, const char *value)
+{
+    if (choose(o->choices, value) >= 0)
+        return CLI_OK;
+    if (is_number(value))
+        return not_yet(c, o, value);
+    return cli_fail(c, CLI_E_VALUE, NULL, "--%s: expected a number, got '%s'", o->name, value);
+}
+
+static int
+take_int(struct cli *c, const struct cli_option *o, const char *value, int64_t *out)
+{
+    char *end;
+    long long x = strtoll(value, &end, 10);
+    if (!isdigit((unsigned char)*value) || *end)
+        return cli_fail(c, CLI_E_VALUE, NULL, "--%s: expected a number >= 0, got '%s'",
+                        o->name, value);
+    *out = x;
+    return CLI_OK;
+}
+
+static void
+add_override(struct cli *c, enum et_override_kind kind, const char *text)
+{
+    c->override[c->n_overrides++] = (struct et_override){kind, text};
+}
+
+static int
+take(struct cli *c, const struct cli_option *o, const char *value)
+{
+    void *field = (char *)&c->opt + o->offset;
+    c->given |= UINT64_C(1) << (o - cli_option_table);
+    switch (o->type) {
+    case CLI_FLAG:
+        *(bool *)field = true;
+        break;
+    case CLI_COUNT:
+        ++*(int *)field;
+        break;
+    case CLI_TEXT:
+        *(const char **)field = value;
+        break;
+    case CLI_CHOICE:
+        *(int *)field = choose(o->choices, value);
+        return *(int *)field < 0 ? bad_choice(c, o, value) : CLI_OK;
+    case CLI_INT:
+        return take_int(c, o, value, field);
+    case CLI_ONLY:
+        return take_only(c, o, value);
+    case CLI_CHANGE:
+        add_override(c, o->kind, value);
+        break;
+    case CLI_LATER:
+        return not_yet(c, o, value);
+    }
+    return CLI_OK;
+}
+
+/* ---- the command line ---- */
+
+struct words {
+    char **v;
+    int n, at;
+};
+
+static int
+needs_value(struct cli *c, const struct cli_option *o)
+{
+    return cli_fail(c, CLI_E_VALUE, NULL, "--%s needs a value: --%s %s", o->name, o->name,
+                    o->metavar);
+}
+
+static int
+parse_long(struct cli *c, struct words *w, const char *text)
+{
+    size_t n = strcspn(text, "=");
+    const struct cli_option *o = find_long(text, n);
+    const char *value = text[n] ? text + n + 1 : NULL;
+    if (!o)
+        return unknown_long(c, text, n);
+    if (!o->metavar)
+        return value ? cli_fail(c, CLI_E_VALUE, NULL, "--%s takes no value", o->name)
+                     : take(c, o, NULL);
+    if (!value && w->at == w->n)
+        return needs_value(c, o);
+    return take(c, o, value ? value : w->v[w->at++]);
+}
+
+/* -vq, -n 1, -n1 */
+static int
+parse_letters(struct cli *c, struct words *w, const char *text)
+{
+    int code = CLI_OK;
+    for (; *text && code == CLI_OK; text++) {
+        const struct cli_option *o = find_letter(*text);
+        if (!o)
+            return cli_fail(c, CLI_E_OPTION, "etude help lists them", "unknown option -%c",
+                            *text);
+        if (!o->metavar) {
+            code = take(c, o, NULL);
+            continue;
+        }
+        if (!text[1] && w->at == w->n)
+            return needs_value(c, o);
+        return take(c, o, text[1] ? text + 1 : w->v[w->at++]);
+    }
+    return code;
+}
+
+/* key.sub=value? A path with a '=' has a '/' or a '.' before names begin. */
+static bool
+is_override(const char *text)
+{
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+    return n > 0 && text[n] == '=' && (isalpha((unsigned char)*text) || *text == '_');
+}
+
+static bool
+is_recipe_path(const char *text)
+{
+    size_t n = strlen(text);
+    return strchr(text, '/') || (n > 5 && strcmp(text + n - 5, ".yaml") == 0) ||
+           (n > 4 && strcmp(text + n - 4, ".yml") == 0);
+}
+
+/* The first operand names the command, or is the recipe to train. */
+static int
+find_command(struct cli *c)
+{
+    if (c->n_args == 0)
+        return CLI_OK;
+    const char *name = c->arg[0];
+    c->command = cli_command_find(name);
+    if (c->command) {
+        memmove(c->arg, c->arg + 1, (size_t)--c->n_args * sizeof *c->arg);
+        return CLI_OK;
+    }
+    if (c->opt.module_mode || is_recipe_path(name)) {
+        c->command = cli_command_find("train");
+        return CLI_OK;
+    }
+    const char *names[32];
+    int n = 0;
+    while (cli_commands[n].name) {
+        names[n] = cli_commands[n].name;
+        n++;
+    }
+    const char *near = et_nearest(name, names, n);
+    if (near)
+        return cli_fail(c, CLI_E_COMMAND, NULL, "unknown command '%s' (did you mean '%s'?)",
+                        name, near);
+    return cli_fail(c, CLI_E_COMMAND, "etude help lists them", "unknown command '%s'", name);
+}
+
+static int
+check_given(struct cli *c)
+{
+    for (int i = 0; c->command && cli_option_table[i].name; i++) {
+        const struct cli_option *o = &cli_option_table[i];
+        if (c->given & UINT64_C(1) << i && !cli_takes(o, c->command->name))
+            return cli_fail(c, CLI_E_OPTION, NULL, "--%s does not apply to '%s'", o->name,
+                            c->command->name);
+    }
+    return CLI_OK;
+}
+
+/* Errors come in the form asked for wherever --json stands. */
+static void
+look_ahead(struct cli *c, int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            c->opt.json = true;
+}
+
+int
+cli_parse(struct cli *c, int argc, char **argv)
+{
+    struct words w = {argv, argc, 1};
+    bool ended = false;
+    int code = CLI_OK;
+    look_ahead(c, argc, argv);
+    c->arg = calloc((size_t)argc + 1, sizeof *c->arg);
+    c->override = calloc((size_t)argc + 1, sizeof *c->override);
+    if (!c->arg || !c->override)
+        return cli_fail(c, CLI_E_MEMORY, NULL, "no memory for %d arguments", argc);
+    while (w.at < w.n && code == CLI_OK) {
+        const char *text = w.v[w.at++];
+        if (!ended && strcmp(text, "--") == 0)
+            ended = true;
+        else if (!ended && text[0] == '-' && text[1] == '-')
+            code = parse_long(c, &w, text + 2);
+        else if (!ended && text[0] == '-' && text[1])
+            code = parse_letters(c, &w, text + 1);
+        else if (is_override(text))
+            add_override(c, ET_OVERRIDE_SET, text);
+        else
+            c->arg[c->n_args++] = text;
+    }
+    if (code == CLI_OK)
+        code = find_command(c);
+    if (code == CLI_OK)
+        code = check_given(c);
+    c->color = c->opt.color == CLI_COLOR_ALWAYS ||
+               (c->opt.color == CLI_COLOR_AUTO && isatty(2) && !getenv("NO_COLOR"));
+    et_ctx_set_log(c->cx, ET_LOG_DEBUG, cli_log, c);
+    return code;
+}

@@ -1,0 +1,91 @@
+/* print.c: results: numbers for people, tables of options, JSON. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+int
+cli_print_json(struct json_t *v)
+{
+    if (!v)
+        return CLI_NO_MEMORY;
+    json_dumpf(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    putchar('\n');
+    json_decref(v);
+    return CLI_OK;
+}
+
+const char *
+cli_scaled(double x, const char *unit, char *buf, size_t size)
+{
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
+    int i = 0;
+    for (; fabs(x) >= 999.5 && i < 5; i++)
+        x /= 1000;
+    int digits = i == 0 && x == floor(x) ? 0 : fabs(x) < 9.995 ? 2 : fabs(x) < 99.95 ? 1 : 0;
+    snprintf(buf, size, "%.*f %s%s", digits, x, prefixes[i], unit);
+    return buf;
+}
+
+const char *
+cli_bytes(double bytes, char *buf, size_t size)
+{
+    return cli_scaled(bytes, "B", buf, size);
+}
+
+/* 78042 -> "78,042" */
+const char *
+cli_count(int64_t n, char *buf, size_t size)
+{
+    char digits[32];
+    size_t used = 0;
+    int length = snprintf(digits, sizeof digits, "%" PRId64, n);
+    for (int i = 0; i < length && used + 2 < size; i++) {
+        if (i > 0 && (length - i) % 3 == 0 && digits[i - 1] != '-')
+            buf[used++] = ',';
+        buf[used++] = digits[i];
+    }
+    buf[used] = '\0';
+    return buf;
+}
+
+void
+cli_print_options(const struct et_option *table, const char *indent)
+{
+    char expects[256];
+    for (const struct et_option *o = table; o && o->name; o++) {
+        printf("%s%-20s %s%s%s", indent, o->name, o->help ? o->help : "",
+               o->unit ? ", in " : "", o->unit ? o->unit : "");
+        printf("\n%s%-20s   %s", indent, "", et_option_expects(o, expects, sizeof expects));
+        if (o->def)
+            printf("; default %s", o->def);
+        else
+            printf("; %s", o->flags & ET_OPT_REQUIRED ? "required" : "unset by default");
+        putchar('\n');
+    }
+}
+
+static json_t *
+text_or_null(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+struct json_t *
+cli_options_json(const struct et_option *table)
+{
+    json_t *list = json_array();
+    char expects[256];
+    for (const struct et_option *o = table; o && o->name; o++)
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:o, s:b, s:b, s:o, s:s}", "name", o->name, "expects",
+                            et_option_expects(o, expects, sizeof expects), "default",
+                            text_or_null(o->def), "required", !!(o->flags & ET_OPT_REQUIRED),
+                            "may_change", !!(o->flags & ET_OPT_MAY_CHANGE), "unit",
+                            text_or_null(o->unit), "help", o->help ? o->help : ""));
+    return list;
+}

@@ -1,0 +1,120 @@
+/* recipes.c: `etude recipes`: which are installed, the text of one, a copy to change. */
+#include "config.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <jansson.h>
+#include <limits.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* The first line, a comment, says what a recipe is for. */
+static void
+read_title(const char *path, char *buf, size_t size)
+{
+    char line[256] = "";
+    FILE *f = fopen(path, "re");
+    if (f && !fgets(line, sizeof line, f))
+        line[0] = '\0';
+    if (f)
+        fclose(f);
+    const char *at = line + strspn(line, "# ");
+    et_visible(buf, size, at, line[0] == '#' ? strcspn(at, "\n") : 0);
+}
+
+static void
+add_recipe(json_t *list, const char *path)
+{
+    const char *base = strrchr(path, '/') + 1;
+    char name[NAME_MAX], title[256];
+    json_t *other;
+    size_t i;
+    snprintf(name, sizeof name, "%.*s", (int)(strlen(base) - strlen(".yaml")), base);
+    json_array_foreach(list, i, other)
+        if (strcmp(json_string_value(json_object_get(other, "name")), name) == 0)
+            return; /* a better folder has it */
+    read_title(path, title, sizeof title);
+    json_array_append_new(
+        list, json_pack("{s:s, s:s, s:s}", "name", name, "title", title, "path", path));
+}
+
+static json_t *
+find_all(void)
+{
+    json_t *list = json_array();
+    char folder[PATH_MAX], pattern[PATH_MAX + 16];
+    for (int i = 0; cli_recipe_folder(i, folder, sizeof folder); i++) {
+        glob_t found;
+        snprintf(pattern, sizeof pattern, "%s/*.yaml", folder);
+        if (glob(pattern, 0, NULL, &found) == 0)
+            for (size_t k = 0; k < found.gl_pathc; k++)
+                add_recipe(list, found.gl_pathv[k]);
+        globfree(&found);
+    }
+    return list;
+}
+
+static int
+list_all(struct cli *c)
+{
+    json_t *list = find_all(), *one;
+    size_t i;
+    if (c->opt.json)
+        return cli_print_json(list);
+    json_array_foreach(list, i, one)
+        printf("%-24s %s\n", json_string_value(json_object_get(one, "name")),
+               json_string_value(json_object_get(one, "title")));
+    json_decref(list);
+    return CLI_OK;
+}
+
+/* Copies the file to OUT; its name is for messages. */
+static int
+copy(struct cli *c, const char *path, FILE *out, const char *name)
+{
+    char block[4096];
+    size_t n;
+    FILE *in = fopen(path, "re");
+    if (!in)
+        return cli_fail(c, CLI_E_NAME, NULL, "cannot read %s: %s", path, strerror(errno));
+    while ((n = fread(block, 1, sizeof block, in)) > 0)
+        fwrite(block, 1, n, out);
+    fclose(in);
+    if (ferror(out))
+        return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", name, strerror(errno));
+    return CLI_OK;
+}
+
+static int
+copy_to_folder(struct cli *c, const char *path)
+{
+    char target[PATH_MAX];
+    snprintf(target, sizeof target, "%s%s", c->opt.copy, strrchr(path, '/'));
+    FILE *out = fopen(target, "wxe"); /* x: what is there stays */
+    if (!out)
+        return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", target, strerror(errno));
+    int code = copy(c, path, out, target);
+    if (fclose(out) != 0 && code == CLI_OK)
+        code = cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", target, strerror(errno));
+    if (code == CLI_OK && !c->opt.quiet)
+        printf("%s\n", target);
+    return code;
+}
+
+int
+cli_recipes(struct cli *c)
+{
+    char path[PATH_MAX];
+    if (c->n_args > 1)
+        return cli_fail(c, CLI_E_OPERAND, NULL, "recipes takes one name, not also '%s'",
+                        c->arg[1]);
+    if (c->n_args == 0 && c->opt.copy)
+        return cli_fail(c, CLI_E_OPERAND, NULL, "--copy needs the name of a recipe");
+    if (c->n_args == 0)
+        return list_all(c);
+    if (!cli_recipe_find(c->arg[0], path, sizeof path))
+        return cli_fail(c, CLI_E_NAME, "etude recipes lists them",
+                        "no installed recipe is called '%s'", c->arg[0]);
+    return c->opt.copy ? copy_to_folder(c, path) : copy(c, path, stdout, "the result");
+}
