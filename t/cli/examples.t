@@ -2,7 +2,7 @@
 # The programs of examples/ run, say what they do, and end well.
 set -u
 n=0
-for program in own_loop; do
+for program in own_loop custom_algorithm; do
     n=$((n + 1))
     if out=$("$ET_BUILDDIR/examples/$program" 2>&1); then
         result=ok
