@@ -61,6 +61,8 @@ run_open(struct run *r, struct et_ctx *cx, const struct run_setup *s)
         .optimizer_options = r->options,
         .algorithms = s->algorithms,
         .n_algorithms = s->n_algorithms,
+        .callbacks = s->callbacks,
+        .n_callbacks = s->n_callbacks,
         .sink = s->sink,
         .max_duration = s->max_duration.value ? s->max_duration : ET_EPOCHS(1),
         .eval_interval = s->eval_interval.value ? s->eval_interval : ET_TIME_UNSET,
