@@ -46,6 +46,15 @@ ET_NODISCARD et_status et_callback_new(struct et_ctx *cx, const struct et_callba
                                        struct et_callback **out);
 void et_callback_free(struct et_callback **c);
 
+/* What the logger in_memory has kept of one metric, oldest first: borrowed until the
+ * next batch, and until the trainer is freed. False when there is none of that NAME. */
+struct et_point {
+    struct et_timestamp ts; /* of training, when VALUE was logged */
+    double value;
+};
+bool et_logger_series(const struct et_callback *logger, const char *name,
+                      const struct et_point **points, int64_t *n);
+
 #ifdef __cplusplus
 }
 #endif

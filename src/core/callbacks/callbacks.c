@@ -1,0 +1,87 @@
+/* callbacks.c: the list of observers; making callbacks and loggers. */
+#include "config.h"
+
+#include <string.h>
+
+#include "core/callbacks/callbacks.h"
+
+const struct et_callback_class *const et_callback_classes[] = {
+#define ET_CALLBACK(name) &et_callback_##name,
+#include "core/callbacks/callbacks.def"
+#undef ET_CALLBACK
+    NULL,
+};
+
+const struct et_callback_class *
+et_callback_find(const char *name)
+{
+    for (const struct et_callback_class *const *c = et_callback_classes; *c; c++)
+        if (strcmp((*c)->info.name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+const char *const eti_duration_units[] = {"seconds", "minutes", "hours", "days", NULL};
+
+double
+eti_duration_unit(int unit)
+{
+    static const double seconds[] = {1, 60, 3600, 86400};
+    return seconds[unit];
+}
+
+/* The defaults, or a plain copy of what was given, to be taken over when all is well.
+ */
+static et_status
+fill(struct et_callback *c, const void *options)
+{
+    const struct et_component *info = &c->class->info;
+    if (c->class->state_size)
+        ET_TRY(et_alloc(c->cx, c->class->state_size, &c->state));
+    if (info->options_size) {
+        ET_TRY(et_alloc(c->cx, info->options_size, &c->options));
+        if (options)
+            memcpy(c->options, options, info->options_size);
+        else
+            ET_TRY(et_options_init(c->cx, info->options, c->options));
+    }
+    return c->class->check ? c->class->check(c->cx, c->options) : ET_OK;
+}
+
+et_status
+et_callback_new(struct et_ctx *cx, const struct et_callback_class *class, void *options,
+                const char *run_directory, struct et_callback **out)
+{
+    void *block;
+    *out = NULL;
+    ET_TRY(et_alloc(cx, sizeof **out, &block));
+    struct et_callback *c = block;
+    c->class = class;
+    c->cx = cx;
+    c->run_directory = run_directory;
+    et_status status = fill(c, options);
+    if (status == ET_OK) {
+        if (options)
+            memset(options, 0, class->info.options_size);
+        *out = c;
+        return ET_OK;
+    }
+    if (options && c->options) /* they stay the caller's */
+        memset(c->options, 0, class->info.options_size);
+    et_callback_free(&c);
+    return status;
+}
+
+void
+et_callback_free(struct et_callback **out)
+{
+    struct et_callback *c = *out;
+    *out = NULL;
+    if (!c)
+        return;
+    if (c->options)
+        et_options_release(c->class->info.options, c->options);
+    et_free(c->cx, c->options);
+    et_free(c->cx, c->state);
+    et_free(c->cx, c);
+}

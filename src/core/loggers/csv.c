@@ -1,0 +1,93 @@
+/* csv.c: metrics.csv, a row per number, so that columns need not be known beforehand:
+ *
+ *     t,ev,ep,ba,sp,name,value
+ *     1763647402.114,batch,6,3825,7833600,loss/train/total,0.8123
+ *
+ * Numbers as in metrics.jsonl, but nan and inf are written so. Names hold no comma or
+ * quote. RFC 4180 but for the line ends, which are those of Unix. */
+#include "config.h"
+
+#include <inttypes.h>
+
+#include "core/loggers/loggers.h"
+
+struct options {
+    char *filename;
+};
+
+static const struct et_option option_table[] = {
+    {
+        .name = "filename",
+        .type = ET_OPT_TEXT,
+        .offset = offsetof(struct options, filename),
+        .def = "metrics.csv",
+        .flags = ET_OPT_OUTPUT,
+        .help = "file in the run directory",
+    },
+    {.name = NULL},
+};
+
+static et_status
+open_file(struct et_callback *self)
+{
+    const struct options *o = self->options;
+    struct eti_output *file = self->state;
+    ET_TRY(eti_output_open(self->cx, self->run_directory, o->filename, file));
+    fseek(file->f, 0, SEEK_END);
+    if (ftell(file->f) == 0)
+        fputs("t,ev,ep,ba,sp,name,value\n", file->f);
+    return ET_OK;
+}
+
+static void
+write_rows(FILE *f, enum et_record_kind kind, const struct et_timestamp *ts,
+           const struct et_log *log)
+{
+    int n;
+    const struct et_log_entry *entry = et_log_entries(log, &n);
+    double t = eti_wall_clock();
+    for (int i = 0; i < n; i++)
+        fprintf(f, "%.3f,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%.9g\n", t,
+                et_record_name(kind), ts->epoch, ts->batch, ts->sample, entry[i].name,
+                entry[i].value);
+}
+
+static et_status
+run(struct et_callback *self, enum et_event event, const struct et_state *state,
+    struct et_log *log)
+{
+    struct eti_output *file = self->state;
+    if (event == ET_EVENT_INIT)
+        return open_file(self);
+    if (event == ET_EVENT_BATCH_END)
+        write_rows(file->f, ET_RECORD_BATCH, &state->timestamp, log);
+    else if (event == ET_EVENT_EVAL_END)
+        write_rows(file->f, ET_RECORD_EVAL, &state->timestamp, log);
+    if (event != ET_EVENT_BATCH_END)
+        eti_output_flush(file);
+    return ET_OK;
+}
+
+static void
+close_file(struct et_callback *self)
+{
+    eti_output_close(self->state);
+}
+
+const struct et_callback_class et_logger_csv = {
+    .info =
+        {
+            .name = "csv",
+            .class_name = "CSVLogger",
+            .summary = "metrics.csv: a row per number",
+            .applies_to = "any",
+            .options = option_table,
+            .options_size = sizeof(struct options),
+        },
+    .state_size = sizeof(struct eti_output),
+    .is_logger = true,
+    .events = ET_ON(INIT) | ET_ON(BATCH_END) | ET_ON(EVAL_END) | ET_ON(EPOCH_END) |
+              ET_ON(FIT_END),
+    .run = run,
+    .close = close_file,
+};

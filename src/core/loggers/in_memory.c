@@ -1,0 +1,113 @@
+/* in_memory.c: every number of the run, kept as series for et_logger_series.
+ *
+ * Series double in length when full, so that a warm run rarely allocates. */
+#include "config.h"
+
+#include <string.h>
+
+#include "core/loggers/loggers.h"
+
+struct series {
+    char name[ET_METRIC_NAME];
+    struct et_point *point;
+    int64_t n, room;
+};
+
+struct memory {
+    struct series *series;
+    int64_t n, room;
+};
+
+/* OLD with *ROOM elements, all in use, in an array of twice the length. */
+static et_status
+grow(struct et_ctx *cx, void *old, size_t size, int64_t *room, void **out)
+{
+    int64_t more = *room ? 2 * *room : 16;
+    ET_TRY(et_alloc(cx, (size_t)more * size, out));
+    if (old)
+        memcpy(*out, old, (size_t)*room * size);
+    et_free(cx, old);
+    *room = more;
+    return ET_OK;
+}
+
+static struct series *
+find(const struct memory *m, const char *name)
+{
+    for (int64_t i = 0; i < m->n; i++)
+        if (strcmp(m->series[i].name, name) == 0)
+            return &m->series[i];
+    return NULL;
+}
+
+static et_status
+add(struct et_callback *self, const struct et_log_entry *entry,
+    const struct et_timestamp *ts)
+{
+    struct memory *m = self->state;
+    struct series *s = find(m, entry->name);
+    void *block;
+    if (!s && m->n == m->room) {
+        ET_TRY(grow(self->cx, m->series, sizeof *s, &m->room, &block));
+        m->series = block;
+    }
+    if (!s) {
+        s = &m->series[m->n++];
+        memcpy(s->name, entry->name, sizeof s->name);
+    }
+    if (s->n == s->room) {
+        ET_TRY(grow(self->cx, s->point, sizeof *s->point, &s->room, &block));
+        s->point = block;
+    }
+    s->point[s->n++] = (struct et_point){*ts, entry->value};
+    return ET_OK;
+}
+
+static et_status
+run(struct et_callback *self, enum et_event event, const struct et_state *state,
+    struct et_log *log)
+{
+    int n;
+    const struct et_log_entry *entry = et_log_entries(log, &n);
+    (void)event;
+    for (int i = 0; i < n; i++)
+        ET_TRY(add(self, &entry[i], &state->timestamp));
+    return ET_OK;
+}
+
+bool
+et_logger_series(const struct et_callback *logger, const char *name,
+                 const struct et_point **points, int64_t *n)
+{
+    const struct series *s =
+        logger->class == &et_logger_in_memory ? find(logger->state, name) : NULL;
+    *points = s ? s->point : NULL;
+    *n = s ? s->n : 0;
+    return s != NULL;
+}
+
+static void
+release(struct et_callback *self)
+{
+    struct memory *m = self->state;
+    for (int64_t i = 0; i < m->n; i++)
+        et_free(self->cx, m->series[i].point);
+    et_free(self->cx, m->series);
+    *m = (struct memory){0};
+}
+
+const struct et_callback_class et_logger_in_memory = {
+    .info =
+        {
+            .name = "in_memory",
+            .class_name = "InMemoryLogger",
+            .summary = "keeps every number of the run",
+            .source = "MosaicML Composer, InMemoryLogger",
+            .applies_to = "any",
+        },
+    .state_size = sizeof(struct memory),
+    .is_logger = true,
+    .events = ET_ON(BATCH_END) | ET_ON(EVAL_END),
+    .run = run,
+    .close = release,
+};

@@ -1,0 +1,135 @@
+/* loggers.c: the list of loggers, and what they share. */
+#include "config.h"
+
+#include "core/loggers/loggers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BUFFER_BYTES = 64 << 10 }; /* some 100 lines */
+
+const struct et_callback_class *const et_logger_classes[] = {
+#define ET_LOGGER(name) &et_logger_##name,
+#include "core/loggers/loggers.def"
+#undef ET_LOGGER
+    NULL,
+};
+
+const struct et_callback_class *
+et_logger_find(const char *name)
+{
+    for (const struct et_callback_class *const *c = et_logger_classes; *c; c++)
+        if (strcmp((*c)->info.name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+et_status
+eti_output_open(struct et_ctx *cx, const char *directory, const char *name,
+                struct eti_output *out)
+{
+    char path[4096];
+    if (!directory)
+        return ET_FAIL(cx, ET_EINVAL, "%s needs a run directory, and there is none",
+                       name);
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", directory, name) >= sizeof path)
+        return ET_FAIL(cx, ET_EINVAL, "the path of %s is longer than %zu bytes", name,
+                       sizeof path - 1);
+    *out = (struct eti_output){.cx = cx};
+    snprintf(out->name, sizeof out->name, "%s", name);
+    ET_TRY(et_alloc(cx, BUFFER_BYTES, &out->buffer));
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    out->f = fd < 0 ? NULL : fdopen(fd, "a");
+    if (!out->f) {
+        et_status status =
+            ET_FAIL(cx, ET_EIO, "cannot write %s: %s", path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        et_free(cx, out->buffer);
+        out->buffer = NULL;
+        return status;
+    }
+    setvbuf(out->f, out->buffer, _IOFBF, BUFFER_BYTES);
+    return ET_OK;
+}
+
+static void
+judge(struct eti_output *f, bool fine)
+{
+    if (fine || f->failed)
+        return;
+    f->failed = true;
+    et_report(f->cx, ET_LOG_WARN, "cannot write %s: %s; it will have gaps", f->name,
+              strerror(errno));
+}
+
+void
+eti_output_flush(struct eti_output *f)
+{
+    if (f->f)
+        judge(f, fflush(f->f) == 0 && !ferror(f->f));
+}
+
+void
+eti_output_close(struct eti_output *f)
+{
+    if (f->f)
+        judge(f, fclose(f->f) == 0);
+    f->f = NULL;
+    if (f->buffer)
+        et_free(f->cx, f->buffer);
+    f->buffer = NULL;
+}
+
+double
+eti_wall_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void
+eti_json_number(FILE *f, double value)
+{
+    const double exact = 9007199254740992; /* 2^53 */
+    if (!isfinite(value))
+        fputs("null", f);
+    else if (value == trunc(value) && fabs(value) < exact)
+        fprintf(f, "%.0f", value);
+    else
+        fprintf(f, "%.9g", value);
+}
+
+void
+eti_json_string(FILE *f, const char *text)
+{
+    fputc('"', f);
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+        if (*p < 0x20)
+            fprintf(f, "\\u%04x", *p);
+        else if (*p == '"' || *p == '\\')
+            fprintf(f, "\\%c", *p);
+        else
+            fputc(*p, f);
+    }
+    fputc('"', f);
+}
+
+void
+eti_json_metrics(FILE *f, const struct et_log_entry *entry, int n)
+{
+    fputc('{', f);
+    for (int i = 0; i < n; i++) {
+        if (i)
+            fputc(',', f);
+        eti_json_string(f, entry[i].name);
+        fputc(':', f);
+        eti_json_number(f, entry[i].value);
+    }
+    fputc('}', f);
+}

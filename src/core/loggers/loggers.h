@@ -1,0 +1,40 @@
+/* loggers.h: what loggers share: opening a file of the run directory, writing values.
+ */
+#ifndef ETI_LOGGERS_H
+#define ETI_LOGGERS_H
+
+#include <stdio.h>
+
+#include "etude/callback.h"
+
+#define ET_LOGGER(name) extern const struct et_callback_class et_logger_##name;
+#include "core/loggers/loggers.def"
+#undef ET_LOGGER
+
+/* A file of the run directory, written through a large buffer and readable by its owner
+ * alone. What cannot be written is reported once: a full disk ends no run. */
+struct eti_output {
+    struct et_ctx *cx;
+    FILE *f; /* NULL: not open */
+    char name[96];
+    bool failed; /* and reported */
+    void *buffer;
+};
+/* Appends to DIRECTORY/NAME. EINVAL without a directory, EIO when it cannot be opened.
+ */
+ET_NODISCARD et_status eti_output_open(struct et_ctx *cx, const char *directory,
+                                       const char *name, struct eti_output *out);
+void eti_output_flush(struct eti_output *f);
+void eti_output_close(struct eti_output *f);
+
+/* Seconds since the epoch of 1970. */
+double eti_wall_clock(void);
+/* A number as JSON: whole ones below 2^53 as they are, others with 9 significant
+ * digits, which gives an f32 back exactly; null for what is not finite, as JSON has no
+ * word for it. */
+void eti_json_number(FILE *f, double value);
+void eti_json_string(FILE *f, const char *text);
+/* {"name":value,...} */
+void eti_json_metrics(FILE *f, const struct et_log_entry *entry, int n);
+
+#endif

@@ -1,0 +1,214 @@
+/* Observers: what they log is what can be computed by hand. */
+#include <math.h>
+#include <string.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/fixture.h"
+
+/* Sums and quotients of a few doubles. */
+#define ROUNDING 1e-12
+
+static struct et_callback *
+make(struct et_ctx *cx, const char *name, const char *option, const char *value)
+{
+    const struct et_callback_class *c = et_callback_find(name);
+    struct et_callback *out;
+    void *options = NULL;
+    if (!c)
+        bail("there is no callback %s", name);
+    if (option) {
+        need(cx, et_alloc(cx, c->info.options_size, &options));
+        need(cx, et_options_init(cx, c->info.options, options));
+        need(cx, et_options_set(cx, c->info.options, options, option, value));
+    }
+    need(cx, et_callback_new(cx, c, options, NULL, &out));
+    et_free(cx, options);
+    return out;
+}
+
+static void
+drop(struct et_callback **c)
+{
+    if ((*c)->class->close)
+        (*c)->class->close(*c);
+    et_callback_free(c);
+}
+
+/* Calls C at an event as the engine would; the record is empty before. */
+static void
+fire(struct et_callback *c, enum et_event event, struct et_state *s)
+{
+    et_log_emit(s->log, ET_RECORD_METRIC, &s->timestamp, NULL);
+    if (c->class->events & (UINT64_C(1) << event))
+        need(s->cx, c->class->run(c, event, s, s->log));
+}
+
+static double
+logged(const struct et_state *s, const char *name)
+{
+    double value;
+    return et_log_find(s->log, name, &value) ? value : NAN;
+}
+
+/* A batch of 4 samples and 8 tokens that took SECONDS. */
+static void
+batch(struct et_callback *c, struct et_state *s, double seconds)
+{
+    fire(c, ET_EVENT_BATCH_START, s);
+    et_timestamp_next_batch(&s->timestamp, 4, 8, seconds);
+    fire(c, ET_EVENT_BATCH_END, s);
+}
+
+static void
+test_speed(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = make(cx, "speed_monitor", "window_size", "2");
+    s.timestamp = (struct et_timestamp){0};
+    fire(c, ET_EVENT_INIT, &s);
+    batch(c, &s, 100);
+    ok(isnan(logged(&s, "throughput/samples_per_sec")), "a rate waits for its window");
+    batch(c, &s, 1);
+    batch(c, &s, 3);
+    is_near(logged(&s, "throughput/samples_per_sec"), 8 / 4.0, ROUNDING,
+            "samples of the window over its seconds, the slow first batch left out");
+    is_near(logged(&s, "throughput/tokens_per_sec"), 16 / 4.0, ROUNDING,
+            "tokens likewise");
+    is_near(logged(&s, "throughput/batches_per_sec"), 2 / 4.0, ROUNDING,
+            "batches likewise");
+    is_near(logged(&s, "throughput/device/samples_per_sec"), 2, ROUNDING,
+            "one rank's share is everything");
+    ok(isnan(logged(&s, "throughput/device/mfu")),
+       "without a peak rate there is no mfu");
+    batch(c, &s, 1);
+    is_near(logged(&s, "throughput/samples_per_sec"), 8 / 4.0, ROUNDING,
+            "the window slides");
+    batch(c, &s, 7);
+    is_near(logged(&s, "throughput/samples_per_sec"), 8 / 8.0, ROUNDING,
+            "and slides on");
+    s.eval_timestamp.total_wct = 248;
+    s.dataloader_label = "eval";
+    fire(c, ET_EVENT_EVAL_END, &s);
+    batch(c, &s, 248);
+    is_near(logged(&s, "time/train"), 360 / 3600.0, ROUNDING, "training time in hours");
+    is_near(logged(&s, "time/val"), 248 / 3600.0, ROUNDING, "evaluation apart from it");
+    is_near(logged(&s, "time/total"), 608 / 3600.0, ROUNDING, "and both together");
+    drop(&c);
+}
+
+static void
+test_remaining(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = make(cx, "runtime_estimator", "time_unit", "seconds");
+    s.timestamp = (struct et_timestamp){0};
+    s.max_duration = ET_EPOCHS(2);
+    s.train_len = 5;
+    fire(c, ET_EVENT_INIT, &s);
+    batch(c, &s, 100);
+    ok(isnan(logged(&s, "time/remaining_estimate")), "one batch says nothing yet");
+    batch(c, &s, 3);
+    is_near(logged(&s, "time/remaining_estimate"), 8 * 3, ROUNDING,
+            "8 batches of the 10 are left, the first does not count in the rate");
+    batch(c, &s, 3);
+    batch(c, &s, 3);
+    batch(c, &s, 3);
+    s.eval_timestamp.total_wct = 20;
+    s.dataloader_label = "eval";
+    fire(c, ET_EVENT_EVAL_END, &s);
+    batch(c, &s, 3);
+    is_near(logged(&s, "time/remaining_estimate"), 4 * 3 + 20, ROUNDING,
+            "an evaluation at half time comes once more");
+    drop(&c);
+    s.max_duration = ET_TIME_UNSET;
+    c = make(cx, "runtime_estimator", NULL, NULL);
+    fire(c, ET_EVENT_INIT, &s);
+    batch(c, &s, 1);
+    batch(c, &s, 1);
+    ok(isnan(logged(&s, "time/remaining_estimate")),
+       "without an end there is no estimate");
+    drop(&c);
+}
+
+static void
+test_lr_and_memory(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = make(cx, "lr_monitor", NULL, NULL);
+    et_optimizer_set_alpha(s.optimizer, 0.5);
+    fire(c, ET_EVENT_BATCH_END, &s);
+    is_near(logged(&s, "lr-SGD/group0"), 0.05, ROUNDING,
+            "the rate of the update, under its class");
+    drop(&c);
+
+    struct et_device_memory m;
+    c = make(cx, "memory_monitor", NULL, NULL);
+    fire(c, ET_EVENT_BATCH_END, &s);
+    et_device_get_memory(s.dev, &m);
+    is_near(logged(&s, "memory/current_allocated_mem"), (double)m.current_bytes / 1e9,
+            1e-4, "memory in GB, to 5 digits");
+    ok(m.peak_bytes >= m.current_bytes &&
+           fabs(logged(&s, "memory/peak_allocated_mem") / ((double)m.peak_bytes / 1e9) -
+                1) < 1e-4,
+       "the peak is the device's");
+    drop(&c);
+}
+
+static void
+test_run(struct et_ctx *cx)
+{
+    struct et_callback *c[] = {
+        make(cx, "speed_monitor", "window_size", "2"),
+        make(cx, "memory_monitor", NULL, NULL),
+        make(cx, "lr_monitor", NULL, NULL),
+        make(cx, "runtime_estimator", NULL, NULL),
+    };
+    const int n = sizeof c / sizeof *c;
+    struct et_callback *memory;
+    struct run r;
+    need(cx, et_callback_new(cx, et_logger_find("in_memory"), NULL, NULL, &memory));
+    struct et_callback *all[] = {memory, c[0], c[1], c[2], c[3]};
+    const struct run_setup setup = {
+        .callbacks = all,
+        .n_callbacks = n + 1,
+        .max_duration = ET_EPOCHS(3),
+        .evaluate = true,
+    };
+    run_open(&r, cx, &setup);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    const struct et_point *p;
+    int64_t count;
+    ok(et_logger_series(memory, "loss/train/total", &p, &count),
+       "a run's loss is kept");
+    is_int(count, 6, "a point per batch");
+    is_int(p[5].ts.batch, 6, "with the count of finished batches");
+    ok(et_logger_series(memory, "throughput/flops_per_sec", &p, &count) && count == 4 &&
+           p[0].value > 0,
+       "FLOPs are those of the plans, once the window is full");
+    ok(et_logger_series(memory, "lr-SGD/group0", &p, &count) && count == 6,
+       "a logger sees what callbacks logged, also when it was given first");
+    ok(!et_logger_series(memory, "loss", &p, &count) && count == 0,
+       "other names have no series");
+    run_close(&r);
+    et_callback_free(&memory);
+    for (int i = 0; i < n; i++)
+        et_callback_free(&c[i]);
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx;
+    struct et_alloc_stats stats;
+    struct run r;
+    need(NULL, et_ctx_new(&cx));
+    run_open(&r, cx, &(struct run_setup){0});
+    test_speed(cx, *r.state);
+    test_remaining(cx, *r.state);
+    test_lr_and_memory(cx, *r.state);
+    run_close(&r);
+    test_run(cx);
+    ok(!et_callback_find("speed"), "a name that is none finds none");
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind");
+    et_ctx_free(&cx);
+    return done();
+}

@@ -1,0 +1,168 @@
+/* Loggers: the exact lines they write. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/fixture.h"
+
+static char directory[] = "loggers-XXXXXX";
+
+static const char *
+path_of(const char *name)
+{
+    static char path[256];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return path;
+}
+
+/* Line LINE (from 0) of a file, without its time; "" when there is none. */
+static const char *
+line_of(const char *name, int line)
+{
+    static char text[4096];
+    FILE *f = fopen(path_of(name), "r");
+    text[0] = '\0';
+    for (int i = 0; f && i <= line; i++)
+        if (!fgets(text, sizeof text, f))
+            text[0] = '\0';
+    if (f)
+        fclose(f);
+    text[strcspn(text, "\n")] = '\0';
+    char *first = strchr(text, ',');
+    return first && strncmp(text, "t,", 2) != 0 ? first + 1 : text;
+}
+
+static struct et_callback *
+open_logger(struct et_ctx *cx, const char *name, struct et_state *s)
+{
+    struct et_callback *c;
+    need(cx, et_callback_new(cx, et_logger_find(name), NULL, directory, &c));
+    need(cx, c->class->run(c, ET_EVENT_INIT, s, s->log));
+    return c;
+}
+
+/* A batch and an evaluation with numbers of every sort. */
+static void
+play(struct et_callback *c, struct et_state *s)
+{
+    s->timestamp = (struct et_timestamp){.epoch = 6, .batch = 3825, .sample = 7833600};
+    et_log_metric(s->log, "loss/train/total", (double)0.1f);
+    et_log_metric(s->log, "time/token", 12345678901.0);
+    et_log_metric(s->log, "a\"b", NAN);
+    et_log_metric(s->log, "inf", -INFINITY);
+    need(s->cx, c->class->run(c, ET_EVENT_BATCH_END, s, s->log));
+    et_log_emit(s->log, ET_RECORD_BATCH, &s->timestamp, NULL);
+    et_log_metric(s->log, "metrics/eval/Accuracy", 0.75);
+    s->dataloader_label = "eval";
+    need(s->cx, c->class->run(c, ET_EVENT_EVAL_END, s, s->log));
+    et_log_emit(s->log, ET_RECORD_EVAL, &s->timestamp, NULL);
+}
+
+static void
+finish(struct et_callback **c)
+{
+    (*c)->class->close(*c);
+    et_callback_free(c);
+}
+
+static void
+test_jsonl(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = open_logger(cx, "jsonl", &s);
+    play(c, &s);
+    is_str(line_of("metrics.jsonl", 0),
+           "\"ev\":\"batch\",\"ep\":6,\"ba\":3825,\"sp\":7833600,\"m\":{\"loss/train/"
+           "total\":"
+           "0.100000001,\"time/token\":12345678901,\"a\\\"b\":null,\"inf\":null}}",
+           "a batch: 9 digits, whole numbers whole, null for what is not finite");
+    is_str(line_of("metrics.jsonl", 1),
+           "\"ev\":\"eval\",\"ep\":6,\"ba\":3825,\"sp\":7833600,\"label\":\"eval\","
+           "\"m\":{\"metrics/eval/Accuracy\":0.75}}",
+           "an evaluation, written down at its end");
+    finish(&c);
+    c = open_logger(cx, "jsonl", &s);
+    play(c, &s);
+    finish(&c);
+    ok(strncmp(line_of("metrics.jsonl", 2), "\"ev\":\"batch\"", 12) == 0,
+       "a second logger on the file adds to it");
+    unlink(path_of("metrics.jsonl"));
+}
+
+static void
+test_csv(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = open_logger(cx, "csv", &s);
+    play(c, &s);
+    finish(&c);
+    is_str(line_of("metrics.csv", 0), "t,ev,ep,ba,sp,name,value", "columns are named");
+    is_str(line_of("metrics.csv", 1),
+           "batch,6,3825,7833600,loss/train/total,0.100000001", "a row per number");
+    is_str(line_of("metrics.csv", 5), "eval,6,3825,7833600,metrics/eval/Accuracy,0.75",
+           "evaluations too");
+    unlink(path_of("metrics.csv"));
+}
+
+static void
+test_refusal(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c;
+    need(cx, et_callback_new(cx, et_logger_find("jsonl"), NULL, NULL, &c));
+    is_int(c->class->run(c, ET_EVENT_INIT, &s, s.log), ET_EINVAL,
+           "no directory, no file");
+    et_error_clear(cx);
+    finish(&c);
+    need(cx, et_callback_new(cx, et_logger_find("jsonl"), NULL, "no/such/place", &c));
+    is_int(c->class->run(c, ET_EVENT_INIT, &s, s.log), ET_EIO,
+           "nor in a place that is none");
+    ok(strstr(et_error_get(cx)->message, "no/such/place/metrics.jsonl") != NULL,
+       "the message names the file");
+    et_error_clear(cx);
+    finish(&c);
+}
+
+static void
+test_warm(struct et_ctx *cx)
+{
+    struct et_callback *c;
+    struct et_alloc_stats before, after;
+    struct run r;
+    need(cx, et_callback_new(cx, et_logger_find("jsonl"), NULL, directory, &c));
+    run_open(&r, cx, &(struct run_setup){.callbacks = &c, .n_callbacks = 1});
+    struct et_state *s = r.state;
+    et_log_metric(s->log, "loss/train/total", 1);
+    et_alloc_get_stats(cx, &before);
+    for (int i = 0; i < 1000; i++)
+        need(cx, c->class->run(c, ET_EVENT_BATCH_END, s, s->log));
+    et_alloc_get_stats(cx, &after);
+    is_int((int64_t)(after.allocs - before.allocs), 0, "1000 lines allocate nothing");
+    run_close(&r);
+    et_callback_free(&c);
+    unlink(path_of("metrics.jsonl"));
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx;
+    struct et_alloc_stats stats;
+    struct run r;
+    need(NULL, et_ctx_new(&cx));
+    if (!mkdtemp(directory))
+        bail("no directory for files");
+    run_open(&r, cx, &(struct run_setup){0});
+    test_jsonl(cx, *r.state);
+    test_csv(cx, *r.state);
+    test_refusal(cx, *r.state);
+    run_close(&r);
+    test_warm(cx);
+    rmdir(directory);
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind");
+    et_ctx_free(&cx);
+    return done();
+}
