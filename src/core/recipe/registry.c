@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "etude/algorithm.h"
+#include "etude/callback.h"
 #include "etude/data.h"
 #include "etude/model.h"
 #include "etude/optim.h"
@@ -30,6 +31,8 @@ FROM_ARRAY(model, et_model_classes)
 FROM_ARRAY(dataset, et_dataset_classes)
 FROM_ARRAY(transform, et_transform_classes)
 FROM_ARRAY(algorithm, et_algorithm_classes)
+FROM_ARRAY(callback, et_callback_classes)
+FROM_ARRAY(logger, et_logger_classes)
 FROM_LIST(optimizer, et_optimizer_class, et_optimizer_list)
 FROM_LIST(scheduler, et_scheduler_class, et_scheduler_list)
 
@@ -51,6 +54,8 @@ et_registry_core(void)
             [ET_KIND_OPTIMIZER] = optimizer_at,
             [ET_KIND_SCHEDULER] = scheduler_at,
             [ET_KIND_ALGORITHM] = algorithm_at,
+            [ET_KIND_CALLBACK] = callback_at,
+            [ET_KIND_LOGGER] = logger_at,
         },
         .find = {
             [ET_KIND_SCHEDULER] = scheduler_find,
