@@ -63,11 +63,11 @@ timeline(struct et_algorithm *const *all, int n)
         json_t *names = json_array();
         int m = 0;
         for (int i = 0; i < n; i++)
-            if (all[i]->class->events & UINT64_C(1) << e)
+            if (all[i]->type->events & UINT64_C(1) << e)
                 now[m++] = all[i];
         et_engine_order(now, m, (enum et_event)e);
         for (int i = 0; i < m; i++)
-            json_array_append_new(names, json_string(now[i]->class->info.name));
+            json_array_append_new(names, json_string(now[i]->type->info.name));
         if (m > 0)
             json_array_append_new(list, json_pack("{s:s, s:O}", "event",
                                                   et_event_name((enum et_event)e),
