@@ -30,8 +30,8 @@ make(struct et_ctx *cx, const char *name, const char *option, const char *value)
 static void
 drop(struct et_callback **c)
 {
-    if ((*c)->class->close)
-        (*c)->class->close(*c);
+    if ((*c)->type->close)
+        (*c)->type->close(*c);
     et_callback_free(c);
 }
 
@@ -40,8 +40,8 @@ static void
 fire(struct et_callback *c, enum et_event event, struct et_state *s)
 {
     et_log_emit(s->log, ET_RECORD_METRIC, &s->timestamp, NULL);
-    if (c->class->events & (UINT64_C(1) << event))
-        need(s->cx, c->class->run(c, event, s, s->log));
+    if (c->type->events & (UINT64_C(1) << event))
+        need(s->cx, c->type->run(c, event, s, s->log));
 }
 
 static double

@@ -42,7 +42,7 @@ open_logger(struct et_ctx *cx, const char *name, struct et_state *s)
 {
     struct et_callback *c;
     need(cx, et_callback_new(cx, et_logger_find(name), NULL, directory, &c));
-    need(cx, c->class->run(c, ET_EVENT_INIT, s, s->log));
+    need(cx, c->type->run(c, ET_EVENT_INIT, s, s->log));
     return c;
 }
 
@@ -55,18 +55,18 @@ play(struct et_callback *c, struct et_state *s)
     et_log_metric(s->log, "time/token", 12345678901.0);
     et_log_metric(s->log, "a\"b", NAN);
     et_log_metric(s->log, "inf", -INFINITY);
-    need(s->cx, c->class->run(c, ET_EVENT_BATCH_END, s, s->log));
+    need(s->cx, c->type->run(c, ET_EVENT_BATCH_END, s, s->log));
     et_log_emit(s->log, ET_RECORD_BATCH, &s->timestamp, NULL);
     et_log_metric(s->log, "metrics/eval/Accuracy", 0.75);
     s->dataloader_label = "eval";
-    need(s->cx, c->class->run(c, ET_EVENT_EVAL_END, s, s->log));
+    need(s->cx, c->type->run(c, ET_EVENT_EVAL_END, s, s->log));
     et_log_emit(s->log, ET_RECORD_EVAL, &s->timestamp, NULL);
 }
 
 static void
 finish(struct et_callback **c)
 {
-    (*c)->class->close(*c);
+    (*c)->type->close(*c);
     et_callback_free(c);
 }
 
@@ -112,12 +112,12 @@ test_refusal(struct et_ctx *cx, struct et_state s)
 {
     struct et_callback *c;
     need(cx, et_callback_new(cx, et_logger_find("jsonl"), NULL, NULL, &c));
-    is_int(c->class->run(c, ET_EVENT_INIT, &s, s.log), ET_EINVAL,
+    is_int(c->type->run(c, ET_EVENT_INIT, &s, s.log), ET_EINVAL,
            "no directory, no file");
     et_error_clear(cx);
     finish(&c);
     need(cx, et_callback_new(cx, et_logger_find("jsonl"), NULL, "no/such/place", &c));
-    is_int(c->class->run(c, ET_EVENT_INIT, &s, s.log), ET_EIO,
+    is_int(c->type->run(c, ET_EVENT_INIT, &s, s.log), ET_EIO,
            "nor in a place that is none");
     ok(strstr(et_error_get(cx)->message, "no/such/place/metrics.jsonl") != NULL,
        "the message names the file");
@@ -137,7 +137,7 @@ test_warm(struct et_ctx *cx)
     et_log_metric(s->log, "loss/train/total", 1);
     et_alloc_get_stats(cx, &before);
     for (int i = 0; i < 1000; i++)
-        need(cx, c->class->run(c, ET_EVENT_BATCH_END, s, s->log));
+        need(cx, c->type->run(c, ET_EVENT_BATCH_END, s, s->log));
     et_alloc_get_stats(cx, &after);
     is_int((int64_t)(after.allocs - before.allocs), 0, "1000 lines allocate nothing");
     run_close(&r);

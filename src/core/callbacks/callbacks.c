@@ -35,9 +35,9 @@ eti_duration_unit(int unit)
 static et_status
 fill(struct et_callback *c, const void *options)
 {
-    const struct et_component *info = &c->class->info;
-    if (c->class->state_size)
-        ET_TRY(et_alloc(c->cx, c->class->state_size, &c->state));
+    const struct et_component *info = &c->type->info;
+    if (c->type->state_size)
+        ET_TRY(et_alloc(c->cx, c->type->state_size, &c->state));
     if (info->options_size) {
         ET_TRY(et_alloc(c->cx, info->options_size, &c->options));
         if (options)
@@ -45,7 +45,7 @@ fill(struct et_callback *c, const void *options)
         else
             ET_TRY(et_options_init(c->cx, info->options, c->options));
     }
-    return c->class->check ? c->class->check(c->cx, c->options) : ET_OK;
+    return c->type->check ? c->type->check(c->cx, c->options) : ET_OK;
 }
 
 et_status
@@ -56,7 +56,7 @@ et_callback_new(struct et_ctx *cx, const struct et_callback_class *class, void *
     *out = NULL;
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct et_callback *c = block;
-    c->class = class;
+    c->type = class;
     c->cx = cx;
     c->run_directory = run_directory;
     et_status status = fill(c, options);
@@ -80,7 +80,7 @@ et_callback_free(struct et_callback **out)
     if (!c)
         return;
     if (c->options)
-        et_options_release(c->class->info.options, c->options);
+        et_options_release(c->type->info.options, c->options);
     et_free(c->cx, c->options);
     et_free(c->cx, c->state);
     et_free(c->cx, c);

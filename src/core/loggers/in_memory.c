@@ -80,7 +80,7 @@ et_logger_series(const struct et_callback *logger, const char *name,
                  const struct et_point **points, int64_t *n)
 {
     const struct series *s =
-        logger->class == &et_logger_in_memory ? find(logger->state, name) : NULL;
+        logger->type == &et_logger_in_memory ? find(logger->state, name) : NULL;
     *points = s ? s->point : NULL;
     *n = s ? s->n : 0;
     return s != NULL;
