@@ -73,12 +73,14 @@ normalise_row(const struct row_kernel *k, float *restrict y, const float *restri
               float rstd)
 {
     if (k->repeat == 1) {
+#pragma omp simd
         for (int64_t i = 0; i < k->size; i++)
             y[i] = (x[i] - mean) * rstd * gamma[i] + beta[i];
         return;
     }
     for (int64_t c = 0; c < k->size / k->repeat; c++) {
         float scale = rstd * gamma[c], shift = beta[c];
+#pragma omp simd
         for (int64_t i = c * k->repeat; i < (c + 1) * k->repeat; i++)
             y[i] = (x[i] - mean) * scale + shift;
     }
@@ -200,11 +202,13 @@ gradient_row(const struct row_kernel *k, float *restrict dx, const float *restri
 {
     float slope = s.product / (float)k->size, shift = s.g / (float)k->size;
     if (k->repeat == 1) {
+#pragma omp simd
         for (int64_t i = 0; i < k->size; i++)
             dx[i] = rstd * (dy[i] * gamma[i] - shift - (x[i] - mean) * rstd * slope);
         return;
     }
     for (int64_t c = 0; c < k->size / k->repeat; c++)
+#pragma omp simd
         for (int64_t i = c * k->repeat; i < (c + 1) * k->repeat; i++)
             dx[i] = rstd * (dy[i] * gamma[c] - shift - (x[i] - mean) * rstd * slope);
 }
