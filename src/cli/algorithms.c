@@ -7,15 +7,8 @@
 
 #include "cli/cli.h"
 
-/* All that GLOSSARY.md names, in its order. */
-static const char *const all[] = {
-    "alibi", "augmix", "blurpool", "channels_last", "colout", "cutmix", "cutout", "ema",
-    "factorize", "gated_linear_units", "ghost_batchnorm", "gradient_clipping",
-    "gyro_dropout", "label_smoothing", "layer_freezing", "low_precision_groupnorm",
-    "low_precision_layernorm", "mixup", "progressive_resizing", "randaugment", "sam",
-    "selective_backprop", "seq_length_warmup", "squeeze_excite", "stochastic_depth", "swa",
-    "weight_standardization",
-};
+/* The methods of etude-algorithms(7), those of later versions included. */
+enum { N_METHODS = 27 };
 
 /* The name, or a part of it, or a pattern with * and ?. */
 static bool
@@ -38,49 +31,54 @@ events_json(uint64_t events)
 }
 
 static json_t *
-to_json(const char *name, const struct et_algorithm_class *a)
+to_json(const struct et_algorithm_class *a)
 {
-    if (!a)
-        return json_pack("{s:s, s:b}", "name", name, "available", 0);
     const struct et_component *i = &a->info;
-    return json_pack("{s:s, s:b, s:s, s:s, s:s, s:s, s:o, s:o}", "name", name, "available", 1,
-                     "class", i->class_name, "summary", i->summary, "source", i->source,
-                     "applies_to", i->applies_to, "events", events_json(a->events), "options",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "name", i->name, "class",
+                     i->class_name, "summary", i->summary, "source", i->source, "applies_to",
+                     i->applies_to, "events", events_json(a->events), "options",
                      cli_options_json(i->options));
 }
 
-static void
-print_one(const char *name, const struct et_algorithm_class *a)
+static json_t *
+find_all(const char *pattern)
 {
-    if (a)
-        printf("%-24s %s\n", name, a->info.summary);
-    else
-        printf("%-24s (not in this version)\n", name);
+    json_t *list = json_array();
+    for (const struct et_algorithm_class *const *a = et_algorithm_classes; *a; a++)
+        if (matches(pattern, (*a)->info.name))
+            json_array_append_new(list, to_json(*a));
+    return list;
+}
+
+static void
+print_text(const json_t *list, bool is_all)
+{
+    json_t *one;
+    size_t i;
+    json_array_foreach(list, i, one)
+        printf("%-24s %s\n", json_string_value(json_object_get(one, "name")),
+               json_string_value(json_object_get(one, "summary")));
+    int rest = N_METHODS - (int)json_array_size(list);
+    if (is_all && rest > 0)
+        printf("and %d that later versions bring\n", rest);
 }
 
 int
 cli_algorithms(struct cli *c)
 {
     const char *pattern = c->n_args > 0 ? c->arg[0] : NULL;
-    json_t *list = c->opt.json ? json_array() : NULL;
-    bool any = false;
     if (c->n_args > 1)
         return cli_fail(c, CLI_E_OPERAND, NULL, "algorithms takes one pattern, not also '%s'",
                         c->arg[1]);
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        const struct et_algorithm_class *a = et_algorithm_find(all[i]);
-        if (!matches(pattern, all[i]))
-            continue;
-        any = true;
-        if (list)
-            json_array_append_new(list, to_json(all[i], a));
-        else
-            print_one(all[i], a);
-    }
-    if (list && any)
+    json_t *list = find_all(pattern);
+    int code = CLI_OK;
+    if (json_array_size(list) == 0)
+        code = cli_fail(c, CLI_E_NAME, "etude algorithms lists them",
+                        "no algorithm matches '%s'", pattern ? pattern : "*");
+    else if (c->opt.json)
         return cli_print_json(list);
+    else
+        print_text(list, !pattern);
     json_decref(list);
-    return any ? CLI_OK
-               : cli_fail(c, CLI_E_NAME, "etude algorithms lists them",
-                          "no algorithm matches '%s'", pattern);
+    return code;
 }

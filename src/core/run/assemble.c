@@ -196,6 +196,40 @@ eti_assemble_algorithms(struct eti_assembly *a, struct et_recipe *recipe)
     return ET_OK;
 }
 
+static et_status
+make_callbacks(struct eti_assembly *a, struct et_parts *parts, bool are_loggers,
+               const char *run_directory)
+{
+    for (int i = 0; i < parts->n; i++) {
+        struct et_part *part = &parts->v[i];
+        if (part->off || !part->component)
+            continue;
+        const char *name = part->component->name;
+        int n = a->config.n_callbacks;
+        if (n == ET_MAX_ALGORITHMS)
+            return too_many(a, "callbacks and loggers");
+        ET_TRY(et_callback_new(a->cx,
+                               are_loggers ? et_logger_find(name) : et_callback_find(name),
+                               part->options, run_directory, &a->callback[n]));
+        a->config.n_callbacks = n + 1;
+    }
+    a->config.callbacks = a->callback;
+    return ET_OK;
+}
+
+static et_status
+make_hooks(struct eti_assembly *a, struct et_recipe *recipe,
+           const struct eti_assemble_options *o)
+{
+    ET_TRY(eti_assemble_algorithms(a, recipe));
+    if (!o->with_hooks)
+        return ET_OK;
+    ET_TRY(make_callbacks(a, &recipe->callbacks, false, o->run_directory));
+    if (!o->run_directory)
+        return ET_OK;
+    return make_callbacks(a, &recipe->loggers, true, o->run_directory);
+}
+
 static int64_t
 given(int64_t value)
 {
@@ -228,7 +262,7 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
     ET_TRY(open_eval(a, options));
     ET_TRY(make_model(a));
     ET_TRY(choose_rules(a));
-    ET_TRY(eti_assemble_algorithms(a, recipe));
+    ET_TRY(make_hooks(a, recipe, options));
     a->stage = ETI_STAGE_RUN;
     return ET_OK;
 }
@@ -236,6 +270,8 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
 void
 eti_assembly_release(struct eti_assembly *a)
 {
+    for (int i = 0; i < a->config.n_callbacks; i++)
+        et_callback_free(&a->callback[i]);
     for (int i = 0; i < a->config.n_algorithms; i++)
         et_algorithm_free(&a->algorithm[i]);
     et_model_free(&a->model);

@@ -25,7 +25,7 @@ enum eti_stage {
 struct eti_assemble_options {
     const char *device;        /* NULL: as the recipe says; "ref" for tests */
     int threads;               /* 0 = all cores */
-    const char *run_directory; /* for loggers; NULL: there is none */
+    const char *run_directory; /* for loggers; NULL: there is none, nor loggers */
     bool with_train;           /* open train_data */
     bool with_eval;            /* open eval_data */
     bool with_hooks;           /* make callbacks and loggers; algorithms always are */
