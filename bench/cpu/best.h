@@ -25,6 +25,16 @@ numbers(size_t bytes)
     return x;
 }
 
+/* Bytes from the first to the last element: of the array or, for a view, around it. */
+static inline size_t
+extent(const struct et_desc *d)
+{
+    int64_t n = 1;
+    for (int i = 0; i < d->ndim; i++)
+        n += (d->shape[i] - 1) * d->stride[i];
+    return (size_t)n * et_dtype_size(d->dtype);
+}
+
 /* The best time of one run of CALL (<= 16 arrays), in seconds; 0 when it is
  * refused. Runs for BUDGET seconds, three times at least. */
 static inline double
@@ -40,8 +50,8 @@ best(const struct et_device_table *table, struct et_device_handle *device,
         return 0;
     void *workspace = numbers(bytes + 64);
     for (int i = 0; i < n; i++)
-        ptr[i] = numbers(et_desc_bytes(i < call->n_in ? &call->in[i]
-                                                    : &call->out[i - call->n_in]));
+        ptr[i] = numbers(
+            extent(i < call->n_in ? &call->in[i] : &call->out[i - call->n_in]));
     double least = INFINITY, end = now() + budget;
     for (int i = 0; i < 3 || now() < end; i++) {
         double start = now();
