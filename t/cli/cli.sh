@@ -1,0 +1,63 @@
+# cli.sh: what the tests of the program share. TAP, a folder of their own, a data set.
+# shellcheck shell=sh
+ET_BUILDDIR=${ET_BUILDDIR:-$PWD}
+ET_SRCDIR=${ET_SRCDIR:-$ET_BUILDDIR/..}
+etude=$ET_BUILDDIR/etude
+export OMP_NUM_THREADS=1 ETUDE_CONFIG_DIR=/nonexistent
+unset WORLD_SIZE LOCAL_WORLD_SIZE SLURM_NTASKS ETUDE_LIMIT_BATCHES ETUDE_RUN_NAME ETUDE_DEVICE
+n=0 failures=0
+dir=$(mktemp -d "${TMPDIR:-/tmp}/etude-cli.XXXXXX") || exit 99
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 99
+
+# ok STATUS NAME
+ok() {
+    n=$((n + 1))
+    if [ "$1" -eq 0 ]; then
+        echo "ok $n - $2"
+    else
+        failures=$((failures + 1))
+        echo "not ok $n - $2"
+        sed 's/^/#   out: /' out | head -20
+        sed 's/^/#   err: /' err | head -20
+    fi
+}
+
+# is GOT WANT NAME
+is() {
+    if [ "$1" = "$2" ]; then ok 0 "$3"; else ok 1 "$3"; echo "#   got '$1', want '$2'"; fi
+}
+
+# run ARGS...: sets code, out and err (files)
+run() {
+    "$etude" "$@" >out 2>err </dev/null
+    code=$?
+}
+
+# exits CODE NAME: the last run's
+exits() {
+    is "$code" "$1" "$2"
+}
+
+# says FILE TEXT NAME: a fixed text stands in out or err
+says() {
+    grep -qF -e "$2" "$1"
+    ok $? "$3"
+}
+
+finish() {
+    echo "1..$n"
+    exit $((failures > 0))
+}
+
+# tiny NAME: a recipe of noise images and a small net, two batches long
+tiny() {
+    cat >"$1" <<'R'
+max_duration: 2ba
+seed: 3
+model: {name: mlp, hidden: 16, layers: 1}
+train_data: {name: synthetic_images, batch_size: 8, num_samples: 32, workers: 0}
+eval_data: {name: synthetic_images, num_samples: 16, workers: 0}
+optimizer: {name: sgd, lr: 0.1}
+R
+}

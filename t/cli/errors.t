@@ -1,0 +1,84 @@
+#!/bin/sh
+# What is wrong with a recipe, as text and JSON, and the exit codes.
+. "${ET_SRCDIR:-.}/t/cli/cli.sh"
+tiny good.yaml
+
+# with LINE...: good.yaml and these lines, as r.yaml
+with() {
+    cp good.yaml r.yaml
+    printf '%s\n' "$@" >>r.yaml
+}
+
+run train nowhere.yaml
+exits 66 "a recipe that is not there: exit 66"
+says err "etude: error E1201: cannot read nowhere.yaml: No such file" "with the reason"
+run train .
+exits 66 "a folder is no recipe: exit 66"
+
+with "lerning_rate: 1"
+run train r.yaml
+exits 65 "an unknown key: exit 65"
+says err "etude: error E1205: r.yaml:7:1: unknown key 'lerning_rate'" "with file, line and column"
+
+with "nonfinite: {action: explode}" "seed: 4" "precision: fp33"
+run validate r.yaml
+exits 65 "several errors: exit 65"
+is "$(grep -c '^etude: error' err)" 3 "all of them are told"
+is "$(grep -o 'r.yaml:[0-9]*' err | tr '\n' ' ')" "r.yaml:7 r.yaml:8 r.yaml:9 " "in file order"
+run --json validate r.yaml
+is "$(grep -c '^{"code":"E1' err)" 3 "a line of JSON each"
+if command -v python3 >/dev/null; then
+    python3 -c 'import json,sys; [json.loads(l)["line"] for l in open("err")]' 2>/dev/null
+    ok $? "which is JSON"
+fi
+
+with "target: ''"
+i=0
+while [ $i -lt 30 ]; do echo "key$i: 1" >>r.yaml; i=$((i + 1)); done
+run validate r.yaml
+is "$(grep -c '^etude: error' err)" 20 "at most 20 are told"
+says err "more error" "and that there are more"
+
+run train good.yaml optimizer.lrr=1
+exits 65 "an override that fits nothing: exit 65"
+says err "unknown key 'optimizer.lrr' (did you mean 'optimizer.lr'?)" "with a suggestion"
+run train good.yaml optimizer.lr=fast
+says err "expected number" "an override of the wrong type is refused"
+ETUDE_SET_optimizer__lr=-1 "$etude" validate good.yaml >out 2>err
+is $? 65 "so is one from the environment"
+run train good.yaml --alg 'no_such_method'
+exits 65 "an unknown algorithm: exit 65"
+
+for key in "checkpoint: {keep: 1}" "load: {path: x}" "profiler: {wait: 1}" "plugins: [x]" \
+    "parallel: {zero: 1}" "device: gpu" "precision: amp_bf16" "tf32: true" "timeout: 1m" \
+    "nonfinite: {action: rollback}" "launch: {nproc: 2}"; do
+    with "$key"
+    run train r.yaml
+    exits 69 "$key is not available: exit 69"
+    says err "r.yaml:7:" "and the line is named"
+done
+with "checkpoint: false"
+run train --dry-run r.yaml
+exits 0 "checkpoint: false is"
+
+run train good.yaml train_data.name=text_bytes train_data.path=nowhere
+exits 65 "an option the dataset has not: exit 65"
+cat >text.yaml <<'R'
+max_duration: 2ba
+model: {name: gpt2, n_layers: 1, d_model: 8, n_heads: 1, max_seq_len: 8, vocab_size: 256}
+train_data: {name: text_bytes, path: nowhere, seq_len: 8, batch_size: 2}
+R
+run train text.yaml
+exits 66 "data that are not there: exit 66"
+says err "error E2001" "is an E2 error"
+printf 'abc' >nowhere
+run train text.yaml
+exits 65 "data that are too short: exit 65"
+run train good.yaml model.name=gpt2
+exits 65 "a model of another kind than the data: exit 65"
+
+printf 'max_duration: 1ep\nmodel: "a\033[2Jb"\n' >r.yaml
+run validate r.yaml
+grep -q "$(printf '\033')" err
+is $? 1 "no escape of a recipe reaches the terminal"
+finish
