@@ -23,6 +23,7 @@ static const char *const animals[] = {
     "swan",   "tapir", "turtle", "vole",  "walrus", "wren",  "yak",    "zebra",
 };
 enum { N_WORDS = 32 };
+enum { SETTING_BYTES = 512 };
 _Static_assert(sizeof openers / sizeof openers[0] == N_WORDS, "5 bits choose one");
 _Static_assert(sizeof animals / sizeof animals[0] == N_WORDS, "5 bits choose one");
 
@@ -38,21 +39,51 @@ draw(void)
     return (uint64_t)now.tv_sec * 1000000007u + (uint64_t)now.tv_nsec;
 }
 
+/* VALUE in quotes of YAML. Returns BUF. */
+static const char *
+quote(char buf[SETTING_BYTES], const char *value)
+{
+    size_t n = 0;
+    buf[n++] = '\'';
+    for (; *value && n + 4 < SETTING_BYTES; value++) {
+        if (*value == '\'')
+            buf[n++] = '\'';
+        buf[n++] = *value;
+    }
+    snprintf(buf + n, SETTING_BYTES - n, "'");
+    return buf;
+}
+
+/* An option of the launch that stands for KEY is an override like any other. */
+static void
+add_setting(struct cli *c, char buf[SETTING_BYTES + 16], const char *key, const char *value)
+{
+    char quoted[SETTING_BYTES];
+    snprintf(buf, SETTING_BYTES + 16, "%s=%s", key, quote(quoted, value));
+    c->override[c->n_overrides++] = (struct et_override){ET_OVERRIDE_SET, buf};
+}
+
 struct et_recipe *
 cli_load_recipe(struct cli *c, const char *name, int *exit)
 {
     extern char **environ;
-    char path[PATH_MAX];
+    char path[PATH_MAX], run_name[SETTING_BYTES + 16], target[SETTING_BYTES + 16];
     struct et_recipe *recipe;
     struct et_diagnostics errors = {0};
     const struct et_recipe_env env = {.variables = (const char *const *)environ};
+    int n_overrides = c->n_overrides;
     if (c->opt.module_mode && !cli_recipe_find(name, path, sizeof path)) {
         *exit = cli_fail(c, CLI_E_NAME, "etude recipes lists them",
                          "no installed recipe is called '%s'", name);
         return NULL;
     }
+    if (c->opt.run_name)
+        add_setting(c, run_name, "run_name", c->opt.run_name);
+    if (c->opt.target)
+        add_setting(c, target, "target", c->opt.target);
     et_status status = et_recipe_load(c->cx, c->opt.module_mode ? path : name, c->override,
                                       c->n_overrides, &env, &recipe, &errors);
+    c->n_overrides = n_overrides;
     *exit = CLI_OK;
     if (status == ET_OK)
         return recipe;
@@ -79,43 +110,25 @@ cli_load_only_recipe(struct cli *c, int *exit)
     return NULL;
 }
 
-static void
-set_text(struct cli *c, struct et_recipe *recipe, const char *key, const char *value)
-{
-    char quoted[256];
-    size_t n = 0;
-    quoted[n++] = '\'';
-    for (; *value && n + 4 < sizeof quoted; value++) {
-        if (*value == '\'')
-            quoted[n++] = '\'';
-        quoted[n++] = *value;
-    }
-    quoted[n++] = '\'';
-    quoted[n] = '\0';
-    if (et_options_set(c->cx, et_recipe_table, recipe, key, quoted) != ET_OK)
-        et_error_clear(c->cx); /* no memory for a name: the run goes without */
-}
-
-static void
+static et_status
 choose_name(struct cli *c, struct et_recipe *recipe)
 {
-    const char *from_env = getenv("ETUDE_RUN_NAME");
-    char words[64];
+    const char *name = getenv("ETUDE_RUN_NAME");
+    char words[64], quoted[SETTING_BYTES];
     uint64_t x = draw();
+    if (recipe->run_name)
+        return ET_OK;
     snprintf(words, sizeof words, "%s-%s", openers[x % N_WORDS],
              animals[x / N_WORDS % N_WORDS]);
-    if (c->opt.run_name)
-        set_text(c, recipe, "run_name", c->opt.run_name);
-    else if (!recipe->run_name)
-        set_text(c, recipe, "run_name", from_env && *from_env ? from_env : words);
+    return et_options_set(c->cx, et_recipe_table, recipe, "run_name",
+                          quote(quoted, name && *name ? name : words));
 }
 
 void
 cli_settle_recipe(struct cli *c, struct et_recipe *recipe)
 {
-    choose_name(c, recipe);
-    if (c->opt.target)
-        set_text(c, recipe, "target", c->opt.target);
+    if (choose_name(c, recipe) != ET_OK)
+        et_error_clear(c->cx); /* the run does without a name */
     if (recipe->seed == ET_INT_UNSET)
         recipe->seed = (int64_t)(draw() & 0xffffffffu);
     if (recipe->device == ET_RUN_AUTO)

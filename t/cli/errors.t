@@ -1,6 +1,6 @@
 #!/bin/sh
 # What is wrong with a recipe, as text and JSON, and the exit codes.
-. "${ET_SRCDIR:-.}/t/cli/cli.sh"
+. "$(dirname "$0")/cli.sh"
 tiny good.yaml
 
 # with LINE...: good.yaml and these lines, as r.yaml
@@ -46,6 +46,9 @@ run train good.yaml optimizer.lr=fast
 says err "expected number" "an override of the wrong type is refused"
 ETUDE_SET_optimizer__lr=-1 "$etude" validate good.yaml >out 2>err
 is $? 65 "so is one from the environment"
+run train good.yaml --target fast
+exits 65 "a target that is none: exit 65"
+says err "target: expected a metric and its goal" "says what one is"
 run train good.yaml --alg 'no_such_method'
 exits 65 "an unknown algorithm: exit 65"
 

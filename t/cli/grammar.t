@@ -1,6 +1,6 @@
 #!/bin/sh
 # The command line: what is understood, and how everything else is refused.
-. "${ET_SRCDIR:-.}/t/cli/cli.sh"
+. "$(dirname "$0")/cli.sh"
 tiny r.yaml
 
 run
