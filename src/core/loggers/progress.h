@@ -1,0 +1,51 @@
+/* progress.h: what the three ways to show progress share. */
+#ifndef ETI_PROGRESS_H
+#define ETI_PROGRESS_H
+
+#include "core/callbacks/callbacks.h"
+#include "core/loggers/loggers.h"
+#include "etude/run.h"
+
+struct eti_style;
+
+struct eti_progress {
+    struct et_progress config;
+    const struct eti_style *style;
+    struct eti_remaining remaining;
+    double left;                     /* seconds to the end; NaN = not known */
+    double next;                     /* monotonic time of the next line */
+    int64_t next_batch;              /* or the batch of it */
+    double epoch_seconds;            /* of training in the epoch that ends */
+    double eval_start, eval_seconds; /* of the evaluation under way */
+    int drawn;                       /* bar: columns it fills now */
+};
+
+/* One way: what it writes at each point. A NULL slot writes nothing. */
+struct eti_style {
+    double
+        seconds; /* between lines of training where the user did not say; 0 = batches */
+    void (*batch)(struct eti_progress *p, const struct et_state *s,
+                  const struct et_log *log);
+    void (*eval_batch)(struct eti_progress *p, const struct et_state *s,
+                       const struct et_log *log);
+    void (*epoch)(struct eti_progress *p, const struct et_state *s,
+                  const struct et_log *log);
+    void (*eval)(struct eti_progress *p, const struct et_state *s,
+                 const struct et_log *log);
+    void (*end)(struct eti_progress *p, const struct et_state *s,
+                const struct et_log *log);
+    void (*text)(struct eti_progress *p, enum et_log_level level, const char *text);
+    void (*close)(struct eti_progress *p);
+};
+extern const struct eti_style eti_style_bar, eti_style_plain, eti_style_json;
+
+/* "12m56s", "3h05m", "2d04h"; "-" when not known. Returns BUF. */
+const char *eti_duration_text(double seconds, char *buf, size_t n);
+/* "0.8123", small ones as "1.5e-05". Returns BUF. */
+const char *eti_value_text(double value, char *buf, size_t n);
+/* " accuracy=0.7212 ce=1.1022": the metrics of an evaluation, under short labels. */
+void eti_put_metrics(FILE *f, const struct et_log *log);
+/* Log text with control bytes as \xNN, so that none reaches a terminal. */
+void eti_put_text(FILE *f, const char *text);
+
+#endif

@@ -1,0 +1,265 @@
+/* Progress: the exact lines of UX.md section 2. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/fixture.h"
+
+#include "etude/run.h"
+
+static char *text; /* what the last progress wrote */
+static size_t length;
+static FILE *out;
+
+static struct et_callback *
+start(struct et_ctx *cx, enum et_progress_kind kind, struct et_time every, int columns)
+{
+    struct et_callback *c;
+    free(text);
+    text = NULL;
+    out = open_memstream(&text, &length);
+    const struct et_progress p = {kind, out, every, columns};
+    need(cx, et_progress_new(cx, &p, &c));
+    return c;
+}
+
+static const char *
+finish(struct et_callback **c)
+{
+    (*c)->type->close(*c);
+    et_callback_free(c);
+    fclose(out);
+    return text;
+}
+
+/* The line that follows, N lines on; without its newline. */
+static const char *
+line(int n)
+{
+    static char buf[1024];
+    const char *p = text;
+    for (int i = 0; i < n && p; i++) {
+        p = strchr(p, '\n');
+        p += p != NULL;
+    }
+    snprintf(buf, sizeof buf, "%.*s", p ? (int)strcspn(p, "\n") : 0, p ? p : "");
+    return buf;
+}
+
+static void
+fire(struct et_callback *c, enum et_event event, struct et_state *s)
+{
+    if (c->type->events & (UINT64_C(1) << event))
+        need(s->cx, c->type->run(c, event, s, s->log));
+}
+
+/* Six epochs of 16 are done and 74 batches; the next one ends after 75/8.4 seconds. */
+static void
+place(struct et_state *s)
+{
+    s->timestamp = (struct et_timestamp){
+        .epoch = 6,
+        .batch = 6 * 625 + 75,
+        .sample = 7833600,
+        .batch_in_epoch = 75,
+        .sample_in_epoch = 75 * 2048,
+        .epoch_wct = 75 / 8.4,
+        .total_wct = 500,
+    };
+    s->train_len = s->dataloader_len = 625;
+    s->max_duration = ET_EPOCHS(16);
+    s->loss_value = 0.81234;
+    s->dataloader_label = "train";
+    et_log_emit(s->log, ET_RECORD_METRIC, &s->timestamp, NULL);
+    et_log_metric(s->log, "loss/train/total", s->loss_value);
+    et_log_metric(s->log, "lr-SGD/group0", 0.18341);
+    et_log_metric(s->log, "throughput/samples_per_sec", 17210.4);
+    et_log_metric(s->log, "memory/peak_allocated_mem", 61.04);
+}
+
+/* One batch earlier, so that there is a rate: 776 seconds are left after the next. */
+static void
+place_before(struct et_state *s)
+{
+    place(s);
+    s->timestamp.batch--;
+    s->timestamp.batch_in_epoch--;
+    s->timestamp.total_wct -= 776.4 / (10000 - 3825);
+}
+
+static void
+place_eval(struct et_state *s)
+{
+    place(s);
+    s->dataloader_label = "eval";
+    s->eval_timestamp.total_wct = 4.1;
+    et_log_emit(s->log, ET_RECORD_METRIC, &s->timestamp, NULL);
+    et_log_metric(s->log, "metrics/eval/Accuracy", 0.7212);
+    et_log_metric(s->log, "metrics/eval/CrossEntropy", 1.1022);
+}
+
+static void
+test_plain(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = start(cx, ET_PROGRESS_PLAIN, ET_BATCHES(1), 0);
+    place_before(&s);
+    fire(c, ET_EVENT_BATCH_END, &s);
+    place(&s);
+    fire(c, ET_EVENT_BATCH_END, &s);
+    place_eval(&s);
+    fire(c, ET_EVENT_EVAL_END, &s);
+    s.timestamp.epoch = 7;
+    s.timestamp.batch_in_epoch = 0;
+    fire(c, ET_EVENT_EPOCH_END, &s);
+    fire(c, ET_EVENT_FIT_END, &s);
+    c->type->text(c, ET_LOG_INFO, "not shown");
+    c->type->text(c, ET_LOG_WARN, "red \033[31m");
+    finish(&c);
+    const char *stamp = line(1);
+    ok(strlen(stamp) > 21 && stamp[4] == '-' && stamp[10] == 'T' && stamp[19] == 'Z',
+       "a plain line begins with the time in UTC");
+    is_str(line(0) + 20,
+           " info train ep=6 ba=74/625 total=38% loss/train=0.8123 lr=0.1834 "
+           "samples/s=17210 "
+           "mem=61.0G eta=-",
+           "before the second batch the end is not known");
+    is_str(line(1) + 20,
+           " info train ep=6 ba=75/625 total=38% loss/train=0.8123 lr=0.1834 "
+           "samples/s=17210 "
+           "mem=61.0G eta=12m56s",
+           "a line of training as the manual shows it");
+    is_str(line(2) + 20, " info eval ep=6 ba=3825 accuracy=0.7212 ce=1.1022 time=4s",
+           "an evaluation, under short labels");
+    is_str(line(3) + 20, " info epoch ep=7 ba=3825 total=43% loss/train=0.8123 time=8s",
+           "an epoch, with the seconds it took");
+    is_str(line(4) + 20,
+           " info end ep=7 ba=3825 total=43% loss/train=0.8123 time=8m20s",
+           "the end, with those of the run");
+    is_str(line(5) + 20, " warn red \\x1b[31m", "warnings, with no control byte");
+    is_str(line(6), "", "and nothing else");
+}
+
+static void
+test_every(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = start(cx, ET_PROGRESS_PLAIN, ET_BATCHES(50), 0);
+    place(&s);
+    for (int i = 0; i < 120; i++, s.timestamp.batch++)
+        fire(c, ET_EVENT_BATCH_END, &s);
+    finish(&c);
+    is_str(line(3), "",
+           "every 50 batches: three lines in 120, the first batch's among them");
+    ok(line(2)[0] != '\0', "not fewer");
+    c = start(cx, ET_PROGRESS_PLAIN, ET_TIME_UNSET, 0);
+    for (int i = 0; i < 120; i++)
+        fire(c, ET_EVENT_BATCH_END, &s);
+    finish(&c);
+    ok(line(0)[0] && !line(1)[0], "without a wish: a line, then none for 30 seconds");
+    const struct et_progress wrong = {ET_PROGRESS_PLAIN, stderr, ET_EPOCHS(1), 0};
+    is_int(et_progress_new(cx, &wrong, &c), ET_EINVAL, "other units are refused");
+    et_error_clear(cx);
+}
+
+static void
+test_json(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = start(cx, ET_PROGRESS_JSON, ET_TIME_UNSET, 0);
+    place_before(&s);
+    fire(c, ET_EVENT_BATCH_END, &s);
+    place(&s);
+    fire(c, ET_EVENT_BATCH_END, &s);
+    c->type->text(c, ET_LOG_INFO, "say \"hello\"");
+    finish(&c);
+    ok(strncmp(line(1), "{\"t\":", 5) == 0, "a JSON line begins with its time");
+    is_str(strchr(line(1), ','),
+           ",\"level\":\"info\",\"ev\":\"batch\",\"ep\":6,\"ba\":3825,\"m\":{\"loss/"
+           "train/total\":"
+           "0.81234,\"lr-SGD/group0\":0.18341,\"throughput/samples_per_sec\":17210.4,"
+           "\"memory/peak_allocated_mem\":61.04},\"eta_s\":776}",
+           "a batch, with full names");
+    is_str(strchr(line(2), ','),
+           ",\"level\":\"info\",\"ev\":\"log\",\"text\":\"say \\\"hello\\\"\"}",
+           "a line of the log");
+}
+
+static void
+test_bar(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = start(cx, ET_PROGRESS_BAR, ET_BATCHES(1), 0);
+    place_before(&s);
+    fire(c, ET_EVENT_BATCH_END, &s);
+    place(&s);
+    fire(c, ET_EVENT_BATCH_END, &s);
+    fflush(out);
+    is_str(strrchr(text, '\r') + 1,
+           "train  Epoch   6:  12%|===                      | 75/625 [00:08<01:05, "
+           "8.40ba/s, "
+           "loss/train=0.8123]  total 38% ETA 12m56s",
+           "the bar as the manual shows it");
+    c->type->text(c, ET_LOG_WARN, "hot");
+    is_str(strrchr(text, '\r') + 1, "warn: hot\n", "a warning takes the bar's place");
+    place_eval(&s);
+    fire(c, ET_EVENT_EVAL_END, &s);
+    ok(strstr(text, "\neval   Epoch   6: accuracy=0.7212 ce=1.1022 time=4s\n") != NULL,
+       "an evaluation stays");
+    finish(&c);
+
+    c = start(cx, ET_PROGRESS_BAR, ET_BATCHES(1), 80);
+    place(&s);
+    fire(c, ET_EVENT_BATCH_END, &s);
+    finish(&c);
+    is_int((int64_t)strlen(line(0)), 80,
+           "it leaves the last of 80 columns free, after its \\r");
+
+    c = start(cx, ET_PROGRESS_BAR, ET_BATCHES(1), 0);
+    s.max_duration = ET_BATCHES(5000);
+    fire(c, ET_EVENT_BATCH_END, &s);
+    finish(&c);
+    ok(strstr(line(0),
+              " 76%|===================      | 3825/5000 [08:20<02:33, 7.65ba/s") !=
+           NULL,
+       "a run in batches has one bar for all of it: %s", line(0));
+}
+
+static void
+test_run(struct et_ctx *cx)
+{
+    struct run r;
+    struct et_callback *c = start(cx, ET_PROGRESS_PLAIN, ET_BATCHES(1), 0);
+    run_open(&r, cx,
+             &(struct run_setup){.callbacks = &c, .n_callbacks = 1, .evaluate = true});
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    run_close(&r);
+    et_callback_free(&c);
+    fclose(out);
+    static const char *const order[] = {
+        " train ep=0 ba=1/2 total=50%", " train ep=0 ba=2/2",
+        " epoch ep=1 ba=2 total=100%",
+        " eval ep=1 ba=2 accuracy=", " end ep=1 ba=2 total=100%"};
+    for (int i = 0; i < 5; i++)
+        ok(strstr(line(i), order[i]) != NULL, "a run writes%s: %s", order[i], line(i));
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx;
+    struct et_alloc_stats stats;
+    struct run r;
+    need(NULL, et_ctx_new(&cx));
+    run_open(&r, cx, &(struct run_setup){0});
+    test_plain(cx, *r.state);
+    test_every(cx, *r.state);
+    test_json(cx, *r.state);
+    test_bar(cx, *r.state);
+    run_close(&r);
+    test_run(cx);
+    free(text);
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind");
+    et_ctx_free(&cx);
+    return done();
+}
