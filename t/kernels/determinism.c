@@ -34,6 +34,7 @@ struct test {
         struct et_axis_attr axis;
         struct et_norm_attr norm;
         struct et_cross_entropy_attr loss;
+        struct et_sdpa_attr sdpa;
         struct et_resize_attr resize;
         struct et_dropout_attr dropout;
         struct et_scalar_attr scalar;
@@ -54,6 +55,7 @@ struct test {
     }
 #define IMAGES S(32, 16, 28, 28)
 #define ROWS_  S(600, 300)
+#define HEADS  S(4, 3, 65, 16)
 #define ATTR(field, ...)                                                               \
     sizeof(((struct test *)0)->attr.field),                                            \
     {                                                                                  \
@@ -222,6 +224,32 @@ static const struct test tests[] = {
      {{NUMBERS, IMAGES}, {NUMBERS, S(32, 16, 20, 20)}, END},
      ATTR(resize, .mode = ET_RESIZE_BILINEAR, .scale = {20 / 28., 20 / 28.},
           .shape = {32, 16, 20, 20})},
+    {ET_OP_sdpa,
+     "sdpa",
+     ET_ROW_MAJOR,
+     3,
+     {{NUMBERS, HEADS},
+      {NUMBERS, HEADS},
+      {NUMBERS, HEADS},
+      {NUMBERS, HEADS},
+      {NUMBERS, S(4, 3, 65)},
+      END},
+     ATTR(sdpa, .scale = .25, .causal = 1)},
+    {ET_OP_sdpa_grad,
+     "sdpa_grad",
+     ET_ROW_MAJOR,
+     6,
+     {{NUMBERS, HEADS},
+      {NUMBERS, HEADS},
+      {NUMBERS, HEADS},
+      {NUMBERS, HEADS},
+      {NUMBERS, HEADS},
+      {POSITIVE, S(4, 3, 65)},
+      {NUMBERS, HEADS},
+      {NUMBERS, HEADS},
+      {NUMBERS, HEADS},
+      END},
+     ATTR(sdpa, .scale = .25, .causal = 1)},
 };
 
 static const struct et_device_table *table;
