@@ -348,7 +348,8 @@ eti_sort(struct eti_ir *ir)
                 emit(ir, i, done, order, &n);
     for (int i = 0; i < n; i++)
         sorted[i] = ir->step[order[i]];
-    memcpy(ir->step, sorted, (size_t)n * sizeof *sorted);
+    if (n > 0) /* a plan of leaves alone has no steps, nor room for any */
+        memcpy(ir->step, sorted, (size_t)n * sizeof *sorted);
     ir->n_steps = n;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < sorted[i].n_out && !sorted[i].commit; j++)
