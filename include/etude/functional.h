@@ -29,6 +29,20 @@ struct et_tensor *et_mixup_batch(struct et_graph *g, struct et_tensor *x,
 /* A weight for it: min(b, 1 - b) of b ~ Beta(alpha, alpha), in [0, 0.5]; 0 for alpha 0. */
 double et_mixup_coefficient(struct et_rng *rng, double alpha);
 
+/* BlurPool on the tree below ROOT: strided convolutions with at least MIN_CHANNELS input
+ * channels, and max pools; what it made earlier stays. *OUT: the replacements; the caller
+ * releases them, also after a failure. */
+ET_NODISCARD et_status et_apply_blurpool(struct et_ctx *cx, struct et_module *root,
+                                         bool replace_convs, bool replace_maxpools,
+                                         bool blur_first, int64_t min_channels,
+                                         struct et_surgery *out);
+
+/* EMA: smoothing shadow + (1 - smoothing) value. Arrays of one shape. */
+struct et_tensor *et_compute_ema(struct et_graph *g, struct et_tensor *shadow,
+                                 struct et_tensor *value, double smoothing);
+/* The smoothing with which a value counts half after HALF_LIFE; in one unit. */
+double et_ema_smoothing(double half_life, double update_interval);
+
 /* GradientClipping: GRAD, flat f32 [total] as SPACE lays it out, bounded. AGC_EPS: the
  * least norm that weights count as having; used by ET_CLIP_ADAPTIVE, which also needs to
  * know which parameters have a gradient (space->has_grad). */
@@ -37,6 +51,33 @@ struct et_tensor *et_apply_gradient_clipping(struct et_graph *g, struct et_tenso
                                              const struct et_param_space *space,
                                              enum et_clipping type, double threshold,
                                              double agc_eps);
+
+/* ProgressiveResizing: X f32 [N,C,H,W], or labels I32 [N,H,W] whose values stay what
+ * they are (nearest, whatever MODE), at another size. */
+struct et_tensor *et_resize_batch(struct et_graph *g, struct et_tensor *x,
+                                  enum et_resize_mode mode, int64_t height, int64_t width);
+/* The window of X [N,C,H,W] or [N,H,W] at ROWS I32 [h] and COLUMNS I32 [w]. */
+struct et_tensor *et_crop_batch(struct et_graph *g, struct et_tensor *x,
+                                struct et_tensor *rows, struct et_tensor *columns);
+/* The scale at a fraction of the run: INITIAL_SCALE up to the delay, 1 in the finetune
+ * fraction at the end, linear between. The fractions sum to less than 1. */
+double et_resize_scale(double elapsed, double initial_scale, double delay_fraction,
+                       double finetune_fraction);
+/* SIZE (height, width) at that scale: the width a multiple of INCREMENT, half to even,
+ * the height in proportion. Unchanged where that is no smaller. */
+void et_resize_size(double scale, int64_t increment, int64_t size[2]);
+
+/* SelectiveBackprop: is this batch pruned? BATCH_IN_EPOCH counts from 0. */
+bool et_should_selective_backprop(double elapsed, int64_t batch_in_epoch, double start,
+                                  double end, double keep, int64_t interrupt);
+/* How many of N samples are kept: trunc(keep n), but one at least. */
+int64_t et_selection_size(int64_t n, double keep);
+/* WEIGHT [n] of each rank, easiest first; they sum to 1. */
+void et_selection_weights(int64_t n, double keep, double *weight);
+/* The rows kept, in the order drawn, into ROWS [et_selection_size(n, keep)]; no row
+ * twice. LOSS [n], n > 0, on the host. NaN counts as hardest. */
+ET_NODISCARD et_status et_select_using_loss(struct et_ctx *cx, const float *loss, int64_t n,
+                                            double keep, struct et_rng *rng, int32_t *rows);
 
 #ifdef __cplusplus
 }

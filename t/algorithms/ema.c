@@ -1,0 +1,193 @@
+/* EMA: spec/algorithms.md 2.8. */
+#include "t/algorithms/fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void
+test_values(struct et_ctx *cx)
+{
+    /* The spec's figures have ten digits. */
+    is_near(et_ema_smoothing(1000, 1), .9993070929904525, 1e-15, "1000ba by 1ba");
+    is_near(et_ema_smoothing(1000, 10), .9930924954, 1e-10, "1000ba by 10ba");
+    is_near(et_ema_smoothing(1, 1), .5, 0, "1ba by 1ba");
+    struct formula f;
+    formula_open(&f, cx);
+    struct et_tensor *shadow = reals(&f, (float[]){0}, ET_SHAPE(1));
+    struct et_tensor *weight = reals(&f, (float[]){1}, ET_SHAPE(1));
+    static const float want[] = {.5f, .75f, .875f};
+    for (int i = 0; i < 3; i++) {
+        float got;
+        et_assign(f.g, shadow, et_compute_ema(f.g, shadow, weight, .5));
+        need(cx, et_eval(f.g, NULL, 0));
+        need(cx, et_tensor_read(cx, shadow, &got, sizeof got));
+        ok(got == want[i], "update %d of s = .5 gives %g", i + 1, (double)want[i]);
+        et_graph_reset(f.g);
+    }
+    et_tensor_free(&shadow);
+    et_tensor_free(&weight);
+    formula_close(&f);
+}
+
+/* ---- a run, watched from behind the EMA ---- */
+
+enum { ROOM = 1 << 17 }; /* the MLP of the fixture has 80448 */
+static float trained[ROOM], average[ROOM], now[ROOM];
+static int64_t n_weights;
+static int updates, evaluations, differ;
+static double s_of_run = 0.5;
+static bool save_at_epochs, saved;
+
+static void
+read_weights(struct et_state *s)
+{
+    n_weights = s->params->total;
+    if (n_weights > ROOM)
+        bail("%d weights", (int)n_weights);
+    need(s->cx, et_tensor_read(s->cx, s->params->values, now,
+                               (size_t)n_weights * sizeof *now));
+}
+
+static bool
+same(const float *a, const float *b)
+{
+    return memcmp(a, b, (size_t)n_weights * sizeof *a) == 0;
+}
+
+static et_status
+watch(struct et_algorithm *self, enum et_event event, struct et_state *s, struct et_log *log)
+{
+    (void)self;
+    (void)log;
+    size_t bytes;
+    read_weights(s);
+    bytes = (size_t)n_weights * sizeof *now;
+    switch (event) {
+    case ET_EVENT_BATCH_END:
+        memcpy(trained, now, bytes);
+        for (int64_t i = 0; i < n_weights; i++)
+            average[i] = updates ? (float)s_of_run * average[i] +
+                                       (1 - (float)s_of_run) * now[i]
+                                 : now[i];
+        updates++;
+        break;
+    case ET_EVENT_EPOCH_END:
+        s->checkpoint_due = save_at_epochs;
+        break;
+    case ET_EVENT_EVAL_BATCH_START:
+        is_near_array(now, average, n_weights, F32_TOL, "evaluation uses the average");
+        differ += !same(now, trained);
+        break;
+    case ET_EVENT_EVAL_END:
+        evaluations++;
+        ok(same(now, trained), "behind it the weights are bit by bit what they were");
+        break;
+    case ET_EVENT_EPOCH_CHECKPOINT:
+        saved = save_at_epochs;
+        if (saved)
+            is_near_array(now, average, n_weights, F32_TOL, "a checkpoint holds the average");
+        else
+            ok(same(now, trained), "without a checkpoint nothing is exchanged");
+        break;
+    default: /* BATCH_START */
+        if (saved)
+            ok(same(now, trained), "the next batch trains on with the weights");
+        saved = false;
+    }
+    return ET_OK;
+}
+
+static const struct et_algorithm_class watcher_class = {
+    .info = {.name = "watcher"},
+    .events = ET_ON(BATCH_START) | ET_ON(BATCH_END) | ET_ON(EPOCH_END) |
+              ET_ON(EVAL_BATCH_START) | ET_ON(EVAL_END) | ET_ON(EPOCH_CHECKPOINT),
+    .apply = watch,
+};
+
+static void
+test_run(struct et_ctx *cx, bool save)
+{
+    struct et_algorithm watcher = {.type = &watcher_class, .cx = cx};
+    struct et_algorithm *ema = algorithm(cx, "ema", OPTIONS("half_life", "1ba"));
+    struct et_algorithm *list[] = {ema, &watcher};
+    struct run_setup setup = {.n = 8, .evaluate = true, .max_duration = ET_EPOCHS(2)};
+    updates = evaluations = differ = 0;
+    save_at_epochs = save;
+    struct losses plain = train(cx, setup, NULL, 0), with = train(cx, setup, list, 2);
+    ok(difference(&plain, &with) == 0, "training does not notice");
+    is_int(evaluations, 2, "each epoch was evaluated");
+    is_int(differ, 4, "the average is not the weights");
+    et_algorithm_free(&ema);
+}
+
+/* ---- when it starts ---- */
+
+static int active_evaluations;
+
+static et_status
+compare(struct et_algorithm *self, enum et_event event, struct et_state *s,
+        struct et_log *log)
+{
+    (void)self;
+    (void)log;
+    read_weights(s);
+    if (event == ET_EVENT_EPOCH_END)
+        memcpy(trained, now, (size_t)n_weights * sizeof *now);
+    else
+        active_evaluations += !same(now, trained);
+    return ET_OK;
+}
+
+static const struct et_algorithm_class comparer_class = {
+    .info = {.name = "comparer"},
+    .events = ET_ON(EPOCH_END) | ET_ON(EVAL_BATCH_START),
+    .apply = compare,
+};
+
+static void
+test_start(struct et_ctx *cx, const char *const *options, int want, const char *what)
+{
+    struct et_algorithm comparer = {.type = &comparer_class, .cx = cx};
+    struct et_algorithm *ema = algorithm(cx, "ema", options);
+    struct et_algorithm *list[] = {ema, &comparer};
+    active_evaluations = 0;
+    train(cx, (struct run_setup){.n = 4, .evaluate = true, .max_duration = ET_EPOCHS(4)},
+          list, 2);
+    is_int(active_evaluations, want, "%s", what);
+    et_algorithm_free(&ema);
+}
+
+static void
+test_refusals(struct et_ctx *cx)
+{
+    const char *why = refusal(cx, "ema", OPTIONS("smoothing", "0.9"));
+    ok(strstr(why, "not both"), "half_life and smoothing are refused: %s", why);
+    why = refusal(cx, "ema", OPTIONS("half_life", "null"));
+    ok(strstr(why, "needs"), "so is neither: %s", why);
+    why = refusal(cx, "ema", OPTIONS("half_life", "10ba", "update_interval", "1ep"));
+    ok(strstr(why, "one unit"), "and two units: %s", why);
+    why = refusal(cx, "ema", OPTIONS("half_life", "0ba"));
+    ok(strstr(why, "half_life"), "and a half_life of 0: %s", why);
+    why = refusal(cx, "ema", OPTIONS("half_life", "100sp"));
+    ok(strstr(why, "half_life"), "and samples: %s", why);
+    is_str(refusal(cx, "ema", OPTIONS("half_life", "null", "smoothing", "0.9")), "",
+           "smoothing alone is enough");
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    test_values(cx);
+    test_run(cx, false);
+    test_run(cx, true);
+    test_start(cx, OPTIONS("half_life", "2ba"), 3, "by default it starts with the first step");
+    test_start(cx, OPTIONS("half_life", "2ba", "ema_start", "0.5dur"), 1,
+               "ema_start 0.5dur of 4ep starts when two epochs are done");
+    test_start(cx, OPTIONS("half_life", "2ba", "ema_start", "3ba"), 1,
+               "ema_start 3ba starts with step 3");
+    test_start(cx, OPTIONS("half_life", "1ep", "update_interval", "2ep"), 3,
+               "a half_life in epochs updates at their ends");
+    test_refusals(cx);
+    return finish(cx);
+}
