@@ -161,21 +161,28 @@ plane_of(const struct sdpa_kernel *k, const struct arrays *x, enum operand o,
     return x->p[o] + plane / k->H * k->stride[o][0] + plane % k->H * k->stride[o][1];
 }
 
+/* y = f x, N elements with strides; whole vectors where both are neighbours. */
+INLINE void
+scale_row(float *restrict y, int64_t dy, const float *restrict x, int64_t dx, int64_t n,
+          float f)
+{
+    int64_t i = 0;
+    if (dx == 1 && dy == 1)
+        for (; i + LANES <= n; i += LANES)
+            *(vec *)(y + i) = f * *(const vec *)(x + i);
+    for (; i < n; i++)
+        y[i * dy] = f * x[i * dx];
+}
+
 /* Rows FROM .. FROM + N - 1 of an operand, zeros behind. */
 static void
 pack(const struct sdpa_kernel *k, float *to, const float *plane, enum operand o,
      int64_t from, int64_t n)
 {
-    int64_t step = k->stride[o][3];
     for (int64_t i = 0; i < n; i++) {
-        float *restrict row = to + i * k->d_pad;
-        const float *restrict x = plane + (from + i) * k->stride[o][2];
-        if (step == 1)
-            for (int64_t d = 0; d < k->D; d++)
-                row[d] = x[d];
-        else
-            for (int64_t d = 0; d < k->D; d++)
-                row[d] = x[d * step];
+        float *row = to + i * k->d_pad;
+        scale_row(row, 1, plane + (from + i) * k->stride[o][2], k->stride[o][3], k->D,
+                  1);
         for (int64_t d = k->D; d < k->d_pad; d++)
             row[d] = 0;
     }
@@ -205,18 +212,9 @@ static void
 unpack(const struct sdpa_kernel *k, float *plane, enum operand o, const float *from,
        int64_t first, int64_t n, float factor, const float *divisor)
 {
-    int64_t step = k->stride[o][3];
-    for (int64_t i = 0; i < n; i++) {
-        float *y = plane + (first + i) * k->stride[o][2];
-        const float *x = from + i * k->d_pad;
-        float f = divisor ? factor / divisor[i] : factor;
-        if (step == 1)
-            for (int64_t d = 0; d < k->D; d++)
-                y[d] = f * x[d];
-        else
-            for (int64_t d = 0; d < k->D; d++)
-                y[d * step] = f * x[d];
-    }
+    for (int64_t i = 0; i < n; i++)
+        scale_row(plane + (first + i) * k->stride[o][2], k->stride[o][3],
+                  from + i * k->d_pad, 1, k->D, divisor ? factor / divisor[i] : factor);
 }
 
 /* ---- scores ---- */
