@@ -35,9 +35,9 @@ to_json(const struct et_algorithm_class *a)
 {
     const struct et_component *i = &a->info;
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "name", i->name, "class",
-                     i->class_name, "summary", i->summary, "source", i->source, "applies_to",
-                     i->applies_to, "events", events_json(a->events), "options",
-                     cli_options_json(i->options));
+                     i->class_name, "summary", i->summary, "source", i->source,
+                     "applies_to", i->applies_to, "events", events_json(a->events),
+                     "options", cli_options_json(i->options));
 }
 
 static json_t *
@@ -68,8 +68,8 @@ cli_algorithms(struct cli *c)
 {
     const char *pattern = c->n_args > 0 ? c->arg[0] : NULL;
     if (c->n_args > 1)
-        return cli_fail(c, CLI_E_OPERAND, NULL, "algorithms takes one pattern, not also '%s'",
-                        c->arg[1]);
+        return cli_fail(c, CLI_E_OPERAND, NULL,
+                        "algorithms takes one pattern, not also '%s'", c->arg[1]);
     json_t *list = find_all(pattern);
     int code = CLI_OK;
     if (json_array_size(list) == 0)

@@ -1,4 +1,5 @@
-/* cli.h: what the files of src/cli share: options, errors, and the state of one call. */
+/* cli.h: what the files of src/cli share: options, errors, and the state of one call.
+ */
 #ifndef ET_CLI_H
 #define ET_CLI_H
 
@@ -26,24 +27,24 @@ enum cli_exit {
 
 /* number, code, exit, what it stands for: the errors of the program itself; those of
  * recipes are in diagnostic.h. Numbers are never used twice. */
-#define CLI_ERROR_MAP(X)                                                       \
-    X(1101, OPTION, CLI_USAGE, "an option that is not known or does not apply") \
-    X(1102, VALUE, CLI_USAGE, "a value of an option that cannot be used")      \
-    X(1103, OPERAND, CLI_USAGE, "an operand that is missing or one too many")  \
-    X(1104, COMMAND, CLI_USAGE, "a command that is not known")                 \
-    X(1105, LATER, CLI_UNAVAILABLE, "something this version does not do")      \
-    X(1106, NAME, CLI_MISSING, "a recipe or component that is not there")      \
-    X(1107, FOLDER, CLI_MISSING, "a folder that cannot be entered")            \
-    X(1301, PARTS, CLI_WRONG, "parts of a recipe that do not fit each other")  \
-    X(2001, NO_DATA, CLI_MISSING, "data that are not there")                   \
-    X(2002, BAD_DATA, CLI_WRONG, "data that are not what they should be")      \
-    X(6001, RUN, CLI_FAILED, "a run that failed")                              \
-    X(6002, NOT_FINITE, CLI_DIVERGED, "a run that diverged")                   \
-    X(6003, TARGET, CLI_MISSED, "a run that missed its target")                \
-    X(6004, SIGNALLED, CLI_SIGNAL, "a run that a signal ended")                \
-    X(7001, MEMORY, CLI_NO_MEMORY, "too little memory")                        \
-    X(7002, WRITE, CLI_CANNOT_WRITE, "something that cannot be written")       \
-    X(7003, DEVICE, CLI_UNAVAILABLE, "a device that cannot be used")           \
+#define CLI_ERROR_MAP(X)                                                               \
+    X(1101, OPTION, CLI_USAGE, "an option that is not known or does not apply")        \
+    X(1102, VALUE, CLI_USAGE, "a value of an option that cannot be used")              \
+    X(1103, OPERAND, CLI_USAGE, "an operand that is missing or one too many")          \
+    X(1104, COMMAND, CLI_USAGE, "a command that is not known")                         \
+    X(1105, LATER, CLI_UNAVAILABLE, "something this version does not do")              \
+    X(1106, NAME, CLI_MISSING, "a recipe or component that is not there")              \
+    X(1107, FOLDER, CLI_MISSING, "a folder that cannot be entered")                    \
+    X(1301, PARTS, CLI_WRONG, "parts of a recipe that do not fit each other")          \
+    X(2001, NO_DATA, CLI_MISSING, "data that are not there")                           \
+    X(2002, BAD_DATA, CLI_WRONG, "data that are not what they should be")              \
+    X(6001, RUN, CLI_FAILED, "a run that failed")                                      \
+    X(6002, NOT_FINITE, CLI_DIVERGED, "a run that diverged")                           \
+    X(6003, TARGET, CLI_MISSED, "a run that missed its target")                        \
+    X(6004, SIGNALLED, CLI_SIGNAL, "a run that a signal ended")                        \
+    X(7001, MEMORY, CLI_NO_MEMORY, "too little memory")                                \
+    X(7002, WRITE, CLI_CANNOT_WRITE, "something that cannot be written")               \
+    X(7003, DEVICE, CLI_UNAVAILABLE, "a device that cannot be used")                   \
     X(9001, BUG, CLI_BUG, "a fault of etude itself")
 
 enum cli_error {
@@ -71,7 +72,7 @@ struct cli_options {
     const char *log_file;
     bool module_mode, dry_run, origin;
     const char *run_directory, *run_name, *target, *copy;
-    int64_t limit; /* samples to read; -1 = not given */
+    int64_t limit;     /* samples to read; -1 = not given */
     int64_t one, zero; /* where options go that may only say so */
 };
 
@@ -140,8 +141,8 @@ void cli_log(void *data, enum et_log_level level, const char *text);
 
 /* ---- recipe.c: what commands that read a recipe share ---- */
 
-/* Reads the recipe that the operand NAME means, with all overrides. NULL on failure, and
- * *EXIT says how to end. */
+/* Reads the recipe that the operand NAME means, with all overrides. NULL on failure,
+ * and *EXIT says how to end. */
 struct et_recipe *cli_load_recipe(struct cli *c, const char *name, int *exit);
 /* The same for the only operand; exit 64 where there is none or more. */
 struct et_recipe *cli_load_only_recipe(struct cli *c, int *exit);

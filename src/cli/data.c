@@ -13,9 +13,9 @@ list_all(struct cli *c)
     for (const struct et_dataset_class *const *d = et_dataset_classes; *d; d++) {
         const struct et_component *i = &(*d)->info;
         if (c->opt.json)
-            json_array_append_new(list,
-                                  json_pack("{s:s, s:s, s:o}", "name", i->name, "summary",
-                                            i->summary, "options", cli_options_json(i->options)));
+            json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", i->name,
+                                                  "summary", i->summary, "options",
+                                                  cli_options_json(i->options)));
         else
             printf("%-18s %s\n", i->name, i->summary);
     }
@@ -32,10 +32,11 @@ print_images(const struct et_data_summary *s)
 {
     char n[32];
     printf("images     %s of %d x %d, %d channel%s, %d classes\n",
-           cli_count(s->facts.n_samples, n, sizeof n), s->facts.H, s->facts.W, s->facts.C,
-           s->facts.C == 1 ? "" : "s", s->facts.num_classes);
+           cli_count(s->facts.n_samples, n, sizeof n), s->facts.H, s->facts.W,
+           s->facts.C, s->facts.C == 1 ? "" : "s", s->facts.num_classes);
     for (int k = 0; k < s->facts.C; k++)
-        printf("channel %d  mean %.4f, std %.4f of pixels in [0, 1]\n", k, s->mean[k], s->std[k]);
+        printf("channel %d  mean %.4f, std %.4f of pixels in [0, 1]\n", k, s->mean[k],
+               s->std[k]);
 }
 
 static void
@@ -78,20 +79,22 @@ to_json(const struct et_data_summary *s)
         json_decref(mean);
         json_decref(std);
         return json_pack("{s:s, s:I, s:I, s:I, s:o}", "kind", "tokens", "n_tokens",
-                         (json_int_t)f->n_tokens, "vocab_size", (json_int_t)f->vocab_size,
-                         "read", (json_int_t)s->n_read, "counts", counts);
+                         (json_int_t)f->n_tokens, "vocab_size",
+                         (json_int_t)f->vocab_size, "read", (json_int_t)s->n_read,
+                         "counts", counts);
     }
     return json_pack("{s:s, s:I, s:[i,i,i], s:i, s:I, s:o, s:o, s:o}", "kind", "images",
                      "n_samples", (json_int_t)f->n_samples, "shape", f->C, f->H, f->W,
-                     "num_classes", f->num_classes, "read", (json_int_t)s->n_read, "mean", mean,
-                     "std", std, "counts", counts);
+                     "num_classes", f->num_classes, "read", (json_int_t)s->n_read,
+                     "mean", mean, "std", std, "counts", counts);
 }
 
 static int
 summarise(struct cli *c, const struct et_dataset *data)
 {
     struct et_data_summary s;
-    et_status status = et_data_summarise(c->cx, data, c->opt.limit > 0 ? c->opt.limit : 0, &s);
+    et_status status =
+        et_data_summarise(c->cx, data, c->opt.limit > 0 ? c->opt.limit : 0, &s);
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_DATA, status);
     int code = CLI_OK;
@@ -129,8 +132,8 @@ inspect(struct cli *c, const char *name)
     struct et_dataset *data = NULL;
     void *options;
     if (!d)
-        return cli_fail(c, CLI_E_NAME, "etude data ls lists them", "no dataset is called '%s'",
-                        name);
+        return cli_fail(c, CLI_E_NAME, "etude data ls lists them",
+                        "no dataset is called '%s'", name);
     et_status status = et_alloc(c->cx, d->info.options_size, &options);
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_RECIPE, status);
@@ -160,6 +163,8 @@ cli_data(struct cli *c)
     if (strcmp(what, "inspect") == 0 && c->n_args == 2)
         return inspect(c, c->arg[1]);
     if (strcmp(what, "prepare") == 0 || strcmp(what, "tokenize") == 0)
-        return cli_fail(c, CLI_E_LATER, NULL, "data %s: this version does not do that", what);
-    return cli_fail(c, CLI_E_OPERAND, NULL, "data needs one of: ls, inspect NAME [key=value...]");
+        return cli_fail(c, CLI_E_LATER, NULL, "data %s: this version does not do that",
+                        what);
+    return cli_fail(c, CLI_E_OPERAND, NULL,
+                    "data needs one of: ls, inspect NAME [key=value...]");
 }

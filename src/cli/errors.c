@@ -127,7 +127,9 @@ screen_level(const struct cli *c)
         return (enum et_log_level)c->opt.log_level;
     if (c->opt.quiet)
         return ET_LOG_ERROR;
-    return c->opt.verbose > 1 ? ET_LOG_DEBUG : c->opt.verbose ? ET_LOG_INFO : ET_LOG_WARN;
+    return c->opt.verbose > 1 ? ET_LOG_DEBUG
+           : c->opt.verbose   ? ET_LOG_INFO
+                              : ET_LOG_WARN;
 }
 
 void

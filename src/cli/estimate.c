@@ -10,7 +10,8 @@ print_text(const struct et_estimate *e)
 {
     char a[32], b[32];
     printf("parameters        %s\n", cli_count(e->params, a, sizeof a));
-    printf("FLOPs a sample    %s\n", cli_scaled(e->flops_per_sample, "FLOP", a, sizeof a));
+    printf("FLOPs a sample    %s\n",
+           cli_scaled(e->flops_per_sample, "FLOP", a, sizeof a));
     printf("peak memory       %s\n", cli_bytes((double)e->peak_bytes, a, sizeof a));
     printf("  step            %s of intermediates, %s of workspace\n",
            cli_bytes((double)e->train.slab_bytes, a, sizeof a),
@@ -23,21 +24,21 @@ print_text(const struct et_estimate *e)
 static json_t *
 plan_json(const struct et_plan_info *p)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i}", "slab_bytes",
-                     (json_int_t)p->slab_bytes, "output_bytes", (json_int_t)p->output_bytes,
-                     "workspace_bytes", (json_int_t)p->workspace_bytes, "flops",
-                     (json_int_t)p->flops, "moved_bytes", (json_int_t)p->moved_bytes, "nodes",
-                     p->nodes, "kernels", p->kernels);
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:i, s:i}", "slab_bytes", (json_int_t)p->slab_bytes,
+        "output_bytes", (json_int_t)p->output_bytes, "workspace_bytes",
+        (json_int_t)p->workspace_bytes, "flops", (json_int_t)p->flops, "moved_bytes",
+        (json_int_t)p->moved_bytes, "nodes", p->nodes, "kernels", p->kernels);
 }
 
 static json_t *
 to_json(const struct et_estimate *e)
 {
-    return json_pack("{s:I, s:f, s:I, s:f, s:I, s:o, s:o}", "params", (json_int_t)e->params,
-                     "flops_per_sample", e->flops_per_sample, "peak_bytes",
-                     (json_int_t)e->peak_bytes, "seconds_per_batch", e->seconds_per_batch,
-                     "grad_accum", (json_int_t)e->grad_accum, "train", plan_json(&e->train),
-                     "eval", plan_json(&e->eval));
+    return json_pack("{s:I, s:f, s:I, s:f, s:I, s:o, s:o}", "params",
+                     (json_int_t)e->params, "flops_per_sample", e->flops_per_sample,
+                     "peak_bytes", (json_int_t)e->peak_bytes, "seconds_per_batch",
+                     e->seconds_per_batch, "grad_accum", (json_int_t)e->grad_accum,
+                     "train", plan_json(&e->train), "eval", plan_json(&e->eval));
 }
 
 static int

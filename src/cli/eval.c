@@ -47,7 +47,8 @@ run(struct cli *c, struct et_recipe *recipe)
     if (code != CLI_OK)
         return code;
     cli_settle_recipe(c, recipe);
-    et_report(c->cx, ET_LOG_WARN, "no weights are loaded: this is the model at its start");
+    et_report(c->cx, ET_LOG_WARN,
+              "no weights are loaded: this is the model at its start");
     et_status status = eti_assemble(c->cx, recipe, &options, &a);
     code = status == ET_OK ? evaluate(c, &a) : cli_fail_status(c, a.stage, status);
     eti_assembly_release(&a);

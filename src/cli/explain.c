@@ -34,11 +34,12 @@ static int
 explain_component(struct cli *c, const struct et_component *i, enum et_kind kind)
 {
     if (c->opt.json)
-        return cli_print_json(json_pack(
-            "{s:s, s:s, s:s, s:s, s:s, s:o}", "name", i->name, "kind", et_kind_word(kind),
-            "summary", i->summary ? i->summary : "", "source", i->source ? i->source : "",
-            "applies_to", i->applies_to ? i->applies_to : "", "options",
-            cli_options_json(i->options)));
+        return cli_print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "name",
+                                        i->name, "kind", et_kind_word(kind), "summary",
+                                        i->summary ? i->summary : "", "source",
+                                        i->source ? i->source : "", "applies_to",
+                                        i->applies_to ? i->applies_to : "", "options",
+                                        cli_options_json(i->options)));
     printf("%s, %s: %s\n", i->name, et_kind_word(kind), i->summary);
     if (i->source)
         printf("source       %s\n", i->source);
@@ -54,41 +55,67 @@ explain_component(struct cli *c, const struct et_component *i, enum et_kind kind
 
 /* ---- a recipe ---- */
 
+/* Why an algorithm does not stand where the recipe's text has it; "" where it does. */
+static const char *
+reason(const struct et_algorithm *a, enum et_event event, int n)
+{
+    unsigned flags = a->type->flags;
+    if (flags & ET_ALG_FIRST)
+        return "before all others";
+    if (flags & ET_ALG_LAST)
+        return "after all others";
+    if (event == ET_EVENT_INIT && flags & ET_ALG_INIT_AFTER_SURGERY)
+        return "after every surgery";
+    if (event == ET_EVENT_INIT && flags & ET_ALG_INIT_LAST)
+        return "after the model is complete";
+    return n > 1 && et_event_is_reversed(event) ? "reverse order" : "";
+}
+
+/* An object for each event at which an algorithm may act. */
 static json_t *
 timeline(struct et_algorithm *const *all, int n)
 {
     json_t *list = json_array();
     for (int e = 0; e < ET_EVENT_COUNT; e++) {
         struct et_algorithm *now[ET_MAX_ALGORITHMS];
-        json_t *names = json_array();
+        json_t *order = json_array();
         int m = 0;
         for (int i = 0; i < n; i++)
             if (all[i]->type->events & UINT64_C(1) << e)
                 now[m++] = all[i];
         et_engine_order(now, m, (enum et_event)e);
         for (int i = 0; i < m; i++)
-            json_array_append_new(names, json_string(now[i]->type->info.name));
+            json_array_append_new(
+                order, json_pack("{s:s, s:s, s:s}", "name", now[i]->type->info.name,
+                                 "does", now[i]->type->info.summary, "reason",
+                                 reason(now[i], (enum et_event)e, m)));
         if (m > 0)
             json_array_append_new(list, json_pack("{s:s, s:O}", "event",
                                                   et_event_name((enum et_event)e),
-                                                  "algorithms", names));
-        json_decref(names);
+                                                  "algorithms", order));
+        json_decref(order);
     }
     return list;
+}
+
+static const char *
+text_of(json_t *row, const char *key)
+{
+    return json_string_value(json_object_get(row, key));
 }
 
 static void
 print_timeline(json_t *list)
 {
-    json_t *row, *name;
+    json_t *row, *one;
     size_t i, k;
-    json_array_foreach(list, i, row) {
-        const char *event = json_string_value(json_object_get(row, "event"));
-        json_array_foreach(json_object_get(row, "algorithms"), k, name) {
-            const char *text = json_string_value(name);
-            printf("%-20s %zu  %-24s %s\n", k ? "" : event, k + 1, text,
-                   et_algorithm_find(text)->info.summary);
-        }
+    json_array_foreach(list, i, row)
+        json_array_foreach(json_object_get(row, "algorithms"), k, one)
+    {
+        const char *why = text_of(one, "reason");
+        printf("%-20s %zu  %-20s %s%s%s%s\n", k ? "" : text_of(row, "event"), k + 1,
+               text_of(one, "name"), text_of(one, "does"), *why ? " (" : "", why,
+               *why ? ")" : "");
     }
 }
 
@@ -113,10 +140,11 @@ print_plan(const struct et_recipe *r)
     const struct et_data_options *data = r->train_data.options;
     printf("%-20s %s\n", "model", r->model.component->name);
     if (data)
-        printf("%-20s %s, batches of %lld\n", "train_data", r->train_data.component->name,
-               (long long)data->batch_size);
+        printf("%-20s %s, batches of %lld\n", "train_data",
+               r->train_data.component->name, (long long)data->batch_size);
     print_parts("eval_data", &r->eval_data);
-    printf("%-20s %s\n", "max_duration", et_time_text(r->max_duration, text, sizeof text));
+    printf("%-20s %s\n", "max_duration",
+           et_time_text(r->max_duration, text, sizeof text));
     printf("%-20s %s\n", "optimizer", r->optimizer.component->name);
     print_parts("scheduler", &r->scheduler);
     print_parts("algorithms", &r->algorithms);
@@ -149,7 +177,9 @@ explain_timeline(struct cli *c, struct et_recipe *recipe)
         if (c->opt.json) {
             code = cli_print_json(list);
         } else {
-            printf("%s", json_array_size(list) ? "\nevent               order and action\n" : "");
+            printf("%s", json_array_size(list)
+                             ? "\nevent               order and action\n"
+                             : "");
             print_timeline(list);
             json_decref(list);
         }

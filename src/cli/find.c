@@ -1,4 +1,5 @@
-/* find.c: where installed recipes are: the user's, then this build's, then the system's.
+/* find.c: where installed recipes are: the user's, then this build's, then the
+ * system's.
  *
  * A program run from its build tree uses the recipes of its source tree. */
 #include "config.h"

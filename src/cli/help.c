@@ -49,7 +49,8 @@ help_command(struct cli *c, const char *name)
 {
     const struct cli_command *m = cli_command_find(name);
     if (!m)
-        return cli_fail(c, CLI_E_COMMAND, "etude help lists them", "unknown command '%s'", name);
+        return cli_fail(c, CLI_E_COMMAND, "etude help lists them",
+                        "unknown command '%s'", name);
     printf("etude %s [OPTIONS] %s\n  %s\n", m->name, m->synopsis, m->summary);
     print_group("command", "options", m->name);
     print_group("recipe", "changes to the recipe", m->name);
@@ -63,16 +64,18 @@ cli_help(struct cli *c)
 {
     bool asked = c->command && strcmp(c->command->name, "help") == 0;
     if (asked && c->n_args > 1)
-        return cli_fail(c, CLI_E_OPERAND, NULL, "help is about one command, not also '%s'",
-                        c->arg[1]);
+        return cli_fail(c, CLI_E_OPERAND, NULL,
+                        "help is about one command, not also '%s'", c->arg[1]);
     if (asked && c->n_args == 1)
         return help_command(c, c->arg[0]);
     if (c->command && !asked)
         return help_command(c, c->command->name);
     printf("etude [GLOBAL] COMMAND [OPTIONS] [ARG...]\n"
-           "etude recipe.yaml [key=value...]       the same as: etude train recipe.yaml ...\n");
+           "etude recipe.yaml [key=value...]       the same as: etude train "
+           "recipe.yaml ...\n");
     print_commands();
     print_group("global", "global options", NULL);
-    printf("\netude help COMMAND says more. Begin with: etude train -m fashion_mnist\n");
+    printf(
+        "\netude help COMMAND says more. Begin with: etude train -m fashion_mnist\n");
     return CLI_OK;
 }

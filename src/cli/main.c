@@ -9,13 +9,13 @@
 #include "cli/cli.h"
 
 const struct cli_command cli_commands[] = {
-#define CLI_COMMAND(its_name, its_group, its_synopsis, its_summary)            \
-    {                                                                          \
-        .name = #its_name,                                                     \
-        .group = its_group,                                                    \
-        .synopsis = its_synopsis,                                              \
-        .summary = its_summary,                                                \
-        .run = cli_##its_name,                                                 \
+#define CLI_COMMAND(its_name, its_group, its_synopsis, its_summary)                    \
+    {                                                                                  \
+        .name = #its_name,                                                             \
+        .group = its_group,                                                            \
+        .synopsis = its_synopsis,                                                      \
+        .summary = its_summary,                                                        \
+        .run = cli_##its_name,                                                         \
     },
 #include "cli/commands.def"
 #undef CLI_COMMAND
@@ -42,8 +42,8 @@ run(struct cli *c)
     if (c->opt.log_file) {
         c->log = fopen(c->opt.log_file, "ae");
         if (!c->log)
-            return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", c->opt.log_file,
-                            strerror(errno));
+            return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s",
+                            c->opt.log_file, strerror(errno));
     }
     if (c->opt.help)
         return cli_help(c);
@@ -62,7 +62,8 @@ finish(struct cli *c, int code)
     bool failed = fflush(stdout) != 0;
     int why = errno;
     if (failed && why != EPIPE && code == CLI_OK)
-        code = cli_fail(c, CLI_E_WRITE, NULL, "cannot write the result: %s", strerror(why));
+        code = cli_fail(c, CLI_E_WRITE, NULL, "cannot write the result: %s",
+                        strerror(why));
     if (c->log)
         fclose(c->log);
     free(c->arg);
@@ -75,10 +76,11 @@ int
 main(int argc, char **argv)
 {
     struct cli c = {
-        .opt = {
-            .log_level = -1,
-            .limit = -1,
-        },
+        .opt =
+            {
+                .log_level = -1,
+                .limit = -1,
+            },
     };
     if (et_ctx_new(&c.cx) != ET_OK)
         return CLI_NO_MEMORY;

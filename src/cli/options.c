@@ -12,7 +12,8 @@
 #include "cli/cli.h"
 
 static const char *const colors[] = {"auto", "always", "never", NULL};
-static const char *const progresses[] = {"auto", "tui", "bar", "plain", "json", "none", NULL};
+static const char *const progresses[] = {"auto", "tui",  "bar", "plain",
+                                         "json", "none", NULL};
 static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const just_one[] = {"1", NULL};
 static const char *const world_sizes[] = {"1", "-1", NULL};
@@ -21,10 +22,12 @@ static const char *const node_ranks[] = {"0", "-1", NULL};
 
 #define RECIPE_COMMANDS "train eval validate explain estimate"
 #define LAUNCH_COMMANDS "train"
-#define AT(field) .offset = offsetof(struct cli_options, field)
-#define ROW(its_name, its_letter, its_type, its_metavar, its_help, ...)        \
-    {.name = its_name, .letter = its_letter, .type = CLI_##its_type,           \
-     .metavar = its_metavar, .help = its_help, __VA_ARGS__}
+#define AT(field)       .offset = offsetof(struct cli_options, field)
+#define ROW(its_name, its_letter, its_type, its_metavar, its_help, ...)                \
+    {                                                                                  \
+        .name = its_name, .letter = its_letter, .type = CLI_##its_type,                \
+        .metavar = its_metavar, .help = its_help, __VA_ARGS__                          \
+    }
 #define GLOBAL(...) ROW(__VA_ARGS__, .group = "global")
 #define LAUNCH(...) ROW(__VA_ARGS__, .group = "launch", .commands = LAUNCH_COMMANDS)
 #define CHANGE(...) ROW(__VA_ARGS__, .group = "recipe", .commands = RECIPE_COMMANDS)
@@ -35,12 +38,13 @@ const struct cli_option cli_option_table[] = {
     GLOBAL("verbose", 'v', COUNT, NULL, "say more; twice: all", AT(verbose)),
     GLOBAL("quiet", 'q', COUNT, NULL, "errors only, no progress", AT(quiet)),
     GLOBAL("json", 0, FLAG, NULL, "results and errors as JSON", AT(json)),
-    GLOBAL("color", 0, CHOICE, "WHEN", "auto, always or never", AT(color), .choices = colors),
+    GLOBAL("color", 0, CHOICE, "WHEN", "auto, always or never", AT(color),
+           .choices = colors),
     GLOBAL("ascii", 0, FLAG, NULL, "7-bit characters only", AT(ascii)),
     GLOBAL("no-mouse", 0, LATER, NULL, "keyboard only"),
     GLOBAL("readonly", 'R', LATER, NULL, "watch, control nothing"),
-    GLOBAL("progress", 0, CHOICE, "HOW", "auto, tui, bar, plain, json or none", AT(progress),
-           .choices = progresses),
+    GLOBAL("progress", 0, CHOICE, "HOW", "auto, tui, bar, plain, json or none",
+           AT(progress), .choices = progresses),
     GLOBAL("log-level", 0, CHOICE, "LEVEL", "debug, info, warn or error", AT(log_level),
            .choices = levels),
     GLOBAL("log-file", 0, TEXT, "FILE", "add messages to this file", AT(log_file)),
@@ -50,7 +54,8 @@ const struct cli_option cli_option_table[] = {
     GLOBAL("help", 'h', FLAG, NULL, "help on the command", AT(help)),
     GLOBAL("version", 'V', FLAG, NULL, "print the version", AT(version)),
 
-    LAUNCH("nproc", 'n', ONLY, "N", "ranks on this node: 1", AT(one), .choices = just_one),
+    LAUNCH("nproc", 'n', ONLY, "N", "ranks on this node: 1", AT(one),
+           .choices = just_one),
     LAUNCH("world_size", 0, ONLY, "W", "ranks of all nodes: 1", AT(one),
            .choices = world_sizes),
     LAUNCH("base_rank", 0, ONLY, "B", "first rank of this node: 0", AT(zero),
@@ -71,7 +76,8 @@ const struct cli_option cli_option_table[] = {
     LAUNCH("dry-run", 0, FLAG, NULL, "check everything, train nothing", AT(dry_run)),
     LAUNCH("resume", 0, LATER, "RUN|CKPT", "continue a run"),
     LAUNCH("autoresume", 0, LATER, NULL, "continue what the run directory holds"),
-    LAUNCH("target", 0, TEXT, "METRIC>=X", "stop when reached; missed: exit 6", AT(target)),
+    LAUNCH("target", 0, TEXT, "METRIC>=X", "stop when reached; missed: exit 6",
+           AT(target)),
     LAUNCH("timeout", 0, LATER, "DUR", "when a run counts as hung"),
 
     CHANGE("alg", 0, CHANGE, "NAME", "add an algorithm: 'cutmix(alpha=.5)'",
@@ -148,9 +154,10 @@ unknown_long(struct cli *c, const char *text, size_t n)
     snprintf(word, sizeof word, "%.*s", (int)(n < 100 ? n : 100), text);
     const char *near = et_nearest(word, names, count);
     if (near)
-        return cli_fail(c, CLI_E_OPTION, NULL, "unknown option --%s (did you mean --%s?)",
-                        word, near);
-    return cli_fail(c, CLI_E_OPTION, "etude help lists them", "unknown option --%s", word);
+        return cli_fail(c, CLI_E_OPTION, NULL,
+                        "unknown option --%s (did you mean --%s?)", word, near);
+    return cli_fail(c, CLI_E_OPTION, "etude help lists them", "unknown option --%s",
+                    word);
 }
 
 /* ---- values ---- */
@@ -173,17 +180,17 @@ bad_choice(struct cli *c, const struct cli_option *o, const char *value)
     const char *near = et_nearest(value, o->choices, n);
     if (near)
         return cli_fail(c, CLI_E_VALUE, NULL,
-                        "--%s: expected %s, got '%s' (did you mean '%s'?)", o->name, o->help,
-                        value, near);
-    return cli_fail(c, CLI_E_VALUE, NULL, "--%s: expected %s, got '%s'", o->name, o->help,
-                    value);
+                        "--%s: expected %s, got '%s' (did you mean '%s'?)", o->name,
+                        o->help, value, near);
+    return cli_fail(c, CLI_E_VALUE, NULL, "--%s: expected %s, got '%s'", o->name,
+                    o->help, value);
 }
 
 static int
 not_yet(struct cli *c, const struct cli_option *o, const char *value)
 {
-    return cli_fail(c, CLI_E_LATER, NULL, "--%s%s%s: this version does not do that", o->name,
-                    value ? " " : "", value ? value : "");
+    return cli_fail(c, CLI_E_LATER, NULL, "--%s%s%s: this version does not do that",
+                    o->name, value ? " " : "", value ? value : "");
 }
 
 static bool
@@ -202,7 +209,8 @@ take_only(struct cli *c, const struct cli_option *o, const char *value)
         return CLI_OK;
     if (is_number(value))
         return not_yet(c, o, value);
-    return cli_fail(c, CLI_E_VALUE, NULL, "--%s: expected a number, got '%s'", o->name, value);
+    return cli_fail(c, CLI_E_VALUE, NULL, "--%s: expected a number, got '%s'", o->name,
+                    value);
 }
 
 static int
@@ -264,8 +272,8 @@ struct words {
 static int
 needs_value(struct cli *c, const struct cli_option *o)
 {
-    return cli_fail(c, CLI_E_VALUE, NULL, "--%s needs a value: --%s %s", o->name, o->name,
-                    o->metavar);
+    return cli_fail(c, CLI_E_VALUE, NULL, "--%s needs a value: --%s %s", o->name,
+                    o->name, o->metavar);
 }
 
 static int
@@ -292,8 +300,8 @@ parse_letters(struct cli *c, struct words *w, const char *text)
     for (; *text && code == CLI_OK; text++) {
         const struct cli_option *o = find_letter(*text);
         if (!o)
-            return cli_fail(c, CLI_E_OPTION, "etude help lists them", "unknown option -%c",
-                            *text);
+            return cli_fail(c, CLI_E_OPTION, "etude help lists them",
+                            "unknown option -%c", *text);
         if (!o->metavar) {
             code = take(c, o, NULL);
             continue;
@@ -309,7 +317,8 @@ parse_letters(struct cli *c, struct words *w, const char *text)
 static bool
 is_override(const char *text)
 {
-    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+    size_t n = strspn(
+        text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
     return n > 0 && text[n] == '=' && (isalpha((unsigned char)*text) || *text == '_');
 }
 
@@ -345,9 +354,10 @@ find_command(struct cli *c)
     }
     const char *near = et_nearest(name, names, n);
     if (near)
-        return cli_fail(c, CLI_E_COMMAND, NULL, "unknown command '%s' (did you mean '%s'?)",
-                        name, near);
-    return cli_fail(c, CLI_E_COMMAND, "etude help lists them", "unknown command '%s'", name);
+        return cli_fail(c, CLI_E_COMMAND, NULL,
+                        "unknown command '%s' (did you mean '%s'?)", name, near);
+    return cli_fail(c, CLI_E_COMMAND, "etude help lists them", "unknown command '%s'",
+                    name);
 }
 
 static int
@@ -356,8 +366,8 @@ check_given(struct cli *c)
     for (int i = 0; c->command && cli_option_table[i].name; i++) {
         const struct cli_option *o = &cli_option_table[i];
         if (c->given & UINT64_C(1) << i && !cli_takes(o, c->command->name))
-            return cli_fail(c, CLI_E_OPTION, NULL, "--%s does not apply to '%s'", o->name,
-                            c->command->name);
+            return cli_fail(c, CLI_E_OPTION, NULL, "--%s does not apply to '%s'",
+                            o->name, c->command->name);
     }
     return CLI_OK;
 }

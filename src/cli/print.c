@@ -26,7 +26,10 @@ cli_scaled(double x, const char *unit, char *buf, size_t size)
     int i = 0;
     for (; fabs(x) >= 999.5 && i < 5; i++)
         x /= 1000;
-    int digits = i == 0 && x == floor(x) ? 0 : fabs(x) < 9.995 ? 2 : fabs(x) < 99.95 ? 1 : 0;
+    int digits = i == 0 && x == floor(x) ? 0
+                 : fabs(x) < 9.995       ? 2
+                 : fabs(x) < 99.95       ? 1
+                                         : 0;
     snprintf(buf, size, "%.*f %s%s", digits, x, prefixes[i], unit);
     return buf;
 }
@@ -60,11 +63,13 @@ cli_print_options(const struct et_option *table, const char *indent)
     for (const struct et_option *o = table; o && o->name; o++) {
         printf("%s%-20s %s%s%s", indent, o->name, o->help ? o->help : "",
                o->unit ? ", in " : "", o->unit ? o->unit : "");
-        printf("\n%s%-20s   %s", indent, "", et_option_expects(o, expects, sizeof expects));
+        printf("\n%s%-20s   %s", indent, "",
+               et_option_expects(o, expects, sizeof expects));
         if (o->def)
             printf("; default %s", o->def);
         else
-            printf("; %s", o->flags & ET_OPT_REQUIRED ? "required" : "unset by default");
+            printf("; %s",
+                   o->flags & ET_OPT_REQUIRED ? "required" : "unset by default");
         putchar('\n');
     }
 }
@@ -82,10 +87,11 @@ cli_options_json(const struct et_option *table)
     char expects[256];
     for (const struct et_option *o = table; o && o->name; o++)
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:o, s:b, s:b, s:o, s:s}", "name", o->name, "expects",
-                            et_option_expects(o, expects, sizeof expects), "default",
-                            text_or_null(o->def), "required", !!(o->flags & ET_OPT_REQUIRED),
-                            "may_change", !!(o->flags & ET_OPT_MAY_CHANGE), "unit",
-                            text_or_null(o->unit), "help", o->help ? o->help : ""));
+            list,
+            json_pack("{s:s, s:s, s:o, s:b, s:b, s:o, s:s}", "name", o->name, "expects",
+                      et_option_expects(o, expects, sizeof expects), "default",
+                      text_or_null(o->def), "required", !!(o->flags & ET_OPT_REQUIRED),
+                      "may_change", !!(o->flags & ET_OPT_MAY_CHANGE), "unit",
+                      text_or_null(o->unit), "help", o->help ? o->help : ""));
     return list;
 }

@@ -11,16 +11,16 @@
 #include "cli/cli.h"
 
 static const char *const openers[] = {
-    "brisk", "calm",  "early", "grim",  "bold",  "clear", "deft",  "eager",
+    "brisk", "calm",  "early", "grim",  "bold",   "clear", "deft",  "eager",
     "fair",  "glad",  "hale",  "keen",  "lively", "merry", "neat",  "plain",
-    "quick", "quiet", "ready", "sharp", "sleek", "smart", "sound", "spry",
-    "stout", "sunny", "swift", "tidy",  "true",  "vivid", "warm",  "witty",
+    "quick", "quiet", "ready", "sharp", "sleek",  "smart", "sound", "spry",
+    "stout", "sunny", "swift", "tidy",  "true",   "vivid", "warm",  "witty",
 };
 static const char *const animals[] = {
-    "otter",  "heron", "mole",   "toad",  "badger", "crane", "dingo",  "egret",
-    "falcon", "gecko", "hare",   "ibex",  "jackal", "koala", "lemur",  "lynx",
-    "marten", "newt",  "ocelot", "panda", "quail",  "raven", "seal",   "stoat",
-    "swan",   "tapir", "turtle", "vole",  "walrus", "wren",  "yak",    "zebra",
+    "otter",  "heron", "mole",   "toad",  "badger", "crane", "dingo", "egret",
+    "falcon", "gecko", "hare",   "ibex",  "jackal", "koala", "lemur", "lynx",
+    "marten", "newt",  "ocelot", "panda", "quail",  "raven", "seal",  "stoat",
+    "swan",   "tapir", "turtle", "vole",  "walrus", "wren",  "yak",   "zebra",
 };
 enum { N_WORDS = 32 };
 enum { SETTING_BYTES = 512 };
@@ -56,7 +56,8 @@ quote(char buf[SETTING_BYTES], const char *value)
 
 /* An option of the launch that stands for KEY is an override like any other. */
 static void
-add_setting(struct cli *c, char buf[SETTING_BYTES + 16], const char *key, const char *value)
+add_setting(struct cli *c, char buf[SETTING_BYTES + 16], const char *key,
+            const char *value)
 {
     char quoted[SETTING_BYTES];
     snprintf(buf, SETTING_BYTES + 16, "%s=%s", key, quote(quoted, value));
@@ -81,8 +82,9 @@ cli_load_recipe(struct cli *c, const char *name, int *exit)
         add_setting(c, run_name, "run_name", c->opt.run_name);
     if (c->opt.target)
         add_setting(c, target, "target", c->opt.target);
-    et_status status = et_recipe_load(c->cx, c->opt.module_mode ? path : name, c->override,
-                                      c->n_overrides, &env, &recipe, &errors);
+    et_status status =
+        et_recipe_load(c->cx, c->opt.module_mode ? path : name, c->override,
+                       c->n_overrides, &env, &recipe, &errors);
     c->n_overrides = n_overrides;
     *exit = CLI_OK;
     if (status == ET_OK)
@@ -141,12 +143,14 @@ cli_settle_recipe(struct cli *c, struct et_recipe *recipe)
 static int
 check_launcher(struct cli *c)
 {
-    static const char *const names[] = {"WORLD_SIZE", "LOCAL_WORLD_SIZE", "SLURM_NTASKS"};
+    static const char *const names[] = {"WORLD_SIZE", "LOCAL_WORLD_SIZE",
+                                        "SLURM_NTASKS"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = getenv(names[i]);
         if (value && strtol(value, NULL, 10) > 1)
-            return cli_fail(c, CLI_E_LATER, NULL, "%s=%s: this version trains with one rank",
-                            names[i], value);
+            return cli_fail(c, CLI_E_LATER, NULL,
+                            "%s=%s: this version trains with one rank", names[i],
+                            value);
     }
     return CLI_OK;
 }
@@ -163,7 +167,8 @@ cli_assemble_options(struct cli *c, struct eti_assemble_options *o)
         o->limit_batches = strtoll(limit, &end, 10);
         if (*end || o->limit_batches < 1)
             return cli_fail(c, CLI_E_VALUE, NULL,
-                            "ETUDE_LIMIT_BATCHES: expected a number >= 1, got '%s'", limit);
+                            "ETUDE_LIMIT_BATCHES: expected a number >= 1, got '%s'",
+                            limit);
     }
     return check_launcher(c);
 }

@@ -1,4 +1,5 @@
-/* recipes.c: `etude recipes`: which are installed, the text of one, a copy to change. */
+/* recipes.c: `etude recipes`: which are installed, the text of one, a copy to change.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -31,9 +32,9 @@ add_recipe(json_t *list, const char *path)
     json_t *other;
     size_t i;
     snprintf(name, sizeof name, "%.*s", (int)(strlen(base) - strlen(".yaml")), base);
-    json_array_foreach(list, i, other)
-        if (strcmp(json_string_value(json_object_get(other, "name")), name) == 0)
-            return; /* a better folder has it */
+    json_array_foreach(
+        list, i, other) if (strcmp(json_string_value(json_object_get(other, "name")),
+                                   name) == 0) return; /* a better folder has it */
     read_title(path, title, sizeof title);
     json_array_append_new(
         list, json_pack("{s:s, s:s, s:s}", "name", name, "title", title, "path", path));
@@ -77,12 +78,14 @@ copy(struct cli *c, const char *path, FILE *out, const char *name)
     size_t n;
     FILE *in = fopen(path, "re");
     if (!in)
-        return cli_fail(c, CLI_E_NAME, NULL, "cannot read %s: %s", path, strerror(errno));
+        return cli_fail(c, CLI_E_NAME, NULL, "cannot read %s: %s", path,
+                        strerror(errno));
     while ((n = fread(block, 1, sizeof block, in)) > 0)
         fwrite(block, 1, n, out);
     fclose(in);
     if (ferror(out))
-        return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", name, strerror(errno));
+        return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", name,
+                        strerror(errno));
     return CLI_OK;
 }
 
@@ -93,10 +96,12 @@ copy_to_folder(struct cli *c, const char *path)
     snprintf(target, sizeof target, "%s%s", c->opt.copy, strrchr(path, '/'));
     FILE *out = fopen(target, "wxe"); /* x: what is there stays */
     if (!out)
-        return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", target, strerror(errno));
+        return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", target,
+                        strerror(errno));
     int code = copy(c, path, out, target);
     if (fclose(out) != 0 && code == CLI_OK)
-        code = cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", target, strerror(errno));
+        code = cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", target,
+                        strerror(errno));
     if (code == CLI_OK && !c->opt.quiet)
         printf("%s\n", target);
     return code;

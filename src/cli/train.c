@@ -7,7 +7,8 @@
 
 #include "cli/cli.h"
 
-/* ---- signals: the first asks the run to stop after its batch, the second ends it ---- */
+/* ---- signals: the first asks the run to stop after its batch, the second ends it ----
+ */
 
 static volatile sig_atomic_t signal_received;
 static volatile int interrupt_flag;
@@ -78,8 +79,9 @@ conclude(struct cli *c, struct et_trainer *t)
         return cli_fail(c, CLI_E_NOT_FINITE, "lower optimizer.lr, or clip gradients",
                         "the run diverged: %s", et_trainer_state(t)->stop_reason);
     case ET_OUTCOME_STOPPED:
-        return cli_fail(c, CLI_E_SIGNALLED, NULL, "ended by signal %d; nothing was saved",
-                        (int)signal_received) + (int)signal_received;
+        return cli_fail(c, CLI_E_SIGNALLED, NULL,
+                        "ended by signal %d; nothing was saved", (int)signal_received) +
+               (int)signal_received;
     default:
         return ends[outcome].exit;
     }
@@ -103,7 +105,8 @@ fit(struct cli *c, struct eti_assembly *a)
     } else {
         catch_signals();
         status = et_trainer_fit(t, ET_TIME_UNSET);
-        code = status == ET_OK ? conclude(c, t) : cli_fail_status(c, ETI_STAGE_RUN, status);
+        code = status == ET_OK ? conclude(c, t)
+                               : cli_fail_status(c, ETI_STAGE_RUN, status);
     }
     et_trainer_free(&t);
     return code;

@@ -37,8 +37,9 @@ libraries(void)
     unsigned xxh = XXH_versionNumber();
     char text[32];
     snprintf(text, sizeof text, "%u.%u.%u", xxh / 10000, xxh / 100 % 100, xxh % 100);
-    return json_pack("{s:s, s:s, s:s, s:s}", "libfyaml", fy_library_version(), "jansson",
-                     jansson_version_str(), "zlib", zlibVersion(), "xxhash", text);
+    return json_pack("{s:s, s:s, s:s, s:s}", "libfyaml", fy_library_version(),
+                     "jansson", jansson_version_str(), "zlib", zlibVersion(), "xxhash",
+                     text);
 }
 
 static void
@@ -50,7 +51,8 @@ print_device(const struct device_row *row)
         return;
     }
     printf("device   %-4s %s, %d threads, %s, %s\n", row->name, row->info.name,
-           row->info.threads, cli_bytes((double)row->info.memory_bytes, memory, sizeof memory),
+           row->info.threads,
+           cli_bytes((double)row->info.memory_bytes, memory, sizeof memory),
            row->info.library);
 }
 
@@ -58,10 +60,12 @@ static json_t *
 device_json(const struct device_row *row)
 {
     if (!row->answers)
-        return json_pack("{s:s, s:b, s:s}", "name", row->name, "answers", 0, "why", row->why);
+        return json_pack("{s:s, s:b, s:s}", "name", row->name, "answers", 0, "why",
+                         row->why);
     return json_pack("{s:s, s:b, s:s, s:i, s:I, s:s}", "name", row->name, "answers", 1,
-                     "hardware", row->info.name, "threads", row->info.threads, "memory_bytes",
-                     (json_int_t)row->info.memory_bytes, "library", row->info.library);
+                     "hardware", row->info.name, "threads", row->info.threads,
+                     "memory_bytes", (json_int_t)row->info.memory_bytes, "library",
+                     row->info.library);
 }
 
 int
@@ -82,8 +86,8 @@ cli_version(struct cli *c)
             json_array_append_new(devices, device_json(&rows[i]));
         return cli_print_json(json_pack("{s:s, s:i, s:o, s:o, s:s}", "version",
                                         PACKAGE_VERSION, "device_abi", ET_DEVICE_ABI,
-                                        "devices", devices, "libraries", used, "built_with",
-                                        ET_BUILT_WITH));
+                                        "devices", devices, "libraries", used,
+                                        "built_with", ET_BUILT_WITH));
     }
     printf("etude %s, device ABI %d\n", PACKAGE_VERSION, ET_DEVICE_ABI);
     for (int i = 0; i < N_ROWS; i++)

@@ -76,8 +76,8 @@ open_eval(struct eti_assembly *a, const struct eti_assemble_options *o)
     if (!o->with_eval)
         return ET_OK;
     if (parts->n > ETI_MAX_EVAL_DATA)
-        return ET_FAIL(a->cx, ET_EINVAL, "%d eval_data, at most %d are possible", parts->n,
-                       ETI_MAX_EVAL_DATA);
+        return ET_FAIL(a->cx, ET_EINVAL, "%d eval_data, at most %d are possible",
+                       parts->n, ETI_MAX_EVAL_DATA);
     for (int i = 0; i < parts->n; i++) {
         const struct et_recipe_eval *extra = parts->v[i].extra;
         ET_TRY(open_data(a, &parts->v[i], false, o, &a->eval[i]));
@@ -208,9 +208,9 @@ make_callbacks(struct eti_assembly *a, struct et_parts *parts, bool are_loggers,
         int n = a->config.n_callbacks;
         if (n == ET_MAX_ALGORITHMS)
             return too_many(a, "callbacks and loggers");
-        ET_TRY(et_callback_new(a->cx,
-                               are_loggers ? et_logger_find(name) : et_callback_find(name),
-                               part->options, run_directory, &a->callback[n]));
+        ET_TRY(et_callback_new(
+            a->cx, are_loggers ? et_logger_find(name) : et_callback_find(name),
+            part->options, run_directory, &a->callback[n]));
         a->config.n_callbacks = n + 1;
     }
     a->config.callbacks = a->callback;
@@ -243,19 +243,20 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
     *a = (struct eti_assembly){
         .cx = cx,
         .recipe = recipe,
-        .config = {
-            .max_duration = recipe->max_duration,
-            .eval_interval = recipe->eval_interval,
-            .iteration_length = recipe->iteration_length,
-            .scale_schedule_ratio = recipe->scale_schedule_ratio,
-            .grad_accum = given(recipe->grad_accum),
-            .microbatch_size = given(recipe->microbatch_size),
-            .seed = (uint32_t)recipe->seed,
-            .run_name = recipe->run_name,
-            .target = recipe->target,
-            .nonfinite_action = recipe->nonfinite.action,
-            .nonfinite_grace = recipe->nonfinite.grace,
-        },
+        .config =
+            {
+                .max_duration = recipe->max_duration,
+                .eval_interval = recipe->eval_interval,
+                .iteration_length = recipe->iteration_length,
+                .scale_schedule_ratio = recipe->scale_schedule_ratio,
+                .grad_accum = given(recipe->grad_accum),
+                .microbatch_size = given(recipe->microbatch_size),
+                .seed = (uint32_t)recipe->seed,
+                .run_name = recipe->run_name,
+                .target = recipe->target,
+                .nonfinite_action = recipe->nonfinite.action,
+                .nonfinite_grace = recipe->nonfinite.grace,
+            },
     };
     ET_TRY(open_device(a, options));
     ET_TRY(open_train(a, options));

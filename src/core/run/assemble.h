@@ -17,7 +17,7 @@ enum eti_stage {
     ETI_STAGE_RECIPE,
     ETI_STAGE_DEVICE,
     ETI_STAGE_DATA,
-    ETI_STAGE_PARTS, /* model, optimizer, schedules, algorithms, callbacks */
+    ETI_STAGE_PARTS,  /* model, optimizer, schedules, algorithms, callbacks */
     ETI_STAGE_OUTPUT, /* the run directory */
     ETI_STAGE_RUN,
 };
@@ -54,8 +54,8 @@ struct eti_assembly {
 };
 
 /* Makes what OPTIONS ask for. The components take over their options from RECIPE, which
- * must outlive the assembly: write it down before. On failure A->stage says what was being
- * made; release it in any case. The recipe has a seed. */
+ * must outlive the assembly: write it down before. On failure A->stage says what was
+ * being made; release it in any case. The recipe has a seed. */
 ET_NODISCARD et_status eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
                                     const struct eti_assemble_options *options,
                                     struct eti_assembly *a);

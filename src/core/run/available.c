@@ -35,8 +35,8 @@ find_row(const char *key)
 }
 
 static void
-refuse(const struct et_recipe *recipe, const char *key, const char *path, const char *why,
-       struct et_diagnostics *errors)
+refuse(const struct et_recipe *recipe, const char *key, const char *path,
+       const char *why, struct et_diagnostics *errors)
 {
     const struct eti_recipe *r = (const struct eti_recipe *)recipe;
     const struct et_value *v = eti_value_get(r->root, key);
@@ -91,11 +91,12 @@ eti_recipe_check_available(struct et_ctx *cx, const struct et_recipe *recipe,
     const struct et_model_options *model = recipe->model.options;
     if (recipe->device == ET_RUN_GPU)
         refuse(recipe, "device", "device", "there is no GPU device", errors);
-    if (recipe->precision != ET_PRECISION_AUTO && recipe->precision != ET_PRECISION_FP32)
+    if (recipe->precision != ET_PRECISION_AUTO &&
+        recipe->precision != ET_PRECISION_FP32)
         refuse(recipe, "precision", "precision", "a CPU trains in fp32", errors);
     if (recipe->nonfinite.action == ET_NONFINITE_ROLLBACK)
-        refuse(recipe, "nonfinite", "nonfinite.action", "there is no checkpoint to go back to",
-               errors);
+        refuse(recipe, "nonfinite", "nonfinite.action",
+               "there is no checkpoint to go back to", errors);
     if (model && model->weights)
         refuse(recipe, "model", "model.weights", "weight files are not read", errors);
     if (errors->total == before)
