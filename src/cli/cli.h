@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/run/assemble.h"
+#include "etude/run.h"
 
 struct json_t;
 
@@ -72,6 +73,7 @@ struct cli_options {
     const char *log_file;
     bool module_mode, dry_run, origin;
     const char *run_directory, *run_name, *target, *copy;
+    const char *every; /* between lines of progress */
     int64_t limit;     /* samples to read; -1 = not given */
     int64_t one, zero; /* where options go that may only say so */
 };
@@ -84,9 +86,11 @@ struct cli {
     int n_args;
     struct et_override *override; /* --alg, --unset and key=value, in order */
     int n_overrides;
-    uint64_t given; /* bit i: row i of cli_option_table was used */
-    FILE *log;      /* --log-file */
-    bool color;     /* of stderr */
+    uint64_t given;               /* bit i: row i of cli_option_table was used */
+    FILE *log;                    /* --log-file */
+    struct et_callback *progress; /* borrowed; NULL: none under way */
+    bool results_are_json;        /* standard output has JSON lines */
+    bool color;                   /* of stderr */
 };
 
 /* One command: a row of commands.def. */
@@ -150,6 +154,12 @@ struct et_recipe *cli_load_only_recipe(struct cli *c, int *exit);
 void cli_settle_recipe(struct cli *c, struct et_recipe *recipe);
 /* How the environment changes what is assembled: ETUDE_DEVICE, ETUDE_LIMIT_BATCHES. */
 int cli_assemble_options(struct cli *c, struct eti_assemble_options *o);
+
+/* ---- progress.c ---- */
+
+/* A logger that shows a run as --progress says; *OUT is NULL where nothing is to be
+ * shown. Messages of the core go through it until c->progress is NULL again. */
+int cli_progress_new(struct cli *c, struct et_callback **out);
 
 /* ---- find.c: installed recipes ---- */
 

@@ -138,7 +138,9 @@ cli_log(void *data, enum et_log_level level, const char *text)
     struct cli *c = data;
     char visible[ET_VISIBLE_MAX + 1];
     et_visible(visible, sizeof visible, text, strlen(text));
-    if (level >= screen_level(c))
+    if (level >= screen_level(c) && c->progress)
+        c->progress->type->text(c->progress, level, visible);
+    else if (level >= screen_level(c))
         fprintf(stderr, "etude: %s: %s\n", et_log_level_name(level), visible);
     if (c->log)
         fprintf(c->log, "etude: %s: %s\n", et_log_level_name(level), visible);

@@ -78,6 +78,7 @@ const struct cli_option cli_option_table[] = {
     LAUNCH("autoresume", 0, LATER, NULL, "continue what the run directory holds"),
     LAUNCH("target", 0, TEXT, "METRIC>=X", "stop when reached; missed: exit 6",
            AT(target)),
+    LAUNCH("every", 0, TEXT, "TIME", "between lines of progress: 10s, 50ba", AT(every)),
     LAUNCH("timeout", 0, LATER, "DUR", "when a run counts as hung"),
 
     CHANGE("alg", 0, CHANGE, "NAME", "add an algorithm: 'cutmix(alpha=.5)'",

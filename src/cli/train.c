@@ -54,7 +54,7 @@ summarise(const struct cli *c, struct et_trainer *t, const char *state)
     const struct et_state *s = et_trainer_state(t);
     const struct et_timestamp *ts = &s->timestamp;
     char batches[32];
-    if (c->opt.quiet)
+    if (c->opt.quiet || c->results_are_json)
         return;
     printf("%s: %s after %s batches", s->run_name, state,
            cli_count(ts->batch, batches, sizeof batches));
@@ -89,6 +89,24 @@ conclude(struct cli *c, struct et_trainer *t)
 
 /* ---- the run ---- */
 
+/* Progress is one more logger of the run. */
+static int
+add_progress(struct cli *c, struct eti_assembly *a)
+{
+    struct et_callback *progress;
+    int code = cli_progress_new(c, &progress);
+    if (!progress)
+        return code;
+    if (a->config.n_callbacks == ET_MAX_ALGORITHMS) {
+        et_callback_free(&progress);
+        c->progress = NULL;
+        return CLI_OK;
+    }
+    a->callback[a->config.n_callbacks++] = progress;
+    a->config.callbacks = a->callback;
+    return code;
+}
+
 static int
 fit(struct cli *c, struct eti_assembly *a)
 {
@@ -98,9 +116,8 @@ fit(struct cli *c, struct eti_assembly *a)
     et_status status = et_trainer_new(c->cx, &a->config, &t);
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_PARTS, status);
-    int code;
+    int code = CLI_OK;
     if (c->opt.dry_run) {
-        code = CLI_OK;
         printf("%s: the recipe, its data and its model fit\n", a->recipe->run_name);
     } else {
         catch_signals();
@@ -108,6 +125,7 @@ fit(struct cli *c, struct eti_assembly *a)
         code = status == ET_OK ? conclude(c, t)
                                : cli_fail_status(c, ETI_STAGE_RUN, status);
     }
+    c->progress = NULL;
     et_trainer_free(&t);
     return code;
 }
@@ -130,7 +148,12 @@ run(struct cli *c, struct et_recipe *recipe)
         return code;
     cli_settle_recipe(c, recipe);
     et_status status = eti_assemble(c->cx, recipe, &options, &a);
-    code = status == ET_OK ? fit(c, &a) : cli_fail_status(c, a.stage, status);
+    code = status == ET_OK ? CLI_OK : cli_fail_status(c, a.stage, status);
+    if (code == CLI_OK && !c->opt.dry_run)
+        code = add_progress(c, &a);
+    if (code == CLI_OK)
+        code = fit(c, &a);
+    c->progress = NULL;
     eti_assembly_release(&a);
     return code;
 }

@@ -1,0 +1,62 @@
+/* progress.c: how a run shows itself: --progress made into a logger. UX.md section 2.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static int
+columns(void)
+{
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+/* Without --progress: a bar on a terminal, plain lines elsewhere; with --json, JSON. */
+static enum cli_progress
+choose(const struct cli *c)
+{
+    if (c->opt.progress != CLI_PROGRESS_AUTO)
+        return (enum cli_progress)c->opt.progress;
+    if (c->opt.quiet)
+        return CLI_PROGRESS_NONE;
+    if (c->opt.json)
+        return CLI_PROGRESS_JSON;
+    return isatty(STDIN_FILENO) && isatty(STDERR_FILENO) ? CLI_PROGRESS_BAR
+                                                         : CLI_PROGRESS_PLAIN;
+}
+
+int
+cli_progress_new(struct cli *c, struct et_callback **out)
+{
+    static const enum et_progress_kind kinds[] = {
+        [CLI_PROGRESS_BAR] = ET_PROGRESS_BAR,
+        [CLI_PROGRESS_PLAIN] = ET_PROGRESS_PLAIN,
+        [CLI_PROGRESS_JSON] = ET_PROGRESS_JSON,
+    };
+    enum cli_progress how = choose(c);
+    struct et_progress p = {.every = ET_TIME_UNSET, .columns = columns()};
+    *out = NULL;
+    if (how == CLI_PROGRESS_TUI)
+        return cli_fail(c, CLI_E_LATER, NULL,
+                        "--progress tui: this version has no monitor");
+    if (c->opt.every &&
+        (et_time_parse(NULL, c->opt.every, &p.every) != ET_OK ||
+         (p.every.unit != ET_TIME_SECOND && p.every.unit != ET_TIME_BATCH)))
+        return cli_fail(
+            c, CLI_E_VALUE, NULL,
+            "--every: expected seconds or batches such as 10s or 50ba, got '%s'",
+            c->opt.every);
+    if (how == CLI_PROGRESS_NONE)
+        return CLI_OK;
+    p.kind = kinds[how];
+    p.out = how == CLI_PROGRESS_JSON ? stdout : stderr;
+    c->results_are_json = how == CLI_PROGRESS_JSON;
+    et_status status = et_progress_new(c->cx, &p, out);
+    c->progress = *out;
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_RECIPE, status);
+}
