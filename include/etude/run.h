@@ -35,6 +35,78 @@ struct et_progress {
 ET_NODISCARD et_status et_progress_new(struct et_ctx *cx, const struct et_progress *p,
                                        struct et_callback **out);
 
+/* ---- names ---- */
+
+enum { ET_RUN_NAME = 64 }; /* bytes, the final zero included */
+/* Two words such as brisk-otter, drawn with SEED. Returns BUF of ET_RUN_NAME bytes. */
+const char *et_run_name_draw(uint64_t seed, char *buf);
+/* EINVAL unless NAME is 1 to 63 of a-z A-Z 0-9 . _ - and begins with a letter or digit:
+ * it becomes part of paths. */
+ET_NODISCARD et_status et_run_name_check(struct et_ctx *cx, const char *name);
+
+/* ---- the run directory ---- */
+
+struct et_run_config {
+    const char *directory; /* NULL: runs/<local start time>, with -2, -3 ... if taken */
+    const char *name;      /* NULL: two words drawn from the clock */
+    const char *recipe;    /* the user's bytes, for recipe.yaml; NULL: none */
+    size_t recipe_bytes;
+    const char *resolved;       /* for recipe.resolved.yaml; NULL: none */
+    const char *const *command; /* for run.json; NULL: none */
+    int n_command;
+    int threads; /* of the device */
+};
+
+struct et_run;
+/* Makes the directory (mode 0700) with run.json in state "starting", both recipes,
+ * logs/rank0.txt and an events.log. EINVAL for a bad name, or a directory that holds a
+ * run already, which is left as it is; EIO when something cannot be written. */
+ET_NODISCARD et_status et_run_open(struct et_ctx *cx,
+                                   const struct et_run_config *config,
+                                   struct et_run **out);
+/* Writes down what is buffered. run.json keeps the last state. */
+void et_run_close(struct et_run **run);
+
+const char *et_run_directory(const struct et_run *run); /* borrowed */
+const char *et_run_name(const struct et_run *run);      /* likewise */
+/* Keeps records in events.log. Their seq there is the file's own, from 1 without gaps.
+ */
+struct et_sink *et_run_sink(struct et_run *run);
+/* An et_log_fn for et_ctx_set_log, or for another log function to call: DATA is the
+ * run, TEXT goes to logs/rank0.txt with time and level, at once. */
+void et_run_log(void *data, enum et_log_level level, const char *text);
+/* A state of GLOSSARY.md: to run.json (replaced as a whole: readers see the old one or
+ * the new one) and events.log. EIO. */
+ET_NODISCARD et_status et_run_set_state(struct et_run *run, const char *state);
+/* A callback, the caller's, that sets "running" and "evaluating" as the trainer goes;
+ * it must not outlive the run. */
+ET_NODISCARD et_status et_run_watch(struct et_run *run, struct et_callback **out);
+
+/* What report.json holds. */
+struct et_run_report {
+    struct et_timestamp ts;
+    const char *reason; /* why it stopped early; NULL */
+    const struct et_metric_value *metrics;
+    int n_metrics;
+};
+/* The final state with its exit code, and report.json (REPORT NULL: none). EIO. */
+ET_NODISCARD et_status et_run_finish(struct et_run *run, const char *state,
+                                     int exit_code, const struct et_run_report *report);
+
+/* ---- reading events.log ---- */
+
+struct et_events;
+/* ENOENT, EIO; EFORMAT for a file that is none or of a later version. */
+ET_NODISCARD et_status et_events_open(struct et_ctx *cx, const char *path,
+                                      struct et_events **out);
+/* The next record, borrowed until the next call; *GOT is false at the end. A record
+ * that was cut off by a crash is the end. EFORMAT for damage before that. */
+ET_NODISCARD et_status et_events_next(struct et_events *e, struct et_record *out,
+                                      bool *got);
+/* At the end: bytes of a record that was cut off. */
+int64_t et_events_torn_bytes(const struct et_events *e);
+void et_events_close(struct et_events **e);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,393 @@
+/* directory.c: the run directory, and run.json, which says what became of the run.
+ *
+ * run.json and report.json are replaced as a whole: written beside, synced, renamed.
+ * The directory has mode 0700, what is made here 0600: recipes may hold private paths.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/run/events.h"
+
+enum { PATH_BYTES = 3072, BOOT_ID = 64 };
+
+struct et_run {
+    struct et_sink sink; /* first */
+    struct et_ctx *cx;
+    struct eti_events_writer events;
+    struct eti_output log; /* logs/rank0.txt */
+    json_t *facts;         /* run.json */
+    char directory[PATH_BYTES];
+    char name[ET_RUN_NAME];
+    struct et_timestamp ts; /* of the last event seen, for records of state */
+};
+
+/* ---- files ---- */
+
+/* Makes PATH a file with these bytes, or leaves what was there. */
+static et_status
+write_whole(struct et_ctx *cx, const char *directory, const char *name,
+            const char *bytes, size_t n)
+{
+    char path[PATH_BYTES + 64], temporary[PATH_BYTES + 64];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    snprintf(temporary, sizeof temporary, "%s/.%s.tmp", directory, name);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool fine = fd >= 0;
+    for (size_t done = 0; fine && done < n;) {
+        ssize_t wrote = write(fd, bytes + done, n - done);
+        fine = wrote > 0 || (wrote < 0 && errno == EINTR);
+        done += wrote > 0 ? (size_t)wrote : 0;
+    }
+    fine = fine && fsync(fd) == 0;
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    if (fine && rename(temporary, path) == 0)
+        return ET_OK;
+    if (fine)
+        why = errno;
+    unlink(temporary);
+    return ET_FAIL(cx, ET_EIO, "cannot write %s: %s", path, strerror(why));
+}
+
+/* Takes over JSON. */
+static et_status
+write_json(struct et_ctx *cx, const char *directory, const char *name, json_t *json)
+{
+    char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+    json_decref(json);
+    if (!text)
+        return ET_FAIL(cx, ET_ENOMEM, "out of memory: %s", name);
+    et_status status = write_whole(cx, directory, name, text, strlen(text));
+    free(text);
+    return status;
+}
+
+static et_status
+make_directory(struct et_ctx *cx, const char *path, mode_t mode)
+{
+    if (mkdir(path, mode) == 0 || errno == EEXIST)
+        return ET_OK;
+    return ET_FAIL(cx, ET_EIO, "cannot make %s: %s", path, strerror(errno));
+}
+
+static et_status
+make_parents(struct et_ctx *cx, const char *path)
+{
+    char part[PATH_BYTES];
+    for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
+        snprintf(part, sizeof part, "%.*s", (int)(p - path), path);
+        ET_TRY(make_directory(cx, part, 0777));
+    }
+    return ET_OK;
+}
+
+/* ---- where ---- */
+
+/* runs/2025-11-20T13-56-38, or with the first of -2, -3 ... that nobody has. */
+static et_status
+claim_default(struct et_run *r)
+{
+    char stamp[32];
+    struct tm local;
+    time_t now = time(NULL);
+    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H-%M-%S", localtime_r(&now, &local));
+    ET_TRY(make_directory(r->cx, "runs", 0777));
+    for (int i = 1; i < 10000; i++) {
+        if (i == 1)
+            snprintf(r->directory, sizeof r->directory, "runs/%s", stamp);
+        else
+            snprintf(r->directory, sizeof r->directory, "runs/%s-%d", stamp, i);
+        if (mkdir(r->directory, 0700) == 0)
+            return ET_OK;
+        if (errno != EEXIST)
+            break;
+    }
+    return ET_FAIL(r->cx, ET_EIO, "cannot make %s: %s", r->directory, strerror(errno));
+}
+
+/* A directory that holds a run, even one that cannot be read, is nobody else's. */
+static et_status
+refuse_used(struct et_run *r)
+{
+    char path[PATH_BYTES + 64];
+    snprintf(path, sizeof path, "%s/run.json", r->directory);
+    if (access(path, F_OK) != 0)
+        return ET_OK;
+    json_t *old = json_load_file(path, 0, NULL);
+    const char *name = json_string_value(json_object_get(old, "name"));
+    const char *state = json_string_value(json_object_get(old, "state"));
+    et_status status = ET_FAIL(
+        r->cx, ET_EINVAL,
+        "%s holds %s (%s): use --resume, --autoresume or another directory",
+        r->directory, name ? name : "a run", state ? state : "in an unknown state");
+    json_decref(old);
+    return status;
+}
+
+static et_status
+claim(struct et_run *r, const char *directory)
+{
+    if (!directory)
+        return claim_default(r);
+    size_t n = strlen(directory);
+    while (n > 1 && directory[n - 1] == '/')
+        n--;
+    if (n == 0 || n >= sizeof r->directory)
+        return ET_FAIL(r->cx, ET_EINVAL,
+                       "a run directory's path has 1 to %zu bytes, not %zu",
+                       sizeof r->directory - 1, n);
+    snprintf(r->directory, sizeof r->directory, "%.*s", (int)n, directory);
+    ET_TRY(refuse_used(r));
+    ET_TRY(make_parents(r->cx, r->directory));
+    return make_directory(r->cx, r->directory, 0700);
+}
+
+/* ---- what ---- */
+
+/* Tells a run that is alive from one whose machine was restarted. */
+static json_t *
+boot_id(void)
+{
+    char id[BOOT_ID] = "";
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f && !fgets(id, sizeof id, f))
+        id[0] = '\0';
+    if (f)
+        fclose(f);
+    id[strcspn(id, "\n")] = '\0';
+    return id[0] ? json_string(id) : json_null();
+}
+
+static json_t *
+command_line(const struct et_run_config *config)
+{
+    json_t *list = json_array();
+    for (int i = 0; config->command && i < config->n_command; i++) {
+        json_t *word = json_string(config->command[i]);
+        json_array_append_new(list, word ? word : json_string("?")); /* not UTF-8 */
+    }
+    return list;
+}
+
+static et_status
+describe(struct et_run *r, const struct et_run_config *config, const unsigned char *id)
+{
+    char hex[2 * ETI_EVENTS_ID + 1];
+    for (int i = 0; i < ETI_EVENTS_ID; i++)
+        snprintf(hex + 2 * i, 3, "%02x", id[i]);
+    r->facts = json_pack("{s:s, s:s, s:s, s:n, s:f, s:n, s:i, s:o, s:s, s:o, s:i}",
+                         "name", r->name, "id", hex, "state", "starting", "exit_code",
+                         "started", eti_wall_clock(), "ended", "pid", (int)getpid(),
+                         "boot_id", boot_id(), "version", PACKAGE_VERSION, "command",
+                         command_line(config), "threads", config->threads);
+    if (!r->facts)
+        return ET_FAIL(r->cx, ET_ENOMEM, "out of memory: run.json");
+    return ET_OK;
+}
+
+static et_status
+save_facts(struct et_run *r)
+{
+    return write_json(r->cx, r->directory, "run.json", json_incref(r->facts));
+}
+
+static void
+write_record(struct et_sink *sink, const struct et_record *record)
+{
+    struct et_run *r = (struct et_run *)sink;
+    eti_events_write(&r->events, record);
+}
+
+static et_status
+fill(struct et_run *r, const struct et_run_config *config)
+{
+    unsigned char id[ETI_EVENTS_ID];
+    char logs[PATH_BYTES + 64];
+    if (getrandom(id, sizeof id, 0) != sizeof id)
+        return ET_FAIL(r->cx, ET_EIO, "cannot draw an id: %s", strerror(errno));
+    ET_TRY(describe(r, config, id));
+    ET_TRY(save_facts(r)); /* first: from now on the directory is this run's */
+    if (config->recipe)
+        ET_TRY(write_whole(r->cx, r->directory, "recipe.yaml", config->recipe,
+                           config->recipe_bytes));
+    if (config->resolved)
+        ET_TRY(write_whole(r->cx, r->directory, "recipe.resolved.yaml",
+                           config->resolved, strlen(config->resolved)));
+    snprintf(logs, sizeof logs, "%s/logs", r->directory);
+    ET_TRY(make_directory(r->cx, logs, 0700));
+    ET_TRY(eti_output_open(r->cx, r->directory, "logs/rank0.txt", &r->log));
+    ET_TRY(eti_events_begin(r->cx, r->directory, id, &r->events));
+    return et_run_set_state(r, "starting");
+}
+
+et_status
+et_run_open(struct et_ctx *cx, const struct et_run_config *config, struct et_run **out)
+{
+    void *block;
+    struct timespec now;
+    char drawn[ET_RUN_NAME];
+    *out = NULL;
+    clock_gettime(CLOCK_REALTIME, &now);
+    et_run_name_draw((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, drawn);
+    const char *name = config->name ? config->name : drawn;
+    ET_TRY(et_run_name_check(cx, name));
+    ET_TRY(et_alloc(cx, sizeof **out, &block));
+    struct et_run *r = block;
+    r->cx = cx;
+    r->sink.write = write_record;
+    snprintf(r->name, sizeof r->name, "%s", name);
+    et_status status = claim(r, config->directory);
+    if (status == ET_OK)
+        status = fill(r, config);
+    if (status != ET_OK) {
+        et_run_close(&r);
+        return status;
+    }
+    *out = r;
+    return ET_OK;
+}
+
+void
+et_run_close(struct et_run **out)
+{
+    struct et_run *r = *out;
+    *out = NULL;
+    if (!r)
+        return;
+    eti_events_end(&r->events);
+    eti_output_close(&r->log);
+    json_decref(r->facts);
+    et_free(r->cx, r);
+}
+
+const char *
+et_run_directory(const struct et_run *r)
+{
+    return r->directory;
+}
+
+const char *
+et_run_name(const struct et_run *r)
+{
+    return r->name;
+}
+
+struct et_sink *
+et_run_sink(struct et_run *r)
+{
+    return &r->sink;
+}
+
+void
+et_run_log(void *data, enum et_log_level level, const char *text)
+{
+    struct et_run *r = data;
+    char stamp[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    if (!r->log.f)
+        return;
+    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    fprintf(r->log.f, "%s %s %s\n", stamp, et_log_level_name(level), text);
+    fflush(r->log.f); /* no report: that would come back here */
+}
+
+/* ---- states ---- */
+
+et_status
+et_run_set_state(struct et_run *r, const char *state)
+{
+    const struct et_record record = {
+        .kind = ET_RECORD_RUN,
+        .t = eti_wall_clock(),
+        .ep = r->ts.epoch,
+        .ba = r->ts.batch,
+        .sp = r->ts.sample,
+        .text = state,
+    };
+    json_object_set_new(r->facts, "state", json_string(state));
+    eti_events_write(&r->events, &record);
+    return save_facts(r);
+}
+
+static json_t *
+report_json(struct et_run *r, const char *state, int exit_code,
+            const struct et_run_report *report)
+{
+    const struct et_timestamp *ts = &report->ts;
+    json_t *metrics = json_object();
+    for (int i = 0; i < report->n_metrics; i++) /* not finite: null */
+        json_object_set_new(metrics, report->metrics[i].name,
+                            isfinite(report->metrics[i].value)
+                                ? json_real(report->metrics[i].value)
+                                : json_null());
+    return json_pack("{s:s, s:s, s:i, s:s?, s:I, s:I, s:I, s:f, s:o}", "name", r->name,
+                     "state", state, "exit_code", exit_code, "reason", report->reason,
+                     "ep", (json_int_t)ts->epoch, "ba", (json_int_t)ts->batch, "sp",
+                     (json_int_t)ts->sample, "train_seconds", ts->total_wct, "metrics",
+                     metrics);
+}
+
+et_status
+et_run_finish(struct et_run *r, const char *state, int exit_code,
+              const struct et_run_report *report)
+{
+    json_object_set_new(r->facts, "exit_code", json_integer(exit_code));
+    json_object_set_new(r->facts, "ended", json_real(eti_wall_clock()));
+    if (report) {
+        r->ts = report->ts;
+        ET_TRY(write_json(r->cx, r->directory, "report.json",
+                          report_json(r, state, exit_code, report)));
+    }
+    return et_run_set_state(r, state);
+}
+
+/* ---- following the trainer ---- */
+
+/* What cannot be written now may be later: a run goes on. */
+static et_status
+follow(struct et_callback *self, enum et_event event, const struct et_state *state,
+       struct et_log *log)
+{
+    struct et_run *r = *(struct et_run **)self->state;
+    (void)log;
+    r->ts = state->timestamp;
+    const char *now = event == ET_EVENT_EVAL_BEFORE_ALL ? "evaluating" : "running";
+    if (et_run_set_state(r, now) != ET_OK) {
+        et_report(r->cx, ET_LOG_WARN, "%s", et_error_get(r->cx)->message);
+        et_error_clear(r->cx);
+    }
+    return ET_OK;
+}
+
+static const struct et_callback_class watch_class = {
+    .info =
+        {
+            .name = "run_state",
+            .class_name = "RunState",
+            .summary = "keeps the state in run.json",
+            .applies_to = "any",
+        },
+    .state_size = sizeof(struct et_run *),
+    .events = ET_ON(FIT_START) | ET_ON(EVAL_BEFORE_ALL) | ET_ON(EVAL_AFTER_ALL),
+    .run = follow,
+};
+
+et_status
+et_run_watch(struct et_run *r, struct et_callback **out)
+{
+    ET_TRY(et_callback_new(r->cx, &watch_class, NULL, NULL, out));
+    *(struct et_run **)(*out)->state = r;
+    return ET_OK;
+}

@@ -1,0 +1,350 @@
+/* The run directory: its layout, its states, and a log of events that survives a crash.
+ */
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/fixture.h"
+
+#include "etude/run.h"
+
+static const char *
+contents(const char *directory, const char *name)
+{
+    static char text[8192];
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *f = fopen(path, "r");
+    text[f ? fread(text, 1, sizeof text - 1, f) : 0] = '\0';
+    if (f)
+        fclose(f);
+    return text;
+}
+
+static void
+remove_tree(const char *directory)
+{
+    char path[512];
+    DIR *d = opendir(directory);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", directory, e->d_name);
+        if (unlink(path) != 0)
+            remove_tree(path);
+    }
+    if (d)
+        closedir(d);
+    rmdir(directory);
+}
+
+static int
+count_hidden(const char *directory)
+{
+    int n = 0;
+    DIR *d = opendir(directory);
+    for (struct dirent *e; d && (e = readdir(d));)
+        n += e->d_name[0] == '.' && e->d_name[1] != '\0' && e->d_name[1] != '.';
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static void
+test_names(struct et_ctx *cx)
+{
+    char a[ET_RUN_NAME], b[ET_RUN_NAME];
+    is_str(et_run_name_draw(7, a), et_run_name_draw(7, b),
+           "a seed always draws the same name");
+    ok(strcmp(a, et_run_name_draw(8, b)) != 0, "another seed another: %s, %s", a, b);
+    int bad = 0;
+    for (uint64_t i = 0; i < 2000; i++)
+        bad += et_run_name_check(cx, et_run_name_draw(i, a)) != ET_OK;
+    is_int(bad, 0, "names that are drawn are names");
+    static const char *const wrong[] = {"",    ".hidden", "-x",      "a/b",
+                                        "a b", "a\n",     "\xc3\xa9"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        is_int(et_run_name_check(cx, wrong[i]), ET_EINVAL, "case %zu is no name", i);
+        et_error_clear(cx);
+    }
+    memset(a, 'a', sizeof a);
+    a[ET_RUN_NAME - 1] = '\0';
+    is_int(et_run_name_check(cx, a), ET_OK, "63 bytes are a name");
+}
+
+static void
+test_layout(struct et_ctx *cx)
+{
+    static const char *const command[] = {"etude", "train", "x.yaml"};
+    static const char recipe[] = "model: mlp # mine\r\n";
+    const struct et_run_config config = {
+        .directory = "some/where/",
+        .name = "brisk-otter",
+        .recipe = recipe,
+        .recipe_bytes = sizeof recipe - 1,
+        .resolved = "model: {name: mlp}\n",
+        .command = command,
+        .n_command = 3,
+        .threads = 2,
+    };
+    struct et_run *r, *second;
+    struct stat st;
+    need(cx, et_run_open(cx, &config, &r));
+    is_str(et_run_directory(r), "some/where", "folders on the way are made");
+    ok(stat("some/where", &st) == 0 && (st.st_mode & 0777) == 0700,
+       "it is its owner's alone");
+    is_str(contents("some/where", "recipe.yaml"), recipe, "the recipe, byte for byte");
+    is_str(contents("some/where", "recipe.resolved.yaml"), config.resolved,
+           "and resolved");
+    const char *json = contents("some/where", "run.json");
+    ok(strstr(json, "\"name\": \"brisk-otter\"") &&
+           strstr(json, "\"state\": \"starting\"") &&
+           strstr(json, "\"exit_code\": null") && strstr(json, "\"threads\": 2") &&
+           strstr(json, "\"x.yaml\""),
+       "run.json says what it is");
+    et_run_log(r, ET_LOG_WARN, "hot");
+    ok(strstr(contents("some/where", "logs/rank0.txt"), "Z warn hot\n") != NULL,
+       "a line of the log is there at once");
+
+    is_int(et_run_open(cx, &config, &second), ET_EINVAL, "a second run is refused");
+    is_str(et_error_get(cx)->message,
+           "some/where holds brisk-otter (starting): use --resume, --autoresume or "
+           "another "
+           "directory",
+           "with what is there, and what to do");
+    et_error_clear(cx);
+
+    struct et_metric_value metrics[] = {{"metrics/eval/Accuracy", 0.75}, {"bad", NAN}};
+    const struct et_run_report report = {
+        .ts = {.epoch = 2, .batch = 8, .sample = 32, .total_wct = 1.5},
+        .metrics = metrics,
+        .n_metrics = 2,
+    };
+    need(cx, et_run_finish(r, "finished", 6, &report));
+    json = contents("some/where", "run.json");
+    ok(strstr(json, "\"state\": \"finished\"") && strstr(json, "\"exit_code\": 6"),
+       "the end is in run.json");
+    json = contents("some/where", "report.json");
+    ok(strstr(json, "\"ba\": 8") && strstr(json, "\"metrics/eval/Accuracy\": 0.75") &&
+           strstr(json, "\"bad\": null"),
+       "results are in report.json");
+    is_int(count_hidden("some/where"), 0, "nothing half written stays");
+
+    chmod("some/where", 0500);
+    if (geteuid() == 0)
+        skip(1, "root may write everywhere");
+    else
+        ok(et_run_set_state(r, "running") == ET_EIO &&
+               strstr(contents("some/where", "run.json"), "finished"),
+           "what cannot be replaced stays as it was");
+    et_error_clear(cx);
+    chmod("some/where", 0700);
+    et_run_close(&r);
+    remove_tree("some");
+}
+
+static void
+test_default(struct et_ctx *cx)
+{
+    struct et_run *r[3];
+    for (int i = 0; i < 3; i++)
+        need(cx, et_run_open(cx, &(struct et_run_config){0}, &r[i]));
+    const char *first = et_run_directory(r[0]);
+    ok(strncmp(first, "runs/20", 7) == 0 &&
+           strlen(first) >= strlen("runs/2025-11-20T13-56-38"),
+       "the default is named after the time: %s", first);
+    ok(strcmp(first, et_run_directory(r[1])) != 0 &&
+           strcmp(et_run_directory(r[1]), et_run_directory(r[2])) != 0,
+       "runs of one second have folders of their own: %s", et_run_directory(r[2]));
+    for (int i = 0; i < 3; i++)
+        et_run_close(&r[i]);
+    remove_tree("runs");
+}
+
+/* ---- events ---- */
+
+/* A run in x/ that has trained; then its records. */
+static void
+train(struct et_ctx *cx)
+{
+    struct et_run *run;
+    struct et_callback *watch;
+    struct run r;
+    need(cx, et_run_open(cx, &(struct et_run_config){.directory = "x"}, &run));
+    need(cx, et_run_watch(run, &watch));
+    run_open(&r, cx,
+             &(struct run_setup){
+                 .callbacks = &watch,
+                 .n_callbacks = 1,
+                 .evaluate = true,
+                 .sink = et_run_sink(run),
+             });
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    et_log_text(r.state->log, ET_LOG_WARN, &r.state->timestamp, "a %s", "warning");
+    run_close(&r);
+    et_callback_free(&watch);
+    need(cx, et_run_finish(run, "finished", 0, NULL));
+    et_run_close(&run);
+}
+
+/* Reads x/events.log to its end or first error; the kinds in TAPE, by first letters. */
+static et_status
+replay(struct et_ctx *cx, char *tape, int64_t *torn)
+{
+    struct et_events *e;
+    struct et_record r;
+    bool got = true;
+    et_status status = et_events_open(cx, "x/events.log", &e);
+    tape[0] = '\0';
+    if (status != ET_OK)
+        return status;
+    while ((status = et_events_next(e, &r, &got)) == ET_OK && got) {
+        size_t n = strlen(tape);
+        snprintf(tape + n, 512 - n, "%s%s%s ", et_record_name(r.kind),
+                 r.text ? ":" : "", r.text ? r.text : "");
+    }
+    *torn = et_events_torn_bytes(e);
+    et_events_close(&e);
+    et_error_clear(cx);
+    return status;
+}
+
+static void
+test_events(struct et_ctx *cx)
+{
+    static const char want[] =
+        "run:starting run:running batch batch epoch run:evaluating "
+        "eval:eval run:running log:a warning run:finished ";
+    char tape[512], path[] = "x/events.log";
+    int64_t torn;
+    train(cx);
+    is_int(replay(cx, tape, &torn), ET_OK, "a log reads back");
+    is_str(tape, want, "as it was written");
+    is_int(torn, 0, "and nothing is left over");
+
+    struct et_events *e;
+    struct et_record r;
+    bool got;
+    need(cx, et_events_open(cx, path, &e));
+    for (int i = 0; i < 3; i++)
+        need(cx, et_events_next(e, &r, &got));
+    is_int(r.seq, 3, "records are counted from 1");
+    ok(r.kind == ET_RECORD_BATCH && r.ba == 1 && r.sp == 4 && r.t > 1.7e9,
+       "with their place");
+    int at = 0;
+    while (at < r.n && strcmp(r.entry[at].name, "loss/train/total") != 0)
+        at++;
+    ok(at < r.n && r.entry[at].value > 0 && r.entry[at].value < 100,
+       "and their numbers");
+    et_events_close(&e);
+
+    struct stat st;
+    stat(path, &st);
+    int whole = 0, shorter = 0;
+    for (off_t size = st.st_size - 1; size > st.st_size - 12; size--) {
+        if (truncate(path, size) != 0)
+            bail("cannot cut the log");
+        whole += replay(cx, tape, &torn) == ET_OK && torn > 0;
+        shorter += strcmp(tape, "") != 0 && !strstr(tape, "finished") &&
+                   strncmp(tape, want, strlen(tape)) == 0;
+    }
+    is_int(whole, 11, "a log cut off in its last record ends before it");
+    is_int(shorter, 11, "with all that came before");
+    remove_tree("x");
+}
+
+/* Flips one bit of byte AT. */
+static void
+damage(long at)
+{
+    FILE *f = fopen("x/events.log", "r+b");
+    fseek(f, at, SEEK_SET);
+    int byte = fgetc(f);
+    fseek(f, at, SEEK_SET);
+    fputc(byte ^ 1, f);
+    fclose(f);
+}
+
+static void
+test_damage(struct et_ctx *cx)
+{
+    char tape[512];
+    int64_t torn;
+    struct stat st;
+    train(cx);
+    stat("x/events.log", &st);
+    damage(st.st_size - 1);
+    is_int(replay(cx, tape, &torn), ET_OK, "a wrong checksum at the end is a torn end");
+    ok(torn > 0 && !strstr(tape, "finished"), "which is not read");
+    damage(st.st_size - 1);
+    damage(32 + 8 + 3);
+    is_int(replay(cx, tape, &torn), ET_EFORMAT, "elsewhere it is damage");
+    damage(32 + 8 + 3);
+    if (truncate("x/events.log", st.st_size + 100) != 0)
+        bail("cannot lengthen the log");
+    is_int(replay(cx, tape, &torn), ET_OK, "space that was never written ends the log");
+    is_int(torn, 100, "and is counted");
+    damage(9);
+    is_int(replay(cx, tape, &torn), ET_EFORMAT, "a later version is refused");
+    damage(9);
+    damage(0);
+    is_int(replay(cx, tape, &torn), ET_EFORMAT, "so is another file");
+    remove_tree("x");
+    is_int(replay(cx, tape, &torn), ET_ENOENT, "and one that is not there");
+    et_error_clear(cx);
+}
+
+static void
+test_warm(struct et_ctx *cx)
+{
+    struct et_run *run;
+    struct et_alloc_stats before, after;
+    need(cx, et_run_open(cx, &(struct et_run_config){.directory = "x"}, &run));
+    const struct et_log_entry entry = {"loss/train/total", 0.5};
+    const struct et_record record = {.kind = ET_RECORD_BATCH, .entry = &entry, .n = 1};
+    et_alloc_get_stats(cx, &before);
+    for (int i = 0; i < 10000; i++)
+        et_run_sink(run)->write(et_run_sink(run), &record);
+    et_alloc_get_stats(cx, &after);
+    is_int((int64_t)(after.allocs - before.allocs), 0,
+           "10,000 records allocate nothing");
+    et_run_close(&run);
+    struct et_events *e;
+    struct et_record r;
+    bool got = true;
+    int64_t n = 0;
+    need(cx, et_events_open(cx, "x/events.log", &e));
+    while (et_events_next(e, &r, &got) == ET_OK && got)
+        n++;
+    is_int(n, 10001, "and all are there");
+    et_events_close(&e);
+    remove_tree("x");
+}
+
+int
+main(void)
+{
+    char directory[] = "rundir-XXXXXX";
+    struct et_ctx *cx;
+    struct et_alloc_stats stats;
+    need(NULL, et_ctx_new(&cx));
+    if (!mkdtemp(directory) || chdir(directory) != 0)
+        bail("no directory for files");
+    test_names(cx);
+    test_layout(cx);
+    test_default(cx);
+    test_events(cx);
+    test_damage(cx);
+    test_warm(cx);
+    ok(chdir("..") == 0 && rmdir(directory) == 0, "every file is accounted for");
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind");
+    et_ctx_free(&cx);
+    return done();
+}
