@@ -10,6 +10,7 @@
  *  7. event.h state.h algorithm.h callback.h logger.h trainer.h   the loop, and who is
  *     called in it: examples/custom_algorithm.c; functional.h: algorithms as functions
  *  8. recipe.h diagnostic.h    all of it from one file, and what is wrong there
+ *  9. run.h                    what a run leaves behind
  *
  * HACKING holds the tour, with the files behind each step. */
 #ifndef ETUDE_ETUDE_H
@@ -40,5 +41,6 @@
 #include "etude/trainer.h"
 #include "etude/diagnostic.h"
 #include "etude/recipe.h"
+#include "etude/run.h"
 
 #endif

@@ -1,10 +1,11 @@
 #!/bin/sh
 # The programs of examples/ run, say what they do, and end well.
 set -u
+build=${ET_BUILDDIR:-$(dirname "$0")/../../build}
 n=0
 for program in own_loop custom_algorithm; do
     n=$((n + 1))
-    if out=$("$ET_BUILDDIR/examples/$program" 2>&1); then
+    if out=$("$build/examples/$program" 2>&1); then
         result=ok
     else
         result="not ok"

@@ -53,14 +53,6 @@ for my $table (@tables) {
          grep { !-f "$root/$folder/$_.c" } @names) if $has_file;
 }
 
-# Algorithms, callbacks, loggers: a file without a row is something that others share.
-for my $folder (grep { -f "$root/src/core/$_/$_.def" } qw(algorithms callbacks loggers)) {
-    my %name = map { $_ => 1 } map { @$_ } @rows{uc "ET_" . $folder =~ s/s$//r};
-    none("every descriptor of $folder/ has a row",
-         grep { !(m{/(\w+)\.c$} && $name{$1}) && code($_) =~ /^(static )?const struct et_\w+_class \w+ =/m }
-             files(qr/\.c$/, "src/core/$folder"));
-}
-
 my @known;
 for my $path (grep { !m{^src/core/algorithms/} } files(qr/\.(c|h|def)$/, 'src')) {
     my $text = code($path, 1);
