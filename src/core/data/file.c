@@ -100,6 +100,20 @@ eti_file_read(const struct eti_file *f, void *out, int64_t n, int64_t offset,
     return ET_OK;
 }
 
+et_status
+eti_file_write(struct et_ctx *cx, const char *path, int fd, const void *data, int64_t n)
+{
+    for (int64_t at = 0; at < n;) {
+        ssize_t put = write(fd, (const char *)data + at, (size_t)(n - at));
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return ET_FAIL(cx, ET_EIO, "cannot write %s: %s", path, strerror(errno));
+        at += put;
+    }
+    return ET_OK;
+}
+
 /* ---- gzip ---- */
 
 /* What is being inflated. */
@@ -132,21 +146,6 @@ inflated_size(struct et_ctx *cx, const char *path, int fd, int64_t size, int64_t
     return ET_OK;
 }
 
-static et_status
-write_all(struct et_ctx *cx, int fd, const uint8_t *data, int64_t n)
-{
-    while (n > 0) {
-        ssize_t put = write(fd, data, (size_t)n);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return ET_FAIL(cx, ET_EIO, "cannot write: %s", strerror(errno));
-        data += put;
-        n -= put;
-    }
-    return ET_OK;
-}
-
 /* Inflates to memory, or to OUT. One byte more than it claims is asked for: it must not
  * come. */
 static et_status
@@ -169,7 +168,7 @@ inflate_all(struct et_ctx *cx, gzFile gz, struct zipped *z, int out)
             return ET_OK;
         z->got += got;
         if (!z->data)
-            ET_TRY(write_all(cx, out, chunk, got));
+            ET_TRY(eti_file_write(cx, "what it inflates to", out, chunk, got));
     }
     return ET_FAIL(cx, ET_EFORMAT, "%s: longer than the %lld bytes it claims to hold",
                    z->path, (long long)z->n);
