@@ -142,9 +142,13 @@ make_model(struct eti_assembly *a)
     a->stage = ETI_STAGE_PARTS;
     ET_TRY(check_kind(a, c));
     find_facts(a, &facts);
-    ET_TRY(et_model_new(a->cx, c, part->options, &facts, &a->model));
+    const struct et_model_options *options = part->options;
+    ET_TRY(et_model_new(a->cx, c, options, &facts, &a->model));
     a->config.model = a->model;
-    return ET_OK;
+    if (!options->weights)
+        return ET_OK;
+    a->stage = ETI_STAGE_DATA;
+    return et_model_load_weights(a->cx, a->model, options->weights);
 }
 
 /* ---- optimizer and schedules ---- */

@@ -88,7 +88,6 @@ eti_recipe_check_available(struct et_ctx *cx, const struct et_recipe *recipe,
     et_options_release(et_recipe_table, plain);
     et_free(cx, plain);
     ET_TRY(status);
-    const struct et_model_options *model = recipe->model.options;
     if (recipe->device == ET_RUN_GPU)
         refuse(recipe, "device", "device", "there is no GPU device", errors);
     if (recipe->precision != ET_PRECISION_AUTO &&
@@ -97,8 +96,6 @@ eti_recipe_check_available(struct et_ctx *cx, const struct et_recipe *recipe,
     if (recipe->nonfinite.action == ET_NONFINITE_ROLLBACK)
         refuse(recipe, "nonfinite", "nonfinite.action",
                "there is no checkpoint to go back to", errors);
-    if (model && model->weights)
-        refuse(recipe, "model", "model.weights", "weight files are not read", errors);
     if (errors->total == before)
         return ET_OK;
     return ET_FAIL(cx, ET_EINVAL, "%s", errors->v[0].message);
