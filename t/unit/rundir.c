@@ -108,9 +108,9 @@ test_layout(struct et_ctx *cx)
            strstr(json, "\"exit_code\": null") && strstr(json, "\"threads\": 2") &&
            strstr(json, "\"x.yaml\""),
        "run.json says what it is");
-    et_run_log(r, ET_LOG_WARN, "hot");
-    ok(strstr(contents("some/where", "logs/rank0.txt"), "Z warn hot\n") != NULL,
-       "a line of the log is there at once");
+    et_run_log(r, ET_LOG_WARN, "hot\033");
+    ok(strstr(contents("some/where", "logs/rank0.txt"), "Z warn hot\\x1b\n") != NULL,
+       "a line of the log is there at once, with no control byte");
 
     is_int(et_run_open(cx, &config, &second), ET_EINVAL, "a second run is refused");
     is_str(et_error_get(cx)->message,

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/loggers/progress.h"
 #include "core/run/events.h"
 
 enum { PATH_BYTES = 3072, BOOT_ID = 64 };
@@ -299,7 +300,9 @@ et_run_log(void *data, enum et_log_level level, const char *text)
     if (!r->log.f)
         return;
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    fprintf(r->log.f, "%s %s %s\n", stamp, et_log_level_name(level), text);
+    fprintf(r->log.f, "%s %s ", stamp, et_log_level_name(level));
+    eti_put_text(r->log.f, text);
+    fputc('\n', r->log.f);
     fflush(r->log.f); /* no report: that would come back here */
 }
 
