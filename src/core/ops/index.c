@@ -40,7 +40,11 @@ ETI_INFER(take_infer)
         for (int k = 0; i == o->axis && k < index->ndim; k++)
             shape[ndim++] = index->shape[k];
     }
-    et_desc_init(out, x->dtype, ndim, shape, ET_ROW_MAJOR);
+    /* Rows taken from a batch of images stay channels-last. */
+    if (index->ndim == 1)
+        et_desc_like(out, x->dtype, ndim, shape, x);
+    else
+        et_desc_init(out, x->dtype, ndim, shape, ET_ROW_MAJOR);
     return ET_OK;
 }
 
