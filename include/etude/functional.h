@@ -26,12 +26,13 @@ struct et_tensor *et_smooth_labels(struct et_graph *g, struct et_tensor *logits,
 struct et_tensor *et_mixup_batch(struct et_graph *g, struct et_tensor *x,
                                  struct et_tensor *batch, struct et_tensor *index,
                                  struct et_tensor *m);
-/* A weight for it: min(b, 1 - b) of b ~ Beta(alpha, alpha), in [0, 0.5]; 0 for alpha 0. */
+/* A weight for it: min(b, 1 - b) of b ~ Beta(alpha, alpha), in [0, 0.5]; 0 for alpha 0.
+ */
 double et_mixup_coefficient(struct et_rng *rng, double alpha);
 
-/* BlurPool on the tree below ROOT: strided convolutions with at least MIN_CHANNELS input
- * channels, and max pools; what it made earlier stays. *OUT: the replacements; the caller
- * releases them, also after a failure. */
+/* BlurPool on the tree below ROOT: strided convolutions with at least MIN_CHANNELS
+ * input channels, and max pools; what it made earlier stays. *OUT: the replacements;
+ * the caller releases them, also after a failure. */
 ET_NODISCARD et_status et_apply_blurpool(struct et_ctx *cx, struct et_module *root,
                                          bool replace_convs, bool replace_maxpools,
                                          bool blur_first, int64_t min_channels,
@@ -44,8 +45,8 @@ struct et_tensor *et_compute_ema(struct et_graph *g, struct et_tensor *shadow,
 double et_ema_smoothing(double half_life, double update_interval);
 
 /* GradientClipping: GRAD, flat f32 [total] as SPACE lays it out, bounded. AGC_EPS: the
- * least norm that weights count as having; used by ET_CLIP_ADAPTIVE, which also needs to
- * know which parameters have a gradient (space->has_grad). */
+ * least norm that weights count as having; used by ET_CLIP_ADAPTIVE, which also needs
+ * to know which parameters have a gradient (space->has_grad). */
 enum et_clipping { ET_CLIP_NORM, ET_CLIP_VALUE, ET_CLIP_ADAPTIVE };
 struct et_tensor *et_apply_gradient_clipping(struct et_graph *g, struct et_tensor *grad,
                                              const struct et_param_space *space,
@@ -55,7 +56,8 @@ struct et_tensor *et_apply_gradient_clipping(struct et_graph *g, struct et_tenso
 /* ProgressiveResizing: X f32 [N,C,H,W], or labels I32 [N,H,W] whose values stay what
  * they are (nearest, whatever MODE), at another size. */
 struct et_tensor *et_resize_batch(struct et_graph *g, struct et_tensor *x,
-                                  enum et_resize_mode mode, int64_t height, int64_t width);
+                                  enum et_resize_mode mode, int64_t height,
+                                  int64_t width);
 /* The window of X [N,C,H,W] or [N,H,W] at ROWS I32 [h] and COLUMNS I32 [w]. */
 struct et_tensor *et_crop_batch(struct et_graph *g, struct et_tensor *x,
                                 struct et_tensor *rows, struct et_tensor *columns);
@@ -76,8 +78,9 @@ int64_t et_selection_size(int64_t n, double keep);
 void et_selection_weights(int64_t n, double keep, double *weight);
 /* The rows kept, in the order drawn, into ROWS [et_selection_size(n, keep)]; no row
  * twice. LOSS [n], n > 0, on the host. NaN counts as hardest. */
-ET_NODISCARD et_status et_select_using_loss(struct et_ctx *cx, const float *loss, int64_t n,
-                                            double keep, struct et_rng *rng, int32_t *rows);
+ET_NODISCARD et_status et_select_using_loss(struct et_ctx *cx, const float *loss,
+                                            int64_t n, double keep, struct et_rng *rng,
+                                            int32_t *rows);
 
 #ifdef __cplusplus
 }

@@ -42,12 +42,13 @@ check_model(struct et_ctx *cx, struct formula *f, bool blur_first)
     ok(et_module_is(et_module_find(m->root, "maxpool"), &et_blur_max_pool2d_class),
        "%s: the pool behind it does not", order);
     need(cx, et_model_get_param(m, "layer2.0.conv1.conv.weight", 17, after, FILTER));
-    ok(memcmp(before, after, sizeof before) == 0, "%s: weights are bit by bit the same", order);
+    ok(memcmp(before, after, sizeof before) == 0, "%s: weights are bit by bit the same",
+       order);
     need(cx, et_module_bind(cx, m->root, f->dev, ET_PARAM | ET_BUFFER, 17));
     struct et_forward forward = {.g = f->g};
     struct et_tensor *y = et_model_forward(m, &forward, x);
-    ok(y && y->desc.shape[0] == 2 && y->desc.shape[1] == 10, "%s: outputs keep their shape",
-       order);
+    ok(y && y->desc.shape[0] == 2 && y->desc.shape[1] == 10,
+       "%s: outputs keep their shape", order);
     need(cx, et_apply_blurpool(cx, m->root, true, true, blur_first, 16, &again));
     is_int(again.n, 0, "%s: a second application finds nothing to do", order);
     et_graph_reset(f->g);
@@ -88,8 +89,12 @@ test_run(struct et_ctx *cx, const char *model, const char *const *options)
     struct et_sink sink = {.write = note};
     struct et_algorithm *a = algorithm(cx, "blurpool", options);
     struct run r;
-    run_open(&r, cx, &(struct run_setup){.model = model, .n = 4, .algorithms = &a,
-                                         .n_algorithms = 1, .sink = &sink});
+    run_open(&r, cx,
+             &(struct run_setup){.model = model,
+                                 .n = 4,
+                                 .algorithms = &a,
+                                 .n_algorithms = 1,
+                                 .sink = &sink});
     need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
     run_close(&r);
     et_algorithm_free(&a);
@@ -113,8 +118,8 @@ main(void)
     is_int(warnings, 1, "a run in which nothing is replaced warns");
     test_run(cx, "resnet8", OPTIONS("min_channels", "32"));
     is_int((int64_t)convs, 2, "min_channels spares the others");
-    const char *why = refusal(cx, "blurpool",
-                              OPTIONS("replace_convs", "false", "replace_maxpools", "false"));
+    const char *why = refusal(
+        cx, "blurpool", OPTIONS("replace_convs", "false", "replace_maxpools", "false"));
     ok(strstr(why, "both"), "replacing nothing is refused: %s", why);
     return finish(cx);
 }

@@ -55,7 +55,8 @@ same(const float *a, const float *b)
 }
 
 static et_status
-watch(struct et_algorithm *self, enum et_event event, struct et_state *s, struct et_log *log)
+watch(struct et_algorithm *self, enum et_event event, struct et_state *s,
+      struct et_log *log)
 {
     (void)self;
     (void)log;
@@ -66,9 +67,9 @@ watch(struct et_algorithm *self, enum et_event event, struct et_state *s, struct
     case ET_EVENT_BATCH_END:
         memcpy(trained, now, bytes);
         for (int64_t i = 0; i < n_weights; i++)
-            average[i] = updates ? (float)s_of_run * average[i] +
-                                       (1 - (float)s_of_run) * now[i]
-                                 : now[i];
+            average[i] =
+                updates ? (float)s_of_run * average[i] + (1 - (float)s_of_run) * now[i]
+                        : now[i];
         updates++;
         break;
     case ET_EVENT_EPOCH_END:
@@ -85,7 +86,8 @@ watch(struct et_algorithm *self, enum et_event event, struct et_state *s, struct
     case ET_EVENT_EPOCH_CHECKPOINT:
         saved = save_at_epochs;
         if (saved)
-            is_near_array(now, average, n_weights, F32_TOL, "a checkpoint holds the average");
+            is_near_array(now, average, n_weights, F32_TOL,
+                          "a checkpoint holds the average");
         else
             ok(same(now, trained), "without a checkpoint nothing is exchanged");
         break;
@@ -151,7 +153,8 @@ test_start(struct et_ctx *cx, const char *const *options, int want, const char *
     struct et_algorithm *ema = algorithm(cx, "ema", options);
     struct et_algorithm *list[] = {ema, &comparer};
     active_evaluations = 0;
-    train(cx, (struct run_setup){.n = 4, .evaluate = true, .max_duration = ET_EPOCHS(4)},
+    train(cx,
+          (struct run_setup){.n = 4, .evaluate = true, .max_duration = ET_EPOCHS(4)},
           list, 2);
     is_int(active_evaluations, want, "%s", what);
     et_algorithm_free(&ema);
@@ -181,7 +184,8 @@ main(void)
     test_values(cx);
     test_run(cx, false);
     test_run(cx, true);
-    test_start(cx, OPTIONS("half_life", "2ba"), 3, "by default it starts with the first step");
+    test_start(cx, OPTIONS("half_life", "2ba"), 3,
+               "by default it starts with the first step");
     test_start(cx, OPTIONS("half_life", "2ba", "ema_start", "0.5dur"), 1,
                "ema_start 0.5dur of 4ep starts when two epochs are done");
     test_start(cx, OPTIONS("half_life", "2ba", "ema_start", "3ba"), 1,

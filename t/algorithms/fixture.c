@@ -137,31 +137,58 @@ difference(const struct losses *a, const struct losses *b)
 }
 
 static struct losses
-train_with(struct et_ctx *cx, struct run_setup setup, const char *name,
-           const char *const *options)
+train_with(struct et_ctx *cx, struct run_setup setup, const struct choice *choices,
+           int n)
 {
-    struct et_algorithm *a = algorithm(cx, name, options);
-    struct losses l = train(cx, setup, &a, 1);
-    et_algorithm_free(&a);
+    struct et_algorithm *list[ET_MAX_ALGORITHMS];
+    for (int i = 0; i < n; i++)
+        list[i] = algorithm(cx, choices[i].name, choices[i].options);
+    struct losses l = train(cx, setup, list, n);
+    for (int i = 0; i < n; i++)
+        et_algorithm_free(&list[i]);
     return l;
+}
+
+static void
+is_same(const struct losses *want, const struct losses *got, const char *what,
+        const char *how)
+{
+    double worst = difference(want, got);
+    ok(worst < STEPS_TOL, "%s: %s the losses are the same (worst %.1e)", what, how,
+       worst);
+}
+
+void
+check_runs(struct et_ctx *cx, struct run_setup setup, const char *what,
+           const struct choice *choices, int n)
+{
+    struct losses plain = train(cx, setup, NULL, 0), other;
+    struct losses one = train_with(cx, setup, choices, n);
+    ok(difference(&plain, &one) > 0, "%s: the run is another", what);
+    other = train_with(cx, setup, choices, n);
+    ok(difference(&one, &other) == 0, "%s: twice it has the same bits", what);
+    for (setup.grad_accum = 2; setup.grad_accum <= 4; setup.grad_accum *= 2) {
+        other = train_with(cx, setup, choices, n);
+        is_same(&one, &other, what,
+                setup.grad_accum == 2 ? "in two microbatches" : "in four microbatches");
+    }
+    setup.grad_accum = 1;
+    setup.device = "cpu";
+    struct et_device *dev;
+    if (et_device_open(cx, setup.device, 0, 1, &dev) != ET_OK) {
+        skip(1, take_error(cx));
+        return;
+    }
+    et_device_close(&dev);
+    other = train_with(cx, setup, choices, n);
+    is_same(&one, &other, what, "on the CPU");
 }
 
 void
 check_run(struct et_ctx *cx, struct run_setup setup, const char *name,
           const char *const *options)
 {
-    struct losses plain = train(cx, setup, NULL, 0);
-    struct losses one = train_with(cx, setup, name, options);
-    struct losses again = train_with(cx, setup, name, options);
-    ok(difference(&plain, &one) > 0, "%s changes the run", name);
-    ok(difference(&one, &again) == 0, "%s: the same run twice gives the same bits", name);
-    for (int k = 2; k <= 4; k *= 2) {
-        setup.grad_accum = k;
-        struct losses split = train_with(cx, setup, name, options);
-        double worst = difference(&one, &split);
-        ok(worst < STEPS_TOL, "%s: %d microbatches give the losses of one (worst %.1e)",
-           name, k, worst);
-    }
+    check_runs(cx, setup, name, &(const struct choice){name, options}, 1);
 }
 
 int

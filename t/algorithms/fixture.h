@@ -45,12 +45,18 @@ struct losses {
     double v[MAX_STEPS];
 };
 /* The loss of each batch of a run. LIST may be NULL. */
-struct losses train(struct et_ctx *cx, struct run_setup setup, struct et_algorithm **list,
-                    int n);
+struct losses train(struct et_ctx *cx, struct run_setup setup,
+                    struct et_algorithm **list, int n);
 /* Largest relative difference; infinite when the runs differ in length. */
 double difference(const struct losses *a, const struct losses *b);
-/* Tests that NAME makes a difference, the same one each time, and none by how a batch is
- * split. N: microbatches to try. */
+/* Tests that N algorithms make a difference: the same each time, on device "cpu", and
+ * however a batch is split. */
+struct choice {
+    const char *name;
+    const char *const *options;
+};
+void check_runs(struct et_ctx *cx, struct run_setup setup, const char *what,
+                const struct choice *choices, int n);
 void check_run(struct et_ctx *cx, struct run_setup setup, const char *name,
                const char *const *options);
 /* Ends the test program: nothing of CX is left. */

@@ -19,8 +19,8 @@ clip(struct formula *f, enum et_clipping type, double threshold, double eps, int
     need(f->cx, et_tensor_write(f->cx, view, w, (size_t)n * sizeof *w));
     struct et_tensor *flat = et_param_space_pack(f->g, space, &leaf);
     float all[ET_PARAM_ALIGN];
-    evaluate(f, et_apply_gradient_clipping(f->g, flat, space, type, threshold, eps), all,
-             ET_PARAM_ALIGN);
+    evaluate(f, et_apply_gradient_clipping(f->g, flat, space, type, threshold, eps),
+             all, ET_PARAM_ALIGN);
     memcpy(out, all, (size_t)n * sizeof *out);
     et_graph_reset(f->g);
     et_tensor_free(&view);
@@ -39,20 +39,23 @@ test_values(struct et_ctx *cx)
                   "the norm comes down to the threshold");
     clip(&f, ET_CLIP_NORM, 9, 0, ET_SHAPE(2), (float[]){0, 0}, (float[]){3, 4}, got);
     ok(got[0] == 3 && got[1] == 4, "a smaller norm stays");
-    clip(&f, ET_CLIP_VALUE, 2, 0, ET_SHAPE(3), (float[]){0, 0, 0}, (float[]){-3, 1, 4}, got);
+    clip(&f, ET_CLIP_VALUE, 2, 0, ET_SHAPE(3), (float[]){0, 0, 0}, (float[]){-3, 1, 4},
+         got);
     is_near_array(got, (float[]){-2, 1, 2}, 3, 0, "values are clamped");
     clip(&f, ET_CLIP_VALUE, 2, 0, ET_SHAPE(2), (float[]){0, 0}, (float[]){NAN, 1}, got);
     ok(isnan(got[0]), "NaN is not clamped to a number");
-    clip(&f, ET_CLIP_ADAPTIVE, .5, 1e-3, ET_SHAPE(2), (float[]){3, 4}, (float[]){7, 24}, got);
+    clip(&f, ET_CLIP_ADAPTIVE, .5, 1e-3, ET_SHAPE(2), (float[]){3, 4}, (float[]){7, 24},
+         got);
     is_near_array(got, (float[]){.7f, 2.4f}, 2, F32_TOL, "a vector is one unit");
     clip(&f, ET_CLIP_ADAPTIVE, .5, 1e-3, ET_SHAPE(2, 2), (float[]){3, 4, 9, 40},
          (float[]){7, 24, 5, 12}, got);
-    is_near_array(got, (float[]){.7f, 2.4f, 5, 12}, 4, F32_TOL, "a matrix has a unit per row");
+    is_near_array(got, (float[]){.7f, 2.4f, 5, 12}, 4, F32_TOL,
+                  "a matrix has a unit per row");
     static const float cases[][3] = {{0, 1, 0}, {1, 0, 0}, {0, 0, 0}};
     for (int i = 0; i < 3; i++) {
         clip(&f, ET_CLIP_ADAPTIVE, .5, 0, ET_SHAPE(1), &cases[i][0], &cases[i][1], got);
-        ok(got[0] == cases[i][2], "without a floor w = %g, g = %g gives 0", (double)cases[i][0],
-           (double)cases[i][1]);
+        ok(got[0] == cases[i][2], "without a floor w = %g, g = %g gives 0",
+           (double)cases[i][0], (double)cases[i][1]);
     }
     clip(&f, ET_CLIP_ADAPTIVE, .5, 1e-3, ET_SHAPE(1), (float[]){0}, (float[]){1}, got);
     is_near(got[0], 5e-4, 1e-9, "with one a weight of zero still trains");
@@ -81,10 +84,11 @@ test_filters(struct et_ctx *cx)
     need(cx, et_param_space_view(cx, space, -1, 0, &view));
     need(cx, et_tensor_write(cx, view, w, sizeof w));
     struct et_tensor *flat = et_param_space_pack(f.g, space, &leaf);
-    evaluate(&f, et_apply_gradient_clipping(f.g, flat, space, ET_CLIP_ADAPTIVE, 1, 0), all,
-             ET_PARAM_ALIGN);
+    evaluate(&f, et_apply_gradient_clipping(f.g, flat, space, ET_CLIP_ADAPTIVE, 1, 0),
+             all, ET_PARAM_ALIGN);
     memcpy(got, all, sizeof got);
-    is_near_array(got, want, N, F32_TOL, "of two filters the large gradient is clipped");
+    is_near_array(got, want, N, F32_TOL,
+                  "of two filters the large gradient is clipped");
     et_tensor_free(&view);
     et_tensor_free(&leaf);
     et_graph_reset(f.g);
@@ -95,7 +99,8 @@ test_filters(struct et_ctx *cx)
 static void
 test_refusals(struct et_ctx *cx)
 {
-    const char *why = refusal(cx, "gradient_clipping", OPTIONS("clipping_threshold", "1"));
+    const char *why =
+        refusal(cx, "gradient_clipping", OPTIONS("clipping_threshold", "1"));
     ok(strstr(why, "clipping_type"), "the type must be given: %s", why);
     why = refusal(cx, "gradient_clipping", OPTIONS("clipping_type", "norm"));
     ok(strstr(why, "clipping_threshold"), "so must the threshold: %s", why);

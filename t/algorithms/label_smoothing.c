@@ -51,12 +51,14 @@ test_values(struct et_ctx *cx)
 static const struct et_tensor *seen[3];
 
 static et_status
-look(struct et_algorithm *self, enum et_event event, struct et_state *s, struct et_log *log)
+look(struct et_algorithm *self, enum et_event event, struct et_state *s,
+     struct et_log *log)
 {
     (void)self;
     (void)log;
-    seen[event == ET_EVENT_BEFORE_FORWARD ? 0 : event == ET_EVENT_AFTER_LOSS ? 1 : 2] =
-        s->batch.target;
+    seen[event == ET_EVENT_BEFORE_FORWARD ? 0
+         : event == ET_EVENT_AFTER_LOSS   ? 1
+                                          : 2] = s->batch.target;
     return ET_OK;
 }
 
@@ -87,7 +89,8 @@ test_refusals(struct et_ctx *cx)
     struct {
         double smoothing;
     } wrong = {-0.1};
-    ok(et_algorithm_new(cx, et_algorithm_find("label_smoothing"), &wrong, &a) == ET_EINVAL,
+    ok(et_algorithm_new(cx, et_algorithm_find("label_smoothing"), &wrong, &a) ==
+           ET_EINVAL,
        "so is a struct with -0.1: %s", take_error(cx));
     ok(wrong.smoothing == -0.1, "which stays the caller's");
 }

@@ -18,9 +18,11 @@ test_values(struct et_ctx *cx)
     struct et_tensor *m = reals(&f, (float[]){0.25f}, ET_SHAPE(1));
     float got[4];
     evaluate(&f, et_mixup_batch(f.g, x, x, index, m), got, 2);
-    is_near_array(got, (float[]){2.5f, 7.5f}, 2, F32_TOL, "inputs are mixed by the weight");
+    is_near_array(got, (float[]){2.5f, 7.5f}, 2, F32_TOL,
+                  "inputs are mixed by the weight");
     evaluate(&f, et_mixup_batch(f.g, y, y, index, m), got, 4);
-    is_near_array(got, (float[]){.75f, .25f, .25f, .75f}, 4, F32_TOL, "labels likewise");
+    is_near_array(got, (float[]){.75f, .25f, .25f, .75f}, 4, F32_TOL,
+                  "labels likewise");
     et_graph_reset(f.g);
     struct et_tensor *one = reals(&f, (float[]){3.3f}, ET_SHAPE(1));
     struct et_tensor *self = integers(&f, (int32_t[]){0}, ET_SHAPE(1));
@@ -47,7 +49,8 @@ test_coefficient(void)
     ok(least >= 0 && most <= 0.5, "weights lie in [0, 0.5]");
     /* five standard errors of the mean of U(0, 0.5) */
     double error = 5 * 0.5 / sqrt(12. * DRAWS);
-    ok(fabs(sum / DRAWS - 0.25) < error, "alpha 1 draws them evenly (mean %g)", sum / DRAWS);
+    ok(fabs(sum / DRAWS - 0.25) < error, "alpha 1 draws them evenly (mean %g)",
+       sum / DRAWS);
     ok(et_mixup_coefficient(&rng, 0) == 0, "alpha 0 gives 0");
 }
 
@@ -58,12 +61,14 @@ test_runs(struct et_ctx *cx)
     struct losses plain = train(cx, setup, NULL, 0), got[2];
     struct et_algorithm *a = algorithm(cx, "mixup", OPTIONS("alpha", "0"));
     got[0] = train(cx, setup, &a, 1);
-    ok(difference(&plain, &got[0]) == 0, "mixup with alpha 0 leaves the batch unchanged");
+    ok(difference(&plain, &got[0]) == 0,
+       "mixup with alpha 0 leaves the batch unchanged");
     et_algorithm_free(&a);
     for (int k = 0; k < 2; k++) {
         a = algorithm(cx, "mixup", OPTIONS("interpolate_loss", k ? "true" : "false"));
         got[k] = train(cx, setup, &a, 1);
-        ok(a->type->interpolates_loss(a) == k, "it says whether it interpolates the loss");
+        ok(a->type->interpolates_loss(a) == k,
+           "it says whether it interpolates the loss");
         et_algorithm_free(&a);
     }
     double worst = difference(&got[0], &got[1]);
@@ -80,6 +85,7 @@ main(void)
     const char *why = refusal(cx, "mixup", OPTIONS("alpha", "-0.5"));
     ok(strstr(why, "alpha"), "a negative alpha is refused: %s", why);
     check_run(cx, (struct run_setup){.n = 8}, "mixup", OPTIONS());
-    check_run(cx, (struct run_setup){.n = 8}, "mixup", OPTIONS("interpolate_loss", "true"));
+    check_run(cx, (struct run_setup){.n = 8}, "mixup",
+              OPTIONS("interpolate_loss", "true"));
     return finish(cx);
 }

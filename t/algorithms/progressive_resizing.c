@@ -17,8 +17,8 @@ test_sizes(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int64_t size[] = {rows[i].width, rows[i].width};
         et_resize_size(et_resize_scale(rows[i].elapsed, .5, .5, .2), 4, size);
-        is_int(size[1], rows[i].want, "%d pixels after %g of the run", (int)rows[i].width,
-               rows[i].elapsed);
+        is_int(size[1], rows[i].want, "%d pixels after %g of the run",
+               (int)rows[i].width, rows[i].elapsed);
         is_int(size[0], size[1], "and as many in height");
     }
     int64_t size[] = {44, 22};
@@ -42,7 +42,8 @@ test_pixels(struct et_ctx *cx)
     struct et_tensor *rows = integers(&f, (int32_t[]){1, 2}, ET_SHAPE(2));
     struct et_tensor *columns = integers(&f, (int32_t[]){0, 1}, ET_SHAPE(2));
     evaluate(&f, et_resize_batch(f.g, x, ET_RESIZE_NEAREST, 2, 2), got, 4);
-    is_near_array(got, (float[]){0, 2, 8, 10}, 4, 0, "the nearest pixel is the one above left");
+    is_near_array(got, (float[]){0, 2, 8, 10}, 4, 0,
+                  "the nearest pixel is the one above left");
     evaluate(&f, et_resize_batch(f.g, x, ET_RESIZE_BILINEAR, 2, 2), got, 4);
     is_near_array(got, (float[]){2.5f, 4.5f, 10.5f, 12.5f}, 4, F32_TOL,
                   "bilinear takes the mean of four");
@@ -73,7 +74,8 @@ static struct {
 } seen;
 
 static et_status
-look(struct et_algorithm *self, enum et_event event, struct et_state *s, struct et_log *log)
+look(struct et_algorithm *self, enum et_event event, struct et_state *s,
+     struct et_log *log)
 {
     struct et_graph_stats stats;
     float x[4 * 48];
@@ -106,9 +108,12 @@ run(struct et_ctx *cx, const char *const *options, int batches)
     struct et_algorithm *list[] = {a, &spy};
     struct run r;
     memset(&seen, 0, sizeof seen);
-    run_open(&r, cx, &(struct run_setup){.n = 4, .model = "resnet8",
-                                         .max_duration = ET_BATCHES(batches),
-                                         .algorithms = list, .n_algorithms = 2});
+    run_open(&r, cx,
+             &(struct run_setup){.n = 4,
+                                 .model = "resnet8",
+                                 .max_duration = ET_BATCHES(batches),
+                                 .algorithms = list,
+                                 .n_algorithms = 2});
     need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
     run_close(&r);
     et_algorithm_free(&a);
@@ -122,11 +127,13 @@ test_run(struct et_ctx *cx)
     static const int64_t w[] = {4, 4, 4, 4, 4, 4, 6, 6, 8, 8};
     static const int64_t h[] = {3, 3, 3, 3, 3, 3, 4, 4, 6, 6};
     for (int i = 0; i < 10; i++)
-        ok(seen.w[i] == w[i] && seen.h[i] == h[i], "batch %d is %dx%d (%dx%d)", i, (int)h[i],
-           (int)w[i], (int)seen.h[i], (int)seen.w[i]);
-    ok(!seen.is_leaf[0] && seen.is_leaf[9], "at full size the batch is the loader's own");
+        ok(seen.w[i] == w[i] && seen.h[i] == h[i], "batch %d is %dx%d (%dx%d)", i,
+           (int)h[i], (int)w[i], (int)seen.h[i], (int)seen.w[i]);
+    ok(!seen.is_leaf[0] && seen.is_leaf[9],
+       "at full size the batch is the loader's own");
 
-    run(cx, OPTIONS("mode", "crop", "size_increment", "2", "delay_fraction", "0.7"), 10);
+    run(cx, OPTIONS("mode", "crop", "size_increment", "2", "delay_fraction", "0.7"),
+        10);
     is_int(seen.w[5], 4, "a crop has the same size");
     int corners = 0;
     for (int i = 1; i < 6; i++)
@@ -148,7 +155,8 @@ test_refusals(struct et_ctx *cx)
     for (int i = 0; i < 5; i++) {
         const char *why =
             refusal(cx, "progressive_resizing", OPTIONS(rows[i][0], rows[i][1]));
-        ok(strstr(why, rows[i][2]), "%s %s is refused: %s", rows[i][0], rows[i][1], why);
+        ok(strstr(why, rows[i][2]), "%s %s is refused: %s", rows[i][0], rows[i][1],
+           why);
     }
     const char *why = refusal(cx, "progressive_resizing",
                               OPTIONS("mode", "crop", "bilinear", "true"));

@@ -109,7 +109,8 @@ test_step(struct et_ctx *cx)
 static int closures[16], at;
 
 static et_status
-count(struct et_algorithm *self, enum et_event event, struct et_state *s, struct et_log *log)
+count(struct et_algorithm *self, enum et_event event, struct et_state *s,
+      struct et_log *log)
 {
     (void)self;
     (void)log;

@@ -44,8 +44,8 @@ test_choice(struct et_ctx *cx)
     }
     ok(distinct, "no row is kept twice, none is made up");
     ok(often[order[0]] < often[order[4]] && often[order[4]] < often[order[8]],
-       "hard samples are kept more often (%d, %d, %d)", often[order[0]], often[order[4]],
-       often[order[8]]);
+       "hard samples are kept more often (%d, %d, %d)", often[order[0]],
+       often[order[4]], often[order[8]]);
     ok(often[3] > often[order[7]], "a loss that is not a number counts as hardest");
 
     /* One draw of four: the frequencies are the weights, to five standard errors. */
@@ -79,8 +79,9 @@ test_pattern(void)
     for (int k = 0; k < 4; k++) {
         char got[5] = "";
         for (int i = 0; i < 4; i++)
-            got[i] = et_should_selective_backprop(.6, i, .5, .9, .5, rows[k].interrupt) ? 'T'
-                                                                                       : 'F';
+            got[i] = et_should_selective_backprop(.6, i, .5, .9, .5, rows[k].interrupt)
+                         ? 'T'
+                         : 'F';
         is_str(got, rows[k].pattern, "interrupt %d: which batches are pruned",
                (int)rows[k].interrupt);
     }
@@ -99,7 +100,8 @@ static struct {
 
 /* The pixels of sample i are 7 i + ...: the first says which sample it is. */
 static et_status
-look(struct et_algorithm *self, enum et_event event, struct et_state *s, struct et_log *log)
+look(struct et_algorithm *self, enum et_event event, struct et_state *s,
+     struct et_log *log)
 {
     (void)self;
     (void)log;
@@ -128,15 +130,19 @@ static void
 test_run(struct et_ctx *cx)
 {
     struct et_algorithm spy = {.type = &spy_class, .cx = cx};
-    struct et_algorithm *a = algorithm(cx, "selective_backprop",
-                                       OPTIONS("start", "0.5", "end", "1", "scale_factor",
-                                               "0.5"));
+    struct et_algorithm *a =
+        algorithm(cx, "selective_backprop",
+                  OPTIONS("start", "0.5", "end", "1", "scale_factor", "0.5"));
     struct et_algorithm *list[] = {&spy, a};
     struct run r;
     seen.aligned = true;
-    run_open(&r, cx, &(struct run_setup){.n = 16, .batch_size = 8, .model = "resnet8",
-                                         .max_duration = ET_BATCHES(8), .algorithms = list,
-                                         .n_algorithms = 2});
+    run_open(&r, cx,
+             &(struct run_setup){.n = 16,
+                                 .batch_size = 8,
+                                 .model = "resnet8",
+                                 .max_duration = ET_BATCHES(8),
+                                 .algorithms = list,
+                                 .n_algorithms = 2});
     need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
     static const int64_t want[] = {8, 8, 8, 8, 4, 8, 4, 8};
     for (int i = 0; i < 8; i++)
@@ -153,8 +159,8 @@ test_modes(struct et_ctx *cx)
 {
     struct run_setup setup = {.n = 8, .max_duration = ET_BATCHES(4)};
     static const char *const modes[] = {"eval_mode", "compat"};
-    struct et_algorithm *a = algorithm(cx, "selective_backprop",
-                                       OPTIONS("start", "0", "interrupt", "0"));
+    struct et_algorithm *a =
+        algorithm(cx, "selective_backprop", OPTIONS("start", "0", "interrupt", "0"));
     struct losses plain = train(cx, setup, &a, 1);
     et_algorithm_free(&a);
     for (int i = 0; i < 2; i++) {
@@ -162,7 +168,8 @@ test_modes(struct et_ctx *cx)
                       OPTIONS("start", "0", "interrupt", "0", modes[i], "true"));
         struct losses other = train(cx, setup, &a, 1);
         ok(difference(&plain, &other) == 0,
-           "without dropout, statistics and other algorithms %s selects the same", modes[i]);
+           "without dropout, statistics and other algorithms %s selects the same",
+           modes[i]);
         et_algorithm_free(&a);
     }
 }
@@ -177,8 +184,10 @@ test_refusals(struct et_ctx *cx)
         {"end", "0.2", "before"},
     };
     for (int i = 0; i < 4; i++) {
-        const char *why = refusal(cx, "selective_backprop", OPTIONS(rows[i][0], rows[i][1]));
-        ok(strstr(why, rows[i][2]), "%s %s is refused: %s", rows[i][0], rows[i][1], why);
+        const char *why =
+            refusal(cx, "selective_backprop", OPTIONS(rows[i][0], rows[i][1]));
+        ok(strstr(why, rows[i][2]), "%s %s is refused: %s", rows[i][0], rows[i][1],
+           why);
     }
 }
 

@@ -1,6 +1,6 @@
 /* algorithms.c: the list of algorithms, making one, and what several of them need.
  *
- * A batch is (x, target), so Composer's input_key and target_key are not options here. */
+ * A batch is (x, target): Composer's input_key and target_key are no options here. */
 #include "config.h"
 
 #include <string.h>
@@ -27,8 +27,8 @@ et_algorithm_find(const char *name)
 
 /* A value must read back from its own text: the table's rules are the only ones. */
 static et_status
-check_row(struct et_ctx *cx, const struct et_component *info, const struct et_option *row,
-          const void *options, void *scratch)
+check_row(struct et_ctx *cx, const struct et_component *info,
+          const struct et_option *row, const void *options, void *scratch)
 {
     char *text;
     ET_TRY(et_option_text(cx, row, options, &text));
@@ -45,7 +45,8 @@ check_row(struct et_ctx *cx, const struct et_component *info, const struct et_op
 }
 
 static et_status
-check_options(struct et_ctx *cx, const struct et_algorithm_class *c, const void *options)
+check_options(struct et_ctx *cx, const struct et_algorithm_class *c,
+              const void *options)
 {
     const struct et_component *info = &c->info;
     if (info->options_size) {

@@ -97,8 +97,9 @@ check(struct et_ctx *cx, const void *options)
     const struct blurpool_options *o = options;
     if (o->replace_convs || o->replace_maxpools)
         return ET_OK;
-    return ET_FAIL(cx, ET_EINVAL, "blurpool: replace_convs and replace_maxpools are both "
-                                  "false; there is nothing to do");
+    return ET_FAIL(cx, ET_EINVAL,
+                   "blurpool: replace_convs and replace_maxpools are both "
+                   "false; there is nothing to do");
 }
 
 static const struct et_option table[] = {

@@ -1,6 +1,7 @@
 /* ema.c: an exponential moving average of the weights, to evaluate and save with.
  *
- *     shadow = s shadow + (1 - s) weights,  s = smoothing or 2^(-update_interval / half_life)
+ *     shadow = s shadow + (1 - s) weights
+ *     s = smoothing, or 2^(-update_interval / half_life)
  *
  * Spec/algorithms.md 2.8. From the start on, the shadow begins as the weights of that
  * moment. EVAL_START and checkpoints exchange shadow and weights; EVAL_END and the next
@@ -19,7 +20,7 @@ struct ema_options {
 
 /* An averaged array and its average. */
 struct pair {
-    struct et_tensor *live;   /* a buffer of the model, borrowed; NULL: the flat weights */
+    struct et_tensor *live;   /* a buffer of the model; NULL: the flat weights */
     struct et_tensor *shadow; /* while ACTIVE the two hold each other's contents */
 };
 
@@ -250,10 +251,10 @@ check(struct et_ctx *cx, const void *options)
                                : "ema needs half_life or smoothing");
     struct et_time interval = interval_of(o);
     if (by_life && interval.unit != o->half_life.unit)
-        return ET_FAIL(cx, ET_EINVAL,
-                       "ema: update_interval is in %s but half_life in %s; they need one unit",
-                       et_time_unit_suffix(interval.unit),
-                       et_time_unit_suffix(o->half_life.unit));
+        return ET_FAIL(
+            cx, ET_EINVAL,
+            "ema: update_interval is in %s but half_life in %s; they need one unit",
+            et_time_unit_suffix(interval.unit), et_time_unit_suffix(o->half_life.unit));
     return ET_OK;
 }
 
@@ -272,7 +273,8 @@ static const struct et_option table[] = {
     ETI_ROW(FLOAT, ema_options, smoothing, NULL, 0, 1,
             ET_OPT_OPTIONAL | ET_OPT_MIN_OPEN | ET_OPT_MAX_OPEN,
             "what an update keeps of the average, instead of half_life"),
-    TIME(ema_start, "0.0dur", EP_OR_BA | 1 << ET_TIME_DURATION, 0, "when averaging begins"),
+    TIME(ema_start, "0.0dur", EP_OR_BA | 1 << ET_TIME_DURATION, 0,
+         "when averaging begins"),
     TIME(update_interval, NULL, EP_OR_BA, ET_OPT_OPTIONAL | ET_OPT_MIN_OPEN,
          "time between updates; unset: 1 in the unit of half_life"),
     {.name = NULL},

@@ -52,8 +52,8 @@ static struct et_tensor *
 clip_units(struct et_graph *g, struct et_tensor *grad, struct et_tensor *w,
            double threshold, double eps)
 {
-    struct et_tensor *allowed = et_mul_scalar(
-        g, et_clamp(g, row_norms(g, w), eps, HUGE_VAL), threshold);
+    struct et_tensor *allowed =
+        et_mul_scalar(g, et_clamp(g, row_norms(g, w), eps, HUGE_VAL), threshold);
     struct et_tensor *norm = et_clamp(g, row_norms(g, grad), FLT_MIN, HUGE_VAL);
     return et_mul(g, grad, et_clamp(g, et_div(g, allowed, norm), 0, 1));
 }
@@ -65,7 +65,8 @@ clip_adaptively(struct et_graph *g, struct et_tensor *grad,
     struct et_ctx *cx = et_graph_ctx(g);
     size_t n = (size_t)space->n;
     void *block;
-    if (et_alloc(cx, n * (sizeof(struct et_tensor *) + sizeof(int64_t)), &block) != ET_OK)
+    if (et_alloc(cx, n * (sizeof(struct et_tensor *) + sizeof(int64_t)), &block) !=
+        ET_OK)
         return NULL;
     struct et_tensor **part = block;
     int64_t *offset = (int64_t *)(part + n);
@@ -76,7 +77,8 @@ clip_adaptively(struct et_graph *g, struct et_tensor *grad,
             part[i] = clip_units(g, units(g, grad, slot), units(g, space->values, slot),
                                  threshold, eps);
     }
-    struct et_tensor *clipped = et_pack(g, part, offset, space->n, space->total, ET_F32);
+    struct et_tensor *clipped =
+        et_pack(g, part, offset, space->n, space->total, ET_F32);
     et_free(cx, block);
     return clipped;
 }
@@ -106,10 +108,9 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     (void)log;
     if (!s->grad)
         return et_graph_status(s->graph);
-    s->grad = et_apply_gradient_clipping(s->graph, s->grad, s->params,
-                                         (enum et_clipping)o->clipping_type,
-                                         o->clipping_threshold,
-                                         o->compat ? 0 : o->agc_eps);
+    s->grad = et_apply_gradient_clipping(
+        s->graph, s->grad, s->params, (enum et_clipping)o->clipping_type,
+        o->clipping_threshold, o->compat ? 0 : o->agc_eps);
     if (!s->grad && et_graph_status(s->graph) == ET_OK)
         return ET_ENOMEM;
     return et_graph_status(s->graph);
@@ -118,9 +119,10 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
 static const char *const types[] = {"norm", "value", "adaptive", NULL};
 
 static const struct et_option table[] = {
-    ETI_ENUM(gradient_clipping_options, clipping_type, NULL, types, ET_OPT_REQUIRED,
-             "what is bounded: the norm of all, each number, or each unit's norm relative "
-             "to its weights"),
+    ETI_ENUM(
+        gradient_clipping_options, clipping_type, NULL, types, ET_OPT_REQUIRED,
+        "what is bounded: the norm of all, each number, or each unit's norm relative "
+        "to its weights"),
     ETI_ROW(FLOAT, gradient_clipping_options, clipping_threshold, NULL, 0, -1,
             ET_OPT_REQUIRED | ET_OPT_MIN_OPEN, "norm, magnitude or ratio allowed"),
     ETI_ROW(FLOAT, gradient_clipping_options, agc_eps, "1e-3", 0, -1, 0,

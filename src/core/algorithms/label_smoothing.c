@@ -3,8 +3,8 @@
  *     t = (1 - s) dense(y) + s / C
  *
  * Szegedy et al. 2016, arXiv 1512.00567; spec/algorithms.md 2.14.
- * Differs: rows of an ignored label stay zero, as part of them does where such a row was
- * mixed with another (D14). */
+ * Differs: rows of an ignored label stay zero, as part of them does where such a row
+ * was mixed with another (D14). */
 #include "config.h"
 
 #include "core/algorithms/algorithms.h"
@@ -44,10 +44,12 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
         return ET_OK;
     }
     if (!eti_takes_dense_targets(s))
-        return ET_FAIL(s->cx, ET_ENOTSUP,
-                       "label_smoothing: the loss of a language model takes indices only");
+        return ET_FAIL(
+            s->cx, ET_ENOTSUP,
+            "label_smoothing: the loss of a language model takes indices only");
     own->target = s->batch.target;
-    s->batch.target = et_smooth_labels(s->graph, s->outputs, s->batch.target, o->smoothing);
+    s->batch.target =
+        et_smooth_labels(s->graph, s->outputs, s->batch.target, o->smoothing);
     return et_graph_status(s->graph);
 }
 

@@ -49,13 +49,13 @@ draw(struct et_algorithm *self, struct et_state *s)
 {
     const struct mixup_options *o = self->options;
     struct mixup *own = self->state;
-    struct et_rng of_step =
-        eti_draws(self, s, ET_RNG_MIX, s->timestamp.sample, DRAW_M);
-    struct et_rng of_rank = eti_draws(self, s, ET_RNG_MIX, s->first_sample, DRAW_PARTNERS);
+    struct et_rng of_step = eti_draws(self, s, ET_RNG_MIX, s->timestamp.sample, DRAW_M);
+    struct et_rng of_rank =
+        eti_draws(self, s, ET_RNG_MIX, s->first_sample, DRAW_PARTNERS);
     float m = (float)et_mixup_coefficient(&of_step, o->alpha);
     if (!own->m)
-        ET_TRY(et_tensor_new(s->cx, s->dev, ET_F32, 1, (const int64_t[]){1}, ET_ROW_MAJOR,
-                             "mixup", &own->m));
+        ET_TRY(et_tensor_new(s->cx, s->dev, ET_F32, 1, (const int64_t[]){1},
+                             ET_ROW_MAJOR, "mixup", &own->m));
     ET_TRY(et_tensor_write(s->cx, own->m, &m, sizeof m));
     ET_TRY(eti_rows_reserve(s, &own->partner, s->full.n));
     et_rng_permutation(&of_rank, own->partner.v, s->full.n);
@@ -102,13 +102,13 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     if (event == ET_EVENT_BEFORE_FORWARD)
         return mix_inputs(self, s);
     if (event == ET_EVENT_BEFORE_LOSS)
-        s->batch.target = blend(g, et_state_dense_target(s, s->outputs, s->batch.target),
-                                et_state_dense_target(s, s->outputs, own->partner_target),
-                                own->m);
+        s->batch.target =
+            blend(g, et_state_dense_target(s, s->outputs, s->batch.target),
+                  et_state_dense_target(s, s->outputs, own->partner_target), own->m);
     else
-        s->loss = blend(g, s->loss,
-                        et_state_loss(s, s->outputs, own->partner_target, ET_REDUCE_MEAN),
-                        own->m);
+        s->loss = blend(
+            g, s->loss,
+            et_state_loss(s, s->outputs, own->partner_target, ET_REDUCE_MEAN), own->m);
     return et_graph_status(g);
 }
 

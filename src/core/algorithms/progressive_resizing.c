@@ -1,6 +1,7 @@
 /* progressive_resizing.c: images begin small and grow with the run.
  *
- *     scale = initial + (1 - initial) clamp((elapsed - delay) / (1 - finetune - delay), 0, 1)
+ *     done = clamp((elapsed - delay) / (1 - finetune - delay), 0, 1)
+ *     scale = initial + (1 - initial) done
  *     width = round(W scale / inc) inc, height in proportion
  *
  * Touvron et al. 2019, arXiv 1906.06423; MosaicML Composer; spec/algorithms.md 2.19.
@@ -37,7 +38,8 @@ et_resize_scale(double elapsed, double initial_scale, double delay_fraction,
 {
     double done = 0;
     if (elapsed >= delay_fraction)
-        done = fmin((elapsed - delay_fraction) / (1 - finetune_fraction - delay_fraction), 1);
+        done = fmin(
+            (elapsed - delay_fraction) / (1 - finetune_fraction - delay_fraction), 1);
     return initial_scale + (1 - initial_scale) * done;
 }
 
@@ -57,7 +59,8 @@ static struct et_tensor *
 resize_labels(struct et_graph *g, struct et_tensor *y, int64_t height, int64_t width)
 {
     const int64_t *n = y->desc.shape;
-    struct et_tensor *image = et_reshape(g, y, 4, (const int64_t[]){n[0], 1, n[1], n[2]});
+    struct et_tensor *image =
+        et_reshape(g, y, 4, (const int64_t[]){n[0], 1, n[1], n[2]});
     image = et_resize2d(g, et_cast(g, image, ET_F32), ET_RESIZE_NEAREST, height, width);
     return et_reshape(g, et_cast(g, image, y->desc.dtype), 3,
                       (const int64_t[]){n[0], height, width});
@@ -98,8 +101,8 @@ write_range(struct et_state *s, struct eti_rows *r, int64_t first, int64_t n)
 }
 
 static et_status
-crop(struct et_state *s, struct window *w, const int64_t corner[2], const int64_t size[2],
-     struct et_tensor **x)
+crop(struct et_state *s, struct window *w, const int64_t corner[2],
+     const int64_t size[2], struct et_tensor **x)
 {
     ET_TRY(write_range(s, &w->rows, corner[0], size[0]));
     ET_TRY(write_range(s, &w->columns, corner[1], size[1]));
@@ -132,9 +135,10 @@ check_shapes(struct et_state *s, const struct progressive_resizing_options *o)
     const struct et_desc *x = &s->batch.x->desc;
     int target = s->batch.target ? s->batch.target->desc.ndim : 0;
     if (x->ndim != 4)
-        return ET_FAIL(s->cx, ET_EINVAL,
-                       "progressive_resizing needs images [N,C,H,W]; the inputs have %d axes",
-                       x->ndim);
+        return ET_FAIL(
+            s->cx, ET_EINVAL,
+            "progressive_resizing needs images [N,C,H,W]; the inputs have %d axes",
+            x->ndim);
     if (o->resize_targets && target != 3 && target != 4)
         return ET_FAIL(s->cx, ET_EINVAL,
                        "progressive_resizing: resize_targets needs targets [N,H,W] or "
@@ -167,8 +171,8 @@ change(struct et_algorithm *self, struct et_state *s, const int64_t full[2],
     } else {
         s->batch.x = et_resize_batch(s->graph, s->batch.x, how, scaled[0], scaled[1]);
         if (target)
-            *target = et_resize_batch(s->graph, *target, how, target_size[0],
-                                      target_size[1]);
+            *target =
+                et_resize_batch(s->graph, *target, how, target_size[0], target_size[1]);
     }
     return et_graph_status(s->graph);
 }
@@ -190,11 +194,12 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     int64_t size[] = {full[0], full[1]};
     et_resize_size(scale, o->size_increment, size);
     if (size[0] < 1 || size[1] < 1)
-        return ET_FAIL(s->cx, ET_EINVAL,
-                       "progressive_resizing: %g of %lldx%lld in steps of %lld leaves no "
-                       "pixels; use a larger initial_scale or a smaller size_increment",
-                       scale, (long long)full[0], (long long)full[1],
-                       (long long)o->size_increment);
+        return ET_FAIL(
+            s->cx, ET_EINVAL,
+            "progressive_resizing: %g of %lldx%lld in steps of %lld leaves no "
+            "pixels; use a larger initial_scale or a smaller size_increment",
+            scale, (long long)full[0], (long long)full[1],
+            (long long)o->size_increment);
     et_log_metric(log, "progressive_resizing/height", (double)size[0]);
     et_log_metric(log, "progressive_resizing/width", (double)size[1]);
     et_log_metric(log, "progressive_resizing/scale_factor", scale);
@@ -216,14 +221,16 @@ check(struct et_ctx *cx, const void *options)
 {
     const struct progressive_resizing_options *o = options;
     if (o->delay_fraction + o->finetune_fraction >= 1)
-        return ET_FAIL(cx, ET_EINVAL,
-                       "progressive_resizing: delay_fraction %g and finetune_fraction %g "
-                       "leave no time to grow; their sum must be below 1",
-                       o->delay_fraction, o->finetune_fraction);
+        return ET_FAIL(
+            cx, ET_EINVAL,
+            "progressive_resizing: delay_fraction %g and finetune_fraction %g "
+            "leave no time to grow; their sum must be below 1",
+            o->delay_fraction, o->finetune_fraction);
     if (o->bilinear && o->mode == MODE_CROP)
-        return ET_FAIL(cx, ET_EINVAL,
-                       "progressive_resizing: bilinear is for mode resize; a crop keeps "
-                       "its pixels");
+        return ET_FAIL(
+            cx, ET_EINVAL,
+            "progressive_resizing: bilinear is for mode resize; a crop keeps "
+            "its pixels");
     return ET_OK;
 }
 

@@ -28,8 +28,8 @@ perturb(struct et_state *s, const struct sam_options *o, struct sam *own)
     if (own->weights && !et_desc_equal(&own->weights->desc, &w->desc))
         et_tensor_free(&own->weights);
     if (!own->weights)
-        ET_TRY(et_tensor_new(s->cx, s->dev, ET_F32, 1, w->desc.shape, ET_ROW_MAJOR, "sam",
-                             &own->weights));
+        ET_TRY(et_tensor_new(s->cx, s->dev, ET_F32, 1, w->desc.shape, ET_ROW_MAJOR,
+                             "sam", &own->weights));
     struct et_tensor *norm = et_add_scalar(g, et_norm2(g, s->grad), o->epsilon);
     struct et_tensor *scale = et_mul_scalar(g, et_reciprocal(g, norm), o->rho);
     et_assign(g, own->weights, w);
@@ -75,8 +75,9 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     (void)event;
     (void)log;
     if (s->step)
-        return ET_FAIL(s->cx, ET_EINVAL,
-                       "sam: another algorithm has already replaced the optimizer's step");
+        return ET_FAIL(
+            s->cx, ET_EINVAL,
+            "sam: another algorithm has already replaced the optimizer's step");
     s->step = step;
     s->step_data = self;
     return ET_OK;

@@ -91,8 +91,8 @@ find_mark(const struct candidate *c, int64_t n, double mark)
 /* Draws as many as are missing with the weights as they are, keeps first occurrences,
  * then does it again without those. */
 static int64_t
-draw_round(struct candidate *c, int64_t n, struct et_rng *rng, int32_t *rows, int64_t found,
-           int64_t wanted)
+draw_round(struct candidate *c, int64_t n, struct et_rng *rng, int32_t *rows,
+           int64_t found, int64_t wanted)
 {
     double total = 0;
     for (int64_t i = 0; i < n; i++)
@@ -117,7 +117,8 @@ et_select_using_loss(struct et_ctx *cx, const float *loss, int64_t n, double kee
 {
     int64_t wanted = et_selection_size(n, keep), found = 0, before = -1;
     void *block;
-    ET_TRY(et_alloc(cx, (size_t)n * (sizeof(struct candidate) + sizeof(double)), &block));
+    ET_TRY(
+        et_alloc(cx, (size_t)n * (sizeof(struct candidate) + sizeof(double)), &block));
     struct candidate *c = block;
     double *weight = (double *)(c + n);
     et_selection_weights(n, keep, weight);
@@ -153,10 +154,11 @@ shrink(struct et_state *s, double factor, struct et_tensor **x)
     if (factor >= 1)
         return ET_OK;
     if (d->ndim != 4)
-        return ET_FAIL(s->cx, ET_EINVAL,
-                       "selective_backprop: scale_factor %g needs images [N,C,H,W]; the "
-                       "inputs have %d axes",
-                       factor, d->ndim);
+        return ET_FAIL(
+            s->cx, ET_EINVAL,
+            "selective_backprop: scale_factor %g needs images [N,C,H,W]; the "
+            "inputs have %d axes",
+            factor, d->ndim);
     int64_t h = (int64_t)((double)d->shape[2] * factor);
     int64_t w = (int64_t)((double)d->shape[3] * factor);
     *x = et_resize2d(s->graph, *x, ET_RESIZE_BILINEAR, h > 1 ? h : 1, w > 1 ? w : 1);
@@ -170,7 +172,8 @@ measure(struct et_algorithm *self, struct et_state *s, float *loss, int64_t n)
 {
     const struct selective_backprop_options *o = self->options;
     struct selective_backprop *own = self->state;
-    const int64_t draws[] = {(int64_t)et_rng_key(s->seed, ET_RNG_DROPOUT), s->first_sample};
+    const int64_t draws[] = {(int64_t)et_rng_key(s->seed, ET_RNG_DROPOUT),
+                             s->first_sample};
     const int64_t two = 2;
     struct et_tensor *x = s->batch.x;
     if (!own->rng)
@@ -183,10 +186,11 @@ measure(struct et_algorithm *self, struct et_state *s, float *loss, int64_t n)
     struct et_tensor *each = et_state_loss(s, outputs, s->batch.target, ET_REDUCE_NONE);
     ET_TRY(et_graph_status(s->graph));
     if (et_desc_count(&each->desc) != n)
-        return ET_FAIL(s->cx, ET_EINVAL,
-                       "selective_backprop needs one loss per sample; this model gives %lld "
-                       "for %lld",
-                       (long long)et_desc_count(&each->desc), (long long)n);
+        return ET_FAIL(
+            s->cx, ET_EINVAL,
+            "selective_backprop needs one loss per sample; this model gives %lld "
+            "for %lld",
+            (long long)et_desc_count(&each->desc), (long long)n);
     struct et_tensor *want[] = {each, s->batch.x, s->batch.target};
     ET_TRY(et_eval(s->graph, want, 3));
     return et_tensor_read(s->cx, each, loss, (size_t)n * sizeof *loss);
@@ -252,8 +256,8 @@ check(struct et_ctx *cx, const void *options)
     const struct selective_backprop_options *o = options;
     if (o->end >= o->start)
         return ET_OK;
-    return ET_FAIL(cx, ET_EINVAL, "selective_backprop: end %g comes before start %g", o->end,
-                   o->start);
+    return ET_FAIL(cx, ET_EINVAL, "selective_backprop: end %g comes before start %g",
+                   o->end, o->start);
 }
 
 #define FRACTION(field, defaults, more, words)                                         \
@@ -262,7 +266,8 @@ check(struct et_ctx *cx, const void *options)
 static const struct et_option table[] = {
     FRACTION(start, "0.5", 0, "fraction of the run from which it selects"),
     FRACTION(end, "0.9", 0, "fraction of the run to which it selects"),
-    FRACTION(keep, "0.5", ET_OPT_MIN_OPEN, "fraction of the batch trained on; 1 is all"),
+    FRACTION(keep, "0.5", ET_OPT_MIN_OPEN,
+             "fraction of the batch trained on; 1 is all"),
     FRACTION(scale_factor, "1.0", ET_OPT_MIN_OPEN,
              "size of images for selection, relative to their own"),
     ETI_ROW(INT, selective_backprop_options, interrupt, "2", 0, -1, 0,
