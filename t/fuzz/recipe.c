@@ -1,21 +1,15 @@
-/* Fuzz target of the recipe reader. With libFuzzer: clang -fsanitize=fuzzer,address
- * -DET_FUZZER on this file and the libraries. Alone it replays the seeds, and from each
- * some hundred damaged copies, which is what `make check` does.
+/* Fuzz target of the recipe reader; see replay.h.
  *
- * Whatever the bytes: no crash, nothing left allocated, and what is accepted resolves to a
- * text that is accepted. */
-#include <dirent.h>
-#include <stdio.h>
+ * Whatever the bytes: no crash, nothing left allocated, and what is accepted resolves
+ * to a text that is accepted. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "etude/ctx.h"
 #include "etude/recipe.h"
-#include "etude/rng.h"
+#include "t/fuzz/replay.h"
 #include "t/tap.h"
 #include "t/unit/recipe_fakes.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int accepted;
 
@@ -36,7 +30,8 @@ reads(struct et_ctx *cx, const char *text, size_t size, char **resolved)
                                        resolved ? 4 : 0, &env, &recipe, &errors);
     if ((status == ET_OK) != (errors.total == 0))
         abort();
-    if (status == ET_OK && resolved && et_recipe_resolved(cx, recipe, resolved) != ET_OK)
+    if (status == ET_OK && resolved &&
+        et_recipe_resolved(cx, recipe, resolved) != ET_OK)
         abort();
     et_recipe_free(&recipe);
     et_error_clear(cx);
@@ -65,68 +60,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 #ifndef ET_FUZZER
-enum { LARGEST = 64 << 10, COPIES = 200 };
-
-/* Changes a few bytes: another value, an indicator of YAML, or a piece moved. */
-static size_t
-damage(struct et_rng *r, uint8_t *data, size_t size)
-{
-    static const char indicators[] = "[]{}:,-?&*!|>'\"%@`# \n\t\\~<0";
-    for (uint32_t left = 1 + et_rng_below(r, 4); left && size; left--) {
-        uint32_t at = et_rng_below(r, (uint32_t)size);
-        switch (et_rng_below(r, 4)) {
-        case 0:
-            data[at] = (uint8_t)et_rng_below(r, 256);
-            break;
-        case 1:
-            data[at] = (uint8_t)indicators[et_rng_below(r, sizeof indicators - 1)];
-            break;
-        case 2:
-            size = at;
-            break;
-        default: {
-            uint32_t from = et_rng_below(r, (uint32_t)size);
-            size_t n = size - (from > at ? from : at);
-            memmove(data + at, data + from, n < 16 ? n : 16);
-        }
-        }
-    }
-    return size;
-}
-
-static void
-replay(const char *folder, const char *name)
-{
-    static uint8_t seed[LARGEST], data[LARGEST];
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        bail("cannot read %s", path);
-    size_t size = fread(seed, 1, sizeof seed, f);
-    fclose(f);
-    LLVMFuzzerTestOneInput(seed, size);
-    struct et_rng r = et_rng_at(17, ET_RNG_SELECT, size);
-    for (int i = 0; i < COPIES; i++) {
-        memcpy(data, seed, size);
-        LLVMFuzzerTestOneInput(data, damage(&r, data, size));
-    }
-    ok(true, "%s and %d damaged copies are read or refused", name, COPIES);
-}
-
 int
 main(void)
 {
-    char folder[2048];
-    const char *root = getenv("ET_SRCDIR");
-    snprintf(folder, sizeof folder, "%s/t/fuzz/recipe-seeds", root ? root : ".");
-    DIR *dir = opendir(folder);
-    if (!dir)
-        bail("no folder %s", folder);
-    for (struct dirent *e; (e = readdir(dir)) != NULL;)
-        if (e->d_name[0] != '.')
-            replay(folder, e->d_name);
-    closedir(dir);
+    fuzz_replay("recipe-seeds", "[]{}:,-?&*!|>'\"%@`# \n\t\\~<0");
     ok(accepted > 10, "some damaged copies are still recipes (%d)", accepted);
     return done();
 }
