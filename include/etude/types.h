@@ -57,7 +57,8 @@ bool et_desc_is_dense(const struct et_desc *d);     /* some axis order is contig
 bool et_desc_is_contiguous(const struct et_desc *d, enum et_format format);
 bool et_desc_same_shape(const struct et_desc *a, const struct et_desc *b);
 bool et_desc_equal(const struct et_desc *a, const struct et_desc *b);
-/* Dense, with the axis order of LIKE: what an element-wise result looks like. */
+/* Dense, with the axis order of LIKE (row-major where LIKE repeats an axis): what an
+ * element-wise result looks like. */
 void et_desc_like(struct et_desc *d, enum et_dtype dtype, int ndim, const int64_t *shape,
                   const struct et_desc *like);
 /* "f32[128,16,28,28]"; returns BUF. */

@@ -135,8 +135,11 @@ et_desc_like(struct et_desc *d, enum et_dtype dtype, int ndim, const int64_t *sh
              const struct et_desc *like)
 {
     et_desc_init(d, dtype, ndim, shape, ET_ROW_MAJOR);
-    if (like->ndim != ndim || !et_desc_is_dense(like))
+    if (like->ndim != ndim)
         return;
+    for (int i = 0; i < ndim; i++)
+        if (like->shape[i] > 1 && like->stride[i] == 0)
+            return; /* a broadcast axis has no place in an order */
     int order[ET_MAX_DIMS];
     memory_order(like, order);
     int64_t stride = 1;

@@ -1,8 +1,9 @@
 /* graph_impl.h: what the files of src/core/graph share.
  *
  * An evaluation goes: lower.c (what is reachable, its signature, and as a list of steps
- * on values), fuse_norm.c and fuse_elementwise.c (rewrite the steps), place.c (where each
- * value lies), plan.c (kernels and addresses), eval.c (cache and replay). */
+ * on values), fuse_parts.c, fuse_norm.c and fuse_elementwise.c (rewrite the steps),
+ * place.c (where each value lies), plan.c (kernels and addresses), eval.c (cache and
+ * replay). */
 #ifndef ETI_GRAPH_IMPL_H
 #define ETI_GRAPH_IMPL_H
 
@@ -131,6 +132,7 @@ struct eti_step *eti_ir_add_step(struct eti_ir *ir, const struct et_op *op, cons
  * wanted. N_VALUES entries in the arena; NULL on ENOMEM. */
 int *eti_ir_count_uses(struct eti_ir *ir);
 
+void eti_fuse_parts(struct eti_ir *ir);
 void eti_fuse_norm(struct eti_ir *ir);
 void eti_fuse_elementwise(struct eti_ir *ir);
 void eti_remove_dead(struct eti_ir *ir);

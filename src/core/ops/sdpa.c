@@ -3,7 +3,9 @@
  *   q o [B,H,T,D], k v [B,H,S,D], bias [1|B,H,1|T,S]?, lse [B,H,T]
  *
  * lse, the log of each row's sum of exponentials, is what the gradient needs to find
- * the probabilities again without keeping them (2205.14135). Bias gets no gradient. */
+ * the probabilities again without keeping them (2205.14135). Bias gets no gradient.
+ * Results lie as their operands do: heads that are slices of packed rows give rows of
+ * heads side by side, so that merging them afterwards is a view. */
 #include "core/ops/ops.h"
 
 #include <math.h>
@@ -39,7 +41,7 @@ ETI_INFER(sdpa_infer)
 {
     const struct et_desc *q = &call->in[0];
     ET_TRY(check_heads(cx, call, 0, 3));
-    et_desc_init(&out[0], q->dtype, 4, q->shape, ET_ROW_MAJOR);
+    et_desc_like(&out[0], q->dtype, 4, q->shape, q);
     et_desc_init(&out[1], eti_wide(q->dtype), 3, q->shape, ET_ROW_MAJOR);
     return ET_OK;
 }
@@ -52,7 +54,7 @@ ETI_INFER(sdpa_grad_infer)
     ET_TRY(eti_need_shape(cx, call, 4, "o", 4, q->shape));
     ET_TRY(eti_need_shape(cx, call, 5, "lse", 3, q->shape));
     for (int i = 0; i < 3; i++)
-        et_desc_init(&out[i], q->dtype, 4, call->in[1 + i].shape, ET_ROW_MAJOR);
+        et_desc_like(&out[i], q->dtype, 4, call->in[1 + i].shape, &call->in[1 + i]);
     return ET_OK;
 }
 
