@@ -98,6 +98,7 @@ et_graph_reset(struct et_graph *g)
     g->n_nodes = g->n_assign = 0;
     g->status = ET_OK;
     g->generation++;
+    g->step_clock = g->plan_clock;
 }
 
 et_status

@@ -28,8 +28,37 @@ eti_ir_free(struct et_graph *g)
     g->ir = NULL;
 }
 
+/* Frees what can be made again: plans that this step has not run (the results of those
+ * it has run may still be read), slab and workspace. */
+static void
+drop_caches(struct et_graph *g)
+{
+    for (int i = 0; i < ETI_PLANS; i++)
+        if (g->plan[i] && eti_plan_last_use(g->plan[i]) <= g->step_clock) {
+            eti_plan_free(g, g->plan[i]);
+            g->plan[i] = NULL;
+        }
+    eti_device_free(g->dev, g->slab, g->slab_bytes);
+    eti_device_free(g->dev, g->workspace, g->workspace_bytes);
+    g->slab = g->workspace = NULL;
+    g->slab_bytes = g->workspace_bytes = 0;
+}
+
+/* A plan that does not fit is tried once more with all caches gone. */
 static et_status
-find_plan(struct et_graph *g, struct eti_plan **out)
+make_plan(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_plan **out)
+{
+    et_status status = eti_plan_new(g, g->ir, out);
+    if (status != ET_ENOMEM)
+        return status;
+    drop_caches(g);
+    et_error_clear(g->cx);
+    ET_TRY(eti_lower(g, want, n, g->ir)); /* the passes have rewritten the first one */
+    return eti_plan_new(g, g->ir, out);
+}
+
+static et_status
+find_plan(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_plan **out)
 {
     int oldest = 0;
     for (int i = 0; i < ETI_PLANS; i++) {
@@ -44,7 +73,7 @@ find_plan(struct et_graph *g, struct eti_plan **out)
         eti_dump_graph(g);
     eti_plan_free(g, g->plan[oldest]);
     g->plan[oldest] = NULL;
-    ET_TRY(eti_plan_new(g, g->ir, &g->plan[oldest]));
+    ET_TRY(make_plan(g, want, n, &g->plan[oldest]));
     g->stats.plans_built++;
     *out = g->plan[oldest];
     return ET_OK;
@@ -65,7 +94,7 @@ prepare(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_pla
     if (status == ET_OK)
         status = eti_lower(g, want, n, g->ir);
     if (status == ET_OK)
-        status = find_plan(g, plan);
+        status = find_plan(g, want, n, plan);
     return g->status = status;
 }
 

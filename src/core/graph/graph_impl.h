@@ -62,7 +62,8 @@ struct et_graph {
 
     struct eti_ir *ir; /* reused by every evaluation */
     struct eti_plan *plan[ETI_PLANS];
-    uint64_t plan_clock;
+    uint64_t plan_clock; /* counts runs */
+    uint64_t step_clock; /* at the last reset */
     void *slab; /* intermediates of whichever plan runs */
     size_t slab_bytes;
     void *workspace;

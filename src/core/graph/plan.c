@@ -358,6 +358,9 @@ eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
              struct et_tensor *const *want, int n)
 {
     const struct et_device_table *t = g->dev->table;
+    /* Another plan's want of memory may have taken them since. */
+    ET_TRY(reserve(g, &g->slab, &g->slab_bytes, p->info.slab_bytes));
+    ET_TRY(reserve(g, &g->workspace, &g->workspace_bytes, p->info.workspace_bytes));
     p->last_use = ++g->plan_clock;
     g->last = p->info;
     g->stats.flops += p->info.flops;
