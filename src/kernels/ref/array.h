@@ -30,6 +30,9 @@ void etk_set(const struct etk_array *a, int64_t offset, double value);
 /* One element, exactly where the dtypes agree or are both integer. */
 void etk_move(const struct etk_array *dst, int64_t dst_offset,
               const struct etk_array *src, int64_t src_offset);
+/* Sum of A times B over N positions from the offsets given, along one axis of each. */
+double etk_dot(const struct etk_array *a, int64_t a_offset, int a_axis,
+               const struct etk_array *b, int64_t b_offset, int b_axis, int64_t n);
 int64_t etk_get_int(const struct etk_array *a, int64_t offset);
 /* VALUE as DTYPE holds it. */
 double etk_round(enum et_dtype dtype, double value);

@@ -51,35 +51,32 @@ target(const struct conv *v, int axis, int64_t at, int64_t t)
 static double
 conv_at(const struct conv *v, int64_t n, int64_t k, int64_t p, int64_t q)
 {
+    int64_t from = k / v->group_out * v->group_in;
     double sum = 0;
-    for (int64_t c = 0; c < v->group_in; c++)
-        for (int64_t r = 0; r < v->taps[0]; r++)
-            for (int64_t s = 0; s < v->taps[1]; s++) {
-                int64_t h = source(v, 0, p, r), w = source(v, 1, q, s);
-                if (h < 0 || w < 0)
-                    continue;
-                int64_t from = k / v->group_out * v->group_in + c;
-                sum += etk_get(&v->w, etk_offset4(&v->w.d, k, c, r, s)) *
-                       etk_get(&v->x, etk_offset4(&v->x.d, n, from, h, w));
-            }
+    for (int64_t r = 0; r < v->taps[0]; r++)
+        for (int64_t s = 0; s < v->taps[1]; s++) {
+            int64_t h = source(v, 0, p, r), w = source(v, 1, q, s);
+            if (h >= 0 && w >= 0)
+                sum += etk_dot(&v->w, etk_offset4(&v->w.d, k, 0, r, s), 1, &v->x,
+                               etk_offset4(&v->x.d, n, from, h, w), 1, v->group_in);
+        }
     return sum;
 }
 
 static double
 grad_input_at(const struct conv *v, int64_t n, int64_t c, int64_t h, int64_t w)
 {
-    int64_t group = c / v->group_in;
+    int64_t from = c / v->group_in * v->group_out;
     double sum = 0;
-    for (int64_t j = 0; j < v->group_out; j++)
-        for (int64_t r = 0; r < v->taps[0]; r++)
-            for (int64_t s = 0; s < v->taps[1]; s++) {
-                int64_t p = target(v, 0, h, r), q = target(v, 1, w, s);
-                if (p < 0 || q < 0)
-                    continue;
-                int64_t k = group * v->group_out + j;
-                sum += etk_get(&v->w, etk_offset4(&v->w.d, k, c % v->group_in, r, s)) *
-                       etk_get(&v->y, etk_offset4(&v->y.d, n, k, p, q));
-            }
+    for (int64_t r = 0; r < v->taps[0]; r++)
+        for (int64_t s = 0; s < v->taps[1]; s++) {
+            int64_t p = target(v, 0, h, r), q = target(v, 1, w, s);
+            if (p >= 0 && q >= 0)
+                sum += etk_dot(&v->w,
+                               etk_offset4(&v->w.d, from, c % v->group_in, r, s), 0,
+                               &v->y, etk_offset4(&v->y.d, n, from, p, q), 1,
+                               v->group_out);
+        }
     return sum;
 }
 
@@ -88,15 +85,13 @@ grad_weight_at(const struct conv *v, int64_t k, int64_t c, int64_t r, int64_t s)
 {
     int64_t from = k / v->group_out * v->group_in + c;
     double sum = 0;
-    for (int64_t n = 0; n < v->y.d.shape[0]; n++)
-        for (int64_t p = 0; p < v->y.d.shape[2]; p++)
-            for (int64_t q = 0; q < v->y.d.shape[3]; q++) {
-                int64_t h = source(v, 0, p, r), w = source(v, 1, q, s);
-                if (h < 0 || w < 0)
-                    continue;
-                sum += etk_get(&v->y, etk_offset4(&v->y.d, n, k, p, q)) *
-                       etk_get(&v->x, etk_offset4(&v->x.d, n, from, h, w));
-            }
+    for (int64_t p = 0; p < v->y.d.shape[2]; p++)
+        for (int64_t q = 0; q < v->y.d.shape[3]; q++) {
+            int64_t h = source(v, 0, p, r), w = source(v, 1, q, s);
+            if (h >= 0 && w >= 0)
+                sum += etk_dot(&v->y, etk_offset4(&v->y.d, 0, k, p, q), 0, &v->x,
+                               etk_offset4(&v->x.d, 0, from, h, w), 0, v->y.d.shape[0]);
+        }
     return sum;
 }
 

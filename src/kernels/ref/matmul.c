@@ -41,9 +41,7 @@ etk_ref_matmul(const struct etk_ref *r)
     for (struct etk_pos i = etk_begin(&y->d); !i.end; etk_next(&y->d, &i)) {
         int64_t at = matrix_offset(&a.d, ndim, i.ix) + i.ix[ndim - 2] * as[0];
         int64_t bt = matrix_offset(&b.d, ndim, i.ix) + i.ix[ndim - 1] * bs[1];
-        double sum = 0;
-        for (int64_t k = 0; k < terms; k++)
-            sum += etk_get(&a, at + k * as[1]) * etk_get(&b, bt + k * bs[0]);
+        double sum = etk_dot(&a, at, a.d.ndim - 1, &b, bt, b.d.ndim - 2, terms);
         if (bias && bias->p)
             sum += etk_get(bias, etk_offset_broadcast(&bias->d, ndim, i.ix));
         etk_set(y, etk_offset(&y->d, i.ix), sum);
