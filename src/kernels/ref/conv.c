@@ -72,9 +72,8 @@ grad_input_at(const struct conv *v, int64_t n, int64_t c, int64_t h, int64_t w)
         for (int64_t s = 0; s < v->taps[1]; s++) {
             int64_t p = target(v, 0, h, r), q = target(v, 1, w, s);
             if (p >= 0 && q >= 0)
-                sum += etk_dot(&v->w,
-                               etk_offset4(&v->w.d, from, c % v->group_in, r, s), 0,
-                               &v->y, etk_offset4(&v->y.d, n, from, p, q), 1,
+                sum += etk_dot(&v->w, etk_offset4(&v->w.d, from, c % v->group_in, r, s),
+                               0, &v->y, etk_offset4(&v->y.d, n, from, p, q), 1,
                                v->group_out);
         }
     return sum;
