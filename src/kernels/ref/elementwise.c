@@ -48,15 +48,19 @@ etk_ref_elementwise(const struct etk_ref *r)
     }
 }
 
-/* A cast inside a program rounds to the dtype its scalar A names. */
+/* A cast inside a program rounds to the dtype its scalar A names; every other result to
+ * f32, as a program of one step would store it. Where results are wider, so are they.
+ */
 static double
-run_step(const struct et_fused_step *s, const double *reg)
+run_step(const struct et_fused_step *s, const double *reg, bool wide)
 {
     double x[3] = {0};
     for (int k = 0; k < s->n_src; k++)
         x[k] = reg[s->src[k]];
-    return s->op == ET_OP_cast ? etk_round((enum et_dtype)s->a, x[0])
-                               : etk_scalar((enum et_op_id)s->op)(x, s->a, s->b);
+    if (s->op == ET_OP_cast)
+        return etk_round((enum et_dtype)s->a, x[0]);
+    double v = etk_scalar((enum et_op_id)s->op)(x, s->a, s->b);
+    return wide ? v : etk_round(ET_F32, v);
 }
 
 /* All inputs of an element are read before its outputs are written, so that an output
@@ -70,11 +74,12 @@ etk_ref_fused(const struct etk_ref *r)
         if (d->dtype == ET_NONE)
             d = &r->out[k].d;
     double reg[ET_FUSED_MAX_IN + ET_FUSED_MAX_STEPS];
+    bool wide = d->dtype == ET_F64 || d->dtype == ET_I32 || d->dtype == ET_I64;
     for (struct etk_pos i = etk_begin(d); !i.end; etk_next(d, &i)) {
         for (int k = 0; k < o->n_in; k++)
             reg[k] = get_broadcast(&r->in[k], d, i.ix);
         for (int k = 0; k < o->n_steps; k++)
-            reg[o->n_in + k] = run_step(&o->step[k], reg);
+            reg[o->n_in + k] = run_step(&o->step[k], reg, wide);
         for (int k = 0; k < o->n_out; k++)
             etk_set(&r->out[k], etk_offset(&r->out[k].d, i.ix), reg[o->out[k]]);
     }

@@ -1,0 +1,91 @@
+/* ETUDE_EAGER=1, where each node is computed alone, gives the planned run bit for bit.
+ *
+ * The plan fuses: chains of element-wise ops, batch norm with the sum and ReLU behind
+ * it, the parts of a concatenation, updates of all parameters. Fused kernels round
+ * where the single ones store, so there is no model here for which the two may differ.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/recipe_run.h"
+#include "t/train/recipes.h"
+
+static const struct {
+    const char *name, *text;
+} models[] = {
+    {"resnet8", RESNET("6ba")},
+    {"gpt2", GPT("6ba")},
+    {"lenet", LENET("6ba")},
+    {"layers", LAYERS("6ba")},
+    {"resnet8 with algorithms",
+     RESNET("6ba") "algorithms:\n  blurpool:\n  label_smoothing:\n  mixup:\n"
+                   "  ema: {half_life: 2ba}\n  sam:\n"
+                   "  gradient_clipping: {clipping_type: norm, "
+                   "clipping_threshold: 0.5}\n"},
+};
+
+struct result {
+    int n_losses;
+    double loss[MAX_LOSSES];
+    void *params;
+    size_t bytes;
+    uint64_t plans, kernels;
+};
+
+static struct result
+train(struct et_ctx *cx, const char *text, const char *device, bool eager)
+{
+    struct recipe_run r;
+    struct result out;
+    struct et_graph_stats stats;
+    setenv("ETUDE_EAGER", eager ? "1" : "0", 1);
+    recipe_open(&r, cx, text, &(struct recipe_choice){.device = device});
+    recipe_fit(&r);
+    unsetenv("ETUDE_EAGER");
+    out.n_losses = r.n_losses;
+    memcpy(out.loss, r.loss, sizeof r.loss);
+    out.params = recipe_params(&r, &out.bytes);
+    et_graph_get_stats(r.state->graph, &stats);
+    out.kernels = stats.kernels_run;
+    recipe_close(&r);
+    return out;
+}
+
+static void
+compare(struct et_ctx *cx, const char *name, const char *text, const char *device)
+{
+    struct result planned = train(cx, text, device, false);
+    struct result eager = train(cx, text, device, true);
+    int same = 0;
+    while (same < planned.n_losses && planned.loss[same] == eager.loss[same])
+        same++;
+    ok(planned.n_losses == 6 && eager.n_losses == 6 && same == 6,
+       "%s on %s: eager losses are the planned ones", name, device);
+    if (same < planned.n_losses)
+        diag("batch %d: planned %.9g, eager %.9g", same + 1, planned.loss[same],
+             eager.loss[same]);
+    ok(memcmp(planned.params, eager.params, planned.bytes) == 0,
+       "%s on %s: so are the parameters", name, device);
+    ok(planned.kernels < eager.kernels, "%s on %s: the plan ran fewer kernels (%d, %d)",
+       name, device, (int)planned.kernels, (int)eager.kernels);
+    free(planned.params);
+    free(eager.params);
+}
+
+int
+main(void)
+{
+    static const char *const devices[] = {"ref", "cpu"};
+    struct et_ctx *cx = need_ctx();
+    for (int d = 0; d < 2; d++)
+        if (have_device(cx, devices[d]))
+            for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
+                compare(cx, models[i].name, models[i].text, devices[d]);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing leaks");
+    et_ctx_free(&cx);
+    return done();
+}

@@ -1,0 +1,91 @@
+/* recipe_run.c: see recipe_run.h. */
+#include "t/train/recipe_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+static void
+record(struct et_sink *sink, const struct et_record *r)
+{
+    struct recipe_run *run = (struct recipe_run *)sink;
+    for (int i = 0; r->kind == ET_RECORD_BATCH && i < r->n; i++)
+        if (run->n_losses < MAX_LOSSES &&
+            strcmp(r->entry[i].name, "loss/train/total") == 0)
+            run->loss[run->n_losses++] = r->entry[i].value;
+}
+
+static struct et_recipe *
+parse(struct et_ctx *cx, const char *text)
+{
+    struct et_recipe *recipe;
+    struct et_diagnostics errors = {0};
+    if (et_recipe_parse(cx, text, strlen(text), "test.yaml", NULL, 0, NULL, &recipe,
+                        &errors) == ET_OK)
+        return recipe;
+    bail("test.yaml: %s", errors.n ? errors.v[0].message : et_error_get(cx)->message);
+}
+
+void
+recipe_open(struct recipe_run *r, struct et_ctx *cx, const char *text,
+            const struct recipe_choice *choice)
+{
+    const struct eti_assemble_options options = {
+        .device = choice->device,
+        .threads = choice->threads ? choice->threads : 1,
+        .with_train = true,
+        .with_eval = true,
+        .with_hooks = true,
+    };
+    *r = (struct recipe_run){.sink = {.write = record}, .cx = cx};
+    r->recipe = parse(cx, text);
+    if (choice->workers)
+        ((struct et_data_options *)r->recipe->train_data.options)->workers =
+            choice->workers;
+    need(cx, eti_assemble(cx, r->recipe, &options, &r->parts));
+    r->parts.config.sink = &r->sink;
+    if (choice->grad_accum)
+        r->parts.config.grad_accum = choice->grad_accum > 0 ? choice->grad_accum : 0;
+    need(cx, et_trainer_new(cx, &r->parts.config, &r->trainer));
+    r->state = et_trainer_state(r->trainer);
+}
+
+void
+recipe_close(struct recipe_run *r)
+{
+    et_trainer_free(&r->trainer);
+    eti_assembly_release(&r->parts);
+    et_recipe_free(&r->recipe);
+}
+
+void
+recipe_fit(struct recipe_run *r)
+{
+    need(r->cx, et_trainer_fit(r->trainer, ET_TIME_UNSET));
+}
+
+void *
+recipe_params(struct recipe_run *r, size_t *bytes)
+{
+    const struct et_tensor *all = r->state->params->values;
+    *bytes = et_desc_bytes(&all->desc);
+    void *copy = malloc(*bytes);
+    if (!copy)
+        bail("no memory");
+    need(r->cx, et_tensor_read(r->cx, all, copy, *bytes));
+    return copy;
+}
+
+bool
+have_device(struct et_ctx *cx, const char *name)
+{
+    struct et_device *dev;
+    if (et_device_open(cx, name, 0, 1, &dev) != ET_OK) {
+        skip(1, take_error(cx));
+        return false;
+    }
+    et_device_close(&dev);
+    return true;
+}

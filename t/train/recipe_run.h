@@ -1,0 +1,39 @@
+/* recipe_run.h: a training run made from a recipe's text, as `etude train` makes it. */
+#ifndef ETUDE_T_TRAIN_RECIPE_RUN_H
+#define ETUDE_T_TRAIN_RECIPE_RUN_H
+
+#include "core/run/assemble.h"
+
+enum { MAX_LOSSES = 64 };
+
+struct recipe_run {
+    struct et_sink sink; /* first */
+    struct et_ctx *cx;
+    struct et_recipe *recipe;
+    struct eti_assembly parts;
+    struct et_trainer *trainer;
+    struct et_state *state;
+    double loss[MAX_LOSSES]; /* of each batch so far */
+    int n_losses;
+};
+
+/* What a test may choose; zero means the recipe's. */
+struct recipe_choice {
+    const char *device; /* required */
+    int threads;        /* 1 */
+    int64_t workers;    /* the recipe's */
+    int64_t grad_accum; /* likewise; -1: auto */
+};
+
+/* Makes the run or bails out. CX and TEXT are the caller's. */
+void recipe_open(struct recipe_run *r, struct et_ctx *cx, const char *text,
+                 const struct recipe_choice *choice);
+void recipe_close(struct recipe_run *r);
+/* Trains to the recipe's end, or bails out. */
+void recipe_fit(struct recipe_run *r);
+/* A copy of all parameters as they lie in memory, for free(), and how many bytes. */
+void *recipe_params(struct recipe_run *r, size_t *bytes);
+/* Is the device there? Clears the error if not. */
+bool have_device(struct et_ctx *cx, const char *name);
+
+#endif
