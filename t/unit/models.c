@@ -98,6 +98,31 @@ counts(void)
 }
 
 static void
+stems(void)
+{
+    struct {
+        const char *model, *stem;
+        const struct et_model_facts *facts;
+        int64_t count;
+    } known[] = {
+        {"resnet8", "strided", &fashion, 77754},
+        /* the usual net for CIFAR: the first layer has 64 3 (7^2 - 3^2) weights less
+         * and the last 990 rows of 512 and a bias */
+        {"resnet18", "small", &cifar, 11689512 - 7680 - 990 * 513},
+        {"resnet20", "imagenet", &cifar, 272474 + 16 * 3 * 40},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        struct et_model *m = make(known[i].model, known[i].facts,
+                                  (const char *[]){"stem", known[i].stem, NULL});
+        int64_t count;
+        must(et_module_count(cx, m->root, &count));
+        is_int(count, known[i].count, "%s with a %s stem has its number of parameters",
+               known[i].model, known[i].stem);
+        et_model_free(&m);
+    }
+}
+
+static void
 names(void)
 {
     struct {
@@ -333,6 +358,10 @@ forwards(void)
     const char *vision[] = {"mlp", "mnist_classifier", "resnet8", "resnet20"};
     for (int i = 0; i < 4; i++)
         forward(vision[i], &small, NULL, image, 2, (int64_t[]){2, 4});
+    forward("resnet8", &small, (const char *[]){"stem", "strided", NULL}, image, 2,
+            (int64_t[]){2, 4});
+    forward("resnet8", &small, (const char *[]){"stem", "imagenet", NULL}, image, 2,
+            (int64_t[]){2, 4});
     forward("efficientnet_b0", &small, NULL, image, 2, (int64_t[]){2, 4});
     forward("vit_s16", &small,
             (const char *[]){"patch", "4", "d_model", "8", "n_layers", "2", "n_heads",
@@ -381,6 +410,7 @@ main(void)
 {
     must(et_ctx_new(&cx));
     counts();
+    stems();
     names();
     values();
     refusals();

@@ -7,15 +7,19 @@
 #include "etude/model.h"
 #include "etude/nn.h"
 
+enum { STEM_SMALL, STEM_STRIDED, STEM_IMAGENET };
+static const char *const stem_names[] = {"small", "strided", "imagenet", NULL};
+
 struct resnet_shape {
     int64_t blocks[4]; /* per stage; 0: no such stage */
     int64_t width;     /* of the first stage; doubles with each */
     bool bottleneck;
-    bool imagenet_stem; /* 7x7 with stride 2 and a max pool; else 3x3 */
+    int stem; /* as published */
 };
 
 struct et_resnet_options {
     const struct resnet_shape *shape;
+    int stem;
     int64_t in_channels, num_classes;
 };
 
@@ -51,11 +55,12 @@ resnet_init(struct et_ctx *cx, struct et_module *base, const void *options)
     struct resnet_module *m = (struct resnet_module *)base;
     const struct et_resnet_options *o = options;
     const struct resnet_shape *shape = o->shape;
-    bool large = shape->imagenet_stem;
+    bool large = o->stem == STEM_IMAGENET;
     int64_t channels = shape->width;
     ET_TRY(ET_NEW(cx, &m->conv1, conv2d, .in_channels = o->in_channels,
                   .out_channels = channels, .kernel = large ? 7 : 3,
-                  .stride = large ? 2 : 1, .padding = large ? 3 : 1, .no_bias = true));
+                  .stride = o->stem == STEM_SMALL ? 1 : 2, .padding = large ? 3 : 1,
+                  .no_bias = true));
     ET_TRY(ET_NEW(cx, &m->bn1, batch_norm, .num_features = channels));
     ET_TRY(et_module_new(cx, &et_relu_class, NULL, &m->relu));
     if (large)
@@ -117,19 +122,30 @@ static const struct et_module_class et_resnet_class = {
 
 struct resnet_model_options {
     struct et_model_options common;
+    int stem;
 };
 
 static const struct et_option resnet_options[] = {
     ET_MODEL_OPTIONS(resnet_model_options),
+    {
+        .name = "stem",
+        .type = ET_OPT_ENUM,
+        .offset = offsetof(struct resnet_model_options, stem),
+        .choices = stem_names,
+        .flags = ET_OPT_OPTIONAL,
+        .help = "3x3, 3x3 with stride 2, 7x7 with stride 2 and a max pool; unset: as "
+                "published",
+    },
     {0},
 };
 
 static et_status
 resnet_build(struct et_ctx *cx, struct et_model *m, const struct resnet_shape *shape,
-             const struct et_model_facts *facts)
+             const struct resnet_model_options *o, const struct et_model_facts *facts)
 {
-    return ET_NEW(cx, &m->root, resnet, .shape = shape, .in_channels = facts->channels,
-                  .num_classes = facts->num_classes);
+    return ET_NEW(cx, &m->root, resnet, .shape = shape,
+                  .stem = o->stem < 0 ? shape->stem : o->stem,
+                  .in_channels = facts->channels, .num_classes = facts->num_classes);
 }
 
 /* One member: its descriptor, and a build function that knows its shape. */
@@ -139,8 +155,7 @@ resnet_build(struct et_ctx *cx, struct et_model *m, const struct resnet_shape *s
                                 const struct et_model_facts *facts)                    \
     {                                                                                  \
         static const struct resnet_shape shape = __VA_ARGS__;                          \
-        (void)options;                                                                 \
-        return resnet_build(cx, m, &shape, facts);                                     \
+        return resnet_build(cx, m, &shape, options, facts);                            \
     }                                                                                  \
     const struct et_model_class et_##id##_model = {                                    \
         .info =                                                                        \
@@ -164,14 +179,14 @@ RESNET(resnet20, "ResNet20", "residual network of depth 20 for small images",
 RESNET(resnet56, "ResNet56", "residual network of depth 56 for small images",
        {.blocks = {9, 9, 9}, .width = 16})
 RESNET(resnet18, "ResNet18", "residual network of depth 18 for ImageNet",
-       {.blocks = {2, 2, 2, 2}, .width = 64, .imagenet_stem = true})
+       {.blocks = {2, 2, 2, 2}, .width = 64, .stem = STEM_IMAGENET})
 RESNET(resnet34, "ResNet34", "residual network of depth 34 for ImageNet",
-       {.blocks = {3, 4, 6, 3}, .width = 64, .imagenet_stem = true})
+       {.blocks = {3, 4, 6, 3}, .width = 64, .stem = STEM_IMAGENET})
 RESNET(resnet50, "ResNet50", "bottleneck residual network of depth 50 for ImageNet",
-       {.blocks = {3, 4, 6, 3}, .width = 64, .imagenet_stem = true, .bottleneck = true})
+       {.blocks = {3, 4, 6, 3}, .width = 64, .stem = STEM_IMAGENET, .bottleneck = true})
 RESNET(
     resnet101, "ResNet101", "bottleneck residual network of depth 101 for ImageNet",
-    {.blocks = {3, 4, 23, 3}, .width = 64, .imagenet_stem = true, .bottleneck = true})
+    {.blocks = {3, 4, 23, 3}, .width = 64, .stem = STEM_IMAGENET, .bottleneck = true})
 RESNET(
     resnet152, "ResNet152", "bottleneck residual network of depth 152 for ImageNet",
-    {.blocks = {3, 8, 36, 3}, .width = 64, .imagenet_stem = true, .bottleneck = true})
+    {.blocks = {3, 8, 36, 3}, .width = 64, .stem = STEM_IMAGENET, .bottleneck = true})
