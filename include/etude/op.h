@@ -40,6 +40,7 @@ enum {
     ET_OPF_ELEMENTWISE = 2, /* same shape in and out: fusable, may run in place */
     ET_OPF_EFFECT = 4,      /* writes a leaf: never dead */
     ET_OPF_IN_PLACE = 8,    /* output 0 may be operand 0, of the same description */
+    ET_OPF_STRIDED = 16,    /* kernels write outputs of any strides */
 };
 
 /* What one op is: facts and rules, device-free. Attributes it does not list are none. */

@@ -411,12 +411,13 @@ sdpa(struct bench *b, const struct sdpa_case *v)
         return;
     }
     compute(b, ET_OP_sdpa, &forward);
+    /* Into a sum over queries go the scores, do v, and do . o: three sums over D more. */
     check(b,
           TRIAL(ATTR(o),
                 IN(normal(b, v->layout, 4, q), in[0], in[1], in[2], out, lse, bias),
                 OUT(result(b, ET_F32, ROW, 4, q), result(b, ET_F32, ROW, 4, k),
                     result(b, ET_F32, ROW, 4, k)),
-                .length = length + v->T),
+                .length = length + v->T + 3 * v->D),
           "%s", v->what);
 }
 

@@ -4,9 +4,11 @@
  *     old contents afterwards (an optimizer updates parameters in place).
  *  2. The parts of a pack are computed straight into their slices of the flat array, so
  *     gradients are born in bucket order and never copied.
- *  3. An element-wise result takes the memory of an operand that dies there; so does
+ *  3. The parts of a concatenation that kernels can write with gaps are computed inside
+ *     it: the gradients of an attention's heads are side by side from the start.
+ *  4. An element-wise result takes the memory of an operand that dies there; so does
  *     dx of batch norm that of dy, which is in the cache when it is written.
- *  4. Everything else gets an offset in one slab: largest first, at the lowest place
+ *  5. Everything else gets an offset in one slab: largest first, at the lowest place
  *     where no value alive at the same time lies (greedy by size).
  * The slab's size is therefore known before anything runs. */
 #include "config.h"
@@ -69,8 +71,7 @@ leaf_is_busy(const struct eti_ir *ir, int leaf, int producer, int self)
             if (!in_place)
                 return true;
         }
-        if (s->commit && i != self &&
-            overlap(ir, ir->value[s->out[0]].leaf, leaf))
+        if (s->commit && i != self && overlap(ir, ir->value[s->out[0]].leaf, leaf))
             return true;
     }
     return false;
@@ -85,7 +86,8 @@ place_in_leaves(struct eti_ir *ir)
             continue;
         struct eti_value *v = &ir->value[s->in[0]];
         int leaf = ir->value[s->out[0]].leaf;
-        if (v->root != s->in[0] || v->producer < 0 || v->wanted || v->place != ETI_IN_SLAB ||
+        if (v->root != s->in[0] || v->producer < 0 || v->wanted ||
+            v->place != ETI_IN_SLAB ||
             !et_desc_equal(&v->desc, &ir->binding[leaf]->desc) ||
             leaf_is_busy(ir, leaf, v->producer, i))
             continue;
@@ -118,6 +120,65 @@ place_in_pack(struct eti_ir *ir, const struct eti_step *pack)
         v->into = flat;
         v->into_offset = attr->offset[j];
     }
+}
+
+/* PART, an operand of a concatenation, is the whole of a dense result that nothing else
+ * reads. Where it is INNER elements of each OUTER row, the strides that the result has
+ * when a row of the concatenation is TOTAL elements long; false where there are none.
+ */
+static bool
+strides_inside(const struct eti_ir *ir, const int *uses, int part, int64_t inner,
+               int64_t total, struct et_desc *desc)
+{
+    const struct eti_value *view = &ir->value[part], *v = &ir->value[view->root];
+    if (v->producer < 0 || v->wanted || v->place != ETI_IN_SLAB ||
+        uses[view->root] != 1 || !(ir->step[v->producer].op->flags & ET_OPF_STRIDED) ||
+        view->offset != 0 || !et_desc_is_dense(&v->desc) ||
+        !et_desc_is_contiguous(&view->desc, ET_ROW_MAJOR) ||
+        et_desc_count(&view->desc) != et_desc_count(&v->desc) || inner == 0)
+        return false;
+    *desc = v->desc;
+    for (int i = 0; i < desc->ndim; i++) {
+        int64_t stride = v->desc.stride[i], end = stride * v->desc.shape[i];
+        if (v->desc.shape[i] == 1)
+            continue;
+        if (stride % inner == 0)
+            desc->stride[i] = stride / inner * total;
+        else if (inner % end != 0)
+            return false;
+    }
+    return true;
+}
+
+static void
+place_in_concat(struct eti_ir *ir, const int *uses, struct eti_step *s)
+{
+    const struct et_axis_attr *attr = s->attr;
+    const struct eti_value *whole = &ir->value[s->out[0]];
+    int64_t inner = 1, at = 0;
+    struct et_desc desc;
+    if (whole->root != s->out[0] || whole->wanted || whole->place != ETI_IN_SLAB ||
+        et_desc_count(&whole->desc) == 0 ||
+        !et_desc_is_contiguous(&whole->desc, ET_ROW_MAJOR))
+        return;
+    for (int i = attr->axis + 1; i < whole->desc.ndim; i++)
+        inner *= whole->desc.shape[i];
+    int64_t total = inner * whole->desc.shape[attr->axis];
+    for (int pass = 0; pass < 2; pass++)
+        for (int j = 0; j < s->n_in; j++) {
+            int64_t row = inner * ir->value[s->in[j]].desc.shape[attr->axis];
+            if (!strides_inside(ir, uses, s->in[j], row, total, &desc))
+                return; /* in the first pass, or not at all */
+            if (pass == 0)
+                continue;
+            struct eti_value *v = root_of(ir, s->in[j]);
+            v->desc = desc;
+            v->place = ETI_IN_VALUE;
+            v->into = s->out[0];
+            v->into_offset = at;
+            at += row;
+        }
+    s->op = NULL;
 }
 
 static void
@@ -167,8 +228,9 @@ place_in_operands(struct eti_ir *ir)
 {
     for (int i = 0; i < ir->n_steps; i++) {
         const struct eti_step *s = &ir->step[i];
-        int n_out = !s->op ? 0 : is_elementwise(s) ? s->n_out
-                                 : (s->op->flags & ET_OPF_IN_PLACE) != 0;
+        int n_out = !s->op              ? 0
+                    : is_elementwise(s) ? s->n_out
+                                        : (s->op->flags & ET_OPF_IN_PLACE) != 0;
         for (int k = 0; k < n_out; k++) {
             struct eti_value *out = s->out[k] < 0 ? NULL : &ir->value[s->out[k]];
             if (!out || out->place != ETI_IN_SLAB || out->wanted)
@@ -209,7 +271,8 @@ larger_first(const void *a, const void *b)
 /* The lowest offset where V overlaps none of the placed blocks alive with it. BY_OFFSET
  * holds the placed blocks in order of offset. */
 static size_t
-lowest_fit(const struct eti_ir *ir, const struct eti_value *v, const int *by_offset, int n)
+lowest_fit(const struct eti_ir *ir, const struct eti_value *v, const int *by_offset,
+           int n)
 {
     size_t at = 0;
     for (int i = 0; i < n; i++) {
@@ -279,6 +342,10 @@ eti_place(struct eti_ir *ir, size_t *slab, size_t *output)
     for (int i = 0; i < ir->n_steps; i++)
         if (ir->step[i].op && ir->step[i].op->id == ET_OP_pack)
             place_in_pack(ir, &ir->step[i]);
+    int *uses = eti_ir_count_uses(ir);
+    for (int i = 0; uses && i < ir->n_steps; i++)
+        if (ir->step[i].op && ir->step[i].op->id == ET_OP_concat)
+            place_in_concat(ir, uses, &ir->step[i]);
     find_lifetimes(ir);
     place_in_operands(ir);
     return place_in_slab(ir, slab, output);

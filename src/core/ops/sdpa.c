@@ -114,6 +114,7 @@ const struct et_op et_op_sdpa_grad = {
     .name = "sdpa_grad",
     .summary = "gradients of sdpa",
     .id = ET_OP_sdpa_grad,
+    .flags = ET_OPF_STRIDED,
     .min_in = 6,
     .max_in = 7,
     .n_out = 3,

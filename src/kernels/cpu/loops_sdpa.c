@@ -32,6 +32,7 @@
 #define K_BLOCK 128 /* rows of B at a time: 32 KiB of them */
 
 typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t shuffle __attribute__((vector_size(4 * LANES)));
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -188,6 +189,30 @@ pack(const struct sdpa_kernel *k, float *to, const float *plane, enum operand o,
     }
 }
 
+/* LANES vectors of LANES elements change rows for columns: interleaving the first half
+ * of the vectors with the second, log2(LANES) times. */
+INLINE void
+transpose(vec x[LANES])
+{
+    vec y[LANES];
+    shuffle low, high;
+    for (int i = 0; i < LANES; i++) {
+        low[i] = i / 2 + i % 2 * LANES;
+        high[i] = low[i] + LANES / 2;
+    }
+#pragma GCC unroll 4
+    for (int round = 1; round < LANES; round *= 2) {
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES / 2; i++) {
+            y[2 * i] = __builtin_shuffle(x[i], x[i + LANES / 2], low);
+            y[2 * i + 1] = __builtin_shuffle(x[i], x[i + LANES / 2], high);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++)
+            x[i] = y[i];
+    }
+}
+
 /* [S] rows become [D][s_pad], zeros behind. */
 static void
 pack_transposed(const struct sdpa_kernel *k, float *restrict to, const float *plane,
@@ -195,8 +220,18 @@ pack_transposed(const struct sdpa_kernel *k, float *restrict to, const float *pl
 {
     int64_t row = k->stride[o][2], step = k->stride[o][3];
     for (int64_t j0 = 0; j0 < k->S; j0 += LANES) {
-        int64_t end = j0 + LANES < k->S ? j0 + LANES : k->S;
-        for (int64_t d = 0; d < k->D; d++) {
+        int64_t end = j0 + LANES < k->S ? j0 + LANES : k->S, d = 0;
+        for (; step == 1 && j0 + LANES <= k->S && d + LANES <= k->D; d += LANES) {
+            vec x[LANES];
+#pragma GCC unroll 16
+            for (int i = 0; i < LANES; i++)
+                x[i] = *(const vec *)(plane + (j0 + i) * row + d);
+            transpose(x);
+#pragma GCC unroll 16
+            for (int i = 0; i < LANES; i++)
+                *(vec *)(to + (d + i) * k->s_pad + j0) = x[i];
+        }
+        for (; d < k->D; d++) {
             float *restrict y = to + d * k->s_pad;
             const float *restrict x = plane + d * step;
             for (int64_t j = j0; j < end; j++)

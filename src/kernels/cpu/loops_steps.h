@@ -18,10 +18,13 @@ typedef void etk_step_fn(int64_t n, void *y, const void *const *x, double a, dou
 #define LARGER(a, b)  ((a) != (a) || (a) > (b) ? (a) : (b))
 #define SMALLER(a, b) ((a) != (a) || (a) < (b) ? (a) : (b))
 #define TRUTH(v)      ((v) ? (T)1 : (T)0)
-#define GELU_T(x)     ETK_TANH(GELU_A *((x) + GELU_B * (x) * (x) * (x)))
-#define GELU_SLOPE(x, t)                                                               \
-    ((T)0.5 * (1 + t) +                                                                \
-     (T)0.5 * (x) * (1 - t * t) * GELU_A * (1 + 3 * GELU_B * (x) * (x)))
+/* (1 + tanh u) / 2 is the logistic function of 2u, one exponential instead of tanh's
+ * branches. Its slope takes e = e^-|2u|, which does not overflow. */
+#define GELU_2U(x) (2 * GELU_A * ((x) + GELU_B * (x) * (x) * (x)))
+#define GELU_SLOPE(x, e)                                                               \
+    ((((x) < 0 ? (e) : 1) +                                                            \
+      2 * GELU_A * (x) * (e) * (1 / (1 + (e))) * (1 + 3 * GELU_B * (x) * (x))) *       \
+     (1 / (1 + (e))))
 
 /* name, value; the second form names a sub-expression first */
 #define ETK_STEP_MAP(F, G)                                                             \
@@ -37,7 +40,7 @@ typedef void etk_step_fn(int64_t n, void *y, const void *const *x, double a, dou
     F(floor, ETK_FLOOR(X))                                                             \
     F(relu, X < 0 ? 0 : X)                                                             \
     F(gelu, X *ETK_NORMAL(X))                                                          \
-    F(gelu_tanh, (T)0.5 * X * (1 + GELU_T(X)))                                         \
+    F(gelu_tanh, X *SIGMOID(GELU_2U(X)))                                               \
     F(silu, X *SIGMOID(X))                                                             \
     F(sigmoid, SIGMOID(X))                                                             \
     F(tanh, ETK_TANH(X))                                                               \
@@ -58,7 +61,7 @@ typedef void etk_step_fn(int64_t n, void *y, const void *const *x, double a, dou
     F(where, X != 0 ? Y : Z)                                                           \
     F(relu_grad, Y <= 0 ? 0 : X)                                                       \
     F(gelu_grad, X *(ETK_NORMAL(Y) + Y * NORMAL_0 * ETK_EXP((T)-0.5 * Y * Y)))         \
-    G(gelu_tanh_grad, GELU_T(Y), X *GELU_SLOPE(Y, V))                                  \
+    G(gelu_tanh_grad, ETK_EXP(-ETK_ABS(GELU_2U(Y))), X *GELU_SLOPE(Y, V))              \
     G(silu_grad, SIGMOID(Y), X *V *(1 + Y * (1 - V)))                                  \
     F(sigmoid_grad, X *Y *(1 - Y))                                                     \
     F(tanh_grad, X *(1 - Y * Y))
