@@ -5,11 +5,15 @@
  * A transpose is only an exchange of strides. Leading axes that lie one behind the
  * other are merged; where B has none, those of A become rows, so that one large product
  * runs. Operands go to oneDNN with the strides they have wherever it has a fast kernel
- * for that, and packed otherwise. Plain operands cost at most 5 % against packed ones.
- */
+ * for that, and packed otherwise. Where rows are many, B is brought into the layout
+ * oneDNN asks for first: its plain rows, when they are a power of two long, fall on few
+ * sets of the first cache (128 x 512: 81 GF/s plain, 107 packed, one thread). */
 #include "kernels/cpu/onednn.h"
 
 #include <string.h>
+
+/* Packing costs about what 32 rows of the product do. */
+#define PACK_FROM 1024 /* rows */
 
 /* A, B, y as arrays of the same number of axes, each [batch..., rows, columns]. */
 struct product {
@@ -125,6 +129,9 @@ describe_product(struct et_device_handle *d, const struct et_desc *a,
                        y_md = etk_memory_desc(y), bias_md = {0};
     if (bias)
         bias_md = etk_memory_desc(bias);
+    if (a->ndim == 2 && a->shape[0] >= PACK_FROM)
+        dnnl_memory_desc_init_by_tag(&b_md, 2, b_md.dims, b_md.data_type,
+                                     dnnl_format_tag_any);
     dnnl_matmul_desc_t op;
     if (dnnl_matmul_desc_init(&op, &a_md, &b_md, bias ? &bias_md : NULL, &y_md) !=
         dnnl_success)
@@ -210,11 +217,13 @@ etk_prepare_matmul(struct et_device_handle *d, const struct et_call *call,
         bias_md = etk_memory_desc(&bias);
         memory_bias = etk_program_input(p, &given, &bias, &bias_md, 2);
     }
+    dnnl_memory_desc_t best = etk_primitive_md(pd, dnnl_query_weights_md);
+    int mb = etk_program_input(p, &v.b, &b, &b_md, 1);
     int my = etk_program_output(p, &v.y, &y, &y_md, call->n_in);
     etk_program_add(p, pd,
                     (struct etk_arg[]){
                         {DNNL_ARG_SRC, etk_program_input(p, &v.a, &a, &a_md, 0)},
-                        {DNNL_ARG_WEIGHTS, etk_program_input(p, &v.b, &b, &b_md, 1)},
+                        {DNNL_ARG_WEIGHTS, etk_program_reorder(p, mb, &b_md, &best)},
                         {DNNL_ARG_DST, my},
                         {biased ? DNNL_ARG_BIAS : 0, memory_bias},
                         {0, 0},
