@@ -14,12 +14,13 @@
 
 /* Of one result, relative to its size or the root mean square of all: 8 units in the
  * last place for vectorised functions and the operations around them, and 2 for the
- * rounding of each of LENGTH sums, whose errors add up like a random walk. */
+ * rounding of each of LENGTH sums, whose errors add up like a random walk. e^x has |x|
+ * times the relative error of x. */
 #define ULP 0x1p-23
 static double
-tolerance(int64_t length)
+tolerance(const struct trial *t)
 {
-    return (8 + 2 * sqrt((double)length)) * ULP;
+    return (8 + t->exponent + 2 * sqrt((double)t->length)) * ULP;
 }
 
 #define POISON        0xff
@@ -387,7 +388,7 @@ good(const struct trial *t, int k, const struct operand *wanted, const struct ru
     const struct operand *y = t->out[k];
     bool exact = t->length == 0 || !et_dtype_is_float(y->d.dtype);
     struct verdict v = judge(y, wanted, exact);
-    double limit = exact ? 0 : tolerance(t->length);
+    double limit = exact ? 0 : tolerance(t);
     double nmse = v.square == 0 ? 0 : v.square / v.scale;
     bool spill = !t->in_place && spilled(y);
     if (v.worst <= limit && nmse <= limit * limit && !spill)

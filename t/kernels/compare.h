@@ -75,6 +75,8 @@ struct trial {
     struct operand *in[20], *out[8]; /* NULL: left out, not wanted */
     int n_in, n_out;
     int64_t length;  /* terms summed into one result; 0: the result is exact */
+    double exponent; /* sizes of what went into exponentials, whose relative error it
+                        multiplies; the last place of 1 is its unit */
     bool in_place;   /* the result takes the place of operand 0 */
     bool may_refuse; /* a layout the graph never makes: ENOTSUP will do */
 };

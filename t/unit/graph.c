@@ -253,6 +253,52 @@ test_eager_agrees(void)
         et_tensor_free(&in[i]);
 }
 
+enum { SAMPLES = 2, POSITIONS = 3, HEADS = 2, HEAD = 4, WIDTH = 3 * HEADS * HEAD };
+
+/* Heads I of packed rows: 0 queries, 1 keys, 2 values. */
+static struct et_tensor *
+heads(struct et_graph *g, struct et_tensor *rows, int i)
+{
+    struct et_tensor *x = et_slice(g, rows, 2, i * HEADS * HEAD, HEADS * HEAD, 1);
+    x = et_reshape(g, x, 4, (const int64_t[]){SAMPLES, POSITIONS, HEADS, HEAD});
+    return et_permute(g, x, (const int[]){0, 2, 1, 3});
+}
+
+/* Attention's gradients lie in the rows they were sliced from, with no copy. */
+static void
+test_heads(void)
+{
+    enum { COUNT = SAMPLES * POSITIONS * WIDTH };
+    const int64_t shape[] = {SAMPLES, POSITIONS, WIDTH};
+    float values[COUNT], got[2][COUNT];
+    struct et_graph_stats stats;
+    for (int i = 0; i < COUNT; i++)
+        values[i] = cosf((float)i);
+    struct et_tensor *x = leaf(values, 3, shape, ET_ROW_MAJOR);
+    for (int eager = 0; eager < 2; eager++) {
+        struct et_graph *g;
+        struct et_tensor *dx;
+        setenv("ETUDE_EAGER", eager ? "1" : "0", 1);
+        if (et_graph_new(cx, dev, &g) != ET_OK)
+            bail("no graph");
+        struct et_tensor *y =
+            et_sdpa(g, heads(g, x, 0), heads(g, x, 1), heads(g, x, 2), NULL, true, 0);
+        et_grad(g, et_sum(g, y, 0, false), &x, 1, &dx);
+        dx = et_neg(g, dx);
+        if (et_eval(g, &dx, 1) != ET_OK)
+            bail("%s", et_error_get(cx)->message);
+        read_into(got[eager], dx);
+        if (!eager)
+            et_graph_get_stats(g, &stats);
+        et_graph_free(&g);
+    }
+    unsetenv("ETUDE_EAGER");
+    is_near_array(got[0], got[1], COUNT, 0, "attention's gradients are exact inside their rows");
+    is_int((int64_t)stats.kernels_run, 4,
+           "which need no kernel: there are sdpa, the ones of dy, sdpa_grad, and neg");
+    et_tensor_free(&x);
+}
+
 /* The gradient of slices that tile an axis is written as one concatenation. */
 static void
 test_slices(void)
@@ -336,6 +382,7 @@ main(void)
     test_errors();
     test_eager_agrees();
     test_slices();
+    test_heads();
     test_memory();
     et_device_close(&dev);
     struct et_alloc_stats stats;

@@ -8,7 +8,8 @@
  * before one plain softmax, since a tile of scores fits the second cache.
  *
  * A thread takes whole (b, h) planes, so sums have one order. Operands of any strides
- * are packed into padded rows, keys (backward: values too) also transposed; then all
+ * are packed into padded rows, queries only where their rows are not whole vectors
+ * already, keys (backward: values too) also transposed; then all
  * products are one small product whose vectors run along rows of B and whose tile of C
  * stays in registers. Causal tiles skip the keys to their right. FLOPs of a plane: 4 T
  * S D forward, 10 T S D backward, half where causal. */
@@ -189,6 +190,31 @@ pack(const struct sdpa_kernel *k, float *to, const float *plane, enum operand o,
     }
 }
 
+/* Rows as products take them: D elements and zeros up to whole vectors. */
+struct rows {
+    const float *p;
+    int64_t stride;
+};
+
+static bool
+is_whole_vectors(const struct sdpa_kernel *k, enum operand o)
+{
+    return k->stride[o][3] == 1 && k->D == k->d_pad;
+}
+
+/* Rows FROM .. FROM + N - 1 of an operand: where they lie if they will do, else in TO.
+ */
+static struct rows
+rows_of(const struct sdpa_kernel *k, float *to, const float *plane, enum operand o,
+        int64_t from, int64_t n)
+{
+    int64_t stride = k->stride[o][2];
+    if (is_whole_vectors(k, o))
+        return (struct rows){plane + from * stride, stride};
+    pack(k, to, plane, o, from, n);
+    return (struct rows){to, k->d_pad};
+}
+
 /* LANES vectors of LANES elements change rows for columns: interleaving the first half
  * of the vectors with the second, log2(LANES) times. */
 INLINE void
@@ -242,14 +268,14 @@ pack_transposed(const struct sdpa_kernel *k, float *restrict to, const float *pl
     }
 }
 
-/* Rows back into a result, times FACTOR and, where given, 1/DIVISOR of the row. */
+/* Rows back into a result, divided by their DIVISOR where there are some. */
 static void
 unpack(const struct sdpa_kernel *k, float *plane, enum operand o, const float *from,
-       int64_t first, int64_t n, float factor, const float *divisor)
+       int64_t first, int64_t n, const float *divisor)
 {
     for (int64_t i = 0; i < n; i++)
         scale_row(plane + (first + i) * k->stride[o][2], k->stride[o][3],
-                  from + i * k->d_pad, 1, k->D, divisor ? factor / divisor[i] : factor);
+                  from + i * k->d_pad, 1, k->D, divisor ? 1 / divisor[i] : 1);
 }
 
 /* ---- scores ---- */
@@ -257,12 +283,13 @@ unpack(const struct sdpa_kernel *k, float *plane, enum operand o, const float *f
 /* A tile of N queries from FIRST on, and the keys that some of them sees. */
 struct tile {
     int64_t plane, first, n, keys;
+    struct rows q, out, grad; /* backward: o and do, too */
 };
 
 static struct tile
 tile_at(const struct sdpa_kernel *k, int64_t plane, int64_t first)
 {
-    struct tile t = {plane, first, k->T - first, k->S};
+    struct tile t = {.plane = plane, .first = first, .n = k->T - first, .keys = k->S};
     t.n = t.n < TILE ? t.n : TILE;
     if (k->causal && first + t.n < t.keys)
         t.keys = first + t.n;
@@ -289,10 +316,10 @@ score(const struct sdpa_kernel *k, const struct arrays *x, const struct scratch 
 {
     multiply(&(struct product){
         .c = w->s,
-        .a = w->q,
+        .a = t->q.p,
         .b = w->kt,
         .c_row = k->s_pad,
-        .a_row = k->d_pad,
+        .a_row = t->q.stride,
         .a_column = 1,
         .b_row = k->s_pad,
         .m = t->n,
@@ -361,7 +388,7 @@ forward_plane(const struct sdpa_kernel *k, const struct arrays *x,
     for (int64_t first = 0; first < k->T; first += TILE) {
         struct tile t = tile_at(k, plane, first);
         float sum[TILE], lse[TILE];
-        pack(k, w->q, plane_of(k, x, Q, plane), Q, first, t.n);
+        t.q = rows_of(k, w->q, plane_of(k, x, Q, plane), Q, first, t.n);
         score(k, x, w, &t);
         for (int64_t i = 0; i < t.n; i++)
             sum[i] = softmax_row(w->s + i * k->s_pad, seen(k, first + i), t.keys,
@@ -379,7 +406,7 @@ forward_plane(const struct sdpa_kernel *k, const struct arrays *x,
             .k = t.keys,
         });
         if (x->p[O])
-            unpack(k, plane_of(k, x, O, plane), O, w->out, first, t.n, 1, sum);
+            unpack(k, plane_of(k, x, O, plane), O, w->out, first, t.n, sum);
         float *to = x->lse + plane / k->H * k->lse[0] + plane % k->H * k->lse[1];
         for (int64_t i = 0; x->lse && i < t.n; i++)
             to[(first + i) * k->lse[2]] = lse[i];
@@ -398,10 +425,10 @@ score_gradients(const struct sdpa_kernel *k, const struct arrays *x,
     score(k, x, w, t);
     multiply(&(struct product){
         .c = w->ds,
-        .a = w->grad,
+        .a = t->grad.p,
         .b = w->vt,
         .c_row = k->s_pad,
-        .a_row = k->d_pad,
+        .a_row = t->grad.stride,
         .a_column = 1,
         .b_row = k->s_pad,
         .m = t->n,
@@ -414,23 +441,23 @@ score_gradients(const struct sdpa_kernel *k, const struct arrays *x,
         exponentials(p, seen(k, t->first + i), t->keys, factor_of(k),
                      lse[i * k->lse[2]]);
         for (int64_t j = 0; j < whole_vectors(t->keys); j++)
-            ds[j] = p[j] * (ds[j] - delta);
+            ds[j] = p[j] * (ds[j] - delta) * k->scale;
     }
 }
 
 /* TO += FROM^T ROWS: what a tile's queries add to keys or values. */
 static void
 add_transposed(const struct sdpa_kernel *k, float *to, const float *from,
-               const float *rows, const struct tile *t)
+               struct rows rows, const struct tile *t)
 {
     multiply(&(struct product){
         .c = to,
         .a = from,
-        .b = rows,
+        .b = rows.p,
         .c_row = k->d_pad,
         .a_row = 1,
         .a_column = k->s_pad,
-        .b_row = k->d_pad,
+        .b_row = rows.stride,
         .m = t->keys,
         .n = k->d_pad,
         .k = t->n,
@@ -446,29 +473,32 @@ add_deltas(const struct sdpa_kernel *k, const struct scratch *w, const struct ti
     memset(w->delta, 0, TILE * sizeof *w->delta);
     for (int64_t d = 0; d < k->D; d++)
         for (int64_t i = 0; i < t->n; i++)
-            w->delta[i] += w->grad[i * k->d_pad + d] * w->out[i * k->d_pad + d];
+            w->delta[i] +=
+                t->grad.p[i * t->grad.stride + d] * t->out.p[i * t->out.stride + d];
 }
 
 static void
 backward_tile(const struct sdpa_kernel *k, const struct arrays *x,
-              const struct scratch *w, const struct tile *t)
+              const struct scratch *w, struct tile *t)
 {
-    pack(k, w->q, plane_of(k, x, Q, t->plane), Q, t->first, t->n);
-    pack(k, w->grad, plane_of(k, x, DO, t->plane), DO, t->first, t->n);
-    pack(k, w->out, plane_of(k, x, O, t->plane), O, t->first, t->n);
+    t->q = rows_of(k, w->q, plane_of(k, x, Q, t->plane), Q, t->first, t->n);
+    t->grad = rows_of(k, w->grad, plane_of(k, x, DO, t->plane), DO, t->first, t->n);
+    t->out = rows_of(k, w->out, plane_of(k, x, O, t->plane), O, t->first, t->n);
     add_deltas(k, w, t);
     score_gradients(k, x, w, t);
     if (k->wants[2])
-        add_transposed(k, w->dv, w->s, w->grad, t);
+        add_transposed(k, w->dv, w->s, t->grad, t);
     if (k->wants[1])
-        add_transposed(k, w->dk, w->ds, w->q, t);
+        add_transposed(k, w->dk, w->ds, t->q, t);
     if (!k->wants[0])
         return;
+    float *dq = plane_of(k, x, DQ, t->plane);
+    bool direct = is_whole_vectors(k, DQ);
     multiply(&(struct product){
-        .c = w->out,
+        .c = direct ? dq + t->first * k->stride[DQ][2] : w->out,
         .a = w->ds,
         .b = w->k,
-        .c_row = k->d_pad,
+        .c_row = direct ? k->stride[DQ][2] : k->d_pad,
         .a_row = k->s_pad,
         .a_column = 1,
         .b_row = k->d_pad,
@@ -476,7 +506,8 @@ backward_tile(const struct sdpa_kernel *k, const struct arrays *x,
         .n = k->d_pad,
         .k = t->keys,
     });
-    unpack(k, plane_of(k, x, DQ, t->plane), DQ, w->out, t->first, t->n, k->scale, NULL);
+    if (!direct)
+        unpack(k, dq, DQ, w->out, t->first, t->n, NULL);
 }
 
 static void
@@ -493,9 +524,9 @@ backward_plane(const struct sdpa_kernel *k, const struct arrays *x,
         backward_tile(k, x, w, &t);
     }
     if (k->wants[1])
-        unpack(k, plane_of(k, x, DK, plane), DK, w->dk, 0, k->S, k->scale, NULL);
+        unpack(k, plane_of(k, x, DK, plane), DK, w->dk, 0, k->S, NULL);
     if (k->wants[2])
-        unpack(k, plane_of(k, x, DV, plane), DV, w->dv, 0, k->S, 1, NULL);
+        unpack(k, plane_of(k, x, DV, plane), DV, w->dv, 0, k->S, NULL);
 }
 
 /* ---- running and preparing ---- */
