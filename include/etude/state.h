@@ -37,6 +37,9 @@ typedef et_status et_closure_fn(struct et_state *state, int pass);
 /* Runs closures and updates the parameters. Default: one closure, one update. */
 typedef et_status et_step_fn(struct et_state *state, void *data, et_closure_fn *closure);
 
+/* Reorders LIST, the N > 0 algorithms that will act at EVENT; adds and drops none. */
+typedef void et_engine_pass(struct et_algorithm **list, int n, enum et_event event);
+
 /* A number that a metric reached, under its full name. */
 struct et_metric_value {
     char name[96];
@@ -86,6 +89,8 @@ struct et_state {
 
     struct et_algorithm **algorithms;
     int n_algorithms;
+    et_engine_pass *const *passes; /* the user's; run after the built-in ones */
+    int n_passes;
     struct et_callback **callbacks; /* loggers last */
     int n_callbacks;
 

@@ -49,6 +49,8 @@ struct et_trainer_config {
     int n_schedulers;
     struct et_algorithm **algorithms; /* in user order; borrowed */
     int n_algorithms;
+    et_engine_pass *const *passes; /* have the last word on their order; borrowed */
+    int n_passes;
     struct et_callback **callbacks;   /* borrowed; loggers are put last */
     int n_callbacks;
     struct et_sink *sink;             /* NULL: records go nowhere */
@@ -114,13 +116,13 @@ struct et_trace {
 };
 enum { ET_MAX_ALGORITHMS = 64 };
 
-/* Reorders LIST for EVENT; user passes run after the built-in ones (spec/algorithms 1.3). */
-typedef void et_engine_pass(struct et_algorithm **list, int n, enum et_event event);
 /* Fires EVENT: matches, orders, applies; then callbacks, then loggers (INIT: loggers and
  * callbacks first). TRACES (ET_MAX_ALGORITHMS entries) and N may be NULL. */
 ET_NODISCARD et_status et_engine_run(struct et_state *s, enum et_event event,
                                      struct et_trace *traces, int *n);
-/* The order algorithms would have at EVENT, without running them: for `etude explain`. */
+/* The built-in passes alone, for `etude explain`: reversed where the event's name begins
+ * with AFTER_; then, each time keeping the order of equals, by the flags ET_ALG_FIRST,
+ * ET_ALG_LAST, and on INIT ET_ALG_INIT_AFTER_SURGERY and ET_ALG_INIT_LAST. */
 void et_engine_order(struct et_algorithm **list, int n, enum et_event event);
 
 #ifdef __cplusplus

@@ -95,6 +95,115 @@ test_order(struct et_ctx *cx)
     }
 }
 
+/* ---- passes of the user, and traces ---- */
+
+static char applied[64];
+
+static et_status
+apply_named(struct et_algorithm *self, enum et_event event, struct et_state *state,
+            struct et_log *log)
+{
+    (void)log;
+    const char *name = self->type->info.name;
+    if (event == ET_EVENT_BATCH_START)
+        snprintf(applied + strlen(applied), sizeof applied - strlen(applied), "%s ",
+                 name);
+    if (strcmp(name, "fails") == 0)
+        return ET_FAIL(state->cx, ET_EINVAL, "as it was told to");
+    return ET_OK;
+}
+
+static bool
+match_never(struct et_algorithm *self, enum et_event event, const struct et_state *state)
+{
+    (void)self;
+    (void)event;
+    (void)state;
+    return false;
+}
+
+/* Moves the first to the end. */
+static void
+rotate(struct et_algorithm **list, int n, enum et_event event)
+{
+    (void)event;
+    struct et_algorithm *first = list[0];
+    memmove(list, list + 1, (size_t)(n - 1) * sizeof *list);
+    list[n - 1] = first;
+}
+
+static const struct et_algorithm_class named_classes[] = {
+    {.info = {.name = "a"}, .events = ET_ON(BATCH_START), .apply = apply_named},
+    {.info = {.name = "first"},
+     .events = ET_ON(BATCH_START),
+     .flags = ET_ALG_FIRST,
+     .apply = apply_named},
+    {.info = {.name = "never"},
+     .events = ET_ON(BATCH_START),
+     .match = match_never,
+     .apply = apply_named},
+    {.info = {.name = "elsewhere"}, .events = ET_ON(FIT_END), .apply = apply_named},
+    {.info = {.name = "b"}, .events = ET_ON(BATCH_START), .apply = apply_named},
+};
+
+static void
+test_passes(struct et_ctx *cx)
+{
+    et_engine_pass *const passes[] = {rotate};
+    struct et_algorithm a[5], *list[5];
+    struct run r;
+    for (int i = 0; i < 5; i++) {
+        a[i] = (struct et_algorithm){.type = &named_classes[i], .cx = cx};
+        list[i] = &a[i];
+    }
+    applied[0] = '\0';
+    run_open(&r, cx,
+             &(struct run_setup){
+                 .algorithms = list,
+                 .n_algorithms = 5,
+                 .passes = passes,
+                 .n_passes = 1,
+                 .n = 4,
+             });
+    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_OK, "a run with a pass ends well");
+    is_str(applied, "a b first ", "a user's pass has the last word on the order");
+    run_close(&r);
+}
+
+static void
+test_traces(struct et_ctx *cx)
+{
+    struct et_algorithm a[5], *list[5];
+    struct et_trace traces[ET_MAX_ALGORITHMS];
+    struct et_state state = {
+        .cx = cx,
+        .dataloader_label = "train",
+        .algorithms = list,
+        .n_algorithms = 5,
+    };
+    int n = -1;
+    for (int i = 0; i < 5; i++) {
+        a[i] = (struct et_algorithm){.type = &named_classes[i], .cx = cx};
+        list[i] = &a[i];
+    }
+    ok(et_engine_run(&state, ET_EVENT_BATCH_START, traces, &n) == ET_OK &&
+           n == 3 && traces[0].algorithm == &a[1] && traces[1].algorithm == &a[0] &&
+           traces[2].algorithm == &a[4] && traces[2].order == 2 &&
+           traces[2].event == ET_EVENT_BATCH_START,
+       "there is a trace for each algorithm that matched, as they were applied");
+    ok(et_engine_run(&state, ET_EVENT_EPOCH_END, traces, &n) == ET_OK && n == 0,
+       "there is none at an event for which nobody is there");
+
+    static const struct et_algorithm_class fails = {
+        .info = {.name = "fails"}, .events = ET_ON(BATCH_START), .apply = apply_named};
+    applied[0] = '\0';
+    a[0].type = &fails;
+    ok(et_engine_run(&state, ET_EVENT_BATCH_START, traces, &n) == ET_EINVAL,
+       "the status of an algorithm that fails is the event's");
+    is_str(applied, "first fails ", "and no algorithm after it is applied");
+    et_error_clear(cx);
+}
+
 static void
 test_names(struct et_ctx *cx)
 {
@@ -117,6 +226,8 @@ main(void)
     struct et_ctx *cx = need_ctx();
     test_names(cx);
     test_order(cx);
+    test_passes(cx);
+    test_traces(cx);
     check(cx, "two batches of two microbatches",
           (struct run_setup){.grad_accum = 2, .evaluate = true, .n = 8, .batch_size = 8 / 2},
           NULL,

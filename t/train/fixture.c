@@ -61,6 +61,8 @@ run_open(struct run *r, struct et_ctx *cx, const struct run_setup *s)
         .optimizer_options = r->options,
         .algorithms = s->algorithms,
         .n_algorithms = s->n_algorithms,
+        .passes = s->passes,
+        .n_passes = s->n_passes,
         .callbacks = s->callbacks,
         .n_callbacks = s->n_callbacks,
         .sink = s->sink,

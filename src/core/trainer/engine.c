@@ -1,9 +1,9 @@
 /* engine.c: who is called at an event, and in which order.
  *
  * match is asked of all algorithms in user order before any is applied; then the passes
- * of spec/algorithms.md 1.3 order those that matched; then they are applied. Callbacks
- * and loggers are never reordered. Differs from Composer: SelectiveBackprop really comes
- * first on AFTER_DATALOADER (D1). */
+ * of spec/algorithms.md 1.3, then the user's, order those that matched; then they are
+ * applied. Callbacks and loggers are never reordered. Differs from Composer:
+ * SelectiveBackprop really comes first on AFTER_DATALOADER (D1). */
 #include "config.h"
 
 #include <string.h>
@@ -143,6 +143,8 @@ run_algorithms(struct et_state *s, enum et_event event, struct et_trace *traces,
             list[n++] = a;
     }
     et_engine_order(list, n, event);
+    for (int i = 0; n > 0 && i < s->n_passes; i++)
+        s->passes[i](list, n, event);
     if (event == ET_EVENT_FIT_START)
         warn_of_two_interpolations(s, s->algorithms, s->n_algorithms);
     for (int i = 0; i < n; i++) {
