@@ -20,11 +20,11 @@ struct et_algorithm {
 };
 
 enum {
-    ET_ALG_FIRST = 1,            /* runs before all others (SelectiveBackprop) */
-    ET_ALG_LAST = 2,             /* runs after all others (LowPrecisionLayerNorm) */
+    ET_ALG_FIRST = 1,              /* runs before all others (SelectiveBackprop) */
+    ET_ALG_LAST = 2,               /* runs after all others (LowPrecisionLayerNorm) */
     ET_ALG_INIT_AFTER_SURGERY = 4, /* on INIT after every surgery (ChannelsLast) */
-    ET_ALG_INIT_LAST = 8,        /* on INIT after that (EMA, SWA) */
-    ET_ALG_REQUIRED_ON_LOAD = 16, /* a model trained with it cannot be loaded without */
+    ET_ALG_INIT_LAST = 8,          /* on INIT after that (EMA, SWA) */
+    ET_ALG_REQUIRED_ON_LOAD = 16,  /* a model trained with it cannot load without it */
 };
 
 struct et_algorithm_class {

@@ -21,16 +21,21 @@ struct et_ctx;
 
 /* Creates a context that logs nowhere. ENOMEM leaves *OUT NULL. */
 ET_NODISCARD et_status et_ctx_new(struct et_ctx **out);
+/* Everything made with it must be gone. NULL within is allowed; *CX becomes NULL. */
 void et_ctx_free(struct et_ctx **cx);
 
 /* Lines at LEVEL and above go to FN. DATA is borrowed until the context is freed. */
-void et_ctx_set_log(struct et_ctx *cx, enum et_log_level level, et_log_fn *fn, void *data);
-void et_report(struct et_ctx *cx, enum et_log_level level, const char *fmt, ...) ET_PRINTF(3, 4);
-const char *et_log_level_name(enum et_log_level level);
+void et_ctx_set_log(struct et_ctx *cx, enum et_log_level level, et_log_fn *fn,
+                    void *data);
+/* One line to the log: at most 2047 bytes, no newline. */
+void et_report(struct et_ctx *cx, enum et_log_level level, const char *fmt, ...)
+    ET_PRINTF(3, 4);
+const char *et_log_level_name(enum et_log_level level); /* "debug" ... "error" */
 
-/* The choke point for host memory. Blocks are 64-byte aligned and zeroed.
- * Bytes in use and their peak are counted per context. */
+/* The choke point for host memory. Blocks are 64-byte aligned and zeroed; bytes in use
+ * and their peak are counted per context. ENOMEM leaves *OUT NULL. */
 ET_NODISCARD et_status et_alloc(struct et_ctx *cx, size_t bytes, void **out);
+/* Gives BLOCK back to the context that it is from. NULL does nothing. */
 void et_free(struct et_ctx *cx, void *block);
 
 struct et_alloc_stats {

@@ -52,9 +52,8 @@ struct et_data_options {
     bool drop_last;             /* leave the incomplete last batch out */
     int64_t workers;            /* threads; ET_INT_UNSET = by a sample's cost */
     int64_t resolution;         /* side to resize images to; 0 = as stored */
-    struct et_parts
-        transforms;     /* of images: components of ET_KIND_TRANSFORM, in order */
-    double max_corrupt; /* fraction of unreadable samples to skip */
+    struct et_parts transforms; /* of images: ET_KIND_TRANSFORM, in order */
+    double max_corrupt;         /* fraction of unreadable samples to skip */
     int64_t seq_len;    /* T */
 };
 
@@ -232,10 +231,10 @@ void et_dataset_close(struct et_dataset **data);
  * the batch is written. Coordinates are those of the raw image; outside SEEN it is
  * black. */
 struct et_frame {
-    int64_t y, x, h, w; /* the frame; y, x may be negative */
-    int64_t y_min, x_min, y_max,
-        x_max;    /* seen: half-open ranges within the raw image */
-    bool flipped; /* left and right exchanged, within the frame */
+    int64_t y, x, h, w;   /* the frame; y, x may be negative */
+    int64_t y_min, x_min; /* seen: half-open ranges within the raw image */
+    int64_t y_max, x_max; /* likewise */
+    bool flipped;         /* left and right exchanged, within the frame */
 };
 
 struct et_transform_class {
@@ -326,13 +325,13 @@ void et_loader_get_info(const struct et_loader *loader, struct et_loader_info *o
 /* What `etude data inspect` shows. */
 struct et_data_summary {
     struct et_data_facts facts;
-    double mean[ET_MAX_CHANNELS],
-        std[ET_MAX_CHANNELS]; /* images: of pixels in [0, 1] */
-    int64_t n_read;           /* samples or tokens that the figures are of */
-    int64_t n_counts;         /* num_classes, or vocab_size */
-    int64_t *counts;          /* how often each label or token occurs; owned */
-    int n_first;              /* entries of FIRST */
-    int32_t first[32];        /* labels, or tokens, from the beginning */
+    double mean[ET_MAX_CHANNELS]; /* images: of pixels in [0, 1] */
+    double std[ET_MAX_CHANNELS];  /* likewise */
+    int64_t n_read;               /* samples or tokens that the figures are of */
+    int64_t n_counts;             /* num_classes, or vocab_size */
+    int64_t *counts;              /* how often each label or token occurs; owned */
+    int n_first;                  /* entries of FIRST */
+    int32_t first[32];            /* labels, or tokens, from the beginning */
 };
 /* Reads at most LIMIT samples (tokens: that many tokens); 0 = all. */
 ET_NODISCARD et_status et_data_summarise(struct et_ctx *cx,

@@ -1,8 +1,7 @@
 /* diagnostic.h: what is wrong with a file, a line each: code, place, sentence, hint.
  *
  * A reader of recipes (or user configuration) reports all it finds, not the first; it
- * returns ET_EINVAL and leaves the list to the caller, who prints it.
- * Source: RELIABILITY.md section 8. */
+ * returns ET_EINVAL and leaves the list to the caller, who prints it. */
 #ifndef ETUDE_DIAGNOSTIC_H
 #define ETUDE_DIAGNOSTIC_H
 
@@ -27,7 +26,7 @@ extern "C" {
     X(1211, LIMIT, "nesting, aliases or nodes exceed a limit")                 \
     X(1212, TAG, "a YAML tag outside the core schema")                         \
     X(1213, OVERRIDE, "an override on the command line or in ETUDE_SET_*")     \
-    X(1214, RESUME, "a difference that a resumed run cannot have")               \
+    X(1214, RESUME, "a difference that a resumed run cannot have")             \
     X(1215, UNAVAILABLE, "a setting whose function this version lacks")
 
 enum et_diagnostic_code {

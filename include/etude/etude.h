@@ -1,7 +1,7 @@
 /* etude.h: everything, in the order to read it.
  *
- *  1. status.h ctx.h types.h   how things fail, where memory comes from, what arrays are
- *  2. tensor.h graph.h op.h    a leaf with storage or a node; expressions; the operations
+ *  1. status.h ctx.h types.h   how things fail, where memory is from, what arrays are
+ *  2. tensor.h graph.h op.h    a leaf with storage or a node; expressions; operations
  *  3. device.h attr.h          what a device module gives: kernels for those operations
  *  4. option.h time.h rng.h    option tables, training time, counter-based randomness
  *

@@ -7,18 +7,25 @@
  *           for each batch:
  *             BEFORE_DATALOADER, fetch, AFTER_DATALOADER, BATCH_START
  *             BEFORE_TRAIN_BATCH                            (the closure, from here)
- *               each microbatch: BEFORE_FORWARD, forward, AFTER_FORWARD,
- *                 BEFORE_LOSS, loss, AFTER_LOSS, BEFORE_BACKWARD, backward, AFTER_BACKWARD
- *             AFTER_TRAIN_BATCH                             (to here; SAM runs it twice)
+ *               each microbatch:
+ *                 BEFORE_FORWARD, forward, AFTER_FORWARD
+ *                 BEFORE_LOSS, loss, AFTER_LOSS
+ *                 BEFORE_BACKWARD, backward, AFTER_BACKWARD
+ *             AFTER_TRAIN_BATCH                             (to here; SAM: twice)
  *             optimizer update, clock, BATCH_END, evaluation, BATCH_CHECKPOINT
- *           EPOCH_END, evaluation, EPOCH_CHECKPOINT  ITERATION_END? ITERATION_CHECKPOINT?
+ *           EPOCH_END, evaluation, EPOCH_CHECKPOINT
+ *           ITERATION_END? ITERATION_CHECKPOINT?
  *         FIT_END, evaluation unless one ran at this batch
- *   eval: EVAL_BEFORE_ALL, per evaluator { EVAL_START, per batch { EVAL_BATCH_START,
- *         EVAL_BEFORE_FORWARD, EVAL_AFTER_FORWARD, EVAL_BATCH_END }, EVAL_END },
+ *   eval: EVAL_BEFORE_ALL
+ *         per evaluator: EVAL_START
+ *           for each batch:
+ *             EVAL_BATCH_START, EVAL_BEFORE_FORWARD, EVAL_AFTER_FORWARD, EVAL_BATCH_END
+ *           EVAL_END
  *         EVAL_AFTER_ALL
  *
- * Source: spec/trainer.md section 1. BEFORE_DATALOADER fires once more when the loader is
- * exhausted. trainer.c is this comment with code in it. */
+ * BEFORE_DATALOADER fires once more when the loader is exhausted. The names are those
+ * of MosaicML Composer (composer/core/event.py). src/core/trainer/fit.c is this
+ * comment with code in it. */
 #ifndef ETUDE_EVENT_H
 #define ETUDE_EVENT_H
 

@@ -1,8 +1,10 @@
 /* functional.h: what the algorithms do, as functions.
  *
- * Each is the pure core of the algorithm that its comment names (spec/algorithms.md 2):
- * no state, no events, random numbers as arguments. Those on a graph append nodes and
- * return NULL as the functions of op.h do. */
+ * Each is the pure core of the algorithm that its comment names, whose file in
+ * src/core/algorithms has formulas and sources: no state, no events, random numbers as
+ * arguments. Those on a graph append nodes and return NULL as the functions of op.h do.
+ *
+ * ELAPSED is a fraction of the run, in [0, 1]. */
 #ifndef ETUDE_FUNCTIONAL_H
 #define ETUDE_FUNCTIONAL_H
 
@@ -41,7 +43,7 @@ ET_NODISCARD et_status et_apply_blurpool(struct et_ctx *cx, struct et_module *ro
 /* EMA: smoothing shadow + (1 - smoothing) value. Arrays of one shape. */
 struct et_tensor *et_compute_ema(struct et_graph *g, struct et_tensor *shadow,
                                  struct et_tensor *value, double smoothing);
-/* The smoothing with which a value counts half after HALF_LIFE; in one unit. */
+/* The smoothing with which a value counts half after HALF_LIFE; both in one unit. */
 double et_ema_smoothing(double half_life, double update_interval);
 
 /* GradientClipping: GRAD, flat f32 [total] as SPACE lays it out, bounded. AGC_EPS: the

@@ -23,19 +23,22 @@ extern "C" {
 
 struct et_graph;
 
-/* One graph serves many steps; its plan cache lives as long as it does. */
+/* One graph serves many steps; its plan cache lives as long as it does. CX and DEV are
+ * borrowed and must outlive it. */
 ET_NODISCARD et_status et_graph_new(struct et_ctx *cx, struct et_device *dev,
                                     struct et_graph **out);
 void et_graph_free(struct et_graph **g);
 
 /* Forgets all nodes and the sticky error; tensors of the step become stale. */
 void et_graph_reset(struct et_graph *g);
+/* The status that sticks, ET_OK when there is none; its sentence is in the context. */
 et_status et_graph_status(const struct et_graph *g);
 struct et_ctx *et_graph_ctx(const struct et_graph *g);
 struct et_device *et_graph_device(const struct et_graph *g);
 
-/* Gradients of the scalar LOSS with respect to PARAMS, as more nodes. GRADS[i] is NULL
- * where LOSS does not depend on PARAMS[i]. PARAMS may be leaves or values of this graph. */
+/* Gradients of the scalar LOSS with respect to the N PARAMS, as more nodes, into GRADS
+ * [N]: of PARAMS[i]'s shape and dtype, or NULL where LOSS does not depend on it. PARAMS
+ * may be leaves or values of this graph. ESHAPE: LOSS is no scalar. */
 et_status et_grad(struct et_graph *g, struct et_tensor *loss,
                   struct et_tensor *const *params, int n, struct et_tensor **grads);
 /* The same for any OUTPUT with its gradient DY given (NULL = ones). */
@@ -55,9 +58,10 @@ void et_graph_abandon(struct et_graph *g);
 void et_graph_set_dry(struct et_graph *g, bool dry);
 
 /* Runs everything pending: the N tensors asked for (NULLs are skipped), then the commit.
- * Values asked for stay until the graph is reset or the same plan runs again. */
+ * Values asked for stay until the graph is reset or the same plan runs again. ENOMEM
+ * says how many bytes were needed; as with every failure no leaf has changed. */
 ET_NODISCARD et_status et_eval(struct et_graph *g, struct et_tensor *const *want, int n);
-/* Plans the same without running it: fills bytes and FLOPs. */
+/* What a plan takes, known before it runs. */
 struct et_plan_info {
     size_t slab_bytes;      /* intermediates, by liveness */
     size_t output_bytes;    /* values asked for */
@@ -66,20 +70,25 @@ struct et_plan_info {
     int64_t moved_bytes;    /* operands read and written, one run */
     int nodes, kernels;     /* before and after the passes */
 };
+/* Plans what et_eval would run, and runs nothing. */
 ET_NODISCARD et_status et_plan(struct et_graph *g, struct et_tensor *const *want, int n,
                                struct et_plan_info *info);
 
-/* One number of an evaluated (or now evaluated) tensor with one element. */
+/* What the last evaluation's plan took. */
+void et_graph_last_plan(const struct et_graph *g, struct et_plan_info *info);
+
+/* The number in a tensor with one element, which is evaluated if it was not. ESHAPE:
+ * more elements; EDTYPE: bf16 or f16. Waits for the device. */
 ET_NODISCARD et_status et_item(struct et_graph *g, struct et_tensor *t, double *out);
 
+/* Counted since the graph was made. */
 struct et_graph_stats {
-    uint64_t plans_built, replays; /* since the graph was made */
+    uint64_t plans_built;       /* signatures that were new, or had left the cache */
+    uint64_t replays;           /* evaluations */
     uint64_t kernels_run;
     int64_t flops, moved_bytes; /* of all evaluations, dry ones included */
     uint64_t allocs; /* host and device blocks allocated by evaluation; flat when warm */
 };
-/* What the last evaluation's plan needed. */
-void et_graph_last_plan(const struct et_graph *g, struct et_plan_info *info);
 void et_graph_get_stats(const struct et_graph *g, struct et_graph_stats *out);
 
 #ifdef __cplusplus

@@ -4,7 +4,8 @@
  * run last on BATCH_END, EPOCH_END and EVAL_END, write it; then the trainer begins the
  * next. Everything of a step carries the count of finished batches.
  *
- * Metric names are Composer's newest (GLOSSARY.md). */
+ * Metric names are those of MosaicML Composer's newest versions: "loss/train/total",
+ * "metrics/eval/Accuracy", "lr-DecoupledSGDW/group0". */
 #ifndef ETUDE_LOGGER_H
 #define ETUDE_LOGGER_H
 
@@ -39,7 +40,7 @@ enum et_record_kind {
 #undef ET_RECORD_ENUM
     ET_RECORD_COUNT
 };
-const char *et_record_name(enum et_record_kind kind);
+const char *et_record_name(enum et_record_kind kind); /* "batch" */
 
 enum { ET_METRIC_NAME = 96 }; /* bytes, the final zero included */
 
@@ -54,20 +55,23 @@ struct et_record {
     double t;          /* seconds since the epoch of 1970 */
     int64_t seq;       /* from 1, without gaps, per run */
     int64_t ep, ba, sp; /* finished epochs, batches, samples */
-    const char *text;  /* log lines, evaluator label, state of the run; NULL */
+    const char *text;  /* log lines, evaluator label, state of the run; NULL; borrowed */
     enum et_log_level level; /* log lines */
     const struct et_log_entry *entry; /* numbers; borrowed */
     int n;
 };
 
-/* Where records go: in one process a file; under a supervisor a ring that never waits.
- * Core declares the hole, whoever starts the run fills it. */
+/* Where records go: a file, a screen, another process. Whoever starts the run fills the
+ * hole; the struct begins one of its own. */
 struct et_sink {
+    /* RECORD is borrowed for the call. Called on the trainer's thread: must not wait. */
     void (*write)(struct et_sink *sink, const struct et_record *record);
 };
 
 struct et_log;
-ET_NODISCARD et_status et_log_new(struct et_ctx *cx, struct et_sink *sink, struct et_log **out);
+/* An empty record; the trainer makes one. SINK is borrowed; NULL: records go nowhere. */
+ET_NODISCARD et_status et_log_new(struct et_ctx *cx, struct et_sink *sink,
+                                  struct et_log **out);
 void et_log_free(struct et_log **log);
 
 /* Adds a number to the record under way; a second value of a name replaces the first.
@@ -75,6 +79,7 @@ void et_log_free(struct et_log **log);
 void et_log_metric(struct et_log *log, const char *name, double value);
 /* The numbers so far: borrowed until the next call. */
 const struct et_log_entry *et_log_entries(const struct et_log *log, int *n);
+/* The number of that NAME in it, into *OUT; false when there is none. */
 bool et_log_find(const struct et_log *log, const char *name, double *out);
 /* Hands the record to the sink (TEXT may be NULL) and begins an empty one. */
 void et_log_emit(struct et_log *log, enum et_record_kind kind, const struct et_timestamp *ts,

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* code, text, metrics to train with, metrics to evaluate with (names of GLOSSARY) */
+/* code, text, metrics to train with, metrics to evaluate with (metric.h) */
 #define ET_TASK_MAP(X)                                                                 \
     X(CLASSIFICATION, "classification", "Accuracy", "Accuracy CrossEntropy")           \
     X(SEGMENTATION, "segmentation", "MIoU", "MIoU CrossEntropy")                       \

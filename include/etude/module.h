@@ -87,7 +87,7 @@ struct et_forward {
     struct et_graph *g;
     bool training;         /* batch statistics and dropout */
     bool keep_stats;       /* training, but running statistics stay as they are: SAM's
-                              second pass (spec/algorithms.md 4, D30) */
+                              second pass, so that they move once a step */
     struct et_tensor *rng; /* I64 [2]: key, index of the first sample; for dropout */
     uint64_t ordinal;      /* of the next dropout; starts at 0 */
     /* What a module that ends a branch adds (BertOutput, what replaces it): set by its
@@ -211,8 +211,8 @@ ET_NODISCARD et_status et_module_bind(struct et_ctx *cx, struct et_module *root,
 /* Changes the rules by which the leaves of ROOT get their first values:
  * "kaiming_normal", "kaiming_uniform", "xavier_normal", "xavier_uniform" (weights of
  * linear and convolution layers), "bn_ones", "bn_uniform", "linear_log_constant_bias".
- * Several apply in turn. EINVAL, with the list as hint, for another name. Source:
- * spec/trainer.md 15.6. */
+ * Several apply in turn. EINVAL, with the list as hint, for another name. The rules:
+ * src/core/modules/init.c. */
 ET_NODISCARD et_status et_module_initializer(struct et_ctx *cx, struct et_module *root,
                                              const char *name);
 extern const char *const et_initializer_names[]; /* NULL-terminated */
@@ -237,11 +237,11 @@ struct et_surgery {
     int n;
 };
 
-/* Walks the tree below ROOT (spec/algorithms.md 1.9): pre-order, each module once, each
- * policy in turn; all parents of a replaced module are relinked; replacements are not
- * walked, the children of replaced modules are. The pairs are what optimizers and
- * parameter spaces need to follow; release them afterwards. A failure midway leaves
- * the replacements made so far in place. */
+/* Walks the tree below ROOT: pre-order, each module once, each policy in turn; all
+ * parents of a replaced module are relinked; replacements are not walked, the children
+ * of replaced modules are. The pairs are what optimizers and parameter spaces need to
+ * follow; release them afterwards. A failure midway leaves the replacements made so far
+ * in place. DATA goes to every policy. */
 ET_NODISCARD et_status et_module_replace(struct et_ctx *cx, struct et_module *root,
                                          const struct et_surgery_policy *policies,
                                          int n, void *data, struct et_surgery *out);

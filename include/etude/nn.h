@@ -36,8 +36,8 @@ struct et_conv2d_module {
 };
 
 struct et_conv_transpose2d_options {
-    int64_t in_channels, out_channels, kernel; /* required */
-    int64_t stride, padding, output_padding, groups;
+    int64_t in_channels, out_channels, kernel;       /* required */
+    int64_t stride, padding, output_padding, groups; /* 1, 0, 0, 1 */
     bool no_bias;
 };
 
@@ -50,7 +50,7 @@ struct et_conv_transpose2d_module {
 };
 
 struct et_linear_options {
-    int64_t in_features, out_features;
+    int64_t in_features, out_features; /* required */
     bool no_bias;
 };
 
@@ -171,7 +171,8 @@ struct et_adaptive_avg_pool2d_module {
     struct et_adaptive_avg_pool2d_options o;
 };
 
-/* ---- anti-aliasing (spec/algorithms.md 2.3) ---- */
+/* ---- anti-aliasing: Zhang, "Making convolutional networks shift-invariant again",
+ * 2019 (1904.11486) ---- */
 
 /* Depthwise [1 2 1] x [1 2 1] / 16 with zero padding 1. */
 struct et_blur_pool2d_options {
@@ -246,7 +247,8 @@ struct et_attention_module {
     struct et_param alibi; /* [1,H,1,S] buffer added to the scores; absent unless set */
 };
 
-/* m_h of ALiBi for N heads (spec/algorithms.md 2.1). */
+/* m_h for head h of N_HEADS, into SLOPES [N_HEADS]: Press et al., "Train short, test
+ * long: attention with linear biases", 2022 (2108.12409), section 3. */
 void et_alibi_slopes(int64_t n_heads, double *slopes);
 /* Gives the attention the causal ALiBi bias m_h * j for keys j < MAX_SEQ_LEN. */
 ET_NODISCARD et_status et_attention_set_alibi(struct et_ctx *cx,

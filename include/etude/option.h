@@ -41,14 +41,15 @@ enum et_option_type {
     ET_OPT_COUNT
 };
 
-struct et_value; /* a parsed YAML value: src/core/recipe/value.h */
+struct et_value; /* a parsed YAML value; the recipe's own */
 
+/* Lists: N values, owned by the options struct they stand in. */
 struct et_floats {
     double *v;
     int n;
 };
 struct et_texts {
-    char **v;
+    char **v; /* each owned too */
     int n;
 };
 struct et_times {
@@ -147,10 +148,11 @@ ET_NODISCARD et_status et_options_init(struct et_ctx *cx, const struct et_option
 /* Frees what the fields of OPTIONS own; the struct itself is the caller's. */
 void et_options_release(const struct et_option *table, void *options);
 /* Sets one option from YAML text: et_options_set(cx, table, &o, "alpha", "0.2"). EINVAL
- * with a sentence for an unknown name (and a suggestion), a wrong type or range; the old
- * value then stands. */
+ * with a sentence for an unknown name (and a suggestion), a wrong type or range; the
+ * old value then stands. */
 ET_NODISCARD et_status et_options_set(struct et_ctx *cx, const struct et_option *table,
-                                      void *options, const char *name, const char *text);
+                                      void *options, const char *name,
+                                      const char *text);
 
 /* The value of the option ROW in OPTIONS as YAML text on one line, which et_options_set
  * reads back to the same value: "0.1", "[0.9, 0.95]", "10ep", "null" when unset.

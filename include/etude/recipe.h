@@ -4,8 +4,8 @@
  * recipe is the defaults, its include files, the file, ETUDE_SET_* variables and the
  * command line, each above the one before; all that is wrong is reported at once.
  *
- * Source: RECIPE.md; limits and refusals: RELIABILITY.md 7.5 and 9. Differs from a plain
- * merge: where a component's `name` changes, the options of the other one are dropped. */
+ * Where a component's `name` changes in a later layer, the options that an earlier one
+ * gave to the other component are dropped. */
 #ifndef ETUDE_RECIPE_H
 #define ETUDE_RECIPE_H
 
@@ -94,8 +94,8 @@ struct et_recipe_eval {
     struct et_time interval; /* unset = the recipe's eval_interval */
 };
 
-/* RECIPE.md section 2, in its order. Fields may be set (what auto chose, a drawn seed)
- * before the recipe is written down. */
+/* The keys in the order in which a recipe is written down. Fields may be set (what auto
+ * chose, a drawn seed) before that. */
 struct et_recipe {
     struct et_texts include; /* always empty: the files have been merged */
     char *run_name;          /* NULL = two words */

@@ -1,10 +1,10 @@
 /* rng.h: counter-based random numbers.
  *
- * Philox-4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
+ * Philox-4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
  * A draw is a pure function of (seed, stream, index, ordinal), so it does not depend on
  * threads, ranks, workers or microbatches, and a resume restores a counter. INDEX is a
- * global sample index (or another counter the stream defines), ORDINAL numbers the draws
- * made for it. */
+ * global sample index (or another counter the stream defines), ORDINAL numbers the
+ * draws made for it. */
 #ifndef ETUDE_RNG_H
 #define ETUDE_RNG_H
 
@@ -58,6 +58,7 @@ struct et_rng {
     int left;          /* words not yet used */
 };
 
+/* The beginning of (SEED, STREAM, INDEX). */
 struct et_rng et_rng_at(uint32_t seed, enum et_rng_stream stream, uint64_t index);
 uint32_t et_rng_u32(struct et_rng *r);
 uint64_t et_rng_u64(struct et_rng *r);
@@ -65,7 +66,7 @@ double et_rng_uniform(struct et_rng *r);                /* [0, 1), 53 bits */
 float et_rng_uniform_f32(struct et_rng *r);             /* [0, 1), 24 bits */
 double et_rng_normal(struct et_rng *r);                 /* mean 0, variance 1 */
 uint64_t et_rng_below(struct et_rng *r, uint64_t n);    /* [0, n), unbiased; n > 0 */
-double et_rng_beta(struct et_rng *r, double a, double b);
+double et_rng_beta(struct et_rng *r, double a, double b); /* Beta(a, b); a, b > 0 */
 /* A uniform permutation of 0 .. n-1 into OUT. */
 void et_rng_permutation(struct et_rng *r, int32_t *out, int64_t n);
 

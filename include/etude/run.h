@@ -1,7 +1,7 @@
 /* run.h: what a run leaves behind, and what people see of it while it goes on.
  *
- * A run directory, what is in it (GLOSSARY.md), the sink that keeps its records, a
- * reader of those, and progress for a terminal, a pipe, or a program. */
+ * A run directory, the sink that keeps its records, a reader of those, and progress for
+ * a terminal, a pipe, or a program. */
 #ifndef ETUDE_RUN_H
 #define ETUDE_RUN_H
 
@@ -19,7 +19,7 @@ extern "C" {
  * plain  a line every 30 s, and at each epoch, evaluation, warning, and the end
  * json   an object per batch, epoch, evaluation, line of the log, and the end
  *
- * Formats: UX.md section 2; short labels, but in json full names. */
+ * Metrics have short labels, but in json their full names. */
 enum et_progress_kind { ET_PROGRESS_BAR, ET_PROGRESS_PLAIN, ET_PROGRESS_JSON };
 
 struct et_progress {
@@ -75,8 +75,8 @@ struct et_sink *et_run_sink(struct et_run *run);
 /* An et_log_fn for et_ctx_set_log, or for another log function to call: DATA is the
  * run, TEXT goes to logs/rank0.txt with time and level, at once. */
 void et_run_log(void *data, enum et_log_level level, const char *text);
-/* A state of GLOSSARY.md: to run.json (replaced as a whole: readers see the old one or
- * the new one) and events.log. EIO. */
+/* A state ("running", "evaluating", "stopped", ...): to run.json (replaced as a whole:
+ * readers see the old one or the new one) and events.log. EIO. */
 ET_NODISCARD et_status et_run_set_state(struct et_run *run, const char *state);
 /* A callback, the caller's, that sets "running" and "evaluating" as the trainer goes;
  * it must not outlive the run. */

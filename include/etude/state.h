@@ -108,7 +108,7 @@ bool et_state_metric(const struct et_state *s, const char *name, double *out);
 /* The model's loss of OUTPUTS on TARGET as nodes; per sample with ET_REDUCE_NONE. */
 struct et_tensor *et_state_loss(struct et_state *s, struct et_tensor *outputs,
                                 struct et_tensor *target, enum et_reduction reduction);
-/* Dense targets (spec/algorithms.md 1.8): index targets as one-hot rows of f32, negative
+/* Dense targets: index targets as one-hot rows of f32, negative
  * ones all zero; dense ones as they are. */
 struct et_tensor *et_state_dense_target(struct et_state *s, struct et_tensor *outputs,
                                         struct et_tensor *target);

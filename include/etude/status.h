@@ -52,19 +52,23 @@ struct et_error {
     char hint[256];     /* what to try; may be empty */
 };
 
+/* "out of memory", and the sentence of the map; for any status, constant text. */
 const char *et_status_name(et_status status);
 const char *et_status_hint(et_status status);
 
 /* Records an error unless one stands already, and returns STATUS. CX may be NULL. */
 et_status et_fail_at(struct et_ctx *cx, et_status status, const char *file, int line,
                      const char *fmt, ...) ET_PRINTF(5, 6);
-#define ET_FAIL(cx, status, ...) et_fail_at((cx), (status), __FILE__, __LINE__, __VA_ARGS__)
+#define ET_FAIL(cx, status, ...)                                               \
+    et_fail_at((cx), (status), __FILE__, __LINE__, __VA_ARGS__)
 
-/* Adds what to try to the error that stands. */
+/* Adds what to try to the error that stands, unless it says so already. */
 void et_hint(struct et_ctx *cx, const char *fmt, ...) ET_PRINTF(2, 3);
 
-/* The error that stands: borrowed, until the next call that clears it. */
+/* The error that stands, status ET_OK when there is none: borrowed, it is the context's
+ * own and changes with it. */
 const struct et_error *et_error_get(const struct et_ctx *cx);
+/* Whoever has handled an error says so: the next one is recorded again. */
 void et_error_clear(struct et_ctx *cx);
 
 /* Returns the status upward when it is not OK. */

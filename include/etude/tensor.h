@@ -21,13 +21,16 @@ struct et_device;
 struct et_node;
 
 /* Loads a device module and opens device INDEX. NAME: "cpu", "ref" (the plain C
- * reference, always there). THREADS 0 = all cores. ENOTSUP says why there is none. */
+ * reference, always there). THREADS 0 = all cores. ENOTSUP says why there is none.
+ * CX must outlive the device. */
 ET_NODISCARD et_status et_device_open(struct et_ctx *cx, const char *name, int index,
                                       int threads, struct et_device **out);
+/* When all its storages and graphs are gone. */
 void et_device_close(struct et_device **dev);
 void et_device_get_info(const struct et_device *dev, struct et_device_info *out);
-const char *et_device_name(const struct et_device *dev);
+const char *et_device_name(const struct et_device *dev); /* "cpu"; borrowed */
 
+/* What the device's memory was used for, as its callers asked for it. */
 struct et_device_memory {
     size_t current_bytes; /* allocated now: storages, plan slabs, outputs, workspace */
     size_t peak_bytes;    /* most ever */
@@ -37,16 +40,18 @@ void et_device_get_memory(const struct et_device *dev, struct et_device_memory *
 /* Allocations that would make more than BYTES in use fail with ENOMEM; 0 = no limit. */
 void et_device_set_limit(struct et_device *dev, size_t bytes);
 
+/* A block of device memory that several tensors may share. */
 struct et_storage {
-    struct et_device *dev;
-    void *data;   /* device memory */
-    size_t bytes;
-    int refs;
+    struct et_device *dev; /* borrowed; must outlive the storage */
+    void *data;            /* device memory, 64-byte aligned */
+    size_t bytes;          /* of DATA */
+    int refs;              /* holders; the last one to go frees it */
 };
-ET_NODISCARD et_status et_storage_new(struct et_ctx *cx, struct et_device *dev, size_t bytes,
-                                      struct et_storage **out); /* zeroed */
-struct et_storage *et_storage_ref(struct et_storage *s);
-void et_storage_unref(struct et_storage *s);
+/* Zeroed, with one reference, which is the caller's. ENOMEM. */
+ET_NODISCARD et_status et_storage_new(struct et_ctx *cx, struct et_device *dev,
+                                      size_t bytes, struct et_storage **out);
+struct et_storage *et_storage_ref(struct et_storage *s); /* one holder more; S */
+void et_storage_unref(struct et_storage *s);             /* NULL does nothing */
 
 struct et_tensor {
     struct et_desc desc;
@@ -60,7 +65,7 @@ struct et_tensor {
     uint64_t plan_id;           /* internal */
 };
 
-/* A leaf with a zeroed storage of its own. NAME is copied; may be NULL. */
+/* A leaf with a zeroed storage of its own. NAME is copied; may be NULL. ENOMEM. */
 ET_NODISCARD et_status et_tensor_new(struct et_ctx *cx, struct et_device *dev,
                                      enum et_dtype dtype, int ndim, const int64_t *shape,
                                      enum et_format format, const char *name,
@@ -69,16 +74,17 @@ ET_NODISCARD et_status et_tensor_new(struct et_ctx *cx, struct et_device *dev,
 ET_NODISCARD et_status et_tensor_view(struct et_ctx *cx, struct et_storage *storage,
                                       int64_t offset, const struct et_desc *desc,
                                       const char *name, struct et_tensor **out);
+/* For leaves only: values are their graph's. NULL within is allowed. */
 void et_tensor_free(struct et_tensor **t);
 
 /* Where the elements begin; device memory. NULL for a value not yet evaluated. */
 void *et_tensor_data(const struct et_tensor *t);
 /* Copy all elements in row-major order, converting layout but not dtype; BYTES must be
- * the array's size. Waits for the device. */
+ * the array's size (ESHAPE). EINVAL: not evaluated. Wait for the device. */
 ET_NODISCARD et_status et_tensor_write(struct et_ctx *cx, struct et_tensor *t,
                                        const void *src, size_t bytes);
-ET_NODISCARD et_status et_tensor_read(struct et_ctx *cx, const struct et_tensor *t, void *dst,
-                                      size_t bytes);
+ET_NODISCARD et_status et_tensor_read(struct et_ctx *cx, const struct et_tensor *t,
+                                      void *dst, size_t bytes);
 
 #ifdef __cplusplus
 }

@@ -28,12 +28,14 @@ struct et_evaluator {
     const char *const *metrics; /* regular expressions, NULL-terminated; NULL = all */
 };
 
-/* PTA's overridable steps: a NULL slot means the default. */
+/* Steps of the loop that a user may replace (the idea is pytorch-accelerated's): a NULL
+ * slot means the default. */
 struct et_trainer_steps {
-    void *data;
-    /* The loss of a microbatch, as nodes; sets *OUTPUTS. */
+    void *data; /* handed to each of them; borrowed */
+    /* The loss of a microbatch (state->batch), as nodes; sets *OUTPUTS. */
     struct et_tensor *(*train_forward)(void *data, struct et_state *s,
                                        struct et_tensor **outputs);
+    /* The outputs for a batch of an evaluation, as nodes. */
     struct et_tensor *(*eval_forward)(void *data, struct et_state *s);
 };
 
@@ -104,6 +106,7 @@ struct et_estimate {
 /* From the plans alone: nothing is computed. */
 ET_NODISCARD et_status et_trainer_estimate(struct et_trainer *t, struct et_estimate *out);
 
+/* What hooks see: borrowed, until the trainer is freed. */
 struct et_state *et_trainer_state(struct et_trainer *t);
 
 /* ---- the engine: who is called at an event, in which order ---- */

@@ -33,9 +33,9 @@ enum et_dtype {
     ET_DTYPE_COUNT
 };
 
-size_t et_dtype_size(enum et_dtype dtype);
-const char *et_dtype_name(enum et_dtype dtype);
-bool et_dtype_is_float(enum et_dtype dtype);
+size_t et_dtype_size(enum et_dtype dtype);      /* bytes of one element */
+const char *et_dtype_name(enum et_dtype dtype); /* "f32" */
+bool et_dtype_is_float(enum et_dtype dtype);    /* f32, f64, bf16, f16 */
 
 /* How an n-d array lies in memory. A stride of 0 repeats (a broadcast axis). */
 struct et_desc {
@@ -51,11 +51,13 @@ enum et_format { ET_ROW_MAJOR, ET_CHANNELS_LAST };
 /* Fills the description of a dense array. SHAPE has NDIM entries >= 0. */
 void et_desc_init(struct et_desc *d, enum et_dtype dtype, int ndim, const int64_t *shape,
                   enum et_format format);
-int64_t et_desc_count(const struct et_desc *d);     /* elements; 1 for ndim 0 */
-size_t et_desc_bytes(const struct et_desc *d);      /* of the dense array */
-bool et_desc_is_dense(const struct et_desc *d);     /* some axis order is contiguous */
+int64_t et_desc_count(const struct et_desc *d); /* elements; 1 for ndim 0 */
+size_t et_desc_bytes(const struct et_desc *d);  /* of the dense array */
+bool et_desc_is_dense(const struct et_desc *d); /* some axis order is contiguous */
+/* The order of FORMAT is contiguous; strides of axes of length 1 do not matter. */
 bool et_desc_is_contiguous(const struct et_desc *d, enum et_format format);
 bool et_desc_same_shape(const struct et_desc *a, const struct et_desc *b);
+/* The same dtype, shape and strides. */
 bool et_desc_equal(const struct et_desc *a, const struct et_desc *b);
 /* Dense, with the axis order of LIKE (row-major where LIKE repeats an axis): what an
  * element-wise result looks like. */
