@@ -1,7 +1,7 @@
 /* algorithm.h: training methods that change the run.
  *
- * An algorithm is one file: a private state, an option table, hooks, and a const class at
- * the bottom; and one row of algorithms.def. */
+ * An algorithm is one file: a private state, an option table, hooks, and a const class
+ * at the bottom; and one row of algorithms.def. */
 #ifndef ETUDE_ALGORITHM_H
 #define ETUDE_ALGORITHM_H
 
@@ -30,17 +30,17 @@ enum {
 struct et_algorithm_class {
     struct et_component info;
     size_t state_size;
-    uint64_t events;  /* ET_ON(...) bits at which it may act */
-    unsigned flags;   /* ET_ALG_* */
+    uint64_t events; /* ET_ON(...) bits at which it may act */
+    unsigned flags;  /* ET_ALG_* */
 
-    /* Checks what the option table cannot: values that exclude each other. (optional) */
+    /* Refuses what the table cannot: values that exclude each other. (optional) */
     et_status (*check)(struct et_ctx *cx, const void *options);
     /* Acts at EVENT now? Called for all algorithms before any is applied, on the events
      * above only. (optional: NULL = always) */
     bool (*match)(struct et_algorithm *self, enum et_event event,
                   const struct et_state *state);
-    /* Changes STATE. Between BEFORE_TRAIN_BATCH and AFTER_TRAIN_BATCH it must stand being
-     * run again for the same batch. */
+    /* Changes STATE. Between BEFORE_TRAIN_BATCH and AFTER_TRAIN_BATCH it must stand
+     * being run again for the same batch. */
     et_status (*apply)(struct et_algorithm *self, enum et_event event,
                        struct et_state *state, struct et_log *log);
     /* Mixes losses instead of targets: two such are warned about. (optional) */
@@ -56,8 +56,8 @@ const struct et_algorithm_class *et_algorithm_find(const char *name);
 /* OPTIONS: a struct of the class's type whose contents the algorithm takes over (zeroed
  * on success); NULL = all defaults. */
 ET_NODISCARD et_status et_algorithm_new(struct et_ctx *cx,
-                                        const struct et_algorithm_class *c, void *options,
-                                        struct et_algorithm **out);
+                                        const struct et_algorithm_class *c,
+                                        void *options, struct et_algorithm **out);
 void et_algorithm_free(struct et_algorithm **a);
 
 #ifdef __cplusplus

@@ -2,7 +2,7 @@
  *
  * An attribute struct is plain data without pointers: it is hashed into a plan's
  * signature byte by byte, so builders zero it first. Everything that changes from step
- * to step (a learning rate, a mixing coefficient, a seed) is an input tensor instead. */
+ * to step (a learning rate, a mixing coefficient, a seed) is an operand instead. */
 #ifndef ETUDE_ATTR_H
 #define ETUDE_ATTR_H
 
@@ -35,7 +35,7 @@ struct et_pool2d_attr {
     int32_t kernel[2], stride[2], pad[2], dilation[2];
     int32_t ceil_mode;         /* round the output size up */
     int32_t count_include_pad; /* average: zeros of the padding count */
-    int64_t shape[4];          /* gradients: the input's shape; adaptive: output in [2..3] */
+    int64_t shape[4]; /* gradients: the input's shape; adaptive: output in [2..3] */
 };
 
 /* batch, layer and group norm. */
@@ -117,7 +117,7 @@ enum et_resize_mode { ET_RESIZE_NEAREST, ET_RESIZE_BILINEAR };
 struct et_resize_attr {
     int32_t mode;
     int32_t pad_;
-    double scale[2]; /* source pixels per output pixel, height then width */
+    double scale[2];  /* source pixels per output pixel, height then width */
     int64_t shape[4]; /* the shape to produce (gradient: the input's) */
 };
 
@@ -130,16 +130,16 @@ struct et_pack_attr {
 /* A fused element-wise program: what the fusion pass makes of a chain.
  * Registers 0 .. n_in-1 are the inputs; step k writes register n_in + k. All arithmetic
  * is in f32 (f64 when the program's dtype is). Inputs broadcast by strides of 0. */
-#define ET_FUSED_MAX_IN 16
-#define ET_FUSED_MAX_OUT 8
+#define ET_FUSED_MAX_IN    16
+#define ET_FUSED_MAX_OUT   8
 #define ET_FUSED_MAX_STEPS 40
 
 struct et_fused_step {
-    uint16_t op;     /* enum et_op_id of an element-wise op */
-    uint8_t src[3];  /* registers */
+    uint16_t op;    /* enum et_op_id of an element-wise op */
+    uint8_t src[3]; /* registers */
     uint8_t n_src;
     uint16_t pad_;
-    double a, b;     /* scalar attributes */
+    double a, b; /* scalar attributes */
 };
 
 struct et_fused_attr {

@@ -12,13 +12,13 @@ extern "C" {
 struct et_callback {
     const struct et_callback_class *type;
     struct et_ctx *cx;
-    void *options; /* type->info.options_size bytes, owned */
-    void *state;   /* type->state_size bytes, zeroed, owned */
+    void *options;             /* type->info.options_size bytes, owned */
+    void *state;               /* type->state_size bytes, zeroed, owned */
     const char *run_directory; /* loggers write beneath it; NULL: there is none */
 };
 
-/* A logger is a callback that writes state->log's current record somewhere; it runs after
- * the others, so that it sees what they logged. */
+/* A logger is a callback that writes state->log's current record somewhere; it runs
+ * after the others, so that it sees what they logged. */
 struct et_callback_class {
     struct et_component info;
     size_t state_size;
@@ -41,8 +41,9 @@ const struct et_callback_class *et_callback_find(const char *name);
 const struct et_callback_class *et_logger_find(const char *name);
 
 /* As et_algorithm_new. */
-ET_NODISCARD et_status et_callback_new(struct et_ctx *cx, const struct et_callback_class *c,
-                                       void *options, const char *run_directory,
+ET_NODISCARD et_status et_callback_new(struct et_ctx *cx,
+                                       const struct et_callback_class *c, void *options,
+                                       const char *run_directory,
                                        struct et_callback **out);
 void et_callback_free(struct et_callback **c);
 

@@ -54,7 +54,7 @@ struct et_data_options {
     int64_t resolution;         /* side to resize images to; 0 = as stored */
     struct et_parts transforms; /* of images: ET_KIND_TRANSFORM, in order */
     double max_corrupt;         /* fraction of unreadable samples to skip */
-    int64_t seq_len;    /* T */
+    int64_t seq_len;            /* T */
 };
 
 extern const char *const et_split_names[]; /* "train", "test", NULL */

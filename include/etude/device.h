@@ -7,8 +7,8 @@
  * policy, and synchronises with the host only where asked to.
  *
  * Kernels must accept every legal description (strides included) of the op, or answer
- * ENOTSUP from prepare with a sentence. All arrays of one call are disjoint, except that
- * an output of an element-wise op may be exactly one of its inputs of the same
+ * ENOTSUP from prepare with a sentence. All arrays of one call are disjoint, except
+ * that an output of an element-wise op may be exactly one of its inputs of the same
  * description, and output 0 of an op flagged ET_OPF_IN_PLACE its input 0. */
 #ifndef ETUDE_DEVICE_H
 #define ETUDE_DEVICE_H
@@ -35,9 +35,9 @@ enum et_op_id {
 struct et_call {
     enum et_op_id op;
     int n_in, n_out;
-    const void *attr;         /* the op's attribute struct; borrowed for the call */
+    const void *attr; /* the op's attribute struct; borrowed for the call */
     size_t attr_size;
-    const struct et_desc *in; /* n_in entries; dtype ET_NONE = optional input left out */
+    const struct et_desc *in;  /* n_in entries; dtype ET_NONE = input left out */
     const struct et_desc *out; /* n_out entries; dtype ET_NONE = nobody wants it */
 };
 
@@ -47,16 +47,16 @@ struct et_capture; /* the module's: a recorded sequence of kernels */
 struct et_device_handle; /* the module's */
 
 struct et_device_info {
-    char name[128];          /* for people: processor or GPU */
-    char library[128];       /* "oneDNN 2.6.3" */
-    int threads;             /* CPU: compute threads; else 0 */
-    size_t memory_bytes;     /* total; 0 = unknown */
-    bool host_memory;        /* the host may read and write device pointers */
+    char name[128];      /* for people: processor or GPU */
+    char library[128];   /* "oneDNN 2.6.3" */
+    int threads;         /* CPU: compute threads; else 0 */
+    size_t memory_bytes; /* total; 0 = unknown */
+    bool host_memory;    /* the host may read and write device pointers */
 };
 
 struct et_device_table {
-    uint32_t abi;  /* ET_DEVICE_ABI */
-    uint32_t size; /* sizeof(struct et_device_table) */
+    uint32_t abi;     /* ET_DEVICE_ABI */
+    uint32_t size;    /* sizeof(struct et_device_table) */
     const char *name; /* "cpu" */
 
     /* Opens device INDEX. THREADS: compute threads, 0 = all. WHY takes a sentence. */
@@ -70,8 +70,8 @@ struct et_device_table {
     void (*free)(struct et_device_handle *, void *block, size_t bytes);
     /* Copies in stream order; either side may be host memory. The host side must stay
      * untouched until sync. */
-    et_status (*copy)(struct et_device_handle *, void *dst, const void *src, size_t bytes,
-                      struct et_stream *);
+    et_status (*copy)(struct et_device_handle *, void *dst, const void *src,
+                      size_t bytes, struct et_stream *);
     et_status (*fill)(struct et_device_handle *, void *dst, int byte, size_t bytes,
                       struct et_stream *);
 

@@ -12,21 +12,21 @@ extern "C" {
 #endif
 
 /* number, code, what it stands for. Numbers are never used twice. */
-#define ET_DIAGNOSTIC_MAP(X)                                                   \
-    X(1201, READ, "a file cannot be read")                                     \
-    X(1202, SYNTAX, "the text is not YAML, UTF-8 or of a size we read")        \
-    X(1203, VALUE, "a value has the wrong type or is out of range")            \
-    X(1204, DUPLICATE, "a key is set twice")                                   \
-    X(1205, UNKNOWN, "a key or name is not known")                             \
-    X(1206, MISSING, "a key without a default is not set")                     \
-    X(1207, CONFLICT, "two settings exclude each other")                       \
-    X(1208, PATH, "a path leaves the folder it must stay in")                  \
-    X(1209, ENVIRONMENT, "an environment variable is not allowed or not set")  \
-    X(1210, SECRET, "a secret would be copied and shown")                      \
-    X(1211, LIMIT, "nesting, aliases or nodes exceed a limit")                 \
-    X(1212, TAG, "a YAML tag outside the core schema")                         \
-    X(1213, OVERRIDE, "an override on the command line or in ETUDE_SET_*")     \
-    X(1214, RESUME, "a difference that a resumed run cannot have")             \
+#define ET_DIAGNOSTIC_MAP(X)                                                           \
+    X(1201, READ, "a file cannot be read")                                             \
+    X(1202, SYNTAX, "the text is not YAML, UTF-8 or of a size we read")                \
+    X(1203, VALUE, "a value has the wrong type or is out of range")                    \
+    X(1204, DUPLICATE, "a key is set twice")                                           \
+    X(1205, UNKNOWN, "a key or name is not known")                                     \
+    X(1206, MISSING, "a key without a default is not set")                             \
+    X(1207, CONFLICT, "two settings exclude each other")                               \
+    X(1208, PATH, "a path leaves the folder it must stay in")                          \
+    X(1209, ENVIRONMENT, "an environment variable is not allowed or not set")          \
+    X(1210, SECRET, "a secret would be copied and shown")                              \
+    X(1211, LIMIT, "nesting, aliases or nodes exceed a limit")                         \
+    X(1212, TAG, "a YAML tag outside the core schema")                                 \
+    X(1213, OVERRIDE, "an override on the command line or in ETUDE_SET_*")             \
+    X(1214, RESUME, "a difference that a resumed run cannot have")                     \
     X(1215, UNAVAILABLE, "a setting whose function this version lacks")
 
 enum et_diagnostic_code {
@@ -41,7 +41,7 @@ enum { ET_DIAGNOSTICS_MAX = 20 };
 struct et_place {
     const char *file; /* as the user named it */
     int line, column; /* from 1 */
-    int order;        /* of the file among those read: errors are listed in this order */
+    int order; /* of the file among those read: errors are listed in this order */
 };
 
 struct et_diagnostic {
@@ -62,11 +62,11 @@ struct et_diagnostics {
 };
 
 /* Adds one; PATH and HINT may be NULL. Everything passes et_visible. */
-void et_diagnostics_add(struct et_diagnostics *list, int code, const struct et_place *at,
-                        const char *path, const char *hint, const char *fmt, ...)
-    ET_PRINTF(6, 7);
+void et_diagnostics_add(struct et_diagnostics *list, int code,
+                        const struct et_place *at, const char *path, const char *hint,
+                        const char *fmt, ...) ET_PRINTF(6, 7);
 
-/* "error E1203: recipe.yaml:14:9: optimizer.lr: expected ...", then, where there is one,
+/* "error E1203: recipe.yaml:14:9: optimizer.lr: expected ...", then, with a hint,
  * "\n  hint: ...". No newline at the end. Returns BUF. */
 const char *et_diagnostic_text(const struct et_diagnostic *d, char *buf, size_t size);
 /* {"code":"E1203","file":"recipe.yaml","line":14,"column":9,...}. Returns BUF;

@@ -37,63 +37,64 @@
 extern "C" {
 #endif
 
-#define ET_EVENT_MAP(X)                                                        \
-    X(INIT, "init")                                                            \
-    X(BEFORE_LOAD, "before_load")                                              \
-    X(AFTER_LOAD, "after_load")                                                \
-    X(FIT_START, "fit_start")                                                  \
-    X(ITERATION_START, "iteration_start")                                      \
-    X(EPOCH_START, "epoch_start")                                              \
-    X(BEFORE_DATALOADER, "before_dataloader")                                  \
-    X(AFTER_DATALOADER, "after_dataloader")                                    \
-    X(BATCH_START, "batch_start")                                              \
-    X(BEFORE_TRAIN_BATCH, "before_train_batch")                                \
-    X(BEFORE_FORWARD, "before_forward")                                        \
-    X(AFTER_FORWARD, "after_forward")                                          \
-    X(BEFORE_LOSS, "before_loss")                                              \
-    X(AFTER_LOSS, "after_loss")                                                \
-    X(BEFORE_BACKWARD, "before_backward")                                      \
-    X(AFTER_BACKWARD, "after_backward")                                        \
-    X(AFTER_TRAIN_BATCH, "after_train_batch")                                  \
-    X(BATCH_END, "batch_end")                                                  \
-    X(BATCH_CHECKPOINT, "batch_checkpoint")                                    \
-    X(EPOCH_END, "epoch_end")                                                  \
-    X(EPOCH_CHECKPOINT, "epoch_checkpoint")                                    \
-    X(ITERATION_END, "iteration_end")                                          \
-    X(ITERATION_CHECKPOINT, "iteration_checkpoint")                            \
-    X(FIT_END, "fit_end")                                                      \
-    X(EVAL_STANDALONE_START, "eval_standalone_start")                          \
-    X(EVAL_BEFORE_ALL, "eval_before_all")                                      \
-    X(EVAL_START, "eval_start")                                                \
-    X(EVAL_BATCH_START, "eval_batch_start")                                    \
-    X(EVAL_BEFORE_FORWARD, "eval_before_forward")                              \
-    X(EVAL_AFTER_FORWARD, "eval_after_forward")                                \
-    X(EVAL_BATCH_END, "eval_batch_end")                                        \
-    X(EVAL_END, "eval_end")                                                    \
-    X(EVAL_AFTER_ALL, "eval_after_all")                                        \
-    X(EVAL_STANDALONE_END, "eval_standalone_end")                              \
-    X(PREDICT_START, "predict_start")                                          \
-    X(PREDICT_BATCH_START, "predict_batch_start")                              \
-    X(PREDICT_BEFORE_FORWARD, "predict_before_forward")                        \
-    X(PREDICT_AFTER_FORWARD, "predict_after_forward")                          \
-    X(PREDICT_BATCH_END, "predict_batch_end")                                  \
+#define ET_EVENT_MAP(X)                                                                \
+    X(INIT, "init")                                                                    \
+    X(BEFORE_LOAD, "before_load")                                                      \
+    X(AFTER_LOAD, "after_load")                                                        \
+    X(FIT_START, "fit_start")                                                          \
+    X(ITERATION_START, "iteration_start")                                              \
+    X(EPOCH_START, "epoch_start")                                                      \
+    X(BEFORE_DATALOADER, "before_dataloader")                                          \
+    X(AFTER_DATALOADER, "after_dataloader")                                            \
+    X(BATCH_START, "batch_start")                                                      \
+    X(BEFORE_TRAIN_BATCH, "before_train_batch")                                        \
+    X(BEFORE_FORWARD, "before_forward")                                                \
+    X(AFTER_FORWARD, "after_forward")                                                  \
+    X(BEFORE_LOSS, "before_loss")                                                      \
+    X(AFTER_LOSS, "after_loss")                                                        \
+    X(BEFORE_BACKWARD, "before_backward")                                              \
+    X(AFTER_BACKWARD, "after_backward")                                                \
+    X(AFTER_TRAIN_BATCH, "after_train_batch")                                          \
+    X(BATCH_END, "batch_end")                                                          \
+    X(BATCH_CHECKPOINT, "batch_checkpoint")                                            \
+    X(EPOCH_END, "epoch_end")                                                          \
+    X(EPOCH_CHECKPOINT, "epoch_checkpoint")                                            \
+    X(ITERATION_END, "iteration_end")                                                  \
+    X(ITERATION_CHECKPOINT, "iteration_checkpoint")                                    \
+    X(FIT_END, "fit_end")                                                              \
+    X(EVAL_STANDALONE_START, "eval_standalone_start")                                  \
+    X(EVAL_BEFORE_ALL, "eval_before_all")                                              \
+    X(EVAL_START, "eval_start")                                                        \
+    X(EVAL_BATCH_START, "eval_batch_start")                                            \
+    X(EVAL_BEFORE_FORWARD, "eval_before_forward")                                      \
+    X(EVAL_AFTER_FORWARD, "eval_after_forward")                                        \
+    X(EVAL_BATCH_END, "eval_batch_end")                                                \
+    X(EVAL_END, "eval_end")                                                            \
+    X(EVAL_AFTER_ALL, "eval_after_all")                                                \
+    X(EVAL_STANDALONE_END, "eval_standalone_end")                                      \
+    X(PREDICT_START, "predict_start")                                                  \
+    X(PREDICT_BATCH_START, "predict_batch_start")                                      \
+    X(PREDICT_BEFORE_FORWARD, "predict_before_forward")                                \
+    X(PREDICT_AFTER_FORWARD, "predict_after_forward")                                  \
+    X(PREDICT_BATCH_END, "predict_batch_end")                                          \
     X(PREDICT_END, "predict_end")
 
 enum et_event {
 #define ET_EVENT_ENUM(code, text) ET_EVENT_##code,
     ET_EVENT_MAP(ET_EVENT_ENUM)
 #undef ET_EVENT_ENUM
-    ET_EVENT_COUNT
+        ET_EVENT_COUNT
 };
 
 /* Sets of events, as bit masks. */
 #define ET_ON(code) (UINT64_C(1) << ET_EVENT_##code)
-#define ET_ON_ALL ((UINT64_C(1) << ET_EVENT_COUNT) - 1)
+#define ET_ON_ALL   ((UINT64_C(1) << ET_EVENT_COUNT) - 1)
 
 /* "before_forward" */
 const char *et_event_name(enum et_event e);
 /* By name in any case; EINVAL otherwise. */
-ET_NODISCARD et_status et_event_parse(struct et_ctx *cx, const char *text, enum et_event *out);
+ET_NODISCARD et_status et_event_parse(struct et_ctx *cx, const char *text,
+                                      enum et_event *out);
 /* The name without before_/after_ and _start/_end; pairs the two ends of a span. */
 const char *et_event_canonical(enum et_event e, char *buf, size_t n);
 /* Does the name begin with AFTER_? There algorithms run in reverse order. */

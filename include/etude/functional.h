@@ -28,8 +28,7 @@ struct et_tensor *et_smooth_labels(struct et_graph *g, struct et_tensor *logits,
 struct et_tensor *et_mixup_batch(struct et_graph *g, struct et_tensor *x,
                                  struct et_tensor *batch, struct et_tensor *index,
                                  struct et_tensor *m);
-/* A weight for it: min(b, 1 - b) of b ~ Beta(alpha, alpha), in [0, 0.5]; 0 for alpha 0.
- */
+/* M: min(b, 1 - b) of b ~ Beta(alpha, alpha), in [0, 0.5]; for alpha 0 it is 0. */
 double et_mixup_coefficient(struct et_rng *rng, double alpha);
 
 /* BlurPool on the tree below ROOT: strided convolutions with at least MIN_CHANNELS

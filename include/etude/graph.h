@@ -3,8 +3,8 @@
  * A function such as et_relu(g, x) appends a node to the step's graph and returns the
  * tensor that will hold its value: ~100 ns, no kernel. et_eval plans and runs what is
  * pending. The plan is found again by the graph's signature (ops, shapes, dtypes,
- * attributes, topology; never values), so from the second step on evaluating is a replay
- * of prepared kernels over fixed addresses.
+ * attributes, topology; never values), so from the second step on evaluating is a
+ * replay of prepared kernels over fixed addresses.
  *
  * The first error sticks to the graph; later functions return NULL and do nothing;
  * et_eval returns the status. Model code stays formulas.
@@ -42,8 +42,9 @@ struct et_device *et_graph_device(const struct et_graph *g);
 et_status et_grad(struct et_graph *g, struct et_tensor *loss,
                   struct et_tensor *const *params, int n, struct et_tensor **grads);
 /* The same for any OUTPUT with its gradient DY given (NULL = ones). */
-et_status et_grad_from(struct et_graph *g, struct et_tensor *output, struct et_tensor *dy,
-                       struct et_tensor *const *params, int n, struct et_tensor **grads);
+et_status et_grad_from(struct et_graph *g, struct et_tensor *output,
+                       struct et_tensor *dy, struct et_tensor *const *params, int n,
+                       struct et_tensor **grads);
 
 /* LEAF takes VALUE (same shape and dtype) in the commit of the next evaluation. One
  * assignment to a leaf per evaluation. */
@@ -57,10 +58,11 @@ void et_graph_abandon(struct et_graph *g);
 /* From now on evaluations plan, reserve memory and give zeros, but run nothing. */
 void et_graph_set_dry(struct et_graph *g, bool dry);
 
-/* Runs everything pending: the N tensors asked for (NULLs are skipped), then the commit.
- * Values asked for stay until the graph is reset or the same plan runs again. ENOMEM
- * says how many bytes were needed; as with every failure no leaf has changed. */
-ET_NODISCARD et_status et_eval(struct et_graph *g, struct et_tensor *const *want, int n);
+/* Runs everything pending: the N tensors asked for (NULLs are skipped), then the
+ * commit. Values asked for stay until the graph is reset or the same plan runs again.
+ * ENOMEM says how many bytes were needed; as with every failure no leaf has changed. */
+ET_NODISCARD et_status et_eval(struct et_graph *g, struct et_tensor *const *want,
+                               int n);
 /* What a plan takes, known before it runs. */
 struct et_plan_info {
     size_t slab_bytes;      /* intermediates, by liveness */
@@ -83,11 +85,11 @@ ET_NODISCARD et_status et_item(struct et_graph *g, struct et_tensor *t, double *
 
 /* Counted since the graph was made. */
 struct et_graph_stats {
-    uint64_t plans_built;       /* signatures that were new, or had left the cache */
-    uint64_t replays;           /* evaluations */
+    uint64_t plans_built; /* signatures that were new, or had left the cache */
+    uint64_t replays;     /* evaluations */
     uint64_t kernels_run;
     int64_t flops, moved_bytes; /* of all evaluations, dry ones included */
-    uint64_t allocs; /* host and device blocks allocated by evaluation; flat when warm */
+    uint64_t allocs; /* host and device blocks evaluating took; flat when warm */
 };
 void et_graph_get_stats(const struct et_graph *g, struct et_graph_stats *out);
 

@@ -18,27 +18,27 @@ extern "C" {
 #endif
 
 /* kind, text: what a record is about. */
-#define ET_RECORD_MAP(X)                                                       \
-    X(RUN, "run")                                                              \
-    X(EPOCH, "epoch")                                                          \
-    X(BATCH, "batch")                                                          \
-    X(EVAL, "eval")                                                            \
-    X(METRIC, "metric")                                                        \
-    X(MEMORY, "memory")                                                        \
-    X(THROUGHPUT, "throughput")                                                \
-    X(HEALTH, "health")                                                        \
-    X(LOG, "log")                                                              \
-    X(CHECKPOINT, "checkpoint")                                                \
-    X(ALGORITHM, "algorithm")                                                  \
-    X(COMMAND, "command")                                                      \
-    X(RESUME, "resume")                                                        \
+#define ET_RECORD_MAP(X)                                                               \
+    X(RUN, "run")                                                                      \
+    X(EPOCH, "epoch")                                                                  \
+    X(BATCH, "batch")                                                                  \
+    X(EVAL, "eval")                                                                    \
+    X(METRIC, "metric")                                                                \
+    X(MEMORY, "memory")                                                                \
+    X(THROUGHPUT, "throughput")                                                        \
+    X(HEALTH, "health")                                                                \
+    X(LOG, "log")                                                                      \
+    X(CHECKPOINT, "checkpoint")                                                        \
+    X(ALGORITHM, "algorithm")                                                          \
+    X(COMMAND, "command")                                                              \
+    X(RESUME, "resume")                                                                \
     X(ANNOTATION, "annotation")
 
 enum et_record_kind {
 #define ET_RECORD_ENUM(code, text) ET_RECORD_##code,
     ET_RECORD_MAP(ET_RECORD_ENUM)
 #undef ET_RECORD_ENUM
-    ET_RECORD_COUNT
+        ET_RECORD_COUNT
 };
 const char *et_record_name(enum et_record_kind kind); /* "batch" */
 
@@ -52,11 +52,11 @@ struct et_log_entry {
 /* A record on its way to loggers and sink. */
 struct et_record {
     enum et_record_kind kind;
-    double t;          /* seconds since the epoch of 1970 */
-    int64_t seq;       /* from 1, without gaps, per run */
+    double t;           /* seconds since the epoch of 1970 */
+    int64_t seq;        /* from 1, without gaps, per run */
     int64_t ep, ba, sp; /* finished epochs, batches, samples */
-    const char *text;  /* log lines, evaluator label, state of the run; NULL; borrowed */
-    enum et_log_level level; /* log lines */
+    const char *text; /* log lines, evaluator label, state of the run; NULL; borrowed */
+    enum et_log_level level;          /* log lines */
     const struct et_log_entry *entry; /* numbers; borrowed */
     int n;
 };
@@ -64,12 +64,12 @@ struct et_record {
 /* Where records go: a file, a screen, another process. Whoever starts the run fills the
  * hole; the struct begins one of its own. */
 struct et_sink {
-    /* RECORD is borrowed for the call. Called on the trainer's thread: must not wait. */
+    /* RECORD is borrowed for the call. On the trainer's thread: must not wait. */
     void (*write)(struct et_sink *sink, const struct et_record *record);
 };
 
 struct et_log;
-/* An empty record; the trainer makes one. SINK is borrowed; NULL: records go nowhere. */
+/* An empty record; the trainer makes one. SINK: borrowed; NULL = nowhere. */
 ET_NODISCARD et_status et_log_new(struct et_ctx *cx, struct et_sink *sink,
                                   struct et_log **out);
 void et_log_free(struct et_log **log);
@@ -82,11 +82,11 @@ const struct et_log_entry *et_log_entries(const struct et_log *log, int *n);
 /* The number of that NAME in it, into *OUT; false when there is none. */
 bool et_log_find(const struct et_log *log, const char *name, double *out);
 /* Hands the record to the sink (TEXT may be NULL) and begins an empty one. */
-void et_log_emit(struct et_log *log, enum et_record_kind kind, const struct et_timestamp *ts,
-                 const char *text);
+void et_log_emit(struct et_log *log, enum et_record_kind kind,
+                 const struct et_timestamp *ts, const char *text);
 /* A line of text for people: to the sink at once, and to the context's log. */
-void et_log_text(struct et_log *log, enum et_log_level level, const struct et_timestamp *ts,
-                 const char *fmt, ...) ET_PRINTF(4, 5);
+void et_log_text(struct et_log *log, enum et_log_level level,
+                 const struct et_timestamp *ts, const char *fmt, ...) ET_PRINTF(4, 5);
 
 #ifdef __cplusplus
 }

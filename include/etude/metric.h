@@ -6,8 +6,7 @@
  * is weighted by samples (tokens for language), so values do not depend on how data is
  * cut into batches, microbatches and ranks.
  *
- * Source: the metrics of MosaicML Composer. Differs: its CrossEntropy averages batches.
- */
+ * Source: MosaicML Composer's metrics. Differs: its CrossEntropy averages batches. */
 #ifndef ETUDE_METRIC_H
 #define ETUDE_METRIC_H
 

@@ -157,18 +157,19 @@ ET_NODISCARD et_status et_model_get_param(struct et_model *m, const char *name,
 ET_NODISCARD et_status et_model_set_param(struct et_model *m, const char *name,
                                           const float *values, int64_t count);
 
-/* Every parameter and buffer from the safetensors file at PATH, by its full name, whatever
- * its dtype; bound or not. Names and shapes must be the model's, all of them; what other
- * libraries save and nothing is computed from (num_batches_tracked, masks) may be there
- * besides. ENOENT: no file. EFORMAT: it lies, is a pickle, or does not fit; the model is
- * as before. EIO, ENOMEM while reading values: some may have been replaced. */
+/* Every parameter and buffer from the safetensors file at PATH, by its full name,
+ * whatever its dtype; bound or not. Names and shapes must be the model's, all of them;
+ * what other libraries save and nothing is computed from (num_batches_tracked, masks)
+ * may be there besides. ENOENT: no file. EFORMAT: it lies, is a pickle, or does not
+ * fit; the model is as before. EIO, ENOMEM while reading values: some may have been
+ * replaced. */
 ET_NODISCARD et_status et_model_load_weights(struct et_ctx *cx, struct et_model *model,
                                              const char *path);
 /* The same as an f32 file. What is at PATH is replaced at once or not at all. SEED as
  * above. EIO says what the system refused. */
 ET_NODISCARD et_status et_model_save_weights(struct et_ctx *cx,
-                                             const struct et_model *model, uint32_t seed,
-                                             const char *path);
+                                             const struct et_model *model,
+                                             uint32_t seed, const char *path);
 
 /* Floating-point operations of the forward pass at X, whose parameters are bound.
  * Builds on G and resets it. Training takes about three times as many. */

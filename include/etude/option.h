@@ -1,8 +1,8 @@
 /* option.h: the option table, the only place an option exists.
  *
  * The recipe parser, did-you-mean, help texts, man pages, `etude algorithms --json` and
- * the checkpoint fingerprint all read it. A component's options are a plain struct; each
- * row says where in it a value goes. */
+ * the checkpoint fingerprint all read it. A component's options are a plain struct;
+ * each row says where in it a value goes. */
 #ifndef ETUDE_OPTION_H
 #define ETUDE_OPTION_H
 
@@ -16,29 +16,29 @@ extern "C" {
 #endif
 
 /* type, C type of the field, word in messages */
-#define ET_OPTION_TYPE_MAP(X)                                                  \
-    X(INT, int64_t, "integer")                                                 \
-    X(FLOAT, double, "number")                                                 \
-    X(BOOL, bool, "true or false")                                             \
-    X(TEXT, char *, "text")                                                    \
-    X(PATH, char *, "path")                                                    \
-    X(ENUM, int, "one of a list")                                              \
-    X(TIME, struct et_time, "time such as 10ep or 500ba")                      \
-    X(TIMES, struct et_times, "list of times")                                 \
-    X(SECONDS, double, "duration such as 25s or 5m")                           \
-    X(SIZE, int64_t, "size such as 64K or 1Gi")                                \
-    X(FLOATS, struct et_floats, "list of numbers")                             \
-    X(TEXTS, struct et_texts, "list of texts")                                 \
-    X(NODE, const struct et_value *, "mapping or list")                        \
-    X(TABLE, struct with a table of its own, "mapping")                        \
-    X(PART, struct et_part, "component")                                       \
+#define ET_OPTION_TYPE_MAP(X)                                                          \
+    X(INT, int64_t, "integer")                                                         \
+    X(FLOAT, double, "number")                                                         \
+    X(BOOL, bool, "true or false")                                                     \
+    X(TEXT, char *, "text")                                                            \
+    X(PATH, char *, "path")                                                            \
+    X(ENUM, int, "one of a list")                                                      \
+    X(TIME, struct et_time, "time such as 10ep or 500ba")                              \
+    X(TIMES, struct et_times, "list of times")                                         \
+    X(SECONDS, double, "duration such as 25s or 5m")                                   \
+    X(SIZE, int64_t, "size such as 64K or 1Gi")                                        \
+    X(FLOATS, struct et_floats, "list of numbers")                                     \
+    X(TEXTS, struct et_texts, "list of texts")                                         \
+    X(NODE, const struct et_value *, "mapping or list")                                \
+    X(TABLE, struct with a table of its own, "mapping")                                \
+    X(PART, struct et_part, "component")                                               \
     X(PARTS, struct et_parts, "components")
 
 enum et_option_type {
 #define ET_OPTION_TYPE_ENUM(code, ctype, word) ET_OPT_##code,
     ET_OPTION_TYPE_MAP(ET_OPTION_TYPE_ENUM)
 #undef ET_OPTION_TYPE_ENUM
-    ET_OPT_COUNT
+        ET_OPT_COUNT
 };
 
 struct et_value; /* a parsed YAML value; the recipe's own */
@@ -58,21 +58,21 @@ struct et_times {
 };
 
 /* What a recipe can name: each kind has a registry (recipe.h). code, word */
-#define ET_KIND_MAP(X)                                                         \
-    X(MODEL, "model")                                                          \
-    X(DATASET, "dataset")                                                      \
-    X(TRANSFORM, "transform")                                                  \
-    X(OPTIMIZER, "optimizer")                                                  \
-    X(SCHEDULER, "scheduler")                                                  \
-    X(ALGORITHM, "algorithm")                                                  \
-    X(CALLBACK, "callback")                                                    \
+#define ET_KIND_MAP(X)                                                                 \
+    X(MODEL, "model")                                                                  \
+    X(DATASET, "dataset")                                                              \
+    X(TRANSFORM, "transform")                                                          \
+    X(OPTIMIZER, "optimizer")                                                          \
+    X(SCHEDULER, "scheduler")                                                          \
+    X(ALGORITHM, "algorithm")                                                          \
+    X(CALLBACK, "callback")                                                            \
     X(LOGGER, "logger")
 
 enum et_kind {
 #define ET_KIND_ENUM(code, word) ET_KIND_##code,
     ET_KIND_MAP(ET_KIND_ENUM)
 #undef ET_KIND_ENUM
-    ET_KIND_COUNT
+        ET_KIND_COUNT
 };
 
 /* A component with its options filled in: `optimizer: {name: adamw, lr: 1e-3}`. Both
@@ -99,12 +99,12 @@ enum {
                               "false" begins with that, and an empty value unsets it */
     ET_OPT_BY_NAME = 64,   /* PARTS: an ordered mapping from name to options */
     ET_OPT_KEEP = 128,     /* PARTS: the default's stay on unless turned off by name */
-    ET_OPT_OUTPUT = 256,   /* TEXT: a file of the run directory, which it may not leave */
-    ET_OPT_RESUME = 512,   /* may differ when a run is resumed */
+    ET_OPT_OUTPUT = 256, /* TEXT: a file of the run directory, which it may not leave */
+    ET_OPT_RESUME = 512, /* may differ when a run is resumed */
 };
 
 struct et_option {
-    const char *name;           /* as in the recipe */
+    const char *name; /* as in the recipe */
     enum et_option_type type;
     size_t offset;              /* offsetof() in the options struct */
     const char *def;            /* default, as YAML text; NULL: required, or unset */
@@ -112,34 +112,34 @@ struct et_option {
                                    max below min = none above */
     const char *const *choices; /* ENUM: NULL-terminated; the value is the index.
                                    Other types: words that mean "unset", such as auto */
-    unsigned units;             /* TIME: bit mask of 1 << et_time_unit allowed; 0 = any */
-    unsigned flags;             /* ET_OPT_* flags above */
-    const char *unit;           /* for people: "pixels"; may be NULL */
-    const char *help;           /* one sentence, lower case, no full stop */
-    enum et_kind kind;          /* PART, PARTS: which registry */
+    unsigned units;    /* TIME: bit mask of 1 << et_time_unit allowed; 0 = any */
+    unsigned flags;    /* ET_OPT_* flags above */
+    const char *unit;  /* for people: "pixels"; may be NULL */
+    const char *help;  /* one sentence, lower case, no full stop */
+    enum et_kind kind; /* PART, PARTS: which registry */
     const struct et_option *sub; /* TABLE: its table. PART, PARTS: keys that may stand
                                     beside the component's own; NULL = none */
-    size_t sub_size;            /* bytes of the struct SUB describes */
-    void (*prepare)(void *options); /* PART, PARTS: changes a component's defaults before
-                                       the user's values (optional) */
+    size_t sub_size;             /* bytes of the struct SUB describes */
+    void (*prepare)(void *options); /* PART, PARTS: changes a component's defaults
+                                       before the user's values (optional) */
 };
 
 /* What every component (algorithm, model, dataset, ...) says of itself.
- * The first member of each kind's descriptor, so that a list of one is a list of all. */
+ * First member of each kind's descriptor, so that a list of one is a list of all. */
 struct et_component {
-    const char *name;       /* identifier in recipes: "label_smoothing" */
-    const char *class_name; /* in metric keys: "LabelSmoothing" */
-    const char *summary;    /* one line */
-    const char *source;     /* paper, or where the behaviour comes from */
-    const char *applies_to; /* "vision", "text", "any" */
-    const struct et_option *options; /* ends with a row whose name is NULL; may be NULL */
-    size_t options_size;    /* of the options struct */
+    const char *name;                /* identifier in recipes: "label_smoothing" */
+    const char *class_name;          /* in metric keys: "LabelSmoothing" */
+    const char *summary;             /* one line */
+    const char *source;              /* paper, or where the behaviour comes from */
+    const char *applies_to;          /* "vision", "text", "any" */
+    const struct et_option *options; /* ends with a NULL name; NULL: it has none */
+    size_t options_size;             /* of the options struct */
 };
 
 /* An unset TIME has unit ET_TIME_UNIT_COUNT, an unset FLOAT or SECONDS is NaN, an unset
  * INT or SIZE is ET_INT_UNSET, an unset ENUM -1, an unset text, list or node is NULL or
  * empty. */
-#define ET_INT_UNSET INT64_MIN
+#define ET_INT_UNSET  INT64_MIN
 #define ET_TIME_UNSET ((struct et_time){0, ET_TIME_UNIT_COUNT})
 
 /* Fills OPTIONS (zeroed by the caller) with the table's defaults. */

@@ -1,7 +1,7 @@
 /* recipe.h: a training run as one YAML file: read, checked, written down again.
  *
- * Every key is a row of an option table (option.h); components bring their own tables. A
- * recipe is the defaults, its include files, the file, ETUDE_SET_* variables and the
+ * Every key is a row of an option table (option.h); components bring their own tables.
+ * A recipe is the defaults, its include files, the file, ETUDE_SET_* variables and the
  * command line, each above the one before; all that is wrong is reported at once.
  *
  * Where a component's `name` changes in a later layer, the options that an earlier one
@@ -29,7 +29,7 @@ struct et_registry {
 
 /* The core's own: what this build was made with. */
 const struct et_registry *et_registry_core(void);
-/* The component of KIND called NAME; NULL if there is none. REGISTRY NULL = the core's. */
+/* The component of KIND called NAME, or NULL. REGISTRY NULL = the core's. */
 const struct et_component *et_registry_find(const struct et_registry *registry,
                                             enum et_kind kind, const char *name);
 const char *et_kind_word(enum et_kind kind);
@@ -45,7 +45,11 @@ enum et_precision {
     ET_PRECISION_AMP_FP8,
 };
 enum et_on_failure { ET_FAILURE_CONTINUE, ET_FAILURE_STOP };
-enum et_nonfinite_action { ET_NONFINITE_STOP, ET_NONFINITE_SKIP, ET_NONFINITE_ROLLBACK };
+enum et_nonfinite_action {
+    ET_NONFINITE_STOP,
+    ET_NONFINITE_SKIP,
+    ET_NONFINITE_ROLLBACK
+};
 enum et_sync { ET_SYNC_AUTO, ET_SYNC_SINGLE_AUTO, ET_SYNC_MULTI_AUTO, ET_SYNC_FORCED };
 
 struct et_recipe_checkpoint {
@@ -54,7 +58,7 @@ struct et_recipe_checkpoint {
     int64_t keep;            /* -1 = all */
     char *name;              /* label, a template: "ep{epoch}-ba{batch}" */
     bool weights_only;
-    int on_failure;          /* enum et_on_failure */
+    int on_failure; /* enum et_on_failure */
 };
 
 struct et_recipe_load {
@@ -108,8 +112,8 @@ struct et_recipe {
     struct et_time max_duration;     /* any unit but dur */
     struct et_time iteration_length; /* ep or tok; may be unset */
     struct et_part model;
-    struct et_part train_data; /* options begin with struct et_data_options */
-    struct et_parts eval_data; /* likewise; extra is struct et_recipe_eval */
+    struct et_part train_data;    /* options begin with struct et_data_options */
+    struct et_parts eval_data;    /* likewise; extra is struct et_recipe_eval */
     struct et_time eval_interval; /* 0 = never */
     struct et_part optimizer;
     struct et_parts scheduler; /* they multiply */
@@ -136,7 +140,7 @@ extern const struct et_option et_recipe_table[];
 enum et_override_kind {
     ET_OVERRIDE_SET,    /* "optimizer.lr=0.1", VALUE is YAML; items of lists by index */
     ET_OVERRIDE_UNSET,  /* "optimizer.lr": as if it were not there */
-    ET_OVERRIDE_ALG,    /* "cutmix" or "cutmix(alpha=.5)": appends, or changes in place */
+    ET_OVERRIDE_ALG,    /* "cutmix" or "cutmix(alpha=.5)": appends or changes */
     ET_OVERRIDE_NO_ALG, /* "ema": algorithms.ema=false */
 };
 struct et_override {
@@ -152,16 +156,16 @@ struct et_recipe_env {
     const struct et_registry *registry; /* NULL = the core's */
 };
 
-/* Reads the recipe at PATH with N OVERRIDES, in order. ENV may be NULL. What is wrong is
- * in ERRORS (the caller's, {0} before) and the status is EINVAL, or ENOENT where PATH
- * cannot be read; *OUT is then NULL. Caller frees with et_recipe_free. */
+/* Reads the recipe at PATH with N OVERRIDES, in order. ENV may be NULL. What is wrong
+ * is in ERRORS (the caller's, {0} before) and the status is EINVAL, or ENOENT where
+ * PATH cannot be read; *OUT is then NULL. Caller frees with et_recipe_free. */
 ET_NODISCARD et_status et_recipe_load(struct et_ctx *cx, const char *path,
                                       const struct et_override *overrides, int n,
                                       const struct et_recipe_env *env,
                                       struct et_recipe **out,
                                       struct et_diagnostics *errors);
-/* The same from SIZE bytes of TEXT called NAME; it has no folder, so it includes nothing
- * and relative paths stay as they are. */
+/* The same from SIZE bytes of TEXT called NAME; it has no folder, so it includes
+ * nothing and relative paths stay as they are. */
 ET_NODISCARD et_status et_recipe_parse(struct et_ctx *cx, const char *text, size_t size,
                                        const char *name,
                                        const struct et_override *overrides, int n,
@@ -174,7 +178,8 @@ void et_recipe_free(struct et_recipe **recipe);
 
 /* There is something to train on, and all batches divide by RANKS (1 or more). */
 ET_NODISCARD et_status et_recipe_check_train(struct et_ctx *cx,
-                                             const struct et_recipe *recipe, int64_t ranks,
+                                             const struct et_recipe *recipe,
+                                             int64_t ranks,
                                              struct et_diagnostics *errors);
 /* NOW differs from SAVED, the recipe of the run to resume, only where it may. */
 ET_NODISCARD et_status et_recipe_check_resume(struct et_ctx *cx,
@@ -184,13 +189,13 @@ ET_NODISCARD et_status et_recipe_check_resume(struct et_ctx *cx,
 
 /* ---- writing; caller frees *OUT with et_free ---- */
 
-/* recipe.resolved.yaml: every key with its value, its origin in a comment. Reads back to
- * the same recipe. */
-ET_NODISCARD et_status et_recipe_resolved(struct et_ctx *cx, const struct et_recipe *recipe,
-                                          char **out);
-/* `explain --origin`: a line "optimizer.lr = 0.1  (recipe.yaml:14:7)" for each value. */
-ET_NODISCARD et_status et_recipe_origins(struct et_ctx *cx, const struct et_recipe *recipe,
-                                         char **out);
+/* recipe.resolved.yaml: every key with its value, its origin in a comment. Reads back
+ * to the same recipe. */
+ET_NODISCARD et_status et_recipe_resolved(struct et_ctx *cx,
+                                          const struct et_recipe *recipe, char **out);
+/* `explain --origin`: for each value a line "optimizer.lr = 0.1  (r.yaml:14:7)". */
+ET_NODISCARD et_status et_recipe_origins(struct et_ctx *cx,
+                                         const struct et_recipe *recipe, char **out);
 
 #ifdef __cplusplus
 }

@@ -51,21 +51,21 @@ et_philox(uint32_t out[4], uint64_t key, uint64_t counter_hi, uint64_t counter_l
 
 /* A position in one stream: draws follow each other from ordinal 0. */
 struct et_rng {
-    uint64_t key;      /* seed and stream */
-    uint64_t index;    /* counter, high half */
-    uint64_t ordinal;  /* counter, low half: next block of four words */
-    uint32_t word[4];  /* the current block */
-    int left;          /* words not yet used */
+    uint64_t key;     /* seed and stream */
+    uint64_t index;   /* counter, high half */
+    uint64_t ordinal; /* counter, low half: next block of four words */
+    uint32_t word[4]; /* the current block */
+    int left;         /* words not yet used */
 };
 
 /* The beginning of (SEED, STREAM, INDEX). */
 struct et_rng et_rng_at(uint32_t seed, enum et_rng_stream stream, uint64_t index);
 uint32_t et_rng_u32(struct et_rng *r);
 uint64_t et_rng_u64(struct et_rng *r);
-double et_rng_uniform(struct et_rng *r);                /* [0, 1), 53 bits */
-float et_rng_uniform_f32(struct et_rng *r);             /* [0, 1), 24 bits */
-double et_rng_normal(struct et_rng *r);                 /* mean 0, variance 1 */
-uint64_t et_rng_below(struct et_rng *r, uint64_t n);    /* [0, n), unbiased; n > 0 */
+double et_rng_uniform(struct et_rng *r);                  /* [0, 1), 53 bits */
+float et_rng_uniform_f32(struct et_rng *r);               /* [0, 1), 24 bits */
+double et_rng_normal(struct et_rng *r);                   /* mean 0, variance 1 */
+uint64_t et_rng_below(struct et_rng *r, uint64_t n);      /* [0, n), unbiased; n > 0 */
 double et_rng_beta(struct et_rng *r, double a, double b); /* Beta(a, b); a, b > 0 */
 /* A uniform permutation of 0 .. n-1 into OUT. */
 void et_rng_permutation(struct et_rng *r, int32_t *out, int64_t n);

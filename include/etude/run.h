@@ -69,8 +69,7 @@ void et_run_close(struct et_run **run);
 
 const char *et_run_directory(const struct et_run *run); /* borrowed */
 const char *et_run_name(const struct et_run *run);      /* likewise */
-/* Keeps records in events.log. Their seq there is the file's own, from 1 without gaps.
- */
+/* Keeps records in events.log. Their seq there is the file's, from 1 without gaps. */
 struct et_sink *et_run_sink(struct et_run *run);
 /* An et_log_fn for et_ctx_set_log, or for another log function to call: DATA is the
  * run, TEXT goes to logs/rank0.txt with time and level, at once. */

@@ -1,9 +1,9 @@
 /* state.h: what algorithms edit and callbacks read.
  *
  * Within a step tensors are values of state->graph: an algorithm changes the run by
- * replacing them with expressions (state->loss = et_add(...)). What changes from step to
- * step enters through small leaves that the algorithm owns and rewrites with
- * et_tensor_write; it never becomes an attribute, or every step would need a new plan. */
+ * replacing them with expressions (state->loss = et_add(...)). What changes from step
+ * to step enters through small leaves that the algorithm owns and rewrites with
+ * et_tensor_write; it never becomes an attribute, or each step would need a plan. */
 #ifndef ETUDE_STATE_H
 #define ETUDE_STATE_H
 
@@ -35,7 +35,8 @@ struct et_samples {
  * within a step, from 0; running statistics move in pass 0 only. */
 typedef et_status et_closure_fn(struct et_state *state, int pass);
 /* Runs closures and updates the parameters. Default: one closure, one update. */
-typedef et_status et_step_fn(struct et_state *state, void *data, et_closure_fn *closure);
+typedef et_status et_step_fn(struct et_state *state, void *data,
+                             et_closure_fn *closure);
 
 /* Reorders LIST, the N > 0 algorithms that will act at EVENT; adds and drops none. */
 typedef void et_engine_pass(struct et_algorithm **list, int n, enum et_event event);
@@ -59,11 +60,11 @@ struct et_state {
     struct et_optimizer *optimizer;
     double lr_factor; /* product of the schedules for the update under way */
 
-    struct et_time max_duration;         /* scaled; unset at INIT */
-    struct et_timestamp timestamp;       /* of training: finished things */
-    struct et_timestamp eval_timestamp;  /* of the evaluation under way */
-    bool stop;                           /* set by et_state_stop: the loop ends */
-    const char *stop_reason;             /* a sentence, borrowed; NULL */
+    struct et_time max_duration;        /* scaled; unset at INIT */
+    struct et_timestamp timestamp;      /* of training: finished things */
+    struct et_timestamp eval_timestamp; /* of the evaluation under way */
+    bool stop;                          /* set by et_state_stop: the loop ends */
+    const char *stop_reason;            /* a sentence, borrowed; NULL */
     bool target_reached;
 
     const char *dataloader_label; /* "train", an evaluator's label; NULL: none yet */
@@ -74,8 +75,8 @@ struct et_state {
     int64_t grad_accum;      /* microbatches per batch, now */
     int64_t batch_size;      /* global, as configured */
     struct et_samples full;  /* the rank's batch, as AFTER_DATALOADER left it */
-    struct et_samples batch; /* AFTER_DATALOADER, BATCH_START, BATCH_END: the rank's
-                                batch; from BEFORE_FORWARD to AFTER_BACKWARD: a microbatch */
+    struct et_samples batch; /* from BEFORE_FORWARD to AFTER_BACKWARD a microbatch; at
+                                AFTER_DATALOADER, BATCH_START, BATCH_END the rank's */
     int64_t first_sample;    /* place of the rank's first sample in the run's order */
     int pass;                /* of the closure under way */
 
@@ -112,8 +113,8 @@ struct et_tensor *et_state_loss(struct et_state *s, struct et_tensor *outputs,
  * ones all zero; dense ones as they are. */
 struct et_tensor *et_state_dense_target(struct et_state *s, struct et_tensor *outputs,
                                         struct et_tensor *target);
-/* After algorithms have replaced modules: rebuilds the parameter buffers, carrying values
- * and optimizer state over by name. */
+/* After algorithms have replaced modules: rebuilds the parameter buffers, carrying
+ * values and optimizer state over by name. */
 ET_NODISCARD et_status et_state_follow_surgery(struct et_state *s);
 
 #ifdef __cplusplus

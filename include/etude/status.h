@@ -16,29 +16,29 @@ extern "C" {
 #endif
 
 /* code, name, sentence. A code exists only where some caller acts differently on it. */
-#define ET_STATUS_MAP(X)                                                       \
-    X(OK, "ok", "no error")                                                    \
-    X(ENOMEM, "out of memory", "free memory or lower the batch size")          \
-    X(EINVAL, "invalid value", "an argument or setting is out of range")       \
-    X(ESHAPE, "shape mismatch", "the shapes of the operands do not fit")       \
-    X(EDTYPE, "dtype mismatch", "the dtype is not one this operation takes")   \
-    X(EFORMAT, "bad format", "a file or message is malformed")                 \
-    X(EIO, "input/output error", "the operating system refused")               \
-    X(ENOENT, "not found", "a file or name does not exist")                    \
-    X(ENOTSUP, "not supported", "this combination is not available")           \
-    X(ECANCELED, "canceled", "stopped on request")                             \
-    X(EPEER, "peer failed", "another rank failed or left")                     \
-    X(EDEVICE, "device lost", "the device is gone; restart the process")       \
+#define ET_STATUS_MAP(X)                                                               \
+    X(OK, "ok", "no error")                                                            \
+    X(ENOMEM, "out of memory", "free memory or lower the batch size")                  \
+    X(EINVAL, "invalid value", "an argument or setting is out of range")               \
+    X(ESHAPE, "shape mismatch", "the shapes of the operands do not fit")               \
+    X(EDTYPE, "dtype mismatch", "the dtype is not one this operation takes")           \
+    X(EFORMAT, "bad format", "a file or message is malformed")                         \
+    X(EIO, "input/output error", "the operating system refused")                       \
+    X(ENOENT, "not found", "a file or name does not exist")                            \
+    X(ENOTSUP, "not supported", "this combination is not available")                   \
+    X(ECANCELED, "canceled", "stopped on request")                                     \
+    X(EPEER, "peer failed", "another rank failed or left")                             \
+    X(EDEVICE, "device lost", "the device is gone; restart the process")               \
     X(EINTERNAL, "internal error", "a bug in etude")
 
 typedef enum et_status {
 #define ET_STATUS_ENUM(code, name, hint) ET_##code,
     ET_STATUS_MAP(ET_STATUS_ENUM)
 #undef ET_STATUS_ENUM
-    ET_STATUS_COUNT
+        ET_STATUS_COUNT
 } et_status;
 
-#define ET_NODISCARD __attribute__((warn_unused_result))
+#define ET_NODISCARD         __attribute__((warn_unused_result))
 #define ET_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
 struct et_ctx;
@@ -59,7 +59,7 @@ const char *et_status_hint(et_status status);
 /* Records an error unless one stands already, and returns STATUS. CX may be NULL. */
 et_status et_fail_at(struct et_ctx *cx, et_status status, const char *file, int line,
                      const char *fmt, ...) ET_PRINTF(5, 6);
-#define ET_FAIL(cx, status, ...)                                               \
+#define ET_FAIL(cx, status, ...)                                                       \
     et_fail_at((cx), (status), __FILE__, __LINE__, __VA_ARGS__)
 
 /* Adds what to try to the error that stands, unless it says so already. */
@@ -72,11 +72,11 @@ const struct et_error *et_error_get(const struct et_ctx *cx);
 void et_error_clear(struct et_ctx *cx);
 
 /* Returns the status upward when it is not OK. */
-#define ET_TRY(expr)                                                           \
-    do {                                                                       \
-        et_status et_try_status_ = (expr);                                     \
-        if (et_try_status_ != ET_OK)                                           \
-            return et_try_status_;                                             \
+#define ET_TRY(expr)                                                                   \
+    do {                                                                               \
+        et_status et_try_status_ = (expr);                                             \
+        if (et_try_status_ != ET_OK)                                                   \
+            return et_try_status_;                                                     \
     } while (0)
 
 #ifdef __cplusplus

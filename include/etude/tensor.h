@@ -2,8 +2,8 @@
  *
  * A tensor is a small handle: a description on a storage (a leaf), or the value that a
  * node of a graph will have. Views share storage. References are counted on storages
- * only. Handles made here belong to the caller; handles made by graph functions belong to
- * the graph and end at its reset. */
+ * only. Handles made here belong to the caller; handles made by graph functions belong
+ * to the graph and end at its reset. */
 #ifndef ETUDE_TENSOR_H
 #define ETUDE_TENSOR_H
 
@@ -56,20 +56,20 @@ void et_storage_unref(struct et_storage *s);             /* NULL does nothing */
 struct et_tensor {
     struct et_desc desc;
     struct et_storage *storage; /* leaf, or evaluated value; NULL until then */
-    int64_t offset;             /* first element, in elements from the storage's start */
-    struct et_node *node;       /* producer; NULL for a leaf */
-    int output;                 /* which of the producer's outputs */
-    uint32_t generation;        /* of the graph it belongs to: stale use is caught */
-    const char *name;           /* for dumps; leaf: owned; may be NULL */
-    void *data;                 /* evaluated value: where it lies; leaf: NULL */
-    uint64_t plan_id;           /* internal */
+    int64_t offset;       /* first element, in elements from the storage's start */
+    struct et_node *node; /* producer; NULL for a leaf */
+    int output;           /* which of the producer's outputs */
+    uint32_t generation;  /* of the graph it belongs to: stale use is caught */
+    const char *name;     /* for dumps; leaf: owned; may be NULL */
+    void *data;           /* evaluated value: where it lies; leaf: NULL */
+    uint64_t plan_id;     /* internal */
 };
 
 /* A leaf with a zeroed storage of its own. NAME is copied; may be NULL. ENOMEM. */
 ET_NODISCARD et_status et_tensor_new(struct et_ctx *cx, struct et_device *dev,
-                                     enum et_dtype dtype, int ndim, const int64_t *shape,
-                                     enum et_format format, const char *name,
-                                     struct et_tensor **out);
+                                     enum et_dtype dtype, int ndim,
+                                     const int64_t *shape, enum et_format format,
+                                     const char *name, struct et_tensor **out);
 /* A leaf on (part of) a storage that exists; takes a reference. OFFSET in elements. */
 ET_NODISCARD et_status et_tensor_view(struct et_ctx *cx, struct et_storage *storage,
                                       int64_t offset, const struct et_desc *desc,

@@ -13,8 +13,7 @@
 extern "C" {
 #endif
 
-/* code, suffix, name. DURATION is a fraction of max_duration; the others are integral.
- */
+/* code, suffix, name. DURATION is a fraction of max_duration; others are integral. */
 #define ET_TIME_UNIT_MAP(X)                                                            \
     X(ITERATION, "iter", "iteration")                                                  \
     X(EPOCH, "ep", "epoch")                                                            \

@@ -1,8 +1,8 @@
 /* trainer.h: the training loop.
  *
  * A trainer borrows a model, data, an optimizer and schedules, calls algorithms and
- * callbacks at every event, and turns each batch into one evaluation of the step's graph
- * (k microbatches: k + 1). The events and their order are the comment in event.h. */
+ * callbacks at every event, and turns each batch into one evaluation of the step's
+ * graph (k microbatches: k + 1). The comment in event.h has the events' order. */
 #ifndef ETUDE_TRAINER_H
 #define ETUDE_TRAINER_H
 
@@ -21,10 +21,10 @@ struct et_trainer;
 
 /* Something to evaluate on. */
 struct et_evaluator {
-    const char *label;        /* in metric names; "eval" */
-    struct et_loader *loader; /* borrowed */
-    struct et_time interval;  /* epochs, batches, any unit; 0 = never, not even at the end;
-                                 unset = the trainer's */
+    const char *label;          /* in metric names; "eval" */
+    struct et_loader *loader;   /* borrowed */
+    struct et_time interval;    /* in any unit; unset = the trainer's; 0 = never, not
+                                   even at the end */
     const char *const *metrics; /* regular expressions, NULL-terminated; NULL = all */
 };
 
@@ -40,47 +40,49 @@ struct et_trainer_steps {
 };
 
 struct et_trainer_config {
-    struct et_device *dev;    /* required; borrowed */
-    struct et_model *model;   /* required; borrowed */
-    struct et_loader *train;  /* required by fit; borrowed */
+    struct et_device *dev;   /* required; borrowed */
+    struct et_model *model;  /* required; borrowed */
+    struct et_loader *train; /* required by fit; borrowed */
     const struct et_evaluator *evaluators;
     int n_evaluators;
-    const struct et_optimizer_class *optimizer; /* NULL: decoupled_sgdw, lr 0.1, warned */
-    const void *optimizer_options;              /* borrowed */
+    const struct et_optimizer_class *optimizer; /* NULL: decoupled_sgdw, a warning */
+    const void *optimizer_options;              /* its struct, borrowed */
     const struct et_scheduler *schedulers;
     int n_schedulers;
     struct et_algorithm **algorithms; /* in user order; borrowed */
     int n_algorithms;
     et_engine_pass *const *passes; /* have the last word on their order; borrowed */
     int n_passes;
-    struct et_callback **callbacks;   /* borrowed; loggers are put last */
+    struct et_callback **callbacks; /* borrowed; loggers are put last */
     int n_callbacks;
-    struct et_sink *sink;             /* NULL: records go nowhere */
-    struct et_time max_duration;      /* unset: fit needs a duration */
-    struct et_time eval_interval;     /* unset: 1ep */
-    struct et_time iteration_length;  /* unset: no ITERATION_* events */
-    double scale_schedule_ratio;      /* 0 means 1 */
-    int64_t grad_accum;               /* microbatches; 0 = auto: the fewest that fit */
-    int64_t microbatch_size;          /* samples instead; 0 = by grad_accum */
-    size_t memory_limit;              /* bytes that auto may fill; 0 = what is free */
+    struct et_sink *sink;            /* NULL: records go nowhere */
+    struct et_time max_duration;     /* unset: fit needs a duration */
+    struct et_time eval_interval;    /* unset: 1ep */
+    struct et_time iteration_length; /* unset: no ITERATION_* events */
+    double scale_schedule_ratio;     /* 0 means 1 */
+    int64_t grad_accum;              /* microbatches; 0 = auto: the fewest that fit */
+    int64_t microbatch_size;         /* samples instead; 0 = by grad_accum */
+    size_t memory_limit;             /* bytes that auto may fill; 0 = what is free */
     uint32_t seed;
-    const char *run_name;             /* borrowed; NULL: "run" */
-    const char *target;               /* "accuracy>=.765"; NULL */
-    int nonfinite_action;             /* enum et_nonfinite_action; rollback: skip */
-    int64_t nonfinite_grace;          /* batches in a row before a stop; 0 = 1 */
+    const char *run_name;                 /* borrowed; NULL: "run" */
+    const char *target;                   /* "accuracy>=.765"; NULL */
+    int nonfinite_action;                 /* enum et_nonfinite_action; rollback: skip */
+    int64_t nonfinite_grace;              /* batches in a row before a stop; 0 = 1 */
     const struct et_trainer_steps *steps; /* NULL: all defaults */
-    volatile const int *interrupt;    /* not 0: stop after this batch; NULL: never asked */
-    bool dry;                         /* plan only: et_trainer_estimate */
+    volatile const int *interrupt; /* not 0: stop after this batch; NULL: never asked */
+    bool dry;                      /* plan only: et_trainer_estimate */
 };
 
-/* Builds state and engine, fires INIT, BEFORE_LOAD, AFTER_LOAD. The first error is in CX. */
-ET_NODISCARD et_status et_trainer_new(struct et_ctx *cx, const struct et_trainer_config *config,
+/* Builds state and engine, fires INIT, BEFORE_LOAD, AFTER_LOAD. CONFIG is copied, what
+ * it points to is borrowed as its comments say, until the trainer is freed. */
+ET_NODISCARD et_status et_trainer_new(struct et_ctx *cx,
+                                      const struct et_trainer_config *config,
                                       struct et_trainer **out);
 /* Closes callbacks and algorithms (their close functions), frees the rest. */
 void et_trainer_free(struct et_trainer **t);
 
-/* Trains until max_duration, or for DURATION more when it is set. EINVAL: nothing to do.
- * ENOMEM: not even one sample fits. May be called again. */
+/* Trains until max_duration, or for DURATION more when it is set. EINVAL: nothing to
+ * do. ENOMEM: not even one sample fits. May be called again. */
 ET_NODISCARD et_status et_trainer_fit(struct et_trainer *t, struct et_time duration);
 /* Evaluates now; results are in et_trainer_state()->eval_metrics. */
 ET_NODISCARD et_status et_trainer_eval(struct et_trainer *t);
@@ -90,21 +92,22 @@ enum et_outcome {
     ET_OUTCOME_FINISHED,
     ET_OUTCOME_TARGET_REACHED,
     ET_OUTCOME_TARGET_MISSED,
-    ET_OUTCOME_STOPPED,   /* interrupted */
-    ET_OUTCOME_DIVERGED,  /* not finite */
+    ET_OUTCOME_STOPPED,  /* interrupted */
+    ET_OUTCOME_DIVERGED, /* not finite */
 };
 enum et_outcome et_trainer_outcome(const struct et_trainer *t);
 
 struct et_estimate {
-    int64_t params;           /* trained numbers */
-    double flops_per_sample;  /* forward, backward and update */
-    size_t peak_bytes;        /* of device memory, as the run will show it */
+    int64_t params;          /* trained numbers */
+    double flops_per_sample; /* forward, backward and update */
+    size_t peak_bytes;       /* of device memory, as the run will show it */
     struct et_plan_info train, eval;
     double seconds_per_batch; /* predicted from the device's measured rates */
     int64_t grad_accum;
 };
 /* From the plans alone: nothing is computed. */
-ET_NODISCARD et_status et_trainer_estimate(struct et_trainer *t, struct et_estimate *out);
+ET_NODISCARD et_status et_trainer_estimate(struct et_trainer *t,
+                                           struct et_estimate *out);
 
 /* What hooks see: borrowed, until the trainer is freed. */
 struct et_state *et_trainer_state(struct et_trainer *t);
@@ -119,13 +122,14 @@ struct et_trace {
 };
 enum { ET_MAX_ALGORITHMS = 64 };
 
-/* Fires EVENT: matches, orders, applies; then callbacks, then loggers (INIT: loggers and
- * callbacks first). TRACES (ET_MAX_ALGORITHMS entries) and N may be NULL. */
+/* Fires EVENT: matches, orders, applies; then callbacks, then loggers (INIT: loggers
+ * and callbacks first). TRACES (ET_MAX_ALGORITHMS entries) and N may be NULL. */
 ET_NODISCARD et_status et_engine_run(struct et_state *s, enum et_event event,
                                      struct et_trace *traces, int *n);
-/* The built-in passes alone, for `etude explain`: reversed where the event's name begins
- * with AFTER_; then, each time keeping the order of equals, by the flags ET_ALG_FIRST,
- * ET_ALG_LAST, and on INIT ET_ALG_INIT_AFTER_SURGERY and ET_ALG_INIT_LAST. */
+/* The built-in passes alone, for `etude explain`: reversed where the event's name
+ * begins with AFTER_; then, each time keeping the order of equals, by the flags
+ * ET_ALG_FIRST, ET_ALG_LAST, and on INIT ET_ALG_INIT_AFTER_SURGERY and
+ * ET_ALG_INIT_LAST. */
 void et_engine_order(struct et_algorithm **list, int n, enum et_event event);
 
 #ifdef __cplusplus

@@ -16,21 +16,21 @@ extern "C" {
 #define ET_MAX_DIMS 6
 
 /* code, text, bytes, safetensors name. U8 also holds booleans (0 or 1). */
-#define ET_DTYPE_MAP(X)                                                        \
-    X(NONE, "none", 0, "")                                                     \
-    X(F32, "f32", 4, "F32")                                                    \
-    X(F64, "f64", 8, "F64")                                                    \
-    X(BF16, "bf16", 2, "BF16")                                                 \
-    X(F16, "f16", 2, "F16")                                                    \
-    X(I32, "i32", 4, "I32")                                                    \
-    X(I64, "i64", 8, "I64")                                                    \
+#define ET_DTYPE_MAP(X)                                                                \
+    X(NONE, "none", 0, "")                                                             \
+    X(F32, "f32", 4, "F32")                                                            \
+    X(F64, "f64", 8, "F64")                                                            \
+    X(BF16, "bf16", 2, "BF16")                                                         \
+    X(F16, "f16", 2, "F16")                                                            \
+    X(I32, "i32", 4, "I32")                                                            \
+    X(I64, "i64", 8, "I64")                                                            \
     X(U8, "u8", 1, "U8")
 
 enum et_dtype {
 #define ET_DTYPE_ENUM(code, text, bytes, st) ET_##code,
     ET_DTYPE_MAP(ET_DTYPE_ENUM)
 #undef ET_DTYPE_ENUM
-    ET_DTYPE_COUNT
+        ET_DTYPE_COUNT
 };
 
 size_t et_dtype_size(enum et_dtype dtype);      /* bytes of one element */
@@ -49,8 +49,8 @@ struct et_desc {
 enum et_format { ET_ROW_MAJOR, ET_CHANNELS_LAST };
 
 /* Fills the description of a dense array. SHAPE has NDIM entries >= 0. */
-void et_desc_init(struct et_desc *d, enum et_dtype dtype, int ndim, const int64_t *shape,
-                  enum et_format format);
+void et_desc_init(struct et_desc *d, enum et_dtype dtype, int ndim,
+                  const int64_t *shape, enum et_format format);
 int64_t et_desc_count(const struct et_desc *d); /* elements; 1 for ndim 0 */
 size_t et_desc_bytes(const struct et_desc *d);  /* of the dense array */
 bool et_desc_is_dense(const struct et_desc *d); /* some axis order is contiguous */
@@ -61,8 +61,8 @@ bool et_desc_same_shape(const struct et_desc *a, const struct et_desc *b);
 bool et_desc_equal(const struct et_desc *a, const struct et_desc *b);
 /* Dense, with the axis order of LIKE (row-major where LIKE repeats an axis): what an
  * element-wise result looks like. */
-void et_desc_like(struct et_desc *d, enum et_dtype dtype, int ndim, const int64_t *shape,
-                  const struct et_desc *like);
+void et_desc_like(struct et_desc *d, enum et_dtype dtype, int ndim,
+                  const int64_t *shape, const struct et_desc *like);
 /* "f32[128,16,28,28]"; returns BUF. */
 const char *et_desc_text(const struct et_desc *d, char *buf, size_t n);
 
