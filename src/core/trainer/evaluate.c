@@ -2,7 +2,8 @@
  *
  * An interval in any unit fires when its counter crosses a multiple; at the end of fit
  * whatever has not been evaluated at this batch is, unless its interval is 0. Evaluation
- * does not count in the training clock. */
+ * does not count in the training clock. An interrupt ends it after the batch under way:
+ * EVAL_END is still fired (ema gives the weights back there), with nothing logged. */
 #include "config.h"
 
 #include <math.h>
@@ -186,7 +187,7 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
     for (int i = 0; i < e->n_metrics; i++)
         ET_TRY(et_metric_reset(e->metric[i]));
     ET_TRY(et_loader_seek(s->cx, e->config.loader, 0, 0));
-    for (;;) {
+    while (!eti_interrupted(t)) {
         const struct et_batch *b;
         ET_TRY(et_loader_next(s->cx, e->config.loader, &b));
         if (!b)
@@ -199,10 +200,14 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
             break;
     }
     s->eval_timestamp.total_wct = eti_now() - start;
-    ET_TRY(log_values(t, e));
+    bool whole = t->outcome != ET_OUTCOME_STOPPED; /* one broken off has no values */
+    if (whole)
+        ET_TRY(log_values(t, e));
     ET_TRY(eti_run(t, ET_EVENT_EVAL_END));
-    et_log_emit(s->log, ET_RECORD_EVAL, &s->timestamp, e->config.label);
-    e->last_batch = s->timestamp.batch;
+    if (whole) {
+        et_log_emit(s->log, ET_RECORD_EVAL, &s->timestamp, e->config.label);
+        e->last_batch = s->timestamp.batch;
+    }
     s->dataloader_label = label;
     s->dataloader_len = length;
     t->clock += eti_now() - start;
@@ -218,11 +223,11 @@ evaluate_some(struct et_trainer *t, const bool *which)
     if (!any)
         return ET_OK;
     ET_TRY(eti_run(t, ET_EVENT_EVAL_BEFORE_ALL));
-    for (int i = 0; i < t->n_evaluators; i++)
+    for (int i = 0; i < t->n_evaluators && t->outcome != ET_OUTCOME_STOPPED; i++)
         if (which[i])
             ET_TRY(evaluate(t, &t->evaluator[i]));
     ET_TRY(eti_run(t, ET_EVENT_EVAL_AFTER_ALL));
-    if (!t->config.target || t->state.target_reached)
+    if (!t->config.target || t->state.target_reached || t->outcome == ET_OUTCOME_STOPPED)
         return ET_OK;
     ET_TRY(eti_target_check(t, &t->state.target_reached));
     if (t->state.target_reached)
@@ -234,6 +239,8 @@ et_status
 eti_evaluate_due(struct et_trainer *t, enum et_event event)
 {
     bool which[ETI_MAX_EVALUATORS] = {false};
+    if (t->outcome == ET_OUTCOME_STOPPED) /* who interrupts does not wait for this */
+        return ET_OK;
     for (int i = 0; i < t->n_evaluators; i++)
         ET_TRY(is_due(t, &t->evaluator[i], event, &which[i]));
     return evaluate_some(t, which);

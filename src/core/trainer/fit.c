@@ -56,11 +56,23 @@ judge(struct et_trainer *t)
         return;
     et_log_text(s->log, ET_LOG_WARN, &s->timestamp,
                 "batch %lld: loss %g, gradient not finite; the update was skipped (%lld in a row)",
-                (long long)s->timestamp.batch, s->loss_value, (long long)t->nonfinite_batches);
+                (long long)s->timestamp.batch,
+                isnan(s->loss_value) ? NAN : s->loss_value, /* whatever its sign */
+                (long long)t->nonfinite_batches);
     if (t->config.nonfinite_action == ET_NONFINITE_STOP && t->nonfinite_batches >= grace) {
         t->outcome = ET_OUTCOME_DIVERGED;
         et_state_stop(s, "the loss or gradient was not finite");
     }
+}
+
+bool
+eti_interrupted(struct et_trainer *t)
+{
+    if (t->outcome != ET_OUTCOME_DIVERGED && t->config.interrupt && *t->config.interrupt) {
+        t->outcome = ET_OUTCOME_STOPPED;
+        et_state_stop(&t->state, "interrupted");
+    }
+    return t->outcome == ET_OUTCOME_STOPPED;
 }
 
 static et_status
@@ -75,10 +87,7 @@ end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
     judge(t);
     ET_TRY(eti_run(t, ET_EVENT_BATCH_END));
     et_log_emit(s->log, ET_RECORD_BATCH, &s->timestamp, NULL);
-    if (t->config.interrupt && *t->config.interrupt) {
-        t->outcome = ET_OUTCOME_STOPPED;
-        et_state_stop(s, "interrupted");
-    }
+    (void)eti_interrupted(t);
     ET_TRY(eti_evaluate_due(t, ET_EVENT_BATCH_END));
     s->checkpoint_due = false;
     return eti_run(t, ET_EVENT_BATCH_CHECKPOINT);

@@ -56,6 +56,8 @@ et_status eti_train_batch(struct et_trainer *t);
 int64_t eti_count_microbatches(const struct et_trainer *t, int64_t n, int64_t *rows);
 /* setup.c: the flat parameter space of the model as it is now. */
 et_status eti_bind_parameters(struct et_trainer *t);
+/* fit.c: has somebody asked the run to stop? Then it will. */
+bool eti_interrupted(struct et_trainer *t);
 /* evaluate.c */
 et_status eti_evaluate_due(struct et_trainer *t, enum et_event event);
 et_status eti_evaluators_init(struct et_trainer *t);
