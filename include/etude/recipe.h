@@ -173,6 +173,9 @@ ET_NODISCARD et_status et_recipe_parse(struct et_ctx *cx, const char *text, size
                                        struct et_recipe **out,
                                        struct et_diagnostics *errors);
 void et_recipe_free(struct et_recipe **recipe);
+/* The bytes of the file that et_recipe_load read, *SIZE of them, borrowed from RECIPE;
+ * NULL for a recipe that was parsed. */
+const char *et_recipe_bytes(const struct et_recipe *recipe, size_t *size);
 
 /* ---- checks that need more than the recipe; EINVAL and ERRORS as above ---- */
 

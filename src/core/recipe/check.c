@@ -7,6 +7,7 @@
 
 #include "core/recipe/recipe.h"
 #include "etude/data.h"
+#include "etude/run.h"
 
 /* Where KEY of MAP was given, else MAP itself. */
 static struct et_place
@@ -76,6 +77,19 @@ check_labels(const struct eti_recipe *r, struct et_diagnostics *errors)
     }
 }
 
+/* It becomes part of paths. */
+static void
+check_name(const struct eti_recipe *r, struct et_diagnostics *errors)
+{
+    const char *name = r->recipe.run_name;
+    if (!name || et_run_name_check(r->cx, name) == ET_OK)
+        return;
+    struct et_place at = place_of(r->root, "run_name");
+    et_diagnostics_add(errors, ET_E_VALUE, &at, "run_name", NULL, "%s",
+                       et_error_get(r->cx)->message);
+    et_error_clear(r->cx);
+}
+
 /* METRIC, one of > >= < <=, NUMBER. */
 static void
 check_target(const struct eti_recipe *r, struct et_diagnostics *errors)
@@ -115,6 +129,7 @@ eti_recipe_check(struct eti_recipe *r, struct et_diagnostics *errors)
     check_data(r, errors);
     check_microbatches(r, errors);
     check_labels(r, errors);
+    check_name(r, errors);
     check_target(r, errors);
     return choose_rate(r);
 }

@@ -52,6 +52,19 @@ eti_load_bytes(struct eti_loader *l, int fd, char **text, size_t *size)
     return ET_OK;
 }
 
+const char *
+eti_read_reason(int code)
+{
+    switch (code) {
+    case ELOOP:
+        return "it is a link";
+    case ESPIPE:
+        return "not a regular file";
+    default:
+        return strerror(code);
+    }
+}
+
 /* Opens NAME (relative, no "..") beneath the folder FD, following no link. */
 static int
 open_beneath(int fd, const char *name)
@@ -301,7 +314,7 @@ include_file(struct eti_loader *l, const struct et_value *v, int depth, const ch
     et_status status = fd < 0 ? ET_EIO : eti_load_bytes(l, fd, &text, &size);
     if (status == ET_EIO) {
         et_diagnostics_add(l->errors, ET_E_READ, &at, NULL, NULL, "cannot read %s: %s", name,
-                           errno == ELOOP ? "it is a link" : strerror(errno));
+                           eti_read_reason(errno));
         status = ET_OK;
     } else if (status == ET_OK) {
         const char *slash = strrchr(name, '/');

@@ -258,6 +258,14 @@ et_recipe_free(struct et_recipe **recipe)
     et_free(r->cx, r);
 }
 
+const char *
+et_recipe_bytes(const struct et_recipe *recipe, size_t *size)
+{
+    const struct eti_recipe *r = (const struct eti_recipe *)recipe;
+    *size = r->size;
+    return r->text;
+}
+
 /* Everything after the bytes are there. FOLDER is absolute, or NULL. */
 static et_status
 build(struct eti_loader *l, struct eti_recipe *r, const char *text, size_t size,
@@ -321,9 +329,9 @@ et_recipe_parse(struct et_ctx *cx, const char *text, size_t size, const char *na
 static et_status
 cannot_read(struct et_ctx *cx, struct et_diagnostics *errors, const char *path, int code)
 {
-    et_diagnostics_add(errors, ET_E_READ, NULL, NULL, NULL, "cannot read %s: %s", path,
-                       strerror(code));
-    return ET_FAIL(cx, ET_ENOENT, "cannot read %s: %s", path, strerror(code));
+    const char *why = eti_read_reason(code);
+    et_diagnostics_add(errors, ET_E_READ, NULL, NULL, NULL, "cannot read %s: %s", path, why);
+    return ET_FAIL(cx, ET_ENOENT, "cannot read %s: %s", path, why);
 }
 
 et_status
@@ -351,14 +359,16 @@ et_recipe_load(struct et_ctx *cx, const char *path, const struct et_override *ov
     };
     et_status status = new_recipe(cx, &r);
     if (status == ET_OK) {
-        char *text;
-        size_t size;
+        char *text = NULL;
+        size_t size = 0;
         l.arena = &r->arena;
         status = eti_load_bytes(&l, fd, &text, &size);
         if (status == ET_EIO)
             status = cannot_read(cx, errors, path, errno);
         else if (status == ET_OK)
             status = build(&l, r, text, size, path, absolute, overrides, n);
+        r->text = text;
+        r->size = size;
         status = finish(&l, r, status, out);
     }
     free(absolute);

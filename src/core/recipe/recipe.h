@@ -11,6 +11,8 @@ struct eti_recipe {
     struct et_ctx *cx;
     struct eti_arena arena;
     struct et_value *root;
+    const char *text; /* the file's bytes, in the arena; NULL: it was not read from one */
+    size_t size;
 };
 
 /* While reading. */
@@ -33,6 +35,8 @@ ET_NODISCARD et_status eti_load_text(struct eti_loader *l, const char *text, siz
 /* Reads the whole of FD (at most a byte more than the limit) into the arena. */
 ET_NODISCARD et_status eti_load_bytes(struct eti_loader *l, int fd, char **text,
                                       size_t *size);
+/* Why a file could not be read: CODE is errno's. */
+const char *eti_read_reason(int code);
 
 /* override.c: ETUDE_SET_* variables, then the command line, upon ROOT (a mapping). */
 ET_NODISCARD et_status eti_apply_overrides(struct eti_loader *l, struct et_value *root,
@@ -52,6 +56,7 @@ struct eti_line {
     bool is_item;              /* first line of a list's item */
     const char *value;         /* text in flow style; NULL: the lines below are its */
     const struct et_value *at; /* where it was given; NULL = a default */
+    bool chosen;               /* nobody gave it, and it is not the default: a drawn seed */
     const struct et_option *top; /* the row of the top-level key it belongs to */
 };
 typedef void eti_line_fn(void *data, const struct eti_line *line);

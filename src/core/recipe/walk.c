@@ -28,7 +28,7 @@ static void walk_table(struct walker *w, const struct et_option *table, const vo
 
 static void
 emit(struct walker *w, const struct spot *s, const char *key, const char *value,
-     const struct et_value *at)
+     const struct et_value *at, bool chosen)
 {
     char path[ETI_PATH_BYTES];
     struct eti_line line = {
@@ -38,6 +38,7 @@ emit(struct walker *w, const struct spot *s, const char *key, const char *value,
         .is_item = s->is_item,
         .value = value,
         .at = at,
+        .chosen = chosen,
         .top = w->top,
     };
     w->fn(w->data, &line);
@@ -60,7 +61,7 @@ walk_part(struct walker *w, const struct et_option *row, const struct et_part *p
     struct eti_text t = {.cx = w->cx};
     eti_text_add_scalar(&t, part->component->name);
     if (t.status == ET_OK)
-        emit(w, s, "name", t.text, name ? name : s->map);
+        emit(w, s, "name", t.text, name ? name : s->map, false);
     else
         w->status = t.status;
     et_free(w->cx, t.text);
@@ -77,7 +78,7 @@ walk_named(struct walker *w, const struct et_option *row, const struct et_part *
     const char *name = part->component->name;
     const struct et_option *own = part->component->options;
     bool is_empty = !(own && own->name) && !(row->sub && row->sub->name);
-    emit(w, s, name, part->off ? "false" : is_empty ? "{}" : NULL, part->value);
+    emit(w, s, name, part->off ? "false" : is_empty ? "{}" : NULL, part->value, false);
     if (part->off || is_empty)
         return;
     char path[ETI_PATH_BYTES];
@@ -143,6 +144,16 @@ walk_block(struct walker *w, const struct et_option *row, const void *field, str
         walk_parts(w, row, field, s);
 }
 
+/* Has TEXT been put where the recipe left the choice open: unset, or auto? */
+static bool
+is_chosen(const struct et_option *row, const char *text)
+{
+    bool is_plain = row->type == ET_OPT_INT || row->type == ET_OPT_ENUM ||
+                    row->type == ET_OPT_TEXT;
+    bool is_open = !row->def || strcmp(row->def, "auto") == 0;
+    return is_plain && is_open && strcmp(text, row->def ? row->def : "null") != 0;
+}
+
 static void
 walk_row(struct walker *w, const struct et_option *row, const void *options, struct spot *s)
 {
@@ -151,7 +162,7 @@ walk_row(struct walker *w, const struct et_option *row, const void *options, str
     struct eti_text t = {.cx = w->cx};
     if (is_block(row, field)) {
         char path[ETI_PATH_BYTES];
-        emit(w, s, row->name, NULL, at);
+        emit(w, s, row->name, NULL, at, false);
         struct spot below = {
             .path = eti_path_join(path, s->path, row->name),
             .depth = s->depth + 1,
@@ -162,7 +173,7 @@ walk_row(struct walker *w, const struct et_option *row, const void *options, str
     }
     eti_text_add_option(&t, row, options);
     if (t.status == ET_OK)
-        emit(w, s, row->name, t.text, at);
+        emit(w, s, row->name, t.text, at, !at && is_chosen(row, t.text));
     else
         w->status = t.status;
     et_free(w->cx, t.text);
@@ -223,6 +234,12 @@ eti_origin_text(const struct et_value *at, char *buf, size_t size)
     return buf;
 }
 
+static const char *
+origin_of(const struct eti_line *line, char *buf, size_t size)
+{
+    return line->chosen ? "chosen" : eti_origin_text(line->at, buf, size);
+}
+
 /* Comments begin in this column where there is room. */
 enum { COMMENT_COLUMN = 40 };
 
@@ -238,7 +255,7 @@ add_yaml_line(void *data, const struct eti_line *line)
     size_t width = t->used - before;
     if (line->value)
         eti_text_add(t, "%*s  # %s", width < COMMENT_COLUMN ? (int)(COMMENT_COLUMN - width) : 0,
-                     "", eti_origin_text(line->at, origin, sizeof origin));
+                     "", origin_of(line, origin, sizeof origin));
     eti_text_add(t, "\n");
 }
 
@@ -248,7 +265,7 @@ add_origin_line(void *data, const struct eti_line *line)
     char origin[192];
     if (line->value)
         eti_text_add(data, "%s = %s  (%s)\n", line->path, line->value,
-                     eti_origin_text(line->at, origin, sizeof origin));
+                     origin_of(line, origin, sizeof origin));
 }
 
 static et_status
