@@ -16,8 +16,8 @@ extern "C" {
 /* ---- progress ---- */
 
 /* bar    one line, redrawn at most 10 times a second
- * plain  a line every 30 s, and at each epoch, evaluation, warning, and the end
- * json   an object per batch, epoch, evaluation, line of the log, and the end
+ * plain  a line every 30 s, and at each epoch, evaluation, line of the log, start and
+ * end json   an object for each of these and for every batch
  *
  * Metrics have short labels, but in json their full names. */
 enum et_progress_kind { ET_PROGRESS_BAR, ET_PROGRESS_PLAIN, ET_PROGRESS_JSON };
@@ -27,13 +27,23 @@ struct et_progress {
     FILE *out;            /* borrowed; flushed after each line */
     struct et_time every; /* sec or ba between lines of training; unset or 0: 0.1 s for
                              a bar, 30 s for plain, every batch for json */
-    int columns;          /* bar: of the terminal; 0 = 132 */
+    int columns;          /* bar: of the terminal; 0 = it is asked, 132 if it is none */
 };
 /* A logger that writes to P->out and nowhere else. Its type->text takes lines of the
- * log: plain and bar write warnings and errors, json all. EINVAL for another unit of
- * every. */
+ * log and writes them all. EINVAL for another unit of every. */
 ET_NODISCARD et_status et_progress_new(struct et_ctx *cx, const struct et_progress *p,
                                        struct et_callback **out);
+
+/* What the trainer cannot say of itself: that a run begins, and what became of it. */
+struct et_run_notice {
+    const char *name, *directory;
+    const char *state;             /* a word of GLOSSARY.md */
+    const struct et_state *at_end; /* NULL: it begins */
+    int exit_code;                 /* at the end */
+};
+/* Shows NOTICE in the way of PROGRESS, which et_progress_new made. */
+void et_progress_notice(struct et_callback *progress,
+                        const struct et_run_notice *notice);
 
 /* ---- names ---- */
 

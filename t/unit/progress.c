@@ -101,6 +101,21 @@ place_eval(struct et_state *s)
     et_log_metric(s->log, "metrics/eval/CrossEntropy", 1.1022);
 }
 
+/* That the run ends at S, or begins. */
+static const struct et_run_notice *
+notice(const struct et_state *s)
+{
+    static struct et_run_notice n;
+    n = (struct et_run_notice){
+        .name = "brisk-otter",
+        .directory = "runs/x",
+        .state = "diverged",
+        .at_end = s,
+        .exit_code = 3,
+    };
+    return &n;
+}
+
 static void
 test_plain(struct et_ctx *cx, struct et_state s)
 {
@@ -115,8 +130,9 @@ test_plain(struct et_ctx *cx, struct et_state s)
     s.timestamp.batch_in_epoch = 0;
     fire(c, ET_EVENT_EPOCH_END, &s);
     fire(c, ET_EVENT_FIT_END, &s);
-    c->type->text(c, ET_LOG_INFO, "not shown");
+    et_progress_notice(c, notice(&s));
     c->type->text(c, ET_LOG_WARN, "red \033[31m");
+    et_progress_notice(c, notice(NULL));
     finish(&c);
     const char *stamp = line(1);
     ok(strlen(stamp) > 21 && stamp[4] == '-' && stamp[10] == 'T' && stamp[19] == 'Z',
@@ -136,10 +152,14 @@ test_plain(struct et_ctx *cx, struct et_state s)
     is_str(line(3) + 20, " info epoch ep=7 ba=3825 total=43% loss/train=0.8123 time=8s",
            "an epoch, with the seconds it took");
     is_str(line(4) + 20,
-           " info end ep=7 ba=3825 total=43% loss/train=0.8123 time=8m20s",
+           " info end brisk-otter diverged ep=7 ba=3825 total=43% loss/train=0.8123 "
+           "time=8m20s",
            "the end, with those of the run");
-    is_str(line(5) + 20, " warn red \\x1b[31m", "warnings, with no control byte");
-    is_str(line(6), "", "and nothing else");
+    is_str(line(5) + 20, " warn red \\x1b[31m",
+           "lines of the log, with no control byte");
+    is_str(line(6) + 20, " info start brisk-otter in runs/x",
+           "the start, and where it is");
+    is_str(line(7), "", "and nothing else");
 }
 
 static void
@@ -172,6 +192,11 @@ test_json(struct et_ctx *cx, struct et_state s)
     place(&s);
     fire(c, ET_EVENT_BATCH_END, &s);
     c->type->text(c, ET_LOG_INFO, "say \"hello\"");
+    et_progress_notice(c, notice(NULL));
+    et_progress_notice(c, notice(&s));
+    fire(c, ET_EVENT_EVAL_END, &s);
+    et_log_emit(s.log, ET_RECORD_METRIC, &s.timestamp, NULL);
+    fire(c, ET_EVENT_EVAL_END, &s);
     finish(&c);
     ok(strncmp(line(1), "{\"t\":", 5) == 0, "a JSON line begins with its time");
     is_str(strchr(line(1), ','),
@@ -183,6 +208,30 @@ test_json(struct et_ctx *cx, struct et_state s)
     is_str(strchr(line(2), ','),
            ",\"level\":\"info\",\"ev\":\"log\",\"text\":\"say \\\"hello\\\"\"}",
            "a line of the log");
+    is_str(strchr(line(3), ','),
+           ",\"level\":\"info\",\"ev\":\"run\",\"name\":\"brisk-otter\",\"directory\":"
+           "\"runs/x\",\"state\":\"diverged\"}",
+           "the start of a run");
+    is_str(strchr(line(4), ','),
+           ",\"level\":\"info\",\"ev\":\"run\",\"name\":\"brisk-otter\",\"directory\":"
+           "\"runs/x\",\"state\":\"diverged\",\"exit_code\":3,\"ep\":6,\"ba\":3825,"
+           "\"m\":{}}",
+           "and its end");
+    ok(strstr(line(5), "\"ev\":\"eval\"") && !line(6)[0],
+       "an evaluation that was broken off, without a value, gets no line");
+}
+
+/* The one bar that COLUMNS have room for. */
+static const char *
+bar_of(struct et_ctx *cx, struct et_state *s, int columns)
+{
+    struct et_callback *c = start(cx, ET_PROGRESS_BAR, ET_BATCHES(1), columns);
+    double loss = s->loss_value;
+    place(s);
+    s->loss_value = loss;
+    fire(c, ET_EVENT_BATCH_END, s);
+    finish(&c);
+    return line(0) + 1; /* behind its \r */
 }
 
 static void
@@ -207,12 +256,35 @@ test_bar(struct et_ctx *cx, struct et_state s)
        "an evaluation stays");
     finish(&c);
 
-    c = start(cx, ET_PROGRESS_BAR, ET_BATCHES(1), 80);
+    is_str(bar_of(cx, &s, 101),
+           "train  Epoch   6:  12%|=        | 75/625 [00:08<01:05, 8.40ba/s, "
+           "loss/train=0.8123]  total 38% ETA -",
+           "where there is less room, the bar itself gets shorter");
+    is_str(
+        bar_of(cx, &s, 80),
+        "train  Epoch   6:  12%|=          | 75/625 [8.40ba/s, loss/train=0.8123]  ETA "
+        "-",
+        "80 columns have room for rate, loss and the time to go; the last stays free");
+    is_str(bar_of(cx, &s, 60),
+           "train  Epoch   6:  12%|        | 75/625 [loss/train=0.8123]",
+           "60 for the loss alone");
+    is_str(bar_of(cx, &s, 30), "train  Epoch   6:  12%|     |",
+           "still fewer cut it off");
+    s.loss_value = -NAN;
+    ok(strstr(bar_of(cx, &s, 0), "loss/train=nan]"), "nan has no sign");
+    s.loss_value = 1e30;
+    ok(strstr(bar_of(cx, &s, 0), "loss/train=1e+30]"), "large numbers stay short");
+
+    c = start(cx, ET_PROGRESS_BAR, ET_BATCHES(1), 0);
     place(&s);
     fire(c, ET_EVENT_BATCH_END, &s);
+    s.timestamp.epoch++;
+    s.timestamp.batch_in_epoch = 0;
+    fire(c, ET_EVENT_EPOCH_END, &s);
     finish(&c);
-    is_int((int64_t)strlen(line(0)), 80,
-           "it leaves the last of 80 columns free, after its \\r");
+    ok(strstr(text, "\rtrain  Epoch   6: 100%|=========================| 625/625 [") &&
+           text[strlen(text) - 1] == '\n',
+       "an epoch's bar is filled and stays");
 
     c = start(cx, ET_PROGRESS_BAR, ET_BATCHES(1), 0);
     s.max_duration = ET_BATCHES(5000);
@@ -237,9 +309,8 @@ test_run(struct et_ctx *cx)
     fclose(out);
     static const char *const order[] = {
         " train ep=0 ba=1/2 total=50%", " train ep=0 ba=2/2",
-        " epoch ep=1 ba=2 total=100%",
-        " eval ep=1 ba=2 accuracy=", " end ep=1 ba=2 total=100%"};
-    for (int i = 0; i < 5; i++)
+        " epoch ep=1 ba=2 total=100%", " eval ep=1 ba=2 accuracy="};
+    for (int i = 0; i < 4; i++)
         ok(strstr(line(i), order[i]) != NULL, "a run writes%s: %s", order[i], line(i));
 }
 

@@ -36,6 +36,8 @@ write_line(FILE *f, enum et_record_kind kind, const struct et_state *state,
     const struct et_timestamp *ts = &state->timestamp;
     int n;
     const struct et_log_entry *entry = et_log_entries(log, &n);
+    if (kind == ET_RECORD_EVAL && n == 0)
+        return; /* it was broken off */
     fprintf(f,
             "{\"t\":%.3f,\"ev\":\"%s\",\"ep\":%" PRId64 ",\"ba\":%" PRId64
             ",\"sp\":%" PRId64,

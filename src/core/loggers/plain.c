@@ -113,10 +113,17 @@ put_epoch(struct eti_progress *p, const struct et_state *s, const struct et_log 
 }
 
 static void
-put_end(struct eti_progress *p, const struct et_state *s, const struct et_log *log)
+put_notice(struct eti_progress *p, const struct et_run_notice *notice)
 {
-    (void)log;
-    put_totals(p, s, "end", s->timestamp.total_wct);
+    FILE *f = p->config.out;
+    char what[128];
+    if (notice->at_end) {
+        snprintf(what, sizeof what, "end %s %s", notice->name, notice->state);
+        put_totals(p, notice->at_end, what, notice->at_end->timestamp.total_wct);
+        return;
+    }
+    begin(f, ET_LOG_INFO);
+    fprintf(f, "start %s in %s\n", notice->name, notice->directory);
 }
 
 static void
@@ -135,8 +142,6 @@ put_eval(struct eti_progress *p, const struct et_state *s, const struct et_log *
 static void
 put_line(struct eti_progress *p, enum et_log_level level, const char *line)
 {
-    if (level < ET_LOG_WARN)
-        return;
     begin(p->config.out, level);
     eti_put_text(p->config.out, line);
     fputc('\n', p->config.out);
@@ -147,6 +152,6 @@ const struct eti_style eti_style_plain = {
     .batch = put_batch,
     .epoch = put_epoch,
     .eval = put_eval,
-    .end = put_end,
+    .notice = put_notice,
     .text = put_line,
 };

@@ -48,8 +48,12 @@ eti_duration_text(double seconds, char *buf, size_t n)
 const char *
 eti_value_text(double value, char *buf, size_t n)
 {
-    bool small = value != 0 && fabs(value) < 1e-3;
-    snprintf(buf, n, small ? "%.4g" : "%.4f", value);
+    double size = fabs(value);
+    bool plain = value == 0 || (size >= 1e-3 && size < 1e6);
+    if (isnan(value))
+        snprintf(buf, n, "nan"); /* whatever its sign */
+    else
+        snprintf(buf, n, plain ? "%.4f" : "%.4g", value);
     return buf;
 }
 
@@ -124,6 +128,7 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
 {
     struct eti_progress *p = self->state;
     const struct eti_style *style = p->style;
+    int n;
     void (*show)(struct eti_progress *, const struct et_state *,
                  const struct et_log *) = NULL;
     switch (event) {
@@ -144,10 +149,11 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
         break;
     case ET_EVENT_EVAL_END:
         eti_remaining_eval_end(&p->remaining, s);
-        show = style->eval;
+        (void)et_log_entries(log, &n);
+        show = n > 0 ? style->eval : NULL; /* none: it was broken off */
         break;
     case ET_EVENT_FIT_END:
-        show = style->end;
+        show = style->fit_end;
         break;
     default:
         break;
@@ -173,6 +179,15 @@ close_progress(struct et_callback *self)
     struct eti_progress *p = self->state;
     if (p->style->close)
         p->style->close(p);
+    fflush(p->config.out);
+}
+
+void
+et_progress_notice(struct et_callback *progress, const struct et_run_notice *notice)
+{
+    struct eti_progress *p = progress->state;
+    p->style->notice(p, notice);
+    fflush(p->config.out);
 }
 
 static const struct et_callback_class progress_class = {

@@ -32,8 +32,9 @@ struct eti_style {
                   const struct et_log *log);
     void (*eval)(struct eti_progress *p, const struct et_state *s,
                  const struct et_log *log);
-    void (*end)(struct eti_progress *p, const struct et_state *s,
-                const struct et_log *log);
+    void (*fit_end)(struct eti_progress *p, const struct et_state *s,
+                    const struct et_log *log);
+    void (*notice)(struct eti_progress *p, const struct et_run_notice *notice);
     void (*text)(struct eti_progress *p, enum et_log_level level, const char *text);
     void (*close)(struct eti_progress *p);
 };

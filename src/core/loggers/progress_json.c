@@ -4,7 +4,8 @@
  *      "m":{"loss/train/total":0.8123},"eta_s":776}                     (on one line)
  *
  * ev is a kind of record: batch, epoch, eval (with its "label"), log (with "text"), and
- * run, once, when training ends. eta_s is missing while it is not known. Numbers as in
+ * run, twice: when it begins and, with "exit_code" and the last evaluation's metrics,
+ * when it has ended. eta_s is missing while it is not known. Numbers as in
  * metrics.jsonl. */
 #include "config.h"
 
@@ -60,9 +61,29 @@ put_eval(struct eti_progress *p, const struct et_state *s, const struct et_log *
 }
 
 static void
-put_end(struct eti_progress *p, const struct et_state *s, const struct et_log *log)
+put_notice(struct eti_progress *p, const struct et_run_notice *notice)
 {
-    put_record(p, s, log, ET_RECORD_RUN);
+    const struct et_state *s = notice->at_end;
+    FILE *f = p->config.out;
+    begin(f, ET_LOG_INFO, ET_RECORD_RUN);
+    fputs(",\"name\":", f);
+    eti_json_string(f, notice->name);
+    fputs(",\"directory\":", f);
+    eti_json_string(f, notice->directory);
+    fputs(",\"state\":", f);
+    eti_json_string(f, notice->state);
+    if (s) {
+        fprintf(f, ",\"exit_code\":%d,\"ep\":%" PRId64 ",\"ba\":%" PRId64 ",\"m\":{",
+                notice->exit_code, s->timestamp.epoch, s->timestamp.batch);
+        for (int i = 0; i < s->n_eval_metrics; i++) {
+            fputs(i ? "," : "", f);
+            eti_json_string(f, s->eval_metrics[i].name);
+            fputc(':', f);
+            eti_json_number(f, s->eval_metrics[i].value);
+        }
+        fputc('}', f);
+    }
+    fputs("}\n", f);
 }
 
 static void
@@ -79,6 +100,6 @@ const struct eti_style eti_style_json = {
     .batch = put_batch,
     .epoch = put_epoch,
     .eval = put_eval,
-    .end = put_end,
+    .notice = put_notice,
     .text = put_line,
 };
