@@ -50,14 +50,36 @@ find_all(const char *pattern)
     return list;
 }
 
+/* Name and summary, when it acts, options with their defaults. */
+static void
+print_one(const json_t *one)
+{
+    json_t *row;
+    size_t i;
+    printf("%-24s %s\n%-24s at", json_string_value(json_object_get(one, "name")),
+           json_string_value(json_object_get(one, "summary")), "");
+    json_array_foreach(json_object_get(one, "events"), i, row)
+        printf(" %s", json_string_value(row));
+    json_array_foreach(json_object_get(one, "options"), i, row)
+    {
+        const char *def = json_string_value(json_object_get(row, "default"));
+        bool required = json_is_true(json_object_get(row, "required"));
+        if (i == 0)
+            printf("\n%-24s", "");
+        printf(" %s=%s", json_string_value(json_object_get(row, "name")),
+               def        ? def
+               : required ? "(required)"
+                          : "null");
+    }
+    printf("\n");
+}
+
 static void
 print_text(const json_t *list, bool is_all)
 {
     json_t *one;
     size_t i;
-    json_array_foreach(list, i, one)
-        printf("%-24s %s\n", json_string_value(json_object_get(one, "name")),
-               json_string_value(json_object_get(one, "summary")));
+    json_array_foreach(list, i, one) print_one(one);
     int rest = N_METHODS - (int)json_array_size(list);
     if (is_all && rest > 0)
         printf("and %d that later versions bring\n", rest);

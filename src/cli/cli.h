@@ -89,14 +89,16 @@ struct cli {
     uint64_t given;               /* bit i: row i of cli_option_table was used */
     FILE *log;                    /* --log-file */
     struct et_callback *progress; /* borrowed; NULL: none under way */
-    bool results_are_json;        /* standard output has JSON lines */
-    bool color;                   /* of stderr */
+    struct et_run *run;           /* of `train`; NULL: none under way */
+    char **argv;                  /* as the program was called */
+    int argc;
+    bool results_are_json; /* standard output has JSON lines */
 };
 
 /* One command: a row of commands.def. */
 struct cli_command {
     const char *name, *group, *synopsis, *summary;
-    int (*run)(struct cli *c); /* returns the exit code */
+    int (*run)(struct cli *c); /* returns the exit code; NULL: of a later version */
 };
 extern const struct cli_command cli_commands[]; /* ends with a row without name */
 const struct cli_command *cli_command_find(const char *name);
@@ -138,6 +140,8 @@ int cli_fail(struct cli *c, enum cli_error code, const char *hint, const char *f
     ET_PRINTF(4, 5);
 /* The same for the error that stands in the context, met in STAGE. */
 int cli_fail_status(struct cli *c, enum eti_stage stage, et_status status);
+/* The exit code that it would return. */
+int cli_exit_of_status(enum eti_stage stage, et_status status);
 /* All of LIST, on stdout where they are the result. Returns the exit code for it. */
 int cli_fail_list(struct cli *c, const struct et_diagnostics *list, FILE *out);
 /* Where lines of the core go: DATA is the struct cli. */
@@ -151,9 +155,26 @@ struct et_recipe *cli_load_recipe(struct cli *c, const char *name, int *exit);
 /* The same for the only operand; exit 64 where there is none or more. */
 struct et_recipe *cli_load_only_recipe(struct cli *c, int *exit);
 /* Draws what the recipe leaves open: seed, run name, what auto means here. */
-void cli_settle_recipe(struct cli *c, struct et_recipe *recipe);
+int cli_settle_recipe(struct cli *c, struct et_recipe *recipe);
 /* How the environment changes what is assembled: ETUDE_DEVICE, ETUDE_LIMIT_BATCHES. */
 int cli_assemble_options(struct cli *c, struct eti_assemble_options *o);
+
+/* ---- rundir.c: the run directory of `train` ---- */
+
+/* Opens c->run: RECIPE's bytes and name, its RESOLVED text. Its caller closes it after
+ * all that writes there is closed. */
+int cli_run_begin(struct cli *c, const struct et_recipe *recipe, const char *resolved,
+                  struct et_device *dev);
+/* How a run ended. */
+struct cli_end {
+    const char *state; /* a word of GLOSSARY.md */
+    int exit;
+    const struct et_state *s; /* NULL: training never began */
+};
+/* Ends the display of the run; the caller then prints what it came to, or the error. */
+void cli_run_notice(struct cli *c, const struct cli_end *end);
+/* Writes the end down, and prints where to look if it is no success. */
+void cli_run_end(struct cli *c, const struct cli_end *end);
 
 /* ---- progress.c ---- */
 
@@ -181,7 +202,9 @@ const char *cli_count(int64_t n, char *buf, size_t size);
 const char *cli_scaled(double x, const char *unit, char *buf, size_t size);
 
 #define CLI_COMMAND(name, group, synopsis, summary) int cli_##name(struct cli *c);
+#define CLI_LATER_COMMAND(name, group, synopsis, summary)
 #include "cli/commands.def"
 #undef CLI_COMMAND
+#undef CLI_LATER_COMMAND
 
 #endif

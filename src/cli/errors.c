@@ -1,9 +1,12 @@
 /* errors.c: how errors and messages are printed: RELIABILITY.md section 8. */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
+#include "core/loggers/loggers.h"
 
 static const struct {
     int code, exit;
@@ -29,21 +32,58 @@ exit_of(int code)
     }
 }
 
+static bool
+is_given(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && *value;
+}
+
+static bool
+has_color(const struct cli *c)
+{
+    const char *term = getenv("TERM");
+    if (c->opt.color != CLI_COLOR_AUTO)
+        return c->opt.color == CLI_COLOR_ALWAYS;
+    if (is_given("NO_COLOR"))
+        return false;
+    return is_given("CLICOLOR_FORCE") ||
+           (isatty(STDERR_FILENO) && (!term || strcmp(term, "dumb") != 0));
+}
+
+/* An error of a run is an event of it and a line of its log, without the hint. */
+static void
+note(struct cli *c, char *text)
+{
+    const struct et_record record = {
+        .kind = ET_RECORD_LOG,
+        .t = eti_wall_clock(),
+        .level = ET_LOG_ERROR,
+        .text = text,
+    };
+    struct et_sink *sink = et_run_sink(c->run);
+    text[strcspn(text, "\n")] = '\0';
+    et_run_log(c->run, ET_LOG_ERROR, text);
+    sink->write(sink, &record);
+}
+
 static void
 print(struct cli *c, const struct et_diagnostic *d, FILE *out)
 {
     char text[ET_DIAGNOSTIC_JSON_BYTES];
-    if (c->opt.json) {
-        fprintf(out, "%s\n", et_diagnostic_json(d, text, sizeof text));
-        return;
-    }
     et_diagnostic_text(d, text, sizeof text);
-    if (c->color && out == stderr)
+    if (c->opt.json) {
+        char json[ET_DIAGNOSTIC_JSON_BYTES];
+        fprintf(out, "%s\n", et_diagnostic_json(d, json, sizeof json));
+    } else if (out == stderr && has_color(c)) {
         fprintf(out, "etude: \033[1;31merror\033[0m%s\n", text + strlen("error"));
-    else
+    } else {
         fprintf(out, "etude: %s\n", text);
+    }
     if (c->log)
         fprintf(c->log, "etude: %s\n", text);
+    if (c->run)
+        note(c, text);
 }
 
 int
@@ -86,17 +126,27 @@ static const struct {
     {ET_ENOTSUP, -1, CLI_E_LATER},
 };
 
+static enum cli_error
+error_of(enum eti_stage stage, et_status status)
+{
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
+        if (meanings[i].status == status &&
+            (meanings[i].stage < 0 || meanings[i].stage == (int)stage))
+            return meanings[i].code;
+    return CLI_E_RUN;
+}
+
+int
+cli_exit_of_status(enum eti_stage stage, et_status status)
+{
+    return exit_of((int)error_of(stage, status));
+}
+
 int
 cli_fail_status(struct cli *c, enum eti_stage stage, et_status status)
 {
     const struct et_error *e = et_error_get(c->cx);
-    enum cli_error code = CLI_E_RUN;
-    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++)
-        if (meanings[i].status == status &&
-            (meanings[i].stage < 0 || meanings[i].stage == (int)stage)) {
-            code = meanings[i].code;
-            break;
-        }
+    enum cli_error code = error_of(stage, status);
     const char *message = e->message[0] ? e->message : et_status_name(status);
     int exit = cli_fail(c, code, e->hint, "%s", message);
     if (e->file)
@@ -132,16 +182,32 @@ screen_level(const struct cli *c)
                               : ET_LOG_WARN;
 }
 
+/* As progress_json.c has it, but no result. */
+static void
+print_json(enum et_log_level level, const char *text)
+{
+    fprintf(stderr,
+            "{\"t\":%.3f,\"level\":\"%s\",\"ev\":\"log\",\"text\":", eti_wall_clock(),
+            et_log_level_name(level));
+    eti_json_string(stderr, text);
+    fputs("}\n", stderr);
+}
+
 void
 cli_log(void *data, enum et_log_level level, const char *text)
 {
     struct cli *c = data;
     char visible[ET_VISIBLE_MAX + 1];
+    bool shown = level >= screen_level(c);
     et_visible(visible, sizeof visible, text, strlen(text));
-    if (level >= screen_level(c) && c->progress)
+    if (shown && c->progress)
         c->progress->type->text(c->progress, level, visible);
-    else if (level >= screen_level(c))
+    else if (shown && c->opt.json)
+        print_json(level, visible);
+    else if (shown)
         fprintf(stderr, "etude: %s: %s\n", et_log_level_name(level), visible);
     if (c->log)
         fprintf(c->log, "etude: %s: %s\n", et_log_level_name(level), visible);
+    if (c->run && (shown || level >= ET_LOG_INFO))
+        et_run_log(c->run, level, visible);
 }

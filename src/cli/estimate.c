@@ -75,9 +75,10 @@ run(struct cli *c, struct et_recipe *recipe)
         eti_recipe_check_available(c->cx, recipe, &errors) != ET_OK)
         return cli_fail_list(c, &errors, stderr);
     int code = cli_assemble_options(c, &options);
+    if (code == CLI_OK)
+        code = cli_settle_recipe(c, recipe);
     if (code != CLI_OK)
         return code;
-    cli_settle_recipe(c, recipe);
     et_status status = eti_assemble(c->cx, recipe, &options, &a);
     code = status == ET_OK ? estimate(c, &a) : cli_fail_status(c, a.stage, status);
     eti_assembly_release(&a);

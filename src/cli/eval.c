@@ -2,7 +2,10 @@
 #include "config.h"
 
 #include <jansson.h>
+#include <limits.h>
+#include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -13,9 +16,12 @@ print_metrics(struct cli *c, const struct et_state *s)
     for (int i = 0; i < s->n_eval_metrics; i++)
         if (all)
             json_object_set_new(all, s->eval_metrics[i].name,
-                                json_real(s->eval_metrics[i].value));
+                                isfinite(s->eval_metrics[i].value)
+                                    ? json_real(s->eval_metrics[i].value)
+                                    : json_null());
         else
-            printf("%s %.6g\n", s->eval_metrics[i].name, s->eval_metrics[i].value);
+            printf("%s %.6g\n", s->eval_metrics[i].name,
+                   isnan(s->eval_metrics[i].value) ? NAN : s->eval_metrics[i].value);
     return all ? cli_print_json(all) : CLI_OK;
 }
 
@@ -44,9 +50,10 @@ run(struct cli *c, struct et_recipe *recipe)
     if (recipe->eval_data.n == 0)
         return cli_fail(c, CLI_E_PARTS, NULL, "the recipe has no eval_data");
     int code = cli_assemble_options(c, &options);
+    if (code == CLI_OK)
+        code = cli_settle_recipe(c, recipe);
     if (code != CLI_OK)
         return code;
-    cli_settle_recipe(c, recipe);
     et_report(c->cx, ET_LOG_WARN,
               "no weights are loaded: this is the model at its start");
     et_status status = eti_assemble(c->cx, recipe, &options, &a);
@@ -59,6 +66,14 @@ int
 cli_eval(struct cli *c)
 {
     int code;
+    char path[PATH_MAX];
+    if (c->n_args == 1) {
+        snprintf(path, sizeof path, "%s/run.json", c->arg[0]);
+        if (access(path, F_OK) == 0)
+            return cli_fail(c, CLI_E_LATER, NULL,
+                            "%s is a run: this version evaluates recipes only",
+                            c->arg[0]);
+    }
     struct et_recipe *recipe = cli_load_only_recipe(c, &code);
     if (recipe)
         code = run(c, recipe);

@@ -5,6 +5,12 @@
 
 #include "cli/cli.h"
 
+static const char *
+not_yet(bool later)
+{
+    return later ? " (not in this version)" : "";
+}
+
 /* "-n, --nproc N", "    --json". */
 static void
 print_option(const struct cli_option *o)
@@ -13,8 +19,7 @@ print_option(const struct cli_option *o)
     snprintf(left, sizeof left, "%c%c%s--%s%s%s", o->letter ? '-' : ' ',
              o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name,
              o->metavar ? " " : "", o->metavar ? o->metavar : "");
-    printf("  %-28s %s%s\n", left, o->help,
-           o->type == CLI_LATER ? " (not in this version)" : "");
+    printf("  %-28s %s%s\n", left, o->help, not_yet(o->type == CLI_LATER));
 }
 
 /* The options of GROUP that COMMAND takes (NULL: any). */
@@ -35,12 +40,13 @@ print_group(const char *group, const char *title, const char *command)
 static void
 print_commands(void)
 {
-    static const char *const groups[] = {"make", "run", "move", "help", NULL};
+    static const char *const groups[] = {"make",  "run",  "look", "move",
+                                         "hosts", "help", NULL};
     for (const char *const *g = groups; *g; g++) {
         printf("\n%s\n", *g);
         for (const struct cli_command *m = cli_commands; m->name; m++)
             if (strcmp(m->group, *g) == 0)
-                printf("  %-11s %s\n", m->name, m->summary);
+                printf("  %-11s %s%s\n", m->name, m->summary, not_yet(!m->run));
     }
 }
 
@@ -51,7 +57,10 @@ help_command(struct cli *c, const char *name)
     if (!m)
         return cli_fail(c, CLI_E_COMMAND, "etude help lists them",
                         "unknown command '%s'", name);
-    printf("etude %s [OPTIONS] %s\n  %s\n", m->name, m->synopsis, m->summary);
+    printf("etude %s [OPTIONS]%s%s\n  %s%s\n", m->name, *m->synopsis ? " " : "",
+           m->synopsis, m->summary, not_yet(!m->run));
+    if (!m->run)
+        return CLI_OK;
     print_group("command", "options", m->name);
     print_group("recipe", "changes to the recipe", m->name);
     print_group("launch", "launch", m->name);

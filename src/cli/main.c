@@ -17,8 +17,16 @@ const struct cli_command cli_commands[] = {
         .summary = its_summary,                                                        \
         .run = cli_##its_name,                                                         \
     },
+#define CLI_LATER_COMMAND(its_name, its_group, its_synopsis, its_summary)              \
+    {                                                                                  \
+        .name = its_name,                                                              \
+        .group = its_group,                                                            \
+        .synopsis = its_synopsis,                                                      \
+        .summary = its_summary,                                                        \
+    },
 #include "cli/commands.def"
 #undef CLI_COMMAND
+#undef CLI_LATER_COMMAND
     {0},
 };
 
@@ -49,6 +57,9 @@ run(struct cli *c)
         return cli_help(c);
     if (c->opt.version)
         return cli_version(c);
+    if (c->command && !c->command->run)
+        return cli_fail(c, CLI_E_LATER, NULL, "%s: this version does not do that",
+                        c->command->name);
     if (c->command)
         return c->command->run(c);
     cli_help(c);

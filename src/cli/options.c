@@ -202,16 +202,16 @@ is_number(const char *text)
     return end != text && !*end;
 }
 
-/* A number that only one rank allows. */
+/* A number that only one rank allows; the first choice is the least there can be. */
 static int
 take_only(struct cli *c, const struct cli_option *o, const char *value)
 {
     if (choose(o->choices, value) >= 0)
         return CLI_OK;
-    if (is_number(value))
+    if (is_number(value) && strtoll(value, NULL, 10) > strtoll(o->choices[0], NULL, 10))
         return not_yet(c, o, value);
-    return cli_fail(c, CLI_E_VALUE, NULL, "--%s: expected a number, got '%s'", o->name,
-                    value);
+    return cli_fail(c, CLI_E_VALUE, NULL, "--%s: expected a number >= %s, got '%s'",
+                    o->name, o->choices[0], value);
 }
 
 static int
@@ -389,6 +389,8 @@ cli_parse(struct cli *c, int argc, char **argv)
     bool ended = false;
     int code = CLI_OK;
     look_ahead(c, argc, argv);
+    c->argc = argc;
+    c->argv = argv;
     c->arg = calloc((size_t)argc + 1, sizeof *c->arg);
     c->override = calloc((size_t)argc + 1, sizeof *c->override);
     if (!c->arg || !c->override)
@@ -410,8 +412,6 @@ cli_parse(struct cli *c, int argc, char **argv)
         code = find_command(c);
     if (code == CLI_OK)
         code = check_given(c);
-    c->color = c->opt.color == CLI_COLOR_ALWAYS ||
-               (c->opt.color == CLI_COLOR_AUTO && isatty(2) && !getenv("NO_COLOR"));
     et_ctx_set_log(c->cx, ET_LOG_DEBUG, cli_log, c);
     return code;
 }

@@ -4,17 +4,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
-
-static int
-columns(void)
-{
-    struct winsize size;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
 
 /* Without --progress: a bar on a terminal, plain lines elsewhere; with --json, JSON. */
 static enum cli_progress
@@ -39,13 +31,15 @@ cli_progress_new(struct cli *c, struct et_callback **out)
         [CLI_PROGRESS_JSON] = ET_PROGRESS_JSON,
     };
     enum cli_progress how = choose(c);
-    struct et_progress p = {.every = ET_TIME_UNSET, .columns = columns()};
+    struct et_progress p = {
+        .every = ET_TIME_UNSET,
+    };
     *out = NULL;
     if (how == CLI_PROGRESS_TUI)
         return cli_fail(c, CLI_E_LATER, NULL,
                         "--progress tui: this version has no monitor");
     if (c->opt.every &&
-        (et_time_parse(NULL, c->opt.every, &p.every) != ET_OK ||
+        (et_time_parse(NULL, c->opt.every, &p.every) != ET_OK || p.every.value <= 0 ||
          (p.every.unit != ET_TIME_SECOND && p.every.unit != ET_TIME_BATCH)))
         return cli_fail(
             c, CLI_E_VALUE, NULL,

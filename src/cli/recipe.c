@@ -10,22 +10,7 @@
 
 #include "cli/cli.h"
 
-static const char *const openers[] = {
-    "brisk", "calm",  "early", "grim",  "bold",   "clear", "deft",  "eager",
-    "fair",  "glad",  "hale",  "keen",  "lively", "merry", "neat",  "plain",
-    "quick", "quiet", "ready", "sharp", "sleek",  "smart", "sound", "spry",
-    "stout", "sunny", "swift", "tidy",  "true",   "vivid", "warm",  "witty",
-};
-static const char *const animals[] = {
-    "otter",  "heron", "mole",   "toad",  "badger", "crane", "dingo", "egret",
-    "falcon", "gecko", "hare",   "ibex",  "jackal", "koala", "lemur", "lynx",
-    "marten", "newt",  "ocelot", "panda", "quail",  "raven", "seal",  "stoat",
-    "swan",   "tapir", "turtle", "vole",  "walrus", "wren",  "yak",   "zebra",
-};
-enum { N_WORDS = 32 };
 enum { SETTING_BYTES = 512 };
-_Static_assert(sizeof openers / sizeof openers[0] == N_WORDS, "5 bits choose one");
-_Static_assert(sizeof animals / sizeof animals[0] == N_WORDS, "5 bits choose one");
 
 /* A number nobody chose: for names and seeds. */
 static uint64_t
@@ -112,44 +97,54 @@ cli_load_only_recipe(struct cli *c, int *exit)
     return NULL;
 }
 
-static et_status
+static int
 choose_name(struct cli *c, struct et_recipe *recipe)
 {
     const char *name = getenv("ETUDE_RUN_NAME");
-    char words[64], quoted[SETTING_BYTES];
-    uint64_t x = draw();
+    char drawn[ET_RUN_NAME], quoted[SETTING_BYTES];
     if (recipe->run_name)
-        return ET_OK;
-    snprintf(words, sizeof words, "%s-%s", openers[x % N_WORDS],
-             animals[x / N_WORDS % N_WORDS]);
-    return et_options_set(c->cx, et_recipe_table, recipe, "run_name",
-                          quote(quoted, name && *name ? name : words));
+        return CLI_OK;
+    if (!name || !*name)
+        name = et_run_name_draw(draw(), drawn);
+    if (et_run_name_check(c->cx, name) != ET_OK) {
+        int code = cli_fail(c, CLI_E_VALUE, NULL, "ETUDE_RUN_NAME: %s",
+                            et_error_get(c->cx)->message);
+        et_error_clear(c->cx);
+        return code;
+    }
+    et_status status =
+        et_options_set(c->cx, et_recipe_table, recipe, "run_name", quote(quoted, name));
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_RECIPE, status);
 }
 
-void
+int
 cli_settle_recipe(struct cli *c, struct et_recipe *recipe)
 {
-    if (choose_name(c, recipe) != ET_OK)
-        et_error_clear(c->cx); /* the run does without a name */
     if (recipe->seed == ET_INT_UNSET)
         recipe->seed = (int64_t)(draw() & 0xffffffffu);
     if (recipe->device == ET_RUN_AUTO)
         recipe->device = ET_RUN_CPU;
     if (recipe->precision == ET_PRECISION_AUTO)
         recipe->precision = ET_PRECISION_FP32;
+    return choose_name(c, recipe);
 }
 
 /* Ranks that a launcher promises; this version is one. */
 static int
 check_launcher(struct cli *c)
 {
-    static const char *const names[] = {"WORLD_SIZE", "LOCAL_WORLD_SIZE",
-                                        "SLURM_NTASKS"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = getenv(names[i]);
-        if (value && strtol(value, NULL, 10) > 1)
+    static const struct {
+        const char *name;
+        long most;
+    } limits[] = {
+        {"WORLD_SIZE", 1}, {"LOCAL_WORLD_SIZE", 1}, {"SLURM_NTASKS", 1},
+        {"BASE_RANK", 0},  {"NODE_RANK", 0},        {"RANK", 0},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        const char *value = getenv(limits[i].name);
+        if (value && strtol(value, NULL, 10) > limits[i].most)
             return cli_fail(c, CLI_E_LATER, NULL,
-                            "%s=%s: this version trains with one rank", names[i],
+                            "%s=%s: this version trains with one rank", limits[i].name,
                             value);
     }
     return CLI_OK;

@@ -1,10 +1,11 @@
 # cli.sh: what the tests of the program share. TAP, a folder of their own, a data set.
 # shellcheck shell=sh
-ET_BUILDDIR=${ET_BUILDDIR:-$PWD}
-ET_SRCDIR=${ET_SRCDIR:-$ET_BUILDDIR/..}
+ET_BUILDDIR=$(cd "${ET_BUILDDIR:-.}" && pwd)
+ET_SRCDIR=$(cd "${ET_SRCDIR:-$ET_BUILDDIR/..}" && pwd)
 etude=$ET_BUILDDIR/etude
 export OMP_NUM_THREADS=1 ETUDE_CONFIG_DIR=/nonexistent
-unset WORLD_SIZE LOCAL_WORLD_SIZE SLURM_NTASKS ETUDE_LIMIT_BATCHES ETUDE_RUN_NAME ETUDE_DEVICE
+unset WORLD_SIZE LOCAL_WORLD_SIZE SLURM_NTASKS RANK BASE_RANK NODE_RANK NO_COLOR CLICOLOR_FORCE
+unset ETUDE_LIMIT_BATCHES ETUDE_RUN_NAME ETUDE_DEVICE
 n=0 failures=0
 dir=$(mktemp -d "${TMPDIR:-/tmp}/etude-cli.XXXXXX") || exit 99
 trap 'rm -rf "$dir"' EXIT

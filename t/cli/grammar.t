@@ -45,8 +45,31 @@ for later in "--nproc 2" "--world-size 2" "--world_size=2" "--base_rank 1" "--on
     run train $later r.yaml
     exits 69 "$later is not available: exit 69"
 done
-WORLD_SIZE=2 "$etude" train r.yaml >out 2>err
-is $? 69 "a launcher's two ranks are not available: exit 69"
+for ranks in WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 SLURM_NTASKS=4 RANK=1 BASE_RANK=1 NODE_RANK=1; do
+    env $ranks "$etude" train r.yaml >out 2>err
+    is $? 69 "$ranks of a launcher is not available: exit 69"
+done
+for wrong in "--nproc 0" "-n -1" "--world_size 0" "--base_rank -1"; do
+    # shellcheck disable=SC2086
+    run train $wrong r.yaml
+    exits 64 "$wrong is no number of ranks: exit 64"
+done
+for every in 0ba 0s -5s 1ep x; do
+    run train r.yaml --progress plain --every "$every"
+    exits 64 "--every $every: exit 64"
+done
+for command in compose rerun sweep stop kill pause continue checkpoint logs annotate attach show \
+    runs compare export weights worker doctor config completion; do
+    run $command
+    is "$code $(cat err)" \
+        "69 etude: error E1105: $command: this version does not do that" \
+        "$command is refused in one line"
+done
+run help attach
+says out "not in this version" "help says so too"
+is "$(ls)" "err
+out
+r.yaml" "nothing that is refused leaves a file"
 
 run validate r.yaml
 exits 0 "a good recipe validates"
@@ -54,6 +77,9 @@ run validate r.yaml optimizer.lr=0.5
 exits 0 "settings may follow"
 run validate -- r.yaml
 exits 0 "-- ends the options"
+run validate --json r.yaml nowhere.yaml
+is "$(cat out)" '{"recipe": "r.yaml", "valid": true}
+{"recipe": "nowhere.yaml", "valid": false}' "--json has a line for each recipe"
 run validate r.yaml --quiet
 exits 0 "options may follow operands"
 is "$(wc -c <out)" 0 "--quiet says nothing"
@@ -72,12 +98,20 @@ run version --verbose --json
 says out '"devices"' "version --verbose names the devices"
 run algorithms
 says out "label_smoothing" "algorithms lists them"
+says out "at before_loss after_loss" "with the events they act at"
+says out "smoothing=0.1" "and their options' defaults"
 run algorithms 'label*' --json
 says out '"name": "label_smoothing"' "algorithms takes a pattern and --json"
 run algorithms nothing_like_it
 exits 66 "a pattern that matches nothing: exit 66"
 run explain label_smoothing
 says out "smoothing" "explain shows a component's options"
+NO_COLOR=1 CLICOLOR_FORCE=1 "$etude" frobnicate 2>err
+says err "etude: error E1104" "NO_COLOR is stronger than CLICOLOR_FORCE"
+NO_COLOR='' CLICOLOR_FORCE=1 "$etude" frobnicate 2>err
+says err "$(printf '\033[1;31merror')" "an empty NO_COLOR is none"
+run frobnicate --color always
+says err "$(printf '\033[1;31merror')" "--color always forces"
 run explain --origin r.yaml optimizer.lr=0.25
 says out "optimizer.lr = 0.25" "explain --origin shows values"
 says out "command line" "and where they come from"

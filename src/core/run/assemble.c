@@ -221,17 +221,15 @@ make_callbacks(struct eti_assembly *a, struct et_parts *parts, bool are_loggers,
     return ET_OK;
 }
 
-static et_status
-make_hooks(struct eti_assembly *a, struct et_recipe *recipe,
-           const struct eti_assemble_options *o)
+et_status
+eti_assemble_callbacks(struct eti_assembly *a, struct et_recipe *recipe,
+                       const char *run_directory)
 {
-    ET_TRY(eti_assemble_algorithms(a, recipe));
-    if (!o->with_hooks)
-        return ET_OK;
-    ET_TRY(make_callbacks(a, &recipe->callbacks, false, o->run_directory));
-    if (!o->run_directory)
-        return ET_OK;
-    return make_callbacks(a, &recipe->loggers, true, o->run_directory);
+    a->stage = ETI_STAGE_PARTS;
+    ET_TRY(make_callbacks(a, &recipe->callbacks, false, run_directory));
+    ET_TRY(make_callbacks(a, &recipe->loggers, true, run_directory));
+    a->stage = ETI_STAGE_RUN;
+    return ET_OK;
 }
 
 static int64_t
@@ -267,7 +265,7 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
     ET_TRY(open_eval(a, options));
     ET_TRY(make_model(a));
     ET_TRY(choose_rules(a));
-    ET_TRY(make_hooks(a, recipe, options));
+    ET_TRY(eti_assemble_algorithms(a, recipe));
     a->stage = ETI_STAGE_RUN;
     return ET_OK;
 }

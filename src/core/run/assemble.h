@@ -18,18 +18,16 @@ enum eti_stage {
     ETI_STAGE_DEVICE,
     ETI_STAGE_DATA,
     ETI_STAGE_PARTS,  /* model, optimizer, schedules, algorithms, callbacks */
-    ETI_STAGE_OUTPUT, /* the run directory */
+    ETI_STAGE_OUTPUT, /* the run directory and what is in it */
     ETI_STAGE_RUN,
 };
 
 struct eti_assemble_options {
-    const char *device;        /* NULL: as the recipe says; "ref" for tests */
-    int threads;               /* 0 = all cores */
-    const char *run_directory; /* for loggers; NULL: there is none, nor loggers */
-    bool with_train;           /* open train_data */
-    bool with_eval;            /* open eval_data */
-    bool with_hooks;           /* make callbacks and loggers; algorithms always are */
-    int64_t limit_batches;     /* of each epoch and evaluation; 0 = no limit */
+    const char *device;    /* NULL: as the recipe says; "ref" for tests */
+    int threads;           /* 0 = all cores */
+    bool with_train;       /* open train_data */
+    bool with_eval;        /* open eval_data */
+    int64_t limit_batches; /* of each epoch and evaluation; 0 = no limit */
 };
 
 /* The data that one component of the recipe names. */
@@ -59,6 +57,10 @@ struct eti_assembly {
 ET_NODISCARD et_status eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
                                     const struct eti_assemble_options *options,
                                     struct eti_assembly *a);
+/* Callbacks and loggers, which write beneath RUN_DIRECTORY, borrowed: for `train`. */
+ET_NODISCARD et_status eti_assemble_callbacks(struct eti_assembly *a,
+                                              struct et_recipe *recipe,
+                                              const char *run_directory);
 /* The algorithms alone, N of them in user order: for `explain`. */
 ET_NODISCARD et_status eti_assemble_algorithms(struct eti_assembly *a,
                                                struct et_recipe *recipe);

@@ -88,6 +88,10 @@ eti_recipe_check_available(struct et_ctx *cx, const struct et_recipe *recipe,
     et_options_release(et_recipe_table, plain);
     et_free(cx, plain);
     ET_TRY(status);
+    const struct eti_recipe *r = (const struct eti_recipe *)recipe;
+    if (errors->total == before && eti_value_get(r->root, "checkpoint") &&
+        !recipe->checkpoint.off)
+        et_report(cx, ET_LOG_WARN, "checkpoint: this version does not write any");
     if (recipe->device == ET_RUN_GPU)
         refuse(recipe, "device", "device", "there is no GPU device", errors);
     if (recipe->precision != ET_PRECISION_AUTO &&

@@ -69,7 +69,9 @@ write_json(struct et_ctx *cx, const char *directory, const char *name, json_t *j
     json_decref(json);
     if (!text)
         return ET_FAIL(cx, ET_ENOMEM, "out of memory: %s", name);
-    et_status status = write_whole(cx, directory, name, text, strlen(text));
+    size_t n = strlen(text);
+    text[n] = '\n'; /* in the place of its zero */
+    et_status status = write_whole(cx, directory, name, text, n + 1);
     free(text);
     return status;
 }

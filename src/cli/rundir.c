@@ -1,0 +1,118 @@
+/* rundir.c: the run directory of `etude train`: from its first file to the report, and
+ * what people are told who have to find out why a run did not end well. */
+#include "config.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+enum { TAIL_LINES = 20, TAIL_BYTES = 16 << 10 };
+
+int
+cli_run_begin(struct cli *c, const struct et_recipe *recipe, const char *resolved,
+              struct et_device *dev)
+{
+    struct et_device_info info;
+    size_t size;
+    const char *bytes = et_recipe_bytes(recipe, &size);
+    et_device_get_info(dev, &info);
+    const struct et_run_config config = {
+        .directory = c->opt.run_directory,
+        .name = recipe->run_name,
+        .recipe = bytes,
+        .recipe_bytes = size,
+        .resolved = resolved,
+        .command = (const char *const *)c->argv,
+        .n_command = c->argc,
+        .threads = info.threads,
+    };
+    et_status status = et_run_open(c->cx, &config, &c->run);
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+    const struct et_run_notice notice = {
+        .name = et_run_name(c->run),
+        .directory = et_run_directory(c->run),
+        .state = "starting",
+    };
+    if (c->progress)
+        et_progress_notice(c->progress, &notice);
+    et_report(c->cx, ET_LOG_INFO, "etude %s, run %s, %s, %d threads", PACKAGE_VERSION,
+              et_run_name(c->run), info.name, info.threads);
+    return CLI_OK;
+}
+
+/* ---- the end ---- */
+
+/* The last lines of the file at PATH, but for the very last. */
+static void
+print_tail(const char *path)
+{
+    char text[TAIL_BYTES + 1];
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return;
+    if (fseek(f, -TAIL_BYTES, SEEK_END) != 0)
+        rewind(f);
+    size_t n = fread(text, 1, TAIL_BYTES, f);
+    fclose(f);
+    text[n] = '\0';
+    char *from = text + n, *end = NULL;
+    for (int newlines = 0; from > text; from--) {
+        if (from[-1] != '\n')
+            continue;
+        if (++newlines == 2)
+            end = from;
+        if (newlines == TAIL_LINES + 2)
+            break;
+    }
+    for (char *line = from; end && line < end; line += strcspn(line, "\n") + 1)
+        fprintf(stderr, "    %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
+/* UX.md: which rank, its last lines, where the rest is. The error itself, printed just
+ * before, is the last line of the log. */
+static void
+explain_end(struct cli *c)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/logs/rank0.txt", et_run_directory(c->run));
+    fprintf(stderr, "  rank 0, its last lines:\n");
+    print_tail(path);
+    fprintf(stderr, "  its log: %s\n", path);
+}
+
+void
+cli_run_notice(struct cli *c, const struct cli_end *end)
+{
+    const struct et_run_notice notice = {
+        .name = et_run_name(c->run),
+        .directory = et_run_directory(c->run),
+        .state = end->state,
+        .at_end = end->s,
+        .exit_code = end->exit,
+    };
+    if (c->progress && end->s)
+        et_progress_notice(c->progress, &notice);
+    c->progress = NULL;
+}
+
+void
+cli_run_end(struct cli *c, const struct cli_end *end)
+{
+    const struct et_state *s = end->s;
+    struct et_run_report report;
+    if (s)
+        report = (struct et_run_report){
+            .ts = s->timestamp,
+            .reason = s->stop_reason,
+            .metrics = s->eval_metrics,
+            .n_metrics = s->n_eval_metrics,
+        };
+    if (end->exit != CLI_OK && !c->opt.json)
+        explain_end(c);
+    et_report(c->cx, ET_LOG_INFO, "%s, exit %d", end->state, end->exit);
+    et_status status = et_run_finish(c->run, end->state, end->exit, s ? &report : NULL);
+    if (status != ET_OK)
+        (void)cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+}

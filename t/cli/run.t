@@ -1,0 +1,200 @@
+#!/bin/sh
+# A run from its start to its end: what it prints, what it leaves behind, how it ends.
+. "$(dirname "$0")/cli.sh"
+tiny r.yaml
+
+# field FILE KEY...: values of an indented JSON file, side by side
+field() {
+    file=$1
+    shift
+    for key; do sed -nE "s/^ *\"$key\": (.*[^,]),?\$/\\1/p" "$file"; done | tr '\n' ' '
+}
+
+# lines FILE KEYS: of each JSON line the values of these keys, - where there is none
+lines() {
+    while read -r line; do
+        shown=
+        for key in $2; do
+            value=$(echo "$line" | sed -nE "s|.*\"$key\":\"?([^\",}]*)[\",}].*|\\1|p")
+            shown="$shown ${value:--}"
+        done
+        echo "$shown"
+    done <"$1" | sed 's/^ //'
+}
+
+# ---- the run directory ----
+
+run train r.yaml --run_name brisk-otter --run_directory here/it optimizer.lr=0.2 seed=7
+exits 0 "a run that ends well: exit 0"
+is "$(ls -A here/it | tr '\n' ' ')" \
+    "events.log logs metrics.jsonl recipe.resolved.yaml recipe.yaml report.json run.json " \
+    "the run directory holds what it should, and nothing half written"
+is "$(ls -A here/it/logs)" "rank0.txt" "the rank has its log"
+is "$(stat -c %a here/it here/it/run.json | tr '\n' ' ')" "700 600 " "both are their owner's alone"
+cmp -s r.yaml here/it/recipe.yaml
+ok $? "recipe.yaml is the user's text, byte for byte"
+is "$(field here/it/run.json name state exit_code threads)" '"brisk-otter" "finished" 0 1 ' \
+    "run.json says who it is and how it ended"
+is "$(sed -nE 's/^    "(.*)",?$/\1/p' here/it/run.json | tail -n +2 | tr '\n' ' ')" \
+    "train r.yaml --run_name brisk-otter --run_directory here/it optimizer.lr=0.2 seed=7 " \
+    "with the command line"
+is "$(sed -nE 's/^  "([a-z_]*)": .*/\1/p' here/it/run.json | tr '\n' ' ')" \
+    "name id state exit_code started ended pid boot_id version command threads " "and nothing else"
+is "$(field here/it/report.json ba sp)" "2 16 " "report.json says how far it came"
+grep -qE '"metrics/eval/Accuracy": 0\.[0-9]+' here/it/report.json
+ok $? "and what the last evaluation gave"
+is "$(lines here/it/metrics.jsonl "ev ep ba sp")" "batch 0 1 8
+batch 0 2 16
+eval 0 2 16" "metrics.jsonl has a line per batch and per evaluation"
+for name in loss/train/total lr-SGD/group0 time/batch memory/peak_allocated_mem; do
+    says here/it/metrics.jsonl "\"$name\":" "with $name"
+done
+is "$(head -c 6 here/it/events.log)" "etude." "events.log is a log of events"
+says here/it/logs/rank0.txt "finished, exit 0" "the rank's log tells the end"
+grep -q '^  lr: 0.2  *# command line' here/it/recipe.resolved.yaml
+ok $? "recipe.resolved.yaml has every value and its origin"
+grep -q '^device: cpu  *# chosen' here/it/recipe.resolved.yaml
+ok $? "what auto chose is in it"
+run train here/it/recipe.resolved.yaml --run_directory again
+exits 0 "it is a recipe"
+is "$(lines again/metrics.jsonl loss/train/total)" "$(lines here/it/metrics.jsonl loss/train/total)" \
+    "that gives the same losses, to the last bit"
+
+run train r.yaml --run_directory here/it
+exits 73 "a directory that holds a run: exit 73"
+says err "here/it holds brisk-otter (finished): use --resume, --autoresume or another directory" \
+    "with what is there"
+run train r.yaml
+is "$(ls runs | grep -cE '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}(-[0-9]+)?$')" 1 \
+    "without --run_directory it is runs/ and the time"
+grep -qE '^run_name: [a-z]+-[a-z]+ ' runs/*/recipe.resolved.yaml
+ok $? "without --run_name it is two words"
+ETUDE_RUN_NAME=from-outside "$etude" train r.yaml --run_directory e >out 2>err
+is "$(field e/run.json name)" '"from-outside" ' "ETUDE_RUN_NAME names it"
+run train r.yaml --run_name "a/b" --run_directory bad
+exits 65 "a name that is no name: exit 65"
+run train r.yaml train_data.num_samples=0 --run_directory bad
+ls bad >/dev/null 2>&1
+is $? 2 "a recipe that is refused leaves no directory"
+run train --dry-run r.yaml --run_directory bad
+exits 0 "--dry-run only checks"
+ls bad >/dev/null 2>&1
+is $? 2 "and leaves none either"
+run eval here/it
+exits 69 "evaluating a run is not available: exit 69"
+run train r.yaml --run_directory r.yaml/below
+exits 73 "a directory that cannot be made: exit 73"
+
+# ---- progress ----
+
+run train r.yaml --run_directory p --every 1ba --run_name calm-heron
+is "$(sed -E 's/^[0-9T:Z-]+ //; s/(samples\/s|mem|eta|time)=[0-9a-zA-Z.-]+/\1=_/g; s/=[0-9]\.[0-9]+/=_/g' err)" \
+    "info start calm-heron in p
+info train ep=0 ba=1/4 total=50% loss/train=_ lr=_ samples/s=_ mem=_ eta=_
+info train ep=0 ba=2/4 total=100% loss/train=_ lr=_ samples/s=_ mem=_ eta=_
+info eval ep=0 ba=2 accuracy=_ ce=_ time=_
+info end calm-heron finished ep=0 ba=2 total=100% loss/train=_ time=_" "in a pipe, plain lines on stderr"
+is "$(sed -E 's/[0-9.]+/_/g' out)" "calm-heron: finished after _ batches, eval/Accuracy _, eval/CrossEntropy _, _ s of training, _ samples/s
+p" "on stdout the result, and where it is"
+grep -q "$(printf '[\033\r]')" out err
+is $? 1 "no escape code, no carriage return"
+
+run train r.yaml --progress json --run_directory j
+is "$(lines out "level ev state ba")" "info run starting -
+info batch - 1
+info batch - 2
+info eval - 2
+info run finished 2" "--progress json: a line of JSON for each record"
+is "$(grep -cE '^\{"t":[0-9]+\.[0-9]{3},.*\}$' out)" 5 "an object each, with the time"
+is "$(lines out "directory exit_code" | sed -n '1p;$p')" "j -
+j 0" "the run's lines say where, and how it ended"
+is "$(wc -c <err)" 0 "and nothing on stderr"
+run train r.yaml --json --run_directory j2
+is "$(wc -l <out)" 5 "--json is the same"
+run train r.yaml --json --progress none --run_directory j3
+sed -n 1p out | grep -q '^{$'
+ok $? "--json without progress prints the result alone"
+run train r.yaml --quiet --run_directory q
+is "$(cat out err)" "" "--quiet says nothing"
+run train r.yaml --progress bar --run_directory line
+says err "train  Epoch   0: 100%|=========================| 2/2 [00:00<00:00, " "--progress bar draws one line"
+run train r.yaml --progress tui
+exits 69 "the monitor is not available: exit 69"
+run train r.yaml -v --progress none --run_directory v
+says err "etude: info: " "-v shows more of the log"
+ETUDE_DUMP=plan "$etude" train r.yaml -v --progress plain --run_directory v2 >out 2>err
+says err " info plan: " "also between lines of progress"
+run train r.yaml checkpoint.keep=3 --run_directory c
+says err "warn: checkpoint: this version does not write any" "who asks for checkpoints is told that there are none"
+
+# ---- how runs end ----
+
+run train r.yaml optimizer.lr=1e30 max_duration=20ba --run_directory nan
+exits 3 "a loss that is not finite, three times: exit 3"
+says err "etude: error E6002: rank 0: the run diverged" "what happened, and to which rank"
+says err "hint: lower optimizer.lr" "what to try"
+says err "warn batch 4: loss nan" "the last lines of its log"
+says err "its log: nan/logs/rank0.txt" "and where the rest is"
+is "$(field nan/run.json state exit_code)$(field nan/report.json ba reason)" \
+    '"diverged" 3 4 "the loss or gradient was not finite" ' "run.json and report.json say so"
+is "$(lines nan/metrics.jsonl loss/train/total | sed -n 2p)" null "in JSON what is not finite is null"
+run train r.yaml optimizer.lr=1e30 max_duration=20ba nonfinite.grace=1 --run_directory nan1
+is "$code $(field nan1/report.json ba)" "3 2 " "nonfinite.grace says how many"
+run train r.yaml optimizer.lr=1e30 max_duration=20ba nonfinite.action=skip --run_directory nan2
+is "$code $(field nan2/report.json ba)" "0 20 " "nonfinite.action: skip goes on"
+
+run train r.yaml --target 'accuracy>=2' --run_directory miss
+exits 6 "a target that is not reached: exit 6"
+says err "the target accuracy>=2 was not reached" "which one"
+is "$(field miss/run.json state exit_code)" '"finished" 6 ' "the run has finished all the same"
+run train r.yaml --target 'accuracy>=0' eval_interval=1ba max_duration=20ba --run_directory hit
+is "$code $(field hit/run.json state)$(field hit/report.json ba)" '0 "reached-target" 1 ' \
+    "one that is reached ends the run: exit 0"
+
+# signalled NAME EXTRA...: a long run in the folder NAME, to its first batch
+signalled() {
+    folder=$1
+    shift
+    rm -f out
+    "$etude" train r.yaml max_duration=1000000ba eval_interval=1000000ba --progress json --run_directory "$folder" "$@" \
+        >out 2>err </dev/null &
+    pid=$!
+    tries=0
+    while ! grep -qs '"ev":"batch"' out && [ $tries -lt 100 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+}
+
+for pair in INT:130 TERM:143; do
+    signal=${pair%:*}
+    # A shell starts what it puts in the background with SIGINT ignored; etude sets its own.
+    signalled "$signal"
+    kill -s "$signal" $pid
+    wait $pid
+    is $? "${pair#*:}" "SIG$signal ends a run after its batch: exit ${pair#*:}"
+    is "$(field "$signal/run.json" state exit_code)" "\"killed\" ${pair#*:} " "nothing is saved: killed"
+    is "$(tail -n 1 out >end; lines end "ev state") $(grep -c '"ev":"eval"' out)" "run killed 0" \
+        "without an evaluation at the end"
+    is "$(tail -n 1 "$signal/metrics.jsonl" >end; lines end ba) " "$(field "$signal/report.json" ba)" \
+        "every batch is in metrics.jsonl"
+    says err "ended by signal" "and says so"
+done
+signalled usr
+kill -s USR1 $pid
+kill -s HUP $pid
+tries=0
+while ! grep -q SIGUSR1 out && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.1; done
+says out "this version writes no checkpoints; training goes on" "SIGUSR1 asks in vain, and is told"
+kill -s USR2 $pid
+wait $pid
+is $? 140 "SIGUSR2 ends a run; SIGHUP and SIGUSR1 do not"
+signalled long eval_data.num_samples=100000000 eval_interval=1ba
+kill -s TERM $pid
+wait $pid
+is $? 143 "a signal does not wait for the end of an evaluation"
+is "$(grep -c '"ev":"eval"' long/metrics.jsonl)" 0 "which then has no result"
+"$etude" train r.yaml --progress json --run_directory pipe 2>/dev/null | head -1 >out
+sleep 0.5
+is "$(field pipe/run.json state)" '"finished" ' "a reader that leaves does not end a run"
+finish
