@@ -203,6 +203,88 @@ test_pack(void)
        "pack of nothing is zeros");
 }
 
+/* Each function of op.h's lists appends the operation of its name. */
+static void
+test_lists(void)
+{
+    begin();
+    struct et_tensor *x = leaf("f32[3]", NULL), *y = leaf("f32[2,3]", NULL);
+#define UNARY(name)                                                                    \
+    ok(made_by(et_##name(g, x), ET_OP_##name), "et_%s appends its operation", #name);  \
+    ok(!et_##name(g, NULL), "et_%s of nothing is nothing", #name);
+#define BINARY(name)                                                                   \
+    struct et_tensor *name = et_##name(g, x, y);                                       \
+    ok(made_by(name, ET_OP_##name) && name->node->in[0] == x && name->desc.ndim == 2,  \
+       "et_%s appends its operation, broadcast", #name);                               \
+    ok(!et_##name(g, x, NULL) && !et_##name(g, NULL, x), "et_%s needs both", #name);
+    ET_UNARY_LIST(UNARY)
+    ET_BINARY_LIST(BINARY)
+#undef UNARY
+#undef BINARY
+    ok(less->desc.dtype == ET_U8, "comparisons are U8");
+    ok(et_graph_status(g) == ET_OK, "an operand that is not there is no error");
+}
+
+static void
+test_reductions(void)
+{
+    const float rows[] = {1, 5, 3, 4, 2, 6};
+    float got[6];
+    int32_t at[4];
+
+    begin();
+    struct et_tensor *x = leaf("f32[2,3]", rows);
+    is_near(item(et_var(g, x, 0, false, false)), 17.5 / 6, tolerance,
+            "the biased variance divides by the count");
+    is_near(item(et_var(g, x, 0, false, true)), 17.5 / 5, tolerance,
+            "the unbiased one by one less");
+    is_near(item(et_mean(g, x, 0, false)), 3.5, tolerance, "no axes are all axes");
+    is_near(item(et_amin(g, x, 0, false)), 1, 0, "amin is the smallest");
+    is_near(item(et_norm2(g, x)), sqrt(91), tolerance, "norm2 is of all elements");
+    ok(lies_as(et_sum(g, x, 2, true), "f32[2,1]") &&
+           lies_as(et_sum(g, x, 2, false), "f32[2]"),
+       "a reduced axis stays where it is asked to");
+
+    struct et_tensor *index, *top = et_topk(g, x, 2, &index);
+    struct et_tensor *both[] = {top, index};
+    need(et_eval(g, both, 2));
+    need(et_tensor_read(cx, top, got, 4 * sizeof *got));
+    need(et_tensor_read(cx, index, at, sizeof at));
+    ok(!memcmp(got, (const float[]){5, 3, 6, 4}, 4 * sizeof *got) &&
+           !memcmp(at, (const int32_t[]){1, 2, 2, 0}, sizeof at),
+       "topk gives the largest, descending, and their places");
+
+    struct et_tensor *sum = et_sum_to(g, x, 1, (int64_t[]){3});
+    need(et_eval(g, &sum, 1));
+    need(et_tensor_read(cx, sum, got, 3 * sizeof *got));
+    ok(!memcmp(got, (const float[]){5, 7, 9}, 3 * sizeof *got),
+       "sum_to undoes broadcasting");
+    ok(!et_topk(g, x, 4, NULL) && et_graph_status(g) == ET_EINVAL,
+       "more than there are cannot be the largest");
+}
+
+static void
+test_indexing(void)
+{
+    const float rows[] = {1, 2, 3, 4, 5, 6};
+    const int32_t index[] = {1, 7}, column[] = {2, 0};
+    float got[6];
+
+    begin();
+    struct et_tensor *x = leaf("f32[2,3]", rows), *i = leaf("i32[2]", index);
+    struct et_tensor *taken = et_take(g, x, i, 0);
+    struct et_tensor *picked = et_gather(g, x, leaf("i32[2,1]", column), -1);
+    struct et_tensor *both[] = {taken, picked};
+    ok(lies_as(et_embedding(g, x, leaf("i32[4,5]", NULL)), "f32[4,5,3]"),
+       "an embedding has the index's shape and the table's width");
+    need(et_eval(g, both, 2));
+    need(et_tensor_read(cx, taken, got, sizeof got));
+    ok(got[0] == 4 && got[2] == 6 && isnan(got[3]) && isnan(got[5]),
+       "rows are taken; one that is not there is NaN");
+    need(et_tensor_read(cx, picked, got, 2 * sizeof *got));
+    ok(got[0] == 3 && got[1] == 4, "gather picks one of each row");
+}
+
 int
 main(void)
 {
@@ -213,6 +295,9 @@ main(void)
     test_errors();
     test_losses();
     test_pack();
+    test_lists();
+    test_reductions();
+    test_indexing();
     begin();
     et_graph_free(&g);
     et_device_close(&dev);
