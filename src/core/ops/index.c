@@ -7,18 +7,6 @@
  * the kernel's to refuse or to count as nothing; no shape tells. */
 #include "core/ops/ops.h"
 
-static int64_t
-no_flops(ETI_UNUSED const struct et_call *call)
-{
-    return 0;
-}
-
-static int64_t
-one_per_operand(const struct et_call *call)
-{
-    return et_desc_count(&call->in[0]);
-}
-
 /* ---- take ---- */
 
 ETI_INFER(take_infer)
@@ -158,11 +146,11 @@ ETI_GRADIENT(scatter_add_gradient)
         .gradient = backward,                                                          \
         .flops = count,                                                                \
     };
-INDEX_OP(take, "slices chosen along an axis", take_gradient, no_flops)
-INDEX_OP(take_grad, "slices added to where they were taken", NULL, one_per_operand)
-INDEX_OP(gather, "elements chosen along an axis", gather_gradient, no_flops)
+INDEX_OP(take, "slices chosen along an axis", take_gradient, eti_flops_none)
+INDEX_OP(take_grad, "slices added to where they were taken", NULL, eti_flops_operand)
+INDEX_OP(gather, "elements chosen along an axis", gather_gradient, eti_flops_none)
 INDEX_OP(scatter_add, "elements added to chosen places along an axis",
-         scatter_add_gradient, one_per_operand)
+         scatter_add_gradient, eti_flops_operand)
 
 struct et_tensor *
 et_take(struct et_graph *g, struct et_tensor *x, struct et_tensor *index, int axis)

@@ -2,12 +2,6 @@
 #include "core/graph/graph_impl.h"
 #include "core/ops/ops.h"
 
-static int64_t
-no_flops(ETI_UNUSED const struct et_call *call)
-{
-    return 0;
-}
-
 /* ---- copy ---- */
 
 ETI_INFER(copy_infer)
@@ -39,7 +33,7 @@ const struct et_op et_op_copy = {
     .attr_size = sizeof(struct et_copy_attr),
     .infer = copy_infer,
     .gradient = copy_gradient,
-    .flops = no_flops,
+    .flops = eti_flops_none,
 };
 
 struct et_tensor *
@@ -100,7 +94,7 @@ const struct et_op et_op_concat = {
     .attr_size = sizeof(struct et_axis_attr),
     .infer = concat_infer,
     .gradient = concat_gradient,
-    .flops = no_flops,
+    .flops = eti_flops_none,
 };
 
 struct et_tensor *
@@ -184,7 +178,7 @@ const struct et_op et_op_pack = {
     .attr_size = sizeof(struct et_pack_attr),
     .infer = pack_infer,
     .gradient = pack_gradient,
-    .flops = no_flops,
+    .flops = eti_flops_none,
 };
 
 struct et_tensor *
@@ -254,7 +248,7 @@ const struct et_op et_op_pad = {
     .attr_size = sizeof(struct et_pad_attr),
     .infer = pad_infer,
     .gradient = pad_gradient,
-    .flops = no_flops,
+    .flops = eti_flops_none,
 };
 
 struct et_tensor *
@@ -307,7 +301,7 @@ const struct et_op et_op_flip = {
     .attr_size = sizeof(struct et_flip_attr),
     .infer = flip_infer,
     .gradient = flip_gradient,
-    .flops = no_flops,
+    .flops = eti_flops_none,
 };
 
 struct et_tensor *

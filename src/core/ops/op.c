@@ -229,3 +229,15 @@ eti_gradient_zero(struct et_graph *g, ETI_UNUSED const struct et_node *node,
 {
     return et_graph_status(g);
 }
+
+int64_t
+eti_flops_none(ETI_UNUSED const struct et_call *call)
+{
+    return 0;
+}
+
+int64_t
+eti_flops_operand(const struct et_call *call)
+{
+    return et_desc_count(&call->in[0]);
+}

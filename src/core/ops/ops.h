@@ -73,6 +73,9 @@ void eti_desc_same(struct et_desc *out, enum et_dtype dtype,
                    const struct et_desc *like);
 /* What statistics and losses of DTYPE are kept in: F64 for F64, else F32. */
 enum et_dtype eti_wide(enum et_dtype dtype);
+/* For flops: of an operation that only moves, and one per element of operand 0. */
+int64_t eti_flops_none(const struct et_call *call);
+int64_t eti_flops_operand(const struct et_call *call);
 /* Strides of OUT (shape given) as a view of X in row-major order of elements, if any.
  */
 bool eti_view_strides(const struct et_desc *x, struct et_desc *out);

@@ -106,12 +106,6 @@ pool_flops(const struct et_call *call)
     return et_desc_count(&call->out[0]) * o->kernel[0] * o->kernel[1];
 }
 
-static int64_t
-one_per_operand(const struct et_call *call)
-{
-    return et_desc_count(&call->in[0]);
-}
-
 /* O with SHAPE, every byte defined; 0 for the stride means the kernel, for dilation 1.
  */
 static struct et_pool2d_attr
@@ -177,13 +171,13 @@ ETI_GRADIENT(adaptive_avg_pool2d_gradient)
 POOL_OP(max_pool2d, "the largest of each window, and where it was", 1, 2,
         max_pool2d_infer, max_pool2d_gradient, pool_flops)
 POOL_OP(max_pool2d_grad, "dy where the largest was", 2, 1, pool_grad_infer, NULL,
-        one_per_operand)
+        eti_flops_operand)
 POOL_OP(avg_pool2d, "the mean of each window", 1, 1, avg_pool2d_infer,
         avg_pool2d_gradient, pool_flops)
 POOL_OP(avg_pool2d_grad, "dy spread over each window", 1, 1, pool_grad_infer, NULL,
-        one_per_operand)
+        eti_flops_operand)
 POOL_OP(adaptive_avg_pool2d, "means of windows that divide the image evenly", 1, 1,
-        adaptive_infer, adaptive_avg_pool2d_gradient, one_per_operand)
+        adaptive_infer, adaptive_avg_pool2d_gradient, eti_flops_operand)
 POOL_OP(adaptive_avg_pool2d_grad, "dy spread over those windows", 1, 1, adaptive_infer,
         NULL, NULL)
 

@@ -29,12 +29,6 @@ ETI_INFER(axes_infer)
     return ET_OK;
 }
 
-static int64_t
-one_per_input(const struct et_call *call)
-{
-    return et_desc_count(&call->in[0]);
-}
-
 /* V, a value or gradient of the node, with the reduced axes back as length 1. */
 static struct et_tensor *
 with_axes(struct et_graph *g, const struct et_node *node, struct et_tensor *v)
@@ -80,7 +74,7 @@ ETI_GRADIENT(extreme_gradient)
         .attr_size = sizeof(struct et_reduce_attr),                                    \
         .infer = axes_infer,                                                           \
         .gradient = backward,                                                          \
-        .flops = one_per_input,                                                        \
+        .flops = eti_flops_operand,                                                    \
     };                                                                                 \
     struct et_tensor *et_##op(struct et_graph *g, struct et_tensor *x, uint32_t axes,  \
                               bool keepdim)                                            \
@@ -217,7 +211,7 @@ const struct et_op et_op_argmax = {
     .n_out = 1,
     .attr_size = sizeof(struct et_axis_attr),
     .infer = argmax_infer,
-    .flops = one_per_input,
+    .flops = eti_flops_operand,
 };
 
 struct et_tensor *
@@ -254,7 +248,7 @@ const struct et_op et_op_topk = {
     .n_out = 2,
     .attr_size = sizeof(struct et_axis_attr),
     .infer = topk_infer,
-    .flops = one_per_input,
+    .flops = eti_flops_operand,
 };
 
 struct et_tensor *
