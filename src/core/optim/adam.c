@@ -58,10 +58,7 @@ eti_adam_update(struct et_graph *g, struct et_update *u, struct et_tensor *p,
 static void
 update(struct et_graph *g, struct et_update *u)
 {
-    struct et_tensor *grad = u->grad;
-    if (u->group->weight_decay != 0)
-        grad = et_add(g, grad, et_mul_scalar(g, u->p, u->group->weight_decay));
-    eti_adam_update(g, u, u->p, grad);
+    eti_adam_update(g, u, u->p, eti_coupled_decay(g, u));
 }
 
 static const struct et_option table[] = {

@@ -25,10 +25,7 @@ hyper(const void *options, const struct et_optimizer_group *group, int64_t n,
 static void
 update(struct et_graph *g, struct et_update *u)
 {
-    struct et_tensor *p = u->p;
-    if (u->group->weight_decay != 0)
-        p = et_sub(g, p, et_mul(g, p, u->hyper[ETI_ADAM_DECAY]));
-    eti_adam_update(g, u, p, u->grad);
+    eti_adam_update(g, u, eti_apart_decay(g, u, u->hyper[ETI_ADAM_DECAY]), u->grad);
 }
 
 static const struct et_option table[] = {

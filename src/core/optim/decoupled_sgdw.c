@@ -17,10 +17,7 @@ check(struct et_ctx *cx, const void *options)
 static void
 update(struct et_graph *g, struct et_update *u)
 {
-    struct et_tensor *p = u->p;
-    if (u->group->weight_decay != 0)
-        p = et_sub(g, p, et_mul(g, p, u->hyper[ETI_SGD_DECAY]));
-    eti_sgd_update(g, u, p, u->grad);
+    eti_sgd_update(g, u, eti_apart_decay(g, u, u->hyper[ETI_SGD_DECAY]), u->grad);
 }
 
 static const struct et_option table[] = {

@@ -68,13 +68,10 @@ update(struct et_graph *g, struct et_update *u)
 }
 
 static const struct et_option table[] = {
-    ETI_OPTIM_FLOAT(struct options, common.lr, "lr", "1e-3", 0,
-                    "learning rate before the schedule"),
+    ETI_OPTIM_LR(struct options, "1e-3"),
     ETI_OPTIM_BETAS(struct options, "[0.9, 0.999]"),
-    ETI_OPTIM_FLOAT(struct options, eps, "eps", "1e-6", ET_OPT_MIN_OPEN,
-                    "added to the denominator"),
-    ETI_OPTIM_FLOAT(struct options, common.weight_decay, "weight_decay", "0.0", 0,
-                    "decay of the weights towards 0"),
+    ETI_OPTIM_EPS(struct options, "1e-6"),
+    ETI_OPTIM_DECAY(struct options, "0.0"),
     {.name = NULL},
 };
 

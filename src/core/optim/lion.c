@@ -35,9 +35,7 @@ static void
 update(struct et_graph *g, struct et_update *u)
 {
     const struct options *o = u->options;
-    struct et_tensor *p = u->p;
-    if (u->group->weight_decay != 0)
-        p = et_sub(g, p, et_mul(g, p, u->hyper[DECAY]));
+    struct et_tensor *p = eti_apart_decay(g, u, u->hyper[DECAY]);
     struct et_tensor *d =
         et_sign(g, eti_average(g, u->moment[0], u->grad, o->betas.v[0]));
     u->new_p = et_sub(g, p, et_mul(g, d, u->hyper[LR]));
@@ -45,11 +43,9 @@ update(struct et_graph *g, struct et_update *u)
 }
 
 static const struct et_option table[] = {
-    ETI_OPTIM_FLOAT(struct options, common.lr, "lr", "1e-4", 0,
-                    "learning rate before the schedule"),
+    ETI_OPTIM_LR(struct options, "1e-4"),
     ETI_OPTIM_BETAS(struct options, "[0.9, 0.99]"),
-    ETI_OPTIM_FLOAT(struct options, common.weight_decay, "weight_decay", "0.0", 0,
-                    "decay of the weights towards 0"),
+    ETI_OPTIM_DECAY(struct options, "0.0"),
     {.name = NULL},
 };
 

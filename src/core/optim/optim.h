@@ -39,6 +39,18 @@ void eti_warn_decay(struct et_ctx *cx, const char *name, double weight_decay);
         .flags = ((defaults) ? 0 : ET_OPT_REQUIRED) | (more_flags), .help = words,     \
     }
 
+#define ETI_OPTIM_LR(S, defaults)                                                      \
+    ETI_OPTIM_FLOAT(S, common.lr, "lr", defaults, 0,                                   \
+                    "learning rate before the schedule")
+#define ETI_OPTIM_DECAY(S, defaults)                                                   \
+    ETI_OPTIM_FLOAT(S, common.weight_decay, "weight_decay", defaults, 0,               \
+                    "decay of the weights towards 0")
+#define ETI_OPTIM_EPS(S, defaults)                                                     \
+    ETI_OPTIM_FLOAT(S, eps, "eps", defaults, ET_OPT_MIN_OPEN,                          \
+                    "added to the denominator")
+#define ETI_OPTIM_MOMENTUM(S)                                                          \
+    ETI_OPTIM_FLOAT(S, momentum, "momentum", "0.0", 0,                                 \
+                    "how much of the last direction is kept")
 #define ETI_OPTIM_BETAS(S, defaults)                                                   \
     {                                                                                  \
         .name = "betas", .type = ET_OPT_FLOATS, .offset = offsetof(S, betas),          \
@@ -48,6 +60,11 @@ void eti_warn_decay(struct et_ctx *cx, const char *name, double weight_decay);
 
 /* EINVAL unless there are two. */
 et_status eti_check_betas(struct et_ctx *cx, const struct et_floats *betas);
+/* The gradient plus weight_decay p; nodes only where the group decays. */
+struct et_tensor *eti_coupled_decay(struct et_graph *g, const struct et_update *u);
+/* p less FRACTION p, FRACTION one of u's hyper; nodes only where the group decays. */
+struct et_tensor *eti_apart_decay(struct et_graph *g, const struct et_update *u,
+                                  struct et_tensor *fraction);
 /* x + (1 - decay) (y - x) = decay x + (1 - decay) y, as one chain of operations. */
 struct et_tensor *eti_average(struct et_graph *g, struct et_tensor *x,
                               struct et_tensor *y, double decay);
@@ -72,14 +89,11 @@ void eti_sgd_update(struct et_graph *g, struct et_update *u, struct et_tensor *p
                     struct et_tensor *grad);
 
 #define ETI_SGD_OPTIONS(default_lr)                                                    \
-    ETI_OPTIM_FLOAT(struct eti_sgd_options, common.lr, "lr", default_lr, 0,            \
-                    "learning rate before the schedule"),                              \
-        ETI_OPTIM_FLOAT(struct eti_sgd_options, momentum, "momentum", "0.0", 0,        \
-                        "how much of the last direction is kept"),                     \
+    ETI_OPTIM_LR(struct eti_sgd_options, default_lr),                                  \
+        ETI_OPTIM_MOMENTUM(struct eti_sgd_options),                                    \
         ETI_OPTIM_FLOAT(struct eti_sgd_options, dampening, "dampening", "0.0", 0,      \
                         "how much less the gradient weighs in the momentum buffer"),   \
-        ETI_OPTIM_FLOAT(struct eti_sgd_options, common.weight_decay, "weight_decay",   \
-                        "0.0", 0, "decay of the weights towards 0"),                   \
+        ETI_OPTIM_DECAY(struct eti_sgd_options, "0.0"),                                \
     {                                                                                  \
         .name = "nesterov", .type = ET_OPT_BOOL,                                       \
         .offset = offsetof(struct eti_sgd_options, nesterov), .def = "false",          \
@@ -107,13 +121,10 @@ void eti_adam_update(struct et_graph *g, struct et_update *u, struct et_tensor *
                      struct et_tensor *grad);
 
 #define ETI_ADAM_OPTIONS(default_betas, default_decay)                                 \
-    ETI_OPTIM_FLOAT(struct eti_adam_options, common.lr, "lr", "1e-3", 0,               \
-                    "learning rate before the schedule"),                              \
+    ETI_OPTIM_LR(struct eti_adam_options, "1e-3"),                                     \
         ETI_OPTIM_BETAS(struct eti_adam_options, default_betas),                       \
-        ETI_OPTIM_FLOAT(struct eti_adam_options, eps, "eps", "1e-8", ET_OPT_MIN_OPEN,  \
-                        "added to the denominator"),                                   \
-        ETI_OPTIM_FLOAT(struct eti_adam_options, common.weight_decay, "weight_decay",  \
-                        default_decay, 0, "decay of the weights towards 0"),           \
+        ETI_OPTIM_EPS(struct eti_adam_options, "1e-8"),                                \
+        ETI_OPTIM_DECAY(struct eti_adam_options, default_decay),                       \
     {                                                                                  \
         .name = "amsgrad", .type = ET_OPT_BOOL,                                        \
         .offset = offsetof(struct eti_adam_options, amsgrad), .def = "false",          \

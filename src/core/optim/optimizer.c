@@ -416,6 +416,21 @@ eti_check_betas(struct et_ctx *cx, const struct et_floats *betas)
 }
 
 struct et_tensor *
+eti_coupled_decay(struct et_graph *g, const struct et_update *u)
+{
+    double decay = u->group->weight_decay;
+    return decay != 0 ? et_add(g, u->grad, et_mul_scalar(g, u->p, decay)) : u->grad;
+}
+
+struct et_tensor *
+eti_apart_decay(struct et_graph *g, const struct et_update *u,
+                struct et_tensor *fraction)
+{
+    bool decays = u->group->weight_decay != 0;
+    return decays ? et_sub(g, u->p, et_mul(g, u->p, fraction)) : u->p;
+}
+
+struct et_tensor *
 eti_average(struct et_graph *g, struct et_tensor *x, struct et_tensor *y, double decay)
 {
     return et_add(g, et_mul_scalar(g, et_sub(g, y, x), 1 - decay), x);

@@ -49,9 +49,7 @@ static void
 update(struct et_graph *g, struct et_update *u)
 {
     const struct options *o = u->options;
-    struct et_tensor *grad = u->grad;
-    if (u->group->weight_decay != 0)
-        grad = et_add(g, grad, et_mul_scalar(g, u->p, u->group->weight_decay));
+    struct et_tensor *grad = eti_coupled_decay(g, u);
     struct et_tensor *m = eti_average(g, u->moment[M], grad, o->betas.v[0]);
     struct et_tensor *v =
         eti_average(g, u->moment[V], et_square(g, grad), o->betas.v[1]);
@@ -65,13 +63,10 @@ update(struct et_graph *g, struct et_update *u)
 }
 
 static const struct et_option table[] = {
-    ETI_OPTIM_FLOAT(struct options, common.lr, "lr", "1e-3", 0,
-                    "learning rate before the schedule"),
+    ETI_OPTIM_LR(struct options, "1e-3"),
     ETI_OPTIM_BETAS(struct options, "[0.9, 0.999]"),
-    ETI_OPTIM_FLOAT(struct options, eps, "eps", "1e-8", ET_OPT_MIN_OPEN,
-                    "added to the denominator"),
-    ETI_OPTIM_FLOAT(struct options, common.weight_decay, "weight_decay", "0.0", 0,
-                    "decay of the weights towards 0"),
+    ETI_OPTIM_EPS(struct options, "1e-8"),
+    ETI_OPTIM_DECAY(struct options, "0.0"),
     {.name = NULL},
 };
 

@@ -35,9 +35,7 @@ static void
 update(struct et_graph *g, struct et_update *u)
 {
     const struct options *o = u->options;
-    struct et_tensor *grad = u->grad;
-    if (u->group->weight_decay != 0)
-        grad = et_add(g, grad, et_mul_scalar(g, u->p, u->group->weight_decay));
+    struct et_tensor *grad = eti_coupled_decay(g, u);
     struct et_tensor *s =
         eti_average(g, u->moment[MEAN_SQUARE], et_square(g, grad), o->alpha);
     struct et_tensor *d = et_div(g, grad, et_add_scalar(g, et_sqrt(g, s), o->eps));
@@ -49,8 +47,7 @@ update(struct et_graph *g, struct et_update *u)
 }
 
 static const struct et_option table[] = {
-    ETI_OPTIM_FLOAT(struct options, common.lr, "lr", "0.01", 0,
-                    "learning rate before the schedule"),
+    ETI_OPTIM_LR(struct options, "0.01"),
     {
         .name = "alpha",
         .type = ET_OPT_FLOAT,
@@ -61,12 +58,9 @@ static const struct et_option table[] = {
         .flags = ET_OPT_MAX_OPEN,
         .help = "decay of the mean square",
     },
-    ETI_OPTIM_FLOAT(struct options, eps, "eps", "1e-8", ET_OPT_MIN_OPEN,
-                    "added to the denominator"),
-    ETI_OPTIM_FLOAT(struct options, momentum, "momentum", "0.0", 0,
-                    "how much of the last direction is kept"),
-    ETI_OPTIM_FLOAT(struct options, common.weight_decay, "weight_decay", "0.0", 0,
-                    "decay of the weights towards 0"),
+    ETI_OPTIM_EPS(struct options, "1e-8"),
+    ETI_OPTIM_MOMENTUM(struct options),
+    ETI_OPTIM_DECAY(struct options, "0.0"),
     {.name = NULL},
 };
 

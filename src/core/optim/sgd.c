@@ -60,10 +60,7 @@ eti_sgd_update(struct et_graph *g, struct et_update *u, struct et_tensor *p,
 static void
 update(struct et_graph *g, struct et_update *u)
 {
-    struct et_tensor *d = u->grad;
-    if (u->group->weight_decay != 0)
-        d = et_add(g, d, et_mul_scalar(g, u->p, u->group->weight_decay));
-    eti_sgd_update(g, u, u->p, d);
+    eti_sgd_update(g, u, u->p, eti_coupled_decay(g, u));
 }
 
 static const struct et_option table[] = {
