@@ -32,6 +32,14 @@ size_t eti_pipeline_scratch(const struct eti_pipeline *p);
 void eti_pipeline_run(const struct eti_pipeline *p, const uint8_t *pixels,
                       uint8_t *scratch, uint32_t seed, int64_t place, float *out);
 
+/* The row of a transform whose result is a square of SIZE. */
+#define ETI_TRANSFORM_SIZE(S)                                                          \
+    {                                                                                  \
+        .name = "size", .type = ET_OPT_INT, .offset = offsetof(S, size), .min = 1,     \
+        .max = 4096, .flags = ET_OPT_REQUIRED, .unit = "pixels",                       \
+        .help = "side of the result",                                                  \
+    }
+
 /* Sets the frame to H x W at (DY, DX) of what it is now: what every crop does. */
 void eti_frame_crop(struct et_frame *f, int64_t dy, int64_t dx, int64_t h, int64_t w);
 

@@ -6,16 +6,7 @@ struct options {
 };
 
 static const struct et_option option_table[] = {
-    {
-        .name = "size",
-        .type = ET_OPT_INT,
-        .offset = offsetof(struct options, size),
-        .min = 1,
-        .max = 4096,
-        .flags = ET_OPT_REQUIRED,
-        .unit = "pixels",
-        .help = "side of the result",
-    },
+    ETI_TRANSFORM_SIZE(struct options),
     {.name = NULL},
 };
 
