@@ -185,14 +185,21 @@ expand(struct eti_loader *l, struct et_value *v)
 {
     if (v->type == ET_VALUE_STRING && strstr(v->text, "${"))
         ET_TRY(expand_scalar(l, v));
-    if (v->type == ET_VALUE_STRING && is_secret_value(v->text)) {
-        struct et_place at = eti_value_place(v);
-        et_diagnostics_add(l->errors, ET_E_SECRET, &at, v->key, NULL,
-                           "the value looks like a secret; recipes are copied and shown");
-    }
     for (struct et_value *c = v->first; c; c = c->next)
         ET_TRY(expand(l, c));
     return ET_OK;
+}
+
+void
+eti_refuse_secrets(struct eti_loader *l, const struct et_value *v, const char *path)
+{
+    if (v->type == ET_VALUE_STRING && is_secret_value(v->text)) {
+        struct et_place at = eti_value_place(v);
+        et_diagnostics_add(l->errors, ET_E_SECRET, &at, v->key ? v->key : path, NULL,
+                           "the value looks like a secret; recipes are copied and shown");
+    }
+    for (const struct et_value *c = v->first; c; c = c->next)
+        eti_refuse_secrets(l, c, path);
 }
 
 /* ---- one form ---- */
@@ -377,6 +384,7 @@ eti_load_text(struct eti_loader *l, const char *text, size_t size, const char *n
         return ET_OK;
     }
     ET_TRY(expand(l, root));
+    eti_refuse_secrets(l, root, NULL);
     ET_TRY(unify(l, root));
     ET_TRY(apply_includes(l, &root, depth, below));
     *out = root;

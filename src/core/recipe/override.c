@@ -44,6 +44,8 @@ read_value(const struct setter *s, const char *key, const char *value,
     if (errors.total) {
         complain(s, NULL, "%s: %s", key, errors.v[0].message);
         *out = NULL;
+    } else {
+        eti_refuse_secrets(s->l, *out, key);
     }
     return ET_OK;
 }
@@ -175,6 +177,10 @@ set_path(const struct setter *s, struct et_value *root, const char *whole,
     if (!path)
         return ET_ENOMEM;
     struct et_value *at = root;
+    if (strcmp(whole, "include") == 0) {
+        complain(s, NULL, "include: only a recipe's file can include others");
+        return ET_OK;
+    }
     for (;;) {
         const char *key = next_key(&path);
         if (!*key) {

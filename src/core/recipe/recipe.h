@@ -35,6 +35,10 @@ ET_NODISCARD et_status eti_load_text(struct eti_loader *l, const char *text, siz
 /* Reads the whole of FD (at most a byte more than the limit) into the arena. */
 ET_NODISCARD et_status eti_load_bytes(struct eti_loader *l, int fd, char **text,
                                       size_t *size);
+/* Reports each text of V, which is at PATH, and of what is in it, that looks like a
+ * secret. */
+void eti_refuse_secrets(struct eti_loader *l, const struct et_value *v,
+                        const char *path);
 /* Why a file could not be read: CODE is errno's. */
 const char *eti_read_reason(int code);
 

@@ -27,7 +27,7 @@ bool
 eti_option_in_range(const struct et_option *row, double x)
 {
     bool open_min = row->flags & ET_OPT_MIN_OPEN, open_max = row->flags & ET_OPT_MAX_OPEN;
-    if (isnan(x))
+    if (!isfinite(x))
         return false;
     if (has_min(row) && (open_min ? x <= row->min : x < row->min))
         return false;
