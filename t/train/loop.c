@@ -113,6 +113,40 @@ test_estimate(struct et_ctx *cx)
            "the estimated peak is the peak that the run shows");
 }
 
+/* A trainer with such a target. */
+static et_status
+aim(struct et_ctx *cx, const char *target)
+{
+    struct run r;
+    struct et_trainer *t = NULL;
+    run_open(&r, cx, &(struct run_setup){.n = 8, .evaluate = true});
+    const struct et_evaluator evaluator = {.label = "eval", .loader = r.eval};
+    const struct et_trainer_config config = {
+        .dev = r.dev,
+        .model = r.model,
+        .train = r.train,
+        .evaluators = &evaluator,
+        .n_evaluators = 1,
+        .max_duration = ET_EPOCHS(1),
+        .target = target,
+    };
+    et_status status = et_trainer_new(cx, &config, &t);
+    et_trainer_free(&t);
+    run_close(&r);
+    return status;
+}
+
+static void
+test_target(struct et_ctx *cx)
+{
+    is_int(aim(cx, "accuracy>=.5"), ET_OK, "a target names a metric by its last part");
+    is_int(aim(cx, "metrics/eval/Accuracy>=.5"), ET_OK, "or in full");
+    is_int(aim(cx, "speed>=.5"), ET_EINVAL, "one that no evaluation gives is refused");
+    is_str(et_error_get(cx)->message, "target: 0 metrics are called 'speed'",
+           "before the first batch");
+    et_error_clear(cx);
+}
+
 static void
 test_fit_again(struct et_ctx *cx)
 {
@@ -157,6 +191,7 @@ main(void)
     test_learning(cx);
     test_memory(cx);
     test_estimate(cx);
+    test_target(cx);
     test_fit_again(cx);
     test_warm(cx);
     struct et_alloc_stats stats;

@@ -238,6 +238,7 @@ build(struct et_trainer *t)
     ET_TRY(eti_metrics_new(t, et_task_metrics(s->model->type->task, true), t->train_metric,
                            &t->n_train_metrics));
     ET_TRY(eti_evaluators_init(t));
+    ET_TRY(eti_target_init(t));
     ET_TRY(set_duration(t));
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_LOAD));
     return eti_run(t, ET_EVENT_AFTER_LOAD);

@@ -2,6 +2,8 @@
  * only one fits; > >= < <=; a number. */
 #include "config.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -16,38 +18,71 @@ fits(const char *metric, const char *name, size_t length)
            (strlen(last) == length && strncasecmp(last, name, length) == 0);
 }
 
+struct goal {
+    size_t length; /* of the metric's name, which the text begins with */
+    bool less, equal;
+    double bound;
+};
+
 static et_status
-find(struct et_trainer *t, const char *name, size_t length, double *value)
+parse(struct et_trainer *t, struct goal *out)
 {
-    struct et_state *s = &t->state;
-    int found = 0;
-    for (int i = 0; i < s->n_eval_metrics; i++)
-        if (fits(t->eval_value[i].name, name, length)) {
-            *value = t->eval_value[i].value;
-            found++;
-        }
+    const char *text = t->config.target;
+    size_t length = strcspn(text, "<> ");
+    const char *op = text + length + strspn(text + length, " ");
+    bool equal = op[0] && op[1] == '=';
+    char *end = NULL;
+    *out = (struct goal){.length = length, .less = *op == '<', .equal = equal};
+    if (*op == '<' || *op == '>')
+        out->bound = strtod(op + 1 + equal, &end);
+    if (length == 0 || !end || end == op + 1 + equal || *end)
+        return ET_FAIL(t->state.cx, ET_EINVAL,
+                       "target '%s' is not METRIC>=NUMBER or METRIC<=NUMBER", text);
+    return ET_OK;
+}
+
+static et_status
+judge_count(struct et_trainer *t, size_t length, int found)
+{
     if (found == 1)
         return ET_OK;
-    return ET_FAIL(s->cx, ET_EINVAL, "target: %d metrics are called '%.*s'%s", found,
-                   (int)length, name, found ? "; give the full name" : "");
+    return ET_FAIL(t->state.cx, ET_EINVAL, "target: %d metrics are called '%.*s'%s",
+                   found, (int)length, t->config.target,
+                   found ? "; give the full name" : "");
+}
+
+/* Before the first batch, so that nobody trains towards a name that is none. */
+et_status
+eti_target_init(struct et_trainer *t)
+{
+    char name[ET_METRIC_NAME];
+    struct goal goal;
+    int found = 0;
+    if (!t->config.target)
+        return ET_OK;
+    ET_TRY(parse(t, &goal));
+    for (int i = 0; i < t->n_evaluators; i++)
+        for (int k = 0; k < t->evaluator[i].n_metrics; k++) {
+            snprintf(name, sizeof name, "metrics/%s/%s", t->evaluator[i].config.label,
+                     et_metric_class(t->evaluator[i].metric[k])->info.name);
+            found += fits(name, t->config.target, goal.length);
+        }
+    return judge_count(t, goal.length, found);
 }
 
 et_status
 eti_target_check(struct et_trainer *t, bool *reached)
 {
-    const char *text = t->config.target;
-    size_t length = strcspn(text, "<> ");
-    const char *op = text + length + strspn(text + length, " ");
-    bool less = *op == '<', equal = op[0] && op[1] == '=';
-    char *end = NULL;
-    double bound = 0, value = 0;
-    if (*op == '<' || *op == '>')
-        bound = strtod(op + 1 + equal, &end);
-    if (length == 0 || !end || end == op + 1 + equal || *end)
-        return ET_FAIL(t->state.cx, ET_EINVAL,
-                       "target '%s' is not METRIC>=NUMBER or METRIC<=NUMBER", text);
-    ET_TRY(find(t, text, length, &value));
-    *reached = less ? value < bound || (equal && value == bound)
-                    : value > bound || (equal && value == bound);
+    double value = NAN;
+    struct goal goal;
+    int found = 0;
+    ET_TRY(parse(t, &goal));
+    for (int i = 0; i < t->state.n_eval_metrics; i++)
+        if (fits(t->eval_value[i].name, t->config.target, goal.length)) {
+            value = t->eval_value[i].value;
+            found++;
+        }
+    *reached = found == 1 && (goal.less ? value < goal.bound : value > goal.bound);
+    *reached |= found == 1 && goal.equal && value == goal.bound;
     return ET_OK;
 }

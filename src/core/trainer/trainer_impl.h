@@ -62,7 +62,9 @@ bool eti_interrupted(struct et_trainer *t);
 et_status eti_evaluate_due(struct et_trainer *t, enum et_event event);
 et_status eti_evaluators_init(struct et_trainer *t);
 void eti_evaluators_free(struct et_trainer *t);
-/* target.c: "accuracy>=.765" against the metrics of an evaluation. */
+/* target.c: "accuracy>=.765" fits one metric of the evaluators: EINVAL. */
+et_status eti_target_init(struct et_trainer *t);
+/* The same against the metrics of an evaluation. */
 et_status eti_target_check(struct et_trainer *t, bool *reached);
 
 et_status eti_metrics_new(struct et_trainer *t, const char *names, struct et_metric **out,
