@@ -125,6 +125,22 @@ set_options(struct cli *c, const struct et_option *table, void *options)
     return ET_OK;
 }
 
+/* An option that must be given and is not; NULL when there is none. */
+static const char *
+find_missing(const struct cli *c, const struct et_option *table)
+{
+    for (const struct et_option *o = table; o->name; o++) {
+        size_t n = strlen(o->name);
+        bool given = !(o->flags & ET_OPT_REQUIRED);
+        for (int i = 0; i < c->n_overrides && !given; i++)
+            given = strncmp(c->override[i].text, o->name, n) == 0 &&
+                    c->override[i].text[n] == '=';
+        if (!given)
+            return o->name;
+    }
+    return NULL;
+}
+
 static int
 inspect(struct cli *c, const char *name)
 {
@@ -134,6 +150,10 @@ inspect(struct cli *c, const char *name)
     if (!d)
         return cli_fail(c, CLI_E_NAME, "etude data ls lists them",
                         "no dataset is called '%s'", name);
+    const char *missing = find_missing(c, d->info.options);
+    if (missing)
+        return cli_fail(c, CLI_E_OPERAND, NULL, "data inspect %s needs %s=...", name,
+                        missing);
     et_status status = et_alloc(c->cx, d->info.options_size, &options);
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_RECIPE, status);

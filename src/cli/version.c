@@ -73,6 +73,9 @@ cli_version(struct cli *c)
 {
     struct device_row rows[] = {{.name = "cpu"}, {.name = "cuda"}};
     enum { N_ROWS = sizeof rows / sizeof rows[0] };
+    if (c->command && c->n_args > 0)
+        return cli_fail(c, CLI_E_OPERAND, NULL, "version takes no operand, not '%s'",
+                        c->arg[0]);
     if (!c->opt.verbose && !c->opt.json) {
         printf("etude %s\n", PACKAGE_VERSION);
         return CLI_OK;

@@ -49,6 +49,11 @@ is $? 65 "so is one from the environment"
 run train good.yaml --target fast
 exits 65 "a target that is none: exit 65"
 says err "target: expected a metric and its goal" "says what one is"
+run train good.yaml --dry-run --target 'speed>=1'
+exits 65 "a target that no evaluation gives: exit 65"
+mkfifo pipe
+run validate pipe
+says err "cannot read pipe: not a regular file" "a pipe is no recipe, and is not waited for"
 run train good.yaml --alg 'no_such_method'
 exits 65 "an unknown algorithm: exit 65"
 

@@ -137,6 +137,11 @@ run data inspect synthetic_images num_samples=20
 says out "20 of 32 x 32" "data inspect looks into one"
 run data inspect synthetic_images num_samples=20 --json
 says out '"n_samples": 20' "as JSON too"
+run data inspect text_bytes
+exits 64 "a dataset without the file it needs: exit 64"
+says err "needs path=" "says which option is missing"
+run version please
+exits 64 "version with an operand: exit 64"
 run data inspect nothing
 exits 66 "an unknown dataset: exit 66"
 run data inspect text_bytes path=nowhere
