@@ -11,6 +11,9 @@
 #define ETK_JOIN(name, isa)  ETK_JOIN_(name, isa)
 #define ETK_NAME(name)       ETK_JOIN(name, ETK_ISA)
 
+/* A function whose constant arguments make several loops of one. */
+#define INLINE static inline __attribute__((always_inline))
+
 #define ETK_LOOP(op, family) etk_prepare_fn ETK_NAME(etk_prepare_##family);
 #include "kernels/cpu/loops.def"
 #undef ETK_LOOP

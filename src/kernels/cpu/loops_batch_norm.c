@@ -16,10 +16,9 @@
 
 #include "kernels/cpu/loops_arrays.h"
 
-#define INLINE static inline __attribute__((always_inline))
-#define WIDE   256  /* elements of a wide row, at most, where several rows make one */
-#define ROWS   64   /* summed in f32 */
-#define BLOCK  4096 /* elements of a step of the second pass */
+#define WIDE  256  /* elements of a wide row, at most, where several rows make one */
+#define ROWS  64   /* summed in f32 */
+#define BLOCK 4096 /* elements of a step of the second pass */
 
 enum { X_IN, GAMMA, BETA, RESIDUAL };          /* forward: operands */
 enum { DY, X_GRAD, GAMMA_GRAD, MEAN, VAR, Y }; /* backward */

@@ -43,7 +43,7 @@ end_q(const struct depthwise_kernel *k, int64_t s)
 }
 
 /* sum += the products of tap s over columns FROM .. TO - 1 of 16 V channels. */
-static inline __attribute__((always_inline)) void
+INLINE void
 add_tap(const struct depthwise_kernel *k, float *sum, const float *x, const float *dy,
         int64_t s, int64_t from, int64_t to, const int v)
 {
@@ -56,7 +56,7 @@ add_tap(const struct depthwise_kernel *k, float *sum, const float *x, const floa
 }
 
 /* sum[s] += the row's products; x and dy are at column 0. */
-static inline __attribute__((always_inline)) void
+INLINE void
 add_row(const struct depthwise_kernel *k, float *sum, const float *x, const float *dy,
         const int kernel, const int v)
 {

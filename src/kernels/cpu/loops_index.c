@@ -50,7 +50,7 @@ run_take(struct et_kernel *kernel, void *const *ptr, void *ws)
     return ET_OK;
 }
 
-static inline __attribute__((always_inline)) void
+INLINE void
 gather_row(const struct index_kernel *k, char *y, const char *x, const int32_t *index,
            const size_t size)
 {

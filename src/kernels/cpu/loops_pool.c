@@ -50,7 +50,7 @@ max(int64_t a, int64_t b)
 
 /* ---- loops; XC, YC, IC are the channel strides ---- */
 
-static inline __attribute__((always_inline)) void
+INLINE void
 take_max(float *restrict y, int32_t *restrict index, const float *restrict x,
          int32_t at, int64_t n, int64_t yc, int64_t ic, int64_t xc)
 {
@@ -62,7 +62,7 @@ take_max(float *restrict y, int32_t *restrict index, const float *restrict x,
     }
 }
 
-static inline __attribute__((always_inline)) void
+INLINE void
 max_window(const struct pool_kernel *k, float *y, int32_t *index, const float *x,
            int64_t p, int64_t q, int64_t yc, int64_t ic, int64_t xc)
 {
@@ -80,7 +80,7 @@ max_window(const struct pool_kernel *k, float *y, int32_t *index, const float *x
 }
 
 /* Evaluation: nobody asks which one won. */
-static inline __attribute__((always_inline)) void
+INLINE void
 max_window_value(const struct pool_kernel *k, float *restrict y,
                  const float *restrict x, int64_t p, int64_t q, int64_t yc, int64_t xc)
 {
@@ -123,7 +123,7 @@ run_max(struct et_kernel *kernel, void *const *ptr, void *ws)
     return ET_OK;
 }
 
-static inline __attribute__((always_inline)) void
+INLINE void
 give_max(const struct pool_kernel *k, float *restrict dx, const float *restrict dy,
          const int32_t *restrict index, int64_t h, int64_t w, int64_t yc, int64_t ic,
          int64_t xc)
@@ -171,7 +171,7 @@ factor(const struct pool_kernel *k, int64_t p, int64_t q)
     return n > 0 ? 1.0f / (float)n : 0;
 }
 
-static inline __attribute__((always_inline)) void
+INLINE void
 mean_window(const struct pool_kernel *k, float *restrict y, const float *restrict x,
             int64_t p, int64_t q, int64_t yc, int64_t xc)
 {
@@ -206,7 +206,7 @@ run_mean(struct et_kernel *kernel, void *const *ptr, void *ws)
     return ET_OK;
 }
 
-static inline __attribute__((always_inline)) void
+INLINE void
 give_mean(const struct pool_kernel *k, float *restrict dx, const float *restrict dy,
           int64_t h, int64_t w, int64_t yc, int64_t xc)
 {

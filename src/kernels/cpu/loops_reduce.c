@@ -15,11 +15,10 @@
 #include "kernels/cpu/loops_convert.h"
 #include "kernels/cpu/loops_side.h"
 
-#define INLINE static inline __attribute__((always_inline))
-#define LANES  64
-#define RUN    2048 /* elements summed in f32 lanes: 32 each */
-#define COLS   512  /* columns at a time */
-#define ROWS   32   /* rows summed in f32 */
+#define LANES 64
+#define RUN   2048 /* elements summed in f32 lanes: 32 each */
+#define COLS  512  /* columns at a time */
+#define ROWS  32   /* rows summed in f32 */
 
 enum reduce_op { SUM, MAX, MIN, SQUARES };
 

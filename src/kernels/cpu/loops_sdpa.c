@@ -9,10 +9,10 @@
  *
  * A thread takes whole (b, h) planes, so sums have one order. Operands of any strides
  * are packed into padded rows, queries only where their rows are not whole vectors
- * already, keys (backward: values too) also transposed; then all
- * products are one small product whose vectors run along rows of B and whose tile of C
- * stays in registers. Causal tiles skip the keys to their right. FLOPs of a plane: 4 T
- * S D forward, 10 T S D backward, half where causal. */
+ * already, keys (backward: values too) also transposed; then all products are one small
+ * product whose vectors run along rows of B and whose tile of C stays in registers.
+ * Causal tiles skip the keys to their right. FLOPs of a plane: 4 T S D forward, 10 T S D
+ * backward, half where causal. */
 #include <math.h>
 #include <string.h>
 
@@ -34,8 +34,6 @@
 
 typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef int32_t shuffle __attribute__((vector_size(4 * LANES)));
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* ---- C (+)= A B; A has any strides, N is whole vectors ---- */
 

@@ -11,8 +11,6 @@
 
 #include "kernels/cpu/loops_arrays.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 struct select_kernel {
     struct et_kernel base;
     struct arrays arrays;

@@ -14,8 +14,6 @@
 #include "kernels/cpu/loops_math.h"
 #include "kernels/cpu/loops_side.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 struct softmax_kernel {
     struct et_kernel base;
     enum et_op_id op;
