@@ -42,9 +42,9 @@ class Block(nn.Module):
 
 
 class CifarResNet(nn.Module):
-    def __init__(self, n):
+    def __init__(self, n, stride=1):
         super().__init__()
-        self.conv1 = nn.Conv2d(1, 16, 3, 1, 1, bias=False)
+        self.conv1 = nn.Conv2d(1, 16, 3, stride, 1, bias=False)
         self.bn1 = nn.BatchNorm2d(16)
         blocks, i = [], 16
         for stage, o in enumerate((16, 32, 64)):
@@ -60,9 +60,10 @@ class CifarResNet(nn.Module):
 
 
 class ResNet18(nn.Module):
-    def __init__(self):
+    def __init__(self, small=False):
         super().__init__()
-        self.conv1 = nn.Conv2d(1, 64, 7, 2, 3, bias=False)
+        self.small = small
+        self.conv1 = nn.Conv2d(1, 64, *((3, 1, 1) if small else (7, 2, 3)), bias=False)
         self.bn1 = nn.BatchNorm2d(64)
         blocks, i = [], 64
         for stage, o in enumerate((64, 128, 256, 512)):
@@ -73,7 +74,8 @@ class ResNet18(nn.Module):
         self.fc = nn.Linear(512, 10)
 
     def forward(self, x):
-        x = F.max_pool2d(F.relu(self.bn1(self.conv1(x)), inplace=True), 3, 2, 1)
+        x = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        x = x if self.small else F.max_pool2d(x, 3, 2, 1)
         return self.fc(self.blocks(x).mean((2, 3)))
 
 
@@ -109,7 +111,9 @@ class GPT(nn.Module):
 MODELS = {
     "resnet8": lambda: CifarResNet(1),
     "resnet20": lambda: CifarResNet(3),
+    "resnet8/strided": lambda: CifarResNet(1, 2),
     "resnet18": ResNet18,
+    "resnet18/small": lambda: ResNet18(True),
     "gpt2": GPT,
 }
 text = model_name == "gpt2"

@@ -10,7 +10,6 @@ over adjacent pairs, with its quartiles. Source: PERFORMANCE.md section 6, CPU r
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -19,7 +18,9 @@ import time
 WORK = {  # model: batch, size, steps in a window
     "resnet8": (128, 28, 30),
     "resnet20": (128, 28, 10),
+    "resnet8/strided": (128, 28, 100),
     "resnet18": (64, 28, 4),
+    "resnet18/small": (64, 28, 1),
     "gpt2": (32, 128, 6),
 }
 SETTINGS = ["eager", "eager:nhwc", "compile", "compile:nhwc"]
@@ -45,6 +46,16 @@ class Child:
         self.process.wait()
 
 
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def cpu_name():
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        return next((line.split(":")[1].strip() for line in f if line.startswith("model name")),
+                    "unknown")
+
+
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--train", required=True)
@@ -65,7 +76,8 @@ def main():
     for setting in settings:
         child = Child(setting, [args.python, os.path.join(here, "peer.py"), *shape, setting])
         child.run(3)
-        seconds = min(child.run(max(steps // 2, 2)) for _ in range(4)) / max(steps // 2, 2)
+        window = max(steps // 2, 1)
+        seconds = min(child.run(window) for _ in range(4)) / window
         peers[setting] = batch / seconds
         print(f"peer {setting}: {batch / seconds:.1f} samples/s", file=sys.stderr)
         if best is None or seconds < best[1]:
@@ -86,8 +98,9 @@ def main():
     ratios = sorted(y / x for x, y in zip(a, b))
     result = {
         "date": time.strftime("%Y-%m-%d %H:%M:%S"),
-        "machine": platform.machine() + " " + platform.processor(),
-        "load_before": load,
+        "cpu": cpu_name(), "cores": os.cpu_count(), "load_before": load,
+        "commit": output("git", "-C", here, "describe", "--always", "--dirty"),
+        "torch": output(args.python, "-c", "import torch; print(torch.__version__)"),
         "model": args.model, "batch": batch, "size": size, "threads": args.threads,
         "etude_samples_per_sec": {"median": batch / statistics.median(a), "best": batch / min(a)},
         "peer_samples_per_sec": {"median": batch / statistics.median(b), "best": batch / min(b)},

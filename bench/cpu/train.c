@@ -2,7 +2,8 @@
  *
  *   train MODEL BATCH SIZE [THREADS]
  *
- * MODEL: resnet8 resnet20 resnet18 lenet (SIZE: pixels, 1 channel, 10 classes) or gpt2
+ * MODEL: resnet8 resnet20 resnet18 lenet (SIZE: pixels, 1 channel, 10 classes), a
+ * residual network with another stem behind a slash, such as resnet8/strided, or gpt2
  * (SIZE: tokens of a sequence; the byte GPT of recipes/bible_gpt.yaml). Reads "N" lines
  * from standard input, runs N steps over eight rotating random batches, and answers
  * "SECONDS LOSS". SGD with momentum, AdamW for gpt2. Ends at end of input. */
@@ -50,7 +51,10 @@ struct bench {
 static void
 make_model(struct bench *b, const char *name, int64_t size, bool text)
 {
-    const struct et_model_class *c = et_model_class_find(name);
+    char family[32];
+    snprintf(family, sizeof family, "%.*s", (int)strcspn(name, "/"), name);
+    const char *stem = strchr(name, '/');
+    const struct et_model_class *c = et_model_class_find(family);
     if (!c) {
         fprintf(stderr, "train: there is no model %s\n", name);
         exit(64);
@@ -70,6 +74,8 @@ make_model(struct bench *b, const char *name, int64_t size, bool text)
     must(et_options_init(cx, c->info.options, options));
     for (int i = 0; text && i < 4; i++)
         must(et_options_set(cx, c->info.options, options, gpt[i][0], gpt[i][1]));
+    if (stem)
+        must(et_options_set(cx, c->info.options, options, "stem", stem + 1));
     must(et_model_new(cx, c, options, &facts, &b->model));
     free(options);
 }
