@@ -84,6 +84,8 @@ struct et_sink *et_run_sink(struct et_run *run);
 /* An et_log_fn for et_ctx_set_log, or for another log function to call: DATA is the
  * run, TEXT goes to logs/rank0.txt with time and level, at once. */
 void et_run_log(void *data, enum et_log_level level, const char *text);
+/* The same, and an event of the run. */
+void et_run_note(struct et_run *run, enum et_log_level level, const char *text);
 /* A state ("running", "evaluating", "stopped", ...): to run.json (replaced as a whole:
  * readers see the old one or the new one) and events.log. EIO. */
 ET_NODISCARD et_status et_run_set_state(struct et_run *run, const char *state);

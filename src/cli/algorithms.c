@@ -21,22 +21,12 @@ matches(const char *pattern, const char *name)
 }
 
 static json_t *
-events_json(uint64_t events)
-{
-    json_t *list = json_array();
-    for (int e = 0; e < ET_EVENT_COUNT; e++)
-        if (events & UINT64_C(1) << e)
-            json_array_append_new(list, json_string(et_event_name((enum et_event)e)));
-    return list;
-}
-
-static json_t *
 to_json(const struct et_algorithm_class *a)
 {
     const struct et_component *i = &a->info;
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "name", i->name, "class",
                      i->class_name, "summary", i->summary, "source", i->source,
-                     "applies_to", i->applies_to, "events", events_json(a->events),
+                     "applies_to", i->applies_to, "events", cli_events_json(a->events),
                      "options", cli_options_json(i->options));
 }
 

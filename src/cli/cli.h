@@ -196,6 +196,8 @@ int cli_print_json(struct json_t *v);
 /* The table of options of a component, or its lines as JSON. */
 void cli_print_options(const struct et_option *table, const char *indent);
 struct json_t *cli_options_json(const struct et_option *table);
+/* The names of the events whose bits (ET_ON) are set. */
+struct json_t *cli_events_json(uint64_t events);
 /* "1.2 MB", "78,042", "3.1 GFLOP": returns BUF. */
 const char *cli_bytes(double bytes, char *buf, size_t size);
 const char *cli_count(int64_t n, char *buf, size_t size);

@@ -51,22 +51,6 @@ has_color(const struct cli *c)
            (isatty(STDERR_FILENO) && (!term || strcmp(term, "dumb") != 0));
 }
 
-/* An error of a run is an event of it and a line of its log, without the hint. */
-static void
-note(struct cli *c, char *text)
-{
-    const struct et_record record = {
-        .kind = ET_RECORD_LOG,
-        .t = eti_wall_clock(),
-        .level = ET_LOG_ERROR,
-        .text = text,
-    };
-    struct et_sink *sink = et_run_sink(c->run);
-    text[strcspn(text, "\n")] = '\0';
-    et_run_log(c->run, ET_LOG_ERROR, text);
-    sink->write(sink, &record);
-}
-
 static void
 print(struct cli *c, const struct et_diagnostic *d, FILE *out)
 {
@@ -82,8 +66,9 @@ print(struct cli *c, const struct et_diagnostic *d, FILE *out)
     }
     if (c->log)
         fprintf(c->log, "etude: %s\n", text);
+    text[strcspn(text, "\n")] = '\0'; /* the hint is for who reads it now */
     if (c->run)
-        note(c, text);
+        et_run_note(c->run, ET_LOG_ERROR, text);
 }
 
 int

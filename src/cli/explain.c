@@ -30,16 +30,25 @@ print_events(const struct et_algorithm_class *a)
     putchar('\n');
 }
 
+static json_t *
+component_json(const struct et_component *i, enum et_kind kind)
+{
+    json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "name", i->name, "kind",
+                            et_kind_word(kind), "summary", i->summary ? i->summary : "",
+                            "source", i->source ? i->source : "", "applies_to",
+                            i->applies_to ? i->applies_to : "", "options",
+                            cli_options_json(i->options));
+    if (all && kind == ET_KIND_ALGORITHM)
+        json_object_set_new(all, "events",
+                            cli_events_json(et_algorithm_find(i->name)->events));
+    return all;
+}
+
 static int
 explain_component(struct cli *c, const struct et_component *i, enum et_kind kind)
 {
     if (c->opt.json)
-        return cli_print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "name",
-                                        i->name, "kind", et_kind_word(kind), "summary",
-                                        i->summary ? i->summary : "", "source",
-                                        i->source ? i->source : "", "applies_to",
-                                        i->applies_to ? i->applies_to : "", "options",
-                                        cli_options_json(i->options)));
+        return cli_print_json(component_json(i, kind));
     printf("%s, %s: %s\n", i->name, et_kind_word(kind), i->summary);
     if (i->source)
         printf("source       %s\n", i->source);
@@ -119,37 +128,79 @@ print_timeline(json_t *list)
     }
 }
 
-/* The parts of PARTS in user order: "a, b". */
-static void
-print_parts(const char *what, const struct et_parts *parts)
+/* The names of PARTS in user order. */
+static json_t *
+parts_json(const struct et_parts *parts)
 {
-    const char *before = "";
-    printf("%-20s ", what);
+    json_t *list = json_array();
     for (int i = 0; i < parts->n; i++)
-        if (parts->v[i].component && !parts->v[i].off) {
-            printf("%s%s", before, parts->v[i].component->name);
-            before = ", ";
-        }
-    printf("%s\n", *before ? "" : "none");
+        if (parts->v[i].component && !parts->v[i].off)
+            json_array_append_new(list, json_string(parts->v[i].component->name));
+    return list;
 }
 
-static void
-print_plan(const struct et_recipe *r)
+/* What the recipe is made of. */
+static json_t *
+plan_json(const struct et_recipe *r)
 {
     char text[ET_TIME_TEXT_BYTES];
     const struct et_data_options *data = r->train_data.options;
-    printf("%-20s %s\n", "model", r->model.component->name);
-    if (data)
-        printf("%-20s %s, batches of %lld\n", "train_data",
-               r->train_data.component->name, (long long)data->batch_size);
-    print_parts("eval_data", &r->eval_data);
-    printf("%-20s %s\n", "max_duration",
-           et_time_text(r->max_duration, text, sizeof text));
-    printf("%-20s %s\n", "optimizer", r->optimizer.component->name);
-    print_parts("scheduler", &r->scheduler);
-    print_parts("algorithms", &r->algorithms);
-    print_parts("callbacks", &r->callbacks);
-    print_parts("loggers", &r->loggers);
+    json_t *plan = json_pack("{s:s}", "model", r->model.component->name);
+    if (data) {
+        json_object_set_new(plan, "train_data",
+                            json_string(r->train_data.component->name));
+        json_object_set_new(plan, "batch_size", json_integer(data->batch_size));
+    }
+    json_object_set_new(plan, "eval_data", parts_json(&r->eval_data));
+    json_object_set_new(plan, "max_duration",
+                        json_string(et_time_text(r->max_duration, text, sizeof text)));
+    json_object_set_new(plan, "optimizer", json_string(r->optimizer.component->name));
+    json_object_set_new(plan, "scheduler", parts_json(&r->scheduler));
+    json_object_set_new(plan, "algorithms", parts_json(&r->algorithms));
+    json_object_set_new(plan, "callbacks", parts_json(&r->callbacks));
+    json_object_set_new(plan, "loggers", parts_json(&r->loggers));
+    return plan;
+}
+
+/* "model                mlp", lists as "a, b" or "none". */
+static void
+print_plan(json_t *plan)
+{
+    const char *key;
+    json_t *value, *name;
+    size_t i;
+    json_object_foreach(plan, key, value)
+    {
+        printf("%-20s ", key);
+        if (json_is_array(value) && json_array_size(value) == 0)
+            printf("none");
+        json_array_foreach(value, i, name)
+            printf("%s%s", i ? ", " : "", json_string_value(name));
+        if (json_is_integer(value))
+            printf("%lld", (long long)json_integer_value(value));
+        printf("%s\n", json_is_string(value) ? json_string_value(value) : "");
+    }
+}
+
+/* Lines "PATH = VALUE  (ORIGIN)" as objects. */
+static json_t *
+origins_json(char *text)
+{
+    json_t *list = json_array();
+    for (char *line = text, *next; *line; line = next) {
+        next = line + strcspn(line, "\n");
+        next += *next == '\n';
+        char *value = strstr(line, " = "), *origin = next;
+        if (!value || value > next)
+            continue;
+        while (origin > value && strncmp(origin, "  (", 3) != 0)
+            origin--;
+        json_array_append_new(
+            list, json_pack("{s:s%, s:s%, s:s%}", "path", line, (size_t)(value - line),
+                            "value", value + 3, (size_t)(origin - value - 3), "origin",
+                            origin + 3, strcspn(origin + 3, "\n") - 1));
+    }
+    return list;
 }
 
 static int
@@ -159,9 +210,13 @@ explain_origin(struct cli *c, const struct et_recipe *recipe)
     et_status status = et_recipe_origins(c->cx, recipe, &text);
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_RECIPE, status);
-    fputs(text, stdout);
+    int code = CLI_OK;
+    if (c->opt.json)
+        code = cli_print_json(origins_json(text));
+    else
+        fputs(text, stdout);
     et_free(c->cx, text);
-    return CLI_OK;
+    return code;
 }
 
 static int
@@ -169,23 +224,25 @@ explain_timeline(struct cli *c, struct et_recipe *recipe)
 {
     struct eti_assembly a = {.cx = c->cx, .recipe = recipe};
     int code = CLI_OK;
-    if (!c->opt.json)
-        print_plan(recipe);
+    json_t *plan = plan_json(recipe);
     et_status status = eti_assemble_algorithms(&a, recipe);
-    if (status == ET_OK) {
+    if (status != ET_OK) {
+        code = cli_fail_status(c, a.stage, status);
+    } else {
         json_t *list = timeline(a.algorithm, a.config.n_algorithms);
         if (c->opt.json) {
-            code = cli_print_json(list);
+            json_object_set(plan, "timeline", list);
+            code = cli_print_json(json_incref(plan));
         } else {
+            print_plan(plan);
             printf("%s", json_array_size(list)
                              ? "\nevent               order and action\n"
                              : "");
             print_timeline(list);
-            json_decref(list);
         }
-    } else {
-        code = cli_fail_status(c, a.stage, status);
+        json_decref(list);
     }
+    json_decref(plan);
     eti_assembly_release(&a);
     return code;
 }

@@ -74,6 +74,16 @@ cli_print_options(const struct et_option *table, const char *indent)
     }
 }
 
+struct json_t *
+cli_events_json(uint64_t events)
+{
+    json_t *list = json_array();
+    for (int e = 0; e < ET_EVENT_COUNT; e++)
+        if (events & UINT64_C(1) << e)
+            json_array_append_new(list, json_string(et_event_name((enum et_event)e)));
+    return list;
+}
+
 static json_t *
 text_or_null(const char *text)
 {

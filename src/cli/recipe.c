@@ -142,7 +142,12 @@ check_launcher(struct cli *c)
     };
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         const char *value = getenv(limits[i].name);
-        if (value && strtol(value, NULL, 10) > limits[i].most)
+        char *end = NULL;
+        long n = value && *value ? strtol(value, &end, 10) : 0;
+        if (end && *end)
+            return cli_fail(c, CLI_E_VALUE, NULL, "%s: expected a number, got '%s'",
+                            limits[i].name, value);
+        if (n > limits[i].most)
             return cli_fail(c, CLI_E_LATER, NULL,
                             "%s=%s: this version trains with one rank", limits[i].name,
                             value);

@@ -6,6 +6,7 @@
 #include <glob.h>
 #include <jansson.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -89,6 +90,26 @@ copy(struct cli *c, const char *path, FILE *out, const char *name)
     return CLI_OK;
 }
 
+/* The file in JSON: it is no larger than recipes may be, or cut there. */
+static int
+print_text_json(struct cli *c, const char *path)
+{
+    enum { MOST = 256 << 10 };
+    char *text = malloc(MOST);
+    FILE *in = fopen(path, "re");
+    int code = in && text ? CLI_OK
+                          : cli_fail(c, CLI_E_NAME, NULL, "cannot read %s: %s", path,
+                                     strerror(errno));
+    size_t n = in && text ? fread(text, 1, MOST, in) : 0;
+    if (code == CLI_OK)
+        code = cli_print_json(json_pack("{s:s, s:s, s:s%}", "name", c->arg[0], "path",
+                                        path, "text", text, n));
+    if (in)
+        fclose(in);
+    free(text);
+    return code;
+}
+
 static int
 copy_to_folder(struct cli *c, const char *path)
 {
@@ -121,5 +142,7 @@ cli_recipes(struct cli *c)
     if (!cli_recipe_find(c->arg[0], path, sizeof path))
         return cli_fail(c, CLI_E_NAME, "etude recipes lists them",
                         "no installed recipe is called '%s'", c->arg[0]);
-    return c->opt.copy ? copy_to_folder(c, path) : copy(c, path, stdout, "the result");
+    if (c->opt.copy)
+        return copy_to_folder(c, path);
+    return c->opt.json ? print_text_json(c, path) : copy(c, path, stdout, "the result");
 }

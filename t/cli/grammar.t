@@ -49,6 +49,8 @@ for ranks in WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 SLURM_NTASKS=4 RANK=1 BASE_RANK=1 N
     env $ranks "$etude" train r.yaml >out 2>err
     is $? 69 "$ranks of a launcher is not available: exit 69"
 done
+WORLD_SIZE=many "$etude" train r.yaml >out 2>err
+is $? 64 "WORLD_SIZE=many is no number: exit 64"
 for wrong in "--nproc 0" "-n -1" "--world_size 0" "--base_rank -1"; do
     # shellcheck disable=SC2086
     run train $wrong r.yaml
@@ -115,12 +117,21 @@ says err "$(printf '\033[1;31merror')" "--color always forces"
 run explain --origin r.yaml optimizer.lr=0.25
 says out "optimizer.lr = 0.25" "explain --origin shows values"
 says out "command line" "and where they come from"
+run explain --origin r.yaml optimizer.lr=0.25 --json
+is "$(grep -A1 '"path": "optimizer.lr"' out | tail -n 1)" '    "value": "0.25",' "as JSON too"
+run explain r.yaml --alg ema --json
+says out '"event": "batch_end"' "explain --json has the timeline"
+says out '"optimizer": "sgd"' "and what the recipe is made of"
+run explain ema --json
+says out '"batch_end"' "explain NAME --json has an algorithm's events"
 run explain r.yaml --alg 'label_smoothing(smoothing=.2)'
 says out "label_smoothing" "explain shows who acts"
 run recipes
 says out "fashion_mnist" "recipes lists the installed ones"
 run recipes fashion_mnist
 says out "max_duration" "recipes NAME prints it"
+run recipes fashion_mnist --json
+says out '"text": "# ' "as JSON too"
 run recipes fashion_mnist --copy .
 exits 0 "recipes --copy copies it"
 run recipes fashion_mnist --copy .

@@ -301,6 +301,31 @@ test_damage(struct et_ctx *cx)
 }
 
 static void
+test_note(struct et_ctx *cx)
+{
+    struct et_run *run;
+    const struct et_record batch = {
+        .kind = ET_RECORD_BATCH, .ep = 1, .ba = 7, .sp = 56};
+    need(cx, et_run_open(cx, &(struct et_run_config){.directory = "x"}, &run));
+    et_run_sink(run)->write(et_run_sink(run), &batch);
+    et_run_note(run, ET_LOG_ERROR, "it broke");
+    et_run_close(&run);
+    ok(strstr(contents("x", "logs/rank0.txt"), "Z error it broke\n") != NULL,
+       "a note is a line of the rank's log");
+    struct et_events *e;
+    struct et_record r;
+    bool got;
+    need(cx, et_events_open(cx, "x/events.log", &e));
+    for (int i = 0; i < 3; i++)
+        need(cx, et_events_next(e, &r, &got));
+    ok(got && r.kind == ET_RECORD_LOG && r.level == ET_LOG_ERROR && r.ep == 1 &&
+           r.ba == 7 && r.sp == 56 && r.text && strcmp(r.text, "it broke") == 0,
+       "and an event at the batch that the run has come to");
+    et_events_close(&e);
+    remove_tree("x");
+}
+
+static void
 test_warm(struct et_ctx *cx)
 {
     struct et_run *run;
@@ -341,6 +366,7 @@ main(void)
     test_default(cx);
     test_events(cx);
     test_damage(cx);
+    test_note(cx);
     test_warm(cx);
     ok(chdir("..") == 0 && rmdir(directory) == 0, "every file is accounted for");
     et_alloc_get_stats(cx, &stats);

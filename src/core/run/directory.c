@@ -29,7 +29,7 @@ struct et_run {
     json_t *facts;         /* run.json */
     char directory[PATH_BYTES];
     char name[ET_RUN_NAME];
-    struct et_timestamp ts; /* of the last event seen, for records of state */
+    struct et_timestamp ts; /* of the last event seen, for records made here */
 };
 
 /* ---- files ---- */
@@ -209,7 +209,28 @@ static void
 write_record(struct et_sink *sink, const struct et_record *record)
 {
     struct et_run *r = (struct et_run *)sink;
+    if (record->kind != ET_RECORD_LOG) { /* one may come from before training */
+        r->ts.epoch = record->ep;
+        r->ts.batch = record->ba;
+        r->ts.sample = record->sp;
+    }
     eti_events_write(&r->events, record);
+}
+
+void
+et_run_note(struct et_run *r, enum et_log_level level, const char *text)
+{
+    const struct et_record record = {
+        .kind = ET_RECORD_LOG,
+        .t = eti_wall_clock(),
+        .ep = r->ts.epoch,
+        .ba = r->ts.batch,
+        .sp = r->ts.sample,
+        .level = level,
+        .text = text,
+    };
+    et_run_log(r, level, text);
+    eti_events_write(&r->events, &record);
 }
 
 static et_status
