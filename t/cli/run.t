@@ -118,6 +118,15 @@ run train r.yaml --quiet --run_directory q
 is "$(cat out err)" "" "--quiet says nothing"
 run train r.yaml --progress bar --run_directory line
 says err "train  Epoch   0: 100%|=========================| 2/2 [00:00<00:00, " "--progress bar draws one line"
+if command -v script >/dev/null; then
+    script -qec "stty cols 80; '$etude' train r.yaml max_duration=2ep --run_directory tty" typescript \
+        >/dev/null 2>&1 </dev/null
+    tr '\r' '\n' <typescript >out
+    grep -qE '^train  Epoch   1: 100%\|=+\| 4/4 \[[0-9.]+ba/s, loss/train=[0-9.]+\]  ETA [0-9]+s' out
+    ok $? "on a terminal of 80 columns, the bar with rate, loss and time to go"
+    is "$(grep -E '^(train|eval)  ' out | awk 'length > 79' | wc -l)" 0 "never in the last column"
+    is "$(grep -c '^eval   Epoch   [12]: accuracy=' out)" 2 "evaluations stay above it"
+fi
 run train r.yaml --progress tui
 exits 69 "the monitor is not available: exit 69"
 run train r.yaml -v --progress none --run_directory v
