@@ -1,0 +1,271 @@
+/* What a step costs once it is warm: no allocation on host or device, no plan, no
+ * kernel prepared, and a known number of kernels launched. A bare step (forward,
+ * backward, update) and a whole trainer step with metrics, callbacks, loader and
+ * evaluation. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/graph/graph_impl.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/recipe_run.h"
+#include "t/train/recipes.h"
+
+/* ---- every allocation of the process, by whatever library and thread ---- */
+
+static atomic_int mallocs;
+
+#if defined __GLIBC__ && !defined __SANITIZE_ADDRESS__
+#define COUNTS_MALLOC 1
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t n, size_t bytes);
+void *__libc_realloc(void *block, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+
+void *
+malloc(size_t bytes)
+{
+    mallocs++;
+    return __libc_malloc(bytes);
+}
+
+void *
+calloc(size_t n, size_t bytes)
+{
+    mallocs++;
+    return __libc_calloc(n, bytes);
+}
+
+void *
+realloc(void *block, size_t bytes)
+{
+    mallocs++;
+    return __libc_realloc(block, bytes);
+}
+
+void *
+aligned_alloc(size_t alignment, size_t bytes)
+{
+    mallocs++;
+    return __libc_memalign(alignment, bytes);
+}
+#else
+#define COUNTS_MALLOC 0
+#endif
+
+/* ---- a device that counts ---- */
+
+struct counts {
+    int mallocs, allocs, prepared, kernels, plans, replays;
+};
+
+static const struct et_device_table *real;
+static struct et_device_table counting;
+static int prepared, launched;
+static atomic_int device_allocs; /* workers ask for memory too */
+
+static et_status
+count_alloc(struct et_device_handle *h, size_t bytes, void **out)
+{
+    device_allocs++;
+    return real->alloc(h, bytes, out);
+}
+
+static et_status
+count_prepare(struct et_device_handle *h, const struct et_call *call,
+              struct et_kernel **out, size_t *workspace, char *why, size_t why_size)
+{
+    prepared++;
+    return real->prepare(h, call, out, workspace, why, why_size);
+}
+
+static et_status
+count_run(struct et_kernel *k, void *const *ptr, void *workspace, struct et_stream *s)
+{
+    launched++;
+    return real->run(k, ptr, workspace, s);
+}
+
+static void
+count_device(struct et_device *dev)
+{
+    real = dev->table;
+    counting = *real;
+    counting.alloc = count_alloc;
+    counting.prepare = count_prepare;
+    counting.run = count_run;
+    dev->table = &counting;
+}
+
+static struct counts
+take(const struct recipe_run *r)
+{
+    struct et_alloc_stats host;
+    struct et_graph_stats graph;
+    et_alloc_get_stats(r->cx, &host);
+    et_graph_get_stats(r->state->graph, &graph);
+    return (struct counts){
+        .mallocs = mallocs,
+        .allocs = (int)host.allocs + device_allocs,
+        .prepared = prepared,
+        .kernels = launched,
+        .plans = (int)graph.plans_built,
+        .replays = (int)graph.replays,
+    };
+}
+
+/* ---- a step of one's own on a trainer's model ---- */
+
+enum { MAX_PARAMS = 64 };
+struct step {
+    struct recipe_run *r;
+    struct et_tensor *param[MAX_PARAMS], *grad[MAX_PARAMS], *rng;
+    const struct et_batch *batch;
+};
+
+static void
+step_open(struct step *s, struct recipe_run *r)
+{
+    struct et_leaves leaves;
+    *s = (struct step){.r = r};
+    need(r->cx, et_module_leaves(r->cx, r->state->model->root, ET_PARAM, &leaves));
+    if (leaves.n != r->state->params->n || leaves.n > MAX_PARAMS)
+        bail("%d parameters, the trainer has %d", leaves.n, r->state->params->n);
+    for (int i = 0; i < leaves.n; i++)
+        s->param[i] = leaves.v[i].param->tensor;
+    et_leaves_release(&leaves);
+    need(r->cx, et_tensor_new(r->cx, r->parts.dev, ET_I64, ET_SHAPE(2), ET_ROW_MAJOR,
+                              "rng", &s->rng));
+    need(r->cx, et_loader_next(r->cx, r->parts.train.loader, &s->batch));
+}
+
+static void
+step_close(struct step *s)
+{
+    et_loader_release(s->r->parts.train.loader, s->batch);
+    et_tensor_free(&s->rng);
+}
+
+static void
+step_run(struct step *s)
+{
+    struct et_state *t = s->r->state;
+    struct et_graph *g = t->graph;
+    struct et_forward f = {.g = g, .training = true, .rng = s->rng};
+    et_graph_reset(g);
+    struct et_tensor *z = et_model_forward(t->model, &f, s->batch->x_tensor);
+    struct et_tensor *loss =
+        et_model_loss(t->model, g, z, s->batch->target_tensor, ET_REDUCE_MEAN);
+    et_grad(g, loss, s->param, t->params->n, s->grad);
+    struct et_tensor *flat = et_param_space_pack(g, t->params, s->grad);
+    need(t->cx, et_optimizer_update(g, t->optimizer, flat, NULL, NULL));
+    need(t->cx, et_eval(g, &loss, 1));
+    et_optimizer_done(t->optimizer, false);
+}
+
+/* ---- the tests ---- */
+
+/* Two epochs of four batches, each with an evaluation of two. */
+enum { BATCHES = 8, EVAL_BATCHES = 4 };
+
+#define CALLBACKS                                                                      \
+    "callbacks:\n"                                                                     \
+    "  speed_monitor: {window_size: 2}\n"                                              \
+    "  lr_monitor:\n"                                                                  \
+    "  memory_monitor:\n"                                                              \
+    "  runtime_estimator:\n"
+#define EVAL_IMAGES                                                                    \
+    "eval_data: {name: synthetic_images, num_samples: 16, resolution: 12,\n"           \
+    "            batch_size: 8, workers: 2}\n"
+#define EVAL_TOKENS                                                                    \
+    "eval_data: {name: synthetic_tokens, num_samples: 32, vocab_size: 64,\n"           \
+    "            seq_len: 16, batch_size: 16, workers: 2}\n"
+
+/* Kernels of a bare step, of a trainer's, which adds metrics and a look for numbers
+ * that are not finite, and of a batch of evaluation. Another number is another plan:
+ * compare ETUDE_DUMP=plan before and after. Fewer is what one hopes for, and then the
+ * new number goes here; more needs its reason in the commit. */
+static const struct row {
+    const char *name, *text;
+    int bare, whole, eval;
+} rows[] = {
+    {"resnet8", RESNET("100ep") EVAL_IMAGES CALLBACKS, 84, 100, 47},
+    {"gpt2", GPT("100ep") EVAL_TOKENS CALLBACKS, 89, 103, 42},
+};
+
+/* Between BEFORE and AFTER so many kernels were launched, and nothing else was done. */
+static void
+check(const struct counts *before, const struct counts *after, const char *device,
+      const char *what, int kernels)
+{
+    is_int(after->kernels - before->kernels, kernels,
+           "%s on %s: %d kernels are launched", what, device, kernels);
+    is_int(after->allocs - before->allocs, 0, "%s on %s: nothing is allocated", what,
+           device);
+    is_int(after->plans - before->plans, 0, "%s on %s: no plan is made", what, device);
+    is_int(after->prepared - before->prepared, 0, "%s on %s: no kernel is prepared",
+           what, device);
+    /* oneDNN makes a map of each call's operands, and OpenMP is its own master. */
+    if (COUNTS_MALLOC && strcmp(device, "ref") == 0)
+        is_int(after->mallocs - before->mallocs, 0,
+               "%s on %s: not by anybody, in any thread", what, device);
+}
+
+static void
+test_bare(struct et_ctx *cx, const struct row *row, const char *device)
+{
+    struct recipe_run r;
+    struct step s;
+    recipe_open(&r, cx, row->text, &(struct recipe_choice){.device = device});
+    count_device(r.parts.dev);
+    step_open(&s, &r);
+    for (int i = 0; i < 2; i++)
+        step_run(&s);
+    struct counts before = take(&r);
+    for (int i = 0; i < 3; i++)
+        step_run(&s);
+    struct counts after = take(&r);
+    check(&before, &after, device, row->name, 3 * row->bare);
+    is_int(after.replays - before.replays, 3, "a step is one evaluation");
+    step_close(&s);
+    recipe_close(&r);
+}
+
+static void
+test_whole(struct et_ctx *cx, const struct row *row, const char *device)
+{
+    struct recipe_run r;
+    char name[64];
+    snprintf(name, sizeof name, "%s in the trainer", row->name);
+    recipe_open(&r, cx, row->text, &(struct recipe_choice){.device = device});
+    count_device(r.parts.dev);
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(BATCHES)));
+    struct counts before = take(&r);
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(BATCHES)));
+    struct counts after = take(&r);
+    check(&before, &after, device, name,
+          BATCHES * row->whole + EVAL_BATCHES * row->eval);
+    recipe_close(&r);
+}
+
+int
+main(void)
+{
+    static const char *const devices[] = {"ref", "cpu"};
+    struct et_ctx *cx = need_ctx();
+    for (int d = 0; d < 2; d++) {
+        if (!have_device(cx, devices[d]))
+            continue;
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            test_bare(cx, &rows[i], devices[d]);
+            test_whole(cx, &rows[i], devices[d]);
+        }
+    }
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing leaks");
+    et_ctx_free(&cx);
+    return done();
+}
