@@ -372,6 +372,44 @@ test_memory(void)
     et_tensor_free(&x);
 }
 
+static struct et_tensor *
+four_times(struct et_graph *g, struct et_tensor *x)
+{
+    return et_concat(g, (struct et_tensor *[]){x, x, x, x}, 4, 0);
+}
+
+/* What can be made again makes room: for a leaf, and for a plan of an earlier step whose
+ * slab went to another's result. */
+static void
+test_caches(void)
+{
+    enum { LEAF_BYTES = 64 * 64 * 4 };
+    const int64_t shape[] = {64, 64};
+    struct et_device_memory memory;
+    struct et_graph *g;
+    if (et_graph_new(cx, dev, &g) != ET_OK)
+        bail("no graph");
+    struct et_tensor *x = leaf(NULL, 2, shape, ET_ROW_MAJOR), *late;
+    et_device_get_memory(dev, &memory);
+    et_device_set_limit(dev, memory.current_bytes + 6 * LEAF_BYTES);
+    for (int step = 0; step < 3; step++) {
+        struct et_tensor *wide = four_times(g, x);
+        struct et_tensor *sum = et_sum(g, et_exp(g, four_times(g, x)), 0, false);
+        double v;
+        ok(et_item(g, sum, &v) == ET_OK && v == 4 * 64 * 64 && et_eval(g, &wide, 1) == ET_OK,
+           "step %d: two plans fit, one after the other", step);
+        et_graph_reset(g);
+    }
+    et_device_get_memory(dev, &memory);
+    et_device_set_limit(dev, memory.current_bytes);
+    ok(et_tensor_new(cx, dev, ET_F32, 2, shape, ET_ROW_MAJOR, "late", &late) == ET_OK,
+       "a leaf takes the memory of caches");
+    et_device_set_limit(dev, 0);
+    et_tensor_free(&late);
+    et_tensor_free(&x);
+    et_graph_free(&g);
+}
+
 int
 main(void)
 {
@@ -384,6 +422,7 @@ main(void)
     test_slices();
     test_heads();
     test_memory();
+    test_caches();
     et_device_close(&dev);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

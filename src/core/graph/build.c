@@ -66,6 +66,8 @@ et_graph_new(struct et_ctx *cx, struct et_device *dev, struct et_graph **out)
     g->dump = dump_bits(getenv("ETUDE_DUMP"));
     eti_arena_init(&g->arena, cx, ARENA_BLOCK);
     eti_arena_init(&g->scratch, cx, ARENA_BLOCK);
+    g->next = dev->graphs;
+    dev->graphs = g;
     *out = g;
     return ET_OK;
 }
@@ -77,6 +79,10 @@ et_graph_free(struct et_graph **out)
     *out = NULL;
     if (!g)
         return;
+    struct et_graph **at = &g->dev->graphs;
+    while (*at != g)
+        at = &(*at)->next;
+    *at = g->next;
     eti_eager_reset(g);
     for (int i = 0; i < ETI_PLANS; i++)
         eti_plan_free(g, g->plan[i]);

@@ -159,6 +159,19 @@ eti_device_free(struct et_device *dev, void *block, size_t bytes)
     dev->memory.current_bytes -= bytes;
 }
 
+/* Memory for a leaf; graphs give up their caches rather than that it fails. */
+static et_status
+alloc_storage(struct et_ctx *cx, struct et_device *dev, size_t bytes, void **out)
+{
+    et_status status = eti_device_alloc(cx, dev, bytes, out);
+    if (status != ET_ENOMEM || !dev->graphs)
+        return status;
+    for (struct et_graph *g = dev->graphs; g; g = g->next)
+        eti_drop_caches(g, NULL);
+    et_error_clear(cx);
+    return eti_device_alloc(cx, dev, bytes, out);
+}
+
 et_status
 et_storage_new(struct et_ctx *cx, struct et_device *dev, size_t bytes,
                struct et_storage **out)
@@ -166,7 +179,7 @@ et_storage_new(struct et_ctx *cx, struct et_device *dev, size_t bytes,
     *out = NULL;
     void *block, *data;
     ET_TRY(et_alloc(cx, sizeof **out, &block));
-    et_status status = eti_device_alloc(cx, dev, bytes, &data);
+    et_status status = alloc_storage(cx, dev, bytes, &data);
     if (status == ET_OK)
         status = dev->table->fill(dev->handle, data, 0, bytes, NULL);
     if (status != ET_OK) {

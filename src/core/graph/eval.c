@@ -28,13 +28,12 @@ eti_ir_free(struct et_graph *g)
     g->ir = NULL;
 }
 
-/* Frees what can be made again: plans that this step has not run (the results of those
- * it has run may still be read), slab and workspace. */
-static void
-drop_caches(struct et_graph *g)
+void
+eti_drop_caches(struct et_graph *g, const struct eti_plan *keep)
 {
     for (int i = 0; i < ETI_PLANS; i++)
-        if (g->plan[i] && eti_plan_last_use(g->plan[i]) <= g->step_clock) {
+        if (g->plan[i] && g->plan[i] != keep &&
+            eti_plan_last_use(g->plan[i]) <= g->step_clock) {
             eti_plan_free(g, g->plan[i]);
             g->plan[i] = NULL;
         }
@@ -51,10 +50,23 @@ make_plan(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_p
     et_status status = eti_plan_new(g, g->ir, out);
     if (status != ET_ENOMEM)
         return status;
-    drop_caches(g);
+    eti_drop_caches(g, NULL);
     et_error_clear(g->cx);
     ET_TRY(eti_lower(g, want, n, g->ir)); /* the passes have rewritten the first one */
     return eti_plan_new(g, g->ir, out);
+}
+
+/* Slab and workspace for a plan of an earlier step: others may have taken them since.
+ * Like make_plan, so that a step fits where it has fitted before. */
+static et_status
+reserve(struct et_graph *g, struct eti_plan *p)
+{
+    et_status status = eti_plan_reserve(g, p);
+    if (status != ET_ENOMEM)
+        return status;
+    eti_drop_caches(g, p);
+    et_error_clear(g->cx);
+    return eti_plan_reserve(g, p);
 }
 
 static et_status
@@ -64,7 +76,7 @@ find_plan(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_p
     for (int i = 0; i < ETI_PLANS; i++) {
         if (eti_plan_matches(g->plan[i], g->ir->key)) {
             *out = g->plan[i];
-            return ET_OK;
+            return reserve(g, *out);
         }
         if (eti_plan_last_use(g->plan[i]) < eti_plan_last_use(g->plan[oldest]))
             oldest = i;

@@ -18,6 +18,7 @@ struct et_device {
     void *library; /* dlopen's handle; NULL for "ref" */
     struct et_device_memory memory;
     size_t limit; /* bytes; 0 = none */
+    struct et_graph *graphs; /* on it: whose caches go when memory is short */
 };
 
 et_status eti_device_alloc(struct et_ctx *cx, struct et_device *dev, size_t bytes, void **out);
@@ -43,6 +44,7 @@ enum { ETI_PLANS = 32 }; /* plans kept; the least recently used goes first */
 struct et_graph {
     struct et_ctx *cx;
     struct et_device *dev;
+    struct et_graph *next; /* on the device */
     struct et_storage results; /* what evaluated values say their storage is */
     struct eti_arena arena;   /* nodes, attributes, values: until reset */
     struct eti_arena scratch; /* lowering and planning: until the evaluation ends */
@@ -144,14 +146,20 @@ void eti_sort(struct eti_ir *ir);
 et_status eti_place(struct eti_ir *ir, size_t *slab, size_t *output);
 
 void eti_ir_free(struct et_graph *g);
+/* Frees what can be made again: slab, workspace, and plans but KEEP that this step has
+ * not run (the results of those it has run may still be read). Between evaluations. */
+void eti_drop_caches(struct et_graph *g, const struct eti_plan *keep);
 
 struct eti_plan;
 et_status eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out);
+/* Memory for a run: G's slab and workspace, grown where they are too small. */
+et_status eti_plan_reserve(struct et_graph *g, const struct eti_plan *p);
 void eti_plan_free(struct et_graph *g, struct eti_plan *p);
 bool eti_plan_matches(const struct eti_plan *p, const uint64_t key[2]);
 uint64_t eti_plan_last_use(const struct eti_plan *p);
 void eti_plan_info(const struct eti_plan *p, struct et_plan_info *info);
-/* Binds the leaves of IR, runs all kernels, and gives WANT their addresses. */
+/* Binds the leaves of IR, runs all kernels, and gives WANT their addresses. P has been
+ * made or reserved last. */
 et_status eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
                        struct et_tensor *const *want, int n);
 

@@ -288,6 +288,13 @@ reserve(struct et_graph *g, void **block, size_t *have, size_t want)
 }
 
 et_status
+eti_plan_reserve(struct et_graph *g, const struct eti_plan *p)
+{
+    ET_TRY(reserve(g, &g->slab, &g->slab_bytes, p->info.slab_bytes));
+    return reserve(g, &g->workspace, &g->workspace_bytes, p->info.workspace_bytes);
+}
+
+et_status
 eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
 {
     int n_values = ir->n_values; /* those the lowering made: run-time look-ups know these */
@@ -313,9 +320,7 @@ eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
     if (status == ET_OK)
         status = fill(g, p, ir, n_values);
     if (status == ET_OK)
-        status = reserve(g, &g->slab, &g->slab_bytes, p->info.slab_bytes);
-    if (status == ET_OK)
-        status = reserve(g, &g->workspace, &g->workspace_bytes, p->info.workspace_bytes);
+        status = eti_plan_reserve(g, p);
     if (status != ET_OK) {
         eti_plan_free(g, p);
         return status;
@@ -358,9 +363,6 @@ eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
              struct et_tensor *const *want, int n)
 {
     const struct et_device_table *t = g->dev->table;
-    /* Another plan's want of memory may have taken them since. */
-    ET_TRY(reserve(g, &g->slab, &g->slab_bytes, p->info.slab_bytes));
-    ET_TRY(reserve(g, &g->workspace, &g->workspace_bytes, p->info.workspace_bytes));
     p->last_use = ++g->plan_clock;
     g->last = p->info;
     g->stats.flops += p->info.flops;
