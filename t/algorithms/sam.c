@@ -174,6 +174,127 @@ test_statistics(struct et_ctx *cx)
     et_algorithm_free(&sam);
 }
 
+/* ---- memory ---- */
+
+/* The passes of a run's batches, one after another, "|" between batches; and memory
+ * that somebody else takes before the first second pass and gives back after it. */
+struct passes {
+    char text[64];
+    size_t n;
+    bool squeeze;
+};
+static struct passes passes;
+
+static et_status
+note_pass(struct et_algorithm *self, enum et_event event, struct et_state *s,
+          struct et_log *log)
+{
+    struct et_device_memory memory;
+    (void)self;
+    (void)log;
+    et_device_get_memory(s->dev, &memory);
+    if (passes.squeeze && s->pass == 1) {
+        et_device_set_limit(s->dev, memory.current_bytes / 4 * 3);
+        passes.squeeze = false;
+    } else if (passes.n == 2) {
+        et_device_set_limit(s->dev, 0);
+    }
+    if (passes.n + 1 < sizeof passes.text)
+        passes.text[passes.n++] =
+            event == ET_EVENT_BATCH_END ? '|' : (char)('0' + s->pass);
+    return ET_OK;
+}
+
+static const struct et_algorithm_class pass_class = {
+    .info = {.name = "passes"},
+    .events = ET_ON(BEFORE_TRAIN_BATCH) | ET_ON(BATCH_END),
+    .apply = note_pass,
+};
+
+enum { WEIGHTS = 1 << 17 };
+struct outcome {
+    float weight[WEIGHTS];
+    int64_t n, grad_accum;
+    size_t peak;
+};
+
+/* A run of two batches; GRAD_ACCUM 0 = auto, LIMIT 0 = none. */
+static void
+run_within(struct et_ctx *cx, int64_t grad_accum, size_t limit, bool squeeze,
+           struct outcome *out)
+{
+    struct et_algorithm noter = {.type = &pass_class, .cx = cx};
+    struct et_algorithm *list[] = {algorithm(cx, "sam", OPTIONS("rho", "0.5")), &noter};
+    struct run_setup setup = {
+        .model = "resnet8",
+        .n = 16,
+        .batch_size = 16,
+        .max_duration = ET_BATCHES(2),
+        .grad_accum = grad_accum,
+        .auto_accum = grad_accum == 0,
+        .algorithms = list,
+        .n_algorithms = 2,
+    };
+    struct et_device_memory memory;
+    struct run r;
+    passes = (struct passes){.squeeze = squeeze};
+    run_open(&r, cx, &setup);
+    et_device_set_limit(r.dev, limit);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    et_device_get_memory(r.dev, &memory);
+    const struct et_tensor *all = r.state->params->values;
+    out->n = et_desc_count(&all->desc);
+    if (out->n > WEIGHTS)
+        bail("%d weights", (int)out->n);
+    need(cx, et_tensor_read(cx, all, out->weight, et_desc_bytes(&all->desc)));
+    out->grad_accum = r.state->grad_accum;
+    out->peak = memory.peak_bytes;
+    run_close(&r);
+    et_algorithm_free(&list[0]);
+}
+
+static bool
+same_weights(const struct outcome *a, const struct outcome *b)
+{
+    return a->n == b->n &&
+           memcmp(a->weight, b->weight, (size_t)a->n * sizeof(float)) == 0;
+}
+
+/* However little memory there is, down to what four microbatches need, the run is that
+ * of the number found. */
+static void
+test_memory(struct et_ctx *cx)
+{
+    enum { LIMITS = 8 };
+    static struct outcome fixed[5], found;
+    int first = 0, same = 0;
+    for (int k = 1; k <= 4; k *= 2)
+        run_within(cx, k, 0, false, &fixed[k]);
+    size_t least = fixed[4].peak, most = fixed[1].peak;
+    ok(least < most, "sam in four microbatches needs less memory (%zu, %zu)", least,
+       most);
+    for (int i = 0; i < LIMITS; i++) {
+        run_within(cx, 0, least + (most - least) * (size_t)i / LIMITS, false, &found);
+        bool is_one =
+            found.grad_accum <= 4 && same_weights(&found, &fixed[found.grad_accum]);
+        same += is_one;
+        if (!is_one)
+            diag("limit %d: grad_accum %d, passes %s", i, (int)found.grad_accum,
+                 passes.text);
+        first += found.grad_accum > 1;
+    }
+    is_int(same, LIMITS, "at each limit the weights are those of the number found");
+    ok(first > 0 && first < LIMITS, "which at %d of %d is more than one", first,
+       LIMITS);
+
+    /* The second pass is the one that does not fit: by then the weights are moved. */
+    run_within(cx, 0, 0, true, &found);
+    is_str(passes.text, "0101|01|",
+           "a second pass without memory begins the step again");
+    ok(found.grad_accum == 2 && same_weights(&found, &fixed[2]),
+       "from the weights as they were, in two microbatches");
+}
+
 int
 main(void)
 {
@@ -182,6 +303,7 @@ main(void)
     test_interval(cx);
     test_nothing(cx);
     test_statistics(cx);
+    test_memory(cx);
     const char *why = refusal(cx, "sam", OPTIONS("rho", "-1"));
     ok(strstr(why, "rho"), "a negative rho is refused: %s", why);
     why = refusal(cx, "sam", OPTIONS("interval", "0"));
