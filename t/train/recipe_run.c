@@ -37,7 +37,6 @@ recipe_open(struct recipe_run *r, struct et_ctx *cx, const char *text,
         .threads = choice->threads ? choice->threads : 1,
         .with_train = true,
         .with_eval = true,
-        .with_hooks = true,
     };
     *r = (struct recipe_run){.sink = {.write = record}, .cx = cx};
     r->recipe = parse(cx, text);

@@ -38,11 +38,13 @@
 #define RESNET(duration)                                                               \
     "max_duration: " duration "\nseed: 17\nmodel: {name: resnet8}\n" IMAGE_DATA SGD
 
+#define GPT_MODEL                                                                      \
+    "model: {name: gpt2, n_layers: 2, d_model: 32, n_heads: 4, max_seq_len: 16,\n"     \
+    "        vocab_size: 64, dropout: 0.1}\n"
+
 #define GPT(duration) GPT_SEED(duration, "17")
 #define GPT_SEED(duration, seed)                                                       \
-    "max_duration: " duration "\nseed: " seed "\n"                                     \
-    "model: {name: gpt2, n_layers: 2, d_model: 32, n_heads: 4, max_seq_len: 16,\n"     \
-    "        vocab_size: 64, dropout: 0.1}\n" TOKEN_DATA ADAMW
+    "max_duration: " duration "\nseed: " seed "\n" GPT_MODEL TOKEN_DATA ADAMW
 
 #define LENET(duration)                                                                \
     "max_duration: " duration "\nseed: 17\nmodel: {name: lenet}\n" IMAGE_DATA ADAMW
