@@ -175,7 +175,8 @@ enum { BATCHES = 8, EVAL_BATCHES = 4 };
     "  speed_monitor: {window_size: 2}\n"                                              \
     "  lr_monitor:\n"                                                                  \
     "  memory_monitor:\n"                                                              \
-    "  runtime_estimator:\n"
+    "  runtime_estimator:\n"                                                           \
+    "loggers: {jsonl: }\n"
 #define EVAL_IMAGES                                                                    \
     "eval_data: {name: synthetic_images, num_samples: 16, resolution: 12,\n"           \
     "            batch_size: 8, workers: 2}\n"
@@ -240,6 +241,8 @@ test_whole(struct et_ctx *cx, const struct row *row, const char *device)
     char name[64];
     snprintf(name, sizeof name, "%s in the trainer", row->name);
     recipe_open(&r, cx, row->text, &(struct recipe_choice){.device = device});
+    is_int(r.state->n_callbacks, 5, "%s on %s: with four callbacks and a logger", name,
+           device);
     count_device(r.parts.dev);
     need(cx, et_trainer_fit(r.trainer, ET_BATCHES(BATCHES)));
     struct counts before = take(&r);

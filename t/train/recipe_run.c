@@ -44,6 +44,7 @@ recipe_open(struct recipe_run *r, struct et_ctx *cx, const char *text,
         ((struct et_data_options *)r->recipe->train_data.options)->workers =
             choice->workers;
     need(cx, eti_assemble(cx, r->recipe, &options, &r->parts));
+    need(cx, eti_assemble_callbacks(&r->parts, r->recipe, scratch_folder()));
     r->parts.config.sink = &r->sink;
     if (choice->grad_accum)
         r->parts.config.grad_accum = choice->grad_accum > 0 ? choice->grad_accum : 0;
