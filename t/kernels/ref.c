@@ -164,10 +164,7 @@ movement(void)
     RUN(scatter_add, axis, 2, 1, F32(x, 2, 2), I32(where, 2, 2), F32(y, 2, 2));
     IS(y, 0, "scatter_add sums where an index repeats", 1, 2, 3, 0);
 
-    struct {
-        struct et_pack_attr fixed;
-        int64_t offset[2];
-    } pack = {.fixed.total = 9, .offset = {4, 0}};
+    int64_t pack[] = {9, 4, 0}; /* struct et_pack_attr: total, offsets */
     struct operand turned = F32(x, 2, 2);
     turned.d.stride[0] = 1, turned.d.stride[1] = 2;
     RUN(pack, pack, 2, 1, turned, F32(((float[]){7, 8}), 2), F32(y, 9));

@@ -38,10 +38,7 @@ struct test {
             "f64[4,3]", .flops = 12                                                    \
     }
 
-static const struct {
-    struct et_pack_attr head;
-    int64_t offset[3];
-} pack_three = {.head = {.total = 24}, .offset = {0, 8, 12}};
+static const int64_t pack_three[] = {24, 0, 8, 12}; /* et_pack_attr: total, offsets */
 
 static const struct et_fused_attr fused_two = {
     .n_in = 2,
