@@ -7,16 +7,27 @@
 
 /* ---- device ---- */
 
+/* What computes on a processor. */
+#ifdef ET_CPU_DEVICE
+#define ETI_CPU "cpu"
+#else
+#define ETI_CPU "ref"
+#endif
+
 static et_status
 open_device(struct eti_assembly *a, const struct eti_assemble_options *o)
 {
     static const char *const names[] = {
-        [ET_RUN_AUTO] = "cpu",
-        [ET_RUN_CPU] = "cpu",
+        [ET_RUN_AUTO] = ETI_CPU,
+        [ET_RUN_CPU] = ETI_CPU,
         [ET_RUN_GPU] = "cuda",
     };
     a->stage = ETI_STAGE_DEVICE;
     const char *name = o->device ? o->device : names[a->recipe->device];
+    if (!o->device && strcmp(name, "ref") == 0)
+        et_report(a->cx, ET_LOG_WARN,
+                  "this program was built without oneDNN: the plain C reference "
+                  "computes, slowly");
     ET_TRY(et_device_open(a->cx, name, 0, o->threads, &a->dev));
     a->config.dev = a->dev;
     return ET_OK;
