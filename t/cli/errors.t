@@ -85,6 +85,12 @@ exits 65 "data that are too short: exit 65"
 run train good.yaml model.name=gpt2
 exits 65 "a model of another kind than the data: exit 65"
 
+if [ "${ETUDE_DEVICE:-}" = ref ]; then
+    ETUDE_DEVICE='' "$etude" train --dry-run good.yaml >out 2>err </dev/null
+    is $? 0 "a program without oneDNN trains all the same"
+    says err "built without oneDNN" "and warns"
+fi
+
 printf 'max_duration: 1ep\nmodel: "a\033[2Jb"\n' >r.yaml
 run validate r.yaml
 grep -q "$(printf '\033')" err
