@@ -65,6 +65,7 @@ mark_reachable(struct et_graph *g, struct et_tensor *const *want, int n)
 int
 eti_ir_add_value(struct eti_ir *ir, const struct et_desc *desc, int producer)
 {
+    const struct et_desc own = *desc; /* DESC may lie in the array that grows */
     if (eti_grow(ir->g->cx, &ir->value, &ir->cap_values, ir->n_values + 1,
                  sizeof *ir->value) != ET_OK) {
         ir->failed = true;
@@ -72,7 +73,7 @@ eti_ir_add_value(struct eti_ir *ir, const struct et_desc *desc, int producer)
     }
     int id = ir->n_values++;
     ir->value[id] = (struct eti_value){
-        .desc = *desc,
+        .desc = own,
         .root = id,
         .producer = producer,
         .leaf = -1,
