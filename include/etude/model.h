@@ -17,13 +17,12 @@ extern "C" {
 
 /* code, text, metrics to train with, metrics to evaluate with (metric.h) */
 #define ET_TASK_MAP(X)                                                                 \
-    X(CLASSIFICATION, "classification", "Accuracy", "Accuracy CrossEntropy")           \
-    X(SEGMENTATION, "segmentation", "MIoU", "MIoU CrossEntropy")                       \
-    X(LANGUAGE, "language", "LanguageCrossEntropy",                                    \
-      "LanguageCrossEntropy LanguagePerplexity")
+    X(CLASSIFICATION, "Accuracy", "Accuracy CrossEntropy")                             \
+    X(SEGMENTATION, "MIoU", "MIoU CrossEntropy")                                       \
+    X(LANGUAGE, "LanguageCrossEntropy", "LanguageCrossEntropy LanguagePerplexity")
 
 enum et_task {
-#define ET_TASK_ENUM(code, text, train, eval) ET_TASK_##code,
+#define ET_TASK_ENUM(code, train, eval) ET_TASK_##code,
     ET_TASK_MAP(ET_TASK_ENUM)
 #undef ET_TASK_ENUM
 };
@@ -124,7 +123,6 @@ struct et_model {
 /* All models, NULL-terminated; and one of them, NULL when unknown. */
 extern const struct et_model_class *const et_model_classes[];
 const struct et_model_class *et_model_class_find(const char *name);
-const char *et_task_name(enum et_task task);
 /* Space-separated names of the metrics a task has by default. */
 const char *et_task_metrics(enum et_task task, bool training);
 

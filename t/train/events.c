@@ -1,5 +1,7 @@
 /* The order of events: the golden traces of spec/trainer.md 1.8. */
+#define _POSIX_C_SOURCE 200809L /* setenv */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "t/data/fixture.h"
@@ -26,6 +28,17 @@ note(struct et_algorithm *self, enum et_event event, struct et_state *state,
     size_t at = strlen(trace);
     snprintf(trace + at, sizeof trace - at, "%s%s", at ? " " : "", et_event_name(event));
     return ET_OK;
+}
+
+static char lines[1 << 14];
+
+static void
+keep_line(void *data, enum et_log_level level, const char *text)
+{
+    (void)data;
+    (void)level;
+    size_t at = strlen(lines);
+    snprintf(lines + at, sizeof lines - at, "%s\n", text);
 }
 
 static const struct et_algorithm_class tracer_class = {
@@ -220,10 +233,37 @@ test_names(struct et_ctx *cx)
     is_int(ET_EVENT_COUNT, 40, "there are 40 events");
 }
 
+/* ETUDE_ENGINE_DEBUG says who is called at which event of which batch. */
+static void
+test_debug(struct et_ctx *cx)
+{
+    struct et_algorithm tracer = {.type = &tracer_class, .cx = cx}, *list[] = {&tracer};
+    struct run_setup setup = {.evaluate = true, .n = 8, .algorithms = list, .n_algorithms = 1};
+    struct run r;
+    et_ctx_set_log(cx, ET_LOG_INFO, keep_line, NULL);
+    for (int on = 0; on < 2; on++) {
+        setenv("ETUDE_ENGINE_DEBUG", on ? "1" : "", 1);
+        lines[0] = '\0';
+        run_open(&r, cx, &setup);
+        if (et_trainer_fit(r.trainer, ET_TIME_UNSET) != ET_OK)
+            bail("%s", et_error_get(cx)->message);
+        run_close(&r);
+        is_int(strstr(lines, "[ep=0][ba=1][event=after_loss]: event\n"
+                             "[ep=0][ba=1][event=after_loss]: tracer\n") != NULL,
+               on, "events of the second batch are %s", on ? "explained" : "not explained");
+        is_int(strstr(lines, "[ep=1][ba=2][eval_ba=1][event=eval_after_forward]: tracer\n") !=
+                   NULL,
+               on, "and those of the second batch that is evaluated");
+    }
+    unsetenv("ETUDE_ENGINE_DEBUG");
+    et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
+}
+
 int
 main(void)
 {
     struct et_ctx *cx = need_ctx();
+    test_debug(cx);
     test_names(cx);
     test_order(cx);
     test_passes(cx);

@@ -70,7 +70,8 @@ test_training(void)
        "parameters are views of one flat buffer");
 
     struct et_graph *g;
-    ok(et_graph_new(cx, dev, &g) == ET_OK, "a graph is made");
+    ok(et_graph_new(cx, dev, &g) == ET_OK && et_graph_device(g) == dev,
+       "a graph is made for a device");
     double loss[30];
     struct et_graph_stats stats, warm = {0};
     for (int step = 0; step < 30; step++) {

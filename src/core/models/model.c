@@ -24,18 +24,12 @@ et_model_class_find(const char *name)
 }
 
 static const struct {
-    const char *text, *train, *eval;
+    const char *train, *eval;
 } tasks[] = {
-#define TASK_ROW(code, text, train, eval) {text, train, eval},
+#define TASK_ROW(code, train, eval) {train, eval},
     ET_TASK_MAP(TASK_ROW)
 #undef TASK_ROW
 };
-
-const char *
-et_task_name(enum et_task task)
-{
-    return tasks[task].text;
-}
 
 const char *
 et_task_metrics(enum et_task task, bool training)

@@ -6,6 +6,8 @@
  * SelectiveBackprop really comes first on AFTER_DATALOADER (D1). */
 #include "config.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -120,13 +122,31 @@ warn_of_two_interpolations(struct et_state *s, struct et_algorithm **list, int n
     }
 }
 
+/* ETUDE_ENGINE_DEBUG=1: a line for every event and everyone called at it. */
+static void
+explain(const struct et_state *s, enum et_event event, const char *called)
+{
+    const char *on = getenv("ETUDE_ENGINE_DEBUG"), *name = et_event_name(event);
+    char evaluation[32] = "";
+    if (!on || !*on)
+        return;
+    if (strncmp(name, "eval_", 5) == 0)
+        snprintf(evaluation, sizeof evaluation, "[eval_ba=%lld]",
+                 (long long)s->eval_timestamp.batch);
+    et_report(s->cx, ET_LOG_INFO, "[ep=%lld][ba=%lld]%s[event=%s]: %s",
+              (long long)s->timestamp.epoch, (long long)s->timestamp.batch, evaluation, name,
+              called);
+}
+
 static et_status
 run_callbacks(struct et_state *s, enum et_event event, bool loggers)
 {
     for (int i = 0; i < s->n_callbacks; i++) {
         struct et_callback *c = s->callbacks[i];
-        if (c->type->is_logger == loggers && (c->type->events & (UINT64_C(1) << event)))
-            ET_TRY(c->type->run(c, event, s, s->log));
+        if (c->type->is_logger != loggers || !(c->type->events & (UINT64_C(1) << event)))
+            continue;
+        explain(s, event, c->type->info.name);
+        ET_TRY(c->type->run(c, event, s, s->log));
     }
     return ET_OK;
 }
@@ -148,6 +168,7 @@ run_algorithms(struct et_state *s, enum et_event event, struct et_trace *traces,
     if (event == ET_EVENT_FIT_START)
         warn_of_two_interpolations(s, s->algorithms, s->n_algorithms);
     for (int i = 0; i < n; i++) {
+        explain(s, event, list[i]->type->info.name);
         ET_TRY(list[i]->type->apply(list[i], event, s, s->log));
         if (traces)
             traces[i] = (struct et_trace){list[i], event, i};
@@ -175,6 +196,7 @@ et_engine_run(struct et_state *s, enum et_event event, struct et_trace *traces, 
     if (n)
         *n = 0;
     ET_TRY(check(s, event));
+    explain(s, event, "event");
     if (event == ET_EVENT_INIT) {
         ET_TRY(run_callbacks(s, event, true));
         ET_TRY(run_callbacks(s, event, false));

@@ -213,23 +213,35 @@ rows_of(const struct sdpa_kernel *k, float *to, const float *plane, enum operand
     return (struct rows){to, k->d_pad};
 }
 
+/* x0 y0 x1 y1 ... from the lower or the upper halves of two vectors. */
+INLINE vec
+interleave(vec x, vec y, const int upper)
+{
+#ifdef __clang__
+    vec z;
+    for (int i = 0; i < LANES; i++)
+        z[i] = (i % 2 ? y : x)[i / 2 + upper * (LANES / 2)];
+    return z;
+#else
+    shuffle which;
+    for (int i = 0; i < LANES; i++)
+        which[i] = i / 2 + upper * (LANES / 2) + i % 2 * LANES;
+    return __builtin_shuffle(x, y, which);
+#endif
+}
+
 /* LANES vectors of LANES elements change rows for columns: interleaving the first half
  * of the vectors with the second, log2(LANES) times. */
 INLINE void
 transpose(vec x[LANES])
 {
     vec y[LANES];
-    shuffle low, high;
-    for (int i = 0; i < LANES; i++) {
-        low[i] = i / 2 + i % 2 * LANES;
-        high[i] = low[i] + LANES / 2;
-    }
 #pragma GCC unroll 4
     for (int round = 1; round < LANES; round *= 2) {
 #pragma GCC unroll 16
         for (int i = 0; i < LANES / 2; i++) {
-            y[2 * i] = __builtin_shuffle(x[i], x[i + LANES / 2], low);
-            y[2 * i + 1] = __builtin_shuffle(x[i], x[i + LANES / 2], high);
+            y[2 * i] = interleave(x[i], x[i + LANES / 2], 0);
+            y[2 * i + 1] = interleave(x[i], x[i + LANES / 2], 1);
         }
 #pragma GCC unroll 16
         for (int i = 0; i < LANES; i++)
