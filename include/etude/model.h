@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* code, text, metrics to train with, metrics to evaluate with (metric.h) */
+/* code, metrics to train with, metrics to evaluate with (metric.h) */
 #define ET_TASK_MAP(X)                                                                 \
     X(CLASSIFICATION, "Accuracy", "Accuracy CrossEntropy")                             \
     X(SEGMENTATION, "MIoU", "MIoU CrossEntropy")                                       \
