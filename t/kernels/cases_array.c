@@ -164,6 +164,8 @@ cases_matmul(struct bench *b)
         product(b, "", 33, 31, 17, turns, turns & 1, ROW);
         product(b, "turned memory, ", 5, 7, 3, turns, true, TURNED);
         product(b, "every second element, ", 5, 7, 3, turns, false, GAPS);
+        product(b, "many rows, ", 1031, 7, 37, turns, turns & 1, ROW);
+        product(b, "many terms, ", 5, 1031, 37, turns, turns >> 1, ROW);
         batched(b, "row-major", false, ROW, turns);
         batched(b, "row-major", true, ROW, turns);
         batched(b, "turned memory", false, TURNED, turns);
