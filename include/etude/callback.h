@@ -1,4 +1,5 @@
-/* callback.h: observers: they read the state and log, and change nothing. */
+/* callback.h: observers: they read the state and log, and change nothing; one may ask
+ * that the run ends. */
 #ifndef ETUDE_CALLBACK_H
 #define ETUDE_CALLBACK_H
 
@@ -15,6 +16,8 @@ struct et_callback {
     void *options;             /* type->info.options_size bytes, owned */
     void *state;               /* type->state_size bytes, zeroed, owned */
     const char *run_directory; /* loggers write beneath it; NULL: there is none */
+    const char *stop; /* run sets it to end the run: why, a string constant, as for
+                         et_state_stop; the engine takes it back to NULL */
 };
 
 /* A logger is a callback that writes state->log's current record somewhere; it runs

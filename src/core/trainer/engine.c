@@ -147,6 +147,9 @@ run_callbacks(struct et_state *s, enum et_event event, bool loggers)
             continue;
         explain(s, event, c->type->info.name);
         ET_TRY(c->type->run(c, event, s, s->log));
+        if (c->stop)
+            et_state_stop(s, c->stop);
+        c->stop = NULL;
     }
     return ET_OK;
 }
