@@ -108,6 +108,8 @@ run algorithms nothing_like_it
 exits 66 "a pattern that matches nothing: exit 66"
 run explain label_smoothing
 says out "smoothing" "explain shows a component's options"
+run explain early_stopper
+says out "patience" "of a callback likewise"
 NO_COLOR=1 CLICOLOR_FORCE=1 "$etude" frobnicate 2>err
 says err "etude: error E1104" "NO_COLOR is stronger than CLICOLOR_FORCE"
 NO_COLOR='' CLICOLOR_FORCE=1 "$etude" frobnicate 2>err

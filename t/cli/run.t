@@ -159,6 +159,14 @@ is "$(field miss/run.json state exit_code)" '"finished" 6 ' "the run has finishe
 run train r.yaml --target 'accuracy>=0' eval_interval=1ba max_duration=20ba --run_directory hit
 is "$code $(field hit/run.json state)$(field hit/report.json ba)" '0 "reached-target" 1 ' \
     "one that is reached ends the run: exit 0"
+stopper='{threshold_stopper: {monitor: Accuracy, dataloader_label: train, threshold: -1, stop_on_batch: true}}'
+run train r.yaml callbacks="$stopper" max_duration=20ba --run_directory early
+is "$code $(field early/run.json state)$(field early/report.json ba)" '0 "finished" 1 ' \
+    "a stopper ends the run: exit 0"
+says early/report.json "the watched metric passed its threshold" "the report says why"
+run train r.yaml callbacks='{threshold_stopper: {monitor: Accuracy, dataloader_label: train}}' --run_directory no
+exits 65 "a stopper without its threshold: exit 65"
+says err "threshold" "which option is missing"
 
 # signalled NAME EXTRA...: a long run in the folder NAME, to its first batch
 signalled() {

@@ -12,6 +12,50 @@
 extern const char *const eti_duration_units[]; /* choices: seconds .. days */
 double eti_duration_unit(int unit);            /* seconds in it */
 
+/* What stoppers watch. Their options begin with it. */
+struct eti_watch {
+    char *monitor;          /* the metric's class: "Accuracy" */
+    char *dataloader_label; /* whose: "train" or an evaluator's label */
+    int comp;               /* index into the words below; -1 = by the metric's name */
+};
+extern const char *const eti_watch_comparisons[];
+/* clang-format off */
+#define ETI_WATCH_OPTIONS(T)                                                        \
+    {                                                                               \
+        .name = "monitor",                                                          \
+        .type = ET_OPT_TEXT,                                                        \
+        .offset = offsetof(T, watch.monitor),                                       \
+        .flags = ET_OPT_REQUIRED,                                                   \
+        .help = "metric to watch, such as Accuracy",                                \
+    },                                                                              \
+    {                                                                               \
+        .name = "dataloader_label",                                                 \
+        .type = ET_OPT_TEXT,                                                        \
+        .offset = offsetof(T, watch.dataloader_label),                              \
+        .flags = ET_OPT_REQUIRED,                                                   \
+        .help = "whose metric: train, or an evaluator's label such as eval",        \
+    },                                                                              \
+    {                                                                               \
+        .name = "comp",                                                             \
+        .type = ET_OPT_ENUM,                                                        \
+        .offset = offsetof(T, watch.comp),                                          \
+        .choices = eti_watch_comparisons,                                           \
+        .flags = ET_OPT_OPTIONAL,                                                   \
+        .help = "which is better; unset: less for names with loss, error, perplexity",\
+    }
+/* clang-format on */
+et_status eti_watch_check(struct et_ctx *cx, const struct eti_watch *w);
+/* Is the loader of the event under way the watched one? Not in a run that ends already:
+ * an evaluation that was broken off has no value. */
+bool eti_watch_is_active(const struct eti_watch *w, const struct et_state *s);
+/* EINVAL when there is no such metric. */
+et_status eti_watch_read(struct et_ctx *cx, const struct eti_watch *w,
+                         const struct et_state *s, double *out);
+bool eti_watch_is_better(const struct eti_watch *w, double a, double b);
+/* Call at FIT_END when no value was ever read: warns if epochs have gone by. */
+void eti_watch_warn(const struct eti_watch *w, const char *who,
+                    const struct et_state *s, struct et_log *log);
+
 /* How long the run will still take, from what it took so far. Evaluations count with
  * their mean length and as often as they came; they are not in the training clock. */
 enum { ETI_MAX_LABELS = 16 };

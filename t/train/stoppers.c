@@ -1,0 +1,281 @@
+/* Stoppers: when they end a run, and what they compare. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/fixture.h"
+
+/* OPTIONS: name, value, ..., NULL. NULL when they are refused. */
+static struct et_callback *
+make(struct et_ctx *cx, const char *name, const char *const *options)
+{
+    const struct et_callback_class *c = et_callback_find(name);
+    struct et_callback *out;
+    void *values;
+    if (!c)
+        bail("there is no callback %s", name);
+    need(cx, et_alloc(cx, c->info.options_size, &values));
+    need(cx, et_options_init(cx, c->info.options, values));
+    for (; *options; options += 2)
+        need(cx, et_options_set(cx, c->info.options, values, options[0], options[1]));
+    if (et_callback_new(cx, c, values, NULL, &out) != ET_OK)
+        et_options_release(c->info.options, values);
+    et_free(cx, values);
+    return out;
+}
+
+#define MAKE(cx, name, ...) make(cx, name, (const char *const[]){__VA_ARGS__, NULL})
+#define EVAL_ACCURACY       "monitor", "Accuracy", "dataloader_label", "eval"
+#define TRAIN_ACCURACY      "monitor", "Accuracy", "dataloader_label", "train"
+
+/* ---- one judgement after another ---- */
+
+/* A state that has nothing but a metric, under that name. */
+struct scene {
+    struct et_state s;
+    struct et_metric_value metric;
+};
+
+static void
+scene_open(struct scene *sc, struct et_ctx *cx, const char *label, const char *metric)
+{
+    memset(sc, 0, sizeof *sc);
+    snprintf(sc->metric.name, sizeof sc->metric.name, "metrics/%s/%s", label, metric);
+    sc->s.cx = cx;
+    sc->s.dataloader_label = label;
+    sc->s.eval_metrics = &sc->metric;
+    sc->s.n_eval_metrics = 1;
+    need(cx, et_log_new(cx, NULL, &sc->s.log));
+}
+
+/* Does C want to end the run at EVENT, the metric being VALUE? */
+static bool
+stops(struct et_callback *c, enum et_event event, struct scene *sc, double value)
+{
+    sc->metric.value = value;
+    need(sc->s.cx, c->type->run(c, event, &sc->s, sc->s.log));
+    bool stop = c->stop != NULL;
+    c->stop = NULL;
+    return stop;
+}
+
+/* The same at the end of the next epoch's evaluation. */
+static bool
+next_epoch(struct et_callback *c, struct scene *sc, double value)
+{
+    et_timestamp_next_batch(&sc->s.timestamp, 4, 0, 1);
+    et_timestamp_next_epoch(&sc->s.timestamp);
+    return stops(c, ET_EVENT_EVAL_END, sc, value);
+}
+
+static void
+test_patience(struct et_ctx *cx)
+{
+    struct scene sc;
+    struct et_callback *c = MAKE(cx, "early_stopper", EVAL_ACCURACY);
+    scene_open(&sc, cx, "eval", "Accuracy");
+    ok(!next_epoch(c, &sc, .5) && !next_epoch(c, &sc, .5),
+       "one epoch without improvement is borne");
+    ok(!next_epoch(c, &sc, .6) && !next_epoch(c, &sc, .55),
+       "an improvement begins the count anew");
+    ok(next_epoch(c, &sc, .6), "the second epoch without one ends the run");
+    et_callback_free(&c);
+
+    c = MAKE(cx, "early_stopper", EVAL_ACCURACY, "min_delta", "0.25");
+    sc.s.timestamp = (struct et_timestamp){0};
+    ok(!next_epoch(c, &sc, .25) && !next_epoch(c, &sc, .5) && next_epoch(c, &sc, .5),
+       "better by just min_delta is no improvement");
+    et_callback_free(&c);
+    c = MAKE(cx, "early_stopper", EVAL_ACCURACY, "min_delta", "0.25");
+    sc.s.timestamp = (struct et_timestamp){0};
+    ok(!next_epoch(c, &sc, .25) && !next_epoch(c, &sc, .375) &&
+           !next_epoch(c, &sc, .75),
+       "better by more than min_delta is one, small steps adding up");
+    et_callback_free(&c);
+
+    c = MAKE(cx, "early_stopper", EVAL_ACCURACY, "patience", "3");
+    sc.s.timestamp = (struct et_timestamp){0};
+    bool early = false;
+    for (int i = 0; i < 4; i++)
+        early |= next_epoch(c, &sc, .5);
+    ok(!early && next_epoch(c, &sc, .5), "a patience without a unit is in epochs");
+    et_callback_free(&c);
+
+    c = MAKE(cx, "early_stopper", EVAL_ACCURACY);
+    sc.s.timestamp = (struct et_timestamp){0};
+    ok(!next_epoch(c, &sc, NAN) && !next_epoch(c, &sc, NAN) &&
+           !next_epoch(c, &sc, .1) && !next_epoch(c, &sc, NAN) &&
+           next_epoch(c, &sc, NAN),
+       "any number is an improvement on NaN, and NaN on none");
+    et_callback_free(&c);
+    et_log_free(&sc.s.log);
+}
+
+/* Does VALUE, with THRESHOLD 1, end the run? COMP NULL: by the metric's name. */
+static bool
+passes(struct et_ctx *cx, const char *metric, const char *comp, double value)
+{
+    struct scene sc;
+    struct et_callback *c =
+        MAKE(cx, "threshold_stopper", "monitor", metric, "dataloader_label", "eval",
+             "threshold", "1", comp ? "comp" : NULL, comp);
+    scene_open(&sc, cx, "eval", metric);
+    bool stop = stops(c, ET_EVENT_EVAL_END, &sc, value);
+    et_callback_free(&c);
+    et_log_free(&sc.s.log);
+    return stop;
+}
+
+static void
+test_comparison(struct et_ctx *cx)
+{
+    static const char *const greater[] = {"greater", "gt"}, *const less[] = {"less",
+                                                                             "lt"};
+    static const char *const falling[] = {"MyLoss", "TopOneError",
+                                          "LanguagePerplexity"};
+    for (int i = 0; i < 2; i++) {
+        ok(passes(cx, "MyLoss", greater[i], 1.5) &&
+               !passes(cx, "MyLoss", greater[i], .5),
+           "%s wants more, whatever the name", greater[i]);
+        ok(passes(cx, "Accuracy", less[i], .5) && !passes(cx, "Accuracy", less[i], 1.5),
+           "%s wants less", less[i]);
+        ok(!passes(cx, "Accuracy", greater[i], 1) &&
+               !passes(cx, "Accuracy", less[i], 1),
+           "the threshold itself is neither");
+    }
+    for (int i = 0; i < 3; i++)
+        ok(passes(cx, falling[i], NULL, .5) && !passes(cx, falling[i], NULL, 1.5),
+           "%s is better when less, unless told otherwise", falling[i]);
+    ok(passes(cx, "Accuracy", NULL, 1.5) && !passes(cx, "Accuracy", NULL, .5),
+       "others when greater");
+    ok(!passes(cx, "Accuracy", NULL, NAN), "NaN is better than no number");
+}
+
+static void
+test_label(struct et_ctx *cx)
+{
+    struct scene sc;
+    struct et_callback *c =
+        MAKE(cx, "threshold_stopper", EVAL_ACCURACY, "threshold", "0");
+    scene_open(&sc, cx, "other", "Accuracy");
+    ok(!stops(c, ET_EVENT_EVAL_END, &sc, 1),
+       "another evaluator's metric is not looked at");
+    sc.s.dataloader_label = "eval";
+    ok(c->type->run(c, ET_EVENT_EVAL_END, &sc.s, sc.s.log) == ET_EINVAL,
+       "a metric that the evaluator does not have is an error");
+    is_str(take_error(cx), "monitor: there is no metric metrics/eval/Accuracy",
+           "which one");
+    sc.s.stop = true;
+    ok(c->type->run(c, ET_EVENT_EVAL_END, &sc.s, sc.s.log) == ET_OK,
+       "but not where the evaluation was broken off");
+    et_callback_free(&c);
+    ok(!MAKE(cx, "threshold_stopper", EVAL_ACCURACY), "there is no default threshold");
+    is_str(take_error(cx), "threshold_stopper needs a threshold", "it says so");
+    ok(!MAKE(cx, "early_stopper", "monitor", "Accuracy"), "nor a default label");
+    is_str(take_error(cx), "a stopper needs monitor and dataloader_label",
+           "it says so");
+    et_log_free(&sc.s.log);
+}
+
+/* ---- runs: 2 batches an epoch, an evaluation after each ---- */
+
+struct notes {
+    struct et_sink sink; /* first */
+    int warnings;
+};
+
+static void
+note(struct et_sink *sink, const struct et_record *r)
+{
+    ((struct notes *)sink)->warnings += r->kind == ET_RECORD_LOG &&
+                                        r->level == ET_LOG_WARN &&
+                                        strstr(r->text, "nothing was judged");
+}
+
+/* How many batches a run of 10 epochs lasts with C, which it frees. */
+static int64_t
+batches(struct et_ctx *cx, struct et_callback *c, int *warnings)
+{
+    struct notes notes = {.sink = {.write = note}};
+    struct run r;
+    const struct run_setup setup = {
+        .callbacks = &c,
+        .n_callbacks = 1,
+        .evaluate = true,
+        .max_duration = ET_EPOCHS(10),
+        .sink = &notes.sink,
+    };
+    run_open(&r, cx, &setup);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    int64_t n = r.state->timestamp.batch;
+    ok(r.state->stop == (n < 20) && !r.state->stop == !r.state->stop_reason,
+       "a run that is ended says why");
+    run_close(&r);
+    et_callback_free(&c);
+    if (warnings)
+        *warnings = notes.warnings;
+    return n;
+}
+
+static void
+test_runs(struct et_ctx *cx)
+{
+    int warnings;
+    is_int(
+        batches(cx, MAKE(cx, "early_stopper", EVAL_ACCURACY, "min_delta", "2"), NULL),
+        6, "the best was epoch 1; 2 and 3 are no better: the run ends after 3");
+    is_int(batches(cx,
+                   MAKE(cx, "early_stopper", EVAL_ACCURACY, "min_delta", "2",
+                        "patience", "3ba"),
+                   NULL),
+           6, "3 batches after batch 2 end at the evaluation after 6");
+    is_int(batches(cx,
+                   MAKE(cx, "early_stopper", TRAIN_ACCURACY, "min_delta", "2",
+                        "patience", "3ba"),
+                   NULL),
+           5, "the training metric is judged at each batch, for a patience in batches");
+    is_int(
+        batches(cx, MAKE(cx, "early_stopper", TRAIN_ACCURACY, "min_delta", "2"), NULL),
+        6, "and at each epoch, for one in epochs");
+    is_int(batches(cx, MAKE(cx, "early_stopper", EVAL_ACCURACY, "patience", "10ep"),
+                   &warnings),
+           20, "with enough patience the run is as long as it should be");
+    is_int(warnings, 0, "and nothing is warned about");
+    is_int(batches(cx, MAKE(cx, "threshold_stopper", EVAL_ACCURACY, "threshold", "-1"),
+                   NULL),
+           2, "a threshold is judged after the first evaluation");
+    is_int(batches(cx, MAKE(cx, "threshold_stopper", TRAIN_ACCURACY, "threshold", "-1"),
+                   NULL),
+           2, "for a training metric after the first epoch");
+    is_int(batches(cx,
+                   MAKE(cx, "threshold_stopper", TRAIN_ACCURACY, "threshold", "-1",
+                        "stop_on_batch", "true"),
+                   NULL),
+           1, "with stop_on_batch after the first batch");
+    is_int(batches(cx, MAKE(cx, "threshold_stopper", EVAL_ACCURACY, "threshold", "2"),
+                   NULL),
+           20, "one that is never passed ends nothing");
+    is_int(batches(cx,
+                   MAKE(cx, "early_stopper", "monitor", "Accuracy", "dataloader_label",
+                        "evil"),
+                   &warnings),
+           20, "a label that no loader has ends nothing");
+    is_int(warnings, 1, "but is warned about");
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    struct et_alloc_stats stats;
+    test_patience(cx);
+    test_comparison(cx);
+    test_label(cx);
+    test_runs(cx);
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind");
+    et_ctx_free(&cx);
+    return done();
+}
