@@ -141,6 +141,86 @@ curves(void)
         follows(rows[i].spec, epochs(10, 1), batch, rows[i].want, N);
 }
 
+/* The multipliers of the schedules' own code at the same t: PyTorch's OneCycleLR with
+ * total_steps = t_max + 1 and pct_start = (t_peak + 1) / total_steps,
+ * pytorch-accelerated 0.1.61, all with lr 1. */
+static void
+borrowed(void)
+{
+    static const int batch[] = {0, 1, 50, 100, 250, 500, 750, 999, 1000};
+    enum { N = sizeof batch / sizeof *batch };
+    static const struct {
+        const char *spec;
+        double want[N];
+    } rows[] = {
+        {"one_cycle",
+         {.04, .040026, .104308, .28, .935692, .811746, .283061, .000009, .000004}},
+        {"one_cycle anneal_strategy=linear div_factor=10 final_div_factor=100 "
+         "t_peak=1ep t_max=9ep",
+         {.1, .109, .55, 1, .812688, .5005, .188312, .001, .001}},
+        {"one_cycle three_phase=true final_div_factor=4",
+         {.04, .040026, .104308, .28, .935692, .28, .030740, .01, .01}},
+        {"one_cycle three_phase=true t_peak=4ep anneal_strategy=linear",
+         {.04, .0424, .16, .28, .64, .76, .16, .000204, .000004}},
+        {"warmup_stable_decay", {0, .1, 1, 1, 1, 1, 1, .005014, .000001}},
+        {"warmup_stable_decay t_warmup=1ep alpha_i=.1 t_decay=6ep alpha_f=.02",
+         {.1, .109, .55, 1, 1, .599917, .251513, .020817, .02}},
+        {"wsd t_warmup=0ba t_decay=6ep alpha_f=.01 decay=inverse",
+         {1, 1, 1, 1, 1, .057143, .017021, .010017, .01}},
+        {"cosine_with_cooldown t_cooldown=2ep alpha_f=.1",
+         {1, .999997, .991353, .965746, .800007, .377792, .108647, .1, .1}},
+        {"cosine_with_cooldown t_cooldown=1ep k_decay=1.5",
+         {1, 1, .999577, .996619, .948041, .633320, .134736, 0, 0}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        follows(rows[i].spec, epochs(10, 1), batch, rows[i].want, N);
+}
+
+/* Half a cosine, as the schedules write it. */
+static double
+half_cosine(double x)
+{
+    return .5 + .5 * cos(M_PI * x);
+}
+
+static void
+cooldown(void)
+{
+    /* T = 100, W = 20, C = 10: (1 + cos(pi (u - 20) / 70)) / 2 in between. */
+    static const int batch[] = {0, 1, 10, 19, 20, 21, 45, 69, 70, 80, 90, 99};
+    static const double want[] = {1e-5,     .0500095, .500005,  .9500005,
+                                  1,        .9994965, .7169447, .2061153,
+                                  .1882632, .0495251, 1e-5,     1e-5};
+    follows("cosine_with_cooldown t_warmup=20ba t_cooldown=10ba alpha_i=1e-5 "
+            "alpha_f=1e-5",
+            epochs(1, 1), batch, want, sizeof batch / sizeof *batch);
+    /* With ratio .5 the cooldown is 50 batches; the warmup too only where it says so.
+     */
+    static const int half[] = {0, 25, 50, 100, 250, 400, 450, 500};
+    follows("cosine_with_cooldown t_warmup=1ep t_cooldown=1ep", epochs(5, .5), half,
+            (double[]){0, .25, .5, 1, half_cosine(150. / 350), half_cosine(300. / 350),
+                       0, 0},
+            8);
+    follows("cosine_with_cooldown t_warmup=1ep t_cooldown=1ep scale_warmup=true",
+            epochs(5, .5), half,
+            (double[]){0, .5, 1, half_cosine(50. / 400), half_cosine(200. / 400),
+                       half_cosine(350. / 400), 0, 0},
+            8);
+    /* A run of tokens: no warmup and no cooldown fit whatever is counted. */
+    struct et_run_length tokens = {{3200, ET_TIME_TOKEN}, 100, 1};
+    struct et_timestamp ts = {.token = 800};
+    static const char *const specs[] = {"cosine_with_cooldown"};
+    for (int i = 0; i < 1; i++) {
+        struct et_scheduler s = {0};
+        double alpha = 7;
+        ok(make(specs[i], &s) && et_schedule_check(cx, &s, 1, &tokens) == ET_OK &&
+               et_schedule_alpha(cx, &s, 1, &ts, &tokens, &alpha) == ET_OK,
+           "%s counts tokens in a run of tokens", specs[i]);
+        is_near(alpha, half_cosine(.25), 1e-12, "%s is a quarter through", specs[i]);
+        drop(&s);
+    }
+}
+
 static void
 ratio(void)
 {
@@ -152,6 +232,9 @@ ratio(void)
             (double[]){0, 1, 400. / 450, 250. / 450, 200. / 450, 0}, 6);
     follows("multistep_with_warmup t_warmup=1ep scale_warmup=true milestones=[5ep]",
             epochs(5, .5), batch, (double[]){0, 1, 1, .1, .1, .1}, 6);
+    /* The peak, too, comes at half the time: after 300 batches. */
+    follows("one_cycle t_peak=6ep three_phase=false", epochs(5, .5), batch,
+            (double[]){.04, .104308, .28, .935692, 1, 4e-6}, 6);
     follows("step step_size=2ep", epochs(5, .5), batch,
             (double[]){1, 1, .1, .01, .001, 1e-5}, 6);
     follows("polynomial power=2 t_max=2ep", epochs(10, 1), batch,
@@ -223,6 +306,19 @@ checks(void)
     refuses("exponential gamma=.9 decay_period=0ba", run, "at least 1",
             "a decay takes time");
 
+    refuses("cosine_with_cooldown t_max=5ep", run, "ends before max_duration",
+            "a cooldown lasts until the end of the run");
+    refuses("cosine_with_cooldown t_cooldown=10ba", tokens, "different units",
+            "a cooldown in batches does not fit a run in tokens");
+    refuses("warmup_stable_decay decay=inverse alpha_f=0", run, "never reaches",
+            "an inverse decay has no end at 0");
+    refuses("warmup_stable_decay t_decay=0ba", run, "at least 1",
+            "the last decay takes time");
+    refuses("one_cycle t_peak=11ep", run, "leaves no time",
+            "a cycle has its peak before its end");
+    refuses("one_cycle t_peak=6ep three_phase=true", run, "needs it twice",
+            "three phases need the way up twice");
+
     struct et_scheduler s = {0};
     ok(make("linear_with_warmup t_warmup=.0001dur", &s),
        "a tiny warmup can be written");
@@ -240,6 +336,7 @@ registry(void)
         {"cosine_decay", "cosine"},
         {"cosine_decay_with_warmup", "cosine_with_warmup"},
         {"cosine_warmrestart", "cosine_warm_restarts"},
+        {"wsd", "warmup_stable_decay"},
     };
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
         ok(et_scheduler_find(aliases[i][0]) == et_scheduler_find(aliases[i][1]) &&
@@ -267,6 +364,8 @@ main(void)
         bail("no memory");
     et_ctx_set_log(cx, ET_LOG_WARN, keep_log, NULL);
     curves();
+    borrowed();
+    cooldown();
     ratio();
     products();
     checks();

@@ -155,20 +155,12 @@ eti_sched_warmup(const struct eti_sched_now *s, const struct eti_warmup_options 
     return ET_OK;
 }
 
-et_status
-eti_sched_warmup_check(struct et_ctx *cx, const struct eti_warmup_options *o,
-                       struct et_time t_max, const struct et_run_length *length)
+/* A schedule that knows its end may not end before the run does. */
+static et_status
+check_end(struct et_ctx *cx, struct et_time t_max, const struct et_run_length *length)
 {
-    const struct et_timestamp start = {0};
-    const struct eti_sched_now s = {cx, &start, length};
     char a[ET_TIME_TEXT_BYTES], b[ET_TIME_TEXT_BYTES];
-    double now;
-    struct et_time warmup, max, run;
-    ET_TRY(eti_sched_warmup_span(&s, o, &now, &warmup));
-    if (warmup.value == 0)
-        et_report(
-            cx, ET_LOG_WARN, "t_warmup %s is 0%s in this run: there will be no warmup",
-            et_time_text(o->t_warmup, a, sizeof a), et_time_unit_suffix(warmup.unit));
+    struct et_time max, run;
     if (!et_time_is_set(t_max) || !et_time_is_set(length->max_duration))
         return ET_OK;
     ET_TRY(et_time_resolve(cx, t_max, length, &max));
@@ -181,4 +173,49 @@ eti_sched_warmup_check(struct et_ctx *cx, const struct eti_warmup_options *o,
             et_time_text(t_max, a, sizeof a),
             et_time_text(length->max_duration, b, sizeof b));
     return ET_OK;
+}
+
+et_status
+eti_sched_warmup_check(struct et_ctx *cx, const struct eti_warmup_options *o,
+                       struct et_time t_max, const struct et_run_length *length)
+{
+    const struct et_timestamp start = {0};
+    const struct eti_sched_now s = {cx, &start, length};
+    char a[ET_TIME_TEXT_BYTES];
+    double now;
+    struct et_time warmup;
+    ET_TRY(eti_sched_warmup_span(&s, o, &now, &warmup));
+    if (warmup.value == 0)
+        et_report(
+            cx, ET_LOG_WARN, "t_warmup %s is 0%s in this run: there will be no warmup",
+            et_time_text(o->t_warmup, a, sizeof a), et_time_unit_suffix(warmup.unit));
+    return check_end(cx, t_max, length);
+}
+
+et_status
+eti_sched_ramp(const struct eti_sched_now *s, const struct eti_ramp_options *o,
+               struct et_time whole, double *now, double *warmup, double *ramp)
+{
+    struct et_time counter, span, rest;
+    ET_TRY(et_timestamp_get(s->cx, s->ts, whole.unit, &counter));
+    *now = counter.value;
+    *warmup = 0;
+    *ramp = 1;
+    if (o->warmup.t_warmup.value == 0)
+        return ET_OK;
+    ET_TRY(eti_sched_warmup_span(s, &o->warmup, now, &span));
+    ET_TRY(et_time_sub(s->cx, whole, span, &rest)); /* one unit, or an error */
+    *warmup = span.value;
+    if (*now < *warmup)
+        *ramp = o->alpha_i + (1 - o->alpha_i) * *now / *warmup;
+    return ET_OK;
+}
+
+et_status
+eti_sched_ramp_check(struct et_ctx *cx, const struct eti_ramp_options *o,
+                     struct et_time t_max, const struct et_run_length *length)
+{
+    if (o->warmup.t_warmup.value == 0)
+        return check_end(cx, t_max, length);
+    return eti_sched_warmup_check(cx, &o->warmup, t_max, length);
 }

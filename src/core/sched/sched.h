@@ -10,7 +10,8 @@
 #include "core/sched/schedulers.def"
 #undef ET_SCHEDULER
 
-#define ETI_COMPOSER "MosaicML Composer, composer/optim/scheduler.py"
+#define ETI_COMPOSER            "MosaicML Composer, composer/optim/scheduler.py"
+#define ETI_PYTORCH_ACCELERATED "pytorch-accelerated, pytorch_accelerated/schedulers/"
 
 /* Where a schedule is. */
 struct eti_sched_now {
@@ -57,6 +58,25 @@ et_status eti_sched_warmup_check(struct et_ctx *cx, const struct eti_warmup_opti
                                  struct et_time t_max,
                                  const struct et_run_length *length);
 
+/* A warmup that starts at alpha_i instead of 0, and that need not be there: t_warmup
+ * may be 0, in any unit. */
+struct eti_ramp_options {
+    struct eti_warmup_options warmup;
+    double alpha_i;
+};
+
+/* WHOLE is a resolved time; NOW is the counter in its unit and WARMUP the length of the
+ * warmup in it. RAMP: alpha_i + (1 - alpha_i) now / warmup in the warmup, 1 after it.
+ * EINVAL when the warmup resolves to another unit. */
+et_status eti_sched_ramp(const struct eti_sched_now *s,
+                         const struct eti_ramp_options *o, struct et_time whole,
+                         double *now, double *warmup, double *ramp);
+/* eti_sched_warmup_check where there is a warmup, and t_max's part of it in any case.
+ */
+et_status eti_sched_ramp_check(struct et_ctx *cx, const struct eti_ramp_options *o,
+                               struct et_time t_max,
+                               const struct et_run_length *length);
+
 extern const char *const eti_step_every_choices[];
 
 /* ---- option rows; S is the options struct, whose field has the option's name ---- */
@@ -102,6 +122,28 @@ extern const char *const eti_step_every_choices[];
         .name = "scale_warmup", .type = ET_OPT_BOOL,                                   \
         .offset = offsetof(S, warmup.scale_warmup), .def = "false",                    \
         .help = "scale_schedule_ratio shortens the warmup too",                        \
+    }
+/* FIELD is the struct eti_ramp_options in S, DEFAULTS that of t_warmup. */
+#define ETI_OPTION_RAMP(S, field, defaults)                                            \
+    {                                                                                  \
+        .name = "t_warmup",                                                            \
+        .type = ET_OPT_TIME,                                                           \
+        .offset = offsetof(S, field.warmup.t_warmup),                                  \
+        .def = defaults,                                                               \
+        .units = ETI_SCHED_UNITS,                                                      \
+        .help = "length of the linear warmup from alpha_i",                            \
+    },                                                                                 \
+        {                                                                              \
+            .name = "scale_warmup",                                                    \
+            .type = ET_OPT_BOOL,                                                       \
+            .offset = offsetof(S, field.warmup.scale_warmup),                          \
+            .def = "false",                                                            \
+            .help = "scale_schedule_ratio shortens the warmup too",                    \
+        },                                                                             \
+    {                                                                                  \
+        .name = "alpha_i", .type = ET_OPT_FLOAT, .offset = offsetof(S, field.alpha_i), \
+        .def = "0.0", .min = 0, .max = HUGE_VAL,                                       \
+        .help = "multiplier at the start of the warmup",                               \
     }
 /* The last rows of every table. */
 #define ETI_OPTION_END(S)                                                              \
