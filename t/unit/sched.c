@@ -141,8 +141,9 @@ curves(void)
         follows(rows[i].spec, epochs(10, 1), batch, rows[i].want, N);
 }
 
-/* The multipliers of the schedules' own code at the same t: PyTorch's OneCycleLR with
- * total_steps = t_max + 1 and pct_start = (t_peak + 1) / total_steps,
+/* The multipliers of the schedules' own code at the same t: timm 1.0.31 with
+ * t_in_epochs=False (multistep's decay_t one later, see there), PyTorch's OneCycleLR
+ * with total_steps = t_max + 1 and pct_start = (t_peak + 1) / total_steps,
  * pytorch-accelerated 0.1.61, all with lr 1. */
 static void
 borrowed(void)
@@ -153,6 +154,38 @@ borrowed(void)
         const char *spec;
         double want[N];
     } rows[] = {
+        {"timm_cosine",
+         {1, .999998, .993844, .975528, .853553, .5, .146447, .000002, 0}},
+        {"timm_cosine t_warmup=1ep alpha_i=.1 alpha_f=.05 k_decay=2",
+         {.1, .109, .55, .999766, .990873, .860876, .432332, .050009, .05}},
+        {"timm_cosine t_initial=2ep cycle_mul=2 cycle_decay=.5 cycle_limit=2 "
+         "t_warmup=1ep warmup_prefix=true",
+         {0, .01, .5, 1, .146447, .25, 0, 0, 0}},
+        {"timm_cosine t_initial=240ba cycle_decay=.5 cycle_limit=4 alpha_f=.1",
+         {1, .999961, .907009, .666469, .498289, .247444, .124048, .1, .1}},
+        {"timm_tanh",
+         {.999999, .999999, .999998, .999994, .999877, .982014, .268941, .002522, 0}},
+        {"timm_tanh lb=-4 ub=4 t_initial=400ba cycle_mul=1.5 cycle_limit=3 "
+         "cycle_decay=.5 alpha_f=.1",
+         {.999698, .999686, .997775, .983812, .207283, .498078, .183443, .100138,
+          .249950}},
+        {"timm_tanh t_initial=9ep t_warmup=1ep alpha_i=.2 warmup_prefix=true",
+         {.2, .208, .6, .999999, .999977, .994007, .390682, .002528, 0}},
+        {"timm_poly", {1, .999500, .974679, .948683, .866025, .707107, .5, .031623, 0}},
+        {"timm_poly power=2 k_decay=1.5 t_initial=3ep cycle_mul=2 cycle_limit=2 "
+         "cycle_decay=.5 alpha_f=.1",
+         {1, .999654, .881692, .686923, .151527, .360855, .149135, .1, .1}},
+        {"timm_step decay_t=2ep decay_rate=.5",
+         {1, 1, 1, 1, .5, .25, .125, .0625, .03125}},
+        {"timm_step decay_t=150ba decay_rate=.5 t_warmup=1ep alpha_i=.1",
+         {.1, .109, .55, 1, .5, .25, .0625, .03125, .015625}},
+        {"timm_step decay_t=200ba decay_rate=.5 t_warmup=1ep warmup_prefix=false",
+         {0, .01, .5, 1, .5, .25, .125, .0625, .03125}},
+        {"timm_multistep decay_t=[4ep,9ep] decay_rate=.1 t_warmup=1ep",
+         {0, .01, .5, 1, 1, .1, .1, .1, .01}},
+        {"timm_multistep decay_t=[250ba,1dur] decay_rate=.1 t_warmup=1ep alpha_i=.5 "
+         "warmup_prefix=false",
+         {.5, .505, .75, 1, .1, .1, .1, .1, .01}},
         {"one_cycle",
          {.04, .040026, .104308, .28, .935692, .811746, .283061, .000009, .000004}},
         {"one_cycle anneal_strategy=linear div_factor=10 final_div_factor=100 "
@@ -209,8 +242,8 @@ cooldown(void)
     /* A run of tokens: no warmup and no cooldown fit whatever is counted. */
     struct et_run_length tokens = {{3200, ET_TIME_TOKEN}, 100, 1};
     struct et_timestamp ts = {.token = 800};
-    static const char *const specs[] = {"cosine_with_cooldown"};
-    for (int i = 0; i < 1; i++) {
+    static const char *const specs[] = {"cosine_with_cooldown", "timm_cosine"};
+    for (int i = 0; i < 2; i++) {
         struct et_scheduler s = {0};
         double alpha = 7;
         ok(make(specs[i], &s) && et_schedule_check(cx, &s, 1, &tokens) == ET_OK &&
@@ -235,6 +268,8 @@ ratio(void)
     /* The peak, too, comes at half the time: after 300 batches. */
     follows("one_cycle t_peak=6ep three_phase=false", epochs(5, .5), batch,
             (double[]){.04, .104308, .28, .935692, 1, 4e-6}, 6);
+    follows("timm_poly power=1 t_initial=4ep", epochs(5, .5), batch,
+            (double[]){1, .75, .5, 0, 0, 0}, 6);
     follows("step step_size=2ep", epochs(5, .5), batch,
             (double[]){1, 1, .1, .01, .001, 1e-5}, 6);
     follows("polynomial power=2 t_max=2ep", epochs(10, 1), batch,
@@ -310,6 +345,8 @@ checks(void)
             "a cooldown lasts until the end of the run");
     refuses("cosine_with_cooldown t_cooldown=10ba", tokens, "different units",
             "a cooldown in batches does not fit a run in tokens");
+    refuses("timm_cosine t_warmup=10ba", tokens, "different units",
+            "nor does a warmup of timm's");
     refuses("warmup_stable_decay decay=inverse alpha_f=0", run, "never reaches",
             "an inverse decay has no end at 0");
     refuses("warmup_stable_decay t_decay=0ba", run, "at least 1",
@@ -318,6 +355,10 @@ checks(void)
             "a cycle has its peak before its end");
     refuses("one_cycle t_peak=6ep three_phase=true", run, "needs it twice",
             "three phases need the way up twice");
+    refuses("timm_tanh lb=3", run, "must be below ub", "tanh goes from lb up to ub");
+    refuses("timm_poly t_initial=0ep", run, "at least 1", "a cycle takes time");
+    refuses("timm_step decay_t=0ba", run, "at least 1", "timm's steps take time");
+    refuses("timm_multistep decay_t=[]", run, "is empty", "and there is one or more");
 
     struct et_scheduler s = {0};
     ok(make("linear_with_warmup t_warmup=.0001dur", &s),

@@ -1,0 +1,57 @@
+/* timm_cosine.c: cycles of half a cosine.
+ *
+ * curve(x) = (1 + cos(pi x^k_decay)) / 2. Loshchilov and Hutter 2017, arXiv 1608.03983.
+ * Cycles, warmup and what differs: timm.h. */
+#include "core/sched/timm.h"
+
+struct options {
+    struct et_scheduler_options common;
+    struct eti_timm_warmup warmup;
+    struct eti_timm_cycles cycles;
+    double k_decay;
+};
+
+static double
+curve(const void *options, double x)
+{
+    const struct options *o = options;
+    return eti_sched_cosine(pow(x, o->k_decay), 0);
+}
+
+static et_status
+alpha(struct et_ctx *cx, const void *options, const struct et_timestamp *ts,
+      const struct et_run_length *length, double *out)
+{
+    const struct options *o = options;
+    const struct eti_sched_now s = {cx, ts, length};
+    return eti_timm_cycle(&s, &o->warmup, &o->cycles, curve, o, out);
+}
+
+static et_status
+check(struct et_ctx *cx, const void *options, const struct et_run_length *length)
+{
+    const struct options *o = options;
+    return eti_sched_ramp_check(cx, &o->warmup.ramp, ET_TIME_UNSET, length);
+}
+
+static const struct et_option table[] = {
+    ETI_OPTION_TIMM_CYCLES(struct options, cycles),
+    ETI_OPTION_TIMM_K_DECAY(struct options),
+    ETI_OPTION_TIMM_WARMUP(struct options, warmup, "false"),
+    ETI_OPTION_END(struct options),
+};
+
+const struct et_scheduler_class et_scheduler_timm_cosine = {
+    .info =
+        {
+            .name = "timm_cosine",
+            .class_name = "TimmCosineScheduler",
+            .summary = "half cosines in cycles that may lengthen and sink, with warmup",
+            .source = ETI_TIMM "cosine_lr.py",
+            .applies_to = "any",
+            .options = table,
+            .options_size = sizeof(struct options),
+        },
+    .alpha = alpha,
+    .check = check,
+};
