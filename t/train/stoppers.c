@@ -133,8 +133,8 @@ test_comparison(struct et_ctx *cx)
 {
     static const char *const greater[] = {"greater", "gt"}, *const less[] = {"less",
                                                                              "lt"};
-    static const char *const falling[] = {"MyLoss", "TopOneError",
-                                          "LanguagePerplexity"};
+    static const char *const falling[] = {"MyLoss", "TopOneError", "LanguagePerplexity",
+                                          "CrossEntropy"};
     for (int i = 0; i < 2; i++) {
         ok(passes(cx, "MyLoss", greater[i], 1.5) &&
                !passes(cx, "MyLoss", greater[i], .5),
@@ -145,7 +145,7 @@ test_comparison(struct et_ctx *cx)
                !passes(cx, "Accuracy", less[i], 1),
            "the threshold itself is neither");
     }
-    for (int i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof falling / sizeof *falling; i++)
         ok(passes(cx, falling[i], NULL, .5) && !passes(cx, falling[i], NULL, 1.5),
            "%s is better when less, unless told otherwise", falling[i]);
     ok(passes(cx, "Accuracy", NULL, 1.5) && !passes(cx, "Accuracy", NULL, .5),

@@ -1,7 +1,8 @@
 /* watch.c: what stoppers watch: one metric of one loader, and which value is better.
  *
  * Source: spec/trainer.md 9.4. Differs: a comparison is a word, never a function; a
- * metric that is never seen, because the loader's label is wrong, is warned about. */
+ * metric that is never seen, because the loader's label is wrong, is warned about; less
+ * is better for entropies too, where Composer would wait for CrossEntropy to rise. */
 #include "config.h"
 
 #include <stdio.h>
@@ -51,7 +52,7 @@ eti_watch_is_better(const struct eti_watch *w, double a, double b)
     bool less = w->comp == LESS || w->comp == LT;
     if (w->comp < 0)
         less = strcasestr(w->monitor, "loss") || strcasestr(w->monitor, "error") ||
-               strcasestr(w->monitor, "perplexity");
+               strcasestr(w->monitor, "perplexity") || strcasestr(w->monitor, "entropy");
     return less ? a < b : a > b;
 }
 
