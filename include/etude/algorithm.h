@@ -5,6 +5,7 @@
 #ifndef ETUDE_ALGORITHM_H
 #define ETUDE_ALGORITHM_H
 
+#include "etude/archive.h"
 #include "etude/logger.h"
 #include "etude/state.h"
 
@@ -45,6 +46,10 @@ struct et_algorithm_class {
                        struct et_state *state, struct et_log *log);
     /* Mixes losses instead of targets: two such are warned about. (optional) */
     bool (*interpolates_loss)(const struct et_algorithm *self);
+    /* Names the state that later steps depend on, to save and to load (archive.h).
+     * Loading comes after INIT and before AFTER_LOAD. (optional: there is none) */
+    et_status (*archive)(struct et_algorithm *self, struct et_state *state,
+                         struct et_archive *a);
     /* Frees what apply made; the structs themselves are the caller's. (optional) */
     void (*close)(struct et_algorithm *self);
 };

@@ -3,6 +3,7 @@
 #ifndef ETUDE_CALLBACK_H
 #define ETUDE_CALLBACK_H
 
+#include "etude/archive.h"
 #include "etude/logger.h"
 #include "etude/state.h"
 
@@ -31,6 +32,10 @@ struct et_callback_class {
     et_status (*check)(struct et_ctx *cx, const void *options); /* (optional) */
     et_status (*run)(struct et_callback *self, enum et_event event,
                      const struct et_state *state, struct et_log *log);
+    /* Names the state that later records or decisions depend on, to save and to load
+     * (archive.h). A checkpoint without it leaves the callback as it began. (optional:
+     * there is none) */
+    et_status (*archive)(struct et_callback *self, struct et_archive *a);
     /* A line of the log, for loggers that write them. (optional) */
     void (*text)(struct et_callback *self, enum et_log_level level, const char *text);
     /* Flushes and closes; called once, also after a failure. (optional) */

@@ -231,6 +231,34 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     }
 }
 
+/* The buffers under their names in the model. */
+static et_status
+archive_buffers(struct ema *own, const struct et_leaves *buffers, struct et_archive *a)
+{
+    for (int i = 0; i < buffers->n && i + 1 < own->n; i++)
+        ET_TRY(et_archive_tensor(a, buffers->v[i].name, own->pair[i + 1].shadow));
+    return ET_OK;
+}
+
+/* While the average is in use the shadow holds the training weights: both are saved
+ * where they are. */
+static et_status
+archive(struct et_algorithm *self, struct et_state *s, struct et_archive *a)
+{
+    struct ema *own = self->state;
+    struct et_leaves buffers;
+    ET_TRY(et_archive_flag(a, "started", &own->started));
+    ET_TRY(et_archive_flag(a, "active", &own->active));
+    ET_TRY(et_archive_tensor(a, "weights", own->pair[0].shadow));
+    ET_TRY(et_module_leaves(s->cx, s->model->root, ET_BUFFER, &buffers));
+    et_status status = et_archive_enter(a, "buffers");
+    if (status == ET_OK)
+        status = archive_buffers(own, &buffers, a);
+    et_archive_leave(a);
+    et_leaves_release(&buffers);
+    return status;
+}
+
 static void
 close_ema(struct et_algorithm *self)
 {
@@ -299,5 +327,6 @@ const struct et_algorithm_class et_algorithm_ema = {
     .check = check,
     .match = match,
     .apply = apply,
+    .archive = archive,
     .close = close_ema,
 };

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/graph/graph_impl.h"
+#include "core/graph/tensor.h"
 
 et_status
 et_tensor_view(struct et_ctx *cx, struct et_storage *storage, int64_t offset,
@@ -152,4 +154,40 @@ et_tensor_read(struct et_ctx *cx, const struct et_tensor *t, void *dst, size_t b
         strided_copy(&t->desc, host, dst, true);
     et_free(cx, host);
     return status;
+}
+
+et_status
+eti_tensor_copy_out(struct et_ctx *cx, const struct et_tensor *t, void *dst)
+{
+    ET_TRY(check(cx, t, et_desc_bytes(&t->desc)));
+    ET_ASSERT(et_desc_is_dense(&t->desc));
+    return transfer(device_of(t), dst, et_tensor_data(t), et_desc_bytes(&t->desc));
+}
+
+/* The innermost axis is walked by itself: files are written through this. */
+void
+eti_desc_to_rows(const struct et_desc *d, const void *array, void *rows)
+{
+    int last = d->ndim - 1;
+    struct et_desc outer = *d;
+    if (d->dtype != ET_F32 || last < 1 || d->shape[last] == 0) {
+        strided_copy(d, (char *)array, rows, true);
+        return;
+    }
+    outer.ndim = last;
+    const float *from = array;
+    float *to = rows;
+    int64_t n = et_desc_count(&outer), at[ET_MAX_DIMS] = {0}, offset = 0;
+    int64_t inner = d->shape[last], stride = d->stride[last];
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < inner; k++)
+            *to++ = from[offset + k * stride];
+        for (int axis = last - 1; axis >= 0; axis--) {
+            offset += d->stride[axis];
+            if (++at[axis] < d->shape[axis])
+                break;
+            offset -= at[axis] * d->stride[axis];
+            at[axis] = 0;
+        }
+    }
 }

@@ -1,0 +1,418 @@
+/* archive.c: see etude/archive.h: names and values, the same way to save and to load.
+ */
+#include "core/checkpoint/archive.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/graph/tensor.h"
+#include "etude/ctx.h"
+
+enum et_archive_mode
+et_archive_mode(const struct et_archive *a)
+{
+    return a->mode;
+}
+
+/* ---- the list ---- */
+
+static void
+release_item(struct et_archive *a, struct eti_item *item)
+{
+    et_free(a->cx, item->path);
+    if (item->capacity)
+        et_free(a->cx, item->data);
+    *item = (struct eti_item){0};
+}
+
+void
+eti_archive_release(struct et_archive *a)
+{
+    for (int64_t i = 0; i < a->capacity; i++)
+        release_item(a, &a->item[i]);
+    if (a->cx)
+        et_free(a->cx, a->item);
+    *a = (struct et_archive){0};
+}
+
+void
+eti_archive_begin(struct et_archive *a, struct et_ctx *cx)
+{
+    a->cx = cx;
+    a->mode = ET_ARCHIVE_SAVE;
+    a->length = 0;
+    a->prefix[0] = '\0';
+    a->n = 0;
+}
+
+/* The next item, with whatever the one there before left. */
+static et_status
+next_item(struct et_archive *a, struct eti_item **out)
+{
+    if (a->n == a->capacity) {
+        int64_t capacity = a->capacity ? 2 * a->capacity : 64;
+        void *block;
+        ET_TRY(et_alloc(a->cx, (size_t)capacity * sizeof *a->item, &block));
+        if (a->n)
+            memcpy(block, a->item, (size_t)a->n * sizeof *a->item);
+        et_free(a->cx, a->item);
+        a->item = block;
+        a->capacity = capacity;
+    }
+    *out = &a->item[a->n++];
+    return ET_OK;
+}
+
+static int
+by_path(const void *x, const void *y)
+{
+    const struct eti_item *a = x, *b = y;
+    return strcmp(a->path, b->path);
+}
+
+static et_status
+refuse_doubles(const struct et_archive *a, const struct eti_item *sorted,
+               et_status status)
+{
+    for (int64_t i = 1; i < a->n; i++)
+        if (strcmp(sorted[i - 1].path, sorted[i].path) == 0)
+            return ET_FAIL(a->cx, status, "two values are called '%s'", sorted[i].path);
+    return ET_OK;
+}
+
+et_status
+eti_archive_end(struct et_archive *a)
+{
+    void *block;
+    for (int64_t i = a->n; i < a->capacity; i++)
+        release_item(a, &a->item[i]);
+    size_t bytes = (size_t)a->n * sizeof *a->item;
+    ET_TRY(et_alloc(a->cx, bytes, &block));
+    if (a->n) {
+        memcpy(block, a->item, bytes);
+        qsort(block, (size_t)a->n, sizeof *a->item, by_path);
+    }
+    et_status status = refuse_doubles(a, block, ET_EINTERNAL);
+    et_free(a->cx, block);
+    return status;
+}
+
+et_status
+eti_archive_add(struct et_archive *a, const char *path, const struct et_desc *desc,
+                void *data)
+{
+    struct eti_item *item;
+    void *name;
+    size_t bytes = strlen(path) + 1;
+    ET_TRY(next_item(a, &item));
+    ET_TRY(et_alloc(a->cx, bytes, &name));
+    memcpy(name, path, bytes);
+    item->path = name;
+    item->desc = *desc;
+    item->data = data;
+    return ET_OK;
+}
+
+et_status
+eti_archive_sort(struct et_archive *a)
+{
+    if (a->n)
+        qsort(a->item, (size_t)a->n, sizeof *a->item, by_path);
+    return refuse_doubles(a, a->item, ET_EFORMAT);
+}
+
+struct eti_item *
+eti_archive_find(const struct et_archive *a, const char *path)
+{
+    struct eti_item key = {.path = (char *)path};
+    return a->n ? bsearch(&key, a->item, (size_t)a->n, sizeof key, by_path) : NULL;
+}
+
+/* ---- places ---- */
+
+et_status
+et_archive_enter(struct et_archive *a, const char *name)
+{
+    size_t room = sizeof a->prefix - a->length;
+    int n = snprintf(a->prefix + a->length, room, "%s/", name);
+    if (n < 0 || (size_t)n >= room)
+        return ET_FAIL(a->cx, ET_EINTERNAL,
+                       "'%s%s' is longer than a checkpoint's paths", a->prefix, name);
+    a->length += (size_t)n;
+    return ET_OK;
+}
+
+void
+et_archive_leave(struct et_archive *a)
+{
+    size_t n = a->length - 1; /* the slash */
+    while (n > 0 && a->prefix[n - 1] != '/')
+        n--;
+    a->prefix[n] = '\0';
+    a->length = n;
+}
+
+static et_status
+path_of(const struct et_archive *a, const char *name, char path[ETI_ARCHIVE_PATH])
+{
+    int n = snprintf(path, ETI_ARCHIVE_PATH, "%s%s", a->prefix, name);
+    if (n >= ETI_ARCHIVE_PATH)
+        return ET_FAIL(a->cx, ET_EINTERNAL,
+                       "'%s%s' is longer than a checkpoint's paths", a->prefix, name);
+    return ET_OK;
+}
+
+bool
+et_archive_has(const struct et_archive *a, const char *name)
+{
+    char path[ETI_ARCHIVE_PATH];
+    if (a->mode == ET_ARCHIVE_SAVE)
+        return true;
+    snprintf(path, sizeof path, "%s%s", a->prefix, name);
+    return eti_archive_find(a, path) != NULL;
+}
+
+/* ---- one value ---- */
+
+/* A place for a value of DESC in an item with that path: the one that was here when the
+ * same was saved before, if it fits. */
+static et_status
+reserve(struct et_archive *a, const char *path, const struct et_desc *desc,
+        struct eti_item **out)
+{
+    struct eti_item *item;
+    size_t bytes = et_desc_bytes(desc), room = strlen(path) + 1;
+    void *block;
+    ET_TRY(next_item(a, &item));
+    if (!item->path || strcmp(item->path, path) != 0) {
+        et_free(a->cx, item->path);
+        item->path = NULL;
+        ET_TRY(et_alloc(a->cx, room, &block));
+        memcpy(block, path, room);
+        item->path = block;
+    }
+    if (item->capacity < bytes || !item->data) {
+        et_free(a->cx, item->data);
+        item->data = NULL;
+        item->capacity = 0;
+        ET_TRY(et_alloc(a->cx, bytes ? bytes : 1, &block));
+        item->data = block;
+        item->capacity = bytes ? bytes : 1;
+    }
+    item->desc = *desc;
+    *out = item;
+    return ET_OK;
+}
+
+/* The item that a checkpoint has under NAME, which must be of that dtype and shape. */
+static et_status
+fetch(struct et_archive *a, const char *name, const struct et_desc *want,
+      struct eti_item **out)
+{
+    char path[ETI_ARCHIVE_PATH], have_text[128], want_text[128];
+    ET_TRY(path_of(a, name, path));
+    struct eti_item *item = eti_archive_find(a, path);
+    et_desc_text(want, want_text, sizeof want_text);
+    if (!item)
+        return ET_FAIL(a->cx, ET_EFORMAT, "%s: '%s' is missing, the run wants %s",
+                       a->source, path, want_text);
+    if (item->desc.dtype != want->dtype || !et_desc_same_shape(&item->desc, want))
+        return ET_FAIL(a->cx, ET_EFORMAT, "%s: '%s' is %s, the run wants %s", a->source,
+                       path, et_desc_text(&item->desc, have_text, sizeof have_text),
+                       want_text);
+    item->taken = true;
+    *out = item;
+    return ET_OK;
+}
+
+et_status
+et_archive_tensor(struct et_archive *a, const char *name, struct et_tensor *t)
+{
+    char path[ETI_ARCHIVE_PATH];
+    struct eti_item *item;
+    if (a->mode == ET_ARCHIVE_SAVE) {
+        ET_TRY(path_of(a, name, path));
+        ET_TRY(reserve(a, path, &t->desc, &item));
+        item->is_number = false;
+        return eti_tensor_copy_out(a->cx, t, item->data);
+    }
+    ET_TRY(fetch(a, name, &t->desc, &item));
+    if (a->mode == ET_ARCHIVE_CHECK)
+        return ET_OK;
+    return et_tensor_write(a->cx, t, item->data, et_desc_bytes(&t->desc));
+}
+
+static et_status
+numbers(struct et_archive *a, const char *name, enum et_dtype dtype, void *v, int64_t n)
+{
+    struct et_desc desc;
+    struct eti_item *item;
+    et_desc_init(&desc, dtype, 1, &n, ET_ROW_MAJOR);
+    size_t bytes = et_desc_bytes(&desc);
+    if (a->mode == ET_ARCHIVE_SAVE) {
+        char path[ETI_ARCHIVE_PATH];
+        ET_TRY(path_of(a, name, path));
+        ET_TRY(reserve(a, path, &desc, &item));
+        item->is_number = true;
+        if (bytes)
+            memcpy(item->data, v, bytes);
+        return ET_OK;
+    }
+    ET_TRY(fetch(a, name, &desc, &item));
+    if (a->mode == ET_ARCHIVE_LOAD && bytes)
+        memcpy(v, item->data, bytes);
+    return ET_OK;
+}
+
+et_status
+et_archive_i64(struct et_archive *a, const char *name, int64_t *v, int64_t n)
+{
+    return numbers(a, name, ET_I64, v, n);
+}
+
+et_status
+et_archive_f64(struct et_archive *a, const char *name, double *v, int64_t n)
+{
+    return numbers(a, name, ET_F64, v, n);
+}
+
+et_status
+et_archive_flag(struct et_archive *a, const char *name, bool *v)
+{
+    int64_t number = *v;
+    ET_TRY(et_archive_i64(a, name, &number, 1));
+    *v = number != 0;
+    return ET_OK;
+}
+
+et_status
+et_archive_time(struct et_archive *a, const char *name, struct et_time *v)
+{
+    double pair[2] = {v->value, (double)v->unit};
+    ET_TRY(et_archive_f64(a, name, pair, 2));
+    if (!(pair[1] >= 0 && pair[1] <= ET_TIME_UNIT_COUNT))
+        return ET_FAIL(a->cx, ET_EFORMAT, "%s: '%s%s' is no time", a->source, a->prefix,
+                       name);
+    *v = (struct et_time){pair[0], (enum et_time_unit)pair[1]};
+    return ET_OK;
+}
+
+et_status
+et_archive_timestamp(struct et_archive *a, const char *name, struct et_timestamp *v)
+{
+    int64_t count[] = {
+        v->iteration,
+        v->epoch,
+        v->batch,
+        v->sample,
+        v->token,
+        v->epoch_in_iteration,
+        v->token_in_iteration,
+        v->batch_in_epoch,
+        v->sample_in_epoch,
+        v->token_in_epoch,
+    };
+    double clock[] = {v->total_wct, v->iteration_wct, v->epoch_wct, v->batch_wct};
+    ET_TRY(et_archive_enter(a, name));
+    ET_TRY(et_archive_i64(a, "counts", count, sizeof count / sizeof *count));
+    ET_TRY(et_archive_f64(a, "clocks", clock, sizeof clock / sizeof *clock));
+    et_archive_leave(a);
+    *v = (struct et_timestamp){
+        .iteration = count[0],
+        .epoch = count[1],
+        .batch = count[2],
+        .sample = count[3],
+        .token = count[4],
+        .epoch_in_iteration = count[5],
+        .token_in_iteration = count[6],
+        .batch_in_epoch = count[7],
+        .sample_in_epoch = count[8],
+        .token_in_epoch = count[9],
+        .total_wct = clock[0],
+        .iteration_wct = clock[1],
+        .epoch_wct = clock[2],
+        .batch_wct = clock[3],
+    };
+    return ET_OK;
+}
+
+et_status
+et_archive_list(struct et_archive *a, const char *name, void **block, int64_t *n,
+                size_t width)
+{
+    char path[ETI_ARCHIVE_PATH];
+    if (a->mode == ET_ARCHIVE_SAVE)
+        return numbers(a, name, ET_U8, *block, *n * (int64_t)width);
+    ET_TRY(path_of(a, name, path));
+    struct eti_item *item = eti_archive_find(a, path);
+    if (!item)
+        return ET_FAIL(a->cx, ET_EFORMAT, "%s: '%s' is missing", a->source, path);
+    int64_t bytes = et_desc_count(&item->desc);
+    if (item->desc.dtype != ET_U8 || item->desc.ndim != 1 ||
+        bytes % (int64_t)width != 0)
+        return ET_FAIL(a->cx, ET_EFORMAT, "%s: '%s' is no list of items of %zu bytes",
+                       a->source, path, width);
+    item->taken = true;
+    if (a->mode == ET_ARCHIVE_CHECK)
+        return ET_OK;
+    void *copy = NULL;
+    if (bytes) {
+        ET_TRY(et_alloc(a->cx, (size_t)bytes, &copy));
+        memcpy(copy, item->data, (size_t)bytes);
+    }
+    et_free(a->cx, *block);
+    *block = copy;
+    *n = bytes / (int64_t)width;
+    return ET_OK;
+}
+
+et_status
+et_archive_text(struct et_archive *a, const char *name, char *text, size_t size)
+{
+    void *block = text;
+    int64_t n = (int64_t)strnlen(text, size - 1);
+    if (a->mode == ET_ARCHIVE_SAVE)
+        return et_archive_list(a, name, &block, &n, 1);
+    block = NULL;
+    n = 0;
+    ET_TRY(et_archive_list(a, name, &block, &n, 1));
+    et_status status = ET_OK;
+    if (n >= (int64_t)size)
+        status =
+            ET_FAIL(a->cx, ET_EFORMAT, "%s: '%s%s' is %" PRId64 " bytes, not below %zu",
+                    a->source, a->prefix, name, n, size);
+    else if (a->mode == ET_ARCHIVE_LOAD)
+        snprintf(text, size, "%.*s", (int)n, block ? (const char *)block : "");
+    et_free(a->cx, block);
+    return status;
+}
+
+/* ---- for who writes ---- */
+
+bool
+eti_item_is_rows(const struct eti_item *item)
+{
+    return et_desc_is_contiguous(&item->desc, ET_ROW_MAJOR);
+}
+
+void
+eti_item_rows(const struct eti_item *item, void *rows)
+{
+    eti_desc_to_rows(&item->desc, item->data, rows);
+}
+
+bool
+eti_item_is_finite(const struct eti_item *item)
+{
+    int64_t n = et_desc_count(&item->desc);
+    const float *v = item->data;
+    float sum = 0; /* what is not finite makes 0 times it not 0 */
+    if (item->desc.dtype != ET_F32)
+        return true;
+    for (int64_t i = 0; i < n; i++)
+        sum += v[i] * 0.0f;
+    return sum == 0;
+}

@@ -1,0 +1,54 @@
+/* archive.h: the items of a checkpoint in host memory. Internal half of
+ * etude/archive.h. */
+#ifndef ETI_CHECKPOINT_ARCHIVE_H
+#define ETI_CHECKPOINT_ARCHIVE_H
+
+#include "etude/archive.h"
+
+enum {
+    ETI_ARCHIVE_PATH = 512, /* bytes of a path, the final zero included */
+};
+
+/* One value. Its path begins with the part of the run that it is of: "model/fc.weight",
+ * "optimizer/exp_avg/fc.weight", "algorithms/ema/weights", "trainer/ba". */
+struct eti_item {
+    char *path;          /* owned */
+    struct et_desc desc; /* of DATA: as the tensor lay (saved), row-major (read) */
+    void *data;          /* saved: owned; read: within the archive's buffers */
+    size_t capacity;     /* of an owned DATA */
+    bool is_number;      /* not a tensor of the device */
+    bool taken;          /* loading: somebody asked for it */
+};
+
+struct et_archive {
+    struct et_ctx *cx;
+    enum et_archive_mode mode;
+    char prefix[ETI_ARCHIVE_PATH]; /* "algorithms/ema/" */
+    size_t length;                 /* of it */
+    struct eti_item *item;         /* owned; read: in the order of their paths */
+    int64_t n, capacity;
+    const char *source; /* for messages: the checkpoint's name; borrowed */
+};
+
+/* Empty, to save: begins anew, and takes the memory of the items that come again in the
+ * same order. */
+void eti_archive_begin(struct et_archive *a, struct et_ctx *cx);
+/* After the last value of a save: forgets items that did not come again. EINTERNAL when
+ * two have one path. */
+ET_NODISCARD et_status eti_archive_end(struct et_archive *a);
+/* For who reads: adds an item that borrows DATA, row-major. */
+ET_NODISCARD et_status eti_archive_add(struct et_archive *a, const char *path,
+                                       const struct et_desc *desc, void *data);
+/* When all are added. EFORMAT for a path given twice. */
+ET_NODISCARD et_status eti_archive_sort(struct et_archive *a);
+struct eti_item *eti_archive_find(const struct et_archive *a, const char *path);
+void eti_archive_release(struct et_archive *a);
+
+/* The row-major elements of an item into ROWS, which has as many bytes. */
+void eti_item_rows(const struct eti_item *item, void *rows);
+/* Do its elements lie in that order already? */
+bool eti_item_is_rows(const struct eti_item *item);
+/* Its floats are all finite. */
+bool eti_item_is_finite(const struct eti_item *item);
+
+#endif
