@@ -108,7 +108,11 @@ bind_parameters(struct run *r)
     ET_TRY(et_alloc(r->cx, n * sizeof(struct et_param_spec), &block));
     struct et_param_spec *specs = block;
     for (int i = 0; i < r->leaves.n; i++)
-        specs[i] = (struct et_param_spec){leaf[i].name, leaf[i].param->desc, 0};
+        specs[i] = (struct et_param_spec){
+            .name = leaf[i].name,
+            .desc = leaf[i].param->desc,
+            .role = et_model_param_role(r->model, &r->leaves, i),
+        };
     et_status status = et_param_space_new(r->cx, r->dev, specs, r->leaves.n, &r->space);
     et_free(r->cx, specs);
     ET_TRY(status);

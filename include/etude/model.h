@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "etude/module.h"
+#include "etude/optim.h"
 #include "etude/option.h"
 
 #ifdef __cplusplus
@@ -146,6 +147,11 @@ struct et_tensor *et_model_forward(struct et_model *m, struct et_forward *f,
 struct et_tensor *et_model_loss(struct et_model *m, struct et_graph *g,
                                 struct et_tensor *outputs, struct et_tensor *target,
                                 enum et_reduction reduction);
+
+/* What parameter I of LEAVES, all of M's, is to its layer. The layer that gives the
+ * outputs is the last linear or convolution layer, if it has as many as the model. */
+enum et_param_role et_model_param_role(const struct et_model *m,
+                                       const struct et_leaves *leaves, int i);
 
 /* Values of one parameter or buffer by its full name, COUNT floats in row-major order.
  * ENOENT for a name that is not there, ESHAPE when COUNT differs. SEED matters only for

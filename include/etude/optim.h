@@ -33,11 +33,19 @@ enum {
 
 /* ---- parameters in flat memory ---- */
 
+/* What a parameter is to its layer, for rules that treat matrices apart (muon). */
+enum et_param_role {
+    ET_ROLE_OTHER,        /* vectors; embeddings; the layer that gives the outputs */
+    ET_ROLE_MATRIX,       /* weights of a hidden layer [out, ...]: filters too */
+    ET_ROLE_MATRIX_IN_OUT /* the same, [in, out] */
+};
+
 /* What is asked for. */
 struct et_param_spec {
     const char *name;    /* full dotted path; unique; copied */
     struct et_desc desc; /* f32, dense: how it lies in memory */
     int group;           /* from 0; groups lie one after another */
+    enum et_param_role role;
 };
 
 /* What one parameter got. */
@@ -45,6 +53,7 @@ struct et_param_slot {
     char *name;
     struct et_desc desc;
     int group;
+    enum et_param_role role;
     int64_t offset;  /* first element */
     int64_t count;   /* elements */
     int64_t updates; /* how often an optimizer has changed it */
@@ -105,18 +114,19 @@ struct et_optimizer_group {
  * and the same number of updates. Arrays are f32 [run]. */
 struct et_update {
     const void *options;
+    const struct et_param_slot *slot; /* the first, or only, parameter of the run */
     const struct et_optimizer_group *group;
     struct et_tensor *p, *grad;                   /* now */
     struct et_tensor *moment[ET_MAX_MOMENTS];     /* now */
     struct et_tensor *hyper[ET_MAX_HYPER];        /* f32 [1]: what type->hyper gave */
     struct et_tensor *new_p;                      /* result */
-    struct et_tensor *new_moment[ET_MAX_MOMENTS]; /* result */
+    struct et_tensor *new_moment[ET_MAX_MOMENTS]; /* result; NULL: it stays */
 };
 
 struct et_optimizer_class {
     struct et_component info;
     const char *const *moments; /* names, NULL-terminated, at most ET_MAX_MOMENTS */
-    bool per_parameter;         /* every run is one parameter: the rule takes norms */
+    bool per_parameter;         /* every run is one parameter, and its gap */
 
     /* Refuses combinations of options; warns. (optional) */
     et_status (*check)(struct et_ctx *cx, const void *options);

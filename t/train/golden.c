@@ -119,7 +119,8 @@ lay_out(const struct et_leaves *l, struct et_tensor **tensor)
     struct et_param_spec *specs = calloc((size_t)l->n, sizeof *specs);
     struct et_param_space *space;
     for (int i = 0; i < l->n; i++)
-        specs[i] = (struct et_param_spec){l->v[i].name, l->v[i].param->desc, 0};
+        specs[i] = (struct et_param_spec){.name = l->v[i].name,
+                                          .desc = l->v[i].param->desc};
     must(et_param_space_new(cx, dev, specs, l->n, &space));
     for (int i = 0; i < l->n; i++) {
         struct et_tensor *view;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "etude/nn.h"
+
 #define ET_MODEL(name) extern const struct et_model_class et_##name##_model;
 #include "core/models/models.def"
 #undef ET_MODEL
@@ -142,4 +144,35 @@ et_model_flops(struct et_model *m, struct et_graph *g, struct et_tensor *x,
         *out = info.flops;
     et_graph_reset(g);
     return status;
+}
+
+/* ---- roles ---- */
+
+/* As the class of its layer has it, outputs included. */
+static enum et_param_role
+layer_role(const struct et_leaf *leaf)
+{
+    const struct et_module *m = leaf->module;
+    if (leaf->param->kind != ET_PARAM || leaf->param->desc.ndim < 2)
+        return ET_ROLE_OTHER;
+    if (et_module_is(m, &et_linear_class) || et_module_is(m, &et_conv2d_class))
+        return ET_ROLE_MATRIX;
+    if (et_module_is(m, &et_conv1d_class) ||
+        et_module_is(m, &et_conv_transpose2d_class))
+        return ET_ROLE_MATRIX_IN_OUT;
+    return ET_ROLE_OTHER;
+}
+
+enum et_param_role
+et_model_param_role(const struct et_model *m, const struct et_leaves *leaves, int i)
+{
+    const struct et_leaf *leaf = &leaves->v[i];
+    enum et_param_role role = layer_role(leaf);
+    int64_t outputs = leaf->param->desc.shape[role == ET_ROLE_MATRIX_IN_OUT];
+    if (role == ET_ROLE_OTHER || outputs != m->num_classes)
+        return role;
+    for (int later = i + 1; later < leaves->n; later++)
+        if (layer_role(&leaves->v[later]) != ET_ROLE_OTHER)
+            return role;
+    return ET_ROLE_OTHER;
 }

@@ -44,6 +44,7 @@ struct run {
 struct row {
     struct run *run;
     const struct et_optimizer_group *group;
+    const struct et_param_slot *slot; /* the first of the run */
     float hyper[ET_MAX_HYPER];
 };
 
@@ -294,6 +295,7 @@ append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor
     const struct run *r = opt->row[i].run;
     struct et_update u = {
         .options = opt->options,
+        .slot = opt->row[i].slot,
         .group = opt->row[i].group,
         .p = r->p,
         .grad = flat,
@@ -307,7 +309,9 @@ append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor
     opt->type->update(g, &u);
     et_assign(g, r->p, choose(g, skip, u.new_p, r->p));
     for (int k = 0; k < opt->n_moments; k++)
-        et_assign(g, r->moment[k], choose(g, skip, u.new_moment[k], r->moment[k]));
+        if (u.new_moment[k])
+            et_assign(g, r->moment[k],
+                      choose(g, skip, u.new_moment[k], r->moment[k]));
 }
 
 /* How many parameters from ORDER[AT] on are of one run. */
@@ -341,6 +345,7 @@ make_rows(struct et_optimizer *opt, int *n_rows)
         const struct et_param_slot *last = &s->slot[opt->order[at + n - 1]];
         struct row *row = &opt->row[*n_rows];
         row->group = &opt->group[first->group];
+        row->slot = first;
         ET_TRY(find_run(opt, first->offset, last->offset + eti_param_span(last),
                         &row->run));
         double hyper[ET_MAX_HYPER] = {0};

@@ -79,7 +79,11 @@ collect_params(struct et_trainer *t, const struct et_leaves *leaves, struct et_p
         struct et_leaf *l = &leaves->v[i];
         if (!l->param->requires_grad)
             continue;
-        spec[n] = (struct et_param_spec){.name = l->name, .desc = l->param->desc};
+        spec[n] = (struct et_param_spec){
+            .name = l->name,
+            .desc = l->param->desc,
+            .role = et_model_param_role(t->state.model, leaves, i),
+        };
         t->param[n++] = l->param;
     }
     t->n_params = n;
