@@ -175,6 +175,12 @@ void et_optimizer_set_alpha(struct et_optimizer *opt, double alpha);
 ET_NODISCARD et_status et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
                                            struct et_tensor *flat, const bool *has_grad,
                                            struct et_tensor *skip);
+/* For those who watch: run I of the last et_optimizer_update, from element *BEGIN to *END
+ * of flat memory, with what it is computed from and what comes of it (new_p and
+ * new_moment: where SKIP says so, what was there before; NULL where the rule does without
+ * that moment). NULL past the last run. Values of the graph, until it is reset. */
+const struct et_update *et_optimizer_pending(const struct et_optimizer *opt, int i,
+                                             int64_t *begin, int64_t *end);
 /* The evaluation of the last et_optimizer_update went through: counts it for the
  * parameters concerned, unless it was SKIPPED. */
 void et_optimizer_done(struct et_optimizer *opt, bool skipped);

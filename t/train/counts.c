@@ -196,13 +196,11 @@ static const struct row {
     {"gpt2", GPT("100ep") EVAL_TOKENS CALLBACKS, 89, 103, 42},
 };
 
-/* Between BEFORE and AFTER so many kernels were launched, and nothing else was done. */
+/* Between BEFORE and AFTER kernels were launched, and nothing else was done. */
 static void
-check(const struct counts *before, const struct counts *after, const char *device,
-      const char *what, int kernels)
+check_warm(const struct counts *before, const struct counts *after, const char *device,
+           const char *what)
 {
-    is_int(after->kernels - before->kernels, kernels,
-           "%s on %s: %d kernels are launched", what, device, kernels);
     is_int(after->allocs - before->allocs, 0, "%s on %s: nothing is allocated", what,
            device);
     is_int(after->plans - before->plans, 0, "%s on %s: no plan is made", what, device);
@@ -212,6 +210,16 @@ check(const struct counts *before, const struct counts *after, const char *devic
     if (COUNTS_MALLOC && strcmp(device, "ref") == 0)
         is_int(after->mallocs - before->mallocs, 0,
                "%s on %s: not by anybody, in any thread", what, device);
+}
+
+/* The same, and they were so many. */
+static void
+check(const struct counts *before, const struct counts *after, const char *device,
+      const char *what, int kernels)
+{
+    is_int(after->kernels - before->kernels, kernels,
+           "%s on %s: %d kernels are launched", what, device, kernels);
+    check_warm(before, after, device, what);
 }
 
 static void
@@ -253,6 +261,26 @@ test_whole(struct et_ctx *cx, const struct row *row, const char *device)
     recipe_close(&r);
 }
 
+/* What looks into a step or keeps what it sees; some steps have a plan of their own. */
+#define MONITORS                                                                       \
+    "callbacks:\n"                                                                     \
+    "  optimizer_monitor: {batch_log_interval: 4}\n"
+
+static void
+test_monitors(struct et_ctx *cx, const char *device)
+{
+    static const char text[] = RESNET("100ep") EVAL_IMAGES MONITORS;
+    struct recipe_run r;
+    recipe_open(&r, cx, text, &(struct recipe_choice){.device = device});
+    count_device(r.parts.dev);
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(BATCHES)));
+    struct counts before = take(&r);
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(BATCHES)));
+    struct counts after = take(&r);
+    check_warm(&before, &after, device, "with every monitor");
+    recipe_close(&r);
+}
+
 int
 main(void)
 {
@@ -265,6 +293,7 @@ main(void)
             test_bare(cx, &rows[i], devices[d]);
             test_whole(cx, &rows[i], devices[d]);
         }
+        test_monitors(cx, devices[d]);
     }
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

@@ -46,6 +46,7 @@ struct row {
     const struct et_optimizer_group *group;
     const struct et_param_slot *slot; /* the first of the run */
     float hyper[ET_MAX_HYPER];
+    struct et_update update; /* with what was appended for it */
 };
 
 struct et_optimizer {
@@ -58,6 +59,7 @@ struct et_optimizer {
     int *order;                       /* parameters by offset */
     bool *pending;                    /* [n]: in the update being made */
     struct row *row;                  /* [n]: there are at most as many runs */
+    int n_rows;                       /* of the last update */
     float *hyper_host;       /* [n][ET_MAX_HYPER]; rows not in use keep old numbers */
     struct et_tensor *hyper; /* leaf f32 [n * ET_MAX_HYPER] */
     struct run *
@@ -92,6 +94,7 @@ release_space(struct et_optimizer *opt)
     opt->order = NULL;
     opt->pending = NULL;
     opt->row = NULL;
+    opt->n_rows = 0;
     opt->hyper_host = NULL;
 }
 
@@ -278,8 +281,8 @@ find_run(struct et_optimizer *opt, int64_t begin, int64_t end, struct run **out)
     return new_run(opt, begin, end, block);
 }
 
-/* NOW where SKIP is not 0 (or no number at all), else NEXT; NEXT where there is no SKIP.
- * The flag itself is the condition, so that it fuses with what it chooses. */
+/* NOW where SKIP is not 0 (or no number at all), else NEXT; NEXT where there is no
+ * SKIP. The flag itself is the condition, so that it fuses with what it chooses. */
 static struct et_tensor *
 choose(struct et_graph *g, struct et_tensor *skip, struct et_tensor *next,
        struct et_tensor *now)
@@ -293,7 +296,8 @@ append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor
            struct et_tensor *skip)
 {
     const struct run *r = opt->row[i].run;
-    struct et_update u = {
+    struct et_update *u = &opt->row[i].update;
+    *u = (struct et_update){
         .options = opt->options,
         .slot = opt->row[i].slot,
         .group = opt->row[i].group,
@@ -301,17 +305,19 @@ append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor
         .grad = flat,
     };
     if (r->end - r->begin != opt->space->total)
-        u.grad = et_slice(g, flat, 0, r->begin, r->end - r->begin, 1);
+        u->grad = et_slice(g, flat, 0, r->begin, r->end - r->begin, 1);
     for (int k = 0; k < opt->n_moments; k++)
-        u.moment[k] = r->moment[k];
+        u->moment[k] = r->moment[k];
     for (int h = 0; h < ET_MAX_HYPER; h++)
-        u.hyper[h] = et_slice(g, opt->hyper, 0, i * ET_MAX_HYPER + h, 1, 1);
-    opt->type->update(g, &u);
-    et_assign(g, r->p, choose(g, skip, u.new_p, r->p));
-    for (int k = 0; k < opt->n_moments; k++)
-        if (u.new_moment[k])
-            et_assign(g, r->moment[k],
-                      choose(g, skip, u.new_moment[k], r->moment[k]));
+        u->hyper[h] = et_slice(g, opt->hyper, 0, i * ET_MAX_HYPER + h, 1, 1);
+    opt->type->update(g, u);
+    u->new_p = choose(g, skip, u->new_p, r->p);
+    et_assign(g, r->p, u->new_p);
+    for (int k = 0; k < opt->n_moments; k++) {
+        u->new_moment[k] = choose(g, skip, u->new_moment[k], r->moment[k]);
+        if (u->new_moment[k])
+            et_assign(g, r->moment[k], u->new_moment[k]);
+    }
 }
 
 /* How many parameters from ORDER[AT] on are of one run. */
@@ -375,6 +381,7 @@ et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
     ET_TRY(et_graph_status(g));
     memcpy(opt->pending, has_grad ? has_grad : opt->space->has_grad,
            (size_t)opt->space->n);
+    opt->n_rows = 0;
     int rows;
     ET_TRY(make_rows(opt, &rows));
     ET_TRY(write_hyper(opt, rows)); /* first: an eager graph computes as it is built */
@@ -382,7 +389,19 @@ et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
         skip = et_cast(g, skip, ET_F32);
     for (int i = 0; i < rows; i++)
         append_row(g, opt, i, flat, skip);
+    opt->n_rows = rows;
     return et_graph_status(g);
+}
+
+const struct et_update *
+et_optimizer_pending(const struct et_optimizer *opt, int i, int64_t *begin,
+                     int64_t *end)
+{
+    if (i >= opt->n_rows)
+        return NULL;
+    *begin = opt->row[i].run->begin;
+    *end = opt->row[i].run->end;
+    return &opt->row[i].update;
 }
 
 void

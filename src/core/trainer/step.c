@@ -137,6 +137,15 @@ not_finite(struct et_graph *g, struct et_tensor *grad)
                     et_fill(g, ET_F32, 1, one, 1));
 }
 
+static et_status
+show_update(struct et_state *s)
+{
+    for (int i = 0; i < s->n_callbacks; i++)
+        if (s->callbacks[i]->type->update)
+            ET_TRY(s->callbacks[i]->type->update(s->callbacks[i], s));
+    return ET_OK;
+}
+
 /* Appends the update from state->grad and runs everything pending. */
 static et_status
 update(struct et_trainer *t)
@@ -145,6 +154,7 @@ update(struct et_trainer *t)
     struct et_tensor *skip = not_finite(s->graph, s->grad);
     et_assign(s->graph, t->skip, skip);
     ET_TRY(et_optimizer_update(s->graph, s->optimizer, s->grad, NULL, skip));
+    ET_TRY(show_update(s));
     ET_TRY(et_eval(s->graph, NULL, 0));
     float skipped;
     ET_TRY(et_tensor_read(s->cx, t->skip, &skipped, sizeof skipped));
