@@ -37,7 +37,8 @@ struct et_scheduler_class {
                        const struct et_run_length *length);
 };
 
-/* How often the trainer asks: the option step_every of each scheduler. */
+/* How often a rate changes: the option step_every of each scheduler. By epoch it is,
+ * for the whole epoch, what it was for the first update. */
 enum et_step_every { ET_STEP_BATCH, ET_STEP_EPOCH };
 
 /* The options of every scheduler begin with these. */
@@ -57,8 +58,9 @@ const struct et_scheduler_class *et_scheduler_find(const char *name);
 /* All classes, *N of them; borrowed, for ever. */
 const struct et_scheduler_class *const *et_scheduler_list(int *n);
 
-/* The product of N multipliers; 1 for none. Call at the start of each update, or of
- * each epoch where a scheduler says so. */
+/* The product of N multipliers at TS, each by its step_every; 1 for none. Call before
+ * each update: nothing is kept from one call to the next, so a resumed run has the rates
+ * of one that was never stopped. */
 ET_NODISCARD et_status et_schedule_alpha(struct et_ctx *cx,
                                          const struct et_scheduler *list, int n,
                                          const struct et_timestamp *ts,

@@ -276,6 +276,26 @@ ratio(void)
             (double[]){1, .5625, .25, 0, 0, 0}, 6);
 }
 
+/* An epoch has 100 batches. */
+static void
+by_epoch(void)
+{
+    static const int batch[] = {0, 1, 99, 100, 250};
+    struct et_scheduler list[2] = {{0}, {0}};
+    const struct et_run_length length = epochs(10, 1);
+    struct et_timestamp ts = at_batch(150);
+    double alpha = 7;
+    follows("linear step_every=epoch", length, batch, (double[]){1, 1, 1, .9, .8}, 5);
+    follows("linear_with_warmup t_warmup=1ep step_every=epoch", length, batch,
+            (double[]){0, 0, 0, 1, 1 - 1 / 9.}, 5);
+    ok(make("linear step_every=epoch", &list[0]) && make("linear", &list[1]) &&
+           et_schedule_alpha(cx, list, 2, &ts, &length, &alpha) == ET_OK,
+       "one schedule may step by epoch and another by batch");
+    is_near(alpha, .9 * .85, 1e-12, "each keeps its own pace");
+    drop(&list[0]);
+    drop(&list[1]);
+}
+
 static void
 products(void)
 {
@@ -408,6 +428,7 @@ main(void)
     borrowed();
     cooldown();
     ratio();
+    by_epoch();
     products();
     checks();
     registry();

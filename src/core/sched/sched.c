@@ -32,15 +32,31 @@ et_scheduler_list(int *n)
     return classes;
 }
 
+/* Where the epoch under way began. */
+static struct et_timestamp
+epoch_start(const struct et_timestamp *ts)
+{
+    struct et_timestamp start = *ts;
+    start.batch -= ts->batch_in_epoch;
+    start.sample -= ts->sample_in_epoch;
+    start.token -= ts->token_in_epoch;
+    start.total_wct -= ts->epoch_wct;
+    start.batch_in_epoch = start.sample_in_epoch = start.token_in_epoch = 0;
+    return start;
+}
+
 et_status
 et_schedule_alpha(struct et_ctx *cx, const struct et_scheduler *list, int n,
                   const struct et_timestamp *ts, const struct et_run_length *length,
                   double *out)
 {
+    const struct et_timestamp epoch = epoch_start(ts);
     double product = 1;
     for (int i = 0; i < n; i++) {
+        const struct et_scheduler_options *o = list[i].options;
+        const bool by_epoch = o->step_every == ET_STEP_EPOCH;
         double alpha;
-        ET_TRY(list[i].type->alpha(cx, list[i].options, ts, length, &alpha));
+        ET_TRY(list[i].type->alpha(cx, o, by_epoch ? &epoch : ts, length, &alpha));
         product *= alpha;
     }
     *out = product;
