@@ -82,8 +82,30 @@ ET_NODISCARD et_status et_trainer_new(struct et_ctx *cx,
 void et_trainer_free(struct et_trainer **t);
 
 /* Trains until max_duration, or for DURATION more when it is set. EINVAL: nothing to
- * do. ENOMEM: not even one sample fits. May be called again. */
+ * do. ENOMEM: not even one sample fits. May be called again: time goes on. */
 ET_NODISCARD et_status et_trainer_fit(struct et_trainer *t, struct et_time duration);
+
+/* What a call of fit may do differently from the one before; what is 0, NULL or unset
+ * stays as it is. What is given holds for later calls too. Pointers are borrowed until
+ * the trainer is freed or they are replaced. */
+struct et_fit_options {
+    struct et_time duration;             /* max_duration becomes now + this, which may be
+                                            in another unit; 0: as it is */
+    bool reset_time;                     /* begin at time 0: parameters, the optimizer's
+                                            state and algorithms stay as they are */
+    struct et_loader *train;             /* other data */
+    const struct et_evaluator *evaluators; /* in place of those there are */
+    int n_evaluators;
+    const struct et_scheduler *schedulers; /* likewise */
+    int n_schedulers;
+    double scale_schedule_ratio; /* of these; max_duration is multiplied by it too */
+    int64_t grad_accum;          /* either of these two ends auto */
+    int64_t microbatch_size;
+};
+/* As et_trainer_fit. EINVAL also for a ratio without schedulers, and for both ways to
+ * cut a batch. */
+ET_NODISCARD et_status et_trainer_fit_with(struct et_trainer *t,
+                                           const struct et_fit_options *options);
 /* Evaluates now; results are in et_trainer_state()->eval_metrics. */
 ET_NODISCARD et_status et_trainer_eval(struct et_trainer *t);
 

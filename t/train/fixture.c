@@ -6,8 +6,6 @@
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
-static struct counted_options data_options;
-
 static void
 open_model(struct run *r, const char *name)
 {
@@ -28,17 +26,17 @@ open_model(struct run *r, const char *name)
 }
 
 void
-run_open(struct run *r, struct et_ctx *cx, const struct run_setup *s)
+run_prepare(struct run *r, struct et_ctx *cx, const struct run_setup *s)
 {
     memset(r, 0, sizeof *r);
     r->cx = cx;
     need(cx, et_device_open(cx, s->device ? s->device : "ref", 0, 1, &r->dev));
-    data_options = (struct counted_options){
+    r->data_options = (struct counted_options){
         .common = common_options(s->batch_size ? s->batch_size : 4),
         .n = s->n ? s->n : 8,
         .C = 1,
     };
-    need(cx, et_dataset_open(cx, &counted_images, &data_options, &r->data));
+    need(cx, et_dataset_open(cx, &counted_images, &r->data_options, &r->data));
     const struct et_loader_config config = {.seed = 17, .train = true, .dev = r->dev};
     need(cx, et_loader_new(cx, r->data, &config, &r->train));
     need(cx, et_loader_new(cx, r->data, &(struct et_loader_config){.dev = r->dev}, &r->eval));
@@ -49,13 +47,16 @@ run_open(struct run *r, struct et_ctx *cx, const struct run_setup *s)
     need(cx, et_options_set(cx, o->info.options, r->options, "lr", "0.1"));
     for (const char *const *p = s->optimizer_options; p && *p; p += 2)
         need(cx, et_options_set(cx, o->info.options, r->options, p[0], p[1]));
-    const struct et_evaluator evaluator = {.label = "eval", .loader = r->eval,
-                                           .interval = ET_TIME_UNSET};
-    const struct et_trainer_config trainer = {
+    r->evaluator = (struct et_evaluator){
+        .label = "eval",
+        .loader = r->eval,
+        .interval = ET_TIME_UNSET,
+    };
+    r->config = (struct et_trainer_config){
         .dev = r->dev,
         .model = r->model,
         .train = r->train,
-        .evaluators = &evaluator,
+        .evaluators = &r->evaluator,
         .n_evaluators = s->evaluate,
         .optimizer = o,
         .optimizer_options = r->options,
@@ -77,8 +78,20 @@ run_open(struct run *r, struct et_ctx *cx, const struct run_setup *s)
         .target = s->target,
         .dry = s->dry,
     };
-    need(cx, et_trainer_new(cx, &trainer, &r->trainer));
+}
+
+void
+run_start(struct run *r)
+{
+    need(r->cx, et_trainer_new(r->cx, &r->config, &r->trainer));
     r->state = et_trainer_state(r->trainer);
+}
+
+void
+run_open(struct run *r, struct et_ctx *cx, const struct run_setup *s)
+{
+    run_prepare(r, cx, s);
+    run_start(r);
 }
 
 void

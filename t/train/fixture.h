@@ -3,6 +3,7 @@
 #define ETUDE_T_TRAIN_FIXTURE_H
 
 #include "etude/trainer.h"
+#include "t/data/fixture.h"
 
 /* What a test may choose; zero means the default in brackets. */
 struct run_setup {
@@ -31,9 +32,12 @@ struct run_setup {
 struct run {
     struct et_ctx *cx;
     struct et_device *dev;
+    struct counted_options data_options;
     struct et_dataset *data;
     struct et_loader *train, *eval;
     struct et_model *model;
+    struct et_evaluator evaluator; /* on eval */
+    struct et_trainer_config config; /* of the trainer */
     struct et_trainer *trainer;
     struct et_state *state;
     void *options; /* of the optimizer */
@@ -41,6 +45,9 @@ struct run {
 
 /* Opens everything or bails out. CX is the caller's. */
 void run_open(struct run *r, struct et_ctx *cx, const struct run_setup *setup);
+/* The same in two steps, so that a test may change r->config between them. */
+void run_prepare(struct run *r, struct et_ctx *cx, const struct run_setup *setup);
+void run_start(struct run *r);
 void run_close(struct run *r);
 
 #endif

@@ -60,8 +60,7 @@ eti_evaluators_init(struct et_trainer *t)
         return ET_FAIL(t->state.cx, ET_EINVAL, "more than %d evaluators", ETI_MAX_EVALUATORS);
     for (int i = 0; i < t->config.n_evaluators; i++) {
         struct eti_evaluator *e = &t->evaluator[t->n_evaluators++];
-        e->config = t->config.evaluators[i];
-        e->last_batch = -1;
+        *e = (struct eti_evaluator){.config = t->config.evaluators[i], .last_batch = -1};
         if (!e->config.label)
             e->config.label = "eval";
         if (!et_time_is_set(e->config.interval))

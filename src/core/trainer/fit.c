@@ -6,9 +6,8 @@
 
 #include "core/trainer/trainer_impl.h"
 
-/* Is the run as long as it should be? */
-static et_status
-is_over(struct et_trainer *t, bool *over)
+et_status
+eti_is_over(struct et_trainer *t, bool *over)
 {
     struct et_state *s = &t->state;
     int order;
@@ -18,17 +17,6 @@ is_over(struct et_trainer *t, bool *over)
     ET_TRY(et_timestamp_compare(s->cx, &s->timestamp, s->max_duration, &order));
     *over = order >= 0;
     return ET_OK;
-}
-
-static et_status
-set_rate(struct et_trainer *t)
-{
-    struct et_state *s = &t->state;
-    if (t->step_every_epoch && t->scheduled_for_epoch)
-        return ET_OK;
-    t->scheduled_for_epoch = true;
-    return et_schedule_alpha(s->cx, t->config.schedulers, t->config.n_schedulers,
-                             &s->timestamp, &t->length, &s->lr_factor);
 }
 
 static void
@@ -109,7 +97,8 @@ use_batch(struct et_trainer *t, const struct et_batch *b)
     ET_TRY(eti_run(t, ET_EVENT_BATCH_START));
     s->full = s->batch;
     s->full.n = s->full.x ? s->full.x->desc.shape[0] : 0;
-    ET_TRY(set_rate(t));
+    ET_TRY(et_schedule_alpha(s->cx, t->config.schedulers, t->config.n_schedulers,
+                             &s->timestamp, &t->length, &s->lr_factor));
     ET_TRY(eti_train_batch(t));
     et_graph_reset(s->graph);
     s->full = s->batch = raw;
@@ -149,7 +138,6 @@ end_epoch(struct et_trainer *t)
     struct et_state *s = &t->state;
     t->before = s->timestamp;
     et_timestamp_next_epoch(&s->timestamp);
-    t->scheduled_for_epoch = false;
     ET_TRY(eti_run(t, ET_EVENT_EPOCH_END));
     et_log_emit(s->log, ET_RECORD_EPOCH, &s->timestamp, NULL);
     ET_TRY(eti_evaluate_due(t, ET_EVENT_EPOCH_END));
@@ -179,54 +167,31 @@ one_epoch(struct et_trainer *t)
     while (got && !over) {
         ET_TRY(one_batch(t, &got));
         if (got)
-            ET_TRY(is_over(t, &over));
+            ET_TRY(eti_is_over(t, &over));
     }
     if (!over || s->timestamp.batch_in_epoch == s->train_len)
         return end_epoch(t);
     return ET_OK;
 }
 
-static et_status
-prepare_fit(struct et_trainer *t, struct et_time duration)
-{
-    struct et_state *s = &t->state;
-    if (!t->config.train)
-        return ET_FAIL(s->cx, ET_EINVAL, "fit needs train_data");
-    if (et_time_is_set(duration)) {
-        struct et_time done;
-        ET_TRY(et_timestamp_get(s->cx, &s->timestamp, duration.unit, &done));
-        s->max_duration = (struct et_time){done.value + duration.value, duration.unit};
-        t->length.max_duration = s->max_duration;
-    }
-    if (!et_time_is_set(s->max_duration))
-        return ET_FAIL(s->cx, ET_EINVAL, "fit needs max_duration");
-    s->stop = false;
-    s->stop_reason = NULL;
-    bool over;
-    ET_TRY(is_over(t, &over));
-    if (over) {
-        char text[ET_TIME_TEXT_BYTES];
-        return ET_FAIL(s->cx, ET_EINVAL,
-                       "max_duration %s has passed already: no training would occur",
-                       et_time_text(s->max_duration, text, sizeof text));
-    }
-    s->dataloader_label = "train";
-    s->dataloader_len = s->train_len;
-    return et_loader_seek(s->cx, t->config.train, s->timestamp.epoch,
-                          s->timestamp.batch_in_epoch);
-}
-
 et_status
 et_trainer_fit(struct et_trainer *t, struct et_time duration)
 {
+    const struct et_fit_options options = {.duration = duration};
+    return et_trainer_fit_with(t, &options);
+}
+
+et_status
+et_trainer_fit_with(struct et_trainer *t, const struct et_fit_options *options)
+{
     struct et_state *s = &t->state;
     bool over = false;
-    ET_TRY(prepare_fit(t, duration));
+    ET_TRY(eti_prepare_fit(t, options));
     t->clock = eti_now();
     ET_TRY(eti_run(t, ET_EVENT_FIT_START));
     while (!over) {
         ET_TRY(one_epoch(t));
-        ET_TRY(is_over(t, &over));
+        ET_TRY(eti_is_over(t, &over));
     }
     ET_TRY(eti_run(t, ET_EVENT_FIT_END));
     if (t->outcome != ET_OUTCOME_DIVERGED)

@@ -199,33 +199,6 @@ adopt_hooks(struct et_trainer *t)
 }
 
 static et_status
-set_duration(struct et_trainer *t)
-{
-    struct et_state *s = &t->state;
-    double ratio = t->config.scale_schedule_ratio;
-    t->length.scale_schedule_ratio = ratio > 0 ? ratio : 1;
-    t->length.max_duration = s->max_duration = ET_TIME_UNSET;
-    t->length.dataloader_len = -1;
-    if (t->config.train) {
-        struct et_loader_info info;
-        et_loader_get_info(t->config.train, &info);
-        s->train_len = t->length.dataloader_len = info.batches_per_epoch;
-        s->batch_size = info.batch_size;
-        s->max_seq_len = info.target_desc.ndim == 2 ? info.target_desc.shape[1] : 0;
-    }
-    if (!et_time_is_set(t->config.max_duration))
-        return ET_OK;
-    ET_TRY(et_time_scale_duration(s->cx, t->config.max_duration,
-                                  t->length.scale_schedule_ratio, &s->max_duration));
-    t->length.max_duration = s->max_duration;
-    for (int i = 0; i < t->config.n_schedulers; i++) {
-        const struct et_scheduler_options *o = t->config.schedulers[i].options;
-        t->step_every_epoch |= o->step_every == ET_STEP_EPOCH;
-    }
-    return et_schedule_check(s->cx, t->config.schedulers, t->config.n_schedulers, &t->length);
-}
-
-static et_status
 build(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
@@ -243,7 +216,7 @@ build(struct et_trainer *t)
                            &t->n_train_metrics));
     ET_TRY(eti_evaluators_init(t));
     ET_TRY(eti_target_init(t));
-    ET_TRY(set_duration(t));
+    ET_TRY(eti_set_length(t));
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_LOAD));
     return eti_run(t, ET_EVENT_AFTER_LOAD);
 }

@@ -40,20 +40,24 @@ struct et_trainer {
     struct et_plan_info train_plan, eval_plan; /* of the last batches */
     int64_t train_flops, train_bytes;          /* of the last training batch */
     struct et_run_length length;
-    bool step_every_epoch;
     bool is_auto;     /* grad_accum adapts to memory */
     int64_t accum;    /* grad_accum when it is fixed, or what auto has come to */
     int64_t nonfinite_batches; /* in a row */
     enum et_outcome outcome;
     double clock;     /* monotonic seconds when the batch under way began */
     struct et_timestamp before; /* the timestamp as the batch under way found it */
-    bool scheduled_for_epoch;   /* alpha of this epoch is set */
 };
 
 /* step.c: one batch through closure and update, with retries. */
 et_status eti_train_batch(struct et_trainer *t);
 /* Losses in pieces and microbatches of a batch with N samples. */
 int64_t eti_count_microbatches(const struct et_trainer *t, int64_t n, int64_t *rows);
+/* prepare.c: how long the run is to be, from config and the loader. */
+et_status eti_set_length(struct et_trainer *t);
+/* Everything of OPTIONS, and the loader at the timestamp's place. */
+et_status eti_prepare_fit(struct et_trainer *t, const struct et_fit_options *options);
+/* fit.c: has the run come to its end? */
+et_status eti_is_over(struct et_trainer *t, bool *over);
 /* setup.c: the flat parameter space of the model as it is now. */
 et_status eti_bind_parameters(struct et_trainer *t);
 /* fit.c: has somebody asked the run to stop? Then it will. */

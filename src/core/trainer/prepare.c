@@ -1,0 +1,144 @@
+/* prepare.c: how long the run is, and what a call of fit changes before it begins.
+ *
+ * Source: spec/trainer.md 7.2. Differs: where the trainer was left mid-epoch, the next
+ * call goes on with the epoch's next batch, and all schedules see the new length. */
+#include "config.h"
+
+#include "core/trainer/trainer_impl.h"
+
+static void
+measure_data(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    struct et_loader_info info;
+    if (!t->config.train)
+        return;
+    et_loader_get_info(t->config.train, &info);
+    s->train_len = t->length.dataloader_len = info.batches_per_epoch;
+    s->batch_size = info.batch_size;
+    s->max_seq_len = info.target_desc.ndim == 2 ? info.target_desc.shape[1] : 0;
+}
+
+/* Says before the first batch what is wrong with the schedules. */
+static et_status
+check_schedules(struct et_trainer *t)
+{
+    return et_schedule_check(t->state.cx, t->config.schedulers, t->config.n_schedulers,
+                             &t->length);
+}
+
+et_status
+eti_set_length(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    double ratio = t->config.scale_schedule_ratio;
+    t->length.scale_schedule_ratio = ratio > 0 ? ratio : 1;
+    t->length.max_duration = s->max_duration = ET_TIME_UNSET;
+    t->length.dataloader_len = -1;
+    measure_data(t);
+    if (!et_time_is_set(t->config.max_duration))
+        return ET_OK;
+    ET_TRY(et_time_scale_duration(s->cx, t->config.max_duration,
+                                  t->length.scale_schedule_ratio, &s->max_duration));
+    t->length.max_duration = s->max_duration;
+    return check_schedules(t);
+}
+
+/* ---- what a call of fit may change ---- */
+
+static et_status
+take_data(struct et_trainer *t, const struct et_fit_options *o)
+{
+    struct et_state *s = &t->state;
+    if (o->train)
+        t->config.train = o->train;
+    if (!t->config.train)
+        return ET_FAIL(s->cx, ET_EINVAL, "fit needs train_data");
+    measure_data(t);
+    if (o->n_evaluators == 0)
+        return ET_OK;
+    eti_evaluators_free(t);
+    t->config.evaluators = o->evaluators;
+    t->config.n_evaluators = o->n_evaluators;
+    s->n_eval_metrics = 0;
+    ET_TRY(eti_evaluators_init(t));
+    return eti_target_init(t);
+}
+
+static et_status
+take_split(struct et_trainer *t, const struct et_fit_options *o)
+{
+    if (o->grad_accum && o->microbatch_size)
+        return ET_FAIL(t->state.cx, ET_EINVAL,
+                       "grad_accum %lld and microbatch_size %lld exclude each other",
+                       (long long)o->grad_accum, (long long)o->microbatch_size);
+    if (!o->grad_accum && !o->microbatch_size)
+        return ET_OK;
+    t->is_auto = false;
+    t->config.microbatch_size = o->microbatch_size;
+    t->accum = t->state.grad_accum = o->grad_accum ? o->grad_accum : 1;
+    return ET_OK;
+}
+
+static void
+reset_time(struct et_trainer *t)
+{
+    t->state.timestamp = t->before = (struct et_timestamp){0};
+    for (int i = 0; i < t->n_evaluators; i++)
+        t->evaluator[i].last_batch = -1;
+}
+
+static et_status
+take_length(struct et_trainer *t, const struct et_fit_options *o)
+{
+    struct et_state *s = &t->state;
+    double ratio = o->scale_schedule_ratio;
+    bool longer = et_time_is_set(o->duration) && o->duration.value > 0;
+    if (ratio != 0 && ratio != 1 && o->n_schedulers == 0)
+        return ET_FAIL(s->cx, ET_EINVAL,
+                       "scale_schedule_ratio %g scales schedules, and none is given",
+                       ratio);
+    if (o->reset_time)
+        reset_time(t);
+    if (longer) {
+        struct et_time done;
+        ET_TRY(et_timestamp_get(s->cx, &s->timestamp, o->duration.unit, &done));
+        s->max_duration =
+            (struct et_time){done.value + o->duration.value, o->duration.unit};
+    }
+    if (!et_time_is_set(s->max_duration))
+        return ET_FAIL(s->cx, ET_EINVAL, "fit needs max_duration");
+    if (o->n_schedulers > 0) {
+        t->config.schedulers = o->schedulers;
+        t->config.n_schedulers = o->n_schedulers;
+        t->length.scale_schedule_ratio = ratio > 0 ? ratio : 1;
+        ET_TRY(et_time_scale_duration(
+            s->cx, s->max_duration, t->length.scale_schedule_ratio, &s->max_duration));
+    }
+    t->length.max_duration = s->max_duration;
+    return longer || o->train || o->n_schedulers > 0 ? check_schedules(t) : ET_OK;
+}
+
+et_status
+eti_prepare_fit(struct et_trainer *t, const struct et_fit_options *o)
+{
+    struct et_state *s = &t->state;
+    bool over;
+    ET_TRY(take_data(t, o));
+    ET_TRY(take_split(t, o));
+    ET_TRY(take_length(t, o));
+    s->stop = s->target_reached = false;
+    s->stop_reason = NULL;
+    t->outcome = ET_OUTCOME_FINISHED;
+    ET_TRY(eti_is_over(t, &over));
+    if (over) {
+        char text[ET_TIME_TEXT_BYTES];
+        return ET_FAIL(s->cx, ET_EINVAL,
+                       "max_duration %s has passed already: no training would occur",
+                       et_time_text(s->max_duration, text, sizeof text));
+    }
+    s->dataloader_label = "train";
+    s->dataloader_len = s->train_len;
+    return et_loader_seek(s->cx, t->config.train, s->timestamp.epoch,
+                          s->timestamp.batch_in_epoch);
+}

@@ -1,0 +1,269 @@
+/* fit called again: durations add, time goes on, schedules see the new length, and what
+ * a call brings with it takes the place of what was there. An epoch has two batches. */
+#include <math.h>
+#include <string.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/fixture.h"
+
+enum { MAX_BATCHES = 32 };
+
+/* What each batch's update was given and came to. */
+struct tape {
+    struct et_callback callback; /* first */
+    int n;
+    double rate[MAX_BATCHES], loss[MAX_BATCHES];
+    int64_t batch[MAX_BATCHES], first[MAX_BATCHES];
+    int evals;
+};
+
+static et_status
+note(struct et_callback *self, enum et_event event, const struct et_state *s,
+     struct et_log *log)
+{
+    struct tape *t = (struct tape *)self;
+    (void)log;
+    t->evals += event == ET_EVENT_EVAL_END;
+    if (event != ET_EVENT_BATCH_END || t->n == MAX_BATCHES)
+        return ET_OK;
+    t->rate[t->n] = s->lr_factor;
+    t->loss[t->n] = s->loss_value;
+    t->batch[t->n] = s->timestamp.batch;
+    t->first[t->n++] = s->first_sample;
+    return ET_OK;
+}
+
+static const struct et_callback_class note_class = {
+    .info = {.name = "note"},
+    .events = ET_ON(BATCH_END) | ET_ON(EVAL_END),
+    .run = note,
+};
+
+/* A run that is on TAPE. */
+static void
+prepare(struct run *r, struct et_ctx *cx, struct tape *tape, struct run_setup setup)
+{
+    static struct et_callback *list[1];
+    *tape = (struct tape){.callback = {.type = &note_class, .cx = cx}};
+    list[0] = &tape->callback;
+    setup.callbacks = list;
+    setup.n_callbacks = 1;
+    run_prepare(r, cx, &setup);
+}
+
+static void
+fit(struct run *r, const struct et_fit_options *o)
+{
+    need(r->cx, et_trainer_fit_with(r->trainer, o));
+}
+
+/* ---- time ---- */
+
+static void
+is_at(const struct run *r, int64_t epoch, int64_t in_epoch, int64_t batch,
+      const char *what)
+{
+    const struct et_timestamp *ts = &r->state->timestamp;
+    ok(ts->epoch == epoch && ts->batch_in_epoch == in_epoch && ts->batch == batch,
+       "%s: epoch %d, batch %d of it, %d in all", what, (int)epoch, (int)in_epoch,
+       (int)batch);
+    if (ts->epoch != epoch || ts->batch_in_epoch != in_epoch || ts->batch != batch)
+        diag("got %d, %d, %d", (int)ts->epoch, (int)ts->batch_in_epoch, (int)ts->batch);
+}
+
+static void
+test_sequence(struct et_ctx *cx)
+{
+    struct run r;
+    struct tape tape;
+    prepare(&r, cx, &tape, (struct run_setup){.n = 8});
+    run_start(&r);
+    fit(&r, &(struct et_fit_options){.duration = ET_TIME_UNSET});
+    is_at(&r, 1, 0, 2, "to max_duration");
+    fit(&r, &(struct et_fit_options){.reset_time = true});
+    is_at(&r, 1, 0, 2, "again from the start");
+    ok(tape.loss[2] != tape.loss[0] && tape.first[2] == 0,
+       "with the first samples, and parameters as they are");
+    fit(&r, &(struct et_fit_options){.duration = ET_EPOCHS(1)});
+    is_at(&r, 2, 0, 4, "an epoch more");
+    fit(&r, &(struct et_fit_options){.duration = ET_BATCHES(1)});
+    is_at(&r, 2, 1, 5, "a batch more");
+    is_int(et_trainer_fit(r.trainer, ET_TIME_UNSET), ET_EINVAL,
+           "nothing is left to do, which is an error");
+    is_str(take_error(cx),
+           "max_duration 5ba has passed already: no training would occur",
+           "that says so");
+    fit(&r, &(struct et_fit_options){.reset_time = true, .duration = ET_EPOCHS(3)});
+    is_at(&r, 3, 0, 6, "three epochs from the start");
+    run_close(&r);
+}
+
+/* Cut into calls of PIECE batches, a run of four batches stays the same run. */
+static void
+test_pieces(struct et_ctx *cx)
+{
+    struct tape whole, cut;
+    struct run r;
+    prepare(&r, cx, &whole, (struct run_setup){.n = 8, .max_duration = ET_EPOCHS(2)});
+    run_start(&r);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    run_close(&r);
+    for (int piece = 1; piece <= 3; piece += 2) {
+        prepare(&r, cx, &cut, (struct run_setup){.n = 8});
+        r.config.max_duration = ET_TIME_UNSET;
+        run_start(&r);
+        for (int done = 0; done < 4; done += piece)
+            need(cx, et_trainer_fit(r.trainer,
+                                    ET_BATCHES(4 - done < piece ? 4 - done : piece)));
+        run_close(&r);
+        ok(cut.n == 4 && memcmp(cut.loss, whole.loss, 4 * sizeof cut.loss[0]) == 0 &&
+               memcmp(cut.first, whole.first, 4 * sizeof cut.first[0]) == 0,
+           "calls of %d batches give the samples and losses of one call", piece);
+    }
+}
+
+/* ---- schedules ---- */
+
+/* linear, from 1 to 0 over 1dur, by batch or by epoch. */
+static void
+make_linear(struct et_ctx *cx, const char *every, struct et_scheduler *out)
+{
+    const struct et_scheduler_class *c = et_scheduler_find("linear");
+    void *options;
+    need(cx, et_alloc(cx, c->info.options_size, &options));
+    need(cx, et_options_init(cx, c->info.options, options));
+    need(cx, et_options_set(cx, c->info.options, options, "step_every", every));
+    *out = (struct et_scheduler){.type = c, .options = options};
+}
+
+static void
+free_scheduler(struct et_ctx *cx, struct et_scheduler *s)
+{
+    et_options_release(s->type->info.options, (void *)s->options);
+    et_free(cx, (void *)s->options);
+}
+
+static void
+are_rates(const struct tape *t, const double *want, int n, const char *what)
+{
+    int same = 0;
+    while (same < n && same < t->n && fabs(t->rate[same] - want[same]) < 1e-12)
+        same++;
+    ok(same == n && t->n == n, "%s", what);
+    if (same < n)
+        diag("update %d of %d: %g, wanted %g", same, t->n, t->rate[same], want[same]);
+}
+
+static void
+test_rates(struct et_ctx *cx)
+{
+    struct et_scheduler linear;
+    struct tape tape;
+    struct run r;
+    for (int by_epoch = 0; by_epoch < 2; by_epoch++) {
+        make_linear(cx, by_epoch ? "epoch" : "batch", &linear);
+        prepare(&r, cx, &tape, (struct run_setup){.n = 8});
+        r.config.max_duration = ET_TIME_UNSET; /* known only to fit */
+        r.config.schedulers = &linear;
+        r.config.n_schedulers = 1;
+        run_start(&r);
+        for (int i = 0; i < 2; i++)
+            need(cx, et_trainer_fit(r.trainer, ET_EPOCHS(1)));
+        need(cx, et_trainer_fit(r.trainer, ET_BATCHES(1)));
+        need(cx, et_trainer_fit(r.trainer, ET_BATCHES(5)));
+        run_close(&r);
+        if (by_epoch)
+            are_rates(&tape, (double[]){1, 1, .5, .5, .2, .6, .4, .4, .2, .2}, 10,
+                      "by epoch a rate stands for the epoch, of the length it now has");
+        else
+            are_rates(&tape, (double[]){1, .5, .5, .25, .2, .5, .4, .3, .2, .1}, 10,
+                      "by batch the schedule goes on over the length it now has");
+        free_scheduler(cx, &linear);
+    }
+}
+
+static void
+test_new_schedule(struct et_ctx *cx)
+{
+    struct et_scheduler linear;
+    struct tape tape;
+    struct run r;
+    make_linear(cx, "batch", &linear);
+    prepare(&r, cx, &tape, (struct run_setup){.n = 8});
+    run_start(&r);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    fit(&r, &(struct et_fit_options){.reset_time = true,
+                                     .duration = ET_EPOCHS(4),
+                                     .schedulers = &linear,
+                                     .n_schedulers = 1,
+                                     .scale_schedule_ratio = .5});
+    is_at(&r, 2, 0, 4, "a ratio of .5 makes two epochs of four");
+    are_rates(&tape, (double[]){1, 1, 1, .75, .5, .25}, 6,
+              "over which the schedule that came with it runs");
+    is_int(et_trainer_fit_with(r.trainer,
+                               &(struct et_fit_options){.duration = ET_EPOCHS(1),
+                                                        .scale_schedule_ratio = 2}),
+           ET_EINVAL, "a ratio without schedules is refused");
+    et_error_clear(cx);
+    run_close(&r);
+    free_scheduler(cx, &linear);
+}
+
+/* ---- the rest ---- */
+
+static void
+test_parts(struct et_ctx *cx)
+{
+    struct tape tape;
+    struct run r, other;
+    double value;
+    prepare(&other, cx, &tape, (struct run_setup){.n = 8});
+    run_start(&other);
+    prepare(
+        &r, cx, &tape,
+        (struct run_setup){.n = 12, .evaluate = true, .eval_interval = ET_EPOCHS(9)});
+    run_start(&r);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    is_int(tape.evals, 1, "the end of fit evaluates");
+    fit(&r, &(struct et_fit_options){.reset_time = true});
+    is_int(tape.evals, 2, "and so does the next, at the same batch from a new start");
+
+    const struct et_evaluator evaluator = {
+        .label = "other", .loader = other.eval, .interval = ET_EPOCHS(1)};
+    fit(&r, &(struct et_fit_options){.duration = ET_EPOCHS(1),
+                                     .train = other.train,
+                                     .evaluators = &evaluator,
+                                     .n_evaluators = 1,
+                                     .grad_accum = 2});
+    is_at(&r, 2, 0, 5, "other data make shorter epochs");
+    is_int(tape.evals, 3, "another evaluator has another interval");
+    ok(et_state_metric(r.state, "metrics/other/Accuracy", &value) &&
+           !et_state_metric(r.state, "metrics/eval/Accuracy", &value),
+       "its metrics take the place of the former's");
+    is_int(r.state->grad_accum, 2, "batches are cut as the call says");
+    is_int(et_trainer_fit_with(r.trainer,
+                               &(struct et_fit_options){.duration = ET_EPOCHS(1),
+                                                        .grad_accum = 2,
+                                                        .microbatch_size = 2}),
+           ET_EINVAL, "but not in two ways at once");
+    et_error_clear(cx);
+    run_close(&r);
+    run_close(&other);
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    test_sequence(cx);
+    test_pieces(cx);
+    test_rates(cx);
+    test_new_schedule(cx);
+    test_parts(cx);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing leaks");
+    et_ctx_free(&cx);
+    return done();
+}
