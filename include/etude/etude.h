@@ -1,6 +1,7 @@
 /* etude.h: everything, in the order to read it.
  *
- *  1. status.h ctx.h types.h   how things fail, where memory is from, what arrays are
+ *  1. status.h ctx.h types.h   how things fail, where memory is from, what arrays are;
+ *     span.h                   what takes time, for a profile
  *  2. tensor.h graph.h op.h    a leaf with storage or a node; expressions; operations
  *  3. device.h attr.h          what a device module gives: kernels for those operations
  *  4. option.h time.h rng.h    option tables, training time, counter-based randomness
@@ -18,6 +19,7 @@
 
 #include "etude/status.h"
 #include "etude/ctx.h"
+#include "etude/span.h"
 #include "etude/types.h"
 #include "etude/tensor.h"
 #include "etude/op.h"

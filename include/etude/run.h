@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "etude/callback.h"
+#include "etude/recipe.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,6 +45,17 @@ struct et_run_notice {
 /* Shows NOTICE in the way of PROGRESS, which et_progress_new made. */
 void et_progress_notice(struct et_callback *progress,
                         const struct et_run_notice *notice);
+
+/* ---- profile ---- */
+
+/* A callback, the caller's, that writes the spans (span.h) of the batches that SCHEDULE
+ * picks as Chrome traces to RUN_DIRECTORY/traces, a file for each cycle. It is to stand
+ * before other callbacks, and sets the context's tracer while it traces. RUN_DIRECTORY
+ * is borrowed. EINVAL without one. */
+ET_NODISCARD et_status et_profiler_new(struct et_ctx *cx,
+                                       const struct et_recipe_profiler *schedule,
+                                       const char *run_directory,
+                                       struct et_callback **out);
 
 /* ---- names ---- */
 

@@ -60,6 +60,12 @@ exits 0 "it is a recipe"
 is "$(lines again/metrics.jsonl loss/train/total)" "$(lines here/it/metrics.jsonl loss/train/total)" \
     "that gives the same losses, to the last bit"
 
+run train r.yaml profiler='{warmup: 1, active: 1}' --run_directory traced
+exits 0 "profiler: traces a run"
+is "$(ls traced/traces)" "ep0-ba2-rank0.json" "its second batch, the first one being warmup"
+is "$(head -c 2 traced/traces/*.json; tail -n 1 traced/traces/*.json)" "[
+]" "as a list of events"
+
 run train r.yaml --run_directory here/it
 exits 73 "a directory that holds a run: exit 73"
 says err "here/it holds brisk-otter (finished): use --resume, --autoresume or another directory" \

@@ -1,5 +1,5 @@
 /* ctx.c: the context: error record, log, counted allocation. */
-#include "etude/ctx.h"
+#include "etude/span.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@ struct et_ctx {
     enum et_log_level log_level;
     et_log_fn *log;
     void *log_data;
+    struct et_tracer *tracer; /* NULL: none */
     struct et_alloc_stats stats;
     uint64_t fail_in; /* allocations until the one that fails; 0 = none */
 };
@@ -105,6 +106,18 @@ et_ctx_set_log(struct et_ctx *cx, enum et_log_level level, et_log_fn *fn, void *
     cx->log_level = level;
     cx->log = fn;
     cx->log_data = data;
+}
+
+void
+et_ctx_set_tracer(struct et_ctx *cx, struct et_tracer *t)
+{
+    cx->tracer = t;
+}
+
+struct et_tracer *
+et_ctx_tracer(const struct et_ctx *cx)
+{
+    return cx ? cx->tracer : NULL;
 }
 
 void

@@ -15,6 +15,7 @@
 
 #include "core/base/assert.h"
 #include "core/data/loader_impl.h"
+#include "etude/span.h"
 
 enum {
     MAX_HELD = 2, /* one to compute on, one being copied to a device */
@@ -130,8 +131,8 @@ give_up(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
     return status;
 }
 
-et_status
-et_loader_next(struct et_ctx *cx, struct et_loader *l, const struct et_batch **out)
+static et_status
+next(struct et_ctx *cx, struct et_loader *l, const struct et_batch **out)
 {
     *out = NULL;
     struct eti_slot *s = NULL;
@@ -155,6 +156,15 @@ et_loader_next(struct et_ctx *cx, struct et_loader *l, const struct et_batch **o
         return give_up(cx, l, s);
     *out = &s->batch;
     return ET_OK;
+}
+
+et_status
+et_loader_next(struct et_ctx *cx, struct et_loader *l, const struct et_batch **out)
+{
+    et_span_begin(cx, "data", "wait", NULL);
+    et_status status = next(cx, l, out);
+    et_span_end(cx, "data", "wait");
+    return status;
 }
 
 void

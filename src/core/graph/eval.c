@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/graph/graph_impl.h"
+#include "etude/span.h"
 
 static et_status
 new_ir(struct et_graph *g)
@@ -85,7 +86,10 @@ find_plan(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_p
         eti_dump_graph(g);
     eti_plan_free(g, g->plan[oldest]);
     g->plan[oldest] = NULL;
-    ET_TRY(make_plan(g, want, n, &g->plan[oldest]));
+    et_span_begin(g->cx, "graph", "plan", NULL);
+    et_status status = make_plan(g, want, n, &g->plan[oldest]);
+    et_span_end(g->cx, "graph", "plan");
+    ET_TRY(status);
     g->stats.plans_built++;
     *out = g->plan[oldest];
     return ET_OK;
@@ -124,7 +128,9 @@ et_eval(struct et_graph *g, struct et_tensor *const *want, int n)
     uint64_t before = count_allocs(g);
     struct eti_plan *plan;
     ET_TRY(prepare(g, want, n, &plan));
+    et_span_begin(g->cx, "graph", "replay", NULL);
     et_status status = eti_plan_run(g, plan, g->ir, want, n);
+    et_span_end(g->cx, "graph", "replay");
     if (g->n_assign)
         g->epoch++;
     g->n_assign = 0;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/graph/graph_impl.h"
+#include "etude/span.h"
 
 enum base { BASE_NONE, BASE_SLAB, BASE_OUTPUT, BASE_BINDING };
 
@@ -358,11 +359,36 @@ bind(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir)
         p->ptr[i] = resolve(p, p->address[i]);
 }
 
+static et_status
+run_item(struct et_graph *g, const struct eti_plan *p, const struct item *item)
+{
+    const struct et_device_table *t = g->dev->table;
+    void *const *ptr = p->ptr + item->ptr;
+    if (item->kind == RUN_KERNEL)
+        return t->run(item->kernel, ptr, g->workspace, NULL);
+    if (item->kind == COPY_BYTES)
+        return t->copy(g->dev->handle, ptr[1], ptr[0], item->bytes, NULL);
+    return t->fill(g->dev->handle, ptr[0], 0, item->bytes, NULL);
+}
+
+/* The same as a span. On a device with streams it lasts until the launch. */
+static et_status
+trace_item(struct et_graph *g, const struct eti_plan *p, const struct item *item,
+           struct et_tracer *tracer)
+{
+    const struct et_device_table *t = g->dev->table;
+    const char *how = item->kernel && t->describe ? t->describe(item->kernel) : NULL;
+    tracer->begin(tracer, "kernel", item->name, how);
+    et_status status = run_item(g, p, item);
+    tracer->end(tracer, "kernel", item->name);
+    return status;
+}
+
 et_status
 eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
              struct et_tensor *const *want, int n)
 {
-    const struct et_device_table *t = g->dev->table;
+    struct et_tracer *tracer = et_ctx_tracer(g->cx);
     p->last_use = ++g->plan_clock;
     g->last = p->info;
     g->stats.flops += p->info.flops;
@@ -370,16 +396,11 @@ eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
     bind(g, p, ir);
     for (int i = 0; i < p->n_items && !g->dry; i++) {
         const struct item *item = &p->item[i];
-        void *const *ptr = p->ptr + item->ptr;
-        et_status status = ET_OK;
-        if (item->kind == RUN_KERNEL)
-            status = t->run(item->kernel, ptr, g->workspace, NULL);
-        else if (item->kind == COPY_BYTES)
-            status = t->copy(g->dev->handle, ptr[1], ptr[0], item->bytes, NULL);
-        else
-            status = t->fill(g->dev->handle, ptr[0], 0, item->bytes, NULL);
+        et_status status =
+            tracer ? trace_item(g, p, item, tracer) : run_item(g, p, item);
         if (status != ET_OK)
-            return ET_FAIL(g->cx, status, "%s failed on %s", item->name, t->name);
+            return ET_FAIL(g->cx, status, "%s failed on %s", item->name,
+                           g->dev->table->name);
     }
     for (int i = 0; i < n; i++)
         if (want[i] && want[i]->node && !want[i]->data) {

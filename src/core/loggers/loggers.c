@@ -10,8 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BUFFER_BYTES = 64 << 10 }; /* some 100 lines */
-
 const struct et_callback_class *const et_logger_classes[] = {
 #define ET_LOGGER(name) &et_logger_##name,
 #include "core/loggers/loggers.def"
@@ -41,7 +39,7 @@ eti_output_open(struct et_ctx *cx, const char *directory, const char *name,
                        sizeof path - 1);
     *out = (struct eti_output){.cx = cx};
     snprintf(out->name, sizeof out->name, "%s", name);
-    ET_TRY(et_alloc(cx, BUFFER_BYTES, &out->buffer));
+    ET_TRY(et_alloc(cx, ETI_OUTPUT_BUFFER, &out->buffer));
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     out->f = fd < 0 ? NULL : fdopen(fd, "a");
     if (!out->f) {
@@ -53,7 +51,7 @@ eti_output_open(struct et_ctx *cx, const char *directory, const char *name,
         out->buffer = NULL;
         return status;
     }
-    setvbuf(out->f, out->buffer, _IOFBF, BUFFER_BYTES);
+    setvbuf(out->f, out->buffer, _IOFBF, ETI_OUTPUT_BUFFER);
     return ET_OK;
 }
 

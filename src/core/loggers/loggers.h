@@ -11,6 +11,8 @@
 #include "core/loggers/loggers.def"
 #undef ET_LOGGER
 
+enum { ETI_OUTPUT_BUFFER = 64 << 10 }; /* bytes; some 100 lines of metrics */
+
 /* A file of the run directory, written through a large buffer and readable by its owner
  * alone. What cannot be written is reported once: a full disk ends no run. */
 struct eti_output {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/run/assemble.h"
+#include "etude/run.h"
 
 /* ---- device ---- */
 
@@ -232,11 +233,27 @@ make_callbacks(struct eti_assembly *a, struct et_parts *parts, bool are_loggers,
     return ET_OK;
 }
 
+/* Before the others, so that what they do is in the profile. */
+static et_status
+make_profiler(struct eti_assembly *a, const struct et_recipe *recipe,
+              const char *run_directory)
+{
+    if (recipe->profiler.off)
+        return ET_OK;
+    if (a->config.n_callbacks == ET_MAX_ALGORITHMS)
+        return too_many(a, "callbacks and loggers");
+    ET_TRY(et_profiler_new(a->cx, &recipe->profiler, run_directory,
+                           &a->callback[a->config.n_callbacks]));
+    a->config.n_callbacks++;
+    return ET_OK;
+}
+
 et_status
 eti_assemble_callbacks(struct eti_assembly *a, struct et_recipe *recipe,
                        const char *run_directory)
 {
     a->stage = ETI_STAGE_PARTS;
+    ET_TRY(make_profiler(a, recipe, run_directory));
     ET_TRY(make_callbacks(a, &recipe->callbacks, false, run_directory));
     ET_TRY(make_callbacks(a, &recipe->loggers, true, run_directory));
     a->stage = ETI_STAGE_RUN;

@@ -21,7 +21,6 @@ static const struct {
     {"grace", "nothing is saved after a signal"},
     {"parallel", "a run is one rank"},
     {"launch", "a run is one rank on this machine"},
-    {"profiler", "there are no traces"},
     {"plugins", "plugins are not loaded"},
 };
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "etude/span.h"
 #include "etude/trainer.h"
 
 static const char *const event_names[] = {
@@ -146,7 +147,11 @@ run_callbacks(struct et_state *s, enum et_event event, bool loggers)
         if (c->type->is_logger != loggers || !(c->type->events & (UINT64_C(1) << event)))
             continue;
         explain(s, event, c->type->info.name);
-        ET_TRY(c->type->run(c, event, s, s->log));
+        const char *category = loggers ? "logger" : "callback";
+        et_span_begin(s->cx, category, c->type->info.name, et_event_name(event));
+        et_status status = c->type->run(c, event, s, s->log);
+        et_span_end(s->cx, category, c->type->info.name);
+        ET_TRY(status);
         if (c->stop)
             et_state_stop(s, c->stop);
         c->stop = NULL;
@@ -172,7 +177,11 @@ run_algorithms(struct et_state *s, enum et_event event, struct et_trace *traces,
         warn_of_two_interpolations(s, s->algorithms, s->n_algorithms);
     for (int i = 0; i < n; i++) {
         explain(s, event, list[i]->type->info.name);
-        ET_TRY(list[i]->type->apply(list[i], event, s, s->log));
+        const char *name = list[i]->type->info.name;
+        et_span_begin(s->cx, "algorithm", name, et_event_name(event));
+        et_status status = list[i]->type->apply(list[i], event, s, s->log);
+        et_span_end(s->cx, "algorithm", name);
+        ET_TRY(status);
         if (traces)
             traces[i] = (struct et_trace){list[i], event, i};
     }
@@ -193,13 +202,43 @@ check(const struct et_state *s, enum et_event event)
     return ET_OK;
 }
 
-et_status
-et_engine_run(struct et_state *s, enum et_event event, struct et_trace *traces, int *n)
+/* ---- spans: from a _start or before_ event to the _end or after_ one ---- */
+
+static bool
+ends_with(const char *name, const char *ending)
 {
-    if (n)
-        *n = 0;
-    ET_TRY(check(s, event));
-    explain(s, event, "event");
+    size_t n = strlen(name), length = strlen(ending);
+    return n > length && strcmp(name + n - length, ending) == 0;
+}
+
+static void
+end_span(const struct et_state *s, enum et_event event)
+{
+    const char *name = et_event_name(event);
+    char span[32];
+    if (!et_ctx_tracer(s->cx))
+        return;
+    if (event == ET_EVENT_EPOCH_END) /* the last BEFORE_DATALOADER has no AFTER_ */
+        et_span_end(s->cx, "event", "dataloader");
+    if (strstr(name, "after_") || ends_with(name, "_end"))
+        et_span_end(s->cx, "event", et_event_canonical(event, span, sizeof span));
+}
+
+static void
+begin_span(const struct et_state *s, enum et_event event)
+{
+    const char *name = et_event_name(event);
+    char span[32];
+    if (!et_ctx_tracer(s->cx) || !(strstr(name, "before_") || ends_with(name, "_start")))
+        return;
+    et_event_canonical(event, span, sizeof span);
+    et_span_end(s->cx, "event", span); /* of an attempt that ran out of memory */
+    et_span_begin(s->cx, "event", span, NULL);
+}
+
+static et_status
+run_hooks(struct et_state *s, enum et_event event, struct et_trace *traces, int *n)
+{
     if (event == ET_EVENT_INIT) {
         ET_TRY(run_callbacks(s, event, true));
         ET_TRY(run_callbacks(s, event, false));
@@ -208,4 +247,17 @@ et_engine_run(struct et_state *s, enum et_event event, struct et_trace *traces, 
     ET_TRY(run_algorithms(s, event, traces, n));
     ET_TRY(run_callbacks(s, event, false));
     return run_callbacks(s, event, true);
+}
+
+et_status
+et_engine_run(struct et_state *s, enum et_event event, struct et_trace *traces, int *n)
+{
+    if (n)
+        *n = 0;
+    ET_TRY(check(s, event));
+    explain(s, event, "event");
+    end_span(s, event);
+    ET_TRY(run_hooks(s, event, traces, n));
+    begin_span(s, event);
+    return ET_OK;
 }

@@ -1,0 +1,277 @@
+/* profiler.c: spans of some batches as Chrome trace files, for Perfetto and
+ * chrome://tracing.
+ *
+ * After skip_first batches, cycles of wait, warmup and active ones; each cycle's active
+ * batches, with what follows them until the next is fetched, make one file,
+ * traces/ep{epoch}-ba{batch}-rank0.json of the first of them. Warmup ones are traced
+ * and thrown away, so that the kept ones find the tracer's own code and memory warm.
+ *
+ *     [
+ *     {"ph":"B","cat":"kernel","name":"conv2d","pid":0,"tid":7,"ts":12.345,"args":{...}},
+ *     {"ph":"E","cat":"kernel","name":"conv2d","pid":0,"tid":7,"ts":13.678}
+ *     ]
+ *
+ * ts in microseconds of the monotonic clock. Only whole events are handed to the
+ * system, so a run that is killed leaves a file that lacks no more than its bracket,
+ * which both readers allow. The graph computes where values are asked for: kernels
+ * stand inside "replay", while "forward" and "backward" are the building of nodes.
+ *
+ * Source: MosaicML Composer, Profiler, cyclic_schedule, JSONTraceHandler. Differs: the
+ * schedule counts batches of the run, not of the epoch. */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/callbacks/callbacks.h"
+#include "core/loggers/loggers.h"
+#include "etude/run.h"
+#include "etude/span.h"
+
+enum {
+    DEPTH = 32, /* spans open at once; the trainer's own come to 8 */
+    NAME = 64,
+    DETAIL = 160,
+    LINE = 512,
+};
+
+enum phase { IDLE, WARMUP, ACTIVE };
+
+struct open_span {
+    char category[16], name[NAME];
+};
+
+struct profiler {
+    struct et_tracer tracer; /* first */
+    struct et_recipe_profiler schedule;
+    enum phase phase;
+    int64_t cycle;          /* of the file */
+    struct eti_output file; /* file.f is NULL while nothing is kept */
+    size_t pending;         /* bytes in the file's buffer */
+    int64_t thread;
+    struct open_span open[DEPTH];
+    int depth;
+};
+
+/* ---- events ---- */
+
+static int64_t
+nanoseconds(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* TEXT as the inside of a JSON string: what is not plain ASCII becomes '?'. */
+static const char *
+escape(char *buf, size_t size, const char *text)
+{
+    size_t used = 0;
+    for (const char *p = text; *p && used + 2 < size; p++) {
+        if (*p == '"' || *p == '\\')
+            buf[used++] = '\\';
+        buf[used++] = *p;
+        if ((unsigned char)*p < 0x20 || (unsigned char)*p > 0x7e)
+            buf[used - 1] = '?';
+    }
+    buf[used] = '\0';
+    return buf;
+}
+
+/* An event, and what parts it from the one before. Whole ones leave the buffer. */
+static void
+put(struct profiler *p, const char *line, int n)
+{
+    if (!p->file.f)
+        return;
+    if (p->pending + (size_t)n > ETI_OUTPUT_BUFFER) {
+        eti_output_flush(&p->file);
+        p->pending = 0;
+    }
+    fwrite(line, 1, (size_t)n, p->file.f);
+    p->pending += (size_t)n;
+}
+
+static void
+put_span(struct profiler *p, char how, const struct open_span *s, const char *detail)
+{
+    int64_t t = nanoseconds(CLOCK_MONOTONIC);
+    char line[LINE], name[2 * NAME], category[32], text[DETAIL], args[DETAIL + 32] = "";
+    if (detail)
+        snprintf(args, sizeof args, ",\"args\":{\"detail\":\"%s\"}",
+                 escape(text, sizeof text, detail));
+    int n = snprintf(line, sizeof line,
+                     ",\n{\"ph\":\"%c\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":0,"
+                     "\"tid\":%" PRId64 ",\"ts\":%" PRId64 ".%03d%s}",
+                     how, escape(category, sizeof category, s->category),
+                     escape(name, sizeof name, s->name), p->thread, t / 1000,
+                     (int)(t % 1000), args);
+    put(p, line, n);
+}
+
+static void
+begin(struct et_tracer *tracer, const char *category, const char *name,
+      const char *detail)
+{
+    struct profiler *p = (struct profiler *)tracer;
+    if (p->depth == DEPTH)
+        return;
+    struct open_span *s = &p->open[p->depth++];
+    snprintf(s->category, sizeof s->category, "%s", category);
+    snprintf(s->name, sizeof s->name, "%s", name);
+    put_span(p, 'B', s, detail);
+}
+
+/* Ends all spans that are open at DEPTH and deeper. */
+static void
+unwind(struct profiler *p, int depth)
+{
+    while (p->depth > depth)
+        put_span(p, 'E', &p->open[--p->depth], NULL);
+}
+
+static void
+end(struct et_tracer *tracer, const char *category, const char *name)
+{
+    struct profiler *p = (struct profiler *)tracer;
+    for (int i = p->depth - 1; i >= 0; i--)
+        if (strncmp(p->open[i].name, name, NAME - 1) == 0 &&
+            strcmp(p->open[i].category, category) == 0) {
+            unwind(p, i);
+            return;
+        }
+}
+
+/* ---- files ---- */
+
+/* Names for the rows of a viewer, and what the clock showed. */
+static void
+put_header(struct profiler *p, const struct et_state *s)
+{
+    char line[LINE], run[2 * NAME];
+    int64_t t = nanoseconds(CLOCK_MONOTONIC);
+    int n = snprintf(line, sizeof line,
+                     "[\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":"
+                     "{\"name\":\"%s, rank 0\"}},\n"
+                     "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":0,\"tid\":%" PRId64
+                     ",\"args\":{\"name\":\"trainer\"}}",
+                     escape(run, sizeof run, s->run_name), p->thread);
+    put(p, line, n);
+    n = snprintf(line, sizeof line,
+                 ",\n{\"ph\":\"i\",\"s\":\"p\",\"cat\":\"event\",\"name\":\"begin\","
+                 "\"pid\":0,\"tid\":%" PRId64 ",\"ts\":%" PRId64 ".%03d,\"args\":"
+                 "{\"unix_seconds\":%.6f,\"finished_batches\":%" PRId64 "}}",
+                 p->thread, t / 1000, (int)(t % 1000),
+                 1e-9 * (double)nanoseconds(CLOCK_REALTIME), s->timestamp.batch);
+    put(p, line, n);
+}
+
+static et_status
+open_file(struct et_callback *self, const struct et_state *s)
+{
+    struct profiler *p = self->state;
+    char name[96], path[4096];
+    snprintf(path, sizeof path, "%s/traces", self->run_directory);
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return ET_FAIL(self->cx, ET_EIO, "cannot make %s: %s", path, strerror(errno));
+    snprintf(name, sizeof name, "traces/ep%" PRId64 "-ba%" PRId64 "-rank0.json",
+             s->timestamp.epoch, s->timestamp.batch + 1);
+    snprintf(path, sizeof path, "%s/%s", self->run_directory, name);
+    unlink(path); /* of the same batches, before the run was resumed */
+    ET_TRY(eti_output_open(self->cx, self->run_directory, name, &p->file));
+    p->pending = 0;
+    put_header(p, s);
+    return ET_OK;
+}
+
+static void
+close_file(struct profiler *p)
+{
+    unwind(p, 0);
+    put(p, "\n]\n", 3);
+    eti_output_close(&p->file);
+}
+
+/* ---- the schedule ---- */
+
+/* The phase of the batch that follows BATCH finished ones, and its cycle. */
+static enum phase
+phase_of(const struct et_recipe_profiler *s, int64_t batch, int64_t *cycle)
+{
+    int64_t length = s->wait + s->warmup + s->active, at = batch - s->skip_first;
+    *cycle = at >= 0 ? at / length : -1;
+    if (at < 0 || (s->repeat > 0 && *cycle >= s->repeat) || at % length < s->wait)
+        return IDLE;
+    return at % length < s->wait + s->warmup ? WARMUP : ACTIVE;
+}
+
+/* Before each batch; not when BEFORE_DATALOADER fires once more at an epoch's end, so
+ * that what is done there belongs to the batch before. */
+static et_status
+run(struct et_callback *self, enum et_event event, const struct et_state *s,
+    struct et_log *log)
+{
+    struct profiler *p = self->state;
+    int64_t cycle;
+    enum phase phase = phase_of(&p->schedule, s->timestamp.batch, &cycle);
+    (void)event;
+    (void)log;
+    if (s->train_len > 0 && s->timestamp.batch_in_epoch == s->train_len)
+        return ET_OK;
+    if (phase == p->phase && (phase == IDLE || cycle == p->cycle))
+        return ET_OK;
+    close_file(p);
+    p->phase = phase;
+    p->cycle = cycle;
+    et_ctx_set_tracer(self->cx, phase == IDLE ? NULL : &p->tracer);
+    if (phase != ACTIVE || open_file(self, s) == ET_OK)
+        return ET_OK;
+    et_report(self->cx, ET_LOG_WARN, "no profile: %s", et_error_get(self->cx)->message);
+    et_error_clear(self->cx);
+    return ET_OK;
+}
+
+static void
+finish(struct et_callback *self)
+{
+    struct profiler *p = self->state;
+    if (et_ctx_tracer(self->cx) == &p->tracer)
+        et_ctx_set_tracer(self->cx, NULL);
+    close_file(p);
+}
+
+static const struct et_callback_class profiler_class = {
+    .info =
+        {
+            .name = "profiler",
+            .class_name = "Profiler",
+            .summary = "traces/: Chrome traces of some batches",
+            .source = "MosaicML Composer, Profiler",
+            .applies_to = "any",
+        },
+    .state_size = sizeof(struct profiler),
+    .events = ET_ON(BEFORE_DATALOADER),
+    .run = run,
+    .close = finish,
+};
+
+et_status
+et_profiler_new(struct et_ctx *cx, const struct et_recipe_profiler *schedule,
+                const char *run_directory, struct et_callback **out)
+{
+    *out = NULL;
+    if (!run_directory)
+        return ET_FAIL(cx, ET_EINVAL, "a profile needs a run directory");
+    ET_TRY(et_callback_new(cx, &profiler_class, NULL, run_directory, out));
+    struct profiler *p = (*out)->state;
+    p->tracer = (struct et_tracer){begin, end};
+    p->schedule = *schedule;
+    p->thread = (int64_t)syscall(SYS_gettid);
+    return ET_OK;
+}
