@@ -376,10 +376,10 @@ named(const char *name, int n, char *const *only)
 }
 
 void
-cases_run(const struct et_device_table *device, struct et_device_handle *handle, int n,
-          char *const *only)
+cases_run(const struct et_device_table *device, struct et_device_handle *handle,
+          enum et_dtype narrow, int n, char *const *only)
 {
-    struct bench b = {.device = device, .handle = handle};
+    struct bench b = {.device = device, .handle = handle, .narrow = narrow};
     char why[256] = "";
     if (etk_ref_device()->open(0, 1, &b.reference, why, sizeof why) != ET_OK)
         bail("%s", why);

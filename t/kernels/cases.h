@@ -5,9 +5,10 @@
 #include "etude/device.h"
 
 /* Runs the cases of each op of ops.def, or only of those named in ONLY (N of them), on
- * an open device against the reference. One TAP test per case; an op without cases
+ * an open device against the reference. NARROW: the dtype that takes the place of f32;
+ * ET_NONE for f32 itself. One TAP test per case; an op without cases
  * fails. The caller prints the plan (done). */
 void cases_run(const struct et_device_table *device, struct et_device_handle *handle,
-               int n, char *const *only);
+               enum et_dtype narrow, int n, char *const *only);
 
 #endif

@@ -54,23 +54,21 @@ void
 cases_sum_squares(struct bench *b)
 {
     check(b,
-          TRIAL(IN(normal(b, ROW, SHAPE(1))), OUT(result(b, ET_F32, ROW, SCALAR)),
-                .length = 1),
+          TRIAL(IN(normal(b, ROW, SHAPE(1))), OUT(wide_result(b, SCALAR)), .length = 1),
           "one");
     check(b,
-          TRIAL(IN(normal(b, ROW, SHAPE(0))), OUT(result(b, ET_F32, ROW, SCALAR)),
-                .length = 1),
+          TRIAL(IN(normal(b, ROW, SHAPE(0))), OUT(wide_result(b, SCALAR)), .length = 1),
           "none");
     check(b,
-          TRIAL(IN(normal(b, LAST, SHAPE(3, 5, 7, 11))),
-                OUT(result(b, ET_F32, ROW, SCALAR)), .length = 1155),
+          TRIAL(IN(normal(b, LAST, SHAPE(3, 5, 7, 11))), OUT(wide_result(b, SCALAR)),
+                .length = 1155),
           "channels-last");
     check(b,
-          TRIAL(IN(normal(b, GAPS, SHAPE(31, 33))), OUT(result(b, ET_F32, ROW, SCALAR)),
+          TRIAL(IN(normal(b, GAPS, SHAPE(31, 33))), OUT(wide_result(b, SCALAR)),
                 .length = 1023),
           "every second element");
     check(b,
-          TRIAL(IN(normal(b, ROW, SHAPE(70001))), OUT(result(b, ET_F32, ROW, SCALAR)),
+          TRIAL(IN(normal(b, ROW, SHAPE(70001))), OUT(wide_result(b, SCALAR)),
                 .length = 70001),
           "70001");
 }
@@ -206,9 +204,7 @@ cases_copy(struct bench *b)
           TRIAL(ATTR(row), IN(normal(b, TURNED, SHAPE(67, 131))),
                 OUT(result(b, ET_F32, ROW, SHAPE(67, 131)))),
           "a turned matrix");
-    check(b,
-          TRIAL(ATTR(row), IN(normal(b, ROW, SCALAR)),
-                OUT(result(b, ET_F32, ROW, SCALAR))),
+    check(b, TRIAL(ATTR(row), IN(normal(b, ROW, SCALAR)), OUT(wide_result(b, SCALAR))),
           "a scalar");
     check(b,
           TRIAL(ATTR(row), IN(normal(b, ROW, SHAPE(3, 0))),

@@ -57,8 +57,8 @@ batch_norm(struct bench *b, const struct batch_case *v)
     struct operand *beta = v->affine ? normal(b, ROW, SHAPE(c)) : NULL;
     struct operand *residual = v->residual ? normal(b, LAST, v->ndim, v->x) : NULL;
     struct operand *y = result_like(b, ET_F32, x);
-    struct operand *mean = result(b, ET_F32, ROW, SHAPE(c));
-    struct operand *var = result(b, ET_F32, ROW, SHAPE(c));
+    struct operand *mean = wide_result(b, SHAPE(c));
+    struct operand *var = wide_result(b, SHAPE(c));
     struct trial forward = {ATTR(o), IN(x, gamma, beta, residual), OUT(y, mean, var),
                             .length = n};
     if (b->op == ET_OP_batch_norm) {
@@ -186,8 +186,8 @@ row_norm(struct bench *b, const struct row_case *v)
     }
     enum layout plain = group ? LAST : ROW;
     struct operand *y = result(b, ET_F32, plain, v->ndim, v->x);
-    struct operand *mean = result(b, ET_F32, ROW, group ? 2 : outer, statistics);
-    struct operand *rstd = result(b, ET_F32, ROW, group ? 2 : outer, statistics);
+    struct operand *mean = wide_result(b, group ? 2 : outer, statistics);
+    struct operand *rstd = wide_result(b, group ? 2 : outer, statistics);
     struct trial forward = {ATTR(o), IN(x, gamma, beta), OUT(y, mean, rstd),
                             .length = length};
     if (!grad) {
@@ -275,8 +275,8 @@ cross_entropy(struct bench *b, const char *what, bool dense, bool weighted,
               : operand(b, ET_I32, INDEX, classes + beyond, ROW, (int)n, positions);
     struct operand *weight =
         weighted ? operand(b, ET_F32, POSITIVE, 0, ROW, SHAPE(classes)) : NULL;
-    struct operand *loss = result(b, ET_F32, ROW, (int)n, positions);
-    struct operand *lse = result(b, ET_F32, ROW, (int)n, positions);
+    struct operand *loss = wide_result(b, (int)n, positions);
+    struct operand *lse = wide_result(b, (int)n, positions);
     struct trial forward = {ATTR(o), IN(logits, target, weight), OUT(loss, lse),
                             .length = classes};
     if (b->op == ET_OP_cross_entropy) {
@@ -403,7 +403,7 @@ sdpa(struct bench *b, const struct sdpa_case *v)
                              normal(b, v->layout, 4, k)};
     struct operand *bias = v->bias[0] ? normal(b, v->bias_layout, 4, v->bias) : NULL;
     struct operand *out = result(b, ET_F32, ROW, 4, q);
-    struct operand *lse = result(b, ET_F32, ROW, 3, q);
+    struct operand *lse = wide_result(b, 3, q);
     int64_t length = v->S + v->D;
     struct trial forward = {ATTR(o), IN(in[0], in[1], in[2], bias), OUT(out, lse),
                             .length = length};

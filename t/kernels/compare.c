@@ -23,6 +23,14 @@ tolerance(const struct trial *t)
     return (8 + t->exponent + 2 * sqrt((double)t->length)) * ULP;
 }
 
+/* Half a unit in the last place of a number just above a power of two: what storing a
+ * result in DTYPE costs besides. Sums are those of f32 in any case. */
+static double
+rounding(enum et_dtype dtype)
+{
+    return dtype == ET_BF16 ? 0x1p-8 : dtype == ET_F16 ? 0x1p-11 : 0;
+}
+
 #define POISON        0xff
 #define POISON_ORACLE 0x7f /* another, so that what neither wrote differs */
 #define MAX_OPERANDS  32
@@ -111,21 +119,35 @@ make(struct bench *b, const struct et_desc *d, enum layout layout)
     return o;
 }
 
+static enum et_dtype
+narrowed(const struct bench *b, enum et_dtype dtype)
+{
+    return dtype == ET_F32 && b->narrow ? b->narrow : dtype;
+}
+
 struct operand *
 result(struct bench *b, enum et_dtype dtype, enum layout layout, int ndim,
        const int64_t *shape)
 {
     struct et_desc d;
-    et_desc_init(&d, dtype, ndim, shape,
+    et_desc_init(&d, narrowed(b, dtype), ndim, shape,
                  layout == LAST ? ET_CHANNELS_LAST : ET_ROW_MAJOR);
     return make(b, &d, layout);
+}
+
+struct operand *
+wide_result(struct bench *b, int ndim, const int64_t *shape)
+{
+    struct et_desc d;
+    et_desc_init(&d, ET_F32, ndim, shape, ET_ROW_MAJOR);
+    return make(b, &d, ROW);
 }
 
 struct operand *
 result_like(struct bench *b, enum et_dtype dtype, const struct operand *x)
 {
     struct et_desc d;
-    et_desc_like(&d, dtype, x->d.ndim, x->d.shape, &x->d);
+    et_desc_like(&d, narrowed(b, dtype), x->d.ndim, x->d.shape, &x->d);
     return make(b, &d, ROW);
 }
 
@@ -286,21 +308,20 @@ compute(struct bench *b, enum et_op_id op, const struct trial *t)
         bail("the reference refuses op %d: %s", op, r.why);
 }
 
-/* X with f64 in place of f32, the same numbers in the same places. */
+/* X with f64 in place of f32 and of what took its place, the same numbers in the same
+ * places. */
 static struct operand *
 widened(struct bench *b, const struct operand *x)
 {
     struct operand *w = need(calloc(1, sizeof *w));
     *w = *x;
-    if (x->d.dtype == ET_F32)
+    if (x->d.dtype == ET_F32 || (b->narrow && x->d.dtype == b->narrow))
         w->d.dtype = ET_F64;
     size_t size = et_dtype_size(w->d.dtype);
     w->block = need(malloc((size_t)w->extent * size));
+    struct etk_array from = {.d = x->d, .p = x->block}, to = {.d = w->d, .p = w->block};
     for (int64_t i = 0; i < w->extent; i++)
-        if (x->d.dtype == ET_F32)
-            ((double *)w->block)[i] = ((const float *)x->block)[i];
-        else
-            memcpy(w->block + (size_t)i * size, x->block + (size_t)i * size, size);
+        etk_move(&to, i, &from, i);
     w->next = b->operands;
     b->operands = w;
     return w;
@@ -388,7 +409,7 @@ good(const struct trial *t, int k, const struct operand *wanted, const struct ru
     const struct operand *y = t->out[k];
     bool exact = t->length == 0 || !et_dtype_is_float(y->d.dtype);
     struct verdict v = judge(y, wanted, exact);
-    double limit = exact ? 0 : tolerance(t);
+    double limit = exact ? 0 : tolerance(t) + rounding(y->d.dtype);
     double nmse = v.square == 0 ? 0 : v.square / v.scale;
     bool spill = !t->in_place && spilled(y);
     if (v.worst <= limit && nmse <= limit * limit && !spill)
@@ -409,7 +430,9 @@ check(struct bench *b, const struct trial *t, const char *fmt, ...)
     struct operand *all[MAX_OPERANDS], *wide[MAX_OPERANDS];
     struct run r, oracle;
     char name[256];
-    int n = snprintf(name, sizeof name, "%s", op_name(b->op));
+    int n =
+        snprintf(name, sizeof name, "%s%s%s", op_name(b->op), b->narrow ? " in " : "",
+                 b->narrow ? et_dtype_name(b->narrow) : "");
     va_list args;
     va_start(args, fmt);
     if (n > 0 && (size_t)n + 2 < sizeof name) {

@@ -1,8 +1,9 @@
 /* compare.h: one op on a device against the same op on the reference.
  *
- * The device gets f32 operands; the reference gets the same numbers as f64 and answers
- * in f64. Results and workspace of the device are filled with 0xff first (NaN, -1), and
- * what lies between the elements of a strided result must still be 0xff afterwards. */
+ * The device gets f32 operands, or bf16 or f16 ones where the bench narrows them; the
+ * reference gets the same numbers as f64 and answers in f64. Results and workspace of
+ * the device are filled with 0xff first (NaN, -1), and what lies between the elements
+ * of a strided result must still be 0xff afterwards. */
 #ifndef T_KERNELS_COMPARE_H
 #define T_KERNELS_COMPARE_H
 
@@ -39,6 +40,7 @@ struct bench {
     struct et_device_handle *handle;
     struct et_device_handle *reference;
     enum et_op_id op;         /* whose cases run */
+    enum et_dtype narrow;     /* takes the place of f32 operands and results; or NONE */
     uint64_t draws;           /* operands filled so far: keys their contents */
     struct operand *operands; /* freed by bench_clear */
 };
@@ -65,6 +67,8 @@ struct operand *normal(struct bench *b, enum layout layout, int ndim,
                        const int64_t *shape);
 struct operand *result(struct bench *b, enum et_dtype dtype, enum layout layout,
                        int ndim, const int64_t *shape);
+/* Statistics and losses: f32 whatever the operands are. */
+struct operand *wide_result(struct bench *b, int ndim, const int64_t *shape);
 /* As X: dense in its axis order. */
 struct operand *result_like(struct bench *b, enum et_dtype dtype,
                             const struct operand *x);

@@ -13,7 +13,7 @@ main(int argc, char **argv)
     char why[256] = "";
     if (cpu->open(0, 1, &handle, why, sizeof why) != ET_OK)
         bail("%s", why);
-    cases_run(cpu, handle, argc - 1, argv + 1);
+    cases_run(cpu, handle, ET_NONE, argc - 1, argv + 1);
     cpu->close(handle);
     return done();
 }

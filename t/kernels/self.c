@@ -12,7 +12,7 @@ main(int argc, char **argv)
     char why[256] = "";
     if (ref->open(0, 1, &handle, why, sizeof why) != ET_OK)
         bail("%s", why);
-    cases_run(ref, handle, argc - 1, argv + 1);
+    cases_run(ref, handle, ET_NONE, argc - 1, argv + 1);
     ref->close(handle);
     return done();
 }

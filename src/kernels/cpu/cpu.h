@@ -72,6 +72,16 @@ void etk_onednn_version(int *major, int *minor, int *patch);
 etk_prepare_fn etk_prepare_conv2d, etk_prepare_conv2d_grad_input,
     etk_prepare_conv2d_grad_weight, etk_prepare_matmul;
 
+/* Prepares any op of the table (device.c), and frees what was prepared; NULL is
+ * allowed. */
+etk_prepare_fn etk_prepare;
+void etk_release(struct et_kernel *);
+
+/* widen.c: the same op on f32 copies of its bf16 and f16 operands. */
+etk_prepare_fn etk_prepare_widened;
+/* Is there such an operand or result? */
+bool etk_has_low(const struct et_call *call);
+
 /* A zeroed kernel of SIZE bytes (>= sizeof(struct et_kernel)); NULL when out of memory.
  */
 void *etk_new(size_t size);

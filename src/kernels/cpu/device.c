@@ -295,8 +295,8 @@ is_empty(const struct et_call *call)
     return true;
 }
 
-static et_status
-cpu_prepare(struct et_device_handle *d, const struct et_call *call,
+et_status
+etk_prepare(struct et_device_handle *d, const struct et_call *call,
             struct et_kernel **out, size_t *workspace, char *why, size_t why_size)
 {
     if (call->op < 0 || call->op >= ET_OP_COUNT || !d->prepare[call->op])
@@ -307,13 +307,16 @@ cpu_prepare(struct et_device_handle *d, const struct et_call *call,
     *workspace = 0;
     if (is_empty(call))
         return prepare_nothing(out);
-    ET_TRY(d->prepare[call->op](d, call, out, workspace, why, why_size));
+    et_status status = d->prepare[call->op](d, call, out, workspace, why, why_size);
+    if (status == ET_ENOTSUP && etk_has_low(call))
+        status = etk_prepare_widened(d, call, out, workspace, why, why_size);
+    ET_TRY(status);
     (*out)->threads = d->threads;
     return ET_OK;
 }
 
-static void
-cpu_release(struct et_kernel *k)
+void
+etk_release(struct et_kernel *k)
 {
     if (!k)
         return;
@@ -359,8 +362,8 @@ et_device_module(void)
         .free = cpu_free,
         .copy = cpu_copy,
         .fill = cpu_fill,
-        .prepare = cpu_prepare,
-        .release = cpu_release,
+        .prepare = etk_prepare,
+        .release = etk_release,
         .run = cpu_run,
         .describe = cpu_describe,
         .sync = cpu_sync,

@@ -102,7 +102,7 @@ dnnl_primitive_desc_t etk_primitive_desc(struct et_device_handle *d,
 /* One of its layouts; zeroed for PD NULL. */
 dnnl_memory_desc_t etk_primitive_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what);
 
-/* dnnl_data_type_undef where oneDNN does not compute in DTYPE on CPUs. */
+/* dnnl_data_type_undef where oneDNN does not compute in DTYPE fast on this CPU. */
 dnnl_data_type_t etk_data_type(enum et_dtype dtype);
 /* The layout of D as oneDNN writes it: the strides as they are. */
 dnnl_memory_desc_t etk_memory_desc(const struct et_desc *d);
