@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/run/assemble.h"
+#include "core/run/curve.h"
 #include "etude/run.h"
 
 struct json_t;
@@ -202,6 +203,15 @@ struct json_t *cli_events_json(uint64_t events);
 const char *cli_bytes(double bytes, char *buf, size_t size);
 const char *cli_count(int64_t n, char *buf, size_t size);
 const char *cli_scaled(double x, const char *unit, char *buf, size_t size);
+
+/* ---- curve.c: a learning rate over a run ---- */
+
+/* May braille and lines be printed? */
+bool cli_has_utf8(const struct cli *c);
+/* Draws CURVE, called WHAT, in 80 columns. Returns an exit code. */
+int cli_print_curve(struct cli *c, const struct eti_curve *curve, const char *what);
+/* At most 257 of its points, evenly, the first and the last among them. */
+struct json_t *cli_curve_json(const struct eti_curve *curve);
 
 #define CLI_COMMAND(name, group, synopsis, summary) int cli_##name(struct cli *c);
 #define CLI_LATER_COMMAND(name, group, synopsis, summary)

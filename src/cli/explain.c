@@ -44,9 +44,51 @@ component_json(const struct et_component *i, enum et_kind kind)
     return all;
 }
 
+/* A schedule of defaults over 10 epochs of 100 batches; *OUT is empty where it has
+ * none. */
+static et_status
+default_curve(struct et_ctx *cx, const struct et_component *i, struct eti_curve *out)
+{
+    void *options;
+    *out = (struct eti_curve){.cx = cx};
+    for (const struct et_option *o = i->options; o && o->name; o++)
+        if (o->flags & ET_OPT_REQUIRED)
+            return ET_OK;
+    ET_TRY(et_alloc(cx, i->options_size, &options));
+    const struct et_scheduler schedule = {et_scheduler_find(i->name), options};
+    et_status status = et_options_init(cx, i->options, options);
+    if (status == ET_OK)
+        status = eti_curve_of_schedule(cx, &schedule, 10, 100, out);
+    et_options_release(i->options, options);
+    et_free(cx, options);
+    return status;
+}
+
+static int
+explain_scheduler(struct cli *c, const struct et_component *i)
+{
+    struct eti_curve curve;
+    int code = CLI_OK;
+    et_status status = default_curve(c->cx, i, &curve);
+    if (status != ET_OK)
+        code = cli_fail_status(c, ETI_STAGE_PARTS, status);
+    else if (c->opt.json) {
+        json_t *all = component_json(i, ET_KIND_SCHEDULER);
+        if (all && curve.n > 0)
+            json_object_set_new(all, "curve", cli_curve_json(&curve));
+        code = cli_print_json(all);
+    } else if (curve.n > 0) {
+        code = cli_print_curve(c, &curve, "with its defaults");
+    }
+    eti_curve_release(&curve);
+    return code;
+}
+
 static int
 explain_component(struct cli *c, const struct et_component *i, enum et_kind kind)
 {
+    if (c->opt.json && kind == ET_KIND_SCHEDULER)
+        return explain_scheduler(c, i);
     if (c->opt.json)
         return cli_print_json(component_json(i, kind));
     printf("%s, %s: %s\n", i->name, et_kind_word(kind), i->summary);
@@ -59,7 +101,7 @@ explain_component(struct cli *c, const struct et_component *i, enum et_kind kind
     if (i->options && i->options->name)
         printf("options\n");
     cli_print_options(i->options, "  ");
-    return CLI_OK;
+    return kind == ET_KIND_SCHEDULER ? explain_scheduler(c, i) : CLI_OK;
 }
 
 /* ---- a recipe ---- */
@@ -219,15 +261,44 @@ explain_origin(struct cli *c, const struct et_recipe *recipe)
     return code;
 }
 
+/* The learning rate of RECIPE into PLAN (--json) or on paper. A run whose data are not
+ * here, or that is measured in seconds, is explained without. */
+static int
+explain_rate(struct cli *c, const struct et_recipe *recipe, json_t *plan)
+{
+    struct eti_curve curve;
+    int code = CLI_OK;
+    et_status status = eti_curve_of_recipe(c->cx, recipe, &curve);
+    if (status != ET_OK) {
+        const char *why = et_error_get(c->cx)->message;
+        if (status == ET_ENOMEM)
+            code = cli_fail_status(c, ETI_STAGE_PARTS, status);
+        else if (c->opt.json)
+            json_object_set_new(plan, "learning_rate",
+                                json_pack("{s:s%}", "unknown", why, strlen(why)));
+        else
+            printf("\n%-20s not drawn: %s\n", "learning rate", why);
+        et_error_clear(c->cx);
+    } else if (c->opt.json) {
+        json_object_set_new(plan, "learning_rate", cli_curve_json(&curve));
+    } else {
+        code = cli_print_curve(c, &curve, "learning rate");
+    }
+    eti_curve_release(&curve);
+    return code;
+}
+
 static int
 explain_timeline(struct cli *c, struct et_recipe *recipe)
 {
     struct eti_assembly a = {.cx = c->cx, .recipe = recipe};
     int code = CLI_OK;
     json_t *plan = plan_json(recipe);
+    if (c->opt.json)
+        code = explain_rate(c, recipe, plan);
     et_status status = eti_assemble_algorithms(&a, recipe);
-    if (status != ET_OK) {
-        code = cli_fail_status(c, a.stage, status);
+    if (code != CLI_OK || status != ET_OK) {
+        code = code != CLI_OK ? code : cli_fail_status(c, a.stage, status);
     } else {
         json_t *list = timeline(a.algorithm, a.config.n_algorithms);
         if (c->opt.json) {
@@ -239,6 +310,7 @@ explain_timeline(struct cli *c, struct et_recipe *recipe)
                              ? "\nevent               order and action\n"
                              : "");
             print_timeline(list);
+            code = explain_rate(c, recipe, plan);
         }
         json_decref(list);
     }

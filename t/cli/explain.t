@@ -1,0 +1,98 @@
+#!/bin/sh
+# What `etude explain` draws: the learning rate over a run, as text and as JSON.
+. "$(dirname "$0")/cli.sh"
+unset LC_ALL LC_CTYPE LANG TERM
+cat >r.yaml <<'R'
+max_duration: 10ep
+seed: 3
+model: {name: mlp, hidden: 16, layers: 1}
+train_data: {name: synthetic_images, batch_size: 8, num_samples: 32, workers: 0}
+optimizer: {name: sgd, lr: 0.1}
+scheduler:
+  - {name: linear_with_warmup, t_warmup: 1ep, alpha_f: 0.5}
+  - {name: multistep, milestones: [5ep, 8ep], gamma: 0.5}
+R
+
+# plot ARGS...: the last lines of explain, in out
+plot() {
+    run explain "$@"
+    sed -n '/^learning rate/,$p' out >plot
+    mv plot out
+}
+
+# draws NAME: out is what standard input holds
+draws() {
+    cat >want
+    diff want out >err
+    ok $? "$1"
+}
+
+plot r.yaml
+exits 0 "explain draws the learning rate"
+draws "two schedules multiply: a warm-up, a line, two steps" <<'P'
+learning rate        set at each batch
+    0.1|        **********
+       |        *        *****************
+  0.075|      ***                        ****
+       |      *                             *
+   0.05|    ***                             *
+       |    *                               ***********************
+  0.025|  ***                                                     *
+       |  *                                                       **************
+      0|***
+       +- 0 ------------------------------------------------------ 40ba = 10ep -
+        first 0, highest 0.1 at 4ba (1ep), last 0.01285 at 39ba (9.75ep)
+P
+LC_ALL=C.UTF-8 plot r.yaml scheduler.0.step_every=epoch
+draws "where the locale is UTF-8 in braille; stepping by epochs shows as steps" <<'P'
+learning rate        set at each epoch
+    0.1│       ⢸⠉⠉⠉⠉⠉⠉⠹⠤⠤⠤⠤⠤⠤⠤⡄
+       │       ⢸              ⠉⠉⠉⠉⠉⠉⠉⠧⠤⠤⠤⠤⠤⠤⡄
+  0.075│       ⢸                            ⡇
+       │       ⢸                            ⡇
+   0.05│       ⢸                            ⡇
+       │       ⢸                            ⠓⠒⠒⠒⠒⠒⠒⠲⠤⠤⠤⠤⠤⠤⢤⣀⣀⣀⣀⣀⣀⣀⡀
+  0.025│       ⢸                                                  ⡇
+       │       ⢸                                                  ⠧⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤
+      0│⣀⣀⣀⣀⣀⣀⣀⣸
+       └─ 0 ────────────────────────────────────────────────────── 40ba = 10ep ─
+        first 0, highest 0.1 at 4ba (1ep), last 0.01389 at 39ba (9.75ep)
+P
+LC_ALL=C.UTF-8 plot r.yaml --ascii
+says out "+- 0 ---" "--ascii is stronger than the locale"
+is "$(wc -L <out)" 80 "and is 80 columns wide"
+TERM=linux LC_ALL=C.UTF-8 plot r.yaml
+says out "+- 0 ---" "and so is a console without braille"
+plot r.yaml scheduler=constant max_duration=3000000ba
+says out "3,000,000ba -" "a long run is drawn too"
+says out "first 0.1, last 0.1 at 2,999,999ba" "with its last update"
+plot r.yaml scheduler=cosine max_duration=90sp
+says out "12ba = 3ep" "a run in samples has as many batches as the trainer would take"
+plot r.yaml scheduler=cosine max_duration=90s
+exits 0 "a run in seconds is explained"
+says out "not drawn: how many batches 90sec are is not known before the run" \
+    "without the rate, and why is said"
+plot r.yaml scheduler=cosine train_data='{name: fashion_mnist, path: /nowhere, batch_size: 8}'
+exits 0 "so is one whose data are elsewhere"
+says out "not drawn: cannot read /nowhere/" "and why is said"
+
+run explain cosine --ascii
+says out "with its defaults    set at each batch" "a schedule alone is drawn with its defaults"
+says out "first 1, last 2.467e-06 at 999ba (9.99ep)" "over ten epochs of a hundred batches"
+run explain step
+grep -q defaults out
+is $? 1 "but not where an option has none"
+run explain cosine --json
+says out '"curve": {' "--json has the curve"
+
+# What was drawn is what a run does: the rates of all 40 updates.
+run train r.yaml --progress none --run_directory runs/x
+exits 0 "the run that was drawn trains"
+sed -n 's/.*"ev":"batch".*"lr-SGD\/group0":\([^,}]*\).*/\1/p' runs/x/metrics.jsonl >trained
+run explain r.yaml --json
+sed -n '/"points"/,$ s/.*"lr": \(.*\)/\1/p' out >drawn
+is "$(wc -l <trained)" 40 "its 40 rates are in the metrics"
+# Nine digits are kept there: half a unit of the ninth, of rates down to a tenth of 0.1.
+paste trained drawn | awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > 1e-9) bad = 1 } END { exit bad || NR != 40 }'
+ok $? "and each is the one that --json draws"
+finish
