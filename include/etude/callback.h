@@ -32,10 +32,15 @@ struct et_callback_class {
     et_status (*check)(struct et_ctx *cx, const void *options); /* (optional) */
     et_status (*run)(struct et_callback *self, enum et_event event,
                      const struct et_state *state, struct et_log *log);
-    /* In a training step, when the update is formulas (et_optimizer_pending) and nothing
-     * of it has run: may append nodes to state->graph and assign leaves of its own, which
-     * are computed with the update and may be read from BATCH_END on. Must stand being
-     * called again for the same batch. (optional) */
+    /* A module's input X and output Y in a training forward pass, as values of
+     * state->graph; inner modules come before outer ones. May append nodes. (optional)
+     */
+    void (*module)(struct et_callback *self, const struct et_state *state,
+                   struct et_module *m, struct et_tensor *x, struct et_tensor *y);
+    /* In a training step, when the update is formulas (et_optimizer_pending) and
+     * nothing of it has run: may append nodes to state->graph and assign leaves of its
+     * own, which are computed with the update and may be read from BATCH_END on. Must
+     * stand being called again for the same batch. (optional) */
     et_status (*update)(struct et_callback *self, const struct et_state *state);
     /* Names the state that later records or decisions depend on, to save and to load
      * (archive.h). A checkpoint without it leaves the callback as it began. (optional:

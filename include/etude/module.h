@@ -82,6 +82,11 @@ ET_NODISCARD et_status et_param_move(struct et_ctx *cx, struct et_param *to,
 
 /* ---- forward ---- */
 
+/* Looks at what a module was given and made, as values of the pass's graph; inner modules
+ * come before outer ones. */
+typedef void et_look_fn(void *data, struct et_graph *g, struct et_module *m,
+                        struct et_tensor *x, struct et_tensor *y);
+
 /* One forward pass. The caller fills it; modules read it and count the ordinal. */
 struct et_forward {
     struct et_graph *g;
@@ -93,6 +98,8 @@ struct et_forward {
     /* What a module that ends a branch adds (BertOutput, what replaces it): set by its
      * caller for the call. */
     struct et_tensor *residual;
+    et_look_fn *look; /* called by et_forward; NULL: nobody looks */
+    void *look_data;  /* borrowed */
 };
 
 /* M's value at X. A NULL module is the identity: an absent child needs no case. */

@@ -264,7 +264,8 @@ test_whole(struct et_ctx *cx, const struct row *row, const char *device)
 /* What looks into a step or keeps what it sees; some steps have a plan of their own. */
 #define MONITORS                                                                       \
     "callbacks:\n"                                                                     \
-    "  optimizer_monitor: {batch_log_interval: 4}\n"
+    "  optimizer_monitor: {batch_log_interval: 4}\n"                                   \
+    "  activation_monitor: {interval: 4ba}\n"
 
 static void
 test_monitors(struct et_ctx *cx, const char *device)

@@ -275,20 +275,232 @@ count_steps(struct et_ctx *cx, struct et_callback *monitor, uint64_t *kernels,
     run_close(&r);
 }
 
+/* LOGGED: which of the two batches the monitor, which it frees, logs. */
 static void
-test_cost(struct et_ctx *cx)
+test_cost(struct et_ctx *cx, struct et_callback *monitor, int logged)
 {
     uint64_t plain[2], watched[2], plain_evals[2], evals[2];
-    struct et_callback *monitor =
-        MAKE(cx, "optimizer_monitor", "batch_log_interval", "2");
+    const char *name = monitor->type->info.name;
     count_steps(cx, NULL, plain, plain_evals);
     count_steps(cx, monitor, watched, evals);
     et_callback_free(&monitor);
-    is_int((int64_t)watched[0], (int64_t)plain[0],
-           "a batch that is not logged launches what it would without the monitor");
-    ok(watched[1] > plain[1], "one that is launches more");
+    is_int((int64_t)watched[!logged], (int64_t)plain[!logged],
+           "%s: a batch that is not logged launches what it would without", name);
+    ok(watched[logged] > plain[logged], "one that is launches more");
     ok(evals[0] == plain_evals[0] && evals[1] == plain_evals[1],
        "but is one evaluation still");
+}
+
+/* ---- activation_monitor ---- */
+
+enum { MAX_SEEN = 32 };
+
+/* Copies of what modules got and made, in the order they were called. */
+struct seen {
+    struct et_module *module;
+    struct et_tensor *leaf[2]; /* x, y */
+    int64_t calls;             /* of this module, over the run */
+};
+static struct seen seen[MAX_SEEN];
+static int n_seen;
+
+static void
+seen_module(struct et_callback *self, const struct et_state *s, struct et_module *m,
+            struct et_tensor *x, struct et_tensor *y)
+{
+    struct et_tensor *both[] = {x, y};
+    int i = 0;
+    (void)self;
+    while (i < n_seen && seen[i].module != m)
+        i++;
+    if (i == n_seen)
+        seen[n_seen++].module = m;
+    if (s->batch.first_row > 0)
+        return; /* a second microbatch */
+    seen[i].calls++;
+    for (int k = 0; k < 2; k++) {
+        const struct et_desc *d = &both[k]->desc;
+        if (!seen[i].leaf[k])
+            need(s->cx, et_tensor_new(s->cx, s->dev, d->dtype, d->ndim, d->shape,
+                                      ET_ROW_MAJOR, "seen", &seen[i].leaf[k]));
+        et_assign(s->graph, seen[i].leaf[k], both[k]);
+    }
+}
+
+static et_status
+seen_run(struct et_callback *self, enum et_event event, const struct et_state *s,
+         struct et_log *log)
+{
+    (void)self;
+    (void)event;
+    (void)s;
+    (void)log;
+    return ET_OK;
+}
+
+static const struct et_callback_class seen_class = {
+    .info = {.name = "seen", .class_name = "Seen"},
+    .run = seen_run,
+    .module = seen_module,
+};
+
+static void
+forget_seen(void)
+{
+    for (int i = 0; i < n_seen; i++)
+        for (int k = 0; k < 2; k++)
+            et_tensor_free(&seen[i].leaf[k]);
+    memset(seen, 0, sizeof seen);
+    n_seen = 0;
+}
+
+struct shape {
+    double l2, average, kurtosis, max;
+};
+
+/* By the definitions, in double. */
+static struct shape
+shape_of(struct et_ctx *cx, const struct et_tensor *t)
+{
+    int64_t n = et_desc_count(&t->desc), row = t->desc.shape[t->desc.ndim - 1];
+    int64_t rows = n / row, uneven = 0;
+    float *x = malloc((size_t)n * sizeof *x);
+    struct shape out = {0};
+    need(cx, et_tensor_read(cx, t, x, (size_t)n * sizeof *x));
+    for (int64_t r = 0; r < rows; r++) {
+        const float *v = x + r * row;
+        double sum = 0, sum2 = 0, m2 = 0, m4 = 0, max = -INFINITY;
+        for (int64_t i = 0; i < row; i++) {
+            sum += v[i];
+            sum2 += (double)v[i] * v[i];
+            max = v[i] > max ? v[i] : max;
+        }
+        for (int64_t i = 0; i < row; i++) {
+            double d = v[i] - sum / (double)row;
+            m2 += d * d / (double)row;
+            m4 += d * d * d * d / (double)row;
+        }
+        out.l2 += sqrt(sum2) / (double)rows;
+        out.average += sum / (double)n;
+        out.max += max / (double)rows;
+        uneven += m2 > 0;
+        out.kurtosis += m2 > 0 ? m4 / (m2 * m2) : 0;
+    }
+    out.kurtosis /= (double)uneven;
+    free(x);
+    return out;
+}
+
+/* The name under which the test expects module M's values. */
+static const char *
+path_of(struct et_state *s, const struct et_module *m)
+{
+    static const char *const paths[] = {"",      "fc1",   "fc2",    "fc",
+                                        "relu1", "relu2", "flatten"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (et_module_find(s->model->root, paths[i]) == m)
+            return paths[i];
+    return NULL;
+}
+
+static int
+compare_module(struct et_ctx *cx, const struct notes *notes, const char *path,
+               struct seen *what)
+{
+    static const char *const sides[] = {"input", "output"};
+    int compared = 0;
+    for (int k = 0; k < 2; k++) {
+        struct shape want = shape_of(cx, what->leaf[k]);
+        char name[64];
+        snprintf(name, sizeof name, "%s_%s.0", path, sides[k]);
+        is_near(noted(notes, "activations/l2_norm", name), want.l2, BLOCK_ROUNDING,
+                "mean |row| of %s", name);
+        is_near(noted(notes, "activations/average", name), want.average, BLOCK_ROUNDING,
+                "mean of %s", name);
+        is_near(noted(notes, "activations/max", name), want.max, BLOCK_ROUNDING,
+                "mean largest of %s", name);
+        /* four factors instead of one */
+        is_near(noted(notes, "activations/kurtosis", name), want.kurtosis,
+                4 * BLOCK_ROUNDING, "kurtosis of %s", name);
+        compared++;
+    }
+    return compared;
+}
+
+static int
+activations_in(const struct notes *notes)
+{
+    int n = 0;
+    for (int i = 0; i < notes->n; i++)
+        n += strncmp(notes->entry[i].name, "activations/", 12) == 0;
+    return n;
+}
+
+static void
+test_activations(struct et_ctx *cx, int64_t accum)
+{
+    struct notes notes = {.sink = {.write = note}};
+    struct et_callback own = {.type = &seen_class, .cx = cx};
+    struct et_callback *monitor = MAKE(cx, "activation_monitor", "interval", "2ba");
+    struct et_callback *both[] = {&own, monitor};
+    struct run r;
+    run_open(&r, cx,
+             &(struct run_setup){
+                 .callbacks = both,
+                 .n_callbacks = 2,
+                 .grad_accum = accum,
+                 .evaluate = true,
+                 .sink = &notes.sink,
+             });
+    diag("%d microbatches", (int)accum);
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(2)));
+    is_int(activations_in(&notes), 0, "of every two batches one is left alone");
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(1)));
+    int compared = 0;
+    for (int i = 0; i < n_seen; i++) {
+        const char *path = path_of(r.state, seen[i].module);
+        ok(path != NULL && seen[i].calls == 3,
+           "an evaluation is not looked at: three batches, three calls");
+        if (path)
+            compared += compare_module(cx, &notes, path, &seen[i]);
+    }
+    ok(n_seen >= 4 && compared == 2 * n_seen, "modules were seen: %d", n_seen);
+    is_int(activations_in(&notes), 4 * compared, "and nothing else is logged");
+    run_close(&r);
+    et_callback_free(&monitor);
+    forget_seen();
+}
+
+static void
+test_flat_activations(struct et_ctx *cx)
+{
+    struct notes notes = {.sink = {.write = note}};
+    struct et_callback *monitor =
+        MAKE(cx, "activation_monitor", "ignore_module_types", "[fc1, fc2]");
+    struct run r;
+    run_open(&r, cx,
+             &(struct run_setup){
+                 .callbacks = &monitor,
+                 .n_callbacks = 1,
+                 .sink = &notes.sink,
+             });
+    size_t bytes = et_desc_bytes(&r.state->params->values->desc);
+    float *zeros = calloc(1, bytes);
+    need(cx, et_tensor_write(cx, r.state->params->values, zeros, bytes));
+    free(zeros);
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(1)));
+    ok(noted(&notes, "activations/l2_norm", "fc_output.0") == 0 &&
+           noted(&notes, "activations/max", "fc_output.0") == 0,
+       "a network of zeros gives zeros");
+    ok(isnan(noted(&notes, "activations/kurtosis", "fc_output.0")),
+       "rows without variance have no kurtosis");
+    ok(isfinite(noted(&notes, "activations/kurtosis", "_input.0")),
+       "the images that go in have one");
+    ok(isnan(noted(&notes, "activations/l2_norm", "fc1_output.0")) &&
+           isnan(noted(&notes, "activations/l2_norm", "fc2_input.0")),
+       "ignored modules are not logged");
+    run_close(&r);
+    et_callback_free(&monitor);
 }
 
 int
@@ -312,7 +524,11 @@ main(void)
            "gradients alone: one number for each parameter and one for all");
     ok(names_with(cx, "only_global", "true") < 9,
        "only_global: nine numbers whatever the parameters");
-    test_cost(cx);
+    test_cost(cx, MAKE(cx, "optimizer_monitor", "batch_log_interval", "2"), 1);
+    test_activations(cx, 1);
+    test_activations(cx, 2);
+    test_flat_activations(cx);
+    test_cost(cx, MAKE(cx, "activation_monitor", "interval", "2ba"), 0);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");
     et_ctx_free(&cx);

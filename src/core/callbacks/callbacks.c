@@ -1,6 +1,7 @@
 /* callbacks.c: the list of observers; making callbacks and loggers. */
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/callbacks/callbacks.h"
@@ -28,6 +29,17 @@ eti_duration_unit(int unit)
 {
     static const double seconds[] = {1, 60, 3600, 86400};
     return seconds[unit];
+}
+
+et_status
+eti_at_interval(struct et_ctx *cx, const struct et_timestamp *ts,
+                struct et_time interval, double *now, bool *yes)
+{
+    struct et_time t;
+    ET_TRY(et_timestamp_get(cx, ts, interval.unit, &t));
+    *now = t.value;
+    *yes = fmod(t.value, interval.value) == 0;
+    return ET_OK;
 }
 
 /* The defaults, or a plain copy of what was given, to be taken over when all is well.

@@ -12,6 +12,10 @@
 extern const char *const eti_duration_units[]; /* choices: seconds .. days */
 double eti_duration_unit(int unit);            /* seconds in it */
 
+/* Is the counter of INTERVAL's unit at a multiple of it? *NOW is the counter. */
+et_status eti_at_interval(struct et_ctx *cx, const struct et_timestamp *ts,
+                          struct et_time interval, double *now, bool *yes);
+
 /* What stoppers watch. Their options begin with it. */
 struct eti_watch {
     char *monitor;          /* the metric's class: "Accuracy" */

@@ -98,7 +98,12 @@ et_module_is(const struct et_module *m, const struct et_module_class *type)
 struct et_tensor *
 et_forward(struct et_forward *f, struct et_module *m, struct et_tensor *x)
 {
-    return m ? m->type->forward(m, f, x) : x;
+    if (!m)
+        return x;
+    struct et_tensor *y = m->type->forward(m, f, x);
+    if (f->look && x && y)
+        f->look(f->look_data, f->g, m, x, y);
+    return y;
 }
 
 /* Row I of a table that ends with a NULL name; *N is its length when I is past it. */

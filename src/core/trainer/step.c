@@ -32,6 +32,26 @@ rows_of(struct et_graph *g, struct et_tensor *x, int64_t first, int64_t n)
     return et_slice(g, x, 0, first, n, 1);
 }
 
+static void
+show_module(void *data, struct et_graph *g, struct et_module *m, struct et_tensor *x,
+            struct et_tensor *y)
+{
+    const struct et_state *s = data;
+    (void)g;
+    for (int i = 0; i < s->n_callbacks; i++)
+        if (s->callbacks[i]->type->module)
+            s->callbacks[i]->type->module(s->callbacks[i], s, m, x, y);
+}
+
+static bool
+has_onlookers(const struct et_state *s)
+{
+    for (int i = 0; i < s->n_callbacks; i++)
+        if (s->callbacks[i]->type->module)
+            return true;
+    return false;
+}
+
 static et_status
 forward_and_loss(struct et_trainer *t, int pass)
 {
@@ -42,6 +62,8 @@ forward_and_loss(struct et_trainer *t, int pass)
         .training = true,
         .keep_stats = pass > 0,
         .rng = t->rng,
+        .look = has_onlookers(s) ? show_module : NULL,
+        .look_data = s,
     };
     const int64_t rng[2] = {
         (int64_t)et_rng_key(s->seed, ET_RNG_DROPOUT),
