@@ -317,6 +317,13 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
     }
 }
 
+static et_status
+archive(struct et_callback *self, struct et_archive *a)
+{
+    struct monitor *own = self->state;
+    return et_archive_f64(a, "last", &own->last, 1);
+}
+
 static void
 release(struct et_callback *self)
 {
@@ -344,5 +351,6 @@ const struct et_callback_class et_callback_activation_monitor = {
         ET_ON(INIT) | ET_ON(BEFORE_FORWARD) | ET_ON(AFTER_FORWARD) | ET_ON(BATCH_END),
     .module = module,
     .run = run,
+    .archive = archive,
     .close = release,
 };

@@ -68,7 +68,7 @@ struct eti_remaining {
     bool started;
     double wct, fraction; /* where counting began */
     struct eti_evaluations {
-        const char *label; /* borrowed */
+        char label[ET_METRIC_NAME];
         int64_t n;
         double seconds;  /* all together */
         double fraction; /* of the run, at the last */
@@ -79,6 +79,8 @@ struct eti_remaining {
  * its batches. NaN when it cannot be known. */
 double eti_fraction(const struct et_state *s);
 void eti_remaining_eval_end(struct eti_remaining *r, const struct et_state *s);
+et_status eti_remaining_archive(struct eti_remaining *r, struct et_ctx *cx,
+                                struct et_archive *a);
 /* Call at every BATCH_END. Seconds, NaN while nothing can be said. */
 double eti_remaining_batch_end(struct eti_remaining *r, const struct et_state *s);
 

@@ -96,6 +96,15 @@ run(struct et_callback *self, enum et_event event, const struct et_state *state,
     return judge(self, state, log);
 }
 
+static et_status
+archive(struct et_callback *self, struct et_archive *a)
+{
+    struct stopper *st = self->state;
+    ET_TRY(et_archive_flag(a, "any", &st->any));
+    ET_TRY(et_archive_f64(a, "best", &st->best, 1));
+    return et_archive_timestamp(a, "at", &st->at);
+}
+
 const struct et_callback_class et_callback_early_stopper = {
     .info =
         {
@@ -111,4 +120,5 @@ const struct et_callback_class et_callback_early_stopper = {
     .events = ET_ON(BATCH_END) | ET_ON(EPOCH_END) | ET_ON(EVAL_END) | ET_ON(FIT_END),
     .check = check,
     .run = run,
+    .archive = archive,
 };

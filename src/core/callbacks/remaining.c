@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/callbacks/callbacks.h"
@@ -39,7 +40,8 @@ eti_remaining_eval_end(struct eti_remaining *r, const struct et_state *s)
     if (i == ETI_MAX_LABELS || !(fraction > 0))
         return;
     if (i == r->n_eval)
-        r->eval[r->n_eval++].label = s->dataloader_label;
+        snprintf(r->eval[r->n_eval++].label, sizeof r->eval[i].label, "%s",
+                 s->dataloader_label);
     r->eval[i].n++;
     r->eval[i].seconds += s->eval_timestamp.total_wct;
     r->eval[i].fraction = fraction;
@@ -68,4 +70,38 @@ eti_remaining_batch_end(struct eti_remaining *r, const struct et_state *s)
         left += e->seconds / (double)e->n * fmax(in_all - (double)e->n, 0);
     }
     return left;
+}
+
+/* What was read replaces the evaluators' times; it is not trusted. */
+static et_status
+take_evaluations(struct eti_remaining *r, struct et_ctx *cx,
+                 const struct eti_evaluations *v, int64_t n)
+{
+    if (n > ETI_MAX_LABELS)
+        return ET_FAIL(cx, ET_EFORMAT, "runtime_estimator: times of %lld evaluators",
+                       (long long)n);
+    if (n)
+        memcpy(r->eval, v, (size_t)n * sizeof *v);
+    r->n_eval = (int)n;
+    for (int i = 0; i < r->n_eval; i++)
+        r->eval[i].label[ET_METRIC_NAME - 1] = '\0';
+    return ET_OK;
+}
+
+et_status
+eti_remaining_archive(struct eti_remaining *r, struct et_ctx *cx, struct et_archive *a)
+{
+    bool saving = et_archive_mode(a) == ET_ARCHIVE_SAVE;
+    void *block = saving ? r->eval : NULL;
+    int64_t n = saving ? r->n_eval : 0;
+    ET_TRY(et_archive_i64(a, "skip", &r->skip, 1));
+    ET_TRY(et_archive_flag(a, "started", &r->started));
+    ET_TRY(et_archive_f64(a, "wct", &r->wct, 1));
+    ET_TRY(et_archive_f64(a, "fraction", &r->fraction, 1));
+    ET_TRY(et_archive_list(a, "evaluations", &block, &n, sizeof *r->eval));
+    if (et_archive_mode(a) != ET_ARCHIVE_LOAD)
+        return ET_OK;
+    et_status status = take_evaluations(r, cx, block, n);
+    et_free(cx, block);
+    return status;
 }

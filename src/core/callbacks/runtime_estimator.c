@@ -51,6 +51,12 @@ run(struct et_callback *self, enum et_event event, const struct et_state *state,
     return ET_OK;
 }
 
+static et_status
+archive(struct et_callback *self, struct et_archive *a)
+{
+    return eti_remaining_archive(self->state, self->cx, a);
+}
+
 const struct et_callback_class et_callback_runtime_estimator = {
     .info =
         {
@@ -65,4 +71,5 @@ const struct et_callback_class et_callback_runtime_estimator = {
     .state_size = sizeof(struct eti_remaining),
     .events = ET_ON(INIT) | ET_ON(BATCH_END) | ET_ON(EVAL_END),
     .run = run,
+    .archive = archive,
 };

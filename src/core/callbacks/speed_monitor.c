@@ -141,6 +141,14 @@ run(struct et_callback *self, enum et_event event, const struct et_state *state,
     return ET_OK;
 }
 
+/* Rates are of the time that goes by: their window begins anew. */
+static et_status
+archive(struct et_callback *self, struct et_archive *a)
+{
+    struct speed *sp = self->state;
+    return et_archive_f64(a, "eval_seconds", &sp->eval_seconds, 1);
+}
+
 static void
 close_ring(struct et_callback *self)
 {
@@ -163,5 +171,6 @@ const struct et_callback_class et_callback_speed_monitor = {
     .state_size = sizeof(struct speed),
     .events = ET_ON(INIT) | ET_ON(BATCH_START) | ET_ON(BATCH_END) | ET_ON(EVAL_END),
     .run = run,
+    .archive = archive,
     .close = close_ring,
 };

@@ -78,6 +78,13 @@ run(struct et_callback *self, enum et_event event, const struct et_state *state,
     return judge(self, state, log);
 }
 
+static et_status
+archive(struct et_callback *self, struct et_archive *a)
+{
+    struct stopper *st = self->state;
+    return et_archive_flag(a, "any", &st->any);
+}
+
 const struct et_callback_class et_callback_threshold_stopper = {
     .info =
         {
@@ -93,4 +100,5 @@ const struct et_callback_class et_callback_threshold_stopper = {
     .events = ET_ON(BATCH_END) | ET_ON(EPOCH_END) | ET_ON(EVAL_END) | ET_ON(FIT_END),
     .check = check,
     .run = run,
+    .archive = archive,
 };
