@@ -52,6 +52,16 @@ void et_assign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *val
 /* The value that was assigned and is not yet committed, or LEAF itself. */
 struct et_tensor *et_pending(struct et_graph *g, struct et_tensor *leaf);
 
+/* Mixed precision: products built inside et_autocast(g, true) take operands of LOW,
+ * BF16 or F16, and add in f32; norms, softmax, losses and sums there take f32; operands
+ * of unlike floats go to the widest. Leaves keep their dtype: so do parameters and
+ * their gradients. ET_NONE (the start): every node is as written. Between steps.
+ * EDTYPE: LOW is something else. */
+ET_NODISCARD et_status et_graph_set_low_dtype(struct et_graph *g, enum et_dtype low);
+/* From now on nodes are (ON) part of a forward pass or loss; returns what was so
+ * before, to be put back. et_model_forward and et_model_loss do this themselves. */
+bool et_autocast(struct et_graph *g, bool on);
+
 /* Drops the pending assignments and the sticky error; nodes stay. After ENOMEM the same
  * step can be tried again in smaller pieces. */
 void et_graph_abandon(struct et_graph *g);

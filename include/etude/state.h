@@ -54,6 +54,7 @@ struct et_state {
     struct et_log *log;
     const char *run_name;
     uint32_t seed;
+    int precision; /* enum et_precision, never auto */
 
     struct et_model *model;
     struct et_param_space *params;

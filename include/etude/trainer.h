@@ -66,6 +66,7 @@ struct et_trainer_config {
     uint32_t seed;
     const char *run_name;                 /* borrowed; NULL: "run" */
     const char *target;                   /* "accuracy>=.765"; NULL */
+    int precision;                        /* enum et_precision; auto: fp32 */
     int nonfinite_action;                 /* enum et_nonfinite_action; rollback: skip */
     int64_t nonfinite_grace;              /* batches in a row before a stop; 0 = 1 */
     const struct et_trainer_steps *steps; /* NULL: all defaults */
@@ -89,11 +90,11 @@ ET_NODISCARD et_status et_trainer_fit(struct et_trainer *t, struct et_time durat
  * stays as it is. What is given holds for later calls too. Pointers are borrowed until
  * the trainer is freed or they are replaced. */
 struct et_fit_options {
-    struct et_time duration;             /* max_duration becomes now + this, which may be
-                                            in another unit; 0: as it is */
-    bool reset_time;                     /* begin at time 0: parameters, the optimizer's
-                                            state and algorithms stay as they are */
-    struct et_loader *train;             /* other data */
+    struct et_time duration; /* max_duration becomes now + this, which may be
+                                in another unit; 0: as it is */
+    bool reset_time;         /* begin at time 0: parameters, the optimizer's
+                                state and algorithms stay as they are */
+    struct et_loader *train; /* other data */
     const struct et_evaluator *evaluators; /* in place of those there are */
     int n_evaluators;
     const struct et_scheduler *schedulers; /* likewise */

@@ -93,6 +93,7 @@ et_graph_free(struct et_graph **out)
     eti_arena_release(&g->scratch);
     et_free(g->cx, g->node);
     et_free(g->cx, g->assign);
+    et_free(g->cx, g->cast);
     et_free(g->cx, g);
 }
 
@@ -100,6 +101,7 @@ void
 et_graph_reset(struct et_graph *g)
 {
     eti_eager_reset(g);
+    eti_autocast_reset(g);
     eti_arena_reset(&g->arena);
     g->n_nodes = g->n_assign = 0;
     g->status = ET_OK;
@@ -242,10 +244,13 @@ et_apply(struct et_graph *g, enum et_op_id id, struct et_tensor *const *in, int 
                                    "%s: operand %d belongs to a step that has ended",
                                    op->name, i));
     }
+    et_status status = g->low ? eti_autocast(g, id, &in, n_in) : ET_OK;
+    if (status != ET_OK)
+        return fail(g, status);
     struct eti_node *n = new_node(g, op, n_in, attr, attr_size);
     if (!n)
         return fail(g, ET_ENOMEM);
-    et_status status = infer(g, n, in);
+    status = infer(g, n, in);
     if (status != ET_OK)
         return fail(g, status);
     g->node[g->n_nodes++] = &n->pub;

@@ -139,6 +139,7 @@ et_grad_from(struct et_graph *g, struct et_tensor *output, struct et_tensor *dy,
     mark_needed(&t, last);
     if (dy)
         accumulate(&t, output, dy);
+    bool was = et_autocast(g, false); /* in the dtypes the forward pass had */
     for (int id = last; id >= 0 && g->status == ET_OK; id--) {
         if (!t.dy[id])
             continue;
@@ -146,6 +147,7 @@ et_grad_from(struct et_graph *g, struct et_tensor *output, struct et_tensor *dy,
         if (status != ET_OK)
             g->status = status;
     }
+    et_autocast(g, was);
     return g->status;
 }
 

@@ -1,6 +1,7 @@
 /* graph_impl.h: what the files of src/core/graph share.
  *
- * An evaluation goes: lower.c (what is reachable, its signature, and as a list of steps
+ * Building: build.c, with the casts of mixed precision by autocast.c. Then an evaluation
+ * goes: lower.c (what is reachable, its signature, and as a list of steps
  * on values), fuse_parts.c, fuse_norm.c and fuse_elementwise.c (rewrite the steps),
  * place.c (where each value lies), plan.c (kernels and addresses), eval.c (cache and
  * replay). */
@@ -39,6 +40,12 @@ struct eti_assignment {
     struct et_tensor *leaf, *value;
 };
 
+/* A value in another dtype, for whoever asks for it next. */
+struct eti_cast {
+    const struct et_tensor *from; /* NULL: the place is free */
+    struct et_tensor *to;
+};
+
 enum { ETI_PLANS = 32 }; /* plans kept; the least recently used goes first */
 
 struct et_graph {
@@ -54,12 +61,16 @@ struct et_graph {
     uint64_t epoch;           /* counts commits */
     bool eager;               /* ETUDE_EAGER=1 */
     bool dry;                 /* plan, do not run */
+    bool autocast;            /* nodes being built take the low dtype where they may */
+    enum et_dtype low;        /* of mixed precision: BF16, F16; NONE = all is as written */
     unsigned dump;            /* ETUDE_DUMP, ETI_DUMP_* bits */
 
     struct et_node **node;
     int n_nodes, cap_nodes;
     struct eti_assignment *assign;
     int n_assign, cap_assign;
+    struct eti_cast *cast; /* of this step, by address: open addressing */
+    int n_casts, cap_casts;
     struct eti_eager_block *eager_blocks; /* values computed at once */
 
     struct eti_ir *ir; /* reused by every evaluation */
@@ -75,6 +86,12 @@ struct et_graph {
 };
 
 enum { ETI_DUMP_GRAPH = 1, ETI_DUMP_PLAN = 2, ETI_DUMP_MEMORY = 4 };
+
+/* Puts casts before the N operands IN of a node about to be built, as the graph's mixed
+ * precision has it; IN may become another list. */
+et_status eti_autocast(struct et_graph *g, enum et_op_id op, struct et_tensor *const **in,
+                       int n);
+void eti_autocast_reset(struct et_graph *g);
 
 /* ---- the plan's intermediate form ---- */
 

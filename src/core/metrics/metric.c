@@ -139,7 +139,9 @@ void
 et_metric_update(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
                  struct et_tensor *target)
 {
+    bool was = et_autocast(g, true); /* sums are f32 whatever the outputs are */
     struct et_tensor *batch = m->type->update(g, &m->options, outputs, target);
+    et_autocast(g, was);
     struct et_tensor *t = et_add(g, batch, m->carry);
     struct et_tensor *q =
         et_mul_scalar(g, et_floor(g, et_mul_scalar(g, t, 1.0 / QUANTUM)), QUANTUM);

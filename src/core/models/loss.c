@@ -97,9 +97,9 @@ language(struct et_graph *g, struct et_tensor *z, struct et_tensor *target,
     return et_mean(g, et_reshape(g, l, 2, (const int64_t[]){b, t}), 2, false);
 }
 
-struct et_tensor *
-et_model_loss(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
-              struct et_tensor *target, enum et_reduction reduction)
+static struct et_tensor *
+loss(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
+     struct et_tensor *target, enum et_reduction reduction)
 {
     if (m->type->task == ET_TASK_LANGUAGE)
         return language(g, outputs, target, reduction);
@@ -114,4 +114,14 @@ et_model_loss(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
         return mean_squared_error(g, outputs, target, reduction);
     }
     return NULL;
+}
+
+struct et_tensor *
+et_model_loss(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
+              struct et_tensor *target, enum et_reduction reduction)
+{
+    bool was = et_autocast(g, true);
+    struct et_tensor *l = loss(m, g, outputs, target, reduction);
+    et_autocast(g, was);
+    return l;
 }

@@ -94,7 +94,10 @@ et_model_free(struct et_model **mp)
 struct et_tensor *
 et_model_forward(struct et_model *m, struct et_forward *f, struct et_tensor *x)
 {
-    return et_forward(f, m->root, x);
+    bool was = et_autocast(f->g, true);
+    struct et_tensor *y = et_forward(f, m->root, x);
+    et_autocast(f->g, was);
+    return y;
 }
 
 /* ---- parameters by name ---- */

@@ -137,8 +137,10 @@ eval_batch(struct et_trainer *t, struct eti_evaluator *e, const struct et_batch 
     ET_TRY(eti_run(t, ET_EVENT_EVAL_BATCH_START));
     ET_TRY(eti_run(t, ET_EVENT_EVAL_BEFORE_FORWARD));
     struct et_forward f = {.g = s->graph, .rng = t->rng};
+    bool was = et_autocast(s->graph, true);
     s->outputs = own && own->eval_forward ? own->eval_forward(own->data, s)
                                           : et_model_forward(s->model, &f, s->batch.x);
+    et_autocast(s->graph, was);
     ET_TRY(eti_run(t, ET_EVENT_EVAL_AFTER_FORWARD));
     for (int i = 0; i < e->n_metrics; i++)
         et_metric_update(s->graph, e->metric[i], s->outputs, s->batch.target);

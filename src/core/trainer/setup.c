@@ -198,11 +198,29 @@ adopt_hooks(struct et_trainer *t)
     return ET_OK;
 }
 
+/* What each precision multiplies in; NONE: as written, in f32. */
+static const enum et_dtype low_dtypes[] = {
+    [ET_PRECISION_FP32] = ET_NONE,
+    [ET_PRECISION_AMP_FP16] = ET_F16,
+    [ET_PRECISION_AMP_BF16] = ET_BF16,
+};
+
+static et_status
+make_graph(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    size_t n = sizeof low_dtypes / sizeof low_dtypes[0];
+    if ((unsigned)s->precision >= n)
+        return ET_FAIL(s->cx, ET_ENOTSUP, "precision amp_fp8: no device here computes in fp8");
+    ET_TRY(et_graph_new(s->cx, s->dev, &s->graph));
+    return et_graph_set_low_dtype(s->graph, low_dtypes[s->precision]);
+}
+
 static et_status
 build(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    ET_TRY(et_graph_new(s->cx, s->dev, &s->graph));
+    ET_TRY(make_graph(t));
     et_graph_set_dry(s->graph, t->config.dry);
     ET_TRY(et_log_new(s->cx, t->config.sink, &s->log));
     ET_TRY(make_leaves(t));
@@ -239,6 +257,8 @@ et_trainer_new(struct et_ctx *cx, const struct et_trainer_config *config,
         .dev = config->dev,
         .run_name = config->run_name ? config->run_name : "run",
         .seed = config->seed,
+        .precision = config->precision == ET_PRECISION_AUTO ? ET_PRECISION_FP32
+                                                            : config->precision,
         .model = config->model,
         .lr_factor = 1,
         .max_duration = ET_TIME_UNSET,

@@ -52,6 +52,16 @@ has_onlookers(const struct et_state *s)
     return false;
 }
 
+/* The user's forward pass and loss, in the run's precision like the model's own. */
+static struct et_tensor *
+own_forward(const struct et_trainer_steps *own, struct et_state *s)
+{
+    bool was = et_autocast(s->graph, true);
+    struct et_tensor *loss = own->train_forward(own->data, s, &s->outputs);
+    et_autocast(s->graph, was);
+    return loss;
+}
+
 static et_status
 forward_and_loss(struct et_trainer *t, int pass)
 {
@@ -74,7 +84,7 @@ forward_and_loss(struct et_trainer *t, int pass)
     struct et_tensor *own_loss = NULL;
     s->loss = s->outputs = NULL;
     if (own && own->train_forward)
-        own_loss = own->train_forward(own->data, s, &s->outputs);
+        own_loss = own_forward(own, s);
     else
         s->outputs = et_model_forward(s->model, &f, s->batch.x);
     ET_TRY(eti_run(t, ET_EVENT_AFTER_FORWARD));

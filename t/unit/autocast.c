@@ -1,0 +1,206 @@
+/* Mixed precision: where casts are put, and where not; on the reference device. */
+#include "etude/etude.h"
+#include "t/tap.h"
+
+#include <string.h>
+
+static struct et_ctx *cx;
+static struct et_device *dev;
+static struct et_graph *g;
+static struct et_tensor *x, *w, *scale; /* f32 [4,8], [8,8], [8] */
+
+static struct et_tensor *
+leaf(enum et_dtype dtype, int ndim, const int64_t *shape)
+{
+    struct et_tensor *t;
+    if (et_tensor_new(cx, dev, dtype, ndim, shape, ET_ROW_MAJOR, NULL, &t) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    for (int64_t i = 0; dtype == ET_F32 && i < et_desc_count(&t->desc); i++)
+        ((float *)et_tensor_data(t))[i] = 0.1f * (float)(i % 7 - 3);
+    return t;
+}
+
+static void
+start(enum et_dtype low)
+{
+    et_graph_reset(g);
+    if (et_graph_set_low_dtype(g, low) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    et_autocast(g, true);
+}
+
+static struct et_tensor *
+product(struct et_tensor *a)
+{
+    return et_matmul(g, a, w, false, false);
+}
+
+/* Kernels of a plan for Y. */
+static int
+kernels(struct et_tensor *y)
+{
+    struct et_plan_info info;
+    if (et_plan(g, &y, 1, &info) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    return info.kernels;
+}
+
+static void
+test_classes(enum et_dtype low)
+{
+    const char *name = et_dtype_name(low);
+    start(low);
+    struct et_tensor *y = product(x);
+    ok(y && y->desc.dtype == low, "%s: a product gives the low dtype", name);
+    ok(y->node->in[0] != x && y->node->in[0]->desc.dtype == low &&
+           y->node->in[1]->desc.dtype == low,
+       "%s: and takes operands of it", name);
+    ok(w->desc.dtype == ET_F32, "%s: the weight stays f32", name);
+    is_int(et_relu(g, y)->desc.dtype, low, "%s: an activation stays as it is", name);
+    is_int(et_softmax(g, y, 1)->desc.dtype, ET_F32, "%s: softmax is f32", name);
+    is_int(et_layer_norm(g, y, scale, scale, 1, 1e-5)->desc.dtype, ET_F32,
+           "%s: a norm is f32", name);
+    is_int(et_mean(g, y, 0, false)->desc.dtype, ET_F32, "%s: a mean is f32", name);
+    is_int(et_exp(g, y)->desc.dtype, ET_F32, "%s: e^x is f32", name);
+    is_int(et_add(g, y, x)->desc.dtype, ET_F32, "%s: a sum of both dtypes is f32",
+           name);
+    is_int(et_add(g, y, y)->desc.dtype, low, "%s: a sum of low ones stays low", name);
+    struct et_tensor *both[] = {y, x};
+    is_int(et_concat(g, both, 2, 0)->desc.dtype, ET_F32,
+           "%s: a concatenation of both is f32", name);
+    et_autocast(g, false);
+    is_int(product(x)->desc.dtype, ET_F32, "%s: outside, a product is f32", name);
+    is_int(et_softmax(g, y, 1)->desc.dtype, low, "%s: outside, softmax is as written",
+           name);
+    is_int(et_mul(g, x, y)->desc.dtype, ET_F32,
+           "%s: outside, unlike dtypes meet in f32", name);
+    ok(et_graph_status(g) == ET_OK, "%s: and nothing is refused", name);
+}
+
+static void
+test_once(void)
+{
+    start(ET_BF16);
+    struct et_tensor *a = product(x), *b = product(x);
+    ok(a->node->in[1] == b->node->in[1] && a->node->in[0] == b->node->in[0],
+       "what is used twice is cast once");
+    is_int(kernels(et_add(g, a, b)), 5,
+           "two casts, two products and a sum are planned");
+    struct et_tensor *f = et_cast(g, a, ET_F32), *back = product(f);
+    ok(back->node->in[0] == a, "bf16 to f32 and back is no cast at all");
+    struct et_tensor *twice = product(et_cast(g, x, ET_F32));
+    ok(twice->node->in[0]->desc.dtype == ET_BF16,
+       "f32 to bf16 rounds, and stays where it is needed");
+    et_assign(g, w, et_add_scalar(g, w, 1));
+    if (et_eval(g, NULL, 0) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    struct et_tensor *fresh = product(x);
+    ok(fresh && fresh->node->in[1] != a->node->in[1],
+       "after a commit the weight is cast anew");
+    float before, after;
+    ok(et_eval(g, &fresh, 1) == ET_OK, "and can be asked for");
+    uint16_t bits[32];
+    ok(et_tensor_read(cx, fresh, bits, sizeof bits) == ET_OK, "and read");
+    uint32_t wide = (uint32_t)bits[0] << 16;
+    memcpy(&after, &wide, sizeof after);
+    before = 0;
+    for (int k = 0; k < 8; k++)
+        before += ((float *)et_tensor_data(x))[k] * ((float *)et_tensor_data(w))[8 * k];
+    /* Two roundings of 2^-9 each for operands of up to 1.3, and one of the result. */
+    is_near(after, before, 8 * 1.3 * 0.3 * 0x1p-8 + 0x1p-8, "the product is x w's");
+}
+
+static void
+test_gradient(void)
+{
+    start(ET_BF16);
+    struct et_tensor *params[] = {w, scale}, *grads[2];
+    struct et_tensor *h = et_layer_norm(g, product(x), scale, scale, 1, 1e-5);
+    struct et_tensor *y = et_mean(g, et_square(g, product(h)), 0, false);
+    is_int(y->desc.dtype, ET_F32, "a loss is f32");
+    ok(et_grad(g, y, params, 2, grads) == ET_OK, "it has gradients");
+    ok(grads[0] && grads[0]->desc.dtype == ET_F32 && grads[1]->desc.dtype == ET_F32,
+       "which arrive in f32 at the parameters");
+    ok(grads[0]->node->op->id == ET_OP_cast &&
+           grads[0]->node->in[0]->desc.dtype == ET_BF16,
+       "a weight's was computed in bf16");
+    ok(et_autocast(g, true), "and building the forward pass goes on as before");
+}
+
+static void
+test_plain(void)
+{
+    struct et_tensor *half = leaf(ET_BF16, 2, (const int64_t[]){4, 8});
+    start(ET_NONE);
+    is_int(product(x)->desc.dtype, ET_F32, "without a low dtype a product is f32");
+    struct et_plan_info info;
+    struct et_tensor *y = product(x);
+    ok(et_plan(g, &y, 1, &info) == ET_OK && info.kernels == 1, "and nothing is cast");
+    ok(!et_add(g, x, half) && et_graph_status(g) == ET_EDTYPE,
+       "unlike dtypes are refused");
+    et_error_clear(cx);
+    et_graph_reset(g);
+    ok(et_graph_set_low_dtype(g, ET_F64) == ET_EDTYPE, "f64 is no low dtype");
+    et_error_clear(cx);
+    et_tensor_free(&half);
+}
+
+static void
+test_signature(void)
+{
+    struct et_graph_stats before, after;
+    const enum et_dtype order[] = {ET_BF16, ET_F16, ET_NONE, ET_BF16};
+    et_graph_get_stats(g, &before);
+    for (int i = 0; i < 4; i++) {
+        start(order[i]);
+        struct et_tensor *y = et_relu(g, et_sum(g, product(x), 2, false));
+        if (et_eval(g, &y, 1) != ET_OK)
+            bail("%s", et_error_get(cx)->message);
+    }
+    et_graph_get_stats(g, &after);
+    is_int((int64_t)(after.plans_built - before.plans_built), 3,
+           "each precision has a plan of its own, which is found again");
+}
+
+/* More casts than the first table of them holds. */
+static void
+test_many(void)
+{
+    start(ET_F16);
+    struct et_tensor *y = x;
+    int wrong = 0;
+    for (int i = 0; i < 500; i++) {
+        struct et_tensor *f = et_add_scalar(g, y, 1), *a = product(f), *b = product(f);
+        wrong += !b || a->node->in[0] != b->node->in[0];
+        y = x;
+    }
+    is_int(wrong, 0, "of five hundred values each is cast once");
+}
+
+int
+main(void)
+{
+    if (et_ctx_new(&cx) != ET_OK || et_device_open(cx, "ref", 0, 1, &dev) != ET_OK ||
+        et_graph_new(cx, dev, &g) != ET_OK)
+        bail("no device");
+    x = leaf(ET_F32, 2, (const int64_t[]){4, 8});
+    w = leaf(ET_F32, 2, (const int64_t[]){8, 8});
+    scale = leaf(ET_F32, 1, (const int64_t[]){8});
+    test_classes(ET_BF16);
+    test_classes(ET_F16);
+    test_once();
+    test_gradient();
+    test_plain();
+    test_signature();
+    test_many();
+    et_tensor_free(&x);
+    et_tensor_free(&w);
+    et_tensor_free(&scale);
+    et_graph_free(&g);
+    et_device_close(&dev);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing leaks");
+    et_ctx_free(&cx);
+    return done();
+}
