@@ -1,0 +1,38 @@
+#!/bin/sh
+# `etude eval`: every evaluator, its own data and metrics, in words and as JSON.
+. "$(dirname "$0")/cli.sh"
+tiny one.yaml
+sed '/^eval_data/d' one.yaml >many.yaml
+cat >>many.yaml <<'R'
+eval_data:
+  - {name: synthetic_images, num_samples: 16, workers: 0, metrics: [accuracy]}
+  - {name: synthetic_images, num_samples: 64, workers: 0, label: large}
+  - {name: synthetic_images, num_samples: 64, workers: 0, label: part, subset_num_batches: 2,
+     metrics: [cross, nothing]}
+R
+
+run eval one.yaml
+exits 0 "one evaluator: exit 0"
+is "$(cut -d' ' -f1 out | tr '\n' ' ')" "metrics/eval/Accuracy metrics/eval/CrossEntropy " \
+    "a line for each metric"
+run eval many.yaml
+exits 0 "several evaluators: exit 0"
+is "$(cut -d' ' -f1 out | tr '\n' ' ')" \
+    "metrics/eval/Accuracy metrics/large/Accuracy metrics/large/CrossEntropy metrics/part/CrossEntropy " \
+    "each with its label and the metrics its expressions choose"
+cp out text
+run eval many.yaml --json
+exits 0 "as JSON: exit 0"
+is "$(sed -nE 's/^ *"([^"]*)": [-0-9.e+]*,?$/\1/p' out | tr '\n' ' ')" "$(cut -d' ' -f1 text | tr '\n' ' ')" \
+    "the same names, each with a number"
+# 16 samples are the first two batches of 64: the same model on the same images.
+run eval many.yaml eval_data.0.metrics=[CrossEntropy]
+is "$(sed -n 's|^metrics/eval/CrossEntropy ||p' out)" "$(sed -n 's|^metrics/part/CrossEntropy ||p' out)" \
+    "a subset is the first batches"
+run eval many.yaml eval_data.1.label=eval
+exits 65 "two of one label: exit 65"
+says err "are both called 'eval'" "and a sentence"
+run eval many.yaml eval_data.2.metrics=[bleu]
+exits 65 "an expression that fits no metric: exit 65"
+says err "no metric of evaluator 'part' matches" "and a sentence"
+finish
