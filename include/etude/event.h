@@ -14,14 +14,19 @@
  *             AFTER_TRAIN_BATCH                             (to here; SAM: twice)
  *             optimizer update, clock, BATCH_END, evaluation, BATCH_CHECKPOINT
  *           EPOCH_END, evaluation, EPOCH_CHECKPOINT
- *           ITERATION_END? ITERATION_CHECKPOINT?
+ *           ITERATION_END?, evaluation, ITERATION_CHECKPOINT?
  *         FIT_END, evaluation unless one ran at this batch
  *   eval: EVAL_BEFORE_ALL
  *         per evaluator: EVAL_START
  *           for each batch:
  *             EVAL_BATCH_START, EVAL_BEFORE_FORWARD, EVAL_AFTER_FORWARD, EVAL_BATCH_END
  *           EVAL_END
- *         EVAL_AFTER_ALL
+ *         EVAL_AFTER_ALL                (et_trainer_eval: EVAL_STANDALONE_START before
+ *                                        and _END after all this)
+ *
+ * Where memory is short EVAL_BEFORE_FORWARD and EVAL_AFTER_FORWARD come once for each
+ * piece of a batch. An iteration of tokens ends with the batch that fills it, also in
+ * the midst of an epoch.
  *
  * BEFORE_DATALOADER fires once more when the loader is exhausted. The names are those
  * of MosaicML Composer (composer/core/event.py). src/core/trainer/fit.c is this

@@ -107,8 +107,14 @@ struct et_fit_options {
  * cut a batch. */
 ET_NODISCARD et_status et_trainer_fit_with(struct et_trainer *t,
                                            const struct et_fit_options *options);
-/* Evaluates now; results are in et_trainer_state()->eval_metrics. */
+/* Evaluates now on all evaluators, between EVAL_STANDALONE_START and _END; results are
+ * in et_trainer_state()->eval_metrics. EINVAL: there is no evaluator. Where memory is
+ * short and grad_accum is auto, batches are evaluated in pieces. */
 ET_NODISCARD et_status et_trainer_eval(struct et_trainer *t);
+/* The same on N others, which are forgotten after it; only their metrics stay, in place
+ * of those that had the same label. Intervals do not matter. */
+ET_NODISCARD et_status et_trainer_eval_on(struct et_trainer *t,
+                                          const struct et_evaluator *evaluators, int n);
 
 /* How a run ended, for exit codes and run.json. */
 enum et_outcome {

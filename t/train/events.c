@@ -7,6 +7,8 @@
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
+#include "t/train/recipe_run.h"
+#include "t/train/recipes.h"
 
 #define F " before_forward after_forward before_loss after_loss before_backward after_backward"
 #define DATA " before_dataloader after_dataloader batch_start before_train_batch"
@@ -15,6 +17,11 @@
 #define EVAL                                                                   \
     " eval_before_all eval_start eval_batch_start eval_before_forward"         \
     " eval_after_forward eval_batch_end eval_end eval_after_all"
+
+#define EPOCH " before_dataloader epoch_end epoch_checkpoint"
+#define ITERATION                                                              \
+    " iteration_start epoch_start" BATCH(F) EPOCH " iteration_end" EVAL        \
+    " iteration_checkpoint"
 
 static char trace[8192];
 
@@ -259,6 +266,51 @@ test_debug(struct et_ctx *cx)
     et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
 }
 
+/* Without what happens in a batch. Epochs have 4 batches of 256 tokens: iterations end
+ * after batch 2 (of more than 300 tokens), with the first epoch, and after batch 6. */
+static void
+test_tokens(struct et_ctx *cx)
+{
+    static struct et_algorithm_class outline;
+    struct et_algorithm tracer = {.type = &outline, .cx = cx};
+    struct recipe_run r;
+    outline = tracer_class;
+    outline.events = ET_ON(FIT_START) | ET_ON(ITERATION_START) | ET_ON(EPOCH_START) |
+                     ET_ON(BATCH_END) | ET_ON(EPOCH_END) | ET_ON(ITERATION_END) |
+                     ET_ON(ITERATION_CHECKPOINT) | ET_ON(FIT_END);
+    recipe_prepare(&r, cx, "max_duration: 6ba\niteration_length: 300tok\n" GPT_REST,
+                   &(struct recipe_choice){.device = "ref"});
+    r.parts.algorithm[0] = &tracer;
+    r.parts.config.n_algorithms = 1;
+    recipe_start(&r);
+    trace[0] = '\0';
+    recipe_fit(&r);
+    is_str(trace,
+           "fit_start iteration_start epoch_start batch_end batch_end iteration_end "
+           "iteration_checkpoint iteration_start batch_end batch_end epoch_end "
+           "iteration_end iteration_checkpoint iteration_start epoch_start batch_end "
+           "batch_end iteration_end iteration_checkpoint fit_end",
+           "an iteration of tokens ends with the batch that fills it, also mid-epoch");
+    is_int(r.state->timestamp.iteration, 3, "iterations are counted");
+    r.parts.config.n_algorithms = 0; /* TRACER is not the recipe's to free */
+    recipe_close(&r);
+}
+
+static void
+test_standalone(struct et_ctx *cx)
+{
+    struct et_algorithm tracer = {.type = &tracer_class, .cx = cx}, *list[] = {&tracer};
+    struct run r;
+    run_open(&r, cx,
+             &(struct run_setup){
+                 .n = 4, .evaluate = true, .algorithms = list, .n_algorithms = 1});
+    trace[0] = '\0';
+    need(cx, et_trainer_eval(r.trainer));
+    is_str(trace, "eval_standalone_start" EVAL " eval_standalone_end",
+           "an evaluation of its own stands between two events");
+    run_close(&r);
+}
+
 int
 main(void)
 {
@@ -292,6 +344,24 @@ main(void)
           START DATA F " after_train_batch before_train_batch" F
           " after_train_batch batch_end batch_checkpoint before_dataloader"
           " epoch_end epoch_checkpoint fit_end");
+    check(cx, "iterations of two epochs",
+          (struct run_setup){.n = 4,
+                             .max_duration = ET_EPOCHS(3),
+                             .iteration_length = ET_EPOCHS(2)},
+          NULL,
+          "init before_load after_load fit_start iteration_start epoch_start" BATCH(F) EPOCH
+          " epoch_start" BATCH(F) EPOCH " iteration_end iteration_checkpoint"
+          " iteration_start epoch_start" BATCH(F) EPOCH " fit_end");
+    check(cx, "an evaluation for each iteration",
+          (struct run_setup){.n = 4,
+                             .evaluate = true,
+                             .eval_interval = {1, ET_TIME_ITERATION},
+                             .max_duration = {2, ET_TIME_ITERATION},
+                             .iteration_length = ET_EPOCHS(1)},
+          NULL,
+          "init before_load after_load fit_start" ITERATION ITERATION " fit_end");
+    test_tokens(cx);
+    test_standalone(cx);
     et_ctx_free(&cx);
     return done();
 }

@@ -69,7 +69,8 @@ run_prepare(struct run *r, struct et_ctx *cx, const struct run_setup *s)
         .sink = s->sink,
         .max_duration = s->max_duration.value ? s->max_duration : ET_EPOCHS(1),
         .eval_interval = s->eval_interval.value ? s->eval_interval : ET_TIME_UNSET,
-        .iteration_length = ET_TIME_UNSET,
+        .iteration_length =
+            s->iteration_length.value ? s->iteration_length : ET_TIME_UNSET,
         .grad_accum = s->auto_accum || s->microbatch_size ? 0
                       : s->grad_accum                     ? s->grad_accum
                                                           : 1,

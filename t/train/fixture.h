@@ -16,6 +16,7 @@ struct run_setup {
     bool evaluate;
     struct et_time max_duration; /* 1ep */
     struct et_time eval_interval; /* unset */
+    struct et_time iteration_length; /* unset */
     const char *optimizer;      /* "sgd" with lr 0.1 */
     const char *const *optimizer_options; /* name, value, ..., NULL */
     struct et_algorithm **algorithms;

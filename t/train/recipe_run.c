@@ -29,8 +29,8 @@ parse(struct et_ctx *cx, const char *text)
 }
 
 void
-recipe_open(struct recipe_run *r, struct et_ctx *cx, const char *text,
-            const struct recipe_choice *choice)
+recipe_prepare(struct recipe_run *r, struct et_ctx *cx, const char *text,
+               const struct recipe_choice *choice)
 {
     const struct eti_assemble_options options = {
         .device = choice->device,
@@ -48,8 +48,21 @@ recipe_open(struct recipe_run *r, struct et_ctx *cx, const char *text,
     r->parts.config.sink = &r->sink;
     if (choice->grad_accum)
         r->parts.config.grad_accum = choice->grad_accum > 0 ? choice->grad_accum : 0;
-    need(cx, et_trainer_new(cx, &r->parts.config, &r->trainer));
+}
+
+void
+recipe_start(struct recipe_run *r)
+{
+    need(r->cx, et_trainer_new(r->cx, &r->parts.config, &r->trainer));
     r->state = et_trainer_state(r->trainer);
+}
+
+void
+recipe_open(struct recipe_run *r, struct et_ctx *cx, const char *text,
+            const struct recipe_choice *choice)
+{
+    recipe_prepare(r, cx, text, choice);
+    recipe_start(r);
 }
 
 void

@@ -28,6 +28,10 @@ struct recipe_choice {
 /* Makes the run or bails out. CX and TEXT are the caller's. */
 void recipe_open(struct recipe_run *r, struct et_ctx *cx, const char *text,
                  const struct recipe_choice *choice);
+/* The same in two steps, so that a test may change r->parts between them. */
+void recipe_prepare(struct recipe_run *r, struct et_ctx *cx, const char *text,
+                    const struct recipe_choice *choice);
+void recipe_start(struct recipe_run *r);
 void recipe_close(struct recipe_run *r);
 /* Trains to the recipe's end, or bails out. */
 void recipe_fit(struct recipe_run *r);

@@ -43,8 +43,9 @@
     "        vocab_size: 64, dropout: 0.1}\n"
 
 #define GPT(duration) GPT_SEED(duration, "17")
+#define GPT_REST GPT_MODEL TOKEN_DATA ADAMW
 #define GPT_SEED(duration, seed)                                                       \
-    "max_duration: " duration "\nseed: " seed "\n" GPT_MODEL TOKEN_DATA ADAMW
+    "max_duration: " duration "\nseed: " seed "\n" GPT_REST
 
 #define LENET(duration)                                                                \
     "max_duration: " duration "\nseed: 17\nmodel: {name: lenet}\n" IMAGE_DATA ADAMW

@@ -7,79 +7,10 @@
 #include "config.h"
 
 #include <math.h>
-#include <regex.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/trainer/trainer_impl.h"
-
-/* An empty list keeps all; else any regular expression that matches anywhere, in any
- * case, keeps a metric. */
-static et_status
-keeps(struct et_trainer *t, const char *const *patterns, const char *name, bool *keep)
-{
-    *keep = !patterns || !patterns[0];
-    for (int i = 0; patterns && patterns[i] && !*keep; i++) {
-        regex_t re;
-        if (regcomp(&re, patterns[i], REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0)
-            return ET_FAIL(t->state.cx, ET_EINVAL, "'%s' is not a regular expression",
-                           patterns[i]);
-        *keep = regexec(&re, name, 0, NULL, 0) == 0;
-        regfree(&re);
-    }
-    return ET_OK;
-}
-
-static et_status
-select_metrics(struct et_trainer *t, struct eti_evaluator *e)
-{
-    ET_TRY(eti_metrics_new(t, et_task_metrics(t->state.model->type->task, false), e->metric,
-                           &e->n_metrics));
-    int kept = 0, n = e->n_metrics;
-    for (int i = 0; i < n; i++) {
-        bool keep;
-        ET_TRY(keeps(t, e->config.metrics, et_metric_class(e->metric[i])->info.name, &keep));
-        struct et_metric *m = e->metric[i];
-        e->metric[i] = NULL;
-        if (keep)
-            e->metric[kept++] = m;
-        else
-            et_metric_free(&m);
-    }
-    e->n_metrics = kept;
-    if (kept == 0)
-        return ET_FAIL(t->state.cx, ET_EINVAL, "no metric of evaluator '%s' matches",
-                       e->config.label);
-    return ET_OK;
-}
-
-et_status
-eti_evaluators_init(struct et_trainer *t)
-{
-    if (t->config.n_evaluators > ETI_MAX_EVALUATORS)
-        return ET_FAIL(t->state.cx, ET_EINVAL, "more than %d evaluators", ETI_MAX_EVALUATORS);
-    for (int i = 0; i < t->config.n_evaluators; i++) {
-        struct eti_evaluator *e = &t->evaluator[t->n_evaluators++];
-        *e = (struct eti_evaluator){.config = t->config.evaluators[i], .last_batch = -1};
-        if (!e->config.label)
-            e->config.label = "eval";
-        if (!et_time_is_set(e->config.interval))
-            e->config.interval = t->config.eval_interval;
-        if (!et_time_is_set(e->config.interval))
-            e->config.interval = ET_EPOCHS(1);
-        ET_TRY(select_metrics(t, e));
-    }
-    return ET_OK;
-}
-
-void
-eti_evaluators_free(struct et_trainer *t)
-{
-    for (int i = 0; i < t->n_evaluators; i++)
-        for (int k = 0; k < t->evaluator[i].n_metrics; k++)
-            et_metric_free(&t->evaluator[i].metric[k]);
-    t->n_evaluators = 0;
-}
 
 /* The interval in a unit that is counted: a dur becomes that part of max_duration, in
  * batches where that is in epochs. */
@@ -101,6 +32,15 @@ settle(struct et_trainer *t, struct et_time *interval)
     return ET_OK;
 }
 
+/* The event at which the counter of UNIT has just moved. */
+static enum et_event
+counted_at(enum et_time_unit unit)
+{
+    return unit == ET_TIME_EPOCH       ? ET_EVENT_EPOCH_END
+           : unit == ET_TIME_ITERATION ? ET_EVENT_ITERATION_END
+                                       : ET_EVENT_BATCH_END;
+}
+
 static et_status
 is_due(struct et_trainer *t, const struct eti_evaluator *e, enum et_event event, bool *due)
 {
@@ -114,8 +54,7 @@ is_due(struct et_trainer *t, const struct eti_evaluator *e, enum et_event event,
         return ET_OK;
     }
     ET_TRY(settle(t, &interval));
-    bool by_epoch = interval.unit == ET_TIME_EPOCH;
-    if (by_epoch != (event == ET_EVENT_EPOCH_END))
+    if (event != counted_at(interval.unit))
         return ET_OK;
     ET_TRY(et_timestamp_get(s->cx, &s->timestamp, interval.unit, &now));
     ET_TRY(et_timestamp_get(s->cx, &t->before, interval.unit, &then));
@@ -124,17 +63,11 @@ is_due(struct et_trainer *t, const struct eti_evaluator *e, enum et_event event,
 }
 
 static et_status
-eval_batch(struct et_trainer *t, struct eti_evaluator *e, const struct et_batch *b)
+eval_piece(struct et_trainer *t, struct eti_evaluator *e, int64_t first, int64_t n)
 {
     struct et_state *s = &t->state;
     const struct et_trainer_steps *own = t->config.steps;
-    et_graph_reset(s->graph);
-    s->batch = s->full = (struct et_samples){
-        .x = b->x_tensor,
-        .target = b->target_tensor,
-        .n = b->n_samples,
-    };
-    ET_TRY(eti_run(t, ET_EVENT_EVAL_BATCH_START));
+    s->batch = eti_rows(s->graph, &s->full, first, n);
     ET_TRY(eti_run(t, ET_EVENT_EVAL_BEFORE_FORWARD));
     struct et_forward f = {.g = s->graph, .rng = t->rng};
     bool was = et_autocast(s->graph, true);
@@ -146,6 +79,53 @@ eval_batch(struct et_trainer *t, struct eti_evaluator *e, const struct et_batch 
         et_metric_update(s->graph, e->metric[i], s->outputs, s->batch.target);
     ET_TRY(et_eval(s->graph, NULL, 0));
     et_graph_last_plan(s->graph, &t->eval_plan);
+    return ET_OK;
+}
+
+/* A piece that did not fit has changed nothing, and is cut smaller; those before it
+ * count. Like grad_accum, the number of pieces never falls. */
+static et_status
+eval_pieces(struct et_trainer *t, struct eti_evaluator *e)
+{
+    struct et_state *s = &t->state;
+    int64_t n = s->full.n, first = 0;
+    if (t->eval_split > 1)
+        ET_TRY(eti_keep_batch(t));
+    while (first < n) {
+        int64_t rows = (n + t->eval_split - 1) / t->eval_split;
+        rows = rows < n - first ? rows : n - first;
+        et_status status = eval_piece(t, e, first, rows);
+        if (status == ET_OK) {
+            first += rows;
+            continue;
+        }
+        if (status != ET_ENOMEM || !t->is_auto || rows <= 1)
+            return status;
+        t->eval_split = t->eval_split * 2 < n ? t->eval_split * 2 : n;
+        et_report(s->cx, ET_LOG_WARN, "%s; evaluating batches in %lld pieces",
+                  et_error_get(s->cx)->message, (long long)t->eval_split);
+        et_error_clear(s->cx);
+        et_graph_abandon(s->graph);
+        ET_TRY(eti_keep_batch(t));
+    }
+    return ET_OK;
+}
+
+static et_status
+eval_batch(struct et_trainer *t, struct eti_evaluator *e, const struct et_batch *b)
+{
+    struct et_state *s = &t->state;
+    et_graph_reset(s->graph);
+    s->batch = s->full = (struct et_samples){
+        .x = b->x_tensor,
+        .target = b->target_tensor,
+        .n = b->n_samples,
+    };
+    ET_TRY(eti_run(t, ET_EVENT_EVAL_BATCH_START));
+    s->full = s->batch;
+    s->full.n = s->full.x ? s->full.x->desc.shape[0] : 0;
+    ET_TRY(eval_pieces(t, e));
+    s->batch = s->full;
     et_graph_reset(s->graph);
     s->outputs = NULL;
     et_timestamp_next_batch(&s->eval_timestamp, b->n_samples, b->n_tokens, 0);
@@ -164,6 +144,9 @@ log_values(struct et_trainer *t, struct eti_evaluator *e)
         ET_TRY(et_metric_value(e->metric[i], &v.value));
         while (at < s->n_eval_metrics && strcmp(t->eval_value[at].name, v.name) != 0)
             at++;
+        if (at == ETI_MAX_METRICS * ETI_MAX_EVALUATORS)
+            return ET_FAIL(s->cx, ET_EINVAL, "evaluations have left %d metrics: no room for %s",
+                           at, v.name);
         if (at == s->n_eval_metrics)
             s->n_eval_metrics++;
         t->eval_value[at] = v;
@@ -247,18 +230,42 @@ eti_evaluate_due(struct et_trainer *t, enum et_event event)
     return evaluate_some(t, which);
 }
 
+/* The evaluators from FIRST on, outside of fit. */
+static et_status
+evaluate_alone(struct et_trainer *t, int first)
+{
+    struct et_state *s = &t->state;
+    const char *label = s->dataloader_label;
+    bool which[ETI_MAX_EVALUATORS] = {false};
+    for (int i = first; i < t->n_evaluators; i++)
+        which[i] = true;
+    if (!label) /* a trainer that has not been fitted */
+        s->dataloader_label = t->evaluator[first].config.label;
+    ET_TRY(eti_run(t, ET_EVENT_EVAL_STANDALONE_START));
+    ET_TRY(evaluate_some(t, which));
+    ET_TRY(eti_run(t, ET_EVENT_EVAL_STANDALONE_END));
+    s->dataloader_label = label;
+    return ET_OK;
+}
+
 et_status
 et_trainer_eval(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    bool which[ETI_MAX_EVALUATORS];
     if (t->n_evaluators == 0)
         return ET_FAIL(s->cx, ET_EINVAL, "there is nothing to evaluate on: eval_data is missing");
-    for (int i = 0; i < t->n_evaluators; i++)
-        which[i] = true;
-    if (!s->dataloader_label) /* a trainer that has not been fitted */
-        s->dataloader_label = t->evaluator[0].config.label;
-    ET_TRY(eti_run(t, ET_EVENT_EVAL_STANDALONE_START));
-    ET_TRY(evaluate_some(t, which));
-    return eti_run(t, ET_EVENT_EVAL_STANDALONE_END);
+    return evaluate_alone(t, 0);
+}
+
+et_status
+et_trainer_eval_on(struct et_trainer *t, const struct et_evaluator *evaluators, int n)
+{
+    int first = t->n_evaluators;
+    if (n < 1)
+        return ET_FAIL(t->state.cx, ET_EINVAL, "there is nothing to evaluate on");
+    et_status status = eti_evaluators_add(t, evaluators, n);
+    if (status == ET_OK)
+        status = evaluate_alone(t, first);
+    eti_evaluators_drop(t, first);
+    return status;
 }

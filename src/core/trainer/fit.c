@@ -126,11 +126,44 @@ one_batch(struct et_trainer *t, bool *got)
     return status;
 }
 
+/* ---- iterations: some epochs or tokens, where a length is set ---- */
+
 static bool
-is_set(struct et_time length)
+counts_tokens(const struct et_trainer *t)
 {
-    return et_time_is_set(length) && length.value > 0;
+    return t->config.iteration_length.unit == ET_TIME_TOKEN;
 }
+
+static bool
+has_iterations(const struct et_trainer *t)
+{
+    return et_time_is_set(t->config.iteration_length) && t->config.iteration_length.value > 0;
+}
+
+static bool
+iteration_begins(const struct et_trainer *t)
+{
+    const struct et_timestamp *ts = &t->state.timestamp;
+    return has_iterations(t) && (counts_tokens(t) ? ts->token_in_iteration == 0
+                                                  : ts->epoch_in_iteration == 0 &&
+                                                        ts->batch_in_epoch == 0);
+}
+
+static et_status
+end_iteration(struct et_trainer *t)
+{
+    struct et_timestamp *ts = &t->state.timestamp;
+    int64_t done = counts_tokens(t) ? ts->token_in_iteration : ts->epoch_in_iteration;
+    if (!has_iterations(t) || (double)done < t->config.iteration_length.value)
+        return ET_OK;
+    t->before = *ts;
+    et_timestamp_next_iteration(ts);
+    ET_TRY(eti_run(t, ET_EVENT_ITERATION_END));
+    ET_TRY(eti_evaluate_due(t, ET_EVENT_ITERATION_END));
+    return eti_run(t, ET_EVENT_ITERATION_CHECKPOINT);
+}
+
+/* ---- epochs ---- */
 
 static et_status
 end_epoch(struct et_trainer *t)
@@ -142,16 +175,7 @@ end_epoch(struct et_trainer *t)
     et_log_emit(s->log, ET_RECORD_EPOCH, &s->timestamp, NULL);
     ET_TRY(eti_evaluate_due(t, ET_EVENT_EPOCH_END));
     ET_TRY(eti_run(t, ET_EVENT_EPOCH_CHECKPOINT));
-    struct et_time length = t->config.iteration_length;
-    if (!is_set(length))
-        return ET_OK;
-    double done = (double)(length.unit == ET_TIME_TOKEN ? s->timestamp.token_in_iteration
-                                                        : s->timestamp.epoch_in_iteration);
-    if (done < length.value)
-        return ET_OK;
-    et_timestamp_next_iteration(&s->timestamp);
-    ET_TRY(eti_run(t, ET_EVENT_ITERATION_END));
-    return eti_run(t, ET_EVENT_ITERATION_CHECKPOINT);
+    return end_iteration(t);
 }
 
 static et_status
@@ -159,13 +183,14 @@ one_epoch(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
     bool over = false, got = true;
-    if (s->timestamp.batch_in_epoch == 0) {
-        if (is_set(t->config.iteration_length) && s->timestamp.epoch_in_iteration == 0)
-            ET_TRY(eti_run(t, ET_EVENT_ITERATION_START));
-        ET_TRY(eti_run(t, ET_EVENT_EPOCH_START));
-    }
     while (got && !over) {
+        if (iteration_begins(t))
+            ET_TRY(eti_run(t, ET_EVENT_ITERATION_START));
+        if (s->timestamp.batch_in_epoch == 0)
+            ET_TRY(eti_run(t, ET_EVENT_EPOCH_START));
         ET_TRY(one_batch(t, &got));
+        if (got && counts_tokens(t) && s->timestamp.batch_in_epoch != s->train_len)
+            ET_TRY(end_iteration(t));
         if (got)
             ET_TRY(eti_is_over(t, &over));
     }

@@ -57,11 +57,9 @@ take_data(struct et_trainer *t, const struct et_fit_options *o)
     measure_data(t);
     if (o->n_evaluators == 0)
         return ET_OK;
-    eti_evaluators_free(t);
-    t->config.evaluators = o->evaluators;
-    t->config.n_evaluators = o->n_evaluators;
+    eti_evaluators_drop(t, 0);
     s->n_eval_metrics = 0;
-    ET_TRY(eti_evaluators_init(t));
+    ET_TRY(eti_evaluators_add(t, o->evaluators, o->n_evaluators));
     return eti_target_init(t);
 }
 
@@ -86,6 +84,28 @@ reset_time(struct et_trainer *t)
     t->state.timestamp = t->before = (struct et_timestamp){0};
     for (int i = 0; i < t->n_evaluators; i++)
         t->evaluator[i].last_batch = -1;
+}
+
+static et_status
+check_iteration(struct et_trainer *t)
+{
+    struct et_time length = t->config.iteration_length;
+    char text[ET_TIME_TEXT_BYTES];
+    if (!et_time_is_set(length) || length.value <= 0) {
+        if (t->state.max_duration.unit != ET_TIME_ITERATION)
+            return ET_OK;
+        return ET_FAIL(
+            t->state.cx, ET_EINVAL,
+            "max_duration %s counts iterations: it needs an iteration_length",
+            et_time_text(t->state.max_duration, text, sizeof text));
+    }
+    if (length.unit == ET_TIME_EPOCH ||
+        (length.unit == ET_TIME_TOKEN && t->state.max_seq_len > 0))
+        return ET_OK;
+    return ET_FAIL(
+        t->state.cx, ET_EINVAL,
+        "iteration_length %s: it counts epochs or, for data of tokens, tokens",
+        et_time_text(length, text, sizeof text));
 }
 
 static et_status
@@ -127,6 +147,7 @@ eti_prepare_fit(struct et_trainer *t, const struct et_fit_options *o)
     ET_TRY(take_data(t, o));
     ET_TRY(take_split(t, o));
     ET_TRY(take_length(t, o));
+    ET_TRY(check_iteration(t));
     s->stop = s->target_reached = false;
     s->stop_reason = NULL;
     t->outcome = ET_OUTCOME_FINISHED;

@@ -232,7 +232,7 @@ build(struct et_trainer *t)
     ET_TRY(eti_run(t, ET_EVENT_INIT));
     ET_TRY(eti_metrics_new(t, et_task_metrics(s->model->type->task, true), t->train_metric,
                            &t->n_train_metrics));
-    ET_TRY(eti_evaluators_init(t));
+    ET_TRY(eti_evaluators_add(t, t->config.evaluators, t->config.n_evaluators));
     ET_TRY(eti_target_init(t));
     ET_TRY(eti_set_length(t));
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_LOAD));
@@ -252,6 +252,7 @@ et_trainer_new(struct et_ctx *cx, const struct et_trainer_config *config,
     t->config = *config;
     t->is_auto = config->grad_accum == 0 && config->microbatch_size == 0;
     t->accum = config->grad_accum ? config->grad_accum : 1;
+    t->eval_split = 1;
     t->state = (struct et_state){
         .cx = cx,
         .dev = config->dev,
@@ -289,7 +290,7 @@ et_trainer_free(struct et_trainer **out)
     for (int i = 0; i < s->n_algorithms; i++)
         if (s->algorithms[i]->type->close)
             s->algorithms[i]->type->close(s->algorithms[i]);
-    eti_evaluators_free(t);
+    eti_evaluators_drop(t, 0);
     for (int i = 0; i < t->n_train_metrics; i++)
         et_metric_free(&t->train_metric[i]);
     et_tensor_free(&t->rng);

@@ -25,11 +25,22 @@ eti_count_microbatches(const struct et_trainer *t, int64_t n, int64_t *rows)
 }
 
 static struct et_tensor *
-rows_of(struct et_graph *g, struct et_tensor *x, int64_t first, int64_t n)
+slice_rows(struct et_graph *g, struct et_tensor *x, int64_t first, int64_t n)
 {
     if (!x || (first == 0 && x->desc.shape[0] == n))
         return x;
     return et_slice(g, x, 0, first, n, 1);
+}
+
+struct et_samples
+eti_rows(struct et_graph *g, const struct et_samples *all, int64_t first, int64_t n)
+{
+    return (struct et_samples){
+        .x = slice_rows(g, all->x, first, n),
+        .target = slice_rows(g, all->target, first, n),
+        .n = n,
+        .first_row = first,
+    };
 }
 
 static void
@@ -100,12 +111,7 @@ one_microbatch(struct et_trainer *t, int pass, int64_t first, int64_t n, bool al
 {
     struct et_state *s = &t->state;
     struct et_graph *g = s->graph;
-    s->batch = (struct et_samples){
-        .x = rows_of(g, s->full.x, first, n),
-        .target = rows_of(g, s->full.target, first, n),
-        .n = n,
-        .first_row = first,
-    };
+    s->batch = eti_rows(g, &s->full, first, n);
     struct et_tensor *true_target = s->batch.target; /* metrics see no mixed labels */
     ET_TRY(forward_and_loss(t, pass));
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_BACKWARD));
@@ -195,15 +201,11 @@ update(struct et_trainer *t)
     return ET_OK;
 }
 
-/* Values that hooks computed from the batch must survive the evaluations before their
- * last reader is built. */
-static et_status
-keep_batch(struct et_trainer *t)
+et_status
+eti_keep_batch(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    int64_t rows;
-    if (!s->full.x || !s->full.target || !(s->full.x->node || s->full.target->node) ||
-        (!s->step && eti_count_microbatches(t, s->full.n, &rows) == 1))
+    if (!s->full.x || !s->full.target || !(s->full.x->node || s->full.target->node))
         return ET_OK;
     return et_eval(s->graph, (struct et_tensor *[]){s->full.x, s->full.target}, 2);
 }
@@ -212,7 +214,11 @@ static et_status
 attempt(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    ET_TRY(keep_batch(t));
+    int64_t rows;
+    /* Values that hooks computed must survive the evaluations before their last reader
+     * is built. */
+    if (s->step || eti_count_microbatches(t, s->full.n, &rows) > 1)
+        ET_TRY(eti_keep_batch(t));
     if (s->step)
         ET_TRY(s->step(s, s->step_data, closure));
     else

@@ -42,6 +42,7 @@ struct et_trainer {
     struct et_run_length length;
     bool is_auto;     /* grad_accum adapts to memory */
     int64_t accum;    /* grad_accum when it is fixed, or what auto has come to */
+    int64_t eval_split; /* pieces of an evaluation's batch; more where memory is short */
     int64_t nonfinite_batches; /* in a row */
     enum et_outcome outcome;
     double clock;     /* monotonic seconds when the batch under way began */
@@ -50,6 +51,11 @@ struct et_trainer {
 
 /* step.c: one batch through closure and update, with retries. */
 et_status eti_train_batch(struct et_trainer *t);
+/* Rows [FIRST, FIRST + N) of ALL, as nodes. */
+struct et_samples eti_rows(struct et_graph *g, const struct et_samples *all, int64_t first,
+                           int64_t n);
+/* Computes what hooks made of the batch, which the pieces of it then share. */
+et_status eti_keep_batch(struct et_trainer *t);
 /* Losses in pieces and microbatches of a batch with N samples. */
 int64_t eti_count_microbatches(const struct et_trainer *t, int64_t n, int64_t *rows);
 /* prepare.c: how long the run is to be, from config and the loader. */
@@ -64,8 +70,10 @@ et_status eti_bind_parameters(struct et_trainer *t);
 bool eti_interrupted(struct et_trainer *t);
 /* evaluate.c */
 et_status eti_evaluate_due(struct et_trainer *t, enum et_event event);
-et_status eti_evaluators_init(struct et_trainer *t);
-void eti_evaluators_free(struct et_trainer *t);
+/* evaluators.c: N more; and those from FIRST on no more. */
+et_status eti_evaluators_add(struct et_trainer *t, const struct et_evaluator *evaluators,
+                             int n);
+void eti_evaluators_drop(struct et_trainer *t, int first);
 /* target.c: "accuracy>=.765" fits one metric of the evaluators: EINVAL. */
 et_status eti_target_init(struct et_trainer *t);
 /* The same against the metrics of an evaluation. */

@@ -1,0 +1,278 @@
+/* When a trainer evaluates, on what, with which metrics, and in how much memory. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/fixture.h"
+#include "t/train/recipe_run.h"
+#include "t/train/recipes.h"
+
+/* ---- when ---- */
+
+/* Says after which batch whom it saw evaluated, and after how many batches of his: "4
+ * eval 2" and a full stop. Every batch takes 0.6 s by its clock. */
+static char seen[512];
+
+static et_status
+watch(struct et_algorithm *self, enum et_event event, struct et_state *s,
+      struct et_log *log)
+{
+    (void)self;
+    (void)log;
+    size_t at = strlen(seen);
+    if (event == ET_EVENT_BATCH_END) {
+        s->timestamp.total_wct = 0.6 * (double)s->timestamp.batch;
+        return ET_OK;
+    }
+    snprintf(seen + at, sizeof seen - at, "%d %s %d. ", (int)s->timestamp.batch,
+             s->dataloader_label, (int)s->eval_timestamp.batch);
+    return ET_OK;
+}
+
+static const struct et_algorithm_class watch_class = {
+    .info = {.name = "watch"},
+    .events = ET_ON(BATCH_END) | ET_ON(EVAL_END),
+    .apply = watch,
+};
+
+static struct et_algorithm watcher, *watchers[] = {&watcher};
+
+static struct run_setup
+watched(struct et_ctx *cx, struct run_setup setup)
+{
+    watcher = (struct et_algorithm){.type = &watch_class, .cx = cx};
+    setup.algorithms = watchers;
+    setup.n_algorithms = 1;
+    seen[0] = '\0';
+    return setup;
+}
+
+/* Epochs have 2 batches of 4 samples, and an evaluation 2 batches. */
+static void
+test_intervals(struct et_ctx *cx)
+{
+    static const struct {
+        struct et_time interval, max, iteration;
+        const char *want, *what;
+    } rows[] = {
+        {{2, ET_TIME_EPOCH},
+         {3, ET_TIME_EPOCH},
+         {0, ET_TIME_EPOCH},
+         "4 eval 2. 6 eval 2. ",
+         "every second epoch, and at the end"},
+        {{3, ET_TIME_BATCH},
+         {3, ET_TIME_EPOCH},
+         {0, ET_TIME_EPOCH},
+         "3 eval 2. 6 eval 2. ",
+         "every third batch, and not again at the end"},
+        {{10, ET_TIME_SAMPLE},
+         {4, ET_TIME_EPOCH},
+         {0, ET_TIME_EPOCH},
+         "3 eval 2. 5 eval 2. 8 eval 2. ",
+         "with the batch that crosses a multiple of 10 samples"},
+        {{1, ET_TIME_SECOND},
+         {6, ET_TIME_BATCH},
+         {0, ET_TIME_EPOCH},
+         "2 eval 2. 4 eval 2. 5 eval 2. 6 eval 2. ",
+         "with the batch that crosses a second of training"},
+        {{0.25, ET_TIME_DURATION},
+         {4, ET_TIME_EPOCH},
+         {0, ET_TIME_EPOCH},
+         "2 eval 2. 4 eval 2. 6 eval 2. 8 eval 2. ",
+         "every quarter of some epochs"},
+        {{0.4, ET_TIME_DURATION},
+         {5, ET_TIME_BATCH},
+         {0, ET_TIME_EPOCH},
+         "2 eval 2. 4 eval 2. 5 eval 2. ",
+         "every .4 of some batches"},
+        {{0.3, ET_TIME_DURATION},
+         {24, ET_TIME_SAMPLE},
+         {0, ET_TIME_EPOCH},
+         "2 eval 2. 4 eval 2. 6 eval 2. ",
+         "every .3 of some samples"},
+        {{1, ET_TIME_ITERATION},
+         {5, ET_TIME_EPOCH},
+         {2, ET_TIME_EPOCH},
+         "4 eval 2. 8 eval 2. 10 eval 2. ",
+         "every iteration of two epochs"},
+        {{3, ET_TIME_EPOCH},
+         {1, ET_TIME_BATCH},
+         {0, ET_TIME_EPOCH},
+         "1 eval 2. ",
+         "at the end, where that comes first"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct run r;
+        struct run_setup setup =
+            watched(cx, (struct run_setup){.evaluate = true,
+                                           .eval_interval = rows[i].interval,
+                                           .max_duration = rows[i].max,
+                                           .iteration_length = rows[i].iteration});
+        run_open(&r, cx, &setup);
+        need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+        is_str(seen, rows[i].want, "evaluates %s", rows[i].what);
+        run_close(&r);
+    }
+}
+
+/* 4 batches of 256 tokens. */
+static void
+test_tokens(struct et_ctx *cx)
+{
+    static const char text[] = "max_duration: 1ep\neval_interval: 600tok\n" GPT_REST
+                               "eval_data: {name: synthetic_tokens, num_samples: 32,\n"
+                               "  vocab_size: 64, seq_len: 16, batch_size: 16}\n";
+    struct recipe_run r;
+    recipe_prepare(&r, cx, text, &(struct recipe_choice){.device = "ref"});
+    watched(cx, (struct run_setup){0});
+    r.parts.algorithm[0] = &watcher;
+    r.parts.config.n_algorithms = 1;
+    recipe_start(&r);
+    recipe_fit(&r);
+    is_str(seen, "3 eval 2. 4 eval 2. ",
+           "evaluates when 600 tokens are done, and at the end");
+    r.parts.config.n_algorithms = 0;
+    recipe_close(&r);
+}
+
+/* ---- on what ---- */
+
+static const char *const only_accuracy[] = {"^acc", NULL};
+static const char *const both[] = {"nothing", "ross", "accuracy", NULL};
+static const char *const none[] = {"^Cross$", NULL};
+static const char *const bad[] = {"(", NULL};
+
+static int
+count_metrics(const struct run *r, const char *label)
+{
+    int n = 0;
+    char start[64];
+    snprintf(start, sizeof start, "metrics/%s/", label);
+    for (int i = 0; i < r->state->n_eval_metrics; i++)
+        n += strncmp(r->state->eval_metrics[i].name, start, strlen(start)) == 0;
+    return n;
+}
+
+static et_status
+start_with(struct run *r, const char *const *metrics)
+{
+    struct et_trainer *t;
+    r->evaluator.metrics = metrics;
+    et_status status = et_trainer_new(r->cx, &r->config, &t);
+    et_trainer_free(&t);
+    return status;
+}
+
+static void
+test_many(struct et_ctx *cx)
+{
+    struct run r, small;
+    struct run_setup setup = watched(cx, (struct run_setup){.n = 8});
+    double value;
+    run_open(&small, cx, &(struct run_setup){.n = 4});
+    run_prepare(&r, cx, &setup);
+    const struct et_evaluator list[] = {
+        {.label = "every",
+         .loader = r.eval,
+         .interval = ET_BATCHES(1),
+         .metrics = both},
+        {.loader = small.eval, .interval = ET_TIME_UNSET, .metrics = only_accuracy},
+        {.label = "never", .loader = r.eval, .interval = ET_BATCHES(0)},
+        {.label = "late", .loader = small.eval, .interval = ET_EPOCHS(5)},
+    };
+    r.config.evaluators = list;
+    r.config.n_evaluators = 4;
+    run_start(&r);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    is_str(seen, "1 every 2. 2 every 2. 2 eval 1. 2 late 1. ",
+           "evaluators keep their own intervals and data, in their order");
+    is_int(count_metrics(&r, "every"), 2, "any of the expressions keeps a metric");
+    ok(count_metrics(&r, "eval") == 1 &&
+           et_state_metric(r.state, "metrics/eval/Accuracy", &value),
+       "one that has no label is called eval; an expression fits anywhere, in any "
+       "case");
+    is_int(count_metrics(&r, "late"), 2, "without expressions all metrics are kept");
+    is_int(count_metrics(&r, "never"), 0,
+           "an interval of 0 is never, not even at the end");
+
+    seen[0] = '\0';
+    const struct et_evaluator now = {.label = "now", .loader = small.eval};
+    need(cx, et_trainer_eval_on(r.trainer, &now, 1));
+    is_str(seen, "2 now 1. ", "other data are evaluated on for once");
+    is_int(count_metrics(&r, "now"), 2, "their metrics stay");
+    seen[0] = '\0';
+    need(cx, et_trainer_eval(r.trainer));
+    is_str(seen, "2 every 2. 2 eval 1. 2 never 2. 2 late 1. ",
+           "by itself a trainer evaluates on all that it was made with");
+    run_close(&r);
+
+    run_prepare(&r, cx, &(struct run_setup){.evaluate = true});
+    is_int(start_with(&r, none), ET_EINVAL, "expressions that fit nothing are refused");
+    is_str(take_error(cx), "no metric of evaluator 'eval' matches", "by a sentence");
+    is_int(start_with(&r, bad), ET_EINVAL, "as is what is no expression");
+    is_str(take_error(cx), "'(' is not a regular expression", "by another");
+    r.evaluator.metrics = NULL;
+    run_start(&r);
+    run_close(&r);
+    run_close(&small);
+}
+
+/* ---- memory ---- */
+
+/* Metrics are sums of some hundred numbers, now taken in another order. */
+#define ROUNDING 1e-6
+
+static void
+test_memory(struct et_ctx *cx)
+{
+    struct run whole, cut;
+    struct et_device_memory peak;
+    struct run_setup setup = watched(
+        cx, (struct run_setup){.n = 512, .batch_size = 512, .auto_accum = true});
+    run_prepare(&whole, cx, &setup);
+    const struct et_evaluator list[] = {{.label = "eval", .loader = whole.eval}};
+    run_start(&whole);
+    need(cx, et_trainer_eval_on(whole.trainer, list, 1));
+    et_device_get_memory(whole.dev, &peak);
+
+    run_prepare(&cut, cx, &setup);
+    const struct et_evaluator same[] = {{.label = "eval", .loader = cut.eval}};
+    run_start(&cut);
+    et_device_set_limit(cut.dev, peak.peak_bytes - 20000);
+    need(cx, et_trainer_eval_on(cut.trainer, same, 1));
+    is_str(seen, "0 eval 1. 0 eval 1. ",
+           "a batch that does not fit is evaluated in pieces");
+    for (int i = 0; i < 2; i++)
+        is_near(cut.state->eval_metrics[i].value, whole.state->eval_metrics[i].value,
+                ROUNDING, "%s is what it is in one piece",
+                whole.state->eval_metrics[i].name);
+    run_close(&cut);
+
+    setup.auto_accum = false;
+    run_prepare(&cut, cx, &setup);
+    const struct et_evaluator fixed[] = {{.label = "eval", .loader = cut.eval}};
+    run_start(&cut);
+    et_device_set_limit(cut.dev, peak.peak_bytes - 20000);
+    is_int(et_trainer_eval_on(cut.trainer, fixed, 1), ET_ENOMEM,
+           "unless grad_accum is fixed");
+    et_error_clear(cx);
+    run_close(&cut);
+    run_close(&whole);
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    test_intervals(cx);
+    test_tokens(cx);
+    test_many(cx);
+    test_memory(cx);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing leaks");
+    et_ctx_free(&cx);
+    return done();
+}
