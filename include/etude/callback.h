@@ -32,6 +32,10 @@ struct et_callback_class {
     et_status (*check)(struct et_ctx *cx, const void *options); /* (optional) */
     et_status (*run)(struct et_callback *self, enum et_event event,
                      const struct et_state *state, struct et_log *log);
+    /* The metrics of an evaluation are there, and the weights are still those that it
+     * used: EVAL_END, which follows, is where averages are taken back. (optional) */
+    et_status (*evaluated)(struct et_callback *self, const struct et_state *state,
+                           struct et_log *log);
     /* A module's input X and output Y in a training forward pass, as values of
      * state->graph; inner modules come before outer ones. May append nodes. (optional)
      */

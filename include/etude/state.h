@@ -67,6 +67,7 @@ struct et_state {
     bool stop;                          /* set by et_state_stop: the loop ends */
     const char *stop_reason;            /* a sentence, borrowed; NULL */
     bool target_reached;
+    bool interrupted; /* somebody wants the run to stop: it may be resumed */
 
     const char *dataloader_label; /* "train", an evaluator's label; NULL: none yet */
     int64_t dataloader_len;       /* batches of the active loader; -1 = unknown */

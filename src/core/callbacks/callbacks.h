@@ -55,6 +55,8 @@ bool eti_watch_is_active(const struct eti_watch *w, const struct et_state *s);
 /* EINVAL when there is no such metric. */
 et_status eti_watch_read(struct et_ctx *cx, const struct eti_watch *w,
                          const struct et_state *s, double *out);
+/* By the metric's name: losses, errors, perplexities, entropies. */
+bool eti_less_is_better(const char *metric);
 bool eti_watch_is_better(const struct eti_watch *w, double a, double b);
 /* Call at FIT_END when no value was ever read: warns if epochs have gone by. */
 void eti_watch_warn(const struct eti_watch *w, const char *who,

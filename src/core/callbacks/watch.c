@@ -47,12 +47,18 @@ eti_watch_read(struct et_ctx *cx, const struct eti_watch *w, const struct et_sta
 }
 
 bool
+eti_less_is_better(const char *metric)
+{
+    return strcasestr(metric, "loss") || strcasestr(metric, "error") ||
+           strcasestr(metric, "perplexity") || strcasestr(metric, "entropy");
+}
+
+bool
 eti_watch_is_better(const struct eti_watch *w, double a, double b)
 {
     bool less = w->comp == LESS || w->comp == LT;
     if (w->comp < 0)
-        less = strcasestr(w->monitor, "loss") || strcasestr(w->monitor, "error") ||
-               strcasestr(w->monitor, "perplexity") || strcasestr(w->monitor, "entropy");
+        less = eti_less_is_better(w->monitor);
     return less ? a < b : a > b;
 }
 

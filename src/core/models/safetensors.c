@@ -305,11 +305,15 @@ make_tensor(const struct eti_st_tensor *t)
 }
 
 static char *
-make_text(const struct eti_st_tensor *v, int64_t n)
+make_text(const struct eti_st_tensor *v, int64_t n, const struct eti_st_note *notes,
+          int n_notes)
 {
     /* Readers of Hugging Face want to know which library's layout this is. */
     json_t *root = json_pack("{s:{s:s}}", metadata, "format", "pt");
     int failed = !root;
+    for (int i = 0; i < n_notes && !failed; i++)
+        failed = json_object_set_new(json_object_get(root, metadata), notes[i].name,
+                                     json_string(notes[i].value)) != 0;
     for (int64_t i = 0; i < n && !failed; i++)
         failed = json_object_set_new(root, v[i].name, make_tensor(&v[i])) != 0;
     char *text = failed ? NULL : json_dumps(root, JSON_COMPACT);
@@ -321,7 +325,15 @@ et_status
 eti_st_print(struct et_ctx *cx, const struct eti_st_tensor *v, int64_t n, uint8_t **out,
              int64_t *bytes)
 {
-    char *text = make_text(v, n);
+    return eti_st_print_notes(cx, v, n, NULL, 0, out, bytes);
+}
+
+et_status
+eti_st_print_notes(struct et_ctx *cx, const struct eti_st_tensor *v, int64_t n,
+                   const struct eti_st_note *notes, int n_notes, uint8_t **out,
+                   int64_t *bytes)
+{
+    char *text = make_text(v, n, notes, n_notes);
     void *block;
     if (!text)
         return ET_FAIL(cx, ET_ENOMEM, "no memory for the names of %" PRId64 " tensors",

@@ -46,9 +46,25 @@ ET_NODISCARD et_status eti_st_parse(struct et_ctx *cx, const char *name,
                                     struct eti_st_header *out);
 void eti_st_release(struct eti_st_header *h);
 
+/* What readers show and nobody computes with: text in the header. */
+struct eti_st_note {
+    const char *name, *value; /* UTF-8; borrowed */
+};
+
 /* The prefix and header of N tensors, padded to eight bytes. Free with et_free. */
 ET_NODISCARD et_status eti_st_print(struct et_ctx *cx, const struct eti_st_tensor *v,
                                     int64_t n, uint8_t **out, int64_t *bytes);
+/* The same with N_NOTES notes. */
+ET_NODISCARD et_status eti_st_print_notes(struct et_ctx *cx,
+                                          const struct eti_st_tensor *v, int64_t n,
+                                          const struct eti_st_note *notes, int n_notes,
+                                          uint8_t **out, int64_t *bytes);
+
+struct et_model;
+/* et_model_save_weights (model.h) with notes. */
+ET_NODISCARD et_status eti_model_save(struct et_ctx *cx, const struct et_model *model,
+                                      uint32_t seed, const struct eti_st_note *notes,
+                                      int n_notes, const char *path);
 
 /* "[64,3,7,7]"; returns BUF. */
 const char *eti_st_shape_text(int ndim, const int64_t *shape, char *buf, size_t n);

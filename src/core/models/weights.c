@@ -278,7 +278,8 @@ describe(const struct et_leaf *leaf, int64_t at, struct eti_st_tensor *t)
 }
 
 static et_status
-write_header(struct et_ctx *cx, const char *path, int fd, const struct et_leaves *l)
+write_header(struct et_ctx *cx, const char *path, int fd, const struct et_leaves *l,
+             const struct eti_st_note *notes, int n_notes)
 {
     struct eti_st_tensor *v;
     void *block;
@@ -290,7 +291,7 @@ write_header(struct et_ctx *cx, const char *path, int fd, const struct et_leaves
         describe(&l->v[i], at, &v[i]);
         at = v[i].end;
     }
-    et_status status = eti_st_print(cx, v, l->n, &header, &bytes);
+    et_status status = eti_st_print_notes(cx, v, l->n, notes, n_notes, &header, &bytes);
     et_free(cx, v);
     if (status != ET_OK)
         return status;
@@ -315,11 +316,11 @@ write_leaf(struct et_ctx *cx, const char *path, int fd, const struct et_leaf *le
 
 static et_status
 write_model(struct et_ctx *cx, const struct et_model *model, uint32_t seed,
-            const char *path, int fd)
+            const struct eti_st_note *notes, int n_notes, const char *path, int fd)
 {
     struct et_leaves l;
     ET_TRY(et_module_leaves(cx, model->root, ET_PARAM | ET_BUFFER, &l));
-    et_status status = write_header(cx, path, fd, &l);
+    et_status status = write_header(cx, path, fd, &l, notes, n_notes);
     for (int i = 0; i < l.n && status == ET_OK; i++)
         status = write_leaf(cx, path, fd, &l.v[i], seed);
     et_leaves_release(&l);
@@ -346,6 +347,13 @@ et_status
 et_model_save_weights(struct et_ctx *cx, const struct et_model *model, uint32_t seed,
                       const char *path)
 {
+    return eti_model_save(cx, model, seed, NULL, 0, path);
+}
+
+et_status
+eti_model_save(struct et_ctx *cx, const struct et_model *model, uint32_t seed,
+               const struct eti_st_note *notes, int n_notes, const char *path)
+{
     char temporary[ETI_PATH_MAX];
     int n = snprintf(temporary, sizeof temporary, "%s.tmp-%ld", path, (long)getpid());
     if (n >= (int)sizeof temporary)
@@ -354,7 +362,7 @@ et_model_save_weights(struct et_ctx *cx, const struct et_model *model, uint32_t 
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return ET_FAIL(cx, ET_EIO, "cannot write %s: %s", temporary, strerror(errno));
-    et_status status = write_model(cx, model, seed, temporary, fd);
+    et_status status = write_model(cx, model, seed, notes, n_notes, temporary, fd);
     if (status == ET_OK && fsync(fd) != 0)
         status = ET_FAIL(cx, ET_EIO, "cannot write %s: %s", temporary, strerror(errno));
     if (close(fd) != 0 && status == ET_OK)

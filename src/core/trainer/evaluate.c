@@ -156,6 +156,15 @@ log_values(struct et_trainer *t, struct eti_evaluator *e)
 }
 
 static et_status
+show_values(struct et_state *s)
+{
+    for (int i = 0; i < s->n_callbacks; i++)
+        if (s->callbacks[i]->type->evaluated)
+            ET_TRY(s->callbacks[i]->type->evaluated(s->callbacks[i], s, s->log));
+    return ET_OK;
+}
+
+static et_status
 evaluate(struct et_trainer *t, struct eti_evaluator *e)
 {
     struct et_state *s = &t->state;
@@ -187,6 +196,8 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
     bool whole = t->outcome != ET_OUTCOME_STOPPED; /* one broken off has no values */
     if (whole)
         ET_TRY(log_values(t, e));
+    if (whole && !t->config.dry)
+        ET_TRY(show_values(s));
     ET_TRY(eti_run(t, ET_EVENT_EVAL_END));
     if (whole) {
         et_log_emit(s->log, ET_RECORD_EVAL, &s->timestamp, e->config.label);

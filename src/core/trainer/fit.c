@@ -58,6 +58,7 @@ eti_interrupted(struct et_trainer *t)
 {
     if (t->outcome != ET_OUTCOME_DIVERGED && t->config.interrupt && *t->config.interrupt) {
         t->outcome = ET_OUTCOME_STOPPED;
+        t->state.interrupted = true;
         et_state_stop(&t->state, "interrupted");
     }
     return t->outcome == ET_OUTCOME_STOPPED;
