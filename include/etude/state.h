@@ -85,6 +85,7 @@ struct et_state {
     struct et_tensor *outputs; /* from AFTER_FORWARD */
     struct et_tensor *loss;    /* from AFTER_LOSS: mean over the microbatch */
     struct et_tensor *grad;    /* flat, from AFTER_TRAIN_BATCH; see et_param_space */
+    double loss_scale;         /* of the batch under way; 1 but for amp_fp16 */
     double loss_value;         /* of the last finished batch: mean over its samples */
 
     et_step_fn *step; /* NULL: the default */

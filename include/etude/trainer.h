@@ -39,6 +39,14 @@ struct et_trainer_steps {
     struct et_tensor *(*eval_forward)(void *data, struct et_state *s);
 };
 
+/* Dynamic loss scaling of amp_fp16. 0 in any place means the number in brackets. */
+struct et_loss_scaling {
+    double initial;   /* the first scale, 1 or more [65536] */
+    double growth;    /* times this after INTERVAL updates in a row [2] */
+    double backoff;   /* times this when a gradient was not finite [0.5] */
+    int64_t interval; /* [2000] */
+};
+
 struct et_trainer_config {
     struct et_device *dev;   /* required; borrowed */
     struct et_model *model;  /* required; borrowed */
@@ -67,6 +75,7 @@ struct et_trainer_config {
     const char *run_name;                 /* borrowed; NULL: "run" */
     const char *target;                   /* "accuracy>=.765"; NULL */
     int precision;                        /* enum et_precision; auto: fp32 */
+    struct et_loss_scaling loss_scaling;  /* of amp_fp16 */
     int nonfinite_action;                 /* enum et_nonfinite_action; rollback: skip */
     int64_t nonfinite_grace;              /* batches in a row before a stop; 0 = 1 */
     const struct et_trainer_steps *steps; /* NULL: all defaults */

@@ -27,6 +27,10 @@ static const struct {
     {"resnet8 in bf16", RESNET("6ba") "precision: amp_bf16\n"},
     {"gpt2 in bf16", GPT("6ba") "precision: amp_bf16\n"},
     {"layers in f16", LAYERS("6ba") "precision: amp_fp16\n"},
+    {"resnet8 in f16 with sam",
+     RESNET("6ba") "precision: amp_fp16\nalgorithms:\n  sam:\n"
+                   "  gradient_clipping: {clipping_type: norm, "
+                   "clipping_threshold: 0.5}\n"},
 };
 
 struct result {

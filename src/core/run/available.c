@@ -93,8 +93,6 @@ eti_recipe_check_available(struct et_ctx *cx, const struct et_recipe *recipe,
         et_report(cx, ET_LOG_WARN, "checkpoint: this version does not write any");
     if (recipe->device == ET_RUN_GPU)
         refuse(recipe, "device", "device", "there is no GPU device", errors);
-    if (recipe->precision == ET_PRECISION_AMP_FP16)
-        refuse(recipe, "precision", "precision", "there is no loss scaling", errors);
     if (recipe->precision == ET_PRECISION_AMP_FP8)
         refuse(recipe, "precision", "precision", "no device here computes in fp8", errors);
     if (recipe->nonfinite.action == ET_NONFINITE_ROLLBACK)

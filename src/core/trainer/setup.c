@@ -224,6 +224,7 @@ build(struct et_trainer *t)
     et_graph_set_dry(s->graph, t->config.dry);
     ET_TRY(et_log_new(s->cx, t->config.sink, &s->log));
     ET_TRY(make_leaves(t));
+    ET_TRY(eti_scaler_init(t));
     ET_TRY(eti_bind_parameters(t));
     ET_TRY(make_optimizer(t));
     ET_TRY(adopt_hooks(t));
@@ -297,6 +298,7 @@ et_trainer_free(struct et_trainer **out)
     et_tensor_free(&t->total);
     et_tensor_free(&t->skip);
     et_tensor_free(&t->grad_sum);
+    eti_scaler_release(t);
     et_optimizer_free(&s->optimizer);
     et_param_space_free(&s->params);
     et_graph_free(&s->graph);

@@ -123,6 +123,7 @@ one_microbatch(struct et_trainer *t, int pass, int64_t first, int64_t n, bool al
         loss = et_mul_scalar(g, loss, (double)n / (double)s->full.n);
     if (pass == 0)
         et_assign(g, t->total, first ? et_add(g, t->total, loss) : loss);
+    loss = eti_scaler_scale(t, loss);
     ET_TRY(et_grad(g, loss, t->param_leaf, t->n_params, t->grads));
     ET_TRY(eti_run(t, ET_EVENT_AFTER_BACKWARD));
     for (int i = 0; pass == 0 && i < t->n_train_metrics; i++)
@@ -161,12 +162,13 @@ closure(struct et_state *s, int pass)
         ET_TRY(one_microbatch(t, pass, first, n, k == 1));
     }
     s->batch = s->full;
+    ET_TRY(eti_scaler_unscale(t, pass));
     return eti_run(t, ET_EVENT_AFTER_TRAIN_BATCH);
 }
 
-/* 1 where the gradient is not finite: inf and NaN times 0 are not 0. */
-static struct et_tensor *
-not_finite(struct et_graph *g, struct et_tensor *grad)
+/* inf and NaN times 0 are not 0. */
+struct et_tensor *
+eti_not_finite(struct et_graph *g, struct et_tensor *grad)
 {
     const int64_t one[] = {1};
     struct et_tensor *zero = et_fill(g, ET_F32, 1, one, 0);
@@ -189,7 +191,8 @@ static et_status
 update(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    struct et_tensor *skip = not_finite(s->graph, s->grad);
+    struct et_tensor *skip = eti_scaler_skip(t);
+    bool excused;
     et_assign(s->graph, t->skip, skip);
     ET_TRY(et_optimizer_update(s->graph, s->optimizer, s->grad, NULL, skip));
     ET_TRY(show_update(s));
@@ -197,7 +200,8 @@ update(struct et_trainer *t)
     float skipped;
     ET_TRY(et_tensor_read(s->cx, t->skip, &skipped, sizeof skipped));
     et_optimizer_done(s->optimizer, skipped != 0);
-    t->nonfinite_batches = skipped != 0 ? t->nonfinite_batches + 1 : 0;
+    ET_TRY(eti_scaler_settle(t, &excused));
+    t->nonfinite_batches = skipped != 0 && !excused ? t->nonfinite_batches + 1 : 0;
     return ET_OK;
 }
 

@@ -3,6 +3,7 @@
 #define ETI_TRAINER_IMPL_H
 
 #include "core/base/assert.h"
+#include "etude/archive.h"
 #include "etude/trainer.h"
 
 enum { ETI_MAX_METRICS = 16, ETI_MAX_EVALUATORS = 16 };
@@ -12,6 +13,15 @@ struct eti_evaluator {
     struct et_metric *metric[ETI_MAX_METRICS];
     int n_metrics;
     int64_t last_batch; /* timestamp.batch at its last run; -1 before the first */
+};
+
+/* scaler.c: dynamic loss scaling; all NULL without. */
+struct eti_scaler {
+    struct et_loss_scaling rule;
+    struct et_tensor *scale;    /* f32 [1] */
+    struct et_tensor *clean;    /* f32 [1]: updates since the scale changed */
+    struct et_tensor *overflow; /* f32 [1]: 1 if a gradient of this step was not finite */
+    struct et_tensor *checked;  /* the gradient that OVERFLOW speaks of; never read */
 };
 
 struct et_trainer {
@@ -37,6 +47,7 @@ struct et_trainer {
     struct et_tensor *total;    /* f32 [1]: loss of the batch so far */
     struct et_tensor *grad_sum; /* f32 [total]: of the microbatches so far */
     struct et_tensor *skip;     /* f32 [1]: 1 if the last update was not finite */
+    struct eti_scaler scaler;
     struct et_plan_info train_plan, eval_plan; /* of the last batches */
     int64_t train_flops, train_bytes;          /* of the last training batch */
     struct et_run_length length;
@@ -58,6 +69,21 @@ struct et_samples eti_rows(struct et_graph *g, const struct et_samples *all, int
 et_status eti_keep_batch(struct et_trainer *t);
 /* Losses in pieces and microbatches of a batch with N samples. */
 int64_t eti_count_microbatches(const struct et_trainer *t, int64_t n, int64_t *rows);
+/* 1 where GRAD holds a number that is not finite, else 0: f32 [1]. */
+struct et_tensor *eti_not_finite(struct et_graph *g, struct et_tensor *grad);
+/* scaler.c, all of them. Leaves, if the precision scales losses. */
+et_status eti_scaler_init(struct et_trainer *t);
+void eti_scaler_release(struct et_trainer *t);
+/* What to go backward from. */
+struct et_tensor *eti_scaler_scale(struct et_trainer *t, struct et_tensor *loss);
+/* state->grad, all of the batch's, becomes the true gradient. */
+et_status eti_scaler_unscale(struct et_trainer *t, int pass);
+/* Whether to skip the update with state->grad: f32 [1]; and the next scale. */
+struct et_tensor *eti_scaler_skip(struct et_trainer *t);
+/* After the evaluation: EXCUSED when the scale was to blame for a skip. Logs. */
+et_status eti_scaler_settle(struct et_trainer *t, bool *excused);
+/* Scale and count of clean steps, for checkpoints. */
+et_status eti_scaler_archive(struct et_trainer *t, struct et_archive *a);
 /* prepare.c: how long the run is to be, from config and the loader. */
 et_status eti_set_length(struct et_trainer *t);
 /* Everything of OPTIONS, and the loader at the timestamp's place. */

@@ -1,0 +1,378 @@
+/* Loss scaling of amp_fp16: the rule, that a skipped step changes nothing, and who sees
+ * which gradient. An MLP on eight images, in batches of four; device "ref", and "cpu"
+ * where it is said. */
+#include "core/checkpoint/archive.h"
+#include "core/trainer/trainer_impl.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/fixture.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of this the loss's gradient is four million in each logit; f16 ends at 65504. */
+#define FAR_TOO_LARGE 0x1p24
+#define SMALL         16.0
+
+static const char *const momentum[] = {"lr", "0.01", "momentum", "0.9", NULL};
+
+struct choice {
+    const char *device;
+    int precision;
+    double initial;
+    int64_t interval, accum;
+    const char *algorithm; /* and its options */
+    const char *const *options;
+};
+
+static struct et_algorithm *
+make_algorithm(struct et_ctx *cx, const char *name, const char *const *set)
+{
+    const struct et_algorithm_class *c = et_algorithm_find(name);
+    struct et_algorithm *a;
+    void *o;
+    need(cx, et_alloc(cx, c->info.options_size + 1, &o));
+    need(cx, et_options_init(cx, c->info.options, o));
+    for (; set && *set; set += 2)
+        need(cx, et_options_set(cx, c->info.options, o, set[0], set[1]));
+    need(cx, et_algorithm_new(cx, c, o, &a));
+    et_free(cx, o);
+    return a;
+}
+
+static void
+start(struct run *r, struct et_ctx *cx, const struct choice *c, struct et_algorithm **a)
+{
+    *a = c->algorithm ? make_algorithm(cx, c->algorithm, c->options) : NULL;
+    const struct run_setup setup = {
+        .device = c->device,
+        .grad_accum = c->accum,
+        .optimizer_options = momentum,
+        .algorithms = a,
+        .n_algorithms = *a ? 1 : 0,
+        .max_duration = ET_BATCHES(100),
+    };
+    run_prepare(r, cx, &setup);
+    r->config.precision = c->precision;
+    r->config.loss_scaling.initial = c->initial;
+    r->config.loss_scaling.interval = c->interval;
+    r->config.nonfinite_action = ET_NONFINITE_STOP;
+    r->config.nonfinite_grace = 1;
+    run_start(r);
+}
+
+static void
+stop(struct run *r, struct et_algorithm **a)
+{
+    run_close(r);
+    et_algorithm_free(a);
+}
+
+static void
+fit(struct run *r, int batches)
+{
+    need(r->cx, et_trainer_fit(r->trainer, ET_BATCHES(batches)));
+}
+
+/* Parameters and momentum. */
+struct copy {
+    float *v[2];
+    int64_t n, updates;
+};
+
+static struct copy
+take(struct run *r)
+{
+    const struct et_param_space *p = r->state->params;
+    struct copy c = {.n = p->total, .updates = p->slot[0].updates};
+    for (int i = 0; i < 2; i++) {
+        size_t bytes = (size_t)p->total * sizeof(float);
+        c.v[i] = malloc(bytes);
+        need(r->cx, et_tensor_read(r->cx, i ? p->moment[0] : p->values, c.v[i], bytes));
+    }
+    return c;
+}
+
+static void
+drop(struct copy *c)
+{
+    free(c->v[0]);
+    free(c->v[1]);
+}
+
+static bool
+same(const struct copy *a, const struct copy *b)
+{
+    size_t bytes = (size_t)a->n * sizeof(float);
+    return a->updates == b->updates && memcmp(a->v[0], b->v[0], bytes) == 0 &&
+           memcmp(a->v[1], b->v[1], bytes) == 0;
+}
+
+static double
+clean_steps(struct run *r)
+{
+    float clean;
+    struct et_trainer *t = r->trainer;
+    need(r->cx, et_tensor_read(r->cx, t->scaler.clean, &clean, sizeof clean));
+    return (double)clean;
+}
+
+static void
+test_skip(struct et_ctx *cx, const char *what, const struct choice *choice)
+{
+    struct run r;
+    struct et_algorithm *a;
+    start(&r, cx, choice, &a);
+    struct copy before = take(&r);
+    fit(&r, 1);
+    struct copy after = take(&r);
+    ok(same(&before, &after), "%s: a step that overflows changes no bit", what);
+    ok(r.state->loss_scale == FAR_TOO_LARGE / 2, "%s: and halves the scale", what);
+    is_int(r.state->timestamp.batch, 1, "%s: time goes on", what);
+    is_int(et_trainer_outcome(r.trainer), ET_OUTCOME_FINISHED,
+           "%s: and nothing has diverged", what);
+    drop(&after);
+    fit(&r, 16);
+    after = take(&r);
+    ok(!same(&before, &after) && after.updates > 0 && isfinite(r.state->loss_value),
+       "%s: with the scale down, training begins (%g)", what, r.state->loss_scale);
+    drop(&before);
+    drop(&after);
+    stop(&r, &a);
+}
+
+/* Each step of a run that overflows at first and grows later keeps to torch's rule. */
+static void
+test_rule(struct et_ctx *cx)
+{
+    struct run r;
+    struct et_algorithm *a;
+    struct et_graph_stats early, late;
+    const struct choice choice = {
+        .precision = ET_PRECISION_AMP_FP16, .initial = FAR_TOO_LARGE, .interval = 3};
+    start(&r, cx, &choice, &a);
+    double scale = FAR_TOO_LARGE, clean = 0;
+    int wrong = 0, skipped = 0, grown = 0;
+    for (int i = 0; i < 40; i++) {
+        int64_t updates = r.state->params->slot[0].updates;
+        fit(&r, 1);
+        if (r.state->params->slot[0].updates == updates) {
+            scale /= 2;
+            clean = 0;
+            skipped++;
+        } else if (++clean == 3) {
+            scale *= 2;
+            clean = 0;
+            grown++;
+        }
+        wrong += r.state->loss_scale != scale || clean_steps(&r) != clean;
+        et_graph_get_stats(r.state->graph, i == 0 ? &early : &late);
+    }
+    is_int(wrong, 0, "forty steps: the scale and the count are the rule's");
+    ok(skipped > 8 && grown > 3 && skipped + grown < 40,
+       "%d steps were skipped, after %d the scale grew", skipped, grown);
+    is_int((int64_t)late.plans_built, (int64_t)early.plans_built,
+           "no change of scale makes a plan");
+    stop(&r, &a);
+}
+
+static void
+test_default(struct et_ctx *cx)
+{
+    struct run r;
+    struct et_algorithm *a;
+    start(&r, cx, &(struct choice){.precision = ET_PRECISION_AMP_FP16}, &a);
+    ok(r.state->loss_scale == 65536 && r.trainer->scaler.rule.interval == 2000,
+       "the scale begins at 65536 and grows after 2000 steps");
+    stop(&r, &a);
+    start(&r, cx, &(struct choice){.precision = ET_PRECISION_AMP_BF16}, &a);
+    fit(&r, 2);
+    ok(r.state->loss_scale == 1 && !r.trainer->scaler.scale, "bf16 needs no scaling");
+    stop(&r, &a);
+    run_prepare(&r, cx, &(struct run_setup){.n = 8});
+    r.config.precision = ET_PRECISION_AMP_FP16;
+    r.config.loss_scaling.backoff = 2;
+    ok(et_trainer_new(cx, &r.config, &r.trainer) == ET_EINVAL,
+       "a scale that backs off upwards is refused");
+    et_error_clear(cx);
+    r.config.loss_scaling.backoff = 0;
+    r.config.precision = ET_PRECISION_AMP_FP8;
+    ok(et_trainer_new(cx, &r.config, &r.trainer) == ET_ENOTSUP, "so is fp8");
+    et_error_clear(cx);
+    r.config.precision = ET_PRECISION_FP32;
+    run_start(&r);
+    run_close(&r);
+}
+
+/* NaN weights make every gradient NaN, at any scale. */
+static void
+test_collapse(struct et_ctx *cx)
+{
+    struct run r;
+    struct et_algorithm *a;
+    const struct choice choice = {.precision = ET_PRECISION_AMP_FP16, .initial = 4};
+    start(&r, cx, &choice, &a);
+    struct et_param_space *p = r.state->params;
+    float *nan = malloc((size_t)p->total * sizeof *nan);
+    for (int64_t i = 0; i < p->total; i++)
+        nan[i] = NAN;
+    need(cx, et_tensor_write(cx, p->values, nan, (size_t)p->total * sizeof *nan));
+    free(nan);
+    fit(&r, 20);
+    ok(r.state->loss_scale == 1, "the scale falls to 1 and no further");
+    is_int(r.state->timestamp.batch, 3,
+           "4, 2: the scale is to blame; at 1 the run is stopped");
+    is_int(et_trainer_outcome(r.trainer), ET_OUTCOME_DIVERGED, "as one that diverged");
+    stop(&r, &a);
+}
+
+/* Runs STEPS batches and gives the parameters. */
+static struct copy
+trained(struct et_ctx *cx, const struct choice *choice, int steps)
+{
+    struct run r;
+    struct et_algorithm *a;
+    start(&r, cx, choice, &a);
+    fit(&r, steps);
+    struct copy c = take(&r);
+    stop(&r, &a);
+    return c;
+}
+
+/* Of the distance that A's parameters are apart from B's, in units of B's size. */
+static double
+apart(const struct copy *a, const struct copy *b)
+{
+    double off = 0, size = 0;
+    for (int64_t i = 0; i < a->n; i++) {
+        double x = (double)a->v[1][i], y = (double)b->v[1][i];
+        off += (x - y) * (x - y);
+        size += y * y;
+    }
+    return sqrt(off / size);
+}
+
+/* A hook at AFTER_TRAIN_BATCH sees true gradients: clipping elements at 0.01 does to
+ * f16 at a scale of 1024 what it does to fp32. The momentum is the sum of three clipped
+ * gradients; each of them went through some twenty roundings to 2^-11, the errors of
+ * which add up like a random walk. */
+#define F16_TOLERANCE (5 * 0x1p-11)
+static void
+test_clipping(struct et_ctx *cx)
+{
+    const char *const options[] = {"clipping_type", "value", "clipping_threshold",
+                                   "0.01", NULL};
+    struct choice choice = {.precision = ET_PRECISION_FP32,
+                            .algorithm = "gradient_clipping",
+                            .options = options};
+    struct copy exact = trained(cx, &choice, 3);
+    choice.precision = ET_PRECISION_AMP_FP16;
+    choice.initial = 1024;
+    struct copy half = trained(cx, &choice, 3);
+    double d = apart(&half, &exact);
+    ok(d > 0 && d < F16_TOLERANCE, "clipping sees true gradients (%.1e apart)", d);
+    drop(&half);
+    choice.initial = FAR_TOO_LARGE;
+    half = trained(cx, &choice, 1);
+    is_int(half.updates, 0, "an infinity that was clipped is an overflow all the same");
+    drop(&half);
+    drop(&exact);
+}
+
+/* Powers of two in and out again: the scale changes nothing that f16 can hold. */
+static void
+test_exact(struct et_ctx *cx)
+{
+    struct choice choice = {.precision = ET_PRECISION_AMP_FP16, .initial = 256};
+    struct copy a = trained(cx, &choice, 6);
+    choice.accum = 2;
+    struct copy b = trained(cx, &choice, 6);
+    double d = apart(&b, &a);
+    ok(a.updates == 6 && b.updates == 6 && d < F16_TOLERANCE,
+       "microbatches give the batch's gradient (%.1e apart)", d);
+    drop(&b);
+    choice.accum = 0;
+    choice.initial = 512;
+    b = trained(cx, &choice, 6);
+    /* Gradients below 2^-14 lose bits at one scale that they keep at the other. */
+    ok(apart(&b, &a) < 0x1p-11, "twice the scale gives the same gradients (%.1e apart)",
+       apart(&b, &a));
+    drop(&a);
+    drop(&b);
+}
+
+static void
+test_archive(struct et_ctx *cx)
+{
+    struct run first, second;
+    struct et_algorithm *a, *b;
+    struct et_archive archive = {0};
+    const struct choice choice = {
+        .precision = ET_PRECISION_AMP_FP16, .initial = SMALL, .interval = 3};
+    start(&first, cx, &choice, &a);
+    start(&second, cx, &choice, &b);
+    fit(&first, 5);
+    eti_archive_begin(&archive, cx);
+    need(cx, eti_scaler_archive(first.trainer, &archive));
+    need(cx, eti_archive_end(&archive));
+    need(cx, eti_archive_sort(&archive));
+    archive.source = "test";
+    archive.mode = ET_ARCHIVE_CHECK;
+    need(cx, eti_scaler_archive(second.trainer, &archive));
+    ok(second.state->loss_scale == SMALL && clean_steps(&second) == 0,
+       "checking a checkpoint leaves the scale alone");
+    archive.mode = ET_ARCHIVE_LOAD;
+    need(cx, eti_scaler_archive(second.trainer, &archive));
+    ok(second.state->loss_scale == 2 * SMALL && clean_steps(&second) == 2,
+       "loading brings the scale and the count of clean steps");
+    fit(&second, 1);
+    ok(second.state->loss_scale == 4 * SMALL, "and the next clean step is the third");
+    eti_archive_release(&archive);
+    eti_archive_begin(&archive, cx);
+    need(cx, eti_archive_sort(&archive));
+    archive.mode = ET_ARCHIVE_LOAD;
+    need(cx, eti_scaler_archive(second.trainer, &archive));
+    ok(second.state->loss_scale == SMALL && clean_steps(&second) == 0,
+       "a checkpoint of another precision begins anew");
+    eti_archive_release(&archive);
+    stop(&first, &a);
+    stop(&second, &b);
+}
+
+int
+main(void)
+{
+    static const char *const devices[] = {"ref", "cpu"};
+    struct et_ctx *cx = need_ctx();
+    struct choice choice = {.precision = ET_PRECISION_AMP_FP16,
+                            .initial = FAR_TOO_LARGE};
+    for (int i = 0; i < 2; i++) {
+        struct et_device *dev;
+        choice.device = devices[i];
+        if (et_device_open(cx, devices[i], 0, 1, &dev) != ET_OK) {
+            skip(15, et_error_get(cx)->message);
+            et_error_clear(cx);
+            continue;
+        }
+        et_device_close(&dev);
+        test_skip(cx, devices[i], &choice);
+        choice.accum = 2;
+        test_skip(cx, "in two microbatches", &choice);
+        choice.accum = 0;
+        choice.algorithm = "sam";
+        test_skip(cx, "with sam", &choice);
+        choice.algorithm = NULL;
+    }
+    test_rule(cx);
+    test_default(cx);
+    test_collapse(cx);
+    test_clipping(cx);
+    test_exact(cx);
+    test_archive(cx);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing leaks");
+    et_ctx_free(&cx);
+    return done();
+}
