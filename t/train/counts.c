@@ -265,7 +265,8 @@ test_whole(struct et_ctx *cx, const struct row *row, const char *device)
 #define MONITORS                                                                       \
     "callbacks:\n"                                                                     \
     "  optimizer_monitor: {batch_log_interval: 4}\n"                                   \
-    "  activation_monitor: {interval: 4ba}\n"
+    "  activation_monitor: {interval: 4ba}\n"                                          \
+    "  system_metrics_monitor: {interval: 0s}\n"
 
 static void
 test_monitors(struct et_ctx *cx, const char *device)

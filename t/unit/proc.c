@@ -1,0 +1,116 @@
+/* system_metrics_monitor: what it reads from /proc, and what it makes of it. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "core/callbacks/proc.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/fixture.h"
+
+static void
+test_text(void)
+{
+    static const char stat[] =
+        "cpu  100 20 30 400 50 6 7 8 90 0\ncpu0 1 2 3 4 5 6 7 8\n";
+    static const char memory[] = "MemTotal:       16000 kB\nMemFree:  100 kB\n"
+                                 "MemAvailable:   4000 kB\nInactive(anon): 5 kB\n"
+                                 "Inactive:   7 kB\n";
+    static const char network[] =
+        "Inter-|   Receive                |  Transmit\n"
+        " face |bytes packets errs drop fifo frame compressed multicast|bytes packets\n"
+        "    lo:1000 10 0 0 0 0 0 0 1000 10 0 0 0 0 0 0\n"
+        "  eth0: 5000 50 1 2 3 4 5 6 7000 70 8 9 10 11 12 13\n";
+    double busy, total, load[3], n[ETI_NET_COUNTERS];
+    ok(eti_proc_cpu(stat, &busy, &total) && total == 621 && busy == 171,
+       "busy is all but idle and waiting; guests are not counted twice");
+    ok(eti_proc_cpu("cpu  1 2 3 4\n", &busy, &total) && total == 10 && busy == 6,
+       "an old kernel's four columns do");
+    ok(!eti_proc_cpu("intr 5\n", &busy, &total) && !eti_proc_cpu("", &busy, &total),
+       "other text is none");
+    ok(eti_proc_memory(memory, "MemAvailable") == 4096000, "kB are 1024 bytes");
+    ok(eti_proc_memory(memory, "Inactive") == 7168, "a key is a whole word");
+    ok(eti_proc_memory(memory, "Slab") == 0 && eti_proc_memory("", "Slab") == 0,
+       "what is not there is 0");
+    ok(eti_proc_load("0.25 1.50 2.75 3/400 5\n", load) && load[0] == .25 &&
+           load[1] == 1.5 && load[2] == 2.75,
+       "three load averages");
+    ok(!eti_proc_load("0.25 x", load), "or none");
+    eti_proc_network(network, n);
+    ok(n[ETI_NET_BYTES_RECV] == 6000 && n[ETI_NET_PACKETS_RECV] == 60 &&
+           n[ETI_NET_ERRIN] == 1 && n[ETI_NET_DROPIN] == 2,
+       "what all interfaces received");
+    ok(n[ETI_NET_BYTES_SENT] == 8000 && n[ETI_NET_PACKETS_SENT] == 80 &&
+           n[ETI_NET_ERROUT] == 8 && n[ETI_NET_DROPOUT] == 9,
+       "and what they sent");
+}
+
+static double
+logged(const struct et_state *s, const char *name)
+{
+    double value;
+    return et_log_find(s->log, name, &value) ? value : NAN;
+}
+
+/* Keeps a processor busy for about a tenth of a second of its time. */
+static double
+work(void)
+{
+    double x = 0;
+    for (int i = 0; i < 30000000; i++)
+        x += 1.0 / (1 + i);
+    return x;
+}
+
+static void
+test_machine(struct et_ctx *cx, struct et_state *s)
+{
+    const struct et_callback_class *c = et_callback_find("system_metrics_monitor");
+    struct et_callback *m;
+    double kilobytes = 0;
+    struct statvfs disk;
+    need(cx, et_callback_new(cx, c, NULL, NULL, &m));
+    need(cx, c->run(m, ET_EVENT_INIT, s, s->log));
+    ok(work() > 0, "a processor worked");
+    need(cx, c->run(m, ET_EVENT_BATCH_START, s, s->log));
+    FILE *f = fopen("/proc/meminfo", "r");
+    if (!f || fscanf(f, "MemTotal: %lf kB", &kilobytes) != 1 ||
+        statvfs("/", &disk) != 0)
+        bail("the system says nothing of itself");
+    fclose(f);
+    double cpu = logged(s, "cpu_percentage");
+    ok(cpu > 0 && cpu <= 100, "cpu_percentage is %g", cpu);
+    is_near(logged(s, "cpu_memory_total"), 1024 * kilobytes, 1e-12,
+            "cpu_memory_total is the first line of meminfo");
+    is_near(logged(s, "disk_memory_total"),
+            (double)disk.f_blocks * (double)disk.f_frsize, 1e-12,
+            "disk_memory_total is what statvfs says");
+    double used = logged(s, "cpu_memory_used"),
+           left = logged(s, "cpu_memory_available");
+    is_near(used + left, logged(s, "cpu_memory_total"), 1e-12,
+            "memory is used or available");
+    ok(logged(s, "cpu_load_1") >= 0 && logged(s, "network_bytes_recv") >= 0,
+       "load and network are there");
+    et_log_emit(s->log, ET_RECORD_METRIC, NULL, NULL);
+    need(cx, c->run(m, ET_EVENT_EVAL_BATCH_START, s, s->log));
+    ok(isnan(logged(s, "cpu_percentage")), "a second has not passed: no second sample");
+    c->close(m);
+    et_callback_free(&m);
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    struct et_alloc_stats stats;
+    struct run r;
+    run_open(&r, cx, &(struct run_setup){0});
+    test_text();
+    test_machine(cx, r.state);
+    run_close(&r);
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind");
+    et_ctx_free(&cx);
+    return done();
+}
