@@ -90,6 +90,9 @@ struct cli {
     uint64_t given;               /* bit i: row i of cli_option_table was used */
     FILE *log;                    /* --log-file */
     struct et_callback *progress; /* borrowed; NULL: none under way */
+    struct et_callback *const *callback; /* the others of the run, borrowed: lines go
+                                            to those that take them; NULL: none */
+    int n_callbacks;
     struct et_run *run;           /* of `train`; NULL: none under way */
     char **argv;                  /* as the program was called */
     int argc;

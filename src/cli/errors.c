@@ -178,6 +178,15 @@ print_json(enum et_log_level level, const char *text)
     fputs("}\n", stderr);
 }
 
+/* To the loggers of the run, which know what level they want. */
+static void
+tell_loggers(struct cli *c, enum et_log_level level, const char *text)
+{
+    for (int i = 0; c->callback && i < c->n_callbacks; i++)
+        if (c->callback[i]->type->text)
+            c->callback[i]->type->text(c->callback[i], level, text);
+}
+
 void
 cli_log(void *data, enum et_log_level level, const char *text)
 {
@@ -191,6 +200,7 @@ cli_log(void *data, enum et_log_level level, const char *text)
         print_json(level, visible);
     else if (shown)
         fprintf(stderr, "etude: %s: %s\n", et_log_level_name(level), visible);
+    tell_loggers(c, level, visible);
     if (c->log)
         fprintf(c->log, "etude: %s: %s\n", et_log_level_name(level), visible);
     if (c->run && (shown || level >= ET_LOG_INFO))

@@ -227,6 +227,9 @@ fit(struct cli *c, struct eti_assembly *a, struct et_recipe *recipe)
     struct et_trainer *t;
     a->config.interrupt = &interrupt_flag;
     et_status status = add_callbacks(c, a, recipe);
+    int shown = c->progress != NULL; /* the first: it is told by itself */
+    c->callback = a->callback + shown;
+    c->n_callbacks = a->config.n_callbacks - shown;
     if (status == ET_OK)
         status = et_trainer_new(c->cx, &a->config, &t);
     if (status != ET_OK)
@@ -254,6 +257,7 @@ train(struct cli *c, struct eti_assembly *a, struct et_recipe *recipe,
     if (code == CLI_OK)
         code = fit(c, a, recipe);
     c->progress = NULL;
+    c->callback = NULL;
     return code;
 }
 

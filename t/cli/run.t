@@ -66,6 +66,26 @@ is "$(ls traced/traces)" "ep0-ba2-rank0.json" "its second batch, the first one b
 is "$(head -c 2 traced/traces/*.json; tail -n 1 traced/traces/*.json)" "[
 ]" "as a list of events"
 
+run train r.yaml loggers='{tensorboard: , console: , file: }' --run_directory logged
+exits 0 "loggers: as many as one likes"
+is "$(ls logged/tb | grep -c '^events.out.tfevents.')" 1 "tensorboard: a file in tb/"
+says err "[batch=2/2]:" "console: lines on stderr, beside those of progress"
+says logged/logs-rank0.txt "[metric][batch=2]: loss/train/total: " "file: numbers"
+says logged/logs-rank0.txt "[stderr]: [batch=2/2]:" "what was printed"
+says logged/logs-rank0.txt "[log][info]: finished, exit 0" "and what the log said"
+grep -q ' info train ep=0 ba=1/4 ' err
+ok $? "and stderr has it all the same"
+run train r.yaml loggers='{file: {filename: "{rang}.txt"}}' --run_directory unmade
+exits 65 "a file's name that no run can fill in: exit 65"
+if command -v script >/dev/null; then
+    script -qec "stty cols 80; '$etude' train r.yaml max_duration=2ep loggers='{file: }' --run_directory tty2" typescript \
+        >/dev/null 2>&1 </dev/null
+    tr '\r' '\n' <typescript >out
+    is "$(grep -cE '^(train|eval)  .*ETA' out | awk '{print ($1 > 0)}')$(awk 'length > 79' out | grep -c '^train')" 10 \
+        "while stderr is captured the bar is as wide as the terminal"
+    is "$(grep -c '^\[stderr\]: train  Epoch   [01]: 100%' tty2/logs-rank0.txt)" 2 "and the file has its last state alone"
+fi
+
 run train r.yaml --run_directory here/it
 exits 73 "a directory that holds a run: exit 73"
 says err "here/it holds brisk-otter (finished): use --resume, --autoresume or another directory" \

@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 
 #include "core/loggers/progress.h"
+#include "etude/diagnostic.h"
 
 enum { CELLS = 25, LEAST_CELLS = 5, COLUMNS = 132 };
 
@@ -115,13 +116,14 @@ wipe(struct eti_progress *p)
 }
 
 /* Columns that a line may fill: the last one stays free, or terminals wrap. They are
- * asked for each time, because people resize windows. */
+ * asked for each time, because people resize windows; and of the terminal as it was
+ * before a logger captured the stream. */
 static int
 room(const struct eti_progress *p)
 {
     struct winsize size;
     int columns = p->config.columns;
-    if (columns <= 0 && ioctl(fileno(p->config.out), TIOCGWINSZ, &size) == 0)
+    if (columns <= 0 && ioctl(p->terminal, TIOCGWINSZ, &size) == 0)
         columns = size.ws_col;
     return (columns > 1 ? columns : COLUMNS) - 1;
 }
@@ -200,8 +202,10 @@ static void
 show_eval_batch(struct eti_progress *p, const struct et_state *s,
                 const struct et_log *log)
 {
+    char label[ET_METRIC_NAME];
     const struct gauge g = {
-        .label = s->dataloader_label,
+        .label = et_visible(label, sizeof label, s->dataloader_label,
+                            strlen(s->dataloader_label)),
         .unit = "ba",
         .n = (double)s->eval_timestamp.batch,
         .total = s->dataloader_len > 0 ? (double)s->dataloader_len : 0,
@@ -217,8 +221,12 @@ show_eval(struct eti_progress *p, const struct et_state *s, const struct et_log 
 {
     FILE *f = p->config.out;
     char text[32];
+    char label[ET_METRIC_NAME];
     wipe(p);
-    fprintf(f, "%-7sEpoch %3" PRId64 ":", s->dataloader_label, s->timestamp.epoch);
+    fprintf(f, "%-7sEpoch %3" PRId64 ":",
+            et_visible(label, sizeof label, s->dataloader_label,
+                       strlen(s->dataloader_label)),
+            s->timestamp.epoch);
     eti_put_metrics(f, log);
     fprintf(f, " time=%s\n",
             eti_duration_text(s->eval_timestamp.total_wct, text, sizeof text));
@@ -246,9 +254,11 @@ show_text(struct eti_progress *p, enum et_log_level level, const char *line)
 static void
 show_notice(struct eti_progress *p, const struct et_run_notice *notice)
 {
-    if (!notice->at_end)
-        fprintf(p->config.out, "%-7s%s in %s\n", "run", notice->name,
-                notice->directory);
+    if (notice->at_end)
+        return;
+    fprintf(p->config.out, "%-7s%s in ", "run", notice->name);
+    eti_put_text(p->config.out, notice->directory);
+    fputc('\n', p->config.out);
 }
 
 const struct eti_style eti_style_bar = {
@@ -260,5 +270,6 @@ const struct eti_style eti_style_bar = {
     .fit_end = show_fit_end,
     .notice = show_notice,
     .text = show_text,
+    .clear = wipe,
     .close = leave,
 };

@@ -2,9 +2,11 @@
 #include "config.h"
 
 #include "core/loggers/loggers.h"
+#include "etude/algorithm.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -89,6 +91,39 @@ eti_wall_clock(void)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+const char *
+eti_number_text(double value, char *buf, size_t n)
+{
+    const double exact = 9007199254740992; /* 2^53 */
+    double size = fabs(value);
+    if (isnan(value))
+        snprintf(buf, n, "nan"); /* whatever its sign */
+    else if (value == trunc(value) && size < exact)
+        snprintf(buf, n, "%.0f", value);
+    else
+        snprintf(buf, n, size >= 1e-3 && size < 1e6 ? "%.4f" : "%.4g", value);
+    return buf;
+}
+
+/* A run is one rank on one node, so far. */
+bool
+eti_hyperparameter(const struct et_state *s, int i, char *name, char *value)
+{
+    static const char *const ranks[] = {"num_cpus_per_node", "num_nodes"};
+    int more = i - s->n_algorithms;
+    snprintf(value, 32, more < 0 ? "true" : "1");
+    if (more < 0)
+        snprintf(name, ET_METRIC_NAME, "enabled_algorithms/%.70s",
+                 s->algorithms[i]->type->info.class_name);
+    else if (more < 2)
+        snprintf(name, ET_METRIC_NAME, "%s", ranks[more]);
+    else if (more == 2) {
+        snprintf(name, ET_METRIC_NAME, "rank_zero_seed");
+        snprintf(value, 32, "%" PRIu32, s->seed);
+    }
+    return more <= 2;
 }
 
 void

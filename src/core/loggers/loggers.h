@@ -31,6 +31,13 @@ void eti_output_close(struct eti_output *f);
 
 /* Seconds since the epoch of 1970. */
 double eti_wall_clock(void);
+/* A number for people: whole ones as they are, others with 4 decimals, or 4 digits
+ * where those would not do. Returns BUF. */
+const char *eti_number_text(double value, char *buf, size_t n);
+/* What a run was given that its numbers do not tell: the I-th as NAME, of
+ * ET_METRIC_NAME bytes, and VALUE, of 32; false past the last. */
+bool eti_hyperparameter(const struct et_state *s, int i, char *name, char *value);
+
 /* A number as JSON: whole ones below 2^53 as they are, others with 9 significant
  * digits, which gives an f32 back exactly; null for what is not finite, as JSON has no
  * word for it. */

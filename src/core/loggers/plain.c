@@ -123,7 +123,9 @@ put_notice(struct eti_progress *p, const struct et_run_notice *notice)
         return;
     }
     begin(f, ET_LOG_INFO);
-    fprintf(f, "start %s in %s\n", notice->name, notice->directory);
+    fprintf(f, "start %s in ", notice->name);
+    eti_put_text(f, notice->directory);
+    fputc('\n', f);
 }
 
 static void
@@ -132,8 +134,8 @@ put_eval(struct eti_progress *p, const struct et_state *s, const struct et_log *
     FILE *f = p->config.out;
     char text[32];
     begin(f, ET_LOG_INFO);
-    fprintf(f, "%s ep=%" PRId64 " ba=%" PRId64, s->dataloader_label, s->timestamp.epoch,
-            s->timestamp.batch);
+    eti_put_text(f, s->dataloader_label);
+    fprintf(f, " ep=%" PRId64 " ba=%" PRId64, s->timestamp.epoch, s->timestamp.batch);
     eti_put_metrics(f, log);
     fprintf(f, " time=%s\n",
             eti_duration_text(s->eval_timestamp.total_wct, text, sizeof text));

@@ -1,12 +1,15 @@
 /* progress.c: when progress is shown; how is in bar.c, plain.c, progress_json.c. */
 #include "config.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/loggers/progress.h"
+#include "etude/diagnostic.h"
 
 static double
 now(void)
@@ -91,11 +94,8 @@ eti_put_metrics(FILE *f, const struct et_log *log)
 void
 eti_put_text(FILE *f, const char *text)
 {
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-        if (*p < 0x20 || *p == 0x7f)
-            fprintf(f, "\\x%02x", *p);
-        else
-            fputc(*p, f);
+    char visible[ET_VISIBLE_MAX + 1];
+    fputs(et_visible(visible, sizeof visible, text, strlen(text)), f);
 }
 
 /* ---- when ---- */
@@ -180,6 +180,9 @@ close_progress(struct et_callback *self)
     if (p->style->close)
         p->style->close(p);
     fflush(p->config.out);
+    if (p->terminal >= 0)
+        close(p->terminal);
+    p->terminal = -1;
 }
 
 void
@@ -208,6 +211,18 @@ static const struct et_callback_class progress_class = {
     .close = close_progress,
 };
 
+void
+eti_progress_clear(const struct et_state *s)
+{
+    for (int i = 0; i < s->n_callbacks; i++) {
+        struct eti_progress *p = s->callbacks[i]->state;
+        if (s->callbacks[i]->type != &progress_class || !p->style->clear)
+            continue;
+        p->style->clear(p);
+        fflush(p->config.out);
+    }
+}
+
 et_status
 et_progress_new(struct et_ctx *cx, const struct et_progress *config,
                 struct et_callback **out)
@@ -231,5 +246,7 @@ et_progress_new(struct et_ctx *cx, const struct et_progress *config,
     p->config.every = has ? every : ET_TIME_UNSET;
     p->style = styles[config->kind];
     p->left = NAN;
+    int fd = fileno(config->out);
+    p->terminal = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
     return ET_OK;
 }

@@ -18,6 +18,7 @@ struct eti_progress {
     double epoch_seconds;            /* of training in the epoch that ends */
     double eval_start, eval_seconds; /* of the evaluation under way */
     int drawn;                       /* bar: columns it fills now */
+    int terminal;                    /* bar: asked for its width; -1: there is none */
 };
 
 /* One way: what it writes at each point. A NULL slot writes nothing. */
@@ -36,9 +37,14 @@ struct eti_style {
                     const struct et_log *log);
     void (*notice)(struct eti_progress *p, const struct et_run_notice *notice);
     void (*text)(struct eti_progress *p, enum et_log_level level, const char *text);
+    /* Takes back what is drawn and would be written over. */
+    void (*clear)(struct eti_progress *p);
     void (*close)(struct eti_progress *p);
 };
 extern const struct eti_style eti_style_bar, eti_style_plain, eti_style_json;
+
+/* Before another logger writes to the terminal: clears the bar of the run, if any. */
+void eti_progress_clear(const struct et_state *s);
 
 /* "12m56s", "3h05m", "2d04h"; "-" when not known. Returns BUF. */
 const char *eti_duration_text(double seconds, char *buf, size_t n);
@@ -46,7 +52,7 @@ const char *eti_duration_text(double seconds, char *buf, size_t n);
 const char *eti_value_text(double value, char *buf, size_t n);
 /* " accuracy=0.7212 ce=1.1022": the metrics of an evaluation, under short labels. */
 void eti_put_metrics(FILE *f, const struct et_log *log);
-/* Log text with control bytes as \xNN, so that none reaches a terminal. */
+/* Text from outside as et_visible shows it, so that none of it moves a terminal. */
 void eti_put_text(FILE *f, const char *text);
 
 #endif
