@@ -128,7 +128,51 @@ ET_NODISCARD et_status et_events_next(struct et_events *e, struct et_record *out
                                       bool *got);
 /* At the end: bytes of a record that was cut off. */
 int64_t et_events_torn_bytes(const struct et_events *e);
+/* From now on et_events_next gives, from the first on, those kinds alone: bit i of
+ * KINDS is enum et_record_kind i. Stretches of the log without them are not read. */
+ET_NODISCARD et_status et_events_only(struct et_events *e, uint64_t kinds);
 void et_events_close(struct et_events **e);
+
+/* Of the file, so far. */
+uint64_t et_events_bytes_read(const struct et_events *e);
+
+/* ---- its series: the numbers of a name, along the run ----
+ *
+ * The log keeps summaries of itself, so that these read a small part of a long one; a
+ * log without any, or with damaged ones, is read as far as need be, with the same
+ * answers. What a resumed run did again counts once, as it was done last. */
+
+struct et_series_point {
+    int64_t ba; /* finished batches */
+    double t;   /* seconds since 1970 */
+    double value;
+};
+
+struct et_series_stats {
+    int64_t n, bad; /* finite values; those that are NaN or infinite */
+    double sum;     /* of the finite ones; 0 without, and so are min and max */
+    struct et_series_point last, min, max; /* last may be one that is not finite */
+};
+
+struct et_series {
+    char name[ET_METRIC_NAME];
+    struct et_series_stats all;
+};
+
+/* All series, in no order that means anything; borrowed until the log is closed. */
+ET_NODISCARD et_status et_events_series(struct et_events *e,
+                                        const struct et_series **list, int *n);
+/* The one of that NAME; ENOENT. */
+ET_NODISCARD et_status et_events_series_find(struct et_events *e, const char *name,
+                                             const struct et_series **out);
+/* At most MOST (2 or more) points of the series NAME with FROM <= ba <= TO, in the
+ * order of the run, into OUT; *N of them. They are values of the run, never means, and
+ * the least and greatest of the range are among them: all finite values where there are
+ * few (MOST or less, in a part of the log that is not much longer), else the least and
+ * greatest of each of many stretches. None for a NAME that is not there. */
+ET_NODISCARD et_status et_events_fetch(struct et_events *e, const char *name,
+                                       int64_t from, int64_t to, int most,
+                                       struct et_series_point *out, int *n);
 
 #ifdef __cplusplus
 }

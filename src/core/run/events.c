@@ -1,84 +1,146 @@
-/* events.c: events.log, the records of a run, in order; nothing in it ever changes.
+/* events.c: writing events.log (format: events.h).
  *
- *     file    "etude.ev", major u16, minor u16, 0 u32, id of the run [16], record...
- *     record  length u32, crc32 u32, payload [length]          (all little endian)
- *     payload msgpack [kind, seq, t, ep, ba, sp, body]
- *     body    {"m": {name: number}, "text": text, "level": text}, each if there is one
- *
- * kind is a word of logger.h, seq counts from 1 without gaps, t is in seconds since
- * 1970, numbers are IEEE doubles. The checksum is zlib's, of the payload. A minor
- * version adds kinds and keys of the body only: readers skip what they do not know.
- *
- * A crash can cut the last record off: a length that runs past the end of the file, a
- * length of 0 (space the file system had set aside), or a wrong checksum in the last
- * record mean that the log ends before it. The same anywhere else is damage. */
+ * What is written is always a beginning of what was to be written: bytes that do not go
+ * to the disk stay in the buffer and are tried again, records for which there is no
+ * room then are left out and counted, and get no number. */
 #include "config.h"
 
 #include "core/run/events.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <msgpack.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
+#include "core/run/events_read.h"
+
 enum {
-    MAJOR = 1,
-    MINOR = 0,
-    HEADER = 32,
-    FRAME = 8,
-    MAX_ENTRIES = 512,
-    MAX_TEXT = 4096
+    BUFFER = 256 << 10, /* room for a few of the longest records */
+    ENOUGH = 64 << 10,  /* goes to the file */
+    NUMBERS = 60 << 10, /* bytes of numbers in a record; the rest is for all else */
+    CELL = 117,         /* bytes of a cell at most */
+    BESIDE = 2 << 10,   /* bytes of a summary beside its series, at most */
+    SERIES = (ETI_EVENTS_RECORD - BESIDE) / (ETI_PARTS * CELL + ET_METRIC_NAME + 5),
 };
-static const char magic[8] = {'e', 't', 'u', 'd', 'e', '.', 'e', 'v'};
 
 static void
-put_u32(unsigned char *p, uint32_t x)
+put_u32(char *p, uint32_t x)
 {
     for (int i = 0; i < 4; i++)
-        p[i] = (unsigned char)(x >> 8 * i);
+        p[i] = (char)(x >> 8 * i);
 }
 
-static uint32_t
-get_u32(const unsigned char *p)
+static int64_t
+position(const struct eti_events_writer *w)
 {
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+    return w->in_file + (int64_t)w->used;
 }
 
-static uint32_t
-checksum(const void *data, size_t bytes)
+/* ---- the file ---- */
+
+void
+eti_events_flush(struct eti_events_writer *w)
 {
-    return (uint32_t)crc32(0, data, (uInt)bytes);
+    size_t done = 0;
+    while (w->fd >= 0 && done < w->used) {
+        ssize_t n = write(w->fd, w->buffer + done, w->used - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    w->in_file += (int64_t)done;
+    memmove(w->buffer, w->buffer + done, w->used - done);
+    w->used -= done;
+    if (w->used > 0 && w->fd >= 0 && !w->failed)
+        et_report(w->cx, ET_LOG_WARN, "cannot write events.log: %s; it is tried again",
+                  strerror(errno));
+    w->failed = w->used > 0;
 }
 
-/* ---- writing ---- */
+static et_status
+open_file(struct et_ctx *cx, const char *directory, int flags,
+          struct eti_events_writer *out)
+{
+    char path[4096];
+    void *block;
+    *out = (struct eti_events_writer){.cx = cx, .fd = -1};
+    if ((size_t)snprintf(path, sizeof path, "%s/events.log", directory) >= sizeof path)
+        return ET_FAIL(cx, ET_EINVAL, "the path of events.log is longer than %zu bytes",
+                       sizeof path - 1);
+    ET_TRY(et_alloc(cx, BUFFER, &block));
+    out->buffer = block;
+    out->fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+    if (out->fd < 0)
+        return ET_FAIL(cx, errno == ENOENT ? ET_ENOENT : ET_EIO, "cannot write %s: %s",
+                       path, strerror(errno));
+    if (flock(out->fd, LOCK_EX | LOCK_NB) == 0)
+        return ET_OK;
+    return ET_FAIL(cx, errno == EWOULDBLOCK ? ET_ECANCELED : ET_EIO,
+                   errno == EWOULDBLOCK ? "%s is being written by another process"
+                                        : "cannot lock %s",
+                   path);
+}
 
 et_status
 eti_events_begin(struct et_ctx *cx, const char *directory, const unsigned char *id,
                  struct eti_events_writer *out)
 {
-    unsigned char header[HEADER] = {0};
-    void *block;
-    *out = (struct eti_events_writer){0};
-    ET_TRY(et_alloc(cx, ETI_EVENTS_RECORD, &block));
-    out->record = block;
-    ET_TRY(eti_output_open(cx, directory, "events.log", &out->file));
-    memcpy(header, magic, sizeof magic);
-    put_u32(header + 8, MAJOR | MINOR << 16);
-    memcpy(header + 16, id, ETI_EVENTS_ID);
-    fwrite(header, 1, sizeof header, out->file.f);
-    eti_output_flush(&out->file);
+    et_status status = open_file(cx, directory, O_CREAT | O_EXCL, out);
+    if (status == ET_OK)
+        status = eti_tally_init(&out->tally, cx);
+    if (status != ET_OK) {
+        eti_events_end(out);
+        return status;
+    }
+    memcpy(out->buffer, ETI_EVENTS_MAGIC, strlen(ETI_EVENTS_MAGIC));
+    put_u32(out->buffer + 8, ETI_EVENTS_MAJOR | ETI_EVENTS_MINOR << 16);
+    put_u32(out->buffer + 12, 0);
+    memcpy(out->buffer + 16, id, ETI_EVENTS_ID);
+    out->used = ETI_EVENTS_HEADER;
+    eti_events_flush(out);
     return ET_OK;
+}
+
+void
+eti_events_end(struct eti_events_writer *w)
+{
+    if (w->fd >= 0) {
+        eti_events_flush(w);
+        if (w->used > 0 || w->lost > 0)
+            et_report(w->cx, ET_LOG_WARN,
+                      "events.log lacks its last %zu bytes and %lld records", w->used,
+                      (long long)w->lost);
+        close(w->fd);
+    }
+    w->fd = -1;
+    if (w->buffer)
+        et_free(w->cx, w->buffer);
+    w->buffer = NULL;
+    eti_tally_free(&w->tally);
+}
+
+/* ---- packing ---- */
+
+static char *
+payload(const struct eti_events_writer *w)
+{
+    return w->buffer + w->used + ETI_EVENTS_FRAME;
 }
 
 static int
 append(void *data, const char *bytes, size_t n)
 {
     struct eti_events_writer *w = data;
-    if (n > ETI_EVENTS_RECORD - w->used)
+    if (n > ETI_EVENTS_RECORD - w->packed)
         return -1;
-    memcpy(w->record + w->used, bytes, n);
-    w->used += n;
+    memcpy(payload(w) + w->packed, bytes, n);
+    w->packed += n;
     return 0;
 }
 
@@ -86,6 +148,199 @@ static int
 pack_text(msgpack_packer *k, const char *text)
 {
     return msgpack_pack_str_with_body(k, text, strlen(text));
+}
+
+/* Begins a payload: false where there is no room for the longest. */
+static bool
+begin_payload(struct eti_events_writer *w, msgpack_packer *k)
+{
+    const size_t most = ETI_EVENTS_FRAME + ETI_EVENTS_RECORD;
+    if (w->used >= ENOUGH)
+        eti_events_flush(w);
+    w->packed = 0;
+    msgpack_packer_init(k, w, append);
+    return BUFFER - w->used >= most;
+}
+
+static void
+end_payload(struct eti_events_writer *w)
+{
+    char *frame = w->buffer + w->used;
+    put_u32(frame, (uint32_t)w->packed);
+    put_u32(frame + 4, (uint32_t)crc32(0, (const Bytef *)payload(w), (uInt)w->packed));
+    w->used += ETI_EVENTS_FRAME + w->packed;
+}
+
+/* ---- summaries ---- */
+
+static int
+pack_point(msgpack_packer *k, const struct et_series_point *p)
+{
+    return msgpack_pack_array(k, 3) | msgpack_pack_int64(k, p->ba) |
+           msgpack_pack_double(k, p->t) | msgpack_pack_double(k, p->value);
+}
+
+static int
+pack_cell(msgpack_packer *k, const struct et_series_stats *s)
+{
+    if (s->n + s->bad == 0)
+        return msgpack_pack_nil(k);
+    return msgpack_pack_array(k, 6) | msgpack_pack_int64(k, s->n) |
+           msgpack_pack_int64(k, s->bad) | msgpack_pack_double(k, s->sum) |
+           pack_point(k, &s->last) | pack_point(k, &s->min) | pack_point(k, &s->max);
+}
+
+static bool
+is_present(const struct eti_tally *t, int level, int parts, int series)
+{
+    for (int i = 0; i < parts; i++) {
+        const struct et_series_stats *s = eti_tally_cell(t, level, i, series);
+        if (s->n + s->bad > 0)
+            return true;
+    }
+    return false;
+}
+
+static int
+pack_int(msgpack_packer *k, const char *key, int64_t value)
+{
+    return pack_text(k, key) | msgpack_pack_int64(k, value);
+}
+
+static int
+pack_blocks(msgpack_packer *k, const struct eti_tally *t, int level)
+{
+    const struct eti_block *b = &t->block[level];
+    int parts = eti_tally_parts(t, level), kinds = 0, bad;
+    bad = pack_text(k, "parts") | msgpack_pack_array(k, (size_t)parts);
+    for (const struct eti_part *p = b->part; p < b->part + parts; p++)
+        bad |= msgpack_pack_array(k, 5) | msgpack_pack_int64(k, p->at) |
+               msgpack_pack_int64(k, p->n) | msgpack_pack_int64(k, p->low) |
+               msgpack_pack_int64(k, p->high) | msgpack_pack_int64(k, p->resume);
+    bad |= pack_text(k, "last") | msgpack_pack_array(k, ETI_LEVELS);
+    for (int i = 0; i < ETI_LEVELS; i++)
+        bad |= msgpack_pack_int64(k, t->last[i]);
+    for (int i = 0; i < ET_RECORD_COUNT; i++)
+        kinds += b->kinds[i] > 0;
+    bad |= pack_text(k, "kinds") | msgpack_pack_map(k, (size_t)kinds);
+    for (int i = 0; i < ET_RECORD_COUNT; i++)
+        if (b->kinds[i] > 0)
+            bad |= pack_int(k, et_record_name((enum et_record_kind)i), b->kinds[i]);
+    return bad;
+}
+
+/* Where a record of a summary stands among the others of it. */
+struct piece {
+    int64_t end;  /* of the records it is about */
+    int64_t more; /* the piece before; 0 = none */
+    int left;     /* series from NEXT on that are still to be written */
+    int next;
+};
+
+/* Packs the next SERIES of them at most. */
+static int
+pack_piece(msgpack_packer *k, struct eti_events_writer *w, int level, struct piece *p,
+           const struct et_record *r)
+{
+    const struct eti_tally *t = &w->tally;
+    int parts = eti_tally_parts(t, level);
+    int here = p->left < SERIES ? p->left : SERIES;
+    int bad = msgpack_pack_array(k, 7) | pack_text(k, "summary") |
+              msgpack_pack_int64(k, w->seq) | msgpack_pack_double(k, r->t) |
+              msgpack_pack_int64(k, r->ep) | msgpack_pack_int64(k, r->ba) |
+              msgpack_pack_int64(k, r->sp) | msgpack_pack_map(k, 10) |
+              pack_int(k, "at", position(w)) | pack_int(k, "level", level + 1) |
+              pack_int(k, "from", t->block[level].from) | pack_int(k, "end", p->end) |
+              pack_int(k, "more", p->more) | pack_blocks(k, t, level);
+    bad |= pack_text(k, "s") | msgpack_pack_map(k, (size_t)here);
+    p->left -= here;
+    for (; here > 0; p->next++) {
+        if (!is_present(t, level, parts, p->next))
+            continue;
+        bad |=
+            pack_text(k, t->names.name[p->next]) | msgpack_pack_array(k, (size_t)parts);
+        for (int i = 0; i < parts; i++)
+            bad |= pack_cell(k, eti_tally_cell(t, level, i, p->next));
+        here--;
+    }
+    bad |= pack_text(k, "done");
+    return bad | (p->left == 0 ? msgpack_pack_true(k) : msgpack_pack_false(k));
+}
+
+/* Writes the summary of LEVEL and those above that it completes; R is the last record.
+ * Without room the lowest level goes on with wider parts. */
+static void
+summarise(struct eti_events_writer *w, int level, const struct et_record *r)
+{
+    struct eti_tally *t = &w->tally;
+    struct piece p = {.end = position(w)};
+    int parts = eti_tally_parts(t, level);
+    int64_t at = 0;
+    for (int s = 0; s < t->names.n; s++)
+        p.left += is_present(t, level, parts, s);
+    do {
+        msgpack_packer k;
+        bool room = begin_payload(w, &k);
+        at = position(w);
+        if (!room || pack_piece(&k, w, level, &p, r) != 0) {
+            t->off = level > 0 || !!room;
+            if (!t->off && eti_tally_parts(t, 0) == ETI_PARTS)
+                eti_tally_widen(t);
+            return;
+        }
+        end_payload(w);
+        p.more = at;
+    } while (p.left > 0);
+    eti_tally_close(t, level, at);
+    if (level + 1 < ETI_LEVELS && t->block[level + 1].n == ETI_PARTS)
+        summarise(w, level + 1, r);
+}
+
+et_status
+eti_events_continue(struct et_ctx *cx, const char *directory, int64_t *cut,
+                    struct eti_events_writer *out)
+{
+    struct stat st;
+    struct et_record last;
+    int64_t end = 0;
+    *cut = 0;
+    et_status status = open_file(cx, directory, 0, out);
+    if (status == ET_OK)
+        status = eti_tally_init(&out->tally, cx);
+    if (status == ET_OK)
+        status = eti_events_recount(cx, directory, &out->tally, &last, &end);
+    if (status == ET_OK && (fstat(out->fd, &st) != 0 ||
+                            (st.st_size > end && ftruncate(out->fd, end) != 0)))
+        status = ET_FAIL(cx, ET_EIO, "cannot cut %s/events.log to %lld bytes: %s",
+                         directory, (long long)end, strerror(errno));
+    if (status != ET_OK) {
+        eti_events_end(out);
+        return status;
+    }
+    *cut = st.st_size - end;
+    out->in_file = end;
+    out->seq = last.seq;
+    /* A crash may have cut off what a summary was to complete. */
+    for (int level = 1; level < ETI_LEVELS && !out->tally.off; level++)
+        if (out->tally.block[level].n == ETI_PARTS)
+            summarise(out, level, &last);
+    return ET_OK;
+}
+
+/* ---- records ---- */
+
+/* How many entries from FIRST on fit into one record. */
+static int
+count_fitting(const struct et_record *r, int first)
+{
+    size_t bytes = 0;
+    int i = first;
+    for (; i < r->n; i++) {
+        bytes += strlen(r->entry[i].name) + 12;
+        if (bytes > NUMBERS)
+            break;
+    }
+    return i - first;
 }
 
 static int
@@ -106,244 +361,62 @@ pack_body(msgpack_packer *k, const struct et_record *r)
     return bad;
 }
 
-void
-eti_events_write(struct eti_events_writer *w, const struct et_record *r)
+static void
+write_one(struct eti_events_writer *w, const struct et_record *r)
 {
     msgpack_packer k;
-    unsigned char frame[FRAME];
-    w->used = 0;
-    msgpack_packer_init(&k, w, append);
+    if (!begin_payload(w, &k)) {
+        w->lost++;
+        return;
+    }
     int bad = msgpack_pack_array(&k, 7) | pack_text(&k, et_record_name(r->kind)) |
               msgpack_pack_int64(&k, w->seq + 1) | msgpack_pack_double(&k, r->t) |
               msgpack_pack_int64(&k, r->ep) | msgpack_pack_int64(&k, r->ba) |
               msgpack_pack_int64(&k, r->sp) | pack_body(&k, r);
     if (bad) {
-        et_report(w->file.cx, ET_LOG_WARN,
+        et_report(w->cx, ET_LOG_WARN,
                   "events.log: a record of more than %d bytes is left out",
                   ETI_EVENTS_RECORD);
         return;
     }
+    int64_t at = position(w);
+    end_payload(w);
     w->seq++;
-    put_u32(frame, (uint32_t)w->used);
-    put_u32(frame + 4, checksum(w->record, w->used));
-    fwrite(frame, 1, sizeof frame, w->file.f);
-    fwrite(w->record, 1, w->used, w->file.f);
+    eti_tally_add(&w->tally, r, at);
+    if (!w->tally.off && w->tally.block[0].n == ETI_PARTS)
+        summarise(w, 0, r);
+}
+
+/* A resume is the first record of a summary of level 1, or there are no more. */
+static void
+begin_resumed(struct eti_events_writer *w, const struct et_record *r)
+{
+    struct eti_tally *t = &w->tally;
+    if (!t->off && eti_tally_parts(t, 0) > 0)
+        summarise(w, 0, r);
+    t->off = t->off || eti_tally_parts(t, 0) > 0;
+}
+
+void
+eti_events_write(struct eti_events_writer *w, const struct et_record *r)
+{
+    struct et_record part = *r;
+    if (w->fd < 0)
+        return;
+    if (r->kind == ET_RECORD_RESUME)
+        begin_resumed(w, r);
+    part.n = count_fitting(r, 0);
+    write_one(w, &part);
+    for (int done = part.n; done < r->n; done += part.n) {
+        part.kind = ET_RECORD_METRIC;
+        part.text = NULL;
+        part.entry = r->entry + done;
+        part.n = count_fitting(r, done);
+        write_one(w, &part);
+    }
     if (r->kind == ET_RECORD_RUN || r->kind == ET_RECORD_EPOCH ||
-        r->kind == ET_RECORD_EVAL ||
+        r->kind == ET_RECORD_EVAL || r->kind == ET_RECORD_RESUME ||
+        r->kind == ET_RECORD_ANNOTATION ||
         (r->kind == ET_RECORD_LOG && r->level >= ET_LOG_WARN))
-        eti_output_flush(&w->file);
-}
-
-void
-eti_events_end(struct eti_events_writer *w)
-{
-    eti_output_close(&w->file);
-    if (w->record)
-        et_free(w->file.cx, w->record);
-    w->record = NULL;
-}
-
-/* ---- reading ---- */
-
-struct et_events {
-    struct et_ctx *cx;
-    FILE *f;
-    int64_t size, at; /* bytes of the file; where the next record begins */
-    int64_t seq;      /* of the last record */
-    unsigned char payload[ETI_EVENTS_RECORD];
-    struct et_log_entry entry[MAX_ENTRIES];
-    char text[MAX_TEXT];
-};
-
-static et_status
-read_header(struct et_events *e, const char *path)
-{
-    unsigned char header[HEADER];
-    struct stat st;
-    if (fstat(fileno(e->f), &st) != 0)
-        return ET_FAIL(e->cx, ET_EIO, "cannot read %s: %s", path, strerror(errno));
-    e->size = st.st_size;
-    e->at = HEADER;
-    if (fread(header, 1, HEADER, e->f) != HEADER ||
-        memcmp(header, magic, sizeof magic) != 0)
-        return ET_FAIL(e->cx, ET_EFORMAT, "%s is not a log of events", path);
-    unsigned major = header[8] | header[9] << 8;
-    if (major != MAJOR)
-        return ET_FAIL(e->cx, ET_EFORMAT, "%s has format %u, this program reads %d",
-                       path, major, MAJOR);
-    return ET_OK;
-}
-
-et_status
-et_events_open(struct et_ctx *cx, const char *path, struct et_events **out)
-{
-    void *block;
-    *out = NULL;
-    ET_TRY(et_alloc(cx, sizeof **out, &block));
-    struct et_events *e = block;
-    e->cx = cx;
-    e->f = fopen(path, "rbe");
-    et_status status = e->f ? read_header(e, path)
-                            : ET_FAIL(cx, errno == ENOENT ? ET_ENOENT : ET_EIO,
-                                      "cannot read %s: %s", path, strerror(errno));
-    if (status != ET_OK) {
-        et_events_close(&e);
-        return status;
-    }
-    *out = e;
-    return ET_OK;
-}
-
-void
-et_events_close(struct et_events **out)
-{
-    struct et_events *e = *out;
-    *out = NULL;
-    if (!e)
-        return;
-    if (e->f)
-        fclose(e->f);
-    et_free(e->cx, e);
-}
-
-int64_t
-et_events_torn_bytes(const struct et_events *e)
-{
-    return e->size - e->at;
-}
-
-static bool
-is_text(const msgpack_object *o, const char *text)
-{
-    return o->type == MSGPACK_OBJECT_STR && o->via.str.size == strlen(text) &&
-           memcmp(o->via.str.ptr, text, o->via.str.size) == 0;
-}
-
-static void
-copy_text(char *to, size_t n, const msgpack_object *o)
-{
-    size_t length = o->via.str.size < n - 1 ? o->via.str.size : n - 1;
-    memcpy(to, o->via.str.ptr, length);
-    to[length] = '\0';
-}
-
-static bool
-is_number(const msgpack_object *o)
-{
-    return o->type == MSGPACK_OBJECT_FLOAT64 || o->type == MSGPACK_OBJECT_FLOAT32;
-}
-
-static void
-read_metrics(struct et_events *e, const msgpack_object *o, struct et_record *r)
-{
-    if (o->type != MSGPACK_OBJECT_MAP)
-        return;
-    for (uint32_t i = 0; i < o->via.map.size && r->n < MAX_ENTRIES; i++) {
-        const msgpack_object_kv *kv = &o->via.map.ptr[i];
-        if (kv->key.type != MSGPACK_OBJECT_STR || !is_number(&kv->val))
-            continue;
-        struct et_log_entry *entry = &e->entry[r->n++];
-        copy_text(entry->name, sizeof entry->name, &kv->key);
-        entry->value = kv->val.via.f64;
-    }
-    r->entry = e->entry;
-}
-
-static void
-read_body(struct et_events *e, const msgpack_object *o, struct et_record *r)
-{
-    for (uint32_t i = 0; i < o->via.map.size; i++) {
-        const msgpack_object_kv *kv = &o->via.map.ptr[i];
-        if (is_text(&kv->key, "m")) {
-            read_metrics(e, &kv->val, r);
-        } else if (is_text(&kv->key, "text") && kv->val.type == MSGPACK_OBJECT_STR) {
-            copy_text(e->text, sizeof e->text, &kv->val);
-            r->text = e->text;
-        } else if (is_text(&kv->key, "level")) {
-            for (int level = ET_LOG_DEBUG; level <= ET_LOG_ERROR; level++)
-                if (is_text(&kv->val, et_log_level_name((enum et_log_level)level)))
-                    r->level = (enum et_log_level)level;
-        }
-    }
-}
-
-/* *KNOWN is false for a kind of a later minor version. */
-static bool
-read_record(struct et_events *e, const msgpack_object *o, struct et_record *r,
-            bool *known)
-{
-    const msgpack_object *a = o->via.array.ptr;
-    int64_t *const counters[] = {&r->seq, &r->ep, &r->ba, &r->sp};
-    static const int places[] = {1, 3, 4, 5};
-    if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size < 7 || !is_number(&a[2]) ||
-        a[6].type != MSGPACK_OBJECT_MAP)
-        return false;
-    *r = (struct et_record){.kind = ET_RECORD_COUNT, .t = a[2].via.f64};
-    for (int i = 0; i < 4; i++) {
-        if (a[places[i]].type != MSGPACK_OBJECT_POSITIVE_INTEGER)
-            return false;
-        *counters[i] = (int64_t)a[places[i]].via.u64;
-    }
-    for (int kind = 0; kind < ET_RECORD_COUNT; kind++)
-        if (is_text(&a[0], et_record_name((enum et_record_kind)kind)))
-            r->kind = (enum et_record_kind)kind;
-    *known = r->kind != ET_RECORD_COUNT;
-    read_body(e, &a[6], r);
-    return true;
-}
-
-/* The payload of the next record; *BYTES is 0 at the end. */
-static et_status
-next_payload(struct et_events *e, size_t *bytes)
-{
-    unsigned char frame[FRAME];
-    *bytes = 0;
-    int64_t left = e->size - e->at - FRAME;
-    if (left < 0 || fread(frame, 1, FRAME, e->f) != FRAME)
-        return ET_OK;
-    uint32_t length = get_u32(frame);
-    if (length == 0 || length > left)
-        return ET_OK;
-    if (length > ETI_EVENTS_RECORD || fread(e->payload, 1, length, e->f) != length)
-        return ET_FAIL(e->cx, ET_EFORMAT, "record %lld, at byte %lld, is damaged",
-                       (long long)e->seq + 1, (long long)e->at);
-    if (checksum(e->payload, length) != get_u32(frame + 4)) {
-        if (length == left)
-            return ET_OK;
-        return ET_FAIL(e->cx, ET_EFORMAT,
-                       "record %lld, at byte %lld, has a wrong checksum",
-                       (long long)e->seq + 1, (long long)e->at);
-    }
-    *bytes = length;
-    e->at += FRAME + length;
-    return ET_OK;
-}
-
-static et_status
-decode(struct et_events *e, size_t bytes, struct et_record *out, bool *known)
-{
-    msgpack_unpacked u;
-    msgpack_unpacked_init(&u);
-    bool fine = msgpack_unpack_next(&u, (const char *)e->payload, bytes, NULL) ==
-                    MSGPACK_UNPACK_SUCCESS &&
-                read_record(e, &u.data, out, known);
-    msgpack_unpacked_destroy(&u);
-    if (!fine || out->seq != e->seq + 1)
-        return ET_FAIL(e->cx, ET_EFORMAT, "record %lld, before byte %lld, is not one",
-                       (long long)e->seq + 1, (long long)e->at);
-    e->seq = out->seq;
-    return ET_OK;
-}
-
-et_status
-et_events_next(struct et_events *e, struct et_record *out, bool *got)
-{
-    for (*got = false; !*got;) {
-        size_t bytes;
-        ET_TRY(next_payload(e, &bytes));
-        if (bytes == 0)
-            return ET_OK;
-        ET_TRY(decode(e, bytes, out, got));
-    }
-    return ET_OK;
+        eti_events_flush(w);
 }

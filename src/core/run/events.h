@@ -1,29 +1,153 @@
-/* events.h: writing events.log. Format: events.c. */
+/* events.h: events.log: its format, and how it is written.
+ *
+ *     file    "etude.ev", major u16, minor u16, 0 u32, id of the run [16], record...
+ *     record  length u32, crc32 u32, payload [length]          (all little endian)
+ *     payload msgpack [kind, seq, t, ep, ba, sp, body]
+ *     body    {"m": {name: number}, "text": text, "level": text}, each if there is one
+ *
+ * kind is a word of logger.h, seq counts from 1 without gaps, t is in seconds since
+ * 1970, numbers are IEEE doubles. The checksum is zlib's, of the payload. A minor
+ * version adds kinds and keys of the body only: readers skip what they do not know.
+ * A record with too many numbers for one is followed by others of the kind "metric".
+ *
+ * A crash can cut the last record off: a length that runs past the end of the file, a
+ * length of 0 (space the file system had set aside), or a wrong checksum in the last
+ * record mean that the log ends before it. The same anywhere else is damage.
+ *
+ * Between the records stand summaries, so that a long log opens without being read:
+ * records of the kind "summary" (since major 2), with the seq of the record before
+ * them, derived from what they follow and of no meaning of their own. A summary of
+ * level 1 stands for the records since the one before, in up to 16 parts of 128; one of
+ * level k + 1 for up to 16 of level k, each of which is a part. Its body:
+ *
+ *     at      byte of the file at which this record begins: how a reader that searches
+ *             backwards knows that it is one
+ *     level   1...
+ *     from    byte at which the first of its records begins
+ *     end     byte behind the last of them
+ *     parts   [[at, n, low, high, resume]...]: level 1: byte of the part's first
+ * record; else the summary it is; records; least and greatest ba with numbers (low >
+ *             high: none); ba of a "resume" among them, -1 without
+ *     last    [at...]: the newest summary of each level before this one; 0: none
+ *     kinds   {kind: records}
+ *     s       {name: [cell or nil for each part]}, a cell being
+ *             [n, bad, sum, last, min, max], n finite values, bad others, their sum,
+ * and the last, least and greatest each as [ba, t, value] more    byte of the record
+ * with more of s, 0 for none; done is true in the one that others point to
+ *
+ * A "resume" begins a new summary of level 1: its records repeat what came after its
+ * ba, and replace it. */
 #ifndef ETI_EVENTS_H
 #define ETI_EVENTS_H
 
-#include "core/loggers/loggers.h"
+#include "etude/logger.h"
 #include "etude/run.h"
 
 enum {
+    ETI_EVENTS_MAJOR = 2, /* 1 had no summaries */
+    ETI_EVENTS_MINOR = 0,
     ETI_EVENTS_ID = 16,           /* bytes of a run's id */
-    ETI_EVENTS_RECORD = 64 << 10, /* bytes of a record at most, as on the wire */
+    ETI_EVENTS_HEADER = 32,       /* bytes before the first record */
+    ETI_EVENTS_FRAME = 8,         /* bytes before a payload */
+    ETI_EVENTS_RECORD = 64 << 10, /* bytes of a payload at most, as on the wire */
+
+    ETI_PART_RECORDS = 128,
+    ETI_PARTS = 16,
+    ETI_LEVELS = 6, /* the uppermost begins at 128 * 16^6 records, 2 * 10^9 */
 };
+
+#define ETI_EVENTS_MAGIC  "etude.ev"
+#define ETI_SUMMARY_BEGIN "\x97\xa7summary" /* of a summary's payload */
+
+/* ---- summaries: summary.c ---- */
+
+/* Names in the order they were first met, found by hashing. */
+struct eti_series_names {
+    char (*name)[ET_METRIC_NAME];
+    int n, room;
+    int *slot; /* [2 room]: 1 + index into NAME, 0 = free */
+    int next;  /* the index that is likely asked for next */
+};
+/* Index of the name of N bytes (cut at 95), added where it is new; -1 when memory is
+ * out. */
+int eti_series_index(struct et_ctx *cx, struct eti_series_names *names,
+                     const char *name, size_t n);
+void eti_series_names_free(struct et_ctx *cx, struct eti_series_names *names);
+
+/* Adds a value, the newest so far. */
+void eti_stats_add(struct et_series_stats *s, int64_t ba, double t, double value);
+/* Adds others; NEWER: they came after and have the last value. */
+void eti_stats_merge(struct et_series_stats *s, const struct et_series_stats *other,
+                     bool newer);
+
+struct eti_part {
+    int64_t at, n, low, high, resume; /* as in the file */
+};
+extern const struct eti_part eti_part_empty;
+void eti_part_merge(struct eti_part *p, const struct eti_part *other);
+
+/* A summary under way. */
+struct eti_block {
+    struct eti_part part[ETI_PARTS];
+    int n;        /* parts that are complete; another may be under way */
+    int64_t from; /* as in the file */
+    int64_t size; /* level 1: records of a part */
+    int64_t kinds[ET_RECORD_COUNT];
+};
+
+/* What the next summary of each level will say: of level 1 in block[0], and so on. */
+struct eti_tally {
+    struct et_ctx *cx;
+    struct eti_series_names names;
+    struct et_series_stats *cell; /* [ETI_LEVELS][ETI_PARTS][room] */
+    int room;
+    struct eti_block block[ETI_LEVELS];
+    int64_t last[ETI_LEVELS];
+    bool off; /* memory or disk were short: there will be no more summaries */
+};
+ET_NODISCARD et_status eti_tally_init(struct eti_tally *t, struct et_ctx *cx);
+void eti_tally_free(struct eti_tally *t);
+struct et_series_stats *eti_tally_cell(const struct eti_tally *t, int level, int part,
+                                       int series);
+/* The index of a name; -1 when memory is out, and then the tally is off. */
+int eti_tally_series(struct eti_tally *t, const char *name, size_t n);
+/* Counts R, which stands at byte AT. */
+void eti_tally_add(struct eti_tally *t, const struct et_record *r, int64_t at);
+/* Parts of block[LEVEL], the one under way included. */
+int eti_tally_parts(const struct eti_tally *t, int level);
+/* The summary of block[LEVEL] is at byte AT: it becomes a part of the next level, and
+ * another begins. */
+void eti_tally_close(struct eti_tally *t, int level, int64_t at);
+/* Instead: goes on with parts of twice the size. */
+void eti_tally_widen(struct eti_tally *t);
+
+/* ---- writing: events.c ---- */
 
 struct eti_events_writer {
-    struct eti_output file;
-    char *record; /* [ETI_EVENTS_RECORD]: the one being packed */
-    size_t used;
-    int64_t seq;
+    struct et_ctx *cx;
+    int fd;            /* -1: closed */
+    char *buffer;      /* what is not in the file yet */
+    size_t used;       /* bytes of it */
+    size_t packed;     /* bytes of the payload under way, behind those */
+    int64_t in_file;   /* bytes */
+    int64_t seq, lost; /* of the last record; records left out */
+    bool failed;       /* writing did, and it was said */
+    struct eti_tally tally;
 };
 
-/* Begins a new log in DIRECTORY. */
+/* Begins a new log in DIRECTORY and holds its lock until the end. EIO. */
 ET_NODISCARD et_status eti_events_begin(struct et_ctx *cx, const char *directory,
                                         const unsigned char *id,
                                         struct eti_events_writer *out);
+/* Goes on with the log in DIRECTORY: what a crash cut off is cut away, *CUT bytes.
+ * ENOENT, EIO; EFORMAT for a log with damage before its end or of an older version;
+ * ECANCELED while another process writes it. */
+ET_NODISCARD et_status eti_events_continue(struct et_ctx *cx, const char *directory,
+                                           int64_t *cut, struct eti_events_writer *out);
 /* Adds R under the next number. Buffered until an evaluation, an epoch, a warning, or a
- * change of state; allocates nothing. */
+ * change of state; allocates nothing but where a number has a new name. */
 void eti_events_write(struct eti_events_writer *w, const struct et_record *r);
+void eti_events_flush(struct eti_events_writer *w);
 void eti_events_end(struct eti_events_writer *w);
 
 #endif

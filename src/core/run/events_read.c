@@ -1,0 +1,508 @@
+/* events_read.c: reading the records of events.log (format: events.h). */
+#include "config.h"
+
+#include "core/run/events_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum {
+    AHEAD = 256 << 10, /* bytes read at once where the next ones will be wanted */
+};
+
+static uint32_t
+get_u32(const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* ---- bytes ---- */
+
+/* N bytes at AT, borrowed until the next call; WANT are read where they are not at
+ * hand. NULL past the end, or where they cannot be read. */
+static const char *
+bytes_at(struct et_events *e, int64_t at, size_t n, size_t want)
+{
+    if (at < 0 || at > e->size || (int64_t)n > e->size - at || n > e->window_room)
+        return NULL;
+    if (at >= e->window_at && at + (int64_t)n <= e->window_at + (int64_t)e->window_used)
+        return e->window + (at - e->window_at);
+    want = want > n ? want : n;
+    want = want < e->window_room ? want : e->window_room;
+    e->window_at = at;
+    e->window_used = 0;
+    while (e->window_used < n) {
+        ssize_t got = pread(e->fd, e->window + e->window_used, want - e->window_used,
+                            at + (int64_t)e->window_used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return NULL;
+        e->window_used += (size_t)got;
+        e->read += (uint64_t)got;
+    }
+    return e->window;
+}
+
+static et_status
+read_header(struct et_events *e, const char *path)
+{
+    struct stat st;
+    if (fstat(e->fd, &st) != 0)
+        return ET_FAIL(e->cx, ET_EIO, "cannot read %s: %s", path, strerror(errno));
+    e->size = st.st_size;
+    const char *header = bytes_at(e, 0, ETI_EVENTS_HEADER, 0);
+    if (!S_ISREG(st.st_mode) || !header ||
+        memcmp(header, ETI_EVENTS_MAGIC, strlen(ETI_EVENTS_MAGIC)) != 0)
+        return ET_FAIL(e->cx, ET_EFORMAT, "%s is not a log of events", path);
+    e->major = get_u32(header + 8) & 0xffff;
+    if (e->major < 1 || e->major > ETI_EVENTS_MAJOR)
+        return ET_FAIL(e->cx, ET_EFORMAT,
+                       "%s has format %u, this program reads %d and older", path,
+                       e->major, ETI_EVENTS_MAJOR);
+    e->cursor = (struct eti_cursor){.at = ETI_EVENTS_HEADER, .end = e->size};
+    return ET_OK;
+}
+
+et_status
+et_events_open(struct et_ctx *cx, const char *path, struct et_events **out)
+{
+    void *block, *window;
+    *out = NULL;
+    ET_TRY(et_alloc(cx, sizeof **out, &block));
+    struct et_events *e = block;
+    *e = (struct et_events){.cx = cx, .fd = -1, .kinds = UINT64_MAX};
+    et_status status = et_alloc(cx, AHEAD, &window);
+    if (status == ET_OK) {
+        e->window = window;
+        e->window_room = AHEAD;
+        e->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (!msgpack_zone_init(&e->zone, MSGPACK_ZONE_CHUNK_SIZE))
+            status = ET_FAIL(cx, ET_ENOMEM, "out of memory: %s", path);
+        else if (e->fd < 0)
+            status =
+                ET_FAIL(cx, errno == ENOENT || errno == ENOTDIR ? ET_ENOENT : ET_EIO,
+                        "cannot read %s: %s", path, strerror(errno));
+        else
+            status = read_header(e, path);
+    }
+    if (status != ET_OK) {
+        et_events_close(&e);
+        return status;
+    }
+    *out = e;
+    return ET_OK;
+}
+
+void
+et_events_close(struct et_events **out)
+{
+    struct et_events *e = *out;
+    *out = NULL;
+    if (!e)
+        return;
+    if (e->fd >= 0)
+        close(e->fd);
+    msgpack_zone_destroy(&e->zone);
+    eti_series_names_free(e->cx, &e->names);
+    et_free(e->cx, e->series);
+    et_free(e->cx, e->range);
+    et_free(e->cx, e->entry);
+    et_free(e->cx, e->text);
+    et_free(e->cx, e->window);
+    et_free(e->cx, e);
+}
+
+int64_t
+et_events_torn_bytes(const struct et_events *e)
+{
+    return e->size - e->cursor.at;
+}
+
+uint64_t
+et_events_bytes_read(const struct et_events *e)
+{
+    return e->read;
+}
+
+/* ---- payloads ---- */
+
+static bool
+is_text(const msgpack_object *o, const char *text)
+{
+    return o->type == MSGPACK_OBJECT_STR && o->via.str.size == strlen(text) &&
+           memcmp(o->via.str.ptr, text, o->via.str.size) == 0;
+}
+
+bool
+eti_is_number(const msgpack_object *o, double *value)
+{
+    if (o->type != MSGPACK_OBJECT_FLOAT64 && o->type != MSGPACK_OBJECT_FLOAT32)
+        return false;
+    *value = o->via.f64;
+    return true;
+}
+
+static const msgpack_object *
+find(const msgpack_object *map, const char *key)
+{
+    for (uint32_t i = 0; i < map->via.map.size; i++)
+        if (is_text(&map->via.map.ptr[i].key, key))
+            return &map->via.map.ptr[i].val;
+    return NULL;
+}
+
+const msgpack_object *
+eti_events_numbers(const msgpack_object *body)
+{
+    const msgpack_object *m = find(body, "m");
+    return m && m->type == MSGPACK_OBJECT_MAP ? m : NULL;
+}
+
+/* The payload as an object, and what stands before its body. */
+static bool
+decode(struct et_events *e, const char *bytes, size_t n, struct et_record *r,
+       const msgpack_object **body, bool *is_summary)
+{
+    static const int places[] = {1, 3, 4, 5};
+    int64_t *const counters[] = {&r->seq, &r->ep, &r->ba, &r->sp};
+    msgpack_object o;
+    size_t used = 0;
+    *r = (struct et_record){.kind = ET_RECORD_COUNT};
+    msgpack_zone_clear(&e->zone);
+    msgpack_object *kept = msgpack_zone_malloc(&e->zone, sizeof *kept);
+    if (!kept ||
+        msgpack_unpack(bytes, n, &used, &e->zone, &o) != MSGPACK_UNPACK_SUCCESS ||
+        o.type != MSGPACK_OBJECT_ARRAY || o.via.array.size < 7)
+        return false;
+    const msgpack_object *a = o.via.array.ptr;
+    if (!eti_is_number(&a[2], &r->t) || a[6].type != MSGPACK_OBJECT_MAP)
+        return false;
+    for (int i = 0; i < 4; i++) {
+        if (a[places[i]].type != MSGPACK_OBJECT_POSITIVE_INTEGER ||
+            a[places[i]].via.u64 > INT64_MAX)
+            return false;
+        *counters[i] = (int64_t)a[places[i]].via.u64;
+    }
+    for (int kind = 0; kind < ET_RECORD_COUNT; kind++)
+        if (is_text(&a[0], et_record_name((enum et_record_kind)kind)))
+            r->kind = (enum et_record_kind)kind;
+    *is_summary = is_text(&a[0], "summary");
+    *kept = a[6];
+    *body = kept;
+    return true;
+}
+
+enum frame { FRAME_RECORD, FRAME_END, FRAME_DAMAGED };
+
+/* The frame at AT: its payload, borrowed until the next call. */
+static enum frame
+read_frame(struct et_events *e, int64_t at, int64_t end, size_t want,
+           const char **payload, size_t *bytes, bool *right)
+{
+    *right = false;
+    int64_t left = end - at - ETI_EVENTS_FRAME;
+    const char *frame = left < 0 ? NULL : bytes_at(e, at, ETI_EVENTS_FRAME, want);
+    if (!frame)
+        return FRAME_END;
+    uint32_t length = get_u32(frame), sum = get_u32(frame + 4);
+    if (length > ETI_EVENTS_RECORD)
+        return FRAME_DAMAGED;
+    if (length == 0 || length > left)
+        return FRAME_END;
+    frame = bytes_at(e, at, ETI_EVENTS_FRAME + length, want);
+    if (!frame)
+        return FRAME_DAMAGED;
+    *payload = frame + ETI_EVENTS_FRAME;
+    *bytes = length;
+    *right = crc32(0, (const Bytef *)*payload, length) == sum;
+    return !*right && length == left && end == e->size ? FRAME_END : FRAME_RECORD;
+}
+
+static et_status
+damaged(struct et_events *e, const struct eti_cursor *c, int64_t at)
+{
+    return ET_FAIL(e->cx, ET_EFORMAT, "record %lld, at byte %lld, is damaged",
+                   (long long)c->seq + 1, (long long)at);
+}
+
+/* A damaged record is passed over, and is no loss where the next one has the number
+ * that it would have had: it was a summary. */
+et_status
+eti_events_read(struct et_events *e, struct eti_cursor *c, struct et_record *head,
+                const msgpack_object **body, bool *got)
+{
+    *got = false;
+    for (;;) {
+        const char *payload;
+        size_t bytes;
+        bool right, is_summary;
+        size_t want = c->end - c->at < AHEAD ? (size_t)(c->end - c->at) : AHEAD;
+        enum frame frame = read_frame(e, c->at, c->end, want, &payload, &bytes, &right);
+        if (frame == FRAME_DAMAGED)
+            return damaged(e, c, c->at);
+        if (frame == FRAME_END)
+            return ET_OK;
+        c->begun = c->at;
+        c->at += ETI_EVENTS_FRAME + (int64_t)bytes;
+        if (!right) {
+            c->damaged = c->begun;
+            continue;
+        }
+        if (!decode(e, payload, bytes, head, body, &is_summary))
+            return damaged(e, c, c->begun);
+        if (c->seq >= 0 && head->seq != c->seq + !is_summary)
+            return damaged(e, c, c->damaged ? c->damaged : c->begun);
+        c->seq = head->seq;
+        c->damaged = 0;
+        if (!is_summary) {
+            *got = true;
+            return ET_OK;
+        }
+    }
+}
+
+/* ---- records ---- */
+
+static et_status
+copy_numbers(struct et_events *e, const msgpack_object *numbers, struct et_record *r)
+{
+    int most = (int)numbers->via.map.size;
+    if (most > e->room) {
+        void *block;
+        ET_TRY(et_alloc(e->cx, (size_t)most * sizeof *e->entry, &block));
+        et_free(e->cx, e->entry);
+        e->entry = block;
+        e->room = most;
+    }
+    for (int i = 0; i < most; i++) {
+        const msgpack_object_kv *kv = &numbers->via.map.ptr[i];
+        struct et_log_entry *entry = &e->entry[r->n];
+        if (kv->key.type != MSGPACK_OBJECT_STR ||
+            !eti_is_number(&kv->val, &entry->value))
+            continue;
+        size_t n = kv->key.via.str.size;
+        n = n < sizeof entry->name ? n : sizeof entry->name - 1;
+        memcpy(entry->name, kv->key.via.str.ptr, n);
+        entry->name[n] = '\0';
+        r->n++;
+    }
+    r->entry = e->entry;
+    return ET_OK;
+}
+
+static et_status
+copy_text(struct et_events *e, const msgpack_object *text, struct et_record *r)
+{
+    size_t n = text->via.str.size;
+    if (n + 1 > e->text_room) {
+        void *block;
+        ET_TRY(et_alloc(e->cx, n + 1, &block));
+        et_free(e->cx, e->text);
+        e->text = block;
+        e->text_room = n + 1;
+    }
+    memcpy(e->text, text->via.str.ptr, n);
+    e->text[n] = '\0';
+    r->text = e->text;
+    return ET_OK;
+}
+
+static et_status
+copy_body(struct et_events *e, const msgpack_object *body, struct et_record *r)
+{
+    const msgpack_object *numbers = eti_events_numbers(body);
+    const msgpack_object *text = find(body, "text"), *word = find(body, "level");
+    if (numbers)
+        ET_TRY(copy_numbers(e, numbers, r));
+    if (text && text->type == MSGPACK_OBJECT_STR)
+        ET_TRY(copy_text(e, text, r));
+    for (int level = ET_LOG_DEBUG; word && level <= ET_LOG_ERROR; level++)
+        if (is_text(word, et_log_level_name((enum et_log_level)level)))
+            r->level = (enum et_log_level)level;
+    return ET_OK;
+}
+
+/* Goes to the next stretch that et_events_only wants, if there is one. */
+static bool
+next_range(struct et_events *e)
+{
+    if (!e->range || e->next_range == e->n_ranges)
+        return false;
+    const struct eti_range *r = &e->range[e->next_range++];
+    e->cursor = (struct eti_cursor){.at = r->at, .end = r->end, .seq = -1};
+    return true;
+}
+
+et_status
+et_events_next(struct et_events *e, struct et_record *out, bool *got)
+{
+    for (*got = false; !*got;) {
+        const msgpack_object *body;
+        bool more;
+        ET_TRY(eti_events_read(e, &e->cursor, out, &body, &more));
+        if (!more && next_range(e))
+            continue;
+        if (!more)
+            return ET_OK;
+        if (out->kind == ET_RECORD_COUNT || !(e->kinds >> out->kind & 1))
+            continue;
+        ET_TRY(copy_body(e, body, out));
+        *got = true;
+    }
+    return ET_OK;
+}
+
+/* ---- summaries ---- */
+
+static bool
+get_int(const msgpack_object *map, const char *key, int64_t *out)
+{
+    const msgpack_object *o = find(map, key);
+    if (!o || o->type != MSGPACK_OBJECT_POSITIVE_INTEGER || o->via.u64 > INT64_MAX)
+        return false;
+    *out = (int64_t)o->via.u64;
+    return true;
+}
+
+static bool
+get_ints(const msgpack_object *o, int64_t *out, uint32_t n)
+{
+    if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size != n)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        const msgpack_object *x = &o->via.array.ptr[i];
+        if (x->type != MSGPACK_OBJECT_POSITIVE_INTEGER &&
+            x->type != MSGPACK_OBJECT_NEGATIVE_INTEGER)
+            return false;
+        out[i] = x->via.i64;
+    }
+    return true;
+}
+
+/* Its parts follow each other in the file, within the records it is about. */
+static bool
+get_parts(const msgpack_object *o, struct eti_summary *s)
+{
+    if (!o || o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size < 1 ||
+        o->via.array.size > ETI_PARTS)
+        return false;
+    s->n = (int)o->via.array.size;
+    for (int i = 0; i < s->n; i++) {
+        struct eti_part *p = &s->part[i];
+        int64_t v[5], before = i > 0 ? s->part[i - 1].at + 1 : s->from;
+        if (!get_ints(&o->via.array.ptr[i], v, 5) || v[0] < before || v[0] >= s->end)
+            return false;
+        *p = (struct eti_part){v[0], v[1], v[2], v[3], v[4]};
+    }
+    return true;
+}
+
+static bool
+get_kinds(const msgpack_object *o, struct eti_summary *s)
+{
+    if (!o || o->type != MSGPACK_OBJECT_MAP)
+        return false;
+    for (int kind = 0; kind < ET_RECORD_COUNT; kind++)
+        (void)get_int(o, et_record_name((enum et_record_kind)kind), &s->kinds[kind]);
+    return true;
+}
+
+bool
+eti_summary_read(struct et_events *e, int64_t at, struct eti_summary *s,
+                 const msgpack_object **series)
+{
+    const size_t usual = 24 << 10; /* that of 14 series */
+    const char *payload;
+    size_t bytes;
+    bool right, is_summary;
+    int64_t level;
+    struct et_record head;
+    const msgpack_object *body, *o;
+    *s = (struct eti_summary){0};
+    if (read_frame(e, at, e->size, usual, &payload, &bytes, &right) != FRAME_RECORD ||
+        !right || !decode(e, payload, bytes, &head, &body, &is_summary) || !is_summary)
+        return false;
+    bool fine = get_int(body, "at", &s->at) && get_int(body, "level", &level) &&
+                get_int(body, "from", &s->from) && get_int(body, "end", &s->end) &&
+                get_int(body, "more", &s->more) && (o = find(body, "last")) &&
+                get_ints(o, s->last, ETI_LEVELS);
+    if (!fine || s->at != at || level < 1 || level > ETI_LEVELS ||
+        s->from < ETI_EVENTS_HEADER || s->end > at || s->more >= at)
+        return false;
+    for (int i = 0; i < ETI_LEVELS; i++)
+        if (s->last[i] < 0 || s->last[i] >= at)
+            return false;
+    s->level = (int)level;
+    o = find(body, "done");
+    s->done = o && o->type == MSGPACK_OBJECT_BOOLEAN && o->via.boolean;
+    *series = find(body, "s");
+    return get_parts(find(body, "parts"), s) && get_kinds(find(body, "kinds"), s) &&
+           *series && (*series)->type == MSGPACK_OBJECT_MAP;
+}
+
+static bool
+get_point(const msgpack_object *o, struct et_series_point *p)
+{
+    return o->type == MSGPACK_OBJECT_ARRAY && o->via.array.size == 3 &&
+           get_ints(&(msgpack_object){.type = MSGPACK_OBJECT_ARRAY,
+                                      .via.array = {1, o->via.array.ptr}},
+                    &p->ba, 1) &&
+           eti_is_number(&o->via.array.ptr[1], &p->t) &&
+           eti_is_number(&o->via.array.ptr[2], &p->value);
+}
+
+bool
+eti_summary_cell(const msgpack_object *o, struct et_series_stats *out)
+{
+    int64_t counts[2] = {0};
+    if (o->type != MSGPACK_OBJECT_ARRAY || o->via.array.size != 6)
+        return false;
+    const msgpack_object *a = o->via.array.ptr;
+    bool fine = get_ints(&(msgpack_object){.type = MSGPACK_OBJECT_ARRAY,
+                                           .via.array = {2, o->via.array.ptr}},
+                         counts, 2) &&
+                eti_is_number(&a[2], &out->sum) && get_point(&a[3], &out->last) &&
+                get_point(&a[4], &out->min) && get_point(&a[5], &out->max);
+    out->n = counts[0];
+    out->bad = counts[1];
+    return fine;
+}
+
+bool
+eti_summary_find_last(struct et_events *e, int64_t end, struct eti_summary *s,
+                      int64_t *next)
+{
+    const size_t mark = strlen(ETI_SUMMARY_BEGIN);
+    const msgpack_object *series;
+    if (e->major < 2)
+        return false;
+    while (end > ETI_EVENTS_HEADER) {
+        int64_t from = end - AHEAD / 2;
+        from = from > ETI_EVENTS_HEADER ? from : ETI_EVENTS_HEADER;
+        size_t n = (size_t)(end - from);
+        for (size_t i = n; i > 0; i--) { /* a summary's reading may move the window */
+            const char *text = bytes_at(e, from, n, 0);
+            const char *at = text ? memrchr(text, ETI_SUMMARY_BEGIN[0], i) : NULL;
+            if (!at)
+                break;
+            i = (size_t)(at - text) + 1;
+            int64_t begin = from + (at - text) - ETI_EVENTS_FRAME;
+            if (n - i + 1 >= mark && memcmp(at, ETI_SUMMARY_BEGIN, mark) == 0 &&
+                eti_summary_read(e, begin, s, &series) && s->done) {
+                *next = begin + ETI_EVENTS_FRAME +
+                        get_u32(bytes_at(e, begin, ETI_EVENTS_FRAME, 0));
+                return true;
+            }
+        }
+        if (from == ETI_EVENTS_HEADER)
+            break;
+        end = from + (int64_t)mark - 1;
+    }
+    return false;
+}

@@ -1,0 +1,100 @@
+/* events_read.h: what the files that read events.log share. */
+#ifndef ETI_EVENTS_READ_H
+#define ETI_EVENTS_READ_H
+
+#include <msgpack.h>
+
+#include "core/run/events.h"
+
+/* A stretch of records: [at, end). */
+struct eti_range {
+    int64_t at, end;
+};
+
+/* Reads records one after the other. */
+struct eti_cursor {
+    int64_t at, end;
+    int64_t begun;   /* byte at which the last record begins */
+    int64_t seq;     /* of the last record; -1: any may be next */
+    int64_t damaged; /* byte of one that had a wrong checksum just before; 0: none */
+};
+
+struct et_events {
+    struct et_ctx *cx;
+    int fd;
+    int64_t size;             /* bytes of the file when it was opened */
+    unsigned major;           /* version of its format */
+    uint64_t read;            /* bytes */
+    struct eti_cursor cursor; /* of et_events_next */
+    struct eti_range *range;  /* what it reads; NULL: all of the file */
+    int n_ranges, next_range;
+    uint64_t kinds; /* that it gives */
+    char *window;   /* bytes of the file, cached */
+    int64_t window_at;
+    size_t window_used, window_room;
+    msgpack_zone zone; /* of the record read last */
+    struct et_log_entry *entry;
+    int room; /* entries */
+    char *text;
+    size_t text_room;
+    struct eti_series_names names; /* of the series, once they are counted */
+    struct et_series *series;
+    bool counted;
+    int64_t low, high; /* ba of their values */
+};
+
+/* A summary as it was read. */
+struct eti_summary {
+    int level; /* from 1 */
+    int64_t at, from, end, more, last[ETI_LEVELS];
+    bool done;
+    struct eti_part part[ETI_PARTS];
+    int n;
+    int64_t kinds[ET_RECORD_COUNT];
+};
+
+/* The next record, of any kind but a summary; *HEAD has all but text and numbers, which
+ * stand in *BODY, and lives until another is read. *GOT is false at the end of the
+ * cursor, or where the file is torn. HEAD->kind is ET_RECORD_COUNT for one that is not
+ * known. */
+ET_NODISCARD et_status eti_events_read(struct et_events *e, struct eti_cursor *c,
+                                       struct et_record *head,
+                                       const msgpack_object **body, bool *got);
+/* The numbers of a record's body, NULL without. */
+const msgpack_object *eti_events_numbers(const msgpack_object *body);
+bool eti_is_number(const msgpack_object *o, double *value);
+
+/* The summary whose record begins at AT. *SERIES has its cells by name, and lives until
+ * another record is read. False where there is none that can be used: no error. */
+bool eti_summary_read(struct et_events *e, int64_t at, struct eti_summary *s,
+                      const msgpack_object **series);
+/* A cell; false where it is nil, or none. */
+bool eti_summary_cell(const msgpack_object *o, struct et_series_stats *out);
+/* The newest one whose records lie before END; false: there is none. *NEXT: the byte
+ * behind it. */
+bool eti_summary_find_last(struct et_events *e, int64_t end, struct eti_summary *s,
+                           int64_t *next);
+
+/* Walks over a log from its end to its beginning, in stretches that summaries stand
+ * for.
+ */
+struct eti_walk {
+    struct et_events *e;
+    void *data;
+    /* For S, which it may open with eti_walk_part. */
+    et_status (*summary)(struct eti_walk *w, const struct eti_summary *s);
+    /* For records without one. ALONE: no "resume" but perhaps the first. */
+    et_status (*records)(struct eti_walk *w, struct eti_range range, bool alone);
+};
+ET_NODISCARD et_status eti_walk(struct eti_walk *w);
+/* Walks over part I of S: its summary, or its records. */
+ET_NODISCARD et_status eti_walk_part(struct eti_walk *w, const struct eti_summary *s,
+                                     int i);
+
+/* For eti_events_continue: the tally that the writer of the log in DIRECTORY had at its
+ * end, the last record without text and numbers, and where the end is. */
+ET_NODISCARD et_status eti_events_recount(struct et_ctx *cx, const char *directory,
+                                          struct eti_tally *t, struct et_record *last,
+                                          int64_t *end);
+
+#endif

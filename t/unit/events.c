@@ -1,0 +1,568 @@
+/* A log of events at several resolutions: what its summaries say is what its records
+ * say, whatever was cut off, damaged, repeated or written by an older version. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/run/events.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+enum { SERIES = 3, MOST = 40000 };
+static const char *const names[SERIES] = {"loss/train/total", "lr", "metrics/eval/A"};
+
+/* What is in the log, as one list a series; a resume takes from its end. */
+static struct truth {
+    struct et_series_point p[MOST];
+    int n;
+} truth[SERIES];
+
+static const unsigned char id[ETI_EVENTS_ID] = "0123456789abcde";
+
+static double
+value_of(int series, int64_t ba)
+{
+    uint64_t x = (uint64_t)(ba * SERIES + series + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    return series == 0 && ba % 997 == 5 ? NAN : (double)(x >> 40) / (1 << 20) - 7;
+}
+
+static void
+forget(void)
+{
+    for (int s = 0; s < SERIES; s++)
+        truth[s].n = 0;
+}
+
+static void
+keep(int series, int64_t ba, double t, double value)
+{
+    truth[series].p[truth[series].n++] = (struct et_series_point){ba, t, value};
+}
+
+/* The batch BA: a number each, one now and then, and an evaluation each 1,000. */
+static void
+write_batch(struct eti_events_writer *w, int64_t ba)
+{
+    struct et_log_entry entry[2];
+    struct et_record r = {.kind = ET_RECORD_BATCH, .t = 1e9 + (double)ba, .ba = ba};
+    for (int s = 0; s < 2; s++)
+        if (s == 0 || ba % 7 == 0) {
+            snprintf(entry[r.n].name, sizeof entry->name, "%s", names[s]);
+            entry[r.n++].value = value_of(s, ba);
+            keep(s, ba, r.t, value_of(s, ba));
+        }
+    r.entry = entry;
+    eti_events_write(w, &r);
+    if (ba % 1000 != 0)
+        return;
+    r.kind = ET_RECORD_EVAL;
+    r.n = 1;
+    r.text = "eval";
+    snprintf(entry[0].name, sizeof entry->name, "%s", names[2]);
+    entry[0].value = value_of(2, ba);
+    keep(2, ba, r.t, entry[0].value);
+    eti_events_write(w, &r);
+}
+
+static void
+write_batches(struct eti_events_writer *w, int64_t from, int64_t to)
+{
+    for (int64_t ba = from; ba <= to; ba++)
+        write_batch(w, ba);
+}
+
+/* A run goes on after batch BA. */
+static void
+write_resume(struct eti_events_writer *w, int64_t ba)
+{
+    eti_events_write(w, &(struct et_record){.kind = ET_RECORD_RESUME, .ba = ba});
+    for (int s = 0; s < SERIES; s++)
+        while (truth[s].n > 0 && truth[s].p[truth[s].n - 1].ba > ba)
+            truth[s].n--;
+}
+
+static struct et_events *
+open_log(struct et_ctx *cx)
+{
+    struct et_events *e;
+    need(cx, et_events_open(cx, "events.log", &e));
+    return e;
+}
+
+/* ---- the answers against the truth ---- */
+
+static bool
+same(const struct et_series_point *a, const struct et_series_point *b)
+{
+    return a->ba == b->ba && a->t == b->t &&
+           (a->value == b->value || (isnan(a->value) && isnan(b->value)));
+}
+
+static bool
+right_stats(const struct et_series *s, const struct truth *all)
+{
+    struct et_series_stats want = {0};
+    for (int i = 0; i < all->n; i++)
+        eti_stats_add(&want, all->p[i].ba, all->p[i].t, all->p[i].value);
+    const struct et_series_stats *got = &s->all;
+    /* The order of a sum: 1e-12 is 4,500 epsilons. */
+    return got->n == want.n && got->bad == want.bad &&
+           fabs(got->sum - want.sum) <= 1e-12 * fabs(want.sum) * (double)want.n &&
+           same(&got->last, &want.last) && same(&got->min, &want.min) &&
+           same(&got->max, &want.max);
+}
+
+/* Every point is a value of the run in [FROM, TO], in order, no more than MOST, the
+ * extremes among them; and all of them where there are no more. */
+static bool
+right_points(struct et_events *e, int series, int64_t from, int64_t to, int most)
+{
+    static struct et_series_point got[MOST];
+    const struct truth *all = &truth[series];
+    const struct et_series_point *min = NULL, *max = NULL;
+    int n, at = 0, finite = 0, extremes = 0;
+    if (et_events_fetch(e, names[series], from, to, most, got, &n) != ET_OK || n > most)
+        return false;
+    for (int i = 0; i < all->n; i++) {
+        const struct et_series_point *p = &all->p[i];
+        if (p->ba < from || p->ba > to || isnan(p->value))
+            continue;
+        finite++;
+        min = !min || p->value < min->value ? p : min;
+        max = !max || p->value > max->value ? p : max;
+        at += at < n && same(&got[at], p);
+    }
+    for (int i = 0; i < n; i++)
+        extremes +=
+            (min && got[i].value == min->value) + (max && got[i].value == max->value);
+    bool enough = finite > most ? n >= most / 8 : n == finite;
+    if (at != n || (finite > 0 && extremes < 2) || !enough)
+        diag("%s [%lld, %lld] of %d: %d points, %d in the log, %d of %d values",
+             names[series], (long long)from, (long long)to, most, n, at, n, finite);
+    return at == n && (finite == 0 || extremes >= 2) && enough;
+}
+
+static int
+count_wrong(struct et_ctx *cx, bool thoroughly)
+{
+    static const int sizes[] = {4096, 2, 7, 100, 1000, MOST};
+    struct et_events *e = open_log(cx);
+    const struct et_series *list;
+    int n, wrong = 0, seen = 0;
+    need(cx, et_events_series(e, &list, &n));
+    for (int i = 0; i < n; i++)
+        for (int s = 0; s < SERIES; s++)
+            if (strcmp(list[i].name, names[s]) == 0) {
+                seen++;
+                wrong += !right_stats(&list[i], &truth[s]);
+            }
+    int64_t last = truth[0].n ? truth[0].p[truth[0].n - 1].ba : 0;
+    for (int s = 0; s < SERIES; s++) {
+        seen += truth[s].n == 0;
+        wrong += !right_points(e, s, 0, INT64_MAX, 4096);
+        for (size_t k = 0; thoroughly && k < sizeof sizes / sizeof *sizes; k++)
+            wrong += !right_points(e, s, 0, last, sizes[k]) +
+                     !right_points(e, s, last / 3, last / 3 + 200, sizes[k]) +
+                     !right_points(e, s, last / 2, last - 5, sizes[k]) +
+                     !right_points(e, s, last + 1, last + 50, sizes[k]);
+    }
+    et_events_close(&e);
+    return wrong + (seen < SERIES);
+}
+
+static uint64_t
+bytes_to_open(struct et_ctx *cx)
+{
+    struct et_events *e = open_log(cx);
+    const struct et_series *list;
+    int n;
+    need(cx, et_events_series(e, &list, &n));
+    uint64_t bytes = et_events_bytes_read(e);
+    et_events_close(&e);
+    return bytes;
+}
+
+static int64_t
+size_of_log(void)
+{
+    struct stat st;
+    if (stat("events.log", &st) != 0)
+        bail("no events.log");
+    return st.st_size;
+}
+
+/* ---- tests ---- */
+
+static void
+test_sizes(struct et_ctx *cx)
+{
+    static const int64_t sizes[] = {0, 1, 127, 128, 129, 2047, 2048, 2049, 5000, 38000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct eti_events_writer w;
+        forget();
+        need(cx, eti_events_begin(cx, ".", id, &w));
+        write_batches(&w, 1, sizes[i]);
+        eti_events_end(&w);
+        is_int(count_wrong(cx, true), 0, "%lld batches: summaries say what records do",
+               (long long)sizes[i]);
+        if (sizes[i] != 38000)
+            remove("events.log");
+    }
+    uint64_t bytes = bytes_to_open(cx);
+    ok(bytes < (uint64_t)size_of_log() / 8, "%llu of %lld bytes open it",
+       (unsigned long long)bytes, (long long)size_of_log());
+}
+
+/* The log of test_sizes, as the versions before summaries wrote it. */
+static void
+test_old(struct et_ctx *cx)
+{
+    struct eti_events_writer w;
+    forget();
+    remove("events.log");
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    w.tally.off = true;
+    write_batches(&w, 1, 9000);
+    eti_events_end(&w);
+    FILE *f = fopen("events.log", "r+b");
+    fseek(f, 8, SEEK_SET);
+    fputc(1, f);
+    fclose(f);
+    is_int(count_wrong(cx, true), 0, "a log without summaries gives the same answers");
+    int64_t cut;
+    is_int(eti_events_continue(cx, ".", &cut, &w), ET_EFORMAT,
+           "an old format is not added to");
+    et_error_clear(cx);
+}
+
+static void
+copy_log(const char *from, const char *to, int64_t bytes)
+{
+    char block[1 << 16];
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    while (bytes > 0) {
+        size_t n = fread(
+            block, 1, bytes < (int64_t)sizeof block ? (size_t)bytes : sizeof block, in);
+        if (n == 0)
+            break;
+        fwrite(block, 1, n, out);
+        bytes -= (int64_t)n;
+    }
+    fclose(in);
+    fclose(out);
+}
+
+/* The truth of what events.log still holds, by its records alone. */
+static void
+learn(struct et_ctx *cx)
+{
+    struct et_events *e = open_log(cx);
+    struct et_record r;
+    bool got;
+    forget();
+    while (et_events_next(e, &r, &got) == ET_OK && got) {
+        for (int i = 0; i < r.n; i++)
+            for (int s = 0; s < SERIES; s++)
+                if (strcmp(r.entry[i].name, names[s]) == 0)
+                    keep(s, r.ba, r.t, r.entry[i].value);
+    }
+    et_events_close(&e);
+}
+
+/* Bytes at which summaries begin. */
+static int
+find_summaries(int64_t *at, int most)
+{
+    int n = 0;
+    int64_t size = size_of_log();
+    char *text = malloc((size_t)size);
+    FILE *f = fopen("events.log", "rb");
+    if (!text || fread(text, 1, (size_t)size, f) != (size_t)size)
+        bail("cannot read the log");
+    fclose(f);
+    for (char *p = text;
+         n < most && (p = memmem(p, (size_t)(text + size - p), ETI_SUMMARY_BEGIN,
+                                 strlen(ETI_SUMMARY_BEGIN)));
+         p++)
+        at[n++] = p - text;
+    free(text);
+    return n;
+}
+
+static int
+count_records(struct et_ctx *cx)
+{
+    struct et_events *e = open_log(cx);
+    struct et_record r;
+    bool got;
+    int n = 0;
+    while (et_events_next(e, &r, &got) == ET_OK && got)
+        n++;
+    et_events_close(&e);
+    return n;
+}
+
+static void
+test_torn(struct et_ctx *cx)
+{
+    struct eti_events_writer w;
+    remove("events.log");
+    forget();
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    write_batches(&w, 1, 8200);
+    eti_events_end(&w);
+    int64_t size = size_of_log(), cut, places[64];
+    int wrong = 0, wrong_later = 0, cuts = 0, few = 0;
+    rename("events.log", "whole.log");
+    for (int64_t at = size; at > ETI_EVENTS_HEADER; at -= size / 97 + 13, cuts++) {
+        copy_log("whole.log", "events.log", at);
+        learn(cx);
+        wrong += count_wrong(cx, false);
+        int64_t ba = truth[0].n ? truth[0].p[truth[0].n - 1].ba : 0;
+        need(cx, eti_events_continue(cx, ".", &cut, &w));
+        int64_t back = ba > 100 ? ba - 100 : 0;
+        write_resume(&w, back);
+        write_batches(&w, back + 1, ba + 3000);
+        eti_events_end(&w);
+        wrong_later += count_wrong(cx, false);
+        few += find_summaries(places, 64) < count_records(cx) / 2048;
+    }
+    is_int(wrong, 0, "a log cut at %d places gives what is left of it", cuts);
+    is_int(wrong_later, 0, "and what is added when the run goes on");
+    is_int(few, 0, "and its summaries go on");
+    rename("whole.log", "events.log");
+}
+
+static void
+flip(int64_t at)
+{
+    FILE *f = fopen("events.log", "r+b");
+    fseek(f, at, SEEK_SET);
+    int byte = fgetc(f);
+    fseek(f, at, SEEK_SET);
+    fputc(byte ^ 4, f);
+    fclose(f);
+}
+
+static void
+test_damage(struct et_ctx *cx)
+{
+    struct eti_events_writer w;
+    int64_t at[64];
+    remove("events.log");
+    forget();
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    write_batches(&w, 1, 36000); /* 17 of level 1, one of level 2 */
+    eti_events_end(&w);
+    int n = find_summaries(at, 64), wrong = 0;
+    is_int(n, 18, "36,036 records have 17 + 1 summaries");
+    for (int i = 0; i < n; i++) {
+        flip(at[i] + 40);
+        wrong += count_wrong(cx, false);
+        flip(at[i] + 40);
+    }
+    is_int(wrong, 0, "with any one damaged the answers are the same");
+    for (int i = 0; i < n; i++)
+        flip(at[i] + 40);
+    is_int(count_wrong(cx, false), 0, "and with all of them");
+    struct et_events *e = open_log(cx);
+    struct et_record r;
+    bool got = true;
+    int64_t records = 0;
+    et_status status;
+    while ((status = et_events_next(e, &r, &got)) == ET_OK && got)
+        records++;
+    is_int(status, ET_OK, "damaged summaries are no damage to the records");
+    is_int(records, 36036, "which are all there");
+    et_events_close(&e);
+    for (int i = 0; i < n; i++)
+        flip(at[i] + 40);
+    flip(at[3] - 200); /* a record */
+    e = open_log(cx);
+    while ((status = et_events_next(e, &r, &got)) == ET_OK && got)
+        ;
+    is_int(status, ET_EFORMAT, "a damaged record is");
+    et_error_clear(cx);
+    et_events_close(&e);
+    const struct et_series *loss;
+    static struct et_series_point p[MOST];
+    e = open_log(cx);
+    need(cx, et_events_series_find(e, names[0], &loss));
+    ok(right_stats(loss, &truth[0]), "though summaries still know its numbers");
+    need(cx, et_events_fetch(e, names[0], 0, INT64_MAX, MOST, p, &n));
+    ok(n > 36000 - 36 - 2048 && n < 36000 - 36, "and a chart is less fine there: %d",
+       n);
+    et_events_close(&e);
+    flip(at[3] - 200);
+}
+
+static void
+test_resumes(struct et_ctx *cx)
+{
+    static const int64_t ends[] = {3000, 2500, 10000, 9999, 12000, 30000};
+    static const int64_t backs[] = {2000, 100, 9000, 9000, 11990, 29000};
+    struct eti_events_writer w;
+    int64_t from = 1, cut;
+    remove("events.log");
+    forget();
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    for (int i = 0; i < 6; i++) {
+        write_batches(&w, from, ends[i]);
+        if (i % 2) {
+            eti_events_end(&w);
+            need(cx, eti_events_continue(cx, ".", &cut, &w));
+        }
+        write_resume(&w, backs[i]);
+        from = backs[i] + 1;
+    }
+    write_batches(&w, from, 29500);
+    struct eti_events_writer second;
+    is_int(eti_events_continue(cx, ".", &cut, &second), ET_ECANCELED,
+           "a log that is being written has no second writer");
+    et_error_clear(cx);
+    eti_events_end(&w);
+    is_int(count_wrong(cx, true), 0, "what a resumed run did again counts once");
+}
+
+static void
+test_kinds(struct et_ctx *cx)
+{
+    struct et_events *e = open_log(cx);
+    struct et_record r;
+    bool got;
+    int resumes = 0;
+    need(cx, et_events_only(e, UINT64_C(1) << ET_RECORD_RESUME));
+    while (et_events_next(e, &r, &got) == ET_OK && got)
+        resumes += r.kind == ET_RECORD_RESUME ? 1 : 100;
+    is_int(resumes, 6, "records of one kind are found");
+    ok(et_events_bytes_read(e) < (uint64_t)size_of_log() / 2,
+       "and stretches without are not read: %llu of %lld bytes",
+       (unsigned long long)et_events_bytes_read(e), (long long)size_of_log());
+    et_events_close(&e);
+}
+
+/* More series than fit into a record, or a summary. */
+static void
+test_wide(struct et_ctx *cx)
+{
+    enum { WIDE = 3000 };
+    static struct et_log_entry entry[WIDE];
+    struct eti_events_writer w;
+    remove("events.log");
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    for (int i = 0; i < WIDE; i++)
+        snprintf(entry[i].name, sizeof entry[i].name,
+                 "l2_norm/moment/a_rather_long_name_of_a_module.layer%d.weight", i);
+    for (int64_t ba = 1; ba <= 800; ba++) {
+        for (int i = 0; i < WIDE; i++)
+            entry[i].value = (double)(ba * i % 1013);
+        const struct et_record r = {
+            .kind = ET_RECORD_BATCH, .ba = ba, .entry = entry, .n = WIDE};
+        eti_events_write(&w, &r);
+    }
+    eti_events_end(&w);
+    struct et_events *e = open_log(cx);
+    const struct et_series *list;
+    int n, wrong = 0;
+    need(cx, et_events_series(e, &list, &n));
+    is_int(n, WIDE, "3,000 series are kept");
+    for (int i = 0; i < n; i++)
+        wrong += list[i].all.n != 800;
+    is_int(wrong, 0, "with each of their values");
+    struct et_series_point p[4096];
+    need(cx, et_events_fetch(e, entry[WIDE - 1].name, 0, 800, 4096, p, &n));
+    for (int i = 0; i < n; i++)
+        wrong += p[i].value != (double)(p[i].ba * (WIDE - 1) % 1013);
+    is_int(n - wrong, 800, "and are drawn");
+    et_events_close(&e);
+    remove("events.log");
+}
+
+static void
+test_million(struct et_ctx *cx)
+{
+    struct eti_events_writer w;
+    struct et_log_entry entry = {"loss/train/total", 0};
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    for (int64_t ba = 1; ba <= 1000000; ba++) {
+        entry.value = (double)(ba % 1000);
+        const struct et_record r = {
+            .kind = ET_RECORD_BATCH, .t = 1e9, .ba = ba, .entry = &entry, .n = 1};
+        eti_events_write(&w, &r);
+    }
+    eti_events_end(&w);
+    struct et_events *e = open_log(cx);
+    const struct et_series *list;
+    static struct et_series_point p[4096];
+    int n;
+    need(cx, et_events_series(e, &list, &n));
+    is_int(n == 1 ? list[0].all.n : -1, 1000000, "a million records are summed up");
+    uint64_t opened = et_events_bytes_read(e);
+    ok(opened < (uint64_t)size_of_log() / 50,
+       "of which less than 2%% is read: %llu bytes of %lld", (unsigned long long)opened,
+       (long long)size_of_log());
+    need(cx, et_events_fetch(e, "loss/train/total", 0, INT64_MAX, 4096, p, &n));
+    ok(n > 2048 && n <= 4096, "a chart has %d points", n);
+    ok(et_events_bytes_read(e) - opened < (uint64_t)size_of_log() / 4,
+       "for which %llu bytes are read",
+       (unsigned long long)(et_events_bytes_read(e) - opened));
+    et_events_close(&e);
+    remove("events.log");
+}
+
+static void
+test_full_disk(struct et_ctx *cx)
+{
+    struct eti_events_writer w;
+    int64_t lost;
+    remove("events.log");
+    forget();
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    write_batches(&w, 1, 3000);
+    eti_events_flush(&w);
+    int fd = w.fd;
+    w.fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    write_batches(&w, 3001, 12000);
+    eti_events_flush(&w);
+    lost = w.lost;
+    close(w.fd);
+    w.fd = fd;
+    write_batches(&w, 12001, 16000);
+    eti_events_end(&w);
+    ok(lost > 0, "a full disk costs records: %lld", (long long)lost);
+    learn(cx);
+    ok(truth[0].n + 3 * lost > 1 && truth[0].p[truth[0].n - 1].ba == 16000,
+       "but what is written before and after reads as a log");
+    is_int(count_wrong(cx, false), 0, "with right summaries");
+}
+
+int
+main(void)
+{
+    char directory[] = "events-XXXXXX";
+    struct et_alloc_stats stats;
+    struct et_ctx *cx = need_ctx();
+    if (!mkdtemp(directory) || chdir(directory) != 0)
+        bail("no directory for files");
+    test_sizes(cx);
+    test_old(cx);
+    test_torn(cx);
+    test_damage(cx);
+    test_resumes(cx);
+    test_kinds(cx);
+    test_full_disk(cx);
+    remove("events.log");
+    test_wide(cx);
+    test_million(cx);
+    ok(chdir("..") == 0 && rmdir(directory) == 0, "every file is accounted for");
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind");
+    et_ctx_free(&cx);
+    return done();
+}
