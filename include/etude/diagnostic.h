@@ -27,7 +27,8 @@ extern "C" {
     X(1212, TAG, "a YAML tag outside the core schema")                                 \
     X(1213, OVERRIDE, "an override on the command line or in ETUDE_SET_*")             \
     X(1214, RESUME, "a difference that a resumed run cannot have")                     \
-    X(1215, UNAVAILABLE, "a setting whose function this version lacks")
+    X(1215, UNAVAILABLE, "a setting whose function this version lacks")                \
+    X(1216, TRUST, "a right that this file cannot give")
 
 enum et_diagnostic_code {
 #define ET_DIAGNOSTIC_ENUM(number, code, what) ET_E_##code = number,

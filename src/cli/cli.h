@@ -3,8 +3,10 @@
 #ifndef ET_CLI_H
 #define ET_CLI_H
 
+#include <limits.h>
 #include <stdio.h>
 
+#include "core/config/settings.h"
 #include "core/run/assemble.h"
 #include "core/run/curve.h"
 #include "etude/run.h"
@@ -24,6 +26,7 @@ enum cli_exit {
     CLI_UNAVAILABLE = 69,
     CLI_BUG = 70,
     CLI_CANNOT_WRITE = 73,
+    CLI_CONFIG = 78,
     CLI_SIGNAL = 128, /* plus its number */
 };
 
@@ -37,6 +40,7 @@ enum cli_exit {
     X(1105, LATER, CLI_UNAVAILABLE, "something this version does not do")              \
     X(1106, NAME, CLI_MISSING, "a recipe or component that is not there")              \
     X(1107, FOLDER, CLI_MISSING, "a folder that cannot be entered")                    \
+    X(1108, CONFIG, CLI_MISSING, "a user configuration that cannot be read")           \
     X(1301, PARTS, CLI_WRONG, "parts of a recipe that do not fit each other")          \
     X(2001, NO_DATA, CLI_MISSING, "data that are not there")                           \
     X(2002, BAD_DATA, CLI_WRONG, "data that are not what they should be")              \
@@ -55,21 +59,12 @@ enum cli_error {
 #undef CLI_ERROR_ENUM
 };
 
-enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
-enum cli_progress {
-    CLI_PROGRESS_AUTO,
-    CLI_PROGRESS_TUI,
-    CLI_PROGRESS_BAR,
-    CLI_PROGRESS_PLAIN,
-    CLI_PROGRESS_JSON,
-    CLI_PROGRESS_NONE,
-};
-
 struct cli_options {
     const char *folder; /* -C */
+    const char *config; /* the user's file; NULL: where it is */
     int verbose, quiet; /* times given */
     bool json, ascii, help, version;
-    int color, progress; /* enums above */
+    int color, progress; /* enum eti_color, eti_show */
     int log_level;       /* enum et_log_level; -1 = not given */
     const char *log_file;
     bool module_mode, dry_run, origin;
@@ -83,7 +78,8 @@ struct cli {
     struct et_ctx *cx;
     const struct cli_command *command; /* NULL: none was named */
     struct cli_options opt;
-    const char **arg; /* operands, the command itself left out */
+    struct eti_config *config; /* NULL: commands that do without */
+    const char **arg;          /* operands, the command itself left out */
     int n_args;
     struct et_override *override; /* --alg, --unset and key=value, in order */
     int n_overrides;
@@ -186,6 +182,18 @@ void cli_run_end(struct cli *c, const struct cli_end *end);
  * shown. Messages of the core go through it until c->progress is NULL again. */
 int cli_progress_new(struct cli *c, struct et_callback **out);
 
+/* ---- settings.c: the user's configuration ---- */
+
+/* The folder of the user's files. Returns BUF. */
+const char *cli_user_folder(char *buf, size_t size);
+/* The configuration file of each layer, there or not. */
+void cli_config_paths(const struct cli *c, char path[ETI_LAYERS][PATH_MAX]);
+/* Reads c->config; what is wrong is printed. Returns an exit code. */
+int cli_config_load(struct cli *c);
+/* Prints ERRORS of a configuration. Returns the exit code for STATUS. */
+int cli_config_fail(struct cli *c, et_status status,
+                    const struct et_diagnostics *errors);
+
 /* ---- find.c: installed recipes ---- */
 
 /* The folders that hold recipes, best first; NULL past the end. BUF holds the path. */
@@ -209,8 +217,8 @@ const char *cli_scaled(double x, const char *unit, char *buf, size_t size);
 
 /* ---- curve.c: a learning rate over a run ---- */
 
-/* May braille and lines be printed? */
-bool cli_has_utf8(const struct cli *c);
+/* What charts are drawn with: --ascii, the configuration, the locale. Never auto. */
+enum eti_plot cli_plot_glyphs(const struct cli *c);
 /* Draws CURVE, called WHAT, in 80 columns. Returns an exit code. */
 int cli_print_curve(struct cli *c, const struct eti_curve *curve, const char *what);
 /* At most 257 of its points, evenly, the first and the last among them. */

@@ -20,30 +20,45 @@ enum {
     LABEL = 7, /* columns before the axis */
     COLUMNS = 80 - LABEL - 1,
     ROWS = 9, /* an odd number: the middle has a label */
-    DOTS_X = 2,
-    DOTS_Y = 4, /* of a braille cell */
     JSON_POINTS = 257,
 };
 
-/* What the two glyph sets differ in. */
+/* What the glyph sets differ in. */
 struct glyphs {
     const char *bar, *corner, *line;
-    int dots_x, dots_y;
+    int dots_x, dots_y; /* of a cell */
 };
-static const struct glyphs ascii = {"|", "+", "-", 1, 1};
-static const struct glyphs utf8 = {"\u2502", "\u2514", "\u2500", DOTS_X, DOTS_Y};
+static const struct glyphs sets[] = {
+    [ETI_PLOT_ASCII] = {"|", "+", "-", 1, 1},
+    [ETI_PLOT_BLOCK] = {"\u2502", "\u2514", "\u2500", 2, 2},
+    [ETI_PLOT_BRAILLE] = {"\u2502", "\u2514", "\u2500", 2, 4},
+};
 
-bool
-cli_has_utf8(const struct cli *c)
+static bool
+is_utf8(void)
 {
     static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    const char *term = getenv("TERM"), *locale = NULL;
-    if (c->opt.ascii || (term && strcmp(term, "linux") == 0))
-        return false;
+    static const char *const words[] = {"UTF-8", "utf-8", "UTF8", "utf8"};
+    const char *locale = NULL;
     for (int i = 0; i < 3 && (!locale || !*locale); i++)
         locale = getenv(variables[i]);
-    return locale && (strstr(locale, "UTF-8") || strstr(locale, "utf8") ||
-                      strstr(locale, "UTF8") || strstr(locale, "utf-8"));
+    for (int i = 0; i < 4; i++)
+        if (locale && strstr(locale, words[i]))
+            return true;
+    return false;
+}
+
+enum eti_plot
+cli_plot_glyphs(const struct cli *c)
+{
+    const char *term = getenv("TERM");
+    int wanted = c->config ? c->config->set.ui.plot : ETI_PLOT_AUTO;
+    if (c->opt.ascii)
+        return ETI_PLOT_ASCII;
+    if (wanted != ETI_PLOT_AUTO)
+        return (enum eti_plot)wanted;
+    bool linux_console = term && strcmp(term, "linux") == 0;
+    return is_utf8() && !linux_console ? ETI_PLOT_BRAILLE : ETI_PLOT_ASCII;
 }
 
 /* ---- what is worth saying ---- */
@@ -120,20 +135,48 @@ mark(const struct eti_curve *curve, double low, double high, int width, int heig
     }
 }
 
-/* The cell of ROW and COLUMN: U+2800 and a bit for each of its 2 x 4 dots. */
+/* The cell of ROW and COLUMN in braille: U+2800 and a bit for each of its 2 x 4 dots.
+ */
 static void
 print_braille(const bool *dot, int width, int row, int column)
 {
-    static const int bit[DOTS_Y][DOTS_X] = {{0, 3}, {1, 4}, {2, 5}, {6, 7}};
+    static const int bit[4][2] = {{0, 3}, {1, 4}, {2, 5}, {6, 7}};
     int bits = 0;
-    for (int y = 0; y < DOTS_Y; y++)
-        for (int x = 0; x < DOTS_X; x++)
-            if (dot[(row * DOTS_Y + y) * width + column * DOTS_X + x])
+    for (int y = 0; y < 4; y++)
+        for (int x = 0; x < 2; x++)
+            if (dot[(row * 4 + y) * width + column * 2 + x])
                 bits |= 1 << bit[y][x];
     if (bits)
         printf("\xe2%c%c", 0xa0 + (bits >> 6), 0x80 + (bits & 0x3f));
     else
         putchar(' ');
+}
+
+/* The same in blocks of quarters. */
+static void
+print_block(const bool *dot, int width, int row, int column)
+{
+    /* by bits: upper left, upper right, lower left, lower right */
+    static const char *const quarters[16] = {
+        " ",      "\u2598", "\u259d", "\u2580", "\u2596", "\u258c", "\u259e", "\u259b",
+        "\u2597", "\u259a", "\u2590", "\u259c", "\u2584", "\u2599", "\u259f", "\u2588",
+    };
+    int bits = 0;
+    for (int y = 0; y < 2; y++)
+        for (int x = 0; x < 2; x++)
+            bits |= dot[(row * 2 + y) * width + column * 2 + x] << (2 * y + x);
+    fputs(quarters[bits], stdout);
+}
+
+static void
+print_cell(const bool *dot, int width, int row, int column, const struct glyphs *g)
+{
+    if (g->dots_y == 4)
+        print_braille(dot, width, row, column);
+    else if (g->dots_y == 2)
+        print_block(dot, width, row, column);
+    else
+        putchar(dot[row * width + column] ? '*' : ' ');
 }
 
 /* Cells of ROW up to the last with a dot: lines end without blanks. */
@@ -190,10 +233,7 @@ print_plot(const struct eti_curve *curve, const struct glyphs *g)
         fputs(g->bar, stdout);
         int end = used_columns(dot, width, row, g);
         for (int column = 0; column < end; column++)
-            if (g->dots_x > 1)
-                print_braille(dot, width, row, column);
-            else
-                putchar(dot[row * width + column] ? '*' : ' ');
+            print_cell(dot, width, row, column, g);
         putchar('\n');
     }
     free(dot);
@@ -217,7 +257,7 @@ cli_print_curve(struct cli *c, const struct eti_curve *curve, const char *what)
 {
     int top = highest(curve);
     printf("\n%-20s set at each %s\n", what, curve->by_epoch ? "epoch" : "batch");
-    int code = print_plot(curve, cli_has_utf8(c) ? &utf8 : &ascii);
+    int code = print_plot(curve, &sets[cli_plot_glyphs(c)]);
     if (code != CLI_OK)
         return cli_fail(c, CLI_E_MEMORY, NULL, "no memory for a plot");
     printf("%*s first %.4g, ", LABEL, "", curve->rate[0]);

@@ -43,12 +43,15 @@ static bool
 has_color(const struct cli *c)
 {
     const char *term = getenv("TERM");
-    if (c->opt.color != CLI_COLOR_AUTO)
-        return c->opt.color == CLI_COLOR_ALWAYS;
+    if (c->opt.color != ETI_COLOR_AUTO)
+        return c->opt.color == ETI_COLOR_ALWAYS;
     if (is_given("NO_COLOR"))
         return false;
-    return is_given("CLICOLOR_FORCE") ||
-           (isatty(STDERR_FILENO) && (!term || strcmp(term, "dumb") != 0));
+    if (is_given("CLICOLOR_FORCE"))
+        return true;
+    if (c->config && c->config->set.color != ETI_COLOR_AUTO)
+        return c->config->set.color == ETI_COLOR_ALWAYS;
+    return (isatty(STDERR_FILENO) && (!term || strcmp(term, "dumb") != 0));
 }
 
 static void

@@ -30,25 +30,14 @@ in_build_tree(void)
     return false;
 }
 
-static const char *
-user_folder(char *buf, size_t size)
-{
-    const char *own = getenv("ETUDE_CONFIG_DIR"), *xdg = getenv("XDG_CONFIG_HOME");
-    const char *home = getenv("HOME");
-    if (own && *own)
-        snprintf(buf, size, "%s/recipes", own);
-    else if (xdg && *xdg)
-        snprintf(buf, size, "%s/etude/recipes", xdg);
-    else
-        snprintf(buf, size, "%s/.config/etude/recipes", home ? home : "");
-    return buf;
-}
-
 const char *
 cli_recipe_folder(int i, char *buf, size_t size)
 {
-    if (i == 0)
-        return user_folder(buf, size);
+    char user[PATH_MAX];
+    if (i == 0) {
+        snprintf(buf, size, "%s/recipes", cli_user_folder(user, sizeof user));
+        return buf;
+    }
     if (i == 1) {
         bool here = in_build_tree();
         snprintf(buf, size, "%s/recipes", here ? ET_SOURCE_DIR : ET_PKGDATADIR);

@@ -39,6 +39,13 @@ cli_command_find(const char *name)
     return NULL;
 }
 
+/* These work where the configuration is wrong. */
+static bool
+needs_config(const struct cli_command *m)
+{
+    return m->run != cli_help && m->run != cli_version && m->run != cli_config;
+}
+
 /* Ready to run: folder, log, help and version. */
 static int
 run(struct cli *c)
@@ -60,10 +67,12 @@ run(struct cli *c)
     if (c->command && !c->command->run)
         return cli_fail(c, CLI_E_LATER, NULL, "%s: this version does not do that",
                         c->command->name);
-    if (c->command)
-        return c->command->run(c);
-    cli_help(c);
-    return CLI_USAGE;
+    if (!c->command) {
+        cli_help(c);
+        return CLI_USAGE;
+    }
+    int code = needs_config(c->command) ? cli_config_load(c) : CLI_OK;
+    return code == CLI_OK ? c->command->run(c) : code;
 }
 
 /* A result that could not be written is no result; a reader that left is no fault. */
@@ -79,6 +88,7 @@ finish(struct cli *c, int code)
         fclose(c->log);
     free(c->arg);
     free(c->override);
+    eti_config_free(&c->config);
     et_ctx_free(&c->cx);
     return code;
 }

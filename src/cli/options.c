@@ -11,9 +11,6 @@
 
 #include "cli/cli.h"
 
-static const char *const colors[] = {"auto", "always", "never", NULL};
-static const char *const progresses[] = {"auto", "tui",  "bar", "plain",
-                                         "json", "none", NULL};
 static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const just_one[] = {"1", NULL};
 static const char *const world_sizes[] = {"1", "-1", NULL};
@@ -34,17 +31,18 @@ static const char *const node_ranks[] = {"0", "-1", NULL};
 
 const struct cli_option cli_option_table[] = {
     GLOBAL("directory", 'C', TEXT, "DIR", "work in this folder", AT(folder)),
-    GLOBAL("config", 0, LATER, "FILE", "a user configuration of your own"),
+    GLOBAL("config", 0, TEXT, "FILE", "a user configuration instead of your own",
+           AT(config)),
     GLOBAL("verbose", 'v', COUNT, NULL, "say more; twice: all", AT(verbose)),
     GLOBAL("quiet", 'q', COUNT, NULL, "errors only, no progress", AT(quiet)),
     GLOBAL("json", 0, FLAG, NULL, "results and errors as JSON", AT(json)),
     GLOBAL("color", 0, CHOICE, "WHEN", "auto, always or never", AT(color),
-           .choices = colors),
+           .choices = eti_color_names),
     GLOBAL("ascii", 0, FLAG, NULL, "7-bit characters only", AT(ascii)),
     GLOBAL("no-mouse", 0, LATER, NULL, "keyboard only"),
     GLOBAL("readonly", 'R', LATER, NULL, "watch, control nothing"),
     GLOBAL("progress", 0, CHOICE, "HOW", "auto, tui, bar, plain, json or none",
-           AT(progress), .choices = progresses),
+           AT(progress), .choices = eti_show_names),
     GLOBAL("log-level", 0, CHOICE, "LEVEL", "debug, info, warn or error", AT(log_level),
            .choices = levels),
     GLOBAL("log-file", 0, TEXT, "FILE", "add messages to this file", AT(log_file)),

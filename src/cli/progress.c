@@ -9,33 +9,35 @@
 #include "cli/cli.h"
 
 /* Without --progress: a bar on a terminal, plain lines elsewhere; with --json, JSON. */
-static enum cli_progress
+static enum eti_show
 choose(const struct cli *c)
 {
-    if (c->opt.progress != CLI_PROGRESS_AUTO)
-        return (enum cli_progress)c->opt.progress;
+    if (c->opt.progress != ETI_SHOW_AUTO)
+        return (enum eti_show)c->opt.progress;
     if (c->opt.quiet)
-        return CLI_PROGRESS_NONE;
+        return ETI_SHOW_NONE;
     if (c->opt.json)
-        return CLI_PROGRESS_JSON;
-    return isatty(STDIN_FILENO) && isatty(STDERR_FILENO) ? CLI_PROGRESS_BAR
-                                                         : CLI_PROGRESS_PLAIN;
+        return ETI_SHOW_JSON;
+    if (c->config && c->config->set.progress != ETI_SHOW_AUTO)
+        return (enum eti_show)c->config->set.progress;
+    return isatty(STDIN_FILENO) && isatty(STDERR_FILENO) ? ETI_SHOW_BAR
+                                                         : ETI_SHOW_PLAIN;
 }
 
 int
 cli_progress_new(struct cli *c, struct et_callback **out)
 {
     static const enum et_progress_kind kinds[] = {
-        [CLI_PROGRESS_BAR] = ET_PROGRESS_BAR,
-        [CLI_PROGRESS_PLAIN] = ET_PROGRESS_PLAIN,
-        [CLI_PROGRESS_JSON] = ET_PROGRESS_JSON,
+        [ETI_SHOW_BAR] = ET_PROGRESS_BAR,
+        [ETI_SHOW_PLAIN] = ET_PROGRESS_PLAIN,
+        [ETI_SHOW_JSON] = ET_PROGRESS_JSON,
     };
-    enum cli_progress how = choose(c);
+    enum eti_show how = choose(c);
     struct et_progress p = {
         .every = ET_TIME_UNSET,
     };
     *out = NULL;
-    if (how == CLI_PROGRESS_TUI)
+    if (how == ETI_SHOW_TUI)
         return cli_fail(c, CLI_E_LATER, NULL,
                         "--progress tui: this version has no monitor");
     if (c->opt.every &&
@@ -45,11 +47,11 @@ cli_progress_new(struct cli *c, struct et_callback **out)
             c, CLI_E_VALUE, NULL,
             "--every: expected seconds or batches such as 10s or 50ba, got '%s'",
             c->opt.every);
-    if (how == CLI_PROGRESS_NONE)
+    if (how == ETI_SHOW_NONE)
         return CLI_OK;
     p.kind = kinds[how];
-    p.out = how == CLI_PROGRESS_JSON ? stdout : stderr;
-    c->results_are_json = how == CLI_PROGRESS_JSON;
+    p.out = how == ETI_SHOW_JSON ? stdout : stderr;
+    c->results_are_json = how == ETI_SHOW_JSON;
     et_status status = et_progress_new(c->cx, &p, out);
     c->progress = *out;
     return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_RECIPE, status);

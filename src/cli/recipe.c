@@ -56,7 +56,10 @@ cli_load_recipe(struct cli *c, const char *name, int *exit)
     char path[PATH_MAX], run_name[SETTING_BYTES + 16], target[SETTING_BYTES + 16];
     struct et_recipe *recipe;
     struct et_diagnostics errors = {0};
-    const struct et_recipe_env env = {.variables = (const char *const *)environ};
+    const struct et_recipe_env env = {
+        .variables = (const char *const *)environ,
+        .allowed = c->config ? (const char *const *)c->config->set.env.v : NULL,
+    };
     int n_overrides = c->n_overrides;
     if (c->opt.module_mode && !cli_recipe_find(name, path, sizeof path)) {
         *exit = cli_fail(c, CLI_E_NAME, "etude recipes lists them",

@@ -265,9 +265,8 @@ same_component(const struct et_value *a, const struct et_value *b)
     return !x || !y || !x->text || !y->text || strcmp(x->text, y->text) == 0;
 }
 
-/* Puts ABOVE over BELOW: mappings merge, the rest is replaced. */
-static void
-merge(struct et_value *below, struct et_value *above)
+void
+eti_value_merge(struct et_value *below, struct et_value *above)
 {
     for (struct et_value *c = above->first, *next; c; c = next) {
         next = c->next;
@@ -276,7 +275,7 @@ merge(struct et_value *below, struct et_value *above)
             eti_value_append(below, c->key, c);
         else if (old->type == ET_VALUE_MAP && c->type == ET_VALUE_MAP &&
                  same_component(old, c))
-            merge(old, c);
+            eti_value_merge(old, c);
         else
             eti_value_replace(below, old, c);
     }
@@ -351,9 +350,9 @@ apply_includes(struct eti_loader *l, struct et_value **root, int depth, const ch
         struct et_value *part;
         ET_TRY(include_file(l, v, depth, below, &part));
         if (part)
-            merge(base, part);
+            eti_value_merge(base, part);
     }
-    merge(base, *root);
+    eti_value_merge(base, *root);
     *root = base;
     return ET_OK;
 }

@@ -35,6 +35,9 @@ ET_NODISCARD et_status eti_load_text(struct eti_loader *l, const char *text, siz
 /* Reads the whole of FD (at most a byte more than the limit) into the arena. */
 ET_NODISCARD et_status eti_load_bytes(struct eti_loader *l, int fd, char **text,
                                       size_t *size);
+/* Puts mapping ABOVE over mapping BELOW, whose children it then has: mappings merge, the rest
+ * is replaced. */
+void eti_value_merge(struct et_value *below, struct et_value *above);
 /* Reports each text of V, which is at PATH, and of what is in it, that looks like a
  * secret. */
 void eti_refuse_secrets(struct eti_loader *l, const struct et_value *v,

@@ -1,0 +1,193 @@
+#!/bin/sh
+# The user's configuration: where it is, what it says, changing it, and what is refused.
+. "$(dirname "$0")/cli.sh"
+tiny r.yaml
+unset LC_ALL LC_CTYPE LANG TERM
+export ETUDE_CONFIG_DIR="$dir/user"
+mine=$ETUDE_CONFIG_DIR/config.yaml
+
+run config path
+is "$(cat out)" "$mine" "config path prints the file that set and edit write"
+XDG_CONFIG_HOME=/xdg ETUDE_CONFIG_DIR='' run config path
+is "$(cat out)" /xdg/etude/config.yaml "XDG_CONFIG_HOME says where it is"
+XDG_CONFIG_HOME='' ETUDE_CONFIG_DIR='' HOME=/home/x run config path
+is "$(cat out)" /home/x/.config/etude/config.yaml "or HOME"
+run config path -v
+says out "system   /etc/xdg/etude/config.yaml" "with -v all files"
+says out "project  .etude/config.yaml  (absent)" "and whether they are there"
+run config get color
+is "$(cat out)" auto "config get prints a setting"
+run config get
+says out "ui.plot = auto  (default)" "or all, with their origin"
+run config get colour
+exits 64 "an unknown key: exit 64"
+says err "unknown key 'colour' (did you mean 'color'?)" "with what was meant"
+run config
+exits 64 "config alone: exit 64"
+run config set color
+exits 64 "config set without a value: exit 64"
+
+run config set color never
+exits 0 "config set makes the file"
+is "$(cat "$mine")" "color: never" "with that line"
+is "$(stat -c %a "$ETUDE_CONFIG_DIR") $(stat -c %a "$mine")" "700 600" "for nobody else to read"
+cat >"$mine" <<'C'
+# my settings
+color: never   # I like it plain
+
+ui:
+  plot: auto # or braille
+# the end
+C
+run config set ui.plot block
+exits 0 "a value deeper down is set"
+run config set progress none
+cat >want <<'C'
+# my settings
+color: never   # I like it plain
+
+ui:
+  plot: block # or braille
+progress: none
+# the end
+C
+diff want "$mine" >err
+ok $? "comments and order stay"
+run config get ui.plot --json
+says out '"value": "block"' "config get --json has the value"
+says out "$mine:5:9" "and its place"
+mv "$mine" elsewhere.yaml
+ln -s "$dir/elsewhere.yaml" "$mine"
+run config set color auto
+[ -L "$mine" ] && grep -q "color: auto" elsewhere.yaml
+ok $? "a link to the file stays one"
+cp elsewhere.yaml want
+run config set color blue
+exits 64 "a value that does not fit: exit 64"
+says err 'expected one of auto, always, never, got "blue"' "says what would"
+run config set colour never
+exits 64 "a key that is none: exit 64"
+run config set color '['
+exits 64 "a value that is no YAML: exit 64"
+run config set color.x 1
+exits 78 "a path through a word: exit 78"
+cmp -s want elsewhere.yaml
+ok $? "and the file is as it was"
+rm "$mine"
+
+EDITOR='cp want' run config edit
+exits 0 "config edit runs the editor"
+says "$mine" "progress: none" "on the file"
+rm "$mine"
+EDITOR=true run config edit
+says "$mine" "# color: where neither" "a new file lists the keys"
+VISUAL=false run config edit
+exits 64 "an editor that fails is said"
+cat >bad <<'C'
+colour: never
+C
+EDITOR='cp bad' run config edit
+exits 78 "what it wrote is checked: exit 78"
+says err "error E1205: $mine:1:1: unknown key 'colour' (did you mean 'color'?)" "with the place"
+
+# What uses it.
+run validate r.yaml
+exits 78 "a wrong configuration stops other commands: exit 78"
+run help
+exits 0 "but not help"
+run config path
+exits 0 "nor config path"
+run config set color never
+exits 78 "config set will not mend it"
+echo 'color: always' >"$mine"
+run frobnicate
+grep -q "$(printf '\033')" err
+is $? 1 "a word that is no command is said before the configuration is read"
+run validate nothing.yaml
+says err "$(printf '\033[1;31merror')" "color: always holds where no option says"
+NO_COLOR=1 run validate nothing.yaml
+says err "etude: error" "the environment is stronger"
+run validate nothing.yaml --color never
+says err "etude: error" "and so is the option"
+echo 'progress: json' >"$mine"
+run train r.yaml --run_directory runs/a
+says out '"ev":"batch"' "progress says how a run is shown"
+run train r.yaml --progress none --run_directory runs/b
+is "$(grep -c '"ev"' out)" 0 "--progress is stronger"
+echo 'ui: {plot: block}' >"$mine"
+run explain r.yaml
+says out "▀" "ui.plot says what charts are drawn with"
+run explain r.yaml --ascii
+says out "+- 0 -" "--ascii is stronger"
+
+# Rights.
+cat >e.yaml <<'R'
+include: [r.yaml]
+run_name: "${env:PET}"
+R
+echo 'env: [PET]' >"$mine"
+PET=otter run validate e.yaml
+exits 0 "a recipe may read a variable that env: lists"
+PET=otter run explain e.yaml --origin
+says out "run_name = otter" "and has its value"
+echo 'env: [CAT]' >"$mine"
+PET=otter run validate e.yaml
+exits 65 "not one that it does not"
+says err "environment variable PET is not allowed in recipes" "and is told so"
+rm "$mine"
+mkdir .etude
+echo 'progress: none' >.etude/config.yaml
+run config get progress
+is "$(cat out)" none "the folder's own file is read too"
+echo 'progress: plain' >"$mine"
+run config get progress
+is "$(cat out)" none "above the user's"
+for right in 'env: [PET]' 'plugins: {x: {path: /x.so, sha256: 00}}'; do
+    echo "$right" >.etude/config.yaml
+    PET=otter run validate e.yaml
+    exits 78 "but may not say ${right%%:*}: exit 78"
+    says err "only your own can" "for it comes with the folder"
+done
+rm -r .etude
+echo 'env: [PET]' >"$mine"
+chmod 620 "$mine"
+PET=otter run validate e.yaml
+exits 78 "nor may a file that others can write: exit 78"
+says err "must not be group/other writable" "and is told so"
+chmod 600 "$mine"
+
+# The allow-list.
+digest=0123456789abcdef0123456789ABCDEF0123456789abcdef0123456789abcdef
+run config set plugins.hello "{path: /x/hello.so, sha256: $digest}"
+exits 0 "a plugin is allowed by config set"
+run config get plugins.hello.path
+is "$(cat out)" /x/hello.so "and shown"
+run config set plugins.hello.path hello.so
+exits 64 "its path begins at the root: exit 64"
+run config set plugins.hello.sha256 "'12'"
+exits 64 "its digest has 64 digits: exit 64"
+run config set plugins.other "{path: /x}"
+says err "key 'sha256' is missing" "and must be there"
+run config set plugins '[]'
+says err "expected a mapping from names" "the list is a mapping"
+
+# Other places.
+echo 'progress: none' >f.yaml
+run --config f.yaml config get progress
+is "$(cat out)" none "--config reads another file instead of the user's"
+run --config f.yaml config path
+is "$(cat out)" f.yaml "and config path names it"
+run --config nothing.yaml validate r.yaml
+exits 66 "it must be there: exit 66"
+mkdir d.yaml
+run --config d.yaml validate r.yaml
+exits 78 "and be a file: exit 78"
+printf 'color: auto\ncolor: never\n' >f.yaml
+run --config f.yaml validate r.yaml
+says err "f.yaml:2:1: key 'color' already set at 1:1" "a key twice is an error"
+echo '- 1' >f.yaml
+run --config f.yaml validate r.yaml
+says err "a configuration is a mapping of keys" "a list is none"
+run --config f.yaml validate r.yaml --json
+says err '"code":"E1203"' "errors are JSON where --json stands"
+finish
