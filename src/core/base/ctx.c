@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/seams.h"
+
 enum { ALIGNMENT = 64 }; /* a cache line, and the widest vector register */
 
 struct et_ctx {
@@ -14,6 +16,7 @@ struct et_ctx {
     void *log_data;
     struct et_tracer *tracer; /* NULL: none */
     struct et_alloc_stats stats;
+    const struct eti_seams *seams;
     uint64_t fail_in; /* allocations until the one that fails; 0 = none */
 };
 
@@ -29,6 +32,7 @@ et_ctx_new(struct et_ctx **out)
     if (!*out)
         return ET_ENOMEM;
     (*out)->log_level = ET_LOG_INFO;
+    (*out)->seams = &eti_system;
     return ET_OK;
 }
 
@@ -185,4 +189,16 @@ void
 et_alloc_fail_at(struct et_ctx *cx, uint64_t k)
 {
     cx->fail_in = k;
+}
+
+void
+eti_ctx_set_seams(struct et_ctx *cx, const struct eti_seams *seams)
+{
+    cx->seams = seams;
+}
+
+const struct eti_seams *
+eti_ctx_seams(const struct et_ctx *cx)
+{
+    return cx->seams;
 }

@@ -1,0 +1,72 @@
+/* seams.h: where the program touches the world: files, clocks, and named points.
+ *
+ * Every context reaches them through one table, so that a test can make the k-th write
+ * fail, turn the clock back, or kill the process at a point, with the very program that
+ * people run: nothing is compiled differently (RELIABILITY.md section 11). */
+#ifndef ETI_SEAMS_H
+#define ETI_SEAMS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "etude/ctx.h"
+
+/* What the system calls of the same names do, errno included. DIR is an open folder or
+ * AT_FDCWD. */
+struct eti_file_calls {
+    int (*open)(int dir, const char *path, int flags, mode_t mode);
+    ssize_t (*read)(int fd, void *buf, size_t n, off_t at);
+    ssize_t (*write)(int fd, const void *buf, size_t n);
+    int (*sync)(int fd);
+    int (*close)(int fd);
+    int (*rename)(int from_dir, const char *from, int to_dir, const char *to);
+    int (*unlink)(int dir, const char *path, int flags);
+    int (*make_folder)(int dir, const char *path, mode_t mode);
+};
+
+struct eti_seams {
+    struct eti_file_calls file;
+    double (*monotonic)(void); /* seconds that only grow */
+    double (*wall)(void);      /* seconds since the epoch of 1970 */
+    /* Called at points of a run: events by their names, and those that eti_reach names.
+     * NULL: nobody listens. */
+    void (*reach)(const char *point);
+};
+/* The system itself: what a context has unless it is given others. */
+extern const struct eti_seams eti_system;
+
+/* SEAMS is borrowed for as long as CX lives. */
+void eti_ctx_set_seams(struct et_ctx *cx, const struct eti_seams *seams);
+const struct eti_seams *eti_ctx_seams(const struct et_ctx *cx);
+
+static inline void
+eti_reach(const struct et_ctx *cx, const char *point)
+{
+    const struct eti_seams *seams = eti_ctx_seams(cx);
+    if (seams->reach)
+        seams->reach(point);
+}
+
+/* ---- whole operations on files, through the seams ----
+ * Calls that a signal cut short are made again. EIO with path and reason. */
+
+/* Opens DIR/NAME, close-on-exec, following no link. ENOENT where there is none. */
+ET_NODISCARD et_status eti_open_at(struct et_ctx *cx, int dir, const char *name,
+                                   int flags, mode_t mode, int *fd);
+void eti_close(struct et_ctx *cx, int fd);
+/* NAME is for the message. */
+ET_NODISCARD et_status eti_write_all(struct et_ctx *cx, int fd, const char *name,
+                                     const void *bytes, size_t n);
+/* EFORMAT when the file ends before. */
+ET_NODISCARD et_status eti_read_all(struct et_ctx *cx, int fd, const char *name,
+                                    void *bytes, size_t n, int64_t at);
+ET_NODISCARD et_status eti_sync(struct et_ctx *cx, int fd, const char *name);
+ET_NODISCARD et_status eti_rename_at(struct et_ctx *cx, int from_dir, const char *from,
+                                     int to_dir, const char *to);
+
+/* Makes DIR/NAME a file of mode 0600 with these bytes: written beside, synced, renamed,
+ * the folder synced. What was there stays until then. */
+ET_NODISCARD et_status eti_replace_at(struct et_ctx *cx, int dir, const char *name,
+                                      const void *bytes, size_t n);
+
+#endif
