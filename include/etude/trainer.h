@@ -8,6 +8,7 @@
 
 #include "etude/algorithm.h"
 #include "etude/callback.h"
+#include "etude/checkpoint.h"
 #include "etude/metric.h"
 #include "etude/recipe.h"
 #include "etude/sched.h"
@@ -79,6 +80,8 @@ struct et_trainer_config {
     int nonfinite_action;                 /* enum et_nonfinite_action; rollback: skip */
     int64_t nonfinite_grace;              /* batches in a row before a stop; 0 = 1 */
     const struct et_trainer_steps *steps; /* NULL: all defaults */
+    const struct et_checkpoint_config *checkpoint; /* NULL: nothing is saved */
+    const struct et_load_config *load;             /* NULL: begin at 0 */
     volatile const int *interrupt; /* not 0: stop after this batch; NULL: never asked */
     bool dry;                      /* plan only: et_trainer_estimate */
 };
@@ -130,7 +133,8 @@ enum et_outcome {
     ET_OUTCOME_FINISHED,
     ET_OUTCOME_TARGET_REACHED,
     ET_OUTCOME_TARGET_MISSED,
-    ET_OUTCOME_STOPPED,  /* interrupted */
+    ET_OUTCOME_STOPPED,  /* interrupted; saved, if there is where */
+    ET_OUTCOME_UNSAVED,  /* what it came to could not be saved */
     ET_OUTCOME_DIVERGED, /* not finite */
 };
 enum et_outcome et_trainer_outcome(const struct et_trainer *t);
@@ -146,6 +150,10 @@ struct et_estimate {
 /* From the plans alone: nothing is computed. */
 ET_NODISCARD et_status et_trainer_estimate(struct et_trainer *t,
                                            struct et_estimate *out);
+
+/* Saves the state between two calls of fit, and waits. EINVAL without a config for it,
+ * EIO when it cannot be written. */
+ET_NODISCARD et_status et_trainer_save(struct et_trainer *t);
 
 /* What hooks see: borrowed, until the trainer is freed. */
 struct et_state *et_trainer_state(struct et_trainer *t);

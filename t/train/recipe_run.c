@@ -11,6 +11,8 @@ static void
 record(struct et_sink *sink, const struct et_record *r)
 {
     struct recipe_run *run = (struct recipe_run *)sink;
+    if (r->kind == ET_RECORD_BATCH && run->stop_after && r->ba >= run->stop_after)
+        run->interrupt = 1;
     for (int i = 0; r->kind == ET_RECORD_BATCH && i < r->n; i++)
         if (run->n_losses < MAX_LOSSES &&
             strcmp(r->entry[i].name, "loss/train/total") == 0)
@@ -46,6 +48,10 @@ recipe_prepare(struct recipe_run *r, struct et_ctx *cx, const char *text,
     need(cx, eti_assemble(cx, r->recipe, &options, &r->parts));
     need(cx, eti_assemble_callbacks(&r->parts, r->recipe, scratch_folder()));
     r->parts.config.sink = &r->sink;
+    r->parts.config.interrupt = &r->interrupt;
+    r->parts.config.checkpoint = choice->checkpoint;
+    r->parts.config.load = choice->load;
+    r->stop_after = choice->stop_after;
     if (choice->grad_accum)
         r->parts.config.grad_accum = choice->grad_accum > 0 ? choice->grad_accum : 0;
 }

@@ -15,14 +15,19 @@ struct recipe_run {
     struct et_state *state;
     double loss[MAX_LOSSES]; /* of each batch so far */
     int n_losses;
+    int64_t stop_after; /* batches, then it is interrupted; 0: never */
+    volatile int interrupt;
 };
 
 /* What a test may choose; zero means the recipe's. */
 struct recipe_choice {
-    const char *device; /* required */
-    int threads;        /* 1 */
-    int64_t workers;    /* the recipe's */
-    int64_t grad_accum; /* likewise; -1: auto */
+    const char *device;                            /* required */
+    int threads;                                   /* 1 */
+    int64_t workers;                               /* the recipe's */
+    int64_t grad_accum;                            /* likewise; -1: auto */
+    int64_t stop_after;                            /* batches; 0: the recipe's end */
+    const struct et_checkpoint_config *checkpoint; /* NULL: nothing is saved */
+    const struct et_load_config *load;             /* NULL: from the start */
 };
 
 /* Makes the run or bails out. CX and TEXT are the caller's. */

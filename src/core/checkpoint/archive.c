@@ -175,6 +175,22 @@ et_archive_has(const struct et_archive *a, const char *name)
     return eti_archive_find(a, path) != NULL;
 }
 
+bool
+eti_archive_has_place(const struct et_archive *a)
+{
+    int64_t low = 0, high = a->n; /* items are in the order of their paths */
+    if (a->mode == ET_ARCHIVE_SAVE)
+        return true;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (strcmp(a->item[middle].path, a->prefix) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < a->n && strncmp(a->item[low].path, a->prefix, a->length) == 0;
+}
+
 /* ---- one value ---- */
 
 /* A place for a value of DESC in an item with that path: the one that was here when the
@@ -207,7 +223,15 @@ reserve(struct et_archive *a, const char *path, const struct et_desc *desc,
     return ET_OK;
 }
 
-/* The item that a checkpoint has under NAME, which must be of that dtype and shape. */
+/* Parameters that do not fit may be left as they are; nothing else may. */
+static bool
+is_excused(const struct et_archive *a, const char *path)
+{
+    return a->lenient && strncmp(path, "model/", strlen("model/")) == 0;
+}
+
+/* The item that a checkpoint has under NAME, which must be of that dtype and shape.
+ * NULL where the value is to stay as it is. */
 static et_status
 fetch(struct et_archive *a, const char *name, const struct et_desc *want,
       struct eti_item **out)
@@ -215,11 +239,27 @@ fetch(struct et_archive *a, const char *name, const struct et_desc *want,
     char path[ETI_ARCHIVE_PATH], have_text[128], want_text[128];
     ET_TRY(path_of(a, name, path));
     struct eti_item *item = eti_archive_find(a, path);
+    *out = NULL;
+    if (item && item->ignored)
+        return ET_OK;
     et_desc_text(want, want_text, sizeof want_text);
+    bool fits = item && item->desc.dtype == want->dtype &&
+                et_desc_same_shape(&item->desc, want);
+    if (!fits && is_excused(a, path)) {
+        if (a->mode == ET_ARCHIVE_CHECK) /* said once */
+            et_report(a->cx, ET_LOG_WARN,
+                      "%s: '%s' is %s, the model wants %s: it stays", a->source, path,
+                      item ? et_desc_text(&item->desc, have_text, sizeof have_text)
+                           : "missing",
+                      want_text);
+        if (item)
+            item->taken = true;
+        return ET_OK;
+    }
     if (!item)
         return ET_FAIL(a->cx, ET_EFORMAT, "%s: '%s' is missing, the run wants %s",
                        a->source, path, want_text);
-    if (item->desc.dtype != want->dtype || !et_desc_same_shape(&item->desc, want))
+    if (!fits)
         return ET_FAIL(a->cx, ET_EFORMAT, "%s: '%s' is %s, the run wants %s", a->source,
                        path, et_desc_text(&item->desc, have_text, sizeof have_text),
                        want_text);
@@ -240,7 +280,7 @@ et_archive_tensor(struct et_archive *a, const char *name, struct et_tensor *t)
         return eti_tensor_copy_out(a->cx, t, item->data);
     }
     ET_TRY(fetch(a, name, &t->desc, &item));
-    if (a->mode == ET_ARCHIVE_CHECK)
+    if (a->mode == ET_ARCHIVE_CHECK || !item)
         return ET_OK;
     return et_tensor_write(a->cx, t, item->data, et_desc_bytes(&t->desc));
 }
@@ -262,7 +302,7 @@ numbers(struct et_archive *a, const char *name, enum et_dtype dtype, void *v, in
         return ET_OK;
     }
     ET_TRY(fetch(a, name, &desc, &item));
-    if (a->mode == ET_ARCHIVE_LOAD && bytes)
+    if (a->mode == ET_ARCHIVE_LOAD && item && bytes)
         memcpy(v, item->data, bytes);
     return ET_OK;
 }
@@ -356,7 +396,7 @@ et_archive_list(struct et_archive *a, const char *name, void **block, int64_t *n
         return ET_FAIL(a->cx, ET_EFORMAT, "%s: '%s' is no list of items of %zu bytes",
                        a->source, path, width);
     item->taken = true;
-    if (a->mode == ET_ARCHIVE_CHECK)
+    if (a->mode == ET_ARCHIVE_CHECK || item->ignored)
         return ET_OK;
     void *copy = NULL;
     if (bytes) {

@@ -18,6 +18,7 @@ struct eti_item {
     size_t capacity;     /* of an owned DATA */
     bool is_number;      /* not a tensor of the device */
     bool taken;          /* loading: somebody asked for it */
+    bool ignored;        /* loading: whoever asks for it keeps what he has */
 };
 
 struct et_archive {
@@ -27,6 +28,7 @@ struct et_archive {
     size_t length;                 /* of it */
     struct eti_item *item;         /* owned; read: in the order of their paths */
     int64_t n, capacity;
+    bool lenient;       /* loading: so does who asks for a parameter that is unlike */
     const char *source; /* for messages: the checkpoint's name; borrowed */
 };
 
@@ -41,6 +43,8 @@ ET_NODISCARD et_status eti_archive_add(struct et_archive *a, const char *path,
                                        const struct et_desc *desc, void *data);
 /* When all are added. EFORMAT for a path given twice. */
 ET_NODISCARD et_status eti_archive_sort(struct et_archive *a);
+/* Loading: is anything below the place where we are? Saving: true. */
+bool eti_archive_has_place(const struct et_archive *a);
 struct eti_item *eti_archive_find(const struct et_archive *a, const char *path);
 void eti_archive_release(struct et_archive *a);
 

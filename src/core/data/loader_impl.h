@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "core/data/pipeline.h"
+#include "etude/archive.h"
 
 enum eti_slot_state { ETI_SLOT_FREE, ETI_SLOT_FILLING, ETI_SLOT_READY, ETI_SLOT_HELD };
 
@@ -51,6 +52,8 @@ struct et_loader {
     int64_t n_corrupt, max_corrupt;
 };
 
+/* Names the samples that could not be read, for checkpoints. */
+ET_NODISCARD et_status eti_loader_archive(struct et_loader *l, struct et_archive *a);
 /* The samples of batch BATCH that are this rank's: places [*FIRST, *FIRST + n) of the
  * epoch. */
 int64_t eti_loader_slice(const struct et_loader *l, int64_t batch, int64_t *first);

@@ -1,9 +1,10 @@
 /* evaluate.c: when to evaluate, and doing it. Source: spec/trainer.md 1.6 and 7.6.
  *
  * An interval in any unit fires when its counter crosses a multiple; at the end of fit
- * whatever has not been evaluated at this batch is, unless its interval is 0. Evaluation
- * does not count in the training clock. An interrupt ends it after the batch under way:
- * EVAL_END is still fired (ema gives the weights back there), with nothing logged. */
+ * whatever has not been evaluated at this batch is, unless its interval is 0.
+ * Evaluation does not count in the training clock. An interrupt ends it after the batch
+ * under way: EVAL_END is still fired (ema gives the weights back there), with nothing
+ * logged. */
 #include "config.h"
 
 #include <math.h>
@@ -14,8 +15,8 @@
 
 /* The interval in a unit that is counted: a dur becomes that part of max_duration, in
  * batches where that is in epochs. */
-static et_status
-settle(struct et_trainer *t, struct et_time *interval)
+et_status
+eti_settle_interval(struct et_trainer *t, struct et_time *interval)
 {
     struct et_state *s = &t->state;
     if (interval->unit != ET_TIME_DURATION)
@@ -24,7 +25,8 @@ settle(struct et_trainer *t, struct et_time *interval)
     interval->unit = s->max_duration.unit;
     if (interval->unit == ET_TIME_EPOCH) {
         if (s->train_len < 1)
-            return ET_FAIL(s->cx, ET_EINVAL, "an eval_interval in dur needs the loader's length");
+            return ET_FAIL(s->cx, ET_EINVAL,
+                           "an interval in dur needs the loader's length");
         whole *= (double)s->train_len;
         interval->unit = ET_TIME_BATCH;
     }
@@ -42,7 +44,8 @@ counted_at(enum et_time_unit unit)
 }
 
 static et_status
-is_due(struct et_trainer *t, const struct eti_evaluator *e, enum et_event event, bool *due)
+is_due(struct et_trainer *t, const struct eti_evaluator *e, enum et_event event,
+       bool *due)
 {
     struct et_state *s = &t->state;
     struct et_time interval = e->config.interval, now, then;
@@ -53,7 +56,7 @@ is_due(struct et_trainer *t, const struct eti_evaluator *e, enum et_event event,
         *due = e->last_batch != s->timestamp.batch;
         return ET_OK;
     }
-    ET_TRY(settle(t, &interval));
+    ET_TRY(eti_settle_interval(t, &interval));
     if (event != counted_at(interval.unit))
         return ET_OK;
     ET_TRY(et_timestamp_get(s->cx, &s->timestamp, interval.unit, &now));
@@ -137,7 +140,7 @@ log_values(struct et_trainer *t, struct eti_evaluator *e)
 {
     struct et_state *s = &t->state;
     for (int i = 0; i < e->n_metrics; i++) {
-        struct et_metric_value v;
+        struct et_metric_value v = {0}; /* all bytes: they are saved */
         int at = 0;
         snprintf(v.name, sizeof v.name, "metrics/%s/%s", e->config.label,
                  et_metric_class(e->metric[i])->info.name);
@@ -209,20 +212,27 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
     return ET_OK;
 }
 
-static et_status
-evaluate_some(struct et_trainer *t, const bool *which)
+static bool
+any_of(const struct et_trainer *t, const bool *which)
 {
     bool any = false;
     for (int i = 0; i < t->n_evaluators; i++)
         any |= which[i];
-    if (!any)
+    return any;
+}
+
+static et_status
+evaluate_some(struct et_trainer *t, const bool *which)
+{
+    if (!any_of(t, which))
         return ET_OK;
     ET_TRY(eti_run(t, ET_EVENT_EVAL_BEFORE_ALL));
     for (int i = 0; i < t->n_evaluators && t->outcome != ET_OUTCOME_STOPPED; i++)
         if (which[i])
             ET_TRY(evaluate(t, &t->evaluator[i]));
     ET_TRY(eti_run(t, ET_EVENT_EVAL_AFTER_ALL));
-    if (!t->config.target || t->state.target_reached || t->outcome == ET_OUTCOME_STOPPED)
+    if (!t->config.target || t->state.target_reached ||
+        t->outcome == ET_OUTCOME_STOPPED)
         return ET_OK;
     ET_TRY(eti_target_check(t, &t->state.target_reached));
     if (t->state.target_reached)
@@ -230,14 +240,35 @@ evaluate_some(struct et_trainer *t, const bool *which)
     return ET_OK;
 }
 
+/* Who interrupts does not wait for evaluations: the run that goes on from the
+ * checkpoint makes up for them. (At FIT_END it does so by itself.) */
 et_status
 eti_evaluate_due(struct et_trainer *t, enum et_event event)
 {
     bool which[ETI_MAX_EVALUATORS] = {false};
-    if (t->outcome == ET_OUTCOME_STOPPED) /* who interrupts does not wait for this */
-        return ET_OK;
     for (int i = 0; i < t->n_evaluators; i++)
         ET_TRY(is_due(t, &t->evaluator[i], event, &which[i]));
+    t->pending_eval = 0;
+    if (t->outcome != ET_OUTCOME_STOPPED)
+        ET_TRY(evaluate_some(t, which));
+    if (t->outcome == ET_OUTCOME_STOPPED && event != ET_EVENT_FIT_END &&
+        any_of(t, which))
+        t->pending_eval = (int)event;
+    return ET_OK;
+}
+
+et_status
+eti_evaluate_pending(struct et_trainer *t)
+{
+    bool which[ETI_MAX_EVALUATORS] = {false};
+    enum et_event event = (enum et_event)t->pending_eval;
+    if (event == 0)
+        return ET_OK;
+    for (int i = 0; i < t->n_evaluators; i++) {
+        ET_TRY(is_due(t, &t->evaluator[i], event, &which[i]));
+        which[i] = which[i] && t->evaluator[i].last_batch != t->state.timestamp.batch;
+    }
+    t->pending_eval = 0;
     return evaluate_some(t, which);
 }
 

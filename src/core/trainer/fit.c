@@ -43,11 +43,13 @@ judge(struct et_trainer *t)
     if (t->nonfinite_batches == 0)
         return;
     et_log_text(s->log, ET_LOG_WARN, &s->timestamp,
-                "batch %lld: loss %g, gradient not finite; the update was skipped (%lld in a row)",
+                "batch %lld: loss %g, gradient not finite; the update was skipped "
+                "(%lld in a row)",
                 (long long)s->timestamp.batch,
                 isnan(s->loss_value) ? NAN : s->loss_value, /* whatever its sign */
                 (long long)t->nonfinite_batches);
-    if (t->config.nonfinite_action == ET_NONFINITE_STOP && t->nonfinite_batches >= grace) {
+    if (t->config.nonfinite_action == ET_NONFINITE_STOP &&
+        t->nonfinite_batches >= grace) {
         t->outcome = ET_OUTCOME_DIVERGED;
         et_state_stop(s, "the loss or gradient was not finite");
     }
@@ -56,7 +58,8 @@ judge(struct et_trainer *t)
 bool
 eti_interrupted(struct et_trainer *t)
 {
-    if (t->outcome != ET_OUTCOME_DIVERGED && t->config.interrupt && *t->config.interrupt) {
+    if (t->outcome != ET_OUTCOME_DIVERGED && t->config.interrupt &&
+        *t->config.interrupt) {
         t->outcome = ET_OUTCOME_STOPPED;
         t->state.interrupted = true;
         et_state_stop(&t->state, "interrupted");
@@ -78,8 +81,7 @@ end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
     et_log_emit(s->log, ET_RECORD_BATCH, &s->timestamp, NULL);
     (void)eti_interrupted(t);
     ET_TRY(eti_evaluate_due(t, ET_EVENT_BATCH_END));
-    s->checkpoint_due = false;
-    return eti_run(t, ET_EVENT_BATCH_CHECKPOINT);
+    return eti_checkpoint(t, ET_EVENT_BATCH_CHECKPOINT);
 }
 
 static et_status
@@ -114,7 +116,11 @@ one_batch(struct et_trainer *t, bool *got)
     struct et_state *s = &t->state;
     const struct et_batch *b;
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_DATALOADER));
-    ET_TRY(et_loader_next(s->cx, t->config.train, &b));
+    et_status read = et_loader_next(s->cx, t->config.train, &b);
+    if (read != ET_OK) {
+        eti_rescue(t);
+        return read;
+    }
     *got = b != NULL;
     if (!b)
         return ET_OK;
@@ -161,7 +167,7 @@ end_iteration(struct et_trainer *t)
     et_timestamp_next_iteration(ts);
     ET_TRY(eti_run(t, ET_EVENT_ITERATION_END));
     ET_TRY(eti_evaluate_due(t, ET_EVENT_ITERATION_END));
-    return eti_run(t, ET_EVENT_ITERATION_CHECKPOINT);
+    return eti_checkpoint(t, ET_EVENT_ITERATION_CHECKPOINT);
 }
 
 /* ---- epochs ---- */
@@ -175,7 +181,7 @@ end_epoch(struct et_trainer *t)
     ET_TRY(eti_run(t, ET_EVENT_EPOCH_END));
     et_log_emit(s->log, ET_RECORD_EPOCH, &s->timestamp, NULL);
     ET_TRY(eti_evaluate_due(t, ET_EVENT_EPOCH_END));
-    ET_TRY(eti_run(t, ET_EVENT_EPOCH_CHECKPOINT));
+    ET_TRY(eti_checkpoint(t, ET_EVENT_EPOCH_CHECKPOINT));
     return end_iteration(t);
 }
 
@@ -207,14 +213,37 @@ et_trainer_fit(struct et_trainer *t, struct et_time duration)
     return et_trainer_fit_with(t, &options);
 }
 
+/* A checkpoint is of the moment after *_CHECKPOINT: does what came after it there. */
+static et_status
+go_on(struct et_trainer *t, bool *over)
+{
+    struct et_state *s = &t->state;
+    bool resumed = t->resumed;
+    *over = false;
+    if (!resumed)
+        return ET_OK;
+    t->resumed = false;
+    if (s->target_reached)
+        et_state_stop(s, "the target was reached");
+    ET_TRY(eti_evaluate_pending(t));
+    ET_TRY(eti_is_over(t, over));
+    if (*over && s->timestamp.batch_in_epoch == s->train_len)
+        return end_epoch(t);
+    bool mid_epoch = s->timestamp.batch_in_epoch > 0;
+    if (!mid_epoch || (counts_tokens(t) && s->timestamp.batch_in_epoch != s->train_len))
+        return end_iteration(t);
+    return ET_OK;
+}
+
 et_status
 et_trainer_fit_with(struct et_trainer *t, const struct et_fit_options *options)
 {
     struct et_state *s = &t->state;
-    bool over = false;
+    bool over;
     ET_TRY(eti_prepare_fit(t, options));
     t->clock = eti_now();
     ET_TRY(eti_run(t, ET_EVENT_FIT_START));
+    ET_TRY(go_on(t, &over));
     while (!over) {
         ET_TRY(one_epoch(t));
         ET_TRY(eti_is_over(t, &over));
@@ -223,6 +252,8 @@ et_trainer_fit_with(struct et_trainer *t, const struct et_fit_options *options)
     if (t->outcome != ET_OUTCOME_DIVERGED)
         ET_TRY(eti_evaluate_due(t, ET_EVENT_FIT_END));
     if (t->outcome == ET_OUTCOME_FINISHED && t->config.target)
-        t->outcome = s->target_reached ? ET_OUTCOME_TARGET_REACHED : ET_OUTCOME_TARGET_MISSED;
+        t->outcome =
+            s->target_reached ? ET_OUTCOME_TARGET_REACHED : ET_OUTCOME_TARGET_MISSED;
+    eti_finish_saving(t);
     return ET_OK;
 }

@@ -148,11 +148,12 @@ eti_prepare_fit(struct et_trainer *t, const struct et_fit_options *o)
     ET_TRY(take_split(t, o));
     ET_TRY(take_length(t, o));
     ET_TRY(check_iteration(t));
-    s->stop = s->target_reached = false;
+    s->stop = false;
+    s->target_reached = t->resumed && s->target_reached;
     s->stop_reason = NULL;
     t->outcome = ET_OUTCOME_FINISHED;
     ET_TRY(eti_is_over(t, &over));
-    if (over) {
+    if (over && !t->resumed) {
         char text[ET_TIME_TEXT_BYTES];
         return ET_FAIL(s->cx, ET_EINVAL,
                        "max_duration %s has passed already: no training would occur",

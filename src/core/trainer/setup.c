@@ -237,6 +237,8 @@ build(struct et_trainer *t)
     ET_TRY(eti_target_init(t));
     ET_TRY(eti_set_length(t));
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_LOAD));
+    ET_TRY(eti_load(t));
+    ET_TRY(eti_saver_init(t));
     return eti_run(t, ET_EVENT_AFTER_LOAD);
 }
 
@@ -291,6 +293,9 @@ et_trainer_free(struct et_trainer **out)
     for (int i = 0; i < s->n_algorithms; i++)
         if (s->algorithms[i]->type->close)
             s->algorithms[i]->type->close(s->algorithms[i]);
+    eti_saver_free(t);
+    for (int i = 0; i < t->n_own_algorithms; i++)
+        et_algorithm_free(&t->own_algorithm[i]);
     eti_evaluators_drop(t, 0);
     for (int i = 0; i < t->n_train_metrics; i++)
         et_metric_free(&t->train_metric[i]);

@@ -58,6 +58,11 @@ struct et_trainer {
     enum et_outcome outcome;
     double clock;     /* monotonic seconds when the batch under way began */
     struct et_timestamp before; /* the timestamp as the batch under way found it */
+    int pending_eval; /* event whose evaluation was broken off or left out; 0: none */
+    bool resumed;     /* the timestamp is a checkpoint's */
+    struct eti_saver *saver; /* save.c; NULL: nothing is saved */
+    struct et_algorithm *own_algorithm[ET_MAX_ALGORITHMS]; /* that a load added */
+    int n_own_algorithms;
 };
 
 /* step.c: one batch through closure and update, with retries. */
@@ -104,6 +109,27 @@ void eti_evaluators_drop(struct et_trainer *t, int first);
 et_status eti_target_init(struct et_trainer *t);
 /* The same against the metrics of an evaluation. */
 et_status eti_target_check(struct et_trainer *t, bool *reached);
+
+/* save.c: checkpoints. init is for after INIT; nothing is saved without a config. */
+et_status eti_saver_init(struct et_trainer *t);
+void eti_saver_free(struct et_trainer *t);
+/* The timestamp is that of a checkpoint: it is not saved again. */
+void eti_saver_resumed(struct et_trainer *t);
+/* Fires EVENT, one of *_CHECKPOINT, and saves if that is due. */
+et_status eti_checkpoint(struct et_trainer *t, enum et_event event);
+/* Saves what is between two steps now, unless it has been; a thread writes it. */
+et_status eti_save(struct et_trainer *t);
+/* After the last step: waits for the thread; the outcome says if that was in vain. */
+void eti_finish_saving(struct et_trainer *t);
+/* The run ends with the error that stands, between two steps: saves what there is. */
+void eti_rescue(struct et_trainer *t);
+const char *eti_label_of(const struct et_checkpoint_config *c);
+/* load.c: takes over what config.load says: between BEFORE_LOAD and AFTER_LOAD. */
+et_status eti_load(struct et_trainer *t);
+/* evaluate.c: an interval in a unit that is counted, see settle there. */
+et_status eti_settle_interval(struct et_trainer *t, struct et_time *interval);
+/* An evaluation that the checkpoint's run was kept from. */
+et_status eti_evaluate_pending(struct et_trainer *t);
 
 et_status eti_metrics_new(struct et_trainer *t, const char *names, struct et_metric **out,
                           int *n);

@@ -1,0 +1,92 @@
+/* label.c: the name that people give a checkpoint: a template filled in. */
+#include "etude/checkpoint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Filling one template. */
+struct filling {
+    const char *run_name;
+    const struct et_timestamp *ts;
+};
+
+/* The text of placeholder NAME (N bytes) in BUF; false where there is none. Source:
+ * spec/trainer.md 8.2. This process is all ranks there are. */
+static bool
+fill_one(const struct filling *f, const char *name, size_t n, char *buf, size_t size)
+{
+    const struct et_timestamp *ts = f->ts;
+    const struct {
+        const char *name;
+        int64_t value;
+    } counts[] = {
+        {"rank", 0},
+        {"local_rank", 0},
+        {"node_rank", 0},
+        {"world_size", 1},
+        {"local_world_size", 1},
+        {"epoch", ts->epoch},
+        {"batch", ts->batch},
+        {"batch_in_epoch", ts->batch_in_epoch},
+        {"sample", ts->sample},
+        {"sample_in_epoch", ts->sample_in_epoch},
+        {"token", ts->token},
+        {"token_in_epoch", ts->token_in_epoch},
+        {"iteration", ts->iteration},
+    };
+    const struct {
+        const char *name;
+        double value;
+    } clocks[] = {
+        {"total_wct", ts->total_wct},
+        {"epoch_wct", ts->epoch_wct},
+        {"batch_wct", ts->batch_wct},
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (strlen(counts[i].name) == n && memcmp(counts[i].name, name, n) == 0) {
+            snprintf(buf, size, "%" PRId64, counts[i].value);
+            return true;
+        }
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++)
+        if (strlen(clocks[i].name) == n && memcmp(clocks[i].name, name, n) == 0) {
+            snprintf(buf, size, "%g", clocks[i].value);
+            return true;
+        }
+    if (n != strlen("run_name") || memcmp("run_name", name, n) != 0)
+        return false;
+    snprintf(buf, size, "%s", f->run_name);
+    return true;
+}
+
+et_status
+et_checkpoint_label(struct et_ctx *cx, const char *pattern, const char *run_name,
+                    const struct et_timestamp *ts, char *buf, size_t size)
+{
+    const struct filling f = {run_name, ts};
+    char part[128];
+    size_t used = 0;
+    buf[0] = '\0';
+    for (const char *p = pattern; *p;) {
+        size_t n = strcspn(p, "{");
+        const char *close = p[0] == '{' ? strchr(p, '}') : NULL;
+        if (n > 0) {
+            snprintf(part, sizeof part, "%.*s", (int)n, p);
+        } else if (!close ||
+                   !fill_one(&f, p + 1, (size_t)(close - p - 1), part, sizeof part)) {
+            int length = close ? (int)(close - p + 1) : (int)strlen(p);
+            return ET_FAIL(cx, ET_EINVAL,
+                           "checkpoint.name: there is no placeholder %.*s", length, p);
+        } else {
+            n = (size_t)(close - p + 1);
+        }
+        size_t length = strlen(part);
+        if (n >= sizeof part || used + length >= size)
+            return ET_FAIL(cx, ET_EINVAL, "checkpoint.name: longer than %zu bytes",
+                           size - 1);
+        memcpy(buf + used, part, length + 1);
+        used += length;
+        p += n;
+    }
+    return ET_OK;
+}

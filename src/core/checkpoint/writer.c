@@ -1,0 +1,137 @@
+/* writer.c: see writer.h. One thread for each save: it is joined before the next. */
+#include "core/checkpoint/writer.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/seams.h"
+#include "etude/ctx.h"
+
+struct eti_writer {
+    struct et_ctx *cx;  /* of the trainer's thread */
+    struct et_ctx *own; /* of the thread that writes */
+    const char *directory;
+    int64_t keep;
+    struct et_archive archive; /* in memory of CX; the thread only reads it */
+    struct eti_manifest manifest;
+    struct eti_written result;
+    pthread_t thread;
+    bool running; /* there is a thread to join */
+    atomic_bool done;
+};
+
+static void
+take_note(void *data, enum et_log_level level, const char *text)
+{
+    struct eti_writer *w = data;
+    if (level >= ET_LOG_WARN)
+        snprintf(w->result.note, sizeof w->result.note, "%.*s",
+                 (int)sizeof w->result.note - 1, text);
+}
+
+et_status
+eti_writer_new(struct et_ctx *cx, const char *directory, int64_t keep,
+               struct eti_writer **out)
+{
+    void *block;
+    *out = NULL;
+    ET_TRY(et_alloc(cx, sizeof **out, &block));
+    struct eti_writer *w = block;
+    w->cx = cx;
+    w->directory = directory;
+    w->keep = keep;
+    eti_archive_begin(&w->archive, cx);
+    if (et_ctx_new(&w->own) != ET_OK) {
+        et_free(cx, w);
+        return ET_FAIL(cx, ET_ENOMEM, "out of memory: a context");
+    }
+    eti_ctx_set_seams(w->own, eti_ctx_seams(cx));
+    et_ctx_set_log(w->own, ET_LOG_WARN, take_note, w);
+    *out = w;
+    return ET_OK;
+}
+
+struct et_archive *
+eti_writer_archive(struct eti_writer *w)
+{
+    return &w->archive;
+}
+
+static double
+thread_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void *
+write_it(void *data)
+{
+    struct eti_writer *w = data;
+    struct eti_written *r = &w->result;
+    double start = eti_ctx_seams(w->own)->monotonic();
+    r->status = eti_store_write(w->own, w->directory, &w->archive, &w->manifest,
+                                w->keep, &r->bytes);
+    if (r->status != ET_OK)
+        r->why = *et_error_get(w->own);
+    et_error_clear(w->own);
+    r->seconds = eti_ctx_seams(w->own)->monotonic() - start;
+    r->cpu_seconds = thread_seconds();
+    atomic_store(&w->done, true);
+    return NULL;
+}
+
+et_status
+eti_writer_start(struct eti_writer *w, const struct eti_manifest *m)
+{
+    sigset_t all, before;
+    w->manifest = *m;
+    w->result = (struct eti_written){.step = m->step};
+    snprintf(w->result.label, sizeof w->result.label, "%s", m->label);
+    atomic_store(&w->done, false);
+    sigfillset(&all); /* signals are for the thread that knows what to do about them */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&w->thread, NULL, write_it, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    w->running = error == 0;
+    if (error)
+        return ET_FAIL(w->cx, ET_EIO, "cannot start a thread to save with: %s",
+                       strerror(error));
+    return ET_OK;
+}
+
+bool
+eti_writer_wait(struct eti_writer *w, struct eti_written *out)
+{
+    if (!w->running)
+        return false;
+    pthread_join(w->thread, NULL);
+    w->running = false;
+    *out = w->result;
+    return true;
+}
+
+bool
+eti_writer_poll(struct eti_writer *w, struct eti_written *out)
+{
+    return w->running && atomic_load(&w->done) && eti_writer_wait(w, out);
+}
+
+void
+eti_writer_free(struct eti_writer **out)
+{
+    struct eti_writer *w = *out;
+    struct eti_written ignored;
+    *out = NULL;
+    if (!w)
+        return;
+    (void)eti_writer_wait(w, &ignored);
+    eti_archive_release(&w->archive);
+    et_ctx_free(&w->own);
+    et_free(w->cx, w);
+}

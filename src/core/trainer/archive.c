@@ -1,0 +1,208 @@
+/* archive.c: what a run is made of between two steps: each value named once, for saving
+ * and loading alike. See etude/archive.h.
+ *
+ * Everything random is keyed by counters that the timestamp holds, and the order of the
+ * samples by the seed and the epoch: neither needs a place here. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/checkpoint/archive.h"
+#include "core/data/loader_impl.h"
+#include "core/trainer/checkpoint.h"
+
+et_status
+eti_archive_model(struct et_trainer *t, struct et_archive *a)
+{
+    struct et_leaves leaves;
+    ET_TRY(et_module_leaves(t->state.cx, t->state.model->root, ET_PARAM | ET_BUFFER,
+                            &leaves));
+    et_status status = et_archive_enter(a, "model");
+    for (int i = 0; i < leaves.n && status == ET_OK; i++)
+        status = et_archive_tensor(a, leaves.v[i].name, leaves.v[i].param->tensor);
+    et_archive_leave(a);
+    et_leaves_release(&leaves);
+    return status;
+}
+
+/* ARRAY of the parameter space, a value for each parameter. */
+static et_status
+archive_array(const struct et_param_space *space, const struct et_tensor *array,
+              const char *name, struct et_archive *a)
+{
+    ET_TRY(et_archive_enter(a, name));
+    for (int i = 0; i < space->n; i++) {
+        struct et_tensor view = {
+            .desc = space->slot[i].desc,
+            .storage = array->storage,
+            .offset = array->offset + space->slot[i].offset,
+        };
+        ET_TRY(et_archive_tensor(a, space->slot[i].name, &view));
+    }
+    et_archive_leave(a);
+    return ET_OK;
+}
+
+static et_status
+archive_optimizer(struct et_trainer *t, struct et_archive *a)
+{
+    struct et_param_space *space = t->state.params;
+    ET_TRY(et_archive_enter(a, "optimizer"));
+    for (int k = 0; k < space->n_moments; k++)
+        ET_TRY(archive_array(space, space->moment[k], space->moment_name[k], a));
+    ET_TRY(et_archive_enter(a, "updates"));
+    for (int i = 0; i < space->n; i++)
+        ET_TRY(et_archive_i64(a, space->slot[i].name, &space->slot[i].updates, 1));
+    et_archive_leave(a);
+    et_archive_leave(a);
+    return ET_OK;
+}
+
+/* ---- evaluations ---- */
+
+/* The values last reached: hooks may ask for them. */
+static et_status
+archive_eval_values(struct et_trainer *t, struct et_archive *a)
+{
+    void *block = t->eval_value;
+    int64_t n = t->state.n_eval_metrics,
+            most = sizeof t->eval_value / sizeof *t->eval_value;
+    if (et_archive_mode(a) == ET_ARCHIVE_SAVE)
+        return et_archive_list(a, "values", &block, &n, sizeof *t->eval_value);
+    block = NULL;
+    ET_TRY(et_archive_list(a, "values", &block, &n, sizeof *t->eval_value));
+    if (et_archive_mode(a) == ET_ARCHIVE_LOAD && n <= most) {
+        if (n)
+            memcpy(t->eval_value, block, (size_t)n * sizeof *t->eval_value);
+        for (int64_t i = 0; i < n; i++)
+            t->eval_value[i].name[sizeof t->eval_value[i].name - 1] = '\0';
+        t->state.n_eval_metrics = (int)n;
+    }
+    et_free(t->state.cx, block);
+    return ET_OK;
+}
+
+/* When each evaluator last ran. A recipe may give a resumed run other ones. */
+static et_status
+archive_evaluators(struct et_trainer *t, struct et_archive *a)
+{
+    ET_TRY(et_archive_enter(a, "evaluators"));
+    ET_TRY(archive_eval_values(t, a));
+    ET_TRY(et_archive_enter(a, "last_batch"));
+    for (int i = 0; i < t->n_evaluators; i++) {
+        struct eti_evaluator *e = &t->evaluator[i];
+        if (et_archive_has(a, e->config.label))
+            ET_TRY(et_archive_i64(a, e->config.label, &e->last_batch, 1));
+    }
+    et_archive_leave(a);
+    et_archive_leave(a);
+    return ET_OK;
+}
+
+/* ---- the loop ---- */
+
+static et_status
+archive_loop(struct et_trainer *t, struct et_archive *a)
+{
+    struct et_state *s = &t->state;
+    int64_t pending = t->pending_eval;
+    ET_TRY(et_archive_enter(a, "trainer"));
+    ET_TRY(et_archive_timestamp(a, "timestamp", &s->timestamp));
+    ET_TRY(et_archive_timestamp(a, "before", &t->before));
+    ET_TRY(et_archive_i64(a, "grad_accum", &t->accum, 1));
+    ET_TRY(et_archive_i64(a, "nonfinite_batches", &t->nonfinite_batches, 1));
+    ET_TRY(et_archive_i64(a, "pending_eval", &pending, 1));
+    ET_TRY(et_archive_f64(a, "loss", &s->loss_value, 1));
+    ET_TRY(et_archive_flag(a, "target_reached", &s->target_reached));
+    if (t->config.train)
+        ET_TRY(eti_loader_archive(t->config.train, a));
+    et_archive_leave(a);
+    if (et_archive_mode(a) == ET_ARCHIVE_LOAD) {
+        t->pending_eval = (int)pending;
+        s->grad_accum = t->accum;
+    }
+    return ET_OK;
+}
+
+/* ---- hooks ---- */
+
+/* "ema", or "ema.1" for the second of a name; returns BUF. */
+static const char *
+name_of(const char *name, int nth, char *buf, size_t size)
+{
+    snprintf(buf, size, nth ? "%s.%d" : "%s", name, nth);
+    return buf;
+}
+
+static et_status
+archive_algorithms(struct et_trainer *t, struct et_archive *a)
+{
+    struct et_state *s = &t->state;
+    char name[96];
+    ET_TRY(et_archive_enter(a, "algorithms"));
+    for (int i = 0; i < s->n_algorithms; i++) {
+        struct et_algorithm *hook = s->algorithms[i];
+        int nth = 0;
+        for (int k = 0; k < i; k++)
+            nth += s->algorithms[k]->type == hook->type;
+        if (!hook->type->archive)
+            continue;
+        ET_TRY(et_archive_enter(
+            a, name_of(hook->type->info.name, nth, name, sizeof name)));
+        ET_TRY(hook->type->archive(hook, s, a));
+        et_archive_leave(a);
+    }
+    et_archive_leave(a);
+    return ET_OK;
+}
+
+/* A resumed run may have other callbacks: what the checkpoint lacks begins anew. */
+static et_status
+archive_callbacks(struct et_trainer *t, struct et_archive *a)
+{
+    struct et_state *s = &t->state;
+    char name[96];
+    ET_TRY(et_archive_enter(a, "callbacks"));
+    for (int i = 0; i < s->n_callbacks; i++) {
+        struct et_callback *hook = s->callbacks[i];
+        int nth = 0;
+        for (int k = 0; k < i; k++)
+            nth += s->callbacks[k]->type == hook->type;
+        if (!hook->type->archive)
+            continue;
+        ET_TRY(et_archive_enter(
+            a, name_of(hook->type->info.name, nth, name, sizeof name)));
+        if (eti_archive_has_place(a))
+            ET_TRY(hook->type->archive(hook, a));
+        et_archive_leave(a);
+    }
+    et_archive_leave(a);
+    return ET_OK;
+}
+
+et_status
+eti_archive_trainer(struct et_trainer *t, struct et_archive *a)
+{
+    ET_TRY(eti_archive_model(t, a));
+    ET_TRY(archive_optimizer(t, a));
+    ET_TRY(eti_scaler_archive(t, a));
+    ET_TRY(archive_loop(t, a));
+    ET_TRY(archive_evaluators(t, a));
+    ET_TRY(archive_algorithms(t, a));
+    return archive_callbacks(t, a);
+}
+
+void
+eti_describe_data(const struct et_trainer *t, char *buf, size_t size)
+{
+    struct et_loader_info info;
+    char x[128];
+    buf[0] = '\0';
+    if (!t->config.train)
+        return;
+    et_loader_get_info(t->config.train, &info);
+    snprintf(buf, size, "%" PRId64 " samples an epoch, batches %s",
+             info.samples_per_epoch, et_desc_text(&info.x_desc, x, sizeof x));
+}

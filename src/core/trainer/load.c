@@ -1,0 +1,338 @@
+/* load.c: beginning from a checkpoint: which one, does it fit, algorithms applied
+ * again.
+ *
+ * Order: RELIABILITY.md section 3: the newest that verifies; sizes, digests, shapes and
+ * dtypes before a value is written; an older one where it does not. Algorithms: source
+ * spec/trainer.md 2.8. */
+#include "config.h"
+
+#include <fnmatch.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/trainer/checkpoint.h"
+
+/* ---- what is left out ---- */
+
+/* PATTERN fits PATH or a place that it lies in; '*' goes over slashes. Composer writes
+ * "state/" before all of them. */
+static bool
+fits(const char *pattern, const char *path)
+{
+    char prefix[ETI_ARCHIVE_PATH];
+    if (strncmp(pattern, "state/", strlen("state/")) == 0)
+        pattern += strlen("state/");
+    for (const char *p = path; p; p = strchr(p + 1, '/')) {
+        if (p == path)
+            continue;
+        snprintf(prefix, sizeof prefix, "%.*s", (int)(p - path), path);
+        if (fnmatch(pattern, prefix, 0) == 0)
+            return true;
+    }
+    return fnmatch(pattern, path, 0) == 0;
+}
+
+static void
+leave_out(struct et_trainer *t, struct et_archive *a)
+{
+    for (const char *const *p = t->config.load->ignore; p && *p; p++) {
+        int64_t n = 0;
+        for (int64_t i = 0; i < a->n; i++)
+            if (fits(*p, a->item[i].path)) {
+                a->item[i].ignored = true;
+                n++;
+            }
+        if (n == 0)
+            et_report(t->state.cx, ET_LOG_WARN,
+                      "load.ignore_keys: nothing is called '%s'", *p);
+    }
+}
+
+/* ---- algorithms that the checkpoint was made with ---- */
+
+static bool
+is_excluded(const struct et_load_config *c, const char *name)
+{
+    for (const char *const *p = c->exclude; p && *p; p++)
+        if (strcmp(*p, name) == 0)
+            return true;
+    return false;
+}
+
+static struct et_algorithm *
+find_algorithm(struct et_state *s, const struct et_algorithm_class *c)
+{
+    for (int i = 0; i < s->n_algorithms; i++)
+        if (s->algorithms[i]->type == c)
+            return s->algorithms[i];
+    return NULL;
+}
+
+/* Warns where the run has it with other options: the user's stand. */
+static et_status
+compare_options(struct et_trainer *t, const struct et_algorithm *a,
+                const json_t *options)
+{
+    for (const struct et_option *row = a->type->info.options; row && row->name; row++) {
+        const char *then = json_string_value(json_object_get(options, row->name));
+        char *text;
+        ET_TRY(et_option_text(t->state.cx, row, a->options, &text));
+        if (!then || strcmp(then, text) != 0)
+            et_report(t->state.cx, ET_LOG_WARN,
+                      "%s.%s is %s here and was %s where the checkpoint was saved",
+                      a->type->info.name, row->name, text, then ? then : "not there");
+        et_free(t->state.cx, text);
+    }
+    return ET_OK;
+}
+
+static et_status
+make_algorithm(struct et_trainer *t, const struct et_algorithm_class *c,
+               const json_t *options, struct et_algorithm **out)
+{
+    struct et_ctx *cx = t->state.cx;
+    const char *name;
+    const json_t *value;
+    void *block;
+    ET_TRY(et_alloc(cx, c->info.options_size, &block));
+    et_status status = et_options_init(cx, c->info.options, block);
+    for (void *i = json_object_iter((json_t *)options); i && status == ET_OK;
+         i = json_object_iter_next((json_t *)options, i)) {
+        name = json_object_iter_key(i);
+        value = json_object_iter_value(i);
+        status =
+            et_options_set(cx, c->info.options, block, name, json_string_value(value));
+    }
+    if (status == ET_OK)
+        status = et_algorithm_new(cx, c, block, out);
+    et_options_release(c->info.options, block);
+    et_free(cx, block);
+    return status;
+}
+
+/* It acts on INIT after all that have acted already, or not at all. */
+static et_status
+check_place(struct et_trainer *t, struct et_algorithm *added)
+{
+    struct et_state *s = &t->state;
+    struct et_algorithm *order[ET_MAX_ALGORITHMS];
+    memcpy(order, s->algorithms, (size_t)s->n_algorithms * sizeof *order);
+    et_engine_order(order, s->n_algorithms, ET_EVENT_INIT);
+    if (order[s->n_algorithms - 1] == added)
+        return ET_OK;
+    return ET_FAIL(
+        s->cx, ET_EINVAL,
+        "the checkpoint's model was changed by %s, which acts before %s: list it "
+        "under algorithms, or under load.exclude_algorithms",
+        added->type->info.name, order[s->n_algorithms - 1]->type->info.name);
+}
+
+static et_status
+apply_again(struct et_trainer *t, const struct et_algorithm_class *c,
+            const json_t *options)
+{
+    struct et_state *s = &t->state;
+    struct et_algorithm *a;
+    if (s->n_algorithms == ET_MAX_ALGORITHMS)
+        return ET_FAIL(s->cx, ET_EINVAL, "more than %d algorithms", ET_MAX_ALGORITHMS);
+    et_status status = make_algorithm(t, c, options, &a);
+    if (status == ET_EINVAL) { /* of another version: its options are not known here */
+        et_report(s->cx, ET_LOG_WARN, "%s of the checkpoint is left out: %s",
+                  c->info.name, et_error_get(s->cx)->message);
+        et_error_clear(s->cx);
+        return ET_OK;
+    }
+    ET_TRY(status);
+    t->algorithm[s->n_algorithms++] = t->own_algorithm[t->n_own_algorithms++] = a;
+    ET_TRY(check_place(t, a));
+    if (!c->match || c->match(a, ET_EVENT_INIT, s))
+        ET_TRY(c->apply(a, ET_EVENT_INIT, s, s->log));
+    et_report(s->cx, ET_LOG_WARN,
+              "%s was added: the checkpoint's model was made with it", c->info.name);
+    return ET_OK;
+}
+
+static et_status
+apply_required(struct et_trainer *t, const struct eti_manifest *m)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(m->algorithms, i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "name"));
+        const json_t *options = json_object_get(one, "options");
+        const struct et_algorithm_class *c = et_algorithm_find(name);
+        if (!c || !(c->flags & ET_ALG_REQUIRED_ON_LOAD) ||
+            is_excluded(t->config.load, name))
+            continue;
+        struct et_algorithm *a = find_algorithm(&t->state, c);
+        ET_TRY(a ? compare_options(t, a, options) : apply_again(t, c, options));
+    }
+    return ET_OK;
+}
+
+/* ---- one checkpoint ---- */
+
+/* Has nobody asked for a parameter of it? That would be another model. */
+static et_status
+check_taken(struct et_trainer *t, const struct eti_checkpoint *c)
+{
+    const struct et_archive *a = &c->archive;
+    for (int64_t i = 0; i < a->n; i++) {
+        const struct eti_item *item = &a->item[i];
+        if (item->taken || item->ignored || strncmp(item->path, "model/", 6) != 0)
+            continue;
+        if (!t->config.load->lenient)
+            return ET_FAIL(t->state.cx, ET_EFORMAT, "%s: '%s' is not in the model",
+                           c->name, item->path + 6);
+        et_report(t->state.cx, ET_LOG_WARN, "%s: '%s' is not in the model", c->name,
+                  item->path + 6);
+    }
+    return ET_OK;
+}
+
+/* What cannot be cured by another checkpoint of the same run. */
+static et_status
+check_run(struct et_trainer *t, const struct eti_checkpoint *c)
+{
+    const struct et_load_config *load = t->config.load;
+    const struct eti_manifest *m = &c->manifest;
+    char data[sizeof m->data];
+    if (load->weights_only)
+        return ET_OK;
+    if (m->weights_only)
+        return ET_FAIL(t->state.cx, ET_EINVAL,
+                       "%s holds weights only: load it with load.weights_only",
+                       c->name);
+    eti_describe_data(t, data, sizeof data);
+    if (strcmp(data, m->data) != 0)
+        return ET_FAIL(t->state.cx, ET_EINVAL,
+                       "the training data are %s; where %s was saved they were %s",
+                       data, c->name, m->data);
+    if (load->recipe && strcmp(load->recipe, m->recipe) != 0)
+        return ET_FAIL(t->state.cx, ET_EINVAL,
+                       "%s is of another recipe: resume cannot change it, rerun can",
+                       c->name);
+    return ET_OK;
+}
+
+static et_status
+walk(struct et_trainer *t, struct eti_checkpoint *c, enum et_archive_mode mode)
+{
+    struct et_archive *a = &c->archive;
+    a->mode = mode;
+    a->lenient = t->config.load->lenient;
+    a->length = 0;
+    a->prefix[0] = '\0';
+    return t->config.load->weights_only ? eti_archive_model(t, a)
+                                        : eti_archive_trainer(t, a);
+}
+
+static et_status
+take(struct et_trainer *t, struct eti_checkpoint *c)
+{
+    ET_TRY(check_run(t, c));
+    ET_TRY(apply_required(t, &c->manifest));
+    leave_out(t, &c->archive);
+    ET_TRY(walk(t, c, ET_ARCHIVE_CHECK));
+    ET_TRY(check_taken(t, c));
+    return walk(t, c, ET_ARCHIVE_LOAD);
+}
+
+/* ---- which one ---- */
+
+/* Out of the way, so that nobody stumbles over it again; where that fails it stays. */
+static void
+set_aside(struct et_trainer *t, int64_t step, const char *prefix)
+{
+    struct et_ctx *cx = t->state.cx;
+    if (!t->config.load->set_aside)
+        return;
+    if (eti_store_set_aside(cx, t->config.load->directory, step, prefix) != ET_OK)
+        et_report(cx, ET_LOG_WARN, "%s", et_error_get(cx)->message);
+    et_error_clear(cx);
+}
+
+static et_status
+try_one(struct et_trainer *t, const char *name)
+{
+    struct eti_checkpoint c;
+    et_status status = eti_store_read(t->state.cx, t->config.load->directory, name, &c);
+    if (status == ET_OK)
+        status = take(t, &c);
+    eti_checkpoint_release(&c);
+    return status;
+}
+
+/* From the newest to the oldest until one does. */
+static et_status
+try_all(struct et_trainer *t, const int64_t *steps, int64_t n, char name[ETI_STEP_NAME])
+{
+    struct et_ctx *cx = t->state.cx;
+    const char *directory = t->config.load->directory;
+    char why[512] = "";
+    for (int64_t i = 0; i < n; i++) {
+        et_status status = try_one(t, eti_step_name(steps[i], name));
+        if (status == ET_OK) {
+            if (why[0])
+                et_report(cx, ET_LOG_WARN, "%s; using %s", why, name);
+            return ET_OK;
+        }
+        if (status != ET_EFORMAT && status != ET_EIO && status != ET_ENOENT)
+            return status;
+        snprintf(why, sizeof why, "%.500s", et_error_get(cx)->message);
+        et_error_clear(cx);
+        if (status == ET_EFORMAT)
+            set_aside(t, steps[i], "bad");
+        if (i + 1 < n)
+            et_report(cx, ET_LOG_INFO, "%s", why);
+    }
+    if (n > 0)
+        return ET_FAIL(cx, ET_EFORMAT, "no valid checkpoint under %s: %s", directory,
+                       why);
+    return ET_FAIL(cx, ET_EFORMAT, "there is no checkpoint under %s", directory);
+}
+
+/* A run that goes back to NAME leaves what came later behind. */
+static void
+leave_later(struct et_trainer *t, const int64_t *steps, int64_t n, const char *name)
+{
+    int64_t step = eti_step_parse(name);
+    for (int64_t i = 0; i < n; i++)
+        if (steps[i] > step)
+            set_aside(t, steps[i], "old");
+}
+
+et_status
+eti_load(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    const struct et_load_config *c = t->config.load;
+    char name[ETI_STEP_NAME];
+    int64_t *steps, n;
+    if (!c || t->config.dry)
+        return ET_OK;
+    ET_TRY(eti_store_list(s->cx, c->directory, &steps, &n));
+    et_status status;
+    if (c->name) {
+        snprintf(name, sizeof name, "%s", c->name);
+        status = try_one(t, name);
+        if (status == ET_OK)
+            leave_later(t, steps, n, name);
+    } else {
+        status = try_all(t, steps, n, name);
+    }
+    et_free(s->cx, steps);
+    ET_TRY(status);
+    if (c->weights_only) {
+        et_report(s->cx, ET_LOG_INFO, "weights of %s/%s", c->directory, name);
+        return ET_OK;
+    }
+    t->resumed = true;
+    eti_saver_resumed(t);
+    et_log_emit(s->log, ET_RECORD_RESUME, &s->timestamp, name);
+    et_report(s->cx, ET_LOG_INFO, "resumed from %s at batch %lld", name,
+              (long long)s->timestamp.batch);
+    return ET_OK;
+}
