@@ -78,6 +78,28 @@ struct et_point {
 bool et_logger_series(const struct et_callback *logger, const char *name,
                       const struct et_point **points, int64_t *n);
 
+/* What the callback run_history has kept: a value per epoch of the training loss and
+ * metrics, means over its samples, and one per evaluation of its metrics. Of another
+ * callback there is nothing. Names are borrowed, values too, until the next is added. */
+/* The name of series I, in the order they began; NULL past the last. */
+const char *et_history_name(const struct et_callback *history, int64_t i);
+/* All values of NAME, oldest first; false when there is none of that name. */
+bool et_history_values(const struct et_callback *history, const char *name,
+                       const double **values, int64_t *n);
+/* The last of them. EINVAL when NAME was never recorded. */
+ET_NODISCARD et_status et_history_latest(const struct et_callback *history,
+                                         const char *name, double *out);
+/* Adds one's own value, under the prefix and NAME. EINVAL for more than 95 bytes. */
+ET_NODISCARD et_status et_history_update(struct et_callback *history, const char *name,
+                                         double value);
+/* What names begin with from now on, the callback's own too; "" at first. Copied. */
+void et_history_set_prefix(struct et_callback *history, const char *prefix);
+/* The epoch under way, from 1. */
+int64_t et_history_epoch(const struct et_callback *history);
+void et_history_delete(struct et_callback *history, const char *name);
+/* Forgets everything but the prefix. */
+void et_history_reset(struct et_callback *history);
+
 #ifdef __cplusplus
 }
 #endif

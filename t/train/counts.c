@@ -266,7 +266,8 @@ test_whole(struct et_ctx *cx, const struct row *row, const char *device)
     "callbacks:\n"                                                                     \
     "  optimizer_monitor: {batch_log_interval: 4}\n"                                   \
     "  activation_monitor: {interval: 4ba}\n"                                          \
-    "  system_metrics_monitor: {interval: 0s}\n"
+    "  system_metrics_monitor: {interval: 0s}\n"                                       \
+    "  run_history:\n"
 
 static void
 test_monitors(struct et_ctx *cx, const char *device)
