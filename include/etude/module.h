@@ -151,6 +151,7 @@ struct et_module {
     int n_items;
     int refs;    /* parents, surgery lists, and the maker's one */
     bool marked; /* made or kept by surgery, which skips it next time */
+    bool as_eval; /* it and what is below computes as in evaluation, also in training */
 };
 
 /* All classes, NULL-terminated; and one of them, NULL when unknown. */
@@ -223,6 +224,12 @@ ET_NODISCARD et_status et_module_bind(struct et_ctx *cx, struct et_module *root,
 ET_NODISCARD et_status et_module_initializer(struct et_ctx *cx, struct et_module *root,
                                              const char *name);
 extern const char *const et_initializer_names[]; /* NULL-terminated */
+
+/* FROZEN: modules with running statistics (batch norm) use these in training too, and
+ * leave them as they are. A sample's value then no longer depends on its batch: for
+ * fine-tuning, and where a batch must not matter. False: as they were made. */
+ET_NODISCARD et_status et_module_freeze_stats(struct et_ctx *cx, struct et_module *root,
+                                              bool frozen);
 
 /* ---- surgery ---- */
 

@@ -346,6 +346,26 @@ statistics(void)
     /* mean 6.5; squares about it 131, unbiased variance 131/3. */
     is_near(mean, 0.65, 1e-6, "the running mean follows with momentum 0.1");
     is_near(var, 0.9 + 0.1 * 131 / 3, 1e-6, "the running variance is unbiased");
+    et_graph_reset(g);
+    float frozen[4], evaluated[4], after;
+    must(et_module_freeze_stats(cx, m, true));
+    y = et_forward(&f, m, x);
+    must(et_eval(g, &y, 1));
+    must(et_tensor_read(cx, y, frozen, sizeof frozen));
+    et_graph_reset(g);
+    y = et_forward(&(struct et_forward){.g = g}, m, x);
+    must(et_eval(g, &y, 1));
+    must(et_tensor_read(cx, y, evaluated, sizeof evaluated));
+    ok(memcmp(frozen, evaluated, sizeof frozen) == 0 && f.training,
+       "frozen statistics make training normalise as evaluation does");
+    must(et_tensor_read(cx, bn->running_var.tensor, &after, sizeof after));
+    is_near(after, var, 0, "and stay as they are");
+    et_graph_reset(g);
+    must(et_module_freeze_stats(cx, m, false));
+    y = et_forward(&f, m, x);
+    must(et_eval(g, &y, 1));
+    must(et_tensor_read(cx, bn->running_var.tensor, &after, sizeof after));
+    ok(after != var, "until they are freed");
     et_graph_free(&g);
     et_module_free(&m);
     et_tensor_free(&x);

@@ -100,7 +100,10 @@ et_forward(struct et_forward *f, struct et_module *m, struct et_tensor *x)
 {
     if (!m)
         return x;
+    bool training = f->training;
+    f->training = training && !m->as_eval;
     struct et_tensor *y = m->type->forward(m, f, x);
+    f->training = training;
     if (f->look && x && y)
         f->look(f->look_data, f->g, m, x, y);
     return y;
@@ -236,6 +239,18 @@ et_module_count(struct et_ctx *cx, struct et_module *root, int64_t *out)
     ET_TRY(et_module_leaves(cx, root, ET_PARAM, &l));
     for (int i = 0; i < l.n; i++)
         *out += et_desc_count(&l.v[i].param->desc);
+    et_leaves_release(&l);
+    return ET_OK;
+}
+
+et_status
+et_module_freeze_stats(struct et_ctx *cx, struct et_module *root, bool frozen)
+{
+    struct et_leaves l;
+    ET_TRY(et_module_leaves(cx, root, ET_BUFFER, &l));
+    for (int i = 0; i < l.n; i++)
+        if (et_module_is(l.v[i].module, &et_batch_norm_class))
+            l.v[i].module->as_eval = frozen;
     et_leaves_release(&l);
     return ET_OK;
 }
