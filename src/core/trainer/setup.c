@@ -37,6 +37,15 @@ et_trainer_outcome(const struct et_trainer *t)
     return t->outcome;
 }
 
+static et_status
+new_metric(struct et_trainer *t, const struct et_metric_class *c, struct et_metric **out)
+{
+    struct et_metric_options options;
+    ET_TRY(et_options_init(t->state.cx, c->info.options, &options));
+    options.num_classes = t->state.model->num_classes;
+    return et_metric_new(t->state.cx, t->state.dev, c, &options, out);
+}
+
 et_status
 eti_metrics_new(struct et_trainer *t, const char *names, struct et_metric **out, int *n)
 {
@@ -51,7 +60,7 @@ eti_metrics_new(struct et_trainer *t, const char *names, struct et_metric **out,
         const struct et_metric_class *c = et_metric_find(name);
         if (!c)
             return ET_FAIL(t->state.cx, ET_EINTERNAL, "there is no metric %s", name);
-        ET_TRY(et_metric_new(t->state.cx, t->state.dev, c, NULL, &out[*n]));
+        ET_TRY(new_metric(t, c, &out[*n]));
         (*n)++;
     }
     return ET_OK;
