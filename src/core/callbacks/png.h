@@ -1,0 +1,14 @@
+/* png.h: pictures as files. */
+#ifndef ETI_CALLBACKS_PNG_H
+#define ETI_CALLBACKS_PNG_H
+
+#include <stdint.h>
+
+#include "etude/ctx.h"
+
+/* WIDTH * HEIGHT pixels of three bytes, rows from the top, to PATH, which is replaced
+ * at once. EIO says what was refused. */
+ET_NODISCARD et_status eti_png_write(struct et_ctx *cx, const char *path,
+                                     const uint8_t *rgb, int64_t width, int64_t height);
+
+#endif

@@ -1,0 +1,206 @@
+/* image_visualizer: the pictures that it writes, pixel by pixel. */
+#include <dirent.h>
+#include <png.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/fixture.h"
+
+struct picture {
+    int width, height;
+    unsigned char *rgb;
+};
+
+static const char *
+path_of(const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/images/%s", scratch_folder(), name);
+    return path;
+}
+
+static bool
+picture_open(struct picture *p, const char *name)
+{
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    memset(p, 0, sizeof *p);
+    if (!png_image_begin_read_from_file(&image, path_of(name)))
+        return false;
+    image.format = PNG_FORMAT_RGB;
+    p->width = (int)image.width;
+    p->height = (int)image.height;
+    p->rgb = malloc(PNG_IMAGE_SIZE(image));
+    if (!p->rgb || !png_image_finish_read(&image, NULL, p->rgb, 0, NULL))
+        bail("%s: %s", name, image.message);
+    return true;
+}
+
+static const unsigned char *
+at(const struct picture *p, int row, int column)
+{
+    return p->rgb + 3 * (row * p->width + column);
+}
+
+static bool
+is_colour(const struct picture *p, int row, int column, int r, int g, int b)
+{
+    const unsigned char *v = at(p, row, column);
+    return v[0] == r && v[1] == g && v[2] == b;
+}
+
+static struct et_callback *
+make(struct et_ctx *cx, const char *const *options)
+{
+    const struct et_callback_class *c = et_callback_find("image_visualizer");
+    struct et_callback *out;
+    void *values;
+    need(cx, et_alloc(cx, c->info.options_size, &values));
+    need(cx, et_options_init(cx, c->info.options, values));
+    for (; *options; options += 2)
+        need(cx, et_options_set(cx, c->info.options, values, options[0], options[1]));
+    need(cx, et_callback_new(cx, c, values, scratch_folder(), &out));
+    et_free(cx, values);
+    return out;
+}
+
+#define MAKE(cx, ...) make(cx, (const char *const[]){__VA_ARGS__, NULL})
+
+/* Pixels of counted image I that differ from what P shows of it, stretched from its
+ * least value to its greatest; rounding may take them one apart. */
+static int
+wrong_pixels(const struct picture *p, int i)
+{
+    int least = 255, most = 0, wrong = 0;
+    for (int k = 0; k < 48; k++) {
+        int v = (7 * i + 8 * (k / 8) + k % 8) % 256;
+        least = v < least ? v : least;
+        most = v > most ? v : most;
+    }
+    for (int k = 0; k < 48; k++) {
+        double v = (7 * i + 8 * (k / 8) + k % 8) % 256;
+        double want = 255 * (v - least) / (most - least);
+        const unsigned char *got = at(p, k / 8, 10 * i + k % 8);
+        wrong += got[0] - want > 1 || want - got[0] > 1 || got[1] != got[0] ||
+                 got[2] != got[0];
+    }
+    return wrong;
+}
+
+static void
+test_run(struct et_ctx *cx, int64_t accum)
+{
+    struct et_callback *c = MAKE(cx, "interval", "2ba", "num_images", "3");
+    struct picture p;
+    struct run r;
+    run_open(&r, cx,
+             &(struct run_setup){
+                 .callbacks = &c,
+                 .n_callbacks = 1,
+                 .grad_accum = accum,
+                 .evaluate = true,
+             });
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(4)));
+    ok(picture_open(&p, "eval-ba000000002.png"),
+       "an evaluation's first batch is there");
+    ok(p.width == 3 * 8 + 2 * 2 && p.height == 6, "three images side by side");
+    for (int i = 0; i < 3; i++)
+        is_int(wrong_pixels(&p, i), 0, "image %d shows sample %d", i, i);
+    free(p.rgb);
+    ok(picture_open(&p, "train-ba000000001.png"), "so is batch 1 of training");
+    is_int(p.width, (int)(accum == 2 ? 2 : 3) * 10 - 2,
+           "with as many images as the first microbatch has, at most three");
+    free(p.rgb);
+    ok(access(path_of("train-ba000000003.png"), F_OK) == 0 &&
+           access(path_of("train-ba000000002.png"), F_OK) != 0 &&
+           access(path_of("train-ba000000004.png"), F_OK) != 0,
+       "every second batch, no other");
+    run_close(&r);
+    et_callback_free(&c);
+}
+
+static struct et_tensor *
+leaf(struct et_state *s, enum et_dtype dtype, int ndim, const int64_t *shape,
+     const void *values)
+{
+    struct et_tensor *t;
+    need(s->cx,
+         et_tensor_new(s->cx, s->dev, dtype, ndim, shape, ET_ROW_MAJOR, "leaf", &t));
+    need(s->cx, et_tensor_write(s->cx, t, values, et_desc_bytes(&t->desc)));
+    return t;
+}
+
+/* Two images of 3 channels and 1 x 2 pixels, four classes. */
+static void
+test_segmentation(struct et_ctx *cx)
+{
+    static const float x[] = {0, 1, .5f, 1, 1, .25f, 4, 4, 4, 4, 4, 4};
+    static const float y[] = {0, 0, 1, 0, 0, 3, 0, 0, 9, 0, 0, 0, 0, 0, 1, 2};
+    static const int32_t target[] = {1, -100, 3, 0};
+    struct et_callback *c = MAKE(cx, "mode", "segmentation");
+    struct picture p;
+    struct run r;
+    run_open(&r, cx, &(struct run_setup){0});
+    struct et_state s = *r.state;
+    struct et_tensor *leaves[] = {
+        leaf(&s, ET_F32, ET_SHAPE(2, 3, 1, 2), x),
+        leaf(&s, ET_F32, ET_SHAPE(2, 4, 1, 2), y),
+        leaf(&s, ET_I32, ET_SHAPE(2, 1, 2), target),
+    };
+    s.batch = (struct et_samples){.x = leaves[0], .target = leaves[2], .n = 2};
+    s.outputs = leaves[1];
+    s.dataloader_label = "masks";
+    need(cx, c->type->run(c, ET_EVENT_INIT, &s, s.log));
+    et_graph_reset(s.graph);
+    need(cx, c->type->run(c, ET_EVENT_EVAL_AFTER_FORWARD, &s, s.log));
+    need(cx, et_eval(s.graph, NULL, 0));
+    need(cx, c->type->run(c, ET_EVENT_EVAL_BATCH_END, &s, s.log));
+    ok(picture_open(&p, "masks-ba000000000.png") && p.width == 6 && p.height == 7,
+       "three rows of two images");
+    ok(is_colour(&p, 0, 0, 0, 128, 255) && is_colour(&p, 0, 1, 255, 255, 64),
+       "three channels are red, green and blue");
+    ok(is_colour(&p, 0, 4, 0, 0, 0), "an image of one value is black");
+    ok(is_colour(&p, 3, 0, 128, 0, 0) && is_colour(&p, 3, 1, 0, 128, 0),
+       "the classes 1 and 2 that the model gave");
+    ok(is_colour(&p, 3, 4, 0, 0, 0) && is_colour(&p, 3, 5, 128, 128, 0),
+       "0 and 3 for the other image");
+    ok(is_colour(&p, 6, 0, 128, 0, 0) && is_colour(&p, 6, 1, 255, 255, 255) &&
+           is_colour(&p, 6, 4, 128, 128, 0),
+       "what it should have given; ignored pixels are white");
+    free(p.rgb);
+    c->type->close(c);
+    et_callback_free(&c);
+    for (int i = 0; i < 3; i++)
+        et_tensor_free(&leaves[i]);
+    run_close(&r);
+}
+
+/* The fixture removes its folder, but no folder in it. */
+static void
+remove_pictures(void)
+{
+    DIR *d = opendir(path_of(""));
+    for (struct dirent *e; d && (e = readdir(d));)
+        unlink(path_of(e->d_name));
+    if (d)
+        closedir(d);
+    rmdir(path_of(""));
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    struct et_alloc_stats stats;
+    test_run(cx, 1);
+    test_run(cx, 2);
+    test_segmentation(cx);
+    remove_pictures();
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind");
+    et_ctx_free(&cx);
+    return done();
+}
