@@ -24,6 +24,12 @@
  *         EVAL_AFTER_ALL                (et_trainer_eval: EVAL_STANDALONE_START before
  *                                        and _END after all this)
  *
+ *   predict: PREDICT_START
+ *         for each batch:
+ *           PREDICT_BATCH_START, PREDICT_BEFORE_FORWARD, PREDICT_AFTER_FORWARD,
+ *           PREDICT_BATCH_END
+ *         PREDICT_END
+ *
  * Where memory is short EVAL_BEFORE_FORWARD and EVAL_AFTER_FORWARD come once for each
  * piece of a batch. An iteration of tokens ends with the batch that fills it, also in
  * the midst of an epoch.

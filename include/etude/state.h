@@ -64,6 +64,7 @@ struct et_state {
     struct et_time max_duration;        /* scaled; unset at INIT */
     struct et_timestamp timestamp;      /* of training: finished things */
     struct et_timestamp eval_timestamp; /* of the evaluation under way */
+    struct et_timestamp predict_timestamp; /* of the prediction under way */
     bool stop;                          /* set by et_state_stop: the loop ends */
     const char *stop_reason;            /* a sentence, borrowed; NULL */
     bool target_reached;
@@ -112,6 +113,11 @@ bool et_state_metric(const struct et_state *s, const char *name, double *out);
 /* The model's loss of OUTPUTS on TARGET as nodes; per sample with ET_REDUCE_NONE. */
 struct et_tensor *et_state_loss(struct et_state *s, struct et_tensor *outputs,
                                 struct et_tensor *target, enum et_reduction reduction);
+/* VALUE, one number, is a part of the microbatch's loss: its mean over the batch, by
+ * samples, is logged as loss/train/NAME. Between BEFORE_LOSS and AFTER_LOSS; one value
+ * a NAME and microbatch. EINVAL: more than 16 names. */
+ET_NODISCARD et_status et_state_log_loss(struct et_state *s, const char *name,
+                                         struct et_tensor *value);
 /* Dense targets: index targets as one-hot rows of f32, negative
  * ones all zero; dense ones as they are. */
 struct et_tensor *et_state_dense_target(struct et_state *s, struct et_tensor *outputs,

@@ -29,15 +29,58 @@ struct et_evaluator {
     const char *const *metrics; /* regular expressions, NULL-terminated; NULL = all */
 };
 
-/* Steps of the loop that a user may replace (the idea is pytorch-accelerated's): a NULL
- * slot means the default. */
+/* Outputs for state->batch, as nodes. F is ready for et_model_forward, which is what
+ * the default calls with state->model; it is training or not as the loop is. */
+typedef struct et_tensor *et_forward_step(void *data, struct et_state *s,
+                                          struct et_forward *f);
+
+/* Steps of the loop that a user may replace, as the methods of pytorch-accelerated's
+ * Trainer are overridden. A NULL slot means the default. Algorithms and callbacks are
+ * called at all events whatever is replaced. Steps append nodes; what runs between
+ * BEFORE_TRAIN_BATCH and AFTER_TRAIN_BATCH must stand being run again for the same
+ * batch (SAM, or memory that was short).
+ *
+ *     there                                 here
+ *     calculate_train_batch_loss            train_forward, train_loss
+ *     calculate_eval_batch_loss             eval_forward
+ *     backward_step                         backward
+ *     _clip_gradients                       clip_gradients
+ *     optimizer_step, scheduler_step        the same
+ *     create_scheduler                      et_fit_options.schedulers
+ *     train_epoch_start and the like        at_event
+ *     create_train_dataloader and the like  et_fit_options.train, .evaluators */
 struct et_trainer_steps {
     void *data; /* handed to each of them; borrowed */
-    /* The loss of a microbatch (state->batch), as nodes; sets *OUTPUTS. */
-    struct et_tensor *(*train_forward)(void *data, struct et_state *s,
-                                       struct et_tensor **outputs);
-    /* The outputs for a batch of an evaluation, as nodes. */
-    struct et_tensor *(*eval_forward)(void *data, struct et_state *s);
+
+    /* Called at every event, before the algorithms: FIT_START is training_run_start,
+     * EPOCH_START and _END are train_epoch_start and _end, EVAL_START and _END those of
+     * an evaluation's epoch, EPOCH_CHECKPOINT is training_run_epoch_end, FIT_END
+     * training_run_end, EVAL_STANDALONE_START and _END evaluation_run_start and _end.
+     */
+    et_status (*at_event)(void *data, struct et_state *s, enum et_event event);
+
+    et_forward_step *train_forward;   /* between BEFORE_FORWARD and AFTER_FORWARD */
+    et_forward_step *eval_forward;    /* EVAL_BEFORE_FORWARD and EVAL_AFTER_FORWARD */
+    et_forward_step *predict_forward; /* PREDICT_BEFORE_FORWARD and _AFTER_FORWARD */
+    /* The loss of state->outputs for state->batch, one number, a mean over its samples.
+     * Between BEFORE_LOSS and AFTER_LOSS. Default: et_state_loss. */
+    struct et_tensor *(*train_loss)(void *data, struct et_state *s);
+    /* The gradients of LOSS with respect to the N PARAMS into GRADS; NULL where there
+     * is none. LOSS is weighted and scaled already. Default: et_grad. */
+    et_status (*backward)(void *data, struct et_state *s, struct et_tensor *loss,
+                          struct et_tensor *const *params, int n,
+                          struct et_tensor **grads);
+    /* The gradient to update with in place of GRAD, flat as et_param_space has it.
+     * After AFTER_TRAIN_BATCH. */
+    struct et_tensor *(*clip_gradients)(void *data, struct et_state *s,
+                                        struct et_tensor *grad);
+    /* Changes the parameters by GRAD unless SKIP, f32 [1], is 1. Default:
+     * et_optimizer_update. */
+    et_status (*optimizer_step)(void *data, struct et_state *s, struct et_tensor *grad,
+                                struct et_tensor *skip);
+    /* What the learning rate is multiplied by in the update to come. Default: the
+     * schedulers' product. */
+    et_status (*scheduler_step)(void *data, struct et_state *s, double *factor);
 };
 
 /* Dynamic loss scaling of amp_fp16. 0 in any place means the number in brackets. */
@@ -127,6 +170,23 @@ ET_NODISCARD et_status et_trainer_eval(struct et_trainer *t);
  * of those that had the same label. Intervals do not matter. */
 ET_NODISCARD et_status et_trainer_eval_on(struct et_trainer *t,
                                           const struct et_evaluator *evaluators, int n);
+
+/* What the model makes of one batch. All of it ends with the call that gets it. */
+struct et_prediction {
+    const float *outputs; /* row-major by axes, on the host */
+    struct et_desc desc;  /* their shape: [N,classes], [N,classes,H,W], [B,T,V] */
+    const struct et_batch *batch;
+};
+typedef et_status et_predict_fn(void *data, const struct et_state *s,
+                                const struct et_prediction *p);
+/* The model's outputs for all of LOADER, in its order, between PREDICT_START and
+ * PREDICT_END; batches are not cut. FN gets each batch's outputs as
+ * PREDICT_AFTER_FORWARD left them, and what it fails with ends the call; NULL: only
+ * hooks see them. Targets are not read: a data set without any may give what it likes.
+ */
+ET_NODISCARD et_status et_trainer_predict(struct et_trainer *t,
+                                          struct et_loader *loader, et_predict_fn *fn,
+                                          void *data);
 
 /* How a run ended, for exit codes and run.json. */
 enum et_outcome {

@@ -308,6 +308,12 @@ test_standalone(struct et_ctx *cx)
     need(cx, et_trainer_eval(r.trainer));
     is_str(trace, "eval_standalone_start" EVAL " eval_standalone_end",
            "an evaluation of its own stands between two events");
+    trace[0] = '\0';
+    need(cx, et_trainer_predict(r.trainer, r.eval, NULL, NULL));
+    is_str(trace,
+           "predict_start predict_batch_start predict_before_forward "
+           "predict_after_forward predict_batch_end predict_end",
+           "a prediction has events of its own");
     run_close(&r);
 }
 

@@ -134,6 +134,9 @@ explain(const struct et_state *s, enum et_event event, const char *called)
     if (strncmp(name, "eval_", 5) == 0)
         snprintf(evaluation, sizeof evaluation, "[eval_ba=%lld]",
                  (long long)s->eval_timestamp.batch);
+    if (strncmp(name, "predict_", 8) == 0)
+        snprintf(evaluation, sizeof evaluation, "[predict_ba=%lld]",
+                 (long long)s->predict_timestamp.batch);
     et_report(s->cx, ET_LOG_INFO, "[ep=%lld][ba=%lld]%s[event=%s]: %s",
               (long long)s->timestamp.epoch, (long long)s->timestamp.batch, evaluation, name,
               called);

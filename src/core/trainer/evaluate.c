@@ -69,14 +69,9 @@ static et_status
 eval_piece(struct et_trainer *t, struct eti_evaluator *e, int64_t first, int64_t n)
 {
     struct et_state *s = &t->state;
-    const struct et_trainer_steps *own = t->config.steps;
     s->batch = eti_rows(s->graph, &s->full, first, n);
     ET_TRY(eti_run(t, ET_EVENT_EVAL_BEFORE_FORWARD));
-    struct et_forward f = {.g = s->graph, .rng = t->rng};
-    bool was = et_autocast(s->graph, true);
-    s->outputs = own && own->eval_forward ? own->eval_forward(own->data, s)
-                                          : et_model_forward(s->model, &f, s->batch.x);
-    et_autocast(s->graph, was);
+    s->outputs = eti_step_eval_forward(t);
     ET_TRY(eti_run(t, ET_EVENT_EVAL_AFTER_FORWARD));
     for (int i = 0; i < e->n_metrics; i++)
         et_metric_update(s->graph, e->metric[i], s->outputs, s->batch.target);

@@ -100,8 +100,7 @@ use_batch(struct et_trainer *t, const struct et_batch *b)
     ET_TRY(eti_run(t, ET_EVENT_BATCH_START));
     s->full = s->batch;
     s->full.n = s->full.x ? s->full.x->desc.shape[0] : 0;
-    ET_TRY(et_schedule_alpha(s->cx, t->config.schedulers, t->config.n_schedulers,
-                             &s->timestamp, &t->length, &s->lr_factor));
+    ET_TRY(eti_step_scheduler(t));
     ET_TRY(eti_train_batch(t));
     et_graph_reset(s->graph);
     s->full = s->batch = raw;

@@ -22,6 +22,7 @@ eti_now(void)
 et_status
 eti_run(struct et_trainer *t, enum et_event event)
 {
+    ET_TRY(eti_step_at(t, event));
     return et_engine_run(&t->state, event, NULL, NULL);
 }
 
@@ -312,6 +313,7 @@ et_trainer_free(struct et_trainer **out)
     et_tensor_free(&t->total);
     et_tensor_free(&t->skip);
     et_tensor_free(&t->grad_sum);
+    eti_free_parts(t);
     eti_scaler_release(t);
     et_optimizer_free(&s->optimizer);
     et_param_space_free(&s->params);

@@ -63,21 +63,10 @@ has_onlookers(const struct et_state *s)
     return false;
 }
 
-/* The user's forward pass and loss, in the run's precision like the model's own. */
-static struct et_tensor *
-own_forward(const struct et_trainer_steps *own, struct et_state *s)
-{
-    bool was = et_autocast(s->graph, true);
-    struct et_tensor *loss = own->train_forward(own->data, s, &s->outputs);
-    et_autocast(s->graph, was);
-    return loss;
-}
-
 static et_status
 forward_and_loss(struct et_trainer *t, int pass)
 {
     struct et_state *s = &t->state;
-    const struct et_trainer_steps *own = t->config.steps;
     struct et_forward f = {
         .g = s->graph,
         .training = true,
@@ -92,16 +81,11 @@ forward_and_loss(struct et_trainer *t, int pass)
     };
     ET_TRY(et_tensor_write(s->cx, t->rng, rng, sizeof rng));
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_FORWARD));
-    struct et_tensor *own_loss = NULL;
-    s->loss = s->outputs = NULL;
-    if (own && own->train_forward)
-        own_loss = own_forward(own, s);
-    else
-        s->outputs = et_model_forward(s->model, &f, s->batch.x);
+    s->loss = NULL;
+    s->outputs = eti_step_train_forward(t, &f);
     ET_TRY(eti_run(t, ET_EVENT_AFTER_FORWARD));
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_LOSS));
-    s->loss = own_loss ? own_loss
-                       : et_state_loss(s, s->outputs, s->batch.target, ET_REDUCE_MEAN);
+    s->loss = eti_step_train_loss(t);
     ET_TRY(eti_run(t, ET_EVENT_AFTER_LOSS));
     return et_graph_status(s->graph);
 }
@@ -124,7 +108,7 @@ one_microbatch(struct et_trainer *t, int pass, int64_t first, int64_t n, bool al
     if (pass == 0)
         et_assign(g, t->total, first ? et_add(g, t->total, loss) : loss);
     loss = eti_scaler_scale(t, loss);
-    ET_TRY(et_grad(g, loss, t->param_leaf, t->n_params, t->grads));
+    ET_TRY(eti_step_backward(t, loss));
     ET_TRY(eti_run(t, ET_EVENT_AFTER_BACKWARD));
     for (int i = 0; pass == 0 && i < t->n_train_metrics; i++)
         et_metric_update(g, t->train_metric[i], s->outputs, true_target);
@@ -191,10 +175,11 @@ static et_status
 update(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    struct et_tensor *skip = eti_scaler_skip(t);
     bool excused;
+    s->grad = eti_step_clip(t);
+    struct et_tensor *skip = eti_scaler_skip(t);
     et_assign(s->graph, t->skip, skip);
-    ET_TRY(et_optimizer_update(s->graph, s->optimizer, s->grad, NULL, skip));
+    ET_TRY(eti_step_optimizer(t, skip));
     ET_TRY(show_update(s));
     ET_TRY(et_eval(s->graph, NULL, 0));
     float skipped;
@@ -238,6 +223,7 @@ read_results(struct et_trainer *t)
     ET_TRY(et_tensor_read(s->cx, t->total, &total, sizeof total));
     s->loss_value = (double)total;
     et_log_metric(s->log, "loss/train/total", s->loss_value);
+    ET_TRY(eti_log_parts(t));
     et_log_metric(s->log,
                   t->config.microbatch_size ? "trainer/device_train_microbatch_size"
                                             : "trainer/grad_accum",

@@ -6,7 +6,7 @@
 #include "etude/archive.h"
 #include "etude/trainer.h"
 
-enum { ETI_MAX_METRICS = 16, ETI_MAX_EVALUATORS = 16 };
+enum { ETI_MAX_METRICS = 16, ETI_MAX_EVALUATORS = 16, ETI_MAX_LOSS_PARTS = 16 };
 
 struct eti_evaluator {
     struct et_evaluator config;
@@ -22,6 +22,13 @@ struct eti_scaler {
     struct et_tensor *clean;    /* f32 [1]: updates since the scale changed */
     struct et_tensor *overflow; /* f32 [1]: 1 if a gradient of this step was not finite */
     struct et_tensor *checked;  /* the gradient that OVERFLOW speaks of; never read */
+};
+
+/* What et_state_log_loss was given. */
+struct eti_loss_part {
+    char name[64];
+    struct et_tensor *sum; /* f32 [1]: of the microbatches so far, weighted */
+    bool logged;           /* in the batch under way */
 };
 
 struct et_trainer {
@@ -45,6 +52,8 @@ struct et_trainer {
 
     struct et_tensor *rng;      /* I64 [2]: dropout's key, first sample of the pass */
     struct et_tensor *total;    /* f32 [1]: loss of the batch so far */
+    struct eti_loss_part part[ETI_MAX_LOSS_PARTS];
+    int n_parts;
     struct et_tensor *grad_sum; /* f32 [total]: of the microbatches so far */
     struct et_tensor *skip;     /* f32 [1]: 1 if the last update was not finite */
     struct eti_scaler scaler;
@@ -89,6 +98,22 @@ struct et_tensor *eti_scaler_skip(struct et_trainer *t);
 et_status eti_scaler_settle(struct et_trainer *t, bool *excused);
 /* Scale and count of clean steps, for checkpoints. */
 et_status eti_scaler_archive(struct et_trainer *t, struct et_archive *a);
+/* steps.c: the user's step, or the default. */
+et_status eti_step_at(struct et_trainer *t, enum et_event event);
+struct et_tensor *eti_step_train_forward(struct et_trainer *t, struct et_forward *f);
+struct et_tensor *eti_step_eval_forward(struct et_trainer *t);
+struct et_tensor *eti_step_predict_forward(struct et_trainer *t);
+struct et_tensor *eti_step_train_loss(struct et_trainer *t);
+/* The gradients of LOSS into t->grads. */
+et_status eti_step_backward(struct et_trainer *t, struct et_tensor *loss);
+/* What state->grad becomes for the update. */
+struct et_tensor *eti_step_clip(struct et_trainer *t);
+et_status eti_step_optimizer(struct et_trainer *t, struct et_tensor *skip);
+/* Sets state->lr_factor. */
+et_status eti_step_scheduler(struct et_trainer *t);
+/* The parts that were given of this batch's loss, to the log. */
+et_status eti_log_parts(struct et_trainer *t);
+void eti_free_parts(struct et_trainer *t);
 /* prepare.c: how long the run is to be, from config and the loader. */
 et_status eti_set_length(struct et_trainer *t);
 /* Everything of OPTIONS, and the loader at the timestamp's place. */

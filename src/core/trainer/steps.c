@@ -1,0 +1,173 @@
+/* steps.c: the parts of the loop that a user may replace, and what they are otherwise.
+ *
+ * Source: pytorch-accelerated's overridable methods (spec/trainer.md 14.1-14.3). */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/trainer/trainer_impl.h"
+
+static const struct et_trainer_steps *
+own_steps(const struct et_trainer *t)
+{
+    static const struct et_trainer_steps none;
+    return t->config.steps ? t->config.steps : &none;
+}
+
+et_status
+eti_step_at(struct et_trainer *t, enum et_event event)
+{
+    const struct et_trainer_steps *own = own_steps(t);
+    return own->at_event ? own->at_event(own->data, &t->state, event) : ET_OK;
+}
+
+/* FORWARD's outputs, or the model's, in the run's precision. */
+static struct et_tensor *
+outputs_of(struct et_trainer *t, et_forward_step *forward, struct et_forward *f)
+{
+    struct et_state *s = &t->state;
+    bool was = et_autocast(s->graph, true);
+    struct et_tensor *y = forward ? forward(own_steps(t)->data, s, f)
+                                  : et_model_forward(s->model, f, s->batch.x);
+    et_autocast(s->graph, was);
+    return y;
+}
+
+struct et_tensor *
+eti_step_train_forward(struct et_trainer *t, struct et_forward *f)
+{
+    return outputs_of(t, own_steps(t)->train_forward, f);
+}
+
+struct et_tensor *
+eti_step_eval_forward(struct et_trainer *t)
+{
+    struct et_forward f = {.g = t->state.graph, .rng = t->rng};
+    return outputs_of(t, own_steps(t)->eval_forward, &f);
+}
+
+struct et_tensor *
+eti_step_predict_forward(struct et_trainer *t)
+{
+    struct et_forward f = {.g = t->state.graph, .rng = t->rng};
+    return outputs_of(t, own_steps(t)->predict_forward, &f);
+}
+
+struct et_tensor *
+eti_step_train_loss(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    const struct et_trainer_steps *own = own_steps(t);
+    if (!own->train_loss)
+        return et_state_loss(s, s->outputs, s->batch.target, ET_REDUCE_MEAN);
+    bool was = et_autocast(s->graph, true);
+    struct et_tensor *loss = own->train_loss(own->data, s);
+    et_autocast(s->graph, was);
+    return loss;
+}
+
+et_status
+eti_step_backward(struct et_trainer *t, struct et_tensor *loss)
+{
+    struct et_state *s = &t->state;
+    const struct et_trainer_steps *own = own_steps(t);
+    if (own->backward)
+        return own->backward(own->data, s, loss, t->param_leaf, t->n_params, t->grads);
+    return et_grad(s->graph, loss, t->param_leaf, t->n_params, t->grads);
+}
+
+struct et_tensor *
+eti_step_clip(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    const struct et_trainer_steps *own = own_steps(t);
+    return own->clip_gradients ? own->clip_gradients(own->data, s, s->grad) : s->grad;
+}
+
+et_status
+eti_step_optimizer(struct et_trainer *t, struct et_tensor *skip)
+{
+    struct et_state *s = &t->state;
+    const struct et_trainer_steps *own = own_steps(t);
+    if (own->optimizer_step)
+        return own->optimizer_step(own->data, s, s->grad, skip);
+    return et_optimizer_update(s->graph, s->optimizer, s->grad, NULL, skip);
+}
+
+et_status
+eti_step_scheduler(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    const struct et_trainer_steps *own = own_steps(t);
+    if (own->scheduler_step)
+        return own->scheduler_step(own->data, s, &s->lr_factor);
+    return et_schedule_alpha(s->cx, t->config.schedulers, t->config.n_schedulers,
+                             &s->timestamp, &t->length, &s->lr_factor);
+}
+
+/* ---- parts of a loss ---- */
+
+static et_status
+find_part(struct et_trainer *t, const char *name, struct eti_loss_part **out)
+{
+    static const int64_t one[] = {1};
+    int i = 0;
+    while (i < t->n_parts && strcmp(t->part[i].name, name) != 0)
+        i++;
+    *out = &t->part[i];
+    if (i < t->n_parts)
+        return ET_OK;
+    if (i == ETI_MAX_LOSS_PARTS)
+        return ET_FAIL(t->state.cx, ET_EINVAL,
+                       "a loss with more than %d parts; '%s' is left out",
+                       ETI_MAX_LOSS_PARTS, name);
+    ET_TRY(et_tensor_new(t->state.cx, t->state.dev, ET_F32, 1, one, ET_ROW_MAJOR, name,
+                         &t->part[i].sum));
+    snprintf(t->part[i].name, sizeof t->part[i].name, "%s", name);
+    t->n_parts++;
+    return ET_OK;
+}
+
+et_status
+et_state_log_loss(struct et_state *s, const char *name, struct et_tensor *value)
+{
+    static const int64_t one[] = {1};
+    struct et_trainer *t = (struct et_trainer *)s;
+    struct eti_loss_part *p;
+    if (!value || s->pass > 0)
+        return et_graph_status(s->graph);
+    ET_TRY(find_part(t, name, &p));
+    struct et_graph *g = s->graph;
+    struct et_tensor *share =
+        et_mul_scalar(g, et_reshape(g, et_cast(g, value, ET_F32), 1, one),
+                      (double)s->batch.n / (double)s->full.n);
+    et_assign(g, p->sum, s->batch.first_row ? et_add(g, p->sum, share) : share);
+    p->logged = true;
+    return et_graph_status(g);
+}
+
+et_status
+eti_log_parts(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    char name[ET_METRIC_NAME];
+    for (int i = 0; i < t->n_parts; i++) {
+        float value;
+        if (!t->part[i].logged)
+            continue;
+        t->part[i].logged = false;
+        ET_TRY(et_tensor_read(s->cx, t->part[i].sum, &value, sizeof value));
+        snprintf(name, sizeof name, "loss/train/%s", t->part[i].name);
+        et_log_metric(s->log, name, (double)value);
+    }
+    return ET_OK;
+}
+
+void
+eti_free_parts(struct et_trainer *t)
+{
+    for (int i = 0; i < t->n_parts; i++)
+        et_tensor_free(&t->part[i].sum);
+    t->n_parts = 0;
+}
