@@ -3,7 +3,8 @@
 Weights, pixels, labels and tokens are hashes of (stream, index), so that a run is stored
 as its losses alone. Each run is done in f64, which is what is compared with, and in f32,
 whose distance from it says how far rounding alone carries these steps: it must be far
-less than the test allows, or the run tests luck.
+less than the test allows, or the run tests luck. And once more in f32 under autocast to
+bf16, for mixed precision.
 """
 import numpy
 import torch
@@ -32,14 +33,15 @@ def fill(model, scale, weight=1.0, bias=0.0):
             p.copy_(torch.from_numpy(v.astype(numpy.float32)).reshape(p.shape))
 
 
-def losses(make_model, make_optimizer, batch, loss_of, steps, dtype):
+def losses(make_model, make_optimizer, batch, loss_of, steps, dtype, mixed=False):
     model = make_model().to(dtype)
     model.train()
     optimizer = make_optimizer(model)
     out = []
     for step in range(steps):
         x, target = batch(step)
-        loss = loss_of(model(x.to(dtype) if x.is_floating_point() else x), target)
+        with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+            loss = loss_of(model(x.to(dtype) if x.is_floating_point() else x), target)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -50,9 +52,15 @@ def losses(make_model, make_optimizer, batch, loss_of, steps, dtype):
 def write(path, about, *run):
     exact = losses(*run, torch.float64)
     rounded = losses(*run, torch.float32)
+    mixed = losses(*run, torch.float32, mixed=True)
     with open(path, "w") as f:
-        f.write(f"# {about}\n# step, loss in f64, loss in f32; PyTorch {torch.__version__}\n")
-        for step, (a, b) in enumerate(zip(exact, rounded)):
-            f.write(f"{step} {a:.10g} {b:.10g}\n")
-    worst = max(abs(a - b) / a for a, b in zip(exact, rounded))
-    print(f"{path}: {exact[0]:.4f} to {exact[-1]:.4f}, f32 {worst:.1e} off")
+        f.write(f"# {about}\n# step, loss in f64, in f32, in f32 with autocast to bf16; ")
+        f.write(f"PyTorch {torch.__version__}\n")
+        for step, (a, b, c) in enumerate(zip(exact, rounded, mixed)):
+            f.write(f"{step} {a:.10g} {b:.10g} {c:.10g}\n")
+
+    def worst(other):
+        return max(abs(a - b) / a for a, b in zip(exact, other))
+
+    print(f"{path}: {exact[0]:.4f} to {exact[-1]:.4f}, ", end="")
+    print(f"f32 {worst(rounded):.1e} off, bf16 {worst(mixed):.1e}")

@@ -63,7 +63,7 @@ struct counts {
 
 static const struct et_device_table *real;
 static struct et_device_table counting;
-static int prepared, launched;
+static int prepared, prepared_casts, launched;
 static atomic_int device_allocs; /* workers ask for memory too */
 
 static et_status
@@ -78,6 +78,7 @@ count_prepare(struct et_device_handle *h, const struct et_call *call,
               struct et_kernel **out, size_t *workspace, char *why, size_t why_size)
 {
     prepared++;
+    prepared_casts += call->op == ET_OP_cast;
     return real->prepare(h, call, out, workspace, why, why_size);
 }
 
@@ -177,6 +178,8 @@ enum { BATCHES = 8, EVAL_BATCHES = 4 };
     "  memory_monitor:\n"                                                              \
     "  runtime_estimator:\n"                                                           \
     "loggers: {jsonl: }\n"
+#define BF16 "precision: amp_bf16\n"
+#define F16  "precision: amp_fp16\n"
 #define EVAL_IMAGES                                                                    \
     "eval_data: {name: synthetic_images, num_samples: 16, resolution: 12,\n"           \
     "            batch_size: 8, workers: 2}\n"
@@ -187,13 +190,18 @@ enum { BATCHES = 8, EVAL_BATCHES = 4 };
 /* Kernels of a bare step, of a trainer's, which adds metrics and a look for numbers
  * that are not finite, and of a batch of evaluation. Another number is another plan:
  * compare ETUDE_DUMP=plan before and after. Fewer is what one hopes for, and then the
- * new number goes here; more needs its reason in the commit. */
+ * new number goes here; more needs its reason in the commit. Casts are those of a bare
+ * step: of weights, of activations on their way between products and norms, and back.
+ */
 static const struct row {
     const char *name, *text;
-    int bare, whole, eval;
+    int bare, whole, eval, casts;
 } rows[] = {
-    {"resnet8", RESNET("100ep") EVAL_IMAGES CALLBACKS, 84, 100, 47},
-    {"gpt2", GPT("100ep") EVAL_TOKENS CALLBACKS, 89, 103, 42},
+    {"resnet8", RESNET("100ep") EVAL_IMAGES CALLBACKS, 84, 100, 47, 1},
+    {"gpt2", GPT("100ep") EVAL_TOKENS CALLBACKS, 89, 103, 42, 1},
+    {"resnet8 in bf16", RESNET("100ep") EVAL_IMAGES CALLBACKS BF16, 141, 157, 76, 58},
+    {"gpt2 in bf16", GPT("100ep") EVAL_TOKENS CALLBACKS BF16, 143, 158, 70, 55},
+    {"gpt2 in f16", GPT("100ep") EVAL_TOKENS CALLBACKS F16, 143, 164, 70, 55},
 };
 
 /* Between BEFORE and AFTER kernels were launched, and nothing else was done. */
@@ -230,8 +238,11 @@ test_bare(struct et_ctx *cx, const struct row *row, const char *device)
     recipe_open(&r, cx, row->text, &(struct recipe_choice){.device = device});
     count_device(r.parts.dev);
     step_open(&s, &r);
+    int casts = prepared_casts;
     for (int i = 0; i < 2; i++)
         step_run(&s);
+    is_int(prepared_casts - casts, row->casts,
+           "%s on %s: %d of a step's kernels are casts", row->name, device, row->casts);
     struct counts before = take(&r);
     for (int i = 0; i < 3; i++)
         step_run(&s);

@@ -60,6 +60,8 @@ test_classes(enum et_dtype low)
     is_int(et_softmax(g, y, 1)->desc.dtype, ET_F32, "%s: softmax is f32", name);
     is_int(et_layer_norm(g, y, scale, scale, 1, 1e-5)->desc.dtype, ET_F32,
            "%s: a norm is f32", name);
+    is_int(et_batch_norm_eval(g, y, scale, scale, scale, scale, 1e-5)->desc.dtype,
+           ET_F32, "%s: so is one by running statistics", name);
     is_int(et_mean(g, y, 0, false)->desc.dtype, ET_F32, "%s: a mean is f32", name);
     is_int(et_exp(g, y)->desc.dtype, ET_F32, "%s: e^x is f32", name);
     is_int(et_add(g, y, x)->desc.dtype, ET_F32, "%s: a sum of both dtypes is f32",

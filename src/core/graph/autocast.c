@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "core/graph/graph_impl.h"
+#include "core/ops/ops.h"
 
 enum policy { AS_IS, LOW, WIDE, PROMOTE };
 
@@ -228,4 +229,11 @@ eti_autocast(struct et_graph *g, enum et_op_id op, struct et_tensor *const **in,
         out[i] = cast(g, x, dtype);
     }
     return g->status;
+}
+
+struct et_tensor *
+eti_autocast_wide(struct et_graph *g, struct et_tensor *x)
+{
+    bool low = x && g->low && g->autocast && is_low(x->desc.dtype);
+    return low ? cast(g, x, ET_F32) : x;
 }

@@ -187,6 +187,7 @@ et_batch_norm_eval(struct et_graph *g, struct et_tensor *x, struct et_tensor *ga
                    struct et_tensor *beta, struct et_tensor *mean,
                    struct et_tensor *var, double eps)
 {
+    x = eti_autocast_wide(g, x);
     if (!x)
         return NULL;
     int ndim = x->desc.ndim;

@@ -99,6 +99,10 @@ struct et_tensor *eti_channel_view(struct et_graph *g, struct et_tensor *v, int 
 struct et_tensor *eti_slice_box(struct et_graph *g, struct et_tensor *x,
                                 const struct et_slice_attr *box);
 
+/* X in f32 where mixed precision has a norm or a loss take that: for one that is made of
+ * element-wise operations. NULL stays NULL. (graph/autocast.c) */
+struct et_tensor *eti_autocast_wide(struct et_graph *g, struct et_tensor *x);
+
 /* A gradient that is zero everywhere: nothing is added to DX. */
 et_status eti_gradient_zero(struct et_graph *g, const struct et_node *node,
                             struct et_tensor *const *dy, const bool *want,

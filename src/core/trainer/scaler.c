@@ -2,7 +2,7 @@
  *
  *   backward from s L;  g = g' / s
  *   g not finite:  the update is skipped, s = max(backoff s, 1), clean = 0
- *   else:          clean += 1; at the interval s = growth s (if finite), clean = 0
+ *   else:          clean += 1; at the interval s = growth s (while finite), clean = 0
  *
  * f16 holds nothing below 2^-24: small gradients would vanish, so the loss is scaled up
  * until the largest nearly overflow (Micikevicius et al. 2018, 1710.03740; the rule and
@@ -16,11 +16,10 @@
  * fault of the scale, and counts as a batch that is not finite. */
 #include "config.h"
 
-#include <math.h>
-
 #include "core/trainer/trainer_impl.h"
 
 #define SMALLEST 1.0
+#define LARGEST  0x1p127 /* twice that is infinite in f32 */
 
 static const int64_t one[] = {1};
 
@@ -101,21 +100,22 @@ eti_scaler_unscale(struct et_trainer *t, int pass)
     return et_graph_status(g);
 }
 
-/* s and clean after this step. */
+/* s and clean after this step, as one chain on single numbers. */
 static void
 append_rule(struct et_graph *g, const struct eti_scaler *k, struct et_tensor *overflow)
 {
-    struct et_tensor *zero = et_fill(g, ET_F32, 1, one, 0);
+    const struct et_loss_scaling *o = &k->rule;
     struct et_tensor *backed =
-        et_clamp(g, et_mul_scalar(g, k->scale, k->rule.backoff), SMALLEST, HUGE_VAL);
-    struct et_tensor *grown = et_mul_scalar(g, k->scale, k->rule.growth);
-    grown = et_where(g, eti_not_finite(g, grown), k->scale, grown);
+        et_clamp(g, et_mul_scalar(g, k->scale, o->backoff), SMALLEST, LARGEST);
+    struct et_tensor *grown =
+        et_clamp(g, et_mul_scalar(g, k->scale, o->growth), SMALLEST, LARGEST);
     struct et_tensor *clean = et_add_scalar(g, k->clean, 1);
-    struct et_tensor *due =
-        et_equal(g, clean, et_fill(g, ET_F32, 1, one, (double)k->rule.interval));
+    struct et_tensor *none = et_mul_scalar(g, k->clean, 0);
+    struct et_tensor *missing = et_add_scalar(g, clean, -(double)o->interval);
     et_assign(g, k->scale,
-              et_where(g, overflow, backed, et_where(g, due, grown, k->scale)));
-    et_assign(g, k->clean, et_where(g, overflow, zero, et_where(g, due, zero, clean)));
+              et_where(g, overflow, backed, et_where(g, missing, k->scale, grown)));
+    et_assign(g, k->clean,
+              et_where(g, overflow, none, et_where(g, missing, clean, none)));
 }
 
 struct et_tensor *
