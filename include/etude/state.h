@@ -73,6 +73,7 @@ struct et_state {
     const char *dataloader_label; /* "train", an evaluator's label; NULL: none yet */
     int64_t dataloader_len;       /* batches of the active loader; -1 = unknown */
     int64_t train_len;            /* batches per epoch of the train loader */
+    int64_t train_samples;        /* likewise samples, as consumed */
     int64_t max_seq_len;          /* token data: T; else 0 */
 
     int64_t grad_accum;      /* microbatches per batch, now */

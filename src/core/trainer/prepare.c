@@ -15,6 +15,7 @@ measure_data(struct et_trainer *t)
         return;
     et_loader_get_info(t->config.train, &info);
     s->train_len = t->length.dataloader_len = info.batches_per_epoch;
+    s->train_samples = info.samples_per_epoch;
     s->batch_size = info.batch_size;
     s->max_seq_len = info.target_desc.ndim == 2 ? info.target_desc.shape[1] : 0;
 }
