@@ -70,6 +70,8 @@ struct cli_options {
     bool module_mode, dry_run, origin;
     const char *run_directory, *run_name, *target, *copy;
     const char *every; /* between lines of progress */
+    int to;            /* enum of export.c; -1 = not given */
+    const char *output, *metrics;
     int64_t limit;     /* samples to read; -1 = not given */
     int64_t one, zero; /* where options go that may only say so */
 };

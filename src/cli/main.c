@@ -100,6 +100,7 @@ main(int argc, char **argv)
         .opt =
             {
                 .log_level = -1,
+                .to = -1,
                 .limit = -1,
             },
     };

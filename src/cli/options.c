@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 
 static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
+static const char *const exports[] = {"tensorboard", "jsonl", "csv", "svg", NULL};
 static const char *const just_one[] = {"1", NULL};
 static const char *const world_sizes[] = {"1", "-1", NULL};
 static const char *const just_zero[] = {"0", NULL};
@@ -90,6 +91,12 @@ const struct cli_option cli_option_table[] = {
         .group = "command", .commands = "explain"),
     ROW("load", 0, LATER, "CKPT", "evaluate a checkpoint", .group = "command",
         .commands = "eval"),
+    ROW("to", 0, CHOICE, "FORMAT", "tensorboard, jsonl, csv or svg", AT(to),
+        .choices = exports, .group = "command", .commands = "export"),
+    ROW("output", 'o', TEXT, "PATH", "where to; standard output, RUN/tb", AT(output),
+        .group = "command", .commands = "export"),
+    ROW("metrics", 0, TEXT, "REGEX", "the names to take; an svg: losses and metrics",
+        AT(metrics), .group = "command", .commands = "export"),
     ROW("copy", 0, TEXT, "DIR", "copy the recipe there", AT(copy), .group = "command",
         .commands = "recipes"),
     ROW("limit", 0, INT, "N", "samples or tokens to read; 0: all", AT(limit),

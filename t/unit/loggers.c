@@ -70,6 +70,15 @@ finish(struct et_callback **c)
     et_callback_free(c);
 }
 
+/* Leaves half a line at the end of the file NAME. */
+static void
+cut_line(const char *name)
+{
+    FILE *f = fopen(path_of(name), "a");
+    if (!f || fputs("{\"t\":1,\"ba\":1,", f) < 0 || fclose(f) != 0)
+        bail("cannot write %s", name);
+}
+
 static void
 test_jsonl(struct et_ctx *cx, struct et_state s)
 {
@@ -85,11 +94,19 @@ test_jsonl(struct et_ctx *cx, struct et_state s)
            "\"m\":{\"metrics/eval/Accuracy\":0.75}}",
            "an evaluation, written down at its end");
     finish(&c);
+    cut_line("metrics.jsonl");
+    s.timestamp = (struct et_timestamp){.epoch = 5, .batch = 3800, .sample = 7782400};
     c = open_logger(cx, "jsonl", &s);
+    need(cx, c->type->run(c, ET_EVENT_AFTER_LOAD, &s, s.log));
     play(c, &s);
     finish(&c);
-    ok(strncmp(line_of("metrics.jsonl", 2), "\"ev\":\"batch\"", 12) == 0,
-       "a second logger on the file adds to it");
+    is_str(line_of("metrics.jsonl", 2), "\"ba\":1,",
+           "what a crash cut off stays a line of its own");
+    is_str(line_of("metrics.jsonl", 3),
+           "\"ev\":\"resume\",\"ep\":5,\"ba\":3800,\"sp\":7782400}",
+           "a run that is resumed says from where");
+    ok(strncmp(line_of("metrics.jsonl", 4), "\"ev\":\"batch\"", 12) == 0,
+       "and adds its lines");
     unlink(path_of("metrics.jsonl"));
 }
 
@@ -102,6 +119,13 @@ test_csv(struct et_ctx *cx, struct et_state s)
     is_str(line_of("metrics.csv", 0), "t,ev,ep,ba,sp,name,value", "columns are named");
     is_str(line_of("metrics.csv", 1),
            "batch,6,3825,7833600,loss/train/total,0.100000001", "a row per number");
+    cut_line("metrics.csv");
+    c = open_logger(cx, "csv", &s);
+    play(c, &s);
+    finish(&c);
+    is_str(line_of("metrics.csv", 7),
+           "batch,6,3825,7833600,loss/train/total,0.100000001",
+           "a later run adds rows, no columns' names, after what a crash cut off");
     is_str(line_of("metrics.csv", 5), "eval,6,3825,7833600,metrics/eval/Accuracy,0.75",
            "evaluations too");
     unlink(path_of("metrics.csv"));

@@ -27,29 +27,30 @@ static const struct et_option option_table[] = {
     {.name = NULL},
 };
 
+void
+eti_csv_header(FILE *f)
+{
+    fputs("t,ev,ep,ba,sp,name,value\n", f);
+}
+
+void
+eti_csv_put(FILE *f, const struct et_record *r)
+{
+    for (int i = 0; i < r->n; i++)
+        fprintf(f, "%.3f,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%.9g\n", r->t,
+                et_record_name(r->kind), r->ep, r->ba, r->sp, r->entry[i].name,
+                r->entry[i].value);
+}
+
 static et_status
 open_file(struct et_callback *self)
 {
     const struct options *o = self->options;
     struct eti_output *file = self->state;
     ET_TRY(eti_output_open(self->cx, self->run_directory, o->filename, file));
-    fseek(file->f, 0, SEEK_END);
-    if (ftell(file->f) == 0)
-        fputs("t,ev,ep,ba,sp,name,value\n", file->f);
+    if (!eti_output_holds_lines(file))
+        eti_csv_header(file->f);
     return ET_OK;
-}
-
-static void
-write_rows(FILE *f, enum et_record_kind kind, const struct et_timestamp *ts,
-           const struct et_log *log)
-{
-    int n;
-    const struct et_log_entry *entry = et_log_entries(log, &n);
-    double t = eti_wall_clock();
-    for (int i = 0; i < n; i++)
-        fprintf(f, "%.3f,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%.9g\n", t,
-                et_record_name(kind), ts->epoch, ts->batch, ts->sample, entry[i].name,
-                entry[i].value);
 }
 
 static et_status
@@ -59,10 +60,10 @@ run(struct et_callback *self, enum et_event event, const struct et_state *state,
     struct eti_output *file = self->state;
     if (event == ET_EVENT_INIT)
         return open_file(self);
-    if (event == ET_EVENT_BATCH_END)
-        write_rows(file->f, ET_RECORD_BATCH, &state->timestamp, log);
-    else if (event == ET_EVENT_EVAL_END)
-        write_rows(file->f, ET_RECORD_EVAL, &state->timestamp, log);
+    if (event == ET_EVENT_BATCH_END || event == ET_EVENT_EVAL_END) {
+        struct et_record r = eti_record(event, state, log);
+        eti_csv_put(file->f, &r);
+    }
     if (event != ET_EVENT_BATCH_END)
         eti_output_flush(file);
     return ET_OK;

@@ -4,9 +4,10 @@
  *
  * t: seconds since 1970; ep, ba, sp: finished epochs, batches, samples; values with 9
  * significant digits (an f32 comes back exactly), null where one is NaN or infinite.
- * An evaluation's line says "ev":"eval" and of which evaluator: "label":"eval". Lines
- * are written down when an evaluation, an epoch or the run ends, or the buffer is full.
- */
+ * An evaluation's line says "ev":"eval" and of which evaluator: "label":"eval". A run
+ * that goes on where another ended says "ev":"resume" first: of a batch that is there
+ * twice the last line counts. Lines are written down when an evaluation, an epoch or
+ * the run ends, or the buffer is full. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -29,26 +30,38 @@ static const struct et_option option_table[] = {
     {.name = NULL},
 };
 
-static void
-write_line(FILE *f, enum et_record_kind kind, const struct et_state *state,
-           const struct et_log *log)
+void
+eti_jsonl_put(FILE *f, const struct et_record *r)
 {
-    const struct et_timestamp *ts = &state->timestamp;
-    int n;
-    const struct et_log_entry *entry = et_log_entries(log, &n);
-    if (kind == ET_RECORD_EVAL && n == 0)
-        return; /* it was broken off */
     fprintf(f,
             "{\"t\":%.3f,\"ev\":\"%s\",\"ep\":%" PRId64 ",\"ba\":%" PRId64
             ",\"sp\":%" PRId64,
-            eti_wall_clock(), et_record_name(kind), ts->epoch, ts->batch, ts->sample);
-    if (kind == ET_RECORD_EVAL) {
-        fputs(",\"label\":", f);
-        eti_json_string(f, state->dataloader_label);
+            r->t, et_record_name(r->kind), r->ep, r->ba, r->sp);
+    if (r->text) {
+        fputs(r->kind == ET_RECORD_EVAL ? ",\"label\":" : ",\"text\":", f);
+        eti_json_string(f, r->text);
     }
-    fputs(",\"m\":", f);
-    eti_json_metrics(f, entry, n);
+    if (r->kind == ET_RECORD_BATCH || r->n > 0) {
+        fputs(",\"m\":", f);
+        eti_json_metrics(f, r->entry, r->n);
+    }
     fputs("}\n", f);
+}
+
+/* In a file that an earlier run has begun: from here on batches are done again. */
+static void
+mark_resume(struct eti_output *file, const struct et_state *state)
+{
+    const struct et_timestamp *ts = &state->timestamp;
+    const struct et_record r = {
+        .kind = ET_RECORD_RESUME,
+        .t = eti_wall_clock(),
+        .ep = ts->epoch,
+        .ba = ts->batch,
+        .sp = ts->sample,
+    };
+    if (eti_output_holds_lines(file))
+        eti_jsonl_put(file->f, &r);
 }
 
 static et_status
@@ -59,10 +72,13 @@ run(struct et_callback *self, enum et_event event, const struct et_state *state,
     struct eti_output *file = self->state;
     if (event == ET_EVENT_INIT)
         return eti_output_open(self->cx, self->run_directory, o->filename, file);
-    if (event == ET_EVENT_BATCH_END)
-        write_line(file->f, ET_RECORD_BATCH, state, log);
-    else if (event == ET_EVENT_EVAL_END)
-        write_line(file->f, ET_RECORD_EVAL, state, log);
+    if (event == ET_EVENT_AFTER_LOAD) {
+        mark_resume(file, state);
+        return ET_OK;
+    }
+    struct et_record r = eti_record(event, state, log);
+    if (event == ET_EVENT_BATCH_END || (event == ET_EVENT_EVAL_END && r.n > 0))
+        eti_jsonl_put(file->f, &r); /* (an evaluation without any was broken off) */
     if (event != ET_EVENT_BATCH_END)
         eti_output_flush(file);
     return ET_OK;
@@ -86,8 +102,8 @@ const struct et_callback_class et_logger_jsonl = {
         },
     .state_size = sizeof(struct eti_output),
     .is_logger = true,
-    .events = ET_ON(INIT) | ET_ON(BATCH_END) | ET_ON(EVAL_END) | ET_ON(EPOCH_END) |
-              ET_ON(FIT_END),
+    .events = ET_ON(INIT) | ET_ON(AFTER_LOAD) | ET_ON(BATCH_END) | ET_ON(EVAL_END) |
+              ET_ON(EPOCH_END) | ET_ON(FIT_END),
     .run = run,
     .close = close_file,
 };

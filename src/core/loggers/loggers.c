@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,8 +43,8 @@ eti_output_open(struct et_ctx *cx, const char *directory, const char *name,
     *out = (struct eti_output){.cx = cx};
     snprintf(out->name, sizeof out->name, "%s", name);
     ET_TRY(et_alloc(cx, ETI_OUTPUT_BUFFER, &out->buffer));
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    out->f = fd < 0 ? NULL : fdopen(fd, "a");
+    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    out->f = fd < 0 ? NULL : fdopen(fd, "a+");
     if (!out->f) {
         et_status status =
             ET_FAIL(cx, ET_EIO, "cannot write %s: %s", path, strerror(errno));
@@ -55,6 +56,19 @@ eti_output_open(struct et_ctx *cx, const char *directory, const char *name,
     }
     setvbuf(out->f, out->buffer, _IOFBF, ETI_OUTPUT_BUFFER);
     return ET_OK;
+}
+
+bool
+eti_output_holds_lines(struct eti_output *f)
+{
+    char last;
+    struct stat st;
+    int fd = fileno(f->f);
+    if (fstat(fd, &st) != 0 || st.st_size == 0)
+        return false;
+    if (pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n')
+        fputc('\n', f->f);
+    return true;
 }
 
 static void
@@ -91,6 +105,22 @@ eti_wall_clock(void)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+struct et_record
+eti_record(enum et_event event, const struct et_state *state, const struct et_log *log)
+{
+    bool is_eval = event == ET_EVENT_EVAL_END;
+    struct et_record r = {
+        .kind = is_eval ? ET_RECORD_EVAL : ET_RECORD_BATCH,
+        .t = eti_wall_clock(),
+        .ep = state->timestamp.epoch,
+        .ba = state->timestamp.batch,
+        .sp = state->timestamp.sample,
+        .text = is_eval ? state->dataloader_label : NULL,
+    };
+    r.entry = et_log_entries(log, &r.n);
+    return r;
 }
 
 const char *

@@ -26,11 +26,23 @@ struct eti_output {
  */
 ET_NODISCARD et_status eti_output_open(struct et_ctx *cx, const char *directory,
                                        const char *name, struct eti_output *out);
+/* Before the first line of this run: are there others? One that a crash cut off is
+ * ended, so that the next is whole. */
+bool eti_output_holds_lines(struct eti_output *f);
 void eti_output_flush(struct eti_output *f);
 void eti_output_close(struct eti_output *f);
 
 /* Seconds since the epoch of 1970. */
 double eti_wall_clock(void);
+
+/* What LOG holds at EVENT, BATCH_END or EVAL_END, as a record of now. Borrows from LOG
+ * and STATE. */
+struct et_record eti_record(enum et_event event, const struct et_state *state,
+                            const struct et_log *log);
+/* jsonl.c, csv.c: a record as they write it. */
+void eti_jsonl_put(FILE *f, const struct et_record *r);
+void eti_csv_header(FILE *f);
+void eti_csv_put(FILE *f, const struct et_record *r);
 /* A number for people: whole ones as they are, others with 4 decimals, or 4 digits
  * where those would not do. Returns BUF. */
 const char *eti_number_text(double value, char *buf, size_t n);

@@ -1,0 +1,127 @@
+/* export.c: `etude export`: what a run recorded, for other programs. */
+#include "config.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/run/export.h"
+
+typedef et_status export_fn(struct et_ctx *cx, const struct eti_export *x, FILE *out);
+
+/* In the order of --to's choices. METRICS: what is taken where nobody says. */
+static const struct {
+    export_fn *run; /* NULL: tensorboard, which writes to a folder */
+    const char *metrics;
+} formats[] = {
+    {NULL, NULL},
+    {eti_export_jsonl, NULL},
+    {eti_export_csv, NULL},
+    {eti_export_svg, "^(loss/train/total|metrics/.*)$"},
+};
+
+/* What the folder of a run holds. */
+struct source {
+    char folder[PATH_MAX], events[PATH_MAX];
+    char name[ET_RUN_NAME];
+};
+
+/* TEXT is the folder of a run, or its name in runs/. */
+static int
+find_run(struct cli *c, const char *text, struct source *s)
+{
+    static const char *const places[] = {"%s", "runs/%s"};
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (i == 0)
+            snprintf(s->folder, sizeof s->folder, "%.4000s", text);
+        else
+            snprintf(s->folder, sizeof s->folder, "runs/%.4000s", text);
+        snprintf(s->events, sizeof s->events, "%.4000s/events.log", s->folder);
+        if (access(s->events, F_OK) == 0)
+            break;
+        if (i == 1)
+            return cli_fail(c, CLI_E_NAME, NULL, "no run directory '%s'", text);
+    }
+    snprintf(path, sizeof path, "%.4000s/run.json", s->folder);
+    json_t *facts = json_load_file(path, 0, NULL);
+    const char *name = json_string_value(json_object_get(facts, "name"));
+    snprintf(s->name, sizeof s->name, "%s", name ? name : "run");
+    json_decref(facts);
+    return CLI_OK;
+}
+
+/* The file at PATH, or standard output. */
+static int
+write_file(struct cli *c, const struct eti_export *x, const char *path)
+{
+    export_fn *run = formats[c->opt.to].run;
+    struct stat st;
+    FILE *f = path ? fopen(path, "we") : stdout;
+    if (!f)
+        return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", path,
+                        strerror(errno));
+    et_status status = run(c->cx, x, f);
+    bool is_file = path && fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode);
+    if (path && fclose(f) != 0 && status == ET_OK)
+        status = ET_FAIL(c->cx, ET_EIO, "cannot write %s: %s", path, strerror(errno));
+    if (status == ET_OK)
+        return CLI_OK;
+    if (is_file)
+        unlink(path); /* half of one is none */
+    return cli_fail_status(c, status == ET_EIO ? ETI_STAGE_OUTPUT : ETI_STAGE_DATA,
+                           status);
+}
+
+/* The folder at PATH, or tb/ of the run. */
+static int
+write_folder(struct cli *c, const struct eti_export *x, const struct source *s,
+             const char *path)
+{
+    char folder[PATH_MAX + 8];
+    snprintf(folder, sizeof folder, "%s/tb", s->folder);
+    if (!path)
+        path = folder;
+    et_status status = eti_export_tensorboard(c->cx, x, path);
+    if (status != ET_OK)
+        return cli_fail_status(
+            c, status == ET_EFORMAT ? ETI_STAGE_DATA : ETI_STAGE_OUTPUT, status);
+    if (c->opt.json)
+        return cli_print_json(json_pack("{s:s}", "path", path));
+    if (!c->opt.quiet)
+        printf("%s\n", path);
+    return CLI_OK;
+}
+
+int
+cli_export(struct cli *c)
+{
+    struct source s;
+    regex_t metrics;
+    if (c->n_args != 1)
+        return cli_fail(c, CLI_E_OPERAND, NULL, "export needs one RUN");
+    if (c->opt.to < 0)
+        return cli_fail(c, CLI_E_VALUE, NULL,
+                        "export needs --to tensorboard, jsonl, csv or svg");
+    int code = find_run(c, c->arg[0], &s);
+    if (code != CLI_OK)
+        return code;
+    const char *wanted = c->opt.metrics ? c->opt.metrics : formats[c->opt.to].metrics;
+    if (wanted && regcomp(&metrics, wanted, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0)
+        return cli_fail(c, CLI_E_VALUE, NULL,
+                        "--metrics: '%s' is not a regular expression", wanted);
+    const struct eti_export x = {
+        .events = s.events,
+        .title = s.name,
+        .metrics = wanted ? &metrics : NULL,
+    };
+    code = formats[c->opt.to].run ? write_file(c, &x, c->opt.output)
+                                  : write_folder(c, &x, &s, c->opt.output);
+    if (wanted)
+        regfree(&metrics);
+    return code;
+}

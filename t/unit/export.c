@@ -1,0 +1,348 @@
+/* Exports of events.log: lines, rows, files for TensorBoard, and a chart. */
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/run/export.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+/* ---- a run to export ---- */
+
+static char directory[512];
+
+static void
+write_records(struct et_run *run, enum et_record_kind kind, int64_t ba,
+              const char *text, const struct et_log_entry *entry, int n)
+{
+    struct et_sink *sink = et_run_sink(run);
+    sink->write(sink, &(struct et_record){
+                          .kind = kind,
+                          .t = 1e9 + (double)ba,
+                          .ba = ba,
+                          .sp = 8 * ba,
+                          .text = text,
+                          .entry = entry,
+                          .n = n,
+                      });
+}
+
+static void
+batch(struct et_run *run, int64_t ba, double loss)
+{
+    const struct et_log_entry entry[] = {{"loss/train/total", loss},
+                                         {"time/batch", (double)ba}};
+    write_records(run, ET_RECORD_BATCH, ba, NULL, entry, 2);
+}
+
+static void
+evaluation(struct et_run *run, int64_t ba, double accuracy)
+{
+    const struct et_log_entry entry[] = {{"metrics/eval/Accuracy", accuracy}};
+    write_records(run, ET_RECORD_EVAL, ba, "eval", entry, 1);
+}
+
+static struct et_run *
+begin(struct et_ctx *cx)
+{
+    struct et_run *run;
+    const struct et_run_config config = {.directory = directory, .name = "calm-heron"};
+    need(cx, et_run_open(cx, &config, &run));
+    return run;
+}
+
+static void
+clean(void)
+{
+    static const char *const names[] = {"events.log", "run.json", "logs/rank0.txt",
+                                        "logs", ""};
+    char path[1024];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", directory, names[i]);
+        if (remove(path) != 0 && i < 2)
+            bail("cannot remove %s", path);
+    }
+}
+
+static const char *
+events_path(void)
+{
+    static char path[600];
+    snprintf(path, sizeof path, "%s/events.log", directory);
+    return path;
+}
+
+/* Twice resumed: 1 2 3 4 | from 2: 3 4 5 6 | from 3: 4 5. */
+static void
+write_resumed(struct et_ctx *cx)
+{
+    struct et_run *run = begin(cx);
+    for (int ba = 1; ba <= 4; ba++)
+        batch(run, ba, ba);
+    evaluation(run, 2, 0.25);
+    evaluation(run, 4, 0.5);
+    write_records(run, ET_RECORD_RESUME, 2, NULL, NULL, 0);
+    for (int ba = 3; ba <= 6; ba++)
+        batch(run, ba, 10 * ba);
+    write_records(run, ET_RECORD_ANNOTATION, 6, "warmer & <wiser>\x1b", NULL, 0);
+    write_records(run, ET_RECORD_RESUME, 3, NULL, NULL, 0);
+    batch(run, 4, NAN);
+    batch(run, 5, 500);
+    et_run_close(&run);
+}
+
+/* What an export to a stream gives; caller frees. */
+static char *
+text_of(struct et_ctx *cx,
+        et_status (*run)(struct et_ctx *, const struct eti_export *, FILE *),
+        const char *metrics)
+{
+    char *text;
+    size_t n;
+    regex_t regex;
+    FILE *f = open_memstream(&text, &n);
+    if (!f || (metrics && regcomp(&regex, metrics, REG_EXTENDED | REG_NOSUB) != 0))
+        bail("no stream or no regular expression");
+    const struct eti_export x = {events_path(), "calm & heron",
+                                 metrics ? &regex : NULL};
+    need(cx, run(cx, &x, f));
+    if (metrics)
+        regfree(&regex);
+    fclose(f);
+    return text;
+}
+
+/* ---- lines and rows ---- */
+
+static void
+test_lines(struct et_ctx *cx)
+{
+    write_resumed(cx);
+    char *text = text_of(cx, eti_export_jsonl, "^loss|^metrics");
+    is_str(
+        text,
+        "{\"t\":1000000001.000,\"ev\":\"batch\",\"ep\":0,\"ba\":1,\"sp\":8,\"m\":{"
+        "\"loss/"
+        "train/total\":1}}\n"
+        "{\"t\":1000000002.000,\"ev\":\"batch\",\"ep\":0,\"ba\":2,\"sp\":16,\"m\":{"
+        "\"loss/"
+        "train/total\":2}}\n"
+        "{\"t\":1000000002.000,\"ev\":\"eval\",\"ep\":0,\"ba\":2,\"sp\":16,\"label\":"
+        "\"eval\",\"m\":{\"metrics/eval/Accuracy\":0.25}}\n"
+        "{\"t\":1000000003.000,\"ev\":\"batch\",\"ep\":0,\"ba\":3,\"sp\":24,\"m\":{"
+        "\"loss/"
+        "train/total\":30}}\n"
+        "{\"t\":1000000006.000,\"ev\":\"annotation\",\"ep\":0,\"ba\":6,\"sp\":48,"
+        "\"text\":"
+        "\"warmer & <wiser>\\u001b\"}\n"
+        "{\"t\":1000000004.000,\"ev\":\"batch\",\"ep\":0,\"ba\":4,\"sp\":32,\"m\":{"
+        "\"loss/"
+        "train/total\":null}}\n"
+        "{\"t\":1000000005.000,\"ev\":\"batch\",\"ep\":0,\"ba\":5,\"sp\":40,\"m\":{"
+        "\"loss/"
+        "train/total\":500}}\n",
+        "a run resumed twice, as if it never had been; annotations stay");
+    free(text);
+    text = text_of(cx, eti_export_csv, "Accuracy|loss");
+    is_str(text,
+           "t,ev,ep,ba,sp,name,value\n"
+           "1000000001.000,batch,0,1,8,loss/train/total,1\n"
+           "1000000002.000,batch,0,2,16,loss/train/total,2\n"
+           "1000000002.000,eval,0,2,16,metrics/eval/Accuracy,0.25\n"
+           "1000000003.000,batch,0,3,24,loss/train/total,30\n"
+           "1000000004.000,batch,0,4,32,loss/train/total,nan\n"
+           "1000000005.000,batch,0,5,40,loss/train/total,500\n",
+           "as rows");
+    free(text);
+    text = text_of(cx, eti_export_csv, NULL);
+    ok(strstr(text, ",time/batch,5\n") != NULL, "without a choice every number");
+    free(text);
+    clean();
+}
+
+/* ---- TensorBoard (t/unit/tensorboard.c reads what the writer writes) ---- */
+
+static bool
+holds(const char *bytes, size_t n, const char *text)
+{
+    size_t length = strlen(text);
+    for (size_t i = 0; i + length <= n; i++)
+        if (memcmp(bytes + i, text, length) == 0)
+            return true;
+    return false;
+}
+
+static void
+test_tensorboard(struct et_ctx *cx)
+{
+    char path[600];
+    const struct eti_export x = {events_path(), "", NULL};
+    struct dirent *e;
+    int files = 0;
+    write_resumed(cx);
+    snprintf(path, sizeof path, "%s-tb", directory);
+    need(cx, eti_export_tensorboard(cx, &x, path));
+    DIR *d = opendir(path);
+    char name[1024] = "";
+    while (d && (e = readdir(d)))
+        if (e->d_name[0] != '.') {
+            files++;
+            snprintf(name, sizeof name, "%s/%s", path, e->d_name);
+        }
+    if (d)
+        closedir(d);
+    is_int(files, 1, "a file of events in a folder that is made");
+    FILE *f = fopen(name, "r");
+    static char bytes[1 << 16];
+    size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+    if (f)
+        fclose(f);
+    ok(holds(bytes, n, "metrics/eval/Accuracy") && holds(bytes, n, "warmer"),
+       "with numbers, and annotations as texts");
+    is_int(eti_export_tensorboard(cx, &x, path), ET_EINVAL,
+           "a second one there is refused");
+    ok(strstr(take_error(cx), "files of events already") != NULL,
+       "which would show the run twice");
+    unlink(name);
+    rmdir(path);
+    clean();
+}
+
+/* ---- the chart ---- */
+
+static int
+count(const char *text, const char *what)
+{
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, what)); p += strlen(what))
+        n++;
+    return n;
+}
+
+/* Is every element closed by its own end, and every & an entity? */
+static bool
+is_well_formed(const char *text)
+{
+    char open[32][32];
+    int depth = 0;
+    for (const char *p = text; *p; p++) {
+        if (*p == '&' && strncmp(p, "&amp;", 5) && strncmp(p, "&lt;", 4) &&
+            strncmp(p, "&gt;", 4))
+            return false;
+        if ((unsigned char)*p < 0x20 && *p != '\n')
+            return false;
+        if (*p != '<')
+            continue;
+        const char *end = strchr(p, '>');
+        size_t n = strcspn(p + 1, " >/");
+        if (!end || n >= sizeof open[0])
+            return false;
+        if (p[1] == '/') {
+            n = (size_t)(end - p) - 2;
+            if (depth == 0 || strncmp(open[--depth], p + 2, n) != 0 || open[depth][n])
+                return false;
+        } else if (end[-1] != '/') {
+            if (depth == 32)
+                return false;
+            memcpy(open[depth], p + 1, n);
+            open[depth++][n] = '\0';
+        }
+        p = end;
+    }
+    return depth == 0;
+}
+
+static void
+test_chart(struct et_ctx *cx)
+{
+    write_resumed(cx);
+    char *text = text_of(cx, eti_export_svg, "^loss|^metrics");
+    ok(is_well_formed(text),
+       "an SVG that is well formed, whatever people called things");
+    is_int(count(text, "class=\"h\">"), 2, "a panel for losses, one for accuracies");
+    ok(strstr(text, ">Accuracy [fraction]<") && strstr(text, ">loss<"),
+       "with title and unit");
+    is_int(count(text, ">finished batches<"), 2, "whose axis says what it counts");
+    ok(strstr(text, "loss/train/total (1 not finite)") != NULL,
+       "what cannot be drawn is counted");
+    is_int(count(text, "<circle"), 5,
+           "few values have dots: four losses and an accuracy");
+    is_int(count(text, "><title>resumed</title>"), 4,
+           "a mark at each resume, in each panel");
+    ok(strstr(text, "warmer &amp; &lt;wiser&gt;\\x1b") != NULL,
+       "and at what people noted");
+    ok(strstr(text, "calm &amp; heron</title>") != NULL, "the run's name is its title");
+    is_int(count(text, "http"), 1, "nothing is loaded from anywhere: one name space");
+    free(text);
+    FILE *f = fopen("/dev/null", "w");
+    regex_t none;
+    if (!f || regcomp(&none, "^zzz$", REG_NOSUB) != 0)
+        bail("no stream");
+    is_int(eti_export_svg(cx, &(struct eti_export){events_path(), "", &none}, f),
+           ET_EINVAL, "a chart of nothing is refused");
+    take_error(cx);
+    regfree(&none);
+    fclose(f);
+    clean();
+}
+
+static void
+test_reduction(struct et_ctx *cx)
+{
+    enum { BATCHES = 100000, PEAK = 61803 };
+    struct et_run *run = begin(cx);
+    for (int ba = 1; ba <= BATCHES; ba++)
+        batch(run, ba, ba == PEAK ? 95 : ba % 10);
+    et_run_close(&run);
+    char *text = text_of(cx, eti_export_svg, "^loss");
+    int points = count(text, "L");
+    ok(points > 200 && points < 700, "%d batches are some hundred points: %d", BATCHES,
+       points);
+    ok(strlen(text) < 20000, "and %zu bytes", strlen(text));
+    /* The panel reaches 5 % past the greatest value: 95 lies at 1/22 of its height. */
+    double x = 84 + (860 - 84 - 20) * (double)PEAK / BATCHES, y = 52 + 44 + 160 / 22.0;
+    char vertex[64];
+    snprintf(vertex, sizeof vertex, "L%.1f %.1f", x, y);
+    ok(strstr(text, vertex) != NULL, "the one peak is among them: %s", vertex);
+    ok(strstr(text, ">100k</text>") != NULL, "thousands are written k");
+    free(text);
+    clean();
+}
+
+static void
+test_damage(struct et_ctx *cx)
+{
+    const struct eti_export x = {"no/such/events.log", "", NULL};
+    FILE *f = fopen("/dev/full", "w");
+    is_int(eti_export_csv(cx, &x, f), ET_ENOENT, "a log that is not there");
+    et_error_clear(cx);
+    rewind(f);
+    write_resumed(cx);
+    const struct eti_export y = {events_path(), "", NULL};
+    is_int(eti_export_jsonl(cx, &y, f), ET_EIO, "a full disk");
+    et_error_clear(cx);
+    is_int(eti_export_svg(cx, &y, f), ET_EIO, "for a chart too");
+    et_error_clear(cx);
+    fclose(f);
+    clean();
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    struct et_alloc_stats stats;
+    snprintf(directory, sizeof directory, "%s/run", scratch_folder());
+    test_lines(cx);
+    test_tensorboard(cx);
+    test_chart(cx);
+    test_reduction(cx);
+    test_damage(cx);
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind");
+    et_ctx_free(&cx);
+    return done();
+}
