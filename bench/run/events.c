@@ -68,7 +68,7 @@ int
 main(int argc, char **argv)
 {
     static struct et_series_point p[POINTS];
-    int64_t records = argc > 1 ? atoll(argv[1]) : 1000000;
+    int64_t records = argc > 1 ? strtoll(argv[1], NULL, 10) : 1000000;
     int series = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 10, n;
     const char *folder = getenv("TMPDIR");
     const struct et_series *list;
