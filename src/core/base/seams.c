@@ -51,6 +51,8 @@ const struct eti_seams eti_system = {
             .rename = renameat,
             .unlink = unlinkat,
             .make_folder = mkdirat,
+            .stat = fstat,
+            .next = readdir,
         },
     .monotonic = system_monotonic,
     .wall = system_wall,
@@ -58,9 +60,10 @@ const struct eti_seams eti_system = {
 
 /* ---- whole operations ---- */
 
-et_status
-eti_open_at(struct et_ctx *cx, int dir, const char *name, int flags, mode_t mode,
-            int *fd)
+/* SAID is its name in messages. */
+static et_status
+open_as(struct et_ctx *cx, int dir, const char *name, const char *said, int flags,
+        mode_t mode, int *fd)
 {
     const struct eti_file_calls *f = &eti_ctx_seams(cx)->file;
     const char *verb = (flags & O_ACCMODE) == O_RDONLY ? "read" : "write";
@@ -70,7 +73,14 @@ eti_open_at(struct et_ctx *cx, int dir, const char *name, int flags, mode_t mode
     if (*fd >= 0)
         return ET_OK;
     return ET_FAIL(cx, errno == ENOENT ? ET_ENOENT : ET_EIO, "cannot %s %s: %s", verb,
-                   name, strerror(errno));
+                   said, strerror(errno));
+}
+
+et_status
+eti_open_at(struct et_ctx *cx, int dir, const char *name, int flags, mode_t mode,
+            int *fd)
+{
+    return open_as(cx, dir, name, name, flags, mode, fd);
 }
 
 /* Linux closes the file whatever close answers. */
@@ -144,6 +154,69 @@ eti_rename_at(struct et_ctx *cx, int from_dir, const char *from, int to_dir,
                   : ET_OK;
 }
 
+et_status
+eti_make_folder_at(struct et_ctx *cx, int dir, const char *name, bool *made)
+{
+    const struct eti_file_calls *f = &eti_ctx_seams(cx)->file;
+    int failed;
+    do
+        failed = f->make_folder(dir, name, 0700);
+    while (failed && errno == EINTR);
+    *made = !failed;
+    return failed && errno != EEXIST
+               ? ET_FAIL(cx, ET_EIO, "cannot make %s: %s", name, strerror(errno))
+               : ET_OK;
+}
+
+et_status
+eti_unlink_at(struct et_ctx *cx, int dir, const char *name, int flags)
+{
+    const struct eti_file_calls *f = &eti_ctx_seams(cx)->file;
+    int failed;
+    do
+        failed = f->unlink(dir, name, flags);
+    while (failed && errno == EINTR);
+    return failed ? ET_FAIL(cx, ET_EIO, "cannot remove %s: %s", name, strerror(errno))
+                  : ET_OK;
+}
+
+static et_status
+walk_names(struct et_ctx *cx, DIR *d, const char *path,
+           et_status (*fn)(void *data, const char *name), void *data)
+{
+    const struct eti_file_calls *f = &eti_ctx_seams(cx)->file;
+    for (;;) {
+        errno = 0;
+        const struct dirent *e = f->next(d);
+        if (!e && errno == EINTR)
+            continue;
+        if (!e)
+            return errno ? ET_FAIL(cx, ET_EIO, "cannot read %s: %s", path,
+                                   strerror(errno))
+                         : ET_OK;
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            ET_TRY(fn(data, e->d_name));
+    }
+}
+
+et_status
+eti_for_each_name(struct et_ctx *cx, int dir, const char *path,
+                  et_status (*fn)(void *data, const char *name), void *data)
+{
+    int fd; /* its own: closedir closes it, and it begins at the first name */
+    ET_TRY(open_as(cx, dir, ".", path, O_RDONLY | O_DIRECTORY, 0, &fd));
+    DIR *d = fdopendir(fd);
+    if (!d) {
+        et_status status =
+            ET_FAIL(cx, ET_EIO, "cannot read %s: %s", path, strerror(errno));
+        eti_close(cx, fd);
+        return status;
+    }
+    et_status status = walk_names(cx, d, path, fn, data);
+    closedir(d);
+    return status;
+}
+
 static et_status
 fill_and_sync(struct et_ctx *cx, int fd, const char *name, const void *bytes, size_t n)
 {
@@ -158,7 +231,6 @@ et_status
 eti_replace_at(struct et_ctx *cx, int dir, const char *name, const void *bytes,
                size_t n)
 {
-    const struct eti_file_calls *f = &eti_ctx_seams(cx)->file;
     char temporary[NAME_BYTES];
     int fd;
     if (snprintf(temporary, sizeof temporary, ".%s.tmp", name) >= (int)sizeof temporary)
@@ -168,7 +240,7 @@ eti_replace_at(struct et_ctx *cx, int dir, const char *name, const void *bytes,
     if (status == ET_OK)
         status = eti_rename_at(cx, dir, temporary, dir, name);
     if (status != ET_OK)
-        (void)f->unlink(dir, temporary, 0);
+        (void)eti_ctx_seams(cx)->file.unlink(dir, temporary, 0);
     else
         status = eti_sync(cx, dir, name);
     return status;

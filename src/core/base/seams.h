@@ -6,7 +6,9 @@
 #ifndef ETI_SEAMS_H
 #define ETI_SEAMS_H
 
+#include <dirent.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "etude/ctx.h"
@@ -22,6 +24,8 @@ struct eti_file_calls {
     int (*rename)(int from_dir, const char *from, int to_dir, const char *to);
     int (*unlink)(int dir, const char *path, int flags);
     int (*make_folder)(int dir, const char *path, mode_t mode);
+    int (*stat)(int fd, struct stat *out);
+    struct dirent *(*next)(DIR *d);
 };
 
 struct eti_seams {
@@ -63,6 +67,18 @@ ET_NODISCARD et_status eti_read_all(struct et_ctx *cx, int fd, const char *name,
 ET_NODISCARD et_status eti_sync(struct et_ctx *cx, int fd, const char *name);
 ET_NODISCARD et_status eti_rename_at(struct et_ctx *cx, int from_dir, const char *from,
                                      int to_dir, const char *to);
+
+/* The folder too: EEXIST is no error. *MADE: there was none. */
+ET_NODISCARD et_status eti_make_folder_at(struct et_ctx *cx, int dir, const char *name,
+                                          bool *made);
+/* A file, or with AT_REMOVEDIR in FLAGS an empty folder. */
+ET_NODISCARD et_status eti_unlink_at(struct et_ctx *cx, int dir, const char *name,
+                                     int flags);
+/* Calls FN with each name in the folder open at DIR but "." and "..", until it fails.
+ * PATH is for messages. */
+ET_NODISCARD et_status eti_for_each_name(struct et_ctx *cx, int dir, const char *path,
+                                         et_status (*fn)(void *data, const char *name),
+                                         void *data);
 
 /* Makes DIR/NAME a file of mode 0600 with these bytes: written beside, synced, renamed,
  * the folder synced. What was there stays until then. */

@@ -138,9 +138,11 @@ et_archive_enter(struct et_archive *a, const char *name)
 {
     size_t room = sizeof a->prefix - a->length;
     int n = snprintf(a->prefix + a->length, room, "%s/", name);
-    if (n < 0 || (size_t)n >= room)
+    if ((size_t)n >= room) {
+        a->prefix[a->length] = '\0';
         return ET_FAIL(a->cx, ET_EINTERNAL,
                        "'%s%s' is longer than a checkpoint's paths", a->prefix, name);
+    }
     a->length += (size_t)n;
     return ET_OK;
 }
@@ -379,25 +381,35 @@ et_archive_timestamp(struct et_archive *a, const char *name, struct et_timestamp
     return ET_OK;
 }
 
-et_status
-et_archive_list(struct et_archive *a, const char *name, void **block, int64_t *n,
-                size_t width)
+/* The item that a checkpoint has under NAME, bytes of a list. */
+static et_status
+fetch_list(struct et_archive *a, const char *name, size_t width, struct eti_item **out)
 {
     char path[ETI_ARCHIVE_PATH];
-    if (a->mode == ET_ARCHIVE_SAVE)
-        return numbers(a, name, ET_U8, *block, *n * (int64_t)width);
     ET_TRY(path_of(a, name, path));
     struct eti_item *item = eti_archive_find(a, path);
     if (!item)
         return ET_FAIL(a->cx, ET_EFORMAT, "%s: '%s' is missing", a->source, path);
-    int64_t bytes = et_desc_count(&item->desc);
     if (item->desc.dtype != ET_U8 || item->desc.ndim != 1 ||
-        bytes % (int64_t)width != 0)
+        item->desc.shape[0] % (int64_t)width != 0)
         return ET_FAIL(a->cx, ET_EFORMAT, "%s: '%s' is no list of items of %zu bytes",
                        a->source, path, width);
     item->taken = true;
+    *out = item;
+    return ET_OK;
+}
+
+et_status
+et_archive_list(struct et_archive *a, const char *name, void **block, int64_t *n,
+                size_t width)
+{
+    struct eti_item *item;
+    if (a->mode == ET_ARCHIVE_SAVE)
+        return numbers(a, name, ET_U8, *block, *n * (int64_t)width);
+    ET_TRY(fetch_list(a, name, width, &item));
     if (a->mode == ET_ARCHIVE_CHECK || item->ignored)
         return ET_OK;
+    int64_t bytes = item->desc.shape[0];
     void *copy = NULL;
     if (bytes) {
         ET_TRY(et_alloc(a->cx, (size_t)bytes, &copy));
@@ -412,22 +424,20 @@ et_archive_list(struct et_archive *a, const char *name, void **block, int64_t *n
 et_status
 et_archive_text(struct et_archive *a, const char *name, char *text, size_t size)
 {
-    void *block = text;
-    int64_t n = (int64_t)strnlen(text, size - 1);
+    struct eti_item *item;
     if (a->mode == ET_ARCHIVE_SAVE)
-        return et_archive_list(a, name, &block, &n, 1);
-    block = NULL;
-    n = 0;
-    ET_TRY(et_archive_list(a, name, &block, &n, 1));
-    et_status status = ET_OK;
+        return numbers(a, name, ET_U8, text, (int64_t)strnlen(text, size - 1));
+    ET_TRY(fetch_list(a, name, 1, &item));
+    if (item->ignored)
+        return ET_OK;
+    int64_t n = item->desc.shape[0];
     if (n >= (int64_t)size)
-        status =
-            ET_FAIL(a->cx, ET_EFORMAT, "%s: '%s%s' is %" PRId64 " bytes, not below %zu",
-                    a->source, a->prefix, name, n, size);
-    else if (a->mode == ET_ARCHIVE_LOAD)
-        snprintf(text, size, "%.*s", (int)n, block ? (const char *)block : "");
-    et_free(a->cx, block);
-    return status;
+        return ET_FAIL(a->cx, ET_EFORMAT,
+                       "%s: '%s' is %" PRId64 " bytes, not below %zu", a->source,
+                       item->path, n, size);
+    if (a->mode == ET_ARCHIVE_LOAD)
+        snprintf(text, size, "%.*s", (int)n, (const char *)item->data);
+    return ET_OK;
 }
 
 /* ---- for who writes ---- */
@@ -444,15 +454,36 @@ eti_item_rows(const struct eti_item *item, void *rows)
     eti_desc_to_rows(&item->desc, item->data, rows);
 }
 
-bool
-eti_item_is_finite(const struct eti_item *item)
+/* The common case: a loop that a compiler makes wide. */
+static bool
+floats_are_finite(const float *v, int64_t n)
 {
-    int64_t n = et_desc_count(&item->desc);
-    const float *v = item->data;
     float sum = 0; /* what is not finite makes 0 times it not 0 */
-    if (item->desc.dtype != ET_F32)
-        return true;
     for (int64_t i = 0; i < n; i++)
         sum += v[i] * 0.0f;
     return sum == 0;
+}
+
+bool
+eti_item_is_finite(const struct eti_item *item)
+{
+    /* The exponent's bits, all set in what is not finite. */
+    static const uint64_t exponent[ET_DTYPE_COUNT] = {
+        [ET_F32] = 0x7f800000,
+        [ET_F64] = 0x7ff0000000000000,
+        [ET_BF16] = 0x7f80,
+        [ET_F16] = 0x7c00,
+    };
+    int64_t n = et_desc_count(&item->desc);
+    uint64_t bits = exponent[item->desc.dtype];
+    size_t width = et_dtype_size(item->desc.dtype);
+    if (item->desc.dtype == ET_F32)
+        return floats_are_finite(item->data, n);
+    for (int64_t i = 0; bits && i < n; i++) {
+        uint64_t v = 0;
+        memcpy(&v, (const char *)item->data + (size_t)i * width, width);
+        if ((v & bits) == bits)
+            return false;
+    }
+    return true;
 }

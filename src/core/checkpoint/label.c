@@ -11,9 +11,10 @@ struct filling {
     const struct et_timestamp *ts;
 };
 
-/* The text of placeholder NAME (N bytes) in BUF; false where there is none. Source:
- * spec/trainer.md 8.2. This process is all ranks there are. */
-static bool
+/* The text of placeholder NAME (N bytes) in BUF: its length, as snprintf has it; -1
+ * where there is none. Source: spec/trainer.md 8.2. This process is all ranks there
+ * are. */
+static int
 fill_one(const struct filling *f, const char *name, size_t n, char *buf, size_t size)
 {
     const struct et_timestamp *ts = f->ts;
@@ -44,19 +45,14 @@ fill_one(const struct filling *f, const char *name, size_t n, char *buf, size_t 
         {"batch_wct", ts->batch_wct},
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        if (strlen(counts[i].name) == n && memcmp(counts[i].name, name, n) == 0) {
-            snprintf(buf, size, "%" PRId64, counts[i].value);
-            return true;
-        }
+        if (strlen(counts[i].name) == n && memcmp(counts[i].name, name, n) == 0)
+            return snprintf(buf, size, "%" PRId64, counts[i].value);
     for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++)
-        if (strlen(clocks[i].name) == n && memcmp(clocks[i].name, name, n) == 0) {
-            snprintf(buf, size, "%g", clocks[i].value);
-            return true;
-        }
+        if (strlen(clocks[i].name) == n && memcmp(clocks[i].name, name, n) == 0)
+            return snprintf(buf, size, "%g", clocks[i].value);
     if (n != strlen("run_name") || memcmp("run_name", name, n) != 0)
-        return false;
-    snprintf(buf, size, "%s", f->run_name);
-    return true;
+        return -1;
+    return snprintf(buf, size, "%s", f->run_name);
 }
 
 et_status
@@ -64,29 +60,24 @@ et_checkpoint_label(struct et_ctx *cx, const char *pattern, const char *run_name
                     const struct et_timestamp *ts, char *buf, size_t size)
 {
     const struct filling f = {run_name, ts};
-    char part[128];
     size_t used = 0;
     buf[0] = '\0';
     for (const char *p = pattern; *p;) {
-        size_t n = strcspn(p, "{");
-        const char *close = p[0] == '{' ? strchr(p, '}') : NULL;
-        if (n > 0) {
-            snprintf(part, sizeof part, "%.*s", (int)n, p);
-        } else if (!close ||
-                   !fill_one(&f, p + 1, (size_t)(close - p - 1), part, sizeof part)) {
-            int length = close ? (int)(close - p + 1) : (int)strlen(p);
+        size_t n = strcspn(p, "{"), room = size - used;
+        const char *close = n ? NULL : strchr(p, '}');
+        int length =
+            n       ? snprintf(buf + used, room, "%.*s", (int)n, p)
+            : close ? fill_one(&f, p + 1, (size_t)(close - p - 1), buf + used, room)
+                    : -1;
+        if (length < 0)
             return ET_FAIL(cx, ET_EINVAL,
-                           "checkpoint.name: there is no placeholder %.*s", length, p);
-        } else {
-            n = (size_t)(close - p + 1);
-        }
-        size_t length = strlen(part);
-        if (n >= sizeof part || used + length >= size)
+                           "checkpoint.name: there is no placeholder %.*s",
+                           close ? (int)(close - p + 1) : (int)strlen(p), p);
+        if ((size_t)length >= room)
             return ET_FAIL(cx, ET_EINVAL, "checkpoint.name: longer than %zu bytes",
                            size - 1);
-        memcpy(buf + used, part, length + 1);
-        used += length;
-        p += n;
+        used += (size_t)length;
+        p = n ? p + n : close + 1;
     }
     return ET_OK;
 }

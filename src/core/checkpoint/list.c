@@ -1,23 +1,9 @@
 /* list.c: what people see of the folder checkpoints/. */
 #include "etude/checkpoint.h"
 
-#include <dirent.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "core/checkpoint/store.h"
-
-static int
-count_unfinished(const char *directory)
-{
-    DIR *d = opendir(directory);
-    int n = 0;
-    for (struct dirent *e; d && (e = readdir(d));)
-        n += strncmp(e->d_name, ".tmp-", 5) == 0;
-    if (d)
-        closedir(d);
-    return n;
-}
 
 static void
 describe(const struct eti_manifest *m, struct et_checkpoint_info *out)
@@ -38,8 +24,8 @@ et_checkpoint_list(struct et_ctx *cx, const char *directory,
     int64_t *steps, count;
     void *block;
     *out = NULL;
-    *n = *damaged = 0;
-    *unfinished = count_unfinished(directory);
+    *n = *damaged = *unfinished = 0;
+    ET_TRY(eti_store_count_unfinished(cx, directory, unfinished));
     ET_TRY(eti_store_list(cx, directory, &steps, &count));
     et_status status = et_alloc(cx, ((size_t)count + 1) * sizeof **out, &block);
     if (status == ET_OK)

@@ -21,7 +21,13 @@ open_regular(struct et_ctx *cx, int dir, const char *name, int *fd, int64_t *byt
 {
     struct stat st;
     ET_TRY(eti_open_at(cx, dir, name, O_RDONLY | O_NONBLOCK, 0, fd));
-    if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode)) {
+    if (eti_ctx_seams(cx)->file.stat(*fd, &st) != 0) {
+        et_status status =
+            ET_FAIL(cx, ET_EIO, "cannot read %s: %s", name, strerror(errno));
+        eti_close(cx, *fd);
+        return status;
+    }
+    if (S_ISREG(st.st_mode)) {
         *bytes = st.st_size;
         return ET_OK;
     }

@@ -1,14 +1,11 @@
 /* store.c: the names in checkpoints/: listing, moving and removing. See store.h. */
 #include "core/checkpoint/store.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/checkpoint/names.h"
 
@@ -42,29 +39,7 @@ eti_store_name_aside(struct et_ctx *cx, const char *prefix, int64_t step,
     return ET_OK;
 }
 
-/* ---- walking a folder ---- */
-
-/* Calls FN with each name in the folder open at DIR. EIO. */
-static et_status
-for_each_name(struct et_ctx *cx, int dir, const char *path,
-              et_status (*fn)(void *data, const char *name), void *data)
-{
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        et_status status =
-            ET_FAIL(cx, ET_EIO, "cannot read %s: %s", path, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return status;
-    }
-    et_status status = ET_OK;
-    for (struct dirent *e; status == ET_OK && (e = readdir(d));)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            status = fn(data, e->d_name);
-    closedir(d);
-    return status;
-}
+/* ---- listing ---- */
 
 struct listing {
     struct et_ctx *cx;
@@ -99,21 +74,30 @@ newest_first(const void *x, const void *y)
     return (a < b) - (a > b);
 }
 
-et_status
-eti_store_list(struct et_ctx *cx, const char *directory, int64_t **steps, int64_t *n)
+/* Calls FN for each name in DIRECTORY; none where there is no folder. */
+static et_status
+each_in(struct et_ctx *cx, const char *directory,
+        et_status (*fn)(void *data, const char *name), void *data)
 {
-    struct listing l = {.cx = cx};
     int dir;
-    *steps = NULL;
-    *n = 0;
     et_status status = eti_store_open(cx, directory, &dir);
     if (status == ET_ENOENT) {
         et_error_clear(cx);
         return ET_OK;
     }
     ET_TRY(status);
-    status = for_each_name(cx, dir, directory, add_step, &l);
-    close(dir);
+    status = eti_for_each_name(cx, dir, directory, fn, data);
+    eti_close(cx, dir);
+    return status;
+}
+
+et_status
+eti_store_list(struct et_ctx *cx, const char *directory, int64_t **steps, int64_t *n)
+{
+    struct listing l = {.cx = cx};
+    *steps = NULL;
+    *n = 0;
+    et_status status = each_in(cx, directory, add_step, &l);
     if (status != ET_OK) {
         et_free(cx, l.step);
         return status;
@@ -123,6 +107,26 @@ eti_store_list(struct et_ctx *cx, const char *directory, int64_t **steps, int64_
     *steps = l.step;
     *n = l.n;
     return ET_OK;
+}
+
+static bool
+has_prefix(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static et_status
+count_one(void *data, const char *name)
+{
+    *(int *)data += has_prefix(name, ".tmp-");
+    return ET_OK;
+}
+
+et_status
+eti_store_count_unfinished(struct et_ctx *cx, const char *directory, int *n)
+{
+    *n = 0;
+    return each_in(cx, directory, count_one, n);
 }
 
 et_status
@@ -142,9 +146,7 @@ static et_status
 remove_file(void *data, const char *name)
 {
     const struct removal *r = data;
-    if (eti_ctx_seams(r->cx)->file.unlink(r->dir, name, 0) == 0)
-        return ET_OK;
-    return ET_FAIL(r->cx, ET_EIO, "cannot remove %s: %s", name, strerror(errno));
+    return eti_unlink_at(r->cx, r->dir, name, 0);
 }
 
 et_status
@@ -152,11 +154,9 @@ eti_store_remove(struct et_ctx *cx, int dir, const char *name)
 {
     struct removal r = {.cx = cx};
     ET_TRY(eti_open_at(cx, dir, name, O_RDONLY | O_DIRECTORY, 0, &r.dir));
-    et_status status = for_each_name(cx, r.dir, name, remove_file, &r);
+    et_status status = eti_for_each_name(cx, r.dir, name, remove_file, &r);
     eti_close(cx, r.dir);
-    if (status == ET_OK && eti_ctx_seams(cx)->file.unlink(dir, name, AT_REMOVEDIR) != 0)
-        status = ET_FAIL(cx, ET_EIO, "cannot remove %s: %s", name, strerror(errno));
-    return status;
+    return status == ET_OK ? eti_unlink_at(cx, dir, name, AT_REMOVEDIR) : status;
 }
 
 et_status
@@ -183,7 +183,7 @@ static et_status
 remove_left(void *data, const char *name)
 {
     struct cleaning *c = data;
-    if (strncmp(name, ".tmp-", 5) != 0 && strncmp(name, ".del-", 5) != 0)
+    if (!has_prefix(name, ".tmp-") && !has_prefix(name, ".del-"))
         return ET_OK;
     ET_TRY(eti_store_remove(c->r.cx, c->r.dir, name));
     c->n++;
@@ -201,7 +201,7 @@ eti_store_clean(struct et_ctx *cx, const char *directory, int *n)
         return ET_OK;
     }
     ET_TRY(status);
-    status = for_each_name(cx, c.r.dir, directory, remove_left, &c);
+    status = eti_for_each_name(cx, c.r.dir, directory, remove_left, &c);
     eti_close(cx, c.r.dir);
     *n = c.n;
     return status;

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include "core/checkpoint/names.h"
@@ -235,14 +234,34 @@ fill_folder(struct writing *w)
     return eti_sync(w->cx, w->folder, w->temporary);
 }
 
+/* One of that step may be there, of a run that was taken back to before it: kept, under
+ * a name that nobody loads from. */
+static et_status
+make_way(struct writing *w, const char *final)
+{
+    char aside[ETI_ASIDE_NAME];
+    int there;
+    et_status status =
+        eti_open_at(w->cx, w->dir, final, O_RDONLY | O_DIRECTORY, 0, &there);
+    if (status == ET_ENOENT) {
+        et_error_clear(w->cx);
+        return ET_OK;
+    }
+    ET_TRY(status);
+    eti_close(w->cx, there);
+    ET_TRY(eti_store_name_aside(w->cx, "old", w->m->step, aside));
+    return eti_rename_at(w->cx, w->dir, final, w->dir, aside);
+}
+
 static et_status
 write_folder(struct writing *w)
 {
     char final[ETI_STEP_NAME];
-    const struct eti_file_calls *f = &eti_ctx_seams(w->cx)->file;
-    if (f->make_folder(w->dir, w->temporary, 0700) != 0)
-        return ET_FAIL(w->cx, ET_EIO, "cannot make %s: %s", w->temporary,
-                       strerror(errno));
+    bool made;
+    ET_TRY(eti_make_folder_at(w->cx, w->dir, w->temporary, &made));
+    if (!made) /* a number that nobody can foresee, twice */
+        return ET_FAIL(w->cx, ET_EIO, "%s is there already", w->temporary);
+    eti_step_name(w->m->step, final);
     et_status status =
         eti_open_at(w->cx, w->dir, w->temporary, O_RDONLY | O_DIRECTORY, 0, &w->folder);
     if (status == ET_OK) {
@@ -250,8 +269,9 @@ write_folder(struct writing *w)
         eti_close(w->cx, w->folder);
     }
     if (status == ET_OK)
-        status = eti_rename_at(w->cx, w->dir, w->temporary, w->dir,
-                               eti_step_name(w->m->step, final));
+        status = make_way(w, final);
+    if (status == ET_OK)
+        status = eti_rename_at(w->cx, w->dir, w->temporary, w->dir, final);
     return status;
 }
 
@@ -270,18 +290,22 @@ hint_space(struct writing *w)
                 eti_size_text((int64_t)(fs.f_bavail * fs.f_frsize), have, sizeof have));
 }
 
-/* What is older than the KEEP newest: renamed, so that its name promises nothing, then
- * removed. A failure is no failure of the save. */
+/* Of those up to the one just committed, what is older than the KEEP newest: renamed,
+ * so that its name promises nothing, then removed. Later ones are of a run that was
+ * taken back, or damaged: they count for nothing. A failure is no failure of the save.
+ */
 static void
 remove_old(struct writing *w, const char *directory, int64_t keep)
 {
-    int64_t *steps, n;
+    int64_t *steps, n, first = 0;
     if (keep < 0)
         return;
     et_status status = eti_store_list(w->cx, directory, &steps, &n);
     if (status != ET_OK)
         n = 0;
-    for (int64_t i = keep > 1 ? keep : 1; i < n && status == ET_OK; i++) {
+    while (first < n && steps[first] > w->m->step)
+        first++;
+    for (int64_t i = first + (keep > 1 ? keep : 1); i < n && status == ET_OK; i++) {
         char from[ETI_STEP_NAME], to[ETI_ASIDE_NAME];
         status = eti_store_name_aside(w->cx, "del", steps[i], to);
         if (status == ET_OK)
@@ -297,12 +321,33 @@ remove_old(struct writing *w, const char *directory, int64_t keep)
     et_error_clear(w->cx);
 }
 
+/* The name of a folder just made reaches the disk with the folder that it is in. */
+static et_status
+sync_parent(struct et_ctx *cx, const char *directory)
+{
+    char parent[ETI_STORE_PATH];
+    size_t n = strlen(directory);
+    int fd;
+    while (n > 0 && directory[n - 1] == '/')
+        n--;
+    while (n > 0 && directory[n - 1] != '/')
+        n--;
+    if (n >= sizeof parent)
+        return ET_FAIL(cx, ET_EINVAL, "a path of %zu bytes is too long", n);
+    snprintf(parent, sizeof parent, "%.*s", n ? (int)n : 1, n ? directory : ".");
+    ET_TRY(eti_store_open(cx, parent, &fd));
+    et_status status = eti_sync(cx, fd, parent);
+    eti_close(cx, fd);
+    return status;
+}
+
 static et_status
 open_folder(struct writing *w, const char *directory)
 {
-    const struct eti_file_calls *f = &eti_ctx_seams(w->cx)->file;
-    if (f->make_folder(AT_FDCWD, directory, 0700) != 0 && errno != EEXIST)
-        return ET_FAIL(w->cx, ET_EIO, "cannot make %s: %s", directory, strerror(errno));
+    bool made;
+    ET_TRY(eti_make_folder_at(w->cx, AT_FDCWD, directory, &made));
+    if (made)
+        ET_TRY(sync_parent(w->cx, directory));
     return eti_store_open(w->cx, directory, &w->dir);
 }
 
