@@ -116,6 +116,8 @@ struct et_trainer_config {
     int64_t microbatch_size;         /* samples instead; 0 = by grad_accum */
     size_t memory_limit;             /* bytes that auto may fill; 0 = what is free */
     uint32_t seed;
+    bool deterministic; /* nothing that follows memory or the clock: auto is 1, pieces
+                           are not cut smaller, max_duration is not in sec */
     const char *run_name;                 /* borrowed; NULL: "run" */
     const char *target;                   /* "accuracy>=.765"; NULL */
     int precision;                        /* enum et_precision; auto: fp32 */

@@ -44,7 +44,7 @@ recipe_prepare(struct recipe_run *r, struct et_ctx *cx, const char *text,
     r->recipe = parse(cx, text);
     if (choice->workers)
         ((struct et_data_options *)r->recipe->train_data.options)->workers =
-            choice->workers;
+            choice->workers > 0 ? choice->workers : 0;
     need(cx, eti_assemble(cx, r->recipe, &options, &r->parts));
     need(cx, eti_assemble_callbacks(&r->parts, r->recipe, scratch_folder()));
     r->parts.config.sink = &r->sink;

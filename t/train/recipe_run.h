@@ -23,7 +23,7 @@ struct recipe_run {
 struct recipe_choice {
     const char *device;                            /* required */
     int threads;                                   /* 1 */
-    int64_t workers;                               /* the recipe's */
+    int64_t workers;                               /* the recipe's; -1: none */
     int64_t grad_accum;                            /* likewise; -1: auto */
     int64_t stop_after;                            /* batches; 0: the recipe's end */
     const struct et_checkpoint_config *checkpoint; /* NULL: nothing is saved */

@@ -1,7 +1,8 @@
-/* The same recipe, seed and thread count give bitwise the same run: losses and
- * parameters, with one thread and again with two, however many workers prepare the
- * batches. */
+/* With deterministic: true or without it, the same recipe, seed and thread count give
+ * bitwise the same run: losses and parameters, with one thread and again with two,
+ * however many workers prepare the batches. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,8 +40,9 @@ train(struct et_ctx *cx, const char *text, int threads, int64_t workers)
     struct et_device_info device;
     struct et_loader_info loader;
     recipe_open(&r, cx, text,
-                &(struct recipe_choice){
-                    .device = "cpu", .threads = threads, .workers = workers});
+                &(struct recipe_choice){.device = "cpu",
+                                        .threads = threads,
+                                        .workers = workers ? workers : -1});
     et_device_get_info(r.parts.dev, &device);
     et_loader_get_info(r.parts.train.loader, &loader);
     if (device.threads != threads || loader.workers != workers)
@@ -88,6 +90,64 @@ check(struct et_ctx *cx, const char *name, const char *text)
     free(again.params);
 }
 
+#define DETERMINISTIC "deterministic: true\n"
+
+/* What is promised: the same bits for a thread count, whatever prepares the batches. */
+static void
+check_promise(struct et_ctx *cx, const char *name, const char *text)
+{
+    static const int workers[] = {0, 1, 3, 0};
+    for (int threads = 1; threads <= 2; threads++) {
+        struct result first = {0};
+        char how[64];
+        for (int i = 0; i < 4; i++) {
+            struct result r = train(cx, text, threads, workers[i]);
+            snprintf(how, sizeof how, "with %d threads and %d workers", threads,
+                     workers[i]);
+            if (i > 0)
+                is_same(&r, &first, name, how);
+            else
+                first = r;
+            if (i > 0)
+                free(r.params);
+        }
+        free(first.params);
+    }
+}
+
+static et_status
+try_fit(struct et_ctx *cx, const char *text, bool short_of_memory, size_t *peak)
+{
+    struct recipe_run r;
+    struct et_device_memory memory;
+    recipe_open(&r, cx, text, &(struct recipe_choice){.device = "cpu"});
+    if (short_of_memory)
+        et_device_set_limit(r.parts.dev, *peak - 4096);
+    et_status status = et_trainer_fit(r.trainer, ET_TIME_UNSET);
+    et_device_get_memory(r.parts.dev, &memory);
+    *peak = memory.peak_bytes;
+    recipe_close(&r);
+    return status;
+}
+
+static void
+check_refusals(struct et_ctx *cx)
+{
+    size_t peak = 0;
+    need(cx, try_fit(cx, DETERMINISTIC GPT("2ba"), false, &peak));
+    is_int(try_fit(cx, DETERMINISTIC GPT("2ba"), true, &peak), ET_ENOMEM,
+           "a deterministic run is not cut by the memory that is free");
+    et_error_clear(cx);
+    is_int(try_fit(cx,
+                   DETERMINISTIC "max_duration: 90sec\nseed: 17\n" GPT_MODEL TOKEN_DATA
+                                 "optimizer: {name: sgd, lr: 0.1}\n",
+                   false, &peak),
+           ET_EINVAL, "nor does the clock end it");
+    is_str(take_error(cx),
+           "max_duration 90sec: a deterministic run is not measured by the clock",
+           "which a sentence says");
+}
+
 static void
 check_seed(struct et_ctx *cx)
 {
@@ -106,6 +166,9 @@ main(void)
         return done();
     for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++)
         check(cx, recipes[i].name, recipes[i].text);
+    check_promise(cx, "deterministic resnet8", DETERMINISTIC RESNET("10ba") ALGORITHMS);
+    check_promise(cx, "deterministic gpt2", DETERMINISTIC GPT("10ba"));
+    check_refusals(cx);
     check_seed(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

@@ -109,6 +109,18 @@ check_iteration(struct et_trainer *t)
         et_time_text(length, text, sizeof text));
 }
 
+/* Where the clock decides when a run ends, no two runs are the same. */
+static et_status
+check_clock(struct et_trainer *t)
+{
+    char text[ET_TIME_TEXT_BYTES];
+    if (!t->config.deterministic || t->state.max_duration.unit != ET_TIME_SECOND)
+        return ET_OK;
+    return ET_FAIL(t->state.cx, ET_EINVAL,
+                   "max_duration %s: a deterministic run is not measured by the clock",
+                   et_time_text(t->state.max_duration, text, sizeof text));
+}
+
 static et_status
 take_length(struct et_trainer *t, const struct et_fit_options *o)
 {
@@ -149,6 +161,7 @@ eti_prepare_fit(struct et_trainer *t, const struct et_fit_options *o)
     ET_TRY(take_split(t, o));
     ET_TRY(take_length(t, o));
     ET_TRY(check_iteration(t));
+    ET_TRY(check_clock(t));
     s->stop = false;
     s->target_reached = t->resumed && s->target_reached;
     s->stop_reason = NULL;

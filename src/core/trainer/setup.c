@@ -263,7 +263,8 @@ et_trainer_new(struct et_ctx *cx, const struct et_trainer_config *config,
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct et_trainer *t = block;
     t->config = *config;
-    t->is_auto = config->grad_accum == 0 && config->microbatch_size == 0;
+    t->is_auto = config->grad_accum == 0 && config->microbatch_size == 0 &&
+                 !config->deterministic;
     t->accum = config->grad_accum ? config->grad_accum : 1;
     t->eval_split = 1;
     t->state = (struct et_state){

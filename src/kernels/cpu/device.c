@@ -146,6 +146,7 @@ cpu_open(int index, int threads, struct et_device_handle **out, char *why,
     fill_table(d, loops->row, (size_t)loops->n_row);
     fill_table(d, adapters, sizeof adapters / sizeof adapters[0]);
     omp_set_num_threads(d->threads);
+    omp_set_dynamic(0); /* fewer threads would add up in another order */
     et_status status = etk_onednn_open(d);
     if (status != ET_OK) {
         cpu_close(d);
