@@ -12,22 +12,16 @@
 #include <math.h>
 
 #include "core/algorithms/algorithms.h"
+#include "core/trainer/average.h"
 
 struct ema_options {
     struct et_time half_life, ema_start, update_interval;
     double smoothing; /* NaN: from half_life */
 };
 
-/* An averaged array and its average. */
-struct pair {
-    struct et_tensor *live;   /* a buffer of the model; NULL: the flat weights */
-    struct et_tensor *shadow; /* while ACTIVE the two hold each other's contents */
-};
-
 struct ema {
-    struct pair *pair; /* weights first, then the buffers */
-    int n;
-    bool active, started;
+    struct eti_average average;
+    bool started;
 };
 
 struct et_tensor *
@@ -60,101 +54,15 @@ smoothing_of(const struct ema_options *o)
     return et_ema_smoothing(o->half_life.value, interval_of(o).value);
 }
 
-/* ---- the pairs ---- */
+/* ---- what is done ---- */
 
-static void
-release(struct et_ctx *cx, struct ema *own)
-{
-    for (int i = 0; i < own->n; i++)
-        et_tensor_free(&own->pair[i].shadow);
-    et_free(cx, own->pair);
-    own->pair = NULL;
-    own->n = 0;
-}
-
-/* The weights are asked for anew: surgery may have laid them out again. */
-static struct et_tensor *
-live(const struct et_state *s, const struct pair *p)
-{
-    return p->live ? p->live : s->params->values;
-}
-
-static et_status
-add_pair(struct et_state *s, struct ema *own, struct et_tensor *buffer)
-{
-    struct pair *p = &own->pair[own->n];
-    p->live = buffer;
-    const struct et_desc *d = &live(s, p)->desc;
-    enum et_format format = d->ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR;
-    ET_TRY(et_tensor_new(s->cx, s->dev, d->dtype, d->ndim, d->shape, format, "ema",
-                         &p->shadow));
-    own->n++;
-    return ET_OK;
-}
-
-/* Lists what the model consists of now. */
-static et_status
-make_pairs(struct et_state *s, struct ema *own)
-{
-    struct et_leaves buffers;
-    void *block;
-    release(s->cx, own);
-    ET_TRY(et_module_leaves(s->cx, s->model->root, ET_BUFFER, &buffers));
-    et_status status =
-        et_alloc(s->cx, ((size_t)buffers.n + 1) * sizeof *own->pair, &block);
-    if (status == ET_OK) {
-        own->pair = block;
-        status = add_pair(s, own, NULL);
-    }
-    for (int i = 0; i < buffers.n && status == ET_OK; i++)
-        status = add_pair(s, own, buffers.v[i].param->tensor);
-    et_leaves_release(&buffers);
-    return status;
-}
-
-/* ---- what is done with them ---- */
-
-static et_status
-snapshot(struct et_state *s, struct ema *own)
-{
-    ET_TRY(make_pairs(s, own));
-    et_graph_reset(s->graph);
-    for (int i = 0; i < own->n; i++)
-        et_assign(s->graph, own->pair[i].shadow, live(s, &own->pair[i]));
-    return et_eval(s->graph, NULL, 0);
-}
-
-static et_status
-average(struct et_state *s, struct ema *own, double smoothing)
-{
-    et_graph_reset(s->graph);
-    for (int i = 0; i < own->n; i++) {
-        struct pair *p = &own->pair[i];
-        et_assign(s->graph, p->shadow,
-                  et_compute_ema(s->graph, p->shadow, live(s, p), smoothing));
-    }
-    return et_eval(s->graph, NULL, 0);
-}
-
-/* Makes the average active or the training weights. At BATCH_START the batch may be a
- * value of the graph already; it is computed before the exchange. */
+/* At BATCH_START the batch may be a value of the graph already. */
 static et_status
 use_average(struct et_state *s, struct ema *own, bool yes, enum et_event event)
 {
     struct et_tensor *want[] = {s->batch.x, s->batch.target};
-    bool in_step = event == ET_EVENT_BATCH_START;
-    if (own->active == yes)
-        return ET_OK;
-    if (!in_step)
-        et_graph_reset(s->graph);
-    for (int i = 0; i < own->n; i++) {
-        struct pair *p = &own->pair[i];
-        et_assign(s->graph, live(s, p), p->shadow);
-        et_assign(s->graph, p->shadow, live(s, p));
-    }
-    ET_TRY(et_eval(s->graph, want, in_step ? 2 : 0));
-    own->active = yes;
-    return ET_OK;
+    return eti_average_use(&own->average, s, yes, want,
+                           event == ET_EVENT_BATCH_START ? 2 : 0);
 }
 
 static et_status
@@ -183,12 +91,12 @@ update(struct et_algorithm *self, struct et_state *s, enum et_event event)
         ET_TRY(has_started(o, s, &own->started));
         if (!own->started)
             return ET_OK;
-        ET_TRY(snapshot(s, own));
+        ET_TRY(eti_average_copy(&own->average, s));
     }
     ET_TRY(et_timestamp_get(s->cx, &s->timestamp, interval.unit, &now));
     if (fmod(now.value, interval.value) != 0)
         return ET_OK;
-    return average(s, own, smoothing_of(o));
+    return eti_average_add(&own->average, s, smoothing_of(o));
 }
 
 static bool
@@ -219,7 +127,7 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     (void)log;
     switch (event) {
     case ET_EVENT_INIT:
-        return snapshot(s, own);
+        return eti_average_copy(&own->average, s);
     case ET_EVENT_BATCH_END:
     case ET_EVENT_EPOCH_END:
         return update(self, s, event);
@@ -231,38 +139,20 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     }
 }
 
-/* The buffers under their names in the model. */
-static et_status
-archive_buffers(struct ema *own, const struct et_leaves *buffers, struct et_archive *a)
-{
-    for (int i = 0; i < buffers->n && i + 1 < own->n; i++)
-        ET_TRY(et_archive_tensor(a, buffers->v[i].name, own->pair[i + 1].shadow));
-    return ET_OK;
-}
-
-/* While the average is in use the shadow holds the training weights: both are saved
- * where they are. */
 static et_status
 archive(struct et_algorithm *self, struct et_state *s, struct et_archive *a)
 {
     struct ema *own = self->state;
-    struct et_leaves buffers;
+    (void)s;
     ET_TRY(et_archive_flag(a, "started", &own->started));
-    ET_TRY(et_archive_flag(a, "active", &own->active));
-    ET_TRY(et_archive_tensor(a, "weights", own->pair[0].shadow));
-    ET_TRY(et_module_leaves(s->cx, s->model->root, ET_BUFFER, &buffers));
-    et_status status = et_archive_enter(a, "buffers");
-    if (status == ET_OK)
-        status = archive_buffers(own, &buffers, a);
-    et_archive_leave(a);
-    et_leaves_release(&buffers);
-    return status;
+    return eti_average_archive(&own->average, a);
 }
 
 static void
 close_ema(struct et_algorithm *self)
 {
-    release(self->cx, self->state);
+    struct ema *own = self->state;
+    eti_average_release(&own->average, self->cx);
 }
 
 /* ---- options ---- */

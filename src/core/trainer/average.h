@@ -1,0 +1,32 @@
+/* average.h: a second set of a model's values, kept beside those that are trained. */
+#ifndef ETI_TRAINER_AVERAGE_H
+#define ETI_TRAINER_AVERAGE_H
+
+#include "etude/archive.h"
+#include "etude/state.h"
+
+/* The flat weights, and every buffer of the model. While ACTIVE the two sets hold each
+ * other's contents. Zeroed = none yet. */
+struct eti_average {
+    struct eti_average_pair *pair; /* weights first, then the buffers; owned */
+    int n;
+    bool active;
+};
+
+/* Lists what the model consists of now and copies it. */
+ET_NODISCARD et_status eti_average_copy(struct eti_average *a,
+                                        const struct et_state *s);
+/* average = SMOOTHING average + (1 - SMOOTHING) values. */
+ET_NODISCARD et_status eti_average_add(struct eti_average *a, const struct et_state *s,
+                                       double smoothing);
+/* Makes the average active, or the trained values again; nothing where they are. The N
+ * tensors in WANT, values of the graph, are computed before; without any the graph is
+ * reset first. */
+ET_NODISCARD et_status eti_average_use(struct eti_average *a, const struct et_state *s,
+                                       bool yes, struct et_tensor *const *want, int n);
+/* Both sets are saved where they are; the trained values are the model's to save. */
+ET_NODISCARD et_status eti_average_archive(struct eti_average *a,
+                                           struct et_archive *to);
+void eti_average_release(struct eti_average *a, struct et_ctx *cx);
+
+#endif
