@@ -28,7 +28,11 @@ extern "C" {
     X(1213, OVERRIDE, "an override on the command line or in ETUDE_SET_*")             \
     X(1214, RESUME, "a difference that a resumed run cannot have")                     \
     X(1215, UNAVAILABLE, "a setting whose function this version lacks")                \
-    X(1216, TRUST, "a right that this file cannot give")
+    X(1216, TRUST, "a right that this file cannot give")                               \
+    X(4001, PLUGIN_DENIED, "a plugin that the user has not allowed, or could not")     \
+    X(4002, PLUGIN_MISSING, "a plugin that is not there")                              \
+    X(4003, PLUGIN_BAD, "a file that is no plugin, or one that cannot be used")        \
+    X(4004, PLUGIN_ABI, "a plugin built for another etude")
 
 enum et_diagnostic_code {
 #define ET_DIAGNOSTIC_ENUM(number, code, what) ET_E_##code = number,

@@ -46,6 +46,7 @@
 #include "etude/trainer.h"
 #include "etude/diagnostic.h"
 #include "etude/recipe.h"
+#include "etude/plugin.h"
 #include "etude/run.h"
 
 #endif

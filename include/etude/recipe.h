@@ -20,11 +20,12 @@ extern "C" {
 /* ---- registries ---- */
 
 struct et_registry {
-    /* The I-th component of the kind in its folder's order; NULL past the end.
-     * NULL: this build has none. */
-    const struct et_component *(*get[ET_KIND_COUNT])(int i);
+    /* The I-th component of KIND in its folder's order; NULL past the end. */
+    const struct et_component *(*get)(const struct et_registry *self, enum et_kind kind,
+                                      int i);
     /* Also knows other names for them. (optional: names alone) */
-    const struct et_component *(*find[ET_KIND_COUNT])(const char *name);
+    const struct et_component *(*find)(const struct et_registry *self,
+                                       enum et_kind kind, const char *name);
 };
 
 /* The core's own: what this build was made with. */
@@ -154,6 +155,15 @@ struct et_recipe_env {
                                            ETUDE_SET_a__b=VALUE sets a.b */
     const char *const *allowed;         /* names ${env:NAME} may use; NULL = none */
     const struct et_registry *registry; /* NULL = the core's */
+
+    /* Called where the recipe names plugins: adds them to what is known. NAMES [N] and
+     * their PLACES; *OUT is the registry from here on, the caller's, and outlives the
+     * recipe. What is wrong goes to ERRORS, with ET_OK. (optional: refused) */
+    et_status (*load_plugins)(void *data, const char *const *names,
+                              const struct et_place *places, int n,
+                              struct et_diagnostics *errors,
+                              const struct et_registry **out);
+    void *data;
 };
 
 /* Reads the recipe at PATH with N OVERRIDES, in order. ENV may be NULL. What is wrong

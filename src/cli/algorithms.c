@@ -24,19 +24,23 @@ static json_t *
 to_json(const struct et_algorithm_class *a)
 {
     const struct et_component *i = &a->info;
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "name", i->name, "class",
-                     i->class_name, "summary", i->summary, "source", i->source,
-                     "applies_to", i->applies_to, "events", cli_events_json(a->events),
-                     "options", cli_options_json(i->options));
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "name", i->name, "class", i->class_name,
+        "summary", i->summary, "source", i->source ? i->source : "", "applies_to",
+        i->applies_to ? i->applies_to : "", "events", cli_events_json(a->events),
+        "options", cli_options_json(i->options));
 }
 
 static json_t *
-find_all(const char *pattern)
+find_all(struct cli *c, const char *pattern)
 {
+    const struct et_component *i;
     json_t *list = json_array();
-    for (const struct et_algorithm_class *const *a = et_algorithm_classes; *a; a++)
-        if (matches(pattern, (*a)->info.name))
-            json_array_append_new(list, to_json(*a));
+    cli_load_all_plugins(c);
+    const struct et_registry *r = c->registry ? c->registry : et_registry_core();
+    for (int n = 0; (i = r->get(r, ET_KIND_ALGORITHM, n)) != NULL; n++)
+        if (matches(pattern, i->name))
+            json_array_append_new(list, to_json(ETI_CLASS(algorithm, i)));
     return list;
 }
 
@@ -70,7 +74,9 @@ print_text(const json_t *list, bool is_all)
     json_t *one;
     size_t i;
     json_array_foreach(list, i, one) print_one(one);
-    int rest = N_METHODS - (int)json_array_size(list);
+    int rest = N_METHODS;
+    for (int n = 0; et_algorithm_classes[n]; n++)
+        rest--;
     if (is_all && rest > 0)
         printf("and %d that later versions bring\n", rest);
 }
@@ -82,7 +88,7 @@ cli_algorithms(struct cli *c)
     if (c->n_args > 1)
         return cli_fail(c, CLI_E_OPERAND, NULL,
                         "algorithms takes one pattern, not also '%s'", c->arg[1]);
-    json_t *list = find_all(pattern);
+    json_t *list = find_all(c, pattern);
     int code = CLI_OK;
     if (json_array_size(list) == 0)
         code = cli_fail(c, CLI_E_NAME, "etude algorithms lists them",

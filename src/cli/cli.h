@@ -26,6 +26,8 @@ enum cli_exit {
     CLI_UNAVAILABLE = 69,
     CLI_BUG = 70,
     CLI_CANNOT_WRITE = 73,
+    CLI_ABI = 76,
+    CLI_DENIED = 77,
     CLI_CONFIG = 78,
     CLI_SIGNAL = 128, /* plus its number */
 };
@@ -44,6 +46,7 @@ enum cli_exit {
     X(1301, PARTS, CLI_WRONG, "parts of a recipe that do not fit each other")          \
     X(2001, NO_DATA, CLI_MISSING, "data that are not there")                           \
     X(2002, BAD_DATA, CLI_WRONG, "data that are not what they should be")              \
+    X(4005, PLUGIN, CLI_FAILED, "a plugin that crashed or ended the program")          \
     X(6001, RUN, CLI_FAILED, "a run that failed")                                      \
     X(6002, NOT_FINITE, CLI_DIVERGED, "a run that diverged")                           \
     X(6003, TARGET, CLI_MISSED, "a run that missed its target")                        \
@@ -81,18 +84,22 @@ struct cli {
     const struct cli_command *command; /* NULL: none was named */
     struct cli_options opt;
     struct eti_config *config; /* NULL: commands that do without */
-    const char **arg;          /* operands, the command itself left out */
+    struct cli_plugins
+        *plugins; /* all that were loaded, the latest first; NULL: none */
+    const struct et_registry
+        *registry;    /* what the latest recipe knows; NULL: the core's */
+    const char **arg; /* operands, the command itself left out */
     int n_args;
     struct et_override *override; /* --alg, --unset and key=value, in order */
     int n_overrides;
-    uint64_t given;               /* bit i: row i of cli_option_table was used */
-    FILE *log;                    /* --log-file */
-    struct et_callback *progress; /* borrowed; NULL: none under way */
+    uint64_t given;                      /* bit i: row i of cli_option_table was used */
+    FILE *log;                           /* --log-file */
+    struct et_callback *progress;        /* borrowed; NULL: none under way */
     struct et_callback *const *callback; /* the others of the run, borrowed: lines go
                                             to those that take them; NULL: none */
     int n_callbacks;
-    struct et_run *run;           /* of `train`; NULL: none under way */
-    char **argv;                  /* as the program was called */
+    struct et_run *run; /* of `train`; NULL: none under way */
+    char **argv;        /* as the program was called */
     int argc;
     bool results_are_json; /* standard output has JSON lines */
 };
@@ -195,6 +202,30 @@ int cli_config_load(struct cli *c);
 /* Prints ERRORS of a configuration. Returns the exit code for STATUS. */
 int cli_config_fail(struct cli *c, et_status status,
                     const struct et_diagnostics *errors);
+
+/* ---- plugins.c: libraries that the configuration allows ---- */
+
+/* For et_recipe_env.load_plugins: DATA is the struct cli. */
+et_status cli_load_plugins(void *data, const char *const *names,
+                           const struct et_place *places, int n,
+                           struct et_diagnostics *errors,
+                           const struct et_registry **out);
+/* Loads all that are allowed into c->registry, for commands without a recipe; those
+ * that cannot be are warned about. */
+void cli_load_all_plugins(struct cli *c);
+/* The path of the plugin that ADDRESS is in; NULL: none. For signal handlers too. */
+const char *cli_plugin_at(const struct cli *c, const void *address);
+void cli_free_plugins(struct cli *c);
+
+/* ---- guard.c: a plugin that crashes or ends the program is named ---- */
+
+/* From here on, until C's plugins are freed. */
+void cli_guard_begin(struct cli *c);
+void cli_guard_end(void);
+/* The plugins NAMES [N] are being loaded; 0: none is. */
+void cli_guard_loading(const char *const *names, int n);
+/* TS is borrowed until the next call: how far the run is. NULL: none is under way. */
+void cli_guard_watch(const struct et_timestamp *ts);
 
 /* ---- find.c: installed recipes ---- */
 

@@ -25,6 +25,12 @@ exit_of(int code)
     switch (code) {
     case ET_E_READ:
         return CLI_MISSING;
+    case ET_E_PLUGIN_MISSING:
+        return CLI_MISSING;
+    case ET_E_PLUGIN_DENIED:
+        return CLI_DENIED;
+    case ET_E_PLUGIN_ABI:
+        return CLI_ABI;
     case ET_E_UNAVAILABLE:
         return CLI_UNAVAILABLE;
     default:

@@ -10,10 +10,11 @@
 /* ---- one component ---- */
 
 static int
-find_component(const char *name, const struct et_component **out)
+find_component(const struct et_registry *registry, const char *name,
+               const struct et_component **out)
 {
     for (int kind = 0; kind < ET_KIND_COUNT; kind++) {
-        *out = et_registry_find(NULL, (enum et_kind)kind, name);
+        *out = et_registry_find(registry, (enum et_kind)kind, name);
         if (*out)
             return kind;
     }
@@ -40,7 +41,7 @@ component_json(const struct et_component *i, enum et_kind kind)
                             cli_options_json(i->options));
     if (all && kind == ET_KIND_ALGORITHM)
         json_object_set_new(all, "events",
-                            cli_events_json(et_algorithm_find(i->name)->events));
+                            cli_events_json(ETI_CLASS(algorithm, i)->events));
     return all;
 }
 
@@ -55,7 +56,7 @@ default_curve(struct et_ctx *cx, const struct et_component *i, struct eti_curve 
         if (o->flags & ET_OPT_REQUIRED)
             return ET_OK;
     ET_TRY(et_alloc(cx, i->options_size, &options));
-    const struct et_scheduler schedule = {et_scheduler_find(i->name), options};
+    const struct et_scheduler schedule = {ETI_CLASS(scheduler, i), options};
     et_status status = et_options_init(cx, i->options, options);
     if (status == ET_OK)
         status = eti_curve_of_schedule(cx, &schedule, 10, 100, out);
@@ -97,7 +98,7 @@ explain_component(struct cli *c, const struct et_component *i, enum et_kind kind
     if (i->applies_to)
         printf("applies to   %s\n", i->applies_to);
     if (kind == ET_KIND_ALGORITHM)
-        print_events(et_algorithm_find(i->name));
+        print_events(ETI_CLASS(algorithm, i));
     if (i->options && i->options->name)
         printf("options\n");
     cli_print_options(i->options, "  ");
@@ -325,7 +326,11 @@ cli_explain(struct cli *c)
     const struct et_component *component;
     int code;
     if (c->n_args == 1 && !c->opt.module_mode && access(c->arg[0], F_OK) != 0) {
-        int kind = find_component(c->arg[0], &component);
+        int kind = find_component(NULL, c->arg[0], &component);
+        if (kind < 0) {
+            cli_load_all_plugins(c);
+            kind = find_component(c->registry, c->arg[0], &component);
+        }
         if (kind >= 0)
             return explain_component(c, component, (enum et_kind)kind);
     }

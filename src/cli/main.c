@@ -88,6 +88,7 @@ finish(struct cli *c, int code)
         fclose(c->log);
     free(c->arg);
     free(c->override);
+    cli_free_plugins(c);
     eti_config_free(&c->config);
     et_ctx_free(&c->cx);
     return code;

@@ -59,6 +59,8 @@ cli_load_recipe(struct cli *c, const char *name, int *exit)
     const struct et_recipe_env env = {
         .variables = (const char *const *)environ,
         .allowed = c->config ? (const char *const *)c->config->set.env.v : NULL,
+        .load_plugins = cli_load_plugins,
+        .data = c,
     };
     int n_overrides = c->n_overrides;
     if (c->opt.module_mode && !cli_recipe_find(name, path, sizeof path)) {

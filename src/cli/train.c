@@ -234,7 +234,9 @@ fit(struct cli *c, struct eti_assembly *a, struct et_recipe *recipe)
         status = et_trainer_new(c->cx, &a->config, &t);
     if (status != ET_OK)
         return fail_run(c, ETI_STAGE_PARTS, status, NULL);
+    cli_guard_watch(&et_trainer_state(t)->timestamp);
     status = et_trainer_fit(t, ET_TIME_UNSET);
+    cli_guard_watch(NULL);
     int code = status == ET_OK
                    ? conclude(c, t, recipe->target)
                    : fail_run(c, ETI_STAGE_RUN, status, et_trainer_state(t));

@@ -71,7 +71,7 @@ main(void)
     const struct et_registry *r = et_registry_core();
     for (int kind = 0; kind < ET_KIND_COUNT; kind++) {
         const struct et_component *c;
-        for (int i = 0; r->get[kind] && (c = r->get[kind](i)) != NULL; i++)
+        for (int i = 0; (c = r->get(r, kind, i)) != NULL; i++)
             test_component(c, kind);
         ok(et_registry_find(NULL, kind, "no such name") == NULL,
            "no %s has a name that nobody gave", et_kind_word(kind));

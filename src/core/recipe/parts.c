@@ -31,7 +31,7 @@ et_kind_word(enum et_kind kind)
 static const struct et_component *
 component_at(const struct et_registry *registry, enum et_kind kind, int i)
 {
-    return registry->get[kind] ? registry->get[kind](i) : NULL;
+    return registry->get(registry, kind, i);
 }
 
 const struct et_component *
@@ -39,9 +39,10 @@ et_registry_find(const struct et_registry *registry, enum et_kind kind, const ch
 {
     if (!registry)
         registry = et_registry_core();
-    if (registry->find[kind])
-        return registry->find[kind](name);
-    const struct et_component *c = NULL;
+    const struct et_component *c =
+        registry->find ? registry->find(registry, kind, name) : NULL;
+    if (c)
+        return c;
     for (int i = 0; (c = component_at(registry, kind, i)) != NULL; i++)
         if (strcmp(c->name, name) == 0)
             break;

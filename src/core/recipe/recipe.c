@@ -268,6 +268,35 @@ et_recipe_bytes(const struct et_recipe *recipe, size_t *size)
     return r->text;
 }
 
+/* What `plugins` of ROOT names is known from here on: FILL's registry. */
+static et_status
+load_plugins(struct eti_loader *l, const struct et_value *root, struct eti_fill *fill)
+{
+    enum { MOST = 16 };
+    const struct et_value *list = eti_value_get(root, "plugins");
+    const char *names[MOST];
+    struct et_place places[MOST];
+    int n = 0;
+    bool is_list = list && list->type == ET_VALUE_LIST;
+    for (const struct et_value *v = is_list ? list->first : list; v;
+         v = is_list ? v->next : NULL) {
+        if (v->type != ET_VALUE_STRING) /* a fault, or none: the table says so later */
+            return ET_OK;
+        places[n] = eti_value_place(v);
+        names[n++] = v->text;
+        if (n == MOST || !l->env->load_plugins) {
+            et_diagnostics_add(l->errors, n == MOST ? ET_E_LIMIT : ET_E_UNAVAILABLE,
+                               &places[n - 1], "plugins", NULL,
+                               n == MOST ? "more than 15 plugins"
+                                         : "this program loads no plugins");
+            return ET_OK;
+        }
+    }
+    return n ? l->env->load_plugins(l->env->data, names, places, n, l->errors,
+                                    &fill->registry)
+             : ET_OK;
+}
+
 /* Everything after the bytes are there. FOLDER is absolute, or NULL. */
 static et_status
 build(struct eti_loader *l, struct eti_recipe *r, const char *text, size_t size,
@@ -284,6 +313,10 @@ build(struct eti_loader *l, struct eti_recipe *r, const char *text, size_t size,
         .foreign = foreign,
         .errors = l->errors,
     };
+    int before = l->errors->total;
+    ET_TRY(load_plugins(l, r->root, &fill));
+    if (l->errors->total > before) /* what they would have made known is no fault */
+        return ET_OK;
     ET_TRY(eti_options_from_value(&fill, et_recipe_table, &r->recipe, r->root, ""));
     return eti_recipe_check(r, l->errors);
 }

@@ -36,30 +36,36 @@ FROM_ARRAY(logger, et_logger_classes)
 FROM_LIST(optimizer, et_optimizer_class, et_optimizer_list)
 FROM_LIST(scheduler, et_scheduler_class, et_scheduler_list)
 
+static const struct et_component *(*const lists[ET_KIND_COUNT])(int i) = {
+    [ET_KIND_MODEL] = model_at,
+    [ET_KIND_DATASET] = dataset_at,
+    [ET_KIND_TRANSFORM] = transform_at,
+    [ET_KIND_OPTIMIZER] = optimizer_at,
+    [ET_KIND_SCHEDULER] = scheduler_at,
+    [ET_KIND_ALGORITHM] = algorithm_at,
+    [ET_KIND_CALLBACK] = callback_at,
+    [ET_KIND_LOGGER] = logger_at,
+};
+
 static const struct et_component *
-scheduler_find(const char *name)
+core_get(const struct et_registry *self, enum et_kind kind, int i)
 {
-    const struct et_scheduler_class *c = et_scheduler_find(name);
+    (void)self;
+    return lists[kind](i);
+}
+
+static const struct et_component *
+core_find(const struct et_registry *self, enum et_kind kind, const char *name)
+{
+    (void)self;
+    const struct et_scheduler_class *c =
+        kind == ET_KIND_SCHEDULER ? et_scheduler_find(name) : NULL;
     return c ? &c->info : NULL;
 }
 
 const struct et_registry *
 et_registry_core(void)
 {
-    static const struct et_registry core = {
-        .get = {
-            [ET_KIND_MODEL] = model_at,
-            [ET_KIND_DATASET] = dataset_at,
-            [ET_KIND_TRANSFORM] = transform_at,
-            [ET_KIND_OPTIMIZER] = optimizer_at,
-            [ET_KIND_SCHEDULER] = scheduler_at,
-            [ET_KIND_ALGORITHM] = algorithm_at,
-            [ET_KIND_CALLBACK] = callback_at,
-            [ET_KIND_LOGGER] = logger_at,
-        },
-        .find = {
-            [ET_KIND_SCHEDULER] = scheduler_find,
-        },
-    };
+    static const struct et_registry core = {.get = core_get, .find = core_find};
     return &core;
 }

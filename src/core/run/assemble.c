@@ -41,7 +41,7 @@ open_data(struct eti_assembly *a, const struct et_part *part, bool train,
           const struct eti_assemble_options *o, struct eti_data *out)
 {
     struct et_data_options *common = part->options;
-    const struct et_dataset_class *c = et_dataset_find(part->component->name);
+    const struct et_dataset_class *c = ETI_CLASS(dataset, part->component);
     const struct et_loader_config config = {
         .seed = (uint32_t)a->recipe->seed,
         .train = train,
@@ -149,7 +149,7 @@ static et_status
 make_model(struct eti_assembly *a)
 {
     const struct et_part *part = &a->recipe->model;
-    const struct et_model_class *c = et_model_class_find(part->component->name);
+    const struct et_model_class *c = ETI_CLASS(model, part->component);
     struct et_model_facts facts;
     a->stage = ETI_STAGE_PARTS;
     ET_TRY(check_kind(a, c));
@@ -170,13 +170,13 @@ choose_rules(struct eti_assembly *a)
 {
     const struct et_recipe *r = a->recipe;
     int n = 0;
-    a->config.optimizer = et_optimizer_find(r->optimizer.component->name);
+    a->config.optimizer = ETI_CLASS(optimizer, r->optimizer.component);
     a->config.optimizer_options = r->optimizer.options;
     for (int i = 0; i < r->scheduler.n; i++) {
         if (n == ETI_MAX_SCHEDULERS)
             return ET_FAIL(a->cx, ET_EINVAL, "more than %d schedulers", n);
         a->scheduler[n++] = (struct et_scheduler){
-            .type = et_scheduler_find(r->scheduler.v[i].component->name),
+            .type = ETI_CLASS(scheduler, r->scheduler.v[i].component),
             .options = r->scheduler.v[i].options,
         };
     }
@@ -204,7 +204,7 @@ eti_assemble_algorithms(struct eti_assembly *a, struct et_recipe *recipe)
             continue;
         if (n == ET_MAX_ALGORITHMS)
             return too_many(a, "algorithms");
-        ET_TRY(et_algorithm_new(a->cx, et_algorithm_find(part->component->name),
+        ET_TRY(et_algorithm_new(a->cx, ETI_CLASS(algorithm, part->component),
                                 part->options, &a->algorithm[n]));
         a->config.n_algorithms = ++n;
     }
@@ -213,20 +213,18 @@ eti_assemble_algorithms(struct eti_assembly *a, struct et_recipe *recipe)
 }
 
 static et_status
-make_callbacks(struct eti_assembly *a, struct et_parts *parts, bool are_loggers,
+make_callbacks(struct eti_assembly *a, struct et_parts *parts,
                const char *run_directory)
 {
     for (int i = 0; i < parts->n; i++) {
         struct et_part *part = &parts->v[i];
         if (part->off || !part->component)
             continue;
-        const char *name = part->component->name;
         int n = a->config.n_callbacks;
         if (n == ET_MAX_ALGORITHMS)
             return too_many(a, "callbacks and loggers");
-        ET_TRY(et_callback_new(
-            a->cx, are_loggers ? et_logger_find(name) : et_callback_find(name),
-            part->options, run_directory, &a->callback[n]));
+        ET_TRY(et_callback_new(a->cx, ETI_CLASS(callback, part->component),
+                               part->options, run_directory, &a->callback[n]));
         a->config.n_callbacks = n + 1;
     }
     a->config.callbacks = a->callback;
@@ -254,8 +252,8 @@ eti_assemble_callbacks(struct eti_assembly *a, struct et_recipe *recipe,
 {
     a->stage = ETI_STAGE_PARTS;
     ET_TRY(make_profiler(a, recipe, run_directory));
-    ET_TRY(make_callbacks(a, &recipe->callbacks, false, run_directory));
-    ET_TRY(make_callbacks(a, &recipe->loggers, true, run_directory));
+    ET_TRY(make_callbacks(a, &recipe->callbacks, run_directory));
+    ET_TRY(make_callbacks(a, &recipe->loggers, run_directory));
     a->stage = ETI_STAGE_RUN;
     return ET_OK;
 }

@@ -10,6 +10,10 @@
 #include "etude/recipe.h"
 #include "etude/trainer.h"
 
+/* The class whose info a recipe's component is: classes begin with it. */
+#define ETI_CLASS(kind, component)                                                     \
+    ((const struct et_##kind##_class *)(const void *)(component))
+
 enum { ETI_MAX_EVAL_DATA = 16, ETI_MAX_SCHEDULERS = 16 };
 
 /* What was being made when something failed: whose fault it may be. */

@@ -21,7 +21,6 @@ static const struct {
     {"grace", "nothing is saved after a signal"},
     {"parallel", "a run is one rank"},
     {"launch", "a run is one rank on this machine"},
-    {"plugins", "plugins are not loaded"},
 };
 
 static const struct et_option *

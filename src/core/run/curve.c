@@ -130,7 +130,7 @@ measure_data(struct et_ctx *cx, const struct et_part *part, struct shape *s)
     int64_t workers = common->workers;
     common->workers = 0;
     et_status status =
-        et_dataset_open(cx, et_dataset_find(part->component->name), common, &set);
+        et_dataset_open(cx, ETI_CLASS(dataset, part->component), common, &set);
     if (status == ET_OK)
         status =
             et_loader_new(cx, set, &(struct et_loader_config){.train = true}, &loader);
@@ -167,7 +167,7 @@ eti_curve_of_recipe(struct et_ctx *cx, const struct et_recipe *recipe,
         const struct et_scheduler_options *o = part->options;
         out->by_epoch |= o->step_every == ET_STEP_EPOCH;
         schedule[s.n_schedules++] = (struct et_scheduler){
-            .type = et_scheduler_find(part->component->name),
+            .type = ETI_CLASS(scheduler, part->component),
             .options = o,
         };
     }

@@ -1,0 +1,138 @@
+/* plugin.h: components from a shared library.
+ *
+ * A plugin is a library whose only tie to Etude is these headers. It exports one
+ * object:
+ *
+ *     static const struct et_algorithm_class *const algorithms[] = {&mine, NULL};
+ *     ET_PLUGIN(.algorithms = algorithms)
+ *
+ *     cc -shared -fPIC $(pkg-config --cflags etude) -o hello.so hello.c
+ *
+ * What it calls (et_add, et_alloc ...) it finds in the program that loads it, which
+ * exports the core's functions; it links nothing of Etude itself. examples/plugin.c is
+ * one.
+ *
+ * The user allows a library by name, absolute path and SHA-256 in config.yaml ("etude
+ * config set plugins.hello '{path: /home/me/hello.so, sha256: 12ab...}'"); a recipe
+ * names it ("plugins: [hello]") and then its components. One that is not allowed, that
+ * others than its owner could write, or whose bytes are not those that were allowed, is
+ * never mapped; of one that is, the version and the sizes below are read from the file
+ * before its first instruction runs. A plugin that runs has the rights of the program:
+ * trust it as you would trust Etude.
+ *
+ * In C++ the macro cannot be used (it names fields); such a plugin fills in the struct.
+ */
+#ifndef ETUDE_PLUGIN_H
+#define ETUDE_PLUGIN_H
+
+#include "etude/algorithm.h"
+#include "etude/callback.h"
+#include "etude/data.h"
+#include "etude/model.h"
+#include "etude/optim.h"
+#include "etude/recipe.h"
+#include "etude/sched.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ET_PLUGIN_ABI = 1 }; /* goes up with every change that sizes do not show */
+
+/* The structs that a plugin fills in or reads: all must be as large there as here. */
+#define ET_PLUGIN_STRUCTS(X)                                                           \
+    X(et_component)                                                                    \
+    X(et_option)                                                                       \
+    X(et_part)                                                                         \
+    X(et_tensor)                                                                       \
+    X(et_graph_stats)                                                                  \
+    X(et_node)                                                                         \
+    X(et_module)                                                                       \
+    X(et_module_class)                                                                 \
+    X(et_forward)                                                                      \
+    X(et_param)                                                                        \
+    X(et_model_class)                                                                  \
+    X(et_model)                                                                        \
+    X(et_model_options)                                                                \
+    X(et_dataset_class)                                                                \
+    X(et_dataset)                                                                      \
+    X(et_data_options)                                                                 \
+    X(et_transform_class)                                                              \
+    X(et_optimizer_class)                                                              \
+    X(et_update)                                                                       \
+    X(et_param_slot)                                                                   \
+    X(et_scheduler_class)                                                              \
+    X(et_timestamp)                                                                    \
+    X(et_run_length)                                                                   \
+    X(et_algorithm_class)                                                              \
+    X(et_algorithm)                                                                    \
+    X(et_callback_class)                                                               \
+    X(et_callback)                                                                     \
+    X(et_state)                                                                        \
+    X(et_record)
+
+enum {
+#define ET_PLUGIN_COUNT(name) ET_PLUGIN_SIZE_##name,
+    ET_PLUGIN_STRUCTS(ET_PLUGIN_COUNT)
+#undef ET_PLUGIN_COUNT
+        ET_PLUGIN_SIZES
+};
+
+/* The object called et_plugin. Lists end with NULL; a NULL list is empty. Names must be
+ * new: the core's cannot be replaced. */
+struct et_plugin {
+    uint32_t abi;  /* ET_PLUGIN_ABI: first, in all versions */
+    uint32_t size; /* of this struct */
+    uint32_t struct_size[ET_PLUGIN_SIZES];
+    const struct et_model_class *const *models;
+    const struct et_dataset_class *const *datasets;
+    const struct et_transform_class *const *transforms;
+    const struct et_optimizer_class *const *optimizers;
+    const struct et_scheduler_class *const *schedulers;
+    const struct et_algorithm_class *const *algorithms;
+    const struct et_callback_class *const *callbacks;
+    const struct et_callback_class *const *loggers;
+};
+
+#define ET_PLUGIN_SIZE(name) sizeof(struct name),
+#define ET_PLUGIN(...)                                                                 \
+    extern const struct et_plugin et_plugin;                                           \
+    __attribute__((visibility("default"))) const struct et_plugin et_plugin = {        \
+        .abi = ET_PLUGIN_ABI,                                                          \
+        .size = sizeof(struct et_plugin),                                              \
+        .struct_size = {ET_PLUGIN_STRUCTS(ET_PLUGIN_SIZE)},                            \
+        __VA_ARGS__,                                                                   \
+    };
+
+/* ---- for programs that load plugins ---- */
+
+/* A library that the user allows. */
+struct et_plugin_entry {
+    const char *name;   /* by which recipes call it */
+    const char *path;   /* absolute */
+    const char *sha256; /* of its bytes: 64 digits, lower case */
+};
+
+struct et_plugins;
+
+/* Loads those of NAMES [N], each at a place of PLACES (NULL: none), that ALLOWED has.
+ * What is wrong with any goes to ERRORS (E4001 to E4004) with status EINVAL, and *OUT
+ * is NULL. */
+ET_NODISCARD et_status et_plugins_load(struct et_ctx *cx,
+                                       const struct et_plugin_entry *allowed,
+                                       int n_allowed, const char *const *names,
+                                       const struct et_place *places, int n,
+                                       struct et_diagnostics *errors,
+                                       struct et_plugins **out);
+/* Unmaps them: nothing of theirs may be in use. */
+void et_plugins_free(struct et_plugins **plugins);
+/* The core's components and the plugins'; borrowed from PLUGINS. */
+const struct et_registry *et_plugins_registry(const struct et_plugins *plugins);
+/* The path of the plugin whose code or data ADDRESS is; NULL: none's. May be called
+ * from a signal handler. */
+const char *et_plugins_owner(const struct et_plugins *plugins, const void *address);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

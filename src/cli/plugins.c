@@ -1,0 +1,102 @@
+/* plugins.c: what config.yaml allows, loaded where a recipe names it. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "cli/cli.h"
+#include "core/recipe/recipe.h"
+#include "etude/plugin.h"
+
+/* The plugins of one recipe: its components are in use while it is. */
+struct cli_plugins {
+    struct cli_plugins *next;
+    struct et_plugins *set;
+};
+
+static et_status
+load(struct cli *c, const char *const *names, const struct et_place *places, int n,
+     struct et_diagnostics *errors)
+{
+    const struct eti_config *config = c->config;
+    int n_allowed = config ? config->n_plugins : 0;
+    struct cli_plugins *node = calloc(1, sizeof *node);
+    struct et_plugin_entry *allowed = calloc((size_t)n_allowed + 1, sizeof *allowed);
+    et_status status = node && allowed ? ET_OK : ET_ENOMEM;
+    for (int i = 0; i < n_allowed && allowed; i++)
+        allowed[i] = (struct et_plugin_entry){
+            .name = config->plugin[i].name,
+            .path = config->plugin[i].path,
+            .sha256 = config->plugin[i].sha256,
+        };
+    cli_guard_begin(c);
+    cli_guard_loading(names, n); /* libraries may run code as they are loaded */
+    if (status == ET_OK)
+        status = et_plugins_load(c->cx, allowed, n_allowed, names, places, n, errors,
+                                 &node->set);
+    cli_guard_loading(NULL, 0);
+    free(allowed);
+    if (status != ET_OK) {
+        free(node);
+        return status;
+    }
+    node->next = c->plugins;
+    c->plugins = node;
+    c->registry = et_plugins_registry(node->set);
+    return ET_OK;
+}
+
+et_status
+cli_load_plugins(void *data, const char *const *names, const struct et_place *places,
+                 int n, struct et_diagnostics *errors, const struct et_registry **out)
+{
+    struct cli *c = data;
+    int before = errors->total;
+    et_status status = load(c, names, places, n, errors);
+    if (status == ET_OK)
+        *out = c->registry;
+    if (status != ET_OK && errors->total > before) {
+        et_error_clear(c->cx);
+        status = ET_OK;
+    }
+    return status;
+}
+
+void
+cli_load_all_plugins(struct cli *c)
+{
+    int n = c->config ? c->config->n_plugins : 0, good = 0;
+    const char **names = calloc((size_t)n + 1, sizeof *names);
+    for (int i = 0; i < n && names; i++) {
+        struct et_diagnostics errors = {0};
+        names[good] = c->config->plugin[i].name;
+        if (load(c, names, NULL, good + 1, &errors) == ET_OK)
+            good++;
+        else
+            et_report(c->cx, ET_LOG_WARN, "plugin %s: %s", names[good],
+                      errors.n ? errors.v[0].message : et_error_get(c->cx)->message);
+        et_error_clear(c->cx);
+    }
+    free(names);
+}
+
+const char *
+cli_plugin_at(const struct cli *c, const void *address)
+{
+    const char *path = NULL;
+    for (const struct cli_plugins *p = c->plugins; p && !path; p = p->next)
+        path = et_plugins_owner(p->set, address);
+    return path;
+}
+
+void
+cli_free_plugins(struct cli *c)
+{
+    cli_guard_end();
+    c->registry = NULL;
+    while (c->plugins) {
+        struct cli_plugins *p = c->plugins;
+        c->plugins = p->next;
+        et_plugins_free(&p->set);
+        free(p);
+    }
+}

@@ -1,0 +1,323 @@
+/* A plugin with a component of each kind, and, by the macros that t/cli/plugins.t sets, one
+ * with every fault that a plugin can have. */
+#include <etude/nn.h>
+#include <etude/plugin.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef MISSING_FUNCTION
+void nobody_has_this(void);
+#endif
+
+/* What runs when the library is loaded shows whether it was. */
+__attribute__((constructor)) static void
+loaded(void)
+{
+    const char *mark = getenv("PLUGIN_MARK");
+    FILE *f = mark ? fopen(mark, "w") : NULL;
+    if (f)
+        fclose(f);
+#ifdef EXIT_AT_LOAD
+    exit(0);
+#endif
+#ifdef CRASH_AT_LOAD
+    abort();
+#endif
+#ifdef MISSING_FUNCTION
+    nobody_has_this();
+#endif
+}
+
+/* ---- a model: one linear layer ---- */
+
+struct line_options {
+    struct et_model_options common;
+};
+
+static struct et_tensor *
+line_forward(struct et_module *m, struct et_forward *f, struct et_tensor *x)
+{
+    const char *name;
+    int64_t shape[2] = {0, -1};
+    if (!x)
+        return NULL;
+    shape[0] = x->desc.shape[0];
+    return et_forward(f, *et_module_child(m, 0, &name), et_reshape(f->g, x, 2, shape));
+}
+
+static const struct et_module_class line_module = {
+    .info = {.name = "test_line", .class_name = "Line", .summary = "a linear layer"},
+    .size = sizeof(struct et_module),
+    .forward = line_forward,
+};
+
+static et_status
+line_build(struct et_ctx *cx, struct et_model *m, const void *options,
+           const struct et_model_facts *facts)
+{
+    (void)options;
+    ET_TRY(et_module_new(cx, &line_module, NULL, &m->root));
+    return ET_ADD(cx, m->root, "fc", linear,
+                  .in_features = facts->channels * facts->height * facts->width,
+                  .out_features = facts->num_classes);
+}
+
+static const struct et_model_class line = {
+    .info =
+        {
+            .name = "test_line",
+            .class_name = "TestLine",
+            .summary = "one linear layer",
+            .applies_to = "vision",
+            .options = (const struct et_option[]){ET_MODEL_OPTIONS(line_options), {0}},
+            .options_size = sizeof(struct line_options),
+        },
+    .task = ET_TASK_CLASSIFICATION,
+    .build = line_build,
+};
+
+/* ---- data: images whose brightness is their label ---- */
+
+enum { SIDE = 4, SAMPLES = 32, CLASSES = 4 };
+
+struct shades_options {
+    struct et_data_options common;
+};
+
+static et_status
+shades_open(struct et_ctx *cx, struct et_dataset *self)
+{
+    (void)cx;
+    self->facts = (struct et_data_facts){
+        .kind = ET_DATA_IMAGES,
+        .n_samples = SAMPLES,
+        .bytes = SAMPLES * SIDE * SIDE,
+        .C = 1,
+        .H = SIDE,
+        .W = SIDE,
+        .stride_c = 1,
+        .stride_y = SIDE,
+        .stride_x = 1,
+        .num_classes = CLASSES,
+    };
+    return ET_OK;
+}
+
+static et_status
+shades_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
+             const uint8_t **pixels, int32_t *label, struct et_error *why)
+{
+    (void)self;
+    (void)why;
+#ifdef CRASH_IN_WORKER
+    if (at == SAMPLES - 1)
+        *(volatile int *)8 = 0;
+#endif
+    *label = (int32_t)(at % CLASSES);
+    memset(scratch, 60 * *label + 20, SIDE * SIDE);
+    *pixels = scratch;
+    return ET_OK;
+}
+
+static const struct et_dataset_class shades = {
+    .info =
+        {
+            .name = "test_shades",
+            .class_name = "TestShades",
+            .summary = "images whose brightness is their label",
+            .applies_to = "vision",
+            .options =
+                (const struct et_option[]){
+                    ET_DATA_OPTIONS(struct shades_options),
+                    ET_DATA_IMAGE_OPTIONS(struct shades_options),
+                    {0},
+                },
+            .options_size = sizeof(struct shades_options),
+        },
+    .open = shades_open,
+    .image = shades_image,
+};
+
+/* ---- a transform that mirrors every image ---- */
+
+static void
+mirror_frame(const void *options, struct et_rng *r, struct et_frame *f)
+{
+    (void)options;
+    (void)r;
+    f->flipped = !f->flipped;
+}
+
+static const struct et_transform_class mirror = {
+    .info =
+        {
+            .name = "test_mirror",
+            .class_name = "TestMirror",
+            .summary = "exchanges left and right",
+            .applies_to = "vision",
+        },
+    .frame = mirror_frame,
+};
+
+/* ---- a schedule: 1, 1/2, 1/3 ... ---- */
+
+struct harmonic_options {
+    struct et_scheduler_options common;
+    double power;
+};
+
+static et_status
+harmonic_alpha(struct et_ctx *cx, const void *options, const struct et_timestamp *ts,
+               const struct et_run_length *length, double *out)
+{
+    const struct harmonic_options *o = options;
+    (void)cx;
+    (void)length;
+    *out = pow(1 / (double)(ts->batch + 1), o->power);
+    return ET_OK;
+}
+
+static const struct et_scheduler_class harmonic = {
+    .info =
+        {
+            .name = "test_harmonic",
+            .class_name = "TestHarmonic",
+            .summary = "one over the number of the batch",
+            .applies_to = "any",
+            .options =
+                (const struct et_option[]){
+                    {
+                        .name = "power",
+                        .type = ET_OPT_FLOAT,
+                        .offset = offsetof(struct harmonic_options, power),
+                        .def = "1",
+                        .help = "to which it is taken",
+                    },
+                    {0},
+                },
+            .options_size = sizeof(struct harmonic_options),
+        },
+    .alpha = harmonic_alpha,
+};
+
+/* ---- an algorithm: targets are left alone, calls are counted ---- */
+
+struct counter {
+    double calls;
+};
+
+static et_status
+count_apply(struct et_algorithm *self, enum et_event event, struct et_state *state,
+            struct et_log *log)
+{
+    struct counter *own = self->state;
+    (void)event;
+    (void)state;
+    own->calls++;
+    et_log_metric(log, "test/calls", own->calls);
+#ifdef CRASH_IN_CALL
+    if (state->timestamp.batch == 2)
+        *(volatile int *)8 = 0;
+#endif
+#ifdef EXIT_IN_CALL
+    if (state->timestamp.batch == 2)
+        exit(0);
+#endif
+    return ET_OK;
+}
+
+static const struct et_algorithm_class counting = {
+    .info =
+        {
+#ifdef TAKEN_NAME
+            .name = "mixup",
+#else
+            .name = "test_count",
+#endif
+            .class_name = "TestCount",
+            .summary = "counts the batches it sees",
+            .applies_to = "any",
+        },
+    .state_size = sizeof(struct counter),
+    .events = ET_ON(BEFORE_FORWARD),
+    .apply = count_apply,
+};
+
+/* ---- a logger: a line for each batch ---- */
+
+static et_status
+lines_run(struct et_callback *self, enum et_event event, const struct et_state *state,
+          struct et_log *log)
+{
+    char path[4096];
+    double calls = 0;
+    (void)event;
+    (void)et_log_find(log, "test/calls", &calls);
+    snprintf(path, sizeof path, "%s/lines.txt", self->run_directory);
+    FILE *f = fopen(path, "a");
+    if (!f)
+        return ET_FAIL(state->cx, ET_EIO, "cannot write %s", path);
+    fprintf(f, "%lld %g\n", (long long)state->timestamp.batch, calls);
+    fclose(f);
+    return ET_OK;
+}
+
+static const struct et_callback_class lines = {
+    .info =
+        {
+            .name = "test_lines",
+            .class_name = "TestLines",
+            .summary = "a line for each batch",
+            .applies_to = "any",
+        },
+    .is_logger = true,
+    .events = ET_ON(BATCH_END),
+    .run = lines_run,
+};
+
+static const struct et_model_class *const models[] = {&line, NULL};
+static const struct et_dataset_class *const datasets[] = {&shades, NULL};
+static const struct et_transform_class *const transforms[] = {&mirror, NULL};
+static const struct et_scheduler_class *const schedulers[] = {&harmonic, NULL};
+static const struct et_algorithm_class *const algorithms[] = {&counting, NULL};
+static const struct et_callback_class *const loggers[] = {&lines, NULL};
+
+#define LISTS                                                                          \
+    .models = models, .datasets = datasets, .transforms = transforms,                  \
+    .schedulers = schedulers, .algorithms = algorithms, .loggers = loggers
+#if defined WRONG_ABI || defined WRONG_SIZE || defined WRONG_STRUCT
+const struct et_plugin et_plugin = {
+#ifdef WRONG_ABI
+    .abi = ET_PLUGIN_ABI + 1,
+#else
+    .abi = ET_PLUGIN_ABI,
+#endif
+#ifdef WRONG_SIZE
+    .size = sizeof(struct et_plugin) + 8,
+#else
+    .size = sizeof(struct et_plugin),
+#endif
+#ifdef WRONG_STRUCT
+    .struct_size = {ET_PLUGIN_STRUCTS(8 + ET_PLUGIN_SIZE)},
+#else
+    .struct_size = {ET_PLUGIN_STRUCTS(ET_PLUGIN_SIZE)},
+#endif
+    LISTS,
+};
+#elif defined NO_SYMBOL
+const void *const somebody_else[] = {models,     datasets,   transforms,
+                                     schedulers, algorithms, loggers};
+#elif defined FUNCTION_SYMBOL
+const void *
+et_plugin(int i)
+{
+    const void *const all[] = {models, datasets, transforms, schedulers, algorithms, loggers};
+    return all[i];
+}
+#else
+ET_PLUGIN(LISTS)
+#endif

@@ -1,0 +1,199 @@
+#!/bin/sh
+# Plugins: a library built with the public headers alone adds components; what is not
+# allowed, not safe or not a plugin is refused before anything of it runs (RELIABILITY.md
+# 7.6, section 9, R34).
+. "$(dirname "$0")/cli.sh"
+export ETUDE_CONFIG_DIR="$dir/user"
+cc=${CC:-cc}
+flags=$(pkg-config --cflags --define-variable=includedir="$ET_SRCDIR/include" \
+    "$ET_BUILDDIR/etude.pc" 2>/dev/null) || flags="-I$ET_SRCDIR/include"
+command -v "${cc%% *}" >/dev/null || { echo "1..0 # SKIP no compiler"; exit 0; }
+
+# build FILE.so SOURCE FLAGS...
+build() {
+    so=$1 source=$2
+    shift 2
+    # shellcheck disable=SC2086
+    $cc -Wall -Wextra -Werror -shared -fPIC $flags "$@" -o "$so" "$ET_SRCDIR/$source" >out 2>err
+}
+
+# allow NAME FILE: as README tells people to
+allow() {
+    "$etude" config set "plugins.$1" \
+        "{path: $dir/$2, sha256: '$(sha256sum <"$2" | cut -d ' ' -f 1)'}" >out 2>err
+}
+
+# ---- the example ----
+
+build signs.so examples/plugin.c
+ok $? "examples/plugin.c is built with the flags that pkg-config gives"
+# Nothing but the headers: what it lacks is the C API's or the C library's.
+nm -D --undefined-only signs.so | sed 's/.* //' | grep -v '^et_' | grep -qv '^_'
+is $? 1 "and wants public functions only"
+tiny r.yaml
+cat >p.yaml <<'R'
+include: [r.yaml]
+plugins: [signs]
+optimizer: {name: sign_sgd, lr: 0.01}
+callbacks: {worst_loss: }
+R
+run validate p.yaml
+exits 77 "a plugin that the user does not allow: exit 77"
+says err "error E4001: p.yaml:2:11: plugins: 'signs' is not in plugins: of config.yaml" \
+    "with the place that names it"
+is "$(grep -c error err)" 1 "and no word of what it would have brought"
+allow signs signs.so
+run validate p.yaml
+exits 0 "config set allows it"
+run train p.yaml max_duration=8ba --progress none --run_directory runs/signs
+exits 0 "a run trains with its optimizer"
+says runs/signs/metrics.jsonl '"loss/train/worst"' "and its callback"
+says runs/signs/metrics.jsonl '"lr-SignSGD/group0":0.01' "which have their names in metrics"
+says runs/signs/recipe.resolved.yaml "name: sign_sgd" "the resolved recipe names them"
+run validate runs/signs/recipe.resolved.yaml
+exits 0 "and is one"
+run validate p.yaml optimizer.lrr=1
+exits 65 "its options are checked"
+says err "unknown key 'optimizer.lrr' (did you mean 'optimizer.lr'?)" "against its table"
+run validate p.yaml optimizer=sign_sdg
+says err "unknown optimizer 'sign_sdg' (did you mean 'sign_sgd'?)" "and names near its own are known"
+run validate r.yaml optimizer=sign_sgd
+exits 65 "a recipe that does not name the plugin knows nothing of it"
+run validate r.yaml 'plugins=[sings]'
+says err "'sings' is not in plugins: of config.yaml (did you mean 'signs'?)" \
+    "a near name is suggested"
+run explain sign_sgd
+says out "sign_sgd, optimizer: steps of one size" "explain shows one of its components"
+says out "size of each step" "with its options"
+run explain p.yaml --json
+says out '"optimizer": "sign_sgd"' "explain shows a recipe that has one"
+
+# ---- every kind ----
+
+build kinds.so t/cli/plugin.c
+ok $? "a plugin with a component of each kind builds"
+allow kinds kinds.so
+cat >k.yaml <<'R'
+max_duration: 2ep
+seed: 1
+plugins: [kinds, signs]
+model: test_line
+train_data: {name: test_shades, batch_size: 8, transforms: [test_mirror]}
+optimizer: {name: sign_sgd, lr: 0.1}
+scheduler: {name: test_harmonic, power: 0.5}
+algorithms: {test_count: , label_smoothing: {smoothing: 0.01}}
+loggers: {test_lines: }
+R
+run train k.yaml --progress none --run_directory runs/kinds
+exits 0 "a model, data, a transform, a schedule, an algorithm and a logger of a plugin train"
+is "$(tail -n 1 runs/kinds/lines.txt)" "8 8" "and the logger saw what the algorithm counted"
+run algorithms 'test*'
+says out "counts the batches it sees" "algorithms lists what allowed plugins have"
+run explain test_harmonic --ascii
+says out "with its defaults" "explain draws a plugin's schedule"
+run explain k.yaml
+says out "before_forward       1  test_count" "explain has a plugin's algorithm in the timeline"
+
+# ---- what is refused: nothing of it runs ----
+
+export PLUGIN_MARK="$dir/mark"
+cat >f.yaml <<'R'
+include: [r.yaml]
+plugins: [fault]
+R
+# refuses CODE E-NUMBER TEXT NAME
+refuses() {
+    rm -f mark
+    run validate f.yaml
+    exits "$1" "$4: exit $1"
+    says err "error $2" "as $2"
+    says err "$3" "says what is wrong"
+    [ ! -e mark ]
+    ok $? "and nothing of it ran"
+}
+cp kinds.so fault.so
+allow fault fault.so
+run validate f.yaml
+exits 0 "the library itself is good"
+[ -e mark ]
+ok $? "and it is seen when one is loaded"
+printf 'x' >>fault.so
+refuses 77 E4001 "$dir/fault.so: is not in plugins: of config.yaml (SHA-256 " "a byte more than was allowed"
+says err "etude config set plugins.fault.sha256" "and how to allow it"
+cp kinds.so fault.so
+chmod 666 fault.so
+refuses 77 E4001 "fault.so: mode 0666, must not be group/other writable" "a file that others can write"
+chmod 620 fault.so
+refuses 77 E4001 "mode 0620" "or the group"
+rm fault.so
+refuses 66 E4002 "fault.so: No such file" "no file"
+mkfifo fault.so
+refuses 65 E4003 "fault.so: not a regular file" "a pipe"
+rm fault.so
+echo "not a library" >fault.so
+allow fault fault.so
+refuses 65 E4003 "fault.so: is no ELF file" "a text"
+head -c 3000 kinds.so >fault.so
+allow fault fault.so
+refuses 65 E4003 "fault.so: " "a library that is cut off"
+for row in "WRONG_ABI 76 E4004 built_for_plugin_ABI_2,_this_is_1" \
+    "WRONG_SIZE 76 E4004 struct_et_plugin_is" \
+    "WRONG_STRUCT 76 E4004 struct_et_component_is" \
+    "NO_SYMBOL 65 E4003 exports_no_et_plugin" \
+    "FUNCTION_SYMBOL 65 E4003 but_as_no_object"; do
+    # shellcheck disable=SC2086
+    set -- $row
+    build fault.so t/cli/plugin.c "-D$1"
+    allow fault fault.so
+    refuses "$2" "$3" "$(echo "$4" | tr _ ' ' | sed 's/et plugin/et_plugin/; s/et component/et_component/')" "$1"
+done
+build fault.so t/cli/plugin.c -DMISSING_FUNCTION
+allow fault fault.so
+refuses 65 E4003 "fault.so: undefined symbol: nobody_has_this" "a function that nobody has"
+build fault.so t/cli/plugin.c -DTAKEN_NAME
+allow fault fault.so
+run validate f.yaml
+exits 65 "a name that the core has: exit 65"
+says err "fault.so: algorithm 'mixup' is a name that is taken" "says which"
+run algorithms
+exits 0 "commands without a recipe leave a bad plugin out"
+says err "plugin fault: " "and say so"
+run validate f.yaml --json
+says err '"code":"E4003"' "errors are JSON where --json stands"
+rm -f mark
+run validate r.yaml
+[ ! -e mark ]
+ok $? "a plugin that no recipe names is not loaded"
+if [ "$(id -u)" -eq 0 ]; then
+    cp kinds.so fault.so
+    allow fault fault.so
+    chown 12345 fault.so
+    refuses 77 E4001 "fault.so: owner is uid 12345, must be you or root" "a stranger's file"
+fi
+
+# ---- what fails later is named ----
+
+# fails FLAG TEXT NAME: k.yaml with that plugin
+fails() {
+    rm -rf runs/f fault.so
+    build fault.so t/cli/plugin.c "-D$1"
+    allow fault fault.so
+    run train k.yaml 'plugins=[fault,signs]' --progress none --run_directory runs/f
+    exits 1 "$3: exit 1"
+    says err "error E4005: plugin $dir/fault.so $2" "and the plugin is named"
+}
+fails CRASH_IN_CALL "crashed (SIGSEGV), rank 0, step 2" "a crash in a call"
+fails CRASH_IN_WORKER "crashed (SIGSEGV), rank 0, step " "a crash in a loader's thread"
+fails EXIT_IN_CALL "ended the program, rank 0, step 2" "exit(0) in a call"
+says runs/f/run.json '"state": "failed"' "and the run did not finish"
+build fault.so t/cli/plugin.c -DCRASH_AT_LOAD
+allow fault fault.so
+run validate f.yaml
+exits 1 "a crash as it is loaded: exit 1"
+says err "error E4005: plugin fault crashed (SIGABRT) while it was loaded" "and the plugin is named"
+build fault.so t/cli/plugin.c -DEXIT_AT_LOAD
+allow fault fault.so
+run validate f.yaml
+exits 1 "exit(0) as it is loaded: exit 1"
+says err "error E4005: plugin fault ended the program while it was loaded" "named likewise"
+finish
