@@ -138,20 +138,47 @@ saves_to(const char *dir, int64_t keep)
     };
 }
 
-bool
-saving_open(struct saving_run *s, struct et_ctx *cx,
-            const struct et_checkpoint_config *checkpoint,
-            const struct et_load_config *load, et_status *status)
+/* In place of the fixture's MLP, which is larger than it need be. */
+static void
+take_small_model(struct run *r, const char *hidden)
 {
-    static const char *const momentum[] = {"momentum", "0.9", NULL};
+    const struct et_model_class *c = et_model_class_find("mlp");
+    const struct et_data_facts *d = &r->data->facts;
+    const struct et_model_facts facts = {d->C, d->H, d->W,
+                                         .num_classes = d->num_classes};
+    void *options;
+    et_model_free(&r->model);
+    need(r->cx, et_alloc(r->cx, c->info.options_size, &options));
+    need(r->cx, et_options_init(r->cx, c->info.options, options));
+    need(r->cx, et_options_set(r->cx, c->info.options, options, "hidden", hidden));
+    need(r->cx, et_model_new(r->cx, c, options, &facts, &r->model));
+    et_options_release(c->info.options, options);
+    et_free(r->cx, options);
+    r->config.model = r->model;
+}
+
+bool
+saving_open(struct saving_run *s, struct et_ctx *cx, const struct saving_setup *setup,
+            et_status *status)
+{
+    static const char *const momentum[] = {"momentum", "0.9", "lr", "0.01", NULL};
     s->cx = cx;
     run_prepare(&s->r, cx,
                 &(struct run_setup){
+                    .model = setup->model,
+                    .n = setup->n ? setup->n : 28,
                     .optimizer_options = momentum,
                     .max_duration = ET_EPOCHS(100),
+                    .algorithms = setup->algorithms,
+                    .n_algorithms = setup->n_algorithms,
+                    .sink = setup->sink,
                 });
-    s->r.config.checkpoint = checkpoint;
-    s->r.config.load = load;
+    if (!setup->model)
+        take_small_model(&s->r, setup->hidden ? setup->hidden : "8");
+    s->r.config.checkpoint = setup->checkpoint;
+    s->r.config.load = setup->load;
+    s->r.config.nonfinite_action = setup->nonfinite_action;
+    s->r.config.nonfinite_grace = setup->nonfinite_grace;
     *status = et_trainer_new(cx, &s->r.config, &s->r.trainer);
     if (*status == ET_OK) {
         s->r.state = et_trainer_state(s->r.trainer);

@@ -30,16 +30,28 @@ void reseal(const char *dir, int64_t step, const char *from, const char *to);
 
 /* ---- a run ---- */
 
-/* A trainer of mlp on counted images, 2 batches an epoch, with momentum; CHECKPOINT
- * and LOAD may be NULL. Either the run is open, or *STATUS says why not and all is
- * freed. */
+/* A trainer of an MLP on counted images, SGD with momentum; zero means the default in
+ * brackets. */
+struct saving_setup {
+    const struct et_checkpoint_config *checkpoint; /* none */
+    const struct et_load_config *load;             /* none */
+    const char *model;                             /* "mlp" */
+    const char *hidden;                            /* of mlp: "8" */
+    int64_t n; /* 28 samples in batches of 4: 7 an epoch */
+    struct et_algorithm **algorithms;
+    int n_algorithms;
+    int nonfinite_action; /* enum et_nonfinite_action */
+    int64_t nonfinite_grace;
+    struct et_sink *sink;
+};
 struct saving_run {
     struct run r;
     struct et_ctx *cx;
 };
+/* True with the run open; or false, *STATUS and the context's error say why, and
+ * nothing is left. */
 bool saving_open(struct saving_run *s, struct et_ctx *cx,
-                 const struct et_checkpoint_config *checkpoint,
-                 const struct et_load_config *load, et_status *status);
+                 const struct saving_setup *setup, et_status *status);
 void saving_close(struct saving_run *s);
 /* Trains N batches more, or bails out. */
 void saving_train(struct saving_run *s, int n);

@@ -254,11 +254,14 @@ set_aside(struct et_trainer *t, int64_t step, const char *prefix)
     et_error_clear(cx);
 }
 
+/* *VERIFIED: it is what was written, and what is wrong with it would be wrong with an
+ * older one. */
 static et_status
-try_one(struct et_trainer *t, const char *name)
+try_one(struct et_trainer *t, const char *name, bool *verified)
 {
     struct eti_checkpoint c;
     et_status status = eti_store_read(t->state.cx, t->config.load->directory, name, &c);
+    *verified = status == ET_OK;
     if (status == ET_OK)
         status = take(t, &c);
     eti_checkpoint_release(&c);
@@ -272,14 +275,17 @@ try_all(struct et_trainer *t, const int64_t *steps, int64_t n, char name[ETI_STE
     struct et_ctx *cx = t->state.cx;
     const char *directory = t->config.load->directory;
     char why[512] = "";
+    bool verified;
+    int unfinished;
     for (int64_t i = 0; i < n; i++) {
-        et_status status = try_one(t, eti_step_name(steps[i], name));
+        et_status status = try_one(t, eti_step_name(steps[i], name), &verified);
         if (status == ET_OK) {
             if (why[0])
                 et_report(cx, ET_LOG_WARN, "%s; using %s", why, name);
             return ET_OK;
         }
-        if (status != ET_EFORMAT && status != ET_EIO && status != ET_ENOENT)
+        if (verified ||
+            (status != ET_EFORMAT && status != ET_EIO && status != ET_ENOENT))
             return status;
         snprintf(why, sizeof why, "%.500s", et_error_get(cx)->message);
         et_error_clear(cx);
@@ -291,7 +297,10 @@ try_all(struct et_trainer *t, const int64_t *steps, int64_t n, char name[ETI_STE
     if (n > 0)
         return ET_FAIL(cx, ET_EFORMAT, "no valid checkpoint under %s: %s", directory,
                        why);
-    return ET_FAIL(cx, ET_EFORMAT, "there is no checkpoint under %s", directory);
+    ET_TRY(eti_store_count_unfinished(cx, directory, &unfinished));
+    return ET_FAIL(cx, ET_EFORMAT,
+                   "no valid checkpoint under %s (%d incomplete ignored)", directory,
+                   unfinished);
 }
 
 /* A run that goes back to NAME leaves what came later behind. */
@@ -311,13 +320,14 @@ eti_load(struct et_trainer *t)
     const struct et_load_config *c = t->config.load;
     char name[ETI_STEP_NAME];
     int64_t *steps, n;
+    bool verified;
     if (!c || t->config.dry)
         return ET_OK;
     ET_TRY(eti_store_list(s->cx, c->directory, &steps, &n));
     et_status status;
     if (c->name) {
         snprintf(name, sizeof name, "%s", c->name);
-        status = try_one(t, name);
+        status = try_one(t, name, &verified);
         if (status == ET_OK)
             leave_later(t, steps, n, name);
     } else {
