@@ -43,6 +43,7 @@ enum cli_exit {
     X(1106, NAME, CLI_MISSING, "a recipe or component that is not there")              \
     X(1107, FOLDER, CLI_MISSING, "a folder that cannot be entered")                    \
     X(1108, CONFIG, CLI_MISSING, "a user configuration that cannot be read")           \
+    X(1109, NO_RUN, CLI_MISSING, "a run that is not there")                            \
     X(1301, PARTS, CLI_WRONG, "parts of a recipe that do not fit each other")          \
     X(2001, NO_DATA, CLI_MISSING, "data that are not there")                           \
     X(2002, BAD_DATA, CLI_WRONG, "data that are not what they should be")              \
@@ -51,6 +52,7 @@ enum cli_exit {
     X(6002, NOT_FINITE, CLI_DIVERGED, "a run that diverged")                           \
     X(6003, TARGET, CLI_MISSED, "a run that missed its target")                        \
     X(6004, SIGNALLED, CLI_SIGNAL, "a run that a signal ended")                        \
+    X(6005, BUSY, CLI_UNAVAILABLE, "a run that another process writes")                \
     X(7001, MEMORY, CLI_NO_MEMORY, "too little memory")                                \
     X(7002, WRITE, CLI_CANNOT_WRITE, "something that cannot be written")               \
     X(7003, DEVICE, CLI_UNAVAILABLE, "a device that cannot be used")                   \
@@ -76,6 +78,10 @@ struct cli_options {
     int to;            /* enum of export.c; -1 = not given */
     const char *output, *metrics;
     int64_t limit;     /* samples to read; -1 = not given */
+    const char *sort, *pareto;
+    bool reindex, follow;
+    int64_t rank;      /* of `logs` */
+    int level;         /* of `logs`: enum et_log_level */
     int64_t one, zero; /* where options go that may only say so */
 };
 
@@ -184,6 +190,25 @@ struct cli_end {
 void cli_run_notice(struct cli *c, const struct cli_end *end);
 /* Writes the end down, and prints where to look if it is no success. */
 void cli_run_end(struct cli *c, const struct cli_end *end);
+
+/* ---- runlist.c: runs that there were, as facts (core/run/facts.h) ---- */
+
+/* All that are known or in ./runs, the newest first; AGAIN: read anew. NULL on failure,
+ * and *EXIT says how to end. The caller owns it, also below. */
+struct json_t *cli_run_list(struct cli *c, bool again, int *exit);
+/* The one that TEXT means: its name, its directory, or "last". Exit 66 for none. */
+struct json_t *cli_run_find(struct cli *c, const char *text, int *exit);
+/* Remembers the run in DIRECTORY. It is no fault where that cannot be done. */
+void cli_run_remember(struct cli *c, const char *directory);
+/* Its events.log. NULL on failure, and *EXIT says how to end. */
+struct et_events *cli_run_events(struct cli *c, const struct json_t *facts, int *exit);
+/* Text of a fact, made visible, in BUF; "-" where there is none. */
+const char *cli_fact(const struct json_t *facts, const char *key, char *buf,
+                     size_t size);
+/* "2025-11-20 13:56", local; "-" for 0. */
+const char *cli_clock(double t, char *buf, size_t size);
+/* The evaluated metric that a run is known by, and its entry; NULL without. */
+const struct json_t *cli_main_metric(const struct json_t *facts, const char **name);
 
 /* ---- progress.c ---- */
 

@@ -75,8 +75,9 @@ const struct cli_option cli_option_table[] = {
     LAUNCH("dry-run", 0, FLAG, NULL, "check everything, train nothing", AT(dry_run)),
     LAUNCH("resume", 0, LATER, "RUN|CKPT", "continue a run"),
     LAUNCH("autoresume", 0, LATER, NULL, "continue what the run directory holds"),
-    LAUNCH("target", 0, TEXT, "METRIC>=X", "stop when reached; missed: exit 6",
-           AT(target)),
+    ROW("target", 0, TEXT, "METRIC>=X",
+        "train: stop when reached, missed: exit 6; compare: when each was there",
+        AT(target), .group = "launch", .commands = LAUNCH_COMMANDS " compare"),
     LAUNCH("every", 0, TEXT, "TIME", "between lines of progress: 10s, 50ba", AT(every)),
     LAUNCH("timeout", 0, LATER, "DUR", "when a run counts as hung"),
 
@@ -99,8 +100,22 @@ const struct cli_option cli_option_table[] = {
         AT(metrics), .group = "command", .commands = "export"),
     ROW("copy", 0, TEXT, "DIR", "copy the recipe there", AT(copy), .group = "command",
         .commands = "recipes"),
-    ROW("limit", 0, INT, "N", "samples or tokens to read; 0: all", AT(limit),
-        .group = "command", .commands = "data"),
+    ROW("limit", 0, INT, "N", "samples or tokens to read, runs to list; 0: all",
+        AT(limit), .group = "command", .commands = "data runs"),
+    ROW("sort", 0, TEXT, "KEY",
+        "by a fact, a key of the recipe or a metric; -KEY: from "
+        "the greatest; started otherwise",
+        AT(sort), .group = "command", .commands = "runs"),
+    ROW("reindex", 0, FLAG, NULL, "read all runs again", AT(reindex),
+        .group = "command", .commands = "runs"),
+    ROW("pareto", 0, TEXT, "WHAT", "time or samples: which runs no other beats",
+        AT(pareto), .group = "command", .commands = "compare"),
+    ROW("rank", 0, INT, "N", "the rank whose log it is: 0", AT(rank),
+        .group = "command", .commands = "logs"),
+    ROW("follow", 'f', FLAG, NULL, "go on until the run ends", AT(follow),
+        .group = "command", .commands = "logs"),
+    ROW("level", 0, CHOICE, "LEVEL", "debug, info, warn or error, and worse", AT(level),
+        .choices = levels, .group = "command", .commands = "logs"),
     {0},
 };
 
@@ -328,6 +343,18 @@ is_override(const char *text)
     return n > 0 && text[n] == '=' && (isalpha((unsigned char)*text) || *text == '_');
 }
 
+/* Commands whose operands are never overrides: filters and texts may look so. */
+static bool
+takes_words(const struct cli *c)
+{
+    static const char *const commands[] = {"runs", "show", "compare", "logs",
+                                           "annotate"};
+    bool does = false;
+    for (size_t i = 0; c->n_args > 0 && i < sizeof commands / sizeof *commands; i++)
+        does = does || strcmp(c->arg[0], commands[i]) == 0;
+    return does;
+}
+
 static bool
 is_recipe_path(const char *text)
 {
@@ -408,7 +435,7 @@ cli_parse(struct cli *c, int argc, char **argv)
             code = parse_long(c, &w, text + 2);
         else if (!ended && text[0] == '-' && text[1])
             code = parse_letters(c, &w, text + 1);
-        else if (is_override(text))
+        else if (is_override(text) && !takes_words(c))
             add_override(c, ET_OVERRIDE_SET, text);
         else
             c->arg[c->n_args++] = text;

@@ -35,6 +35,7 @@ cli_run_begin(struct cli *c, const struct et_recipe *recipe, const char *resolve
         .directory = et_run_directory(c->run),
         .state = "starting",
     };
+    cli_run_remember(c, et_run_directory(c->run));
     if (c->progress)
         et_progress_notice(c->progress, &notice);
     et_report(c->cx, ET_LOG_INFO, "etude %s, run %s, %s, %d threads", PACKAGE_VERSION,

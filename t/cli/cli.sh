@@ -12,6 +12,7 @@ n=0 failures=0
 dir=$(mktemp -d "${TMPDIR:-/tmp}/etude-cli.XXXXXX") || exit 99
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 99
+export XDG_STATE_HOME="$dir/state"
 
 # ok STATUS NAME
 ok() {

@@ -60,8 +60,8 @@ for every in 0ba 0s -5s 1ep x; do
     run train r.yaml --progress plain --every "$every"
     exits 64 "--every $every: exit 64"
 done
-for command in compose rerun sweep stop kill pause continue checkpoint logs annotate attach show \
-    runs compare weights worker doctor completion; do
+for command in compose rerun sweep stop kill pause continue checkpoint attach weights worker \
+    doctor completion; do
     run $command
     is "$code $(cat err)" \
         "69 etude: error E1105: $command: this version does not do that" \

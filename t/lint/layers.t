@@ -23,6 +23,7 @@ my %only = (
     'zmq' => 'src/dist',
     # Without a supervisor the run itself writes its log of events (DESIGN.md section 6).
     'msgpack' => 'src/(dist|core/run)',
+    'sqlite3' => 'src/core/run',
     'curses' => 'src/tui',
 );
 

@@ -301,14 +301,13 @@ eti_events_continue(struct et_ctx *cx, const char *directory, int64_t *cut,
                     struct eti_events_writer *out)
 {
     struct stat st;
-    struct et_record last;
     int64_t end = 0;
     *cut = 0;
     et_status status = open_file(cx, directory, 0, out);
     if (status == ET_OK)
         status = eti_tally_init(&out->tally, cx);
     if (status == ET_OK)
-        status = eti_events_recount(cx, directory, &out->tally, &last, &end);
+        status = eti_events_recount(cx, directory, &out->tally, &out->last, &end);
     if (status == ET_OK && (fstat(out->fd, &st) != 0 ||
                             (st.st_size > end && ftruncate(out->fd, end) != 0)))
         status = ET_FAIL(cx, ET_EIO, "cannot cut %s/events.log to %lld bytes: %s",
@@ -319,11 +318,11 @@ eti_events_continue(struct et_ctx *cx, const char *directory, int64_t *cut,
     }
     *cut = st.st_size - end;
     out->in_file = end;
-    out->seq = last.seq;
+    out->seq = out->last.seq;
     /* A crash may have cut off what a summary was to complete. */
     for (int level = 1; level < ETI_LEVELS && !out->tally.off; level++)
         if (out->tally.block[level].n == ETI_PARTS)
-            summarise(out, level, &last);
+            summarise(out, level, &out->last);
     return ET_OK;
 }
 

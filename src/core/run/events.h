@@ -125,13 +125,14 @@ void eti_tally_widen(struct eti_tally *t);
 
 struct eti_events_writer {
     struct et_ctx *cx;
-    int fd;            /* -1: closed */
-    char *buffer;      /* what is not in the file yet */
-    size_t used;       /* bytes of it */
-    size_t packed;     /* bytes of the payload under way, behind those */
-    int64_t in_file;   /* bytes */
-    int64_t seq, lost; /* of the last record; records left out */
-    bool failed;       /* writing did, and it was said */
+    int fd;                /* -1: closed */
+    char *buffer;          /* what is not in the file yet */
+    size_t used;           /* bytes of it */
+    size_t packed;         /* bytes of the payload under way, behind those */
+    int64_t in_file;       /* bytes */
+    int64_t seq, lost;     /* of the last record; records left out */
+    bool failed;           /* writing did, and it was said */
+    struct et_record last; /* of a log that goes on: its last; no text, no numbers */
     struct eti_tally tally;
 };
 

@@ -1,0 +1,136 @@
+/* logs.c: `etude logs`: the log of a rank, perhaps as it grows. */
+#include "config.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cli.h"
+#include "core/run/facts.h"
+
+enum { LOOK_MS = 250 }; /* between looks at a log that grows */
+
+/* "2025-11-20T14:03:22Z info text": the level, -1 for lines of another form (what the
+ * rank printed); *TEXT is what follows. */
+static int
+level_of(const char *line, const char **text)
+{
+    const char *word = strchr(line, ' ');
+    *text = line;
+    if (!word || word - line < 20 || word[-1] != 'Z')
+        return -1;
+    word++;
+    for (int level = ET_LOG_DEBUG; level <= ET_LOG_ERROR; level++) {
+        const char *name = et_log_level_name((enum et_log_level)level);
+        size_t n = strlen(name);
+        if (strncmp(word, name, n) == 0 && word[n] == ' ') {
+            *text = word + n + 1;
+            return level;
+        }
+    }
+    return -1;
+}
+
+static void
+print_line(const struct cli *c, const char *line, size_t n)
+{
+    const char *text;
+    char visible[ET_VISIBLE_MAX + 1];
+    int level = level_of(line, &text);
+    if ((level < 0 ? ET_LOG_INFO : level) < c->opt.level)
+        return;
+    if (!c->opt.json) {
+        /* Long lines are the rank's own; they come in pieces. */
+        for (size_t at = 0; at == 0 || at < n; at += ET_VISIBLE_MAX / 8)
+            fputs(et_visible(visible, sizeof visible, line + at,
+                             n - at < ET_VISIBLE_MAX / 8 ? n - at : ET_VISIBLE_MAX / 8),
+                  stdout);
+        putchar('\n');
+        return;
+    }
+    et_visible(visible, sizeof visible, text, strlen(text));
+    json_t *v = json_pack("{s:s%, s:s, s:s}", "t", line,
+                          (size_t)(level < 0 ? 0 : strcspn(line, " ")), "level",
+                          level < 0 ? "" : et_log_level_name((enum et_log_level)level),
+                          "text", visible);
+    if (level < 0)
+        json_object_set_new(v, "t", json_null());
+    json_dumpf(v, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(v);
+}
+
+/* The whole lines that there are; at the END, also one that is not whole. */
+static void
+print_lines(const struct cli *c, FILE *f, char **line, size_t *room, bool end)
+{
+    for (;;) {
+        long at = ftell(f);
+        ssize_t n = getline(line, room, f);
+        if (n <= 0)
+            break;
+        bool whole = (*line)[n - 1] == '\n';
+        if (!whole && !end) {
+            fseek(f, at, SEEK_SET); /* the rest will come */
+            break;
+        }
+        (*line)[n - whole] = '\0';
+        print_line(c, *line, (size_t)n - whole);
+    }
+    clearerr(f);
+    fflush(stdout);
+}
+
+static bool
+goes_on(struct cli *c, const char *directory)
+{
+    json_t *facts;
+    bool alive = false;
+    if (eti_facts_read_state(c->cx, directory, &facts) == ET_OK) {
+        alive = eti_facts_is_alive(facts);
+        json_decref(facts);
+    }
+    et_error_clear(c->cx);
+    return alive;
+}
+
+static int
+print_log(struct cli *c, const char *directory)
+{
+    char path[PATH_MAX], *line = NULL;
+    size_t room = 0;
+    bool again;
+    snprintf(path, sizeof path, "%s/logs/rank%lld.txt", directory,
+             (long long)c->opt.rank);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return cli_fail(c, CLI_E_NO_RUN, NULL, "cannot read %s: %s", path,
+                        strerror(errno));
+    do {
+        const struct timespec pause = {0, LOOK_MS * 1000000L};
+        again = c->opt.follow && goes_on(c, directory);
+        print_lines(c, f, &line, &room, !again);
+        if (again)
+            nanosleep(&pause, NULL);
+    } while (again && !ferror(stdout));
+    free(line);
+    fclose(f);
+    return CLI_OK;
+}
+
+int
+cli_logs(struct cli *c)
+{
+    int code;
+    if (c->n_args != 1)
+        return cli_fail(c, CLI_E_OPERAND, NULL, "logs takes one run");
+    json_t *facts = cli_run_find(c, c->arg[0], &code);
+    if (!facts)
+        return code;
+    code = print_log(c, json_string_value(json_object_get(facts, "directory")));
+    json_decref(facts);
+    return code;
+}

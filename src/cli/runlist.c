@@ -1,0 +1,156 @@
+/* runlist.c: finding runs, and the text of what is known of them. */
+#include "config.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/run/index.h"
+
+struct json_t *
+cli_run_list(struct cli *c, bool again, int *exit)
+{
+    struct eti_index *index;
+    json_t *list = NULL;
+    et_status status = eti_index_open(c->cx, NULL, &index);
+    if (status == ET_OK)
+        status = eti_index_update(index, "runs", again);
+    if (status == ET_OK)
+        status = eti_index_list(index, &list);
+    eti_index_close(&index);
+    *exit = status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+    return list;
+}
+
+void
+cli_run_remember(struct cli *c, const char *directory)
+{
+    struct eti_index *index;
+    et_status status = eti_index_open(c->cx, NULL, &index);
+    if (status == ET_OK)
+        status = eti_index_add(index, directory);
+    if (status != ET_OK)
+        et_report(c->cx, ET_LOG_INFO, "%s", et_error_get(c->cx)->message);
+    et_error_clear(c->cx);
+    eti_index_close(&index);
+}
+
+static bool
+is_called(const json_t *facts, const char *text)
+{
+    const char *name = json_string_value(json_object_get(facts, "name"));
+    const char *path = json_string_value(json_object_get(facts, "directory"));
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return (name && strcmp(name, text) == 0) || (slash && strcmp(slash + 1, text) == 0);
+}
+
+static int
+unknown(struct cli *c, const json_t *list, const char *text)
+{
+    enum { MOST = 256 };
+    const char *names[MOST];
+    int n = 0;
+    for (size_t i = 0; i < json_array_size(list) && n < MOST; i++) {
+        const json_t *facts = json_array_get(list, i);
+        const char *name = json_string_value(json_object_get(facts, "name"));
+        if (name)
+            names[n++] = name;
+    }
+    const char *near = et_nearest(text, names, n);
+    if (near)
+        return cli_fail(c, CLI_E_NO_RUN, NULL,
+                        "no run is called '%s' (did you mean '%s'?)", text, near);
+    return cli_fail(c, CLI_E_NO_RUN, "etude runs lists them",
+                    strcmp(text, "last") == 0 ? "there is no run yet, so no '%s'"
+                                              : "no run is called '%s'",
+                    text);
+}
+
+static json_t *
+read_directory(struct cli *c, const char *directory, int *exit)
+{
+    json_t *facts;
+    et_status status = eti_facts_read(c->cx, directory, &facts);
+    if (status != ET_OK) {
+        *exit = cli_fail_status(c, ETI_STAGE_DATA, status);
+        return NULL;
+    }
+    cli_run_remember(c, directory);
+    eti_facts_make_true(facts);
+    return facts;
+}
+
+struct json_t *
+cli_run_find(struct cli *c, const char *text, int *exit)
+{
+    char path[PATH_MAX];
+    *exit = CLI_OK;
+    snprintf(path, sizeof path, "%s/run.json", text);
+    if (access(path, F_OK) == 0)
+        return read_directory(c, text, exit);
+    json_t *list = cli_run_list(c, false, exit), *found = NULL;
+    bool last = strcmp(text, "last") == 0;
+    for (size_t i = 0; i < json_array_size(list) && !found; i++) {
+        json_t *facts = json_array_get(list, i);
+        if (last || is_called(facts, text))
+            found = json_incref(facts);
+    }
+    if (list && !found)
+        *exit = unknown(c, list, text);
+    json_decref(list);
+    return found;
+}
+
+struct et_events *
+cli_run_events(struct cli *c, const struct json_t *facts, int *exit)
+{
+    char path[PATH_MAX];
+    struct et_events *e;
+    snprintf(path, sizeof path, "%s/events.log",
+             json_string_value(json_object_get(facts, "directory")));
+    et_status status = et_events_open(c->cx, path, &e);
+    *exit = status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_DATA, status);
+    return e;
+}
+
+const char *
+cli_fact(const struct json_t *facts, const char *key, char *buf, size_t size)
+{
+    char value[ETI_FACT_TEXT];
+    const char *text = eti_facts_get(facts, key, value);
+    if (!text)
+        text = "-";
+    return et_visible(buf, size, text, strlen(text));
+}
+
+const char *
+cli_clock(double t, char *buf, size_t size)
+{
+    time_t seconds = (time_t)t;
+    struct tm local;
+    if (t <= 0 || !localtime_r(&seconds, &local) ||
+        strftime(buf, size, "%Y-%m-%d %H:%M", &local) == 0)
+        snprintf(buf, size, "-");
+    return buf;
+}
+
+/* The first that is not of training data. */
+const struct json_t *
+cli_main_metric(const struct json_t *facts, const char **name)
+{
+    json_t *metrics = json_object_get(facts, "metrics"), *v;
+    const json_t *found = NULL;
+    const char *key;
+    json_object_foreach(metrics, key, v)
+    {
+        if (!found && strncmp(key, "metrics/", 8) == 0 &&
+            strncmp(key, "metrics/train/", 14) != 0) {
+            *name = key;
+            found = v;
+        }
+    }
+    return found;
+}

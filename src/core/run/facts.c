@@ -1,0 +1,477 @@
+/* facts.c: what is known of a run: run.json, report.json, recipe.resolved.yaml, and the
+ * series of events.log.
+ *
+ * A process is the run's if pid and boot id are, and it did not start after the run
+ * did: numbers of processes are used again. */
+#include "config.h"
+
+#include "core/run/facts.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/callbacks/callbacks.h"
+#include "core/recipe/value.h"
+
+enum { FILE_PATH = PATH_MAX + 64 }; /* of a file in a directory */
+
+static const char *const alive[] = {"queued",     "starting",      "running",
+                                    "evaluating", "checkpointing", "paused",
+                                    "stopping"};
+
+/* Series that are worth a place among the facts: others are as many as layers. */
+static const char *const kept[] = {"metrics/", "loss/", "throughput/"};
+
+static void
+say_problem(json_t *facts, const char *text)
+{
+    char visible[ET_VISIBLE_MAX + 1];
+    et_visible(visible, sizeof visible, text, strlen(text));
+    if (!json_object_get(facts, "problem"))
+        json_object_set_new(facts, "problem", json_string(visible));
+}
+
+/* ---- run.json, report.json ---- */
+
+static bool
+is_text_path(const char *word)
+{
+    size_t n = strlen(word);
+    return (n > 5 && strcmp(word + n - 5, ".yaml") == 0) ||
+           (n > 4 && strcmp(word + n - 4, ".yml") == 0);
+}
+
+/* The recipe's name without folder and ending: of the command line's first file, or of
+ * what stands behind the command. */
+static void
+name_recipe(json_t *facts, const json_t *command)
+{
+    const char *found = NULL;
+    for (size_t i = 1; i < json_array_size(command); i++) {
+        const char *word = json_string_value(json_array_get(command, i));
+        if (!word || *word == '-' || strchr(word, '=') || strcmp(word, "train") == 0)
+            continue;
+        if (!found || (is_text_path(word) && !is_text_path(found)))
+            found = word;
+    }
+    if (!found)
+        return;
+    const char *slash = strrchr(found, '/'), *base = slash ? slash + 1 : found;
+    const char *dot = is_text_path(base) ? strrchr(base, '.') : base + strlen(base);
+    json_object_set_new(facts, "recipe", json_stringn(base, (size_t)(dot - base)));
+}
+
+static et_status
+read_run(struct et_ctx *cx, json_t *facts, const char *directory)
+{
+    static const char *const keys[] = {"name",    "id",     "state", "exit_code",
+                                       "started", "ended",  "pid",   "boot_id",
+                                       "version", "threads"};
+    char path[FILE_PATH];
+    json_error_t error;
+    struct stat st;
+    snprintf(path, sizeof path, "%s/run.json", directory);
+    if (access(path, F_OK) != 0)
+        return ET_FAIL(cx, ET_ENOENT, "%s holds no run: there is no run.json",
+                       directory);
+    if (stat(path, &st) == 0)
+        json_object_set_new(facts, "written", json_integer(st.st_mtim.tv_sec + 1));
+    json_t *run = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    if (!json_is_object(run)) {
+        json_object_set_new(facts, "state", json_string("unreadable"));
+        say_problem(facts, run ? "run.json is no object" : error.text);
+    } else {
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+            json_t *v = json_object_get(run, keys[i]);
+            if (v && !json_is_object(v) && !json_is_array(v))
+                json_object_set(facts, keys[i], v);
+        }
+        name_recipe(facts, json_object_get(run, "command"));
+    }
+    json_decref(run);
+    return ET_OK;
+}
+
+static void
+read_report(json_t *facts, const char *directory)
+{
+    static const char *const keys[] = {"reason", "ep", "ba", "sp", "train_seconds"};
+    char path[FILE_PATH];
+    json_error_t error;
+    snprintf(path, sizeof path, "%s/report.json", directory);
+    if (access(path, F_OK) != 0)
+        return;
+    json_t *report = json_load_file(path, 0, &error);
+    if (!json_is_object(report))
+        say_problem(facts, "report.json cannot be read");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        json_t *v = json_object_get(report, keys[i]);
+        if (v)
+            json_object_set(facts, keys[i], v);
+    }
+    json_decref(report);
+}
+
+/* ---- the recipe ---- */
+
+static json_t *
+scalar(const struct et_value *v)
+{
+    switch (v->type) {
+    case ET_VALUE_BOOL:
+        return json_boolean(v->b);
+    case ET_VALUE_INT:
+        return json_integer(v->i);
+    case ET_VALUE_FLOAT:
+        return isfinite(v->f) ? json_real(v->f) : json_string(v->text);
+    case ET_VALUE_STRING:
+        return json_string(v->text);
+    default:
+        return json_null();
+    }
+}
+
+static void
+flatten(json_t *config, const char *path, const struct et_value *v)
+{
+    char key[512];
+    int i = 0;
+    for (const struct et_value *child = v->first; child; child = child->next, i++) {
+        const char *dot = *path ? "." : "";
+        if (child->key)
+            snprintf(key, sizeof key, "%s%s%s", path, dot, child->key);
+        else
+            snprintf(key, sizeof key, "%s%s%d", path, dot, i);
+        if (child->type == ET_VALUE_MAP || child->type == ET_VALUE_LIST)
+            flatten(config, key, child);
+        else
+            json_object_set_new(config, key, scalar(child));
+    }
+}
+
+static char *
+read_text(const char *directory, const char *name, size_t most, size_t *n)
+{
+    char path[FILE_PATH];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *f = fopen(path, "re");
+    char *text = f ? malloc(most) : NULL;
+    *n = text ? fread(text, 1, most, f) : 0;
+    if (f)
+        fclose(f);
+    return text;
+}
+
+static void
+read_recipe(struct et_ctx *cx, json_t *facts, const char *directory)
+{
+    static const struct eti_source source = {.name = "recipe.resolved.yaml"};
+    struct et_diagnostics errors = {0};
+    struct eti_arena arena;
+    struct et_value *root = NULL;
+    json_t *config = json_object(), *algorithms = json_array();
+    size_t n;
+    char *text = read_text(directory, source.name, eti_yaml_limits.bytes, &n);
+    eti_arena_init(&arena, cx, 64 << 10);
+    if (text && eti_yaml_parse(&arena, text, n, &source, &eti_yaml_limits, &errors,
+                               &root) != ET_OK)
+        et_error_clear(cx);
+    if (text && !root)
+        say_problem(facts, "recipe.resolved.yaml cannot be read");
+    if (root)
+        flatten(config, "", root);
+    const struct et_value *all = eti_value_get(root, "algorithms");
+    for (const struct et_value *a = all ? all->first : NULL; a; a = a->next)
+        if (a->key)
+            json_array_append_new(algorithms, json_string(a->key));
+    json_object_set_new(facts, "config", config);
+    json_object_set_new(facts, "algorithms", algorithms);
+    eti_arena_release(&arena);
+    free(text);
+}
+
+/* ---- events.log ---- */
+
+static json_t *
+number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static void
+add_metric(json_t *metrics, const struct et_series *s)
+{
+    const struct et_series_stats *a = &s->all;
+    bool is_kept = false;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        is_kept = is_kept || strncmp(s->name, kept[i], strlen(kept[i])) == 0;
+    if (!is_kept)
+        return;
+    const struct et_series_point *best =
+        eti_less_is_better(s->name) ? &a->min : &a->max;
+    bool any = a->n > 0;
+    json_object_set_new(metrics, s->name,
+                        json_pack("{s:I, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "n",
+                                  (json_int_t)a->n, "last", number(a->last.value), "ba",
+                                  (json_int_t)a->last.ba, "best",
+                                  any ? number(best->value) : json_null(), "best_ba",
+                                  any ? json_integer(best->ba) : json_null(), "best_t",
+                                  any ? number(best->t) : json_null(), "min",
+                                  any ? number(a->min.value) : json_null(), "max",
+                                  any ? number(a->max.value) : json_null()));
+}
+
+/* While a run goes on, how far it is stands in its counts alone. */
+static void
+add_progress(json_t *facts, const struct et_series *s)
+{
+    static const char *const counts[][2] = {
+        {"time/epoch", "ep"}, {"time/batch", "ba"}, {"time/sample", "sp"}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (strcmp(s->name, counts[i][0]) == 0 &&
+            !json_object_get(facts, counts[i][1]) && isfinite(s->all.last.value))
+            json_object_set_new(facts, counts[i][1],
+                                json_integer((json_int_t)s->all.last.value));
+}
+
+static et_status
+count_resumes(struct et_events *e, json_t *facts)
+{
+    struct et_record r;
+    bool got;
+    int n = 0;
+    ET_TRY(et_events_only(e, UINT64_C(1) << ET_RECORD_RESUME));
+    for (;; n++) {
+        ET_TRY(et_events_next(e, &r, &got));
+        if (!got)
+            break;
+    }
+    json_object_set_new(facts, "resumes", json_integer(n));
+    return ET_OK;
+}
+
+static void
+read_series(struct et_ctx *cx, json_t *facts, const char *directory)
+{
+    char path[FILE_PATH];
+    struct et_events *e;
+    const struct et_series *list;
+    int n = 0;
+    json_t *metrics = json_object();
+    snprintf(path, sizeof path, "%s/events.log", directory);
+    et_status status = et_events_open(cx, path, &e);
+    if (status == ET_OK)
+        status = et_events_series(e, &list, &n);
+    for (int i = 0; i < n && status == ET_OK; i++) {
+        add_metric(metrics, &list[i]);
+        add_progress(facts, &list[i]);
+    }
+    if (status == ET_OK)
+        status = count_resumes(e, facts);
+    if (status != ET_OK && status != ET_ENOENT)
+        say_problem(facts, et_error_get(cx)->message);
+    et_error_clear(cx);
+    et_events_close(&e);
+    json_object_set_new(facts, "metrics", metrics);
+}
+
+et_status
+eti_facts_read_state(struct et_ctx *cx, const char *directory, json_t **out)
+{
+    *out = json_object();
+    et_status status = read_run(cx, *out, directory);
+    if (status == ET_OK)
+        return ET_OK;
+    json_decref(*out);
+    *out = NULL;
+    return status;
+}
+
+et_status
+eti_facts_read(struct et_ctx *cx, const char *directory, json_t **out)
+{
+    char whole[PATH_MAX];
+    const char *path = realpath(directory, whole) ? whole : directory;
+    ET_TRY(eti_facts_read_state(cx, path, out));
+    if (json_object_set_new(*out, "directory", json_string(path)) != 0)
+        say_problem(*out, "the directory's name is not UTF-8");
+    read_report(*out, path);
+    read_recipe(cx, *out, path);
+    read_series(cx, *out, path);
+    return ET_OK;
+}
+
+const char *
+eti_facts_stamp(const char *directory, char *buf)
+{
+    static const char *const files[] = {"run.json", "report.json", "events.log"};
+    char path[FILE_PATH];
+    size_t used = 0;
+    buf[0] = '\0';
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct stat st = {0};
+        snprintf(path, sizeof path, "%s/%s", directory, files[i]);
+        if (stat(path, &st) != 0 && i == 0)
+            return buf;
+        int n = snprintf(buf + used, ETI_FACT_TEXT - used, "%lld.%09ld:%lld:%llu ",
+                         (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+                         (long long)st.st_size, (unsigned long long)st.st_ino);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return buf;
+}
+
+/* ---- the truth ---- */
+
+static bool
+same_boot(const char *id)
+{
+    char now[64] = "";
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f && !fgets(now, sizeof now, f))
+        now[0] = '\0';
+    if (f)
+        fclose(f);
+    now[strcspn(now, "\n")] = '\0';
+    return id && *now && strcmp(id, now) == 0;
+}
+
+/* When the process began, in seconds since 1970; 0: not known. */
+static double
+process_start(long long pid)
+{
+    char path[64], text[1024];
+    unsigned long long ticks = 0;
+    struct timespec now;
+    snprintf(path, sizeof path, "/proc/%lld/stat", pid);
+    FILE *f = fopen(path, "re");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f)
+        fclose(f);
+    text[n] = '\0';
+    char *at = strrchr(text, ')'); /* the name before it may hold anything */
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    if (at)
+        ticks = strtoull(at + 1, NULL, 10);
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    double uptime = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (!at)
+        return 0;
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - uptime +
+           (double)ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
+bool
+eti_facts_is_alive(const json_t *facts)
+{
+    enum { SLACK = 5 }; /* seconds that clocks may have been set between */
+    const char *state = json_string_value(json_object_get(facts, "state"));
+    long long pid = json_integer_value(json_object_get(facts, "pid"));
+    double written = json_number_value(json_object_get(facts, "written"));
+    bool is_going_on = false;
+    for (size_t i = 0; state && i < sizeof alive / sizeof *alive; i++)
+        is_going_on = is_going_on || strcmp(state, alive[i]) == 0;
+    if (!is_going_on || pid <= 0 || pid > INT_MAX ||
+        !same_boot(json_string_value(json_object_get(facts, "boot_id"))) ||
+        (kill((pid_t)pid, 0) != 0 && errno != EPERM))
+        return false;
+    return process_start(pid) <= written + SLACK;
+}
+
+void
+eti_facts_make_true(json_t *facts)
+{
+    const char *state = json_string_value(json_object_get(facts, "state"));
+    for (size_t i = 0; state && i < sizeof alive / sizeof *alive; i++)
+        if (strcmp(state, alive[i]) == 0) {
+            if (!eti_facts_is_alive(facts))
+                json_object_set_new(facts, "state", json_string("crashed"));
+            return;
+        }
+}
+
+/* ---- keys ---- */
+
+const json_t *
+eti_facts_metric(const json_t *facts, const char *name, size_t n, const char **full)
+{
+    json_t *metrics = json_object_get(facts, "metrics"), *v;
+    const json_t *found = NULL;
+    const char *key;
+    int fitting = 0;
+    json_object_foreach(metrics, key, v)
+    {
+        const char *slash = strrchr(key, '/'), *last = slash ? slash + 1 : key;
+        bool whole = strlen(key) == n && strncmp(key, name, n) == 0;
+        bool is_evaluated = strncmp(key, "metrics/train/", 14) != 0;
+        if (whole ||
+            (is_evaluated && strlen(last) == n && strncasecmp(last, name, n) == 0)) {
+            *full = key;
+            found = v;
+            fitting++;
+        }
+        if (whole)
+            return found;
+    }
+    return fitting == 1 ? found : NULL;
+}
+
+static const char *
+as_text(const json_t *v, char *buf)
+{
+    if (json_is_string(v))
+        return json_string_value(v);
+    if (json_is_integer(v))
+        snprintf(buf, ETI_FACT_TEXT, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+    else if (json_is_real(v))
+        snprintf(buf, ETI_FACT_TEXT, "%.15g", json_real_value(v));
+    else if (json_is_boolean(v))
+        snprintf(buf, ETI_FACT_TEXT, "%s", json_is_true(v) ? "true" : "false");
+    else
+        return NULL;
+    return buf;
+}
+
+const char *
+eti_facts_get(const json_t *facts, const char *key, char *buf)
+{
+    const json_t *config = json_object_get(facts, "config");
+    const char *text = as_text(json_object_get(facts, key), buf), *full;
+    char longer[ETI_FACT_TEXT];
+    if (!text)
+        text = as_text(json_object_get(config, key), buf);
+    snprintf(longer, sizeof longer, "%s.name", key);
+    if (!text)
+        text = as_text(json_object_get(config, longer), buf);
+    snprintf(longer, sizeof longer, "%s.0.name", key);
+    if (!text)
+        text = as_text(json_object_get(config, longer), buf);
+    if (text)
+        return text;
+    const json_t *metric = eti_facts_metric(facts, key, strlen(key), &full);
+    if (metric)
+        return as_text(json_object_get(metric, "best"), buf);
+    /* "algorithms.ema" has no value of its own but is there. */
+    size_t n = (size_t)snprintf(longer, sizeof longer, "%s.", key);
+    const char *other;
+    json_t *v;
+    json_object_foreach((json_t *)config, other,
+                        v) if (strncmp(other, longer, n) == 0) return "";
+    if (strncmp(key, "algorithms.", 11) == 0) {
+        size_t i;
+        json_array_foreach(json_object_get(facts, "algorithms"), i,
+                           v) if (strcmp(json_string_value(v), key + 11) ==
+                                  0) return "";
+    }
+    return NULL;
+}

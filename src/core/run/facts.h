@@ -1,0 +1,47 @@
+/* facts.h: what is known of a run from its directory, as JSON; and what of it is true.
+ *
+ *     directory name id state exit_code started ended pid boot_id version threads
+ *     written (when run.json was)
+ *     recipe reason ep ba sp train_seconds resumes
+ *     algorithms  [name...]
+ *     config      {"optimizer.lr": value...}: the resolved recipe, flat
+ *     metrics     {name: {n, last, ba, best, best_ba, best_t, min, max}}: values of
+ *                 evaluations, losses and speeds; best as its name says
+ *     problem     text: what could not be read; absent
+ *
+ * Times are in seconds since 1970. What is not known is null or absent. */
+#ifndef ETI_FACTS_H
+#define ETI_FACTS_H
+
+#include <jansson.h>
+
+#include "etude/run.h"
+
+enum { ETI_FACT_TEXT = 256 };
+
+/* Reads DIRECTORY. ENOENT without a run.json; what else is damaged becomes its problem.
+ * The caller owns *OUT. */
+ET_NODISCARD et_status eti_facts_read(struct et_ctx *cx, const char *directory,
+                                      json_t **out);
+/* The same from run.json alone: enough to see whether the run is alive. */
+ET_NODISCARD et_status eti_facts_read_state(struct et_ctx *cx, const char *directory,
+                                            json_t **out);
+/* Text that is another when the files of DIRECTORY that facts are from have changed; ""
+ * where there is no run. Returns BUF of ETI_FACT_TEXT bytes. */
+const char *eti_facts_stamp(const char *directory, char *buf);
+/* Gives a run whose process is gone the state "crashed": call it at the moment that
+ * they are looked at. */
+void eti_facts_make_true(json_t *facts);
+/* Is its process alive? */
+bool eti_facts_is_alive(const json_t *facts);
+
+/* The value of a key as people write it: one of the above, a key of the recipe ("model"
+ * stands for "model.name"), or a metric by its full name or, in any case, its last
+ * part: its best value. NULL: there is none. Borrowed, or in BUF of ETI_FACT_TEXT
+ * bytes. */
+const char *eti_facts_get(const json_t *facts, const char *key, char *buf);
+/* The metrics entry of NAME, and its full name; NULL: none, or two fit. */
+const json_t *eti_facts_metric(const json_t *facts, const char *name, size_t n,
+                               const char **full);
+
+#endif

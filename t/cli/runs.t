@@ -1,0 +1,127 @@
+#!/bin/sh
+# Runs, looked at afterwards: runs, show, compare, logs, annotate.
+. "$(dirname "$0")/cli.sh"
+tiny r.yaml
+
+run runs
+exits 0 "no runs: exit 0"
+says out "etude train" "and how to make the first"
+run show last
+exits 66 "there is no last run then: exit 66"
+
+run train r.yaml --quiet --run_name calm-heron max_duration=8ba
+exits 0 "a run"
+run train r.yaml --quiet --run_name brisk-otter --run_directory else/where optimizer.lr=0.3
+exits 0 "and another, elsewhere"
+
+run runs
+exits 0 "runs lists them"
+says out "+ calm-heron" "with a sign for how they ended"
+says out "brisk-otter" "wherever they are"
+says out "8/8ba" "and how far they came"
+is "$(awk 'length > 80' out | wc -l)" 0 "in 80 columns"
+run runs 'optimizer.lr>.2'
+is "$(grep -c brisk-otter out):$(grep -c calm-heron out)" 1:0 "a filter leaves some out"
+run runs optimizer.lr=0.3
+is "$(grep -c brisk-otter out):$(grep -c calm-heron out)" 1:0 "also one that looks like a change"
+run runs heron '|' otter
+says out "calm-heron" "a filter may be several words"
+run runs 'lr:('
+exits 64 "what is no filter is refused: exit 64"
+run runs --sort name
+is "$(awk 'NR == 2 {print $2}' out)" brisk-otter "--sort orders them"
+run runs --sort=-name --limit 1
+is "$(awk 'NR == 2 {print $2}' out):$(grep -c otter out)" calm-heron:0 "--limit cuts the list"
+run runs --json
+says out '"name": "brisk-otter"' "--json has the facts"
+says out '"optimizer.lr": 0.3' "of the recipe too"
+rm -r state
+run runs --reindex
+exits 0 "without an index runs are found again"
+says out "calm-heron" "in ./runs"
+echo damaged, and long enough to be no empty file >state/etude/runs.db
+run runs
+exits 0 "a damaged index is no failure"
+is "$(grep -c warn err)" 1 "one line says so"
+says out "calm-heron" "and it is there again"
+
+run show calm-heron
+exits 0 "show"
+says out "calm-heron: finished, exit 0" "says how it ended"
+says out "metrics/eval/Accuracy" "and what it came to"
+run show else/where
+says out "brisk-otter: finished" "a directory is a run"
+run show last --json
+says out '"metrics"' "show --json"
+run show calm-hern
+exits 66 "an unknown run: exit 66"
+says err "did you mean 'calm-heron'" "with what was meant"
+run show
+exits 64 "show without a run: exit 64"
+
+run annotate calm-heron "$(printf 'lr was \033[2J high')"
+exits 0 "annotate"
+run show calm-heron
+says out 'after 8ba  lr was \x1b[2J high' "the note is shown, with no escape"
+run annotate calm-heron
+exits 64 "a note has a text: exit 64"
+run annotate nobody text
+exits 66 "and a run: exit 66"
+
+run compare calm-heron brisk-otter --target 'crossentropy<=100' --pareto samples
+exits 0 "compare"
+says out "optimizer.lr" "says what differs"
+is "$(grep -c '^model' out)" 0 "and not what is the same"
+says out "time to crossentropy<=100" "when each was at the target"
+says out "Pareto front, samples" "and which is not beaten"
+run compare calm-heron brisk-otter --target 'crossentropy<=100' --pareto samples --json
+says out '"on_front": true' "compare --json"
+says out '"samples_to_target": 16' "has samples to the target"
+run compare calm-heron brisk-otter --target 'nothing>=1'
+exits 66 "a target of no metric: exit 66"
+run compare calm-heron brisk-otter --target 'accuracy'
+exits 64 "and one that is none: exit 64"
+run compare calm-heron brisk-otter --pareto energy
+exits 69 "what runs do not record is not available: exit 69"
+run compare calm-heron
+exits 64 "one run is no comparison: exit 64"
+run train r.yaml --quiet --run_name dry-finch eval_data.num_samples=8
+run compare calm-heron dry-finch
+says err "evaluated on other data" "runs with other evaluation data are warned about"
+
+run logs calm-heron
+exits 0 "logs"
+says out "info etude" "prints the log of rank 0"
+run logs calm-heron --level warn
+is "$(wc -c <out)" 0 "from a level on"
+run logs calm-heron --json
+says out '"level":"info","text":"etude' "logs --json"
+run logs calm-heron -f
+exits 0 "a log of a run that has ended is not waited for"
+run logs calm-heron --rank 3
+exits 66 "a rank that was not there: exit 66"
+
+# One that goes on, and then has no process any more.
+"$etude" train r.yaml --quiet --run_name fond-lynx max_duration=100000000ba >out 2>err &
+pid=$!
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    sleep 0.5
+    grep -qs '"state": "running"' runs/*/run.json && break
+done
+run runs fond-lynx
+says out "* fond-lynx" "a run that goes on has a star"
+run annotate fond-lynx "not now"
+exits 69 "and cannot be annotated: exit 69"
+says err "its own process alone" "for only it writes its log"
+kill -9 $pid
+wait $pid 2>/dev/null
+run runs fond-lynx
+says out "x fond-lynx" "without its process it is not shown running"
+says out "crashed" "but crashed"
+run annotate fond-lynx "killed it"
+exits 0 "then it can be annotated"
+run show fond-lynx
+says out "killed it" "and shown"
+run logs fond-lynx --follow
+exits 0 "and nobody waits for its log"
+finish
