@@ -199,9 +199,9 @@ static const struct row {
 } rows[] = {
     {"resnet8", RESNET("100ep") EVAL_IMAGES CALLBACKS, 84, 100, 47, 1},
     {"gpt2", GPT("100ep") EVAL_TOKENS CALLBACKS, 89, 103, 42, 1},
-    {"resnet8 in bf16", RESNET("100ep") EVAL_IMAGES CALLBACKS BF16, 141, 157, 76, 58},
-    {"gpt2 in bf16", GPT("100ep") EVAL_TOKENS CALLBACKS BF16, 143, 158, 70, 55},
-    {"gpt2 in f16", GPT("100ep") EVAL_TOKENS CALLBACKS F16, 143, 164, 70, 55},
+    {"resnet8 in bf16", RESNET("100ep") EVAL_IMAGES CALLBACKS BF16, 138, 154, 61, 55},
+    {"gpt2 in bf16", GPT("100ep") EVAL_TOKENS CALLBACKS BF16, 135, 150, 66, 47},
+    {"gpt2 in f16", GPT("100ep") EVAL_TOKENS CALLBACKS F16, 135, 156, 66, 47},
 };
 
 /* Between BEFORE and AFTER kernels were launched, and nothing else was done. */

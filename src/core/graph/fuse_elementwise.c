@@ -4,7 +4,10 @@
  * result description and no other operand depends on that group through steps outside
  * it (that would be a cycle). Values still read from outside are stored by the program;
  * the rest live in registers. On flat parameter buffers this turns an optimizer written
- * as formulas, with clipping and averaging, into one pass over memory. */
+ * as formulas, with clipping and averaging, into one pass over memory.
+ *
+ * Registers are f32. A step whose result is bf16 or f16 is followed by one that rounds,
+ * so that the program's numbers are those of single steps. */
 #include "config.h"
 
 #include <string.h>
@@ -13,7 +16,7 @@
 
 struct group {
     int first;       /* lowest step index */
-    int n_steps;
+    int n_steps, length; /* members; steps of the program they make, at most */
     int step[ET_FUSED_MAX_STEPS];
 };
 
@@ -27,19 +30,41 @@ struct fusion {
 };
 
 static bool
+is_low(enum et_dtype dtype)
+{
+    return dtype == ET_BF16 || dtype == ET_F16;
+}
+
+/* What a program can read and store. */
+static bool
+is_number(enum et_dtype dtype)
+{
+    return dtype == ET_F32 || is_low(dtype);
+}
+
+static bool
 is_fusable(const struct eti_ir *ir, const struct eti_step *s)
 {
     if (!s->op || s->commit || !(s->op->flags & ET_OPF_ELEMENTWISE) || s->n_out != 1 ||
-        s->n_in > 3 || s->out[0] < 0 || s->op->id == ET_OP_cast || s->op->id == ET_OP_fused)
+        s->n_in > 3 || s->out[0] < 0 || s->op->id == ET_OP_fused)
         return false;
-    const struct et_desc *out = &ir->value[s->out[0]].desc;
-    if (out->dtype != ET_F32 && out->dtype != ET_U8)
+    bool flags = s->op->id != ET_OP_cast; /* a comparison's U8 will do */
+    enum et_dtype dtype = ir->value[s->out[0]].desc.dtype;
+    if (!is_number(dtype) && !(flags && dtype == ET_U8))
         return false;
-    for (int i = 0; i < s->n_in; i++)
-        if (s->in[i] < 0 || (ir->value[s->in[i]].desc.dtype != ET_F32 &&
-                             ir->value[s->in[i]].desc.dtype != ET_U8))
+    for (int i = 0; i < s->n_in; i++) {
+        dtype = s->in[i] < 0 ? ET_NONE : ir->value[s->in[i]].desc.dtype;
+        if (!is_number(dtype) && !(flags && dtype == ET_U8))
             return false;
+    }
     return true;
+}
+
+/* Must the step's result be rounded by another one? */
+static bool
+rounds_after(const struct eti_ir *ir, const struct eti_step *s)
+{
+    return s->op->id != ET_OP_cast && is_low(ir->value[s->out[0]].desc.dtype);
 }
 
 static int
@@ -106,7 +131,7 @@ may_join(struct fusion *f, int step, int group_id)
 {
     struct group *g = &f->group[group_id];
     const struct eti_step *s = &f->ir->step[step], *head = &f->ir->step[g->step[0]];
-    if (g->n_steps == ET_FUSED_MAX_STEPS ||
+    if (g->length + 1 + rounds_after(f->ir, s) > ET_FUSED_MAX_STEPS ||
         !same_space(&f->ir->value[s->out[0]].desc, &f->ir->value[head->out[0]].desc) ||
         external_inputs(f, g, group_id, step) > ET_FUSED_MAX_IN)
         return false;
@@ -128,9 +153,10 @@ may_join(struct fusion *f, int step, int group_id)
 
 /* Inserts STEP into the list, which stays in order of index. */
 static void
-insert(struct group *g, int step)
+insert(const struct eti_ir *ir, struct group *g, int step)
 {
     int at = g->n_steps++;
+    g->length += 1 + rounds_after(ir, &ir->step[step]);
     for (; at > 0 && g->step[at - 1] > step; at--)
         g->step[at] = g->step[at - 1];
     g->step[at] = step;
@@ -164,16 +190,16 @@ static void
 merge(struct fusion *f, int into, int from)
 {
     struct group *a = &f->group[into], *b = &f->group[from], old = *a;
-    if (into == from || a->n_steps + b->n_steps > ET_FUSED_MAX_STEPS ||
+    if (into == from || a->length + b->length > ET_FUSED_MAX_STEPS ||
         !same_space(&f->ir->value[f->ir->step[a->step[0]].out[0]].desc,
                     &f->ir->value[f->ir->step[b->step[0]].out[0]].desc))
         return;
     for (int m = 0; m < b->n_steps; m++) {
-        insert(a, b->step[m]);
+        insert(f->ir, a, b->step[m]);
         f->group_of[b->step[m]] = into;
     }
     if (stands(f, into)) {
-        b->n_steps = 0;
+        b->n_steps = b->length = 0;
         return;
     }
     *a = old;
@@ -202,7 +228,7 @@ join(struct fusion *f, int step)
         own = f->n_groups++;
         f->group[own] = (struct group){.first = step};
     }
-    insert(&f->group[own], step);
+    insert(f->ir, &f->group[own], step);
     f->group_of[step] = own;
     for (int i = 0; i < s->n_in; i++) {
         int id = group_read(f, s->in[i]);
@@ -225,25 +251,11 @@ stored(const struct fusion *f, const struct group *g, const int *uses, int *out)
         }
         if (uses[value] == inside)
             continue;
-        if (n == ET_FUSED_MAX_OUT || f->ir->value[value].desc.dtype != ET_F32)
+        if (n == ET_FUSED_MAX_OUT || !is_number(f->ir->value[value].desc.dtype))
             return -1;
         out[n++] = value;
     }
     return n;
-}
-
-static int
-register_of(const struct eti_step *fused, const struct fusion *f, const struct group *g,
-            int n_done, int value)
-{
-    for (int k = 0; k < n_done; k++)
-        if (f->ir->step[g->step[k]].out[0] == value)
-            return fused->n_in + k;
-    for (int i = 0; i < fused->n_in; i++)
-        if (fused->in[i] == value)
-            return i;
-    ET_ASSERT(false);
-    return 0;
 }
 
 static bool
@@ -253,6 +265,75 @@ has(const int *list, int n, int value)
         if (list[i] == value)
             return true;
     return false;
+}
+
+/* A program being written: which register holds which value. */
+struct program {
+    const struct eti_ir *ir;
+    struct et_fused_attr *attr;
+    int value[ET_FUSED_MAX_IN + ET_FUSED_MAX_STEPS]; /* per member and operand */
+    uint8_t reg[ET_FUSED_MAX_IN + ET_FUSED_MAX_STEPS];
+    int n;
+};
+
+static uint8_t
+register_of(const struct program *p, int value)
+{
+    for (int k = p->n - 1; k >= 0; k--)
+        if (p->value[k] == value)
+            return p->reg[k];
+    ET_ASSERT(false);
+    return 0;
+}
+
+static void
+hold(struct program *p, int value, int reg)
+{
+    p->value[p->n] = value;
+    p->reg[p->n++] = (uint8_t)reg;
+}
+
+/* The next step of the program. */
+static struct et_fused_step *
+append(struct program *p, enum et_op_id op, int n_src)
+{
+    struct et_fused_step *to = &p->attr->step[p->attr->n_steps++];
+    to->op = (uint16_t)op;
+    to->n_src = (uint8_t)n_src;
+    return to;
+}
+
+static void
+append_rounding(struct program *p, uint8_t from, enum et_dtype dtype)
+{
+    struct et_fused_step *to = append(p, ET_OP_cast, 1);
+    to->src[0] = from;
+    to->a = dtype;
+}
+
+static void
+append_member(struct program *p, const struct eti_step *s)
+{
+    enum et_dtype dtype = p->ir->value[s->out[0]].desc.dtype;
+    if (s->op->id == ET_OP_cast) {
+        uint8_t from = register_of(p, s->in[0]);
+        if (is_low(dtype))
+            append_rounding(p, from, dtype);
+        /* To f32: a register holds that already. */
+        hold(p, s->out[0], is_low(dtype) ? p->attr->n_in + p->attr->n_steps - 1 : from);
+        return;
+    }
+    struct et_fused_step *to = append(p, s->op->id, s->n_in);
+    for (int i = 0; i < s->n_in; i++)
+        to->src[i] = register_of(p, s->in[i]);
+    if (s->attr_size == sizeof(struct et_scalar_attr)) {
+        const struct et_scalar_attr *a = s->attr;
+        to->a = a->a;
+        to->b = a->b;
+    }
+    if (is_low(dtype))
+        append_rounding(p, (uint8_t)(p->attr->n_in + p->attr->n_steps - 1), dtype);
+    hold(p, s->out[0], p->attr->n_in + p->attr->n_steps - 1);
 }
 
 static void
@@ -268,7 +349,7 @@ write_program(struct fusion *f, const struct group *g, const int *out, int n_out
     }
     /* A condition stored as U8 by somebody else would need a conversion on the way in. */
     for (int i = 0; i < n_in; i++)
-        if (f->ir->value[in[i]].desc.dtype != ET_F32)
+        if (!is_number(f->ir->value[in[i]].desc.dtype))
             return;
     struct et_fused_attr *attr = eti_arena_alloc(f->ir->arena, sizeof *attr);
     struct eti_step *fused =
@@ -281,22 +362,13 @@ write_program(struct fusion *f, const struct group *g, const int *out, int n_out
     memcpy(fused->out, out, (size_t)n_out * sizeof *out);
     attr->n_in = n_in;
     attr->n_out = n_out;
-    attr->n_steps = g->n_steps;
-    for (int m = 0; m < g->n_steps; m++) {
-        const struct eti_step *s = &f->ir->step[g->step[m]];
-        struct et_fused_step *p = &attr->step[m];
-        p->op = (uint16_t)s->op->id;
-        p->n_src = (uint8_t)s->n_in;
-        for (int i = 0; i < s->n_in; i++)
-            p->src[i] = (uint8_t)register_of(fused, f, g, m, s->in[i]);
-        if (s->attr_size == sizeof(struct et_scalar_attr)) {
-            const struct et_scalar_attr *a = s->attr;
-            p->a = a->a;
-            p->b = a->b;
-        }
-    }
+    struct program p = {.ir = f->ir, .attr = attr};
+    for (int i = 0; i < n_in; i++)
+        hold(&p, in[i], i);
+    for (int m = 0; m < g->n_steps; m++)
+        append_member(&p, &f->ir->step[g->step[m]]);
     for (int i = 0; i < n_out; i++)
-        attr->out[i] = (uint8_t)register_of(fused, f, g, g->n_steps, out[i]);
+        attr->out[i] = register_of(&p, out[i]);
     /* The program takes the place of its last step; the sort puts operands first. */
     int last = g->step[g->n_steps - 1];
     for (int m = 0; m < g->n_steps; m++)

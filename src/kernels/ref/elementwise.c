@@ -33,6 +33,8 @@ get_broadcast(const struct etk_array *a, const struct et_desc *full, const int64
     return etk_get(a, etk_offset_broadcast(&a->d, full->ndim, ix));
 }
 
+/* A result in bf16 or f16 was one in f32 first, as in the registers of a fused program.
+ */
 void
 etk_ref_elementwise(const struct etk_ref *r)
 {
@@ -40,11 +42,13 @@ etk_ref_elementwise(const struct etk_ref *r)
     const struct et_scalar_attr *o = r->attr ? r->attr : &none;
     const struct etk_array *y = &r->out[0];
     etk_scalar_fn *fn = etk_scalar(r->op);
+    bool low = y->d.dtype == ET_BF16 || y->d.dtype == ET_F16;
     for (struct etk_pos i = etk_begin(&y->d); !i.end; etk_next(&y->d, &i)) {
         double x[3] = {0};
         for (int k = 0; k < r->n_in; k++)
             x[k] = get_broadcast(&r->in[k], &y->d, i.ix);
-        etk_set(y, etk_offset(&y->d, i.ix), fn(x, o->a, o->b));
+        double v = fn(x, o->a, o->b);
+        etk_set(y, etk_offset(&y->d, i.ix), low ? etk_round(ET_F32, v) : v);
     }
 }
 
