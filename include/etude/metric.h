@@ -17,16 +17,21 @@
 extern "C" {
 #endif
 
+struct et_model;
+
 /* The options of every metric. */
 struct et_metric_options {
     int64_t ignore_index; /* positions with this index target count nothing */
     int64_t num_classes;  /* metrics that look at each class; 0 = not said */
+    struct et_model *model; /* borrowed; metrics that ask it; NULL = not said */
 };
 
 struct et_metric_class {
     struct et_component info; /* name as in metric keys: "Accuracy" */
     int n_sums;               /* numbers that are added up */
     int n_sums_per_class;     /* or, where this is not 0, so many times num_classes */
+    int n_classes;            /* it makes sense for so many alone; 0 = for any */
+    bool needs_model;         /* options must say which */
 
     /* Appends this batch's numbers, f32 [sums], and returns them. Shapes of OUTPUTS and
      * TARGET: see the class's summary. */
@@ -45,7 +50,7 @@ const struct et_metric_class *const *et_metric_list(int *n);
 struct et_metric;
 
 /* A metric at zero. OPTIONS are copied; NULL = defaults. EINVAL when the class needs
- * num_classes and it is not said. */
+ * num_classes or the model and it is not said, or other num_classes. */
 ET_NODISCARD et_status et_metric_new(struct et_ctx *cx, struct et_device *dev,
                                      const struct et_metric_class *type,
                                      const struct et_metric_options *options,

@@ -16,14 +16,18 @@
 extern "C" {
 #endif
 
-/* code, metrics to train with, metrics to evaluate with (metric.h) */
+/* code, metrics to train with, metrics to evaluate with (metric.h), further ones that an
+ * evaluation may ask for */
 #define ET_TASK_MAP(X)                                                                 \
-    X(CLASSIFICATION, "Accuracy", "Accuracy CrossEntropy")                             \
-    X(SEGMENTATION, "MIoU", "MIoU CrossEntropy")                                       \
-    X(LANGUAGE, "LanguageCrossEntropy", "LanguageCrossEntropy LanguagePerplexity")
+    X(CLASSIFICATION, "Accuracy", "Accuracy CrossEntropy",                             \
+      "BinaryF1Score MatthewsCorrCoef Loss")                                           \
+    X(SEGMENTATION, "MIoU", "MIoU CrossEntropy",                                       \
+      "Dice Accuracy MatthewsCorrCoef Loss")                                           \
+    X(LANGUAGE, "LanguageCrossEntropy", "LanguageCrossEntropy LanguagePerplexity",     \
+      "MaskedAccuracy Loss")
 
 enum et_task {
-#define ET_TASK_ENUM(code, train, eval) ET_TASK_##code,
+#define ET_TASK_ENUM(code, train, eval, more) ET_TASK_##code,
     ET_TASK_MAP(ET_TASK_ENUM)
 #undef ET_TASK_ENUM
 };
@@ -126,6 +130,8 @@ extern const struct et_model_class *const et_model_classes[];
 const struct et_model_class *et_model_class_find(const char *name);
 /* Space-separated names of the metrics a task has by default. */
 const char *et_task_metrics(enum et_task task, bool training);
+/* Of those that make sense for it besides. */
+const char *et_task_more_metrics(enum et_task task);
 
 /* OPTIONS: the class's struct, filled (et_options_init); borrowed for the call. Loading
  * `weights` is the caller's: et_model_load_weights, before or after binding. */

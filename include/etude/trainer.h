@@ -26,7 +26,10 @@ struct et_evaluator {
     struct et_loader *loader;   /* borrowed */
     struct et_time interval;    /* in any unit; unset = the trainer's; 0 = never, not
                                    even at the end */
-    const char *const *metrics; /* regular expressions, NULL-terminated; NULL = all */
+    /* Regular expressions, NULL-terminated: any that matches keeps one of the task's
+     * usual metrics, and one that matches none of them may choose another that makes
+     * sense for the task (et_task_more_metrics). NULL = the usual ones. */
+    const char *const *metrics;
 };
 
 /* Outputs for state->batch, as nodes. F is ready for et_model_forward, which is what

@@ -219,6 +219,30 @@ test_many(struct et_ctx *cx)
     run_close(&small);
 }
 
+/* A mean of eight losses, in other pieces. */
+static void
+test_further(struct et_ctx *cx)
+{
+    static const char *const names[] = {"^loss$", "cross", "matthews", NULL};
+    struct run r;
+    double loss, entropy, correlation;
+    run_prepare(&r, cx, &(struct run_setup){.n = 10, .evaluate = true});
+    r.evaluator.metrics = names;
+    run_start(&r);
+    need(cx, et_trainer_eval(r.trainer));
+    is_int(count_metrics(&r, "eval"), 3,
+           "an expression that fits no usual metric chooses a further one");
+    ok(et_state_metric(r.state, "metrics/eval/Loss", &loss) &&
+           et_state_metric(r.state, "metrics/eval/CrossEntropy", &entropy) &&
+           fabs(loss - entropy) < 1e-6 * entropy,
+       "the loss of a classifier is its cross entropy, by samples, in uneven batches "
+       "too");
+    ok(et_state_metric(r.state, "metrics/eval/MatthewsCorrCoef", &correlation) &&
+           fabs(correlation) <= 1,
+       "a correlation is one");
+    run_close(&r);
+}
+
 /* ---- memory ---- */
 
 /* Metrics are sums of some hundred numbers, now taken in another order. */
@@ -269,6 +293,7 @@ main(void)
     test_intervals(cx);
     test_tokens(cx);
     test_many(cx);
+    test_further(cx);
     test_memory(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

@@ -171,12 +171,12 @@ segmentation(void)
     /* predictions 0 1 / 2 1 0; class 0: 1 of 3, class 1: 1 of 2, class 2: 0 of 1 */
     feed_rows(m, 0, 2, (const int32_t[]){0, 1});
     feed_rows(m, 2, 3, (const int32_t[]){0, -1, 1});
-    double sums[6];
-    is_int(et_metric_n_sums(m), 6, "there are two totals a class");
+    double sums[9];
+    is_int(et_metric_n_sums(m), 9, "there are three totals a class");
     must(et_metric_read(m, sums));
-    ok(sums[0] == 1 && sums[1] == 1 && sums[2] == 0 && sums[3] == 3 && sums[4] == 2 &&
-           sums[5] == 1,
-       "intersections and unions do not count ignored pixels");
+    static const double want[] = {1, 1, 0, 2, 1, 1, 2, 2, 0};
+    ok(memcmp(sums, want, sizeof want) == 0,
+       "what is both, said and true does not count ignored pixels");
     is_near(value(m), 100 * (1. / 3 + 1. / 2) / 3, 1e-12,
             "MIoU is a mean over classes");
     et_metric_free(&m);
@@ -190,6 +190,60 @@ segmentation(void)
     et_metric_free(&m);
     ok(et_metric_new(cx, dev, et_metric_find("MIoU"), NULL, &m) == ET_EINVAL && !m,
        "MIoU must know how many classes there are");
+    et_error_clear(cx);
+}
+
+/* Predictions 0 1 1 1 0 0, then one that is ignored. */
+static void
+confusion(void)
+{
+    static const float said[][2] = {{1, 0}, {0, 1}, {0, 1}, {0, 1},
+                                    {1, 0}, {1, 0}, {1, 0}};
+    static const int32_t is[] = {0, 1, 1, 0, 1, 0, -100};
+    struct et_metric_options two = {.ignore_index = -100, .num_classes = 2};
+    /* Of class 1: 2 hits, 1 false alarm, 1 miss; of class 0 likewise. */
+    static const struct {
+        const char *name;
+        double want;
+    } rows[] = {
+        {"BinaryF1Score", 2. / 3},
+        {"MatthewsCorrCoef", (2. * 2 - 1 * 1) / 9},
+        {"Dice", 100 * 2. / 3},
+    };
+    for (int i = 0; i < 3; i++) {
+        struct et_metric *m = metric(rows[i].name, &two);
+        ok(isnan(value(m)), "%s of nothing is not a number", rows[i].name);
+        feed(m, leaf(ET_F32, 2, (const int64_t[]){3, 2}, said),
+             leaf(ET_I32, 1, (const int64_t[]){3}, is));
+        feed(m, leaf(ET_F32, 2, (const int64_t[]){4, 2}, said[3]),
+             leaf(ET_I32, 1, (const int64_t[]){4}, is + 3));
+        is_near(value(m), rows[i].want, 1e-12, "%s is over all batches", rows[i].name);
+        et_metric_free(&m);
+    }
+    struct et_metric *m;
+    two.num_classes = 3;
+    ok(et_metric_new(cx, dev, et_metric_find("BinaryF1Score"), &two, &m) == ET_EINVAL,
+       "an F1 score of three classes is refused");
+    is_str(et_error_get(cx)->message, "BinaryF1Score is of 2 classes, and there are 3",
+           "by a sentence");
+    et_error_clear(cx);
+
+    /* torchmetrics' example of three classes: 4 samples, 3 right. */
+    static const float three[][3] = {{0, 0, 1}, {0, 1, 0}, {1, 0, 0}, {0, 1, 0}};
+    m = metric("MatthewsCorrCoef", &two);
+    feed(m, leaf(ET_F32, 2, (const int64_t[]){4, 3}, three),
+         leaf(ET_I32, 1, (const int64_t[]){4}, (const int32_t[]){2, 1, 0, 0}));
+    is_near(value(m), 7 / 10., 1e-12, "MatthewsCorrCoef is of any number of classes");
+    et_metric_free(&m);
+
+    m = metric("MaskedAccuracy", NULL);
+    feed(m, leaf(ET_F32, 3, (const int64_t[]){2, 3, 2}, said),
+         leaf(ET_I32, 2, (const int64_t[]){2, 3},
+              (const int32_t[]){0, -100, 0, 1, 0, -100}));
+    is_near(value(m), 3. / 4, ROUNDED, "MaskedAccuracy is over tokens that count");
+    et_metric_free(&m);
+    ok(et_metric_new(cx, dev, et_metric_find("Loss"), NULL, &m) == ET_EINVAL,
+       "whose loss Loss is must be said");
     et_error_clear(cx);
 }
 
@@ -237,6 +291,7 @@ main(void)
     cross_entropy();
     language();
     segmentation();
+    confusion();
     long_sums();
     ok(!et_metric_find("accuracy"), "names are those of metric keys");
     int n;

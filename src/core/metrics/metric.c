@@ -68,6 +68,12 @@ fill_options(struct et_metric *m, const struct et_metric_options *options)
             return ET_FAIL(m->cx, ET_EINVAL, "%s needs num_classes", type->info.name);
         m->n_sums = type->n_sums_per_class * (int)m->options.num_classes;
     }
+    if (type->n_classes && m->options.num_classes != type->n_classes)
+        return ET_FAIL(m->cx, ET_EINVAL, "%s is of %d classes, and there are %lld",
+                       type->info.name, type->n_classes,
+                       (long long)m->options.num_classes);
+    if (type->needs_model && !m->options.model)
+        return ET_FAIL(m->cx, ET_EINVAL, "%s needs a model", type->info.name);
     return ET_OK;
 }
 

@@ -24,10 +24,26 @@ struct et_tensor *eti_metric_token_losses(struct et_graph *g,
                                           const struct et_metric_options *o,
                                           struct et_tensor *logits,
                                           struct et_tensor *target);
+/* Per class three totals: positions where both prediction and target are it, where the
+ * prediction is, where the target is. */
+struct et_tensor *eti_metric_confusion(struct et_graph *g,
+                                       const struct et_metric_options *o,
+                                       struct et_tensor *logits,
+                                       struct et_tensor *target);
+/* Of those: 2 both / (said + is), the harmonic mean of precision and recall of class C;
+ * NaN where it occurs in neither. */
+double eti_metric_f1(const double *sums, int classes, int c);
 /* sums[0] / sums[1]; NaN for nothing. */
 double eti_metric_mean(const double *sums, int n);
 
 extern const struct et_option eti_metric_table[];
+
+#define ETI_METRIC_CLASSES                                                             \
+    {                                                                                  \
+        .name = "num_classes", .type = ET_OPT_INT,                                     \
+        .offset = offsetof(struct et_metric_options, num_classes), .def = "0",         \
+        .min = 0, .max = 1 << 20, .help = "how many classes there are; 0 = not said",  \
+    }
 
 /* The last rows of an option table. */
 #define ETI_METRIC_IGNORE(number)                                                      \

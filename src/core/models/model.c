@@ -26,9 +26,9 @@ et_model_class_find(const char *name)
 }
 
 static const struct {
-    const char *train, *eval;
+    const char *train, *eval, *more;
 } tasks[] = {
-#define TASK_ROW(code, train, eval) {train, eval},
+#define TASK_ROW(code, train, eval, more) {train, eval, more},
     ET_TASK_MAP(TASK_ROW)
 #undef TASK_ROW
 };
@@ -37,6 +37,12 @@ const char *
 et_task_metrics(enum et_task task, bool training)
 {
     return training ? tasks[task].train : tasks[task].eval;
+}
+
+const char *
+et_task_more_metrics(enum et_task task)
+{
+    return tasks[task].more;
 }
 
 /* A recipe's number where it gives one, else the data's. */

@@ -4,49 +4,89 @@
 #include "config.h"
 
 #include <regex.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/trainer/trainer_impl.h"
 
-/* An empty list keeps all; else any regular expression that matches anywhere, in any
- * case, keeps a metric. */
-static et_status
-keeps(struct et_trainer *t, const char *const *patterns, const char *name, bool *keep)
+enum { NAME = 64, NAMES = 512 };
+
+/* The first of LIST's names, which blanks separate; returns the rest, NULL at the end.
+ */
+static const char *
+take_name(const char *list, char name[NAME])
 {
-    *keep = !patterns || !patterns[0];
-    for (int i = 0; patterns && patterns[i] && !*keep; i++) {
-        regex_t re;
-        if (regcomp(&re, patterns[i], REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0)
-            return ET_FAIL(t->state.cx, ET_EINVAL, "'%s' is not a regular expression",
-                           patterns[i]);
-        *keep = regexec(&re, name, 0, NULL, 0) == 0;
-        regfree(&re);
+    size_t length = strcspn(list, " ");
+    if (length == 0)
+        return NULL;
+    snprintf(name, NAME, "%.*s", (int)length, list);
+    return list + length + strspn(list + length, " ");
+}
+
+/* A regular expression may match anywhere, in any case. */
+static et_status
+matches(struct et_trainer *t, const char *pattern, const char *name, bool *out)
+{
+    regex_t re;
+    *out = false;
+    if (regcomp(&re, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0)
+        return ET_FAIL(t->state.cx, ET_EINVAL, "'%s' is not a regular expression",
+                       pattern);
+    *out = regexec(&re, name, 0, NULL, 0) == 0;
+    regfree(&re);
+    return ET_OK;
+}
+
+/* Does PATTERN match any name of LIST? */
+static et_status
+matches_any(struct et_trainer *t, const char *pattern, const char *list, bool *out)
+{
+    char name[NAME];
+    *out = false;
+    while (!*out && (list = take_name(list, name)))
+        ET_TRY(matches(t, pattern, name, out));
+    return ET_OK;
+}
+
+/* Appends to CHOSEN the names of LIST that any of PATTERNS matches, but none that
+ * already chose among EXCEPT. */
+static et_status
+choose(struct et_trainer *t, const char *const *patterns, const char *list,
+       const char *except, char chosen[NAMES])
+{
+    char name[NAME];
+    while ((list = take_name(list, name))) {
+        bool keep = false;
+        for (int i = 0; patterns[i] && !keep; i++) {
+            bool spent;
+            ET_TRY(matches_any(t, patterns[i], except, &spent));
+            if (!spent)
+                ET_TRY(matches(t, patterns[i], name, &keep));
+        }
+        size_t used = strlen(chosen);
+        if (keep)
+            snprintf(chosen + used, NAMES - used, "%s%s", used ? " " : "", name);
     }
     return ET_OK;
 }
 
+/* Without expressions the task's usual metrics. One that matches none of them chooses
+ * among those that make sense besides. */
 static et_status
 select_metrics(struct et_trainer *t, struct eti_evaluator *e)
 {
-    ET_TRY(eti_metrics_new(t, et_task_metrics(t->state.model->type->task, false),
-                           e->metric, &e->n_metrics));
-    int kept = 0, n = e->n_metrics;
-    for (int i = 0; i < n; i++) {
-        bool keep;
-        ET_TRY(keeps(t, e->config.metrics, et_metric_class(e->metric[i])->info.name,
-                     &keep));
-        struct et_metric *m = e->metric[i];
-        e->metric[i] = NULL;
-        if (keep)
-            e->metric[kept++] = m;
-        else
-            et_metric_free(&m);
-    }
-    e->n_metrics = kept;
-    if (kept == 0)
+    enum et_task task = t->state.model->type->task;
+    const char *usual = et_task_metrics(task, false);
+    const char *const *patterns = e->config.metrics;
+    char chosen[NAMES] = "";
+    if (!patterns || !patterns[0])
+        return eti_metrics_new(t, usual, e->metric, &e->n_metrics);
+    ET_TRY(choose(t, patterns, usual, "", chosen));
+    ET_TRY(choose(t, patterns, et_task_more_metrics(task), usual, chosen));
+    if (!chosen[0])
         return ET_FAIL(t->state.cx, ET_EINVAL, "no metric of evaluator '%s' matches",
                        e->config.label);
-    return ET_OK;
+    return eti_metrics_new(t, chosen, e->metric, &e->n_metrics);
 }
 
 static void

@@ -44,6 +44,7 @@ new_metric(struct et_trainer *t, const struct et_metric_class *c, struct et_metr
     struct et_metric_options options;
     ET_TRY(et_options_init(t->state.cx, c->info.options, &options));
     options.num_classes = t->state.model->num_classes;
+    options.model = t->state.model;
     return et_metric_new(t->state.cx, t->state.dev, c, &options, out);
 }
 
