@@ -177,7 +177,8 @@ enum { BATCHES = 8, EVAL_BATCHES = 4 };
     "  lr_monitor:\n"                                                                  \
     "  memory_monitor:\n"                                                              \
     "  runtime_estimator:\n"                                                           \
-    "loggers: {jsonl: }\n"
+    "loggers: {jsonl: , csv: , tensorboard: , in_memory: false,\n"                     \
+    "          file: {capture_stdout: false, capture_stderr: false}}\n"
 #define BF16 "precision: amp_bf16\n"
 #define F16  "precision: amp_fp16\n"
 #define EVAL_IMAGES                                                                    \
@@ -260,8 +261,8 @@ test_whole(struct et_ctx *cx, const struct row *row, const char *device)
     char name[64];
     snprintf(name, sizeof name, "%s in the trainer", row->name);
     recipe_open(&r, cx, row->text, &(struct recipe_choice){.device = device});
-    is_int(r.state->n_callbacks, 5, "%s on %s: with four callbacks and a logger", name,
-           device);
+    is_int(r.state->n_callbacks, 8, "%s on %s: with four callbacks and four loggers",
+           name, device);
     count_device(r.parts.dev);
     need(cx, et_trainer_fit(r.trainer, ET_BATCHES(BATCHES)));
     struct counts before = take(&r);

@@ -193,7 +193,7 @@ eti_tfevents_open(struct et_ctx *cx, const char *directory, double t,
     ET_TRY(eti_output_open(cx, directory, name, &w->file));
     unsigned char *p = put_double(head, 1, t);
     p = put_bytes(p, 3, version, sizeof version - 1);
-    put_record(w, head, (size_t)(p - head), NULL, 0);
+    put_record(w, head, (size_t)(p - head), head, 0);
     return ET_OK;
 }
 
@@ -204,7 +204,7 @@ eti_tfevents_start(struct eti_tfevents *w, double t, int64_t step)
     put_varint(put_key(session, 1, VARINT), SESSION_START);
     put_summary(w);
     unsigned char *p = put_bytes(put_time(head, t, step), 7, session, 2);
-    put_record(w, head, (size_t)(p - head), NULL, 0);
+    put_record(w, head, (size_t)(p - head), head, 0);
 }
 
 void
