@@ -30,27 +30,27 @@ struct source {
     char name[ET_RUN_NAME];
 };
 
-/* TEXT is the folder of a run, or its name in runs/. */
+/* TEXT is a run, or a folder with an events.log and no more. */
 static int
 find_run(struct cli *c, const char *text, struct source *s)
 {
-    static const char *const places[] = {"%s", "runs/%s"};
-    char path[PATH_MAX];
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (i == 0)
-            snprintf(s->folder, sizeof s->folder, "%.4000s", text);
-        else
-            snprintf(s->folder, sizeof s->folder, "runs/%.4000s", text);
-        snprintf(s->events, sizeof s->events, "%.4000s/events.log", s->folder);
-        if (access(s->events, F_OK) == 0)
-            break;
-        if (i == 1)
-            return cli_fail(c, CLI_E_NAME, NULL, "no run directory '%s'", text);
-    }
-    snprintf(path, sizeof path, "%.4000s/run.json", s->folder);
-    json_t *facts = json_load_file(path, 0, NULL);
+    int code = CLI_OK;
+    snprintf(s->folder, sizeof s->folder, "%.4000s", text);
+    snprintf(s->name, sizeof s->name, "run");
+    snprintf(s->events, sizeof s->events, "%.4000s/run.json", text);
+    bool bare = access(s->events, F_OK) != 0;
+    snprintf(s->events, sizeof s->events, "%.4000s/events.log", s->folder);
+    if (bare && access(s->events, F_OK) == 0)
+        return CLI_OK;
+    json_t *facts = cli_run_find(c, text, &code);
+    if (!facts)
+        return code;
+    const char *folder = json_string_value(json_object_get(facts, "directory"));
     const char *name = json_string_value(json_object_get(facts, "name"));
-    snprintf(s->name, sizeof s->name, "%s", name ? name : "run");
+    snprintf(s->folder, sizeof s->folder, "%.4000s", folder ? folder : text);
+    snprintf(s->events, sizeof s->events, "%.4000s/events.log", s->folder);
+    if (name)
+        snprintf(s->name, sizeof s->name, "%.*s", ET_RUN_NAME - 1, name);
     json_decref(facts);
     return CLI_OK;
 }

@@ -1,6 +1,7 @@
 /* The run directory: its layout, its states, and a log of events that survives a crash.
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +113,11 @@ test_layout(struct et_ctx *cx)
     ok(strstr(contents("some/where", "logs/rank0.txt"), "Z warn hot\\x1b\n") != NULL,
        "a line of the log is there at once, with no control byte");
 
+    int descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    dup2(descriptor, STDIN_FILENO);
+    close(descriptor);
     is_int(et_run_open(cx, &config, &second), ET_EINVAL, "a second run is refused");
+    ok(fcntl(STDIN_FILENO, F_GETFD) >= 0, "which closes nobody's files");
     is_str(et_error_get(cx)->message,
            "some/where holds brisk-otter (starting): use --resume, --autoresume or "
            "another "

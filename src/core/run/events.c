@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "core/base/seams.h"
 #include "core/run/events_read.h"
 
 enum {
@@ -45,9 +46,10 @@ position(const struct eti_events_writer *w)
 void
 eti_events_flush(struct eti_events_writer *w)
 {
+    const struct eti_file_calls *file = &eti_ctx_seams(w->cx)->file;
     size_t done = 0;
-    while (w->fd >= 0 && done < w->used) {
-        ssize_t n = write(w->fd, w->buffer + done, w->used - done);
+    while (done < w->used) {
+        ssize_t n = file->write(w->fd, w->buffer + done, w->used - done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -57,7 +59,7 @@ eti_events_flush(struct eti_events_writer *w)
     w->in_file += (int64_t)done;
     memmove(w->buffer, w->buffer + done, w->used - done);
     w->used -= done;
-    if (w->used > 0 && w->fd >= 0 && !w->failed)
+    if (w->used > 0 && !w->failed)
         et_report(w->cx, ET_LOG_WARN, "cannot write events.log: %s; it is tried again",
                   strerror(errno));
     w->failed = w->used > 0;
@@ -75,7 +77,8 @@ open_file(struct et_ctx *cx, const char *directory, int flags,
                        sizeof path - 1);
     ET_TRY(et_alloc(cx, BUFFER, &block));
     out->buffer = block;
-    out->fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+    out->fd = eti_ctx_seams(cx)->file.open(
+        AT_FDCWD, path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
     if (out->fd < 0)
         return ET_FAIL(cx, errno == ENOENT ? ET_ENOENT : ET_EIO, "cannot write %s: %s",
                        path, strerror(errno));
@@ -107,22 +110,23 @@ eti_events_begin(struct et_ctx *cx, const char *directory, const unsigned char *
     return ET_OK;
 }
 
+/* One that was never begun is all zero. */
 void
 eti_events_end(struct eti_events_writer *w)
 {
+    if (!w->buffer)
+        return;
     if (w->fd >= 0) {
         eti_events_flush(w);
         if (w->used > 0 || w->lost > 0)
             et_report(w->cx, ET_LOG_WARN,
                       "events.log lacks its last %zu bytes and %lld records", w->used,
                       (long long)w->lost);
-        close(w->fd);
+        eti_close(w->cx, w->fd);
     }
-    w->fd = -1;
-    if (w->buffer)
-        et_free(w->cx, w->buffer);
-    w->buffer = NULL;
+    et_free(w->cx, w->buffer);
     eti_tally_free(&w->tally);
+    *w = (struct eti_events_writer){0};
 }
 
 /* ---- packing ---- */
@@ -400,7 +404,7 @@ void
 eti_events_write(struct eti_events_writer *w, const struct et_record *r)
 {
     struct et_record part = *r;
-    if (w->fd < 0)
+    if (!w->buffer)
         return;
     if (r->kind == ET_RECORD_RESUME)
         begin_resumed(w, r);

@@ -126,7 +126,7 @@ void eti_tally_widen(struct eti_tally *t);
 struct eti_events_writer {
     struct et_ctx *cx;
     int fd;                /* -1: closed */
-    char *buffer;          /* what is not in the file yet */
+    char *buffer;          /* what is not in the file yet; NULL: not begun */
     size_t used;           /* bytes of it */
     size_t packed;         /* bytes of the payload under way, behind those */
     int64_t in_file;       /* bytes */

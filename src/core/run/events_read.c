@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "core/base/seams.h"
+
 enum {
     AHEAD = 256 << 10, /* bytes read at once where the next ones will be wanted */
 };
@@ -37,8 +39,9 @@ bytes_at(struct et_events *e, int64_t at, size_t n, size_t want)
     e->window_at = at;
     e->window_used = 0;
     while (e->window_used < n) {
-        ssize_t got = pread(e->fd, e->window + e->window_used, want - e->window_used,
-                            at + (int64_t)e->window_used);
+        ssize_t got = eti_ctx_seams(e->cx)->file.read(e->fd, e->window + e->window_used,
+                                                      want - e->window_used,
+                                                      at + (int64_t)e->window_used);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
