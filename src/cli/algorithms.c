@@ -36,8 +36,7 @@ find_all(struct cli *c, const char *pattern)
 {
     const struct et_component *i;
     json_t *list = json_array();
-    cli_load_all_plugins(c);
-    const struct et_registry *r = c->registry ? c->registry : et_registry_core();
+    const struct et_registry *r = cli_all_components(c);
     for (int n = 0; (i = r->get(r, ET_KIND_ALGORITHM, n)) != NULL; n++)
         if (matches(pattern, i->name))
             json_array_append_new(list, to_json(ETI_CLASS(algorithm, i)));

@@ -235,9 +235,12 @@ et_status cli_load_plugins(void *data, const char *const *names,
                            const struct et_place *places, int n,
                            struct et_diagnostics *errors,
                            const struct et_registry **out);
-/* Loads all that are allowed into c->registry, for commands without a recipe; those
- * that cannot be are warned about. */
-void cli_load_all_plugins(struct cli *c);
+/* For commands without a recipe: the core's components and those of all plugins that
+ * are allowed; one that cannot be loaded is warned about. */
+const struct et_registry *cli_all_components(struct cli *c);
+/* One of them, or NULL. Plugins are loaded only for a name that the core lacks. */
+const struct et_component *cli_find_component(struct cli *c, enum et_kind kind,
+                                              const char *name);
 /* The path of the plugin that ADDRESS is in; NULL: none. For signal handlers too. */
 const char *cli_plugin_at(const struct cli *c, const void *address);
 void cli_free_plugins(struct cli *c);

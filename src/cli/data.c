@@ -10,8 +10,9 @@ static int
 list_all(struct cli *c)
 {
     json_t *list = json_array();
-    for (const struct et_dataset_class *const *d = et_dataset_classes; *d; d++) {
-        const struct et_component *i = &(*d)->info;
+    const struct et_registry *r = cli_all_components(c);
+    const struct et_component *i;
+    for (int n = 0; (i = r->get(r, ET_KIND_DATASET, n)) != NULL; n++) {
         if (c->opt.json)
             json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", i->name,
                                                   "summary", i->summary, "options",
@@ -144,7 +145,8 @@ find_missing(const struct cli *c, const struct et_option *table)
 static int
 inspect(struct cli *c, const char *name)
 {
-    const struct et_dataset_class *d = et_dataset_find(name);
+    const struct et_dataset_class *d =
+        ETI_CLASS(dataset, cli_find_component(c, ET_KIND_DATASET, name));
     struct et_dataset *data = NULL;
     void *options;
     if (!d)

@@ -9,15 +9,16 @@
 
 /* ---- one component ---- */
 
+/* Its kind, and itself; -1: there is none of that name. */
 static int
-find_component(const struct et_registry *registry, const char *name,
-               const struct et_component **out)
+find_component(struct cli *c, const char *name, const struct et_component **out)
 {
-    for (int kind = 0; kind < ET_KIND_COUNT; kind++) {
-        *out = et_registry_find(registry, (enum et_kind)kind, name);
-        if (*out)
+    for (int kind = 0; kind < ET_KIND_COUNT; kind++) /* the core's need no plugin */
+        if ((*out = et_registry_find(NULL, (enum et_kind)kind, name)) != NULL)
             return kind;
-    }
+    for (int kind = 0; kind < ET_KIND_COUNT; kind++)
+        if ((*out = cli_find_component(c, (enum et_kind)kind, name)) != NULL)
+            return kind;
     return -1;
 }
 
@@ -326,11 +327,7 @@ cli_explain(struct cli *c)
     const struct et_component *component;
     int code;
     if (c->n_args == 1 && !c->opt.module_mode && access(c->arg[0], F_OK) != 0) {
-        int kind = find_component(NULL, c->arg[0], &component);
-        if (kind < 0) {
-            cli_load_all_plugins(c);
-            kind = find_component(c->registry, c->arg[0], &component);
-        }
+        int kind = find_component(c, c->arg[0], &component);
         if (kind >= 0)
             return explain_component(c, component, (enum et_kind)kind);
     }

@@ -61,12 +61,22 @@ cli_load_plugins(void *data, const char *const *names, const struct et_place *pl
     return status;
 }
 
-void
-cli_load_all_plugins(struct cli *c)
+/* All at once; where that fails, one more with each try, without those that are to
+ * blame. */
+static void
+load_all(struct cli *c)
 {
     int n = c->config ? c->config->n_plugins : 0, good = 0;
     const char **names = calloc((size_t)n + 1, sizeof *names);
-    for (int i = 0; i < n && names; i++) {
+    struct et_diagnostics all = {0};
+    for (int i = 0; i < n && names; i++)
+        names[i] = c->config->plugin[i].name;
+    if (!names || n == 0 || load(c, names, NULL, n, &all) == ET_OK) {
+        free(names);
+        return;
+    }
+    et_error_clear(c->cx);
+    for (int i = 0; i < n; i++) {
         struct et_diagnostics errors = {0};
         names[good] = c->config->plugin[i].name;
         if (load(c, names, NULL, good + 1, &errors) == ET_OK)
@@ -77,6 +87,21 @@ cli_load_all_plugins(struct cli *c)
         et_error_clear(c->cx);
     }
     free(names);
+}
+
+const struct et_registry *
+cli_all_components(struct cli *c)
+{
+    if (!c->registry)
+        load_all(c);
+    return c->registry ? c->registry : et_registry_core();
+}
+
+const struct et_component *
+cli_find_component(struct cli *c, enum et_kind kind, const char *name)
+{
+    const struct et_component *found = et_registry_find(NULL, kind, name);
+    return found ? found : et_registry_find(cli_all_components(c), kind, name);
 }
 
 const char *

@@ -91,6 +91,10 @@ run algorithms 'test*'
 says out "counts the batches it sees" "algorithms lists what allowed plugins have"
 run explain test_harmonic --ascii
 says out "with its defaults" "explain draws a plugin's schedule"
+run data ls
+says out "images whose brightness is their label" "data ls lists a plugin's data"
+run data inspect test_shades
+says out "images     32 of 4 x 4" "and data inspect reads them"
 run explain k.yaml
 says out "before_forward       1  test_count" "explain has a plugin's algorithm in the timeline"
 
@@ -170,6 +174,29 @@ if [ "$(id -u)" -eq 0 ]; then
     chown 12345 fault.so
     refuses 77 E4001 "fault.so: owner is uid 12345, must be you or root" "a stranger's file"
 fi
+
+# A file that is exchanged while it is checked: what is mapped is what was checked.
+cp kinds.so good.so
+build evil.so t/cli/plugin.c -DEXIT_AT_LOAD
+cp good.so fault.so
+allow fault fault.so
+(
+    while [ ! -e done ]; do
+        cp evil.so next.so && mv next.so fault.so
+        cp good.so next.so && mv next.so fault.so
+        cat evil.so >fault.so
+        cat good.so >fault.so
+    done
+) &
+swapper=$!
+seen=
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    run validate f.yaml
+    case $code in 0 | 65 | 66 | 77) ;; *) seen="$seen $code" ;; esac
+done
+touch done
+wait $swapper
+is "$seen" "" "in twenty tries beside a file that changes, the other one never runs"
 
 # ---- what fails later is named ----
 

@@ -159,11 +159,12 @@ fill_plugins(struct reading *r, const struct eti_fill *fill)
         p->name = v->key;
         p->value = v;
         eti_path_join(path, "plugins", v->key);
-        ET_TRY(eti_options_from_value(fill, plugin_table, p, v, path));
-        if (v->type == ET_VALUE_MAP)
-            check_plugin(r, v, p, path);
-        else
+        if (v->type != ET_VALUE_MAP) {
             complain(r, v, path, NULL, "expected a mapping {path, sha256}");
+            continue;
+        }
+        ET_TRY(eti_options_from_value(fill, plugin_table, p, v, path));
+        check_plugin(r, v, p, path);
     }
     return ET_OK;
 }
@@ -258,8 +259,9 @@ begin(struct et_ctx *cx, struct reading *r, struct et_diagnostics *errors)
 {
     static const struct et_recipe_env no_env;
     void *block;
+    *r = (struct reading){.errors = errors};
     ET_TRY(et_alloc(cx, sizeof *r->c, &block));
-    *r = (struct reading){.c = block, .errors = errors};
+    r->c = block;
     r->c->cx = cx;
     eti_arena_init(&r->c->arena, cx, 4096);
     r->loader = (struct eti_loader){
@@ -279,7 +281,7 @@ begin(struct et_ctx *cx, struct reading *r, struct et_diagnostics *errors)
 static et_status
 conclude(struct reading *r, et_status status, struct eti_config **out)
 {
-    struct eti_config *config = &r->c->config;
+    struct eti_config *config = r->c ? &r->c->config : NULL;
     if (status == ET_OK && r->errors->total)
         status = ET_FAIL(r->c->cx, ET_EINVAL, "%s", r->errors->v[0].message);
     if (status == ET_OK && out)

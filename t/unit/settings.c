@@ -1,0 +1,151 @@
+/* The user's settings: three files, each above the one before; what each may say; and
+ * that memory may run out anywhere. (t/cli/config.t has the program's side.) */
+#include "core/config/settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "etude/ctx.h"
+#include "t/tap.h"
+
+#define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789ABCDEF"
+
+static struct et_ctx *cx;
+static struct et_diagnostics errors;
+static struct eti_config *config;
+static char folder[64], file[ETI_LAYERS][96];
+
+static void
+put(enum eti_layer layer, const char *text)
+{
+    FILE *f = text ? fopen(file[layer], "w") : NULL;
+    unlink(text ? "" : file[layer]);
+    if (!f)
+        return;
+    fputs(text, f);
+    fclose(f);
+    chmod(file[layer], 0600);
+}
+
+static et_status
+load(void)
+{
+    const char *path[ETI_LAYERS] = {file[0], file[1], file[2]};
+    eti_config_free(&config);
+    et_error_clear(cx);
+    memset(&errors, 0, sizeof errors);
+    return eti_config_load(cx, path, &config, &errors);
+}
+
+static void
+setting_is(const char *path, const char *want, const char *name)
+{
+    char *text, origin[160];
+    if (eti_config_get(config, path, &text, origin, sizeof origin) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    is_str(text ? text : "none", want, "%s", name);
+    et_free(cx, text);
+}
+
+static void
+refused(const char *want, const char *name)
+{
+    et_status status = load();
+    if (!ok(status == ET_EINVAL && !config && errors.n > 0 &&
+                strstr(errors.v[0].message, want),
+            "%s", name))
+        diag("%s, '%s'", et_status_name(status), errors.v[0].message);
+}
+
+static void
+layers(void)
+{
+    ok(load() == ET_OK, "no file at all is a configuration");
+    setting_is("color", "auto", "of defaults");
+    put(ETI_LAYER_SYSTEM, "color: never\nprogress: plain\nenv: [A, B]\n"
+                          "plugins: {one: {path: /one.so, sha256: " DIGEST "}}\n");
+    put(ETI_LAYER_USER, "progress: bar\nenv: [C]\n"
+                        "plugins: {two: {path: /two.so, sha256: " DIGEST "}}\n");
+    put(ETI_LAYER_PROJECT, "ui: {plot: ascii}\n");
+    ok(load() == ET_OK, "three files are one configuration");
+    setting_is("color", "never", "what only the system says holds");
+    setting_is("progress", "bar", "the user is above it");
+    setting_is("ui.plot", "ascii", "and the project above both");
+    setting_is("env", "[C]", "lists are replaced");
+    is_int(config->n_plugins, 2, "mappings are merged");
+    is_str(config->plugin[1].path, "/two.so",
+           "the user's plugins stand behind the system's");
+    ok(strspn(config->plugin[0].sha256, "0123456789abcdef") == 64,
+       "digests are in lower case");
+    ok(config->set.env.v[1] == NULL, "the list of variables ends with NULL");
+    setting_is("plugins.two.path", "/two.so", "a value within the allow-list is found");
+    setting_is("ui.nothing", "none", "one that is not there is not");
+}
+
+static void
+refusals(void)
+{
+    put(ETI_LAYER_PROJECT, "plugins: {}\n");
+    refused("only your own can", "a project allows no plugins, not even none");
+    put(ETI_LAYER_PROJECT, NULL);
+    chmod(file[ETI_LAYER_SYSTEM], 0666);
+    refused("group/other writable",
+            "nor does a system's file that everybody can write");
+    chmod(file[ETI_LAYER_SYSTEM], 0644);
+    put(ETI_LAYER_USER, "plugins: {x: 3}\n");
+    refused("expected", "a plugin is a mapping");
+    put(ETI_LAYER_USER, "plugins: {x: {path: x.so, sha256: " DIGEST "}}\n");
+    refused("must begin with /", "its path is absolute");
+    put(ETI_LAYER_USER, "plugins: {x: {path: /x.so, sha256: " DIGEST "0}}\n");
+    refused("64 hexadecimal digits", "its digest no longer than one");
+    put(ETI_LAYER_USER, "plugins: {x: {path: /x.so, sha256: " DIGEST ", sha1: 0}}\n");
+    refused("unknown key", "and it has no other keys");
+    put(ETI_LAYER_USER, "color: {never: }\n");
+    refused("expected one of auto", "a word is no mapping");
+}
+
+static void
+torture(void)
+{
+    struct et_alloc_stats before, after;
+    int refused_allocations = 0;
+    put(ETI_LAYER_USER,
+        "progress: bar\nplugins: {two: {path: /two.so, sha256: " DIGEST "}}\n");
+    eti_config_free(&config);
+    et_alloc_get_stats(cx, &before);
+    et_status status = ET_ENOMEM;
+    for (uint64_t k = 1; status == ET_ENOMEM; k++) {
+        et_alloc_fail_at(cx, k);
+        status = load();
+        et_alloc_fail_at(cx, 0);
+        refused_allocations += status == ET_ENOMEM && !config;
+    }
+    ok(status == ET_OK && refused_allocations > 5, "every allocation can fail");
+    eti_config_free(&config);
+    et_error_clear(cx);
+    et_alloc_get_stats(cx, &after);
+    is_int((int64_t)after.live, (int64_t)before.live, "and leaves nothing behind");
+}
+
+int
+main(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%.40s/et-settings-XXXXXX", tmp ? tmp : "/tmp");
+    if (et_ctx_new(&cx) != ET_OK || !mkdtemp(folder))
+        bail("no context or folder");
+    for (int i = 0; i < ETI_LAYERS; i++)
+        snprintf(file[i], sizeof file[i], "%s/%s.yaml", folder,
+                 eti_layer_name((enum eti_layer)i));
+    layers();
+    refusals();
+    torture();
+    for (int i = 0; i < ETI_LAYERS; i++)
+        unlink(file[i]);
+    rmdir(folder);
+    et_ctx_free(&cx);
+    return done();
+}
