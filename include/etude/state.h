@@ -123,6 +123,10 @@ ET_NODISCARD et_status et_state_log_loss(struct et_state *s, const char *name,
  * ones all zero; dense ones as they are. */
 struct et_tensor *et_state_dense_target(struct et_state *s, struct et_tensor *outputs,
                                         struct et_tensor *target);
+/* For a callback that has put other weights in place for a while, between evaluations or
+ * at FIT_START: evaluates on everything once more, under labels that begin with PREFIX:
+ * "metrics/ema_model_eval/Accuracy". Broken off by an interrupt like any other. */
+ET_NODISCARD et_status et_state_evaluate(const struct et_state *s, const char *prefix);
 /* After algorithms have replaced modules: rebuilds the parameter buffers, carrying
  * values and optimizer state over by name. */
 ET_NODISCARD et_status et_state_follow_surgery(struct et_state *s);

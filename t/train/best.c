@@ -1,4 +1,5 @@
-/* best_model_saver: the file holds the weights that the best evaluation used. */
+/* best_model_saver and model_ema: the file holds the weights that the best evaluation
+ * used. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +15,8 @@ enum { MAX_EVALS = 16 };
 /* What evaluations said, and whether somebody warned. */
 struct notes {
     struct et_sink sink; /* first */
-    double entropy[MAX_EVALS];
-    int n, warnings, saved;
+    double entropy[MAX_EVALS], ema[MAX_EVALS], loss[MAX_EVALS];
+    int n, n_ema, n_losses, warnings, saved;
 };
 
 static void
@@ -26,15 +27,23 @@ note(struct et_sink *sink, const struct et_record *r)
         notes->warnings += r->level == ET_LOG_WARN;
         notes->saved += strstr(r->text, "the best so far") != NULL;
     }
-    for (int i = 0; r->kind == ET_RECORD_EVAL && i < r->n && notes->n < MAX_EVALS; i++)
-        if (strcmp(r->entry[i].name, "metrics/eval/CrossEntropy") == 0)
-            notes->entropy[notes->n++] = r->entry[i].value;
+    for (int i = 0; i < r->n; i++) {
+        const char *name = r->entry[i].name;
+        double value = r->entry[i].value;
+        if (strcmp(name, "metrics/eval/CrossEntropy") == 0 && notes->n < MAX_EVALS)
+            notes->entropy[notes->n++] = value;
+        if (strcmp(name, "metrics/ema_model_eval/CrossEntropy") == 0 &&
+            notes->n_ema < MAX_EVALS)
+            notes->ema[notes->n_ema++] = value;
+        if (strcmp(name, "loss/train/total") == 0 && notes->n_losses < MAX_EVALS)
+            notes->loss[notes->n_losses++] = value;
+    }
 }
 
 static struct et_callback *
-make(struct et_ctx *cx, const char *const *options)
+make(struct et_ctx *cx, const char *name, const char *const *options)
 {
-    const struct et_callback_class *c = et_callback_find("best_model_saver");
+    const struct et_callback_class *c = et_callback_find(name);
     struct et_callback *out;
     void *values;
     need(cx, et_alloc(cx, c->info.options_size, &values));
@@ -46,7 +55,10 @@ make(struct et_ctx *cx, const char *const *options)
     return out;
 }
 
-#define MAKE(cx, ...) make(cx, (const char *const[]){__VA_ARGS__, NULL})
+#define MAKE(cx, ...)                                                                  \
+    make(cx, "best_model_saver", (const char *const[]){__VA_ARGS__, NULL})
+#define MAKE_EMA(cx, ...)                                                              \
+    make(cx, "model_ema", (const char *const[]){__VA_ARGS__, NULL})
 
 static const char *
 path_of(const char *name)
@@ -220,6 +232,166 @@ test_archive(struct et_ctx *cx)
     et_callback_free(&c);
 }
 
+/* ---- model_ema ---- */
+
+static float *by_hand;
+
+/* The average over epochs with a decay of 0.75, by hand. */
+static et_status
+follow(struct et_callback *self, enum et_event event, const struct et_state *s,
+       struct et_log *log)
+{
+    size_t bytes = et_desc_bytes(&s->params->values->desc), n = bytes / sizeof(float);
+    float *now = malloc(bytes);
+    (void)self;
+    (void)log;
+    need(s->cx, et_tensor_read(s->cx, s->params->values, now, bytes));
+    if (event == ET_EVENT_FIT_START) {
+        free(by_hand);
+        by_hand = now;
+        return ET_OK;
+    }
+    for (size_t i = 0; i < n; i++)
+        by_hand[i] = (float)(.75 * by_hand[i] + .25 * now[i]);
+    free(now);
+    return ET_OK;
+}
+
+static const struct et_callback_class follow_class = {
+    .info = {.name = "follow", .class_name = "Follow"},
+    .events = ET_ON(FIT_START) | ET_ON(EPOCH_END),
+    .run = follow,
+};
+
+/* Do the file's weights equal the average by hand? Each epoch rounds a few times, to
+ * eps = 6e-8 of numbers below 1. */
+static void
+compare_file(struct et_ctx *cx, const char *name)
+{
+    struct run r;
+    run_open(&r, cx, &(struct run_setup){0});
+    need(cx, et_model_load_weights(cx, r.model, path_of(name)));
+    int64_t n = r.state->params->total;
+    float *now = malloc((size_t)n * sizeof *now);
+    need(cx, et_tensor_read(cx, r.state->params->values, now, (size_t)n * sizeof *now));
+    is_near_array(now, by_hand, n, 1e-6, "%s holds the average over epochs", name);
+    free(now);
+    run_close(&r);
+}
+
+/* Four epochs with the callback C, which may be NULL and is freed, and evaluations. */
+static void
+fit_ema(struct et_ctx *cx, struct et_callback *c, struct notes *notes)
+{
+    struct et_callback own = {.type = &follow_class, .cx = cx};
+    struct et_callback *both[] = {&own, c};
+    struct run r;
+    *notes = (struct notes){.sink = {.write = note}};
+    run_open(&r, cx,
+             &(struct run_setup){
+                 .callbacks = both,
+                 .n_callbacks = c ? 2 : 1,
+                 .evaluate = true,
+                 .max_duration = ET_EPOCHS(4),
+                 .sink = &notes->sink,
+                 .target = "crossentropy<=-1",
+             });
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    int evals = notes->n_ema;
+    need(cx, et_trainer_eval(r.trainer));
+    is_int(notes->n_ema, evals, "an evaluation outside of fit has no second");
+    run_close(&r);
+    et_callback_free(&c);
+}
+
+static void
+test_ema(struct et_ctx *cx)
+{
+    struct notes plain, with, without;
+    fit_ema(cx, NULL, &plain);
+    fit_ema(cx, MAKE_EMA(cx, "decay", "0.75"), &with);
+    ok(with.n_ema == 4 && with.n == plain.n,
+       "each evaluation has a second, of the average");
+    ok(with.n_losses == 8 &&
+           memcmp(with.loss, plain.loss, 8 * sizeof *plain.loss) == 0 &&
+           memcmp(with.entropy, plain.entropy, 4 * sizeof *plain.entropy) == 0,
+       "training and its evaluations are bit by bit what they are without");
+    double least = with.ema[0];
+    for (int i = 1; i < 4; i++)
+        least = with.ema[i] < least ? with.ema[i] : least;
+    ok(entropy_of(cx, "ema_model.safetensors") == least,
+       "the file holds the average that did best");
+    fit_ema(cx,
+            MAKE_EMA(cx, "decay", "0.75", "evaluate_during_training", "false",
+                     "save_path", "last.safetensors"),
+            &without);
+    is_int(without.n_ema, 0, "with evaluate_during_training off there is no second");
+    compare_file(cx, "last.safetensors");
+    free(by_hand);
+    by_hand = NULL;
+}
+
+/* A target's name fits one metric still. */
+static void
+test_ema_target(struct et_ctx *cx)
+{
+    struct run r;
+    struct et_callback *c = MAKE_EMA(cx, "save_path", "target.safetensors");
+    run_open(&r, cx,
+             &(struct run_setup){
+                 .callbacks = &c,
+                 .n_callbacks = 1,
+                 .evaluate = true,
+                 .max_duration = ET_EPOCHS(3),
+                 .target = "crossentropy<=1000",
+             });
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    ok(r.state->target_reached && r.state->timestamp.epoch == 1,
+       "a target is of the evaluators' metrics, not of the average's");
+    run_close(&r);
+    et_callback_free(&c);
+}
+
+/* An average that goes through a checkpoint evaluates to the same. */
+static void
+test_ema_archive(struct et_ctx *cx)
+{
+    struct et_archive a = {0};
+    struct notes notes = {.sink = {.write = note}};
+    struct run r;
+    struct et_callback *c = MAKE_EMA(cx, "decay", "0.75");
+    struct run_setup setup = {
+        .callbacks = &c,
+        .n_callbacks = 1,
+        .evaluate = true,
+        .max_duration = ET_EPOCHS(2),
+        .sink = &notes.sink,
+    };
+    run_open(&r, cx, &setup);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    eti_archive_begin(&a, cx);
+    need(cx, c->type->archive(c, &a));
+    need(cx, eti_archive_end(&a));
+    need(cx, eti_archive_sort(&a));
+    run_close(&r);
+    et_callback_free(&c);
+    c = MAKE_EMA(cx, "decay", "0.75");
+    run_open(&r, cx, &setup);
+    a.source = "test";
+    a.mode = ET_ARCHIVE_CHECK;
+    need(cx, c->type->archive(c, &a));
+    a.mode = ET_ARCHIVE_LOAD;
+    need(cx, c->type->archive(c, &a));
+    eti_archive_release(&a);
+    r.state->dataloader_label = "train";
+    need(cx, c->type->run(c, ET_EVENT_FIT_START, r.state, r.state->log));
+    need(cx, c->type->run(c, ET_EVENT_EVAL_AFTER_ALL, r.state, r.state->log));
+    ok(notes.n_ema == 3 && notes.ema[2] == notes.ema[1],
+       "an average that was resumed evaluates to the same");
+    run_close(&r);
+    et_callback_free(&c);
+}
+
 int
 main(void)
 {
@@ -230,6 +402,9 @@ main(void)
     test_average(cx);
     test_faults(cx);
     test_archive(cx);
+    test_ema(cx);
+    test_ema_target(cx);
+    test_ema_archive(cx);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");
     et_ctx_free(&cx);

@@ -62,6 +62,65 @@ bool eti_watch_is_better(const struct eti_watch *w, double a, double b);
 void eti_watch_warn(const struct eti_watch *w, const char *who,
                     const struct et_state *s, struct et_log *log);
 
+/* The file of the weights that did best: what to watch. */
+struct eti_best_options {
+    char *save_path; /* in the run directory */
+    char *watch_metric;
+    int greater_is_better; /* index into eti_best_truth; -1: by the name */
+};
+extern const char *const eti_best_truth[];
+/* Rows for a struct that begins with them, as `best`. */
+/* clang-format off */
+#define ETI_BEST_OPTIONS(T, path)                                                   \
+    {                                                                               \
+        .name = "save_path",                                                        \
+        .type = ET_OPT_TEXT,                                                        \
+        .offset = offsetof(T, best.save_path),                                      \
+        .def = path,                                                                \
+        .flags = ET_OPT_OUTPUT,                                                     \
+        .help = "file in the run directory",                                        \
+    },                                                                              \
+    {                                                                               \
+        .name = "watch_metric",                                                     \
+        .type = ET_OPT_TEXT,                                                        \
+        .offset = offsetof(T, best.watch_metric),                                   \
+        .flags = ET_OPT_OPTIONAL,                                                   \
+        .help = "an evaluation's metric, its full name or the last part; unset: the "\
+                "cross entropy",                                                    \
+    },                                                                              \
+    {                                                                               \
+        .name = "greater_is_better",                                                \
+        .type = ET_OPT_ENUM,                                                        \
+        .offset = offsetof(T, best.greater_is_better),                              \
+        .choices = eti_best_truth,                                                  \
+        .flags = ET_OPT_OPTIONAL,                                                   \
+        .help = "unset: not for losses, errors, perplexities, entropies",           \
+    }
+/* clang-format on */
+
+enum { ETI_BEST_PATH = 4096 };
+struct eti_best {
+    char metric[ET_METRIC_NAME]; /* its full name, once seen */
+    bool any;                    /* there is a best value, and a file of it */
+    double best;
+    struct et_timestamp at; /* when it came */
+};
+/* At INIT: EINVAL without a run directory. */
+et_status eti_best_open(const struct et_callback *self, const struct eti_best_options *o);
+/* After an evaluation, with the weights it used: writes the file where they are the
+ * best so far. */
+et_status eti_best_offer(struct et_callback *self, const struct eti_best_options *o,
+                         struct eti_best *sv, const struct et_state *s,
+                         struct et_log *log);
+/* Writes it in any case, VALUE NaN: for no metric; one that cannot be written is warned about. */
+et_status eti_best_save(struct et_callback *self, const struct eti_best_options *o,
+                        const struct eti_best *sv, const struct et_state *s,
+                        double value, struct et_log *log, bool *saved);
+/* Into BUF of ETI_BEST_PATH bytes. */
+const char *eti_best_path(const struct et_callback *self,
+                          const struct eti_best_options *o, char *buf);
+et_status eti_best_archive(struct eti_best *sv, struct et_archive *a);
+
 /* How long the run will still take, from what it took so far. Evaluations count with
  * their mean length and as often as they came; they are not in the training clock. */
 enum { ETI_MAX_LABELS = 16 };

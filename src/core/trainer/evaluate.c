@@ -145,6 +145,8 @@ log_values(struct et_trainer *t, struct eti_evaluator *e)
         if (at == ETI_MAX_METRICS * ETI_MAX_EVALUATORS)
             return ET_FAIL(s->cx, ET_EINVAL, "evaluations have left %d metrics: no room for %s",
                            at, v.name);
+        if (at == (int)(sizeof t->eval_value / sizeof *t->eval_value))
+            return ET_FAIL(s->cx, ET_EINVAL, "evaluations have more than %d metrics", at);
         if (at == s->n_eval_metrics)
             s->n_eval_metrics++;
         t->eval_value[at] = v;
@@ -204,6 +206,21 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
     s->dataloader_label = label;
     s->dataloader_len = length;
     t->clock += eti_now() - start;
+    return ET_OK;
+}
+
+et_status
+et_state_evaluate(const struct et_state *state, const char *prefix)
+{
+    /* The trainer's own, which hooks are shown as constant. */
+    struct et_trainer *t = (struct et_trainer *)(uintptr_t)state;
+    char label[ET_METRIC_NAME];
+    for (int i = 0; i < t->n_evaluators && t->outcome != ET_OUTCOME_STOPPED; i++) {
+        struct eti_evaluator e = t->evaluator[i];
+        snprintf(label, sizeof label, "%s%s", prefix, e.config.label);
+        e.config.label = label;
+        ET_TRY(evaluate(t, &e));
+    }
     return ET_OK;
 }
 

@@ -51,6 +51,14 @@ judge_count(struct et_trainer *t, size_t length, int found)
                    found ? "; give the full name" : "");
 }
 
+/* Metric K of evaluator I: averages may be evaluated besides, under other labels. */
+static void
+metric_name(const struct et_trainer *t, int i, int k, char name[ET_METRIC_NAME])
+{
+    snprintf(name, ET_METRIC_NAME, "metrics/%s/%s", t->evaluator[i].config.label,
+             et_metric_class(t->evaluator[i].metric[k])->info.name);
+}
+
 /* Before the first batch, so that nobody trains towards a name that is none. */
 et_status
 eti_target_init(struct et_trainer *t)
@@ -63,8 +71,7 @@ eti_target_init(struct et_trainer *t)
     ET_TRY(parse(t, &goal));
     for (int i = 0; i < t->n_evaluators; i++)
         for (int k = 0; k < t->evaluator[i].n_metrics; k++) {
-            snprintf(name, sizeof name, "metrics/%s/%s", t->evaluator[i].config.label,
-                     et_metric_class(t->evaluator[i].metric[k])->info.name);
+            metric_name(t, i, k, name);
             found += fits(name, t->config.target, goal.length);
         }
     return judge_count(t, goal.length, found);
@@ -73,14 +80,16 @@ eti_target_init(struct et_trainer *t)
 et_status
 eti_target_check(struct et_trainer *t, bool *reached)
 {
+    char name[ET_METRIC_NAME];
     double value = NAN;
     struct goal goal;
     int found = 0;
     ET_TRY(parse(t, &goal));
-    for (int i = 0; i < t->state.n_eval_metrics; i++)
-        if (fits(t->eval_value[i].name, t->config.target, goal.length)) {
-            value = t->eval_value[i].value;
-            found++;
+    for (int i = 0; i < t->n_evaluators; i++)
+        for (int k = 0; k < t->evaluator[i].n_metrics; k++) {
+            metric_name(t, i, k, name);
+            found += fits(name, t->config.target, goal.length) &&
+                     et_state_metric(&t->state, name, &value);
         }
     *reached = found == 1 && (goal.less ? value < goal.bound : value > goal.bound);
     *reached |= found == 1 && goal.equal && value == goal.bound;
