@@ -1,0 +1,196 @@
+/* weight_file.c: see weight_file.h. */
+#include "core/models/weight_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- values ---- */
+
+static float
+from_half(uint16_t bits)
+{
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    float v = exponent == 0    ? ldexpf((float)fraction, -24)
+              : exponent == 31 ? (fraction ? NAN : INFINITY)
+                               : ldexpf((float)(fraction | 1024), exponent - 25);
+    return bits >> 15 ? -v : v;
+}
+
+static float
+from_bfloat(uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    float v;
+    memcpy(&v, &wide, sizeof v);
+    return v;
+}
+
+void
+eti_widen(enum et_dtype dtype, const void *raw, int64_t n, float *out)
+{
+#define CASE(code, type, expr)                                                         \
+    case ET_##code:                                                                    \
+        for (int64_t i = 0; i < n; i++) {                                              \
+            const type v = ((const type *)raw)[i];                                     \
+            out[i] = (float)(expr);                                                    \
+        }                                                                              \
+        break;
+    switch (dtype) {
+        CASE(F32, float, v)
+        CASE(F64, double, v)
+        CASE(F16, uint16_t, from_half(v))
+        CASE(BF16, uint16_t, from_bfloat(v))
+        CASE(I32, int32_t, v)
+        CASE(I64, int64_t, v)
+        CASE(U8, uint8_t, v)
+    case ET_NONE:
+    case ET_DTYPE_COUNT:
+        break;
+    }
+#undef CASE
+}
+
+/* ---- reading ---- */
+
+static et_status
+read_bytes(struct et_ctx *cx, const struct eti_file *f, void *out, int64_t n,
+           int64_t at)
+{
+    struct et_error why = {0};
+    et_status status = eti_file_read(f, out, n, at, &why);
+    return status == ET_OK ? ET_OK : ET_FAIL(cx, status, "%s", why.message);
+}
+
+/* What torch.save writes: a zip archive, or a bare stream of pickle's protocol 2 to 5.
+ */
+static bool
+is_pickle(const char *path, const uint8_t *start, int64_t n)
+{
+    static const char *const endings[] = {".pt", ".pth", ".ckpt", ".bin", ".pkl"};
+    if (n > ETI_ST_PREFIX && start[ETI_ST_PREFIX] == '{')
+        return false;
+    if ((n > 3 && memcmp(start, "PK\3\4", 4) == 0) ||
+        (n > 1 && start[0] == 0x80 && start[1] >= 2 && start[1] <= 5))
+        return true;
+    const char *dot = strrchr(path, '.');
+    for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
+        if (strcmp(dot, endings[i]) == 0)
+            return true;
+    return false;
+}
+
+static et_status
+read_header(struct et_ctx *cx, const struct eti_file *f, struct eti_st_header *h,
+            int64_t *data_at)
+{
+    uint8_t start[ETI_ST_PREFIX + 1] = {0};
+    int64_t have = f->size < (int64_t)sizeof start ? f->size : (int64_t)sizeof start, n;
+    void *text;
+    ET_TRY(read_bytes(cx, f, start, have, 0));
+    if (is_pickle(f->path, start, have))
+        return ET_FAIL(cx, ET_EFORMAT,
+                       "%s is a pickle; convert it to safetensors elsewhere", f->path);
+    if (have < ETI_ST_PREFIX)
+        return ET_FAIL(cx, ET_EFORMAT,
+                       "%s: %" PRId64 " bytes are too few for safetensors", f->path,
+                       have);
+    ET_TRY(eti_st_header_bytes(cx, f->path, start, f->size, &eti_st_limits, &n));
+    *data_at = ETI_ST_PREFIX + n;
+    ET_TRY(et_alloc(cx, (size_t)n + 1, &text));
+    et_status status = read_bytes(cx, f, text, n, ETI_ST_PREFIX);
+    if (status == ET_OK)
+        status =
+            eti_st_parse(cx, f->path, text, n, f->size - *data_at, &eti_st_limits, h);
+    et_free(cx, text);
+    return status;
+}
+
+et_status
+eti_weight_file_open(struct et_ctx *cx, const char *path, struct eti_weight_file *out)
+{
+    *out = (struct eti_weight_file){.cx = cx, .file.fd = -1};
+    if (snprintf(out->file.path, sizeof out->file.path, "%s", path) >=
+        (int)sizeof out->file.path)
+        return ET_FAIL(cx, ET_EINVAL, "path longer than %d bytes", ETI_PATH_MAX - 1);
+    ET_TRY(eti_file_open(cx, path, &out->file.fd, &out->file.size));
+    et_status status = read_header(cx, &out->file, &out->header, &out->data_at);
+    if (status != ET_OK)
+        eti_weight_file_close(out);
+    return status;
+}
+
+et_status
+eti_weight_file_read(const struct eti_weight_file *f, const struct eti_st_tensor *t,
+                     int64_t at, void *out, int64_t n)
+{
+    return read_bytes(f->cx, &f->file, out, n, f->data_at + t->begin + at);
+}
+
+void
+eti_weight_file_close(struct eti_weight_file *f)
+{
+    if (f->header.cx)
+        eti_st_release(&f->header);
+    if (f->file.fd >= 0)
+        close(f->file.fd);
+    f->file.fd = -1;
+}
+
+/* ---- writing ---- */
+
+/* A rename is kept over a power cut once its folder is. */
+static bool
+sync_folder(const char *path)
+{
+    char folder[ETI_PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1,
+             slash ? path : ".");
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool synced = fsync(fd) == 0;
+    close(fd);
+    return synced;
+}
+
+et_status
+eti_draft_open(struct et_ctx *cx, const char *path, struct eti_draft *out)
+{
+    *out = (struct eti_draft){.cx = cx, .path = path};
+    int n = snprintf(out->temporary, sizeof out->temporary, "%s.tmp-%ld", path,
+                     (long)getpid());
+    if (n >= (int)sizeof out->temporary)
+        return ET_FAIL(cx, ET_EINVAL, "path longer than %d bytes", ETI_PATH_MAX - 1);
+    unlink(out->temporary); /* of a process that died and had our number */
+    out->fd = open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (out->fd < 0)
+        return ET_FAIL(cx, ET_EIO, "cannot write %s: %s", out->temporary,
+                       strerror(errno));
+    return ET_OK;
+}
+
+et_status
+eti_draft_close(struct eti_draft *d, et_status status)
+{
+    if (status == ET_OK && fsync(d->fd) != 0)
+        status = ET_FAIL(d->cx, ET_EIO, "cannot write %s: %s", d->temporary,
+                         strerror(errno));
+    if (close(d->fd) != 0 && status == ET_OK)
+        status = ET_FAIL(d->cx, ET_EIO, "cannot write %s: %s", d->temporary,
+                         strerror(errno));
+    if (status == ET_OK && rename(d->temporary, d->path) != 0)
+        status =
+            ET_FAIL(d->cx, ET_EIO, "cannot write %s: %s", d->path, strerror(errno));
+    if (status != ET_OK)
+        unlink(d->temporary);
+    else if (!sync_folder(d->path))
+        status = ET_FAIL(d->cx, ET_EIO, "cannot write the folder of %s: %s", d->path,
+                         strerror(errno));
+    return status;
+}

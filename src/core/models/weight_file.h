@@ -1,0 +1,45 @@
+/* weight_file.h: a safetensors file open for reading, the values of its tensors, and a
+ * file that takes another's place when it is whole. */
+#ifndef ETI_MODELS_WEIGHT_FILE_H
+#define ETI_MODELS_WEIGHT_FILE_H
+
+#include "core/data/file.h"
+#include "core/models/safetensors.h"
+
+struct eti_weight_file {
+    struct et_ctx *cx;
+    struct eti_file file;
+    struct eti_st_header header;
+    int64_t data_at; /* where the data begin */
+};
+
+/* Opens PATH and reads its header strictly. EFORMAT where it is no safetensors file,
+ * ENOENT, EIO. On failure *OUT is closed. */
+ET_NODISCARD et_status eti_weight_file_open(struct et_ctx *cx, const char *path,
+                                            struct eti_weight_file *out);
+/* Reads N bytes of T as they lie, from its byte AT. EIO. */
+ET_NODISCARD et_status eti_weight_file_read(const struct eti_weight_file *f,
+                                            const struct eti_st_tensor *t, int64_t at,
+                                            void *out, int64_t n);
+void eti_weight_file_close(struct eti_weight_file *f);
+
+/* N elements at RAW become floats. */
+void eti_widen(enum et_dtype dtype, const void *raw, int64_t n, float *out);
+
+/* ---- a file being written ---- */
+
+struct eti_draft {
+    struct et_ctx *cx;
+    int fd;
+    const char *path; /* borrowed */
+    char temporary[ETI_PATH_MAX];
+};
+
+/* Begins a file beside PATH. EIO, EINVAL for a path too long. */
+ET_NODISCARD et_status eti_draft_open(struct et_ctx *cx, const char *path,
+                                      struct eti_draft *out);
+/* Where STATUS is OK, puts it on the disk and in the place of PATH; else removes it.
+ * STATUS, or EIO. */
+ET_NODISCARD et_status eti_draft_close(struct eti_draft *d, et_status status);
+
+#endif
