@@ -17,6 +17,7 @@ struct json_t;
 enum cli_exit {
     CLI_OK = 0,
     CLI_FAILED = 1,
+    CLI_DIFFERENT = 1, /* of `weights diff`, as of diff */
     CLI_DIVERGED = 3,
     CLI_NO_MEMORY = 4,
     CLI_MISSED = 6,
@@ -82,6 +83,8 @@ struct cli_options {
     bool reindex, follow;
     int64_t rank;      /* of `logs` */
     int level;         /* of `logs`: enum et_log_level */
+    int dtype; /* place among those of --dtype; -1 = not given */
+    bool all;
     int64_t one, zero; /* where options go that may only say so */
 };
 

@@ -103,6 +103,7 @@ main(int argc, char **argv)
                 .log_level = -1,
                 .to = -1,
                 .limit = -1,
+                .dtype = -1,
             },
     };
     if (et_ctx_new(&c.cx) != ET_OK)

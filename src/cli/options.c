@@ -18,6 +18,8 @@ static const char *const world_sizes[] = {"1", "-1", NULL};
 static const char *const just_zero[] = {"0", NULL};
 static const char *const node_ranks[] = {"0", "-1", NULL};
 
+static const char *const float_names[] = {"f32", "f16", "bf16", NULL};
+
 #define RECIPE_COMMANDS "train eval validate explain estimate"
 #define LAUNCH_COMMANDS "train"
 #define AT(field)       .offset = offsetof(struct cli_options, field)
@@ -94,8 +96,9 @@ const struct cli_option cli_option_table[] = {
         .commands = "eval"),
     ROW("to", 0, CHOICE, "FORMAT", "tensorboard, jsonl, csv or svg", AT(to),
         .choices = exports, .group = "command", .commands = "export"),
-    ROW("output", 'o', TEXT, "PATH", "where to; standard output, RUN/tb", AT(output),
-        .group = "command", .commands = "export"),
+    ROW("output", 'o', TEXT, "PATH",
+        "the file to write; export: standard output, RUN/tb without", AT(output),
+        .group = "command", .commands = "export weights"),
     ROW("metrics", 0, TEXT, "REGEX", "the names to take; an svg: losses and metrics",
         AT(metrics), .group = "command", .commands = "export"),
     ROW("copy", 0, TEXT, "DIR", "copy the recipe there", AT(copy), .group = "command",
@@ -116,6 +119,10 @@ const struct cli_option cli_option_table[] = {
         .group = "command", .commands = "logs"),
     ROW("level", 0, CHOICE, "LEVEL", "debug, info, warn or error, and worse", AT(level),
         .choices = levels, .group = "command", .commands = "logs"),
+    ROW("dtype", 0, CHOICE, "DTYPE", "convert: f32, f16 or bf16; else as they are",
+        AT(dtype), .choices = float_names, .group = "command", .commands = "weights"),
+    ROW("all", 0, FLAG, NULL, "diff: optimizer and state of checkpoints too", AT(all),
+        .group = "command", .commands = "weights"),
     {0},
 };
 

@@ -60,7 +60,7 @@ for every in 0ba 0s -5s 1ep x; do
     run train r.yaml --progress plain --every "$every"
     exits 64 "--every $every: exit 64"
 done
-for command in compose rerun sweep stop kill pause continue checkpoint attach weights worker \
+for command in compose rerun sweep stop kill pause continue checkpoint attach worker \
     doctor completion; do
     run $command
     is "$code $(cat err)" \

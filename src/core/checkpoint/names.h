@@ -18,6 +18,9 @@ ET_NODISCARD et_status eti_store_remove(struct et_ctx *cx, int dir, const char *
 ET_NODISCARD et_status eti_draw(struct et_ctx *cx, uint64_t *out);
 /* XXH3-128 as text, canonical (big-endian). */
 void eti_hash_text(const void *bytes, size_t n, char out[ETI_DIGEST_TEXT]);
+struct XXH3_state_s;
+/* The same of what STATE has been given. */
+void eti_hash_finish(const struct XXH3_state_s *state, char out[ETI_DIGEST_TEXT]);
 /* The kind of file that an item of that path and sort goes to, and its name there. */
 enum eti_shard eti_item_shard(const struct eti_item *item, const char **name);
 

@@ -36,6 +36,12 @@ eti_hash_text(const void *bytes, size_t n, char out[ETI_DIGEST_TEXT])
     put_hash(XXH3_128bits(bytes, n), out);
 }
 
+void
+eti_hash_finish(const struct XXH3_state_s *state, char out[ETI_DIGEST_TEXT])
+{
+    put_hash(XXH3_128bits_digest(state), out);
+}
+
 enum eti_shard
 eti_item_shard(const struct eti_item *item, const char **name)
 {
@@ -181,7 +187,7 @@ write_shard(struct writing *w, enum eti_shard kind)
         .bytes = s->bytes,
         .tensors = s->tensors,
     };
-    put_hash(XXH3_128bits_digest(s->hash), f->digest);
+    eti_hash_finish(s->hash, f->digest);
     w->bytes += s->bytes;
     return ET_OK;
 }

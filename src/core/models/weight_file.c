@@ -31,13 +31,13 @@ from_bfloat(uint16_t bits)
 }
 
 void
-eti_widen(enum et_dtype dtype, const void *raw, int64_t n, float *out)
+eti_widen(enum et_dtype dtype, const void *raw, int64_t n, double *out)
 {
 #define CASE(code, type, expr)                                                         \
     case ET_##code:                                                                    \
         for (int64_t i = 0; i < n; i++) {                                              \
             const type v = ((const type *)raw)[i];                                     \
-            out[i] = (float)(expr);                                                    \
+            out[i] = (double)(expr);                                                   \
         }                                                                              \
         break;
     switch (dtype) {
@@ -53,6 +53,61 @@ eti_widen(enum et_dtype dtype, const void *raw, int64_t n, float *out)
         break;
     }
 #undef CASE
+}
+
+/* V with DIGITS binary digits, and no quantum below 2^LEAST: exact in a double. */
+static double
+round_to(double v, int digits, int least)
+{
+    if (v == 0 || !isfinite(v))
+        return v;
+    int quantum = ilogb(v) - (digits - 1);
+    if (quantum < least)
+        quantum = least;
+    return copysign(ldexp(nearbyint(ldexp(v, -quantum)), quantum), v);
+}
+
+static uint16_t
+to_bfloat(double v)
+{
+    float rounded = (float)round_to(v, 8, -133);
+    uint32_t bits;
+    memcpy(&bits, &rounded, sizeof bits);
+    return (uint16_t)(isnan(v) ? 0x7fc0 : bits >> 16);
+}
+
+static uint16_t
+to_half(double v)
+{
+    double rounded = round_to(v, 11, -24), a = fabs(rounded);
+    int sign = signbit(v) ? 0x8000 : 0;
+    if (isnan(v))
+        return 0x7e00;
+    if (a >= 65536)
+        return (uint16_t)(sign | 0x7c00);
+    if (a < 0x1p-14)
+        return (uint16_t)(sign | (int)ldexp(a, 24));
+    int exponent = ilogb(a); /* the digit before the point carries into the exponent */
+    return (uint16_t)(sign + ((exponent + 14) << 10) + (int)ldexp(a, 10 - exponent));
+}
+
+int64_t
+eti_narrow(enum et_dtype dtype, const double *v, int64_t n, void *raw)
+{
+    int64_t overflowed = 0;
+    for (int64_t i = 0; i < n; i++) {
+        bool infinite;
+        if (dtype == ET_F32) {
+            ((float *)raw)[i] = (float)v[i];
+            infinite = isinf((float)v[i]);
+        } else {
+            uint16_t bits = dtype == ET_F16 ? to_half(v[i]) : to_bfloat(v[i]);
+            ((uint16_t *)raw)[i] = bits;
+            infinite = (bits & 0x7fff) == (dtype == ET_F16 ? 0x7c00 : 0x7f80);
+        }
+        overflowed += infinite && isfinite(v[i]);
+    }
+    return overflowed;
 }
 
 /* ---- reading ---- */

@@ -23,8 +23,11 @@ ET_NODISCARD et_status eti_weight_file_read(const struct eti_weight_file *f,
                                             void *out, int64_t n);
 void eti_weight_file_close(struct eti_weight_file *f);
 
-/* N elements at RAW become floats. */
-void eti_widen(enum et_dtype dtype, const void *raw, int64_t n, float *out);
+/* N elements at RAW become doubles, exactly but for an I64 past 2^53. */
+void eti_widen(enum et_dtype dtype, const void *raw, int64_t n, double *out);
+/* N doubles become elements of DTYPE, a float of 4 or 2 bytes, rounded to nearest, ties
+ * to even. Returns how many finite ones became infinite. */
+int64_t eti_narrow(enum et_dtype dtype, const double *v, int64_t n, void *raw);
 
 /* ---- a file being written ---- */
 

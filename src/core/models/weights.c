@@ -10,7 +10,7 @@
 
 #include "core/models/weight_file.h"
 
-enum { CHUNK_BYTES = 1 << 14 };
+enum { CHUNK_BYTES = 1 << 12 };
 
 /* Last parts of names that other libraries save and that nothing is computed from. */
 static const char *const unused[] = {
@@ -40,12 +40,14 @@ static et_status
 read_values(const struct eti_weight_file *f, const struct eti_st_tensor *t, float *out)
 {
     _Alignas(8) uint8_t raw[CHUNK_BYTES];
+    double wide[CHUNK_BYTES];
     int64_t width = (int64_t)et_dtype_size(t->dtype), bytes = t->end - t->begin;
     for (int64_t at = 0; at < bytes;) {
         int64_t n = bytes - at < CHUNK_BYTES ? bytes - at : CHUNK_BYTES;
         ET_TRY(eti_weight_file_read(f, t, at, raw, n));
-        eti_widen(t->dtype, raw, n / width, out);
-        out += n / width;
+        eti_widen(t->dtype, raw, n / width, wide);
+        for (int64_t i = 0; i < n / width; i++)
+            *out++ = (float)wide[i];
         at += n;
     }
     return ET_OK;

@@ -1,0 +1,100 @@
+#!/bin/sh
+# `etude weights`: what is in weight files, what differs, and another file of the same.
+. "$(dirname "$0")/cli.sh"
+
+# floats FILE VALUES...: a safetensors file of one f32 tensor, w
+floats() {
+    perl -e '
+        my ($path, @v) = @ARGV;
+        my $n = @v;
+        my $h = sprintf q({"__metadata__":{"who":"me"},"w":{"dtype":"F32","shape":[%d],).
+                        q("data_offsets":[0,%d]}}), $n, 4 * $n;
+        open my $f, ">:raw", $path or die;
+        print $f pack("Q<", length $h), $h, pack("f<*", @v);' "$@"
+}
+floats a.safetensors 1 2 3
+floats b.safetensors 1 2.5 3
+floats c.safetensors 1 2 3 4
+cp a.safetensors same.safetensors
+
+run weights ls a.safetensors
+exits 0 "weights ls reads a file"
+says out "a.safetensors" "names it"
+says out "who: me" "and what it says of itself"
+grep -Eq '^  w +f32 +\[3\] +12 B$' out
+ok $? "a line for each tensor"
+says out "1 tensors, 3 values" "and totals"
+run weights ls a.safetensors c.safetensors --json
+says out '"n_values": 4' "several files and --json"
+is "$(grep -c '"dtype": "f32"' out)" 2 "are one list"
+run weights ls
+exits 64 "without a file: exit 64"
+run weights list a.safetensors
+exits 64 "another word: exit 64"
+says err "ls FILE..., diff FILE FILE, convert FILE -o FILE" "with those there are"
+
+run weights diff a.safetensors same.safetensors
+exits 0 "equal files: exit 0"
+says out "1 tensors are equal, 0 differ" "is said"
+run weights diff a.safetensors b.safetensors
+exits 1 "other values: exit 1, as diff has it"
+says out "w: 1 of 3 values differ, max 0.5, rms 0.288675" "with what differs"
+run weights diff a.safetensors c.safetensors
+exits 1 "other shapes: exit 1"
+says out "w: f32[3], f32[4]" "with both"
+run weights diff a.safetensors b.safetensors --json
+exits 1 "--json exits likewise"
+says out '"equal": false' "and says so"
+run weights diff a.safetensors same.safetensors --quiet
+is "$(cat out)" "" "-q prints differences alone"
+run weights diff a.safetensors nothing.safetensors
+exits 66 "a file that is not there: exit 66, not 1"
+
+run weights convert a.safetensors -o h.safetensors --dtype f16
+exits 0 "weights convert writes a file"
+says out "h.safetensors: 1 tensors" "and says so"
+run weights diff a.safetensors h.safetensors
+exits 1 "it has another dtype"
+says out "w: 0 of 3 values differ" "and here the same values"
+run weights convert h.safetensors -o f.safetensors --dtype=f32
+run weights diff a.safetensors f.safetensors
+exits 0 "back again it is equal"
+floats huge.safetensors 1e6
+run weights convert huge.safetensors -o h.safetensors --dtype f16
+exits 0 "a value beyond a half is converted"
+says err "1 values are beyond what f16 holds" "with a warning"
+cp a.safetensors before
+run weights convert a.safetensors -o a.safetensors --dtype f16
+exits 73 "never onto its input: exit 73"
+cmp -s a.safetensors before
+ok $? "which is as it was"
+run weights convert a.safetensors
+exits 64 "without -o: exit 64"
+run weights convert a.safetensors -o x --dtype f8
+exits 64 "a dtype that is none: exit 64"
+run weights convert a.safetensors -o no/x
+exits 73 "a folder that is not there: exit 73"
+run weights ls a.safetensors -o x
+exits 64 "-o with ls: exit 64"
+run weights convert a.safetensors -o x --all
+exits 64 "--all with convert: exit 64"
+
+# Bad input.
+head -c 100 a.safetensors >short.safetensors
+printf 'PK\003\004and so on' >model.pt
+printf '\377\377\377\377\377\377\377\377{' >long.safetensors
+for command in "ls" "diff a.safetensors" "convert -o x"; do
+    # shellcheck disable=SC2086
+    run weights $command model.pt
+    exits 65 "weights $command: a pickle: exit 65"
+    says err "model.pt is a pickle; convert it to safetensors elsewhere" "is told"
+done
+run weights ls short.safetensors
+exits 65 "a file cut short: exit 65"
+is "$(wc -l <err)" 1 "in one line"
+run weights ls long.safetensors
+says err "exceeds 16.0 MiB" "a header too long is told"
+run weights ls .
+exits 66 "a folder without a checkpoint: exit 66"
+is "$(ls -d x x.* 2>/dev/null)" "" "nothing was written"
+finish
