@@ -16,6 +16,12 @@ ET_NODISCARD et_status eti_store_open(struct et_ctx *cx, const char *directory,
 ET_NODISCARD et_status eti_store_remove(struct et_ctx *cx, int dir, const char *name);
 /* A number that nobody can foresee. EIO. */
 ET_NODISCARD et_status eti_draw(struct et_ctx *cx, uint64_t *out);
+/* Are these the bytes that MANIFEST promises of file F? Pure but for C's error.
+ * EFORMAT.
+ */
+ET_NODISCARD et_status eti_checkpoint_check_file(struct eti_checkpoint *c,
+                                                 const struct eti_manifest_file *f,
+                                                 const void *bytes, int64_t n);
 /* XXH3-128 as text, canonical (big-endian). */
 void eti_hash_text(const void *bytes, size_t n, char out[ETI_DIGEST_TEXT]);
 struct XXH3_state_s;

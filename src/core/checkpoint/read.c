@@ -21,7 +21,11 @@ open_regular(struct et_ctx *cx, int dir, const char *name, int *fd, int64_t *byt
 {
     struct stat st;
     ET_TRY(eti_open_at(cx, dir, name, O_RDONLY | O_NONBLOCK, 0, fd));
-    if (eti_ctx_seams(cx)->file.stat(*fd, &st) != 0) {
+    int failed;
+    do
+        failed = eti_ctx_seams(cx)->file.stat(*fd, &st);
+    while (failed && errno == EINTR);
+    if (failed) {
         et_status status =
             ET_FAIL(cx, ET_EIO, "cannot read %s: %s", name, strerror(errno));
         eti_close(cx, *fd);
@@ -71,11 +75,22 @@ mismatch(struct eti_checkpoint *c, const struct eti_manifest_file *f, const char
                    (int)strcspn(f->name, "."), f->name, what);
 }
 
+et_status
+eti_checkpoint_check_file(struct eti_checkpoint *c, const struct eti_manifest_file *f,
+                          const void *bytes, int64_t n)
+{
+    char digest[ETI_DIGEST_TEXT];
+    eti_hash_text(bytes, (size_t)n, digest);
+    return n == f->bytes && strcmp(digest, f->digest) == 0
+               ? ET_OK
+               : mismatch(c, f, "digest mismatch");
+}
+
 static et_status
 load_file(struct eti_checkpoint *c, int folder, const struct eti_manifest_file *f,
           void **out)
 {
-    char digest[ETI_DIGEST_TEXT], what[96];
+    char what[96];
     int64_t bytes;
     int fd;
     et_status status = open_regular(c->cx, folder, f->name, &fd, &bytes);
@@ -94,10 +109,7 @@ load_file(struct eti_checkpoint *c, int folder, const struct eti_manifest_file *
     if (status == ET_OK)
         status = eti_read_all(c->cx, fd, f->name, *out, (size_t)bytes, 0);
     eti_close(c->cx, fd);
-    if (status != ET_OK)
-        return status;
-    eti_hash_text(*out, (size_t)bytes, digest);
-    return strcmp(digest, f->digest) == 0 ? ET_OK : mismatch(c, f, "digest mismatch");
+    return status == ET_OK ? eti_checkpoint_check_file(c, f, *out, bytes) : status;
 }
 
 /* The name under which a tensor of a file is in the archive. */
