@@ -179,7 +179,7 @@ decode(struct et_events *e, const char *bytes, size_t n, struct et_record *r,
     *r = (struct et_record){.kind = ET_RECORD_COUNT};
     msgpack_zone_clear(&e->zone);
     msgpack_object *kept = msgpack_zone_malloc(&e->zone, sizeof *kept);
-    if (!kept ||
+    if (!kept || !eti_is_sound(bytes, n) ||
         msgpack_unpack(bytes, n, &used, &e->zone, &o) != MSGPACK_UNPACK_SUCCESS ||
         o.type != MSGPACK_OBJECT_ARRAY || o.via.array.size < 7)
         return false;

@@ -60,6 +60,8 @@ struct eti_summary {
 ET_NODISCARD et_status eti_events_read(struct et_events *e, struct eti_cursor *c,
                                        struct et_record *head,
                                        const msgpack_object **body, bool *got);
+/* sound.c: N BYTES are one msgpack object, complete and not deeper than 8. */
+bool eti_is_sound(const char *bytes, size_t n);
 /* The numbers of a record's body, NULL without. */
 const msgpack_object *eti_events_numbers(const msgpack_object *body);
 bool eti_is_number(const msgpack_object *o, double *value);
