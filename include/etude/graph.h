@@ -73,6 +73,10 @@ void et_graph_set_dry(struct et_graph *g, bool dry);
  * ENOMEM says how many bytes were needed; as with every failure no leaf has changed. */
 ET_NODISCARD et_status et_eval(struct et_graph *g, struct et_tensor *const *want,
                                int n);
+/* As et_eval of nothing. Casts of leaves that mixed precision has put in the graph are
+ * kept for this step's later evaluations, until a commit changes the leaf: for what is
+ * computed in several pieces. */
+ET_NODISCARD et_status et_eval_keeping_casts(struct et_graph *g);
 /* What a plan takes, known before it runs. */
 struct et_plan_info {
     size_t slab_bytes;      /* intermediates, by liveness */

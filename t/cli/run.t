@@ -55,6 +55,16 @@ grep -q '^  lr: 0.2  *# command line' here/it/recipe.resolved.yaml
 ok $? "recipe.resolved.yaml has every value and its origin"
 grep -q '^device: cpu  *# chosen' here/it/recipe.resolved.yaml
 ok $? "what auto chose is in it"
+grep -q '^precision: fp32  *# chosen' here/it/recipe.resolved.yaml
+ok $? "precision auto came to fp32"
+for precision in amp_bf16 amp_fp16; do
+    run train r.yaml --run_directory $precision precision=$precision
+    exits 0 "$precision trains"
+    grep -q "^precision: $precision " $precision/recipe.resolved.yaml
+    ok $? "the resolved recipe says so"
+done
+grep -q '"trainer/loss_scale":65536' amp_fp16/metrics.jsonl
+ok $? "amp_fp16 logs its loss scale"
 run train here/it/recipe.resolved.yaml --run_directory again
 exits 0 "it is a recipe"
 is "$(lines again/metrics.jsonl loss/train/total)" "$(lines here/it/metrics.jsonl loss/train/total)" \

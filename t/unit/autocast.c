@@ -2,6 +2,7 @@
 #include "etude/etude.h"
 #include "t/tap.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static struct et_ctx *cx;
@@ -112,6 +113,42 @@ test_once(void)
     is_near(after, before, 8 * 1.3 * 0.3 * 0x1p-8 + 0x1p-8, "the product is x w's");
 }
 
+/* Three pieces of a step, then one with other weights. */
+static void
+test_kept(bool eager)
+{
+    const char *how = eager ? "eager" : "planned";
+    struct et_graph *plain = g;
+    setenv("ETUDE_EAGER", eager ? "1" : "0", 1);
+    if (et_graph_new(cx, dev, &g) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    unsetenv("ETUDE_EAGER");
+    struct et_tensor *sum = leaf(ET_F32, 0, NULL);
+    const struct et_node *cast[4];
+    start(ET_BF16);
+    for (int i = 0; i < 4; i++) {
+        struct et_tensor *y = et_sum(g, product(et_add_scalar(g, x, i)), 0, false);
+        cast[i] = y->node->in[0]->node->in[0]->node->in[1]->node;
+        if (eager)
+            ok(y->data, "%s: piece %d is computed", how, i);
+        else
+            is_int(kernels(y), i == 0 || i == 3 ? 5 : 4,
+                   "%s: piece %d casts the weight%s", how, i,
+                   i == 0 || i == 3 ? "" : " no more");
+        et_assign(g, sum, et_add(g, sum, y));
+        if (i == 2)
+            et_assign(g, w, et_mul_scalar(g, w, 1));
+        if (et_eval_keeping_casts(g) != ET_OK)
+            bail("%s", et_error_get(cx)->message);
+    }
+    ok(cast[1] == cast[0] && cast[2] == cast[0],
+       "%s: the first cast serves three pieces", how);
+    ok(cast[3] != cast[0], "%s: new weights are cast anew", how);
+    et_tensor_free(&sum);
+    et_graph_free(&g);
+    g = plain;
+}
+
 static void
 test_gradient(void)
 {
@@ -191,6 +228,8 @@ main(void)
     test_classes(ET_BF16);
     test_classes(ET_F16);
     test_once();
+    test_kept(false);
+    test_kept(true);
     test_gradient();
     test_plain();
     test_signature();

@@ -15,8 +15,9 @@
  * they are gradients of. PROMOTE acts wherever a graph has a low dtype, so that hooks
  * may mix what they find; without one nothing is ever cast silently.
  * Differs: an attention's bias stays as it is (a mask of large negative numbers would
- * overflow f16); one cast serves all readers of a value, activations included, so a
- * weight is cast once in an evaluation however often it is used. */
+ * overflow f16); one cast serves all readers of a value, activations included. A step of
+ * several evaluations keeps the casts of leaves from the first, so that a weight is cast
+ * once a step however often it is used. */
 #include "config.h"
 
 #include <string.h>
@@ -172,6 +173,46 @@ cast(struct et_graph *g, struct et_tensor *x, enum et_dtype dtype)
     g->n_casts += !c->from;
     *c = (struct eti_cast){x, to};
     return to;
+}
+
+/* A leaf's cast that has been computed. */
+static bool
+is_kept(const struct eti_cast *c)
+{
+    return c->from && !c->from->node && c->to->data;
+}
+
+static bool
+changes(const struct et_graph *g, const struct et_tensor *leaf)
+{
+    for (int i = 0; i < g->n_assign; i++)
+        if (g->assign[i].leaf->storage == leaf->storage)
+            return true;
+    return false;
+}
+
+void
+eti_autocast_commit(struct et_graph *g)
+{
+    for (int i = 0; g->n_casts && i < g->cap_casts; i++)
+        if (is_kept(&g->cast[i]) && !changes(g, g->cast[i].from))
+            ((struct eti_node *)g->cast[i].to->node)->epoch = g->epoch;
+}
+
+et_status
+et_eval_keeping_casts(struct et_graph *g)
+{
+    struct et_tensor **want =
+        eti_graph_alloc(g, ((size_t)g->n_casts + 1) * sizeof *want);
+    int n = 0;
+    if (!want)
+        return g->status;
+    for (int i = 0; g->n_casts && i < g->cap_casts; i++) {
+        const struct eti_cast *c = &g->cast[i];
+        if (c->from && !c->from->node && is_fresh(g, c->to))
+            want[n++] = c->to;
+    }
+    return et_eval(g, want, n);
 }
 
 /* ---- the rules ---- */

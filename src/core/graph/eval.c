@@ -131,8 +131,10 @@ et_eval(struct et_graph *g, struct et_tensor *const *want, int n)
     et_span_begin(g->cx, "graph", "replay", NULL);
     et_status status = eti_plan_run(g, plan, g->ir, want, n);
     et_span_end(g->cx, "graph", "replay");
-    if (g->n_assign)
+    if (g->n_assign) {
         g->epoch++;
+        eti_autocast_commit(g);
+    }
     g->n_assign = 0;
     eti_arena_reset(&g->scratch);
     g->stats.replays++;

@@ -92,6 +92,8 @@ enum { ETI_DUMP_GRAPH = 1, ETI_DUMP_PLAN = 2, ETI_DUMP_MEMORY = 4 };
 et_status eti_autocast(struct et_graph *g, enum et_op_id op, struct et_tensor *const **in,
                        int n);
 void eti_autocast_reset(struct et_graph *g);
+/* A commit is done, its assignments still listed: computed casts of other leaves hold. */
+void eti_autocast_commit(struct et_graph *g);
 
 /* ---- the plan's intermediate form ---- */
 

@@ -116,7 +116,7 @@ one_microbatch(struct et_trainer *t, int pass, int64_t first, int64_t n, bool al
     if (alone)
         return et_graph_status(g);
     et_assign(g, t->grad_sum, first ? et_add(g, t->grad_sum, s->grad) : s->grad);
-    ET_TRY(et_eval(g, NULL, 0));
+    ET_TRY(et_eval_keeping_casts(g));
     s->grad = t->grad_sum;
     return ET_OK;
 }
