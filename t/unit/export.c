@@ -330,6 +330,29 @@ test_damage(struct et_ctx *cx)
     clean();
 }
 
+/* One batch with more numbers than usual: monitors log some for each parameter. */
+static void
+test_many(struct et_ctx *cx)
+{
+    enum { MANY = 1500 };
+    struct et_log_entry *entry = calloc(MANY, sizeof *entry);
+    struct et_run *run = begin(cx);
+    int lines = 0;
+    for (int i = 0; i < MANY; i++) {
+        snprintf(entry[i].name, sizeof entry[i].name, "l2_norm/grad/%d", i);
+        entry[i].value = i;
+    }
+    write_records(run, ET_RECORD_BATCH, 1, NULL, entry, MANY);
+    et_run_close(&run);
+    free(entry);
+    char *text = text_of(cx, eti_export_csv, NULL);
+    for (const char *p = text; (p = strchr(p, '\n')); p++)
+        lines++;
+    is_int(lines, MANY + 1, "a record of %d numbers is exported whole", MANY);
+    free(text);
+    clean();
+}
+
 int
 main(void)
 {
@@ -341,6 +364,7 @@ main(void)
     test_chart(cx);
     test_reduction(cx);
     test_damage(cx);
+    test_many(cx);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");
     et_ctx_free(&cx);

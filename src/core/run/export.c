@@ -9,8 +9,6 @@
 
 #include "core/loggers/tfevents.h"
 
-enum { MAX_ENTRIES = 512 };
-
 /* ---- one history ---- */
 
 static et_status
@@ -55,11 +53,8 @@ find_resumes(struct eti_history *h, const char *path)
 et_status
 eti_history_open(struct et_ctx *cx, const struct eti_export *x, struct eti_history *h)
 {
-    void *block;
     *h = (struct eti_history){.cx = cx, .metrics = x->metrics};
     ET_TRY(find_resumes(h, x->events));
-    ET_TRY(et_alloc(cx, MAX_ENTRIES * sizeof *h->entry, &block));
-    h->entry = block;
     return et_events_open(cx, x->events, &h->events);
 }
 
@@ -72,15 +67,23 @@ eti_history_close(struct eti_history *h)
 }
 
 /* Keeps the numbers that are wanted. */
-static void
+static et_status
 select_numbers(struct eti_history *h, struct et_record *r)
 {
     int n = 0;
-    for (int i = 0; i < r->n && n < MAX_ENTRIES; i++)
+    if (r->n > h->entry_room) {
+        void *block;
+        ET_TRY(et_alloc(h->cx, 2 * (size_t)r->n * sizeof *h->entry, &block));
+        et_free(h->cx, h->entry);
+        h->entry = block;
+        h->entry_room = 2 * r->n;
+    }
+    for (int i = 0; i < r->n; i++)
         if (!h->metrics || regexec(h->metrics, r->entry[i].name, 0, NULL, 0) == 0)
             h->entry[n++] = r->entry[i];
     r->entry = h->entry;
     r->n = n;
+    return ET_OK;
 }
 
 et_status
@@ -99,7 +102,7 @@ eti_history_next(struct eti_history *h, struct et_record *out, bool *got)
         if (out->kind != ET_RECORD_BATCH && out->kind != ET_RECORD_EPOCH &&
             out->kind != ET_RECORD_EVAL)
             continue;
-        select_numbers(h, out);
+        ET_TRY(select_numbers(h, out));
         if (out->n > 0)
             return ET_OK;
     }

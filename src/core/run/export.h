@@ -22,7 +22,8 @@ struct eti_history {
     const regex_t *metrics;
     struct eti_again *again; /* N places where it was resumed, in order */
     int n, room, next;
-    struct et_log_entry *entry; /* of the record given last */
+    struct et_log_entry *entry; /* of the record given last; [entry_room] */
+    int entry_room;
 };
 
 /* A resume: what precedes SEQ and comes after BA finished batches was done again, there
