@@ -16,6 +16,9 @@ cli_run_list(struct cli *c, bool again, int *exit)
     struct eti_index *index;
     json_t *list = NULL;
     et_status status = eti_index_open(c->cx, NULL, &index);
+    if (status == ET_OK && eti_index_problem(index))
+        et_report(c->cx, ET_LOG_WARN, "the index of runs cannot be kept: %s",
+                  eti_index_problem(index));
     if (status == ET_OK)
         status = eti_index_update(index, "runs", again);
     if (status == ET_OK)

@@ -45,6 +45,16 @@ exits 0 "a damaged index is no failure"
 is "$(grep -c warn err)" 1 "one line says so"
 says out "calm-heron" "and it is there again"
 
+mv state kept && echo in the way >state
+run runs
+says err "cannot be kept" "where there can be no index, that is said"
+says out "calm-heron" "and the list is there"
+run train r.yaml --quiet --run_name calm-finch
+is "$code $(cat err)" "0 " "but a training run says nothing of it"
+rm state && mv kept state
+run runs --sort accuracy
+exits 0 "runs are sorted by a metric too"
+
 run show calm-heron
 exits 0 "show"
 says out "calm-heron: finished, exit 0" "says how it ended"

@@ -22,7 +22,8 @@ enum {
 struct eti_index {
     struct et_ctx *cx;
     sqlite3 *db;
-    bool again; /* what was known counts for nothing */
+    bool again;        /* what was known counts for nothing */
+    char problem[256]; /* "": it is kept */
 };
 
 static et_status
@@ -141,8 +142,8 @@ eti_index_open(struct et_ctx *cx, const char *path, struct eti_index **out)
         code = try_open(x, path);
     }
     if (code != SQLITE_OK) {
-        et_report(cx, ET_LOG_WARN, "the index of runs, %s, cannot be kept: %s", path,
-                  sqlite3_errstr(code));
+        snprintf(x->problem, sizeof x->problem, "%.180s: %.60s", path,
+                 sqlite3_errstr(code));
         code = try_open(x, ":memory:");
     }
     umask(mask);
@@ -153,6 +154,12 @@ eti_index_open(struct et_ctx *cx, const char *path, struct eti_index **out)
     }
     *out = x;
     return ET_OK;
+}
+
+const char *
+eti_index_problem(const struct eti_index *x)
+{
+    return x->problem[0] ? x->problem : NULL;
 }
 
 void

@@ -13,6 +13,8 @@ struct eti_index;
  * as long as the process, and that is said. ENOMEM, EIO. */
 ET_NODISCARD et_status eti_index_open(struct et_ctx *cx, const char *path,
                                       struct eti_index **out);
+/* Why it cannot be kept; NULL: it is. Borrowed. */
+const char *eti_index_problem(const struct eti_index *index);
 void eti_index_close(struct eti_index **index);
 
 /* Reads the run in DIRECTORY, unless it is known as it is. ENOENT where there is none.
