@@ -100,7 +100,7 @@ copy_file(struct opening *o)
     static const unsigned seals =
         F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
     char buffer[1 << 16];
-    ssize_t got;
+    ssize_t got = -1;
     o->copy = memfd_create("etude-plugin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     while (o->copy >= 0 && (got = read(o->fd, buffer, sizeof buffer)) != 0) {
         if (got < 0 && errno == EINTR)
