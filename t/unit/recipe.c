@@ -430,6 +430,8 @@ test_many(void)
            "recipe.yaml:4:30: optimizer.lr: expected number >= 0, got \"1e-3x\"",
            "the context's error is the first of the list");
     is_str(et_error_get(cx)->hint, "write 1e-3", "with its hint");
+    parse(LEAST "eval_interval: NUM_UPDATE_STEPS_PER_EPOCH*2\n");
+    is_str(et_error_get(cx)->hint, "write 2ep", "another library's placeholder is a unit");
     char text[4096];
     size_t n = (size_t)snprintf(text, sizeof text, LEAST);
     for (int i = 0; i < 30; i++)

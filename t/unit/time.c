@@ -80,7 +80,25 @@ text(void)
         fails(et_time_parse(cx, bad[i], &t), "is not a time",
               bad[i][0] ? bad[i] : "(empty)");
     }
+    static const struct {
+        const char *text, *hint;
+    } placeholders[] = {
+        {"NUM_UPDATE_STEPS_PER_EPOCH", "write 1ep"},
+        {"NUM_UPDATE_STEPS_PER_EPOCH*2", "write 2ep"},
+        {"TRAIN_DATALOADER_LEN*3", "write 3ep"},
+        {"NUM_EPOCHS", "write 1dur"},
+        {"NUM_EPOCHS*0.1", "write 0.1dur"},
+        {"NUM_EPOCHS+3", ""},
+        {"EVAL_DATALOADER_LEN", ""},
+    };
     struct et_time t;
+    for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++) {
+        ok(et_time_parse(cx, placeholders[i].text, &t) == ET_EINVAL, "%s is no time",
+           placeholders[i].text);
+        is_str(et_error_get(cx)->hint, placeholders[i].hint,
+               "and the hint is the unit that says the same, if any does");
+        et_error_clear(cx);
+    }
     fails(et_time_parse(cx, "1.5ba", &t), "whole number of batches",
           "half a batch is refused");
     fails(et_time_parse(cx, "1.5ep", &t), "whole number of epochs",

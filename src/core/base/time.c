@@ -112,6 +112,32 @@ scan_clock(const char *text, double *seconds)
     return s != text;
 }
 
+bool
+et_time_placeholder(const char *text, struct et_time *out)
+{
+    static const struct {
+        const char *name;
+        enum et_time_unit unit;
+    } placeholders[] = {
+        {"NUM_EPOCHS", ET_TIME_DURATION},
+        {"NUM_UPDATE_STEPS_PER_EPOCH", ET_TIME_EPOCH},
+        {"PER_PROCESS_NUM_UPDATE_STEPS_PER_EPOCH", ET_TIME_EPOCH},
+        {"TRAIN_DATALOADER_LEN", ET_TIME_EPOCH},
+    };
+    for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++) {
+        size_t length = strlen(placeholders[i].name);
+        if (strncmp(text, placeholders[i].name, length) != 0)
+            continue;
+        *out = (struct et_time){1, placeholders[i].unit};
+        const char *rest = text + length;
+        if (*rest == '*')
+            rest = scan_number(rest + 1, &out->value);
+        if (rest && !*rest)
+            return true;
+    }
+    return false;
+}
+
 et_status
 et_time_parse(struct et_ctx *cx, const char *text, struct et_time *out)
 {
@@ -123,9 +149,15 @@ et_time_parse(struct et_ctx *cx, const char *text, struct et_time *out)
         t.unit = ET_TIME_EPOCH;
     if (!et_time_is_set(t) && scan_clock(text, &t.value))
         t.unit = ET_TIME_SECOND;
-    if (!et_time_is_set(t))
-        return ET_FAIL(cx, ET_EINVAL,
-                       "'%s' is not a time such as 10ep, 500ba, 0.7dur or 1h30m", text);
+    if (!et_time_is_set(t)) {
+        et_status status =
+            ET_FAIL(cx, ET_EINVAL,
+                    "'%s' is not a time such as 10ep, 500ba, 0.7dur or 1h30m", text);
+        char unit[ET_TIME_TEXT_BYTES];
+        if (et_time_placeholder(text, &t))
+            et_hint(cx, "write %s", et_time_text(t, unit, sizeof unit));
+        return status;
+    }
     if (t.unit != ET_TIME_DURATION && t.value != trunc(t.value))
         return ET_FAIL(cx, ET_EINVAL, "'%s' is not a whole number of %s%s", text,
                        units[t.unit].name, t.unit == ET_TIME_BATCH ? "es" : "s");

@@ -121,6 +121,8 @@ static void
 hint_for(const struct eti_fill *fill, const struct et_option *row,
          const struct et_value *v, const char *path, char hint[128])
 {
+    char unit[ET_TIME_TEXT_BYTES];
+    struct et_time time;
     hint[0] = '\0';
     const struct eti_foreign *f = v->text ? eti_foreign_find(fill, path, v->text) : NULL;
     if (f) {
@@ -139,6 +141,9 @@ hint_for(const struct eti_fill *fill, const struct et_option *row,
             snprintf(hint, 128, "write %s", yes ? "true" : "false");
     } else if (row->type == ET_OPT_SECONDS && v->type == ET_VALUE_INT && v->i >= 0) {
         snprintf(hint, 128, "write %ss", v->text);
+    } else if (row->type == ET_OPT_TIME && v->text &&
+               et_time_placeholder(v->text, &time)) {
+        snprintf(hint, 128, "write %s", et_time_text(time, unit, sizeof unit));
     } else if ((row->type == ET_OPT_FLOAT || row->type == ET_OPT_INT) &&
                v->type == ET_VALUE_STRING) {
         char *end;
