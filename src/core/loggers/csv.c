@@ -64,7 +64,8 @@ run(struct et_callback *self, enum et_event event, const struct et_state *state,
         struct et_record r = eti_record(event, state, log);
         eti_csv_put(file->f, &r);
     }
-    if (event != ET_EVENT_BATCH_END)
+    bool saved = event != ET_EVENT_BATCH_CHECKPOINT || state->checkpoint_due;
+    if (event != ET_EVENT_BATCH_END && saved) /* or a crash would leave a gap */
         eti_output_flush(file);
     return ET_OK;
 }
@@ -87,8 +88,8 @@ const struct et_callback_class et_logger_csv = {
         },
     .state_size = sizeof(struct eti_output),
     .is_logger = true,
-    .events = ET_ON(INIT) | ET_ON(BATCH_END) | ET_ON(EVAL_END) | ET_ON(EPOCH_END) |
-              ET_ON(FIT_END),
+    .events = ET_ON(INIT) | ET_ON(AFTER_LOAD) | ET_ON(BATCH_END) | ET_ON(EVAL_END) |
+              ET_ON(BATCH_CHECKPOINT) | ET_ON(EPOCH_END) | ET_ON(FIT_END),
     .run = run,
     .close = close_file,
 };

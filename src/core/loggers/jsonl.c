@@ -79,7 +79,8 @@ run(struct et_callback *self, enum et_event event, const struct et_state *state,
     struct et_record r = eti_record(event, state, log);
     if (event == ET_EVENT_BATCH_END || (event == ET_EVENT_EVAL_END && r.n > 0))
         eti_jsonl_put(file->f, &r); /* (an evaluation without any was broken off) */
-    if (event != ET_EVENT_BATCH_END)
+    bool saved = event != ET_EVENT_BATCH_CHECKPOINT || state->checkpoint_due;
+    if (event != ET_EVENT_BATCH_END && saved) /* or a crash would leave a gap */
         eti_output_flush(file);
     return ET_OK;
 }
@@ -103,7 +104,7 @@ const struct et_callback_class et_logger_jsonl = {
     .state_size = sizeof(struct eti_output),
     .is_logger = true,
     .events = ET_ON(INIT) | ET_ON(AFTER_LOAD) | ET_ON(BATCH_END) | ET_ON(EVAL_END) |
-              ET_ON(EPOCH_END) | ET_ON(FIT_END),
+              ET_ON(BATCH_CHECKPOINT) | ET_ON(EPOCH_END) | ET_ON(FIT_END),
     .run = run,
     .close = close_file,
 };
