@@ -29,6 +29,9 @@ extern "C" {
     X(1214, RESUME, "a difference that a resumed run cannot have")                     \
     X(1215, UNAVAILABLE, "a setting whose function this version lacks")                \
     X(1216, TRUST, "a right that this file cannot give")                               \
+    X(3001, CHECKPOINT, "a checkpoint that is not what was saved")                     \
+    X(3002, NO_CHECKPOINT, "no checkpoint to go on from")                              \
+    X(3003, CHECKPOINT_FORMAT, "a checkpoint of a later format")                       \
     X(4001, PLUGIN_DENIED, "a plugin that the user has not allowed, or could not")     \
     X(4002, PLUGIN_MISSING, "a plugin that is not there")                              \
     X(4003, PLUGIN_BAD, "a file that is no plugin, or one that cannot be used")        \

@@ -77,12 +77,15 @@ struct et_run_config {
     const char *const *command; /* for run.json; NULL: none */
     int n_command;
     int threads; /* of the device */
+    bool resume; /* DIRECTORY holds a run: go on in it, under its name */
 };
 
 struct et_run;
 /* Makes the directory (mode 0700) with run.json in state "starting", both recipes,
  * logs/rank0.txt and an events.log. EINVAL for a bad name, or a directory that holds a
- * run already, which is left as it is; EIO when something cannot be written. */
+ * run already, which is left as it is; EIO when something cannot be written.
+ * With RESUME the run in the directory goes on: recipe.yaml stays, events.log and the
+ * logs are added to. ENOENT: it holds none; ECANCELED: another process is at it. */
 ET_NODISCARD et_status et_run_open(struct et_ctx *cx,
                                    const struct et_run_config *config,
                                    struct et_run **out);
@@ -91,6 +94,9 @@ void et_run_close(struct et_run **run);
 
 const char *et_run_directory(const struct et_run *run); /* borrowed */
 const char *et_run_name(const struct et_run *run);      /* likewise */
+const char *et_run_id(const struct et_run *run);        /* hexadecimal; likewise */
+/* How often the run has been started, from 1. */
+int64_t et_run_incarnation(const struct et_run *run);
 /* Keeps records in events.log. Their seq there is the file's, from 1 without gaps. */
 struct et_sink *et_run_sink(struct et_run *run);
 /* An et_log_fn for et_ctx_set_log, or for another log function to call: DATA is the

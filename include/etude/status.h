@@ -62,6 +62,8 @@ et_status et_fail_at(struct et_ctx *cx, et_status status, const char *file, int 
 #define ET_FAIL(cx, status, ...)                                                       \
     et_fail_at((cx), (status), __FILE__, __LINE__, __VA_ARGS__)
 
+/* Gives the error that stands a number for people, unless it has one. */
+void et_error_set_code(struct et_ctx *cx, int code);
 /* Adds what to try to the error that stands, unless it says so already. */
 void et_hint(struct et_ctx *cx, const char *fmt, ...) ET_PRINTF(2, 3);
 

@@ -8,6 +8,7 @@
 
 #include "core/config/settings.h"
 #include "core/run/assemble.h"
+#include "core/run/saving.h"
 #include "core/run/curve.h"
 #include "etude/run.h"
 
@@ -27,7 +28,8 @@ enum cli_exit {
     CLI_UNAVAILABLE = 69,
     CLI_BUG = 70,
     CLI_CANNOT_WRITE = 73,
-    CLI_ABI = 76,
+    CLI_PREEMPTED = 75, /* stopped early with a checkpoint: run again to continue */
+    CLI_ABI = 76,       /* another version's: of a plugin, a checkpoint */
     CLI_DENIED = 77,
     CLI_CONFIG = 78,
     CLI_SIGNAL = 128, /* plus its number */
@@ -46,13 +48,14 @@ enum cli_exit {
     X(1108, CONFIG, CLI_MISSING, "a user configuration that cannot be read")           \
     X(1109, NO_RUN, CLI_MISSING, "a run that is not there")                            \
     X(1301, PARTS, CLI_WRONG, "parts of a recipe that do not fit each other")          \
+    X(3004, CHECKPOINT_ALONE, CLI_WRONG, "a checkpoint that is in no run")             \
     X(2001, NO_DATA, CLI_MISSING, "data that are not there")                           \
     X(2002, BAD_DATA, CLI_WRONG, "data that are not what they should be")              \
     X(4005, PLUGIN, CLI_FAILED, "a plugin that crashed or ended the program")          \
     X(6001, RUN, CLI_FAILED, "a run that failed")                                      \
     X(6002, NOT_FINITE, CLI_DIVERGED, "a run that diverged")                           \
     X(6003, TARGET, CLI_MISSED, "a run that missed its target")                        \
-    X(6004, SIGNALLED, CLI_SIGNAL, "a run that a signal ended")                        \
+    X(6004, SIGNALLED, CLI_PREEMPTED, "a run that a signal ended, with a checkpoint")  \
     X(6005, BUSY, CLI_UNAVAILABLE, "a run that another process writes")                \
     X(7001, MEMORY, CLI_NO_MEMORY, "too little memory")                                \
     X(7002, WRITE, CLI_CANNOT_WRITE, "something that cannot be written")               \
@@ -75,6 +78,8 @@ struct cli_options {
     const char *log_file;
     bool module_mode, dry_run, origin;
     const char *run_directory, *run_name, *target, *copy;
+    const char *resume, *load; /* RUN|CKPT, CKPT */
+    bool autoresume;
     const char *every; /* between lines of progress */
     int to;            /* enum of export.c; -1 = not given */
     const char *output, *metrics;
@@ -159,7 +164,7 @@ int cli_fail(struct cli *c, enum cli_error code, const char *hint, const char *f
 /* The same for the error that stands in the context, met in STAGE. */
 int cli_fail_status(struct cli *c, enum eti_stage stage, et_status status);
 /* The exit code that it would return. */
-int cli_exit_of_status(enum eti_stage stage, et_status status);
+int cli_exit_of_status(const struct cli *c, enum eti_stage stage, et_status status);
 /* All of LIST, on stdout where they are the result. Returns the exit code for it. */
 int cli_fail_list(struct cli *c, const struct et_diagnostics *list, FILE *out);
 /* Where lines of the core go: DATA is the struct cli. */
@@ -179,10 +184,11 @@ int cli_assemble_options(struct cli *c, struct eti_assemble_options *o);
 
 /* ---- rundir.c: the run directory of `train` ---- */
 
-/* Opens c->run: RECIPE's bytes and name, its RESOLVED text. Its caller closes it after
- * all that writes there is closed. */
+/* Opens c->run: RECIPE's bytes and name, its RESOLVED text; or goes on with the run in
+ * RESUMED (NULL: a new one). Its caller closes it after all that writes there is closed.
+ */
 int cli_run_begin(struct cli *c, const struct et_recipe *recipe, const char *resolved,
-                  struct et_device *dev);
+                  struct et_device *dev, const char *resumed);
 /* How a run ended. */
 struct cli_end {
     const char *state; /* a word of GLOSSARY.md */
@@ -212,6 +218,30 @@ const char *cli_fact(const struct json_t *facts, const char *key, char *buf,
 const char *cli_clock(double t, char *buf, size_t size);
 /* The evaluated metric that a run is known by, and its entry; NULL without. */
 const struct json_t *cli_main_metric(const struct json_t *facts, const char **name);
+/* ---- resume.c: going on with a run ---- */
+
+/* Which run --resume or --autoresume means: OUT->directory is "" for a new run. */
+int cli_resume_find(struct cli *c, struct eti_origin_run *out);
+/* The recipe of that run, with overrides; or, where one was named, that one. */
+struct et_recipe *cli_resume_recipe(struct cli *c, const struct eti_origin_run *from,
+                                    int *exit);
+/* As cli_settle_recipe with what the run drew; refuses what a resume cannot change. */
+int cli_resume_settle(struct cli *c, const struct eti_origin_run *from,
+                      struct et_recipe *recipe);
+
+/* ---- train.c ---- */
+
+/* Trains as the recipe at PATH says, or the one that FROM stands for. */
+int cli_train_recipe(struct cli *c, const char *path);
+
+/* ---- signals.c ---- */
+
+/* From now on; GRACE: seconds to save in after a signal, 0: no limit. */
+void cli_signals_catch(double grace);
+int cli_signal_received(void); /* 0: none that ends the run */
+/* Not 0 once the run is to end; once a checkpoint is asked for. */
+volatile const int *cli_signal_interrupt(void);
+volatile int *cli_signal_checkpoint(void);
 
 /* ---- progress.c ---- */
 

@@ -33,6 +33,8 @@ exit_of(int code)
         return CLI_ABI;
     case ET_E_UNAVAILABLE:
         return CLI_UNAVAILABLE;
+    case ET_E_CHECKPOINT_FORMAT:
+        return CLI_ABI;
     default:
         return CLI_WRONG;
     }
@@ -108,6 +110,9 @@ static const struct {
     {ET_EINVAL, ETI_STAGE_DATA, CLI_E_BAD_DATA},
     {ET_ENOTSUP, ETI_STAGE_DEVICE, CLI_E_DEVICE},
     {ET_EDEVICE, -1, CLI_E_DEVICE},
+    {ET_ENOENT, ETI_STAGE_OUTPUT, CLI_E_NAME},
+    {ET_ECANCELED, ETI_STAGE_OUTPUT, CLI_E_BUSY},
+    {ET_EFORMAT, ETI_STAGE_OUTPUT, CLI_E_BAD_DATA},
     {ET_EIO, ETI_STAGE_OUTPUT, CLI_E_WRITE},
     {ET_EINVAL, ETI_STAGE_OUTPUT, CLI_E_WRITE},
     {ET_EFORMAT, ETI_STAGE_RUN, CLI_E_BAD_DATA},
@@ -130,17 +135,25 @@ error_of(enum eti_stage stage, et_status status)
     return CLI_E_RUN;
 }
 
-int
-cli_exit_of_status(enum eti_stage stage, et_status status)
+/* The error that stands may say more than its status. */
+static enum cli_error
+standing_error(const struct cli *c, enum eti_stage stage, et_status status)
 {
-    return exit_of((int)error_of(stage, status));
+    const struct et_error *e = et_error_get(c->cx);
+    return e->code ? (enum cli_error)e->code : error_of(stage, status);
+}
+
+int
+cli_exit_of_status(const struct cli *c, enum eti_stage stage, et_status status)
+{
+    return exit_of((int)standing_error(c, stage, status));
 }
 
 int
 cli_fail_status(struct cli *c, enum eti_stage stage, et_status status)
 {
     const struct et_error *e = et_error_get(c->cx);
-    enum cli_error code = error_of(stage, status);
+    enum cli_error code = standing_error(c, stage, status);
     const char *message = e->message[0] ? e->message : et_status_name(status);
     int exit = cli_fail(c, code, e->hint, "%s", message);
     if (e->file)

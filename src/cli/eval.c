@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "cli/cli.h"
 
@@ -39,44 +39,102 @@ evaluate(struct cli *c, struct eti_assembly *a)
     return code;
 }
 
-static int
-run(struct cli *c, struct et_recipe *recipe)
+/* Where the weights come from. */
+struct source {
+    struct eti_origin_run run; /* checkpoints "": not from there */
+    const char *file;          /* safetensors; NULL: not from one */
+    struct et_load_config load;
+};
+
+static bool
+is_file(const char *path)
 {
-    struct et_diagnostics errors = {0};
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* --load, or else what the recipe begins from. The operand may have been a run. */
+static int
+find_source(struct cli *c, const struct et_recipe *recipe, struct source *out)
+{
+    const char *text = c->opt.load               ? c->opt.load
+                       : out->run.checkpoints[0] ? NULL
+                                                 : recipe->load.path;
+    if (text && is_file(text)) {
+        out->file = text;
+        out->run = (struct eti_origin_run){0};
+        return CLI_OK;
+    }
+    et_status status = text ? eti_origin_find(c->cx, text, &out->run) : ET_OK;
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+    out->load = (struct et_load_config){
+        .directory = out->run.checkpoints,
+        .name = out->run.name[0] ? out->run.name : NULL,
+        .weights_only = true,
+        .lenient = !recipe->load.strict,
+    };
+    if (!out->run.checkpoints[0] &&
+        !((const struct et_model_options *)recipe->model.options)->weights)
+        et_report(c->cx, ET_LOG_WARN,
+                  "no weights are loaded: this is the model at its start");
+    return CLI_OK;
+}
+
+static int
+assemble_and_evaluate(struct cli *c, struct et_recipe *recipe,
+                      const struct source *from)
+{
     struct eti_assemble_options options = {.with_eval = true};
     struct eti_assembly a;
-    if (eti_recipe_check_available(c->cx, recipe, &errors) != ET_OK)
-        return cli_fail_list(c, &errors, stderr);
-    if (recipe->eval_data.n == 0)
-        return cli_fail(c, CLI_E_PARTS, NULL, "the recipe has no eval_data");
     int code = cli_assemble_options(c, &options);
-    if (code == CLI_OK)
-        code = cli_settle_recipe(c, recipe);
     if (code != CLI_OK)
         return code;
-    et_report(c->cx, ET_LOG_WARN,
-              "no weights are loaded: this is the model at its start");
     et_status status = eti_assemble(c->cx, recipe, &options, &a);
+    if (status == ET_OK && from->file) {
+        a.stage = ETI_STAGE_DATA;
+        status = et_model_load_weights(c->cx, a.model, from->file);
+    }
+    if (from->run.checkpoints[0])
+        a.config.load = &from->load;
     code = status == ET_OK ? evaluate(c, &a) : cli_fail_status(c, a.stage, status);
     eti_assembly_release(&a);
     return code;
 }
 
+static int
+run(struct cli *c, struct et_recipe *recipe, struct source *from)
+{
+    struct et_diagnostics errors = {0};
+    if (eti_recipe_check_available(c->cx, recipe, &errors) != ET_OK)
+        return cli_fail_list(c, &errors, stderr);
+    if (recipe->eval_data.n == 0)
+        return cli_fail(c, CLI_E_PARTS, NULL, "the recipe has no eval_data");
+    int code = find_source(c, recipe, from);
+    if (code == CLI_OK)
+        code = cli_settle_recipe(c, recipe);
+    return code == CLI_OK ? assemble_and_evaluate(c, recipe, from) : code;
+}
+
+/* The operand is a recipe, or a run or one of its checkpoints. */
 int
 cli_eval(struct cli *c)
 {
     int code;
     char path[PATH_MAX];
-    if (c->n_args == 1) {
-        snprintf(path, sizeof path, "%s/run.json", c->arg[0]);
-        if (access(path, F_OK) == 0)
-            return cli_fail(c, CLI_E_LATER, NULL,
-                            "%s is a run: this version evaluates recipes only",
-                            c->arg[0]);
+    struct source from = {0};
+    struct et_recipe *recipe;
+    bool is_run = c->n_args == 1 && !is_file(c->arg[0]) && !c->opt.module_mode &&
+                  eti_origin_find(c->cx, c->arg[0], &from.run) == ET_OK;
+    et_error_clear(c->cx);
+    if (is_run && from.run.directory[0]) {
+        snprintf(path, sizeof path, "%s/recipe.resolved.yaml", from.run.directory);
+        recipe = cli_load_recipe(c, path, &code);
+    } else {
+        recipe = cli_load_only_recipe(c, &code);
     }
-    struct et_recipe *recipe = cli_load_only_recipe(c, &code);
     if (recipe)
-        code = run(c, recipe);
+        code = run(c, recipe, &from);
     et_recipe_free(&recipe);
     return code;
 }

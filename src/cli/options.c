@@ -20,8 +20,8 @@ static const char *const node_ranks[] = {"0", "-1", NULL};
 
 static const char *const float_names[] = {"f32", "f16", "bf16", NULL};
 
-#define RECIPE_COMMANDS "train eval validate explain estimate"
-#define LAUNCH_COMMANDS "train"
+#define RECIPE_COMMANDS "train rerun eval validate explain estimate"
+#define LAUNCH_COMMANDS "train rerun"
 #define AT(field)       .offset = offsetof(struct cli_options, field)
 #define ROW(its_name, its_letter, its_type, its_metavar, its_help, ...)                \
     {                                                                                  \
@@ -75,8 +75,9 @@ const struct cli_option cli_option_table[] = {
     LAUNCH("on", 0, LATER, "WORKER", "other machines"),
     LAUNCH("detach", 'd', LATER, NULL, "leave it running"),
     LAUNCH("dry-run", 0, FLAG, NULL, "check everything, train nothing", AT(dry_run)),
-    LAUNCH("resume", 0, LATER, "RUN|CKPT", "continue a run"),
-    LAUNCH("autoresume", 0, LATER, NULL, "continue what the run directory holds"),
+    LAUNCH("resume", 0, TEXT, "RUN|CKPT", "continue a run", AT(resume)),
+    LAUNCH("autoresume", 0, FLAG, NULL,
+           "continue what the run directory holds; else begin", AT(autoresume)),
     ROW("target", 0, TEXT, "METRIC>=X",
         "train: stop when reached, missed: exit 6; compare: when each was there",
         AT(target), .group = "launch", .commands = LAUNCH_COMMANDS " compare"),
@@ -92,8 +93,8 @@ const struct cli_option cli_option_table[] = {
 
     ROW("origin", 0, FLAG, NULL, "where each value comes from", AT(origin),
         .group = "command", .commands = "explain"),
-    ROW("load", 0, LATER, "CKPT", "evaluate a checkpoint", .group = "command",
-        .commands = "eval"),
+    ROW("load", 0, TEXT, "CKPT", "evaluate this checkpoint", AT(load),
+        .group = "command", .commands = "eval"),
     ROW("to", 0, CHOICE, "FORMAT", "tensorboard, jsonl, csv or svg", AT(to),
         .choices = exports, .group = "command", .commands = "export"),
     ROW("output", 'o', TEXT, "PATH",
@@ -431,7 +432,7 @@ cli_parse(struct cli *c, int argc, char **argv)
     c->argc = argc;
     c->argv = argv;
     c->arg = calloc((size_t)argc + 1, sizeof *c->arg);
-    c->override = calloc((size_t)argc + 1, sizeof *c->override);
+    c->override = calloc((size_t)argc + 3, sizeof *c->override);
     if (!c->arg || !c->override)
         return cli_fail(c, CLI_E_MEMORY, NULL, "no memory for %d arguments", argc);
     while (w.at < w.n && code == CLI_OK) {

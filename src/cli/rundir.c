@@ -11,14 +11,15 @@ enum { TAIL_LINES = 20, TAIL_BYTES = 16 << 10 };
 
 int
 cli_run_begin(struct cli *c, const struct et_recipe *recipe, const char *resolved,
-              struct et_device *dev)
+              struct et_device *dev, const char *resumed)
 {
     struct et_device_info info;
     size_t size;
     const char *bytes = et_recipe_bytes(recipe, &size);
     et_device_get_info(dev, &info);
     const struct et_run_config config = {
-        .directory = c->opt.run_directory,
+        .directory = resumed ? resumed : c->opt.run_directory,
+        .resume = resumed != NULL,
         .name = recipe->run_name,
         .recipe = bytes,
         .recipe_bytes = size,

@@ -2,78 +2,11 @@
 #include "config.h"
 
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
-#include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
-
-/* ---- signals: the first asks the run to stop after its batch, the second ends it ----
- */
-
-static volatile sig_atomic_t signal_received, checkpoint_asked;
-static volatile int interrupt_flag;
-
-static void
-on_signal(int number)
-{
-    if (signal_received)
-        _exit(CLI_SIGNAL + number);
-    signal_received = number;
-    interrupt_flag = 1;
-}
-
-static void
-on_checkpoint(int number)
-{
-    (void)number;
-    checkpoint_asked = 1;
-}
-
-/* A terminal or pipe that goes away (HUP, PIPE) does not end a run. */
-static void
-catch_signals(void)
-{
-    static const int stops[] = {SIGINT, SIGTERM, SIGUSR2};
-    static const int ignored[] = {SIGHUP, SIGPIPE};
-    struct sigaction stop = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    struct sigaction checkpoint = {.sa_handler = on_checkpoint, .sa_flags = SA_RESTART};
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    sigemptyset(&stop.sa_mask);
-    sigemptyset(&checkpoint.sa_mask);
-    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
-        sigaction(stops[i], &stop, NULL);
-    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
-        sigaction(ignored[i], &ignore, NULL);
-    sigaction(SIGUSR1, &checkpoint, NULL);
-}
-
-/* Says that a checkpoint was asked for in vain. */
-static et_status
-heed(struct et_callback *self, enum et_event event, const struct et_state *s,
-     struct et_log *log)
-{
-    (void)self;
-    (void)event;
-    if (checkpoint_asked)
-        et_log_text(log, ET_LOG_WARN, &s->timestamp,
-                    "SIGUSR1: this version writes no checkpoints; training goes on");
-    checkpoint_asked = 0;
-    return ET_OK;
-}
-
-static const struct et_callback_class signals_class = {
-    .info =
-        {
-            .name = "signals",
-            .class_name = "Signals",
-            .summary = "answers signals that do not end a run",
-            .applies_to = "any",
-        },
-    .events = ET_ON(BATCH_END),
-    .run = heed,
-};
 
 /* ---- results ---- */
 
@@ -85,7 +18,8 @@ static const struct {
     [ET_OUTCOME_FINISHED] = {"finished", CLI_OK},
     [ET_OUTCOME_TARGET_REACHED] = {"reached-target", CLI_OK},
     [ET_OUTCOME_TARGET_MISSED] = {"finished", CLI_MISSED},
-    [ET_OUTCOME_STOPPED] = {"killed", CLI_SIGNAL},
+    [ET_OUTCOME_STOPPED] = {"preempted", CLI_PREEMPTED},
+    [ET_OUTCOME_UNSAVED] = {"failed", CLI_CANNOT_WRITE},
     [ET_OUTCOME_DIVERGED] = {"diverged", CLI_DIVERGED},
 };
 
@@ -139,7 +73,9 @@ static void
 explain(struct cli *c, const struct cli_end *end, enum et_outcome outcome,
         const char *target)
 {
-    int number = (int)signal_received;
+    char hint[PATH_MAX + 64];
+    int number = cli_signal_received();
+    snprintf(hint, sizeof hint, "etude train --resume %s", et_run_directory(c->run));
     if (outcome == ET_OUTCOME_TARGET_MISSED)
         (void)cli_fail(c, CLI_E_TARGET, "train longer: max_duration",
                        "rank 0: the target %s was not reached", target);
@@ -148,20 +84,22 @@ explain(struct cli *c, const struct cli_end *end, enum et_outcome outcome,
                        "lower optimizer.lr, or --alg gradient_clipping",
                        "rank 0: the run diverged: %s", end->s->stop_reason);
     else if (outcome == ET_OUTCOME_STOPPED)
-        (void)cli_fail(c, CLI_E_SIGNALLED,
-                       "this version writes no checkpoints: begin again",
-                       "rank 0: ended by signal %d (%s) after batch %lld", number,
-                       strsignal(number), (long long)end->s->timestamp.batch);
+        (void)cli_fail(c, CLI_E_SIGNALLED, hint,
+                       "rank 0: stopped by signal %d (%s) after batch %lld, and saved",
+                       number, strsignal(number), (long long)end->s->timestamp.batch);
+    else if (outcome == ET_OUTCOME_UNSAVED)
+        (void)cli_fail(c, CLI_E_WRITE, hint,
+                       "rank 0: what the run came to at batch %lld could not be saved",
+                       (long long)end->s->timestamp.batch);
 }
 
 static int
 conclude(struct cli *c, struct et_trainer *t, const char *target)
 {
     enum et_outcome outcome = et_trainer_outcome(t);
-    bool stopped = outcome == ET_OUTCOME_STOPPED;
     const struct cli_end end = {
         .state = ends[outcome].state,
-        .exit = ends[outcome].exit + (stopped ? (int)signal_received : 0),
+        .exit = ends[outcome].exit,
         .s = et_trainer_state(t),
     };
     cli_run_notice(c, &end);
@@ -198,8 +136,6 @@ add_callbacks(struct cli *c, struct eti_assembly *a, struct et_recipe *recipe)
     ET_TRY(eti_assemble_callbacks(a, recipe, et_run_directory(c->run)));
     a->config.sink = et_run_sink(c->run);
     ET_TRY(et_run_watch(c->run, &callback));
-    ET_TRY(add_callback(a, callback));
-    ET_TRY(et_callback_new(c->cx, &signals_class, NULL, NULL, &callback));
     return add_callback(a, callback);
 }
 
@@ -208,7 +144,7 @@ static int
 fail_run(struct cli *c, enum eti_stage stage, et_status status,
          const struct et_state *s)
 {
-    int code = cli_exit_of_status(stage, status);
+    int code = cli_exit_of_status(c, stage, status);
     const struct cli_end end = {
         .state = code == CLI_NO_MEMORY ? "oom" : "failed",
         .exit = code,
@@ -220,33 +156,72 @@ fail_run(struct cli *c, enum eti_stage stage, et_status status,
     return code;
 }
 
-/* From the run directory to the end of the run. */
+/* A run about to begin, or to go on. */
+struct launch {
+    struct eti_origin_run from; /* directory "": a new run */
+    struct et_recipe *recipe;
+    char *resolved; /* owned */
+    char digest[ETI_RECIPE_DIGEST];
+};
+
+/* Where to save, and what to begin from. A run that goes on and has not saved anything
+ * yet begins at 0, unless somebody insists. */
+static et_status
+set_saving(struct cli *c, struct eti_assembly *a, const struct launch *l,
+           struct eti_saving *saving)
+{
+    struct et_checkpoint_info *list;
+    int n, damaged, unfinished;
+    ET_TRY(eti_saving_init(saving, c->cx, l->recipe, l->digest, c->run));
+    saving->checkpoint.asked = cli_signal_checkpoint();
+    if (l->from.directory[0]) {
+        ET_TRY(et_checkpoint_list(c->cx, saving->directory, &list, &n, &damaged,
+                                  &unfinished));
+        et_free(c->cx, list);
+        if (c->opt.resume || n > 0 || damaged > 0)
+            eti_saving_resume(saving, l->from.name);
+    }
+    eti_saving_apply(saving, &a->config);
+    a->config.interrupt = cli_signal_interrupt();
+    return ET_OK;
+}
+
 static int
-fit(struct cli *c, struct eti_assembly *a, struct et_recipe *recipe)
+fit(struct cli *c, struct eti_assembly *a, const char *target)
 {
     struct et_trainer *t;
-    a->config.interrupt = &interrupt_flag;
-    et_status status = add_callbacks(c, a, recipe);
-    int shown = c->progress != NULL; /* the first: it is told by itself */
-    c->callback = a->callback + shown;
-    c->n_callbacks = a->config.n_callbacks - shown;
-    if (status == ET_OK)
-        status = et_trainer_new(c->cx, &a->config, &t);
+    et_status status = et_trainer_new(c->cx, &a->config, &t);
     if (status != ET_OK)
         return fail_run(c, ETI_STAGE_PARTS, status, NULL);
     cli_guard_watch(&et_trainer_state(t)->timestamp);
     status = et_trainer_fit(t, ET_TIME_UNSET);
     cli_guard_watch(NULL);
     int code = status == ET_OK
-                   ? conclude(c, t, recipe->target)
+                   ? conclude(c, t, target)
                    : fail_run(c, ETI_STAGE_RUN, status, et_trainer_state(t));
     et_trainer_free(&t);
     return code;
 }
 
+/* From the run directory to the end of the run. */
 static int
-train(struct cli *c, struct eti_assembly *a, struct et_recipe *recipe,
-      const char *resolved)
+prepare_and_fit(struct cli *c, struct eti_assembly *a, const struct launch *l)
+{
+    struct eti_saving saving = {0};
+    et_status status = set_saving(c, a, l, &saving);
+    if (status == ET_OK)
+        status = add_callbacks(c, a, l->recipe);
+    int shown = c->progress != NULL; /* the first: it is told by itself */
+    c->callback = a->callback + shown;
+    c->n_callbacks = a->config.n_callbacks - shown;
+    int code = status == ET_OK ? fit(c, a, l->recipe->target)
+                               : fail_run(c, ETI_STAGE_PARTS, status, NULL);
+    eti_saving_release(&saving);
+    return code;
+}
+
+static int
+train(struct cli *c, struct eti_assembly *a, const struct launch *l)
 {
     struct et_callback *progress;
     int code = cli_progress_new(c, &progress);
@@ -254,17 +229,18 @@ train(struct cli *c, struct eti_assembly *a, struct et_recipe *recipe,
         a->callback[a->config.n_callbacks++] = progress;
     if (code != CLI_OK)
         return code;
-    catch_signals();
-    code = cli_run_begin(c, recipe, resolved, a->dev);
+    cli_signals_catch(l->recipe->grace);
+    code = cli_run_begin(c, l->recipe, l->resolved, a->dev,
+                         l->from.directory[0] ? l->from.directory : NULL);
     if (code == CLI_OK)
-        code = fit(c, a, recipe);
+        code = prepare_and_fit(c, a, l);
     c->progress = NULL;
     c->callback = NULL;
     return code;
 }
 
 static int
-try(struct cli *c, struct eti_assembly *a)
+try(struct cli *c, struct eti_assembly *a, const char *name)
 {
     struct et_trainer *t;
     a->config.dry = true;
@@ -273,49 +249,78 @@ try(struct cli *c, struct eti_assembly *a)
         return cli_fail_status(c, ETI_STAGE_PARTS, status);
     et_trainer_free(&t);
     if (c->opt.json)
-        return cli_print_json(json_pack("{s:s, s:b}", "recipe", c->arg[0], "fits", 1));
+        return cli_print_json(json_pack("{s:s, s:b}", "recipe", name, "fits", 1));
     if (!c->opt.quiet)
-        printf("%s: the recipe, its data and its model fit\n", c->arg[0]);
+        printf("%s: the recipe, its data and its model fit\n", name);
     return CLI_OK;
 }
 
-/* The recipe gives its options away when it is assembled: it is written down before. */
+/* Checks the recipe and fills what it leaves open. It gives its options away when it is
+ * assembled: it is written down before. */
 static int
-run(struct cli *c, struct et_recipe *recipe)
+settle(struct cli *c, struct launch *l, struct eti_assemble_options *options)
 {
     struct et_diagnostics errors = {0};
-    struct eti_assemble_options options = {.with_train = true, .with_eval = true};
-    struct eti_assembly a;
-    char *resolved;
-    if (et_recipe_check_train(c->cx, recipe, 1, &errors) != ET_OK ||
-        eti_recipe_check_available(c->cx, recipe, &errors) != ET_OK)
+    if (et_recipe_check_train(c->cx, l->recipe, 1, &errors) != ET_OK ||
+        eti_recipe_check_available(c->cx, l->recipe, &errors) != ET_OK)
         return cli_fail_list(c, &errors, stderr);
-    int code = cli_assemble_options(c, &options);
+    struct eti_origin_run
+        begin; /* what load.path means is known before a run is made */
+    if (l->recipe->load.path && !l->from.directory[0] &&
+        eti_origin_find(c->cx, l->recipe->load.path, &begin) != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_OUTPUT, ET_ENOENT);
+    int code = cli_assemble_options(c, options);
     if (code == CLI_OK)
-        code = cli_settle_recipe(c, recipe);
+        code = l->from.directory[0] ? cli_resume_settle(c, &l->from, l->recipe)
+                                    : cli_settle_recipe(c, l->recipe);
     if (code != CLI_OK)
         return code;
-    et_status status = et_recipe_resolved(c->cx, recipe, &resolved);
-    if (status != ET_OK)
-        return cli_fail_status(c, ETI_STAGE_RECIPE, status);
-    status = eti_assemble(c->cx, recipe, &options, &a);
-    if (status != ET_OK)
-        code = cli_fail_status(c, a.stage, status);
-    else
-        code = c->opt.dry_run ? try(c, &a) : train(c, &a, recipe, resolved);
-    eti_assembly_release(&a);
-    et_run_close(&c->run);
-    et_free(c->cx, resolved);
+    et_status status = et_recipe_resolved(c->cx, l->recipe, &l->resolved);
+    if (status == ET_OK)
+        status = eti_recipe_digest(c->cx, l->recipe, l->digest);
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_RECIPE, status);
+}
+
+static int
+run(struct cli *c, struct launch *l, const char *name)
+{
+    struct eti_assemble_options options = {.with_train = true, .with_eval = true};
+    struct eti_assembly a;
+    int code = settle(c, l, &options);
+    if (code == CLI_OK) {
+        et_status status = eti_assemble(c->cx, l->recipe, &options, &a);
+        if (status != ET_OK)
+            code = cli_fail_status(c, a.stage, status);
+        else
+            code = c->opt.dry_run ? try(c, &a, name) : train(c, &a, l);
+        eti_assembly_release(&a);
+        et_run_close(&c->run);
+    }
+    et_free(c->cx, l->resolved);
+    return code;
+}
+
+int
+cli_train_recipe(struct cli *c, const char *path)
+{
+    int code;
+    struct launch l = {.recipe = cli_load_recipe(c, path, &code)};
+    if (l.recipe)
+        code = run(c, &l, path);
+    et_recipe_free(&l.recipe);
     return code;
 }
 
 int
 cli_train(struct cli *c)
 {
-    int code;
-    struct et_recipe *recipe = cli_load_only_recipe(c, &code);
-    if (recipe)
-        code = run(c, recipe);
-    et_recipe_free(&recipe);
+    struct launch l = {0};
+    int code = cli_resume_find(c, &l.from);
+    if (code != CLI_OK)
+        return code;
+    l.recipe = cli_resume_recipe(c, &l.from, &code);
+    if (l.recipe)
+        code = run(c, &l, c->n_args ? c->arg[0] : l.from.directory);
+    et_recipe_free(&l.recipe);
     return code;
 }

@@ -57,7 +57,7 @@ says err "cannot read pipe: not a regular file" "a pipe is no recipe, and is not
 run train good.yaml --alg 'no_such_method'
 exits 65 "an unknown algorithm: exit 65"
 
-for key in "checkpoint: {keep: 1}" "load: {path: x}" \
+for key in \
     "parallel: {zero: 1}" "device: gpu" "precision: amp_fp8" "tf32: true" "timeout: 1m" \
     "nonfinite: {action: rollback}" "launch: {nproc: 2}"; do
     with "$key"

@@ -40,7 +40,7 @@ run --json frobnicate
 says err '{"code":"E1104"' "errors are JSON where --json stands"
 
 for later in "--nproc 2" "--world-size 2" "--world_size=2" "--base_rank 1" "--on a" "--detach" \
-    "-d" "--resume x" "--autoresume" "--master_addr h" "--timeout 5m"; do
+    "-d" "--master_addr h" "--timeout 5m"; do
     # shellcheck disable=SC2086
     run train $later r.yaml
     exits 69 "$later is not available: exit 69"
@@ -60,7 +60,7 @@ for every in 0ba 0s -5s 1ep x; do
     run train r.yaml --progress plain --every "$every"
     exits 64 "--every $every: exit 64"
 done
-for command in compose rerun sweep stop kill pause continue checkpoint attach worker \
+for command in compose sweep stop kill pause continue checkpoint attach worker \
     doctor completion; do
     run $command
     is "$code $(cat err)" \

@@ -82,6 +82,13 @@ et_fail_at(struct et_ctx *cx, et_status status, const char *file, int line,
 }
 
 void
+et_error_set_code(struct et_ctx *cx, int code)
+{
+    if (cx && cx->error.status != ET_OK && cx->error.code == 0)
+        cx->error.code = code;
+}
+
+void
 et_hint(struct et_ctx *cx, const char *fmt, ...)
 {
     if (!cx || cx->error.status == ET_OK || cx->error.hint[0])

@@ -162,7 +162,7 @@ read_all(struct eti_checkpoint *c, int folder)
         return ET_FAIL(c->cx, ET_EFORMAT, "%s: MANIFEST is of step %" PRId64, c->name,
                        m->step);
     if (m->world_size != 1)
-        return ET_FAIL(c->cx, ET_ENOTSUP,
+        return ET_FAIL(c->cx, ET_EINVAL,
                        "%s: saved with %" PRId64
                        " ranks, started with 1: use -n %" PRId64,
                        c->name, m->world_size, m->world_size);

@@ -88,7 +88,7 @@ const struct et_callback_class et_logger_csv = {
         },
     .state_size = sizeof(struct eti_output),
     .is_logger = true,
-    .events = ET_ON(INIT) | ET_ON(AFTER_LOAD) | ET_ON(BATCH_END) | ET_ON(EVAL_END) |
+    .events = ET_ON(INIT) | ET_ON(BATCH_END) | ET_ON(EVAL_END) |
               ET_ON(BATCH_CHECKPOINT) | ET_ON(EPOCH_END) | ET_ON(FIT_END),
     .run = run,
     .close = close_file,

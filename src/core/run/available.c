@@ -15,10 +15,7 @@ static const struct {
     const char *key, *why;
 } defaults_only[] = {
     {"tf32", "there is no GPU device"},
-    {"checkpoint", "checkpoints are not written: leave it out or write false"},
-    {"load", "checkpoints are not read"},
     {"timeout", "hangs are not watched for"},
-    {"grace", "nothing is saved after a signal"},
     {"parallel", "a run is one rank"},
     {"launch", "a run is one rank on this machine"},
 };
@@ -64,8 +61,6 @@ check_defaults(struct et_ctx *cx, const struct et_recipe *recipe,
     for (size_t i = 0; i < sizeof defaults_only / sizeof defaults_only[0]; i++) {
         const char *key = defaults_only[i].key;
         bool other;
-        if (strcmp(key, "checkpoint") == 0 && recipe->checkpoint.off)
-            continue;
         ET_TRY(differs(cx, find_row(key), recipe, plain, &other));
         if (other)
             refuse(recipe, key, key, defaults_only[i].why, errors);
@@ -86,10 +81,6 @@ eti_recipe_check_available(struct et_ctx *cx, const struct et_recipe *recipe,
     et_options_release(et_recipe_table, plain);
     et_free(cx, plain);
     ET_TRY(status);
-    const struct eti_recipe *r = (const struct eti_recipe *)recipe;
-    if (errors->total == before && eti_value_get(r->root, "checkpoint") &&
-        !recipe->checkpoint.off)
-        et_report(cx, ET_LOG_WARN, "checkpoint: this version does not write any");
     if (recipe->device == ET_RUN_GPU)
         refuse(recipe, "device", "device", "there is no GPU device", errors);
     if (recipe->precision == ET_PRECISION_AMP_FP8)

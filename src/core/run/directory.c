@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/seams.h"
 #include "core/loggers/progress.h"
 #include "core/run/events.h"
 
@@ -29,36 +30,26 @@ struct et_run {
     json_t *facts;         /* run.json */
     char directory[PATH_BYTES];
     char name[ET_RUN_NAME];
+    char id[2 * ETI_EVENTS_ID + 1];
+    int64_t incarnation;
     struct et_timestamp ts; /* of the last event seen, for records made here */
 };
 
 /* ---- files ---- */
 
-/* Makes PATH a file with these bytes, or leaves what was there. */
+/* Makes NAME in DIRECTORY a file with these bytes, or leaves what was there. */
 static et_status
 write_whole(struct et_ctx *cx, const char *directory, const char *name,
             const char *bytes, size_t n)
 {
-    char path[PATH_BYTES + 64], temporary[PATH_BYTES + 64];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    snprintf(temporary, sizeof temporary, "%s/.%s.tmp", directory, name);
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool fine = fd >= 0;
-    for (size_t done = 0; fine && done < n;) {
-        ssize_t wrote = write(fd, bytes + done, n - done);
-        fine = wrote > 0 || (wrote < 0 && errno == EINTR);
-        done += wrote > 0 ? (size_t)wrote : 0;
+    int dir;
+    et_status status =
+        eti_open_at(cx, AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0, &dir);
+    if (status == ET_OK) {
+        status = eti_replace_at(cx, dir, name, bytes, n);
+        eti_close(cx, dir);
     }
-    fine = fine && fsync(fd) == 0;
-    int why = errno;
-    if (fd >= 0)
-        close(fd);
-    if (fine && rename(temporary, path) == 0)
-        return ET_OK;
-    if (fine)
-        why = errno;
-    unlink(temporary);
-    return ET_FAIL(cx, ET_EIO, "cannot write %s: %s", path, strerror(why));
+    return status == ET_ENOENT ? ET_EIO : status;
 }
 
 /* Takes over JSON. */
@@ -139,10 +130,8 @@ refuse_used(struct et_run *r)
 }
 
 static et_status
-claim(struct et_run *r, const char *directory)
+take_directory(struct et_run *r, const char *directory)
 {
-    if (!directory)
-        return claim_default(r);
     size_t n = strlen(directory);
     while (n > 1 && directory[n - 1] == '/')
         n--;
@@ -151,6 +140,15 @@ claim(struct et_run *r, const char *directory)
                        "a run directory's path has 1 to %zu bytes, not %zu",
                        sizeof r->directory - 1, n);
     snprintf(r->directory, sizeof r->directory, "%.*s", (int)n, directory);
+    return ET_OK;
+}
+
+static et_status
+claim(struct et_run *r, const char *directory)
+{
+    if (!directory)
+        return claim_default(r);
+    ET_TRY(take_directory(r, directory));
     ET_TRY(refuse_used(r));
     ET_TRY(make_parents(r->cx, r->directory));
     return make_directory(r->cx, r->directory, 0700);
@@ -186,14 +184,15 @@ command_line(const struct et_run_config *config)
 static et_status
 describe(struct et_run *r, const struct et_run_config *config, const unsigned char *id)
 {
-    char hex[2 * ETI_EVENTS_ID + 1];
     for (int i = 0; i < ETI_EVENTS_ID; i++)
-        snprintf(hex + 2 * i, 3, "%02x", id[i]);
-    r->facts = json_pack("{s:s, s:s, s:s, s:n, s:f, s:n, s:i, s:o, s:s, s:o, s:i}",
-                         "name", r->name, "id", hex, "state", "starting", "exit_code",
-                         "started", eti_wall_clock(), "ended", "pid", (int)getpid(),
-                         "boot_id", boot_id(), "version", PACKAGE_VERSION, "command",
-                         command_line(config), "threads", config->threads);
+        snprintf(r->id + 2 * i, 3, "%02x", id[i]);
+    r->incarnation = 1;
+    r->facts =
+        json_pack("{s:s, s:s, s:i, s:s, s:n, s:f, s:n, s:i, s:o, s:s, s:o, s:i}",
+                  "name", r->name, "id", r->id, "incarnation", 1, "state", "starting",
+                  "exit_code", "started", eti_wall_clock(), "ended", "pid",
+                  (int)getpid(), "boot_id", boot_id(), "version", PACKAGE_VERSION,
+                  "command", command_line(config), "threads", config->threads);
     if (!r->facts)
         return ET_FAIL(r->cx, ET_ENOMEM, "out of memory: run.json");
     return ET_OK;
@@ -233,11 +232,22 @@ et_run_note(struct et_run *r, enum et_log_level level, const char *text)
     eti_events_write(&r->events, &record);
 }
 
+/* What is written beside a log: logs/, for both beginnings. */
+static et_status
+open_logs(struct et_run *r)
+{
+    char logs[PATH_BYTES + 64];
+    snprintf(logs, sizeof logs, "%s/logs", r->directory);
+    ET_TRY(make_directory(r->cx, logs, 0700));
+    ET_TRY(eti_output_open(r->cx, r->directory, "logs/rank0.txt", &r->log));
+    (void)eti_output_holds_lines(&r->log); /* and a line cut off is ended */
+    return ET_OK;
+}
+
 static et_status
 fill(struct et_run *r, const struct et_run_config *config)
 {
     unsigned char id[ETI_EVENTS_ID];
-    char logs[PATH_BYTES + 64];
     if (getrandom(id, sizeof id, 0) != sizeof id)
         return ET_FAIL(r->cx, ET_EIO, "cannot draw an id: %s", strerror(errno));
     ET_TRY(describe(r, config, id));
@@ -248,10 +258,78 @@ fill(struct et_run *r, const struct et_run_config *config)
     if (config->resolved)
         ET_TRY(write_whole(r->cx, r->directory, "recipe.resolved.yaml",
                            config->resolved, strlen(config->resolved)));
-    snprintf(logs, sizeof logs, "%s/logs", r->directory);
-    ET_TRY(make_directory(r->cx, logs, 0700));
-    ET_TRY(eti_output_open(r->cx, r->directory, "logs/rank0.txt", &r->log));
+    ET_TRY(open_logs(r));
     ET_TRY(eti_events_begin(r->cx, r->directory, id, &r->events));
+    return et_run_set_state(r, "starting");
+}
+
+/* ---- going on with a run ---- */
+
+static et_status
+copy_fact(struct et_run *r, const char *key, char *out, size_t size)
+{
+    const char *text = json_string_value(json_object_get(r->facts, key));
+    if (!text || strlen(text) >= size)
+        return ET_FAIL(r->cx, ET_EFORMAT, "%s/run.json has no %s", r->directory, key);
+    snprintf(out, size, "%s", text);
+    return ET_OK;
+}
+
+static et_status
+read_facts(struct et_run *r)
+{
+    char path[PATH_BYTES + 64];
+    json_error_t error;
+    snprintf(path, sizeof path, "%s/run.json", r->directory);
+    if (access(path, F_OK) != 0)
+        return ET_FAIL(r->cx, ET_ENOENT, "%s holds no run", r->directory);
+    r->facts = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    if (!json_is_object(r->facts))
+        return ET_FAIL(r->cx, ET_EFORMAT, "%s is not JSON: line %d", path, error.line);
+    ET_TRY(copy_fact(r, "name", r->name, sizeof r->name));
+    ET_TRY(copy_fact(r, "id", r->id, sizeof r->id));
+    json_int_t before = json_integer_value(json_object_get(r->facts, "incarnation"));
+    r->incarnation = before > 0 ? before + 1 : 2; /* older versions wrote none */
+    return et_run_name_check(r->cx, r->name);
+}
+
+/* "brisk-otter is active (pid 4121)". */
+static et_status
+refuse_active(struct et_run *r)
+{
+    int pid = (int)json_integer_value(json_object_get(r->facts, "pid"));
+    et_error_clear(r->cx);
+    return ET_FAIL(r->cx, ET_ECANCELED, "%s is active (pid %d)", r->name, pid);
+}
+
+static et_status
+go_on(struct et_run *r, const struct et_run_config *config)
+{
+    int64_t cut;
+    char path[PATH_BYTES + 64];
+    ET_TRY(read_facts(r));
+    et_status status = eti_events_continue(r->cx, r->directory, &cut, &r->events);
+    if (status == ET_ECANCELED)
+        return refuse_active(r);
+    ET_TRY(status);
+    snprintf(path, sizeof path, "%s/report.json", r->directory);
+    (void)eti_ctx_seams(r->cx)->file.unlink(AT_FDCWD, path, 0); /* it has not ended */
+    json_object_set_new(r->facts, "incarnation", json_integer(r->incarnation));
+    json_object_set_new(r->facts, "exit_code", json_null());
+    json_object_set_new(r->facts, "ended", json_null());
+    json_object_set_new(r->facts, "pid", json_integer(getpid()));
+    json_object_set_new(r->facts, "boot_id", boot_id());
+    json_object_set_new(r->facts, "version", json_string(PACKAGE_VERSION));
+    json_object_set_new(r->facts, "command", command_line(config));
+    json_object_set_new(r->facts, "threads", json_integer(config->threads));
+    if (config->resolved)
+        ET_TRY(write_whole(r->cx, r->directory, "recipe.resolved.yaml",
+                           config->resolved, strlen(config->resolved)));
+    ET_TRY(open_logs(r));
+    if (cut > 0)
+        et_report(r->cx, ET_LOG_WARN,
+                  "events.log: %lld bytes that a crash cut off are gone",
+                  (long long)cut);
     return et_run_set_state(r, "starting");
 }
 
@@ -271,9 +349,16 @@ et_run_open(struct et_ctx *cx, const struct et_run_config *config, struct et_run
     r->cx = cx;
     r->sink.write = write_record;
     snprintf(r->name, sizeof r->name, "%s", name);
-    et_status status = claim(r, config->directory);
-    if (status == ET_OK)
-        status = fill(r, config);
+    et_status status;
+    if (config->resume) {
+        status = take_directory(r, config->directory);
+        if (status == ET_OK)
+            status = go_on(r, config);
+    } else {
+        status = claim(r, config->directory);
+        if (status == ET_OK)
+            status = fill(r, config);
+    }
     if (status != ET_OK) {
         et_run_close(&r);
         return status;
@@ -305,6 +390,18 @@ const char *
 et_run_name(const struct et_run *r)
 {
     return r->name;
+}
+
+const char *
+et_run_id(const struct et_run *r)
+{
+    return r->id;
+}
+
+int64_t
+et_run_incarnation(const struct et_run *r)
+{
+    return r->incarnation;
 }
 
 struct et_sink *

@@ -419,7 +419,7 @@ eti_events_write(struct eti_events_writer *w, const struct et_record *r)
     }
     if (r->kind == ET_RECORD_RUN || r->kind == ET_RECORD_EPOCH ||
         r->kind == ET_RECORD_EVAL || r->kind == ET_RECORD_RESUME ||
-        r->kind == ET_RECORD_ANNOTATION ||
+        r->kind == ET_RECORD_ANNOTATION || r->kind == ET_RECORD_CHECKPOINT ||
         (r->kind == ET_RECORD_LOG && r->level >= ET_LOG_WARN))
         eti_events_flush(w);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/trainer/checkpoint.h"
+#include "etude/diagnostic.h"
 
 /* ---- what is left out ---- */
 
@@ -298,7 +299,7 @@ try_all(struct et_trainer *t, const int64_t *steps, int64_t n, char name[ETI_STE
         return ET_FAIL(cx, ET_EFORMAT, "no valid checkpoint under %s: %s", directory,
                        why);
     ET_TRY(eti_store_count_unfinished(cx, directory, &unfinished));
-    return ET_FAIL(cx, ET_EFORMAT,
+    return ET_FAIL(cx, ET_ENOENT,
                    "no valid checkpoint under %s (%d incomplete ignored)", directory,
                    unfinished);
 }
@@ -334,13 +335,18 @@ eti_load(struct et_trainer *t)
         status = try_all(t, steps, n, name);
     }
     et_free(s->cx, steps);
+    if (status == ET_ENOTSUP)
+        et_error_set_code(s->cx, ET_E_CHECKPOINT_FORMAT);
+    else if (status == ET_ENOENT)
+        et_error_set_code(s->cx, ET_E_NO_CHECKPOINT);
+    else if (status == ET_EFORMAT || status == ET_EINVAL || status == ET_EIO)
+        et_error_set_code(s->cx, ET_E_CHECKPOINT);
     ET_TRY(status);
     if (c->weights_only) {
         et_report(s->cx, ET_LOG_INFO, "weights of %s/%s", c->directory, name);
         return ET_OK;
     }
     t->resumed = true;
-    eti_saver_resumed(t);
     et_log_emit(s->log, ET_RECORD_RESUME, &s->timestamp, name);
     et_report(s->cx, ET_LOG_INFO, "resumed from %s at batch %lld", name,
               (long long)s->timestamp.batch);

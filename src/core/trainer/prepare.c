@@ -42,7 +42,7 @@ eti_set_length(struct et_trainer *t)
     ET_TRY(et_time_scale_duration(s->cx, t->config.max_duration,
                                   t->length.scale_schedule_ratio, &s->max_duration));
     t->length.max_duration = s->max_duration;
-    return check_schedules(t);
+    return t->config.train ? check_schedules(t) : ET_OK; /* else only to evaluate */
 }
 
 /* ---- what a call of fit may change ---- */

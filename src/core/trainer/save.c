@@ -57,6 +57,18 @@ describe_algorithm(struct et_ctx *cx, const struct et_algorithm *a, json_t *list
     return status;
 }
 
+/* What a dead process left half written. */
+static et_status
+clean(struct et_trainer *t, const char *directory)
+{
+    int n;
+    ET_TRY(eti_store_clean(t->state.cx, directory, &n));
+    if (n > 0)
+        et_report(t->state.cx, ET_LOG_WARN, "%d unfinished checkpoints were removed",
+                  n);
+    return ET_OK;
+}
+
 et_status
 eti_saver_init(struct et_trainer *t)
 {
@@ -70,7 +82,9 @@ eti_saver_init(struct et_trainer *t)
                                label, sizeof label));
     ET_TRY(et_alloc(s->cx, sizeof *t->saver, &block));
     t->saver = block;
-    t->saver->last_batch = -1;
+    ET_TRY(clean(t, c->directory));
+    t->saver->last_batch =
+        s->timestamp.batch > 0 && t->resumed ? s->timestamp.batch : -1;
     t->saver->next = now(t) + first_after;
     t->saver->algorithms = json_array();
     for (int i = 0; i < s->n_algorithms; i++)
@@ -94,13 +108,6 @@ const char *
 eti_label_of(const struct et_checkpoint_config *c)
 {
     return c->label ? c->label : "ep{epoch}-ba{batch}";
-}
-
-void
-eti_saver_resumed(struct et_trainer *t)
-{
-    if (t->saver)
-        t->saver->last_batch = t->state.timestamp.batch;
 }
 
 /* ---- what became of it ---- */
@@ -246,6 +253,9 @@ eti_save(struct et_trainer *t)
                                               : eti_archive_trainer(t, a));
     ET_TRY(eti_archive_end(a));
     ET_TRY(fill_manifest(t, &m));
+    char text[ETI_LABEL + 32];
+    snprintf(text, sizeof text, "begun %s", m.label);
+    et_log_emit(s->log, ET_RECORD_CHECKPOINT, &s->timestamp, text);
     ET_TRY(eti_writer_start(v->writer, &m));
     v->last_batch = s->timestamp.batch;
     v->stall = now(t) - start;

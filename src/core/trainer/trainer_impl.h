@@ -135,11 +135,9 @@ et_status eti_target_init(struct et_trainer *t);
 /* The same against the metrics of an evaluation. */
 et_status eti_target_check(struct et_trainer *t, bool *reached);
 
-/* save.c: checkpoints. init is for after INIT; nothing is saved without a config. */
+/* save.c: checkpoints. init is for after eti_load; nothing is saved without a config. */
 et_status eti_saver_init(struct et_trainer *t);
 void eti_saver_free(struct et_trainer *t);
-/* The timestamp is that of a checkpoint: it is not saved again. */
-void eti_saver_resumed(struct et_trainer *t);
 /* Fires EVENT, one of *_CHECKPOINT, and saves if that is due. */
 et_status eti_checkpoint(struct et_trainer *t, enum et_event event);
 /* Saves what is between two steps now, unless it has been; a thread writes it. */

@@ -1,0 +1,142 @@
+/* resume.c: --resume, --autoresume and `etude rerun`: the recipe of a run that was. */
+#include "config.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static void
+resolved_path(const struct eti_origin_run *from, char path[PATH_MAX])
+{
+    snprintf(path, PATH_MAX, "%s/recipe.resolved.yaml", from->directory);
+}
+
+/* A run by its name, or "last". */
+static int
+find_by_name(struct cli *c, const char *text, struct eti_origin_run *out)
+{
+    int code = CLI_OK;
+    json_t *facts = cli_run_find(c, text, &code);
+    const char *directory = json_string_value(json_object_get(facts, "directory"));
+    et_status status = directory ? eti_origin_find(c->cx, directory, out) : ET_OK;
+    json_decref(facts);
+    return status == ET_OK ? code : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+}
+
+/* RUN, or a checkpoint of one. */
+static int
+find_run(struct cli *c, const char *text, struct eti_origin_run *out)
+{
+    et_status status = eti_origin_find(c->cx, text, out);
+    if (status == ET_ENOENT && !strchr(text, '/')) {
+        et_error_clear(c->cx);
+        return find_by_name(c, text, out);
+    }
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+    if (!out->directory[0])
+        return cli_fail(c, CLI_E_CHECKPOINT_ALONE,
+                        "a new run may begin there: load.path=CKPT",
+                        "%s lies in no run's directory", text);
+    return CLI_OK;
+}
+
+int
+cli_resume_find(struct cli *c, struct eti_origin_run *out)
+{
+    *out = (struct eti_origin_run){0};
+    if (c->opt.resume && c->opt.autoresume)
+        return cli_fail(c, CLI_E_OPTION, NULL,
+                        "--resume and --autoresume exclude each other");
+    if (c->opt.resume)
+        return find_run(c, c->opt.resume, out);
+    if (!c->opt.autoresume)
+        return CLI_OK;
+    if (!c->opt.run_directory)
+        return cli_fail(c, CLI_E_OPTION, NULL,
+                        "--autoresume needs --run_directory, where it finds the run");
+    return eti_is_run(c->opt.run_directory) ? find_run(c, c->opt.run_directory, out)
+                                            : CLI_OK;
+}
+
+struct et_recipe *
+cli_resume_recipe(struct cli *c, const struct eti_origin_run *from, int *exit)
+{
+    char path[PATH_MAX];
+    bool installed = c->opt.module_mode;
+    if (!from->directory[0] || c->n_args > 0)
+        return cli_load_only_recipe(c, exit);
+    resolved_path(from, path);
+    c->opt.module_mode = false;
+    struct et_recipe *recipe = cli_load_recipe(c, path, exit);
+    c->opt.module_mode = installed;
+    return recipe;
+}
+
+/* What the run drew, so that nothing is drawn again. */
+static et_status
+take_over(struct cli *c, const struct et_recipe *then, struct et_recipe *recipe)
+{
+    if (recipe->seed == ET_INT_UNSET)
+        recipe->seed = then->seed;
+    if (recipe->run_name || !then->run_name)
+        return ET_OK;
+    return et_options_set(c->cx, et_recipe_table, recipe, "run_name", then->run_name);
+}
+
+static int
+compare(struct cli *c, const struct et_recipe *then, struct et_recipe *recipe)
+{
+    struct et_diagnostics errors = {0};
+    et_status status = take_over(c, then, recipe);
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_RECIPE, status);
+    int code = cli_settle_recipe(c, recipe);
+    if (code != CLI_OK)
+        return code;
+    status = eti_recipe_check_resume(c->cx, then, recipe, &errors);
+    if (status == ET_OK)
+        return CLI_OK;
+    code = errors.n > 0 ? cli_fail_list(c, &errors, stderr)
+                        : cli_fail_status(c, ETI_STAGE_RECIPE, status);
+    et_error_clear(c->cx);
+    return code;
+}
+
+int
+cli_resume_settle(struct cli *c, const struct eti_origin_run *from,
+                  struct et_recipe *recipe)
+{
+    char path[PATH_MAX];
+    struct et_recipe *then;
+    struct et_diagnostics errors = {0};
+    resolved_path(from, path);
+    et_status status = et_recipe_load(c->cx, path, NULL, 0, NULL, &then, &errors);
+    int code = status == ET_OK ? compare(c, then, recipe)
+               : errors.n > 0  ? cli_fail_list(c, &errors, stderr)
+                               : cli_fail_status(c, ETI_STAGE_RECIPE, status);
+    et_error_clear(c->cx);
+    et_recipe_free(&then);
+    return code;
+}
+
+/* The new run has a name of its own. */
+int
+cli_rerun(struct cli *c)
+{
+    char path[PATH_MAX];
+    struct eti_origin_run from;
+    if (c->n_args != 1)
+        return cli_fail(c, CLI_E_OPERAND, "etude runs lists them",
+                        "rerun takes one run: etude rerun RUN [key=value...]");
+    int code = find_run(c, c->arg[0], &from);
+    if (code != CLI_OK)
+        return code;
+    resolved_path(&from, path);
+    memmove(c->override + 1, c->override,
+            (size_t)c->n_overrides++ * sizeof *c->override);
+    c->override[0] = (struct et_override){ET_OVERRIDE_UNSET, "run_name"};
+    return cli_train_recipe(c, path);
+}

@@ -1,0 +1,133 @@
+#!/bin/sh
+# Going on with a run: --resume, --autoresume, rerun; what may change; what is wrong.
+. "$(dirname "$0")/cli.sh"
+cat >r.yaml <<'R'
+max_duration: 40ba
+seed: 3
+model: {name: mlp, hidden: 16, layers: 1}
+train_data: {name: synthetic_images, batch_size: 8, num_samples: 64, workers: 2}
+eval_data: {name: synthetic_images, num_samples: 16, workers: 0}
+optimizer: {name: sgd, lr: 0.1, momentum: 0.9}
+algorithms: {ema: {half_life: 4ba}}
+checkpoint: {interval: 6ba}
+R
+
+# losses RUN: "batch loss" of every batch, the last line of each
+losses() {
+    sed -nE 's|.*"ev":"batch".*"ba":([0-9]+).*"loss/train/total":([^,}]*).*|\1 \2|p' "$1/metrics.jsonl" |
+        awk '{ v[$1] = $2 } END { for (i = 1; i in v; i++) print i, v[i] }'
+}
+# state RUN: its state and exit code
+state() {
+    sed -nE 's/^ *"(state|exit_code|incarnation)": (.*[^,]),?$/\2/p' "$1/run.json" | tr '\n' ' '
+}
+
+run train r.yaml --run_directory whole
+exits 0 "a run that nobody stops"
+is "$(ls whole/checkpoints | tr '\n' ' ')" \
+    "step-000000000030 step-000000000036 step-000000000040 " "the three newest checkpoints are kept"
+is "$(ls whole/checkpoints/step-000000000036 | tr '\n' ' ')" \
+    "MANIFEST model-00000.safetensors optim-00000.safetensors state-00000.safetensors " \
+    "each has a MANIFEST and three files"
+says whole/checkpoints/step-000000000036/MANIFEST '"label": "ep4-ba36"' "and a label"
+
+# ---- shorter, then on ----
+
+run train r.yaml --run_directory short max_duration=17ba
+run train --resume short max_duration=40ba
+exits 0 "a run goes on without a recipe, and longer than it was to be"
+is "$(losses short)" "$(losses whole)" "its losses are those of the run that nobody stopped"
+is "$(state short)" '2 "finished" 0 ' "run.json counts how often it was started"
+is "$(grep -c '"ev":"resume"' short/metrics.jsonl)" 1 "metrics.jsonl says where it went on"
+is "$(losses short | wc -l)" 40 "and has every batch"
+run train r.yaml --resume short
+exits 0 "a finished run that is resumed is finished"
+
+# ---- back to an earlier checkpoint ----
+
+run train --resume whole/ep4-ba36
+exits 0 "a label names a checkpoint"
+is "$(losses whole | tail -1)" "$(losses short | tail -1)" "from there it comes to the same end"
+is "$(ls -A whole/checkpoints | grep -c '^.old-000000000040')" 1 "what came later is kept aside"
+run train --resume whole/checkpoints/step-000000000036
+exits 0 "so does its folder"
+run train --resume whole/ep9-ba99
+exits 66 "a label that is none: exit 66"
+says err "whole has no checkpoint called 'ep9-ba99'" "in one line"
+
+# ---- damage ----
+
+printf x | dd of=short/checkpoints/step-000000000040/optim-00000.safetensors bs=1 seek=700 conv=notrunc 2>/dev/null
+run train --resume short -v --progress none
+exits 0 "a damaged checkpoint is passed over"
+says err "step-000000000040: optim-00000: digest mismatch; using step-000000000036" "which is said"
+is "$(ls -A short/checkpoints | grep -c '^.bad-000000000040')" 1 "and it is kept aside"
+is "$(losses short)" "$(losses whole)" "the end is the same"
+for step in short/checkpoints/step-*; do : >"$step/MANIFEST"; done
+run train --resume short
+exits 65 "where none is left the run does not begin afresh: exit 65"
+says err "error E3001" "the error has a number"
+says err "no valid checkpoint under short/checkpoints" "and a sentence"
+
+# ---- what may change ----
+
+run train --resume whole optimizer.lr=0.2 train_data.batch_size=4
+exits 65 "what a resume cannot change is refused: exit 65"
+says err "error E1214: optimizer.lr is 0.2, saved run has 0.1; resume cannot change it, rerun can" \
+    "with both values"
+says err "train_data.batch_size is 4, saved run has 8" "for each of them"
+run train --resume whole 'callbacks.lr_monitor=false' eval_interval=10ba
+exits 0 "callbacks and evaluations may change"
+run train --resume nowhere
+exits 66 "a run that is not there: exit 66"
+run train --resume whole --autoresume
+exits 64 "--resume and --autoresume exclude each other: exit 64"
+run train r.yaml --run_directory whole
+exits 73 "a directory that holds a run is not used for another: exit 73"
+
+# ---- again, or from the start ----
+
+run train r.yaml --autoresume --run_directory auto max_duration=9ba
+exits 0 "--autoresume begins where there is nothing"
+run train r.yaml --autoresume --run_directory auto
+exits 0 "and goes on where there is something"
+is "$(losses auto)" "$(losses whole)" "to the same end"
+run train r.yaml --autoresume
+exits 64 "it needs a directory: exit 64"
+run rerun auto --run_directory again
+exits 0 "rerun trains the same recipe"
+is "$(losses again)" "$(losses auto)" "as a new run with the same losses"
+[ "$(sed -n 's/^  "name": //p' again/run.json)" != "$(sed -n 's/^  "name": //p' auto/run.json)" ]
+ok $? "under a name of its own"
+run train r.yaml load.path=again load.weights_only=true --run_directory warm max_duration=1ba
+exits 0 "a run may begin with another's weights"
+run train r.yaml load.path=nothing --run_directory no
+exits 66 "which must be there: exit 66"
+ls no >/dev/null 2>&1
+is $? 2 "or no run is made"
+
+# ---- killed ----
+
+for at in 0.12 0.2 0.3; do
+    rm -rf killed
+    "$etude" train r.yaml --run_directory killed max_duration=4000ba --progress none >out 2>err &
+    pid=$!
+    sleep $at
+    kill -9 $pid
+    wait $pid 2>/dev/null
+    run train r.yaml --autoresume --run_directory killed max_duration=4010ba
+    [ "$code" -eq 0 ] || break
+done
+exits 0 "kill -9 at some instant, and it goes on"
+is "$(losses killed | head -40)" "$(losses whole)" "bit for bit"
+is "$(losses killed | wc -l)" 4010 "no batch is missing from metrics.jsonl"
+is "$(ls -A killed/checkpoints | grep -c -e '^.tmp')" 0 "nothing half written is left"
+"$etude" train r.yaml --run_directory busy max_duration=100000000ba --progress none >/dev/null 2>&1 &
+pid=$!
+while ! [ -s busy/events.log ]; do sleep 0.05; done
+run train r.yaml --autoresume --run_directory busy max_duration=100000000ba
+exits 69 "a run that is active is not started twice: exit 69"
+says err "is active (pid $pid)" "its process is named"
+kill -9 $pid
+wait $pid 2>/dev/null
+finish
