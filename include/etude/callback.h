@@ -19,6 +19,8 @@ struct et_callback {
     const char *run_directory; /* loggers write beneath it; NULL: there is none */
     const char *stop; /* run sets it to end the run: why, a string constant, as for
                          et_state_stop; the engine takes it back to NULL */
+    bool enough;      /* run sets it at EVAL_BATCH_END: the evaluation under way ends with
+                         this batch; taken back likewise */
 };
 
 /* A logger is a callback that writes state->log's current record somewhere; it runs

@@ -68,6 +68,7 @@ struct et_state {
     bool stop;                          /* set by et_state_stop: the loop ends */
     const char *stop_reason;            /* a sentence, borrowed; NULL */
     bool target_reached;
+    bool eval_enough; /* the evaluation under way ends with this batch */
     bool interrupted; /* somebody wants the run to stop: it may be resumed */
 
     const char *dataloader_label; /* "train", an evaluator's label; NULL: none yet */

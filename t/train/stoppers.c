@@ -265,6 +265,54 @@ test_runs(struct et_ctx *cx)
     is_int(warnings, 1, "but is warned about");
 }
 
+/* ---- limit_eval_steps: evaluations that stop early ---- */
+
+struct evaluations {
+    struct et_sink sink; /* first */
+    const struct et_state *state;
+    int64_t samples[16];
+    int n;
+};
+
+static void
+count(struct et_sink *sink, const struct et_record *r)
+{
+    struct evaluations *e = (struct evaluations *)sink;
+    if (r->kind == ET_RECORD_EVAL && e->n < 16)
+        e->samples[e->n++] = e->state->eval_timestamp.sample;
+}
+
+/* 4 batches of 4 samples an epoch, an evaluation of as many after every second. */
+static void
+test_limit(struct et_ctx *cx, const char *only, const int64_t *want)
+{
+    struct evaluations e = {.sink = {.write = count}};
+    struct et_callback *c = MAKE(cx, "limit_eval_steps", "num_eval_steps", "1",
+                                 "limit_intermediate_only", only);
+    struct run r;
+    run_open(&r, cx,
+             &(struct run_setup){
+                 .callbacks = &c,
+                 .n_callbacks = 1,
+                 .n = 16,
+                 .evaluate = true,
+                 .eval_interval = ET_BATCHES(2),
+                 .max_duration = ET_BATCHES(7),
+                 .sink = &e.sink,
+             });
+    e.state = r.state;
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    is_int(e.n, 4, "limit_intermediate_only %s: after batches 2, 4, 6 and the end",
+           only);
+    for (int i = 0; i < e.n; i++)
+        is_int(e.samples[i], want[i], "evaluation %d is of %d samples", i + 1,
+               (int)want[i]);
+    need(cx, et_trainer_eval(r.trainer));
+    is_int(r.state->eval_timestamp.sample, 16, "one outside of fit is whole");
+    run_close(&r);
+    et_callback_free(&c);
+}
+
 int
 main(void)
 {
@@ -274,6 +322,8 @@ main(void)
     test_comparison(cx);
     test_label(cx);
     test_runs(cx);
+    test_limit(cx, "true", (const int64_t[]){4, 16, 4, 16});
+    test_limit(cx, "false", (const int64_t[]){4, 4, 4, 4});
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");
     et_ctx_free(&cx);

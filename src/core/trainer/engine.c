@@ -158,6 +158,8 @@ run_callbacks(struct et_state *s, enum et_event event, bool loggers)
         if (c->stop)
             et_state_stop(s, c->stop);
         c->stop = NULL;
+        s->eval_enough |= c->enough;
+        c->enough = false;
     }
     return ET_OK;
 }

@@ -176,6 +176,7 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
     s->dataloader_label = e->config.label;
     s->dataloader_len = info.batches_per_epoch;
     s->eval_timestamp = (struct et_timestamp){0};
+    s->eval_enough = false;
     ET_TRY(eti_run(t, ET_EVENT_EVAL_START));
     for (int i = 0; i < e->n_metrics; i++)
         ET_TRY(et_metric_reset(e->metric[i]));
@@ -189,7 +190,7 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
         et_loader_release(e->config.loader, b);
         s->batch = s->full = (struct et_samples){0};
         ET_TRY(status);
-        if (t->config.dry)
+        if (t->config.dry || s->eval_enough)
             break;
     }
     s->eval_timestamp.total_wct = eti_now() - start;
