@@ -24,37 +24,6 @@ static const struct {
     {eti_export_svg, "^(loss/train/total|metrics/.*)$"},
 };
 
-/* What the folder of a run holds. */
-struct source {
-    char folder[PATH_MAX], events[PATH_MAX];
-    char name[ET_RUN_NAME];
-};
-
-/* TEXT is a run, or a folder with an events.log and no more. */
-static int
-find_run(struct cli *c, const char *text, struct source *s)
-{
-    int code = CLI_OK;
-    snprintf(s->folder, sizeof s->folder, "%.4000s", text);
-    snprintf(s->name, sizeof s->name, "run");
-    snprintf(s->events, sizeof s->events, "%.4000s/run.json", text);
-    bool bare = access(s->events, F_OK) != 0;
-    snprintf(s->events, sizeof s->events, "%.4000s/events.log", s->folder);
-    if (bare && access(s->events, F_OK) == 0)
-        return CLI_OK;
-    json_t *facts = cli_run_find(c, text, &code);
-    if (!facts)
-        return code;
-    const char *folder = json_string_value(json_object_get(facts, "directory"));
-    const char *name = json_string_value(json_object_get(facts, "name"));
-    snprintf(s->folder, sizeof s->folder, "%.4000s", folder ? folder : text);
-    snprintf(s->events, sizeof s->events, "%.4000s/events.log", s->folder);
-    if (name)
-        snprintf(s->name, sizeof s->name, "%.*s", ET_RUN_NAME - 1, name);
-    json_decref(facts);
-    return CLI_OK;
-}
-
 /* The file at PATH, or standard output. */
 static int
 write_file(struct cli *c, const struct eti_export *x, const char *path)
@@ -79,11 +48,11 @@ write_file(struct cli *c, const struct eti_export *x, const char *path)
 
 /* The folder at PATH, or tb/ of the run. */
 static int
-write_folder(struct cli *c, const struct eti_export *x, const struct source *s,
+write_folder(struct cli *c, const struct eti_export *x, const char *directory,
              const char *path)
 {
-    char folder[PATH_MAX + 8];
-    snprintf(folder, sizeof folder, "%s/tb", s->folder);
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s/tb", directory);
     if (!path)
         path = folder;
     et_status status = eti_export_tensorboard(c->cx, x, path);
@@ -97,30 +66,40 @@ write_folder(struct cli *c, const struct eti_export *x, const struct source *s,
     return CLI_OK;
 }
 
+/* The run of those FACTS, the names that match METRICS. */
+static int export(struct cli *c, const json_t *facts, const regex_t *metrics)
+{
+    const char *directory = json_string_value(json_object_get(facts, "directory"));
+    const char *name = json_string_value(json_object_get(facts, "name"));
+    char events[PATH_MAX];
+    snprintf(events, sizeof events, "%s/events.log", directory);
+    const struct eti_export x = {
+        .events = events,
+        .title = name ? name : directory,
+        .metrics = metrics,
+    };
+    return formats[c->opt.to].run ? write_file(c, &x, c->opt.output)
+                                  : write_folder(c, &x, directory, c->opt.output);
+}
+
 int
 cli_export(struct cli *c)
 {
-    struct source s;
     regex_t metrics;
+    int code;
     if (c->n_args != 1)
         return cli_fail(c, CLI_E_OPERAND, NULL, "export needs one RUN");
     if (c->opt.to < 0)
         return cli_fail(c, CLI_E_VALUE, NULL,
                         "export needs --to tensorboard, jsonl, csv or svg");
-    int code = find_run(c, c->arg[0], &s);
-    if (code != CLI_OK)
-        return code;
     const char *wanted = c->opt.metrics ? c->opt.metrics : formats[c->opt.to].metrics;
     if (wanted && regcomp(&metrics, wanted, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0)
         return cli_fail(c, CLI_E_VALUE, NULL,
                         "--metrics: '%s' is not a regular expression", wanted);
-    const struct eti_export x = {
-        .events = s.events,
-        .title = s.name,
-        .metrics = wanted ? &metrics : NULL,
-    };
-    code = formats[c->opt.to].run ? write_file(c, &x, c->opt.output)
-                                  : write_folder(c, &x, &s, c->opt.output);
+    json_t *facts = cli_run_find(c, c->arg[0], &code);
+    if (facts)
+        code = export(c, facts, wanted ? &metrics : NULL);
+    json_decref(facts);
     if (wanted)
         regfree(&metrics);
     return code;

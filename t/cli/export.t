@@ -29,29 +29,31 @@ run export here --to tensorboard
 exits 73 "where the run's own logger wrote: exit 73"
 says err "here/tb has files of events already" "because the run would be there twice"
 mkdir runs && mv here runs/there
-run export there --to csv
-exits 0 "a run in runs/ by the name of its folder"
+run export calm-heron --to csv
+exits 0 "a run in runs/ by its name"
+run export last --to csv
+exits 0 "the last one without it"
 
 for format in wandb prometheus; do
-    run export there --to $format
+    run export runs/there --to $format
     exits 64 "--to $format: exit 64"
     says err "expected tensorboard, jsonl, csv or svg, got '$format'" "with the formats there are"
     is "$(wc -l <err)" 1 "on one line"
 done
-run export there
+run export runs/there
 exits 64 "without --to: exit 64"
 run export --to csv
 exits 64 "without a run: exit 64"
 run export nowhere --to csv
 exits 66 "a run that is not there: exit 66"
-run export there --to csv --metrics '('
+run export runs/there --to csv --metrics '('
 exits 64 "no regular expression: exit 64"
-run export there --to svg --metrics nothing
+run export runs/there --to svg --metrics nothing
 exits 65 "no such numbers: exit 65"
-run export there --to csv -o no/such/place
+run export runs/there --to csv -o no/such/place
 exits 73 "a place that is none: exit 73"
 printf 'no log' >runs/there/events.log
-run export there --to csv -o broken.csv
+run export runs/there --to csv -o broken.csv
 exits 65 "a log that is none: exit 65"
 ls broken.csv >/dev/null 2>&1
 is $? 2 "and leaves no half of a file"

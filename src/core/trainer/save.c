@@ -12,6 +12,7 @@
 
 #include "core/base/seams.h"
 #include "core/trainer/checkpoint.h"
+#include "etude/span.h"
 
 /* RELIABILITY.md section 3: at the automatic interval saving takes this part of time;
  * the first save comes after that long. */
@@ -289,8 +290,11 @@ eti_checkpoint(struct et_trainer *t, enum et_event event)
     ET_TRY(is_due(t, event, &due));
     t->state.checkpoint_due = due;
     ET_TRY(eti_run(t, event));
-    if (due)
+    if (due) {
+        et_span_begin(t->state.cx, "checkpoint", "save", NULL);
         try_to_save(t);
+        et_span_end(t->state.cx, "checkpoint", "save");
+    }
     t->state.checkpoint_due = false;
     return ET_OK;
 }
