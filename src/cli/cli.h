@@ -126,6 +126,12 @@ struct cli_command {
 extern const struct cli_command cli_commands[]; /* ends with a row without name */
 const struct cli_command *cli_command_find(const char *name);
 
+/* ---- program.c ---- */
+
+struct eti_seams;
+/* All of the program, on a world that tests may change. Returns the exit code. */
+int cli_main(int argc, char **argv, const struct eti_seams *seams);
+
 /* ---- options.c: the one table of options ---- */
 
 enum cli_option_type {

@@ -1,84 +1,11 @@
-/* main.c: the program: finds the command, runs it, ends. Only this file exits. */
+/* main.c: where the program begins. */
 #include "config.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "cli/cli.h"
-
-/* These work where the configuration is wrong. */
-static bool
-needs_config(const struct cli_command *m)
-{
-    return m->run != cli_help && m->run != cli_version && m->run != cli_config;
-}
-
-/* Ready to run: folder, log, help and version. */
-static int
-run(struct cli *c)
-{
-    const char *folder = c->opt.folder;
-    if (folder && chdir(folder) != 0)
-        return cli_fail(c, CLI_E_FOLDER, NULL, "cannot enter %s: %s", folder,
-                        strerror(errno));
-    if (c->opt.log_file) {
-        c->log = fopen(c->opt.log_file, "ae");
-        if (!c->log)
-            return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s",
-                            c->opt.log_file, strerror(errno));
-    }
-    if (c->opt.help)
-        return cli_help(c);
-    if (c->opt.version)
-        return cli_version(c);
-    if (c->command && !c->command->run)
-        return cli_fail(c, CLI_E_LATER, NULL, "%s: this version does not do that",
-                        c->command->name);
-    if (!c->command) {
-        cli_help(c);
-        return CLI_USAGE;
-    }
-    int code = needs_config(c->command) ? cli_config_load(c) : CLI_OK;
-    return code == CLI_OK ? c->command->run(c) : code;
-}
-
-/* A result that could not be written is no result; a reader that left is no fault. */
-static int
-finish(struct cli *c, int code)
-{
-    bool failed = fflush(stdout) != 0;
-    int why = errno;
-    if (failed && why != EPIPE && code == CLI_OK)
-        code = cli_fail(c, CLI_E_WRITE, NULL, "cannot write the result: %s",
-                        strerror(why));
-    if (c->log)
-        fclose(c->log);
-    free(c->arg);
-    free(c->override);
-    cli_free_plugins(c);
-    eti_config_free(&c->config);
-    et_ctx_free(&c->cx);
-    return code;
-}
+#include "core/base/seams.h"
 
 int
 main(int argc, char **argv)
 {
-    struct cli c = {
-        .opt =
-            {
-                .log_level = -1,
-                .to = -1,
-                .limit = -1,
-                .dtype = -1,
-            },
-    };
-    if (et_ctx_new(&c.cx) != ET_OK)
-        return CLI_NO_MEMORY;
-    int code = cli_parse(&c, argc, argv);
-    if (code == CLI_OK)
-        code = run(&c);
-    return finish(&c, code);
+    return cli_main(argc, argv, &eti_system);
 }

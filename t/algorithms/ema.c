@@ -2,6 +2,7 @@
 #include "t/algorithms/fixture.h"
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 static void
@@ -72,9 +73,6 @@ watch(struct et_algorithm *self, enum et_event event, struct et_state *s,
                         : now[i];
         updates++;
         break;
-    case ET_EVENT_EPOCH_END:
-        s->checkpoint_due = save_at_epochs;
-        break;
     case ET_EVENT_EVAL_BATCH_START:
         is_near_array(now, average, n_weights, F32_TOL, "evaluation uses the average");
         differ += !same(now, trained);
@@ -112,10 +110,16 @@ test_run(struct et_ctx *cx, bool save)
     struct et_algorithm watcher = {.type = &watcher_class, .cx = cx};
     struct et_algorithm *ema = algorithm(cx, "ema", OPTIONS("half_life", "1ba"));
     struct et_algorithm *list[] = {ema, &watcher};
+    char folder[300];
+    snprintf(folder, sizeof folder, "%s/checkpoints", scratch_folder());
+    const struct et_checkpoint_config to = {
+        .directory = folder, .interval = ET_EPOCHS(1), .keep = 1};
     struct run_setup setup = {.n = 8, .evaluate = true, .max_duration = ET_EPOCHS(2)};
     updates = evaluations = differ = 0;
     save_at_epochs = save;
-    struct losses plain = train(cx, setup, NULL, 0), with = train(cx, setup, list, 2);
+    struct losses plain = train(cx, setup, NULL, 0);
+    setup.checkpoint = save ? &to : NULL;
+    struct losses with = train(cx, setup, list, 2);
     ok(difference(&plain, &with) == 0, "training does not notice");
     is_int(evaluations, 2, "each epoch was evaluated");
     is_int(differ, 4, "the average is not the weights");

@@ -66,6 +66,7 @@ run_prepare(struct run *r, struct et_ctx *cx, const struct run_setup *s)
         .n_passes = s->n_passes,
         .callbacks = s->callbacks,
         .n_callbacks = s->n_callbacks,
+        .checkpoint = s->checkpoint,
         .sink = s->sink,
         .max_duration = s->max_duration.value ? s->max_duration : ET_EPOCHS(1),
         .eval_interval = s->eval_interval.value ? s->eval_interval : ET_TIME_UNSET,

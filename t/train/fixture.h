@@ -26,6 +26,7 @@ struct run_setup {
     struct et_callback **callbacks;
     int n_callbacks;
     struct et_sink *sink;
+    const struct et_checkpoint_config *checkpoint; /* nothing is saved */
     const char *target;
     bool dry;
 };

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -32,6 +33,7 @@ struct et_run {
     char name[ET_RUN_NAME];
     char id[2 * ETI_EVENTS_ID + 1];
     int64_t incarnation;
+    int dir; /* open and locked for as long as the run is; -1: not */
     struct et_timestamp ts; /* of the last event seen, for records made here */
 };
 
@@ -232,6 +234,21 @@ et_run_note(struct et_run *r, enum et_log_level level, const char *text)
     eti_events_write(&r->events, &record);
 }
 
+/* One process at a time, from before the first file on. */
+static et_status
+lock_directory(struct et_run *r)
+{
+    et_status status = eti_open_at(r->cx, AT_FDCWD, r->directory,
+                                   O_RDONLY | O_DIRECTORY, 0, &r->dir);
+    if (status != ET_OK) {
+        r->dir = -1;
+        return status;
+    }
+    if (flock(r->dir, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return ET_OK; /* a file system without locks is no reason not to train */
+    return ET_FAIL(r->cx, ET_ECANCELED, "another process trains in %s", r->directory);
+}
+
 /* What is written beside a log: logs/, for both beginnings. */
 static et_status
 open_logs(struct et_run *r)
@@ -250,8 +267,8 @@ fill(struct et_run *r, const struct et_run_config *config)
     unsigned char id[ETI_EVENTS_ID];
     if (getrandom(id, sizeof id, 0) != sizeof id)
         return ET_FAIL(r->cx, ET_EIO, "cannot draw an id: %s", strerror(errno));
+    ET_TRY(lock_directory(r));
     ET_TRY(describe(r, config, id));
-    ET_TRY(save_facts(r)); /* first: from now on the directory is this run's */
     if (config->recipe)
         ET_TRY(write_whole(r->cx, r->directory, "recipe.yaml", config->recipe,
                            config->recipe_bytes));
@@ -259,8 +276,10 @@ fill(struct et_run *r, const struct et_run_config *config)
         ET_TRY(write_whole(r->cx, r->directory, "recipe.resolved.yaml",
                            config->resolved, strlen(config->resolved)));
     ET_TRY(open_logs(r));
+    /* Of a process that died before there was a run.json. */
+    (void)eti_ctx_seams(r->cx)->file.unlink(r->dir, "events.log", 0);
     ET_TRY(eti_events_begin(r->cx, r->directory, id, &r->events));
-    return et_run_set_state(r, "starting");
+    return et_run_set_state(r, "starting"); /* run.json: what makes it a run comes last */
 }
 
 /* ---- going on with a run ---- */
@@ -308,7 +327,9 @@ go_on(struct et_run *r, const struct et_run_config *config)
     int64_t cut;
     char path[PATH_BYTES + 64];
     ET_TRY(read_facts(r));
-    et_status status = eti_events_continue(r->cx, r->directory, &cut, &r->events);
+    et_status status = lock_directory(r);
+    if (status == ET_OK)
+        status = eti_events_continue(r->cx, r->directory, &cut, &r->events);
     if (status == ET_ECANCELED)
         return refuse_active(r);
     ET_TRY(status);
@@ -348,6 +369,7 @@ et_run_open(struct et_ctx *cx, const struct et_run_config *config, struct et_run
     struct et_run *r = block;
     r->cx = cx;
     r->sink.write = write_record;
+    r->dir = -1;
     snprintf(r->name, sizeof r->name, "%s", name);
     et_status status;
     if (config->resume) {
@@ -377,6 +399,7 @@ et_run_close(struct et_run **out)
     eti_events_end(&r->events);
     eti_output_close(&r->log);
     json_decref(r->facts);
+    eti_close(r->cx, r->dir);
     et_free(r->cx, r);
 }
 

@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "etude/span.h"
+#include "core/base/seams.h"
 #include "etude/trainer.h"
 
 static const char *const event_names[] = {
@@ -261,6 +262,7 @@ et_engine_run(struct et_state *s, enum et_event event, struct et_trace *traces, 
         *n = 0;
     ET_TRY(check(s, event));
     explain(s, event, "event");
+    eti_reach(s->cx, et_event_name(event));
     end_span(s, event);
     ET_TRY(run_hooks(s, event, traces, n));
     begin_span(s, event);
