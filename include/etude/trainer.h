@@ -125,7 +125,7 @@ struct et_trainer_config {
     const char *target;                   /* "accuracy>=.765"; NULL */
     int precision;                        /* enum et_precision; auto: fp32 */
     struct et_loss_scaling loss_scaling;  /* of amp_fp16 */
-    int nonfinite_action;                 /* enum et_nonfinite_action; rollback: skip */
+    int nonfinite_action;                 /* enum et_nonfinite_action */
     int64_t nonfinite_grace;              /* batches in a row before a stop; 0 = 1 */
     const struct et_trainer_steps *steps; /* NULL: all defaults */
     const struct et_checkpoint_config *checkpoint; /* NULL: nothing is saved */

@@ -171,6 +171,7 @@ saving_open(struct saving_run *s, struct et_ctx *cx, const struct saving_setup *
                     .max_duration = ET_EPOCHS(100),
                     .algorithms = setup->algorithms,
                     .n_algorithms = setup->n_algorithms,
+                    .grad_accum = setup->grad_accum,
                     .sink = setup->sink,
                 });
     if (!setup->model)

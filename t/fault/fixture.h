@@ -42,6 +42,7 @@ struct saving_setup {
     int n_algorithms;
     int nonfinite_action; /* enum et_nonfinite_action */
     int64_t nonfinite_grace;
+    int64_t grad_accum; /* 1 */
     struct et_sink *sink;
 };
 struct saving_run {

@@ -113,10 +113,16 @@ check(struct et_ctx *cx, const struct et_tensor *t, size_t bytes)
     return ET_OK;
 }
 
+et_status
+eti_device_copy(struct et_device *dev, void *dst, const void *src, size_t bytes)
+{
+    return dev->table->copy(dev->handle, dst, src, bytes, NULL);
+}
+
 static et_status
 transfer(struct et_device *dev, void *dst, const void *src, size_t bytes)
 {
-    ET_TRY(dev->table->copy(dev->handle, dst, src, bytes, NULL));
+    ET_TRY(eti_device_copy(dev, dst, src, bytes));
     return dev->table->sync ? dev->table->sync(dev->handle, NULL) : ET_OK;
 }
 

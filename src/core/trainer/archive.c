@@ -108,11 +108,13 @@ archive_loop(struct et_trainer *t, struct et_archive *a)
 {
     struct et_state *s = &t->state;
     int64_t pending = t->pending_eval;
+    int64_t rollback[] = {t->rollback.at, t->rollback.lost, t->rollback.in_a_row};
     ET_TRY(et_archive_enter(a, "trainer"));
     ET_TRY(et_archive_timestamp(a, "timestamp", &s->timestamp));
     ET_TRY(et_archive_timestamp(a, "before", &t->before));
     ET_TRY(et_archive_i64(a, "grad_accum", &t->accum, 1));
     ET_TRY(et_archive_i64(a, "nonfinite_batches", &t->nonfinite_batches, 1));
+    ET_TRY(et_archive_i64(a, "rollback", rollback, 3));
     ET_TRY(et_archive_i64(a, "pending_eval", &pending, 1));
     ET_TRY(et_archive_f64(a, "loss", &s->loss_value, 1));
     ET_TRY(et_archive_flag(a, "target_reached", &s->target_reached));
@@ -121,6 +123,7 @@ archive_loop(struct et_trainer *t, struct et_archive *a)
     et_archive_leave(a);
     if (et_archive_mode(a) == ET_ARCHIVE_LOAD) {
         t->pending_eval = (int)pending;
+        t->rollback = (struct eti_rollback){rollback[0], rollback[1], rollback[2]};
         s->grad_accum = t->accum;
     }
     return ET_OK;
@@ -180,6 +183,14 @@ archive_callbacks(struct et_trainer *t, struct et_archive *a)
     }
     et_archive_leave(a);
     return ET_OK;
+}
+
+et_status
+eti_archive_learned(struct et_trainer *t, struct et_archive *a)
+{
+    ET_TRY(eti_archive_model(t, a));
+    ET_TRY(archive_optimizer(t, a));
+    return archive_algorithms(t, a);
 }
 
 et_status

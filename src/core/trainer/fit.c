@@ -40,6 +40,7 @@ judge(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
     int64_t grace = t->config.nonfinite_grace > 0 ? t->config.nonfinite_grace : 1;
+    char why[256];
     if (t->nonfinite_batches == 0)
         return;
     et_log_text(s->log, ET_LOG_WARN, &s->timestamp,
@@ -48,11 +49,18 @@ judge(struct et_trainer *t)
                 (long long)s->timestamp.batch,
                 isnan(s->loss_value) ? NAN : s->loss_value, /* whatever its sign */
                 (long long)t->nonfinite_batches);
-    if (t->config.nonfinite_action == ET_NONFINITE_STOP &&
-        t->nonfinite_batches >= grace) {
-        t->outcome = ET_OUTCOME_DIVERGED;
-        et_state_stop(s, "the loss or gradient was not finite");
+    if (t->config.nonfinite_action == ET_NONFINITE_SKIP || t->nonfinite_batches < grace)
+        return;
+    if (t->config.nonfinite_action == ET_NONFINITE_ROLLBACK) {
+        if (eti_roll_back(t, why, sizeof why)) {
+            t->nonfinite_batches = 0;
+            return;
+        }
+        et_log_text(s->log, ET_LOG_ERROR, &s->timestamp, "batch %lld: no way back: %s",
+                    (long long)s->timestamp.batch, why);
     }
+    t->outcome = ET_OUTCOME_DIVERGED;
+    et_state_stop(s, "the loss or gradient was not finite");
 }
 
 bool

@@ -218,27 +218,31 @@ check_run(struct et_trainer *t, const struct eti_checkpoint *c)
     return ET_OK;
 }
 
+typedef et_status archive_fn(struct et_trainer *t, struct et_archive *a);
+
 static et_status
-walk(struct et_trainer *t, struct eti_checkpoint *c, enum et_archive_mode mode)
+walk(struct et_trainer *t, struct eti_checkpoint *c, archive_fn *fn,
+     enum et_archive_mode mode)
 {
     struct et_archive *a = &c->archive;
     a->mode = mode;
-    a->lenient = t->config.load->lenient;
     a->length = 0;
     a->prefix[0] = '\0';
-    return t->config.load->weights_only ? eti_archive_model(t, a)
-                                        : eti_archive_trainer(t, a);
+    return fn(t, a);
 }
 
 static et_status
 take(struct et_trainer *t, struct eti_checkpoint *c)
 {
+    const struct et_load_config *load = t->config.load;
+    archive_fn *fn = load->weights_only ? eti_archive_model : eti_archive_trainer;
     ET_TRY(check_run(t, c));
     ET_TRY(apply_required(t, &c->manifest));
     leave_out(t, &c->archive);
-    ET_TRY(walk(t, c, ET_ARCHIVE_CHECK));
+    c->archive.lenient = load->lenient;
+    ET_TRY(walk(t, c, fn, ET_ARCHIVE_CHECK));
     ET_TRY(check_taken(t, c));
-    return walk(t, c, ET_ARCHIVE_LOAD);
+    return walk(t, c, fn, ET_ARCHIVE_LOAD);
 }
 
 /* ---- which one ---- */
@@ -351,4 +355,72 @@ eti_load(struct et_trainer *t)
     et_report(s->cx, ET_LOG_INFO, "resumed from %s at batch %lld", name,
               (long long)s->timestamp.batch);
     return ET_OK;
+}
+
+/* ---- going back in the midst of a run ---- */
+
+enum { ROLLBACKS = 3 }; /* in a row: what leads there may be no accident */
+
+/* Nothing has changed unless it is ET_OK: loading copies, after all was checked. */
+static et_status
+go_back_to(struct et_trainer *t, const char *name)
+{
+    struct eti_checkpoint c;
+    const char *directory = t->config.checkpoint->directory;
+    et_status status = eti_store_read(t->state.cx, directory, name, &c);
+    if (status == ET_OK)
+        status = walk(t, &c, eti_archive_learned, ET_ARCHIVE_CHECK);
+    if (status == ET_OK)
+        status = walk(t, &c, eti_archive_learned, ET_ARCHIVE_LOAD);
+    eti_checkpoint_release(&c);
+    return status;
+}
+
+/* The newest of this run that can be gone back to; -1, with WHY: there is none. */
+static int64_t
+go_back(struct et_trainer *t, char *why, size_t size)
+{
+    struct et_ctx *cx = t->state.cx;
+    char name[ETI_STEP_NAME];
+    int64_t *steps, n, found = -1;
+    snprintf(why, size, "there is no checkpoint to go back to");
+    et_status status = eti_store_list(cx, t->config.checkpoint->directory, &steps, &n);
+    for (int64_t i = 0; status == ET_OK && i < n && found < 0; i++) {
+        if (steps[i] > t->state.timestamp.batch)
+            continue; /* of a run that was taken back */
+        if (go_back_to(t, eti_step_name(steps[i], name)) == ET_OK)
+            found = steps[i];
+        else
+            snprintf(why, size, "%s", et_error_get(cx)->message);
+        et_error_clear(cx);
+    }
+    et_error_clear(cx);
+    et_free(cx, steps);
+    return found;
+}
+
+bool
+eti_roll_back(struct et_trainer *t, char *why, size_t size)
+{
+    struct eti_rollback *last = &t->rollback;
+    int64_t now = t->state.timestamp.batch;
+    snprintf(why, size, "checkpoints are not saved");
+    if (!t->saver)
+        return false;
+    eti_settle_save(t);
+    int64_t step = go_back(t, why, size);
+    if (step < 0)
+        return false;
+    bool again = last->in_a_row > 0 && now - last->at <= last->lost;
+    last->in_a_row = again ? last->in_a_row + 1 : 1;
+    last->lost = now - step;
+    last->at = now;
+    if (last->in_a_row > ROLLBACKS) {
+        snprintf(why, size, "the run went back %d times in a row already", ROLLBACKS);
+        return false;
+    }
+    et_log_text(t->state.log, ET_LOG_WARN, &t->state.timestamp,
+                "batch %lld: went back to the parameters of batch %lld", (long long)now,
+                (long long)step);
+    return true;
 }

@@ -300,11 +300,17 @@ eti_checkpoint(struct et_trainer *t, enum et_event event)
 }
 
 void
-eti_finish_saving(struct et_trainer *t)
+eti_settle_save(struct et_trainer *t)
 {
     struct eti_written done;
     if (t->saver && eti_writer_wait(t->saver->writer, &done))
         heed(t, &done);
+}
+
+void
+eti_finish_saving(struct et_trainer *t)
+{
+    eti_settle_save(t);
     if (t->saver && t->saver->final_failed &&
         (t->outcome == ET_OUTCOME_FINISHED || t->outcome == ET_OUTCOME_STOPPED ||
          t->outcome == ET_OUTCOME_TARGET_REACHED ||

@@ -93,7 +93,7 @@ eti_scaler_unscale(struct et_trainer *t, int pass)
     if (!k->scale || !s->grad)
         return et_graph_status(g);
     s->grad = et_mul(g, s->grad, et_reciprocal(g, k->scale));
-    struct et_tensor *overflow = eti_not_finite(g, s->grad);
+    struct et_tensor *overflow = eti_not_finite(g, eti_sum_squares(g, s->grad));
     et_assign(g, k->overflow,
               pass > 0 ? et_maximum(g, k->overflow, overflow) : overflow);
     k->checked = s->grad;
@@ -122,14 +122,16 @@ struct et_tensor *
 eti_scaler_skip(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
+    struct et_graph *g = s->graph;
     struct eti_scaler *k = &t->scaler;
+    struct et_tensor *total = et_pending(g, t->total); /* the loss counts too */
     if (!k->scale)
-        return eti_not_finite(s->graph, s->grad);
-    struct et_tensor *overflow = et_pending(s->graph, k->overflow);
-    append_rule(s->graph, k, overflow);
-    if (s->grad == k->checked)
-        return overflow;
-    return et_maximum(s->graph, overflow, eti_not_finite(s->graph, s->grad));
+        return eti_not_finite(g, et_add(g, eti_sum_squares(g, s->grad), total));
+    struct et_tensor *overflow = et_pending(g, k->overflow);
+    append_rule(g, k, overflow);
+    if (s->grad != k->checked)
+        total = et_add(g, eti_sum_squares(g, s->grad), total);
+    return et_maximum(g, overflow, eti_not_finite(g, total));
 }
 
 et_status

@@ -148,7 +148,7 @@ eti_bind_parameters(struct et_trainer *t)
     et_param_space_free(&s->params);
     s->params = space;
     et_tensor_free(&t->grad_sum);
-    return ET_OK;
+    return eti_stats_bind(t);
 }
 
 /* Without an optimizer: decoupled SGD at 0.1, which trains most things a little. */
@@ -318,6 +318,7 @@ et_trainer_free(struct et_trainer **out)
     eti_free_parts(t);
     eti_scaler_release(t);
     et_optimizer_free(&s->optimizer);
+    eti_stats_release(t);
     et_param_space_free(&s->params);
     et_graph_free(&s->graph);
     et_log_free(&s->log);

@@ -10,6 +10,8 @@
 
 #include "core/trainer/trainer_impl.h"
 
+static const int64_t one[] = {1};
+
 int64_t
 eti_count_microbatches(const struct et_trainer *t, int64_t n, int64_t *rows)
 {
@@ -101,7 +103,6 @@ one_microbatch(struct et_trainer *t, int pass, int64_t first, int64_t n, bool al
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_BACKWARD));
     if (!s->loss)
         return et_graph_status(g);
-    const int64_t one[] = {1};
     struct et_tensor *loss = et_reshape(g, s->loss, 1, one);
     if (!alone)
         loss = et_mul_scalar(g, loss, (double)n / (double)s->full.n);
@@ -151,14 +152,19 @@ closure(struct et_state *s, int pass)
 }
 
 /* inf and NaN times 0 are not 0. */
+/* inf and NaN times 0 are not 0. */
 struct et_tensor *
-eti_not_finite(struct et_graph *g, struct et_tensor *grad)
+eti_not_finite(struct et_graph *g, struct et_tensor *v)
 {
-    const int64_t one[] = {1};
     struct et_tensor *zero = et_fill(g, ET_F32, 1, one, 0);
-    struct et_tensor *sum = et_reshape(g, et_sum_squares(g, grad), 1, one);
-    return et_where(g, et_equal(g, et_mul_scalar(g, sum, 0), zero), zero,
+    return et_where(g, et_equal(g, et_mul_scalar(g, v, 0), zero), zero,
                     et_fill(g, ET_F32, 1, one, 1));
+}
+
+struct et_tensor *
+eti_sum_squares(struct et_graph *g, struct et_tensor *grad)
+{
+    return et_reshape(g, et_sum_squares(g, grad), 1, one);
 }
 
 static et_status
@@ -185,6 +191,8 @@ update(struct et_trainer *t)
     float skipped;
     ET_TRY(et_tensor_read(s->cx, t->skip, &skipped, sizeof skipped));
     et_optimizer_done(s->optimizer, skipped != 0);
+    if (skipped != 0)
+        ET_TRY(eti_stats_put_back(t));
     ET_TRY(eti_scaler_settle(t, &excused));
     t->nonfinite_batches = skipped != 0 && !excused ? t->nonfinite_batches + 1 : 0;
     return ET_OK;
@@ -204,6 +212,7 @@ attempt(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
     int64_t rows;
+    ET_TRY(eti_stats_keep(t));
     /* Values that hooks computed must survive the evaluations before their last reader
      * is built. */
     if (s->step || eti_count_microbatches(t, s->full.n, &rows) > 1)
@@ -252,6 +261,7 @@ eti_train_batch(struct et_trainer *t)
         et_status status = attempt(t);
         if (status == ET_OK)
             break;
+        ET_TRY(eti_stats_put_back(t));
         if (status != ET_ENOMEM || !t->is_auto || t->accum >= s->full.n)
             return status;
         int64_t more = t->accum * 2 < s->full.n ? t->accum * 2 : s->full.n;

@@ -31,6 +31,19 @@ struct eti_loss_part {
     bool logged;           /* in the batch under way */
 };
 
+/* The model's buffers, and a copy of them from before the batch under way. */
+struct eti_stats {
+    struct et_leaves leaves;
+    struct et_storage *kept; /* NULL: the model has none */
+};
+
+/* The last time that the run went back to a checkpoint. */
+struct eti_rollback {
+    int64_t at;       /* batches that were finished then */
+    int64_t lost;     /* of them, those that it went back by */
+    int64_t in_a_row; /* how often, each before it had made up for what was lost */
+};
+
 struct et_trainer {
     struct et_state state; /* first: hooks are given it and may reach the trainer */
     struct et_trainer_config config;
@@ -57,6 +70,7 @@ struct et_trainer {
     struct et_tensor *grad_sum; /* f32 [total]: of the microbatches so far */
     struct et_tensor *skip;     /* f32 [1]: 1 if the last update was not finite */
     struct eti_scaler scaler;
+    struct eti_stats stats;
     struct et_plan_info train_plan, eval_plan; /* of the last batches */
     int64_t train_flops, train_bytes;          /* of the last training batch */
     struct et_run_length length;
@@ -64,6 +78,7 @@ struct et_trainer {
     int64_t accum;    /* grad_accum when it is fixed, or what auto has come to */
     int64_t eval_split; /* pieces of an evaluation's batch; more where memory is short */
     int64_t nonfinite_batches; /* in a row */
+    struct eti_rollback rollback;
     enum et_outcome outcome;
     double clock;     /* monotonic seconds when the batch under way began */
     struct et_timestamp before; /* the timestamp as the batch under way found it */
@@ -83,8 +98,17 @@ struct et_samples eti_rows(struct et_graph *g, const struct et_samples *all, int
 et_status eti_keep_batch(struct et_trainer *t);
 /* Losses in pieces and microbatches of a batch with N samples. */
 int64_t eti_count_microbatches(const struct et_trainer *t, int64_t n, int64_t *rows);
-/* 1 where GRAD holds a number that is not finite, else 0: f32 [1]. */
-struct et_tensor *eti_not_finite(struct et_graph *g, struct et_tensor *grad);
+/* f32 [1]: not finite where GRAD has an element that is not, or where a sum of squares
+ * in f32 is too much. */
+struct et_tensor *eti_sum_squares(struct et_graph *g, struct et_tensor *grad);
+/* 1 where V, f32 [1], is not finite, else 0. */
+struct et_tensor *eti_not_finite(struct et_graph *g, struct et_tensor *v);
+/* stats.c: the buffers that the model has now. */
+et_status eti_stats_bind(struct et_trainer *t);
+void eti_stats_release(struct et_trainer *t);
+/* Before a batch, and after one that changes nothing. */
+et_status eti_stats_keep(struct et_trainer *t);
+et_status eti_stats_put_back(struct et_trainer *t);
 /* scaler.c, all of them. Leaves, if the precision scales losses. */
 et_status eti_scaler_init(struct et_trainer *t);
 void eti_scaler_release(struct et_trainer *t);
@@ -147,6 +171,11 @@ void eti_finish_saving(struct et_trainer *t);
 /* The run ends with the error that stands, between two steps: saves what there is. */
 void eti_rescue(struct et_trainer *t);
 const char *eti_label_of(const struct et_checkpoint_config *c);
+/* load.c: parameters, optimizer and algorithms as the newest checkpoint has them; data
+ * and clock go on. False, with WHY, where that cannot be. */
+bool eti_roll_back(struct et_trainer *t, char *why, size_t size);
+/* save.c: waits for the save under way, and says what became of it. */
+void eti_settle_save(struct et_trainer *t);
 /* load.c: takes over what config.load says: between BEFORE_LOAD and AFTER_LOAD. */
 et_status eti_load(struct et_trainer *t);
 /* evaluate.c: an interval in a unit that is counted, see settle there. */
