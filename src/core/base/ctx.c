@@ -4,10 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "core/base/memory.h"
 #include "core/base/seams.h"
 
-enum { ALIGNMENT = 64 }; /* a cache line, and the widest vector register */
+enum {
+    ALIGNMENT = 64, /* a cache line, and the widest vector register */
+    LARGE_PAGE = 2 << 20,
+};
 
 struct et_ctx {
     struct et_error error;
@@ -151,10 +156,10 @@ et_log_level_name(enum et_log_level level)
     return names[level];
 }
 
-et_status
-et_alloc(struct et_ctx *cx, size_t bytes, void **out)
+/* Room for BYTES behind a header, its memory as it comes. */
+static et_status
+take(struct et_ctx *cx, size_t bytes, struct block_header **out)
 {
-    *out = NULL;
     size_t whole = sizeof(struct block_header) + bytes;
     whole = (whole + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     struct block_header *h = NULL;
@@ -164,13 +169,38 @@ et_alloc(struct et_ctx *cx, size_t bytes, void **out)
     if (!h)
         return ET_FAIL(cx, ET_ENOMEM, "out of memory: %zu bytes asked for, %zu in use",
                        bytes, cx->stats.bytes);
-    memset(h, 0, whole);
-    h->bytes = bytes;
     cx->stats.allocs++;
     cx->stats.live++;
     cx->stats.bytes += bytes;
     if (cx->stats.bytes > cx->stats.peak)
         cx->stats.peak = cx->stats.bytes;
+    *out = h;
+    return ET_OK;
+}
+
+et_status
+et_alloc(struct et_ctx *cx, size_t bytes, void **out)
+{
+    struct block_header *h;
+    *out = NULL;
+    ET_TRY(take(cx, bytes, &h));
+    memset(h, 0, sizeof *h + bytes);
+    h->bytes = bytes;
+    *out = h + 1;
+    return ET_OK;
+}
+
+et_status
+eti_alloc_dirty(struct et_ctx *cx, size_t bytes, void **out)
+{
+    struct block_header *h;
+    *out = NULL;
+    ET_TRY(take(cx, bytes, &h));
+    uintptr_t first = ((uintptr_t)h + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+    uintptr_t end = ((uintptr_t)h + sizeof *h + bytes) / LARGE_PAGE * LARGE_PAGE;
+    if (end > first) /* a page fault for 2 MiB, not for 4 KiB */
+        (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
+    h->bytes = bytes;
     *out = h + 1;
     return ET_OK;
 }

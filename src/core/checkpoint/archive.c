@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "core/graph/tensor.h"
 #include "etude/ctx.h"
 
@@ -216,7 +217,7 @@ reserve(struct et_archive *a, const char *path, const struct et_desc *desc,
         et_free(a->cx, item->data);
         item->data = NULL;
         item->capacity = 0;
-        ET_TRY(et_alloc(a->cx, bytes ? bytes : 1, &block));
+        ET_TRY(eti_alloc_dirty(a->cx, bytes ? bytes : 1, &block));
         item->data = block;
         item->capacity = bytes ? bytes : 1;
     }
@@ -458,10 +459,14 @@ eti_item_rows(const struct eti_item *item, void *rows)
 static bool
 floats_are_finite(const float *v, int64_t n)
 {
-    float sum = 0; /* what is not finite makes 0 times it not 0 */
-    for (int64_t i = 0; i < n; i++)
-        sum += v[i] * 0.0f;
-    return sum == 0;
+    const uint32_t exponent = 0x7f800000;
+    uint32_t bad = 0; /* integers: an order of sums would have to be kept */
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &v[i], sizeof bits);
+        bad |= (bits & exponent) == exponent;
+    }
+    return bad == 0;
 }
 
 bool

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/base/memory.h"
 #include "core/checkpoint/names.h"
 #include "core/models/safetensors.h"
 
@@ -104,7 +105,7 @@ load_file(struct eti_checkpoint *c, int folder, const struct eti_manifest_file *
                  f->bytes);
         status = mismatch(c, f, what);
     } else {
-        status = et_alloc(c->cx, (size_t)bytes + 1, out);
+        status = eti_alloc_dirty(c->cx, (size_t)bytes + 1, out);
     }
     if (status == ET_OK)
         status = eti_read_all(c->cx, fd, f->name, *out, (size_t)bytes, 0);

@@ -1,4 +1,6 @@
 /* write.c: one checkpoint onto the disk, and old ones off it. See store.h. */
+#include "config.h"
+
 #include "core/checkpoint/store.h"
 
 #include <errno.h>
@@ -53,6 +55,8 @@ eti_item_shard(const struct eti_item *item, const char **name)
     return ETI_SHARD_MODEL;
 }
 
+enum { BEGIN_BYTES = 8 << 20 }; /* written, and the disk is asked to begin */
+
 /* A file of the checkpoint being written. */
 struct shard {
     struct et_ctx *cx;
@@ -61,6 +65,7 @@ struct shard {
     char name[64];
     XXH3_state_t *hash; /* of all written so far */
     int64_t bytes;
+    size_t waiting;  /* written since the disk was asked to begin */
     json_t *tensors; /* {name: digest} */
     void *rows;      /* room for one tensor's elements in row-major order */
     size_t room;
@@ -71,8 +76,9 @@ struct writing {
     struct et_ctx *cx;
     const struct et_archive *a;
     struct eti_manifest *m;
-    int dir;    /* checkpoints/ */
-    int folder; /* .tmp-... in it */
+    int dir;      /* checkpoints/ */
+    int folder;   /* .tmp-... in it */
+    int manifest; /* the file MANIFEST there; -1: not open */
     char temporary[ETI_ASIDE_NAME];
     struct shard shard[ETI_SHARD_COUNT];
     int64_t bytes;
@@ -80,12 +86,32 @@ struct writing {
 
 /* ---- a file ---- */
 
+/* The disk may as well begin: fsync then waits for less. A wish, and no part of what is
+ * promised: it goes past the seams. */
+static void
+begin_writeback(struct shard *s, size_t n)
+{
+    s->waiting += n;
+    if (s->waiting < BEGIN_BYTES)
+        return;
+    (void)sync_file_range(s->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    s->waiting = 0;
+}
+
 static et_status
 append(struct shard *s, const void *bytes, size_t n)
 {
+    const char *at = bytes;
     XXH3_128bits_update(s->hash, bytes, n);
+    for (size_t left = n; left > 0;) {
+        size_t part = left < BEGIN_BYTES ? left : BEGIN_BYTES;
+        ET_TRY(eti_write_all(s->cx, s->fd, s->name, at, part));
+        begin_writeback(s, part);
+        at += part;
+        left -= part;
+    }
     s->bytes += (int64_t)n;
-    return eti_write_all(s->cx, s->fd, s->name, bytes, n);
+    return ET_OK;
 }
 
 /* Item's elements in row-major order, *OUT borrowed until the next call. */
@@ -160,7 +186,7 @@ fill_shard(struct shard *s, const struct et_archive *a)
     ET_TRY(append_header(s, a));
     for (int64_t i = 0; i < a->n; i++)
         ET_TRY(append_item(s, &a->item[i]));
-    return eti_sync(s->cx, s->fd, s->name);
+    return ET_OK;
 }
 
 static et_status
@@ -177,10 +203,7 @@ write_shard(struct writing *w, enum eti_shard kind)
     XXH3_128bits_reset(s->hash);
     ET_TRY(eti_open_at(w->cx, w->folder, s->name, O_WRONLY | O_CREAT | O_EXCL, 0600,
                        &s->fd));
-    et_status status = fill_shard(s, w->a);
-    eti_close(w->cx, s->fd);
-    if (status != ET_OK)
-        return status;
+    ET_TRY(fill_shard(s, w->a));
     struct eti_manifest_file *f = &w->m->file[w->m->n_files++];
     *f = (struct eti_manifest_file){
         .name = s->name,
@@ -209,19 +232,25 @@ write_manifest(struct writing *w)
 {
     char *text;
     size_t n;
-    int fd;
     ET_TRY(eti_manifest_print(w->cx, w->m, &text, &n));
     et_status status = eti_open_at(w->cx, w->folder, "MANIFEST",
-                                   O_WRONLY | O_CREAT | O_EXCL, 0600, &fd);
-    if (status == ET_OK) {
-        status = eti_write_all(w->cx, fd, "MANIFEST", text, n);
-        if (status == ET_OK)
-            status = eti_sync(w->cx, fd, "MANIFEST");
-        eti_close(w->cx, fd);
-    }
+                                   O_WRONLY | O_CREAT | O_EXCL, 0600, &w->manifest);
+    if (status == ET_OK)
+        status = eti_write_all(w->cx, w->manifest, "MANIFEST", text, n);
     et_free(w->cx, text);
     w->bytes += (int64_t)n;
     return status;
+}
+
+/* All files are written before the first is waited for: they reach the disk together,
+ * and its journal is written once. */
+static et_status
+sync_files(struct writing *w)
+{
+    for (int kind = 0; kind < ETI_SHARD_COUNT; kind++)
+        if (w->shard[kind].fd >= 0)
+            ET_TRY(eti_sync(w->cx, w->shard[kind].fd, w->shard[kind].name));
+    return eti_sync(w->cx, w->manifest, "MANIFEST");
 }
 
 /* Everything but the rename. */
@@ -237,6 +266,7 @@ fill_folder(struct writing *w)
         if (has[kind])
             ET_TRY(write_shard(w, (enum eti_shard)kind));
     ET_TRY(write_manifest(w));
+    ET_TRY(sync_files(w));
     return eti_sync(w->cx, w->folder, w->temporary);
 }
 
@@ -259,6 +289,14 @@ make_way(struct writing *w, const char *final)
     return eti_rename_at(w->cx, w->dir, final, w->dir, aside);
 }
 
+static void
+close_files(struct writing *w)
+{
+    for (int kind = 0; kind < ETI_SHARD_COUNT; kind++)
+        eti_close(w->cx, w->shard[kind].fd);
+    eti_close(w->cx, w->manifest);
+}
+
 static et_status
 write_folder(struct writing *w)
 {
@@ -272,6 +310,7 @@ write_folder(struct writing *w)
         eti_open_at(w->cx, w->dir, w->temporary, O_RDONLY | O_DIRECTORY, 0, &w->folder);
     if (status == ET_OK) {
         status = fill_folder(w);
+        close_files(w);
         eti_close(w->cx, w->folder);
     }
     if (status == ET_OK)
@@ -361,7 +400,9 @@ et_status
 eti_store_write(struct et_ctx *cx, const char *directory, const struct et_archive *a,
                 struct eti_manifest *m, int64_t keep, int64_t *bytes)
 {
-    struct writing w = {.cx = cx, .a = a, .m = m};
+    struct writing w = {.cx = cx, .a = a, .m = m, .manifest = -1};
+    for (int kind = 0; kind < ETI_SHARD_COUNT; kind++)
+        w.shard[kind].fd = -1;
     *bytes = 0;
     ET_TRY(open_folder(&w, directory));
     et_status status = eti_store_name_aside(cx, "tmp", m->step, w.temporary);
