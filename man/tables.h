@@ -1,0 +1,21 @@
+/* tables.h: the tables of the program as lists of mdoc(7). */
+#ifndef ETUDE_MAN_TABLES_H
+#define ETUDE_MAN_TABLES_H
+
+#include <stdio.h>
+
+/* The options of GROUP that COMMAND takes (NULL: any), under TITLE (NULL: none). */
+void table_options(FILE *out, const char *group, const char *title,
+                   const char *command);
+/* The commands, by group. */
+void table_commands(FILE *out);
+/* Section DIAGNOSTICS: the numbers of errors. */
+void table_errors(FILE *out);
+/* The user's settings. */
+void table_settings(FILE *out);
+/* Section KEYS: those of a recipe. */
+void table_recipe(FILE *out);
+/* A section for each kind of component. */
+void table_components(FILE *out);
+
+#endif
