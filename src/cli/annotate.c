@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "core/loggers/loggers.h"
+#include "core/base/seams.h"
 #include "core/run/events.h"
 #include "core/run/facts.h"
 
@@ -45,7 +45,7 @@ add(struct cli *c, const json_t *facts, const char *text)
     et_visible(visible, sizeof visible, text, strlen(text));
     const struct et_record r = {
         .kind = ET_RECORD_ANNOTATION,
-        .t = eti_wall_clock(),
+        .t = eti_wall(c->cx),
         .ep = w.last.ep,
         .ba = w.last.ba,
         .sp = w.last.sp,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "core/base/seams.h"
 #include "core/loggers/loggers.h"
 
 static const struct {
@@ -191,10 +192,10 @@ screen_level(const struct cli *c)
 
 /* As progress_json.c has it, but no result. */
 static void
-print_json(enum et_log_level level, const char *text)
+print_json(const struct cli *c, enum et_log_level level, const char *text)
 {
     fprintf(stderr,
-            "{\"t\":%.3f,\"level\":\"%s\",\"ev\":\"log\",\"text\":", eti_wall_clock(),
+            "{\"t\":%.3f,\"level\":\"%s\",\"ev\":\"log\",\"text\":", eti_wall(c->cx),
             et_log_level_name(level));
     eti_json_string(stderr, text);
     fputs("}\n", stderr);
@@ -219,7 +220,7 @@ cli_log(void *data, enum et_log_level level, const char *text)
     if (shown && c->progress)
         c->progress->type->text(c->progress, level, visible);
     else if (shown && c->opt.json)
-        print_json(level, visible);
+        print_json(c, level, visible);
     else if (shown)
         fprintf(stderr, "etude: %s: %s\n", et_log_level_name(level), visible);
     tell_loggers(c, level, visible);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "cli/cli.h"
+#include "core/base/seams.h"
 #include "core/callbacks/callbacks.h"
 #include "core/loggers/progress.h"
 #include "core/run/facts.h"
@@ -170,9 +171,9 @@ progress(const json_t *facts, char *buf, size_t size)
 
 /* "today 13:56", "11-20 13:56", "2025-11-20". */
 static const char *
-when(double t, char *buf, size_t size)
+when(double t, double today, char *buf, size_t size)
 {
-    time_t then = (time_t)t, now = time(NULL);
+    time_t then = (time_t)t, now = (time_t)today;
     struct tm a, b;
     localtime_r(&then, &a);
     localtime_r(&now, &b);
@@ -204,7 +205,7 @@ best(const json_t *facts, char *buf, size_t size)
 }
 
 static void
-print_run(const json_t *facts)
+print_run(const json_t *facts, double now)
 {
     char name[ETI_FACT_TEXT], state[ETI_FACT_TEXT], done[ETI_FACT_TEXT], value[64];
     char started[32], speed[32] = "-";
@@ -217,7 +218,7 @@ print_run(const json_t *facts)
     printf("%c %-15s %-11s %-12s %-10s %-16s %8s\n",
            sign(state, eti_facts_is_alive(facts)),
            cli_fact(facts, "name", name, sizeof name),
-           when(json_number_value(json_object_get(facts, "started")), started,
+           when(json_number_value(json_object_get(facts, "started")), now, started,
                 sizeof started),
            state, progress(facts, done, sizeof done), best(facts, value, sizeof value),
            speed);
@@ -226,7 +227,7 @@ print_run(const json_t *facts)
 }
 
 static void
-print_table(const json_t *list, size_t of)
+print_table(const json_t *list, size_t of, double now)
 {
     size_t n = json_array_size(list), i;
     json_t *facts;
@@ -237,7 +238,7 @@ print_table(const json_t *list, size_t of)
     }
     printf("  %-15s %-11s %-12s %-10s %-15s %9s\n", "NAME", "STARTED", "STATE",
            "PROGRESS", "BEST", "samples/s");
-    json_array_foreach(list, i, facts) print_run(facts);
+    json_array_foreach(list, i, facts) print_run(facts, now);
     if (n < of)
         printf("%zu of %zu runs\n", n, of);
 }
@@ -275,7 +276,7 @@ list_runs(struct cli *c, const struct eti_filter *filter)
         json_array_remove(chosen, json_array_size(chosen) - 1);
     if (c->opt.json)
         return cli_print_json(chosen);
-    print_table(chosen, of);
+    print_table(chosen, of, eti_wall(c->cx));
     json_decref(chosen);
     return CLI_OK;
 }

@@ -115,9 +115,9 @@ test_facts(struct et_ctx *cx)
     ok(!eti_facts_is_alive(facts), "since the machine began anew it is not alive");
     json_decref(facts);
     need(cx, eti_facts_read(cx, "runs/brisk-otter", &facts));
-    json_object_set_new(facts, "written", json_integer(1000));
+    json_object_set_new(facts, "pid_started", json_integer(1000));
     ok(!eti_facts_is_alive(facts),
-       "a process that is younger than run.json has only its number");
+       "a process that began at another time has only its number");
     json_decref(facts);
     end_run(cx, &r, "finished");
     need(cx, eti_facts_read(cx, "runs/brisk-otter", &facts));

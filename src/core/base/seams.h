@@ -43,6 +43,21 @@ extern const struct eti_seams eti_system;
 void eti_ctx_set_seams(struct et_ctx *cx, const struct eti_seams *seams);
 const struct eti_seams *eti_ctx_seams(const struct et_ctx *cx);
 
+/* Seconds that only grow: for every interval, time-out and duration. */
+static inline double
+eti_monotonic(const struct et_ctx *cx)
+{
+    return eti_ctx_seams(cx)->monotonic();
+}
+
+/* Seconds since the epoch of 1970, which may jump either way: for people to read, and
+ * nothing else. */
+static inline double
+eti_wall(const struct et_ctx *cx)
+{
+    return eti_ctx_seams(cx)->wall();
+}
+
 static inline void
 eti_reach(const struct et_ctx *cx, const char *point)
 {

@@ -25,9 +25,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/base/seams.h"
 #include "core/callbacks/callbacks.h"
 #include "core/loggers/loggers.h"
 #include "etude/run.h"
@@ -48,6 +48,7 @@ struct open_span {
 
 struct profiler {
     struct et_tracer tracer; /* first */
+    struct et_ctx *cx;       /* for its clock */
     struct et_recipe_profiler schedule;
     enum phase phase;
     int64_t cycle;          /* of the file */
@@ -61,11 +62,9 @@ struct profiler {
 /* ---- events ---- */
 
 static int64_t
-nanoseconds(clockid_t clock)
+nanoseconds(const struct profiler *p)
 {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return (int64_t)(eti_monotonic(p->cx) * 1e9);
 }
 
 /* TEXT as the inside of a JSON string: what is not plain ASCII becomes '?'. */
@@ -101,7 +100,7 @@ put(struct profiler *p, const char *line, int n)
 static void
 put_span(struct profiler *p, char how, const struct open_span *s, const char *detail)
 {
-    int64_t t = nanoseconds(CLOCK_MONOTONIC);
+    int64_t t = nanoseconds(p);
     char line[LINE], name[2 * NAME], category[32], text[DETAIL], args[DETAIL + 32] = "";
     if (detail)
         snprintf(args, sizeof args, ",\"args\":{\"detail\":\"%s\"}",
@@ -155,7 +154,7 @@ static void
 put_header(struct profiler *p, const struct et_state *s)
 {
     char line[LINE], run[2 * NAME];
-    int64_t t = nanoseconds(CLOCK_MONOTONIC);
+    int64_t t = nanoseconds(p);
     int n = snprintf(line, sizeof line,
                      "[\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":"
                      "{\"name\":\"%s, rank 0\"}},\n"
@@ -167,8 +166,8 @@ put_header(struct profiler *p, const struct et_state *s)
                  ",\n{\"ph\":\"i\",\"s\":\"p\",\"cat\":\"event\",\"name\":\"begin\","
                  "\"pid\":0,\"tid\":%" PRId64 ",\"ts\":%" PRId64 ".%03d,\"args\":"
                  "{\"unix_seconds\":%.6f,\"finished_batches\":%" PRId64 "}}",
-                 p->thread, t / 1000, (int)(t % 1000),
-                 1e-9 * (double)nanoseconds(CLOCK_REALTIME), s->timestamp.batch);
+                 p->thread, t / 1000, (int)(t % 1000), eti_wall(p->cx),
+                 s->timestamp.batch);
     put(p, line, n);
 }
 
@@ -271,6 +270,7 @@ et_profiler_new(struct et_ctx *cx, const struct et_recipe_profiler *schedule,
     ET_TRY(et_callback_new(cx, &profiler_class, NULL, run_directory, out));
     struct profiler *p = (*out)->state;
     p->tracer = (struct et_tracer){begin, end};
+    p->cx = cx;
     p->schedule = *schedule;
     p->thread = (int64_t)syscall(SYS_gettid);
     return ET_OK;

@@ -17,9 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/base/seams.h"
 #include "core/callbacks/callbacks.h"
 #include "core/callbacks/proc.h"
 
@@ -53,14 +53,6 @@ struct monitor {
     double busy, total;
     char text[32768]; /* of one file: beyond any /proc/net/dev with 200 interfaces */
 };
-
-static double
-monotonic(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* The file's text, from its start; "" where there is none. */
 static const char *
@@ -172,7 +164,7 @@ run(struct et_callback *self, enum et_event event, const struct et_state *state,
             open_files(m);
         return ET_OK;
     }
-    double now = monotonic();
+    double now = eti_monotonic(self->cx);
     if (!m->opened || now - m->last < o->interval)
         return ET_OK;
     m->last = now;

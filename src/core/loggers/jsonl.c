@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 
+#include "core/base/seams.h"
 #include "core/loggers/loggers.h"
 
 struct options {
@@ -55,7 +56,7 @@ mark_resume(struct eti_output *file, const struct et_state *state)
     const struct et_timestamp *ts = &state->timestamp;
     const struct et_record r = {
         .kind = ET_RECORD_RESUME,
-        .t = eti_wall_clock(),
+        .t = eti_wall(state->cx),
         .ep = ts->epoch,
         .ba = ts->batch,
         .sp = ts->sample,

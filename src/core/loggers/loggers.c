@@ -10,8 +10,9 @@
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "core/base/seams.h"
 
 const struct et_callback_class *const et_logger_classes[] = {
 #define ET_LOGGER(name) &et_logger_##name,
@@ -99,21 +100,13 @@ eti_output_close(struct eti_output *f)
     f->buffer = NULL;
 }
 
-double
-eti_wall_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 struct et_record
 eti_record(enum et_event event, const struct et_state *state, const struct et_log *log)
 {
     bool is_eval = event == ET_EVENT_EVAL_END;
     struct et_record r = {
         .kind = is_eval ? ET_RECORD_EVAL : ET_RECORD_BATCH,
-        .t = eti_wall_clock(),
+        .t = eti_wall(state->cx),
         .ep = state->timestamp.epoch,
         .ba = state->timestamp.batch,
         .sp = state->timestamp.sample,

@@ -32,9 +32,6 @@ bool eti_output_holds_lines(struct eti_output *f);
 void eti_output_flush(struct eti_output *f);
 void eti_output_close(struct eti_output *f);
 
-/* Seconds since the epoch of 1970. */
-double eti_wall_clock(void);
-
 /* What LOG holds at EVENT, BATCH_END or EVAL_END, as a record of now. Borrows from LOG
  * and STATE. */
 struct et_record eti_record(enum et_event event, const struct et_state *state,

@@ -14,13 +14,13 @@
 #include "core/loggers/progress.h"
 
 static void
-begin(FILE *f, enum et_log_level level)
+begin(const struct eti_progress *p, enum et_log_level level)
 {
     char stamp[32];
-    time_t now = time(NULL);
+    time_t now = (time_t)eti_wall(p->cx);
     struct tm utc;
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    fprintf(f, "%s %s ", stamp, et_log_level_name(level));
+    fprintf(p->config.out, "%s %s ", stamp, et_log_level_name(level));
 }
 
 static void
@@ -78,7 +78,7 @@ put_batch(struct eti_progress *p, const struct et_state *s, const struct et_log 
 {
     FILE *f = p->config.out;
     char left[32];
-    begin(f, ET_LOG_INFO);
+    begin(p, ET_LOG_INFO);
     fprintf(f, "train ep=%" PRId64 " ba=%" PRId64, s->timestamp.epoch,
             s->timestamp.batch_in_epoch);
     if (s->train_len > 0)
@@ -97,7 +97,7 @@ put_totals(struct eti_progress *p, const struct et_state *s, const char *what,
 {
     FILE *f = p->config.out;
     char text[32];
-    begin(f, ET_LOG_INFO);
+    begin(p, ET_LOG_INFO);
     fprintf(f, "%s ep=%" PRId64 " ba=%" PRId64, what, s->timestamp.epoch,
             s->timestamp.batch);
     put_total(f, s);
@@ -122,7 +122,7 @@ put_notice(struct eti_progress *p, const struct et_run_notice *notice)
         put_totals(p, notice->at_end, what, notice->at_end->timestamp.total_wct);
         return;
     }
-    begin(f, ET_LOG_INFO);
+    begin(p, ET_LOG_INFO);
     fprintf(f, "start %s in ", notice->name);
     eti_put_text(f, notice->directory);
     fputc('\n', f);
@@ -133,7 +133,7 @@ put_eval(struct eti_progress *p, const struct et_state *s, const struct et_log *
 {
     FILE *f = p->config.out;
     char text[32];
-    begin(f, ET_LOG_INFO);
+    begin(p, ET_LOG_INFO);
     eti_put_text(f, s->dataloader_label);
     fprintf(f, " ep=%" PRId64 " ba=%" PRId64, s->timestamp.epoch, s->timestamp.batch);
     eti_put_metrics(f, log);
@@ -144,7 +144,7 @@ put_eval(struct eti_progress *p, const struct et_state *s, const struct et_log *
 static void
 put_line(struct eti_progress *p, enum et_log_level level, const char *line)
 {
-    begin(p->config.out, level);
+    begin(p, level);
     eti_put_text(p->config.out, line);
     fputc('\n', p->config.out);
 }

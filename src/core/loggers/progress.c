@@ -5,19 +5,10 @@
 #include <math.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/loggers/progress.h"
 #include "etude/diagnostic.h"
-
-static double
-now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- text that the ways share ---- */
 
@@ -115,7 +106,7 @@ is_due(struct eti_progress *p, const struct et_state *s)
     }
     if (every.unit == ET_TIME_SECOND)
         seconds = every.value;
-    double t = now();
+    double t = eti_monotonic(p->cx);
     if (t < p->next)
         return false;
     p->next = t + seconds;
@@ -138,10 +129,10 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
         show = is_due(p, s) ? style->batch : NULL;
         break;
     case ET_EVENT_EVAL_START:
-        p->eval_start = now();
+        p->eval_start = eti_monotonic(p->cx);
         break;
     case ET_EVENT_EVAL_BATCH_END:
-        p->eval_seconds = now() - p->eval_start;
+        p->eval_seconds = eti_monotonic(p->cx) - p->eval_start;
         show = style->eval_batch && is_due(p, s) ? style->eval_batch : NULL;
         break;
     case ET_EVENT_EPOCH_END:
@@ -242,6 +233,7 @@ et_progress_new(struct et_ctx *cx, const struct et_progress *config,
     }
     ET_TRY(et_callback_new(cx, &progress_class, NULL, NULL, out));
     struct eti_progress *p = (*out)->state;
+    p->cx = cx;
     p->config = *config;
     p->config.every = has ? every : ET_TIME_UNSET;
     p->style = styles[config->kind];

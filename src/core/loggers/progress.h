@@ -2,6 +2,7 @@
 #ifndef ETI_PROGRESS_H
 #define ETI_PROGRESS_H
 
+#include "core/base/seams.h"
 #include "core/callbacks/callbacks.h"
 #include "core/loggers/loggers.h"
 #include "etude/run.h"
@@ -9,6 +10,7 @@
 struct eti_style;
 
 struct eti_progress {
+    struct et_ctx *cx; /* for its clock */
     struct et_progress config;
     const struct eti_style *style;
     struct eti_remaining remaining;

@@ -15,10 +15,10 @@
 #include "core/loggers/progress.h"
 
 static void
-begin(FILE *f, enum et_log_level level, enum et_record_kind kind)
+begin(const struct eti_progress *p, enum et_log_level level, enum et_record_kind kind)
 {
-    fprintf(f, "{\"t\":%.3f,\"level\":\"%s\",\"ev\":\"%s\"", eti_wall_clock(),
-            et_log_level_name(level), et_record_name(kind));
+    fprintf(p->config.out, "{\"t\":%.3f,\"level\":\"%s\",\"ev\":\"%s\"",
+            eti_wall(p->cx), et_log_level_name(level), et_record_name(kind));
 }
 
 static void
@@ -28,7 +28,7 @@ put_record(struct eti_progress *p, const struct et_state *s, const struct et_log
     FILE *f = p->config.out;
     int n;
     const struct et_log_entry *entry = et_log_entries(log, &n);
-    begin(f, ET_LOG_INFO, kind);
+    begin(p, ET_LOG_INFO, kind);
     fprintf(f, ",\"ep\":%" PRId64 ",\"ba\":%" PRId64, s->timestamp.epoch,
             s->timestamp.batch);
     if (kind == ET_RECORD_EVAL) {
@@ -65,7 +65,7 @@ put_notice(struct eti_progress *p, const struct et_run_notice *notice)
 {
     const struct et_state *s = notice->at_end;
     FILE *f = p->config.out;
-    begin(f, ET_LOG_INFO, ET_RECORD_RUN);
+    begin(p, ET_LOG_INFO, ET_RECORD_RUN);
     fputs(",\"name\":", f);
     eti_json_string(f, notice->name);
     fputs(",\"directory\":", f);
@@ -90,7 +90,7 @@ static void
 put_line(struct eti_progress *p, enum et_log_level level, const char *line)
 {
     FILE *f = p->config.out;
-    begin(f, level, ET_RECORD_LOG);
+    begin(p, level, ET_RECORD_LOG);
     fputs(",\"text\":", f);
     eti_json_string(f, line);
     fputs("}\n", f);

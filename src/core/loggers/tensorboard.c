@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "core/base/seams.h"
 #include "core/loggers/tfevents.h"
 
 /* Somebody watches: however long batches take, files are not staler than this. */
@@ -88,9 +89,10 @@ open_file(struct et_callback *self, const struct et_timestamp *ts)
         sizeof path)
         return ET_FAIL(self->cx, ET_EINVAL, "the path of %s is longer than %zu bytes",
                        o->log_dir, sizeof path - 1);
-    l->flushed = eti_wall_clock();
-    ET_TRY(eti_tfevents_open(self->cx, path, l->flushed, &l->events, &resumed));
-    eti_tfevents_start(&l->events, l->flushed, ts->batch + 1);
+    double wall = eti_wall(self->cx);
+    l->flushed = eti_monotonic(self->cx);
+    ET_TRY(eti_tfevents_open(self->cx, path, wall, &l->events, &resumed));
+    eti_tfevents_start(&l->events, wall, ts->batch + 1);
     if (!resumed)
         put_recipe(self, &l->events);
     eti_tfevents_flush(&l->events);
@@ -114,11 +116,11 @@ run(struct et_callback *self, enum et_event event, const struct et_state *state,
 {
     const struct options *o = self->options;
     struct state *l = self->state;
-    double now = eti_wall_clock();
+    double now = eti_monotonic(self->cx);
     if (event == ET_EVENT_AFTER_LOAD)
         return open_file(self, &state->timestamp);
     if (event == ET_EVENT_BATCH_END || event == ET_EVENT_EVAL_END)
-        put_record(l, now, &state->timestamp, log);
+        put_record(l, eti_wall(self->cx), &state->timestamp, log);
     l->since_flush += event == ET_EVENT_BATCH_END;
     if (event == ET_EVENT_BATCH_END && l->since_flush < o->flush_interval &&
         now - l->flushed < stale_seconds)

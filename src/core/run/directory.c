@@ -20,6 +20,7 @@
 #include "core/base/seams.h"
 #include "core/loggers/progress.h"
 #include "core/run/events.h"
+#include "core/run/facts.h"
 
 enum { PATH_BYTES = 3072, BOOT_ID = 64 };
 
@@ -96,7 +97,7 @@ claim_default(struct et_run *r)
 {
     char stamp[32];
     struct tm local;
-    time_t now = time(NULL);
+    time_t now = (time_t)eti_wall(r->cx);
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H-%M-%S", localtime_r(&now, &local));
     ET_TRY(make_directory(r->cx, "runs", 0777));
     for (int i = 1; i < 10000; i++) {
@@ -189,12 +190,12 @@ describe(struct et_run *r, const struct et_run_config *config, const unsigned ch
     for (int i = 0; i < ETI_EVENTS_ID; i++)
         snprintf(r->id + 2 * i, 3, "%02x", id[i]);
     r->incarnation = 1;
-    r->facts =
-        json_pack("{s:s, s:s, s:i, s:s, s:n, s:f, s:n, s:i, s:o, s:s, s:o, s:i}",
-                  "name", r->name, "id", r->id, "incarnation", 1, "state", "starting",
-                  "exit_code", "started", eti_wall_clock(), "ended", "pid",
-                  (int)getpid(), "boot_id", boot_id(), "version", PACKAGE_VERSION,
-                  "command", command_line(config), "threads", config->threads);
+    r->facts = json_pack(
+        "{s:s, s:s, s:i, s:s, s:n, s:f, s:n, s:i, s:I, s:o, s:s, s:o, s:i}", "name",
+        r->name, "id", r->id, "incarnation", 1, "state", "starting", "exit_code",
+        "started", eti_wall(r->cx), "ended", "pid", (int)getpid(), "pid_started",
+        (json_int_t)eti_process_started(getpid()), "boot_id", boot_id(), "version",
+        PACKAGE_VERSION, "command", command_line(config), "threads", config->threads);
     if (!r->facts)
         return ET_FAIL(r->cx, ET_ENOMEM, "out of memory: run.json");
     return ET_OK;
@@ -223,7 +224,7 @@ et_run_note(struct et_run *r, enum et_log_level level, const char *text)
 {
     const struct et_record record = {
         .kind = ET_RECORD_LOG,
-        .t = eti_wall_clock(),
+        .t = eti_wall(r->cx),
         .ep = r->ts.epoch,
         .ba = r->ts.batch,
         .sp = r->ts.sample,
@@ -339,6 +340,8 @@ go_on(struct et_run *r, const struct et_run_config *config)
     json_object_set_new(r->facts, "exit_code", json_null());
     json_object_set_new(r->facts, "ended", json_null());
     json_object_set_new(r->facts, "pid", json_integer(getpid()));
+    json_object_set_new(r->facts, "pid_started",
+                        json_integer(eti_process_started(getpid())));
     json_object_set_new(r->facts, "boot_id", boot_id());
     json_object_set_new(r->facts, "version", json_string(PACKAGE_VERSION));
     json_object_set_new(r->facts, "command", command_line(config));
@@ -358,11 +361,9 @@ et_status
 et_run_open(struct et_ctx *cx, const struct et_run_config *config, struct et_run **out)
 {
     void *block;
-    struct timespec now;
     char drawn[ET_RUN_NAME];
     *out = NULL;
-    clock_gettime(CLOCK_REALTIME, &now);
-    et_run_name_draw((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, drawn);
+    et_run_name_draw((uint64_t)(eti_wall(cx) * 1e9), drawn);
     const char *name = config->name ? config->name : drawn;
     ET_TRY(et_run_name_check(cx, name));
     ET_TRY(et_alloc(cx, sizeof **out, &block));
@@ -438,7 +439,7 @@ et_run_log(void *data, enum et_log_level level, const char *text)
 {
     struct et_run *r = data;
     char stamp[32];
-    time_t now = time(NULL);
+    time_t now = (time_t)eti_wall(r->cx);
     struct tm utc;
     if (!r->log.f)
         return;
@@ -456,7 +457,7 @@ et_run_set_state(struct et_run *r, const char *state)
 {
     const struct et_record record = {
         .kind = ET_RECORD_RUN,
-        .t = eti_wall_clock(),
+        .t = eti_wall(r->cx),
         .ep = r->ts.epoch,
         .ba = r->ts.batch,
         .sp = r->ts.sample,
@@ -490,7 +491,7 @@ et_run_finish(struct et_run *r, const char *state, int exit_code,
               const struct et_run_report *report)
 {
     json_object_set_new(r->facts, "exit_code", json_integer(exit_code));
-    json_object_set_new(r->facts, "ended", json_real(eti_wall_clock()));
+    json_object_set_new(r->facts, "ended", json_real(eti_wall(r->cx)));
     if (report) {
         r->ts = report->ts;
         ET_TRY(write_json(r->cx, r->directory, "report.json",

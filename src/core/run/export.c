@@ -7,6 +7,7 @@
 #include <glob.h>
 #include <string.h>
 
+#include "core/base/seams.h"
 #include "core/loggers/tfevents.h"
 
 /* ---- one history ---- */
@@ -182,7 +183,7 @@ eti_export_tensorboard(struct et_ctx *cx, const struct eti_export *x,
         eti_history_close(&h);
         return status;
     }
-    status = eti_tfevents_open(cx, directory, eti_wall_clock(), &w, &resumed);
+    status = eti_tfevents_open(cx, directory, eti_wall(cx), &w, &resumed);
     while (status == ET_OK && got) {
         status = eti_history_next(&h, &r, &got);
         if (status == ET_OK && got)

@@ -1,8 +1,8 @@
 /* facts.c: what is known of a run: run.json, report.json, recipe.resolved.yaml, and the
  * series of events.log.
  *
- * A process is the run's if pid and boot id are, and it did not start after the run
- * did: numbers of processes are used again. */
+ * A process is the run's if pid, boot id and the moment it began are: numbers of
+ * processes are used again. */
 #include "config.h"
 
 #include "core/run/facts.h"
@@ -15,7 +15,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/callbacks/callbacks.h"
@@ -72,18 +71,16 @@ name_recipe(json_t *facts, const json_t *command)
 static et_status
 read_run(struct et_ctx *cx, json_t *facts, const char *directory)
 {
-    static const char *const keys[] = {"name",    "id",     "state", "exit_code",
-                                       "started", "ended",  "pid",   "boot_id",
-                                       "version", "threads"};
+    static const char *const keys[] = {
+        "name", "id",          "state",   "exit_code", "started", "ended",
+        "pid",  "pid_started", "boot_id", "version",   "threads",
+    };
     char path[FILE_PATH];
     json_error_t error;
-    struct stat st;
     snprintf(path, sizeof path, "%s/run.json", directory);
     if (access(path, F_OK) != 0)
         return ET_FAIL(cx, ET_ENOENT, "%s holds no run: there is no run.json",
                        directory);
-    if (stat(path, &st) == 0)
-        json_object_set_new(facts, "written", json_integer(st.st_mtim.tv_sec + 1));
     json_t *run = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     if (!json_is_object(run)) {
         json_object_set_new(facts, "state", json_string("unreadable"));
@@ -344,14 +341,11 @@ same_boot(const char *id)
     return id && *now && strcmp(id, now) == 0;
 }
 
-/* When the process began, in seconds since 1970; 0: not known. */
-static double
-process_start(long long pid)
+int64_t
+eti_process_started(int64_t pid)
 {
     char path[64], text[1024];
-    unsigned long long ticks = 0;
-    struct timespec now;
-    snprintf(path, sizeof path, "/proc/%lld/stat", pid);
+    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
     FILE *f = fopen(path, "re");
     size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
     if (f)
@@ -360,24 +354,15 @@ process_start(long long pid)
     char *at = strrchr(text, ')'); /* the name before it may hold anything */
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
-    if (at)
-        ticks = strtoull(at + 1, NULL, 10);
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    double uptime = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (!at)
-        return 0;
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - uptime +
-           (double)ticks / (double)sysconf(_SC_CLK_TCK);
+    return at ? strtoll(at + 1, NULL, 10) : 0;
 }
 
 bool
 eti_facts_is_alive(const json_t *facts)
 {
-    enum { SLACK = 5 }; /* seconds that clocks may have been set between */
     const char *state = json_string_value(json_object_get(facts, "state"));
-    long long pid = json_integer_value(json_object_get(facts, "pid"));
-    double written = json_number_value(json_object_get(facts, "written"));
+    int64_t pid = json_integer_value(json_object_get(facts, "pid"));
+    int64_t started = json_integer_value(json_object_get(facts, "pid_started"));
     bool is_going_on = false;
     for (size_t i = 0; state && i < sizeof alive / sizeof *alive; i++)
         is_going_on = is_going_on || strcmp(state, alive[i]) == 0;
@@ -385,7 +370,7 @@ eti_facts_is_alive(const json_t *facts)
         !same_boot(json_string_value(json_object_get(facts, "boot_id"))) ||
         (kill((pid_t)pid, 0) != 0 && errno != EPERM))
         return false;
-    return process_start(pid) <= written + SLACK;
+    return eti_process_started(pid) == started;
 }
 
 void

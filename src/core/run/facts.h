@@ -33,6 +33,9 @@ const char *eti_facts_stamp(const char *directory, char *buf);
  * they are looked at. */
 void eti_facts_make_true(json_t *facts);
 /* Is its process alive? */
+/* When the process began, in ticks of its machine since that started: no clock that
+ * somebody may set. 0: there is none. */
+int64_t eti_process_started(int64_t pid);
 bool eti_facts_is_alive(const json_t *facts);
 
 /* The value of a key as people write it: one of the above, a key of the recipe ("model"

@@ -171,7 +171,7 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
     struct et_loader_info info;
     const char *label = s->dataloader_label;
     int64_t length = s->dataloader_len;
-    double start = eti_now();
+    double start = eti_monotonic(s->cx);
     et_loader_get_info(e->config.loader, &info);
     s->dataloader_label = e->config.label;
     s->dataloader_len = info.batches_per_epoch;
@@ -193,7 +193,7 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
         if (t->config.dry || s->eval_enough)
             break;
     }
-    s->eval_timestamp.total_wct = eti_now() - start;
+    s->eval_timestamp.total_wct = eti_monotonic(s->cx) - start;
     bool whole = t->outcome != ET_OUTCOME_STOPPED; /* one broken off has no values */
     if (whole)
         ET_TRY(log_values(t, e));
@@ -206,7 +206,7 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
     }
     s->dataloader_label = label;
     s->dataloader_len = length;
-    t->clock += eti_now() - start;
+    t->clock += eti_monotonic(s->cx) - start;
     return ET_OK;
 }
 

@@ -79,7 +79,7 @@ static et_status
 end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
 {
     struct et_state *s = &t->state;
-    double now = eti_now();
+    double now = eti_monotonic(s->cx);
     t->before = s->timestamp;
     et_timestamp_next_batch(&s->timestamp, samples, tokens, now - t->clock);
     t->clock = now;
@@ -248,7 +248,7 @@ et_trainer_fit_with(struct et_trainer *t, const struct et_fit_options *options)
     struct et_state *s = &t->state;
     bool over;
     ET_TRY(eti_prepare_fit(t, options));
-    t->clock = eti_now();
+    t->clock = eti_monotonic(s->cx);
     ET_TRY(eti_run(t, ET_EVENT_FIT_START));
     ET_TRY(go_on(t, &over));
     while (!over) {

@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/base/seams.h"
 #include "etude/ctx.h"
 #include "etude/logger.h"
 
@@ -153,20 +153,12 @@ et_log_find(const struct et_log *log, const char *name, double *out)
     return true;
 }
 
-static double
-now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void
 hand_on(struct et_log *log, struct et_record *r, const struct et_timestamp *ts)
 {
     if (!log->sink)
         return;
-    r->t = now();
+    r->t = eti_wall(log->cx);
     r->seq = ++log->seq;
     if (ts) {
         r->ep = ts->epoch;

@@ -88,13 +88,13 @@ et_trainer_predict(struct et_trainer *t, struct et_loader *loader, et_predict_fn
     struct et_loader_info info;
     const char *label = s->dataloader_label;
     int64_t length = s->dataloader_len;
-    double start = eti_now();
+    double start = eti_monotonic(s->cx);
     et_loader_get_info(loader, &info);
     s->dataloader_label = "predict";
     s->dataloader_len = info.batches_per_epoch;
     s->predict_timestamp = (struct et_timestamp){0};
     et_status status = predict_all(t, loader, &to);
-    s->predict_timestamp.total_wct = eti_now() - start;
+    s->predict_timestamp.total_wct = eti_monotonic(s->cx) - start;
     s->dataloader_label = label;
     s->dataloader_len = length;
     et_free(s->cx, to.values);

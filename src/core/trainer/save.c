@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/seams.h"
 #include "core/trainer/checkpoint.h"
 #include "etude/span.h"
 
@@ -32,7 +31,7 @@ struct eti_saver {
 static double
 now(const struct et_trainer *t)
 {
-    return eti_ctx_seams(t->state.cx)->monotonic();
+    return eti_monotonic(t->state.cx);
 }
 
 /* ---- setting up ---- */
@@ -224,7 +223,7 @@ fill_manifest(struct et_trainer *t, struct eti_manifest *m)
         .sample = s->timestamp.sample,
         .world_size = 1,
         .weights_only = c->weights_only,
-        .saved = eti_ctx_seams(s->cx)->wall(),
+        .saved = eti_wall(s->cx),
         .algorithms = t->saver->algorithms,
     };
     snprintf(m->run_id, sizeof m->run_id, "%s", c->run_id ? c->run_id : "");

@@ -7,17 +7,8 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/trainer/trainer_impl.h"
-
-double
-eti_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 et_status
 eti_run(struct et_trainer *t, enum et_event event)

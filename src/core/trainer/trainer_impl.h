@@ -3,6 +3,7 @@
 #define ETI_TRAINER_IMPL_H
 
 #include "core/base/assert.h"
+#include "core/base/seams.h"
 #include "etude/archive.h"
 #include "etude/trainer.h"
 
@@ -186,6 +187,5 @@ et_status eti_evaluate_pending(struct et_trainer *t);
 et_status eti_metrics_new(struct et_trainer *t, const char *names, struct et_metric **out,
                           int *n);
 et_status eti_run(struct et_trainer *t, enum et_event event);
-double eti_now(void);
 
 #endif
