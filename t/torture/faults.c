@@ -69,7 +69,7 @@ parse_one(char *text)
         refuse(text);
     struct fault *f = &fault[n_faults++];
     *action++ = '\0';
-    f->at = at ? atol(at + 1) : 1;
+    f->at = at ? strtol(at + 1, NULL, 10) : 1;
     if (at)
         *at = '\0';
     snprintf(f->point, sizeof f->point, "%s", text);
@@ -84,7 +84,7 @@ parse_one(char *text)
         f->number = error_number(action + 6);
     } else if (strncmp(action, "delay:", 6) == 0) {
         f->action = DELAY;
-        f->number = atoi(action + 6);
+        f->number = (int)strtol(action + 6, NULL, 10);
     } else {
         refuse(action);
     }
