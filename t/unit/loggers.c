@@ -114,20 +114,26 @@ static void
 test_csv(struct et_ctx *cx, struct et_state s)
 {
     struct et_callback *c = open_logger(cx, "csv", &s);
+    need(cx, c->type->run(c, ET_EVENT_AFTER_LOAD, &s, s.log));
     play(c, &s);
     finish(&c);
     is_str(line_of("metrics.csv", 0), "t,ev,ep,ba,sp,name,value", "columns are named");
     is_str(line_of("metrics.csv", 1),
            "batch,6,3825,7833600,loss/train/total,0.100000001", "a row per number");
-    cut_line("metrics.csv");
-    c = open_logger(cx, "csv", &s);
-    play(c, &s);
-    finish(&c);
-    is_str(line_of("metrics.csv", 7),
-           "batch,6,3825,7833600,loss/train/total,0.100000001",
-           "a later run adds rows, no columns' names, after what a crash cut off");
     is_str(line_of("metrics.csv", 5), "eval,6,3825,7833600,metrics/eval/Accuracy,0.75",
            "evaluations too");
+    cut_line("metrics.csv");
+    s.timestamp = (struct et_timestamp){.epoch = 5, .batch = 3800, .sample = 7782400};
+    c = open_logger(cx, "csv", &s);
+    need(cx, c->type->run(c, ET_EVENT_AFTER_LOAD, &s, s.log));
+    play(c, &s);
+    finish(&c);
+    is_str(line_of("metrics.csv", 7), "resume,5,3800,7782400,,",
+           "a run that is resumed says from where, in a row of its own after what a "
+           "crash cut off");
+    is_str(line_of("metrics.csv", 8),
+           "batch,6,3825,7833600,loss/train/total,0.100000001",
+           "and adds its rows, no columns' names");
     unlink(path_of("metrics.csv"));
 }
 

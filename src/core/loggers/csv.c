@@ -3,6 +3,9 @@
  *     t,ev,ep,ba,sp,name,value
  *     1763647402.114,batch,6,3825,7833600,loss/train/total,0.8123
  *
+ * A run that goes on where another ended has a row without name and value first, with
+ * the ev "resume": of a batch that is there twice the last rows count.
+ *
  * Numbers as in metrics.jsonl, but nan and inf are written so. Names hold no comma or
  * quote. RFC 4180 but for the line ends, which are those of Unix. */
 #include "config.h"
@@ -33,37 +36,50 @@ eti_csv_header(FILE *f)
     fputs("t,ev,ep,ba,sp,name,value\n", f);
 }
 
+/* The columns before the name. */
+static void
+put_when(FILE *f, const struct et_record *r)
+{
+    fprintf(f, "%.3f,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",", r->t,
+            et_record_name(r->kind), r->ep, r->ba, r->sp);
+}
+
 void
 eti_csv_put(FILE *f, const struct et_record *r)
 {
-    for (int i = 0; i < r->n; i++)
-        fprintf(f, "%.3f,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%.9g\n", r->t,
-                et_record_name(r->kind), r->ep, r->ba, r->sp, r->entry[i].name,
-                r->entry[i].value);
+    for (int i = 0; i < r->n; i++) {
+        put_when(f, r);
+        fprintf(f, "%s,%.9g\n", r->entry[i].name, r->entry[i].value);
+    }
 }
 
-static et_status
-open_file(struct et_callback *self)
+/* The first row: what the columns are, or that the rows of an earlier run go on. */
+static void
+begin(struct eti_output *file, const struct et_record *r)
 {
-    const struct options *o = self->options;
-    struct eti_output *file = self->state;
-    ET_TRY(eti_output_open(self->cx, self->run_directory, o->filename, file));
-    if (!eti_output_holds_lines(file))
+    if (!eti_output_holds_lines(file)) {
         eti_csv_header(file->f);
-    return ET_OK;
+        return;
+    }
+    put_when(file->f, r);
+    fputs(",\n", file->f);
 }
 
 static et_status
 run(struct et_callback *self, enum et_event event, const struct et_state *state,
     struct et_log *log)
 {
+    const struct options *o = self->options;
     struct eti_output *file = self->state;
     if (event == ET_EVENT_INIT)
-        return open_file(self);
-    if (event == ET_EVENT_BATCH_END || event == ET_EVENT_EVAL_END) {
-        struct et_record r = eti_record(event, state, log);
-        eti_csv_put(file->f, &r);
+        return eti_output_open(self->cx, self->run_directory, o->filename, file);
+    struct et_record r = eti_record(event, state, log);
+    if (event == ET_EVENT_AFTER_LOAD) {
+        begin(file, &r);
+        return ET_OK;
     }
+    if (event == ET_EVENT_BATCH_END || event == ET_EVENT_EVAL_END)
+        eti_csv_put(file->f, &r);
     bool saved = event != ET_EVENT_BATCH_CHECKPOINT || state->checkpoint_due;
     if (event != ET_EVENT_BATCH_END && saved) /* or a crash would leave a gap */
         eti_output_flush(file);
@@ -88,7 +104,7 @@ const struct et_callback_class et_logger_csv = {
         },
     .state_size = sizeof(struct eti_output),
     .is_logger = true,
-    .events = ET_ON(INIT) | ET_ON(BATCH_END) | ET_ON(EVAL_END) |
+    .events = ET_ON(INIT) | ET_ON(AFTER_LOAD) | ET_ON(BATCH_END) | ET_ON(EVAL_END) |
               ET_ON(BATCH_CHECKPOINT) | ET_ON(EPOCH_END) | ET_ON(FIT_END),
     .run = run,
     .close = close_file,

@@ -49,22 +49,6 @@ eti_jsonl_put(FILE *f, const struct et_record *r)
     fputs("}\n", f);
 }
 
-/* In a file that an earlier run has begun: from here on batches are done again. */
-static void
-mark_resume(struct eti_output *file, const struct et_state *state)
-{
-    const struct et_timestamp *ts = &state->timestamp;
-    const struct et_record r = {
-        .kind = ET_RECORD_RESUME,
-        .t = eti_wall(state->cx),
-        .ep = ts->epoch,
-        .ba = ts->batch,
-        .sp = ts->sample,
-    };
-    if (eti_output_holds_lines(file))
-        eti_jsonl_put(file->f, &r);
-}
-
 static et_status
 run(struct et_callback *self, enum et_event event, const struct et_state *state,
     struct et_log *log)
@@ -73,11 +57,12 @@ run(struct et_callback *self, enum et_event event, const struct et_state *state,
     struct eti_output *file = self->state;
     if (event == ET_EVENT_INIT)
         return eti_output_open(self->cx, self->run_directory, o->filename, file);
+    struct et_record r = eti_record(event, state, log);
     if (event == ET_EVENT_AFTER_LOAD) {
-        mark_resume(file, state);
+        if (eti_output_holds_lines(file)) /* from here on batches are done again */
+            eti_jsonl_put(file->f, &r);
         return ET_OK;
     }
-    struct et_record r = eti_record(event, state, log);
     if (event == ET_EVENT_BATCH_END || (event == ET_EVENT_EVAL_END && r.n > 0))
         eti_jsonl_put(file->f, &r); /* (an evaluation without any was broken off) */
     bool saved = event != ET_EVENT_BATCH_CHECKPOINT || state->checkpoint_due;

@@ -103,16 +103,19 @@ eti_output_close(struct eti_output *f)
 struct et_record
 eti_record(enum et_event event, const struct et_state *state, const struct et_log *log)
 {
-    bool is_eval = event == ET_EVENT_EVAL_END;
+    bool is_eval = event == ET_EVENT_EVAL_END, is_resume = event == ET_EVENT_AFTER_LOAD;
     struct et_record r = {
-        .kind = is_eval ? ET_RECORD_EVAL : ET_RECORD_BATCH,
+        .kind = is_resume ? ET_RECORD_RESUME
+                : is_eval ? ET_RECORD_EVAL
+                          : ET_RECORD_BATCH,
         .t = eti_wall(state->cx),
         .ep = state->timestamp.epoch,
         .ba = state->timestamp.batch,
         .sp = state->timestamp.sample,
         .text = is_eval ? state->dataloader_label : NULL,
     };
-    r.entry = et_log_entries(log, &r.n);
+    if (!is_resume)
+        r.entry = et_log_entries(log, &r.n);
     return r;
 }
 

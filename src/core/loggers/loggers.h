@@ -32,8 +32,8 @@ bool eti_output_holds_lines(struct eti_output *f);
 void eti_output_flush(struct eti_output *f);
 void eti_output_close(struct eti_output *f);
 
-/* What LOG holds at EVENT, BATCH_END or EVAL_END, as a record of now. Borrows from LOG
- * and STATE. */
+/* What LOG holds at EVENT, BATCH_END or EVAL_END, as a record of now; at AFTER_LOAD, that
+ * a run goes on, and nothing of LOG. Borrows from LOG and STATE. */
 struct et_record eti_record(enum et_event event, const struct et_state *state,
                             const struct et_log *log);
 /* jsonl.c, csv.c: a record as they write it. */
