@@ -113,6 +113,82 @@ test_patience(struct et_ctx *cx)
     et_log_free(&sc.s.log);
 }
 
+/* ---- early_stopping: epochs in a row, at least patience of them ---- */
+
+/* VALUE is evaluated. */
+static void
+evaluates(struct et_callback *c, struct scene *sc, double value)
+{
+    sc->metric.value = value;
+    need(sc->s.cx, c->type->evaluated(c, &sc->s, sc->s.log));
+}
+
+/* An epoch with an evaluation ends. */
+static bool
+epoch_stops(struct et_callback *c, struct scene *sc, double value)
+{
+    evaluates(c, sc, value);
+    return stops(c, ET_EVENT_EPOCH_CHECKPOINT, sc, value);
+}
+
+static void
+test_early_stopping(struct et_ctx *cx)
+{
+    struct scene sc;
+    struct et_callback *c = MAKE(cx, "early_stopping", "threshold", "0.25");
+    scene_open(&sc, cx, "eval", "CrossEntropy");
+    ok(!epoch_stops(c, &sc, 4) && epoch_stops(c, &sc, 4),
+       "a patience of 1 ends the run at the first epoch without improvement");
+    et_callback_free(&c);
+
+    c = MAKE(cx, "early_stopping", "threshold", "0.25");
+    ok(!epoch_stops(c, &sc, 4) && !epoch_stops(c, &sc, 3.5) &&
+           epoch_stops(c, &sc, 3.25),
+       "better by just threshold is no improvement");
+    et_callback_free(&c);
+
+    c = MAKE(cx, "early_stopping", "threshold", "0.25", "patience", "2");
+    ok(!epoch_stops(c, &sc, 4) && !epoch_stops(c, &sc, 3.9) &&
+           !epoch_stops(c, &sc, 3.7) && !epoch_stops(c, &sc, 3.6) &&
+           epoch_stops(c, &sc, 3.5),
+       "small steps add up, and an improvement begins the count anew");
+    et_callback_free(&c);
+
+    c = MAKE(cx, "early_stopping", "patience", "1");
+    evaluates(c, &sc, 4);
+    ok(!stops(c, ET_EVENT_EPOCH_CHECKPOINT, &sc, 4) &&
+           !stops(c, ET_EVENT_EPOCH_CHECKPOINT, &sc, 4),
+       "an epoch without an evaluation is not judged");
+    evaluates(c, &sc, 5);
+    evaluates(c, &sc, 3);
+    ok(!stops(c, ET_EVENT_EPOCH_CHECKPOINT, &sc, 3),
+       "of several evaluations in an epoch the last counts");
+    et_callback_free(&c);
+
+    c = MAKE(cx, "early_stopping", "watch_metric", "crossentropy", "greater_is_better",
+             "true");
+    ok(!epoch_stops(c, &sc, 4) && !epoch_stops(c, &sc, 5) && epoch_stops(c, &sc, 3),
+       "greater_is_better goes before the name");
+    et_callback_free(&c);
+
+    c = MAKE(cx, "early_stopping", "patience", "1");
+    ok(!epoch_stops(c, &sc, NAN) && !epoch_stops(c, &sc, 4) && epoch_stops(c, &sc, NAN),
+       "any number is an improvement on NaN, and NaN on none");
+    et_callback_free(&c);
+
+    for (int reset = 0; reset < 2; reset++) {
+        c = MAKE(cx, "early_stopping", "reset_on_train", reset ? "true" : "false");
+        bool first = stops(c, ET_EVENT_FIT_START, &sc, 4) || epoch_stops(c, &sc, 4) ||
+                     stops(c, ET_EVENT_FIT_END, &sc, 4) ||
+                     stops(c, ET_EVENT_FIT_START, &sc, 4);
+        ok(!first && epoch_stops(c, &sc, 5) != reset,
+           "with reset_on_train %s a further fit %s the best of the one before",
+           reset ? "true" : "false", reset ? "forgets" : "knows");
+        et_callback_free(&c);
+    }
+    et_log_free(&sc.s.log);
+}
+
 /* Does VALUE, with THRESHOLD 1, end the run? COMP NULL: by the metric's name. */
 static bool
 passes(struct et_ctx *cx, const char *metric, const char *comp, double value)
@@ -263,6 +339,12 @@ test_runs(struct et_ctx *cx)
                    &warnings),
            20, "a label that no loader has ends nothing");
     is_int(warnings, 1, "but is warned about");
+    is_int(batches(cx, MAKE(cx, "early_stopping", "threshold", "1e9"), NULL), 4,
+           "early_stopping: the best was epoch 1, and the run ends after epoch 2");
+    is_int(
+        batches(cx, MAKE(cx, "early_stopping", "watch_metric", "none such"), &warnings),
+        20, "a metric that no evaluation has ends nothing");
+    is_int(warnings, 1, "but is warned about");
 }
 
 /* ---- limit_eval_steps: evaluations that stop early ---- */
@@ -319,6 +401,7 @@ main(void)
     struct et_ctx *cx = need_ctx();
     struct et_alloc_stats stats;
     test_patience(cx);
+    test_early_stopping(cx);
     test_comparison(cx);
     test_label(cx);
     test_runs(cx);

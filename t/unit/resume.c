@@ -130,6 +130,28 @@ test_early_stopper(struct et_state *like)
 }
 
 static void
+test_early_stopping(struct et_state *like)
+{
+    static const char *const options[] = {"watch_metric", "Accuracy", "patience", "2",
+                                          NULL};
+    static const double values[] = {.7, .6, .65};
+    struct scene sc;
+    scene_open(&sc, like);
+    struct et_callback *c = make(like->cx, "early_stopping", options);
+    for (int i = 0; i < 3; i++) {
+        sc.metric.value = values[i];
+        sc.s.dataloader_label = "eval";
+        need(like->cx, c->type->evaluated(c, &sc.s, sc.s.log));
+        if (i > 0) /* resumed after the evaluation and before it is judged */
+            c = resume(&sc, c, options);
+        fire(c, ET_EVENT_EPOCH_CHECKPOINT, &sc);
+        ok(!c->stop == (i < 2), "early_stopping: after epoch %d of %g, resumed between",
+           i + 1, values[i]);
+    }
+    drop(&c);
+}
+
+static void
 test_threshold_stopper(struct et_state *like)
 {
     static const char *const options[] = {
@@ -182,6 +204,7 @@ main(void)
     struct run r;
     run_open(&r, cx, &(struct run_setup){0});
     test_early_stopper(r.state);
+    test_early_stopping(r.state);
     test_threshold_stopper(r.state);
     test_clocks(r.state);
     run_close(&r);

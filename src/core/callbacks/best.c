@@ -11,55 +11,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/callbacks/callbacks.h"
 #include "core/models/safetensors.h"
-
-const char *const eti_best_truth[] = {"false", "true", NULL};
-
-static bool
-fits(const char *metric, const char *wanted)
-{
-    static const char usual[] = "CrossEntropy";
-    const char *slash = strrchr(metric, '/'), *last = slash ? slash + 1 : metric;
-    size_t n = strlen(last), k = sizeof usual - 1;
-    if (!wanted)
-        return n >= k && strcmp(last + n - k, usual) == 0;
-    return strcmp(metric, wanted) == 0 || strcasecmp(last, wanted) == 0;
-}
-
-/* The value of the watched metric, where this evaluation has it. */
-static bool
-find_value(const struct eti_best_options *o, struct eti_best *sv,
-           const struct et_state *s, double *out)
-{
-    char place[ET_METRIC_NAME];
-    size_t n =
-        (size_t)snprintf(place, sizeof place, "metrics/%s/", s->dataloader_label);
-    for (int i = 0; i < s->n_eval_metrics; i++) {
-        const struct et_metric_value *v = &s->eval_metrics[i];
-        if (n >= sizeof place || strncmp(v->name, place, n) != 0)
-            continue;
-        if (sv->metric[0] ? strcmp(v->name, sv->metric) != 0
-                          : !fits(v->name, o->watch_metric))
-            continue;
-        snprintf(sv->metric, sizeof sv->metric, "%s", v->name);
-        *out = v->value;
-        return true;
-    }
-    return false;
-}
-
-static bool
-is_better(const struct eti_best_options *o, const struct eti_best *sv, double value)
-{
-    bool greater = o->greater_is_better < 0 ? !eti_less_is_better(sv->metric)
-                                            : o->greater_is_better > 0;
-    if (isnan(value))
-        return false;
-    return !sv->any || (greater ? value > sv->best : value < sv->best);
-}
 
 const char *
 eti_best_path(const struct et_callback *self, const struct eti_best_options *o,
@@ -123,7 +77,8 @@ eti_best_offer(struct et_callback *self, const struct eti_best_options *o,
 {
     double value;
     bool saved;
-    if (!find_value(o, sv, s, &value) || !is_better(o, sv, value))
+    if (!eti_pick_value(&o->pick, sv->metric, s, &value) || isnan(value) ||
+        (sv->any && !eti_pick_is_better(&o->pick, sv->metric, value, sv->best)))
         return ET_OK;
     ET_TRY(eti_best_save(self, o, sv, s, value, log, &saved));
     if (!saved)

@@ -63,11 +63,9 @@ end(struct et_callback *self, const struct et_state *s, struct et_log *log)
     char path[ETI_BEST_PATH];
     sv->fitted = true;
     if (!sv->best.any) {
-        if (!s->stop && s->timestamp.epoch > 0 && !sv->best.metric[0])
-            et_log_text(log, ET_LOG_WARN, &s->timestamp,
-                        "best_model_saver: no evaluation had %s; nothing was saved",
-                        o->best.watch_metric ? o->best.watch_metric
-                                             : "a cross entropy");
+        if (!sv->best.metric[0])
+            eti_pick_warn(&o->best.pick, self->type->info.name, "nothing was saved", s,
+                          log);
         return ET_OK;
     }
     if (!o->load_at_end || s->interrupted)

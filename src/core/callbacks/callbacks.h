@@ -62,13 +62,47 @@ bool eti_watch_is_better(const struct eti_watch *w, double a, double b);
 void eti_watch_warn(const struct eti_watch *w, const char *who,
                     const struct et_state *s, struct et_log *log);
 
-/* The file of the weights that did best: what to watch. */
+/* A metric of evaluations, by a name that may be short, and which value is better. */
+struct eti_pick {
+    char *watch_metric;
+    int greater_is_better; /* index into eti_pick_truth; -1: by the name */
+};
+extern const char *const eti_pick_truth[];
+/* clang-format off */
+#define ETI_PICK_OPTIONS(T, field)                                                  \
+    {                                                                               \
+        .name = "watch_metric",                                                     \
+        .type = ET_OPT_TEXT,                                                        \
+        .offset = offsetof(T, field.watch_metric),                                  \
+        .flags = ET_OPT_OPTIONAL,                                                   \
+        .help = "an evaluation's metric, its full name or the last part; unset: the "\
+                "cross entropy",                                                    \
+    },                                                                              \
+    {                                                                               \
+        .name = "greater_is_better",                                                \
+        .type = ET_OPT_ENUM,                                                        \
+        .offset = offsetof(T, field.greater_is_better),                             \
+        .choices = eti_pick_truth,                                                  \
+        .flags = ET_OPT_OPTIONAL,                                                   \
+        .help = "unset: not for losses, errors, perplexities, entropies",           \
+    }
+/* clang-format on */
+/* After an evaluation: its value of the metric; false where it has none. METRIC, of
+ * ET_METRIC_NAME bytes, is "" at first and then the full name that was settled on. */
+bool eti_pick_value(const struct eti_pick *p, char *metric, const struct et_state *s,
+                    double *out);
+/* Is VALUE better than BEST? Not a NaN. */
+bool eti_pick_is_better(const struct eti_pick *p, const char *metric, double value,
+                        double best);
+/* Call at FIT_END when no evaluation had it: warns if epochs have gone by. */
+void eti_pick_warn(const struct eti_pick *p, const char *who, const char *outcome,
+                   const struct et_state *s, struct et_log *log);
+
+/* The file of the weights that did best. */
 struct eti_best_options {
     char *save_path; /* in the run directory */
-    char *watch_metric;
-    int greater_is_better; /* index into eti_best_truth; -1: by the name */
+    struct eti_pick pick;
 };
-extern const char *const eti_best_truth[];
 /* Rows for a struct that begins with them, as `best`. */
 /* clang-format off */
 #define ETI_BEST_OPTIONS(T, path)                                                   \
@@ -80,22 +114,7 @@ extern const char *const eti_best_truth[];
         .flags = ET_OPT_OUTPUT,                                                     \
         .help = "file in the run directory",                                        \
     },                                                                              \
-    {                                                                               \
-        .name = "watch_metric",                                                     \
-        .type = ET_OPT_TEXT,                                                        \
-        .offset = offsetof(T, best.watch_metric),                                   \
-        .flags = ET_OPT_OPTIONAL,                                                   \
-        .help = "an evaluation's metric, its full name or the last part; unset: the "\
-                "cross entropy",                                                    \
-    },                                                                              \
-    {                                                                               \
-        .name = "greater_is_better",                                                \
-        .type = ET_OPT_ENUM,                                                        \
-        .offset = offsetof(T, best.greater_is_better),                              \
-        .choices = eti_best_truth,                                                  \
-        .flags = ET_OPT_OPTIONAL,                                                   \
-        .help = "unset: not for losses, errors, perplexities, entropies",           \
-    }
+    ETI_PICK_OPTIONS(T, best.pick)
 /* clang-format on */
 
 enum { ETI_BEST_PATH = 4096 };
