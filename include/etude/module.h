@@ -231,6 +231,27 @@ extern const char *const et_initializer_names[]; /* NULL-terminated */
 ET_NODISCARD et_status et_module_freeze_stats(struct et_ctx *cx, struct et_module *root,
                                               bool frozen);
 
+/* ---- fine-tuning: parts that are not trained ---- */
+
+/* The children of a module in their order, FROM and TO included, in either order;
+ * negative places count from the end. All but the last: {.from = 0, .to = -2}. */
+struct et_module_range {
+    int from, to;
+    bool batch_norms; /* freeze the parameters of batch norms with the rest */
+    bool as_eval; /* freeze: what is in the range computes as in evaluation, also in
+                     training: no dropout, running statistics as they are. unfreeze:
+                     that it no longer does */
+};
+/* Parameters below those children of M, the model's root or any part of it, require no
+ * gradient from here on, or do again: a trainer keeps no gradient, no decay and no
+ * optimizer state for those that do not. Call it before the trainer is made, or
+ * et_state_follow_surgery after it. *N, which may be NULL: how many parameters changed.
+ * EINVAL when there is no such child. pytorch-accelerated's ModelFreezer. */
+ET_NODISCARD et_status et_module_freeze(struct et_ctx *cx, struct et_module *m,
+                                        const struct et_module_range *range, int *n);
+ET_NODISCARD et_status et_module_unfreeze(struct et_ctx *cx, struct et_module *m,
+                                          const struct et_module_range *range, int *n);
+
 /* ---- surgery ---- */
 
 /* For instances of TYPE (its subclasses too). INDEX counts those met so far. *OUT: the

@@ -252,6 +252,65 @@ test_parts(struct et_ctx *cx)
     run_close(&other);
 }
 
+/* ---- parts that are not trained ---- */
+
+enum { MOST_VALUES = 1 << 18 };
+
+/* All of the model's parameters into OUT; how many are in the layers before the last.
+ */
+static int
+read_parameters(const struct run *r, float *out)
+{
+    struct et_leaves l;
+    int n = 0, before = 0;
+    need(r->cx, et_module_leaves(r->cx, r->model->root, ET_PARAM, &l));
+    for (int i = 0; i < l.n; i++) {
+        struct et_tensor *t = l.v[i].param->tensor;
+        int64_t count = et_desc_count(&t->desc);
+        if (n + count > MOST_VALUES)
+            bail("the model is too large");
+        need(r->cx, et_tensor_read(r->cx, t, out + n, et_desc_bytes(&t->desc)));
+        n += (int)count;
+        if (strncmp(l.v[i].name, "fc.", 3) != 0)
+            before = n;
+    }
+    et_leaves_release(&l);
+    return before;
+}
+
+/* With an optimizer that would let every parameter decay. */
+static void
+test_frozen(struct et_ctx *cx)
+{
+    static const char *const decay[] = {"lr", "0.01", "weight_decay", "0.1", NULL};
+    static float at_first[MOST_VALUES], tuned[MOST_VALUES], again[MOST_VALUES];
+    const struct et_module_range rest = {.to = -2, .as_eval = true};
+    struct run r;
+    struct tape tape;
+    prepare(&r, cx, &tape,
+            (struct run_setup){
+                .n = 8, .optimizer = "decoupled_adamw", .optimizer_options = decay});
+    need(cx, et_module_freeze(cx, r.model->root, &rest, NULL));
+    run_start(&r);
+    is_int(r.state->params->n, 2, "only the last layer has a gradient and moments");
+    size_t last = (size_t)read_parameters(&r, at_first) * sizeof *at_first;
+    fit(&r, &(struct et_fit_options){.duration = ET_EPOCHS(1)});
+    read_parameters(&r, tuned);
+    ok(memcmp(at_first, tuned, last) == 0, "what is frozen keeps its bits");
+    ok(memcmp((char *)at_first + last, (char *)tuned + last, sizeof(float)) != 0,
+       "the rest is trained");
+
+    need(cx, et_module_unfreeze(cx, r.model->root, &rest, NULL));
+    need(cx, et_state_follow_surgery(r.state));
+    read_parameters(&r, again);
+    ok(r.state->params->n > 2 && memcmp(tuned, again, sizeof tuned) == 0,
+       "unfreezing changes no value");
+    fit(&r, &(struct et_fit_options){.duration = ET_EPOCHS(1)});
+    read_parameters(&r, again);
+    ok(memcmp(tuned, again, sizeof(float)) != 0, "and then all is trained");
+    run_close(&r);
+}
+
 int
 main(void)
 {
@@ -261,6 +320,7 @@ main(void)
     test_rates(cx);
     test_new_schedule(cx);
     test_parts(cx);
+    test_frozen(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing leaks");

@@ -371,6 +371,61 @@ statistics(void)
     et_tensor_free(&x);
 }
 
+/* Which of M's parameters are trained, a letter each. */
+static const char *
+trained(struct et_module *m, char *buf)
+{
+    struct et_leaves l;
+    must(et_module_leaves(cx, m, ET_PARAM, &l));
+    for (int i = 0; i < l.n; i++)
+        buf[i] = l.v[i].param->requires_grad ? 'y' : '-';
+    buf[l.n] = '\0';
+    et_leaves_release(&l);
+    return buf;
+}
+
+static void
+freezing(void)
+{
+    struct et_module *m = row();
+    char buf[16];
+    int n = 0;
+    must(ET_ADD(cx, m, "stem", conv2d, .in_channels = 3, .out_channels = 8,
+                .kernel = 3));
+    must(ET_ADD(cx, m, "norm", batch_norm, .num_features = 8));
+    must(et_module_add(cx, m, "relu", &et_relu_class, NULL));
+    must(ET_ADD(cx, m, "body", linear, .in_features = 8, .out_features = 8));
+    must(ET_ADD(cx, m, "head", linear, .in_features = 8, .out_features = 2));
+    must(et_module_freeze(cx, m, &(struct et_module_range){.to = -2}, &n));
+    is_str(trained(m, buf), "--yy--yy", "all but the last child, batch norms spared");
+    is_int(n, 4, "four parameters are frozen");
+    must(et_module_freeze(cx, m,
+                          &(struct et_module_range){.to = 1, .batch_norms = true}, &n));
+    is_str(trained(m, buf), "------yy", "batch norms too where that is wanted");
+    is_int(n, 2, "those that were frozen already are not counted");
+    must(et_module_unfreeze(cx, m, &(struct et_module_range){.from = -1, .to = 3}, &n));
+    is_str(trained(m, buf), "----yyyy", "from the end on, in either order");
+    must(et_module_unfreeze(cx, m, &(struct et_module_range){.from = -1}, NULL));
+    is_str(trained(m, buf), "yyyyyyyy", "unfreezing spares nothing");
+    must(et_module_freeze(cx, m, &(struct et_module_range){.to = 1, .as_eval = true},
+                          NULL));
+    ok(m->items[1].module->as_eval && !m->items[3].module->as_eval,
+       "as_eval: what is in the range computes as in evaluation");
+    is_str(trained(m, buf), "--yyyyyy", "and is frozen all the same");
+    must(et_module_unfreeze(cx, m, &(struct et_module_range){.to = 1, .as_eval = true},
+                            NULL));
+    ok(!m->items[1].module->as_eval, "until it is not");
+    for (int i = 0; i < 2; i++) {
+        const struct et_module_range r = {.to = i ? -6 : 5};
+        ok(et_module_freeze(cx, m, &r, NULL) == ET_EINVAL &&
+               strstr(et_error_get(cx)->message, "the module has 5"),
+           "a child that there is not is refused");
+        et_error_clear(cx);
+    }
+    is_str(trained(m, buf), "yyyyyyyy", "and then nothing has changed");
+    et_module_free(&m);
+}
+
 int
 main(void)
 {
@@ -381,6 +436,7 @@ main(void)
     draws();
     refusals();
     surgery();
+    freezing();
     must(et_device_open(cx, "ref", 0, 1, &dev));
     blur();
     statistics();
