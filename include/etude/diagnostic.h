@@ -35,7 +35,8 @@ extern "C" {
     X(4001, PLUGIN_DENIED, "a plugin that the user has not allowed, or could not")     \
     X(4002, PLUGIN_MISSING, "a plugin that is not there")                              \
     X(4003, PLUGIN_BAD, "a file that is no plugin, or one that cannot be used")        \
-    X(4004, PLUGIN_ABI, "a plugin built for another etude")
+    X(4004, PLUGIN_ABI, "a plugin built for another etude")                            \
+    X(7004, SYSTEM_LIMIT, "the system lets this process have no more of something")
 
 enum et_diagnostic_code {
 #define ET_DIAGNOSTIC_ENUM(number, code, what) ET_E_##code = number,

@@ -185,6 +185,8 @@ struct et_recipe *cli_load_recipe(struct cli *c, const char *name, int *exit);
 struct et_recipe *cli_load_only_recipe(struct cli *c, int *exit);
 /* Draws what the recipe leaves open: seed, run name, what auto means here. */
 int cli_settle_recipe(struct cli *c, struct et_recipe *recipe);
+/* Does the system let a run have what it needs? limits.c. */
+int cli_check_limits(struct cli *c);
 /* How the environment changes what is assembled: ETUDE_DEVICE, ETUDE_LIMIT_BATCHES. */
 int cli_assemble_options(struct cli *c, struct eti_assemble_options *o);
 

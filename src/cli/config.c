@@ -306,7 +306,7 @@ run_editor(struct cli *c, const char *file)
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
     if (child < 0)
-        return cli_fail(c, CLI_E_LATER, NULL, "cannot start %s: %s", editor,
+        return cli_fail(c, (enum cli_error)ET_E_SYSTEM_LIMIT, NULL, "cannot start %s: %s", editor,
                         strerror(errno));
     if (status != 0)
         return cli_fail(c, CLI_E_VALUE, "VISUAL or EDITOR names another", "%s failed",

@@ -33,6 +33,7 @@ exit_of(int code)
     case ET_E_PLUGIN_ABI:
         return CLI_ABI;
     case ET_E_UNAVAILABLE:
+    case ET_E_SYSTEM_LIMIT:
         return CLI_UNAVAILABLE;
     case ET_E_CHECKPOINT_FORMAT:
         return CLI_ABI;

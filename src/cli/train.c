@@ -266,16 +266,20 @@ settle(struct cli *c, struct launch *l, struct eti_assemble_options *options)
         return cli_fail_list(c, &errors, stderr);
     struct eti_origin_run
         begin; /* what load.path means is known before a run is made */
-    if (l->recipe->load.path && !l->from.directory[0] &&
-        eti_origin_find(c->cx, l->recipe->load.path, &begin) != ET_OK)
-        return cli_fail_status(c, ETI_STAGE_OUTPUT, ET_ENOENT);
-    int code = cli_assemble_options(c, options);
+    et_status status = ET_OK;
+    if (l->recipe->load.path && !l->from.directory[0])
+        status = eti_origin_find(c->cx, l->recipe->load.path, &begin);
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+    int code = cli_check_limits(c);
+    if (code == CLI_OK)
+        code = cli_assemble_options(c, options);
     if (code == CLI_OK)
         code = l->from.directory[0] ? cli_resume_settle(c, &l->from, l->recipe)
                                     : cli_settle_recipe(c, l->recipe);
     if (code != CLI_OK)
         return code;
-    et_status status = et_recipe_resolved(c->cx, l->recipe, &l->resolved);
+    status = et_recipe_resolved(c->cx, l->recipe, &l->resolved);
     if (status == ET_OK)
         status = eti_recipe_digest(c->cx, l->recipe, l->digest);
     return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_RECIPE, status);

@@ -1,4 +1,5 @@
-/* writer.c: see writer.h. One thread for each save: it is joined before the next. */
+/* writer.c: see writer.h. One thread for each save: it is joined before the next. Where
+ * the system gives no thread the caller writes: training waits, and is saved. */
 #include "core/checkpoint/writer.h"
 
 #include <pthread.h>
@@ -20,7 +21,8 @@ struct eti_writer {
     struct eti_manifest manifest;
     struct eti_written result;
     pthread_t thread;
-    bool running; /* there is a thread to join */
+    bool running;  /* there is a result that nobody has taken */
+    bool threaded; /* and a thread to join for it */
     atomic_bool done;
 };
 
@@ -74,19 +76,19 @@ write_it(void *data)
 {
     struct eti_writer *w = data;
     struct eti_written *r = &w->result;
-    double start = eti_ctx_seams(w->own)->monotonic();
+    double start = eti_monotonic(w->own), cpu = thread_seconds();
     r->status = eti_store_write(w->own, w->directory, &w->archive, &w->manifest,
                                 w->keep, &r->bytes);
     if (r->status != ET_OK)
         r->why = *et_error_get(w->own);
     et_error_clear(w->own);
-    r->seconds = eti_ctx_seams(w->own)->monotonic() - start;
-    r->cpu_seconds = thread_seconds();
+    r->seconds = eti_monotonic(w->own) - start;
+    r->cpu_seconds = thread_seconds() - cpu;
     atomic_store(&w->done, true);
     return NULL;
 }
 
-et_status
+void
 eti_writer_start(struct eti_writer *w, const struct eti_manifest *m)
 {
     sigset_t all, before;
@@ -96,13 +98,11 @@ eti_writer_start(struct eti_writer *w, const struct eti_manifest *m)
     atomic_store(&w->done, false);
     sigfillset(&all); /* signals are for the thread that knows what to do about them */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&w->thread, NULL, write_it, w);
+    w->threaded = pthread_create(&w->thread, NULL, write_it, w) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    w->running = error == 0;
-    if (error)
-        return ET_FAIL(w->cx, ET_EIO, "cannot start a thread to save with: %s",
-                       strerror(error));
-    return ET_OK;
+    if (!w->threaded)
+        write_it(w);
+    w->running = true;
 }
 
 bool
@@ -110,7 +110,8 @@ eti_writer_wait(struct eti_writer *w, struct eti_written *out)
 {
     if (!w->running)
         return false;
-    pthread_join(w->thread, NULL);
+    if (w->threaded)
+        pthread_join(w->thread, NULL);
     w->running = false;
     *out = w->result;
     return true;

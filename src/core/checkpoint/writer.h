@@ -23,9 +23,8 @@ ET_NODISCARD et_status eti_writer_new(struct et_ctx *cx, const char *directory,
 /* The archive to save into: nobody reads it, as eti_writer_wait has been called. */
 struct et_archive *eti_writer_archive(struct eti_writer *w);
 /* Writes the archive with the facts of M (its algorithms are borrowed until it is
- * done). EIO when no thread can be had. */
-ET_NODISCARD et_status eti_writer_start(struct eti_writer *w,
-                                        const struct eti_manifest *m);
+ * done). */
+void eti_writer_start(struct eti_writer *w, const struct eti_manifest *m);
 /* Is there a result? Then *OUT has it, once. Does not wait. */
 bool eti_writer_poll(struct eti_writer *w, struct eti_written *out);
 /* The same, after the save under way has come to an end. */

@@ -21,6 +21,7 @@
 
 #include "core/data/cache.h"
 #include "core/data/token_file.h"
+#include "etude/diagnostic.h"
 
 enum { VERSES = 31102 };
 
@@ -51,8 +52,13 @@ run(struct et_ctx *cx, const char *program, int fd)
     pid_t child;
     int error = posix_spawn(&child, program, &actions, NULL, arguments, environment);
     posix_spawn_file_actions_destroy(&actions);
-    if (error)
-        return ET_FAIL(cx, ET_EIO, "cannot run %s: %s", program, strerror(error));
+    if (error) {
+        et_status s =
+            ET_FAIL(cx, ET_EIO, "cannot run %s: %s", program, strerror(error));
+        if (error == EAGAIN)
+            et_error_set_code(cx, ET_E_SYSTEM_LIMIT);
+        return s;
+    }
     int status;
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)

@@ -15,6 +15,7 @@
 
 #include "core/base/assert.h"
 #include "core/data/loader_impl.h"
+#include "etude/diagnostic.h"
 #include "etude/span.h"
 
 enum {
@@ -365,10 +366,13 @@ start_workers(struct et_ctx *cx, struct et_loader *l, int n)
             l->n_threads++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error)
-        return ET_FAIL(cx, ET_EIO, "cannot start loader thread %d of %d: %s",
-                       l->n_threads + 1, n, strerror(error));
-    return ET_OK;
+    if (!error)
+        return ET_OK;
+    et_status status = ET_FAIL(cx, ET_EIO, "cannot start loader thread %d of %d: %s",
+                               l->n_threads + 1, n, strerror(error));
+    et_error_set_code(cx, ET_E_SYSTEM_LIMIT);
+    et_hint(cx, "train_data.workers=0, or a higher limit (ulimit -u, ulimit -v)");
+    return status;
 }
 
 static et_status

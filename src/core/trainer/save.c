@@ -256,7 +256,7 @@ eti_save(struct et_trainer *t)
     char text[ETI_LABEL + 32];
     snprintf(text, sizeof text, "begun %s", m.label);
     et_log_emit(s->log, ET_RECORD_CHECKPOINT, &s->timestamp, text);
-    ET_TRY(eti_writer_start(v->writer, &m));
+    eti_writer_start(v->writer, &m);
     v->last_batch = s->timestamp.batch;
     v->stall = now(t) - start;
     if (t->config.checkpoint->asked)

@@ -5,6 +5,7 @@
  * device is opened: the own loops of the best instruction set the processor has, then
  * the oneDNN adapters. */
 #include <omp.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +117,46 @@ default_threads(void)
     return n > 0 ? (int)n : omp_get_num_procs();
 }
 
+/* ---- threads ---- */
+
+static void *
+wait_at(void *gate)
+{
+    pthread_mutex_lock(gate);
+    pthread_mutex_unlock(gate);
+    return NULL;
+}
+
+/* OpenMP ends the program when it cannot start a thread. So as many are started here
+ * first; then OpenMP starts its own, which stay. */
+static et_status
+start_threads(int n, char *why, size_t why_size)
+{
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t *thread = calloc((size_t)n, sizeof *thread);
+    int started = 1, error = 0; /* this one is there */
+    if (!thread)
+        return ET_ENOMEM;
+    pthread_mutex_lock(&gate);
+    while (started < n && !error) {
+        error = pthread_create(&thread[started], NULL, wait_at, &gate);
+        started += !error;
+    }
+    pthread_mutex_unlock(&gate);
+    for (int i = 1; i < started; i++)
+        pthread_join(thread[i], NULL);
+    free(thread);
+    if (error)
+        return etk_refuse(why, why_size, "thread %d of %d cannot be started: %s",
+                          started + 1, n, strerror(error));
+    int at_work = 0;
+#pragma omp parallel num_threads(n) reduction(+ : at_work)
+    at_work = 1;
+    if (at_work < n)
+        return etk_refuse(why, why_size, "OpenMP gives %d threads of %d", at_work, n);
+    return ET_OK;
+}
+
 static void
 cpu_close(struct et_device_handle *d)
 {
@@ -148,6 +189,8 @@ cpu_open(int index, int threads, struct et_device_handle **out, char *why,
     omp_set_num_threads(d->threads);
     omp_set_dynamic(0); /* fewer threads would add up in another order */
     et_status status = etk_onednn_open(d);
+    if (status == ET_OK)
+        status = start_threads(d->threads, why, why_size);
     if (status != ET_OK) {
         cpu_close(d);
         return status;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 et_status
 etk_onednn_open(struct et_device_handle *d)
@@ -43,6 +44,19 @@ classify(dnnl_status_t status)
         [dnnl_not_required] = ET_EINTERNAL,
     };
     return map[status];
+}
+
+/* oneDNN writes to the memory for a kernel's code without a look at whether it got any:
+ * that there are addresses for it is asked before. */
+static dnnl_status_t
+create_primitive(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd)
+{
+    enum { CODE_BYTES = 16 << 20 }; /* far more than the code of one (100s of KiB) */
+    void *p = mmap(NULL, CODE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return dnnl_out_of_memory;
+    munmap(p, CODE_BYTES);
+    return dnnl_primitive_create(out, pd);
 }
 
 /* Records the first failure. */
@@ -214,8 +228,10 @@ etk_program_finish(struct etk_program *p, struct et_kernel **out, size_t *ws, ch
     }
     et_status status = p ? p->status : ET_ENOMEM;
     etk_program_free(p);
-    etk_refuse(why, why_size,
-               "oneDNN has no fast kernel for this shape, layout and dtype");
+    etk_refuse(why, why_size, "%s",
+               status == ET_ENOMEM
+                   ? "no memory for a kernel of oneDNN's"
+                   : "oneDNN has no fast kernel for this shape, layout and dtype");
     return status;
 }
 
@@ -324,7 +340,7 @@ etk_program_add(struct etk_program *p, dnnl_primitive_desc_t pd,
     etk_program_require(p, pd);
     struct etk_step *s = new_step(p, pd ? implementation(pd) : "");
     if (s) {
-        check(p, dnnl_primitive_create(&s->primitive, pd));
+        check(p, create_primitive(&s->primitive, pd));
         for (; args->arg; args++) {
             s->arg[s->n_arg].arg = args->arg;
             s->arg[s->n_arg++].memory = p->memory[args->memory].memory;
