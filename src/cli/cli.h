@@ -161,6 +161,9 @@ extern const struct cli_option cli_option_table[]; /* ends with a row without na
 /* Reads the command line into C; what is wrong is printed. Returns an exit code. */
 int cli_parse(struct cli *c, int argc, char **argv);
 bool cli_takes(const struct cli_option *o, const char *command);
+/* The option that WORD, "--name", "--name=value", "-n" or "-nvalue", ends with; *VALUE is
+ * its value in there, or NULL. NULL: there is none. */
+const struct cli_option *cli_option_of_word(const char *word, const char **value);
 
 /* ---- errors.c ---- */
 
@@ -302,6 +305,18 @@ void cli_guard_watch(const struct et_timestamp *ts);
 const char *cli_recipe_folder(int i, char *buf, size_t size);
 /* Path of the installed recipe NAME in BUF; false when there is none. */
 bool cli_recipe_find(const char *name, char *buf, size_t size);
+
+/* ---- recipes.c ---- */
+
+/* The installed recipes: name, title, path. The caller owns it. */
+struct json_t *cli_recipe_list(void);
+
+/* ---- complete.c ---- */
+
+/* The first argument of a call that asks what may follow; see complete.h. */
+#define CLI_COMPLETE "__complete"
+/* Answers such a call: the ARGC words behind that argument. */
+int cli_complete(struct cli *c, int argc, char **argv);
 
 /* ---- print.c ---- */
 

@@ -172,6 +172,26 @@ find_letter(char letter)
     return NULL;
 }
 
+const struct cli_option *
+cli_option_of_word(const char *word, const char **value)
+{
+    const struct cli_option *o = NULL;
+    *value = NULL;
+    if (word[1] == '-') {
+        size_t n = strcspn(word + 2, "=");
+        *value = word[2 + n] ? word + 3 + n : NULL;
+        return find_long(word + 2, n);
+    }
+    for (const char *letter = word + 1; *letter; letter++) {
+        o = find_letter(*letter);
+        if (!o || !o->metavar)
+            continue;
+        *value = letter[1] ? letter + 1 : NULL;
+        return o;
+    }
+    return o;
+}
+
 static int
 unknown_long(struct cli *c, const char *text, size_t n)
 {

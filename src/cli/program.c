@@ -13,7 +13,8 @@
 static bool
 needs_config(const struct cli_command *m)
 {
-    return m->run != cli_help && m->run != cli_version && m->run != cli_config;
+    return m->run != cli_help && m->run != cli_version && m->run != cli_config &&
+           m->run != cli_completion;
 }
 
 /* Ready to run: folder, log, help and version. */
@@ -79,6 +80,8 @@ cli_main(int argc, char **argv, const struct eti_seams *seams)
     if (et_ctx_new(&c.cx) != ET_OK)
         return CLI_NO_MEMORY;
     eti_ctx_set_seams(c.cx, seams);
+    if (argc > 1 && strcmp(argv[1], CLI_COMPLETE) == 0)
+        return finish(&c, cli_complete(&c, argc - 2, argv + 2));
     int code = cli_parse(&c, argc, argv);
     if (code == CLI_OK)
         code = run(&c);

@@ -41,8 +41,8 @@ add_recipe(json_t *list, const char *path)
         list, json_pack("{s:s, s:s, s:s}", "name", name, "title", title, "path", path));
 }
 
-static json_t *
-find_all(void)
+struct json_t *
+cli_recipe_list(void)
 {
     json_t *list = json_array();
     char folder[PATH_MAX], pattern[PATH_MAX + 16];
@@ -60,7 +60,7 @@ find_all(void)
 static int
 list_all(struct cli *c)
 {
-    json_t *list = find_all(), *one;
+    json_t *list = cli_recipe_list(), *one;
     size_t i;
     if (c->opt.json)
         return cli_print_json(list);

@@ -61,7 +61,7 @@ for every in 0ba 0s -5s 1ep x; do
     exits 64 "--every $every: exit 64"
 done
 for command in compose sweep stop kill pause continue checkpoint attach worker \
-    doctor completion; do
+    doctor; do
     run $command
     is "$code $(cat err)" \
         "69 etude: error E1105: $command: this version does not do that" \

@@ -1,0 +1,162 @@
+#!/bin/sh
+# What may follow on a command line: as the program says, and as three shells offer it.
+. "$(dirname "$0")/cli.sh"
+export HOME="$dir" XDG_STATE_HOME="$dir/state"
+PATH=$ET_BUILDDIR:$PATH
+tiny r.yaml
+mkdir sub
+
+# offers LINE CANDIDATE... : these and no others, in any order; : lines among them
+offers() {
+    line=$1
+    shift
+    : >want
+    "$etude" __complete --line "$line" >out 2>err
+    cut -f1 out | sort >got
+    [ $# = 0 ] || printf '%s\n' "$@" | sort >want
+    cmp -s got want
+    ok $? "'$line' goes on as ${*:-nothing we know}"
+}
+# includes LINE CANDIDATE NAME, lacks likewise
+includes() {
+    "$etude" __complete --line "$1" >out 2>err
+    cut -f1 out | grep -qxF -e "$2"
+    ok $? "$3"
+}
+lacks() {
+    "$etude" __complete --line "$1" >out 2>err
+    cut -f1 out | grep -qF -e "$2"
+    ok $((! $?)) "$3"
+}
+
+# Commands and options.
+offers "etude valid" validate :recipes
+offers "etude --progress=p" --progress=plain
+offers "etude train --color a" auto always
+offers "etude train --run-na" --run-name
+offers "etude train r.yaml --unset optimizer.ne" optimizer.nesterov
+includes "etude train --" --dry-run "a command has its options"
+lacks "etude validate --" --dry-run "and no other's"
+lacks "etude train --" --detach "nor those of a later version"
+offers "etude train -- --dry" :recipes
+help=$("$etude" help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p' | grep -c .)
+later=$("$etude" help | grep -c '^  [a-z].*not in this version')
+"$etude" __complete "" | grep -vc '^:' >out
+is "$(cat out)" $((help - later)) "every command of help is offered, and no later one"
+
+# Operands, by the synopsis.
+offers "etude train " :recipes
+offers "etude -C sub train " :recipes
+offers "etude train -m fash" fashion_mnist fashion_mnist_resnet20
+offers "etude recipes b" bible_gpt
+offers "etude weights " ls diff convert
+offers "etude weights ls " :files
+offers "etude weights convert x -o " :files
+offers "etude weights frob "
+offers "etude config " get set edit path
+offers "etude config get ui." ui.plot
+offers "etude completion " bash zsh fish
+offers "etude help we" weights
+includes "etude explain mi" mixup "explain takes a component"
+offers "etude data inspect bible" bible_kjv
+offers "etude data inspect bible_kjv seq_" seq_len=
+offers "etude train --run_directory " :folders
+
+# Runs.
+run train r.yaml --run_directory runs/a --run_name brisk-otter --progress none
+offers "etude show bri" brisk-otter :folders
+includes "etude eval " brisk-otter "eval takes a run"
+includes "etude eval " :recipes "or a recipe"
+grep -q '^brisk-otter	finished$' out
+ok $? "a run's state is said"
+
+# Keys and values.
+offers "etude train r.yaml see" seed=
+offers "etude train r.yaml checkpoint.k" checkpoint.keep=
+offers "etude train r.yaml optimizer.nest" optimizer.nesterov=
+offers "etude train r.yaml optimizer.bet"
+offers "etude train r.yaml optimizer=adam optimizer.bet" optimizer.betas=
+offers "etude train nothing.yaml optimizer.bet" optimizer.betas=
+offers "etude train r.yaml optimizer.name=adam" optimizer.name=adam optimizer.name=adamw
+offers "etude train r.yaml algorithms.mixup.al" algorithms.mixup.alpha=
+offers "etude train r.yaml algorithms.mix" algorithms.mixup. algorithms.mixup=
+offers "etude train r.yaml algorithms.mixup=" algorithms.mixup=false
+offers "etude train r.yaml device=c" device=cpu
+offers "etude train r.yaml deterministic=t" deterministic=true
+offers "etude train r.yaml model.weights=" :files
+offers "etude train r.yaml --alg mix" mixup
+includes "etude train r.yaml eval_data.0." eval_data.0.label= "an item of a list has its keys"
+offers "etude train r.yaml seed.x"
+
+# Lines that are odd.
+offers "etude train 'a b.yaml' see" seed=
+offers 'etude train a\ b.yaml se"e' seed=
+offers "etude nothing" :recipes
+printf 'max_duration: [\n' >bad.yaml
+offers "etude train bad.yaml seed" seed=
+run __complete
+exits 0 "no words at all are no fault"
+
+run completion
+exits 64 "completion wants a shell: exit 64"
+run completion tcsh
+exits 64 "one that there is a script for: exit 64"
+
+# ---- the shells themselves ----
+
+# has SHELL TESTS: else they are skipped
+has() {
+    command -v "$1" >/dev/null 2>&1 && return 0
+    for i in $(seq "$2"); do
+        n=$((n + 1))
+        echo "ok $n # SKIP there is no $1"
+    done
+    return 1
+}
+for shell in bash zsh fish; do
+    "$etude" completion $shell >c.$shell
+done
+touch "one file.safetensors"
+
+# Keys as they are typed, at a terminal: tab, and what came of it is run.
+typed() {
+    rm -f got
+    printf "$1"'\nexit\n' | timeout 60 script -qec "$2" /dev/null >out 2>&1
+    touch got
+}
+keys='etude conf\tpa\t>got'
+if has bash 6; then
+    # shellcheck disable=SC2016
+    reply='. ./c.bash; COMP_LINE=$1 COMP_POINT=${#1}; _etude etude; printf "%s\n" "${COMPREPLY[@]}"'
+    is "$(bash -c "$reply" - "etude valid")" validate "bash: commands"
+    is "$(bash -c "$reply" - "etude train --color=al")" always "bash: what follows a ="
+    is "$(bash -c "$reply" - "etude train r.yaml optimizer.name=adamw")" adamw "bash: values of keys"
+    is "$(bash -c "$reply" - "etude train r.")" r.yaml "bash: recipes are files"
+    printf '. ./c.bash\n' >rc.bash
+    typed "$keys" "bash --rcfile rc.bash -i"
+    is "$(cat got)" /nonexistent/config.yaml "bash: tab completes commands and operands"
+    typed 'etude weights ls one\t 2>got' "bash --rcfile rc.bash -i"
+    says got "one file.safetensors: 0 bytes" "bash: a file's blanks are quoted"
+fi
+if has zsh 2; then
+    mkdir -p z
+    printf 'autoload -Uz compinit\ncompinit -u -D\n. ./c.zsh\n' >z/.zshrc
+    typed "$keys" "env ZDOTDIR=$dir/z zsh -i"
+    is "$(cat got)" /nonexistent/config.yaml "zsh: tab completes commands and operands"
+    mkdir -p zi/functions # as it is installed
+    cp c.zsh zi/functions/_etude
+    printf 'fpath=(%s $fpath)\nautoload -Uz compinit\ncompinit -u -D\n' "$dir/zi/functions" >zi/.zshrc
+    typed 'etude explain r.yaml --ori\tsee\t17 >got' "env ZDOTDIR=$dir/zi zsh -i"
+    says got "seed = 17" "zsh: a key is followed by its value, without a blank"
+fi
+if has fish 5; then
+    reply() {
+        HOME=$dir fish --no-config -c ". ./c.fish; complete -C '$1'" | cut -f1 | tr '\n' ' '
+    }
+    is "$(reply "etude valid")" "validate " "fish: commands"
+    is "$(reply "etude train --color=al")" "--color=always " "fish: what follows a ="
+    is "$(reply "etude train r.yaml optimizer.nest")" "optimizer.nesterov= " "fish: keys"
+    is "$(reply "etude weights ls one")" "one file.safetensors " "fish: files"
+    is "$(reply "etude train r.")" "r.yaml " "fish: recipes are files"
+fi
+finish
