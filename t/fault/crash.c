@@ -396,7 +396,7 @@ load_from(const char *root)
         found.step = s.r.state->timestamp.batch;
         found.digest = saving_digest(&s);
         saving_close(&s);
-    } else if (status != ET_EFORMAT) {
+    } else if (status != ET_EFORMAT && status != ET_ENOENT) {
         bail("%s", et_error_get(t.cx)->message);
     }
     et_error_clear(t.cx);
