@@ -231,6 +231,8 @@ const char *cli_clock(double t, char *buf, size_t size);
 const struct json_t *cli_main_metric(const struct json_t *facts, const char **name);
 /* ---- resume.c: going on with a run ---- */
 
+/* What TEXT means: a run by its folder, by its name, or "last"; or a checkpoint of one. */
+int cli_find_origin(struct cli *c, const char *text, struct eti_origin_run *out);
 /* Which run --resume or --autoresume means: OUT->directory is "" for a new run. */
 int cli_resume_find(struct cli *c, struct eti_origin_run *out);
 /* The recipe of that run, with overrides; or, where one was named, that one. */

@@ -116,21 +116,35 @@ run(struct cli *c, struct et_recipe *recipe, struct source *from)
     return code == CLI_OK ? assemble_and_evaluate(c, recipe, from) : code;
 }
 
-/* The operand is a recipe, or a run or one of its checkpoints. */
+/* The operand is a recipe where it is a file, or looks like the path of one. */
+static bool
+is_recipe(struct cli *c)
+{
+    struct eti_origin_run run;
+    const char *text = c->n_args == 1 ? c->arg[0] : "", *dot = strrchr(text, '.');
+    if (c->n_args != 1 || c->opt.module_mode || is_file(text))
+        return true;
+    if (!strchr(text, '/') && (!dot || strcmp(dot, ".yaml") != 0))
+        return false;
+    bool none = eti_origin_find(c->cx, text, &run) != ET_OK;
+    et_error_clear(c->cx);
+    return none;
+}
+
+/* Otherwise it is a run or one of its checkpoints. */
 int
 cli_eval(struct cli *c)
 {
-    int code;
+    int code = CLI_OK;
     char path[PATH_MAX];
     struct source from = {0};
-    struct et_recipe *recipe;
-    bool is_run = c->n_args == 1 && !is_file(c->arg[0]) && !c->opt.module_mode &&
-                  eti_origin_find(c->cx, c->arg[0], &from.run) == ET_OK;
-    et_error_clear(c->cx);
-    if (is_run && from.run.directory[0]) {
+    struct et_recipe *recipe = NULL;
+    if (!is_recipe(c))
+        code = cli_find_origin(c, c->arg[0], &from.run);
+    if (code == CLI_OK && from.run.directory[0]) {
         snprintf(path, sizeof path, "%s/recipe.resolved.yaml", from.run.directory);
         recipe = cli_load_recipe(c, path, &code);
-    } else {
+    } else if (code == CLI_OK) {
         recipe = cli_load_only_recipe(c, &code);
     }
     if (recipe)

@@ -25,22 +25,27 @@ find_by_name(struct cli *c, const char *text, struct eti_origin_run *out)
     return status == ET_OK ? code : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
 }
 
-/* RUN, or a checkpoint of one. */
-static int
-find_run(struct cli *c, const char *text, struct eti_origin_run *out)
+int
+cli_find_origin(struct cli *c, const char *text, struct eti_origin_run *out)
 {
     et_status status = eti_origin_find(c->cx, text, out);
     if (status == ET_ENOENT && !strchr(text, '/')) {
         et_error_clear(c->cx);
         return find_by_name(c, text, out);
     }
-    if (status != ET_OK)
-        return cli_fail_status(c, ETI_STAGE_OUTPUT, status);
-    if (!out->directory[0])
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+}
+
+/* The same of a run's directory: there is a run to go on with. */
+static int
+find_run(struct cli *c, const char *text, struct eti_origin_run *out)
+{
+    int code = cli_find_origin(c, text, out);
+    if (code == CLI_OK && !out->directory[0])
         return cli_fail(c, CLI_E_CHECKPOINT_ALONE,
                         "a new run may begin there: load.path=CKPT",
                         "%s lies in no run's directory", text);
-    return CLI_OK;
+    return code;
 }
 
 int

@@ -35,4 +35,19 @@ says err "are both called 'eval'" "and a sentence"
 run eval many.yaml eval_data.2.metrics=[bleu]
 exits 65 "an expression that fits no metric: exit 65"
 says err "no metric of evaluator 'part' matches" "and a sentence"
+
+run train one.yaml --run_name calm-heron --run_directory runs/there --progress none
+exits 0 "a run to evaluate"
+run eval runs/there
+cp out text
+for name in calm-heron last; do
+    run eval $name
+    exits 0 "eval $name: exit 0"
+    is "$(cat out)" "$(cat text)" "the metrics of the run that is called so"
+done
+run eval nobody
+exits 66 "a name that no run has: exit 66"
+says err "nobody" "and a sentence"
+run eval nowhere.yaml
+says err "cannot read nowhere.yaml" "what looks like a recipe's path is one"
 finish
