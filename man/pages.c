@@ -138,7 +138,8 @@ print_operand(FILE *out, const char *word, size_t n)
     bool literal = word[0] >= 'a' && word[0] <= 'z' && !memchr(word, '=', n);
     char part[128];
     n -= repeats ? 3 : 0;
-    fputs(literal ? "Cm" : word[0] == '-' ? "Fl" : "Ar", out);
+    const char *macro = literal ? "Cm" : word[0] == '-' ? "Fl" : "Ar";
+    fputs(macro, out);
     for (size_t at = word[0] == '-'; at < n;) {
         size_t length = 0;
         while (at + length < n && word[at + length] != '|' && word[at + length] != '=')
@@ -148,7 +149,7 @@ print_operand(FILE *out, const char *word, size_t n)
         mdoc_word(out, part);
         at += length;
         if (at < n)
-            fputs(word[at++] == '|' ? " |" : " Ns = Ns Ar", out);
+            fprintf(out, " Ns %c Ns %s", word[at++], macro);
     }
     if (repeats)
         fputs(" ...", out);

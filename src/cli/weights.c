@@ -6,18 +6,41 @@
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "core/checkpoint/tensors.h"
 
 enum { SHAPE_TEXT = 192 };
 
+/* The run called NAME, if there is one. */
+static et_status
+open_run(struct cli *c, const char *name, enum eti_tensors_part part,
+         struct eti_tensors *out, int *exit)
+{
+    json_t *facts = cli_run_find(c, name, exit);
+    const char *directory = json_string_value(json_object_get(facts, "directory"));
+    et_status status =
+        directory ? eti_tensors_open(c->cx, directory, part, out) : ET_ENOENT;
+    json_decref(facts);
+    return status;
+}
+
+/* TEXT is a path, or the name of a run. */
 static int
-open_tensors(struct cli *c, const char *path, enum eti_tensors_part part,
+open_tensors(struct cli *c, const char *text, enum eti_tensors_part part,
              struct eti_tensors *out)
 {
-    et_status status = eti_tensors_open(c->cx, path, part, out);
-    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_DATA, status);
+    int exit = CLI_OK;
+    et_status status;
+    *out = (struct eti_tensors){0};
+    if (access(text, F_OK) != 0 && !strpbrk(text, "/."))
+        status = open_run(c, text, part, out, &exit);
+    else
+        status = eti_tensors_open(c->cx, text, part, out);
+    if (status == ET_OK || exit != CLI_OK)
+        return exit;
+    return cli_fail_status(c, ETI_STAGE_DATA, status);
 }
 
 static int64_t

@@ -50,7 +50,7 @@ offers "etude -C sub train " :recipes
 offers "etude train -m fash" fashion_mnist fashion_mnist_resnet20
 offers "etude recipes b" bible_gpt
 offers "etude weights " ls diff convert
-offers "etude weights ls " :files
+offers "etude weights ls x" :files :folders
 offers "etude weights convert x -o " :files
 offers "etude weights frob "
 offers "etude config " get set edit path
@@ -65,6 +65,7 @@ offers "etude train --run_directory " :folders
 # Runs.
 run train r.yaml --run_directory runs/a --run_name brisk-otter --progress none
 offers "etude show bri" brisk-otter :folders
+includes "etude weights diff x " brisk-otter "weights diff takes two"
 includes "etude eval " brisk-otter "eval takes a run"
 includes "etude eval " :recipes "or a recipe"
 grep -q '^brisk-otter	finished$' out

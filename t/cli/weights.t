@@ -79,6 +79,46 @@ exits 64 "-o with ls: exit 64"
 run weights convert a.safetensors -o x --all
 exits 64 "--all with convert: exit 64"
 
+# Checkpoints.
+export XDG_STATE_HOME="$dir/state"
+tiny r.yaml
+run train r.yaml checkpoint.interval=1ba optimizer.momentum=0.9 --run_name brisk-otter \
+    --run_directory runs/a --progress none
+steps=runs/a/checkpoints/step-00000000000
+run weights ls brisk-otter
+exits 0 "a run by its name"
+says out "checkpoint ep0-ba2 of brisk-otter: epoch 0, batch 2" "means its newest checkpoint"
+says out "  optimizer/momentum" "with all it holds"
+run weights diff runs/a ${steps}2
+exits 0 "its folder too"
+run weights diff ${steps}1 ${steps}2
+exits 1 "after another batch the weights differ"
+grep -q optimizer out
+is $? 1 "of the optimizer nothing is said"
+run weights diff ${steps}1 ${steps}2 --all
+says out "optimizer/" "but with --all"
+run weights convert last -o half.safetensors --dtype bf16
+exits 0 "a checkpoint's weights are converted"
+run weights ls half.safetensors
+says out "run: brisk-otter" "and say where they come from"
+run weights convert brisk-otter -o ${steps}2/new
+exits 73 "into a checkpoint nothing is written: exit 73"
+run train r.yaml model.weights=half.safetensors --progress none --run_directory runs/b
+exits 0 "they can be trained from"
+cp ${steps}2/MANIFEST saved
+sed 's/"step": 2/"step": 3/' saved >${steps}2/MANIFEST
+run weights ls runs/a
+exits 65 "a MANIFEST that was changed: exit 65"
+says err "error E3001: step-000000000002: MANIFEST" "is told"
+cp saved ${steps}2/MANIFEST
+printf 'x' | dd of=${steps}2/model-00000.safetensors bs=1 seek=2000 conv=notrunc 2>/dev/null
+run weights convert runs/a -o x
+exits 65 "so is a value: exit 65"
+says err "digest mismatch" "where it is used"
+run weights ls nobody
+exits 66 "a name that no run has: exit 66"
+says err "no run is called 'nobody'" "is told"
+
 # Bad input.
 head -c 100 a.safetensors >short.safetensors
 printf 'PK\003\004and so on' >model.pt

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "etude/diagnostic.h"
+
 static et_status
 copy_path(struct eti_tensors *s, const char *folder, const char *name)
 {
@@ -88,9 +90,9 @@ open_checkpoint(struct eti_tensors *s, const char *directory, const char *name,
                 enum eti_tensors_part part)
 {
     char model[64];
+    s->is_checkpoint = true;
     ET_TRY(copy_path(s, directory, name));
     ET_TRY(eti_store_read_manifest(s->cx, directory, name, &s->manifest));
-    s->is_checkpoint = true;
     eti_shard_name(ETI_SHARD_MODEL, 0, model, sizeof model);
     if (s->manifest.n_files < 1 || strcmp(s->manifest.file[0].name, model) != 0)
         return ET_FAIL(s->cx, ET_EFORMAT, "%s: MANIFEST does not begin with %s",
@@ -168,6 +170,10 @@ eti_tensors_open(struct et_ctx *cx, const char *path, enum eti_tensors_part part
     et_status status = open_any(out, path, part);
     if (status == ET_OK)
         status = list_tensors(out);
+    if (status == ET_ENOTSUP)
+        et_error_set_code(cx, ET_E_CHECKPOINT_FORMAT);
+    else if (status == ET_EFORMAT && out->is_checkpoint)
+        et_error_set_code(cx, ET_E_CHECKPOINT);
     if (status != ET_OK)
         eti_tensors_release(out);
     return status;

@@ -14,6 +14,7 @@
 #include <xxhash.h>
 
 #include "core/checkpoint/names.h"
+#include "etude/diagnostic.h"
 
 enum { PIECE = 1 << 12 }; /* elements */
 
@@ -79,8 +80,10 @@ stream_next(struct stream *s, int64_t *n)
     eti_hash_finish(s->hash, digest);
     if (strcmp(digest, source->digest) == 0)
         return ET_OK;
-    return ET_FAIL(s->cx, ET_EFORMAT, "%s: '%s': digest mismatch",
-                   source->file->file.path, source->t->name);
+    et_status status = ET_FAIL(s->cx, ET_EFORMAT, "%s: '%s': digest mismatch",
+                               source->file->file.path, source->t->name);
+    et_error_set_code(s->cx, ET_E_CHECKPOINT);
+    return status;
 }
 
 /* ---- comparing ---- */
