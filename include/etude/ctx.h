@@ -48,6 +48,8 @@ void et_alloc_get_stats(const struct et_ctx *cx, struct et_alloc_stats *out);
 
 /* For tests: the K-th allocation from now fails (1 = the next); 0 = none does. */
 void et_alloc_fail_at(struct et_ctx *cx, uint64_t k);
+/* The K-th fails and all after it, until et_alloc_fail_at(cx, 0). */
+void et_alloc_fail_from(struct et_ctx *cx, uint64_t k);
 
 #ifdef __cplusplus
 }

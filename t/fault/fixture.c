@@ -157,9 +157,9 @@ take_small_model(struct run *r, const char *hidden)
     r->config.model = r->model;
 }
 
-bool
-saving_open(struct saving_run *s, struct et_ctx *cx, const struct saving_setup *setup,
-            et_status *status)
+void
+saving_prepare(struct saving_run *s, struct et_ctx *cx,
+               const struct saving_setup *setup)
 {
     static const char *const momentum[] = {"momentum", "0.9", "lr", "0.01", NULL};
     s->cx = cx;
@@ -180,6 +180,12 @@ saving_open(struct saving_run *s, struct et_ctx *cx, const struct saving_setup *
     s->r.config.load = setup->load;
     s->r.config.nonfinite_action = setup->nonfinite_action;
     s->r.config.nonfinite_grace = setup->nonfinite_grace;
+}
+
+bool
+saving_start(struct saving_run *s, et_status *status)
+{
+    struct et_ctx *cx = s->cx;
     *status = et_trainer_new(cx, &s->r.config, &s->r.trainer);
     if (*status == ET_OK) {
         s->r.state = et_trainer_state(s->r.trainer);
@@ -187,6 +193,14 @@ saving_open(struct saving_run *s, struct et_ctx *cx, const struct saving_setup *
     }
     saving_close(s);
     return false;
+}
+
+bool
+saving_open(struct saving_run *s, struct et_ctx *cx, const struct saving_setup *setup,
+            et_status *status)
+{
+    saving_prepare(s, cx, setup);
+    return saving_start(s, status);
 }
 
 void

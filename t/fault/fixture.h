@@ -53,6 +53,11 @@ struct saving_run {
  * nothing is left. */
 bool saving_open(struct saving_run *s, struct et_ctx *cx,
                  const struct saving_setup *setup, et_status *status);
+/* The same in two steps: all but the trainer, or the end of the test; and the trainer.
+ */
+void saving_prepare(struct saving_run *s, struct et_ctx *cx,
+                    const struct saving_setup *setup);
+bool saving_start(struct saving_run *s, et_status *status);
 void saving_close(struct saving_run *s);
 /* Trains N batches more, or bails out. */
 void saving_train(struct saving_run *s, int n);

@@ -22,7 +22,8 @@ struct et_ctx {
     struct et_tracer *tracer; /* NULL: none */
     struct et_alloc_stats stats;
     const struct eti_seams *seams;
-    uint64_t fail_in; /* allocations until the one that fails; 0 = none */
+    uint64_t fail_in;   /* allocations until the one that fails; 0 = none */
+    bool fail_for_good; /* and so do those after it */
 };
 
 struct block_header {
@@ -164,6 +165,7 @@ take(struct et_ctx *cx, size_t bytes, struct block_header **out)
     whole = (whole + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     struct block_header *h = NULL;
     bool fails = cx->fail_in && --cx->fail_in == 0;
+    cx->fail_in += fails && cx->fail_for_good; /* the next one */
     if (!fails && whole > bytes)
         h = aligned_alloc(ALIGNMENT, whole);
     if (!h)
@@ -226,6 +228,14 @@ void
 et_alloc_fail_at(struct et_ctx *cx, uint64_t k)
 {
     cx->fail_in = k;
+    cx->fail_for_good = false;
+}
+
+void
+et_alloc_fail_from(struct et_ctx *cx, uint64_t k)
+{
+    cx->fail_in = k;
+    cx->fail_for_good = true;
 }
 
 void

@@ -265,11 +265,9 @@ eti_manifest_parse(struct et_ctx *cx, const char *name, const char *text, size_t
     *out = (struct eti_manifest){0};
     ET_TRY(check_digest(&r, text, n));
     out->json = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
-    if (!out->json)
-        return json_error_code(&error) == json_error_out_of_memory
-                   ? ET_FAIL(cx, ET_ENOMEM, "%s: no memory for a MANIFEST of %zu bytes",
-                             name, n)
-                   : REFUSE(&r, "is not JSON, byte %d", error.position);
+    if (!out->json) /* jansson has no sure word for want of memory */
+        return refuse(&r, ET_EINVAL, "is not JSON, byte %d, or memory is short",
+                      error.position);
     return read_members(&r, out);
 }
 

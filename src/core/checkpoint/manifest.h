@@ -61,7 +61,8 @@ ET_NODISCARD et_status eti_manifest_print(struct et_ctx *cx,
                                           const struct eti_manifest *m, char **out,
                                           size_t *n);
 /* Reads N bytes at TEXT; pure but for CX's error and memory. EFORMAT for anything that
- * eti_manifest_print did not write, ENOTSUP for a later format. NAME is the
+ * eti_manifest_print did not write, EINVAL where the digest is right and it cannot be
+ * parsed, as when memory is short, ENOTSUP for a later format. NAME is the
  * checkpoint's, for messages. Release in any case. */
 ET_NODISCARD et_status eti_manifest_parse(struct et_ctx *cx, const char *name,
                                           const char *text, size_t n,

@@ -120,6 +120,8 @@ bind(struct eti_ir *ir, struct et_tensor *t)
     }
     /* Binding i is value i: bindings are all found before any step is lowered. */
     int id = eti_ir_add_value(ir, &t->desc, -1);
+    if (ir->failed)
+        return 0;
     ir->value[id].leaf = ir->n_bindings;
     t->plan_id = (uint64_t)ir->n_bindings;
     ir->binding[ir->n_bindings] = t;

@@ -70,14 +70,19 @@ struct et_optimizer {
 /* ---- making ---- */
 
 static void
+free_run(struct et_optimizer *opt, struct run *r)
+{
+    et_tensor_free(&r->p);
+    for (int k = 0; k < opt->n_moments; k++)
+        et_tensor_free(&r->moment[k]);
+    et_free(opt->cx, r);
+}
+
+static void
 free_runs(struct et_optimizer *opt)
 {
-    for (int i = 0; i < opt->n_runs; i++) {
-        et_tensor_free(&opt->run[i]->p);
-        for (int k = 0; k < opt->n_moments; k++)
-            et_tensor_free(&opt->run[i]->moment[k]);
-        et_free(opt->cx, opt->run[i]);
-    }
+    for (int i = 0; i < opt->n_runs; i++)
+        free_run(opt, opt->run[i]);
     opt->n_runs = 0;
 }
 
@@ -276,9 +281,13 @@ find_run(struct et_optimizer *opt, int64_t begin, int64_t end, struct run **out)
         opt->cap_runs = cap;
     }
     ET_TRY(et_alloc(opt->cx, sizeof **opt->run, &block));
-    opt->run[opt->n_runs++] = block;
-    *out = block;
-    return new_run(opt, begin, end, block);
+    et_status status = new_run(opt, begin, end, block);
+    if (status != ET_OK) { /* half of one must not be found the next time */
+        free_run(opt, block);
+        return status;
+    }
+    *out = opt->run[opt->n_runs++] = block;
+    return ET_OK;
 }
 
 /* NOW where SKIP is not 0 (or no number at all), else NEXT; NEXT where there is no
