@@ -59,7 +59,7 @@ exits 65 "an unknown algorithm: exit 65"
 
 for key in \
     "parallel: {zero: 1}" "device: gpu" "precision: amp_fp8" "tf32: true" "timeout: 1m" \
-    "nonfinite: {action: rollback}" "launch: {nproc: 2}"; do
+    "launch: {nproc: 2}"; do
     with "$key"
     run train r.yaml
     exits 69 "$key is not available: exit 69"
@@ -68,6 +68,11 @@ done
 with "checkpoint: false"
 run train --dry-run r.yaml
 exits 0 "checkpoint: false is"
+with "nonfinite: {action: rollback}"
+run train --dry-run r.yaml
+exits 0 "rollback is, where checkpoints are saved"
+run train --dry-run r.yaml checkpoint=false
+exits 69 "and is not where none are"
 
 run train good.yaml train_data.name=text_bytes train_data.path=nowhere
 exits 65 "an option the dataset has not: exit 65"

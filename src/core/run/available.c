@@ -85,7 +85,7 @@ eti_recipe_check_available(struct et_ctx *cx, const struct et_recipe *recipe,
         refuse(recipe, "device", "device", "there is no GPU device", errors);
     if (recipe->precision == ET_PRECISION_AMP_FP8)
         refuse(recipe, "precision", "precision", "no device here computes in fp8", errors);
-    if (recipe->nonfinite.action == ET_NONFINITE_ROLLBACK)
+    if (recipe->nonfinite.action == ET_NONFINITE_ROLLBACK && recipe->checkpoint.off)
         refuse(recipe, "nonfinite", "nonfinite.action",
                "there is no checkpoint to go back to", errors);
     if (errors->total == before)
