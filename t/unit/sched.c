@@ -254,6 +254,27 @@ cooldown(void)
     }
 }
 
+/* A decay before each of 250, 500 and 1000: over a tenth of 250, 250, 500 batches. */
+static void
+decays(void)
+{
+    static const int batch[] = {1,   224, 226, 240, 249, 250, 475,
+                                480, 499, 500, 949, 960, 999, 1000};
+    static const double sqrt_decay[] = {.1, 1,       .8,      .225404, .020205,
+                                        1,  1,       .552787, .020205, 1,
+                                        1,  .552787, .010051, 1e-6};
+    follows("wsd num_checkpoints=3", epochs(10, 1), batch, sqrt_decay,
+            sizeof batch / sizeof *batch);
+    /* Two: before 500 and 1000, over a fifth of 500 batches each. */
+    static const double inverse[] = {
+        .1, 1, 1, 1, 1, 1, .013289, .012469, .0101, 1, .020198, .016556, .0101, .01};
+    follows("wsd num_checkpoints=2 decay=inverse alpha_f=.01 t_decay=.2dur",
+            epochs(10, 1), batch, inverse, sizeof batch / sizeof *batch);
+    /* As many as there are batches to halve: nothing is too short. */
+    follows("wsd num_checkpoints=16 t_warmup=0ba", epochs(10, 1),
+            (const int[]){0, 1, 7, 1000}, (const double[]){1, 1, 1, 1e-6}, 4);
+}
+
 static void
 ratio(void)
 {
@@ -427,6 +448,7 @@ main(void)
     curves();
     borrowed();
     cooldown();
+    decays();
     ratio();
     by_epoch();
     products();
