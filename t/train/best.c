@@ -1,9 +1,11 @@
 /* best_model_saver and model_ema: the file holds the weights that the best evaluation
- * used. */
+ * used. weights_saver: files of the weights of certain times. */
+#include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/checkpoint/archive.h"
 #include "t/data/fixture.h"
@@ -232,6 +234,114 @@ test_archive(struct et_ctx *cx)
     et_callback_free(&c);
 }
 
+/* ---- weights_saver ---- */
+
+#define MAKE_SAVER(cx, ...)                                                            \
+    make(cx, "weights_saver", (const char *const[]){__VA_ARGS__, NULL})
+
+/* The files of weights/, in order, with blanks between. */
+static const char *
+saved_names(void)
+{
+    static char names[256];
+    glob_t found;
+    names[0] = '\0';
+    if (glob(path_of("weights/*"), 0, NULL, &found) != 0)
+        return names;
+    size_t used = 0;
+    for (size_t i = 0; i < found.gl_pathc && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                                 i ? " " : "", strrchr(found.gl_pathv[i], '/') + 1);
+    globfree(&found);
+    return names;
+}
+
+static void
+remove_saved(void)
+{
+    glob_t found;
+    if (glob(path_of("weights/*"), 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            unlink(found.gl_pathv[i]);
+        globfree(&found);
+    }
+    rmdir(path_of("weights"));
+}
+
+/* Four epochs of two batches, evaluated at the end of each. */
+static void
+test_saver(struct et_ctx *cx)
+{
+    struct notes notes;
+    struct run r;
+    struct et_callback *c = MAKE_SAVER(cx, "interval", "2ep", "at", "[3ba, 0.75dur]");
+    fit(&r, cx, c, NULL, &notes);
+    is_str(saved_names(),
+           "ep1-ba3.safetensors ep2-ba4.safetensors ep2-ba6.safetensors "
+           "ep4-ba8.safetensors",
+           "weights of every second epoch, of batch 3, and of three quarters");
+    ok(entropy_of(cx, "weights/ep2-ba4.safetensors") == notes.entropy[1] &&
+           entropy_of(cx, "weights/ep2-ba6.safetensors") == notes.entropy[2] &&
+           entropy_of(cx, "weights/ep4-ba8.safetensors") == notes.entropy[3],
+       "each file's weights are those of its time");
+    run_close(&r);
+    et_callback_free(&c);
+
+    c = MAKE_SAVER(cx, "interval", "0", "at", "[1dur]", "name", "'{run_name}-last'");
+    fit(&r, cx, c, NULL, &notes);
+    ok(entropy_of(cx, "weights/run-last.safetensors") == notes.entropy[3],
+       "an interval of 0 leaves those at their own times, under any name");
+    run_close(&r);
+    et_callback_free(&c);
+
+    const char *const bad[] = {"x{nothing}", "a/b"};
+    for (int i = 0; i < 2; i++) {
+        const struct et_callback_class *type = et_callback_find("weights_saver");
+        void *values;
+        need(cx, et_alloc(cx, type->info.options_size, &values));
+        need(cx, et_options_init(cx, type->info.options, values));
+        need(cx, et_options_set(cx, type->info.options, values, "name", bad[i]));
+        ok(et_callback_new(cx, type, values, scratch_folder(), &c) == ET_EINVAL &&
+               strstr(take_error(cx), bad[i]),
+           "the name %s is refused", bad[i]);
+        et_options_release(type->info.options, values);
+        et_free(cx, values);
+    }
+}
+
+/* Batch 9 after one that was resumed at batch 8, in files of every second. */
+static void
+test_saver_archive(struct et_ctx *cx)
+{
+    struct notes notes;
+    struct run r;
+    struct et_archive a = {0};
+    struct et_callback *c = MAKE_SAVER(cx, "interval", "2ba");
+    fit(&r, cx, c, NULL, &notes);
+    eti_archive_begin(&a, cx);
+    need(cx, c->type->archive(c, &a));
+    need(cx, eti_archive_end(&a));
+    need(cx, eti_archive_sort(&a));
+    struct et_callback *next = MAKE_SAVER(cx, "interval", "2ba", "name", "next{batch}");
+    a.mode = ET_ARCHIVE_LOAD;
+    a.source = "test";
+    need(cx, next->type->archive(next, &a));
+    eti_archive_release(&a);
+    remove_saved();
+    need(cx, next->type->run(next, ET_EVENT_INIT, r.state, r.state->log));
+    struct et_state s = *r.state;
+    for (int i = 0; i < 2; i++) {
+        s.timestamp.batch++;
+        need(cx, next->type->run(next, ET_EVENT_BATCH_CHECKPOINT, &s, s.log));
+        is_str(saved_names(), i ? "next10.safetensors" : "",
+               "resumed at batch 8: what is there after batch %d", 9 + i);
+    }
+    remove_saved();
+    run_close(&r);
+    et_callback_free(&next);
+    et_callback_free(&c);
+}
+
 /* ---- model_ema ---- */
 
 static float *by_hand;
@@ -402,6 +512,8 @@ main(void)
     test_average(cx);
     test_faults(cx);
     test_archive(cx);
+    test_saver(cx);
+    test_saver_archive(cx);
     test_ema(cx);
     test_ema_target(cx);
     test_ema_archive(cx);
