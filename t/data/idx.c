@@ -202,7 +202,7 @@ pairs(void)
     is_int(try_open(&o, &data), ET_EFORMAT, "a cut gzip file is refused");
     et_error_clear(cx);
     o.images = (char *)".";
-    is_int(try_open(&o, &data), ET_EIO, "a folder is no file");
+    is_int(try_open(&o, &data), ET_EFORMAT, "a folder is no file");
     snprintf(want, sizeof want, "%s/.: not a regular file", folder);
     is_str(take_error(cx), want, "and the sentence says so");
 

@@ -50,13 +50,14 @@ eti_file_open(struct et_ctx *cx, const char *path, int *out, int64_t *size)
 {
     /* Not blocking, so that opening a fifo returns. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
+    if (fd < 0 && errno != ELOOP)
         return ET_FAIL(cx, errno == ENOENT ? ET_ENOENT : ET_EIO, "cannot read %s: %s",
                        path, strerror(errno));
     struct stat st;
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return ET_FAIL(cx, ET_EIO, "%s: not a regular file", path);
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        if (fd >= 0)
+            close(fd);
+        return ET_FAIL(cx, ET_EFORMAT, "%s: not a regular file", path);
     }
     *out = fd;
     *size = st.st_size;

@@ -19,7 +19,8 @@ struct eti_bytes {
 /* Writes "DIR/NAME" to OUT. EINVAL where it does not fit. */
 ET_NODISCARD et_status eti_file_path(struct et_ctx *cx, char out[ETI_PATH_MAX],
                                      const char *dir, const char *name);
-/* Opens for reading a regular file and nothing else: no folder, fifo or device. */
+/* Opens for reading a regular file and nothing else: EFORMAT for a folder, fifo or
+ * device. ENOENT, EIO. */
 ET_NODISCARD et_status eti_file_open(struct et_ctx *cx, const char *path, int *fd,
                                      int64_t *size);
 /* Reads all of PATH; where it does not exist, of PATH.gz. What begins as gzip does is

@@ -2,11 +2,14 @@
  *
  * Windows are read where they lie with pread: a window is a few hundred bytes of the
  * page cache, half a microsecond, and a file that is cut while training is an error and
- * not a signal. */
+ * not a signal. So is one that is changed, or whose name now means another: an epoch of
+ * both would be of neither, and could not be trained again. */
 #include "core/data/token_file.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,12 +37,15 @@ eti_token_file_open(struct et_ctx *cx, struct et_dataset *self, const char *path
 {
     struct eti_token_file *t = self->state;
     struct stat st;
+    t->watched = fd < 0;
     if (fd < 0)
         ET_TRY(eti_file_open(cx, path, &fd, &t->file.size));
     t->file.fd = fd;
     t->is_open = true;
-    if (fstat(fd, &st) == 0)
-        t->file.size = st.st_size;
+    if (fstat(fd, &st) != 0)
+        return ET_FAIL(cx, ET_EIO, "cannot read %s: %s", path, strerror(errno));
+    t->file.size = st.st_size;
+    t->changed = st.st_mtim;
     snprintf(t->file.path, sizeof t->file.path, "%s", path);
     struct et_error why = {0};
     int64_t n;
@@ -78,6 +84,31 @@ widen(const uint8_t *bytes, int width, int64_t n, int64_t vocab_size, int32_t *o
     return i;
 }
 
+/* Is it still the file that was opened? 0.2 us. */
+static et_status
+check_unchanged(const struct eti_token_file *t, struct et_error *why)
+{
+    const struct eti_file *f = &t->file;
+    struct stat st;
+    char was[32], is[32];
+    if (!t->watched)
+        return ET_OK;
+    if (fstat(f->fd, &st) != 0)
+        return eti_why(why, ET_EIO, "cannot read %s: %s", f->path, strerror(errno));
+    if (st.st_size != f->size)
+        return eti_why(why, ET_EIO, "%s %s from %s to %s while training", f->path,
+                       st.st_size < f->size ? "shrank" : "grew",
+                       eti_size_text(f->size, was, sizeof was),
+                       eti_size_text(st.st_size, is, sizeof is));
+    if (st.st_nlink == 0)
+        return eti_why(why, ET_EIO, "%s was removed or replaced while training",
+                       f->path);
+    if (st.st_mtim.tv_sec != t->changed.tv_sec ||
+        st.st_mtim.tv_nsec != t->changed.tv_nsec)
+        return eti_why(why, ET_EIO, "%s was changed while training", f->path);
+    return ET_OK;
+}
+
 et_status
 eti_token_file_tokens(const struct et_dataset *self, int64_t at, int64_t n,
                       int32_t *out, struct et_error *why)
@@ -90,14 +121,14 @@ eti_token_file_tokens(const struct et_dataset *self, int64_t at, int64_t n,
                              why));
         int64_t bad = widen(bytes, t->width, some, self->facts.vocab_size, out);
         if (bad >= 0)
-            return eti_why(why, ET_EINVAL,
+            return eti_why(why, ET_EFORMAT,
                            "%s: token %d at %" PRId64 " >= vocabulary %" PRId64,
                            t->file.path, out[bad], at + bad, self->facts.vocab_size);
         at += some;
         out += some;
         n -= some;
     }
-    return ET_OK;
+    return check_unchanged(t, why);
 }
 
 void

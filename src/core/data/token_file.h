@@ -2,6 +2,8 @@
 #ifndef ETI_DATA_TOKEN_FILE_H
 #define ETI_DATA_TOKEN_FILE_H
 
+#include <time.h>
+
 #include "core/data/file.h"
 #include "etude/data.h"
 
@@ -9,8 +11,10 @@
 struct eti_token_file {
     struct eti_file file;
     bool is_open;
-    int width;     /* bytes of a token: 1, or 2 little-endian */
-    int64_t begin; /* offset of this split's first token, in bytes */
+    int width;               /* bytes of a token: 1, or 2 little-endian */
+    int64_t begin;           /* offset of this split's first token, in bytes */
+    bool watched;            /* somebody else's file, which may change */
+    struct timespec changed; /* when it last was, as it was opened */
 };
 
 /* How many tokens of WIDTH bytes follow a header of HEADER bytes in N. Pure; EFORMAT
