@@ -42,6 +42,30 @@ exit_of(int code)
     }
 }
 
+/* What to try where nobody who knew more has said it. */
+static const struct {
+    int code;
+    int stage; /* enum eti_stage; -1 = any */
+    const char *hint;
+} hints[] = {
+    {CLI_E_BAD_DATA, ETI_STAGE_RUN, "with the data as they were: etude train --resume"},
+    {CLI_E_MEMORY, -1, "a smaller train_data.batch_size, or grad_accum=auto"},
+    {CLI_E_WRITE, -1, "df and ls -ld show whether there is room, and whose it is"},
+    {CLI_E_DEVICE, -1, "ETUDE_DEVICE=ref computes slowly, without libraries"},
+    {ET_E_CHECKPOINT, -1, "etude rerun trains the same recipe from the start"},
+    {ET_E_NO_CHECKPOINT, -1, "etude rerun trains the same recipe from the start"},
+};
+
+static const char *
+hint_for(int code, enum eti_stage stage)
+{
+    for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++)
+        if (hints[i].code == code &&
+            (hints[i].stage < 0 || hints[i].stage == (int)stage))
+            return hints[i].hint;
+    return NULL;
+}
+
 static bool
 is_given(const char *variable)
 {
@@ -157,7 +181,8 @@ cli_fail_status(struct cli *c, enum eti_stage stage, et_status status)
     const struct et_error *e = et_error_get(c->cx);
     enum cli_error code = standing_error(c, stage, status);
     const char *message = e->message[0] ? e->message : et_status_name(status);
-    int exit = cli_fail(c, code, e->hint, "%s", message);
+    const char *hint = e->hint[0] ? e->hint : hint_for((int)code, stage);
+    int exit = cli_fail(c, code, hint, "%s", message);
     if (e->file)
         et_report(c->cx, ET_LOG_DEBUG, "said at %s:%d", e->file, e->line);
     et_error_clear(c->cx);

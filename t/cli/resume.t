@@ -127,7 +127,7 @@ pid=$!
 while ! [ -s busy/events.log ]; do sleep 0.05; done
 run train r.yaml --autoresume --run_directory busy max_duration=100000000ba
 exits 69 "a run that is active is not started twice: exit 69"
-says err "is active (pid $pid)" "its process is named"
+says err "is active (pid $pid since 20" "its process is named"
 kill -9 $pid
 wait $pid 2>/dev/null
 finish

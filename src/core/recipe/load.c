@@ -145,9 +145,11 @@ expand_scalar(struct eti_loader *l, struct et_value *v)
 {
     struct eti_text t = {.cx = l->cx};
     const char *s = v->text, *from;
+    bool refused = false;
     while ((from = strstr(s, "${")) != NULL && strchr(from, '}')) {
         const char *end = strchr(from, '}');
         const char *value = look_up(l, v, from, end);
+        refused = refused || !value;
         eti_text_add(&t, "%.*s%s", (int)(from - s), s, value ? value : "");
         s = end + 1;
     }
@@ -158,7 +160,9 @@ expand_scalar(struct eti_loader *l, struct et_value *v)
     et_free(l->cx, t.text);
     if (!v->text)
         return ET_ENOMEM;
-    if (!v->is_quoted)
+    if (refused) /* which is said: it is as if nothing stood there */
+        v->type = ET_VALUE_NULL;
+    else if (!v->is_quoted)
         eti_value_resolve_plain(v);
     return ET_OK;
 }

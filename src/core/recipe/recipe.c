@@ -365,7 +365,9 @@ static et_status
 cannot_read(struct et_ctx *cx, struct et_diagnostics *errors, const char *path, int code)
 {
     const char *why = eti_read_reason(code);
-    et_diagnostics_add(errors, ET_E_READ, NULL, NULL, NULL, "cannot read %s: %s", path, why);
+    et_diagnostics_add(errors, ET_E_READ, NULL, NULL,
+                       code == ENOENT ? "etude recipes lists the installed ones" : NULL,
+                       "cannot read %s: %s", path, why);
     return ET_FAIL(cx, ET_ENOENT, "cannot read %s: %s", path, why);
 }
 

@@ -52,7 +52,10 @@ open_data(struct eti_assembly *a, const struct et_part *part, bool train,
     if (o->limit_batches > 0 && (n < 0 || n > o->limit_batches))
         common->subset_num_batches = o->limit_batches;
     a->stage = ETI_STAGE_DATA;
-    ET_TRY(et_dataset_open(a->cx, c, part->options, &out->set));
+    et_status status = et_dataset_open(a->cx, c, part->options, &out->set);
+    if (status == ET_ENOENT || status == ET_EIO || status == ET_EFORMAT)
+        et_hint(a->cx, "etude data inspect %s path=... reads them alone", c->info.name);
+    ET_TRY(status);
     return et_loader_new(a->cx, out->set, &config, &out->loader);
 }
 

@@ -34,7 +34,7 @@ struct et_run {
     char name[ET_RUN_NAME];
     char id[2 * ETI_EVENTS_ID + 1];
     int64_t incarnation;
-    int dir; /* open and locked for as long as the run is; -1: not */
+    int dir;                /* open and locked for as long as the run is; -1: not */
     struct et_timestamp ts; /* of the last event seen, for records made here */
 };
 
@@ -73,9 +73,15 @@ write_json(struct et_ctx *cx, const char *directory, const char *name, json_t *j
 static et_status
 make_directory(struct et_ctx *cx, const char *path, mode_t mode)
 {
-    if (mkdir(path, mode) == 0 || errno == EEXIST)
+    struct stat st;
+    if (mkdir(path, mode) == 0)
         return ET_OK;
-    return ET_FAIL(cx, ET_EIO, "cannot make %s: %s", path, strerror(errno));
+    int error = errno;
+    bool is_there = error == EEXIST && stat(path, &st) == 0;
+    if (is_there && S_ISDIR(st.st_mode))
+        return ET_OK;
+    return ET_FAIL(cx, ET_EIO, "cannot make %s: %s", path,
+                   is_there ? "it is no folder" : strerror(error));
 }
 
 static et_status
@@ -239,8 +245,8 @@ et_run_note(struct et_run *r, enum et_log_level level, const char *text)
 static et_status
 lock_directory(struct et_run *r)
 {
-    et_status status = eti_open_at(r->cx, AT_FDCWD, r->directory,
-                                   O_RDONLY | O_DIRECTORY, 0, &r->dir);
+    et_status status =
+        eti_open_at(r->cx, AT_FDCWD, r->directory, O_RDONLY | O_DIRECTORY, 0, &r->dir);
     if (status != ET_OK) {
         r->dir = -1;
         return status;
@@ -280,7 +286,8 @@ fill(struct et_run *r, const struct et_run_config *config)
     /* Of a process that died before there was a run.json. */
     (void)eti_ctx_seams(r->cx)->file.unlink(r->dir, "events.log", 0);
     ET_TRY(eti_events_begin(r->cx, r->directory, id, &r->events));
-    return et_run_set_state(r, "starting"); /* run.json: what makes it a run comes last */
+    return et_run_set_state(r,
+                            "starting"); /* run.json: what makes it a run comes last */
 }
 
 /* ---- going on with a run ---- */
@@ -313,13 +320,20 @@ read_facts(struct et_run *r)
     return et_run_name_check(r->cx, r->name);
 }
 
-/* "brisk-otter is active (pid 4121)". */
+/* "brisk-otter is active (pid 4121 since 2025-11-20 13:56)". */
 static et_status
 refuse_active(struct et_run *r)
 {
     int pid = (int)json_integer_value(json_object_get(r->facts, "pid"));
+    time_t since = (time_t)json_number_value(json_object_get(r->facts, "started"));
+    char stamp[32];
+    struct tm local;
+    strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M", localtime_r(&since, &local));
     et_error_clear(r->cx);
-    return ET_FAIL(r->cx, ET_ECANCELED, "%s is active (pid %d)", r->name, pid);
+    et_status status = ET_FAIL(r->cx, ET_ECANCELED, "%s is active (pid %d since %s)",
+                               r->name, pid, stamp);
+    et_hint(r->cx, "etude logs -f %s", r->name);
+    return status;
 }
 
 static et_status

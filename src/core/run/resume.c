@@ -9,6 +9,7 @@
 #include "core/base/arena.h"
 #include "core/checkpoint/manifest.h"
 #include "core/checkpoint/store.h"
+#include "core/models/weight_file.h"
 #include "core/recipe/recipe.h"
 #include "core/run/resume.h"
 
@@ -27,6 +28,17 @@ eti_is_run(const char *directory)
     char path[ETI_RUN_PATH + 16];
     snprintf(path, sizeof path, "%s/run.json", directory);
     return access(path, F_OK) == 0;
+}
+
+/* A file, where a run or checkpoint was meant: its reader says what is wrong with it. */
+static et_status
+refuse_file(struct et_ctx *cx, const char *path)
+{
+    struct eti_weight_file f;
+    ET_TRY(eti_weight_file_open(cx, path, &f));
+    eti_weight_file_close(&f);
+    return ET_FAIL(cx, ET_EFORMAT,
+                   "%s holds weights; a run or a checkpoint is a folder", path);
 }
 
 static void
@@ -93,6 +105,9 @@ eti_origin_find(struct et_ctx *cx, const char *text, struct eti_origin_run *out)
         set_run(out, folder);
         return find_named(cx, last, out);
     }
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        return refuse_file(cx, path);
     return ET_FAIL(cx, ET_ENOENT, "%s is neither a run's directory nor a checkpoint",
                    path);
 }
