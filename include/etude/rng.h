@@ -24,6 +24,7 @@ enum et_rng_stream {
     ET_RNG_SELECT,  /* which samples are kept */
     ET_RNG_DATA,    /* synthetic data */
     ET_RNG_USER,    /* plugins and user code */
+    ET_RNG_NOISE,   /* on the learning rate: index = the time */
 };
 
 /* Four 32-bit words of Philox-4x32-10. */

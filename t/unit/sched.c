@@ -275,6 +275,71 @@ decays(void)
             (const int[]){0, 1, 7, 1000}, (const double[]){1, 1, 1, 1e-6}, 4);
 }
 
+/* alpha of SPEC at BATCH of ten epochs. */
+static double
+alpha_at(const char *spec, int batch)
+{
+    struct et_scheduler s = {0};
+    struct et_run_length length = epochs(10, 1);
+    struct et_timestamp ts = at_batch(batch);
+    double out = NAN;
+    if (!make(spec, &s) || et_schedule_alpha(cx, &s, 1, &ts, &length, &out) != ET_OK)
+        bail("%s: %s", spec, et_error_get(cx)->message);
+    drop(&s);
+    return out;
+}
+
+static void
+noise(void)
+{
+    enum { N = 400 };
+    /* The mean of N draws lies within 4 standard errors but once in 16,000 times, and
+     * the seed is fixed. */
+    static const char still[] = "timm_step decay_t=2ep decay_rate=.5";
+    static const char noisy[] = "timm_step decay_t=2ep decay_rate=.5 "
+                                "noise_range_t=[1ep,5ep] noise_pct=.4 noise_std=.1";
+    double sum = 0, squares = 0, most = 0;
+    for (int i = 100; i < 100 + N; i++) {
+        double n = alpha_at(noisy, i) / alpha_at(still, i) - 1;
+        sum += n;
+        squares += n * n;
+        most = fmax(most, fabs(n));
+    }
+    is_near(sum / N, 0, 4 * .1 / sqrt(N), "noise has no direction");
+    is_near(sqrt(squares / N), .1, 4 * .1 / sqrt(2 * N), "its deviation is noise_std");
+    ok(most < .4 && most > .2, "and it is less than noise_pct: %g at most", most);
+    ok(alpha_at(noisy, 99) == alpha_at(still, 99) &&
+           alpha_at(noisy, 500) == alpha_at(still, 500),
+       "there is none before its beginning, or from its end on");
+    ok(alpha_at(noisy, 150) == alpha_at(noisy, 150) &&
+           alpha_at(noisy, 150) != alpha_at(noisy, 151),
+       "it is another at each time, and the same when that is asked again");
+    static const char *const others[] = {
+        "timm_cosine",
+        "timm_tanh",
+        "timm_poly",
+        "timm_multistep decay_t=[2ep]",
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char with[96], seed[128];
+        snprintf(with, sizeof with, "%s noise_range_t=[0ba]", others[i]);
+        snprintf(seed, sizeof seed, "%s noise_seed=7", with);
+        ok(alpha_at(with, 300) != alpha_at(others[i], 300) &&
+               alpha_at(with, 300) != alpha_at(seed, 300),
+           "%s has it too, and noise_seed gives another", others[i]);
+    }
+    most = 0;
+    for (int i = 0; i < N; i++)
+        most = fmax(most, fabs(alpha_at("timm_step decay_t=1dur noise_range_t=[0ba] "
+                                        "noise_pct=.05",
+                                        i) -
+                               1));
+    ok(most < .05 && most > .04, "draws beyond noise_pct are drawn again");
+    ok(alpha_at("timm_poly step_every=epoch noise_range_t=[0ba]", 310) ==
+           alpha_at("timm_poly step_every=epoch noise_range_t=[0ba]", 390),
+       "by epoch it stays for the epoch");
+}
+
 static void
 ratio(void)
 {
@@ -399,6 +464,8 @@ checks(void)
     refuses("timm_tanh lb=3", run, "must be below ub", "tanh goes from lb up to ub");
     refuses("timm_poly t_initial=0ep", run, "at least 1", "a cycle takes time");
     refuses("timm_step decay_t=0ba", run, "at least 1", "timm's steps take time");
+    refuses("timm_poly noise_range_t=[1ep,2ep,3ep]", run, "a beginning and an end",
+            "noise has one range");
     refuses("timm_multistep decay_t=[]", run, "is empty", "and there is one or more");
 
     struct et_scheduler s = {0};
@@ -449,6 +516,7 @@ main(void)
     borrowed();
     cooldown();
     decays();
+    noise();
     ratio();
     by_epoch();
     products();

@@ -1,5 +1,6 @@
-/* timm.c: the warmup and the cycles of timm's schedules. */
+/* timm.c: the warmup, the cycles and the noise of timm's schedules. */
 #include "core/sched/timm.h"
+#include "etude/rng.h"
 
 et_status
 eti_timm_at(const struct eti_sched_now *s, const struct eti_timm_warmup *o,
@@ -41,4 +42,40 @@ eti_timm_cycle(const struct eti_sched_now *s, const struct eti_timm_warmup *w,
     }
     *out = c->alpha_f;
     return ET_OK;
+}
+
+et_status
+eti_timm_add_noise(const struct eti_sched_now *s, const struct eti_timm_noise *o,
+                   double *out)
+{
+    double now, noise;
+    struct et_time from, to;
+    if (o->range.n == 0)
+        return ET_OK;
+    ET_TRY(eti_sched_resolve(s, o->range.v[0], &now, &from));
+    if (now < from.value)
+        return ET_OK;
+    struct et_rng r = et_rng_at((uint32_t)o->seed, ET_RNG_NOISE, (uint64_t)now);
+    if (o->range.n > 1) {
+        double there;
+        ET_TRY(eti_sched_resolve(s, o->range.v[1], &there, &to));
+        if (there >= to.value)
+            return ET_OK;
+    }
+    do
+        noise = o->std * et_rng_normal(&r);
+    while (fabs(noise) >= o->pct);
+    *out *= 1 + noise;
+    return ET_OK;
+}
+
+et_status
+eti_timm_check(struct et_ctx *cx, const struct eti_timm_warmup *w,
+               const struct eti_timm_noise *noise, const struct et_run_length *length)
+{
+    if (noise->range.n > 2)
+        return ET_FAIL(cx, ET_EINVAL,
+                       "noise_range_t has %d times: it is a beginning and an end",
+                       noise->range.n);
+    return eti_sched_ramp_check(cx, &w->ramp, ET_TIME_UNSET, length);
 }

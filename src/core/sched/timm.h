@@ -11,8 +11,8 @@
  * Source: timm, timm/scheduler/. Differs: alpha_i and alpha_f are fractions of the
  * optimizer's rate (there warmup_lr_init and lr_min are rates); times have units, and
  * step_every takes the place of t_in_epochs; every warmup ends at the optimizer's rate
- * (there tanh's ends on its curve); no noise; steps of plateau need a metric and are
- * not a function of the time, so it is not here. */
+ * (there tanh's ends on its curve); noise is drawn with our generator; steps of
+ * plateau need a metric and are not a function of the time, so it is not here. */
 #ifndef ETI_TIMM_H
 #define ETI_TIMM_H
 
@@ -32,6 +32,22 @@ struct eti_timm_cycles {
     int64_t cycle_limit;
     double alpha_f;
 };
+
+/* From range[0] on, and before range[1] where there is one, the multiplier is
+ * multiplied by 1 + n with n ~ N(0, std^2), drawn again until |n| < pct: another n for
+ * each t, the same whenever it is asked for. */
+struct eti_timm_noise {
+    struct et_times range;
+    double pct, std;
+    int64_t seed;
+};
+et_status eti_timm_add_noise(const struct eti_sched_now *s,
+                             const struct eti_timm_noise *o, double *out);
+
+/* The check of all of them. */
+et_status eti_timm_check(struct et_ctx *cx, const struct eti_timm_warmup *w,
+                         const struct eti_timm_noise *noise,
+                         const struct et_run_length *length);
 
 /* T resolved (SPAN), and NOW: how far the schedule is, in the same unit. RAMP: the
  * multiplier in the warmup, where WARMING is set; 1 after it. */
@@ -64,6 +80,39 @@ et_status eti_timm_cycle(const struct eti_sched_now *s, const struct eti_timm_wa
     {                                                                                  \
         .name = title, .type = ET_OPT_FLOAT, .offset = offsetof(S, field),             \
         .def = defaults, .min = 0, .max = HUGE_VAL, .help = text,                      \
+    }
+
+/* The rows of FIELD, a struct eti_timm_noise in S. The bounds keep drawing short. */
+#define ETI_OPTION_TIMM_NOISE(S, field)                                                \
+    {                                                                                  \
+        .name = "noise_range_t",                                                       \
+        .type = ET_OPT_TIMES,                                                          \
+        .offset = offsetof(S, field.range),                                            \
+        .units = ETI_SCHED_UNITS,                                                      \
+        .help = "noise on the rate: when it begins, and perhaps when it ends",         \
+    },                                                                                 \
+        {                                                                              \
+            .name = "noise_pct",                                                       \
+            .type = ET_OPT_FLOAT,                                                      \
+            .offset = offsetof(S, field.pct),                                          \
+            .def = "0.67",                                                             \
+            .min = 0.01,                                                               \
+            .max = 1,                                                                  \
+            .help = "the most that noise adds or takes, as a part of the rate",        \
+        },                                                                             \
+        {                                                                              \
+            .name = "noise_std",                                                       \
+            .type = ET_OPT_FLOAT,                                                      \
+            .offset = offsetof(S, field.std),                                          \
+            .def = "1.0",                                                              \
+            .min = 0,                                                                  \
+            .max = 10,                                                                 \
+            .help = "standard deviation of the noise, before it is cut",               \
+        },                                                                             \
+    {                                                                                  \
+        .name = "noise_seed", .type = ET_OPT_INT, .offset = offsetof(S, field.seed),   \
+        .def = "42", .min = 0, .max = 4294967295.0,                                    \
+        .help = "another seed, other noise",                                           \
     }
 
 /* The rows of FIELD, a struct eti_timm_cycles in S. */

@@ -7,6 +7,7 @@
 struct options {
     struct et_scheduler_options common;
     struct eti_timm_warmup warmup;
+    struct eti_timm_noise noise;
     struct eti_timm_cycles cycles;
     double k_decay;
 };
@@ -24,20 +25,22 @@ alpha(struct et_ctx *cx, const void *options, const struct et_timestamp *ts,
 {
     const struct options *o = options;
     const struct eti_sched_now s = {cx, ts, length};
-    return eti_timm_cycle(&s, &o->warmup, &o->cycles, curve, o, out);
+    ET_TRY(eti_timm_cycle(&s, &o->warmup, &o->cycles, curve, o, out));
+    return eti_timm_add_noise(&s, &o->noise, out);
 }
 
 static et_status
 check(struct et_ctx *cx, const void *options, const struct et_run_length *length)
 {
     const struct options *o = options;
-    return eti_sched_ramp_check(cx, &o->warmup.ramp, ET_TIME_UNSET, length);
+    return eti_timm_check(cx, &o->warmup, &o->noise, length);
 }
 
 static const struct et_option table[] = {
     ETI_OPTION_TIMM_CYCLES(struct options, cycles),
     ETI_OPTION_TIMM_K_DECAY(struct options),
     ETI_OPTION_TIMM_WARMUP(struct options, warmup, "false"),
+    ETI_OPTION_TIMM_NOISE(struct options, noise),
     ETI_OPTION_END(struct options),
 };
 

@@ -7,6 +7,7 @@
 struct options {
     struct et_scheduler_options common;
     struct eti_timm_warmup warmup;
+    struct eti_timm_noise noise;
     struct et_times decay_t;
     double decay_rate;
 };
@@ -23,12 +24,12 @@ alpha(struct et_ctx *cx, const void *options, const struct et_timestamp *ts,
         ET_TRY(eti_timm_at(&s, &o->warmup, o->decay_t.v[i], &at));
         if (at.warming) {
             *out = at.ramp;
-            return ET_OK;
+            return eti_timm_add_noise(&s, &o->noise, out);
         }
         reached += at.now >= at.span;
     }
     *out = pow(o->decay_rate, reached);
-    return ET_OK;
+    return eti_timm_add_noise(&s, &o->noise, out);
 }
 
 static et_status
@@ -38,7 +39,7 @@ check(struct et_ctx *cx, const void *options, const struct et_run_length *length
     if (o->decay_t.n == 0)
         return ET_FAIL(cx, ET_EINVAL,
                        "decay_t is empty: where should the rate change?");
-    return eti_sched_ramp_check(cx, &o->warmup.ramp, ET_TIME_UNSET, length);
+    return eti_timm_check(cx, &o->warmup, &o->noise, length);
 }
 
 static const struct et_option table[] = {
@@ -52,6 +53,7 @@ static const struct et_option table[] = {
     },
     ETI_OPTION_FACTOR(struct options, decay_rate, "1.0", "factor of each step"),
     ETI_OPTION_TIMM_WARMUP(struct options, warmup, "true"),
+    ETI_OPTION_TIMM_NOISE(struct options, noise),
     ETI_OPTION_END(struct options),
 };
 

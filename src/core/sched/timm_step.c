@@ -5,6 +5,7 @@
 struct options {
     struct et_scheduler_options common;
     struct eti_timm_warmup warmup;
+    struct eti_timm_noise noise;
     struct et_time decay_t;
     double decay_rate;
 };
@@ -20,20 +21,21 @@ alpha(struct et_ctx *cx, const void *options, const struct et_timestamp *ts,
     ET_TRY(eti_sched_period(&s, o->decay_t, "decay_t", &now, &span));
     ET_TRY(eti_timm_at(&s, &o->warmup, o->decay_t, &at));
     *out = at.warming ? at.ramp : pow(o->decay_rate, floor(at.now / span));
-    return ET_OK;
+    return eti_timm_add_noise(&s, &o->noise, out);
 }
 
 static et_status
 check(struct et_ctx *cx, const void *options, const struct et_run_length *length)
 {
     const struct options *o = options;
-    return eti_sched_ramp_check(cx, &o->warmup.ramp, ET_TIME_UNSET, length);
+    return eti_timm_check(cx, &o->warmup, &o->noise, length);
 }
 
 static const struct et_option table[] = {
     ETI_OPTION_TIME(struct options, decay_t, NULL, "time between steps"),
     ETI_OPTION_FACTOR(struct options, decay_rate, "1.0", "factor of each step"),
     ETI_OPTION_TIMM_WARMUP(struct options, warmup, "true"),
+    ETI_OPTION_TIMM_NOISE(struct options, noise),
     ETI_OPTION_END(struct options),
 };
 
