@@ -162,9 +162,11 @@ struct et_fit_options {
     double scale_schedule_ratio; /* of these; max_duration is multiplied by it too */
     int64_t grad_accum;          /* either of these two ends auto */
     int64_t microbatch_size;
+    int precision; /* enum et_precision; auto: as it is. Given, also the same again,
+                      the loss scale begins anew */
 };
 /* As et_trainer_fit. EINVAL also for a ratio without schedulers, and for both ways to
- * cut a batch. */
+ * cut a batch; ENOTSUP for a precision that no device has. */
 ET_NODISCARD et_status et_trainer_fit_with(struct et_trainer *t,
                                            const struct et_fit_options *options);
 /* Evaluates now on all evaluators, between EVAL_STANDALONE_START and _END; results are

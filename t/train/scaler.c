@@ -340,6 +340,42 @@ test_archive(struct et_ctx *cx)
     stop(&second, &b);
 }
 
+/* Each call of fit may bring a precision, of two batches. */
+static void
+test_change(struct et_ctx *cx)
+{
+    struct run r;
+    struct et_algorithm *a;
+    struct et_fit_options o = {.duration = ET_BATCHES(2)};
+    start(&r, cx,
+          &(struct choice){
+              .precision = ET_PRECISION_FP32, .initial = SMALL, .interval = 2},
+          &a);
+    fit(&r, 2);
+    o.precision = ET_PRECISION_AMP_FP16;
+    need(cx, et_trainer_fit_with(r.trainer, &o));
+    ok(r.state->precision == ET_PRECISION_AMP_FP16 && r.state->loss_scale == 2 * SMALL,
+       "from fp32 to amp_fp16: the loss is scaled");
+    o.precision = ET_PRECISION_AUTO;
+    need(cx, et_trainer_fit_with(r.trainer, &o));
+    ok(r.state->precision == ET_PRECISION_AMP_FP16 && r.state->loss_scale == 4 * SMALL,
+       "without a precision all stays as it is");
+    o.precision = ET_PRECISION_AMP_FP16;
+    need(cx, et_trainer_fit_with(r.trainer, &o));
+    ok(r.state->loss_scale == 2 * SMALL, "with the same one the scale begins anew");
+    o.precision = ET_PRECISION_AMP_FP8;
+    ok(et_trainer_fit_with(r.trainer, &o) == ET_ENOTSUP &&
+           r.state->precision == ET_PRECISION_AMP_FP16,
+       "one that no device has is refused, and changes nothing");
+    et_error_clear(cx);
+    o.precision = ET_PRECISION_FP32;
+    need(cx, et_trainer_fit_with(r.trainer, &o));
+    double single = r.state->loss_value;
+    ok(r.state->loss_scale == 1 && !r.trainer->scaler.scale && isfinite(single),
+       "and back to fp32, where nothing is scaled");
+    stop(&r, &a);
+}
+
 int
 main(void)
 {
@@ -370,6 +406,7 @@ main(void)
     test_clipping(cx);
     test_exact(cx);
     test_archive(cx);
+    test_change(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing leaks");

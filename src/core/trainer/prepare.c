@@ -79,6 +79,17 @@ take_split(struct et_trainer *t, const struct et_fit_options *o)
     return ET_OK;
 }
 
+/* Also where it is the one that it was: the loss scale begins anew. */
+static et_status
+take_precision(struct et_trainer *t, const struct et_fit_options *o)
+{
+    if (o->precision == ET_PRECISION_AUTO)
+        return ET_OK;
+    ET_TRY(eti_take_precision(t, o->precision));
+    eti_scaler_release(t);
+    return eti_scaler_init(t);
+}
+
 static void
 reset_time(struct et_trainer *t)
 {
@@ -159,6 +170,7 @@ eti_prepare_fit(struct et_trainer *t, const struct et_fit_options *o)
     bool over;
     ET_TRY(take_data(t, o));
     ET_TRY(take_split(t, o));
+    ET_TRY(take_precision(t, o));
     ET_TRY(take_length(t, o));
     ET_TRY(check_iteration(t));
     ET_TRY(check_clock(t));

@@ -207,22 +207,23 @@ static const enum et_dtype low_dtypes[] = {
     [ET_PRECISION_AMP_BF16] = ET_BF16,
 };
 
-static et_status
-make_graph(struct et_trainer *t)
+et_status
+eti_take_precision(struct et_trainer *t, int precision)
 {
     struct et_state *s = &t->state;
     size_t n = sizeof low_dtypes / sizeof low_dtypes[0];
-    if ((unsigned)s->precision >= n)
+    if ((unsigned)precision >= n)
         return ET_FAIL(s->cx, ET_ENOTSUP, "precision amp_fp8: no device here computes in fp8");
-    ET_TRY(et_graph_new(s->cx, s->dev, &s->graph));
-    return et_graph_set_low_dtype(s->graph, low_dtypes[s->precision]);
+    s->precision = precision;
+    return et_graph_set_low_dtype(s->graph, low_dtypes[precision]);
 }
 
 static et_status
 build(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    ET_TRY(make_graph(t));
+    ET_TRY(et_graph_new(s->cx, s->dev, &s->graph));
+    ET_TRY(eti_take_precision(t, s->precision));
     et_graph_set_dry(s->graph, t->config.dry);
     ET_TRY(et_log_new(s->cx, t->config.sink, &s->log));
     ET_TRY(make_leaves(t));

@@ -110,6 +110,8 @@ void eti_stats_release(struct et_trainer *t);
 /* Before a batch, and after one that changes nothing. */
 et_status eti_stats_keep(struct et_trainer *t);
 et_status eti_stats_put_back(struct et_trainer *t);
+/* setup.c: what products are computed in from the next step on; ENOTSUP. */
+et_status eti_take_precision(struct et_trainer *t, int precision);
 /* scaler.c, all of them. Leaves, if the precision scales losses. */
 et_status eti_scaler_init(struct et_trainer *t);
 void eti_scaler_release(struct et_trainer *t);
