@@ -49,7 +49,7 @@ static const struct {
     const char *hint;
 } hints[] = {
     {CLI_E_BAD_DATA, ETI_STAGE_RUN, "with the data as they were: etude train --resume"},
-    {CLI_E_MEMORY, -1, "a smaller train_data.batch_size, or grad_accum=auto"},
+    {CLI_E_MEMORY, ETI_STAGE_RUN, "a smaller train_data.batch_size, or grad_accum=auto"},
     {CLI_E_WRITE, -1, "df and ls -ld show whether there is room, and whose it is"},
     {CLI_E_DEVICE, -1, "ETUDE_DEVICE=ref computes slowly, without libraries"},
     {ET_E_CHECKPOINT, -1, "etude rerun trains the same recipe from the start"},

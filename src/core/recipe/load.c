@@ -113,6 +113,19 @@ is_allowed(const struct eti_loader *l, const char *name, size_t n)
     return false;
 }
 
+/* Values count as if they stood in the text: a short text may name a long one often. */
+static bool
+has_room(struct eti_loader *l, const struct et_place *at, const char *value)
+{
+    size_t most = eti_yaml_limits.bytes, before = l->from_env;
+    l->from_env += strlen(value);
+    if (before <= most && l->from_env > most)
+        et_diagnostics_add(l->errors, ET_E_LIMIT, at, NULL, NULL,
+                           "with the values of variables it has more than %zu KiB",
+                           most >> 10);
+    return l->from_env <= most;
+}
+
 /* The text that stands for "${...}" at S, whose closing brace is at END; NULL: refused. */
 static const char *
 look_up(struct eti_loader *l, const struct et_value *v, const char *s, const char *end)
@@ -137,7 +150,7 @@ look_up(struct eti_loader *l, const struct et_value *v, const char *s, const cha
     if (!value)
         et_diagnostics_add(l->errors, ET_E_ENVIRONMENT, &at, NULL, NULL,
                            "environment variable %.*s is not set", (int)n, name);
-    return value;
+    return value && has_room(l, &at, value) ? value : NULL;
 }
 
 static et_status

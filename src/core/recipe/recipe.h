@@ -23,6 +23,7 @@ struct eti_loader {
     struct et_diagnostics *errors;
     int folder;        /* open directory of the recipe; -1 = none, no includes */
     int files, orders; /* read so far; given out so far */
+    size_t from_env;   /* bytes of the values of variables so far */
 };
 
 enum { ETI_MAX_INCLUDE_DEPTH = 4, ETI_MAX_FILES = 64 };
