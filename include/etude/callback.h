@@ -54,6 +54,9 @@ struct et_callback_class {
     et_status (*archive)(struct et_callback *self, struct et_archive *a);
     /* A line of the log, for loggers that write them. (optional) */
     void (*text)(struct et_callback *self, enum et_log_level level, const char *text);
+    /* ALGORITHM has acted at EVENT, for loggers that say so. (optional) */
+    void (*trace)(struct et_callback *self, const struct et_state *state,
+                  const struct et_algorithm *algorithm, enum et_event event);
     /* Flushes and closes; called once, also after a failure. (optional) */
     void (*close)(struct et_callback *self);
 };

@@ -375,6 +375,46 @@ test_two(struct et_ctx *cx, struct et_state s)
     unlink(path_of("logs-rank0.txt"));
 }
 
+/* An epoch of two batches, with an algorithm that acts once in each. */
+static void
+test_traces(struct et_ctx *cx)
+{
+    const char *const quiet[] = {"filename", "quiet.txt",      "capture_stdout",
+                                 "false",    "capture_stderr", "false",
+                                 NULL};
+    const char *const said[] = {"filename",   "said.txt",       "capture_stdout",
+                                "false",      "capture_stderr", "false",
+                                "log_traces", "true",           NULL};
+    const char *const on[] = {"log_traces", "true", NULL};
+    struct et_callback *c[] = {make(cx, "file", quiet), make(cx, "file", said),
+                               make(cx, "console", on)};
+    struct et_algorithm *a;
+    struct run r;
+    need(cx, et_algorithm_new(cx, et_algorithm_find("label_smoothing"), NULL, &a));
+    int err = divert(STDERR_FILENO, "err");
+    run_open(&r, cx,
+             &(struct run_setup){.callbacks = c,
+                                 .n_callbacks = 3,
+                                 .algorithms = &a,
+                                 .n_algorithms = 1,
+                                 .n = 8});
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    run_close(&r);
+    restore(STDERR_FILENO, err);
+    static const char line[] =
+        "[trace]: algorithm_traces/LabelSmoothing/before_loss: 1\n";
+    is_int(lines_of(bytes_of("said.txt"), line), 2,
+           "with log_traces a line for each time that an algorithm has acted");
+    is_int(lines_of(bytes_of("err"), line), 2, "the console likewise");
+    is_int(lines_of(bytes_of("quiet.txt"), "[trace]"), 0, "and otherwise none");
+    for (int i = 0; i < 3; i++)
+        et_callback_free(&c[i]);
+    et_algorithm_free(&a);
+    unlink(path_of("said.txt"));
+    unlink(path_of("quiet.txt"));
+    unlink(path_of("err"));
+}
+
 int
 main(void)
 {
@@ -389,6 +429,7 @@ main(void)
     test_capture(cx, *r.state);
     test_two(cx, *r.state);
     run_close(&r);
+    test_traces(cx);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");
     et_ctx_free(&cx);

@@ -5,6 +5,7 @@
  *     [Eval batch=4/30] Eval on eval data
  *     [Eval batch=30/30] Eval on eval data:
  *          Eval metrics/eval/Accuracy: 0.7500
+ *     [trace]: algorithm_traces/MixUp/after_dataloader: 1
  *
  * A run that is not as long as some epochs says [sample=640/10000] instead. Numbers are
  * gathered, the latest of each name, until the interval is over; the first batch and
@@ -32,6 +33,7 @@ static const int descriptors[] = {[STDERR] = STDERR_FILENO, [STDOUT] = STDOUT_FI
 struct options {
     struct et_time interval;
     int stream;
+    bool log_traces;
 };
 
 static const struct et_option option_table[] = {
@@ -50,6 +52,13 @@ static const struct et_option option_table[] = {
         .def = "stderr",
         .choices = streams,
         .help = "where lines go",
+    },
+    {
+        .name = "log_traces",
+        .type = ET_OPT_BOOL,
+        .offset = offsetof(struct options, log_traces),
+        .def = "false",
+        .help = "a line whenever an algorithm has acted",
     },
     {.name = NULL},
 };
@@ -214,6 +223,18 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
 }
 
 static void
+trace(struct et_callback *self, const struct et_state *s, const struct et_algorithm *a,
+      enum et_event event)
+{
+    const struct options *o = self->options;
+    char line[ETI_TRACE];
+    if (!o->log_traces)
+        return;
+    eti_progress_clear(s);
+    dprintf(descriptors[o->stream], "[trace]: %s\n", eti_trace_text(a, event, line));
+}
+
+static void
 release(struct et_callback *self)
 {
     struct state *c = self->state;
@@ -237,5 +258,6 @@ const struct et_callback_class et_logger_console = {
               ET_ON(EVAL_BATCH_END) | ET_ON(EVAL_END),
     .check = check,
     .run = run,
+    .trace = trace,
     .close = release,
 };

@@ -3,6 +3,7 @@
  *     [hyperparameter]: rank_zero_seed: 17
  *     [metric][batch=37]: loss/train/total: 2.3026
  *     [log][warn]: batch 4: loss nan, ...
+ *     [trace]: algorithm_traces/MixUp/after_dataloader: 1
  *     [stdout]: what the process printed, libraries included
  *     [stderr]: likewise
  *
@@ -12,7 +13,7 @@
  *
  * Source: MosaicML Composer, FileLogger. Differs: it appends unless overwrite says
  * otherwise (there it always overwrites: spec/trainer.md appendix B 7); a line ends in
- * no blank; traces are the profiler's. */
+ * no blank; traces are not there unless log_traces says so. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -27,7 +28,7 @@ enum { EARLY = 4096, NAME = 96 };
 struct options {
     char *filename;
     int log_level;
-    bool capture_stdout, capture_stderr, overwrite;
+    bool capture_stdout, capture_stderr, overwrite, log_traces;
     int64_t flush_interval;
 };
 
@@ -47,6 +48,8 @@ static const struct et_option option_table[] = {
     {FIELD(flush_interval, INT), .def = "100", .min = 1, .max = 1e9, .unit = "batches",
      .help = "between writes to the file"},
     {FIELD(overwrite, BOOL), .def = "false", .help = "begin the file anew"},
+    {FIELD(log_traces, BOOL), .def = "false",
+     .help = "a line whenever an algorithm has acted"},
     {.name = NULL},
 };
 
@@ -170,6 +173,18 @@ text(struct et_callback *self, enum et_log_level level, const char *line)
         l->n_early += (size_t)n;
 }
 
+static void
+trace(struct et_callback *self, const struct et_state *s, const struct et_algorithm *a,
+      enum et_event event)
+{
+    const struct options *o = self->options;
+    struct state *l = self->state;
+    char line[ETI_TRACE];
+    (void)s;
+    if (o->log_traces && l->opened)
+        fprintf(l->file.f, "[trace]: %s\n", eti_trace_text(a, event, line));
+}
+
 /* ---- opening and closing ---- */
 
 /* Two that capture one descriptor would give it back in the wrong order. */
@@ -261,5 +276,6 @@ const struct et_callback_class et_logger_file = {
     .check = check,
     .run = run,
     .text = text,
+    .trace = trace,
     .close = close_file,
 };

@@ -133,6 +133,14 @@ eti_number_text(double value, char *buf, size_t n)
     return buf;
 }
 
+const char *
+eti_trace_text(const struct et_algorithm *a, enum et_event event, char *buf)
+{
+    snprintf(buf, ETI_TRACE, "algorithm_traces/%.96s/%s: 1", a->type->info.class_name,
+             et_event_name(event));
+    return buf;
+}
+
 /* A run is one rank on one node, so far. */
 bool
 eti_hyperparameter(const struct et_state *s, int i, char *name, char *value)

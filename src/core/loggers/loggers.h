@@ -40,6 +40,10 @@ struct et_record eti_record(enum et_event event, const struct et_state *state,
 void eti_jsonl_put(FILE *f, const struct et_record *r);
 void eti_csv_header(FILE *f);
 void eti_csv_put(FILE *f, const struct et_record *r);
+/* "algorithm_traces/MixUp/after_dataloader: 1", for A that acted at EVENT, in BUF of
+ * ETI_TRACE bytes, which it returns. */
+enum { ETI_TRACE = 160 };
+const char *eti_trace_text(const struct et_algorithm *a, enum et_event event, char *buf);
 /* A number for people: whole ones as they are, others with 4 decimals, or 4 digits
  * where those would not do. Returns BUF. */
 const char *eti_number_text(double value, char *buf, size_t n);

@@ -165,6 +165,14 @@ run_callbacks(struct et_state *s, enum et_event event, bool loggers)
     return ET_OK;
 }
 
+static void
+show_trace(const struct et_state *s, const struct et_algorithm *a, enum et_event event)
+{
+    for (int i = 0; i < s->n_callbacks; i++)
+        if (s->callbacks[i]->type->trace)
+            s->callbacks[i]->type->trace(s->callbacks[i], s, a, event);
+}
+
 static et_status
 run_algorithms(struct et_state *s, enum et_event event, struct et_trace *traces, int *n_traces)
 {
@@ -188,6 +196,7 @@ run_algorithms(struct et_state *s, enum et_event event, struct et_trace *traces,
         et_status status = list[i]->type->apply(list[i], event, s, s->log);
         et_span_end(s->cx, "algorithm", name);
         ET_TRY(status);
+        show_trace(s, list[i], event);
         if (traces)
             traces[i] = (struct et_trace){list[i], event, i};
     }
