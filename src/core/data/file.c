@@ -10,6 +10,7 @@
 #include <xxhash.h>
 #include <zlib.h>
 
+#include "core/base/seams.h"
 #include "core/data/cache.h"
 
 /* Deflate cannot do better than 1032 to 1, so that a gzip trailer that claims more is a
@@ -49,7 +50,8 @@ et_status
 eti_file_open(struct et_ctx *cx, const char *path, int *out, int64_t *size)
 {
     /* Not blocking, so that opening a fifo returns. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = eti_ctx_seams(cx)->file.open(AT_FDCWD, path,
+                                          O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
     if (fd < 0 && errno != ELOOP)
         return ET_FAIL(cx, errno == ENOENT ? ET_ENOENT : ET_EIO, "cannot read %s: %s",
                        path, strerror(errno));

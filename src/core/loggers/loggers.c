@@ -44,7 +44,8 @@ eti_output_open(struct et_ctx *cx, const char *directory, const char *name,
     *out = (struct eti_output){.cx = cx};
     snprintf(out->name, sizeof out->name, "%s", name);
     ET_TRY(et_alloc(cx, ETI_OUTPUT_BUFFER, &out->buffer));
-    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int fd = eti_ctx_seams(cx)->file.open(
+        AT_FDCWD, path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     out->f = fd < 0 ? NULL : fdopen(fd, "a+");
     if (!out->f) {
         et_status status =

@@ -74,7 +74,7 @@ static et_status
 make_directory(struct et_ctx *cx, const char *path, mode_t mode)
 {
     struct stat st;
-    if (mkdir(path, mode) == 0)
+    if (eti_ctx_seams(cx)->file.make_folder(AT_FDCWD, path, mode) == 0)
         return ET_OK;
     int error = errno;
     bool is_there = error == EEXIST && stat(path, &st) == 0;
@@ -111,7 +111,7 @@ claim_default(struct et_run *r)
             snprintf(r->directory, sizeof r->directory, "runs/%s", stamp);
         else
             snprintf(r->directory, sizeof r->directory, "runs/%s-%d", stamp, i);
-        if (mkdir(r->directory, 0700) == 0)
+        if (eti_ctx_seams(r->cx)->file.make_folder(AT_FDCWD, r->directory, 0700) == 0)
             return ET_OK;
         if (errno != EEXIST)
             break;

@@ -84,7 +84,8 @@ et_events_open(struct et_ctx *cx, const char *path, struct et_events **out)
     if (status == ET_OK) {
         e->window = window;
         e->window_room = AHEAD;
-        e->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        e->fd = eti_ctx_seams(cx)->file.open(
+            AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
         if (!msgpack_zone_init(&e->zone, MSGPACK_ZONE_CHUNK_SIZE))
             status = ET_FAIL(cx, ET_ENOMEM, "out of memory: %s", path);
         else if (e->fd < 0)

@@ -1,0 +1,59 @@
+#!/usr/bin/env perl
+# Files and clocks of core are reached through core/base/seams.h, so that a test can make
+# the k-th call fail, or set the clock back (RELIABILITY.md section 11). What goes past it
+# is listed here with the reason, and the list has nothing that is not so.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Lint;
+use Test::More;
+
+my $calls = qr/(?<![\w.>])(open|openat|creat|fopen|freopen|opendir|mkdir|mkdirat|mkstemp|mkdtemp|
+                rename|renameat|renameat2|unlink|unlinkat|remove|rmdir|link|symlink|truncate|
+                ftruncate|fsync|fdatasync|sync|clock_gettime|gettimeofday|time|clock)\s*\(/x;
+
+my $proc = 'the kernel\'s own files, which do not fail for want of room';
+my $picture = 'a picture or page that is lost is reported, and the run goes on';
+my $reader = 'reads what the user wrote, before there is anything to lose';
+my %past = (
+    'src/core/callbacks/image_visualizer.c' => ['mkdir', $picture],
+    'src/core/callbacks/mlperf.c' => ['fopen fsync mkdir open', "$proc; $picture"],
+    'src/core/callbacks/png.c' => ['fopen rename unlink', $picture],
+    'src/core/callbacks/profiler.c' => ['mkdir unlink', $picture],
+    'src/core/callbacks/system_metrics_monitor.c' => ['open', $proc],
+    'src/core/callbacks/weights_saver.c' => ['mkdir', $picture],
+    'src/core/checkpoint/writer.c' => ['clock_gettime', 'time of the processor, not of day'],
+    'src/core/config/settings.c' => ['open', $reader],
+    'src/core/data/cache.c' => ['fsync mkdir open rename unlink', 'a cache: made again'],
+    'src/core/loggers/file.c' => ['ftruncate', 'empties what `overwrite` says may be emptied'],
+    'src/core/loggers/tensorboard.c' => ['fopen', $reader],
+    'src/core/loggers/tfevents.c' => ['mkdir opendir', 'others\' format: it can be exported again'],
+    'src/core/models/weight_file.c' => ['fsync open rename unlink', 'of `weights convert`, not of a run'],
+    'src/core/plugin/plugin.c' => ['open', $reader],
+    'src/core/recipe/load.c' => ['openat', $reader],
+    'src/core/recipe/recipe.c' => ['open', $reader],
+    'src/core/run/directory.c' => ['fopen', $proc],
+    'src/core/run/events.c' => ['ftruncate', 'cuts off what a crash left of a record'],
+    'src/core/run/facts.c' => ['fopen', "$proc; $reader"],
+    'src/core/run/index.c' => ['mkdir opendir unlink', 'a cache, of SQLite\'s: made again'],
+);
+
+my (@unlisted, @stale);
+for my $path (files(qr/\.[ch]$/, 'src/core')) {
+    next if $path eq 'src/core/base/seams.c';
+    my %allowed = map { $_ => 0 } split / /, ($past{$path} // [''])->[0];
+    my $line = 0;
+    for (split /\n/, code($path)) {
+        $line++;
+        next if /^\s*#/;
+        while (/$calls/g) {
+            if (exists $allowed{$1}) { $allowed{$1}++ } else { push @unlisted, "$path:$line: $1" }
+        }
+    }
+    push @stale, map { "$path: $_" } grep { !$allowed{$_} } sort keys %allowed;
+}
+push @stale, grep { !-f "$root/$_" } sort keys %past;
+none('core reaches files and clocks through its seams, but where it is said why not', @unlisted);
+none('and no exception is listed that is none', @stale);
+done_testing();
