@@ -107,6 +107,10 @@ grep -qE '^run_name: [a-z]+-[a-z]+ ' runs/*/recipe.resolved.yaml
 ok $? "without --run_name it is two words"
 ETUDE_RUN_NAME=from-outside "$etude" train r.yaml --run_directory e >out 2>err
 is "$(field e/run.json name)" '"from-outside" ' "ETUDE_RUN_NAME names it"
+ETUDE_LIMIT_BATCHES=3 "$etude" train r.yaml max_duration=2ep --run_directory few >out 2>err
+is "$(grep -c '"ev":"batch"' few/metrics.jsonl)" 6 "ETUDE_LIMIT_BATCHES cuts every epoch short"
+ETUDE_LIMIT_BATCHES=none "$etude" train r.yaml --run_directory bad >out 2>err
+is "$? $(grep -c 'ETUDE_LIMIT_BATCHES: expected a number' err)" "64 1" "and is refused where it is no number"
 run train r.yaml --run_name "a/b" --run_directory bad
 exits 65 "a name that is no name: exit 65"
 run train r.yaml train_data.num_samples=0 --run_directory bad

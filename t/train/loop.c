@@ -44,33 +44,81 @@ static void
 test_learning(struct et_ctx *cx)
 {
     static const char *const momentum[] = {"momentum", "0.9", NULL};
-    struct run_setup s = {.max_duration = ET_EPOCHS(20), .n = 8, .optimizer_options = momentum};
+    struct run_setup s = {
+        .max_duration = ET_EPOCHS(20), .n = 8, .optimizer_options = momentum};
     struct tape one = train(cx, s, "one microbatch"), again = train(cx, s, "again");
     is_int(one.n, 40, "every batch leaves a record");
     is_int(one.ba[39], 40, "records count finished batches from 1");
-    ok(one.loss[39] < 0.8 * one.loss[0], "the loss falls (%g to %g)", one.loss[0], one.loss[39]);
+    ok(one.loss[39] < 0.8 * one.loss[0], "the loss falls (%g to %g)", one.loss[0],
+       one.loss[39]);
     bool same = true;
     for (int i = 0; i < one.n; i++)
         same &= one.loss[i] == again.loss[i];
     ok(same, "the same run twice gives the same bits");
     for (int k = 2; k <= 4; k *= 2) {
         s.grad_accum = k;
-        struct tape split = train(cx, s, k == 2 ? "two microbatches" : "four microbatches");
+        struct tape split =
+            train(cx, s, k == 2 ? "two microbatches" : "four microbatches");
         double worst = 0;
         for (int i = 0; i < one.n; i++)
             worst = fmax(worst, fabs(split.loss[i] - one.loss[i]) / one.loss[i]);
-        ok(worst < 1e-5, "%d microbatches give the losses of one (worst %.1e)", k, worst);
+        ok(worst < 1e-5, "%d microbatches give the losses of one (worst %.1e)", k,
+           worst);
     }
+}
+
+/* What batch 3 says of the time, NAN where it says nothing. */
+struct times {
+    struct et_sink sink; /* first */
+    double epoch, batch, sample, batch_in_epoch, sample_in_epoch, token;
+};
+
+static void
+note_times(struct et_sink *sink, const struct et_record *r)
+{
+    struct times *t = (struct times *)sink;
+    const struct {
+        const char *name;
+        double *value;
+    } names[] = {
+        {"time/epoch", &t->epoch},
+        {"time/batch", &t->batch},
+        {"time/sample", &t->sample},
+        {"time/batch_in_epoch", &t->batch_in_epoch},
+        {"time/sample_in_epoch", &t->sample_in_epoch},
+        {"time/token", &t->token},
+    };
+    for (int i = 0; r->kind == ET_RECORD_BATCH && r->ba == 3 && i < r->n; i++)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (strcmp(r->entry[i].name, names[k].name) == 0)
+                *names[k].value = r->entry[i].value;
+}
+
+/* Epochs of two batches of four images. */
+static void
+test_times(struct et_ctx *cx)
+{
+    struct times t = {{.write = note_times}, NAN, NAN, NAN, NAN, NAN, NAN};
+    struct run r;
+    run_open(&r, cx,
+             &(struct run_setup){.max_duration = ET_EPOCHS(2), .sink = &t.sink});
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    run_close(&r);
+    ok(t.epoch == 1 && t.batch == 3 && t.sample == 12,
+       "a batch's record has what is finished: epochs, batches, samples");
+    ok(t.batch_in_epoch == 1 && t.sample_in_epoch == 4, "and what of the epoch");
+    ok(isnan(t.token), "images have no tokens");
 }
 
 static void
 test_memory(struct et_ctx *cx)
 {
     struct run r;
-    struct run_setup s = {.n = 512, .batch_size = 512, .max_duration = ET_BATCHES(2),
-                          .auto_accum = true};
+    struct run_setup s = {
+        .n = 512, .batch_size = 512, .max_duration = ET_BATCHES(2), .auto_accum = true};
     run_open(&r, cx, &s);
-    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_OK, "without a limit a batch is one piece");
+    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_OK,
+       "without a limit a batch is one piece");
     is_int(r.state->grad_accum, 1, "grad_accum stays 1");
     struct et_device_memory peak;
     et_device_get_memory(r.dev, &peak);
@@ -78,7 +126,8 @@ test_memory(struct et_ctx *cx)
 
     run_open(&r, cx, &s);
     et_device_set_limit(r.dev, peak.peak_bytes - 100000);
-    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_OK, "with less memory it still trains");
+    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_OK,
+       "with less memory it still trains");
     ok(r.state->grad_accum > 1, "in %d microbatches", (int)r.state->grad_accum);
     is_int(r.state->timestamp.batch, 2, "and every batch is trained");
     run_close(&r);
@@ -87,7 +136,8 @@ test_memory(struct et_ctx *cx)
     run_open(&r, cx, &s);
     et_device_set_limit(r.dev, peak.peak_bytes - 100000);
     ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_ENOMEM,
-       "a fixed grad_accum that does not fit is an error: %s", et_error_get(cx)->message);
+       "a fixed grad_accum that does not fit is an error: %s",
+       et_error_get(cx)->message);
     et_error_clear(cx);
     run_close(&r);
 }
@@ -165,7 +215,8 @@ test_fit_again(struct et_ctx *cx)
     is_int(r.state->timestamp.batch_in_epoch, 1, "that is the first of epoch 2");
     double accuracy;
     ok(et_state_metric(r.state, "metrics/eval/Accuracy", &accuracy) && accuracy >= 0 &&
-           accuracy <= 1, "the evaluation's accuracy can be asked for");
+           accuracy <= 1,
+       "the evaluation's accuracy can be asked for");
     run_close(&r);
 }
 
@@ -189,6 +240,7 @@ main(void)
 {
     struct et_ctx *cx = need_ctx();
     test_learning(cx);
+    test_times(cx);
     test_memory(cx);
     test_estimate(cx);
     test_target(cx);
