@@ -20,7 +20,8 @@ extern "C" {
 struct et_checkpoint_config {
     const char *directory;   /* for the folders; made where there is none */
     bool only_at_end;        /* when the run stops or ends, and not before */
-    struct et_time interval; /* in any unit; unset: as often as 3.5 % of time allows */
+    struct et_time interval; /* in any unit; unset: as often as 3.5 % of time allows, not
+                                more than every 5 s */
     int64_t keep;            /* newest ones that stay; -1: all */
     const char *label;       /* see et_checkpoint_label; NULL: "ep{epoch}-ba{batch}" */
     bool weights_only;       /* the model alone: nothing can be resumed from it */

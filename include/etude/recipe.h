@@ -55,7 +55,7 @@ enum et_sync { ET_SYNC_AUTO, ET_SYNC_SINGLE_AUTO, ET_SYNC_MULTI_AUTO, ET_SYNC_FO
 
 struct et_recipe_checkpoint {
     bool off;                /* only at stop and end */
-    struct et_time interval; /* unset = auto: as often as 3.5 % of time allows */
+    struct et_time interval; /* unset = auto, see checkpoint.h */
     int64_t keep;            /* -1 = all */
     char *name;              /* label, a template: "ep{epoch}-ba{batch}" */
     bool weights_only;

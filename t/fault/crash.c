@@ -107,9 +107,9 @@ put_bytes(struct node *node, size_t at, const char *bytes, size_t n)
         memset(node->bytes + node->n, 0, at + n - node->n);
         node->n = at + n;
     }
-    if (bytes)
+    if (n && bytes)
         memcpy(node->bytes + at, bytes, n);
-    else
+    else if (n)
         memset(node->bytes + at, 0, n);
 }
 

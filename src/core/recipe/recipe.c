@@ -40,8 +40,9 @@ enum {
 
 #define IN struct et_recipe_checkpoint
 static const struct et_option checkpoint_table[] = {
-    ROW(interval, TIME, "how often; auto = as often as 3.5 % of time allows", .def = "1ep",
-        .choices = auto_words),
+    ROW(interval, TIME,
+        "how often; auto = as often as 3.5 % of time allows, not more than every 5 s",
+        .def = "1ep", .choices = auto_words),
     ROW(keep, INT, "newest checkpoints to keep; -1 = all", .def = "3", .min = -1,
         .max = UNBOUNDED),
     ROW(name, TEXT, "label; {epoch} and {batch} are filled in",

@@ -16,6 +16,8 @@
 /* RELIABILITY.md section 3: at the automatic interval saving takes this part of time;
  * the first save comes after that long. */
 static const double most_of_time = 0.035, first_after = 20;
+/* What is lost in so short a time is not worth the disk. */
+static const double least_between = 5;
 enum { ALARM_AFTER = 3 }; /* failures in a row */
 
 struct eti_saver {
@@ -120,7 +122,7 @@ log_saved(struct et_trainer *t, const struct eti_written *r)
     double cost = t->saver->stall + r->cpu_seconds;
     t->saver->failures = 0;
     t->saver->final_failed = false;
-    t->saver->next = now(t) + cost / most_of_time;
+    t->saver->next = now(t) + fmax(cost / most_of_time, least_between);
     et_log_metric(s->log, "checkpoint/bytes", (double)r->bytes);
     et_log_metric(s->log, "checkpoint/seconds", r->seconds);
     et_log_metric(s->log, "checkpoint/stall_seconds", t->saver->stall);
