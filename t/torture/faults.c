@@ -200,14 +200,14 @@ write_count(const char *path)
 int
 main(int argc, char **argv)
 {
-    const char *points = getenv("ETUDE_FAILPOINTS"),
-               *count = getenv("ETUDE_FAILPOINTS_COUNT");
-    char *text = strdup(points ? points : ""), *rest = text;
-    struct eti_seams seams = eti_system;
     if (argc == 1) { /* it is among the tests' programs, and no test */
         puts("1..0 # SKIP this is the program that t/torture/kill.t runs");
         return 0;
     }
+    const char *points = getenv("ETUDE_FAILPOINTS"),
+               *count = getenv("ETUDE_FAILPOINTS_COUNT");
+    char *text = strdup(points ? points : ""), *rest = text;
+    struct eti_seams seams = eti_system;
     seams.file.open = faulty_open;
     seams.file.read = faulty_read;
     seams.file.write = faulty_write;
