@@ -50,6 +50,14 @@ ET_NODISCARD et_status et_archive_tensor(struct et_archive *a, const char *name,
 /* N numbers at V, exactly. */
 ET_NODISCARD et_status et_archive_i64(struct et_archive *a, const char *name,
                                       int64_t *v, int64_t n);
+/* The same, of which a checkpoint may hold LEAST to MOST only: EFORMAT for others,
+ * before anything is loaded. For what is counted with, divides, or is a place in a
+ * table. */
+ET_NODISCARD et_status et_archive_counts(struct et_archive *a, const char *name,
+                                         int64_t *v, int64_t n, int64_t least,
+                                         int64_t most);
+/* No run counts further: what a double has exactly. */
+#define ET_COUNT_MAX ((int64_t)1 << 53)
 ET_NODISCARD et_status et_archive_f64(struct et_archive *a, const char *name, double *v,
                                       int64_t n);
 ET_NODISCARD et_status et_archive_flag(struct et_archive *a, const char *name, bool *v);

@@ -317,9 +317,47 @@ et_archive_i64(struct et_archive *a, const char *name, int64_t *v, int64_t n)
 }
 
 et_status
+et_archive_counts(struct et_archive *a, const char *name, int64_t *v, int64_t n,
+                  int64_t least, int64_t most)
+{
+    struct et_desc desc;
+    struct eti_item *item;
+    et_desc_init(&desc, ET_I64, 1, &n, ET_ROW_MAJOR);
+    if (a->mode == ET_ARCHIVE_SAVE)
+        return et_archive_i64(a, name, v, n);
+    ET_TRY(fetch(a, name, &desc, &item));
+    for (int64_t i = 0; item && i < n; i++) {
+        int64_t x;
+        memcpy(&x, (const char *)item->data + (size_t)i * sizeof x, sizeof x);
+        if (x < least || x > most)
+            return ET_FAIL(a->cx, ET_EFORMAT,
+                           "%s: '%s' holds %" PRId64 ", not %" PRId64 " to %" PRId64,
+                           a->source, item->path, x, least, most);
+        if (a->mode == ET_ARCHIVE_LOAD)
+            v[i] = x;
+    }
+    return ET_OK;
+}
+
+et_status
 et_archive_f64(struct et_archive *a, const char *name, double *v, int64_t n)
 {
     return numbers(a, name, ET_F64, v, n);
+}
+
+/* The same, but where V is the caller's own it is filled when checking too. */
+static et_status
+look_at(struct et_archive *a, const char *name, double *v, int64_t n)
+{
+    struct et_desc desc;
+    struct eti_item *item;
+    et_desc_init(&desc, ET_F64, 1, &n, ET_ROW_MAJOR);
+    if (a->mode == ET_ARCHIVE_SAVE)
+        return et_archive_f64(a, name, v, n);
+    ET_TRY(fetch(a, name, &desc, &item));
+    if (item)
+        memcpy(v, item->data, et_desc_bytes(&desc));
+    return ET_OK;
 }
 
 et_status
@@ -335,11 +373,12 @@ et_status
 et_archive_time(struct et_archive *a, const char *name, struct et_time *v)
 {
     double pair[2] = {v->value, (double)v->unit};
-    ET_TRY(et_archive_f64(a, name, pair, 2));
+    ET_TRY(look_at(a, name, pair, 2));
     if (!(pair[1] >= 0 && pair[1] <= ET_TIME_UNIT_COUNT))
         return ET_FAIL(a->cx, ET_EFORMAT, "%s: '%s%s' is no time", a->source, a->prefix,
                        name);
-    *v = (struct et_time){pair[0], (enum et_time_unit)pair[1]};
+    if (a->mode == ET_ARCHIVE_LOAD)
+        *v = (struct et_time){pair[0], (enum et_time_unit)pair[1]};
     return ET_OK;
 }
 
@@ -360,9 +399,16 @@ et_archive_timestamp(struct et_archive *a, const char *name, struct et_timestamp
     };
     double clock[] = {v->total_wct, v->iteration_wct, v->epoch_wct, v->batch_wct};
     ET_TRY(et_archive_enter(a, name));
-    ET_TRY(et_archive_i64(a, "counts", count, sizeof count / sizeof *count));
-    ET_TRY(et_archive_f64(a, "clocks", clock, sizeof clock / sizeof *clock));
+    ET_TRY(et_archive_counts(a, "counts", count, sizeof count / sizeof *count, 0,
+                             ET_COUNT_MAX));
+    ET_TRY(look_at(a, "clocks", clock, sizeof clock / sizeof *clock));
+    for (size_t i = 0; i < sizeof clock / sizeof *clock; i++)
+        if (!(clock[i] >= 0 && clock[i] < (double)ET_COUNT_MAX))
+            return ET_FAIL(a->cx, ET_EFORMAT, "%s: '%sclocks' holds %g seconds",
+                           a->source, a->prefix, clock[i]);
     et_archive_leave(a);
+    if (a->mode != ET_ARCHIVE_LOAD)
+        return ET_OK;
     *v = (struct et_timestamp){
         .iteration = count[0],
         .epoch = count[1],

@@ -54,7 +54,8 @@ archive_optimizer(struct et_trainer *t, struct et_archive *a)
         ET_TRY(archive_array(space, space->moment[k], space->moment_name[k], a));
     ET_TRY(et_archive_enter(a, "updates"));
     for (int i = 0; i < space->n; i++)
-        ET_TRY(et_archive_i64(a, space->slot[i].name, &space->slot[i].updates, 1));
+        ET_TRY(et_archive_counts(a, space->slot[i].name, &space->slot[i].updates, 1, 0,
+                                 ET_COUNT_MAX));
     et_archive_leave(a);
     et_archive_leave(a);
     return ET_OK;
@@ -94,7 +95,8 @@ archive_evaluators(struct et_trainer *t, struct et_archive *a)
     for (int i = 0; i < t->n_evaluators; i++) {
         struct eti_evaluator *e = &t->evaluator[i];
         if (et_archive_has(a, e->config.label))
-            ET_TRY(et_archive_i64(a, e->config.label, &e->last_batch, 1));
+            ET_TRY(et_archive_counts(a, e->config.label, &e->last_batch, 1, -1,
+                                     ET_COUNT_MAX));
     }
     et_archive_leave(a);
     et_archive_leave(a);
@@ -112,10 +114,11 @@ archive_loop(struct et_trainer *t, struct et_archive *a)
     ET_TRY(et_archive_enter(a, "trainer"));
     ET_TRY(et_archive_timestamp(a, "timestamp", &s->timestamp));
     ET_TRY(et_archive_timestamp(a, "before", &t->before));
-    ET_TRY(et_archive_i64(a, "grad_accum", &t->accum, 1));
-    ET_TRY(et_archive_i64(a, "nonfinite_batches", &t->nonfinite_batches, 1));
-    ET_TRY(et_archive_i64(a, "rollback", rollback, 3));
-    ET_TRY(et_archive_i64(a, "pending_eval", &pending, 1));
+    ET_TRY(et_archive_counts(a, "grad_accum", &t->accum, 1, 1, ET_COUNT_MAX));
+    ET_TRY(et_archive_counts(a, "nonfinite_batches", &t->nonfinite_batches, 1, 0,
+                             ET_COUNT_MAX));
+    ET_TRY(et_archive_counts(a, "rollback", rollback, 3, 0, ET_COUNT_MAX));
+    ET_TRY(et_archive_counts(a, "pending_eval", &pending, 1, 0, ET_EVENT_COUNT - 1));
     ET_TRY(et_archive_f64(a, "loss", &s->loss_value, 1));
     ET_TRY(et_archive_flag(a, "target_reached", &s->target_reached));
     if (t->config.train)
