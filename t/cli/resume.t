@@ -85,6 +85,26 @@ exits 64 "--resume and --autoresume exclude each other: exit 64"
 run train r.yaml --run_directory whole
 exits 73 "a directory that holds a run is not used for another: exit 73"
 
+# ---- other data ----
+
+i=0
+while [ $i -lt 400 ]; do i=$((i + 1)); echo "line $i of a text"; done >text
+cat >t.yaml <<'R'
+max_duration: 4ba
+seed: 1
+model: {name: gpt2, n_layers: 1, d_model: 16, n_heads: 2, max_seq_len: 16, vocab_size: 256}
+train_data: {name: text_bytes, path: text, seq_len: 16, batch_size: 4, workers: 1}
+optimizer: {name: adamw, lr: 0.001}
+R
+run train t.yaml --run_directory text_run
+exits 0 "a run on a file"
+run train --resume text_run max_duration=6ba
+exits 0 "goes on with the same file"
+tr a-y b-z <text >other && mv other text
+run train --resume text_run max_duration=8ba
+exits 65 "with as many other bytes it does not: exit 65"
+says err "the training data are" "which is said"
+
 # ---- again, or from the start ----
 
 run train r.yaml --autoresume --run_directory auto max_duration=9ba

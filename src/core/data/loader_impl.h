@@ -52,6 +52,10 @@ struct et_loader {
     int64_t n_corrupt, max_corrupt;
 };
 
+/* fingerprint.c: a number that other data do not have, as good as surely. */
+ET_NODISCARD et_status eti_data_fingerprint(struct et_ctx *cx,
+                                            const struct et_dataset *set,
+                                            uint64_t *out);
 /* Names the samples that could not be read, for checkpoints. */
 ET_NODISCARD et_status eti_loader_archive(struct et_loader *l, struct et_archive *a);
 /* The samples of batch BATCH that are this rank's: places [*FIRST, *FIRST + n) of the

@@ -208,15 +208,23 @@ eti_archive_trainer(struct et_trainer *t, struct et_archive *a)
     return archive_callbacks(t, a);
 }
 
-void
-eti_describe_data(const struct et_trainer *t, char *buf, size_t size)
+et_status
+eti_describe_data(struct et_trainer *t, char *buf, size_t size)
 {
     struct et_loader_info info;
     char x[128];
     buf[0] = '\0';
     if (!t->config.train)
-        return;
+        return ET_OK;
+    if (t->fingerprint_of != t->config.train) {
+        ET_TRY(
+            eti_data_fingerprint(t->state.cx, t->config.train->data, &t->fingerprint));
+        t->fingerprint_of = t->config.train;
+    }
     et_loader_get_info(t->config.train, &info);
-    snprintf(buf, size, "%" PRId64 " samples an epoch, batches %s",
-             info.samples_per_epoch, et_desc_text(&info.x_desc, x, sizeof x));
+    snprintf(buf, size,
+             "%" PRId64 " samples an epoch, batches %s, fingerprint %016" PRIx64,
+             info.samples_per_epoch, et_desc_text(&info.x_desc, x, sizeof x),
+             t->fingerprint);
+    return ET_OK;
 }

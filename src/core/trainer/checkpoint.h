@@ -12,6 +12,6 @@ et_status eti_archive_model(struct et_trainer *t, struct et_archive *a);
 /* Model, optimizer and algorithms: what training has made, without time and place. */
 et_status eti_archive_learned(struct et_trainer *t, struct et_archive *a);
 /* "60000 samples in batches of 128, ...": what the train data must be again. */
-void eti_describe_data(const struct et_trainer *t, char *buf, size_t size);
+et_status eti_describe_data(struct et_trainer *t, char *buf, size_t size);
 
 #endif

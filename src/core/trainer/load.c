@@ -206,7 +206,7 @@ check_run(struct et_trainer *t, const struct eti_checkpoint *c)
         return ET_FAIL(t->state.cx, ET_EINVAL,
                        "%s holds weights only: load it with load.weights_only",
                        c->name);
-    eti_describe_data(t, data, sizeof data);
+    ET_TRY(eti_describe_data(t, data, sizeof data));
     if (strcmp(data, m->data) != 0)
         return ET_FAIL(t->state.cx, ET_EINVAL,
                        "the training data are %s; where %s was saved they were %s",

@@ -231,7 +231,7 @@ fill_manifest(struct et_trainer *t, struct eti_manifest *m)
     snprintf(m->run_id, sizeof m->run_id, "%s", c->run_id ? c->run_id : "");
     snprintf(m->run_name, sizeof m->run_name, "%s", s->run_name);
     snprintf(m->recipe, sizeof m->recipe, "%s", c->recipe ? c->recipe : "");
-    eti_describe_data(t, m->data, sizeof m->data);
+    ET_TRY(eti_describe_data(t, m->data, sizeof m->data));
     return et_checkpoint_label(s->cx, eti_label_of(c), s->run_name, &s->timestamp,
                                m->label, sizeof m->label);
 }

@@ -85,6 +85,8 @@ struct et_trainer {
     struct et_timestamp before; /* the timestamp as the batch under way found it */
     int pending_eval; /* event whose evaluation was broken off or left out; 0: none */
     bool resumed;     /* the timestamp is a checkpoint's */
+    const struct et_loader *fingerprint_of; /* whose data have it; NULL: not taken */
+    uint64_t fingerprint;
     struct eti_saver *saver; /* save.c; NULL: nothing is saved */
     struct et_algorithm *own_algorithm[ET_MAX_ALGORITHMS]; /* that a load added */
     int n_own_algorithms;
