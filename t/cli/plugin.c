@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #ifdef MISSING_FUNCTION
 void nobody_has_this(void);
@@ -114,7 +113,8 @@ shades_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
     (void)self;
     (void)why;
 #ifdef CRASH_IN_WORKER
-    if (at == SAMPLES - 1)
+    static _Atomic int calls; /* of which the first 64 are for the fingerprint */
+    if (++calls > 64 && at == SAMPLES - 1)
         *(volatile int *)8 = 0;
 #endif
     *label = (int32_t)(at % CLASSES);

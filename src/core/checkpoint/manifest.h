@@ -15,6 +15,7 @@ enum {
     ETI_DIGEST_TEXT = 33,        /* XXH3-128 in hexadecimal, with its zero */
     ETI_LABEL = 128,             /* bytes, the final zero included */
     ETI_RUN_ID_TEXT = 33,
+    ETI_DATA_TEXT = 256, /* bytes, the final zero included */
 };
 
 /* The kinds of files of a rank: kind, text. */
@@ -46,9 +47,9 @@ struct eti_manifest {
     bool weights_only;
     char label[ETI_LABEL];
     char run_id[ETI_RUN_ID_TEXT], run_name[64];
-    char recipe[65]; /* digest of what a resume may not change */
-    char data[256];  /* what the train data are, in words */
-    double saved;    /* wall clock, seconds since the epoch of 1970 */
+    char recipe[65];          /* digest of what a resume may not change */
+    char data[ETI_DATA_TEXT]; /* what the train data are, in words */
+    double saved;             /* wall clock, seconds since the epoch of 1970 */
     struct eti_manifest_file file[ETI_MANIFEST_FILES];
     int n_files;
     struct json_t *algorithms; /* borrowed: [{"name", "options": {name: text}}] */

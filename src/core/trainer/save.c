@@ -76,10 +76,11 @@ eti_saver_init(struct et_trainer *t)
 {
     const struct et_checkpoint_config *c = t->config.checkpoint;
     struct et_state *s = &t->state;
-    char label[ETI_LABEL];
+    char label[ETI_LABEL], data[ETI_DATA_TEXT];
     void *block;
     if (!c || !c->directory || t->config.dry)
         return ET_OK;
+    ET_TRY(eti_describe_data(t, data, sizeof data)); /* while they are what they were */
     ET_TRY(et_checkpoint_label(s->cx, eti_label_of(c), s->run_name, &s->timestamp,
                                label, sizeof label));
     ET_TRY(et_alloc(s->cx, sizeof *t->saver, &block));
