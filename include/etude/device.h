@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define ET_DEVICE_ABI 1
+#define ET_DEVICE_ABI 2
 
 enum et_op_id {
 #define ET_OP(name) ET_OP_##name,
@@ -44,6 +44,7 @@ struct et_call {
 struct et_kernel;  /* the module's: a prepared primitive or loop */
 struct et_stream;  /* the module's: a queue of work; NULL = the device's default */
 struct et_capture; /* the module's: a recorded sequence of kernels */
+struct et_fence;   /* the module's: a mark in a stream that others can wait for */
 struct et_device_handle; /* the module's */
 
 struct et_device_info {
@@ -52,6 +53,12 @@ struct et_device_info {
     int threads;         /* CPU: compute threads; else 0 */
     size_t memory_bytes; /* total; 0 = unknown */
     bool host_memory;    /* the host may read and write device pointers */
+};
+
+/* What a device may be told before its first kernel is prepared. */
+enum et_device_option {
+    ET_DEVICE_TF32,          /* 1: f32 products may round their operands to 10 bits */
+    ET_DEVICE_DETERMINISTIC, /* 1: only kernels that give the same bits each time */
 };
 
 struct et_device_table {
@@ -68,8 +75,9 @@ struct et_device_table {
     /* 64-byte aligned, contents undefined. ENOMEM when there is none. */
     et_status (*alloc)(struct et_device_handle *, size_t bytes, void **out);
     void (*free)(struct et_device_handle *, void *block, size_t bytes);
-    /* Copies in stream order; either side may be host memory. The host side must stay
-     * untouched until sync. */
+    /* Copies in stream order; either side may be host memory, which must stay as it is
+     * until the copy is done. Host memory of host_alloc is copied beside what else
+     * goes on; the caller waits for the copy of any other. */
     et_status (*copy)(struct et_device_handle *, void *dst, const void *src,
                       size_t bytes, struct et_stream *);
     et_status (*fill)(struct et_device_handle *, void *dst, int byte, size_t bytes,
@@ -87,14 +95,38 @@ struct et_device_table {
     /* What was picked, for dumps and the audit: "brgconv:avx512_core". Borrowed. */
     const char *(*describe)(const struct et_kernel *);
 
-    /* Streams and capture (optional: NULL where work runs at once, as on the CPU). */
+    /* Streams, fences and capture. All of these, or none: NULL where work runs at once,
+     * as on the CPU. Between capture_begin and capture_end nothing runs: copy, fill and
+     * run of that stream are recorded, with their addresses. */
     et_status (*stream_new)(struct et_device_handle *, struct et_stream **out);
     void (*stream_free)(struct et_stream *);
     et_status (*sync)(struct et_device_handle *, struct et_stream *);
-    et_status (*capture_begin)(struct et_stream *);
-    et_status (*capture_end)(struct et_stream *, struct et_capture **out);
+    et_status (*capture_begin)(struct et_device_handle *, struct et_stream *);
+    et_status (*capture_end)(struct et_device_handle *, struct et_stream *,
+                             struct et_capture **out);
     et_status (*replay)(struct et_capture *, struct et_stream *);
     void (*capture_free)(struct et_capture *);
+    et_status (*fence_new)(struct et_device_handle *, struct et_fence **out);
+    void (*fence_free)(struct et_fence *);
+    /* Marks the end of what STREAM has been given so far. */
+    et_status (*fence_set)(struct et_fence *, struct et_stream *);
+    /* Has everything before the mark run? OUT is true for a fence never set. */
+    et_status (*fence_passed)(struct et_fence *, bool *out);
+    et_status (*fence_wait)(struct et_fence *); /* the host waits */
+    /* What STREAM is given from now on runs after the mark; the host goes on. */
+    et_status (*stream_wait)(struct et_stream *, struct et_fence *);
+
+    /* Optional. Host memory that the device copies from and to by itself (pinned);
+     * 64-byte aligned. Where NULL any memory will do. */
+    et_status (*host_alloc)(struct et_device_handle *, size_t bytes, void **out);
+    void (*host_free)(struct et_device_handle *, void *block);
+    /* Optional. Bytes that alloc could still give, as the driver counts them. */
+    et_status (*memory_free)(struct et_device_handle *, size_t *bytes);
+    /* Optional. ENOTSUP where the device knows no such option. */
+    et_status (*set)(struct et_device_handle *, enum et_device_option, int value);
+    /* Optional. Why the last call on this handle failed: a sentence, "" if none did.
+     * Borrowed until the next call. */
+    const char *(*why)(struct et_device_handle *);
 };
 
 /* The module's only exported symbol. */

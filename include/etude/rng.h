@@ -27,8 +27,15 @@ enum et_rng_stream {
     ET_RNG_NOISE,   /* on the learning rate: index = the time */
 };
 
+/* Kernels draw with the same lines. */
+#ifdef __CUDACC__
+#define ET_ON_DEVICE __host__ __device__
+#else
+#define ET_ON_DEVICE
+#endif
+
 /* Four 32-bit words of Philox-4x32-10. */
-static inline void
+ET_ON_DEVICE static inline void
 et_philox(uint32_t out[4], uint64_t key, uint64_t counter_hi, uint64_t counter_lo)
 {
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);

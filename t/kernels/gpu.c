@@ -1,0 +1,34 @@
+/* The CUDA module's kernels against the reference: on the simulator, or on the GPU with
+ * ETUDE_DEVICE=cuda. Arguments: f32, bf16 or f16, what stands for f32 (default: each in
+ * turn); ops to run (default: all). */
+#include <string.h>
+
+#include "t/kernels/cases.h"
+#include "t/kernels/module.h"
+#include "t/tap.h"
+
+static const enum et_dtype dtypes[] = {ET_F32, ET_BF16, ET_F16};
+
+int
+main(int argc, char **argv)
+{
+    const char *name = getenv("ETUDE_DEVICE");
+    name = name ? name : "gpusim";
+    const struct et_device_table *gpu = open_module_of(name);
+    if (!gpu)
+        skip_all("the device's module was not built");
+    struct et_device_handle *handle;
+    char why[256] = "";
+    if (gpu->open(0, 0, &handle, why, sizeof why) != ET_OK)
+        skip_all(why);
+    int first = 1;
+    const char *only = argc > 1 ? argv[1] : "";
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++)
+        first = strcmp(only, et_dtype_name(dtypes[i])) == 0 ? 2 : first;
+    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++)
+        if (first == 1 || strcmp(only, et_dtype_name(dtypes[i])) == 0)
+            cases_run(gpu, handle, dtypes[i] == ET_F32 ? ET_NONE : dtypes[i],
+                      argc - first, argv + first);
+    gpu->close(handle);
+    return done();
+}
