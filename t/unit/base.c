@@ -1,4 +1,5 @@
 /* Statuses, errors, the log, memory, and descriptions of arrays. */
+#include "core/base/memory.h"
 #include "etude/ctx.h"
 #include "etude/types.h"
 #include "t/tap.h"
@@ -123,6 +124,40 @@ test_memory(void)
     et_error_clear(cx);
 }
 
+static void
+test_growing(void)
+{
+    struct et_alloc_stats before, now;
+    int64_t *item = NULL, room = 0;
+    bool kept = true;
+    et_alloc_get_stats(cx, &before);
+    for (int64_t i = 0; i < 1000; i++) {
+        if (eti_grow(cx, &item, &room, i + 1, sizeof *item) != ET_OK)
+            bail("%s", et_error_get(cx)->message);
+        item[i] = i * i;
+    }
+    for (int64_t i = 0; i < 1000; i++)
+        kept = kept && item[i] == i * i;
+    ok(kept && room >= 1000, "an array that grows keeps its items");
+    et_alloc_get_stats(cx, &now);
+    ok(now.allocs < before.allocs + 10 && now.live == before.live + 1,
+       "it is moved seldom, and the old ones are freed");
+
+    const int64_t *const at = item;
+    const int64_t had = room;
+    et_alloc_fail_at(cx, 1);
+    ok(eti_grow(cx, &item, &room, room, sizeof *item) == ET_OK && item == at,
+       "what fits needs no memory");
+    ok(eti_grow(cx, &item, &room, room + 1, sizeof *item) == ET_ENOMEM && item == at &&
+           room == had && item[999] == 999 * 999,
+       "without memory the array is what it was");
+    et_error_clear(cx);
+    ok(eti_grow(cx, &item, &room, 5 * had, sizeof *item) == ET_OK && room >= 5 * had &&
+           item[999] == 999 * 999 && item[5 * had - 1] == 0,
+       "it grows by many at once, the new ones are zeros");
+    et_free(cx, item);
+}
+
 static struct et_desc
 desc(enum et_dtype dtype, int ndim, const int64_t *shape, enum et_format format)
 {
@@ -202,6 +237,7 @@ main(void)
     test_words();
     test_log();
     test_memory();
+    test_growing();
     test_dtypes();
     test_descriptions();
     et_ctx_free(&cx);

@@ -12,6 +12,7 @@
 enum {
     ALIGNMENT = 64, /* a cache line, and the widest vector register */
     LARGE_PAGE = 2 << 20,
+    FIRST_ROOM = 64, /* of an array that grows, items */
 };
 
 struct et_ctx {
@@ -204,6 +205,25 @@ eti_alloc_dirty(struct et_ctx *cx, size_t bytes, void **out)
         (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
     h->bytes = bytes;
     *out = h + 1;
+    return ET_OK;
+}
+
+et_status
+eti_grow(struct et_ctx *cx, void *items, int64_t *room, int64_t n, size_t size)
+{
+    if (n <= *room)
+        return ET_OK;
+    int64_t want = *room ? *room : FIRST_ROOM;
+    while (want < n)
+        want *= 2;
+    void *block, *old;
+    ET_TRY(et_alloc(cx, (size_t)want * size, &block));
+    memcpy(&old, items, sizeof old);
+    if (old)
+        memcpy(block, old, (size_t)*room * size);
+    et_free(cx, old);
+    memcpy(items, &block, sizeof block);
+    *room = want;
     return ET_OK;
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "core/callbacks/callbacks.h"
 
 enum { MAX_MEANS = 32 }; /* the loss and what metrics a model trains with */
@@ -43,19 +44,6 @@ history_of(const struct et_callback *c)
 
 /* ---- series ---- */
 
-/* OLD, N elements, in an array of twice the length. */
-static et_status
-grow(struct et_ctx *cx, void *old, size_t size, int64_t *room, void **out)
-{
-    int64_t more = *room ? 2 * *room : 16;
-    ET_TRY(et_alloc(cx, (size_t)more * size, out));
-    if (old)
-        memcpy(*out, old, (size_t)*room * size);
-    et_free(cx, old);
-    *room = more;
-    return ET_OK;
-}
-
 static struct series *
 find(const struct history *h, const char *name)
 {
@@ -69,20 +57,13 @@ static et_status
 add(struct et_ctx *cx, struct history *h, const char *name, double value)
 {
     struct series *s = find(h, name);
-    void *block;
-    if (!s && h->n == h->room) {
-        ET_TRY(grow(cx, h->series, sizeof *s, &h->room, &block));
-        h->series = block;
-    }
     if (!s) {
+        ET_TRY(eti_grow(cx, &h->series, &h->room, h->n + 1, sizeof *s));
         s = &h->series[h->n++];
         *s = (struct series){.n = 0};
         snprintf(s->name, sizeof s->name, "%s", name);
     }
-    if (s->n == s->room) {
-        ET_TRY(grow(cx, s->value, sizeof *s->value, &s->room, &block));
-        s->value = block;
-    }
+    ET_TRY(eti_grow(cx, &s->value, &s->room, s->n + 1, sizeof *s->value));
     s->value[s->n++] = value;
     return ET_OK;
 }

@@ -53,16 +53,7 @@ eti_archive_begin(struct et_archive *a, struct et_ctx *cx)
 static et_status
 next_item(struct et_archive *a, struct eti_item **out)
 {
-    if (a->n == a->capacity) {
-        int64_t capacity = a->capacity ? 2 * a->capacity : 64;
-        void *block;
-        ET_TRY(et_alloc(a->cx, (size_t)capacity * sizeof *a->item, &block));
-        if (a->n)
-            memcpy(block, a->item, (size_t)a->n * sizeof *a->item);
-        et_free(a->cx, a->item);
-        a->item = block;
-        a->capacity = capacity;
-    }
+    ET_TRY(eti_grow(a->cx, &a->item, &a->capacity, a->n + 1, sizeof *a->item));
     *out = &a->item[a->n++];
     return ET_OK;
 }

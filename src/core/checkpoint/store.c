@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "core/checkpoint/names.h"
 
 enum { STEP_DIGITS = 12 };
@@ -53,16 +54,7 @@ add_step(void *data, const char *name)
     int64_t step = eti_step_parse(name);
     if (step < 0)
         return ET_OK;
-    if (l->n == l->room) {
-        int64_t room = l->room ? 2 * l->room : 16;
-        void *block;
-        ET_TRY(et_alloc(l->cx, (size_t)room * sizeof *l->step, &block));
-        if (l->n)
-            memcpy(block, l->step, (size_t)l->n * sizeof *l->step);
-        et_free(l->cx, l->step);
-        l->step = block;
-        l->room = room;
-    }
+    ET_TRY(eti_grow(l->cx, &l->step, &l->room, l->n + 1, sizeof *l->step));
     l->step[l->n++] = step;
     return ET_OK;
 }

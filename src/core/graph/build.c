@@ -12,25 +12,6 @@
 
 enum { ARENA_BLOCK = 1 << 18 }; /* a ResNet-20 step's nodes take some 200 KB */
 
-et_status
-eti_grow(struct et_ctx *cx, void *items, int *cap, int n, size_t size)
-{
-    if (n <= *cap)
-        return ET_OK;
-    int want = *cap ? *cap : 64;
-    while (want < n)
-        want *= 2;
-    void *block, *old;
-    ET_TRY(et_alloc(cx, (size_t)want * size, &block));
-    memcpy(&old, items, sizeof old);
-    if (old)
-        memcpy(block, old, (size_t)*cap * size);
-    et_free(cx, old);
-    memcpy(items, &block, sizeof block);
-    *cap = want;
-    return ET_OK;
-}
-
 static unsigned
 dump_bits(const char *text)
 {

@@ -10,6 +10,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/assert.h"
+#include "core/base/memory.h"
 #include "etude/graph.h"
 
 struct et_device {
@@ -66,9 +67,11 @@ struct et_graph {
     unsigned dump;            /* ETUDE_DUMP, ETI_DUMP_* bits */
 
     struct et_node **node;
-    int n_nodes, cap_nodes;
+    int n_nodes;
+    int64_t cap_nodes;
     struct eti_assignment *assign;
-    int n_assign, cap_assign;
+    int n_assign;
+    int64_t cap_assign;
     struct eti_cast *cast; /* of this step, by address: open addressing */
     int n_casts, cap_casts;
     struct eti_eager_block *eager_blocks; /* values computed at once */
@@ -132,11 +135,14 @@ struct eti_ir {
     struct et_graph *g;
     struct eti_arena *arena;
     struct eti_value *value;
-    int n_values, cap_values;
+    int n_values;
+    int64_t cap_values;
     struct eti_step *step;
-    int n_steps, cap_steps;
+    int n_steps;
+    int64_t cap_steps;
     struct et_tensor **binding; /* leaves and earlier values the plan reads or writes */
-    int n_bindings, cap_bindings;
+    int n_bindings;
+    int64_t cap_bindings;
     uint64_t key[2];
     int n_nodes;
     bool failed; /* out of memory while building */
@@ -189,8 +195,5 @@ void eti_dump_memory(const struct eti_ir *ir, size_t slab, size_t output);
 /* ETUDE_EAGER: computes NODE now. */
 et_status eti_eager_run(struct et_graph *g, struct et_node *node);
 void eti_eager_reset(struct et_graph *g);
-
-/* Doubles *CAP until N fit; items of SIZE bytes move. */
-et_status eti_grow(struct et_ctx *cx, void *items, int *cap, int n, size_t size);
 
 #endif

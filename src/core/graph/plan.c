@@ -34,10 +34,12 @@ struct eti_plan {
     uint64_t last_use;
     struct et_plan_info info;
     struct item *item;
-    int n_items, cap_items;
+    int n_items;
+    int64_t cap_items;
     struct address *address;
     void **ptr; /* address resolved */
-    int n_ptr, cap_ptr, cap_resolved;
+    int n_ptr, cap_resolved;
+    int64_t cap_ptr;
     struct address *value; /* where each value of the lowering lies */
     int n_values;
     void **bound; /* addresses of the bindings at the last run */

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "core/loggers/loggers.h"
 
 struct series {
@@ -18,19 +19,6 @@ struct memory {
     int64_t n, room;
     int64_t next; /* where the next name is looked for first */
 };
-
-/* OLD with *ROOM elements, all in use, in an array of twice the length. */
-static et_status
-grow(struct et_ctx *cx, void *old, size_t size, int64_t *room, void **out)
-{
-    int64_t more = *room ? 2 * *room : 16;
-    ET_TRY(et_alloc(cx, (size_t)more * size, out));
-    if (old)
-        memcpy(*out, old, (size_t)*room * size);
-    et_free(cx, old);
-    *room = more;
-    return ET_OK;
-}
 
 static struct series *
 find(const struct memory *m, const char *name)
@@ -59,19 +47,12 @@ add(struct et_callback *self, const struct et_log_entry *entry,
 {
     struct memory *m = self->state;
     struct series *s = find_next(m, entry->name);
-    void *block;
-    if (!s && m->n == m->room) {
-        ET_TRY(grow(self->cx, m->series, sizeof *s, &m->room, &block));
-        m->series = block;
-    }
     if (!s) {
+        ET_TRY(eti_grow(self->cx, &m->series, &m->room, m->n + 1, sizeof *s));
         s = &m->series[m->n++];
         memcpy(s->name, entry->name, sizeof s->name);
     }
-    if (s->n == s->room) {
-        ET_TRY(grow(self->cx, s->point, sizeof *s->point, &s->room, &block));
-        s->point = block;
-    }
+    ET_TRY(eti_grow(self->cx, &s->point, &s->room, s->n + 1, sizeof *s->point));
     s->point[s->n++] = (struct et_point){*ts, entry->value};
     return ET_OK;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/assert.h"
+#include "core/base/memory.h"
 #include "etude/ctx.h"
 
 static const struct et_optimizer_class *const classes[] = {
@@ -64,7 +65,8 @@ struct et_optimizer {
     struct et_tensor *hyper; /* leaf f32 [n * ET_MAX_HYPER] */
     struct run *
         *run; /* every stretch ever asked for: a graph may still name its leaves */
-    int n_runs, cap_runs;
+    int n_runs;
+    int64_t cap_runs;
 };
 
 /* ---- making ---- */
@@ -271,15 +273,8 @@ find_run(struct et_optimizer *opt, int64_t begin, int64_t end, struct run **out)
             return ET_OK;
         }
     void *block;
-    if (opt->n_runs == opt->cap_runs) {
-        int cap = opt->cap_runs ? 2 * opt->cap_runs : 4;
-        ET_TRY(et_alloc(opt->cx, (size_t)cap * sizeof *opt->run, &block));
-        if (opt->n_runs)
-            memcpy(block, opt->run, (size_t)opt->n_runs * sizeof *opt->run);
-        et_free(opt->cx, opt->run);
-        opt->run = block;
-        opt->cap_runs = cap;
-    }
+    ET_TRY(eti_grow(opt->cx, &opt->run, &opt->cap_runs, opt->n_runs + 1,
+                    sizeof *opt->run));
     ET_TRY(et_alloc(opt->cx, sizeof **opt->run, &block));
     et_status status = new_run(opt, begin, end, block);
     if (status != ET_OK) { /* half of one must not be found the next time */

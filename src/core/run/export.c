@@ -7,6 +7,7 @@
 #include <glob.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "core/base/seams.h"
 #include "core/loggers/tfevents.h"
 
@@ -15,16 +16,7 @@
 static et_status
 add_again(struct eti_history *h, int64_t seq, int64_t ba)
 {
-    void *block;
-    if (h->n == h->room) {
-        int room = h->room ? 2 * h->room : 16;
-        ET_TRY(et_alloc(h->cx, (size_t)room * sizeof *h->again, &block));
-        if (h->again)
-            memcpy(block, h->again, (size_t)h->n * sizeof *h->again);
-        et_free(h->cx, h->again);
-        h->again = block;
-        h->room = room;
-    }
+    ET_TRY(eti_grow(h->cx, &h->again, &h->room, h->n + 1, sizeof *h->again));
     h->again[h->n++] = (struct eti_again){seq, ba};
     return ET_OK;
 }

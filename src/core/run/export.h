@@ -21,7 +21,8 @@ struct eti_history {
     struct et_events *events;
     const regex_t *metrics;
     struct eti_again *again; /* N places where it was resumed, in order */
-    int n, room, next;
+    int n, next;
+    int64_t room;
     struct et_log_entry *entry; /* of the record given last; [entry_room] */
     int entry_room;
 };

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "core/run/events_read.h"
 
 enum {
@@ -29,7 +30,8 @@ struct take {
     const char *name; /* NULL: all of them are counted, in E */
     size_t length;    /* of NAME */
     struct piece *piece;
-    int n, room;
+    int n;
+    int64_t room;
     int64_t limit; /* values of a piece that may be less */
     /* All series: what the stretch of records that is being read has of each. */
     struct et_series_stats *stretch;
@@ -41,16 +43,7 @@ struct take {
 static et_status
 add_piece(struct take *t, const struct piece *p)
 {
-    if (t->n == t->room) {
-        void *block;
-        int room = t->room ? 2 * t->room : 1024;
-        ET_TRY(et_alloc(t->e->cx, (size_t)room * sizeof *t->piece, &block));
-        if (t->n)
-            memcpy(block, t->piece, (size_t)t->n * sizeof *t->piece);
-        et_free(t->e->cx, t->piece);
-        t->piece = block;
-        t->room = room;
-    }
+    ET_TRY(eti_grow(t->e->cx, &t->piece, &t->room, t->n + 1, sizeof *t->piece));
     t->piece[t->n++] = *p;
     return ET_OK;
 }

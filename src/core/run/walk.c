@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "core/run/events_read.h"
 
 /* The summary at AT, of that LEVEL and within [LOWER, AT); false unless all records of
@@ -88,7 +89,8 @@ eti_walk_part(struct eti_walk *w, const struct eti_summary *s, int i)
 struct stretches {
     uint64_t kinds;
     struct eti_range *range; /* newest first */
-    int n, room;
+    int n;
+    int64_t room;
 };
 
 static et_status
@@ -100,16 +102,7 @@ add_range(struct eti_walk *w, struct eti_range range, bool alone)
         s->range[s->n - 1].at = range.at;
         return ET_OK;
     }
-    if (s->n == s->room) {
-        void *block;
-        int room = s->room ? 2 * s->room : 64;
-        ET_TRY(et_alloc(w->e->cx, (size_t)room * sizeof *s->range, &block));
-        if (s->n)
-            memcpy(block, s->range, (size_t)s->n * sizeof *s->range);
-        et_free(w->e->cx, s->range);
-        s->range = block;
-        s->room = room;
-    }
+    ET_TRY(eti_grow(w->e->cx, &s->range, &s->room, s->n + 1, sizeof *s->range));
     s->range[s->n++] = range;
     return ET_OK;
 }
