@@ -69,6 +69,19 @@ exits 65 "where none is left the run does not begin afresh: exit 65"
 says err "error E3001" "the error has a number"
 says err "no valid checkpoint under short/checkpoints" "and a sentence"
 
+# ---- a run that is kept elsewhere ----
+
+mkdir far
+ln -s far near
+run train r.yaml --run_directory near max_duration=5ba
+exits 0 "a run's directory may be a link"
+run train --resume near max_duration=7ba
+exits 0 "also when it goes on"
+mv far/checkpoints apart && ln -s ../apart far/checkpoints
+run train --resume near max_duration=9ba
+exits 0 "and so may the folder of its checkpoints"
+is "$(ls apart | tail -1)" step-000000000009 "which are written there"
+
 # ---- what may change ----
 
 run train --resume whole optimizer.lr=0.2 train_data.batch_size=4

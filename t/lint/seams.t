@@ -29,7 +29,6 @@ my %past = (
     'src/core/loggers/file.c' => ['ftruncate', 'empties what `overwrite` says may be emptied'],
     'src/core/loggers/tensorboard.c' => ['fopen', $reader],
     'src/core/loggers/tfevents.c' => ['mkdir opendir', 'others\' format: it can be exported again'],
-    'src/core/models/weight_file.c' => ['fsync open rename unlink', 'of `weights convert`, not of a run'],
     'src/core/plugin/plugin.c' => ['open', $reader],
     'src/core/recipe/load.c' => ['openat', $reader],
     'src/core/recipe/recipe.c' => ['open', $reader],

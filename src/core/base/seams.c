@@ -11,6 +11,7 @@
 
 enum {
     NAME_BYTES = 256,
+    PATH_BYTES = 4096,
     WRITE_MOST = 8 << 20, /* a call: so that no signal waits for a gigabyte */
 };
 
@@ -68,7 +69,7 @@ open_as(struct et_ctx *cx, int dir, const char *name, const char *said, int flag
     const struct eti_file_calls *f = &eti_ctx_seams(cx)->file;
     const char *verb = (flags & O_ACCMODE) == O_RDONLY ? "read" : "write";
     do
-        *fd = f->open(dir, name, flags | O_CLOEXEC | O_NOFOLLOW, mode);
+        *fd = f->open(dir, name, flags | O_CLOEXEC, mode);
     while (*fd < 0 && errno == EINTR);
     if (*fd >= 0)
         return ET_OK;
@@ -80,7 +81,13 @@ et_status
 eti_open_at(struct et_ctx *cx, int dir, const char *name, int flags, mode_t mode,
             int *fd)
 {
-    return open_as(cx, dir, name, name, flags, mode, fd);
+    return open_as(cx, dir, name, name, flags | O_NOFOLLOW, mode, fd);
+}
+
+et_status
+eti_open_folder(struct et_ctx *cx, const char *path, int *fd)
+{
+    return open_as(cx, AT_FDCWD, path, path, O_RDONLY | O_DIRECTORY, 0, fd);
 }
 
 /* Linux closes the file whatever close answers. */
@@ -138,6 +145,25 @@ eti_sync(struct et_ctx *cx, int fd, const char *name)
     while (failed && errno == EINTR);
     return failed ? ET_FAIL(cx, ET_EIO, "cannot write %s: %s", name, strerror(errno))
                   : ET_OK;
+}
+
+et_status
+eti_sync_parent(struct et_ctx *cx, const char *path)
+{
+    char parent[PATH_BYTES];
+    size_t n = strlen(path);
+    int fd;
+    while (n > 0 && path[n - 1] == '/')
+        n--;
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    if (n >= sizeof parent)
+        return ET_FAIL(cx, ET_EINVAL, "a path of %zu bytes is too long", n);
+    snprintf(parent, sizeof parent, "%.*s", n ? (int)n : 1, n ? path : ".");
+    ET_TRY(eti_open_folder(cx, parent, &fd));
+    et_status status = eti_sync(cx, fd, parent);
+    eti_close(cx, fd);
+    return status;
 }
 
 et_status

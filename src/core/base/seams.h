@@ -72,6 +72,9 @@ eti_reach(const struct et_ctx *cx, const char *point)
 /* Opens DIR/NAME, close-on-exec, following no link. ENOENT where there is none. */
 ET_NODISCARD et_status eti_open_at(struct et_ctx *cx, int dir, const char *name,
                                    int flags, mode_t mode, int *fd);
+/* Opens a folder that the user named: it may be a link to one. ENOENT where there is
+ * none. */
+ET_NODISCARD et_status eti_open_folder(struct et_ctx *cx, const char *path, int *fd);
 void eti_close(struct et_ctx *cx, int fd);
 /* NAME is for the message. */
 ET_NODISCARD et_status eti_write_all(struct et_ctx *cx, int fd, const char *name,
@@ -80,6 +83,9 @@ ET_NODISCARD et_status eti_write_all(struct et_ctx *cx, int fd, const char *name
 ET_NODISCARD et_status eti_read_all(struct et_ctx *cx, int fd, const char *name,
                                     void *bytes, size_t n, int64_t at);
 ET_NODISCARD et_status eti_sync(struct et_ctx *cx, int fd, const char *name);
+/* The folder that PATH lies in: what is new or renamed there is kept over a power cut.
+ */
+ET_NODISCARD et_status eti_sync_parent(struct et_ctx *cx, const char *path);
 ET_NODISCARD et_status eti_rename_at(struct et_ctx *cx, int from_dir, const char *from,
                                      int to_dir, const char *to);
 

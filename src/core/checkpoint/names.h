@@ -10,8 +10,6 @@ enum { ETI_ASIDE_NAME = 64 };
 /* ".tmp-000000003750-0123456789abcdef" for the prefix "tmp". EIO. */
 ET_NODISCARD et_status eti_store_name_aside(struct et_ctx *cx, const char *prefix,
                                             int64_t step, char out[ETI_ASIDE_NAME]);
-ET_NODISCARD et_status eti_store_open(struct et_ctx *cx, const char *directory,
-                                      int *dir);
 /* Removes the folder NAME in DIR and the files in it. EIO. */
 ET_NODISCARD et_status eti_store_remove(struct et_ctx *cx, int dir, const char *name);
 /* A number that nobody can foresee. EIO. */

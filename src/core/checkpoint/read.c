@@ -180,7 +180,7 @@ static et_status
 open_step(struct et_ctx *cx, const char *directory, const char *name, int *folder)
 {
     int dir;
-    ET_TRY(eti_store_open(cx, directory, &dir));
+    ET_TRY(eti_open_folder(cx, directory, &dir));
     et_status status = eti_open_at(cx, dir, name, O_RDONLY | O_DIRECTORY, 0, folder);
     eti_close(cx, dir);
     return status;

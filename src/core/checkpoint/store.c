@@ -72,7 +72,7 @@ each_in(struct et_ctx *cx, const char *directory,
         et_status (*fn)(void *data, const char *name), void *data)
 {
     int dir;
-    et_status status = eti_store_open(cx, directory, &dir);
+    et_status status = eti_open_folder(cx, directory, &dir);
     if (status == ET_ENOENT) {
         et_error_clear(cx);
         return ET_OK;
@@ -121,12 +121,6 @@ eti_store_count_unfinished(struct et_ctx *cx, const char *directory, int *n)
     return each_in(cx, directory, count_one, n);
 }
 
-et_status
-eti_store_open(struct et_ctx *cx, const char *directory, int *dir)
-{
-    return eti_open_at(cx, AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0, dir);
-}
-
 /* ---- moving and removing ---- */
 
 struct removal {
@@ -158,7 +152,7 @@ eti_store_set_aside(struct et_ctx *cx, const char *directory, int64_t step,
     char from[ETI_STEP_NAME], to[ETI_ASIDE_NAME];
     int dir;
     ET_TRY(eti_store_name_aside(cx, prefix, step, to));
-    ET_TRY(eti_store_open(cx, directory, &dir));
+    ET_TRY(eti_open_folder(cx, directory, &dir));
     et_status status = eti_rename_at(cx, dir, eti_step_name(step, from), dir, to);
     if (status == ET_OK)
         status = eti_sync(cx, dir, directory);
@@ -187,7 +181,7 @@ eti_store_clean(struct et_ctx *cx, const char *directory, int *n)
 {
     struct cleaning c = {.r.cx = cx};
     *n = 0;
-    et_status status = eti_store_open(cx, directory, &c.r.dir);
+    et_status status = eti_open_folder(cx, directory, &c.r.dir);
     if (status == ET_ENOENT) {
         et_error_clear(cx);
         return ET_OK;

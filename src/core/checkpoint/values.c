@@ -1,6 +1,7 @@
 /* values.c: the values of tensors in files: compared, and written again. See tensors.h.
  *
  * Both go over the bytes once, in pieces, and take the digest of what they used. */
+#include "core/base/seams.h"
 #include "core/checkpoint/tensors.h"
 
 #include <errno.h>
@@ -228,8 +229,8 @@ write_header(struct conversion *c)
     et_free(c->cx, notes.v);
     et_free(c->cx, block);
     ET_TRY(status);
-    status =
-        eti_file_write(c->cx, c->draft.temporary, c->draft.fd, header, c->done->bytes);
+    status = eti_write_all(c->cx, c->draft.fd, c->draft.temporary, header,
+                           (size_t)c->done->bytes);
     et_free(c->cx, header);
     c->done->bytes += at;
     return status;
@@ -250,8 +251,8 @@ write_tensor(struct conversion *c, struct stream *s)
             eti_widen(from, s->raw, n, wide);
             c->done->overflowed += eti_narrow(to, wide, n, s->raw);
         }
-        ET_TRY(
-            eti_file_write(c->cx, c->draft.temporary, c->draft.fd, s->raw, n * width));
+        ET_TRY(eti_write_all(c->cx, c->draft.fd, c->draft.temporary, s->raw,
+                             (size_t)(n * width)));
     }
 }
 

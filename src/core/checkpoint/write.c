@@ -366,34 +366,14 @@ remove_old(struct writing *w, const char *directory, int64_t keep)
     et_error_clear(w->cx);
 }
 
-/* The name of a folder just made reaches the disk with the folder that it is in. */
-static et_status
-sync_parent(struct et_ctx *cx, const char *directory)
-{
-    char parent[ETI_STORE_PATH];
-    size_t n = strlen(directory);
-    int fd;
-    while (n > 0 && directory[n - 1] == '/')
-        n--;
-    while (n > 0 && directory[n - 1] != '/')
-        n--;
-    if (n >= sizeof parent)
-        return ET_FAIL(cx, ET_EINVAL, "a path of %zu bytes is too long", n);
-    snprintf(parent, sizeof parent, "%.*s", n ? (int)n : 1, n ? directory : ".");
-    ET_TRY(eti_store_open(cx, parent, &fd));
-    et_status status = eti_sync(cx, fd, parent);
-    eti_close(cx, fd);
-    return status;
-}
-
 static et_status
 open_folder(struct writing *w, const char *directory)
 {
     bool made;
     ET_TRY(eti_make_folder_at(w->cx, AT_FDCWD, directory, &made));
     if (made)
-        ET_TRY(sync_parent(w->cx, directory));
-    return eti_store_open(w->cx, directory, &w->dir);
+        ET_TRY(eti_sync_parent(w->cx, directory));
+    return eti_open_folder(w->cx, directory, &w->dir);
 }
 
 et_status

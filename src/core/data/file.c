@@ -103,20 +103,6 @@ eti_file_read(const struct eti_file *f, void *out, int64_t n, int64_t offset,
     return ET_OK;
 }
 
-et_status
-eti_file_write(struct et_ctx *cx, const char *path, int fd, const void *data, int64_t n)
-{
-    for (int64_t at = 0; at < n;) {
-        ssize_t put = write(fd, (const char *)data + at, (size_t)(n - at));
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return ET_FAIL(cx, ET_EIO, "cannot write %s: %s", path, strerror(errno));
-        at += put;
-    }
-    return ET_OK;
-}
-
 /* ---- gzip ---- */
 
 /* What is being inflated. */
@@ -171,7 +157,7 @@ inflate_all(struct et_ctx *cx, gzFile gz, struct zipped *z, int out)
             return ET_OK;
         z->got += got;
         if (!z->data)
-            ET_TRY(eti_file_write(cx, "what it inflates to", out, chunk, got));
+            ET_TRY(eti_write_all(cx, out, "what it inflates to", chunk, (size_t)got));
     }
     return ET_FAIL(cx, ET_EFORMAT, "%s: longer than the %lld bytes it claims to hold",
                    z->path, (long long)z->n);
@@ -201,7 +187,7 @@ inflate_to(struct et_ctx *cx, int out, void *data)
 
 /* Opens what the file inflates to in the cache; false where that does not work. */
 static bool
-open_inflated(struct zipped *z, int *fd)
+open_inflated(struct et_ctx *cx, struct zipped *z, int *fd)
 {
     struct stat st;
     if (z->n < CACHE_FROM || fstat(z->fd, &st) != 0)
@@ -212,7 +198,10 @@ open_inflated(struct zipped *z, int *fd)
                      (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
     snprintf(name, sizeof name, "inflated-%016llx",
              (unsigned long long)XXH3_64bits(key, (size_t)n));
-    return eti_cache_open(NULL, name, z->n, inflate_to, z, fd) == ET_OK;
+    if (eti_cache_open(cx, name, z->n, inflate_to, z, fd) == ET_OK)
+        return true;
+    et_error_clear(cx); /* it is inflated into memory */
+    return false;
 }
 
 static et_status
@@ -227,7 +216,7 @@ load_fd(struct et_ctx *cx, const char *path, int fd, int64_t size, int64_t limit
                        (long long)(n > size ? n : size), (long long)limit);
     struct eti_file plain = {.fd = fd, .size = n};
     struct et_error why = {0};
-    bool cached = z.n >= 0 && open_inflated(&z, &plain.fd);
+    bool cached = z.n >= 0 && open_inflated(cx, &z, &plain.fd);
     ET_TRY(et_alloc(cx, (size_t)n + 1, (void **)&out->data));
     out->n = n;
     if (z.n >= 0 && !cached) {

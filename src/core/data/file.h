@@ -38,10 +38,6 @@ struct eti_file {
 ET_NODISCARD et_status eti_file_read(const struct eti_file *f, void *out, int64_t n,
                                      int64_t offset, struct et_error *why);
 
-/* Writes N bytes at FD's place. EIO, with PATH in the sentence. */
-ET_NODISCARD et_status eti_file_write(struct et_ctx *cx, const char *path, int fd,
-                                      const void *data, int64_t n);
-
 /* "1.5 GiB"; returns BUF. */
 const char *eti_size_text(int64_t bytes, char *buf, size_t n);
 

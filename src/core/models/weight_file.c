@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/seams.h"
+
 /* ---- values ---- */
 
 static float
@@ -198,22 +200,6 @@ eti_weight_file_close(struct eti_weight_file *f)
 
 /* ---- writing ---- */
 
-/* A rename is kept over a power cut once its folder is. */
-static bool
-sync_folder(const char *path)
-{
-    char folder[ETI_PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1,
-             slash ? path : ".");
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    bool synced = fsync(fd) == 0;
-    close(fd);
-    return synced;
-}
-
 et_status
 eti_draft_open(struct et_ctx *cx, const char *path, struct eti_draft *out)
 {
@@ -222,30 +208,24 @@ eti_draft_open(struct et_ctx *cx, const char *path, struct eti_draft *out)
                      (long)getpid());
     if (n >= (int)sizeof out->temporary)
         return ET_FAIL(cx, ET_EINVAL, "path longer than %d bytes", ETI_PATH_MAX - 1);
-    unlink(out->temporary); /* of a process that died and had our number */
-    out->fd = open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (out->fd < 0)
-        return ET_FAIL(cx, ET_EIO, "cannot write %s: %s", out->temporary,
-                       strerror(errno));
-    return ET_OK;
+    /* Of a process that died and had our number. */
+    (void)eti_ctx_seams(cx)->file.unlink(AT_FDCWD, out->temporary, 0);
+    et_status status = eti_open_at(cx, AT_FDCWD, out->temporary,
+                                   O_WRONLY | O_CREAT | O_EXCL, 0666, &out->fd);
+    return status == ET_ENOENT ? ET_EIO : status; /* its folder is what is not there */
 }
 
 et_status
 eti_draft_close(struct eti_draft *d, et_status status)
 {
-    if (status == ET_OK && fsync(d->fd) != 0)
-        status = ET_FAIL(d->cx, ET_EIO, "cannot write %s: %s", d->temporary,
-                         strerror(errno));
-    if (close(d->fd) != 0 && status == ET_OK)
-        status = ET_FAIL(d->cx, ET_EIO, "cannot write %s: %s", d->temporary,
-                         strerror(errno));
-    if (status == ET_OK && rename(d->temporary, d->path) != 0)
-        status =
-            ET_FAIL(d->cx, ET_EIO, "cannot write %s: %s", d->path, strerror(errno));
+    if (status == ET_OK)
+        status = eti_sync(d->cx, d->fd, d->temporary);
+    eti_close(d->cx, d->fd);
+    if (status == ET_OK)
+        status = eti_rename_at(d->cx, AT_FDCWD, d->temporary, AT_FDCWD, d->path);
     if (status != ET_OK)
-        unlink(d->temporary);
-    else if (!sync_folder(d->path))
-        status = ET_FAIL(d->cx, ET_EIO, "cannot write the folder of %s: %s", d->path,
-                         strerror(errno));
+        (void)eti_ctx_seams(d->cx)->file.unlink(AT_FDCWD, d->temporary, 0);
+    else
+        status = eti_sync_parent(d->cx, d->path);
     return status;
 }

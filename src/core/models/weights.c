@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/seams.h"
 #include "core/models/weight_file.h"
 
 enum { CHUNK_BYTES = 1 << 12 };
@@ -183,7 +184,7 @@ write_header(struct et_ctx *cx, const char *path, int fd, const struct et_leaves
     et_free(cx, v);
     if (status != ET_OK)
         return status;
-    status = eti_file_write(cx, path, fd, header, bytes);
+    status = eti_write_all(cx, fd, path, header, (size_t)bytes);
     et_free(cx, header);
     return status;
 }
@@ -197,7 +198,7 @@ write_leaf(struct et_ctx *cx, const char *path, int fd, const struct et_leaf *le
     ET_TRY(et_alloc(cx, ((size_t)count + 1) * sizeof(float), &values));
     et_status status = et_param_read(cx, leaf->param, leaf->name, seed, values, count);
     if (status == ET_OK)
-        status = eti_file_write(cx, path, fd, values, count * (int64_t)sizeof(float));
+        status = eti_write_all(cx, fd, path, values, (size_t)count * sizeof(float));
     et_free(cx, values);
     return status;
 }

@@ -46,8 +46,7 @@ write_whole(struct et_ctx *cx, const char *directory, const char *name,
             const char *bytes, size_t n)
 {
     int dir;
-    et_status status =
-        eti_open_at(cx, AT_FDCWD, directory, O_RDONLY | O_DIRECTORY, 0, &dir);
+    et_status status = eti_open_folder(cx, directory, &dir);
     if (status == ET_OK) {
         status = eti_replace_at(cx, dir, name, bytes, n);
         eti_close(cx, dir);
@@ -245,8 +244,7 @@ et_run_note(struct et_run *r, enum et_log_level level, const char *text)
 static et_status
 lock_directory(struct et_run *r)
 {
-    et_status status =
-        eti_open_at(r->cx, AT_FDCWD, r->directory, O_RDONLY | O_DIRECTORY, 0, &r->dir);
+    et_status status = eti_open_folder(r->cx, r->directory, &r->dir);
     if (status != ET_OK) {
         r->dir = -1;
         return status;
