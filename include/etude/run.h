@@ -73,6 +73,7 @@ struct et_run_config {
     const char *name;      /* NULL: two words drawn from the clock */
     const char *recipe;    /* the user's bytes, for recipe.yaml; NULL: none */
     size_t recipe_bytes;
+    const char *recipe_name;    /* for run.json; NULL: none. A RESUMEd run keeps its own */
     const char *resolved;       /* for recipe.resolved.yaml; NULL: none */
     const char *const *command; /* for run.json; NULL: none */
     int n_command;

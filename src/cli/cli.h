@@ -195,11 +195,16 @@ int cli_assemble_options(struct cli *c, struct eti_assemble_options *o);
 
 /* ---- rundir.c: the run directory of `train` ---- */
 
-/* Opens c->run: RECIPE's bytes and name, its RESOLVED text; or goes on with the run in
- * RESUMED (NULL: a new one). Its caller closes it after all that writes there is closed.
- */
-int cli_run_begin(struct cli *c, const struct et_recipe *recipe, const char *resolved,
-                  struct et_device *dev, const char *resumed);
+/* What a run directory is opened for; all borrowed. */
+struct cli_run {
+    const struct et_recipe *recipe; /* its bytes, and the run's name */
+    const char *recipe_name;        /* NULL: it has none */
+    const char *resolved;           /* its text */
+    const char *resumed;            /* the directory to go on in; NULL: a new run */
+    struct et_device *dev;
+};
+/* Opens c->run. Its caller closes it after all that writes there is closed. */
+int cli_run_begin(struct cli *c, const struct cli_run *run);
 /* How a run ended. */
 struct cli_end {
     const char *state; /* a word of GLOSSARY.md */
@@ -244,8 +249,8 @@ int cli_resume_settle(struct cli *c, const struct eti_origin_run *from,
 
 /* ---- train.c ---- */
 
-/* Trains as the recipe at PATH says, or the one that FROM stands for. */
-int cli_train_recipe(struct cli *c, const char *path);
+/* Trains anew as the recipe at PATH says, which is called NAME (NULL: nobody knows). */
+int cli_train_recipe(struct cli *c, const char *path, const char *name);
 
 /* ---- signals.c ---- */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "core/run/facts.h"
 
 static void
 resolved_path(const struct eti_origin_run *from, char path[PATH_MAX])
@@ -127,7 +128,7 @@ cli_resume_settle(struct cli *c, const struct eti_origin_run *from,
     return code;
 }
 
-/* The new run has a name of its own. */
+/* The new run has a name of its own; its recipe has the one it had. */
 int
 cli_rerun(struct cli *c)
 {
@@ -143,5 +144,12 @@ cli_rerun(struct cli *c)
     memmove(c->override + 1, c->override,
             (size_t)c->n_overrides++ * sizeof *c->override);
     c->override[0] = (struct et_override){ET_OVERRIDE_UNSET, "run_name"};
-    return cli_train_recipe(c, path);
+    json_t *facts;
+    et_status status = eti_facts_read_state(c->cx, from.directory, &facts);
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+    code =
+        cli_train_recipe(c, path, json_string_value(json_object_get(facts, "recipe")));
+    json_decref(facts);
+    return code;
 }

@@ -10,20 +10,20 @@
 enum { TAIL_LINES = 20, TAIL_BYTES = 16 << 10 };
 
 int
-cli_run_begin(struct cli *c, const struct et_recipe *recipe, const char *resolved,
-              struct et_device *dev, const char *resumed)
+cli_run_begin(struct cli *c, const struct cli_run *run)
 {
     struct et_device_info info;
     size_t size;
-    const char *bytes = et_recipe_bytes(recipe, &size);
-    et_device_get_info(dev, &info);
+    const char *bytes = et_recipe_bytes(run->recipe, &size);
+    et_device_get_info(run->dev, &info);
     const struct et_run_config config = {
-        .directory = resumed ? resumed : c->opt.run_directory,
-        .resume = resumed != NULL,
-        .name = recipe->run_name,
+        .directory = run->resumed ? run->resumed : c->opt.run_directory,
+        .resume = run->resumed != NULL,
+        .name = run->recipe->run_name,
         .recipe = bytes,
         .recipe_bytes = size,
-        .resolved = resolved,
+        .recipe_name = run->recipe_name,
+        .resolved = run->resolved,
         .command = (const char *const *)c->argv,
         .n_command = c->argc,
         .threads = info.threads,

@@ -160,7 +160,8 @@ fail_run(struct cli *c, enum eti_stage stage, et_status status,
 struct launch {
     struct eti_origin_run from; /* directory "": a new run */
     struct et_recipe *recipe;
-    char *resolved; /* owned */
+    const char *recipe_name; /* NULL: nobody knows, or the run that goes on has it */
+    char *resolved;          /* owned */
     char digest[ETI_RECIPE_DIGEST];
 };
 
@@ -230,8 +231,14 @@ train(struct cli *c, struct eti_assembly *a, const struct launch *l)
     if (code != CLI_OK)
         return code;
     cli_signals_catch(l->recipe->grace);
-    code = cli_run_begin(c, l->recipe, l->resolved, a->dev,
-                         l->from.directory[0] ? l->from.directory : NULL);
+    const struct cli_run run = {
+        .recipe = l->recipe,
+        .recipe_name = l->recipe_name,
+        .resolved = l->resolved,
+        .resumed = l->from.directory[0] ? l->from.directory : NULL,
+        .dev = a->dev,
+    };
+    code = cli_run_begin(c, &run);
     if (code == CLI_OK)
         code = prepare_and_fit(c, a, l);
     c->progress = NULL;
@@ -305,23 +312,47 @@ run(struct cli *c, struct launch *l, const char *name)
 }
 
 int
-cli_train_recipe(struct cli *c, const char *path)
+cli_train_recipe(struct cli *c, const char *path, const char *name)
 {
     int code;
-    struct launch l = {.recipe = cli_load_recipe(c, path, &code)};
+    struct launch l = {
+        .recipe = cli_load_recipe(c, path, &code),
+        .recipe_name = name,
+    };
     if (l.recipe)
         code = run(c, &l, path);
     et_recipe_free(&l.recipe);
     return code;
 }
 
+/* The name of the recipe at PATH: without folder and ending. Returns BUF. */
+static const char *
+name_recipe(char buf[NAME_MAX + 1], const char *path)
+{
+    static const char *const endings[] = {".yaml", ".yml"};
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    size_t n = strlen(base);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t ending = strlen(endings[i]);
+        if (n > ending && strcmp(base + n - ending, endings[i]) == 0) {
+            n -= ending;
+            break;
+        }
+    }
+    snprintf(buf, NAME_MAX + 1, "%.*s", (int)n, base);
+    return buf;
+}
+
 int
 cli_train(struct cli *c)
 {
     struct launch l = {0};
+    char name[NAME_MAX + 1];
     int code = cli_resume_find(c, &l.from);
     if (code != CLI_OK)
         return code;
+    if (c->n_args)
+        l.recipe_name = name_recipe(name, c->arg[0]);
     l.recipe = cli_resume_recipe(c, &l.from, &code);
     if (l.recipe)
         code = run(c, &l, c->n_args ? c->arg[0] : l.from.directory);

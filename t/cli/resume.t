@@ -132,6 +132,12 @@ exits 0 "rerun trains the same recipe"
 is "$(losses again)" "$(losses auto)" "as a new run with the same losses"
 [ "$(sed -n 's/^  "name": //p' again/run.json)" != "$(sed -n 's/^  "name": //p' auto/run.json)" ]
 ok $? "under a name of its own"
+run show again
+is "$(awk '$1 == "recipe" {print $2}' out)" r "whose recipe has the name that it had"
+run rerun again --run_directory thrice max_duration=1ba
+run train --resume thrice max_duration=2ba
+run show thrice
+is "$(awk '$1 == "recipe" {print $2}' out)" r "also a rerun of a rerun that was resumed"
 run train r.yaml load.path=again load.weights_only=true --run_directory warm max_duration=1ba
 exits 0 "a run may begin with another's weights"
 run train r.yaml load.path=nothing --run_directory no

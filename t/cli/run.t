@@ -39,7 +39,7 @@ is "$(sed -nE 's/^    "(.*)",?$/\1/p' here/it/run.json | tail -n +2 | tr '\n' ' 
     "train r.yaml --run_name brisk-otter --run_directory here/it optimizer.lr=0.2 seed=7 " \
     "with the command line"
 is "$(sed -nE 's/^  "([a-z_]*)": .*/\1/p' here/it/run.json | tr '\n' ' ')" \
-    "name id incarnation state exit_code started ended pid pid_started boot_id version command threads " "and nothing else"
+    "name id recipe incarnation state exit_code started ended pid pid_started boot_id version command threads " "and nothing else"
 is "$(field here/it/report.json ba sp)" "2 16 " "report.json says how far it came"
 grep -qE '"metrics/eval/Accuracy": 0\.[0-9]+' here/it/report.json
 ok $? "and what the last evaluation gave"

@@ -89,6 +89,7 @@ test_layout(struct et_ctx *cx)
         .name = "brisk-otter",
         .recipe = recipe,
         .recipe_bytes = sizeof recipe - 1,
+        .recipe_name = "x",
         .resolved = "model: {name: mlp}\n",
         .command = command,
         .n_command = 3,
@@ -107,7 +108,7 @@ test_layout(struct et_ctx *cx)
     ok(strstr(json, "\"name\": \"brisk-otter\"") &&
            strstr(json, "\"state\": \"starting\"") &&
            strstr(json, "\"exit_code\": null") && strstr(json, "\"threads\": 2") &&
-           strstr(json, "\"x.yaml\""),
+           strstr(json, "\"x.yaml\"") && strstr(json, "\"recipe\": \"x\""),
        "run.json says what it is");
     et_run_log(r, ET_LOG_WARN, "hot\033");
     ok(strstr(contents("some/where", "logs/rank0.txt"), "Z warn hot\\x1b\n") != NULL,

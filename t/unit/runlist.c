@@ -43,7 +43,7 @@ static struct et_run *
 make_run(struct et_ctx *cx, const char *name, double lr, double accuracy)
 {
     char directory[256], resolved[256];
-    const char *const command[] = {"etude", "train", "recipes/net.yaml", "a.b=c"};
+    const char *const command[] = {"etude", "train", "nets/other.yaml", "a.b=c"};
     struct et_run *r;
     snprintf(directory, sizeof directory, "runs/%s", name);
     snprintf(resolved, sizeof resolved,
@@ -53,6 +53,7 @@ make_run(struct et_ctx *cx, const char *name, double lr, double accuracy)
     const struct et_run_config config = {
         .directory = directory,
         .name = name,
+        .recipe_name = "net",
         .resolved = resolved,
         .command = command,
         .n_command = 4,

@@ -189,6 +189,13 @@ command_line(const struct et_run_config *config)
     return list;
 }
 
+static json_t *
+recipe_name(const struct et_run_config *config)
+{
+    json_t *name = json_string(config->recipe_name);
+    return name ? name : json_null(); /* none, or not UTF-8 */
+}
+
 static et_status
 describe(struct et_run *r, const struct et_run_config *config, const unsigned char *id)
 {
@@ -196,11 +203,12 @@ describe(struct et_run *r, const struct et_run_config *config, const unsigned ch
         snprintf(r->id + 2 * i, 3, "%02x", id[i]);
     r->incarnation = 1;
     r->facts = json_pack(
-        "{s:s, s:s, s:i, s:s, s:n, s:f, s:n, s:i, s:I, s:o, s:s, s:o, s:i}", "name",
-        r->name, "id", r->id, "incarnation", 1, "state", "starting", "exit_code",
-        "started", eti_wall(r->cx), "ended", "pid", (int)getpid(), "pid_started",
-        (json_int_t)eti_process_started(getpid()), "boot_id", boot_id(), "version",
-        PACKAGE_VERSION, "command", command_line(config), "threads", config->threads);
+        "{s:s, s:s, s:o, s:i, s:s, s:n, s:f, s:n, s:i, s:I, s:o, s:s, s:o, s:i}",
+        "name", r->name, "id", r->id, "recipe", recipe_name(config), "incarnation", 1,
+        "state", "starting", "exit_code", "started", eti_wall(r->cx), "ended", "pid",
+        (int)getpid(), "pid_started", (json_int_t)eti_process_started(getpid()),
+        "boot_id", boot_id(), "version", PACKAGE_VERSION, "command",
+        command_line(config), "threads", config->threads);
     if (!r->facts)
         return ET_FAIL(r->cx, ET_ENOMEM, "out of memory: run.json");
     return ET_OK;

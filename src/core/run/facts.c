@@ -40,40 +40,12 @@ say_problem(json_t *facts, const char *text)
 
 /* ---- run.json, report.json ---- */
 
-static bool
-is_text_path(const char *word)
-{
-    size_t n = strlen(word);
-    return (n > 5 && strcmp(word + n - 5, ".yaml") == 0) ||
-           (n > 4 && strcmp(word + n - 4, ".yml") == 0);
-}
-
-/* The recipe's name without folder and ending: of the command line's first file, or of
- * what stands behind the command. */
-static void
-name_recipe(json_t *facts, const json_t *command)
-{
-    const char *found = NULL;
-    for (size_t i = 1; i < json_array_size(command); i++) {
-        const char *word = json_string_value(json_array_get(command, i));
-        if (!word || *word == '-' || strchr(word, '=') || strcmp(word, "train") == 0)
-            continue;
-        if (!found || (is_text_path(word) && !is_text_path(found)))
-            found = word;
-    }
-    if (!found)
-        return;
-    const char *slash = strrchr(found, '/'), *base = slash ? slash + 1 : found;
-    const char *dot = is_text_path(base) ? strrchr(base, '.') : base + strlen(base);
-    json_object_set_new(facts, "recipe", json_stringn(base, (size_t)(dot - base)));
-}
-
 static et_status
 read_run(struct et_ctx *cx, json_t *facts, const char *directory)
 {
     static const char *const keys[] = {
-        "name", "id",          "state",   "exit_code", "started", "ended",
-        "pid",  "pid_started", "boot_id", "version",   "threads",
+        "name",  "id",  "recipe",      "state",   "exit_code", "started",
+        "ended", "pid", "pid_started", "boot_id", "version",   "threads",
     };
     char path[FILE_PATH];
     json_error_t error;
@@ -91,7 +63,6 @@ read_run(struct et_ctx *cx, json_t *facts, const char *directory)
             if (v && !json_is_object(v) && !json_is_array(v))
                 json_object_set(facts, keys[i], v);
         }
-        name_recipe(facts, json_object_get(run, "command"));
     }
     json_decref(run);
     return ET_OK;
