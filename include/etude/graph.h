@@ -102,6 +102,8 @@ struct et_graph_stats {
     uint64_t plans_built; /* signatures that were new, or had left the cache */
     uint64_t replays;     /* evaluations */
     uint64_t kernels_run;
+    uint64_t captures; /* plans recorded, a set of addresses each */
+    uint64_t launches; /* recordings replayed */
     int64_t flops, moved_bytes; /* of all evaluations, dry ones included */
     uint64_t allocs; /* host and device blocks evaluating took; flat when warm */
 };

@@ -42,8 +42,10 @@ et_graph_new(struct et_ctx *cx, struct et_device *dev, struct et_graph **out)
     g->results.dev = dev;
     g->results.refs = 1;
     g->generation = 1;
+    const char *capture = getenv("ETUDE_CAPTURE");
     const char *eager = getenv("ETUDE_EAGER");
     g->eager = eager && strcmp(eager, "0") != 0;
+    g->capture = !capture || strcmp(capture, "0") != 0;
     g->dump = dump_bits(getenv("ETUDE_DUMP"));
     eti_arena_init(&g->arena, cx, ARENA_BLOCK);
     eti_arena_init(&g->scratch, cx, ARENA_BLOCK);

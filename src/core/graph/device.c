@@ -7,13 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/graph/graph_impl.h"
+#include "core/graph/staging.h"
 #include "kernels/ref/ref.h"
 
 enum { PATH_SIZE = 4096 };
 
 /* With its default spin count libgomp loses 10x beside a busy neighbour; 10,000 turns
- * keep an idle machine's speed (ENGINE.md section 1). Read once, when the library loads. */
+ * keep an idle machine's speed (ENGINE.md section 1). Read once, when the library
+ * loads. */
 static const char spin_count[] = "10000";
 
 /* Where the module of NAME may be: beside a program that runs in its build tree, else
@@ -65,8 +66,9 @@ find_table(const char *name, void **library, char *why, size_t why_size)
     const struct et_device_table *table = module();
     if (table->abi == ET_DEVICE_ABI && table->size == sizeof *table)
         return table;
-    snprintf(why, why_size, "libetude-%s.so has device ABI %u (%u bytes), this is %u (%zu)",
-             name, table->abi, table->size, ET_DEVICE_ABI, sizeof *table);
+    snprintf(why, why_size,
+             "libetude-%s.so has device ABI %u (%u bytes), this is %u (%zu)", name,
+             table->abi, table->size, ET_DEVICE_ABI, sizeof *table);
     return NULL;
 }
 
@@ -100,8 +102,10 @@ et_device_close(struct et_device **dev)
     *dev = NULL;
     if (!d)
         return;
-    if (d->handle)
+    if (d->handle) {
+        eti_staging_free(d);
         d->table->close(d->handle);
+    }
     /* The library stays mapped: OpenMP's threads outlive the device. */
     et_free(d->cx, d);
 }
@@ -159,6 +163,16 @@ eti_device_free(struct et_device *dev, void *block, size_t bytes)
     dev->memory.current_bytes -= bytes;
 }
 
+et_status
+eti_device_check(struct et_device *dev, et_status status, const char *what)
+{
+    const char *why = dev->table->why ? dev->table->why(dev->handle) : "";
+    if (status == ET_OK)
+        return ET_OK;
+    return ET_FAIL(dev->cx, status, "%s failed on %s: %s", what, dev->table->name,
+                   why[0] ? why : et_status_name(status));
+}
+
 /* Memory for a leaf; graphs give up their caches rather than that it fails. */
 static et_status
 alloc_storage(struct et_ctx *cx, struct et_device *dev, size_t bytes, void **out)
@@ -180,11 +194,15 @@ et_storage_new(struct et_ctx *cx, struct et_device *dev, size_t bytes,
     void *block, *data;
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     et_status status = alloc_storage(cx, dev, bytes, &data);
-    if (status == ET_OK)
-        status = dev->table->fill(dev->handle, data, 0, bytes, NULL);
     if (status != ET_OK) {
         et_free(cx, block);
         return status;
+    }
+    status = dev->table->fill(dev->handle, data, 0, bytes, NULL);
+    if (status != ET_OK) {
+        eti_device_free(dev, data, bytes);
+        et_free(cx, block);
+        return eti_device_check(dev, status, "clearing memory");
     }
     *out = block;
     **out = (struct et_storage){.dev = dev, .data = data, .bytes = bytes, .refs = 1};

@@ -21,10 +21,13 @@ struct et_device {
     struct et_device_memory memory;
     size_t limit; /* bytes; 0 = none */
     struct et_graph *graphs; /* on it: whose caches go when memory is short */
+    struct eti_staging *staging; /* staging.c; NULL until something is written */
 };
 
 et_status eti_device_alloc(struct et_ctx *cx, struct et_device *dev, size_t bytes, void **out);
 void eti_device_free(struct et_device *dev, void *block, size_t bytes);
+/* STATUS, with a sentence where it is a failure: what DEV says of WHAT. */
+et_status eti_device_check(struct et_device *dev, et_status status, const char *what);
 
 /* Zeroed memory of G until its reset. NULL when memory is out, which then sticks to G. */
 void *eti_graph_alloc(struct et_graph *g, size_t bytes);
@@ -62,6 +65,7 @@ struct et_graph {
     uint64_t epoch;           /* counts commits */
     bool eager;               /* ETUDE_EAGER=1 */
     bool dry;                 /* plan, do not run */
+    bool capture;             /* record plans where the device can; not ETUDE_CAPTURE=0 */
     bool autocast;            /* nodes being built take the low dtype where they may */
     enum et_dtype low;        /* of mixed precision: BF16, F16; NONE = all is as written */
     unsigned dump;            /* ETUDE_DUMP, ETI_DUMP_* bits */

@@ -1,14 +1,14 @@
 /* plan.c: prepared kernels over fixed addresses, and running them.
  *
  * A plan holds one item per kernel, and one table of operand addresses for all of them.
- * Addresses are slab, output area or a binding plus an offset; the table is filled again
- * only when the slab has moved or a binding lies elsewhere than last time. Running
- * allocates nothing and looks nothing up. */
+ * Addresses are slab, output area or a binding plus an offset; the table is filled
+ * again only when the slab has moved or a binding lies elsewhere than last time.
+ * Running allocates nothing and looks nothing up. */
 #include "config.h"
 
 #include <string.h>
 
-#include "core/graph/graph_impl.h"
+#include "core/graph/capture.h"
 #include "etude/span.h"
 
 enum base { BASE_NONE, BASE_SLAB, BASE_OUTPUT, BASE_BINDING };
@@ -46,6 +46,9 @@ struct eti_plan {
     int n_bindings;
     void *slab; /* at the last run */
     void *output;
+    void *workspace;    /* at the last run */
+    uint64_t addresses; /* digest of ptr and workspace */
+    struct eti_recordings recordings;
 };
 
 void
@@ -56,6 +59,7 @@ eti_plan_free(struct et_graph *g, struct eti_plan *p)
     for (int i = 0; i < p->n_items; i++)
         if (p->item[i].kernel)
             g->dev->table->release(p->item[i].kernel);
+    eti_recordings_clear(g->dev, &p->recordings);
     eti_device_free(g->dev, p->output, p->info.output_bytes);
     et_free(g->cx, p->item);
     et_free(g->cx, p->address);
@@ -112,8 +116,8 @@ add_address(struct et_graph *g, struct eti_plan *p, struct address a)
 }
 
 static et_status
-add_item(struct et_graph *g, struct eti_plan *p, enum kind kind, struct et_kernel *kernel,
-         size_t bytes, const char *name)
+add_item(struct et_graph *g, struct eti_plan *p, enum kind kind,
+         struct et_kernel *kernel, size_t bytes, const char *name)
 {
     et_status status =
         eti_grow(g->cx, &p->item, &p->cap_items, p->n_items + 1, sizeof *p->item);
@@ -126,7 +130,8 @@ add_item(struct et_graph *g, struct eti_plan *p, enum kind kind, struct et_kerne
     return ET_OK;
 }
 
-/* Prepares the kernel of one call whose operands lie at ADDRESS (inputs, then outputs). */
+/* Prepares the kernel of one call whose operands lie at ADDRESS (inputs, then outputs).
+ */
 static et_status
 add_kernel(struct et_graph *g, struct eti_plan *p, const struct et_op *op,
            const struct et_call *call, const struct address *address)
@@ -134,8 +139,8 @@ add_kernel(struct et_graph *g, struct eti_plan *p, const struct et_op *op,
     char why[512] = "";
     struct et_kernel *kernel = NULL;
     size_t workspace = 0;
-    et_status status = g->dev->table->prepare(g->dev->handle, call, &kernel, &workspace, why,
-                                              sizeof why);
+    et_status status = g->dev->table->prepare(g->dev->handle, call, &kernel, &workspace,
+                                              why, sizeof why);
     if (status != ET_OK) {
         char text[128] = "no operands";
         if (call->n_in)
@@ -145,11 +150,13 @@ add_kernel(struct et_graph *g, struct eti_plan *p, const struct et_op *op,
     }
     if (workspace > p->info.workspace_bytes)
         p->info.workspace_bytes = workspace;
-    p->info.flops += op->flops ? op->flops(call)
-                     : call->n_out ? et_desc_count(&call->out[0]) : 0;
+    p->info.flops += op->flops     ? op->flops(call)
+                     : call->n_out ? et_desc_count(&call->out[0])
+                                   : 0;
     ET_TRY(add_item(g, p, RUN_KERNEL, kernel, 0, op->name));
     for (int i = 0; i < call->n_in + call->n_out; i++) {
-        const struct et_desc *d = i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
+        const struct et_desc *d =
+            i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
         p->info.moved_bytes += d->dtype ? (int64_t)et_desc_bytes(d) : 0;
         ET_TRY(add_address(g, p, address[i]));
     }
@@ -158,11 +165,13 @@ add_kernel(struct et_graph *g, struct eti_plan *p, const struct et_op *op,
 }
 
 static et_status
-add_step(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, const struct eti_step *s)
+add_step(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir,
+         const struct eti_step *s)
 {
     int n = s->n_in + s->n_out;
     struct et_desc *desc = eti_arena_alloc(ir->arena, (size_t)n * sizeof *desc + 1);
-    struct address *address = eti_arena_alloc(ir->arena, (size_t)n * sizeof *address + 1);
+    struct address *address =
+        eti_arena_alloc(ir->arena, (size_t)n * sizeof *address + 1);
     if (!desc || !address)
         return ET_ENOMEM;
     for (int i = 0; i < n; i++) {
@@ -222,7 +231,8 @@ add_part(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, int value,
 
 /* The operands' offsets rise, as whoever lays out a parameter space makes them. */
 static et_status
-add_pack(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, const struct eti_step *s)
+add_pack(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir,
+         const struct eti_step *s)
 {
     const struct et_pack_attr *attr = s->attr;
     struct address flat = locate(ir, s->out[0]), at = flat;
@@ -263,7 +273,8 @@ fill(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, int n_values)
     p->value = block;
     p->n_values = n_values;
     for (int i = 0; i < n_values; i++)
-        if (ir->value[ir->value[i].root].first >= 0 || ir->value[ir->value[i].root].leaf >= 0)
+        if (ir->value[ir->value[i].root].first >= 0 ||
+            ir->value[ir->value[i].root].leaf >= 0)
             p->value[i] = locate(ir, i);
     ET_TRY(et_alloc(g->cx, (size_t)(ir->n_bindings + 1) * sizeof *p->bound, &block));
     p->bound = block;
@@ -300,7 +311,8 @@ eti_plan_reserve(struct et_graph *g, const struct eti_plan *p)
 et_status
 eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
 {
-    int n_values = ir->n_values; /* those the lowering made: run-time look-ups know these */
+    int n_values =
+        ir->n_values; /* those the lowering made: run-time look-ups know these */
     void *block;
     ET_TRY(et_alloc(g->cx, sizeof **out, &block));
     struct eti_plan *p = block;
@@ -347,11 +359,22 @@ resolve(const struct eti_plan *p, struct address a)
     }
 }
 
+/* FNV-1a, a pointer at a time. */
+static uint64_t
+digest(const struct eti_plan *p)
+{
+    uint64_t h = UINT64_C(14695981039346656037) ^ (uintptr_t)p->workspace;
+    for (int i = 0; i < p->n_ptr; i++)
+        h = (h ^ (uintptr_t)p->ptr[i]) * UINT64_C(1099511628211);
+    return h;
+}
+
 static void
 bind(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir)
 {
-    bool moved = p->slab != g->slab;
+    bool moved = p->slab != g->slab || p->workspace != g->workspace;
     p->slab = g->slab;
+    p->workspace = g->workspace;
     for (int i = 0; i < p->n_bindings; i++) {
         void *data = et_tensor_data(ir->binding[i]);
         moved |= p->bound[i] != data;
@@ -359,6 +382,8 @@ bind(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir)
     }
     for (int i = 0; moved && i < p->n_ptr; i++)
         p->ptr[i] = resolve(p, p->address[i]);
+    if (moved && eti_can_capture(g))
+        p->addresses = digest(p);
 }
 
 static et_status
@@ -386,24 +411,44 @@ trace_item(struct et_graph *g, const struct eti_plan *p, const struct item *item
     return status;
 }
 
+struct launch {
+    struct et_graph *g;
+    const struct eti_plan *p;
+    struct et_tracer *tracer; /* NULL: nobody watches */
+};
+
+static et_status
+launch(void *data)
+{
+    const struct launch *l = data;
+    struct et_graph *g = l->g;
+    const struct et_device_table *t = g->dev->table;
+    for (int i = 0; i < l->p->n_items; i++) {
+        const struct item *item = &l->p->item[i];
+        et_status status =
+            l->tracer ? trace_item(g, l->p, item, l->tracer) : run_item(g, l->p, item);
+        const char *why = status != ET_OK && t->why ? t->why(g->dev->handle) : "";
+        if (status != ET_OK)
+            return ET_FAIL(g->cx, status, "%s failed on %s%s%s", item->name, t->name,
+                           why[0] ? ": " : "", why);
+    }
+    return ET_OK;
+}
+
 et_status
 eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
              struct et_tensor *const *want, int n)
 {
-    struct et_tracer *tracer = et_ctx_tracer(g->cx);
     p->last_use = ++g->plan_clock;
     g->last = p->info;
     g->stats.flops += p->info.flops;
     g->stats.moved_bytes += p->info.moved_bytes;
     bind(g, p, ir);
-    for (int i = 0; i < p->n_items && !g->dry; i++) {
-        const struct item *item = &p->item[i];
-        et_status status =
-            tracer ? trace_item(g, p, item, tracer) : run_item(g, p, item);
-        if (status != ET_OK)
-            return ET_FAIL(g->cx, status, "%s failed on %s", item->name,
-                           g->dev->table->name);
-    }
+    struct launch l = {g, p, et_ctx_tracer(g->cx)};
+    if (!g->dry && eti_can_capture(g) && !l.tracer)
+        ET_TRY(eti_launch_recorded(g, &p->recordings, p->addresses, launch, &l));
+    else if (!g->dry)
+        ET_TRY(launch(&l));
     for (int i = 0; i < n; i++)
         if (want[i] && want[i]->node && !want[i]->data) {
             want[i]->data = resolve(p, p->value[eti_value_of(want[i])]);

@@ -1,10 +1,11 @@
-/* tensor.c: leaves: handles on storages, and moving their elements to and from the host. */
+/* tensor.c: leaves: handles on storages, and moving their elements to and from the
+ * host. */
 #include "config.h"
 
 #include <string.h>
 
 #include "core/base/assert.h"
-#include "core/graph/graph_impl.h"
+#include "core/graph/staging.h"
 #include "core/graph/tensor.h"
 
 et_status
@@ -109,21 +110,25 @@ check(struct et_ctx *cx, const struct et_tensor *t, size_t bytes)
                        et_desc_text(&t->desc, text, sizeof text));
     if (bytes != et_desc_bytes(&t->desc))
         return ET_FAIL(cx, ET_ESHAPE, "%zu bytes given for %s, which has %zu", bytes,
-                       et_desc_text(&t->desc, text, sizeof text), et_desc_bytes(&t->desc));
+                       et_desc_text(&t->desc, text, sizeof text),
+                       et_desc_bytes(&t->desc));
     return ET_OK;
 }
 
 et_status
 eti_device_copy(struct et_device *dev, void *dst, const void *src, size_t bytes)
 {
-    return dev->table->copy(dev->handle, dst, src, bytes, NULL);
+    return eti_device_check(dev, dev->table->copy(dev->handle, dst, src, bytes, NULL),
+                            "a copy");
 }
 
 static et_status
 transfer(struct et_device *dev, void *dst, const void *src, size_t bytes)
 {
     ET_TRY(eti_device_copy(dev, dst, src, bytes));
-    return dev->table->sync ? dev->table->sync(dev->handle, NULL) : ET_OK;
+    if (!dev->table->sync)
+        return ET_OK;
+    return eti_device_check(dev, dev->table->sync(dev->handle, NULL), "a step");
 }
 
 et_status
@@ -132,7 +137,7 @@ et_tensor_write(struct et_ctx *cx, struct et_tensor *t, const void *src, size_t 
     ET_TRY(check(cx, t, bytes));
     struct et_device *dev = device_of(t);
     if (et_desc_is_contiguous(&t->desc, ET_ROW_MAJOR))
-        return transfer(dev, et_tensor_data(t), src, bytes);
+        return eti_device_write(dev, et_tensor_data(t), src, bytes);
     size_t span_bytes = (size_t)span(&t->desc) * et_dtype_size(t->desc.dtype);
     void *host;
     ET_TRY(et_alloc(cx, span_bytes, &host));
