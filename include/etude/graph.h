@@ -49,6 +49,8 @@ et_status et_grad_from(struct et_graph *g, struct et_tensor *output,
 /* LEAF takes VALUE (same shape and dtype) in the commit of the next evaluation. One
  * assignment to a leaf per evaluation. */
 void et_assign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value);
+/* The same in place of what LEAF has been assigned in this evaluation, if anything. */
+void et_reassign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value);
 /* The value that was assigned and is not yet committed, or LEAF itself. */
 struct et_tensor *et_pending(struct et_graph *g, struct et_tensor *leaf);
 

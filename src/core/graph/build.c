@@ -244,6 +244,25 @@ et_apply(struct et_graph *g, enum et_op_id id, struct et_tensor *const *in, int 
     return op->n_out ? &n->pub.out[0] : NULL;
 }
 
+/* The assignment to LEAF that is pending, or NULL. */
+static struct eti_assignment *
+find_assignment(struct et_graph *g, const struct et_tensor *leaf)
+{
+    for (int i = 0; i < g->n_assign; i++)
+        if (g->assign[i].leaf == leaf)
+            return &g->assign[i];
+    return NULL;
+}
+
+void
+et_reassign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value)
+{
+    struct eti_assignment *pending = find_assignment(g, leaf);
+    if (pending)
+        *pending = g->assign[--g->n_assign];
+    et_assign(g, leaf, value);
+}
+
 void
 et_assign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value)
 {
@@ -262,12 +281,11 @@ et_assign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value)
                         et_desc_text(&value->desc, b, sizeof b)));
         return;
     }
-    for (int i = 0; i < g->n_assign; i++)
-        if (g->assign[i].leaf == leaf) {
-            fail(g, ET_FAIL(g->cx, ET_EINVAL, "assign: %s is assigned twice in one evaluation",
-                            leaf->name ? leaf->name : et_desc_text(&leaf->desc, a, sizeof a)));
-            return;
-        }
+    if (find_assignment(g, leaf)) {
+        fail(g, ET_FAIL(g->cx, ET_EINVAL, "assign: %s is assigned twice in one evaluation",
+                        leaf->name ? leaf->name : et_desc_text(&leaf->desc, a, sizeof a)));
+        return;
+    }
     et_status status = eti_grow(g->cx, &g->assign, &g->cap_assign, g->n_assign + 1,
                                 sizeof *g->assign);
     if (status != ET_OK) {

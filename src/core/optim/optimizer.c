@@ -35,6 +35,10 @@ et_optimizer_list(int *n)
     return classes;
 }
 
+enum { ETI_MAX_AHEAD = 4 };
+
+static const int64_t one[] = {1};
+
 /* Leaves on a stretch of the flat arrays. */
 struct run {
     int64_t begin, end;
@@ -46,7 +50,6 @@ struct row {
     struct run *run;
     const struct et_optimizer_group *group;
     const struct et_param_slot *slot; /* the first of the run */
-    float hyper[ET_MAX_HYPER];
     struct et_update update; /* with what was appended for it */
 };
 
@@ -61,8 +64,16 @@ struct et_optimizer {
     bool *pending;                    /* [n]: in the update being made */
     struct row *row;                  /* [n]: there are at most as many runs */
     int n_rows;                       /* of the last update */
-    float *hyper_host;       /* [n][ET_MAX_HYPER]; rows not in use keep old numbers */
-    struct et_tensor *hyper; /* leaf f32 [n * ET_MAX_HYPER] */
+    /* [1 + ahead][n][ET_MAX_HYPER]; rows not in use keep old numbers. Block j is for the
+     * case that j of the updates not yet settled were skipped. */
+    float *hyper_host;
+    struct et_tensor *hyper; /* leaf f32 of the same, flat */
+    int ahead;               /* updates that may be unsettled when another is built */
+    int unsettled;
+    bool *made[ETI_MAX_AHEAD]; /* [n] each, oldest first: whom these updates changed */
+    struct et_tensor *skipped; /* leaf f32 [1]: updates skipped so far; NULL: ahead is 0 */
+    struct et_tensor *settled; /* leaf f32 [1]: those of them the host knows of */
+    float n_settled;
     struct run *
         *run; /* every stretch ever asked for: a graph may still name its leaves */
     int n_runs;
@@ -88,21 +99,33 @@ free_runs(struct et_optimizer *opt)
     opt->n_runs = 0;
 }
 
+/* Frees the numbers of updates, which depend on space and ahead. */
+static void
+release_numbers(struct et_optimizer *opt)
+{
+    et_free(opt->cx, opt->hyper_host);
+    et_tensor_free(&opt->hyper);
+    for (int i = 0; i < ETI_MAX_AHEAD; i++) {
+        et_free(opt->cx, opt->made[i]);
+        opt->made[i] = NULL;
+    }
+    opt->hyper_host = NULL;
+    opt->unsettled = 0;
+}
+
 /* Frees what depends on the space. */
 static void
 release_space(struct et_optimizer *opt)
 {
     free_runs(opt);
+    release_numbers(opt);
     et_free(opt->cx, opt->order);
     et_free(opt->cx, opt->pending);
     et_free(opt->cx, opt->row);
-    et_free(opt->cx, opt->hyper_host);
-    et_tensor_free(&opt->hyper);
     opt->order = NULL;
     opt->pending = NULL;
     opt->row = NULL;
     opt->n_rows = 0;
-    opt->hyper_host = NULL;
 }
 
 static void
@@ -115,13 +138,29 @@ sort_by_offset(const struct et_param_space *s, int *order)
                 order[at++] = i;
 }
 
+/* Makes the numbers of updates. */
+static et_status
+make_numbers(struct et_optimizer *opt, const struct et_param_space *space)
+{
+    struct et_ctx *cx = opt->cx;
+    int64_t numbers = (1 + opt->ahead) * space->n * ET_MAX_HYPER;
+    void *block;
+    ET_TRY(et_alloc(cx, (size_t)numbers * sizeof *opt->hyper_host, &block));
+    opt->hyper_host = block;
+    for (int i = 0; i < opt->ahead; i++) {
+        ET_TRY(et_alloc(cx, (size_t)space->n * sizeof *opt->made[i], &block));
+        opt->made[i] = block;
+    }
+    return et_tensor_new(cx, space->dev, ET_F32, 1, &numbers, ET_ROW_MAJOR, "hyper",
+                         &opt->hyper);
+}
+
 /* Makes what depends on the space. */
 static et_status
 attach_space(struct et_optimizer *opt, struct et_param_space *space)
 {
     struct et_ctx *cx = opt->cx;
     size_t n = (size_t)space->n;
-    int64_t numbers = space->n * ET_MAX_HYPER;
     void *block;
     ET_TRY(eti_param_space_add_moments(cx, space, opt->type->moments, opt->n_moments));
     ET_TRY(et_alloc(cx, n * sizeof *opt->order, &block));
@@ -130,10 +169,7 @@ attach_space(struct et_optimizer *opt, struct et_param_space *space)
     opt->pending = block;
     ET_TRY(et_alloc(cx, n * sizeof *opt->row, &block));
     opt->row = block;
-    ET_TRY(et_alloc(cx, (size_t)numbers * sizeof *opt->hyper_host, &block));
-    opt->hyper_host = block;
-    ET_TRY(et_tensor_new(cx, space->dev, ET_F32, 1, &numbers, ET_ROW_MAJOR, "hyper",
-                         &opt->hyper));
+    ET_TRY(make_numbers(opt, space));
     sort_by_offset(space, opt->order);
     opt->space = space;
     return ET_OK;
@@ -199,6 +235,8 @@ et_optimizer_free(struct et_optimizer **optimizer)
     if (!opt)
         return;
     release_space(opt);
+    et_tensor_free(&opt->skipped);
+    et_tensor_free(&opt->settled);
     et_free(opt->cx, opt->run);
     et_free(opt->cx, opt->group);
     et_free(opt->cx, opt);
@@ -297,7 +335,7 @@ choose(struct et_graph *g, struct et_tensor *skip, struct et_tensor *next,
 /* The formulas of row I. */
 static void
 append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor *flat,
-           struct et_tensor *skip)
+           struct et_tensor *hyper, struct et_tensor *skip)
 {
     const struct run *r = opt->row[i].run;
     struct et_update *u = &opt->row[i].update;
@@ -313,7 +351,7 @@ append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor
     for (int k = 0; k < opt->n_moments; k++)
         u->moment[k] = r->moment[k];
     for (int h = 0; h < ET_MAX_HYPER; h++)
-        u->hyper[h] = et_slice(g, opt->hyper, 0, i * ET_MAX_HYPER + h, 1, 1);
+        u->hyper[h] = et_slice(g, hyper, 0, i * ET_MAX_HYPER + h, 1, 1);
     opt->type->update(g, u);
     u->new_p = choose(g, skip, u->new_p, r->p);
     et_assign(g, r->p, u->new_p);
@@ -341,6 +379,21 @@ run_length(const struct et_optimizer *opt, int at)
     return n;
 }
 
+/* The numbers of row I for every case, where the host has written them. */
+static void
+write_row(struct et_optimizer *opt, int i)
+{
+    const struct row *row = &opt->row[i];
+    for (int skipped = 0; skipped <= opt->ahead; skipped++) {
+        int64_t update = row->slot->updates + 1 - skipped;
+        double hyper[ET_MAX_HYPER] = {0};
+        opt->type->hyper(opt->options, row->group, update < 1 ? 1 : update, hyper);
+        float *to = opt->hyper_host + (skipped * opt->space->n + i) * ET_MAX_HYPER;
+        for (int h = 0; h < ET_MAX_HYPER; h++)
+            to[h] = (float)hyper[h];
+    }
+}
+
 /* Splits what is pending into runs: fills ROW and the numbers of each. */
 static et_status
 make_rows(struct et_optimizer *opt, int *n_rows)
@@ -358,23 +411,35 @@ make_rows(struct et_optimizer *opt, int *n_rows)
         row->slot = first;
         ET_TRY(find_run(opt, first->offset, last->offset + eti_param_span(last),
                         &row->run));
-        double hyper[ET_MAX_HYPER] = {0};
-        opt->type->hyper(opt->options, row->group, first->updates + 1, hyper);
-        for (int h = 0; h < ET_MAX_HYPER; h++)
-            row->hyper[h] = (float)hyper[h];
-        ++*n_rows;
+        write_row(opt, (*n_rows)++);
     }
     return ET_OK;
 }
 
 static et_status
-write_hyper(struct et_optimizer *opt, int n_rows)
+send_hyper(struct et_optimizer *opt)
 {
-    for (int i = 0; i < n_rows; i++)
-        memcpy(opt->hyper_host + i * ET_MAX_HYPER, opt->row[i].hyper,
-               sizeof opt->row[i].hyper);
+    if (opt->ahead > 0)
+        ET_TRY(et_tensor_write(opt->cx, opt->settled, &opt->n_settled,
+                               sizeof opt->n_settled));
     return et_tensor_write(opt->cx, opt->hyper, opt->hyper_host,
                            et_desc_bytes(&opt->hyper->desc));
+}
+
+/* Numbers that follow from how often a parameter was updated (Adam's bias corrections)
+ * depend on updates whose outcome only the device knows: it picks the block that fits. */
+static struct et_tensor *
+choose_hyper(struct et_graph *g, struct et_optimizer *opt, struct et_tensor *skip)
+{
+    const int64_t width = opt->space->n * ET_MAX_HYPER;
+    if (opt->ahead == 0)
+        return opt->hyper;
+    struct et_tensor *blocks =
+        et_reshape(g, opt->hyper, 2, (int64_t[]){1 + opt->ahead, width});
+    struct et_tensor *which = et_cast(g, et_sub(g, opt->skipped, opt->settled), ET_I32);
+    if (skip)
+        et_assign(g, opt->skipped, et_add(g, opt->skipped, et_reshape(g, skip, 1, one)));
+    return et_reshape(g, et_take(g, blocks, which, 0), 1, &width);
 }
 
 et_status
@@ -388,11 +453,12 @@ et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
     opt->n_rows = 0;
     int rows;
     ET_TRY(make_rows(opt, &rows));
-    ET_TRY(write_hyper(opt, rows)); /* first: an eager graph computes as it is built */
+    ET_TRY(send_hyper(opt)); /* first: an eager graph computes as it is built */
     if (skip)
         skip = et_cast(g, skip, ET_F32);
+    struct et_tensor *hyper = choose_hyper(g, opt, skip);
     for (int i = 0; i < rows; i++)
-        append_row(g, opt, i, flat, skip);
+        append_row(g, opt, i, flat, hyper, skip);
     opt->n_rows = rows;
     return et_graph_status(g);
 }
@@ -413,7 +479,42 @@ et_optimizer_done(struct et_optimizer *opt, bool skipped)
 {
     for (int i = 0; i < opt->space->n && !skipped; i++)
         opt->space->slot[i].updates += opt->pending[i];
+    if (opt->ahead > 0) {
+        ET_ASSERT(opt->unsettled < opt->ahead && !skipped);
+        memcpy(opt->made[opt->unsettled++], opt->pending, (size_t)opt->space->n);
+    }
     memset(opt->pending, 0, (size_t)opt->space->n);
+}
+
+et_status
+et_optimizer_run_ahead(struct et_optimizer *opt, int ahead)
+{
+    ET_ASSERT(ahead >= 0 && ahead <= ETI_MAX_AHEAD && opt->unsettled == 0);
+    if (ahead == opt->ahead)
+        return ET_OK;
+    if (!opt->skipped) {
+        ET_TRY(et_tensor_new(opt->cx, opt->space->dev, ET_F32, 1, one, ET_ROW_MAJOR,
+                             "skipped updates", &opt->skipped));
+        ET_TRY(et_tensor_new(opt->cx, opt->space->dev, ET_F32, 1, one, ET_ROW_MAJOR,
+                             "settled skips", &opt->settled));
+    }
+    release_numbers(opt);
+    opt->ahead = ahead;
+    return make_numbers(opt, opt->space);
+}
+
+void
+et_optimizer_settle(struct et_optimizer *opt, bool skipped)
+{
+    ET_ASSERT(opt->unsettled > 0);
+    bool *oldest = opt->made[0];
+    for (int i = 0; i < opt->space->n && skipped; i++)
+        opt->space->slot[i].updates -= oldest[i];
+    opt->n_settled += skipped;
+    opt->unsettled--;
+    for (int i = 0; i < opt->unsettled; i++)
+        opt->made[i] = opt->made[i + 1];
+    opt->made[opt->unsettled] = oldest;
 }
 
 /* ---- what update rules share ---- */

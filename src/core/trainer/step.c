@@ -152,7 +152,6 @@ closure(struct et_state *s, int pass)
 }
 
 /* inf and NaN times 0 are not 0. */
-/* inf and NaN times 0 are not 0. */
 struct et_tensor *
 eti_not_finite(struct et_graph *g, struct et_tensor *v)
 {
@@ -186,13 +185,12 @@ update(struct et_trainer *t)
     struct et_tensor *skip = eti_scaler_skip(t);
     et_assign(s->graph, t->skip, skip);
     ET_TRY(eti_step_optimizer(t, skip));
+    eti_stats_guard(t, skip);
     ET_TRY(show_update(s));
     ET_TRY(et_eval(s->graph, NULL, 0));
     float skipped;
     ET_TRY(et_tensor_read(s->cx, t->skip, &skipped, sizeof skipped));
     et_optimizer_done(s->optimizer, skipped != 0);
-    if (skipped != 0)
-        ET_TRY(eti_stats_put_back(t));
     ET_TRY(eti_scaler_settle(t, &excused));
     t->nonfinite_batches = skipped != 0 && !excused ? t->nonfinite_batches + 1 : 0;
     return ET_OK;
@@ -212,11 +210,13 @@ attempt(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
     int64_t rows;
-    ET_TRY(eti_stats_keep(t));
+    t->stats.is_kept = false;
     /* Values that hooks computed must survive the evaluations before their last reader
      * is built. */
-    if (s->step || eti_count_microbatches(t, s->full.n, &rows) > 1)
+    if (s->step || eti_count_microbatches(t, s->full.n, &rows) > 1) {
+        ET_TRY(eti_stats_keep(t));
         ET_TRY(eti_keep_batch(t));
+    }
     if (s->step)
         ET_TRY(s->step(s, s->step_data, closure));
     else

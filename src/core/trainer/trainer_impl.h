@@ -36,6 +36,8 @@ struct eti_loss_part {
 struct eti_stats {
     struct et_leaves leaves;
     struct et_storage *kept; /* NULL: the model has none */
+    struct et_tensor **copy; /* [leaves.n], in kept */
+    bool is_kept;            /* the copy is of before the batch under way */
 };
 
 /* The last time that the run went back to a checkpoint. */
@@ -109,9 +111,11 @@ struct et_tensor *eti_not_finite(struct et_graph *g, struct et_tensor *v);
 /* stats.c: the buffers that the model has now. */
 et_status eti_stats_bind(struct et_trainer *t);
 void eti_stats_release(struct et_trainer *t);
-/* Before a batch, and after one that changes nothing. */
+/* Before a batch of several evaluations, and after one that did not get to its end. */
 et_status eti_stats_keep(struct et_trainer *t);
 et_status eti_stats_put_back(struct et_trainer *t);
+/* In the batch's last evaluation: where SKIP, f32 [1], is not 0 they stay as they were. */
+void eti_stats_guard(struct et_trainer *t, struct et_tensor *skip);
 /* setup.c: what products are computed in from the next step on; ENOTSUP. */
 et_status eti_take_precision(struct et_trainer *t, int precision);
 /* scaler.c, all of them. Leaves, if the precision scales losses. */
