@@ -10,6 +10,7 @@
  * move, the device is lost and the report says who waits where. */
 #include <sys/mman.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -579,4 +580,18 @@ gpusim_run_grid(const gpusim_kernel &kernel)
         b = (b + s) % blocks;
     }
     block.kernel = nullptr;
+}
+
+std::string
+gpusim_running(void)
+{
+    if (!gpusim_inside)
+        return "";
+    if (!block.kernel)
+        return gpusim().history.empty() ? "work" : gpusim().history.back();
+    const uint3 &b = gpusim_place.block, &t = gpusim_place.thread;
+    char where[128];
+    snprintf(where, sizeof where, ", block (%u,%u,%u), thread (%u,%u,%u),", b.x, b.y,
+             b.z, t.x, t.y, t.z);
+    return block.facts->name + where;
 }

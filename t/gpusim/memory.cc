@@ -61,6 +61,7 @@ reserve_range(void)
         gpusim_die("%zu bytes of addresses cannot be had", gpusim_total_memory());
     range = used_end = (char *)p;
     range_end = range + bytes * 2; /* (the loop halved it once more) */
+    gpusim_explain_traps();
 }
 
 static size_t
@@ -501,12 +502,18 @@ cudaFreeHost(void *ptr)
     });
 }
 
+bool
+gpusim_is_device_address(const void *p)
+{
+    return range && (const char *)p >= range && (const char *)p < range_end;
+}
+
 enum gpusim_side
 gpusim_side_of(const void *p, size_t bytes, bool *whole)
 {
     gpusim_state &g = gpusim();
     char *at = (char *)p;
-    if (range && at >= range && at < range_end) {
+    if (gpusim_is_device_address(p)) {
         auto it = g.blocks.upper_bound(at);
         if (whole)
             *whole = it != g.blocks.begin() && bytes <= std::prev(it)->second.size &&

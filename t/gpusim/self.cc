@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -198,6 +199,15 @@ half_at_barrier(int *out)
     else
         __syncthreads();
     out[threadIdx.x] = 1;
+}
+
+/* Lane 3 waits for lanes that wait at the barrier, for it. */
+static __global__ void
+warp_at_barrier(int *out)
+{
+    if (threadIdx.x == 3)
+        out[3] = __any_sync(0xffffffffu, 1);
+    __syncthreads();
 }
 
 static __global__ void
@@ -416,6 +426,15 @@ test_deadlocks(void)
 
     fresh();
     out = device<int>(64);
+    gpusim_launch(warp_at_barrier, 1, 64, 0, stream, out);
+    is_int(cudaStreamSynchronize(stream), cudaErrorLaunchFailure,
+           "lanes and a block that wait for each other are found");
+    ok(reported("warp_at_barrier") && reported("63 of 64 threads") &&
+           reported("lanes 00000008 of mask ffffffff of warp 0"),
+       "and the report says who waits where");
+
+    fresh();
+    out = device<int>(64);
     gpusim_launch(outside_mask, 1, 32, 0, stream, out);
     is_int(cudaStreamSynchronize(stream), cudaErrorLaunchFailure,
            "a lane that its own mask leaves out is an error");
@@ -463,6 +482,20 @@ test_limits(void)
     gpusim_launch(iota, 1, 32, 0, stream, x, 8, 0);
     is_int(cudaStreamSynchronize(stream), cudaErrorIllegalAddress,
            "nor memory that was freed before");
+    bool found = false;
+    for (int seed = 0; seed < SEEDS; seed++) {
+        fresh();
+        gpusim_seed(seed);
+        x = device<float>(8);
+        float *from = pinned<float>(8);
+        cudaStreamSynchronize(stream);
+        cudaMemcpyAsync(x, from, 32, cudaMemcpyHostToDevice, other);
+        cudaFreeAsync(x, stream);
+        cudaDeviceSynchronize();
+        found = found || cudaGetLastError() == cudaErrorIllegalAddress;
+    }
+    ok(found,
+       "nor can a copy that another stream's free does not wait for, for some seeds");
     fresh();
     float *p = pinned<float>(8);
     gpusim_launch(iota, 1, 32, 0, stream, p, 8, 5);
@@ -752,20 +785,44 @@ test_memory(void)
     is_int(cudaFreeAsync(x, stream), cudaErrorInvalidValue, "once");
 }
 
-/* Does a process that calls F die of a signal, or of AddressSanitizer? */
+/* Does a process that calls F die of a signal, or of AddressSanitizer? What it said is
+ * kept in SAID. */
+static std::string said;
 template <class F>
 static bool
 dies(F f)
 {
+    int ends[2], status;
     fflush(stdout);
+    if (pipe(ends) != 0)
+        bail("no pipe");
     pid_t pid = fork();
     if (pid == 0) {
-        fclose(stderr);
+        dup2(ends[1], STDERR_FILENO);
         f();
         _exit(0);
     }
-    int status;
+    close(ends[1]);
+    said.clear();
+    char part[512];
+    for (ssize_t n; (n = read(ends[0], part, sizeof part)) > 0;)
+        said.append(part, (size_t)n);
+    close(ends[0]);
     return waitpid(pid, &status, 0) == pid && status != 0;
+}
+
+/* AddressSanitizer says it in its own words. */
+static bool
+it_said(const char *words)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    (void)words;
+    return said.find("AddressSanitizer") != std::string::npos;
+#else
+    if (said.find(words) == std::string::npos)
+        diag("it said: %s", said.c_str());
+    return said.find(words) != std::string::npos;
+#endif
 }
 
 static void
@@ -775,6 +832,7 @@ test_deaths(void)
     float *x = device<float>(10);
     cudaStreamSynchronize(stream);
     ok(dies([x] { x[3] = 1.0f; }), "the host that touches device memory dies");
+    ok(it_said("the host touched device memory"), "and is told why");
     ok(dies([] {
            cudaLaunchHostFunc(
                stream, [](void *p) { *(float *)p = 1; }, device<float>(1));
@@ -787,6 +845,13 @@ test_deaths(void)
         cudaFree(x);
     }),
        "a kernel that writes the last element of a block is fine");
+    ok(dies([x] {
+           gpusim_launch(write_at, 1, 1, 0, stream, x, 1L << 40);
+           cudaStreamSynchronize(stream);
+       }),
+       "one that writes where nothing is dies");
+    ok(it_said("write_at(float*, long), block (0,0,0), thread (0,0,0), touched"),
+       "and is named");
     ok(dies([x] {
            gpusim_launch(write_at, 1, 1, 0, stream, x, 10);
            cudaStreamSynchronize(stream);

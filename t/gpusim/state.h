@@ -142,6 +142,7 @@ enum gpusim_side { GPUSIM_PAGEABLE, GPUSIM_PINNED, GPUSIM_DEVICE };
 /* What memory P is of. WHOLE, if not NULL: do BYTES from P lie in one block? A device
  * address outside all blocks is GPUSIM_DEVICE and not whole. */
 enum gpusim_side gpusim_side_of(const void *p, size_t bytes, bool *whole);
+bool gpusim_is_device_address(const void *p);
 /* Makes device memory accessible, or takes it out of reach. Calls nest. */
 void gpusim_open(void);
 void gpusim_close(void);
@@ -185,6 +186,14 @@ bool gpusim_must_live(const std::string &name, const void *p);
 
 /* Runs a grid. Loses the device when a barrier cannot be passed. */
 void gpusim_run_grid(const gpusim_kernel &kernel);
+
+/* Kernel, block and thread that run on this thread of the host, or the host function;
+ * "" if none does. */
+std::string gpusim_running(void);
+
+/* ---- trap.cc ---- */
+
+void gpusim_explain_traps(void);
 
 /* ---- symbols.cc ---- */
 

@@ -447,12 +447,20 @@ cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind ki
         work.name = down && up ? "copy d2d" : down ? "copy d2h" : "copy h2d";
         work.type = cudaGraphNodeTypeMemcpy;
         work.pageable = from == GPUSIM_PAGEABLE || to == GPUSIM_PAGEABLE;
+        std::string name = work.name;
         if (from == GPUSIM_PAGEABLE && !captured) {
             const char *p = (const char *)src;
             auto staged = std::make_shared<std::vector<char>>(p, p + bytes);
-            work.run = [dst, staged] { memcpy(dst, staged->data(), staged->size()); };
+            work.run = [dst, staged, name] {
+                if (gpusim_must_live(name, dst))
+                    memcpy(dst, staged->data(), staged->size());
+            };
         } else {
-            work.run = [dst, src, bytes] { memmove(dst, src, bytes); };
+            work.run = [dst, src, bytes, name, to, from] {
+                if ((to == GPUSIM_PAGEABLE || gpusim_must_live(name, dst)) &&
+                    (from == GPUSIM_PAGEABLE || gpusim_must_live(name, src)))
+                    memmove(dst, src, bytes);
+            };
         }
         bool pageable = work.pageable;
         cudaError_t code = gpusim_append(stream, std::move(work));
@@ -483,7 +491,10 @@ cudaMemsetAsync(void *dst, int byte, size_t bytes, cudaStream_t stream)
         gpusim_work work;
         work.name = "memset";
         work.type = cudaGraphNodeTypeMemset;
-        work.run = [dst, byte, bytes] { memset(dst, byte, bytes); };
+        work.run = [dst, byte, bytes] {
+            if (gpusim_must_live("memset", dst))
+                memset(dst, byte, bytes);
+        };
         bool captured = stream->capture != nullptr;
         cudaError_t code = gpusim_append(stream, std::move(work));
         gpusim().counts.memsets += code == cudaSuccess && !captured;
