@@ -6,6 +6,7 @@
  * default stream, and nothing is put into it. */
 #include "config.h"
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/dnn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,7 @@ cuda_close(struct et_device_handle *d)
     /* Failures while closing have nobody to go to. */
     if (d->stream)
         (void)cudaStreamSynchronize(d->stream);
+    etk_dnn_close(d);
     if (d->pool)
         (void)cudaMemPoolDestroy(d->pool);
     if (d->stream)

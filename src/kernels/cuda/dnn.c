@@ -199,6 +199,22 @@ has_note(cudnnBackendDescriptor_t engine, unsigned unwanted)
     return n > MAX_NOTES;
 }
 
+/* Does making its plan run a compiler? */
+static bool
+is_compiled(cudnnBackendDescriptor_t engine)
+{
+    cudnnBackendBehaviorNote_t notes[MAX_NOTES];
+    int64_t n = 0;
+    if (cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
+                                 CUDNN_TYPE_BEHAVIOR_NOTE, MAX_NOTES, &n,
+                                 notes) != CUDNN_STATUS_SUCCESS)
+        return true;
+    for (int64_t i = 0; i < n && i < MAX_NOTES; i++)
+        if (notes[i] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION)
+            return true;
+    return false;
+}
+
 /* "eng7_k2=3_k13=1", as cuDNN's own logs have it. */
 static void
 name_engine(char *name, size_t size, cudnnBackendDescriptor_t config,
@@ -285,7 +301,7 @@ workspace_of(cudnnBackendDescriptor_t plan, size_t *ws)
 /* The plan of CONFIG if its engine computes as asked for. */
 static bool
 try_config(const struct etk_dnn *dnn, cudnnBackendDescriptor_t config,
-           unsigned unwanted, size_t limit, struct engine *out)
+           unsigned unwanted, const struct etk_dnn_limits *limits, struct engine *out)
 {
     cudnnBackendDescriptor_t engine;
     bool good = false;
@@ -294,10 +310,10 @@ try_config(const struct etk_dnn *dnn, cudnnBackendDescriptor_t config,
         return false;
     out->plan = NULL;
     if (get_desc(config, CUDNN_ATTR_ENGINECFG_ENGINE, engine) &&
-        !has_note(engine, unwanted))
+        !has_note(engine, unwanted) && !(limits->precompiled && is_compiled(engine)))
         out->plan = finish_plan(dnn, config, NULL, 0);
     if (out->plan) {
-        good = workspace_of(out->plan, &out->ws) && out->ws <= limit;
+        good = workspace_of(out->plan, &out->ws) && out->ws <= limits->workspace;
         if (good)
             name_engine(out->name, sizeof out->name, config, engine);
         else
@@ -334,8 +350,8 @@ ask_heuristics(struct et_device_handle *d, cudnnBackendDescriptor_t heur,
 /* Adds the engines that MODE knows. */
 static et_status
 gather_mode(struct et_device_handle *d, cudnnBackendDescriptor_t graph,
-            cudnnBackendHeurMode_t mode, unsigned unwanted, size_t limit,
-            struct candidates *c)
+            cudnnBackendHeurMode_t mode, unsigned unwanted,
+            const struct etk_dnn_limits *limits, struct candidates *c)
 {
     cudnnBackendDescriptor_t heur, config[MAX_CONFIGS];
     int64_t n = 0;
@@ -352,7 +368,7 @@ gather_mode(struct et_device_handle *d, cudnnBackendDescriptor_t graph,
                                              config) != CUDNN_STATUS_SUCCESS)
         n = 0;
     for (int64_t i = 0; i < n && i < made && c->n < c->most; i++)
-        if (try_config(d->dnn, config[i], unwanted, limit, &c->engine[c->n]))
+        if (try_config(d->dnn, config[i], unwanted, limits, &c->engine[c->n]))
             c->n++;
     while (made > 0)
         (void)cudnnBackendDestroyDescriptor(config[--made]);
@@ -362,8 +378,8 @@ gather_mode(struct et_device_handle *d, cudnnBackendDescriptor_t graph,
 
 /* The first mode that has an engine answers for all. */
 static et_status
-gather(struct et_device_handle *d, const struct etk_dnn_graph *g, size_t limit,
-       struct candidates *c)
+gather(struct et_device_handle *d, const struct etk_dnn_graph *g,
+       const struct etk_dnn_limits *limits, struct candidates *c)
 {
     static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B,
                                                    CUDNN_HEUR_MODE_FALLBACK};
@@ -375,7 +391,8 @@ gather(struct et_device_handle *d, const struct etk_dnn_graph *g, size_t limit,
         code == CUDNN_STATUS_SUCCESS ? ET_OK : fail(d, code, "the graph");
     for (size_t i = 0; i < sizeof modes / sizeof modes[0] && code == 0 && c->n == 0;
          i++)
-        status = gather_mode(d, descs->graph, modes[i], unwanted_notes(d, g), limit, c);
+        status =
+            gather_mode(d, descs->graph, modes[i], unwanted_notes(d, g), limits, c);
     etk_dnn_drop(descs);
     free(descs);
     return c->n > 0 ? ET_OK : status;
@@ -390,7 +407,7 @@ choose(struct et_device_handle *d, const struct etk_dnn_graph *g,
     if (!c)
         return ET_ENOMEM;
     c->most = 1;
-    et_status status = gather(d, g, limits->workspace, c);
+    et_status status = gather(d, g, limits, c);
     if (status == ET_OK && c->n == 0)
         status = ET_ENOTSUP;
     if (status == ET_OK)
@@ -447,9 +464,9 @@ static et_status
 plan_with_key(struct et_device_handle *d, const struct etk_dnn_graph *g,
               const struct etk_dnn_limits *limits, char *key, struct etk_dnn_plan **out)
 {
-    int n = snprintf(key, MAX_TEXT, "without %x, workspace %zu, of %d\n",
-                     unwanted_notes(d, g), limits->workspace,
-                     d->deterministic ? 0 : limits->tune);
+    int n = snprintf(key, MAX_TEXT, "without %x%s, workspace %zu, of %d\n",
+                     unwanted_notes(d, g), limits->precompiled ? ", precompiled" : "",
+                     limits->workspace, d->deterministic ? 0 : limits->tune);
     if (g->overflow || !etk_dnn_text(g, key + n, (size_t)(MAX_TEXT - n)))
         return ET_EINTERNAL;
     ET_TRY(open_dnn(d));

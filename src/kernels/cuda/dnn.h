@@ -67,7 +67,8 @@ struct etk_dnn_node {
     int axis; /* of CUDNN_POINTWISE_GEN_INDEX */
     int in[3], out;
     int64_t pad[2], post_pad[2], stride[2], dilation[2]; /* convolutions; 0: height */
-    double probability;                                  /* rng: of a 1 */
+    float beta;         /* convolutions: out = result + beta out; 0 reads no out */
+    double probability; /* rng: of a 1 */
 };
 
 /* All zero is an empty graph. Too many tensors or nodes are noted and refused by
@@ -101,7 +102,7 @@ int etk_dnn_index(struct etk_dnn_graph *, int axis, int x, int out);
 int etk_dnn_reduce(struct etk_dnn_graph *, cudnnReduceTensorOp_t, int x, int out);
 int etk_dnn_matmul(struct etk_dnn_graph *, int a, int b, int out);
 /* KIND: one of the three convolutions, A and B its operands in their order. STEP has
- * paddings, strides and dilations; its other fields are not read. */
+ * paddings, strides, dilations and beta; its other fields are not read. */
 int etk_dnn_conv(struct etk_dnn_graph *, enum etk_dnn_kind,
                  const struct etk_dnn_node *step, int a, int b, int out);
 int etk_dnn_reshape(struct etk_dnn_graph *, int x, int out);
@@ -113,6 +114,7 @@ int etk_dnn_rng(struct etk_dnn_graph *, int seed, int offset, double probability
 struct etk_dnn_limits {
     size_t workspace; /* most bytes that an engine may ask for */
     int tune; /* engines that are timed; the fastest is taken. 0, 1: the first */
+    bool precompiled; /* only engines that need no compilation (0.2-0.6 s) */
 };
 
 struct etk_dnn_plan; /* an engine for one graph, and what its last run was given */

@@ -174,7 +174,7 @@ etk_dnn_text(const struct etk_dnn_graph *g, char *text, size_t size)
         say_all(&t, 'q', n->post_pad, 2);
         say_all(&t, 's', n->stride, 2);
         say_all(&t, 'd', n->dilation, 2);
-        say(&t, "b%a\n", n->probability);
+        say(&t, "b%a;%a\n", n->probability, (double)n->beta);
     }
     return t.at < t.end;
 }
@@ -372,7 +372,7 @@ static cudnnBackendDescriptor_t
 make_node(struct maker *m, const struct etk_dnn_node *n,
           const cudnnBackendDescriptor_t *tensor)
 {
-    float one = 1, zero = 0;
+    float one = 1;
     cudnnBackendDescriptor_t kind = make_kind(m, n);
     begin(m, rows[n->kind].type);
     if (rows[n->kind].desc)
@@ -383,7 +383,7 @@ make_node(struct maker *m, const struct etk_dnn_node *n,
     set_desc(m, rows[n->kind].out, tensor[n->out]);
     if (rows[n->kind].alpha) {
         set(m, rows[n->kind].alpha, CUDNN_TYPE_FLOAT, 1, &one);
-        set(m, rows[n->kind].beta, CUDNN_TYPE_FLOAT, 1, &zero);
+        set(m, rows[n->kind].beta, CUDNN_TYPE_FLOAT, 1, &n->beta);
     }
     return finish(m);
 }

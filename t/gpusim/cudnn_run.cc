@@ -1,0 +1,541 @@
+/* cudnn_run.cc: an operation graph, computed one operation after the other.
+ *
+ * A tensor's elements are kept by their offset in memory, also where the tensor is
+ * virtual, so that a reshape is the same memory read with other strides. What is stored
+ * is rounded to the tensor's data type; sums are in f32, as on a GPU. The notes of the
+ * engine are true: with TENSOR_CORE factors of f32 lose all but 10 bits, with
+ * NONDETERMINISTIC every second run adds from the other end, and with
+ * REDUCED_PRECISION_REDUCTION sums are kept in half precision. */
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "cuda_bf16.h"
+#include "cuda_fp16.h"
+#include "cudnn_sim.h"
+
+namespace
+{
+
+typedef std::vector<int64_t> numbers;
+
+float
+rounded(cudnnDataType_t dtype, float x)
+{
+    switch (dtype) {
+    case CUDNN_DATA_BFLOAT16:
+        return __bfloat162float(__float2bfloat16_rn(x));
+    case CUDNN_DATA_HALF:
+        return __half2float(__float2half_rn(x));
+    case CUDNN_DATA_BOOLEAN:
+        return x != 0;
+    default:
+        return x;
+    }
+}
+
+/* A tensor while its graph runs. */
+struct array {
+    cudnnDataType_t dtype;
+    numbers dims, strides;
+    char *memory = nullptr;    /* real tensors and scalars */
+    std::vector<float> values; /* virtual ones, by offset */
+
+    float get(int64_t at) const
+    {
+        if (!memory)
+            return values[(size_t)at];
+        switch (dtype) {
+        case CUDNN_DATA_BFLOAT16:
+            return __bfloat162float(((const __nv_bfloat16 *)memory)[at]);
+        case CUDNN_DATA_HALF:
+            return __half2float(((const __half *)memory)[at]);
+        case CUDNN_DATA_INT32:
+            return (float)((const int32_t *)memory)[at];
+        case CUDNN_DATA_INT64:
+            return (float)((const int64_t *)memory)[at];
+        case CUDNN_DATA_BOOLEAN:
+        case CUDNN_DATA_UINT8:
+            return ((const uint8_t *)memory)[at];
+        case CUDNN_DATA_DOUBLE:
+            return (float)((const double *)memory)[at];
+        default:
+            return ((const float *)memory)[at];
+        }
+    }
+    void put(int64_t at, float x)
+    {
+        if (!memory) {
+            values[(size_t)at] = rounded(dtype, x);
+            return;
+        }
+        switch (dtype) {
+        case CUDNN_DATA_BFLOAT16:
+            ((__nv_bfloat16 *)memory)[at] = __float2bfloat16_rn(x);
+            break;
+        case CUDNN_DATA_HALF:
+            ((__half *)memory)[at] = __float2half_rn(x);
+            break;
+        case CUDNN_DATA_INT32:
+            ((int32_t *)memory)[at] = (int32_t)x;
+            break;
+        case CUDNN_DATA_INT64:
+            ((int64_t *)memory)[at] = (int64_t)x;
+            break;
+        case CUDNN_DATA_BOOLEAN:
+        case CUDNN_DATA_UINT8:
+            ((uint8_t *)memory)[at] = (uint8_t)x;
+            break;
+        case CUDNN_DATA_DOUBLE:
+            ((double *)memory)[at] = x;
+            break;
+        default:
+            ((float *)memory)[at] = x;
+        }
+    }
+    /* The offset of INDEX; axes of length 1 repeat. */
+    int64_t at(const numbers &index) const
+    {
+        int64_t offset = 0;
+        for (size_t i = 0; i < dims.size(); i++)
+            offset += dims[i] == 1 ? 0 : index[i] * strides[i];
+        return offset;
+    }
+};
+
+/* Calls BODY with every index below DIMS. */
+void
+each(const numbers &dims, const std::function<void(const numbers &)> &body)
+{
+    numbers index(dims.size(), 0);
+    for (;;) {
+        body(index);
+        size_t i = dims.size();
+        while (i > 0 && ++index[i - 1] == dims[i - 1])
+            index[--i] = 0;
+        if (i == 0)
+            return;
+    }
+}
+
+/* A sum of products as the engine makes it. */
+struct product_sum {
+    const sim_engine &engine;
+    bool tf32, half, backwards;
+    std::vector<float> terms;
+
+    product_sum(const sim_engine &e, cudnnDataType_t dtype, int64_t run)
+        : engine(e),
+          tf32(e.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) && dtype == CUDNN_DATA_FLOAT),
+          half(e.has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)),
+          backwards(e.has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) && run % 2 == 1)
+    {
+    }
+    float factor(float x) const
+    {
+        if (!tf32)
+            return x;
+        uint32_t bits;
+        memcpy(&bits, &x, sizeof bits);
+        bits &= ~0x1fffu;
+        memcpy(&x, &bits, sizeof bits);
+        return x;
+    }
+    void add(float a, float b)
+    {
+        terms.push_back(factor(a) * factor(b));
+    }
+    float take(void)
+    {
+        float sum = 0;
+        if (backwards)
+            std::reverse(terms.begin(), terms.end());
+        for (float x : terms)
+            sum = half ? rounded(CUDNN_DATA_HALF, sum + x) : sum + x;
+        terms.clear();
+        return sum;
+    }
+};
+
+struct runner {
+    const sim_engine &engine;
+    int64_t run; /* how many graphs ran before */
+    std::map<int64_t, array> arrays;
+
+    array &of(const sim_ref &t)
+    {
+        return arrays.at(t->one<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID));
+    }
+    void pointwise(const sim_desc &op);
+    void reduce(const sim_desc &op);
+    void matmul(const sim_desc &op);
+    void convolve(const sim_desc &op);
+    void reshape(const sim_desc &op);
+    void random(const sim_desc &op);
+};
+
+float
+gelu(float x)
+{
+    return 0.5f * x * (1 + erff(x * 0.70710678f));
+}
+
+float
+formula(cudnnPointwiseMode_t mode, float x, float b, float t)
+{
+    switch (mode) {
+    case CUDNN_POINTWISE_ADD:
+        return x + b;
+    case CUDNN_POINTWISE_ADD_SQUARE:
+        return x + b * b;
+    case CUDNN_POINTWISE_DIV:
+        return x / b;
+    case CUDNN_POINTWISE_MAX:
+        return std::isnan(x) || x > b ? x : b;
+    case CUDNN_POINTWISE_MIN:
+        return std::isnan(x) || x < b ? x : b;
+    case CUDNN_POINTWISE_MOD:
+        return fmodf(x, b);
+    case CUDNN_POINTWISE_MUL:
+        return x * b;
+    case CUDNN_POINTWISE_POW:
+        return powf(x, b);
+    case CUDNN_POINTWISE_SUB:
+        return x - b;
+    case CUDNN_POINTWISE_ABS:
+        return fabsf(x);
+    case CUDNN_POINTWISE_CEIL:
+        return ceilf(x);
+    case CUDNN_POINTWISE_COS:
+        return cosf(x);
+    case CUDNN_POINTWISE_EXP:
+        return expf(x);
+    case CUDNN_POINTWISE_FLOOR:
+        return floorf(x);
+    case CUDNN_POINTWISE_LOG:
+        return logf(x);
+    case CUDNN_POINTWISE_NEG:
+        return -x;
+    case CUDNN_POINTWISE_RSQRT:
+        return 1 / sqrtf(x);
+    case CUDNN_POINTWISE_SIN:
+        return sinf(x);
+    case CUDNN_POINTWISE_SQRT:
+        return sqrtf(x);
+    case CUDNN_POINTWISE_TAN:
+        return tanf(x);
+    case CUDNN_POINTWISE_ERF:
+        return erff(x);
+    case CUDNN_POINTWISE_IDENTITY:
+        return x;
+    case CUDNN_POINTWISE_RECIPROCAL:
+        return 1 / x;
+    case CUDNN_POINTWISE_RELU_FWD:
+        return x > 0 || std::isnan(x) ? x : 0;
+    case CUDNN_POINTWISE_TANH_FWD:
+        return tanhf(x);
+    case CUDNN_POINTWISE_SIGMOID_FWD:
+        return 1 / (1 + expf(-x));
+    case CUDNN_POINTWISE_ELU_FWD:
+        return x > 0 ? x : expm1f(x);
+    case CUDNN_POINTWISE_GELU_FWD:
+        return gelu(x);
+    case CUDNN_POINTWISE_SOFTPLUS_FWD:
+        return log1pf(expf(x));
+    case CUDNN_POINTWISE_SWISH_FWD:
+        return x / (1 + expf(-x));
+    case CUDNN_POINTWISE_GELU_APPROX_TANH_FWD:
+        return 0.5f * x * (1 + tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
+    case CUDNN_POINTWISE_CMP_EQ:
+        return x == b;
+    case CUDNN_POINTWISE_CMP_NEQ:
+        return x != b;
+    case CUDNN_POINTWISE_CMP_GT:
+        return x > b;
+    case CUDNN_POINTWISE_CMP_GE:
+        return x >= b;
+    case CUDNN_POINTWISE_CMP_LT:
+        return x < b;
+    case CUDNN_POINTWISE_CMP_LE:
+        return x <= b;
+    case CUDNN_POINTWISE_LOGICAL_AND:
+        return x != 0 && b != 0;
+    case CUDNN_POINTWISE_LOGICAL_OR:
+        return x != 0 || b != 0;
+    case CUDNN_POINTWISE_LOGICAL_NOT:
+        return x == 0;
+    case CUDNN_POINTWISE_BINARY_SELECT:
+        return t != 0 ? x : b;
+    case CUDNN_POINTWISE_GEN_INDEX:
+        break; /* below */
+    }
+    return NAN;
+}
+
+void
+runner::pointwise(const sim_desc &op)
+{
+    sim_ref kind = op.child(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+    cudnnPointwiseMode_t mode =
+        kind->one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
+    sim_ref has_b = op.child(CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+    sim_ref has_t = op.child(CUDNN_ATTR_OPERATION_POINTWISE_TDESC);
+    const array &x = of(op.child(CUDNN_ATTR_OPERATION_POINTWISE_XDESC));
+    const array &b = has_b ? of(has_b) : x, &t = has_t ? of(has_t) : x;
+    array &y = of(op.child(CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
+    size_t axis = kind->has(CUDNN_ATTR_POINTWISE_AXIS)
+                      ? (size_t)kind->one<int64_t>(CUDNN_ATTR_POINTWISE_AXIS)
+                      : 0;
+    each(y.dims, [&](const numbers &i) {
+        float value =
+            mode == CUDNN_POINTWISE_GEN_INDEX
+                ? (float)i[axis]
+                : formula(mode, x.get(x.at(i)), b.get(b.at(i)), t.get(t.at(i)));
+        y.put(y.at(i), value);
+    });
+}
+
+float
+joined(cudnnReduceTensorOp_t op, float sum, float x)
+{
+    switch (op) {
+    case CUDNN_REDUCE_TENSOR_MUL:
+        return sum * x;
+    case CUDNN_REDUCE_TENSOR_MIN:
+        return std::isnan(x) || x < sum ? x : sum;
+    case CUDNN_REDUCE_TENSOR_MAX:
+        return std::isnan(x) || x > sum ? x : sum;
+    case CUDNN_REDUCE_TENSOR_AMAX:
+        return std::max(sum, fabsf(x));
+    case CUDNN_REDUCE_TENSOR_NORM1:
+        return sum + fabsf(x);
+    case CUDNN_REDUCE_TENSOR_NORM2:
+        return sum + x * x;
+    default:
+        return sum + x;
+    }
+}
+
+void
+runner::reduce(const sim_desc &op)
+{
+    sim_ref kind = op.child(CUDNN_ATTR_OPERATION_REDUCTION_DESC);
+    cudnnReduceTensorOp_t how =
+        kind->one<cudnnReduceTensorOp_t>(CUDNN_ATTR_REDUCTION_OPERATOR);
+    const array &x = of(op.child(CUDNN_ATTR_OPERATION_REDUCTION_XDESC));
+    array &y = of(op.child(CUDNN_ATTR_OPERATION_REDUCTION_YDESC));
+    numbers inner(x.dims.size());
+    int64_t count = 1;
+    for (size_t i = 0; i < inner.size(); i++)
+        count *= inner[i] = y.dims[i] == 1 ? x.dims[i] : 1;
+    each(y.dims, [&](const numbers &i) {
+        float sum = how == CUDNN_REDUCE_TENSOR_MAX   ? -INFINITY
+                    : how == CUDNN_REDUCE_TENSOR_MIN ? INFINITY
+                    : how == CUDNN_REDUCE_TENSOR_MUL ? 1
+                                                     : 0;
+        each(inner, [&](const numbers &k) {
+            numbers at = i;
+            for (size_t n = 0; n < k.size(); n++)
+                at[n] += k[n];
+            sum = joined(how, sum, x.get(x.at(at)));
+        });
+        y.put(y.at(i), how == CUDNN_REDUCE_TENSOR_AVG     ? sum / (float)count
+                       : how == CUDNN_REDUCE_TENSOR_NORM2 ? sqrtf(sum)
+                                                          : sum);
+    });
+}
+
+void
+runner::matmul(const sim_desc &op)
+{
+    const array &a = of(op.child(CUDNN_ATTR_OPERATION_MATMUL_ADESC));
+    const array &b = of(op.child(CUDNN_ATTR_OPERATION_MATMUL_BDESC));
+    array &c = of(op.child(CUDNN_ATTR_OPERATION_MATMUL_CDESC));
+    size_t n = c.dims.size();
+    product_sum sum(engine, a.dtype, run);
+    each(c.dims, [&](const numbers &i) {
+        numbers left = i, right = i;
+        for (int64_t k = 0; k < a.dims[n - 1]; k++) {
+            left[n - 1] = right[n - 2] = k;
+            sum.add(a.get(a.at(left)), b.get(b.at(right)));
+        }
+        c.put(c.at(i), sum.take());
+    });
+}
+
+/* The three convolutions are one sum over n, k, p, q, c, r, s in which the result's
+ * letters stand still. */
+void
+runner::convolve(const sim_desc &op)
+{
+    const sim_operands *o = sim_operands_of(op.type);
+    sim_ref kind = op.child(o->desc);
+    bool data = op.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+    bool filter =
+        op.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
+    array &x = of(op.child(data ? o->out : o->in[0]));
+    array &w = of(op.child(filter ? o->out : o->in[1]));
+    array &y = of(op.child(data ? o->in[0] : filter ? o->in[1] : o->out));
+    numbers pad = kind->all<int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
+    numbers stride = kind->all<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
+    numbers dilation = kind->all<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS);
+    int64_t group_in = w.dims[1], group_out = w.dims[0] / (x.dims[1] / w.dims[1]);
+    product_sum sum(engine, x.dtype, run);
+    float beta = op.one<float>(o->beta);
+    auto finish = [&](array &out, int64_t at) {
+        float result = sum.take();
+        out.put(at, beta == 0 ? result : result + beta * out.get(at));
+    };
+    /* Adds the product that y at (n, k, p, q) has with tap (c, r, s), if it has one. */
+    auto add = [&](int64_t n, int64_t k, int64_t p, int64_t q, int64_t c, int64_t r,
+                   int64_t s) {
+        int64_t h = p * stride[0] - pad[0] + r * dilation[0];
+        int64_t v = q * stride[1] - pad[1] + s * dilation[1];
+        if (h < 0 || h >= x.dims[2] || v < 0 || v >= x.dims[3])
+            return;
+        numbers ix = {n, k / group_out * group_in + c, h, v}, iw = {k, c, r, s},
+                iy = {n, k, p, q};
+        if (data)
+            sum.add(y.get(y.at(iy)), w.get(w.at(iw)));
+        else if (filter)
+            sum.add(y.get(y.at(iy)), x.get(x.at(ix)));
+        else
+            sum.add(x.get(x.at(ix)), w.get(w.at(iw)));
+    };
+    if (filter) {
+        each(w.dims, [&](const numbers &i) {
+            each({y.dims[0], y.dims[2], y.dims[3]}, [&](const numbers &j) {
+                add(j[0], i[0], j[1], j[2], i[1], i[2], i[3]);
+            });
+            finish(w, w.at(i));
+        });
+    } else if (data) {
+        each(x.dims, [&](const numbers &i) {
+            each({group_out, w.dims[2], w.dims[3]}, [&](const numbers &j) {
+                int64_t h = i[2] + pad[0] - j[1] * dilation[0];
+                int64_t v = i[3] + pad[1] - j[2] * dilation[1];
+                if (h < 0 || v < 0 || h % stride[0] || v % stride[1] ||
+                    h / stride[0] >= y.dims[2] || v / stride[1] >= y.dims[3])
+                    return;
+                add(i[0], i[1] / group_in * group_out + j[0], h / stride[0],
+                    v / stride[1], i[1] % group_in, j[1], j[2]);
+            });
+            finish(x, x.at(i));
+        });
+    } else {
+        each(y.dims, [&](const numbers &i) {
+            each({group_in, w.dims[2], w.dims[3]}, [&](const numbers &j) {
+                add(i[0], i[1], i[2], i[3], j[0], j[1], j[2]);
+            });
+            finish(y, y.at(i));
+        });
+    }
+}
+
+/* The elements of x by their place in memory are those of y by theirs. */
+void
+runner::reshape(const sim_desc &op)
+{
+    const array &x = of(op.child(CUDNN_ATTR_OPERATION_RESHAPE_XDESC));
+    array &y = of(op.child(CUDNN_ATTR_OPERATION_RESHAPE_YDESC));
+    each(y.dims, [&](const numbers &i) { y.put(y.at(i), x.get(y.at(i))); });
+}
+
+/* Random bits of seed, offset and element (splitmix64): no generator of cuDNN's. */
+void
+runner::random(const sim_desc &op)
+{
+    sim_ref kind = op.child(CUDNN_ATTR_OPERATION_RNG_DESC);
+    double p = kind->one<double>(CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY);
+    const array &seed = of(op.child(CUDNN_ATTR_OPERATION_RNG_SEED));
+    const array &offset = of(op.child(CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC));
+    array &y = of(op.child(CUDNN_ATTR_OPERATION_RNG_YDESC));
+    uint64_t key = *(const uint64_t *)seed.memory * 0x9e3779b97f4a7c15u +
+                   *(const uint64_t *)offset.memory * 0xd1342543de82ef95u;
+    uint64_t element = 0;
+    each(y.dims, [&](const numbers &i) {
+        uint64_t z = key + ++element * 0x9e3779b97f4a7c15u;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+        z ^= z >> 31;
+        y.put(y.at(i), (double)(z >> 11) * 0x1p-53 < p);
+    });
+}
+
+} // namespace
+
+int64_t
+sim_size_of(cudnnDataType_t dtype)
+{
+    switch (dtype) {
+    case CUDNN_DATA_DOUBLE:
+    case CUDNN_DATA_INT64:
+        return 8;
+    case CUDNN_DATA_BFLOAT16:
+    case CUDNN_DATA_HALF:
+        return 2;
+    case CUDNN_DATA_UINT8:
+    case CUDNN_DATA_BOOLEAN:
+        return 1;
+    default:
+        return 4;
+    }
+}
+
+int64_t
+sim_extent(const sim_desc &t)
+{
+    numbers dims = t.all<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
+    numbers strides = t.all<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
+    int64_t last = 0;
+    for (size_t i = 0; i < dims.size(); i++)
+        last += (dims[i] - 1) * strides[i];
+    return (last + 1) *
+           sim_size_of(t.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE));
+}
+
+void
+sim_compute(const sim_desc &graph, const sim_engine &engine,
+            const std::map<int64_t, void *> &pointers)
+{
+    static int64_t runs;
+    runner r = {engine, runs++, {}};
+    const std::vector<sim_ref> &ops = graph.children(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    for (const sim_ref &op : ops)
+        for (const auto &[name, a] : op->attr)
+            for (const sim_ref &t : a.children) {
+                if (t->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR)
+                    continue;
+                int64_t uid = t->one<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
+                array &v = r.arrays[uid];
+                v.dtype = t->one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
+                v.dims = t->all<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
+                v.strides = t->all<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
+                if (t->flag(CUDNN_ATTR_TENSOR_IS_VIRTUAL))
+                    v.values.assign((size_t)(sim_extent(*t) / sim_size_of(v.dtype)),
+                                    NAN);
+                else
+                    v.memory = (char *)pointers.at(uid);
+            }
+    for (const sim_ref &op : ops)
+        switch (op->type) {
+        case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+            r.pointwise(*op);
+            break;
+        case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
+            r.reduce(*op);
+            break;
+        case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
+            r.matmul(*op);
+            break;
+        case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
+            r.reshape(*op);
+            break;
+        case CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR:
+            r.random(*op);
+            break;
+        default:
+            r.convolve(*op);
+        }
+}
