@@ -292,7 +292,7 @@ gpusim_barrier(enum gpusim_meeting kind, int value, const char *file, int line)
         block.barrier_file = file;
         block.barrier_line = line;
     } else if (kind != block.barrier || line != block.barrier_line ||
-               strcmp(file, block.barrier_file) != 0) {
+               (file != block.barrier_file && strcmp(file, block.barrier_file) != 0)) {
         FAIL("%s: thread %d is at the barrier of %s:%d while others are at that of "
              "%s:%d",
              kernel_name(), thread, file, line, block.barrier_file, block.barrier_line);

@@ -22,8 +22,8 @@ static std::vector<fault> &faults = *new std::vector<fault>;
 static size_t take_bytes;
 static long take_first, allocations;
 
-static size_t
-read_bytes(const char *text, const char **end)
+size_t
+gpusim_read_bytes(const char *text, const char **end)
 {
     char *tail;
     size_t n = strtoull(text, &tail, 10);
@@ -41,7 +41,7 @@ set_take(const char *spec)
     if (!spec || !*spec)
         return true;
     const char *end;
-    size_t bytes = read_bytes(spec, &end);
+    size_t bytes = gpusim_read_bytes(spec, &end);
     long first = 1;
     if (end == spec || (*end && sscanf(end, "@%ld", &first) != 1))
         return false;

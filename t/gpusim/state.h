@@ -85,6 +85,7 @@ struct gpusim_block {
     size_t space;       /* bytes of it */
     cudaMemPool_t pool; /* NULL: cudaMalloc */
     bool freeing;       /* cudaFreeAsync is queued */
+    bool made;          /* has its red zones: its turn has come */
 };
 
 struct gpusim_state {
@@ -122,6 +123,8 @@ cudaError_t gpusim_call(const char *name, const std::function<cudaError_t()> &bo
 cudaError_t gpusim_fault_now(const char *name);
 /* After which nothing runs any more in the process: the context is gone. */
 bool gpusim_is_fatal(cudaError_t code);
+/* "64", "64K", "1M", "3G": bytes; END is behind it. */
+size_t gpusim_read_bytes(const char *text, const char **end);
 /* Bytes that another process holds at this allocation. */
 size_t gpusim_taken(bool count_one);
 /* Loses the device: queued work is dropped, every call answers CODE from now on. */

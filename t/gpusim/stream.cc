@@ -108,6 +108,8 @@ void
 gpusim_run_until(cudaStream_t stream, const std::function<bool()> &done)
 {
     gpusim_state &g = gpusim();
+    if (g.lost || done())
+        return;
     enum { NEEDED, TURNS, FAR } way = (decltype(way))gpusim_draw(3);
     unsigned at = 0; /* the id of the stream that goes far */
     gpusim_open();
