@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define ET_DEVICE_ABI 2
+#define ET_DEVICE_ABI 3
 
 enum et_op_id {
 #define ET_OP(name) ET_OP_##name,
@@ -53,6 +53,8 @@ struct et_device_info {
     int threads;         /* CPU: compute threads; else 0 */
     size_t memory_bytes; /* total; 0 = unknown */
     bool host_memory;    /* the host may read and write device pointers */
+    enum et_dtype fast;  /* what mixed precision should multiply in; NONE: it gains
+                            nothing here */
 };
 
 /* What a device may be told before its first kernel is prepared. */
@@ -122,7 +124,8 @@ struct et_device_table {
     void (*host_free)(struct et_device_handle *, void *block);
     /* Optional. Bytes that alloc could still give, as the driver counts them. */
     et_status (*memory_free)(struct et_device_handle *, size_t *bytes);
-    /* Optional. ENOTSUP where the device knows no such option. */
+    /* Optional. ENOTSUP where the device knows no such option. NULL: it knows none, and
+     * gives the same bits each time. */
     et_status (*set)(struct et_device_handle *, enum et_device_option, int value);
     /* Optional. Why the last call on this handle failed: a sentence, "" if none did.
      * Borrowed until the next call. */

@@ -20,15 +20,21 @@ extern "C" {
 struct et_device;
 struct et_node;
 
-/* Loads a device module and opens device INDEX. NAME: "cpu", "ref" (the plain C
- * reference, always there). THREADS 0 = all cores. ENOTSUP says why there is none.
- * CX must outlive the device. */
+/* Loads a device module and opens device INDEX. NAME: "cpu", "cuda", "ref" (the plain C
+ * reference, always there). THREADS 0 = all cores. ENOENT: there is no such
+ * module, driver or hardware; ENOTSUP: there is, and it cannot be used; the sentence says
+ * why. To ask for "cuda" costs 0.1 ms where there is no driver. CX must outlive the
+ * device. */
 ET_NODISCARD et_status et_device_open(struct et_ctx *cx, const char *name, int index,
                                       int threads, struct et_device **out);
 /* When all its storages and graphs are gone. */
 void et_device_close(struct et_device **dev);
 void et_device_get_info(const struct et_device *dev, struct et_device_info *out);
 const char *et_device_name(const struct et_device *dev); /* "cpu"; borrowed */
+/* Before the first graph on it. ENOTSUP where the device has nothing of the kind; every
+ * device knows ET_DEVICE_DETERMINISTIC, be it that it does nothing else. */
+ET_NODISCARD et_status et_device_set(struct et_device *dev,
+                                     enum et_device_option option, int value);
 
 /* What the device's memory was used for, as its callers asked for it. */
 struct et_device_memory {

@@ -186,8 +186,10 @@ void cli_log(void *data, enum et_log_level level, const char *text);
 struct et_recipe *cli_load_recipe(struct cli *c, const char *name, int *exit);
 /* The same for the only operand; exit 64 where there is none or more. */
 struct et_recipe *cli_load_only_recipe(struct cli *c, int *exit);
-/* Draws what the recipe leaves open: seed, run name, what auto means here. */
-int cli_settle_recipe(struct cli *c, struct et_recipe *recipe);
+/* Draws what the recipe leaves open: seed, run name; opens O->dev, the caller's until it
+ * assembles, for what auto means here. */
+int cli_settle_recipe(struct cli *c, struct et_recipe *recipe,
+                      struct eti_assemble_options *o);
 /* Does the system let a run have what it needs? limits.c. */
 int cli_check_limits(struct cli *c);
 /* How the environment changes what is assembled: ETUDE_DEVICE, ETUDE_LIMIT_BATCHES. */
@@ -245,7 +247,7 @@ struct et_recipe *cli_resume_recipe(struct cli *c, const struct eti_origin_run *
                                     int *exit);
 /* As cli_settle_recipe with what the run drew; refuses what a resume cannot change. */
 int cli_resume_settle(struct cli *c, const struct eti_origin_run *from,
-                      struct et_recipe *recipe);
+                      struct et_recipe *recipe, struct eti_assemble_options *o);
 
 /* ---- train.c ---- */
 

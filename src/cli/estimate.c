@@ -76,7 +76,7 @@ run(struct cli *c, struct et_recipe *recipe)
         return cli_fail_list(c, &errors, stderr);
     int code = cli_assemble_options(c, &options);
     if (code == CLI_OK)
-        code = cli_settle_recipe(c, recipe);
+        code = cli_settle_recipe(c, recipe, &options);
     if (code != CLI_OK)
         return code;
     et_status status = eti_assemble(c->cx, recipe, &options, &a);

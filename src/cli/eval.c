@@ -88,6 +88,8 @@ assemble_and_evaluate(struct cli *c, struct et_recipe *recipe,
     struct eti_assemble_options options = {.with_eval = true};
     struct eti_assembly a;
     int code = cli_assemble_options(c, &options);
+    if (code == CLI_OK)
+        code = cli_settle_recipe(c, recipe, &options);
     if (code != CLI_OK)
         return code;
     et_status status = eti_assemble(c->cx, recipe, &options, &a);
@@ -111,8 +113,6 @@ run(struct cli *c, struct et_recipe *recipe, struct source *from)
     if (recipe->eval_data.n == 0)
         return cli_fail(c, CLI_E_PARTS, NULL, "the recipe has no eval_data");
     int code = find_source(c, recipe, from);
-    if (code == CLI_OK)
-        code = cli_settle_recipe(c, recipe);
     return code == CLI_OK ? assemble_and_evaluate(c, recipe, from) : code;
 }
 

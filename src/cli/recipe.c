@@ -123,15 +123,17 @@ choose_name(struct cli *c, struct et_recipe *recipe)
 }
 
 int
-cli_settle_recipe(struct cli *c, struct et_recipe *recipe)
+cli_settle_recipe(struct cli *c, struct et_recipe *recipe,
+                  struct eti_assemble_options *o)
 {
     if (recipe->seed == ET_INT_UNSET)
         recipe->seed = (int64_t)(draw() & 0xffffffffu);
-    if (recipe->device == ET_RUN_AUTO)
-        recipe->device = ET_RUN_CPU;
-    if (recipe->precision == ET_PRECISION_AUTO)
-        recipe->precision = ET_PRECISION_FP32;
-    return choose_name(c, recipe);
+    int code = choose_name(c, recipe);
+    if (code != CLI_OK)
+        return code;
+    et_status status =
+        eti_assemble_device(c->cx, recipe, o->device, o->threads, &o->dev);
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_DEVICE, status);
 }
 
 /* Ranks that a launcher promises; this version is one. */

@@ -81,25 +81,30 @@ cli_resume_recipe(struct cli *c, const struct eti_origin_run *from, int *exit)
     return recipe;
 }
 
-/* What the run drew, so that nothing is drawn again. */
+/* What the run drew and chose, so that nothing is drawn again. */
 static et_status
 take_over(struct cli *c, const struct et_recipe *then, struct et_recipe *recipe)
 {
     if (recipe->seed == ET_INT_UNSET)
         recipe->seed = then->seed;
+    if (recipe->device == ET_RUN_AUTO)
+        recipe->device = then->device;
+    if (recipe->precision == ET_PRECISION_AUTO)
+        recipe->precision = then->precision;
     if (recipe->run_name || !then->run_name)
         return ET_OK;
     return et_options_set(c->cx, et_recipe_table, recipe, "run_name", then->run_name);
 }
 
 static int
-compare(struct cli *c, const struct et_recipe *then, struct et_recipe *recipe)
+compare(struct cli *c, const struct et_recipe *then, struct et_recipe *recipe,
+        struct eti_assemble_options *o)
 {
     struct et_diagnostics errors = {0};
     et_status status = take_over(c, then, recipe);
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_RECIPE, status);
-    int code = cli_settle_recipe(c, recipe);
+    int code = cli_settle_recipe(c, recipe, o);
     if (code != CLI_OK)
         return code;
     status = eti_recipe_check_resume(c->cx, then, recipe, &errors);
@@ -113,14 +118,14 @@ compare(struct cli *c, const struct et_recipe *then, struct et_recipe *recipe)
 
 int
 cli_resume_settle(struct cli *c, const struct eti_origin_run *from,
-                  struct et_recipe *recipe)
+                  struct et_recipe *recipe, struct eti_assemble_options *o)
 {
     char path[PATH_MAX];
     struct et_recipe *then;
     struct et_diagnostics errors = {0};
     resolved_path(from, path);
     et_status status = et_recipe_load(c->cx, path, NULL, 0, NULL, &then, &errors);
-    int code = status == ET_OK ? compare(c, then, recipe)
+    int code = status == ET_OK ? compare(c, then, recipe, o)
                : errors.n > 0  ? cli_fail_list(c, &errors, stderr)
                                : cli_fail_status(c, ETI_STAGE_RECIPE, status);
     et_error_clear(c->cx);

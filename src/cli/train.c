@@ -282,8 +282,8 @@ settle(struct cli *c, struct launch *l, struct eti_assemble_options *options)
     if (code == CLI_OK)
         code = cli_assemble_options(c, options);
     if (code == CLI_OK)
-        code = l->from.directory[0] ? cli_resume_settle(c, &l->from, l->recipe)
-                                    : cli_settle_recipe(c, l->recipe);
+        code = l->from.directory[0] ? cli_resume_settle(c, &l->from, l->recipe, options)
+                                    : cli_settle_recipe(c, l->recipe, options);
     if (code != CLI_OK)
         return code;
     status = et_recipe_resolved(c->cx, l->recipe, &l->resolved);
@@ -306,6 +306,8 @@ run(struct cli *c, struct launch *l, const char *name)
             code = c->opt.dry_run ? try(c, &a, name) : train(c, &a, l);
         eti_assembly_release(&a);
         et_run_close(&c->run);
+    } else {
+        et_device_close(&options.dev);
     }
     et_free(c->cx, l->resolved);
     return code;

@@ -50,9 +50,10 @@ print_device(const struct device_row *row)
         printf("device   %-4s no: %s\n", row->name, row->why);
         return;
     }
-    printf("device   %-4s %s, %d threads, %s, %s\n", row->name, row->info.name,
-           row->info.threads,
-           cli_bytes((double)row->info.memory_bytes, memory, sizeof memory),
+    printf("device   %-4s %s, ", row->name, row->info.name);
+    if (row->info.threads > 0)
+        printf("%d threads, ", row->info.threads);
+    printf("%s, %s\n", cli_bytes((double)row->info.memory_bytes, memory, sizeof memory),
            row->info.library);
 }
 

@@ -6,6 +6,7 @@ etude=$ET_BUILDDIR/etude
 export OMP_NUM_THREADS=1 ETUDE_CONFIG_DIR=/nonexistent
 unset WORLD_SIZE LOCAL_WORLD_SIZE SLURM_NTASKS RANK BASE_RANK NODE_RANK NO_COLOR CLICOLOR_FORCE
 unset ETUDE_LIMIT_BATCHES ETUDE_RUN_NAME ETUDE_DEVICE
+export CUDA_VISIBLE_DEVICES= # auto is the processor, also beside a GPU
 # Built without oneDNN: "ref", asked for, so that no warning is among what is compared.
 [ -e "$ET_BUILDDIR/libetude-cpu.la" ] || export ETUDE_DEVICE=ref
 n=0 failures=0

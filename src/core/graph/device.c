@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/graph/driver.h"
 #include "core/graph/staging.h"
 #include "kernels/ref/ref.h"
 
@@ -17,12 +18,12 @@ enum { PATH_SIZE = 4096 };
  * loads. */
 static const char spin_count[] = "10000";
 
-/* Where the module of NAME may be: beside a program that runs in its build tree, else
- * where it was installed. */
-static void *
-load_module(const char *name, char *why, size_t why_size)
+/* Where the module of NAME is: beside a program that runs in its build tree, else where
+ * it was installed. */
+static void
+find_module(const char *name, char path[PATH_SIZE + 64])
 {
-    char exe[PATH_SIZE], path[PATH_SIZE + 64];
+    char exe[PATH_SIZE];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     exe[n > 0 ? n : 0] = '\0';
     for (int up = 0; up < 4; up++) {
@@ -30,46 +31,75 @@ load_module(const char *name, char *why, size_t why_size)
         if (!slash)
             break;
         *slash = '\0';
-        snprintf(path, sizeof path, "%s/config.status", exe);
+        snprintf(path, PATH_SIZE + 64, "%s/config.status", exe);
         if (access(path, F_OK) != 0)
             continue;
-        snprintf(path, sizeof path, "%s/.libs/libetude-%s.so", exe, name);
-        if (access(path, F_OK) != 0)
-            break;
-        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (!library)
-            snprintf(why, why_size, "%s", dlerror());
-        return library;
+        snprintf(path, PATH_SIZE + 64, "%s/.libs/libetude-%s.so", exe, name);
+        if (access(path, F_OK) == 0)
+            return;
+        break;
     }
-    snprintf(path, sizeof path, "%s/libetude-%s.so", ET_PKGLIBDIR, name);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        snprintf(why, why_size, "%s", dlerror());
-    return library;
+    snprintf(path, PATH_SIZE + 64, "%s/libetude-%s.so", ET_PKGLIBDIR, name);
 }
 
-static const struct et_device_table *
-find_table(const char *name, void **library, char *why, size_t why_size)
+/* The module of NVIDIA GPUs is loaded only where there is one: it brings 700 MB. */
+static et_status
+load_cuda(const char *path, void **library, char *why, size_t why_size)
 {
-    if (strcmp(name, "ref") == 0)
-        return etk_ref_device();
+    if (access(path, F_OK) != 0) {
+        snprintf(why, why_size, "no CUDA module in this etude: no file %.300s", path);
+        return ET_ENOENT;
+    }
+    ET_TRY(eti_driver_probe(why, why_size));
+    ET_TRY(eti_driver_use_given(why, why_size));
+    *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (*library)
+        return ET_OK;
+    snprintf(why, why_size, "%s; ETUDE_CUDA_LIBS may say where it is", dlerror());
+    if (eti_driver_use_pythons() > 0)
+        *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    return *library ? ET_OK : ET_ENOTSUP;
+}
+
+static et_status
+load_module(const char *name, void **library, char *why, size_t why_size)
+{
+    char path[PATH_SIZE + 64];
+    find_module(name, path);
+    if (strcmp(name, "cuda") == 0)
+        return load_cuda(path, library, why, why_size);
+    *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (*library)
+        return ET_OK;
+    snprintf(why, why_size, "%s", dlerror());
+    return access(path, F_OK) == 0 ? ET_ENOTSUP : ET_ENOENT;
+}
+
+static et_status
+find_table(const char *name, const struct et_device_table **out, void **library,
+           char *why, size_t why_size)
+{
+    if (strcmp(name, "ref") == 0) {
+        *out = etk_ref_device();
+        return ET_OK;
+    }
     setenv("GOMP_SPINCOUNT", spin_count, 0);
-    *library = load_module(name, why, why_size);
-    if (!*library)
-        return NULL;
+    ET_TRY(load_module(name, library, why, why_size));
     const struct et_device_table *(*module)(void);
     *(void **)&module = dlsym(*library, "et_device_module");
     if (!module) {
         snprintf(why, why_size, "libetude-%s.so exports no et_device_module", name);
-        return NULL;
+        return ET_ENOTSUP;
     }
     const struct et_device_table *table = module();
-    if (table->abi == ET_DEVICE_ABI && table->size == sizeof *table)
-        return table;
+    if (table->abi == ET_DEVICE_ABI && table->size == sizeof *table) {
+        *out = table;
+        return ET_OK;
+    }
     snprintf(why, why_size,
              "libetude-%s.so has device ABI %u (%u bytes), this is %u (%zu)", name,
              table->abi, table->size, ET_DEVICE_ABI, sizeof *table);
-    return NULL;
+    return ET_ENOTSUP;
 }
 
 et_status
@@ -82,9 +112,8 @@ et_device_open(struct et_ctx *cx, const char *name, int index, int threads,
     struct et_device *dev = block;
     dev->cx = cx;
     char why[512] = "";
-    dev->table = find_table(name, &dev->library, why, sizeof why);
-    et_status status = ET_ENOTSUP;
-    if (dev->table)
+    et_status status = find_table(name, &dev->table, &dev->library, why, sizeof why);
+    if (status == ET_OK)
         status = dev->table->open(index, threads, &dev->handle, why, sizeof why);
     if (status != ET_OK) {
         ET_FAIL(cx, status, "no device '%s': %s", name, why);
@@ -115,6 +144,18 @@ et_device_get_info(const struct et_device *dev, struct et_device_info *out)
 {
     memset(out, 0, sizeof *out);
     dev->table->info(dev->handle, out);
+}
+
+et_status
+et_device_set(struct et_device *dev, enum et_device_option option, int value)
+{
+    const struct et_device_table *t = dev->table;
+    if (t->set)
+        return eti_device_check(dev, t->set(dev->handle, option, value), "an option");
+    if (!value || option == ET_DEVICE_DETERMINISTIC)
+        return ET_OK;
+    return ET_FAIL(dev->cx, ET_ENOTSUP, "the device '%s' has no %s", t->name,
+                   option == ET_DEVICE_TF32 ? "TF32" : "such option");
 }
 
 const char *

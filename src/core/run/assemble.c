@@ -15,22 +15,98 @@
 #define ETI_CPU "ref"
 #endif
 
+#define ETI_GPU "cuda"
+
 static et_status
-open_device(struct eti_assembly *a, const struct eti_assemble_options *o)
+open_cpu(struct et_ctx *cx, int threads, struct et_device **out)
 {
-    static const char *const names[] = {
-        [ET_RUN_AUTO] = ETI_CPU,
-        [ET_RUN_CPU] = ETI_CPU,
-        [ET_RUN_GPU] = "cuda",
-    };
-    a->stage = ETI_STAGE_DEVICE;
-    const char *name = o->device ? o->device : names[a->recipe->device];
-    if (!o->device && strcmp(name, "ref") == 0)
-        et_report(a->cx, ET_LOG_WARN,
+    if (strcmp(ETI_CPU, "ref") == 0)
+        et_report(cx, ET_LOG_WARN,
                   "this program was built without oneDNN: the plain C reference "
                   "computes, slowly");
-    ET_TRY(et_device_open(a->cx, name, 0, o->threads, &a->dev));
+    return et_device_open(cx, ETI_CPU, 0, threads, out);
+}
+
+static et_status
+open_gpu(struct et_ctx *cx, struct et_device **out)
+{
+    et_status status = et_device_open(cx, ETI_GPU, 0, 0, out);
+    if (status != ET_OK)
+        et_hint(cx,
+                "device=cpu trains on the processor; etude version -v lists devices");
+    return status;
+}
+
+/* A GPU that is there and cannot be used is worth a word; none at all is not. */
+static et_status
+open_any(struct et_ctx *cx, int threads, struct et_device **out)
+{
+    et_status status = et_device_open(cx, ETI_GPU, 0, 0, out);
+    if (status == ET_OK || status == ET_ENOMEM)
+        return status;
+    if (status != ET_ENOENT)
+        et_report(cx, ET_LOG_WARN, "the processor computes: %s",
+                  et_error_get(cx)->message);
+    et_error_clear(cx);
+    return open_cpu(cx, threads, out);
+}
+
+static et_status
+open_named(struct et_ctx *cx, const struct et_recipe *recipe, const char *name,
+           int threads, struct et_device **out)
+{
+    if (name)
+        return et_device_open(cx, name, 0, threads, out);
+    switch (recipe->device) {
+    case ET_RUN_CPU:
+        return open_cpu(cx, threads, out);
+    case ET_RUN_GPU:
+        return open_gpu(cx, out);
+    default:
+        return open_any(cx, threads, out);
+    }
+}
+
+/* What the recipe leaves to the device. */
+static void
+settle(struct et_recipe *recipe, const struct et_device *dev)
+{
+    struct et_device_info info;
+    et_device_get_info(dev, &info);
+    if (recipe->device == ET_RUN_AUTO)
+        recipe->device = info.host_memory ? ET_RUN_CPU : ET_RUN_GPU;
+    if (recipe->precision != ET_PRECISION_AUTO)
+        return;
+    recipe->precision = info.fast == ET_BF16  ? ET_PRECISION_AMP_BF16
+                        : info.fast == ET_F16 ? ET_PRECISION_AMP_FP16
+                                              : ET_PRECISION_FP32;
+}
+
+et_status
+eti_assemble_device(struct et_ctx *cx, struct et_recipe *recipe, const char *name,
+                    int threads, struct et_device **out)
+{
+    ET_TRY(open_named(cx, recipe, name, threads, out));
+    settle(recipe, *out);
+    et_status status = recipe->tf32 ? et_device_set(*out, ET_DEVICE_TF32, 1) : ET_OK;
+    if (status != ET_OK) {
+        et_hint(cx, "tf32=false computes in fp32 everywhere");
+        et_device_close(out);
+    }
+    return status;
+}
+
+/* The device may have been opened before. */
+static et_status
+take_device(struct eti_assembly *a, struct et_recipe *recipe,
+            const struct eti_assemble_options *o)
+{
+    a->stage = ETI_STAGE_DEVICE;
+    a->dev = o->dev;
+    if (!a->dev)
+        ET_TRY(eti_assemble_device(a->cx, recipe, o->device, o->threads, &a->dev));
     a->config.dev = a->dev;
+    a->config.precision = recipe->precision;
     return ET_OK;
 }
 
@@ -286,12 +362,11 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
                 .deterministic = recipe->deterministic,
                 .run_name = recipe->run_name,
                 .target = recipe->target,
-                .precision = recipe->precision,
                 .nonfinite_action = recipe->nonfinite.action,
                 .nonfinite_grace = recipe->nonfinite.grace,
             },
     };
-    ET_TRY(open_device(a, options));
+    ET_TRY(take_device(a, recipe, options));
     ET_TRY(open_train(a, options));
     ET_TRY(open_eval(a, options));
     ET_TRY(make_model(a));

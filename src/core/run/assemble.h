@@ -29,6 +29,7 @@ enum eti_stage {
 struct eti_assemble_options {
     const char *device;    /* NULL: as the recipe says; "ref" for tests */
     int threads;           /* 0 = all cores */
+    struct et_device *dev; /* opened already; the assembly's from then on */
     bool with_train;       /* open train_data */
     bool with_eval;        /* open eval_data */
     int64_t limit_batches; /* of each epoch and evaluation; 0 = no limit */
@@ -55,6 +56,11 @@ struct eti_assembly {
     struct et_trainer_config config; /* complete but for sink, interrupt and dry */
 };
 
+/* Opens the device NAME, or the one that RECIPE asks for, and settles what the recipe
+ * leaves to it: device, precision. THREADS as above. ENOENT, ENOTSUP: there is none. */
+ET_NODISCARD et_status eti_assemble_device(struct et_ctx *cx, struct et_recipe *recipe,
+                                           const char *name, int threads,
+                                           struct et_device **out);
 /* Makes what OPTIONS ask for. The components take over their options from RECIPE, which
  * must outlive the assembly: write it down before. On failure A->stage says what was
  * being made; release it in any case. The recipe has a seed. */

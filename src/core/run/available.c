@@ -14,7 +14,6 @@
 static const struct {
     const char *key, *why;
 } defaults_only[] = {
-    {"tf32", "there is no GPU device"},
     {"timeout", "hangs are not watched for"},
     {"parallel", "a run is one rank"},
     {"launch", "a run is one rank on this machine"},
@@ -81,8 +80,8 @@ eti_recipe_check_available(struct et_ctx *cx, const struct et_recipe *recipe,
     et_options_release(et_recipe_table, plain);
     et_free(cx, plain);
     ET_TRY(status);
-    if (recipe->device == ET_RUN_GPU)
-        refuse(recipe, "device", "device", "there is no GPU device", errors);
+    if (recipe->tf32 && recipe->device == ET_RUN_CPU)
+        refuse(recipe, "tf32", "tf32", "processors have no TF32", errors);
     if (recipe->precision == ET_PRECISION_AMP_FP8)
         refuse(recipe, "precision", "precision", "no device here computes in fp8", errors);
     if (recipe->nonfinite.action == ET_NONFINITE_ROLLBACK && recipe->checkpoint.off)

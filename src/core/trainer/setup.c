@@ -222,6 +222,8 @@ static et_status
 build(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
+    if (t->config.deterministic)
+        ET_TRY(et_device_set(s->dev, ET_DEVICE_DETERMINISTIC, 1));
     ET_TRY(et_graph_new(s->cx, s->dev, &s->graph));
     ET_TRY(eti_take_precision(t, s->precision));
     et_graph_set_dry(s->graph, t->config.dry);

@@ -159,6 +159,7 @@ cuda_info(struct et_device_handle *d, struct et_device_info *info)
              d->gpu.driver % 1000 / 10, d->gpu.major, d->gpu.minor);
     info->memory_bytes = d->gpu.memory;
     info->host_memory = false;
+    info->fast = ET_BF16; /* from compute capability 8.0 on, which is asked for */
 }
 
 static et_status

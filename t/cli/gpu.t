@@ -1,0 +1,128 @@
+#!/bin/sh
+# Which device computes: a GPU where one answers, and why not where none does. Drivers are
+# t/gpusim/driver.c, which answers what it is told.
+. "$(dirname "$0")/cli.sh"
+cc=${CC:-cc}
+tiny r.yaml
+
+# field FILE KEY: what a resolved recipe says
+field() {
+    sed -nE "s/^$2: ([a-z0-9_]*) .*/\\1/p" "$1"
+}
+
+# ---- what does not depend on drivers ----
+
+run train r.yaml device=cpu tf32=true --dry-run
+exits 69 "tf32 on a processor: exit 69"
+says err "processors have no TF32" "and says why"
+for command in train estimate eval; do
+    ETUDE_DEVICE=none "$etude" $command r.yaml >out 2>err </dev/null
+    is $? 69 "$command with a device that does not exist: exit 69"
+    says err "no device 'none'" "and says which"
+done
+
+if [ ! -e "$ET_BUILDDIR/libetude-cuda.la" ]; then
+    run version --verbose
+    says out "device   cuda no: no device 'cuda': no CUDA module in this etude" \
+        "a program without the CUDA module says so"
+    run train r.yaml device=gpu
+    exits 69 "and trains on no GPU: exit 69"
+    finish
+fi
+
+# ---- drivers ----
+
+mkdir driver other
+# shellcheck disable=SC2086
+$cc -Wall -Wextra -Werror -shared -fPIC -o driver/libcuda.so.1 "$ET_SRCDIR/t/gpusim/driver.c" \
+    >out 2>err || { cat err; exit 99; }
+echo 'int nothing; int nothing;' >other.c
+# shellcheck disable=SC2086
+$cc -shared -fPIC -o other/libcuda.so.1 other.c >out 2>err || { cat err; exit 99; }
+
+# drive ANSWERS COMMAND...
+drive() {
+    FAKE_DRIVER=$1
+    shift
+    LD_LIBRARY_PATH=$dir/driver FAKE_DRIVER=$FAKE_DRIVER "$etude" "$@" >out 2>err </dev/null
+    code=$?
+}
+unset CUDA_VISIBLE_DEVICES
+
+if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
+    ok 0 "no driver # SKIP this machine has one"
+else
+    run version --verbose
+    says out "there is no NVIDIA driver: libcuda.so.1: " "no driver: version --verbose says so"
+    run version --verbose --json
+    says out '"why": "no device '"'cuda'"': there is no NVIDIA driver' "and --json"
+fi
+LD_LIBRARY_PATH=$dir/other "$etude" version -v >out 2>err </dev/null
+says out "libcuda.so.1 is not NVIDIA's driver" "another library of its name is no driver"
+
+drive "13000 100 0 0" version -v
+says out "the driver sees no GPU (CUDA_ERROR_NO_DEVICE)" "a driver without a GPU"
+drive "13000 0 0 0" version -v
+says out "the driver sees no GPU" "a driver that counts none"
+export CUDA_VISIBLE_DEVICES=7
+drive "13000 100 0 0" version -v
+says out "no GPU with CUDA_VISIBLE_DEVICES='7'" "GPUs that a variable hides"
+unset CUDA_VISIBLE_DEVICES
+drive "11040 0 0 1" version -v
+says out "the NVIDIA driver is for CUDA 11.4, and this program for " "a driver that is too old"
+drive "13000 803 0 0" version -v
+says out "restart the machine (CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)" \
+    "a driver that was updated meanwhile"
+drive "13000 0 12345 0" version -v
+says out "cuInit answers 12345" "an answer that nobody knows"
+
+# ---- auto ----
+
+drive "13000 100 0 0" train r.yaml --run_directory auto
+is "$code" 0 "no GPU: auto trains"
+is "$(field auto/recipe.resolved.yaml device) $(field auto/recipe.resolved.yaml precision)" \
+    "cpu fp32" "on the processor, in fp32"
+is "$(grep -c 'the processor computes' err)" 0 "without a word"
+drive "11040 0 0 1" train r.yaml --run_directory old
+is "$code" 0 "a GPU that cannot be used: auto trains"
+says err "the processor computes: no device 'cuda': the NVIDIA driver is for CUDA 11.4" \
+    "on the processor, and says why"
+drive "13000 100 0 0" train r.yaml tf32=true
+is "$code" 69 "tf32, and auto comes to the processor: exit 69"
+says err "the device 'cpu' has no TF32" "says why"
+says err "tf32=false" "and says what to do"
+
+# ---- asked for, and not there ----
+
+for command in train estimate eval; do
+    drive "13000 100 0 0" $command r.yaml device=gpu
+    is "$code" 69 "$command device=gpu without one: exit 69"
+    says err "no device 'cuda': the driver sees no GPU" "says why"
+    says err "device=cpu" "and what else there is"
+done
+[ ! -e runs ]
+ok $? "and no run was begun"
+drive "13000 100 0 0" validate r.yaml device=gpu
+is "$code" 0 "a recipe for a GPU is a good one everywhere"
+drive "13000 100 0 0" explain r.yaml device=gpu
+is "$code" 0 "and can be explained"
+
+# ---- a run that goes on ----
+
+drive "13000 100 0 0" train --resume auto max_duration=3ba
+is "$code" 0 "a run goes on where it was"
+sed -i 's/^device: cpu/device: gpu/' auto/recipe.resolved.yaml
+drive "13000 100 0 0" train r.yaml --resume auto max_duration=4ba
+is "$code" 69 "one that was on a GPU does not go on without: exit 69"
+
+# ---- CUDA's libraries ----
+
+mkdir libs empty
+major=$(readelf -d "$ET_BUILDDIR/.libs/libetude-cuda.so" | sed -nE 's/.*\[libcudart\.so\.([0-9]+)\]/\1/p')
+echo 'no library' >"libs/libcudart.so.$major"
+ETUDE_CUDA_LIBS=empty:libs drive "13000 0 0 1" version -v
+says out "ETUDE_CUDA_LIBS: no library of CUDA $major or cuDNN 9 is in empty" \
+    "a folder of ETUDE_CUDA_LIBS without any"
+ETUDE_CUDA_LIBS=libs drive "13000 0 0 1" version -v
+says out "ETUDE_CUDA_LIBS: libs/libcudart.so.$major: " "and a library that is none"
+finish
