@@ -1,6 +1,6 @@
 """Etude against PyTorch's best setting on this machine's CPU, in one run.
 
-referee.py --train build/bench/cpu/train [--model resnet20] [--windows 15] [--json FILE]
+referee.py --train build/bench/train [--model resnet20] [--windows 15] [--json FILE]
 
 Both sides are resident children that run N steps when told to. First every PyTorch
 setting is prepared and timed in short windows and the fastest kept; then windows of
@@ -74,7 +74,7 @@ def main():
     peers = {}
     best = None
     for setting in settings:
-        child = Child(setting, [args.python, os.path.join(here, "peer.py"), *shape, setting])
+        child = Child(setting, [args.python, os.path.join(here, os.pardir, "peer.py"), *shape, setting])
         child.run(3)
         window = max(steps // 2, 1)
         seconds = min(child.run(window) for _ in range(4)) / window

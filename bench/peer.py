@@ -3,7 +3,7 @@
 peer.py MODEL BATCH SIZE THREADS SETTING
 
 SETTING: eager or compile, with :nhwc for channels-last. Reads "N" lines, runs N steps
-over eight rotating random batches, answers "SECONDS LOSS", as bench/cpu/train.c does.
+over eight rotating random batches, answers "SECONDS LOSS", as bench/train.c does.
 """
 import math
 import sys
