@@ -1,153 +1,193 @@
-"""PyTorch's side of bench/cpu/referee.py: the same networks, one training step.
+"""PyTorch's side of the referees: one training step of a model, as bench/train.c has it.
 
-peer.py MODEL BATCH SIZE THREADS SETTING
+peer.py MODEL BATCH SIZE SETTING [KEY=VALUE...]
 
-SETTING: eager or compile, with :nhwc for channels-last. Reads "N" lines, runs N steps
-over eight rotating random batches, answers "SECONDS LOSS", as bench/train.c does.
+The keys and the lines on standard input are those of bench/train.c; weights=FILE gives
+both the same first weights. An answer has device_seconds besides, between two events on
+the GPU. SETTING is a mode, and flags behind colons:
+
+  eager, compile, max-autotune (without graphs), reduce-overhead   torch.compile's modes
+  graph, compile-graph       the whole step as one CUDA graph, of eager or compiled code
+  :nhwc                      channels-last images and filters
+  :flash :cudnn :efficient   which attention; else PyTorch chooses
+  :foreach                   optimizer of many tensors a call; else fused
+  :bf16res                   residuals of a GPT in bf16; else as autocast has it, f32
+  :bf16w                     weights and everything else in bf16
 """
+import contextlib
+import json
 import math
 import sys
 import time
 
 import torch
-from torch import nn
 from torch.nn import functional as F
+from torch.nn.utils import clip_grad_norm_, get_total_norm
 
-model_name, batch, size, threads, setting = sys.argv[1:6]
-batch, size, threads = int(batch), int(size), int(threads)
-torch.set_num_threads(threads)
-torch.manual_seed(17)
-compiled = setting.startswith("compile")
-nhwc = setting.endswith(":nhwc")
+import models
 
-
-class Block(nn.Module):
-    """A basic residual block with a 1x1 convolution where the shape changes."""
-
-    def __init__(self, i, o, stride):
-        super().__init__()
-        self.conv1 = nn.Conv2d(i, o, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(o)
-        self.conv2 = nn.Conv2d(o, o, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(o)
-        self.down = None
-        if stride != 1 or i != o:
-            self.down = nn.Sequential(nn.Conv2d(i, o, 1, stride, bias=False), nn.BatchNorm2d(o))
-
-    def forward(self, x):
-        y = F.relu(self.bn1(self.conv1(x)), inplace=True)
-        y = self.bn2(self.conv2(y))
-        y += x if self.down is None else self.down(x)
-        return F.relu(y, inplace=True)
+BATCHES = 8
+DTYPES = {"amp_bf16": torch.bfloat16, "amp_fp16": torch.float16}
+COMPILE = {"compile": "default", "compile-graph": "default",
+           "max-autotune": "max-autotune-no-cudagraphs", "reduce-overhead": "reduce-overhead"}
+ATTENTION = {"flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION",
+             "efficient": "EFFICIENT_ATTENTION"}
+FLAGS = {"nhwc", "foreach", "bf16res", "bf16w", *ATTENTION}
 
 
-class CifarResNet(nn.Module):
-    def __init__(self, n, stride=1):
-        super().__init__()
-        self.conv1 = nn.Conv2d(1, 16, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(16)
-        blocks, i = [], 16
-        for stage, o in enumerate((16, 32, 64)):
-            for k in range(n):
-                blocks.append(Block(i, o, 2 if stage and k == 0 else 1))
-                i = o
-        self.blocks = nn.Sequential(*blocks)
-        self.fc = nn.Linear(64, 10)
+class Peer:
+    def __init__(self, name, n, size, setting, o):
+        self.mode, *flags = setting.split(":")
+        if self.mode not in COMPILE and self.mode not in ("eager", "graph"):
+            raise ValueError(f"there is no setting {self.mode}")
+        if unknown := set(flags) - FLAGS:
+            raise ValueError(f"there is no flag {unknown.pop()}")
+        self.text, self.n, self.o, self.flags = name == "gpt2", n, dict(o, size=size), flags
+        self.device, self.clip = o["device"], o["clip"]
+        self.precision = o["precision"]
+        self.cuda = self.device == "cuda"
+        self.graphed = self.mode.endswith("graph")
+        self.batches = {}
+        self.done = 0
+        residual = torch.bfloat16 if "bf16res" in flags else None
+        model = (models.GPT(self.o, residual) if self.text else models.MODELS[name](self.o))
+        if o["weights"]:
+            models.load(model, o["weights"])
+        self.layout = torch.channels_last if "nhwc" in flags else torch.contiguous_format
+        kind = torch.bfloat16 if "bf16w" in flags else torch.float32
+        self.model = model.to(self.device, kind, memory_format=self.layout).train()
+        how = {"foreach": True} if "foreach" in flags else {"fused": True}
+        if self.text:
+            self.optimizer = torch.optim.AdamW(model.parameters(), o["lr"],
+                                               capturable=self.graphed, **how)
+        else:
+            self.optimizer = torch.optim.SGD(model.parameters(), o["lr"], momentum=0.9, **how)
+        self.scaler = torch.amp.GradScaler(self.device, enabled=self.precision == "amp_fp16")
+        self.loss_of = self.forward
+        if self.mode in COMPILE:
+            self.loss_of = torch.compile(self.forward, mode=COMPILE[self.mode])
+        self.norm = None
+        if self.graphed:
+            self.capture()
 
-    def forward(self, x):
-        x = self.blocks(F.relu(self.bn1(self.conv1(x)), inplace=True))
-        return self.fc(x.mean((2, 3)))
+    def forward(self, x, y):
+        z = self.model(x.to(torch.bfloat16) if "bf16w" in self.flags and not self.text else x)
+        return F.cross_entropy(z.flatten(0, -2).float(), y.flatten())
+
+    def batch(self, k):
+        if k not in self.batches:
+            x, y = models.batch(k, self.text, self.n, self.o, self.device)
+            if not self.text:
+                x = x.contiguous(memory_format=self.layout)
+            self.batches[k] = x, y
+        return self.batches[k]
+
+    def contexts(self):
+        stack = contextlib.ExitStack()
+        for flag in set(self.flags) & set(ATTENTION):
+            backend = getattr(torch.nn.attention.SDPBackend, ATTENTION[flag])
+            stack.enter_context(torch.nn.attention.sdpa_kernel(backend))
+        return stack
+
+    def update(self, x, y, proof=False):
+        """One step; self.loss and, where anyone wants it, self.norm are what it saw."""
+        self.optimizer.zero_grad(set_to_none=True)
+        low = DTYPES.get(self.precision) if "bf16w" not in self.flags else None
+        with torch.autocast(self.device, low, enabled=low is not None):
+            loss = self.loss_of(x, y)
+        self.scaler.scale(loss).backward()
+        parameters = list(self.model.parameters())
+        if self.clip or proof:
+            self.scaler.unscale_(self.optimizer)
+        if self.clip:
+            self.norm = clip_grad_norm_(parameters, self.clip)
+        elif proof:
+            self.norm = get_total_norm([p.grad for p in parameters])
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.loss = loss.detach()
+
+    def capture(self):
+        """Steps until everything is allocated and chosen, one recorded, and then the
+        weights as they were."""
+        before = {k: v.clone() for k, v in self.model.state_dict().items()}
+        x, y = self.batch(0)
+        self.x, self.y = x.clone(memory_format=torch.preserve_format), y.clone()
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side), self.contexts():
+            for _ in range(3):
+                self.update(self.x, self.y)
+        torch.cuda.current_stream().wait_stream(side)
+        self.recorded = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.recorded), self.contexts():
+            self.update(self.x, self.y)
+        with torch.no_grad():
+            for k, v in self.model.state_dict().items():
+                v.copy_(before[k])
+            for state in self.optimizer.state.values():
+                for v in state.values():
+                    v.zero_()
+
+    def step(self, proof):
+        x, y = self.batch(self.done % BATCHES)
+        self.done += 1
+        if self.mode == "reduce-overhead":
+            torch.compiler.cudagraph_mark_step_begin()
+        if not self.graphed:
+            self.update(x, y, proof)
+            return
+        self.x.copy_(x)
+        self.y.copy_(y)
+        self.recorded.replay()
+        if proof and not self.clip:
+            self.norm = get_total_norm([p.grad for p in self.model.parameters()])
+
+    def run(self, steps, proof):
+        if self.cuda:
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            torch.cuda.synchronize()
+            begin.record()
+        start = time.perf_counter()
+        with self.contexts():
+            for i in range(steps):
+                self.step(proof and i == steps - 1)
+        if self.cuda:
+            end.record()
+        loss = self.loss.item()
+        answer = {"loss": loss}
+        if self.cuda:
+            torch.cuda.synchronize()
+            answer["device_seconds"] = begin.elapsed_time(end) / 1000
+            answer["peak_bytes"] = torch.cuda.max_memory_reserved()
+        answer["seconds"] = time.perf_counter() - start
+        if proof:
+            answer["grad_norm"] = float(self.norm)
+            answer["param_norm"] = float(get_total_norm(list(self.model.parameters())))
+        return answer
 
 
-class ResNet18(nn.Module):
-    def __init__(self, small=False):
-        super().__init__()
-        self.small = small
-        self.conv1 = nn.Conv2d(1, 64, *((3, 1, 1) if small else (7, 2, 3)), bias=False)
-        self.bn1 = nn.BatchNorm2d(64)
-        blocks, i = [], 64
-        for stage, o in enumerate((64, 128, 256, 512)):
-            for k in range(2):
-                blocks.append(Block(i, o, 2 if stage and k == 0 else 1))
-                i = o
-        self.blocks = nn.Sequential(*blocks)
-        self.fc = nn.Linear(512, 10)
-
-    def forward(self, x):
-        x = F.relu(self.bn1(self.conv1(x)), inplace=True)
-        x = x if self.small else F.max_pool2d(x, 3, 2, 1)
-        return self.fc(self.blocks(x).mean((2, 3)))
-
-
-class GPTBlock(nn.Module):
-    def __init__(self, d, heads):
-        super().__init__()
-        self.heads = heads
-        self.ln1, self.ln2 = nn.LayerNorm(d), nn.LayerNorm(d)
-        self.qkv, self.proj = nn.Linear(d, 3 * d), nn.Linear(d, d)
-        self.up, self.down = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
-
-    def forward(self, x):
-        b, t, d = x.shape
-        q, k, v = (z.view(b, t, self.heads, -1).transpose(1, 2)
-                   for z in self.qkv(self.ln1(x)).split(d, 2))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.proj(y.transpose(1, 2).reshape(b, t, d))
-        return x + self.down(F.gelu(self.up(self.ln2(x)), approximate="tanh"))
+def main():
+    name, n, size, setting, *rest = sys.argv[1:]
+    o = {"device": "cpu", "threads": 0, "precision": "fp32", "lr": 0.01, "clip": 0.0,
+         "channels": 1, "classes": 10, "weights": None}
+    for pair in rest:
+        key, _, value = pair.partition("=")
+        kind = type(o[key]) if o.get(key) is not None else str if key == "weights" else None
+        o[key] = kind(value) if kind else int(value) if value.isdigit() else value
+    if o["threads"]:
+        torch.set_num_threads(o["threads"])
+    torch.backends.cudnn.benchmark = True
+    tf32 = o["precision"] != "fp32"
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+    torch.manual_seed(17)
+    peer = Peer(name, int(n), int(size), setting, o)
+    for line in sys.stdin:
+        word, steps = line.split()
+        answer = peer.run(int(steps), word == "proof")
+        print(json.dumps(answer), flush=True)
+        if not math.isfinite(answer["loss"]) and not peer.scaler.is_enabled():
+            raise ValueError(f"the loss is {answer['loss']}")
 
 
-class GPT(nn.Module):
-    def __init__(self, layers=4, d=128, heads=4, length=128, vocabulary=256):
-        super().__init__()
-        self.wte, self.wpe = nn.Embedding(vocabulary, d), nn.Embedding(length, d)
-        self.h = nn.Sequential(*(GPTBlock(d, heads) for _ in range(layers)))
-        self.ln = nn.LayerNorm(d)
-
-    def forward(self, ids):
-        x = self.wte(ids) + self.wpe.weight[: ids.shape[1]]
-        return F.linear(self.ln(self.h(x)), self.wte.weight)
-
-
-MODELS = {
-    "resnet8": lambda: CifarResNet(1),
-    "resnet20": lambda: CifarResNet(3),
-    "resnet8/strided": lambda: CifarResNet(1, 2),
-    "resnet18": ResNet18,
-    "resnet18/small": lambda: ResNet18(True),
-    "gpt2": GPT,
-}
-text = model_name == "gpt2"
-model = MODELS[model_name]()
-layout = torch.channels_last if nhwc else torch.contiguous_format
-if text:
-    xs = [torch.randint(256, (batch, size)) for _ in range(8)]
-    ys = [torch.randint(256, (batch, size)) for _ in range(8)]
-    optimizer = torch.optim.AdamW(model.parameters(), 1e-3, fused=True)
-else:
-    model = model.to(memory_format=layout)
-    xs = [torch.randn(batch, 1, size, size).to(memory_format=layout) for _ in range(8)]
-    ys = [torch.randint(10, (batch,)) for _ in range(8)]
-    optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9, fused=True)
-run = torch.compile(model) if compiled else model
-
-
-def step(k):
-    optimizer.zero_grad(set_to_none=True)
-    out = run(xs[k % 8])
-    y = ys[k % 8]
-    loss = F.cross_entropy(out.flatten(0, -2), y.flatten())
-    loss.backward()
-    optimizer.step()
-    return loss
-
-
-done = 0
-for line in sys.stdin:
-    n = int(line)
-    start = time.perf_counter()
-    for _ in range(n):
-        loss = step(done)
-        done += 1
-    value = loss.item()
-    print(f"{time.perf_counter() - start:.6f} {value:.6f}", flush=True)
-    assert math.isfinite(value)
+main()

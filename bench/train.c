@@ -1,22 +1,35 @@
-/* train.c: one training step of a model, again and again, for bench/cpu/referee.py.
+/* train.c: one training step of a model, again and again, for the referees.
  *
- *   train MODEL BATCH SIZE [THREADS]
+ *   train MODEL BATCH SIZE [KEY=VALUE...]
  *
- * MODEL: resnet8 resnet20 resnet18 lenet (SIZE: pixels, 1 channel, 10 classes), a
- * residual network with another stem behind a slash, such as resnet8/strided, or gpt2
- * (SIZE: tokens of a sequence; the byte GPT of recipes/bible_gpt.yaml). Reads "N" lines
- * from standard input, runs N steps over eight rotating random batches, and answers
- * "SECONDS LOSS". SGD with momentum, AdamW for gpt2. Ends at end of input. */
+ * MODEL is one of models.def; SIZE the pixels of a side, or the tokens of a sequence.
+ * Keys (with what they are if not given): device=cpu index=0 threads=0 (all),
+ * precision=fp32 (or amp_bf16, amp_fp16), lr=0.01, clip=0 (the gradient's norm; 0 =
+ * as it is), channels=1, classes=10 (of an image; of a sequence: the vocabulary),
+ * weights=FILE and save=FILE (safetensors: the weights before the first step). Any
+ * other is an option of the model, n_layers=4. SGD with momentum 0.9 for images, AdamW
+ * for text.
+ *
+ * Reads lines from standard input and answers each with a line of JSON:
+ *   run N      N steps:  seconds (until the device has done them), loss (the last
+ *              step's), peak_bytes (most device memory ever in use)
+ *   proof N    the same, and of the last step grad_norm, before clipping, and
+ *              param_norm, after the update
+ * Ends at end of input. Step k trains on batch k mod 8. A batch is a hash of its number
+ * and the index, the same in bench/peer.py, and lies on the device: pixels are uniform
+ * with variance 1, tokens and labels uniform. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "etude/graph.h"
+#include "etude/functional.h"
 #include "etude/model.h"
 #include "etude/optim.h"
-#include "etude/rng.h"
 
-enum { BATCHES = 8 };
+enum { BATCHES = 8, MODEL_OPTIONS = 16 };
 
 static struct et_ctx *cx;
 
@@ -37,6 +50,94 @@ now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* ---- what is asked for ---- */
+
+struct settings {
+    const char *model, *device, *precision, *lr, *weights, *save;
+    const char *batch, *size, *index, *threads, *channels, *classes, *clip;
+    const char *option[MODEL_OPTIONS]; /* "n_layers=4": the model's own */
+    int n_options;
+};
+
+static const struct {
+    const char *key;
+    size_t offset;
+} keys[] = {
+    {"device", offsetof(struct settings, device)},
+    {"index", offsetof(struct settings, index)},
+    {"threads", offsetof(struct settings, threads)},
+    {"precision", offsetof(struct settings, precision)},
+    {"lr", offsetof(struct settings, lr)},
+    {"clip", offsetof(struct settings, clip)},
+    {"channels", offsetof(struct settings, channels)},
+    {"classes", offsetof(struct settings, classes)},
+    {"weights", offsetof(struct settings, weights)},
+    {"save", offsetof(struct settings, save)},
+    {NULL, 0},
+};
+
+static void
+usage(const char *why)
+{
+    fprintf(stderr, "train: %s\nusage: train MODEL BATCH SIZE [KEY=VALUE...]\n", why);
+    exit(64);
+}
+
+static void
+read_arguments(struct settings *s, int argc, char **argv)
+{
+    *s = (struct settings){
+        .device = "cpu",
+        .precision = "fp32",
+        .lr = "0.01",
+        .index = "0",
+        .threads = "0",
+        .channels = "1",
+        .classes = "10",
+        .clip = "0",
+    };
+    if (argc < 4)
+        usage("it needs a model, a batch and a size");
+    s->model = argv[1];
+    s->batch = argv[2];
+    s->size = argv[3];
+    for (int i = 4; i < argc; i++) {
+        size_t n = strcspn(argv[i], "=");
+        int k = 0;
+        if (argv[i][n] != '=')
+            usage("an argument is not KEY=VALUE");
+        while (keys[k].key &&
+               (strlen(keys[k].key) != n || strncmp(keys[k].key, argv[i], n) != 0))
+            k++;
+        if (keys[k].key)
+            *(const char **)((char *)s + keys[k].offset) = argv[i] + n + 1;
+        else if (s->n_options < MODEL_OPTIONS)
+            s->option[s->n_options++] = argv[i];
+        else
+            usage("too many options of the model");
+    }
+}
+
+static int64_t
+number(const char *text)
+{
+    char *end;
+    long long n = strtoll(text, &end, 10);
+    if (*end || end == text || n < 0)
+        usage("a number is none");
+    return n;
+}
+
+/* ---- what is trained ---- */
+
+/* As GradScaler: times 2 after 2,000 clean steps, half after one that is not finite.
+ * Such a step changes no parameter. (It is counted as an update, so that the host need
+ * not wait for the verdict: AdamW's correction of its first moments is then a step
+ * ahead of PyTorch's.) */
+struct scaler {
+    struct et_tensor *scale, *clean; /* NULL: none */
+};
+
 struct bench {
     struct et_device *dev;
     struct et_model *model;
@@ -44,44 +145,67 @@ struct bench {
     struct et_param_space *space;
     struct et_optimizer *opt;
     struct et_graph *g;
-    struct et_tensor *x[BATCHES], *target[BATCHES], *loss;
+    struct et_tensor *x[BATCHES], *target[BATCHES]; /* made when first needed */
+    struct et_tensor *loss, *grad_norm;
     struct et_tensor **param, **grad;
+    struct scaler scaler;
+    int64_t n, size, channels, classes;
+    double clip;
+    bool text; /* sequences of tokens */
 };
 
-static void
-make_model(struct bench *b, const char *name, int64_t size, bool text)
+static const int64_t one[] = {1};
+
+static struct et_tensor *
+new_number(struct bench *b, const char *name, float value)
 {
-    char family[32];
-    snprintf(family, sizeof family, "%.*s", (int)strcspn(name, "/"), name);
-    const char *stem = strchr(name, '/');
-    const struct et_model_class *c = et_model_class_find(family);
-    if (!c) {
-        fprintf(stderr, "train: there is no model %s\n", name);
-        exit(64);
-    }
+    struct et_tensor *t;
+    must(et_tensor_new(cx, b->dev, ET_F32, 1, one, ET_ROW_MAJOR, name, &t));
+    must(et_tensor_write(cx, t, &value, sizeof value));
+    return t;
+}
+
+static float
+read_number(const struct et_tensor *t)
+{
+    float value;
+    must(et_tensor_read(cx, t, &value, sizeof value));
+    return value;
+}
+
+static void
+make_model(struct bench *b, const struct settings *s)
+{
+    const struct et_model_class *c = et_model_class_find(s->model);
+    if (!c)
+        usage("there is no such model");
+    b->text = c->task == ET_TASK_LANGUAGE;
     const struct et_model_facts facts = {
-        .channels = 1,
-        .height = size,
-        .width = size,
-        .num_classes = 10,
-        .vocab_size = 256,
-        .seq_len = size,
-    };
-    static const char *const gpt[][2] = {
-        {"n_layers", "4"}, {"d_model", "128"}, {"n_heads", "4"}, {"max_seq_len", "128"},
+        .channels = b->channels,
+        .height = b->size,
+        .width = b->size,
+        .num_classes = b->classes,
+        .vocab_size = b->classes,
+        .seq_len = b->size,
     };
     void *options = calloc(1, c->info.options_size);
     must(et_options_init(cx, c->info.options, options));
-    for (int i = 0; text && i < 4; i++)
-        must(et_options_set(cx, c->info.options, options, gpt[i][0], gpt[i][1]));
-    if (stem)
-        must(et_options_set(cx, c->info.options, options, "stem", stem + 1));
+    if (b->text) {
+        must(et_options_set(cx, c->info.options, options, "vocab_size", s->classes));
+        must(et_options_set(cx, c->info.options, options, "max_seq_len", s->size));
+    }
+    for (int i = 0; i < s->n_options; i++) {
+        char key[64];
+        size_t n = strcspn(s->option[i], "=");
+        snprintf(key, sizeof key, "%.*s", (int)n, s->option[i]);
+        must(et_options_set(cx, c->info.options, options, key, s->option[i] + n + 1));
+    }
     must(et_model_new(cx, c, options, &facts, &b->model));
     free(options);
 }
 
 static void
-make_parameters(struct bench *b, bool text)
+make_parameters(struct bench *b, const struct settings *s)
 {
     must(et_module_leaves(cx, b->model->root, ET_PARAM, &b->leaves));
     int n = b->leaves.n;
@@ -102,57 +226,175 @@ make_parameters(struct bench *b, bool text)
     }
     free(spec);
     must(et_module_bind(cx, b->model->root, b->dev, ET_PARAM | ET_BUFFER, 17));
-    const struct et_optimizer_class *c = et_optimizer_find(text ? "adamw" : "sgd");
+    if (s->weights)
+        must(et_model_load_weights(cx, b->model, s->weights));
+    if (s->save)
+        must(et_model_save_weights(cx, b->model, 17, s->save));
+    const struct et_optimizer_class *c = et_optimizer_find(b->text ? "adamw" : "sgd");
     void *options = calloc(1, c->info.options_size);
     must(et_options_init(cx, c->info.options, options));
-    must(et_options_set(cx, c->info.options, options, "lr", text ? "1e-3" : "0.01"));
-    if (!text)
+    must(et_options_set(cx, c->info.options, options, "lr", s->lr));
+    if (!b->text)
         must(et_options_set(cx, c->info.options, options, "momentum", "0.9"));
     must(et_optimizer_new(cx, c, options, b->space, &b->opt));
 }
 
 static void
-make_batches(struct bench *b, int64_t n, int64_t size, bool text)
+set_precision(struct bench *b, const char *name)
 {
-    const int64_t image[] = {n, 1, size, size}, tokens[] = {n, size}, labels[] = {n};
-    struct et_rng r = et_rng_at(17, ET_RNG_DATA, 0);
-    size_t count = (size_t)(n * size * (text ? 1 : size));
-    float *pixels = malloc(count * sizeof *pixels);
-    int32_t *ids = malloc(count * sizeof *ids);
-    for (int k = 0; k < BATCHES; k++) {
-        for (size_t i = 0; i < count; i++) {
-            pixels[i] = (float)et_rng_normal(&r);
-            ids[i] = (int32_t)et_rng_below(&r, 256);
-        }
-        if (text)
-            must(et_tensor_new(cx, b->dev, ET_I32, 2, tokens, ET_ROW_MAJOR, "x", &b->x[k]));
-        else
-            must(et_tensor_new(cx, b->dev, ET_F32, 4, image, ET_CHANNELS_LAST, "x", &b->x[k]));
-        must(et_tensor_write(cx, b->x[k], text ? (void *)ids : pixels, count * 4));
-        for (size_t i = 0; i < count; i++)
-            ids[i] = (int32_t)et_rng_below(&r, text ? 256 : 10);
-        must(et_tensor_new(cx, b->dev, ET_I32, text ? 2 : 1, text ? tokens : labels,
-                           ET_ROW_MAJOR, "target", &b->target[k]));
-        must(et_tensor_write(cx, b->target[k], ids, (text ? count : (size_t)n) * 4));
+    if (strcmp(name, "amp_bf16") == 0) {
+        must(et_graph_set_low_dtype(b->g, ET_BF16));
+    } else if (strcmp(name, "amp_fp16") == 0) {
+        must(et_graph_set_low_dtype(b->g, ET_F16));
+        b->scaler.scale = new_number(b, "loss scale", 65536);
+        b->scaler.clean = new_number(b, "clean steps", 0);
+    } else if (strcmp(name, "fp32") != 0) {
+        usage("precision is fp32, amp_bf16 or amp_fp16");
     }
-    free(pixels);
-    free(ids);
+}
+
+/* ---- batches ---- */
+
+/* Two multiplications, three shifts: as t/golden/golden.py. */
+static uint32_t
+hash(uint32_t stream, uint64_t i)
+{
+    uint32_t x = (uint32_t)(i * 0x9E3779B1u + stream * 0x85EBCA77u);
+    x ^= x >> 16;
+    x *= 0x21F0AAADu;
+    x ^= x >> 15;
+    x *= 0x735A2D97u;
+    return x ^ x >> 15;
+}
+
+static struct et_tensor *
+make_integers(struct bench *b, uint32_t stream, int ndim, const char *name)
+{
+    const int64_t shape[] = {b->n, b->size};
+    size_t count = (size_t)(b->n * (ndim == 2 ? b->size : 1));
+    int32_t *v = malloc(count * sizeof *v);
+    struct et_tensor *t;
+    for (size_t i = 0; i < count; i++)
+        v[i] = (int32_t)(hash(stream, i) % (uint32_t)b->classes);
+    must(et_tensor_new(cx, b->dev, ET_I32, ndim, shape, ET_ROW_MAJOR, name, &t));
+    must(et_tensor_write(cx, t, v, count * sizeof *v));
+    free(v);
+    return t;
+}
+
+static struct et_tensor *
+make_images(struct bench *b, uint32_t stream)
+{
+    const int64_t shape[] = {b->n, b->channels, b->size, b->size};
+    const float width = 3.4641016f; /* sqrt(12): variance 1 */
+    size_t count = (size_t)(b->n * b->channels * b->size * b->size);
+    float *v = malloc(count * sizeof *v);
+    struct et_tensor *t;
+    for (size_t i = 0; i < count; i++)
+        v[i] = ((float)(hash(stream, i) >> 8) * 0x1p-24f - 0.5f) * width;
+    must(et_tensor_new(cx, b->dev, ET_F32, 4, shape, ET_CHANNELS_LAST, "x", &t));
+    must(et_tensor_write(cx, t, v, count * sizeof *v));
+    free(v);
+    return t;
 }
 
 static void
-step(struct bench *b, int k)
+need_batch(struct bench *b, int k)
 {
-    struct et_forward f = {.g = b->g, .training = true};
+    if (b->x[k])
+        return;
+    uint32_t stream = 2 * (uint32_t)k;
+    b->x[k] = b->text ? make_integers(b, stream, 2, "x") : make_images(b, stream);
+    b->target[k] = make_integers(b, stream + 1, b->text ? 2 : 1, "target");
+}
+
+/* ---- the step ---- */
+
+/* 0 where FLAT is finite, else 1; and the scale of the next step. */
+static struct et_tensor *
+settle_scale(struct bench *b, struct et_tensor *flat)
+{
+    struct et_graph *g = b->g;
+    struct scaler *s = &b->scaler;
+    struct et_tensor *zero = et_fill(g, ET_F32, 1, one, 0);
+    struct et_tensor *sum = et_reshape(g, et_sum_squares(g, flat), 1, one);
+    struct et_tensor *skip = et_where(g, et_equal(g, et_mul_scalar(g, sum, 0), zero),
+                                      zero, et_fill(g, ET_F32, 1, one, 1));
+    struct et_tensor *clean = et_add_scalar(g, s->clean, 1);
+    struct et_tensor *missing = et_add_scalar(g, clean, -2000);
+    struct et_tensor *same =
+        et_where(g, missing, s->scale, et_mul_scalar(g, s->scale, 2));
+    et_assign(g, s->scale, et_where(g, skip, et_mul_scalar(g, s->scale, 0.5), same));
+    et_assign(g, s->clean, et_where(g, skip, zero, et_where(g, missing, clean, zero)));
+    return skip;
+}
+
+static void
+step(struct bench *b, int k, bool proof)
+{
+    struct et_graph *g = b->g;
+    struct et_forward f = {.g = g, .training = true};
+    struct et_tensor *skip = NULL;
+    need_batch(b, k);
     struct et_tensor *y = et_model_forward(b->model, &f, b->x[k]);
-    struct et_tensor *loss = et_model_loss(b->model, b->g, y, b->target[k], ET_REDUCE_MEAN);
-    loss = et_reshape(b->g, loss, 1, (const int64_t[]){1});
-    et_assign(b->g, b->loss, loss);
-    must(et_grad(b->g, loss, b->param, b->leaves.n, b->grad));
-    struct et_tensor *flat = et_param_space_pack(b->g, b->space, b->grad);
-    must(et_optimizer_update(b->g, b->opt, flat, NULL, NULL));
-    must(et_eval(b->g, NULL, 0));
+    struct et_tensor *loss =
+        et_model_loss(b->model, g, y, b->target[k], ET_REDUCE_MEAN);
+    loss = et_reshape(g, loss, 1, one);
+    et_assign(g, b->loss, loss);
+    if (b->scaler.scale)
+        loss = et_mul(g, loss, b->scaler.scale);
+    must(et_grad(g, loss, b->param, b->leaves.n, b->grad));
+    struct et_tensor *flat = et_param_space_pack(g, b->space, b->grad);
+    if (b->scaler.scale) {
+        flat = et_mul(g, flat, et_reciprocal(g, b->scaler.scale));
+        skip = settle_scale(b, flat);
+    }
+    if (proof)
+        et_assign(g, b->grad_norm, et_reshape(g, et_norm2(g, flat), 1, one));
+    if (b->clip > 0)
+        flat = et_apply_gradient_clipping(g, flat, b->space, ET_CLIP_NORM, b->clip, 0);
+    must(et_optimizer_update(g, b->opt, flat, NULL, skip));
+    must(et_eval(g, NULL, 0));
     et_optimizer_done(b->opt, false);
+    et_graph_reset(g);
+}
+
+static double
+param_norm(struct bench *b)
+{
+    double norm;
+    must(et_item(b->g, et_norm2(b->g, b->space->values), &norm));
     et_graph_reset(b->g);
+    return norm;
+}
+
+static void
+print_number(const char *name, double value)
+{
+    if (isfinite(value))
+        printf(", \"%s\": %.9g", name, value);
+    else
+        printf(", \"%s\": NaN", name);
+}
+
+/* Runs STEPS steps from number FIRST on, and answers. */
+static void
+answer(struct bench *b, int64_t first, int64_t steps, bool proof)
+{
+    double start = now();
+    for (int64_t i = 0; i < steps; i++)
+        step(b, (int)((first + i) % BATCHES), proof && i == steps - 1);
+    float loss = read_number(b->loss); /* waits for the device */
+    printf("{\"seconds\": %.6f", now() - start);
+    print_number("loss", (double)loss);
+    if (proof) {
+        print_number("grad_norm", (double)read_number(b->grad_norm));
+        print_number("param_norm", param_norm(b));
+    }
+    struct et_device_memory memory;
+    et_device_get_memory(b->dev, &memory);
+    printf(", \"peak_bytes\": %zu}\n", memory.peak_bytes);
+    fflush(stdout);
 }
 
 static void
@@ -166,34 +408,34 @@ print_log(void *data, enum et_log_level level, const char *text)
 int
 main(int argc, char **argv)
 {
-    if (argc < 4) {
-        fprintf(stderr, "usage: train MODEL BATCH SIZE [THREADS]\n");
-        return 64;
-    }
-    int64_t n = strtoll(argv[2], NULL, 10), size = strtoll(argv[3], NULL, 10);
-    bool text = strcmp(argv[1], "gpt2") == 0;
+    struct settings s;
     struct bench b = {0};
+    read_arguments(&s, argc, argv);
     if (et_ctx_new(&cx) != ET_OK)
         return 1;
     et_ctx_set_log(cx, ET_LOG_INFO, print_log, NULL);
-    int threads = argc > 4 ? (int)strtol(argv[4], NULL, 10) : 0;
-    must(et_device_open(cx, "cpu", 0, threads, &b.dev));
-    make_model(&b, argv[1], size, text);
-    make_parameters(&b, text);
-    make_batches(&b, n, size, text);
-    must(et_tensor_new(cx, b.dev, ET_F32, 1, (const int64_t[]){1}, ET_ROW_MAJOR, "loss", &b.loss));
+    b.n = number(s.batch);
+    b.size = number(s.size);
+    b.channels = number(s.channels);
+    b.classes = number(s.classes);
+    b.clip = strtod(s.clip, NULL);
+    must(et_device_open(cx, s.device, (int)number(s.index), (int)number(s.threads),
+                        &b.dev));
+    make_model(&b, &s);
+    make_parameters(&b, &s);
+    b.loss = new_number(&b, "loss", 0);
+    b.grad_norm = new_number(&b, "gradient's norm", 0);
     must(et_graph_new(cx, b.dev, &b.g));
-    char line[64];
-    for (int k = 0; fgets(line, sizeof line, stdin);) {
-        int steps = (int)strtol(line, NULL, 10);
-        double start = now();
-        for (int i = 0; i < steps; i++)
-            step(&b, k++ % BATCHES);
-        double seconds = now() - start;
-        float loss;
-        must(et_tensor_read(cx, b.loss, &loss, sizeof loss));
-        printf("%.6f %.6f\n", seconds, (double)loss);
-        fflush(stdout);
+    set_precision(&b, s.precision);
+    char line[64], word[16];
+    long long steps;
+    for (int64_t done = 0; fgets(line, sizeof line, stdin); done += steps) {
+        if (sscanf(line, "%15s %lld", word, &steps) != 2 || steps < 1 ||
+            (strcmp(word, "run") != 0 && strcmp(word, "proof") != 0)) {
+            fprintf(stderr, "train: not understood: %s", line);
+            return 1;
+        }
+        answer(&b, done, steps, word[0] == 'p');
     }
     return 0;
 }

@@ -1,0 +1,221 @@
+"""What the referees share: resident children, turns, and the statistics of pairs.
+
+A child is prepared once (compiled, warm), then runs N steps when told to, while the other
+children sleep. Windows go A B C C B A A B C ..., so that a drift of the machine falls on
+all alike; a ratio is the median over windows that were neighbours. PERFORMANCE.md, 6.
+"""
+import json
+import math
+import os
+import random
+import select
+import statistics
+import subprocess
+import tempfile
+import time
+
+CONTROL = 0.015  # the same program twice: median of the pairs' ratios, away from 1
+LOSS = {"fp32": 1e-3, "tf32": 1e-2, "amp_bf16": 1e-2, "amp_fp16": 1e-2}  # relative
+NORM = 0.02  # of the gradient, relative
+PROOF = (1, 10, 100)  # steps after which both sides are held against each other
+
+
+# ---- children ----
+
+
+class Ended(Exception):
+    """A child that ended, or was too slow: its last words."""
+
+
+class Child:
+    """COMMAND with ENV added; it answers every line with one of JSON."""
+
+    def __init__(self, name, command, env=None):
+        self.name, self.rest = name, b""
+        self.words = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.words, env=dict(os.environ, **(env or {})))
+
+    def last_words(self):
+        self.words.seek(0)
+        lines = self.words.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+    def ask(self, line, seconds=600):
+        """What it answers to LINE. Ended: nothing came within SECONDS, or ever will."""
+        end = time.monotonic() + seconds
+        try:
+            self.process.stdin.write(line.encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            self.process.wait()
+            raise Ended(f"{self.name}: {self.last_words()}") from None
+        out = self.process.stdout.fileno()
+        while b"\n" not in self.rest:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([out], [], [], left)[0]:
+                self.close(kill=True)
+                raise Ended(f"{self.name}: no answer to '{line}' in {seconds:.0f} s")
+            some = os.read(out, 1 << 16)
+            if not some:
+                self.process.wait()
+                raise Ended(f"{self.name}: {self.last_words()}")
+            self.rest += some
+        answer, _, self.rest = self.rest.partition(b"\n")
+        return json.loads(answer)
+
+    def close(self, kill=False):
+        if kill:
+            self.process.kill()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
+        self.process.wait()
+        self.process.stdout.close()
+        self.words.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if self.process.returncode is None:
+            self.close(kill=kind is not None)
+
+
+def steps_for(child, seconds):
+    """How many steps of CHILD take SECONDS or a little more. It must be warm."""
+    steps = 1
+    while True:
+        took = child.ask(f"run {steps}")["seconds"]
+        if took >= seconds / 4 or took >= 0.5:
+            return max(math.ceil(steps * seconds / took), 1)
+        steps *= 2 if took > seconds / 16 else 8
+
+
+# ---- turns ----
+
+
+def turns(children, steps, windows, watch=None):
+    """WINDOWS windows of each child, in turns: a list per child of its answers. WATCH()
+    is entered around each window; what it gives back then becomes "telemetry"."""
+    answers = [[] for _ in children]
+    order = list(range(len(children)))
+    for _ in range(windows):
+        for i in order:
+            if watch:
+                with watch() as seen:
+                    answer = children[i].ask(f"run {steps[i]}")
+                answer["telemetry"] = seen.summary()
+            else:
+                answer = children[i].ask(f"run {steps[i]}")
+            answers[i].append(dict(answer, steps=steps[i]))
+        order.reverse()
+    return answers
+
+
+def rates(answers, samples):
+    """Samples a second of each window, SAMPLES in a step."""
+    return [samples * a["steps"] / a["seconds"] for a in answers]
+
+
+# ---- statistics ----
+
+
+def bootstrap(values, level=0.95, draws=10000, seed=17):
+    """[low, high]: the middle LEVEL of the medians of DRAWS samples with replacement."""
+    r = random.Random(seed)
+    medians = sorted(statistics.median(r.choices(values, k=len(values))) for _ in range(draws))
+    cut = (1 - level) / 2
+    return [medians[math.floor(cut * draws)], medians[math.ceil((1 - cut) * draws) - 1]]
+
+
+def ratio(a, b):
+    """How many times as fast A was as B, window by window: the pairs' median, its
+    interval, its quartiles."""
+    pairs = [x / y for x, y in zip(a, b, strict=True)]
+    ranked = sorted(pairs)
+    return {"median": statistics.median(pairs), "ci95": bootstrap(pairs),
+            "quartiles": [ranked[len(pairs) // 4], ranked[3 * len(pairs) // 4]],
+            "pairs": pairs}
+
+
+def control_holds(control):
+    return abs(control["median"] - 1) <= CONTROL
+
+
+def stalls(answers):
+    """Windows in which the host's clock and the device's differ by more than 1 %."""
+    return [i for i, a in enumerate(answers) if "device_seconds" in a and
+            abs(a["seconds"] / a["device_seconds"] - 1) > 0.01]
+
+
+def unlike_clocks(a, b):
+    """Pairs whose median SM clocks differ by more than 1 %."""
+    clock = [[w.get("telemetry", {}).get("sm_mhz") for w in side] for side in (a, b)]
+    return [i for i, (x, y) in enumerate(zip(*clock)) if x and y and abs(x / y - 1) > 0.01]
+
+
+# ---- the same mathematics ----
+
+
+def prove(child, seconds=600):
+    """The answers of CHILD, which has done no step yet, after each of PROOF."""
+    done, answers = 0, []
+    for step in PROOF:
+        answers.append(child.ask(f"proof {step - done}", seconds))
+        done = step
+    return answers
+
+
+def unlike(ours, theirs, precision):
+    """Why two runs from the same weights over the same data are not the same training: a
+    list of sentences, empty if they are. Each side is a list as prove() gives it."""
+    why = []
+    for step, a, b in zip(PROOF, ours, theirs, strict=True):
+        for what, limit in (("loss", LOSS[precision]), ("grad_norm", NORM)):
+            x, y = a[what], b[what]
+            if not (math.isfinite(x) and math.isfinite(y)):
+                why.append(f"step {step}: {what} is {x} here and {y} there")
+            elif abs(x - y) > limit * abs(y):
+                why.append(f"step {step}: {what} is {x:.6g} here and {y:.6g} there, more than "
+                           f"{limit:g} apart")
+    for name, side in (("here", ours), ("there", theirs)):
+        if side[0]["param_norm"] == side[-1]["param_norm"]:
+            why.append(f"the parameters did not change {name}")
+    return why
+
+
+# ---- facts and files ----
+
+
+def output(*command):
+    """What COMMAND prints; None where it cannot run."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def cpu_name():
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        return next((line.split(":")[1].strip() for line in f if line.startswith("model name")),
+                    "unknown")
+
+
+def facts(python, source):
+    """Where, when and of what commit: part of every result."""
+    return {
+        "date": time.strftime("%Y-%m-%d %H:%M:%S"), "cpu": cpu_name(), "cores": os.cpu_count(),
+        "load_before": os.getloadavg()[0],
+        "commit": output("git", "-C", source, "describe", "--always", "--dirty"),
+        "torch": output(python, "-c", "import torch; print(torch.__version__)"),
+    }
+
+
+def save(path, result):
+    """RESULT as JSON at PATH, whole or not at all."""
+    with open(path + ".part", "w", encoding="utf-8") as f:
+        json.dump(result, f, indent=1)
+        f.write("\n")
+    os.replace(path + ".part", path)
