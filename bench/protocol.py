@@ -1,8 +1,9 @@
 """What the referees share: resident children, turns, and the statistics of pairs.
 
 A child is prepared once (compiled, warm), then runs N steps when told to, while the other
-children sleep. Windows go A B C C B A A B C ..., so that a drift of the machine falls on
-all alike; a ratio is the median over windows that were neighbours. PERFORMANCE.md, 6.
+sleeps. Windows go A B B A A B ..., so that a drift of the machine falls on both alike; a
+ratio is the median over windows that were neighbours. The same child may have two places in
+a round: how far it is from itself says what a ratio is worth. PERFORMANCE.md, section 6.
 """
 import json
 import math
@@ -208,7 +209,8 @@ def facts(python, source):
     return {
         "date": time.strftime("%Y-%m-%d %H:%M:%S"), "cpu": cpu_name(), "cores": os.cpu_count(),
         "load_before": os.getloadavg()[0],
-        "commit": output("git", "-C", source, "describe", "--always", "--dirty"),
+        "commit": os.environ.get("ETUDE_COMMIT") or  # what bench/gpu/pack.sh wrote down
+        output("git", "-C", source, "describe", "--always", "--dirty"),
         "torch": output(python, "-c", "import torch; print(torch.__version__)"),
     }
 

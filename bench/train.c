@@ -4,8 +4,8 @@
  *
  * MODEL is one of models.def; SIZE the pixels of a side, or the tokens of a sequence.
  * Keys (with what they are if not given): device=cpu index=0 threads=0 (all),
- * precision=fp32 (or amp_bf16, amp_fp16), lr=0.01, clip=0 (the gradient's norm; 0 =
- * as it is), channels=1, classes=10 (of an image; of a sequence: the vocabulary),
+ * precision=fp32 (or tf32, amp_bf16, amp_fp16), lr=0.01, clip=0 (the gradient's norm; 0
+ * = as it is), channels=1, classes=10 (of an image; of a sequence: the vocabulary),
  * weights=FILE and save=FILE (safetensors: the weights before the first step). Any
  * other is an option of the model, n_layers=4. SGD with momentum 0.9 for images, AdamW
  * for text.
@@ -24,7 +24,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "etude/graph.h"
+#include "core/graph/graph_impl.h"
 #include "etude/functional.h"
 #include "etude/model.h"
 #include "etude/optim.h"
@@ -248,8 +248,12 @@ set_precision(struct bench *b, const char *name)
         must(et_graph_set_low_dtype(b->g, ET_F16));
         b->scaler.scale = new_number(b, "loss scale", 65536);
         b->scaler.clean = new_number(b, "clean steps", 0);
+    } else if (strcmp(name, "tf32") == 0) {
+        const struct et_device_table *table = b->dev->table;
+        if (!table->set || table->set(b->dev->handle, ET_DEVICE_TF32, 1) != ET_OK)
+            usage("this device has no tf32");
     } else if (strcmp(name, "fp32") != 0) {
-        usage("precision is fp32, amp_bf16 or amp_fp16");
+        usage("precision is fp32, tf32, amp_bf16 or amp_fp16");
     }
 }
 
