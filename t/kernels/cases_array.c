@@ -155,6 +155,34 @@ batched(struct bench *b, const char *what, bool shared, enum layout layout, int 
           "%s, batched%s, turns %d", what, shared ? ", b shared" : "", turns);
 }
 
+/* More than blocks of a grid, along axes that do not run on. */
+static void
+many_matrices(struct bench *b)
+{
+    struct et_matmul_attr o = {0};
+    check(b,
+          TRIAL(ATTR(o),
+                IN(normal(b, HEADS, SHAPE(61, 71, 2, 3)),
+                   normal(b, HEADS, SHAPE(61, 71, 3, 1)), NULL),
+                OUT(result(b, ET_F32, ROW, SHAPE(61, 71, 2, 1))), .length = 3),
+          "4331 small matrices, heads beside each other");
+}
+
+/* Results of another dtype than the operands, or of f64; Y is of 33 x 24. */
+static void
+product_of_dtypes(struct bench *b, enum et_dtype in, struct operand *y, bool bias)
+{
+    struct et_matmul_attr o = {.trans_b = 1};
+    check(b,
+          TRIAL(ATTR(o),
+                IN(operand(b, in, NORMAL, 0, ROW, SHAPE(33, 40)),
+                   operand(b, in, NORMAL, 0, ROW, SHAPE(24, 40)),
+                   bias ? operand(b, y->d.dtype, NORMAL, 0, ROW, SHAPE(24)) : NULL),
+                OUT(y), .length = 40, .may_refuse = true),
+          "of %s to %s%s", et_dtype_name(in), et_dtype_name(y->d.dtype),
+          bias ? ", bias" : "");
+}
+
 void
 cases_matmul(struct bench *b)
 {
@@ -174,6 +202,14 @@ cases_matmul(struct bench *b)
     product(b, "", 1, 784, 10, 2, true, ROW);
     product(b, "", 64, 3, 1, 0, false, ROW);
     product(b, "", 128, 257, 127, 2, true, ROW);
+    product(b, "several tiles, ", 65, 129, 193, 0, true, GAPS);
+    product(b, "many columns, ", 3, 17, 5003, 2, true, ROW);
+    many_matrices(b);
+    for (int bias = 0; bias < 2; bias++) {
+        product_of_dtypes(b, ET_F64, result(b, ET_F64, ROW, SHAPE(33, 24)), bias);
+        product_of_dtypes(b, ET_BF16, wide_result(b, SHAPE(33, 24)), bias);
+        product_of_dtypes(b, ET_F16, wide_result(b, SHAPE(33, 24)), bias);
+    }
     product(b, "empty, ", 0, 3, 5, 0, true, ROW);
     product(b, "no terms, ", 3, 0, 5, 0, true, ROW);
 }

@@ -68,6 +68,7 @@ struct et_device_handle {
     cudaStream_t stream; /* what NULL means to the table */
     cudaMemPool_t pool;
     bool tf32, deterministic;
+    int capturing; /* streams being recorded: nothing may be timed meanwhile */
     /* Opened by the first kernel that needs them, NULL before; each has a close
      * function that device.c calls. */
     struct etk_blas *blas;
@@ -119,6 +120,9 @@ void *etk_new(size_t size);
 #define ETK_ROW(op, prepare) etk_prepare_fn prepare;
 #include "kernels/cuda/kernels.def"
 #undef ETK_ROW
+
+/* What closes what the kernels opened; nothing where they did not. */
+void etk_blas_close(struct et_device_handle *d);
 
 /* ---- sizes ---- */
 

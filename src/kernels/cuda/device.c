@@ -119,6 +119,7 @@ cuda_close(struct et_device_handle *d)
     /* Failures while closing have nobody to go to. */
     if (d->stream)
         (void)cudaStreamSynchronize(d->stream);
+    etk_blas_close(d);
     etk_dnn_close(d);
     if (d->pool)
         (void)cudaMemPoolDestroy(d->pool);
@@ -389,6 +390,7 @@ cuda_capture_begin(struct et_device_handle *d, struct et_stream *s)
     ET_TRY(enter(d));
     ETK_TRY_CUDA(
         d, cudaStreamBeginCapture(stream_of(d, s), cudaStreamCaptureModeThreadLocal));
+    d->capturing++;
     return ET_OK;
 }
 
@@ -398,6 +400,7 @@ cuda_capture_end(struct et_device_handle *d, struct et_stream *s,
 {
     cudaGraph_t graph = NULL;
     *out = NULL;
+    d->capturing--;
     ET_TRY(enter(d));
     ETK_TRY_CUDA(d, cudaStreamEndCapture(stream_of(d, s), &graph));
     struct et_capture *c = calloc(1, sizeof *c);
