@@ -34,6 +34,12 @@ struct et_callback_class {
     et_status (*check)(struct et_ctx *cx, const void *options); /* (optional) */
     et_status (*run)(struct et_callback *self, enum et_event event,
                      const struct et_state *state, struct et_log *log);
+    /* On a device that the host runs ahead of, may this callback's BATCH_END come after
+     * later batches have begun? It is then shown that batch's timestamp, log, loss and
+     * metrics, and must not read leaves or model. Asked as the batch ends, with STATE as
+     * it is then. NULL: it may not, and the host waits for every batch; loggers always
+     * may. (optional) */
+    bool (*trails)(const struct et_callback *self, const struct et_state *state);
     /* The metrics of an evaluation are there, and the weights are still those that it
      * used: EVAL_END, which follows, is where averages are taken back. (optional) */
     et_status (*evaluated)(struct et_callback *self, const struct et_state *state,
@@ -60,6 +66,9 @@ struct et_callback_class {
     /* Flushes and closes; called once, also after a failure. (optional) */
     void (*close)(struct et_callback *self);
 };
+
+/* For trails: always. */
+bool et_callback_trails(const struct et_callback *self, const struct et_state *state);
 
 /* Built in, NULL-terminated: observers (callbacks.def), loggers (loggers.def). */
 extern const struct et_callback_class *const et_callback_classes[];

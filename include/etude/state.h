@@ -90,6 +90,7 @@ struct et_state {
     struct et_tensor *grad;    /* flat, from AFTER_TRAIN_BATCH; see et_param_space */
     double loss_scale;         /* of the batch under way; 1 but for amp_fp16 */
     double loss_value;         /* of the last finished batch: mean over its samples */
+    int64_t batch_flops;       /* of the last finished batch, from BATCH_START on */
 
     et_step_fn *step; /* NULL: the default */
     void *step_data;

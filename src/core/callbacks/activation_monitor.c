@@ -335,6 +335,15 @@ release(struct et_callback *self)
     *own = (struct monitor){0};
 }
 
+/* The numbers are overwritten by the next pass that is looked at. */
+static bool
+trails(const struct et_callback *self, const struct et_state *state)
+{
+    const struct monitor *own = self->state;
+    (void)state;
+    return !own->done;
+}
+
 const struct et_callback_class et_callback_activation_monitor = {
     .info =
         {
@@ -351,6 +360,7 @@ const struct et_callback_class et_callback_activation_monitor = {
         ET_ON(INIT) | ET_ON(BEFORE_FORWARD) | ET_ON(AFTER_FORWARD) | ET_ON(BATCH_END),
     .module = module,
     .run = run,
+    .trails = trails,
     .archive = archive,
     .close = release,
 };

@@ -22,6 +22,14 @@ et_callback_find(const char *name)
     return NULL;
 }
 
+bool
+et_callback_trails(const struct et_callback *self, const struct et_state *state)
+{
+    (void)self;
+    (void)state;
+    return true;
+}
+
 const char *const eti_duration_units[] = {"seconds", "minutes", "hours", "days", NULL};
 
 double

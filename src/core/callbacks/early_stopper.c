@@ -105,6 +105,15 @@ archive(struct et_callback *self, struct et_archive *a)
     return et_archive_timestamp(a, "at", &st->at);
 }
 
+/* It may end the run only where patience is counted in batches. */
+static bool
+trails(const struct et_callback *self, const struct et_state *state)
+{
+    const struct options *o = self->options;
+    (void)state;
+    return o->patience.unit != ET_TIME_BATCH;
+}
+
 const struct et_callback_class et_callback_early_stopper = {
     .info =
         {
@@ -120,5 +129,6 @@ const struct et_callback_class et_callback_early_stopper = {
     .events = ET_ON(BATCH_END) | ET_ON(EPOCH_END) | ET_ON(EVAL_END) | ET_ON(FIT_END),
     .check = check,
     .run = run,
+    .trails = trails,
     .archive = archive,
 };

@@ -348,6 +348,15 @@ release(struct et_callback *self)
         et_tensor_free(&v->leaf[i]);
 }
 
+/* The picture is overwritten by the next. */
+static bool
+trails(const struct et_callback *self, const struct et_state *state)
+{
+    const struct visualizer *v = self->state;
+    (void)state;
+    return !v->taken[IMAGES];
+}
+
 const struct et_callback_class et_callback_image_visualizer = {
     .info =
         {
@@ -364,6 +373,7 @@ const struct et_callback_class et_callback_image_visualizer = {
               ET_ON(BATCH_END) | ET_ON(EVAL_BEFORE_FORWARD) |
               ET_ON(EVAL_AFTER_FORWARD) | ET_ON(EVAL_BATCH_END),
     .run = run,
+    .trails = trails,
     .archive = archive,
     .close = release,
 };

@@ -31,4 +31,5 @@ const struct et_callback_class et_callback_lr_monitor = {
         },
     .events = ET_ON(BATCH_END),
     .run = run,
+    .trails = et_callback_trails,
 };

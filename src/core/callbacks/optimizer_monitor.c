@@ -253,6 +253,14 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
     return ET_OK;
 }
 
+/* The sums are overwritten by the next batch. */
+static bool
+trails(const struct et_callback *self, const struct et_state *state)
+{
+    const struct options *o = self->options;
+    return state->timestamp.batch % o->batch_log_interval != 0;
+}
+
 const struct et_callback_class et_callback_optimizer_monitor = {
     .info =
         {
@@ -268,5 +276,6 @@ const struct et_callback_class et_callback_optimizer_monitor = {
     .events = ET_ON(BATCH_END),
     .update = update,
     .run = run,
+    .trails = trails,
     .close = release,
 };

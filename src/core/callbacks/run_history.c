@@ -350,6 +350,7 @@ const struct et_callback_class et_callback_run_history = {
     .state_size = sizeof(struct history),
     .events = ET_ON(INIT) | ET_ON(BATCH_END) | ET_ON(EPOCH_END) | ET_ON(EVAL_END),
     .run = run,
+    .trails = et_callback_trails,
     .archive = archive,
     .close = release,
 };

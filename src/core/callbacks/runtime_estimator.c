@@ -71,5 +71,6 @@ const struct et_callback_class et_callback_runtime_estimator = {
     .state_size = sizeof(struct eti_remaining),
     .events = ET_ON(INIT) | ET_ON(BATCH_END) | ET_ON(EVAL_END),
     .run = run,
+    .trails = et_callback_trails,
     .archive = archive,
 };

@@ -68,17 +68,8 @@ struct speed {
     struct point *ring;  /* [window_size + 1] */
     int64_t n;           /* points ever pushed */
     double flops;        /* of training batches, all together */
-    int64_t flops_start; /* the graph's counter when the batch under way began */
     double eval_seconds;
 };
-
-static int64_t
-graph_flops(const struct et_state *state)
-{
-    struct et_graph_stats stats;
-    et_graph_get_stats(state->graph, &stats);
-    return stats.flops;
-}
 
 static void
 log_rates(const struct options *o, const struct point *first, const struct point *last,
@@ -108,7 +99,7 @@ end_batch(const struct options *o, struct speed *sp, const struct et_state *stat
     const struct et_timestamp *ts = &state->timestamp;
     int64_t room = o->window_size + 1;
     double unit = eti_duration_unit(o->time_unit);
-    sp->flops += (double)(graph_flops(state) - sp->flops_start);
+    sp->flops += (double)state->batch_flops;
     sp->ring[sp->n++ % room] = (struct point){
         .seconds = ts->total_wct,
         .count = {(double)ts->batch, (double)ts->sample, (double)ts->token, sp->flops},
@@ -131,8 +122,6 @@ run(struct et_callback *self, enum et_event event, const struct et_state *state,
         size_t room = (size_t)o->window_size + 1;
         ET_TRY(et_alloc(self->cx, room * sizeof *sp->ring, &block));
         sp->ring = block;
-    } else if (event == ET_EVENT_BATCH_START) {
-        sp->flops_start = graph_flops(state);
     } else if (event == ET_EVENT_BATCH_END) {
         end_batch(o, sp, state, log);
     } else if (event == ET_EVENT_EVAL_END) {
@@ -169,8 +158,9 @@ const struct et_callback_class et_callback_speed_monitor = {
             .options_size = sizeof(struct options),
         },
     .state_size = sizeof(struct speed),
-    .events = ET_ON(INIT) | ET_ON(BATCH_START) | ET_ON(BATCH_END) | ET_ON(EVAL_END),
+    .events = ET_ON(INIT) | ET_ON(BATCH_END) | ET_ON(EVAL_END),
     .run = run,
+    .trails = et_callback_trails,
     .archive = archive,
     .close = close_ring,
 };

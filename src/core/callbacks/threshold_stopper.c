@@ -85,6 +85,15 @@ archive(struct et_callback *self, struct et_archive *a)
     return et_archive_flag(a, "any", &st->any);
 }
 
+/* It may end the run at a batch only where it was asked to. */
+static bool
+trails(const struct et_callback *self, const struct et_state *state)
+{
+    const struct options *o = self->options;
+    (void)state;
+    return !o->stop_on_batch;
+}
+
 const struct et_callback_class et_callback_threshold_stopper = {
     .info =
         {
@@ -100,5 +109,6 @@ const struct et_callback_class et_callback_threshold_stopper = {
     .events = ET_ON(BATCH_END) | ET_ON(EPOCH_END) | ET_ON(EVAL_END) | ET_ON(FIT_END),
     .check = check,
     .run = run,
+    .trails = trails,
     .archive = archive,
 };

@@ -141,18 +141,49 @@ et_metric_reset(struct et_metric *m)
     return et_tensor_write(m->cx, m->carry, m->host, bytes);
 }
 
-void
-et_metric_update(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
-                 struct et_tensor *target)
+/* BEGINS: the totals are those of this batch alone. */
+static void
+add_up(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
+       struct et_tensor *target, bool begins)
 {
     bool was = et_autocast(g, true); /* sums are f32 whatever the outputs are */
     struct et_tensor *batch = m->type->update(g, &m->options, outputs, target);
     et_autocast(g, was);
-    struct et_tensor *t = et_add(g, batch, m->carry);
+    struct et_tensor *t = begins ? batch : et_add(g, batch, m->carry);
     struct et_tensor *q =
         et_mul_scalar(g, et_floor(g, et_mul_scalar(g, t, 1.0 / QUANTUM)), QUANTUM);
     et_assign(g, m->carry, et_sub(g, t, q));
-    et_assign(g, m->sum, et_add(g, m->sum, q));
+    et_assign(g, m->sum, begins ? q : et_add(g, m->sum, q));
+}
+
+void
+et_metric_update(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
+                 struct et_tensor *target)
+{
+    add_up(g, m, outputs, target, false);
+}
+
+void
+et_metric_begin(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
+                struct et_tensor *target)
+{
+    add_up(g, m, outputs, target, true);
+}
+
+void
+et_metric_totals(struct et_graph *g, const struct et_metric *m, struct et_tensor **sum,
+                 struct et_tensor **carry)
+{
+    *sum = et_pending(g, m->sum);
+    *carry = et_pending(g, m->carry);
+}
+
+double
+et_metric_value_of(const struct et_metric *m, const float *sum, const float *carry)
+{
+    for (int i = 0; i < m->n_sums; i++)
+        m->sums[i] = (double)sum[i] + (double)carry[i];
+    return m->type->compute(m->sums, m->n_sums);
 }
 
 int

@@ -50,7 +50,7 @@ struct row {
     struct run *run;
     const struct et_optimizer_group *group;
     const struct et_param_slot *slot; /* the first of the run */
-    struct et_update update; /* with what was appended for it */
+    struct et_update update;          /* with what was appended for it */
 };
 
 struct et_optimizer {
@@ -64,14 +64,15 @@ struct et_optimizer {
     bool *pending;                    /* [n]: in the update being made */
     struct row *row;                  /* [n]: there are at most as many runs */
     int n_rows;                       /* of the last update */
-    /* [1 + ahead][n][ET_MAX_HYPER]; rows not in use keep old numbers. Block j is for the
-     * case that j of the updates not yet settled were skipped. */
+    /* [1 + ahead][n][ET_MAX_HYPER]; rows not in use keep old numbers. Block j is for
+     * the case that j of the updates not yet settled were skipped. */
     float *hyper_host;
     struct et_tensor *hyper; /* leaf f32 of the same, flat */
     int ahead;               /* updates that may be unsettled when another is built */
     int unsettled;
     bool *made[ETI_MAX_AHEAD]; /* [n] each, oldest first: whom these updates changed */
-    struct et_tensor *skipped; /* leaf f32 [1]: updates skipped so far; NULL: ahead is 0 */
+    struct et_tensor
+        *skipped; /* leaf f32 [1]: updates skipped so far; NULL: ahead is 0 */
     struct et_tensor *settled; /* leaf f32 [1]: those of them the host knows of */
     float n_settled;
     struct run *
@@ -427,7 +428,8 @@ send_hyper(struct et_optimizer *opt)
 }
 
 /* Numbers that follow from how often a parameter was updated (Adam's bias corrections)
- * depend on updates whose outcome only the device knows: it picks the block that fits. */
+ * depend on updates whose outcome only the device knows: it picks the block that fits.
+ */
 static struct et_tensor *
 choose_hyper(struct et_graph *g, struct et_optimizer *opt, struct et_tensor *skip)
 {
@@ -438,7 +440,8 @@ choose_hyper(struct et_graph *g, struct et_optimizer *opt, struct et_tensor *ski
         et_reshape(g, opt->hyper, 2, (int64_t[]){1 + opt->ahead, width});
     struct et_tensor *which = et_cast(g, et_sub(g, opt->skipped, opt->settled), ET_I32);
     if (skip)
-        et_assign(g, opt->skipped, et_add(g, opt->skipped, et_reshape(g, skip, 1, one)));
+        et_assign(g, opt->skipped,
+                  et_add(g, opt->skipped, et_reshape(g, skip, 1, one)));
     return et_reshape(g, et_take(g, blocks, which, 0), 1, &width);
 }
 

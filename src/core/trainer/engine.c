@@ -13,7 +13,7 @@
 
 #include "etude/span.h"
 #include "core/base/seams.h"
-#include "etude/trainer.h"
+#include "core/trainer/late.h"
 
 static const char *const event_names[] = {
 #define ROW(code, text) text,
@@ -264,16 +264,49 @@ run_hooks(struct et_state *s, enum et_event event, struct et_trace *traces, int 
     return run_callbacks(s, event, true);
 }
 
+static et_status
+announce(const struct et_state *s, enum et_event event)
+{
+    ET_TRY(check(s, event));
+    explain(s, event, "event");
+    eti_reach(s->cx, et_event_name(event));
+    end_span(s, event);
+    return ET_OK;
+}
+
 et_status
 et_engine_run(struct et_state *s, enum et_event event, struct et_trace *traces, int *n)
 {
     if (n)
         *n = 0;
-    ET_TRY(check(s, event));
-    explain(s, event, "event");
-    eti_reach(s->cx, et_event_name(event));
-    end_span(s, event);
+    ET_TRY(announce(s, event));
     ET_TRY(run_hooks(s, event, traces, n));
     begin_span(s, event);
     return ET_OK;
+}
+
+et_status
+eti_engine_act(struct et_state *s, enum et_event event)
+{
+    ET_TRY(announce(s, event));
+    return run_algorithms(s, event, NULL, NULL);
+}
+
+et_status
+eti_engine_watch(struct et_state *s, enum et_event event)
+{
+    ET_TRY(run_callbacks(s, event, false));
+    return run_callbacks(s, event, true);
+}
+
+bool
+eti_engine_waits(const struct et_state *s, enum et_event event)
+{
+    for (int i = 0; i < s->n_callbacks; i++) {
+        const struct et_callback *c = s->callbacks[i];
+        if (!c->type->is_logger && (c->type->events & (UINT64_C(1) << event)) &&
+            !(c->type->trails && c->type->trails(c, s)))
+            return true;
+    }
+    return false;
 }

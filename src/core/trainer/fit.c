@@ -35,14 +35,14 @@ log_times(struct et_state *s)
 }
 
 /* The steps that were not finite changed nothing; too many in a row end the run. */
-static void
-judge(struct et_trainer *t)
+bool
+eti_judge(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
     int64_t grace = t->config.nonfinite_grace > 0 ? t->config.nonfinite_grace : 1;
     char why[256];
     if (t->nonfinite_batches == 0)
-        return;
+        return false;
     et_log_text(s->log, ET_LOG_WARN, &s->timestamp,
                 "batch %lld: loss %g, gradient not finite; the update was skipped "
                 "(%lld in a row)",
@@ -50,17 +50,18 @@ judge(struct et_trainer *t)
                 isnan(s->loss_value) ? NAN : s->loss_value, /* whatever its sign */
                 (long long)t->nonfinite_batches);
     if (t->config.nonfinite_action == ET_NONFINITE_SKIP || t->nonfinite_batches < grace)
-        return;
+        return false;
     if (t->config.nonfinite_action == ET_NONFINITE_ROLLBACK) {
-        if (eti_roll_back(t, why, sizeof why)) {
+        if (eti_late_discard(t) == ET_OK && eti_roll_back(t, why, sizeof why)) {
             t->nonfinite_batches = 0;
-            return;
+            return true;
         }
         et_log_text(s->log, ET_LOG_ERROR, &s->timestamp, "batch %lld: no way back: %s",
                     (long long)s->timestamp.batch, why);
     }
     t->outcome = ET_OUTCOME_DIVERGED;
     et_state_stop(s, "the loss or gradient was not finite");
+    return false;
 }
 
 bool
@@ -84,9 +85,17 @@ end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
     et_timestamp_next_batch(&s->timestamp, samples, tokens, now - t->clock);
     t->clock = now;
     log_times(s);
-    judge(t);
-    ET_TRY(eti_run(t, ET_EVENT_BATCH_END));
-    et_log_emit(s->log, ET_RECORD_BATCH, &s->timestamp, NULL);
+    if (t->late.ahead > 0) {
+        ET_TRY(eti_step_at(t, ET_EVENT_BATCH_END));
+        ET_TRY(eti_engine_act(s, ET_EVENT_BATCH_END));
+        bool waits = eti_engine_waits(s, ET_EVENT_BATCH_END);
+        eti_late_park(t);
+        ET_TRY(eti_late_deliver(t, waits ? 0 : t->late.ahead));
+    } else {
+        (void)eti_judge(t);
+        ET_TRY(eti_run(t, ET_EVENT_BATCH_END));
+        et_log_emit(s->log, ET_RECORD_BATCH, &s->timestamp, NULL);
+    }
     (void)eti_interrupted(t);
     ET_TRY(eti_evaluate_due(t, ET_EVENT_BATCH_END));
     return eti_checkpoint(t, ET_EVENT_BATCH_CHECKPOINT);
@@ -101,6 +110,8 @@ use_batch(struct et_trainer *t, const struct et_batch *b)
         .target = b->target_tensor,
         .n = b->n_samples,
     };
+    struct et_graph_stats before, after;
+    et_graph_get_stats(s->graph, &before);
     et_graph_reset(s->graph);
     s->batch = raw;
     s->first_sample = b->first;
@@ -110,6 +121,8 @@ use_batch(struct et_trainer *t, const struct et_batch *b)
     s->full.n = s->full.x ? s->full.x->desc.shape[0] : 0;
     ET_TRY(eti_step_scheduler(t));
     ET_TRY(eti_train_batch(t));
+    et_graph_get_stats(s->graph, &after);
+    s->batch_flops = after.flops - before.flops;
     et_graph_reset(s->graph);
     s->full = s->batch = raw;
     s->outputs = s->loss = s->grad = NULL;

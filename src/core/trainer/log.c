@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "core/base/seams.h"
+#include "core/trainer/late.h"
 #include "etude/ctx.h"
-#include "etude/logger.h"
 
 enum { FIRST_ROOM = 128 }; /* a power of two: the usual callbacks log some 30 */
 
@@ -20,14 +20,20 @@ struct slot {
     int entry;
 };
 
-struct et_log {
+/* The numbers of a record. */
+struct eti_book {
     struct et_ctx *cx;
-    struct et_sink *sink;
-    int64_t seq;
     uint64_t record; /* from 1: the one under way */
     int n, room;
     struct et_log_entry *entry; /* [room] */
     struct slot *slot;          /* [2 * room] */
+};
+
+struct et_log {
+    struct et_ctx *cx;
+    struct et_sink *sink;
+    int64_t seq;
+    struct eti_book *book; /* of the record under way */
 };
 
 const char *
@@ -53,35 +59,78 @@ hash(const char *name)
 
 /* The slot of NAME, or the free one that it would take. */
 static struct slot *
-find(const struct et_log *log, const char *name)
+find(const struct eti_book *b, const char *name)
 {
-    uint64_t mask = 2 * (uint64_t)log->room - 1, at = hash(name) & mask;
-    while (log->slot[at].record == log->record &&
-           strncmp(log->entry[log->slot[at].entry].name, name, ET_METRIC_NAME - 1) != 0)
+    uint64_t mask = 2 * (uint64_t)b->room - 1, at = hash(name) & mask;
+    while (b->slot[at].record == b->record &&
+           strncmp(b->entry[b->slot[at].entry].name, name, ET_METRIC_NAME - 1) != 0)
         at = (at + 1) & mask;
-    return &log->slot[at];
+    return &b->slot[at];
 }
 
 static et_status
-make_room(struct et_log *log, int room)
+make_room(struct eti_book *b, int room)
 {
     void *entry, *slot;
-    ET_TRY(et_alloc(log->cx, (size_t)room * sizeof *log->entry, &entry));
-    et_status status = et_alloc(log->cx, 2 * (size_t)room * sizeof *log->slot, &slot);
+    ET_TRY(et_alloc(b->cx, (size_t)room * sizeof *b->entry, &entry));
+    et_status status = et_alloc(b->cx, 2 * (size_t)room * sizeof *b->slot, &slot);
     if (status != ET_OK) {
-        et_free(log->cx, entry);
+        et_free(b->cx, entry);
         return status;
     }
-    if (log->n)
-        memcpy(entry, log->entry, (size_t)log->n * sizeof *log->entry);
-    et_free(log->cx, log->entry);
-    et_free(log->cx, log->slot);
-    log->entry = entry;
-    log->slot = slot;
-    log->room = room;
-    for (int i = 0; i < log->n; i++)
-        *find(log, log->entry[i].name) = (struct slot){log->record, i};
+    if (b->n)
+        memcpy(entry, b->entry, (size_t)b->n * sizeof *b->entry);
+    et_free(b->cx, b->entry);
+    et_free(b->cx, b->slot);
+    b->entry = entry;
+    b->slot = slot;
+    b->room = room;
+    for (int i = 0; i < b->n; i++)
+        *find(b, b->entry[i].name) = (struct slot){b->record, i};
     return ET_OK;
+}
+
+void
+eti_book_free(struct eti_book **book)
+{
+    struct eti_book *b = *book;
+    *book = NULL;
+    if (!b)
+        return;
+    et_free(b->cx, b->entry);
+    et_free(b->cx, b->slot);
+    et_free(b->cx, b);
+}
+
+et_status
+eti_book_new(struct et_ctx *cx, struct eti_book **out)
+{
+    void *block;
+    *out = NULL;
+    ET_TRY(et_alloc(cx, sizeof **out, &block));
+    struct eti_book *b = block;
+    b->cx = cx;
+    b->record = 1;
+    et_status status = make_room(b, FIRST_ROOM);
+    if (status != ET_OK)
+        eti_book_free(&b);
+    *out = b;
+    return status;
+}
+
+void
+eti_book_clear(struct eti_book *b)
+{
+    b->n = 0;
+    b->record++;
+}
+
+void
+eti_log_swap(struct et_log *log, struct eti_book **book)
+{
+    struct eti_book *own = log->book;
+    log->book = *book;
+    *book = own;
 }
 
 et_status
@@ -93,8 +142,7 @@ et_log_new(struct et_ctx *cx, struct et_sink *sink, struct et_log **out)
     struct et_log *log = block;
     log->cx = cx;
     log->sink = sink;
-    log->record = 1;
-    et_status status = make_room(log, FIRST_ROOM);
+    et_status status = eti_book_new(cx, &log->book);
     if (status != ET_OK)
         et_log_free(&log);
     *out = log;
@@ -108,30 +156,30 @@ et_log_free(struct et_log **log)
     *log = NULL;
     if (!l)
         return;
-    et_free(l->cx, l->entry);
-    et_free(l->cx, l->slot);
+    eti_book_free(&l->book);
     et_free(l->cx, l);
 }
 
 void
 et_log_metric(struct et_log *log, const char *name, double value)
 {
-    struct slot *slot = find(log, name);
-    if (slot->record == log->record) {
-        log->entry[slot->entry].value = value;
+    struct eti_book *b = log->book;
+    struct slot *slot = find(b, name);
+    if (slot->record == b->record) {
+        b->entry[slot->entry].value = value;
         return;
     }
-    if (log->n == log->room) {
-        if (make_room(log, 2 * log->room) != ET_OK) {
+    if (b->n == b->room) {
+        if (make_room(b, 2 * b->room) != ET_OK) {
             et_report(log->cx, ET_LOG_WARN, "%s: %s is left out of the record",
                       et_error_get(log->cx)->message, name);
             et_error_clear(log->cx);
             return;
         }
-        slot = find(log, name);
+        slot = find(b, name);
     }
-    *slot = (struct slot){log->record, log->n};
-    struct et_log_entry *e = &log->entry[log->n++];
+    *slot = (struct slot){b->record, b->n};
+    struct et_log_entry *e = &b->entry[b->n++];
     snprintf(e->name, sizeof e->name, "%s", name);
     e->value = value;
 }
@@ -139,17 +187,18 @@ et_log_metric(struct et_log *log, const char *name, double value)
 const struct et_log_entry *
 et_log_entries(const struct et_log *log, int *n)
 {
-    *n = log->n;
-    return log->entry;
+    *n = log->book->n;
+    return log->book->entry;
 }
 
 bool
 et_log_find(const struct et_log *log, const char *name, double *out)
 {
-    const struct slot *slot = find(log, name);
-    if (slot->record != log->record)
+    const struct eti_book *b = log->book;
+    const struct slot *slot = find(b, name);
+    if (slot->record != b->record)
         return false;
-    *out = log->entry[slot->entry].value;
+    *out = b->entry[slot->entry].value;
     return true;
 }
 
@@ -175,12 +224,11 @@ et_log_emit(struct et_log *log, enum et_record_kind kind, const struct et_timest
     struct et_record r = {
         .kind = kind,
         .text = text,
-        .entry = log->entry,
-        .n = log->n,
+        .entry = log->book->entry,
+        .n = log->book->n,
     };
     hand_on(log, &r, ts);
-    log->n = 0;
-    log->record++;
+    eti_book_clear(log->book);
 }
 
 void

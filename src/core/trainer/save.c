@@ -290,6 +290,10 @@ eti_checkpoint(struct et_trainer *t, enum et_event event)
     if (t->saver && eti_writer_poll(t->saver->writer, &done))
         heed(t, &done);
     ET_TRY(is_due(t, event, &due));
+    if (due && t->late.n > 0) {
+        ET_TRY(eti_late_deliver(t, 0));
+        ET_TRY(is_due(t, event, &due)); /* the last batches may not have been finite */
+    }
     t->state.checkpoint_due = due;
     ET_TRY(eti_run(t, event));
     if (due) {
@@ -327,7 +331,8 @@ eti_rescue(struct et_trainer *t)
     if (!t->saver)
         return;
     et_error_clear(t->state.cx);
-    try_to_save(t);
+    if (eti_late_deliver(t, 0) == ET_OK)
+        try_to_save(t);
     eti_finish_saving(t);
     et_error_clear(t->state.cx);
     (void)et_fail_at(t->state.cx, error.status, error.file, error.line, "%s",

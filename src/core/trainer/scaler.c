@@ -134,27 +134,22 @@ eti_scaler_skip(struct et_trainer *t)
     return et_maximum(g, overflow, eti_not_finite(g, total));
 }
 
-et_status
-eti_scaler_settle(struct et_trainer *t, bool *excused)
+bool
+eti_scaler_settle(struct et_trainer *t, int64_t batch, float overflow, float scale)
 {
     struct et_state *s = &t->state;
-    struct eti_scaler *k = &t->scaler;
-    float overflow, scale;
-    *excused = false;
-    if (!k->scale)
-        return ET_OK;
-    ET_TRY(et_tensor_read(s->cx, k->overflow, &overflow, sizeof overflow));
-    ET_TRY(et_tensor_read(s->cx, k->scale, &scale, sizeof scale));
+    if (!t->scaler.scale)
+        return false;
     et_log_metric(s->log, "trainer/loss_scale", s->loss_scale);
-    *excused = overflow != 0 && s->loss_scale > SMALLEST;
-    if (*excused)
+    bool excused = overflow != 0 && s->loss_scale > SMALLEST;
+    if (excused)
         et_log_text(
             s->log, ET_LOG_INFO, &s->timestamp,
             "batch %lld: the gradient overflowed f16 at a loss scale of %g; the update "
             "was skipped, the scale is now %g",
-            (long long)s->timestamp.batch + 1, s->loss_scale, (double)scale);
+            (long long)batch, s->loss_scale, (double)scale);
     s->loss_scale = (double)scale;
-    return ET_OK;
+    return excused;
 }
 
 et_status

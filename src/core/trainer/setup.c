@@ -10,9 +10,24 @@
 
 #include "core/trainer/trainer_impl.h"
 
+/* Events that come at every batch, and do not need the last one's numbers. */
+static bool
+is_within_batch(enum et_event event)
+{
+    const uint64_t within = ET_ON(BEFORE_DATALOADER) | ET_ON(AFTER_DATALOADER) |
+                            ET_ON(BATCH_START) | ET_ON(BEFORE_TRAIN_BATCH) |
+                            ET_ON(BEFORE_FORWARD) | ET_ON(AFTER_FORWARD) |
+                            ET_ON(BEFORE_LOSS) | ET_ON(AFTER_LOSS) |
+                            ET_ON(BEFORE_BACKWARD) | ET_ON(AFTER_BACKWARD) |
+                            ET_ON(AFTER_TRAIN_BATCH) | ET_ON(BATCH_CHECKPOINT);
+    return within >> event & 1;
+}
+
 et_status
 eti_run(struct et_trainer *t, enum et_event event)
 {
+    if (t->late.n > 0 && !is_within_batch(event))
+        ET_TRY(eti_late_deliver(t, 0));
     ET_TRY(eti_step_at(t, event));
     return et_engine_run(&t->state, event, NULL, NULL);
 }
@@ -173,9 +188,8 @@ make_leaves(struct et_trainer *t)
     struct et_state *s = &t->state;
     const int64_t one[] = {1}, two[] = {2};
     ET_TRY(et_tensor_new(s->cx, s->dev, ET_I64, 1, two, ET_ROW_MAJOR, "rng", &t->rng));
-    ET_TRY(et_tensor_new(s->cx, s->dev, ET_F32, 1, one, ET_ROW_MAJOR, "loss/train/total",
-                         &t->total));
-    return et_tensor_new(s->cx, s->dev, ET_F32, 1, one, ET_ROW_MAJOR, "skip", &t->skip);
+    return et_tensor_new(s->cx, s->dev, ET_F32, 1, one, ET_ROW_MAJOR, "loss/train/total",
+                         &t->total);
 }
 
 /* Loggers after the others, each group in the order given. */
@@ -238,6 +252,7 @@ build(struct et_trainer *t)
     ET_TRY(eti_run(t, ET_EVENT_INIT));
     ET_TRY(eti_metrics_new(t, et_task_metrics(s->model->type->task, true), t->train_metric,
                            &t->n_train_metrics));
+    ET_TRY(eti_late_init(t));
     ET_TRY(eti_evaluators_add(t, t->config.evaluators, t->config.n_evaluators));
     ET_TRY(eti_target_init(t));
     ET_TRY(eti_set_length(t));
@@ -300,6 +315,7 @@ et_trainer_free(struct et_trainer **out)
         if (s->algorithms[i]->type->close)
             s->algorithms[i]->type->close(s->algorithms[i]);
     eti_saver_free(t);
+    eti_late_release(t);
     for (int i = 0; i < t->n_own_algorithms; i++)
         et_algorithm_free(&t->own_algorithm[i]);
     eti_evaluators_drop(t, 0);
@@ -307,7 +323,6 @@ et_trainer_free(struct et_trainer **out)
         et_metric_free(&t->train_metric[i]);
     et_tensor_free(&t->rng);
     et_tensor_free(&t->total);
-    et_tensor_free(&t->skip);
     et_tensor_free(&t->grad_sum);
     eti_free_parts(t);
     eti_scaler_release(t);

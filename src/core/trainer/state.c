@@ -53,5 +53,7 @@ et_state_dense_target(struct et_state *s, struct et_tensor *outputs, struct et_t
 et_status
 et_state_follow_surgery(struct et_state *s)
 {
-    return eti_bind_parameters((struct et_trainer *)s);
+    struct et_trainer *t = (struct et_trainer *)s;
+    ET_TRY(eti_late_deliver(t, 0)); /* unsettled updates speak of the old parameters */
+    return eti_bind_parameters(t);
 }

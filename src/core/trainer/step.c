@@ -112,7 +112,8 @@ one_microbatch(struct et_trainer *t, int pass, int64_t first, int64_t n, bool al
     ET_TRY(eti_step_backward(t, loss));
     ET_TRY(eti_run(t, ET_EVENT_AFTER_BACKWARD));
     for (int i = 0; pass == 0 && i < t->n_train_metrics; i++)
-        et_metric_update(g, t->train_metric[i], s->outputs, true_target);
+        (first ? et_metric_update : et_metric_begin)(g, t->train_metric[i], s->outputs,
+                                                     true_target);
     s->grad = et_param_space_pack(g, s->params, t->grads);
     if (alone)
         return et_graph_status(g);
@@ -180,20 +181,13 @@ static et_status
 update(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    bool excused;
     s->grad = eti_step_clip(t);
     struct et_tensor *skip = eti_scaler_skip(t);
-    et_assign(s->graph, t->skip, skip);
     ET_TRY(eti_step_optimizer(t, skip));
     eti_stats_guard(t, skip);
     ET_TRY(show_update(s));
-    ET_TRY(et_eval(s->graph, NULL, 0));
-    float skipped;
-    ET_TRY(et_tensor_read(s->cx, t->skip, &skipped, sizeof skipped));
-    et_optimizer_done(s->optimizer, skipped != 0);
-    ET_TRY(eti_scaler_settle(t, &excused));
-    t->nonfinite_batches = skipped != 0 && !excused ? t->nonfinite_batches + 1 : 0;
-    return ET_OK;
+    ET_TRY(eti_late_append(t, skip));
+    return et_eval(s->graph, NULL, 0);
 }
 
 et_status
@@ -224,30 +218,6 @@ attempt(struct et_trainer *t)
     return update(t);
 }
 
-static et_status
-read_results(struct et_trainer *t)
-{
-    struct et_state *s = &t->state;
-    float total;
-    ET_TRY(et_tensor_read(s->cx, t->total, &total, sizeof total));
-    s->loss_value = (double)total;
-    et_log_metric(s->log, "loss/train/total", s->loss_value);
-    ET_TRY(eti_log_parts(t));
-    et_log_metric(s->log,
-                  t->config.microbatch_size ? "trainer/device_train_microbatch_size"
-                                            : "trainer/grad_accum",
-                  (double)(t->config.microbatch_size ? t->config.microbatch_size : t->accum));
-    s->n_train_metrics = t->n_train_metrics;
-    for (int i = 0; i < t->n_train_metrics; i++) {
-        struct et_metric_value *v = &t->train_value[i];
-        const struct et_metric_class *c = et_metric_class(t->train_metric[i]);
-        snprintf(v->name, sizeof v->name, "metrics/train/%s", c->info.name);
-        ET_TRY(et_metric_value(t->train_metric[i], &v->value));
-        et_log_metric(s->log, v->name, v->value);
-    }
-    return ET_OK;
-}
-
 et_status
 eti_train_batch(struct et_trainer *t)
 {
@@ -256,8 +226,6 @@ eti_train_batch(struct et_trainer *t)
     et_graph_get_stats(s->graph, &before);
     et_optimizer_set_alpha(s->optimizer, s->lr_factor);
     for (;;) {
-        for (int i = 0; i < t->n_train_metrics; i++)
-            ET_TRY(et_metric_reset(t->train_metric[i]));
         et_status status = attempt(t);
         if (status == ET_OK)
             break;
@@ -275,5 +243,7 @@ eti_train_batch(struct et_trainer *t)
     et_graph_last_plan(s->graph, &t->train_plan);
     t->train_flops = after.flops - before.flops;
     t->train_bytes = after.moved_bytes - before.moved_bytes;
-    return read_results(t);
+    ET_TRY(eti_late_send(t));
+    eti_late_take(t);
+    return ET_OK;
 }

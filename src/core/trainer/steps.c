@@ -147,23 +147,6 @@ et_state_log_loss(struct et_state *s, const char *name, struct et_tensor *value)
     return et_graph_status(g);
 }
 
-et_status
-eti_log_parts(struct et_trainer *t)
-{
-    struct et_state *s = &t->state;
-    char name[ET_METRIC_NAME];
-    for (int i = 0; i < t->n_parts; i++) {
-        float value;
-        if (!t->part[i].logged)
-            continue;
-        t->part[i].logged = false;
-        ET_TRY(et_tensor_read(s->cx, t->part[i].sum, &value, sizeof value));
-        snprintf(name, sizeof name, "loss/train/%s", t->part[i].name);
-        et_log_metric(s->log, name, (double)value);
-    }
-    return ET_OK;
-}
-
 void
 eti_free_parts(struct et_trainer *t)
 {

@@ -4,10 +4,11 @@
 
 #include "core/base/assert.h"
 #include "core/base/seams.h"
+#include "core/trainer/late.h"
 #include "etude/archive.h"
 #include "etude/trainer.h"
 
-enum { ETI_MAX_METRICS = 16, ETI_MAX_EVALUATORS = 16, ETI_MAX_LOSS_PARTS = 16 };
+enum { ETI_MAX_METRICS = 16, ETI_MAX_EVALUATORS = 16 };
 
 struct eti_evaluator {
     struct et_evaluator config;
@@ -71,9 +72,9 @@ struct et_trainer {
     struct eti_loss_part part[ETI_MAX_LOSS_PARTS];
     int n_parts;
     struct et_tensor *grad_sum; /* f32 [total]: of the microbatches so far */
-    struct et_tensor *skip;     /* f32 [1]: 1 if the last update was not finite */
     struct eti_scaler scaler;
     struct eti_stats stats;
+    struct eti_late late;
     struct et_plan_info train_plan, eval_plan; /* of the last batches */
     int64_t train_flops, train_bytes;          /* of the last training batch */
     struct et_run_length length;
@@ -94,6 +95,22 @@ struct et_trainer {
     int n_own_algorithms;
 };
 
+/* late.c. After metrics and optimizer have been made. */
+et_status eti_late_init(struct et_trainer *t);
+void eti_late_release(struct et_trainer *t);
+/* In a batch's last evaluation: its numbers go into one leaf; after it: on their way. */
+et_status eti_late_append(struct et_trainer *t, struct et_tensor *skip);
+et_status eti_late_send(struct et_trainer *t);
+/* Without running ahead: into state and log, now. */
+void eti_late_take(struct et_trainer *t);
+/* At the end of a batch: puts by what observers will be shown of it. */
+void eti_late_park(struct et_trainer *t);
+/* Waits for the oldest parked batches, until KEEP are left, and shows each. */
+et_status eti_late_deliver(struct et_trainer *t, int keep);
+/* The same, shown to nobody: the run goes back to before them. */
+et_status eti_late_discard(struct et_trainer *t);
+/* fit.c: what to do about the last batch's gradient; true: the run went back. */
+bool eti_judge(struct et_trainer *t);
 /* step.c: one batch through closure and update, with retries. */
 et_status eti_train_batch(struct et_trainer *t);
 /* Rows [FIRST, FIRST + N) of ALL, as nodes. */
@@ -127,8 +144,9 @@ struct et_tensor *eti_scaler_scale(struct et_trainer *t, struct et_tensor *loss)
 et_status eti_scaler_unscale(struct et_trainer *t, int pass);
 /* Whether to skip the update with state->grad: f32 [1]; and the next scale. */
 struct et_tensor *eti_scaler_skip(struct et_trainer *t);
-/* After the evaluation: EXCUSED when the scale was to blame for a skip. Logs. */
-et_status eti_scaler_settle(struct et_trainer *t, bool *excused);
+/* What BATCH, counted from 1, made of overflow and scale: true when the scale was to
+ * blame for a skip. Logs. */
+bool eti_scaler_settle(struct et_trainer *t, int64_t batch, float overflow, float scale);
 /* Scale and count of clean steps, for checkpoints. */
 et_status eti_scaler_archive(struct et_trainer *t, struct et_archive *a);
 /* steps.c: the user's step, or the default. */
@@ -144,8 +162,6 @@ struct et_tensor *eti_step_clip(struct et_trainer *t);
 et_status eti_step_optimizer(struct et_trainer *t, struct et_tensor *skip);
 /* Sets state->lr_factor. */
 et_status eti_step_scheduler(struct et_trainer *t);
-/* The parts that were given of this batch's loss, to the log. */
-et_status eti_log_parts(struct et_trainer *t);
 void eti_free_parts(struct et_trainer *t);
 /* prepare.c: how long the run is to be, from config and the loader. */
 et_status eti_set_length(struct et_trainer *t);
