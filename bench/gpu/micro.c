@@ -22,7 +22,7 @@
 
 #include "core/graph/graph_impl.h"
 
-enum { SETS = 64, OPERANDS = 8, TRIALS = 7 };
+enum { SETS = 64, OPERANDS = 8, TRIALS = 7, PERIOD = 1 << 25 };
 
 static struct et_ctx *cx;
 static const struct et_device_table *table;
@@ -236,11 +236,10 @@ extent(const struct et_desc *d)
     return n;
 }
 
-/* Uniform numbers in [-1, 1), or integers below LIMIT. */
+/* N uniform numbers in [-1, 1), or integers below LIMIT. */
 static void
-fill_random(void *to, const struct et_desc *d, int64_t limit, uint32_t seed)
+fill_random(void *to, enum et_dtype dtype, int64_t n, int64_t limit, uint32_t seed)
 {
-    int64_t n = extent(d);
     uint32_t x = seed * 0x9E3779B1u + 1;
     for (int64_t i = 0; i < n; i++) {
         x ^= x << 13;
@@ -249,31 +248,50 @@ fill_random(void *to, const struct et_desc *d, int64_t limit, uint32_t seed)
         float v = (float)(x >> 8) * 0x1p-23f - 1;
         uint32_t bits;
         memcpy(&bits, &v, sizeof bits);
-        if (d->dtype == ET_I32)
+        if (dtype == ET_I32)
             ((int32_t *)to)[i] = (int32_t)(x % (uint32_t)limit);
-        else if (d->dtype == ET_BF16)
+        else if (dtype == ET_BF16)
             ((uint16_t *)to)[i] = (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
         else
             ((float *)to)[i] = v;
     }
 }
 
+static et_status
+wait(void)
+{
+    return table->sync ? table->sync(device, NULL) : ET_OK;
+}
+
+/* The same PERIOD random numbers over and over: more of them than a cache holds. */
+static et_status
+upload_random(char *to, const struct et_desc *d, int64_t limit, uint32_t seed)
+{
+    size_t width = et_dtype_size(d->dtype), bytes = (size_t)extent(d) * width;
+    size_t period = bytes < PERIOD * width ? bytes : PERIOD * width;
+    void *host = malloc(period);
+    et_status status = host ? ET_OK : ET_ENOMEM;
+    if (host)
+        fill_random(host, d->dtype, (int64_t)(period / width), limit, seed);
+    for (size_t at = 0; status == ET_OK && at < bytes; at += period)
+        status = table->copy(device, to + at, host,
+                             bytes - at < period ? bytes - at : period, NULL);
+    et_status waited = wait();
+    free(host);
+    return status != ET_OK ? status : waited;
+}
+
 static void *
 device_array(const struct et_desc *d, int64_t limit, bool random, uint32_t seed)
 {
     size_t bytes = (size_t)extent(d) * et_dtype_size(d->dtype);
-    void *block, *host;
+    void *block;
     if (table->alloc(device, bytes, &block) != ET_OK)
         return NULL;
-    if (!random)
+    if (!random || upload_random(block, d, limit, seed) == ET_OK)
         return block;
-    host = malloc(bytes);
-    fill_random(host, d, limit, seed);
-    et_status status = table->copy(device, block, host, bytes, NULL);
-    if (status == ET_OK && table->sync)
-        status = table->sync(device, NULL);
-    free(host);
-    return status == ET_OK ? block : NULL;
+    table->free(device, block, bytes);
+    return NULL;
 }
 
 static void
@@ -346,12 +364,6 @@ do_turn(const struct turn *t)
     for (int s = 0; s < t->sets; s++)
         ET_TRY(table->run(t->w->kernel, t->w->ptr[s], t->w->space, NULL));
     return ET_OK;
-}
-
-static et_status
-wait(void)
-{
-    return table->sync ? table->sync(device, NULL) : ET_OK;
 }
 
 static et_status
