@@ -350,7 +350,9 @@ run_recorded(struct et_device_handle *d, const struct prepared *r, void *const *
     int64_t before = gpusim_counts()->graph_nodes;
     ET_TRY(gpu->capture_begin(d, NULL));
     et_status status = gpu->run(r->kernel, ptr, ws, NULL);
+    is_int(d->capturing, 1, "the device knows that a stream is captured");
     ET_TRY(gpu->capture_end(d, NULL, &capture));
+    is_int(d->capturing, 0, "and that it is no more");
     if (status == ET_OK)
         status = gpu->replay(capture, NULL);
     if (status == ET_OK)

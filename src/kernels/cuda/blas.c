@@ -177,23 +177,22 @@ read_choice(struct et_device_handle *d, const struct etk_gemm *g, const char *ke
 
 /* ---- what cuBLASLt has ---- */
 
-/* Sums in an order of its own, and in f32: what the mask asks for, seen to. */
+/* Sums in f32, put together in an order of its own: what the mask asks for, seen to in
+ * the algorithms that say how they do it. */
 static bool
 may_take(const cublasLtMatmulHeuristicResult_t *r)
 {
     int32_t parts = 1;
     uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_NONE;
     size_t written;
-    if (r->state != CUBLAS_STATUS_SUCCESS || r->workspaceSize > MOST_WORKSPACE)
-        return false;
-    if (cublasLtMatmulAlgoConfigGetAttribute(&r->algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM,
-                                             &parts, sizeof parts,
-                                             &written) != CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatmulAlgoConfigGetAttribute(
-            &r->algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme, sizeof scheme,
-            &written) != CUBLAS_STATUS_SUCCESS)
-        return false;
-    return parts <= 1 || scheme == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    bool tells = cublasLtMatmulAlgoConfigGetAttribute(
+                     &r->algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &parts, sizeof parts,
+                     &written) == CUBLAS_STATUS_SUCCESS &&
+                 cublasLtMatmulAlgoConfigGetAttribute(
+                     &r->algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme,
+                     sizeof scheme, &written) == CUBLAS_STATUS_SUCCESS;
+    return r->state == CUBLAS_STATUS_SUCCESS && r->workspaceSize <= MOST_WORKSPACE &&
+           (!tells || parts <= 1 || scheme == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
 }
 
 /* Fills OUT with what may be taken, cuBLASLt's first choice first; ENOTSUP if nothing.

@@ -8,8 +8,9 @@
  * A block computes a tile of 64 x 64 of one y after the other along the batch; 256
  * threads, 16 x 16, of which thread (x, y) has rows y, y + 16, .. and columns x, x + 16,
  * .. of the tile: sixteen sums in registers. The terms come 16 at a time through shared
- * memory, zeros where the tile leaves the matrix, so each element of a is read n/64
- * times and each of b m/64 times (Volkov and Demmel 2008). */
+ * memory, so each element of a is read n/64 times and each of b m/64 times (Volkov and
+ * Demmel 2008). Where the tile leaves a matrix, shared memory gets zeros that nobody
+ * read, and the sums are not stored: no index leaves its array. */
 #include "kernels/cuda/kernel.cuh"
 #include "kernels/cuda/matmul.h"
 
