@@ -261,8 +261,9 @@ struct et_loader_config {
     bool train;            /* windows of tokens get a phase per epoch, and
                               workers read on past an epoch's end */
     int world_size, rank;  /* 0 = alone */
-    struct et_device *dev; /* its host memory holds the batches and they carry tensors;
-                              NULL: et_alloc's memory, no tensors */
+    struct et_device *dev; /* batches carry tensors of it: in their own memory where the
+                              host reaches that, else copied when handed out; NULL:
+                              et_alloc's memory, no tensors */
 };
 
 /* One batch of this rank. Valid, and the memory untouched, until it is released. */
@@ -270,7 +271,7 @@ struct et_batch {
     struct et_desc x_desc, target_desc;
     void *x;         /* images: f32 [N,C,H,W], channels last; tokens: i32 [N,T] */
     int32_t *target; /* images: labels i32 [N]; tokens: i32 [N,T], the next tokens */
-    struct et_tensor *x_tensor, *target_tensor; /* the same memory; with config.dev */
+    struct et_tensor *x_tensor, *target_tensor; /* the same numbers; with config.dev */
     int64_t n_samples; /* N; the last batch may be smaller (0 only where the last global
                           batch has fewer samples than there are ranks) */
     int64_t n_tokens;  /* N * T; 0 for images */

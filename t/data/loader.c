@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/data/order.h"
+#include "core/graph/tensor.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
@@ -474,6 +475,47 @@ tensors(void)
     et_device_close(&s.config.dev);
 }
 
+/* The same memory on the device, which the host cannot reach. */
+static bool
+arrived(const struct et_tensor *t, const void *host)
+{
+    size_t bytes = et_desc_bytes(&t->desc);
+    void *copy = malloc(bytes);
+    need(cx, eti_tensor_copy_out(cx, t, copy));
+    bool same = memcmp(copy, host, bytes) == 0;
+    free(copy);
+    return same;
+}
+
+/* Steps in flight, as a trainer's are: each batch is released before it is looked at. */
+static void
+uploads(void)
+{
+    struct setup s = images(23, 10);
+    if (et_device_open(cx, "gpusim", 0, 1, &s.config.dev) != ET_OK) {
+        et_error_clear(cx);
+        skip(2, "the simulated GPU is not built");
+        return;
+    }
+    for (int workers = 0; workers <= 2; workers += 2) {
+        s.options.common.workers = workers;
+        begin(&s);
+        int sound = 0;
+        for (int epoch = 0; epoch < 4; epoch++) {
+            const struct et_batch *b;
+            while ((b = next(&s))) {
+                sound += arrived(b->x_tensor, b->x) &&
+                         arrived(b->target_tensor, b->target) &&
+                         et_desc_equal(&b->x_tensor->desc, &b->x_desc);
+                et_loader_release(s.loader, b);
+            }
+        }
+        is_int(sound, 12, "batches arrive in a GPU's memory, %d workers", workers);
+        end(&s);
+    }
+    et_device_close(&s.config.dev);
+}
+
 int
 main(void)
 {
@@ -486,6 +528,7 @@ main(void)
     corrupt();
     memory();
     tensors();
+    uploads();
     et_ctx_free(&cx);
     return done();
 }

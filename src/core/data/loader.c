@@ -10,11 +10,13 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/assert.h"
 #include "core/data/loader_impl.h"
+#include "core/graph/upload.h"
 #include "etude/diagnostic.h"
 #include "etude/span.h"
 
@@ -58,7 +60,13 @@ static void
 fill_claimed(struct et_loader *l, struct eti_slot *s)
 {
     pthread_mutex_unlock(&l->lock);
-    s->status = eti_loader_fill(l, s);
+    s->status = s->lane ? eti_lane_wait(s->lane) : ET_OK;
+    if (s->status == ET_OK)
+        s->status = eti_loader_fill(l, s);
+    else
+        snprintf(s->why.message, sizeof s->why.message,
+                 "the copy of a batch to the device failed: %s",
+                 et_status_name(s->status));
     pthread_mutex_lock(&l->lock);
     s->state = s->generation == l->generation ? ETI_SLOT_READY : ETI_SLOT_FREE;
 }
@@ -132,6 +140,15 @@ give_up(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
     return status;
 }
 
+/* To the device, while it is at the batches before. */
+static et_status
+send_batch(struct eti_slot *s)
+{
+    const struct et_batch *b = &s->batch;
+    return eti_lane_send(s->lane, (struct et_tensor *[]){b->x_tensor, b->target_tensor},
+                         (const void *[]){b->x, b->target}, 2);
+}
+
 static et_status
 next(struct et_ctx *cx, struct et_loader *l, const struct et_batch **out)
 {
@@ -155,6 +172,8 @@ next(struct et_ctx *cx, struct et_loader *l, const struct et_batch **out)
         et_report(cx, ET_LOG_WARN, "%s", s->skipped.message);
     if (s->status != ET_OK)
         return give_up(cx, l, s);
+    if (s->lane && s->batch.n_samples > 0)
+        ET_TRY(send_batch(s));
     *out = &s->batch;
     return ET_OK;
 }
@@ -174,9 +193,14 @@ et_loader_release(struct et_loader *l, const struct et_batch *batch)
     if (!batch)
         return;
     pthread_mutex_lock(&l->lock);
-    for (int i = 0; i < l->n_slots; i++)
-        if (&l->slots[i].batch == batch)
-            l->slots[i].state = ETI_SLOT_FREE;
+    for (int i = 0; i < l->n_slots; i++) {
+        struct eti_slot *s = &l->slots[i];
+        if (&s->batch != batch)
+            continue;
+        if (s->lane)
+            eti_lane_release(s->lane);
+        s->state = ETI_SLOT_FREE;
+    }
     pthread_cond_signal(&l->work);
     pthread_mutex_unlock(&l->lock);
 }
@@ -297,7 +321,7 @@ view_first(struct et_ctx *cx, const struct et_tensor *whole, int64_t n,
     return et_tensor_view(cx, whole->storage, 0, &d, whole->name, out);
 }
 
-/* The slot's memory as tensors of the device, so that a step reads it where it lies. */
+/* The slot's batch as tensors of the device. */
 static et_status
 make_tensors(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
 {
@@ -308,8 +332,6 @@ make_tensors(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
                          &s->full.x));
     ET_TRY(et_tensor_new(cx, dev, t->dtype, t->ndim, t->shape, ET_ROW_MAJOR, "target",
                          &s->full.target));
-    s->batch.x = et_tensor_data(s->full.x);
-    s->batch.target = et_tensor_data(s->full.target);
     int64_t first, n = eti_loader_slice(l, l->batches - 1, &first);
     if (n == 0 || n == x->shape[0])
         return ET_OK;
@@ -317,21 +339,36 @@ make_tensors(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
     return view_first(cx, s->full.target, n, &s->last.target);
 }
 
+/* Where batches are filled: in the device's memory itself if the host reaches it, so
+ * that a step reads them where they lie. */
+static et_status
+make_memory(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
+{
+    struct et_batch *b = &s->batch;
+    struct et_device *dev = l->config.dev;
+    size_t x = et_desc_bytes(&b->x_desc), target = et_desc_bytes(&b->target_desc);
+    if (!dev) {
+        ET_TRY(et_alloc(cx, x, &b->x));
+        return et_alloc(cx, target, (void **)&b->target);
+    }
+    ET_TRY(make_tensors(cx, l, s));
+    if (eti_lane_needed(dev)) {
+        ET_TRY(eti_lane_new(dev, &s->lane));
+        ET_TRY(eti_pinned_new(dev, x, &b->x));
+        return eti_pinned_new(dev, target, (void **)&b->target);
+    }
+    b->x = et_tensor_data(s->full.x);
+    b->target = et_tensor_data(s->full.target);
+    return ET_OK;
+}
+
 static et_status
 make_slot(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
 {
     struct et_batch *b = &s->batch;
-    struct et_device_info info = {0};
     b->x_desc = l->x_desc;
     b->target_desc = l->target_desc;
-    if (l->config.dev)
-        et_device_get_info(l->config.dev, &info);
-    if (info.host_memory) {
-        ET_TRY(make_tensors(cx, l, s));
-    } else {
-        ET_TRY(et_alloc(cx, et_desc_bytes(&b->x_desc), &b->x));
-        ET_TRY(et_alloc(cx, et_desc_bytes(&b->target_desc), (void **)&b->target));
-    }
+    ET_TRY(make_memory(cx, l, s));
     if (l->data->facts.kind == ET_DATA_TOKENS)
         return ET_OK;
     return et_alloc(cx, 2 * (size_t)l->raw_bytes + eti_pipeline_scratch(&l->pipeline),
@@ -339,9 +376,15 @@ make_slot(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
 }
 
 static void
-free_slot(struct et_ctx *cx, struct eti_slot *s)
+free_slot(struct et_loader *l, struct eti_slot *s)
 {
-    if (!s->full.x) {
+    struct et_ctx *cx = l->cx;
+    struct et_device *dev = l->config.dev;
+    if (dev && eti_lane_needed(dev)) {
+        eti_lane_free(&s->lane);
+        eti_pinned_free(dev, s->batch.x);
+        eti_pinned_free(dev, s->batch.target);
+    } else if (!dev) {
         et_free(cx, s->batch.x);
         et_free(cx, s->batch.target);
     }
@@ -426,7 +469,7 @@ et_loader_free(struct et_loader **loader)
     for (int i = 0; i < l->n_threads; i++)
         pthread_join(l->threads[i], NULL);
     for (int i = 0; i < l->n_slots; i++)
-        free_slot(l->cx, &l->slots[i]);
+        free_slot(l, &l->slots[i]);
     et_free(l->cx, l->slots);
     et_free(l->cx, l->corrupt);
     et_free(l->cx, l->threads);

@@ -19,9 +19,10 @@ struct eti_slot {
     int64_t n_skipped;       /* samples first found unreadable here */
     struct et_error skipped; /* the last of them */
     uint8_t *scratch;        /* two raw samples, then a resized one */
-    struct eti_tensors { /* the batch's memory; NULL without a device that shares it */
+    struct eti_tensors { /* the batch's memory; NULL without a device */
         struct et_tensor *x, *target;
     } full, last; /* last: of the epoch's last batch where that is smaller */
+    struct eti_lane *lane; /* to the tensors, where they lie elsewhere than the batch */
 };
 
 struct et_loader {

@@ -133,6 +133,8 @@ et_device_close(struct et_device **dev)
         return;
     if (d->handle) {
         eti_staging_free(d);
+        if (d->uploads)
+            d->table->stream_free(d->uploads);
         d->table->close(d->handle);
     }
     /* The library stays mapped: OpenMP's threads outlive the device. */

@@ -22,6 +22,7 @@ struct et_device {
     size_t limit; /* bytes; 0 = none */
     struct et_graph *graphs; /* on it: whose caches go when memory is short */
     struct eti_staging *staging; /* staging.c; NULL until something is written */
+    struct et_stream *uploads;   /* upload.c; NULL until there is a lane */
 };
 
 et_status eti_device_alloc(struct et_ctx *cx, struct et_device *dev, size_t bytes, void **out);
