@@ -393,4 +393,6 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
 #ifdef __cplusplus
 }
 #endif
+#include "gpusim_library.h"
+
 #endif
