@@ -7,6 +7,7 @@
 #include "config.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/dnn.h"
+#include "kernels/cuda/rtc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,7 @@ cuda_close(struct et_device_handle *d)
         (void)cudaStreamSynchronize(d->stream);
     etk_blas_close(d);
     etk_dnn_close(d);
+    etk_rtc_close(d);
     if (d->pool)
         (void)cudaMemPoolDestroy(d->pool);
     if (d->stream)
