@@ -15,6 +15,9 @@
 #include "t/kernels/module.h"
 #include "t/tap.h"
 
+/* What a slow algorithm takes: longer than a busy machine keeps a fast one waiting. */
+enum { SLOW_MS = 60 };
+
 static const struct et_device_table *gpu;
 static char top[] = "/tmp/etude-products-XXXXXX";
 
@@ -274,7 +277,7 @@ test_fastest(struct et_device_handle **d)
         if (fast == 3)
             continue; /* adds in the result: never taken */
         for (int i = 1; i <= 4; i++)
-            gpusim_blas_delay(i, i == fast ? 0 : 20);
+            gpusim_blas_delay(i, i == fast ? 0 : SLOW_MS);
         forget();
         reopen(d);
         struct prepared r = prepare_plain(*d);
@@ -310,8 +313,8 @@ test_faults(struct et_device_handle **d)
         {"cudaEventSynchronize=700@2", "a GPU that is lost while it is timed",
          ET_EDEVICE, 0},
     };
-    for (int i = 3; i <= 4; i++)
-        gpusim_blas_delay(i, 20);
+    gpusim_blas_delay(2, SLOW_MS);
+    gpusim_blas_delay(4, 2 * SLOW_MS);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         forget();
         reopen(d);
