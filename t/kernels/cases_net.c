@@ -14,8 +14,10 @@ struct batch_case {
     int64_t x[4];
     bool affine, residual, relu;
     enum contents contents;
+    enum layout other; /* than channels-last */
 };
 
+/* Devices have a way of their own for up to some thousand positions. */
 static const struct batch_case batches[] = {
     {.what = "images", .ndim = 4, .x = {3, 17, 5, 7}, .affine = true},
     {.what = "plain", .ndim = 4, .x = {2, 5, 3, 3}},
@@ -35,6 +37,33 @@ static const struct batch_case batches[] = {
     {.what = "vectors", .ndim = 2, .x = {13, 31}, .affine = true},
     {.what = "sequences", .ndim = 3, .x = {3, 7, 11}, .affine = true},
     {.what = "one channel", .ndim = 4, .x = {7, 1, 5, 5}, .affine = true},
+    {.what = "one position", .ndim = 2, .x = {1, 40}, .affine = true},
+    {.what = "many positions", .ndim = 4, .x = {5, 24, 23, 31}, .affine = true},
+    {.what = "many positions, residual and relu",
+     .ndim = 4,
+     .x = {7, 16, 20, 23},
+     .affine = true,
+     .residual = true,
+     .relu = true},
+    {.what = "many positions of three channels",
+     .ndim = 4,
+     .x = {11, 3, 17, 19},
+     .affine = true,
+     .relu = true},
+    {.what = "many channels", .ndim = 2, .x = {2053, 520}, .affine = true},
+    {.what = "many positions far from zero",
+     .ndim = 4,
+     .x = {5, 8, 25, 27},
+     .affine = true,
+     .contents = FAR},
+    {.what = "every second element",
+     .ndim = 4,
+     .x = {3, 5, 4, 6},
+     .affine = true,
+     .residual = true,
+     .relu = true,
+     .other = GAPS},
+    {.what = "turned images", .ndim = 4, .x = {3, 5, 4, 6}, .other = TURNED},
     {.what = "far from zero",
      .ndim = 4,
      .x = {5, 4, 7, 7},
@@ -51,11 +80,12 @@ batch_norm(struct bench *b, const struct batch_case *v)
         n *= v->x[k];
     if (v->contents == FAR)
         n = FAR_LENGTH;
-    struct operand *x = operand(b, ET_F32, v->contents, 0, LAST, v->ndim, v->x);
+    enum layout layout = v->other ? v->other : LAST;
+    struct operand *x = operand(b, ET_F32, v->contents, 0, layout, v->ndim, v->x);
     struct operand *gamma =
         v->affine ? operand(b, ET_F32, POSITIVE, 0, ROW, SHAPE(c)) : NULL;
     struct operand *beta = v->affine ? normal(b, ROW, SHAPE(c)) : NULL;
-    struct operand *residual = v->residual ? normal(b, LAST, v->ndim, v->x) : NULL;
+    struct operand *residual = v->residual ? normal(b, layout, v->ndim, v->x) : NULL;
     struct operand *y = result_like(b, ET_F32, x);
     struct operand *mean = wide_result(b, SHAPE(c));
     struct operand *var = wide_result(b, SHAPE(c));
@@ -66,16 +96,16 @@ batch_norm(struct bench *b, const struct batch_case *v)
         return;
     }
     compute(b, ET_OP_batch_norm, &forward);
-    check(
-        b,
-        TRIAL(
-            ATTR(o),
-            IN(normal(b, LAST, v->ndim, v->x), x, gamma, mean, var, v->relu ? y : NULL),
-            OUT(result_like(b, ET_F32, x), gamma ? result_like(b, ET_F32, gamma) : NULL,
-                gamma ? result_like(b, ET_F32, gamma) : NULL,
-                residual ? result_like(b, ET_F32, x) : NULL),
-            .length = n),
-        "%s", v->what);
+    check(b,
+          TRIAL(ATTR(o),
+                IN(normal(b, layout, v->ndim, v->x), x, gamma, mean, var,
+                   v->relu ? y : NULL),
+                OUT(result_like(b, ET_F32, x),
+                    gamma ? result_like(b, ET_F32, gamma) : NULL,
+                    gamma ? result_like(b, ET_F32, gamma) : NULL,
+                    residual ? result_like(b, ET_F32, x) : NULL),
+                .length = n),
+          "%s", v->what);
 }
 
 void
@@ -101,7 +131,17 @@ static const struct row_case layers[] = {
     {.what = "plain", .ndim = 2, .axes = 1, .x = {5, 31}},
     {.what = "two axes", .ndim = 3, .axes = 2, .x = {3, 5, 7}, .affine = true},
     {.what = "one row", .ndim = 1, .axes = 1, .x = {67}, .affine = true},
-    {.what = "768", .ndim = 2, .axes = 1, .x = {3, 768}, .affine = true},
+    {.what = "768", .ndim = 2, .axes = 1, .x = {37, 768}, .affine = true},
+    {.what = "768 without gamma", .ndim = 2, .axes = 1, .x = {3, 768}},
+    {.what = "64", .ndim = 2, .axes = 1, .x = {101, 64}, .affine = true},
+    {.what = "many short rows", .ndim = 2, .axes = 1, .x = {65539, 4}, .affine = true},
+    {.what = "1021", .ndim = 2, .axes = 1, .x = {7, 1021}, .affine = true},
+    {.what = "3072", .ndim = 2, .axes = 1, .x = {5, 3072}, .affine = true},
+    {.what = "4099", .ndim = 2, .axes = 1, .x = {2, 4099}, .affine = true},
+    {.what = "8192", .ndim = 2, .axes = 1, .x = {3, 8192}, .affine = true},
+    {.what = "12288", .ndim = 2, .axes = 1, .x = {2, 12288}, .affine = true},
+    {.what = "16384", .ndim = 2, .axes = 1, .x = {2, 16384}, .affine = true},
+    {.what = "40000", .ndim = 2, .axes = 1, .x = {2, 40000}, .affine = true},
     {.what = "turned",
      .ndim = 3,
      .axes = 1,
@@ -144,6 +184,13 @@ static const struct row_case groups[] = {
      .affine = true,
      .layout = LAST},
     {.what = "vectors", .ndim = 2, .groups = 3, .x = {5, 33}, .affine = true},
+    {.what = "large images",
+     .ndim = 4,
+     .groups = 4,
+     .x = {3, 32, 33, 29},
+     .affine = true,
+     .layout = LAST},
+    {.what = "sequences", .ndim = 3, .groups = 2, .x = {3, 6, 13}, .affine = true},
     {.what = "far from zero",
      .ndim = 4,
      .groups = 2,

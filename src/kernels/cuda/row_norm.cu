@@ -1,0 +1,293 @@
+/* row_norm.cu: layer normalisation of rows that fit into a block's registers.
+ *
+ *   y  = gamma x^ + beta, x^ = (x - mean) rstd, over a row of n.size neighbours
+ *   dx = rstd (g - mean(g) - x^ mean(g x^)), g = gamma dy
+ *   dgamma = sum of dy x^, dbeta = sum of dy, over all rows
+ *
+ * (Ba et al., arXiv:1607.06450.) n.lanes threads, a power of two, share a row: lane l
+ * holds the accesses l, l + lanes, ... of V elements, CHUNKS at most, in registers;
+ * what begins at n.size or beyond is nobody's. Several rows share a block where lanes
+ * are few. A row is row_of(...) < n.count, so no index leaves the arrays; all threads
+ * of a block take the same number of turns, since they meet at barriers.
+ *
+ * Forward reads x once and writes y once; the variance is that of the deviations, from
+ * registers. Backward reads dy and x once and writes dx once; a block goes through rows
+ * that lie a grid apart, and adds dgamma and dbeta in shared memory, where each thread
+ * owns its columns (the scheme of llm.c's layernorm_backward, there with atomics;
+ * Triton's tutorial 05 with locks; here each block writes its sums, 8 n.size bytes, and
+ * a second kernel adds them in order). At 65536 rows of 768 in bf16 that is 302 MB and
+ * 3 MB of sums. */
+#include "kernels/cuda/norm.cuh"
+
+enum {
+    MOST = 512, /* threads of a block; so at most 128 registers each */
+    LINES = 32, /* of the kernel that adds the blocks' sums */
+};
+
+/* The sum over the LANES threads of a row, for all of them. SLOT: one per warp; it may
+ * be used again after another barrier. */
+static __device__ __forceinline__ float
+row_sum(float v, int lanes, float *slot)
+{
+    for (int by = (lanes < ETK_WARP ? lanes : ETK_WARP) / 2; by > 0; by /= 2)
+        v += __shfl_xor_sync(0xffffffffu, v, by);
+    if (lanes <= ETK_WARP)
+        return v;
+    int warps = lanes / ETK_WARP, warp = threadIdx.x / ETK_WARP,
+        lane = threadIdx.x % ETK_WARP;
+    if (lane == 0)
+        slot[warp] = v;
+    __syncthreads();
+    v = lane < warps ? slot[warp / warps * warps + lane] : 0.0f;
+    return etk_warp_reduce(v, etk_plus());
+}
+
+template <class T, int V, int CHUNKS>
+static __global__ void __launch_bounds__(MOST, 1)
+forward(const __grid_constant__ struct etk_norm_rows n)
+{
+    __shared__ float slot[2][ETK_WARP];
+    const int lane = threadIdx.x % n.lanes, size = (int)n.size;
+    const int64_t groups = blockDim.x / n.lanes, group = threadIdx.x / n.lanes;
+    for (int64_t first = blockIdx.x * groups; first < n.count;
+         first += gridDim.x * groups) {
+        const int64_t row = first + group;
+        const int end = row < n.count ? size : 0;
+        const T *x =
+            static_cast<const T *>(n.p[ETK_NORM_X]) + row * n.stride[ETK_NORM_X];
+        etk_raw<T, V> a[CHUNKS];
+        float sum = 0, squares = 0;
+#pragma unroll
+        for (int c = 0; c < CHUNKS; c++)
+            if ((c * n.lanes + lane) * V < end)
+                a[c].stream(x + (c * n.lanes + lane) * V);
+#pragma unroll
+        for (int c = 0; c < CHUNKS; c++)
+            if ((c * n.lanes + lane) * V < end)
+#pragma unroll
+                for (int k = 0; k < V; k++)
+                    sum += a[c][k];
+        const float mean = row_sum(sum, n.lanes, slot[0]) / (float)size;
+#pragma unroll
+        for (int c = 0; c < CHUNKS; c++)
+            if ((c * n.lanes + lane) * V < end)
+#pragma unroll
+                for (int k = 0; k < V; k++) {
+                    float d = a[c][k] - mean;
+                    squares += d * d;
+                }
+        const float var = row_sum(squares, n.lanes, slot[1]) / (float)size;
+        const float rstd = 1.0f / sqrtf(var + (float)n.eps);
+        T *y = static_cast<T *>(n.p[ETK_NORM_Y]) + row * n.stride[ETK_NORM_Y];
+#pragma unroll
+        for (int c = 0; c < CHUNKS; c++) {
+            const int at = (c * n.lanes + lane) * V;
+            if (at < end && n.p[ETK_NORM_Y]) {
+                float gamma[V], beta[V], v[V];
+                etk_params<V>(n.param[ETK_NORM_GAMMA], at, 1, gamma);
+                etk_params<V>(n.param[ETK_NORM_BETA], at, 0, beta);
+#pragma unroll
+                for (int k = 0; k < V; k++)
+                    v[k] = (a[c][k] - mean) * rstd * gamma[k] + beta[k];
+                etk_put<T, V>(y + at, v);
+            }
+        }
+        if (lane == 0 && row < n.count && n.p[ETK_NORM_MEAN])
+            static_cast<float *>(n.p[ETK_NORM_MEAN])[row] = mean;
+        if (lane == 0 && row < n.count && n.p[ETK_NORM_SPREAD])
+            static_cast<float *>(n.p[ETK_NORM_SPREAD])[row] = rstd;
+    }
+}
+
+/* The block's sums: [groups][dgamma, dbeta][V / F][accesses of a row][F], so that
+ * neighbouring threads use neighbouring 16 bytes. */
+template <int V> struct sums {
+    enum { F = V % 4 ? 1 : 4, PLANES = V / F };
+    typedef etk_pack<float, F> pack;
+    static __device__ __forceinline__ int place(int64_t group, int which, int plane,
+                                                int accesses, int access)
+    {
+        return (int)((group * 2 + which) * PLANES + plane) * accesses + access;
+    }
+};
+
+template <class T, int V, int CHUNKS>
+static __global__ void __launch_bounds__(MOST, 1)
+backward(const __grid_constant__ struct etk_norm_rows n)
+{
+    typedef sums<V> S;
+    ETK_SHARED(typename S::pack, acc);
+    __shared__ float slot[2][2][ETK_WARP];
+    const int lane = threadIdx.x % n.lanes, size = (int)n.size, accesses = size / V;
+    const int64_t groups = blockDim.x / n.lanes, group = threadIdx.x / n.lanes;
+    const float *means = static_cast<const float *>(n.p[ETK_NORM_MEAN]);
+    const float *rstds = static_cast<const float *>(n.p[ETK_NORM_SPREAD]);
+    if (n.parts)
+        for (int access = lane; access < accesses; access += n.lanes)
+            for (int i = 0; i < 2 * S::PLANES; i++)
+                acc[S::place(group, 0, i, accesses, access)] = typename S::pack();
+    int turn = 0;
+    for (int64_t first = blockIdx.x * groups; first < n.count;
+         first += gridDim.x * groups, turn ^= 1) {
+        const int64_t row = first + group;
+        const bool live = row < n.count;
+        const int end = live ? size : 0;
+        const T *x =
+            static_cast<const T *>(n.p[ETK_NORM_X]) + row * n.stride[ETK_NORM_X];
+        const T *dy =
+            static_cast<const T *>(n.p[ETK_NORM_DY]) + row * n.stride[ETK_NORM_DY];
+        const float mean = live ? means[row] : 0, rstd = live ? rstds[row] : 0;
+        etk_raw<T, V> a[CHUNKS], b[CHUNKS];
+#pragma unroll
+        for (int c = 0; c < CHUNKS; c++)
+            if ((c * n.lanes + lane) * V < end) {
+                a[c].stream(x + (c * n.lanes + lane) * V);
+                b[c].stream(dy + (c * n.lanes + lane) * V);
+            }
+        float sum = 0, product = 0;
+#pragma unroll
+        for (int c = 0; c < CHUNKS; c++) {
+            const int access = c * n.lanes + lane;
+            if (access * V >= end)
+                continue;
+            float gamma[V];
+            etk_params<V>(n.param[ETK_NORM_GAMMA], access * V, 1, gamma);
+#pragma unroll
+            for (int p = 0; p < S::PLANES; p++) {
+                typename S::pack dgamma, dbeta;
+                if (n.parts) {
+                    dgamma = acc[S::place(group, 0, p, accesses, access)];
+                    dbeta = acc[S::place(group, 1, p, accesses, access)];
+                }
+#pragma unroll
+                for (int f = 0; f < S::F; f++) {
+                    const int k = p * S::F + f;
+                    float xhat = (a[c][k] - mean) * rstd;
+                    float d = b[c][k], g = d * gamma[k];
+                    sum += g;
+                    product += g * xhat;
+                    dgamma.v[f] += d * xhat;
+                    dbeta.v[f] += d;
+                }
+                if (n.parts) {
+                    acc[S::place(group, 0, p, accesses, access)] = dgamma;
+                    acc[S::place(group, 1, p, accesses, access)] = dbeta;
+                }
+            }
+        }
+        if (!n.p[ETK_NORM_DX])
+            continue;
+        /* Both have their slots before the barrier of the second. */
+        sum = row_sum(sum, n.lanes, slot[turn][0]) / (float)size;
+        product = row_sum(product, n.lanes, slot[turn][1]) / (float)size;
+        T *dx = static_cast<T *>(n.p[ETK_NORM_DX]) + row * n.stride[ETK_NORM_DX];
+#pragma unroll
+        for (int c = 0; c < CHUNKS; c++) {
+            const int at = (c * n.lanes + lane) * V;
+            if (at >= end)
+                continue;
+            float gamma[V], v[V];
+            etk_params<V>(n.param[ETK_NORM_GAMMA], at, 1, gamma);
+#pragma unroll
+            for (int k = 0; k < V; k++) {
+                float xhat = (a[c][k] - mean) * rstd;
+                v[k] = rstd * (b[c][k] * gamma[k] - sum - xhat * product);
+            }
+            etk_put<T, V>(dx + at, v);
+        }
+    }
+    if (!n.parts)
+        return;
+    __syncthreads();
+    const float *flat = reinterpret_cast<const float *>(acc);
+    for (int i = threadIdx.x; i < 2 * size; i += blockDim.x) {
+        const int which = i / size, column = i % size, k = column % V;
+        float total = 0;
+        for (int64_t g = 0; g < groups; g++)
+            total += flat[S::place(g, which, k / S::F, accesses, column / V) * S::F +
+                          k % S::F];
+        n.parts[((int64_t)blockIdx.x * 2 + which) * size + column] = total;
+    }
+}
+
+/* Adds the parts of N.BLOCKS blocks: thread (x, y) those of y, y + LINES, ... for
+ * column 32 b + x of 2 n.size (dgamma, then dbeta), and line 0 the lines. */
+static __global__ void __launch_bounds__(ETK_WARP *LINES)
+gather(const __grid_constant__ struct etk_norm_rows n)
+{
+    __shared__ float line[LINES][ETK_WARP];
+    const int x = threadIdx.x % ETK_WARP, y = threadIdx.x / ETK_WARP;
+    const int64_t column = (int64_t)blockIdx.x * ETK_WARP + x;
+    float total = 0;
+    if (column < 2 * n.size)
+#pragma unroll 4
+        for (int b = y; b < n.blocks; b += LINES)
+            total += n.parts[(int64_t)b * 2 * n.size + column];
+    line[y][x] = total;
+    __syncthreads();
+    if (y > 0 || column >= 2 * n.size)
+        return;
+    total = 0;
+    for (int i = 0; i < LINES; i++)
+        total += line[i][x];
+    const etk_norm_param &to =
+        n.param[column < n.size ? ETK_NORM_DGAMMA : ETK_NORM_DBETA];
+    if (to.p)
+        etk_param_store(to, column % n.size, total);
+}
+
+typedef void (*kernel)(struct etk_norm_rows);
+
+template <class T, int V>
+static kernel
+choose(const struct etk_norm_rows *n, bool grad)
+{
+    switch (n->chunks) {
+    case 1:
+        return grad ? backward<T, V, 1> : forward<T, V, 1>;
+    case 2:
+        return grad ? backward<T, V, 2> : forward<T, V, 2>;
+    case 3:
+        return grad ? backward<T, V, 3> : forward<T, V, 3>;
+    case 4:
+        return grad ? backward<T, V, 4> : forward<T, V, 4>;
+    default: /* what etk_norm_rows_shape leaves to accesses of 4 elements or 1 */
+        if constexpr (V < 8)
+            return n->chunks <= 6 ? grad ? backward<T, V, 6> : forward<T, V, 6>
+                   : grad ? backward<T, V, 8>
+                                  : forward<T, V, 8>;
+        return NULL;
+    }
+}
+
+template <class T>
+static cudaError_t
+launch(const struct etk_norm_rows *n, bool grad, cudaStream_t stream)
+{
+    const int wide = etk_lanes<T>::count;
+    kernel k = n->vector == 1 ? choose<T, 1>(n, grad) : choose<T, wide>(n, grad);
+    size_t shared = n->parts ? n->shared : 0;
+    if (shared > 32 << 10) { /* with what is static, beyond what needs no asking */
+        cudaError_t code = cudaFuncSetAttribute(
+            (const void *)k, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+        if (code != cudaSuccess)
+            return code;
+    }
+    return etk_launch(k, (unsigned)n->blocks, n->threads, shared, stream, *n);
+}
+
+cudaError_t
+etk_launch_norm_rows(const struct etk_norm_rows *n, cudaStream_t stream)
+{
+    return ETK_FLOATS(n->dtype, launch, n, false, stream);
+}
+
+cudaError_t
+etk_launch_norm_rows_grad(const struct etk_norm_rows *n, cudaStream_t stream)
+{
+    cudaError_t code = ETK_FLOATS(n->dtype, launch, n, true, stream);
+    if (code != cudaSuccess || !n->parts)
+        return code;
+    return etk_launch(gather, (unsigned)etk_ceil_div(2 * n->size, ETK_WARP),
+                      ETK_WARP * LINES, 0, stream, *n);
+}
