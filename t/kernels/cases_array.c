@@ -292,6 +292,17 @@ cases_pack(struct bench *b)
                    NULL, normal(b, TURNED, SHAPE(5, 13))),
                 OUT(result(b, ET_F32, ROW, SHAPE(400)))),
           "memory order, gaps and a missing operand");
+    struct {
+        int64_t total, offset[20];
+    } many = {.total = 2000};
+    struct trial t = {.attr = &many, .attr_size = sizeof many, .n_in = 20, .n_out = 1};
+    for (int k = 0; k < 20; k++) { /* from the end to the beginning, 100 - n apart */
+        int64_t n = k == 7 ? 0 : 1 + 13 * k % 97;
+        many.offset[k] = 1900 - 100 * k + k % 4;
+        t.in[k] = normal(b, ROW, SHAPE(n));
+    }
+    t.out[0] = result(b, ET_F32, ROW, SHAPE(2000));
+    check(b, &t, "20 parts in the order of their use, gaps between all");
     o[0] = 3;
     check(b,
           TRIAL(.attr = &o, .attr_size = 2 * sizeof *o, IN(normal(b, ROW, SCALAR)),

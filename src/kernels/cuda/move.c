@@ -3,7 +3,7 @@
  *
  * Each is a list of strided copies into parts of the result; borders are copies of a
  * number, a flip one from negative strides. Copies that are one stretch of memory on
- * both sides share launches: 300 gradients are packed by 5. */
+ * both sides share launches: 300 gradients without gaps are packed by 10. */
 #include "kernels/cuda/move.h"
 
 #include <math.h>

@@ -23,7 +23,7 @@ cudaError_t etk_launch_rows(const struct etk_rows *, void *to, const void *from,
                             const void *number, int sm_count, cudaStream_t);
 
 /* Up to ETK_BATCH stretches of memory, in one launch; FROM NULL: zeros. */
-enum { ETK_BATCH = 64 };
+enum { ETK_BATCH = 32 };
 struct etk_batch {
     int n;
     void *to[ETK_BATCH];
