@@ -63,6 +63,32 @@ enum et_device_option {
     ET_DEVICE_DETERMINISTIC, /* 1: only kernels that give the same bits each time */
 };
 
+/* What holds a device's clocks down. */
+enum et_device_slowed {
+    ET_SLOWED_POWER = 1,    /* it may not draw more */
+    ET_SLOWED_HEAT = 2,     /* it is too hot */
+    ET_SLOWED_HARDWARE = 4, /* it protects itself: one of these, or its supply */
+};
+
+/* What a device says of itself at this moment. NAN: it has no such sensor. */
+struct et_device_sensors {
+    double busy;        /* percent of the time since it last looked that a kernel ran */
+    double memory_busy; /* the same of reading and writing its memory */
+    double memory_used; /* bytes, by all processes */
+    double temperature; /* degrees Celsius */
+    double power;       /* watts */
+    double clock;       /* of the multiprocessors, MHz */
+    double memory_clock; /* MHz */
+    double slowed;       /* bits of enum et_device_slowed */
+};
+
+/* What the pool behind alloc has taken from the device, bytes. */
+struct et_device_pool {
+    size_t used, peak_used;         /* in blocks, with what rounding adds */
+    size_t reserved, peak_reserved; /* used, and kept for the next blocks */
+    uint64_t retries; /* allocations that fitted, or not, only after it was emptied */
+};
+
 struct et_device_table {
     uint32_t abi;     /* ET_DEVICE_ABI */
     uint32_t size;    /* sizeof(struct et_device_table) */
@@ -124,6 +150,11 @@ struct et_device_table {
     void (*host_free)(struct et_device_handle *, void *block);
     /* Optional. Bytes that alloc could still give, as the driver counts them. */
     et_status (*memory_free)(struct et_device_handle *, size_t *bytes);
+    /* Optional. What the pool behind alloc holds; without one: NULL. */
+    et_status (*pool)(struct et_device_handle *, struct et_device_pool *);
+    /* Optional. Reads the sensors, in 0.1 to 5 ms; the first time opens them. ENOTSUP
+     * where there are none, EDEVICE where the device is lost. */
+    et_status (*sensors)(struct et_device_handle *, struct et_device_sensors *);
     /* Optional. ENOTSUP where the device knows no such option. NULL: it knows none, and
      * gives the same bits each time. */
     et_status (*set)(struct et_device_handle *, enum et_device_option, int value);

@@ -36,11 +36,17 @@ const char *et_device_name(const struct et_device *dev); /* "cpu"; borrowed */
 ET_NODISCARD et_status et_device_set(struct et_device *dev,
                                      enum et_device_option option, int value);
 
+/* What the device says of itself; some milliseconds. ENOTSUP where it has no sensors. */
+ET_NODISCARD et_status et_device_get_sensors(struct et_device *dev,
+                                             struct et_device_sensors *out);
+
 /* What the device's memory was used for, as its callers asked for it. */
 struct et_device_memory {
     size_t current_bytes; /* allocated now: storages, plan slabs, outputs, workspace */
     size_t peak_bytes;    /* most ever */
     uint64_t allocs;      /* blocks ever allocated */
+    bool has_pool;        /* blocks come from a pool, which is: */
+    struct et_device_pool pool;
 };
 void et_device_get_memory(const struct et_device *dev, struct et_device_memory *out);
 /* Allocations that would make more than BYTES in use fail with ENOMEM; 0 = no limit. */

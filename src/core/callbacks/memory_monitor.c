@@ -2,12 +2,18 @@
  *
  *     memory/current_allocated_mem   storages, plan slabs, outputs, workspaces now
  *     memory/peak_allocated_mem      the most so far
+ * and where the device has a pool, as a GPU has:
+ *     memory/{current,peak}_active_mem     the same with what rounding adds, and what
+ * has been freed and is in use until the GPU is there
+ *     memory/{current,peak}_inactive_mem   kept for later
+ *     memory/{current,peak}_reserved_mem   active and inactive: taken from the device
+ *     memory/alloc_retries           allocations for which the pool was emptied
  *
  * Source: spec/trainer.md 9.2, the newest names. Differs: on every device, not only on
- * GPUs; at BATCH_END, for only then has a lazy step used its memory. Etude takes from a
- * device exactly what it uses and caches no blocks, so Composer's active, inactive and
- * reserved_mem would repeat allocated_mem or be 0, and alloc_retries counts what cannot
- * happen: they are left out. */
+ * GPUs; at BATCH_END, for only then has a lazy step used its memory. The peak of what
+ * is inactive is the most at any BATCH_END: pools do not count it. On a processor Etude
+ * takes exactly what it uses and caches no blocks: active, inactive and reserved_mem
+ * would repeat allocated_mem or be 0, and alloc_retries counts what cannot happen. */
 #include "config.h"
 
 #include <math.h>
@@ -23,16 +29,41 @@ in_gb(size_t bytes)
     return round((double)bytes * scale) / scale / 1e9;
 }
 
+struct monitor {
+    size_t inactive; /* the most so far, bytes */
+};
+
+static void
+log_gb(struct et_log *log, const char *name, size_t bytes)
+{
+    et_log_metric(log, name, in_gb(bytes));
+}
+
+static void
+log_pool(struct monitor *m, const struct et_device_pool *p, struct et_log *log)
+{
+    size_t inactive = p->reserved - p->used;
+    m->inactive = inactive > m->inactive ? inactive : m->inactive;
+    log_gb(log, "memory/current_active_mem", p->used);
+    log_gb(log, "memory/current_inactive_mem", inactive);
+    log_gb(log, "memory/current_reserved_mem", p->reserved);
+    log_gb(log, "memory/peak_active_mem", p->peak_used);
+    log_gb(log, "memory/peak_inactive_mem", m->inactive);
+    log_gb(log, "memory/peak_reserved_mem", p->peak_reserved);
+    et_log_metric(log, "memory/alloc_retries", (double)p->retries);
+}
+
 static et_status
 run(struct et_callback *self, enum et_event event, const struct et_state *state,
     struct et_log *log)
 {
     struct et_device_memory m;
-    (void)self;
     (void)event;
     et_device_get_memory(state->dev, &m);
-    et_log_metric(log, "memory/current_allocated_mem", in_gb(m.current_bytes));
-    et_log_metric(log, "memory/peak_allocated_mem", in_gb(m.peak_bytes));
+    log_gb(log, "memory/current_allocated_mem", m.current_bytes);
+    log_gb(log, "memory/peak_allocated_mem", m.peak_bytes);
+    if (m.has_pool)
+        log_pool(self->state, &m.pool, log);
     return ET_OK;
 }
 
@@ -45,6 +76,7 @@ const struct et_callback_class et_callback_memory_monitor = {
             .source = "MosaicML Composer, MemoryMonitor",
             .applies_to = "any",
         },
+    .state_size = sizeof(struct monitor),
     .events = ET_ON(BATCH_END),
     .run = run,
     .trails = et_callback_trails,

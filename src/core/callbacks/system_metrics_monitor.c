@@ -1,15 +1,20 @@
-/* system_metrics_monitor.c: the machine's processors, memory, disk and network.
+/* system_metrics_monitor.c: the machine's processors, memory, disk, network and GPU.
  *
  *     cpu_percentage            busy time of all processors since the sample before
  *     cpu_load_{1,5,15}         processes that ran or wanted to, over so many minutes
  *     cpu_memory_*, disk_memory_*, network_*     bytes and counts, under psutil's
  * names; the disk is that of the run directory, or of /
+ *     {min,max}_{gpu_percentage,memory_percentage,gpu_temperature_C,gpu_power_usage_W}
+ * _rank_<r>: the share of time that kernels ran, that memory was read or written, and
+ * sensors, of the rank where it is least and most; log_all_data: <name>_rank_<r> of
+ * each
  *
  * Source: spec/trainer.md 9.3, SystemMetricsMonitor. Differs: a sample at most every
  * `interval`, as reading /proc takes 0.1 ms and says nothing new between; the load
- * averages. There are no gpu_* numbers: no device that Etude drives has them, which is
- * also why there is no log_all_data to choose ranks by. Linux only: what /proc does not
- * have is not logged. */
+ * averages; gpu_memory_used in bytes, gpu_clock_MHz, gpu_memory_clock_MHz and
+ * gpu_slowed (1: a lack of power, 2: heat, 4: the GPU protects itself; added), which
+ * say why a GPU is slow. Linux only: what /proc does not have is not logged, nor what
+ * the GPU has no sensor for. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -25,6 +30,7 @@
 
 struct options {
     double interval;
+    bool log_all_data;
 };
 
 static const struct et_option option_table[] = {
@@ -34,6 +40,13 @@ static const struct et_option option_table[] = {
         .offset = offsetof(struct options, interval),
         .def = "1s",
         .help = "at least this long between samples; 0s = one at every batch",
+    },
+    {
+        .name = "log_all_data",
+        .type = ET_OPT_BOOL,
+        .offset = offsetof(struct options, log_all_data),
+        .def = "false",
+        .help = "the GPU of every rank, not of those with the least and the most",
     },
     {.name = NULL},
 };
@@ -48,8 +61,9 @@ static const char *const paths[FILES] = {
 
 struct monitor {
     bool opened;
-    int fd[FILES]; /* -1: there is none */
-    double last;   /* when the last sample was taken, in monotonic seconds */
+    bool no_sensors; /* of a GPU: there are none, or they have failed */
+    int fd[FILES];   /* -1: there is none */
+    double last;     /* when the last sample was taken, in monotonic seconds */
     double busy, total;
     char text[32768]; /* of one file: beyond any /proc/net/dev with 200 interfaces */
 };
@@ -142,6 +156,58 @@ log_network(struct monitor *m, struct et_log *log)
         et_log_metric(log, names[i], count[i]);
 }
 
+/* A run is one rank, number 0: it has the least and the most of everything. */
+static void
+log_gpu_metric(const struct options *o, struct et_log *log, const char *name,
+               double value)
+{
+    static const char *const prefixes[] = {"min_", "max_"};
+    char full[64];
+    if (isnan(value))
+        return;
+    for (int i = 0; i < (o->log_all_data ? 1 : 2); i++) {
+        snprintf(full, sizeof full, "%s%s_rank_0", o->log_all_data ? "" : prefixes[i],
+                 name);
+        et_log_metric(log, full, value);
+    }
+}
+
+/* Sensors that fail are missed once; a GPU that is lost shows soon enough. */
+static void
+log_gpu(struct monitor *m, const struct options *o, const struct et_state *state,
+        struct et_log *log)
+{
+    struct et_device_sensors s;
+    if (m->no_sensors)
+        return;
+    et_status status = et_device_get_sensors(state->dev, &s);
+    if (status != ET_OK) {
+        m->no_sensors = true;
+        struct et_device_info info;
+        et_device_get_info(state->dev, &info);
+        if (!info.host_memory)
+            et_report(state->cx, ET_LOG_WARN, "the GPU's sensors are not logged: %s",
+                      et_error_get(state->cx)->message);
+        et_error_clear(state->cx);
+        return;
+    }
+    const struct {
+        const char *name;
+        double value;
+    } rows[] = {
+        {"gpu_percentage", s.busy},
+        {"memory_percentage", s.memory_busy},
+        {"gpu_temperature_C", s.temperature},
+        {"gpu_power_usage_W", s.power},
+        {"gpu_memory_used", s.memory_used},
+        {"gpu_clock_MHz", s.clock},
+        {"gpu_memory_clock_MHz", s.memory_clock},
+        {"gpu_slowed", s.slowed},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        log_gpu_metric(o, log, rows[i].name, rows[i].value);
+}
+
 static void
 open_files(struct monitor *m)
 {
@@ -158,7 +224,6 @@ run(struct et_callback *self, enum et_event event, const struct et_state *state,
 {
     const struct options *o = self->options;
     struct monitor *m = self->state;
-    (void)state;
     if (event == ET_EVENT_INIT) {
         if (!m->opened)
             open_files(m);
@@ -172,6 +237,7 @@ run(struct et_callback *self, enum et_event event, const struct et_state *state,
     log_memory(m, log);
     log_disk(self->run_directory, log);
     log_network(m, log);
+    log_gpu(m, o, state, log);
     return ET_OK;
 }
 
@@ -190,7 +256,7 @@ const struct et_callback_class et_callback_system_metrics_monitor = {
         {
             .name = "system_metrics_monitor",
             .class_name = "SystemMetricsMonitor",
-            .summary = "processors, memory, disk and network of the machine",
+            .summary = "processors, memory, disk, network and GPU of the machine",
             .source = "MosaicML Composer, SystemMetricsMonitor",
             .applies_to = "any",
             .options = option_table,

@@ -170,12 +170,38 @@ void
 et_device_get_memory(const struct et_device *dev, struct et_device_memory *out)
 {
     *out = dev->memory;
+    out->has_pool =
+        dev->table->pool && dev->table->pool(dev->handle, &out->pool) == ET_OK;
+}
+
+et_status
+et_device_get_sensors(struct et_device *dev, struct et_device_sensors *out)
+{
+    const struct et_device_table *t = dev->table;
+    if (t->sensors)
+        return eti_device_check(dev, t->sensors(dev->handle, out), "reading sensors");
+    return ET_FAIL(dev->cx, ET_ENOTSUP, "the device '%s' has no sensors", t->name);
 }
 
 void
 et_device_set_limit(struct et_device *dev, size_t bytes)
 {
     dev->limit = bytes;
+}
+
+static et_status
+fail_alloc(struct et_ctx *cx, struct et_device *dev, et_status status, size_t bytes)
+{
+    const struct et_device_table *t = dev->table;
+    char left[64] = "";
+    size_t free_bytes;
+    if (status != ET_ENOMEM)
+        return eti_device_check(dev, status, "allocating memory");
+    if (t->memory_free && t->memory_free(dev->handle, &free_bytes) == ET_OK)
+        snprintf(left, sizeof left, ", %zu free", free_bytes);
+    return ET_FAIL(cx, ET_ENOMEM,
+                   "out of %s memory: %zu bytes asked for, %zu in use by this run%s",
+                   t->name, bytes, dev->memory.current_bytes, left);
 }
 
 et_status
@@ -188,8 +214,7 @@ eti_device_alloc(struct et_ctx *cx, struct et_device *dev, size_t bytes, void **
                        dev->table->name, bytes, dev->memory.current_bytes, dev->limit);
     et_status status = dev->table->alloc(dev->handle, bytes ? bytes : 1, out);
     if (status != ET_OK)
-        return ET_FAIL(cx, status, "out of %s memory: %zu bytes asked for, %zu in use",
-                       dev->table->name, bytes, dev->memory.current_bytes);
+        return fail_alloc(cx, dev, status, bytes);
     dev->memory.allocs++;
     dev->memory.current_bytes += bytes;
     if (dev->memory.current_bytes > dev->memory.peak_bytes)

@@ -61,6 +61,7 @@ struct etk_gpu {
 struct etk_blas; /* blas.c: cuBLASLt's handle and the cache of what was timed */
 struct etk_dnn;  /* dnn.c: cuDNN's handle and its plans */
 struct etk_rtc;  /* rtc.c: kernels compiled at run time */
+struct etk_nvml; /* nvml.c: the GPU's sensors */
 
 struct et_device_handle {
     int index;
@@ -74,6 +75,8 @@ struct et_device_handle {
     struct etk_blas *blas;
     struct etk_dnn *dnn;
     struct etk_rtc *rtc;
+    struct etk_nvml *nvml;
+    uint64_t retries;     /* allocations for which the pool was emptied */
     pthread_mutex_t lock; /* of what follows: the loader's threads fail too */
     et_status lost;       /* ET_EDEVICE once a fault has made the context useless */
     char why[256];        /* the last failure, for the table's why */
@@ -123,6 +126,12 @@ void *etk_new(size_t size);
 
 /* What closes what the kernels opened; nothing where they did not. */
 void etk_blas_close(struct et_device_handle *d);
+
+/* ---- sensors (nvml.c) ---- */
+
+/* The table's sensors. */
+et_status etk_nvml_read(struct et_device_handle *d, struct et_device_sensors *s);
+void etk_nvml_close(struct et_device_handle *d);
 
 /* ---- sizes ---- */
 

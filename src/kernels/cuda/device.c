@@ -123,6 +123,7 @@ cuda_close(struct et_device_handle *d)
     etk_blas_close(d);
     etk_dnn_close(d);
     etk_rtc_close(d);
+    etk_nvml_close(d);
     if (d->pool)
         (void)cudaMemPoolDestroy(d->pool);
     if (d->stream)
@@ -187,14 +188,33 @@ cuda_why(struct et_device_handle *d)
 
 /* ---- memory ---- */
 
+/* Blocks freed in stream order are the pool's only once the stream is there; what it
+ * keeps in pieces that do not fit goes back to the driver, which makes one piece. */
+static cudaError_t
+alloc_again(struct et_device_handle *d, size_t bytes, void **out)
+{
+    (void)cudaGetLastError();
+    d->retries++;
+    cudaError_t code = cudaStreamSynchronize(d->stream);
+    if (code == cudaSuccess)
+        code = cudaMemPoolTrimTo(d->pool, 0);
+    if (code == cudaSuccess)
+        code = cudaMallocFromPoolAsync(out, bytes, d->pool, d->stream);
+    (void)cudaGetLastError();
+    return code;
+}
+
 static et_status
 cuda_alloc(struct et_device_handle *d, size_t bytes, void **out)
 {
     *out = NULL;
+    bytes = bytes ? bytes : 1;
     ET_TRY(enter(d));
-    ETK_TRY_CUDA(d,
-                 cudaMallocFromPoolAsync(out, bytes ? bytes : 1, d->pool, d->stream));
-    return ET_OK;
+    cudaError_t code = cudaMallocFromPoolAsync(out, bytes, d->pool, d->stream);
+    if (code == cudaErrorMemoryAllocation)
+        code = alloc_again(d, bytes, out);
+    return code == cudaSuccess ? ET_OK
+                               : etk_fail(d, ETK_CUDA, (int)code, "allocating memory");
 }
 
 static void
@@ -235,6 +255,29 @@ cuda_memory_free(struct et_device_handle *d, size_t *bytes)
     ETK_TRY_CUDA(
         d, cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrUsedMemCurrent, &used));
     *bytes += (size_t)(reserved - used);
+    return ET_OK;
+}
+
+static et_status
+cuda_pool(struct et_device_handle *d, struct et_device_pool *out)
+{
+    uint64_t v[4];
+    static const enum cudaMemPoolAttr attributes[] = {
+        cudaMemPoolAttrUsedMemCurrent,
+        cudaMemPoolAttrUsedMemHigh,
+        cudaMemPoolAttrReservedMemCurrent,
+        cudaMemPoolAttrReservedMemHigh,
+    };
+    ET_TRY(enter(d));
+    for (int i = 0; i < 4; i++)
+        ETK_TRY_CUDA(d, cudaMemPoolGetAttribute(d->pool, attributes[i], &v[i]));
+    *out = (struct et_device_pool){
+        .used = (size_t)v[0],
+        .peak_used = (size_t)v[1],
+        .reserved = (size_t)v[2],
+        .peak_reserved = (size_t)v[3],
+        .retries = d->retries,
+    };
     return ET_OK;
 }
 
@@ -550,6 +593,8 @@ et_device_module(void)
         .host_alloc = cuda_host_alloc,
         .host_free = cuda_host_free,
         .memory_free = cuda_memory_free,
+        .pool = cuda_pool,
+        .sensors = etk_nvml_read,
         .set = cuda_set,
         .why = cuda_why,
     };
