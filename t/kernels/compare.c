@@ -100,6 +100,8 @@ lay_out(struct operand *o, enum layout layout)
         o->base = 1;
         for (int i = 0; i < d->ndim; i++)
             d->stride[i] *= 2;
+    } else if (layout == SHIFTED) {
+        o->base = 1;
     } else if (layout == REPEAT && d->ndim > 0) {
         d->stride[0] = 0;
     }
@@ -131,7 +133,8 @@ result(struct bench *b, enum et_dtype dtype, enum layout layout, int ndim,
 {
     struct et_desc d;
     et_desc_init(&d, narrowed(b, dtype), ndim, shape,
-                 layout == LAST ? ET_CHANNELS_LAST : ET_ROW_MAJOR);
+                 (layout == LAST || layout == SHIFTED) && ndim == 4 ? ET_CHANNELS_LAST
+                                                                    : ET_ROW_MAJOR);
     return make(b, &d, layout);
 }
 

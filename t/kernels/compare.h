@@ -16,6 +16,7 @@ enum layout {
     TURNED, /* the last two axes exchanged in memory */
     HEADS,  /* axes 1 and 2 exchanged in memory: attention heads beside each other */
     REPEAT, /* axis 0 has stride 0: operands only */
+    SHIFTED, /* as LAST, from the second element of its block on */
 };
 
 enum contents {
