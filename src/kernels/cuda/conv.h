@@ -52,12 +52,13 @@ cudaError_t etk_launch_conv_depthwise(const struct etk_conv *, const void *a,
  *   y[n,k,p,q] = sum_{u,v,c'} w'[k,u,v,c'] x'[n, p + u, q + v, c']
  *
  * C' is S S C and zeros up to a multiple of 8. With S = 1 it only adds those. */
+enum { ETK_CONV_PACK = 8 }; /* channels: 16 bytes of two-byte elements */
 struct etk_conv_pack {
     int64_t size[2]; /* of x' */
     int taps[2];     /* of w' */
     int64_t channels;
 };
-struct etk_conv_pack etk_conv_pack_of(const struct etk_conv *);
+struct etk_conv_pack etk_conv_pack_of(const struct etk_conv *); /* conv_graph.c */
 /* OUT: x' [n, size, channels] of x, w' [k, taps, channels] of w: both 16-byte aligned.
  */
 cudaError_t etk_launch_conv_pack_x(const struct etk_conv *, const void *x, void *out,

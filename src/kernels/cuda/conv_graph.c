@@ -1,6 +1,19 @@
 /* conv_graph.c: see conv_graph.h. One node; everything is channels-last. */
 #include "kernels/cuda/conv_graph.h"
 
+struct etk_conv_pack
+etk_conv_pack_of(const struct etk_conv *v)
+{
+    struct etk_conv_pack p;
+    for (int i = 0; i < 2; i++) {
+        p.taps[i] = (int)etk_ceil_div(v->taps[i], v->stride[i]);
+        p.size[i] = v->y[i] + p.taps[i] - 1;
+    }
+    int64_t channels = (int64_t)v->stride[0] * v->stride[1] * v->c;
+    p.channels = etk_ceil_div(channels, ETK_CONV_PACK) * ETK_CONV_PACK;
+    return p;
+}
+
 /* The tensor of SHAPE, channels-last, in SLOT. */
 static int
 add_image(struct etk_dnn_graph *g, cudnnDataType_t dtype, const int64_t shape[4],

@@ -11,7 +11,7 @@
 namespace
 {
 
-enum { THREADS = 256, LANES = 8 }; /* 16 bytes of two-byte elements */
+enum { THREADS = 256, LANES = ETK_CONV_PACK };
 
 /* Thread t writes channels LANES (t mod channels/LANES) .. of one place of x': reads of
  * neighbours lie beside each other. Bytes: x once through the caches, x' once. */
@@ -155,19 +155,6 @@ launch_bias(const struct etk_conv *v, int64_t rows, int64_t channels, const void
 }
 
 } // namespace
-
-struct etk_conv_pack
-etk_conv_pack_of(const struct etk_conv *v)
-{
-    struct etk_conv_pack p;
-    for (int i = 0; i < 2; i++) {
-        p.taps[i] = (int)etk_ceil_div(v->taps[i], v->stride[i]);
-        p.size[i] = v->y[i] + p.taps[i] - 1;
-    }
-    p.channels =
-        etk_ceil_div((int64_t)v->stride[0] * v->stride[1] * v->c, LANES) * LANES;
-    return p;
-}
 
 cudaError_t
 etk_launch_conv_pack_x(const struct etk_conv *v, const void *x, void *out,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cuda/cache.h"
 #include "kernels/cuda/dnn_plan.h"
 
 /* A configuration asks for 0.05 ms (precompiled) to 0.6 s: 40 are what the largest
@@ -398,22 +399,151 @@ gather(struct et_device_handle *d, const struct etk_dnn_graph *g,
     return c->n > 0 ? ET_OK : status;
 }
 
-/* The engine of G, which is kept from now on. */
+/* What a run of G is given. */
+static void
+list_tensors(struct etk_dnn_plan *p, const struct etk_dnn_graph *g)
+{
+    for (int i = 0; i < g->n_tensors; i++) {
+        if (g->tensor[i].slot == ETK_DNN_VIRTUAL)
+            continue;
+        p->uid[p->n] = i + 1;
+        p->slot[p->n] = g->tensor[i].slot;
+        p->value[p->n++] = g->tensor[i].value;
+    }
+}
+
+static et_status
+new_plan(struct et_device_handle *d, const struct etk_dnn_graph *g,
+         const struct engine *engine, struct etk_dnn_plan **out)
+{
+    struct etk_dnn_plan *p = etk_new(sizeof *p);
+    if (!p)
+        return ET_ENOMEM;
+    p->dev = d;
+    p->engine = engine;
+    list_tensors(p, g);
+    *out = p;
+    return ET_OK;
+}
+
+/* The fastest of C, or the first where that cannot be found out. */
+static et_status
+time_candidates(struct et_device_handle *d, const struct etk_dnn_graph *g,
+                const struct candidates *c, int *best, bool *timed)
+{
+    struct etk_dnn_plan *plan[MAX_CONFIGS] = {NULL};
+    size_t ws = 0;
+    et_status status = ET_OK;
+    for (int i = 0; i < c->n && status == ET_OK; i++) {
+        status = new_plan(d, g, &c->engine[i], &plan[i]);
+        ws = c->engine[i].ws > ws ? c->engine[i].ws : ws;
+    }
+    if (status == ET_OK)
+        status = etk_dnn_fastest(d, g, plan, c->n, ws, best);
+    for (int i = 0; i < c->n; i++)
+        etk_dnn_plan_free(plan[i]);
+    *timed = *best >= 0;
+    *best = *timed ? *best : 0;
+    return status;
+}
+
+/* The engine of G out of the TUNE first. TIMED: whether it is known to be the fastest.
+ */
 static et_status
 choose(struct et_device_handle *d, const struct etk_dnn_graph *g,
-       const struct etk_dnn_limits *limits, struct engine *out)
+       const struct etk_dnn_limits *limits, int tune, struct engine *out, bool *timed)
 {
     struct candidates *c = etk_new(sizeof *c);
     if (!c)
         return ET_ENOMEM;
-    c->most = 1;
+    int best = 0;
+    c->most = tune < MAX_CONFIGS ? tune : MAX_CONFIGS;
+    *timed = c->most == 1;
     et_status status = gather(d, g, limits, c);
     if (status == ET_OK && c->n == 0)
         status = ET_ENOTSUP;
+    if (status == ET_OK && c->n > 1)
+        status = time_candidates(d, g, c, &best, timed);
+    for (int i = 0; i < c->n; i++)
+        if (status != ET_OK || i != best)
+            (void)cudnnBackendDestroyDescriptor(c->engine[i].plan);
     if (status == ET_OK)
-        *out = c->engine[0];
+        *out = c->engine[best];
     free(c);
     return status;
+}
+
+/* ---- what is kept on disk: the engine's name, a line end, the plan as JSON ---- */
+
+static bool
+read_plan(const struct etk_dnn *dnn, const char *key, size_t limit, struct engine *out)
+{
+    void *bytes;
+    size_t size;
+    if (!etk_cache_read("graph", key, &bytes, &size))
+        return false;
+    const char *text = bytes, *end = memchr(text, '\n', size);
+    if (end) {
+        snprintf(out->name, sizeof out->name, "%.*s", (int)(end - text), text);
+        out->plan = finish_plan(dnn, NULL, end + 1, size - (size_t)(end + 1 - text));
+        if (out->plan && !(workspace_of(out->plan, &out->ws) && out->ws <= limit)) {
+            (void)cudnnBackendDestroyDescriptor(out->plan);
+            out->plan = NULL;
+        }
+    }
+    free(bytes);
+    return out->plan != NULL;
+}
+
+static void
+write_plan(const char *key, const struct engine *e)
+{
+    int64_t length = 0, n = 0;
+    size_t head = strlen(e->name) + 1;
+    if (cudnnBackendGetAttribute(e->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+                                 CUDNN_TYPE_CHAR, 0, &length,
+                                 NULL) != CUDNN_STATUS_SUCCESS ||
+        length <= 0)
+        return;
+    char *text = malloc(head + (size_t)length);
+    if (!text)
+        return;
+    memcpy(text, e->name, head);
+    text[head - 1] = '\n';
+    if (cudnnBackendGetAttribute(e->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+                                 CUDNN_TYPE_CHAR, length, &n,
+                                 text + head) == CUDNN_STATUS_SUCCESS &&
+        n == length)
+        etk_cache_write("graph", key, text, head + (size_t)length);
+    free(text);
+}
+
+/* How many engines may be compared. The clock may decide nothing where runs are to be
+ * repeatable, nor while work is being recorded. */
+static int
+tuned(const struct et_device_handle *d, const struct etk_dnn_limits *limits)
+{
+    const char *tune = getenv("ETUDE_TUNE");
+    if (limits->tune < 1 || d->deterministic || d->capturing || !d->dnn->handle ||
+        (tune && strcmp(tune, "0") == 0))
+        return 1;
+    return limits->tune;
+}
+
+/* From disk, or else chosen. On disk is what took time to find: what was timed or
+ * compiled. */
+static et_status
+load_or_choose(struct et_device_handle *d, const struct etk_dnn_graph *g,
+               const struct etk_dnn_limits *limits, const char *key, struct engine *out)
+{
+    int tune = tuned(d, limits);
+    bool kept = d->dnn->handle && (tune > 1 || !limits->precompiled), timed;
+    if (kept && read_plan(d->dnn, key, limits->workspace, out))
+        return ET_OK;
+    ET_TRY(choose(d, g, limits, tune, out, &timed));
+    if (kept && timed)
+        write_plan(key, out);
+    return ET_OK;
 }
 
 /* ---- plans ---- */
@@ -431,7 +561,7 @@ find_engine(struct et_device_handle *d, const struct etk_dnn_graph *g,
     struct engine *e = etk_new(sizeof *e);
     if (!e)
         return ET_ENOMEM;
-    et_status status = choose(d, g, limits, e);
+    et_status status = load_or_choose(d, g, limits, key, e);
     if (status == ET_OK && !(e->key = strdup(key))) {
         (void)cudnnBackendDestroyDescriptor(e->plan);
         status = ET_ENOMEM;
@@ -446,40 +576,24 @@ find_engine(struct et_device_handle *d, const struct etk_dnn_graph *g,
     return ET_OK;
 }
 
-/* What a run of G is given. */
-static void
-list_tensors(struct etk_dnn_plan *p, const struct etk_dnn_graph *g)
-{
-    for (int i = 0; i < g->n_tensors; i++) {
-        if (g->tensor[i].slot == ETK_DNN_VIRTUAL)
-            continue;
-        p->uid[p->n] = i + 1;
-        p->slot[p->n] = g->tensor[i].slot;
-        p->value[p->n++] = g->tensor[i].value;
-    }
-}
-
 /* KEY has room for MAX_TEXT bytes. */
 static et_status
 plan_with_key(struct et_device_handle *d, const struct etk_dnn_graph *g,
               const struct etk_dnn_limits *limits, char *key, struct etk_dnn_plan **out)
 {
-    int n = snprintf(key, MAX_TEXT, "without %x%s, workspace %zu, of %d\n",
-                     unwanted_notes(d, g), limits->precompiled ? ", precompiled" : "",
-                     limits->workspace, d->deterministic ? 0 : limits->tune);
+    ET_TRY(open_dnn(d));
+    int n = snprintf(key, MAX_TEXT,
+                     "graph 1; %s, sm_%d%d, %d multiprocessors, driver %d, cuDNN %zu; "
+                     "without %x%s, workspace %zu, of %d\n",
+                     d->gpu.name, d->gpu.major, d->gpu.minor, d->gpu.sm_count,
+                     d->gpu.driver, cudnnGetVersion(), unwanted_notes(d, g),
+                     limits->precompiled ? ", precompiled" : "", limits->workspace,
+                     tuned(d, limits));
     if (g->overflow || !etk_dnn_text(g, key + n, (size_t)(MAX_TEXT - n)))
         return ET_EINTERNAL;
-    ET_TRY(open_dnn(d));
     const struct engine *engine;
     ET_TRY(find_engine(d, g, limits, key, &engine));
-    struct etk_dnn_plan *p = etk_new(sizeof *p);
-    if (!p)
-        return ET_ENOMEM;
-    p->dev = d;
-    p->engine = engine;
-    list_tensors(p, g);
-    *out = p;
-    return ET_OK;
+    return new_plan(d, g, engine, out);
 }
 
 et_status

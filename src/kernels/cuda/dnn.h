@@ -124,9 +124,9 @@ bool etk_dnn_dtype(enum et_dtype dtype, cudnnDataType_t *out);
 
 /* Finds an engine; opens cuDNN if no kernel has yet. f32 products are exact unless the
  * device may round them to TF32; where it is to be deterministic engines that are not
- * are left out, and none is timed. ENOTSUP with a sentence in WHY where no engine takes
- * the graph: the caller has another way. WS: bytes of workspace. Not while a stream of
- * this thread is captured. */
+ * are left out, and none is timed, nor with ETUDE_TUNE=0. ENOTSUP with a sentence in
+ * WHY where no engine takes the graph: the caller has another way. WS: bytes of
+ * workspace. Not while a stream of this thread is captured. */
 et_status etk_dnn_plan(struct et_device_handle *, const struct etk_dnn_graph *,
                        const struct etk_dnn_limits *, struct etk_dnn_plan **out,
                        size_t *ws, char *why, size_t why_size);

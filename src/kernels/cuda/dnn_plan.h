@@ -1,4 +1,4 @@
-/* dnn_plan.h: what dnn.c takes from dnn_graph.c. */
+/* dnn_plan.h: what dnn.c takes from dnn_graph.c and dnn_tune.c. */
 #ifndef ETUDE_KERNELS_CUDA_DNN_PLAN_H
 #define ETUDE_KERNELS_CUDA_DNN_PLAN_H
 
@@ -19,5 +19,12 @@ bool etk_dnn_text(const struct etk_dnn_graph *g, char *text, size_t size);
 cudnnStatus_t etk_dnn_lower(const struct etk_dnn_graph *g, cudnnHandle_t handle,
                             struct etk_dnn_descs *out);
 void etk_dnn_drop(struct etk_dnn_descs *);
+
+/* Runs each of N plans of G, which need up to WS bytes of workspace: the number of the
+ * fastest, or -1 where there was no room for operands or none ran. EDEVICE only where
+ * the device is lost. */
+et_status etk_dnn_fastest(struct et_device_handle *d, const struct etk_dnn_graph *g,
+                          struct etk_dnn_plan *const *plan, int n, size_t ws,
+                          int *best);
 
 #endif
