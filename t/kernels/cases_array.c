@@ -40,6 +40,16 @@ cases_reduce(struct bench *b)
     reduction(b, REPEAT, 1, false, SHAPE(17, 31));
     reduction(b, ROW, 1, false, SHAPE(1));
     reduction(b, ROW, 1, false, SHAPE(70001));
+    /* Packs of 16 bytes, parts that a second stage adds up, and rows for a block. */
+    reduction(b, ROW, 1, false, SHAPE(4001, 48));
+    reduction(b, ROW, 1, true, SHAPE(2000, 7));
+    reduction(b, ROW, 2, false, SHAPE(3, 17000));
+    reduction(b, ROW, 5, false, SHAPE(70, 2, 320));
+    reduction(b, LAST, 13, true, SHAPE(3, 16, 40, 50));
+    reduction(b, GAPS, 3, false, SHAPE(130, 131));
+    reduction(b, SHIFTED, 1, false, SHAPE(150, 48));
+    reduction(b, SHIFTED, 2, true, SHAPE(3, 1000));
+    reduction(b, SHIFTED, 5, false, SHAPE(7, 2, 320));
     if (b->op == ET_OP_sum)
         reduction(b, ROW, 1, false, SHAPE(0, 3));
     struct et_reduce_attr o = {.axes = 1};
@@ -93,6 +103,14 @@ cases_argmax(struct bench *b)
     }
     struct et_axis_attr o = {.axis = 1};
     check(b,
+          TRIAL(ATTR(o), IN(operand(b, ET_F32, SPECIAL, 0, ROW, SHAPE(7, 40))),
+                OUT(result(b, ET_I32, ROW, SHAPE(7)))),
+          "the first NaN wins");
+    check(b,
+          TRIAL(ATTR(o), IN(operand(b, ET_F32, COARSE, 0, ROW, SHAPE(2, 3001))),
+                OUT(result(b, ET_I32, ROW, SHAPE(2)))),
+          "a vocabulary with equals");
+    check(b,
           TRIAL(ATTR(o), IN(normal(b, LAST, SHAPE(2, 5, 3, 7))),
                 OUT(result(b, ET_I32, ROW, SHAPE(2, 3, 7)))),
           "channels-last");
@@ -105,7 +123,8 @@ cases_argmax(struct bench *b)
 void
 cases_topk(struct bench *b)
 {
-    static const int64_t sizes[][2] = {{10, 1}, {10, 5}, {7, 7}, {1000, 13}, {1, 1}};
+    static const int64_t sizes[][2] = {{10, 1},   {10, 5}, {7, 7},    {1000, 13},
+                                       {2500, 3}, {1, 1},  {300, 40}, {65, 65}};
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
         struct et_axis_attr o = {.axis = 1, .n = sizes[k][1]};
         check(b,
@@ -119,6 +138,12 @@ cases_topk(struct bench *b)
           TRIAL(ATTR(o), IN(normal(b, TURNED, SHAPE(5, 11))),
                 OUT(result(b, ET_F32, ROW, SHAPE(5, 3)), NULL)),
           "turned, values only");
+    for (o.n = 3; o.n < 60; o.n += 40)
+        check(b,
+              TRIAL(ATTR(o), IN(operand(b, ET_F32, SPECIAL, 0, ROW, SHAPE(3, 70))),
+                    OUT(result(b, ET_F32, ROW, SHAPE(3, o.n)),
+                        result(b, ET_I32, ROW, SHAPE(3, o.n)))),
+              "%d of NaN and equals", (int)o.n);
 }
 
 /* ---- matmul ---- */
@@ -355,6 +380,25 @@ cases_flip(struct bench *b)
           "i32, every second element");
 }
 
+/* Rows of COLUMNS elements of a table of WORDS rows, by TOKENS indices, of which some
+ * are outside. */
+static void
+take_rows(struct bench *b, const char *what, enum layout layout, int64_t words,
+          int64_t tokens, int64_t columns)
+{
+    bool grad = b->op == ET_OP_take_grad;
+    struct et_axis_attr o = {.axis = 0, .n = words};
+    struct operand *index =
+        operand(b, ET_I32, INDEX, words + words / 8, ROW, SHAPE(tokens));
+    check(b,
+          grad ? TRIAL(ATTR(o), IN(normal(b, layout, SHAPE(tokens, columns)), index),
+                       OUT(result(b, ET_F32, layout, SHAPE(words, columns))),
+                       .length = tokens)
+               : TRIAL(ATTR(o), IN(normal(b, layout, SHAPE(words, columns)), index),
+                       OUT(result(b, ET_F32, layout, SHAPE(tokens, columns)))),
+          "%s", what);
+}
+
 /* One axis of x [4, 11, 6] through an index [3, 5]: repeats occur; some are outside. */
 void
 cases_take(struct bench *b)
@@ -390,6 +434,12 @@ cases_take(struct bench *b)
                : TRIAL(ATTR(o), IN(normal(b, ROW, SHAPE(97, 33)), index),
                        OUT(result(b, ET_F32, ROW, SHAPE(70, 33)))),
           "an embedding");
+    take_rows(b, "many tokens of few words", ROW, 3, 300, 16);
+    take_rows(b, "many tokens of many words", ROW, 70000, 2500, 8);
+    take_rows(b, "one word", ROW, 1, 1100, 24);
+    take_rows(b, "every second element", GAPS, 40, 150, 8);
+    take_rows(b, "from the second element on", SHIFTED, 40, 150, 16);
+    take_rows(b, "no token", ROW, 5, 0, 8);
 }
 
 void
@@ -411,6 +461,22 @@ cases_gather(struct bench *b)
                         .length = scatter ? 8 : 0),
                   "axis %d%s", axis, outside ? ", some indices outside" : "");
         }
+    /* Few long lines, and many short ones. */
+    static const int64_t sizes[][3] = {{2, 1500, 40}, {1, 700, 70000}, {2100, 3, 5}};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        const int64_t *v = sizes[k];
+        struct et_axis_attr o = {.axis = 1, .n = v[2]};
+        struct operand *index =
+            operand(b, ET_I32, INDEX, v[2] + 1, ROW, SHAPE(v[0], v[1]));
+        struct operand *in = scatter ? normal(b, ROW, SHAPE(v[0], v[1]))
+                                     : normal(b, ROW, SHAPE(v[0], v[2]));
+        check(b,
+              TRIAL(ATTR(o), IN(in, index),
+                    OUT(scatter ? result(b, ET_F32, ROW, SHAPE(v[0], v[2]))
+                                : result(b, ET_F32, ROW, SHAPE(v[0], v[1]))),
+                    .length = scatter ? v[1] : 0),
+              "%d lines of %d into %d", (int)v[0], (int)v[1], (int)v[2]);
+    }
 }
 
 void

@@ -221,6 +221,14 @@ static const struct pool_case pools[] = {
      .x = {3, 33, 5, 7},
      .y = {1, 1},
      .o = {.kernel = {5, 7}, .stride = {5, 7}, .dilation = {1, 1}}},
+    {.what = "3x3 stride 2 pad 1, channels in packs",
+     .x = {2, 24, 9, 7},
+     .y = {5, 4},
+     .o = {.kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .dilation = {1, 1}}},
+    {.what = "whole plane, channels in packs",
+     .x = {2, 16, 40, 31},
+     .y = {1, 1},
+     .o = {.kernel = {40, 31}, .stride = {1, 1}, .dilation = {1, 1}}},
     {.what = "3x3 dilation 2",
      .x = {1, 5, 9, 8},
      .y = {7, 6},
@@ -285,13 +293,15 @@ cases_adaptive_pool(struct bench *b)
                                        {2, 3, 5, 3}, {1, 1, 1, 1}, {7, 7, 7, 7}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const int64_t *v = sizes[i];
-        int64_t x[4] = {2, 17, v[0], v[1]}, y[4] = {2, 17, v[2], v[3]};
+        int64_t c = i % 2 ? 17 : 16;
+        int64_t x[4] = {2, c, v[0], v[1]}, y[4] = {2, c, v[2], v[3]};
         bool grad = b->op == ET_OP_adaptive_avg_pool2d_grad;
         struct et_pool2d_attr o = {0};
         for (int k = 0; k < 4; k++)
             o.shape[k] = grad ? x[k] : y[k];
+        enum layout layout = i == 2 ? SHIFTED : LAST;
         check(b,
-              TRIAL(ATTR(o), IN(normal(b, LAST, 4, grad ? y : x)),
+              TRIAL(ATTR(o), IN(normal(b, layout, 4, grad ? y : x)),
                     OUT(result(b, ET_F32, LAST, 4, grad ? x : y)),
                     .length = v[0] * v[1]),
               "%dx%d and %dx%d", (int)v[0], (int)v[1], (int)v[2], (int)v[3]);
@@ -310,7 +320,8 @@ cases_resize(struct bench *b)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         for (int mode = ET_RESIZE_NEAREST; mode <= ET_RESIZE_BILINEAR; mode++) {
             const int64_t *v = sizes[i];
-            int64_t x[4] = {2, 3, v[0], v[1]}, y[4] = {2, 3, v[2], v[3]};
+            int64_t c = i % 2 ? 3 : 8;
+            int64_t x[4] = {2, c, v[0], v[1]}, y[4] = {2, c, v[2], v[3]};
             struct et_resize_attr o = {
                 .mode = mode,
                 .scale = {(double)v[0] / (double)v[2], (double)v[1] / (double)v[3]},
@@ -322,9 +333,10 @@ cases_resize(struct bench *b)
             int64_t length = 4 + v[0] * v[0] + v[2] * v[2];
             if (mode == ET_RESIZE_NEAREST)
                 length = grad ? v[2] * v[3] : 0;
+            enum layout layout = i == 2 ? SHIFTED : LAST;
             check(b,
                   TRIAL(ATTR(o), IN(normal(b, LAST, 4, grad ? y : x)),
-                        OUT(result(b, ET_F32, LAST, 4, grad ? x : y)),
+                        OUT(result(b, ET_F32, layout, 4, grad ? x : y)),
                         .length = length),
                   "%dx%d to %dx%d, %s", (int)v[0], (int)v[1], (int)v[2], (int)v[3],
                   mode == ET_RESIZE_NEAREST ? "nearest" : "bilinear");

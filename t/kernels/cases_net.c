@@ -327,6 +327,10 @@ cases_softmax(struct bench *b)
         softmax(b, axis, NORMAL, ROW, SHAPE(3, 7, 33));
     softmax(b, 1, NORMAL, ROW, SHAPE(5, 1));
     softmax(b, 1, NORMAL, ROW, SHAPE(2, 1009));
+    softmax(b, 1, NORMAL, ROW, SHAPE(2, 5003));
+    softmax(b, 1, NORMAL, ROW, SHAPE(3, 96));
+    softmax(b, 0, NORMAL, ROW, SHAPE(20, 4100));
+    softmax(b, 1, NORMAL, SHIFTED, SHAPE(3, 96));
     softmax(b, 0, NORMAL, ROW, SHAPE(31));
     softmax(b, 1, FAR, ROW, SHAPE(5, 10));
     softmax(b, 1, NORMAL, TURNED, SHAPE(5, 13));
@@ -387,6 +391,9 @@ cases_cross_entropy(struct bench *b)
     cross_entropy(b, "dense images", true, false, 5, 0, SHAPE(2, 5, 3, 7));
     cross_entropy(b, "two classes", false, false, 2, 0, SHAPE(1, 2));
     cross_entropy(b, "a vocabulary", false, false, 1009, 0, SHAPE(5, 1009));
+    cross_entropy(b, "a larger vocabulary", false, true, 5003, 1, SHAPE(3, 5003));
+    cross_entropy(b, "distributions over a vocabulary", true, true, 2504, 0,
+                  SHAPE(2, 2504));
     cross_entropy(b, "sequences", false, false, 11, 1, SHAPE(3, 11, 13));
     cross_entropy(b, "no sample", false, false, 5, 0, SHAPE(0, 5));
 }
