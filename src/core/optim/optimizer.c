@@ -70,7 +70,7 @@ struct et_optimizer {
     struct et_tensor *hyper; /* leaf f32 of the same, flat */
     int ahead;               /* updates that may be unsettled when another is built */
     int unsettled;
-    bool *made[ETI_MAX_AHEAD]; /* [n] each, oldest first: whom these updates changed */
+    bool *made[ETI_MAX_AHEAD + 1]; /* [n] each, oldest first: whom they changed */
     struct et_tensor
         *skipped; /* leaf f32 [1]: updates skipped so far; NULL: ahead is 0 */
     struct et_tensor *settled; /* leaf f32 [1]: those of them the host knows of */
@@ -106,7 +106,7 @@ release_numbers(struct et_optimizer *opt)
 {
     et_free(opt->cx, opt->hyper_host);
     et_tensor_free(&opt->hyper);
-    for (int i = 0; i < ETI_MAX_AHEAD; i++) {
+    for (int i = 0; i <= ETI_MAX_AHEAD; i++) {
         et_free(opt->cx, opt->made[i]);
         opt->made[i] = NULL;
     }
@@ -148,7 +148,7 @@ make_numbers(struct et_optimizer *opt, const struct et_param_space *space)
     void *block;
     ET_TRY(et_alloc(cx, (size_t)numbers * sizeof *opt->hyper_host, &block));
     opt->hyper_host = block;
-    for (int i = 0; i < opt->ahead; i++) {
+    for (int i = 0; opt->ahead > 0 && i <= opt->ahead; i++) {
         ET_TRY(et_alloc(cx, (size_t)space->n * sizeof *opt->made[i], &block));
         opt->made[i] = block;
     }
@@ -483,7 +483,7 @@ et_optimizer_done(struct et_optimizer *opt, bool skipped)
     for (int i = 0; i < opt->space->n && !skipped; i++)
         opt->space->slot[i].updates += opt->pending[i];
     if (opt->ahead > 0) {
-        ET_ASSERT(opt->unsettled < opt->ahead && !skipped);
+        ET_ASSERT(opt->unsettled <= opt->ahead && !skipped);
         memcpy(opt->made[opt->unsettled++], opt->pending, (size_t)opt->space->n);
     }
     memset(opt->pending, 0, (size_t)opt->space->n);
