@@ -364,6 +364,25 @@ runner::matmul(const sim_desc &op)
     });
 }
 
+/* Offset of element (a, b, c, d): convolutions come by here for every product. */
+static inline int64_t
+at4(const array &x, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    return a * x.strides[0] + b * x.strides[1] + c * x.strides[2] + d * x.strides[3];
+}
+
+/* Calls BODY(a, b, c, d) with every index below the four. */
+template <class Body>
+static inline void
+each4(int64_t A, int64_t B, int64_t C, int64_t D, Body body)
+{
+    for (int64_t a = 0; a < A; a++)
+        for (int64_t b = 0; b < B; b++)
+            for (int64_t c = 0; c < C; c++)
+                for (int64_t d = 0; d < D; d++)
+                    body(a, b, c, d);
+}
+
 /* The three convolutions are one sum over n, k, p, q, c, r, s in which the result's
  * letters stand still. */
 void
@@ -394,41 +413,42 @@ runner::convolve(const sim_desc &op)
         int64_t v = q * stride[1] - pad[1] + s * dilation[1];
         if (h < 0 || h >= x.dims[2] || v < 0 || v >= x.dims[3])
             return;
-        numbers ix = {n, k / group_out * group_in + c, h, v}, iw = {k, c, r, s},
-                iy = {n, k, p, q};
+        int64_t ix = at4(x, n, k / group_out * group_in + c, h, v);
+        int64_t iw = at4(w, k, c, r, s), iy = at4(y, n, k, p, q);
         if (data)
-            sum.add(y.get(y.at(iy)), w.get(w.at(iw)));
+            sum.add(y.get(iy), w.get(iw));
         else if (filter)
-            sum.add(y.get(y.at(iy)), x.get(x.at(ix)));
+            sum.add(y.get(iy), x.get(ix));
         else
-            sum.add(x.get(x.at(ix)), w.get(w.at(iw)));
+            sum.add(x.get(ix), w.get(iw));
     };
+    const numbers &X = x.dims, &W = w.dims, &Y = y.dims;
     if (filter) {
-        each(w.dims, [&](const numbers &i) {
-            each({y.dims[0], y.dims[2], y.dims[3]}, [&](const numbers &j) {
-                add(j[0], i[0], j[1], j[2], i[1], i[2], i[3]);
+        each4(W[0], W[1], W[2], W[3], [&](int64_t k, int64_t c, int64_t r, int64_t s) {
+            each4(1, Y[0], Y[2], Y[3], [&](int64_t, int64_t n, int64_t p, int64_t q) {
+                add(n, k, p, q, c, r, s);
             });
-            finish(w, w.at(i));
+            finish(w, at4(w, k, c, r, s));
         });
     } else if (data) {
-        each(x.dims, [&](const numbers &i) {
-            each({group_out, w.dims[2], w.dims[3]}, [&](const numbers &j) {
-                int64_t h = i[2] + pad[0] - j[1] * dilation[0];
-                int64_t v = i[3] + pad[1] - j[2] * dilation[1];
+        each4(X[0], X[1], X[2], X[3], [&](int64_t n, int64_t c, int64_t i, int64_t j) {
+            each4(1, group_out, W[2], W[3], [&](int64_t, int64_t k, int64_t r, int64_t s) {
+                int64_t h = i + pad[0] - r * dilation[0];
+                int64_t v = j + pad[1] - s * dilation[1];
                 if (h < 0 || v < 0 || h % stride[0] || v % stride[1] ||
-                    h / stride[0] >= y.dims[2] || v / stride[1] >= y.dims[3])
+                    h / stride[0] >= Y[2] || v / stride[1] >= Y[3])
                     return;
-                add(i[0], i[1] / group_in * group_out + j[0], h / stride[0],
-                    v / stride[1], i[1] % group_in, j[1], j[2]);
+                add(n, c / group_in * group_out + k, h / stride[0], v / stride[1],
+                    c % group_in, r, s);
             });
-            finish(x, x.at(i));
+            finish(x, at4(x, n, c, i, j));
         });
     } else {
-        each(y.dims, [&](const numbers &i) {
-            each({group_in, w.dims[2], w.dims[3]}, [&](const numbers &j) {
-                add(i[0], i[1], i[2], i[3], j[0], j[1], j[2]);
+        each4(Y[0], Y[1], Y[2], Y[3], [&](int64_t n, int64_t k, int64_t p, int64_t q) {
+            each4(1, group_in, W[2], W[3], [&](int64_t, int64_t c, int64_t r, int64_t s) {
+                add(n, k, p, q, c, r, s);
             });
-            finish(y, y.at(i));
+            finish(y, at4(y, n, k, p, q));
         });
     }
 }
