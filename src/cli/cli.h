@@ -56,6 +56,7 @@ enum cli_exit {
     X(6002, NOT_FINITE, CLI_DIVERGED, "a run that diverged")                           \
     X(6003, TARGET, CLI_MISSED, "a run that missed its target")                        \
     X(6004, SIGNALLED, CLI_PREEMPTED, "a run that a signal ended, with a checkpoint")  \
+    X(6006, LOST, CLI_FAILED, "a run whose device failed")                             \
     X(6005, BUSY, CLI_UNAVAILABLE, "a run that another process writes")                \
     X(7001, MEMORY, CLI_NO_MEMORY, "too little memory")                                \
     X(7002, WRITE, CLI_CANNOT_WRITE, "something that cannot be written")               \

@@ -49,7 +49,8 @@ static const struct {
     const char *hint;
 } hints[] = {
     {CLI_E_BAD_DATA, ETI_STAGE_RUN, "with the data as they were: etude train --resume"},
-    {CLI_E_MEMORY, ETI_STAGE_RUN, "a smaller train_data.batch_size, or grad_accum=auto"},
+    {CLI_E_MEMORY, ETI_STAGE_RUN,
+     "a smaller train_data.batch_size, or grad_accum=auto"},
     {CLI_E_WRITE, -1, "df and ls -ld show whether there is room, and whose it is"},
     {CLI_E_DEVICE, -1, "ETUDE_DEVICE=ref computes slowly, without libraries"},
     {ET_E_CHECKPOINT, -1, "etude rerun trains the same recipe from the start"},
@@ -136,6 +137,7 @@ static const struct {
     {ET_EINVAL, ETI_STAGE_DATA, CLI_E_BAD_DATA},
     {ET_ENOTSUP, ETI_STAGE_DEVICE, CLI_E_DEVICE},
     {ET_ENOENT, ETI_STAGE_DEVICE, CLI_E_DEVICE},
+    {ET_EDEVICE, ETI_STAGE_RUN, CLI_E_LOST},
     {ET_EDEVICE, -1, CLI_E_DEVICE},
     {ET_ENOENT, ETI_STAGE_OUTPUT, CLI_E_NAME},
     {ET_ECANCELED, ETI_STAGE_OUTPUT, CLI_E_BUSY},

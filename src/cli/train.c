@@ -145,6 +145,9 @@ fail_run(struct cli *c, enum eti_stage stage, et_status status,
          const struct et_state *s)
 {
     int code = cli_exit_of_status(c, stage, status);
+    if (status == ET_EDEVICE)
+        et_hint(c->cx, "once the GPU is well: etude train --resume %s",
+                et_run_directory(c->run));
     const struct cli_end end = {
         .state = code == CLI_NO_MEMORY ? "oom" : "failed",
         .exit = code,

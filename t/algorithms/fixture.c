@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "t/device.h"
+
 /* ---- one on its own ---- */
 
 static et_status
@@ -53,7 +55,7 @@ void
 formula_open(struct formula *f, struct et_ctx *cx)
 {
     *f = (struct formula){.cx = cx};
-    need(cx, et_device_open(cx, "ref", 0, 1, &f->dev));
+    need(cx, et_device_open(cx, test_device(NULL), 0, 1, &f->dev));
     need(cx, et_graph_new(cx, f->dev, &f->g));
 }
 
@@ -173,7 +175,7 @@ check_runs(struct et_ctx *cx, struct run_setup setup, const char *what,
                 setup.grad_accum == 2 ? "in two microbatches" : "in four microbatches");
     }
     setup.grad_accum = 1;
-    setup.device = "cpu";
+    setup.device = test_device("cpu");
     struct et_device *dev;
     if (et_device_open(cx, setup.device, 0, 1, &dev) != ET_OK) {
         skip(1, take_error(cx));

@@ -21,6 +21,37 @@ for command in train estimate eval; do
     says err "no device 'none'" "and says which"
 done
 
+# ---- a GPU that is lost, on the simulated one ----
+
+# lose CALL N: the N-th CALL answers that the context is gone
+lose() {
+    rm -rf lost
+    GPUSIM_FAULT=$1=700@$2 ETUDE_DEVICE=gpusim "$etude" train r.yaml precision=fp32 \
+        --run_directory lost >out 2>err </dev/null
+    code=$?
+}
+
+if [ -e "$ET_BUILDDIR/libetude-gpusim.la" ]; then
+    for call in cudaMemcpyAsync cudaMallocFromPoolAsync cudaMemsetAsync cudaStreamSynchronize \
+        cudaEventRecord; do
+        lose $call 1
+        is "$code" 69 "$call finds the GPU gone before the run: exit 69"
+        says err "cudaErrorIllegalAddress (700)" "and the cause is named"
+    done
+    n_copies=1
+    while lose cudaMemcpyAsync $n_copies; [ "$code" -eq 69 ] && [ $n_copies -lt 60 ] &&
+        grep -q cudaErrorIllegalAddress err; do
+        n_copies=$((n_copies + 1))
+    done
+    exits 1 "a GPU that is lost during the run: exit 1"
+    is "$(grep -c '^etude: error E6006: .*cudaErrorIllegalAddress (700)' err)" 1 \
+        "one line names the cause"
+    says err "once the GPU is well: etude train --resume lost" "and another what to do"
+    grep -q '"state": "failed"' lost/run.json
+    ok $? "the run is known to have failed"
+    says lost/logs/rank0.txt "E6006" "its log ends with why"
+fi
+
 if [ ! -e "$ET_BUILDDIR/libetude-cuda.la" ]; then
     run version --verbose
     says out "device   cuda no: no device 'cuda': no CUDA module in this etude" \

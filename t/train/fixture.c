@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "t/data/fixture.h"
+#include "t/device.h"
 #include "t/tap.h"
 
 static void
@@ -30,7 +31,7 @@ run_prepare(struct run *r, struct et_ctx *cx, const struct run_setup *s)
 {
     memset(r, 0, sizeof *r);
     r->cx = cx;
-    need(cx, et_device_open(cx, s->device ? s->device : "ref", 0, 1, &r->dev));
+    need(cx, et_device_open(cx, test_device(s->device), 0, 1, &r->dev));
     r->data_options = (struct counted_options){
         .common = common_options(s->batch_size ? s->batch_size : 4),
         .n = s->n ? s->n : 8,

@@ -1,4 +1,5 @@
-/* fixture.h: a small training run for tests: counted images, an MLP, SGD, device "ref". */
+/* fixture.h: a small training run for tests: counted images, an MLP, SGD, device "ref" or the
+ * one of ETUDE_DEVICE. */
 #ifndef ETUDE_T_TRAIN_FIXTURE_H
 #define ETUDE_T_TRAIN_FIXTURE_H
 
@@ -7,7 +8,7 @@
 
 /* What a test may choose; zero means the default in brackets. */
 struct run_setup {
-    const char *device;         /* "ref" */
+    const char *device;         /* that of test_device */
     const char *model;          /* "mlp" */
     int64_t n, batch_size;      /* 8 samples in batches of 4 */
     int64_t grad_accum;         /* 1 */

@@ -2,6 +2,7 @@
  * holds the programs that wrote them and one line a step. */
 #include "etude/model.h"
 #include "etude/optim.h"
+#include "t/device.h"
 #include "t/tap.h"
 
 #include <math.h>
@@ -319,7 +320,7 @@ main(void)
     check(&resnet);
     check(&gpt);
     et_device_close(&dev);
-    if (et_device_open(cx, "cpu", 0, 1, &dev) != ET_OK) {
+    if (et_device_open(cx, test_device("cpu"), 0, 1, &dev) != ET_OK) {
         skip(10, et_error_get(cx)->message);
         et_error_clear(cx);
     } else {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "t/data/fixture.h"
+#include "t/device.h"
 #include "t/tap.h"
 
 static void
@@ -35,7 +36,7 @@ recipe_prepare(struct recipe_run *r, struct et_ctx *cx, const char *text,
                const struct recipe_choice *choice)
 {
     const struct eti_assemble_options options = {
-        .device = choice->device,
+        .device = test_device(choice->device),
         .threads = choice->threads ? choice->threads : 1,
         .with_train = true,
         .with_eval = true,
@@ -45,6 +46,9 @@ recipe_prepare(struct recipe_run *r, struct et_ctx *cx, const char *text,
     if (choice->workers)
         ((struct et_data_options *)r->recipe->train_data.options)->workers =
             choice->workers > 0 ? choice->workers : 0;
+    /* Devices are compared in f32, unless the text asks for something. */
+    if (r->recipe->precision == ET_PRECISION_AUTO)
+        r->recipe->precision = ET_PRECISION_FP32;
     need(cx, eti_assemble(cx, r->recipe, &options, &r->parts));
     need(cx, eti_assemble_callbacks(&r->parts, r->recipe, scratch_folder()));
     r->parts.config.sink = &r->sink;
@@ -101,7 +105,7 @@ bool
 have_device(struct et_ctx *cx, const char *name)
 {
     struct et_device *dev;
-    if (et_device_open(cx, name, 0, 1, &dev) != ET_OK) {
+    if (et_device_open(cx, test_device(name), 0, 1, &dev) != ET_OK) {
         skip(1, take_error(cx));
         return false;
     }

@@ -21,7 +21,7 @@ struct recipe_run {
 
 /* What a test may choose; zero means the recipe's. */
 struct recipe_choice {
-    const char *device;                            /* required */
+    const char *device;                            /* as of test_device */
     int threads;                                   /* 1 */
     int64_t workers;                               /* the recipe's; -1: none */
     int64_t grad_accum;                            /* likewise; -1: auto */

@@ -4,6 +4,7 @@
 #include "core/checkpoint/archive.h"
 #include "core/trainer/trainer_impl.h"
 #include "t/data/fixture.h"
+#include "t/device.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
 
@@ -386,7 +387,7 @@ main(void)
     for (int i = 0; i < 2; i++) {
         struct et_device *dev;
         choice.device = devices[i];
-        if (et_device_open(cx, devices[i], 0, 1, &dev) != ET_OK) {
+        if (et_device_open(cx, test_device(devices[i]), 0, 1, &dev) != ET_OK) {
             skip(15, et_error_get(cx)->message);
             et_error_clear(cx);
             continue;

@@ -1,0 +1,19 @@
+/* device.h: which device a test runs on: what it names, or the one of ETUDE_DEVICE. */
+#ifndef T_DEVICE_H
+#define T_DEVICE_H
+
+#include <stdlib.h>
+#include <string.h>
+
+/* NAME: "cpu", or NULL where any will do (then "ref"): ETUDE_DEVICE takes its place.
+ * "ref": what others are compared with stays. Borrowed. */
+static inline const char *
+test_device(const char *name)
+{
+    const char *given = getenv("ETUDE_DEVICE");
+    if (name && strcmp(name, "ref") == 0)
+        return name;
+    return given && given[0] ? given : name ? name : "ref";
+}
+
+#endif

@@ -1,0 +1,70 @@
+#!/bin/sh
+# What must be true of a GPU: the tests that compare devices, with ETUDE_DEVICE in the place
+# of the processor (t/device.h). `make gpu-check` runs it on the GPU, `make check` on the
+# simulated one. Each program is one line here; what failed in it follows as comments.
+ET_BUILDDIR=$(cd "${ET_BUILDDIR:-.}" && pwd)
+ET_SRCDIR=$(cd "${ET_SRCDIR:-$ET_BUILDDIR/..}" && pwd)
+export ET_BUILDDIR ET_SRCDIR OMP_NUM_THREADS=1
+export ETUDE_DEVICE="${ETUDE_GPU_CHECK:-gpusim}"
+cd "$ET_BUILDDIR" || exit 99
+dir=$(mktemp -d "${TMPDIR:-/tmp}/etude-gpu.XXXXXX") || exit 99
+trap 'rm -rf "$dir"' EXIT
+tiny=$dir/tiny.yaml
+cat >"$tiny" <<'R'
+max_duration: 1ba
+model: {name: mlp, hidden: 16, layers: 1}
+train_data: {name: synthetic_images, batch_size: 8, num_samples: 32, workers: 0}
+R
+
+# A sentence, where the device does not answer.
+"$ET_BUILDDIR/etude" train --dry-run "$tiny" >"$dir/out" 2>"$dir/err" </dev/null
+if grep -q "error E7003" "$dir/err"; then
+    echo "1..0 # SKIP $(sed -n 's/^etude: error E7003: //p' "$dir/err")"
+    exit 0
+fi
+
+n=0 failures=0
+# An op without a kernel stops a program at its first use; once all exist none does.
+missing='the CUDA module has no kernel for op'
+try() {
+    n=$((n + 1))
+    "$@" >"$dir/out" 2>&1
+    code=$?
+    passed=$(grep -c '^ok' "$dir/out")
+    if [ $code -eq 0 ]; then
+        echo "ok $n - $*: $passed"
+    elif grep -q "$missing" "$dir/out"; then
+        echo "ok $n - $* # SKIP $(grep -o "[a-z0-9_]* of [^:]* on [a-z]*: $missing [0-9]*" "$dir/out" | head -n 1)"
+    else
+        failures=$((failures + 1))
+        echo "not ok $n - $*: $passed passed, status $code"
+        grep -A8 '^not ok' "$dir/out" | sed 's/^/#   /' | head -n 60
+        tail -n 4 "$dir/out" | sed 's/^/#   /'
+    fi
+}
+
+# The simulated GPU is slow: of it "long" is only what ETUDE_LONG asks for.
+while read -r length name; do
+    [ "$length" = short ] || [ "$ETUDE_DEVICE" != gpusim ] || [ -n "${ETUDE_LONG:-}" ] || continue
+    try "./$name"
+done <<'L'
+long t/kernels/gpu
+long t/train/golden
+short t/train/eager
+long t/train/accumulate
+long t/train/spacetime
+long t/train/scaler
+long t/train/resume
+long t/train/same
+long t/algorithms/blurpool
+long t/algorithms/ema
+long t/algorithms/gradient_clipping
+short t/algorithms/label_smoothing
+short t/algorithms/mixup
+long t/algorithms/progressive_resizing
+short t/algorithms/sam
+long t/algorithms/selective_backprop
+long t/algorithms/together
+L
+echo "1..$n"
+exit $((failures > 0))
