@@ -50,6 +50,32 @@ if [ -e "$ET_BUILDDIR/libetude-gpusim.la" ]; then
     grep -q '"state": "failed"' lost/run.json
     ok $? "the run is known to have failed"
     says lost/logs/rank0.txt "E6006" "its log ends with why"
+
+    # Lost later, when there is something to go on from.
+    losses() {
+        sed -nE 's/.*"ev":"batch".*"ba":([0-9]+),.*"loss\/train\/total":([^,}]*).*/\1 \2/p' "$1" |
+            sort -n | uniq
+    }
+    long="max_duration=8ba checkpoint.interval=2ba precision=fp32"
+    # shellcheck disable=SC2086
+    ETUDE_DEVICE=gpusim "$etude" train r.yaml $long --run_directory whole >out 2>err </dev/null
+    is $? 0 "a run on a GPU"
+    launches=40
+    while rm -rf lost; [ $launches -lt 2000 ]; do
+        # shellcheck disable=SC2086
+        GPUSIM_FAULT=launch=700@$launches ETUDE_DEVICE=gpusim "$etude" train r.yaml $long \
+            --run_directory lost >out 2>err </dev/null
+        code=$?
+        [ "$code" -ne 1 ] || ! ls lost/checkpoints/*/MANIFEST >seen 2>&1 || break
+        launches=$((launches + 20))
+    done
+    exits 1 "a kernel that fails in a later batch: exit 1"
+    says err "E6006" "as a lost GPU"
+    ETUDE_DEVICE=gpusim "$etude" train --resume lost >out 2>err </dev/null
+    is $? 0 "what was saved goes on"
+    is "$(losses lost/metrics.jsonl)" "$(losses whole/metrics.jsonl)" \
+        "with the losses of the run that was not disturbed, to the last bit"
+    is "$(losses whole/metrics.jsonl | wc -l)" 8 "all eight of them"
 fi
 
 if [ ! -e "$ET_BUILDDIR/libetude-cuda.la" ]; then
