@@ -1,6 +1,8 @@
 /* cases_net.c: cases of normalisation, softmax, losses and attention. */
 #include "t/kernels/families.h"
 
+#include <math.h>
+
 /* At mean 100 the mean itself is off by 100 units in the last place of a deviation, and
  * what is computed from it by some times that: a tolerance of about 1e-4. A variance as
  * mean(x^2) - mean(x)^2 in f32 is off by 1e-3, and fails. */
@@ -407,6 +409,9 @@ struct sdpa_case {
     enum layout layout, gradients;
     int64_t bias[4]; /* all 0: none */
     enum layout bias_layout;
+    bool hides; /* some of the bias is -infinity */
+    bool wide;  /* the bias is f32 whatever the heads are, as under mixed precision */
+    bool some;  /* not all results are wanted */
 };
 
 static const struct sdpa_case sdpas[] = {
@@ -476,22 +481,136 @@ static const struct sdpa_case sdpas[] = {
      .D = 8,
      .bias = {1, 3, 5, 7},
      .bias_layout = TURNED},
+    {.what = "a tile of positions, causal",
+     .B = 1,
+     .H = 1,
+     .T = 64,
+     .S = 64,
+     .D = 64,
+     .causal = true},
+    {.what = "a tile and a position, causal",
+     .B = 1,
+     .H = 2,
+     .T = 65,
+     .S = 65,
+     .D = 64,
+     .causal = true,
+     .layout = HEADS,
+     .gradients = HEADS},
+    {.what = "197 positions, as of an image",
+     .B = 1,
+     .H = 1,
+     .T = 197,
+     .S = 197,
+     .D = 64},
+    {.what = "197 positions, causal, a bias per head and key",
+     .B = 1,
+     .H = 2,
+     .T = 197,
+     .S = 197,
+     .D = 33,
+     .causal = true,
+     .bias = {1, 2, 1, 197}},
+    {.what = "128 elements", .B = 1, .H = 2, .T = 70, .S = 66, .D = 128},
+    {.what = "256 elements, causal",
+     .B = 1,
+     .H = 1,
+     .T = 40,
+     .S = 37,
+     .D = 256,
+     .causal = true},
+    {.what = "one query", .B = 2, .H = 2, .T = 1, .S = 65, .D = 64},
+    {.what = "one key", .B = 2, .H = 2, .T = 65, .S = 1, .D = 8},
+    {.what = "more queries than keys, causal",
+     .B = 1,
+     .H = 2,
+     .T = 70,
+     .S = 5,
+     .D = 8,
+     .causal = true},
+    {.what = "more keys than queries, causal",
+     .B = 1,
+     .H = 1,
+     .T = 40,
+     .S = 70,
+     .D = 24,
+     .causal = true},
+    {.what = "no samples", .B = 0, .H = 2, .T = 5, .S = 5, .D = 8},
+    {.what = "packed rows, causal",
+     .B = 2,
+     .H = 3,
+     .T = 65,
+     .S = 65,
+     .D = 8,
+     .causal = true,
+     .layout = PACKED,
+     .gradients = PACKED},
+    {.what = "packed rows",
+     .B = 1,
+     .H = 2,
+     .T = 7,
+     .S = 7,
+     .D = 64,
+     .layout = PACKED,
+     .gradients = PACKED},
+    {.what = "packed rows of odd heads",
+     .B = 1,
+     .H = 2,
+     .T = 9,
+     .S = 9,
+     .D = 33,
+     .layout = PACKED,
+     .gradients = PACKED},
+    {.what = "a bias of f32, causal",
+     .B = 2,
+     .H = 3,
+     .T = 20,
+     .S = 20,
+     .D = 16,
+     .causal = true,
+     .bias = {1, 3, 1, 20},
+     .wide = true},
+    {.what = "some results", .B = 2, .H = 2, .T = 20, .S = 30, .D = 16, .some = true},
+    {.what = "hidden keys",
+     .B = 2,
+     .H = 2,
+     .T = 70,
+     .S = 70,
+     .D = 16,
+     .bias = {2, 2, 1, 70},
+     .hides = true},
+    {.what = "queries that see nothing",
+     .B = 2,
+     .H = 3,
+     .T = 5,
+     .S = 1,
+     .D = 8,
+     .bias = {2, 3, 5, 1},
+     .hides = true},
 };
 
 static void
 sdpa(struct bench *b, const struct sdpa_case *v)
 {
-    struct et_sdpa_attr o = {.scale = 0.4, .causal = v->causal};
+    /* As models have it where scores would have a variance of 4 or more. */
+    struct et_sdpa_attr o = {.scale = v->D > 16 ? 1 / sqrt((double)v->D) : 0.4,
+                             .causal = v->causal};
     int64_t q[4] = {v->B, v->H, v->T, v->D}, k[4] = {v->B, v->H, v->S, v->D};
     struct operand *in[3] = {normal(b, v->layout, 4, q), normal(b, v->layout, 4, k),
                              normal(b, v->layout, 4, k)};
-    struct operand *bias = v->bias[0] ? normal(b, v->bias_layout, 4, v->bias) : NULL;
+    enum et_dtype narrow = b->narrow;
+    b->narrow = v->wide ? ET_NONE : narrow;
+    struct operand *bias = v->bias[1] ? operand(b, ET_F32, v->hides ? HOLES : NORMAL, 0,
+                                                v->bias_layout, 4, v->bias)
+                                      : NULL;
+    b->narrow = narrow;
     struct operand *out = result(b, ET_F32, ROW, 4, q);
     struct operand *lse = wide_result(b, 3, q);
     int64_t length = v->S + v->D;
     struct trial forward = {ATTR(o), IN(in[0], in[1], in[2], bias), OUT(out, lse),
-                            .length = length};
+                            .length = length, .narrow_terms = true};
     if (b->op == ET_OP_sdpa) {
+        forward.out[1] = v->some ? NULL : lse;
         check(b, &forward, "%s", v->what);
         return;
     }
@@ -501,10 +620,11 @@ sdpa(struct bench *b, const struct sdpa_case *v)
     check(b,
           TRIAL(ATTR(o),
                 IN(normal(b, v->layout, 4, q), in[0], in[1], in[2], out, lse, bias),
-                OUT(result(b, ET_F32, v->gradients, 4, q),
+                OUT(v->some ? NULL : result(b, ET_F32, v->gradients, 4, q),
                     result(b, ET_F32, v->gradients, 4, k),
-                    result(b, ET_F32, v->gradients, 4, k)),
-                .length = length + v->T + 3 * v->D, .exponent = 8),
+                    v->some ? NULL : result(b, ET_F32, v->gradients, 4, k)),
+                .length = length + v->T + 3 * v->D, .exponent = 8,
+                .narrow_terms = true),
           "%s", v->what);
 }
 

@@ -31,6 +31,19 @@ rounding(enum et_dtype dtype)
     return dtype == ET_BF16 ? 0x1p-8 : dtype == ET_F16 ? 0x1p-11 : 0;
 }
 
+/* Terms of a sum that were rounded to DTYPE, as by kernels that make them by one
+ * product of matrices for another: an error of a term is 0.4 roundings in the mean
+ * square, and errors add up like a random walk, to 0.4 roundings of a result of usual
+ * size. Of 10^4 results the worst is off by 4 to 5 times that, 2 roundings, and by 6 in
+ * rows of three times the usual size (gradients of keys that every query sees). For
+ * single elements alone: the mean square of all, 0.57 roundings with that of the
+ * result, stays within one. */
+static double
+terms_rounding(const struct trial *t, enum et_dtype dtype)
+{
+    return t->narrow_terms ? 6 * rounding(dtype) : 0;
+}
+
 #define POISON        0xff
 #define POISON_ORACLE 0x7f /* another, so that what neither wrote differs */
 #define MAX_OPERANDS  32
@@ -96,6 +109,11 @@ lay_out(struct operand *o, enum layout layout)
         exchange(d, d->ndim - 1, d->ndim - 2);
     } else if (layout == HEADS && d->ndim >= 3) {
         exchange(d, 1, 2);
+    } else if (layout == PACKED && d->ndim == 4) {
+        exchange(d, 1, 2);
+        o->base = d->shape[1] * d->shape[3];
+        d->stride[0] *= 3;
+        d->stride[2] *= 3;
     } else if (layout == GAPS) {
         o->base = 1;
         for (int i = 0; i < d->ndim; i++)
@@ -113,7 +131,12 @@ make(struct bench *b, const struct et_desc *d, enum layout layout)
     struct operand *o = need(calloc(1, sizeof *o));
     o->d = *d;
     lay_out(o, layout);
-    o->extent = o->base + (layout == GAPS ? 2 : 1) * et_desc_count(d) + 1;
+    o->extent = o->base +
+                (layout == GAPS     ? 2
+                 : layout == PACKED ? 3
+                                    : 1) *
+                    et_desc_count(d) +
+                1;
     o->block = need(malloc((size_t)o->extent * et_dtype_size(d->dtype)));
     memset(o->block, POISON, (size_t)o->extent * et_dtype_size(d->dtype));
     o->next = b->operands;
@@ -171,6 +194,8 @@ draw(struct et_rng *rng, enum contents contents, int64_t limit)
         if (et_rng_below(rng, 3) == 0)
             return special[et_rng_below(rng, 6)];
         return et_rng_normal(rng);
+    case HOLES:
+        return et_rng_below(rng, 3) == 0 ? -INFINITY : 0;
     default:
         return et_rng_normal(rng);
     }
@@ -414,15 +439,16 @@ good(const struct trial *t, int k, const struct operand *wanted, const struct ru
     struct verdict v = judge(y, wanted, exact);
     double limit = exact ? 0 : tolerance(t) + rounding(y->d.dtype);
     double nmse = v.square == 0 ? 0 : v.square / v.scale;
+    double most = exact ? 0 : limit + terms_rounding(t, y->d.dtype);
     bool spill = !t->in_place && spilled(y);
-    if (v.worst <= limit && nmse <= limit * limit && !spill)
+    if (v.worst <= most && nmse <= limit * limit && !spill)
         return true;
     char text[96];
     diag("result %d %s by %s: normalised mean square error %.3g, worst element %lld of "
          "%lld:"
          " got %.9g, wanted %.9g, off by %.3g of the limit %.3g%s",
          k, et_desc_text(&y->d, text, sizeof text), r->what, nmse, (long long)v.at,
-         (long long)v.count, v.got, v.want, v.worst, limit,
+         (long long)v.count, v.got, v.want, v.worst, most,
          spill ? "; wrote between the elements" : "");
     return false;
 }

@@ -15,6 +15,8 @@ enum layout {
     GAPS,   /* row-major, every second element of a larger array, from its second on */
     TURNED, /* the last two axes exchanged in memory */
     HEADS,  /* axes 1 and 2 exchanged in memory: attention heads beside each other */
+    PACKED, /* the same, as the second third of rows three times as long: GPT-2's keys
+             */
     REPEAT, /* axis 0 has stride 0: operands only */
     SHIFTED, /* as LAST, from the second element of its block on */
 };
@@ -26,6 +28,7 @@ enum contents {
     FAR,      /* mean 100, variance 1 */
     INDEX,    /* integers 0 .. limit-1 */
     SPECIAL,  /* normal, with NaN, infinities and zeros among them */
+    HOLES,    /* 0, or -infinity: one in three */
 };
 
 /* An array in host memory. */
@@ -79,11 +82,12 @@ struct trial {
     size_t attr_size;
     struct operand *in[20], *out[8]; /* NULL: left out, not wanted */
     int n_in, n_out;
-    int64_t length;  /* terms summed into one result; 0: the result is exact */
-    double exponent; /* sizes of what went into exponentials, whose relative error it
-                        multiplies; the last place of 1 is its unit */
-    bool in_place;   /* the result takes the place of operand 0 */
-    bool may_refuse; /* a layout the graph never makes: ENOTSUP will do */
+    int64_t length;    /* terms summed into one result; 0: the result is exact */
+    double exponent;   /* sizes of what went into exponentials, whose relative error it
+                          multiplies; the last place of 1 is its unit */
+    bool narrow_terms; /* what is summed may be kept in the operands' dtype */
+    bool in_place;     /* the result takes the place of operand 0 */
+    bool may_refuse;   /* a layout the graph never makes: ENOTSUP will do */
 };
 
 /* Reports one test, named after the op and FMT. */
