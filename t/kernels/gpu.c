@@ -10,6 +10,26 @@
 #include "t/tap.h"
 
 static const enum et_dtype dtypes[] = {ET_F32, ET_BF16, ET_F16};
+/* Ops that are computed otherwise in deterministic mode. */
+static char *const otherwise[] = {"sdpa_grad"};
+enum { OTHERWISE = sizeof otherwise / sizeof otherwise[0] };
+
+/* Those of them that are among the N ops named; all where none is. */
+static void
+run_deterministic(const struct et_device_table *gpu, struct et_device_handle *handle,
+                  int n, char **named)
+{
+    if (gpu->set(handle, ET_DEVICE_DETERMINISTIC, 1) != ET_OK)
+        bail("no deterministic mode");
+    diag("in deterministic mode:");
+    for (int i = 0; i < OTHERWISE; i++) {
+        bool wanted = n == 0;
+        for (int k = 0; k < n; k++)
+            wanted |= strcmp(named[k], otherwise[i]) == 0;
+        if (wanted)
+            cases_run(gpu, handle, ET_BF16, 1, &otherwise[i]);
+    }
+}
 
 int
 main(int argc, char **argv)
@@ -42,6 +62,7 @@ main(int argc, char **argv)
         if (first == 1 || strcmp(only, et_dtype_name(dtypes[i])) == 0)
             cases_run(gpu, handle, dtypes[i] == ET_F32 ? ET_NONE : dtypes[i],
                       argc - first, argv + first);
+    run_deterministic(gpu, handle, argc - first, argv + first);
     gpu->close(handle);
     return done();
 }
