@@ -200,9 +200,9 @@ static const struct row {
 } rows[] = {
     {"resnet8", RESNET("100ep") EVAL_IMAGES CALLBACKS, 84, 101, 47, 1},
     {"gpt2", GPT("100ep") EVAL_TOKENS CALLBACKS, 89, 104, 42, 1},
-    {"resnet8 in bf16", RESNET("100ep") EVAL_IMAGES CALLBACKS BF16, 138, 155, 61, 55},
-    {"gpt2 in bf16", GPT("100ep") EVAL_TOKENS CALLBACKS BF16, 135, 151, 66, 47},
-    {"gpt2 in f16", GPT("100ep") EVAL_TOKENS CALLBACKS F16, 135, 158, 66, 47},
+    {"resnet8 in bf16", RESNET("100ep") EVAL_IMAGES CALLBACKS BF16, 110, 127, 60, 24},
+    {"gpt2 in bf16", GPT("100ep") EVAL_TOKENS CALLBACKS BF16, 133, 148, 64, 45},
+    {"gpt2 in f16", GPT("100ep") EVAL_TOKENS CALLBACKS F16, 133, 155, 64, 45},
 };
 
 /* Between BEFORE and AFTER kernels were launched, and nothing else was done. */

@@ -6,15 +6,17 @@
  * nodes.
  *
  *   LOW      products: operands go to the graph's low dtype, sums stay in f32
- *   WIDE     norms, softmax, losses, sums, powers and e^x: operands go to f32
+ *   WIDE     layer and group norm, softmax, sums, powers and e^x: operands go to f32
  *   PROMOTE  operands of several dtypes go to the widest of them
- *   (none)   as the operands are; views, activations, pooling, movement
+ *   (none)   as the operands are; views, activations, pooling, movement; batch norm and
+ *            cross entropy, whose statistics, sums and losses are f32 in any case
  *
  * The lists are torch.autocast's for CUDA. LOW and WIDE act inside et_autocast(g, true)
  * alone: the forward pass and the loss; gradients are computed in the dtypes of what
  * they are gradients of. PROMOTE acts wherever a graph has a low dtype, so that hooks
  * may mix what they find; without one nothing is ever cast silently.
- * Differs: an attention's bias stays as it is (a mask of large negative numbers would
+ * Differs: cross entropy reads logits in their own dtype (a cast to f32 first would change
+ * no number and write 50,257 columns once more); an attention's bias stays as it is (a mask of large negative numbers would
  * overflow f16); one cast serves all readers of a value, activations included. A step of
  * several evaluations keeps the casts of leaves from the first, so that a weight is cast
  * once a step however often it is used. */
@@ -49,12 +51,10 @@ static const struct rule rules[ET_OP_COUNT] = {
     [ET_OP_softplus]      = {WIDE, 0},
     [ET_OP_sum]           = {WIDE, 0},
     [ET_OP_sum_squares]   = {WIDE, 0},
-    [ET_OP_batch_norm]    = {WIDE, 0},
     [ET_OP_layer_norm]    = {WIDE, 0},
     [ET_OP_group_norm]    = {WIDE, 0},
     [ET_OP_softmax]       = {WIDE, 0},
     [ET_OP_log_softmax]   = {WIDE, 0},
-    [ET_OP_cross_entropy] = {WIDE, 0},
 
     [ET_OP_add]        = {PROMOTE, 0},
     [ET_OP_sub]        = {PROMOTE, 0},
