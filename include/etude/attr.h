@@ -121,6 +121,25 @@ struct et_resize_attr {
     int64_t shape[4]; /* the shape to produce (gradient: the input's) */
 };
 
+/* image_batch: height and width of the frames. */
+struct et_image_batch_attr {
+    int64_t shape[2];
+};
+
+/* Its second operand: what a row of it says. Rows and columns are the raw image's; what
+ * lies before *_MIN or from *_MAX on is not seen. */
+enum et_frame_number {
+    ET_FRAME_SAMPLE,  /* which image */
+    ET_FRAME_Y,       /* its row that the frame begins with; may be negative */
+    ET_FRAME_X,       /* likewise its column */
+    ET_FRAME_Y_MIN,   /* rows [Y_MIN, Y_MAX) are seen */
+    ET_FRAME_X_MIN,   /* columns [X_MIN, X_MAX) are */
+    ET_FRAME_Y_MAX,   /* see Y_MIN */
+    ET_FRAME_X_MAX,   /* see X_MIN */
+    ET_FRAME_FLIPPED, /* not 0: left and right are exchanged, within the frame */
+    ET_FRAME_NUMBERS
+};
+
 /* pack: n arrays into one flat array, each in its memory order, zeros between. */
 struct et_pack_attr {
     int64_t total;    /* elements of the result */

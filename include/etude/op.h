@@ -73,6 +73,8 @@ struct et_op {
 
     /* Floating-point operations of one run. (optional: one per output element) */
     int64_t (*flops)(const struct et_call *call);
+    /* Bytes read and written by one run. (optional: all operands and results) */
+    int64_t (*bytes)(const struct et_call *call);
 };
 
 const struct et_op *et_op_get(enum et_op_id id);  /* every id of ops.def has one */
@@ -301,6 +303,17 @@ struct et_tensor *et_pack(struct et_graph *g, struct et_tensor *const *x,
  * sample. ORDINAL tells the dropouts of one model apart. P 0: X itself. */
 struct et_tensor *et_dropout(struct et_graph *g, struct et_tensor *x,
                              struct et_tensor *rng, double p, uint64_t ordinal);
+/* Frames of HEIGHT x WIDTH on raw images, byte by byte through a table: raw U8
+ * [S,C,R,Q], frames I32 [N,ET_FRAME_NUMBERS] (enum et_frame_number, in attr.h), table
+ * [C,256] -> [N,C,HEIGHT,WIDTH] of the table's dtype. No gradient.
+ *
+ *   y[n,c,i,j] = table[c][raw[s,c,Y,X]]    Y = y + i, X = x + j, or x + WIDTH-1-j flipped
+ *
+ * and table[c][0] where row Y or column X is not seen. A sample outside of [0,S) reads
+ * NaN. */
+struct et_tensor *et_image_batch(struct et_graph *g, struct et_tensor *raw,
+                                 struct et_tensor *frames, struct et_tensor *table,
+                                 int64_t height, int64_t width);
 
 #ifdef __cplusplus
 }

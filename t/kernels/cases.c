@@ -364,6 +364,7 @@ static void (*const families[ET_OP_COUNT])(struct bench *) = {
     [ET_OP_pad] = cases_pad,
     [ET_OP_flip] = cases_flip,
     [ET_OP_dropout] = cases_dropout,
+    [ET_OP_image_batch] = cases_image_batch,
 };
 
 static bool

@@ -1,4 +1,6 @@
-/* cases_image.c: cases of convolution, pooling and resizing. */
+/* cases_image.c: cases of convolution, pooling, resizing, and of batches of
+ * raw images. */
+#include "etude/rng.h"
 #include "t/kernels/families.h"
 
 #include <string.h>
@@ -341,4 +343,155 @@ cases_resize(struct bench *b)
                   "%dx%d to %dx%d, %s", (int)v[0], (int)v[1], (int)v[2], (int)v[3],
                   mode == ET_RESIZE_NEAREST ? "nearest" : "bilinear");
         }
+}
+
+/* ---- batches of raw images ---- */
+
+struct batch_case {
+    const char *what;
+    int64_t raw[4];         /* S, C, R, Q */
+    int64_t n, h, w, pad;   /* pad: how far frames hang over */
+    enum layout lies;       /* the raw images */
+    enum layout small, out; /* frames and table; the result: LAST in graphs */
+    bool wild;              /* frames that are anything at all */
+};
+
+static const struct batch_case batches[] = {
+    {.what = "planes, hanging over",
+     .raw = {7, 3, 32, 32},
+     .n = 5,
+     .h = 32,
+     .w = 32,
+     .pad = 4,
+     .out = LAST},
+    {.what = "pixels whose channels are neighbours",
+     .raw = {7, 3, 9, 11},
+     .n = 6,
+     .h = 5,
+     .w = 5,
+     .lies = LAST,
+     .out = LAST},
+    {.what = "grey", .raw = {11, 1, 28, 28}, .n = 33, .h = 28, .w = 28, .out = LAST},
+    {.what = "grey, a frame wider than the image",
+     .raw = {3, 1, 5, 4},
+     .n = 9,
+     .h = 4,
+     .w = 8,
+     .pad = 3,
+     .out = LAST},
+    {.what = "four channels, many tiles",
+     .raw = {2, 4, 80, 90},
+     .n = 3,
+     .h = 64,
+     .w = 72,
+     .pad = 9,
+     .out = LAST},
+    {.what = "twenty channels",
+     .raw = {2, 20, 6, 7},
+     .n = 3,
+     .h = 6,
+     .w = 7,
+     .out = LAST},
+    {.what = "70001 of one pixel",
+     .raw = {31, 1, 2, 3},
+     .n = 70001,
+     .h = 1,
+     .w = 1,
+     .out = LAST},
+    {.what = "one of 301x403",
+     .raw = {1, 3, 301, 403},
+     .n = 1,
+     .h = 301,
+     .w = 403,
+     .lies = LAST,
+     .out = LAST},
+    {.what = "none", .raw = {3, 1, 5, 4}, .n = 0, .h = 4, .w = 4, .out = LAST},
+    {.what = "anything in the frames",
+     .raw = {5, 3, 8, 8},
+     .n = 40,
+     .h = 8,
+     .w = 8,
+     .out = LAST,
+     .wild = true},
+    {.what = "everything with gaps",
+     .raw = {5, 2, 7, 6},
+     .n = 8,
+     .h = 4,
+     .w = 4,
+     .pad = 2,
+     .lies = GAPS,
+     .small = GAPS,
+     .out = GAPS},
+    {.what = "everything turned",
+     .raw = {5, 3, 7, 6},
+     .n = 8,
+     .h = 4,
+     .w = 8,
+     .pad = 2,
+     .lies = TURNED,
+     .small = TURNED,
+     .out = TURNED},
+    {.what = "into planes", .raw = {5, 3, 7, 6}, .n = 8, .h = 4, .w = 8, .out = ROW},
+};
+
+/* Row N of frames as transforms make them: inside of the image grown by the padding,
+ * seeing all of it or less; every other one is flipped. */
+static void
+draw_frame(const struct batch_case *v, struct et_rng *r, int32_t *f)
+{
+    int64_t R = v->raw[2], Q = v->raw[3];
+    int64_t y = R + 2 * v->pad - v->h, x = Q + 2 * v->pad - v->w;
+    *f++ = (int32_t)et_rng_below(r, (uint64_t)v->raw[0]);
+    *f++ = (int32_t)((int64_t)et_rng_below(r, (uint64_t)y + 1) - v->pad);
+    *f++ = (int32_t)((int64_t)et_rng_below(r, (uint64_t)x + 1) - v->pad);
+    *f++ = (int32_t)et_rng_below(r, 2);
+    *f++ = (int32_t)et_rng_below(r, 3);
+    *f++ = (int32_t)(R - (int64_t)et_rng_below(r, 2));
+    *f++ = (int32_t)(Q - (int64_t)et_rng_below(r, 2));
+    *f = (int32_t)et_rng_below(r, 2);
+}
+
+/* Small numbers of both signs, or the largest there are. */
+static void
+draw_anything(struct et_rng *r, int32_t *f)
+{
+    static const int32_t far[] = {INT32_MIN, INT32_MIN + 1, INT32_MAX - 1, INT32_MAX};
+    for (int k = 0; k < ET_FRAME_NUMBERS; k++)
+        f[k] = et_rng_below(r, 4) ? (int32_t)et_rng_below(r, 14) - 4
+                                  : far[et_rng_below(r, 4)];
+}
+
+static struct operand *
+frames_of(struct bench *b, const struct batch_case *v)
+{
+    struct operand *o =
+        operand(b, ET_I32, INDEX, 1, v->small, SHAPE(v->n, ET_FRAME_NUMBERS));
+    struct et_rng r = et_rng_at(5, ET_RNG_DATA, (uint64_t)v->n);
+    int32_t *to = (int32_t *)(void *)o->block + o->base, f[ET_FRAME_NUMBERS];
+    for (int64_t n = 0; n < v->n; n++) {
+        if (v->wild)
+            draw_anything(&r, f);
+        else
+            draw_frame(v, &r, f);
+        for (int k = 0; k < ET_FRAME_NUMBERS; k++)
+            to[n * o->d.stride[0] + k * o->d.stride[1]] = f[k];
+    }
+    return o;
+}
+
+void
+cases_image_batch(struct bench *b)
+{
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        const struct batch_case *v = &batches[i];
+        const struct et_image_batch_attr o = {.shape = {v->h, v->w}};
+        int64_t table[2] = {v->raw[1], 256}, y[4] = {v->n, v->raw[1], v->h, v->w};
+        check(
+            b,
+            TRIAL(ATTR(o),
+                  IN(operand(b, ET_U8, INDEX, 256, v->lies, 4, v->raw), frames_of(b, v),
+                     operand(b, ET_F32, NORMAL, 0, v->small, 2, table)),
+                  OUT(result(b, ET_F32, v->out, 4, y))),
+            "%s", v->what);
+    }
 }

@@ -386,6 +386,21 @@ static const struct test tests[] = {
      "f32[2,3,4,5]cl i64[2]", "f32[2,3,4,5]cl"},
     {"all is not dropped", ET_OP_dropout, ATTR(dropout, .p = 1), "f32[2] i64[2]",
      "!invalid value: dropout: probability 1 is outside [0, 1)"},
+    {"frames on raw images are a batch, channels-last", ET_OP_image_batch,
+     ATTR(image_batch, .shape = {5, 6}), "u8[9,3,8,8] i32[2,8] f32[3,256]",
+     "f32[2,3,5,6]cl"},
+    {"a table has a row for each channel", ET_OP_image_batch,
+     ATTR(image_batch, .shape = {5, 6}), "u8[9,3,8,8] i32[2,8] f32[1,256]",
+     "!shape mismatch: image_batch: table is f32[1,256]; it must be f32[3,256]"},
+    {"a frame is eight numbers", ET_OP_image_batch,
+     ATTR(image_batch, .shape = {5, 6}), "u8[9,3,8,8] i32[2,7] f32[3,256]",
+     "!shape mismatch: image_batch: frames is i32[2,7]; it must be i32[2,8]"},
+    {"raw images are bytes", ET_OP_image_batch, ATTR(image_batch, .shape = {5, 6}),
+     "f32[9,3,8,8] i32[2,8] f32[3,256]",
+     "!dtype mismatch: image_batch: raw has dtype f32; it must have u8"},
+    {"a frame has pixels", ET_OP_image_batch, ATTR(image_batch, .shape = {0, 6}),
+     "u8[9,3,8,8] i32[2,8] f32[3,256]",
+     "!shape mismatch: image_batch: frames of 0x6"},
 };
 
 static const char *

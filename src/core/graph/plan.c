@@ -157,9 +157,11 @@ add_kernel(struct et_graph *g, struct eti_plan *p, const struct et_op *op,
     for (int i = 0; i < call->n_in + call->n_out; i++) {
         const struct et_desc *d =
             i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
-        p->info.moved_bytes += d->dtype ? (int64_t)et_desc_bytes(d) : 0;
+        if (!op->bytes && d->dtype)
+            p->info.moved_bytes += (int64_t)et_desc_bytes(d);
         ET_TRY(add_address(g, p, address[i]));
     }
+    p->info.moved_bytes += op->bytes ? op->bytes(call) : 0;
     p->info.kernels++;
     return ET_OK;
 }

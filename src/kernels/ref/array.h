@@ -86,7 +86,8 @@ void etk_ref_elementwise(const struct etk_ref *r);
     X(batch_norm) X(batch_norm_grad) X(layer_norm) X(group_norm)               \
     X(softmax) X(softmax_grad) X(log_softmax) X(log_softmax_grad)              \
     X(cross_entropy) X(cross_entropy_grad)                                     \
-    X(take) X(gather) X(copy) X(concat) X(pack) X(pad) X(flip) X(dropout)
+    X(take) X(gather) X(copy) X(concat) X(pack) X(pad) X(flip) X(dropout) \
+    X(image_batch)
 /* Those of them that sum in acc. */
 #define ETK_REF_ACC_LIST(X)                                                    \
     X(sdpa_grad) X(max_pool2d_grad) X(avg_pool2d_grad)                         \

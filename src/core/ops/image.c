@@ -1,0 +1,58 @@
+/* image.c: batches of images made from raw ones where those lie.
+ *
+ * A data set that fits is kept on the device as bytes, and a batch is sent as its
+ * frames alone: which image, which part of it, turned or not. What core/data/pipeline.c
+ * does on the host is then a kernel of the step. */
+#include "core/ops/ops.h"
+
+ETI_INFER(image_batch_infer)
+{
+    const struct et_image_batch_attr *o = call->attr;
+    const struct et_desc *raw = &call->in[0];
+    ET_TRY(eti_need_dtype(cx, call, 0, "raw", ET_U8));
+    ET_TRY(eti_need_ndim(cx, call, 0, "raw", 4, 4));
+    ET_TRY(eti_need_dtype(cx, call, 1, "frames", ET_I32));
+    ET_TRY(eti_need_ndim(cx, call, 1, "frames", 2, 2));
+    int64_t n = call->in[1].shape[0], c = raw->shape[1];
+    ET_TRY(eti_need_shape(cx, call, 1, "frames", 2, (int64_t[]){n, ET_FRAME_NUMBERS}));
+    ET_TRY(eti_need_float(cx, call, 2, "table"));
+    ET_TRY(eti_need_shape(cx, call, 2, "table", 2, (int64_t[]){c, 256}));
+    if (o->shape[0] < 1 || o->shape[1] < 1)
+        return ETI_FAIL(cx, call, ET_ESHAPE, "frames of %lldx%lld",
+                        (long long)o->shape[0], (long long)o->shape[1]);
+    et_desc_init(out, call->in[2].dtype, 4, (int64_t[]){n, c, o->shape[0], o->shape[1]},
+                 ET_CHANNELS_LAST);
+    return ET_OK;
+}
+
+/* Of the raw images only what frames show is read: a byte per element at most. */
+static int64_t
+image_batch_bytes(const struct et_call *call)
+{
+    const struct et_desc *y = &call->out[0];
+    return et_desc_count(y) + (int64_t)(et_desc_bytes(&call->in[1]) +
+                                        et_desc_bytes(&call->in[2]) + et_desc_bytes(y));
+}
+
+const struct et_op et_op_image_batch = {
+    .name = "image_batch",
+    .summary = "frames on raw images, byte by byte through a table",
+    .id = ET_OP_image_batch,
+    .min_in = 3,
+    .max_in = 3,
+    .n_out = 1,
+    .attr_size = sizeof(struct et_image_batch_attr),
+    .infer = image_batch_infer,
+    .flops = eti_flops_none,
+    .bytes = image_batch_bytes,
+};
+
+struct et_tensor *
+et_image_batch(struct et_graph *g, struct et_tensor *raw, struct et_tensor *frames,
+               struct et_tensor *table, int64_t height, int64_t width)
+{
+    struct et_image_batch_attr attr = {.shape = {height, width}};
+    return raw && frames && table
+               ? ETI_APPLY_ATTR(g, image_batch, &attr, NULL, raw, frames, table)
+               : NULL;
+}
