@@ -157,7 +157,7 @@ train_step(struct run *r, const struct et_batch *b, double *loss)
     ET_TRY(et_tensor_write(r->cx, r->rng, rng, sizeof rng));
 
     struct et_forward f = {.g = g, .training = true, .rng = r->rng};
-    struct et_tensor *outputs = et_model_forward(r->model, &f, b->x_tensor);
+    struct et_tensor *outputs = et_model_forward(r->model, &f, et_batch_x(g, b));
     struct et_tensor *mean =
         et_model_loss(r->model, g, outputs, b->target_tensor, ET_REDUCE_MEAN);
 

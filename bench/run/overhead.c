@@ -146,7 +146,7 @@ bare_step(struct way *w)
     while (!b)
         must(et_loader_next(cx, w->parts.train.loader, &b));
     struct et_forward f = {.g = w->g, .training = true};
-    struct et_tensor *y = et_model_forward(w->parts.model, &f, b->x_tensor);
+    struct et_tensor *y = et_model_forward(w->parts.model, &f, et_batch_x(w->g, b));
     struct et_tensor *l =
         et_model_loss(w->parts.model, w->g, y, b->target_tensor, ET_REDUCE_MEAN);
     l = et_reshape(w->g, l, 1, (const int64_t[]){1});

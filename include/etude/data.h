@@ -191,6 +191,7 @@ struct et_dataset {
     const struct et_data_options *common; /* its first member */
     struct et_data_facts facts;           /* filled by open */
     void *state;                          /* type->state_size bytes, zeroed */
+    struct eti_resident *resident;        /* the loaders': where it lies on devices */
 };
 
 /* One kind of dataset. Exactly one of IMAGE and TOKENS is set. */
@@ -262,16 +263,19 @@ struct et_loader_config {
                               workers read on past an epoch's end */
     int world_size, rank;  /* 0 = alone */
     struct et_device *dev; /* batches carry tensors of it: in their own memory where the
-                              host reaches that, else copied when handed out; NULL:
-                              et_alloc's memory, no tensors */
+                              host reaches that, else copied when handed out, or made
+                              there (et_batch_x); NULL: et_alloc's memory, no tensors */
 };
 
 /* One batch of this rank. Valid, and the memory untouched, until it is released. */
 struct et_batch {
     struct et_desc x_desc, target_desc;
-    void *x;         /* images: f32 [N,C,H,W], channels last; tokens: i32 [N,T] */
+    void *x;         /* images: f32 [N,C,H,W], channels last; tokens: i32 [N,T]; NULL
+                        where RAW is set */
     int32_t *target; /* images: labels i32 [N]; tokens: i32 [N,T], the next tokens */
     struct et_tensor *x_tensor, *target_tensor; /* the same numbers; with config.dev */
+    struct et_tensor *raw, *frames, *table; /* what et_batch_x makes x of where the data
+                                               set lies on the device; else NULL */
     int64_t n_samples; /* N; the last batch may be smaller (0 only where the last global
                           batch has fewer samples than there are ranks) */
     int64_t n_tokens;  /* N * T; 0 for images */
@@ -308,6 +312,16 @@ ET_NODISCARD et_status et_loader_seek(struct et_ctx *cx, struct et_loader *loade
  * batches may be held at once (EINVAL). */
 ET_NODISCARD et_status et_loader_next(struct et_ctx *cx, struct et_loader *loader,
                                       const struct et_batch **out);
+/* The batch's x in a graph on config.dev: x_tensor itself, or a node that makes the same
+ * bits from a data set on the device.
+ *
+ * A set of images is left on a device whose memory the host does not reach if its raw
+ * bytes take at most an eighth of what is free there, its samples can all be read and
+ * lie in the host's memory, and nothing resizes them. They are sent once, for all
+ * loaders of that set there; a batch then sends its labels and which part of which image
+ * it shows, and cutting, flipping and normalising are part of the step. */
+struct et_graph;
+struct et_tensor *et_batch_x(struct et_graph *g, const struct et_batch *batch);
 /* Gives the memory back to be filled again. NULL does nothing. */
 void et_loader_release(struct et_loader *loader, const struct et_batch *batch);
 

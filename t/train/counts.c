@@ -156,7 +156,7 @@ step_run(struct step *s)
     struct et_graph *g = t->graph;
     struct et_forward f = {.g = g, .training = true, .rng = s->rng};
     et_graph_reset(g);
-    struct et_tensor *z = et_model_forward(t->model, &f, s->batch->x_tensor);
+    struct et_tensor *z = et_model_forward(t->model, &f, et_batch_x(g, s->batch));
     struct et_tensor *loss =
         et_model_loss(t->model, g, z, s->batch->target_tensor, ET_REDUCE_MEAN);
     et_grad(g, loss, s->param, t->params->n, s->grad);

@@ -145,8 +145,9 @@ static et_status
 send_batch(struct eti_slot *s)
 {
     const struct et_batch *b = &s->batch;
-    return eti_lane_send(s->lane, (struct et_tensor *[]){b->x_tensor, b->target_tensor},
-                         (const void *[]){b->x, b->target}, 2);
+    struct et_tensor *to[] = {s->frames ? b->frames : b->x_tensor, b->target_tensor};
+    const void *from[] = {s->frames ? s->frames : b->x, b->target};
+    return eti_lane_send(s->lane, to, from, 2);
 }
 
 static et_status
@@ -307,7 +308,7 @@ choose_workers(const struct et_loader *l)
     if (l->data->common->workers != ET_INT_UNSET)
         return (int)l->data->common->workers;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (l->raw_bytes <= INLINE_SAMPLE_BYTES || cores <= 2)
+    if (l->resident || l->raw_bytes <= INLINE_SAMPLE_BYTES || cores <= 2)
         return 0; /* a busy neighbour costs the compute threads more than it saves */
     return cores / 4 < MAX_AUTO_WORKERS ? (int)(cores / 4) + 1 : MAX_AUTO_WORKERS;
 }
@@ -321,15 +322,20 @@ view_first(struct et_ctx *cx, const struct et_tensor *whole, int64_t n,
     return et_tensor_view(cx, whole->storage, 0, &d, whole->name, out);
 }
 
-/* The slot's batch as tensors of the device. */
+/* The slot's batch, or what it is made of, as tensors of the device. */
 static et_status
 make_tensors(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
 {
     const struct et_desc *x = &l->x_desc, *t = &l->target_desc;
     struct et_device *dev = l->config.dev;
-    ET_TRY(et_tensor_new(cx, dev, x->dtype, x->ndim, x->shape,
-                         x->ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR, "x",
-                         &s->full.x));
+    const int64_t frames[] = {x->shape[0], ET_FRAME_NUMBERS};
+    if (l->resident)
+        ET_TRY(et_tensor_new(cx, dev, ET_I32, 2, frames, ET_ROW_MAJOR, "frames",
+                             &s->full.x));
+    else
+        ET_TRY(et_tensor_new(cx, dev, x->dtype, x->ndim, x->shape,
+                             x->ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR, "x",
+                             &s->full.x));
     ET_TRY(et_tensor_new(cx, dev, t->dtype, t->ndim, t->shape, ET_ROW_MAJOR, "target",
                          &s->full.target));
     int64_t first, n = eti_loader_slice(l, l->batches - 1, &first);
@@ -354,7 +360,11 @@ make_memory(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
     ET_TRY(make_tensors(cx, l, s));
     if (eti_lane_needed(dev)) {
         ET_TRY(eti_lane_new(dev, &s->lane));
-        ET_TRY(eti_pinned_new(dev, x, &b->x));
+        if (l->resident)
+            ET_TRY(eti_pinned_new(dev, et_desc_bytes(&s->full.x->desc),
+                                  (void **)&s->frames));
+        else
+            ET_TRY(eti_pinned_new(dev, x, &b->x));
         return eti_pinned_new(dev, target, (void **)&b->target);
     }
     b->x = et_tensor_data(s->full.x);
@@ -368,6 +378,8 @@ make_slot(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
     struct et_batch *b = &s->batch;
     b->x_desc = l->x_desc;
     b->target_desc = l->target_desc;
+    b->raw = l->resident ? eti_resident_tensor(l->resident) : NULL;
+    b->table = l->table;
     ET_TRY(make_memory(cx, l, s));
     if (l->data->facts.kind == ET_DATA_TOKENS)
         return ET_OK;
@@ -382,6 +394,7 @@ free_slot(struct et_loader *l, struct eti_slot *s)
     struct et_device *dev = l->config.dev;
     if (dev && eti_lane_needed(dev)) {
         eti_lane_free(&s->lane);
+        eti_pinned_free(dev, s->frames);
         eti_pinned_free(dev, s->batch.x);
         eti_pinned_free(dev, s->batch.target);
     } else if (!dev) {
@@ -418,12 +431,30 @@ start_workers(struct et_ctx *cx, struct et_loader *l, int n)
     return status;
 }
 
+/* Leaves the images on the device, where that pays; see resident.h. */
+static et_status
+settle(struct et_ctx *cx, struct et_loader *l)
+{
+    struct et_dataset *data = l->data;
+    const struct eti_pipeline *p = &l->pipeline;
+    if (data->facts.kind != ET_DATA_IMAGES || p->resizes || !l->config.dev)
+        return ET_OK;
+    ET_TRY(eti_resident_open(cx, data, l->config.dev, &l->resident));
+    if (!l->resident)
+        return ET_OK;
+    const int64_t shape[] = {data->facts.C, 256};
+    ET_TRY(et_tensor_new(cx, l->config.dev, ET_F32, 2, shape, ET_ROW_MAJOR, "table",
+                         &l->table));
+    return et_tensor_write(cx, l->table, p->table, et_desc_bytes(&l->table->desc));
+}
+
 static et_status
 build(struct et_ctx *cx, struct et_loader *l)
 {
     ET_TRY(check_config(cx, l));
     ET_TRY(count_batches(cx, l));
     ET_TRY(describe(cx, l));
+    ET_TRY(settle(cx, l));
     int workers = choose_workers(l);
     int n_slots = MAX_HELD + workers;
     ET_TRY(et_alloc(cx, (size_t)n_slots * sizeof *l->slots, (void **)&l->slots));
@@ -470,6 +501,8 @@ et_loader_free(struct et_loader **loader)
         pthread_join(l->threads[i], NULL);
     for (int i = 0; i < l->n_slots; i++)
         free_slot(l, &l->slots[i]);
+    et_tensor_free(&l->table);
+    eti_resident_close(&l->resident);
     et_free(l->cx, l->slots);
     et_free(l->cx, l->corrupt);
     et_free(l->cx, l->threads);

@@ -82,6 +82,7 @@ note_corrupt(struct et_loader *l, struct eti_slot *s, int64_t at,
 struct raw {
     const uint8_t *pixels;
     int32_t label;
+    int64_t at; /* its number in the data set */
 };
 
 /* Has the memory fetched that will be read next: samples come in random order, and
@@ -104,10 +105,9 @@ read_image(struct et_loader *l, struct eti_slot *s, int64_t at, uint8_t *scratch
         struct et_error why = {0};
         et_status status =
             data->type->image(data, at, scratch, &out->pixels, &out->label, &why);
-        if (status == ET_OK) {
-            prefetch(out->pixels, l->raw_bytes);
+        out->at = at;
+        if (status == ET_OK)
             return ET_OK;
-        }
         if (status != ET_EFORMAT)
             return eti_why(&s->why, status, "%.900s (sample %" PRId64 ")", why.message,
                            at);
@@ -125,15 +125,42 @@ fill_images(struct et_loader *l, struct eti_slot *s, const struct eti_order *ord
     uint8_t *resized = s->scratch + 2 * l->raw_bytes;
     struct raw raw[2];
     for (int64_t i = 0; i <= b->n_samples; i++) {
-        if (i < b->n_samples)
+        if (i < b->n_samples) {
             ET_TRY(read_image(l, s, sample_at(l, order, first + i),
                               s->scratch + i % 2 * l->raw_bytes, &raw[i % 2]));
+            prefetch(raw[i % 2].pixels, l->raw_bytes);
+        }
         if (i == 0)
             continue;
         const struct raw *r = &raw[(i - 1) % 2];
         b->target[i - 1] = r->label;
         eti_pipeline_run(&l->pipeline, r->pixels, resized, l->config.seed,
                          b->first + i - 1, (float *)b->x + (i - 1) * l->x_stride);
+    }
+    return ET_OK;
+}
+
+/* Where the device has the pixels: what the samples show of them. */
+static et_status
+fill_frames(struct et_loader *l, struct eti_slot *s, const struct eti_order *order,
+            int64_t first)
+{
+    struct et_batch *b = &s->batch;
+    int32_t *row = s->frames;
+    struct raw raw;
+    for (int64_t i = 0; i < b->n_samples; i++, row += ET_FRAME_NUMBERS) {
+        struct et_frame f;
+        ET_TRY(read_image(l, s, sample_at(l, order, first + i), s->scratch, &raw));
+        b->target[i] = raw.label;
+        eti_pipeline_frame(&l->pipeline, l->config.seed, b->first + i, &f);
+        row[ET_FRAME_SAMPLE] = (int32_t)raw.at;
+        row[ET_FRAME_Y] = (int32_t)f.y;
+        row[ET_FRAME_X] = (int32_t)f.x;
+        row[ET_FRAME_Y_MIN] = (int32_t)f.y_min;
+        row[ET_FRAME_X_MIN] = (int32_t)f.x_min;
+        row[ET_FRAME_Y_MAX] = (int32_t)f.y_max;
+        row[ET_FRAME_X_MAX] = (int32_t)f.x_max;
+        row[ET_FRAME_FLIPPED] = f.flipped;
     }
     return ET_OK;
 }
@@ -175,9 +202,10 @@ eti_loader_fill(struct et_loader *l, struct eti_slot *s)
     b->x_desc.shape[0] = b->target_desc.shape[0] = b->n_samples;
     const struct eti_tensors *t =
         b->n_samples == l->x_desc.shape[0] ? &s->full : &s->last;
-    b->x_tensor = t->x;
+    *(l->resident ? &b->frames : &b->x_tensor) = t->x;
     b->target_tensor = t->target;
     eti_order_init(&order, l->n, l->config.seed, b->epoch);
     return l->data->facts.kind == ET_DATA_TOKENS ? fill_tokens(l, s, &order, first)
+           : l->resident                         ? fill_frames(l, s, &order, first)
                                                  : fill_images(l, s, &order, first);
 }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "core/data/pipeline.h"
+#include "core/data/resident.h"
 #include "etude/archive.h"
 
 enum eti_slot_state { ETI_SLOT_FREE, ETI_SLOT_FILLING, ETI_SLOT_READY, ETI_SLOT_HELD };
@@ -16,12 +17,13 @@ struct eti_slot {
     uint64_t generation; /* of the loader when claimed; a seek makes it stale */
     et_status status;    /* of filling */
     struct et_error why;
-    int64_t n_skipped;       /* samples first found unreadable here */
-    struct et_error skipped; /* the last of them */
-    uint8_t *scratch;        /* two raw samples, then a resized one */
-    struct eti_tensors { /* the batch's memory; NULL without a device */
-        struct et_tensor *x, *target;
-    } full, last; /* last: of the epoch's last batch where that is smaller */
+    int64_t n_skipped;                /* samples first found unreadable here */
+    struct et_error skipped;          /* the last of them */
+    uint8_t *scratch;                 /* two raw samples, then a resized one */
+    int32_t *frames;                  /* of resident images: [N,ET_FRAME_NUMBERS] */
+    struct eti_tensors {              /* the batch's memory; NULL without a device */
+        struct et_tensor *x, *target; /* x: its frames, of resident images */
+    } full, last;          /* last: of the epoch's last batch where that is smaller */
     struct eti_lane *lane; /* to the tensors, where they lie elsewhere than the batch */
 };
 
@@ -34,8 +36,10 @@ struct et_loader {
     int64_t batch_size;           /* global */
     int64_t batches, samples;     /* per epoch, as consumed */
     struct et_desc x_desc, target_desc;
-    int64_t x_stride;  /* elements of x per sample */
-    int64_t raw_bytes; /* images: of a raw sample */
+    int64_t x_stride;              /* elements of x per sample */
+    int64_t raw_bytes;             /* images: of a raw sample */
+    struct eti_resident *resident; /* the data set on the device; NULL: it is not */
+    struct et_tensor *table;       /* of resident images: the pipeline's, f32 [C,256] */
 
     pthread_mutex_t lock;       /* guards all below, and the slots' states */
     pthread_cond_t work, ready; /* for workers; for the caller */

@@ -201,15 +201,10 @@ write_frame(const struct eti_pipeline *p, const struct raster *r,
 }
 
 void
-eti_pipeline_run(const struct eti_pipeline *p, const uint8_t *pixels, uint8_t *scratch,
-                 uint32_t seed, int64_t place, float *out)
+eti_pipeline_frame(const struct eti_pipeline *p, uint32_t seed, int64_t place,
+                   struct et_frame *out)
 {
-    struct raster r = {pixels, p->raw.stride_y, p->raw.stride_x, p->raw.stride_c};
-    if (p->resizes) {
-        resize(p, pixels, scratch);
-        r = (struct raster){scratch, p->w * p->raw.C, p->raw.C, 1};
-    }
-    struct et_frame f = {
+    *out = (struct et_frame){
         .h = p->h,
         .w = p->w,
         .y_max = p->h,
@@ -223,7 +218,20 @@ eti_pipeline_run(const struct eti_pipeline *p, const uint8_t *pixels, uint8_t *s
          * shift a second one's. */
         struct et_rng draws = et_rng_at(seed, ET_RNG_AUGMENT, (uint64_t)place);
         draws.ordinal = (uint64_t)i << 32;
-        t->type->frame(t->options, &draws, &f);
+        t->type->frame(t->options, &draws, out);
     }
+}
+
+void
+eti_pipeline_run(const struct eti_pipeline *p, const uint8_t *pixels, uint8_t *scratch,
+                 uint32_t seed, int64_t place, float *out)
+{
+    struct raster r = {pixels, p->raw.stride_y, p->raw.stride_x, p->raw.stride_c};
+    struct et_frame f;
+    if (p->resizes) {
+        resize(p, pixels, scratch);
+        r = (struct raster){scratch, p->w * p->raw.C, p->raw.C, 1};
+    }
+    eti_pipeline_frame(p, seed, place, &f);
     write_frame(p, &r, &f, out);
 }

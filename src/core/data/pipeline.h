@@ -26,6 +26,9 @@ ET_NODISCARD et_status eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline 
                                          const struct et_data_facts *facts,
                                          int64_t resolution,
                                          const struct et_parts *transforms);
+/* What the sample at PLACE of the order of consumption shows. */
+void eti_pipeline_frame(const struct eti_pipeline *p, uint32_t seed, int64_t place,
+                        struct et_frame *out);
 /* Bytes that eti_pipeline_run needs besides; 0 unless it resizes. */
 size_t eti_pipeline_scratch(const struct eti_pipeline *p);
 /* Writes the sample at PLACE of the order of consumption: OUT f32 [out_h, out_w, C]. */

@@ -13,7 +13,7 @@
 
 enum {
     PARTS = 4,
-    PART_BYTES = 64 << 10, /* a step of the largest recipe writes some 10 KiB */
+    PART_BYTES = ETI_STAGED_BYTES, /* a step of the largest recipe writes 10 KiB */
     ALIGN = 64,
 };
 

@@ -113,18 +113,12 @@ static et_status
 eval_batch(struct et_trainer *t, struct eti_evaluator *e, const struct et_batch *b)
 {
     struct et_state *s = &t->state;
-    et_graph_reset(s->graph);
-    s->batch = s->full = (struct et_samples){
-        .x = b->x_tensor,
-        .target = b->target_tensor,
-        .n = b->n_samples,
-    };
+    eti_show_batch(t, b);
     ET_TRY(eti_run(t, ET_EVENT_EVAL_BATCH_START));
     s->full = s->batch;
     s->full.n = s->full.x ? s->full.x->desc.shape[0] : 0;
     ET_TRY(eval_pieces(t, e));
-    s->batch = s->full;
-    et_graph_reset(s->graph);
+    eti_show_batch(t, b);
     s->outputs = NULL;
     et_timestamp_next_batch(&s->eval_timestamp, b->n_samples, b->n_tokens, 0);
     return eti_run(t, ET_EVENT_EVAL_BATCH_END);

@@ -101,19 +101,25 @@ end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
     return eti_checkpoint(t, ET_EVENT_BATCH_CHECKPOINT);
 }
 
+void
+eti_show_batch(struct et_trainer *t, const struct et_batch *b)
+{
+    struct et_state *s = &t->state;
+    et_graph_reset(s->graph);
+    s->batch = s->full = (struct et_samples){
+        .x = et_batch_x(s->graph, b),
+        .target = b->target_tensor,
+        .n = b->n_samples,
+    };
+}
+
 static et_status
 use_batch(struct et_trainer *t, const struct et_batch *b)
 {
     struct et_state *s = &t->state;
-    const struct et_samples raw = {
-        .x = b->x_tensor,
-        .target = b->target_tensor,
-        .n = b->n_samples,
-    };
     struct et_graph_stats before, after;
     et_graph_get_stats(s->graph, &before);
-    et_graph_reset(s->graph);
-    s->batch = raw;
+    eti_show_batch(t, b);
     s->first_sample = b->first;
     ET_TRY(eti_run(t, ET_EVENT_AFTER_DATALOADER));
     ET_TRY(eti_run(t, ET_EVENT_BATCH_START));
@@ -123,8 +129,7 @@ use_batch(struct et_trainer *t, const struct et_batch *b)
     ET_TRY(eti_train_batch(t));
     et_graph_get_stats(s->graph, &after);
     s->batch_flops = after.flops - before.flops;
-    et_graph_reset(s->graph);
-    s->full = s->batch = raw;
+    eti_show_batch(t, b);
     s->outputs = s->loss = s->grad = NULL;
     return ET_OK;
 }

@@ -40,12 +40,7 @@ static et_status
 predict_batch(struct et_trainer *t, struct receiver *to, const struct et_batch *b)
 {
     struct et_state *s = &t->state;
-    et_graph_reset(s->graph);
-    s->batch = s->full = (struct et_samples){
-        .x = b->x_tensor,
-        .target = b->target_tensor,
-        .n = b->n_samples,
-    };
+    eti_show_batch(t, b);
     ET_TRY(eti_run(t, ET_EVENT_PREDICT_BATCH_START));
     ET_TRY(eti_run(t, ET_EVENT_PREDICT_BEFORE_FORWARD));
     s->outputs = eti_step_predict_forward(t);
@@ -54,7 +49,7 @@ predict_batch(struct et_trainer *t, struct receiver *to, const struct et_batch *
     ET_TRY(et_eval(s->graph, &outputs, 1));
     if (to->fn)
         ET_TRY(hand_over(s, to, b, outputs));
-    et_graph_reset(s->graph);
+    eti_show_batch(t, b);
     s->outputs = NULL;
     et_timestamp_next_batch(&s->predict_timestamp, b->n_samples, b->n_tokens, 0);
     return eti_run(t, ET_EVENT_PREDICT_BATCH_END);

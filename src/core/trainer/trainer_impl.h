@@ -111,6 +111,8 @@ et_status eti_late_deliver(struct et_trainer *t, int keep);
 et_status eti_late_discard(struct et_trainer *t);
 /* fit.c: what to do about the last batch's gradient; true: the run went back. */
 bool eti_judge(struct et_trainer *t);
+/* fit.c: an empty graph, and in the state what B holds, for all who read batches. */
+void eti_show_batch(struct et_trainer *t, const struct et_batch *b);
 /* step.c: one batch through closure and update, with retries. */
 et_status eti_train_batch(struct et_trainer *t);
 /* Rows [FIRST, FIRST + N) of ALL, as nodes. */

@@ -1,0 +1,206 @@
+/* resident.c: sets of images that lie on a device as bytes. See resident.h.
+ *
+ * A batch of small images is mostly bytes on their way: as floats, four times those of
+ * the images that it shows. Where all images fit beside the run they are sent once, and
+ * a batch sends 36 bytes a sample: its row of struct et_frame's numbers, and its label.
+ * Each loader has its own table from bytes to floats, for its own transforms. */
+#include "core/data/resident.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/data/file.h"
+#include "core/graph/staging.h"
+#include "core/graph/upload.h"
+#include "etude/op.h"
+
+/* A part of the free memory small enough that models and batches do not miss it. */
+enum { SHARE = 8 };
+
+struct eti_resident {
+    struct eti_resident *next; /* of the data set, on another device */
+    struct et_dataset *data;
+    struct et_device *dev;
+    struct et_tensor *raw;
+    int users;
+};
+
+/* How all samples lie, one behind the other; FALSE where that leaves gaps. */
+static bool
+describe(const struct et_data_facts *f, struct et_desc *d)
+{
+    const int64_t shape[] = {f->n_samples, f->C, f->H, f->W};
+    et_desc_init(d, ET_U8, 4, shape, ET_ROW_MAJOR);
+    d->stride[1] = f->stride_c;
+    d->stride[2] = f->stride_y;
+    d->stride[3] = f->stride_x;
+    return et_desc_is_dense(d);
+}
+
+/* Would N samples of BYTES take no more than their share? */
+static bool
+is_small(struct et_device *dev, int64_t n, int64_t bytes)
+{
+    size_t left;
+    if (!dev->table->memory_free || n > INT32_MAX ||
+        dev->table->memory_free(dev->handle, &left) != ET_OK)
+        return false;
+    return (uint64_t)n <= left / SHARE / (uint64_t)bytes;
+}
+
+/* ---- sending ---- */
+
+struct sender {
+    struct et_device *dev;
+    char *to;     /* device memory */
+    size_t used;  /* bytes of BLOCK */
+    char block[]; /* ETI_STAGED_BYTES */
+};
+
+static et_status
+flush(struct sender *s)
+{
+    if (s->used == 0)
+        return ET_OK;
+    ET_TRY(eti_device_write(s->dev, s->to, s->block, s->used));
+    s->to += s->used;
+    s->used = 0;
+    return ET_OK;
+}
+
+static et_status
+put(struct sender *s, const uint8_t *from, size_t bytes)
+{
+    while (bytes > 0) {
+        size_t room = ETI_STAGED_BYTES - s->used, part = bytes < room ? bytes : room;
+        memcpy(s->block + s->used, from, part);
+        s->used += part;
+        from += part;
+        bytes -= part;
+        if (s->used == ETI_STAGED_BYTES)
+            ET_TRY(flush(s));
+    }
+    return ET_OK;
+}
+
+/* *WHOLE: every sample could be had from the data set's own memory. */
+static et_status
+send_samples(const struct et_dataset *data, struct sender *s, uint8_t *scratch,
+             size_t bytes, bool *whole)
+{
+    *whole = false;
+    for (int64_t at = 0; at < data->facts.n_samples; at++) {
+        struct et_error why = {0};
+        const uint8_t *pixels;
+        int32_t label;
+        if (data->type->image(data, at, scratch, &pixels, &label, &why) != ET_OK ||
+            pixels == scratch)
+            return ET_OK;
+        ET_TRY(put(s, pixels, bytes));
+    }
+    *whole = true;
+    return flush(s);
+}
+
+static et_status
+send(struct et_ctx *cx, struct eti_resident *r, bool *whole)
+{
+    const struct et_data_facts *f = &r->data->facts;
+    size_t bytes = (size_t)f->C * (size_t)f->H * (size_t)f->W;
+    struct sender *s;
+    uint8_t *scratch;
+    ET_TRY(et_alloc(cx, sizeof *s + ETI_STAGED_BYTES, (void **)&s));
+    et_status status = et_alloc(cx, bytes, (void **)&scratch);
+    if (status == ET_OK) {
+        s->dev = r->dev;
+        s->to = et_tensor_data(r->raw);
+        status = send_samples(r->data, s, scratch, bytes, whole);
+        et_free(cx, scratch);
+    }
+    et_free(cx, s);
+    return status;
+}
+
+/* ---- the interface ---- */
+
+static void
+free_resident(struct eti_resident *r)
+{
+    et_tensor_free(&r->raw);
+    et_free(r->data->cx, r);
+}
+
+static et_status
+make(struct et_ctx *cx, struct eti_resident *r, const struct et_desc *d, bool *whole)
+{
+    struct et_storage *storage;
+    ET_TRY(et_storage_new(cx, r->dev, et_desc_bytes(d), &storage));
+    et_status status = et_tensor_view(cx, storage, 0, d, "raw", &r->raw);
+    et_storage_unref(storage);
+    return status == ET_OK ? send(cx, r, whole) : status;
+}
+
+et_status
+eti_resident_open(struct et_ctx *cx, struct et_dataset *data, struct et_device *dev,
+                  struct eti_resident **out)
+{
+    const struct et_data_facts *f = &data->facts;
+    struct et_desc d;
+    bool whole = false;
+    char text[32];
+    *out = NULL;
+    for (struct eti_resident *r = data->resident; r; r = r->next)
+        if (r->dev == dev) {
+            r->users++;
+            *out = r;
+            return ET_OK;
+        }
+    if (!eti_lane_needed(dev) || !describe(f, &d) ||
+        !is_small(dev, f->n_samples, (int64_t)f->C * f->H * f->W))
+        return ET_OK;
+    struct eti_resident *r;
+    ET_TRY(et_alloc(cx, sizeof *r, (void **)&r));
+    *r = (struct eti_resident){.data = data, .dev = dev, .users = 1};
+    et_status status = make(cx, r, &d, &whole);
+    if (status != ET_OK || !whole) {
+        free_resident(r);
+        if (status == ET_ENOMEM) /* others took it: batches are sent, then */
+            et_error_clear(cx);
+        return status == ET_ENOMEM ? ET_OK : status;
+    }
+    r->next = data->resident;
+    data->resident = *out = r;
+    et_report(cx, ET_LOG_DEBUG,
+              "%s: %" PRId64 " images lie on the device (%s), which makes the batches",
+              data->type->info.name, f->n_samples,
+              eti_size_text((int64_t)et_desc_bytes(&d), text, sizeof text));
+    return ET_OK;
+}
+
+void
+eti_resident_close(struct eti_resident **resident)
+{
+    struct eti_resident *r = *resident;
+    *resident = NULL;
+    if (!r || --r->users > 0)
+        return;
+    struct eti_resident **at = &r->data->resident;
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    free_resident(r);
+}
+
+struct et_tensor *
+eti_resident_tensor(const struct eti_resident *r)
+{
+    return r->raw;
+}
+
+struct et_tensor *
+et_batch_x(struct et_graph *g, const struct et_batch *b)
+{
+    const int64_t *shape = b->x_desc.shape;
+    return b->raw ? et_image_batch(g, b->raw, b->frames, b->table, shape[2], shape[3])
+                  : b->x_tensor;
+}

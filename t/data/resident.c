@@ -1,0 +1,424 @@
+/* Images that lie on a device: its batches are those of the host, bit for bit. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/graph/tensor.h"
+#include "etude/graph.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+static struct et_ctx *cx;
+static struct et_device *gpu;
+static struct et_graph *graph;
+
+/* ---- data sets that are held in memory ---- */
+
+enum layout { PLANES, PIXELS, GAPS };
+
+struct options {
+    struct et_data_options common;
+    int64_t n, bad; /* sample BAD cannot be read */
+    int C;
+    enum layout layout;
+};
+
+static const struct et_option table[] = {
+    ET_DATA_IMAGE_OPTIONS(struct options),
+    {.name = NULL},
+};
+
+struct state {
+    uint8_t *bytes; /* samples, each behind a byte that is none of it, as in CIFAR's */
+};
+
+enum { H = 9, W = 11 };
+
+static et_status
+open_images(struct et_ctx *c, struct et_dataset *self)
+{
+    const struct options *o = self->options;
+    struct state *s = self->state;
+    bool planes = o->layout == PLANES;
+    self->facts = (struct et_data_facts){
+        .kind = ET_DATA_IMAGES,
+        .n_samples = o->n,
+        .C = o->C,
+        .H = H,
+        .W = W,
+        .stride_c = planes ? H * W : 1,
+        .stride_y = planes ? W : W * o->C + (o->layout == GAPS),
+        .stride_x = planes ? 1 : o->C,
+        .num_classes = 1000,
+    };
+    size_t n = (size_t)(o->n * (o->C * H * W + H + 1));
+    ET_TRY(et_alloc(c, n, (void **)&s->bytes));
+    struct et_rng r = et_rng_at(3, ET_RNG_DATA, 0);
+    for (size_t i = 0; i < n; i++)
+        s->bytes[i] = (uint8_t)et_rng_u32(&r);
+    return ET_OK;
+}
+
+static et_status
+read_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
+           const uint8_t **pixels, int32_t *label, struct et_error *why)
+{
+    const struct options *o = self->options;
+    const struct state *s = self->state;
+    (void)scratch;
+    if (at == o->bad) {
+        snprintf(why->message, sizeof why->message, "image %d is damaged", (int)at);
+        return ET_EFORMAT;
+    }
+    *pixels = s->bytes + at * (o->C * H * W + H + 1) + 1;
+    *label = (int32_t)(at * 7 % 1000);
+    return ET_OK;
+}
+
+static void
+close_images(struct et_dataset *self)
+{
+    struct state *s = self->state;
+    et_free(self->cx, s->bytes);
+}
+
+static const struct et_dataset_class stored_images = {
+    .info = {.name = "stored_images"},
+    .state_size = sizeof(struct state),
+    .open = open_images,
+    .image = read_image,
+    .close = close_images,
+};
+
+/* ---- one set, read twice ---- */
+
+struct setup {
+    struct options options;
+    struct et_loader_config config;
+    struct et_dataset *data;
+    struct et_loader *host, *device;
+};
+
+static struct setup
+setup(int64_t n, int C, enum layout layout, const char *transforms)
+{
+    struct setup s = {
+        .options =
+            {.common = common_options(10), .n = n, .bad = -1, .C = C, .layout = layout},
+        .config = {.seed = 17, .train = true},
+    };
+    if (transforms)
+        need(cx, et_options_set(cx, table, &s.options, "transforms", transforms));
+    return s;
+}
+
+static void
+begin(struct setup *s)
+{
+    need(cx, et_dataset_open(cx, &stored_images, &s->options, &s->data));
+    s->config.dev = NULL;
+    need(cx, et_loader_new(cx, s->data, &s->config, &s->host));
+    s->config.dev = gpu;
+    need(cx, et_loader_new(cx, s->data, &s->config, &s->device));
+}
+
+static void
+end(struct setup *s)
+{
+    et_loader_free(&s->host);
+    et_loader_free(&s->device);
+    et_dataset_close(&s->data);
+    et_options_release(table, &s->options);
+}
+
+static bool
+holds(const struct et_tensor *t, const void *want, const struct et_desc *d)
+{
+    size_t bytes = et_desc_bytes(d);
+    void *got = malloc(bytes);
+    need(cx, eti_tensor_copy_out(cx, t, got));
+    bool same = et_desc_equal(&t->desc, d) && memcmp(got, want, bytes) == 0;
+    free(got);
+    return same;
+}
+
+/* Of the next N calls of both loaders: how many gave the same. RESIDENT: as many are
+ * made on the device. */
+static int
+alike(struct setup *s, int n, int *resident)
+{
+    int same = 0;
+    *resident = 0;
+    for (int i = 0; i < n; i++) {
+        const struct et_batch *want, *got;
+        need(cx, et_loader_next(cx, s->host, &want));
+        need(cx, et_loader_next(cx, s->device, &got));
+        if (!want || !got) {
+            same += !want && !got;
+            *resident += !want;
+            continue;
+        }
+        struct et_tensor *x = et_batch_x(graph, got);
+        if (x->node)
+            need(cx, et_eval(graph, &x, 1));
+        same += holds(x, want->x, &want->x_desc) &&
+                holds(got->target_tensor, want->target, &want->target_desc) &&
+                got->first == want->first && got->epoch == want->epoch &&
+                got->n_samples == want->n_samples;
+        *resident += x->node && !got->x && !got->x_tensor;
+        et_graph_reset(graph);
+        et_loader_release(s->host, want);
+        et_loader_release(s->device, got);
+    }
+    return same;
+}
+
+/* ---- the tests ---- */
+
+static void
+transforms(void)
+{
+    static const char *const lists[] = {
+        NULL,
+        "[normalize: {mean: [0.5, 0.4, 0.3], std: [0.2, 0.3, 0.1]}]",
+        "[random_crop: {size: 9, padding: 4}, horizontal_flip]",
+        "[horizontal_flip, random_crop: {size: 7, padding: 2}, center_crop: {size: 5}, "
+        "normalize: {mean: [0.5], std: [0.25]}]",
+        "[center_crop: {size: 6}, random_crop: {size: 8, padding: 5}, horizontal_flip: "
+        "{p: 1}, "
+        "random_crop: {size: 3, padding: 1}]",
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (int layout = PLANES; layout <= PIXELS; layout++) {
+            struct setup s = setup(23, 3, (enum layout)layout, lists[i]);
+            int resident;
+            begin(&s);
+            is_int(alike(&s, 16, &resident), 16, "%s: four epochs as on the host, %s",
+                   lists[i] ? lists[i] : "no transforms",
+                   layout == PLANES ? "from planes" : "from pixels");
+            is_int(resident, 16, "and made on the device");
+            end(&s);
+        }
+}
+
+static void
+channels(void)
+{
+    for (int C = 1; C <= ET_MAX_CHANNELS; C++) {
+        struct setup s = setup(701, C, PIXELS, "[random_crop: {size: 8, padding: 1}]");
+        int resident;
+        s.options.common.batch_size = 64;
+        begin(&s);
+        is_int(alike(&s, 24, &resident), 24, "%d channels", C);
+        end(&s);
+    }
+}
+
+static void
+orders(void)
+{
+    int resident;
+    for (int workers = 0; workers <= 3; workers++) {
+        struct setup s = setup(103, 3, PLANES, "[horizontal_flip]");
+        s.options.common.workers = workers;
+        begin(&s);
+        is_int(alike(&s, 30, &resident), 30, "%d workers prepare the same", workers);
+        need(cx, et_loader_seek(cx, s.host, 5, 4));
+        need(cx, et_loader_seek(cx, s.device, 5, 4));
+        is_int(alike(&s, 20, &resident), 20, "and from the middle of a later epoch");
+        end(&s);
+    }
+    for (int rank = 0; rank < 2; rank++) {
+        struct setup s = setup(21, 3, PLANES, "[horizontal_flip]");
+        s.config.rank = rank;
+        s.config.world_size = 2;
+        begin(&s);
+        is_int(alike(&s, 2, &resident), 2, "rank %d of 2 has its slices", rank);
+        end(&s);
+    }
+    struct setup s = setup(23, 3, PLANES, NULL);
+    s.config.train = s.options.common.shuffle = false;
+    begin(&s);
+    is_int(alike(&s, 8, &resident), 8, "in order, to evaluate");
+    end(&s);
+}
+
+/* Twice the batch, in steps that are not waited for: batches are given back at once. */
+static void
+recorded(void)
+{
+    struct setup s = setup(200, 3, PLANES, "[random_crop: {size: 8, padding: 3}]");
+    struct et_tensor *twice;
+    struct et_loader_info info;
+    struct et_graph_stats stats;
+    int same = 0;
+    begin(&s);
+    et_loader_get_info(s.device, &info);
+    const int64_t *shape = info.x_desc.shape;
+    need(cx, et_tensor_new(cx, gpu, ET_F32, 4, shape, ET_CHANNELS_LAST, "y", &twice));
+    for (int step = 0; step < 40; step++) {
+        const struct et_batch *want, *got;
+        do
+            need(cx, et_loader_next(cx, s.host, &want));
+        while (!want);
+        do
+            need(cx, et_loader_next(cx, s.device, &got));
+        while (!got);
+        et_assign(graph, twice, et_mul_scalar(graph, et_batch_x(graph, got), 2));
+        need(cx, et_eval(graph, NULL, 0));
+        et_graph_reset(graph);
+        et_loader_release(s.device, got);
+        float *x = want->x;
+        for (int64_t i = 0; i < et_desc_count(&want->x_desc); i++)
+            x[i] *= 2;
+        same += holds(twice, x, &want->x_desc);
+        et_loader_release(s.host, want);
+    }
+    et_graph_get_stats(graph, &stats);
+    is_int(same, 40, "forty steps see the batch that was theirs");
+    ok(stats.captures > 0 && stats.launches > 20,
+       "and make it within what is recorded (%d replays)", (int)stats.launches);
+    et_tensor_free(&twice);
+    end(&s);
+}
+
+static size_t
+in_use(void)
+{
+    struct et_device_memory m;
+    et_device_get_memory(gpu, &m);
+    return m.current_bytes;
+}
+
+static void
+sharing(void)
+{
+    size_t before = in_use(), one, two;
+    struct setup s = setup(500, 3, PLANES, "[horizontal_flip]");
+    struct et_loader *second;
+    begin(&s);
+    one = in_use();
+    s.options.common.batch_size = 20;
+    need(cx, et_loader_new(cx, s.data, &s.config, &second));
+    two = in_use();
+    const struct et_batch *a, *b;
+    need(cx, et_loader_next(cx, s.device, &a));
+    need(cx, et_loader_next(cx, second, &b));
+    ok(a->raw && a->raw == b->raw, "two loaders of a set share its images");
+    ok(one - before >= 500 * 3 * H * W && two - one < 500 * 3 * H * W,
+       "which lie on the device once");
+    et_loader_release(second, b);
+    et_loader_release(s.device, a);
+    et_loader_free(&s.device);
+    need(cx, et_loader_next(cx, second, &b));
+    struct et_tensor *x = et_batch_x(graph, b);
+    need(cx, et_eval(graph, &x, 1));
+    ok(in_use() > before, "and stay for the one that is left");
+    et_graph_reset(graph);
+    et_loader_release(second, b);
+    et_loader_free(&second);
+    end(&s);
+    s = setup(23, 3, PLANES, NULL);
+    begin(&s);
+    need(cx, et_loader_next(cx, s.device, &a));
+    ok(a->raw && a->raw->desc.shape[0] == 23, "another set has its own");
+    et_loader_release(s.device, a);
+    end(&s);
+}
+
+static void
+heard(void *data, enum et_log_level level, const char *text)
+{
+    char *line = data;
+    if (level == ET_LOG_DEBUG && strstr(text, "lie on the device"))
+        snprintf(line + strlen(line), 512 - strlen(line), "%s\n", text);
+}
+
+static void
+telling(void)
+{
+    char line[512] = "";
+    struct setup s = setup(500, 3, PLANES, NULL);
+    struct et_loader *second;
+    et_ctx_set_log(cx, ET_LOG_DEBUG, heard, line);
+    begin(&s);
+    need(cx, et_loader_new(cx, s.data, &s.config, &second));
+    is_str(line,
+           "stored_images: 500 images lie on the device (145.0 KiB), which makes the "
+           "batches\n",
+           "it is said once");
+    et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
+    et_loader_free(&second);
+    end(&s);
+}
+
+/* What is not left on the device is sent, as ever. */
+static void
+sent(struct setup *s, const char *what)
+{
+    int resident;
+    begin(s);
+    int same = alike(s, 4, &resident);
+    ok(same == 4 && resident <= 1, "%s: batches are sent (%d alike)", what, same);
+    end(s);
+}
+
+static void
+exceptions(void)
+{
+    struct setup s = setup(23, 3, PLANES, "[resize: {size: 6}]");
+    sent(&s, "a set that is resized");
+    s = setup(23, 3, GAPS, NULL);
+    sent(&s, "one whose rows have gaps");
+    s = setup(23, 3, PLANES, NULL);
+    s.options.bad = 20;
+    s.options.common.max_corrupt = 0.1;
+    sent(&s, "one with a damaged image");
+
+    s = setup(10000, 3, PLANES, NULL); /* 3 MB */
+    et_device_set_limit(gpu, in_use() + 200000);
+    sent(&s, "one that memory is too short for after all");
+    et_device_set_limit(gpu, 0);
+}
+
+/* A card of 64 MiB, most of it free: a data set may have 8. */
+static void
+share(void)
+{
+    int resident;
+    struct setup s = setup(20000, 3, PIXELS, NULL); /* 5.9 MB */
+    begin(&s);
+    is_int(alike(&s, 2, &resident), 2, "less than an eighth of the memory: alike");
+    is_int(resident, 2, "and on the device");
+    end(&s);
+    s = setup(30000, 3, PIXELS, NULL); /* 8.9 MB */
+    begin(&s);
+    is_int(alike(&s, 2, &resident), 2, "more than an eighth of the memory: alike");
+    is_int(resident, 0, "and sent");
+    end(&s);
+}
+
+int
+main(void)
+{
+    cx = need_ctx();
+    setenv("GPUSIM_MEMORY", "67108864", 1);
+    if (et_device_open(cx, "gpusim", 0, 1, &gpu) != ET_OK) {
+        et_error_clear(cx);
+        skip(1, "the simulated GPU is not built");
+        return done();
+    }
+    need(cx, et_graph_new(cx, gpu, &graph));
+    transforms();
+    channels();
+    orders();
+    recorded();
+    sharing();
+    telling();
+    exceptions();
+    share();
+    et_graph_free(&graph);
+    et_device_close(&gpu);
+    et_ctx_free(&cx);
+    return done();
+}
