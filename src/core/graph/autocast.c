@@ -15,11 +15,11 @@
  * alone: the forward pass and the loss; gradients are computed in the dtypes of what
  * they are gradients of. PROMOTE acts wherever a graph has a low dtype, so that hooks
  * may mix what they find; without one nothing is ever cast silently.
- * Differs: cross entropy reads logits in their own dtype (a cast to f32 first would change
- * no number and write 50,257 columns once more); an attention's bias stays as it is (a mask of large negative numbers would
- * overflow f16); one cast serves all readers of a value, activations included. A step of
- * several evaluations keeps the casts of leaves from the first, so that a weight is cast
- * once a step however often it is used. */
+ * Differs: cross entropy reads logits in their own dtype (a cast to f32 first would
+ * change no number and write 50,257 columns once more); an attention's bias stays as it
+ * is (a mask of large negative numbers would overflow f16); one cast serves all readers
+ * of a value, activations included. A step of several evaluations keeps the casts of
+ * leaves from the first, so that a weight is cast once a step however often it is used. */
 #include "config.h"
 
 #include <string.h>
