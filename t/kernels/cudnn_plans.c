@@ -1,4 +1,4 @@
-/* Every kind of graph that convolutions are given to cuDNN as has an engine there:
+/* Every kind of graph that is given to cuDNN has an engine there:
  * plans are made by the real library, without a GPU, for an H200 that is only
  * described. */
 #include "t/tap.h"
@@ -16,6 +16,7 @@ main(void)
 #include <string.h>
 
 #include "kernels/cuda/conv_graph.h"
+#include "t/kernels/cudnn_sdpa.h"
 
 /* What CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION takes in 9.19; not documented,
  * finalize names each key that is missing. NEEDSWORK: written by hand from NVIDIA's
@@ -229,6 +230,7 @@ main(void)
     struct et_device_handle d = {.lock = PTHREAD_MUTEX_INITIALIZER};
     if (etk_dnn_open_properties(&d, h200) != ET_OK)
         bail("the H200's description is refused: %s", d.why);
+    test_attention(&d);
     test_layers(&d, "ResNet-50", LAYERS(resnet50), 256);
     test_layers(&d, "ResNet-18", LAYERS(resnet18), 256);
     test_layers(&d, "ResNet-20", LAYERS(resnet20), 128);
