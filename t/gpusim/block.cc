@@ -5,6 +5,10 @@
  * begun. So a kernel without barriers is a plain loop on one stack, and one with them
  * has as many stacks as threads that wait at once.
  *
+ * Who begins, and who goes on after a barrier or a warp operation, is drawn for every
+ * block and every meeting (GPUSIM_SEED): what is written into shared memory and read
+ * with no barrier between comes out wrong for some orders.
+ *
  * A barrier is passed when all threads that have not returned are there; a warp
  * operation when all lanes of its mask that have not returned are. When nobody can
  * move, the device is lost and the report says who waits where. */
@@ -178,10 +182,12 @@ struct running_block {
     const gpusim_kernel *kernel;
     const gpusim_facts *facts;
     int threads, returned, begun;
-    int first, step;   /* threads begin with FIRST and go on by STEP, 1 or -1 */
-    bool prefer_fresh; /* before those that could go on */
-    int thread;        /* that runs */
-    int waiting;       /* at the barrier */
+    /* Threads that may go on do so before others begin, the last that met first: a warp
+     * runs ahead as far as it can. Or all begin first; or either, as it comes. */
+    enum { AHEAD, ABREAST, MIXED } way;
+    uint64_t dice;
+    int thread;  /* that runs */
+    int waiting; /* at the barrier */
     enum gpusim_meeting barrier;
     const char *barrier_file;
     int barrier_line;
@@ -189,10 +195,28 @@ struct running_block {
     std::vector<bool> at_barrier;
     std::vector<uint3> places;
     std::vector<warp> warps;
-    std::vector<int> ready; /* threads that could go on, from ready_at */
-    size_t ready_at;
+    std::vector<int> order; /* in which threads begin */
+    std::vector<int> ready; /* threads that could go on */
 };
 static running_block &block = *new running_block();
+
+/* A number below N: splitmix64, as gpusim_draw, from what that drew for the block. */
+static size_t
+roll(size_t n)
+{
+    uint64_t z = block.dice += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (size_t)(((z ^ (z >> 31)) >> 32) * n >> 32);
+}
+
+/* Puts what is in V from FROM on into another order. */
+static void
+shuffle(std::vector<int> &v, size_t from)
+{
+    for (size_t i = v.size(); i > from + 1; i--)
+        std::swap(v[i - 1], v[from + roll(i - from)]);
+}
 
 alignas(1024) static char shared[MOST_SHARED + SHARED_ZONE];
 
@@ -215,19 +239,20 @@ become(int thread)
     gpusim_place.thread = block.places[(size_t)thread];
 }
 
-/* Leaves this fiber for whoever can move; the host when nobody can. */
+/* Leaves this fiber for whoever can move, which may be itself; the host when nobody
+ * can. */
 static void
 move_on(void)
 {
-    bool fresh = block.begun < block.threads,
-         ready = block.ready_at < block.ready.size();
+    size_t fresh = (size_t)(block.threads - block.begun), ready = block.ready.size();
+    bool resume = ready && (!fresh || block.way == running_block::AHEAD ||
+                            (block.way == running_block::MIXED && roll(2)));
     fiber *to = &host;
-    if (ready && !(fresh && block.prefer_fresh)) {
-        int thread = block.ready[block.ready_at++];
-        if (block.ready_at == block.ready.size()) {
-            block.ready.clear();
-            block.ready_at = 0;
-        }
+    if (resume) {
+        if (block.way != running_block::AHEAD)
+            std::swap(block.ready[roll(ready)], block.ready.back());
+        int thread = block.ready.back();
+        block.ready.pop_back();
         become(thread);
         to = block.lanes[(size_t)thread].on;
     } else if (fresh) {
@@ -257,9 +282,11 @@ kernel_name(void)
 
 /* ---- barriers ---- */
 
+/* All that are there may go on. */
 static void
-pass_barrier(bool for_this_one)
+pass_barrier(void)
 {
+    size_t before = block.ready.size();
     int sum = 0, all = 1;
     for (int t = 0; t < block.threads; t++)
         if (block.at_barrier[(size_t)t]) {
@@ -274,9 +301,9 @@ pass_barrier(bool for_this_one)
         if (block.at_barrier[(size_t)t]) {
             block.at_barrier[(size_t)t] = false;
             block.lanes[(size_t)t].result = result;
-            if (!for_this_one || t != block.thread)
-                block.ready.push_back(t);
+            block.ready.push_back(t);
         }
+    shuffle(block.ready, before);
     block.waiting = 0;
 }
 
@@ -301,9 +328,8 @@ gpusim_barrier(enum gpusim_meeting kind, int value, const char *file, int line)
     l.on = now;
     block.at_barrier[(size_t)thread] = true;
     if (++block.waiting == block.threads - block.returned)
-        pass_barrier(true);
-    else
-        move_on();
+        pass_barrier();
+    move_on();
     return (int)block.lanes[(size_t)thread].result;
 }
 
@@ -339,10 +365,11 @@ together(const meeting &m, const lane *lanes)
     }
 }
 
-/* Gives every lane that arrived its result; all but the one that runs become ready. */
+/* Gives every lane that arrived its result; they may go on. */
 static void
-pass_meeting(int first, const meeting &m, bool for_this_one)
+pass_meeting(int first, const meeting &m)
 {
+    size_t before = block.ready.size();
     lane *lanes = &block.lanes[(size_t)first];
     uint64_t result = together(m, lanes);
     for (int i = 0; i < WARP; i++) {
@@ -353,9 +380,9 @@ pass_meeting(int first, const meeting &m, bool for_this_one)
             l.result = m.arrived >> l.from & 1 ? lanes[l.from].value : ~(uint64_t)0;
         else
             l.result = result;
-        if (!for_this_one || first + i != block.thread)
-            block.ready.push_back(first + i);
+        block.ready.push_back(first + i);
     }
+    shuffle(block.ready, before);
 }
 
 uint64_t
@@ -389,10 +416,9 @@ gpusim_warp(enum gpusim_meeting kind, unsigned mask, uint64_t value, int from,
     if (m.arrived == (mask & ~w.returned)) {
         meeting whole = m;
         w.meetings.erase(w.meetings.begin() + (std::ptrdiff_t)at);
-        pass_meeting(first, whole, true);
-    } else {
-        move_on();
+        pass_meeting(first, whole);
     }
+    move_on();
     return block.lanes[(size_t)thread].result;
 }
 
@@ -412,10 +438,10 @@ leave(int thread)
             continue;
         }
         w.meetings.erase(w.meetings.begin() + (std::ptrdiff_t)i);
-        pass_meeting(first, m, false);
+        pass_meeting(first, m);
     }
     if (block.waiting && block.waiting == block.threads - block.returned)
-        pass_barrier(false);
+        pass_barrier();
 }
 
 static void
@@ -423,11 +449,11 @@ fiber_main(void)
 {
     for (;;) {
         while (block.begun < block.threads) {
-            int i = block.begun++;
-            int thread = (block.first + block.step * i + block.threads) % block.threads;
-            become(thread);
+            become(block.order[(size_t)block.begun++]);
             block.kernel->body();
             leave(block.thread);
+            if (!block.ready.empty())
+                break;
         }
         idle.push_back(now);
         move_on();
@@ -475,11 +501,12 @@ begin_block(void)
 {
     size_t n = (size_t)block.threads;
     block.returned = block.begun = block.waiting = 0;
-    block.step = gpusim_draw(2) ? 1 : -1;
-    block.first = (int)gpusim_draw(n);
-    block.prefer_fresh = gpusim_draw(2);
+    block.way = (decltype(block.way))gpusim_draw(3);
+    block.dice = gpusim_draw(UINT64_MAX);
+    block.order.resize(n);
+    std::iota(block.order.begin(), block.order.end(), 0);
+    shuffle(block.order, 0);
     block.ready.clear();
-    block.ready_at = 0;
     block.lanes.assign(n, lane());
     block.at_barrier.assign(n, false);
     for (size_t w = 0; w < block.warps.size(); w++) {

@@ -131,6 +131,30 @@ reverse(float *x)
     x[threadIdx.x] = all[blockDim.x - 1 - threadIdx.x];
 }
 
+/* Sums of a block's x and 2 x, as every thread has them; the second one's parts take
+ * the place of the first one's, with and without the barrier that this needs. */
+template <bool barrier>
+static __global__ void
+two_sums(const float *x, float *out)
+{
+    __shared__ float slot[32];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    for (int turn = 0; turn < 2; turn++) {
+        float s = (float)(turn + 1) * x[threadIdx.x];
+        for (int by = 16; by > 0; by /= 2)
+            s += __shfl_xor_sync(0xffffffffu, s, by);
+        if (lane == 0)
+            slot[warp] = s;
+        __syncthreads();
+        s = lane < (int)blockDim.x / 32 ? slot[lane] : 0.0f;
+        for (int by = 16; by > 0; by /= 2)
+            s += __shfl_xor_sync(0xffffffffu, s, by);
+        out[turn * blockDim.x + threadIdx.x] = s;
+        if (barrier)
+            __syncthreads();
+    }
+}
+
 static __global__ void
 histogram(unsigned *count, unsigned long long *sum, float *most)
 {
@@ -287,6 +311,30 @@ test_grids(void)
     ok(all, "every block of a grid runs once");
     ok(orders[0] != orders[1], "in an order that the seed decides");
     ok(orders[0] == orders[2], "and the same one for the same seed");
+}
+
+/* A warp that runs ahead writes what others have not read yet. */
+static void
+test_slots(void)
+{
+    fresh();
+    float *x = device<float>(96), *out = device<float>(2 * 96);
+    gpusim_launch(iota, 1, 96, 0, stream, x, 96, 0);
+    bool wrong = false, right = true;
+    for (int seed = 0; seed < SEEDS; seed++) {
+        gpusim_seed(seed);
+        for (bool barrier : {true, false}) {
+            gpusim_launch(barrier ? two_sums<true> : two_sums<false>, 1, 96, 0, stream,
+                          (const float *)x, out);
+            std::vector<float> got = read_back(out, 2 * 96);
+            bool good = true;
+            for (int i = 0; i < 2 * 96; i++)
+                good = good && got[i] == (float)((i / 96 + 1) * 96 * 95 / 2);
+            (barrier ? right : wrong) = barrier ? right && good : wrong || !good;
+        }
+    }
+    ok(right, "with a barrier between, shared memory is used again");
+    ok(wrong, "without it warps that run ahead spoil it, for some seeds");
 }
 
 static void
@@ -980,6 +1028,7 @@ main(void)
 {
     test_grids();
     test_blocks();
+    test_slots();
     test_warps();
     test_deadlocks();
     test_limits();
