@@ -587,6 +587,8 @@ cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *a
                        *(const float *)alpha, *(const float *)beta};
         cudaError_t code = gpusim_enqueue(stream, "cublasLtMatmul",
                                           [p, x, at] { multiply(p, x, at); });
-        return code ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
+        /* Asked after its launch, it takes what another call left for its own. */
+        return code || cudaPeekAtLastError() ? CUBLAS_STATUS_EXECUTION_FAILED
+                                             : CUBLAS_STATUS_SUCCESS;
     });
 }

@@ -448,6 +448,31 @@ test_calls(struct et_device_handle **d)
     reopen(d);
 }
 
+/* What a call says in the thread, libraries may take for the result of their own. */
+static void
+test_leftovers(struct et_device_handle **d)
+{
+    struct product p;
+    int64_t launches;
+    struct et_fence *fence;
+    void *block;
+    bool passed = true;
+    describe(&p, 0, NULL, 8, 64, 16, true);
+    if (gpu->fence_new(*d, &fence) != ET_OK || gpu->alloc(*d, 64, &block) != ET_OK ||
+        gpu->fill(*d, block, 0, 64, NULL) != ET_OK ||
+        gpu->fence_set(fence, NULL) != ET_OK ||
+        gpu->fence_passed(fence, &passed) != ET_OK)
+        bail("%s", gpu->why(*d));
+    ok(!passed && gives_ones(*d, &p, 64, 0, false, &launches),
+       "a fence that was asked too early spoils no product");
+    gpu->fence_free(fence);
+    gpu->free(*d, block, 64);
+    gpusim_fault("cudaHostAlloc=2@1");
+    is_int(gpu->host_alloc(*d, 64, &block), ET_ENOMEM, "pinned memory may be short");
+    ok(gives_ones(*d, &p, 64, 0, false, &launches), "which spoils no product either");
+    reopen(d);
+}
+
 int
 main(void)
 {
@@ -465,6 +490,7 @@ main(void)
     test_fastest(&d);
     test_faults(&d);
     test_calls(&d);
+    test_leftovers(&d);
     gpu->close(d);
     char command[64];
     snprintf(command, sizeof command, "rm -rf %s", top);

@@ -534,7 +534,11 @@ cuda_fence_passed(struct et_fence *f, bool *out)
     ET_TRY(enter(f->dev));
     cudaError_t code = cudaEventQuery(f->event);
     *out = code == cudaSuccess;
-    if (code == cudaSuccess || code == cudaErrorNotReady)
+    if (code == cudaErrorNotReady) {
+        (void)cudaGetLastError(); /* no error to us, but kept as one: etk_fail */
+        return ET_OK;
+    }
+    if (code == cudaSuccess)
         return ET_OK;
     return etk_fail(f->dev, ETK_CUDA, (int)code, "cudaEventQuery");
 }

@@ -161,7 +161,12 @@ etk_fail(struct et_device_handle *d, enum etk_library library, int code,
          const char *what)
 {
     et_status status = etk_classify(library, code);
-    if (!d || status == ET_OK)
+    if (status == ET_OK)
+        return status;
+    /* The runtime keeps it for this thread, where the next library would take it for a
+     * failure of its own launch. */
+    (void)cudaGetLastError();
+    if (!d)
         return status;
     const struct row *row = find(library, code);
     pthread_mutex_lock(&d->lock);
