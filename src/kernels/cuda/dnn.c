@@ -652,7 +652,7 @@ pack_pointers(struct etk_dnn_plan *p, void **ptr, void *ws)
     TRY_DNN(p->dev,
             cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack));
     p->pack = pack;
-    p->ws = NULL;
+    memset(p->ptr, 0, sizeof p->ptr); /* of no run, until it is whole */
     TRY_DNN(p->dev, cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
                                              CUDNN_TYPE_INT64, p->n, p->uid));
     TRY_DNN(p->dev,
