@@ -6,10 +6,23 @@
 static const size_t PLAIN_SHARED = 48 << 10, MOST_SHARED = 232448; /* as on sm_90 */
 
 static size_t
+static_shared(const void *kernel)
+{
+    size_t all = 0;
+    for (auto &part : gpusim_facts_of(kernel).shared)
+        all += part.second;
+    return all;
+}
+
+/* Of dynamic shared memory. What is static counts against the plain 48 KiB, too. */
+static size_t
 shared_limit(const void *kernel)
 {
     auto it = gpusim().shared_limits.find(kernel);
-    return it == gpusim().shared_limits.end() ? PLAIN_SHARED : (size_t)it->second;
+    if (it != gpusim().shared_limits.end())
+        return (size_t)it->second;
+    size_t taken = static_shared(kernel);
+    return taken < PLAIN_SHARED ? PLAIN_SHARED - taken : 0;
 }
 
 static cudaError_t
@@ -22,12 +35,7 @@ check_limits(const gpusim_kernel &k)
         k.block.z > 64 || !k.grid.x || !k.grid.y || !k.grid.z ||
         k.grid.x > 0x7fffffffu || k.grid.y > 65535 || k.grid.z > 65535)
         return cudaErrorInvalidConfiguration;
-    size_t all = k.shared;
-    for (auto &part : gpusim_facts_of(k.address).shared)
-        all += part.second;
-    return k.shared > shared_limit(k.address) || all > MOST_SHARED
-               ? cudaErrorInvalidValue
-               : cudaSuccess;
+    return k.shared > shared_limit(k.address) ? cudaErrorInvalidValue : cudaSuccess;
 }
 
 bool
@@ -100,7 +108,7 @@ cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attr, int value)
         if (attr == cudaFuncAttributePreferredSharedMemoryCarveout)
             return value >= -1 && value <= 100 ? cudaSuccess : cudaErrorInvalidValue;
         if (attr != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
-            (size_t)value > MOST_SHARED)
+            (size_t)value + static_shared(kernel) > MOST_SHARED)
             return cudaErrorInvalidValue;
         gpusim().shared_limits[kernel] = value;
         return cudaSuccess;

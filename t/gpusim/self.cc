@@ -517,6 +517,14 @@ test_limits(void)
     is_int(cudaStreamSynchronize(stream), cudaSuccess, "and then it has it");
     is_int(gpusim_launch(past_shared, 1, 1, 50001, stream, 0), cudaErrorInvalidValue,
            "not more than that");
+    unsigned *found_there = device<unsigned>(1);
+    is_int(gpusim_launch(shared_garbage, 1, 1, 49152 - 16, stream, found_there),
+           cudaSuccess, "a kernel's static shared memory");
+    is_int(gpusim_launch(shared_garbage, 1, 1, 49152 - 12, stream, found_there),
+           cudaErrorInvalidValue, "counts against the 48 KiB");
+    is_int(cudaFuncSetAttribute(shared_garbage,
+                                cudaFuncAttributeMaxDynamicSharedMemorySize, 232440),
+           cudaErrorInvalidValue, "and against what it may ask for");
     is_int(cudaGetLastError(), cudaErrorInvalidValue, "the last error is kept");
     is_int(cudaGetLastError(), cudaSuccess, "until it is asked for");
 

@@ -90,8 +90,9 @@ struct etk_norm_rows {
     int vector;  /* elements of an access: 16 bytes, or 1 */
     int threads; /* of a block */
     int blocks;
-    size_t shared; /* bytes, backward */
-    float *parts;  /* backward: [blocks][2][size] in the workspace; NULL: not wanted */
+    size_t shared;      /* bytes, backward */
+    size_t most_shared; /* that a block may be given */
+    float *parts; /* backward: [blocks][2][size] in the workspace; NULL: not wanted */
 };
 /* Lanes, chunks, threads and blocks for accesses of VECTOR elements; false when a row
  * does not fit. */

@@ -48,7 +48,8 @@ etk_norm_rows_shape(struct etk_norm_rows *n, const struct etk_gpu *gpu, int vect
     n->chunks = (int)etk_ceil_div(accesses, lanes);
     n->threads = lanes > THREADS ? lanes : THREADS;
     n->shared = (size_t)(n->threads / lanes * 2 * n->size) * sizeof(float);
-    if (grad && n->shared + 1024 > gpu->shared)
+    n->most_shared = gpu->shared - 1024; /* the kernel's own, and a reserve */
+    if (grad && n->shared > n->most_shared)
         return false;
     n->blocks = (int)blocks_for(n, gpu, grad);
     return true;

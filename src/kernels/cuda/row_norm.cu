@@ -267,9 +267,12 @@ launch(const struct etk_norm_rows *n, bool grad, cudaStream_t stream)
     const int wide = etk_lanes<T>::count;
     kernel k = n->vector == 1 ? choose<T, 1>(n, grad) : choose<T, wide>(n, grad);
     size_t shared = n->parts ? n->shared : 0;
-    if (shared > 32 << 10) { /* with what is static, beyond what needs no asking */
+    /* With what is static, beyond what needs no asking. Always for the most: it is the
+     * kernel's, whatever size another call had before. */
+    if (shared > 32 << 10) {
         cudaError_t code = cudaFuncSetAttribute(
-            (const void *)k, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+            (const void *)k, cudaFuncAttributeMaxDynamicSharedMemorySize,
+            (int)n->most_shared);
         if (code != cudaSuccess)
             return code;
     }
