@@ -174,6 +174,7 @@ struct meeting {
 
 struct warp {
     unsigned returned; /* and lanes that do not exist */
+    unsigned passed;   /* __syncwarp */
     std::vector<meeting> meetings;
 };
 
@@ -186,8 +187,10 @@ struct running_block {
      * runs ahead as far as it can. Or all begin first; or either, as it comes. */
     enum { AHEAD, ABREAST, MIXED } way;
     uint64_t dice;
-    int thread;  /* that runs */
-    int waiting; /* at the barrier */
+    int thread;      /* that runs */
+    int waiting;     /* at the barrier */
+    unsigned passed; /* barriers */
+    uint64_t number; /* of the block, from 1 */
     enum gpusim_meeting barrier;
     const char *barrier_file;
     int barrier_line;
@@ -232,6 +235,16 @@ gpusim_lane(void)
     return block.thread % WARP;
 }
 
+uint64_t
+gpusim_moment(void)
+{
+    if (!block.kernel)
+        return 0;
+    unsigned warp = block.warps[(size_t)(block.thread / WARP)].passed;
+    return block.number << 42 | (uint64_t)block.thread << 32 |
+           (uint64_t)(block.passed & 0xffff) << 16 | (warp & 0xffff);
+}
+
 static void
 become(int thread)
 {
@@ -274,8 +287,8 @@ move_on(void)
         abort();                                                                       \
     } while (0)
 
-static const char *
-kernel_name(void)
+const char *
+gpusim_kernel_name(void)
 {
     return block.facts->name.c_str();
 }
@@ -305,6 +318,7 @@ pass_barrier(void)
         }
     shuffle(block.ready, before);
     block.waiting = 0;
+    block.passed++;
 }
 
 int
@@ -322,7 +336,8 @@ gpusim_barrier(enum gpusim_meeting kind, int value, const char *file, int line)
                (file != block.barrier_file && strcmp(file, block.barrier_file) != 0)) {
         FAIL("%s: thread %d is at the barrier of %s:%d while others are at that of "
              "%s:%d",
-             kernel_name(), thread, file, line, block.barrier_file, block.barrier_line);
+             gpusim_kernel_name(), thread, file, line, block.barrier_file,
+             block.barrier_line);
     }
     l.value = value != 0;
     l.on = now;
@@ -383,6 +398,7 @@ pass_meeting(int first, const meeting &m)
         block.ready.push_back(first + i);
     }
     shuffle(block.ready, before);
+    block.warps[(size_t)(first / WARP)].passed += m.kind == GPUSIM_SYNCWARP;
 }
 
 uint64_t
@@ -397,7 +413,7 @@ gpusim_warp(enum gpusim_meeting kind, unsigned mask, uint64_t value, int from,
     lane &l = block.lanes[(size_t)thread];
     if (!(mask & bit))
         FAIL("%s: thread %d (lane %d) is not in its own mask %08x at %s:%d",
-             kernel_name(), thread, thread - first, mask, file, line);
+             gpusim_kernel_name(), thread, thread - first, mask, file, line);
     l.value = value;
     l.from = from & (WARP - 1);
     l.on = now;
@@ -411,7 +427,7 @@ gpusim_warp(enum gpusim_meeting kind, unsigned mask, uint64_t value, int from,
         FAIL("%s: thread %d is at the warp operation of %s:%d while others of its mask "
              "%08x "
              "are at another kind of it, %s:%d",
-             kernel_name(), thread, file, line, mask, m.file, m.line);
+             gpusim_kernel_name(), thread, file, line, mask, m.file, m.line);
     m.arrived |= bit;
     if (m.arrived == (mask & ~w.returned)) {
         meeting whole = m;
@@ -501,6 +517,8 @@ begin_block(void)
 {
     size_t n = (size_t)block.threads;
     block.returned = block.begun = block.waiting = 0;
+    block.passed = 0;
+    block.number++;
     block.way = (decltype(block.way))gpusim_draw(3);
     block.dice = gpusim_draw(UINT64_MAX);
     block.order.resize(n);
@@ -511,6 +529,7 @@ begin_block(void)
     block.at_barrier.assign(n, false);
     for (size_t w = 0; w < block.warps.size(); w++) {
         block.warps[w].meetings.clear();
+        block.warps[w].passed = 0;
         block.warps[w].returned =
             n - w * WARP >= WARP ? 0 : ~(unsigned)0 << (n - w * WARP);
     }
@@ -527,7 +546,7 @@ run_block(void)
     switch_fiber(f);
     if (!gpusim().lost && block.returned < block.threads)
         gpusim_lose(cudaErrorLaunchFailure, "%s: block (%u,%u,%u) cannot go on: %s",
-                    kernel_name(), gpusim_place.block.x, gpusim_place.block.y,
+                    gpusim_kernel_name(), gpusim_place.block.x, gpusim_place.block.y,
                     gpusim_place.block.z, who_waits().c_str());
     if (gpusim().lost)
         rewind_all();
@@ -556,7 +575,7 @@ check_shared(size_t bytes)
             gpusim_lose(
                 cudaErrorIllegalAddress,
                 "%s wrote %zu bytes past its %zu bytes of dynamic shared memory",
-                kernel_name(), i + 1, bytes);
+                gpusim_kernel_name(), i + 1, bytes);
             return;
         }
 #endif
@@ -589,6 +608,10 @@ gpusim_run_grid(const gpusim_kernel &kernel)
     now = &host;
     host.stack = nullptr;
     prepare_shared(kernel.shared);
+    auto parts = block.facts->shared;
+    parts.push_back({shared, kernel.shared});
+    gpusim_race_begin(parts);
+    block.number = 0;
     /* Blocks b, b + s, b + 2 s, ... mod their number: all of them where s is coprime.
      */
     uint64_t blocks = (uint64_t)kernel.grid.x * kernel.grid.y * kernel.grid.z;

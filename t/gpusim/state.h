@@ -194,6 +194,18 @@ void gpusim_run_grid(const gpusim_kernel &kernel);
  * "" if none does. */
 std::string gpusim_running(void);
 
+/* When it is for the thread that runs: its block's number (22 bits, from 1), its own
+ * (10), the barriers that the block has passed (16), and the warp's __syncwarps (16). 0
+ * outside of a kernel. */
+uint64_t gpusim_moment(void);
+/* Of the kernel that runs. */
+const char *gpusim_kernel_name(void);
+
+/* ---- race.cc ---- */
+
+/* A kernel begins, with these PARTS of shared memory. */
+void gpusim_race_begin(const std::vector<std::pair<char *, size_t>> &parts);
+
 /* ---- trap.cc ---- */
 
 void gpusim_explain_traps(void);

@@ -219,9 +219,11 @@ GPUSIM_STORE(__stwt)
 #undef GPUSIM_LOAD
 #undef GPUSIM_STORE
 
-/* The old value, as all of these. T: the types that CUDA has the operation for. */
+/* The old value, as all of these. T: the types that CUDA has the operation for.
+ * Atomics race with nobody (race.cc). */
+#define GPUSIM_APART __attribute__((no_sanitize_thread, noinline))
 #define GPUSIM_ATOMIC(name, type, value)                                               \
-    inline type name(type *p, type x)                                                  \
+    GPUSIM_APART inline type name(type *p, type x)                                     \
     {                                                                                  \
         type old = *p;                                                                 \
         *p = value;                                                                    \
@@ -250,7 +252,7 @@ GPUSIM_ATOMIC(atomicDec, unsigned, old == 0 || old > x ? x : old - 1)
 #undef GPUSIM_ATOMIC
 #undef GPUSIM_ATOMIC_INTEGERS
 #define GPUSIM_CAS(type)                                                               \
-    inline type atomicCAS(type *p, type if_this, type x)                               \
+    GPUSIM_APART inline type atomicCAS(type *p, type if_this, type x)                  \
     {                                                                                  \
         type old = *p;                                                                 \
         if (old == if_this)                                                            \
