@@ -1,7 +1,8 @@
 /* A device with a queue of its own: a run gives the same bits whether its steps are
  * recorded or not and whether the host runs ahead or not, with updates that are skipped
- * among them; and a warm step is one launch, with no stop and no allocation. On the
- * simulated GPU, or on the one that ETUDE_DEVICE names (where nothing is counted). */
+ * among them; a warm step is one launch, with no stop and no allocation; and a batch
+ * that finds too little memory is done in pieces. On the simulated GPU, or on the one
+ * that ETUDE_DEVICE names (where nothing is counted or taken away). */
 #include <gpusim.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +107,34 @@ count(struct et_ctx *cx)
     recipe_close(&r);
 }
 
+/* Somebody else holds the memory that a whole batch needs: it is done in pieces. */
+static void
+crowd(struct et_ctx *cx)
+{
+    static const char text[] =
+        "max_duration: 2ba\nmodel: {name: mlp, hidden: 256, layers: 2}\n"
+        "train_data: {name: synthetic_images, num_samples: 4096, num_unique: 32,\n"
+        "             type: separable, batch_size: 2048, resolution: 8}\n" SGD;
+    struct recipe_run r;
+    struct et_device_memory used;
+    struct et_device_info info;
+    char taken[64];
+    recipe_open(&r, cx, text, &(struct recipe_choice){.device = name});
+    recipe_fit(&r);
+    et_device_get_memory(r.parts.dev, &used);
+    et_device_get_info(r.parts.dev, &info);
+    recipe_close(&r);
+    snprintf(taken, sizeof taken, "%zu@1", info.memory_bytes - used.peak_bytes * 3 / 4);
+    gpusim_take(taken);
+    recipe_open(&r, cx, text,
+                &(struct recipe_choice){.device = name, .grad_accum = -1});
+    recipe_fit(&r);
+    gpusim_take(NULL);
+    is_int(r.n_losses, 2, "with memory that another holds every batch is done");
+    ok(r.trainer->accum > 1, "in %lld pieces", (long long)r.trainer->accum);
+    recipe_close(&r);
+}
+
 int
 main(void)
 {
@@ -122,8 +151,10 @@ main(void)
     compare(cx, "lenet in amp_fp16, two microbatches",
             LENET("10ba") "precision: amp_fp16\n", 2, true);
     compare(cx, "layers in amp_bf16", LAYERS("10ba") "precision: amp_bf16\n", 1, false);
-    if (strcmp(name, "gpusim") == 0)
+    if (strcmp(name, "gpusim") == 0) {
         count(cx);
+        crowd(cx);
+    }
     et_ctx_free(&cx);
     return done();
 }

@@ -12,12 +12,21 @@ static void
 record(struct et_sink *sink, const struct et_record *r)
 {
     struct recipe_run *run = (struct recipe_run *)sink;
-    if (r->kind == ET_RECORD_BATCH && run->stop_after && r->ba >= run->stop_after)
-        run->interrupt = 1;
     for (int i = 0; r->kind == ET_RECORD_BATCH && i < r->n; i++)
         if (run->n_losses < MAX_LOSSES &&
             strcmp(r->entry[i].name, "loss/train/total") == 0)
             run->loss[run->n_losses++] = r->entry[i].value;
+}
+
+/* By the event: the record comes later where the host runs ahead. */
+static et_status
+stop_in_time(void *data, struct et_state *s, enum et_event event)
+{
+    struct recipe_run *run = data;
+    if (event == ET_EVENT_BATCH_END && run->stop_after &&
+        s->timestamp.batch >= run->stop_after)
+        run->interrupt = 1;
+    return ET_OK;
 }
 
 static struct et_recipe *
@@ -56,6 +65,8 @@ recipe_prepare(struct recipe_run *r, struct et_ctx *cx, const char *text,
     r->parts.config.checkpoint = choice->checkpoint;
     r->parts.config.load = choice->load;
     r->stop_after = choice->stop_after;
+    r->steps = (struct et_trainer_steps){.data = r, .at_event = stop_in_time};
+    r->parts.config.steps = &r->steps;
     if (choice->grad_accum)
         r->parts.config.grad_accum = choice->grad_accum > 0 ? choice->grad_accum : 0;
 }

@@ -17,6 +17,7 @@ struct recipe_run {
     int n_losses;
     int64_t stop_after; /* batches, then it is interrupted; 0: never */
     volatile int interrupt;
+    struct et_trainer_steps steps; /* that stop */
 };
 
 /* What a test may choose; zero means the recipe's. */
