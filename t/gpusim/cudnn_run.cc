@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <set>
 
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
@@ -162,6 +163,9 @@ struct runner {
     const sim_engine &engine;
     int64_t run; /* how many graphs ran before */
     std::map<int64_t, array> arrays;
+    /* Products in memory that the graph itself goes on with: blocks add to them, and
+     * who runs the graph has cleared them (dQ_accum of cudnn-frontend). */
+    std::set<int64_t> totals;
 
     array &of(const sim_ref &t)
     {
@@ -354,13 +358,16 @@ runner::matmul(const sim_desc &op)
     array &c = of(op.child(CUDNN_ATTR_OPERATION_MATMUL_CDESC));
     size_t n = c.dims.size();
     product_sum sum(engine, a.dtype, run);
+    int64_t uid = op.child(CUDNN_ATTR_OPERATION_MATMUL_CDESC)
+                      ->one<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
+    bool adds = c.memory && totals.count(uid);
     each(c.dims, [&](const numbers &i) {
         numbers left = i, right = i;
         for (int64_t k = 0; k < a.dims[n - 1]; k++) {
             left[n - 1] = right[n - 2] = k;
             sum.add(a.get(a.at(left)), b.get(b.at(right)));
         }
-        c.put(c.at(i), sum.take());
+        c.put(c.at(i), adds ? c.get(c.at(i)) + sum.take() : sum.take());
     });
 }
 
@@ -520,7 +527,7 @@ sim_compute(const sim_desc &graph, const sim_engine &engine,
             const std::map<int64_t, void *> &pointers)
 {
     static int64_t runs;
-    runner r = {engine, runs++, {}};
+    runner r = {engine, runs++, {}, {}};
     const std::vector<sim_ref> &ops = graph.children(CUDNN_ATTR_OPERATIONGRAPH_OPS);
     for (const sim_ref &op : ops)
         for (const auto &[name, a] : op->attr)
@@ -538,6 +545,10 @@ sim_compute(const sim_desc &graph, const sim_engine &engine,
                 else
                     v.memory = (char *)pointers.at(uid);
             }
+    for (const sim_ref &op : ops)
+        if (op->type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
+            r.totals.insert(op->child(CUDNN_ATTR_OPERATION_POINTWISE_XDESC)
+                                ->one<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID));
     for (const sim_ref &op : ops)
         switch (op->type) {
         case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:

@@ -78,8 +78,13 @@ run_sdpa(struct et_kernel *base, void *const *ptr, void *ws, cudaStream_t stream
     struct sdpa_kernel *k = (struct sdpa_kernel *)base;
     void *at[ETK_SDPA_SLOTS];
     find_arrays(k, ptr, ws, at);
-    if (k->plan && etk_dnn_aligned(at, ETK_SDPA_ARRAYS))
+    if (k->plan && etk_dnn_aligned(at, ETK_SDPA_ARRAYS)) {
+        /* Blocks add to it what they have; nobody else clears it. */
+        if (k->total > 0)
+            ETK_TRY_CUDA(base->dev,
+                         cudaMemsetAsync(at[ETK_SDPA_TOTAL], 0, k->total, stream));
         return etk_dnn_run(k->plan, at, (char *)ws + k->sum + k->total, stream);
+    }
     struct etk_sdpa a = k->sdpa;
     for (int i = 0; i < ETK_SDPA_HEADS; i++)
         a.heads[i].wide = a.heads[i].wide && etk_dnn_aligned(&at[i], 1);
