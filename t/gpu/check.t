@@ -46,8 +46,8 @@ while read -r length name; do
 done <<'L'
 long t/kernels/gpu
 long t/train/golden
-short t/train/eager
-short t/train/queue
+long t/train/eager
+long t/train/queue
 long t/train/accumulate
 long t/train/spacetime
 long t/train/scaler
