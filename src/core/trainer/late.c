@@ -244,6 +244,7 @@ look(const struct et_state *s)
     return (struct eti_view){
         .ts = s->timestamp,
         .batch = s->batch,
+        .full = s->full,
         .lr_factor = s->lr_factor,
         .grad_accum = s->grad_accum,
         .flops = s->batch_flops,
@@ -254,7 +255,8 @@ static void
 show(struct et_state *s, const struct eti_view *v)
 {
     s->timestamp = v->ts;
-    s->batch = s->full = v->batch;
+    s->batch = v->batch;
+    s->full = v->full;
     s->lr_factor = v->lr_factor;
     s->grad_accum = v->grad_accum;
     s->batch_flops = v->flops;
@@ -280,6 +282,12 @@ oldest(struct eti_late *l)
     return b;
 }
 
+static void
+forget(struct eti_view *v)
+{
+    v->batch.x = v->batch.target = v->full.x = v->full.target = NULL;
+}
+
 /* Everything at the end of a batch that was left for when its numbers are there. */
 static et_status
 deliver(struct et_trainer *t, struct eti_late_batch *b)
@@ -288,7 +296,7 @@ deliver(struct et_trainer *t, struct eti_late_batch *b)
     struct eti_view now = look(s);
     ET_TRY(eti_device_check(s->dev, s->dev->table->fence_wait(b->fence), "a step"));
     if (now.batch.x != b->view.batch.x || now.ts.batch != b->view.ts.batch)
-        b->view.batch.x = b->view.batch.target = NULL; /* the loader has them back */
+        forget(&b->view); /* the loader has the batch back */
     eti_log_swap(s->log, &b->book);
     show(s, &b->view);
     take(t, b, b->view.ts.batch);

@@ -28,7 +28,7 @@ bool eti_engine_waits(const struct et_state *s, enum et_event event);
 /* What observers see of a batch, apart from its numbers. */
 struct eti_view {
     struct et_timestamp ts;
-    struct et_samples batch;
+    struct et_samples batch, full;
     double lr_factor;
     int64_t grad_accum, flops;
 };
