@@ -55,6 +55,8 @@ none("a library's headers stay in the folder that adapts it", @foreign);
 
 # What an archive may leave to others, by prefix (STYLE.md section 2).
 my %forbidden = (
+    'libetude-tui.a' => qr/^(cli_|main$)/,
+    'libetude-dist.a' => qr/^(tui_|cli_|main$)/,
     'libetude-core.a' => qr/^(etd_|tui_|cli_|dnnl_|GOMP_|omp_|main$)/,
     'libetude-ref.a' => qr/^(eti_|etd_|tui_|cli_|dnnl_|GOMP_|omp_|main$)/,
 );
