@@ -57,6 +57,7 @@ struct et_record {
     int64_t ep, ba, sp; /* finished epochs, batches, samples */
     const char *text; /* log lines, evaluator label, state of the run; NULL; borrowed */
     enum et_log_level level;          /* log lines */
+    int rank;                         /* whose it is */
     const struct et_log_entry *entry; /* numbers; borrowed */
     int n;
 };
@@ -84,6 +85,10 @@ bool et_log_find(const struct et_log *log, const char *name, double *out);
 /* Hands the record to the sink (TEXT may be NULL) and begins an empty one. */
 void et_log_emit(struct et_log *log, enum et_record_kind kind,
                  const struct et_timestamp *ts, const char *text);
+/* Hands R on beside the record under way, which stays. T and seq are filled in, and ep,
+ * ba, sp from TS unless that is NULL. */
+void et_log_record(struct et_log *log, struct et_record *r,
+                   const struct et_timestamp *ts);
 /* A line of text for people: to the sink at once, and to the context's log. */
 void et_log_text(struct et_log *log, enum et_log_level level,
                  const struct et_timestamp *ts, const char *fmt, ...) ET_PRINTF(4, 5);

@@ -98,7 +98,8 @@ const char *et_run_name(const struct et_run *run);      /* likewise */
 const char *et_run_id(const struct et_run *run);        /* hexadecimal; likewise */
 /* How often the run has been started, from 1. */
 int64_t et_run_incarnation(const struct et_run *run);
-/* Keeps records in events.log. Their seq there is the file's, from 1 without gaps. */
+/* Keeps records in events.log, and the state that one of the kind "run" names in
+ * run.json. Their seq there is the file's, from 1 without gaps. */
 struct et_sink *et_run_sink(struct et_run *run);
 /* An et_log_fn for et_ctx_set_log, or for another log function to call: DATA is the
  * run, TEXT goes to logs/rank0.txt with time and level, at once. */
@@ -108,9 +109,13 @@ void et_run_note(struct et_run *run, enum et_log_level level, const char *text);
 /* A state ("running", "evaluating", "stopped", ...): to run.json (replaced as a whole:
  * readers see the old one or the new one) and events.log. EIO. */
 ET_NODISCARD et_status et_run_set_state(struct et_run *run, const char *state);
-/* A callback, the caller's, that sets "running" and "evaluating" as the trainer goes;
- * it must not outlive the run. */
-ET_NODISCARD et_status et_run_watch(struct et_run *run, struct et_callback **out);
+/* A callback, the caller's, that says in records of the kind "run" what a run is at:
+ * the state "running" or "evaluating", and as far as they are known the numbers
+ *
+ *     run/epochs, run/batches, run/samples, run/tokens, run/seconds    of the whole run
+ *     run/epoch_batches, run/batch_size, run/grad_accum
+ *     eval/<label>/batch, eval/<label>/batches    done and in all, 4 times a second */
+ET_NODISCARD et_status et_run_watch(struct et_ctx *cx, struct et_callback **out);
 
 /* What report.json holds. */
 struct et_run_report {

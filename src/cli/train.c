@@ -135,7 +135,7 @@ add_callbacks(struct cli *c, struct eti_assembly *a, struct et_recipe *recipe)
     struct et_callback *callback;
     ET_TRY(eti_assemble_callbacks(a, recipe, et_run_directory(c->run)));
     a->config.sink = et_run_sink(c->run);
-    ET_TRY(et_run_watch(c->run, &callback));
+    ET_TRY(et_run_watch(c->cx, &callback));
     return add_callback(a, callback);
 }
 

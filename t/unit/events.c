@@ -542,6 +542,39 @@ test_full_disk(struct et_ctx *cx)
     is_int(count_wrong(cx, false), 0, "with right summaries");
 }
 
+/* Facts, and what ranks other than 0 say, are read back and are values of no series. */
+static void
+test_facts(struct et_ctx *cx)
+{
+    static const struct et_log_entry number[] = {{"own_ms", 4.5}, {"run/epochs", 3}};
+    const struct et_record record[] = {
+        {.kind = ET_RECORD_BATCH, .ba = 1, .entry = number, .n = 1},
+        {.kind = ET_RECORD_HEALTH, .ba = 2, .rank = 7, .entry = number, .n = 2},
+        {.kind = ET_RECORD_METRIC, .ba = 3, .rank = 1, .entry = number, .n = 2},
+        {.kind = ET_RECORD_RUN, .ba = 4, .text = "running", .entry = number, .n = 2},
+    };
+    struct eti_events_writer w;
+    struct et_record r;
+    const struct et_series *list;
+    bool got;
+    int n, same = 0;
+    remove("events.log");
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    for (int i = 0; i < 4; i++)
+        eti_events_write(&w, &record[i]);
+    eti_events_end(&w);
+    struct et_events *e = open_log(cx);
+    for (int i = 0; i < 4; i++) {
+        need(cx, et_events_next(e, &r, &got));
+        same += got && r.kind == record[i].kind && r.rank == record[i].rank &&
+                r.n == record[i].n && r.entry[r.n - 1].value == number[r.n - 1].value;
+    }
+    is_int(same, 4, "facts are read back with the rank whose they are");
+    need(cx, et_events_series(e, &list, &n));
+    ok(n == 1 && list[0].all.n == 1, "and are values of no series");
+    et_events_close(&e);
+}
+
 int
 main(void)
 {
@@ -556,6 +589,7 @@ main(void)
     test_damage(cx);
     test_resumes(cx);
     test_kinds(cx);
+    test_facts(cx);
     test_full_disk(cx);
     remove("events.log");
     test_wide(cx);

@@ -183,7 +183,7 @@ train(struct et_ctx *cx)
     struct et_callback *watch;
     struct run r;
     need(cx, et_run_open(cx, &(struct et_run_config){.directory = "x"}, &run));
-    need(cx, et_run_watch(run, &watch));
+    need(cx, et_run_watch(cx, &watch));
     run_open(&r, cx,
              &(struct run_setup){
                  .callbacks = &watch,
@@ -226,7 +226,7 @@ test_events(struct et_ctx *cx)
 {
     static const char want[] =
         "run:starting run:running batch batch epoch run:evaluating "
-        "eval:eval run:running log:a warning run:finished ";
+        "run:evaluating eval:eval run:running log:a warning run:finished ";
     char tape[512], path[] = "x/events.log";
     int64_t torn;
     train(cx);

@@ -220,6 +220,20 @@ save_facts(struct et_run *r)
     return write_json(r->cx, r->directory, "run.json", json_incref(r->facts));
 }
 
+/* A state that cannot be written now may be later: a run goes on. */
+static void
+note_state(struct et_run *r, const char *state)
+{
+    const char *old = json_string_value(json_object_get(r->facts, "state"));
+    if (!state || (old && strcmp(old, state) == 0))
+        return;
+    json_object_set_new(r->facts, "state", json_string(state));
+    if (save_facts(r) == ET_OK)
+        return;
+    et_report(r->cx, ET_LOG_WARN, "%s", et_error_get(r->cx)->message);
+    et_error_clear(r->cx);
+}
+
 static void
 write_record(struct et_sink *sink, const struct et_record *record)
 {
@@ -230,6 +244,8 @@ write_record(struct et_sink *sink, const struct et_record *record)
         r->ts.sample = record->sp;
     }
     eti_events_write(&r->events, record);
+    if (record->kind == ET_RECORD_RUN && record->rank == 0)
+        note_state(r, record->text);
 }
 
 void
@@ -518,43 +534,4 @@ et_run_finish(struct et_run *r, const char *state, int exit_code,
                           report_json(r, state, exit_code, report)));
     }
     return et_run_set_state(r, state);
-}
-
-/* ---- following the trainer ---- */
-
-/* What cannot be written now may be later: a run goes on. */
-static et_status
-follow(struct et_callback *self, enum et_event event, const struct et_state *state,
-       struct et_log *log)
-{
-    struct et_run *r = *(struct et_run **)self->state;
-    (void)log;
-    r->ts = state->timestamp;
-    const char *now = event == ET_EVENT_EVAL_BEFORE_ALL ? "evaluating" : "running";
-    if (et_run_set_state(r, now) != ET_OK) {
-        et_report(r->cx, ET_LOG_WARN, "%s", et_error_get(r->cx)->message);
-        et_error_clear(r->cx);
-    }
-    return ET_OK;
-}
-
-static const struct et_callback_class watch_class = {
-    .info =
-        {
-            .name = "run_state",
-            .class_name = "RunState",
-            .summary = "keeps the state in run.json",
-            .applies_to = "any",
-        },
-    .state_size = sizeof(struct et_run *),
-    .events = ET_ON(FIT_START) | ET_ON(EVAL_BEFORE_ALL) | ET_ON(EVAL_AFTER_ALL),
-    .run = follow,
-};
-
-et_status
-et_run_watch(struct et_run *r, struct et_callback **out)
-{
-    ET_TRY(et_callback_new(r->cx, &watch_class, NULL, NULL, out));
-    *(struct et_run **)(*out)->state = r;
-    return ET_OK;
 }

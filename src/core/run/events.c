@@ -350,9 +350,10 @@ static int
 pack_body(msgpack_packer *k, const struct et_record *r)
 {
     bool is_log = r->kind == ET_RECORD_LOG;
-    int bad = msgpack_pack_map(k, (r->n > 0) + (r->text != NULL) + is_log);
+    int bad = msgpack_pack_map(k, (r->n > 0) + (r->text != NULL) + is_log +
+                                      (r->rank != 0));
     if (r->n > 0) {
-        bad |= pack_text(k, "m") | msgpack_pack_map(k, (size_t)r->n);
+        bad |= pack_text(k, eti_is_series(r) ? "m" : "f") | msgpack_pack_map(k, (size_t)r->n);
         for (int i = 0; i < r->n; i++)
             bad |= pack_text(k, r->entry[i].name) |
                    msgpack_pack_double(k, r->entry[i].value);
@@ -361,6 +362,8 @@ pack_body(msgpack_packer *k, const struct et_record *r)
         bad |= pack_text(k, "text") | pack_text(k, r->text);
     if (is_log)
         bad |= pack_text(k, "level") | pack_text(k, et_log_level_name(r->level));
+    if (r->rank != 0)
+        bad |= pack_int(k, "rank", r->rank);
     return bad;
 }
 
@@ -411,7 +414,8 @@ eti_events_write(struct eti_events_writer *w, const struct et_record *r)
     part.n = count_fitting(r, 0);
     write_one(w, &part);
     for (int done = part.n; done < r->n; done += part.n) {
-        part.kind = ET_RECORD_METRIC;
+        if (eti_is_series(r))
+            part.kind = ET_RECORD_METRIC;
         part.text = NULL;
         part.entry = r->entry + done;
         part.n = count_fitting(r, done);

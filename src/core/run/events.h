@@ -3,11 +3,14 @@
  *     file    "etude.ev", major u16, minor u16, 0 u32, id of the run [16], record...
  *     record  length u32, crc32 u32, payload [length]          (all little endian)
  *     payload msgpack [kind, seq, t, ep, ba, sp, body]
- *     body    {"m": {name: number}, "text": text, "level": text}, each if there is one
+ *     body    {"m": {name: number}, "f": {name: number}, "text": text, "level": text,
+ *             "rank": number}, each if there is one (no rank: 0)
  *
  * kind is a word of logger.h, seq counts from 1 without gaps, t is in seconds since
- * 1970, numbers are IEEE doubles. The checksum is zlib's, of the payload. A minor
- * version adds kinds and keys of the body only: readers skip what they do not know.
+ * 1970, numbers are IEEE doubles. Those of "m" are values of series; those of "f" (since
+ * minor 1) are facts of their moment: what the run, a rank or an algorithm is at. The
+ * checksum is zlib's, of the payload. A minor version adds kinds and keys of the body
+ * only: readers skip what they do not know.
  * A record with too many numbers for one is followed by others of the kind "metric".
  *
  * A crash can cut the last record off: a length that runs past the end of the file, a
@@ -45,7 +48,7 @@
 
 enum {
     ETI_EVENTS_MAJOR = 2, /* 1 had no summaries */
-    ETI_EVENTS_MINOR = 0,
+    ETI_EVENTS_MINOR = 1,
     ETI_EVENTS_ID = 16,           /* bytes of a run's id */
     ETI_EVENTS_HEADER = 32,       /* bytes before the first record */
     ETI_EVENTS_FRAME = 8,         /* bytes before a payload */
@@ -68,6 +71,8 @@ struct eti_series_names {
     int *slot; /* [2 room]: 1 + index into NAME, 0 = free */
     int next;  /* the index that is likely asked for next */
 };
+/* Are the numbers of R values of series? */
+bool eti_is_series(const struct et_record *r);
 /* Index of the name of N bytes (cut at 95), added where it is new; -1 when memory is
  * out. */
 int eti_series_index(struct et_ctx *cx, struct eti_series_names *names,

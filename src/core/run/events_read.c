@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -159,6 +160,16 @@ find(const msgpack_object *map, const char *key)
         if (is_text(&map->via.map.ptr[i].key, key))
             return &map->via.map.ptr[i].val;
     return NULL;
+}
+
+static bool
+get_int(const msgpack_object *map, const char *key, int64_t *out)
+{
+    const msgpack_object *o = find(map, key);
+    if (!o || o->type != MSGPACK_OBJECT_POSITIVE_INTEGER || o->via.u64 > INT64_MAX)
+        return false;
+    *out = (int64_t)o->via.u64;
+    return true;
 }
 
 const msgpack_object *
@@ -320,8 +331,13 @@ copy_text(struct et_events *e, const msgpack_object *text, struct et_record *r)
 static et_status
 copy_body(struct et_events *e, const msgpack_object *body, struct et_record *r)
 {
-    const msgpack_object *numbers = eti_events_numbers(body);
+    const msgpack_object *numbers = eti_events_numbers(body), *facts = find(body, "f");
     const msgpack_object *text = find(body, "text"), *word = find(body, "level");
+    int64_t rank;
+    if (!numbers && facts && facts->type == MSGPACK_OBJECT_MAP)
+        numbers = facts;
+    if (get_int(body, "rank", &rank) && rank > 0 && rank <= INT_MAX)
+        r->rank = (int)rank;
     if (numbers)
         ET_TRY(copy_numbers(e, numbers, r));
     if (text && text->type == MSGPACK_OBJECT_STR)
@@ -363,16 +379,6 @@ et_events_next(struct et_events *e, struct et_record *out, bool *got)
 }
 
 /* ---- summaries ---- */
-
-static bool
-get_int(const msgpack_object *map, const char *key, int64_t *out)
-{
-    const msgpack_object *o = find(map, key);
-    if (!o || o->type != MSGPACK_OBJECT_POSITIVE_INTEGER || o->via.u64 > INT64_MAX)
-        return false;
-    *out = (int64_t)o->via.u64;
-    return true;
-}
 
 static bool
 get_ints(const msgpack_object *o, int64_t *out, uint32_t n)

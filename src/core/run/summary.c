@@ -202,6 +202,13 @@ eti_tally_series(struct eti_tally *t, const char *name, size_t n)
     return i;
 }
 
+bool
+eti_is_series(const struct et_record *r)
+{
+    return r->rank == 0 && r->kind != ET_RECORD_RUN && r->kind != ET_RECORD_HEALTH &&
+           r->kind != ET_RECORD_ALGORITHM && r->kind != ET_RECORD_COMMAND;
+}
+
 void
 eti_tally_add(struct eti_tally *t, const struct et_record *r, int64_t at)
 {
@@ -218,6 +225,8 @@ eti_tally_add(struct eti_tally *t, const struct et_record *r, int64_t at)
     p->n++;
     if (r->kind == ET_RECORD_RESUME)
         p->resume = r->ba;
+    if (!eti_is_series(r))
+        return;
     if (r->n > 0 && r->ba < p->low)
         p->low = r->ba;
     if (r->n > 0 && r->ba > p->high)

@@ -202,8 +202,8 @@ et_log_find(const struct et_log *log, const char *name, double *out)
     return true;
 }
 
-static void
-hand_on(struct et_log *log, struct et_record *r, const struct et_timestamp *ts)
+void
+et_log_record(struct et_log *log, struct et_record *r, const struct et_timestamp *ts)
 {
     if (!log->sink)
         return;
@@ -227,7 +227,7 @@ et_log_emit(struct et_log *log, enum et_record_kind kind, const struct et_timest
         .entry = log->book->entry,
         .n = log->book->n,
     };
-    hand_on(log, &r, ts);
+    et_log_record(log, &r, ts);
     eti_book_clear(log->book);
 }
 
@@ -246,5 +246,5 @@ et_log_text(struct et_log *log, enum et_log_level level, const struct et_timesta
         .level = level,
         .text = text,
     };
-    hand_on(log, &r, ts);
+    et_log_record(log, &r, ts);
 }
