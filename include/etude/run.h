@@ -138,6 +138,11 @@ ET_NODISCARD et_status et_events_open(struct et_ctx *cx, const char *path,
  * that was cut off by a crash is the end. EFORMAT for damage before that. */
 ET_NODISCARD et_status et_events_next(struct et_events *e, struct et_record *out,
                                       bool *got);
+/* Looks at the file's size again: what was appended since it was opened comes next.
+ * EIO; EFORMAT for a file that lost records it had. */
+ET_NODISCARD et_status et_events_again(struct et_events *e);
+/* Of the file, when it was last looked at. */
+int64_t et_events_bytes(const struct et_events *e);
 /* At the end: bytes of a record that was cut off. */
 int64_t et_events_torn_bytes(const struct et_events *e);
 /* From now on et_events_next gives, from the first on, those kinds alone: bit i of

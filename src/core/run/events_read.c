@@ -123,6 +123,33 @@ et_events_close(struct et_events **out)
     et_free(e->cx, e);
 }
 
+/* (A writer that goes on after a crash cuts off what is torn: what was cached of it is
+ * not what will be there.) */
+et_status
+et_events_again(struct et_events *e)
+{
+    struct stat st;
+    if (fstat(e->fd, &st) != 0)
+        return ET_FAIL(e->cx, ET_EIO, "cannot read the log of events: %s",
+                       strerror(errno));
+    if (st.st_size < e->cursor.at)
+        return ET_FAIL(e->cx, ET_EFORMAT,
+                       "the log of events shrank to %lld bytes, %lld had been read",
+                       (long long)st.st_size, (long long)e->cursor.at);
+    if (st.st_size != e->size)
+        e->window_used = 0;
+    e->size = st.st_size;
+    if (!e->range)
+        e->cursor.end = e->size;
+    return ET_OK;
+}
+
+int64_t
+et_events_bytes(const struct et_events *e)
+{
+    return e->size;
+}
+
 int64_t
 et_events_torn_bytes(const struct et_events *e)
 {

@@ -1,0 +1,347 @@
+/* What is known of a run is the same whenever one began to look: from the first record,
+ * from a snapshot, or from the log that grows. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/run/events.h"
+#include "dist/follow.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+static const unsigned char id[ETI_EVENTS_ID] = "0123456789abcde";
+
+/* ---- a run ---- */
+
+enum { EPOCH = 100, EPOCHS = 80 };
+
+struct story {
+    struct et_log_entry entry[4];
+    char text[64];
+};
+
+/* Record I of a run with one number that peaks once, evaluations, ranks and a text now
+ * and then. False past its end. */
+static bool
+tell(struct story *s, int64_t i, struct et_record *r)
+{
+    int64_t ba = i / 3 + 1, part = i % 3;
+    *r = (struct et_record){
+        .kind = ET_RECORD_BATCH,
+        .seq = i + 1,
+        .t = 1e9 + (double)i / 3,
+        .ep = ba / EPOCH,
+        .ba = ba,
+        .sp = 64 * ba,
+        .entry = s->entry,
+    };
+    if (ba > EPOCH * EPOCHS)
+        return false;
+    if (part == 0) {
+        snprintf(s->entry[0].name, sizeof s->entry->name, "loss/train/total");
+        s->entry[0].value = ba == 4321 ? 99 : ba % 997 == 5 ? NAN : 1.0 / (double)ba;
+        snprintf(s->entry[1].name, sizeof s->entry->name, "lr-SGD/group0");
+        s->entry[1].value = 0.1;
+        r->n = 2;
+    } else if (part == 1 && ba % EPOCH == 0) {
+        r->kind = ET_RECORD_EVAL;
+        r->text = "eval";
+        snprintf(s->entry[0].name, sizeof s->entry->name, "metrics/eval/Accuracy");
+        s->entry[0].value = ba == 40 * EPOCH ? 0.9 : 0.5;
+        r->n = 1;
+    } else if (part == 1) {
+        r->kind = ET_RECORD_HEALTH;
+        r->rank = (int)(ba % 4);
+        snprintf(s->entry[0].name, sizeof s->entry->name, "own_ms");
+        s->entry[0].value = (double)(ba % 7);
+        r->n = 1;
+    } else if (ba % 25 == 0) {
+        r->kind = ET_RECORD_LOG;
+        r->level = ba % 100 == 0 ? ET_LOG_WARN : ET_LOG_INFO;
+        snprintf(s->text, sizeof s->text, "line %lld", (long long)ba);
+        r->text = s->text;
+    } else {
+        r->kind = ET_RECORD_RUN;
+        r->text = "running";
+        snprintf(s->entry[0].name, sizeof s->entry->name, "run/batches");
+        s->entry[0].value = EPOCH * EPOCHS;
+        r->n = 1;
+    }
+    return true;
+}
+
+/* Records FROM to TO, the latter left out; TO 0: to the end. */
+static void
+apply(struct et_ctx *cx, struct etd_model *m, int64_t from, int64_t to)
+{
+    struct story s;
+    struct et_record r;
+    for (int64_t i = from; (to == 0 || i < to) && tell(&s, i, &r); i++)
+        need(cx, etd_model_apply(m, &r));
+}
+
+static bool
+same(struct et_ctx *cx, const struct etd_model *a, const struct etd_model *b)
+{
+    unsigned char x[16], y[16];
+    need(cx, etd_model_digest(a, x));
+    need(cx, etd_model_digest(b, y));
+    return memcmp(x, y, sizeof x) == 0;
+}
+
+/* ---- what it knows ---- */
+
+static void
+test_series(struct etd_model *m)
+{
+    const struct etd_series *loss = etd_model_series(m, "loss/train/total");
+    const struct etd_series *acc = etd_model_series(m, "metrics/eval/Accuracy");
+    const struct etd_bin *peak = NULL;
+    bool ordered = true;
+    int64_t n = 0;
+    for (int i = 0; loss && i < loss->n_bins; i++) {
+        ordered = ordered && (i == 0 || loss->bin[i].bin > loss->bin[i - 1].bin);
+        n += loss->bin[i].n;
+        if (loss->bin[i].max == 99)
+            peak = &loss->bin[i];
+    }
+    ok(loss && loss->n_bins <= ETD_BINS && m->width == 4 && ordered,
+       "a series has at most %d bins, however long the run", ETD_BINS);
+    ok(peak && peak->bin == 4321 / 4, "no peak is lost in them");
+    is_int(n, 8000 - loss->bad, "each finite value is in one");
+    is_int(loss->bad, 9, "and others are counted");
+    ok(acc && acc->best == 0.9 && acc->best_ba == 4000 && acc->last == 0.5,
+       "the best evaluation is known, and the last");
+    ok(!etd_model_series(m, "loss") && etd_model_series_like(m, "lr-") != NULL,
+       "series are found by name, or by its beginning");
+    ok(m->axis[10].t > 1e9 && m->axis[10].sp == 64 * 40,
+       "a bin's place on the other axes is that of its first record");
+}
+
+static void
+test_rest(struct etd_model *m)
+{
+    bool settled;
+    ok(m->n_ranks == 4 && etd_part_get(&m->rank[3], "own_ms") == 7999 % 7 &&
+           m->rank[3].trail[ETD_TRAIL - 1] == 7999 % 7,
+       "each rank's own time is known");
+    is_int(m->n_warnings, 80, "warnings are counted");
+    is_str(etd_model_event(m, m->n_events - 1)->text, "line 8000",
+           "the newest event is the last");
+    ok(m->n_events == ETD_EVENTS, "and the oldest make room");
+    is_near(etd_model_done(m), 1, 1e-12, "all of the run is done");
+    is_near(etd_model_left(m, &settled), 0, 1e-9, "and nothing is left");
+}
+
+static void
+test_estimate(struct et_ctx *cx)
+{
+    struct etd_model *m;
+    bool settled;
+    need(cx, etd_model_new(cx, &m));
+    apply(cx, m, 0, 3 * 5);
+    ok(isnan(etd_model_left(m, &settled)) && !settled,
+       "after 5 batches nobody knows how long it will take");
+    apply(cx, m, 3 * 5, 3 * 1000);
+    is_near(etd_model_left(m, &settled), 7000, 1e-9,
+            "after 1,000 of 8,000, a second each, 7,000 s are left");
+    ok(settled, "which has not changed for a while");
+    is_near(etd_model_done(m), 0.125, 1e-12, "an eighth is done");
+    etd_model_free(&m);
+}
+
+static void
+test_resume(struct et_ctx *cx)
+{
+    struct etd_model *m;
+    struct story s;
+    struct et_record r;
+    need(cx, etd_model_new(cx, &m));
+    apply(cx, m, 0, 3 * 500);
+    need(cx, etd_model_apply(m, &(struct et_record){.kind = ET_RECORD_RESUME,
+                                                    .seq = 1501,
+                                                    .t = 1e9,
+                                                    .ba = 200,
+                                                    .ep = 2}));
+    const struct etd_series *loss = etd_model_series(m, "loss/train/total");
+    ok(loss->bin[loss->n_bins - 1].bin == 200 && m->ba == 200 && m->incarnation == 2,
+       "a run that goes on from batch 200 has no values after it");
+    ok(m->n_marks == 1 && etd_model_mark(m, 0)->ba == 200, "and a mark there");
+    for (int64_t i = 3 * 200; i < 3 * 300; i++)
+        if (tell(&s, i, &r))
+            need(cx, etd_model_apply(m, &r));
+    is_int(loss->bin[loss->n_bins - 1].bin, 300, "until they are done again");
+    etd_model_free(&m);
+}
+
+/* ---- snapshots ---- */
+
+static void
+test_snapshots(struct et_ctx *cx, struct etd_model *early)
+{
+    static const int64_t joins[] = {1, 2, 3000, 12345, 23999};
+    for (size_t i = 0; i < sizeof joins / sizeof *joins; i++) {
+        struct etd_model *first, *late;
+        char *bytes;
+        size_t n;
+        need(cx, etd_model_new(cx, &first));
+        need(cx, etd_model_new(cx, &late));
+        apply(cx, first, 0, joins[i]);
+        apply(cx, late, 50, 80); /* of another run: it goes */
+        need(cx, etd_model_save(first, &bytes, &n));
+        need(cx, etd_model_load(late, bytes, n));
+        ok(same(cx, first, late),
+           "who joins after %lld records knows what the first does",
+           (long long)joins[i]);
+        apply(cx, late, joins[i], 0);
+        ok(same(cx, early, late), "and at the end too");
+        et_free(cx, bytes);
+        etd_model_free(&first);
+        etd_model_free(&late);
+    }
+}
+
+static void
+test_damage(struct et_ctx *cx)
+{
+    struct etd_model *m, *victim;
+    char *bytes;
+    size_t n;
+    int refused = 0, tried = 0, changed = 0;
+    need(cx, etd_model_new(cx, &m));
+    need(cx, etd_model_new(cx, &victim));
+    apply(cx, m, 0, 900);
+    apply(cx, victim, 0, 10);
+    need(cx, etd_model_save(m, &bytes, &n));
+    for (size_t cut = 0; cut < n; cut += 1 + cut / 50)
+        changed += etd_model_load(victim, bytes, cut) == ET_OK || victim->seq != 10;
+    is_int(changed, 0, "a snapshot that was cut off changes nothing");
+    for (size_t at = 0; at < n; at += 7, tried++) {
+        char keep = bytes[at];
+        bytes[at] ^= (char)(1 << at % 8);
+        refused += etd_model_load(m, bytes, n) == ET_EFORMAT;
+        et_error_clear(cx);
+        bytes[at] = keep;
+    }
+    ok(refused > 0 && refused < tried,
+       "damage is refused (%d of %d) or is another run's state, and never more",
+       refused, tried);
+    et_error_clear(cx);
+    ok(etd_model_load(m, "\x9c", 1) == ET_EFORMAT && et_error_get(cx)->message[0],
+       "with a sentence");
+    et_error_clear(cx);
+    et_free(cx, bytes);
+    etd_model_free(&m);
+    etd_model_free(&victim);
+}
+
+static void
+test_many(struct et_ctx *cx)
+{
+    struct etd_model *m;
+    struct et_log_entry entry[64];
+    char *bytes;
+    size_t n;
+    need(cx, etd_model_new(cx, &m));
+    for (int64_t i = 0; i < 2000 * 9; i++) {
+        struct et_record r = {.kind = ET_RECORD_BATCH,
+                              .seq = i + 1,
+                              .t = 1e9,
+                              .ba = i / 9 + 1,
+                              .entry = entry,
+                              .n = 64};
+        for (int k = 0; k < 64; k++) {
+            snprintf(entry[k].name, sizeof entry->name, "m/%d", (int)(i % 9) * 64 + k);
+            entry[k].value = (double)i / 7;
+        }
+        need(cx, etd_model_apply(m, &r));
+    }
+    is_int(m->n_series, ETD_SERIES, "of 576 series %d are kept", ETD_SERIES);
+    is_int(m->left_out, 2000 * 64, "and the values of others are counted");
+    ok(m->n_bins <= ETD_ALL_BINS && m->width == 8,
+       "all together have no more than %d bins", ETD_ALL_BINS);
+    need(cx, etd_model_save(m, &bytes, &n));
+    ok(n < 16 << 20, "so that a snapshot is less than 16 MiB: %zu bytes", n);
+    et_free(cx, bytes);
+    etd_model_free(&m);
+}
+
+/* ---- following a log ---- */
+
+static void
+write_story(struct eti_events_writer *w, int64_t from, int64_t to)
+{
+    struct story s;
+    struct et_record r;
+    for (int64_t i = from; i < to && tell(&s, i, &r); i++)
+        eti_events_write(w, &r);
+    eti_events_flush(w);
+}
+
+static void
+test_follow(struct et_ctx *cx)
+{
+    struct eti_events_writer w;
+    struct etd_follow *f, *other;
+    struct etd_model *m;
+    int64_t left, done, all, at = 0, behind = 0;
+    remove("events.log");
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    need(cx, etd_follow_open(cx, ".", &f));
+    need(cx, etd_model_new(cx, &m));
+    for (int64_t step = 1; at < 9000; step = step * 3 % 211) {
+        write_story(&w, at, at + step);
+        at += step;
+        need(cx, etd_follow_read(f, 10, 0, &left));
+        behind += left != 0 || etd_follow_model(f)->seq != at;
+    }
+    is_int(behind, 0, "a model follows the log as it grows");
+    apply(cx, m, 0, at);
+    ok(same(cx, m, etd_follow_model(f)), "and is the one of the records themselves");
+    need(cx, etd_follow_open(cx, ".", &other));
+    need(cx, etd_follow_read(other, 10, 777, &left));
+    etd_follow_progress(other, &done, &all);
+    ok(etd_follow_model(other)->seq == 777 && left > 0 && done + left == all,
+       "one may stop at a record");
+    need(cx, etd_follow_read(other, 10, 0, &left));
+    ok(same(cx, etd_follow_model(other), m), "and go on");
+    eti_events_end(&w);
+    if (truncate("events.log", 100) != 0)
+        bail("cannot cut the log");
+    is_int(etd_follow_read(other, 1, 0, &left), ET_EFORMAT,
+           "a log that shrank is an error");
+    et_error_clear(cx);
+    etd_follow_close(&other);
+    etd_follow_close(&f);
+    etd_model_free(&m);
+    remove("events.log");
+    is_int(etd_follow_open(cx, ".", &f), ET_ENOENT, "and so is none");
+    et_error_clear(cx);
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx;
+    struct etd_model *m;
+    if (chdir(scratch_folder()) != 0)
+        bail("cannot enter the scratch folder");
+    if (et_ctx_new(&cx) != ET_OK || etd_model_new(cx, &m) != ET_OK)
+        bail("no memory");
+    apply(cx, m, 0, 0);
+    test_series(m);
+    test_rest(m);
+    test_estimate(cx);
+    test_resume(cx);
+    test_snapshots(cx, m);
+    test_damage(cx);
+    test_many(cx);
+    test_follow(cx);
+    etd_model_free(&m);
+    et_ctx_free(&cx);
+    return done();
+}
