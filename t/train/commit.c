@@ -1,0 +1,133 @@
+/* What a step's commit takes: the gradient unscaled, measured and clipped, the update,
+ * the average of the weights, the numbers for the host. All of it is counted: kernels,
+ * copies and memory cleared, from the end of the last backward pass to the beginning of
+ * the next batch. With two microbatches these are evaluations of their own.
+ *
+ * Whoever changes a plan changes these numbers: fewer is what one hopes for; more needs
+ * its reason in the commit. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/graph/graph_impl.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/recipe_run.h"
+#include "t/train/recipes.h"
+
+/* Three layers without running statistics, of two shapes: six parameters. */
+#define PERCEPTRON                                                                     \
+    "max_duration: 100ep\nseed: 17\n"                                                  \
+    "model: {name: mlp, hidden: 32, layers: 3}\n" IMAGE_DATA
+
+#define CLIP "  gradient_clipping: {clipping_type: norm, clipping_threshold: 0.5}\n"
+#define EMA  "  ema: {half_life: 10ba}\n"
+
+enum { PLAIN, CLIPPED, BF16, F16, AVERAGED, ALL, WAYS };
+static const struct {
+    const char *name, *text;
+} ways[WAYS] = {
+    [PLAIN] = {"plain", ""},
+    [CLIPPED] = {"clipped", "algorithms:\n" CLIP},
+    [BF16] = {"in bf16", "precision: amp_bf16\n"},
+    [F16] = {"in f16", "precision: amp_fp16\n"},
+    [AVERAGED] = {"averaged", "algorithms:\n" EMA},
+    [ALL] = {"in f16, clipped and averaged",
+             "precision: amp_fp16\nalgorithms:\n" CLIP EMA},
+};
+
+static const struct row {
+    const char *optimizer;
+    int launches[WAYS];
+} rows[] = {
+    {"{name: sgd, lr: 0.01}", {6, 9, 6, 10, 7, 15}},
+    {"{name: sgd, lr: 0.01, momentum: 0.9, weight_decay: 5.0e-4}",
+     {6, 10, 6, 11, 7, 16}},
+    {"{name: decoupled_sgdw, lr: 0.01, momentum: 0.9, weight_decay: 1.0e-5}",
+     {6, 10, 6, 11, 7, 16}},
+    {"{name: adam, lr: 1.0e-3}", {6, 11, 6, 12, 7, 17}},
+    {"{name: adamw, lr: 1.0e-3}", {6, 11, 6, 12, 7, 17}},
+    {"{name: adamw, lr: 1.0e-3, amsgrad: true}", {6, 12, 6, 13, 7, 18}},
+    {"{name: decoupled_adamw, lr: 1.0e-3, weight_decay: 1.0e-5}",
+     {6, 11, 6, 12, 7, 17}},
+    {"{name: rmsprop, lr: 1.0e-3, momentum: 0.9}", {6, 11, 6, 12, 7, 17}},
+    {"{name: radam, lr: 1.0e-3}", {6, 11, 6, 12, 7, 17}},
+    {"{name: lion, lr: 1.0e-4}", {7, 10, 7, 11, 8, 16}},
+    {"{name: lamb, lr: 1.0e-3, weight_decay: 0.01}", {69, 72, 69, 73, 70, 78}},
+    {"{name: muon, lr: 0.02}", {106, 109, 106, 110, 107, 115}},
+};
+
+/* ---- from the last backward pass to the next batch ---- */
+
+struct watch {
+    uint64_t begun; /* what had run when the update was begun */
+    int64_t launches, commits;
+};
+
+static uint64_t
+launches(const struct et_graph *g)
+{
+    struct et_graph_stats stats;
+    et_graph_get_stats(g, &stats);
+    return stats.kernels_run;
+}
+
+/* The microbatches are computed; what follows up to the next batch counts. */
+static struct et_tensor *
+begin(void *data, struct et_state *s, struct et_tensor *grad)
+{
+    struct watch *w = data;
+    w->begun = launches(s->graph);
+    return grad;
+}
+
+static et_status
+end(void *data, struct et_state *s, enum et_event event)
+{
+    struct watch *w = data;
+    if (event != ET_EVENT_BATCH_START || s->timestamp.batch == 0)
+        return ET_OK;
+    w->launches += (int64_t)(launches(s->graph) - w->begun);
+    w->commits++;
+    return ET_OK;
+}
+
+enum { WARM = 2, BATCHES = 2 };
+
+static void
+test_one(struct et_ctx *cx, const struct row *row, int way, const char *device)
+{
+    char text[2048];
+    struct recipe_run r;
+    struct watch w = {0};
+    struct et_trainer_steps steps = {
+        .data = &w, .at_event = end, .clip_gradients = begin};
+    snprintf(text, sizeof text, PERCEPTRON "optimizer: %s\n%s", row->optimizer,
+             ways[way].text);
+    recipe_prepare(&r, cx, text,
+                   &(struct recipe_choice){.device = device, .grad_accum = 2});
+    r.parts.config.steps = &steps;
+    r.parts.config.loss_scaling.initial = 1024; /* no update is skipped */
+    recipe_start(&r);
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(WARM + 1)));
+    w.launches = w.commits = 0;
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(BATCHES)));
+    is_int(w.commits, BATCHES, "%s %s on %s: %d commits are counted", row->optimizer,
+           ways[way].name, device, BATCHES);
+    is_int(w.launches, row->launches[way] * w.commits, "each of %d launches",
+           row->launches[way]);
+    recipe_close(&r);
+}
+
+int
+main(void)
+{
+    static const char *const devices[] = {"ref", "cpu"};
+    struct et_ctx *cx = need_ctx();
+    for (int d = 0; d < 2; d++)
+        for (size_t i = 0;
+             i < sizeof rows / sizeof rows[0] && have_device(cx, devices[d]); i++)
+            for (int way = 0; way < WAYS; way++)
+                test_one(cx, &rows[i], way, devices[d]);
+    et_ctx_free(&cx);
+    return done();
+}
