@@ -82,6 +82,12 @@ ET_NODISCARD et_status et_param_space_new(struct et_ctx *cx, struct et_device *d
 /* The views handed out stay valid: memory ends with the last of them. */
 void et_param_space_free(struct et_param_space **space);
 
+/* The values have a copy in LOW, BF16 or F16, that mixed precision reads in place of a
+ * cast of each parameter; ET_NONE (the start): they have none. Every assignment and
+ * et_tensor_write keeps it right. Between steps. ENOMEM. */
+ET_NODISCARD et_status et_param_space_shadow(struct et_param_space *space,
+                                             enum et_dtype low);
+
 /* Index of the parameter, or -1. */
 int et_param_space_find(const struct et_param_space *space, const char *name);
 

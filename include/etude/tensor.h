@@ -58,6 +58,7 @@ struct et_storage {
     void *data;            /* device memory, 64-byte aligned */
     size_t bytes;          /* of DATA */
     int refs;              /* holders; the last one to go frees it */
+    struct et_shadow *shadow; /* internal; NULL: none */
 };
 /* Zeroed, with one reference, which is the caller's. ENOMEM. */
 ET_NODISCARD et_status et_storage_new(struct et_ctx *cx, struct et_device *dev,

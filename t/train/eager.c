@@ -27,25 +27,34 @@ static const struct {
     {"resnet8 in bf16", RESNET("6ba") "precision: amp_bf16\n"},
     {"gpt2 in bf16", GPT("6ba") "precision: amp_bf16\n"},
     {"layers in f16", LAYERS("6ba") "precision: amp_fp16\n"},
+    {"resnet8 in bf16 with ema and evaluations",
+     RESNET("6ba") "precision: amp_bf16\nalgorithms:\n  ema: {half_life: 2ba}\n"
+                   "eval_interval: 2ba\n"
+                   "eval_data: {name: synthetic_images, num_samples: 16, type: "
+                   "separable,\n"
+                   "            resolution: 12, batch_size: 8}\n"},
     {"resnet8 in f16 with sam",
      RESNET("6ba") "precision: amp_fp16\nalgorithms:\n  sam:\n"
                    "  gradient_clipping: {clipping_type: norm, "
                    "clipping_threshold: 0.5}\n"},
 };
 
+enum { MAX_METRICS = 4 };
 struct result {
     int n_losses;
     double loss[MAX_LOSSES];
     void *params;
     size_t bytes;
     uint64_t plans, kernels;
+    int n_metrics;
+    double metric[MAX_METRICS];
 };
 
 static struct result
 train(struct et_ctx *cx, const char *text, const char *device, bool eager)
 {
     struct recipe_run r;
-    struct result out;
+    struct result out = {0};
     struct et_graph_stats stats;
     setenv("ETUDE_EAGER", eager ? "1" : "0", 1);
     recipe_open(&r, cx, text, &(struct recipe_choice){.device = device});
@@ -53,6 +62,9 @@ train(struct et_ctx *cx, const char *text, const char *device, bool eager)
     unsetenv("ETUDE_EAGER");
     out.n_losses = r.n_losses;
     memcpy(out.loss, r.loss, sizeof r.loss);
+    out.n_metrics = r.state->n_eval_metrics;
+    for (int i = 0; i < out.n_metrics && i < MAX_METRICS; i++)
+        out.metric[i] = r.state->eval_metrics[i].value;
     out.params = recipe_params(&r, &out.bytes);
     et_graph_get_stats(r.state->graph, &stats);
     out.kernels = stats.kernels_run;
@@ -75,6 +87,10 @@ compare(struct et_ctx *cx, const char *name, const char *text, const char *devic
              eager.loss[same]);
     ok(memcmp(planned.params, eager.params, planned.bytes) == 0,
        "%s on %s: so are the parameters", name, device);
+    ok(planned.n_metrics == eager.n_metrics &&
+           memcmp(planned.metric, eager.metric, sizeof planned.metric) == 0,
+       "%s on %s: and what an evaluation found (%d numbers)", name, device,
+       planned.n_metrics);
     ok(planned.kernels < eager.kernels, "%s on %s: the plan ran fewer kernels (%d, %d)",
        name, device, (int)planned.kernels, (int)eager.kernels);
     free(planned.params);

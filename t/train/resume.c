@@ -49,6 +49,8 @@ static const struct {
      "max_duration: 10ba\nseed: 3\nmodel: {name: lenet}\n" IMAGE_DATA
      "optimizer: {name: lamb, lr: 0.01}\n"
      "scheduler: {name: step, step_size: 1ep, step_every: epoch}\n"},
+    {"amp_bf16, averaged, an evaluation every 3 batches",
+     IMAGE_RUN "precision: amp_bf16\nalgorithms:\n  ema: {half_life: 2ba}\n"},
     {"algorithms together",
      IMAGE_RUN "algorithms:\n  mixup:\n  label_smoothing:\n  ema: {half_life: 2ba}\n"
                "  gradient_clipping: {clipping_type: norm, clipping_threshold: 1.0}\n"

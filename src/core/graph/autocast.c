@@ -24,7 +24,7 @@
 
 #include <string.h>
 
-#include "core/graph/graph_impl.h"
+#include "core/graph/shadow.h"
 #include "core/ops/ops.h"
 
 enum policy { AS_IS, LOW, WIDE, PROMOTE };
@@ -170,6 +170,7 @@ cast(struct et_graph *g, struct et_tensor *x, enum et_dtype dtype)
     struct et_tensor *to = et_cast(g, x, dtype);
     if (!to)
         return NULL;
+    eti_shadow_read(g, x, to);
     g->n_casts += !c->from;
     *c = (struct eti_cast){x, to};
     return to;

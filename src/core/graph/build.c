@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/graph/graph_impl.h"
+#include "core/graph/shadow.h"
 
 enum { ARENA_BLOCK = 1 << 18 }; /* a ResNet-20 step's nodes take some 200 KB */
 
@@ -254,12 +254,23 @@ find_assignment(struct et_graph *g, const struct et_tensor *leaf)
     return NULL;
 }
 
+/* Drops what LEAF has been assigned, and with it its shadow. */
+static void
+drop_assignment(struct et_graph *g, const struct et_tensor *leaf)
+{
+    struct eti_assignment *pending = find_assignment(g, leaf);
+    if (!pending)
+        return;
+    const struct et_tensor *low = pending->shadow;
+    *pending = g->assign[--g->n_assign];
+    if (low)
+        drop_assignment(g, low);
+}
+
 void
 et_reassign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value)
 {
-    struct eti_assignment *pending = find_assignment(g, leaf);
-    if (pending)
-        *pending = g->assign[--g->n_assign];
+    drop_assignment(g, leaf);
     et_assign(g, leaf, value);
 }
 
@@ -292,7 +303,10 @@ et_assign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value)
         fail(g, status);
         return;
     }
-    g->assign[g->n_assign++] = (struct eti_assignment){leaf, value};
+    struct et_tensor *low = eti_shadow_leaf(g, leaf);
+    g->assign[g->n_assign++] = (struct eti_assignment){leaf, value, low};
+    if (low)
+        et_assign(g, low, et_cast(g, value, low->desc.dtype));
 }
 
 struct et_tensor *

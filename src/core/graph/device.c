@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/graph/driver.h"
+#include "core/graph/shadow.h"
 #include "core/graph/staging.h"
 #include "kernels/ref/ref.h"
 
@@ -290,6 +291,7 @@ et_storage_unref(struct et_storage *s)
     if (!s || --s->refs > 0)
         return;
     struct et_device *dev = s->dev;
+    eti_shadow_free(s);
     eti_device_free(dev, s->data, s->bytes);
     et_free(dev->cx, s);
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/graph/graph_impl.h"
+#include "core/graph/shadow.h"
 #include "etude/span.h"
 
 static et_status
@@ -129,7 +129,9 @@ et_eval(struct et_graph *g, struct et_tensor *const *want, int n)
     struct eti_plan *plan;
     ET_TRY(prepare(g, want, n, &plan));
     et_span_begin(g->cx, "graph", "replay", NULL);
-    et_status status = eti_plan_run(g, plan, g->ir, want, n);
+    et_status status = g->dry ? ET_OK : eti_shadow_refresh(g, g->ir);
+    if (status == ET_OK)
+        status = eti_plan_run(g, plan, g->ir, want, n);
     et_span_end(g->cx, "graph", "replay");
     if (g->n_assign) {
         g->epoch++;

@@ -43,6 +43,7 @@ struct eti_node {
 
 struct eti_assignment {
     struct et_tensor *leaf, *value;
+    struct et_tensor *shadow; /* the leaf that follows LEAF; NULL: none (shadow.h) */
 };
 
 /* A value in another dtype, for whoever asks for it next. */
@@ -92,6 +93,14 @@ struct et_graph {
     struct et_graph_stats stats;
     struct et_plan_info last;
 };
+
+/* Does T lie in a storage that others may share: a leaf's, or a shadow? What evaluations
+ * gave does not. */
+static inline bool
+eti_has_storage(const struct et_graph *g, const struct et_tensor *t)
+{
+    return t->storage && t->storage != &g->results;
+}
 
 enum { ETI_DUMP_GRAPH = 1, ETI_DUMP_PLAN = 2, ETI_DUMP_MEMORY = 4 };
 

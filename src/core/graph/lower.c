@@ -212,8 +212,8 @@ hash_binding(XXH3_state_t *h, const struct eti_ir *ir, int i)
 {
     const struct et_tensor *t = ir->binding[i];
     int64_t alias[2] = {-1, 0};
-    for (int j = 0; j < i && t->storage && !t->data; j++)
-        if (ir->binding[j]->storage == t->storage && !ir->binding[j]->data) {
+    for (int j = 0; j < i && eti_has_storage(ir->g, t); j++)
+        if (ir->binding[j]->storage == t->storage) {
             alias[0] = j;
             alias[1] = t->offset - ir->binding[j]->offset;
             break;

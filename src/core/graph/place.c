@@ -39,7 +39,7 @@ overlap(const struct eti_ir *ir, int a, int b)
     const struct et_tensor *x = ir->binding[a], *y = ir->binding[b];
     if (a == b)
         return true;
-    if (x->data || y->data || x->storage != y->storage)
+    if (!eti_has_storage(ir->g, x) || x->storage != y->storage)
         return false;
     int64_t sizes[2] = {0, 0};
     const struct et_tensor *both[2] = {x, y};

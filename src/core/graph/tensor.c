@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/assert.h"
+#include "core/graph/shadow.h"
 #include "core/graph/staging.h"
 #include "core/graph/tensor.h"
 
@@ -136,6 +137,7 @@ et_tensor_write(struct et_ctx *cx, struct et_tensor *t, const void *src, size_t 
 {
     ET_TRY(check(cx, t, bytes));
     struct et_device *dev = device_of(t);
+    eti_shadow_mark(t->storage);
     if (et_desc_is_contiguous(&t->desc, ET_ROW_MAJOR))
         return eti_device_write(dev, et_tensor_data(t), src, bytes);
     size_t span_bytes = (size_t)span(&t->desc) * et_dtype_size(t->desc.dtype);

@@ -1,5 +1,5 @@
 /* param_space.c: parameters laid out in flat buffers, and carried over by name. */
-#include "core/graph/graph_impl.h"
+#include "core/graph/shadow.h"
 #include "core/optim/optim.h"
 
 #include <string.h>
@@ -111,6 +111,12 @@ et_param_space_free(struct et_param_space **space)
     et_free(s->cx, s->has_grad);
     et_free(s->cx, s->slot);
     et_free(s->cx, s);
+}
+
+et_status
+et_param_space_shadow(struct et_param_space *space, enum et_dtype low)
+{
+    return eti_shadow_set(space->cx, space->values->storage, low);
 }
 
 int

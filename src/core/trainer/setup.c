@@ -122,6 +122,13 @@ bind_views(struct et_trainer *t, struct et_param_space *space)
     return ET_OK;
 }
 
+/* What each precision multiplies in; NONE: as written, in f32. */
+static const enum et_dtype low_dtypes[] = {
+    [ET_PRECISION_FP32] = ET_NONE,
+    [ET_PRECISION_AMP_FP16] = ET_F16,
+    [ET_PRECISION_AMP_BF16] = ET_BF16,
+};
+
 et_status
 eti_bind_parameters(struct et_trainer *t)
 {
@@ -139,6 +146,8 @@ eti_bind_parameters(struct et_trainer *t)
         status = ET_FAIL(s->cx, ET_EINVAL, "the model has no parameters to train");
     if (status == ET_OK)
         status = et_param_space_new(s->cx, s->dev, block, t->n_params, &space);
+    if (status == ET_OK)
+        status = et_param_space_shadow(space, low_dtypes[s->precision]);
     if (status == ET_OK)
         status = bind_views(t, space);
     if (status == ET_OK)
@@ -214,13 +223,6 @@ adopt_hooks(struct et_trainer *t)
     return ET_OK;
 }
 
-/* What each precision multiplies in; NONE: as written, in f32. */
-static const enum et_dtype low_dtypes[] = {
-    [ET_PRECISION_FP32] = ET_NONE,
-    [ET_PRECISION_AMP_FP16] = ET_F16,
-    [ET_PRECISION_AMP_BF16] = ET_BF16,
-};
-
 et_status
 eti_take_precision(struct et_trainer *t, int precision)
 {
@@ -229,6 +231,8 @@ eti_take_precision(struct et_trainer *t, int precision)
     if ((unsigned)precision >= n)
         return ET_FAIL(s->cx, ET_ENOTSUP, "precision amp_fp8: no device here computes in fp8");
     s->precision = precision;
+    if (s->params)
+        ET_TRY(et_param_space_shadow(s->params, low_dtypes[precision]));
     return et_graph_set_low_dtype(s->graph, low_dtypes[precision]);
 }
 
