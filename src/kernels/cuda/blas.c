@@ -361,8 +361,10 @@ time_all(struct et_device_handle *d, const struct etk_gemm_shape *shape,
     *best = -1;
     for (int i = 0; i < n; i++) {
         float ms;
+        d->on_trial = true;
         et_status status = measure(d, g, s, &choice[i], shape->biased ? s->bias : NULL,
                                    mark, least, &ms);
+        d->on_trial = false;
         if (status == ET_EDEVICE)
             return status;
         if (status == ET_OK && ms < least) {

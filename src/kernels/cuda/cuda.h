@@ -70,6 +70,7 @@ struct et_device_handle {
     cudaMemPool_t pool;
     bool tf32, deterministic;
     int capturing; /* streams being recorded: nothing may be timed meanwhile */
+    bool on_trial; /* an algorithm is being timed: that it fails is its own affair */
     /* Opened by the first kernel that needs them, NULL before; each has a close
      * function that device.c calls. */
     struct etk_blas *blas;
@@ -91,7 +92,8 @@ enum etk_library { ETK_CUDA, ETK_BLAS, ETK_DNN, ETK_RTC, ETK_NVML, ETK_LIBRARIES
  * codes that are not in it are ET_EINTERNAL. */
 et_status etk_classify(enum etk_library library, int code);
 /* The same, and notes "WHAT: <name of the code>: <what to do>" in the handle. Marks the
- * device lost where the code says that nothing more can run on it. D may be NULL. */
+ * device lost where the code says that nothing more can run on it; where a library says
+ * so of an algorithm on trial, and the GPU is well, it is ET_ENOTSUP. D may be NULL. */
 et_status etk_fail(struct et_device_handle *d, enum etk_library library, int code,
                    const char *what);
 /* A check costs one comparison where all is well. */
@@ -107,6 +109,9 @@ etk_launched(const struct et_kernel *k, cudaError_t code)
 {
     return code == cudaSuccess ? ET_OK : etk_fail(k->dev, ETK_CUDA, (int)code, k->what);
 }
+/* The last failure, in a sentence; "" if there was none. A copy: until the thread's
+ * next call. */
+const char *etk_why(struct et_device_handle *d);
 /* ET_ENOTSUP, with a sentence in WHY. */
 et_status etk_refuse(char *why, size_t why_size, const char *fmt, ...) ET_PRINTF(3, 4);
 

@@ -41,8 +41,10 @@ static et_status
 enter(struct et_device_handle *d)
 {
     static _Thread_local int current = -1;
-    if (d->lost != ET_OK)
-        return d->lost;
+    pthread_mutex_lock(&d->lock);
+    et_status lost = d->lost;
+    pthread_mutex_unlock(&d->lock);
+    ET_TRY(lost);
     if (current == d->index)
         return ET_OK;
     ETK_TRY_CUDA(d, cudaSetDevice(d->index));
@@ -178,12 +180,6 @@ cuda_set(struct et_device_handle *d, enum et_device_option option, int value)
         return ET_OK;
     }
     return ET_ENOTSUP;
-}
-
-static const char *
-cuda_why(struct et_device_handle *d)
-{
-    return d->why;
 }
 
 /* ---- memory ---- */
@@ -357,7 +353,7 @@ etk_prepare(struct et_device_handle *d, const struct et_call *call,
     } else {
         et_status status = kernels[call->op](d, call, out, workspace, why, why_size);
         if (status != ET_OK && !why[0])
-            snprintf(why, why_size, "%s", d->why);
+            snprintf(why, why_size, "%s", etk_why(d));
         ET_TRY(status);
     }
     (*out)->dev = d;
@@ -600,7 +596,7 @@ et_device_module(void)
         .pool = cuda_pool,
         .sensors = etk_nvml_read,
         .set = cuda_set,
-        .why = cuda_why,
+        .why = etk_why,
     };
     return &table;
 }

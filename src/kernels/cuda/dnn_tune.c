@@ -158,7 +158,9 @@ etk_dnn_fastest(struct et_device_handle *d, const struct etk_dnn_graph *g,
     if (take_scratch(d, g, ws, &s))
         for (int i = 0; i < n && lost == ET_OK; i++) {
             float ms;
+            d->on_trial = true;
             et_status status = measure(d, plan[i], &s, least, &ms);
+            d->on_trial = false;
             if (status == ET_EDEVICE)
                 lost = status;
             if (status != ET_OK || ms >= least)

@@ -156,6 +156,16 @@ etk_classify(enum etk_library library, int code)
     return code == 0 ? ET_OK : row ? row->status : ET_EINTERNAL;
 }
 
+/* A library that cannot run one of its algorithms answers as it does when the GPU is
+ * gone. Of the latter the runtime keeps an error for good: it is asked where somebody
+ * waits for the algorithm anyway. */
+static bool
+is_gpu_there(struct et_device_handle *d, enum etk_library library)
+{
+    return d->on_trial && library != ETK_CUDA &&
+           cudaStreamSynchronize(d->stream) == cudaSuccess;
+}
+
 et_status
 etk_fail(struct et_device_handle *d, enum etk_library library, int code,
          const char *what)
@@ -168,6 +178,8 @@ etk_fail(struct et_device_handle *d, enum etk_library library, int code,
     (void)cudaGetLastError();
     if (!d)
         return status;
+    if (status == ET_EDEVICE && is_gpu_there(d, library))
+        status = ET_ENOTSUP;
     const struct row *row = find(library, code);
     pthread_mutex_lock(&d->lock);
     snprintf(d->why, sizeof d->why, "%.100s: %s (%d)%s%s", what,
@@ -177,6 +189,16 @@ etk_fail(struct et_device_handle *d, enum etk_library library, int code,
         d->lost = status;
     pthread_mutex_unlock(&d->lock);
     return status;
+}
+
+const char *
+etk_why(struct et_device_handle *d)
+{
+    static _Thread_local char copy[sizeof d->why];
+    pthread_mutex_lock(&d->lock);
+    memcpy(copy, d->why, sizeof copy);
+    pthread_mutex_unlock(&d->lock);
+    return copy;
 }
 
 et_status
