@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/cuda/image.cuh"
+
 extern "C" {
 #include "t/tap.h"
 }
@@ -1031,6 +1033,16 @@ test_formats(void)
        "integer intrinsics count and turn bits");
 }
 
+/* What kernels of images divide by, where a length does not fit 32 bits. */
+static void
+test_lengths(void)
+{
+    const int64_t n = (int64_t)1 << 32;
+    etk_length length = etk_length_of(n);
+    int64_t i = 5 * n + 3;
+    ok(etk_peel(i, length, true) == 3 && i == 5, "a length of 2^32 is divided by");
+}
+
 int
 main(void)
 {
@@ -1048,6 +1060,7 @@ main(void)
     test_deaths();
     test_faults();
     test_formats();
+    test_lengths();
     gpusim_reset();
     return done();
 }

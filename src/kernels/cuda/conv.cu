@@ -135,18 +135,23 @@ template <class T> struct matrices {
     }
 };
 
-/* Block (bx, by, bz) computes rows 64 bx .., columns 64 by .. of group bz; thread t
- * rows 4 (t / 16) .. and columns 4 (t % 16) .. of those. */
+/* Block b computes rows 64 br .., columns 64 bc .. of group bg, where b = (bg column_tiles +
+ * bc) row_tiles + br (one axis of the grid, since the others end at 65,535); thread t rows
+ * 4 (t / 16) .. and columns 4 (t % 16) .. of those. */
 template <class T>
 __global__ void
 __launch_bounds__(THREADS)
     convolve(etk_conv v, const T *x, const T *w, const T *y, const T *bias, T *result,
-             int64_t rows, int64_t columns, int64_t terms)
+             int64_t rows, int64_t columns, int64_t terms, unsigned row_tiles,
+             unsigned column_tiles)
 {
     __shared__ float left[DEPTH][SIDE + 1], right[DEPTH][SIDE + 1];
     int64_t in = v.c / v.groups, out = v.k / v.groups;
-    const matrices<T> g = {v, x, w, y, rows, columns, terms, blockIdx.z, in, out};
-    int64_t m0 = (int64_t)blockIdx.x * SIDE, j0 = (int64_t)blockIdx.y * SIDE;
+    unsigned tile = blockIdx.x / row_tiles;
+    const matrices<T> g = {v,       x,     w,  y, rows, columns, terms,
+                           tile / column_tiles, in, out};
+    int64_t m0 = (int64_t)(blockIdx.x % row_tiles) * SIDE;
+    int64_t j0 = (int64_t)(tile % column_tiles) * SIDE;
     int tm = threadIdx.x / (SIDE / EACH) * EACH,
         tj = threadIdx.x % (SIDE / EACH) * EACH;
     float sum[EACH][EACH] = {};
@@ -191,10 +196,14 @@ launch(const struct etk_conv *v, const void *a, const void *b, const void *bias,
     const T *x = (const T *)(v->kind == ETK_CONV_DATA ? NULL : a);
     const T *w = (const T *)(filter ? NULL : b);
     const T *y = (const T *)(forward ? NULL : filter ? b : a);
-    dim3 grid((unsigned)etk_ceil_div(rows, SIDE), (unsigned)etk_ceil_div(columns, SIDE),
-              (unsigned)v->groups);
-    return etk_launch(convolve<T>, grid, THREADS, 0, stream, *v, x, w, y,
-                      (const T *)bias, (T *)out, rows, columns, terms);
+    int64_t row_tiles = etk_ceil_div(rows, SIDE), tiles = etk_ceil_div(columns, SIDE);
+    /* A card holds neither so many results nor so many groups. */
+    if (row_tiles > INT32_MAX || tiles > INT32_MAX / row_tiles ||
+        v->groups > INT32_MAX / (row_tiles * tiles))
+        return cudaErrorInvalidConfiguration;
+    return etk_launch(convolve<T>, (unsigned)(row_tiles * tiles * v->groups), THREADS, 0,
+                      stream, *v, x, w, y, (const T *)bias, (T *)out, rows, columns, terms,
+                      (unsigned)row_tiles, (unsigned)tiles);
 }
 
 } // namespace

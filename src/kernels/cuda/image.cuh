@@ -19,10 +19,12 @@ struct etk_pixels {
     etk_length c, w, h;
 };
 
+/* The short divisor is of use only where positions are below 2^31. */
 static inline etk_length
 etk_length_of(int64_t n)
 {
-    return {n, etk_divisor_of((uint32_t)n), etk_long_divisor_of((uint64_t)n)};
+    return {n, etk_divisor_of(n > INT32_MAX ? 1 : (uint32_t)n),
+            etk_long_divisor_of((uint64_t)n)};
 }
 
 /* N samples of C channels (packs) of H x W, all at least 1. */

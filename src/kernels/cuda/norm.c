@@ -260,7 +260,12 @@ etk_prepare_norm(struct et_device_handle *d, const struct et_call *call,
     k->layout = l;
     k->n_in = call->n_in;
     k->n_out = call->n_out;
-    k->by_rows = etk_norm_rows_plan(&o, &d->gpu, &k->rows, ws);
+    cudaError_t code = cudaSuccess;
+    k->by_rows = etk_norm_rows_plan(&o, &d->gpu, &k->rows, ws, &code);
+    if (code != cudaSuccess) {
+        etk_release(&k->base);
+        return etk_fail(d, ETK_CUDA, (int)code, l->name);
+    }
     k->by_channels = etk_norm_channels_plan(&o, &d->gpu, &k->channels, ws);
     plan_any(&o, false, &k->sets);
     plan_any(&o, true, &k->params);

@@ -98,6 +98,9 @@ struct etk_norm_rows {
  * does not fit. */
 bool etk_norm_rows_shape(struct etk_norm_rows *, const struct etk_gpu *, int vector,
                          bool grad);
+/* Lets the backward kernel of that shape have its shared memory: once, before it is
+ * launched. */
+cudaError_t etk_norm_rows_allow(const struct etk_norm_rows *);
 cudaError_t etk_launch_norm_rows(const struct etk_norm_rows *, cudaStream_t);
 cudaError_t etk_launch_norm_rows_grad(const struct etk_norm_rows *, cudaStream_t);
 
@@ -142,9 +145,9 @@ etk_norm_widest(int dtype)
 void etk_norm_bind(void *const *p, void **image, struct etk_norm_param *param);
 
 /* Settles what a call's descriptions settle and raises WS to what run needs; false:
- * this way does not take the call. */
+ * this way does not take the call. CODE: what the runtime said of it. */
 bool etk_norm_rows_plan(const struct etk_norm *, const struct etk_gpu *,
-                        struct etk_norm_rows *, size_t *ws);
+                        struct etk_norm_rows *, size_t *ws, cudaError_t *code);
 bool etk_norm_channels_plan(const struct etk_norm *, const struct etk_gpu *,
                             struct etk_norm_channels *, size_t *ws);
 /* P: by role. Rows may still be too long for accesses of single elements, where P is

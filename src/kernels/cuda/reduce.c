@@ -228,12 +228,21 @@ etk_new_reduce(struct et_device_handle *d, enum et_op_id op, const struct et_des
     return ET_OK;
 }
 
+static bool
+is_float(enum et_dtype dtype)
+{
+    return dtype == ET_F32 || dtype == ET_BF16 || dtype == ET_F16 || dtype == ET_F64;
+}
+
 et_status
 etk_prepare_reduce(struct et_device_handle *d, const struct et_call *call,
                    struct et_kernel **out, size_t *ws, char *why, size_t why_size)
 {
     const struct et_reduce_attr *o = call->attr;
-    (void)why, (void)why_size;
+    enum et_dtype in = call->in[0].dtype, to = call->out[0].dtype;
+    if (!is_float(in) || !is_float(to))
+        return etk_refuse(why, why_size, "a reduction of %s to %s: both are floats",
+                          et_dtype_name(in), et_dtype_name(to));
     uint32_t axes = call->op == ET_OP_sum_squares ? ~(uint32_t)0 : o->axes;
     return etk_new_reduce(d, call->op, &call->in[0], &call->out[0], axes, 1, out, ws);
 }

@@ -82,7 +82,7 @@ is_rows(const struct et_desc *d, int axes, int64_t *stride)
 
 bool
 etk_norm_rows_plan(const struct etk_norm *o, const struct etk_gpu *gpu,
-                   struct etk_norm_rows *n, size_t *ws)
+                   struct etk_norm_rows *n, size_t *ws, cudaError_t *code)
 {
     const struct et_desc *x = o->desc[ETK_NORM_X];
     memset(n, 0, sizeof *n);
@@ -106,7 +106,8 @@ etk_norm_rows_plan(const struct etk_norm *o, const struct etk_gpu *gpu,
         n->param[role].dtype = d->dtype;
     }
     size_t bytes = 0;
-    bool any = false;
+    bool any = false,
+         sums = o->grad && (o->desc[ETK_NORM_DGAMMA] || o->desc[ETK_NORM_DBETA]);
     for (int wide = 0; wide < 2; wide++) {
         struct etk_norm_rows shaped = *n;
         if (!etk_norm_rows_shape(&shaped, gpu, wide ? etk_norm_widest(n->dtype) : 1,
@@ -115,8 +116,10 @@ etk_norm_rows_plan(const struct etk_norm *o, const struct etk_gpu *gpu,
         size_t parts = (size_t)(shaped.blocks * 2 * n->size) * sizeof(float);
         bytes = parts > bytes ? parts : bytes;
         any = true;
+        if (sums && *code == cudaSuccess)
+            *code = etk_norm_rows_allow(&shaped);
     }
-    if (o->grad && (o->desc[ETK_NORM_DGAMMA] || o->desc[ETK_NORM_DBETA]))
+    if (sums)
         *ws = bytes > *ws ? bytes : *ws;
     return any;
 }

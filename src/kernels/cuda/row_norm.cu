@@ -261,22 +261,36 @@ choose(const struct etk_norm_rows *n, bool grad)
 }
 
 template <class T>
+static kernel
+kernel_of(const struct etk_norm_rows *n, bool grad)
+{
+    const int wide = etk_lanes<T>::count;
+    return n->vector == 1 ? choose<T, 1>(n, grad) : choose<T, wide>(n, grad);
+}
+
+/* Always for the most: it is the kernel's, whatever size another call has. */
+template <class T>
+static cudaError_t
+allow(const struct etk_norm_rows *n)
+{
+    return cudaFuncSetAttribute((const void *)kernel_of<T>(n, true),
+                                cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                (int)n->most_shared);
+}
+
+cudaError_t
+etk_norm_rows_allow(const struct etk_norm_rows *n)
+{
+    /* With what is static, below what needs no asking. */
+    return n->shared <= 32 << 10 ? cudaSuccess : ETK_FLOATS(n->dtype, allow, n);
+}
+
+template <class T>
 static cudaError_t
 launch(const struct etk_norm_rows *n, bool grad, cudaStream_t stream)
 {
-    const int wide = etk_lanes<T>::count;
-    kernel k = n->vector == 1 ? choose<T, 1>(n, grad) : choose<T, wide>(n, grad);
-    size_t shared = n->parts ? n->shared : 0;
-    /* With what is static, beyond what needs no asking. Always for the most: it is the
-     * kernel's, whatever size another call had before. */
-    if (shared > 32 << 10) {
-        cudaError_t code = cudaFuncSetAttribute(
-            (const void *)k, cudaFuncAttributeMaxDynamicSharedMemorySize,
-            (int)n->most_shared);
-        if (code != cudaSuccess)
-            return code;
-    }
-    return etk_launch(k, (unsigned)n->blocks, n->threads, shared, stream, *n);
+    return etk_launch(kernel_of<T>(n, grad), (unsigned)n->blocks, n->threads,
+                      n->parts ? n->shared : 0, stream, *n);
 }
 
 cudaError_t

@@ -275,9 +275,11 @@ etk_prepare_sdpa(struct et_device_handle *d, const struct et_call *call,
             (long long)call->in[call->op == ET_OP_sdpa_grad].shape[3], needed,
             d->gpu.shared);
     }
+    cudaError_t code = etk_sdpa_allow(&k->sdpa);
+    et_status status =
+        code == cudaSuccess ? ET_OK : etk_fail(d, ETK_CUDA, (int)code, "attention");
     size_t engine = 0, rows = (size_t)(k->sdpa.B * k->sdpa.H * k->sdpa.T);
-    et_status status = ET_OK;
-    if (may_plan(&k->sdpa, call))
+    if (status == ET_OK && may_plan(&k->sdpa, call))
         status = find_engine(d, k, &engine, why, why_size);
     if (status != ET_OK) {
         etk_release(&k->base);

@@ -64,46 +64,54 @@ least(int64_t a, int64_t b)
 /* ---- between memory and tiles ---- */
 
 /* Rows FIRST .. of the plane P, of which there are LENGTH, into TILE; zeros for rows and
- * elements that are not there. Threads take neighbouring elements. */
+ * elements that are not there. Threads take neighbouring elements. Was all that the
+ * thread took finite? (The difference of a number and itself is else NaN.) */
 template <class G, class T>
-__device__ __forceinline__ void
+__device__ __forceinline__ bool
 load_rows_of(float *tile, const T *p, const struct etk_heads &at, int64_t first,
              int64_t length, int depth)
 {
     enum { LANES = etk_lanes<T>::count };
     p += first * at.row;
     int rows = (int)least(length - first, G::SIDE);
+    float nothing = 0;
     if (at.wide) {
         for (int i = threadIdx.x; i < G::SIDE * (G::WIDTH / LANES); i += THREADS) {
             int row = i / (G::WIDTH / LANES), d = i % (G::WIDTH / LANES) * LANES;
             etk_pack<T, LANES> x = {};
             if (row < rows && d < depth)
                 x = *(const etk_pack<T, LANES> *)(p + row * at.row + d);
-            for (int n = 0; n < LANES; n++)
-                tile[row * G::PITCH + d + n] = etk_up(x.v[n]);
+            for (int n = 0; n < LANES; n++) {
+                float number = etk_up(x.v[n]);
+                nothing += number - number;
+                tile[row * G::PITCH + d + n] = number;
+            }
         }
-        return;
+        return nothing == 0;
     }
     for (int i = threadIdx.x; i < G::SIDE * G::WIDTH; i += THREADS) {
         int row = i / G::WIDTH, d = i % G::WIDTH;
-        tile[row * G::PITCH + d] =
+        float number =
             row < rows && d < depth ? etk_up(p[row * at.row + d * at.step]) : 0.f;
+        nothing += number - number;
+        tile[row * G::PITCH + d] = number;
     }
+    return nothing == 0;
 }
 
 template <class G>
-__device__ __forceinline__ void
+__device__ __forceinline__ bool
 load_rows(float *tile, const void *p, const struct etk_sdpa &a,
           const struct etk_heads &at, int64_t plane, int64_t first, int64_t length)
 {
     int64_t begin = plane / a.H * at.b + plane % a.H * at.h;
     int depth = (int)a.D;
     if (a.dtype == ET_F32)
-        load_rows_of<G>(tile, (const float *)p + begin, at, first, length, depth);
-    else if (a.dtype == ET_BF16)
-        load_rows_of<G>(tile, (const etk_bf16 *)p + begin, at, first, length, depth);
-    else
-        load_rows_of<G>(tile, (const etk_f16 *)p + begin, at, first, length, depth);
+        return load_rows_of<G>(tile, (const float *)p + begin, at, first, length, depth);
+    if (a.dtype == ET_BF16)
+        return load_rows_of<G>(tile, (const etk_bf16 *)p + begin, at, first, length,
+                               depth);
+    return load_rows_of<G>(tile, (const etk_f16 *)p + begin, at, first, length, depth);
 }
 
 /* The thread's part of a tile of results, times FACTOR by row, to rows FIRST .. of a plane
@@ -209,11 +217,12 @@ multiply_rows(float (&s)[G::EACH][G::EACH], const float *a, const float *b, int 
 }
 
 /* SUM += W times the first COUNT rows of B, through the half warp's rows of SCORES, which
- * no other thread touches. W is 0 from COUNT on. */
+ * no other thread touches. W is 0 from COUNT on. FINITE: all of B is; where not, rows of
+ * weight 0 are passed over, since 0 times infinity is not 0. */
 template <class G>
 __device__ __forceinline__ void
 add_product(quad (&sum)[G::EACH][G::PARTS], const float (&w)[G::EACH][G::EACH],
-            float *scores, const float *b, int count)
+            float *scores, const float *b, int count, bool finite)
 {
     int down = (int)threadIdx.x / GRID, along = (int)threadIdx.x % GRID;
     scores += down * G::SCORES;
@@ -230,8 +239,9 @@ add_product(quad (&sum)[G::EACH][G::PARTS], const float (&w)[G::EACH][G::EACH],
             for (int c = 0; c < G::PARTS; c++) {
                 quad y = quad_at(b + (j + n) * G::PITCH + c * GRID * QUAD);
                 for (int r = 0; r < G::EACH; r++)
-                    for (int m = 0; m < QUAD; m++)
-                        sum[r][c].v[m] += x[r].v[n] * y.v[m];
+                    if (finite || x[r].v[n] != 0)
+                        for (int m = 0; m < QUAD; m++)
+                            sum[r][c].v[m] += x[r].v[n] * y.v[m];
             }
     }
     __syncwarp();
@@ -296,7 +306,7 @@ forward(struct etk_sdpa a, const void *q, const void *k, const void *v, const vo
         __syncthreads();
         multiply_rows<G>(s, queries, keys, (int)a.D);
         __syncthreads();
-        load_rows<G>(keys, v, a, a.heads[ETK_SDPA_V], plane, at, a.S);
+        bool finite = load_rows<G>(keys, v, a, a.heads[ETK_SDPA_V], plane, at, a.S);
         for (int r = 0; r < G::EACH; r++) {
             int64_t i = first + down + r * GRID;
             float tile_most = -INFINITY;
@@ -325,9 +335,9 @@ forward(struct etk_sdpa a, const void *q, const void *k, const void *v, const vo
             }
             total[r] += row_reduce(more, etk_plus());
         }
-        __syncthreads();
+        finite = __syncthreads_and(finite);
         int count = (int)least(end - at, G::SIDE);
-        add_product<G>(sum, s, scores, keys, count);
+        add_product<G>(sum, s, scores, keys, count, finite);
         __syncthreads();
     }
     /* A row that sees no key, or keys of weight 0 alone, is 0 / 0. */
@@ -377,7 +387,7 @@ score_gradient(const struct etk_sdpa &a, const void *bias, int64_t plane, int64_
     if (a.bias != ET_NONE)
         s += bias_at(a, bias, plane, i, j);
     s = expf(s - lse);
-    ds = s * (ds - delta) * a.scale;
+    ds = s == 0 ? 0.f : s * (ds - delta) * a.scale;
 }
 
 /* A block: dq of a tile of queries of one plane, over the keys. */
@@ -406,9 +416,9 @@ backward_queries(struct etk_sdpa a, const void *dout, const void *q, const void 
     load_rows<G>(queries, q, a, a.heads[ETK_SDPA_Q], plane, first, a.T);
     load_rows<G>(grads, dout, a, a.heads[ETK_SDPA_DO], plane, first, a.T);
     for (int64_t at = 0; at < end; at += G::SIDE) {
-        load_rows<G>(keys, k, a, a.heads[ETK_SDPA_K], plane, at, a.S);
+        bool finite = load_rows<G>(keys, k, a, a.heads[ETK_SDPA_K], plane, at, a.S);
         load_rows<G>(values, v, a, a.heads[ETK_SDPA_V], plane, at, a.S);
-        __syncthreads();
+        finite = __syncthreads_and(finite);
         multiply_rows<G>(s, queries, keys, (int)a.D);
         multiply_rows<G>(ds, grads, values, (int)a.D);
         for (int r = 0; r < G::EACH; r++)
@@ -417,7 +427,7 @@ backward_queries(struct etk_sdpa a, const void *dout, const void *q, const void 
                                at + along + c * GRID, row_lse[r], row_delta[r], s[r][c],
                                ds[r][c]);
         int count = (int)least(end - at, G::SIDE);
-        add_product<G>(sum, ds, scores, keys, count);
+        add_product<G>(sum, ds, scores, keys, count, finite);
         __syncthreads();
     }
     store_rows<G>(dq, a, a.heads[ETK_SDPA_DQ], plane, first, a.T, sum, one);
@@ -444,9 +454,9 @@ backward_keys(struct etk_sdpa a, const void *dout, const void *q, const void *k,
     load_rows<G>(values, v, a, a.heads[ETK_SDPA_V], plane, first, a.S);
     /* Where causal no query before the first key sees any of them. */
     for (int64_t at = a.causal ? first : 0; at < a.T; at += G::SIDE) {
-        load_rows<G>(queries, q, a, a.heads[ETK_SDPA_Q], plane, at, a.T);
-        load_rows<G>(grads, dout, a, a.heads[ETK_SDPA_DO], plane, at, a.T);
-        __syncthreads();
+        bool finite = load_rows<G>(queries, q, a, a.heads[ETK_SDPA_Q], plane, at, a.T);
+        finite &= load_rows<G>(grads, dout, a, a.heads[ETK_SDPA_DO], plane, at, a.T);
+        finite = __syncthreads_and(finite);
         multiply_rows<G>(s, keys, queries, (int)a.D);
         multiply_rows<G>(ds, values, grads, (int)a.D);
         for (int c = 0; c < G::EACH; c++) {
@@ -459,9 +469,9 @@ backward_keys(struct etk_sdpa a, const void *dout, const void *q, const void *k,
         }
         int count = (int)least(a.T - at, G::SIDE);
         if (dv)
-            add_product<G>(sum_v, s, scores, grads, count);
+            add_product<G>(sum_v, s, scores, grads, count, finite);
         if (dk)
-            add_product<G>(sum_k, ds, scores, queries, count);
+            add_product<G>(sum_k, ds, scores, queries, count, finite);
         __syncthreads();
     }
     if (dk)
@@ -493,10 +503,6 @@ launch_tiles(void (*kernel)(P...), const struct etk_sdpa *a, int64_t length, int
         return cudaSuccess;
     if (blocks > INT32_MAX)
         return cudaErrorInvalidConfiguration;
-    cudaError_t code = cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-    if (code != cudaSuccess)
-        return code;
     return etk_launch(kernel, (unsigned)blocks, THREADS, bytes, stream, *a, args...,
                       (unsigned)tiles);
 }
@@ -537,6 +543,28 @@ launch_backward(const struct etk_sdpa *a, void *const *ptr, float *delta,
      : (a)->D <= 128 ? function<shape<64, 128>>(__VA_ARGS__)                           \
                      : function<shape<32, 256>>(__VA_ARGS__))
 
+/* Lets a kernel have what N tiles take. */
+template <class G, class... P>
+cudaError_t
+allow(void (*kernel)(P...), int n)
+{
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                (int)shared_of<G>(n));
+}
+
+template <class G>
+cudaError_t
+allow_all(const struct etk_sdpa *a)
+{
+    enum { N = G::BACKWARD_TILES };
+    if (!a->grad)
+        return allow<G>(forward<G>, G::FORWARD_TILES);
+    cudaError_t code = allow<G>(deltas<G>, G::FORWARD_TILES);
+    if (code == cudaSuccess)
+        code = allow<G>(backward_queries<G>, N);
+    return code == cudaSuccess ? allow<G>(backward_keys<G>, N) : code;
+}
+
 template <class G>
 size_t
 most_shared(const struct etk_sdpa *a)
@@ -550,6 +578,12 @@ size_t
 etk_sdpa_shared(const struct etk_sdpa *a)
 {
     return BY_DEPTH(a, most_shared, a);
+}
+
+cudaError_t
+etk_sdpa_allow(const struct etk_sdpa *a)
+{
+    return BY_DEPTH(a, allow_all, a);
 }
 
 cudaError_t

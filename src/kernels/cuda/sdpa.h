@@ -46,6 +46,8 @@ struct etk_sdpa {
 
 /* Bytes of shared memory that a block needs. */
 size_t etk_sdpa_shared(const struct etk_sdpa *);
+/* Lets the kernels have it: once, before they are launched. */
+cudaError_t etk_sdpa_allow(const struct etk_sdpa *);
 /* PTR by etk_sdpa_array; what is not wanted is NULL. */
 cudaError_t etk_launch_sdpa(const struct etk_sdpa *, void *const *ptr, cudaStream_t);
 /* DELTA: B H T floats of workspace. */
