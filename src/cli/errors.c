@@ -48,7 +48,6 @@ static const struct {
     int stage; /* enum eti_stage; -1 = any */
     const char *hint;
 } hints[] = {
-    {CLI_E_BAD_DATA, ETI_STAGE_RUN, "with the data as they were: etude train --resume"},
     {CLI_E_MEMORY, ETI_STAGE_RUN,
      "a smaller train_data.batch_size, or grad_accum=auto"},
     {CLI_E_WRITE, -1, "df and ls -ld show whether there is room, and whose it is"},

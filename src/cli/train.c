@@ -69,13 +69,41 @@ summarise_json(const struct cli *c, const struct cli_end *end)
 }
 
 /* Why it is no success. */
+/* Is there a whole checkpoint? Looked for in a context of its own: the error that
+ * stands in the other is yet to be told. */
+static bool
+has_saved(const char *directory)
+{
+    char folder[PATH_MAX];
+    struct et_ctx *cx;
+    struct et_checkpoint_info *list = NULL;
+    int n = 0, damaged, unfinished;
+    if (et_ctx_new(&cx) != ET_OK)
+        return false;
+    snprintf(folder, sizeof folder, "%s/checkpoints", directory);
+    if (et_checkpoint_list(cx, folder, &list, &n, &damaged, &unfinished) != ET_OK)
+        n = 0;
+    et_free(cx, list);
+    et_ctx_free(&cx);
+    return n > 0;
+}
+
+/* How to go on with what the run has saved; from the start where that is nothing. */
+static const char *
+way_on(struct cli *c, char *hint, size_t size)
+{
+    bool saved = has_saved(et_run_directory(c->run));
+    snprintf(hint, size, "etude %s %s", saved ? "train --resume" : "rerun",
+             et_run_directory(c->run));
+    return hint;
+}
+
 static void
 explain(struct cli *c, const struct cli_end *end, enum et_outcome outcome,
         const char *target)
 {
     char hint[PATH_MAX + 64];
     int number = cli_signal_received();
-    snprintf(hint, sizeof hint, "etude train --resume %s", et_run_directory(c->run));
     if (outcome == ET_OUTCOME_TARGET_MISSED)
         (void)cli_fail(c, CLI_E_TARGET, "train longer: max_duration",
                        "rank 0: the target %s was not reached", target);
@@ -84,11 +112,11 @@ explain(struct cli *c, const struct cli_end *end, enum et_outcome outcome,
                        "lower optimizer.lr, or --alg gradient_clipping",
                        "rank 0: the run diverged: %s", end->s->stop_reason);
     else if (outcome == ET_OUTCOME_STOPPED)
-        (void)cli_fail(c, CLI_E_SIGNALLED, hint,
+        (void)cli_fail(c, CLI_E_SIGNALLED, way_on(c, hint, sizeof hint),
                        "rank 0: stopped by signal %d (%s) after batch %lld, and saved",
                        number, strsignal(number), (long long)end->s->timestamp.batch);
     else if (outcome == ET_OUTCOME_UNSAVED)
-        (void)cli_fail(c, CLI_E_WRITE, hint,
+        (void)cli_fail(c, CLI_E_WRITE, way_on(c, hint, sizeof hint),
                        "rank 0: what the run came to at batch %lld could not be saved",
                        (long long)end->s->timestamp.batch);
 }
@@ -144,10 +172,13 @@ static int
 fail_run(struct cli *c, enum eti_stage stage, et_status status,
          const struct et_state *s)
 {
+    char hint[PATH_MAX + 64];
     int code = cli_exit_of_status(c, stage, status);
     if (status == ET_EDEVICE)
-        et_hint(c->cx, "once the GPU is well: etude train --resume %s",
-                et_run_directory(c->run));
+        et_hint(c->cx, "once the GPU is well: %s", way_on(c, hint, sizeof hint));
+    else if (stage == ETI_STAGE_RUN && (status == ET_EFORMAT || status == ET_EIO) &&
+             et_error_get(c->cx)->code == 0)
+        et_hint(c->cx, "with the data as they were: %s", way_on(c, hint, sizeof hint));
     const struct cli_end end = {
         .state = code == CLI_NO_MEMORY ? "oom" : "failed",
         .exit = code,

@@ -76,6 +76,7 @@ for recipe in text tokens; do
         code=$?
         exits 65 "$recipe: $harm: exit 65"
         says err "etude: error E2002: $dir/$says" "is said"
+        says err "with the data as they were: etude train --resume hurt" "and how to go on"
         last=$(losses hurt | tail -n 1)
         says hurt/run.json '"state": "failed"' "the run has failed"
         step=$(printf 'step-%012d' "${last%% *}")

@@ -46,7 +46,7 @@ if [ -e "$ET_BUILDDIR/libetude-gpusim.la" ]; then
     exits 1 "a GPU that is lost during the run: exit 1"
     is "$(grep -c '^etude: error E6006: .*cudaErrorIllegalAddress (700)' err)" 1 \
         "one line names the cause"
-    says err "once the GPU is well: etude train --resume lost" "and another what to do"
+    says err "once the GPU is well: etude rerun lost" "and another what to do: nothing was saved"
     grep -q '"state": "failed"' lost/run.json
     ok $? "the run is known to have failed"
     says lost/logs/rank0.txt "E6006" "its log ends with why"
@@ -71,6 +71,7 @@ if [ -e "$ET_BUILDDIR/libetude-gpusim.la" ]; then
     done
     exits 1 "a kernel that fails in a later batch: exit 1"
     says err "E6006" "as a lost GPU"
+    says err "once the GPU is well: etude train --resume lost" "and how to go on from what was saved"
     ETUDE_DEVICE=gpusim "$etude" train --resume lost >out 2>err </dev/null
     is $? 0 "what was saved goes on"
     is "$(losses lost/metrics.jsonl)" "$(losses whole/metrics.jsonl)" \

@@ -260,8 +260,8 @@ go_on(struct et_trainer *t, bool *over)
     return ET_OK;
 }
 
-et_status
-et_trainer_fit_with(struct et_trainer *t, const struct et_fit_options *options)
+static et_status
+fit(struct et_trainer *t, const struct et_fit_options *options)
 {
     struct et_state *s = &t->state;
     bool over;
@@ -281,4 +281,13 @@ et_trainer_fit_with(struct et_trainer *t, const struct et_fit_options *options)
             s->target_reached ? ET_OUTCOME_TARGET_REACHED : ET_OUTCOME_TARGET_MISSED;
     eti_finish_saving(t);
     return ET_OK;
+}
+
+et_status
+et_trainer_fit_with(struct et_trainer *t, const struct et_fit_options *options)
+{
+    et_status status = fit(t, options);
+    if (status != ET_OK)
+        eti_keep_saved(t);
+    return status;
 }

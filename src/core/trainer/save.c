@@ -324,6 +324,19 @@ eti_finish_saving(struct et_trainer *t)
         t->outcome = ET_OUTCOME_UNSAVED;
 }
 
+/* ERROR stands again, whatever has been said since. */
+static void
+put_back(struct et_ctx *cx, const struct et_error *error)
+{
+    et_error_clear(cx);
+    if (error->status == ET_OK)
+        return;
+    (void)et_fail_at(cx, error->status, error->file, error->line, "%s", error->message);
+    et_error_set_code(cx, error->code);
+    if (error->hint[0])
+        et_hint(cx, "%s", error->hint);
+}
+
 void
 eti_rescue(struct et_trainer *t)
 {
@@ -334,11 +347,16 @@ eti_rescue(struct et_trainer *t)
     if (eti_late_deliver(t, 0) == ET_OK)
         try_to_save(t);
     eti_finish_saving(t);
+    put_back(t->state.cx, &error);
+}
+
+void
+eti_keep_saved(struct et_trainer *t)
+{
+    struct et_error error = *et_error_get(t->state.cx);
     et_error_clear(t->state.cx);
-    (void)et_fail_at(t->state.cx, error.status, error.file, error.line, "%s",
-                     error.message);
-    if (error.hint[0])
-        et_hint(t->state.cx, "%s", error.hint);
+    eti_settle_save(t);
+    put_back(t->state.cx, &error);
 }
 
 et_status

@@ -197,6 +197,8 @@ et_status eti_save(struct et_trainer *t);
 void eti_finish_saving(struct et_trainer *t);
 /* The run ends with the error that stands, between two steps: saves what there is. */
 void eti_rescue(struct et_trainer *t);
+/* After any other failure: waits until what is being written is written. */
+void eti_keep_saved(struct et_trainer *t);
 const char *eti_label_of(const struct et_checkpoint_config *c);
 /* load.c: parameters, optimizer and algorithms as the newest checkpoint has them; data
  * and clock go on. False, with WHY, where that cannot be. */
