@@ -24,6 +24,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/program.h"
 #include "core/graph/graph_impl.h"
 #include "etude/functional.h"
 #include "etude/model.h"
@@ -32,23 +33,6 @@
 enum { BATCHES = 8, MODEL_OPTIONS = 16 };
 
 static struct et_ctx *cx;
-
-static void
-must(et_status status)
-{
-    if (status == ET_OK)
-        return;
-    fprintf(stderr, "train: %s\n", et_error_get(cx)->message);
-    exit(1);
-}
-
-static double
-now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- what is asked for ---- */
 
@@ -160,8 +144,8 @@ static struct et_tensor *
 new_number(struct bench *b, const char *name, float value)
 {
     struct et_tensor *t;
-    must(et_tensor_new(cx, b->dev, ET_F32, 1, one, ET_ROW_MAJOR, name, &t));
-    must(et_tensor_write(cx, t, &value, sizeof value));
+    must(cx, et_tensor_new(cx, b->dev, ET_F32, 1, one, ET_ROW_MAJOR, name, &t));
+    must(cx, et_tensor_write(cx, t, &value, sizeof value));
     return t;
 }
 
@@ -169,7 +153,7 @@ static float
 read_number(const struct et_tensor *t)
 {
     float value;
-    must(et_tensor_read(cx, t, &value, sizeof value));
+    must(cx, et_tensor_read(cx, t, &value, sizeof value));
     return value;
 }
 
@@ -189,25 +173,27 @@ make_model(struct bench *b, const struct settings *s)
         .seq_len = b->size,
     };
     void *options = calloc(1, c->info.options_size);
-    must(et_options_init(cx, c->info.options, options));
+    must(cx, et_options_init(cx, c->info.options, options));
     if (b->text) {
-        must(et_options_set(cx, c->info.options, options, "vocab_size", s->classes));
-        must(et_options_set(cx, c->info.options, options, "max_seq_len", s->size));
+        must(cx,
+             et_options_set(cx, c->info.options, options, "vocab_size", s->classes));
+        must(cx, et_options_set(cx, c->info.options, options, "max_seq_len", s->size));
     }
     for (int i = 0; i < s->n_options; i++) {
         char key[64];
         size_t n = strcspn(s->option[i], "=");
         snprintf(key, sizeof key, "%.*s", (int)n, s->option[i]);
-        must(et_options_set(cx, c->info.options, options, key, s->option[i] + n + 1));
+        must(cx,
+             et_options_set(cx, c->info.options, options, key, s->option[i] + n + 1));
     }
-    must(et_model_new(cx, c, options, &facts, &b->model));
+    must(cx, et_model_new(cx, c, options, &facts, &b->model));
     free(options);
 }
 
 static void
 make_parameters(struct bench *b, const struct settings *s)
 {
-    must(et_module_leaves(cx, b->model->root, ET_PARAM, &b->leaves));
+    must(cx, et_module_leaves(cx, b->model->root, ET_PARAM, &b->leaves));
     int n = b->leaves.n;
     struct et_param_spec *spec = calloc((size_t)n, sizeof *spec);
     b->param = calloc((size_t)n, sizeof *b->param);
@@ -217,35 +203,35 @@ make_parameters(struct bench *b, const struct settings *s)
             .name = b->leaves.v[i].name,
             .desc = b->leaves.v[i].param->desc,
         };
-    must(et_param_space_new(cx, b->dev, spec, n, &b->space));
+    must(cx, et_param_space_new(cx, b->dev, spec, n, &b->space));
     for (int i = 0; i < n; i++) {
         struct et_tensor *view;
-        must(et_param_space_view(cx, b->space, -1, i, &view));
-        must(et_param_bind(cx, b->leaves.v[i].param, spec[i].name, 17, &view));
+        must(cx, et_param_space_view(cx, b->space, -1, i, &view));
+        must(cx, et_param_bind(cx, b->leaves.v[i].param, spec[i].name, 17, &view));
         b->param[i] = b->leaves.v[i].param->tensor;
     }
     free(spec);
-    must(et_module_bind(cx, b->model->root, b->dev, ET_PARAM | ET_BUFFER, 17));
+    must(cx, et_module_bind(cx, b->model->root, b->dev, ET_PARAM | ET_BUFFER, 17));
     if (s->weights)
-        must(et_model_load_weights(cx, b->model, s->weights));
+        must(cx, et_model_load_weights(cx, b->model, s->weights));
     if (s->save)
-        must(et_model_save_weights(cx, b->model, 17, s->save));
+        must(cx, et_model_save_weights(cx, b->model, 17, s->save));
     const struct et_optimizer_class *c = et_optimizer_find(b->text ? "adamw" : "sgd");
     void *options = calloc(1, c->info.options_size);
-    must(et_options_init(cx, c->info.options, options));
-    must(et_options_set(cx, c->info.options, options, "lr", s->lr));
+    must(cx, et_options_init(cx, c->info.options, options));
+    must(cx, et_options_set(cx, c->info.options, options, "lr", s->lr));
     if (!b->text)
-        must(et_options_set(cx, c->info.options, options, "momentum", "0.9"));
-    must(et_optimizer_new(cx, c, options, b->space, &b->opt));
+        must(cx, et_options_set(cx, c->info.options, options, "momentum", "0.9"));
+    must(cx, et_optimizer_new(cx, c, options, b->space, &b->opt));
 }
 
 static void
 set_precision(struct bench *b, const char *name)
 {
     if (strcmp(name, "amp_bf16") == 0) {
-        must(et_graph_set_low_dtype(b->g, ET_BF16));
+        must(cx, et_graph_set_low_dtype(b->g, ET_BF16));
     } else if (strcmp(name, "amp_fp16") == 0) {
-        must(et_graph_set_low_dtype(b->g, ET_F16));
+        must(cx, et_graph_set_low_dtype(b->g, ET_F16));
         b->scaler.scale = new_number(b, "loss scale", 65536);
         b->scaler.clean = new_number(b, "clean steps", 0);
     } else if (strcmp(name, "tf32") == 0) {
@@ -280,8 +266,8 @@ make_integers(struct bench *b, uint32_t stream, int ndim, const char *name)
     struct et_tensor *t;
     for (size_t i = 0; i < count; i++)
         v[i] = (int32_t)(hash(stream, i) % (uint32_t)b->classes);
-    must(et_tensor_new(cx, b->dev, ET_I32, ndim, shape, ET_ROW_MAJOR, name, &t));
-    must(et_tensor_write(cx, t, v, count * sizeof *v));
+    must(cx, et_tensor_new(cx, b->dev, ET_I32, ndim, shape, ET_ROW_MAJOR, name, &t));
+    must(cx, et_tensor_write(cx, t, v, count * sizeof *v));
     free(v);
     return t;
 }
@@ -296,8 +282,8 @@ make_images(struct bench *b, uint32_t stream)
     struct et_tensor *t;
     for (size_t i = 0; i < count; i++)
         v[i] = ((float)(hash(stream, i) >> 8) * 0x1p-24f - 0.5f) * width;
-    must(et_tensor_new(cx, b->dev, ET_F32, 4, shape, ET_CHANNELS_LAST, "x", &t));
-    must(et_tensor_write(cx, t, v, count * sizeof *v));
+    must(cx, et_tensor_new(cx, b->dev, ET_F32, 4, shape, ET_CHANNELS_LAST, "x", &t));
+    must(cx, et_tensor_write(cx, t, v, count * sizeof *v));
     free(v);
     return t;
 }
@@ -347,7 +333,7 @@ step(struct bench *b, int k, bool proof)
     et_assign(g, b->loss, loss);
     if (b->scaler.scale)
         loss = et_mul(g, loss, b->scaler.scale);
-    must(et_grad(g, loss, b->param, b->leaves.n, b->grad));
+    must(cx, et_grad(g, loss, b->param, b->leaves.n, b->grad));
     struct et_tensor *flat = et_param_space_pack(g, b->space, b->grad);
     if (b->scaler.scale) {
         flat = et_mul(g, flat, et_reciprocal(g, b->scaler.scale));
@@ -357,8 +343,8 @@ step(struct bench *b, int k, bool proof)
         et_assign(g, b->grad_norm, et_reshape(g, et_norm2(g, flat), 1, one));
     if (b->clip > 0)
         flat = et_apply_gradient_clipping(g, flat, b->space, ET_CLIP_NORM, b->clip, 0);
-    must(et_optimizer_update(g, b->opt, flat, NULL, skip));
-    must(et_eval(g, NULL, 0));
+    must(cx, et_optimizer_update(g, b->opt, flat, NULL, skip));
+    must(cx, et_eval(g, NULL, 0));
     et_optimizer_done(b->opt, false);
     et_graph_reset(g);
 }
@@ -367,7 +353,7 @@ static double
 param_norm(struct bench *b)
 {
     double norm;
-    must(et_item(b->g, et_norm2(b->g, b->space->values), &norm));
+    must(cx, et_item(b->g, et_norm2(b->g, b->space->values), &norm));
     et_graph_reset(b->g);
     return norm;
 }
@@ -423,13 +409,13 @@ main(int argc, char **argv)
     b.channels = number(s.channels);
     b.classes = number(s.classes);
     b.clip = strtod(s.clip, NULL);
-    must(et_device_open(cx, s.device, (int)number(s.index), (int)number(s.threads),
-                        &b.dev));
+    must(cx, et_device_open(cx, s.device, (int)number(s.index), (int)number(s.threads),
+                            &b.dev));
     make_model(&b, &s);
     make_parameters(&b, &s);
     b.loss = new_number(&b, "loss", 0);
     b.grad_norm = new_number(&b, "gradient's norm", 0);
-    must(et_graph_new(cx, b.dev, &b.g));
+    must(cx, et_graph_new(cx, b.dev, &b.g));
     set_precision(&b, s.precision);
     char line[64], word[16];
     long long steps;

@@ -6,15 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "bench/program.h"
 #include "t/kernels/module.h"
-
-static inline double
-now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static inline void *
 numbers(size_t bytes)

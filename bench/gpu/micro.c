@@ -20,6 +20,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/program.h"
 #include "core/graph/graph_impl.h"
 
 enum { SETS = 64, OPERANDS = 8, TRIALS = 7, PERIOD = 1 << 25 };
@@ -27,14 +28,6 @@ enum { SETS = 64, OPERANDS = 8, TRIALS = 7, PERIOD = 1 << 25 };
 static struct et_ctx *cx;
 static const struct et_device_table *table;
 static struct et_device_handle *device;
-
-static double
-now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- cases ---- */
 

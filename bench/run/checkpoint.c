@@ -17,29 +17,13 @@
 
 #include <jansson.h>
 
+#include "bench/program.h"
 #include "core/checkpoint/store.h"
 #include "etude/ctx.h"
 
 enum { MOST = 100, PARTS = 3, PIECES = 48 };
 
 static struct et_ctx *cx;
-
-static void
-must(et_status status)
-{
-    if (status == ET_OK)
-        return;
-    fprintf(stderr, "checkpoint: %s\n", et_error_get(cx)->message);
-    exit(1);
-}
-
-static double
-now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double
 time_command(const char *command)
@@ -81,7 +65,7 @@ fill(struct et_archive *a, int64_t bytes)
         for (int64_t i = 0; i < et_desc_count(&desc); i++)
             v[i] = (float)((i * 7919 + k) % 10007) / 10007;
         snprintf(path, sizeof path, "%s/layer.%d.weight", part[k / PIECES], k % PIECES);
-        must(eti_archive_add(a, path, &desc, v));
+        must(cx, eti_archive_add(a, path, &desc, v));
     }
 }
 
@@ -115,11 +99,11 @@ main(int argc, char **argv)
         int64_t bytes;
         (void)time_command(clear);
         double start = now();
-        must(eti_store_write(cx, directory, &a, &m, 1, &bytes));
+        must(cx, eti_store_write(cx, directory, &a, &m, 1, &bytes));
         save[at] = now() - start;
         dd_write[at] = time_command(write);
         start = now();
-        must(eti_store_read(cx, directory, "step-000000000001", &c));
+        must(cx, eti_store_read(cx, directory, "step-000000000001", &c));
         load[at] = now() - start;
         eti_checkpoint_release(&c);
         dd_read[at] = time_command(read);

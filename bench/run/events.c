@@ -10,26 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/program.h"
 #include "core/run/events.h"
 
 enum { POINTS = 4096 };
-
-static double
-now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void
-need(struct et_ctx *cx, et_status status)
-{
-    if (status == ET_OK)
-        return;
-    fprintf(stderr, "events: %s\n", et_error_get(cx)->message);
-    exit(1);
-}
 
 static void
 write_log(struct et_ctx *cx, int64_t records, int series)
@@ -41,7 +25,7 @@ write_log(struct et_ctx *cx, int64_t records, int series)
         exit(1);
     for (int i = 0; i < series; i++)
         snprintf(entry[i].name, sizeof entry[i].name, "loss/train/part%d", i);
-    need(cx, eti_events_begin(cx, ".", id, &w));
+    must(cx, eti_events_begin(cx, ".", id, &w));
     for (int64_t ba = 1; ba <= records; ba++) {
         for (int i = 0; i < series; i++)
             entry[i].value = (double)(ba * (i + 3) % 1009);
@@ -79,7 +63,7 @@ main(int argc, char **argv)
     snprintf(directory, sizeof directory, "%s/events-XXXXXX", folder ? folder : "/tmp");
     if (records < 1 || series < 1 || !mkdtemp(directory) || chdir(directory) != 0)
         return 1;
-    need(NULL, et_ctx_new(&cx));
+    must(NULL, et_ctx_new(&cx));
     double start = now();
     write_log(cx, records, series);
     double took = now() - start;
@@ -89,16 +73,16 @@ main(int argc, char **argv)
            (long long)records, series, 1e-6 * (double)st.st_size,
            1e6 * took / (double)records);
     start = now();
-    need(cx, et_events_open(cx, "events.log", &e));
-    need(cx, et_events_series(e, &list, &n));
+    must(cx, et_events_open(cx, "events.log", &e));
+    must(cx, et_events_series(e, &list, &n));
     say("open, names and totals of all", now() - start, e);
     for (int i = 0; i < 2; i++) {
         start = now();
-        need(cx, et_events_fetch(e, list[i % n].name, 0, INT64_MAX, POINTS, p, &n));
+        must(cx, et_events_fetch(e, list[i % n].name, 0, INT64_MAX, POINTS, p, &n));
         say("a series, whole, at most 4096", now() - start, e);
     }
     start = now();
-    need(cx, et_events_fetch(e, list[0].name, records / 2, records / 2 + records / 100,
+    must(cx, et_events_fetch(e, list[0].name, records / 2, records / 2 + records / 100,
                              POINTS, p, &n));
     say("a hundredth of it", now() - start, e);
     et_events_close(&e);

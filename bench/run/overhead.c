@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/program.h"
 #include "core/run/assemble.h"
 #include "etude/run.h"
 
@@ -45,19 +46,11 @@ static const char full[] =
 static struct et_ctx *cx;
 static char folder[] = "/tmp/etude-overhead-XXXXXX";
 
-static void
-must(et_status status)
-{
-    if (status == ET_OK)
-        return;
-    fprintf(stderr, "overhead: %s\n", et_error_get(cx)->message);
-    exit(1);
-}
-
 static clockid_t clock_used = CLOCK_MONOTONIC;
 
+/* Seconds, by the wall or of processor time. */
 static double
-now(void)
+used(void)
 {
     struct timespec t;
     clock_gettime(clock_used, &t);
@@ -91,7 +84,7 @@ assemble(struct way *w, const char *text, int threads)
         fprintf(stderr, "overhead: %s\n", errors.v[0].message);
         exit(1);
     }
-    must(eti_assemble(cx, w->recipe, &options, &w->parts));
+    must(cx, eti_assemble(cx, w->recipe, &options, &w->parts));
 }
 
 static void
@@ -101,10 +94,10 @@ open_trainer(struct way *w, const char *text, int threads, const char *name)
     snprintf(path, sizeof path, "%s/%s", folder, name);
     assemble(w, text, threads);
     const struct et_run_config config = {.directory = path, .name = name};
-    must(et_run_open(cx, &config, &w->run));
-    must(eti_assemble_callbacks(&w->parts, w->recipe, et_run_directory(w->run)));
+    must(cx, et_run_open(cx, &config, &w->run));
+    must(cx, eti_assemble_callbacks(&w->parts, w->recipe, et_run_directory(w->run)));
     w->parts.config.sink = et_run_sink(w->run);
-    must(et_trainer_new(cx, &w->parts.config, &w->trainer));
+    must(cx, et_trainer_new(cx, &w->parts.config, &w->trainer));
 }
 
 /* ---- without ---- */
@@ -114,7 +107,7 @@ open_bare(struct way *w, int threads)
 {
     assemble(w, plain, threads);
     struct et_model *model = w->parts.model;
-    must(et_module_leaves(cx, model->root, ET_PARAM, &w->leaves));
+    must(cx, et_module_leaves(cx, model->root, ET_PARAM, &w->leaves));
     int n = w->leaves.n;
     struct et_param_spec *spec = calloc((size_t)n, sizeof *spec);
     w->param = calloc((size_t)n, sizeof *w->param);
@@ -122,20 +115,20 @@ open_bare(struct way *w, int threads)
     for (int i = 0; i < n; i++)
         spec[i] = (struct et_param_spec){.name = w->leaves.v[i].name,
                                          .desc = w->leaves.v[i].param->desc};
-    must(et_param_space_new(cx, w->parts.dev, spec, n, &w->space));
+    must(cx, et_param_space_new(cx, w->parts.dev, spec, n, &w->space));
     for (int i = 0; i < n; i++) {
         struct et_tensor *view;
-        must(et_param_space_view(cx, w->space, -1, i, &view));
-        must(et_param_bind(cx, w->leaves.v[i].param, spec[i].name, 17, &view));
+        must(cx, et_param_space_view(cx, w->space, -1, i, &view));
+        must(cx, et_param_bind(cx, w->leaves.v[i].param, spec[i].name, 17, &view));
         w->param[i] = w->leaves.v[i].param->tensor;
     }
     free(spec);
-    must(et_module_bind(cx, model->root, w->parts.dev, ET_PARAM | ET_BUFFER, 17));
-    must(et_optimizer_new(cx, w->parts.config.optimizer,
-                          w->parts.config.optimizer_options, w->space, &w->opt));
-    must(et_tensor_new(cx, w->parts.dev, ET_F32, 1, (const int64_t[]){1}, ET_ROW_MAJOR,
-                       "loss", &w->loss));
-    must(et_graph_new(cx, w->parts.dev, &w->g));
+    must(cx, et_module_bind(cx, model->root, w->parts.dev, ET_PARAM | ET_BUFFER, 17));
+    must(cx, et_optimizer_new(cx, w->parts.config.optimizer,
+                              w->parts.config.optimizer_options, w->space, &w->opt));
+    must(cx, et_tensor_new(cx, w->parts.dev, ET_F32, 1, (const int64_t[]){1},
+                           ET_ROW_MAJOR, "loss", &w->loss));
+    must(cx, et_graph_new(cx, w->parts.dev, &w->g));
 }
 
 static void
@@ -144,19 +137,19 @@ bare_step(struct way *w)
     const struct et_batch *b = NULL;
     float loss;
     while (!b)
-        must(et_loader_next(cx, w->parts.train.loader, &b));
+        must(cx, et_loader_next(cx, w->parts.train.loader, &b));
     struct et_forward f = {.g = w->g, .training = true};
     struct et_tensor *y = et_model_forward(w->parts.model, &f, et_batch_x(w->g, b));
     struct et_tensor *l =
         et_model_loss(w->parts.model, w->g, y, b->target_tensor, ET_REDUCE_MEAN);
     l = et_reshape(w->g, l, 1, (const int64_t[]){1});
     et_assign(w->g, w->loss, l);
-    must(et_grad(w->g, l, w->param, w->leaves.n, w->grad));
+    must(cx, et_grad(w->g, l, w->param, w->leaves.n, w->grad));
     struct et_tensor *flat = et_param_space_pack(w->g, w->space, w->grad);
-    must(et_optimizer_update(w->g, w->opt, flat, NULL, NULL));
-    must(et_eval(w->g, NULL, 0));
+    must(cx, et_optimizer_update(w->g, w->opt, flat, NULL, NULL));
+    must(cx, et_eval(w->g, NULL, 0));
     et_optimizer_done(w->opt, false);
-    must(et_tensor_read(cx, w->loss, &loss, sizeof loss));
+    must(cx, et_tensor_read(cx, w->loss, &loss, sizeof loss));
     et_graph_reset(w->g);
     et_loader_release(w->parts.train.loader, b);
 }
@@ -166,13 +159,13 @@ bare_step(struct way *w)
 static double
 window(struct way *w, int steps)
 {
-    double start = now();
+    double start = used();
     if (w->trainer)
-        must(et_trainer_fit(w->trainer, ET_BATCHES(steps)));
+        must(cx, et_trainer_fit(w->trainer, ET_BATCHES(steps)));
     else
         for (int i = 0; i < steps; i++)
             bare_step(w);
-    return (now() - start) / steps;
+    return (used() - start) / steps;
 }
 
 static int
