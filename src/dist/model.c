@@ -96,15 +96,20 @@ etd_model_series_like(const struct etd_model *m, const char *prefix)
 static struct etd_series *
 claim_series(struct etd_model *m, const char *name)
 {
+    if (m->next < m->n_series && strcmp(m->series[m->next].name, name) == 0)
+        return &m->series[m->next++];
     int16_t *slot = &m->slot[find_slot(m, name) - m->slot];
-    if (*slot)
+    if (*slot) {
+        m->next = *slot;
         return &m->series[*slot - 1];
+    }
     if (m->n_series == ETD_SERIES)
         return NULL;
     struct etd_series *s = &m->series[m->n_series];
     *s = (struct etd_series){.last = NAN, .best = NAN};
     copy(s->name, sizeof s->name, name);
     *slot = (int16_t)++m->n_series;
+    m->next = m->n_series;
     return s;
 }
 
@@ -165,6 +170,7 @@ widen(struct etd_model *m)
 static et_status
 make_room(struct etd_model *m, const struct et_record *r)
 {
+    m->next = 0;
     for (int i = 0; i < r->n; i++) {
         struct etd_series *s = claim_series(m, r->entry[i].name);
         if (!s || s->n_bins < s->room)
@@ -238,6 +244,7 @@ add_numbers(struct etd_model *m, const struct et_record *r)
     struct etd_axis *axis = &m->axis[number];
     if (isnan(axis->t))
         *axis = (struct etd_axis){r->t, r->ep, r->sp};
+    m->next = 0;
     for (int i = 0; i < r->n; i++) {
         struct etd_series *s = claim_series(m, r->entry[i].name);
         if (!s) {

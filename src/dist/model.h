@@ -130,9 +130,10 @@ struct etd_model {
     struct etd_series series[ETD_SERIES];
     int n_series;
     int16_t slot[2 * ETD_SERIES]; /* 1 + index of the series of a hash; 0: free */
-    int64_t left_out;             /* values of series past the last */
-    int64_t n_bins;               /* of all of them */
-    int64_t width;                /* batches of a bin: a power of two */
+    int next; /* the series that is likely asked for next: records are much alike */
+    int64_t left_out; /* values of series past the last */
+    int64_t n_bins;   /* of all of them */
+    int64_t width;    /* batches of a bin: a power of two */
     struct etd_axis axis[ETD_BINS];
 
     struct etd_event event[ETD_EVENTS]; /* a ring: event[(first + i) % ETD_EVENTS] */
