@@ -18,6 +18,7 @@ struct et_algorithm {
     struct et_ctx *cx;
     void *options; /* type->info.options_size bytes, owned */
     void *state;   /* type->state_size bytes, zeroed at creation, owned */
+    bool off;      /* switched off while the run goes on (control.h): nothing is called */
 };
 
 enum {

@@ -43,6 +43,7 @@
 #include "etude/functional.h"
 #include "etude/callback.h"
 #include "etude/checkpoint.h"
+#include "etude/control.h"
 #include "etude/trainer.h"
 #include "etude/diagnostic.h"
 #include "etude/recipe.h"

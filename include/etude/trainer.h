@@ -9,6 +9,7 @@
 #include "etude/algorithm.h"
 #include "etude/callback.h"
 #include "etude/checkpoint.h"
+#include "etude/control.h"
 #include "etude/metric.h"
 #include "etude/recipe.h"
 #include "etude/sched.h"
@@ -131,6 +132,9 @@ struct et_trainer_config {
     const struct et_checkpoint_config *checkpoint; /* NULL: nothing is saved */
     const struct et_load_config *load;             /* NULL: begin at 0 */
     volatile const int *interrupt; /* not 0: stop after this batch; NULL: never asked */
+    struct et_control *control;    /* what people ask of the run; NULL: nothing */
+    const struct et_request *replay; /* "set" and "algo" of the run so far, by step */
+    int n_replay;
     bool dry;                      /* plan only: et_trainer_estimate */
 };
 

@@ -124,7 +124,8 @@ static const struct et_option table[] = {
         "what is bounded: the norm of all, each number, or each unit's norm relative "
         "to its weights"),
     ETI_ROW(FLOAT, gradient_clipping_options, clipping_threshold, NULL, 0, -1,
-            ET_OPT_REQUIRED | ET_OPT_MIN_OPEN, "norm, magnitude or ratio allowed"),
+            ET_OPT_REQUIRED | ET_OPT_MIN_OPEN | ET_OPT_MAY_CHANGE,
+            "norm, magnitude or ratio allowed"),
     ETI_ROW(FLOAT, gradient_clipping_options, agc_eps, "1e-3", 0, -1, 0,
             "adaptive: weights count as having at least this norm"),
     ETI_BOOL(gradient_clipping_options, compat, "false",

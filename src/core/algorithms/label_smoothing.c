@@ -54,7 +54,7 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
 }
 
 static const struct et_option table[] = {
-    ETI_ROW(FLOAT, label_smoothing_options, smoothing, "0.1", 0, 1, 0,
+    ETI_ROW(FLOAT, label_smoothing_options, smoothing, "0.1", 0, 1, ET_OPT_MAY_CHANGE,
             "weight of the uniform distribution"),
     {.name = NULL},
 };

@@ -127,7 +127,7 @@ close_mixup(struct et_algorithm *self)
 }
 
 static const struct et_option table[] = {
-    ETI_ROW(FLOAT, mixup_options, alpha, "0.2", 0, -1, 0,
+    ETI_ROW(FLOAT, mixup_options, alpha, "0.2", 0, -1, ET_OPT_MAY_CHANGE,
             "both parameters of the Beta distribution; 0 mixes nothing"),
     ETI_BOOL(mixup_options, interpolate_loss, "false",
              "mix the losses of both targets instead of the targets"),

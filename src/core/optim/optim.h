@@ -40,11 +40,11 @@ void eti_warn_decay(struct et_ctx *cx, const char *name, double weight_decay);
     }
 
 #define ETI_OPTIM_LR(S, defaults)                                                      \
-    ETI_OPTIM_FLOAT(S, common.lr, "lr", defaults, 0,                                   \
+    ETI_OPTIM_FLOAT(S, common.lr, "lr", defaults, ET_OPT_MAY_CHANGE,                   \
                     "learning rate before the schedule")
 #define ETI_OPTIM_DECAY(S, defaults)                                                   \
-    ETI_OPTIM_FLOAT(S, common.weight_decay, "weight_decay", defaults, 0,               \
-                    "decay of the weights towards 0")
+    ETI_OPTIM_FLOAT(S, common.weight_decay, "weight_decay", defaults,                  \
+                    ET_OPT_MAY_CHANGE, "decay of the weights towards 0")
 #define ETI_OPTIM_EPS(S, defaults)                                                     \
     ETI_OPTIM_FLOAT(S, eps, "eps", defaults, ET_OPT_MIN_OPEN,                          \
                     "added to the denominator")

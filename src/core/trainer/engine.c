@@ -180,7 +180,7 @@ run_algorithms(struct et_state *s, enum et_event event, struct et_trace *traces,
     int n = 0;
     for (int i = 0; i < s->n_algorithms && n < ET_MAX_ALGORITHMS; i++) {
         struct et_algorithm *a = s->algorithms[i];
-        if ((a->type->events & (UINT64_C(1) << event)) &&
+        if (!a->off && (a->type->events & (UINT64_C(1) << event)) &&
             (!a->type->match || a->type->match(a, event, s)))
             list[n++] = a;
     }

@@ -67,11 +67,11 @@ eti_judge(struct et_trainer *t)
 bool
 eti_interrupted(struct et_trainer *t)
 {
-    if (t->outcome != ET_OUTCOME_DIVERGED && t->config.interrupt &&
-        *t->config.interrupt) {
+    bool signalled = t->config.interrupt && *t->config.interrupt;
+    if (t->outcome != ET_OUTCOME_DIVERGED && (signalled || t->controlled.stop)) {
         t->outcome = ET_OUTCOME_STOPPED;
         t->state.interrupted = true;
-        et_state_stop(&t->state, "interrupted");
+        et_state_stop(&t->state, signalled ? "interrupted" : "stopped on request");
     }
     return t->outcome == ET_OUTCOME_STOPPED;
 }
@@ -96,6 +96,7 @@ end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
         ET_TRY(eti_run(t, ET_EVENT_BATCH_END));
         et_log_emit(s->log, ET_RECORD_BATCH, &s->timestamp, NULL);
     }
+    eti_control_poll(t);
     (void)eti_interrupted(t);
     ET_TRY(eti_evaluate_due(t, ET_EVENT_BATCH_END));
     return eti_checkpoint(t, ET_EVENT_BATCH_CHECKPOINT);
@@ -216,6 +217,10 @@ one_epoch(struct et_trainer *t)
     struct et_state *s = &t->state;
     bool over = false, got = true;
     while (got && !over) {
+        ET_TRY(eti_control_hold(t));
+        ET_TRY(eti_is_over(t, &over));
+        if (over)
+            break;
         if (iteration_begins(t))
             ET_TRY(eti_run(t, ET_EVENT_ITERATION_START));
         if (s->timestamp.batch_in_epoch == 0)
@@ -267,6 +272,7 @@ fit(struct et_trainer *t, const struct et_fit_options *options)
     bool over;
     ET_TRY(eti_prepare_fit(t, options));
     t->clock = eti_monotonic(s->cx);
+    eti_control_poll(t);
     ET_TRY(eti_run(t, ET_EVENT_FIT_START));
     ET_TRY(go_on(t, &over));
     while (!over) {

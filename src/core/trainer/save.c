@@ -201,10 +201,12 @@ is_due(struct et_trainer *t, enum et_event event, bool *due)
     bool over;
     *due = false;
     if (!t->saver || t->outcome == ET_OUTCOME_DIVERGED ||
-        t->saver->last_batch == s->timestamp.batch)
+        t->saver->last_batch == s->timestamp.batch) {
+        t->controlled.save = false; /* it has been */
         return ET_OK;
+    }
     ET_TRY(eti_is_over(t, &over));
-    *due = over || (c->asked && *c->asked);
+    *due = over || (c->asked && *c->asked) || t->controlled.save;
     if (*due || c->only_at_end || t->nonfinite_batches > 0)
         return ET_OK;
     return is_crossed(t, event, due);
@@ -264,6 +266,7 @@ eti_save(struct et_trainer *t)
     v->stall = now(t) - start;
     if (t->config.checkpoint->asked)
         *t->config.checkpoint->asked = 0;
+    t->controlled.save = false;
     return ET_OK;
 }
 

@@ -48,6 +48,12 @@ struct eti_rollback {
     int64_t in_a_row; /* how often, each before it had made up for what was lost */
 };
 
+/* What requests have come to: control.c. */
+struct eti_controlled {
+    bool paused, stop, save; /* asked for, and not done yet */
+    int replayed;            /* of config.replay */
+};
+
 struct et_trainer {
     struct et_state state; /* first: hooks are given it and may reach the trainer */
     struct et_trainer_config config;
@@ -84,6 +90,7 @@ struct et_trainer {
     int64_t nonfinite_batches; /* in a row */
     struct eti_rollback rollback;
     enum et_outcome outcome;
+    struct eti_controlled controlled;
     double clock;     /* monotonic seconds when the batch under way began */
     struct et_timestamp before; /* the timestamp as the batch under way found it */
     int pending_eval; /* event whose evaluation was broken off or left out; 0: none */
@@ -175,6 +182,10 @@ et_status eti_is_over(struct et_trainer *t, bool *over);
 et_status eti_bind_parameters(struct et_trainer *t);
 /* fit.c: has somebody asked the run to stop? Then it will. */
 bool eti_interrupted(struct et_trainer *t);
+/* control.c: applies what is asked for after the batches so far; holds while it is to be
+ * paused. */
+void eti_control_poll(struct et_trainer *t);
+et_status eti_control_hold(struct et_trainer *t);
 /* evaluate.c */
 et_status eti_evaluate_due(struct et_trainer *t, enum et_event event);
 /* evaluators.c: N more; and those from FIRST on no more. */

@@ -1,0 +1,307 @@
+/* control.c: requests to a run, applied between two batches. See control.h.
+ *
+ * They are taken at the end of a batch, before its evaluations and its checkpoint: a
+ * stop is saved by that checkpoint. Options and switches are no part of a checkpoint;
+ * one that is resumed is given the log's requests again, those of earlier batches
+ * before anything else happens. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/trainer/trainer_impl.h"
+
+enum { ANSWER = ET_REQUEST_ANSWER };
+static const char refused[] = "refused: ";
+
+/* ANSWER becomes the error that stands. */
+static bool
+refuse(struct et_trainer *t, char *answer)
+{
+    snprintf(answer, ANSWER, "%s%.*s", refused, (int)(ANSWER - sizeof refused),
+             et_error_get(t->state.cx)->message);
+    et_error_clear(t->state.cx);
+    return false;
+}
+
+/* ---- set ---- */
+
+/* Where the value of a key is, and who looks at it. */
+struct target {
+    const struct et_component *info;
+    void *options;
+    struct et_algorithm *algorithm; /* NULL: it is the optimizer's */
+    const char *name;               /* of the option */
+};
+
+static struct et_algorithm *
+find_algorithm(struct et_trainer *t, const char *name, size_t n)
+{
+    for (int i = 0; i < t->state.n_algorithms; i++) {
+        const char *own = t->state.algorithms[i]->type->info.name;
+        if (strlen(own) == n && strncmp(own, name, n) == 0)
+            return t->state.algorithms[i];
+    }
+    return NULL;
+}
+
+static et_status
+find_target(struct et_trainer *t, const char *key, struct target *out)
+{
+    static const char optimizer[] = "optimizer.", algorithms[] = "algorithms.";
+    struct et_ctx *cx = t->state.cx;
+    if (strncmp(key, optimizer, strlen(optimizer)) == 0) {
+        *out = (struct target){
+            .info = &t->config.optimizer->info,
+            /* Made for this run, and its own: assemble.c, setup.c. */
+            .options = (void *)(uintptr_t)t->config.optimizer_options,
+            .name = key + strlen(optimizer),
+        };
+        return ET_OK;
+    }
+    if (strncmp(key, algorithms, strlen(algorithms)) == 0) {
+        const char *name = key + strlen(algorithms);
+        size_t n = strcspn(name, ".");
+        struct et_algorithm *a = find_algorithm(t, name, n);
+        if (!a)
+            return ET_FAIL(cx, ET_EINVAL, "the run has no algorithm %.*s", (int)n,
+                           name);
+        *out = (struct target){
+            .info = &a->type->info,
+            .options = a->options,
+            .algorithm = a,
+            .name = name[n] ? name + n + 1 : "",
+        };
+        return ET_OK;
+    }
+    return ET_FAIL(cx, ET_EINVAL, "%s cannot be set while a run is under way", key);
+}
+
+static et_status
+find_option(struct et_ctx *cx, const struct target *to, const char *key,
+            const struct et_option **out)
+{
+    for (const struct et_option *row = to->info->options; row && row->name; row++)
+        if (strcmp(row->name, to->name) == 0) {
+            *out = row;
+            return row->flags & ET_OPT_MAY_CHANGE
+                       ? ET_OK
+                       : ET_FAIL(cx, ET_EINVAL,
+                                 "%s cannot be set while a run is under way", key);
+        }
+    return ET_FAIL(cx, ET_EINVAL, "%s has no option '%s'", to->info->name, to->name);
+}
+
+/* The optimizer read these when it was made. */
+static void
+follow_options(struct et_trainer *t)
+{
+    const struct et_optimizer_options *common = t->config.optimizer_options;
+    for (int i = 0; i < t->state.params->n_groups; i++) {
+        struct et_optimizer_group *g = et_optimizer_group(t->state.optimizer, i);
+        g->initial_lr = common->lr;
+        g->weight_decay = common->weight_decay;
+    }
+}
+
+/* The table's rules, then the component's; where it breaks one nothing has changed. */
+static et_status
+set_option(struct et_trainer *t, const struct target *to, const char *value,
+           const char *old)
+{
+    struct et_ctx *cx = t->state.cx;
+    ET_TRY(et_options_set(cx, to->info->options, to->options, to->name, value));
+    et_status status = ET_OK;
+    if (to->algorithm && to->algorithm->type->check)
+        status = to->algorithm->type->check(cx, to->options);
+    if (!to->algorithm && t->config.optimizer->check)
+        status = t->config.optimizer->check(cx, to->options);
+    if (status != ET_OK &&
+        et_options_set(NULL, to->info->options, to->options, to->name, old) != ET_OK)
+        return ET_EINTERNAL;
+    if (!to->algorithm)
+        follow_options(t);
+    return status;
+}
+
+static bool
+set(struct et_trainer *t, const struct et_request *r, char *answer)
+{
+    struct et_ctx *cx = t->state.cx;
+    const struct et_option *row = NULL;
+    struct target to = {0};
+    char *old = NULL;
+    et_status status = find_target(t, r->key, &to);
+    if (status == ET_OK)
+        status = find_option(cx, &to, r->key, &row);
+    if (status == ET_OK)
+        status = et_option_text(cx, row, to.options, &old);
+    if (status == ET_OK)
+        status = set_option(t, &to, r->value, old);
+    if (status == ET_OK)
+        snprintf(answer, ANSWER, "was %s", old);
+    et_free(cx, old);
+    return status == ET_OK || refuse(t, answer);
+}
+
+/* ---- the others ---- */
+
+/* What an algorithm did before the first batch stays: surgery, another step. */
+static const uint64_t only_once =
+    ET_ON(INIT) | ET_ON(BEFORE_LOAD) | ET_ON(AFTER_LOAD) | ET_ON(FIT_START);
+
+static bool
+switch_algorithm(struct et_trainer *t, const struct et_request *r, char *answer)
+{
+    struct et_ctx *cx = t->state.cx;
+    struct et_algorithm *a = find_algorithm(t, r->key, strlen(r->key));
+    bool on = strcmp(r->value, "on") == 0;
+    et_status status = ET_OK;
+    if (!a)
+        status = ET_FAIL(cx, ET_EINVAL, "the run has no algorithm %s", r->key);
+    else if (!on && strcmp(r->value, "off") != 0)
+        status = ET_FAIL(cx, ET_EINVAL, "%s is switched on or off, not '%s'", r->key,
+                         r->value);
+    else if (!(a->type->events & ~only_once))
+        status =
+            ET_FAIL(cx, ET_EINVAL,
+                    "%s changed the run before its first batch: that stays", r->key);
+    if (status != ET_OK)
+        return refuse(t, answer);
+    snprintf(answer, ANSWER, "was %s", a->off ? "off" : "on");
+    a->off = !on;
+    return true;
+}
+
+static bool
+set_level(struct et_trainer *t, const struct et_request *r, char *answer)
+{
+    struct et_control *c = t->config.control;
+    for (int i = ET_LOG_DEBUG; c->level && i <= ET_LOG_ERROR; i++)
+        if (strcmp(r->value, et_log_level_name((enum et_log_level)i)) == 0) {
+            c->level(c, (enum et_log_level)i);
+            snprintf(answer, ANSWER, "done");
+            return true;
+        }
+    (void)ET_FAIL(t->state.cx, ET_EINVAL, "'%s' is not debug, info, warn or error",
+                  r->value);
+    return refuse(t, answer);
+}
+
+static void
+say_state(struct et_trainer *t, const char *state)
+{
+    struct et_record r = {.kind = ET_RECORD_RUN, .text = state};
+    et_log_record(t->state.log, &r, &t->state.timestamp);
+}
+
+static bool
+stop(struct et_trainer *t, char *answer)
+{
+    t->controlled.stop = true;
+    t->controlled.paused = false;
+    say_state(t, "stopping");
+    snprintf(answer, ANSWER, "stopping");
+    return true;
+}
+
+static bool
+save(struct et_trainer *t, char *answer)
+{
+    if (!t->saver) {
+        (void)ET_FAIL(t->state.cx, ET_EINVAL, "the run has no place to save to");
+        return refuse(t, answer);
+    }
+    t->controlled.save = true;
+    snprintf(answer, ANSWER, "saving");
+    return true;
+}
+
+static bool
+apply(struct et_trainer *t, const struct et_request *r, char *answer)
+{
+    switch (r->op) {
+    case ET_REQUEST_SET:
+        return set(t, r, answer);
+    case ET_REQUEST_ALGO:
+        return switch_algorithm(t, r, answer);
+    case ET_REQUEST_LOGLEVEL:
+        return set_level(t, r, answer);
+    case ET_REQUEST_CHECKPOINT:
+        return save(t, answer);
+    case ET_REQUEST_STOP:
+        return stop(t, answer);
+    default: /* pause and continue: asked twice is as good as once */
+        t->controlled.paused = r->op == ET_REQUEST_PAUSE;
+        snprintf(answer, ANSWER, "%s", t->controlled.paused ? "paused" : "running");
+        return true;
+    }
+}
+
+/* ---- when ---- */
+
+/* Those of the log up to now. They are in the log: nothing is said again. */
+static void
+replay(struct et_trainer *t)
+{
+    char answer[ANSWER];
+    while (t->controlled.replayed < t->config.n_replay) {
+        const struct et_request *r = &t->config.replay[t->controlled.replayed];
+        if (r->step > t->state.timestamp.batch)
+            return;
+        t->controlled.replayed++;
+        if (!apply(t, r, answer))
+            et_log_text(t->state.log, ET_LOG_WARN, &t->state.timestamp,
+                        "%s %s was applied before, and now is %s", r->key, r->value,
+                        answer);
+    }
+}
+
+/* "uid:1000 set optimizer.lr 0.05 -> was 0.1" */
+static void
+say(struct et_trainer *t, const struct et_request *r, const char *answer)
+{
+    char what[ET_REQUEST_TEXT], text[ET_REQUEST_TEXT];
+    const char *who = *r->who ? r->who : "-";
+    int room = (int)(sizeof text - strlen(who) - strlen(answer) - sizeof "  -> ");
+    struct et_record record = {.kind = ET_RECORD_COMMAND, .text = text};
+    snprintf(text, sizeof text, "%s %.*s -> %s", who, room,
+             et_request_text(r, what, sizeof what), answer);
+    et_log_record(t->state.log, &record, &t->state.timestamp);
+}
+
+void
+eti_control_poll(struct et_trainer *t)
+{
+    struct et_control *c = t->config.control;
+    int64_t step = t->state.timestamp.batch;
+    struct et_request r;
+    char answer[ANSWER];
+    replay(t);
+    while (c && c->next(c, step, &r)) {
+        bool applied = apply(t, &r, answer);
+        say(t, &r, answer);
+        c->done(c, &r, step, applied, answer);
+    }
+}
+
+et_status
+eti_control_hold(struct et_trainer *t)
+{
+    struct et_control *c = t->config.control;
+    if (!c || !t->controlled.paused)
+        return ET_OK;
+    ET_TRY(eti_late_deliver(t, 0));
+    say_state(t, "paused");
+    while (t->controlled.paused && !eti_interrupted(t)) {
+        c->wait(c);
+        eti_control_poll(t);
+        if (t->controlled.save)
+            ET_TRY(eti_checkpoint(t, ET_EVENT_BATCH_CHECKPOINT));
+    }
+    t->clock = eti_monotonic(t->state.cx); /* a pause is no part of a batch's time */
+    if (eti_interrupted(t))
+        return eti_checkpoint(t, ET_EVENT_BATCH_CHECKPOINT);
+    say_state(t, "running");
+    return ET_OK;
+}

@@ -1,0 +1,365 @@
+/* Requests to a run that is under way: when they are applied, what they change, what is
+ * written down of them, and that a run that goes on does the same again, bit for bit.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/recipe_run.h"
+#include "t/train/recipes.h"
+
+enum { BATCHES = 12, ROOM = 32 };
+
+#define RUN                                                                            \
+    RESNET("12ba")                                                                     \
+    "algorithms:\n  mixup:\n  label_smoothing:\n  blurpool:\n"
+
+/* A request, and the finished batches from which on it is there. */
+struct ask {
+    int64_t at;
+    const char *text;
+};
+
+struct desk {
+    struct et_control control; /* first */
+    const struct ask *ask;
+    int n, next;
+    int waits;         /* how often the run has waited */
+    int64_t waited_at; /* after how many batches */
+    int n_done, n_refused;
+    int64_t step[ROOM]; /* that requests were applied at */
+    char answer[ROOM][ET_REQUEST_ANSWER];
+    enum et_log_level level;
+    int64_t now;
+};
+
+static bool
+next(struct et_control *c, int64_t step, struct et_request *out)
+{
+    struct desk *d = (struct desk *)c;
+    d->now = step;
+    if (d->next == d->n || d->ask[d->next].at > step + d->waits)
+        return false;
+    if (et_request_parse(NULL, d->ask[d->next++].text, out) != ET_OK)
+        bail("a test asks in words that are none");
+    snprintf(out->who, sizeof out->who, "uid:7");
+    return true;
+}
+
+static void
+answered(struct et_control *c, const struct et_request *r, int64_t step, bool applied,
+         const char *answer)
+{
+    struct desk *d = (struct desk *)c;
+    (void)r;
+    d->step[d->n_done] = step;
+    d->n_refused += !applied;
+    snprintf(d->answer[d->n_done++], ET_REQUEST_ANSWER, "%s", answer);
+}
+
+static void
+wait_here(struct et_control *c)
+{
+    struct desk *d = (struct desk *)c;
+    d->waits++;
+    d->waited_at = d->now;
+}
+
+static void
+level(struct et_control *c, enum et_log_level l)
+{
+    ((struct desk *)c)->level = l;
+}
+
+/* ---- a run ---- */
+
+struct result {
+    double loss[BATCHES];
+    int64_t batches;
+    enum et_outcome outcome;
+    char command[ROOM][ET_REQUEST_TEXT]; /* texts of its records, with their batch */
+    int64_t ba[ROOM];
+    int n_commands;
+    char states[256];
+    void *params;
+    size_t bytes;
+};
+
+struct tape {
+    struct et_sink sink; /* first */
+    struct et_sink *to;  /* that of the run */
+    struct result *result;
+};
+
+static void
+record(struct et_sink *sink, const struct et_record *r)
+{
+    struct tape *tape = (struct tape *)sink;
+    struct result *to = tape->result;
+    if (r->kind == ET_RECORD_COMMAND) {
+        to->ba[to->n_commands] = r->ba;
+        snprintf(to->command[to->n_commands++], ET_REQUEST_TEXT, "%s", r->text);
+    }
+    if (r->kind == ET_RECORD_RUN && r->text)
+        snprintf(to->states + strlen(to->states),
+                 sizeof to->states - strlen(to->states), "%s:%lld ", r->text,
+                 (long long)r->ba);
+    tape->to->write(tape->to, r);
+}
+
+struct how {
+    const struct ask *ask;
+    int n;
+    int64_t stop; /* interrupted after so many batches; 0: never */
+    bool saved, resumed;
+    const struct et_request *replay;
+    int n_replay;
+};
+
+static char folder[256];
+
+static void
+clear(void)
+{
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    if (system(command) != 0)
+        bail("cannot clear %s", folder);
+}
+
+static struct desk
+train(struct et_ctx *cx, const struct how *how, struct result *out)
+{
+    struct desk d = {
+        .control = {.next = next, .done = answered, .wait = wait_here, .level = level},
+        .ask = how->ask,
+        .n = how->n,
+        .level = ET_LOG_ERROR,
+    };
+    const struct et_checkpoint_config to = {
+        .directory = folder,
+        .interval = ET_BATCHES(100),
+        .keep = 1,
+        .incarnation = 1,
+    };
+    const struct et_load_config from = {.directory = folder};
+    struct recipe_run r;
+    *out = (struct result){0};
+    if (how->saved && !how->resumed)
+        clear();
+    recipe_prepare(&r, cx, RUN,
+                   &(struct recipe_choice){
+                       .device = "cpu",
+                       .stop_after = how->stop,
+                       .checkpoint = how->saved ? &to : NULL,
+                       .load = how->resumed ? &from : NULL,
+                   });
+    struct tape tape = {{record}, r.parts.config.sink, out};
+    r.parts.config.sink = &tape.sink;
+    r.parts.config.control = &d.control;
+    r.parts.config.replay = how->replay;
+    r.parts.config.n_replay = how->n_replay;
+    recipe_start(&r);
+    int64_t first = r.state->timestamp.batch;
+    recipe_fit(&r);
+    for (int i = 0; i < r.n_losses && first + i < BATCHES; i++)
+        out->loss[first + i] = r.loss[i];
+    out->batches = r.state->timestamp.batch;
+    out->outcome = et_trainer_outcome(r.trainer);
+    out->params = recipe_params(&r, &out->bytes);
+    recipe_close(&r);
+    return d;
+}
+
+/* ---- tests ---- */
+
+static bool
+same_params(const struct result *a, const struct result *b)
+{
+    return a->bytes == b->bytes && memcmp(a->params, b->params, a->bytes) == 0;
+}
+
+/* How many losses, from the first on, are the same bits. */
+static int
+same_losses(const struct result *a, const struct result *b)
+{
+    int i = 0;
+    while (i < BATCHES && memcmp(&a->loss[i], &b->loss[i], sizeof(double)) == 0)
+        i++;
+    return i;
+}
+
+static void
+test_text(struct et_ctx *cx)
+{
+    static const char *const wrong[] = {
+        "", "jump", "set", "set optimizer.lr", "algo mixup", "pause now", "loglevel"};
+    struct et_request r;
+    char text[ET_REQUEST_TEXT];
+    int refused = 0, n = sizeof wrong / sizeof *wrong;
+    for (int i = 0; i < n; i++) {
+        refused += et_request_parse(cx, wrong[i], &r) == ET_EINVAL;
+        et_error_clear(cx);
+    }
+    is_int(refused, n, "what is no request is refused");
+    need(cx, et_request_parse(cx, "set optimizer.betas [0.9, 0.95]", &r));
+    is_str(et_request_text(&r, text, sizeof text), "set optimizer.betas [0.9, 0.95]",
+           "a request is the text it was read from");
+    ok(et_request_replay("key:ab set optimizer.lr 0.05 -> was 0.1", 7, &r) &&
+           r.step == 7 && strcmp(r.who, "key:ab") == 0 && strcmp(r.value, "0.05") == 0,
+       "a record of the log is the request again");
+    ok(!et_request_replay("uid:1 set optimizer.lr -1 -> refused: too small", 7, &r),
+       "but not one that was refused");
+    ok(!et_request_replay("uid:1 stop -> stopping", 7, &r) &&
+           !et_request_replay("uid:1 pause -> paused", 7, &r),
+       "and nobody is stopped or paused twice");
+}
+
+static void
+test_settings(struct et_ctx *cx, const struct result *plain)
+{
+    static const struct ask asks[] = {
+        {3, "set optimizer.lr 0.004"},
+        {5, "algo mixup off"},
+        {8, "algo mixup on"},
+        {8, "set algorithms.label_smoothing.smoothing 0.3"},
+    };
+    struct result r;
+    struct desk d = train(cx, &(struct how){.ask = asks, .n = 4}, &r);
+    is_int(d.n_done, 4, "all requests are applied");
+    is_int(d.step[0] * 100 + d.step[1] * 10 + d.step[3], 358,
+           "each after the batch it was there at");
+    is_int(same_losses(&r, plain), 4,
+           "losses are the same up to the first batch after a new rate");
+    is_str(r.command[0], "uid:7 set optimizer.lr 0.004 -> was 0.01",
+           "the log has who, what, and what was there before");
+    is_str(r.command[1], "uid:7 algo mixup off -> was on", "likewise of a switch");
+    is_str(r.command[3],
+           "uid:7 set algorithms.label_smoothing.smoothing 0.3 -> was 0.1",
+           "and of an algorithm's option");
+    is_int(r.ba[0] * 100 + r.ba[1] * 10 + r.ba[2], 358, "with the batch");
+    free(r.params);
+}
+
+static void
+test_refusals(struct et_ctx *cx, const struct result *plain)
+{
+    static const struct ask asks[] = {
+        {1, "set optimizer.lr -1"},
+        {1, "set optimizer.lr fast"},
+        {1, "set optimizer.momentum 0.5"},
+        {1, "set optimizer.lrr 1"},
+        {1, "set model.name gpt2"},
+        {1, "set algorithms.ema.smoothing 1"},
+        {1, "algo blurpool off"},
+        {1, "algo ema off"},
+        {1, "algo mixup maybe"},
+        {1, "loglevel loud"},
+        {1, "checkpoint"},
+    };
+    enum { N = sizeof asks / sizeof *asks };
+    struct result r;
+    struct desk d = train(cx, &(struct how){.ask = asks, .n = N}, &r);
+    is_int(d.n_refused, N,
+           "values out of range, options that may not change, "
+           "algorithms that are not there: all refused");
+    is_int(r.n_commands, N, "each is in the log");
+    is_str(d.answer[2],
+           "refused: optimizer.momentum cannot be set while a run is under way",
+           "with the reason");
+    ok(same_params(&r, plain), "and the run is what it would have been");
+    free(r.params);
+}
+
+static void
+test_pause(struct et_ctx *cx, const struct result *plain)
+{
+    /* The desk counts each wait as a batch: 5 of them, then it may go on. */
+    static const struct ask asks[] = {
+        {4, "pause"}, {9, "continue"}, {9, "loglevel info"}};
+    struct result r;
+    struct desk d = train(cx, &(struct how){.ask = asks, .n = 3}, &r);
+    is_int(d.waits, 5, "a paused run asks again and again");
+    is_int(d.waited_at, 4, "and no batch is trained meanwhile");
+    is_str(r.states, "paused:4 running:4 ", "it says that it is paused, and goes on");
+    ok(same_params(&r, plain), "to the same end");
+    is_int(d.level, ET_LOG_INFO, "loglevel reaches who shows the log");
+    free(r.params);
+}
+
+static void
+test_stop(struct et_ctx *cx, const struct result *plain)
+{
+    static const struct ask stop[] = {{5, "stop"}};
+    static const struct ask paused[] = {{5, "pause"}, {7, "stop"}};
+    struct result r, rest;
+    (void)train(cx, &(struct how){.ask = stop, .n = 1, .saved = true}, &r);
+    ok(r.batches == 5 && r.outcome == ET_OUTCOME_STOPPED,
+       "stop ends it after this batch");
+    is_str(r.states, "stopping:5 ", "and is said");
+    free(r.params);
+    (void)train(cx, &(struct how){.saved = true, .resumed = true}, &rest);
+    ok(same_params(&rest, plain), "it was saved: the rest comes to the same end");
+    free(rest.params);
+    struct desk d = train(cx, &(struct how){.ask = paused, .n = 2, .saved = true}, &r);
+    ok(r.batches == 5 && r.outcome == ET_OUTCOME_STOPPED && d.waits == 2,
+       "so does a stop while it is paused");
+    free(r.params);
+    (void)train(cx, &(struct how){.saved = true, .resumed = true}, &rest);
+    ok(rest.batches == BATCHES && same_params(&rest, plain),
+       "and it was saved as well");
+    free(rest.params);
+}
+
+/* Commands at 2, 6 and 9; a checkpoint at 4 or 7, and on from there. */
+static void
+test_replay(struct et_ctx *cx)
+{
+    static const struct ask asks[] = {
+        {2, "set optimizer.lr 0.004"}, {2, "set optimizer.weight_decay 0.01"},
+        {6, "algo mixup off"},         {9, "set optimizer.lr 0.02"},
+        {9, "algo mixup on"},
+    };
+    struct et_request replay[ROOM];
+    struct result whole, first, rest;
+    int n = 0;
+    (void)train(cx, &(struct how){.ask = asks, .n = 5}, &whole);
+    for (int i = 0; i < whole.n_commands; i++)
+        n += et_request_replay(whole.command[i], whole.ba[i], &replay[n]);
+    is_int(n, 5, "the log holds what a resumed run is to be given");
+    for (int64_t stop = 4; stop <= 7; stop += 3) {
+        (void)train(cx, &(struct how){.ask = asks, .n = 5, .stop = stop, .saved = true},
+                    &first);
+        struct desk d = train(
+            cx, &(struct how){.resumed = true, .replay = replay, .n_replay = n}, &rest);
+        ok(same_params(&rest, &whole),
+           "stopped after %d batches and resumed: same bits", (int)stop);
+        is_int(d.n_done + rest.n_commands, 0, "nothing is answered or logged twice");
+        free(first.params);
+        free(rest.params);
+    }
+    free(whole.params);
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    struct result plain;
+    snprintf(folder, sizeof folder, "%s/checkpoints", scratch_folder());
+    test_text(cx);
+    if (have_device(cx, "cpu")) {
+        (void)train(cx, &(struct how){0}, &plain);
+        test_settings(cx, &plain);
+        test_refusals(cx, &plain);
+        test_pause(cx, &plain);
+        test_stop(cx, &plain);
+        test_replay(cx);
+        free(plain.params);
+    }
+    clear();
+    et_ctx_free(&cx);
+    return done();
+}
