@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "core/base/seams.h"
+#include "core/run/sound.h"
 
 enum {
     AHEAD = 256 << 10, /* bytes read at once where the next ones will be wanted */

@@ -1,0 +1,457 @@
+/* wire.c: frames are what they were, keep their limits, and refuse all else. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dist/wire.h"
+#include "t/tap.h"
+
+static char space[ETD_CHUNK_BYTES + 1024];
+static struct et_ctx *cx;
+
+static const struct etd_head head = {
+    .kind = ETD_PING,
+    .run = "0123456789abcdef",
+    .incarnation = 2,
+    .t_mono_ns = 77,
+};
+
+static et_status
+read_bytes(const void *bytes, size_t n, const char **why)
+{
+    /* Of exactly that size, so that a sanitizer sees a read past the end. */
+    static struct etd_fault fault;
+    struct etd_frame f;
+    void *exact = malloc(n ? n : 1);
+    memcpy(exact, bytes, n);
+    et_status status = etd_read(exact, n, &f, &fault);
+    free(exact);
+    *why = status == ET_OK ? "" : fault.why;
+    return status;
+}
+
+/* A frame whose body is {"x": BYTES of msgpack}. */
+static size_t
+frame_with(const void *bytes, size_t n)
+{
+    struct etd_out o;
+    struct etd_head h = head;
+    h.kind = ETD_SNAP_CHUNK;
+    etd_begin(&o, space, sizeof space, &h, 1);
+    etd_put_bool(&o, "x", true);
+    size_t used = etd_end(&o) - 1;
+    memcpy(space + used, bytes, n);
+    return used + n;
+}
+
+static void
+is_refused(const void *bytes, size_t n, const char *want, const char *what)
+{
+    const char *why;
+    et_status status = read_bytes(space, frame_with(bytes, n), &why);
+    ok(status == ET_EFORMAT, "%s is refused", what);
+    is_str(why, want, "and it says why");
+}
+
+static void
+is_taken(const void *bytes, size_t n, const char *what)
+{
+    const char *why;
+    et_status status = read_bytes(space, frame_with(bytes, n), &why);
+    ok(status == ET_OK, "%s is taken: %s", what, why);
+}
+
+static void
+test_values(void)
+{
+    static const double numbers[] = {1.5, -0.25, 1e300};
+    static const int64_t whole[] = {0, -1, INT64_MAX, INT64_MIN};
+    double got[3];
+    int64_t ints[4];
+    char text[8];
+    unsigned char id[3];
+    struct etd_out o;
+    struct etd_frame f;
+    struct etd_fault fault;
+    struct etd_value v;
+    etd_begin(&o, space, sizeof space, &head, 8);
+    etd_put_int(&o, "int", -40000);
+    etd_put_double(&o, "nan", NAN);
+    etd_put_bool(&o, "bool", true);
+    etd_put_text(&o, "text", "grün");
+    etd_put_bin(&o, "bin", "a\0b", 3);
+    etd_put_ints(&o, "ints", whole, 4);
+    etd_put_doubles(&o, "doubles", numbers, 3);
+    etd_put_map(&o, "map", 1);
+    etd_put_int(&o, "inside", 5);
+    size_t n = etd_end(&o);
+    ok(n > 0 && etd_read(space, n, &f, &fault) == ET_OK, "a frame is read back");
+    is_int(f.head.kind, ETD_PING, "with its kind");
+    is_int(f.head.incarnation * 1000 + f.head.t_mono_ns, 2077, "and its numbers");
+    ok(memcmp(f.head.run, head.run, ETD_RUN_ID) == 0, "and its run");
+    is_int(etd_get_int(&f.body, "int", 0), -40000, "a whole number");
+    ok(isnan(etd_get_double(&f.body, "nan", 0)), "NaN is a value");
+    ok(etd_get_bool(&f.body, "bool", false), "a truth");
+    is_str(etd_get_text(&f.body, "text", text, sizeof text), "grün", "a text");
+    is_str(etd_get_text(&f.body, "text", text, 3), "gr", "cut to the room there is");
+    ok(etd_get_id(&f.body, "bin", id, 3) && memcmp(id, "a\0b", 3) == 0, "bytes");
+    ok(!etd_get_id(&f.body, "bin", id, 2), "which have their length");
+    is_int(etd_get_ints(&f.body, "ints", ints, 4), 4, "a list");
+    ok(memcmp(ints, whole, sizeof whole) == 0, "of whole numbers");
+    is_int(etd_get_doubles(&f.body, "doubles", got, 2), 2, "as much as there is room");
+    ok(got[0] == 1.5 && got[1] == -0.25, "of numbers");
+    ok(etd_find(&f.body, "map", &v) && etd_get_int(&v.map, "inside", 0) == 5, "a map");
+    ok(!etd_find(&f.body, "nothing", &v), "a key that is not there is not found");
+    is_int(etd_get_int(&f.body, "text", 9), 9, "nor one of another type");
+}
+
+static void
+test_limits(void)
+{
+    static char big[ETD_CHUNK_BYTES];
+    unsigned char b[ETD_STRING + 8] = {0};
+    const char *why;
+
+    b[0] = 0xda, b[1] = ETD_STRING >> 8, b[2] = ETD_STRING & 255;
+    is_taken(b, 3 + ETD_STRING, "a text of 1 KiB");
+    b[2]++;
+    is_refused(b, 4 + ETD_STRING, "a text of more than 1 KiB", "a longer one");
+
+    memset(big, 0, sizeof big);
+    big[0] = (char)0xdc, big[1] = ETD_ARRAY >> 8;
+    is_taken(big, 3 + ETD_ARRAY, "a list of 4,096");
+    big[2] = 1;
+    is_refused(big, 4 + ETD_ARRAY, "a list of more than 4,096 elements",
+               "a longer one");
+
+    big[0] = (char)0xde, big[1] = 0, big[2] = ETD_KEYS;
+    is_taken(big, 3 + 2 * ETD_KEYS, "a map of 64 keys");
+    big[2]++;
+    is_refused(big, 5 + 2 * ETD_KEYS, "a map of more than 64 keys", "a larger one");
+
+    /* The frame and its body are two. */
+    memset(big, 0x91, 16);
+    big[ETD_DEPTH - 2] = 0;
+    is_taken(big, ETD_DEPTH - 1, "a depth of 8");
+    big[ETD_DEPTH - 2] = (char)0x91, big[ETD_DEPTH - 1] = 0;
+    is_refused(big, ETD_DEPTH, "deeper than 8", "a deeper one");
+
+    is_refused("\xdd\xff\xff\xff\xff", 5, "a count past its end", "a list of 2^32 - 1");
+    is_refused("\xdf\xff\xff\xff\xff", 5, "a count past its end", "a map of 2^32 - 1");
+    is_refused("\xc6\xff\xff\xff\xff", 5, "a length past its end", "2^32 - 1 bytes");
+    is_refused("\xdb\xff\xff\xff\xff", 5, "a length past its end", "a text of them");
+    is_refused("\xc9\xff\xff\xff\xff", 5, "a length past its end", "an extension");
+    is_refused("\xdc\x00", 2, "no msgpack", "a count that is cut off");
+    is_refused("\xc1", 1, "no msgpack", "the byte that msgpack never uses");
+    is_refused("", 0, "it ends too early", "a value that is not there");
+    is_refused("\xc0\xc0", 2, "bytes behind its end", "more than one");
+    is_taken("\xcf\xff\xff\xff\xff\xff\xff\xff\xff", 9, "a number past 2^63");
+    is_taken("\xd6\x01\x00\x00\x00\x00", 6, "an extension that is there");
+    is_taken("\xca\x3f\x80\x00\x00", 5, "a short float");
+
+    ok(read_bytes(big, 0, &why) == ET_EFORMAT, "no bytes are no frame");
+    ok(read_bytes("\x01", 1, &why) == ET_EFORMAT, "nor is a number");
+    ok(read_bytes("\x90", 1, &why) == ET_EFORMAT, "nor an empty list");
+}
+
+static void
+test_kinds(void)
+{
+    struct etd_out o;
+    struct etd_frame f;
+    struct etd_fault fault;
+    struct etd_head h = head;
+    static char bytes[ETD_CHUNK_BYTES];
+    for (int kind = 0; kind < ETD_KIND_COUNT; kind++) {
+        size_t most = etd_kind_bytes((enum etd_kind)kind), n;
+        h.kind = (enum etd_kind)kind;
+        etd_begin(&o, space, sizeof space, &h, 1);
+        etd_put_bin(&o, "b", bytes, most - 100);
+        n = etd_end(&o);
+        bool fits = n > 0 && etd_read(space, n, &f, &fault) == ET_OK &&
+                    (int)f.head.kind == kind;
+        etd_begin(&o, space, sizeof space, &h, 1);
+        etd_put_bin(&o, "b", bytes, most);
+        ok(fits && etd_end(&o) == 0, "%s has %zu bytes at most",
+           etd_kind_name((enum etd_kind)kind), most);
+    }
+    /* Somebody else's HELLO of 5 KiB: the text of a longer kind, overwritten. */
+    h.kind = ETD_START;
+    etd_begin(&o, space, sizeof space, &h, 1);
+    etd_put_bin(&o, "b", bytes, 5 << 10);
+    size_t n = etd_end(&o);
+    char *name = memmem(space, n, "START", 5);
+    memcpy(name, "HELLO", 5);
+    ok(etd_read(space, n, &f, &fault) == ET_EFORMAT, "a longer HELLO is refused");
+    is_str(fault.why, "longer than a message of its kind", "and it says why");
+    memcpy(name, "LATER", 5);
+    ok(etd_read(space, n, &f, &fault) == ET_OK && f.head.kind == ETD_KIND_COUNT,
+       "a kind of a later version is read, and known as one");
+}
+
+static void
+test_versions(void)
+{
+    struct etd_out o;
+    struct etd_frame f;
+    struct etd_fault fault;
+    etd_begin(&o, space, sizeof space, &head, 0);
+    size_t n = etd_end(&o);
+    space[1] = 2;
+    ok(etd_read(space, n, &f, &fault) == ET_ENOTSUP && f.head.major == 2,
+       "another major version is told from damage");
+    space[1] = ETD_MAJOR;
+    space[2] = 7;
+    ok(etd_read(space, n, &f, &fault) == ET_OK && f.head.minor == 7,
+       "a later minor version is read");
+    etd_begin(&o, space, sizeof space, &head, 2);
+    etd_put_int(&o, "a", 1);
+    is_int((int64_t)etd_end(&o), 0, "a frame that lacks a key is none");
+    etd_begin(&o, space, sizeof space, &head, 0);
+    etd_put_int(&o, "a", 1);
+    is_int((int64_t)etd_end(&o), 0, "nor is one with a key too many");
+    for (size_t room = 0; room < n; room++) {
+        etd_begin(&o, space, room, &head, 0);
+        if (etd_end(&o) != 0)
+            break;
+        n = room == n - 1 ? 0 : n;
+    }
+    is_int((int64_t)n, 0, "nor one that did not fit");
+}
+
+/* A record of N numbers, there and back. */
+static void
+is_same_record(int n, enum et_record_kind kind, const char *text)
+{
+    struct et_log_entry *entry = calloc((size_t)n + 1, sizeof *entry);
+    struct et_record r = {.kind = kind,
+                          .t = 1.75e9,
+                          .seq = 12345,
+                          .ep = 1,
+                          .ba = 2,
+                          .sp = INT64_MAX,
+                          .level = ET_LOG_WARN,
+                          .rank = 3,
+                          .text = text,
+                          .entry = entry,
+                          .n = n};
+    struct etd_join join;
+    struct et_record got = {0};
+    bool whole = false;
+    int frames = 0, from = 0;
+    for (int i = 0; i < n; i++) {
+        snprintf(entry[i].name, sizeof entry[i].name, "metrics/eval/%d", i);
+        entry[i].value = i ? 1.0 / i : NAN;
+    }
+    etd_join_init(&join, cx);
+    do {
+        struct etd_frame f;
+        struct etd_fault fault;
+        size_t bytes = etd_record_write(space, sizeof space, &head, &r, &from);
+        if (whole || bytes == 0 || etd_read(space, bytes, &f, &fault) != ET_OK ||
+            f.head.hseq != r.seq || etd_join_add(&join, &f, &got, &whole) != ET_OK)
+            break;
+        frames++;
+    } while (from < n);
+    bool same = whole && got.kind == kind && got.t == r.t && got.seq == r.seq &&
+                got.ep == 1 && got.ba == 2 && got.sp == INT64_MAX && got.rank == 3 &&
+                got.n == n && (kind != ET_RECORD_LOG || got.level == ET_LOG_WARN);
+    for (int i = 0; same && i < n; i++)
+        same = strcmp(entry[i].name, got.entry[i].name) == 0 &&
+               memcmp(&entry[i].value, &got.entry[i].value, sizeof(double)) == 0;
+    ok(same, "a %s of %d numbers is the same behind the wire", et_record_name(kind), n);
+    is_str(got.text ? got.text : "(none)", text ? text : "(none)", "so is its text");
+    is_int(frames, n ? (n + ETD_KEYS - 1) / ETD_KEYS : 1, "64 numbers to a frame");
+    etd_join_release(&join);
+    free(entry);
+}
+
+static void
+test_records(void)
+{
+    static char long_text[3000];
+    struct etd_join join;
+    struct etd_frame f;
+    struct etd_fault fault;
+    struct et_log_entry entry[ETD_KEYS + 1] = {{"a", 1}};
+    struct et_record got, r = {.seq = 1, .entry = entry, .n = ETD_KEYS + 1};
+    bool whole;
+    int from = 0;
+    for (int kind = 0; kind < ET_RECORD_COUNT; kind++)
+        is_same_record(2, (enum et_record_kind)kind, "text");
+    is_same_record(0, ET_RECORD_RUN, NULL);
+    is_same_record(0, ET_RECORD_RUN, "");
+    is_same_record(ETD_KEYS, ET_RECORD_BATCH, NULL);
+    is_same_record(ETD_KEYS + 1, ET_RECORD_EVAL, "eval");
+    is_same_record(ETD_KEYS + 1, ET_RECORD_EVAL, "");
+    is_same_record(ETD_RECORD_NUMBERS - 1, ET_RECORD_METRIC, NULL);
+
+    memset(long_text, 'x', sizeof long_text - 1);
+    memcpy(long_text + ETD_STRING - 1, "ü", 2);
+    r.text = long_text;
+    size_t n = etd_record_write(space, sizeof space, &head, &r, &from);
+    etd_join_init(&join, cx);
+    ok(etd_read(space, n, &f, &fault) == ET_OK &&
+           etd_join_add(&join, &f, &got, &whole) == ET_OK && !whole,
+       "the first part of a record is not the record");
+    is_int((int64_t)strlen(join.text), ETD_STRING - 1, "a text ends with a character");
+    ok(etd_join_add(&join, &f, &got, &whole) == ET_EFORMAT,
+       "the same part again is refused");
+    et_error_clear(cx);
+    ok(etd_join_add(&join, &f, &got, &whole) == ET_OK, "it may begin again");
+    n = etd_record_write(space, sizeof space, &head, &r, &from);
+    ok(etd_read(space, n, &f, &fault) == ET_OK &&
+           etd_join_add(&join, &f, &got, &whole) == ET_OK && whole &&
+           got.n == ETD_KEYS + 1,
+       "and is whole with its last part");
+    ok(etd_join_add(&join, &f, &got, &whole) == ET_EFORMAT,
+       "a last part without a first is refused");
+    et_error_clear(cx);
+    etd_join_release(&join);
+}
+
+static void
+test_join_limit(void)
+{
+    struct etd_join join;
+    struct etd_frame f;
+    struct etd_fault fault;
+    struct et_log_entry entry[2 * ETD_KEYS] = {{"a", 1}};
+    struct et_record got, r = {.seq = 1, .entry = entry, .n = 2 * ETD_KEYS};
+    bool whole;
+    int taken = 0, from = 0;
+    et_status status;
+    size_t n = etd_record_write(space, sizeof space, &head, &r, &from);
+    etd_join_init(&join, cx);
+    ok(etd_read(space, n, &f, &fault) == ET_OK, "somebody sends a record without end");
+    while ((status = etd_join_add(&join, &f, &got, &whole)) == ET_OK && taken < 1000) {
+        struct etd_out o;
+        taken++;
+        struct etd_head h = head;
+        h.kind = (enum etd_kind)r.kind;
+        h.hseq = 1;
+        etd_begin(&o, space, sizeof space, &h, 3);
+        etd_put_map(&o, "m", ETD_KEYS);
+        for (int i = 0; i < ETD_KEYS; i++)
+            etd_put_double(&o, "a", 1);
+        etd_put_int(&o, "part", taken);
+        etd_put_bool(&o, "more", true);
+        if (etd_read(space, etd_end(&o), &f, &fault) != ET_OK)
+            break;
+    }
+    ok(status == ET_EFORMAT && taken == ETD_RECORD_NUMBERS / ETD_KEYS,
+       "it is refused at %d numbers", ETD_RECORD_NUMBERS);
+    et_error_clear(cx);
+    etd_join_release(&join);
+}
+
+static void
+test_commands(void)
+{
+    static const struct {
+        const char *op, *key, *value, *why;
+        int ttl;
+    } row[] = {
+        {"stop", NULL, NULL, NULL, 1},
+        {"set", "optimizer.lr", "0.1", NULL, 60000},
+        {"algo", "mixup", "off", NULL, 1000},
+        {"checkpoint", NULL, NULL, NULL, 1000},
+        {"checkpoint", NULL, "best", NULL, 1000},
+        {"set", "optimizer.lr", NULL, "no value", 1000},
+        {"set", NULL, "0.1", "no key", 1000},
+        {"pause", "x", NULL, "a key that it does not take", 1000},
+        {"pause", NULL, "x", "a value that it does not take", 1000},
+        {"reboot", NULL, NULL, "no such operation", 1000},
+        {"stop", NULL, NULL, "ttl_ms outside [1, 60000]", 0},
+        {"stop", NULL, NULL, "ttl_ms outside [1, 60000]", 60001},
+    };
+    struct etd_command c = {.op = ETD_OP_SET,
+                            .id = "fedcba987654321",
+                            .key = "optimizer.lr",
+                            .value = "1e-3",
+                            .who = "uid 7",
+                            .if_rev = 4,
+                            .ttl_ms = 500},
+                       got;
+    struct etd_frame f;
+    struct etd_fault fault;
+    struct etd_out o;
+    struct etd_head h = head;
+    size_t n = etd_command_write(space, sizeof space, &head, &c);
+    ok(etd_read(space, n, &f, &fault) == ET_OK && !etd_command_read(&f, &got),
+       "a command is read back");
+    ok(memcmp(&c, &got, sizeof c) == 0, "and is the same");
+    h.kind = ETD_CMD;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        etd_begin(&o, space, sizeof space, &h, 4);
+        etd_put_bin(&o, "id", c.id, ETD_CMD_ID);
+        etd_put_text(&o, "op", row[i].op);
+        etd_put_int(&o, "ttl_ms", row[i].ttl);
+        etd_put_map(&o, "args", !!row[i].key + !!row[i].value);
+        if (row[i].key)
+            etd_put_text(&o, "key", row[i].key);
+        if (row[i].value)
+            etd_put_text(&o, "value", row[i].value);
+        const char *why = etd_read(space, etd_end(&o), &f, &fault) == ET_OK
+                              ? etd_command_read(&f, &got)
+                              : "unread";
+        is_str(why ? why : "fine", row[i].why ? row[i].why : "fine", "%s %s %s",
+               row[i].op, row[i].key ? row[i].key : "-",
+               row[i].value ? row[i].value : "-");
+        ok(memcmp(got.id, c.id, ETD_CMD_ID) == 0, "its id is known for the answer");
+    }
+    for (int op = 0; op < ETD_OP_COUNT; op++)
+        ok((int)etd_op_of(etd_op_name((enum etd_op)op)) == op,
+           "%s is known by its name", etd_op_name((enum etd_op)op));
+}
+
+static void
+test_answers(void)
+{
+    static const struct etd_answer answers[] = {
+        {.id = "1", .kind = ETD_RECEIVED},
+        {.id = "2",
+         .kind = ETD_APPLIED,
+         .step = 1 << 20,
+         .rev = 3,
+         .text = "0.1 -> 0.2"},
+        {.id = "3",
+         .kind = ETD_REJECTED,
+         .code = 5008,
+         .text = "lr 1e9 outside (0, 10]"},
+        {.id = "4", .kind = ETD_EXPIRED},
+    };
+    struct etd_answer got;
+    struct etd_frame f;
+    struct etd_fault fault;
+    for (int i = 0; i < 4; i++) {
+        size_t n = etd_answer_write(space, sizeof space, &head, &answers[i]);
+        ok(etd_read(space, n, &f, &fault) == ET_OK && etd_answer_read(&f, &got) &&
+               memcmp(&got, &answers[i], sizeof got) == 0,
+           "%s is read back", etd_kind_name(answers[i].kind));
+    }
+    struct etd_out o;
+    etd_begin(&o, space, sizeof space, &head, 0);
+    ok(etd_read(space, etd_end(&o), &f, &fault) == ET_OK && !etd_answer_read(&f, &got),
+       "a PING is no answer");
+}
+
+int
+main(void)
+{
+    if (et_ctx_new(&cx) != ET_OK)
+        bail("no context");
+    test_values();
+    test_limits();
+    test_kinds();
+    test_versions();
+    test_records();
+    test_join_limit();
+    test_commands();
+    test_answers();
+    et_ctx_free(&cx);
+    return done();
+}
