@@ -31,8 +31,8 @@ take(void *data)
 int
 main(int argc, char **argv)
 {
-    long n = argc > 1 ? atol(argv[1]) : 300000;
-    int numbers = argc > 2 ? atoi(argv[2]) : 12;
+    long n = argc > 1 ? strtol(argv[1], NULL, 10) : 300000;
+    int numbers = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 12;
     struct et_log_entry entry[ETD_RING_NUMBERS];
     struct et_ctx *cx;
     pthread_t thread;
