@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-
-/* The methods of etude-algorithms(7), those of later versions included. */
-enum { N_METHODS = 27 };
+#include "core/algorithms/methods.h"
 
 /* The name, or a part of it, or a pattern with * and ?. */
 static bool
@@ -73,9 +71,10 @@ print_text(const json_t *list, bool is_all)
     json_t *one;
     size_t i;
     json_array_foreach(list, i, one) print_one(one);
-    int rest = N_METHODS;
-    for (int n = 0; et_algorithm_classes[n]; n++)
-        rest--;
+    struct eti_method method[ETI_METHODS_MAX];
+    int rest = 0;
+    for (int n = eti_methods(NULL, method, ETI_METHODS_MAX); n > 0; n--)
+        rest += !method[n - 1].built;
     if (is_all && rest > 0)
         printf("and %d that later versions bring\n", rest);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "core/compose/timeline.h"
 
 /* ---- one component ---- */
 
@@ -108,40 +109,24 @@ explain_component(struct cli *c, const struct et_component *i, enum et_kind kind
 
 /* ---- a recipe ---- */
 
-/* Why an algorithm does not stand where the recipe's text has it; "" where it does. */
-static const char *
-reason(const struct et_algorithm *a, enum et_event event, int n)
-{
-    unsigned flags = a->type->flags;
-    if (flags & ET_ALG_FIRST)
-        return "before all others";
-    if (flags & ET_ALG_LAST)
-        return "after all others";
-    if (event == ET_EVENT_INIT && flags & ET_ALG_INIT_AFTER_SURGERY)
-        return "after every surgery";
-    if (event == ET_EVENT_INIT && flags & ET_ALG_INIT_LAST)
-        return "after the model is complete";
-    return n > 1 && et_event_is_reversed(event) ? "reverse order" : "";
-}
-
 /* An object for each event at which an algorithm may act. */
 static json_t *
 timeline(struct et_algorithm *const *all, int n)
 {
+    const struct et_algorithm_class *type[ET_MAX_ALGORITHMS];
     json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        type[i] = all[i]->type;
     for (int e = 0; e < ET_EVENT_COUNT; e++) {
-        struct et_algorithm *now[ET_MAX_ALGORITHMS];
+        struct eti_turn turn[ET_MAX_ALGORITHMS];
         json_t *order = json_array();
-        int m = 0;
-        for (int i = 0; i < n; i++)
-            if (all[i]->type->events & UINT64_C(1) << e)
-                now[m++] = all[i];
-        et_engine_order(now, m, (enum et_event)e);
+        int m = eti_timeline_at(type, n, (enum et_event)e, turn);
         for (int i = 0; i < m; i++)
             json_array_append_new(
-                order, json_pack("{s:s, s:s, s:s}", "name", now[i]->type->info.name,
-                                 "does", now[i]->type->info.summary, "reason",
-                                 reason(now[i], (enum et_event)e, m)));
+                order,
+                json_pack("{s:s, s:s, s:s}", "name", type[turn[i].who]->info.name,
+                          "does", type[turn[i].who]->info.summary, "reason",
+                          turn[i].reason));
         if (m > 0)
             json_array_append_new(list, json_pack("{s:s, s:O}", "event",
                                                   et_event_name((enum et_event)e),

@@ -5,30 +5,17 @@
  * meant, with that one value changed, or there is no result. */
 #include "config.h"
 
-#include "core/recipe/edit.h"
-
 #include <stdio.h>
 #include <string.h>
 
-#include "core/recipe/options.h"
-
-/* What is edited, and the replacement: bytes FROM to TO become the text. */
-struct edit {
-    struct et_ctx *cx;
-    struct eti_arena arena;
-    struct et_diagnostics *errors;
-    const char *text;
-    size_t n;
-    struct et_value *root, *value;
-    size_t from, to;
-    struct eti_text now;
-};
+#include "core/recipe/edit_impl.h"
 
 static et_status
-read_tree(struct edit *e, const char *text, size_t n, const char *name,
-          enum eti_origin origin, struct et_value **out)
+read_tree(struct eti_editor *e, const char *text, size_t n, enum eti_origin origin,
+          struct et_value **out)
 {
     struct eti_source *source = eti_arena_alloc(&e->arena, sizeof *source);
+    const char *name = origin == ETI_ORIGIN_COMMAND_LINE ? "value" : e->name;
     if (!source)
         return ET_ENOMEM;
     *source = (struct eti_source){.origin = origin, .name = name};
@@ -41,172 +28,133 @@ read_tree(struct edit *e, const char *text, size_t n, const char *name,
                          origin == ETI_ORIGIN_COMMAND_LINE ? "the value" : name);
 }
 
-/* ---- where ---- */
-
-/* The bytes between FROM and the end of its line. */
-static size_t
-rest_of_line(const struct edit *e, size_t from)
-{
-    const char *end = memchr(e->text + from, '\n', e->n - from);
-    return end ? (size_t)(end - e->text) - from : e->n - from;
-}
-
-static bool
-is_flow(const struct edit *e, const struct et_value *v)
-{
-    return v->start < e->n && (e->text[v->start] == '{' || e->text[v->start] == '[');
-}
-
-/* One past the last byte of V: a mapping or list in block style ends with its last
- * value, before the comments that follow it. */
-static size_t
-end_of(const struct edit *e, const struct et_value *v)
-{
-    const struct et_value *last = v->first;
-    if (!last || is_flow(e, v))
-        return v->end;
-    while (last->next)
-        last = last->next;
-    return end_of(e, last);
-}
-
-/* "a.b" -> "a: {b: VALUE}", as far as PATH goes. */
-static void
-add_entry(struct edit *e, const char *path)
-{
-    const char *dot = strchr(path, '.');
-    char key[ETI_PATH_BYTES];
-    snprintf(key, sizeof key, "%.*s", dot ? (int)(dot - path) : (int)strlen(path),
-             path);
-    eti_text_add_scalar(&e->now, key);
-    eti_text_add(&e->now, ": ");
-    if (dot) {
-        eti_text_add(&e->now, "{");
-        add_entry(e, dot + 1);
-        eti_text_add(&e->now, "}");
-    } else {
-        eti_text_add_value(&e->now, e->value);
-    }
-}
-
-/* Bytes of white space before the keys of block mapping V. */
-static int
-indent_of(const struct et_value *v)
-{
-    return v->first && v->first->key_column > 0 ? v->first->key_column - 1 : 0;
-}
-
-/* A new entry, behind all others of V. */
-static void
-insert(struct edit *e, const struct et_value *v, const char *path)
-{
-    if (v->type == ET_VALUE_MAP && is_flow(e, v)) {
-        e->from = e->to = v->end - 1; /* the bracket */
-        eti_text_add(&e->now, v->n ? ", " : "");
-        add_entry(e, path);
-        return;
-    }
-    bool is_empty = v->type != ET_VALUE_MAP;
-    size_t end = is_empty ? e->n : end_of(e, v);
-    bool at_line_start = end == 0 || e->text[end - 1] == '\n';
-    if (!at_line_start)
-        end += rest_of_line(e, end);
-    e->from = e->to = end;
-    eti_text_add(&e->now, "%s%*s", at_line_start ? "" : "\n",
-                 is_empty ? 0 : indent_of(v), "");
-    add_entry(e, path);
-    if (at_line_start)
-        eti_text_add(&e->now, "\n");
-}
-
-/* V itself; PATH is what is left of the path below it, NULL where it is the place. */
-static void
-replace(struct edit *e, const struct et_value *v, const char *path)
-{
-    bool is_written = v->end > v->start;
-    e->from = v->start;
-    e->to = end_of(e, v);
-    if (!is_written) { /* "key:" and nothing: behind the colon */
-        const char *colon = memchr(e->text + v->start, ':', e->n - v->start);
-        e->from = e->to = colon ? (size_t)(colon - e->text) + 1 : e->n;
-        eti_text_add(&e->now, " ");
-    }
-    if (path) {
-        eti_text_add(&e->now, "{");
-        add_entry(e, path);
-        eti_text_add(&e->now, "}");
-    } else {
-        eti_text_add_value(&e->now, e->value);
-    }
-}
-
-/* ---- the same on the tree ---- */
-
-static et_status
-set_in_tree(struct edit *e, struct et_value *v, const char *path)
-{
-    size_t n = strcspn(path, ".");
-    char *key = eti_arena_text(&e->arena, path, n);
-    if (!key)
-        return ET_ENOMEM;
-    if (v->type == ET_VALUE_NULL) {
-        const struct et_value none = {.type = ET_VALUE_MAP};
-        eti_value_become(v, &none);
-    }
-    struct et_value *child = eti_value_get(v, key);
-    if (!child) {
-        child = eti_value_new(&e->arena, ET_VALUE_NULL, v->source, "");
-        if (!child)
-            return ET_ENOMEM;
-        eti_value_append(v, key, child);
-    }
-    if (path[n])
-        return set_in_tree(e, child, path + n + 1);
-    eti_value_become(child, e->value);
-    return ET_OK;
-}
-
 /* ---- finding the place ---- */
 
-static et_status
-find(struct edit *e, const char *path)
+static struct et_value *
+child_of(const struct eti_editor *e, struct et_value *v, const char *key)
 {
-    const struct et_value *v = e->root;
+    return e->what->is_recipe ? eti_path_child(v, key) : eti_value_get(v, key);
+}
+
+/* May V get entries: is it a mapping, or as good as one? */
+static bool
+can_open(const struct eti_editor *e, const struct et_value *v)
+{
+    if (v->type == ET_VALUE_MAP || v->type == ET_VALUE_NULL)
+        return true;
+    return e->what->is_recipe && (v->type == ET_VALUE_STRING ||
+                                  v->type == ET_VALUE_BOOL || v->type == ET_VALUE_LIST);
+}
+
+/* The entry of PARENT that CHILD is, or is in: a list's item {ema: {...}}. */
+static struct et_value *
+entry_of(struct et_value *parent, struct et_value *child)
+{
+    for (struct et_value *c = parent->first; c; c = c->next)
+        if (c == child || (!c->key && c->first == child && c->n == 1))
+            return c;
+    return child;
+}
+
+static et_status
+find(struct eti_editor *e, struct eti_spot *s)
+{
+    struct et_value *v = e->root;
+    const char *path = e->what->path;
+    *s = (struct eti_spot){.parent = v};
     for (;;) {
-        size_t n = strcspn(path, ".");
         char key[ETI_PATH_BYTES], quote[64];
-        snprintf(key, sizeof key, "%.*s", (int)n, path);
-        if (v->type != ET_VALUE_MAP && !(v == e->root && v->type == ET_VALUE_NULL)) {
+        eti_edit_key(path, key);
+        if (!can_open(e, v)) {
             struct et_place at = eti_value_place(v);
             et_diagnostics_add(e->errors, ET_E_VALUE, &at, NULL, NULL,
                                "'%s' cannot be set in %s", key,
                                eti_value_quote(v, quote, sizeof quote));
             return ET_FAIL(e->cx, ET_EINVAL, "'%s' cannot be set in %s", key, quote);
         }
-        const struct et_value *child = eti_value_get(v, key);
+        struct et_value *child = child_of(e, v, key);
+        if (child != v) /* one component is its own item 0 */
+            s->parent = v;
         if (!child) {
-            insert(e, v, path);
+            s->rest = path;
             return ET_OK;
         }
-        bool is_last = !path[n];
-        if (is_last || child->type == ET_VALUE_NULL) {
-            replace(e, child, is_last ? NULL : path + n + 1);
+        if (!path[strlen(key)]) {
+            s->child = child;
+            s->entry = entry_of(s->parent, child);
             return ET_OK;
         }
         v = child;
-        path += n + 1;
+        path += strlen(key) + 1;
     }
+}
+
+/* ---- the same on the tree ---- */
+
+static void
+put_at(struct et_value *parent, int index, struct et_value *child)
+{
+    struct et_value **at = &parent->first;
+    while (*at && index-- > 0)
+        at = &(*at)->next;
+    child->next = *at;
+    *at = child;
+    parent->n++;
+}
+
+static void
+empty_is_null(const struct eti_editor *e, struct et_value *v)
+{
+    if (v->n == 0 && !eti_edit_is_flow(e, v)) {
+        v->type = ET_VALUE_NULL;
+        v->text = "";
+    }
+}
+
+/* What is left of the path below PARENT, with the value at its end. */
+static et_status
+grow(struct eti_editor *e, struct et_value *parent, const char *path)
+{
+    char key[ETI_PATH_BYTES];
+    eti_edit_key(path, key);
+    bool is_item = parent->type == ET_VALUE_LIST;
+    bool is_last = !path[strlen(key)];
+    if (!is_item)
+        ET_TRY(eti_path_open(&e->arena, parent));
+    int index = is_last ? eti_edit_index(e, parent->n) : parent->n;
+    struct et_value *child =
+        eti_value_new(&e->arena, ET_VALUE_NULL, parent->source, "");
+    char *copy = eti_arena_text(&e->arena, key, strlen(key));
+    if (!child || !copy)
+        return ET_ENOMEM;
+    if (is_last)
+        eti_value_become(child, e->value);
+    if (is_item && is_last && eti_edit_is_empty(e)) {
+        child->type = ET_VALUE_STRING;
+        child->text = copy;
+    } else if (is_item) {
+        struct et_value *item =
+            eti_value_new(&e->arena, ET_VALUE_MAP, parent->source, NULL);
+        if (!item)
+            return ET_ENOMEM;
+        eti_value_append(item, copy, child);
+        put_at(parent, index, item);
+        return is_last ? ET_OK : grow(e, child, path + strlen(key) + 1);
+    }
+    put_at(parent, index, child);
+    child->key = is_item ? NULL : copy;
+    return is_last ? ET_OK : grow(e, child, path + strlen(key) + 1);
 }
 
 /* Does TEXT mean what the tree, in which the value is set by now, says? */
 static et_status
-check(struct edit *e, const char *text, const char *name)
+check(struct eti_editor *e, const char *text)
 {
     struct et_diagnostics errors = {0}, *those = e->errors;
     struct eti_text want = {.cx = e->cx}, got = {.cx = e->cx};
     struct et_value *root;
     e->errors = &errors;
-    et_status status = read_tree(e, text, strlen(text), name, ETI_ORIGIN_RECIPE, &root);
+    et_status status = read_tree(e, text, strlen(text), ETI_ORIGIN_RECIPE, &root);
     e->errors = those;
     if (status == ET_OK) {
         eti_text_add_value(&want, e->root);
@@ -219,8 +167,120 @@ check(struct edit *e, const char *text, const char *name)
     if (status == ET_ENOMEM || is_same)
         return status;
     et_error_clear(e->cx);
-    return ET_FAIL(e->cx, ET_ENOTSUP,
-                   "%s is written in a way that only an editor can change", name);
+    return eti_edit_unsupported(e);
+}
+
+/* ---- an edit ---- */
+
+static et_status
+nothing_there(const struct eti_editor *e)
+{
+    return ET_FAIL(e->cx, ET_ENOENT, "%s is not set", e->what->path);
+}
+
+static et_status
+set(struct eti_editor *e, const struct eti_spot *s)
+{
+    if (s->child) {
+        eti_edit_replace(e, s->child, NULL);
+        eti_value_become(s->child, e->value);
+        return ET_OK;
+    }
+    eti_edit_insert(e, s);
+    return grow(e, s->parent, s->rest);
+}
+
+static et_status
+cut(struct eti_editor *e, const struct eti_spot *s)
+{
+    if (!s->child || s->entry == s->parent)
+        return nothing_there(e);
+    ET_TRY(eti_edit_cut(e, s));
+    eti_value_remove(s->parent, s->entry);
+    empty_is_null(e, s->parent);
+    return ET_OK;
+}
+
+static et_status
+move(struct eti_editor *e, const struct eti_spot *s)
+{
+    if (!s->child || s->entry == s->parent)
+        return nothing_there(e);
+    int i = eti_edit_index_of(s->parent, s->entry),
+        j = eti_edit_index(e, s->parent->n - 1);
+    if (i == j) {
+        e->from = e->to = 0;
+        eti_text_add(&e->now, "%s", "");
+        return ET_OK;
+    }
+    eti_edit_move(e, s, i, j);
+    eti_value_remove(s->parent, s->entry);
+    put_at(s->parent, j, s->entry);
+    return ET_OK;
+}
+
+static et_status
+apply(struct eti_editor *e)
+{
+    struct eti_spot s;
+    ET_TRY(find(e, &s));
+    switch (e->what->kind) {
+    case ETI_EDIT_REMOVE:
+        return cut(e, &s);
+    case ETI_EDIT_MOVE:
+        return move(e, &s);
+    case ETI_EDIT_INSERT:
+        if (s.child)
+            return ET_FAIL(e->cx, ET_EINVAL, "%s is set already", e->what->path);
+        break;
+    case ETI_EDIT_SET:
+        break;
+    }
+    return set(e, &s);
+}
+
+et_status
+eti_yaml_edit(struct et_ctx *cx, const char *text, size_t n, const char *name,
+              const struct eti_edit *edit, struct et_diagnostics *errors, char **out,
+              struct eti_change *change)
+{
+    struct eti_editor e = {
+        .cx = cx,
+        .what = edit,
+        .errors = errors,
+        .text = text,
+        .name = name,
+        .n = n,
+        .now = {.cx = cx},
+    };
+    struct eti_text result = {.cx = cx};
+    const char *value = edit->value ? edit->value : "";
+    *out = NULL;
+    eti_arena_init(&e.arena, cx, 16 << 10);
+    et_status status = read_tree(&e, text, n, ETI_ORIGIN_RECIPE, &e.root);
+    if (status == ET_OK)
+        status = read_tree(&e, value, strlen(value), ETI_ORIGIN_COMMAND_LINE, &e.value);
+    if (status == ET_OK)
+        status = apply(&e);
+    if (status == ET_OK)
+        status = e.now.status;
+    if (status == ET_OK) {
+        eti_text_add(&result, "%.*s%s%.*s", (int)e.from, text,
+                     e.now.text ? e.now.text : "", (int)(n - e.to), text + e.to);
+        status = result.status;
+    }
+    if (status == ET_OK)
+        status = check(&e, result.text);
+    if (status == ET_OK) {
+        *out = result.text;
+        if (change)
+            *change = (struct eti_change){e.from, e.to - e.from, e.now.used};
+    } else {
+        et_free(cx, result.text);
+    }
+    et_free(cx, e.now.text);
+    eti_arena_release(&e.arena);
+    return status;
 }
 
 et_status
@@ -228,36 +288,10 @@ eti_yaml_set(struct et_ctx *cx, const char *text, size_t n, const char *name,
              const char *path, const char *value, struct et_diagnostics *errors,
              char **out)
 {
-    struct edit e = {
-        .cx = cx,
-        .errors = errors,
-        .text = text,
-        .n = n,
-        .now = {.cx = cx},
+    const struct eti_edit edit = {
+        .kind = ETI_EDIT_SET,
+        .path = path,
+        .value = value,
     };
-    struct eti_text result = {.cx = cx};
-    *out = NULL;
-    eti_arena_init(&e.arena, cx, 16 << 10);
-    et_status status = read_tree(&e, text, n, name, ETI_ORIGIN_RECIPE, &e.root);
-    if (status == ET_OK)
-        status = read_tree(&e, value, strlen(value), "value", ETI_ORIGIN_COMMAND_LINE,
-                           &e.value);
-    if (status == ET_OK)
-        status = find(&e, path);
-    if (status == ET_OK)
-        status = set_in_tree(&e, e.root, path);
-    if (status == ET_OK && (status = e.now.status) == ET_OK) {
-        eti_text_add(&result, "%.*s%s%.*s", (int)e.from, text, e.now.text,
-                     (int)(n - e.to), text + e.to);
-        status = result.status;
-    }
-    if (status == ET_OK)
-        status = check(&e, result.text, name);
-    if (status == ET_OK)
-        *out = result.text;
-    else
-        et_free(cx, result.text);
-    et_free(cx, e.now.text);
-    eti_arena_release(&e.arena);
-    return status;
+    return eti_yaml_edit(cx, text, n, name, &edit, errors, out, NULL);
 }

@@ -50,12 +50,11 @@ read_value(const struct setter *s, const char *key, const char *value,
     return ET_OK;
 }
 
-/* Makes V a mapping if it is nothing, a component's name, or a switch. */
-static et_status
-open_map(const struct setter *s, struct et_value *v)
+et_status
+eti_path_open(struct eti_arena *arena, struct et_value *v)
 {
     if (v->type == ET_VALUE_STRING) {
-        struct et_value *name = eti_value_copy(s->l->arena, v, NULL);
+        struct et_value *name = eti_value_copy(arena, v, NULL);
         if (!name)
             return ET_ENOMEM;
         v->type = ET_VALUE_MAP;
@@ -110,8 +109,8 @@ is_item_zero(const struct et_value *v, const char *key)
     return is_one && strcmp(key, "0") == 0;
 }
 
-static struct et_value *
-find_child(struct et_value *v, const char *key)
+struct et_value *
+eti_path_child(struct et_value *v, const char *key)
 {
     if (is_item_zero(v, key))
         return v;
@@ -153,7 +152,7 @@ put(const struct setter *s, struct et_value *parent, const char *key, struct et_
 {
     if (parent->type == ET_VALUE_LIST && !is_index(key))
         return put_named(s, parent, key, v);
-    struct et_value *old = find_child(parent, key);
+    struct et_value *old = eti_path_child(parent, key);
     if (old == parent)
         eti_value_become(parent, v);
     else if (old)
@@ -189,16 +188,16 @@ set_path(const struct setter *s, struct et_value *root, const char *whole,
         }
         if (!path)
             return put(s, at, key, v, whole);
-        struct et_value *child = find_child(at, key);
+        struct et_value *child = eti_path_child(at, key);
         if (!child) {
             child = eti_value_new(s->l->arena, ET_VALUE_MAP, s->source, NULL);
             if (!child)
                 return ET_ENOMEM;
             ET_TRY(put(s, at, key, child, whole));
-            if (!find_child(at, key))
+            if (!eti_path_child(at, key))
                 return ET_OK;
         }
-        ET_TRY(open_map(s, child));
+        ET_TRY(eti_path_open(s->l->arena, child));
         if (child->type != ET_VALUE_MAP && child->type != ET_VALUE_LIST) {
             complain(s, NULL, "%s: %s is no mapping or list", whole, key);
             return ET_OK;
@@ -234,7 +233,7 @@ unset(const struct setter *s, struct et_value *root, const char *whole)
         const char *key = next_key(&path);
         bool is_named = !path && at->type == ET_VALUE_LIST && !is_index(key);
         parent = at;
-        at = is_named ? find_named(parent, key) : find_child(parent, key);
+        at = is_named ? find_named(parent, key) : eti_path_child(parent, key);
     }
     if (at && at != parent)
         eti_value_remove(parent, at);
@@ -312,7 +311,7 @@ set_algorithm(const struct setter *s, struct et_value *root, const char *text, b
     struct eti_text path = {.cx = s->l->cx};
     eti_text_add(&path, "algorithms.%s", name);
     struct et_value *list = eti_value_get(root, "algorithms");
-    const struct et_value *there = list ? find_child(list, name) : NULL;
+    const struct et_value *there = list ? eti_path_child(list, name) : NULL;
     bool is_on = there && !(there->type == ET_VALUE_BOOL && !there->b);
     et_status status = path.status;
     if (status == ET_OK && !(on && is_on)) {

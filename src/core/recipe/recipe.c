@@ -318,6 +318,7 @@ build(struct eti_loader *l, struct eti_recipe *r, const char *text, size_t size,
     ET_TRY(load_plugins(l, r->root, &fill));
     if (l->errors->total > before) /* what they would have made known is no fault */
         return ET_OK;
+    r->is_filled = true;
     ET_TRY(eti_options_from_value(&fill, et_recipe_table, &r->recipe, r->root, ""));
     return eti_recipe_check(r, l->errors);
 }
@@ -343,6 +344,35 @@ finish(struct eti_loader *l, struct eti_recipe *r, et_status status, struct et_r
     return status;
 }
 
+/* The folder that a recipe's relative paths begin in. */
+struct folder {
+    int fd;         /* -1: there is none */
+    char *absolute; /* NULL likewise */
+};
+
+static struct folder
+open_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char name[PATH_MAX];
+    snprintf(name, sizeof name, "%.*s", slash ? (int)(slash - path) : 1,
+             slash ? path : ".");
+    if (slash == path)
+        snprintf(name, sizeof name, "/");
+    return (struct folder){
+        .fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        .absolute = realpath(name, NULL),
+    };
+}
+
+static void
+close_folder(struct folder *f)
+{
+    free(f->absolute);
+    if (f->fd >= 0)
+        close(f->fd);
+}
+
 et_status
 et_recipe_parse(struct et_ctx *cx, const char *text, size_t size, const char *name,
                 const struct et_override *overrides, int n, const struct et_recipe_env *env,
@@ -360,6 +390,35 @@ et_recipe_parse(struct et_ctx *cx, const char *text, size_t size, const char *na
     };
     et_status status = build(&l, r, text, size, name, NULL, overrides, n);
     return finish(&l, r, status, out);
+}
+
+et_status
+eti_recipe_sketch(struct et_ctx *cx, const char *text, size_t size, const char *name,
+                 const char *path, const struct et_override *overrides, int n,
+                 const struct et_recipe_env *env, struct et_recipe **out,
+                 struct et_diagnostics *errors)
+{
+    *out = NULL;
+    struct eti_recipe *r;
+    ET_TRY(new_recipe(cx, &r));
+    struct folder folder = {.fd = -1};
+    if (path)
+        folder = open_folder(path);
+    struct eti_loader l = {
+        .cx = cx,
+        .arena = &r->arena,
+        .env = env ? env : &no_env,
+        .errors = errors,
+        .folder = folder.fd,
+    };
+    et_status status = build(&l, r, text, size, name, folder.absolute, overrides, n);
+    close_folder(&folder);
+    struct et_recipe *recipe = &r->recipe;
+    if (status == ET_OK && r->is_filled)
+        *out = recipe;
+    else
+        et_recipe_free(&recipe);
+    return status;
 }
 
 static et_status
@@ -381,19 +440,13 @@ et_recipe_load(struct et_ctx *cx, const char *path, const struct et_override *ov
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return cannot_read(cx, errors, path, errno);
-    const char *slash = strrchr(path, '/');
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1,
-             slash ? path : ".");
-    if (slash == path)
-        snprintf(folder, sizeof folder, "/");
-    char *absolute = realpath(folder, NULL);
+    struct folder folder = open_folder(path);
     struct eti_recipe *r = NULL;
     struct eti_loader l = {
         .cx = cx,
         .env = env ? env : &no_env,
         .errors = errors,
-        .folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        .folder = folder.fd,
     };
     et_status status = new_recipe(cx, &r);
     if (status == ET_OK) {
@@ -404,14 +457,12 @@ et_recipe_load(struct et_ctx *cx, const char *path, const struct et_override *ov
         if (status == ET_EIO)
             status = cannot_read(cx, errors, path, errno);
         else if (status == ET_OK)
-            status = build(&l, r, text, size, path, absolute, overrides, n);
+            status = build(&l, r, text, size, path, folder.absolute, overrides, n);
         r->text = text;
         r->size = size;
         status = finish(&l, r, status, out);
     }
-    free(absolute);
-    if (l.folder >= 0)
-        close(l.folder);
+    close_folder(&folder);
     close(fd);
     return status;
 }

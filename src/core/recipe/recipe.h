@@ -13,7 +13,19 @@ struct eti_recipe {
     struct et_value *root;
     const char *text; /* the file's bytes, in the arena; NULL: it was not read from one */
     size_t size;
+    bool is_filled; /* as far as it is right: see eti_recipe_sketch */
 };
+
+/* Like et_recipe_parse, for a recipe that is being written: it has the folder of PATH
+ * (NULL: none), and *OUT is there also when ERRORS has some, what is wrong being as if
+ * it were not written. NULL: the text is no mapping of keys. ENOMEM is the only
+ * failure but for those of tables. */
+ET_NODISCARD et_status eti_recipe_sketch(struct et_ctx *cx, const char *text, size_t size,
+                                        const char *name, const char *path,
+                                        const struct et_override *overrides, int n,
+                                        const struct et_recipe_env *env,
+                                        struct et_recipe **out,
+                                        struct et_diagnostics *errors);
 
 /* While reading. */
 struct eti_loader {
@@ -49,6 +61,12 @@ const char *eti_read_reason(int code);
 /* override.c: ETUDE_SET_* variables, then the command line, upon ROOT (a mapping). */
 ET_NODISCARD et_status eti_apply_overrides(struct eti_loader *l, struct et_value *root,
                                            const struct et_override *overrides, int n);
+/* The child of V that a path's KEY means: of a mapping by its name, of a list by number
+ * or, of components, by name; a component where a list of them may stand is its own
+ * item 0. NULL: there is none. */
+struct et_value *eti_path_child(struct et_value *v, const char *key);
+/* Makes V a mapping if it is nothing, a component's name, or a switch. ENOMEM. */
+ET_NODISCARD et_status eti_path_open(struct eti_arena *arena, struct et_value *v);
 struct eti_source *eti_source_new(struct eti_loader *l, enum eti_origin origin,
                                   const char *name);
 
@@ -66,6 +84,8 @@ struct eti_line {
     const struct et_value *at; /* where it was given; NULL = a default */
     bool chosen;               /* nobody gave it, and it is not the default: a drawn seed */
     const struct et_option *top; /* the row of the top-level key it belongs to */
+    const struct et_option *row; /* its own; of a part's name the row of the part */
+    const struct et_component *part; /* whose name it is; NULL: it is no name */
 };
 typedef void eti_line_fn(void *data, const struct eti_line *line);
 /* ENOMEM is the only failure. */

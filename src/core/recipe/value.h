@@ -56,6 +56,7 @@ struct et_value {
     };
     const char *key;                /* in a mapping: its key; NULL in a list */
     int key_line, key_column;       /* of the key, from 1 */
+    size_t key_start;               /* its first byte of the text, a quote included */
     struct et_value *first, *next;  /* children, and the next of the parent's children */
     int n;                          /* children */
     struct eti_arena *owned;        /* only in a text read by eti_value_read */

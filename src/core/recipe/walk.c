@@ -21,6 +21,8 @@ struct spot {
     int depth;
     const struct et_value *map; /* what was written here; NULL = nothing */
     bool is_item;               /* the next line is the first of a list's item */
+    const struct et_option *row; /* of the next line */
+    const struct et_component *part; /* named by it; NULL: none */
 };
 
 static void walk_table(struct walker *w, const struct et_option *table, const void *options,
@@ -40,6 +42,8 @@ emit(struct walker *w, const struct spot *s, const char *key, const char *value,
         .at = at,
         .chosen = chosen,
         .top = w->top,
+        .row = s->row,
+        .part = s->part,
     };
     w->fn(w->data, &line);
 }
@@ -59,12 +63,15 @@ walk_part(struct walker *w, const struct et_option *row, const struct et_part *p
 {
     const struct et_value *name = eti_value_get(s->map, "name");
     struct eti_text t = {.cx = w->cx};
+    s->row = row;
+    s->part = part->component;
     eti_text_add_scalar(&t, part->component->name);
     if (t.status == ET_OK)
         emit(w, s, "name", t.text, name ? name : s->map, false);
     else
         w->status = t.status;
     et_free(w->cx, t.text);
+    s->part = NULL;
     s->depth += s->is_item;
     s->is_item = false;
     walk_options(w, row, part, s);
@@ -78,6 +85,8 @@ walk_named(struct walker *w, const struct et_option *row, const struct et_part *
     const char *name = part->component->name;
     const struct et_option *own = part->component->options;
     bool is_empty = !(own && own->name) && !(row->sub && row->sub->name);
+    s->row = row;
+    s->part = part->component;
     emit(w, s, name, part->off ? "false" : is_empty ? "{}" : NULL, part->value, false);
     if (part->off || is_empty)
         return;
@@ -160,6 +169,7 @@ walk_row(struct walker *w, const struct et_option *row, const void *options, str
     const struct et_value *at = eti_value_get(s->map, row->name);
     const void *field = eti_option_field(row, options);
     struct eti_text t = {.cx = w->cx};
+    s->row = row;
     if (is_block(row, field)) {
         char path[ETI_PATH_BYTES];
         emit(w, s, row->name, NULL, at, false);

@@ -356,6 +356,10 @@ read_key(struct reader *r, struct fy_event *event, struct et_value *key)
     key->key_column = mark ? mark->column + 1 : 1;
     const struct fy_mark *end = fy_event_end_mark(event);
     key->end = end ? end->input_pos : 0;
+    enum fy_scalar_style style = fy_scalar_token_get_style(event->scalar.value);
+    bool is_quoted = style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED;
+    key->key_start = mark ? mark->input_pos - is_quoted : 0;
+    key->end += is_quoted; /* the marks lie inside the quotes */
     return key->key != NULL;
 }
 
@@ -396,6 +400,7 @@ read_children(struct reader *r, struct et_value *parent, enum fy_event_type last
         child->key = key.key;
         child->key_line = key.key_line;
         child->key_column = key.key_column;
+        child->key_start = key.key_start;
         if (child->line == 0) {
             child->line = key.key ? key.key_line : parent->line;
             child->column = key.key ? key.key_column : parent->column;

@@ -1,0 +1,175 @@
+/* checks.c: see checks.h. What algorithms do to each other is in
+ * algorithms/methods.def. */
+#include "config.h"
+
+#include "core/compose/checks.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/algorithms/methods.h"
+#include "core/run/assemble.h"
+#include "etude/data.h"
+
+struct list {
+    struct et_ctx *cx;
+    const struct et_recipe *recipe;
+    struct eti_check *out;
+    int n, size;
+    struct eti_check left_over; /* there is no room for */
+};
+
+static struct eti_check *add(struct list *l, bool is_warning, const struct et_value *at,
+                             const char *fmt, ...) ET_PRINTF(4, 5);
+
+static struct eti_check *
+add(struct list *l, bool is_warning, const struct et_value *at, const char *fmt, ...)
+{
+    struct eti_check *c = l->n < l->size ? &l->out[l->n++] : &l->left_over;
+    va_list args;
+    *c = (struct eti_check){.is_warning = is_warning};
+    if (at && at->source->origin == ETI_ORIGIN_RECIPE) {
+        c->line = at->key_line ? at->key_line : at->line;
+        c->column = at->key_column ? at->key_column : at->column;
+    }
+    va_start(args, fmt);
+    vsnprintf(c->text, sizeof c->text, fmt, args);
+    va_end(args);
+    return c;
+}
+
+const char *
+eti_recipe_domain(const struct et_recipe *recipe)
+{
+    const struct et_component *model = recipe ? recipe->model.component : NULL;
+    return model && model->applies_to ? model->applies_to : "any";
+}
+
+/* ---- algorithms ---- */
+
+static bool
+is_on(const struct et_part *part)
+{
+    return part->component && !part->off;
+}
+
+static bool
+mixes_losses(const struct et_part *part)
+{
+    const struct et_algorithm_class *c = ETI_CLASS(algorithm, part->component);
+    const struct et_algorithm a = {.type = c, .options = part->options};
+    return c->interpolates_loss && c->interpolates_loss(&a);
+}
+
+static void
+check_pair(struct list *l, int i, int j)
+{
+    const struct et_part *a = &l->recipe->algorithms.v[i];
+    const struct et_part *b = &l->recipe->algorithms.v[j];
+    const char *x = a->component->name, *y = b->component->name;
+    bool order = false;
+    const char *why = eti_methods_clash(x, y, &order);
+    if (why && order) {
+        struct eti_check *c =
+            add(l, true, a->value, "%s stands before %s: %s", x, y, why);
+        c->fix = ETI_FIX_MOVE_UP;
+        c->by = j - i;
+        snprintf(c->who, sizeof c->who, "%s", y);
+    } else if (why || (mixes_losses(a) && mixes_losses(b))) {
+        struct eti_check *c = add(l, true, b->value, "%s and %s %s", x, y,
+                                  why ? why : "both mix losses: not meant together");
+        c->fix = ETI_FIX_TURN_OFF;
+        snprintf(c->who, sizeof c->who, "%s", x);
+    }
+}
+
+static void
+check_algorithms(struct list *l)
+{
+    const struct et_parts *all = &l->recipe->algorithms;
+    const char *domain = eti_recipe_domain(l->recipe);
+    for (int i = 0; i < all->n; i++) {
+        const struct et_component *c = all->v[i].component;
+        if (!is_on(&all->v[i]))
+            continue;
+        const char *to = c->applies_to ? c->applies_to : "any";
+        if (strcmp(to, "any") != 0 && strcmp(domain, "any") != 0 &&
+            strcmp(to, domain) != 0) {
+            struct eti_check *w =
+                add(l, true, all->v[i].value, "%s is for %s, the model is of %s",
+                    c->name, to, domain);
+            w->fix = ETI_FIX_TURN_OFF;
+            snprintf(w->who, sizeof w->who, "%s", c->name);
+        }
+        for (int j = i + 1; j < all->n; j++)
+            if (is_on(&all->v[j]))
+                check_pair(l, i, j);
+    }
+}
+
+/* ---- the rest ---- */
+
+static void
+warn_of_gaps(struct list *l)
+{
+    const struct et_recipe *r = l->recipe;
+    const struct et_component *optimizer = r->optimizer.component;
+    if (optimizer && !r->optimizer.value)
+        add(l, true, NULL, "no optimizer is given: %s with lr 0.1", optimizer->name);
+    if (r->eval_data.n == 0)
+        add(l, true, NULL, "no eval_data: nothing is evaluated");
+    if (r->checkpoint.off)
+        add(l, true, NULL, "no checkpoints but at the end: a crash loses the run");
+}
+
+static void
+say_batch(struct list *l)
+{
+    const struct et_recipe *r = l->recipe;
+    const struct et_data_options *data =
+        r->train_data.component ? r->train_data.options : NULL;
+    int64_t ranks = r->launch.nproc == ET_INT_UNSET ? 1 : r->launch.nproc;
+    char pieces[64] = "";
+    if (!data || data->batch_size == ET_INT_UNSET || ranks < 1)
+        return;
+    if (r->microbatch_size != ET_INT_UNSET)
+        snprintf(pieces, sizeof pieces, ", %" PRId64 " at a time", r->microbatch_size);
+    else if (r->grad_accum != ET_INT_UNSET)
+        snprintf(pieces, sizeof pieces, ", in %" PRId64 " pieces", r->grad_accum);
+    add(l, false, r->train_data.value,
+        "batch %" PRId64 " = %" PRId64 " x %" PRId64 " %s%s", data->batch_size,
+        data->batch_size / ranks, ranks, ranks == 1 ? "rank" : "ranks", pieces);
+}
+
+static void
+say_rest(struct list *l)
+{
+    const struct et_recipe *r = l->recipe;
+    char text[ET_TIME_TEXT_BYTES];
+    if (r->seed == ET_INT_UNSET)
+        add(l, false, NULL, "seed: drawn at the start, and recorded");
+    if (r->checkpoint.off || !et_time_is_set(r->checkpoint.interval))
+        return;
+    et_time_text(r->checkpoint.interval, text, sizeof text);
+    if (r->checkpoint.keep < 0)
+        add(l, false, NULL, "a checkpoint every %s, all kept", text);
+    else
+        add(l, false, NULL, "a checkpoint every %s, the last %" PRId64 " kept", text,
+            r->checkpoint.keep);
+}
+
+int
+eti_checks(struct et_ctx *cx, const struct et_recipe *recipe, struct eti_check *out,
+           int size)
+{
+    struct list l = {.cx = cx, .recipe = recipe, .out = out, .size = size};
+    if (!recipe)
+        return 0;
+    check_algorithms(&l);
+    warn_of_gaps(&l);
+    say_batch(&l);
+    say_rest(&l);
+    return l.n;
+}

@@ -1,0 +1,570 @@
+/* A recipe while it is being written: what an edit changes and what stays, undo, the
+ * command line that says the difference, the file; and random edits of the recipes that
+ * are installed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/algorithms/methods.h"
+#include "core/compose/checks.h"
+#include "core/compose/command.h"
+#include "core/compose/diff.h"
+#include "core/compose/sketch.h"
+#include "core/compose/form.h"
+#include "core/compose/timeline.h"
+#include "core/recipe/edit.h"
+#include "core/run/assemble.h"
+#include "etude/ctx.h"
+#include "t/tap.h"
+
+static struct et_ctx *cx;
+
+static const char small[] = "# mine\n"
+                            "max_duration: 2ep   # short\n"
+                            "model: lenet\n"
+                            "train_data: {name: synthetic_images, batch_size: 8}\n"
+                            "optimizer:\n"
+                            "  name: sgd     # plain\n"
+                            "  lr: 0.1\n"
+                            "# the methods\n"
+                            "algorithms:  # in order\n"
+                            "  mixup:\n"
+                            "    alpha: 0.3 # weak\n"
+                            "  # softer targets\n"
+                            "  label_smoothing: {smoothing: 0.1}\n"
+                            "  ema:\n";
+
+static struct eti_sketch *
+sketch_of(const char *text)
+{
+    struct eti_sketch *d;
+    if (eti_sketch_new(cx, NULL, &d) != ET_OK ||
+        eti_sketch_begin(d, text, strlen(text), "r.yaml") != ET_OK)
+        bail("no sketch");
+    return d;
+}
+
+/* ---- edits of texts ---- */
+
+static void
+edits_to(const char *text, const struct eti_edit *edit, const char *want,
+         const char *name)
+{
+    struct et_diagnostics errors = {0};
+    char *out;
+    et_status status =
+        eti_yaml_edit(cx, text, strlen(text), "r.yaml", edit, &errors, &out, NULL);
+    is_str(status == ET_OK ? out : et_error_get(cx)->message, want, "%s", name);
+    et_error_clear(cx);
+    et_free(cx, out);
+}
+
+#define REMOVE(its_path)                                                               \
+    &(struct eti_edit)                                                                 \
+    {                                                                                  \
+        ETI_EDIT_REMOVE, its_path, .is_recipe = true                                   \
+    }
+#define SET(its_path, its_value)                                                       \
+    &(struct eti_edit)                                                                 \
+    {                                                                                  \
+        ETI_EDIT_SET, its_path, its_value, .is_recipe = true                           \
+    }
+#define INSERT(its_path, its_value, at)                                                \
+    &(struct eti_edit)                                                                 \
+    {                                                                                  \
+        ETI_EDIT_INSERT, its_path, its_value, .index = at, .is_recipe = true           \
+    }
+#define MOVE(its_path, at)                                                             \
+    &(struct eti_edit)                                                                 \
+    {                                                                                  \
+        ETI_EDIT_MOVE, its_path, .index = at, .is_recipe = true                        \
+    }
+
+static void
+removing(void)
+{
+    edits_to("a: 1\nb: 2 # two\nc: 3\n", REMOVE("b"), "a: 1\n# two\nc: 3\n",
+             "an entry goes with its line, its comment stays on one of its own");
+    edits_to("o:\n  x: 1\n  y:\n    z: 1  # zed\n    # deep\n    w: 2\nc: 3\n",
+             REMOVE("o.y"), "o:\n  x: 1\n  # zed\n  # deep\nc: 3\n",
+             "a mapping goes with all of its lines, not with their comments");
+    edits_to("o:  # why\n  x: 1\nc: 3\n", REMOVE("o.x"), "o:  # why\nc: 3\n",
+             "the last entry leaves its key with nothing");
+    edits_to("o: {a: 1, b: 2, c: 3}\n", REMOVE("o.a"), "o: {b: 2, c: 3}\n",
+             "in flow style the first goes with its comma");
+    edits_to("o: {a: 1, b: 2, c: 3}\n", REMOVE("o.c"), "o: {a: 1, b: 2}\n",
+             "and the last with the one before it");
+    edits_to("o: {a: , b: 2}\n", REMOVE("o.a"), "o: {b: 2}\n",
+             "one without a value too");
+    edits_to("l:\n  - name: x\n    v: 1\n", REMOVE("l.0.v"), "l:\n  - name: x\n",
+             "items of lists have numbers");
+    edits_to("l:\n  - v: 1\n    name: x\n", REMOVE("l.0.v"), "l:\n  - name: x\n",
+             "the first key of an item leaves its place to the next");
+    edits_to("algorithms:\n  - ema: {half_life: 1ep} # x\n  - mixup\n",
+             REMOVE("algorithms.ema"), "algorithms:\n  # x\n  - mixup\n",
+             "components of a list have names");
+    edits_to("t: |\n  # no comment\n  two\nb: 1\n", REMOVE("t"), "b: 1\n",
+             "what looks like a comment in a text is none");
+    edits_to("a: 'x # y' # z\nb: 1\n", REMOVE("a"), "# z\nb: 1\n", "nor in quotes");
+    edits_to("a: 1\nb: 2", REMOVE("b"), "a: 1\n", "the last line may lack its end");
+}
+
+static void
+inserting(void)
+{
+    edits_to("algorithms:  # here\n  # first\n  a: 1\n  b:\n",
+             INSERT("algorithms.c", "", 0),
+             "algorithms:  # here\n  c:\n  # first\n  a: 1\n  b:\n",
+             "a first entry leaves comments with what they stand above");
+    edits_to("algorithms:\n  a:\n    x: 1\n  # about b\n  b:\n",
+             INSERT("algorithms.c", "{k: 1}", 1),
+             "algorithms:\n  a:\n    x: 1\n  c: {k: 1}\n  # about b\n  b:\n",
+             "so does one in the middle");
+    edits_to("algorithms:  # none yet\nz: 1\n", INSERT("algorithms.ema", "", -1),
+             "algorithms:  # none yet\n  ema:\nz: 1\n",
+             "a key with nothing gets a line");
+    edits_to("z: 1\n", INSERT("algorithms.ema", "", -1), "z: 1\nalgorithms:\n  ema:\n",
+             "where the key is not there it comes last");
+    edits_to("algorithms: {a: 1}\n", INSERT("algorithms.b", "", 0),
+             "algorithms: {b:, a: 1}\n", "flow style stays what it is");
+    edits_to("algorithms: [a]\n", INSERT("algorithms.b", "", -1),
+             "algorithms: [a, b]\n", "a list too");
+    edits_to("algorithms:\n  - a\n", INSERT("algorithms.b", "{k: 1}", -1),
+             "algorithms:\n  - a\n  - b: {k: 1}\n", "in lines as well");
+    edits_to("optimizer: adamw  # fine\n", SET("optimizer.lr", "0.2"),
+             "optimizer: {name: adamw, lr: 0.2}  # fine\n",
+             "a component's name alone gets options");
+    edits_to("algorithms:\n  ema: false\n", SET("algorithms.ema.half_life", "1ep"),
+             "algorithms:\n  ema: {half_life: 1ep}\n", "so does one that is off");
+    edits_to("scheduler: {name: cosine}\n", SET("scheduler.0.alpha_f", "0.1"),
+             "scheduler: {name: cosine, alpha_f: 0.1}\n",
+             "one component is item 0 of its list");
+}
+
+static void
+moving(void)
+{
+    static const char text[] =
+        "algorithms:\n  a:\n    x: 1  # ex\n  # about b\n  b:\n  c: {y: 2}\nz: 1\n";
+    edits_to(
+        text, MOVE("algorithms.b", 0),
+        "algorithms:\n  # about b\n  b:\n  a:\n    x: 1  # ex\n  c: {y: 2}\nz: 1\n",
+        "an entry moves up with the comment above it");
+    edits_to(
+        text, MOVE("algorithms.a", -1),
+        "algorithms:\n  # about b\n  b:\n  c: {y: 2}\n  a:\n    x: 1  # ex\nz: 1\n",
+        "and down with its lines");
+    edits_to("a: {x: 1,  y: , z: 3}\n", MOVE("a.z", 0), "a: {z: 3,  x: 1 , y:}\n",
+             "in flow style what stands between stays");
+    edits_to("algorithms:\n  - a\n  - b: {x: 1}", MOVE("algorithms.b", 0),
+             "algorithms:\n  - b: {x: 1}\n  - a\n", "items of lists move too");
+}
+
+/* ---- sketches ---- */
+
+static void
+toggling(void)
+{
+    struct eti_sketch *d = sketch_of(small);
+    const char *what;
+    ok(eti_sketch_is_valid(d) && eti_sketch_is_on(d, "mixup"),
+       "a sketch knows who is on");
+    ok(eti_sketch_toggle(d, "mixup") == ET_OK && !eti_sketch_is_on(d, "mixup") &&
+           strstr(d->text, "algorithms:  # in order\n  # weak\n  # softer"),
+       "off takes the mapping away and leaves its comment");
+    ok(eti_sketch_toggle(d, "mixup") == ET_OK, "on again");
+    is_str(d->text, small, "brings the lines back, where they stood");
+    ok(eti_sketch_toggle(d, "label_smoothing") == ET_OK &&
+           eti_sketch_toggle(d, "label_smoothing") == ET_OK,
+       "one in the middle off and on");
+    is_str(d->text, small, "changes nothing either");
+    ok(eti_sketch_toggle(d, "sam") == ET_OK && strstr(d->text, "  ema:\n  sam:\n"),
+       "a new one comes last");
+    for (int i = 0; i < 5; i++)
+        if (eti_sketch_undo(d, &what) != ET_OK)
+            bail("undo");
+    is_str(d->text, small, "undo leads back to the first bytes");
+    ok(eti_sketch_undo(d, &what) == ET_OK && !what, "and no further");
+    for (int i = 0; i < 5; i++)
+        if (eti_sketch_redo(d, &what) != ET_OK)
+            bail("redo");
+    ok(strstr(d->text, "  ema:\n  sam:\n") && what && strcmp(what, "sam on") == 0,
+       "redo leads forth again, and says what was done");
+    eti_sketch_free(&d);
+}
+
+static void
+choosing(void)
+{
+    struct eti_sketch *d = sketch_of(small);
+    ok(eti_sketch_set(d, "optimizer.momentum", "0.5") == ET_OK &&
+           eti_sketch_is_valid(d),
+       "an option of the optimizer is set");
+    ok(eti_sketch_choose(d, "optimizer", ET_KIND_OPTIMIZER, "adamw") == ET_OK &&
+           eti_sketch_is_valid(d) &&
+           strstr(d->text, "  name: adamw     # plain\n  lr: 0.1\n# the"),
+       "another optimizer keeps the options that it has, and drops the others");
+    ok(eti_sketch_set(d, "optimizer.lr", "fast") == ET_OK && !eti_sketch_is_valid(d) &&
+           d->errors.v[0].line == 7 && d->errors.v[0].column == 7,
+       "a wrong value is a fault with its place");
+    ok(d->recipe && d->last && eti_sketch_shown(d) == d->last,
+       "and the last right recipe is kept");
+    ok(eti_sketch_set(d, "max_duration", "[") != ET_OK &&
+           strstr(d->text, "2ep   # short"),
+       "what is not YAML is not put in");
+    et_error_clear(cx);
+    eti_sketch_free(&d);
+    d = sketch_of("seed: 1\nmodel: {lenet\n");
+    ok(!d->recipe && d->errors.n > 0 && d->errors.v[0].line == 2,
+       "a text that is no YAML has a fault with its line");
+    eti_sketch_free(&d);
+}
+
+static void
+moving_algorithms(void)
+{
+    struct eti_sketch *d = sketch_of(small);
+    ok(eti_sketch_move(d, "ema", -1) == ET_OK &&
+           eti_sketch_move(d, "ema", -1) == ET_OK &&
+           strcmp(d->recipe->algorithms.v[0].component->name, "ema") == 0,
+       "an algorithm moves to the front");
+    ok(eti_sketch_move(d, "ema", -1) == ET_ENOENT, "and no further");
+    et_error_clear(cx);
+    eti_sketch_free(&d);
+}
+
+/* ---- files, differences, command lines ---- */
+
+static void
+saving(void)
+{
+    char path[64], other[80], *text;
+    snprintf(path, sizeof path, "compose-%ld.yaml", (long)getpid());
+    snprintf(other, sizeof other, "%s.other", path);
+    struct eti_sketch *d = sketch_of(small);
+    ok(eti_sketch_save(d, NULL, false) == ET_EINVAL, "without a name nothing is saved");
+    et_error_clear(cx);
+    ok(eti_sketch_save(d, path, false) == ET_OK && !eti_sketch_is_changed(d),
+       "saved under a name");
+    ok(eti_sketch_toggle(d, "sam") == ET_OK && eti_sketch_is_changed(d) &&
+           eti_sketch_save(d, NULL, false) == ET_OK,
+       "then it has one");
+    FILE *f = fopen(path, "a");
+    fputs("# from elsewhere\n", f);
+    fclose(f);
+    ok(eti_sketch_is_stale(d) && eti_sketch_save(d, NULL, false) == ET_ECANCELED,
+       "what another program wrote is not written over");
+    et_error_clear(cx);
+    ok(eti_sketch_save(d, NULL, true) == ET_OK, "unless that is wanted");
+    f = fopen(other, "w");
+    fclose(f);
+    ok(eti_sketch_save(d, other, false) == ET_ECANCELED,
+       "nor is another file that is there");
+    et_error_clear(cx);
+    unlink(other);
+
+    struct eti_command c;
+    ok(eti_sketch_set(d, "optimizer.lr", "0.25") == ET_OK &&
+           eti_sketch_toggle(d, "label_smoothing") == ET_OK &&
+           eti_sketch_default(d, "algorithms.mixup.alpha") == ET_OK &&
+           eti_sketch_toggle(d, "blurpool") == ET_OK && eti_command_new(d, &c) == ET_OK,
+       "changes make a command line");
+    ok(eti_command_text(&c, "train", &text) == ET_OK, "as text");
+    char want[256];
+    snprintf(want, sizeof want,
+             "etude train %s optimizer.lr=0.25 algorithms.mixup=null --no-alg "
+             "label_smoothing --alg blurpool",
+             path);
+    is_str(text, want, "that says what is different");
+    et_free(cx, text);
+    eti_command_release(&c);
+    ok(eti_sketch_move(d, "blurpool", -1) == ET_OK && eti_command_new(d, &c) == ET_OK,
+       "another order too");
+    eti_command_release(&c);
+
+    struct eti_diff diff;
+    ok(eti_diff_new(cx, "a\nb\nc\nd\n", 8, "a\nB\nc\nd\n", 8, &diff) == ET_OK &&
+           diff.n == 4,
+       "a difference has the lines and those around them");
+    ok(diff.line[0].sign == ' ' && diff.line[1].sign == '-' &&
+           diff.line[2].sign == '+' && diff.line[3].sign == ' ' &&
+           diff.line[2].line == 2,
+       "with their numbers");
+    eti_diff_release(&diff);
+    ok(eti_diff_new(cx, "a\n", 2, "a\n", 2, &diff) == ET_OK && diff.n == 0,
+       "of the same texts there is none");
+    eti_diff_release(&diff);
+    unlink(path);
+    eti_sketch_free(&d);
+}
+
+/* ---- forms, checks, timelines ---- */
+
+static const struct eti_form_row *
+find_row(const struct eti_form *f, const char *path)
+{
+    for (int i = 0; i < f->n; i++)
+        if (strcmp(f->row[i].path, path) == 0)
+            return &f->row[i];
+    return NULL;
+}
+
+static void
+forms(void)
+{
+    struct eti_sketch *d = sketch_of(small);
+    struct eti_form f;
+    ok(eti_form_of_recipe(cx, d->recipe, &f) == ET_OK, "a recipe is a form");
+    const struct eti_form_row *lr = find_row(&f, "optimizer.lr");
+    const struct eti_form_row *optimizer = find_row(&f, "optimizer");
+    const struct eti_form_row *seed = find_row(&f, "seed");
+    ok(lr && lr->is_set && strcmp(lr->value, "0.1") == 0 && lr->line == 7 &&
+           &f.row[lr->parent] == optimizer,
+       "a value knows where it stands, and its section");
+    ok(optimizer && optimizer->is_section && strcmp(optimizer->value, "sgd") == 0,
+       "a section is summed up by its name");
+    ok(seed && !seed->is_set, "a default is one");
+    ok(eti_form_try(cx, NULL, lr, "0.5") == ET_OK, "a value may be tried");
+    ok(eti_form_try(cx, NULL, lr, "fast") == ET_EINVAL, "a wrong one is refused");
+    is_str(et_error_get(cx)->message, "lr: expected number >= 0, got \"fast\"",
+           "in a sentence");
+    et_error_clear(cx);
+    ok(eti_form_try(cx, NULL, find_row(&f, "optimizer.name"), "adamv") == ET_EINVAL &&
+           strstr(et_error_get(cx)->message, "did you mean 'adam"),
+       "a name is looked up");
+    et_error_clear(cx);
+    int sections = 0;
+    for (int i = 0; i < f.n; i++) {
+        sections += f.row[i].is_section;
+        if (!f.row[i].is_section && !f.row[i].part &&
+            strcmp(f.row[i].value, "null") != 0 &&
+            eti_form_try(cx, NULL, &f.row[i], f.row[i].value) != ET_OK) {
+            diag("%s: %s", f.row[i].path, et_error_get(cx)->message);
+            et_error_clear(cx);
+            sections = -1000;
+        }
+    }
+    ok(sections > 5, "every value that is there may stand there");
+    eti_form_release(&f);
+    const struct et_component *mixup =
+        et_registry_find(NULL, ET_KIND_ALGORITHM, "mixup");
+    ok(eti_form_of_algorithm(cx, d->recipe, mixup, &f) == ET_OK &&
+           strcmp(f.row[0].value, "0.3") == 0 && f.row[0].is_set,
+       "so are an algorithm's options");
+    eti_form_release(&f);
+    eti_sketch_free(&d);
+}
+
+static void
+checks(void)
+{
+    struct eti_check c[ETI_CHECKS_MAX];
+    struct eti_sketch *d = sketch_of(small);
+    int n = eti_checks(cx, d->recipe, c, ETI_CHECKS_MAX);
+    ok(n > 0 && c[0].is_warning && strstr(c[0].text, "no eval_data"),
+       "a recipe without evaluation is warned about");
+    if (eti_sketch_move(d, "label_smoothing", -1) != ET_OK)
+        bail("move");
+    eti_checks(cx, d->recipe, c, ETI_CHECKS_MAX);
+    ok(c[0].fix == ETI_FIX_MOVE_UP && strcmp(c[0].who, "mixup") == 0 && c[0].by == 1,
+       "an order that does not work is, with what helps");
+    if (eti_sketch_choose(d, "model", ET_KIND_MODEL, "gpt2") != ET_OK)
+        bail("choose");
+    n = eti_checks(cx, eti_sketch_shown(d), c, ETI_CHECKS_MAX);
+    bool found = false;
+    for (int i = 0; i < n; i++)
+        found = found ||
+                (c[i].fix == ETI_FIX_TURN_OFF && strstr(c[i].text, "is for vision"));
+    ok(found, "so is an algorithm that is for other models");
+    eti_sketch_free(&d);
+
+    struct eti_method m[ETI_METHODS_MAX];
+    n = eti_methods(NULL, m, ETI_METHODS_MAX);
+    is_int(n, ETI_METHODS_KNOWN, "the 27 methods are listed, built or not");
+    bool sorted = true, said = true;
+    for (int i = 0; i < n; i++) {
+        sorted = sorted && (i == 0 || strcmp(m[i - 1].name, m[i].name) < 0);
+        said = said && m[i].summary && m[i].applies_to;
+    }
+    ok(sorted && said, "each once, by name, with what it does and for what");
+}
+
+static void
+timelines(void)
+{
+    const struct et_algorithm_class *all[] = {et_algorithm_find("ema"),
+                                              et_algorithm_find("blurpool"),
+                                              et_algorithm_find("progressive_resizing"),
+                                              et_algorithm_find("selective_backprop")};
+    struct eti_turn t[4];
+    int n = eti_timeline_at(all, 4, ET_EVENT_INIT, t);
+    ok(n == 2 && t[0].who == 1 && t[1].who == 0 &&
+           strcmp(t[1].reason, "after the model is complete") == 0,
+       "at init ema comes behind the surgery, with the reason");
+    n = eti_timeline_at(all, 4, ET_EVENT_AFTER_DATALOADER, t);
+    ok(n == 2 && t[0].who == 3 && strcmp(t[0].reason, "before all others") == 0 &&
+           strcmp(t[1].reason, "reverse order") == 0,
+       "who must be first is, and after_ events say that they are reversed");
+}
+
+/* ---- any edits, then undo ---- */
+
+static uint64_t state;
+
+static uint32_t
+draw(uint32_t below)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 33) % below;
+}
+
+/* Comments of TEXT that are not in OTHER. */
+static int
+comments_lost(const char *text, const char *other)
+{
+    int lost = 0;
+    for (const char *at = text; (at = strchr(at, '#')) != NULL; at++) {
+        char comment[256];
+        if (at > text && at[-1] != ' ' && at[-1] != '\n')
+            continue;
+        snprintf(comment, sizeof comment, "%.*s", (int)strcspn(at, "\n"), at);
+        lost += strstr(other, comment) == NULL;
+    }
+    return lost;
+}
+
+/* What the recipe says of PATH; "" where nothing does. */
+static void
+value_at(struct eti_sketch *d, const char *path, char out[256])
+{
+    struct eti_form f;
+    out[0] = '\0';
+    if (!d->recipe || eti_form_of_recipe(cx, d->recipe, &f) != ET_OK)
+        bail("no form of the edited recipe");
+    const struct eti_form_row *r = find_row(&f, path);
+    snprintf(out, 256, "%s", r ? r->value : "");
+    eti_form_release(&f);
+}
+
+/* One random edit; true if it did what it was to do. */
+static bool
+edit(struct eti_sketch *d)
+{
+    static const struct {
+        const char *path, *value;
+    } sets[] = {
+        {"optimizer.lr", "0.25"},
+        {"max_duration", "7ep"},
+        {"seed", "99"},
+        {"checkpoint.keep", "5"},
+        {"train_data.batch_size", "64"},
+        {"scheduler.0.alpha_f", "0.5"},
+        {"tf32", "true"},
+        {"optimizer.weight_decay", "0.01"},
+    };
+    struct eti_method m[ETI_METHODS_MAX];
+    const char *what;
+    char now[256];
+    int n = eti_methods(NULL, m, ETI_METHODS_MAX), i;
+    do
+        i = (int)draw((uint32_t)n);
+    while (!m[i].built);
+    uint32_t k = draw(sizeof sets / sizeof *sets);
+    bool was = eti_sketch_is_on(d, m[i].name);
+    et_status status = ET_OK;
+    bool done = true;
+    switch (draw(6)) {
+    case 0:
+    case 1:
+        status = eti_sketch_toggle(d, m[i].name);
+        done = status == ET_OK && d->recipe && eti_sketch_is_on(d, m[i].name) != was;
+        break;
+    case 2:
+        status = eti_sketch_move(d, m[i].name, draw(2) ? 1 : -1);
+        done = status == ET_OK || status == ET_ENOENT;
+        break;
+    case 3:
+        status = eti_sketch_set(d, sets[k].path, sets[k].value);
+        value_at(d, sets[k].path, now);
+        done = status == ET_OK && (strcmp(now, sets[k].value) == 0 || !*now);
+        break;
+    case 4:
+        status = eti_sketch_default(d, sets[k].path);
+        done = status == ET_OK || status == ET_ENOENT;
+        break;
+    default:
+        status = draw(2) ? eti_sketch_undo(d, &what) : eti_sketch_redo(d, &what);
+        done = status == ET_OK;
+    }
+    if (!done)
+        diag("%s or %s: %s\n%s", m[i].name, sets[k].path, et_error_get(cx)->message,
+             d->text);
+    et_error_clear(cx);
+    return done;
+}
+
+static void
+random_edits(const char *path)
+{
+    enum { ROUNDS = 60, EDITS = 25 };
+    const char *what;
+    int failed = 0, lost = 0, changed = 0, odd = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct eti_sketch *d;
+        if (eti_sketch_new(cx, NULL, &d) != ET_OK || eti_sketch_open(d, path) != ET_OK)
+            bail(path);
+        state = (uint64_t)round * 7919 + 1;
+        for (int i = 0; i < EDITS; i++)
+            failed += !edit(d);
+        lost += comments_lost(d->saved, d->text);
+        struct eti_command c;
+        if (eti_sketch_is_valid(d) && eti_command_new(d, &c) != ET_OK) {
+            diag("%s\n%s", et_error_get(cx)->message, d->text);
+            et_error_clear(cx);
+            odd++;
+        }
+        if (eti_sketch_is_valid(d))
+            eti_command_release(&c);
+        do
+            if (eti_sketch_undo(d, &what) != ET_OK)
+                bail("undo");
+        while (what);
+        changed += eti_sketch_is_changed(d);
+        eti_sketch_free(&d);
+    }
+    is_int(failed, 0, "%s: each of %d edits does what it says", path, ROUNDS * EDITS);
+    is_int(lost, 0, "no comment is lost");
+    is_int(odd, 0, "overrides of the file say the same as the text");
+    is_int(changed, 0, "undo gives the file's bytes back");
+}
+
+int
+main(void)
+{
+    const char *root = getenv("ET_SRCDIR") ? getenv("ET_SRCDIR") : ".";
+    static const char *const recipes[] = {
+        "recipes/fashion_mnist.yaml", "recipes/fashion_mnist_resnet20.yaml",
+        "recipes/bible_gpt.yaml",     "recipes/synthetic_resnet18.yaml",
+        "t/recipes/vision.yaml",      "t/recipes/text.yaml",
+    };
+    char path[512];
+    if (et_ctx_new(&cx) != ET_OK)
+        bail("no context");
+    removing();
+    inserting();
+    moving();
+    toggling();
+    choosing();
+    moving_algorithms();
+    saving();
+    forms();
+    checks();
+    timelines();
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
+        snprintf(path, sizeof path, "%s/%s", root, recipes[i]);
+        random_edits(path);
+    }
+    et_ctx_free(&cx);
+    return done();
+}
