@@ -1,0 +1,327 @@
+/* app.c: see app.h. */
+#include "config.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/seams.h"
+#include "tui/app.h"
+#include "tui/format.h"
+
+static const double MESSAGE_SECONDS = 8;
+
+#define TUI_SCREEN(where) extern const struct tui_screen tui_screen_##where;
+#include "tui/screens.def"
+#undef TUI_SCREEN
+
+const struct tui_screen *const tui_screens[TUI_SCREENS] = {
+#define TUI_SCREEN(where) [TUI_IN_##where - TUI_IN_compose] = &tui_screen_##where,
+#include "tui/screens.def"
+#undef TUI_SCREEN
+};
+
+double
+tui_now(const struct tui_app *app)
+{
+    return eti_monotonic(app->cx);
+}
+
+double
+tui_today(const struct tui_app *app)
+{
+    if (app->config.is_dump)
+        return app->source ? app->source->model->t : NAN;
+    return eti_wall(app->cx);
+}
+
+/* ---- messages ---- */
+
+void
+tui_say(struct tui_app *app, enum tui_role role, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(app->message, sizeof app->message, fmt, ap);
+    va_end(ap);
+    app->message_role = role;
+    app->message_end = tui_now(app) + MESSAGE_SECONDS;
+    app->changed = true;
+}
+
+void
+tui_say_error(struct tui_app *app)
+{
+    const struct et_error *e = et_error_get(app->cx);
+    tui_say(app, TUI_BAD, "x %s", e->message);
+    et_error_clear(app->cx);
+}
+
+void
+tui_copy(struct tui_app *app, const char *text)
+{
+    if (app->term)
+        tui_term_copy(app->term, text);
+    tui_say(app, TUI_TEXT, "%s", text);
+}
+
+/* ---- screens ---- */
+
+void *
+tui_app_state(struct tui_app *app, enum tui_where where)
+{
+    int i = (int)where - TUI_IN_compose;
+    const struct tui_screen *s = app->screen[i];
+    void *block;
+    if (!s || app->state[i])
+        return app->state[i];
+    et_status status = et_alloc(app->cx, s->size + 1, &block);
+    if (status == ET_OK) {
+        app->state[i] = block;
+        status = s->open ? s->open(app, block) : ET_OK;
+    }
+    if (status == ET_OK && s->attached)
+        s->attached(app, block);
+    if (status != ET_OK) {
+        et_free(app->cx, app->state[i]);
+        app->state[i] = NULL;
+        tui_say_error(app);
+    }
+    return app->state[i];
+}
+
+void
+tui_app_go(struct tui_app *app, enum tui_where where)
+{
+    int i = (int)where - TUI_IN_compose;
+    app->shows_help = false;
+    app->changed = true;
+    if (i == app->at)
+        return;
+    if (!app->screen[i]) {
+        tui_say(app, TUI_WARN, "! this version has no screen %s",
+                tui_where_title(where));
+    } else if (tui_app_state(app, where)) {
+        app->before = app->at;
+        app->at = i;
+    }
+}
+
+void
+tui_app_attach(struct tui_app *app, struct tui_source **source)
+{
+    tui_source_free(&app->source);
+    app->source = source ? *source : NULL;
+    if (source)
+        *source = NULL;
+    app->is_frozen = false;
+    app->changed = true;
+    for (int i = 0; i < TUI_SCREENS; i++)
+        if (app->state[i] && app->screen[i]->attached)
+            app->screen[i]->attached(app, app->state[i]);
+}
+
+et_status
+tui_app_new(const struct tui_app_config *config, struct tui_app **out)
+{
+    void *block;
+    *out = NULL;
+    ET_TRY(et_alloc(config->cx, sizeof(struct tui_app), &block));
+    struct tui_app *app = block;
+    app->cx = config->cx;
+    app->config = *config;
+    app->at = -1;
+    memcpy(app->screen, tui_screens, sizeof app->screen);
+    et_status status =
+        tui_grid_init(&app->grid, app->cx, config->glyphs, config->rows, config->cols);
+    if (status == ET_OK) {
+        tui_app_go(app, config->first);
+        app->before = app->at;
+        if (app->at < 0)
+            status = ET_FAIL(app->cx, ET_EINVAL, "%s", app->message);
+    }
+    if (status != ET_OK)
+        tui_app_free(&app);
+    *out = app;
+    return status;
+}
+
+void
+tui_app_free(struct tui_app **pointer)
+{
+    struct tui_app *app = *pointer;
+    if (!app)
+        return;
+    tui_popup_close(&app->popup);
+    for (int i = 0; i < TUI_SCREENS; i++) {
+        if (app->state[i] && app->screen[i]->close)
+            app->screen[i]->close(app, app->state[i]);
+        et_free(app->cx, app->state[i]);
+    }
+    tui_source_free(&app->source);
+    tui_grid_release(&app->grid);
+    et_free(app->cx, app);
+    *pointer = NULL;
+}
+
+void
+tui_app_resize(struct tui_app *app, int rows, int cols)
+{
+    struct tui_grid grid;
+    if (tui_grid_init(&grid, app->cx, app->config.glyphs, rows, cols) != ET_OK) {
+        et_error_clear(app->cx); /* the old picture, cut off, is better than none */
+        return;
+    }
+    tui_grid_release(&app->grid);
+    app->grid = grid;
+    app->changed = true;
+}
+
+/* ---- what is asked for ---- */
+
+static void
+end(struct tui_app *app, void *data, int id, const char *text)
+{
+    (void)data;
+    (void)text;
+    app->leaves = id == 1;
+}
+
+static void
+leave(struct tui_app *app)
+{
+    static const struct tui_item items[] = {
+        {.id = 1, .key = 'y', .text = "leave, and lose that"},
+        {.id = 2, .key = 'n', .text = "stay"},
+    };
+    for (int i = 0; i < TUI_SCREENS; i++) {
+        const struct tui_screen *s = app->screen[i];
+        const char *what =
+            app->state[i] && s->unsaved ? s->unsaved(app, app->state[i]) : NULL;
+        if (!what)
+            continue;
+        if (tui_popup_menu(&app->popup, app->cx, "leave etude", items, 2) != ET_OK) {
+            tui_say_error(app);
+            return;
+        }
+        tui_popup_line(&app->popup, "%s", what);
+        app->popup.done = end;
+        return;
+    }
+    app->leaves = true;
+}
+
+/* What every screen has alike. */
+static bool
+act_everywhere(struct tui_app *app, enum tui_action action)
+{
+    switch (action) {
+    case TUI_DO_everywhere_compose:
+    case TUI_DO_everywhere_monitor:
+    case TUI_DO_everywhere_runs:
+    case TUI_DO_everywhere_workers:
+    case TUI_DO_everywhere_logs:
+        tui_app_go(app, (enum tui_where)(TUI_IN_compose +
+                                         (action - TUI_DO_everywhere_compose)));
+        return true;
+    case TUI_DO_everywhere_palette:
+        tui_palette_open(app);
+        return true;
+    case TUI_DO_everywhere_help:
+        app->shows_help = true;
+        app->help = (struct tui_list){0};
+        tui_field_set(&app->search, "");
+        return true;
+    case TUI_DO_everywhere_redraw:
+        if (app->term)
+            tui_term_forget(app->term);
+        return true;
+    case TUI_DO_everywhere_suspend:
+        if (app->term)
+            tui_term_suspend(app->term);
+        return true;
+    case TUI_DO_everywhere_leave:
+        leave(app);
+        return true;
+    default:
+        return false;
+    }
+}
+
+void
+tui_app_act(struct tui_app *app, enum tui_action action)
+{
+    const struct tui_screen *s = app->screen[app->at];
+    app->changed = true;
+    if (action == TUI_DO_nothing)
+        return;
+    if (s->act && s->act(app, app->state[app->at], action))
+        return;
+    if (!act_everywhere(app, action) && action == TUI_DO_everywhere_close)
+        app->message_end = 0;
+}
+
+void
+tui_app_key(struct tui_app *app, int key)
+{
+    const struct tui_screen *s = app->screen[app->at];
+    app->changed = true;
+    if (key == TUI_CTRL('l') || key == TUI_CTRL('z')) {
+        act_everywhere(app, tui_keys_find(&app->config.keys, TUI_IN_everywhere, key));
+    } else if (app->popup.kind != TUI_NO_POPUP) {
+        tui_popup_key(&app->popup, app, key);
+    } else if (app->shows_help) {
+        tui_help_key(app, key);
+    } else if (!s->key || !s->key(app, app->state[app->at], key)) {
+        tui_app_act(app, tui_keys_find(&app->config.keys, s->where, key));
+    }
+}
+
+void
+tui_app_mouse(struct tui_app *app, const struct tui_mouse *m)
+{
+    const struct tui_screen *s = app->screen[app->at];
+    app->changed = true;
+    if (app->popup.kind != TUI_NO_POPUP) {
+        if (m->what == TUI_CLICK)
+            tui_popup_click(&app->popup, app, m->y, m->x);
+        else if (m->what != TUI_RIGHT_CLICK)
+            tui_popup_key(&app->popup, app,
+                          m->what == TUI_WHEEL_UP ? TUI_K_UP : TUI_K_DOWN);
+        return;
+    }
+    for (int i = 0; i < app->n_spots && m->what == TUI_CLICK; i++) {
+        const struct tui_spot *spot = &app->spot[i];
+        if (m->y == spot->y && m->x >= spot->x && m->x < spot->x + spot->w) {
+            tui_app_act(app, spot->action);
+            return;
+        }
+    }
+    if (app->shows_help) {
+        tui_help_key(app, m->what == TUI_WHEEL_UP     ? TUI_K_UP
+                          : m->what == TUI_WHEEL_DOWN ? TUI_K_DOWN
+                                                      : TUI_K_NONE);
+        return;
+    }
+    struct tui_mouse inside = *m;
+    inside.y -= tui_layout_frame(app->grid.rows, app->grid.cols).body.y;
+    if (s->mouse)
+        s->mouse(app, app->state[app->at], &inside);
+}
+
+void
+tui_app_tick(struct tui_app *app, double seconds)
+{
+    struct tui_source *source = app->source;
+    if (source && !app->is_frozen && source->class->advance(source, seconds, 0))
+        app->changed = true;
+    for (int i = 0; i < TUI_SCREENS; i++)
+        if (app->state[i] && app->screen[i]->tick &&
+            app->screen[i]->tick(app, app->state[i]) && i == app->at)
+            app->changed = true;
+    if (app->message_end > 0 && tui_now(app) > app->message_end) {
+        app->message_end = 0;
+        app->changed = true;
+    }
+}

@@ -1,0 +1,150 @@
+/* app.h: the workbench: screens, what they share, and the loop that runs them.
+ *
+ * A screen is a table of functions and a row in screens.def. It draws all of its part
+ * of the grid from what is known, whenever it is asked to; keys come to it as actions
+ * of keys.def; what it has to wait for it does a little at a time, in tick. Nothing in
+ * here needs a terminal: --dump-screen feeds keys and prints the grid. */
+#ifndef TUI_APP_H
+#define TUI_APP_H
+
+#include "core/config/settings.h"
+#include "tui/glyphs.h"
+#include "tui/grid.h"
+#include "tui/keys.h"
+#include "tui/layout.h"
+#include "tui/source.h"
+#include "tui/term.h"
+#include "tui/widget.h"
+
+struct tui_app;
+
+/* One screen. SELF is its state, zeroed before open. */
+struct tui_screen {
+    enum tui_where where; /* its tab, title, and its rows of keys.def */
+    size_t size;          /* of its state */
+    /* (optional) Called when it is first shown. */
+    et_status (*open)(struct tui_app *app, void *self);
+    /* (optional) At the end, if it was opened. */
+    void (*close)(struct tui_app *app, void *self);
+    /* (optional) The run that is watched is another one now, or none. */
+    void (*attached)(struct tui_app *app, void *self);
+    /* Draws into P, all lines but the first and the last two: its first line says what
+     * is shown. tui_size_of the grid says what there is room for. */
+    void (*draw)(struct tui_app *app, void *self, const struct tui_pane *p);
+    /* (optional) What the line above the hints says while there is nothing newer. */
+    enum tui_role (*message)(struct tui_app *app, void *self, char *buf, size_t size);
+    /* (optional) A key, before it is looked up: while something is typed. Taken? */
+    bool (*key)(struct tui_app *app, void *self, int key);
+    /* (optional) What a key asks for. Done? */
+    bool (*act)(struct tui_app *app, void *self, enum tui_action action);
+    /* (optional) A click or wheel at M, in P's rows and columns. */
+    void (*mouse)(struct tui_app *app, void *self, const struct tui_mouse *m);
+    /* (optional) A little work. Is there something new to draw? */
+    bool (*tick)(struct tui_app *app, void *self);
+    /* (optional) Why it should be asked before leaving; NULL: it need not. */
+    const char *(*unsaved)(struct tui_app *app, void *self);
+};
+
+struct tui_app_config {
+    struct et_ctx *cx;
+    const struct tui_glyphs *glyphs;
+    struct tui_keys keys;
+    bool is_readonly;     /* -R: nothing is asked of runs */
+    bool is_dump;         /* time is the run's: a screen is a function of its records */
+    enum tui_where first; /* the screen to begin with */
+    int rows, cols;
+    const char *recent; /* where to begin: shown where there is no run; NULL */
+};
+
+enum { TUI_SCREENS = TUI_IN_logs - TUI_IN_compose + 1, TUI_MESSAGE = 240 };
+
+/* A hint or tab that can be clicked. */
+struct tui_spot {
+    int y, x, w;
+    enum tui_action action;
+};
+enum { TUI_SPOTS = 48 };
+
+struct tui_app {
+    struct et_ctx *cx;
+    struct tui_app_config config;
+    struct tui_grid grid;
+    const struct tui_screen *screen[TUI_SCREENS]; /* NULL: not in this version */
+    void *state[TUI_SCREENS];                     /* NULL: not opened yet */
+    int at, before;         /* the screen that is shown, and that was */
+    struct tui_popup popup; /* above it */
+    struct tui_list help;   /* of the help screen */
+    struct tui_field search;
+    bool shows_help;
+    char message[TUI_MESSAGE];
+    enum tui_role message_role;
+    double message_end;        /* monotonic */
+    struct tui_source *source; /* the run that is watched; NULL: none. Owned */
+    bool is_frozen;            /* the source is not asked for more */
+    bool changed;              /* there is something to draw */
+    bool leaves;
+    int exit;  /* of the program */
+    int phase; /* counts tenths of seconds: of what moves */
+    struct tui_spot spot[TUI_SPOTS];
+    int n_spots;
+    struct tui_term *term; /* NULL: there is none */
+};
+
+/* ENOMEM; EINVAL where the first screen cannot be opened. */
+ET_NODISCARD et_status tui_app_new(const struct tui_app_config *config,
+                                   struct tui_app **out);
+void tui_app_free(struct tui_app **app);
+
+/* Watches *SOURCE from now on (taken; NULL: nothing). */
+void tui_app_attach(struct tui_app *app, struct tui_source **source);
+/* Shows a screen; one that this version lacks is said so. */
+void tui_app_go(struct tui_app *app, enum tui_where where);
+/* The state of a screen, which is opened if need be; NULL where it cannot be. */
+void *tui_app_state(struct tui_app *app, enum tui_where where);
+void tui_app_resize(struct tui_app *app, int rows, int cols);
+void tui_app_key(struct tui_app *app, int key);
+void tui_app_act(struct tui_app *app, enum tui_action action);
+void tui_app_mouse(struct tui_app *app, const struct tui_mouse *m);
+/* A little of what there is to do, at most SECONDS. */
+void tui_app_tick(struct tui_app *app, double seconds);
+/* Draws app->grid. */
+void tui_app_draw(struct tui_app *app);
+
+/* Says something in the line above the hints, for some seconds. */
+void tui_say(struct tui_app *app, enum tui_role role, const char *fmt, ...)
+    ET_PRINTF(3, 4);
+/* Says the error that stands in the context, and clears it. */
+void tui_say_error(struct tui_app *app);
+/* Puts TEXT on the clipboard as far as the terminal can, and in the message line. */
+void tui_copy(struct tui_app *app, const char *text);
+/* Seconds that only grow; of the day, which with a dump is the run's last record. */
+double tui_now(const struct tui_app *app);
+double tui_today(const struct tui_app *app);
+
+/* Runs APP on a terminal until it is left; calls newly opened screens and all else.
+ * Returns app->exit. */
+int tui_run(struct tui_app *app, struct tui_term *term);
+
+/* ---- dump.c: a screen as text ---- */
+
+struct tui_dump {
+    const char *keys; /* to press first, tui_keys_next; NULL: none */
+    int64_t at;       /* the record to stop at; 0: the last */
+};
+/* Takes in the run's records, presses the keys, and prints the screen. EINVAL for keys
+ * that are none, or a record that is not there. */
+ET_NODISCARD et_status tui_dump_screen(struct tui_app *app, const struct tui_dump *dump,
+                                       FILE *out);
+/* "80x24": false for what is no size, or out of 1x1 to 500x500. */
+bool tui_size_read(const char *text, int *rows, int *cols);
+
+/* ---- help.c, palette.c ---- */
+
+void tui_help_draw(struct tui_app *app, const struct tui_pane *p);
+void tui_help_key(struct tui_app *app, int key);
+void tui_palette_open(struct tui_app *app);
+
+/* The screens, by TUI_IN_compose ...: screens.def. */
+extern const struct tui_screen *const tui_screens[TUI_SCREENS];
+
+#endif

@@ -1,0 +1,181 @@
+/* frame.c: what every screen has: tabs, messages, hints; and drawing it all. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/run/facts.h"
+#include "tui/app.h"
+#include "tui/format.h"
+
+enum { TABS_FULL = 56, WIDE_HINTS = 180 };
+
+static void
+add_spot(struct tui_app *app, int y, int x, int w, enum tui_action action)
+{
+    if (app->n_spots < TUI_SPOTS)
+        app->spot[app->n_spots++] = (struct tui_spot){y, x, w, action};
+}
+
+/* ---- the first line ---- */
+
+static int
+put_tab(struct tui_app *app, const struct tui_pane *p, int x, int i, bool is_short)
+{
+    const enum tui_where where = (enum tui_where)(TUI_IN_compose + i);
+    char text[48];
+    bool here = i == app->at;
+    if (is_short)
+        snprintf(text, sizeof text, "%d", i + 1);
+    else
+        snprintf(text, sizeof text, "%d %s", i + 1, tui_where_title(where));
+    int w = tui_width(text) + 2;
+    tui_put(p, 0, x + 1, here ? TUI_FOCUS : app->screen[i] ? TUI_TEXT : TUI_DIM, text);
+    if (here) {
+        tui_put_ch(p, 0, x, '[', TUI_FOCUS, 0);
+        tui_put_ch(p, 0, x + w - 1, ']', TUI_FOCUS, 0);
+    }
+    add_spot(app, p->y, p->x + x, w, (enum tui_action)(TUI_DO_everywhere_compose + i));
+    return x + w;
+}
+
+static void
+put_tabs(struct tui_app *app, const struct tui_pane *p)
+{
+    char text[ETI_FACT_TEXT + 16], clock[TUI_NUMBER], fact[ETI_FACT_TEXT];
+    const char *name =
+        app->source ? eti_facts_get(app->source->facts, "name", fact) : "(no run)";
+    int x = tui_put(p, 0, 1, TUI_TITLE, "etude") + 1;
+    for (int i = 0; i < TUI_SCREENS; i++)
+        x = put_tab(app, p, x, i, p->w < TABS_FULL + 20);
+    snprintf(text, sizeof text, "%s  %s", name ? name : "-",
+             tui_clock(tui_today(app), 0, clock));
+    if (p->w - 1 - tui_width(text) > x)
+        tui_put_end(p, 0, p->w - 1, TUI_TEXT, text);
+    else if (p->w - 1 - tui_width(clock) > x)
+        tui_put_end(p, 0, p->w - 1, TUI_TEXT, clock);
+}
+
+/* ---- the last two ---- */
+
+static enum tui_where
+place(const struct tui_app *app)
+{
+    return app->shows_help ? TUI_IN_help : app->screen[app->at]->where;
+}
+
+static void
+put_message(struct tui_app *app, const struct tui_pane *p)
+{
+    const struct tui_screen *s = app->screen[app->at];
+    char text[TUI_MESSAGE];
+    if (app->message_end > 0) {
+        tui_put(p, 0, 1, app->message_role, app->message);
+    } else if (s->message) {
+        text[0] = '\0';
+        enum tui_role role = s->message(app, app->state[app->at], text, sizeof text);
+        tui_put(p, 0, 1, role, text);
+    }
+}
+
+/* The hints of a screen in their order; those of everywhere where none of its own hides
+ * them. */
+static int
+gather_hints(const struct tui_app *app, const struct tui_binding **hint, bool wide)
+{
+    int n = 0;
+    for (int order = 1; order < 100; order++)
+        for (int i = 0; i < TUI_ACTIONS - 1; i++) {
+            const struct tui_binding *b = &tui_bindings[i];
+            if (b->order == order && (b->hint || (wide && b->wide)) &&
+                tui_binding_holds(&app->config.keys, b, place(app)))
+                hint[n++] = b;
+        }
+    return n;
+}
+
+static const char *
+hint_text(const struct tui_app *app, const struct tui_binding *b, bool wide, char *buf,
+          size_t size)
+{
+    char key[TUI_KEY_TEXT];
+    snprintf(buf, size, "%s %s",
+             b->hint_key ? b->hint_key : tui_binding_key(&app->config.keys, b, key),
+             wide && b->wide ? b->wide : b->hint);
+    return buf;
+}
+
+/* Leaves out the least important until the rest has room. */
+static int
+fit_hints(const struct tui_app *app, const struct tui_binding **hint, int n, bool wide,
+          int room)
+{
+    char text[64];
+    const int gap = wide ? 3 : 2;
+    for (;;) {
+        int total = 1, worst = -1;
+        for (int i = 0; i < n; i++) {
+            total += tui_width(hint_text(app, hint[i], wide, text, sizeof text)) + gap;
+            if (hint[i]->order >= 10 && hint[i]->order < 90)
+                worst = i;
+        }
+        if (total - gap <= room || worst < 0)
+            return n;
+        memmove(hint + worst, hint + worst + 1, (size_t)(n - worst - 1) * sizeof *hint);
+        n--;
+    }
+}
+
+static void
+put_hints(struct tui_app *app, const struct tui_pane *p)
+{
+    const struct tui_binding *hint[TUI_ACTIONS];
+    char text[64];
+    bool wide = p->w >= WIDE_HINTS;
+    int n = gather_hints(app, hint, wide), x = 1;
+    n = fit_hints(app, hint, n, wide, p->w);
+    for (int i = 0; i < n; i++) {
+        hint_text(app, hint[i], wide, text, sizeof text);
+        int w = tui_put(p, 0, x, TUI_DIM, text);
+        int key = (int)strcspn(text, " ");
+        if (hint[i]->hint_key)
+            key = tui_width(hint[i]->hint_key);
+        for (int k = 0; k < key; k++)
+            tui_put_n(p, 0, x + k, TUI_TITLE, 0, 1, text + k, 1);
+        add_spot(app, p->y, p->x + x, w, hint[i]->action);
+        x += w + (wide ? 3 : 2);
+    }
+}
+
+/* ---- all ---- */
+
+static struct tui_pane
+pane(struct tui_grid *g, struct tui_rect r)
+{
+    struct tui_pane all = tui_pane_of(g);
+    return tui_pane_part(&all, r.y, r.x, r.h, r.w);
+}
+
+void
+tui_app_draw(struct tui_app *app)
+{
+    const struct tui_screen *s = app->screen[app->at];
+    const struct tui_frame f = tui_layout_frame(app->grid.rows, app->grid.cols);
+    const struct tui_pane tabs = pane(&app->grid, f.tabs);
+    const struct tui_pane body = pane(&app->grid, f.body);
+    const struct tui_pane message = pane(&app->grid, f.message);
+    const struct tui_pane hints = pane(&app->grid, f.hints);
+    const struct tui_pane all = tui_pane_of(&app->grid);
+    tui_grid_clear(&app->grid);
+    app->n_spots = 0;
+    put_tabs(app, &tabs);
+    if (app->shows_help)
+        tui_help_draw(app, &body);
+    else
+        s->draw(app, app->state[app->at], &body);
+    put_message(app, &message);
+    put_hints(app, &hints);
+    tui_popup_draw(&app->popup, &all);
+    app->changed = false;
+}

@@ -1,0 +1,96 @@
+/* grid.h: what a screen looks like: cells, and how text gets into them.
+ *
+ * Screens draw into a grid, always all of it; what is shown is the difference from the
+ * one before (term.c), or its text (--dump-screen). Nothing else reaches a terminal,
+ * and no cell ever holds anything but one printable character of width one: text passes
+ * et_visible and tui_is_narrow on its way in, wherever it is from. */
+#ifndef TUI_GRID_H
+#define TUI_GRID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "etude/ctx.h"
+#include "tui/theme.h"
+
+struct tui_glyphs;
+
+struct tui_cell {
+    uint32_t ch;  /* a code point of width one */
+    uint8_t role; /* enum tui_role */
+    uint8_t attr; /* enum tui_attr, or-ed */
+};
+
+enum tui_attr {
+    TUI_BOLD = 1,
+    TUI_REVERSE = 2,
+    TUI_FAINT = 4,
+};
+
+struct tui_grid {
+    struct et_ctx *cx;
+    int rows, cols;
+    struct tui_cell *cell;           /* [rows][cols] */
+    const struct tui_glyphs *glyphs; /* those that everybody draws with; borrowed */
+    int cursor_y, cursor_x;          /* where text is typed; -1: nowhere */
+};
+
+/* A blank grid, at least 1x1. ENOMEM. */
+ET_NODISCARD et_status tui_grid_init(struct tui_grid *g, struct et_ctx *cx,
+                                     const struct tui_glyphs *glyphs, int rows,
+                                     int cols);
+void tui_grid_release(struct tui_grid *g);
+void tui_grid_clear(struct tui_grid *g);
+/* Copies the cells of FROM, which has the same size. */
+void tui_grid_copy(struct tui_grid *to, const struct tui_grid *from);
+/* Its lines, blanks at their ends cut off, in UTF-8. */
+void tui_grid_print(const struct tui_grid *g, FILE *out);
+/* The UTF-8 of CH in BUF [5]; returns its bytes. */
+int tui_utf8(uint32_t ch, char *buf);
+/* Is CH a character that fills exactly one cell? */
+bool tui_is_narrow(uint32_t ch);
+
+/* ---- a part of a grid ----
+ * Rows and columns count from its upper left corner; what lies outside is cut off. */
+
+struct tui_pane {
+    struct tui_grid *grid;
+    int y, x, h, w; /* in the grid, and inside it */
+};
+
+struct tui_pane tui_pane_of(struct tui_grid *g);
+/* The part of P that begins at Y, X and is H high, W wide, as far as P reaches. */
+struct tui_pane tui_pane_part(const struct tui_pane *p, int y, int x, int h, int w);
+
+/* Puts a character there. */
+void tui_put_ch(const struct tui_pane *p, int y, int x, uint32_t ch, enum tui_role role,
+                int attr);
+/* Puts text there. Returns the columns that it took, or would have: x + that is where
+ * the next begins. */
+int tui_put(const struct tui_pane *p, int y, int x, enum tui_role role,
+            const char *text);
+int tui_putf(const struct tui_pane *p, int y, int x, enum tui_role role,
+             const char *fmt, ...) ET_PRINTF(5, 6);
+/* Bytes N of TEXT, with ATTR, in at most MOST columns. */
+int tui_put_n(const struct tui_pane *p, int y, int x, enum tui_role role, int attr,
+              int most, const char *text, size_t n);
+/* Text that ends before column END. Returns the column at which it begins. */
+int tui_put_end(const struct tui_pane *p, int y, int end, enum tui_role role,
+                const char *text);
+/* The columns that TEXT takes. */
+int tui_width(const char *text);
+/* N times the same. */
+void tui_fill(const struct tui_pane *p, int y, int x, int n, uint32_t ch,
+              enum tui_role role);
+/* Blanks all of P: what a pop-up lies on. */
+void tui_blank(const struct tui_pane *p);
+/* Adds ATTR to N cells. */
+void tui_mark(const struct tui_pane *p, int y, int x, int n, int attr);
+/* Gives all of P the role: of data that are stale. */
+void tui_tint(const struct tui_pane *p, enum tui_role role);
+/* The place at which text is typed. */
+void tui_cursor(const struct tui_pane *p, int y, int x);
+
+#endif

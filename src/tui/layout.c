@@ -1,0 +1,176 @@
+/* layout.c: see layout.h. UX.md section 3. */
+#include "config.h"
+
+#include <stddef.h>
+
+#include "tui/layout.h"
+
+enum {
+    NUMBERS_WIDE = 34, /* columns of the panel of numbers, its border included */
+    NUMBERS_HIGH = 9,
+    EVENTS_FULL = 8,
+    RANKS_MOST = 8, /* rows of ranks at 50 lines */
+};
+
+enum tui_size
+tui_size_of(int rows, int cols)
+{
+    static const struct {
+        int rows, cols;
+        enum tui_size size;
+    } from[] = {
+        {45, 180, TUI_FULL},
+        {36, 120, TUI_WIDE},
+        {24, 80, TUI_NORMAL},
+        {16, 60, TUI_SMALL},
+    };
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++)
+        if (rows >= from[i].rows && cols >= from[i].cols)
+            return from[i].size;
+    return TUI_TINY;
+}
+
+static int
+least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int
+most(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+struct tui_frame
+tui_layout_frame(int rows, int cols)
+{
+    struct tui_frame f = {.tabs = {0, 0, 1, cols}};
+    bool has_hints = tui_size_of(rows, cols) != TUI_TINY;
+    int end = rows;
+    if (has_hints)
+        f.hints = (struct tui_rect){--end, 0, 1, cols};
+    if (end > 2) /* one line at least for what it is about */
+        f.message = (struct tui_rect){--end, 0, 1, cols};
+    f.body = (struct tui_rect){1, 0, end - 1, cols};
+    return f;
+}
+
+/* ---- Monitor ---- */
+
+/* The next H lines at *Y, as far as END: all columns from X to X + W. */
+static struct tui_rect
+take(int *y, int end, int h, int x, int w)
+{
+    h = most(0, least(h, end - *y));
+    struct tui_rect r = {*y, x, h, h > 0 ? w : 0};
+    *y += h;
+    return r;
+}
+
+/* Column I of N, as evenly as goes. */
+static int
+column(int cols, int i, int n)
+{
+    return i == 0 ? 0 : i == n ? cols : (cols * i + 1) / n;
+}
+
+/* Charts from part CHART + FIRST on, N beside each other. */
+static void
+put_charts(struct tui_monitor_layout *l, int first, int n, struct tui_rect r)
+{
+    for (int i = 0; i < n; i++) {
+        int x = column(r.w, i, n);
+        l->part[TUI_M_CHART + first + i] = (struct tui_rect){
+            r.y,
+            r.x + x,
+            r.h,
+            column(r.w, i + 1, n) - x,
+        };
+    }
+}
+
+/* Ranks and events below END's foot, charts and numbers above them. */
+static void
+lay_normal(struct tui_monitor_layout *l, int y, int end, int cols,
+           const struct tui_monitor_needs *needs, bool wide)
+{
+    int spare = end - y - NUMBERS_HIGH; /* for ranks and events */
+    l->rank_columns = needs->ranks > 1 ? 2 : 1;
+    int lines = (most(1, needs->ranks) + l->rank_columns - 1) / l->rank_columns;
+    int ranks = 1 + least(lines, most(1, least(spare - 4, wide ? 8 : 4)));
+    int events = wide ? 6 : 3;
+    int charts = most(0, end - y - ranks - events), top = y;
+    int left = cols - NUMBERS_WIDE;
+    struct tui_rect area = take(&y, end, charts, 0, left);
+    l->part[TUI_M_NUMBERS] = (struct tui_rect){top, left, area.h, cols - left};
+    if (area.h > NUMBERS_HIGH + 6) { /* room below the numbers */
+        l->part[TUI_M_NUMBERS].h = NUMBERS_HIGH;
+        l->part[TUI_M_STEP] = (struct tui_rect){
+            top + NUMBERS_HIGH,
+            left,
+            area.h - NUMBERS_HIGH,
+            cols - left,
+        };
+    }
+    if (wide) {
+        struct tui_rect upper = {area.y, 0, (area.h + 1) / 2, left};
+        struct tui_rect lower = {area.y + upper.h, 0, area.h - upper.h, left};
+        put_charts(l, 0, 2, upper);
+        put_charts(l, 2, 2, lower);
+    } else {
+        put_charts(l, 0, 1, area);
+    }
+    l->part[TUI_M_RANKS] = take(&y, end, ranks, 0, cols);
+    l->part[TUI_M_EVENTS] = take(&y, end, end - y, 0, cols);
+}
+
+static void
+lay_full(struct tui_monitor_layout *l, int y, int end, int cols,
+         const struct tui_monitor_needs *needs)
+{
+    int right = column(cols, 2, 3), spare = end - y;
+    int lines = least(most(1, needs->ranks), most(RANKS_MOST, (spare - 20) / 3));
+    int ranks = lines + 2; /* title and the host's line */
+    int charts = spare - ranks - EVENTS_FULL - 1;
+    struct tui_rect upper = take(&y, end, (charts + 2) / 2, 0, cols);
+    struct tui_rect lower = take(&y, end, charts - (charts + 2) / 2, 0, cols);
+    put_charts(l, 0, 3, upper);
+    put_charts(l, 3, 3, lower);
+    l->part[TUI_M_STEP] = l->part[TUI_M_LAST_CHART];
+    l->part[TUI_M_LAST_CHART] = (struct tui_rect){0};
+    l->part[TUI_M_RANKS] = take(&y, end, ranks, 0, right);
+    l->part[TUI_M_MAP] = l->part[TUI_M_RANKS];
+    l->part[TUI_M_MAP].x = right;
+    l->part[TUI_M_MAP].w = cols - right;
+    l->rank_columns = 1;
+    l->part[TUI_M_EVENTS] = take(&y, end, end - y - 1, 0, right);
+    l->part[TUI_M_ALGORITHMS] = l->part[TUI_M_EVENTS];
+    l->part[TUI_M_ALGORITHMS].x = right;
+    l->part[TUI_M_ALGORITHMS].w = cols - right;
+    l->part[TUI_M_RULE] = take(&y, end, 1, 0, cols);
+}
+
+struct tui_monitor_layout
+tui_layout_monitor(int rows, int cols, const struct tui_monitor_needs *needs)
+{
+    struct tui_monitor_layout l = {.rank_columns = 1};
+    const struct tui_rect body = tui_layout_frame(rows, cols).body;
+    const enum tui_size size = tui_size_of(rows, cols);
+    int y = body.y, end = body.y + body.h;
+    if (size != TUI_TINY || body.h > needs->bars)
+        l.part[TUI_M_STATUS] = take(&y, end, 1, 0, cols);
+    l.part[TUI_M_BARS] = take(&y, end, needs->bars, 0, cols);
+    if (size == TUI_TINY)
+        return l;
+    if (size == TUI_SMALL || needs->only >= 0) {
+        int only = needs->only >= 0 ? needs->only : TUI_M_CHART;
+        l.rank_columns = cols >= 80 && needs->ranks > end - y - 1 ? 2 : 1;
+        l.part[only] = take(&y, end, end - y, 0, cols);
+    } else if (size == TUI_FULL) {
+        lay_full(&l, y, end, cols, needs);
+    } else {
+        lay_normal(&l, y, end, cols, needs, size == TUI_WIDE);
+    }
+    return l;
+}

@@ -1,0 +1,55 @@
+/* layout.h: where things lie on a screen: pure functions of its size.
+ *
+ *     TINY     below 60x16   tabs, bars and the newest message
+ *     SMALL    below 80x24   one panel at a time, tab changes it
+ *     NORMAL   80x24
+ *     WIDE     120x36        two columns of charts
+ *     FULL     180x45        everything, as drawn for 200x50 */
+#ifndef TUI_LAYOUT_H
+#define TUI_LAYOUT_H
+
+#include <stdbool.h>
+
+enum tui_size { TUI_TINY, TUI_SMALL, TUI_NORMAL, TUI_WIDE, TUI_FULL };
+enum tui_size tui_size_of(int rows, int cols);
+
+/* Columns X to X + W of rows Y to Y + H; H or W 0: it is not shown. */
+struct tui_rect {
+    int y, x, h, w;
+};
+
+/* Of every screen: first line, last line, the one above it, and what is between. */
+struct tui_frame {
+    struct tui_rect tabs, body, message, hints;
+};
+struct tui_frame tui_layout_frame(int rows, int cols);
+
+/* The parts of Monitor. All but the first two have a title line. */
+enum tui_monitor_part {
+    TUI_M_STATUS,
+    TUI_M_BARS,
+    TUI_M_CHART, /* and the next five */
+    TUI_M_LAST_CHART = TUI_M_CHART + 5,
+    TUI_M_NUMBERS, /* throughput: with a border on its left */
+    TUI_M_STEP,    /* where the step goes */
+    TUI_M_RANKS,
+    TUI_M_MAP, /* of stragglers */
+    TUI_M_EVENTS,
+    TUI_M_ALGORITHMS,
+    TUI_M_RULE, /* a line between them and the message */
+    TUI_M_PARTS,
+};
+/* What the layout depends on besides the size. */
+struct tui_monitor_needs {
+    int bars;  /* total, epoch, and one for each evaluation that is shown */
+    int ranks; /* there are */
+    int only;  /* enum tui_monitor_part: it alone, as large as can be; -1: all */
+};
+struct tui_monitor_layout {
+    struct tui_rect part[TUI_M_PARTS];
+    int rank_columns; /* ranks beside each other: 1 or 2 */
+};
+struct tui_monitor_layout tui_layout_monitor(int rows, int cols,
+                                             const struct tui_monitor_needs *needs);
+
+#endif

@@ -1,0 +1,63 @@
+/* source.h: where what is shown of a run comes from: its directory (source_dir.c), or a
+ * hub far away. Screens know only this. */
+#ifndef TUI_SOURCE_H
+#define TUI_SOURCE_H
+
+#include <jansson.h>
+
+#include "dist/model.h"
+
+enum tui_link {
+    TUI_LINK_LIVE,  /* records come as they are made */
+    TUI_LINK_ENDED, /* there will be no more */
+    TUI_LINK_STALE, /* nothing for some seconds */
+    TUI_LINK_LOST,  /* lost contact; it is tried again */
+};
+
+/* A line that a rank wrote. */
+struct tui_log_line {
+    double t; /* NaN: not said */
+    int rank;
+    int level;        /* enum et_log_level; -1: printed, without one */
+    const char *text; /* borrowed until the next; not made visible */
+};
+
+struct tui_source;
+struct tui_source_class {
+    void (*free)(struct tui_source *s);
+    /* Takes in what there is, for at most SECONDS, records up to the one of seq UNTIL
+     * (0: no such end). Did anything change? */
+    bool (*advance)(struct tui_source *s, double seconds, int64_t until);
+    /* Bytes of history that are in, and of all. */
+    void (*progress)(const struct tui_source *s, int64_t *done, int64_t *all);
+    /* The next line of the ranks' logs that is new; false: none. NULL: there are none.
+     */
+    bool (*line)(struct tui_source *s, struct tui_log_line *out);
+    /* Why the run cannot be steered; NULL: it can. */
+    const char *(*refusal)(const struct tui_source *s);
+    /* Asks for TEXT, "pause" or "set optimizer.lr 0.05" (control.h), or "kill"; what
+     * came of it is an event of the run. A status with a sentence. */
+    et_status (*request)(struct tui_source *s, const char *text);
+    /* A note of TEXT at this moment. */
+    et_status (*annotate)(struct tui_source *s, const char *text);
+};
+/* What each begins with. */
+struct tui_source {
+    const struct tui_source_class *class;
+    struct et_ctx *cx;
+    const struct etd_model *model; /* borrowed; never NULL */
+    json_t *facts;                 /* core/run/facts.h; owned */
+    enum tui_link link;
+    double heard;       /* monotonic: when it was last heard of */
+    double retry;       /* monotonic: of the next attempt, while disconnected */
+    double rtt_ms;      /* NaN: not known, or it is no other machine */
+    char problem[1024]; /* what could not be read; "" */
+};
+
+/* The run in DIRECTORY, of which FACTS are known (its reference is taken also on
+ * failure). ENOENT, EIO, EFORMAT. */
+ET_NODISCARD et_status tui_source_dir(struct et_ctx *cx, json_t *facts,
+                                      struct tui_source **out);
+void tui_source_free(struct tui_source **s);
+
+#endif

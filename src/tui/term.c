@@ -1,0 +1,381 @@
+/* term.c: see term.h.
+ *
+ * ncurses reads keys, knows what each terminal can do, and writes the cells that
+ * differ; sizes and signals are ours, because its own handlers would redraw in the
+ * middle of ours. */
+#include "config.h"
+
+/* ncurses declares what it has under this. */
+#define NCURSES_WIDECHAR 1
+#include <curses.h>
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <term.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "tui/crash.h"
+#include "tui/glyphs.h"
+#include "tui/term.h"
+
+#undef lines /* of term.h, as short as they come */
+#undef columns
+
+enum { ESCAPE_MS = 25, PAIRS_FROM = 1 };
+
+struct tui_term {
+    struct et_ctx *cx;
+    SCREEN *screen;
+    int in, out; /* descriptors */
+    struct tui_theme theme;
+    bool has_color;
+    struct tui_grid shown; /* what is on the terminal; no cell: nothing of ours */
+    char notice[160];
+    bool gone; /* the terminal hung up */
+};
+
+/* ---- opening ---- */
+
+/* What to tell ncurses that the terminal is. */
+static const char *
+terminal_name(struct tui_term *t)
+{
+    static const char *const known[] = {"xterm-256color", "xterm", "vt100", "ansi"};
+    const char *own = getenv("TERM");
+    int error;
+    if (own && *own && setupterm(own, t->out, &error) == OK)
+        return own;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (setupterm(known[i], t->out, &error) == OK) {
+            char visible[64];
+            et_visible(visible, sizeof visible, own ? own : "", own ? strlen(own) : 0);
+            snprintf(t->notice, sizeof t->notice,
+                     "this machine does not know the terminal '%s': taken for %s",
+                     visible, known[i]);
+            return known[i];
+        }
+    return NULL;
+}
+
+static void
+begin_colors(struct tui_term *t)
+{
+    start_color();
+    use_default_colors();
+    for (int i = 0; i < TUI_ROLES; i++)
+        init_pair((short)(PAIRS_FROM + i), (short)t->theme.color[i], -1);
+}
+
+static void
+begin_input(const struct tui_term_config *config)
+{
+    raw();
+    noecho();
+    keypad(stdscr, TRUE);
+    meta(stdscr, TRUE);
+    nodelay(stdscr, TRUE);
+    intrflush(stdscr, FALSE);
+    set_escdelay(ESCAPE_MS);
+    if (config->mouse)
+        mousemask(BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON3_PRESSED |
+                      BUTTON3_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED,
+                  NULL);
+    mouseinterval(0);
+}
+
+static et_status
+read_theme(struct tui_term *t, const struct tui_term_config *config)
+{
+    int colors = has_colors() ? COLORS : 0;
+    t->has_color = tui_has_color(config->color, colors) && colors >= 8;
+    tui_theme_default(&t->theme, t->has_color ? colors : 0);
+    return config->theme ? tui_theme_read(t->cx, &t->theme, config->theme,
+                                          t->has_color ? colors : 0, config->errors)
+                         : ET_OK;
+}
+
+static et_status
+begin(struct tui_term *t, const struct tui_term_config *config)
+{
+    t->in = fileno(config->in);
+    t->out = fileno(config->out);
+    const char *name = terminal_name(t);
+    if (!name || !tigetstr("cup") || tigetstr("cup") == (char *)-1)
+        return ET_FAIL(t->cx, ET_ENOTSUP,
+                       "a terminal of the kind '%s' cannot place its cursor",
+                       name ? name : "unknown");
+    setlocale(LC_CTYPE, "C.UTF-8"); /* what cells hold, whatever the language is */
+    tui_crash_begin(t->in, t->out, config->crash);
+    t->screen = newterm(name, config->out, config->in);
+    if (!t->screen)
+        return ET_FAIL(t->cx, ET_ENOTSUP, "the terminal '%s' cannot be used", name);
+    ET_TRY(read_theme(t, config));
+    begin_input(config);
+    if (t->has_color)
+        begin_colors(t);
+    tui_crash_catch();
+    return ET_OK;
+}
+
+et_status
+tui_term_open(struct et_ctx *cx, const struct tui_term_config *config,
+              struct tui_term **out)
+{
+    void *block;
+    *out = NULL;
+    ET_TRY(et_alloc(cx, sizeof(struct tui_term), &block));
+    struct tui_term *t = block;
+    t->cx = cx;
+    et_status status = begin(t, config);
+    if (status == ET_OK)
+        *out = t;
+    else
+        tui_term_close(&t);
+    return status;
+}
+
+void
+tui_term_close(struct tui_term **term)
+{
+    struct tui_term *t = *term;
+    if (!t)
+        return;
+    if (t->screen) {
+        endwin();
+        delscreen(t->screen);
+    }
+    tui_crash_end();
+    tui_grid_release(&t->shown);
+    et_free(t->cx, t);
+    *term = NULL;
+}
+
+const char *
+tui_term_notice(const struct tui_term *t)
+{
+    return *t->notice ? t->notice : NULL;
+}
+
+void
+tui_term_size(const struct tui_term *t, int *rows, int *cols)
+{
+    struct winsize w = {0};
+    if (ioctl(t->out, TIOCGWINSZ, &w) != 0 || w.ws_row == 0 || w.ws_col == 0)
+        w = (struct winsize){.ws_row = 24, .ws_col = 80};
+    *rows = w.ws_row;
+    *cols = w.ws_col;
+}
+
+/* ---- showing ---- */
+
+static void
+put_cell(const struct tui_term *t, int y, int x, const struct tui_cell *c)
+{
+    const wchar_t text[] = {(wchar_t)c->ch, 0};
+    int attr = c->attr | t->theme.attr[c->role];
+    attr_t attrs = (attr & TUI_BOLD ? A_BOLD : 0) |
+                   (attr & TUI_REVERSE ? A_REVERSE : 0) |
+                   (attr & TUI_FAINT ? A_DIM : 0);
+    cchar_t cell;
+    setcchar(&cell, text, attrs, (short)(t->has_color ? PAIRS_FROM + c->role : 0),
+             NULL);
+    mvadd_wch(y, x, &cell);
+}
+
+static void
+put_cursor(const struct tui_grid *g)
+{
+    curs_set(g->cursor_y >= 0);
+    if (g->cursor_y >= 0)
+        move(g->cursor_y, g->cursor_x);
+}
+
+/* A grid of the new size, whose cells are all unlike any. */
+static bool
+fit(struct tui_term *t, const struct tui_grid *g)
+{
+    if (t->shown.cell && t->shown.rows == g->rows && t->shown.cols == g->cols)
+        return true;
+    tui_grid_release(&t->shown);
+    if (tui_grid_init(&t->shown, t->cx, g->glyphs, g->rows, g->cols) != ET_OK) {
+        et_error_clear(t->cx);
+        return false;
+    }
+    resizeterm(g->rows, g->cols);
+    memset(t->shown.cell, 0xff,
+           (size_t)g->rows * (size_t)g->cols * sizeof *t->shown.cell);
+    erase();
+    return true;
+}
+
+void
+tui_term_show(struct tui_term *t, const struct tui_grid *g)
+{
+    int changed = 0;
+    if (!fit(t, g))
+        return; /* the next frame tries again */
+    for (int i = 0; i < g->rows * g->cols; i++) {
+        const struct tui_cell *a = &g->cell[i], *b = &t->shown.cell[i];
+        if (a->ch == b->ch && a->role == b->role && a->attr == b->attr)
+            continue;
+        put_cell(t, i / g->cols, i % g->cols, a);
+        changed++;
+    }
+    if (changed == 0 && g->cursor_y == t->shown.cursor_y &&
+        g->cursor_x == t->shown.cursor_x)
+        return;
+    tui_grid_copy(&t->shown, g);
+    put_cursor(g);
+    refresh();
+}
+
+void
+tui_term_forget(struct tui_term *t)
+{
+    clearok(curscr, TRUE);
+    tui_grid_release(&t->shown);
+}
+
+/* ---- keys and signals ---- */
+
+void
+tui_term_wait(struct tui_term *t, double seconds, int fd)
+{
+    struct pollfd p[] = {
+        {.fd = t->in, .events = POLLIN},
+        {.fd = tui_crash_fd(), .events = POLLIN},
+        {.fd = fd, .events = POLLIN},
+    };
+    int ms = seconds > 3600 ? 3600000 : seconds > 0 ? (int)ceil(seconds * 1e3) : 0;
+    if (poll(p, 3, ms) > 0 && p[0].revents & (POLLHUP | POLLERR | POLLNVAL))
+        t->gone = true;
+    tui_crash_drain();
+}
+
+static int
+mouse_key(struct tui_mouse *mouse)
+{
+    MEVENT e;
+    if (getmouse(&e) != OK)
+        return TUI_K_NONE;
+    *mouse = (struct tui_mouse){.y = e.y, .x = e.x};
+    if (e.bstate & BUTTON4_PRESSED)
+        mouse->what = TUI_WHEEL_UP;
+    else if (e.bstate & BUTTON5_PRESSED)
+        mouse->what = TUI_WHEEL_DOWN;
+    else if (e.bstate & (BUTTON3_PRESSED | BUTTON3_CLICKED))
+        mouse->what = TUI_RIGHT_CLICK;
+    else if (e.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED))
+        mouse->what = TUI_CLICK;
+    else
+        return TUI_K_NONE;
+    return TUI_K_MOUSE;
+}
+
+static int
+special_key(wint_t code)
+{
+    static const struct {
+        int theirs, ours;
+    } keys[] = {
+        {KEY_UP, TUI_K_UP},
+        {KEY_DOWN, TUI_K_DOWN},
+        {KEY_LEFT, TUI_K_LEFT},
+        {KEY_RIGHT, TUI_K_RIGHT},
+        {KEY_PPAGE, TUI_K_PGUP},
+        {KEY_NPAGE, TUI_K_PGDN},
+        {KEY_HOME, TUI_K_HOME},
+        {KEY_END, TUI_K_END},
+        {KEY_BTAB, TUI_K_BACKTAB},
+        {KEY_DC, TUI_K_DELETE},
+        {KEY_IC, TUI_K_INSERT},
+        {KEY_ENTER, TUI_K_ENTER},
+        {KEY_BACKSPACE, TUI_K_BACKSPACE},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i].theirs == (int)code)
+            return keys[i].ours;
+    if ((int)code >= KEY_F(1) && (int)code <= KEY_F(12))
+        return TUI_K_F1 + (int)code - KEY_F(1);
+    return TUI_K_NONE;
+}
+
+int
+tui_term_key(struct tui_term *t, struct tui_mouse *mouse)
+{
+    wint_t ch;
+    (void)t;
+    for (;;) {
+        int kind = wget_wch(stdscr, &ch), key = TUI_K_NONE;
+        if (kind == ERR)
+            return TUI_K_NONE;
+        if (kind == KEY_CODE_YES)
+            key = ch == KEY_MOUSE ? mouse_key(mouse) : special_key(ch);
+        else if (ch == '\n' || ch == '\r')
+            key = TUI_K_ENTER;
+        else
+            key = ch == 8 ? TUI_K_BACKSPACE : (int)ch;
+        if (key != TUI_K_NONE)
+            return key;
+    }
+}
+
+bool
+tui_term_resized(struct tui_term *t)
+{
+    (void)t;
+    return tui_crash_take(TUI_CAUGHT_RESIZE);
+}
+
+bool
+tui_term_leaves(const struct tui_term *t)
+{
+    return t->gone || tui_crash_is(TUI_CAUGHT_LEAVE);
+}
+
+bool
+tui_term_suspends(struct tui_term *t)
+{
+    (void)t;
+    return tui_crash_take(TUI_CAUGHT_SUSPEND);
+}
+
+void
+tui_term_suspend(struct tui_term *t)
+{
+    endwin();
+    tui_crash_stop();
+    tui_term_forget(t);
+    refresh();
+}
+
+void
+tui_term_copy(struct tui_term *t, const char *text)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char out[8 + 4 * (TUI_COPY_MAX / 3 + 1) + 2];
+    size_t n = strlen(text), at = 0;
+    const unsigned char *s = (const unsigned char *)text;
+    if (n > TUI_COPY_MAX)
+        return;
+    at += (size_t)snprintf(out, sizeof out, "\033]52;c;");
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t v = (uint32_t)s[i] << 16 | (i + 1 < n ? (uint32_t)s[i + 1] << 8 : 0) |
+                     (i + 2 < n ? s[i + 2] : 0);
+        for (size_t k = 0; k < 4; k++)
+            out[at++] = k <= n - i ? digits[v >> (18 - 6 * k) & 63] : '=';
+    }
+    out[at++] = '\a';
+    for (size_t done = 0; done < at;) {
+        ssize_t w = write(t->out, out + done, at - done);
+        if (w <= 0 && errno != EINTR)
+            return;
+        done += w > 0 ? (size_t)w : 0;
+    }
+}

@@ -1,0 +1,108 @@
+/* widget.h: what screens are made of. */
+#ifndef TUI_WIDGET_H
+#define TUI_WIDGET_H
+
+#include "tui/grid.h"
+#include "tui/keys.h"
+
+/* ---- lines and bars: bar.c ---- */
+
+/* "-- TEXT ----" over all of row Y; HAS_FOCUS: the keys go to what is below. */
+void tui_title(const struct tui_pane *p, int y, const char *text, bool has_focus);
+/* "[====>   ]", W columns with its ends. DONE of 1; NaN: not known, a mark that moves
+ * with PHASE. */
+void tui_bar(const struct tui_pane *p, int y, int x, int w, double done, int phase);
+/* "[#####....]" likewise, of USED of 1; it warns by its colour where WARNS. NaN: empty.
+ */
+void tui_gauge(const struct tui_pane *p, int y, int x, int w, double used, bool warns);
+
+/* ---- a list that scrolls: list.c ---- */
+
+struct tui_list {
+    int n;    /* lines there are */
+    int at;   /* the one that is selected */
+    int top;  /* the first that is shown */
+    int page; /* lines that are shown; tui_list_show sets it */
+};
+/* Moves by one of everywhere's actions. Was it one of those? */
+bool tui_list_act(struct tui_list *l, enum tui_action action);
+/* Of N lines, ROWS of which can be shown: moves as little as need be. */
+void tui_list_show(struct tui_list *l, int n, int rows);
+
+struct tui_column {
+    const char *title;
+    int width;     /* columns; 0: what is left */
+    bool is_right; /* numbers stand at the end */
+};
+/* Puts TEXT [N] in the columns, from X on, each cut to its width, one blank between. */
+void tui_columns(const struct tui_pane *p, int y, int x,
+                 const struct tui_column *column, int n, const char *const *text,
+                 enum tui_role role);
+
+/* ---- a line to type in: field.c ---- */
+
+enum { TUI_FIELD = 512 };
+struct tui_field {
+    char text[TUI_FIELD];
+    size_t n, at; /* bytes; of the cursor */
+};
+void tui_field_set(struct tui_field *f, const char *text);
+/* Types, moves, deletes. Was it such a key? */
+bool tui_field_key(struct tui_field *f, int key);
+/* Draws W columns of it around the cursor, which it shows; REASON: why the text will
+ * not do (its colour is another), NULL: it will. */
+void tui_field_draw(const struct tui_field *f, const struct tui_pane *p, int y, int x,
+                    int w, const char *reason);
+
+/* ---- what lies above a screen: popup.c ---- */
+
+struct tui_app;
+
+struct tui_item {
+    int id;  /* what DONE is told */
+    int key; /* chooses it at once; TUI_K_NONE: none */
+    char text[80];
+    char note[48]; /* behind it, dim: a key, a value */
+    char why[80];  /* "": it can be chosen; else the reason that it cannot */
+};
+
+enum { TUI_POPUP_LINES = 6 };
+struct tui_popup {
+    enum { TUI_NO_POPUP, TUI_MENU, TUI_PROMPT } kind;
+    char title[96];
+    char line[TUI_POPUP_LINES][160]; /* above what is asked */
+    int n_lines;
+    struct tui_item *item; /* of a menu; owned */
+    int n_items;
+    bool filters; /* typing looks among the items */
+    struct tui_list list;
+    int *shown; /* [n_items] those that pass, n of the list; owned */
+    struct tui_field field;
+    /* What the end is told: the item's id, or the text. Not called after esc. */
+    void (*done)(struct tui_app *app, void *data, int id, const char *text);
+    /* (optional) Why TEXT will not do, in BUF [160] or of its own; NULL: it will. */
+    const char *(*check)(void *data, const char *text, char *buf);
+    void *data;
+    struct et_ctx *cx;
+    /* Where it was drawn, for the mouse. */
+    struct tui_pane area;
+    int first_row;
+};
+
+/* P becomes a menu of a copy of ITEM [N], with nothing above; DONE and DATA as above.
+ * What was open is closed. ENOMEM. */
+ET_NODISCARD et_status tui_popup_menu(struct tui_popup *p, struct et_ctx *cx,
+                                      const char *title, const struct tui_item *item,
+                                      int n);
+/* P becomes a question for a line of text. */
+void tui_popup_prompt(struct tui_popup *p, struct et_ctx *cx, const char *title,
+                      const char *text);
+void tui_popup_line(struct tui_popup *p, const char *fmt, ...) ET_PRINTF(2, 3);
+void tui_popup_close(struct tui_popup *p);
+void tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen);
+/* A key; it may close P and call DONE. */
+void tui_popup_key(struct tui_popup *p, struct tui_app *app, int key);
+/* A click at Y, X of the screen: chooses an item, closes outside. */
+void tui_popup_click(struct tui_popup *p, struct tui_app *app, int y, int x);
+
+#endif

@@ -1,0 +1,254 @@
+/* keys.c: the table of keys, what users may change of it, and what is typed. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "t/tap.h"
+#include "tui/format.h"
+#include "tui/widget.h"
+
+static struct et_ctx *cx;
+
+static void
+test_table(void)
+{
+    struct tui_keys k;
+    int doubles = 0, nameless = 0, lost = 0;
+    tui_keys_default(&k);
+    for (int i = 0; i < TUI_ACTIONS - 1; i++) {
+        const struct tui_binding *b = &tui_bindings[i];
+        int n = 0;
+        is_int(b->action, i + 1, "row %s.%s is where its action says",
+               tui_where_word(b->where), b->id);
+        for (; n < TUI_TWINS && k.key[b->action][n]; n++)
+            if (tui_keys_find(&k, b->where, k.key[b->action][n]) != b->action) {
+                diag("%s.%s has the key of another", tui_where_word(b->where), b->id);
+                doubles++;
+            }
+        nameless += n == 0 || !b->name;
+        /* Keys that some terminals do not send have a plain twin. */
+        if (n == 1 &&
+            (k.key[b->action][0] >= TUI_K_F1 && k.key[b->action][0] <= TUI_K_F12))
+            lost++;
+    }
+    is_int(doubles, 0, "no key of a screen does two things");
+    is_int(nameless, 0, "every row has a key that is one, and a name");
+    is_int(lost, 0, "no action has a function key alone");
+    is_int(tui_keys_find(&k, TUI_IN_monitor, 'x'), TUI_DO_monitor_axis, "x in Monitor");
+    is_int(tui_keys_find(&k, TUI_IN_logs, 'x'), TUI_DO_nothing,
+           "x elsewhere is nothing");
+    is_int(tui_keys_find(&k, TUI_IN_monitor, ' '), TUI_DO_monitor_freeze,
+           "a screen's own key goes before everywhere's");
+    is_int(tui_keys_find(&k, TUI_IN_logs, ' '), TUI_DO_everywhere_toggle,
+           "where it has none, everywhere's holds");
+    is_int(tui_keys_find(&k, TUI_IN_logs, TUI_CTRL('c')), TUI_DO_everywhere_leave,
+           "ctrl-c leaves");
+}
+
+static void
+test_names(void)
+{
+    char buf[TUI_KEY_TEXT];
+    static const char *const names[] = {
+        "x",    "tab", "s-tab", "enter", "esc", "space",  "bksp", "up", "PgUp",
+        "Home", "F1",  "F12",   "?",     ":",   "ctrl-l", "[",    "Del"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is_str(tui_key_text(tui_key_of(names[i], strlen(names[i])), buf), names[i],
+               "%s is the name of a key", names[i]);
+    is_int(tui_key_of("ctrl", 4), TUI_K_NONE, "ctrl is none");
+    is_int(tui_key_of("F13", 3), TUI_K_NONE, "nor is F13");
+    const char *keys = "2x<tab><lt><ctrl-d>\u00e9<nope>";
+    const int want[] = {'2', 'x', TUI_K_TAB, '<', TUI_CTRL('d'), 0xe9, -1};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+        is_int(tui_keys_next(&keys), want[i], "key %zu of a list of keys", i);
+    is_str(keys, "<nope>", "which stops at what is none");
+}
+
+static et_status
+read_text(const char *text, struct tui_keys *k, struct et_diagnostics *errors)
+{
+    char path[] = "/tmp/etude-keys.XXXXXX";
+    FILE *f = fdopen(mkstemp(path), "w");
+    fputs(text, f);
+    fclose(f);
+    *errors = (struct et_diagnostics){0};
+    tui_keys_default(k);
+    et_status status = tui_keys_read(cx, k, path, errors);
+    et_error_clear(cx);
+    unlink(path);
+    return status;
+}
+
+static void
+test_file(void)
+{
+    struct tui_keys k;
+    struct et_diagnostics e = {0};
+    is_int(read_text("monitor: {axis: X, log_y: [Y, F5]}\n", &k, &e), ET_OK,
+           "keys.yaml");
+    is_int(tui_keys_find(&k, TUI_IN_monitor, 'X'), TUI_DO_monitor_axis, "binds anew");
+    is_int(tui_keys_find(&k, TUI_IN_monitor, 'x'), TUI_DO_nothing,
+           "and frees the old key");
+    is_int(tui_keys_find(&k, TUI_IN_monitor, TUI_K_F1 + 4), TUI_DO_monitor_log_y,
+           "a list has several keys");
+    is_int(read_text("monitor: {axsi: X}\n", &k, &e), ET_EINVAL,
+           "an action that is none");
+    ok(strstr(e.v[0].message, "did you mean 'axis'") != NULL,
+       "is told with the nearest");
+    is_int(e.v[0].line, 1, "and its line");
+    is_int(read_text("monitr: {axis: X}\n", &k, &e), ET_EINVAL,
+           "a screen that is none");
+    is_int(read_text("monitor: {axis: hyper-x}\n", &k, &e), ET_EINVAL,
+           "a key that is none");
+    is_int(read_text("monitor: {axis: y}\n", &k, &e), ET_EINVAL,
+           "one key for two actions");
+    ok(strstr(e.v[0].message, "both axis and log_y") != NULL, "names the two");
+    is_int(read_text("", &k, &e), ET_OK, "an empty file changes nothing");
+    is_int(tui_keys_read(cx, &k, "/nonexistent/keys.yaml", &e), ET_OK, "nor does none");
+}
+
+static void
+type(struct tui_field *f, const char *keys)
+{
+    for (int key; (key = tui_keys_next(&keys)) > 0;)
+        tui_field_key(f, key);
+}
+
+static void
+test_field(void)
+{
+    struct tui_field f = {0};
+    type(&f, "loss<left><left>X");
+    is_str(f.text, "loXss", "letters go in at the cursor");
+    type(&f, "<bksp><Del>");
+    is_str(f.text, "los", "and out on both sides");
+    type(&f, "<End> \u00e9t\u00e9<left><bksp>");
+    is_str(f.text, "los \u00e9\u00e9", "a character is one, however many bytes");
+    type(&f, "<End><ctrl-w>");
+    is_str(f.text, "los ", "ctrl-w takes a word");
+    type(&f, "<Home><ctrl-k>");
+    is_str(f.text, "", "ctrl-k takes the rest");
+    for (int i = 0; i < 2 * TUI_FIELD; i++)
+        tui_field_key(&f, 'a');
+    is_int((int64_t)f.n, TUI_FIELD - 1, "a full field takes no more");
+    ok(!tui_field_key(&f, TUI_K_TAB), "tab is no letter");
+}
+
+static void
+test_list(void)
+{
+    struct tui_list l = {0};
+    tui_list_show(&l, 100, 10);
+    tui_list_act(&l, TUI_DO_everywhere_last);
+    tui_list_show(&l, 100, 10);
+    ok(l.at == 99 && l.top == 90, "the last line is the last that is shown");
+    tui_list_act(&l, TUI_DO_everywhere_page_up);
+    tui_list_show(&l, 100, 10);
+    ok(l.at == 90 && l.top == 90, "a page keeps one line");
+    tui_list_act(&l, TUI_DO_everywhere_up);
+    tui_list_show(&l, 100, 10);
+    ok(l.at == 89 && l.top == 89, "going up scrolls by one");
+    tui_list_show(&l, 5, 10);
+    ok(l.at == 4 && l.top == 0, "a list that became short has no empty lines above");
+    tui_list_show(&l, 0, 10);
+    ok(l.at == 0 && l.top == 0, "an empty list is at its beginning");
+}
+
+static int chosen;
+static char answered[64];
+static void
+choose(struct tui_app *app, void *data, int id, const char *text)
+{
+    (void)app, (void)data;
+    chosen = id;
+    snprintf(answered, sizeof answered, "%s", text);
+}
+
+static const char *
+must_be_owl(void *data, const char *text, char *buf)
+{
+    (void)data, (void)buf;
+    return strcmp(text, "owl") == 0 ? NULL : "type the run's name";
+}
+
+static void
+press(struct tui_popup *p, const char *keys)
+{
+    for (int key; (key = tui_keys_next(&keys)) > 0;)
+        tui_popup_key(p, NULL, key);
+}
+
+static void
+test_popup(void)
+{
+    static const struct tui_item items[] = {
+        {.id = 7, .key = 'p', .text = "pause"},
+        {.id = 8, .key = 's', .text = "stop"},
+        {.id = 9, .key = 'k', .text = "kill", .why = "the run has ended"},
+    };
+    struct tui_popup p = {0};
+    ok(tui_popup_menu(&p, cx, "control", items, 3) == ET_OK, "a menu opens");
+    p.done = choose;
+    press(&p, "k");
+    ok(p.kind == TUI_MENU && chosen == 0, "what cannot be chosen is not");
+    press(&p, "<up><enter>");
+    ok(p.kind == TUI_NO_POPUP && chosen == 8, "arrows and enter choose");
+    ok(tui_popup_menu(&p, cx, "palette", items, 3) == ET_OK, "a menu with a filter");
+    p.done = choose;
+    p.filters = true;
+    press(&p, "pau<enter>");
+    is_int(chosen, 7, "finds what is typed");
+    chosen = 0;
+    tui_popup_prompt(&p, cx, "kill", "");
+    p.done = choose;
+    p.check = must_be_owl;
+    press(&p, "ow<enter>");
+    ok(p.kind == TUI_PROMPT && chosen == 0, "a wrong answer is not taken");
+    press(&p, "l<enter>");
+    is_str(answered, "owl", "the right one is");
+    tui_popup_prompt(&p, cx, "kill", "owl");
+    p.done = choose;
+    answered[0] = '\0';
+    press(&p, "<esc>");
+    ok(p.kind == TUI_NO_POPUP && !*answered, "esc does nothing");
+}
+
+static void
+test_format(void)
+{
+    char b[TUI_NUMBER];
+    is_str(tui_value(0.8123, b), ".8123", "a fraction");
+    is_str(tui_value(-0.5, b), "-.5000", "a negative one");
+    is_str(tui_value(1.1022, b), "1.1022", "a number");
+    is_str(tui_value(17210.3, b), "17,210", "a large one");
+    is_str(tui_value(1.5e-5, b), "1.5e-05", "a tiny one");
+    is_str(tui_value(0, b), ".0000", "nothing");
+    is_str(tui_value((double)NAN, b), "-", "none");
+    is_str(tui_count(1234567, b), "1,234,567", "a count");
+    is_str(tui_scaled(7833600, b), "7.8M", "millions");
+    is_str(tui_bytes(1.2e6, b), "1.2 MB", "bytes");
+    is_str(tui_elapsed(404, b), "00:06:44", "a time");
+    is_str(tui_elapsed(86400 + 61, b), "1d00:01:01", "a long one");
+    is_str(tui_ms(98.2, b), "98ms", "milliseconds");
+    is_str(tui_ms(1234, b), "1.23s", "seconds");
+}
+
+int
+main(void)
+{
+    if (et_ctx_new(&cx) != ET_OK)
+        bail("no context");
+    test_table();
+    test_names();
+    test_file();
+    test_field();
+    test_list();
+    test_popup();
+    test_format();
+    et_ctx_free(&cx);
+    return done();
+}

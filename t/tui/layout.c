@@ -1,0 +1,121 @@
+/* layout.c: no size of a terminal has two things in one place, or one outside. */
+#include <stdio.h>
+#include <string.h>
+
+#include "t/tap.h"
+#include "tui/layout.h"
+
+enum { ROWS = 80, COLS = 250 };
+
+static int faults;
+static char first_fault[160];
+
+static void
+fault(int rows, int cols, const char *what, int part)
+{
+    if (faults++ == 0)
+        snprintf(first_fault, sizeof first_fault, "%dx%d: %s, part %d", cols, rows,
+                 what, part);
+}
+
+/* Each cell belongs to one part at most, and all of a part is on the screen. */
+static void
+check(const struct tui_rect *r, int n, int rows, int cols)
+{
+    static unsigned char taken[ROWS][COLS];
+    memset(taken, 0, sizeof taken);
+    for (int i = 0; i < n; i++) {
+        if (r[i].h < 0 || r[i].w < 0 || r[i].y < 0 || r[i].x < 0 ||
+            r[i].y + r[i].h > rows || r[i].x + r[i].w > cols) {
+            fault(rows, cols, "outside the screen", i);
+            continue;
+        }
+        for (int y = r[i].y; y < r[i].y + r[i].h; y++)
+            for (int x = r[i].x; x < r[i].x + r[i].w; x++)
+                if (taken[y][x]++)
+                    fault(rows, cols, "shares a cell", i);
+    }
+}
+
+static bool
+is_shown(struct tui_rect r)
+{
+    return r.h > 0 && r.w > 0;
+}
+
+static void
+check_size(int rows, int cols, const struct tui_monitor_needs *needs)
+{
+    struct tui_rect all[TUI_M_PARTS + 3];
+    const struct tui_frame f = tui_layout_frame(rows, cols);
+    const struct tui_rect frame[] = {f.tabs, f.body, f.message, f.hints};
+    check(frame, 4, rows, cols);
+    const struct tui_monitor_layout l = tui_layout_monitor(rows, cols, needs);
+    memcpy(all, l.part, sizeof l.part);
+    all[TUI_M_PARTS] = f.tabs;
+    all[TUI_M_PARTS + 1] = f.message;
+    all[TUI_M_PARTS + 2] = f.hints;
+    check(all, TUI_M_PARTS + 3, rows, cols);
+    if (rows >= 24 && cols >= 80 && needs->only < 0) {
+        int area = 0;
+        for (int i = 0; i < TUI_M_PARTS + 3; i++)
+            area += all[i].h * all[i].w;
+        if (area != rows * cols)
+            fault(rows, cols, "some cells belong to nothing", area);
+        if (l.part[TUI_M_CHART].h < 6 || l.part[TUI_M_RANKS].h < 2 ||
+            l.part[TUI_M_EVENTS].h < 2)
+            fault(rows, cols, "a panel without a line", 0);
+    }
+}
+
+static void
+check_all(int bars, int ranks, int only, const char *name)
+{
+    const struct tui_monitor_needs needs = {bars, ranks, only};
+    faults = 0;
+    for (int rows = 1; rows <= ROWS; rows++)
+        for (int cols = 1; cols <= COLS; cols++)
+            check_size(rows, cols, &needs);
+    if (!ok(faults == 0, "%s: at every size nothing overlaps or lies outside", name))
+        diag("%d faults, the first at %s", faults, first_fault);
+}
+
+int
+main(void)
+{
+    check_all(3, 8, -1, "8 ranks");
+    check_all(3, 1, -1, "one rank");
+    check_all(3, 0, -1, "no rank yet");
+    check_all(6, 1024, -1, "1,024 ranks, 4 evaluations");
+    check_all(3, 8, TUI_M_RANKS, "one panel alone");
+
+    const struct tui_monitor_needs needs = {3, 8, -1};
+    struct tui_monitor_layout l = tui_layout_monitor(24, 80, &needs);
+    is_int(l.part[TUI_M_CHART].h, 9, "80x24: the chart has nine lines");
+    is_int(l.part[TUI_M_CHART].w, 46, "and 46 columns");
+    is_int(l.part[TUI_M_RANKS].h, 5, "eight ranks have a title and four lines");
+    is_int(l.rank_columns, 2, "two beside each other");
+    is_int(l.part[TUI_M_EVENTS].h, 3, "events have a title and two lines");
+    l = tui_layout_monitor(50, 200, &needs);
+    is_int(l.part[TUI_M_CHART].h, 13, "200x50: the upper charts have 13 lines");
+    is_int(l.part[TUI_M_CHART + 3].h, 11, "the lower ones 11");
+    is_int(l.part[TUI_M_CHART + 1].x, 67, "the second column begins at 67");
+    is_int(l.part[TUI_M_STEP].x, 133, "the third at 133");
+    is_int(l.part[TUI_M_RANKS].h, 10, "ranks have a title, eight lines and the host's");
+    is_int(l.part[TUI_M_EVENTS].h, 8, "events have a title and seven lines");
+    ok(is_shown(l.part[TUI_M_MAP]) && is_shown(l.part[TUI_M_ALGORITHMS]),
+       "stragglers and algorithms are shown");
+    l = tui_layout_monitor(36, 120, &needs);
+    ok(is_shown(l.part[TUI_M_CHART + 3]) &&
+           l.part[TUI_M_CHART + 1].y == l.part[TUI_M_CHART].y,
+       "120x36: two columns of two charts");
+    l = tui_layout_monitor(16, 60, &needs);
+    ok(is_shown(l.part[TUI_M_CHART]) && !is_shown(l.part[TUI_M_RANKS]),
+       "60x16: one panel at a time");
+    l = tui_layout_monitor(15, 59, &needs);
+    ok(is_shown(l.part[TUI_M_BARS]) && !is_shown(l.part[TUI_M_CHART]),
+       "below: the bars alone");
+    is_int(tui_layout_frame(5, 30).hints.h, 0, "and no hints");
+    is_int(tui_layout_frame(5, 30).message.h, 1, "but the newest message");
+    return done();
+}
