@@ -103,7 +103,7 @@ ET_NODISCARD et_status et_item(struct et_graph *g, struct et_tensor *t, double *
 struct et_graph_stats {
     uint64_t plans_built; /* signatures that were new, or had left the cache */
     uint64_t replays;     /* evaluations */
-    uint64_t kernels_run;
+    uint64_t kernels_run; /* less constants, which a plan computes once */
     uint64_t captures; /* plans recorded, a set of addresses each */
     uint64_t launches; /* recordings replayed */
     int64_t flops, moved_bytes; /* of all evaluations, dry ones included */

@@ -61,12 +61,12 @@ struct et_state {
     struct et_optimizer *optimizer;
     double lr_factor; /* product of the schedules for the update under way */
 
-    struct et_time max_duration;        /* scaled; unset at INIT */
-    struct et_timestamp timestamp;      /* of training: finished things */
-    struct et_timestamp eval_timestamp; /* of the evaluation under way */
+    struct et_time max_duration;           /* scaled; unset at INIT */
+    struct et_timestamp timestamp;         /* of training: finished things */
+    struct et_timestamp eval_timestamp;    /* of the evaluation under way */
     struct et_timestamp predict_timestamp; /* of the prediction under way */
-    bool stop;                          /* set by et_state_stop: the loop ends */
-    const char *stop_reason;            /* a sentence, borrowed; NULL */
+    bool stop;                             /* set by et_state_stop: the loop ends */
+    const char *stop_reason;               /* a sentence, borrowed; NULL */
     bool target_reached;
     bool eval_enough; /* the evaluation under way ends with this batch */
     bool interrupted; /* somebody wants the run to stop: it may be resumed */
@@ -88,9 +88,10 @@ struct et_state {
     struct et_tensor *outputs; /* from AFTER_FORWARD */
     struct et_tensor *loss;    /* from AFTER_LOSS: mean over the microbatch */
     struct et_tensor *grad;    /* flat, from AFTER_TRAIN_BATCH; see et_param_space */
-    double loss_scale;         /* of the batch under way; 1 but for amp_fp16 */
-    double loss_value;         /* of the last finished batch: mean over its samples */
-    int64_t batch_flops;       /* of the last finished batch, from BATCH_START on */
+    struct et_tensor *grad_squares, *squares_of; /* internal: et_state_grad_squares */
+    double loss_scale;   /* of the batch under way; 1 but for amp_fp16 */
+    double loss_value;   /* of the last finished batch: mean over its samples */
+    int64_t batch_flops; /* of the last finished batch, from BATCH_START on */
 
     et_step_fn *step; /* NULL: the default */
     void *step_data;
@@ -116,6 +117,13 @@ bool et_state_metric(const struct et_state *s, const char *name, double *out);
 /* The model's loss of OUTPUTS on TARGET as nodes; per sample with ET_REDUCE_NONE. */
 struct et_tensor *et_state_loss(struct et_state *s, struct et_tensor *outputs,
                                 struct et_tensor *target, enum et_reduction reduction);
+/* The sum of squares of state->grad, f32 [1], as one pass however many ask: for norms,
+ * and for whether all of it is finite. From AFTER_TRAIN_BATCH on. NULL: state->graph
+ * has failed. */
+struct et_tensor *et_state_grad_squares(struct et_state *s);
+/* state->grad becomes FACTOR, f32 [1], times what it is, and its sum of squares is
+ * known without another pass. */
+void et_state_scale_grad(struct et_state *s, struct et_tensor *factor);
 /* VALUE, one number, is a part of the microbatch's loss: its mean over the batch, by
  * samples, is logged as loss/train/NAME. Between BEFORE_LOSS and AFTER_LOSS; one value
  * a NAME and microbatch. EINVAL: more than 16 names. */
@@ -125,9 +133,10 @@ ET_NODISCARD et_status et_state_log_loss(struct et_state *s, const char *name,
  * ones all zero; dense ones as they are. */
 struct et_tensor *et_state_dense_target(struct et_state *s, struct et_tensor *outputs,
                                         struct et_tensor *target);
-/* For a callback that has put other weights in place for a while, between evaluations or
- * at FIT_START: evaluates on everything once more, under labels that begin with PREFIX:
- * "metrics/ema_model_eval/Accuracy". Broken off by an interrupt like any other. */
+/* For a callback that has put other weights in place for a while, between evaluations
+ * or at FIT_START: evaluates on everything once more, under labels that begin with
+ * PREFIX: "metrics/ema_model_eval/Accuracy". Broken off by an interrupt like any other.
+ */
 ET_NODISCARD et_status et_state_evaluate(const struct et_state *s, const char *prefix);
 /* After algorithms have replaced modules: rebuilds the parameter buffers, carrying
  * values and optimizer state over by name. */

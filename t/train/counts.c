@@ -198,11 +198,11 @@ static const struct row {
     const char *name, *text;
     int bare, whole, eval, casts;
 } rows[] = {
-    {"resnet8", RESNET("100ep") EVAL_IMAGES CALLBACKS, 84, 101, 47, 1},
-    {"gpt2", GPT("100ep") EVAL_TOKENS CALLBACKS, 89, 104, 42, 1},
-    {"resnet8 in bf16", RESNET("100ep") EVAL_IMAGES CALLBACKS BF16, 99, 116, 49, 14},
-    {"gpt2 in bf16", GPT("100ep") EVAL_TOKENS CALLBACKS BF16, 116, 131, 47, 29},
-    {"gpt2 in f16", GPT("100ep") EVAL_TOKENS CALLBACKS F16, 116, 138, 47, 29},
+    {"resnet8", RESNET("100ep") EVAL_IMAGES CALLBACKS, 81, 94, 47, 1},
+    {"gpt2", GPT("100ep") EVAL_TOKENS CALLBACKS, 86, 97, 42, 1},
+    {"resnet8 in bf16", RESNET("100ep") EVAL_IMAGES CALLBACKS BF16, 96, 109, 49, 14},
+    {"gpt2 in bf16", GPT("100ep") EVAL_TOKENS CALLBACKS BF16, 113, 124, 47, 29},
+    {"gpt2 in f16", GPT("100ep") EVAL_TOKENS CALLBACKS F16, 113, 125, 47, 29},
 };
 
 /* Between BEFORE and AFTER kernels were launched, and nothing else was done. */

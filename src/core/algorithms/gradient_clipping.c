@@ -21,12 +21,13 @@ struct gradient_clipping_options {
     bool compat;
 };
 
+/* What a gradient of that sum of squares is multiplied by. */
 static struct et_tensor *
-clip_norm(struct et_graph *g, struct et_tensor *grad, double threshold)
+norm_factor(struct et_graph *g, struct et_tensor *squares, double threshold)
 {
-    struct et_tensor *norm = et_add_scalar(g, et_norm2(g, grad), 1e-6);
+    struct et_tensor *norm = et_add_scalar(g, et_sqrt(g, squares), 1e-6);
     struct et_tensor *factor = et_mul_scalar(g, et_reciprocal(g, norm), threshold);
-    return et_mul(g, grad, et_clamp(g, factor, 0, 1));
+    return et_clamp(g, factor, 0, 1);
 }
 
 /* L2 norms of the rows of X [K,L], as [K,1]. */
@@ -90,7 +91,7 @@ et_apply_gradient_clipping(struct et_graph *g, struct et_tensor *grad,
 {
     switch (type) {
     case ET_CLIP_NORM:
-        return clip_norm(g, grad, threshold);
+        return et_mul(g, grad, norm_factor(g, et_sum_squares(g, grad), threshold));
     case ET_CLIP_VALUE:
         return et_clamp(g, grad, -threshold, threshold);
     case ET_CLIP_ADAPTIVE:
@@ -108,6 +109,11 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     (void)log;
     if (!s->grad)
         return et_graph_status(s->graph);
+    if (o->clipping_type == ET_CLIP_NORM) {
+        et_state_scale_grad(
+            s, norm_factor(s->graph, et_state_grad_squares(s), o->clipping_threshold));
+        return et_graph_status(s->graph);
+    }
     s->grad = et_apply_gradient_clipping(
         s->graph, s->grad, s->params, (enum et_clipping)o->clipping_type,
         o->clipping_threshold, o->compat ? 0 : o->agc_eps);

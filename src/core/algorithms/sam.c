@@ -30,7 +30,8 @@ perturb(struct et_state *s, const struct sam_options *o, struct sam *own)
     if (!own->weights)
         ET_TRY(et_tensor_new(s->cx, s->dev, ET_F32, 1, w->desc.shape, ET_ROW_MAJOR,
                              "sam", &own->weights));
-    struct et_tensor *norm = et_add_scalar(g, et_norm2(g, s->grad), o->epsilon);
+    struct et_tensor *norm =
+        et_add_scalar(g, et_sqrt(g, et_state_grad_squares(s)), o->epsilon);
     struct et_tensor *scale = et_mul_scalar(g, et_reciprocal(g, norm), o->rho);
     et_assign(g, own->weights, w);
     et_assign(g, w, et_add(g, w, et_mul(g, s->grad, scale)));

@@ -143,6 +143,7 @@ struct eti_step {
     int *in;  /* values; -1 = left out */
     int *out; /* values; -1 = nobody wants it */
     bool commit; /* writes a leaf: out[0] is a value that is the leaf */
+    bool once;   /* its result never changes: it runs with the plan's first run alone */
 };
 
 struct eti_ir {

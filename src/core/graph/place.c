@@ -6,9 +6,11 @@
  *     gradients are born in bucket order and never copied.
  *  3. The parts of a concatenation that kernels can write with gaps are computed inside
  *     it: the gradients of an attention's heads are side by side from the start.
- *  4. An element-wise result takes the memory of an operand that dies there; so does
+ *  4. Small constants lie beside the values asked for, where nothing overwrites them: they
+ *     are computed once for all of a plan's runs.
+ *  5. An element-wise result takes the memory of an operand that dies there; so does
  *     dx of batch norm that of dy, which is in the cache when it is written.
- *  5. Everything else gets an offset in one slab: largest first, at the lowest place
+ *  6. Everything else gets an offset in one slab: largest first, at the lowest place
  *     where no value alive at the same time lies (greedy by size).
  * The slab's size is therefore known before anything runs. */
 #include "config.h"
@@ -18,7 +20,7 @@
 
 #include "core/graph/graph_impl.h"
 
-enum { SLAB_ALIGN = 256 };
+enum { SLAB_ALIGN = 256, CONSTANT_BYTES = 256 };
 
 static bool
 is_elementwise(const struct eti_step *s)
@@ -179,6 +181,21 @@ place_in_concat(struct eti_ir *ir, const int *uses, struct eti_step *s)
             at += row;
         }
     s->op = NULL;
+}
+
+static void
+place_constants(struct eti_ir *ir)
+{
+    for (int i = 0; i < ir->n_steps; i++) {
+        struct eti_step *s = &ir->step[i];
+        if (!s->op || s->op->id != ET_OP_fill || s->out[0] < 0)
+            continue;
+        struct eti_value *v = &ir->value[s->out[0]];
+        if (v->place != ETI_IN_SLAB || et_desc_bytes(&v->desc) > CONSTANT_BYTES)
+            continue;
+        v->place = ETI_IN_OUTPUT;
+        s->once = true;
+    }
 }
 
 static void
@@ -346,6 +363,7 @@ eti_place(struct eti_ir *ir, size_t *slab, size_t *output)
     for (int i = 0; uses && i < ir->n_steps; i++)
         if (ir->step[i].op && ir->step[i].op->id == ET_OP_concat)
             place_in_concat(ir, uses, &ir->step[i]);
+    place_constants(ir);
     find_lifetimes(ir);
     place_in_operands(ir);
     return place_in_slab(ir, slab, output);

@@ -35,6 +35,8 @@ struct eti_plan {
     struct et_plan_info info;
     struct item *item;
     int n_items;
+    int n_once; /* the first of them: constants, which a second run finds computed */
+    bool has_run;
     int64_t cap_items;
     struct address *address;
     void **ptr; /* address resolved */
@@ -256,12 +258,26 @@ add_pack(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir,
     return ET_OK;
 }
 
+/* What runs once comes first, and is no part of what a run costs. */
+static et_status
+add_constants(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir)
+{
+    for (int i = 0; i < ir->n_steps; i++)
+        if (ir->step[i].op && ir->step[i].once)
+            ET_TRY(add_step(g, p, ir, &ir->step[i]));
+    p->n_once = p->n_items;
+    p->info.kernels = 0;
+    p->info.flops = p->info.moved_bytes = 0;
+    return ET_OK;
+}
+
 static et_status
 fill(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, int n_values)
 {
+    ET_TRY(add_constants(g, p, ir));
     for (int i = 0; i < ir->n_steps; i++) {
         const struct eti_step *s = &ir->step[i];
-        if (!s->op)
+        if (!s->op || s->once)
             continue;
         if (s->op->id == ET_OP_pack && s->out[0] >= 0)
             ET_TRY(add_pack(g, p, ir, s));
@@ -425,7 +441,7 @@ launch(void *data)
     const struct launch *l = data;
     struct et_graph *g = l->g;
     const struct et_device_table *t = g->dev->table;
-    for (int i = 0; i < l->p->n_items; i++) {
+    for (int i = l->p->has_run ? l->p->n_once : 0; i < l->p->n_items; i++) {
         const struct item *item = &l->p->item[i];
         et_status status =
             l->tracer ? trace_item(g, l->p, item, l->tracer) : run_item(g, l->p, item);
@@ -456,6 +472,7 @@ eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
             want[i]->data = resolve(p, p->value[eti_value_of(want[i])]);
             want[i]->storage = &g->results;
         }
-    g->stats.kernels_run += (uint64_t)p->n_items;
+    g->stats.kernels_run += (uint64_t)(p->n_items - p->n_once);
+    p->has_run |= !g->dry;
     return ET_OK;
 }

@@ -39,14 +39,23 @@ hyper(const void *options, const struct et_optimizer_group *group, int64_t n,
     out[V_ROOT] = 1 / sqrt(1 - pow(o->betas.v[1], (double)n));
 }
 
+static const int64_t one[] = {1};
+
+/* |x| as the rates are, f32 [1]: what follows is one kernel. */
+static struct et_tensor *
+norm(struct et_graph *g, struct et_tensor *x)
+{
+    return et_sqrt(g, et_reshape(g, et_sum_squares(g, x), 1, one));
+}
+
 /* |p| / |r|, or 1 where one of them is 0. */
 static struct et_tensor *
 trust_ratio(struct et_graph *g, struct et_tensor *p, struct et_tensor *r)
 {
-    struct et_tensor *zero = et_fill(g, ET_F32, 0, NULL, 0);
-    struct et_tensor *size = et_norm2(g, p), *step = et_norm2(g, r);
+    struct et_tensor *zero = et_fill(g, ET_F32, 1, one, 0);
+    struct et_tensor *size = norm(g, p), *step = norm(g, r);
     struct et_tensor *both = et_less(g, zero, et_minimum(g, size, step));
-    return et_where(g, both, et_div(g, size, step), et_fill(g, ET_F32, 0, NULL, 1));
+    return et_where(g, both, et_div(g, size, step), et_fill(g, ET_F32, 1, one, 1));
 }
 
 static void

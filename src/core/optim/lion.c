@@ -36,10 +36,13 @@ update(struct et_graph *g, struct et_update *u)
 {
     const struct options *o = u->options;
     struct et_tensor *p = eti_apart_decay(g, u, u->hyper[DECAY]);
+    struct et_tensor *m = u->moment[0];
+    /* Both averages from one difference, which makes of the two chains one pass. */
+    struct et_tensor *way = et_sub(g, u->grad, m);
     struct et_tensor *d =
-        et_sign(g, eti_average(g, u->moment[0], u->grad, o->betas.v[0]));
+        et_sign(g, et_add(g, et_mul_scalar(g, way, 1 - o->betas.v[0]), m));
     u->new_p = et_sub(g, p, et_mul(g, d, u->hyper[LR]));
-    u->new_moment[0] = eti_average(g, u->moment[0], u->grad, o->betas.v[1]);
+    u->new_moment[0] = et_add(g, et_mul_scalar(g, way, 1 - o->betas.v[1]), m);
 }
 
 static const struct et_option table[] = {

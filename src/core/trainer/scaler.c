@@ -92,8 +92,8 @@ eti_scaler_unscale(struct et_trainer *t, int pass)
     struct eti_scaler *k = &t->scaler;
     if (!k->scale || !s->grad)
         return et_graph_status(g);
-    s->grad = et_mul(g, s->grad, et_reciprocal(g, k->scale));
-    struct et_tensor *overflow = eti_not_finite(g, eti_sum_squares(g, s->grad));
+    et_state_scale_grad(s, et_reciprocal(g, k->scale));
+    struct et_tensor *overflow = eti_not_finite(g, et_state_grad_squares(s));
     et_assign(g, k->overflow,
               pass > 0 ? et_maximum(g, k->overflow, overflow) : overflow);
     k->checked = s->grad;
@@ -126,11 +126,11 @@ eti_scaler_skip(struct et_trainer *t)
     struct eti_scaler *k = &t->scaler;
     struct et_tensor *total = et_pending(g, t->total); /* the loss counts too */
     if (!k->scale)
-        return eti_not_finite(g, et_add(g, eti_sum_squares(g, s->grad), total));
+        return eti_not_finite(g, et_add(g, et_state_grad_squares(s), total));
     struct et_tensor *overflow = et_pending(g, k->overflow);
     append_rule(g, k, overflow);
     if (s->grad != k->checked)
-        total = et_add(g, eti_sum_squares(g, s->grad), total);
+        total = et_add(g, et_state_grad_squares(s), total);
     return et_maximum(g, overflow, eti_not_finite(g, total));
 }
 

@@ -41,7 +41,8 @@ et_state_loss(struct et_state *s, struct et_tensor *outputs, struct et_tensor *t
 }
 
 struct et_tensor *
-et_state_dense_target(struct et_state *s, struct et_tensor *outputs, struct et_tensor *target)
+et_state_dense_target(struct et_state *s, struct et_tensor *outputs,
+                      struct et_tensor *target)
 {
     if (!outputs || !target)
         return NULL;
@@ -56,4 +57,30 @@ et_state_follow_surgery(struct et_state *s)
     struct et_trainer *t = (struct et_trainer *)s;
     ET_TRY(eti_late_deliver(t, 0)); /* unsettled updates speak of the old parameters */
     return eti_bind_parameters(t);
+}
+
+struct et_tensor *
+et_state_grad_squares(struct et_state *s)
+{
+    static const int64_t one[] = {1};
+    if (!s->grad)
+        return NULL;
+    if (s->squares_of != s->grad) {
+        s->grad_squares =
+            et_reshape(s->graph, et_sum_squares(s->graph, s->grad), 1, one);
+        s->squares_of = s->grad;
+    }
+    return s->grad_squares;
+}
+
+/* |f g|^2 = f f |g|^2, in this order: f^2 alone may underflow. What was not finite is
+ * not afterwards either: inf times 0 is NaN. */
+void
+et_state_scale_grad(struct et_state *s, struct et_tensor *factor)
+{
+    struct et_graph *g = s->graph;
+    struct et_tensor *squares = et_state_grad_squares(s);
+    s->grad = et_mul(g, s->grad, factor);
+    s->grad_squares = et_mul(g, et_mul(g, squares, factor), factor);
+    s->squares_of = s->grad;
 }

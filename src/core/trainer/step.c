@@ -148,6 +148,7 @@ closure(struct et_state *s, int pass)
         ET_TRY(one_microbatch(t, pass, first, n, k == 1));
     }
     s->batch = s->full;
+    s->squares_of = NULL; /* the flat sum is the same leaf at every step */
     ET_TRY(eti_scaler_unscale(t, pass));
     return eti_run(t, ET_EVENT_AFTER_TRAIN_BATCH);
 }
@@ -159,12 +160,6 @@ eti_not_finite(struct et_graph *g, struct et_tensor *v)
     struct et_tensor *zero = et_fill(g, ET_F32, 1, one, 0);
     return et_where(g, et_equal(g, et_mul_scalar(g, v, 0), zero), zero,
                     et_fill(g, ET_F32, 1, one, 1));
-}
-
-struct et_tensor *
-eti_sum_squares(struct et_graph *g, struct et_tensor *grad)
-{
-    return et_reshape(g, et_sum_squares(g, grad), 1, one);
 }
 
 static et_status
@@ -211,10 +206,12 @@ attempt(struct et_trainer *t)
         ET_TRY(eti_stats_keep(t));
         ET_TRY(eti_keep_batch(t));
     }
-    if (s->step)
+    if (s->step) {
         ET_TRY(s->step(s, s->step_data, closure));
-    else
+        s->squares_of = NULL; /* there may have been a commit since */
+    } else {
         ET_TRY(closure(s, 0));
+    }
     return update(t);
 }
 

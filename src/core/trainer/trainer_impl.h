@@ -131,7 +131,6 @@ et_status eti_keep_batch(struct et_trainer *t);
 int64_t eti_count_microbatches(const struct et_trainer *t, int64_t n, int64_t *rows);
 /* f32 [1]: not finite where GRAD has an element that is not, or where a sum of squares
  * in f32 is too much. */
-struct et_tensor *eti_sum_squares(struct et_graph *g, struct et_tensor *grad);
 /* 1 where V, f32 [1], is not finite, else 0. */
 struct et_tensor *eti_not_finite(struct et_graph *g, struct et_tensor *v);
 /* stats.c: the buffers that the model has now. */
