@@ -164,6 +164,155 @@ test_start(struct et_ctx *cx, const char *const *options, int want, const char *
     et_algorithm_free(&ema);
 }
 
+/* ---- with the update, or behind it ---- */
+
+/* What evaluations saw, weights and running statistics, one after another. */
+struct seen {
+    float v[1 << 20];
+    int64_t n;
+};
+static struct seen seen[2], *into;
+
+static void
+see(struct et_state *s, const struct et_tensor *t)
+{
+    int64_t n = et_desc_count(&t->desc);
+    if (into->n + n > (int64_t)(sizeof into->v / sizeof *into->v))
+        bail("too many numbers");
+    need(s->cx, et_tensor_read(s->cx, t, into->v + into->n, (size_t)n * sizeof(float)));
+    into->n += n;
+}
+
+static et_status
+see_all(struct et_algorithm *self, enum et_event event, struct et_state *s,
+        struct et_log *log)
+{
+    struct et_leaves buffers;
+    (void)self;
+    (void)event;
+    (void)log;
+    see(s, s->params->values);
+    need(s->cx, et_module_leaves(s->cx, s->model->root, ET_BUFFER, &buffers));
+    for (int i = 0; i < buffers.n; i++)
+        if (buffers.v[i].param->tensor->desc.dtype == ET_F32)
+            see(s, buffers.v[i].param->tensor);
+    et_leaves_release(&buffers);
+    return ET_OK;
+}
+
+static const struct et_algorithm_class seer_class = {
+    .info = {.name = "seer"},
+    .events = ET_ON(EVAL_START),
+    .apply = see_all,
+};
+
+/* The first parameter has no gradient in every other batch, so that the weights are
+ * updated in stretches. */
+static et_status
+backward_in_part(void *data, struct et_state *s, struct et_tensor *loss,
+                 struct et_tensor *const *params, int n, struct et_tensor **grads)
+{
+    (void)data;
+    ET_TRY(et_grad(s->graph, loss, params, n, grads));
+    if (s->timestamp.batch % 2 == 1)
+        grads[0] = grads[2] = NULL;
+    return ET_OK;
+}
+
+/* A step of one's own that assigns whole layers. */
+static et_status
+halve_layers(void *data, struct et_state *s, struct et_tensor *grad,
+             struct et_tensor *skip)
+{
+    struct et_leaves params;
+    (void)data;
+    (void)grad;
+    (void)skip;
+    ET_TRY(et_module_leaves(s->cx, s->model->root, ET_PARAM, &params));
+    for (int i = 0; i < params.n; i++) {
+        struct et_tensor *p = params.v[i].param->tensor;
+        et_assign(s->graph, p, et_mul_scalar(s->graph, p, 0.5));
+    }
+    et_leaves_release(&params);
+    return et_graph_status(s->graph);
+}
+
+static uint64_t
+train_seen(struct et_ctx *cx, struct run_setup setup, const char *const *options,
+           const struct et_trainer_steps *steps, bool with_update)
+{
+    struct et_algorithm seer = {.type = &seer_class, .cx = cx};
+    struct et_algorithm *ema = algorithm(cx, "ema", options);
+    struct et_algorithm_class behind = *ema->type;
+    struct et_graph_stats stats;
+    struct run r;
+    behind.update = NULL;
+    if (!with_update)
+        ema->type = &behind;
+    setup.algorithms = (struct et_algorithm *[]){ema, &seer};
+    setup.n_algorithms = 2;
+    into = &seen[with_update];
+    into->n = 0;
+    run_prepare(&r, cx, &setup);
+    r.config.steps = steps;
+    run_start(&r);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    et_graph_get_stats(r.state->graph, &stats);
+    run_close(&r);
+    et_algorithm_free(&ema);
+    return stats.replays;
+}
+
+static void
+test_with_update(struct et_ctx *cx)
+{
+    static const struct et_trainer_steps part = {.backward = backward_in_part};
+    static const struct et_trainer_steps own = {.optimizer_step = halve_layers};
+    const struct run_setup usual = {.n = 16,
+                                    .evaluate = true,
+                                    .max_duration = ET_EPOCHS(2),
+                                    .eval_interval = ET_BATCHES(2)};
+    struct way {
+        const char *what, *model, *optimizer;
+        int64_t grad_accum;
+        const char *const *options;
+        const struct et_trainer_steps *steps;
+        int fewer; /* evaluations: the averages of 8 batches, less the first */
+    } const ways[] = {
+        {"adamw", "mlp", "adamw", 1, OPTIONS("half_life", "2ba"), NULL, 7},
+        {"each parameter apart", "mlp", "lamb", 1, OPTIONS("half_life", "2ba"), NULL,
+         7},
+        {"running statistics", "resnet8", "sgd", 1, OPTIONS("half_life", "2ba"), NULL,
+         7},
+        {"microbatches", "resnet8", "sgd", 2, OPTIONS("half_life", "2ba"), NULL, 7},
+        {"every third batch", "mlp", "sgd", 1,
+         OPTIONS("half_life", "6ba", "update_interval", "3ba"), NULL, 2},
+        {"from the fifth batch on", "mlp", "sgd", 1,
+         OPTIONS("half_life", "2ba", "ema_start", "5ba"), NULL, 3},
+        {"parameters without a gradient", "mlp", "adamw", 1,
+         OPTIONS("half_life", "2ba"), &part, 7},
+        {"an update that assigns layers", "mlp", "sgd", 1, OPTIONS("half_life", "2ba"),
+         &own, 0},
+        {"averages of epochs", "mlp", "sgd", 1, OPTIONS("half_life", "2ep"), NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const struct way *w = &ways[i];
+        struct run_setup setup = usual;
+        setup.model = w->model;
+        setup.optimizer = w->optimizer;
+        if (strcmp(w->optimizer, "sgd") == 0)
+            setup.optimizer_options = OPTIONS("lr", "0.1");
+        setup.grad_accum = w->grad_accum;
+        uint64_t behind = train_seen(cx, setup, w->options, w->steps, false);
+        uint64_t with = train_seen(cx, setup, w->options, w->steps, true);
+        ok(seen[0].n > 0 && seen[0].n == seen[1].n &&
+               memcmp(seen[0].v, seen[1].v, (size_t)seen[0].n * sizeof(float)) == 0,
+           "%s: an average taken with the update is the one taken behind it", w->what);
+        is_int((int64_t)(behind - with), w->fewer, "%s: by %d evaluations less",
+               w->what, w->fewer);
+    }
+}
+
 static void
 test_refusals(struct et_ctx *cx)
 {
@@ -196,6 +345,7 @@ main(void)
                "ema_start 3ba starts with step 3");
     test_start(cx, OPTIONS("half_life", "1ep", "update_interval", "2ep"), 3,
                "a half_life in epochs updates at their ends");
+    test_with_update(cx);
     test_refusals(cx);
     return finish(cx);
 }

@@ -3,10 +3,12 @@
  *     shadow = s shadow + (1 - s) weights
  *     s = smoothing, or 2^(-update_interval / half_life)
  *
- * Spec/algorithms.md 2.8. From the start on, the shadow begins as the weights of that
- * moment. EVAL_START and checkpoints exchange shadow and weights; EVAL_END and the next
- * batch change them back. Differs: training weights are back before every update (D8);
- * smoothing alone updates every batch (D7). */
+ * Spec/algorithms.md 2.8. Once started, a batch's average is taken in the update's own
+ * pass over the weights (the class's update) and BATCH_END finds it done. From the
+ * start on, the shadow begins as the weights of that moment. EVAL_START and checkpoints
+ * exchange shadow and weights; EVAL_END and the next batch change them back. Differs:
+ * training weights are back before every update (D8); smoothing alone updates every
+ * batch (D7). */
 #include "config.h"
 
 #include <math.h>
@@ -22,6 +24,7 @@ struct ema_options {
 struct ema {
     struct eti_average average;
     bool started;
+    bool done; /* with the update of the batch that is ending */
 };
 
 struct et_tensor *
@@ -87,6 +90,10 @@ update(struct et_algorithm *self, struct et_state *s, enum et_event event)
     struct ema *own = self->state;
     struct et_time interval = interval_of(o), now;
     ET_TRY(use_average(s, own, false, event));
+    if (own->done) {
+        own->done = false;
+        return ET_OK;
+    }
     if (!own->started) {
         ET_TRY(has_started(o, s, &own->started));
         if (!own->started)
@@ -97,6 +104,20 @@ update(struct et_algorithm *self, struct et_state *s, enum et_event event)
     if (fmod(now.value, interval.value) != 0)
         return ET_OK;
     return eti_average_add(&own->average, s, smoothing_of(o));
+}
+
+/* The batch whose end decides is the one being computed. */
+static et_status
+update_with_step(struct et_algorithm *self, struct et_state *s)
+{
+    const struct ema_options *o = self->options;
+    struct ema *own = self->state;
+    struct et_time interval = interval_of(o);
+    own->done = false;
+    if (!own->started || own->average.active || interval.unit != ET_TIME_BATCH ||
+        fmod((double)s->timestamp.batch + 1, interval.value) != 0)
+        return ET_OK;
+    return eti_average_append(&own->average, s, smoothing_of(o), &own->done);
 }
 
 static bool
@@ -217,6 +238,7 @@ const struct et_algorithm_class et_algorithm_ema = {
     .check = check,
     .match = match,
     .apply = apply,
+    .update = update_with_step,
     .archive = archive,
     .close = close_ema,
 };

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/graph/graph_impl.h"
 #include "core/trainer/average.h"
 #include "etude/ctx.h"
 #include "etude/functional.h"
@@ -20,9 +21,14 @@ eti_average_release(struct eti_average *a, struct et_ctx *cx)
 {
     for (int i = 0; i < a->n; i++)
         et_tensor_free(&a->pair[i].shadow);
+    for (int i = 0; i < a->n_parts; i++)
+        et_tensor_free(&a->part[i]);
     et_free(cx, a->pair);
+    et_free(cx, a->part);
     a->pair = NULL;
-    a->n = 0;
+    a->part = NULL;
+    a->n = a->n_parts = 0;
+    a->cap_parts = 0;
 }
 
 /* The weights are asked for anew: surgery may have laid them out again. */
@@ -87,6 +93,107 @@ eti_average_add(struct eti_average *a, const struct et_state *s, double smoothin
                   et_compute_ema(s->graph, p->shadow, live(s, p), smoothing));
     }
     return et_eval(s->graph, NULL, 0);
+}
+
+/* ---- as part of a step ---- */
+
+/* The average's leaf of COUNT weights from BEGIN on. */
+static et_status
+find_part(struct eti_average *a, const struct et_state *s, int64_t begin, int64_t count,
+          struct et_tensor **out)
+{
+    struct et_tensor *whole = a->pair[0].shadow;
+    struct et_desc desc;
+    for (int i = 0; i < a->n_parts; i++)
+        if (a->part[i]->offset == begin && a->part[i]->desc.shape[0] == count) {
+            *out = a->part[i];
+            return ET_OK;
+        }
+    ET_TRY(eti_grow(s->cx, &a->part, &a->cap_parts, a->n_parts + 1, sizeof *a->part));
+    et_desc_init(&desc, ET_F32, 1, &count, ET_ROW_MAJOR);
+    ET_TRY(et_tensor_view(s->cx, whole->storage, begin, &desc, "average",
+                          &a->part[a->n_parts]));
+    *out = a->part[a->n_parts++];
+    return ET_OK;
+}
+
+/* The average of COUNT weights from BEGIN on moves towards VALUE. */
+static et_status
+append_part(struct eti_average *a, const struct et_state *s, double smoothing,
+            int64_t begin, int64_t count, struct et_tensor *value)
+{
+    struct et_tensor *part;
+    if (count == 0)
+        return ET_OK;
+    ET_TRY(find_part(a, s, begin, count, &part));
+    et_assign(s->graph, part, et_compute_ema(s->graph, part, value, smoothing));
+    return ET_OK;
+}
+
+/* The first assignment to WEIGHTS at or behind element FROM; NULL: there is none. */
+static const struct eti_assignment *
+next_stretch(const struct et_graph *g, const struct et_tensor *weights, int64_t from)
+{
+    const struct eti_assignment *first = NULL;
+    for (int i = 0; i < g->n_assign; i++) {
+        const struct eti_assignment *one = &g->assign[i];
+        if (one->leaf->storage == weights->storage && one->leaf->offset >= from &&
+            (!first || one->leaf->offset < first->leaf->offset))
+            first = one;
+    }
+    return first;
+}
+
+/* Are all assignments to the weights stretches of flat memory, as optimizers make? */
+static bool
+is_flat(const struct et_graph *g, const struct et_tensor *weights)
+{
+    for (int i = 0; i < g->n_assign; i++) {
+        const struct et_tensor *leaf = g->assign[i].leaf;
+        if (leaf->storage == weights->storage &&
+            (leaf->desc.ndim != 1 || leaf->desc.stride[0] != 1))
+            return false;
+    }
+    return true;
+}
+
+static et_status
+append_weights(struct eti_average *a, const struct et_state *s, double smoothing)
+{
+    struct et_graph *g = s->graph;
+    struct et_tensor *weights = s->params->values;
+    int64_t at = 0, total = weights->desc.shape[0];
+    const struct eti_assignment *next;
+    do { /* overlapping ones do not arise: each weight has one new value */
+        next = next_stretch(g, weights, at);
+        int64_t begin = next ? next->leaf->offset : total;
+        struct et_tensor *same =
+            begin > at ? et_slice(g, weights, 0, at, begin - at, 1) : NULL;
+        ET_TRY(append_part(a, s, smoothing, at, begin - at, same));
+        if (next)
+            ET_TRY(append_part(a, s, smoothing, begin, next->leaf->desc.shape[0],
+                               next->value));
+        at = next ? begin + next->leaf->desc.shape[0] : total;
+    } while (next);
+    return ET_OK;
+}
+
+et_status
+eti_average_append(struct eti_average *a, const struct et_state *s, double smoothing,
+                   bool *done)
+{
+    struct et_graph *g = s->graph;
+    *done = is_flat(g, s->params->values) &&
+            et_desc_equal(&a->pair[0].shadow->desc, &s->params->values->desc);
+    if (!*done)
+        return ET_OK;
+    ET_TRY(append_weights(a, s, smoothing));
+    for (int i = 1; i < a->n; i++) {
+        struct eti_average_pair *p = &a->pair[i];
+        et_assign(g, p->shadow,
+                  et_compute_ema(g, p->shadow, et_pending(g, p->live), smoothing));
+    }
+    return et_graph_status(g);
 }
 
 et_status

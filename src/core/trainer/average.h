@@ -10,6 +10,9 @@
 struct eti_average {
     struct eti_average_pair *pair; /* weights first, then the buffers; owned */
     int n;
+    struct et_tensor **part; /* leaves on stretches of the first one's average; owned */
+    int n_parts;
+    int64_t cap_parts;
     bool active;
 };
 
@@ -19,6 +22,13 @@ ET_NODISCARD et_status eti_average_copy(struct eti_average *a,
 /* average = SMOOTHING average + (1 - SMOOTHING) values. */
 ET_NODISCARD et_status eti_average_add(struct eti_average *a, const struct et_state *s,
                                        double smoothing);
+/* The same with what the values will be when the evaluation that is being built has
+ * committed its assignments, as part of that evaluation: of an optimizer's pass over
+ * the weights the average is one more output. *DONE is false, and nothing was appended,
+ * where the weights are assigned other than in stretches of flat memory. */
+ET_NODISCARD et_status eti_average_append(struct eti_average *a,
+                                          const struct et_state *s, double smoothing,
+                                          bool *done);
 /* Makes the average active, or the trained values again; nothing where they are. The N
  * tensors in WANT, values of the graph, are computed before; without any the graph is
  * reset first. */

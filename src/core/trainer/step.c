@@ -162,9 +162,13 @@ eti_not_finite(struct et_graph *g, struct et_tensor *v)
                     et_fill(g, ET_F32, 1, one, 1));
 }
 
+/* The update is formulas: algorithms may add to it, and callbacks look at it. */
 static et_status
 show_update(struct et_state *s)
 {
+    for (int i = 0; i < s->n_algorithms; i++)
+        if (s->algorithms[i]->type->update)
+            ET_TRY(s->algorithms[i]->type->update(s->algorithms[i], s));
     for (int i = 0; i < s->n_callbacks; i++)
         if (s->callbacks[i]->type->update)
             ET_TRY(s->callbacks[i]->type->update(s->callbacks[i], s));
