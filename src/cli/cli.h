@@ -10,6 +10,7 @@
 #include "core/run/assemble.h"
 #include "core/run/saving.h"
 #include "core/run/curve.h"
+#include "dist/errors.h"
 #include "etude/run.h"
 
 struct json_t;
@@ -61,7 +62,8 @@ enum cli_exit {
     X(7001, MEMORY, CLI_NO_MEMORY, "too little memory")                                \
     X(7002, WRITE, CLI_CANNOT_WRITE, "something that cannot be written")               \
     X(7003, DEVICE, CLI_UNAVAILABLE, "a device that cannot be used")                   \
-    X(9001, BUG, CLI_BUG, "a fault of etude itself")
+    X(9001, BUG, CLI_BUG, "a fault of etude itself")                                   \
+    ETD_ERROR_MAP(X)
 
 enum cli_error {
 #define CLI_ERROR_ENUM(number, code, exit, what) CLI_E_##code = number,
@@ -132,6 +134,12 @@ const struct cli_command *cli_command_find(const char *name);
 struct eti_seams;
 /* All of the program, on a world that tests may change. Returns the exit code. */
 int cli_main(int argc, char **argv, const struct eti_seams *seams);
+
+/* ---- hidden.c ---- */
+
+/* Runs a command that only the program itself gives; *EXIT says how it ended. False: the
+ * words are no such command. */
+bool cli_hidden(struct cli *c, int argc, char **argv, int *exit);
 
 /* ---- options.c: the one table of options ---- */
 

@@ -82,7 +82,10 @@ cli_main(int argc, char **argv, const struct eti_seams *seams)
     eti_ctx_set_seams(c.cx, seams);
     if (argc > 1 && strcmp(argv[1], CLI_COMPLETE) == 0)
         return finish(&c, cli_complete(&c, argc - 2, argv + 2));
-    int code = cli_parse(&c, argc, argv);
+    int code;
+    if (cli_hidden(&c, argc, argv, &code))
+        return finish(&c, code);
+    code = cli_parse(&c, argc, argv);
     if (code == CLI_OK)
         code = run(&c);
     return finish(&c, code);

@@ -83,7 +83,7 @@ etd_command_read(const struct etd_frame *f, struct etd_command *out)
     if (!get_word(&args.map, "key", out->key) ||
         !get_word(&args.map, "value", out->value) ||
         !get_word(&f->body, "who", out->who))
-        return "a text of 128 bytes or more";
+        return "a text of 160 bytes or more";
     if (!!ops[out->op].key != !!out->key[0])
         return out->key[0] ? "a key that it does not take" : "no key";
     /* A checkpoint goes without a tag. */

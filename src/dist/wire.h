@@ -233,7 +233,7 @@ enum etd_op etd_op_of(const char *name);
 enum {
     ETD_TTL_MS = 60000, /* at most */
     ETD_LEASE_S = 30,   /* that `take` lasts */
-    ETD_WORD = 128,     /* bytes of key, value and who, zero included */
+    ETD_WORD = 160,     /* bytes of key, value and who, zero included */
 };
 
 struct etd_command {
@@ -242,7 +242,7 @@ struct etd_command {
     int64_t if_rev; /* only while the settings have this revision; -1: whatever it is */
     int ttl_ms;     /* from now on; past it the command is not applied any more */
     char key[ETD_WORD], value[ETD_WORD]; /* "" without */
-    char who[ETD_WORD]; /* from hub to supervisor: "uid 1000", or a key's fingerprint */
+    char who[ETD_WORD]; /* from hub to supervisor: "uid:1000" or "key:<fingerprint>" */
 };
 
 /* RECEIVED, APPLIED, REJECTED or EXPIRED. */

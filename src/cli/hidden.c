@@ -1,0 +1,32 @@
+/* hidden.c: commands that the program gives itself, in other processes of a run. */
+#include "config.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "dist/hub.h"
+#include "dist/wire.h"
+
+/* `__hub RUN_DIRECTORY`: ends when the supervisor, on fd 3, says so or is gone; what is
+ * pressed at a terminal is not for it. */
+static int
+hub(struct cli *c, const char *directory)
+{
+    static const int ignored[] = {SIGINT, SIGHUP, SIGQUIT, SIGPIPE};
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
+        sigaction(ignored[i], &ignore, NULL);
+    et_status status = etd_hub_run(c->cx, directory, ETD_HUB_FD);
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+}
+
+bool
+cli_hidden(struct cli *c, int argc, char **argv, int *exit)
+{
+    if (argc != 3 || strcmp(argv[1], ETD_HUB_COMMAND) != 0)
+        return false;
+    et_ctx_set_log(c->cx, ET_LOG_WARN, cli_log, c);
+    *exit = hub(c, argv[2]);
+    return true;
+}

@@ -1,0 +1,631 @@
+/* hub.c: see hub.h. One thread and one loop: the log, the viewers, the supervisor.
+ *
+ * A ROUTER with ZMQ_ROUTER_MANDATORY, and nothing sent to it waits: a connection that
+ * is full, or gone, says so (PUB would drop messages in silence). */
+#include "config.h"
+
+#include "dist/hub.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/base/seams.h"
+#include "core/run/events.h"
+#include "core/run/facts.h"
+#include "dist/errors.h"
+#include "dist/hub_parts.h"
+
+enum {
+    PIPE = 128,            /* messages on their way to a viewer that zmq may hold */
+    AT_ONCE = 256,         /* messages taken in before the log is looked at again */
+    FAR_BEHIND = 32 << 20, /* bytes: BYE{LAGGED} at once */
+};
+static const double MESSAGES = 200;   /* a second that a viewer may send */
+static const double STRANGERS = 1000; /* a second of others that are looked at */
+static const double QUESTIONS = 20;   /* a second about history */
+static const double BEHIND = 10; /* seconds out of the ring, or without taking a part of
+                                    a snapshot: BYE{LAGGED} */
+static const double SLICE = 0.02; /* seconds of reading the log between viewers */
+
+struct etd_head
+etd_hub_head(const struct etd_hub *h, enum etd_kind kind)
+{
+    struct etd_head head = {
+        .kind = kind,
+        .incarnation = etd_follow_model(h->follow)->incarnation,
+        .t_mono_ns = (int64_t)(1e9 * eti_monotonic(h->cx)),
+    };
+    memcpy(head.run, h->run, sizeof head.run);
+    return head;
+}
+
+/* ---- sending ---- */
+
+static struct etd_peer *
+find_peer(struct etd_hub *h, const void *name, size_t n)
+{
+    for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
+        if (p->used && p->name_bytes == n && memcmp(p->name, name, n) == 0)
+            return p;
+    return NULL;
+}
+
+static void
+forget(struct etd_hub *h, struct etd_peer *p)
+{
+    etd_stream_forget(h, p);
+    p->used = false;
+}
+
+/* The name and then the message: zmq takes both or none. */
+static bool
+send_parts(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
+           zmq_msg_t *message)
+{
+    if (zmq_send(h->router, name, name_bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
+        return false;
+    return zmq_msg_send(message, h->router, ZMQ_DONTWAIT) >= 0;
+}
+
+static bool
+send_or_forget(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
+               zmq_msg_t *message)
+{
+    struct etd_peer *p = find_peer(h, name, name_bytes);
+    if (send_parts(h, name, name_bytes, message)) {
+        if (p)
+            p->said = eti_monotonic(h->cx);
+        return true;
+    }
+    int why = zmq_errno();
+    h->blocked = h->blocked || why == EAGAIN;
+    if (p && why == EHOSTUNREACH)
+        forget(h, p);
+    return false;
+}
+
+bool
+etd_hub_send(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
+             const void *bytes, size_t n)
+{
+    zmq_msg_t message;
+    if (n == 0 || zmq_msg_init_size(&message, n) != 0)
+        return false;
+    memcpy(zmq_msg_data(&message), bytes, n);
+    bool sent = send_or_forget(h, name, name_bytes, &message);
+    zmq_msg_close(&message);
+    return sent;
+}
+
+bool
+etd_hub_send_message(struct etd_hub *h, struct etd_peer *p, zmq_msg_t *message)
+{
+    zmq_msg_t copy;
+    zmq_msg_init(&copy);
+    bool sent = zmq_msg_copy(&copy, message) == 0 &&
+                send_or_forget(h, p->name, p->name_bytes, &copy);
+    zmq_msg_close(&copy);
+    return sent && p->used;
+}
+
+/* REFUSE or BYE. */
+static void
+send_end(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
+         enum etd_kind kind, const char *code, const char *text)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_out o;
+    const struct etd_head head = etd_hub_head(h, kind);
+    etd_begin(&o, bytes, sizeof bytes, &head, 2);
+    etd_put_text(&o, "code", code);
+    etd_put_text(&o, "text", text);
+    (void)etd_hub_send(h, name, name_bytes, bytes, etd_end(&o));
+}
+
+void
+etd_hub_drop(struct etd_hub *h, struct etd_peer *p, const char *code, const char *text)
+{
+    send_end(h, p->name, p->name_bytes, ETD_BYE, code, text);
+    forget(h, p);
+}
+
+/* ---- the conversation ---- */
+
+static void
+send_welcome(struct etd_hub *h, struct etd_peer *p, bool goes_on)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_out o;
+    const struct etd_head head = etd_hub_head(h, ETD_WELCOME);
+    etd_begin(&o, bytes, sizeof bytes, &head, 7);
+    etd_put_int(&o, "minor", ETD_MINOR);
+    etd_put_text(&o, "name", h->name);
+    etd_put_text(&o, "role", "operator"); /* the owner's uid: the filter saw to it */
+    etd_put_int(&o, "beat_ms", (int64_t)(1000 * ETD_BEAT));
+    etd_put_int(&o, "head", etd_follow_model(h->follow)->seq);
+    etd_put_bool(&o, "goes_on", goes_on);
+    etd_put_int(&o, "clients", ETD_CLIENTS);
+    (void)etd_hub_send(h, p->name, p->name_bytes, bytes, etd_end(&o));
+}
+
+static struct etd_peer *
+add_peer(struct etd_hub *h, const void *name, size_t n)
+{
+    double now = eti_monotonic(h->cx);
+    for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++) {
+        if (p->used)
+            continue;
+        *p = (struct etd_peer){
+            .used = true,
+            .name_bytes = n,
+            .heard = now,
+            .said = now,
+            .tokens = MESSAGES,
+            .hist_tokens = QUESTIONS,
+            .filled = now,
+        };
+        memcpy(p->name, name, n);
+        return p;
+    }
+    return NULL;
+}
+
+static void
+on_hello(struct etd_hub *h, struct etd_peer *p, const void *name, size_t n,
+         const struct etd_frame *f)
+{
+    char as[ETD_WORD];
+    if (!p)
+        p = add_peer(h, name, n);
+    if (!p) {
+        send_end(h, name, n, ETD_REFUSE, "FULL", "64 viewers are here already");
+        return;
+    }
+    etd_get_text(&f->body, "as", as, sizeof as);
+    as[strcspn(as, " \t\n")] = '\0'; /* it becomes a word of the run's events */
+    int length = snprintf(p->who, sizeof p->who, "uid:%ld", (long)getuid());
+    if (as[0])
+        snprintf(p->who + length, sizeof p->who - (size_t)length, "/%.*s",
+                 ETD_WORD - 32, as);
+    p->streams = etd_get_bool(&f->body, "stream", true);
+    int64_t credit = etd_get_int(&f->body, "credit", ETD_CREDIT);
+    p->credit = credit < 0                   ? 0
+                : credit < ETD_RING_MESSAGES ? credit
+                                             : ETD_RING_MESSAGES;
+    bool same = memcmp(f->head.run, h->run, ETD_RUN_ID) == 0;
+    bool goes_on =
+        p->streams &&
+        etd_stream_begin(h, p, same ? etd_get_int(&f->body, "after", -1) : -1);
+    send_welcome(h, p, goes_on);
+}
+
+static void
+on_ping(struct etd_hub *h, struct etd_peer *p, const struct etd_frame *f)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    unsigned char digest[ETD_DIGEST];
+    struct etd_out o;
+    const struct etd_head head = etd_hub_head(h, ETD_PONG);
+    int64_t credit = etd_get_int(&f->body, "credit", 0);
+    const char *lease = etd_control_lease(h);
+    if (credit > 0 && credit <= ETD_RING_MESSAGES)
+        p->credit += credit;
+    if (p->credit > ETD_RING_MESSAGES)
+        p->credit = ETD_RING_MESSAGES;
+    etd_stream_pump(h, p);
+    if (!p->used)
+        return;
+    /* A digest is of use to who has been sent everything. */
+    bool wants = etd_get_bool(&f->body, "digest", false) && p->streams && !p->snap &&
+                 !p->wants_snap && p->next == h->ring.to && etd_hub_digest(h, digest);
+    etd_begin(&o, bytes, sizeof bytes, &head, 1 + wants + !!lease[0]);
+    etd_put_int(&o, "at", etd_follow_model(h->follow)->seq);
+    if (wants)
+        etd_put_bin(&o, "digest", digest, sizeof digest);
+    if (lease[0])
+        etd_put_text(&o, "lease", lease);
+    (void)etd_hub_send(h, p->name, p->name_bytes, bytes, etd_end(&o));
+}
+
+static void
+send_points(struct etd_hub *h, const struct etd_peer *p, int64_t id,
+            const struct et_series_point *point, int n)
+{
+    static const int most = 2048;
+    int64_t ba[2048];
+    double t[2048], v[2048];
+    struct etd_out o;
+    const struct etd_head head = etd_hub_head(h, ETD_HIST);
+    n = n < most ? n : most;
+    for (int i = 0; i < n; i++) {
+        ba[i] = point[i].ba;
+        t[i] = point[i].t;
+        v[i] = point[i].value;
+    }
+    etd_begin(&o, h->bytes, sizeof h->bytes, &head, 4);
+    etd_put_int(&o, "id", id);
+    etd_put_ints(&o, "ba", ba, n);
+    etd_put_doubles(&o, "t", t, n);
+    etd_put_doubles(&o, "v", v, n);
+    (void)etd_hub_send(h, p->name, p->name_bytes, h->bytes, etd_end(&o));
+}
+
+static void
+on_hist(struct etd_hub *h, struct etd_peer *p, const struct etd_frame *f)
+{
+    struct et_series_point point[2048];
+    char path[PATH_MAX + 16], series[ET_METRIC_NAME];
+    struct et_events *e;
+    int n = 0;
+    int64_t most = etd_get_int(&f->body, "most", 512);
+    if (p->hist_tokens < 1)
+        return;
+    p->hist_tokens -= 1;
+    most = most < 2 ? 2 : most > 2048 ? 2048 : most;
+    snprintf(path, sizeof path, "%s/events.log", h->directory);
+    etd_get_text(&f->body, "series", series, sizeof series);
+    if (et_events_open(h->cx, path, &e) == ET_OK) {
+        if (et_events_fetch(e, series, etd_get_int(&f->body, "from", 0),
+                            etd_get_int(&f->body, "to", INT64_MAX), (int)most, point,
+                            &n) != ET_OK)
+            n = 0;
+        et_events_close(&e);
+    }
+    et_error_clear(h->cx);
+    send_points(h, p, etd_get_int(&f->body, "id", 0), point, n);
+}
+
+static void
+on_frame(struct etd_hub *h, struct etd_peer *p, const struct etd_frame *f)
+{
+    switch (f->head.kind) {
+    case ETD_PING:
+        on_ping(h, p, f);
+        break;
+    case ETD_NACK:
+        etd_stream_rewind(h, p, etd_get_int(&f->body, "from", 0));
+        break;
+    case ETD_HIST:
+        on_hist(h, p, f);
+        break;
+    case ETD_CMD:
+        etd_control_command(h, p, f);
+        break;
+    case ETD_BYE:
+        forget(h, p);
+        break;
+    default: /* of a later version, or not for us */
+        break;
+    }
+}
+
+/* Takes N from TOKENS; RATE come each second, and no more than that are kept. */
+static bool
+take_token(double *tokens, double rate, double seconds)
+{
+    *tokens += rate * seconds;
+    *tokens = *tokens < rate ? *tokens : rate;
+    if (*tokens < 1)
+        return false;
+    *tokens -= 1;
+    return true;
+}
+
+static void
+on_message(struct etd_hub *h, const void *name, size_t name_bytes, const void *bytes,
+           size_t n)
+{
+    struct etd_frame f;
+    struct etd_fault fault;
+    char text[ETD_TEXT];
+    double now = eti_monotonic(h->cx);
+    struct etd_peer *p = find_peer(h, name, name_bytes);
+    if (p) {
+        p->heard = now;
+        p->hist_tokens += QUESTIONS * (now - p->filled);
+        p->hist_tokens = p->hist_tokens < QUESTIONS ? p->hist_tokens : QUESTIONS;
+        bool in_rate = take_token(&p->tokens, MESSAGES, now - p->filled);
+        p->filled = now;
+        if (!in_rate) {
+            etd_hub_drop(h, p, "RATE", "more than 200 messages a second");
+            return;
+        }
+    } else {
+        bool in_rate = take_token(&h->strangers, STRANGERS, now - h->filled);
+        h->filled = now;
+        if (!in_rate)
+            return;
+    }
+    et_status status =
+        n <= ETD_INBOUND_BYTES ? etd_read(bytes, n, &f, &fault) : ET_EFORMAT;
+    if (status == ET_OK && f.head.kind == ETD_HELLO) {
+        on_hello(h, p, name, name_bytes, &f);
+    } else if (status == ET_OK && p) {
+        on_frame(h, p, &f);
+    } else if (status == ET_OK) {
+        if (f.head.kind != ETD_BYE)
+            send_end(h, name, name_bytes, ETD_BYE, "UNKNOWN", "say HELLO first");
+    } else if (status == ET_ENOTSUP) {
+        snprintf(text, sizeof text, "hub speaks protocol %d, this is %d", ETD_MAJOR,
+                 f.head.major);
+        send_end(h, name, name_bytes, ETD_REFUSE, "VERSION", text);
+        if (p)
+            forget(h, p);
+    } else {
+        h->n_malformed++;
+        snprintf(text, sizeof text, "malformed at byte %zu: %s", fault.at, fault.why);
+        if (p)
+            etd_hub_drop(h, p, "MALFORMED", text);
+        else
+            send_end(h, name, name_bytes, ETD_BYE, "MALFORMED", text);
+    }
+}
+
+/* One message of NAME and one frame; what has other parts is taken off and dropped. */
+static bool
+receive_one(struct etd_hub *h)
+{
+    zmq_msg_t name, body;
+    zmq_msg_init(&name);
+    if (zmq_msg_recv(&name, h->router, ZMQ_DONTWAIT) < 0) {
+        zmq_msg_close(&name);
+        return false;
+    }
+    zmq_msg_init(&body);
+    bool right = zmq_msg_more(&name) && zmq_msg_recv(&body, h->router, 0) >= 0 &&
+                 !zmq_msg_more(&body) && zmq_msg_size(&name) < ETD_PEER_NAME;
+    if (right)
+        on_message(h, zmq_msg_data(&name), zmq_msg_size(&name), zmq_msg_data(&body),
+                   zmq_msg_size(&body));
+    while (!right && zmq_msg_more(&body) &&
+           zmq_msg_recv(&body, h->router, ZMQ_DONTWAIT) >= 0)
+        ;
+    zmq_msg_close(&name);
+    zmq_msg_close(&body);
+    return true;
+}
+
+/* ---- the supervisor ---- */
+
+static void
+receive_supervisor(struct etd_hub *h)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    for (;;) {
+        struct etd_frame f;
+        struct etd_fault fault;
+        ssize_t n = recv(h->supervisor, bytes, sizeof bytes, MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return;
+        if (n <= 0) {
+            h->ended = true;
+            return;
+        }
+        if (etd_read(bytes, (size_t)n, &f, &fault) != ET_OK)
+            continue;
+        if (f.head.kind == ETD_BYE)
+            h->ended = true;
+        else
+            etd_control_answer(h, &f);
+    }
+}
+
+/* ---- the loop ---- */
+
+static void
+look_after(struct etd_hub *h, struct etd_peer *p, double now)
+{
+    int64_t behind = etd_stream_behind(h, p);
+    if (now - p->heard >= ETD_DISCONNECTED) {
+        etd_hub_drop(h, p, "SILENT", "nothing was heard for 10 s");
+        return;
+    }
+    bool is_out = behind >= ETD_RING_BYTES;
+    if (!is_out)
+        p->behind_since = 0;
+    else if (p->behind_since == 0)
+        p->behind_since = now;
+    bool stuck = p->snap && now - p->moved >= BEHIND;
+    if (behind >= FAR_BEHIND || stuck || (is_out && now - p->behind_since >= BEHIND))
+        etd_hub_drop(h, p, "LAGGED", "records came faster than they were taken");
+}
+
+static et_status
+follow_log(struct etd_hub *h)
+{
+    char event[sizeof(struct inotify_event) + NAME_MAX + 1];
+    if (h->inotify >= 0)
+        while (read(h->inotify, event, sizeof event) > 0)
+            ;
+    et_status status = etd_follow_read(h->follow, SLICE, 0, &h->left);
+    if (status == ET_ENOMEM)
+        return status;
+    if (status != ET_OK) /* damage: what is before it is served */
+        et_error_clear(h->cx);
+    return ET_OK;
+}
+
+static et_status
+turn(struct etd_hub *h)
+{
+    zmq_pollitem_t item[] = {
+        {.socket = h->router, .events = ZMQ_POLLIN},
+        {.fd = h->supervisor, .events = ZMQ_POLLIN},
+        {.fd = h->inotify, .events = ZMQ_POLLIN},
+    };
+    int64_t before = etd_follow_model(h->follow)->seq;
+    ET_TRY(follow_log(h));
+    bool reads_on = h->left > 0 && etd_follow_model(h->follow)->seq != before;
+    h->blocked = false;
+    for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
+        if (p->used)
+            etd_stream_pump(h, p);
+    int n = h->inotify >= 0 ? 3 : 2;
+    long wait = reads_on ? 0 : h->blocked || h->inotify < 0 ? 20 : 250;
+    if (zmq_poll(item, n, wait) < 0 && zmq_errno() != EINTR)
+        return ET_FAIL(h->cx, ET_EIO, "the hub cannot wait: %s",
+                       zmq_strerror(zmq_errno()));
+    for (int i = 0; i < AT_ONCE && receive_one(h); i++)
+        ;
+    receive_supervisor(h);
+    double now = eti_monotonic(h->cx);
+    for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
+        if (p->used)
+            look_after(h, p, now);
+    return ET_OK;
+}
+
+/* ---- beginning and end ---- */
+
+static et_status
+learn_run(struct etd_hub *h)
+{
+    json_t *facts;
+    ET_TRY(eti_facts_read_state(h->cx, h->directory, &facts));
+    const char *name = json_string_value(json_object_get(facts, "name"));
+    const char *id = json_string_value(json_object_get(facts, "id"));
+    snprintf(h->name, sizeof h->name, "%s", name ? name : "");
+    bool right = id && strlen(id) == ETD_HEX_ID - 1;
+    for (int i = 0; right && i < ETD_RUN_ID; i++) {
+        unsigned byte = 0;
+        right = sscanf(id + 2 * i, "%2x", &byte) == 1;
+        h->run[i] = (unsigned char)byte;
+    }
+    if (right)
+        memcpy(h->id, id, ETD_HEX_ID);
+    json_decref(facts);
+    if (!right)
+        return ET_FAIL(h->cx, ET_EFORMAT, "%s/run.json has no id", h->directory);
+    return et_run_name_check(h->cx, h->name);
+}
+
+static int
+bind_router(void *data, const char *address)
+{
+    struct etd_hub *h = data;
+    return zmq_bind(h->router, address);
+}
+
+static et_status
+listen_there(struct etd_hub *h)
+{
+    int one = 1, pipe = PIPE, in = 2 * PIPE, zero = 0;
+    int handshake = (int)(1000 * ETD_HANDSHAKE);
+    int64_t most = ETD_INBOUND_BYTES;
+    uid_t uid = getuid();
+    ET_TRY(etd_endpoint_claim(h->cx, h->name, h->id, &h->endpoint));
+    h->zmq = zmq_ctx_new();
+    h->router = h->zmq ? zmq_socket(h->zmq, ZMQ_ROUTER) : NULL;
+    if (!h->router ||
+        zmq_setsockopt(h->router, ZMQ_ROUTER_MANDATORY, &one, sizeof one) != 0 ||
+        zmq_setsockopt(h->router, ZMQ_SNDHWM, &pipe, sizeof pipe) != 0 ||
+        zmq_setsockopt(h->router, ZMQ_RCVHWM, &in, sizeof in) != 0 ||
+        zmq_setsockopt(h->router, ZMQ_LINGER, &zero, sizeof zero) != 0 ||
+        zmq_setsockopt(h->router, ZMQ_MAXMSGSIZE, &most, sizeof most) != 0 ||
+        zmq_setsockopt(h->router, ZMQ_HANDSHAKE_IVL, &handshake, sizeof handshake) !=
+            0 ||
+        zmq_setsockopt(h->router, ZMQ_IPC_FILTER_UID, &uid, sizeof uid) != 0)
+        return ET_FAIL(h->cx, ET_EIO, "no socket for the hub: %s",
+                       zmq_strerror(zmq_errno()));
+    return etd_endpoint_bind(&h->endpoint, bind_router, h);
+}
+
+static void
+say_hello(struct etd_hub *h)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_out o;
+    const struct etd_head head = etd_hub_head(h, ETD_HELLO);
+    etd_begin(&o, bytes, sizeof bytes, &head, 1);
+    etd_put_text(&o, "endpoint", h->endpoint.path);
+    size_t n = etd_end(&o);
+    (void)send(h->supervisor, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void
+watch_log(struct etd_hub *h)
+{
+    char path[PATH_MAX + 16];
+    snprintf(path, sizeof path, "%s/events.log", h->directory);
+    h->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (h->inotify >= 0 && inotify_add_watch(h->inotify, path, IN_MODIFY) < 0) {
+        close(h->inotify);
+        h->inotify = -1;
+    }
+}
+
+static et_status
+serve(struct etd_hub *h)
+{
+    int64_t done;
+    ET_TRY(learn_run(h));
+    ET_TRY(etd_follow_open(h->cx, h->directory, &h->follow));
+    ET_TRY(etd_ring_init(h));
+    etd_follow_watch(h->follow, etd_ring_add, h);
+    watch_log(h);
+    etd_follow_progress(h->follow, &done, &h->left);
+    ET_TRY(listen_there(h));
+    ET_TRY(etd_control_open(h));
+    say_hello(h);
+    while (!h->ended)
+        ET_TRY(turn(h));
+    /* The last records, and that it was the end. */
+    ET_TRY(follow_log(h));
+    for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
+        if (p->used)
+            etd_stream_pump(h, p);
+    for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
+        if (p->used)
+            etd_hub_drop(h, p, "END", "the run's processes end");
+    return ET_OK;
+}
+
+static void
+end(struct etd_hub *h)
+{
+    int linger = 500; /* ms for the last words */
+    if (h->router) {
+        (void)zmq_setsockopt(h->router, ZMQ_LINGER, &linger, sizeof linger);
+        zmq_close(h->router);
+    }
+    for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
+        etd_stream_forget(h, p);
+    etd_stream_end(h);
+    etd_ring_release(h);
+    if (h->zmq)
+        zmq_ctx_term(h->zmq);
+    etd_endpoint_release(&h->endpoint);
+    etd_control_close(h);
+    etd_follow_close(&h->follow);
+    if (h->inotify >= 0)
+        close(h->inotify);
+    et_free(h->cx, h);
+}
+
+et_status
+etd_hub_run(struct et_ctx *cx, const char *directory, int supervisor)
+{
+    void *block;
+    ET_TRY(et_alloc(cx, sizeof(struct etd_hub), &block));
+    struct etd_hub *h = block;
+    h->cx = cx;
+    h->supervisor = supervisor;
+    h->inotify = -1;
+    h->control.fd = -1;
+    h->endpoint.lock = -1;
+    h->filled = eti_monotonic(cx);
+    h->strangers = STRANGERS;
+    snprintf(h->directory, sizeof h->directory, "%s", directory);
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    et_status status = serve(h);
+    end(h);
+    return status;
+}

@@ -1,0 +1,50 @@
+/* line.h: a way to a hub or a worker: messages there and back. Nothing here waits. */
+#ifndef ETD_LINE_H
+#define ETD_LINE_H
+
+#include <stdint.h>
+
+#include "etude/ctx.h"
+
+enum {
+    ETD_KEY_TEXT = 41, /* a key of CURVE in Z85, zero included */
+    ETD_HOST = 256,    /* bytes of a host's name, zero included */
+};
+
+/* A pair of keys of CURVE. */
+struct etd_keys {
+    char public_key[ETD_KEY_TEXT], secret[ETD_KEY_TEXT];
+};
+
+struct etd_line_options {
+    /* "/path/of/a.sock", "tcp://HOST:PORT" or "ssh://[USER@]HOST" */
+    const char *target;
+    const char *run;             /* ssh: the run's name; NULL: the latest */
+    const struct etd_keys *keys; /* tcp: our own, */
+    const char *server;          /* and the public one of who answers; both copied */
+    void *zmq;                   /* a context of zmq, borrowed; NULL: its own */
+};
+
+struct etd_line;
+/* Sets out; whether anybody is there shows later. EINVAL for a target that is none
+ * (5003), ENOENT where no socket is there, EIO. */
+ET_NODISCARD et_status etd_line_open(struct et_ctx *cx,
+                                     const struct etd_line_options *o,
+                                     struct etd_line **out);
+void etd_line_close(struct etd_line **line);
+/* Can be read when etd_line_receive has something to say. */
+int etd_line_fd(const struct etd_line *line);
+/* False: not now; and a message of more than 256 KiB never. */
+bool etd_line_send(struct etd_line *line, const void *bytes, size_t n);
+
+enum etd_got {
+    ETD_GOT_NOTHING, /* for now */
+    ETD_GOT_MESSAGE,
+    ETD_GOT_GONE,   /* nobody is there any more, and this line is of no use */
+    ETD_GOT_DENIED, /* our key is refused, or the other side's is another */
+};
+/* The next message, borrowed until the next call. Call it until it says NOTHING, also
+ * after sending. */
+enum etd_got etd_line_receive(struct etd_line *line, const char **bytes, size_t *n);
+
+#endif

@@ -1,0 +1,58 @@
+/* house.h: a run without a trainer: its directory, its log, and its hub as a process of
+ * its own, with the test in the place of the supervisor. */
+#ifndef ETUDE_T_DIST_HOUSE_H
+#define ETUDE_T_DIST_HOUSE_H
+
+#include <sys/types.h>
+
+#include "core/run/events.h"
+#include "dist/client.h"
+
+struct house {
+    struct et_ctx *cx;
+    char folder[64];     /* XDG_RUNTIME_DIR, and the run's folder in it */
+    char directory[128]; /* of the run */
+    char socket[128];    /* where its hub listens */
+    const char *name;
+    struct eti_events_writer log;
+    int64_t ba;
+    pid_t hub;      /* 0: none */
+    int supervisor; /* our end of the pair; -1 */
+    /* of house_supervise */
+    int64_t rev, applied, commands;
+    struct et_mark {
+        unsigned char id[ETD_CMD_ID];
+        struct etd_answer answer;
+    } * mark; /* [applied] */
+};
+
+/* Everything under a folder of its own; ends the test where it cannot. */
+void house_begin(struct house *h);
+void house_end(struct house *h);
+/* Starts the hub and waits for its HELLO. False: it ended; *EXIT is how. */
+bool house_start(struct house *h, int *exit);
+/* Sends it BYE and waits for its end: its exit status. */
+int house_stop(struct house *h);
+void house_kill(struct house *h);
+/* Adds N records of batches, evaluations and lines of text, and writes them down. */
+void house_tell(struct house *h, int n);
+/* Answers the commands that came: a set with value "bad" is REJECTED, a checkpoint
+ * EXPIRED, all else APPLIED once. */
+void house_supervise(struct house *h);
+/* Of the hub: bytes in memory that are its own, open descriptors. */
+int64_t house_memory(const struct house *h);
+int house_descriptors(const struct house *h);
+
+/* A client of it; CONTROL: commands alone. */
+struct etd_client *house_client(struct house *h, bool control);
+/* Steps all N clients, and supervises, until UNTIL says so; false after SECONDS. */
+bool house_drive(struct house *h, struct etd_client **c, int n,
+                 bool (*until)(struct house *h, struct etd_client **c, int n),
+                 double seconds);
+bool all_live(struct house *h, struct etd_client **c, int n);
+/* All have every record, and the hub's digest. */
+bool all_equal(struct house *h, struct etd_client **c, int n);
+/* Is C's digest that of a model made of the log itself? */
+bool house_is_equal(struct house *h, struct etd_client *c);
+
+#endif

@@ -1,0 +1,190 @@
+/* The hub and its viewers: all of them know what the log says, whenever they came. */
+#include "config.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/seams.h"
+#include "t/dist/house.h"
+#include "t/tap.h"
+
+static struct house h;
+
+static void
+test_join(void)
+{
+    struct etd_client *c[3];
+    size_t n;
+    house_tell(&h, 2000);
+    c[0] = house_client(&h, false);
+    ok(house_drive(&h, c, 1, all_equal, 5), "a viewer gets a snapshot");
+    ok(house_is_equal(&h, c[0]), "which is what the log says");
+    is_int(etd_client_status(c[0])->snapshots, 1, "one");
+    ok(etd_client_status(c[0])->is_operator, "the owner of a run may give commands");
+    is_str(etd_client_status(c[0])->name, h.name, "and is told its name");
+    const char *facts = etd_client_facts(c[0], &n);
+    ok(facts && memmem(facts, n, "test-otter", 10), "facts come beside the snapshot");
+
+    house_tell(&h, 3000);
+    c[1] = house_client(&h, false);
+    ok(house_drive(&h, c, 2, all_equal, 5), "a second joins while records are made");
+    house_tell(&h, 70);
+    c[2] = house_client(&h, false);
+    ok(house_drive(&h, c, 3, all_equal, 5), "and a third");
+    ok(house_is_equal(&h, c[0]) && house_is_equal(&h, c[1]) && house_is_equal(&h, c[2]),
+       "all three know the same");
+    is_int(etd_client_status(c[0])->snapshots, 1,
+           "the first was streamed every record");
+    is_int(etd_client_status(c[0])->gaps, 0, "without a gap");
+    int64_t before = etd_client_status(c[0])->verified;
+    etd_client_verify(c[0]);
+    for (int i = 0; i < 100 && etd_client_status(c[0])->verified == before; i++) {
+        usleep(10000);
+        if (etd_client_step(c[0]) != ET_OK)
+            break;
+    }
+    is_int(etd_client_status(c[0])->verified, before + 1, "its digest is the hub's");
+    is_int(etd_client_status(c[0])->wrong, 0, "and never was another");
+    for (int i = 0; i < 3; i++)
+        etd_client_close(&c[i]);
+}
+
+static struct etd_points points;
+
+static bool
+has_points(struct house *house, struct etd_client **c, int n)
+{
+    (void)house, (void)n;
+    return etd_client_points(c[0], &points);
+}
+
+static void
+test_history(void)
+{
+    struct etd_client *c = house_client(&h, false);
+    ok(house_drive(&h, &c, 1, all_equal, 5), "a viewer");
+    ok(etd_client_history(c, 7, "loss/train/total", 11, 20, 100) == ET_OK &&
+           house_drive(&h, &c, 1, has_points, 5),
+       "asks for a part of a series");
+    is_int(points.id, 7, "and is told which it is");
+    ok(points.n == 10 && points.point[0].ba == 11 && points.point[9].value == 1.0 / 20,
+       "value by value");
+    ok(etd_client_history(c, 8, "nothing", 0, 100, 100) == ET_OK &&
+           house_drive(&h, &c, 1, has_points, 5) && points.n == 0,
+       "a series that is not there has none");
+    etd_client_close(&c);
+}
+
+static bool
+is_disconnected(struct house *house, struct etd_client **c, int n)
+{
+    (void)house, (void)n;
+    return etd_client_status(c[0])->link == ETD_LINK_DISCONNECTED;
+}
+
+static void
+test_hub_dies(void)
+{
+    int code;
+    unsigned char id[ETD_CMD_ID];
+    struct etd_client *c = house_client(&h, false);
+    ok(house_drive(&h, &c, 1, all_equal, 5), "a viewer");
+    house_kill(&h);
+    ok(house_drive(&h, &c, 1, is_disconnected, 2), "sees that the hub died");
+    double wait = etd_client_status(c)->retry_in;
+    ok(wait > 0.5 && wait < 1.3, "and tries again in about a second (%g)", wait);
+    ok(etd_client_command(c, ETD_OP_PAUSE, NULL, NULL, -1, 1000, id) == ET_ECANCELED,
+       "meanwhile commands are refused, not kept");
+    et_error_clear(h.cx);
+    house_tell(&h, 312);
+    ok(house_start(&h, &code), "another hub starts");
+    etd_client_retry(c);
+    ok(house_drive(&h, &c, 1, all_equal, 5), "the viewer goes on");
+    is_int(etd_client_status(c)->snapshots, 1, "without another snapshot");
+    is_int(etd_client_status(c)->missed, 312, "with the records that it missed");
+    ok(house_is_equal(&h, c), "and knows what the log says");
+    etd_client_close(&c);
+}
+
+static bool
+is_stopped(struct house *house, struct etd_client **c, int n)
+{
+    (void)house, (void)n;
+    return etd_client_status(c[0])->link == ETD_LINK_ENDED;
+}
+
+static void
+test_end(void)
+{
+    struct stat st;
+    struct etd_client *c = house_client(&h, false);
+    ok(house_drive(&h, &c, 1, all_equal, 5), "a viewer");
+    house_tell(&h, 10);
+    is_int(house_stop(&h), 0, "the hub ends when the supervisor says so");
+    ok(house_drive(&h, &c, 1, is_stopped, 5), "and says so to its viewers");
+    is_int(etd_client_model(c)->seq, h.log.seq, "after the last record");
+    ok(lstat(h.socket, &st) != 0, "its socket is gone");
+    etd_client_close(&c);
+}
+
+static bool
+is_stale(struct house *house, struct etd_client **c, int n)
+{
+    (void)house, (void)n;
+    return etd_client_status(c[0])->link == ETD_LINK_STALE;
+}
+
+static void
+test_silence(void)
+{
+    struct etd_client *c = house_client(&h, false);
+    ok(house_drive(&h, &c, 1, all_equal, 5), "a viewer");
+    kill(h.hub, SIGSTOP);
+    ok(house_drive(&h, &c, 1, is_stale, 4), "of a hub that is silent is stale");
+    double silent = etd_client_status(c)->silent;
+    ok(silent >= ETD_STALE && silent < ETD_STALE + 0.5, "after 3 s (%g)", silent);
+    kill(h.hub, SIGCONT);
+    ok(house_drive(&h, &c, 1, all_live, 2), "and live when it speaks again");
+    etd_client_close(&c);
+}
+
+static bool
+one_is_refused(struct house *house, struct etd_client **c, int n)
+{
+    (void)house;
+    return strcmp(etd_client_status(c[n - 1])->code, "FULL") == 0;
+}
+
+static void
+test_full(void)
+{
+    struct etd_client *c[ETD_CLIENTS + 1];
+    for (int i = 0; i < ETD_CLIENTS; i++)
+        c[i] = house_client(&h, true);
+    ok(house_drive(&h, c, ETD_CLIENTS, all_live, 20), "64 viewers are served");
+    c[ETD_CLIENTS] = house_client(&h, true);
+    ok(house_drive(&h, c, ETD_CLIENTS + 1, one_is_refused, 5), "the next is refused");
+    etd_client_close(&c[0]);
+    for (int i = 1; i <= ETD_CLIENTS; i++)
+        etd_client_close(&c[i]);
+}
+
+int
+main(void)
+{
+    int code = -1;
+    house_begin(&h);
+    ok(house_start(&h, &code), "the hub of a run starts (%d)", code);
+    test_join();
+    test_history();
+    test_hub_dies();
+    test_silence();
+    test_end();
+    ok(house_start(&h, &code), "it starts again");
+    test_full();
+    house_end(&h);
+    return done();
+}
