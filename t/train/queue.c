@@ -107,6 +107,63 @@ count(struct et_ctx *cx)
     recipe_close(&r);
 }
 
+/* ---- a commit ---- */
+
+/* What a recorded commit consists of: with microbatches it is a graph of its own. */
+struct commit {
+    int64_t begun, nodes, n;
+};
+
+static struct et_tensor *
+begin_commit(void *data, struct et_state *s, struct et_tensor *grad)
+{
+    struct commit *c = data;
+    (void)s;
+    c->begun = gpusim_counts()->graph_nodes;
+    return grad;
+}
+
+static et_status
+end_commit(void *data, struct et_state *s, enum et_event event)
+{
+    struct commit *c = data;
+    if (event != ET_EVENT_BATCH_START || s->timestamp.batch == 0)
+        return ET_OK;
+    c->nodes += gpusim_counts()->graph_nodes - c->begun;
+    c->n++;
+    return ET_OK;
+}
+
+#define ALL                                                                            \
+    "precision: amp_fp16\nalgorithms:\n  ema: {half_life: 10ba}\n"                     \
+    "  gradient_clipping: {clipping_type: norm, clipping_threshold: 0.5}\n"
+
+/* The rates, the norm (of so few weights; of many it is two), the numbers that follow
+ * from it, everything that is done to each weight, and what the host is told. */
+enum { COMMIT = 5 };
+
+static void
+count_commit(struct et_ctx *cx)
+{
+    static const char text[] = LENET("100ep") ALL;
+    struct recipe_run r;
+    struct commit c = {0};
+    const struct et_trainer_steps steps = {
+        .data = &c, .at_event = end_commit, .clip_gradients = begin_commit};
+    recipe_prepare(&r, cx, text,
+                   &(struct recipe_choice){.device = name, .grad_accum = 2});
+    r.parts.config.loss_scaling.initial = 1024;
+    r.parts.config.steps = &steps;
+    recipe_start(&r);
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(BATCHES)));
+    c.nodes = c.n = 0;
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(BATCHES)));
+    is_int(c.nodes, COMMIT * c.n,
+           "to unscale, measure, clip, update, average and cast takes %d nodes",
+           COMMIT);
+    recipe_close(&r);
+}
+
 /* Somebody else holds the memory that a whole batch needs: it is done in pieces. */
 static void
 crowd(struct et_ctx *cx)
@@ -153,6 +210,7 @@ main(void)
     compare(cx, "layers in amp_bf16", LAYERS("10ba") "precision: amp_bf16\n", 1, false);
     if (strcmp(name, "gpusim") == 0) {
         count(cx);
+        count_commit(cx);
         crowd(cx);
     }
     et_ctx_free(&cx);

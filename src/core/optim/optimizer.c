@@ -427,22 +427,33 @@ send_hyper(struct et_optimizer *opt)
                            et_desc_bytes(&opt->hyper->desc));
 }
 
+/* Block J of the numbers. */
+static struct et_tensor *
+block_of(struct et_graph *g, const struct et_optimizer *opt, int j)
+{
+    const int64_t width = opt->space->n * ET_MAX_HYPER;
+    return et_slice(g, opt->hyper, 0, j * width, width, 1);
+}
+
 /* Numbers that follow from how often a parameter was updated (Adam's bias corrections)
- * depend on updates whose outcome only the device knows: it picks the block that fits.
- */
+ * depend on updates whose outcome only the device knows: it picks the block that fits,
+ * which is one kernel. */
 static struct et_tensor *
 choose_hyper(struct et_graph *g, struct et_optimizer *opt, struct et_tensor *skip)
 {
     const int64_t width = opt->space->n * ET_MAX_HYPER;
     if (opt->ahead == 0)
         return opt->hyper;
-    struct et_tensor *blocks =
-        et_reshape(g, opt->hyper, 2, (int64_t[]){1 + opt->ahead, width});
-    struct et_tensor *which = et_cast(g, et_sub(g, opt->skipped, opt->settled), ET_I32);
+    struct et_tensor *which =
+        et_sub(g, et_expand(g, opt->skipped, 1, &width), opt->settled);
+    struct et_tensor *chosen = block_of(g, opt, opt->ahead);
+    for (int j = opt->ahead - 1; j >= 0; j--)
+        chosen = et_where(g, et_add_scalar(g, which, -(double)j), chosen,
+                          block_of(g, opt, j));
     if (skip)
         et_assign(g, opt->skipped,
                   et_add(g, opt->skipped, et_reshape(g, skip, 1, one)));
-    return et_reshape(g, et_take(g, blocks, which, 0), 1, &width);
+    return chosen;
 }
 
 et_status
