@@ -479,11 +479,16 @@ etd_control_open(struct etd_hub *h)
                     0600, &k->fd);
     eti_close(h->cx, dir);
     ET_TRY(status);
-    ET_TRY(reload(h));
+    return reload(h);
+}
+
+void
+etd_control_resume(struct etd_hub *h)
+{
+    struct etd_control *k = &h->control;
     for (int i = 0; i < ETD_PENDING; i++)
         if (k->pending[i].used && !pass_on(h, &k->pending[i]))
             k->pending[i].used = false; /* for the next hub */
-    return ET_OK;
 }
 
 void

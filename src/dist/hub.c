@@ -575,6 +575,7 @@ serve(struct etd_hub *h)
     ET_TRY(listen_there(h));
     ET_TRY(etd_control_open(h));
     say_hello(h);
+    etd_control_resume(h);
     while (!h->ended)
         ET_TRY(turn(h));
     /* The last records, and that it was the end. */

@@ -158,9 +158,10 @@ int64_t etd_stream_behind(const struct etd_hub *h, const struct etd_peer *p);
 bool etd_hub_digest(struct etd_hub *h, unsigned char digest[ETD_DIGEST]);
 
 /* control.c */
-/* Reads control.log, cuts off what a crash left of a line, and sends the supervisor
- * what has no answer yet. EIO, ENOMEM. */
+/* Reads control.log, and cuts off what a crash left of a line. EIO, ENOMEM. */
 ET_NODISCARD et_status etd_control_open(struct etd_hub *h);
+/* Sends the supervisor what had no answer when an earlier hub ended. */
+void etd_control_resume(struct etd_hub *h);
 void etd_control_close(struct etd_hub *h);
 void etd_control_command(struct etd_hub *h, struct etd_peer *p,
                          const struct etd_frame *f);

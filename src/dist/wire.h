@@ -270,7 +270,7 @@ bool etd_answer_read(const struct etd_frame *f, struct etd_answer *out);
  * fd 3 of the hub, the program's hidden command "__hub RUN_DIRECTORY", is one end of a
  * SOCK_SEQPACKET pair: each packet is one frame.
  *
- *     hub         HELLO {"endpoint": path}      it listens
+ *     hub         HELLO {"endpoint": path}      it listens: its first packet
  *                 CMD   {...}                   a command, its who filled in, if_rev
  * and run checked by nobody but the supervisor supervisor  APPLIED, REJECTED, EXPIRED
  * its answer BYE   {}                      the hub is to end; so does the end of file

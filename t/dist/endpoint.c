@@ -1,0 +1,191 @@
+/* A run listens where nobody else can come, and removes nothing that is not its own. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "dist/endpoint.h"
+#include "dist/errors.h"
+#include "t/tap.h"
+
+static struct et_ctx *cx;
+static char base[64], folder[80];
+
+static void
+forget_error(void)
+{
+    et_error_clear(cx);
+}
+
+static void
+is_refused(const char *name, int code, const char *what)
+{
+    struct etd_endpoint e;
+    et_status status = etd_endpoint_claim(cx, name, NULL, &e);
+    ok(status != ET_OK, "%s: nothing listens", what);
+    is_int(et_error_get(cx)->code, code, "%s", et_error_get(cx)->message);
+    forget_error();
+    if (status == ET_OK)
+        etd_endpoint_release(&e);
+}
+
+static int
+bind_socket(void *data, const char *address)
+{
+    int *fd = data;
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", address + strlen("ipc://"));
+    *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return bind(*fd, (struct sockaddr *)&a, sizeof a) == 0 ? listen(*fd, 1) : -1;
+}
+
+static int
+bind_open(void *data, const char *address)
+{
+    int result = bind_socket(data, address);
+    chmod(address + strlen("ipc://"), 0666);
+    return result;
+}
+
+static void
+write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    fputs(text, f);
+    fclose(f);
+}
+
+static void
+test_folder(void)
+{
+    struct stat st;
+    char elsewhere[96];
+    struct etd_endpoint e;
+    ok(etd_endpoint_claim(cx, "a", NULL, &e) == ET_OK, "the folder is made");
+    ok(lstat(folder, &st) == 0 && (st.st_mode & 07777) == 0700, "for its owner alone");
+    etd_endpoint_release(&e);
+    chmod(folder, 0750);
+    is_refused("a", ETD_E_UNSAFE, "a folder that the group can enter");
+    chmod(folder, 0701);
+    is_refused("a", ETD_E_UNSAFE, "a folder that others can enter");
+    chmod(folder, 0700);
+    if (geteuid() == 0) {
+        ok(chown(folder, 65534, 65534) == 0, "somebody else's folder");
+        is_refused("a", ETD_E_UNSAFE, "a folder of another user");
+        ok(chown(folder, geteuid(), getegid()) == 0, "and ours again");
+    } else {
+        skip(4, "root alone can give folders away");
+    }
+    snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", base);
+    rename(folder, elsewhere);
+    ok(symlink(elsewhere, folder) == 0, "a link in the folder's place");
+    is_refused("a", ETD_E_UNSAFE, "a link to a folder");
+    unlink(folder);
+    write_file(folder, "");
+    is_refused("a", ETD_E_UNSAFE, "a file");
+    unlink(folder);
+    rename(elsewhere, folder);
+}
+
+static void
+test_place(void)
+{
+    struct etd_endpoint e, other;
+    struct stat st;
+    char path[128], text[16] = "", link[160];
+    int fd;
+    snprintf(path, sizeof path, "%s/b.sock", folder);
+    write_file(path, "mine");
+    is_refused("b", ETD_E_TAKEN, "a file in the socket's place");
+    FILE *f = fopen(path, "r");
+    ok(f && fgets(text, sizeof text, f) && strcmp(text, "mine") == 0,
+       "it is untouched");
+    fclose(f);
+    unlink(path);
+
+    snprintf(link, sizeof link, "%s/target", folder);
+    write_file(link, "mine");
+    ok(symlink(link, path) == 0, "a link in the socket's place");
+    is_refused("b", ETD_E_TAKEN, "a link");
+    ok(lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && lstat(link, &st) == 0,
+       "link and file are untouched");
+    unlink(path);
+    ok(mkdir(path, 0700) == 0, "a folder in the socket's place");
+    is_refused("b", ETD_E_TAKEN, "a folder there");
+    rmdir(path);
+
+    ok(etd_endpoint_claim(cx, "b", NULL, &e) == ET_OK &&
+           etd_endpoint_bind(&e, bind_socket, &fd) == ET_OK,
+       "a free place is taken");
+    ok(lstat(path, &st) == 0 && (st.st_mode & 077) == 0, "and others kept out");
+    is_refused("b", ETD_E_TAKEN, "a place that is taken");
+    ok(etd_endpoint_claim(cx, "b", "0123456789abcdef", &other) == ET_OK,
+       "another run of that name listens beside it");
+    ok(strstr(other.path, "b-01234567.sock") != NULL, "at %s", other.path);
+    char found[ETD_SOCKET_PATH];
+    ok(etd_endpoint_bind(&other, bind_socket, &(int){0}) == ET_OK &&
+           etd_endpoint_find(cx, "b", "0123456789abcdef", found) == ET_OK &&
+           strcmp(found, other.path) == 0,
+       "where it is found by its id");
+    etd_endpoint_release(&other);
+
+    /* Its process dies: the lock is gone, the socket stays. */
+    close(fd);
+    close(e.lock);
+    ok(lstat(path, &st) == 0, "a dead socket is left behind");
+    ok(etd_endpoint_claim(cx, "b", NULL, &e) == ET_OK, "and cleared away by the next");
+    ok(lstat(path, &st) != 0, "which finds a free place");
+    et_status status = etd_endpoint_bind(&e, bind_open, &fd);
+    ok(status != ET_OK, "a socket that turns out open to others is given up");
+    is_int(et_error_get(cx)->code, ETD_E_UNSAFE, "%s", et_error_get(cx)->message);
+    forget_error();
+    etd_endpoint_release(&e);
+    close(fd);
+
+    /* A live socket that somebody bound without the lock. */
+    ok(bind_socket(&fd, "ipc:///") != 0, "(a place that cannot be bound)");
+    snprintf(link, sizeof link, "ipc://%s", path);
+    ok(bind_socket(&fd, link) == 0, "somebody listens without the lock");
+    is_refused("b", ETD_E_TAKEN, "a socket that answers");
+    ok(lstat(path, &st) == 0, "it is untouched");
+    close(fd);
+    unlink(path);
+
+    snprintf(link, sizeof link, "%s/c.lock", folder);
+    snprintf(path, sizeof path, "%s/target", folder);
+    ok(symlink(path, link) == 0, "a link in the lock's place");
+    is_refused("c", ETD_E_TAKEN, "a link for a lock");
+}
+
+int
+main(void)
+{
+    char name[128], path[ETD_SOCKET_PATH];
+    umask(022);
+    snprintf(base, sizeof base, "/tmp/etd-XXXXXX");
+    if (!mkdtemp(base) || et_ctx_new(&cx) != ET_OK)
+        bail("no folder: %s", strerror(errno));
+    setenv("XDG_RUNTIME_DIR", base, 1);
+    snprintf(folder, sizeof folder, "%s/etude", base);
+    test_folder();
+    test_place();
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    is_refused(name, ETD_E_ADDRESS, "a name too long for a socket");
+    unsetenv("XDG_RUNTIME_DIR");
+    ok(etd_endpoint_path(cx, "d", path) == ET_OK, "without XDG_RUNTIME_DIR");
+    snprintf(name, sizeof name, "/tmp/etude-%ld/d.sock", (long)getuid());
+    is_str(path, name, "the folder is in /tmp, with the uid in its name");
+    char command[96];
+    snprintf(command, sizeof command, "rm -rf '%s'", base);
+    ok(system(command) == 0, "(what the test made is removed)");
+    et_ctx_free(&cx);
+    return done();
+}
