@@ -79,6 +79,9 @@ struct cli_options {
     int color, progress; /* enum eti_color, eti_show */
     int log_level;       /* enum et_log_level; -1 = not given */
     const char *log_file;
+    bool no_mouse, readonly;
+    const char *dump_screen, *keys; /* WxH; keys to press first */
+    int64_t at;                     /* record to stop at; 0: the last */
     bool module_mode, dry_run, origin;
     const char *run_directory, *run_name, *target, *copy;
     const char *resume, *load; /* RUN|CKPT, CKPT */

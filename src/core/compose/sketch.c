@@ -313,6 +313,25 @@ eti_sketch_default(struct eti_sketch *d, const char *path)
     return apply(d, &edit, what);
 }
 
+et_status
+eti_sketch_put_line(struct eti_sketch *d, int line, const char *text)
+{
+    char what[32];
+    struct eti_text now = {.cx = d->cx};
+    const char *at = d->text;
+    for (int i = 1; i < line && at; i++) {
+        at = strchr(at, '\n');
+        at += at != NULL;
+    }
+    if (!at)
+        return ET_FAIL(d->cx, ET_ENOENT, "there is no line %d", line);
+    eti_text_add(&now, "%.*s%s%s", (int)(at - d->text), d->text, text,
+                 at + strcspn(at, "\n"));
+    ET_TRY(now.status);
+    snprintf(what, sizeof what, "line %d", line);
+    return eti_sketch_commit(d, &now.text, what);
+}
+
 /* ---- another component ---- */
 
 struct options_of {

@@ -68,6 +68,9 @@ bool eti_sketch_is_changed(const struct eti_sketch *d);
 /* The value at PATH, a YAML value. */
 ET_NODISCARD et_status eti_sketch_set(struct eti_sketch *d, const char *path,
                                       const char *value);
+/* Line LINE, from 1, becomes TEXT: for texts that are no YAML. */
+ET_NODISCARD et_status eti_sketch_put_line(struct eti_sketch *d, int line,
+                                           const char *text);
 /* Another component at PATH ("optimizer"), of which KIND is: options that it does not
  * have go. */
 ET_NODISCARD et_status eti_sketch_choose(struct eti_sketch *d, const char *path,

@@ -1,0 +1,335 @@
+/* compose_edit.c: what keys do to the recipe's text: values typed and tried while they
+ * are typed, switches, order, defaults, undo. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/compose.h"
+
+/* The row under the cursor that has a value; NULL: there is none. */
+static const struct eti_form_row *
+selected_row(const struct compose *c)
+{
+    if (c->focus == TUI_C_RECIPE) {
+        int i = c->n_rows > 0 ? c->row[c->recipe.at] : -1;
+        return i >= 0 ? &c->form.row[i] : NULL;
+    }
+    bool has_options = c->focus == TUI_C_OPTIONS || c->focus == TUI_C_ALGORITHMS;
+    return has_options && c->values.at < c->options.n ? &c->options.row[c->values.at]
+                                                      : NULL;
+}
+
+/* The error in the context, if the change failed. */
+static bool
+said(struct compose *c, et_status status)
+{
+    if (status == ET_OK)
+        return true;
+    tui_say_error(c->app);
+    return false;
+}
+
+/* ---- typing ---- */
+
+static const struct et_registry *
+registry_of(const struct compose *c)
+{
+    return c->setup.env ? c->setup.env->registry : NULL;
+}
+
+/* Why the text that is typed will not do. */
+static void
+try_value(struct compose *c)
+{
+    c->reason[0] = '\0';
+    if (c->line > 0)
+        return;
+    if (eti_form_try(c->sketch->cx, registry_of(c), &c->target,
+                     *c->field.text ? c->field.text : "null") == ET_OK)
+        return;
+    snprintf(c->reason, sizeof c->reason, "%.199s",
+             et_error_get(c->sketch->cx)->message);
+    et_error_clear(c->sketch->cx);
+}
+
+static void
+begin_typing(struct compose *c, const struct eti_form_row *r)
+{
+    c->target = *r;
+    snprintf(c->path, sizeof c->path, "%s", r->path);
+    snprintf(c->label, sizeof c->label, "%s", r->label);
+    c->target.path = c->path;
+    c->target.label = c->label;
+    c->line = 0;
+    c->is_editing = true;
+    c->app->message_end = 0; /* the line above the hints is the value's now */
+    c->reason[0] = '\0';
+    tui_field_set(&c->field, strcmp(r->value, "null") == 0 ? "" : r->value);
+    c->target.value = c->field.text;
+}
+
+/* ---- a name out of a list ---- */
+
+static void
+choose(struct compose *c, const char *name)
+{
+    char part[ETI_PATH_BYTES];
+    const char *dot = strrchr(c->path, '.');
+    snprintf(part, sizeof part, "%.*s", dot ? (int)(dot - c->path) : 0, c->path);
+    said(c, eti_sketch_choose(c->sketch, part, c->target.row->kind, name));
+}
+
+static void
+chosen(struct tui_app *app, void *data, int id, const char *text)
+{
+    struct compose *c = data;
+    const struct et_registry *r = registry_of(c);
+    if (!r)
+        r = et_registry_core();
+    const struct et_component *it = r->get(r, c->target.row->kind, id - 1);
+    (void)app;
+    (void)text;
+    if (it)
+        choose(c, it->name);
+    compose_refresh(c);
+}
+
+static void
+offer_names(struct compose *c, const struct eti_form_row *row)
+{
+    enum { MOST = 96 };
+    struct tui_item item[MOST];
+    int n = 0, at = 0;
+    const struct et_registry *r = registry_of(c);
+    const struct et_component *it;
+    if (!r)
+        r = et_registry_core();
+    begin_typing(c, row);
+    c->is_editing = false;
+    for (; n < MOST && (it = r->get(r, row->row->kind, n)) != NULL; n++) {
+        item[n] = (struct tui_item){.id = n + 1};
+        snprintf(item[n].text, sizeof item[n].text, "%s", it->name);
+        snprintf(item[n].note, sizeof item[n].note, "%s", it->summary);
+        if (strcmp(it->name, row->value) == 0)
+            at = n;
+    }
+    char title[96];
+    snprintf(title, sizeof title, "%.60s: type to search", row->path);
+    if (!said(c, tui_popup_menu(&c->app->popup, c->sketch->cx, title, item, n)))
+        return;
+    c->app->popup.filters = true;
+    c->app->popup.list.at = at;
+    c->app->popup.done = chosen;
+    c->app->popup.data = c;
+}
+
+/* ---- the line that is no YAML ---- */
+
+static void
+edit_line(struct compose *c)
+{
+    const struct eti_sketch *s = c->sketch;
+    int line = s->errors.n > 0 ? s->errors.v[0].line : 0;
+    const char *at = s->text;
+    for (int i = 1; i < line && at; i++) {
+        at = strchr(at, '\n');
+        at += at != NULL;
+    }
+    if (line == 0 || !at)
+        return;
+    char text[TUI_FIELD];
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "\n"), at);
+    c->line = line;
+    c->is_editing = true;
+    c->reason[0] = '\0';
+    snprintf(c->label, sizeof c->label, "line %d", line);
+    tui_field_set(&c->field, text);
+}
+
+void
+compose_edit(struct compose *c)
+{
+    const struct eti_form_row *r = selected_row(c);
+    const struct eti_method *m = compose_method(c);
+    if (!c->sketch->recipe) {
+        edit_line(c);
+        return;
+    }
+    if (c->focus == TUI_C_ALGORITHMS)
+        c->focus = TUI_C_OPTIONS;
+    if (!r && c->focus == TUI_C_OPTIONS && m) {
+        tui_say(c->app, TUI_TEXT, "%s %s", m->name,
+                m->built ? "has no options" : "comes with a later version");
+    } else if (r && r->part && strcmp(r->label, "name") == 0) {
+        offer_names(c, r);
+    } else if (r && !r->is_section) {
+        begin_typing(c, r);
+    }
+}
+
+static void
+commit(struct compose *c)
+{
+    if (*c->reason) {
+        tui_say(c->app, TUI_BAD, "x %s", c->reason);
+        return;
+    }
+    c->is_editing = false;
+    if (c->line > 0)
+        said(c, eti_sketch_put_line(c->sketch, c->line, c->field.text));
+    else if (c->target.part)
+        choose(c, c->field.text);
+    else
+        said(c, eti_sketch_set(c->sketch, c->path,
+                               *c->field.text ? c->field.text : "null"));
+}
+
+bool
+compose_key(struct tui_app *app, void *self, int key)
+{
+    struct compose *c = self;
+    (void)app;
+    if (!c->is_editing)
+        return false;
+    if (key == TUI_K_ESC) {
+        c->is_editing = false;
+        return true;
+    }
+    if (key == TUI_K_ENTER) {
+        commit(c);
+        return true;
+    }
+    if (tui_field_key(&c->field, key))
+        try_value(c);
+    return true;
+}
+
+/* ---- switches ---- */
+
+static void
+toggle_method(struct compose *c)
+{
+    const struct eti_method *m = compose_method(c);
+    if (!m)
+        return;
+    if (!m->built) {
+        tui_say(c->app, TUI_WARN, "! %s comes with a later version", m->name);
+        return;
+    }
+    bool was = eti_sketch_is_on(c->sketch, m->name);
+    if (!said(c, eti_sketch_toggle(c->sketch, m->name)))
+        return;
+    if (!was && c->sketch->errors.n > 0 && strstr(c->sketch->errors.v[0].path, m->name))
+        tui_say(c->app, TUI_WARN, "! %s is on; it needs more: %s", m->name,
+                c->sketch->errors.v[0].message);
+    else if (!was && !compose_fits(c, m))
+        tui_say(c->app, TUI_WARN, "! %s is on; it is for %s", m->name, m->applies_to);
+    else
+        tui_say(c->app, TUI_TEXT, "%s is %s", m->name, was ? "off" : "on");
+}
+
+/* The choice behind VALUE, round and round. */
+static const char *
+next_choice(const char *const *choices, const char *value)
+{
+    int i = 0;
+    while (choices[i] && strcmp(choices[i], value) != 0)
+        i++;
+    return choices[i] && choices[i + 1] ? choices[i + 1] : choices[0];
+}
+
+static void
+toggle_value(struct compose *c, const struct eti_form_row *r)
+{
+    const char *value = NULL;
+    bool is_named = r->part && strcmp(r->label, "name") != 0;
+    bool is_off = strcmp(r->value, "false") == 0;
+    if (is_named)
+        value = is_off ? "{}" : "false";
+    else if (!r->is_section && r->row->type == ET_OPT_BOOL)
+        value = strcmp(r->value, "true") == 0 ? "false" : "true";
+    else if (!r->is_section && r->row->type == ET_OPT_ENUM && r->row->choices)
+        value = next_choice(r->row->choices, r->value);
+    if (value)
+        said(c, eti_sketch_set(c->sketch, r->path, value));
+    else
+        compose_edit(c);
+}
+
+void
+compose_toggle(struct compose *c)
+{
+    const struct eti_form_row *r = selected_row(c);
+    if (c->focus == TUI_C_ALGORITHMS)
+        toggle_method(c);
+    else if (r)
+        toggle_value(c, r);
+}
+
+void
+compose_move(struct compose *c, int by)
+{
+    const struct eti_method *m = compose_method(c);
+    if (m && said(c, eti_sketch_move(c->sketch, m->name, by)))
+        tui_say(c->app, TUI_TEXT, "%s acts %s now", m->name,
+                by < 0 ? "earlier" : "later");
+}
+
+void
+compose_default(struct compose *c)
+{
+    const struct eti_form_row *r =
+        c->focus == TUI_C_RECIPE || c->focus == TUI_C_OPTIONS ? selected_row(c) : NULL;
+    if (!r) {
+        tui_say(c->app, TUI_TEXT, "backspace gives a value its default: tab to one");
+    } else if (!r->is_set) {
+        tui_say(c->app, TUI_TEXT, "%s has its default", r->label);
+    } else if (said(c, eti_sketch_default(c->sketch, r->path))) {
+        tui_say(c->app, TUI_TEXT, "default again; u takes that back");
+    }
+}
+
+/* ---- warnings ---- */
+
+void
+compose_mend(struct compose *c)
+{
+    for (int i = 0; i < c->n_warnings; i++) {
+        const struct eti_check *w = &c->check[i];
+        if (w->fix == ETI_FIX_TURN_OFF) {
+            if (said(c, eti_sketch_toggle(c->sketch, w->who)))
+                tui_say(c->app, TUI_TEXT, "%s is off", w->who);
+            return;
+        }
+        if (w->fix == ETI_FIX_MOVE_UP) {
+            if (said(c, eti_sketch_move(c->sketch, w->who, -w->by)))
+                tui_say(c->app, TUI_TEXT, "%s acts earlier now", w->who);
+            return;
+        }
+    }
+    tui_say(c->app, TUI_TEXT, "there is no warning that a key can mend");
+}
+
+void
+compose_ignore(struct compose *c)
+{
+    if (c->n_warnings == 0 || c->n_ignored == TUI_C_IGNORED)
+        return;
+    snprintf(c->ignored[c->n_ignored++], sizeof *c->ignored, "%s", c->check[0].text);
+    tui_say(c->app, TUI_TEXT, "ignored for now: %.180s", c->check[0].text);
+}
+
+void
+compose_undo(struct compose *c, bool forth)
+{
+    const char *what;
+    et_status status =
+        forth ? eti_sketch_redo(c->sketch, &what) : eti_sketch_undo(c->sketch, &what);
+    if (!said(c, status))
+        return;
+    if (what)
+        tui_say(c->app, TUI_TEXT, "%s: %s", forth ? "again" : "undone", what);
+    else
+        tui_say(c->app, TUI_TEXT, "nothing to %s", forth ? "do again" : "undo");
+}

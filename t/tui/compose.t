@@ -1,0 +1,68 @@
+#!/bin/sh
+# The screen Compose: as it is drawn, what its keys do to the recipe, and its files.
+. "$(dirname "$0")/screens.sh"
+cp "$ET_SRCDIR/t/tui/mild.yaml" .
+compose() {
+    name=$1 sentence=$2 size=$3 keys=$4
+    shows "compose-$name" "$sentence" compose mild.yaml --dump-screen "$size" --keys "$keys"
+}
+
+compose 80x24 "algorithms, options, the timeline with who is selected" 80x24 '/ema<enter>jj'
+compose 80x24-mixup "a warning, with what mends it" 80x24 'jjjj'
+compose 80x24-recipe "the recipe as a form" 80x24 '<s-tab>jj'
+compose 80x24-launch "what a launch says before it is one" 80x24 'L'
+compose 80x24-diff "what differs from the file" 80x24 'jjjj <tab>jjd'
+compose 200x50 "everything at once" 200x50 'jjjj<tab>j'
+compose 60x16 "one panel at a time" 60x16 ''
+compose 60x16-timeline "tab leads to the next" 60x16 '<tab><tab>'
+compose 40x10 "in too small a place the status alone" 40x10 ''
+shows compose-empty "without a recipe: where to begin" compose --dump-screen 80x24
+sed 's/^optimizer:/optimizer: {/' mild.yaml >bad.yaml
+shows compose-broken "a text that is no YAML: the line, and what is wrong" \
+    compose bad.yaml --dump-screen 80x24
+
+typed() {
+    has "$1" "$2" compose mild.yaml --dump-screen 80x24 --keys "$3"
+}
+typed 'x alpha: expected number' "a value is refused while it is typed" 'jjjjex'
+typed '>alpha             0.5' "a value that fits is set" 'jjjje<bksp>5<enter>'
+typed 'default again' "backspace gives the default" 'jjjj<tab><bksp>'
+typed 'undone: algorithms.mixup.alpha 0.5' "undo says what" 'jjjje<bksp>5<enter>u'
+typed 'nothing to undo' "and where there is nothing" 'u'
+typed 'mixup acts earlier now' "m mends the first warning" 'm'
+typed 'valid  ' "and then there is none" 'm'
+typed 'ignored for now' "i ignores it" 'i'
+typed 'alibi comes with a later version' "what is not built is said so" '/alibi<enter> '
+typed 'gradient_clipping is on; it needs more: ' "an algorithm that needs more says so" 'jj '
+typed 'BEFORE_LOSS: 1 label_smoothing (as in the recipe), 2 mixup' "enter says why" \
+    'jjjj<tab><tab>jjj<enter>'
+typed 'INIT: 1 blurpool (as in the recipe), 2 ema (after the model is' "for each event" \
+    '<tab><tab><enter>'
+typed 'decoupled_adamw' "names are chosen from a list" '<s-tab>jjjjjjjjjje'
+typed 'etude train mild.yaml algorithms.mixup=null' "y shows the command line" 'jjjj<tab><bksp>y'
+
+# Files.
+run --ascii compose mild.yaml --dump-screen 80x24 --keys 'jjjje<bksp>5<enter>w'
+says out 'saved: mild.yaml' "w saves"
+diff "$ET_SRCDIR/t/tui/mild.yaml" mild.yaml >changes
+is "$(grep -c '^[<>]' changes)" 2 "one line is another, and no comment is lost"
+says changes '>     alpha: 0.5                 # weak' "the one that was edited"
+run --ascii compose mild.yaml --dump-screen 80x24 --keys 'Wother.yaml<enter>'
+has 'mild.yamlother.yaml' "W asks for a name, beginning with the one it has" \
+    compose mild.yaml --dump-screen 80x24 --keys 'Wother.yaml'
+run --ascii compose mild.yaml --dump-screen 80x24 --keys 'jjjj W<ctrl-u>other.yaml<enter>'
+[ -e other.yaml ] && ! grep -q mixup other.yaml
+ok $? "and writes it there"
+has 'other.yaml is there already' "what is there is not written over unasked" \
+    compose mild.yaml --dump-screen 80x24 --keys 'W<ctrl-u>other.yaml<enter>'
+
+# Commands.
+run compose mild.yaml
+exits 64 "compose needs a terminal"
+run compose missing.yaml --dump-screen 80x24
+exits 66 "a recipe that is not there"
+run compose mild.yaml --dump-screen 80
+exits 64 "a size that is none"
+run compose mild.yaml --dump-screen 80x24 --keys '<nokey>'
+exits 64 "a key that is none"
+finish
