@@ -4,6 +4,7 @@
  *     span.h                   what takes time, for a profile
  *  2. tensor.h graph.h op.h    a leaf with storage or a node; expressions; operations
  *  3. device.h attr.h          what a device module gives: kernels for those operations
+ *     comm.h                   what the ranks of a run do together
  *  4. option.h time.h rng.h    option tables, training time, counter-based randomness
  *
  *  5. module.h nn.h model.h    networks: formulas on a graph
@@ -25,6 +26,7 @@
 #include "etude/tensor.h"
 #include "etude/op.h"
 #include "etude/graph.h"
+#include "etude/comm.h"
 #include "etude/rng.h"
 #include "etude/time.h"
 #include "etude/option.h"

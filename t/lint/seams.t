@@ -17,6 +17,7 @@ my $proc = 'the kernel\'s own files, which do not fail for want of room';
 my $picture = 'a picture or page that is lost is reported, and the run goes on';
 my $reader = 'reads what the user wrote, before there is anything to lose';
 my %past = (
+    'src/core/base/comm.c' => ['clock_gettime', 'how long others are waited for, in any thread'],
     'src/core/callbacks/image_visualizer.c' => ['mkdir', $picture],
     'src/core/callbacks/mlperf.c' => ['fopen fsync mkdir open', "$proc; $picture"],
     'src/core/callbacks/png.c' => ['fopen rename unlink', $picture],

@@ -1,0 +1,51 @@
+/* place.h: which rank this process is, as the environment says, and its communicator.
+ *
+ *     RANK WORLD_SIZE              of all ranks: 0 .. WORLD_SIZE - 1
+ *     LOCAL_RANK LOCAL_WORLD_SIZE  of those on this machine
+ *     MASTER_ADDR MASTER_PORT      where rank 0 answers; 127.0.0.1
+ *     ETUDE_RANK_SECRET            64 hexadecimal digits, the same for all ranks:
+ * others are refused (optional) ETUDE_RANK_TIMEOUT           seconds that a collective
+ * may take (optional; 300)
+ *
+ * The names are torchrun's. A process that has RANK and LOCAL_RANK is one rank of a
+ * run, whoever started it, and starts none itself. */
+#ifndef ETD_PLACE_H
+#define ETD_PLACE_H
+
+#include "dist/store.h"
+#include "etude/comm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct etd_place {
+    bool is_rank; /* else all below is that of a process alone */
+    int rank, world, local_rank, local_world;
+    char host[256]; /* of rank 0 */
+    int port;
+    uint8_t secret[ETD_STORE_SECRET];
+    int timeout_ms;
+};
+
+/* Reads the environment. EINVAL for what does not fit together, naming the variable;
+ * ENOTSUP for ranks on several machines. */
+ET_NODISCARD et_status etd_place_read(struct et_ctx *cx, struct etd_place *out);
+
+/* The communicator of the rank at PLACE: finds the others, and waits for them as long
+ * as a collective may take. NULL, and ET_OK, for one rank. ENOTSUP: this program was
+ * built without Gloo, or the address cannot be had; EPEER: not all came. */
+ET_NODISCARD et_status etd_comm_open(struct et_ctx *cx, const struct etd_place *place,
+                                     struct et_comm **out);
+
+/* comm_gloo.cc: Gloo's context on STORE, which is its own from then on; on failure it
+ * stays the caller's. */
+extern const struct et_comm_class etd_gloo;
+ET_NODISCARD et_status etd_gloo_new(const struct etd_place *place,
+                                    struct etd_store *store, void **out, char *why,
+                                    size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

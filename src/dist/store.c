@@ -1,0 +1,285 @@
+/* store.c: a connection to rank 0's table of names. See store.h; store_serve.c serves.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dist/store_impl.h"
+
+struct etd_store {
+    struct etd_store_config config;
+    struct etd_server *server; /* rank 0 */
+    int fd;                    /* -1: it failed */
+};
+
+int64_t
+etd_store_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- bytes ---- */
+
+/* Waits for EVENTS until DEADLINE. */
+static bool
+wait_for(int fd, short events, int64_t deadline)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    for (;;) {
+        int64_t left = deadline - etd_store_clock();
+        int n = poll(&p, 1, left > 0 ? (int)left : 0);
+        if (n > 0)
+            return true;
+        if (n == 0 || errno != EINTR)
+            return false;
+    }
+}
+
+static bool
+send_all(int fd, const void *bytes, size_t n, int64_t deadline)
+{
+    const char *at = bytes;
+    while (n > 0) {
+        ssize_t sent = send(fd, at, n, MSG_NOSIGNAL);
+        if (sent > 0) {
+            at += sent;
+            n -= (size_t)sent;
+        } else if (errno != EINTR && errno != EAGAIN) {
+            return false;
+        } else if (!wait_for(fd, POLLOUT, deadline)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
+receive_all(int fd, void *bytes, size_t n, int64_t deadline)
+{
+    char *at = bytes;
+    while (n > 0) {
+        if (!wait_for(fd, POLLIN, deadline))
+            return false;
+        ssize_t got = recv(fd, at, n, 0);
+        if (got > 0) {
+            at += got;
+            n -= (size_t)got;
+        } else if (got == 0 || (errno != EINTR && errno != EAGAIN)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Asks and is answered; *N is the room at ANSWER, and what came. The connection is of
+ * no use after a failure: an answer to come would be taken for another's. */
+static bool
+ask(struct etd_store *s, enum etd_store_op op, const char *key, const void *value,
+    size_t n, void *answer, size_t *answer_n, int timeout_ms)
+{
+    struct etd_store_head h = {
+        .op = op,
+        .key_bytes = (uint32_t)strlen(key),
+        .value_bytes = (uint32_t)n,
+    };
+    int64_t deadline = etd_store_clock() + timeout_ms;
+    bool good = s->fd >= 0 && send_all(s->fd, &h, sizeof h, deadline) &&
+                send_all(s->fd, key, h.key_bytes, deadline) &&
+                send_all(s->fd, value, n, deadline) &&
+                receive_all(s->fd, &h, sizeof h, deadline) &&
+                h.op == ETD_STORE_ANSWER && h.key_bytes == 0 &&
+                h.value_bytes <= *answer_n &&
+                receive_all(s->fd, answer, h.value_bytes, deadline);
+    if (!good && s->fd >= 0) {
+        close(s->fd);
+        s->fd = -1;
+    }
+    *answer_n = good ? h.value_bytes : 0;
+    return good;
+}
+
+/* ---- beginning ---- */
+
+/* A socket for one of the addresses of HOST, by USE: bound and listening, or connected.
+ */
+int
+etd_store_socket(const struct etd_store_config *c, bool listens, int *error)
+{
+    const struct addrinfo hints = {
+        .ai_socktype = SOCK_STREAM,
+        .ai_flags = AI_NUMERICSERV | (listens ? AI_PASSIVE : 0),
+    };
+    struct addrinfo *list;
+    char port[16];
+    const int on = 1;
+    int fd = -1;
+    snprintf(port, sizeof port, "%d", c->port);
+    *error = EADDRNOTAVAIL;
+    if (getaddrinfo(c->host, port, &hints, &list) != 0)
+        return -1;
+    for (const struct addrinfo *a = list; a && fd < 0; a = a->ai_next) {
+        fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
+        if (fd < 0)
+            continue;
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        if (listens)
+            (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        if (listens ? bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, 128) == 0
+                    : connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+            break;
+        *error = errno;
+        close(fd);
+        fd = -1;
+    }
+    freeaddrinfo(list);
+    return fd;
+}
+
+static et_status
+say_hello(struct etd_store *s, char *why, size_t size)
+{
+    const struct etd_store_config *c = &s->config;
+    struct etd_store_hello hello = {
+        .version = ETD_STORE_VERSION,
+        .rank = c->rank,
+        .world = c->world,
+    };
+    char refusal[160];
+    size_t n = sizeof refusal - 1;
+    memcpy(hello.magic, ETD_STORE_MAGIC, sizeof hello.magic);
+    memcpy(hello.secret, c->secret, sizeof hello.secret);
+    if (!ask(s, ETD_STORE_HELLO, "", &hello, sizeof hello, refusal, &n,
+             c->timeout_ms)) {
+        snprintf(
+            why, size,
+            "%s:%d answered rank %d and is no rank 0 of this run: another program, "
+            "or another secret",
+            c->host, c->port, c->rank);
+        return ET_EPEER;
+    }
+    refusal[n] = '\0';
+    if (n > 0)
+        snprintf(why, size, "rank 0 refused rank %d: %s", c->rank, refusal);
+    return n > 0 ? ET_EPEER : ET_OK;
+}
+
+/* Rank 0 may come later. */
+static et_status
+find_rank_0(struct etd_store *s, char *why, size_t size)
+{
+    const struct etd_store_config *c = &s->config;
+    int64_t deadline = etd_store_clock() + c->timeout_ms;
+    const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+    int error = 0;
+    while ((s->fd = etd_store_socket(c, false, &error)) < 0) {
+        if (etd_store_clock() >= deadline) {
+            snprintf(why, size, "rank %d found no rank 0 at %s:%d in %.1f s: %s",
+                     c->rank, c->host, c->port, c->timeout_ms / 1e3, strerror(error));
+            return ET_EPEER;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return say_hello(s, why, size);
+}
+
+et_status
+etd_store_open(const struct etd_store_config *config, struct etd_store **out, char *why,
+               size_t size)
+{
+    struct etd_store *s = calloc(1, sizeof *s);
+    *out = NULL;
+    if (!s) {
+        snprintf(why, size, "out of memory: the ranks' store");
+        return ET_ENOMEM;
+    }
+    s->config = *config;
+    s->fd = -1;
+    et_status status = ET_OK;
+    if (config->rank == 0)
+        status = etd_server_start(config, &s->server, why, size);
+    if (status == ET_OK)
+        status = find_rank_0(s, why, size);
+    if (status != ET_OK)
+        etd_store_close(&s, 0);
+    *out = s;
+    return status;
+}
+
+void
+etd_store_close(struct etd_store **store, int linger_ms)
+{
+    struct etd_store *s = *store;
+    size_t n = 0;
+    *store = NULL;
+    if (!s)
+        return;
+    if (s->fd >= 0 && linger_ms > 0)
+        (void)ask(s, ETD_STORE_BYE, "", NULL, 0, NULL, &n, linger_ms);
+    if (s->fd >= 0)
+        close(s->fd);
+    etd_server_stop(&s->server);
+    free(s);
+}
+
+/* ---- the table ---- */
+
+static et_status
+lost(const struct etd_store *s, char *why, size_t size)
+{
+    snprintf(why, size, "rank 0 at %s:%d does not answer rank %d", s->config.host,
+             s->config.port, s->config.rank);
+    return ET_EPEER;
+}
+
+et_status
+etd_store_set(struct etd_store *s, const char *key, const void *value, size_t n,
+              char *why, size_t size)
+{
+    size_t none = 0;
+    if (strlen(key) >= ETD_STORE_KEY || n > ETD_STORE_VALUE) {
+        snprintf(why, size, "a key of %zu bytes, a value of %zu: too long", strlen(key),
+                 n);
+        return ET_EINVAL;
+    }
+    return ask(s, ETD_STORE_SET, key, value, n, NULL, &none, s->config.timeout_ms)
+               ? ET_OK
+               : lost(s, why, size);
+}
+
+et_status
+etd_store_get(struct etd_store *s, const char *key, void *value, size_t *n, char *why,
+              size_t size)
+{
+    *n = ETD_STORE_VALUE;
+    if (ask(s, ETD_STORE_GET, key, NULL, 0, value, n, s->config.timeout_ms))
+        return ET_OK;
+    snprintf(why, size, "rank %d waited %.1f s for %s of another rank", s->config.rank,
+             s->config.timeout_ms / 1e3, key);
+    return ET_EPEER;
+}
+
+void
+etd_store_report(struct etd_store *s, uint64_t seq, struct etd_report *out)
+{
+    size_t n = (size_t)s->config.world * sizeof *out, want = n;
+    memset(out, 0, n);
+    if (ask(s, ETD_STORE_REPORT, "", &seq, sizeof seq, out, &n,
+            2 * ETD_STORE_PATIENCE) &&
+        n == want)
+        return;
+    memset(out, 0, want);
+    out[0].fate = ETD_FATE_GONE;
+    out[s->config.rank].fate = ETD_FATE_REPORTED;
+}
