@@ -35,6 +35,10 @@ void et_graph_reset(struct et_graph *g);
 et_status et_graph_status(const struct et_graph *g);
 struct et_ctx *et_graph_ctx(const struct et_graph *g);
 struct et_device *et_graph_device(const struct et_graph *g);
+/* Whose ranks et_all_reduce is of; borrowed, NULL (the start): there is one. Between
+ * steps. */
+struct et_comm;
+void et_graph_set_comm(struct et_graph *g, struct et_comm *comm);
 
 /* Gradients of the scalar LOSS with respect to the N PARAMS, as more nodes, into GRADS
  * [N]: of PARAMS[i]'s shape and dtype, or NULL where LOSS does not depend on it. PARAMS

@@ -212,6 +212,15 @@ struct et_tensor *et_avg_pool2d(struct et_graph *g, struct et_tensor *x,
 /* The means of HEIGHT x WIDTH windows that divide the image evenly. */
 struct et_tensor *et_adaptive_avg_pool2d(struct et_graph *g, struct et_tensor *x,
                                          int64_t height, int64_t width);
+
+/* ---- between ranks ---- */
+/* The sum over the ranks of the graph's communicator (graph.h) of WEIGHT X, the same on
+ * each: X of F32 or F64, WEIGHT F32 [1], NULL = 1. A rank with the weight 0 adds zeros,
+ * whatever X holds. Other work of the evaluation goes on meanwhile; all ranks build the
+ * same ones in the same order. An evaluation where another rank fails gives EPEER; only
+ * devices that work in the host's memory have it. */
+struct et_tensor *et_all_reduce(struct et_graph *g, struct et_tensor *x,
+                                struct et_tensor *weight);
 struct et_tensor *et_resize2d(struct et_graph *g, struct et_tensor *x,
                               enum et_resize_mode mode, int64_t height, int64_t width);
 

@@ -304,7 +304,7 @@ cases_fused(struct bench *b)
 
 /* ---- the table ---- */
 
-/* Views and the assignment have no kernel. */
+/* Views, the assignment and what ranks do together have no kernel. */
 static void
 no_kernel(struct bench *b)
 {
@@ -318,6 +318,7 @@ static void (*const families[ET_OP_COUNT])(struct bench *) = {
     [ET_OP_expand] = no_kernel,
     [ET_OP_slice] = no_kernel,
     [ET_OP_detach] = no_kernel,
+    [ET_OP_all_reduce] = no_kernel,
     [ET_OP_fill] = cases_fill,
     [ET_OP_iota] = cases_iota,
     [ET_OP_cast] = cases_cast,

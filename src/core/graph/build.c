@@ -104,6 +104,12 @@ et_graph_ctx(const struct et_graph *g)
     return g->cx;
 }
 
+void
+et_graph_set_comm(struct et_graph *g, struct et_comm *comm)
+{
+    g->comm = comm;
+}
+
 struct et_device *
 et_graph_device(const struct et_graph *g)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/graph/graph_impl.h"
+#include "etude/comm.h"
 
 struct eti_eager_block {
     struct eti_eager_block *next;
@@ -36,6 +37,22 @@ eti_eager_reset(struct et_graph *g)
     g->eager_blocks = NULL;
 }
 
+/* y = all_reduce(x, weight), waited for at once. */
+static et_status
+reduce(struct et_graph *g, const struct et_node *node, void *const *ptr)
+{
+    const struct et_desc *x = &node->in[0]->desc;
+    struct et_comm_request r = {
+        .in = ptr[0],
+        .weight = node->n_in > 1 ? ptr[1] : NULL,
+        .out = ptr[node->n_in],
+        .n = et_desc_count(x),
+        .dtype = x->dtype,
+    };
+    ET_TRY(et_comm_start(g->cx, g->comm, &r));
+    return et_comm_wait(g->cx, g->comm, &r);
+}
+
 static et_status
 compute(struct et_graph *g, struct et_node *node, struct et_desc *desc, void **ptr)
 {
@@ -52,6 +69,8 @@ compute(struct et_graph *g, struct et_node *node, struct et_desc *desc, void **p
         out->data = ptr[node->n_in + i];
         out->storage = &g->results;
     }
+    if (node->op->id == ET_OP_all_reduce)
+        return reduce(g, node, ptr);
     const struct et_call call = {
         .op = node->op->id,
         .n_in = node->n_in,

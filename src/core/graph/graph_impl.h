@@ -57,6 +57,7 @@ enum { ETI_PLANS = 32 }; /* plans kept; the least recently used goes first */
 struct et_graph {
     struct et_ctx *cx;
     struct et_device *dev;
+    struct et_comm *comm; /* of the ranks; NULL: there is one */
     struct et_graph *next; /* on the device */
     struct et_storage results; /* what evaluated values say their storage is */
     struct eti_arena arena;   /* nodes, attributes, values: until reset */

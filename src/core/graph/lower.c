@@ -334,6 +334,44 @@ emit(struct eti_ir *ir, int i, int *done, int *order, int *n)
     order[(*n)++] = i;
 }
 
+/* The first all_reduce from step FROM on; n_steps: there is none. */
+static int
+next_collective(const struct eti_ir *ir, int from)
+{
+    int i = from;
+    while (i < ir->n_steps &&
+           !(ir->step[i].op && ir->step[i].op->id == ET_OP_all_reduce))
+        i++;
+    return i;
+}
+
+/* All that VALUE is made of is there, or only to be put together. */
+static bool
+is_there(const struct eti_ir *ir, int value, const int *done)
+{
+    int from = value < 0 ? -1 : ir->value[ir->value[value].root].producer;
+    if (from < 0 || !ir->step[from].op || ir->step[from].commit || done[from])
+        return true;
+    const struct eti_step *s = &ir->step[from];
+    bool there = s->op->id == ET_OP_pack || s->op->id == ET_OP_copy;
+    for (int j = 0; j < s->n_in && there; j++)
+        there = is_there(ir, s->in[j], done);
+    return there;
+}
+
+/* Collectives come in the order in which they were built, which is the same on all
+ * ranks, and as early as that allows: what is left of the backward pass goes on beside
+ * them. */
+static bool
+is_ready(const struct eti_ir *ir, int collective, const int *done)
+{
+    const struct eti_step *s = &ir->step[collective];
+    for (int j = 0; j < s->n_in; j++)
+        if (!is_there(ir, s->in[j], done))
+            return false;
+    return true;
+}
+
 void
 eti_sort(struct eti_ir *ir)
 {
@@ -345,10 +383,18 @@ eti_sort(struct eti_ir *ir)
         ir->failed = true;
         return;
     }
+    int collective = next_collective(ir, 0);
     for (int commit = 0; commit < 2; commit++)
-        for (int i = 0; i < count; i++)
-            if (ir->step[i].op && ir->step[i].commit == commit)
-                emit(ir, i, done, order, &n);
+        for (int i = 0; i < count; i++) {
+            if (!ir->step[i].op || ir->step[i].commit != commit)
+                continue;
+            for (; i > collective; collective = next_collective(ir, collective + 1))
+                emit(ir, collective, done, order, &n);
+            emit(ir, i, done, order, &n);
+            for (; collective < count && is_ready(ir, collective, done);
+                 collective = next_collective(ir, collective + 1))
+                emit(ir, collective, done, order, &n);
+        }
     for (int i = 0; i < n; i++)
         sorted[i] = ir->step[order[i]];
     if (n > 0) /* a plan of leaves alone has no steps, nor room for any */

@@ -208,6 +208,25 @@ touch(struct eti_ir *ir, int value, int step)
         v->last = step;
 }
 
+/* A collective reads its operands until somebody waits for its result: memory that is
+ * given to others before would make the plan wait at once. */
+static void
+find_late_reads(struct eti_ir *ir)
+{
+    for (int i = 0; i < ir->n_steps; i++) {
+        const struct eti_step *s = &ir->step[i];
+        for (int j = 0; s->op && j < s->n_in; j++) {
+            int from = s->in[j] < 0 ? -1 : root_of(ir, s->in[j])->producer;
+            if (from < 0 || !ir->step[from].op ||
+                ir->step[from].op->id != ET_OP_all_reduce)
+                continue;
+            for (int k = 0; k < ir->step[from].n_in; k++)
+                if (ir->step[from].in[k] >= 0)
+                    touch(ir, ir->step[from].in[k], i);
+        }
+    }
+}
+
 static void
 find_lifetimes(struct eti_ir *ir)
 {
@@ -220,6 +239,7 @@ find_lifetimes(struct eti_ir *ir)
             if (s->out[j] >= 0)
                 touch(ir, s->out[j], i);
     }
+    find_late_reads(ir);
     /* A flat array is alive while its parts are. */
     for (int i = 0; i < ir->n_values; i++) {
         struct eti_value *v = &ir->value[i];

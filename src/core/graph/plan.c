@@ -3,12 +3,14 @@
  * A plan holds one item per kernel, and one table of operand addresses for all of them.
  * Addresses are slab, output area or a binding plus an offset; the table is filled
  * again only when the slab has moved or a binding lies elsewhere than last time.
+ * Collectives are begun and waited for between kernels (collective.h).
  * Running allocates nothing and looks nothing up. */
 #include "config.h"
 
 #include <string.h>
 
 #include "core/graph/capture.h"
+#include "core/graph/collective.h"
 #include "etude/span.h"
 
 enum base { BASE_NONE, BASE_SLAB, BASE_OUTPUT, BASE_BINDING };
@@ -19,13 +21,14 @@ struct address {
     size_t offset; /* bytes */
 };
 
-enum kind { RUN_KERNEL, COPY_BYTES, ZERO_BYTES };
+enum kind { RUN_KERNEL, COPY_BYTES, ZERO_BYTES, BEGIN_COLLECTIVE, AWAIT_COLLECTIVES };
 
 struct item {
     enum kind kind;
     struct et_kernel *kernel;
-    int ptr;      /* first entry of the address table */
-    size_t bytes; /* COPY_BYTES: ptr[0] to ptr[1]; ZERO_BYTES: ptr[0] */
+    int ptr;        /* first entry of the address table */
+    size_t bytes;   /* COPY_BYTES: ptr[0] to ptr[1]; ZERO_BYTES: ptr[0] */
+    int collective; /* BEGIN: which; AWAIT: those before it */
     const char *name;
 };
 
@@ -51,6 +54,7 @@ struct eti_plan {
     void *workspace;    /* at the last run */
     uint64_t addresses; /* digest of ptr and workspace */
     struct eti_recordings recordings;
+    struct eti_collectives collectives;
 };
 
 void
@@ -63,6 +67,7 @@ eti_plan_free(struct et_graph *g, struct eti_plan *p)
             g->dev->table->release(p->item[i].kernel);
     eti_recordings_clear(g->dev, &p->recordings);
     eti_device_free(g->dev, p->output, p->info.output_bytes);
+    et_free(g->cx, p->collectives.v);
     et_free(g->cx, p->item);
     et_free(g->cx, p->address);
     et_free(g->cx, p->ptr);
@@ -128,17 +133,104 @@ add_item(struct et_graph *g, struct eti_plan *p, enum kind kind,
             g->dev->table->release(kernel);
         return status;
     }
-    p->item[p->n_items++] = (struct item){kind, kernel, p->n_ptr, bytes, name};
+    p->item[p->n_items++] = (struct item){kind, kernel, p->n_ptr, bytes, 0, name};
     return ET_OK;
 }
+
+/* ---- collectives ---- */
+
+/* From the first element of D at A to the last. */
+static struct eti_extent
+extent_of(const struct eti_ir *ir, struct address a, const struct et_desc *d)
+{
+    int64_t last = 0;
+    for (int i = 0; i < d->ndim; i++)
+        last += (d->shape[i] - 1) * d->stride[i];
+    bool empty = et_desc_count(d) == 0;
+    size_t bytes = empty ? 0 : (size_t)(last + 1) * et_dtype_size(d->dtype);
+    return (struct eti_extent){
+        .base = (int)a.base,
+        .binding = a.binding,
+        .storage = a.base == BASE_BINDING ? ir->binding[a.binding]->storage : NULL,
+        .begin = a.offset,
+        .end = a.offset + bytes,
+    };
+}
+
+static et_status
+await_collectives(struct et_graph *g, struct eti_plan *p, int end)
+{
+    if (end <= p->collectives.waited)
+        return ET_OK;
+    ET_TRY(add_item(g, p, AWAIT_COLLECTIVES, NULL, 0, "wait for ranks"));
+    p->item[p->n_items - 1].collective = end;
+    p->collectives.waited = end;
+    return ET_OK;
+}
+
+/* Before an item that reads, or WRITES, BYTES at A or a D there. */
+static et_status
+await_for(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
+          struct address a, const struct et_desc *d, size_t bytes, bool writes)
+{
+    static const struct et_desc byte = {.dtype = ET_U8};
+    if (p->collectives.waited == p->collectives.n || a.base == BASE_NONE)
+        return ET_OK;
+    struct eti_extent e = extent_of(ir, a, d ? d : &byte);
+    if (!d)
+        e.end = a.offset + bytes;
+    return await_collectives(g, p, eti_collectives_before(&p->collectives, &e, writes));
+}
+
+/* y = all_reduce(x, weight): begun here. */
+static et_status
+add_collective(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
+               const struct eti_step *s)
+{
+    int value[] = {s->in[0], s->n_in > 1 ? s->in[1] : -1, s->out[0]}, index;
+    struct address at[3] = {0};
+    struct eti_extent extent[3] = {0};
+    struct et_device_info info;
+    et_device_get_info(g->dev, &info);
+    if (!info.host_memory)
+        return ET_FAIL(g->cx, ET_ENOTSUP,
+                       "all_reduce on %s: ranks exchange what lies in the processor's "
+                       "memory; for GPUs this program has no NCCL",
+                       g->dev->table->name);
+    for (int i = 0; i < 3; i++) {
+        if (value[i] < 0)
+            continue;
+        const struct et_desc *d = &ir->value[value[i]].desc;
+        at[i] = locate(ir, value[i]);
+        extent[i] = extent_of(ir, at[i], d);
+        ET_TRY(await_for(g, p, ir, at[i], d, 0, i == 2));
+    }
+    const struct et_desc *x = &ir->value[value[0]].desc;
+    ET_TRY(eti_collectives_add(g->cx, &p->collectives, et_desc_count(x), x->dtype,
+                               &extent[0], &extent[2], &index));
+    ET_TRY(add_item(g, p, BEGIN_COLLECTIVE, NULL, 0, s->op->name));
+    p->item[p->n_items - 1].collective = index;
+    for (int i = 0; i < 3; i++)
+        ET_TRY(add_address(g, p, at[i]));
+    return ET_OK;
+}
+
+/* ---- kernels, copies and zeros ---- */
 
 /* Prepares the kernel of one call whose operands lie at ADDRESS (inputs, then outputs).
  */
 static et_status
-add_kernel(struct et_graph *g, struct eti_plan *p, const struct et_op *op,
-           const struct et_call *call, const struct address *address)
+add_kernel(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
+           const struct et_op *op, const struct et_call *call,
+           const struct address *address)
 {
     char why[512] = "";
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        bool writes = i >= call->n_in;
+        ET_TRY(await_for(g, p, ir, address[i],
+                         writes ? &call->out[i - call->n_in] : &call->in[i], 0,
+                         writes));
+    }
     struct et_kernel *kernel = NULL;
     size_t workspace = 0;
     et_status status = g->dev->table->prepare(g->dev->handle, call, &kernel, &workspace,
@@ -194,12 +286,14 @@ add_step(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir,
         .in = desc,
         .out = desc + s->n_in,
     };
-    return add_kernel(g, p, s->op, &call, address);
+    return add_kernel(g, p, ir, s->op, &call, address);
 }
 
 static et_status
-add_zero(struct et_graph *g, struct eti_plan *p, struct address at, size_t bytes)
+add_zero(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
+         struct address at, size_t bytes)
 {
+    ET_TRY(await_for(g, p, ir, at, NULL, bytes, true));
     ET_TRY(add_item(g, p, ZERO_BYTES, NULL, bytes, "zero"));
     return add_address(g, p, at);
 }
@@ -214,7 +308,10 @@ add_part(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, int value,
     if (from.base == to.base && from.binding == to.binding && from.offset == to.offset)
         return ET_OK;
     if (et_desc_is_dense(&v->desc)) {
-        ET_TRY(add_item(g, p, COPY_BYTES, NULL, et_desc_bytes(&v->desc), "copy"));
+        size_t bytes = et_desc_bytes(&v->desc);
+        ET_TRY(await_for(g, p, ir, from, NULL, bytes, false));
+        ET_TRY(await_for(g, p, ir, to, NULL, bytes, true));
+        ET_TRY(add_item(g, p, COPY_BYTES, NULL, bytes, "copy"));
         ET_TRY(add_address(g, p, from));
         return add_address(g, p, to);
     }
@@ -230,7 +327,8 @@ add_part(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, int value,
         .in = desc,
         .out = desc + 1,
     };
-    return add_kernel(g, p, et_op_get(ET_OP_copy), &call, (struct address[]){from, to});
+    return add_kernel(g, p, ir, et_op_get(ET_OP_copy), &call,
+                      (struct address[]){from, to});
 }
 
 /* The operands' offsets rise, as whoever lays out a parameter space makes them. */
@@ -248,7 +346,7 @@ add_pack(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir,
         int64_t next = i < s->n_in ? attr->offset[i] : attr->total;
         at.offset = flat.offset + (size_t)done * size;
         if (next > done)
-            ET_TRY(add_zero(g, p, at, (size_t)(next - done) * size));
+            ET_TRY(add_zero(g, p, ir, at, (size_t)(next - done) * size));
         if (i == s->n_in)
             break;
         at.offset = flat.offset + (size_t)next * size;
@@ -281,9 +379,12 @@ fill(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, int n_values)
             continue;
         if (s->op->id == ET_OP_pack && s->out[0] >= 0)
             ET_TRY(add_pack(g, p, ir, s));
+        else if (s->op->id == ET_OP_all_reduce)
+            ET_TRY(add_collective(g, p, ir, s));
         else
             ET_TRY(add_step(g, p, ir, s));
     }
+    ET_TRY(await_collectives(g, p, p->collectives.n));
     void *block;
     ET_TRY(et_alloc(g->cx, (size_t)(p->n_ptr + 1) * sizeof *p->ptr, &block));
     p->ptr = block;
@@ -405,20 +506,27 @@ bind(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir)
 }
 
 static et_status
-run_item(struct et_graph *g, const struct eti_plan *p, const struct item *item)
+run_item(struct et_graph *g, struct eti_plan *p, const struct item *item)
 {
     const struct et_device_table *t = g->dev->table;
     void *const *ptr = p->ptr + item->ptr;
-    if (item->kind == RUN_KERNEL)
+    switch (item->kind) {
+    case RUN_KERNEL:
         return t->run(item->kernel, ptr, g->workspace, NULL);
-    if (item->kind == COPY_BYTES)
+    case COPY_BYTES:
         return t->copy(g->dev->handle, ptr[1], ptr[0], item->bytes, NULL);
-    return t->fill(g->dev->handle, ptr[0], 0, item->bytes, NULL);
+    case ZERO_BYTES:
+        return t->fill(g->dev->handle, ptr[0], 0, item->bytes, NULL);
+    case BEGIN_COLLECTIVE:
+        return eti_collectives_start(g, &p->collectives, item->collective, ptr);
+    default:
+        return eti_collectives_wait(g, &p->collectives, item->collective);
+    }
 }
 
 /* The same as a span. On a device with streams it lasts until the launch. */
 static et_status
-trace_item(struct et_graph *g, const struct eti_plan *p, const struct item *item,
+trace_item(struct et_graph *g, struct eti_plan *p, const struct item *item,
            struct et_tracer *tracer)
 {
     const struct et_device_table *t = g->dev->table;
@@ -431,7 +539,7 @@ trace_item(struct et_graph *g, const struct eti_plan *p, const struct item *item
 
 struct launch {
     struct et_graph *g;
-    const struct eti_plan *p;
+    struct eti_plan *p;
     struct et_tracer *tracer; /* NULL: nobody watches */
 };
 
@@ -446,9 +554,13 @@ launch(void *data)
         et_status status =
             l->tracer ? trace_item(g, l->p, item, l->tracer) : run_item(g, l->p, item);
         const char *why = status != ET_OK && t->why ? t->why(g->dev->handle) : "";
-        if (status != ET_OK)
-            return ET_FAIL(g->cx, status, "%s failed on %s%s%s", item->name, t->name,
-                           why[0] ? ": " : "", why);
+        if (status == ET_OK)
+            continue;
+        (void)ET_FAIL(g->cx, status, "%s failed on %s%s%s", item->name, t->name,
+                      why[0] ? ": " : "", why);
+        /* The memory that they work on may be gone soon. */
+        (void)eti_collectives_wait(g, &l->p->collectives, l->p->collectives.n);
+        return status;
     }
     return ET_OK;
 }
