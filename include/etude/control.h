@@ -63,7 +63,8 @@ const char *et_request_text(const struct et_request *r, char *buf, size_t size);
 bool et_request_replay(const char *record, int64_t step, struct et_request *out);
 
 /* The struct begins one of the caller's own. All slots are called on the trainer's
- * thread. */
+ * thread. Of several ranks rank 0 alone is asked and told; what it gets, all apply after
+ * the same batch. */
 struct et_control {
     /* The next request that is to be applied after STEP batches into *OUT; false: there
      * is none. Must not wait. */

@@ -276,9 +276,12 @@ struct et_batch {
     struct et_tensor *x_tensor, *target_tensor; /* the same numbers; with config.dev */
     struct et_tensor *raw, *frames, *table; /* what et_batch_x makes x of where the data
                                                set lies on the device; else NULL */
-    int64_t n_samples; /* N; the last batch may be smaller (0 only where the last global
-                          batch has fewer samples than there are ranks) */
+    int64_t n_samples; /* N; the last batch may be smaller */
     int64_t n_tokens;  /* N * T; 0 for images */
+    int64_t all_samples; /* of all ranks' batches together; alone: n_samples */
+    int64_t all_tokens;  /* likewise */
+    bool spare; /* the last global batch has fewer samples than there are ranks, and this
+                   is another rank's: it counts nothing */
     int64_t epoch;     /* from 0 */
     int64_t batch;     /* within the epoch, from 0 */
     int64_t first;     /* place of its first sample in the run's order of consumption */
@@ -302,7 +305,8 @@ ET_NODISCARD et_status et_loader_seek(struct et_ctx *cx, struct et_loader *loade
  *
  * Order: without shuffle sample i is the i-th; with it, a permutation keyed by (seed,
  * epoch). A global batch is batch_size samples in that order; rank r has the slice
- * [r, r + 1) * size / world_size of it. Tokens: sample i is the window of T + 1 tokens
+ * [r, r + 1) * size / world_size of it, or a sample of another rank where that is none
+ * (spare). Tokens: sample i is the window of T + 1 tokens
  * at phase + i * T: x is its first T, target its last T, so that windows tile the text
  * and no token is predicted twice. The phase is 0, or to train in [0, T), keyed by
  * (seed, epoch). Crops and flips are keyed by the sample's place in the order of

@@ -54,6 +54,7 @@ struct et_state {
     struct et_log *log;
     const char *run_name;
     uint32_t seed;
+    int rank, world; /* of the run's processes: 0 .. world - 1; 0 and 1 for one */
     int precision; /* enum et_precision, never auto */
 
     struct et_model *model;
@@ -84,6 +85,8 @@ struct et_state {
                                 AFTER_DATALOADER, BATCH_START, BATCH_END the rank's */
     int64_t first_sample;    /* place of the rank's first sample in the run's order */
     int pass;                /* of the closure under way */
+    bool keep_local; /* the closure under way leaves state->grad this rank's own: set
+                        before it, and taken back, by a step that replaces the default */
 
     struct et_tensor *outputs; /* from AFTER_FORWARD */
     struct et_tensor *loss;    /* from AFTER_LOSS: mean over the microbatch */

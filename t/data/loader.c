@@ -269,6 +269,24 @@ ranks(void)
     for (int r = 0; r < 3; r++)
         end(&part[r]);
 
+    /* Two samples are left for the three of them. */
+    int counted = 0, spare = 0;
+    for (int r = 0; r < 3; r++) {
+        struct setup few = images(14, 12);
+        few.config.world_size = 3;
+        few.config.rank = r;
+        begin(&few);
+        need(cx, et_loader_seek(cx, few.loader, 0, 1));
+        const struct et_batch *b = next(&few);
+        ok(b->n_samples == 1 && b->all_samples == 2 && b->first >= 12 && b->first < 14,
+           "rank %d has a sample of a batch that is too small for all", r);
+        counted += !b->spare;
+        spare += b->spare;
+        et_loader_release(few.loader, b);
+        end(&few);
+    }
+    ok(counted == 2 && spare == 1, "... and one of them counts nothing");
+
     struct setup s = images(103, 100);
     s.config.world_size = 8;
     need(cx, et_dataset_open(cx, s.type, &s.options, &s.data));

@@ -49,6 +49,7 @@ recipe_prepare(struct recipe_run *r, struct et_ctx *cx, const char *text,
         .threads = choice->threads ? choice->threads : 1,
         .with_train = true,
         .with_eval = true,
+        .comm = choice->comm,
     };
     *r = (struct recipe_run){.sink = {.write = record}, .cx = cx};
     r->recipe = parse(cx, text);

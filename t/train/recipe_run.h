@@ -29,6 +29,7 @@ struct recipe_choice {
     int64_t stop_after;                            /* batches; 0: the recipe's end */
     const struct et_checkpoint_config *checkpoint; /* NULL: nothing is saved */
     const struct et_load_config *load;             /* NULL: from the start */
+    struct et_comm *comm;                          /* NULL: one rank */
 };
 
 /* Makes the run or bails out. CX and TEXT are the caller's. */

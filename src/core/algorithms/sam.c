@@ -57,9 +57,12 @@ step(struct et_state *s, void *data, et_closure_fn *closure)
     struct et_algorithm *self = data;
     const struct sam_options *o = self->options;
     struct sam *own = self->state;
-    ET_TRY(closure(s, 0));
-    if ((s->timestamp.batch + 1) % o->interval != 0)
-        return ET_OK;
+    bool looks = (s->timestamp.batch + 1) % o->interval == 0;
+    s->keep_local = looks; /* each rank looks around its own way */
+    et_status first = closure(s, 0);
+    s->keep_local = false;
+    if (first != ET_OK || !looks)
+        return first;
     ET_TRY(perturb(s, o, own));
     et_status status = closure(s, 1);
     if (status == ET_OK) {

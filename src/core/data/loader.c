@@ -173,7 +173,7 @@ next(struct et_ctx *cx, struct et_loader *l, const struct et_batch **out)
         et_report(cx, ET_LOG_WARN, "%s", s->skipped.message);
     if (s->status != ET_OK)
         return give_up(cx, l, s);
-    if (s->lane && s->batch.n_samples > 0)
+    if (s->lane)
         ET_TRY(send_batch(s));
     *out = &s->batch;
     return ET_OK;
@@ -338,8 +338,9 @@ make_tensors(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
                              &s->full.x));
     ET_TRY(et_tensor_new(cx, dev, t->dtype, t->ndim, t->shape, ET_ROW_MAJOR, "target",
                          &s->full.target));
-    int64_t first, n = eti_loader_slice(l, l->batches - 1, &first);
-    if (n == 0 || n == x->shape[0])
+    bool spare;
+    int64_t first, n = eti_loader_slice(l, l->batches - 1, &first, &spare);
+    if (n == x->shape[0])
         return ET_OK;
     ET_TRY(view_first(cx, s->full.x, n, &s->last.x));
     return view_first(cx, s->full.target, n, &s->last.target);

@@ -12,15 +12,23 @@
 /* ---- which samples ---- */
 
 int64_t
-eti_loader_slice(const struct et_loader *l, int64_t batch, int64_t *first)
+eti_loader_whole(const struct et_loader *l, int64_t batch)
 {
-    int64_t begin = batch * l->batch_size;
-    int64_t size =
-        l->samples - begin < l->batch_size ? l->samples - begin : l->batch_size;
+    int64_t left = l->samples - batch * l->batch_size;
+    return left < l->batch_size ? left : l->batch_size;
+}
+
+int64_t
+eti_loader_slice(const struct et_loader *l, int64_t batch, int64_t *first, bool *spare)
+{
+    int64_t size = eti_loader_whole(l, batch);
     int64_t from = size * l->config.rank / l->config.world_size;
     int64_t to = size * (l->config.rank + 1) / l->config.world_size;
-    *first = begin + from;
-    return to - from;
+    *spare = to == from;
+    if (*spare) /* there is a sample: the batch would not be, otherwise */
+        from = from < size ? from : size - 1;
+    *first = batch * l->batch_size + from;
+    return *spare ? 1 : to - from;
 }
 
 int64_t
@@ -185,6 +193,7 @@ fill_tokens(struct et_loader *l, struct eti_slot *s, const struct eti_order *ord
         memcpy(target, x + 1, (size_t)(T - 1) * sizeof *target);
     }
     b->n_tokens = b->n_samples * T;
+    b->all_tokens = b->all_samples * T;
     return ET_OK;
 }
 
@@ -197,7 +206,8 @@ eti_loader_fill(struct et_loader *l, struct eti_slot *s)
     s->n_skipped = 0;
     b->epoch = s->number / l->batches;
     b->batch = s->number % l->batches;
-    b->n_samples = eti_loader_slice(l, b->batch, &first);
+    b->n_samples = eti_loader_slice(l, b->batch, &first, &b->spare);
+    b->all_samples = eti_loader_whole(l, b->batch);
     b->first = b->epoch * l->samples + first;
     b->x_desc.shape[0] = b->target_desc.shape[0] = b->n_samples;
     const struct eti_tensors *t =

@@ -63,9 +63,12 @@ ET_NODISCARD et_status eti_data_fingerprint(struct et_ctx *cx,
                                             uint64_t *out);
 /* Names the samples that could not be read, for checkpoints. */
 ET_NODISCARD et_status eti_loader_archive(struct et_loader *l, struct et_archive *a);
+/* Samples of batch BATCH of all ranks. */
+int64_t eti_loader_whole(const struct et_loader *l, int64_t batch);
 /* The samples of batch BATCH that are this rank's: places [*FIRST, *FIRST + n) of the
- * epoch. */
-int64_t eti_loader_slice(const struct et_loader *l, int64_t batch, int64_t *first);
+ * epoch. *SPARE: there is none, and that is another rank's. */
+int64_t eti_loader_slice(const struct et_loader *l, int64_t batch, int64_t *first,
+                         bool *spare);
 /* Windows of T + 1 tokens that overlap by one, wherever in [0, T) they begin. */
 int64_t eti_loader_windows(const struct et_data_facts *f, int64_t T, bool train);
 /* Writes batch s->number into the slot. From any thread, without the lock; says what

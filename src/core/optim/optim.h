@@ -20,6 +20,12 @@ eti_param_span(const struct et_param_slot *slot)
 /* Zero moments of those names; EINVAL when there are some already. */
 et_status eti_param_space_add_moments(struct et_ctx *cx, struct et_param_space *s,
                                       const char *const *names, int n);
+/* N parameters from FIRST on of et_param_space_pack's, as f32 [end - begin]: what lies at
+ * [BEGIN, END) of it. Not NULL where all are. */
+struct et_tensor *eti_param_space_pack_part(struct et_graph *g,
+                                            const struct et_param_space *s,
+                                            struct et_tensor *const *grads, int first,
+                                            int n, int64_t begin, int64_t end);
 /* Copies values, moments and counts of the parameters both have. Both have the same
  * moments. */
 et_status eti_param_space_carry(struct et_ctx *cx, struct et_param_space *to,

@@ -187,6 +187,25 @@ et_param_space_pack(struct et_graph *g, struct et_param_space *s,
     return present ? et_pack(g, part, offset, present, s->total, ET_F32) : NULL;
 }
 
+struct et_tensor *
+eti_param_space_pack_part(struct et_graph *g, const struct et_param_space *s,
+                          struct et_tensor *const *grads, int first, int n, int64_t begin,
+                          int64_t end)
+{
+    int64_t *offset = eti_graph_alloc(g, (size_t)n * sizeof *offset);
+    struct et_tensor **part = eti_graph_alloc(g, (size_t)n * sizeof *part);
+    int present = 0;
+    if (!offset || !part)
+        return NULL;
+    for (int i = first; i < first + n; i++) {
+        if (!grads[i])
+            continue;
+        offset[present] = s->slot[i].offset - begin;
+        part[present++] = in_memory_order(g, grads[i], &s->slot[i].desc);
+    }
+    return et_pack(g, part, offset, present, end - begin, ET_F32);
+}
+
 /* ---- carrying over ---- */
 
 static et_status

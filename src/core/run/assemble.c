@@ -121,7 +121,8 @@ open_data(struct eti_assembly *a, const struct et_part *part, bool train,
     const struct et_loader_config config = {
         .seed = (uint32_t)a->recipe->seed,
         .train = train,
-        .world_size = 1,
+        .world_size = et_comm_world(o->comm),
+        .rank = et_comm_rank(o->comm),
         .dev = a->dev,
     };
     int64_t n = common->subset_num_batches;
@@ -366,6 +367,7 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
                 .nonfinite_grace = recipe->nonfinite.grace,
             },
     };
+    a->config.comm = options->comm;
     ET_TRY(take_device(a, recipe, options));
     ET_TRY(open_train(a, options));
     ET_TRY(open_eval(a, options));

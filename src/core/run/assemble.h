@@ -30,6 +30,7 @@ struct eti_assemble_options {
     const char *device;    /* NULL: as the recipe says; "ref" for tests */
     int threads;           /* 0 = all cores */
     struct et_device *dev; /* opened already; the assembly's from then on */
+    struct et_comm *comm;  /* of the run's ranks; borrowed; NULL: there is one */
     bool with_train;       /* open train_data */
     bool with_eval;        /* open eval_data */
     int64_t limit_batches; /* of each epoch and evaluation; 0 = no limit */

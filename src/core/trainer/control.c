@@ -270,32 +270,42 @@ say(struct et_trainer *t, const struct et_request *r, const char *answer)
     et_log_record(t->state.log, &record, &t->state.timestamp);
 }
 
-void
+et_status
 eti_control_poll(struct et_trainer *t)
 {
     struct et_control *c = t->config.control;
     int64_t step = t->state.timestamp.batch;
     struct et_request r;
     char answer[ANSWER];
+    bool got = !t->ranks.comm || t->ranks.requested;
     replay(t);
-    while (c && c->next(c, step, &r)) {
+    while (got) {
+        ET_TRY(eti_ranks_next_request(t, step, &r, &got));
+        if (!got)
+            break;
         bool applied = apply(t, &r, answer);
         say(t, &r, answer);
-        c->done(c, &r, step, applied, answer);
+        if (c && t->state.rank == 0)
+            c->done(c, &r, step, applied, answer);
     }
+    t->ranks.requested = false;
+    return ET_OK;
 }
 
 et_status
 eti_control_hold(struct et_trainer *t)
 {
     struct et_control *c = t->config.control;
-    if (!c || !t->controlled.paused)
+    if (!t->controlled.paused)
         return ET_OK;
     ET_TRY(eti_late_deliver(t, 0));
     say_state(t, "paused");
     while (t->controlled.paused && !eti_interrupted(t)) {
-        c->wait(c);
-        eti_control_poll(t);
+        if (c && t->state.rank == 0)
+            c->wait(c);
+        t->ranks.requested = true; /* no step tells the other ranks */
+        ET_TRY(eti_control_poll(t));
+        ET_TRY(eti_ranks_listen(t));
         if (t->controlled.save)
             ET_TRY(eti_checkpoint(t, ET_EVENT_BATCH_CHECKPOINT));
     }

@@ -117,10 +117,11 @@ eval_batch(struct et_trainer *t, struct eti_evaluator *e, const struct et_batch 
     ET_TRY(eti_run(t, ET_EVENT_EVAL_BATCH_START));
     s->full = s->batch;
     s->full.n = s->full.x ? s->full.x->desc.shape[0] : 0;
-    ET_TRY(eval_pieces(t, e));
+    if (!b->spare)
+        ET_TRY(eval_pieces(t, e));
     eti_show_batch(t, b);
     s->outputs = NULL;
-    et_timestamp_next_batch(&s->eval_timestamp, b->n_samples, b->n_tokens, 0);
+    et_timestamp_next_batch(&s->eval_timestamp, b->all_samples, b->all_tokens, 0);
     return eti_run(t, ET_EVENT_EVAL_BATCH_END);
 }
 
@@ -133,7 +134,7 @@ log_values(struct et_trainer *t, struct eti_evaluator *e)
         int at = 0;
         snprintf(v.name, sizeof v.name, "metrics/%s/%s", e->config.label,
                  et_metric_class(e->metric[i])->info.name);
-        ET_TRY(et_metric_value(e->metric[i], &v.value));
+        ET_TRY(eti_ranks_metric(t, e->metric[i], &v.value));
         while (at < s->n_eval_metrics && strcmp(t->eval_value[at].name, v.name) != 0)
             at++;
         if (at == ETI_MAX_METRICS * ETI_MAX_EVALUATORS)
@@ -172,11 +173,15 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
     s->eval_timestamp = (struct et_timestamp){0};
     s->eval_enough = false;
     ET_TRY(eti_run(t, ET_EVENT_EVAL_START));
+    ET_TRY(eti_ranks_share_buffers(t));
     for (int i = 0; i < e->n_metrics; i++)
         ET_TRY(et_metric_reset(e->metric[i]));
     ET_TRY(et_loader_seek(s->cx, e->config.loader, 0, 0));
-    while (!eti_interrupted(t)) {
+    for (;;) {
         const struct et_batch *b;
+        ET_TRY(eti_ranks_listen(t));
+        if (eti_interrupted(t))
+            break;
         ET_TRY(et_loader_next(s->cx, e->config.loader, &b));
         if (!b)
             break;

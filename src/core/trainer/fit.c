@@ -67,7 +67,8 @@ eti_judge(struct et_trainer *t)
 bool
 eti_interrupted(struct et_trainer *t)
 {
-    bool signalled = t->config.interrupt && *t->config.interrupt;
+    bool signalled = t->ranks.comm ? t->ranks.stop
+                                   : t->config.interrupt && *t->config.interrupt;
     if (t->outcome != ET_OUTCOME_DIVERGED && (signalled || t->controlled.stop)) {
         t->outcome = ET_OUTCOME_STOPPED;
         t->state.interrupted = true;
@@ -76,14 +77,25 @@ eti_interrupted(struct et_trainer *t)
     return t->outcome == ET_OUTCOME_STOPPED;
 }
 
+/* Of several ranks the time is rank 0's, from the end of one step's forward pass to that
+ * of the next: a run that ends by the clock ends everywhere. */
+static double
+time_batch(struct et_trainer *t)
+{
+    double now = eti_monotonic(t->state.cx), took = now - t->clock;
+    if (t->ranks.comm)
+        return (double)t->ranks.took;
+    t->clock = now;
+    return took;
+}
+
 static et_status
 end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
 {
     struct et_state *s = &t->state;
-    double now = eti_monotonic(s->cx);
     t->before = s->timestamp;
-    et_timestamp_next_batch(&s->timestamp, samples, tokens, now - t->clock);
-    t->clock = now;
+    et_timestamp_next_batch(&s->timestamp, samples, tokens, time_batch(t));
+    ET_TRY(eti_ranks_compare(t));
     log_times(s);
     if (t->late.ahead > 0) {
         ET_TRY(eti_step_at(t, ET_EVENT_BATCH_END));
@@ -96,7 +108,7 @@ end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
         ET_TRY(eti_run(t, ET_EVENT_BATCH_END));
         et_log_emit(s->log, ET_RECORD_BATCH, &s->timestamp, NULL);
     }
-    eti_control_poll(t);
+    ET_TRY(eti_control_poll(t));
     (void)eti_interrupted(t);
     ET_TRY(eti_evaluate_due(t, ET_EVENT_BATCH_END));
     return eti_checkpoint(t, ET_EVENT_BATCH_CHECKPOINT);
@@ -122,6 +134,7 @@ use_batch(struct et_trainer *t, const struct et_batch *b)
     et_graph_get_stats(s->graph, &before);
     eti_show_batch(t, b);
     s->first_sample = b->first;
+    t->ranks.spare = b->spare;
     ET_TRY(eti_run(t, ET_EVENT_AFTER_DATALOADER));
     ET_TRY(eti_run(t, ET_EVENT_BATCH_START));
     s->full = s->batch;
@@ -150,7 +163,7 @@ one_batch(struct et_trainer *t, bool *got)
     *got = b != NULL;
     if (!b)
         return ET_OK;
-    int64_t samples = b->n_samples, tokens = b->n_tokens;
+    int64_t samples = b->all_samples, tokens = b->all_tokens;
     et_status status = use_batch(t, b);
     if (status == ET_OK)
         status = end_batch(t, samples, tokens);
@@ -272,7 +285,8 @@ fit(struct et_trainer *t, const struct et_fit_options *options)
     bool over;
     ET_TRY(eti_prepare_fit(t, options));
     t->clock = eti_monotonic(s->cx);
-    eti_control_poll(t);
+    t->ranks.requested = true; /* there may be some */
+    ET_TRY(eti_control_poll(t));
     ET_TRY(eti_run(t, ET_EVENT_FIT_START));
     ET_TRY(go_on(t, &over));
     while (!over) {

@@ -115,15 +115,15 @@ collect(struct et_trainer *t, struct et_tensor *skip, struct et_tensor **v)
     struct et_graph *g = t->state.graph;
     struct et_tensor *none = skip;
     int n = 0;
-    v[n++] = et_pending(g, t->total);
+    v[n++] = eti_ranks_total(t);
     v[n++] = skip;
     v[n++] = t->scaler.scale ? et_pending(g, t->scaler.overflow) : none;
     v[n++] = t->scaler.scale ? et_pending(g, t->scaler.scale) : none;
     for (int i = 0; i < t->n_parts; i++)
         if (t->part[i].logged)
-            v[n++] = et_pending(g, t->part[i].sum);
+            v[n++] = eti_ranks_part(t, i);
     for (int i = 0; i < t->n_train_metrics; i++) {
-        et_metric_totals(g, t->train_metric[i], &v[n], &v[n + 1]);
+        eti_ranks_metric_totals(t, i, &v[n], &v[n + 1]);
         n += 2;
     }
     return n;

@@ -153,7 +153,9 @@ log_failed(struct et_trainer *t, const struct eti_written *r)
               r->why.message, r->why.hint[0] ? "; " : "", r->why.hint);
     if (failures >= ALARM_AFTER && t->config.checkpoint->stop_on_failure) {
         t->outcome = ET_OUTCOME_UNSAVED;
-        et_state_stop(s, "three checkpoints in a row could not be saved");
+        t->ranks.asks_to_stop = true; /* the step tells the others */
+        if (!t->ranks.comm)
+            et_state_stop(s, "three checkpoints in a row could not be saved");
     }
 }
 
@@ -176,7 +178,9 @@ is_crossed(struct et_trainer *t, enum et_event event, bool *crossed)
     struct et_time interval = t->config.checkpoint->interval, at, before;
     *crossed = false;
     if (!et_time_is_set(interval)) {
-        *crossed = event == ET_EVENT_BATCH_CHECKPOINT && now(t) >= t->saver->next;
+        /* (Of several ranks rank 0's clock counts, and the step tells the others.) */
+        *crossed = event == ET_EVENT_BATCH_CHECKPOINT && !t->ranks.comm &&
+                   now(t) >= t->saver->next;
         return ET_OK;
     }
     ET_TRY(eti_settle_interval(t, &interval));
@@ -193,6 +197,18 @@ is_crossed(struct et_trainer *t, enum et_event event, bool *crossed)
     return ET_OK;
 }
 
+bool
+eti_save_is_wanted(const struct et_trainer *t)
+{
+    const struct et_checkpoint_config *c = t->config.checkpoint;
+    if (!t->saver)
+        return false;
+    if (c->asked && *c->asked)
+        return true;
+    return t->state.rank == 0 && !c->only_at_end && !et_time_is_set(c->interval) &&
+           now(t) >= t->saver->next;
+}
+
 static et_status
 is_due(struct et_trainer *t, enum et_event event, bool *due)
 {
@@ -206,7 +222,9 @@ is_due(struct et_trainer *t, enum et_event event, bool *due)
         return ET_OK;
     }
     ET_TRY(eti_is_over(t, &over));
-    *due = over || (c->asked && *c->asked) || t->controlled.save;
+    bool asked = t->ranks.comm ? t->ranks.save && t->nonfinite_batches == 0
+                               : c->asked && *c->asked;
+    *due = over || asked || t->controlled.save;
     if (*due || c->only_at_end || t->nonfinite_batches > 0)
         return ET_OK;
     return is_crossed(t, event, due);
@@ -266,7 +284,7 @@ eti_save(struct et_trainer *t)
     v->stall = now(t) - start;
     if (t->config.checkpoint->asked)
         *t->config.checkpoint->asked = 0;
-    t->controlled.save = false;
+    t->controlled.save = t->ranks.save = false;
     return ET_OK;
 }
 

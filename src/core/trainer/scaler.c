@@ -95,7 +95,7 @@ eti_scaler_unscale(struct et_trainer *t, int pass)
     et_state_scale_grad(s, et_reciprocal(g, k->scale));
     struct et_tensor *overflow = eti_not_finite(g, et_state_grad_squares(s));
     et_assign(g, k->overflow,
-              pass > 0 ? et_maximum(g, k->overflow, overflow) : overflow);
+              pass > 0 ? et_maximum(g, eti_ranks_overflow(t), overflow) : overflow);
     k->checked = s->grad;
     return et_graph_status(g);
 }
@@ -124,11 +124,13 @@ eti_scaler_skip(struct et_trainer *t)
     struct et_state *s = &t->state;
     struct et_graph *g = s->graph;
     struct eti_scaler *k = &t->scaler;
-    struct et_tensor *total = et_pending(g, t->total); /* the loss counts too */
+    struct et_tensor *total = eti_ranks_total(t); /* the loss counts too */
     if (!k->scale)
         return eti_not_finite(g, et_add(g, et_state_grad_squares(s), total));
     struct et_tensor *overflow = et_pending(g, k->overflow);
     append_rule(g, k, overflow);
+    eti_ranks_guard(t, k->scale);
+    eti_ranks_guard(t, k->clean);
     if (s->grad != k->checked)
         total = et_add(g, et_state_grad_squares(s), total);
     return et_maximum(g, overflow, eti_not_finite(g, total));

@@ -163,6 +163,7 @@ eti_bind_parameters(struct et_trainer *t)
     et_param_space_free(&s->params);
     s->params = space;
     et_tensor_free(&t->grad_sum);
+    ET_TRY(eti_ranks_bind(t));
     return eti_stats_bind(t);
 }
 
@@ -257,13 +258,15 @@ build(struct et_trainer *t)
     ET_TRY(eti_metrics_new(t, et_task_metrics(s->model->type->task, true), t->train_metric,
                            &t->n_train_metrics));
     ET_TRY(eti_late_init(t));
+    ET_TRY(eti_ranks_init(t));
     ET_TRY(eti_evaluators_add(t, t->config.evaluators, t->config.n_evaluators));
     ET_TRY(eti_target_init(t));
     ET_TRY(eti_set_length(t));
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_LOAD));
     ET_TRY(eti_load(t));
     ET_TRY(eti_saver_init(t));
-    return eti_run(t, ET_EVENT_AFTER_LOAD);
+    ET_TRY(eti_run(t, ET_EVENT_AFTER_LOAD));
+    return eti_ranks_begin(t);
 }
 
 et_status
@@ -289,6 +292,8 @@ et_trainer_new(struct et_ctx *cx, const struct et_trainer_config *config,
         .precision = config->precision == ET_PRECISION_AUTO ? ET_PRECISION_FP32
                                                             : config->precision,
         .model = config->model,
+        .rank = et_comm_rank(config->comm),
+        .world = et_comm_world(config->comm),
         .lr_factor = 1,
         .max_duration = ET_TIME_UNSET,
         .grad_accum = t->accum,
@@ -320,6 +325,7 @@ et_trainer_free(struct et_trainer **out)
             s->algorithms[i]->type->close(s->algorithms[i]);
     eti_saver_free(t);
     eti_late_release(t);
+    eti_ranks_release(t);
     for (int i = 0; i < t->n_own_algorithms; i++)
         et_algorithm_free(&t->own_algorithm[i]);
     eti_evaluators_drop(t, 0);

@@ -149,6 +149,7 @@ closure(struct et_state *s, int pass)
     }
     s->batch = s->full;
     s->squares_of = NULL; /* the flat sum is the same leaf at every step */
+    ET_TRY(eti_ranks_reduce(t, pass, k == 1));
     ET_TRY(eti_scaler_unscale(t, pass));
     return eti_run(t, ET_EVENT_AFTER_TRAIN_BATCH);
 }
@@ -181,7 +182,7 @@ update(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
     s->grad = eti_step_clip(t);
-    struct et_tensor *skip = eti_scaler_skip(t);
+    struct et_tensor *skip = eti_ranks_skip(t, eti_scaler_skip(t));
     ET_TRY(eti_step_optimizer(t, skip));
     eti_stats_guard(t, skip);
     ET_TRY(show_update(s));
@@ -206,10 +207,11 @@ attempt(struct et_trainer *t)
     t->stats.is_kept = false;
     /* Values that hooks computed must survive the evaluations before their last reader
      * is built. */
-    if (s->step || eti_count_microbatches(t, s->full.n, &rows) > 1) {
+    bool several = s->step || eti_count_microbatches(t, s->full.n, &rows) > 1;
+    if (several)
         ET_TRY(eti_stats_keep(t));
+    if (several || (t->ranks.comm && t->is_auto)) /* another rank may want it again */
         ET_TRY(eti_keep_batch(t));
-    }
     if (s->step) {
         ET_TRY(s->step(s, s->step_data, closure));
         s->squares_of = NULL; /* there may have been a commit since */
@@ -217,6 +219,30 @@ attempt(struct et_trainer *t)
         ET_TRY(closure(s, 0));
     }
     return update(t);
+}
+
+/* This rank has no memory for the batch, says ET_ENOMEM; or (ET_OK) another has none. May
+ * it be done in smaller pieces? All ranks then cut theirs alike. */
+static et_status
+cut_smaller(struct et_trainer *t, et_status status)
+{
+    struct et_state *s = &t->state;
+    int64_t most = s->full.n;
+    if (t->ranks.comm)
+        most = s->batch_size / et_comm_world(t->ranks.comm);
+    if (status != ET_OK && (status != ET_ENOMEM || !t->is_auto || t->accum >= most))
+        return status;
+    int64_t more = t->accum * 2 < most ? t->accum * 2 : most;
+    et_report(s->cx, ET_LOG_WARN, "%s; grad_accum %lld -> %lld",
+              status == ET_OK ? "another rank is short of memory"
+                              : et_error_get(s->cx)->message,
+              (long long)t->accum, (long long)more);
+    et_error_clear(s->cx);
+    et_graph_abandon(s->graph);
+    if (status != ET_OK)
+        ET_TRY(eti_ranks_stand_in(t));
+    t->accum = s->grad_accum = more;
+    return ET_OK;
 }
 
 et_status
@@ -227,18 +253,14 @@ eti_train_batch(struct et_trainer *t)
     et_graph_get_stats(s->graph, &before);
     et_optimizer_set_alpha(s->optimizer, s->lr_factor);
     for (;;) {
+        bool again = false;
         et_status status = attempt(t);
         if (status == ET_OK)
+            ET_TRY(eti_ranks_hear(t, &again));
+        if (status == ET_OK && !again)
             break;
         ET_TRY(eti_stats_put_back(t));
-        if (status != ET_ENOMEM || !t->is_auto || t->accum >= s->full.n)
-            return status;
-        int64_t more = t->accum * 2 < s->full.n ? t->accum * 2 : s->full.n;
-        et_report(s->cx, ET_LOG_WARN, "%s; grad_accum %lld -> %lld",
-                  et_error_get(s->cx)->message, (long long)t->accum, (long long)more);
-        et_error_clear(s->cx);
-        et_graph_abandon(s->graph);
-        t->accum = s->grad_accum = more;
+        ET_TRY(cut_smaller(t, status));
     }
     et_graph_get_stats(s->graph, &after);
     et_graph_last_plan(s->graph, &t->train_plan);

@@ -5,6 +5,7 @@
 #include "core/base/assert.h"
 #include "core/base/seams.h"
 #include "core/trainer/late.h"
+#include "core/trainer/ranks.h"
 #include "etude/archive.h"
 #include "etude/trainer.h"
 
@@ -81,6 +82,7 @@ struct et_trainer {
     struct eti_scaler scaler;
     struct eti_stats stats;
     struct eti_late late;
+    struct eti_ranks ranks;
     struct et_plan_info train_plan, eval_plan; /* of the last batches */
     int64_t train_flops, train_bytes;          /* of the last training batch */
     struct et_run_length length;
@@ -183,7 +185,7 @@ et_status eti_bind_parameters(struct et_trainer *t);
 bool eti_interrupted(struct et_trainer *t);
 /* control.c: applies what is asked for after the batches so far; holds while it is to be
  * paused. */
-void eti_control_poll(struct et_trainer *t);
+et_status eti_control_poll(struct et_trainer *t);
 et_status eti_control_hold(struct et_trainer *t);
 /* evaluate.c */
 et_status eti_evaluate_due(struct et_trainer *t, enum et_event event);
@@ -203,6 +205,8 @@ void eti_saver_free(struct et_trainer *t);
 et_status eti_checkpoint(struct et_trainer *t, enum et_event event);
 /* Saves what is between two steps now, unless it has been; a thread writes it. */
 et_status eti_save(struct et_trainer *t);
+/* Has this rank a reason to save after the batch under way: asked to, or it is time? */
+bool eti_save_is_wanted(const struct et_trainer *t);
 /* After the last step: waits for the thread; the outcome says if that was in vain. */
 void eti_finish_saving(struct et_trainer *t);
 /* The run ends with the error that stands, between two steps: saves what there is. */

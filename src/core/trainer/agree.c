@@ -1,0 +1,195 @@
+/* agree.c: what ranks settle between steps: that they begin alike, that they stay
+ * alike, and what no step carries. */
+#include "config.h"
+
+#define XXH_INLINE_ALL
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "core/trainer/trainer_impl.h"
+
+enum { COMPARE_EVERY = 1000, MOST_RANKS = 1024 }; /* batches; place.h */
+
+/* ---- digests ---- */
+
+/* DIGEST is the same on all ranks, or EPEER: WHAT of the ranks that differ from rank 0
+ * is not. */
+static et_status
+compare(struct et_trainer *t, uint64_t digest, const char *what)
+{
+    uint64_t all[MOST_RANKS];
+    char who[160] = "";
+    size_t n = 0;
+    struct eti_ranks *r = &t->ranks;
+    ET_TRY(et_comm_all_gather(t->state.cx, r->comm, &digest, sizeof digest, all));
+    for (int i = 1; i < et_comm_world(r->comm); i++)
+        if (all[i] != all[0] && n + 8 < sizeof who)
+            n += (size_t)snprintf(who + n, sizeof who - n, "%s%d", n ? ", " : "", i);
+    if (!n)
+        return ET_OK;
+    return ET_FAIL(t->state.cx, ET_EPEER,
+                   "rank %s: %s not those of rank 0 after batch "
+                   "%" PRId64,
+                   who, what, t->state.timestamp.batch);
+}
+
+/* The bytes of X, wherever it lies. */
+static et_status
+digest_of(struct et_trainer *t, const struct et_tensor *x, uint64_t *out)
+{
+    struct et_ctx *cx = t->state.cx;
+    size_t bytes = et_desc_bytes(&x->desc);
+    void *copy;
+    ET_TRY(et_alloc(cx, bytes, &copy));
+    et_status status = et_tensor_read(cx, x, copy, bytes);
+    *out = XXH3_64bits(copy, bytes);
+    et_free(cx, copy);
+    return status;
+}
+
+static et_status
+compare_parameters(struct et_trainer *t)
+{
+    uint64_t digest;
+    ET_TRY(digest_of(t, t->state.params->values, &digest));
+    return compare(t, digest, "its parameters are");
+}
+
+et_status
+eti_ranks_compare(struct et_trainer *t)
+{
+    if (!t->ranks.comm || t->state.timestamp.batch % COMPARE_EVERY != 0)
+        return ET_OK;
+    return compare_parameters(t);
+}
+
+/* ---- beginning ---- */
+
+/* X of rank 0 to all. */
+static et_status
+share(struct et_trainer *t, struct et_tensor *x)
+{
+    struct et_ctx *cx = t->state.cx;
+    size_t bytes = et_desc_bytes(&x->desc);
+    void *copy;
+    ET_TRY(et_alloc(cx, bytes, &copy));
+    et_status status = et_tensor_read(cx, x, copy, bytes);
+    if (status == ET_OK)
+        status = et_comm_broadcast(cx, t->ranks.comm, copy, bytes, 0);
+    if (status == ET_OK && et_comm_rank(t->ranks.comm) > 0)
+        status = et_tensor_write(cx, x, copy, bytes);
+    et_free(cx, copy);
+    return status;
+}
+
+et_status
+eti_ranks_share_buffers(struct et_trainer *t)
+{
+    if (!t->ranks.comm)
+        return ET_OK;
+    for (int i = 0; i < t->stats.leaves.n; i++)
+        ET_TRY(share(t, t->stats.leaves.v[i].param->tensor));
+    return ET_OK;
+}
+
+/* What must be alike for the ranks to build the same steps, and as many of them. */
+static uint64_t
+digest_settings(const struct et_trainer *t)
+{
+    const struct et_state *s = &t->state;
+    const struct et_trainer_config *c = &t->config;
+    int64_t v[24] = {0};
+    int n = 0;
+    v[n++] = s->seed;
+    v[n++] = s->precision;
+    v[n++] = s->batch_size;
+    v[n++] = s->train_len;
+    v[n++] = s->params->total;
+    v[n++] = s->params->n;
+    v[n++] = t->n_train_metrics;
+    v[n++] = t->n_evaluators;
+    v[n++] = s->n_algorithms;
+    v[n++] = t->is_auto ? 0 : t->accum;
+    v[n++] = c->microbatch_size;
+    v[n++] = c->nonfinite_action;
+    v[n++] = c->nonfinite_grace;
+    v[n++] = s->timestamp.batch;
+    v[n++] = s->timestamp.sample;
+    v[n++] = (int64_t)s->max_duration.unit;
+    memcpy(&v[n], &s->max_duration.value, sizeof s->max_duration.value);
+    return XXH3_64bits(v, sizeof v);
+}
+
+et_status
+eti_ranks_begin(struct et_trainer *t)
+{
+    if (!t->ranks.comm)
+        return ET_OK;
+    ET_TRY(compare(t, digest_settings(t), "its seed, recipe or data are"));
+    ET_TRY(share(t, t->state.params->values));
+    for (int i = 0; i < t->state.params->n_moments; i++)
+        ET_TRY(share(t, t->state.params->moment[i]));
+    return eti_ranks_share_buffers(t);
+}
+
+/* ---- evaluations ---- */
+
+et_status
+eti_ranks_listen(struct et_trainer *t)
+{
+    struct eti_ranks *r = &t->ranks;
+    uint8_t any = r->stop || (t->config.interrupt && *t->config.interrupt);
+    ET_TRY(et_comm_all_reduce(t->state.cx, r->comm, &any, 1, ET_U8, ET_COMM_MAX));
+    r->stop = r->comm && any;
+    return ET_OK;
+}
+
+et_status
+eti_ranks_metric(struct et_trainer *t, const struct et_metric *m, double *out)
+{
+    struct et_ctx *cx = t->state.cx;
+    int n = et_metric_n_sums(m);
+    void *block;
+    if (!t->ranks.comm)
+        return et_metric_value(m, out);
+    ET_TRY(et_alloc(cx, (size_t)n * sizeof(double), &block));
+    double *sums = block;
+    et_status status = et_metric_read(m, sums);
+    if (status == ET_OK)
+        status = et_comm_all_reduce(cx, t->ranks.comm, sums, n, ET_F64, ET_COMM_SUM);
+    if (status == ET_OK)
+        *out = et_metric_class(m)->compute(sums, n);
+    et_free(cx, block);
+    return status;
+}
+
+/* ---- requests ---- */
+
+et_status
+eti_ranks_next_request(struct et_trainer *t, int64_t step, struct et_request *out,
+                       bool *got)
+{
+    struct eti_ranks *r = &t->ranks;
+    struct et_control *c = t->config.control;
+    struct {
+        bool got;
+        struct et_request request;
+    } next = {0};
+    if (!r->comm) {
+        *got = c && c->next(c, step, out);
+        return ET_OK;
+    }
+    if (et_comm_rank(r->comm) == 0) {
+        next.got = r->has_request;
+        next.request = r->request;
+        if (!next.got && c)
+            next.got = c->next(c, step, &next.request);
+        r->has_request = false;
+    }
+    ET_TRY(et_comm_broadcast(t->state.cx, r->comm, &next, sizeof next, 0));
+    *got = next.got;
+    *out = next.request;
+    return ET_OK;
+}
