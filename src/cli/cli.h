@@ -275,6 +275,13 @@ int cli_signal_received(void); /* 0: none that ends the run */
 volatile const int *cli_signal_interrupt(void);
 volatile int *cli_signal_checkpoint(void);
 
+/* ---- workbench.c: see also workbench.h ---- */
+
+/* `etude` alone: the workbench. */
+int cli_open(struct cli *c);
+/* Can it be shown here: on a terminal that can place its cursor? */
+bool cli_has_screen(void);
+
 /* ---- progress.c ---- */
 
 /* A logger that shows a run as --progress says; *OUT is NULL where nothing is to be

@@ -22,6 +22,7 @@ static const char *const float_names[] = {"f32", "f16", "bf16", NULL};
 
 #define RECIPE_COMMANDS "train rerun eval validate explain estimate"
 #define LAUNCH_COMMANDS "train rerun"
+#define SCREEN_COMMANDS "attach compose" /* and etude without one */
 #define AT(field)       .offset = offsetof(struct cli_options, field)
 #define ROW(its_name, its_letter, its_type, its_metavar, its_help, ...)                \
     {                                                                                  \
@@ -29,6 +30,7 @@ static const char *const float_names[] = {"f32", "f16", "bf16", NULL};
         .metavar = its_metavar, .help = its_help, __VA_ARGS__                          \
     }
 #define GLOBAL(...) ROW(__VA_ARGS__, .group = "global")
+#define SCREEN(...) ROW(__VA_ARGS__, .group = "global", .commands = SCREEN_COMMANDS)
 #define LAUNCH(...) ROW(__VA_ARGS__, .group = "launch", .commands = LAUNCH_COMMANDS)
 #define CHANGE(...) ROW(__VA_ARGS__, .group = "recipe", .commands = RECIPE_COMMANDS)
 
@@ -42,16 +44,17 @@ const struct cli_option cli_option_table[] = {
     GLOBAL("color", 0, CHOICE, "WHEN", "auto, always or never", AT(color),
            .choices = eti_color_names),
     GLOBAL("ascii", 0, FLAG, NULL, "7-bit characters only", AT(ascii)),
-    GLOBAL("no-mouse", 0, FLAG, NULL, "keyboard only", AT(no_mouse)),
-    GLOBAL("readonly", 'R', FLAG, NULL, "watch, control nothing", AT(readonly)),
+    SCREEN("no-mouse", 0, FLAG, NULL, "keyboard only", AT(no_mouse)),
+    SCREEN("readonly", 'R', FLAG, NULL, "watch, control nothing", AT(readonly)),
     GLOBAL("progress", 0, CHOICE, "HOW", "auto, tui, bar, plain, json or none",
            AT(progress), .choices = eti_show_names),
     GLOBAL("log-level", 0, CHOICE, "LEVEL", "debug, info, warn or error", AT(log_level),
            .choices = levels),
     GLOBAL("log-file", 0, TEXT, "FILE", "add messages to this file", AT(log_file)),
-    GLOBAL("dump-screen", 0, TEXT, "WxH", "print a screen and end", AT(dump_screen)),
-    GLOBAL("keys", 0, TEXT, "KEYS", "keys to press before that", AT(keys)),
-    GLOBAL("at", 0, INT, "SEQ", "record to stop at", AT(at)),
+    SCREEN("dump-screen", 0, TEXT, "WxH", "print the screen and end", AT(dump_screen)),
+    SCREEN("keys", 0, TEXT, "KEYS", "keys to press before that: '2c<tab><esc>'",
+           AT(keys)),
+    SCREEN("at", 0, INT, "SEQ", "the record to stop at, before that", AT(at)),
     GLOBAL("help", 'h', FLAG, NULL, "help on the command", AT(help)),
     GLOBAL("version", 'V', FLAG, NULL, "print the version", AT(version)),
 

@@ -38,12 +38,14 @@ run(struct cli *c)
     if (c->command && !c->command->run)
         return cli_fail(c, CLI_E_LATER, NULL, "%s: this version does not do that",
                         c->command->name);
-    if (!c->command) {
+    if (!c->command && !cli_has_screen() && !c->opt.dump_screen) {
         cli_help(c);
         return CLI_USAGE;
     }
-    int code = needs_config(c->command) ? cli_config_load(c) : CLI_OK;
-    return code == CLI_OK ? c->command->run(c) : code;
+    int code = !c->command || needs_config(c->command) ? cli_config_load(c) : CLI_OK;
+    if (code != CLI_OK)
+        return code;
+    return c->command ? c->command->run(c) : cli_open(c);
 }
 
 /* A result that could not be written is no result; a reader that left is no fault. */

@@ -1,18 +1,30 @@
 /* workbench.c: see workbench.h: the user's keys and colours, and a terminal or none. */
 #include "config.h"
 
+#include <jansson.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/workbench.h"
+#include "core/run/facts.h"
 #include "tui/compose.h"
 
 extern char **environ;
 
+bool
+cli_has_screen(void)
+{
+    const char *term = getenv("TERM");
+    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
+           !(term && strcmp(term, "dumb") == 0);
+}
+
 /* What Compose needs of the program. ENV is borrowed by APP. */
 static et_status
-set_up_compose(struct cli *c, struct tui_app *app, const struct et_recipe_env *env)
+set_up_compose(struct tui_app *app, const struct et_recipe_env *env)
 {
     struct json_t *installed = cli_recipe_list();
     const struct tui_compose_setup setup = {
@@ -20,10 +32,35 @@ set_up_compose(struct cli *c, struct tui_app *app, const struct et_recipe_env *e
         .installed = installed,
     };
     et_status status = tui_compose_setup(app, &setup);
-    (void)c;
     json_decref(installed);
     return status;
 }
+
+/* Where reports of crashes go: the folder of the user's state, made if need be. */
+static const char *
+crash_folder(char *buf, size_t size)
+{
+    const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    if (xdg && *xdg)
+        snprintf(buf, size, "%s/etude", xdg);
+    else if (home && *home)
+        snprintf(buf, size, "%s/.local/state/etude", home);
+    else
+        return NULL;
+    mkdir(buf, 0700);
+    return buf;
+}
+
+/* FILE in the folder of the user's configuration. */
+static const char *
+user_file(const char *file, char *buf, size_t size)
+{
+    char folder[PATH_MAX - 256];
+    snprintf(buf, size, "%s/%s", cli_user_folder(folder, sizeof folder), file);
+    return buf;
+}
+
+/* ---- as text ---- */
 
 static int
 dump(struct cli *c, struct tui_app *app)
@@ -41,17 +78,58 @@ dump(struct cli *c, struct tui_app *app)
     return status == ET_OK ? app->exit : cli_fail_status(c, ETI_STAGE_DATA, status);
 }
 
-static int
-show(struct cli *c, struct tui_app *app, const struct tui_term_config *config)
+/* ---- on a terminal ---- */
+
+/* Lines of the log would tear the screen: the newest is its message. */
+static void
+log_to_screen(void *data, enum et_log_level level, const char *text)
 {
-    struct tui_term *term;
-    et_status status = tui_term_open(c->cx, config, &term);
-    if (status == ET_EINVAL)
-        return cli_config_fail(c, status, config->errors);
+    bool warns = level == ET_LOG_WARN;
+    if (level >= ET_LOG_WARN)
+        tui_say(data, warns ? TUI_WARN : TUI_BAD, "%s%s", warns ? "! " : "x ", text);
+}
+
+/* What goes on without the screen. */
+static void
+say_goodbye(const struct tui_app *app)
+{
+    char fact[ETI_FACT_TEXT], visible[ETI_FACT_TEXT * 4];
+    const struct tui_source *s = app->source;
+    if (!s || s->link == TUI_LINK_ENDED || etd_model_has_ended(s->model))
+        return;
+    const char *name = eti_facts_get(s->facts, "name", fact);
+    et_visible(visible, sizeof visible, name ? name : "-", name ? strlen(name) : 1);
+    int ranks = s->model->n_ranks > 1 ? s->model->n_ranks : 1;
+    printf("%s goes on (%d rank%s). etude attach %s\n", visible, ranks,
+           ranks == 1 ? "" : "s", visible);
+}
+
+static int
+show(struct cli *c, struct tui_app *app)
+{
+    char theme[PATH_MAX], name[128], crash[PATH_MAX];
+    struct tui_term *term = NULL;
+    struct et_diagnostics errors = {0};
+    const struct eti_config_ui *ui = &c->config->set.ui;
+    snprintf(name, sizeof name, "themes/%.100s.yaml", ui->theme ? ui->theme : "");
+    const struct tui_term_config config = {
+        .in = stdin,
+        .out = stdout,
+        .color = c->opt.color != ETI_COLOR_AUTO ? c->opt.color : c->config->set.color,
+        .mouse = ui->mouse && !c->opt.no_mouse,
+        .theme = ui->theme ? user_file(name, theme, sizeof theme) : NULL,
+        .crash = crash_folder(crash, sizeof crash),
+        .errors = &errors,
+    };
+    et_status status = tui_term_open(c->cx, &config, &term);
+    if (status != ET_OK && errors.total)
+        return cli_config_fail(c, status, &errors);
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+    et_ctx_set_log(c->cx, ET_LOG_WARN, log_to_screen, app);
     int code = tui_run(app, term);
     tui_term_close(&term);
+    say_goodbye(app);
     return code;
 }
 
@@ -65,9 +143,10 @@ check_place(struct cli *c, int *rows, int *cols)
                         c->opt.dump_screen);
     if (!c->opt.dump_screen && (c->opt.keys || c->opt.at > 0))
         return cli_fail(c, CLI_E_OPTION, NULL, "--keys and --at go with --dump-screen");
-    if (!c->opt.dump_screen && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
+    if (!c->opt.dump_screen && !cli_has_screen())
         return cli_fail(c, CLI_E_OPERAND, "--dump-screen 80x24 prints the screen",
-                        "%s needs a terminal", c->command ? c->command->name : "etude");
+                        "%s needs a terminal that can place its cursor",
+                        c->command ? c->command->name : "etude");
     return CLI_OK;
 }
 
@@ -75,50 +154,44 @@ int
 cli_workbench(struct cli *c, enum tui_where first,
               int (*begin)(struct cli *c, struct tui_app *app, void *data), void *data)
 {
-    char folder[PATH_MAX], keys[PATH_MAX + 16];
+    char keys[PATH_MAX];
     struct et_diagnostics errors = {0};
     struct tui_app *app;
-    int wanted = c->config ? c->config->set.ui.plot : ETI_PLOT_AUTO;
+    enum eti_plot wanted = (enum eti_plot)c->config->set.ui.plot;
     const struct et_recipe_env env = {
         .variables = (const char *const *)environ,
-        .allowed = c->config ? (const char *const *)c->config->set.env.v : NULL,
+        .allowed = (const char *const *)c->config->set.env.v,
         .load_plugins = cli_load_plugins,
         .data = c,
     };
     struct tui_app_config config = {
         .cx = c->cx,
-        .glyphs = tui_glyphs_of(tui_plot_choose(c->opt.ascii, (enum eti_plot)wanted)),
+        .glyphs = tui_glyphs_of(tui_plot_choose(c->opt.ascii, wanted)),
         .is_readonly = c->opt.readonly,
         .is_dump = c->opt.dump_screen != NULL,
         .first = first,
         .rows = 24,
         .cols = 80,
     };
-    const struct tui_term_config term = {
-        .in = stdin,
-        .out = stdout,
-        .color = c->opt.color,
-        .mouse = !c->opt.no_mouse,
-        .errors = &errors,
-    };
     int code = check_place(c, &config.rows, &config.cols);
     if (code != CLI_OK)
         return code;
-    snprintf(keys, sizeof keys, "%s/keys.yaml", cli_user_folder(folder, sizeof folder));
     tui_keys_default(&config.keys);
-    et_status status = tui_keys_read(c->cx, &config.keys, keys, &errors);
+    et_status status = tui_keys_read(
+        c->cx, &config.keys, user_file("keys.yaml", keys, sizeof keys), &errors);
     if (status != ET_OK)
         return cli_config_fail(c, status, &errors);
     et_ctx_set_log(c->cx, ET_LOG_ERROR, NULL, NULL); /* a line would spoil the screen */
     status = tui_app_new(&config, &app);
     if (status == ET_OK)
-        status = set_up_compose(c, app, &env);
+        status = set_up_compose(app, &env);
     if (status == ET_OK)
         code = begin ? begin(c, app, data) : CLI_OK;
     else
         code = cli_fail_status(c, ETI_STAGE_OUTPUT, status);
     if (code == CLI_OK)
-        code = c->opt.dump_screen ? dump(c, app) : show(c, app, &term);
+        code = c->opt.dump_screen ? dump(c, app) : show(c, app);
+    et_ctx_set_log(c->cx, ET_LOG_DEBUG, cli_log, c);
     tui_app_free(&app);
     return code;
 }

@@ -144,6 +144,11 @@ void tui_help_draw(struct tui_app *app, const struct tui_pane *p);
 void tui_help_key(struct tui_app *app, int key);
 void tui_palette_open(struct tui_app *app);
 
+/* ---- logs.c ---- */
+
+/* Shows Logs at the first line of that time of the day or later. */
+void tui_logs_jump(struct tui_app *app, double t);
+
 /* The screens, by TUI_IN_compose ...: screens.def. */
 extern const struct tui_screen *const tui_screens[TUI_SCREENS];
 

@@ -46,7 +46,7 @@ put_tabs(struct tui_app *app, const struct tui_pane *p)
     char text[ETI_FACT_TEXT + 16], clock[TUI_NUMBER], fact[ETI_FACT_TEXT];
     const char *name =
         app->source ? eti_facts_get(app->source->facts, "name", fact) : "(no run)";
-    int x = tui_put(p, 0, 1, TUI_TITLE, "etude") + 1;
+    int x = tui_put(p, 0, 1, TUI_TITLE, "etude") + 2;
     for (int i = 0; i < TUI_SCREENS; i++)
         x = put_tab(app, p, x, i, p->w < TABS_FULL + 20);
     snprintf(text, sizeof text, "%s  %s", name ? name : "-",

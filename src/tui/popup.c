@@ -9,6 +9,8 @@
 #include "tui/glyphs.h"
 #include "tui/widget.h"
 
+enum { MOST_ROWS = 14 };
+
 void
 tui_popup_close(struct tui_popup *p)
 {
@@ -196,6 +198,8 @@ tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen)
         return;
     bool types = p->kind == TUI_PROMPT || p->filters;
     int rows = p->kind == TUI_MENU ? p->n_items + p->filters : 2;
+    if (p->filters && rows > MOST_ROWS)
+        rows = MOST_ROWS; /* the rest scrolls, and typing finds it */
     int h = rows + p->n_lines + 2, w = widest(p) + 4;
     h = h > screen->h ? screen->h : h;
     w = w > screen->w ? screen->w : w;

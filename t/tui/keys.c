@@ -35,6 +35,16 @@ test_table(void)
             (k.key[b->action][0] >= TUI_K_F1 && k.key[b->action][0] <= TUI_K_F12))
             lost++;
     }
+    int wide = 0;
+    for (int i = 0; i < TUI_ACTIONS - 1; i++) {
+        const struct tui_binding *b = &tui_bindings[i];
+        int most = b->where == TUI_IN_everywhere ? 23 : 30;
+        if (b->help && tui_width(b->help) > most) {
+            diag("%s: '%s'", b->id, b->help);
+            wide++;
+        }
+    }
+    is_int(wide, 0, "help has room for its texts in 80 columns");
     is_int(doubles, 0, "no key of a screen does two things");
     is_int(nameless, 0, "every row has a key that is one, and a name");
     is_int(lost, 0, "no action has a function key alone");

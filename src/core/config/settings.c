@@ -35,6 +35,20 @@ static const struct et_option ui_table[] = {
         .choices = plot_names,
         .help = "what charts are drawn with; auto = braille where the locale is UTF-8",
     },
+    {
+        .name = "mouse",
+        .type = ET_OPT_BOOL,
+        .offset = offsetof(struct eti_config_ui, mouse),
+        .def = "true",
+        .help = "the workbench listens to the mouse",
+    },
+    {
+        .name = "theme",
+        .type = ET_OPT_TEXT,
+        .offset = offsetof(struct eti_config_ui, theme),
+        .flags = ET_OPT_OPTIONAL,
+        .help = "colours of the workbench: themes/NAME.yaml beside the configuration",
+    },
     {0},
 };
 

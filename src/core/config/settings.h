@@ -28,6 +28,8 @@ extern const char *const eti_show_names[];
 /* The settings, in the order of the table. */
 struct eti_config_ui {
     int plot; /* enum eti_plot */
+    bool mouse;
+    char *theme; /* name of themes/NAME.yaml beside the configuration; NULL: none */
 };
 struct eti_settings {
     int color;    /* enum eti_color */

@@ -1,0 +1,60 @@
+/* attach.c: `etude attach`, and `etude` alone: the workbench with a run. */
+#include "config.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "cli/workbench.h"
+#include "core/run/facts.h"
+
+/* Watches the run of FACTS, DATA. */
+static int
+watch(struct cli *c, struct tui_app *app, void *data)
+{
+    struct tui_source *source;
+    et_status status = tui_source_dir(c->cx, json_incref(data), &source);
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_DATA, status);
+    tui_app_attach(app, &source);
+    return CLI_OK;
+}
+
+/* The newest run that goes on; NULL: none does. */
+static json_t *
+find_live(struct cli *c)
+{
+    int code;
+    json_t *list = cli_run_list(c, false, &code), *found = NULL;
+    for (size_t i = 0; i < json_array_size(list) && !found; i++)
+        if (eti_facts_is_alive(json_array_get(list, i)))
+            found = json_incref(json_array_get(list, i));
+    json_decref(list);
+    return found;
+}
+
+int
+cli_open(struct cli *c)
+{
+    json_t *facts = find_live(c);
+    int code = cli_workbench(c, facts ? TUI_IN_monitor : TUI_IN_compose,
+                             facts ? watch : NULL, facts);
+    json_decref(facts);
+    return code;
+}
+
+int
+cli_attach(struct cli *c)
+{
+    int code;
+    if (c->n_args > 1)
+        return cli_fail(c, CLI_E_OPERAND, NULL, "attach takes one run");
+    const char *target = c->n_args ? c->arg[0] : "last";
+    if (strncmp(target, "tcp://", 6) == 0 || strncmp(target, "ssh://", 6) == 0)
+        return cli_fail(c, CLI_E_LATER, NULL,
+                        "attach %s: this version watches runs of this machine", target);
+    json_t *facts = cli_run_find(c, target, &code);
+    if (facts)
+        code = cli_workbench(c, TUI_IN_monitor, watch, facts);
+    json_decref(facts);
+    return code;
+}

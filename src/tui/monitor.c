@@ -1,0 +1,528 @@
+/* monitor.c: the screen Monitor: a run as it goes on. UX.md sections 3, 4, 6, 7. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/seams.h"
+#include "tui/format.h"
+#include "tui/monitor.h"
+
+enum { BARS = 3, SMOOTH = 2, WEIGHTS = 5 };
+
+/* ---- begin and end ---- */
+
+static et_status
+open_monitor(struct tui_app *app, void *self)
+{
+    struct tui_monitor *m = self;
+    void *block;
+    m->focus = TUI_M_CHART;
+    m->smooth = SMOOTH;
+    m->mark = -1;
+    m->slowest = -1;
+    m->median_ms = NAN;
+    for (int i = 0; i < TUI_CHARTS; i++)
+        m->chart[i].to = 1;
+    ET_TRY(et_alloc(app->cx, sizeof *m->point * TUI_PLOT_LINES * ETD_BINS, &block));
+    m->point = block;
+    return ET_OK;
+}
+
+static void
+close_monitor(struct tui_app *app, void *self)
+{
+    struct tui_monitor *m = self;
+    et_free(app->cx, m->point);
+    et_free(app->cx, m->rank);
+}
+
+/* Another run: what was looked at of the one before does not hold. */
+static void
+attached(struct tui_app *app, void *self)
+{
+    struct tui_monitor *m = self;
+    (void)app;
+    for (int i = 0; i < TUI_CHARTS; i++)
+        m->chart[i] = (struct tui_chart){.to = 1};
+    m->inspects = false;
+    m->filter[0] = '\0';
+    m->ranks = m->events = (struct tui_list){0};
+    m->mark = -1;
+}
+
+static struct tui_view
+view_of(struct tui_app *app, struct tui_monitor *m)
+{
+    const struct tui_source *s = app->source;
+    return (struct tui_view){
+        .app = app,
+        .m = m,
+        .model = s->model,
+        .facts = s->facts,
+        .now =
+            app->is_frozen || s->link == TUI_LINK_LOST ? s->model->t : tui_today(app),
+        .is_over = etd_model_has_ended(s->model) ||
+                   (s->link == TUI_LINK_ENDED && !app->config.is_dump),
+    };
+}
+
+/* ---- drawing ---- */
+
+static void
+draw_empty(struct tui_app *app, const struct tui_pane *p)
+{
+    static const char *const lines[] = {
+        "No run.",
+        "",
+        "1  compose a recipe and start it",
+        "3  runs that there were: enter watches one",
+        "4  workers: attach to a run on another machine",
+    };
+    for (int i = 0; i < 5; i++)
+        tui_put(p, 1 + i, 2, i ? TUI_TEXT : TUI_TITLE, lines[i]);
+    if (app->config.recent)
+        tui_put(p, 7, 2, TUI_DIM, app->config.recent);
+}
+
+static struct tui_pane
+pane_of(const struct tui_pane *p, const struct tui_rect *r)
+{
+    struct tui_pane all = tui_pane_of(p->grid);
+    return tui_pane_part(&all, r->y, r->x, r->h, r->w);
+}
+
+static void
+draw_part(const struct tui_view *v, int i, const struct tui_pane *p)
+{
+    bool focus = v->m->focus == i;
+    if (p->h < 1 || p->w < 1)
+        return;
+    if (i >= TUI_M_CHART && i <= TUI_M_LAST_CHART)
+        tui_monitor_chart(v, i - TUI_M_CHART, p, focus);
+    switch (i) {
+    case TUI_M_STATUS:
+        tui_monitor_status(v, p);
+        break;
+    case TUI_M_BARS:
+        tui_monitor_bars(v, p);
+        break;
+    case TUI_M_NUMBERS:
+        tui_monitor_numbers(v, p, focus);
+        break;
+    case TUI_M_STEP:
+        tui_monitor_step(v, p, focus);
+        break;
+    case TUI_M_RANKS:
+        tui_monitor_ranks(v, p, focus);
+        break;
+    case TUI_M_MAP:
+        tui_monitor_map(v, p, focus);
+        break;
+    case TUI_M_EVENTS:
+        tui_monitor_events(v, p, focus);
+        break;
+    case TUI_M_ALGORITHMS:
+        tui_monitor_algorithms(v, p, focus);
+        break;
+    case TUI_M_RULE:
+        tui_title(p, 0, "", false);
+        break;
+    default:
+        break;
+    }
+}
+
+static bool
+takes_focus(int part)
+{
+    return part > TUI_M_BARS && part != TUI_M_RULE;
+}
+
+/* At SMALL one panel is shown, and tab changes it; so does "full screen" elsewhere. */
+static int
+only_part(const struct tui_app *app, const struct tui_monitor *m)
+{
+    enum tui_size size = tui_size_of(app->grid.rows, app->grid.cols);
+    return m->is_full || size == TUI_SMALL ? m->focus : -1;
+}
+
+static void
+draw(struct tui_app *app, void *self, const struct tui_pane *p)
+{
+    struct tui_monitor *m = self;
+    if (!app->source) {
+        draw_empty(app, p);
+        return;
+    }
+    const struct tui_view v = view_of(app, m);
+    if (tui_ranks_gather(&v) != ET_OK)
+        tui_say_error(app);
+    tui_charts_default(m, v.model);
+    const struct tui_monitor_needs needs = {
+        .bars = BARS,
+        .ranks = m->n_ranks,
+        .only = only_part(app, m),
+    };
+    m->layout = tui_layout_monitor(app->grid.rows, app->grid.cols, &needs);
+    if (m->layout.part[m->focus].h == 0) /* the size has changed */
+        m->focus = TUI_M_CHART;
+    for (int i = 0; i < TUI_M_PARTS; i++) {
+        struct tui_pane part = pane_of(p, &m->layout.part[i]);
+        draw_part(&v, i, &part);
+    }
+    if (app->source->link == TUI_LINK_LOST)
+        for (int i = TUI_M_CHART; i < TUI_M_PARTS; i++) {
+            struct tui_pane part = pane_of(p, &m->layout.part[i]);
+            tui_tint(&part, TUI_STALE);
+        }
+}
+
+/* ---- the message line ---- */
+
+static enum tui_role
+straggler_message(const struct tui_view *v, char *buf, size_t size)
+{
+    const struct tui_rank *r = &v->m->rank[v->m->slowest];
+    double lost = r->own_ms - v->m->median_ms, mean, p99;
+    char ms[TUI_NUMBER];
+    tui_batch_ms(v->model, &mean, &p99);
+    snprintf(ms, sizeof ms, lost < 9.95 ? "%.1f" : "%.0f", lost);
+    snprintf(buf, size,
+             "! rank %d holds every step back by %s ms (%.0f%%): %s. Enter for more",
+             r->number, ms, 100 * lost / (mean > 0 ? mean : r->own_ms), r->cause);
+    return TUI_WARN;
+}
+
+/* The newest event that is a warning or worse, or how the run ended. */
+static enum tui_role
+event_message(const struct tui_view *v, char *buf, size_t size)
+{
+    char clock[TUI_NUMBER];
+    for (int i = v->model->n_events - 1; i >= 0; i--) {
+        const struct etd_event *e = etd_model_event(v->model, i);
+        if (e->level < ET_LOG_WARN && i < v->model->n_events - 1)
+            continue;
+        if (e->kind == ET_RECORD_RUN && !etd_model_has_ended(v->model))
+            continue;
+        snprintf(buf, size, "%s%s  %s",
+                 e->level == ET_LOG_ERROR  ? "x "
+                 : e->level == ET_LOG_WARN ? "! "
+                                           : "",
+                 tui_clock(e->t, 2, clock), e->text);
+        return e->level == ET_LOG_ERROR  ? TUI_BAD
+               : e->level == ET_LOG_WARN ? TUI_WARN
+                                         : TUI_TEXT;
+    }
+    return TUI_TEXT;
+}
+
+static enum tui_role
+message(struct tui_app *app, void *self, char *buf, size_t size)
+{
+    struct tui_monitor *m = self;
+    if (!app->source)
+        return TUI_TEXT;
+    const struct tui_view v = view_of(app, m);
+    if (*app->source->problem) {
+        snprintf(buf, size, "x %s", app->source->problem);
+        return TUI_BAD;
+    }
+    if (m->inspects && *tui_chart_inspect(&v, buf, size))
+        return TUI_FOCUS;
+    if (m->slowest >= 0 && m->slowest < m->n_ranks && !v.is_over)
+        return straggler_message(&v, buf, size);
+    return event_message(&v, buf, size);
+}
+
+/* ---- keys ---- */
+
+static void
+move_focus(struct tui_app *app, struct tui_monitor *m, int by)
+{
+    struct tui_monitor_needs needs = {BARS, m->n_ranks, -1};
+    int rows = app->grid.rows, cols = app->grid.cols;
+    if (tui_size_of(rows, cols) < TUI_NORMAL) {
+        rows = 24; /* all panels of the smallest screen that has them */
+        cols = 80;
+    }
+    const struct tui_monitor_layout l = tui_layout_monitor(rows, cols, &needs);
+    for (int i = 0, at = m->focus; i < TUI_M_PARTS; i++) {
+        at = (at + by + TUI_M_PARTS) % TUI_M_PARTS;
+        if (!takes_focus(at) || l.part[at].h == 0)
+            continue;
+        m->focus = at;
+        return;
+    }
+}
+
+static struct tui_list *
+focused_list(struct tui_monitor *m)
+{
+    return m->focus == TUI_M_EVENTS                           ? &m->events
+           : m->focus == TUI_M_RANKS || m->focus == TUI_M_MAP ? &m->ranks
+                                                              : NULL;
+}
+
+static void
+filtered(struct tui_app *app, void *data, int id, const char *text)
+{
+    struct tui_monitor *m = data;
+    (void)app, (void)id;
+    snprintf(m->filter, sizeof m->filter, "%s", text);
+    m->events.at = m->events.top = 0;
+}
+
+static void
+ask_filter(struct tui_app *app, struct tui_monitor *m)
+{
+    tui_popup_prompt(&app->popup, app->cx, "filter events and metrics", m->filter);
+    app->popup.done = filtered;
+    app->popup.data = m;
+}
+
+/* To the newest mark, then to those before it, one after the other. */
+static void
+go_to_mark(struct tui_app *app, struct tui_monitor *m)
+{
+    const struct etd_model *model = app->source->model;
+    const double all = fmax(etd_model_length(model, "run/batches"), (double)model->ba);
+    if (model->n_marks == 0) {
+        tui_say(app, TUI_WARN, "! the run has no resume, note or checkpoint yet");
+        return;
+    }
+    m->mark = (m->mark + 1) % model->n_marks;
+    const struct etd_mark *k = etd_model_mark(model, model->n_marks - 1 - (int)m->mark);
+    m->axis = TUI_BY_STEP;
+    m->inspects = true;
+    m->cursor = all > 0 ? fmin(1, (double)k->ba / all) : 0;
+    tui_say(app, TUI_TEXT, "%s after %" PRId64 "ba  %s", et_record_name(k->kind), k->ba,
+            k->text);
+}
+
+static void
+show_details(struct tui_app *app, struct tui_monitor *m)
+{
+    static const struct tui_item items[] = {{.id = 0, .text = "close"}};
+    char number[TUI_NUMBER];
+    int at =
+        m->focus == TUI_M_RANKS || m->focus == TUI_M_MAP ? m->ranks.at : m->slowest;
+    if (m->focus == TUI_M_EVENTS || at < 0 || at >= m->n_ranks) {
+        m->is_full = !m->is_full;
+        return;
+    }
+    const struct tui_rank *r = &m->rank[at];
+    char title[48];
+    snprintf(title, sizeof title, "rank %d", r->number);
+    if (tui_popup_menu(&app->popup, app->cx, title, items, 1) != ET_OK) {
+        tui_say_error(app);
+        return;
+    }
+    for (int i = 0; i < r->part->n; i += 4) {
+        char line[160] = "";
+        size_t n = 0;
+        for (int k = i; k < i + 4 && k < r->part->n && n < sizeof line; k++)
+            n += (size_t)snprintf(line + n, sizeof line - n, "%-10.12s %-8.10s ",
+                                  r->part->number[k].name,
+                                  tui_value(r->part->number[k].value, number));
+        tui_popup_line(&app->popup, "%s", line);
+    }
+}
+
+static void
+jump_to_log(struct tui_app *app, struct tui_monitor *m)
+{
+    const struct tui_view v = view_of(app, m);
+    double t = tui_chart_time(&v);
+    if (m->focus == TUI_M_EVENTS && v.model->n_events > m->events.at)
+        t = etd_model_event(v.model, v.model->n_events - 1 - m->events.at)->t;
+    tui_logs_jump(app, isnan(t) ? v.model->t : t);
+}
+
+static bool
+act_on_chart(struct tui_app *app, struct tui_monitor *m, enum tui_action action)
+{
+    struct tui_chart *c = tui_chart_focused(m);
+    switch (action) {
+    case TUI_DO_monitor_axis:
+        m->axis = (m->axis + 1) % TUI_AXES;
+        return true;
+    case TUI_DO_monitor_log_y:
+        c->is_log = !c->is_log;
+        return true;
+    case TUI_DO_monitor_smoother:
+        m->smooth = m->smooth < WEIGHTS - 1 ? m->smooth + 1 : m->smooth;
+        return true;
+    case TUI_DO_monitor_rougher:
+        m->smooth = m->smooth > 0 ? m->smooth - 1 : 0;
+        return true;
+    case TUI_DO_monitor_zoom_in:
+        tui_chart_zoom(m, app->source->model, 0.5);
+        return true;
+    case TUI_DO_monitor_zoom_out:
+        tui_chart_zoom(m, app->source->model, 2);
+        return true;
+    case TUI_DO_monitor_zoom_fit:
+        c->from = 0;
+        c->to = 1;
+        return true;
+    case TUI_DO_monitor_inspect: {
+        double done = etd_model_done(app->source->model);
+        m->inspects = !m->inspects;
+        m->cursor = isnan(done) ? 1 : done;
+        return true;
+    }
+    case TUI_DO_monitor_metrics:
+        tui_metrics_open(app, m, 0);
+        return true;
+    case TUI_DO_monitor_second:
+        tui_metrics_open(app, m, 1);
+        return true;
+    case TUI_DO_monitor_mark:
+        go_to_mark(app, m);
+        return true;
+    case TUI_DO_monitor_export: {
+        const struct tui_view v = view_of(app, m);
+        tui_chart_export(&v);
+        return true;
+    }
+    case TUI_DO_everywhere_left:
+    case TUI_DO_everywhere_right:
+        tui_chart_move(m, action == TUI_DO_everywhere_left ? -1 : 1);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* esc undoes one thing after the other. */
+static bool
+close_something(struct tui_app *app, struct tui_monitor *m)
+{
+    if (m->inspects)
+        m->inspects = false;
+    else if (*m->filter)
+        m->filter[0] = '\0';
+    else if (m->is_full)
+        m->is_full = false;
+    else if (app->is_frozen)
+        app->is_frozen = false;
+    else
+        return false;
+    return true;
+}
+
+static bool
+act(struct tui_app *app, void *self, enum tui_action action)
+{
+    struct tui_monitor *m = self;
+    struct tui_list *list = focused_list(m);
+    switch (action) {
+    case TUI_DO_everywhere_next_panel:
+    case TUI_DO_everywhere_previous_panel:
+        move_focus(app, m, action == TUI_DO_everywhere_next_panel ? 1 : -1);
+        return true;
+    case TUI_DO_everywhere_full:
+        m->is_full = !m->is_full;
+        return true;
+    case TUI_DO_monitor_control:
+        tui_control_open(app);
+        return true;
+    case TUI_DO_monitor_annotate:
+        tui_annotate_open(app);
+        return true;
+    case TUI_DO_everywhere_close:
+        return close_something(app, m);
+    default:
+        break;
+    }
+    if (!app->source)
+        return false;
+    if (list && tui_list_act(list, action))
+        return true;
+    switch (action) {
+    case TUI_DO_monitor_filter:
+        ask_filter(app, m);
+        return true;
+    case TUI_DO_monitor_freeze:
+        app->is_frozen = !app->is_frozen;
+        return true;
+    case TUI_DO_monitor_sort:
+        m->order = (m->order + 1) % TUI_ORDERS;
+        tui_say(app, TUI_TEXT, "ranks by %s", tui_rank_order_name(m->order));
+        return true;
+    case TUI_DO_monitor_columns:
+        m->columns = (m->columns + 1) % TUI_COLUMN_SETS;
+        return true;
+    case TUI_DO_monitor_details:
+        show_details(app, m);
+        return true;
+    case TUI_DO_monitor_jump:
+        jump_to_log(app, m);
+        return true;
+    default:
+        return act_on_chart(app, m, action);
+    }
+}
+
+/* ---- mouse ---- */
+
+static void
+mouse(struct tui_app *app, void *self, const struct tui_mouse *e)
+{
+    struct tui_monitor *m = self;
+    const int y = e->y + 1, x = e->x; /* the layout counts from the screen's corner */
+    for (int i = 0; i < TUI_M_PARTS && app->source; i++) {
+        const struct tui_rect *r = &m->layout.part[i];
+        if (!takes_focus(i) || y < r->y || y >= r->y + r->h || x < r->x ||
+            x >= r->x + r->w)
+            continue;
+        m->focus = i;
+        bool is_chart = i >= TUI_M_CHART && i <= TUI_M_LAST_CHART;
+        struct tui_list *list = focused_list(m);
+        if (is_chart && e->what == TUI_RIGHT_CLICK) {
+            const struct tui_chart *c = tui_chart_focused(m);
+            int w = r->w - TUI_PLOT_LABEL - 2, at = x - r->x - TUI_PLOT_LABEL - 1;
+            m->inspects = true;
+            m->cursor =
+                c->from +
+                (c->to - c->from) * fmin(1, fmax(0, (double)at / (w > 1 ? w - 1 : 1)));
+        } else if (is_chart && e->what != TUI_CLICK) {
+            tui_chart_zoom(m, app->source->model, e->what == TUI_WHEEL_UP ? 0.8 : 1.25);
+        } else if (list && e->what == TUI_CLICK && y > r->y) {
+            list->at = list->top + y - r->y - 1;
+        } else if (list) {
+            tui_list_act(list, e->what == TUI_WHEEL_UP ? TUI_DO_everywhere_up
+                                                       : TUI_DO_everywhere_down);
+        }
+        return;
+    }
+}
+
+/* What moves by itself: the time that a live run has taken, marks of unknown lengths.
+ */
+static bool
+tick(struct tui_app *app, void *self)
+{
+    struct tui_monitor *m = self;
+    const struct tui_source *s = app->source;
+    if (!s || app->is_frozen || app->config.is_dump || s->link == TUI_LINK_ENDED)
+        return false;
+    (void)m;
+    return app->phase % 10 == 0;
+}
+
+const struct tui_screen tui_screen_monitor = {
+    .where = TUI_IN_monitor,
+    .size = sizeof(struct tui_monitor),
+    .open = open_monitor,
+    .close = close_monitor,
+    .attached = attached,
+    .draw = draw,
+    .message = message,
+    .act = act,
+    .mouse = mouse,
+    .tick = tick,
+};

@@ -1,0 +1,240 @@
+/* monitor_control.c: what is asked of a run, and of the person who asks. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/run/facts.h"
+#include "tui/monitor.h"
+
+enum { CHECKPOINT = 1, PAUSE, CONTINUE, STOP, KILL };
+
+static const struct {
+    int id, key;
+    const char *text, *request, *said;
+} controls[] = {
+    {CHECKPOINT, 'k', "checkpoint now", "checkpoint", "a checkpoint is asked for"},
+    {PAUSE, 'p', "pause before the next batch (frees nothing)", "pause",
+     "asked to pause"},
+    {CONTINUE, 'c', "continue", "continue", "asked to continue"},
+    {STOP, 's', "stop after this batch, with a checkpoint", "stop", "asked to stop"},
+    {KILL, 'K', "kill (type the run's name)", "kill", "asked to end at once"},
+};
+enum { CONTROLS = sizeof controls / sizeof *controls };
+
+static void
+ask(struct tui_app *app, int id)
+{
+    for (int i = 0; i < CONTROLS; i++) {
+        if (controls[i].id != id || !app->source)
+            continue;
+        if (app->source->class->request(app->source, controls[i].request) == ET_OK)
+            tui_say(app, TUI_TEXT, "%s; events show what becomes of it",
+                    controls[i].said);
+        else
+            tui_say_error(app);
+    }
+}
+
+static const char *
+check_name(void *data, const char *text, char *buf)
+{
+    char fact[ETI_FACT_TEXT];
+    const struct tui_app *app = data;
+    const char *name =
+        app->source ? eti_facts_get(app->source->facts, "name", fact) : NULL;
+    if (name && strcmp(text, name) == 0)
+        return NULL;
+    snprintf(buf, 160, "type the run's name, %.60s", name ? name : "-");
+    return buf;
+}
+
+static void
+killed(struct tui_app *app, void *data, int id, const char *text)
+{
+    (void)data, (void)id, (void)text;
+    ask(app, KILL);
+}
+
+static void
+ask_kill(struct tui_app *app)
+{
+    const struct etd_model *m = app->source->model;
+    int64_t saved = -1;
+    for (int i = m->n_marks - 1; i >= 0 && saved < 0; i--)
+        if (etd_model_mark(m, i)->kind == ET_RECORD_CHECKPOINT)
+            saved = etd_model_mark(m, i)->ba;
+    tui_popup_prompt(&app->popup, app->cx, "kill this run", "");
+    if (saved >= 0)
+        tui_popup_line(&app->popup, "%lld batches since the last checkpoint are lost.",
+                       (long long)(m->ba - saved));
+    else
+        tui_popup_line(&app->popup,
+                       "There is no checkpoint: all %lld batches are lost.",
+                       (long long)m->ba);
+    tui_popup_line(&app->popup, "Its name, to be sure:");
+    app->popup.done = killed;
+    app->popup.check = check_name;
+    app->popup.data = app;
+}
+
+static void
+stopped(struct tui_app *app, void *data, int id, const char *text)
+{
+    (void)data, (void)text;
+    if (id == STOP)
+        ask(app, STOP);
+}
+
+/* Ends a run that could go on: it is asked once more. */
+static void
+ask_stop(struct tui_app *app)
+{
+    static const struct tui_item items[] = {
+        {.id = STOP, .text = "stop it"},
+        {.id = 0, .text = "let it go on"},
+    };
+    if (tui_popup_menu(&app->popup, app->cx, "stop this run", items, 2) != ET_OK) {
+        tui_say_error(app);
+        return;
+    }
+    tui_popup_line(&app->popup,
+                   "It finishes the batch, saves and ends; it can be resumed.");
+    app->popup.done = stopped;
+}
+
+static void
+chosen(struct tui_app *app, void *data, int id, const char *text)
+{
+    (void)data, (void)text;
+    if (!app->source)
+        return;
+    if (id == KILL)
+        ask_kill(app);
+    else if (id == STOP)
+        ask_stop(app);
+    else
+        ask(app, id);
+}
+
+void
+tui_control_open(struct tui_app *app)
+{
+    struct tui_item item[CONTROLS];
+    const char *why = !app->source ? "there is no run"
+                      : app->config.is_readonly
+                          ? "started with --readonly"
+                          : app->source->class->refusal(app->source);
+    bool paused = app->source && strcmp(app->source->model->state, "paused") == 0;
+    for (int i = 0; i < CONTROLS; i++) {
+        item[i] = (struct tui_item){.id = controls[i].id, .key = controls[i].key};
+        const char *also = controls[i].id == CONTINUE && !paused ? "it is not paused"
+                           : controls[i].id == PAUSE && paused   ? "it is"
+                                                                 : "";
+        snprintf(item[i].text, sizeof item[i].text, "%s", controls[i].text);
+        snprintf(item[i].why, sizeof item[i].why, "%s", why ? "not now" : also);
+    }
+    if (tui_popup_menu(&app->popup, app->cx, "control", item, CONTROLS) != ET_OK) {
+        tui_say_error(app);
+        return;
+    }
+    if (why)
+        tui_popup_line(&app->popup, "Nothing can be asked of it: %s.", why);
+    app->popup.done = chosen;
+}
+
+/* ---- notes ---- */
+
+static const char *
+check_note(void *data, const char *text, char *buf)
+{
+    (void)data, (void)buf;
+    return text[strspn(text, " ")] ? NULL : "a note has some words";
+}
+
+static void
+annotated(struct tui_app *app, void *data, int id, const char *text)
+{
+    (void)data, (void)id;
+    if (!app->source)
+        return;
+    if (app->source->class->annotate(app->source, text) == ET_OK)
+        tui_say(app, TUI_TEXT, "noted: %s", text);
+    else
+        tui_say_error(app);
+}
+
+void
+tui_annotate_open(struct tui_app *app)
+{
+    if (!app->source) {
+        tui_say(app, TUI_WARN, "! there is no run to annotate");
+        return;
+    }
+    if (app->config.is_readonly || !app->source->class->annotate) {
+        tui_say(app, TUI_WARN, "! notes cannot be made here: %s",
+                app->config.is_readonly ? "started with --readonly"
+                                        : "no hub of the run answers");
+        return;
+    }
+    tui_popup_prompt(&app->popup, app->cx, "a note at this batch", "");
+    app->popup.done = annotated;
+    app->popup.check = check_note;
+}
+
+/* ---- metrics ---- */
+
+/* The series is known by its number: names do not move while a menu is open, but the
+ * model may grow; numbers of series stay. */
+static void
+picked(struct tui_app *app, void *data, int id, const char *text)
+{
+    (void)text;
+    struct tui_monitor *m = data;
+    int series = id & 1, which = id >> 1;
+    struct tui_chart *c = tui_chart_focused(m);
+    if (!app->source)
+        return;
+    c->is_chosen = true;
+    if (which == 0)
+        c->name[series][0] = '\0';
+    else if (which - 1 < app->source->model->n_series)
+        snprintf(c->name[series], ET_METRIC_NAME, "%s",
+                 app->source->model->series[which - 1].name);
+    if (!*c->name[0]) {
+        memcpy(c->name[0], c->name[1], sizeof c->name[0]);
+        c->name[1][0] = '\0';
+    }
+}
+
+void
+tui_metrics_open(struct tui_app *app, struct tui_monitor *m, int series)
+{
+    static struct tui_item item[ETD_SERIES + 1];
+    int n = 0;
+    const struct etd_model *model = app->source ? app->source->model : NULL;
+    for (int i = 0; model && i < model->n_series; i++) {
+        const char *name = model->series[i].name;
+        char label[ET_METRIC_NAME];
+        if (*m->filter && !strcasestr(name, m->filter))
+            continue;
+        item[n] = (struct tui_item){.id = (i + 1) << 1 | series};
+        et_visible(item[n].text, sizeof item[n].text, name, strlen(name));
+        snprintf(item[n].note, sizeof item[n].note, "%.40s",
+                 tui_metric_label(name, label));
+        if (strcmp(label, name) == 0)
+            item[n].note[0] = '\0';
+        n++;
+    }
+    item[n] = (struct tui_item){.id = series};
+    snprintf(item[n++].text, sizeof item[n].text, "(none)");
+    if (tui_popup_menu(&app->popup, app->cx,
+                       series ? "second metric of this chart" : "metric of this chart",
+                       item, n) != ET_OK) {
+        tui_say_error(app);
+        return;
+    }
+    app->popup.filters = true;
+    app->popup.done = picked;
+    app->popup.data = m;
+}

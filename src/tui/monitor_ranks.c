@@ -1,0 +1,433 @@
+/* monitor_ranks.c: the ranks beside each other, and who holds the others back.
+ *
+ * A rank's own time is its time outside waiting for others. It is slow when that has
+ * been over 1.15 times the median of all ranks' newest for as many of its newest
+ * samples as 20 batches have; its cause is the part of its time that is furthest over
+ * the median of that part. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tui/format.h"
+#include "tui/monitor.h"
+
+static const double SLOW = 1.15;     /* of the median: a straggler */
+static const double THROTTLED = 0.9; /* of the median clock */
+enum { SAMPLES = 3 }; /* of own time: a second each, in which 20 batches mostly fit */
+
+const struct tui_step_part tui_step_parts[] = {
+    {"data_ms", 'D', "data", "data wait"},
+    {"h2d_ms", 'H', "copy", "h2d copy"},
+    {"forward_ms", 'F', "fwd", "forward"},
+    {"loss_ms", 'L', "loss", "loss"},
+    {"backward_ms", 'B', "bwd", "backward"},
+    {"step_ms", 'S', "step", "compute"},
+    {"comm_ms", 'C', "comm", "allreduce exposed"},
+    {"wait_ms", 'W', "wait", "wait for ranks"},
+    {"optimizer_ms", 'O', "opt", "optimizer"},
+    {"hooks_ms", 'A', "algo", "algorithms"},
+    {"save_ms", 'K', "save", "checkpoints"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const order_names[TUI_ORDERS] = {"rank", "own", "util", "mem"};
+
+const char *
+tui_rank_order_name(enum tui_rank_order order)
+{
+    return order_names[order];
+}
+
+/* ---- medians ---- */
+
+static int
+by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double
+tui_part_median(const struct etd_model *m, const char *number)
+{
+    double v[ETD_RANKS];
+    int n = 0;
+    for (int i = 0; i < m->n_ranks && n < ETD_RANKS; i++) {
+        double x = etd_part_get(&m->rank[i], number);
+        if (!isnan(x))
+            v[n++] = x;
+    }
+    if (n == 0)
+        return NAN;
+    qsort(v, (size_t)n, sizeof *v, by_size);
+    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+/* ---- who is slow ---- */
+
+static bool
+has_been_slow(const struct etd_part *p, double median)
+{
+    for (int i = ETD_TRAIL - SAMPLES; i < ETD_TRAIL; i++)
+        if (!((double)p->trail[i] > SLOW * median))
+            return false;
+    return true;
+}
+
+static void
+find_cause(const struct etd_model *m, struct tui_rank *r)
+{
+    static const struct {
+        const char *number, *words;
+    } causes[] = {
+        {"data_ms", "its dataloader"},    {"h2d_ms", "its copies to the device"},
+        {"step_ms", "its computing"},     {"forward_ms", "its computing"},
+        {"backward_ms", "its computing"}, {"optimizer_ms", "its optimizer"},
+        {"hooks_ms", "its algorithms"},   {"save_ms", "its checkpoints"},
+    };
+    double most = 0, clock = etd_part_get(r->part, "sm_mhz");
+    snprintf(r->cause, sizeof r->cause, "not known");
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+        double grew = etd_part_get(r->part, causes[i].number) -
+                      tui_part_median(m, causes[i].number);
+        if (!(grew > most))
+            continue;
+        most = grew;
+        bool throttled = strcmp(causes[i].words, "its computing") == 0 &&
+                         clock < THROTTLED * tui_part_median(m, "sm_mhz");
+        snprintf(r->cause, sizeof r->cause, "%s",
+                 throttled ? "its clock, which is throttled" : causes[i].words);
+    }
+}
+
+/* ---- order ---- */
+
+static double
+use_of(const struct etd_part *p)
+{
+    double gpu = etd_part_get(p, "gpu_util");
+    return isnan(gpu) ? etd_part_get(p, "cpu_util") : gpu;
+}
+
+static double
+memory_of(const struct etd_part *p)
+{
+    double gb = etd_part_get(p, "mem_gb");
+    return isnan(gb) ? etd_part_get(p, "rss_gb") : gb;
+}
+
+static int
+compare(double a, double b, const struct tui_rank *x, const struct tui_rank *y)
+{
+    a = isnan(a) ? -1 : a;
+    b = isnan(b) ? -1 : b;
+    return a < b ? 1 : a > b ? -1 : x->number - y->number;
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+    return ((const struct tui_rank *)a)->number - ((const struct tui_rank *)b)->number;
+}
+
+static int
+by_own(const void *a, const void *b)
+{
+    const struct tui_rank *x = a, *y = b;
+    return compare(x->own_ms, y->own_ms, x, y);
+}
+
+static int
+by_use(const void *a, const void *b)
+{
+    const struct tui_rank *x = a, *y = b;
+    return compare(use_of(x->part), use_of(y->part), x, y);
+}
+
+static int
+by_memory(const void *a, const void *b)
+{
+    const struct tui_rank *x = a, *y = b;
+    return compare(memory_of(x->part), memory_of(y->part), x, y);
+}
+
+et_status
+tui_ranks_gather(const struct tui_view *v)
+{
+    static int (*const orders[TUI_ORDERS])(const void *, const void *) = {
+        by_number, by_own, by_use, by_memory};
+    struct tui_monitor *m = v->m;
+    const struct etd_model *model = v->model;
+    if (model->n_ranks > m->rank_room) {
+        void *block;
+        ET_TRY(et_alloc(v->app->cx, (size_t)model->n_ranks * sizeof *m->rank, &block));
+        et_free(v->app->cx, m->rank);
+        m->rank = block;
+        m->rank_room = model->n_ranks;
+    }
+    m->median_ms = tui_part_median(model, "own_ms");
+    m->n_ranks = m->n_slow = 0;
+    for (int i = 0; i < model->n_ranks; i++) {
+        const struct etd_part *p = &model->rank[i];
+        if (!*p->name && p->n == 0)
+            continue; /* it has said nothing yet */
+        struct tui_rank *r = &m->rank[m->n_ranks++];
+        *r = (struct tui_rank){
+            .number = i, .part = p, .own_ms = etd_part_get(p, "own_ms")};
+        r->over = r->own_ms / m->median_ms;
+        r->is_slow = model->n_ranks > 1 && has_been_slow(p, m->median_ms);
+        m->n_slow += r->is_slow;
+        if (r->is_slow)
+            find_cause(model, r);
+    }
+    qsort(m->rank, (size_t)m->n_ranks, sizeof *m->rank, orders[m->order]);
+    m->slowest = -1;
+    for (int i = 0; i < m->n_ranks; i++)
+        if (m->rank[i].is_slow &&
+            (m->slowest < 0 || m->rank[i].own_ms > m->rank[m->slowest].own_ms))
+            m->slowest = i;
+    return ET_OK;
+}
+
+/* ---- drawing ---- */
+
+/* "61/80G"; without a total "1.2G". */
+static const char *
+memory_text(const struct etd_part *p, char buf[TUI_NUMBER], bool wide)
+{
+    double gb = memory_of(p), all = etd_part_get(p, "mem_total_gb");
+    if (isnan(gb))
+        snprintf(buf, TUI_NUMBER, "-");
+    else if (!isnan(all))
+        snprintf(buf, TUI_NUMBER, wide ? "%.0f/%.0f" : "%.0f/%.0fG", gb, all);
+    else
+        snprintf(buf, TUI_NUMBER, gb < 9.95 ? "%.2fG" : "%.0fG", gb);
+    return buf;
+}
+
+static const char *
+percent_text(double v, char buf[TUI_NUMBER])
+{
+    if (isnan(v))
+        snprintf(buf, TUI_NUMBER, "-");
+    else
+        snprintf(buf, TUI_NUMBER, "%.0f%%", v * 100);
+    return buf;
+}
+
+static void
+put_number(const struct tui_view *v, const struct tui_pane *p, int y,
+           const struct tui_rank *r, int width)
+{
+    char text[TUI_NUMBER];
+    snprintf(text, sizeof text, "%d", r->number);
+    if (r->is_slow)
+        tui_put_ch(p, y, 0,
+                   v->app->config.glyphs->is_ascii ? '!'
+                                                   : v->app->config.glyphs->warning,
+                   TUI_WARN, 0);
+    tui_put_end(p, y, 1 + width, r->is_slow ? TUI_WARN : TUI_TEXT, text);
+}
+
+static int
+digits(int n)
+{
+    return n >= 1000 ? 4 : n >= 100 ? 3 : n >= 10 ? 2 : 1;
+}
+
+/* " 0 [#########] 97% [#####.] 61/80G  98ms", as wide as P. */
+static void
+put_brief(const struct tui_view *v, const struct tui_pane *p, int y,
+          const struct tui_rank *r)
+{
+    char text[TUI_NUMBER];
+    int x = 2 + digits(v->model->n_ranks - 1), spare = p->w - x - 37;
+    int wide = 11 + (spare > 0 ? spare / 2 : 0);
+    double use = use_of(r->part), all = etd_part_get(r->part, "mem_total_gb");
+    put_number(v, p, y, r, digits(v->model->n_ranks - 1));
+    tui_gauge(p, y, x, wide, use, false);
+    x += wide;
+    tui_put_end(p, y, x + 4, TUI_TEXT, percent_text(use, text));
+    x += 5;
+    int gauge = 8 + (spare > 0 ? spare - spare / 2 : 0);
+    tui_gauge(p, y, x, gauge, memory_of(r->part) / all, true);
+    x += gauge;
+    tui_put_end(p, y, x + 7, TUI_TEXT, memory_text(r->part, text, false));
+    tui_put_end(p, y, x + 13, r->is_slow ? TUI_WARN : TUI_TEXT,
+                tui_ms(r->own_ms, text));
+}
+
+/* One line of the widest screens, by the columns that are chosen. */
+static void
+put_full(const struct tui_view *v, const struct tui_pane *p, int y,
+         const struct tui_rank *r)
+{
+    static const struct {
+        const char *number, *unit;
+        int end;
+    } gpu[] = {{"temp_c", "C", 61}, {"power_w", "W", 68}, {"sm_mhz", "MHz", 78}},
+      host[] = {{"cpu_util", "", 61}, {"rss_gb", "G", 68}, {"ba_per_s", "ba/s", 78}},
+      io[] = {{"data_ms", "ms", 61}, {"save_ms", "ms", 68}, {"wait_ms", "ms", 78}};
+    const struct etd_part *q = r->part;
+    char text[TUI_NUMBER];
+    int d = digits(v->model->n_ranks - 1), x = 2 + d;
+    put_number(v, p, y, r, d);
+    tui_gauge(p, y, x, 22, use_of(q), false);
+    tui_put_end(p, y, x + 26, TUI_TEXT, percent_text(use_of(q), text));
+    tui_gauge(p, y, x + 28, 20, memory_of(q) / etd_part_get(q, "mem_total_gb"), true);
+    tui_put_end(p, y, x + 55, TUI_TEXT, memory_text(q, text, true));
+    for (int i = 0; i < 3; i++) {
+        double value =
+            etd_part_get(q, v->m->columns == TUI_COLUMNS_GPU    ? gpu[i].number
+                            : v->m->columns == TUI_COLUMNS_HOST ? host[i].number
+                                                                : io[i].number);
+        const char *unit = v->m->columns == TUI_COLUMNS_GPU    ? gpu[i].unit
+                           : v->m->columns == TUI_COLUMNS_HOST ? host[i].unit
+                                                               : io[i].unit;
+        if (isnan(value))
+            snprintf(text, sizeof text, "-");
+        else if (!*unit)
+            percent_text(value, text);
+        else
+            snprintf(text, sizeof text, value < 9.95 ? "%.1f%s" : "%.0f%s", value,
+                     unit);
+        tui_put_end(p, y, x + gpu[i].end, TUI_TEXT, text);
+    }
+    snprintf(text, sizeof text, "%.1fms", r->own_ms);
+    tui_put_end(p, y, x + 88, TUI_TEXT, isnan(r->own_ms) ? "-" : text);
+    snprintf(text, sizeof text, "%+.1f%%", (r->over - 1) * 100);
+    tui_put_end(p, y, x + 96, TUI_TEXT, isnan(r->over) ? "-" : text);
+    if (r->is_slow)
+        tui_putf(p, y, x + 99, TUI_WARN, "slow: %s", r->cause);
+    else
+        tui_put(p, y, x + 99, TUI_TEXT, isnan(r->own_ms) ? "-" : "ok");
+}
+
+/* "min 97ms  median 98ms  max 119ms": where not all have a line. */
+static void
+put_summary(const struct tui_view *v, const struct tui_pane *p, int y, int hidden)
+{
+    char a[TUI_NUMBER], b[TUI_NUMBER], c[TUI_NUMBER];
+    double least = INFINITY, most = -INFINITY;
+    for (int i = 0; i < v->m->n_ranks; i++) {
+        least = fmin(least, v->m->rank[i].own_ms);
+        most = fmax(most, v->m->rank[i].own_ms);
+    }
+    tui_putf(p, y, 1, TUI_DIM, "%d more   own time: min %s  median %s  max %s", hidden,
+             tui_ms(least, a), tui_ms(v->m->median_ms, b), tui_ms(most, c));
+}
+
+static void
+put_host(const struct tui_view *v, const struct tui_pane *p, int y)
+{
+    char a[TUI_NUMBER];
+    double cpu = tui_part_median(v->model, "cpu_util"), rss = 0;
+    for (int i = 0; i < v->m->n_ranks; i++) {
+        double gb = etd_part_get(v->m->rank[i].part, "rss_gb");
+        rss += isnan(gb) ? 0 : gb;
+    }
+    int x = 1 + tui_put(p, y, 1, TUI_DIM, "host");
+    if (!isnan(cpu)) {
+        x += tui_put(p, y, x + 2, TUI_DIM, "cpu") + 3;
+        tui_gauge(p, y, x, 22, cpu, false);
+        x += 22 + tui_putf(p, y, x + 23, TUI_TEXT, "%s", percent_text(cpu, a)) + 1;
+    }
+    if (rss > 0)
+        tui_putf(p, y, x + 3, TUI_TEXT, "ram of all ranks %.1f GB", rss);
+    else if (isnan(cpu))
+        tui_put(p, y, x + 2, TUI_DIM, "not said yet");
+}
+
+static void
+put_title(const struct tui_view *v, const struct tui_pane *p, bool focus, bool full)
+{
+    static const char *const sets[] = {"temp  power    sm clk", "cpu    rss      speed",
+                                       "data   save      wait"};
+    char title[160];
+    if (full)
+        snprintf(title, sizeof title,
+                 "ranks     gpu util               memory GB                  %s   own "
+                 "time skew    state",
+                 sets[v->m->columns]);
+    else
+        snprintf(title, sizeof title,
+                 "ranks  util        mem GB       own   %c  sort: %s",
+                 v->app->config.glyphs->is_ascii ? '|' : ' ', order_names[v->m->order]);
+    size_t n = strlen(title);
+    if (!full && v->m->n_slow > 0)
+        snprintf(title + n, sizeof title - n, "   %d straggler%s", v->m->n_slow,
+                 v->m->n_slow == 1 ? "" : "s");
+    tui_title(p, 0, title, focus);
+}
+
+void
+tui_monitor_ranks(const struct tui_view *v, const struct tui_pane *p, bool focus)
+{
+    struct tui_monitor *m = v->m;
+    int beside = m->layout.rank_columns > 0 ? m->layout.rank_columns : 1;
+    bool full = tui_size_of(p->grid->rows, p->grid->cols) == TUI_FULL && p->w >= 120;
+    int rows = p->h - 1 - full;
+    put_title(v, p, focus, full);
+    if (full && p->h > 1)
+        put_host(v, p, p->h - 1);
+    if (m->n_ranks == 0 && rows > 0) {
+        tui_put(p, 1, 1, TUI_DIM, "no rank has said how it is yet");
+        return;
+    }
+    bool all = m->n_ranks <= rows * beside;
+    int cells = all ? m->n_ranks : (rows - 1) * beside;
+    if (!all && rows > 0)
+        put_summary(v, p, p->h - 1 - full, m->n_ranks - cells);
+    int lines = all ? (m->n_ranks + beside - 1) / beside : rows - 1;
+    tui_list_show(&m->ranks, m->n_ranks, cells);
+    for (int i = 0; i < cells && m->ranks.top + i < m->n_ranks; i++) {
+        int column = lines > 0 ? i / lines : 0, w = p->w / beside;
+        struct tui_pane cell =
+            tui_pane_part(p, 1 + (lines > 0 ? i % lines : 0), column * w, 1, w);
+        const struct tui_rank *r = &m->rank[m->ranks.top + i];
+        if (full)
+            put_full(v, &cell, 0, r);
+        else
+            put_brief(v, &cell, 0, r);
+        if (focus && m->ranks.top + i == m->ranks.at)
+            tui_mark(&cell, 0, 1, digits(v->model->n_ranks - 1), TUI_REVERSE);
+    }
+}
+
+/* Own times of each rank over its newest batches, against the median of now. */
+void
+tui_monitor_map(const struct tui_view *v, const struct tui_pane *p, bool focus)
+{
+    static const enum tui_role roles[] = {TUI_DIM, TUI_TEXT, TUI_WARN, TUI_BAD};
+    static const double limits[] = {1.05, 1.15, 1.30};
+    const struct tui_glyphs *g = v->app->config.glyphs;
+    const struct tui_monitor *m = v->m;
+    int d = digits(v->model->n_ranks - 1), w = p->w - d - 3;
+    w = w > ETD_TRAIL ? ETD_TRAIL : w;
+    tui_title(p, 0, "straggler map (own time by rank)", focus);
+    for (int i = 0; i < p->h - 2 && m->ranks.top + i < m->n_ranks; i++) {
+        const struct tui_rank *r = &m->rank[m->ranks.top + i];
+        char text[TUI_NUMBER];
+        snprintf(text, sizeof text, "%d", r->number);
+        tui_put_end(p, i + 1, 1 + d, TUI_DIM, text);
+        for (int k = 0; k < w; k++) {
+            double ms = (double)r->part->trail[ETD_TRAIL - w + k];
+            int heat = 0;
+            while (heat < 3 && ms > limits[heat] * m->median_ms)
+                heat++;
+            if (ms > 0)
+                tui_put_ch(p, i + 1, 2 + d + k, g->heat[heat], roles[heat], 0);
+        }
+    }
+    char sign[4][5];
+    for (int i = 0; i < 4; i++)
+        sign[i][tui_utf8(g->heat[i], sign[i])] = '\0';
+    if (p->h > 1)
+        tui_putf(
+            p, p->h - 1, 1, TUI_DIM,
+            "%s under 105%%   %s 105-115%%   %s 115-130%%   %s over 130%% of median",
+            sign[0], sign[1], sign[2], sign[3]);
+}

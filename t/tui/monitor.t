@@ -1,0 +1,92 @@
+#!/bin/sh
+# Screens of a recorded run, cell for cell: those of UX.md section 3, from its example.
+. "$(dirname "$0")/screens.sh"
+export TERM=xterm-256color
+"$ET_BUILDDIR/t/tui/example" otter || { echo "Bail out! no example"; exit 99; }
+
+# same FILE NAME: out is what the file has
+same() {
+    [ -z "${ETUDE_UPDATE:-}" ] || cp out "$screens/$1.txt"
+    diff "$screens/$1.txt" out >err
+    ok $? "$2"
+}
+
+# screen FILE ARGS... -- NAME
+screen() {
+    file=$1 args=''
+    shift
+    while [ "$1" != -- ]; do args="$args $1"; shift; done
+    # shellcheck disable=SC2086
+    run attach otter $args
+    same "$file" "$2"
+}
+
+for size in 60x16 80x24 100x30 120x36 200x50; do
+    screen monitor-$size-ascii --dump-screen $size --ascii -- "Monitor at $size in ASCII"
+    screen monitor-$size-utf8 --dump-screen $size -- "Monitor at $size in UTF-8"
+    grep -nP '[^\x00-\x7f]' "$screens/monitor-$size-ascii.txt" >err
+    is $? 1 "which is ASCII"
+done
+screen monitor-50x12 --dump-screen 50x12 --ascii -- "below 60x16: bars and the newest message"
+screen monitor-1x1 --dump-screen 1x1 --ascii -- "one cell is a screen too"
+screen ranks-60x16 --dump-screen 60x16 --ascii --keys '<tab><tab>' -- "60x16: tab shows another panel"
+screen zoom --dump-screen 80x24 --ascii --keys '++i<left><left>' -- "a zoomed chart, and what is under its cursor"
+screen epochs --dump-screen 80x24 --ascii --keys 'xy' -- "over epochs, logarithmic"
+screen full --dump-screen 80x24 --ascii --keys 'z' -- "one panel as large as the screen"
+screen control --dump-screen 80x24 --ascii --keys 'c' -- "the control menu"
+screen help --dump-screen 80x24 --ascii --keys '?' -- "help"
+screen help-search --dump-screen 80x24 --ascii --keys '?zoom' -- "help, searched"
+screen palette --dump-screen 80x24 --ascii --keys ':log' -- "the palette, searched"
+screen logs --dump-screen 80x24 --ascii --keys '5' -- "Logs"
+screen logs-rank5 --dump-screen 80x24 --ascii --keys '5rrrrrr' -- "Logs of one rank"
+screen logs-filter --dump-screen 80x24 --ascii --keys '5&level=warn<enter>' -- "Logs, filtered"
+screen logs-search --dump-screen 80x24 --ascii --keys '5/3000<enter>' -- "Logs, searched"
+screen logs-wide --dump-screen 200x50 --keys '5' -- "Logs at 200x50"
+run attach otter --dump-screen 80x24 --ascii --keys '?zoom<enter>' # enter does it
+cp out zoomed
+run attach otter --dump-screen 80x24 --ascii --keys '+'
+cmp -s out zoomed
+ok $? "enter in help does what its line says"
+
+# A screen is a function of the records: whoever comes late sees what was there.
+"$ET_BUILDDIR/t/tui/example" early 3000
+for size in 80x24 200x50; do
+    run attach early --dump-screen $size
+    cp out early.txt
+    run attach otter --dump-screen $size --at 3000
+    cmp -s out early.txt
+    ok $? "$size: the screen at record 3000 is what one saw who was there"
+done
+NO_COLOR=1 "$etude" attach otter --dump-screen 80x24 >out 2>err
+same monitor-80x24-utf8 "colour is no part of what is said"
+
+# What is refused.
+run attach otter --dump-screen 80
+exits 64 "a size that is none: exit 64"
+run attach otter --dump-screen 80x24 --keys '<hyper>'
+exits 64 "a key that is none: exit 64"
+run attach otter --dump-screen 80x24 --at 99999999
+exits 64 "a record that is not there: exit 64"
+run attach nobody --dump-screen 80x24
+exits 66 "a run that is not there: exit 66"
+run attach otter --keys x
+exits 64 "keys without a dump: exit 64"
+run attach otter
+exits 64 "without a terminal there is no workbench: exit 64"
+run show otter --dump-screen 80x24
+exits 64 "another command has no screen"
+run --dump-screen 80x24 --keys 2
+exits 0 "etude alone has screens too"
+says out "No run." "Monitor says what to do where there is no run"
+printf 'monitor: {axis: q}\n' >bad.yaml
+mkdir -p conf && cp bad.yaml conf/keys.yaml
+ETUDE_CONFIG_DIR=$PWD/conf "$etude" attach otter --dump-screen 80x24 --ascii >out 2>err
+is $? 0 "a screen's key may be one of everywhere's"
+printf 'monitor: {axis: y}\n' >conf/keys.yaml
+ETUDE_CONFIG_DIR=$PWD/conf "$etude" attach otter --dump-screen 80x24 >out 2>err
+is $? 78 "keys.yaml with one key for two actions: exit 78"
+says err "y is the key of both axis and log_y" "in a sentence"
+printf 'monitor: {axis: X}\n' >conf/keys.yaml
+ETUDE_CONFIG_DIR=$PWD/conf "$etude" attach otter --dump-screen 80x24 --ascii >out 2>err
+says out "X axis" "keys.yaml changes what the hints say"
+finish
