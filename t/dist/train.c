@@ -2,6 +2,7 @@
  * do together whatever ends or changes a run. */
 #include "config.h"
 
+#include <ftw.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "t/data/fixture.h"
 #include "t/dist/group.h"
 #include "t/tap.h"
 #include "t/train/recipe_run.h"
@@ -35,12 +37,16 @@ struct result {
     struct et_metric_value metric[METRICS];
     uint64_t params; /* digest */
     double norm;
+    size_t peak; /* bytes of the device */
+    int64_t wait_ns;
 };
 
 struct job {
     const char *recipe;
     struct recipe_choice choice;
-    bool freeze;
+    struct et_checkpoint_config save;
+    struct et_load_config load;
+    size_t limit;
     /* What a test does to a rank's run before it starts. */
     void (*prepare)(struct recipe_run *r, int rank);
     struct result result[GROUP_MOST];
@@ -70,6 +76,12 @@ note(struct recipe_run *r, struct result *out)
     out->batches = s->timestamp.batch;
     out->samples = s->timestamp.sample;
     out->accum = s->grad_accum;
+    struct et_device_memory memory;
+    struct et_comm_look look;
+    et_device_get_memory(r->parts.dev, &memory);
+    et_comm_get_look(r->parts.config.comm, &look);
+    out->peak = memory.peak_bytes;
+    out->wait_ns = look.wait_ns;
     out->outcome = (int)et_trainer_outcome(r->trainer);
     out->n_losses = r->n_losses;
     memcpy(out->loss, r->loss, sizeof out->loss);
@@ -87,17 +99,16 @@ be_rank(struct et_ctx *cx, struct et_comm *c, void *data)
     (void)data;
     choice.device = "cpu";
     choice.comm = c;
+    choice.checkpoint = job->save.directory ? &job->save : NULL;
+    choice.load = job->load.directory ? &job->load : NULL;
     recipe_prepare(&r, cx, job->recipe, &choice);
     if (job->prepare)
         job->prepare(&r, rank);
     et_status status = et_trainer_new(cx, &r.parts.config, &r.trainer);
     if (status == ET_OK) {
         r.state = et_trainer_state(r.trainer);
-        if (job->freeze)
-            status = et_module_freeze_stats(cx, r.parts.model->root, true);
-    }
-    if (status == ET_OK)
         status = et_trainer_fit(r.trainer, ET_TIME_UNSET);
+    }
     if (status == ET_OK)
         note(&r, out);
     else
@@ -204,6 +215,295 @@ test_same(int world, const char *name, const char *recipe, int64_t accum)
        "... the same bits in each run");
 }
 
+/* ---- algorithms ---- */
+
+/* Without batch norm, whose statistics are a rank's own, and without chance. */
+#define PLAIN                                                                          \
+    "max_duration: 8ba\nseed: 17\nmodel:\n  name: layers\n  layers:\n"                 \
+    "    - conv2d: {out: 8, kernel: 3, padding: 1}\n    - group_norm: {groups: 2}\n"   \
+    "    - relu\n    - conv2d: {out: 8, kernel: 3, stride: 2, padding: 1}\n"           \
+    "    - relu\n    - max_pool2d: {kernel: 2}\n    - adaptive_avg_pool2d\n"           \
+    "    - flatten\n    - linear: {out: 10}\n" IMAGE_DATA                              \
+    "optimizer: {name: sgd, lr: 0.02}\n"                                               \
+    "eval_interval: 4ba\neval_data:\n  name: synthetic_images\n  num_samples: 13\n"    \
+    "  type: separable\n  resolution: 12\n  batch_size: 4\nalgorithms:\n  "
+
+/* Much of its memory is for the batch. */
+#define WIDE                                                                           \
+    "max_duration: 6ba\nseed: 17\nmodel:\n  name: layers\n  layers:\n"                 \
+    "    - conv2d: {out: 8, kernel: 3, padding: 1}\n    - group_norm: {groups: 2}\n"   \
+    "    - gelu\n    - conv2d: {out: 8, kernel: 3, padding: 1}\n    - gelu\n"          \
+    "    - adaptive_avg_pool2d\n    - flatten\n    - linear: {out: 10}\n"              \
+    "train_data: {name: synthetic_images, type: separable, num_samples: 32,\n"         \
+    "  num_unique: 32, batch_size: 16, workers: 0, resolution: 32}\n"                  \
+    "optimizer: {name: sgd, lr: 0.02}\n"
+
+static const struct {
+    const char *name, *options;
+    bool own; /* it pairs, picks or looks around within a rank's batch */
+} algorithms[] = {
+    {"blurpool", "{min_channels: 1}", false},
+    {"ema", "{half_life: 2ba}", false},
+    {"gradient_clipping", "{clipping_type: norm, clipping_threshold: 0.1}", false},
+    {"label_smoothing", "{smoothing: 0.2}", false},
+    {"mixup", "{alpha: 1.0}", true},
+    {"progressive_resizing", "{initial_scale: 0.5, finetune_fraction: 0.1}", false},
+    {"sam", "{rho: 0.1, interval: 2}", true},
+    {"selective_backprop", "{start: 0.0, keep: 0.5, interrupt: 3}", true},
+};
+
+static void
+test_algorithm(const char *name, const char *options, bool own)
+{
+    char text[2048];
+    struct job one, two, again;
+    snprintf(text, sizeof text, "%s%s: %s\n", PLAIN, name, options);
+    const struct job what = {.recipe = text, .choice = {.grad_accum = 1}};
+    run(1, &what, &one);
+    run(2, &what, &two);
+    run(2, &what, &again);
+    double far = distance(&two.result[0], &one.result[0]);
+    ok(all_alike(&two, 2) && isfinite(two.result[0].norm) &&
+           again.result[0].params == two.result[0].params,
+       "%s leaves the ranks alike, the same in each run", name);
+    ok(own ? two.result[0].loss[0] > 0 : far <= ROUNDING, "... %s",
+       own ? "each within its own batch" : "and is what it is with one rank");
+    if (!own && far > ROUNDING)
+        diag("they differ by %g of their size", far);
+}
+
+static const struct et_algorithm_class *
+untested(void)
+{
+    for (int i = 0; et_algorithm_classes[i]; i++) {
+        bool found = false;
+        for (size_t k = 0; k < sizeof algorithms / sizeof *algorithms; k++)
+            found |=
+                strcmp(algorithms[k].name, et_algorithm_classes[i]->info.name) == 0;
+        if (!found)
+            return et_algorithm_classes[i];
+    }
+    return NULL;
+}
+
+/* ---- one rank alone has a reason ---- */
+
+static void
+stop_rank_1(struct recipe_run *r, int rank)
+{
+    r->stop_after = rank == 1 ? 3 : 0;
+}
+
+static struct et_tensor *
+spoil(void *data, struct et_state *s)
+{
+    struct et_tensor *loss =
+        et_state_loss(s, s->outputs, s->batch.target, ET_REDUCE_MEAN);
+    (void)data;
+    return s->timestamp.batch == 3 ? et_mul_scalar(s->graph, loss, (double)NAN) : loss;
+}
+
+static void
+spoil_rank_1(struct recipe_run *r, int rank)
+{
+    r->parts.config.nonfinite_action = ET_NONFINITE_SKIP;
+    if (rank == 1)
+        r->steps.train_loss = spoil;
+}
+
+static void
+limit_rank_1(struct recipe_run *r, int rank)
+{
+    r->parts.config.memory_limit = rank == 1 ? job->limit : 0;
+}
+
+static void
+other_seed(struct recipe_run *r, int rank)
+{
+    r->parts.config.seed += (uint32_t)rank;
+}
+
+static et_status
+drift(void *data, struct et_state *s, enum et_event event)
+{
+    float p[16];
+    (void)data;
+    if (event != ET_EVENT_BATCH_START || s->timestamp.batch != 990)
+        return ET_OK;
+    struct et_tensor first = *s->params->values;
+    first.desc.shape[0] = 16;
+    ET_TRY(et_tensor_read(s->cx, &first, p, sizeof p));
+    p[3] += 1e-3f;
+    return et_tensor_write(s->cx, &first, p, sizeof p);
+}
+
+static void
+drift_rank_1(struct recipe_run *r, int rank)
+{
+    if (rank == 1)
+        r->steps.at_event = drift;
+}
+
+static et_status
+die(void *data, struct et_state *s, enum et_event event)
+{
+    (void)data;
+    if (event == ET_EVENT_BEFORE_BACKWARD && s->timestamp.batch == 3)
+        raise(SIGKILL);
+    return ET_OK;
+}
+
+static void
+kill_rank_1(struct recipe_run *r, int rank)
+{
+    if (rank == 1)
+        r->steps.at_event = die;
+}
+
+static void
+test_reasons(void)
+{
+    const struct job plain = {.recipe = GPT("10ba"), .choice = {.grad_accum = 1}};
+    struct job j, what = plain;
+    what.prepare = stop_rank_1;
+    run(2, &what, &j);
+    ok(all_alike(&j, 2) && j.result[0].batches >= 3 && j.result[0].batches <= 4 &&
+           j.result[0].outcome == ET_OUTCOME_STOPPED &&
+           j.result[1].outcome == ET_OUTCOME_STOPPED,
+       "one rank is interrupted: all stop after the same batch (%lld)",
+       (long long)j.result[0].batches);
+    what.prepare = spoil_rank_1;
+    run(2, &what, &j);
+    ok(all_alike(&j, 2) && isnan(j.result[0].loss[3]) && isfinite(j.result[0].norm) &&
+           isfinite(j.result[0].loss[4]),
+       "one rank's loss is no number: no rank updates, and all go on");
+
+    const struct job free_run = {.recipe = WIDE, .choice = {.grad_accum = -1}};
+    struct job unlimited;
+    run(2, &free_run, &unlimited);
+    what = free_run;
+    what.prepare = limit_rank_1;
+    what.limit = unlimited.result[1].peak * 19 / 20;
+    run(2, &what, &j);
+    ok(all_alike(&j, 2) && j.result[0].accum > 1 &&
+           j.result[0].accum == j.result[1].accum,
+       "one rank has less memory: all cut their batches into %lld",
+       (long long)j.result[0].accum);
+    double far = distance(&j.result[0], &unlimited.result[0]);
+    ok(far <= ROUNDING, "... and learn the same");
+    if (far > ROUNDING)
+        diag("they differ by %g of their size", far);
+
+    what = plain;
+    what.prepare = other_seed;
+    *job = what;
+    memset(job->result, 0, sizeof job->result);
+    (void)group_run(2, be_rank, NULL);
+    ok(job->result[0].status == ET_EPEER && job->result[1].status == ET_EPEER,
+       "ranks with other seeds do not begin");
+    ok(strstr(job->result[0].why, "rank 1: its seed, recipe or data"), "... %s",
+       job->result[0].why);
+
+    *job = (struct job){
+        .recipe = "max_duration: 1010ba\nseed: 5\nmodel: mlp\n" IMAGES(24) SGD,
+        .choice = {.grad_accum = 1},
+        .prepare = drift_rank_1,
+    };
+    (void)group_run(2, be_rank, NULL);
+    ok(job->result[0].status == ET_EPEER && job->result[1].status == ET_EPEER &&
+           strstr(job->result[0].why, "rank 1: its parameters are not those of rank 0 "
+                                      "after batch 1000"),
+       "a rank that has gone astray is found within 1000 batches");
+    if (!job->result[0].status)
+        diag("rank 0 found nothing");
+
+    struct group g;
+    *job = plain;
+    job->prepare = kill_rank_1;
+    group_start(&g, 2, 60, be_rank, NULL);
+    group_wait(&g, 20);
+    ok(job->result[0].status == ET_EPEER &&
+           strstr(job->result[0].why, "rank 1 is gone") && g.seconds[0] < 10,
+       "a rank is killed: the other's run ends with %s", job->result[0].why);
+}
+
+/* ---- checkpoints ---- */
+
+static char folder[256];
+
+static struct et_checkpoint_config
+saving(const char *name)
+{
+    static char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return (struct et_checkpoint_config){
+        .directory = path,
+        .interval = ET_BATCHES(100),
+        .keep = 1,
+        .incarnation = 1,
+    };
+}
+
+static void
+stop_after_5(struct recipe_run *r, int rank)
+{
+    r->stop_after = rank == 0 ? 5 : 0;
+}
+
+static void
+test_resume(const char *name, const char *recipe)
+{
+    struct job whole, first, rest,
+        what = {.recipe = recipe, .choice = {.grad_accum = 1}};
+    run(2, &what, &whole);
+    what.prepare = stop_after_5;
+    what.save = saving(name);
+    run(2, &what, &first);
+    what.prepare = NULL;
+    what.load = (struct et_load_config){.directory = what.save.directory};
+    run(2, &what, &rest);
+    int64_t at = first.result[0].batches;
+    ok(all_alike(&first, 2) && at >= 5 && at < whole.result[0].batches,
+       "%s: 2 ranks stop after batch %lld, and save", name, (long long)at);
+    ok(all_alike(&rest, 2) && rest.result[0].params == whole.result[0].params &&
+           rest.result[0].n_losses == whole.result[0].n_losses - at &&
+           memcmp(rest.result[0].loss, whole.result[0].loss + at,
+                  (size_t)rest.result[0].n_losses * sizeof(double)) == 0,
+       "... and go on to the same bits");
+    ok(distance(&rest.result[0], &rest.result[0]) == 0 &&
+           memcmp(rest.result[0].metric, whole.result[0].metric,
+                  sizeof whole.result[0].metric) == 0,
+       "... of evaluations too");
+}
+
+/* Saved by the last of the above. */
+static void
+test_other_world(const char *name, const char *recipe)
+{
+    for (int world = 1; world <= 4; world += 3) {
+        char want[96];
+        snprintf(want, sizeof want, "saved with 2 ranks, started with %d: use -n 2",
+                 world);
+        *job = (struct job){.recipe = recipe, .choice = {.grad_accum = 1}};
+        job->load.directory = saving(name).directory;
+        (void)group_run(world, be_rank, NULL);
+        int refused = 0;
+        for (int i = 0; i < world; i++)
+            refused += job->result[i].status == (i ? ET_EPEER : ET_EINVAL);
+        is_int(refused, world, "%d ranks do not go on from what 2 have saved", world);
+        ok(strstr(job->result[0].why, want), "... %s", job->result[0].why);
+    }
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
 int
 main(void)
 {
@@ -217,6 +517,19 @@ main(void)
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         for (int world = 2; world <= (i < 4 ? 4 : 2); world += 2)
             test_same(world, same[i].name, same[i].recipe, same[i].accum);
+    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
+        test_algorithm(algorithms[i].name, algorithms[i].options, algorithms[i].own);
+    ok(!untested(), "every algorithm has a case");
+    test_reasons();
+    snprintf(folder, sizeof folder, "%s/etude-ranks-XXXXXX", P_tmpdir);
+    if (!mkdtemp(folder))
+        bail("no folder");
+    test_resume("gpt2", GPT("10ba"));
+    test_resume("mixup, ema and batch norm", RESNET("10ba") EVALUATED
+                "algorithms:\n  mixup:\n  ema: {half_life: 2ba}\n");
+    test_resume("sam", LENET("10ba") "algorithms:\n  sam: {interval: 2}\n");
+    test_other_world("gpt2", GPT("10ba"));
+    (void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 #endif
     return done();
 }

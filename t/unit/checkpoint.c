@@ -667,8 +667,6 @@ static const struct {
      "cannot read MANIFEST: "},
     {"a later format", change_manifest, "\"format\": 1", "\"format\": 3", ET_ENOTSUP,
      AT4 "written by format 3, this etude reads <= 1"},
-    {"other ranks", change_manifest, "\"world_size\": 1", "\"world_size\": 4",
-     ET_EINVAL, AT4 "saved with 4 ranks, started with 1: use -n 4"},
     {"another step's", change_manifest, "\"step\": 4", "\"step\": 5", ET_EFORMAT,
      AT4 "MANIFEST is of step 5"},
     {"a wrong size", change_manifest, "\"bytes\": ", "\"bytes\": 1", ET_EFORMAT,

@@ -277,3 +277,13 @@ eti_manifest_release(struct eti_manifest *m)
     json_decref(m->json);
     *m = (struct eti_manifest){0};
 }
+
+uint64_t
+eti_manifest_fold(const struct eti_manifest *m)
+{
+    uint64_t h = UINT64_C(14695981039346656037) ^ (uint64_t)m->step;
+    for (int i = 0; i < m->n_files; i++)
+        for (const char *c = m->file[i].digest; *c; c++)
+            h = (h ^ (unsigned char)*c) * UINT64_C(1099511628211);
+    return h;
+}

@@ -70,6 +70,10 @@ ET_NODISCARD et_status eti_manifest_parse(struct et_ctx *cx, const char *name,
                                           struct eti_manifest *out);
 void eti_manifest_release(struct eti_manifest *m);
 
+/* A number that another checkpoint does not have, as good as surely: of the digests of
+ * M's files. */
+uint64_t eti_manifest_fold(const struct eti_manifest *m);
+
 /* BLAKE2b-256 in 64 hexadecimal digits and a zero. */
 void eti_digest_text(const void *bytes, size_t n, char out[65]);
 

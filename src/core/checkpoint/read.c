@@ -162,11 +162,6 @@ read_all(struct eti_checkpoint *c, int folder)
     if (m->step != eti_step_parse(c->name))
         return ET_FAIL(c->cx, ET_EFORMAT, "%s: MANIFEST is of step %" PRId64, c->name,
                        m->step);
-    if (m->world_size != 1)
-        return ET_FAIL(c->cx, ET_EINVAL,
-                       "%s: saved with %" PRId64
-                       " ranks, started with 1: use -n %" PRId64,
-                       c->name, m->world_size, m->world_size);
     for (int i = 0; i < m->n_files; i++) {
         ET_TRY(load_file(c, folder, &m->file[i], &c->buffer[i]));
         et_status status = add_tensors(c, &m->file[i], c->buffer[i]);

@@ -51,8 +51,8 @@ struct eti_checkpoint {
 };
 
 /* Reads DIRECTORY/NAME whole and verifies it: MANIFEST, sizes, digests, headers.
- * EFORMAT when it is not what was written, EINVAL when it is and cannot be parsed, and
- * for another number of ranks, ENOTSUP for a later format, EIO and ENOMEM when it could
+ * EFORMAT when it is not what was written, EINVAL when it is and cannot be parsed,
+ * ENOTSUP for a later format, EIO and ENOMEM when it could
  * not be read. Release in any case. */
 ET_NODISCARD et_status eti_store_read(struct et_ctx *cx, const char *directory,
                                       const char *name, struct eti_checkpoint *out);

@@ -514,22 +514,30 @@ et_loader_free(struct et_loader **loader)
     *loader = NULL;
 }
 
+et_status
+eti_loader_unreadable(struct et_loader *l, int64_t **out, int64_t *n)
+{
+    void *block;
+    ET_TRY(et_alloc(l->cx, ((size_t)l->max_corrupt + 1) * sizeof *l->corrupt, &block));
+    pthread_mutex_lock(&l->lock);
+    *n = l->n_corrupt;
+    if (*n)
+        memcpy(block, l->corrupt, (size_t)*n * sizeof *l->corrupt);
+    pthread_mutex_unlock(&l->lock);
+    *out = block;
+    return ET_OK;
+}
+
 /* Workers read ahead and may have found some that the run has not come to: they find
  * those again. */
 et_status
 eti_loader_archive(struct et_loader *l, struct et_archive *a)
 {
     void *block = NULL;
-    int64_t n = 0;
-    if (et_archive_mode(a) == ET_ARCHIVE_SAVE) {
-        ET_TRY(
-            et_alloc(l->cx, ((size_t)l->max_corrupt + 1) * sizeof *l->corrupt, &block));
-        pthread_mutex_lock(&l->lock);
-        n = l->n_corrupt;
-        if (n)
-            memcpy(block, l->corrupt, (size_t)n * sizeof *l->corrupt);
-        pthread_mutex_unlock(&l->lock);
-    }
+    int64_t n = 0, *copy = NULL;
+    if (et_archive_mode(a) == ET_ARCHIVE_SAVE)
+        ET_TRY(eti_loader_unreadable(l, &copy, &n));
+    block = copy;
     et_status status = et_archive_list(a, "unreadable", &block, &n, sizeof *l->corrupt);
     if (status == ET_OK && et_archive_mode(a) == ET_ARCHIVE_LOAD &&
         n <= l->max_corrupt) {

@@ -63,6 +63,9 @@ ET_NODISCARD et_status eti_data_fingerprint(struct et_ctx *cx,
                                             uint64_t *out);
 /* Names the samples that could not be read, for checkpoints. */
 ET_NODISCARD et_status eti_loader_archive(struct et_loader *l, struct et_archive *a);
+/* The same as a copy: *OUT is the caller's (et_free), *N of them. ENOMEM. */
+ET_NODISCARD et_status eti_loader_unreadable(struct et_loader *l, int64_t **out,
+                                             int64_t *n);
 /* Samples of batch BATCH of all ranks. */
 int64_t eti_loader_whole(const struct et_loader *l, int64_t batch);
 /* The samples of batch BATCH that are this rank's: places [*FIRST, *FIRST + n) of the

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "core/checkpoint/store.h"
+#include "core/data/loader_impl.h"
 #include "core/trainer/trainer_impl.h"
 
 enum { COMPARE_EVERY = 1000, MOST_RANKS = 1024 }; /* batches; place.h */
@@ -132,6 +134,125 @@ eti_ranks_begin(struct et_trainer *t)
     for (int i = 0; i < t->state.params->n_moments; i++)
         ET_TRY(share(t, t->state.params->moment[i]));
     return eti_ranks_share_buffers(t);
+}
+
+/* ---- checkpoints ---- */
+
+/* The other ranks' values that only they know; rank 0 writes them. */
+et_status
+eti_ranks_gather(struct et_trainer *t)
+{
+    struct et_ctx *cx = t->state.cx;
+    struct eti_ranks *r = &t->ranks;
+    int64_t n, most, *own;
+    void *block;
+    if (!r->comm || !t->config.train)
+        return ET_OK;
+    ET_TRY(eti_loader_unreadable(t->config.train, &own, &n));
+    most = n;
+    et_status status = et_comm_all_reduce(cx, r->comm, &most, 1, ET_I64, ET_COMM_MAX);
+    size_t row = ((size_t)most + 1) * sizeof *own;
+    et_free(cx, r->unreadable);
+    r->unreadable = NULL;
+    r->most = most + 1;
+    if (status == ET_OK)
+        status = et_alloc(cx, row * (size_t)(et_comm_world(r->comm) + 1), &block);
+    if (status == ET_OK) {
+        int64_t *mine = (int64_t *)block + (int64_t)et_comm_world(r->comm) * r->most;
+        r->unreadable = block;
+        mine[0] = n;
+        if (n)
+            memcpy(mine + 1, own, (size_t)n * sizeof *own);
+        status = et_comm_all_gather(cx, r->comm, mine, row, r->unreadable);
+    }
+    et_free(cx, own);
+    return status;
+}
+
+static et_status
+archive_one(struct et_trainer *t, struct et_archive *a, int rank)
+{
+    char name[16];
+    et_status status;
+    snprintf(name, sizeof name, "%05d", rank);
+    ET_TRY(et_archive_enter(a, name));
+    if (et_archive_mode(a) == ET_ARCHIVE_SAVE) {
+        int64_t *row = t->ranks.unreadable + (int64_t)rank * t->ranks.most, n = row[0];
+        void *list = row + 1;
+        status = et_archive_list(a, "unreadable", &list, &n, sizeof *row);
+    } else {
+        status = eti_loader_archive(t->config.train, a);
+    }
+    et_archive_leave(a);
+    return status;
+}
+
+et_status
+eti_ranks_archive(struct et_trainer *t, struct et_archive *a)
+{
+    struct eti_ranks *r = &t->ranks;
+    bool saves = et_archive_mode(a) == ET_ARCHIVE_SAVE;
+    int first = saves ? 1 : t->state.rank, end = saves ? t->state.world : first + 1;
+    if (!r->comm || !t->config.train || (!saves && first == 0))
+        return ET_OK;
+    ET_TRY(et_archive_enter(a, "ranks"));
+    et_status status = ET_OK;
+    for (int i = first; i < end && status == ET_OK; i++)
+        status = archive_one(t, a, i);
+    et_archive_leave(a);
+    return status;
+}
+
+et_status
+eti_ranks_load(struct et_trainer *t, et_status status, char *name,
+               eti_load_named_fn *load)
+{
+    struct et_ctx *cx = t->state.cx;
+    struct et_comm *comm = t->ranks.comm;
+    struct {
+        char name[ETI_STEP_NAME];
+        uint64_t digest;
+        bool good;
+    } first = {.digest = t->ranks.loaded, .good = status == ET_OK};
+    if (!comm)
+        return status;
+    if (first.good && t->state.rank == 0)
+        memcpy(first.name, name, sizeof first.name);
+    ET_TRY(et_comm_broadcast(cx, comm, &first, sizeof first, 0));
+    if (!first.good)
+        return t->state.rank == 0
+                   ? status
+                   : ET_FAIL(cx, ET_EPEER, "rank 0 has no checkpoint to begin with");
+    if (t->state.rank > 0) {
+        memcpy(name, first.name, sizeof first.name);
+        status = load(t, name);
+    }
+    if (status == ET_OK && t->ranks.loaded != first.digest)
+        status = ET_FAIL(cx, ET_EFORMAT, "%s: rank %d reads another than rank 0", name,
+                         t->state.rank);
+    uint8_t good = status == ET_OK;
+    ET_TRY(et_comm_all_reduce(cx, comm, &good, 1, ET_U8, ET_COMM_MIN));
+    if (status == ET_OK && !good)
+        status = ET_FAIL(cx, ET_EPEER, "another rank could not begin with %s", name);
+    return status;
+}
+
+et_status
+eti_ranks_go_back(struct et_trainer *t, int64_t *step, eti_load_named_fn *load,
+                  char *why, size_t size)
+{
+    struct et_ctx *cx = t->state.cx;
+    char name[ETI_STEP_NAME];
+    if (!t->ranks.comm)
+        return ET_OK;
+    ET_TRY(et_comm_broadcast(cx, t->ranks.comm, step, sizeof *step, 0));
+    if (t->state.rank > 0 && *step >= 0 &&
+        load(t, eti_step_name(*step, name)) != ET_OK) {
+        snprintf(why, size, "%s", et_error_get(cx)->message);
+        et_error_clear(cx);
+        *step = -1;
+    }
+    return et_comm_all_reduce(cx, t->ranks.comm, step, 1, ET_I64, ET_COMM_MIN);
 }
 
 /* ---- evaluations ---- */

@@ -121,7 +121,7 @@ archive_loop(struct et_trainer *t, struct et_archive *a)
     ET_TRY(et_archive_counts(a, "pending_eval", &pending, 1, 0, ET_EVENT_COUNT - 1));
     ET_TRY(et_archive_f64(a, "loss", &s->loss_value, 1));
     ET_TRY(et_archive_flag(a, "target_reached", &s->target_reached));
-    if (t->config.train)
+    if (t->config.train && s->rank == 0)
         ET_TRY(eti_loader_archive(t->config.train, a));
     et_archive_leave(a);
     if (et_archive_mode(a) == ET_ARCHIVE_LOAD) {
@@ -203,6 +203,7 @@ eti_archive_trainer(struct et_trainer *t, struct et_archive *a)
     ET_TRY(archive_optimizer(t, a));
     ET_TRY(eti_scaler_archive(t, a));
     ET_TRY(archive_loop(t, a));
+    ET_TRY(eti_ranks_archive(t, a));
     ET_TRY(archive_evaluators(t, a));
     ET_TRY(archive_algorithms(t, a));
     return archive_callbacks(t, a);

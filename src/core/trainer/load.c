@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -206,6 +207,11 @@ check_run(struct et_trainer *t, const struct eti_checkpoint *c)
         return ET_FAIL(t->state.cx, ET_EINVAL,
                        "%s holds weights only: load it with load.weights_only",
                        c->name);
+    if (m->world_size != t->state.world)
+        return ET_FAIL(t->state.cx, ET_EINVAL,
+                       "%s: saved with %" PRId64 " rank%s, started with %d: use -n %" PRId64,
+                       c->name, m->world_size, m->world_size == 1 ? "" : "s",
+                       t->state.world, m->world_size);
     ET_TRY(eti_describe_data(t, data, sizeof data));
     if (strcmp(data, m->data) != 0)
         return ET_FAIL(t->state.cx, ET_EINVAL,
@@ -242,6 +248,7 @@ take(struct et_trainer *t, struct eti_checkpoint *c)
     c->archive.lenient = load->lenient;
     ET_TRY(walk(t, c, fn, ET_ARCHIVE_CHECK));
     ET_TRY(check_taken(t, c));
+    t->ranks.loaded = eti_manifest_fold(&c->manifest);
     return walk(t, c, fn, ET_ARCHIVE_LOAD);
 }
 
@@ -318,27 +325,45 @@ leave_later(struct et_trainer *t, const int64_t *steps, int64_t n, const char *n
             set_aside(t, steps[i], "old");
 }
 
-et_status
-eti_load(struct et_trainer *t)
+/* As the config says, or the newest that will do; only rank 0 moves what will not. */
+static et_status
+choose(struct et_trainer *t, char name[ETI_STEP_NAME])
 {
-    struct et_state *s = &t->state;
     const struct et_load_config *c = t->config.load;
-    char name[ETI_STEP_NAME];
     int64_t *steps, n;
     bool verified;
-    if (!c || t->config.dry)
-        return ET_OK;
-    ET_TRY(eti_store_list(s->cx, c->directory, &steps, &n));
     et_status status;
+    ET_TRY(eti_store_list(t->state.cx, c->directory, &steps, &n));
     if (c->name) {
-        snprintf(name, sizeof name, "%s", c->name);
+        snprintf(name, ETI_STEP_NAME, "%s", c->name);
         status = try_one(t, name, &verified);
         if (status == ET_OK)
             leave_later(t, steps, n, name);
     } else {
         status = try_all(t, steps, n, name);
     }
-    et_free(s->cx, steps);
+    et_free(t->state.cx, steps);
+    return status;
+}
+
+/* The one that rank 0 has begun with. */
+static et_status
+follow(struct et_trainer *t, const char *name)
+{
+    bool verified;
+    return try_one(t, name, &verified);
+}
+
+et_status
+eti_load(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    const struct et_load_config *c = t->config.load;
+    char name[ETI_STEP_NAME];
+    if (!c || t->config.dry)
+        return ET_OK;
+    et_status status = s->rank == 0 ? choose(t, name) : ET_OK;
+    status = eti_ranks_load(t, status, name, follow);
     if (status == ET_ENOTSUP)
         et_error_set_code(s->cx, ET_E_CHECKPOINT_FORMAT);
     else if (status == ET_ENOENT)
@@ -408,8 +433,8 @@ eti_roll_back(struct et_trainer *t, char *why, size_t size)
     if (!t->saver)
         return false;
     eti_settle_save(t);
-    int64_t step = go_back(t, why, size);
-    if (step < 0)
+    int64_t step = t->state.rank == 0 ? go_back(t, why, size) : -1;
+    if (eti_ranks_go_back(t, &step, go_back_to, why, size) != ET_OK || step < 0)
         return false;
     bool again = last->in_a_row > 0 && now - last->at <= last->lost;
     last->in_a_row = again ? last->in_a_row + 1 : 1;

@@ -105,7 +105,9 @@ eti_ranks_release(struct et_trainer *t)
     et_tensor_free(&t->ranks.own);
     et_tensor_free(&t->ranks.together);
     et_free(t->state.cx, t->ranks.nothing);
+    et_free(t->state.cx, t->ranks.unreadable);
     t->ranks.nothing = NULL;
+    t->ranks.unreadable = NULL;
 }
 
 /* ---- what the host says ---- */

@@ -51,8 +51,11 @@ struct eti_ranks {
     bool has_request,
         requested; /* rank 0: REQUEST is to be told; agreed: there is one */
     struct et_request request;
-    double seconds; /* since the last batch, at the last look */
-    float took;     /* the last batch, for rank 0 */
+    int64_t *unreadable; /* rank 0, while saving: [world][most], each with its number */
+    int64_t most;
+    uint64_t loaded; /* of the checkpoint that this rank begins with; 0: none */
+    double seconds;  /* since the last batch, at the last look */
+    float took;      /* the last batch, for rank 0 */
 };
 
 /* In setup: leaves; after parameters have been bound: buckets. */
@@ -87,6 +90,20 @@ et_status eti_ranks_stand_in(struct et_trainer *t);
 
 /* Begins with the parameters and buffers of rank 0, and with the same settings. */
 et_status eti_ranks_begin(struct et_trainer *t);
+/* Rank 0 has loaded the checkpoint NAME, or failed with STATUS: the others LOAD the
+ * same. All ranks fail, or none does. NAME is ETI_STEP_NAME bytes. */
+typedef et_status eti_load_named_fn(struct et_trainer *t, const char *name);
+et_status eti_ranks_load(struct et_trainer *t, et_status status, char *name,
+                         eti_load_named_fn *load);
+/* Rank 0 has gone back to *STEP; -1: it could not. So do the others; *STEP is -1 on all
+ * ranks where any could not, with WHY. */
+et_status eti_ranks_go_back(struct et_trainer *t, int64_t *step,
+                            eti_load_named_fn *load, char *why, size_t size);
+/* What only a rank knows (samples that it could not read): rank 0 saves it for all,
+ * each loads its own. All ranks at once to save. */
+et_status eti_ranks_archive(struct et_trainer *t, struct et_archive *a);
+/* In a save: what eti_ranks_archive will write. */
+et_status eti_ranks_gather(struct et_trainer *t);
 /* Buffers (running statistics) of rank 0, before an evaluation. */
 et_status eti_ranks_share_buffers(struct et_trainer *t);
 /* Where no step carries it: has any rank been asked to stop? */

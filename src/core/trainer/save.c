@@ -85,7 +85,8 @@ eti_saver_init(struct et_trainer *t)
                                label, sizeof label));
     ET_TRY(et_alloc(s->cx, sizeof *t->saver, &block));
     t->saver = block;
-    ET_TRY(clean(t, c->directory));
+    if (s->rank == 0)
+        ET_TRY(clean(t, c->directory));
     t->saver->last_batch =
         s->timestamp.batch > 0 && t->resumed ? s->timestamp.batch : -1;
     t->saver->next = now(t) + first_after;
@@ -244,7 +245,7 @@ fill_manifest(struct et_trainer *t, struct eti_manifest *m)
         .epoch = s->timestamp.epoch,
         .batch_in_epoch = s->timestamp.batch_in_epoch,
         .sample = s->timestamp.sample,
-        .world_size = 1,
+        .world_size = s->world,
         .weights_only = c->weights_only,
         .saved = eti_wall(s->cx),
         .algorithms = t->saver->algorithms,
@@ -257,19 +258,13 @@ fill_manifest(struct et_trainer *t, struct eti_manifest *m)
                                m->label, sizeof m->label);
 }
 
-et_status
-eti_save(struct et_trainer *t)
+/* A copy of everything, and a thread that writes it. */
+static et_status
+begin_writing(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
     struct eti_saver *v = t->saver;
     struct eti_manifest m;
-    struct eti_written last;
-    double start = now(t);
-    if (!v || v->last_batch == s->timestamp.batch)
-        return ET_OK;
-    if (eti_writer_wait(v->writer, &last))
-        heed(t, &last);
-    eti_reach(s->cx, "checkpoint.snapshot");
     struct et_archive *a = eti_writer_archive(v->writer);
     eti_archive_begin(a, s->cx);
     ET_TRY(t->config.checkpoint->weights_only ? eti_archive_model(t, a)
@@ -280,6 +275,26 @@ eti_save(struct et_trainer *t)
     snprintf(text, sizeof text, "begun %s", m.label);
     et_log_emit(s->log, ET_RECORD_CHECKPOINT, &s->timestamp, text);
     eti_writer_start(v->writer, &m);
+    return ET_OK;
+}
+
+et_status
+eti_save(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    struct eti_saver *v = t->saver;
+    struct eti_written last;
+    double start = now(t);
+    if (!v || v->last_batch == s->timestamp.batch)
+        return ET_OK;
+    if (eti_writer_wait(v->writer, &last))
+        heed(t, &last);
+    eti_reach(s->cx, "checkpoint.snapshot");
+    ET_TRY(eti_ranks_gather(t));
+    if (t->ranks.comm) /* all of them, whatever becomes of it in rank 0 */
+        v->last_batch = s->timestamp.batch;
+    if (s->rank == 0) /* what ranks have alike it has as well */
+        ET_TRY(begin_writing(t));
     v->last_batch = s->timestamp.batch;
     v->stall = now(t) - start;
     if (t->config.checkpoint->asked)
@@ -365,7 +380,8 @@ eti_rescue(struct et_trainer *t)
     if (!t->saver)
         return;
     et_error_clear(t->state.cx);
-    if (eti_late_deliver(t, 0) == ET_OK)
+    /* (Of several ranks the others are in a step already: the last checkpoint stands.) */
+    if (eti_late_deliver(t, 0) == ET_OK && !t->ranks.comm)
         try_to_save(t);
     eti_finish_saving(t);
     put_back(t->state.cx, &error);
