@@ -95,6 +95,7 @@ struct cli_options {
     int64_t rank;      /* of `logs` */
     int level;         /* of `logs`: enum et_log_level */
     int dtype; /* place among those of --dtype; -1 = not given */
+    const char *listen, *key; /* of `worker` */
     bool all;
     int64_t one, zero; /* where options go that may only say so */
 };

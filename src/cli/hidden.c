@@ -1,12 +1,16 @@
 /* hidden.c: commands that the program gives itself, in other processes of a run. */
 #include "config.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
+#include "dist/endpoint.h"
 #include "dist/hub.h"
-#include "dist/wire.h"
+#include "dist/worker.h"
 
 /* `__hub RUN_DIRECTORY`: ends when the supervisor, on fd 3, says so or is gone; what is
  * pressed at a terminal is not for it. */
@@ -21,12 +25,26 @@ hub(struct cli *c, const char *directory)
     return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
 }
 
+/* `__relay`, on the other side of ssh. */
+static int
+relay(struct cli *c)
+{
+    char program[PATH_MAX] = "", folder[PATH_MAX];
+    if (readlink("/proc/self/exe", program, sizeof program - 1) <= 0)
+        return cli_fail(c, CLI_E_BUG, NULL, "/proc/self/exe: %s", strerror(errno));
+    et_status status =
+        etd_worker_relay(c->cx, program, etd_endpoint_folder(folder, sizeof folder),
+                         STDIN_FILENO, STDOUT_FILENO);
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+}
+
 bool
 cli_hidden(struct cli *c, int argc, char **argv, int *exit)
 {
-    if (argc != 3 || strcmp(argv[1], ETD_HUB_COMMAND) != 0)
+    bool is_hub = argc == 3 && strcmp(argv[1], ETD_HUB_COMMAND) == 0;
+    if (!is_hub && (argc != 2 || strcmp(argv[1], ETD_RELAY_COMMAND) != 0))
         return false;
     et_ctx_set_log(c->cx, ET_LOG_WARN, cli_log, c);
-    *exit = hub(c, argv[2]);
+    *exit = is_hub ? hub(c, argv[2]) : relay(c);
     return true;
 }

@@ -278,7 +278,6 @@ etd_client_open(struct et_ctx *cx, const struct etd_client_options *o,
     c->to.target = c->target;
     snprintf(c->run_name, sizeof c->run_name, "%s", o->run ? o->run : "");
     c->has_name = o->run != NULL;
-    c->to.run = c->has_name ? c->run_name : NULL;
     snprintf(c->as, sizeof c->as, "%s", o->as ? o->as : "");
     if (o->line.keys && o->line.server) {
         c->keys = *o->line.keys;

@@ -20,7 +20,6 @@
 #include "dist/endpoint.h"
 #include "dist/errors.h"
 #include "dist/wire.h"
-#include "etude/run.h"
 
 extern char **environ;
 
@@ -189,11 +188,11 @@ is_host(const char *host)
 }
 
 static bool
-spawn(struct etd_line *line, const char *host, const char *run)
+spawn(struct etd_line *line, const char *host)
 {
     int to[2] = {-1, -1}, from[2] = {-1, -1};
     posix_spawn_file_actions_t actions;
-    const char *argv[] = {"ssh", "-T", "--", host, "etude", "__relay", run, NULL};
+    const char *argv[] = {"ssh", "-T", "--", host, "etude", ETD_RELAY_COMMAND, NULL};
     if (pipe2(to, O_CLOEXEC) != 0)
         return false;
     if (pipe2(from, O_CLOEXEC) != 0) {
@@ -218,18 +217,16 @@ spawn(struct etd_line *line, const char *host, const char *run)
 }
 
 static et_status
-open_ssh(struct etd_line *line, const char *host, const char *run)
+open_ssh(struct etd_line *line, const char *host)
 {
     void *block;
     if (!is_host(host))
         return ETD_FAIL(line->cx, ET_EINVAL, ADDRESS, "ssh://%s names no host", host);
-    if (run)
-        ET_TRY(et_run_name_check(line->cx, run));
     ET_TRY(et_alloc(line->cx, PIPE_ROOM, &block));
     line->read.bytes = block;
     ET_TRY(et_alloc(line->cx, PIPE_ROOM, &block));
     line->write.bytes = block;
-    if (!spawn(line, host, run))
+    if (!spawn(line, host))
         return ETD_FAIL(line->cx, ET_EIO, UNREACHABLE, "cannot run ssh: %s",
                         strerror(errno));
     return watch(line, line->in);
@@ -324,7 +321,7 @@ etd_line_open(struct et_ctx *cx, const struct etd_line_options *o,
     if (line->epoll < 0) {
         status = ET_FAIL(cx, ET_EIO, "no descriptor for a line: %s", strerror(errno));
     } else if (strncmp(o->target, "ssh://", 6) == 0) {
-        status = open_ssh(line, o->target + 6, o->run);
+        status = open_ssh(line, o->target + 6);
     } else if (strncmp(o->target, "tcp://", 6) == 0) {
         status = open_zmq(line, o, o->target);
     } else if ((size_t)snprintf(address, sizeof address, "ipc://%s", o->target) >=

@@ -19,7 +19,6 @@ struct etd_keys {
 struct etd_line_options {
     /* "/path/of/a.sock", "tcp://HOST:PORT" or "ssh://[USER@]HOST" */
     const char *target;
-    const char *run;             /* ssh: the run's name; NULL: the latest */
     const struct etd_keys *keys; /* tcp: our own, */
     const char *server;          /* and the public one of who answers; both copied */
     void *zmq;                   /* a context of zmq, borrowed; NULL: its own */

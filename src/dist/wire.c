@@ -179,6 +179,16 @@ etd_put_doubles(struct etd_out *o, const char *key, const double *value, int n)
 }
 
 void
+etd_put_texts(struct etd_out *o, const char *key, const char *const *value, int n)
+{
+    msgpack_packer k = packer(o);
+    put_list(o, key, n);
+    for (int i = 0; i < n; i++)
+        (void)msgpack_pack_str_with_body(&k, value[i],
+                                         whole_characters(value[i], ETD_STRING));
+}
+
+void
 etd_put_map(struct etd_out *o, const char *key, int n_keys)
 {
     msgpack_packer k = packer(o);

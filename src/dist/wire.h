@@ -112,6 +112,7 @@ void etd_put_text(struct etd_out *o, const char *key, const char *text);
 void etd_put_bin(struct etd_out *o, const char *key, const void *bytes, size_t n);
 void etd_put_ints(struct etd_out *o, const char *key, const int64_t *value, int n);
 void etd_put_doubles(struct etd_out *o, const char *key, const double *value, int n);
+void etd_put_texts(struct etd_out *o, const char *key, const char *const *value, int n);
 /* A map under KEY: as many calls as it has N_KEYS follow. */
 void etd_put_map(struct etd_out *o, const char *key, int n_keys);
 /* Bytes of the frame; 0: it did not fit, or is longer than its kind may be. */
@@ -280,6 +281,7 @@ bool etd_answer_read(const struct etd_frame *f, struct etd_answer *out);
  * the time of a command is over before all ranks have it, it answers EXPIRED. `take` is
  * answered APPLIED like others and logged; the hub keeps the lease. */
 enum { ETD_HUB_FD = 3 };
-#define ETD_HUB_COMMAND "__hub"
+#define ETD_HUB_COMMAND   "__hub"
+#define ETD_RELAY_COMMAND "__relay" /* what ssh starts: worker.h */
 
 #endif

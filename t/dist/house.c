@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,7 +46,11 @@ house_begin(struct house *h)
     if (et_ctx_new(&h->cx) != ET_OK || !mkdtemp(h->folder))
         bail("no folder for the test: %s", strerror(errno));
     setenv("XDG_RUNTIME_DIR", h->folder, 1);
-    snprintf(h->directory, sizeof h->directory, "%s/run", h->folder);
+    setenv("XDG_STATE_HOME", h->folder, 1);
+    snprintf(h->directory, sizeof h->directory, "%s/runs", h->folder);
+    if (mkdir(h->directory, 0700) != 0)
+        bail("no folder for runs: %s", strerror(errno));
+    snprintf(h->directory, sizeof h->directory, "%s/runs/one", h->folder);
     snprintf(h->socket, sizeof h->socket, "%s/etude/%s.sock", h->folder, h->name);
     need(h, et_run_open(h->cx,
                         &(struct et_run_config){

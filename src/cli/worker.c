@@ -1,0 +1,371 @@
+/* worker.c: `etude worker`: this host's service, and those of others that are known. */
+#include "config.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/base/seams.h"
+#include "dist/endpoint.h"
+#include "dist/target.h"
+#include "dist/worker.h"
+
+static const double PATIENCE = 3; /* seconds for a worker's answer */
+
+/* ---- files ---- */
+
+/* FOLDER/NAME of the user's files. Returns BUF. */
+static const char *
+user_file(const char *name, char *buf, size_t size)
+{
+    char folder[PATH_MAX - 64];
+    snprintf(buf, size, "%s/%s", cli_user_folder(folder, sizeof folder), name);
+    return buf;
+}
+
+static const char *
+key_path(const struct cli *c, char *buf, size_t size)
+{
+    if (!c->opt.key)
+        return user_file("curve.key", buf, size);
+    snprintf(buf, size, "%s", c->opt.key);
+    return buf;
+}
+
+/* Makes the folders on the way to PATH, for the user alone. */
+static void
+make_folders(const char *path)
+{
+    char part[PATH_MAX];
+    for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+        snprintf(part, sizeof part, "%.*s", (int)(at - path), path);
+        (void)mkdir(part, 0700);
+    }
+}
+
+static int
+fail(struct cli *c, et_status status)
+{
+    return cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+}
+
+/* ---- keygen ---- */
+
+static int
+keygen(struct cli *c)
+{
+    char path[PATH_MAX], fingerprint[ETD_FINGERPRINT];
+    struct etd_keys keys = {0};
+    bool made = true;
+    make_folders(key_path(c, path, sizeof path));
+    et_status status = etd_keys_draw(c->cx, &keys);
+    if (status == ET_OK)
+        status = etd_keys_write(c->cx, path, &keys);
+    if (status == ET_ECANCELED) { /* it is there, and stays */
+        et_error_clear(c->cx);
+        made = false;
+        status = etd_keys_read(c->cx, path, &keys);
+    }
+    memset(keys.secret, 0, sizeof keys.secret);
+    if (status != ET_OK)
+        return fail(c, status);
+    etd_key_fingerprint(keys.public_key, fingerprint);
+    if (c->opt.json)
+        return cli_print_json(json_pack("{s:s, s:s, s:s, s:b}", "path", path, "public",
+                                        keys.public_key, "fingerprint", fingerprint,
+                                        "made", made));
+    printf("%s %s\n", path, made ? "was made: its second half is secret" : "is there");
+    printf("public key   %s\nfingerprint  %s\n\n", keys.public_key, fingerprint);
+    printf("To let this key in at another host, add a line to its authorized_keys:\n"
+           "  viewer %s NAME     sees its runs\n"
+           "  operator %s NAME   also steers and starts them: as good as a login\n",
+           keys.public_key, keys.public_key);
+    return CLI_OK;
+}
+
+/* ---- serve ---- */
+
+static void
+say_ready(void *data, const char *address, const char *fingerprint)
+{
+    const struct cli *c = data;
+    char path[ETD_SOCKET_PATH] = "";
+    if (etd_endpoint_path(c->cx, ETD_WORKER_SOCKET, path) != ET_OK)
+        et_error_clear(c->cx);
+    if (c->opt.json)
+        (void)cli_print_json(json_pack("{s:s, s:s?, s:s}", "socket", path, "address",
+                                       address, "fingerprint", fingerprint));
+    else if (address)
+        printf("listening at %s, key %s\n", address, fingerprint);
+    else
+        printf("listening at %s\n", path);
+    fflush(stdout);
+}
+
+static int
+serve(struct cli *c)
+{
+    char key[PATH_MAX], authorized[PATH_MAX], program[PATH_MAX] = "", folder[PATH_MAX];
+    if (readlink("/proc/self/exe", program, sizeof program - 1) <= 0)
+        return cli_fail(c, CLI_E_BUG, NULL, "/proc/self/exe: %s", strerror(errno));
+    const struct etd_serve o = {
+        .listen = c->opt.listen,
+        .key = key_path(c, key, sizeof key),
+        .authorized = user_file("authorized_keys", authorized, sizeof authorized),
+        .program = program,
+        .folder = etd_endpoint_folder(folder, sizeof folder),
+        .stop = cli_signal_interrupt(),
+        .ready = say_ready,
+        .data = c,
+    };
+    cli_signals_catch(0);
+    et_status status = etd_worker_serve(c->cx, &o);
+    return status == ET_OK ? CLI_OK : fail(c, status);
+}
+
+/* ---- those that are known ---- */
+
+/* The list, or NULL with *EXIT. The caller frees it with et_free. */
+static struct etd_worker_list *
+read_list(struct cli *c, int *exit)
+{
+    char path[PATH_MAX];
+    void *block;
+    et_status status = et_alloc(c->cx, sizeof(struct etd_worker_list), &block);
+    if (status == ET_OK) {
+        status = etd_workers_read(c->cx, user_file("workers.yaml", path, sizeof path),
+                                  block);
+        if (status == ET_OK)
+            return block;
+        et_free(c->cx, block);
+    }
+    *exit = fail(c, status);
+    return NULL;
+}
+
+/* A key as text, or the public one of a file of keys. */
+static bool
+take_key(const char *text, char key[ETD_KEY_TEXT])
+{
+    char line[256];
+    if (etd_key_is(text)) {
+        memcpy(key, text, ETD_KEY_TEXT);
+        return true;
+    }
+    FILE *f = fopen(text, "re");
+    bool found = false;
+    while (f && !found && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\r\n")] = '\0';
+        const char *word = strncmp(line, "public ", 7) == 0 ? line + 7 : line;
+        found = etd_key_is(word);
+        if (found)
+            memcpy(key, word, ETD_KEY_TEXT);
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static int
+add(struct cli *c)
+{
+    struct etd_worker w = {0};
+    char path[PATH_MAX], old[ETD_FINGERPRINT], new[ETD_FINGERPRINT];
+    time_t now = (time_t)eti_wall(c->cx);
+    struct tm day;
+    int code = CLI_OK;
+    const char *name = c->arg[1], *address = c->arg[2];
+    const char *key = c->n_args > 3 ? c->arg[3] : NULL;
+    bool tcp = strncmp(address, "tcp://", 6) == 0;
+    if (et_run_name_check(c->cx, name) != ET_OK) {
+        et_error_clear(c->cx);
+        return cli_fail(c, CLI_E_OPERAND, NULL,
+                        "a worker's name has letters, digits and . _ - alone");
+    }
+    if ((!tcp && strncmp(address, "ssh://", 6) != 0) || strpbrk(address, "\"\\ ,}") ||
+        strlen(address) >= sizeof w.address)
+        return cli_fail(c, CLI_E_OPERAND, NULL,
+                        "an address is tcp://HOST:PORT or ssh://HOST");
+    if (tcp && (!key || !take_key(key, w.key)))
+        return cli_fail(c, CLI_E_KEYS, "`etude worker keygen` on that host shows it",
+                        key ? "'%s' is no key and no file of one"
+                            : "tcp:// needs the worker's public key: %s NAME KEY",
+                        key ? key : "worker add");
+    if (!tcp && key)
+        return cli_fail(c, CLI_E_OPERAND, NULL,
+                        "ssh:// takes no key: ssh knows its own");
+    struct etd_worker_list *list = read_list(c, &code);
+    if (!list)
+        return code;
+    const struct etd_worker *known = etd_workers_find(list, name);
+    if (known && strcmp(known->key, w.key) != 0)
+        code = cli_fail(c, CLI_E_KEYS, "etude worker remove it first, if that is right",
+                        "%s is pinned to %s, and this key is %s", name,
+                        known->key[0] ? etd_key_fingerprint(known->key, old) : "no key",
+                        w.key[0] ? etd_key_fingerprint(w.key, new) : "none");
+    et_free(c->cx, list);
+    if (code != CLI_OK)
+        return code;
+    snprintf(w.name, sizeof w.name, "%s", name);
+    snprintf(w.address, sizeof w.address, "%s", address);
+    if (!localtime_r(&now, &day) ||
+        strftime(w.since, sizeof w.since, "%Y-%m-%d", &day) == 0)
+        w.since[0] = '\0';
+    make_folders(user_file("workers.yaml", path, sizeof path));
+    et_status status = etd_workers_write(c->cx, path, name, &w);
+    if (status != ET_OK)
+        return fail(c, status);
+    if (tcp)
+        printf("%s is %s, pinned to %s\n", name, address,
+               etd_key_fingerprint(w.key, new));
+    else
+        printf("%s is %s\n", name, address);
+    return CLI_OK;
+}
+
+static int
+remove_one(struct cli *c)
+{
+    char path[PATH_MAX];
+    int code = CLI_OK;
+    struct etd_worker_list *list = read_list(c, &code);
+    if (!list)
+        return code;
+    bool known = etd_workers_find(list, c->arg[1]) != NULL;
+    et_free(c->cx, list);
+    if (!known)
+        return cli_fail(c, CLI_E_WORKER, "etude worker list shows them",
+                        "no worker is called '%s'", c->arg[1]);
+    et_status status = etd_workers_write(
+        c->cx, user_file("workers.yaml", path, sizeof path), c->arg[1], NULL);
+    return status == ET_OK ? CLI_OK : fail(c, status);
+}
+
+/* ---- asking them ---- */
+
+/* What is known of the worker NAME, which is "local", known, or an address. */
+static et_status
+ask(struct cli *c, const char *name, struct etd_worker_info *info)
+{
+    struct etd_target t = {0};
+    char folder[PATH_MAX - 64];
+    bool is = true;
+    et_status status =
+        strcmp(name, "local") == 0
+            ? etd_endpoint_path(c->cx, ETD_WORKER_SOCKET, t.address)
+            : etd_target_parse(c->cx, name, cli_user_folder(folder, sizeof folder), &t,
+                               &is);
+    if (status == ET_OK && !is)
+        status = ETD_FAIL(c->cx, ET_ENOENT, WORKER, "no worker is called '%s'", name);
+    const struct etd_client_options o = etd_target_options(&t);
+    return status == ET_OK ? etd_worker_info(c->cx, &o.line, PATIENCE, info) : status;
+}
+
+static int
+test(struct cli *c)
+{
+    struct etd_worker_info info;
+    et_status status = ask(c, c->arg[1], &info);
+    if (status != ET_OK)
+        return fail(c, status);
+    if (c->opt.json)
+        return cli_print_json(
+            json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:f}", "worker", c->arg[1],
+                      "host", info.name, "version", info.version, "role", info.role,
+                      "cores", (json_int_t)info.cores, "gpus", (json_int_t)info.gpus,
+                      "rtt_ms", 1000 * info.rtt));
+    char host[256], version[64], role[32];
+    printf("%s  %s  etude %s  role %s  %lld cores  %lld GPUs  %.1f ms\n", c->arg[1],
+           et_visible(host, sizeof host, info.name, strlen(info.name)),
+           et_visible(version, sizeof version, info.version, strlen(info.version)),
+           et_visible(role, sizeof role, info.role, strlen(info.role)),
+           (long long)info.cores, (long long)info.gpus, 1000 * info.rtt);
+    return CLI_OK;
+}
+
+/* A row of the list: its state in one word, and why. */
+static void
+print_row(struct cli *c, const char *name, const char *address, json_t *rows)
+{
+    struct etd_worker_info info = {0};
+    char why[ET_VISIBLE_MAX + 1] = "", version[64];
+    et_status status = ask(c, name, &info);
+    const struct et_error *e = et_error_get(c->cx);
+    const char *state = status == ET_OK             ? "ready"
+                        : e->code == CLI_E_KEYS     ? "refused"
+                        : e->code == CLI_E_PROTOCOL ? "version"
+                                                    : "unreachable";
+    if (status != ET_OK)
+        et_visible(why, sizeof why, e->message, strlen(e->message));
+    et_error_clear(c->cx);
+    if (c->opt.json) {
+        (void)json_array_append_new(
+            rows,
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f}", "name", name,
+                      "address", address, "state", state, "why", why, "version",
+                      info.version, "role", info.role, "cores", (json_int_t)info.cores,
+                      "gpus", (json_int_t)info.gpus, "rtt_ms", 1000 * info.rtt));
+        return;
+    }
+    printf("%-12s %-28s %-12s", name, address, state);
+    if (status == ET_OK)
+        printf(" %-8s %4lld cores %3lld GPUs %7.1f ms\n",
+               et_visible(version, sizeof version, info.version, strlen(info.version)),
+               (long long)info.cores, (long long)info.gpus, 1000 * info.rtt);
+    else
+        printf(" %s\n", why);
+}
+
+static int
+list(struct cli *c)
+{
+    int code = CLI_OK;
+    struct etd_worker_list *known = read_list(c, &code);
+    if (!known)
+        return code;
+    json_t *rows = json_array();
+    print_row(c, "local", "ipc", rows);
+    for (int i = 0; i < known->n; i++)
+        print_row(c, known->worker[i].name, known->worker[i].address, rows);
+    et_free(c->cx, known);
+    if (c->opt.json)
+        return cli_print_json(rows);
+    json_decref(rows);
+    return CLI_OK;
+}
+
+int
+cli_worker(struct cli *c)
+{
+    static const struct {
+        const char *name;
+        int least, most; /* operands behind it */
+        bool serves, keys;
+        int (*run)(struct cli *c);
+    } actions[] = {
+        {"serve", 0, 0, true, true, serve}, {"list", 0, 0, false, false, list},
+        {"add", 2, 3, false, false, add},   {"remove", 1, 1, false, false, remove_one},
+        {"test", 1, 1, false, false, test}, {"keygen", 0, 0, false, true, keygen},
+    };
+    const char *what = c->n_args > 0 ? c->arg[0] : "";
+    int n = c->n_args - 1;
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+        if (strcmp(what, actions[i].name) != 0)
+            continue;
+        if (n < actions[i].least || n > actions[i].most)
+            break;
+        if ((c->opt.listen && !actions[i].serves) || (c->opt.key && !actions[i].keys))
+            return cli_fail(c, CLI_E_OPTION, NULL, "--%s does not apply to 'worker %s'",
+                            c->opt.listen ? "listen" : "key", what);
+        return actions[i].run(c);
+    }
+    return cli_fail(c, CLI_E_OPERAND, NULL,
+                    "worker needs one of: serve, list, add NAME ADDRESS [KEY], "
+                    "remove NAME, test NAME, keygen");
+}

@@ -1,0 +1,578 @@
+/* session.c: see session.h.
+ *
+ * A viewer's key may only watch: of what it sends, HELLO, NACK, HIST, PING and BYE
+ * reach a hub. (The hub takes whoever is of its own uid for an operator, as the worker
+ * is.) */
+#include "config.h"
+
+#include "dist/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/seams.h"
+#include "core/run/index.h"
+#include "dist/endpoint.h"
+#include "dist/errors.h"
+
+extern char **environ;
+
+enum {
+    RUNS = 200, /* told of at most, the newest */
+    RECIPE = 200 << 10,
+    ARGS = 32,   /* of a recipe that is sent */
+    SAID = 2048, /* bytes of what `train` says that are kept */
+};
+
+enum talk { TALK_NONE, TALK_HOST, TALK_RUN };
+
+/* A recipe that is being started. */
+struct start {
+    pid_t pid; /* 0: none */
+    int fd;    /* what it says */
+    unsigned char id[ETD_CMD_ID];
+    char file[4096];
+    char said[SAID];
+    size_t n;
+};
+
+struct etd_session {
+    struct etd_host *host;
+    char who[ETD_WORD];
+    bool is_operator;
+    bool (*send)(void *data, const void *bytes, size_t n);
+    void *data;
+    enum talk talk;
+    bool over;
+    struct etd_line *line; /* to the hub */
+    const char *held;      /* of the hub, that the viewer did not take; NULL: none */
+    size_t n_held;
+    json_t *runs; /* being told; NULL: none are */
+    size_t next_run;
+    struct start start;
+    char bytes[ETD_CHUNK_BYTES];
+};
+
+/* ---- answering ---- */
+
+static struct etd_head
+head_of(const struct etd_session *s, enum etd_kind kind)
+{
+    return (struct etd_head){.kind = kind,
+                             .t_mono_ns = (int64_t)(1e9 * eti_monotonic(s->host->cx))};
+}
+
+static bool
+say(struct etd_session *s, enum etd_kind kind, const char *code, const char *text)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_out o;
+    const struct etd_head head = head_of(s, kind);
+    etd_begin(&o, bytes, sizeof bytes, &head, 2);
+    etd_put_text(&o, "code", code);
+    etd_put_text(&o, "text", text);
+    return s->send(s->data, bytes, etd_end(&o));
+}
+
+void
+etd_session_bye(struct etd_session *s, const char *code, const char *text)
+{
+    (void)say(s, ETD_BYE, code, text);
+    s->over = true;
+}
+
+static void
+refuse(struct etd_session *s, const char *code, const char *text)
+{
+    (void)say(s, ETD_REFUSE, code, text);
+    s->over = true;
+}
+
+static void
+answer(struct etd_session *s, const unsigned char *id, enum etd_kind kind, int code,
+       const char *text)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_answer a = {.kind = kind, .code = code};
+    const struct etd_head head = head_of(s, kind);
+    memcpy(a.id, id, sizeof a.id);
+    snprintf(a.text, sizeof a.text, "%s", text);
+    (void)s->send(s->data, bytes, etd_answer_write(bytes, sizeof bytes, &head, &a));
+}
+
+/* ---- the host itself ---- */
+
+static int
+count_gpus(void)
+{
+    struct stat st;
+    /* One folder for each; links to a folder count "." and each child's "..". */
+    return stat("/proc/driver/nvidia/gpus", &st) == 0 && st.st_nlink > 2
+               ? (int)st.st_nlink - 2
+               : 0;
+}
+
+static void
+welcome_host(struct etd_session *s)
+{
+    char bytes[ETD_CONTROL_BYTES], name[256] = "";
+    struct etd_out o;
+    const struct etd_head head = head_of(s, ETD_WELCOME);
+    (void)gethostname(name, sizeof name - 1);
+    etd_begin(&o, bytes, sizeof bytes, &head, 7);
+    etd_put_int(&o, "minor", ETD_MINOR);
+    etd_put_bool(&o, "worker", true);
+    etd_put_text(&o, "name", name);
+    etd_put_text(&o, "role", s->is_operator ? "operator" : "viewer");
+    etd_put_text(&o, "version", PACKAGE_VERSION);
+    etd_put_int(&o, "cores", sysconf(_SC_NPROCESSORS_ONLN));
+    etd_put_int(&o, "gpus", count_gpus());
+    (void)s->send(s->data, bytes, etd_end(&o));
+    s->talk = TALK_HOST;
+}
+
+static json_t *
+list_runs(struct etd_session *s)
+{
+    struct eti_index *index;
+    json_t *list = NULL;
+    if (eti_index_open(s->host->cx, NULL, &index) == ET_OK) {
+        if (eti_index_update(index, "runs", false) != ET_OK ||
+            eti_index_list(index, &list) != ET_OK)
+            list = NULL;
+        eti_index_close(&index);
+    }
+    et_error_clear(s->host->cx);
+    return list;
+}
+
+/* Tells of as many runs as the viewer takes now. */
+static void
+tell_runs(struct etd_session *s)
+{
+    size_t n = s->runs ? json_array_size(s->runs) : 0;
+    n = n < RUNS ? n : RUNS;
+    const struct etd_head head = head_of(s, ETD_RUNS);
+    while (s->runs && s->next_run <= n) {
+        bool last = s->next_run == n;
+        char *text =
+            last ? NULL
+                 : json_dumps(json_array_get(s->runs, s->next_run), JSON_COMPACT);
+        struct etd_out o;
+        etd_begin(&o, s->bytes, sizeof s->bytes, &head, 1 + !!text + last);
+        etd_put_int(&o, "i", (int64_t)s->next_run);
+        if (text)
+            etd_put_bin(&o, "facts", text, strlen(text));
+        if (last)
+            etd_put_bool(&o, "done", true);
+        free(text);
+        size_t size = etd_end(&o); /* 0: facts of more than 64 KiB are left out */
+        if (size > 0 && !s->send(s->data, s->bytes, size))
+            return;
+        s->next_run++;
+    }
+    json_decref(s->runs);
+    s->runs = NULL;
+}
+
+/* ---- starting a recipe ---- */
+
+static bool
+write_recipe(struct etd_session *s, const struct etd_value *recipe)
+{
+    struct start *t = &s->start;
+    snprintf(t->file, sizeof t->file, "%s/started-XXXXXX.yaml", s->host->folder);
+    int fd = mkostemps(t->file, (int)strlen(".yaml"), O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool written =
+        eti_write_all(s->host->cx, fd, t->file, recipe->bytes, recipe->n) == ET_OK;
+    et_error_clear(s->host->cx);
+    close(fd);
+    return written;
+}
+
+/* The words "key=value" of a list, in ROOM; NULL: one of them is something else. */
+static const char *
+take_args(const struct etd_map *body, char *room, size_t size, const char **argv, int n)
+{
+    struct etd_value list, word;
+    if (!etd_find(body, "args", &list))
+        return NULL;
+    const unsigned char *at = list.at;
+    if (list.type != ETD_IS_LIST || list.n > ARGS)
+        return "args is a list of at most 32 texts";
+    for (size_t i = 0; i < list.n; i++) {
+        etd_next(&at, body->end, &word);
+        if (word.type != ETD_IS_TEXT || word.n + 1 > size || word.n == 0 ||
+            word.bytes[0] == '-' || !memchr(word.bytes, '=', word.n) ||
+            memchr(word.bytes, '\0', word.n))
+            return "args are texts such as train_data.batch_size=64";
+        memcpy(room, word.bytes, word.n);
+        room[word.n] = '\0';
+        argv[n++] = room;
+        room += word.n + 1;
+        size -= word.n + 1;
+    }
+    argv[n] = NULL;
+    return NULL;
+}
+
+static bool
+spawn(struct etd_session *s, const char *const *argv)
+{
+    struct start *t = &s->start;
+    posix_spawn_file_actions_t actions;
+    int out[2];
+    if (pipe2(out, O_CLOEXEC) != 0)
+        return false;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out[1], STDERR_FILENO);
+    int failed = posix_spawn(&t->pid, s->host->program, &actions, NULL,
+                             (char *const *)(void *)argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(out[1]);
+    t->fd = out[0];
+    if (failed) {
+        close(out[0]);
+        t->pid = 0;
+        errno = failed;
+        return false;
+    }
+    s->host->starting++;
+    return fcntl(t->fd, F_SETFL, O_NONBLOCK) == 0;
+}
+
+static void
+on_start(struct etd_session *s, const struct etd_frame *f)
+{
+    unsigned char id[ETD_CMD_ID] = {0};
+    char room[4096];
+    const char *argv[ARGS + 8] = {s->host->program, "train",       "-d", "--progress",
+                                  "none",           s->start.file, NULL};
+    struct etd_value recipe;
+    if (!etd_get_id(&f->body, "id", id, sizeof id)) {
+        etd_session_bye(s, "MALFORMED", "START has no id");
+        return;
+    }
+    if (!s->is_operator) {
+        answer(s, id, ETD_REJECTED, ETD_E_ROLE, "a viewer's key starts nothing");
+        return;
+    }
+    if (s->start.pid > 0 || s->host->starting >= ETD_STARTING) {
+        answer(s, id, ETD_REJECTED, ETD_E_FULL, "other recipes are being started");
+        return;
+    }
+    if (!etd_find(&f->body, "recipe", &recipe) || recipe.type != ETD_IS_BIN ||
+        recipe.n == 0 || recipe.n > RECIPE) {
+        answer(s, id, ETD_REJECTED, ETD_E_ARGUMENT, "a recipe has 1 byte to 200 KiB");
+        return;
+    }
+    const char *wrong = take_args(&f->body, room, sizeof room, argv, 6);
+    if (wrong) {
+        answer(s, id, ETD_REJECTED, ETD_E_ARGUMENT, wrong);
+        return;
+    }
+    s->start = (struct start){.fd = -1};
+    memcpy(s->start.id, id, sizeof id);
+    if (!write_recipe(s, &recipe) || !spawn(s, argv)) {
+        answer(s, id, ETD_REJECTED, ETD_E_FULL, strerror(errno));
+        (void)unlink(s->start.file);
+        return;
+    }
+    answer(s, id, ETD_RECEIVED, 0, "");
+}
+
+/* Reads what `train` says, and at its end answers with it. */
+static void
+step_start(struct etd_session *s)
+{
+    struct start *t = &s->start;
+    char more[512];
+    int status = 0;
+    ssize_t n;
+    if (t->pid <= 0)
+        return;
+    while ((n = read(t->fd, more, sizeof more)) > 0) {
+        size_t room = sizeof t->said - 1 - t->n;
+        size_t take = (size_t)n < room ? (size_t)n : room;
+        memcpy(t->said + t->n, more, take);
+        t->n += take;
+    }
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    waitpid(t->pid, &status, 0);
+    close(t->fd);
+    (void)unlink(t->file);
+    s->host->starting--;
+    t->pid = 0;
+    t->said[t->n] = '\0';
+    t->said[strcspn(t->said, "\n")] = '\0';
+    bool fine = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    answer(s, t->id, fine ? ETD_APPLIED : ETD_REJECTED, fine ? 0 : ETD_E_ARGUMENT,
+           t->said);
+}
+
+/* ---- a run ---- */
+
+/* Facts of the run NAME, or of the newest that is alive; NULL with *WHY. */
+static json_t *
+find_run(struct etd_session *s, const char *name, const char **why)
+{
+    json_t *list = list_runs(s), *found = NULL;
+    *why = name[0] ? "no run of that name is known here" : "no run is going on here";
+    for (size_t i = 0; i < json_array_size(list) && !found; i++) {
+        json_t *facts = json_array_get(list, i);
+        const char *called = json_string_value(json_object_get(facts, "name"));
+        if (name[0] && (!called || strcmp(called, name) != 0))
+            continue;
+        if (eti_facts_is_alive(facts))
+            found = json_incref(facts);
+        else if (name[0])
+            *why = "that run has ended";
+    }
+    json_decref(list);
+    return found;
+}
+
+static void
+pass_hello(struct etd_session *s, const struct etd_frame *f)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_out o;
+    struct etd_head head = f->head;
+    int64_t after = etd_get_int(&f->body, "after", -1);
+    etd_begin(&o, bytes, sizeof bytes, &head, 4 + (after >= 0));
+    etd_put_int(&o, "minor", ETD_MINOR);
+    etd_put_bool(&o, "stream", etd_get_bool(&f->body, "stream", true));
+    etd_put_int(&o, "credit", etd_get_int(&f->body, "credit", ETD_CREDIT));
+    etd_put_text(&o, "as", s->who);
+    if (after >= 0)
+        etd_put_int(&o, "after", after);
+    (void)etd_line_send(s->line, bytes, etd_end(&o));
+}
+
+static et_status
+begin_run(struct etd_session *s, const struct etd_frame *f)
+{
+    char name[ET_RUN_NAME], path[ETD_SOCKET_PATH];
+    const char *why;
+    etd_get_text(&f->body, "run", name, sizeof name);
+    json_t *facts = find_run(s, name, &why);
+    if (!facts) {
+        refuse(s, "NO_RUN", why);
+        return ET_OK;
+    }
+    et_status status = etd_endpoint_find(
+        s->host->cx, json_string_value(json_object_get(facts, "name")),
+        json_string_value(json_object_get(facts, "id")), path);
+    json_decref(facts);
+    etd_line_close(&s->line);
+    s->held = NULL;
+    if (status == ET_OK)
+        status = etd_line_open(
+            s->host->cx,
+            &(struct etd_line_options){.target = path, .zmq = s->host->zmq}, &s->line);
+    if (status == ET_ENOMEM)
+        return status;
+    if (status != ET_OK) {
+        /* Its hub is being started again: the viewer tries again too. */
+        etd_session_bye(s, "GONE", et_error_get(s->host->cx)->message);
+        et_error_clear(s->host->cx);
+        return ET_OK;
+    }
+    s->talk = TALK_RUN;
+    pass_hello(s, f);
+    return ET_OK;
+}
+
+/* The hub's WELCOME, with the role that the viewer's key has. */
+static size_t
+make_welcome(struct etd_session *s, const struct etd_frame *f)
+{
+    char name[ET_RUN_NAME];
+    struct etd_out o;
+    etd_begin(&o, s->bytes, sizeof s->bytes, &f->head, 7);
+    etd_put_int(&o, "minor", etd_get_int(&f->body, "minor", 0));
+    etd_put_text(&o, "name", etd_get_text(&f->body, "name", name, sizeof name));
+    etd_put_text(&o, "role", s->is_operator ? "operator" : "viewer");
+    etd_put_int(&o, "beat_ms", etd_get_int(&f->body, "beat_ms", 1000));
+    etd_put_int(&o, "head", etd_get_int(&f->body, "head", 0));
+    etd_put_bool(&o, "goes_on", etd_get_bool(&f->body, "goes_on", false));
+    etd_put_int(&o, "clients", etd_get_int(&f->body, "clients", ETD_CLIENTS));
+    return etd_end(&o);
+}
+
+static bool
+is_viewers(enum etd_kind kind)
+{
+    return kind == ETD_NACK || kind == ETD_HIST || kind == ETD_PING || kind == ETD_BYE;
+}
+
+static void
+pass_to_hub(struct etd_session *s, const struct etd_frame *f, const void *bytes,
+            size_t n)
+{
+    struct etd_command c;
+    if (f->head.kind == ETD_CMD && !s->is_operator) {
+        (void)etd_command_read(f, &c);
+        answer(s, c.id, ETD_REJECTED, ETD_E_ROLE, "a viewer's key gives no commands");
+        return;
+    }
+    if (!is_viewers(f->head.kind) && f->head.kind != ETD_CMD)
+        return;
+    if (n > ETD_INBOUND_BYTES || !etd_line_send(s->line, bytes, n))
+        etd_session_bye(s, "LAGGED", "the hub takes nothing more");
+}
+
+static void
+step_hub(struct etd_session *s)
+{
+    while (s->line && !s->over) {
+        struct etd_frame f;
+        struct etd_fault fault;
+        if (!s->held) {
+            switch (etd_line_receive(s->line, &s->held, &s->n_held)) {
+            case ETD_GOT_NOTHING:
+                s->held = NULL;
+                return;
+            case ETD_GOT_MESSAGE:
+                break;
+            case ETD_GOT_GONE:
+            case ETD_GOT_DENIED:
+                etd_session_bye(s, "GONE", "the run's hub is gone");
+                return;
+            }
+            if (etd_read(s->held, s->n_held, &f, &fault) == ET_OK &&
+                f.head.kind == ETD_WELCOME) {
+                s->n_held = make_welcome(s, &f);
+                s->held = s->bytes;
+            }
+        }
+        if (!s->send(s->data, s->held, s->n_held))
+            return;
+        s->held = NULL;
+    }
+}
+
+void
+etd_host_reap(struct etd_host *host)
+{
+    for (int i = host->n_left - 1; i >= 0; i--)
+        if (waitpid(host->left[i], NULL, WNOHANG) != 0) {
+            host->left[i] = host->left[--host->n_left];
+            host->starting--;
+        }
+}
+
+/* ---- either ---- */
+
+et_status
+etd_session_message(struct etd_session *s, const void *bytes, size_t n)
+{
+    struct etd_frame f;
+    struct etd_fault fault;
+    char text[128];
+    et_status status = etd_read(bytes, n, &f, &fault);
+    if (status == ET_ENOTSUP) {
+        snprintf(text, sizeof text, "worker speaks protocol %d, this is %d", ETD_MAJOR,
+                 f.head.major);
+        refuse(s, "VERSION", text);
+        return ET_OK;
+    }
+    if (status != ET_OK) {
+        snprintf(text, sizeof text, "malformed at byte %zu: %s", fault.at, fault.why);
+        etd_session_bye(s, "MALFORMED", text);
+        return ET_OK;
+    }
+    if (f.head.kind == ETD_HELLO && !etd_get_bool(&f.body, "worker", false))
+        return begin_run(s, &f);
+    if (f.head.kind == ETD_HELLO) {
+        welcome_host(s);
+    } else if (s->talk == TALK_RUN) {
+        pass_to_hub(s, &f, bytes, n);
+    } else if (s->talk == TALK_NONE) {
+        etd_session_bye(s, "UNKNOWN", "say HELLO first");
+    } else if (f.head.kind == ETD_PING) {
+        struct etd_out o;
+        const struct etd_head head = head_of(s, ETD_PONG);
+        etd_begin(&o, s->bytes, sizeof s->bytes, &head, 0);
+        (void)s->send(s->data, s->bytes, etd_end(&o));
+    } else if (f.head.kind == ETD_RUNS && !s->runs) {
+        s->runs = list_runs(s);
+        s->next_run = 0;
+        if (!s->runs)
+            s->runs = json_array();
+        tell_runs(s);
+    } else if (f.head.kind == ETD_START) {
+        on_start(s, &f);
+    }
+    if (f.head.kind == ETD_BYE)
+        s->over = true;
+    return ET_OK;
+}
+
+int
+etd_session_hub_fd(const struct etd_session *s)
+{
+    return s->line ? etd_line_fd(s->line) : -1;
+}
+
+int
+etd_session_child_fd(const struct etd_session *s)
+{
+    return s->start.pid > 0 ? s->start.fd : -1;
+}
+
+bool
+etd_session_step(struct etd_session *s)
+{
+    step_start(s);
+    if (s->runs)
+        tell_runs(s);
+    step_hub(s);
+    return !s->over;
+}
+
+et_status
+etd_session_new(struct etd_host *host, const char *who, bool is_operator,
+                bool (*send)(void *data, const void *bytes, size_t n), void *data,
+                struct etd_session **out)
+{
+    void *block;
+    ET_TRY(et_alloc(host->cx, sizeof **out, &block));
+    struct etd_session *s = *out = block;
+    s->host = host;
+    s->is_operator = is_operator;
+    s->send = send;
+    s->data = data;
+    snprintf(s->who, sizeof s->who, "%s", who);
+    return ET_OK;
+}
+
+void
+etd_session_free(struct etd_session **out)
+{
+    struct etd_session *s = *out;
+    *out = NULL;
+    if (!s)
+        return;
+    etd_line_close(&s->line);
+    json_decref(s->runs);
+    if (s->start.pid > 0) { /* it goes on; only nobody is told any more */
+        close(s->start.fd);
+        s->host->left[s->host->n_left++] = s->start.pid;
+    }
+    et_free(s->host->cx, s);
+}

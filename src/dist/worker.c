@@ -1,0 +1,459 @@
+/* worker.c: see worker.h. */
+#include "config.h"
+
+#include "dist/worker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "core/base/seams.h"
+#include "dist/door.h"
+#include "dist/endpoint.h"
+#include "dist/errors.h"
+
+enum {
+    PEERS = ETD_CLIENTS,
+    NAME = 256,    /* bytes of a routing id */
+    PIPE = 64,     /* messages on their way to a viewer */
+    AT_ONCE = 256, /* messages taken in before hubs are looked at again */
+    PREFIX = 4,
+};
+static const double MESSAGES = 200; /* a second that a viewer may send */
+
+struct peer {
+    struct etd_session *session; /* NULL: free */
+    struct worker *w;
+    void *socket; /* local or remote */
+    unsigned char name[NAME];
+    size_t name_bytes;
+    char key[ETD_KEY_TEXT]; /* remote */
+    bool is_operator;
+    double heard, tokens;
+};
+
+struct worker {
+    struct et_ctx *cx;
+    struct etd_host host;
+    struct etd_endpoint endpoint;
+    struct etd_keys keys;
+    struct etd_door door;
+    void *local, *remote; /* ROUTERs; remote NULL: none, or closed */
+    char address[ETD_ADDRESS];
+    struct peer peer[PEERS];
+    bool blocked;
+};
+
+/* ---- sending ---- */
+
+static bool
+send_to(struct worker *w, void *socket, const void *name, size_t name_bytes,
+        const void *bytes, size_t n)
+{
+    if (n > 0 && zmq_send(socket, name, name_bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
+        return zmq_send(socket, bytes, n, ZMQ_DONTWAIT) >= 0;
+    w->blocked = w->blocked || zmq_errno() == EAGAIN;
+    /* Of one that is gone nothing is kept: it counts as sent. */
+    return zmq_errno() == EHOSTUNREACH;
+}
+
+static bool
+send_peer(void *data, const void *bytes, size_t n)
+{
+    struct peer *p = data;
+    return send_to(p->w, p->socket, p->name, p->name_bytes, bytes, n);
+}
+
+static void
+send_end(struct worker *w, void *socket, const zmq_msg_t *name, enum etd_kind kind,
+         const char *code, const char *text)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_out o;
+    const struct etd_head head = {.kind = kind};
+    etd_begin(&o, bytes, sizeof bytes, &head, 2);
+    etd_put_text(&o, "code", code);
+    etd_put_text(&o, "text", text);
+    (void)send_to(w, socket, zmq_msg_data((zmq_msg_t *)(void *)name),
+                  zmq_msg_size(name), bytes, etd_end(&o));
+}
+
+/* ---- viewers ---- */
+
+static void
+forget(struct peer *p)
+{
+    etd_session_free(&p->session);
+}
+
+static struct peer *
+find_peer(struct worker *w, void *socket, const void *name, size_t n)
+{
+    for (struct peer *p = w->peer; p < w->peer + PEERS; p++)
+        if (p->session && p->socket == socket && p->name_bytes == n &&
+            memcmp(p->name, name, n) == 0)
+            return p;
+    return NULL;
+}
+
+static et_status
+add_peer(struct worker *w, void *socket, const void *name, size_t n, const char *key,
+         bool is_operator, struct peer **out)
+{
+    char who[ETD_WORD];
+    *out = NULL;
+    for (struct peer *p = w->peer; p < w->peer + PEERS && !*out; p++)
+        if (!p->session)
+            *out = p;
+    if (!*out)
+        return ET_OK;
+    struct peer *p = *out;
+    *p = (struct peer){.w = w,
+                       .socket = socket,
+                       .name_bytes = n,
+                       .is_operator = is_operator,
+                       .tokens = MESSAGES,
+                       .heard = eti_monotonic(w->cx)};
+    memcpy(p->name, name, n);
+    snprintf(p->key, sizeof p->key, "%s", key);
+    if (key[0])
+        etd_key_fingerprint(key, who);
+    else
+        snprintf(who, sizeof who, "worker");
+    et_status status =
+        etd_session_new(&w->host, who, is_operator, send_peer, p, &p->session);
+    *out = status == ET_OK ? p : NULL;
+    return status;
+}
+
+static bool
+is_hello(const void *bytes, size_t n)
+{
+    struct etd_frame f;
+    struct etd_fault fault;
+    return etd_read(bytes, n, &f, &fault) == ET_OK && f.head.kind == ETD_HELLO;
+}
+
+/* What a viewer sends, of a key that is right at this moment. */
+static et_status
+on_message(struct worker *w, void *socket, zmq_msg_t *name, zmq_msg_t *body,
+           const char *key, bool is_operator)
+{
+    size_t n = zmq_msg_size(body);
+    const void *bytes = zmq_msg_data(body);
+    double now = eti_monotonic(w->cx);
+    struct peer *p = find_peer(w, socket, zmq_msg_data(name), zmq_msg_size(name));
+    if (!p && !is_hello(bytes, n)) {
+        send_end(w, socket, name, ETD_BYE, "UNKNOWN", "say HELLO first");
+        return ET_OK;
+    }
+    if (!p)
+        ET_TRY(add_peer(w, socket, zmq_msg_data(name), zmq_msg_size(name), key,
+                        is_operator, &p));
+    if (!p) {
+        send_end(w, socket, name, ETD_REFUSE, "FULL", "64 viewers are here already");
+        return ET_OK;
+    }
+    p->tokens += MESSAGES * (now - p->heard);
+    p->tokens = p->tokens < MESSAGES ? p->tokens : MESSAGES;
+    p->heard = now;
+    if (p->tokens < 1) {
+        etd_session_bye(p->session, "RATE", "more than 200 messages a second");
+        forget(p);
+        return ET_OK;
+    }
+    p->tokens -= 1;
+    return etd_session_message(p->session, bytes, n);
+}
+
+static et_status
+receive_one(struct worker *w, void *socket, bool *got)
+{
+    zmq_msg_t name, body;
+    et_status status = ET_OK;
+    zmq_msg_init(&name);
+    *got = zmq_msg_recv(&name, socket, ZMQ_DONTWAIT) >= 0;
+    if (!*got) {
+        zmq_msg_close(&name);
+        return ET_OK;
+    }
+    zmq_msg_init(&body);
+    bool right = zmq_msg_more(&name) && zmq_msg_recv(&body, socket, 0) >= 0 &&
+                 !zmq_msg_more(&body) && zmq_msg_size(&name) < NAME;
+    const char *key =
+        right && socket == w->remote ? zmq_msg_gets(&body, "User-Id") : "";
+    const struct etd_authorized *a =
+        right && socket == w->remote && key ? etd_door_find(&w->door, key) : NULL;
+    if (right && socket == w->local)
+        status = on_message(w, socket, &name, &body, "", true);
+    else if (a)
+        status = on_message(w, socket, &name, &body, key, a->is_operator);
+    while (!right && zmq_msg_more(&body) &&
+           zmq_msg_recv(&body, socket, ZMQ_DONTWAIT) >= 0)
+        ;
+    zmq_msg_close(&name);
+    zmq_msg_close(&body);
+    return status;
+}
+
+static et_status
+receive(struct worker *w, void *socket)
+{
+    bool got = socket != NULL;
+    for (int i = 0; got && i < AT_ONCE; i++)
+        ET_TRY(receive_one(w, socket, &got));
+    return ET_OK;
+}
+
+/* Those whose key has been taken away, or has another role now, are cut. */
+static void
+look_after(struct worker *w, struct peer *p)
+{
+    const struct etd_authorized *a = p->key[0] ? etd_door_find(&w->door, p->key) : NULL;
+    if (p->key[0] && (!a || a->is_operator != p->is_operator)) {
+        etd_session_bye(p->session, "KEY", "the key is not let in any more");
+        forget(p);
+    } else if (eti_monotonic(w->cx) - p->heard >= ETD_DISCONNECTED) {
+        etd_session_bye(p->session, "SILENT", "nothing was heard for 10 s");
+        forget(p);
+    }
+}
+
+/* ---- the loop ---- */
+
+static void
+close_remote(struct worker *w)
+{
+    for (struct peer *p = w->peer; p < w->peer + PEERS; p++)
+        if (p->session && p->socket == w->remote)
+            forget(p);
+    if (w->remote)
+        zmq_close(w->remote);
+    w->remote = NULL;
+}
+
+static et_status
+turn(struct worker *w)
+{
+    zmq_pollitem_t item[3 + 2 * PEERS];
+    int n = 0;
+    item[n++] = (zmq_pollitem_t){.socket = w->local, .events = ZMQ_POLLIN};
+    if (w->remote) {
+        item[n++] = (zmq_pollitem_t){.socket = w->remote, .events = ZMQ_POLLIN};
+        item[n++] = (zmq_pollitem_t){.socket = w->door.socket, .events = ZMQ_POLLIN};
+    }
+    for (struct peer *p = w->peer; p < w->peer + PEERS; p++) {
+        int hub = p->session ? etd_session_hub_fd(p->session) : -1;
+        int child = p->session ? etd_session_child_fd(p->session) : -1;
+        if (hub >= 0 && !w->blocked)
+            item[n++] = (zmq_pollitem_t){.fd = hub, .events = ZMQ_POLLIN};
+        if (child >= 0)
+            item[n++] = (zmq_pollitem_t){.fd = child, .events = ZMQ_POLLIN};
+    }
+    if (zmq_poll(item, n, w->blocked ? 20 : 250) < 0 && zmq_errno() != EINTR)
+        return ET_FAIL(w->cx, ET_EIO, "the worker cannot wait: %s",
+                       zmq_strerror(zmq_errno()));
+    if (w->remote && !etd_door_step(&w->door)) {
+        et_report(w->cx, ET_LOG_ERROR, "the door is broken: nothing listens at %s",
+                  w->address);
+        close_remote(w);
+    }
+    w->blocked = false;
+    ET_TRY(receive(w, w->local));
+    ET_TRY(receive(w, w->remote));
+    for (struct peer *p = w->peer; p < w->peer + PEERS; p++)
+        if (p->session && !etd_session_step(p->session))
+            forget(p);
+    for (struct peer *p = w->peer; p < w->peer + PEERS; p++)
+        if (p->session)
+            look_after(w, p);
+    etd_host_reap(&w->host);
+    return ET_OK;
+}
+
+/* ---- beginning and end ---- */
+
+static void *
+make_router(struct worker *w)
+{
+    int one = 1, pipe = PIPE, zero = 0, handshake = (int)(1000 * ETD_HANDSHAKE);
+    int64_t most = ETD_CHUNK_BYTES;
+    void *socket = zmq_socket(w->host.zmq, ZMQ_ROUTER);
+    if (socket && zmq_setsockopt(socket, ZMQ_ROUTER_MANDATORY, &one, sizeof one) == 0 &&
+        zmq_setsockopt(socket, ZMQ_SNDHWM, &pipe, sizeof pipe) == 0 &&
+        zmq_setsockopt(socket, ZMQ_RCVHWM, &pipe, sizeof pipe) == 0 &&
+        zmq_setsockopt(socket, ZMQ_LINGER, &zero, sizeof zero) == 0 &&
+        zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &most, sizeof most) == 0 &&
+        zmq_setsockopt(socket, ZMQ_HANDSHAKE_IVL, &handshake, sizeof handshake) == 0)
+        return socket;
+    if (socket)
+        zmq_close(socket);
+    return NULL;
+}
+
+static int
+bind_local(void *data, const char *address)
+{
+    struct worker *w = data;
+    return zmq_bind(w->local, address);
+}
+
+static et_status
+listen_there(struct worker *w, const struct etd_serve *o)
+{
+    uid_t uid = getuid();
+    if (o->listen) {
+        ET_TRY(etd_keys_read(w->cx, o->key, &w->keys));
+        ET_TRY(etd_door_open(w->cx, w->host.zmq, o->authorized, &w->door));
+        w->remote = make_router(w);
+    }
+    w->local = make_router(w);
+    if (!w->local || (o->listen && !w->remote) ||
+        zmq_setsockopt(w->local, ZMQ_IPC_FILTER_UID, &uid, sizeof uid) != 0)
+        return ET_FAIL(w->cx, ET_EIO, "no socket for the worker: %s",
+                       zmq_strerror(zmq_errno()));
+    ET_TRY(etd_endpoint_claim(w->cx, ETD_WORKER_SOCKET, NULL, &w->endpoint));
+    ET_TRY(etd_endpoint_bind(&w->endpoint, bind_local, w));
+    if (o->listen)
+        ET_TRY(etd_door_bind(&w->door, w->remote, &w->keys, o->listen, w->address));
+    return ET_OK;
+}
+
+static void
+end(struct worker *w)
+{
+    for (struct peer *p = w->peer; p < w->peer + PEERS; p++) {
+        if (p->session)
+            etd_session_bye(p->session, "GONE", "the worker ends");
+        forget(p);
+    }
+    int linger = 500;
+    void *const sockets[] = {w->local, w->remote};
+    for (int i = 0; i < 2; i++) {
+        if (!sockets[i])
+            continue;
+        (void)zmq_setsockopt(sockets[i], ZMQ_LINGER, &linger, sizeof linger);
+        zmq_close(sockets[i]);
+    }
+    etd_door_close(&w->door);
+    if (w->host.zmq)
+        zmq_ctx_term(w->host.zmq);
+    etd_endpoint_release(&w->endpoint);
+    et_free(w->cx, w);
+}
+
+et_status
+etd_worker_serve(struct et_ctx *cx, const struct etd_serve *o)
+{
+    void *block;
+    char fingerprint[ETD_FINGERPRINT] = "";
+    ET_TRY(et_alloc(cx, sizeof(struct worker), &block));
+    struct worker *w = block;
+    w->cx = cx;
+    w->endpoint.lock = -1;
+    w->host = (struct etd_host){.cx = cx, .program = o->program, .folder = o->folder};
+    w->host.zmq = zmq_ctx_new();
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    et_status status =
+        w->host.zmq ? listen_there(w, o) : ET_FAIL(cx, ET_EIO, "no context of zmq");
+    if (status == ET_OK && o->ready)
+        o->ready(o->data, o->listen ? w->address : NULL,
+                 o->listen ? etd_key_fingerprint(w->keys.public_key, fingerprint) : "");
+    while (status == ET_OK && !*o->stop)
+        status = turn(w);
+    end(w);
+    return status;
+}
+
+/* ---- the other side of ssh ---- */
+
+struct pipe {
+    int out;
+    bool broken;
+};
+
+/* Waits for the pipe: nobody else is served here. */
+static bool
+send_pipe(void *data, const void *bytes, size_t n)
+{
+    struct pipe *p = data;
+    char prefix[PREFIX];
+    const char *part[] = {prefix, bytes};
+    const size_t length[] = {PREFIX, n};
+    for (int i = 0; i < PREFIX; i++)
+        prefix[i] = (char)(n >> 8 * i);
+    for (int i = 0; i < 2 && !p->broken; i++)
+        for (size_t done = 0; done < length[i] && !p->broken;) {
+            ssize_t w = write(p->out, part[i] + done, length[i] - done);
+            p->broken = w < 0 && errno != EINTR;
+            done += w > 0 ? (size_t)w : 0;
+        }
+    return true;
+}
+
+struct input {
+    char bytes[PREFIX + ETD_CHUNK_BYTES];
+    size_t n;
+};
+
+/* Reads once, and hands on the messages that are whole. *OVER: there will be none. */
+static et_status
+receive_pipe(int fd, struct input *in, struct etd_session *s, bool *over)
+{
+    ssize_t got = read(fd, in->bytes + in->n, sizeof in->bytes - in->n);
+    if (got < 0 && errno == EINTR)
+        return ET_OK;
+    *over = got <= 0;
+    in->n += got > 0 ? (size_t)got : 0;
+    while (in->n >= PREFIX) {
+        const unsigned char *p = (const unsigned char *)in->bytes;
+        size_t n = p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 | (size_t)p[3] << 24;
+        if (n > ETD_CHUNK_BYTES) {
+            *over = true;
+            return ET_OK;
+        }
+        if (in->n < PREFIX + n)
+            return ET_OK;
+        ET_TRY(etd_session_message(s, in->bytes + PREFIX, n));
+        in->n -= PREFIX + n;
+        memmove(in->bytes, in->bytes + PREFIX + n, in->n);
+    }
+    return ET_OK;
+}
+
+et_status
+etd_worker_relay(struct et_ctx *cx, const char *program, const char *folder, int in,
+                 int out)
+{
+    struct etd_host host = {.cx = cx, .program = program, .folder = folder};
+    struct pipe pipe = {.out = out};
+    struct etd_session *s = NULL;
+    void *block;
+    bool over = false;
+    ET_TRY(et_alloc(cx, sizeof(struct input), &block));
+    host.zmq = zmq_ctx_new();
+    et_status status = host.zmq
+                           ? etd_session_new(&host, "ssh", true, send_pipe, &pipe, &s)
+                           : ET_FAIL(cx, ET_EIO, "no context of zmq");
+    while (status == ET_OK && !over && !pipe.broken) {
+        struct pollfd p[] = {{.fd = in, .events = POLLIN},
+                             {.fd = etd_session_hub_fd(s), .events = POLLIN},
+                             {.fd = etd_session_child_fd(s), .events = POLLIN}};
+        if (poll(p, 3, 250) < 0 && errno != EINTR)
+            break;
+        if (p[0].revents)
+            status = receive_pipe(in, block, s, &over);
+        if (status == ET_OK && !etd_session_step(s))
+            over = true;
+        etd_host_reap(&host);
+    }
+    etd_session_free(&s);
+    if (host.zmq)
+        zmq_ctx_term(host.zmq);
+    et_free(cx, block);
+    return status;
+}

@@ -1,0 +1,57 @@
+/* worker.h: a host's service, and how others ask it (RELIABILITY.md 1, 7.2 and 7.3).
+ *
+ * A worker listens at a socket of its user and, where it is told to, at a TCP address
+ * behind keys. To whoever may connect it tells what runs there are, and passes on the
+ * conversation with the hub of each; operators may also send it recipes, which it
+ * starts as runs of its own user. It reads no recipe itself. */
+#ifndef ETD_WORKER_H
+#define ETD_WORKER_H
+
+#include "dist/client.h"
+#include "dist/session.h"
+
+#define ETD_WORKER_SOCKET "_worker" /* a name that no run has */
+
+struct etd_serve {
+    const char *listen;       /* "tcp://ADDRESS:PORT"; NULL: this machine alone */
+    const char *key;          /* path of curve.key, */
+    const char *authorized;   /* of authorized_keys */
+    const char *program;      /* this one */
+    const char *folder;       /* for recipes that are sent */
+    volatile const int *stop; /* ends when it is not 0 */
+    /* Called once it listens: with the TCP address (NULL: none) and the fingerprint. */
+    void (*ready)(void *data, const char *address, const char *fingerprint);
+    void *data;
+};
+/* Serves until it is stopped. Fails as errors.h says. */
+ET_NODISCARD et_status etd_worker_serve(struct et_ctx *cx, const struct etd_serve *o);
+
+/* The other side of an ssh:// target: one conversation, each message behind its length,
+ * on the descriptors IN and OUT. */
+ET_NODISCARD et_status etd_worker_relay(struct et_ctx *cx, const char *program,
+                                        const char *folder, int in, int out);
+
+/* ---- asking: each connects, waits at most SECONDS, and closes ---- */
+
+struct etd_worker_info {
+    char name[256], version[64], role[16];
+    int64_t cores, gpus;
+    double rtt; /* seconds of a PING */
+};
+ET_NODISCARD et_status etd_worker_info(struct et_ctx *cx,
+                                       const struct etd_line_options *to,
+                                       double seconds, struct etd_worker_info *out);
+struct json_t;
+/* Facts of its runs, the newest first; the caller owns *OUT. */
+ET_NODISCARD et_status etd_worker_runs(struct et_ctx *cx,
+                                       const struct etd_line_options *to,
+                                       double seconds, struct json_t **out);
+/* Starts a recipe with N words "key=value": OUT->kind is APPLIED or REJECTED, its text
+ * what `train` said. */
+ET_NODISCARD et_status etd_worker_start(struct et_ctx *cx,
+                                        const struct etd_line_options *to,
+                                        double seconds, const char *recipe,
+                                        size_t bytes, const char *const *args, int n,
+                                        struct etd_answer *out);
+
+#endif

@@ -1,0 +1,200 @@
+/* worker_ask.c: what others ask of a worker: see worker.h. */
+#include "config.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "core/base/seams.h"
+#include "dist/errors.h"
+#include "dist/worker.h"
+
+struct asking {
+    struct et_ctx *cx;
+    struct etd_line *line;
+    double end;
+};
+
+static et_status
+nobody(struct asking *a, const char *why)
+{
+    return ETD_FAIL(a->cx, ET_ENOENT, UNREACHABLE, "%s", why);
+}
+
+/* The next frame of one of the kinds WANTED or REJECTED or EXPIRED, within the time. */
+static et_status
+wait_for(struct asking *a, enum etd_kind wanted, struct etd_frame *f)
+{
+    char text[256];
+    struct etd_fault fault;
+    for (;;) {
+        const char *bytes;
+        size_t n;
+        double left = a->end - eti_monotonic(a->cx);
+        struct pollfd p = {.fd = etd_line_fd(a->line), .events = POLLIN};
+        switch (etd_line_receive(a->line, &bytes, &n)) {
+        case ETD_GOT_NOTHING:
+            if (left <= 0)
+                return nobody(a, "the worker does not answer");
+            (void)poll(&p, 1, (int)(1000 * left) + 1);
+            continue;
+        case ETD_GOT_GONE:
+            return nobody(a, "the worker is not reachable");
+        case ETD_GOT_DENIED:
+            return ETD_FAIL(a->cx, ET_ECANCELED, KEYS,
+                            "the key is refused, or the worker's is not the one known");
+        case ETD_GOT_MESSAGE:
+            break;
+        }
+        et_status status = etd_read(bytes, n, f, &fault);
+        if (status == ET_ENOTSUP)
+            return ETD_FAIL(a->cx, status, PROTOCOL,
+                            "worker speaks protocol %d, this is %d", f->head.major,
+                            ETD_MAJOR);
+        if (status != ET_OK)
+            return ETD_FAIL(a->cx, status, UNREACHABLE, "the worker's answer: %s",
+                            fault.why);
+        if (f->head.kind == wanted || f->head.kind == ETD_REJECTED ||
+            f->head.kind == ETD_EXPIRED)
+            return ET_OK;
+        if (f->head.kind == ETD_REFUSE || f->head.kind == ETD_BYE)
+            return ETD_FAIL(a->cx, ET_ECANCELED, TURNED_AWAY, "the worker says: %s",
+                            etd_get_text(&f->body, "text", text, sizeof text));
+    }
+}
+
+static et_status
+send_frame(struct asking *a, struct etd_out *o)
+{
+    size_t n = etd_end(o);
+    if (n == 0)
+        return ETD_FAIL(a->cx, ET_EINVAL, ARGUMENT, "too much for one message");
+    return etd_line_send(a->line, o->bytes, n) ? ET_OK : nobody(a, "the line is full");
+}
+
+static et_status
+begin(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
+      struct asking *a, struct etd_frame *welcome)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_out o;
+    const struct etd_head head = {.kind = ETD_HELLO};
+    *a = (struct asking){.cx = cx, .end = eti_monotonic(cx) + seconds};
+    ET_TRY(etd_line_open(cx, to, &a->line));
+    etd_begin(&o, bytes, sizeof bytes, &head, 2);
+    etd_put_int(&o, "minor", ETD_MINOR);
+    etd_put_bool(&o, "worker", true);
+    et_status status = send_frame(a, &o);
+    if (status == ET_OK)
+        status = wait_for(a, ETD_WELCOME, welcome);
+    if (status != ET_OK)
+        etd_line_close(&a->line);
+    return status;
+}
+
+/* Says that it was all. */
+static void
+finish(struct asking *a)
+{
+    char bytes[256];
+    struct etd_out o;
+    const struct etd_head head = {.kind = ETD_BYE};
+    etd_begin(&o, bytes, sizeof bytes, &head, 0);
+    (void)etd_line_send(a->line, bytes, etd_end(&o));
+    etd_line_close(&a->line);
+}
+
+et_status
+etd_worker_info(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
+                struct etd_worker_info *out)
+{
+    struct asking a;
+    struct etd_frame f;
+    char bytes[256];
+    struct etd_out o;
+    const struct etd_head head = {.kind = ETD_PING};
+    *out = (struct etd_worker_info){0};
+    ET_TRY(begin(cx, to, seconds, &a, &f));
+    etd_get_text(&f.body, "name", out->name, sizeof out->name);
+    etd_get_text(&f.body, "version", out->version, sizeof out->version);
+    etd_get_text(&f.body, "role", out->role, sizeof out->role);
+    out->cores = etd_get_int(&f.body, "cores", 0);
+    out->gpus = etd_get_int(&f.body, "gpus", 0);
+    double sent = eti_monotonic(cx);
+    etd_begin(&o, bytes, sizeof bytes, &head, 0);
+    et_status status = send_frame(&a, &o);
+    if (status == ET_OK)
+        status = wait_for(&a, ETD_PONG, &f);
+    out->rtt = eti_monotonic(cx) - sent;
+    finish(&a);
+    return status;
+}
+
+et_status
+etd_worker_runs(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
+                struct json_t **out)
+{
+    struct asking a;
+    struct etd_frame f;
+    char bytes[256];
+    struct etd_out o;
+    const struct etd_head head = {.kind = ETD_RUNS};
+    bool done = false;
+    *out = NULL;
+    ET_TRY(begin(cx, to, seconds, &a, &f));
+    json_t *list = json_array();
+    etd_begin(&o, bytes, sizeof bytes, &head, 0);
+    et_status status = send_frame(&a, &o);
+    while (status == ET_OK && !done) {
+        struct etd_value facts;
+        status = wait_for(&a, ETD_RUNS, &f);
+        if (status != ET_OK)
+            break;
+        done = etd_get_bool(&f.body, "done", false);
+        if (etd_find(&f.body, "facts", &facts) && facts.type == ETD_IS_BIN)
+            (void)json_array_append_new(list,
+                                        json_loadb(facts.bytes, facts.n, 0, NULL));
+    }
+    finish(&a);
+    if (status == ET_OK)
+        *out = list;
+    else
+        json_decref(list);
+    return status;
+}
+
+et_status
+etd_worker_start(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
+                 const char *recipe, size_t bytes, const char *const *args, int n,
+                 struct etd_answer *out)
+{
+    struct asking a;
+    struct etd_frame f;
+    struct etd_out o;
+    const struct etd_head head = {.kind = ETD_START};
+    unsigned char id[ETD_CMD_ID];
+    void *block;
+    if (getrandom(id, sizeof id, 0) != sizeof id)
+        return ET_FAIL(cx, ET_EIO, "no random bytes: %s", strerror(errno));
+    ET_TRY(et_alloc(cx, ETD_CHUNK_BYTES, &block));
+    et_status status = begin(cx, to, seconds, &a, &f);
+    if (status == ET_OK) {
+        etd_begin(&o, block, ETD_CHUNK_BYTES, &head, 3);
+        etd_put_bin(&o, "id", id, sizeof id);
+        etd_put_bin(&o, "recipe", recipe, bytes);
+        etd_put_texts(&o, "args", args, n);
+        status = send_frame(&a, &o);
+        while (status == ET_OK) {
+            status = wait_for(&a, ETD_APPLIED, &f);
+            if (status == ET_OK && etd_answer_read(&f, out) &&
+                memcmp(out->id, id, sizeof id) == 0)
+                break;
+        }
+        finish(&a);
+    }
+    et_free(cx, block);
+    return status;
+}

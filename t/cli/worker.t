@@ -1,0 +1,90 @@
+#!/bin/sh
+# `etude worker`: keys are made, pinned and compared; a host is served, here and by ssh.
+. "$(dirname "$0")/cli.sh"
+export ETUDE_CONFIG_DIR="$dir/config" XDG_RUNTIME_DIR="$dir/r"
+mkdir -p r
+
+run worker keygen
+exits 0 "keygen makes a key"
+is "$(stat -c %a config/curve.key)" 600 "for its owner alone"
+says out "fingerprint  SHA256:" "and shows what people compare"
+says out "as good as a login" "and says what an operator's key is worth"
+secret=$(sed -n 's/^secret //p' config/curve.key)
+grep -qF -e "$secret" out
+is "$?" 1 "the secret is not shown"
+run worker keygen --json
+exits 0 "a second time it stays"
+says out '"made": false' "and that is said"
+key=$(sed -n 's/^public //p' config/curve.key)
+run worker keygen --key other.key
+exits 0 "--key is another file"
+other=$(sed -n 's/^public //p' other.key)
+
+run worker add lab-a tcp://127.0.0.1:7017 "$key"
+exits 0 "a worker is added with its key"
+says out "pinned to SHA256:" "which is pinned"
+run worker add lab-a tcp://127.0.0.1:7017 "$other"
+exits 77 "another key for it is refused"
+is "$(grep -o 'SHA256:' err | wc -l | tr -d ' ')" 2 "and both are shown"
+run worker add lab-a tcp://127.0.0.1:7018 config/curve.key
+exits 0 "the same key, as a file: another address is fine"
+run worker add lab-b tcp://127.0.0.1:7017
+exits 77 "TCP without a key is refused"
+run worker add lab-b http://x
+exits 64 "another address than tcp:// or ssh:// is none"
+run worker add lab-b ssh://-oProxyCommand=x
+exits 0 "a name is taken as it is"
+run worker test lab-b
+exits 64 "but a host that would be an option of ssh is none"
+run worker remove lab-b
+exits 0 "it is removed"
+run worker remove lab-b
+exits 65 "once"
+run worker test lab-a
+exits 69 "a worker that does not answer: exit 69"
+run worker list
+exits 0 "the list has all"
+says out "unreachable" "and what each is worth now"
+run worker list --listen tcp://x
+exits 64 "--listen is for serve"
+run worker
+exits 64 "without a word: exit 64"
+run worker serve --listen tcp://127.0.0.1:0
+exits 77 "serve refuses TCP without authorized_keys"
+
+"$etude" worker serve >served 2>&1 &
+worker=$!
+i=0
+until [ -s served ] || [ $i -gt 100 ]; do
+    i=$((i + 1))
+    sleep 0.1
+done
+says served "listening at $dir/r/etude/_worker.sock" "serve listens for this user"
+run worker test local
+exits 0 "and answers"
+says out "role operator" "to its owner as an operator"
+run worker list --json
+says out '"state": "ready"' "the list knows it"
+kill "$worker"
+wait "$worker"
+is "$?" 0 "it ends with 0"
+
+# Somebody else's machine, by an ssh that is none.
+mkdir bin
+cat >bin/ssh <<R
+#!/bin/sh
+[ "\$1 \$2 \$3" = "-T -- lab-c" ] || exit 255
+shift 3
+shift
+exec "$etude" "\$@"
+R
+chmod +x bin/ssh
+PATH="$dir/bin:$PATH"
+run worker add lab-c ssh://lab-c
+exits 0 "a host by ssh needs no key"
+run worker test lab-c
+exits 0 "and no worker there"
+says out "role operator" "who may log in is an operator"
+run worker test ssh://lab-d
+exits 69 "one that ssh does not reach: exit 69"
+finish

@@ -1,0 +1,167 @@
+/* Files of keys: what is right is read, what is wrong lets nobody in. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dist/errors.h"
+#include "dist/keys.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+#define KEY "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7" /* of RFC 26 */
+
+static struct et_ctx *cx;
+static struct etd_authorized_list list;
+static struct etd_worker_list workers;
+
+static void
+is_authorized(const char *text, int line, const char *why)
+{
+    char said[128] = "";
+    is_int(etd_authorized_parse(text, strlen(text), &list, said, sizeof said), line,
+           "%.40s", text);
+    is_str(said, why, "for that reason");
+    if (line > 0)
+        is_int(list.n, 0, "and nobody is let in");
+}
+
+static void
+test_authorized(void)
+{
+    const double day = 24 * 3600;
+    is_authorized("", 0, "");
+    is_authorized("# nobody\n\n   \n", 0, "");
+    is_authorized("viewer " KEY " ann's laptop until=2027-01-31\n"
+                  "operator " KEY "\tbob # at home",
+                  0, "");
+    is_int(list.n, 2, "two keys");
+    is_str(list.key[0].comment, "ann's laptop", "a comment may have several words");
+    ok(!list.key[0].is_operator && list.key[1].is_operator, "each has its role");
+    is_near(list.key[0].until, 1801440000, 0, "until the end of that day");
+    ok(etd_authorized_find(&list, KEY, 1801440000 - 1) == &list.key[0], "it is valid");
+    ok(etd_authorized_find(&list, KEY, 1801440000 + day) == &list.key[1],
+       "and then no more");
+    ok(!etd_authorized_find(&list, "another", 0), "another key is nobody's");
+
+    is_authorized("viewer rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf# me # home\n", 0, "");
+    ok(list.n == 1 && list.key[0].key[39] == '#', "a key may end in #");
+    is_str(list.key[0].comment, "me", "which is no comment there");
+    is_authorized("viewer " KEY " a\nroot " KEY " b\n", 2,
+                  "it begins with neither viewer nor operator");
+    is_authorized("viewer\n", 1, "it has no key");
+    is_authorized("viewer abc me\n", 1, "key is 3 characters, expected 40");
+    is_authorized("viewer " KEY "7 me\n", 1, "key is 41 characters, expected 40");
+    is_authorized("viewer rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf\" me\n", 1,
+                  "the key is not Z85");
+    is_authorized("viewer " KEY "\n", 1, "it has no comment that says whose key it is");
+    is_authorized("viewer " KEY " me until=soon\n", 1,
+                  "until= is no day such as 2027-01-31");
+    is_authorized("viewer " KEY " me until=2027-02-30\n", 1,
+                  "until= is no day such as 2027-01-31");
+    char many[300];
+    memset(many, 'x', sizeof many - 1);
+    many[sizeof many - 1] = '\0';
+    is_authorized(many, 1, "it is no line of text, or longer than 255 bytes");
+    char said[128];
+    is_int(etd_authorized_parse("viewer\0", 7, &list, said, sizeof said), 1,
+           "a zero byte is no text");
+}
+
+static void
+is_denied(et_status status, const char *what)
+{
+    ok(status != ET_OK, "%s is refused", what);
+    is_int(et_error_get(cx)->code, ETD_E_KEYS, "%s", et_error_get(cx)->message);
+    et_error_clear(cx);
+}
+
+static void
+test_files(void)
+{
+    struct etd_keys keys, again;
+    struct stat st;
+    char path[512], fingerprint[ETD_FINGERPRINT];
+    snprintf(path, sizeof path, "%s/curve.key", scratch_folder());
+    ok(etd_keys_draw(cx, &keys) == ET_OK && etd_key_is(keys.public_key),
+       "a pair of keys");
+    ok(etd_keys_write(cx, path, &keys) == ET_OK, "is written");
+    ok(lstat(path, &st) == 0 && (st.st_mode & 07777) == 0600, "for its owner alone");
+    ok(etd_keys_read(cx, path, &again) == ET_OK &&
+           memcmp(&keys, &again, sizeof keys) == 0,
+       "and read");
+    is_denied(etd_keys_write(cx, path, &keys), "another in its place");
+    chmod(path, 0640);
+    is_denied(etd_keys_read(cx, path, &again), "a secret that the group can read");
+    chmod(path, 0600);
+    if (geteuid() == 0) {
+        ok(chown(path, 65534, 65534) == 0, "(given away)");
+        is_denied(etd_keys_read(cx, path, &again), "somebody else's secret");
+        ok(chown(path, 0, 0) == 0, "(and back)");
+    } else {
+        skip(4, "root alone can give files away");
+    }
+    FILE *f = fopen(path, "r+");
+    fseek(f, -42, SEEK_END);
+    fputs(KEY, f);
+    fclose(f);
+    is_denied(etd_keys_read(cx, path, &again),
+              "a secret that is not of the public key");
+    unlink(path);
+    ok(symlink("/dev/null", path) == 0, "(a link)");
+    is_denied(etd_keys_read(cx, path, &again), "a link");
+    unlink(path);
+    is_denied(etd_keys_read(cx, path, &again), "one that is not there");
+    etd_key_fingerprint(KEY, fingerprint);
+    is_int((int64_t)strlen(fingerprint), 50, "a fingerprint has 50 characters");
+    ok(strncmp(fingerprint, "SHA256:", 7) == 0, "%s", fingerprint);
+}
+
+static void
+test_workers(void)
+{
+    char path[512], said[128], text[512] = "";
+    static const char wrong[] = "a: {address: \"tcp://h:1\"}\n";
+    struct etd_worker w = {.name = "lab-a",
+                           .address = "tcp://192.0.2.4:7017",
+                           .key = KEY,
+                           .since = "2026-11-22"};
+    snprintf(path, sizeof path, "%s/workers.yaml", scratch_folder());
+    ok(etd_workers_read(cx, path, &workers) == ET_OK && workers.n == 0,
+       "none at first");
+    FILE *f = fopen(path, "w");
+    fputs("# mine\nlab-ab: {address: ssh://b, since: 2026-01-01}\n", f);
+    fclose(f);
+    ok(etd_workers_write(cx, path, w.name, &w) == ET_OK &&
+           etd_workers_read(cx, path, &workers) == ET_OK && workers.n == 2,
+       "one is added");
+    const struct etd_worker *got = etd_workers_find(&workers, "tcp://192.0.2.4:7017");
+    ok(got && memcmp(got, &w, sizeof w) == 0, "and found by its address");
+    ok(etd_workers_find(&workers, "lab-ab")->key[0] == '\0', "one by ssh has no key");
+    ok(etd_workers_write(cx, path, w.name, NULL) == ET_OK, "it is removed");
+    f = fopen(path, "r");
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    is_str(text, "# mine\nlab-ab: {address: ssh://b, since: 2026-01-01}\n",
+           "all else stands as it did");
+    is_int(etd_workers_parse(wrong, strlen(wrong), &workers, said, sizeof said), 1,
+           "a TCP worker without a key is none");
+    is_int(etd_workers_parse("x\n", 2, &workers, said, sizeof said), 1,
+           "nor is any line of text");
+}
+
+int
+main(void)
+{
+    umask(022);
+    cx = need_ctx();
+    test_authorized();
+    test_files();
+    test_workers();
+    et_ctx_free(&cx);
+    return done();
+}

@@ -1,0 +1,397 @@
+/* Who may do what at a worker: R24 of RELIABILITY.md section 10. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "core/base/seams.h"
+#include "dist/errors.h"
+#include "dist/target.h"
+#include "dist/worker.h"
+#include "t/dist/house.h"
+#include "t/tap.h"
+
+static struct house h;
+static char config[128], address[128];
+static struct etd_keys server, viewer, operator_, expired, stranger;
+static pid_t worker;
+static int from_worker = -1;
+
+/* ---- the worker as a process ---- */
+
+static void
+put_file(const char *name, mode_t mode, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", config, name);
+    unlink(path);
+    FILE *f = fopen(path, "w");
+    fputs(text, f);
+    fclose(f);
+    chmod(path, mode);
+}
+
+/* authorized_keys as it is when all is well; WHO: "vo" viewer and operator. */
+static const char *
+authorized(const char *who)
+{
+    static char text[512];
+    size_t n = (size_t)snprintf(text, sizeof text, "viewer %s late until=2020-01-01\n",
+                                expired.public_key);
+    if (strchr(who, 'v'))
+        n += (size_t)snprintf(text + n, sizeof text - n, "viewer %s ann\n",
+                              viewer.public_key);
+    if (strchr(who, 'o'))
+        snprintf(text + n, sizeof text - n, "operator %s bob\n", operator_.public_key);
+    return text;
+}
+
+/* Starts it; true: it listens, false: it ended with *CODE. */
+static bool
+start_worker(const char *listen, int *code)
+{
+    char program[4096], line[512] = "", resolved[4096];
+    const char *build = getenv("ET_BUILDDIR");
+    int out[2];
+    size_t n = 0;
+    snprintf(program, sizeof program, "%s/etude", build ? build : ".");
+    if (!realpath(program, resolved) || pipe2(out, O_CLOEXEC) != 0)
+        bail("no program %s", program);
+    worker = fork();
+    if (worker == 0) {
+        dup2(out[1], STDOUT_FILENO);
+        if (!getenv("ET_SHOW"))
+            dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+        if (chdir(h.folder) != 0)
+            _exit(127);
+        execl(resolved, resolved, "worker", "serve", listen ? "--listen" : NULL, listen,
+              NULL);
+        _exit(127);
+    }
+    close(out[1]);
+    from_worker = out[0];
+    while (n < sizeof line - 1 && read(from_worker, line + n, 1) == 1 &&
+           line[n] != '\n')
+        n++;
+    if (n > 0) {
+        if (sscanf(line, "listening at %127[^,]", address) != 1)
+            bail("the worker says %s", line);
+        return true;
+    }
+    waitpid(worker, code, 0);
+    *code = WIFEXITED(*code) ? WEXITSTATUS(*code) : -1;
+    close(from_worker);
+    worker = 0;
+    return false;
+}
+
+static int
+stop_worker(void)
+{
+    int status = 0;
+    kill(worker, SIGTERM);
+    waitpid(worker, &status, 0);
+    close(from_worker);
+    worker = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* ---- clients ---- */
+
+static struct etd_line_options
+line_to(const struct etd_keys *keys)
+{
+    return (struct etd_line_options){
+        .target = address, .keys = keys, .server = server.public_key};
+}
+
+static const char *
+ask(const struct etd_keys *keys)
+{
+    static struct etd_worker_info info;
+    const struct etd_line_options o = line_to(keys);
+    et_status status = etd_worker_info(h.cx, &o, 5, &info);
+    int code = et_error_get(h.cx)->code;
+    et_error_clear(h.cx);
+    return status == ET_OK             ? info.role
+           : code == ETD_E_KEYS        ? "denied"
+           : code == ETD_E_UNREACHABLE ? "no answer"
+                                       : "other";
+}
+
+/* A plain socket: neither key nor encryption. */
+static bool
+is_answered_in_clear(void)
+{
+    char bytes[256];
+    struct etd_out o;
+    const struct etd_head head = {.kind = ETD_HELLO};
+    int zero = 0, wait = 1500;
+    void *zmq = zmq_ctx_new(), *socket = zmq_socket(zmq, ZMQ_DEALER);
+    etd_begin(&o, bytes, sizeof bytes, &head, 1);
+    etd_put_bool(&o, "worker", true);
+    size_t n = etd_end(&o);
+    bool answered = zmq_setsockopt(socket, ZMQ_LINGER, &zero, sizeof zero) == 0 &&
+                    zmq_setsockopt(socket, ZMQ_RCVTIMEO, &wait, sizeof wait) == 0 &&
+                    zmq_connect(socket, address) == 0 &&
+                    zmq_send(socket, bytes, n, 0) >= 0 &&
+                    zmq_recv(socket, bytes, sizeof bytes, 0) >= 0;
+    zmq_close(socket);
+    zmq_ctx_term(zmq);
+    return answered;
+}
+
+static struct etd_client *
+attach(const struct etd_keys *keys)
+{
+    struct etd_client *c;
+    const struct etd_client_options o = {.line = line_to(keys), .run = h.name};
+    if (etd_client_open(h.cx, &o, &c) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    return c;
+}
+
+static struct etd_answer answer;
+
+static bool
+is_answered(struct house *house, struct etd_client **c, int n)
+{
+    (void)house, (void)n;
+    while (etd_client_answer(c[0], &answer))
+        if (answer.kind != ETD_RECEIVED)
+            return true;
+    return false;
+}
+
+static const char *
+do_it(struct etd_client *c, enum etd_op op)
+{
+    unsigned char id[ETD_CMD_ID];
+    if (etd_client_command(c, op, NULL, NULL, -1, 5000, id) != ET_OK ||
+        !house_drive(&h, &c, 1, is_answered, 5))
+        return "no answer";
+    return etd_kind_name(answer.kind);
+}
+
+static bool
+is_cut(struct house *house, struct etd_client **c, int n)
+{
+    (void)house, (void)n;
+    return etd_client_status(c[0])->link == ETD_LINK_REFUSED;
+}
+
+/* ---- tests ---- */
+
+static void
+test_keys_at_tcp(void)
+{
+    ok(!is_answered_in_clear(), "who has no key gets no answer");
+    is_str(ask(&stranger), "denied", "a key that is not listed is turned away");
+    is_str(ask(&expired), "denied", "so is one whose time is over");
+    is_str(ask(&viewer), "viewer", "a viewer's is let in as one");
+    is_str(ask(&operator_), "operator", "and an operator's");
+    struct etd_keys right = server;
+    memcpy(server.public_key, stranger.public_key, ETD_KEY_TEXT);
+    const char *said = ask(&viewer);
+    ok(strcmp(said, "viewer") != 0,
+       "a server with another key than the pinned is not "
+       "spoken to: %s",
+       said);
+    server = right;
+}
+
+static void
+test_viewer(void)
+{
+    json_t *runs = NULL;
+    struct etd_answer a = {0};
+    const struct etd_line_options o = line_to(&viewer);
+    ok(etd_worker_runs(h.cx, &o, 5, &runs) == ET_OK && json_array_size(runs) == 1,
+       "a viewer sees what runs there are");
+    is_str(json_string_value(json_object_get(json_array_get(runs, 0), "name")), h.name,
+           "with their facts");
+    json_decref(runs);
+    ok(etd_worker_start(h.cx, &o, 5, "model: x\n", 9, NULL, 0, &a) == ET_OK &&
+           a.kind == ETD_REJECTED && a.code == ETD_E_ROLE,
+       "and starts nothing: %s", a.text);
+    struct etd_client *c = attach(&viewer);
+    ok(house_drive(&h, &c, 1, all_equal, 10), "it watches a run");
+    ok(house_is_equal(&h, c), "and knows what the log says");
+    ok(!etd_client_status(c)->is_operator, "as a viewer");
+    is_str(do_it(c, ETD_OP_STOP), "REJECTED", "its commands are rejected");
+    is_int(answer.code, ETD_E_ROLE, "for that reason");
+    is_int(h.commands, 0, "and reach no supervisor");
+    house_tell(&h, 2000);
+    ok(house_drive(&h, &c, 1, all_equal, 10), "the stream goes on");
+    etd_client_close(&c);
+}
+
+static void
+test_operator(void)
+{
+    struct etd_answer a = {0};
+    char fingerprint[ETD_FINGERPRINT], who[128];
+    const struct etd_line_options o = line_to(&operator_);
+    struct etd_client *c = attach(&operator_);
+    ok(house_drive(&h, &c, 1, all_equal, 10) && etd_client_status(c)->is_operator,
+       "an operator watches a run");
+    is_str(do_it(c, ETD_OP_PAUSE), "APPLIED", "and steers it");
+    snprintf(who, sizeof who, "uid:%ld/%s", (long)getuid(),
+             etd_key_fingerprint(operator_.public_key, fingerprint));
+    is_str(answer.text, who, "under the fingerprint of its key");
+    etd_client_close(&c);
+    ok(etd_worker_start(h.cx, &o, 20, "nonsense: [", 11, NULL, 0, &a) == ET_OK &&
+           a.kind == ETD_REJECTED && strstr(a.text, "error E"),
+       "a recipe it sends is read by a process of its own: %s", a.text);
+    const char *const args[] = {"--run_directory=/tmp/x"};
+    ok(etd_worker_start(h.cx, &o, 5, "a: 1\n", 5, args, 1, &a) == ET_OK &&
+           a.kind == ETD_REJECTED && a.code == ETD_E_ARGUMENT,
+       "with no options of the command line: %s", a.text);
+}
+
+static void
+test_removed(void)
+{
+    struct etd_client *c = attach(&viewer);
+    ok(house_drive(&h, &c, 1, all_equal, 10), "a viewer watches");
+    double before = eti_monotonic(h.cx);
+    put_file("authorized_keys", 0600, authorized("o"));
+    ok(house_drive(&h, &c, 1, is_cut, 5), "its key is taken out of the file");
+    double took = eti_monotonic(h.cx) - before;
+    ok(took <= 2, "within 2 s it is cut off (%.2f s)", took);
+    is_str(etd_client_status(c)->code, "KEY", "and told why");
+    etd_client_close(&c);
+    is_str(ask(&viewer), "denied", "it does not come in again");
+    is_str(ask(&operator_), "operator", "another does");
+    put_file("authorized_keys", 0644, authorized("vo"));
+    usleep(1500000);
+    is_str(ask(&operator_), "denied", "a file that others can read lets nobody in");
+    put_file("authorized_keys", 0600, authorized("vo"));
+    usleep(1500000);
+    is_str(ask(&operator_), "operator", "until it is right again");
+}
+
+/* Another user of this machine. */
+static void
+test_other_user(void)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/etude/_worker.sock", h.folder);
+    const struct etd_line_options o = {.target = path};
+    struct etd_worker_info info;
+    ok(etd_worker_info(h.cx, &o, 5, &info) == ET_OK &&
+           strcmp(info.role, "operator") == 0,
+       "the owner is an operator at the local socket");
+    if (geteuid() != 0) {
+        skip(2, "root alone can be another user");
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        int status = 0;
+        char folder[128];
+        snprintf(folder, sizeof folder, "%s/etude", h.folder);
+        if (i == 1) { /* as if the folder's mode were worth nothing */
+            chmod(h.folder, 0755);
+            chmod(folder, 0755);
+            chmod(path, 0777);
+        }
+        pid_t child = fork();
+        if (child == 0) {
+            struct et_ctx *cx;
+            if (setgid(65534) != 0 || setuid(65534) != 0 || et_ctx_new(&cx) != ET_OK)
+                _exit(3);
+            _exit(etd_worker_info(cx, &o, 2, &info) == ET_OK ? 1 : 0);
+        }
+        waitpid(child, &status, 0);
+        ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+           i ? "nor if it could: its uid is filtered"
+             : "another user does not reach it");
+        chmod(folder, 0700);
+        chmod(path, 0700);
+    }
+}
+
+static void
+is_unsafe(const char *listen, int code, const char *what)
+{
+    int got = 0;
+    bool started = start_worker(listen, &got);
+    ok(!started, "%s: it does not start", what);
+    if (started)
+        stop_worker();
+    is_int(got, code, "exit code %d", code);
+}
+
+static void
+test_unsafe(void)
+{
+    const char *any = "tcp://127.0.0.1:0";
+    char path[256], taken[128];
+    int code;
+    put_file("authorized_keys", 0644, authorized("vo"));
+    is_unsafe(any, 77, "keys that others can read");
+    put_file("authorized_keys", 0600, "");
+    is_unsafe(any, 77, "no key at all");
+    put_file("authorized_keys", 0600, authorized(""));
+    is_unsafe(any, 77, "none that is valid today");
+    put_file("authorized_keys", 0600, "viewer 123 me\n");
+    is_unsafe(any, 77, "a line that is wrong");
+    snprintf(path, sizeof path, "%s/authorized_keys", config);
+    unlink(path);
+    is_unsafe(any, 77, "no file of keys");
+    put_file("authorized_keys", 0600, authorized("vo"));
+    is_unsafe("tcp://*:0", 77, "a wildcard that is not written out");
+    is_unsafe("ipc:///tmp/x", 77, "an address that is not TCP");
+    snprintf(path, sizeof path, "%s/curve.key", config);
+    chmod(path, 0644);
+    is_unsafe(any, 77, "a secret that others can read");
+    chmod(path, 0600);
+    ok(start_worker(any, &code), "all in order, and it starts");
+    snprintf(taken, sizeof taken, "%s", address);
+    pid_t first = worker;
+    int first_out = from_worker;
+    is_unsafe(NULL, 73, "a second one of this user");
+    worker = first;
+    from_worker = first_out;
+    is_int(stop_worker(), 0, "it ends when it is asked to");
+    ok(strncmp(taken, "tcp://127.0.0.1:", 16) == 0, "(it was at %s)", taken);
+}
+
+int
+main(void)
+{
+    char path[256];
+    int code = 0;
+    house_begin(&h);
+    house_tell(&h, 3000);
+    snprintf(config, sizeof config, "%s/config", h.folder);
+    mkdir(config, 0700);
+    setenv("ETUDE_CONFIG_DIR", config, 1);
+    struct etd_keys *all[] = {&server, &viewer, &operator_, &expired, &stranger};
+    for (int i = 0; i < 5; i++)
+        if (etd_keys_draw(h.cx, all[i]) != ET_OK)
+            bail("%s", et_error_get(h.cx)->message);
+    snprintf(path, sizeof path, "%s/curve.key", config);
+    if (etd_keys_write(h.cx, path, &server) != ET_OK || !house_start(&h, &code))
+        bail("no key, or no hub");
+    test_unsafe();
+    ok(start_worker("tcp://127.0.0.1:0", &code), "a worker listens (%d)", code);
+    test_keys_at_tcp();
+    test_viewer();
+    test_operator();
+    test_removed();
+    test_other_user();
+    is_int(stop_worker(), 0, "it ends");
+    house_end(&h);
+    return done();
+}
