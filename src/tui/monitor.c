@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/seams.h"
+#include "core/run/facts.h"
 #include "tui/format.h"
 #include "tui/monitor.h"
 
@@ -196,16 +196,34 @@ straggler_message(const struct tui_view *v, char *buf, size_t size)
     return TUI_WARN;
 }
 
-/* The newest event that is a warning or worse, or how the run ended. */
+/* How to go on with a run that did not come to its end. */
+static bool
+end_message(const struct tui_view *v, char *buf, size_t size)
+{
+    static const char *const bad[] = {"failed",  "diverged", "oom",       "hung",
+                                      "crashed", "killed",   "preempted", "stopped"};
+    char fact[ETI_FACT_TEXT];
+    const char *state = tui_run_state(v), *name = eti_facts_get(v->facts, "name", fact);
+    const char *reason = json_string_value(json_object_get(v->facts, "reason"));
+    for (size_t i = 0; v->is_over && name && i < sizeof bad / sizeof *bad; i++)
+        if (strcmp(state, bad[i]) == 0) {
+            snprintf(buf, size,
+                     "%s %s%s%s: etude train --resume %s goes on  (l the log)",
+                     i < 6 ? "x" : "!", state, reason ? ", " : "", reason ? reason : "",
+                     name);
+            return true;
+        }
+    return false;
+}
+
+/* The newest event. */
 static enum tui_role
 event_message(const struct tui_view *v, char *buf, size_t size)
 {
     char clock[TUI_NUMBER];
     for (int i = v->model->n_events - 1; i >= 0; i--) {
         const struct etd_event *e = etd_model_event(v->model, i);
-        if (e->level < ET_LOG_WARN && i < v->model->n_events - 1)
-            continue;
-        if (e->kind == ET_RECORD_RUN && !etd_model_has_ended(v->model))
+        if (!tui_event_passes(v->m, e))
             continue;
         snprintf(buf, size, "%s%s  %s",
                  e->level == ET_LOG_ERROR  ? "x "
@@ -234,6 +252,8 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
         return TUI_FOCUS;
     if (m->slowest >= 0 && m->slowest < m->n_ranks && !v.is_over)
         return straggler_message(&v, buf, size);
+    if (end_message(&v, buf, size))
+        return *buf == 'x' ? TUI_BAD : TUI_WARN;
     return event_message(&v, buf, size);
 }
 

@@ -108,6 +108,8 @@ void tui_monitor_step(const struct tui_view *v, const struct tui_pane *p, bool f
 void tui_monitor_events(const struct tui_view *v, const struct tui_pane *p, bool focus);
 void tui_monitor_algorithms(const struct tui_view *v, const struct tui_pane *p,
                             bool focus);
+/* Is it shown: by the filter, else because it is no routine that others tell of? */
+bool tui_event_passes(const struct tui_monitor *m, const struct etd_event *e);
 /* Milliseconds of a batch over the newest ones: their mean, and what 99 of 100 keep. */
 void tui_batch_ms(const struct etd_model *model, double *mean, double *p99);
 

@@ -147,7 +147,8 @@ put_checkpoint(const struct tui_view *v, const struct tui_pane *p, int x)
     double per = etd_model_length(v->model, "run/epoch_batches");
     for (int i = v->model->n_marks - 1; i >= 0; i--) {
         const struct etd_mark *k = etd_model_mark(v->model, i);
-        if (k->kind != ET_RECORD_CHECKPOINT)
+        if (k->kind != ET_RECORD_CHECKPOINT || strncmp(k->text, "begun", 5) == 0 ||
+            strncmp(k->text, "failed", 6) == 0)
             continue;
         if (per > 0)
             snprintf(place, sizeof place, "ep%.4g", (double)k->ba / per);

@@ -269,12 +269,14 @@ word_of(const struct etd_event *e)
     }
 }
 
-static bool
-passes(const struct tui_monitor *m, const struct etd_event *e)
+bool
+tui_event_passes(const struct tui_monitor *m, const struct etd_event *e)
 {
     static const char *const usual[] = {"running", "evaluating", "checkpointing"};
     if (*m->filter)
         return strcasestr(e->text, m->filter) || strcasestr(word_of(e), m->filter);
+    if (e->kind == ET_RECORD_CHECKPOINT && strncmp(e->text, "begun", 5) == 0)
+        return false; /* that it was saved, or not, comes next */
     for (size_t i = 0; e->kind == ET_RECORD_RUN && i < 3; i++)
         if (strcmp(e->text, usual[i]) == 0)
             return false; /* evaluations and checkpoints say it themselves */
@@ -313,7 +315,7 @@ tui_monitor_events(const struct tui_view *v, const struct tui_pane *p, bool focu
     int shown[ETD_EVENTS], n = 0;
     char title[TUI_FIELD + 64];
     for (int i = v->model->n_events - 1; i >= 0; i--)
-        if (passes(m, etd_model_event(v->model, i)))
+        if (tui_event_passes(m, etd_model_event(v->model, i)))
             shown[n++] = i;
     if (*m->filter)
         snprintf(title, sizeof title, "events / %s", m->filter);

@@ -70,8 +70,10 @@ tui_plot_label(double v, double step, char buf[TUI_PLOT_LABEL + 10])
         return;
     }
     int decimals = (int)ceil(-log10(step) - 1e-9) + 1;
-    decimals = step >= 10 ? 0 : decimals < 0 ? 0 : decimals > 4 ? 4 : decimals;
+    decimals = step >= 10 ? 0 : decimals < 0 ? 0 : decimals > 5 ? 5 : decimals;
     snprintf(buf, size, "%.*f", decimals, v);
+    if (strlen(buf) > TUI_PLOT_LABEL && strncmp(buf, "0.", 2) == 0)
+        memmove(buf, buf + 1, strlen(buf)); /* .00384 */
     if (strlen(buf) > TUI_PLOT_LABEL)
         snprintf(buf, size, "%.3g", v);
 }

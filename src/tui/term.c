@@ -71,6 +71,25 @@ begin_colors(struct tui_term *t)
         init_pair((short)(PAIRS_FROM + i), (short)t->theme.color[i], -1);
 }
 
+/* Arrows as terminals send them whose keypad is in the other mode than terminfo says.
+ */
+static void
+define_arrows(void)
+{
+    static const struct {
+        const char *text;
+        int key;
+    } keys[] = {
+        {"\033[A", KEY_UP},     {"\033OA", KEY_UP},     {"\033[B", KEY_DOWN},
+        {"\033OB", KEY_DOWN},   {"\033[C", KEY_RIGHT},  {"\033OC", KEY_RIGHT},
+        {"\033[D", KEY_LEFT},   {"\033OD", KEY_LEFT},   {"\033[H", KEY_HOME},
+        {"\033OH", KEY_HOME},   {"\033[F", KEY_END},    {"\033OF", KEY_END},
+        {"\033[5~", KEY_PPAGE}, {"\033[6~", KEY_NPAGE}, {"\033[Z", KEY_BTAB},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        define_key(keys[i].text, keys[i].key);
+}
+
 static void
 begin_input(const struct tui_term_config *config)
 {
@@ -81,6 +100,7 @@ begin_input(const struct tui_term_config *config)
     nodelay(stdscr, TRUE);
     intrflush(stdscr, FALSE);
     set_escdelay(ESCAPE_MS);
+    define_arrows();
     if (config->mouse)
         mousemask(BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON3_PRESSED |
                       BUTTON3_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED,

@@ -1,0 +1,456 @@
+/* term.c: a terminal shows what --dump-screen prints, and is as it was afterwards.
+ *
+ * The screens run in a child on a pseudo-terminal; libvterm is the terminal.
+ * RELIABILITY.md section 10, R12 and R35. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+#include <utmp.h>
+#include <vterm.h>
+
+#include "core/run/facts.h"
+#include "t/tap.h"
+#include "tui/app.h"
+
+enum {
+    QUIET_MS = 100,   /* without output: likely there is no more */
+    PATIENCE = 10000, /* ms until what should be there is */
+};
+
+static char folder[] = "/tmp/etude-term.XXXXXX";
+static char run_path[64];
+
+struct seat {
+    pid_t pid;
+    int fd; /* the master's end */
+    struct termios before;
+    VTerm *vt;
+    VTermScreen *screen;
+    bool alternate, cursor;
+    int controls; /* bytes that are no text and no escape sequence's beginning */
+    int64_t bytes;
+    int rows, cols;
+};
+
+/* ---- the terminal ---- */
+
+static int
+set_property(VTermProp prop, VTermValue *value, void *data)
+{
+    struct seat *s = data;
+    if (prop == VTERM_PROP_ALTSCREEN)
+        s->alternate = value->boolean;
+    if (prop == VTERM_PROP_CURSORVISIBLE)
+        s->cursor = value->boolean;
+    return 1;
+}
+static const VTermScreenCallbacks callbacks = {.settermprop = set_property};
+
+static void
+sit_down(struct seat *s, int rows, int cols)
+{
+    s->rows = rows;
+    s->cols = cols;
+    s->cursor = true;
+    s->vt = vterm_new(rows, cols);
+    vterm_set_utf8(s->vt, 1);
+    s->screen = vterm_obtain_screen(s->vt);
+    vterm_screen_set_callbacks(s->screen, &callbacks, s);
+    vterm_screen_enable_altscreen(s->screen, 1);
+    vterm_screen_reset(s->screen, 1);
+}
+
+/* Feeds what comes until nothing has for so long. False when the child's end is closed.
+ */
+static bool
+watch(struct seat *s, int quiet_ms)
+{
+    char bytes[4096];
+    for (;;) {
+        struct pollfd p = {.fd = s->fd, .events = POLLIN};
+        int n = poll(&p, 1, quiet_ms);
+        if (n <= 0)
+            return true;
+        ssize_t got = read(s->fd, bytes, sizeof bytes);
+        if (got <= 0)
+            return false;
+        s->bytes += got;
+        for (ssize_t i = 0; i < got; i++)
+            s->controls += (unsigned char)bytes[i] < 32 &&
+                           !strchr("\033\r\n\b\t\016\017", bytes[i]);
+        vterm_input_write(s->vt, bytes, (size_t)got);
+    }
+}
+
+/* The picture as tui_grid_print would write it. The caller frees it. */
+static char *
+picture(const struct seat *s)
+{
+    char *text = NULL, ch[5];
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    for (int y = 0; y < s->rows; y++) {
+        int blanks = 0;
+        for (int x = 0; x < s->cols; x++) {
+            VTermScreenCell cell;
+            vterm_screen_get_cell(s->screen, (VTermPos){y, x}, &cell);
+            if (cell.chars[0] == 0 || cell.chars[0] == ' ') {
+                blanks++;
+                continue;
+            }
+            fprintf(f, "%*s", blanks, "");
+            blanks = 0;
+            tui_utf8(cell.chars[0], ch);
+            fputs(ch, f);
+        }
+        putc('\n', f);
+    }
+    fclose(f);
+    return text;
+}
+
+/* Until the screens have begun. */
+static void
+await(struct seat *s)
+{
+    for (int i = 0; i < PATIENCE / QUIET_MS && (s->bytes == 0 || !watch(s, QUIET_MS));
+         i++)
+        if (!watch(s, QUIET_MS))
+            return;
+}
+
+/* ---- screens in a child ---- */
+
+struct scene {
+    int rows, cols;
+    enum eti_plot plot;
+    const char *term;
+};
+
+static struct tui_app *
+open_app(struct et_ctx *cx, const struct scene *scene)
+{
+    struct tui_app *app;
+    struct tui_source *source;
+    json_t *facts;
+    struct tui_app_config config = {
+        .cx = cx,
+        .glyphs = tui_glyphs_of(scene->plot),
+        .is_dump = true,
+        .first = TUI_IN_monitor,
+        .rows = scene->rows,
+        .cols = scene->cols,
+    };
+    tui_keys_default(&config.keys);
+    if (tui_app_new(&config, &app) != ET_OK ||
+        eti_facts_read(cx, run_path, &facts) != ET_OK ||
+        tui_source_dir(cx, facts, &source) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    tui_app_attach(app, &source);
+    while (app->source->class->advance(app->source, 1, 0))
+        continue;
+    return app;
+}
+
+/* What the program does between its beginning and its end. */
+static void
+run_screens(const struct scene *scene)
+{
+    struct et_ctx *cx;
+    struct tui_term *term;
+    struct et_diagnostics errors = {0};
+    const struct tui_term_config config = {
+        .in = stdin, .out = stdout, .mouse = true, .errors = &errors};
+    setenv("TERM", scene->term, 1);
+    if (et_ctx_new(&cx) != ET_OK)
+        _exit(1);
+    struct tui_app *app = open_app(cx, scene);
+    if (tui_term_open(cx, &config, &term) != ET_OK)
+        _exit(2);
+    tui_run(app, term);
+    tui_term_close(&term);
+    tui_app_free(&app);
+    et_ctx_free(&cx);
+    _exit(0);
+}
+
+static void
+begin(struct seat *s, const struct scene *scene, char *const *argv)
+{
+    struct winsize w = {.ws_row = (unsigned short)scene->rows,
+                        .ws_col = (unsigned short)scene->cols};
+    int slave;
+    *s = (struct seat){0};
+    sit_down(s, scene->rows, scene->cols);
+    if (openpty(&s->fd, &slave, NULL, NULL, &w) != 0)
+        bail("no pseudo-terminal: %s", strerror(errno));
+    tcgetattr(s->fd, &s->before);
+    s->pid = fork();
+    if (s->pid == 0) {
+        close(s->fd);
+        login_tty(slave);
+        if (!argv)
+            run_screens(scene);
+        setenv("TERM", scene->term, 1);
+        execv(argv[0], argv);
+        _exit(127);
+    }
+    close(slave);
+}
+
+static int
+end(struct seat *s)
+{
+    int status = 0;
+    for (int i = 0; i < PATIENCE / QUIET_MS && watch(s, QUIET_MS); i++)
+        continue;
+    waitpid(s->pid, &status, 0);
+    close(s->fd);
+    vterm_free(s->vt);
+    return status;
+}
+
+static void
+press(struct seat *s, const char *keys)
+{
+    if (write(s->fd, keys, strlen(keys)) < 0)
+        diag("the terminal takes no keys");
+    watch(s, QUIET_MS);
+}
+
+static char *
+dump(const struct scene *scene, const char *keys)
+{
+    char *text = NULL;
+    size_t size;
+    struct et_ctx *cx;
+    if (et_ctx_new(&cx) != ET_OK)
+        bail("no context");
+    struct tui_app *app = open_app(cx, scene);
+    const struct tui_dump what = {.keys = keys};
+    FILE *f = open_memstream(&text, &size);
+    if (tui_dump_screen(app, &what, f) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    fclose(f);
+    tui_app_free(&app);
+    et_ctx_free(&cx);
+    return text;
+}
+
+static void
+is_shown(struct seat *s, const struct scene *scene, const char *keys, const char *name)
+{
+    char *want = dump(scene, keys), *got = picture(s);
+    for (int i = 0; i < PATIENCE / QUIET_MS && strcmp(got, want) != 0; i++) {
+        free(got);
+        watch(s, QUIET_MS);
+        got = picture(s);
+    }
+    if (!ok(strcmp(got, want) == 0, "%dx%d on %s: %s", scene->cols, scene->rows,
+            scene->term, name))
+        diag("\n%s\n%s", got, want);
+    free(got);
+    free(want);
+}
+
+static void
+test_pictures(const struct scene *scene)
+{
+    struct seat s;
+    begin(&s, scene, NULL);
+    is_shown(&s, scene, "", "Monitor as it is printed");
+    if (strcmp(scene->term, "vt100") != 0)
+        ok(s.alternate, "on a screen of its own");
+    press(&s, "+xs");
+    is_shown(&s, scene, "+xs", "zoomed, over epochs, smoother");
+    press(&s, "c");
+    is_shown(&s, scene, "+xsc", "a menu above it");
+    press(&s, "\033");
+    press(&s, "?");
+    is_shown(&s, scene, "+xs?", "help");
+    press(&s, "\033");
+    press(&s, "5");
+    is_shown(&s, scene, "+xs5", "Logs, whose lines have escapes in them");
+    press(&s, "\033[A\033[A");
+    is_shown(&s, scene, "+xs5<up><up>", "arrows");
+    press(&s, "q");
+    int status = end(&s);
+    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "q leaves");
+    is_int(s.controls, 0, "no control byte went to the terminal");
+}
+
+static void
+test_resize(void)
+{
+    struct scene scene = {24, 80, ETI_PLOT_BRAILLE, "xterm-256color"};
+    struct seat s;
+    static const int sizes[][2] = {{50, 200}, {16, 60}, {5, 20}, {1, 1}, {24, 80}};
+    begin(&s, &scene, NULL);
+    await(&s);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct winsize w = {.ws_row = (unsigned short)sizes[i][0],
+                            .ws_col = (unsigned short)sizes[i][1]};
+        scene.rows = s.rows = sizes[i][0];
+        scene.cols = s.cols = sizes[i][1];
+        vterm_set_size(s.vt, s.rows, s.cols);
+        ioctl(s.fd, TIOCSWINSZ, &w);
+        is_shown(&s, &scene, "", "after the window has changed its size");
+    }
+    press(&s, "q");
+    end(&s);
+}
+
+/* When nothing changes nothing is written. */
+static void
+test_silence(void)
+{
+    const struct scene scene = {24, 80, ETI_PLOT_BRAILLE, "xterm-256color"};
+    struct seat s;
+    begin(&s, &scene, NULL);
+    is_shown(&s, &scene, "", "as it is printed");
+    int64_t before = s.bytes;
+    struct pollfd p = {.fd = s.fd, .events = POLLIN};
+    ok(poll(&p, 1, 1500) == 0, "a screen on which nothing changes writes nothing");
+    press(&s, "y");
+    ok(s.bytes - before < 2500, "a key writes what it changes: %lld bytes",
+       (long long)(s.bytes - before));
+    press(&s, "q");
+    end(&s);
+}
+
+/* ---- the program itself, and its end ---- */
+
+static bool
+is_usable(const struct seat *s, const struct termios *now)
+{
+    return !s->alternate && s->cursor && now->c_lflag == s->before.c_lflag &&
+           now->c_iflag == s->before.c_iflag && now->c_oflag == s->before.c_oflag;
+}
+
+static void
+test_signal(int number, bool leaves)
+{
+    const struct scene scene = {24, 80, ETI_PLOT_BRAILLE, "xterm-256color"};
+    const char *build = getenv("ET_BUILDDIR");
+    char program[4096], keeper[64];
+    struct termios now;
+    struct seat s;
+    snprintf(program, sizeof program, "%s/etude", build ? build : ".");
+    char *argv[] = {program, "attach", run_path, NULL};
+    begin(&s, &scene, argv);
+    /* Somebody keeps the terminal open, so that its settings can be looked at. */
+    int keep = open(ptsname_r(s.fd, keeper, sizeof keeper) == 0 ? keeper : "/dev/null",
+                    O_RDWR | O_NOCTTY);
+    await(&s);
+    bool began = s.alternate;
+    kill(s.pid, number);
+    int status = 0;
+    for (int i = 0; i < PATIENCE / QUIET_MS && waitpid(s.pid, &status, WNOHANG) == 0;
+         i++)
+        watch(&s, QUIET_MS);
+    watch(&s, QUIET_MS);
+    tcgetattr(s.fd, &now);
+    ok(began && is_usable(&s, &now), "SIG%s leaves a usable terminal",
+       sigabbrev_np(number));
+    if (leaves)
+        ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "and is a way to leave");
+    else
+        ok(WIFSIGNALED(status) && WTERMSIG(status) == number,
+           "and ends the process as it would have");
+    close(keep);
+    close(s.fd);
+    vterm_free(s.vt);
+}
+
+static void
+test_unknown_terminal(void)
+{
+    const struct scene scene = {24, 80, ETI_PLOT_BRAILLE, "xterm-of-tomorrow"};
+    struct seat s;
+    begin(&s, &scene, NULL);
+    await(&s);
+    char *got = picture(&s);
+    ok(strstr(got, "does not know the terminal 'xterm-of-tomorrow'"),
+       "a terminal that is not known is taken for another, and that is said");
+    ok(strstr(got, "throughput"), "and the screen is there");
+    free(got);
+    press(&s, "q");
+    end(&s);
+}
+
+/* The terminal is closed: the screen goes, quietly. */
+static void
+test_hang_up(void)
+{
+    const struct scene scene = {24, 80, ETI_PLOT_BRAILLE, "xterm-256color"};
+    struct seat s;
+    int status = 0;
+    begin(&s, &scene, NULL);
+    await(&s);
+    close(s.fd);
+    for (int i = 0; i < 50 && waitpid(s.pid, &status, WNOHANG) == 0; i++)
+        nanosleep(&(struct timespec){0, 100000000}, NULL);
+    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+       "a terminal that is closed ends the screen");
+    vterm_free(s.vt);
+}
+
+static void
+make_run(void)
+{
+    char command[4096 + 128];
+    const char *build = getenv("ET_BUILDDIR");
+    if (!mkdtemp(folder))
+        bail("no folder");
+    snprintf(run_path, sizeof run_path, "%s/otter", folder);
+    snprintf(command, sizeof command, "%s/t/tui/example %s", build ? build : ".",
+             run_path);
+    if (system(command) != 0)
+        bail("%s failed", command);
+}
+
+int
+main(void)
+{
+    static const struct scene scenes[] = {
+        {24, 80, ETI_PLOT_BRAILLE, "xterm-256color"},
+        {24, 80, ETI_PLOT_ASCII, "xterm"},
+        {50, 200, ETI_PLOT_BLOCK, "xterm-256color"},
+        {16, 60, ETI_PLOT_ASCII, "vt100"},
+    };
+    static const int fatal[] = {SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS,  SIGFPE,
+                                SIGSEGV, SIGSYS, SIGXCPU, SIGXFSZ, SIGALRM, SIGUSR1};
+    static const int leaving[] = {SIGTERM, SIGINT, SIGHUP};
+    char command[128];
+    setenv("TZ", "UTC", 1);
+    make_run();
+    setenv("XDG_STATE_HOME", folder, 1);
+    setenv("ETUDE_CONFIG_DIR", folder, 1);
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
+        test_pictures(&scenes[i]);
+    test_resize();
+    test_silence();
+    test_unknown_terminal();
+    test_hang_up();
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+        test_signal(fatal[i], false);
+    for (size_t i = 0; i < sizeof leaving / sizeof *leaving; i++)
+        test_signal(leaving[i], true);
+    snprintf(command, sizeof command, "ls %s/etude/crash-*.txt >/dev/null && rm -r %s",
+             folder, folder);
+    is_int(system(command), 0, "crashes leave a report");
+    return done();
+}
