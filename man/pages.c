@@ -269,6 +269,11 @@ main(int argc, char **argv)
             .summary = "training methods and the other parts of a recipe",
             .body = table_components,
         },
+        {
+            .name = "etude-events",
+            .section = 7,
+            .summary = "what a run says to those who watch it",
+        },
     };
     if (argc != 3) {
         fprintf(stderr, "usage: pages PROSE_FOLDER OUTPUT_FOLDER\n");
