@@ -24,6 +24,24 @@ struct et_matmul_attr {
     int32_t trans_a, trans_b;
 };
 
+/* What becomes of a product p = op(a) op(b) (+ bias) of matrices [M, K] and [K, N],
+ * leading axes counted to M, in the kernel that makes it. */
+enum et_epilogue {
+    ET_EPILOGUE_GELU,      /* y = gelu_tanh(p), more = p */
+    ET_EPILOGUE_GELU_GRAD, /* y = gelu_tanh_grad(p, pre), more[N] = y summed over M */
+    ET_EPILOGUE_SUM_A,     /* y = p, more[M] = op(a) summed over K */
+    ET_EPILOGUE_SUM_B,     /* y = p, more[N] = op(b) summed over K */
+    ET_EPILOGUES
+};
+
+/* Y and MORE, which may be left out, have the operands' dtype, as PRE has, which
+ * GELU_GRAD alone takes. Bias: GELU alone. */
+struct et_matmul_fused_attr {
+    int32_t trans_a, trans_b;
+    int32_t form; /* enum et_epilogue */
+    int32_t pad_;
+};
+
 /* Convolution, its gradients, and transposed convolution. Index 0 is the height. */
 struct et_conv2d_attr {
     int32_t stride[2], pad[2], dilation[2], groups;

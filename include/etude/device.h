@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define ET_DEVICE_ABI 3
+#define ET_DEVICE_ABI 4
 
 enum et_op_id {
 #define ET_OP(name) ET_OP_##name,
@@ -93,6 +93,9 @@ struct et_device_table {
     uint32_t abi;     /* ET_DEVICE_ABI */
     uint32_t size;    /* sizeof(struct et_device_table) */
     const char *name; /* "cpu" */
+    /* Forms of matmul_fused that it computes, as bits 1 << enum et_epilogue: a plan for
+     * it has those in place of a product and what follows. 0: it gains nothing there. */
+    uint32_t epilogues;
 
     /* Opens device INDEX. THREADS: compute threads, 0 = all. WHY takes a sentence. */
     et_status (*open)(int index, int threads, struct et_device_handle **out, char *why,

@@ -3,6 +3,7 @@
  * D = alpha opA(A) opB(B) + beta C, column-major. Sums are in f32; operands of TF32 are
  * rounded to 10 bits first. An algorithm carries a digest of the problem it was found
  * for, so that one used for another, which a GPU might not notice, is refused. */
+#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -30,7 +31,8 @@ struct gpusim_matmul_desc {
     cudaDataType scale;
     int32_t transa, transb, bias_type;
     uint32_t epilogue;
-    const void *bias;
+    void *bias, *aux; /* the vector: a bias, or sums */
+    int64_t aux_ld;
 };
 
 struct gpusim_matmul_preference {
@@ -157,7 +159,8 @@ cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute
                          cudaDataType_t scale)
 {
     return create(desc, gpusim_matmul_desc{compute, scale, CUBLAS_OP_N, CUBLAS_OP_N, -1,
-                                           CUBLASLT_EPILOGUE_DEFAULT, nullptr});
+                                           CUBLASLT_EPILOGUE_DEFAULT, nullptr, nullptr,
+                                           0});
 }
 
 cublasStatus_t
@@ -182,6 +185,10 @@ cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
         return set(&desc->bias, buf, bytes);
     case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
         return set(&desc->bias_type, buf, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+        return set(&desc->aux, buf, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+        return set(&desc->aux_ld, buf, bytes);
     }
     return CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -266,6 +273,50 @@ are_types(const problem &p)
     return (out == in || out == CUDA_R_32F) && (!tf32 || in == CUDA_R_32F);
 }
 
+/* What an epilogue does: its bits, of which the header makes each name. */
+struct epilogue {
+    bool known, adds, gelu, dgelu, sums_result, sums_a, sums_b, aux;
+
+    explicit epilogue(uint32_t e)
+        : known(false), adds(e & 4), gelu(e & 32), dgelu(e & 64), sums_result(e & 16),
+          sums_a(e & 256), sums_b(e & 512), aux(e & 128)
+    {
+        static const uint32_t all[] = {
+            CUBLASLT_EPILOGUE_DEFAULT,       CUBLASLT_EPILOGUE_BIAS,
+            CUBLASLT_EPILOGUE_GELU,          CUBLASLT_EPILOGUE_GELU_AUX,
+            CUBLASLT_EPILOGUE_GELU_BIAS,     CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
+            CUBLASLT_EPILOGUE_DGELU,         CUBLASLT_EPILOGUE_DGELU_BGRAD,
+            CUBLASLT_EPILOGUE_BGRADA,        CUBLASLT_EPILOGUE_BGRADB};
+        for (uint32_t one : all)
+            known |= e == one;
+    }
+    bool vector(void) const
+    {
+        return adds || sums_result || sums_a || sums_b;
+    }
+    bool plain(void) const
+    {
+        return !gelu && !dgelu && !sums_a && !sums_b;
+    }
+};
+
+/* What the header's comments on epilogues, vectors and auxiliary matrices demand; with
+ * more than one matrix NVIDIA promises nothing. */
+static cublasStatus_t
+check_epilogue(const problem &p)
+{
+    epilogue e(p.op.epilogue);
+    if (!e.known || (!e.plain() && p.d.batch > 1))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (e.vector() && !p.op.bias)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (e.vector() && p.op.bias_type != -1 && p.op.bias_type != (int)p.d.type)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (e.aux && (!p.op.aux || p.op.aux_ld % 8 || p.op.aux_ld < (int64_t)p.m))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 static cublasStatus_t
 read_problem(problem &p, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d)
@@ -286,15 +337,7 @@ read_problem(problem &p, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!are_types(p))
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS) {
-        if (!desc->bias)
-            return CUBLAS_STATUS_INVALID_VALUE;
-        if (desc->bias_type != -1 && desc->bias_type != (int)d->type)
-            return CUBLAS_STATUS_NOT_SUPPORTED;
-    } else if (desc->epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
-        return CUBLAS_STATUS_NOT_SUPPORTED;
-    }
-    return CUBLAS_STATUS_SUCCESS;
+    return check_epilogue(p);
 }
 
 /* FNV-1a of everything but addresses. */
@@ -307,7 +350,7 @@ digest_of(const problem &p)
         p.m,                    p.n,                     p.k,
         (uint64_t)p.a.ld,       (uint64_t)p.b.ld,        (uint64_t)p.d.ld,
         (uint64_t)p.a.stride,   (uint64_t)p.b.stride,    (uint64_t)p.d.stride,
-        (uint64_t)p.d.batch,
+        (uint64_t)p.d.batch,    (uint64_t)p.op.aux_ld,
     };
     uint64_t h = 0xcbf29ce484222325u;
     for (uint64_t f : facts)
@@ -332,8 +375,10 @@ is_wide(const problem &p, const gpusim_matmul_preference &pref)
     for (uint32_t align : pref.align)
         if (align < 16)
             return false;
-    bool bias = p.op.epilogue != CUBLASLT_EPILOGUE_BIAS || (uintptr_t)p.op.bias % 16 == 0;
-    return bias && strides_fit(p.a, 16) && strides_fit(p.b, 16) && strides_fit(p.d, 16);
+    epilogue e(p.op.epilogue);
+    bool bias = !e.vector() || (uintptr_t)p.op.bias % 16 == 0;
+    bool aux = !e.aux || (uintptr_t)p.op.aux % 16 == 0;
+    return bias && aux && strides_fit(p.a, 16) && strides_fit(p.b, 16) && strides_fit(p.d, 16);
 }
 
 cublasStatus_t
@@ -352,6 +397,7 @@ cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t des
             return status;
         uint64_t problem = digest_of(p);
         uint64_t parts = p.m * p.n * (uint64_t)p.d.batch * PARTS * sizeof(float);
+        bool whole = epilogue(p.op.epilogue).plain();
         int n = 0;
         auto add = [&](algorithm x, cublasStatus_t state) {
             if (n == requested)
@@ -368,11 +414,11 @@ cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t des
                 CUBLAS_STATUS_SUCCESS);
         add({0, 5, 1, CUBLASLT_REDUCTION_SCHEME_NONE, 1, 0, 0, 0},
             CUBLAS_STATUS_NOT_SUPPORTED);
-        if (p.k >= 32 && parts <= pref->workspace &&
+        if (whole && p.k >= 32 && parts <= pref->workspace &&
             (pref->schemes & CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE))
             add({0, 2, PARTS, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, 1, 0, parts, 0},
                 CUBLAS_STATUS_SUCCESS);
-        if (p.k >= 32 && (pref->schemes & CUBLASLT_REDUCTION_SCHEME_INPLACE))
+        if (whole && p.k >= 32 && (pref->schemes & CUBLASLT_REDUCTION_SCHEME_INPLACE))
             add({0, 3, PARTS, CUBLASLT_REDUCTION_SCHEME_INPLACE, 1, 0, 0, 0},
                 CUBLAS_STATUS_SUCCESS);
         add({0, 4, 1, CUBLASLT_REDUCTION_SCHEME_NONE, 1, 0, 0, 0}, CUBLAS_STATUS_SUCCESS);
@@ -488,10 +534,53 @@ unpack(const void *p, const gpusim_matrix_layout &x, bool turn, int64_t i, bool 
 }
 
 struct pointers {
-    const void *a, *b, *c, *bias;
-    void *d, *workspace;
+    const void *a, *b, *c;
+    void *vector, *aux, *d, *workspace;
     float alpha, beta;
 };
+
+/* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), and its slope. */
+static float
+gelu(float x)
+{
+    float u = 0.7978845608f * (x + 0.044715f * x * x * x);
+    return 0.5f * x * (1 + std::tanh(u));
+}
+
+static float
+gelu_slope(float x)
+{
+    float u = 0.7978845608f * (x + 0.044715f * x * x * x), t = std::tanh(u);
+    float du = 0.7978845608f * (1 + 3 * 0.044715f * x * x);
+    return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * du;
+}
+
+/* Row R, column C of the result from SUM, which is in f32. */
+static float
+finish(const problem &p, const epilogue &e, const pointers &at, uint64_t r, uint64_t c,
+       float sum)
+{
+    int64_t place = (int64_t)c * p.op.aux_ld + (int64_t)r;
+    if (e.adds)
+        sum += load(at.vector, p.d.type, (int64_t)r);
+    if (e.gelu && e.aux)
+        store(at.aux, p.d.type, place, sum);
+    if (e.gelu)
+        return gelu(sum);
+    return e.dgelu ? sum * gelu_slope(load(at.aux, p.d.type, place)) : sum;
+}
+
+/* The vector of sums of an operand over its terms. A is [k][m], B [k][n]. */
+static void
+sum_terms(const problem &p, const std::vector<float> &x, uint64_t n, void *vector)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        float sum = 0;
+        for (uint64_t t = 0; t < p.k; t++)
+            sum += x[t * n + i];
+        store(vector, p.d.type, (int64_t)i, sum);
+    }
+}
 
 /* Terms FROM .. TO - 1, added to SUM [n][m]. A is [k][m], B [k][n]. */
 static void
@@ -512,6 +601,8 @@ multiply(const problem &p, const algorithm &x, const pointers &at)
 {
     bool tf32 = p.op.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
     uint64_t size = p.m * p.n;
+    epilogue e(p.op.epilogue);
+    std::vector<float> sums(e.sums_result ? p.m : 0);
     if (delay_ms[x.number])
         std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms[x.number]));
     for (int64_t i = 0; i < p.d.batch; i++) {
@@ -533,11 +624,16 @@ multiply(const problem &p, const algorithm &x, const pointers &at)
                 sum *= at.alpha;
                 if (at.beta != 0)
                     sum += at.beta * load(at.c, p.c.type, i * p.c.stride + place);
-                if (at.bias)
-                    sum += load(at.bias, p.d.type, (int64_t)r);
+                sum = finish(p, e, at, r, c, sum);
+                if (e.sums_result)
+                    sums[r] += sum;
                 store(at.d, p.d.type, i * p.d.stride + place, sum);
             }
+        if (e.sums_a || e.sums_b)
+            sum_terms(p, e.sums_a ? a : b, e.sums_a ? p.m : p.n, at.vector);
     }
+    for (uint64_t r = 0; r < sums.size(); r++)
+        store(at.vector, p.d.type, (int64_t)r, sums[r]);
 }
 
 /* Is P device memory from there to the end of X, aligned as the algorithm wants? */
@@ -573,17 +669,21 @@ cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *a
             return status;
         if (!alpha || !beta || !read_algorithm(algo, x) || x.problem != digest_of(p))
             return CUBLAS_STATUS_INVALID_VALUE;
-        bool biased = p.op.epilogue == CUBLASLT_EPILOGUE_BIAS, whole = false;
+        epilogue e(p.op.epilogue);
+        bool whole = false;
         if (!is_operand(A, p.a, x.align) || !is_operand(B, p.b, x.align) ||
             !is_operand(C, p.c, x.align) || !is_operand(D, p.d, x.align) ||
-            (biased && !is_vector(p.op.bias, p.m, p.d.type, x.align)))
+            (e.vector() &&
+             !is_vector(p.op.bias, e.sums_b ? p.n : p.m, p.d.type, x.align)) ||
+            (e.aux && !is_operand(p.op.aux,
+                                  {p.d.type, p.m, p.n, p.op.aux_ld, 0, 1}, x.align)))
             return CUBLAS_STATUS_INVALID_VALUE;
         if (x.workspace &&
             (!workspace || workspace_bytes < x.workspace ||
              (uintptr_t)workspace % WORKSPACE_ALIGN ||
              gpusim_side_of(workspace, x.workspace, &whole) == GPUSIM_PAGEABLE || !whole))
             return CUBLAS_STATUS_INVALID_VALUE;
-        pointers at = {A, B, C, biased ? p.op.bias : nullptr, D, workspace,
+        pointers at = {A, B, C, p.op.bias, p.op.aux, D, workspace,
                        *(const float *)alpha, *(const float *)beta};
         cudaError_t code = gpusim_enqueue(stream, "cublasLtMatmul",
                                           [p, x, at] { multiply(p, x, at); });

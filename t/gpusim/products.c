@@ -122,9 +122,9 @@ used(const struct prepared *r, int algorithm)
 
 /* ---- the cache ---- */
 
-/* Files kept; the last one's path. */
+/* Files kept; the last one's path, where PATH is not NULL. */
 static int
-kept(char path[PATH_MAX])
+kept(char *path)
 {
     char dir[64];
     int n = 0;
@@ -132,7 +132,8 @@ kept(char path[PATH_MAX])
     DIR *d = opendir(dir);
     for (struct dirent *e; d && (e = readdir(d));)
         if (e->d_name[0] != '.') {
-            snprintf(path, PATH_MAX, "%s/%s", dir, e->d_name);
+            if (path)
+                snprintf(path, PATH_MAX, "%s/%s", dir, e->d_name);
             n++;
         }
     if (d)
@@ -344,6 +345,68 @@ test_faults(struct et_device_handle **d)
     reopen(d);
 }
 
+/* ---- products and what follows them ---- */
+
+/* The plain product with gelu behind it, which keeps what that was taken of. */
+static struct prepared
+prepare_fused(struct et_device_handle *d)
+{
+    struct et_matmul_fused_attr attr = {.form = ET_EPILOGUE_GELU};
+    struct product p;
+    describe(&p, 0, NULL, 64, 96, 48, true);
+    const struct et_desc out[2] = {p.out, p.out};
+    struct prepared r = {0};
+    p.call.op = ET_OP_matmul_fused;
+    p.call.attr = &attr;
+    p.call.attr_size = sizeof attr;
+    p.call.out = out;
+    p.call.n_out = 2;
+    r = prepare(d, &p);
+    if (r.status == ET_OK)
+        gpu->release(r.kernel);
+    return r;
+}
+
+static bool
+is_split(const struct prepared *r)
+{
+    return r->status == ET_OK && strncmp(r->what, "split: ", 7) == 0;
+}
+
+static void
+test_ways(struct et_device_handle **d)
+{
+    forget();
+    reopen(d);
+    struct prepared r = prepare_fused(*d);
+    ok(r.status == ET_OK && !is_split(&r), "one kernel is faster than three");
+    is_int(kept(NULL), 3, "which is kept, beside what either multiplies by");
+    /* The one that multiplies in parts has no epilogue. */
+    gpusim_blas_delay(1, SLOW_MS);
+    gpusim_blas_delay(4, SLOW_MS);
+    reopen(d);
+    struct prepared again = prepare_fused(*d);
+    is_int(again.launches, 0, "and not timed again by another process");
+    is_str(again.what, r.what, "which goes the same way");
+    forget();
+    reopen(d);
+    r = prepare_fused(*d);
+    ok(is_split(&r), "a slow epilogue is not used: %s", r.what);
+    forget();
+    reopen(d);
+    deterministic(*d);
+    r = prepare_fused(*d);
+    ok(used(&r, 1) && r.launches == 0, "where no clock may decide it is taken untimed");
+    gpusim_blas_delay(1, 0);
+    gpusim_blas_delay(4, 0);
+    forget();
+    reopen(d);
+    gpusim_fault("cublasLtMatmulAlgoGetHeuristic=15@1+");
+    r = prepare_fused(*d);
+    ok(is_split(&r), "without an algorithm for it there are three kernels: %s", r.what);
+    reopen(d);
+}
+
 /* ---- calls ---- */
 
 /* Runs as recorded: what the graph launches. */
@@ -491,6 +554,7 @@ main(void)
     test_damage(&d);
     test_fastest(&d);
     test_faults(&d);
+    test_ways(&d);
     test_calls(&d);
     test_leftovers(&d);
     gpu->close(d);

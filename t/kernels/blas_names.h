@@ -25,8 +25,18 @@
     NAME(CUBLASLT_MATMUL_DESC_EPILOGUE)                                                \
     NAME(CUBLASLT_MATMUL_DESC_BIAS_POINTER)                                            \
     NAME(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE)                                          \
+    NAME(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER)                                    \
+    NAME(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD)                                         \
     NAME(CUBLASLT_EPILOGUE_DEFAULT)                                                    \
     NAME(CUBLASLT_EPILOGUE_BIAS)                                                       \
+    NAME(CUBLASLT_EPILOGUE_GELU)                                                       \
+    NAME(CUBLASLT_EPILOGUE_GELU_AUX)                                                   \
+    NAME(CUBLASLT_EPILOGUE_GELU_BIAS)                                                  \
+    NAME(CUBLASLT_EPILOGUE_GELU_AUX_BIAS)                                              \
+    NAME(CUBLASLT_EPILOGUE_DGELU)                                                      \
+    NAME(CUBLASLT_EPILOGUE_DGELU_BGRAD)                                                \
+    NAME(CUBLASLT_EPILOGUE_BGRADA)                                                     \
+    NAME(CUBLASLT_EPILOGUE_BGRADB)                                                     \
     NAME(CUBLASLT_REDUCTION_SCHEME_NONE)                                               \
     NAME(CUBLASLT_REDUCTION_SCHEME_INPLACE)                                            \
     NAME(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)                                       \

@@ -330,6 +330,7 @@ static void (*const families[ET_OP_COUNT])(struct bench *) = {
     [ET_OP_argmax] = cases_argmax,
     [ET_OP_topk] = cases_topk,
     [ET_OP_matmul] = cases_matmul,
+    [ET_OP_matmul_fused] = cases_matmul_fused,
     [ET_OP_conv2d] = cases_conv2d,
     [ET_OP_conv2d_grad_input] = cases_conv2d_grad_input,
     [ET_OP_conv2d_grad_weight] = cases_conv2d_grad_weight,

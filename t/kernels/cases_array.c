@@ -239,6 +239,85 @@ cases_matmul(struct bench *b)
     product(b, "no terms, ", 3, 0, 5, 0, true, ROW);
 }
 
+/* ---- products and what follows them ---- */
+
+/* A product of M x K x N, of BATCH of them with one b where that is not 0. */
+struct fused_case {
+    const char *what;
+    int64_t batch, m, k, n;
+    enum layout layout;
+};
+
+static const struct fused_case fused_cases[] = {
+    {"", 0, 33, 32, 24, ROW},
+    {"what cuBLASLt's tables do not take, ", 0, 33, 31, 17, ROW},
+    {"every second element, ", 0, 5, 8, 16, GAPS},
+    {"turned memory, ", 0, 16, 24, 8, TURNED},
+    {"one row, ", 0, 1, 8, 8, ROW},
+    {"many rows, ", 0, 1031, 8, 40, ROW},
+    {"many terms, ", 0, 8, 1032, 16, ROW},
+    {"no terms, ", 0, 3, 0, 8, ROW},
+    {"batched, ", 3, 7, 16, 24, ROW},
+};
+
+static struct operand *
+side(struct bench *b, const struct fused_case *v, bool left, bool turn)
+{
+    int64_t rows = left ? v->m : v->k, columns = left ? v->k : v->n;
+    int64_t shape[3] = {v->batch, turn ? columns : rows, turn ? rows : columns};
+    bool batched = left && v->batch;
+    return normal(b, v->layout, batched ? 3 : 2, batched ? shape : shape + 1);
+}
+
+static void
+fused_product(struct bench *b, const struct fused_case *v, int form, int turns,
+              bool biased, bool wanted)
+{
+    static const char *const names[ET_EPILOGUES] = {
+        [ET_EPILOGUE_GELU] = "gelu",
+        [ET_EPILOGUE_GELU_GRAD] = "gelu's gradient",
+        [ET_EPILOGUE_SUM_A] = "sums of a",
+        [ET_EPILOGUE_SUM_B] = "sums of b",
+    };
+    struct et_matmul_fused_attr o = {
+        .trans_a = turns & 1, .trans_b = turns >> 1, .form = form};
+    int64_t shape[3] = {v->batch, v->m, v->n}, *of = v->batch ? shape : shape + 1;
+    int ndim = v->batch ? 3 : 2;
+    bool grad = form == ET_EPILOGUE_GELU_GRAD, gelu = form == ET_EPILOGUE_GELU;
+    struct operand *more =
+        !wanted ? NULL
+        : gelu  ? result(b, ET_F32, ROW, ndim, of)
+                : result(b, ET_F32, ROW, 1, form == ET_EPILOGUE_SUM_A ? &v->m : &v->n);
+    check(b,
+          TRIAL(ATTR(o),
+                IN(side(b, v, true, o.trans_a), side(b, v, false, o.trans_b),
+                   biased ? normal(b, ROW, 1, &v->n) : NULL,
+                   grad ? normal(b, ROW, ndim, of) : NULL),
+                OUT(result(b, ET_F32, ROW, ndim, of), more),
+                .length = (v->k ? v->k : 1) + (grad ? v->m * (v->batch ? v->batch : 1) : 0),
+                .narrow_terms = true,
+                .may_refuse = !(b->device->epilogues >> form & 1)),
+          "%s%s of %dx%dx%d, turns %d%s%s", v->what, names[form], (int)v->m, (int)v->k,
+          (int)v->n, turns, biased ? ", bias" : "", wanted ? "" : ", one result");
+}
+
+void
+cases_matmul_fused(struct bench *b)
+{
+    for (size_t i = 0; i < sizeof fused_cases / sizeof fused_cases[0]; i++)
+        for (int form = 0; form < ET_EPILOGUES; form++)
+            for (int turns = 0; turns < 4; turns++) {
+                const struct fused_case *v = &fused_cases[i];
+                bool gelu = form == ET_EPILOGUE_GELU;
+                if (v->batch && form != ET_EPILOGUE_GELU &&
+                    form != ET_EPILOGUE_GELU_GRAD)
+                    continue; /* sums are of one matrix */
+                fused_product(b, v, form, turns, gelu && turns < 2, turns != 1);
+                if (gelu)
+                    fused_product(b, v, form, turns, turns >= 2, turns == 1);
+            }
+}
+
 /* ---- movement ---- */
 
 void

@@ -85,7 +85,8 @@ struct trial {
     int64_t length;    /* terms summed into one result; 0: the result is exact */
     double exponent;   /* sizes of what went into exponentials, whose relative error it
                           multiplies; the last place of 1 is its unit */
-    bool narrow_terms; /* cuDNN may keep what is summed in the operands' dtype */
+    bool narrow_terms; /* what lies between two kernels is in the operands' dtype: of
+                          cuDNN's, and of a product and what follows it */
     bool in_place;     /* the result takes the place of operand 0 */
     bool may_refuse;   /* a layout the graph never makes: ENOTSUP will do */
 };

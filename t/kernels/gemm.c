@@ -52,7 +52,7 @@ static const struct {
     {"a linear layer with bias",
      {.in = ET_BF16,
       .out = ET_BF16,
-      .biased = true,
+      .epilogue = CUBLASLT_EPILOGUE_BIAS,
       .m = 65536,
       .k = 768,
       .n = 3072,
@@ -83,7 +83,7 @@ static const struct {
     {"a head of 50257 classes",
      {.in = ET_F16,
       .out = ET_F32,
-      .biased = true,
+      .epilogue = CUBLASLT_EPILOGUE_BIAS,
       .m = 4096,
       .k = 768,
       .n = 50257,
@@ -112,10 +112,67 @@ static const struct {
       .a = {.ld = 5, .batch = 0},
       .b = {.ld = 2, .batch = 10},
       .y = {.ld = 2, .batch = 6}}},
+    {"a linear layer, gelu and what it is taken of",
+     {.in = ET_BF16,
+      .out = ET_BF16,
+      .epilogue = CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
+      .m = 65536,
+      .k = 768,
+      .n = 3072,
+      .batch = 1,
+      .a = {.ld = 768},
+      .b = {.turned = true, .ld = 768},
+      .y = {.ld = 3072},
+      .aux_ld = 3072}},
+    {"gelu for inference, without bias",
+     {.in = ET_F32,
+      .out = ET_F32,
+      .epilogue = CUBLASLT_EPILOGUE_GELU,
+      .m = 64,
+      .k = 48,
+      .n = 96,
+      .batch = 1,
+      .a = {.ld = 48},
+      .b = {.ld = 96},
+      .y = {.ld = 96}}},
+    {"the gradient through gelu, and of the bias before it",
+     {.in = ET_F16,
+      .out = ET_F16,
+      .epilogue = CUBLASLT_EPILOGUE_DGELU_BGRAD,
+      .m = 65536,
+      .k = 768,
+      .n = 3072,
+      .batch = 1,
+      .a = {.ld = 768},
+      .b = {.ld = 3072},
+      .y = {.ld = 3072},
+      .aux_ld = 3072}},
+    {"the gradients of a weight and a bias, from our a",
+     {.in = ET_BF16,
+      .out = ET_BF16,
+      .epilogue = CUBLASLT_EPILOGUE_BGRADB,
+      .m = 3072,
+      .k = 65536,
+      .n = 768,
+      .batch = 1,
+      .a = {.turned = true, .ld = 3072},
+      .b = {.ld = 768},
+      .y = {.ld = 768}}},
+    {"the same of a turned weight, from our b",
+     {.in = ET_BF16,
+      .out = ET_BF16,
+      .epilogue = CUBLASLT_EPILOGUE_BGRADA,
+      .m = 768,
+      .k = 65536,
+      .n = 3072,
+      .batch = 1,
+      .a = {.turned = true, .ld = 768},
+      .b = {.ld = 3072},
+      .y = {.ld = 3072}}},
     {"one number",
      {.in = ET_F32,
       .out = ET_F32,
-      .biased = true,
+      .epilogue = CUBLASLT_EPILOGUE_BIAS,
       .m = 1,
       .k = 1,
       .n = 1,
@@ -174,6 +231,16 @@ has(const struct etk_gemm *g, cublasLtMatmulDescAttributes_t which, int64_t want
            got == want;
 }
 
+static bool
+points(const struct etk_gemm *g, cublasLtMatmulDescAttributes_t which, const void *want)
+{
+    const void *got = NULL;
+    size_t n;
+    return cublasLtMatmulDescGetAttribute(g->op, which, &got, sizeof got, &n) ==
+               CUBLAS_STATUS_SUCCESS &&
+           got == want;
+}
+
 static void
 test_shape(const char *what, const struct etk_gemm_shape *s)
 {
@@ -196,18 +263,24 @@ test_shape(const char *what, const struct etk_gemm_shape *s)
                s->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F) &&
            has(&g, CUBLASLT_MATMUL_DESC_SCALE_TYPE, CUDA_R_32F) &&
            has(&g, CUBLASLT_MATMUL_DESC_EPILOGUE,
-               s->biased ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT),
+               s->epilogue ? (int64_t)s->epilogue : CUBLASLT_EPILOGUE_DEFAULT),
        "and the operation, with sums in f32");
-    const void *bias = &g, *got = NULL;
-    size_t written;
-    if (s->biased)
+    if (etk_gemm_has_vector(s))
         ok(has(&g, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(s->out)) &&
-               etk_gemm_set_bias(NULL, &g, bias) == ET_OK &&
-               cublasLtMatmulDescGetAttribute(g.op, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                                              &got, sizeof got,
-                                              &written) == CUBLAS_STATUS_SUCCESS &&
-               got == bias,
-           "and a bias of the result's dtype");
+               etk_gemm_set_vector(NULL, &g, &g) == ET_OK &&
+               points(&g, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &g),
+           "and a vector of the result's dtype");
+    int64_t ld = 0;
+    size_t written;
+    if (etk_gemm_has_aux(s))
+        ok(cublasLtMatmulDescGetAttribute(g.op, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
+                                          &ld, sizeof ld,
+                                          &written) == CUBLAS_STATUS_SUCCESS &&
+               ld == s->aux_ld && ld % ETK_AUX_LD == 0 && ld >= s->n &&
+               has(&g, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, -1) &&
+               etk_gemm_set_aux(NULL, &g, &g) == ET_OK &&
+               points(&g, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &g),
+           "and an auxiliary matrix that lies as the result does");
     etk_gemm_close(&g);
 }
 

@@ -4,6 +4,13 @@
  *   da = dy op(b)^T, db = op(a)^T dy, dbias = dy summed over all but the last axis */
 #include "core/ops/ops.h"
 
+#include <stddef.h>
+
+/* Attributes of both ops begin alike. */
+_Static_assert(offsetof(struct et_matmul_fused_attr, trans_b) ==
+                   offsetof(struct et_matmul_attr, trans_b),
+               "a product's attributes come first");
+
 struct sides {
     int64_t m, k, n; /* of op(a) op(b) */
 };
@@ -115,6 +122,63 @@ const struct et_op et_op_matmul = {
     .attr_size = sizeof(struct et_matmul_attr),
     .infer = matmul_infer,
     .gradient = matmul_gradient,
+    .flops = matmul_flops,
+};
+
+/* ---- with what follows it ---- */
+
+/* Shape of MORE: as Y, or a vector of its rows or columns. */
+static et_status
+describe_more(struct et_ctx *cx, const struct et_call *call, const struct et_desc *y,
+              struct et_desc *more)
+{
+    const struct et_matmul_fused_attr *o = call->attr;
+    int64_t n = y->shape[y->ndim - 1], m = n ? et_desc_count(y) / n : 0;
+    switch (o->form) {
+    case ET_EPILOGUE_GELU:
+        *more = *y;
+        return ET_OK;
+    case ET_EPILOGUE_GELU_GRAD:
+    case ET_EPILOGUE_SUM_B:
+        et_desc_init(more, y->dtype, 1, &n, ET_ROW_MAJOR);
+        return ET_OK;
+    case ET_EPILOGUE_SUM_A:
+        et_desc_init(more, y->dtype, 1, &m, ET_ROW_MAJOR);
+        return ET_OK;
+    default:
+        return ETI_FAIL(cx, call, ET_EINVAL, "no form %d", (int)o->form);
+    }
+}
+
+ETI_INFER(matmul_fused_infer)
+{
+    const struct et_matmul_fused_attr *o = call->attr;
+    bool biased = eti_operand(call, 2) != NULL, grad = o->form == ET_EPILOGUE_GELU_GRAD;
+    bool sums = o->form == ET_EPILOGUE_SUM_A || o->form == ET_EPILOGUE_SUM_B;
+    ET_TRY(matmul_infer(cx, call, out, view_offset));
+    if (sums) /* of one matrix */
+        ET_TRY(eti_need_ndim(cx, call, 0, "a", 2, 2));
+    if (biased && o->form != ET_EPILOGUE_GELU)
+        return ETI_FAIL(cx, call, ET_EINVAL, "form %d has no bias", (int)o->form);
+    if ((eti_operand(call, 3) != NULL) != grad)
+        return ETI_FAIL(cx, call, ET_EINVAL, "form %d %s pre", (int)o->form,
+                        grad ? "needs" : "has no");
+    if (grad) {
+        ET_TRY(eti_need_dtype(cx, call, 3, "pre", out->dtype));
+        ET_TRY(eti_need_shape(cx, call, 3, "pre", out->ndim, out->shape));
+    }
+    return describe_more(cx, call, out, out + 1);
+}
+
+const struct et_op et_op_matmul_fused = {
+    .name = "matmul_fused",
+    .summary = "matrix product, and what follows it, in one kernel",
+    .id = ET_OP_matmul_fused,
+    .min_in = 2,
+    .max_in = 4,
+    .n_out = 2,
+    .attr_size = sizeof(struct et_matmul_fused_attr),
+    .infer = matmul_fused_infer,
     .flops = matmul_flops,
 };
 

@@ -19,6 +19,7 @@
 
 #include "kernels/cuda/cache.h"
 #include "kernels/cuda/noise.h"
+#include "kernels/cuda/trial.h"
 
 /* What cuBLASLt itself takes for Hopper is 32 MiB; split-K of large gradients of
  * weights gains from more. */
@@ -26,11 +27,7 @@
 
 enum {
     MOST_TRIED = 32, /* algorithms per shape */
-    KEY = 640,       /* bytes of a shape's key */
 };
-
-/* Scratch for timing is at most this part of the card's memory. */
-#define SCRATCH_PART 4
 
 struct entry {
     struct entry *next;
@@ -111,24 +108,24 @@ etk_blas_close(struct et_device_handle *d)
 
 /* ---- what is known ---- */
 
-/* Everything that the choice depends on. */
-static void
-write_key(const struct et_device_handle *d, const struct etk_gemm_shape *s,
-          unsigned align, char key[KEY])
+void
+etk_blas_key(const struct et_device_handle *d, const struct etk_gemm_shape *s,
+             unsigned align, char key[ETK_GEMM_KEY])
 {
     const struct etk_gemm_side *a = &s->a, *b = &s->b, *y = &s->y;
-    snprintf(key, KEY,
-             "product 1; %s, sm_%d%d, %d multiprocessors, driver %d, cuBLASLt %zu; "
-             "%s to %s%s%s%s; %lld x %lld x %lld, %lld times; "
-             "a %s%lld %lld, b %s%lld %lld, y %lld %lld; align %u, workspace %zu",
-             d->gpu.name, d->gpu.major, d->gpu.minor, d->gpu.sm_count, d->gpu.driver,
-             cublasLtGetVersion(), et_dtype_name(s->in), et_dtype_name(s->out),
-             s->biased ? ", bias" : "", s->tf32 ? ", tf32" : "",
-             d->deterministic ? ", deterministic" : "", (long long)s->m,
-             (long long)s->k, (long long)s->n, (long long)s->batch,
-             a->turned ? "turned " : "", (long long)a->ld, (long long)a->batch,
-             b->turned ? "turned " : "", (long long)b->ld, (long long)b->batch,
-             (long long)y->ld, (long long)y->batch, align, MOST_WORKSPACE);
+    snprintf(
+        key, ETK_GEMM_KEY,
+        "product 2; %s, sm_%d%d, %d multiprocessors, driver %d, cuBLASLt %zu; "
+        "%s to %s, epilogue %u%s%s; %lld x %lld x %lld, %lld times; "
+        "a %s%lld %lld, b %s%lld %lld, y %lld %lld, aux %lld; align %u, workspace %zu",
+        d->gpu.name, d->gpu.major, d->gpu.minor, d->gpu.sm_count, d->gpu.driver,
+        cublasLtGetVersion(), et_dtype_name(s->in), et_dtype_name(s->out),
+        (unsigned)s->epilogue, s->tf32 ? ", tf32" : "",
+        d->deterministic ? ", deterministic" : "", (long long)s->m, (long long)s->k,
+        (long long)s->n, (long long)s->batch, a->turned ? "turned " : "",
+        (long long)a->ld, (long long)a->batch, b->turned ? "turned " : "",
+        (long long)b->ld, (long long)b->batch, (long long)y->ld, (long long)y->batch,
+        (long long)s->aux_ld, align, MOST_WORKSPACE);
 }
 
 static const struct entry *
@@ -230,15 +227,17 @@ ask(struct et_device_handle *d, const struct etk_gemm *g, unsigned align,
 
 et_status
 etk_blas_run(struct et_device_handle *d, struct etk_gemm *g,
-             const struct etk_choice *choice, const void *a, const void *b,
-             const void *bias, void *y, void *ws, cudaStream_t stream)
+             const struct etk_choice *choice, const struct etk_gemm_operands *o,
+             void *ws, cudaStream_t stream)
 {
     static const float one = 1, zero = 0;
-    if (bias)
-        ET_TRY(etk_gemm_set_bias(d, g, bias));
-    TRY_BLAS(d, cublasLtMatmul(d->blas->handle, g->op, &one, b, g->b, a, g->a, &zero, y,
-                               g->y, y, g->y, &choice->algo, ws, choice->workspace,
-                               stream));
+    if (o->vector)
+        ET_TRY(etk_gemm_set_vector(d, g, o->vector));
+    if (o->aux)
+        ET_TRY(etk_gemm_set_aux(d, g, o->aux));
+    TRY_BLAS(d, cublasLtMatmul(d->blas->handle, g->op, &one, o->b, g->b, o->a, g->a,
+                               &zero, o->y, g->y, o->y, g->y, &choice->algo, ws,
+                               choice->workspace, stream));
     return ET_OK;
 }
 
@@ -246,9 +245,9 @@ etk_blas_run(struct et_device_handle *d, struct etk_gemm *g,
 
 /* Operands to time a shape on. */
 struct scratch {
-    char *block;
-    size_t bytes, kept; /* of the block; what the pool held before */
-    char *a, *b, *bias, *y, *ws;
+    struct etk_trial trial;
+    struct etk_gemm_operands at;
+    char *ws;
 };
 
 /* Elements from the first to the last of SIDE, of ROWS x COLUMNS. */
@@ -260,7 +259,7 @@ extent(const struct etk_gemm_side *side, int64_t rows, int64_t columns, int64_t 
     return (batch - 1) * side->batch + (outer - 1) * side->ld + inner;
 }
 
-/* False where memory is short. The caller drops it in either case. */
+/* False where memory is short. The caller closes the trial in either case. */
 static bool
 take_scratch(struct et_device_handle *d, const struct etk_gemm_shape *s,
              struct scratch *out)
@@ -268,103 +267,70 @@ take_scratch(struct et_device_handle *d, const struct etk_gemm_shape *s,
     size_t in = et_dtype_size(s->in), to = et_dtype_size(s->out);
     int64_t count_a = extent(&s->a, s->m, s->k, s->batch);
     int64_t count_b = extent(&s->b, s->k, s->n, s->batch);
+    int64_t count_y = extent(&s->y, s->m, s->n, s->batch);
+    int64_t count_vector = s->m > s->n ? s->m : s->n;
+    int64_t count_aux = etk_gemm_has_aux(s) ? s->m * s->aux_ld : 0;
     size_t at_b = etk_round_up((size_t)count_a * in);
-    size_t at_bias = at_b + etk_round_up((size_t)count_b * in);
-    size_t at_y = at_bias + etk_round_up((size_t)s->n * to);
-    size_t at_ws =
-        at_y + etk_round_up((size_t)extent(&s->y, s->m, s->n, s->batch) * to);
-    uint64_t reserved = 0;
-    void *block = NULL;
+    size_t at_vector = at_b + etk_round_up((size_t)count_b * in);
+    size_t at_aux = at_vector + etk_round_up((size_t)count_vector * to);
+    size_t at_y = at_aux + etk_round_up((size_t)count_aux * to);
+    size_t at_ws = at_y + etk_round_up((size_t)count_y * to);
+    const struct {
+        size_t at;
+        int64_t count;
+        enum et_dtype dtype;
+    } parts[] = {{0, count_a, s->in},
+                 {at_b, count_b, s->in},
+                 {at_vector, count_vector, s->out},
+                 {at_aux, count_aux, s->out}};
     memset(out, 0, sizeof *out);
-    out->bytes = at_ws + MOST_WORKSPACE;
-    if (out->bytes > d->gpu.memory / SCRATCH_PART ||
-        cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrReservedMemCurrent,
-                                &reserved) != cudaSuccess)
+    if (!etk_trial_open(d, at_ws + MOST_WORKSPACE, &out->trial))
         return false;
-    if (cudaMallocFromPoolAsync(&block, out->bytes, d->pool, d->stream) !=
-        cudaSuccess) {
-        (void)cudaGetLastError(); /* that this was too much is no one else's concern */
-        return false;
-    }
-    out->kept = (size_t)reserved;
-    out->block = out->a = block;
-    out->b = out->block + at_b;
-    out->bias = out->block + at_bias;
-    out->y = out->block + at_y;
-    out->ws = out->block + at_ws;
-    return etk_launch_noise(s->in, out->a, count_a, 1, d->gpu.sm_count, d->stream) ==
-               cudaSuccess &&
-           etk_launch_noise(s->in, out->b, count_b, 2, d->gpu.sm_count, d->stream) ==
-               cudaSuccess &&
-           etk_launch_noise(s->out, out->bias, s->n, 3, d->gpu.sm_count, d->stream) ==
-               cudaSuccess;
+    char *block = out->trial.block;
+    out->at = (struct etk_gemm_operands){
+        .a = block,
+        .b = block + at_b,
+        .vector = etk_gemm_has_vector(s) ? block + at_vector : NULL,
+        .aux = etk_gemm_has_aux(s) ? block + at_aux : NULL,
+        .y = block + at_y,
+    };
+    out->ws = block + at_ws;
+    for (int i = 0; i < 4; i++)
+        if (parts[i].count > 0 &&
+            etk_launch_noise(parts[i].dtype, block + parts[i].at, parts[i].count,
+                             (uint64_t)i + 1, d->gpu.sm_count,
+                             d->stream) != cudaSuccess)
+            return false;
+    return true;
 }
 
-/* Gives the block back, and the pool what it grew by. */
-static void
-drop_scratch(struct et_device_handle *d, struct scratch *s)
-{
-    if (!s->block)
-        return;
-    (void)cudaFreeAsync(s->block, d->stream);
-    (void)cudaStreamSynchronize(d->stream);
-    (void)cudaMemPoolTrimTo(d->pool, s->kept);
-}
+/* An algorithm to be run. */
+struct attempt {
+    struct et_device_handle *dev;
+    struct etk_gemm *gemm;
+    const struct etk_choice *choice;
+    const struct scratch *scratch;
+};
 
-/* A turn of one algorithm has as many products as fill this. */
-#define TURN_MS 0.2f
-
-enum { MOST_PRODUCTS = 20, EVENTS = 2 };
-
-/* Milliseconds of one product, of COUNT in a row. */
 static et_status
-turn(struct et_device_handle *d, struct etk_gemm *g, const struct scratch *s,
-     const struct etk_choice *c, const char *bias, cudaEvent_t mark[EVENTS], int count,
-     float *ms)
+run_choice(void *data)
 {
-    ETK_TRY_CUDA(d, cudaEventRecord(mark[0], d->stream));
-    for (int i = 0; i < count; i++)
-        ET_TRY(etk_blas_run(d, g, c, s->a, s->b, bias, s->y, s->ws, d->stream));
-    ETK_TRY_CUDA(d, cudaEventRecord(mark[1], d->stream));
-    ETK_TRY_CUDA(d, cudaEventSynchronize(mark[1]));
-    ETK_TRY_CUDA(d, cudaEventElapsedTime(ms, mark[0], mark[1]));
-    *ms /= (float)count;
-    return ET_OK;
-}
-
-/* Milliseconds of one product. The first run loads the kernel and does not count; the
- * second decides whether more are worth their time, with LEAST the best so far. */
-static et_status
-measure(struct et_device_handle *d, struct etk_gemm *g, const struct scratch *s,
-        const struct etk_choice *c, const char *bias, cudaEvent_t mark[EVENTS],
-        float least, float *ms)
-{
-    float more;
-    ET_TRY(turn(d, g, s, c, bias, mark, 1, ms));
-    ET_TRY(turn(d, g, s, c, bias, mark, 1, ms));
-    if (*ms > 1.25f * least)
-        return ET_OK;
-    int count =
-        *ms * MOST_PRODUCTS > TURN_MS ? (int)(TURN_MS / *ms) + 1 : MOST_PRODUCTS;
-    ET_TRY(turn(d, g, s, c, bias, mark, count, &more));
-    *ms = more < *ms ? more : *ms;
-    return ET_OK;
+    const struct attempt *a = data;
+    return etk_blas_run(a->dev, a->gemm, a->choice, &a->scratch->at, a->scratch->ws,
+                        a->dev->stream);
 }
 
 /* An algorithm that does not run after all is left out; ENOTSUP where that is each. */
 static et_status
-time_all(struct et_device_handle *d, const struct etk_gemm_shape *shape,
-         struct etk_gemm *g, const struct scratch *s, const struct etk_choice *choice,
-         int n, cudaEvent_t mark[EVENTS], int *best)
+time_all(struct et_device_handle *d, struct etk_gemm *g, const struct scratch *s,
+         const struct etk_choice *choice, int n, int *best)
 {
     float least = INFINITY;
     *best = -1;
     for (int i = 0; i < n; i++) {
         float ms;
-        d->on_trial = true;
-        et_status status = measure(d, g, s, &choice[i], shape->biased ? s->bias : NULL,
-                                   mark, least, &ms);
-        d->on_trial = false;
+        struct attempt a = {d, g, &choice[i], s};
+        et_status status = etk_trial_measure(d, &s->trial, run_choice, &a, least, &ms);
         if (status == ET_EDEVICE)
             return status;
         if (status == ET_OK && ms < least) {
@@ -382,39 +348,27 @@ pick(struct et_device_handle *d, const struct etk_gemm_shape *shape, struct etk_
      const struct etk_choice *choice, int n, int *best, bool *timed)
 {
     struct scratch s;
-    cudaEvent_t mark[EVENTS] = {NULL};
     et_status status = ET_OK;
     *best = 0;
     *timed = take_scratch(d, shape, &s);
-    for (int i = 0; *timed && i < EVENTS; i++)
-        *timed = cudaEventCreate(&mark[i]) == cudaSuccess;
     if (*timed)
-        status = time_all(d, shape, g, &s, choice, n, mark, best);
-    drop_scratch(d, &s);
-    for (int i = 0; i < EVENTS; i++)
-        if (mark[i])
-            (void)cudaEventDestroy(mark[i]);
+        status = time_all(d, g, &s, choice, n, best);
+    etk_trial_close(d, &s.trial);
     return status;
-}
-
-static bool
-may_time(const struct et_device_handle *d, unsigned align)
-{
-    const char *tune = getenv("ETUDE_TUNE");
-    return align >= ETK_WIDE && !d->deterministic && !d->capturing &&
-           !(tune && strcmp(tune, "0") == 0);
 }
 
 /* ---- choosing ---- */
 
-/* The alignment of the bias is told by an address. */
+/* The alignment of vector and aux is told by an address. */
 static et_status
 choose(struct et_device_handle *d, const struct etk_gemm_shape *shape,
        struct etk_gemm *g, const char *key, unsigned align, struct etk_choice *out)
 {
-    bool timed = may_time(d, align);
-    if (shape->biased)
-        ET_TRY(etk_gemm_set_bias(d, g, (const void *)(uintptr_t)align));
+    bool timed = align >= ETK_WIDE && etk_may_time(d);
+    if (etk_gemm_has_vector(shape))
+        ET_TRY(etk_gemm_set_vector(d, g, (void *)(uintptr_t)align));
+    if (etk_gemm_has_aux(shape))
+        ET_TRY(etk_gemm_set_aux(d, g, (void *)(uintptr_t)align));
     if (timed && read_choice(d, g, key, out))
         return ET_OK;
     struct etk_choice choice[MOST_TRIED];
@@ -432,9 +386,9 @@ et_status
 etk_blas_choose(struct et_device_handle *d, const struct etk_gemm_shape *shape,
                 struct etk_gemm *g, unsigned align, struct etk_choice *out)
 {
-    char key[KEY];
+    char key[ETK_GEMM_KEY];
     ET_TRY(open_blas(d));
-    write_key(d, shape, align, key);
+    etk_blas_key(d, shape, align, key);
     const struct entry *known = find(d->blas, key);
     if (known) {
         *out = known->choice;

@@ -566,6 +566,7 @@ et_device_module(void)
         .abi = ET_DEVICE_ABI,
         .size = sizeof table,
         .name = ETK_CUDA_NAME,
+        .epilogues = (1u << ET_EPILOGUES) - 1,
         .open = cuda_open,
         .close = cuda_close,
         .info = cuda_info,

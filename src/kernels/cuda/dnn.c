@@ -13,6 +13,7 @@
 
 #include "kernels/cuda/cache.h"
 #include "kernels/cuda/dnn_plan.h"
+#include "kernels/cuda/trial.h"
 
 /* A configuration asks for 0.05 ms (precompiled) to 0.6 s: 40 are what the largest
  * answers have. */
@@ -523,11 +524,7 @@ write_plan(const char *key, const struct engine *e)
 static int
 tuned(const struct et_device_handle *d, const struct etk_dnn_limits *limits)
 {
-    const char *tune = getenv("ETUDE_TUNE");
-    if (limits->tune < 1 || d->deterministic || d->capturing || !d->dnn->handle ||
-        (tune && strcmp(tune, "0") == 0))
-        return 1;
-    return limits->tune;
+    return limits->tune >= 1 && d->dnn->handle && etk_may_time(d) ? limits->tune : 1;
 }
 
 /* From disk, or else chosen. On disk is what took time to find: what was timed or

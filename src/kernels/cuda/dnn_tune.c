@@ -1,23 +1,16 @@
 /* dnn_tune.c: which of several plans for one graph is the fastest, by running them.
  *
- * Operands are random numbers in memory taken for the while, since zeros are multiplied
- * faster; what is neither f32, bf16 nor f16 (seeds, offsets) is zero. */
+ * Operands are random numbers in memory taken for the while; what is neither f32, bf16
+ * nor f16 (seeds, offsets) is zero. */
 #include <math.h>
 
 #include "kernels/cuda/dnn_plan.h"
 #include "kernels/cuda/noise.h"
-
-/* Of the card, at most this part is taken: what is trained lies there too. */
-enum { SCRATCH_PART = 4, MOST_RUNS = 20 };
-/* A plan that runs for less than this is run again: an event tells half a microsecond.
- */
-#define TURN_MS 0.2f
+#include "kernels/cuda/trial.h"
 
 struct scratch {
-    char *block;
+    struct etk_trial trial;
     void *ptr[ETK_DNN_SLOTS], *ws;
-    uint64_t kept; /* bytes of the pool before */
-    cudaEvent_t mark[2];
 };
 
 /* Elements from the first of T to behind its last. */
@@ -61,22 +54,6 @@ fill(struct et_device_handle *d, const struct etk_dnn_tensor *t, void *out)
                             d->stream);
 }
 
-static bool
-take_block(struct et_device_handle *d, size_t bytes, struct scratch *s)
-{
-    void *block;
-    if (bytes > d->gpu.memory / SCRATCH_PART ||
-        cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrReservedMemCurrent, &s->kept) !=
-            cudaSuccess)
-        return false;
-    if (cudaMallocFromPoolAsync(&block, bytes, d->pool, d->stream) != cudaSuccess) {
-        (void)cudaGetLastError(); /* that this was too much is no one else's concern */
-        return false;
-    }
-    s->block = block;
-    return true;
-}
-
 /* False where there is no room. */
 static bool
 take_scratch(struct et_device_handle *d, const struct etk_dnn_graph *g, size_t ws,
@@ -85,9 +62,9 @@ take_scratch(struct et_device_handle *d, const struct etk_dnn_graph *g, size_t w
     size_t bytes = etk_round_up(ws + 1);
     for (int i = 0; i < g->n_tensors; i++)
         bytes += g->tensor[i].slot >= 0 ? bytes_of(&g->tensor[i]) : 0;
-    if (!take_block(d, bytes, s))
+    if (!etk_trial_open(d, bytes, &s->trial))
         return false;
-    char *at = s->block;
+    char *at = s->trial.block;
     for (int i = 0; i < g->n_tensors; i++) {
         if (g->tensor[i].slot < 0)
             continue;
@@ -97,54 +74,21 @@ take_scratch(struct et_device_handle *d, const struct etk_dnn_graph *g, size_t w
         at += bytes_of(&g->tensor[i]);
     }
     s->ws = at;
-    return cudaEventCreate(&s->mark[0]) == cudaSuccess &&
-           cudaEventCreate(&s->mark[1]) == cudaSuccess;
+    return true;
 }
 
-/* Gives the block back, and the pool what it grew by. */
-static void
-drop_scratch(struct et_device_handle *d, struct scratch *s)
-{
-    for (int i = 0; i < 2; i++)
-        if (s->mark[i])
-            (void)cudaEventDestroy(s->mark[i]);
-    if (!s->block)
-        return;
-    (void)cudaFreeAsync(s->block, d->stream);
-    (void)cudaStreamSynchronize(d->stream);
-    (void)cudaMemPoolTrimTo(d->pool, s->kept);
-}
+/* A plan to be run. */
+struct attempt {
+    struct et_device_handle *dev;
+    struct etk_dnn_plan *plan;
+    const struct scratch *scratch;
+};
 
-/* Milliseconds of one of COUNT runs in a row. */
 static et_status
-turn(struct et_device_handle *d, struct etk_dnn_plan *p, const struct scratch *s,
-     int count, float *ms)
+run_plan(void *data)
 {
-    ETK_TRY_CUDA(d, cudaEventRecord(s->mark[0], d->stream));
-    for (int i = 0; i < count; i++)
-        ET_TRY(etk_dnn_run(p, s->ptr, s->ws, d->stream));
-    ETK_TRY_CUDA(d, cudaEventRecord(s->mark[1], d->stream));
-    ETK_TRY_CUDA(d, cudaEventSynchronize(s->mark[1]));
-    ETK_TRY_CUDA(d, cudaEventElapsedTime(ms, s->mark[0], s->mark[1]));
-    *ms /= (float)count;
-    return ET_OK;
-}
-
-/* The first run loads the kernel and does not count; the second says whether more are
- * worth their time, with LEAST the best so far. */
-static et_status
-measure(struct et_device_handle *d, struct etk_dnn_plan *p, const struct scratch *s,
-        float least, float *ms)
-{
-    float more;
-    ET_TRY(turn(d, p, s, 1, ms));
-    ET_TRY(turn(d, p, s, 1, ms));
-    if (*ms > 1.25f * least)
-        return ET_OK;
-    int count = *ms * MOST_RUNS > TURN_MS ? (int)(TURN_MS / *ms) + 1 : MOST_RUNS;
-    ET_TRY(turn(d, p, s, count, &more));
-    *ms = more < *ms ? more : *ms;
-    return ET_OK;
+    const struct attempt *a = data;
+    return etk_dnn_run(a->plan, a->scratch->ptr, a->scratch->ws, a->dev->stream);
 }
 
 et_status
@@ -158,9 +102,8 @@ etk_dnn_fastest(struct et_device_handle *d, const struct etk_dnn_graph *g,
     if (take_scratch(d, g, ws, &s))
         for (int i = 0; i < n && lost == ET_OK; i++) {
             float ms;
-            d->on_trial = true;
-            et_status status = measure(d, plan[i], &s, least, &ms);
-            d->on_trial = false;
+            struct attempt a = {d, plan[i], &s};
+            et_status status = etk_trial_measure(d, &s.trial, run_plan, &a, least, &ms);
             if (status == ET_EDEVICE)
                 lost = status;
             if (status != ET_OK || ms >= least)
@@ -168,6 +111,6 @@ etk_dnn_fastest(struct et_device_handle *d, const struct etk_dnn_graph *g,
             least = ms;
             *best = i;
         }
-    drop_scratch(d, &s);
+    etk_trial_close(d, &s.trial);
     return lost;
 }

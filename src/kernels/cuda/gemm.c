@@ -8,7 +8,8 @@
  * so that cuBLASLt's A is our b and its B our a. What is not turned, [rows, columns]
  * with the columns contiguous, is to cuBLASLt a matrix of columns x rows, and used as
  * it lies (CUBLAS_OP_N); what is turned is CUBLAS_OP_T. The bias, one number per column
- * of y, is one per row of D, which is what cuBLASLt adds. */
+ * of y, is one per row of D, which is what cuBLASLt adds; an auxiliary matrix lies like
+ * D, and so by rows like y. */
 #include "config.h"
 #include "kernels/cuda/gemm.h"
 
@@ -56,19 +57,23 @@ operation(struct et_device_handle *d, cublasLtMatmulDesc_t *out,
                     CUDA_R_32F));
     int32_t left = s->b.turned ? CUBLAS_OP_T : CUBLAS_OP_N;
     int32_t right = s->a.turned ? CUBLAS_OP_T : CUBLAS_OP_N;
-    uint32_t epilogue = s->biased ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    uint32_t epilogue = s->epilogue ? s->epilogue : CUBLASLT_EPILOGUE_DEFAULT;
     TRY_BLAS(d, cublasLtMatmulDescSetAttribute(*out, CUBLASLT_MATMUL_DESC_TRANSA, &left,
                                                sizeof left));
     TRY_BLAS(d, cublasLtMatmulDescSetAttribute(*out, CUBLASLT_MATMUL_DESC_TRANSB,
                                                &right, sizeof right));
     TRY_BLAS(d, cublasLtMatmulDescSetAttribute(*out, CUBLASLT_MATMUL_DESC_EPILOGUE,
                                                &epilogue, sizeof epilogue));
-    if (s->biased) {
-        int32_t dtype = data_type(s->out);
+    int32_t dtype = data_type(s->out);
+    if (etk_gemm_has_vector(s))
         TRY_BLAS(d, cublasLtMatmulDescSetAttribute(*out,
                                                    CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
                                                    &dtype, sizeof dtype));
-    }
+    /* Its dtype is the result's. */
+    if (etk_gemm_has_aux(s))
+        TRY_BLAS(d, cublasLtMatmulDescSetAttribute(*out,
+                                                   CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
+                                                   &s->aux_ld, sizeof s->aux_ld));
     return ET_OK;
 }
 
@@ -97,9 +102,19 @@ etk_gemm_close(struct etk_gemm *gemm)
 }
 
 et_status
-etk_gemm_set_bias(struct et_device_handle *d, struct etk_gemm *gemm, const void *bias)
+etk_gemm_set_vector(struct et_device_handle *d, struct etk_gemm *gemm, void *vector)
 {
-    TRY_BLAS(d, cublasLtMatmulDescSetAttribute(
-                    gemm->op, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
+    TRY_BLAS(d,
+             cublasLtMatmulDescSetAttribute(gemm->op, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                            &vector, sizeof vector));
+    return ET_OK;
+}
+
+et_status
+etk_gemm_set_aux(struct et_device_handle *d, struct etk_gemm *gemm, void *aux)
+{
+    TRY_BLAS(
+        d, cublasLtMatmulDescSetAttribute(
+               gemm->op, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux));
     return ET_OK;
 }

@@ -8,8 +8,7 @@
  * the others. Strides that it does not take, and batches of too many calls, go to the
  * kernel of matmul.cu. Row-major against column-major: gemm.c. */
 #include "config.h"
-#include "kernels/cuda/gemm.h"
-#include "kernels/cuda/matmul.h"
+#include "kernels/cuda/matmul_fused.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -163,7 +162,9 @@ plan_calls(struct matmul_kernel *k, bool tf32, struct etk_gemm_shape *shape)
     const struct etk_product *p = &k->product;
     *shape = (struct etk_gemm_shape){.in = p->in,
                                      .out = p->out,
-                                     .biased = p->bias != ET_NONE,
+                                     .epilogue = p->bias == ET_NONE
+                                                     ? CUBLASLT_EPILOGUE_DEFAULT
+                                                     : CUBLASLT_EPILOGUE_BIAS,
                                      .tf32 = tf32 && p->in == ET_F32,
                                      .m = p->m,
                                      .n = p->n,
@@ -202,6 +203,14 @@ plan_calls(struct matmul_kernel *k, bool tf32, struct etk_gemm_shape *shape)
     }
 }
 
+bool
+etk_matmul_shape(const struct et_call *call, bool tf32, struct etk_gemm_shape *shape)
+{
+    struct matmul_kernel k = {.product = product_of(call)};
+    plan_calls(&k, tf32, shape);
+    return k.calls == 1 && shape->batch == 1;
+}
+
 static void
 release_matmul(struct et_kernel *base)
 {
@@ -236,29 +245,24 @@ choose(struct et_device_handle *d, struct matmul_kernel *k, size_t *ws)
 
 /* ---- running ---- */
 
-struct operands {
-    const char *a, *b, *bias;
-    char *y;
-};
-
-static struct operands
+static struct etk_gemm_operands
 operands_of(const struct matmul_kernel *k, void *const *ptr, int call)
 {
     const int64_t *at = k->at[call];
-    return (struct operands){
+    return (struct etk_gemm_operands){
         .a = (const char *)ptr[0] + (size_t)at[0] * k->in,
         .b = (const char *)ptr[1] + (size_t)at[1] * k->in,
-        .bias = k->product.bias == ET_NONE ? NULL : ptr[2],
+        .vector = k->product.bias == ET_NONE ? NULL : ptr[2],
         .y = (char *)ptr[k->n_in] + (size_t)at[2] * k->out,
     };
 }
 
 /* The algorithm for these addresses; NULL where there is none. */
 static const struct etk_choice *
-choice_of(const struct matmul_kernel *k, const struct operands *o)
+choice_of(const struct matmul_kernel *k, const struct etk_gemm_operands *o)
 {
     uintptr_t all =
-        (uintptr_t)o->a | (uintptr_t)o->b | (uintptr_t)o->bias | (uintptr_t)o->y;
+        (uintptr_t)o->a | (uintptr_t)o->b | (uintptr_t)o->vector | (uintptr_t)o->y;
     return all % ETK_WIDE == 0 ? &k->wide : k->has_loose ? &k->loose : NULL;
 }
 
@@ -268,18 +272,17 @@ run_matmul(struct et_kernel *base, void *const *ptr, void *ws, cudaStream_t stre
     struct matmul_kernel *k = (struct matmul_kernel *)base;
     bool all = k->calls > 0;
     for (int i = 0; i < k->calls; i++) {
-        struct operands o = operands_of(k, ptr, i);
+        struct etk_gemm_operands o = operands_of(k, ptr, i);
         all = all && choice_of(k, &o);
     }
     if (!all) {
-        struct operands o = operands_of(k, ptr, 0);
+        struct etk_gemm_operands o = operands_of(k, ptr, 0);
         return etk_launched(
-            base, etk_launch_product(&k->product, o.a, o.b, o.bias, o.y, stream));
+            base, etk_launch_product(&k->product, o.a, o.b, o.vector, o.y, stream));
     }
     for (int i = 0; i < k->calls; i++) {
-        struct operands o = operands_of(k, ptr, i);
-        ET_TRY(etk_blas_run(base->dev, &k->gemm, choice_of(k, &o), o.a, o.b, o.bias,
-                            o.y, ws, stream));
+        struct etk_gemm_operands o = operands_of(k, ptr, i);
+        ET_TRY(etk_blas_run(base->dev, &k->gemm, choice_of(k, &o), &o, ws, stream));
     }
     return ET_OK;
 }

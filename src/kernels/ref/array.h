@@ -92,7 +92,7 @@ void etk_ref_elementwise(const struct etk_ref *r);
 #define ETK_REF_ACC_LIST(X)                                                    \
     X(sdpa_grad) X(max_pool2d_grad) X(avg_pool2d_grad)                         \
     X(adaptive_avg_pool2d_grad) X(resize2d_grad) X(layer_norm_grad)            \
-    X(group_norm_grad) X(take_grad) X(scatter_add)
+    X(group_norm_grad) X(take_grad) X(scatter_add) X(matmul_fused)
 /* clang-format on */
 
 #define ETK_REF_DECLARE(name) void etk_ref_##name(const struct etk_ref *r);
