@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/graph/graph_impl.h"
 #include "core/trainer/trainer_impl.h"
 #include "t/data/fixture.h"
 #include "t/device.h"
@@ -164,6 +165,48 @@ count_commit(struct et_ctx *cx)
     recipe_close(&r);
 }
 
+/* Kernels of a warm step of TEXT, whose products take what follows them (EPILOGUES), or
+ * do not. */
+static int64_t
+count_kernels(struct et_ctx *cx, const char *text, uint32_t epilogues)
+{
+    struct recipe_run r;
+    recipe_prepare(&r, cx, text,
+                   &(struct recipe_choice){.device = name, .workers = -1});
+    const struct et_device_table *real = r.parts.dev->table;
+    struct et_device_table table = *real;
+    table.epilogues &= epilogues;
+    r.parts.dev->table = &table;
+    recipe_start(&r);
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(BATCHES)));
+    int64_t before = gpusim_counts()->graph_nodes;
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(1)));
+    int64_t n = gpusim_counts()->graph_nodes - before;
+    r.parts.dev->table = real;
+    recipe_close(&r);
+    return n;
+}
+
+/* Of each of the two layers: gelu, its gradient, and the gradients of four biases, of
+ * which two are sums in two stages. */
+static void
+count_epilogues(struct et_ctx *cx)
+{
+    static const struct {
+        const char *what, *text;
+        int64_t nodes;
+    } rows[] = {
+        {"gpt2", GPT("100ep"), 127},
+        {"gpt2 in amp_bf16", GPT("100ep") "precision: amp_bf16\n", 144},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int64_t joined = count_kernels(cx, rows[i].text, UINT32_MAX);
+        is_int(joined, rows[i].nodes, "%s: what a step launches", rows[i].what);
+        is_int(count_kernels(cx, rows[i].text, 0) - joined, 16,
+               "16 kernels fewer than where products stand alone");
+    }
+}
+
 /* Somebody else holds the memory that a whole batch needs: it is done in pieces. */
 static void
 crowd(struct et_ctx *cx)
@@ -208,9 +251,12 @@ main(void)
     compare(cx, "lenet in amp_fp16, two microbatches",
             LENET("10ba") "precision: amp_fp16\n", 2, true);
     compare(cx, "layers in amp_bf16", LAYERS("10ba") "precision: amp_bf16\n", 1, false);
+    compare(cx, "gpt2 in amp_bf16, two microbatches",
+            GPT("10ba") "precision: amp_bf16\n", 2, false);
     if (strcmp(name, "gpusim") == 0) {
         count(cx);
         count_commit(cx);
+        count_epilogues(cx);
         crowd(cx);
     }
     et_ctx_free(&cx);

@@ -2,9 +2,9 @@
  *
  * Building: build.c, with the casts of mixed precision by autocast.c. Then an evaluation
  * goes: lower.c (what is reachable, its signature, and as a list of steps
- * on values), fuse_parts.c, fuse_norm.c and fuse_elementwise.c (rewrite the steps),
- * place.c (where each value lies), plan.c (kernels and addresses), eval.c (cache and
- * replay). */
+ * on values), fuse_parts.c, fuse_norm.c, fuse_epilogue.c and fuse_elementwise.c (rewrite
+ * the steps), place.c (where each value lies), plan.c (kernels and addresses), eval.c
+ * (cache and replay). */
 #ifndef ETI_GRAPH_IMPL_H
 #define ETI_GRAPH_IMPL_H
 
@@ -178,6 +178,8 @@ int *eti_ir_count_uses(struct eti_ir *ir);
 
 void eti_fuse_parts(struct eti_ir *ir);
 void eti_fuse_norm(struct eti_ir *ir);
+/* For devices that multiply and compute what follows in one kernel. */
+void eti_fuse_epilogue(struct eti_ir *ir);
 void eti_fuse_elementwise(struct eti_ir *ir);
 void eti_remove_dead(struct eti_ir *ir);
 /* Puts steps in an order in which operands come first, otherwise as they were; removed
