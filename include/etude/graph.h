@@ -99,6 +99,10 @@ ET_NODISCARD et_status et_plan(struct et_graph *g, struct et_tensor *const *want
 /* What the last evaluation's plan took. */
 void et_graph_last_plan(const struct et_graph *g, struct et_plan_info *info);
 
+/* What the plan made last needed and what there was, in bytes, where it was refused for
+ * want of memory before anything was asked for; else both are 0. */
+void et_graph_shortage(const struct et_graph *g, size_t *needed, size_t *had);
+
 /* The number in a tensor with one element, which is evaluated if it was not. ESHAPE:
  * more elements; EDTYPE: bf16 or f16. Waits for the device. */
 ET_NODISCARD et_status et_item(struct et_graph *g, struct et_tensor *t, double *out);

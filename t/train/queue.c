@@ -229,9 +229,23 @@ crowd(struct et_ctx *cx)
     recipe_open(&r, cx, text,
                 &(struct recipe_choice){.device = name, .grad_accum = -1});
     recipe_fit(&r);
+    struct et_device_pool pool;
+    need(cx, r.parts.dev->table->pool(r.parts.dev->handle, &pool));
     gpusim_take(NULL);
     is_int(r.n_losses, 2, "with memory that another holds every batch is done");
-    ok(r.trainer->accum > 1, "in %lld pieces", (long long)r.trainer->accum);
+    int64_t pieces = r.trainer->accum;
+    ok(pieces > 1, "in %lld pieces", (long long)pieces);
+    is_int((long)pool.retries, 0, "and no memory was asked for in vain");
+    recipe_close(&r);
+    /* One piece less, asked for, does not fit. */
+    gpusim_take(taken);
+    recipe_prepare(&r, cx, text,
+                   &(struct recipe_choice){.device = name, .grad_accum = pieces - 1});
+    recipe_start(&r);
+    is_int(et_trainer_fit(r.trainer, ET_TIME_UNSET), ET_ENOMEM,
+           "in %lld it would not have fitted", (long long)pieces - 1);
+    gpusim_take(NULL);
+    et_error_clear(cx);
     recipe_close(&r);
 }
 

@@ -342,3 +342,10 @@ et_graph_last_plan(const struct et_graph *g, struct et_plan_info *info)
 {
     *info = g->last;
 }
+
+void
+et_graph_shortage(const struct et_graph *g, size_t *needed, size_t *had)
+{
+    *needed = g->short_of;
+    *had = g->had;
+}

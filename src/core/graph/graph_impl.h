@@ -93,6 +93,7 @@ struct et_graph {
     size_t workspace_bytes;
     struct et_graph_stats stats;
     struct et_plan_info last;
+    size_t short_of, had; /* bytes: et_graph_shortage */
 };
 
 /* Does T lie in a storage that others may share: a leaf's, or a shadow? What evaluations

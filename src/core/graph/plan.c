@@ -427,6 +427,50 @@ eti_plan_reserve(struct et_graph *g, const struct eti_plan *p)
     return reserve(g, &g->workspace, &g->workspace_bytes, p->info.workspace_bytes);
 }
 
+/* Bytes that G could take for a plan: what is free, and its slab and workspace, which
+ * go for larger ones. False where nobody knows. */
+static bool
+room_of(const struct et_graph *g, size_t *room)
+{
+    const struct et_device *dev = g->dev;
+    size_t used = dev->memory.current_bytes, own = g->slab_bytes + g->workspace_bytes;
+    bool asked =
+        dev->table->memory_free && dev->table->memory_free(dev->handle, room) == ET_OK;
+    if (!asked && !dev->limit)
+        return false;
+    if (!asked)
+        *room = SIZE_MAX - own;
+    if (dev->limit) {
+        size_t left = dev->limit > used ? dev->limit - used : 0;
+        *room = left < *room ? left : *room;
+    }
+    *room += own;
+    return true;
+}
+
+static size_t
+larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ENOMEM where a plan does not fit, before memory is asked for in vain; the first time
+ * before kernels are prepared and timed for it, which takes seconds. */
+static et_status
+check_room(struct et_graph *g, const struct et_plan_info *info, size_t output)
+{
+    size_t room, needed = larger(info->slab_bytes, g->slab_bytes) +
+                          larger(info->workspace_bytes, g->workspace_bytes) + output;
+    g->short_of = g->had = 0;
+    if (!room_of(g, &room) || needed <= room)
+        return ET_OK;
+    g->short_of = needed;
+    g->had = room;
+    return ET_FAIL(g->cx, ET_ENOMEM,
+                   "out of %s memory: a plan needs %zu bytes, of which there are %zu",
+                   g->dev->table->name, needed, room);
+}
+
 et_status
 eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
 {
@@ -453,7 +497,11 @@ eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
     if (status == ET_OK && (g->dump & ETI_DUMP_MEMORY))
         eti_dump_memory(ir, p->info.slab_bytes, output);
     if (status == ET_OK)
+        status = check_room(g, &p->info, output);
+    if (status == ET_OK)
         status = fill(g, p, ir, n_values);
+    if (status == ET_OK)
+        status = check_room(g, &p->info, 0);
     if (status == ET_OK)
         status = eti_plan_reserve(g, p);
     if (status != ET_OK) {

@@ -1,11 +1,12 @@
 /* step.c: one batch: the closure, the update, and what happens when memory is short.
  *
- * With one microbatch everything from the forward pass to the optimizer is one evaluation.
- * With k, each microbatch is one (the same plan), adding weighted gradients into a flat
- * sum, and the update is one more. Until an evaluation's commit nothing has changed, so
- * a batch that did not fit is simply done again in smaller pieces. */
+ * With one microbatch everything from the forward pass to the optimizer is one
+ * evaluation. With k, each microbatch is one (the same plan), adding weighted gradients
+ * into a flat sum, and the update is one more. Until an evaluation's commit nothing has
+ * changed, so a batch that did not fit is simply done again in smaller pieces. */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "core/trainer/trainer_impl.h"
@@ -129,8 +130,8 @@ need_grad_sum(struct et_trainer *t)
     if (t->grad_sum)
         return ET_OK;
     return et_tensor_new(t->state.cx, t->state.dev, ET_F32, 1,
-                         (const int64_t[]){t->state.params->total}, ET_ROW_MAJOR, "grad",
-                         &t->grad_sum);
+                         (const int64_t[]){t->state.params->total}, ET_ROW_MAJOR,
+                         "grad", &t->grad_sum);
 }
 
 static et_status
@@ -221,6 +222,23 @@ attempt(struct et_trainer *t)
     return update(t);
 }
 
+/* How many pieces to try next. What a piece takes is at least its part of what the whole
+ * takes, so that with k pieces of which each needs S, of which there is F, fewer than k S
+ * / F cannot fit: where the planner has said so, the smallest number that fits is found
+ * without trying. Twice as many where memory ran out that the planner had seen, and where
+ * other ranks, which know no more than that it did, must come to the same number. */
+static int64_t
+more_pieces(const struct et_trainer *t, int64_t most)
+{
+    size_t needed, had;
+    int64_t more = t->accum * 2;
+    et_graph_shortage(t->state.graph, &needed, &had);
+    if (had > 0 && !t->ranks.comm)
+        more = (int64_t)ceil((double)t->accum * (double)needed / (double)had);
+    more = more > t->accum ? more : t->accum + 1;
+    return more < most ? more : most;
+}
+
 /* This rank has no memory for the batch, says ET_ENOMEM; or (ET_OK) another has none. May
  * it be done in smaller pieces? All ranks then cut theirs alike. */
 static et_status
@@ -232,7 +250,7 @@ cut_smaller(struct et_trainer *t, et_status status)
         most = s->batch_size / et_comm_world(t->ranks.comm);
     if (status != ET_OK && (status != ET_ENOMEM || !t->is_auto || t->accum >= most))
         return status;
-    int64_t more = t->accum * 2 < most ? t->accum * 2 : most;
+    int64_t more = more_pieces(t, most);
     et_report(s->cx, ET_LOG_WARN, "%s; grad_accum %lld -> %lld",
               status == ET_OK ? "another rank is short of memory"
                               : et_error_get(s->cx)->message,

@@ -237,6 +237,10 @@ cuda_host_free(struct et_device_handle *d, void *block)
         (void)cudaFreeHost(block);
 }
 
+/* The pool takes memory from the driver in pieces of this (the granularity that
+ * cuMemGetAllocationGranularity names on every GPU so far). */
+enum { PIECE = 2 << 20 };
+
 /* What the pool keeps unused can be given again too. */
 static et_status
 cuda_memory_free(struct et_device_handle *d, size_t *bytes)
@@ -250,7 +254,7 @@ cuda_memory_free(struct et_device_handle *d, size_t *bytes)
                                             &reserved));
     ETK_TRY_CUDA(
         d, cudaMemPoolGetAttribute(d->pool, cudaMemPoolAttrUsedMemCurrent, &used));
-    *bytes += (size_t)(reserved - used);
+    *bytes = *bytes / PIECE * PIECE + (size_t)(reserved - used);
     return ET_OK;
 }
 
