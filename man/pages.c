@@ -264,6 +264,12 @@ main(int argc, char **argv)
             .body = table_recipe,
         },
         {
+            .name = "etude-keys",
+            .section = 5,
+            .summary = "keys and colours of the workbench",
+            .body = table_keys,
+        },
+        {
             .name = "etude-algorithms",
             .section = 7,
             .summary = "training methods and the other parts of a recipe",

@@ -11,6 +11,8 @@
 #include "etude/metric.h"
 #include "etude/module.h"
 #include "man/mdoc.h"
+#include "tui/keys.h"
+#include "tui/theme.h"
 
 /* ---- the command line ---- */
 
@@ -147,6 +149,56 @@ table_settings(FILE *out)
     fputs(".Pp\nThe settings:\n.Bl -tag -width Ds\n", out);
     eti_config_each(NULL, print_setting, out);
     fputs(".El\n", out);
+}
+
+/* ---- keys ---- */
+
+static void
+print_binding(FILE *out, const struct tui_keys *keys, const struct tui_binding *b)
+{
+    char key[TUI_KEY_TEXT];
+    fputs(".It Ic", out);
+    for (int i = 0; i < TUI_TWINS && keys->key[b->action][i]; i++) {
+        fputs(i ? " , " : " ", out);
+        mdoc_word(out, tui_key_text(keys->key[b->action][i], key));
+    }
+    fputs(" Pq Cm ", out);
+    mdoc_word(out, b->id);
+    putc('\n', out);
+    mdoc_sentence(out, b->name);
+}
+
+void
+table_keys(FILE *out)
+{
+    static const char *const roles[] = {
+#define WORD(code, word, c256, c8, attr, mono) word,
+        TUI_ROLE_MAP(WORD)
+#undef WORD
+    };
+    struct tui_keys keys;
+    tui_keys_default(&keys);
+    fputs(".Sh KEYS\n"
+          "The name in parentheses is that of the action, for\n.Pa keys.yaml .\n",
+          out);
+    for (int where = 0; where < TUI_WHERES; where++) {
+        bool any = false;
+        for (int i = 0; i < TUI_ACTIONS - 1; i++) {
+            if ((int)tui_bindings[i].where != where)
+                continue;
+            if (!any)
+                fprintf(out, ".Ss %s (%s)\n.Bl -tag -width Ds\n",
+                        tui_where_title((enum tui_where)where),
+                        tui_where_word((enum tui_where)where));
+            any = true;
+            print_binding(out, &keys, &tui_bindings[i]);
+        }
+        if (any)
+            fputs(".El\n", out);
+    }
+    fputs(".Sh THEMES\nThe roles that a theme colours:\n", out);
+    for (int i = 0; i < TUI_ROLES; i++)
+        fprintf(out, ".Cm %s%s\n", roles[i], i + 1 < TUI_ROLES ? " ," : " .");
 }
 
 /* ---- a recipe ---- */

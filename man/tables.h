@@ -15,6 +15,8 @@ void table_errors(FILE *out);
 void table_settings(FILE *out);
 /* Section KEYS: those of a recipe. */
 void table_recipe(FILE *out);
+/* Sections of keys, and of the roles that a theme colours. */
+void table_keys(FILE *out);
 /* A section for each kind of component. */
 void table_components(FILE *out);
 

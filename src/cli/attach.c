@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include <jansson.h>
-#include <string.h>
+#include <limits.h>
 
 #include "cli/workbench.h"
 #include "core/run/facts.h"
@@ -42,17 +42,35 @@ cli_open(struct cli *c)
     return code;
 }
 
+/* Watches the run at the struct etd_target DATA. */
+static int
+watch_far(struct cli *c, struct tui_app *app, void *data)
+{
+    struct tui_source *source;
+    et_status status = tui_source_hub(c->cx, data, &source);
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_DATA, status);
+    tui_app_attach(app, &source);
+    return CLI_OK;
+}
+
 int
 cli_attach(struct cli *c)
 {
+    char folder[PATH_MAX];
+    struct etd_target target;
+    bool is_far;
     int code;
     if (c->n_args > 1)
         return cli_fail(c, CLI_E_OPERAND, NULL, "attach takes one run");
-    const char *target = c->n_args ? c->arg[0] : "last";
-    if (strncmp(target, "tcp://", 6) == 0 || strncmp(target, "ssh://", 6) == 0)
-        return cli_fail(c, CLI_E_LATER, NULL,
-                        "attach %s: this version watches runs of this machine", target);
-    json_t *facts = cli_run_find(c, target, &code);
+    const char *text = c->n_args ? c->arg[0] : "last";
+    et_status status = etd_target_parse(
+        c->cx, text, cli_user_folder(folder, sizeof folder), &target, &is_far);
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_DATA, status);
+    if (is_far)
+        return cli_workbench(c, TUI_IN_monitor, watch_far, &target);
+    json_t *facts = cli_run_find(c, text, &code);
     if (facts)
         code = cli_workbench(c, TUI_IN_monitor, watch, facts);
     json_decref(facts);

@@ -233,6 +233,10 @@ act_everywhere(struct tui_app *app, enum tui_action action)
         app->help = (struct tui_list){0};
         tui_field_set(&app->search, "");
         return true;
+    case TUI_DO_everywhere_retry:
+        if (app->source && app->source->class->retry)
+            app->source->class->retry(app->source);
+        return true;
     case TUI_DO_everywhere_redraw:
         if (app->term)
             tui_term_forget(app->term);
@@ -316,6 +320,10 @@ tui_app_tick(struct tui_app *app, double seconds)
     struct tui_source *source = app->source;
     if (source && !app->is_frozen && source->class->advance(source, seconds, 0))
         app->changed = true;
+    if (source && *source->notice) {
+        tui_say(app, source->notice_role, "%s", source->notice);
+        source->notice[0] = '\0';
+    }
     for (int i = 0; i < TUI_SCREENS; i++)
         if (app->state[i] && app->screen[i]->tick &&
             app->screen[i]->tick(app, app->state[i]) && i == app->at)

@@ -4,8 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "tui/app.h"
+
+static const double PATIENCE = 10; /* seconds for a hub that does not answer */
 
 bool
 tui_size_read(const char *text, int *rows, int *cols)
@@ -13,6 +16,22 @@ tui_size_read(const char *text, int *rows, int *cols)
     int end = 0;
     return sscanf(text, "%3dx%3d%n", cols, rows, &end) == 2 && !text[end] &&
            *rows >= 1 && *rows <= 500 && *cols >= 1 && *cols <= 500;
+}
+
+/* All of the run's records, or those up to the one of the seq UNTIL. */
+static void
+take_in(struct tui_app *app, struct tui_source *source, int64_t until)
+{
+    const struct timespec pause = {0, 10000000};
+    double end = tui_now(app) + PATIENCE;
+    for (;;) {
+        if (source->class->advance(source, 1, until) && source->link != TUI_LINK_LOST)
+            continue;
+        if (!source->class->waits || !source->class->waits(source) ||
+            tui_now(app) > end)
+            return;
+        nanosleep(&pause, NULL);
+    }
 }
 
 static void
@@ -28,8 +47,8 @@ et_status
 tui_dump_screen(struct tui_app *app, const struct tui_dump *dump, FILE *out)
 {
     struct tui_source *source = app->source;
-    while (source && source->class->advance(source, 1, dump->at))
-        continue;
+    if (source)
+        take_in(app, source, dump->at);
     if (source && *source->problem)
         return ET_FAIL(app->cx, ET_EFORMAT, "%s", source->problem);
     if (source && dump->at > source->model->seq)

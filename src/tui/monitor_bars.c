@@ -102,6 +102,9 @@ link_text(const struct tui_view *v, char *buf, size_t size)
                                : v->is_over            ? TUI_LINK_ENDED
                                                        : TUI_LINK_LIVE;
     switch (link) {
+    case TUI_LINK_CONNECTING:
+        snprintf(buf, size, "connecting, %.0fs", since);
+        return TUI_WARN;
     case TUI_LINK_STALE:
         snprintf(buf, size, "stale %.0fs", since);
         return TUI_STALE;

@@ -174,7 +174,7 @@ tui_annotate_open(struct tui_app *app)
     if (app->config.is_readonly || !app->source->class->annotate) {
         tui_say(app, TUI_WARN, "! notes cannot be made here: %s",
                 app->config.is_readonly ? "started with --readonly"
-                                        : "no hub of the run answers");
+                                        : "the run is on another machine");
         return;
     }
     tui_popup_prompt(&app->popup, app->cx, "a note at this batch", "");

@@ -5,13 +5,15 @@
 
 #include <jansson.h>
 
-#include "dist/model.h"
+#include "dist/target.h"
+#include "tui/theme.h"
 
 enum tui_link {
-    TUI_LINK_LIVE,  /* records come as they are made */
-    TUI_LINK_ENDED, /* there will be no more */
-    TUI_LINK_STALE, /* nothing for some seconds */
-    TUI_LINK_LOST,  /* lost contact; it is tried again */
+    TUI_LINK_CONNECTING, /* nobody has answered yet */
+    TUI_LINK_LIVE,       /* records come as they are made */
+    TUI_LINK_ENDED,      /* there will be no more */
+    TUI_LINK_STALE,      /* nothing for some seconds */
+    TUI_LINK_LOST,       /* lost contact; it is tried again */
 };
 
 /* A line that a rank wrote. */
@@ -39,7 +41,11 @@ struct tui_source_class {
      * came of it is an event of the run. A status with a sentence. */
     et_status (*request)(struct tui_source *s, const char *text);
     /* A note of TEXT at this moment. */
-    et_status (*annotate)(struct tui_source *s, const char *text);
+    et_status (*annotate)(struct tui_source *s, const char *text); /* (optional) */
+    /* (optional) Has it no answer or not all of its history yet? */
+    bool (*waits)(const struct tui_source *s);
+    /* (optional) Tries again at once. */
+    void (*retry)(struct tui_source *s);
 };
 /* What each begins with. */
 struct tui_source {
@@ -48,9 +54,11 @@ struct tui_source {
     const struct etd_model *model; /* borrowed; never NULL */
     json_t *facts;                 /* core/run/facts.h; owned */
     enum tui_link link;
-    double heard;       /* monotonic: when it was last heard of */
-    double retry;       /* monotonic: of the next attempt, while disconnected */
-    double rtt_ms;      /* NaN: not known, or it is no other machine */
+    double heard;     /* monotonic: when it was last heard of */
+    double retry;     /* monotonic: of the next attempt, while disconnected */
+    double rtt_ms;    /* NaN: not known, or it is no other machine */
+    char notice[256]; /* what the user should be told now; who shows it empties it */
+    enum tui_role notice_role;
     char problem[1024]; /* what could not be read; "" */
 };
 
@@ -58,6 +66,19 @@ struct tui_source {
  * failure). ENOENT, EIO, EFORMAT. */
 ET_NODISCARD et_status tui_source_dir(struct et_ctx *cx, json_t *facts,
                                       struct tui_source **out);
+/* The run at TARGET, on another machine or behind its hub; *OUT has it as soon as it
+ * answers. EINVAL, EIO. */
+ET_NODISCARD et_status tui_source_hub(struct et_ctx *cx,
+                                      const struct etd_target *target,
+                                      struct tui_source **out);
 void tui_source_free(struct tui_source **s);
+
+/* ---- source_hub.c: asking a hub; also for a run whose log is read ---- */
+
+/* Sends TEXT to the hub of CLIENT: see request above. */
+ET_NODISCARD et_status tui_hub_request(struct et_ctx *cx, struct etd_client *client,
+                                       const char *text);
+/* Puts answers that have come into S->notice. */
+bool tui_hub_answers(struct tui_source *s, struct etd_client *client);
 
 #endif

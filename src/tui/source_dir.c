@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "core/base/seams.h"
+#include "core/run/events.h"
 #include "core/run/facts.h"
 #include "dist/follow.h"
 #include "tui/source.h"
@@ -38,7 +39,9 @@ struct log_file {
 struct directory {
     struct tui_source source; /* first */
     char *path;
+    struct etd_client *client; /* to the run's hub, for requests; NULL: none yet */
     struct etd_follow *follow;
+    double next_hub;  /* when its hub is looked for again, monotonic */
     double next_look; /* at run.json, monotonic */
     struct log_file *log;
     int n_logs;
@@ -83,6 +86,26 @@ look(struct directory *d)
     return changed;
 }
 
+/* The run's hub, if it has one that listens: without it the run is only watched. */
+static void
+find_hub(struct directory *d)
+{
+    struct etd_target target;
+    const char *name = json_string_value(json_object_get(d->source.facts, "name"));
+    const char *id = json_string_value(json_object_get(d->source.facts, "id"));
+    double now = eti_monotonic(d->source.cx);
+    if (now < d->next_hub || !name)
+        return;
+    d->next_hub = now + LOOK;
+    et_status status = etd_target_local(d->source.cx, name, id, &target);
+    struct etd_client_options o = etd_target_options(&target);
+    o.control = true;
+    if (status == ET_OK)
+        status = etd_client_open(d->source.cx, &o, &d->client);
+    if (status != ET_OK)
+        et_error_clear(d->source.cx); /* it may come */
+}
+
 static bool
 advance(struct tui_source *s, double seconds, int64_t until)
 {
@@ -96,8 +119,13 @@ advance(struct tui_source *s, double seconds, int64_t until)
         et_error_clear(s->cx);
     }
     bool more = s->model->seq != before || status != ET_OK;
+    if (d->client && etd_client_step(d->client) == ET_OK)
+        more = tui_hub_answers(s, d->client) || more;
+    et_error_clear(s->cx);
     if (more)
         s->heard = eti_monotonic(s->cx);
+    if (s->link == TUI_LINK_LIVE && !d->client)
+        find_hub(d);
     return look(d) || more;
 }
 
@@ -245,14 +273,48 @@ line(struct tui_source *s, struct tui_log_line *out)
 static const char *
 refusal(const struct tui_source *s)
 {
-    return s->link == TUI_LINK_ENDED ? "the run has ended"
-                                     : "no hub of the run answers";
+    const struct directory *d = (const struct directory *)s;
+    if (s->link == TUI_LINK_ENDED)
+        return "the run has ended";
+    if (!d->client || etd_client_status(d->client)->link != ETD_LINK_LIVE)
+        return "its hub does not answer";
+    return NULL;
 }
 
 static et_status
 request(struct tui_source *s, const char *text)
 {
-    return ET_FAIL(s->cx, ET_ENOTSUP, "%s: %s", text, refusal(s));
+    const char *why = refusal(s);
+    return why ? ET_FAIL(s->cx, ET_ENOTSUP, "%s: %s", text, why)
+               : tui_hub_request(s->cx, of(s)->client, text);
+}
+
+/* A run that goes on writes its log itself. */
+static et_status
+annotate(struct tui_source *s, const char *text)
+{
+    char visible[ET_VISIBLE_MAX + 1];
+    struct eti_events_writer w;
+    int64_t cut;
+    if (s->link != TUI_LINK_ENDED)
+        return ET_FAIL(
+            s->cx, ET_ENOTSUP,
+            "notes can be made when the run has ended: it alone writes its log");
+    ET_TRY(eti_events_continue(s->cx, of(s)->path, &cut, &w));
+    et_visible(visible, sizeof visible, text, strlen(text));
+    const struct et_record r = {
+        .kind = ET_RECORD_ANNOTATION,
+        .t = eti_wall(s->cx),
+        .ep = w.last.ep,
+        .ba = w.last.ba,
+        .sp = w.last.sp,
+        .text = visible,
+    };
+    eti_events_write(&w, &r);
+    bool written = !w.failed && w.lost == 0;
+    eti_events_end(&w);
+    return written ? ET_OK
+                   : ET_FAIL(s->cx, ET_EIO, "cannot write the run's events.log");
 }
 
 static void
@@ -264,6 +326,8 @@ release(struct tui_source *s)
         free(d->log[i].line);
     }
     et_free(s->cx, d->log);
+    if (d->client)
+        etd_client_close(&d->client);
     if (d->follow)
         etd_follow_close(&d->follow);
     free(d->path);
@@ -276,6 +340,7 @@ static const struct tui_source_class directory_class = {
     .line = line,
     .refusal = refusal,
     .request = request,
+    .annotate = annotate,
 };
 
 et_status

@@ -1,0 +1,180 @@
+/* source.c: a run by its hub is the run by its directory; what is asked of it comes to
+ * its supervisor. RELIABILITY.md section 10, R02 and R16 from the viewer's side. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/run/facts.h"
+#include "t/dist/house.h"
+#include "t/tap.h"
+#include "tui/app.h"
+
+enum { PATIENCE_MS = 10000, STEP_MS = 10 };
+
+static struct house h;
+
+static struct tui_source *
+open_hub(void)
+{
+    struct tui_source *s;
+    struct etd_target target = {0};
+    snprintf(target.address, sizeof target.address, "%s", h.socket);
+    if (tui_source_hub(h.cx, &target, &s) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    return s;
+}
+
+static struct tui_source *
+open_directory(void)
+{
+    struct tui_source *s;
+    json_t *facts;
+    if (eti_facts_read(h.cx, h.directory, &facts) != ET_OK ||
+        tui_source_dir(h.cx, facts, &s) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    while (s->class->advance(s, 1, 0))
+        continue;
+    return s;
+}
+
+static bool
+is_live(const struct tui_source *s)
+{
+    return s->link == TUI_LINK_LIVE && !s->class->waits(s);
+}
+
+static bool
+is_lost(const struct tui_source *s)
+{
+    return s->link == TUI_LINK_LOST;
+}
+
+static bool
+has_all(const struct tui_source *s)
+{
+    return s->model->seq == h.log.seq;
+}
+
+static bool
+has_notice(const struct tui_source *s)
+{
+    return *s->notice != '\0';
+}
+
+static bool
+wait_for(struct tui_source *s, bool (*when)(const struct tui_source *s))
+{
+    const struct timespec pause = {0, STEP_MS * 1000000};
+    for (int i = 0; i < PATIENCE_MS / STEP_MS && !when(s); i++) {
+        s->class->advance(s, 0.01, 0);
+        house_supervise(&h);
+        nanosleep(&pause, NULL);
+    }
+    return when(s);
+}
+
+static void
+is_same(const struct tui_source *a, const struct tui_source *b, const char *name)
+{
+    unsigned char x[16], y[16];
+    bool both = etd_model_digest(a->model, x) == ET_OK &&
+                etd_model_digest(b->model, y) == ET_OK;
+    ok(both && a->model->seq == b->model->seq && memcmp(x, y, 16) == 0, "%s", name);
+}
+
+/* The screen that APP shows of *SOURCE, which it takes. The caller frees it. */
+static char *
+screen_of(struct tui_source **source)
+{
+    char *text = NULL;
+    size_t size;
+    struct tui_app *app;
+    struct tui_app_config config = {
+        .cx = h.cx,
+        .glyphs = &tui_glyphs_ascii,
+        .is_dump = true,
+        .first = TUI_IN_monitor,
+        .rows = 24,
+        .cols = 80,
+    };
+    const struct tui_dump what = {0};
+    tui_keys_default(&config.keys);
+    if (tui_app_new(&config, &app) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    tui_app_attach(app, source);
+    FILE *f = open_memstream(&text, &size);
+    if (tui_dump_screen(app, &what, f) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    fclose(f);
+    tui_app_free(&app);
+    return text;
+}
+
+static void
+test_requests(struct tui_source *hub)
+{
+    ok(!hub->class->refusal(hub), "its owner may ask a run for something");
+    ok(hub->class->request(hub, "pause") == ET_OK && wait_for(hub, has_notice) &&
+           strncmp(hub->notice, "done after batch ", 17) == 0,
+       "the answer says after which batch it was done: %s", hub->notice);
+    hub->notice[0] = '\0';
+    ok(hub->class->request(hub, "set optimizer.lr bad") == ET_OK &&
+           wait_for(hub, has_notice) && strncmp(hub->notice, "x refused: ", 11) == 0,
+       "or why it was not: %s", hub->notice);
+    hub->notice[0] = '\0';
+    ok(hub->class->request(hub, "explode") == ET_EINVAL, "nonsense is not sent");
+    et_error_clear(h.cx);
+}
+
+int
+main(void)
+{
+    int exit = 0;
+    setenv("TZ", "UTC", 1);
+    house_begin(&h);
+    house_tell(&h, 2000);
+    struct tui_source *hub, *directory;
+    if (!house_start(&h, &exit))
+        bail("the hub ended with %d", exit);
+    hub = open_hub();
+    ok(hub->link == TUI_LINK_CONNECTING && hub->class->refusal(hub),
+       "before the hub answers nothing can be asked");
+    ok(wait_for(hub, is_live), "it answers");
+    directory = open_directory();
+    is_same(hub, directory, "the hub's model is that of the log");
+    const char *name = json_string_value(json_object_get(hub->facts, "name"));
+    is_str(name ? name : "", h.name, "with the run's name");
+
+    house_tell(&h, 100);
+    ok(wait_for(hub, has_all), "what happens then is seen");
+    test_requests(hub);
+
+    house_kill(&h);
+    ok(wait_for(hub, is_lost), "a hub that dies is lost contact");
+    ok(hub->class->request(hub, "pause") == ET_ENOTSUP,
+       "and what is asked meanwhile is refused, not kept");
+    et_error_clear(h.cx);
+    int64_t seq = hub->model->seq;
+    house_tell(&h, 50);
+    ok(hub->model->seq == seq, "what was known stays");
+    if (!house_start(&h, &exit))
+        bail("the hub ended with %d", exit);
+    hub->class->retry(hub);
+    ok(wait_for(hub, has_all), "when it is back all that was missed comes");
+
+    while (directory->class->advance(directory, 1, 0))
+        continue;
+    is_same(hub, directory, "and is what the log has");
+    char *far = screen_of(&hub), *near = screen_of(&directory);
+    char *a = strchr(far, '\n'), *b = strchr(near, '\n');
+    ok(a && b && strcmp(a, b) == 0, "both show the same screen");
+    free(far);
+    free(near);
+    house_end(&h);
+    return done();
+}
