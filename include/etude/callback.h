@@ -29,6 +29,8 @@ struct et_callback_class {
     struct et_component info;
     size_t state_size;
     bool is_logger;
+    bool acts; /* it changes the run, or what is measured of it: of several ranks each has
+                  one; all others rank 0 alone */
     uint64_t events; /* ET_ON(...) bits; INIT is where files are opened */
 
     et_status (*check)(struct et_ctx *cx, const void *options); /* (optional) */

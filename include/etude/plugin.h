@@ -37,7 +37,7 @@
 extern "C" {
 #endif
 
-enum { ET_PLUGIN_ABI = 1 }; /* goes up with every change that sizes do not show */
+enum { ET_PLUGIN_ABI = 2 }; /* goes up with every change that sizes do not show */
 
 /* The structs that a plugin fills in or reads: all must be as large there as here. */
 #define ET_PLUGIN_STRUCTS(X)                                                           \

@@ -11,6 +11,7 @@
 #include "core/run/saving.h"
 #include "core/run/curve.h"
 #include "dist/errors.h"
+#include "dist/place.h"
 #include "etude/run.h"
 
 struct json_t;
@@ -119,7 +120,10 @@ struct cli {
     struct et_callback *const *callback; /* the others of the run, borrowed: lines go
                                             to those that take them; NULL: none */
     int n_callbacks;
-    struct et_run *run; /* of `train`; NULL: none under way */
+    struct et_run *run; /* of `train`; NULL: none under way, or another rank keeps it */
+    char directory[PATH_MAX]; /* of the run, once ranks have shared it */
+    struct etd_place place;   /* of `train`: which rank this process is */
+    struct et_comm *comm;     /* of the run's ranks; NULL: there is one */
     char **argv;        /* as the program was called */
     int argc;
     bool results_are_json; /* standard output has JSON lines */
@@ -138,6 +142,17 @@ const struct cli_command *cli_command_find(const char *name);
 struct eti_seams;
 /* All of the program, on a world that tests may change. Returns the exit code. */
 int cli_main(int argc, char **argv, const struct eti_seams *seams);
+
+/* ---- ranks.c ---- */
+
+/* c->place, from the environment. */
+int cli_ranks_find(struct cli *c);
+/* Of the device: each rank its part of this machine's cores; 0: as it is. */
+int cli_ranks_threads(const struct cli *c);
+/* c->comm; RECIPE's seed and name become rank 0's. */
+int cli_ranks_join(struct cli *c, struct et_recipe *recipe);
+/* c->directory becomes that of rank 0's run, which is open. */
+int cli_ranks_share(struct cli *c);
 
 /* ---- hidden.c ---- */
 

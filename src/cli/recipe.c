@@ -136,7 +136,7 @@ cli_settle_recipe(struct cli *c, struct et_recipe *recipe,
     return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_DEVICE, status);
 }
 
-/* Ranks that a launcher promises; this version is one. */
+/* Ranks that a launcher promises, but for those of `train`; this version is one. */
 static int
 check_launcher(struct cli *c)
 {
@@ -154,7 +154,7 @@ check_launcher(struct cli *c)
         if (end && *end)
             return cli_fail(c, CLI_E_VALUE, NULL, "%s: expected a number, got '%s'",
                             limits[i].name, value);
-        if (n > limits[i].most)
+        if (n > limits[i].most && !c->place.is_rank)
             return cli_fail(c, CLI_E_LATER, NULL,
                             "%s=%s: this version trains with one rank", limits[i].name,
                             value);

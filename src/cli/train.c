@@ -125,6 +125,8 @@ static int
 conclude(struct cli *c, struct et_trainer *t, const char *target)
 {
     enum et_outcome outcome = et_trainer_outcome(t);
+    if (!c->run) /* rank 0 says it */
+        return ends[outcome].exit;
     const struct cli_end end = {
         .state = ends[outcome].state,
         .exit = ends[outcome].exit,
@@ -161,7 +163,9 @@ static et_status
 add_callbacks(struct cli *c, struct eti_assembly *a, struct et_recipe *recipe)
 {
     struct et_callback *callback;
-    ET_TRY(eti_assemble_callbacks(a, recipe, et_run_directory(c->run)));
+    ET_TRY(eti_assemble_callbacks(a, recipe, c->directory));
+    if (!c->run)
+        return ET_OK;
     a->config.sink = et_run_sink(c->run);
     ET_TRY(et_run_watch(c->cx, &callback));
     return add_callback(a, callback);
@@ -173,6 +177,8 @@ fail_run(struct cli *c, enum eti_stage stage, et_status status,
          const struct et_state *s)
 {
     char hint[PATH_MAX + 64];
+    if (!c->run)
+        return cli_fail_status(c, stage, status);
     int code = cli_exit_of_status(c, stage, status);
     if (status == ET_EDEVICE)
         et_hint(c->cx, "once the GPU is well: %s", way_on(c, hint, sizeof hint));
@@ -207,7 +213,10 @@ set_saving(struct cli *c, struct eti_assembly *a, const struct launch *l,
 {
     struct et_checkpoint_info *list;
     int n, damaged, unfinished;
-    ET_TRY(eti_saving_init(saving, c->cx, l->recipe, l->digest, c->run));
+    if (c->run)
+        ET_TRY(eti_saving_init(saving, c->cx, l->recipe, l->digest, c->run));
+    else
+        ET_TRY(eti_saving_init_at(saving, c->cx, l->recipe, l->digest, c->directory, "", 0));
     saving->checkpoint.asked = cli_signal_checkpoint();
     if (l->from.directory[0]) {
         ET_TRY(et_checkpoint_list(c->cx, saving->directory, &list, &n, &damaged,
@@ -258,8 +267,9 @@ prepare_and_fit(struct cli *c, struct eti_assembly *a, const struct launch *l)
 static int
 train(struct cli *c, struct eti_assembly *a, const struct launch *l)
 {
-    struct et_callback *progress;
-    int code = cli_progress_new(c, &progress);
+    struct et_callback *progress = NULL;
+    bool follows = et_comm_rank(c->comm) > 0; /* rank 0 keeps the run, and shows it */
+    int code = follows ? CLI_OK : cli_progress_new(c, &progress);
     if (progress)
         a->callback[a->config.n_callbacks++] = progress;
     if (code != CLI_OK)
@@ -272,7 +282,9 @@ train(struct cli *c, struct eti_assembly *a, const struct launch *l)
         .resumed = l->from.directory[0] ? l->from.directory : NULL,
         .dev = a->dev,
     };
-    code = cli_run_begin(c, &run);
+    code = follows ? CLI_OK : cli_run_begin(c, &run);
+    if (code == CLI_OK)
+        code = cli_ranks_share(c);
     if (code == CLI_OK)
         code = prepare_and_fit(c, a, l);
     c->progress = NULL;
@@ -302,7 +314,10 @@ static int
 settle(struct cli *c, struct launch *l, struct eti_assemble_options *options)
 {
     struct et_diagnostics errors = {0};
-    if (et_recipe_check_train(c->cx, l->recipe, 1, &errors) != ET_OK ||
+    int found = cli_ranks_find(c);
+    if (found != CLI_OK)
+        return found;
+    if (et_recipe_check_train(c->cx, l->recipe, c->place.world, &errors) != ET_OK ||
         eti_recipe_check_available(c->cx, l->recipe, &errors) != ET_OK)
         return cli_fail_list(c, &errors, stderr);
     struct eti_origin_run
@@ -315,11 +330,15 @@ settle(struct cli *c, struct launch *l, struct eti_assemble_options *options)
     int code = cli_check_limits(c);
     if (code == CLI_OK)
         code = cli_assemble_options(c, options);
+    options->threads = cli_ranks_threads(c);
     if (code == CLI_OK)
         code = l->from.directory[0] ? cli_resume_settle(c, &l->from, l->recipe, options)
                                     : cli_settle_recipe(c, l->recipe, options);
+    if (code == CLI_OK && !c->opt.dry_run)
+        code = cli_ranks_join(c, l->recipe);
     if (code != CLI_OK)
         return code;
+    options->comm = c->comm;
     status = et_recipe_resolved(c->cx, l->recipe, &l->resolved);
     if (status == ET_OK)
         status = eti_recipe_digest(c->cx, l->recipe, l->digest);
@@ -343,6 +362,7 @@ run(struct cli *c, struct launch *l, const char *name)
     } else {
         et_device_close(&options.dev);
     }
+    et_comm_close(&c->comm);
     et_free(c->cx, l->resolved);
     return code;
 }

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <mutex>
+
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
@@ -100,6 +102,41 @@ struct Gloo {
     struct etd_store *store;
     std::shared_ptr<gloo::rendezvous::Context> context;
     uint32_t tag;
+
+    std::mutex lock; /* guards what is below: the watcher is another thread */
+    gloo::transport::UnboundBuffer *in, *out; /* of the collective under way; NULL */
+    bool lost; /* a rank is gone: what is waited for may never come */
+    bool closing;
+};
+
+/* A collective's buffer, known to the watcher while there is one: a peer that dies when
+ * Gloo has begun to send is sometimes noticed by nobody but the store, and the send
+ * would be waited for until its time is over. */
+std::unique_ptr<gloo::transport::UnboundBuffer>
+make_buffer(Gloo *g, const void *data, size_t bytes,
+            gloo::transport::UnboundBuffer **known)
+{
+    auto buffer = g->context->createUnboundBuffer(const_cast<void *>(data), bytes);
+    std::lock_guard<std::mutex> hold(g->lock);
+    *known = buffer.get();
+    return buffer;
+}
+
+/* Nobody looks at buffers that are about to go. */
+class Known
+{
+  public:
+    explicit Known(Gloo *of) : g(of)
+    {
+    }
+    ~Known()
+    {
+        std::lock_guard<std::mutex> hold(g->lock);
+        g->in = g->out = nullptr;
+    }
+
+  private:
+    Gloo *g;
 };
 
 /* ---- collectives ---- */
@@ -119,10 +156,11 @@ void
 all_reduce(Gloo *g, const struct et_comm_call *call)
 {
     gloo::AllreduceOptions o(g->context);
-    T *in = static_cast<T *>(const_cast<void *>(call->in));
+    Known scope(g); /* it goes before the buffers do */
+    size_t bytes = (size_t)call->n * sizeof(T);
     if (call->in != call->out)
-        o.setInput(in, (size_t)call->n);
-    o.setOutput(static_cast<T *>(call->out), (size_t)call->n);
+        o.setInput<T>(make_buffer(g, call->in, bytes, &g->in));
+    o.setOutput<T>(make_buffer(g, call->out, bytes, &g->out));
     o.setReduceFunction(reduction<T>(call->op));
     o.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
     o.setTag(g->tag);
@@ -133,10 +171,11 @@ void
 all_gather(Gloo *g, const struct et_comm_call *call)
 {
     gloo::AllgatherOptions o(g->context);
-    uint8_t *in = static_cast<uint8_t *>(const_cast<void *>(call->in));
+    Known scope(g);
     size_t n = (size_t)call->n;
-    o.setInput(in, n);
-    o.setOutput(static_cast<uint8_t *>(call->out), n * (size_t)g->place.world);
+    o.setInput<uint8_t>(make_buffer(g, call->in, n, &g->in));
+    o.setOutput<uint8_t>(
+        make_buffer(g, call->out, n * (size_t)g->place.world, &g->out));
     o.setTag(g->tag);
     gloo::allgather(o);
 }
@@ -145,7 +184,8 @@ void
 broadcast(Gloo *g, const struct et_comm_call *call)
 {
     gloo::BroadcastOptions o(g->context);
-    o.setOutput(static_cast<uint8_t *>(call->out), (size_t)call->n);
+    Known scope(g);
+    o.setOutput<uint8_t>(make_buffer(g, call->out, (size_t)call->n, &g->out));
     o.setRoot(call->root);
     o.setTag(g->tag);
     gloo::broadcast(o);
@@ -180,6 +220,36 @@ dispatch(Gloo *g, const struct et_comm_call *call)
 }
 
 /* ---- failure ---- */
+
+/* A rank is gone, says the store: nothing of it is waited for any more. Again and
+ * again, as one collective waits for one thing after another. */
+void
+lose(void *data)
+{
+    Gloo *g = static_cast<Gloo *>(data);
+    const struct timespec pause = {0, 20 * 1000 * 1000};
+    for (bool closing = false; !closing;) {
+        {
+            std::lock_guard<std::mutex> hold(g->lock);
+            g->lost = true;
+            closing = g->closing;
+            for (gloo::transport::UnboundBuffer *b : {g->in, g->out})
+                if (b) {
+                    b->abortWaitSend();
+                    b->abortWaitRecv();
+                }
+        }
+        nanosleep(&pause, nullptr);
+    }
+}
+
+/* What came of a collective while a rank was lost may not be what it should be. */
+bool
+is_lost(Gloo *g)
+{
+    std::lock_guard<std::mutex> hold(g->lock);
+    return g->lost;
+}
 
 struct Text {
     char *at;
@@ -243,8 +313,11 @@ run(void *self, const struct et_comm_call *call, char *why, size_t size)
     Gloo *g = static_cast<Gloo *>(self);
     NoPipeSignal quiet;
     try {
-        dispatch(g, call);
-        return ET_OK;
+        if (!is_lost(g))
+            dispatch(g, call);
+        if (!is_lost(g))
+            return ET_OK;
+        blame(g, call, "a rank is gone", why, size);
     } catch (const std::exception &e) {
         blame(g, call, e.what(), why, size);
     } catch (...) {
@@ -258,6 +331,10 @@ close(void *self, bool failed)
 {
     Gloo *g = static_cast<Gloo *>(self);
     NoPipeSignal quiet;
+    {
+        std::lock_guard<std::mutex> hold(g->lock);
+        g->closing = true;
+    }
     etd_store_close(&g->store, failed ? 0 : linger_ms);
     try {
         if (!failed)
@@ -282,6 +359,9 @@ connect(Gloo *g)
         std::make_shared<gloo::rendezvous::Context>(g->place.rank, g->place.world);
     g->context->setTimeout(std::chrono::milliseconds(g->place.timeout_ms));
     g->context->connectFullMesh(store, device);
+    char why[256];
+    if (etd_store_watch(g->store, lose, g, why, sizeof why) != ET_OK)
+        throw gloo::Exception(why);
 }
 
 } // namespace
@@ -292,7 +372,8 @@ et_status
 etd_gloo_new(const struct etd_place *place, struct etd_store *store, void **out,
              char *why, size_t size)
 {
-    Gloo *g = new (std::nothrow) Gloo{*place, store, nullptr, 0};
+    Gloo *g = new (std::nothrow)
+        Gloo{*place, store, nullptr, 0, {}, nullptr, nullptr, false, false};
     sigset_t all, before;
     et_status status = ET_OK;
     *out = nullptr;

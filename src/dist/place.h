@@ -1,14 +1,15 @@
 /* place.h: which rank this process is, as the environment says, and its communicator.
  *
- *     RANK WORLD_SIZE              of all ranks: 0 .. WORLD_SIZE - 1
- *     LOCAL_RANK LOCAL_WORLD_SIZE  of those on this machine
- *     MASTER_ADDR MASTER_PORT      where rank 0 answers; 127.0.0.1
- *     ETUDE_RANK_SECRET            64 hexadecimal digits, the same for all ranks:
- * others are refused (optional) ETUDE_RANK_TIMEOUT           seconds that a collective
- * may take (optional; 300)
+ *     RANK, WORLD_SIZE              of all ranks: 0 .. WORLD_SIZE - 1
+ *     LOCAL_RANK, LOCAL_WORLD_SIZE  of those on this machine
+ *     MASTER_ADDR, MASTER_PORT      where rank 0 answers; 127.0.0.1
  *
- * The names are torchrun's. A process that has RANK and LOCAL_RANK is one rank of a
- * run, whoever started it, and starts none itself. */
+ *     ETUDE_RANK_SECRET   64 hexadecimal digits, the same for all ranks: others are
+ *                         refused (optional)
+ *     ETUDE_RANK_TIMEOUT  seconds that a collective may take (optional; 300)
+ *
+ * The names are torchrun's. A process that has RANK and LOCAL_RANK is one rank of a run,
+ * whoever started it, and starts none itself. */
 #ifndef ETD_PLACE_H
 #define ETD_PLACE_H
 

@@ -3,10 +3,14 @@
 #include "config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +24,11 @@ struct etd_store {
     struct etd_store_config config;
     struct etd_server *server; /* rank 0 */
     int fd;                    /* -1: it failed */
+    int watch;                 /* -1: nobody watches */
+    pthread_t watcher;
+    void (*lost)(void *data);
+    void *data;
+    atomic_bool closing;
 };
 
 int64_t
@@ -39,7 +48,7 @@ wait_for(int fd, short events, int64_t deadline)
     struct pollfd p = {.fd = fd, .events = events};
     for (;;) {
         int64_t left = deadline - etd_store_clock();
-        int n = poll(&p, 1, left > 0 ? (int)left : 0);
+        int n = poll(&p, 1, left <= 0 ? 0 : left < INT_MAX ? (int)left : -1);
         if (n > 0)
             return true;
         if (n == 0 || errno != EINTR)
@@ -83,31 +92,38 @@ receive_all(int fd, void *bytes, size_t n, int64_t deadline)
     return true;
 }
 
-/* Asks and is answered; *N is the room at ANSWER, and what came. The connection is of
- * no use after a failure: an answer to come would be taken for another's. */
+/* On connection *FD, which is closed where that fails, as an answer to come would be
+ * taken for another's. */
 static bool
-ask(struct etd_store *s, enum etd_store_op op, const char *key, const void *value,
-    size_t n, void *answer, size_t *answer_n, int timeout_ms)
+ask_on(int *fd, enum etd_store_op op, const char *key, const void *value, size_t n,
+       void *answer, size_t *answer_n, int64_t deadline)
 {
     struct etd_store_head h = {
         .op = op,
         .key_bytes = (uint32_t)strlen(key),
         .value_bytes = (uint32_t)n,
     };
-    int64_t deadline = etd_store_clock() + timeout_ms;
-    bool good = s->fd >= 0 && send_all(s->fd, &h, sizeof h, deadline) &&
-                send_all(s->fd, key, h.key_bytes, deadline) &&
-                send_all(s->fd, value, n, deadline) &&
-                receive_all(s->fd, &h, sizeof h, deadline) &&
-                h.op == ETD_STORE_ANSWER && h.key_bytes == 0 &&
-                h.value_bytes <= *answer_n &&
-                receive_all(s->fd, answer, h.value_bytes, deadline);
-    if (!good && s->fd >= 0) {
-        close(s->fd);
-        s->fd = -1;
+    bool good = *fd >= 0 && send_all(*fd, &h, sizeof h, deadline) &&
+                send_all(*fd, key, h.key_bytes, deadline) &&
+                send_all(*fd, value, n, deadline) &&
+                receive_all(*fd, &h, sizeof h, deadline) && h.op == ETD_STORE_ANSWER &&
+                h.key_bytes == 0 && h.value_bytes <= *answer_n &&
+                receive_all(*fd, answer, h.value_bytes, deadline);
+    if (!good && *fd >= 0) {
+        close(*fd);
+        *fd = -1;
     }
     *answer_n = good ? h.value_bytes : 0;
     return good;
+}
+
+/* Asks and is answered; *N is the room at ANSWER, and what came. */
+static bool
+ask(struct etd_store *s, enum etd_store_op op, const char *key, const void *value,
+    size_t n, void *answer, size_t *answer_n, int timeout_ms)
+{
+    return ask_on(&s->fd, op, key, value, n, answer, answer_n,
+                  etd_store_clock() + timeout_ms);
 }
 
 /* ---- beginning ---- */
@@ -148,20 +164,21 @@ etd_store_socket(const struct etd_store_config *c, bool listens, int *error)
 }
 
 static et_status
-say_hello(struct etd_store *s, char *why, size_t size)
+say_hello(struct etd_store *s, int *fd, bool watches, char *why, size_t size)
 {
     const struct etd_store_config *c = &s->config;
     struct etd_store_hello hello = {
         .version = ETD_STORE_VERSION,
         .rank = c->rank,
         .world = c->world,
+        .watches = watches,
     };
     char refusal[160];
     size_t n = sizeof refusal - 1;
     memcpy(hello.magic, ETD_STORE_MAGIC, sizeof hello.magic);
     memcpy(hello.secret, c->secret, sizeof hello.secret);
-    if (!ask(s, ETD_STORE_HELLO, "", &hello, sizeof hello, refusal, &n,
-             c->timeout_ms)) {
+    if (!ask_on(fd, ETD_STORE_HELLO, "", &hello, sizeof hello, refusal, &n,
+                etd_store_clock() + c->timeout_ms)) {
         snprintf(
             why, size,
             "%s:%d answered rank %d and is no rank 0 of this run: another program, "
@@ -177,13 +194,13 @@ say_hello(struct etd_store *s, char *why, size_t size)
 
 /* Rank 0 may come later. */
 static et_status
-find_rank_0(struct etd_store *s, char *why, size_t size)
+find_rank_0(struct etd_store *s, int *fd, bool watches, char *why, size_t size)
 {
     const struct etd_store_config *c = &s->config;
     int64_t deadline = etd_store_clock() + c->timeout_ms;
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
     int error = 0;
-    while ((s->fd = etd_store_socket(c, false, &error)) < 0) {
+    while ((*fd = etd_store_socket(c, false, &error)) < 0) {
         if (etd_store_clock() >= deadline) {
             snprintf(why, size, "rank %d found no rank 0 at %s:%d in %.1f s: %s",
                      c->rank, c->host, c->port, c->timeout_ms / 1e3, strerror(error));
@@ -191,7 +208,7 @@ find_rank_0(struct etd_store *s, char *why, size_t size)
         }
         nanosleep(&pause, NULL);
     }
-    return say_hello(s, why, size);
+    return say_hello(s, fd, watches, why, size);
 }
 
 et_status
@@ -205,12 +222,12 @@ etd_store_open(const struct etd_store_config *config, struct etd_store **out, ch
         return ET_ENOMEM;
     }
     s->config = *config;
-    s->fd = -1;
+    s->fd = s->watch = -1;
     et_status status = ET_OK;
     if (config->rank == 0)
         status = etd_server_start(config, &s->server, why, size);
     if (status == ET_OK)
-        status = find_rank_0(s, why, size);
+        status = find_rank_0(s, &s->fd, false, why, size);
     if (status != ET_OK)
         etd_store_close(&s, 0);
     *out = s;
@@ -225,10 +242,16 @@ etd_store_close(struct etd_store **store, int linger_ms)
     *store = NULL;
     if (!s)
         return;
+    atomic_store(&s->closing, true);
     if (s->fd >= 0 && linger_ms > 0)
         (void)ask(s, ETD_STORE_BYE, "", NULL, 0, NULL, &n, linger_ms);
     if (s->fd >= 0)
         close(s->fd);
+    if (s->lost) {
+        shutdown(s->watch, SHUT_RDWR);
+        pthread_join(s->watcher, NULL);
+        close(s->watch);
+    }
     etd_server_stop(&s->server);
     free(s);
 }
@@ -236,7 +259,7 @@ etd_store_close(struct etd_store **store, int linger_ms)
 /* ---- the table ---- */
 
 static et_status
-lost(const struct etd_store *s, char *why, size_t size)
+no_answer(const struct etd_store *s, char *why, size_t size)
 {
     snprintf(why, size, "rank 0 at %s:%d does not answer rank %d", s->config.host,
              s->config.port, s->config.rank);
@@ -255,7 +278,7 @@ etd_store_set(struct etd_store *s, const char *key, const void *value, size_t n,
     }
     return ask(s, ETD_STORE_SET, key, value, n, NULL, &none, s->config.timeout_ms)
                ? ET_OK
-               : lost(s, why, size);
+               : no_answer(s, why, size);
 }
 
 et_status
@@ -282,4 +305,40 @@ etd_store_report(struct etd_store *s, uint64_t seq, struct etd_report *out)
     memset(out, 0, want);
     out[0].fate = ETD_FATE_GONE;
     out[s->config.rank].fate = ETD_FATE_REPORTED;
+}
+
+/* ---- watching ---- */
+
+static void *
+watch(void *data)
+{
+    struct etd_store *s = data;
+    struct etd_store_head h = {.op = ETD_STORE_WATCH};
+    /* The socket is the closer's: here it is only asked. */
+    if (send_all(s->watch, &h, sizeof h, etd_store_clock() + s->config.timeout_ms))
+        (void)receive_all(s->watch, &h, sizeof h, INT64_MAX);
+    if (!atomic_load(&s->closing))
+        s->lost(s->data);
+    return NULL;
+}
+
+et_status
+etd_store_watch(struct etd_store *s, void (*lost)(void *data), void *data, char *why,
+                size_t size)
+{
+    sigset_t all, before;
+    ET_TRY(find_rank_0(s, &s->watch, true, why, size));
+    s->lost = lost;
+    s->data = data;
+    sigfillset(&all); /* signals are for the thread that knows what to do about them */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&s->watcher, NULL, watch, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0)
+        return ET_OK;
+    s->lost = NULL;
+    close(s->watch);
+    s->watch = -1;
+    snprintf(why, size, "no thread to watch the ranks: %s", strerror(error));
+    return ET_ENOMEM;
 }

@@ -5,6 +5,7 @@
  *
  *   set, get    rendezvous: each rank's addresses, waited for until they are there
  *   report      after a collective failed: who is gone, and who never came to it
+ *   watch       tells of a rank that is lost, whatever the collectives notice
  *
  * A connection counts once it has said the run's secret, its rank and how many ranks
  * there are; anything else is cut off, and costs the run nothing. Messages are a struct
@@ -64,6 +65,7 @@ enum etd_fate {
     ETD_FATE_REPORTED, /* it found a collective failed itself */
     ETD_FATE_GONE,     /* its connection broke */
     ETD_FATE_LEFT,     /* it said that it ends */
+    ETD_FATE_ABSENT,   /* it has not come yet */
 };
 
 struct etd_report {
@@ -76,6 +78,11 @@ struct etd_report {
  * rank is known. OUT has an entry for each. Where rank 0 does not answer it is gone,
  * and nothing is known of the others. */
 void etd_store_report(struct etd_store *s, uint64_t seq, struct etd_report *out);
+
+/* Calls LOST with DATA, once and from a thread of the store, as soon as the connection
+ * of a rank has broken, rank 0's too; not while or after S is closed. EPEER. */
+ET_NODISCARD et_status etd_store_watch(struct etd_store *s, void (*lost)(void *data),
+                                       void *data, char *why, size_t size);
 
 #ifdef __cplusplus
 }

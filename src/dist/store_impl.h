@@ -16,6 +16,7 @@ enum etd_store_op {
     ETD_STORE_SET,
     ETD_STORE_GET,    /* answered when there is a value */
     ETD_STORE_REPORT, /* value: uint64_t; answer: a struct etd_report for each rank */
+    ETD_STORE_WATCH,  /* answered when a rank is lost */
     ETD_STORE_BYE,    /* answered when all have said it, or are gone */
     ETD_STORE_ANSWER,
 };
@@ -28,6 +29,7 @@ struct etd_store_head {
 struct etd_store_hello {
     char magic[8];
     int32_t version, rank, world;
+    int32_t watches; /* 1: a second connection of the rank, to watch */
     uint8_t secret[ETD_STORE_SECRET];
 };
 

@@ -35,6 +35,7 @@ struct entry {
 struct client {
     int fd;
     int rank;         /* -1: it has not said hello */
+    bool watches;     /* a second one of that rank */
     int64_t deadline; /* for the hello */
     bool bye;
     bool waits; /* for an answer to OP */
@@ -63,7 +64,7 @@ static void
 drop(struct etd_server *s, int i)
 {
     struct client *c = &s->client[i];
-    if (c->rank >= 0 && s->report[c->rank].fate != ETD_FATE_LEFT)
+    if (c->rank >= 0 && !c->watches && s->report[c->rank].fate != ETD_FATE_LEFT)
         s->report[c->rank].fate = ETD_FATE_GONE;
     close(c->fd);
     free(c->body);
@@ -168,11 +169,13 @@ greet(struct etd_server *s, struct client *c, const void *value, size_t n)
     else if (h.world != s->config.world || h.rank < 0 || h.rank >= h.world)
         snprintf(refusal, sizeof refusal, "it is one of %d ranks, and this run has %d",
                  h.world, s->config.world);
-    else if (s->report[h.rank].fate != ETD_FATE_GONE)
+    else if (!h.watches && s->report[h.rank].fate != ETD_FATE_ABSENT)
         snprintf(refusal, sizeof refusal, "there is a rank %d already", h.rank);
     if (!refusal[0]) {
         c->rank = h.rank;
-        s->report[h.rank] = (struct etd_report){.fate = ETD_FATE_SILENT};
+        c->watches = h.watches != 0;
+        if (!c->watches)
+            s->report[h.rank].fate = ETD_FATE_SILENT;
     }
     return answer(c, refusal, strlen(refusal));
 }
@@ -187,7 +190,8 @@ handle(struct etd_server *s, struct client *c)
     c->key[key_bytes] = '\0';
     c->got = 0;
     c->op = (enum etd_store_op)c->head.op;
-    if ((c->rank < 0) != (c->op == ETD_STORE_HELLO))
+    if ((c->rank < 0) != (c->op == ETD_STORE_HELLO) ||
+        (c->watches && c->op != ETD_STORE_WATCH))
         return false;
     switch (c->op) {
     case ETD_STORE_HELLO:
@@ -206,6 +210,7 @@ handle(struct etd_server *s, struct client *c)
         s->report[c->rank].fate = ETD_FATE_LEFT;
         break;
     case ETD_STORE_GET:
+    case ETD_STORE_WATCH:
         break;
     default:
         return false;
@@ -261,9 +266,19 @@ static bool
 all_left(const struct etd_server *s)
 {
     for (int i = 0; i < s->config.world; i++)
-        if (s->report[i].fate != ETD_FATE_LEFT && s->report[i].fate != ETD_FATE_GONE)
+        if (s->report[i].fate == ETD_FATE_SILENT ||
+            s->report[i].fate == ETD_FATE_REPORTED)
             return false;
     return true;
+}
+
+static bool
+any_gone(const struct etd_server *s)
+{
+    for (int i = 0; i < s->config.world; i++)
+        if (s->report[i].fate == ETD_FATE_GONE)
+            return true;
+    return false;
 }
 
 /* False: the connection has had it. */
@@ -279,6 +294,8 @@ try_to_answer(struct etd_server *s, struct client *c)
         if (!all_known(s) && etd_store_clock() < s->first_report + ETD_STORE_PATIENCE)
             return true;
         return answer(c, s->report, (size_t)s->config.world * sizeof *s->report);
+    case ETD_STORE_WATCH:
+        return !any_gone(s) || answer(c, NULL, 0);
     default:
         return !all_left(s) || answer(c, NULL, 0);
     }
@@ -327,11 +344,11 @@ static et_status
 make(struct etd_server *s)
 {
     const struct etd_store_config *c = &s->config;
-    s->room = c->world + STRANGERS;
+    s->room = 2 * c->world + STRANGERS;
     s->client = calloc((size_t)s->room, sizeof *s->client);
     s->report = calloc((size_t)c->world, sizeof *s->report);
     for (int i = 0; s->report && i < c->world; i++)
-        s->report[i].fate = ETD_FATE_GONE; /* until it says hello */
+        s->report[i].fate = ETD_FATE_ABSENT;
     return s->client && s->report && pipe2(s->wake, O_CLOEXEC) == 0 ? ET_OK : ET_ENOMEM;
 }
 

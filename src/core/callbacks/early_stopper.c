@@ -126,6 +126,7 @@ const struct et_callback_class et_callback_early_stopper = {
             .options_size = sizeof(struct options),
         },
     .state_size = sizeof(struct stopper),
+    .acts = true,
     .events = ET_ON(BATCH_END) | ET_ON(EPOCH_END) | ET_ON(EVAL_END) | ET_ON(FIT_END),
     .check = check,
     .run = run,

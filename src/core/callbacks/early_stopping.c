@@ -149,6 +149,7 @@ const struct et_callback_class et_callback_early_stopping = {
             .options_size = sizeof(struct options),
         },
     .state_size = sizeof(struct stopper),
+    .acts = true,
     .events = ET_ON(FIT_START) | ET_ON(EPOCH_CHECKPOINT) | ET_ON(FIT_END),
     .evaluated = evaluated,
     .run = run,

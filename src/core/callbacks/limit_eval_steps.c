@@ -72,6 +72,7 @@ const struct et_callback_class et_callback_limit_eval_steps = {
             .options_size = sizeof(struct options),
         },
     .state_size = sizeof(struct limit),
+    .acts = true,
     .events = ET_ON(FIT_START) | ET_ON(FIT_END) | ET_ON(EVAL_BATCH_END) |
               ET_ON(EVAL_STANDALONE_START) | ET_ON(EVAL_STANDALONE_END),
     .run = run,

@@ -155,6 +155,7 @@ const struct et_callback_class et_callback_model_ema = {
             .options_size = sizeof(struct options),
         },
     .state_size = sizeof(struct model_ema),
+    .acts = true,
     .events = ET_ON(INIT) | ET_ON(BEFORE_LOAD) | ET_ON(FIT_START) | ET_ON(EPOCH_END) |
               ET_ON(EVAL_STANDALONE_START) | ET_ON(EVAL_STANDALONE_END) |
               ET_ON(EVAL_AFTER_ALL),

@@ -300,6 +300,8 @@ make_callbacks(struct eti_assembly *a, struct et_parts *parts,
         struct et_part *part = &parts->v[i];
         if (part->off || !part->component)
             continue;
+        if (et_comm_rank(a->config.comm) > 0 && !ETI_CLASS(callback, part->component)->acts)
+            continue; /* rank 0 watches and writes for all */
         int n = a->config.n_callbacks;
         if (n == ET_MAX_ALGORITHMS)
             return too_many(a, "callbacks and loggers");
@@ -316,7 +318,7 @@ static et_status
 make_profiler(struct eti_assembly *a, const struct et_recipe *recipe,
               const char *run_directory)
 {
-    if (recipe->profiler.off)
+    if (recipe->profiler.off || et_comm_rank(a->config.comm) > 0)
         return ET_OK;
     if (a->config.n_callbacks == ET_MAX_ALGORITHMS)
         return too_many(a, "callbacks and loggers");

@@ -42,10 +42,18 @@ et_status
 eti_saving_init(struct eti_saving *s, struct et_ctx *cx, const struct et_recipe *recipe,
                 const char *digest, const struct et_run *run)
 {
+    return eti_saving_init_at(s, cx, recipe, digest, et_run_directory(run),
+                              et_run_id(run), et_run_incarnation(run));
+}
+
+et_status
+eti_saving_init_at(struct eti_saving *s, struct et_ctx *cx,
+                   const struct et_recipe *recipe, const char *digest,
+                   const char *directory, const char *run_id, int64_t incarnation)
+{
     const struct et_recipe_checkpoint *c = &recipe->checkpoint;
     *s = (struct eti_saving){.cx = cx};
-    snprintf(s->directory, sizeof s->directory, "%s/checkpoints",
-             et_run_directory(run));
+    snprintf(s->directory, sizeof s->directory, "%s/checkpoints", directory);
     s->checkpoint = (struct et_checkpoint_config){
         .directory = s->directory,
         .only_at_end = c->off,
@@ -54,8 +62,8 @@ eti_saving_init(struct eti_saving *s, struct et_ctx *cx, const struct et_recipe 
         .label = c->name,
         .weights_only = c->weights_only,
         .stop_on_failure = c->on_failure == ET_FAILURE_STOP,
-        .run_id = et_run_id(run),
-        .incarnation = et_run_incarnation(run),
+        .run_id = run_id,
+        .incarnation = incarnation,
         .recipe = digest,
     };
     return begin_from(s, &recipe->load);

@@ -22,6 +22,11 @@ struct eti_saving {
 ET_NODISCARD et_status eti_saving_init(struct eti_saving *s, struct et_ctx *cx,
                                        const struct et_recipe *recipe,
                                        const char *digest, const struct et_run *run);
+/* The same of a run in DIRECTORY that another process keeps. */
+ET_NODISCARD et_status eti_saving_init_at(struct eti_saving *s, struct et_ctx *cx,
+                                          const struct et_recipe *recipe,
+                                          const char *digest, const char *directory,
+                                          const char *run_id, int64_t incarnation);
 /* Instead: it goes on from its own checkpoint NAME, or from the newest ("" or NULL). */
 void eti_saving_resume(struct eti_saving *s, const char *name);
 /* Both into CONFIG; without RESUME or `load` the run begins at 0. */

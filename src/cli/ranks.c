@@ -1,0 +1,74 @@
+/* ranks.c: a process that is one rank of a run (dist/place.h): it finds the others, begins
+ * with what rank 0 has drawn, and of a launcher that keeps no run directory for it leaves
+ * that to rank 0. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+int
+cli_ranks_find(struct cli *c)
+{
+    et_status status = etd_place_read(c->cx, &c->place);
+    if (status == ET_OK)
+        return CLI_OK;
+    int code = cli_fail(c, status == ET_EINVAL ? CLI_E_VALUE : CLI_E_LATER, NULL, "%s",
+                        et_error_get(c->cx)->message);
+    et_error_clear(c->cx);
+    return code;
+}
+
+int
+cli_ranks_threads(const struct cli *c)
+{
+    const char *given = getenv("OMP_NUM_THREADS");
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (c->place.local_world == 1 || (given && *given))
+        return 0;
+    return cores > c->place.local_world ? (int)(cores / c->place.local_world) : 1;
+}
+
+/* What rank 0 has drawn or been told, for all. */
+struct drawn {
+    int64_t seed;
+    char name[ET_RUN_NAME];
+};
+
+static et_status
+take_drawn(struct cli *c, struct et_recipe *recipe)
+{
+    struct drawn d = {.seed = recipe->seed};
+    char quoted[ET_RUN_NAME + 2];
+    if (recipe->run_name)
+        snprintf(d.name, sizeof d.name, "%s", recipe->run_name);
+    ET_TRY(et_comm_broadcast(c->cx, c->comm, &d, sizeof d, 0));
+    recipe->seed = d.seed;
+    if (et_comm_rank(c->comm) == 0 || !d.name[0])
+        return ET_OK;
+    snprintf(quoted, sizeof quoted, "'%s'", d.name);
+    return et_options_set(c->cx, et_recipe_table, recipe, "run_name", quoted);
+}
+
+int
+cli_ranks_join(struct cli *c, struct et_recipe *recipe)
+{
+    if (c->place.world == 1)
+        return CLI_OK;
+    et_status status = etd_comm_open(c->cx, &c->place, &c->comm);
+    if (status == ET_OK)
+        status = take_drawn(c, recipe);
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_RUN, status);
+}
+
+int
+cli_ranks_share(struct cli *c)
+{
+    if (c->run)
+        snprintf(c->directory, sizeof c->directory, "%s", et_run_directory(c->run));
+    et_status status =
+        et_comm_broadcast(c->cx, c->comm, c->directory, sizeof c->directory, 0);
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_RUN, status);
+}
