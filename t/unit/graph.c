@@ -254,6 +254,52 @@ test_eager_agrees(void)
         et_tensor_free(&in[i]);
 }
 
+/* Parts computed in their places, and zeros between them whatever the memory held. */
+static void
+test_pack(void)
+{
+    enum { FIRST = 37, SECOND = 64, AT = 128, TOTAL = 256 };
+    static const int64_t apart[] = {0, AT}, close[] = {0, FIRST};
+    float values[SECOND], got[TOTAL];
+    struct et_graph *g;
+    struct et_plan_info info;
+    for (int i = 0; i < SECOND; i++)
+        values[i] = (float)(i + 1);
+    struct et_tensor *x[2] = {leaf(values, 1, (const int64_t[]){FIRST}, ET_ROW_MAJOR),
+                              leaf(values, 1, (const int64_t[]){SECOND}, ET_ROW_MAJOR)};
+    if (et_graph_new(cx, dev, &g) != ET_OK)
+        bail("no graph");
+    for (int round = 0; round < 2; round++) {
+        struct et_tensor *part[] = {et_neg(g, x[0]), et_neg(g, x[1])};
+        struct et_tensor *ones =
+            et_sum(g, et_fill(g, ET_F32, 1, (const int64_t[]){4 * TOTAL}, 1), 1, true);
+        if (et_eval(g, &ones, 1) != ET_OK) /* where the parts will lie */
+            bail("%s", et_error_get(cx)->message);
+        struct et_tensor *flat =
+            et_neg(g, et_pack(g, part, apart, 2, TOTAL, ET_F32));
+        if (et_eval(g, &flat, 1) != ET_OK)
+            bail("%s", et_error_get(cx)->message);
+        read_into(got, flat);
+        int wrong = 0;
+        for (int i = 0; i < TOTAL; i++)
+            wrong += got[i] != (i < FIRST                     ? values[i]
+                                : i >= AT && i < AT + SECOND ? values[i - AT]
+                                                              : 0);
+        is_int(wrong, 0, "parts of a pack are in their places, with zeros between");
+        et_graph_last_plan(g, &info);
+        is_int(info.kernels, 4, "which takes one kernel beside what computes them");
+        et_graph_reset(g);
+    }
+    struct et_tensor *part[] = {et_neg(g, x[0]), et_neg(g, x[1])};
+    struct et_tensor *flat = et_pack(g, part, close, 2, FIRST + SECOND, ET_F32);
+    if (et_plan(g, &flat, 1, &info) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    is_int(info.kernels, 2, "and none where there are no gaps");
+    et_graph_free(&g);
+    et_tensor_free(&x[0]);
+    et_tensor_free(&x[1]);
+}
+
 enum { SAMPLES = 2, POSITIONS = 3, HEADS = 2, HEAD = 4, WIDTH = 3 * HEADS * HEAD };
 
 /* Heads I of packed rows: 0 queries, 1 keys, 2 values. */
@@ -422,6 +468,7 @@ main(void)
     test_eager_agrees();
     test_slices();
     test_heads();
+    test_pack();
     test_memory();
     test_caches();
     et_device_close(&dev);

@@ -21,13 +21,12 @@ struct address {
     size_t offset; /* bytes */
 };
 
-enum kind { RUN_KERNEL, COPY_BYTES, ZERO_BYTES, BEGIN_COLLECTIVE, AWAIT_COLLECTIVES };
+enum kind { RUN_KERNEL, BEGIN_COLLECTIVE, AWAIT_COLLECTIVES };
 
 struct item {
     enum kind kind;
     struct et_kernel *kernel;
     int ptr;        /* first entry of the address table */
-    size_t bytes;   /* COPY_BYTES: ptr[0] to ptr[1]; ZERO_BYTES: ptr[0] */
     int collective; /* BEGIN: which; AWAIT: those before it */
     const char *name;
 };
@@ -124,7 +123,7 @@ add_address(struct et_graph *g, struct eti_plan *p, struct address a)
 
 static et_status
 add_item(struct et_graph *g, struct eti_plan *p, enum kind kind,
-         struct et_kernel *kernel, size_t bytes, const char *name)
+         struct et_kernel *kernel, const char *name)
 {
     et_status status =
         eti_grow(g->cx, &p->item, &p->cap_items, p->n_items + 1, sizeof *p->item);
@@ -133,7 +132,7 @@ add_item(struct et_graph *g, struct eti_plan *p, enum kind kind,
             g->dev->table->release(kernel);
         return status;
     }
-    p->item[p->n_items++] = (struct item){kind, kernel, p->n_ptr, bytes, 0, name};
+    p->item[p->n_items++] = (struct item){kind, kernel, p->n_ptr, 0, name};
     return ET_OK;
 }
 
@@ -162,23 +161,20 @@ await_collectives(struct et_graph *g, struct eti_plan *p, int end)
 {
     if (end <= p->collectives.waited)
         return ET_OK;
-    ET_TRY(add_item(g, p, AWAIT_COLLECTIVES, NULL, 0, "wait for ranks"));
+    ET_TRY(add_item(g, p, AWAIT_COLLECTIVES, NULL, "wait for ranks"));
     p->item[p->n_items - 1].collective = end;
     p->collectives.waited = end;
     return ET_OK;
 }
 
-/* Before an item that reads, or WRITES, BYTES at A or a D there. */
+/* Before an item that reads, or WRITES, a D at A. */
 static et_status
 await_for(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
-          struct address a, const struct et_desc *d, size_t bytes, bool writes)
+          struct address a, const struct et_desc *d, bool writes)
 {
-    static const struct et_desc byte = {.dtype = ET_U8};
     if (p->collectives.waited == p->collectives.n || a.base == BASE_NONE)
         return ET_OK;
-    struct eti_extent e = extent_of(ir, a, d ? d : &byte);
-    if (!d)
-        e.end = a.offset + bytes;
+    struct eti_extent e = extent_of(ir, a, d);
     return await_collectives(g, p, eti_collectives_before(&p->collectives, &e, writes));
 }
 
@@ -203,12 +199,12 @@ add_collective(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
         const struct et_desc *d = &ir->value[value[i]].desc;
         at[i] = locate(ir, value[i]);
         extent[i] = extent_of(ir, at[i], d);
-        ET_TRY(await_for(g, p, ir, at[i], d, 0, i == 2));
+        ET_TRY(await_for(g, p, ir, at[i], d, i == 2));
     }
     const struct et_desc *x = &ir->value[value[0]].desc;
     ET_TRY(eti_collectives_add(g->cx, &p->collectives, et_desc_count(x), x->dtype,
                                &extent[0], &extent[2], &index));
-    ET_TRY(add_item(g, p, BEGIN_COLLECTIVE, NULL, 0, s->op->name));
+    ET_TRY(add_item(g, p, BEGIN_COLLECTIVE, NULL, s->op->name));
     p->item[p->n_items - 1].collective = index;
     for (int i = 0; i < 3; i++)
         ET_TRY(add_address(g, p, at[i]));
@@ -228,8 +224,7 @@ add_kernel(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
     for (int i = 0; i < call->n_in + call->n_out; i++) {
         bool writes = i >= call->n_in;
         ET_TRY(await_for(g, p, ir, address[i],
-                         writes ? &call->out[i - call->n_in] : &call->in[i], 0,
-                         writes));
+                         writes ? &call->out[i - call->n_in] : &call->in[i], writes));
     }
     struct et_kernel *kernel = NULL;
     size_t workspace = 0;
@@ -247,7 +242,7 @@ add_kernel(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
     p->info.flops += op->flops     ? op->flops(call)
                      : call->n_out ? et_desc_count(&call->out[0])
                                    : 0;
-    ET_TRY(add_item(g, p, RUN_KERNEL, kernel, 0, op->name));
+    ET_TRY(add_item(g, p, RUN_KERNEL, kernel, op->name));
     for (int i = 0; i < call->n_in + call->n_out; i++) {
         const struct et_desc *d =
             i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
@@ -289,70 +284,30 @@ add_step(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir,
     return add_kernel(g, p, ir, s->op, &call, address);
 }
 
-static et_status
-add_zero(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
-         struct address at, size_t bytes)
-{
-    ET_TRY(await_for(g, p, ir, at, NULL, bytes, true));
-    ET_TRY(add_item(g, p, ZERO_BYTES, NULL, bytes, "zero"));
-    return add_address(g, p, at);
-}
-
-/* One part of a pack that does not already lie in its place. */
-static et_status
-add_part(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, int value,
-         struct address to)
-{
-    const struct eti_value *v = &ir->value[value];
-    struct address from = locate(ir, value);
-    if (from.base == to.base && from.binding == to.binding && from.offset == to.offset)
-        return ET_OK;
-    if (et_desc_is_dense(&v->desc)) {
-        size_t bytes = et_desc_bytes(&v->desc);
-        ET_TRY(await_for(g, p, ir, from, NULL, bytes, false));
-        ET_TRY(await_for(g, p, ir, to, NULL, bytes, true));
-        ET_TRY(add_item(g, p, COPY_BYTES, NULL, bytes, "copy"));
-        ET_TRY(add_address(g, p, from));
-        return add_address(g, p, to);
-    }
-    struct et_desc desc[2] = {v->desc, v->desc};
-    et_desc_like(&desc[1], v->desc.dtype, v->desc.ndim, v->desc.shape, &v->desc);
-    const struct et_copy_attr attr = {0};
-    const struct et_call call = {
-        .op = ET_OP_copy,
-        .n_in = 1,
-        .n_out = 1,
-        .attr = &attr,
-        .attr_size = sizeof attr,
-        .in = desc,
-        .out = desc + 1,
-    };
-    return add_kernel(g, p, ir, et_op_get(ET_OP_copy), &call,
-                      (struct address[]){from, to});
-}
-
-/* The operands' offsets rise, as whoever lays out a parameter space makes them. */
+/* A pack whose parts lie in their places, as place.c makes them, is left with the gaps;
+ * one without gaps is nothing. */
 static et_status
 add_pack(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir,
          const struct eti_step *s)
 {
     const struct et_pack_attr *attr = s->attr;
-    struct address flat = locate(ir, s->out[0]), at = flat;
+    struct address flat = locate(ir, s->out[0]);
     size_t size = et_dtype_size(ir->value[s->out[0]].desc.dtype);
-    int64_t done = 0;
-    for (int i = 0; i <= s->n_in; i++) {
-        if (i < s->n_in && s->in[i] < 0)
+    int64_t gaps = attr->total, copied = 0, before = p->info.moved_bytes;
+    for (int i = 0; i < s->n_in; i++) {
+        if (s->in[i] < 0)
             continue;
-        int64_t next = i < s->n_in ? attr->offset[i] : attr->total;
-        at.offset = flat.offset + (size_t)done * size;
-        if (next > done)
-            ET_TRY(add_zero(g, p, ir, at, (size_t)(next - done) * size));
-        if (i == s->n_in)
-            break;
-        at.offset = flat.offset + (size_t)next * size;
-        ET_TRY(add_part(g, p, ir, s->in[i], at));
-        done = next + et_desc_count(&ir->value[s->in[i]].desc);
+        struct address part = locate(ir, s->in[i]);
+        int64_t count = et_desc_count(&ir->value[s->in[i]].desc);
+        if (part.base != flat.base || part.binding != flat.binding ||
+            part.offset != flat.offset + (size_t)attr->offset[i] * size)
+            copied += count;
+        gaps -= count;
     }
+    if (gaps == 0 && copied == 0)
+        return ET_OK;
+    ET_TRY(add_step(g, p, ir, s));
+    p->info.moved_bytes = before + (gaps + 2 * copied) * (int64_t)size;
     return ET_OK;
 }
 
@@ -562,10 +517,6 @@ run_item(struct et_graph *g, struct eti_plan *p, const struct item *item)
     switch (item->kind) {
     case RUN_KERNEL:
         return t->run(item->kernel, ptr, g->workspace, NULL);
-    case COPY_BYTES:
-        return t->copy(g->dev->handle, ptr[1], ptr[0], item->bytes, NULL);
-    case ZERO_BYTES:
-        return t->fill(g->dev->handle, ptr[0], 0, item->bytes, NULL);
     case BEGIN_COLLECTIVE:
         return eti_collectives_start(g, &p->collectives, item->collective, ptr);
     default:

@@ -32,8 +32,10 @@ run_move(struct et_kernel *kernel, void *const *ptr, void *ws)
         const struct job *j = &k->job[i];
         int64_t size = (int64_t)j->copy.size;
         const char *from = j->source < 0 ? (const char *)k->number : ptr[j->source];
-        ETK_NAME(etk_copy_run)
-        (&j->copy, (char *)ptr[k->n_in] + j->to * size, from + j->from * size);
+        char *to = (char *)ptr[k->n_in] + j->to * size;
+        from += j->from * size;
+        if (from != to) /* a part of a pack may lie in its place already */
+            ETK_NAME(etk_copy_run)(&j->copy, to, from);
     }
     return ET_OK;
 }
@@ -124,41 +126,43 @@ packed(const struct et_desc *x)
     return d;
 }
 
+/* The present input that lies first from element BEGIN on; after those of the same
+ * place up to AFTER; -1: none. */
+static int
+next_part(const struct et_call *call, int64_t begin, int after)
+{
+    const struct et_pack_attr *o = call->attr;
+    int best = -1;
+    for (int i = 0; i < call->n_in; i++)
+        if (call->in[i].dtype != ET_NONE &&
+            (o->offset[i] > begin || (o->offset[i] == begin && i > after)) &&
+            (best < 0 || o->offset[i] < o->offset[best]))
+            best = i;
+    return best;
+}
+
+/* In the order of their places, with zeros between the arrays. */
 PREPARE(pack)
 {
     UNUSED();
     const struct et_pack_attr *o = call->attr;
     const struct et_desc *y = &call->out[0];
-    struct move_kernel *k = move_new(call, 2 * call->n_in + 2, 0);
+    struct move_kernel *k = move_new(call, 2 * call->n_in + 1, 0);
     if (!k)
         return ET_ENOMEM;
-    /* Zeros between the arrays, as far as these come in order; else all over. */
     struct et_desc gap = *y;
     int64_t end = 0;
-    bool ordered = true;
-    for (int i = 0; i < call->n_in; i++)
-        if (call->in[i].dtype != ET_NONE) {
-            ordered &= o->offset[i] >= end;
-            end = o->offset[i] + et_desc_count(&call->in[i]);
-        }
-    end = 0;
-    if (!ordered)
-        add_number(k, y, 0);
-    for (int i = 0; i < call->n_in; i++) {
-        if (call->in[i].dtype == ET_NONE)
-            continue;
+    for (int i = next_part(call, 0, -1); i >= 0; i = next_part(call, o->offset[i], i)) {
         struct et_desc part = packed(&call->in[i]);
         for (int axis = 0; axis < part.ndim; axis++)
             part.stride[axis] *= y->stride[0];
-        gap.shape[0] = o->offset[i] - end;
-        if (ordered)
-            add_number(k, &gap, end * y->stride[0]);
+        gap.shape[0] = o->offset[i] > end ? o->offset[i] - end : 0;
+        add_number(k, &gap, end * y->stride[0]);
         add_job(k, &part, o->offset[i] * y->stride[0], i, &call->in[i], 0);
         end = o->offset[i] + et_desc_count(&part);
     }
     gap.shape[0] = o->total - end;
-    if (ordered)
-        add_number(k, &gap, end * y->stride[0]);
+    add_number(k, &gap, end * y->stride[0]);
     *out = &k->base;
     return ET_OK;
 }

@@ -46,6 +46,8 @@ run_move(struct et_kernel *base, void *const *ptr, void *ws, cudaStream_t stream
         const char *from =
             j->source == NUMBER ? NULL : (char *)ptr[j->source] + j->from;
         cudaError_t code = cudaSuccess;
+        if (from == to) /* a part of a pack that lies in its place already */
+            continue;
         if (j->stretch) {
             batch.to[batch.n] = to;
             batch.from[batch.n] = from;

@@ -43,21 +43,39 @@ in_memory_order(const struct et_desc *d)
     return m;
 }
 
+/* The present operand that lies first from element BEGIN on; after those of the same
+ * place up to AFTER; -1: none. */
+static int
+next_part(const struct etk_ref *r, int64_t begin, int after)
+{
+    const struct et_pack_attr *o = r->attr;
+    int best = -1;
+    for (int k = 0; k < r->n_in; k++)
+        if (r->in[k].p &&
+            (o->offset[k] > begin || (o->offset[k] == begin && k > after)) &&
+            (best < 0 || o->offset[k] < o->offset[best]))
+            best = k;
+    return best;
+}
+
+/* Zeros between the parts alone: one that lies in its place already stays as it is. */
 void
 etk_ref_pack(const struct etk_ref *r)
 {
     const struct et_pack_attr *o = r->attr;
     const struct etk_array *y = &r->out[0];
-    for (int64_t i = 0; i < o->total; i++)
-        etk_set(y, i * y->d.stride[0], 0);
-    for (int k = 0; k < r->n_in; k++) {
+    int64_t end = 0;
+    for (int k = next_part(r, 0, -1); k >= 0; k = next_part(r, o->offset[k], k)) {
         const struct etk_array *x = &r->in[k];
-        if (!x->p)
-            continue;
         struct et_desc m = in_memory_order(&x->d);
+        for (; end < o->offset[k]; end++)
+            etk_set(y, end * y->d.stride[0], 0);
         for (struct etk_pos i = etk_begin(&m); !i.end; etk_next(&m, &i))
             etk_move(y, (o->offset[k] + i.n) * y->d.stride[0], x, etk_offset(&m, i.ix));
+        end = o->offset[k] + et_desc_count(&x->d);
     }
+    for (; end < o->total; end++)
+        etk_set(y, end * y->d.stride[0], 0);
 }
 
 /* Negative amounts cut off. */
