@@ -262,8 +262,6 @@ const char *cli_fact(const struct json_t *facts, const char *key, char *buf,
                      size_t size);
 /* "2025-11-20 13:56", local; "-" for 0. */
 const char *cli_clock(double t, char *buf, size_t size);
-/* The evaluated metric that a run is known by, and its entry; NULL without. */
-const struct json_t *cli_main_metric(const struct json_t *facts, const char **name);
 /* ---- resume.c: going on with a run ---- */
 
 /* What TEXT means: a run by its folder, by its name, or "last"; or a checkpoint of one. */

@@ -14,237 +14,39 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "core/callbacks/callbacks.h"
 #include "core/loggers/progress.h"
-#include "core/run/facts.h"
+#include "core/run/contest.h"
 
-enum { MOST_RUNS = 64, CELL = 18, POINTS = 4096 };
-
-struct contender {
-    json_t *facts;
-    double best, best_seconds, best_samples; /* NaN: not known */
-    double seconds, samples;                 /* to the target; NaN: never */
-    bool on_front;
-};
-
-struct contest {
-    struct cli *c;
-    struct contender run[MOST_RUNS];
-    int n;
-    char metric[ET_METRIC_NAME]; /* "" without one that all have */
-    bool less;                   /* is better */
-    bool has_target, below, or_equal;
-    double target;
-};
+enum { CELL = 18 };
 
 static const json_t *
-config_of(const struct contender *r)
+config_of(const struct eti_contender *r)
 {
     return json_object_get(r->facts, "config");
 }
 
-/* ---- the metric and the target ---- */
-
-/* "accuracy>=.765", as for train: a metric, < <= > or >=, a number. */
 static int
-parse_target(struct contest *k, size_t *length)
-{
-    const char *text = k->c->opt.target;
-    *length = strcspn(text, "<> ");
-    const char *op = text + *length + strspn(text + *length, " ");
-    char *end = NULL;
-    k->has_target = true;
-    k->below = *op == '<';
-    k->or_equal = op[0] && op[1] == '=';
-    if (*op == '<' || *op == '>')
-        k->target = strtod(op + 1 + k->or_equal, &end);
-    if (*length == 0 || !end || end == op + 1 + k->or_equal || *end)
-        return cli_fail(k->c, CLI_E_VALUE, NULL,
-                        "--target: '%s' is not METRIC>=NUMBER or METRIC<=NUMBER", text);
-    return CLI_OK;
-}
-
-/* The target's metric, or what the first run is known by. */
-static int
-choose_metric(struct contest *k)
-{
-    const char *name = NULL, *full = NULL;
-    size_t length = 0;
-    if (k->c->opt.target) {
-        int code = parse_target(k, &length);
-        if (code != CLI_OK)
-            return code;
-        for (int i = 0; i < k->n && !full; i++)
-            (void)eti_facts_metric(k->run[i].facts, k->c->opt.target, length, &full);
-        if (!full)
-            return cli_fail(k->c, CLI_E_NAME, "etude show lists a run's metrics",
-                            "--target: in none of the runs one metric is called '%.*s'",
-                            (int)length, k->c->opt.target);
-        name = full;
-    } else {
-        for (int i = 0; i < k->n && !name; i++)
-            (void)cli_main_metric(k->run[i].facts, &name);
-    }
-    if (name)
-        snprintf(k->metric, sizeof k->metric, "%s", name);
-    k->less = name && (k->has_target ? k->below : eti_less_is_better(name));
-    return CLI_OK;
-}
-
-static bool
-is_reached(const struct contest *k, double value)
-{
-    if (k->or_equal && value == k->target)
-        return true;
-    return k->below ? value < k->target : value > k->target;
-}
-
-/* Samples after batch BA. */
-static double
-samples_at(struct et_events *e, int64_t ba)
-{
-    struct et_series_point p[2];
-    int n;
-    if (et_events_fetch(e, "time/sample", ba, ba, 2, p, &n) == ET_OK && n > 0)
-        return p[0].value;
-    return NAN;
-}
-
-/* What a run came to. Its facts have a best value, but perhaps of the other direction.
- */
-static et_status
-judge(struct contest *k, struct contender *r, struct et_events *e)
-{
-    static struct et_series_point p[POINTS];
-    const struct et_series_point *best = NULL, *hit = NULL;
-    double started = json_number_value(json_object_get(r->facts, "started"));
-    int n;
-    ET_TRY(et_events_fetch(e, k->metric, 0, INT64_MAX, POINTS, p, &n));
-    for (int i = 0; i < n; i++) {
-        if (!best || (k->less ? p[i].value < best->value : p[i].value > best->value))
-            best = &p[i];
-        if (!hit && k->has_target && is_reached(k, p[i].value))
-            hit = &p[i];
-    }
-    if (best) {
-        r->best = best->value;
-        r->best_seconds = best->t - started;
-        r->best_samples = samples_at(e, best->ba);
-    }
-    if (hit) {
-        r->seconds = hit->t - started;
-        r->samples = samples_at(e, hit->ba);
-    }
-    return ET_OK;
-}
-
-static int
-judge_all(struct contest *k)
+judge_all(struct cli *c, struct eti_contest *k)
 {
     int code = CLI_OK;
     for (int i = 0; i < k->n && code == CLI_OK; i++) {
-        struct contender *r = &k->run[i];
-        r->best = r->best_seconds = r->best_samples = r->seconds = r->samples = NAN;
-        if (!k->metric[0])
-            continue;
-        struct et_events *e = cli_run_events(k->c, r->facts, &code);
-        if (!e)
-            return code;
-        et_status status = judge(k, r, e);
-        et_events_close(&e);
+        et_status status = eti_contest_judge(k, i);
         if (status != ET_OK)
-            code = cli_fail_status(k->c, ETI_STAGE_DATA, status);
+            code = cli_fail_status(c, ETI_STAGE_DATA, status);
     }
     return code;
 }
 
-/* ---- the Pareto front ---- */
-
-static double
-cost(const struct contest *k, const struct contender *r)
-{
-    bool samples = strcmp(k->c->opt.pareto, "samples") == 0;
-    if (k->has_target)
-        return samples ? r->samples : r->seconds;
-    return samples ? r->best_samples : r->best_seconds;
-}
-
-static bool
-beats(const struct contest *k, const struct contender *a, const struct contender *b)
-{
-    double x = cost(k, a), y = cost(k, b), sign = k->less ? -1 : 1;
-    double good = sign * a->best, other = sign * b->best;
-    return x <= y && good >= other && (x < y || good > other);
-}
-
-static void
-find_front(struct contest *k)
-{
-    for (int i = 0; i < k->n; i++) {
-        struct contender *r = &k->run[i];
-        r->on_front = isfinite(r->best) && isfinite(cost(k, r));
-        for (int j = 0; j < k->n; j++)
-            r->on_front = r->on_front && !beats(k, &k->run[j], r);
-    }
-}
-
-/* ---- what differs ---- */
-
-static bool
-differs(const struct contest *k, const char *key)
-{
-    const json_t *first = json_object_get(config_of(&k->run[0]), key);
-    for (int i = 1; i < k->n; i++) {
-        const json_t *other = json_object_get(config_of(&k->run[i]), key);
-        if (!first != !other ||
-            (first && !json_equal((json_t *)first, (json_t *)other)))
-            return true;
-    }
-    return false;
-}
-
-/* The keys of the recipes in which not all agree; a run's name is no setting. */
-static json_t *
-find_differences(const struct contest *k)
-{
-    json_t *all = json_object(), *v;
-    const char *key;
-    for (int i = 0; i < k->n; i++)
-        json_object_foreach((json_t *)config_of(&k->run[i]), key, v)
-        {
-            if (json_object_get(all, key) || strcmp(key, "run_name") == 0 ||
-                !differs(k, key))
-                continue;
-            json_t *values = json_array();
-            for (int j = 0; j < k->n; j++) {
-                json_t *of = json_object_get(config_of(&k->run[j]), key);
-                json_array_append_new(values, of ? json_incref(of) : json_null());
-            }
-            json_object_set_new(all, key, values);
-        }
-    return all;
-}
-
 /* Runs that were evaluated on other data are no contest. */
 static void
-warn(const struct contest *k, const json_t *differences)
+warn(struct cli *c, const json_t *differences)
 {
-    static const char *const same[] = {
-        "name", "split", "num_samples", "subset_num_batches", "datadir", "path"};
-    const char *key;
-    json_t *v;
     char visible[ET_VISIBLE_MAX + 1];
-    json_object_foreach((json_t *)differences, key, v)
-    {
-        const char *last = strrchr(key, '.');
-        if (strncmp(key, "eval_data.", 10) != 0 || !last)
-            continue;
-        for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-            if (strcmp(last + 1, same[i]) == 0)
-                et_report(k->c->cx, ET_LOG_WARN,
-                          "the runs were evaluated on other data: %s differs",
-                          et_visible(visible, sizeof visible, key, strlen(key)));
-    }
+    const char *key = eti_contest_unlike(differences);
+    if (key)
+        et_report(c->cx, ET_LOG_WARN,
+                  "the runs were evaluated on other data: %s differs",
+                  et_visible(visible, sizeof visible, key, strlen(key)));
 }
 
 /* ---- printing ---- */
@@ -264,7 +66,7 @@ print_label(const char *text)
 }
 
 static void
-print_fact_row(const struct contest *k, const char *key)
+print_fact_row(const struct eti_contest *k, const char *key)
 {
     char text[ETI_FACT_TEXT];
     print_label(key);
@@ -276,7 +78,7 @@ print_fact_row(const struct contest *k, const char *key)
 enum figure { BEST, TO_TARGET_SECONDS, TO_TARGET_SAMPLES, TO_BEST_SECONDS, TRAINING };
 
 static double
-figure(const struct contender *r, enum figure what)
+figure(const struct eti_contender *r, enum figure what)
 {
     const json_t *training = json_object_get(r->facts, "train_seconds");
     switch (what) {
@@ -294,7 +96,7 @@ figure(const struct contender *r, enum figure what)
 }
 
 static void
-print_figures(const struct contest *k, const char *label, enum figure what)
+print_figures(const struct eti_contest *k, const char *label, enum figure what)
 {
     char text[64];
     print_label(label);
@@ -316,7 +118,7 @@ print_figures(const struct contest *k, const char *label, enum figure what)
 }
 
 static void
-print_differences(const struct contest *k, const json_t *differences)
+print_differences(const struct eti_contest *k, const json_t *differences)
 {
     const char *key;
     json_t *values;
@@ -335,7 +137,8 @@ print_differences(const struct contest *k, const json_t *differences)
 }
 
 static void
-print_contest(const struct contest *k, const json_t *differences)
+print_contest(const struct cli *c, const struct eti_contest *k,
+              const json_t *differences)
 {
     char label[ET_METRIC_NAME + 32];
     print_fact_row(k, "name");
@@ -348,17 +151,17 @@ print_contest(const struct contest *k, const json_t *differences)
         print_figures(k, "time to it", TO_BEST_SECONDS);
     }
     if (k->has_target) {
-        snprintf(label, sizeof label, "time to %s", k->c->opt.target);
+        snprintf(label, sizeof label, "time to %s", c->opt.target);
         print_figures(k, label, TO_TARGET_SECONDS);
         print_figures(k, "samples to it", TO_TARGET_SAMPLES);
     }
-    if (k->c->opt.pareto) {
-        snprintf(label, sizeof label, "Pareto front, %s", k->c->opt.pareto);
+    if (c->opt.pareto) {
+        snprintf(label, sizeof label, "Pareto front, %s", c->opt.pareto);
         print_label(label);
         for (int i = 0; i < k->n; i++)
-            print_cell(k->run[i].on_front              ? "#"
-                       : isfinite(cost(k, &k->run[i])) ? "+"
-                                                       : "-");
+            print_cell(k->run[i].on_front                          ? "#"
+                       : isfinite(eti_contest_cost(k, &k->run[i])) ? "+"
+                                                                   : "-");
         putchar('\n');
     }
     if (!json_object_get(differences, "seed"))
@@ -372,11 +175,11 @@ number(double x)
 }
 
 static json_t *
-as_json(const struct contest *k, json_t *differences)
+as_json(const struct cli *c, const struct eti_contest *k, json_t *differences)
 {
     json_t *runs = json_array();
     for (int i = 0; i < k->n; i++) {
-        const struct contender *r = &k->run[i];
+        const struct eti_contender *r = &k->run[i];
         json_t *v = json_pack("{s:O?, s:O?, s:O?, s:o, s:o, s:o, s:o}", "name",
                               json_object_get(r->facts, "name"), "directory",
                               json_object_get(r->facts, "directory"), "state",
@@ -388,33 +191,46 @@ as_json(const struct contest *k, json_t *differences)
             json_object_set_new(v, "seconds_to_target", number(r->seconds));
             json_object_set_new(v, "samples_to_target", number(r->samples));
         }
-        if (k->c->opt.pareto)
+        if (c->opt.pareto)
             json_object_set_new(v, "on_front", json_boolean(r->on_front));
         json_array_append_new(runs, v);
     }
     return json_pack("{s:o, s:s?, s:s?, s:O}", "runs", runs, "metric",
-                     k->metric[0] ? k->metric : NULL, "target", k->c->opt.target,
+                     k->metric[0] ? k->metric : NULL, "target", c->opt.target,
                      "differences", differences);
 }
 
 /* ---- the command ---- */
 
 static int
-run(struct contest *k)
+choose_metric(struct cli *c, struct eti_contest *k)
 {
-    int code = choose_metric(k);
+    et_status status = eti_contest_choose(k);
+    if (status == ET_OK)
+        return CLI_OK;
+    int code = cli_fail(c, status == ET_ENOENT ? CLI_E_NAME : CLI_E_VALUE,
+                        status == ET_ENOENT ? "etude show lists a run's metrics" : NULL,
+                        "--target: %s", et_error_get(c->cx)->message);
+    et_error_clear(c->cx);
+    return code;
+}
+
+static int
+run(struct cli *c, struct eti_contest *k)
+{
+    int code = choose_metric(c, k);
     if (code == CLI_OK)
-        code = judge_all(k);
+        code = judge_all(c, k);
     if (code != CLI_OK)
         return code;
-    if (k->c->opt.pareto)
-        find_front(k);
-    json_t *differences = find_differences(k);
-    warn(k, differences);
-    if (k->c->opt.json)
-        code = cli_print_json(as_json(k, differences));
+    if (c->opt.pareto)
+        eti_contest_front(k);
+    json_t *differences = eti_contest_differences(k);
+    warn(c, differences);
+    if (c->opt.json)
+        code = cli_print_json(as_json(c, k, differences));
     else
-        print_contest(k, differences);
+        print_contest(c, k, differences);
     json_decref(differences);
     return code;
 }
@@ -435,23 +251,25 @@ check_pareto(struct cli *c)
 int
 cli_compare(struct cli *c)
 {
-    struct contest *k;
+    struct eti_contest *k;
     int code = check_pareto(c);
     if (code != CLI_OK)
         return code;
-    if (c->n_args < 2 || c->n_args > MOST_RUNS)
+    if (c->n_args < 2 || c->n_args > ETI_CONTENDERS)
         return cli_fail(c, CLI_E_OPERAND, NULL, "compare takes 2 to %d runs, not %d",
-                        MOST_RUNS, c->n_args);
+                        ETI_CONTENDERS, c->n_args);
     k = calloc(1, sizeof *k);
     if (!k)
         return cli_fail(c, CLI_E_MEMORY, NULL, "no memory for %d runs", c->n_args);
-    k->c = c;
+    k->cx = c->cx;
+    k->target_text = c->opt.target;
+    k->by_samples = c->opt.pareto && strcmp(c->opt.pareto, "samples") == 0;
     for (int i = 0; i < c->n_args && code == CLI_OK; i++) {
         k->run[k->n].facts = cli_run_find(c, c->arg[i], &code);
         k->n += k->run[k->n].facts != NULL;
     }
     if (code == CLI_OK)
-        code = run(k);
+        code = run(c, k);
     for (int i = 0; i < k->n; i++)
         json_decref(k->run[i].facts);
     free(k);

@@ -139,21 +139,3 @@ cli_clock(double t, char *buf, size_t size)
         snprintf(buf, size, "-");
     return buf;
 }
-
-/* The first that is not of training data. */
-const struct json_t *
-cli_main_metric(const struct json_t *facts, const char **name)
-{
-    json_t *metrics = json_object_get(facts, "metrics"), *v;
-    const json_t *found = NULL;
-    const char *key;
-    json_object_foreach(metrics, key, v)
-    {
-        if (!found && strncmp(key, "metrics/", 8) == 0 &&
-            strncmp(key, "metrics/train/", 14) != 0) {
-            *name = key;
-            found = v;
-        }
-    }
-    return found;
-}
