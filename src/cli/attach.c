@@ -19,15 +19,16 @@ watch(struct cli *c, struct tui_app *app, void *data)
     return CLI_OK;
 }
 
-/* The newest run that goes on; NULL: none does. */
+/* The newest run that goes on; NULL: none does. *ANY: there are others. */
 static json_t *
-find_live(struct cli *c)
+find_live(struct cli *c, bool *any)
 {
     int code;
     json_t *list = cli_run_list(c, false, &code), *found = NULL;
     for (size_t i = 0; i < json_array_size(list) && !found; i++)
         if (eti_facts_is_alive(json_array_get(list, i)))
             found = json_incref(json_array_get(list, i));
+    *any = json_array_size(list) > 0;
     json_decref(list);
     return found;
 }
@@ -35,9 +36,10 @@ find_live(struct cli *c)
 int
 cli_open(struct cli *c)
 {
-    json_t *facts = find_live(c);
-    int code = cli_workbench(c, facts ? TUI_IN_monitor : TUI_IN_compose,
-                             facts ? watch : NULL, facts);
+    bool any;
+    json_t *facts = find_live(c, &any);
+    enum tui_where first = facts ? TUI_IN_monitor : any ? TUI_IN_runs : TUI_IN_compose;
+    int code = cli_workbench(c, first, facts ? watch : NULL, facts);
     json_decref(facts);
     return code;
 }

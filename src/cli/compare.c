@@ -13,9 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/workbench.h"
 #include "core/loggers/progress.h"
 #include "core/run/contest.h"
+#include "tui/runs.h"
 
 enum { CELL = 18 };
 
@@ -248,6 +249,25 @@ check_pareto(struct cli *c)
                     "--pareto: expected time, cost, energy or samples, got '%s'", p);
 }
 
+/* The runs of DATA beside each other, on the screen. */
+static int
+begin(struct cli *c, struct tui_app *app, void *data)
+{
+    const struct eti_contest *k = data;
+    const char *directory[ETI_CONTENDERS];
+    for (int i = 0; i < k->n; i++)
+        directory[i] = json_string_value(json_object_get(k->run[i].facts, "directory"));
+    const struct tui_runs_setup setup = {
+        .target = k->target_text,
+        .compare = directory,
+        .n = k->n,
+        .pareto = c->opt.pareto != NULL,
+        .by_samples = k->by_samples,
+    };
+    et_status status = tui_runs_setup(app, &setup);
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+}
+
 int
 cli_compare(struct cli *c)
 {
@@ -268,7 +288,9 @@ cli_compare(struct cli *c)
         k->run[k->n].facts = cli_run_find(c, c->arg[i], &code);
         k->n += k->run[k->n].facts != NULL;
     }
-    if (code == CLI_OK)
+    if (code == CLI_OK && c->opt.dump_screen)
+        code = cli_workbench(c, TUI_IN_runs, begin, k);
+    else if (code == CLI_OK)
         code = run(c, k);
     for (int i = 0; i < k->n; i++)
         json_decref(k->run[i].facts);

@@ -22,7 +22,7 @@ static const char *const float_names[] = {"f32", "f16", "bf16", NULL};
 
 #define RECIPE_COMMANDS "train rerun eval validate explain estimate"
 #define LAUNCH_COMMANDS "train rerun"
-#define SCREEN_COMMANDS "attach compose" /* and etude without one */
+#define SCREEN_COMMANDS "attach compare compose runs" /* and etude without one */
 #define AT(field)       .offset = offsetof(struct cli_options, field)
 #define ROW(its_name, its_letter, its_type, its_metavar, its_help, ...)                \
     {                                                                                  \

@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/workbench.h"
 #include "core/base/seams.h"
 #include "core/loggers/progress.h"
 #include "core/run/list.h"
+#include "tui/runs.h"
 
 /* ---- as text ---- */
 
@@ -84,6 +85,17 @@ join(const char *const *words, int n)
 }
 
 static int
+begin(struct cli *c, struct tui_app *app, void *data)
+{
+    const struct tui_runs_setup setup = {
+        .filter = data,
+        .sort = c->opt.sort,
+    };
+    et_status status = tui_runs_setup(app, &setup);
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+}
+
+static int
 list_runs(struct cli *c, const struct eti_filter *filter)
 {
     int code;
@@ -114,6 +126,11 @@ cli_runs(struct cli *c)
     char *text = join(c->arg, c->n_args);
     if (!text)
         return cli_fail(c, CLI_E_MEMORY, NULL, "no memory for a filter");
+    if (c->opt.dump_screen) {
+        int code = cli_workbench(c, TUI_IN_runs, begin, text);
+        free(text);
+        return code;
+    }
     et_status status = eti_filter_new(c->cx, text, &filter);
     free(text);
     if (status == ET_EINVAL) {

@@ -108,6 +108,13 @@ tui_app_go(struct tui_app *app, enum tui_where where)
     }
 }
 
+enum tui_where
+tui_app_place(const struct tui_app *app)
+{
+    const struct tui_screen *s = app->screen[app->at];
+    return s->place ? s->place((struct tui_app *)app, app->state[app->at]) : s->where;
+}
+
 void
 tui_app_attach(struct tui_app *app, struct tui_source **source)
 {
@@ -278,7 +285,7 @@ tui_app_key(struct tui_app *app, int key)
     } else if (app->shows_help) {
         tui_help_key(app, key);
     } else if (!s->key || !s->key(app, app->state[app->at], key)) {
-        tui_app_act(app, tui_keys_find(&app->config.keys, s->where, key));
+        tui_app_act(app, tui_keys_find(&app->config.keys, tui_app_place(app), key));
     }
 }
 

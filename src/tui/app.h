@@ -28,6 +28,8 @@ struct tui_screen {
     void (*close)(struct tui_app *app, void *self);
     /* (optional) The run that is watched is another one now, or none. */
     void (*attached)(struct tui_app *app, void *self);
+    /* (optional) Whose keys hold: of a view of the screen that has its own. */
+    enum tui_where (*place)(struct tui_app *app, void *self);
     /* Draws into P, all lines but the first and the last two: its first line says what
      * is shown. tui_size_of the grid says what there is room for. */
     void (*draw)(struct tui_app *app, void *self, const struct tui_pane *p);
@@ -99,6 +101,8 @@ void tui_app_free(struct tui_app **app);
 void tui_app_attach(struct tui_app *app, struct tui_source **source);
 /* Shows a screen; one that this version lacks is said so. */
 void tui_app_go(struct tui_app *app, enum tui_where where);
+/* Whose keys hold now, help aside. */
+enum tui_where tui_app_place(const struct tui_app *app);
 /* The state of a screen, which is opened if need be; NULL where it cannot be. */
 void *tui_app_state(struct tui_app *app, enum tui_where where);
 void tui_app_resize(struct tui_app *app, int rows, int cols);

@@ -62,7 +62,7 @@ put_tabs(struct tui_app *app, const struct tui_pane *p)
 static enum tui_where
 place(const struct tui_app *app)
 {
-    return app->shows_help ? TUI_IN_help : app->screen[app->at]->where;
+    return app->shows_help ? TUI_IN_help : tui_app_place(app);
 }
 
 static void

@@ -36,7 +36,7 @@ is_wanted(const struct tui_app *app, const struct tui_binding *b)
 static int
 gather(const struct tui_app *app, enum tui_where where, struct row *row)
 {
-    const enum tui_where here = app->screen[app->at]->where;
+    const enum tui_where here = tui_app_place(app);
     int n = 0;
     for (int i = 0; i < TUI_ACTIONS - 1; i++) {
         const struct tui_binding *b = &tui_bindings[i];
@@ -76,7 +76,7 @@ put_row(const struct tui_app *app, const struct tui_pane *p, int y,
 static int
 gather_all(const struct tui_app *app, struct row *row, int *n_here)
 {
-    *n_here = gather(app, app->screen[app->at]->where, row);
+    *n_here = gather(app, tui_app_place(app), row);
     return *n_here + gather(app, TUI_IN_everywhere, row + *n_here);
 }
 
@@ -87,7 +87,7 @@ tui_help_draw(struct tui_app *app, const struct tui_pane *p)
     char title[96];
     int here, n = gather_all(app, row, &here);
     snprintf(title, sizeof title, "help: %s      type to search",
-             tui_where_title(app->screen[app->at]->where));
+             tui_where_title(tui_app_place(app)));
     tui_title(p, 0, title, false);
     int x = 4 + tui_width(title);
     tui_field_draw(&app->search, p, 0, x, p->w - x - 2 < 24 ? p->w - x - 2 : 24, NULL);

@@ -118,8 +118,9 @@ choose_rate(struct eti_recipe *r)
         optimizer->component ? eti_option_find(optimizer->component->options, "lr") : NULL;
     if (optimizer->value || !rate)
         return ET_OK;
-    et_report(r->cx, ET_LOG_WARN, "no optimizer given: %s with lr 0.1",
-              optimizer->component->name);
+    if (!r->is_sketch)
+        et_report(r->cx, ET_LOG_WARN, "no optimizer given: %s with lr 0.1",
+                  optimizer->component->name);
     return et_options_set(r->cx, rate, optimizer->options, "lr", "0.1");
 }
 

@@ -402,6 +402,7 @@ eti_recipe_sketch(struct et_ctx *cx, const char *text, size_t size, const char *
     struct eti_recipe *r;
     ET_TRY(new_recipe(cx, &r));
     struct folder folder = {.fd = -1};
+    r->is_sketch = true;
     if (path)
         folder = open_folder(path);
     struct eti_loader l = {

@@ -166,6 +166,30 @@ read_recipe(struct et_ctx *cx, json_t *facts, const char *directory)
     free(text);
 }
 
+/* What people called the run: its recipe's tags, or those of the file "tags". */
+static void
+read_tags(json_t *facts, const char *directory)
+{
+    enum { MOST = 200 };
+    char visible[MOST + 1], key[32];
+    const json_t *config = json_object_get(facts, "config");
+    size_t n, used = 0;
+    char *text = read_text(directory, "tags", MOST, &n);
+    visible[0] = '\0';
+    if (text)
+        et_visible(visible, sizeof visible, text, n);
+    for (int i = 0; !text && used < MOST; i++) {
+        snprintf(key, sizeof key, "tags.%d", i);
+        const char *tag = json_string_value(json_object_get(config, key));
+        if (!tag)
+            break;
+        used += (size_t)snprintf(visible + used, MOST - used, "%s%s", i ? " " : "", tag);
+    }
+    free(text);
+    if (*visible)
+        json_object_set_new(facts, "tags", json_string(visible));
+}
+
 /* ---- events.log ---- */
 
 static json_t *
@@ -273,6 +297,7 @@ eti_facts_read(struct et_ctx *cx, const char *directory, json_t **out)
         say_problem(*out, "the directory's name is not UTF-8");
     read_report(*out, path);
     read_recipe(cx, *out, path);
+    read_tags(*out, path);
     read_series(cx, *out, path);
     return ET_OK;
 }
@@ -280,7 +305,8 @@ eti_facts_read(struct et_ctx *cx, const char *directory, json_t **out)
 const char *
 eti_facts_stamp(const char *directory, char *buf)
 {
-    static const char *const files[] = {"run.json", "report.json", "events.log"};
+    static const char *const files[] = {"run.json", "report.json", "events.log",
+                                        "tags"};
     char path[FILE_PATH];
     size_t used = 0;
     buf[0] = '\0';

@@ -4,6 +4,7 @@
  *     written (when run.json was)
  *     recipe reason ep ba sp train_seconds resumes
  *     algorithms  [name...]
+ *     tags        text: words with blanks between; absent
  *     config      {"optimizer.lr": value...}: the resolved recipe, flat
  *     metrics     {name: {n, last, ba, best, best_ba, best_t, min, max}}: values of
  *                 evaluations, losses and speeds; best as its name says

@@ -14,8 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SCHEMA          2 /* of the table and of the facts in it */
+#define TEXT_OF(number) #number
+#define IN_TEXT(macro)  TEXT_OF(macro)
+
 enum {
-    SCHEMA = 1,     /* of the table and of the facts in it */
     WAIT_MS = 5000, /* for another process */
 };
 
@@ -80,7 +83,7 @@ prepare(sqlite3 *db)
     static const char make[] =
         "BEGIN IMMEDIATE; DROP TABLE IF EXISTS runs; CREATE TABLE runs(directory TEXT "
         "PRIMARY KEY, stamp TEXT NOT NULL, started REAL, facts TEXT NOT NULL); PRAGMA "
-        "user_version = 1; COMMIT";
+        "user_version = " IN_TEXT(SCHEMA) "; COMMIT";
     bool is_ok;
     sqlite3_busy_timeout(db, WAIT_MS);
     sqlite3_extended_result_codes(db, 0);

@@ -25,7 +25,7 @@ static bool
 has_word(void *data, const char *word)
 {
     static const char *const keys[] = {"name",  "state",      "recipe",
-                                       "model", "train_data", "directory"};
+                                       "model", "train_data", "directory", "tags"};
     const struct subject *s = data;
     char text[ETI_FACT_TEXT];
     size_t i;

@@ -1,0 +1,532 @@
+/* runs.c: the screen Runs: what its keys do. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tui/compose.h"
+#include "tui/runs.h"
+
+static const double LOOK = 2; /* seconds between two looks at the folders */
+
+const char *
+runs_fact(const json_t *facts, const char *key)
+{
+    const char *text = json_string_value(json_object_get(facts, key));
+    return text ? text : "";
+}
+
+json_t *
+runs_selected(const struct runs *r)
+{
+    return json_array_get(r->list, (size_t)r->rows.at);
+}
+
+bool
+runs_is_marked(const struct runs *r, const json_t *facts)
+{
+    return json_object_get(r->marks, runs_fact(facts, "directory")) != NULL;
+}
+
+int
+runs_n_marked(const struct runs *r)
+{
+    return (int)json_object_size(r->marks);
+}
+
+double
+runs_time_to(const struct runs *r, const json_t *facts)
+{
+    const char *metric;
+    if (*r->target) {
+        const json_t *j = json_object_get(r->judged, runs_fact(facts, "directory"));
+        const json_t *to = json_object_get(j, "to");
+        return json_is_number(to) ? json_number_value(to) : NAN;
+    }
+    const json_t *m = eti_run_metric(facts, &metric);
+    const json_t *t = json_object_get(m, "best_t");
+    const json_t *started = json_object_get(facts, "started");
+    return json_is_number(t) && json_is_number(started)
+               ? json_number_value(t) - json_number_value(started)
+               : NAN;
+}
+
+const char *
+runs_metric(const struct runs *r, const json_t *facts)
+{
+    const char *metric = "loss/train/total";
+    if (*r->shown && json_object_get(json_object_get(facts, "metrics"), r->shown))
+        return r->shown;
+    (void)eti_run_metric(facts, &metric);
+    return metric;
+}
+
+/* ---- what keys do ---- */
+
+/* The metric of FACTS behind NOW, round and round. */
+static void
+next_metric(const json_t *facts, const char *now, char out[ET_METRIC_NAME])
+{
+    json_t *metrics = json_object_get(facts, "metrics"), *v;
+    const char *key, *first = NULL, *next = NULL;
+    bool passed = false;
+    json_object_foreach(metrics, key, v)
+    {
+        first = first ? first : key;
+        if (passed && !next)
+            next = key;
+        passed = passed || strcmp(key, now) == 0;
+    }
+    char text[ET_METRIC_NAME]; /* NOW may be OUT */
+    snprintf(text, sizeof text, "%s", next ? next : first ? first : "");
+    snprintf(out, ET_METRIC_NAME, "%s", text);
+}
+
+static void
+mark(struct runs *r)
+{
+    json_t *facts = runs_selected(r);
+    const char *directory = runs_fact(facts, "directory");
+    if (!facts)
+        return;
+    if (json_object_get(r->marks, directory))
+        json_object_del(r->marks, directory);
+    else
+        json_object_set_new(r->marks, directory, json_true());
+    r->rows.at += r->rows.at + 1 < r->rows.n;
+}
+
+static void
+watch(struct runs *r)
+{
+    json_t *facts = runs_selected(r);
+    struct tui_source *source;
+    if (!facts)
+        return;
+    if (tui_source_dir(r->app->cx, json_incref(facts), &source) != ET_OK) {
+        tui_say_error(r->app);
+        return;
+    }
+    tui_app_attach(r->app, &source);
+    tui_app_go(r->app, TUI_IN_monitor);
+}
+
+static void
+rerun(struct runs *r)
+{
+    json_t *facts = runs_selected(r);
+    if (!facts)
+        return;
+    if (tui_compose_from_run(r->app, facts) != ET_OK) {
+        tui_say_error(r->app);
+        return;
+    }
+    tui_app_go(r->app, TUI_IN_compose);
+    tui_say(r->app, TUI_TEXT, "the recipe of %s: W gives it a file, then L launches it",
+            runs_fact(facts, "name"));
+}
+
+static void
+targeted(struct tui_app *app, void *data, int id, const char *text)
+{
+    struct runs *r = data;
+    (void)id;
+    snprintf(r->target, sizeof r->target, "%.95s", text);
+    json_object_clear(r->judged);
+    if (r->compares)
+        runs_contest(r);
+    else
+        tui_say(app, TUI_TEXT,
+                *text ? "time to %s" : "no target: time to the best value", text);
+}
+
+/* Why TEXT is no target. */
+static const char *
+check_target(void *data, const char *text, char *buf)
+{
+    struct runs *r = data;
+    struct eti_contest k = {.cx = r->app->cx, .target_text = text, .n = 1};
+    if (!*text)
+        return NULL;
+    k.run[0].facts = r->compares ? json_array_get(r->rivals, 0) : runs_selected(r);
+    if (eti_contest_choose(&k) == ET_OK)
+        return NULL;
+    snprintf(buf, 160, "%.159s", et_error_get(r->app->cx)->message);
+    et_error_clear(r->app->cx);
+    return buf;
+}
+
+static void
+ask_target(struct runs *r)
+{
+    tui_popup_prompt(&r->app->popup, r->app->cx, "target, such as accuracy>=.765",
+                     r->target);
+    r->app->popup.check = check_target;
+    r->app->popup.done = targeted;
+    r->app->popup.data = r;
+}
+
+static void
+sorted(struct tui_app *app, void *data, int id, const char *text)
+{
+    static const char *const keys[] = {"", "name", "state",
+                                       "throughput/samples_per_sec"};
+    struct runs *r = data;
+    const char *metric = "";
+    (void)app;
+    (void)text;
+    if (id == 9)
+        (void)eti_run_metric(runs_selected(r), &metric);
+    snprintf(r->sort, sizeof r->sort, "%s",
+             id == 9   ? metric
+             : id == 8 ? "train_seconds"
+                       : keys[id]);
+    runs_choose(r);
+}
+
+static void
+ask_sort(struct runs *r)
+{
+    static const struct tui_item items[] = {
+        {.id = 0, .key = 's', .text = "when it was started, the newest first"},
+        {.id = 1, .key = 'n', .text = "name"},
+        {.id = 2, .key = 'w', .text = "state"},
+        {.id = 9, .key = 'm', .text = "its metric, the best first"},
+        {.id = 8, .key = 't', .text = "time of training"},
+        {.id = 3, .key = 'v', .text = "samples a second"},
+    };
+    if (tui_popup_menu(&r->app->popup, r->app->cx, "sort by", items,
+                       sizeof items / sizeof *items) != ET_OK) {
+        tui_say_error(r->app);
+        return;
+    }
+    r->app->popup.done = sorted;
+    r->app->popup.data = r;
+}
+
+static void
+metric_chosen(struct tui_app *app, void *data, int id, const char *text)
+{
+    struct runs *r = data;
+    json_t *metrics = json_object_get(json_array_get(r->rivals, 0), "metrics"), *v;
+    const char *key;
+    (void)app;
+    (void)text;
+    json_object_foreach(metrics, key, v)
+    {
+        if (id-- == 0)
+            snprintf(r->metric, sizeof r->metric, "%s", key);
+    }
+    r->target[0] = '\0';
+    runs_contest(r);
+}
+
+static void
+ask_metric(struct runs *r)
+{
+    enum { MOST = 64 };
+    struct tui_item item[MOST];
+    json_t *metrics = json_object_get(json_array_get(r->rivals, 0), "metrics"), *v;
+    const char *key;
+    int n = 0;
+    json_object_foreach(metrics, key, v)
+    {
+        if (n == MOST)
+            break;
+        item[n] = (struct tui_item){.id = n};
+        snprintf(item[n].text, sizeof item[n].text, "%.79s", key);
+        n++;
+    }
+    if (n == 0 ||
+        tui_popup_menu(&r->app->popup, r->app->cx, "metric", item, n) != ET_OK)
+        return;
+    r->app->popup.filters = true;
+    r->app->popup.done = metric_chosen;
+    r->app->popup.data = r;
+}
+
+/* ---- keys ---- */
+
+static bool
+act_in_compare(struct runs *r, enum tui_action action)
+{
+    if (tui_list_act(&r->keys, action))
+        return true;
+    switch (action) {
+    case TUI_DO_compare_back:
+    case TUI_DO_everywhere_close:
+        r->compares = false;
+        return true;
+    case TUI_DO_compare_pareto:
+        r->shows_pareto = !r->shows_pareto;
+        return true;
+    case TUI_DO_compare_axis:
+        r->contest.by_samples = !r->contest.by_samples;
+        eti_contest_front(&r->contest);
+        tui_say(r->app, TUI_TEXT,
+                "by %s (runs of this version record no cost and no energy)",
+                r->contest.by_samples ? "samples" : "time");
+        return true;
+    case TUI_DO_compare_panel:
+        next_metric(json_array_get(r->rivals, 0), r->contest.metric, r->metric);
+        r->target[0] = '\0';
+        runs_contest(r);
+        return true;
+    case TUI_DO_compare_names:
+        r->hides_names = !r->hides_names;
+        return true;
+    case TUI_DO_compare_metric:
+    case TUI_DO_everywhere_filter:
+        ask_metric(r);
+        return true;
+    case TUI_DO_compare_target:
+        ask_target(r);
+        return true;
+    case TUI_DO_compare_export:
+        runs_export(r);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool
+act(struct tui_app *app, void *self, enum tui_action action)
+{
+    struct runs *r = self;
+    (void)app;
+    if (r->compares)
+        return act_in_compare(r, action);
+    if (tui_list_act(&r->rows, action))
+        return true;
+    switch (action) {
+    case TUI_DO_runs_mark:
+    case TUI_DO_everywhere_toggle:
+        mark(r);
+        return true;
+    case TUI_DO_runs_open:
+    case TUI_DO_everywhere_open:
+        watch(r);
+        return true;
+    case TUI_DO_runs_filter:
+        r->is_typing = true;
+        return true;
+    case TUI_DO_runs_compare:
+    case TUI_DO_runs_pareto:
+        r->shows_pareto = action == TUI_DO_runs_pareto;
+        r->compares = runs_compare(r);
+        return true;
+    case TUI_DO_runs_target:
+        ask_target(r);
+        return true;
+    case TUI_DO_runs_sort:
+        ask_sort(r);
+        return true;
+    case TUI_DO_runs_tag:
+        runs_tag(r);
+        return true;
+    case TUI_DO_runs_panel:
+        next_metric(runs_selected(r), runs_metric(r, runs_selected(r)), r->shown);
+        return true;
+    case TUI_DO_runs_rerun:
+        rerun(r);
+        return true;
+    case TUI_DO_runs_export:
+        runs_export(r);
+        return true;
+    case TUI_DO_runs_trash:
+        runs_trash(r);
+        return true;
+    case TUI_DO_everywhere_full:
+        r->is_full = !r->is_full;
+        return true;
+    case TUI_DO_everywhere_undo:
+        runs_restore(r);
+        return true;
+    case TUI_DO_everywhere_retry:
+        runs_read(r, true);
+        return true;
+    case TUI_DO_everywhere_close:
+        tui_field_set(&r->filter, "");
+        runs_choose(r);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool
+key(struct tui_app *app, void *self, int pressed)
+{
+    struct runs *r = self;
+    (void)app;
+    if (!r->is_typing)
+        return false;
+    if (pressed == TUI_K_ESC) {
+        tui_field_set(&r->filter, "");
+        r->is_typing = false;
+    } else if (pressed == TUI_K_ENTER) {
+        r->is_typing = false;
+    } else if (!tui_field_key(&r->filter, pressed)) {
+        return false;
+    }
+    runs_choose(r);
+    return true;
+}
+
+static void
+mouse(struct tui_app *app, void *self, const struct tui_mouse *m)
+{
+    struct runs *r = self;
+    (void)app;
+    struct tui_list *l = r->compares ? &r->keys : &r->rows;
+    if (m->what == TUI_WHEEL_UP || m->what == TUI_WHEEL_DOWN)
+        tui_list_act(l, m->what == TUI_WHEEL_UP ? TUI_DO_everywhere_up
+                                                : TUI_DO_everywhere_down);
+    else if (m->what == TUI_CLICK && !r->compares && m->y >= 3 &&
+             l->top + m->y - 3 < l->n && m->y - 3 < l->page)
+        l->at = l->top + m->y - 3;
+}
+
+static enum tui_where
+place(struct tui_app *app, void *self)
+{
+    const struct runs *r = self;
+    (void)app;
+    return r->compares ? TUI_IN_compare : TUI_IN_runs;
+}
+
+static enum tui_role
+message(struct tui_app *app, void *self, char *buf, size_t size)
+{
+    const struct runs *r = self;
+    (void)app;
+    if (r->compares)
+        return runs_compare_message(r, buf, size);
+    if (*r->fault) {
+        snprintf(buf, size, "x the filter: %s", r->fault);
+        return TUI_BAD;
+    }
+    if (*r->problem) {
+        snprintf(buf, size, "! %s", r->problem);
+        return TUI_WARN;
+    }
+    if (r->is_typing)
+        snprintf(
+            buf, size,
+            "words, key:regex, key=v, key<v, has:key, !not, a | b; enter keeps it");
+    else if (runs_n_marked(r) > 0)
+        snprintf(buf, size, "%d marked", runs_n_marked(r));
+    else if (json_array_size(r->all) > 0)
+        snprintf(buf, size, "space marks runs to compare with C");
+    return TUI_TEXT;
+}
+
+/* ---- time ---- */
+
+static bool
+take_answer(struct runs *r)
+{
+    if (!tui_job_poll(&r->job, r->app->config.is_dump ? 60 : 0))
+        return false;
+    if (r->job.code != 0) {
+        tui_say(r->app, TUI_BAD, "x %.200s", r->job.error);
+        return true;
+    }
+    FILE *f = *r->job_file ? fopen(r->job_file, "we") : NULL;
+    bool is_lost = *r->job_file && !f;
+    if (f) {
+        is_lost = fwrite(r->job.text, 1, r->job.n, f) != r->job.n;
+        is_lost = fclose(f) != 0 || is_lost;
+    }
+    if (is_lost)
+        tui_say(r->app, TUI_BAD, "x cannot write %.200s", r->job_file);
+    else
+        tui_say(r->app, TUI_GOOD, "%s", r->job_says);
+    return true;
+}
+
+static bool
+tick(struct tui_app *app, void *self)
+{
+    struct runs *r = self;
+    bool any = take_answer(r);
+    if (!app->config.is_dump && tui_now(app) >= r->read + LOOK) {
+        runs_read(r, false);
+        any = true;
+    }
+    return runs_judge_one(r) || any;
+}
+
+/* ---- life ---- */
+
+static et_status
+open_screen(struct tui_app *app, void *self)
+{
+    struct runs *r = self;
+    void *block;
+    r->app = app;
+    tui_job_stop(&r->job);
+    r->marks = json_object();
+    r->judged = json_object();
+    ET_TRY(et_alloc(app->cx, TUI_R_CURVES * sizeof *r->curve, &block));
+    r->curve = block;
+    ET_TRY(eti_index_open(app->cx, NULL, &r->index));
+    if (eti_index_problem(r->index))
+        snprintf(r->problem, sizeof r->problem, "the list cannot be kept: %.160s",
+                 eti_index_problem(r->index));
+    runs_read(r, false);
+    return ET_OK;
+}
+
+static void
+close_screen(struct tui_app *app, void *self)
+{
+    struct runs *r = self;
+    tui_job_stop(&r->job);
+    eti_index_close(&r->index);
+    et_free(app->cx, r->curve);
+    json_decref(r->all);
+    json_decref(r->list);
+    json_decref(r->marks);
+    json_decref(r->judged);
+    json_decref(r->rivals);
+    json_decref(r->differences);
+}
+
+et_status
+tui_runs_setup(struct tui_app *app, const struct tui_runs_setup *setup)
+{
+    struct runs *r = tui_app_state(app, TUI_IN_runs);
+    if (!r)
+        return ET_EINVAL;
+    if (setup->filter)
+        tui_field_set(&r->filter, setup->filter);
+    if (setup->sort)
+        snprintf(r->sort, sizeof r->sort, "%s", setup->sort);
+    if (setup->target)
+        snprintf(r->target, sizeof r->target, "%.95s", setup->target);
+    for (int i = 0; i < setup->n; i++)
+        json_object_set_new(r->marks, setup->compare[i], json_true());
+    runs_choose(r);
+    r->contest.by_samples = setup->by_samples;
+    r->shows_pareto = setup->pareto;
+    if (setup->n > 0)
+        r->compares = runs_compare(r);
+    return ET_OK;
+}
+
+const struct tui_screen tui_screen_runs = {
+    .where = TUI_IN_runs,
+    .size = sizeof(struct runs),
+    .open = open_screen,
+    .close = close_screen,
+    .place = place,
+    .draw = runs_draw,
+    .message = message,
+    .key = key,
+    .act = act,
+    .mouse = mouse,
+    .tick = tick,
+};

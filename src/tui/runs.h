@@ -1,0 +1,105 @@
+/* runs.h: the screen Runs, and Compare and Pareto, which are views of it. */
+#ifndef TUI_RUNS_H
+#define TUI_RUNS_H
+
+#include <jansson.h>
+#include <limits.h>
+
+#include "core/run/contest.h"
+#include "core/run/index.h"
+#include "core/run/list.h"
+#include "tui/app.h"
+#include "tui/job.h"
+#include "tui/plot.h"
+
+/* What a program begins the screen with; all may be left out. */
+struct tui_runs_setup {
+    const char *filter, *sort, *target;
+    const char *const *compare; /* directories of runs to compare at once, N of them */
+    int n;
+    bool pareto, by_samples;
+};
+et_status tui_runs_setup(struct tui_app *app, const struct tui_runs_setup *setup);
+
+enum { TUI_R_CURVES = 6, TUI_R_POINTS = 257 };
+
+/* A metric of a run over its time. */
+struct runs_curve {
+    char directory[PATH_MAX];
+    char metric[ET_METRIC_NAME];
+    int64_t ba;                           /* the run's, when it was read */
+    struct tui_point point[TUI_R_POINTS]; /* x in minutes */
+    int n;
+};
+
+struct runs {
+    struct tui_app *app;
+    struct eti_index *index;
+    json_t *all;    /* facts of all runs */
+    json_t *list;   /* of those that are shown, in order */
+    json_t *marks;  /* {directory: true} */
+    json_t *judged; /* {directory: {ba, to}}: seconds to the target */
+    double read;    /* monotonic: when all were last looked at */
+    char problem[200];
+
+    struct tui_list rows;
+    struct tui_field filter;
+    char last_filter[TUI_FIELD];       /* the last that was right */
+    char fault[160];                   /* of the filter that is typed; "" */
+    bool is_typing, is_full;           /* is_full: the list alone */
+    char sort[64];                     /* "" = the newest first */
+    char target[96];                   /* "" = none */
+    char from[PATH_MAX], to[PATH_MAX]; /* of the run that was thrown away last */
+
+    bool compares, shows_pareto, hides_names;
+    struct eti_contest contest; /* its facts are those of RIVALS */
+    json_t *rivals, *differences;
+    struct tui_list keys;        /* rows of the differences */
+    char metric[ET_METRIC_NAME]; /* of the contest, chosen by hand; "" */
+    char shown[ET_METRIC_NAME];  /* of the list's chart, likewise */
+
+    struct runs_curve *curve; /* [TUI_R_CURVES], those used last */
+    int next_curve;
+    struct tui_job job;
+    char job_file[PATH_MAX]; /* where its answer goes; "": it writes itself */
+    char job_says[160];
+};
+
+/* ---- runs.c ---- */
+/* The run under the cursor, and one by its place; NULL: there is none. Borrowed. */
+json_t *runs_selected(const struct runs *r);
+const char *runs_fact(const json_t *facts, const char *key);
+bool runs_is_marked(const struct runs *r, const json_t *facts);
+int runs_n_marked(const struct runs *r);
+/* The metric of the chart beside the list. */
+const char *runs_metric(const struct runs *r, const json_t *facts);
+/* Seconds to the target, or to the best value; NaN: not known, or never. */
+double runs_time_to(const struct runs *r, const json_t *facts);
+
+/* ---- runs_data.c ---- */
+/* Looks at the folders again; AGAIN: reads all. */
+void runs_read(struct runs *r, bool again);
+/* Filters and sorts what is known. */
+void runs_choose(struct runs *r);
+/* The curve of FACTS, read if need be; NULL: it has none. */
+const struct runs_curve *runs_curve_of(struct runs *r, const json_t *facts,
+                                       const char *metric);
+/* Judges one run that is shown and was not judged yet. Was there one? */
+bool runs_judge_one(struct runs *r);
+void runs_trash(struct runs *r);
+void runs_restore(struct runs *r);
+void runs_tag(struct runs *r);
+void runs_export(struct runs *r);
+/* Begins the contest of the runs that are marked, or says why not. */
+bool runs_compare(struct runs *r);
+void runs_contest(struct runs *r);
+
+/* ---- runs_draw.c, runs_compare.c ---- */
+void runs_draw(struct tui_app *app, void *self, const struct tui_pane *p);
+void runs_draw_compare(struct runs *r, const struct tui_pane *p);
+void runs_draw_curves(struct runs *r, const struct tui_pane *p,
+                      const json_t *const *facts, int n, const char *metric);
+void runs_draw_differences(struct runs *r, const struct tui_pane *p);
+enum tui_role runs_compare_message(const struct runs *r, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,389 @@
+/* runs_compare.c: runs beside each other: curves, the Pareto front, what differs. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/loggers/progress.h"
+#include "tui/format.h"
+#include "tui/glyphs.h"
+#include "tui/runs.h"
+
+enum { KEY = 34, CELL = 13 };
+
+static const char *
+last_part(const char *metric)
+{
+    const char *slash = strrchr(metric, '/');
+    return slash ? slash + 1 : metric;
+}
+
+/* ---- curves ---- */
+
+void
+runs_draw_curves(struct runs *r, const struct tui_pane *p, const json_t *const *facts,
+                 int n, const char *metric)
+{
+    struct tui_plot_line line[TUI_R_CURVES];
+    char right[64] = "", part[80];
+    double end = 0;
+    int lines = 0;
+    for (int i = 0; i < n && i < TUI_R_CURVES; i++) {
+        const struct runs_curve *c = runs_curve_of(r, facts[i], metric);
+        if (c->n == 0)
+            continue;
+        line[lines] = (struct tui_plot_line){
+            .point = c->point,
+            .n = c->n,
+            .role = (enum tui_role)(TUI_S1 + i % TUI_SERIES),
+            .mark = p->grid->glyphs->series[i % TUI_SERIES],
+        };
+        end = fmax(end, c->point[c->n - 1].x);
+        lines++;
+    }
+    if (lines == 0) {
+        tui_putf(p, 0, 1, TUI_DIM, "no values of %s yet", metric);
+        return;
+    }
+    snprintf(right, sizeof right, end >= 2 ? "%.0fm" : "%.3gs",
+             end >= 2 ? end : end * 60);
+    const struct tui_plot plot = {
+        .from = 0,
+        .to = end > 0 ? end : 1,
+        .line = line,
+        .n_lines = lines,
+        .left = "0 wall clock",
+        .right = right,
+        .cursor = NAN,
+    };
+    const struct tui_pane chart = tui_pane_part(p, 0, 0, p->h, p->w - 1);
+    tui_plot_draw(&chart, &plot, NULL);
+    int x = 24; /* whose line is whose: on the axis */
+    for (int i = 0, k = 0; i < n && i < TUI_R_CURVES; i++) {
+        const char *name = runs_fact(facts[i], "name");
+        snprintf(part, sizeof part, " %.20s ", name);
+        if (x + tui_width(part) + 12 > p->w)
+            break;
+        x += tui_put(p, p->h - 1, x, TUI_DIM, " ");
+        tui_put_ch(p, p->h - 1, x++, p->grid->glyphs->series[i % TUI_SERIES],
+                   (enum tui_role)(TUI_S1 + i % TUI_SERIES), 0);
+        x +=
+            tui_put(p, p->h - 1, x, (enum tui_role)(TUI_S1 + i % TUI_SERIES), part) + 1;
+        k++;
+    }
+}
+
+/* ---- the Pareto front ---- */
+
+struct frame {
+    const struct tui_pane *in; /* where values lie */
+    double left, right;        /* logarithms of the cost */
+    double low, high;
+};
+
+static int
+column_of(const struct frame *f, double cost)
+{
+    double part =
+        f->right > f->left ? (log(cost) - f->left) / (f->right - f->left) : 0.5;
+    return (int)lround(part * (f->in->w - 1));
+}
+
+static int
+row_of(const struct frame *f, double value)
+{
+    double part = f->high > f->low ? (f->high - value) / (f->high - f->low) : 0.5;
+    return (int)lround(part * (f->in->h - 1));
+}
+
+static bool
+is_shown(const struct eti_contest *k, int i)
+{
+    double cost = eti_contest_cost(k, &k->run[i]);
+    return isfinite(k->run[i].best) && isfinite(cost) && cost > 0;
+}
+
+/* "14m51s", or "1.2M". */
+static const char *
+cost_text(const struct eti_contest *k, double cost, char buf[TUI_NUMBER])
+{
+    if (k->by_samples)
+        return tui_scaled(cost, buf);
+    if (cost < 60)
+        snprintf(buf, TUI_NUMBER, "%.1fs", cost);
+    else
+        tui_duration(cost, buf);
+    return buf;
+}
+
+/* From one of the front to the next. */
+static void
+put_front(const struct frame *f, const struct eti_contest *k)
+{
+    for (int x = 0; x < f->in->w; x++) {
+        double best = NAN;
+        for (int i = 0; i < k->n; i++) {
+            if (!is_shown(k, i) || !k->run[i].on_front ||
+                column_of(f, eti_contest_cost(k, &k->run[i])) > x)
+                continue;
+            double v = k->run[i].best;
+            bool is_better = isnan(best) || (k->less ? v < best : v > best);
+            best = is_better ? v : best;
+        }
+        if (isfinite(best))
+            tui_put_ch(f->in, row_of(f, best), x, '.', TUI_RAW, 0);
+    }
+}
+
+static void
+put_points(const struct runs *r, const struct frame *f, const struct eti_contest *k)
+{
+    for (int i = 0; i < k->n; i++) {
+        if (!is_shown(k, i))
+            continue;
+        int x = column_of(f, eti_contest_cost(k, &k->run[i]));
+        int y = row_of(f, k->run[i].best);
+        const char *name = runs_fact(k->run[i].facts, "name");
+        bool front = k->run[i].on_front;
+        enum tui_role role = front ? TUI_GOOD : TUI_DIM;
+        tui_put_ch(f->in, y, x, front ? '#' : '+', role, TUI_BOLD);
+        int w = tui_width(name), at = x + 2;
+        if (at + w > f->in->w)
+            at = x - 1 - w;
+        if (!r->hides_names && at >= 0)
+            tui_put(f->in, y, at, role, name);
+    }
+}
+
+static void
+draw_pareto(struct runs *r, const struct tui_pane *p)
+{
+    const struct eti_contest *k = &r->contest;
+    const struct tui_pane in = tui_pane_part(p, 0, 8, p->h - 1, p->w - 9);
+    struct frame f = {&in, INFINITY, -INFINITY, INFINITY, -INFINITY};
+    char a[TUI_NUMBER];
+    int n = 0;
+    for (int i = 0; i < k->n; i++) {
+        if (!is_shown(k, i))
+            continue;
+        double cost = eti_contest_cost(k, &k->run[i]);
+        f.left = fmin(f.left, log(cost));
+        f.right = fmax(f.right, log(cost));
+        f.low = fmin(f.low, k->run[i].best);
+        f.high = fmax(f.high, k->run[i].best);
+        n++;
+    }
+    if (n == 0) {
+        tui_put(p, 1, 3, TUI_DIM,
+                k->has_target ? "no run came to the target" : "no run was evaluated");
+        return;
+    }
+    double margin = 0.1 * (f.high - f.low);
+    f.low -= margin;
+    f.high += margin;
+    for (int y = 0; y < in.h; y++) {
+        tui_put_ch(p, y, 7, p->grid->glyphs->down, TUI_DIM, 0);
+        double v = f.high - (f.high - f.low) * y / (in.h > 1 ? in.h - 1 : 1);
+        if (y % 2 == 0)
+            tui_put_end(p, y, 7, TUI_DIM, tui_value(v, a));
+    }
+    tui_fill(p, p->h - 1, 7, p->w - 8, p->grid->glyphs->across, TUI_DIM);
+    tui_put_ch(p, p->h - 1, 7, p->grid->glyphs->corner, TUI_DIM, 0);
+    tui_put(p, p->h - 1, 10, TUI_DIM, cost_text(k, exp(f.left), a));
+    tui_put_end(p, p->h - 1, p->w - 3, TUI_DIM, cost_text(k, exp(f.right), a));
+    put_front(&f, k);
+    put_points(r, &f, k);
+}
+
+/* ---- what differs ---- */
+
+static const char *
+value_text(const json_t *v, char *buf, size_t size)
+{
+    if (!v || json_is_null(v))
+        snprintf(buf, size, "-");
+    else if (json_is_string(v))
+        et_visible(buf, size, json_string_value(v), json_string_length(v));
+    else if (json_is_boolean(v))
+        snprintf(buf, size, "%s", json_is_true(v) ? "true" : "false");
+    else
+        snprintf(buf, size, "%.6g", json_number_value(v));
+    return buf;
+}
+
+static void
+put_cells(const struct tui_pane *p, int y, const char *key, int n,
+          const char *(*cell)(const struct eti_contest *k, const void *data, int i,
+                              char buf[64]),
+          const struct eti_contest *k, const void *data)
+{
+    char text[64];
+    int room = p->w - n * CELL > 20 ? p->w - n * CELL : 20;
+    tui_put_n(p, y, 1, TUI_TEXT, 0, (room < KEY ? room : KEY) - 2, key, strlen(key));
+    for (int i = 0; i < n; i++) {
+        const char *t = cell(k, data, i, text);
+        int end = (room < KEY ? room : KEY) + (i + 1) * CELL;
+        char cut[CELL];
+        snprintf(cut, sizeof cut, "%.*s", CELL - 1, t);
+        if (end <= p->w)
+            tui_put_end(p, y, end, TUI_TEXT, cut);
+    }
+}
+
+static const char *
+name_cell(const struct eti_contest *k, const void *data, int i, char buf[64])
+{
+    (void)data;
+    snprintf(buf, 64, "%.63s", runs_fact(k->run[i].facts, "name"));
+    return buf;
+}
+
+static const char *
+config_cell(const struct eti_contest *k, const void *data, int i, char buf[64])
+{
+    return value_text(json_object_get(json_object_get(k->run[i].facts, "config"), data),
+                      buf, 64);
+}
+
+static const char *
+best_cell(const struct eti_contest *k, const void *data, int i, char buf[64])
+{
+    (void)data;
+    return tui_value(k->run[i].best, buf);
+}
+
+static const char *
+to_cell(const struct eti_contest *k, const void *data, int i, char buf[64])
+{
+    double cost = eti_contest_cost(k, &k->run[i]);
+    (void)data;
+    return isfinite(cost) ? cost_text(k, cost, buf) : "-";
+}
+
+static const char *
+front_cell(const struct eti_contest *k, const void *data, int i, char buf[64])
+{
+    (void)data;
+    snprintf(buf, 64, "%s", k->run[i].on_front ? "#" : is_shown(k, i) ? "+" : "-");
+    return buf;
+}
+
+/* The differences, then what the runs came to. */
+static void
+draw_table(struct runs *r, const struct tui_pane *p, const struct eti_contest *k,
+           const json_t *differences)
+{
+    const char *key;
+    json_t *v;
+    char label[ET_METRIC_NAME + 32];
+    int y = 2, i = 0, figures = 3, rows = p->h - 2 - figures;
+    tui_title(p, 0, "what differs (only rows that do)", false);
+    put_cells(p, 1, "key", k->n, name_cell, k, NULL);
+    tui_list_show(&r->keys, (int)json_object_size(differences), rows > 0 ? rows : 1);
+    json_object_foreach((json_t *)differences, key, v)
+    {
+        if (i >= r->keys.top && y < 2 + rows) {
+            if (i == r->keys.at && r->keys.n > rows)
+                tui_put_ch(p, y, 0, p->grid->glyphs->selected, TUI_FOCUS, 0);
+            put_cells(p, y++, key, k->n, config_cell, k, key);
+        }
+        i++;
+    }
+    if (r->keys.n == 0)
+        tui_put(p, y++, 1, TUI_DIM, "nothing: the recipes are the same");
+    if (!*k->metric)
+        return;
+    snprintf(label, sizeof label, "%s to %s", k->by_samples ? "samples" : "time",
+             k->has_target ? k->target_text : "its best");
+    put_cells(p, y++, label, k->n, to_cell, k, NULL);
+    snprintf(label, sizeof label, "best %s", last_part(k->metric));
+    put_cells(p, y++, label, k->n, best_cell, k, NULL);
+    put_cells(p, y, "Pareto front", k->n, front_cell, k, NULL);
+}
+
+void
+runs_draw_differences(struct runs *r, const struct tui_pane *p)
+{
+    struct eti_contest *k;
+    json_t *one, *differences;
+    size_t i;
+    void *block;
+    if (runs_n_marked(r) < 2) {
+        tui_title(p, 0, "what differs", false);
+        tui_put(p, 1, 2, TUI_DIM, "mark two or more runs with space");
+        return;
+    }
+    if (et_alloc(r->app->cx, sizeof *k, &block) != ET_OK) {
+        et_error_clear(r->app->cx);
+        return;
+    }
+    k = block;
+    k->cx = r->app->cx;
+    json_array_foreach(r->all, i, one) if (runs_is_marked(r, one) &&
+                                           k->n < ETI_CONTENDERS) k->run[k->n++]
+        .facts = one;
+    differences = eti_contest_differences(k);
+    draw_table(r, p, k, differences);
+    json_decref(differences);
+    et_free(r->app->cx, k);
+}
+
+/* ---- all ---- */
+
+enum tui_role
+runs_compare_message(const struct runs *r, char *buf, size_t size)
+{
+    const char *unlike = eti_contest_unlike(r->differences);
+    if (unlike) {
+        snprintf(buf, size, "! they were evaluated on other data: %.100s differs",
+                 unlike);
+        return TUI_WARN;
+    }
+    if (!json_object_get(r->differences, "seed")) {
+        snprintf(buf, size,
+                 "one seed each: small differences may be those between seeds "
+                 "(3 seeds advised)");
+        return TUI_TEXT;
+    }
+    buf[0] = '\0';
+    return TUI_TEXT;
+}
+
+void
+runs_draw_compare(struct runs *r, const struct tui_pane *p)
+{
+    const struct eti_contest *k = &r->contest;
+    const json_t *facts[TUI_R_CURVES];
+    char title[200];
+    int chart = p->h >= 12 ? (p->h - 1) / 2 : 0, n = 0;
+    tui_putf(p, 0, 1, TUI_TEXT, "compare %d runs   %s%s", k->n,
+             k->has_target ? "target " : "no target",
+             k->has_target ? k->target_text : "");
+    snprintf(title, sizeof title, "x: %s   P %s",
+             k->by_samples ? "samples" : "wall clock",
+             r->shows_pareto ? "curves" : "pareto");
+    tui_put_end(p, 0, p->w - 1, TUI_TEXT, title);
+    if (chart > 0) {
+        const char *metric = *k->metric ? last_part(k->metric) : "nothing";
+        if (r->shows_pareto)
+            snprintf(title, sizeof title,
+                     "%.60s vs %s (log)   # on the front   + dominated", metric,
+                     k->by_samples ? "samples" : "time");
+        else
+            snprintf(title, sizeof title, "%.60s", metric);
+        const struct tui_pane top = tui_pane_part(p, 1, 0, chart, p->w);
+        const struct tui_pane in = tui_pane_part(&top, 1, 0, chart - 1, p->w);
+        tui_title(&top, 0, title, false);
+        for (int i = 0; i < k->n && i < TUI_R_CURVES; i++)
+            facts[n++] = k->run[i].facts;
+        if (r->shows_pareto)
+            draw_pareto(r, &in);
+        else
+            runs_draw_curves(r, &in, facts, n, k->metric);
+    }
+    const struct tui_pane table =
+        tui_pane_part(p, 1 + chart, 0, p->h - 1 - chart, p->w);
+    draw_table(r, &table, k, r->differences);
+}

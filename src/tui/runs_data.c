@@ -1,0 +1,336 @@
+/* runs_data.c: what the screen Runs knows of runs, and what it does to them. */
+#include "config.h"
+
+#include "tui/runs.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/seams.h"
+
+static const char FOLDER[] = "runs";
+
+/* ---- the list ---- */
+
+void
+runs_choose(struct runs *r)
+{
+    struct eti_filter *filter;
+    char selected[PATH_MAX];
+    snprintf(selected, sizeof selected, "%s", runs_fact(runs_selected(r), "directory"));
+    r->fault[0] = '\0';
+    if (eti_filter_new(r->app->cx, r->filter.text, &filter) == ET_OK) {
+        snprintf(r->last_filter, sizeof r->last_filter, "%s", r->filter.text);
+    } else { /* half a word is no reason to show nothing */
+        snprintf(r->fault, sizeof r->fault, "%.159s",
+                 et_error_get(r->app->cx)->message);
+        et_error_clear(r->app->cx);
+        if (eti_filter_new(r->app->cx, r->last_filter, &filter) != ET_OK) {
+            et_error_clear(r->app->cx);
+            return;
+        }
+    }
+    json_decref(r->list);
+    r->list = eti_runs_choose(filter, r->all);
+    eti_filter_free(&filter);
+    if (*r->sort) {
+        json_t *sorted = eti_runs_sort(r->list, r->sort);
+        json_decref(r->list);
+        r->list = sorted;
+    }
+    for (size_t i = 0; i < json_array_size(r->list); i++)
+        if (strcmp(runs_fact(json_array_get(r->list, i), "directory"), selected) == 0)
+            r->rows.at = (int)i;
+    r->rows.n = (int)json_array_size(r->list);
+    if (r->rows.at >= r->rows.n)
+        r->rows.at = r->rows.n > 0 ? r->rows.n - 1 : 0;
+}
+
+void
+runs_read(struct runs *r, bool again)
+{
+    json_t *all = NULL;
+    r->read = tui_now(r->app);
+    et_status status = eti_index_update(r->index, FOLDER, again);
+    if (status == ET_OK)
+        status = eti_index_list(r->index, &all);
+    if (status != ET_OK) {
+        snprintf(r->problem, sizeof r->problem, "%.199s",
+                 et_error_get(r->app->cx)->message);
+        et_error_clear(r->app->cx);
+        return;
+    }
+    json_decref(r->all);
+    r->all = all;
+    runs_choose(r);
+}
+
+/* ---- curves ---- */
+
+static int64_t
+ba_of(const json_t *facts)
+{
+    return json_integer_value(json_object_get(facts, "ba"));
+}
+
+static et_status
+read_curve(struct runs *r, struct runs_curve *c, const json_t *facts)
+{
+    char path[PATH_MAX + 16];
+    struct et_events *e;
+    struct et_series_point *p;
+    void *block;
+    double started = json_number_value(json_object_get(facts, "started"));
+    snprintf(path, sizeof path, "%s/events.log", c->directory);
+    ET_TRY(et_alloc(r->app->cx, TUI_R_POINTS * sizeof *p, &block));
+    p = block;
+    c->n = 0;
+    et_status status = et_events_open(r->app->cx, path, &e);
+    if (status == ET_OK)
+        status = et_events_fetch(e, c->metric, 0, INT64_MAX, TUI_R_POINTS, p, &c->n);
+    et_events_close(&e);
+    for (int i = 0; i < c->n; i++)
+        c->point[i] = (struct tui_point){
+            .x = (p[i].t - started) / 60,
+            .min = p[i].value,
+            .max = p[i].value,
+            .last = p[i].value,
+        };
+    et_free(r->app->cx, p);
+    return status;
+}
+
+const struct runs_curve *
+runs_curve_of(struct runs *r, const json_t *facts, const char *metric)
+{
+    const char *directory = runs_fact(facts, "directory");
+    for (int i = 0; i < TUI_R_CURVES; i++)
+        if (strcmp(r->curve[i].directory, directory) == 0 &&
+            strcmp(r->curve[i].metric, metric) == 0 && r->curve[i].ba == ba_of(facts))
+            return &r->curve[i];
+    struct runs_curve *c = &r->curve[r->next_curve++ % TUI_R_CURVES];
+    snprintf(c->directory, sizeof c->directory, "%s", directory);
+    snprintf(c->metric, sizeof c->metric, "%s", metric);
+    c->ba = ba_of(facts);
+    if (read_curve(r, c, facts) != ET_OK)
+        et_error_clear(r->app->cx); /* the row says that it cannot be read */
+    return c;
+}
+
+/* ---- time to the target ---- */
+
+bool
+runs_judge_one(struct runs *r)
+{
+    json_t *facts;
+    size_t i;
+    if (!*r->target)
+        return false;
+    json_array_foreach(r->list, i, facts)
+    {
+        const char *directory = runs_fact(facts, "directory");
+        const json_t *j = json_object_get(r->judged, directory);
+        if (j && json_integer_value(json_object_get(j, "ba")) == ba_of(facts))
+            continue;
+        struct eti_contest k = {.cx = r->app->cx, .n = 1, .target_text = r->target};
+        k.run[0].facts = facts;
+        et_status status = eti_contest_choose(&k);
+        if (status == ET_OK)
+            status = eti_contest_judge(&k, 0);
+        et_error_clear(r->app->cx);
+        bool is_known = status == ET_OK && isfinite(k.run[0].seconds);
+        json_object_set_new(
+            r->judged, directory,
+            json_pack("{s:I, s:o}", "ba", (json_int_t)ba_of(facts), "to",
+                      is_known ? json_real(k.run[0].seconds) : json_null()));
+        return true;
+    }
+    return false;
+}
+
+/* ---- the contest ---- */
+
+void
+runs_contest(struct runs *r)
+{
+    struct eti_contest *k = &r->contest;
+    bool by_samples = k->by_samples;
+    *k = (struct eti_contest){.cx = r->app->cx, .by_samples = by_samples};
+    k->target_text = *r->target ? r->target : NULL;
+    for (size_t i = 0; i < json_array_size(r->rivals) && k->n < ETI_CONTENDERS; i++)
+        k->run[k->n++].facts = json_array_get(r->rivals, i);
+    if (eti_contest_choose(k) != ET_OK)
+        tui_say_error(r->app);
+    if (*r->metric && !k->target_text) {
+        snprintf(k->metric, sizeof k->metric, "%s", r->metric);
+        k->less = strstr(r->metric, "Accuracy") == NULL;
+    }
+    for (int i = 0; i < k->n; i++)
+        if (eti_contest_judge(k, i) != ET_OK)
+            et_error_clear(r->app->cx);
+    eti_contest_front(k);
+    json_decref(r->differences);
+    r->differences = eti_contest_differences(k);
+}
+
+bool
+runs_compare(struct runs *r)
+{
+    json_t *facts;
+    size_t i;
+    json_decref(r->rivals);
+    r->rivals = json_array();
+    json_array_foreach(r->all, i, facts) if (runs_is_marked(r, facts))
+        json_array_append(r->rivals, facts);
+    if (json_array_size(r->rivals) < 2) {
+        tui_say(r->app, TUI_WARN, "! mark two or more runs with space first");
+        return false;
+    }
+    r->keys = (struct tui_list){0};
+    r->metric[0] = '\0';
+    runs_contest(r);
+    return true;
+}
+
+/* ---- the trash ---- */
+
+/* "a/b/run" -> "a/b/.trash/run". */
+static bool
+trash_path(const char *directory, char out[PATH_MAX], bool make)
+{
+    const char *slash = strrchr(directory, '/');
+    char folder[PATH_MAX];
+    if (!slash)
+        return false;
+    int n = snprintf(folder, sizeof folder, "%.*s/.trash", (int)(slash - directory),
+                     directory);
+    if (n < 0 || n >= (int)sizeof folder)
+        return false;
+    if (make && mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return false;
+    n = snprintf(out, PATH_MAX, "%.*s/.trash%s", (int)(slash - directory), directory,
+                 slash);
+    return n > 0 && n < PATH_MAX && access(out, F_OK) != 0;
+}
+
+void
+runs_trash(struct runs *r)
+{
+    json_t *facts = runs_selected(r);
+    const char *directory = runs_fact(facts, "directory");
+    char to[PATH_MAX];
+    if (!facts)
+        return;
+    if (eti_facts_is_alive(facts)) {
+        tui_say(r->app, TUI_WARN, "! %s is going on: stop it first",
+                runs_fact(facts, "name"));
+    } else if (!trash_path(directory, to, true) || rename(directory, to) != 0) {
+        tui_say(r->app, TUI_BAD, "x %s cannot be moved: %s", directory,
+                strerror(errno));
+    } else {
+        tui_say(r->app, TUI_TEXT, "%s is in %s; u brings it back",
+                runs_fact(facts, "name"), to);
+        json_object_del(r->marks, directory);
+        snprintf(r->from, sizeof r->from, "%s", directory);
+        snprintf(r->to, sizeof r->to, "%s", to);
+        runs_read(r, false);
+    }
+}
+
+void
+runs_restore(struct runs *r)
+{
+    if (!*r->to) {
+        tui_say(r->app, TUI_TEXT, "nothing was thrown away");
+    } else if (access(r->from, F_OK) == 0 || rename(r->to, r->from) != 0) {
+        tui_say(r->app, TUI_BAD, "x it cannot be brought back to %s", r->from);
+    } else {
+        tui_say(r->app, TUI_GOOD, "%s is back", r->from);
+        r->to[0] = '\0';
+        runs_read(r, false);
+    }
+}
+
+/* ---- tags ---- */
+
+static void
+tagged(struct tui_app *app, void *data, int id, const char *text)
+{
+    struct runs *r = data;
+    const char *directory = runs_fact(runs_selected(r), "directory");
+    int folder = -1;
+    (void)id;
+    et_status status = eti_open_folder(app->cx, directory, &folder);
+    if (status == ET_OK)
+        status = eti_replace_at(app->cx, folder, "tags", text, strlen(text));
+    if (folder >= 0)
+        eti_close(app->cx, folder);
+    if (status != ET_OK)
+        tui_say_error(app);
+    else
+        tui_say(app, TUI_TEXT, *text ? "tags: %s" : "no tags", text);
+    runs_read(r, false);
+}
+
+void
+runs_tag(struct runs *r)
+{
+    json_t *facts = runs_selected(r);
+    if (!facts)
+        return;
+    tui_popup_prompt(&r->app->popup, r->app->cx, "tags, with blanks between",
+                     runs_fact(facts, "tags"));
+    r->app->popup.done = tagged;
+    r->app->popup.data = r;
+}
+
+/* ---- export ---- */
+
+static void
+export_run(struct runs *r)
+{
+    const json_t *facts = runs_selected(r);
+    char file[80];
+    if (!facts)
+        return;
+    snprintf(file, sizeof file, "%.70s.svg", runs_fact(facts, "name"));
+    const char *argument[] = {
+        "export", runs_fact(facts, "directory"), "--to", "svg", "-o", file, NULL};
+    r->job_file[0] = '\0';
+    snprintf(r->job_says, sizeof r->job_says, "its charts are in %.100s", file);
+    if (tui_job_start(&r->job, r->app->cx, argument, NULL, 0) != ET_OK)
+        tui_say_error(r->app);
+}
+
+static void
+export_contest(struct runs *r)
+{
+    const char *argument[ETI_CONTENDERS + 8] = {"compare", "--json"};
+    int n = 2;
+    for (int i = 0; i < r->contest.n; i++)
+        argument[n++] = runs_fact(r->contest.run[i].facts, "directory");
+    if (*r->target) {
+        argument[n++] = "--target";
+        argument[n++] = r->target;
+    }
+    argument[n++] = "--pareto";
+    argument[n++] = r->contest.by_samples ? "samples" : "time";
+    snprintf(r->job_file, sizeof r->job_file, "compare.json");
+    snprintf(r->job_says, sizeof r->job_says, "it is in compare.json");
+    if (tui_job_start(&r->job, r->app->cx, argument, NULL, 0) != ET_OK)
+        tui_say_error(r->app);
+}
+
+void
+runs_export(struct runs *r)
+{
+    if (r->compares)
+        export_contest(r);
+    else
+        export_run(r);
+}

@@ -1,0 +1,63 @@
+#!/bin/sh
+# The screen Runs, with Compare and Pareto: as they are drawn, and what their keys do.
+. "$(dirname "$0")/screens.sh"
+"$ET_BUILDDIR/t/tui/rivals" || { echo "Bail out! no runs"; exit 99; }
+
+screen() {
+    shows "runs-$1" "$2" runs --dump-screen "$3" --keys "$4"
+}
+marks='j    ' # space marks, and goes on to the next
+at='t<ctrl-u>accuracy>=.765<enter>'
+
+screen 80x24 "the list, and the run that is selected" 80x24 'j'
+screen 80x24-target "time to a target, and one run by another" 80x24 "jjjj ${at}gj"
+screen 80x24-compare "what differs between those that are marked" 80x24 "$at${marks}C"
+screen 80x24-pareto "which of them no other beats" 80x24 "$at${marks}P"
+screen 200x50 "the list with curves and differences beside it" 200x50 "$at$marks"
+screen 200x50-compare "Compare with all the room there is" 200x50 "$at${marks}C"
+screen 60x16 "the list alone" 60x16 ''
+shows runs-filter "the filter of the command" runs 'resnet50' 'state=finished' --dump-screen 80x24
+shows runs-sort "its order" runs --sort=-name --dump-screen 80x24
+shows compare "compare shows the screen too" compare base-r50 calm-heron --target 'accuracy>=.765' \
+    --pareto time --dump-screen 80x24
+mkdir empty && cd empty || exit 99
+XDG_STATE_HOME=$dir/none
+export XDG_STATE_HOME
+shows runs-empty "no run: how one comes to be" runs --dump-screen 80x24
+cd .. || exit 99
+XDG_STATE_HOME=$dir/state
+
+does() {
+    has "$1" "$2" runs --dump-screen 80x24 --keys "$3"
+}
+does '1 of 7 runs' "a filter holds while it is typed" '/mole'
+does '4 of 7 runs' "words, keys and regular expressions" '/state=finished resnet'
+does 'the filter:' "half a filter is said to be one" '/"fin'
+does '7 of 7 runs' "esc takes it away" '/heron<enter><esc>'
+does 'mark two or more' "one run is no contest" ' C'
+does 'x: samples' "x takes samples for time" "$at${marks}Cx"
+does '[1 Compose]' "r goes to Compose with the recipe" 'jr'
+does 'calm-heron' "of that run" 'jr'
+does '3 marked' "marks are counted" '   '
+does 'in none of the runs' "a target that is none is refused" 'tspeed>1<enter>'
+does 'sort: name' "o sorts" 'on'
+
+run --ascii runs --dump-screen 80x24 --keys 'jD'
+says out 'calm-heron is in' "D puts a run aside"
+[ ! -e runs/calm-heron ] && [ -e runs/.trash/calm-heron/run.json ]
+ok $? "in the trash of its folder"
+has '6 of 6 runs' "where it is not listed" runs --dump-screen 80x24
+mv runs/.trash/calm-heron runs/
+does 'is back' "u brings it back" 'jDu'
+[ -e runs/calm-heron/run.json ]
+ok $? "as it was"
+run --ascii runs --dump-screen 80x24 --keys 'j#good old<enter>'
+is "$(cat runs/calm-heron/tags)" 'good old' "tags are a file of the run"
+has '1 of 7 runs' "and filters know them" runs tags:good --dump-screen 80x24
+run --ascii runs --dump-screen 80x24 --keys 'je'
+grep -q '<svg' calm-heron.svg
+ok $? "e writes the charts of the run"
+run --ascii runs --dump-screen 80x24 --keys "$at${marks}Ce"
+grep -q '"on_front"' compare.json
+ok $? "and in Compare its figures"
+finish
