@@ -259,6 +259,18 @@ etd_client_retry(struct etd_client *c)
 
 /* ---- the rest ---- */
 
+/* So that the hub forgets it at once. */
+static void
+send_bye(struct etd_client *c)
+{
+    char bytes[256];
+    struct etd_out o;
+    const struct etd_head h = etd_client_head(c, ETD_BYE);
+    etd_begin(&o, bytes, sizeof bytes, &h, 0);
+    (void)etd_client_send(c, bytes, etd_end(&o));
+    etd_line_finish(c->line);
+}
+
 et_status
 etd_client_open(struct et_ctx *cx, const struct etd_client_options *o,
                 struct etd_client **out)
@@ -307,6 +319,8 @@ etd_client_close(struct etd_client **out)
     *out = NULL;
     if (!c)
         return;
+    if (c->line && c->s.link != ETD_LINK_CONNECTING)
+        send_bye(c);
     etd_line_close(&c->line);
     etd_client_drop_snapshot(c);
     etd_join_release(&c->join);

@@ -7,11 +7,11 @@
 #define ETD_ERROR_MAP(X)                                                               \
     X(5001, UNSAFE, 77, "a folder or address at which nothing may listen")             \
     X(5002, TAKEN, 73, "an endpoint in use, or a file in its place")                   \
-    X(5003, ADDRESS, 64, "an endpoint whose path is too long")                            \
-    X(5004, KEYS, 77, "a key, or a file of keys, that is refused")                      \
+    X(5003, ADDRESS, 64, "an endpoint whose path is too long")                         \
+    X(5004, KEYS, 77, "a key, or a file of keys, that is refused")                     \
     X(5005, UNREACHABLE, 69, "a run or worker that does not answer")                   \
     X(5006, PROTOCOL, 76, "somebody who speaks another version")                       \
-    X(5007, TURNED_AWAY, 77, "a viewer that is refused")                                   \
+    X(5007, TURNED_AWAY, 77, "a viewer that is refused")                               \
     X(5008, ARGUMENT, 65, "a command with a value that cannot be")                     \
     X(5009, ROLE, 77, "a command that this key may not give")                          \
     X(5010, OTHER_RUN, 65, "a command for another run, or an earlier start of it")     \
@@ -19,7 +19,7 @@
     X(5012, RATE, 69, "more than ten commands a second")                               \
     X(5013, LEASE, 77, "a command while another operator has taken the run")           \
     X(5014, FULL, 69, "a command that the run cannot take now")                        \
-    X(5015, LATE, 69, "a command that was not applied in its time")                 \
+    X(5015, LATE, 69, "a command that was not applied in its time")                    \
     X(5016, WORKER, 65, "a worker that is not known, or a file of them that is wrong")
 
 enum etd_error {

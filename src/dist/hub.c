@@ -31,6 +31,8 @@ static const double STRANGERS = 1000; /* a second of others that are looked at *
 static const double QUESTIONS = 20;   /* a second about history */
 static const double BEHIND = 10; /* seconds out of the ring, or without taking a part of
                                     a snapshot: BYE{LAGGED} */
+static const double SWEEP = 0.05; /* seconds between two of them, at least */
+static const double PREPARE = 1;  /* second of reading the log before it listens */
 static const double SLICE = 0.02; /* seconds of reading the log between viewers */
 
 struct etd_head
@@ -176,6 +178,25 @@ add_peer(struct etd_hub *h, const void *name, size_t n)
     return NULL;
 }
 
+/* Those whose connection is gone are forgotten: it shows when something is sent.
+ * Viewers that were killed would hold their places for 10 s otherwise. */
+static void
+sweep(struct etd_hub *h)
+{
+    char bytes[256];
+    struct etd_out o;
+    const struct etd_head head = etd_hub_head(h, ETD_PING);
+    double now = eti_monotonic(h->cx);
+    if (now - h->swept < SWEEP)
+        return;
+    h->swept = now;
+    etd_begin(&o, bytes, sizeof bytes, &head, 0);
+    size_t n = etd_end(&o);
+    for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
+        if (p->used)
+            (void)etd_hub_send(h, p->name, p->name_bytes, bytes, n);
+}
+
 static void
 on_hello(struct etd_hub *h, struct etd_peer *p, const void *name, size_t n,
          const struct etd_frame *f)
@@ -183,6 +204,10 @@ on_hello(struct etd_hub *h, struct etd_peer *p, const void *name, size_t n,
     char as[ETD_WORD];
     if (!p)
         p = add_peer(h, name, n);
+    if (!p) {
+        sweep(h);
+        p = add_peer(h, name, n);
+    }
     if (!p) {
         send_end(h, name, n, ETD_REFUSE, "FULL", "64 viewers are here already");
         return;
@@ -572,6 +597,14 @@ serve(struct etd_hub *h)
     etd_follow_watch(h->follow, etd_ring_add, h);
     watch_log(h);
     etd_follow_progress(h->follow, &done, &h->left);
+    /* Viewers of a hub that died go on by number where this one knows as much. */
+    for (double end = eti_monotonic(h->cx) + PREPARE;
+         h->left > 0 && eti_monotonic(h->cx) < end;) {
+        int64_t before = h->left;
+        ET_TRY(follow_log(h));
+        if (h->left == before)
+            break;
+    }
     ET_TRY(listen_there(h));
     ET_TRY(etd_control_open(h));
     say_hello(h);

@@ -124,6 +124,7 @@ struct etd_hub {
     struct etd_peer peer[ETD_PEERS];
     double strangers; /* messages of others that may be looked at now */
     double filled;
+    double swept; /* when the places of those that are gone were looked for */
     int64_t n_malformed;
 
     struct etd_control control;

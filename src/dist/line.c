@@ -372,6 +372,13 @@ etd_line_close(struct etd_line **out)
     et_free(line->cx, line);
 }
 
+void
+etd_line_finish(struct etd_line *line)
+{
+    if (line->socket)
+        (void)set_int(line->socket, ZMQ_LINGER, 100);
+}
+
 int
 etd_line_fd(const struct etd_line *line)
 {

@@ -31,6 +31,8 @@ ET_NODISCARD et_status etd_line_open(struct et_ctx *cx,
                                      const struct etd_line_options *o,
                                      struct etd_line **out);
 void etd_line_close(struct etd_line **line);
+/* Before closing: what was sent is given a tenth of a second to leave. */
+void etd_line_finish(struct etd_line *line);
 /* Can be read when etd_line_receive has something to say. */
 int etd_line_fd(const struct etd_line *line);
 /* False: not now; and a message of more than 256 KiB never. */

@@ -24,6 +24,7 @@ enum {
     PREFIX = 4,
 };
 static const double MESSAGES = 200; /* a second that a viewer may send */
+static const double SWEEP = 0.05;   /* seconds between looks at who is gone, at least */
 
 struct peer {
     struct etd_session *session; /* NULL: free */
@@ -46,6 +47,7 @@ struct worker {
     char address[ETD_ADDRESS];
     struct peer peer[PEERS];
     bool blocked;
+    double swept; /* when the places of those that are gone were looked for */
 };
 
 /* ---- sending ---- */
@@ -57,15 +59,16 @@ send_to(struct worker *w, void *socket, const void *name, size_t name_bytes,
     if (n > 0 && zmq_send(socket, name, name_bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
         return zmq_send(socket, bytes, n, ZMQ_DONTWAIT) >= 0;
     w->blocked = w->blocked || zmq_errno() == EAGAIN;
-    /* Of one that is gone nothing is kept: it counts as sent. */
-    return zmq_errno() == EHOSTUNREACH;
+    return false;
 }
 
 static bool
 send_peer(void *data, const void *bytes, size_t n)
 {
     struct peer *p = data;
-    return send_to(p->w, p->socket, p->name, p->name_bytes, bytes, n);
+    /* Of one that is gone nothing is kept: it counts as sent. */
+    return send_to(p->w, p->socket, p->name, p->name_bytes, bytes, n) ||
+           zmq_errno() == EHOSTUNREACH;
 }
 
 static void
@@ -130,6 +133,25 @@ add_peer(struct worker *w, void *socket, const void *name, size_t n, const char 
     return status;
 }
 
+/* Those whose connection is gone are forgotten, as the hub does. */
+static void
+sweep(struct worker *w)
+{
+    char bytes[256];
+    struct etd_out o;
+    const struct etd_head head = {.kind = ETD_PING};
+    double now = eti_monotonic(w->cx);
+    if (now - w->swept < SWEEP)
+        return;
+    w->swept = now;
+    etd_begin(&o, bytes, sizeof bytes, &head, 0);
+    size_t n = etd_end(&o);
+    for (struct peer *p = w->peer; p < w->peer + PEERS; p++)
+        if (p->session && !send_to(w, p->socket, p->name, p->name_bytes, bytes, n) &&
+            zmq_errno() == EHOSTUNREACH)
+            forget(p);
+}
+
 static bool
 is_hello(const void *bytes, size_t n)
 {
@@ -154,6 +176,11 @@ on_message(struct worker *w, void *socket, zmq_msg_t *name, zmq_msg_t *body,
     if (!p)
         ET_TRY(add_peer(w, socket, zmq_msg_data(name), zmq_msg_size(name), key,
                         is_operator, &p));
+    if (!p) {
+        sweep(w);
+        ET_TRY(add_peer(w, socket, zmq_msg_data(name), zmq_msg_size(name), key,
+                        is_operator, &p));
+    }
     if (!p) {
         send_end(w, socket, name, ETD_REFUSE, "FULL", "64 viewers are here already");
         return ET_OK;

@@ -104,6 +104,7 @@ finish(struct asking *a)
     const struct etd_head head = {.kind = ETD_BYE};
     etd_begin(&o, bytes, sizeof bytes, &head, 0);
     (void)etd_line_send(a->line, bytes, etd_end(&o));
+    etd_line_finish(a->line);
     etd_line_close(&a->line);
 }
 

@@ -66,6 +66,7 @@ message(int i, char *bytes)
                           .n = 2};
     static const int64_t ba[] = {1, 2, 3825};
     static const double value[] = {2.25, 1.5, 0.125};
+    static const char *const args[] = {"seed=2", "optimizer.lr=0.1"};
     int from = 0;
     memcpy(a.id, command.id, sizeof a.id);
     switch (i) {
@@ -77,12 +78,14 @@ message(int i, char *bytes)
         etd_put_text(&o, "run", "brisk-otter");
         break;
     case 1:
-        talk(&o, bytes, ETD_WELCOME, 5);
+        talk(&o, bytes, ETD_WELCOME, 7);
         etd_put_int(&o, "minor", 0);
         etd_put_text(&o, "name", "brisk-otter");
         etd_put_text(&o, "role", "operator");
         etd_put_int(&o, "beat_ms", 1000);
-        etd_put_int(&o, "chunk", 65536);
+        etd_put_int(&o, "head", 3);
+        etd_put_bool(&o, "goes_on", false);
+        etd_put_int(&o, "clients", 64);
         break;
     case 2:
         talk(&o, bytes, ETD_REFUSE, 2);
@@ -162,6 +165,17 @@ message(int i, char *bytes)
         talk(&o, bytes, ETD_BYE, 2);
         etd_put_text(&o, "code", "MALFORMED");
         etd_put_int(&o, "at", 12);
+        break;
+    case 20:
+        talk(&o, bytes, ETD_RUNS, 2);
+        etd_put_int(&o, "i", 0);
+        etd_put_bin(&o, "facts", "{}", 2);
+        break;
+    case 21:
+        talk(&o, bytes, ETD_START, 3);
+        etd_put_bin(&o, "id", command.id, sizeof command.id);
+        etd_put_bin(&o, "recipe", "seed: 1\n", 8);
+        etd_put_texts(&o, "args", args, 2);
         break;
     default:
         return 0;
