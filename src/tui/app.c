@@ -11,6 +11,7 @@
 #include "tui/format.h"
 
 static const double MESSAGE_SECONDS = 8;
+enum { LITTLE = 64 << 10 }; /* bytes of history */
 
 #define TUI_SCREEN(where) extern const struct tui_screen tui_screen_##where;
 #include "tui/screens.def"
@@ -321,12 +322,24 @@ tui_app_mouse(struct tui_app *app, const struct tui_mouse *m)
         s->mouse(app, app->state[app->at], &inside);
 }
 
-void
+/* Is there so much history still to come that nothing should be waited for? */
+static bool
+is_loading(const struct tui_source *s)
+{
+    int64_t done, all;
+    s->class->progress(s, &done, &all);
+    return !*s->problem && all - done > LITTLE;
+}
+
+bool
 tui_app_tick(struct tui_app *app, double seconds)
 {
     struct tui_source *source = app->source;
-    if (source && !app->is_frozen && source->class->advance(source, seconds, 0))
+    bool more = false;
+    if (source && !app->is_frozen && source->class->advance(source, seconds, 0)) {
         app->changed = true;
+        more = is_loading(source);
+    }
     if (source && *source->notice) {
         tui_say(app, source->notice_role, "%s", source->notice);
         source->notice[0] = '\0';
@@ -339,4 +352,5 @@ tui_app_tick(struct tui_app *app, double seconds)
         app->message_end = 0;
         app->changed = true;
     }
+    return more;
 }

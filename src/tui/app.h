@@ -109,8 +109,8 @@ void tui_app_resize(struct tui_app *app, int rows, int cols);
 void tui_app_key(struct tui_app *app, int key);
 void tui_app_act(struct tui_app *app, enum tui_action action);
 void tui_app_mouse(struct tui_app *app, const struct tui_mouse *m);
-/* A little of what there is to do, at most SECONDS. */
-void tui_app_tick(struct tui_app *app, double seconds);
+/* A little of what there is to do, at most SECONDS. Is there more of it already? */
+bool tui_app_tick(struct tui_app *app, double seconds);
 /* Draws app->grid. */
 void tui_app_draw(struct tui_app *app);
 

@@ -49,23 +49,24 @@ int
 tui_run(struct tui_app *app, struct tui_term *term)
 {
     const char *notice = tui_term_notice(term);
+    bool busy = false;
     app->term = term;
     if (notice)
         tui_say(app, TUI_WARN, "! %s", notice);
     take_signals(app, term);
     paint(app, term);
-    double painted = tui_now(app);
-    while (!app->leaves) {
-        double due = painted + FRAME - tui_now(app);
-        tui_term_wait(term, due, -1);
+    for (double painted = tui_now(app); !app->leaves;) {
+        tui_term_wait(term, busy ? 0 : painted + FRAME - tui_now(app), -1);
         take_signals(app, term);
-        bool any = read_keys(app, term);
-        if (any && !app->leaves)
+        if (read_keys(app, term) && !app->leaves)
             paint(app, term); /* the answer to a key does not wait */
-        if (tui_now(app) < painted + FRAME)
+        bool due = tui_now(app) >= painted + FRAME;
+        if (due)
+            app->phase++;
+        if (due || busy)
+            busy = tui_app_tick(app, WORK);
+        if (!due)
             continue;
-        app->phase++;
-        tui_app_tick(app, WORK);
         if (app->changed)
             paint(app, term);
         painted = tui_now(app);
