@@ -115,6 +115,37 @@ screen_of(struct tui_source **source)
     return text;
 }
 
+/* Is WORD on the screen that shows *SOURCE, which it borrows? */
+static bool
+shows(struct tui_source *source, const char *word)
+{
+    char *text = NULL;
+    size_t size;
+    struct tui_app *app;
+    struct tui_app_config config = {
+        .cx = h.cx,
+        .glyphs = &tui_glyphs_ascii,
+        .first = TUI_IN_monitor,
+        .rows = 24,
+        .cols = 80,
+    };
+    tui_keys_default(&config.keys);
+    if (tui_app_new(&config, &app) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    app->source = source;
+    tui_app_draw(app);
+    FILE *f = open_memstream(&text, &size);
+    tui_grid_print(&app->grid, f);
+    fclose(f);
+    app->source = NULL;
+    tui_app_free(&app);
+    bool found = strstr(text, word) != NULL;
+    if (!found)
+        diag("\n%s", text);
+    free(text);
+    return found;
+}
+
 static void
 test_requests(struct tui_source *hub)
 {
@@ -142,6 +173,7 @@ main(void)
     if (!house_start(&h, &exit))
         bail("the hub ended with %d", exit);
     hub = open_hub();
+    ok(shows(hub, "connecting"), "it says that it connects");
     ok(hub->link == TUI_LINK_CONNECTING && hub->class->refusal(hub),
        "before the hub answers nothing can be asked");
     ok(wait_for(hub, is_live), "it answers");
@@ -155,7 +187,10 @@ main(void)
     test_requests(hub);
 
     house_kill(&h);
+    ok(shows(hub, "* live"), "until then it was live");
     ok(wait_for(hub, is_lost), "a hub that dies is lost contact");
+    ok(shows(hub, "disconnected, retry") && shows(hub, "throughput"),
+       "which the screen says, beside what it knows");
     ok(hub->class->request(hub, "pause") == ET_ENOTSUP,
        "and what is asked meanwhile is refused, not kept");
     et_error_clear(h.cx);

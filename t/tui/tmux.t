@@ -1,0 +1,92 @@
+#!/bin/sh
+# The workbench as a person has it: in a terminal that is typed into, resized, left, killed
+# and opened again, while a run goes on. Needs tmux.
+. "$(dirname "$0")/../cli/cli.sh"
+command -v tmux >/dev/null 2>&1 || { echo "1..0 # SKIP there is no tmux"; exit 0; }
+tmux="tmux -L etude-$$ -f /dev/null"
+trap '$tmux kill-server 2>/dev/null; rm -rf "$dir"' EXIT
+export LC_ALL=C.UTF-8 TZ=UTC SHELL=/bin/sh
+
+# shows TEXT: within ten seconds it stands on the terminal
+shows() {
+    i=0
+    while [ $i -lt 100 ]; do
+        $tmux capture-pane -p -t w >screen 2>/dev/null
+        grep -qF -e "$1" screen && return 0
+        i=$((i + 1))
+        sleep 0.1
+    done
+    cp screen out
+    return 1
+}
+
+# sees TEXT NAME
+sees() {
+    shows "$1"
+    ok $? "$2"
+}
+
+keys() {
+    $tmux send-keys -t w "$@"
+}
+
+cat >long.yaml <<'R'
+max_duration: 100000ba
+seed: 3
+model: {name: mlp, hidden: 16, layers: 1}
+train_data: {name: synthetic_images, batch_size: 8, num_samples: 320, workers: 0}
+optimizer: {name: sgd, lr: 0.1}
+R
+"$etude" train long.yaml --run_directory here --run_name quiet-owl --progress none >trained 2>&1 &
+train=$!
+i=0
+while [ ! -f here/run.json ] && [ $i -lt 100 ]; do i=$((i + 1)); sleep 0.1; done
+
+$tmux new-session -d -s w -x 80 -y 24 "cd '$dir' && PS1='ready ' exec sh" ||
+    { echo "1..0 # SKIP tmux cannot start"; kill $train; exit 0; }
+shows ready || { echo "1..0 # SKIP tmux shows nothing"; kill $train; exit 0; }
+keys "'$etude' attach here" Enter
+sees "[2 Monitor]" "attach opens Monitor"
+sees "quiet-owl" "with the run's name"
+sees "RUNNING" "which goes on"
+keys '?'
+sees "help: Monitor" "? is help"
+keys Escape
+keys 5
+sees "following" "5 is Logs"
+$tmux resize-window -t w -x 200 -y 50
+sees "q leave" "a wider window has room for more hints"
+keys 2
+sees "straggler map" "and for more of Monitor"
+$tmux resize-window -t w -x 50 -y 12
+sees "total" "a small one has the bars"
+$tmux resize-window -t w -x 80 -y 24
+sees "throughput" "and all is back"
+keys C-z
+shows ready
+ok $? "ctrl-z gives the shell back"
+keys "fg" Enter
+sees "throughput" "and fg the screen"
+keys q
+sees "quiet-owl goes on" "q leaves, and says that the run goes on"
+kill -0 $train
+ok $? "which it does"
+
+keys clear Enter
+keys "'$etude' attach here" Enter
+shows "[2 Monitor]"
+pid=$(pgrep -P "$($tmux list-panes -t w -F '#{pane_pid}')" | head -1)
+kill -SEGV "$pid"
+sees "the screen ended by signal 11; runs go on" "a screen that crashes says so on a usable terminal"
+kill -0 $train
+ok $? "and the run goes on"
+keys "'$etude' attach here" Enter
+sees "[2 Monitor]" "it can be opened again"
+$tmux kill-server
+sleep 0.5
+kill -0 "$train"
+ok $? "a terminal that is killed takes nothing with it"
+kill -TERM $train
+wait $train
+is $? 75 "the run ends when it is told to, with a checkpoint"
+finish
