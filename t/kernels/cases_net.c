@@ -135,32 +135,98 @@ struct row_case {
     const char *what;
     int ndim, axes, groups;
     int64_t x[4];
-    bool affine;
+    bool affine, mixed; /* MIXED: in every mixture of the table below */
     enum layout layout;
     enum contents contents;
 };
 
+/* What a graph makes of layer norm. WIDE: x, its sum and parameters stay f32 where
+ * other arrays are narrow, as in mixed precision; of those, the residual and its
+ * gradient may be narrow, and the result and its gradient. */
+static const struct mixture {
+    const char *what;
+    bool residual, wide, narrow_residual, narrow_result, no_dx;
+} mixtures[] = {
+    {.what = ""},
+    {.what = ", of a sum", .residual = true},
+    {.what = ", of a sum in mixed precision",
+     .residual = true,
+     .wide = true,
+     .narrow_residual = true,
+     .narrow_result = true},
+    {.what = ", with a narrow residual",
+     .residual = true,
+     .wide = true,
+     .narrow_residual = true},
+    {.what = ", narrow for the residual alone",
+     .residual = true,
+     .wide = true,
+     .narrow_residual = true,
+     .no_dx = true},
+    {.what = ", with a narrow result", .wide = true, .narrow_result = true},
+    {.what = ", of a sum with a narrow result",
+     .residual = true,
+     .wide = true,
+     .narrow_result = true},
+};
+
 static const struct row_case layers[] = {
-    {.what = "last axis", .ndim = 3, .axes = 1, .x = {2, 7, 33}, .affine = true},
+    {.what = "last axis",
+     .ndim = 3,
+     .axes = 1,
+     .x = {2, 7, 33},
+     .mixed = true,
+     .affine = true},
     {.what = "plain", .ndim = 2, .axes = 1, .x = {5, 31}},
-    {.what = "two axes", .ndim = 3, .axes = 2, .x = {3, 5, 7}, .affine = true},
+    {.what = "two axes",
+     .ndim = 3,
+     .axes = 2,
+     .x = {3, 5, 7},
+     .mixed = true,
+     .affine = true},
     {.what = "one row", .ndim = 1, .axes = 1, .x = {67}, .affine = true},
-    {.what = "768", .ndim = 2, .axes = 1, .x = {37, 768}, .affine = true},
-    {.what = "768 without gamma", .ndim = 2, .axes = 1, .x = {3, 768}},
+    {.what = "768",
+     .ndim = 2,
+     .axes = 1,
+     .x = {37, 768},
+     .mixed = true,
+     .affine = true},
+    {.what = "768 without gamma", .ndim = 2, .axes = 1, .x = {3, 768}, .mixed = true},
     {.what = "64", .ndim = 2, .axes = 1, .x = {101, 64}, .affine = true},
     {.what = "many short rows", .ndim = 2, .axes = 1, .x = {65539, 4}, .affine = true},
-    {.what = "1021", .ndim = 2, .axes = 1, .x = {7, 1021}, .affine = true},
+    {.what = "1021",
+     .ndim = 2,
+     .axes = 1,
+     .x = {7, 1021},
+     .mixed = true,
+     .affine = true},
     {.what = "3072", .ndim = 2, .axes = 1, .x = {5, 3072}, .affine = true},
     {.what = "4099", .ndim = 2, .axes = 1, .x = {2, 4099}, .affine = true},
-    {.what = "8192", .ndim = 2, .axes = 1, .x = {3, 8192}, .affine = true},
-    {.what = "12288", .ndim = 2, .axes = 1, .x = {2, 12288}, .affine = true},
+    {.what = "8192",
+     .ndim = 2,
+     .axes = 1,
+     .x = {3, 8192},
+     .mixed = true,
+     .affine = true},
+    {.what = "12288",
+     .ndim = 2,
+     .axes = 1,
+     .x = {2, 12288},
+     .mixed = true,
+     .affine = true},
     {.what = "16384", .ndim = 2, .axes = 1, .x = {2, 16384}, .affine = true},
-    {.what = "40000", .ndim = 2, .axes = 1, .x = {2, 40000}, .affine = true},
+    {.what = "40000",
+     .ndim = 2,
+     .axes = 1,
+     .x = {2, 40000},
+     .mixed = true,
+     .affine = true},
     {.what = "768, not aligned",
      .ndim = 2,
      .axes = 1,
      .x = {5, 768},
      .affine = true,
+     .mixed = true,
      .layout = SHIFTED},
     {.what = "8192, not aligned",
      .ndim = 2,
@@ -173,20 +239,28 @@ static const struct row_case layers[] = {
      .axes = 1,
      .x = {2, 7, 33},
      .affine = true,
+     .mixed = true,
      .layout = TURNED},
     {.what = "every second element",
      .ndim = 2,
      .axes = 1,
      .x = {5, 31},
      .affine = true,
+     .mixed = true,
      .layout = GAPS},
     {.what = "repeated rows",
      .ndim = 3,
      .axes = 1,
      .x = {4, 3, 16},
      .affine = true,
+     .mixed = true,
      .layout = REPEAT},
-    {.what = "no row", .ndim = 2, .axes = 1, .x = {0, 8}, .affine = true},
+    {.what = "no row",
+     .ndim = 2,
+     .axes = 1,
+     .x = {0, 8},
+     .affine = true,
+     .mixed = true},
     {.what = "far from zero",
      .ndim = 2,
      .axes = 1,
@@ -241,8 +315,46 @@ product(const int64_t *shape, int from, int to)
     return n;
 }
 
+/* An operand or result of the case's layout; WIDE: f32 in any case. */
+static struct operand *
+row_operand(struct bench *b, const struct row_case *v, enum contents contents,
+            bool wide)
+{
+    return wide ? wide_operand(b, contents, v->layout, v->ndim, v->x)
+                : operand(b, ET_F32, contents, 0, v->layout, v->ndim, v->x);
+}
+
+static struct operand *
+row_result(struct bench *b, const struct row_case *v, bool wide)
+{
+    enum layout layout = v->groups ? LAST : ROW;
+    return wide ? wide_result(b, v->ndim, v->x)
+                : result(b, ET_F32, layout, v->ndim, v->x);
+}
+
+static struct operand *
+row_parameter(struct bench *b, const struct row_case *v, enum contents contents,
+              bool wide)
+{
+    int outer = v->ndim - v->axes, n = v->groups ? 1 : v->axes;
+    const int64_t *shape = v->groups ? v->x + 1 : v->x + outer;
+    if (!v->affine)
+        return NULL;
+    return wide ? wide_operand(b, contents, ROW, n, shape)
+                : operand(b, ET_F32, contents, 0, ROW, n, shape);
+}
+
+static struct operand *
+parameter_result(struct bench *b, const struct operand *like, bool wide)
+{
+    if (!like)
+        return NULL;
+    return wide ? wide_result(b, like->d.ndim, like->d.shape)
+                : result_like(b, ET_F32, like);
+}
+
 static void
-row_norm(struct bench *b, const struct row_case *v)
+row_norm(struct bench *b, const struct row_case *v, const struct mixture *m)
 {
     bool group = v->groups > 0;
     bool grad = b->op == ET_OP_layer_norm_grad || b->op == ET_OP_group_norm_grad;
@@ -255,43 +367,58 @@ row_norm(struct bench *b, const struct row_case *v)
     if (v->contents == FAR)
         length = FAR_LENGTH;
 
-    struct operand *x = operand(b, ET_F32, v->contents, 0, v->layout, v->ndim, v->x);
-    struct operand *gamma = NULL, *beta = NULL;
-    if (v->affine) {
-        int n = group ? 1 : v->axes;
-        const int64_t *shape = group ? v->x + 1 : v->x + outer;
-        gamma = operand(b, ET_F32, POSITIVE, 0, ROW, n, shape);
-        beta = normal(b, ROW, n, shape);
-    }
-    enum layout plain = group ? LAST : ROW;
-    struct operand *y = result(b, ET_F32, plain, v->ndim, v->x);
+    /* Whole numbers, whose sums every dtype holds: what is normalised is the same. */
+    bool narrow_sum = m->residual && !m->wide;
+    enum contents contents = narrow_sum ? COARSE : v->contents;
+    struct operand *x = row_operand(b, v, contents, m->wide);
+    struct operand *gamma = row_parameter(b, v, POSITIVE, m->wide);
+    struct operand *beta = row_parameter(b, v, NORMAL, m->wide);
+    struct operand *residual =
+        m->residual ? row_operand(b, v, contents, m->wide && !m->narrow_residual)
+                    : NULL;
+    bool wide_y = m->wide && !m->narrow_result;
+    struct operand *y = row_result(b, v, wide_y);
+    struct operand *sum = m->residual ? row_result(b, v, m->wide) : NULL;
     struct operand *mean = wide_result(b, group ? 2 : outer, statistics);
     struct operand *rstd = wide_result(b, group ? 2 : outer, statistics);
-    struct trial forward = {ATTR(o), IN(x, gamma, beta), OUT(y, mean, rstd),
-                            .length = length};
+    struct trial forward = {ATTR(o), IN(x, gamma, beta, residual),
+                            OUT(y, mean, rstd, sum), .length = length};
+    if (group) /* which has neither residual nor sum */
+        forward.n_in = forward.n_out = 3;
     if (!grad) {
-        check(b, &forward, "%s", v->what);
+        check(b, &forward, "%s%s", v->what, m->what);
         return;
     }
     compute(b, group ? ET_OP_group_norm : ET_OP_layer_norm, &forward);
-    check(b,
-          TRIAL(ATTR(o), IN(normal(b, v->layout, v->ndim, v->x), x, gamma, mean, rstd),
-                OUT(result(b, ET_F32, plain, v->ndim, v->x),
-                    gamma ? result_like(b, ET_F32, gamma) : NULL,
-                    gamma ? result_like(b, ET_F32, gamma) : NULL),
-                .length = length),
-          "%s", v->what);
+    struct operand *dy = row_operand(b, v, NORMAL, wide_y);
+    struct operand *dsum = m->residual ? row_operand(b, v, NORMAL, m->wide) : NULL;
+    struct trial backward = {
+        ATTR(o),
+        IN(dy, sum ? sum : x, gamma, mean, rstd, dsum),
+        OUT(m->no_dx ? NULL : row_result(b, v, m->wide),
+            parameter_result(b, gamma, m->wide), parameter_result(b, gamma, m->wide),
+            m->residual ? row_result(b, v, m->wide && !m->narrow_residual) : NULL),
+        .length = length,
+        .narrow_part = narrow_sum,
+    };
+    if (group) {
+        backward.n_in = 5;
+        backward.n_out = 3;
+    }
+    check(b, &backward, "%s%s", v->what, m->what);
 }
 
 void
 cases_row_norm(struct bench *b)
 {
-    if (b->op == ET_OP_layer_norm || b->op == ET_OP_layer_norm_grad)
-        for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
-            row_norm(b, &layers[i]);
-    else
-        for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
-            row_norm(b, &groups[i]);
+    bool layer = b->op == ET_OP_layer_norm || b->op == ET_OP_layer_norm_grad;
+    const struct row_case *v = layer ? layers : groups;
+    size_t n =
+        layer ? sizeof layers / sizeof layers[0] : sizeof groups / sizeof groups[0];
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < (v[i].mixed ? sizeof mixtures / sizeof mixtures[0] : 1);
+             k++)
+            row_norm(b, &v[i], &mixtures[k]);
 }
 
 /* ---- softmax ---- */

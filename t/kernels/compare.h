@@ -67,6 +67,9 @@ void bench_clear(struct bench *b);
 struct operand *operand(struct bench *b, enum et_dtype dtype, enum contents contents,
                         int64_t limit, enum layout layout, int ndim,
                         const int64_t *shape);
+/* The same in f32, whatever stands for that elsewhere. */
+struct operand *wide_operand(struct bench *b, enum contents contents,
+                             enum layout layout, int ndim, const int64_t *shape);
 struct operand *normal(struct bench *b, enum layout layout, int ndim,
                        const int64_t *shape);
 struct operand *result(struct bench *b, enum et_dtype dtype, enum layout layout,
@@ -85,6 +88,7 @@ struct trial {
     int64_t length;    /* terms summed into one result; 0: the result is exact */
     double exponent;   /* sizes of what went into exponentials, whose relative error it
                           multiplies; the last place of 1 is its unit */
+    bool narrow_part;  /* each result is a sum with what was rounded to its dtype */
     bool narrow_terms; /* what lies between two kernels is in the operands' dtype: of
                           cuDNN's, and of a product and what follows it */
     bool in_place;     /* the result takes the place of operand 0 */

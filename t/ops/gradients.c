@@ -63,6 +63,17 @@ normalise_add_relu(struct et_graph *g, struct et_tensor *const *x)
     return et_apply(g, ET_OP_batch_norm, x, 4, &o, sizeof o, NULL);
 }
 
+/* norm(x + r), joined with the sum; or the sum alone. */
+static struct et_tensor *
+normalise_sum(struct et_graph *g, struct et_tensor *const *x, bool norm)
+{
+    const struct et_norm_attr o = {.eps = 0.1, .axes = 1};
+    struct et_tensor *out[4];
+    et_apply(g, ET_OP_layer_norm, x, 4, &o, sizeof o, out);
+    out[1] = out[3];
+    return norm ? join(g, out, 2) : out[3];
+}
+
 static struct et_tensor *
 box(struct et_graph *g, struct et_tensor *x)
 {

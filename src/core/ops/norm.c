@@ -6,6 +6,8 @@
  *   group norm   x [N,C,...], statistics [N,G] over C/G channels and places
  * (1803.08494)
  *
+ * Layer norm may be of a sum, x + residual, which it gives as another result.
+ *
  * Statistics and gradients of parameters are F32 (F64 for F64) whatever x is. */
 #include "core/ops/ops.h"
 
@@ -223,14 +225,28 @@ check_layer_norm(struct et_ctx *cx, const struct et_call *call, int i, int first
     return ET_OK;
 }
 
+/* A residual has x's dtype; mixed precision adds bf16 and f16 to f32. */
+static et_status
+check_residual(struct et_ctx *cx, const struct et_call *call)
+{
+    const struct et_desc *x = &call->in[0], *r = eti_operand(call, 3);
+    ET_TRY(eti_may_shape(cx, call, 3, "residual", x->ndim, x->shape));
+    if (r && r->dtype != x->dtype && (x->dtype != ET_F32 || r->dtype == ET_F64))
+        return ETI_FAIL(cx, call, ET_EDTYPE, "a residual of %s is not added to %s",
+                        et_dtype_name(r->dtype), et_dtype_name(x->dtype));
+    return ET_OK;
+}
+
 ETI_INFER(layer_norm_infer)
 {
     const struct et_norm_attr *o = call->attr;
     const struct et_desc *x = &call->in[0];
     ET_TRY(check_layer_norm(cx, call, 0, 1, &out[1]));
     ET_TRY(eti_may_shape(cx, call, 2, "beta", o->axes, x->shape + x->ndim - o->axes));
+    ET_TRY(check_residual(cx, call));
     et_desc_init(&out[0], x->dtype, x->ndim, x->shape, ET_ROW_MAJOR);
     out[2] = out[1];
+    out[3] = out[0];
     return ET_OK;
 }
 
@@ -244,30 +260,30 @@ ETI_INFER(layer_norm_grad_infer)
     ET_TRY(eti_need_shape(cx, call, 0, "dy", x->ndim, x->shape));
     ET_TRY(eti_need_shape(cx, call, 3, "mean", stat.ndim, stat.shape));
     ET_TRY(eti_need_shape(cx, call, 4, "rstd", stat.ndim, stat.shape));
+    ET_TRY(eti_may_shape(cx, call, 5, "dsum", x->ndim, x->shape));
     et_desc_init(&out[0], x->dtype, x->ndim, x->shape, ET_ROW_MAJOR);
     et_desc_init(&out[1], parameter_dtype(call, 2), o->axes,
                  x->shape + x->ndim - o->axes, ET_ROW_MAJOR);
     out[2] = out[1];
+    out[3] = out[0];
     return ET_OK;
 }
 
-/* Layer and group norm: (dy, x, gamma?, mean, rstd) -> dx, dgamma, dbeta. */
-static et_status
-saved_norm_gradient(struct et_graph *g, const struct et_node *node, enum et_op_id op,
-                    struct et_tensor *d, const bool *want, struct et_tensor **dx)
-{
-    struct et_tensor *grads[3] = {NULL};
-    et_apply(
-        g, op,
-        ETI_LIST(d, node->in[0], operand_of(node, 1), &node->out[1], &node->out[2]), 5,
-        node->attr, sizeof(struct et_norm_attr), grads);
-    hand_out(node, grads, want, dx);
-    return et_graph_status(g);
-}
-
+/* The sum, where there is one, stands for x: its gradient is that of both operands. */
 ETI_GRADIENT(layer_norm_gradient)
 {
-    return saved_norm_gradient(g, node, ET_OP_layer_norm_grad, dy[0], want, dx);
+    struct et_tensor *residual = operand_of(node, 3), *grads[4] = {NULL};
+    struct et_tensor *x = residual ? &node->out[3] : node->in[0];
+    if (dy[0]) {
+        ETI_APPLY_ATTR(g, layer_norm_grad, (const struct et_norm_attr *)node->attr,
+                       grads, dy[0], x, operand_of(node, 1), &node->out[1],
+                       &node->out[2], dy[3]);
+    } else {
+        grads[0] = dy[3];
+    }
+    grads[3] = residual ? et_cast(g, grads[0], residual->desc.dtype) : NULL;
+    hand_out(node, grads, want, dx);
+    return et_graph_status(g);
 }
 
 struct et_tensor *
@@ -326,7 +342,12 @@ ETI_INFER(group_norm_grad_infer)
 
 ETI_GRADIENT(group_norm_gradient)
 {
-    return saved_norm_gradient(g, node, ET_OP_group_norm_grad, dy[0], want, dx);
+    struct et_tensor *grads[3] = {NULL};
+    ETI_APPLY_ATTR(g, group_norm_grad, (const struct et_norm_attr *)node->attr, grads,
+                   dy[0], node->in[0], operand_of(node, 1), &node->out[1],
+                   &node->out[2]);
+    hand_out(node, grads, want, dx);
+    return et_graph_status(g);
 }
 
 struct et_tensor *
@@ -338,22 +359,32 @@ et_group_norm(struct et_graph *g, struct et_tensor *x, struct et_tensor *gamma,
     return x ? ETI_APPLY_ATTR(g, group_norm, &attr, NULL, x, gamma, beta) : NULL;
 }
 
-#define NORM_OP(op, words, least, most, backward)                                      \
+/* The sum of layer norm, or of its gradient, is one more. */
+static int64_t
+row_norm_flops(const struct et_call *call)
+{
+    bool forward = call->op == ET_OP_layer_norm;
+    bool grad = call->op == ET_OP_layer_norm_grad;
+    bool adds = (forward && eti_operand(call, 3)) || (grad && eti_operand(call, 5));
+    return norm_flops(call) + (adds ? et_desc_count(&call->in[0]) : 0);
+}
+
+#define NORM_OP(op, words, least, most, results, backward)                                     \
     const struct et_op et_op_##op = {                                                  \
         .name = #op,                                                                   \
         .summary = words,                                                              \
         .id = ET_OP_##op,                                                              \
         .min_in = least,                                                               \
         .max_in = most,                                                                \
-        .n_out = 3,                                                                    \
+        .n_out = results,                                                              \
         .attr_size = sizeof(struct et_norm_attr),                                      \
         .infer = op##_infer,                                                           \
         .gradient = backward,                                                          \
-        .flops = norm_flops,                                                           \
+        .flops = row_norm_flops,                                                       \
     };
 NORM_OP(layer_norm, "mean 0 and variance 1 over the last axes, scaled and shifted", 1,
-        3, layer_norm_gradient)
-NORM_OP(layer_norm_grad, "gradients of layer_norm", 2, 5, NULL)
+        4, 4, layer_norm_gradient)
+NORM_OP(layer_norm_grad, "gradients of layer_norm", 2, 6, 4, NULL)
 NORM_OP(group_norm, "mean 0 and variance 1 in groups of channels, scaled and shifted",
-        1, 3, group_norm_gradient)
-NORM_OP(group_norm_grad, "gradients of group_norm", 2, 5, NULL)
+        1, 3, 3, group_norm_gradient)
+NORM_OP(group_norm_grad, "gradients of group_norm", 2, 5, 3, NULL)

@@ -6,25 +6,34 @@
  *
  * A row is the last axes of a position (layer norm; Ba et al., arXiv:1607.06450), each
  * element with its gamma, or a group of channels of a sample (group norm; Wu and He,
- * arXiv:1803.08494), where REPEAT neighbours share one. The passes over a row find it
- * in the first cache. Threads take ranges of rows and keep sums of dgamma and dbeta, in
- * f32 over some rows and in doubles beyond, which are added in order. Reads and writes
- * each array once. */
+ * arXiv:1803.08494), where REPEAT neighbours share one. Layer norm may be of a sum, x +
+ * residual, which is stored too, and its dx be added to the gradient that the sum has
+ * besides, dsum.
+ *
+ * The passes over a row find it in the first cache. Rows in bf16 and f16 are widened
+ * there, and rounded where they are stored, so that a number is the one that a
+ * kernel for each step would give. Threads take ranges of rows and keep sums of dgamma
+ * and dbeta, in f32 over some rows and in doubles beyond, which are added in order.
+ * Reads and writes each array once. */
 #include <math.h>
 
 #include "kernels/cpu/loops_arrays.h"
+#include "kernels/cpu/loops_convert.h"
 
 #define SUM_BLOCK 2048 /* floats summed in f32, 128 per lane */
 #define SUM_ROWS  64   /* rows whose dgamma is summed in f32 */
+#define BUFFERS   4    /* rows that a piece may have widened at once */
 
 struct row_kernel {
     struct et_kernel base;
     struct arrays arrays;
+    enum et_dtype in[ARRAYS_MAX_IN], out[ARRAYS_MAX_OUT]; /* dtypes */
     int64_t count, size, groups, repeat; /* rows, floats, rows of a sample, floats */
     int64_t channels;                    /* gammas */
     double eps;
     int pieces;
-    size_t ones, zeros; /* in the workspace: for a gamma or beta left out */
+    size_t gammas, betas; /* in the workspace: for those left out, and narrow ones */
+    size_t rows, row_bytes;
     size_t parts, part_bytes;
 };
 
@@ -65,6 +74,100 @@ first_channel(const struct row_kernel *k, int64_t row)
     return row % k->groups * (k->size / k->repeat);
 }
 
+/* ---- rows of any dtype ---- */
+
+static const void *
+row_at(const struct row_kernel *k, const void *array, enum et_dtype dtype, int64_t row)
+{
+    return (const char *)array + (size_t)(row * k->size) * et_dtype_size(dtype);
+}
+
+/* Row ROW of operand I in f32: where it lies, or in BUFFER. */
+static const float *
+read_row(const struct row_kernel *k, const struct bound *b, int i, int64_t row,
+         float *buffer)
+{
+    const void *p = row_at(k, b->in[i], k->in[i], row);
+    if (k->in[i] == ET_F32)
+        return p;
+    etk_loads[k->in[i]][0](buffer, p, 1, k->size);
+    return buffer;
+}
+
+/* Where to compute row ROW of result I: where it lies, or in BUFFER. */
+static float *
+begin_row(const struct row_kernel *k, const struct bound *b, int i, int64_t row,
+          float *buffer)
+{
+    bool there = b->out[i] && k->out[i] == ET_F32;
+    return there ? (float *)b->out[i] + row * k->size : buffer;
+}
+
+/* V is row ROW of result I, if that is wanted. */
+static void
+write_row(const struct row_kernel *k, const struct bound *b, int i, int64_t row,
+          const float *v)
+{
+    if (!b->out[i])
+        return;
+    char *p = (char *)b->out[i] + (size_t)(row * k->size) * et_dtype_size(k->out[i]);
+    if (k->out[i] != ET_F32)
+        etk_stores[k->out[i]][0](v, p, 1, k->size);
+    else if ((const float *)p != v)
+        memcpy(p, v, (size_t)k->size * sizeof *v);
+}
+
+/* V as DTYPE holds it. SPARE: room for N elements of that. */
+static void
+round_row(enum et_dtype dtype, float *v, void *spare, int64_t n)
+{
+    if (dtype == ET_F32)
+        return;
+    etk_stores[dtype][0](v, spare, 1, n);
+    etk_loads[dtype][0](v, spare, 1, n);
+}
+
+static void
+add_rows(float *restrict to, const float *restrict a, const float *restrict b,
+         int64_t n)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        to[i] = a[i] + b[i];
+}
+
+static void
+add_to_row(float *restrict to, const float *restrict a, int64_t n)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        to[i] += a[i];
+}
+
+static float *
+buffer_of(const struct row_kernel *k, void *ws, int piece, int i)
+{
+    return (float *)((char *)ws + k->rows +
+                     (size_t)(piece * BUFFERS + i) * k->row_bytes);
+}
+
+/* Operand I, a number per channel, in f32, at AT in the workspace unless it lies so
+ * already; VALUE where it is left out. */
+static const float *
+parameter(const struct row_kernel *k, const struct bound *b, int i, void *ws, size_t at,
+          float value)
+{
+    const void *have = i < k->arrays.n_in ? b->in[i] : NULL;
+    float *p = (float *)((char *)ws + at);
+    if (have && k->in[i] == ET_F32)
+        return have;
+    if (have)
+        etk_loads[k->in[i]][0](p, have, 1, k->channels);
+    for (int64_t c = 0; !have && c < k->channels; c++)
+        p[c] = value;
+    return p;
+}
+
 /* ---- forward ---- */
 
 static void
@@ -86,46 +189,62 @@ normalise_row(const struct row_kernel *k, float *restrict y, const float *restri
     }
 }
 
-static void
-forward_row(const struct row_kernel *k, const struct bound *b, int64_t row)
+/* x, or x + residual, which is stored where it is wanted. */
+static const float *
+input_row(const struct row_kernel *k, const struct bound *b, int64_t row,
+          float *const *buffer)
 {
-    const float *x = (const float *)b->in[0] + row * k->size;
-    float *y = b->out[0], *means = b->out[1], *rstds = b->out[2];
-    float mean = (float)(sum_of(x, k->size) / (double)k->size);
-    double var = squares_about(x, mean, k->size) / (double)k->size;
-    float rstd = (float)(1 / sqrt(var + k->eps));
-    int64_t c = first_channel(k, row);
-    if (y)
-        normalise_row(k, y + row * k->size, x, (const float *)b->in[1] + c,
-                      (const float *)b->in[2] + c, mean, rstd);
-    if (means)
-        means[row] = mean;
-    if (rstds)
-        rstds[row] = rstd;
+    const float *x = read_row(k, b, 0, row, buffer[0]);
+    if (b->in[3]) {
+        float *sum = begin_row(k, b, 3, row, buffer[1]);
+        add_rows(sum, x, read_row(k, b, 3, row, buffer[2]), k->size);
+        round_row(k->in[0], sum, buffer[2], k->size);
+        x = sum;
+    }
+    write_row(k, b, 3, row, x);
+    return x;
 }
 
-/* A VALUE per channel, at AT in the workspace. */
-static const float *
-constant(const struct row_kernel *k, void *ws, size_t at, float value)
+static void
+forward_rows(const struct row_kernel *k, const struct bound *b, float *const *buffer,
+             int64_t from, int64_t to)
 {
-    float *p = (float *)((char *)ws + at);
-    for (int64_t c = 0; c < k->channels; c++)
-        p[c] = value;
-    return p;
+    float *means = b->out[1], *rstds = b->out[2];
+    for (int64_t row = from; row < to; row++) {
+        const float *x = input_row(k, b, row, buffer);
+        float mean = (float)(sum_of(x, k->size) / (double)k->size);
+        double var = squares_about(x, mean, k->size) / (double)k->size;
+        float rstd = (float)(1 / sqrt(var + k->eps));
+        int64_t c = first_channel(k, row);
+        if (b->out[0]) {
+            float *y = begin_row(k, b, 0, row, buffer[3]);
+            normalise_row(k, y, x, (const float *)b->in[1] + c,
+                          (const float *)b->in[2] + c, mean, rstd);
+            write_row(k, b, 0, row, y);
+        }
+        if (means)
+            means[row] = mean;
+        if (rstds)
+            rstds[row] = rstd;
+    }
 }
+
+/* The widened rows of a piece. */
+#define PIECE_BUFFERS(k, ws, piece)                                                    \
+    ((float *const[BUFFERS]){buffer_of(k, ws, piece, 0), buffer_of(k, ws, piece, 1),   \
+                             buffer_of(k, ws, piece, 2), buffer_of(k, ws, piece, 3)})
 
 static et_status
 run_forward(struct et_kernel *kernel, void *const *ptr, void *ws)
 {
     const struct row_kernel *k = (const struct row_kernel *)kernel;
     struct bound b = arrays_bind(&k->arrays, ptr, ws);
-    if (!b.in[1])
-        b.in[1] = constant(k, ws, k->ones, 1);
-    if (!b.in[2])
-        b.in[2] = constant(k, ws, k->zeros, 0);
+    b.in[1] = parameter(k, &b, 1, ws, k->gammas, 1);
+    b.in[2] = parameter(k, &b, 2, ws, k->betas, 0);
 #pragma omp parallel for schedule(static) num_threads(k->pieces) if (k->pieces > 1)
-    for (int64_t row = 0; row < k->count; row++)
-        forward_row(k, &b, row);
+    for (int piece = 0; piece < k->pieces; piece++)
+        forward_rows(k, &b, PIECE_BUFFERS(k, ws, piece), k->count * piece / k->pieces,
+                     k->count * (piece + 1) / k->pieces);
     arrays_flush(&k->arrays, ptr, ws);
     return ET_OK;
 }
@@ -223,26 +342,57 @@ flush_rows(const struct row_kernel *k, struct part p)
     memset(p.dgamma, 0, (size_t)k->channels * 2 * sizeof *p.dgamma);
 }
 
+/* dx + dsum into whichever of its two results are wanted. */
+static void
+write_gradient(const struct row_kernel *k, const struct bound *b, int64_t row,
+               float *dx, float *spare)
+{
+    round_row(k->in[1], dx, spare, k->size);
+    if (b->in[5])
+        add_to_row(dx, read_row(k, b, 5, row, spare), k->size);
+    round_row(k->in[1], dx, spare, k->size);
+    write_row(k, b, 0, row, dx);
+    write_row(k, b, 3, row, dx);
+}
+
 static void
 backward_rows(const struct row_kernel *k, const struct bound *b, struct part p,
-              int64_t from, int64_t to)
+              float *const *buffer, int64_t from, int64_t to)
 {
     const float *means = b->in[3], *rstds = b->in[4];
     memset(p.dgamma, 0, k->part_bytes);
     for (int64_t row = from; row < to; row++) {
-        const float *dy = (const float *)b->in[0] + row * k->size;
-        const float *x = (const float *)b->in[1] + row * k->size;
-        float *dx = b->out[0], mean = means[row], rstd = rstds[row];
+        const float *dy = read_row(k, b, 0, row, buffer[0]);
+        const float *x = read_row(k, b, 1, row, buffer[1]);
+        float mean = means[row], rstd = rstds[row];
         int64_t c = first_channel(k, row);
         const float *gamma = (const float *)b->in[2] + c;
         struct sums s =
             k->repeat == 1
                 ? add_row(dy, x, gamma, p.dgamma + c, p.dbeta + c, mean, rstd, k->size)
                 : add_channels(k, dy, x, gamma, p.dgamma + c, p.dbeta + c, mean, rstd);
-        if (dx)
-            gradient_row(k, dx + row * k->size, dy, x, gamma, s, mean, rstd);
+        if (b->out[0] || b->out[3]) {
+            float *dx = begin_row(k, b, 0, row, buffer[2]);
+            gradient_row(k, dx, dy, x, gamma, s, mean, rstd);
+            write_gradient(k, b, row, dx, buffer[3]);
+        }
         if ((row - from) % SUM_ROWS == SUM_ROWS - 1 || row == to - 1)
             flush_rows(k, p);
+    }
+}
+
+/* The pieces' sums of dgamma (WHICH 0) or dbeta. */
+static void
+gather_parts(const struct row_kernel *k, const struct bound *b, void *ws, int which)
+{
+    void *to = b->out[1 + which];
+    size_t size = et_dtype_size(k->out[1 + which]);
+    for (int64_t c = 0; to && c < k->channels; c++) {
+        double sum = 0;
+        for (int piece = 0; piece < k->pieces; piece++)
+            sum += part_of(k, ws, piece).all_dgamma[which * k->channels + c];
+        float v = (float)sum;
+        etk_stores[k->out[1 + which]][0](&v, (char *)to + (size_t)c * size, 1, 1);
     }
 }
 
@@ -251,21 +401,13 @@ run_backward(struct et_kernel *kernel, void *const *ptr, void *ws)
 {
     const struct row_kernel *k = (const struct row_kernel *)kernel;
     struct bound b = arrays_bind(&k->arrays, ptr, ws);
-    if (!b.in[2])
-        b.in[2] = constant(k, ws, k->ones, 1);
+    b.in[2] = parameter(k, &b, 2, ws, k->gammas, 1);
 #pragma omp parallel for schedule(static) num_threads(k->pieces) if (k->pieces > 1)
     for (int piece = 0; piece < k->pieces; piece++)
-        backward_rows(k, &b, part_of(k, ws, piece), k->count * piece / k->pieces,
-                      k->count * (piece + 1) / k->pieces);
-    for (int which = 0; which < 2; which++) {
-        float *to = b.out[1 + which];
-        for (int64_t c = 0; to && c < k->channels; c++) {
-            double sum = 0;
-            for (int piece = 0; piece < k->pieces; piece++)
-                sum += part_of(k, ws, piece).all_dgamma[which * k->channels + c];
-            to[c] = (float)sum;
-        }
-    }
+        backward_rows(k, &b, part_of(k, ws, piece), PIECE_BUFFERS(k, ws, piece),
+                      k->count * piece / k->pieces, k->count * (piece + 1) / k->pieces);
+    for (int which = 0; which < 2; which++)
+        gather_parts(k, &b, ws, which);
     arrays_flush(&k->arrays, ptr, ws);
     return ET_OK;
 }
@@ -287,6 +429,36 @@ set_rows(struct row_kernel *k, const struct et_desc *x, const struct et_norm_att
     k->channels = k->repeat > 0 ? k->groups * k->size / k->repeat : 0;
 }
 
+/* Notes the dtypes down: f32, bf16 or f16, and f32 for statistics. */
+static et_status
+set_dtypes(struct row_kernel *k, const struct et_call *call, bool grad, char *why,
+           size_t why_size)
+{
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        int o = i - call->n_in;
+        enum et_dtype dtype = o < 0 ? call->in[i].dtype : call->out[o].dtype;
+        bool statistic = grad ? o < 0 && (i == 3 || i == 4) : o == 1 || o == 2;
+        if (dtype != ET_NONE && dtype != ET_F32 &&
+            (statistic || (dtype != ET_BF16 && dtype != ET_F16)))
+            return etk_refuse(why, why_size, "the CPU does not norm with %s",
+                              et_dtype_name(dtype));
+        *(o < 0 ? &k->in[i] : &k->out[o]) = dtype;
+    }
+    return ET_OK;
+}
+
+/* Are there rows to be widened, or summed and not stored? */
+static bool
+needs_buffers(const struct row_kernel *k, const struct et_call *call, bool grad)
+{
+    bool narrow = grad ? call->n_out > 3 : call->n_in > 3 && k->in[3];
+    for (int i = 0; i < ARRAYS_MAX_IN; i++)
+        narrow |= k->in[i] && k->in[i] != ET_F32;
+    for (int i = 0; i < ARRAYS_MAX_OUT; i++)
+        narrow |= k->out[i] && k->out[i] != ET_F32;
+    return narrow;
+}
+
 et_status
 ETK_NAME(etk_prepare_row_norm)(struct et_device_handle *d, const struct et_call *call,
                                struct et_kernel **out, size_t *ws, char *why,
@@ -295,17 +467,24 @@ ETK_NAME(etk_prepare_row_norm)(struct et_device_handle *d, const struct et_call 
     bool grad = call->op == ET_OP_layer_norm_grad || call->op == ET_OP_group_norm_grad;
     bool group = call->op == ET_OP_group_norm || call->op == ET_OP_group_norm_grad;
     const struct et_norm_attr *o = call->attr;
-    ET_TRY(arrays_need_f32(call, -1, why, why_size));
     struct row_kernel *k = etk_new(sizeof *k);
     if (!k)
         return ET_ENOMEM;
+    et_status status = set_dtypes(k, call, grad, why, why_size);
+    if (status != ET_OK) {
+        etk_release(&k->base);
+        return status;
+    }
     struct et_desc x = row_major(&call->in[grad]);
     arrays_init(&k->arrays, call, &x, ws);
     set_rows(k, &x, o, group);
     k->eps = o->eps;
     k->pieces = pieces_for(d, et_desc_count(&x), k->count);
-    k->ones = reserve(ws, (size_t)k->channels * sizeof(float));
-    k->zeros = reserve(ws, (size_t)k->channels * sizeof(float));
+    k->gammas = reserve(ws, (size_t)k->channels * sizeof(float));
+    k->betas = reserve(ws, (size_t)k->channels * sizeof(float));
+    if (needs_buffers(k, call, grad))
+        k->row_bytes = etk_round_up((size_t)k->size * sizeof(float));
+    k->rows = reserve(ws, (size_t)(k->pieces * BUFFERS) * k->row_bytes);
     /* Two floats, then two doubles a channel. */
     k->part_bytes = etk_round_up((size_t)k->channels * 2 * sizeof(float)) * 3;
     k->parts = reserve(ws, (size_t)k->pieces * k->part_bytes);

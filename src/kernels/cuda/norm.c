@@ -30,13 +30,13 @@ static const struct layout layouts[] = {
      .out = {ROLE(DX), ROLE(DGAMMA), ROLE(DBETA), ROLE(DRESIDUAL)}},
     {.op = ET_OP_layer_norm,
      .name = "layer_norm",
-     .in = {ROLE(X), ROLE(GAMMA), ROLE(BETA), -1, -1, -1},
-     .out = {ROLE(Y), ROLE(MEAN), ROLE(SPREAD), -1}},
+     .in = {ROLE(X), ROLE(GAMMA), ROLE(BETA), ROLE(BRANCH), -1, -1},
+     .out = {ROLE(Y), ROLE(MEAN), ROLE(SPREAD), ROLE(SUM)}},
     {.op = ET_OP_layer_norm_grad,
      .name = "layer_norm_grad",
      .grad = true,
-     .in = {ROLE(DY), ROLE(X), ROLE(GAMMA), ROLE(MEAN), ROLE(SPREAD), -1},
-     .out = {ROLE(DX), ROLE(DGAMMA), ROLE(DBETA), -1}},
+     .in = {ROLE(DY), ROLE(X), ROLE(GAMMA), ROLE(MEAN), ROLE(SPREAD), ROLE(DSUM)},
+     .out = {ROLE(DX), ROLE(DGAMMA), ROLE(DBETA), ROLE(DBRANCH)}},
     {.op = ET_OP_group_norm,
      .name = "group_norm",
      .group = true,
@@ -63,9 +63,13 @@ struct norm_kernel {
 bool
 etk_norm_is_image(int role)
 {
-    return role == ROLE(X) || role == ROLE(RESIDUAL) || role == ROLE(DY) ||
-           role == ROLE(RELU_Y) || role == ROLE(Y) || role == ROLE(DX) ||
-           role == ROLE(DRESIDUAL);
+    static const bool images[ETK_NORM_ROLES] = {
+        [ROLE(X)] = true,         [ROLE(RESIDUAL)] = true, [ROLE(BRANCH)] = true,
+        [ROLE(DY)] = true,        [ROLE(DSUM)] = true,     [ROLE(RELU_Y)] = true,
+        [ROLE(Y)] = true,         [ROLE(SUM)] = true,      [ROLE(DX)] = true,
+        [ROLE(DRESIDUAL)] = true, [ROLE(DBRANCH)] = true,
+    };
+    return images[role];
 }
 
 static bool

@@ -1,4 +1,4 @@
-/* norm.cuh: what the kernels of row_norm.cu and channel_norm.cu share. */
+/* norm.cuh: what the kernels of row_norm.cu, channel_norm.cu and norm_any.cu share. */
 #ifndef ETUDE_KERNELS_CUDA_NORM_CUH
 #define ETUDE_KERNELS_CUDA_NORM_CUH
 
@@ -12,27 +12,71 @@ template <> struct etk_is_bf16<etk_bf16> {
     enum { value = 1 };
 };
 
-/* V neighbours as they lie in memory, 16 bytes or one element: narrow ones stay narrow
- * until they are asked for, or 16 bytes of bf16 would take 8 registers and not 4. */
-template <class T, int V> struct etk_raw {
-    uint32_t w[V * sizeof(T) / 4];
+/* A sum that is not contracted with the product before it: the bits of two kernels. */
+static __device__ __forceinline__ float
+etk_add_rounded(float a, float b)
+{
+    return __fadd_rn(a, b);
+}
+static __device__ __forceinline__ double
+etk_add_rounded(double a, double b)
+{
+    return __dadd_rn(a, b);
+}
 
-    /* From P, a multiple of 16 bytes. */
+/* V neighbours as they lie in memory, 16 or 8 bytes or one element: narrow ones stay
+ * narrow until they are asked for, or 16 bytes of bf16 would take 8 registers and not
+ * 4. */
+template <class T, int V> struct etk_raw {
+    enum { WORDS = V * sizeof(T) / 4 };
+    typedef etk_pack<uint32_t, WORDS> words;
+    uint32_t w[WORDS];
+
+    /* From P, a multiple of their size. */
     __device__ __forceinline__ void load(const T *p)
     {
-        fill(*reinterpret_cast<const uint4 *>(p));
+        words v = *reinterpret_cast<const words *>(p);
+#pragma unroll
+        for (int i = 0; i < WORDS; i++)
+            w[i] = v.v[i];
     }
     /* The same, past what else the caches hold: nobody will read it again soon. */
     __device__ __forceinline__ void stream(const T *p)
     {
-        fill(__ldcs(reinterpret_cast<const uint4 *>(p)));
+        if constexpr (WORDS == 4) {
+            uint4 v = __ldcs(reinterpret_cast<const uint4 *>(p));
+            w[0] = v.x;
+            w[1] = v.y;
+            w[2] = v.z;
+            w[3] = v.w;
+        } else {
+            uint2 v = __ldcs(reinterpret_cast<const uint2 *>(p));
+            w[0] = v.x;
+            w[1] = v.y;
+        }
     }
-    __device__ __forceinline__ void fill(const uint4 &v)
+    __device__ __forceinline__ void store(T *p) const
     {
-        w[0] = v.x;
-        w[1] = v.y;
-        w[2] = v.z;
-        w[3] = v.w;
+        words v;
+#pragma unroll
+        for (int i = 0; i < WORDS; i++)
+            v.v[i] = w[i];
+        *reinterpret_cast<words *>(p) = v;
+    }
+    /* Rounds V into place K. */
+    __device__ __forceinline__ void set(int k, float v)
+    {
+        if constexpr (sizeof(T) == 4) {
+            w[k] = __float_as_uint(v);
+        } else {
+            uint32_t bits;
+            if constexpr (etk_is_bf16<T>::value)
+                bits = __bfloat16_as_ushort(etk_down<T>(v));
+            else
+                bits = __half_as_ushort(etk_down<T>(v));
+            w[k / 2] = k % 2 ? (w[k / 2] & 0xffffu) | bits << 16
+                             : (w[k / 2] & 0xffff0000u) | bits;
+        }
     }
     __device__ __forceinline__ float operator[](int k) const
     {
@@ -55,6 +99,14 @@ template <class T> struct etk_raw<T, 1> {
     __device__ __forceinline__ void stream(const T *p)
     {
         v = *p;
+    }
+    __device__ __forceinline__ void store(T *p) const
+    {
+        *p = v;
+    }
+    __device__ __forceinline__ void set(int, float x)
+    {
+        v = etk_down<T>(x);
     }
     __device__ __forceinline__ float operator[](int) const
     {

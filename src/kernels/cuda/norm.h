@@ -20,16 +20,20 @@ extern "C" {
 /* What an array of a call is to the norm. */
 enum etk_norm_role {
     ETK_NORM_X,
-    ETK_NORM_RESIDUAL, /* added: by batch norm to the result */
+    ETK_NORM_RESIDUAL, /* batch norm: added to the result */
+    ETK_NORM_BRANCH,   /* layer norm: added to x before all else */
     ETK_NORM_GAMMA,
     ETK_NORM_BETA,
     ETK_NORM_DY,
+    ETK_NORM_DSUM,   /* layer norm: added to dx */
     ETK_NORM_RELU_Y, /* dy counts where this is positive */
     ETK_NORM_MEAN,
     ETK_NORM_SPREAD, /* batch norm: biased variance; others: 1/sqrt(variance + eps) */
     ETK_NORM_Y,
+    ETK_NORM_SUM, /* x + branch */
     ETK_NORM_DX,
-    ETK_NORM_DRESIDUAL,
+    ETK_NORM_DRESIDUAL, /* batch norm: dy behind relu */
+    ETK_NORM_DBRANCH,   /* layer norm: dx once more */
     ETK_NORM_DGAMMA,
     ETK_NORM_DBETA,
     ETK_NORM_ROLES
@@ -81,7 +85,9 @@ struct etk_norm_rows {
     int64_t count, size;            /* rows, elements of one */
     int64_t stride[ETK_NORM_ROLES]; /* from row to row, in elements */
     double eps;
-    int dtype;                                   /* of x, y, dy, dx */
+    int dtype;    /* of x, its sum, their gradients; and of the others, but */
+    int narrow;   /* of those whose bit is set in NARROWED; else DTYPE again */
+    int narrowed; /* by role: branch, y, dy, dbranch */
     struct etk_norm_param param[ETK_NORM_ROLES]; /* gamma, beta, dgamma, dbeta */
     void *p[ETK_NORM_ROLES];
     /* Set by etk_norm_rows_shape. */

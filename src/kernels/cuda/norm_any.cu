@@ -1,16 +1,15 @@
 /* norm_any.cu: normalisation of arrays of any strides and dtypes, f64 among them.
  *
  *   y  = gamma x^ + beta (+ residual), through relu; x^ = (x - mean) r,
- *   r  = 1/sqrt(variance + eps)
- *   dx = r (g - mean(g) - x^ mean(g x^)), g = gamma dy where relu let by
+ *   r  = 1/sqrt(variance + eps), x perhaps a sum, which is stored as well
+ *   dx = r (g - mean(g) - x^ mean(g x^)) (+ dsum), g = gamma dy where relu let by
  *
  * What the fast kernels (row_norm.cu, channel_norm.cu) do not take: layouts the graph
  * seldom makes, rows beyond what registers hold, f64. Block b is set b, or parameter b,
  * of a.blocks; its threads t take elements t, t + THREADS, ... below a.size, so no
  * index leaves the walk that the host described, and the walk lies in the arrays. A set
  * is read three times (forward) or twice, parameters read all of dy and x once more. */
-#include "kernels/cuda/kernel.cuh"
-#include "kernels/cuda/norm.h"
+#include "kernels/cuda/norm.cuh"
 
 enum { THREADS = 256 };
 
@@ -50,6 +49,16 @@ set(const struct etk_norm_array &a, int64_t at, W v)
     }
 }
 
+/* V as DTYPE holds it. */
+template <class W>
+static __device__ __forceinline__ W
+rounded(int dtype, W v)
+{
+    return dtype == ET_BF16  ? etk_up(etk_down<etk_bf16>((float)v))
+           : dtype == ET_F16 ? etk_up(etk_down<etk_f16>((float)v))
+                             : v;
+}
+
 /* Offset of place I of the axes FROM to END - 1, row-major. */
 static __device__ __forceinline__ int64_t
 offset(const struct etk_norm_any &n, const struct etk_norm_array &a, int from, int end,
@@ -87,6 +96,17 @@ store(const struct etk_norm_any &n, int role, int64_t b, int64_t i, W v)
         set<W>(n.a[role], place(n, role, b, i), v);
 }
 
+/* x, or x + branch as it is stored. */
+template <class W>
+static __device__ __forceinline__ W
+input(const struct etk_norm_any &n, int64_t b, int64_t i)
+{
+    W x = value<W>(n, ETK_NORM_X, b, i, 0);
+    if (!n.a[ETK_NORM_BRANCH].p)
+        return x;
+    return rounded<W>(n.a[ETK_NORM_X].dtype, x + value<W>(n, ETK_NORM_BRANCH, b, i, 0));
+}
+
 /* dy, cleared where relu cut y off. */
 template <class W>
 static __device__ __forceinline__ W
@@ -105,24 +125,25 @@ rstd_of(const struct etk_norm_any &n, W spread)
 }
 
 template <class W>
-static __global__ void __launch_bounds__(THREADS, 1)
-forward(const __grid_constant__ struct etk_norm_any n)
+static __global__ void
+__launch_bounds__(THREADS, 1) forward(const __grid_constant__ struct etk_norm_any n)
 {
     __shared__ W slot[ETK_WARP];
     W size = (W)(n.size > 0 ? n.size : 1);
     for (int64_t b = blockIdx.x; b < n.blocks; b += gridDim.x) {
         W mean = 0, var = 0;
         for (int64_t i = threadIdx.x; i < n.size; i += THREADS)
-            mean += value<W>(n, ETK_NORM_X, b, i, 0);
+            mean += input<W>(n, b, i);
         mean = etk_block_reduce<THREADS>(mean, etk_plus(), (W)0, slot) / size;
         for (int64_t i = threadIdx.x; i < n.size; i += THREADS) {
-            W d = value<W>(n, ETK_NORM_X, b, i, 0) - mean;
+            W d = input<W>(n, b, i) - mean;
             var += d * d;
         }
         var = etk_block_reduce<THREADS>(var, etk_plus(), (W)0, slot) / size;
         W rstd = (W)1 / sqrt(var + (W)n.eps);
-        for (int64_t i = threadIdx.x; n.a[ETK_NORM_Y].p && i < n.size; i += THREADS) {
-            W v = (value<W>(n, ETK_NORM_X, b, i, 0) - mean) * rstd;
+        for (int64_t i = threadIdx.x; i < n.size; i += THREADS) {
+            W x = input<W>(n, b, i), v = (x - mean) * rstd;
+            store<W>(n, ETK_NORM_SUM, b, i, x);
             v = v * value<W>(n, ETK_NORM_GAMMA, b, i, 1) +
                 value<W>(n, ETK_NORM_BETA, b, i, 0) +
                 value<W>(n, ETK_NORM_RESIDUAL, b, i, 0);
@@ -137,8 +158,8 @@ forward(const __grid_constant__ struct etk_norm_any n)
 
 /* dx may be dy: an element is read before it is written, by the same thread. */
 template <class W>
-static __global__ void __launch_bounds__(THREADS, 1)
-backward(const __grid_constant__ struct etk_norm_any n)
+static __global__ void
+__launch_bounds__(THREADS, 1) backward(const __grid_constant__ struct etk_norm_any n)
 {
     __shared__ W slot[ETK_WARP];
     W size = (W)(n.size > 0 ? n.size : 1);
@@ -156,15 +177,20 @@ backward(const __grid_constant__ struct etk_norm_any n)
             W xhat = (value<W>(n, ETK_NORM_X, b, i, 0) - mean) * rstd;
             W dy = masked<W>(n, b, i);
             W g = dy * value<W>(n, ETK_NORM_GAMMA, b, i, 1);
-            store<W>(n, ETK_NORM_DX, b, i, rstd * (g - sum - xhat * product));
+            W v = rstd * (g - sum - xhat * product);
+            if (n.a[ETK_NORM_DSUM].p)
+                v = etk_add_rounded(rounded<W>(n.a[ETK_NORM_X].dtype, v),
+                                    value<W>(n, ETK_NORM_DSUM, b, i, 0));
+            store<W>(n, ETK_NORM_DX, b, i, v);
+            store<W>(n, ETK_NORM_DBRANCH, b, i, v);
             store<W>(n, ETK_NORM_DRESIDUAL, b, i, dy);
         }
     }
 }
 
 template <class W>
-static __global__ void __launch_bounds__(THREADS, 1)
-params(const __grid_constant__ struct etk_norm_any n)
+static __global__ void
+__launch_bounds__(THREADS, 1) params(const __grid_constant__ struct etk_norm_any n)
 {
     __shared__ W slot[ETK_WARP];
     for (int64_t b = blockIdx.x; b < n.blocks; b += gridDim.x) {

@@ -80,6 +80,29 @@ is_rows(const struct et_desc *d, int axes, int64_t *stride)
     return true;
 }
 
+/* Arrays that may be narrower than x. */
+static bool
+may_be_narrow(int role)
+{
+    return role == ETK_NORM_BRANCH || role == ETK_NORM_Y || role == ETK_NORM_DY ||
+           role == ETK_NORM_DBRANCH;
+}
+
+/* Notes down the dtype of the array of ROLE; false where no kernel has it. */
+static bool
+takes_dtype(struct etk_norm_rows *n, int role, enum et_dtype dtype)
+{
+    if ((int)dtype == n->dtype)
+        return true;
+    if (!may_be_narrow(role) || n->dtype != ET_F32 ||
+        (dtype != ET_BF16 && dtype != ET_F16) ||
+        (n->narrowed && n->narrow != (int)dtype))
+        return false;
+    n->narrow = dtype;
+    n->narrowed |= 1 << role;
+    return true;
+}
+
 bool
 etk_norm_rows_plan(const struct etk_norm *o, const struct etk_gpu *gpu,
                    struct etk_norm_rows *n, size_t *ws, cudaError_t *code)
@@ -87,7 +110,7 @@ etk_norm_rows_plan(const struct etk_norm *o, const struct etk_gpu *gpu,
     const struct et_desc *x = o->desc[ETK_NORM_X];
     memset(n, 0, sizeof *n);
     n->eps = o->eps;
-    n->dtype = x->dtype;
+    n->dtype = n->narrow = x->dtype;
     n->count = n->size = 1;
     for (int i = 0; i < x->ndim; i++)
         *(i < x->ndim - o->attr->axes ? &n->count : &n->size) *= x->shape[i];
@@ -99,7 +122,8 @@ etk_norm_rows_plan(const struct etk_norm *o, const struct etk_gpu *gpu,
             continue;
         bool statistic = role == ETK_NORM_MEAN || role == ETK_NORM_SPREAD;
         if (etk_norm_is_image(role)
-                ? d->dtype != x->dtype || !is_rows(d, o->attr->axes, &n->stride[role])
+                ? !takes_dtype(n, role, d->dtype) ||
+                      !is_rows(d, o->attr->axes, &n->stride[role])
                 : !et_desc_is_contiguous(d, ET_ROW_MAJOR) || d->dtype == ET_F64 ||
                       (statistic && d->dtype != ET_F32))
             return false;
@@ -128,10 +152,13 @@ etk_norm_rows_plan(const struct etk_norm *o, const struct etk_gpu *gpu,
 static bool
 aligned(const struct etk_norm_rows *n, int vector)
 {
-    for (int role = 0; role < ETK_NORM_ROLES; role++)
+    for (int role = 0; role < ETK_NORM_ROLES; role++) {
+        int dtype = n->narrowed >> role & 1 ? n->narrow : n->dtype;
+        size_t access = (size_t)vector * et_dtype_size((enum et_dtype)dtype);
         if (etk_norm_is_image(role) && n->p[role] &&
-            ((uintptr_t)n->p[role] % 16 || n->stride[role] % vector))
+            ((uintptr_t)n->p[role] % access || n->stride[role] % vector))
             return false;
+    }
     return true;
 }
 

@@ -3,7 +3,9 @@
  * With mean m, biased variance v and x^ = (x - m)/sqrt(v + eps) over a set of elements:
  *
  *   y  = gamma x^ + beta (+ residual), through relu where attr.relu says so
- *   dx = (g - mean(g) - x^ mean(g x^))/sqrt(v + eps),  g = gamma dy
+ *   dx = (g - mean(g) - x^ mean(g x^))/sqrt(v + eps) (+ dsum),  g = gamma dy
+ *
+ * Layer norm's residual is added to x before all else, and the sum is a result.
  *
  * A set is a channel (batch norm; Ioffe and Szegedy, arXiv:1502.03167), the last axes
  * of a position (layer norm; Ba et al., arXiv:1607.06450), or a group of channels of
@@ -174,24 +176,36 @@ channel(const struct rows *v, int64_t row, int64_t i)
     return (row % v->groups * v->size + i) / v->repeat;
 }
 
+/* x, or x + residual as x's dtype holds it. */
+static double
+input(const struct etk_ref *r, const struct rows *v, int64_t row, int64_t i)
+{
+    const struct etk_array *x = &r->in[0];
+    struct etk_array residual = operand(r, 3);
+    double value = at(x, v, row, i);
+    return residual.p ? etk_round(x->d.dtype, value + at(&residual, v, row, i)) : value;
+}
+
 static void
 norm(const struct etk_ref *r, struct rows v)
 {
     const struct et_norm_attr *o = r->attr;
-    const struct etk_array *x = &r->in[0], *y = &r->out[0];
     struct etk_array gamma = operand(r, 1), beta = operand(r, 2);
     for (int64_t row = 0; row < v.count; row++) {
         double mean = 0, var = 0;
         for (int64_t i = 0; i < v.size; i++)
-            mean += at(x, &v, row, i) / (double)v.size;
+            mean += input(r, &v, row, i) / (double)v.size;
         for (int64_t i = 0; i < v.size; i++)
-            var += pow(at(x, &v, row, i) - mean, 2) / (double)v.size;
+            var += pow(input(r, &v, row, i) - mean, 2) / (double)v.size;
         double rstd = 1 / sqrt(var + o->eps);
         for (int64_t i = 0; i < v.size; i++) {
-            int64_t c = channel(&v, row, i);
-            etk_set(y, etk_offset_linear(&y->d, row * v.size + i),
-                    (at(x, &v, row, i) - mean) * rstd * affine(&gamma, c, 1) +
-                        affine(&beta, c, 0));
+            int64_t c = channel(&v, row, i), n = row * v.size + i;
+            double x = input(r, &v, row, i);
+            double y = (x - mean) * rstd * affine(&gamma, c, 1) + affine(&beta, c, 0);
+            /* y may be narrower than x: as if it had been stored in x's dtype first. */
+            store(&r->out[0], n, etk_round(r->in[0].d.dtype, y));
+            if (r->n_out > 3)
+                store(&r->out[3], n, x);
         }
         store(&r->out[1], row, mean);
         store(&r->out[2], row, rstd);
@@ -201,7 +215,8 @@ norm(const struct etk_ref *r, struct rows v)
 static void
 norm_grad(const struct etk_ref *r, struct rows v)
 {
-    const struct etk_array *dy = &r->in[0], *x = &r->in[1], *dx = &r->out[0];
+    const struct etk_array *dy = &r->in[0], *x = &r->in[1];
+    struct etk_array dsum = operand(r, 5);
     for (int64_t row = 0; row < v.count; row++) {
         double mean = affine(&r->in[3], row, 0), rstd = affine(&r->in[4], row, 0);
         double sum = 0, sum_xhat = 0;
@@ -219,7 +234,13 @@ norm_grad(const struct etk_ref *r, struct rows v)
         for (int64_t i = 0; i < v.size; i++) {
             double xhat = (at(x, &v, row, i) - mean) * rstd;
             double g = at(dy, &v, row, i) * affine(&r->in[2], channel(&v, row, i), 1);
-            store(dx, row * v.size + i, rstd * (g - sum - xhat * sum_xhat));
+            /* As if dx had been stored before the sum. */
+            double dx = etk_round(x->d.dtype, rstd * (g - sum - xhat * sum_xhat));
+            if (dsum.p)
+                dx = etk_round(x->d.dtype, dx + at(&dsum, &v, row, i));
+            store(&r->out[0], row * v.size + i, dx);
+            if (r->n_out > 3)
+                store(&r->out[3], row * v.size + i, dx);
         }
     }
     etk_flush(r, 1);
