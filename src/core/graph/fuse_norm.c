@@ -11,33 +11,19 @@
 
 #include "core/graph/graph_impl.h"
 
-/* The step that makes VALUE as itself (no view), if its op is ID; else -1. */
-static int
-made_by(const struct eti_ir *ir, int value, enum et_op_id id)
-{
-    if (value < 0 || ir->value[value].root != value)
-        return -1;
-    int step = ir->value[value].producer;
-    return step >= 0 && ir->step[step].op && ir->step[step].op->id == id ? step : -1;
-}
-
-static struct eti_step *
+/* Room for N_IN operands; the ReLU is said in the attributes. */
+static bool
 extend(struct eti_ir *ir, struct eti_step *s, int n_in)
 {
-    int *ids = eti_arena_alloc(ir->arena, (size_t)(n_in + s->n_out) * sizeof *ids);
     struct et_norm_attr *attr = eti_arena_alloc(ir->arena, sizeof *attr);
-    if (!ids || !attr)
-        return NULL;
-    for (int i = 0; i < n_in; i++)
-        ids[i] = i < s->n_in ? s->in[i] : -1;
-    memcpy(ids + n_in, s->out, (size_t)s->n_out * sizeof *ids);
+    eti_ir_widen(ir, s, n_in, s->n_out);
+    ir->failed |= !attr;
+    if (ir->failed)
+        return false;
     memcpy(attr, s->attr, sizeof *attr);
     attr->relu = 1;
-    s->in = ids;
-    s->n_in = n_in;
-    s->out = ids + n_in;
     s->attr = attr;
-    return s;
+    return true;
 }
 
 /* relu(bn) or relu(bn + r): the sum's operand that is a batch norm read by nobody else.
@@ -48,10 +34,10 @@ find_norm(const struct eti_ir *ir, const int *uses, int value, int *norm, int *r
           int *sum)
 {
     *residual = *sum = -1;
-    *norm = made_by(ir, value, ET_OP_batch_norm);
+    *norm = eti_ir_made_by(ir, value, ET_OP_batch_norm);
     if (*norm >= 0)
         return uses[value] == 1;
-    *sum = made_by(ir, value, ET_OP_add);
+    *sum = eti_ir_made_by(ir, value, ET_OP_add);
     if (*sum < 0 || uses[value] != 1)
         return false;
     const struct eti_step *s = &ir->step[*sum];
@@ -59,7 +45,7 @@ find_norm(const struct eti_ir *ir, const int *uses, int value, int *norm, int *r
         return false;
     for (int side = 0; side < 2; side++) {
         int bn = s->in[side], other = s->in[!side];
-        *norm = made_by(ir, bn, ET_OP_batch_norm);
+        *norm = eti_ir_made_by(ir, bn, ET_OP_batch_norm);
         if (*norm < 0 || uses[bn] != 1 || ir->step[*norm].n_in > 3 ||
             !et_desc_equal(&ir->value[other].desc, &ir->value[bn].desc))
             continue;
@@ -78,8 +64,8 @@ fuse_forward(struct eti_ir *ir, int *uses, int relu)
         ((const struct et_norm_attr *)ir->step[norm].attr)->relu ||
         ir->step[norm].out[0] < 0)
         return;
-    struct eti_step *bn = extend(ir, &ir->step[norm], 4);
-    if (!bn)
+    struct eti_step *bn = &ir->step[norm];
+    if (!extend(ir, bn, 4))
         return;
     bn->in[3] = residual;
     bn->out[0] = out;
@@ -94,7 +80,7 @@ static void
 fuse_backward(struct eti_ir *ir, int *uses, int grad)
 {
     struct eti_step *b = &ir->step[grad];
-    int d = b->in[0], mask = made_by(ir, d, ET_OP_relu_grad);
+    int d = b->in[0], mask = eti_ir_made_by(ir, d, ET_OP_relu_grad);
     if (mask < 0 || ((const struct et_norm_attr *)b->attr)->relu)
         return;
     int dy = ir->step[mask].in[0], y = ir->step[mask].in[1];

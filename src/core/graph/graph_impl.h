@@ -2,9 +2,9 @@
  *
  * Building: build.c, with the casts of mixed precision by autocast.c. Then an evaluation
  * goes: lower.c (what is reachable, its signature, and as a list of steps
- * on values), fuse_parts.c, fuse_norm.c, fuse_epilogue.c and fuse_elementwise.c (rewrite
- * the steps), place.c (where each value lies), plan.c (kernels and addresses), eval.c
- * (cache and replay). */
+ * on values), fuse_parts.c, fuse_norm.c, fuse_residual.c, fuse_epilogue.c and
+ * fuse_elementwise.c (rewrite the steps), place.c (where each value lies), plan.c
+ * (kernels and addresses), eval.c (cache and replay). */
 #ifndef ETI_GRAPH_IMPL_H
 #define ETI_GRAPH_IMPL_H
 
@@ -173,12 +173,17 @@ int eti_value_of(const struct et_tensor *t);
 int eti_ir_add_value(struct eti_ir *ir, const struct et_desc *desc, int producer);
 struct eti_step *eti_ir_add_step(struct eti_ir *ir, const struct et_op *op, const void *attr,
                                  size_t attr_size, int n_in, int n_out);
+/* The step that makes VALUE as itself (no view), if its op is ID; else -1. */
+int eti_ir_made_by(const struct eti_ir *ir, int value, enum et_op_id id);
+/* Gives S room for at least N_IN operands and N_OUT results; those added are left out. */
+void eti_ir_widen(struct eti_ir *ir, struct eti_step *s, int n_in, int n_out);
 /* For each value the number of steps that read it (through views too), plus one if it is
  * wanted. N_VALUES entries in the arena; NULL on ENOMEM. */
 int *eti_ir_count_uses(struct eti_ir *ir);
 
 void eti_fuse_parts(struct eti_ir *ir);
 void eti_fuse_norm(struct eti_ir *ir);
+void eti_fuse_residual(struct eti_ir *ir);
 /* For devices that multiply and compute what follows in one kernel. */
 void eti_fuse_epilogue(struct eti_ir *ir);
 void eti_fuse_elementwise(struct eti_ir *ir);

@@ -276,6 +276,35 @@ eti_lower(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_i
     return ET_OK;
 }
 
+int
+eti_ir_made_by(const struct eti_ir *ir, int value, enum et_op_id id)
+{
+    if (value < 0 || ir->value[value].root != value)
+        return -1;
+    int step = ir->value[value].producer;
+    return step >= 0 && ir->step[step].op && ir->step[step].op->id == id ? step : -1;
+}
+
+void
+eti_ir_widen(struct eti_ir *ir, struct eti_step *s, int n_in, int n_out)
+{
+    n_in = n_in > s->n_in ? n_in : s->n_in;
+    n_out = n_out > s->n_out ? n_out : s->n_out;
+    int *ids = eti_arena_alloc(ir->arena, (size_t)(n_in + n_out) * sizeof *ids);
+    if (!ids) {
+        ir->failed = true;
+        return;
+    }
+    for (int i = 0; i < n_in; i++)
+        ids[i] = i < s->n_in ? s->in[i] : -1;
+    for (int i = 0; i < n_out; i++)
+        ids[n_in + i] = i < s->n_out ? s->out[i] : -1;
+    s->in = ids;
+    s->out = ids + n_in;
+    s->n_in = n_in;
+    s->n_out = n_out;
+}
+
 int *
 eti_ir_count_uses(struct eti_ir *ir)
 {
