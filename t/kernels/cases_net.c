@@ -88,7 +88,9 @@ static const struct batch_case batches[] = {
 static void
 batch_norm(struct bench *b, const struct batch_case *v)
 {
-    struct et_norm_attr o = {.eps = 1e-5, .relu = v->relu};
+    struct et_norm_attr o = {.eps = 1e-5,
+                             .relu = v->relu,
+                             .stored = v->residual ? (int32_t)b->narrow : 0};
     int64_t c = v->x[1], n = v->x[0];
     for (int k = 2; k < v->ndim; k++)
         n *= v->x[k];
@@ -104,7 +106,7 @@ batch_norm(struct bench *b, const struct batch_case *v)
     struct operand *mean = wide_result(b, SHAPE(c));
     struct operand *var = wide_result(b, SHAPE(c));
     struct trial forward = {ATTR(o), IN(x, gamma, beta, residual), OUT(y, mean, var),
-                            .length = n};
+                            .length = n, .narrow_part = v->residual};
     if (b->op == ET_OP_batch_norm) {
         check(b, &forward, "%s", v->what);
         return;

@@ -1,6 +1,7 @@
 /* fuse_norm.c: batch norm takes the ReLU and the residual sum that follow it.
  *
- *   forward   y = relu(bn(x) [+ r])      one pass over x and r instead of three
+ *   forward   y = relu(bn(x) [+ r])      one pass over x and r instead of three; in
+ *             bf16 and f16 bn(x) is rounded before the sum, as if it had been stored
  *   backward  d = dy * (y > 0), dx = bn'(d)   d is never stored unless somebody else
  *             reads it, and then batch_norm_grad writes it as dresidual
  *
@@ -11,9 +12,10 @@
 
 #include "core/graph/graph_impl.h"
 
-/* Room for N_IN operands; the ReLU is said in the attributes. */
+/* Room for N_IN operands; the ReLU is said in the attributes, and that the norm is
+ * rounded to the dtype STORED before a sum. */
 static bool
-extend(struct eti_ir *ir, struct eti_step *s, int n_in)
+extend(struct eti_ir *ir, struct eti_step *s, int n_in, enum et_dtype stored)
 {
     struct et_norm_attr *attr = eti_arena_alloc(ir->arena, sizeof *attr);
     eti_ir_widen(ir, s, n_in, s->n_out);
@@ -22,13 +24,13 @@ extend(struct eti_ir *ir, struct eti_step *s, int n_in)
         return false;
     memcpy(attr, s->attr, sizeof *attr);
     attr->relu = 1;
+    attr->stored = (int32_t)stored;
     s->attr = attr;
     return true;
 }
 
 /* relu(bn) or relu(bn + r): the sum's operand that is a batch norm read by nobody else.
- * A sum in bf16 or f16 stays by itself: inside the norm its result would be rounded once
- * instead of twice, and a plan computes what an eager run does, bit for bit. */
+ */
 static bool
 find_norm(const struct eti_ir *ir, const int *uses, int value, int *norm, int *residual,
           int *sum)
@@ -41,8 +43,6 @@ find_norm(const struct eti_ir *ir, const int *uses, int value, int *norm, int *r
     if (*sum < 0 || uses[value] != 1)
         return false;
     const struct eti_step *s = &ir->step[*sum];
-    if (et_dtype_size(ir->value[value].desc.dtype) < sizeof(float))
-        return false;
     for (int side = 0; side < 2; side++) {
         int bn = s->in[side], other = s->in[!side];
         *norm = eti_ir_made_by(ir, bn, ET_OP_batch_norm);
@@ -65,7 +65,7 @@ fuse_forward(struct eti_ir *ir, int *uses, int relu)
         ir->step[norm].out[0] < 0)
         return;
     struct eti_step *bn = &ir->step[norm];
-    if (!extend(ir, bn, 4))
+    if (!extend(ir, bn, 4, sum < 0 ? ET_NONE : ir->value[out].desc.dtype))
         return;
     bn->in[3] = residual;
     bn->out[0] = out;
@@ -75,7 +75,8 @@ fuse_forward(struct eti_ir *ir, int *uses, int relu)
         ir->step[sum].op = NULL;
 }
 
-/* bn_grad(relu_grad(dy, y), x, ...): y says where the gradient passes, whoever made it. */
+/* bn_grad(relu_grad(dy, y), x, ...): y says where the gradient passes, whoever made it.
+ */
 static void
 fuse_backward(struct eti_ir *ir, int *uses, int grad)
 {
@@ -87,7 +88,7 @@ fuse_backward(struct eti_ir *ir, int *uses, int grad)
     if (!et_desc_equal(&ir->value[dy].desc, &ir->value[y].desc) ||
         !et_desc_equal(&ir->value[dy].desc, &ir->value[b->in[1]].desc))
         return;
-    if (!extend(ir, b, 6))
+    if (!extend(ir, b, 6, ET_NONE))
         return;
     b->in[0] = dy;
     b->in[5] = y;

@@ -1,7 +1,8 @@
 /* loops_batch_norm.c: batch normalisation of [positions, C], channels innermost.
  *
  *   mean m, biased variance v of each channel over P positions; r = 1/sqrt(v + eps)
- *   y  = (x - m) gamma r + beta (+ residual), through relu where the attribute says so
+ *   y  = (x - m) gamma r + beta (+ residual), through relu where the attribute says so,
+ *        the sum after the rounding that the attribute says
  *   dx = gamma r (g - sum(g)/P - (x - m) r^2 sum(g (x - m))/P), g = dy where relu let
  * by
  *
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 
 #include "kernels/cpu/loops_arrays.h"
+#include "kernels/cpu/loops_convert.h"
 
 #define WIDE  256  /* elements of a wide row, at most, where several rows make one */
 #define ROWS  64   /* summed in f32 */
@@ -30,6 +32,7 @@ struct norm_kernel {
     int64_t count, c, width; /* elements; channels; of a wide row */
     double eps;
     bool relu;
+    enum et_dtype stored;        /* what the norm is rounded to before a sum */
     size_t coef_at;              /* f32 [4][width] */
     size_t sums_at, piece_bytes; /* per piece: f64 [2][c], f32 [2][width] */
 };
@@ -189,9 +192,19 @@ struct images {
     float *out, *dresidual;
 };
 
+/* V as DTYPE holds it. */
+INLINE float
+rounded(float v, enum et_dtype dtype)
+{
+    return dtype == ET_BF16  ? from_bf16(to_bf16(v))
+           : dtype == ET_F16 ? from_f16(to_f16(v))
+                             : v;
+}
+
 INLINE void
 write_forward(const struct norm_kernel *k, void *ws, const float *x,
-              const float *residual, bool relu, float *y, int64_t at, int64_t n)
+              const float *residual, enum et_dtype stored, bool relu, float *y,
+              int64_t at, int64_t n)
 {
     const float *mean = coef_of(k, ws, 0), *scale = coef_of(k, ws, 1),
                 *beta = coef_of(k, ws, 2);
@@ -199,7 +212,7 @@ write_forward(const struct norm_kernel *k, void *ws, const float *x,
     for (int64_t j = 0; j < n; j++) {
         float v = (x[at + j] - mean[j]) * scale[j] + beta[j];
         if (residual)
-            v += residual[at + j];
+            v = rounded(v, stored) + residual[at + j];
         if (relu)
             v = v < 0 ? 0 : v;
         y[at + j] = v;
@@ -230,14 +243,18 @@ static void
 write_row(const struct norm_kernel *k, void *ws, const struct images *a, int64_t at,
           int64_t n)
 {
-    if (!a->dy && a->residual && k->relu)
-        write_forward(k, ws, a->x, a->residual, true, a->out, at, n);
+    if (!a->dy && a->residual && k->stored == ET_BF16)
+        write_forward(k, ws, a->x, a->residual, ET_BF16, k->relu, a->out, at, n);
+    else if (!a->dy && a->residual && k->stored == ET_F16)
+        write_forward(k, ws, a->x, a->residual, ET_F16, k->relu, a->out, at, n);
+    else if (!a->dy && a->residual && k->relu)
+        write_forward(k, ws, a->x, a->residual, ET_F32, true, a->out, at, n);
     else if (!a->dy && a->residual)
-        write_forward(k, ws, a->x, a->residual, false, a->out, at, n);
+        write_forward(k, ws, a->x, a->residual, ET_F32, false, a->out, at, n);
     else if (!a->dy && k->relu)
-        write_forward(k, ws, a->x, NULL, true, a->out, at, n);
+        write_forward(k, ws, a->x, NULL, ET_F32, true, a->out, at, n);
     else if (!a->dy)
-        write_forward(k, ws, a->x, NULL, false, a->out, at, n);
+        write_forward(k, ws, a->x, NULL, ET_F32, false, a->out, at, n);
     else if (a->y && a->out && a->dresidual)
         write_backward(k, ws, a->x, a->dy, a->y, a->out, a->dresidual, at, n);
     else if (a->y && a->out)
@@ -385,6 +402,7 @@ ETK_NAME(etk_prepare_batch_norm)(struct et_device_handle *d, const struct et_cal
     k->pieces = pieces_for(d, k->count, (k->count + k->width - 1) / k->width);
     k->eps = o->eps;
     k->relu = o->relu;
+    k->stored = (enum et_dtype)o->stored;
     k->coef_at = reserve(ws, (size_t)(4 * k->width) * sizeof(float));
     k->piece_bytes = etk_round_up((size_t)(2 * k->c) * sizeof(double) +
                                   (size_t)(2 * k->width) * sizeof(float));

@@ -74,7 +74,7 @@ etk_norm_channels_plan(const struct etk_norm *o, const struct etk_gpu *gpu,
 {
     const struct et_desc *x = o->desc[ETK_NORM_X];
     if (!(o->batch || o->group) || x->dtype == ET_F64 || et_desc_count(x) == 0 ||
-        x->shape[1] > INT_MAX)
+        x->shape[1] > INT_MAX || (o->desc[ETK_NORM_RESIDUAL] && o->stored != x->dtype))
         return false;
     memset(n, 0, sizeof *n);
     n->eps = o->eps;

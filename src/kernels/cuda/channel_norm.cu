@@ -366,8 +366,8 @@ template <int V> struct coefs {
     float mean[V], scale[V], offset[V], slope[V]; /* forward: OFFSET is beta */
 };
 
-/* Y = norm, plus the residual, through relu: rounded once, where a norm that was stored
- * in a narrow dtype and then added would be twice. */
+/* Y = norm, plus the residual, through relu. The norm is rounded before the sum, as it
+ * would be if a kernel of its own stored it: the bits are the same. */
 template <class T, int V>
 static __device__ __forceinline__ void
 put_forward(const struct etk_norm_channels &n, const struct coefs<V> &c,
@@ -378,7 +378,7 @@ put_forward(const struct etk_norm_channels &n, const struct coefs<V> &c,
     for (int k = 0; k < V; k++) {
         v[k] = (x[k] - c.mean[k]) * c.scale[k] + c.offset[k];
         if (n.p[ETK_NORM_RESIDUAL])
-            v[k] += r[k];
+            v[k] = etk_up(etk_down<T>(v[k])) + r[k];
         v[k] = n.relu && v[k] < 0 ? 0.0f : v[k];
     }
     etk_put<T, V>(y, v);

@@ -154,6 +154,7 @@ plan_any(const struct etk_norm *o, bool parameters, struct etk_norm_any *n)
     n->eps = o->eps;
     n->relu = o->relu;
     n->variance = o->batch;
+    n->stored = o->stored;
     n->blocks = n->size = 1;
     for (int inner = 0; inner < 2; inner++)
         for (int i = 0; i < axes; i++) {
@@ -240,6 +241,8 @@ norm_of(const struct et_call *call, const struct layout *l)
             o.desc[(int)l->out[i]] = &call->out[i];
     if (!o.relu)
         o.desc[ROLE(RELU_Y)] = NULL;
+    const struct et_desc *y = o.desc[ROLE(Y)];
+    o.stored = attr->stored ? (enum et_dtype)attr->stored : y ? y->dtype : ET_NONE;
     return o;
 }
 

@@ -44,6 +44,7 @@ struct etk_norm {
     const struct et_norm_attr *attr;            /* borrowed from the call */
     const struct et_desc *desc[ETK_NORM_ROLES]; /* NULL: left out, not wanted */
     bool grad, batch, group, relu;
+    enum et_dtype stored; /* that a norm is rounded to before a residual is added */
     double eps;
 };
 
@@ -71,6 +72,7 @@ struct etk_norm_any {
     struct etk_norm_array a[ETK_NORM_ROLES];
     double eps;
     int relu, variance; /* VARIANCE: what SPREAD holds */
+    int stored;         /* dtype that a norm is rounded to before a residual is added */
     int wide;           /* computed in f64 */
 };
 /* The outer axes are those of a set. */

@@ -145,8 +145,9 @@ __launch_bounds__(THREADS, 1) forward(const __grid_constant__ struct etk_norm_an
             W x = input<W>(n, b, i), v = (x - mean) * rstd;
             store<W>(n, ETK_NORM_SUM, b, i, x);
             v = v * value<W>(n, ETK_NORM_GAMMA, b, i, 1) +
-                value<W>(n, ETK_NORM_BETA, b, i, 0) +
-                value<W>(n, ETK_NORM_RESIDUAL, b, i, 0);
+                value<W>(n, ETK_NORM_BETA, b, i, 0);
+            if (n.a[ETK_NORM_RESIDUAL].p)
+                v = rounded<W>(n.stored, v) + value<W>(n, ETK_NORM_RESIDUAL, b, i, 0);
             store<W>(n, ETK_NORM_Y, b, i, n.relu && v < 0 ? 0 : v);
         }
         if (threadIdx.x == 0) {

@@ -84,7 +84,7 @@ etk_ref_batch_norm(const struct etk_ref *r)
             double v = (etk_get(x, etk_offset(&x->d, i.ix)) - mean) * scale;
             v += affine(&beta, c, 0);
             if (residual.p) /* as if the norm's own result had been stored */
-                v = etk_round(y->d.dtype, v) +
+                v = etk_round(o->stored ? (enum et_dtype)o->stored : y->d.dtype, v) +
                     etk_get(&residual, etk_offset(&residual.d, i.ix));
             etk_set(y, etk_offset(&y->d, i.ix), o->relu && v < 0 ? 0 : v);
         }
