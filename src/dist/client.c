@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "dist/errors.h"
+#include "etude/diagnostic.h"
 
 enum { BATCH = 4096 };            /* messages in one step */
 static const double SLICE = 0.05; /* seconds of a step at most */
@@ -99,8 +100,8 @@ etd_client_drop_snapshot(struct etd_client *c)
 void
 etd_client_say(struct etd_client *c, const char *code, const char *text)
 {
-    snprintf(c->s.code, sizeof c->s.code, "%s", code);
-    snprintf(c->s.text, sizeof c->s.text, "%s", text);
+    et_visible(c->s.code, sizeof c->s.code, code, strlen(code));
+    et_visible(c->s.text, sizeof c->s.text, text, strlen(text));
 }
 
 void

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "etude/diagnostic.h"
+
 static void
 on_welcome(struct etd_client *c, const struct etd_frame *f)
 {
@@ -14,7 +16,9 @@ on_welcome(struct etd_client *c, const struct etd_frame *f)
     bool goes_on = etd_get_bool(&f->body, "goes_on", false);
     if (c->s.link != ETD_LINK_CONNECTING)
         return;
-    etd_get_text(&f->body, "name", c->s.name, sizeof c->s.name);
+    char name[ET_RUN_NAME];
+    etd_get_text(&f->body, "name", name, sizeof name);
+    et_visible(c->s.name, sizeof c->s.name, name, strlen(name));
     c->s.is_operator =
         strcmp(etd_get_text(&f->body, "role", role, sizeof role), "operator") == 0;
     memcpy(c->run, f->head.run, sizeof c->run);
@@ -195,6 +199,9 @@ on_answer(struct etd_client *c, const struct etd_frame *f)
     struct etd_answer a;
     if (!etd_answer_read(f, &a))
         return;
+    char text[sizeof a.text];
+    memcpy(text, a.text, sizeof text);
+    et_visible(a.text, sizeof a.text, text, strlen(text));
     if (c->n_answers == ETD_ANSWERS) {
         c->first_answer = (c->first_answer + 1) % ETD_ANSWERS;
         c->n_answers--;

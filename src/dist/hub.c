@@ -213,7 +213,10 @@ on_hello(struct etd_hub *h, struct etd_peer *p, const void *name, size_t n,
         return;
     }
     etd_get_text(&f->body, "as", as, sizeof as);
-    as[strcspn(as, " \t\n")] = '\0'; /* it becomes a word of the run's events */
+    /* It becomes a word of the run's events. */
+    for (char *at = as; *at; at++)
+        if (*at <= ' ' || *at > '~')
+            *at = '_';
     int length = snprintf(p->who, sizeof p->who, "uid:%ld", (long)getuid());
     if (as[0])
         snprintf(p->who + length, sizeof p->who - (size_t)length, "/%.*s",
@@ -330,12 +333,14 @@ on_frame(struct etd_hub *h, struct etd_peer *p, const struct etd_frame *f)
     }
 }
 
-/* Takes N from TOKENS; RATE come each second, and no more than that are kept. */
+/* Takes one of TOKENS; RATE come each second, and no more than that are kept. (Those
+ * that were earned otherwise are.) */
 static bool
 take_token(double *tokens, double rate, double seconds)
 {
-    *tokens += rate * seconds;
-    *tokens = *tokens < rate ? *tokens : rate;
+    double refilled = *tokens + rate * seconds;
+    if (*tokens < rate)
+        *tokens = refilled < rate ? refilled : rate;
     if (*tokens < 1)
         return false;
     *tokens -= 1;
@@ -625,7 +630,7 @@ serve(struct etd_hub *h)
 static void
 end(struct etd_hub *h)
 {
-    int linger = 500; /* ms for the last words */
+    int linger = 200; /* ms for the last words */
     if (h->router) {
         (void)zmq_setsockopt(h->router, ZMQ_LINGER, &linger, sizeof linger);
         zmq_close(h->router);
@@ -634,10 +639,10 @@ end(struct etd_hub *h)
         etd_stream_forget(h, p);
     etd_stream_end(h);
     etd_ring_release(h);
+    etd_endpoint_release(&h->endpoint); /* before anybody is waited for */
+    etd_control_close(h);
     if (h->zmq)
         zmq_ctx_term(h->zmq);
-    etd_endpoint_release(&h->endpoint);
-    etd_control_close(h);
     etd_follow_close(&h->follow);
     if (h->inotify >= 0)
         close(h->inotify);

@@ -20,6 +20,9 @@ enum {
     RECORD = 32 << 10, /* bytes of a frame of a record, more than 64 numbers take */
     AT_ONCE = 512,     /* messages for one viewer before it is the next one's turn */
 };
+/* Messages that a viewer may send for each that it is sent, beside its rate: at least
+ * every 128th it gives credit. */
+static const double EARNED = 1.0 / 32;
 static const double FRESH = 1; /* seconds for which a snapshot is handed to others */
 
 /* ---- the ring ---- */
@@ -340,6 +343,7 @@ pump_snap(struct etd_hub *h, struct etd_peer *p)
         if (!etd_hub_send_message(h, p, &s->message[p->snap_next]))
             return false;
         p->credit -= counts;
+        p->tokens += counts * EARNED;
         p->moved = eti_monotonic(h->cx);
     }
     set_place(h, p, find_position(h, s->s + 1));
@@ -382,6 +386,7 @@ etd_stream_pump(struct etd_hub *h, struct etd_peer *p)
             return;
         }
         p->credit--;
+        p->tokens += EARNED;
         p->at = slot_at(h, p->next)->at + slot_bytes(h, p->next);
         p->next++;
     }

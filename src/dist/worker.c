@@ -23,8 +23,9 @@ enum {
     AT_ONCE = 256, /* messages taken in before hubs are looked at again */
     PREFIX = 4,
 };
-static const double MESSAGES = 200; /* a second that a viewer may send */
-static const double SWEEP = 0.05;   /* seconds between looks at who is gone, at least */
+static const double MESSAGES = 200;    /* a second that a viewer may send */
+static const double EARNED = 1.0 / 32; /* more for each message that it is sent */
+static const double SWEEP = 0.05; /* seconds between looks at who is gone, at least */
 
 struct peer {
     struct etd_session *session; /* NULL: free */
@@ -66,9 +67,10 @@ static bool
 send_peer(void *data, const void *bytes, size_t n)
 {
     struct peer *p = data;
+    bool sent = send_to(p->w, p->socket, p->name, p->name_bytes, bytes, n);
+    p->tokens += sent * EARNED;
     /* Of one that is gone nothing is kept: it counts as sent. */
-    return send_to(p->w, p->socket, p->name, p->name_bytes, bytes, n) ||
-           zmq_errno() == EHOSTUNREACH;
+    return sent || zmq_errno() == EHOSTUNREACH;
 }
 
 static void
@@ -185,8 +187,9 @@ on_message(struct worker *w, void *socket, zmq_msg_t *name, zmq_msg_t *body,
         send_end(w, socket, name, ETD_REFUSE, "FULL", "64 viewers are here already");
         return ET_OK;
     }
-    p->tokens += MESSAGES * (now - p->heard);
-    p->tokens = p->tokens < MESSAGES ? p->tokens : MESSAGES;
+    double refilled = p->tokens + MESSAGES * (now - p->heard);
+    if (p->tokens < MESSAGES)
+        p->tokens = refilled < MESSAGES ? refilled : MESSAGES;
     p->heard = now;
     if (p->tokens < 1) {
         etd_session_bye(p->session, "RATE", "more than 200 messages a second");

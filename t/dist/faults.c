@@ -421,6 +421,15 @@ test_flood(int joins)
        joins, (double)(h.log.seq - before) / (now() - began));
     is_int(other, 0, "and each knows what the log says");
 
+    /* One that does not look for a while: it gives credit as fast as it reads. */
+    c = house_client(&h, false);
+    ok(house_drive(&h, &c, 1, all_equal, 10), "a viewer");
+    house_tell(&h, 45000);
+    ok(house_drive(&h, &c, 1, all_equal, 10),
+       "that finds 45,000 records reads them all");
+    is_int(etd_client_status(c)->snapshots, 1, "without another snapshot");
+    etd_client_close(&c);
+
     /* One that does not look for so long that the ring is not long enough. */
     c = house_client(&h, false);
     ok(house_drive(&h, &c, 1, all_equal, 10), "a viewer");

@@ -281,6 +281,39 @@ test_removed(void)
     is_str(ask(&operator_), "operator", "until it is right again");
 }
 
+/* By ssh, which here is a program that runs the rest of its words. */
+static void
+test_ssh(void)
+{
+    char path[512], program[4096], text[1024], who[64];
+    const char *build = getenv("ET_BUILDDIR"), *old = getenv("PATH");
+    struct etd_client *c;
+    snprintf(path, sizeof path, "%s/etude", build ? build : ".");
+    if (!realpath(path, program))
+        bail("no %s", path);
+    snprintf(path, sizeof path, "%s/ssh", config);
+    FILE *f = fopen(path, "w");
+    fprintf(f, "#!/bin/sh\nshift 4\ncd '%s' || exit 1\nexec '%s' \"$@\"\n", h.folder,
+            program);
+    fclose(f);
+    chmod(path, 0755);
+    snprintf(text, sizeof text, "%s:%s", config, old ? old : "/bin:/usr/bin");
+    setenv("PATH", text, 1);
+    const struct etd_client_options o = {.line = {.target = "ssh://lab"},
+                                         .run = h.name};
+    if (etd_client_open(h.cx, &o, &c) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    ok(house_drive(&h, &c, 1, all_equal, 10), "a run is watched by ssh");
+    house_tell(&h, 3000);
+    ok(house_drive(&h, &c, 1, all_equal, 10) && house_is_equal(&h, c),
+       "and the stream goes on");
+    is_str(do_it(c, ETD_OP_PAUSE), "APPLIED", "who may log in may steer");
+    snprintf(who, sizeof who, "uid:%ld/ssh", (long)getuid());
+    is_str(answer.text, who, "and it is known that it came by ssh");
+    etd_client_close(&c);
+    setenv("PATH", old ? old : "/bin:/usr/bin", 1);
+}
+
 /* Another user of this machine. */
 static void
 test_other_user(void)
@@ -390,6 +423,7 @@ main(void)
     test_viewer();
     test_operator();
     test_removed();
+    test_ssh();
     test_other_user();
     is_int(stop_worker(), 0, "it ends");
     house_end(&h);
