@@ -1,4 +1,6 @@
 /* group.c: see group.h. */
+#include "config.h"
+
 #include "t/dist/group.h"
 
 #include <arpa/inet.h>
@@ -22,6 +24,16 @@ now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool
+group_possible(void)
+{
+#ifdef ET_GLOO
+    return true;
+#else
+    return false;
+#endif
 }
 
 int

@@ -20,6 +20,8 @@ struct group {
 /* What a rank does. What it prints to stdout is its text; it returns its exit code. */
 typedef int group_fn(struct et_ctx *cx, struct et_comm *c, void *data);
 
+/* Is there anything that ranks could talk through? */
+bool group_possible(void);
 /* A port of 127.0.0.1 that nobody has just now. */
 int group_port(void);
 /* Starts WORLD processes with the environment of ranks; each opens its communicator
