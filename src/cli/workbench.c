@@ -11,6 +11,7 @@
 #include "cli/workbench.h"
 #include "core/run/facts.h"
 #include "tui/compose.h"
+#include "tui/workers.h"
 
 extern char **environ;
 
@@ -22,17 +23,20 @@ cli_has_screen(void)
            !(term && strcmp(term, "dumb") == 0);
 }
 
-/* What Compose needs of the program. ENV is borrowed by APP. */
+/* What screens need of the program. ENV is borrowed by APP. */
 static et_status
-set_up_compose(struct tui_app *app, const struct et_recipe_env *env)
+set_up(struct tui_app *app, const struct et_recipe_env *env)
 {
     struct json_t *installed = cli_recipe_list();
     const struct tui_compose_setup setup = {
         .env = env,
         .installed = installed,
     };
+    char folder[PATH_MAX];
     et_status status = tui_compose_setup(app, &setup);
     json_decref(installed);
+    if (status == ET_OK)
+        status = tui_workers_setup(app, cli_user_folder(folder, sizeof folder));
     return status;
 }
 
@@ -184,7 +188,7 @@ cli_workbench(struct cli *c, enum tui_where first,
     et_ctx_set_log(c->cx, ET_LOG_ERROR, NULL, NULL); /* a line would spoil the screen */
     status = tui_app_new(&config, &app);
     if (status == ET_OK)
-        status = set_up_compose(app, &env);
+        status = set_up(app, &env);
     if (status == ET_OK)
         code = begin ? begin(c, app, data) : CLI_OK;
     else

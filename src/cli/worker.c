@@ -340,6 +340,37 @@ list(struct cli *c)
     return CLI_OK;
 }
 
+/* What runs there are. */
+static int
+runs(struct cli *c)
+{
+    struct etd_target t = {0};
+    char folder[PATH_MAX - 64];
+    bool is = true;
+    json_t *all = NULL, *one;
+    size_t i;
+    et_status status = etd_target_parse(
+        c->cx, c->arg[1], cli_user_folder(folder, sizeof folder), &t, &is);
+    if (status == ET_OK && !is)
+        status =
+            ETD_FAIL(c->cx, ET_ENOENT, WORKER, "no worker is called '%s'", c->arg[1]);
+    const struct etd_client_options o = etd_target_options(&t);
+    if (status == ET_OK)
+        status = etd_worker_runs(c->cx, &o.line, PATIENCE, &all);
+    if (status != ET_OK)
+        return fail(c, status);
+    if (c->opt.json)
+        return cli_print_json(all);
+    json_array_foreach(all, i, one)
+    {
+        char name[ET_RUN_NAME * 4], state[64];
+        printf("%-24s %s\n", cli_fact(one, "name", name, sizeof name),
+               cli_fact(one, "state", state, sizeof state));
+    }
+    json_decref(all);
+    return CLI_OK;
+}
+
 int
 cli_worker(struct cli *c)
 {
@@ -352,6 +383,7 @@ cli_worker(struct cli *c)
         {"serve", 0, 0, true, true, serve}, {"list", 0, 0, false, false, list},
         {"add", 2, 3, false, false, add},   {"remove", 1, 1, false, false, remove_one},
         {"test", 1, 1, false, false, test}, {"keygen", 0, 0, false, true, keygen},
+        {"runs", 1, 1, false, false, runs},
     };
     const char *what = c->n_args > 0 ? c->arg[0] : "";
     int n = c->n_args - 1;
@@ -367,5 +399,5 @@ cli_worker(struct cli *c)
     }
     return cli_fail(c, CLI_E_OPERAND, NULL,
                     "worker needs one of: serve, list, add NAME ADDRESS [KEY], "
-                    "remove NAME, test NAME, keygen");
+                    "remove NAME, test NAME, runs NAME, keygen");
 }

@@ -429,7 +429,9 @@ key(struct tui_app *app, void *self, int pressed)
     }
     if (!c->is_editing && compose_is_empty(c)) {
         taken = true;
-        if (pressed == TUI_K_ENTER || pressed == 'a')
+        if (pressed == TUI_K_ENTER)
+            compose_start_first(c);
+        else if (pressed == 'a')
             compose_start_installed(c);
         else if (pressed == 'r')
             compose_start_run(c);

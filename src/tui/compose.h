@@ -139,6 +139,7 @@ void compose_save_as(struct compose *c);
 void compose_copy(struct compose *c);
 void compose_launch(struct compose *c);
 void compose_reload(struct compose *c);
+void compose_start_first(struct compose *c);
 void compose_start_installed(struct compose *c);
 void compose_start_run(struct compose *c);
 void compose_start_blank(struct compose *c);

@@ -188,6 +188,23 @@ installed(struct tui_app *app, void *data, int id, const char *text)
     begin(c, json_string_value(json_object_get(one, "path")));
 }
 
+/* The recipe that any machine can run; where it is not installed, all that are. */
+void
+compose_start_first(struct compose *c)
+{
+    json_t *one;
+    size_t i;
+    json_array_foreach(c->setup.installed, i,
+                       one) if (strcmp(json_string_value(json_object_get(one, "name")),
+                                       "first_minute") == 0)
+    {
+        begin(c, json_string_value(json_object_get(one, "path")));
+        tui_say(c->app, TUI_TEXT, "L launches it; all of this may be changed first");
+        return;
+    }
+    compose_start_installed(c);
+}
+
 void
 compose_start_installed(struct compose *c)
 {

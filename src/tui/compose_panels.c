@@ -583,13 +583,15 @@ compose_draw_start(struct compose *c, const struct tui_pane *p)
     y += 2;
     tui_put(p, y, 3, TUI_FOCUS, "enter");
     tui_put(p, y++, 10, TUI_TEXT,
-            "an installed recipe: the first needs no data and no GPU,");
-    tui_put(p, y++, 10, TUI_DIM, "and trains in two minutes");
+            "a first one: two minutes on this machine, no data, no GPU");
+    tui_put(p, y, 3, TUI_FOCUS, "a");
+    tui_put(p, y++, 10, TUI_TEXT, "one of those that are installed");
     tui_put(p, y, 3, TUI_FOCUS, "r");
     tui_put(p, y++, 10, TUI_TEXT, "the recipe of a run");
     tui_put(p, y, 3, TUI_FOCUS, "b");
     tui_put(p, y++, 10, TUI_TEXT, "a blank one, for images or for text");
     y++;
-    tui_put(p, y++, 3, TUI_DIM, "Then L launches it, and Monitor shows its curve.");
+    tui_put(p, y++, 3, TUI_DIM,
+            "Then L launches it, and Monitor shows its curve as it trains.");
     tui_put(p, y++, 3, TUI_DIM, "A file: etude compose RECIPE.   Help: ?   Leave: q");
 }

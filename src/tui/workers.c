@@ -1,0 +1,677 @@
+/* workers.c: see workers.h. Each worker is asked by a process of its own, so that none
+ * waits for another; the answers are those of `etude worker`. */
+#include "config.h"
+
+#include "tui/workers.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/run/index.h"
+#include "tui/format.h"
+#include "tui/glyphs.h"
+
+static const double AGAIN = 10, RETRY = 12, PATIENCE = 10; /* seconds */
+
+enum { DETAIL = 5, ATTACH = 6 };
+
+/* ---- who there is ---- */
+
+static void
+add_row(struct workers *w, const char *name, const char *address, const char *key,
+        const char *since)
+{
+    if (w->n == WORKERS_MOST)
+        return;
+    struct workers_row *r = &w->row[w->n++];
+    snprintf(r->name, sizeof r->name, "%s", name);
+    snprintf(r->address, sizeof r->address, "%s", address);
+    snprintf(r->key, sizeof r->key, "%s", key);
+    snprintf(r->since, sizeof r->since, "%s", since);
+}
+
+/* Reads workers.yaml; rows that stay keep what they are known to be. */
+static void
+read_workers(struct workers *w)
+{
+    struct etd_worker_list *known;
+    char path[PATH_MAX + 16];
+    void *block;
+    for (int i = 0; i < w->n; i++) {
+        tui_job_stop(&w->row[i].job);
+        memset(&w->row[i], 0, sizeof w->row[i]);
+        tui_job_stop(&w->row[i].job);
+    }
+    w->n = 0;
+    w->problem[0] = '\0';
+    add_row(w, "local", "ipc", "", "");
+    if (!*w->folder || et_alloc(w->app->cx, sizeof *known, &block) != ET_OK) {
+        et_error_clear(w->app->cx);
+        return;
+    }
+    known = block;
+    snprintf(path, sizeof path, "%s/workers.yaml", w->folder);
+    if (etd_workers_read(w->app->cx, path, known) != ET_OK) {
+        snprintf(w->problem, sizeof w->problem, "%.199s",
+                 et_error_get(w->app->cx)->message);
+        et_error_clear(w->app->cx);
+    } else {
+        for (int i = 0; i < known->n; i++)
+            add_row(w, known->worker[i].name, known->worker[i].address,
+                    known->worker[i].key, known->worker[i].since);
+    }
+    et_free(w->app->cx, known);
+}
+
+/* ---- asking ---- */
+
+static void
+ask(struct workers *w, struct workers_row *r)
+{
+    const char *argument[] = {"worker", "test", r->name, "--json", NULL};
+    r->next = tui_now(w->app) + (r->state == WORKER_LOST ? RETRY : AGAIN);
+    if (tui_job_start(&r->job, w->app->cx, argument, NULL, 0) != ET_OK) {
+        snprintf(r->why, sizeof r->why, "%.199s", et_error_get(w->app->cx)->message);
+        r->state = WORKER_LOST;
+        et_error_clear(w->app->cx);
+    }
+}
+
+static const char *
+text_of(const json_t *all, const char *key)
+{
+    const char *text = json_string_value(json_object_get(all, key));
+    return text ? text : "";
+}
+
+static bool
+is_local(const struct workers_row *r)
+{
+    return strcmp(r->name, "local") == 0;
+}
+
+/* This machine is there without a service: what is known of it. */
+static void
+stand_in(struct workers_row *r)
+{
+    r->state = WORKER_READY;
+    r->is_alone = true;
+    r->why[0] = '\0';
+    if (gethostname(r->host, sizeof r->host - 1) != 0)
+        snprintf(r->host, sizeof r->host, "this machine");
+    snprintf(r->version, sizeof r->version, "%s", PACKAGE_VERSION);
+    snprintf(r->role, sizeof r->role, "operator");
+    r->cores = sysconf(_SC_NPROCESSORS_ONLN);
+    r->gpus = -1;
+    r->rtt_ms = 0;
+}
+
+/* The answer of `worker test --json`, or its error. */
+static void
+take(struct workers_row *r)
+{
+    json_error_t error;
+    bool is_good = r->job.code == 0;
+    json_t *all = json_loads(is_good ? r->job.text : r->job.error, 0, &error);
+    if (is_good && json_is_object(all)) {
+        r->state = WORKER_READY;
+        r->is_alone = false;
+        r->why[0] = '\0';
+        snprintf(r->host, sizeof r->host, "%.63s", text_of(all, "host"));
+        snprintf(r->version, sizeof r->version, "%.31s", text_of(all, "version"));
+        snprintf(r->role, sizeof r->role, "%.15s", text_of(all, "role"));
+        r->cores = json_integer_value(json_object_get(all, "cores"));
+        r->gpus = json_integer_value(json_object_get(all, "gpus"));
+        r->rtt_ms = json_number_value(json_object_get(all, "rtt_ms"));
+    } else {
+        const char *why = json_is_object(all) ? text_of(all, "message") : r->job.error;
+        r->state = r->job.code == 77   ? WORKER_REFUSED
+                   : r->job.code == 76 ? WORKER_OLD
+                                       : WORKER_LOST;
+        et_visible(r->why, sizeof r->why, why, strlen(why));
+    }
+    json_decref(all);
+    if (r->state == WORKER_LOST && is_local(r))
+        stand_in(r);
+    tui_job_stop(&r->job);
+}
+
+/* ---- attaching ---- */
+
+static et_status
+attach_local(struct workers *w, const char *name, bool *found)
+{
+    struct eti_index *index;
+    json_t *list = NULL, *one, *facts = NULL;
+    struct tui_source *source;
+    size_t i;
+    *found = false;
+    ET_TRY(eti_index_open(w->app->cx, NULL, &index));
+    et_status status = eti_index_update(index, "runs", false);
+    if (status == ET_OK)
+        status = eti_index_list(index, &list);
+    eti_index_close(&index);
+    json_array_foreach(
+        list, i, one) if (!facts && (strcmp(text_of(one, "name"), name) == 0 ||
+                                     strcmp(text_of(one, "directory"), name) == 0 ||
+                                     strcmp(name, "last") == 0)) facts =
+        json_incref(one);
+    json_decref(list);
+    *found = facts != NULL;
+    if (status != ET_OK || !facts)
+        return status;
+    ET_TRY(tui_source_dir(w->app->cx, facts, &source));
+    tui_app_attach(w->app, &source);
+    return ET_OK;
+}
+
+static void
+attach(struct workers *w, const char *text)
+{
+    struct etd_target target = {0};
+    struct tui_source *source;
+    bool is = false, found = false;
+    et_status status = etd_target_parse(w->app->cx, text, w->folder, &target, &is);
+    if (status == ET_OK && is) {
+        status = tui_source_hub(w->app->cx, &target, &source);
+        if (status == ET_OK)
+            tui_app_attach(w->app, &source);
+        found = true;
+    } else if (status == ET_OK) {
+        status = attach_local(w, text, &found);
+    }
+    if (status != ET_OK) {
+        snprintf(w->fault, sizeof w->fault, "%.159s",
+                 et_error_get(w->app->cx)->message);
+        et_error_clear(w->app->cx);
+    } else if (!found) {
+        snprintf(w->fault, sizeof w->fault, "no run and no worker is called '%.80s'",
+                 text);
+    } else {
+        w->is_typing = false;
+        w->fault[0] = '\0';
+        tui_app_go(w->app, TUI_IN_monitor);
+    }
+}
+
+/* ---- what a worker is asked for ---- */
+
+static void
+start(struct workers *w, int doing, const char *to, const char *const *argument)
+{
+    w->doing = doing;
+    snprintf(w->doing_to, sizeof w->doing_to, "%s", to);
+    if (tui_job_start(&w->job, w->app->cx, argument, NULL, 0) != ET_OK) {
+        w->doing = WORKERS_NOTHING;
+        tui_say_error(w->app);
+    }
+}
+
+static void
+run_chosen(struct tui_app *app, void *data, int id, const char *text)
+{
+    struct workers *w = data;
+    char target[300];
+    (void)app;
+    (void)text;
+    snprintf(target, sizeof target, "%.64s@%.64s",
+             text_of(json_array_get(w->runs, (size_t)id - 1), "name"), w->doing_to);
+    attach(w, target);
+    if (*w->fault)
+        tui_say(app, TUI_BAD, "x %s", w->fault);
+}
+
+static void
+offer_runs(struct workers *w)
+{
+    enum { MOST = 64 };
+    struct tui_item item[MOST];
+    json_error_t error;
+    json_t *one;
+    size_t i;
+    int n = 0;
+    json_decref(w->runs);
+    w->runs = json_loadb(w->job.text, w->job.n, 0, &error);
+    json_array_foreach(w->runs, i, one)
+    {
+        if (n == MOST)
+            break;
+        item[n] = (struct tui_item){.id = (int)i + 1};
+        snprintf(item[n].text, sizeof item[n].text, "%.79s", text_of(one, "name"));
+        snprintf(item[n].note, sizeof item[n].note, "%.47s", text_of(one, "state"));
+        n++;
+    }
+    if (n == 0) {
+        tui_say(w->app, TUI_TEXT, "%s has no runs", w->doing_to);
+        return;
+    }
+    if (tui_popup_menu(&w->app->popup, w->app->cx, "its runs: type to search", item,
+                       n) != ET_OK) {
+        tui_say_error(w->app);
+        return;
+    }
+    w->app->popup.filters = true;
+    w->app->popup.done = run_chosen;
+    w->app->popup.data = w;
+}
+
+static void
+say_keys(struct workers *w)
+{
+    json_error_t error;
+    json_t *all = json_loadb(w->job.text, w->job.n, 0, &error);
+    char line[200];
+    snprintf(line, sizeof line, "viewer %.60s NAME", text_of(all, "public"));
+    tui_copy(w->app, line);
+    tui_say(w->app, TUI_TEXT, "copied, for authorized_keys there: %.60s", line);
+    json_decref(all);
+}
+
+/* What was asked for is there. */
+static void
+finish(struct workers *w)
+{
+    int doing = w->doing;
+    w->doing = WORKERS_NOTHING;
+    if (w->job.code != 0) {
+        const char *text = w->job.error;
+        tui_say(w->app, TUI_BAD, "x %.220s", text);
+        return;
+    }
+    if (doing == WORKERS_RUNS) {
+        offer_runs(w);
+    } else if (doing == WORKERS_KEYS) {
+        say_keys(w);
+    } else {
+        w->job.text[strcspn(w->job.text, "\n")] = '\0';
+        tui_say(w->app, TUI_GOOD, "%.200s",
+                doing == WORKERS_REMOVE ? "it is forgotten here" : w->job.text);
+        read_workers(w);
+    }
+}
+
+static struct workers_row *
+selected(struct workers *w)
+{
+    return w->n > 0 ? &w->row[w->list.at < w->n ? w->list.at : 0] : NULL;
+}
+
+static void
+open_runs(struct workers *w)
+{
+    const struct workers_row *r = selected(w);
+    if (r && is_local(r)) {
+        tui_app_go(w->app, TUI_IN_runs);
+    } else if (r) {
+        const char *argument[] = {"worker", "runs", r->name, "--json", NULL};
+        tui_say(w->app, TUI_TEXT, "asking %s for its runs...", r->name);
+        start(w, WORKERS_RUNS, r->name, argument);
+    }
+}
+
+static void
+found(struct tui_app *app, void *data, int id, const char *text)
+{
+    struct workers *w = data;
+    (void)id;
+    for (int i = 0; i < w->n; i++)
+        if (strstr(w->row[i].name, text) || strstr(w->row[i].address, text)) {
+            w->list.at = i;
+            return;
+        }
+    tui_say(app, TUI_TEXT, "no worker here is called '%s'", text);
+}
+
+static void
+added(struct tui_app *app, void *data, int id, const char *text)
+{
+    struct workers *w = data;
+    char words[TUI_FIELD];
+    const char *argument[8] = {"worker", "add"};
+    int n = 2;
+    (void)app;
+    (void)id;
+    snprintf(words, sizeof words, "%s", text);
+    char *rest = words;
+    for (char *word; n < 5 && (word = strtok_r(rest, " ", &rest)) != NULL;)
+        argument[n++] = word;
+    start(w, WORKERS_ADD, n > 2 ? argument[2] : "", argument);
+}
+
+static void
+removed(struct tui_app *app, void *data, int id, const char *text)
+{
+    struct workers *w = data;
+    const struct workers_row *r = selected(w);
+    (void)app;
+    (void)text;
+    if (id != 1 || !r)
+        return;
+    const char *argument[] = {"worker", "remove", r->name, NULL};
+    start(w, WORKERS_REMOVE, r->name, argument);
+}
+
+static void
+ask_remove(struct workers *w)
+{
+    static const struct tui_item items[] = {
+        {.id = 1, .key = 'y', .text = "forget it"},
+        {.id = 2, .key = 'n', .text = "keep it"},
+    };
+    const struct workers_row *r = selected(w);
+    if (!r || is_local(r)) {
+        tui_say(w->app, TUI_TEXT, "this machine is always in the list");
+        return;
+    }
+    if (tui_popup_menu(&w->app->popup, w->app->cx, "remove", items, 2) != ET_OK) {
+        tui_say_error(w->app);
+        return;
+    }
+    tui_popup_line(&w->app->popup, "%s, %s: its runs go on.", r->name, r->address);
+    w->app->popup.done = removed;
+    w->app->popup.data = w;
+}
+
+static bool
+act(struct tui_app *app, void *self, enum tui_action action)
+{
+    static const char *const keygen[] = {"worker", "keygen", "--json", NULL};
+    struct workers *w = self;
+    if (tui_list_act(&w->list, action))
+        return true;
+    switch (action) {
+    case TUI_DO_workers_open:
+    case TUI_DO_everywhere_open:
+        open_runs(w);
+        return true;
+    case TUI_DO_workers_find:
+        tui_popup_prompt(&app->popup, app->cx, "find a worker", "");
+        app->popup.done = found;
+        app->popup.data = w;
+        return true;
+    case TUI_DO_workers_panel:
+    case TUI_DO_workers_attach:
+        w->is_typing = true;
+        w->fault[0] = '\0';
+        tui_field_set(&w->address, "");
+        return true;
+    case TUI_DO_workers_add:
+        tui_popup_prompt(&app->popup, app->cx, "NAME ADDRESS [KEY]", "");
+        tui_popup_line(&app->popup, "ADDRESS is ssh://HOST, or tcp://HOST:PORT, which");
+        tui_popup_line(&app->popup,
+                       "needs the KEY that `etude worker keygen` shows there.");
+        app->popup.done = added;
+        app->popup.data = w;
+        return true;
+    case TUI_DO_workers_keys:
+        start(w, WORKERS_KEYS, "", keygen);
+        return true;
+    case TUI_DO_workers_test:
+    case TUI_DO_everywhere_retry:
+        if (selected(w))
+            ask(w, selected(w));
+        return true;
+    case TUI_DO_workers_role:
+        app->config.is_readonly = !app->config.is_readonly;
+        tui_say(app, TUI_TEXT, "role: %s",
+                app->config.is_readonly
+                    ? "viewer, runs cannot be steered from here"
+                    : "operator, where the worker lets this key be one");
+        return true;
+    case TUI_DO_workers_remove:
+        ask_remove(w);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool
+key(struct tui_app *app, void *self, int pressed)
+{
+    struct workers *w = self;
+    (void)app;
+    if (!w->is_typing)
+        return false;
+    if (pressed == TUI_K_ESC)
+        w->is_typing = false;
+    else if (pressed == TUI_K_ENTER && *w->address.text)
+        attach(w, w->address.text);
+    else if (tui_field_key(&w->address, pressed))
+        w->fault[0] = '\0';
+    return true;
+}
+
+static bool
+tick(struct tui_app *app, void *self)
+{
+    struct workers *w = self;
+    double wait = app->config.is_dump ? PATIENCE : 0, now = tui_now(app);
+    bool any = false, is_shown = app->screen[app->at]->where == TUI_IN_workers;
+    for (int i = 0; i < w->n; i++) {
+        struct workers_row *r = &w->row[i];
+        bool is_due = app->config.is_dump ? r->next == 0 : now >= r->next;
+        if (is_shown && is_due && r->job.pid <= 0)
+            ask(w, r);
+    }
+    for (int i = 0; i < w->n; i++)
+        if (tui_job_poll(&w->row[i].job, wait)) {
+            take(&w->row[i]);
+            any = true;
+        }
+    if (w->doing != WORKERS_NOTHING && tui_job_poll(&w->job, wait)) {
+        finish(w);
+        any = true;
+    }
+    return any;
+}
+
+/* ---- drawing ---- */
+
+static const struct {
+    char sign;
+    enum tui_role role;
+    const char *word;
+} states[] = {
+    [WORKER_ASKED] = {'.', TUI_DIM, "asking"},
+    [WORKER_READY] = {'*', TUI_GOOD, "ready"},
+    [WORKER_OLD] = {'v', TUI_WARN, "another version"},
+    [WORKER_REFUSED] = {'k', TUI_BAD, "key refused"},
+    [WORKER_LOST] = {'x', TUI_BAD, "unreachable"},
+};
+
+static void
+put_row(const struct workers *w, const struct tui_pane *p, int y,
+        const struct workers_row *r)
+{
+    char a[TUI_NUMBER];
+    enum workers_state s = r->state;
+    tui_put_ch(p, y, 2, (uint32_t)states[s].sign, states[s].role, 0);
+    tui_put_n(p, y, 4, TUI_TEXT, 0, 13, r->name, strlen(r->name));
+    tui_put_n(p, y, 18, TUI_TEXT, 0, 28, r->address, strlen(r->address));
+    if (s == WORKER_READY) {
+        if (r->gpus >= 0)
+            tui_putf(p, y, 47, TUI_TEXT, "%3lld", (long long)r->gpus);
+        else
+            tui_put(p, y, 49, TUI_DIM, "-");
+        tui_putf(p, y, 54, TUI_TEXT, "%4lld", (long long)r->cores);
+        tui_put(p, y, 62, TUI_TEXT, r->role);
+        tui_put_end(p, y, 79, TUI_TEXT, tui_ms(r->rtt_ms, a));
+    } else if (s == WORKER_LOST && r->job.pid <= 0) {
+        double left = r->next - tui_now(w->app);
+        if (w->app->config.is_dump)
+            tui_put(p, y, 47, states[s].role, states[s].word);
+        else
+            tui_putf(p, y, 47, states[s].role, "%s, retry %.0fs", states[s].word,
+                     left > 0 ? ceil(left) : 0);
+    } else {
+        tui_put(p, y, 47, states[s].role, states[s].word);
+    }
+}
+
+static const char *
+fix_of(const struct workers_row *r)
+{
+    switch (r->state) {
+    case WORKER_READY:
+        return r->is_alone
+                   ? "runs here need no worker; `etude worker serve` lets others in"
+                   : "";
+    case WORKER_LOST:
+        return "is `etude worker serve` running there? t asks again";
+    case WORKER_REFUSED:
+        return "k shows the line for its authorized_keys";
+    case WORKER_OLD:
+        return "both sides need versions that speak one protocol";
+    default:
+        return "";
+    }
+}
+
+static void
+draw_detail(const struct tui_pane *p, const struct workers_row *r)
+{
+    char fingerprint[ETD_FINGERPRINT];
+    tui_title(p, 0, r->name, false);
+    if (r->state == WORKER_READY)
+        tui_putf(p, 1, 1, TUI_TEXT, "%s   etude %s   %lld cores   as %s", r->host,
+                 r->version, (long long)r->cores, r->role);
+    else if (*r->why)
+        tui_put_n(p, 1, 1, states[r->state].role, 0, p->w - 2, r->why, strlen(r->why));
+    tui_put(p, 2, 1, TUI_DIM, fix_of(r));
+    if (*r->key)
+        tui_putf(p, 3, 1, TUI_TEXT, "key   %s   pinned, first seen %s",
+                 etd_key_fingerprint(r->key, fingerprint), r->since);
+    else if (strncmp(r->address, "ssh:", 4) == 0)
+        tui_put(p, 3, 1, TUI_TEXT, "key   ssh's own");
+}
+
+static void
+draw_attach(const struct workers *w, const struct tui_pane *p)
+{
+    tui_title(p, 0, "attach", w->is_typing);
+    tui_put(p, 1, 1, TUI_DIM, "address");
+    if (w->is_typing)
+        tui_field_draw(&w->address, p, 1, 10, p->w - 12, *w->fault ? w->fault : NULL);
+    else
+        tui_put(p, 1, 10, TUI_DIM,
+                "a: a run's name, RUN@WORKER, tcp://HOST:PORT[/RUN], ssh://HOST[/RUN]");
+    tui_put(p, 2, 1, TUI_DIM, "history");
+    tui_put(p, 2, 10, TUI_TEXT, "all from the start");
+    tui_put(p, 3, 1, TUI_DIM, "role");
+    tui_put(p, 3, 10, TUI_TEXT,
+            w->app->config.is_readonly ? "viewer (v: operator)"
+                                       : "operator (v: viewer)");
+}
+
+static void
+draw(struct tui_app *app, void *self, const struct tui_pane *p)
+{
+    struct workers *w = self;
+    int ready = 0, foot = p->h > 18 ? DETAIL + ATTACH - 1 : p->h > 12 ? ATTACH - 1 : 0;
+    long long gpus = 0;
+    (void)app;
+    for (int i = 0; i < w->n; i++) {
+        ready += w->row[i].state == WORKER_READY;
+        gpus +=
+            w->row[i].state == WORKER_READY && w->row[i].gpus > 0 ? w->row[i].gpus : 0;
+    }
+    tui_putf(p, 0, 1, TUI_TEXT, "%d worker%s, %d reachable   %lld GPUs", w->n,
+             w->n == 1 ? "" : "s", ready, gpus);
+    tui_put_end(p, 0, p->w - 1, TUI_DIM, "asked every 10s");
+    tui_put(p, 1, 2, TUI_DIM, "S NAME");
+    tui_put(p, 1, 18, TUI_DIM, "ADDRESS");
+    tui_put(p, 1, 47, TUI_DIM, "GPUs");
+    tui_put(p, 1, 54, TUI_DIM, "CORES");
+    tui_put(p, 1, 62, TUI_DIM, "ROLE");
+    tui_put_end(p, 1, 79, TUI_DIM, "RTT");
+    tui_fill(p, 2, 0, p->w, p->grid->glyphs->across, TUI_DIM);
+    int rows = p->h - 4 - foot;
+    tui_list_show(&w->list, w->n, rows > 0 ? rows : 1);
+    for (int i = 0; i < rows && w->list.top + i < w->n; i++) {
+        int at = w->list.top + i;
+        if (at == w->list.at)
+            tui_put_ch(p, 3 + i, 0, p->grid->glyphs->selected, TUI_FOCUS, 0);
+        put_row(w, p, 3 + i, &w->row[at]);
+    }
+    if (w->n == 1 && rows > 2)
+        tui_put(p, 5, 4, TUI_DIM, "+ adds another machine; man etude-worker");
+    if (rows > 0)
+        tui_put(p, 3 + rows, 1, TUI_DIM,
+                "* ready  x unreachable  k key refused  v another version");
+    int y = p->h - foot;
+    if (foot > ATTACH) {
+        const struct tui_pane detail = tui_pane_part(p, y, 0, DETAIL - 1, p->w);
+        draw_detail(&detail, selected(w));
+        y += DETAIL - 1;
+    }
+    const struct tui_pane form = tui_pane_part(p, y, 0, p->h - y, p->w);
+    if (form.h > 2)
+        draw_attach(w, &form);
+}
+
+static enum tui_role
+message(struct tui_app *app, void *self, char *buf, size_t size)
+{
+    const struct workers *w = self;
+    (void)app;
+    if (*w->fault) {
+        snprintf(buf, size, "x %s", w->fault);
+        return TUI_BAD;
+    }
+    snprintf(buf, size, "%s%s", *w->problem ? "! " : "", w->problem);
+    return *w->problem ? TUI_WARN : TUI_TEXT;
+}
+
+/* ---- life ---- */
+
+static et_status
+open_screen(struct tui_app *app, void *self)
+{
+    struct workers *w = self;
+    void *block;
+    w->app = app;
+    tui_job_stop(&w->job);
+    ET_TRY(et_alloc(app->cx, WORKERS_MOST * sizeof *w->row, &block));
+    w->row = block;
+    for (int i = 0; i < WORKERS_MOST; i++)
+        tui_job_stop(&w->row[i].job);
+    read_workers(w);
+    return ET_OK;
+}
+
+static void
+close_screen(struct tui_app *app, void *self)
+{
+    struct workers *w = self;
+    tui_job_stop(&w->job);
+    for (int i = 0; w->row && i < WORKERS_MOST; i++)
+        tui_job_stop(&w->row[i].job);
+    et_free(app->cx, w->row);
+    json_decref(w->runs);
+}
+
+et_status
+tui_workers_setup(struct tui_app *app, const char *folder)
+{
+    struct workers *w = tui_app_state(app, TUI_IN_workers);
+    if (!w)
+        return ET_EINVAL;
+    snprintf(w->folder, sizeof w->folder, "%s", folder ? folder : "");
+    read_workers(w);
+    return ET_OK;
+}
+
+const struct tui_screen tui_screen_workers = {
+    .where = TUI_IN_workers,
+    .size = sizeof(struct workers),
+    .open = open_screen,
+    .close = close_screen,
+    .draw = draw,
+    .message = message,
+    .key = key,
+    .act = act,
+    .tick = tick,
+};

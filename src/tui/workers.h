@@ -1,0 +1,61 @@
+/* workers.h: the screen Workers: this machine and others, and attaching to a run. */
+#ifndef TUI_WORKERS_H
+#define TUI_WORKERS_H
+
+#include <jansson.h>
+#include <limits.h>
+
+#include "dist/target.h"
+#include "tui/app.h"
+#include "tui/job.h"
+
+/* FOLDER: of the user's files (workers.yaml); NULL: none is known. Opens the screen if
+ * need be. */
+et_status tui_workers_setup(struct tui_app *app, const char *folder);
+
+enum workers_state {
+    WORKER_ASKED,
+    WORKER_READY,
+    WORKER_OLD,
+    WORKER_REFUSED,
+    WORKER_LOST
+};
+
+/* One line: a worker, and what it said last. */
+struct workers_row {
+    char name[64], address[ETD_ADDRESS], key[ETD_KEY_TEXT], since[16];
+    enum workers_state state;
+    char why[200]; /* it is not ready; "" */
+    char host[64], version[32], role[16];
+    int64_t cores, gpus; /* gpus -1: not known */
+    bool is_alone;       /* it is this machine, and no service listens on it */
+    double rtt_ms;
+    double next; /* monotonic: when it is asked again */
+    struct tui_job job;
+};
+
+enum { WORKERS_MOST = 33 };
+
+struct workers {
+    struct tui_app *app;
+    char folder[PATH_MAX];
+    struct workers_row *row; /* [WORKERS_MOST] */
+    int n;
+    struct tui_list list;
+    char problem[200]; /* of workers.yaml */
+    struct tui_field address;
+    bool is_typing;
+    char fault[160];    /* of the address */
+    struct tui_job job; /* of what was asked for last: add, remove, keygen, runs */
+    enum {
+        WORKERS_NOTHING,
+        WORKERS_ADD,
+        WORKERS_REMOVE,
+        WORKERS_KEYS,
+        WORKERS_RUNS
+    } doing;
+    char doing_to[64];
+    json_t *runs; /* of the worker that was opened */
+};
+
+#endif

@@ -1,0 +1,38 @@
+#!/bin/sh
+# The screen Workers: this machine, others that can and cannot be reached, attaching.
+. "$(dirname "$0")/screens.sh"
+export ETUDE_CONFIG_DIR="$dir/conf" XDG_RUNTIME_DIR="$dir/rt"
+mkdir -p conf rt && chmod 700 conf rt
+"$ET_BUILDDIR/t/tui/rivals" || { echo "Bail out! no runs"; exit 99; }
+
+does() {
+    has "$1" "$2" runs --dump-screen 80x24 --keys "4$3"
+}
+# (Its name and cores are this machine's: no golden file.)
+does '* local         ipc' "this machine is always there" ''
+does 'runs here need no worker' "and needs no service" ''
+does '+ adds another machine' "it says how to add others" ''
+does '[3 Runs]' "enter leads to its runs" '<enter>'
+does 'no run and no worker is called' "attach says what it does not find" 'anothing<enter>'
+does '[2 Monitor]' "and shows a run that it does" 'acalm-heron<enter>'
+does 'viewer, runs cannot be steered' "v makes one a viewer" 'v'
+does 'this machine is always in the list' "this machine stays" 'X'
+
+run worker keygen
+exits 0 "keys of this machine"
+public=$(sed -n 's/^public //p' conf/curve.key | head -1)
+[ -n "$public" ] || public=$(sed -n 's/^public key *//p' out)
+does 'copied, for authorized_keys there: viewer' "k shows the line for others, and copies it" 'k'
+run worker add far tcp://127.0.0.1:9 "$public"
+exits 0 "a worker where nothing listens"
+does 'x far           tcp://127.0.0.1:9' "is shown as one" ''
+does 'unreachable' "with the reason" 'j'
+does 'pinned, first seen' "and its key" 'j'
+does '2 workers, 1 reachable' "the others are asked all the same" ''
+does 'near is ssh://nowhere' "+ adds one" '+near ssh://nowhere<enter>'
+says conf/workers.yaml 'ssh://nowhere' "to the user's file"
+does 'it is forgotten here' "X forgets one, when that is confirmed" 'jjXy'
+run worker list
+[ "$(grep -c nowhere out)" = 0 ]
+ok $? "for good"
+finish
