@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "core/run/facts.h"
+#include "core/run/filter.h"
 #include "tui/format.h"
 #include "tui/monitor.h"
 
-enum { BARS = 3, SMOOTH = 2, WEIGHTS = 5 };
+enum { BARS = 3, SMOOTH = 2, WEIGHTS = 5, IN_LINE = 3 };
 
 /* ---- begin and end ---- */
 
@@ -35,8 +36,21 @@ static void
 close_monitor(struct tui_app *app, void *self)
 {
     struct tui_monitor *m = self;
+    eti_filter_free(&m->sieve);
     et_free(app->cx, m->point);
     et_free(app->cx, m->rank);
+}
+
+static void
+set_filter(struct tui_app *app, struct tui_monitor *m, const char *text)
+{
+    eti_filter_free(&m->sieve);
+    if (*text && eti_filter_new(app->cx, text, &m->sieve) != ET_OK) {
+        tui_say_error(app);
+        text = "";
+    }
+    snprintf(m->filter, sizeof m->filter, "%s", text);
+    m->events.at = m->events.top = 0;
 }
 
 /* Another run: what was looked at of the one before does not hold. */
@@ -44,11 +58,10 @@ static void
 attached(struct tui_app *app, void *self)
 {
     struct tui_monitor *m = self;
-    (void)app;
     for (int i = 0; i < TUI_CHARTS; i++)
         m->chart[i] = (struct tui_chart){.to = 1};
     m->inspects = false;
-    m->filter[0] = '\0';
+    set_filter(app, m, "");
     m->ranks = m->events = (struct tui_list){0};
     m->mark = -1;
 }
@@ -289,10 +302,23 @@ focused_list(struct tui_monitor *m)
 static void
 filtered(struct tui_app *app, void *data, int id, const char *text)
 {
-    struct tui_monitor *m = data;
-    (void)app, (void)id;
-    snprintf(m->filter, sizeof m->filter, "%s", text);
-    m->events.at = m->events.top = 0;
+    (void)id;
+    set_filter(app, data, text);
+}
+
+/* Why TEXT is no filter; it is tried as it is typed. */
+static const char *
+check_filter(void *data, const char *text, char *buf)
+{
+    struct tui_app *app = data;
+    struct eti_filter *f = NULL;
+    if (eti_filter_new(app->cx, text, &f) == ET_OK) {
+        eti_filter_free(&f);
+        return NULL;
+    }
+    snprintf(buf, 160, "%.150s", et_error_get(app->cx)->message);
+    et_error_clear(app->cx);
+    return buf;
 }
 
 static void
@@ -301,6 +327,8 @@ ask_filter(struct tui_app *app, struct tui_monitor *m)
     tui_popup_prompt(&app->popup, app->cx, "filter events and metrics", m->filter);
     app->popup.done = filtered;
     app->popup.data = m;
+    app->popup.check = check_filter;
+    app->popup.check_data = app;
 }
 
 /* To the newest mark, then to those before it, one after the other. */
@@ -340,11 +368,13 @@ show_details(struct tui_app *app, struct tui_monitor *m)
         tui_say_error(app);
         return;
     }
-    for (int i = 0; i < r->part->n; i += 4) {
+    if (r->is_slow)
+        tui_popup_line(&app->popup, "slow: %s", r->cause);
+    for (int i = 0; i < r->part->n; i += IN_LINE) {
         char line[160] = "";
         size_t n = 0;
-        for (int k = i; k < i + 4 && k < r->part->n && n < sizeof line; k++)
-            n += (size_t)snprintf(line + n, sizeof line - n, "%-10.12s %-8.10s ",
+        for (int k = i; k < i + IN_LINE && k < r->part->n && n < sizeof line; k++)
+            n += (size_t)snprintf(line + n, sizeof line - n, "%-13.13s %8.8s  ",
                                   r->part->number[k].name,
                                   tui_value(r->part->number[k].value, number));
         tui_popup_line(&app->popup, "%s", line);
@@ -424,7 +454,7 @@ close_something(struct tui_app *app, struct tui_monitor *m)
     if (m->inspects)
         m->inspects = false;
     else if (*m->filter)
-        m->filter[0] = '\0';
+        set_filter(app, m, "");
     else if (m->is_full)
         m->is_full = false;
     else if (app->is_frozen)

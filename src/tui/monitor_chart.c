@@ -213,9 +213,12 @@ add_lines(const struct tui_view *v, const struct tui_chart *c,
         int count = gather(v, s, points);
         double weight = is_dense(s) ? weights[v->m->smooth] : 0;
         if (weight > 0) {
-            line[n++] = (struct tui_plot_line){points, count, TUI_RAW, g->raw, true};
-            memcpy(points + ETD_BINS, points, (size_t)count * sizeof *points);
-            points += ETD_BINS;
+            if (i == 0) { /* what two of them scatter would hide both */
+                line[n++] =
+                    (struct tui_plot_line){points, count, TUI_RAW, g->raw, true};
+                memcpy(points + ETD_BINS, points, (size_t)count * sizeof *points);
+                points += ETD_BINS;
+            }
             tui_plot_smooth(points, count, weight);
         }
         line[n++] = (struct tui_plot_line){points, count, roles[i], g->series[i],

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/run/facts.h"
+#include "core/run/filter.h"
 #include "tui/monitor.h"
 
 enum { CHECKPOINT = 1, PAUSE, CONTINUE, STOP, KILL };
@@ -207,6 +208,19 @@ picked(struct tui_app *app, void *data, int id, const char *text)
     }
 }
 
+static bool
+has_word(void *data, const char *word)
+{
+    return strcasestr(data, word) != NULL;
+}
+
+/* A name has no keys but itself: "name:lr" would be a word. */
+static const char *
+no_value(void *data, const char *key)
+{
+    return strcmp(key, "name") == 0 ? data : NULL;
+}
+
 void
 tui_metrics_open(struct tui_app *app, struct tui_monitor *m, int series)
 {
@@ -216,7 +230,8 @@ tui_metrics_open(struct tui_app *app, struct tui_monitor *m, int series)
     for (int i = 0; model && i < model->n_series; i++) {
         const char *name = model->series[i].name;
         char label[ET_METRIC_NAME];
-        if (*m->filter && !strcasestr(name, m->filter))
+        const struct eti_subject subject = {(void *)name, has_word, no_value};
+        if (m->sieve && !eti_filter_matches(m->sieve, &subject))
             continue;
         item[n] = (struct tui_item){.id = (i + 1) << 1 | series};
         et_visible(item[n].text, sizeof item[n].text, name, strlen(name));

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/run/facts.h"
+#include "core/run/filter.h"
 #include "tui/format.h"
 #include "tui/monitor.h"
 
@@ -269,12 +270,40 @@ word_of(const struct etd_event *e)
     }
 }
 
+static bool
+has_word(void *data, const char *word)
+{
+    const struct etd_event *e = data;
+    return strcasestr(e->text, word) || strcasestr(word_of(e), word);
+}
+
+static const char *
+value(void *data, const char *key)
+{
+    static char text[TUI_NUMBER]; /* the filter asks for one value at a time */
+    const struct etd_event *e = data;
+    if (strcmp(key, "text") == 0)
+        return e->text;
+    if (strcmp(key, "kind") == 0)
+        return et_record_name(e->kind);
+    if (strcmp(key, "level") == 0)
+        return et_log_level_name(e->level);
+    if (strcmp(key, "rank") == 0)
+        snprintf(text, sizeof text, "%d", e->rank);
+    else if (strcmp(key, "ba") == 0)
+        snprintf(text, sizeof text, "%" PRId64, e->ba);
+    else
+        return NULL;
+    return text;
+}
+
 bool
 tui_event_passes(const struct tui_monitor *m, const struct etd_event *e)
 {
     static const char *const usual[] = {"running", "evaluating", "checkpointing"};
-    if (*m->filter)
-        return strcasestr(e->text, m->filter) || strcasestr(word_of(e), m->filter);
+    const struct eti_subject subject = {(void *)e, has_word, value};
+    if (m->sieve)
+        return eti_filter_matches(m->sieve, &subject);
     if (e->kind == ET_RECORD_CHECKPOINT && strncmp(e->text, "begun", 5) == 0)
         return false; /* that it was saved, or not, comes next */
     for (size_t i = 0; e->kind == ET_RECORD_RUN && i < 3; i++)

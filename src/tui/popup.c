@@ -109,6 +109,15 @@ tui_popup_line(struct tui_popup *p, const char *fmt, ...)
     va_end(ap);
 }
 
+/* Why what is typed will not do; NULL: it will. */
+static const char *
+reason_of(const struct tui_popup *p, char *buf)
+{
+    return p->check
+               ? p->check(p->check_data ? p->check_data : p->data, p->field.text, buf)
+               : NULL;
+}
+
 /* ---- drawing ---- */
 
 static int
@@ -210,7 +219,7 @@ tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen)
     int y = 0;
     for (; y < p->n_lines; y++)
         tui_put(&p->area, y, 0, TUI_TEXT, p->line[y]);
-    const char *reason = p->check ? p->check(p->data, p->field.text, buf) : NULL;
+    const char *reason = reason_of(p, buf);
     if (types)
         tui_field_draw(&p->field, &p->area, y++, 0, p->area.w, reason);
     if (p->kind == TUI_MENU)
@@ -300,7 +309,7 @@ tui_popup_key(struct tui_popup *p, struct tui_app *app, int key)
     }
     if (key != TUI_K_ENTER)
         tui_field_key(&p->field, key);
-    else if (!p->check || !p->check(p->data, p->field.text, buf))
+    else if (!reason_of(p, buf))
         finish(p, app, 0);
 }
 

@@ -66,7 +66,7 @@ struct tui_item {
     char why[80];  /* "": it can be chosen; else the reason that it cannot */
 };
 
-enum { TUI_POPUP_LINES = 6 };
+enum { TUI_POPUP_LINES = 10 };
 struct tui_popup {
     enum { TUI_NO_POPUP, TUI_MENU, TUI_PROMPT } kind;
     char title[96];
@@ -83,6 +83,7 @@ struct tui_popup {
     /* (optional) Why TEXT will not do, in BUF [160] or of its own; NULL: it will. */
     const char *(*check)(void *data, const char *text, char *buf);
     void *data;
+    void *check_data; /* what CHECK is called with; NULL: DATA */
     struct et_ctx *cx;
     /* Where it was drawn, for the mouse. */
     struct tui_pane area;

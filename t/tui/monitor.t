@@ -48,6 +48,30 @@ run attach otter --dump-screen 80x24 --ascii --keys '+'
 cmp -s out zoomed
 ok $? "enter in help does what its line says"
 
+screen details --dump-screen 80x24 --ascii --keys '<tab><tab><down><down><down><down><down><enter>' -- "what a rank says of itself"
+screen events-filter --dump-screen 80x24 --ascii --keys '/kind=eval<enter>' -- "events, filtered"
+screen metrics --dump-screen 80x24 --ascii --keys 'ocross' -- "a metric is found by a part of its name"
+run attach otter --dump-screen 80x24 --keys '/level=<enter>' --ascii
+says out "lacks what stands behind" "a filter that is none says why while it is typed"
+
+# What keys do beside the screen.
+run attach otter --dump-screen 80x24 --ascii --keys 'Ec'
+says out "wrote brisk-otter-loss-train.csv" "E writes the chart's series"
+is "$(wc -l <brisk-otter-loss-train.csv)" 3826 "a line for each batch below the head"
+run attach otter --dump-screen 80x24 --ascii --keys 'Et'
+says brisk-otter-loss-train.txt "[2 Monitor]" "or the screen as text"
+run attach otter --dump-screen 80x24 --ascii --keys 'Ec'
+says out "File exists" "and never over another file"
+"$ET_BUILDDIR/t/tui/example" noted
+run attach noted --dump-screen 80x24 --ascii --keys 'anew data<enter>'
+says out "noted: new data" "a note is made"
+run show noted --json
+says out "new data" "and is an event of the run"
+run attach noted --readonly --dump-screen 80x24 --ascii --keys 'a'
+says out "started with --readonly" "but not by who only watches"
+run attach noted --readonly --dump-screen 80x24 --ascii --keys 'c'
+says out "started with --readonly" "who controls nothing either"
+
 # A screen is a function of the records: whoever comes late sees what was there.
 "$ET_BUILDDIR/t/tui/example" early 3000
 for size in 80x24 200x50; do
