@@ -44,6 +44,18 @@ cli_open(struct cli *c)
     return code;
 }
 
+int
+cli_watch(struct cli *c, const char *directory)
+{
+    json_t *facts;
+    et_status status = eti_facts_read(c->cx, directory, &facts);
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_DATA, status);
+    int code = cli_workbench(c, TUI_IN_monitor, watch, facts);
+    json_decref(facts);
+    return code;
+}
+
 /* Watches the run at the struct etd_target DATA. */
 static int
 watch_far(struct cli *c, struct tui_app *app, void *data)

@@ -293,6 +293,8 @@ volatile int *cli_signal_checkpoint(void);
 
 /* `etude` alone: the workbench. */
 int cli_open(struct cli *c);
+/* The workbench with the run in DIRECTORY, until it is left: --progress tui. */
+int cli_watch(struct cli *c, const char *directory);
 /* Can it be shown here: on a terminal that can place its cursor? */
 bool cli_has_screen(void);
 
