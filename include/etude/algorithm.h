@@ -13,12 +13,20 @@
 extern "C" {
 #endif
 
+/* What became of an algorithm in a run so far. */
+struct et_algorithm_count {
+    int64_t fired, applied; /* events of its own that came; at which it acted */
+    int64_t last_ba;        /* finished batches when it last acted */
+    double seconds;         /* that its hooks took */
+};
+
 struct et_algorithm {
     const struct et_algorithm_class *type;
     struct et_ctx *cx;
     void *options; /* type->info.options_size bytes, owned */
     void *state;   /* type->state_size bytes, zeroed at creation, owned */
     bool off;      /* switched off while the run goes on (control.h): nothing is called */
+    struct et_algorithm_count count;
 };
 
 enum {

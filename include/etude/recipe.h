@@ -99,6 +99,8 @@ struct et_recipe_eval {
     struct et_time interval; /* unset = the recipe's eval_interval */
 };
 
+#define ET_RECIPE_TIMEOUT 300.0 /* seconds */
+
 /* The keys in the order in which a recipe is written down. Fields may be set (what auto
  * chose, a drawn seed) before that. */
 struct et_recipe {
@@ -126,7 +128,7 @@ struct et_recipe {
     struct et_recipe_load load;
     char *target; /* "accuracy>=.765"; NULL = none */
     struct et_recipe_nonfinite nonfinite;
-    double timeout, grace; /* seconds */
+    double timeout, grace; /* seconds; timeout: ET_RECIPE_TIMEOUT unless it is set */
     struct et_recipe_parallel parallel;
     struct et_recipe_launch launch;
     struct et_recipe_profiler profiler;

@@ -35,6 +35,9 @@ struct et_progress {
 ET_NODISCARD et_status et_progress_new(struct et_ctx *cx, const struct et_progress *p,
                                        struct et_callback **out);
 
+/* Takes back what is drawn and would be written over. */
+void et_progress_clear(struct et_callback *progress);
+
 /* What the trainer cannot say of itself: that a run begins, and what became of it. */
 struct et_run_notice {
     const char *name, *directory;
@@ -45,6 +48,17 @@ struct et_run_notice {
 /* Shows NOTICE in the way of PROGRESS, which et_progress_new made. */
 void et_progress_notice(struct et_callback *progress,
                         const struct et_run_notice *notice);
+
+/* The same from the records of a run that another process trains. RELAY knows the run as
+ * far as progress shows it. */
+struct et_relay;
+ET_NODISCARD et_status et_relay_new(struct et_ctx *cx, struct et_relay **out);
+void et_relay_free(struct et_relay **relay);
+/* Shows R, the next of the run, in the way of PROGRESS. */
+void et_relay_record(struct et_relay *relay, struct et_callback *progress,
+                     const struct et_record *r);
+/* How far it is, for a notice of its end: borrowed. */
+const struct et_state *et_relay_state(const struct et_relay *relay);
 
 /* ---- profile ---- */
 
@@ -90,6 +104,16 @@ struct et_run;
 ET_NODISCARD et_status et_run_open(struct et_ctx *cx,
                                    const struct et_run_config *config,
                                    struct et_run **out);
+/* A run that another process keeps, as its rank RANK sees it: records, and those of
+ * states, go to SINK; of its directory only logs/rank<RANK>.txt is opened, and
+ * report.json written. All text is copied. EIO. */
+struct et_run_place {
+    const char *directory, *name, *id;
+    int64_t incarnation;
+    int rank;
+};
+ET_NODISCARD et_status et_run_join(struct et_ctx *cx, const struct et_run_place *place,
+                                   struct et_sink *sink, struct et_run **out);
 /* Writes down what is buffered. run.json keeps the last state. */
 void et_run_close(struct et_run **run);
 
@@ -101,6 +125,13 @@ int64_t et_run_incarnation(const struct et_run *run);
 /* Keeps records in events.log, and the state that one of the kind "run" names in
  * run.json. Their seq there is the file's, from 1 without gaps. */
 struct et_sink *et_run_sink(struct et_run *run);
+/* Puts what has been written so far where readers see it. */
+void et_run_flush(struct et_run *run);
+/* The number of the last record. */
+int64_t et_run_seq(const struct et_run *run);
+/* A descriptor of the directory that holds its lock, for as long as it or a copy of it
+ * is open: borrowed. */
+int et_run_lock(const struct et_run *run);
 /* An et_log_fn for et_ctx_set_log, or for another log function to call: DATA is the
  * run, TEXT goes to logs/rank0.txt with time and level, at once. */
 void et_run_log(void *data, enum et_log_level level, const char *text);
@@ -114,6 +145,7 @@ ET_NODISCARD et_status et_run_set_state(struct et_run *run, const char *state);
  *
  *     run/epochs, run/batches, run/samples, run/tokens, run/seconds    of the whole run
  *     run/epoch_batches, run/batch_size, run/grad_accum
+ *     run/ended    1: the last batch has been trained; an evaluation may follow
  *     eval/<label>/batch, eval/<label>/batches    done and in all, 4 times a second */
 ET_NODISCARD et_status et_run_watch(struct et_ctx *cx, struct et_callback **out);
 

@@ -226,7 +226,8 @@ test_events(struct et_ctx *cx)
 {
     static const char want[] =
         "run:starting run:running batch batch epoch run:evaluating "
-        "run:evaluating eval:eval run:running log:a warning run:finished ";
+        "run:evaluating eval:eval run:running run:running log:a warning "
+        "run:finished ";
     char tape[512], path[] = "x/events.log";
     int64_t torn;
     train(cx);

@@ -184,6 +184,15 @@ et_progress_notice(struct et_callback *progress, const struct et_run_notice *not
     fflush(p->config.out);
 }
 
+void
+et_progress_clear(struct et_callback *progress)
+{
+    struct eti_progress *p = progress->state;
+    if (p->style->clear)
+        p->style->clear(p);
+    fflush(p->config.out);
+}
+
 static const struct et_callback_class progress_class = {
     .info =
         {

@@ -14,7 +14,6 @@
 static const struct {
     const char *key, *why;
 } defaults_only[] = {
-    {"timeout", "hangs are not watched for"},
     {"parallel", "a run is one rank"},
     {"launch", "a run is one rank on this machine"},
 };

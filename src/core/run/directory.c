@@ -28,7 +28,7 @@ struct et_run {
     struct et_sink sink; /* first */
     struct et_ctx *cx;
     struct eti_events_writer events;
-    struct eti_output log; /* logs/rank0.txt */
+    struct eti_output log; /* logs/rank<rank>.txt */
     json_t *facts;         /* run.json */
     char directory[PATH_BYTES];
     char name[ET_RUN_NAME];
@@ -36,6 +36,8 @@ struct et_run {
     int64_t incarnation;
     int dir;                /* open and locked for as long as the run is; -1: not */
     struct et_timestamp ts; /* of the last event seen, for records made here */
+    struct et_sink *to; /* of a run that another process keeps; NULL: it is this one */
+    int rank;
 };
 
 /* ---- files ---- */
@@ -234,6 +236,16 @@ note_state(struct et_run *r, const char *state)
     et_error_clear(r->cx);
 }
 
+/* To the log, or to who keeps it. */
+static void
+keep(struct et_run *r, const struct et_record *record)
+{
+    if (r->to)
+        r->to->write(r->to, record);
+    else
+        eti_events_write(&r->events, record);
+}
+
 static void
 write_record(struct et_sink *sink, const struct et_record *record)
 {
@@ -243,8 +255,8 @@ write_record(struct et_sink *sink, const struct et_record *record)
         r->ts.batch = record->ba;
         r->ts.sample = record->sp;
     }
-    eti_events_write(&r->events, record);
-    if (record->kind == ET_RECORD_RUN && record->rank == 0)
+    keep(r, record);
+    if (!r->to && record->kind == ET_RECORD_RUN && record->rank == 0)
         note_state(r, record->text);
 }
 
@@ -261,7 +273,7 @@ et_run_note(struct et_run *r, enum et_log_level level, const char *text)
         .text = text,
     };
     et_run_log(r, level, text);
-    eti_events_write(&r->events, &record);
+    keep(r, &record);
 }
 
 /* One process at a time, from before the first file on. */
@@ -283,9 +295,11 @@ static et_status
 open_logs(struct et_run *r)
 {
     char logs[PATH_BYTES + 64];
+    char name[32];
     snprintf(logs, sizeof logs, "%s/logs", r->directory);
     ET_TRY(make_directory(r->cx, logs, 0700));
-    ET_TRY(eti_output_open(r->cx, r->directory, "logs/rank0.txt", &r->log));
+    snprintf(name, sizeof name, "logs/rank%d.txt", r->rank);
+    ET_TRY(eti_output_open(r->cx, r->directory, name, &r->log));
     (void)eti_output_holds_lines(&r->log); /* and a line cut off is ended */
     return ET_OK;
 }
@@ -426,6 +440,33 @@ et_run_open(struct et_ctx *cx, const struct et_run_config *config, struct et_run
     return ET_OK;
 }
 
+et_status
+et_run_join(struct et_ctx *cx, const struct et_run_place *place, struct et_sink *sink,
+            struct et_run **out)
+{
+    void *block;
+    *out = NULL;
+    ET_TRY(et_alloc(cx, sizeof **out, &block));
+    struct et_run *r = block;
+    r->cx = cx;
+    r->sink.write = write_record;
+    r->dir = -1;
+    r->to = sink;
+    r->rank = place->rank;
+    r->incarnation = place->incarnation;
+    snprintf(r->name, sizeof r->name, "%s", place->name);
+    snprintf(r->id, sizeof r->id, "%s", place->id);
+    et_status status = take_directory(r, place->directory);
+    if (status == ET_OK)
+        status = open_logs(r);
+    if (status != ET_OK) {
+        et_run_close(&r);
+        return status;
+    }
+    *out = r;
+    return ET_OK;
+}
+
 void
 et_run_close(struct et_run **out)
 {
@@ -433,7 +474,8 @@ et_run_close(struct et_run **out)
     *out = NULL;
     if (!r)
         return;
-    eti_events_end(&r->events);
+    if (!r->to)
+        eti_events_end(&r->events);
     eti_output_close(&r->log);
     json_decref(r->facts);
     eti_close(r->cx, r->dir);
@@ -471,6 +513,25 @@ et_run_sink(struct et_run *r)
 }
 
 void
+et_run_flush(struct et_run *r)
+{
+    if (!r->to)
+        eti_events_flush(&r->events);
+}
+
+int64_t
+et_run_seq(const struct et_run *r)
+{
+    return r->events.seq;
+}
+
+int
+et_run_lock(const struct et_run *r)
+{
+    return r->dir;
+}
+
+void
 et_run_log(void *data, enum et_log_level level, const char *text)
 {
     struct et_run *r = data;
@@ -499,8 +560,10 @@ et_run_set_state(struct et_run *r, const char *state)
         .sp = r->ts.sample,
         .text = state,
     };
+    keep(r, &record);
+    if (r->to)
+        return ET_OK;
     json_object_set_new(r->facts, "state", json_string(state));
-    eti_events_write(&r->events, &record);
     return save_facts(r);
 }
 
@@ -526,12 +589,14 @@ et_status
 et_run_finish(struct et_run *r, const char *state, int exit_code,
               const struct et_run_report *report)
 {
-    json_object_set_new(r->facts, "exit_code", json_integer(exit_code));
-    json_object_set_new(r->facts, "ended", json_real(eti_wall(r->cx)));
-    if (report) {
+    if (!r->to) {
+        json_object_set_new(r->facts, "exit_code", json_integer(exit_code));
+        json_object_set_new(r->facts, "ended", json_real(eti_wall(r->cx)));
+    }
+    if (report && r->rank == 0) {
         r->ts = report->ts;
         ET_TRY(write_json(r->cx, r->directory, "report.json",
                           report_json(r, state, exit_code, report)));
     }
-    return et_run_set_state(r, state);
+    return r->to ? ET_OK : et_run_set_state(r, state); /* whoever keeps it ends it */
 }

@@ -87,6 +87,10 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
         w->next = 0;
         say_evaluation(w, s, log);
         break;
+    case ET_EVENT_FIT_END:
+        put(w, "run/ended", 1);
+        say(w, s, log, "running");
+        break;
     case ET_EVENT_EVAL_BATCH_END:
         say_evaluation(w, s, log);
         break;
@@ -109,8 +113,8 @@ static const struct et_callback_class watch_class = {
             .applies_to = "any",
         },
     .state_size = sizeof(struct watch),
-    .events = ET_ON(FIT_START) | ET_ON(EVAL_BEFORE_ALL) | ET_ON(EVAL_START) |
-              ET_ON(EVAL_BATCH_END) | ET_ON(EVAL_AFTER_ALL),
+    .events = ET_ON(FIT_START) | ET_ON(FIT_END) | ET_ON(EVAL_BEFORE_ALL) |
+              ET_ON(EVAL_START) | ET_ON(EVAL_BATCH_END) | ET_ON(EVAL_AFTER_ALL),
     .run = run,
 };
 

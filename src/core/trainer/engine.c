@@ -180,8 +180,10 @@ run_algorithms(struct et_state *s, enum et_event event, struct et_trace *traces,
     int n = 0;
     for (int i = 0; i < s->n_algorithms && n < ET_MAX_ALGORITHMS; i++) {
         struct et_algorithm *a = s->algorithms[i];
-        if (!a->off && (a->type->events & (UINT64_C(1) << event)) &&
-            (!a->type->match || a->type->match(a, event, s)))
+        if (a->off || !(a->type->events & (UINT64_C(1) << event)))
+            continue;
+        a->count.fired++;
+        if (!a->type->match || a->type->match(a, event, s))
             list[n++] = a;
     }
     et_engine_order(list, n, event);
@@ -193,7 +195,11 @@ run_algorithms(struct et_state *s, enum et_event event, struct et_trace *traces,
         explain(s, event, list[i]->type->info.name);
         const char *name = list[i]->type->info.name;
         et_span_begin(s->cx, "algorithm", name, et_event_name(event));
+        double start = eti_monotonic(s->cx);
         et_status status = list[i]->type->apply(list[i], event, s, s->log);
+        list[i]->count.seconds += eti_monotonic(s->cx) - start;
+        list[i]->count.applied++;
+        list[i]->count.last_ba = s->timestamp.batch;
         et_span_end(s->cx, "algorithm", name);
         ET_TRY(status);
         show_trace(s, list[i], event);
