@@ -62,6 +62,9 @@ const char *et_request_text(const struct et_request *r, char *buf, size_t size);
  * refused, or that a resumed run is not given again. */
 bool et_request_replay(const char *record, int64_t step, struct et_request *out);
 
+/* et_state.stop_reason of a run that "stop" has ended. */
+#define ET_STOPPED_ON_REQUEST "stopped on request"
+
 /* The struct begins one of the caller's own. All slots are called on the trainer's
  * thread. Of several ranks rank 0 alone is asked and told; what it gets, all apply after
  * the same batch. */

@@ -11,7 +11,9 @@
 #include "core/run/saving.h"
 #include "core/run/curve.h"
 #include "dist/errors.h"
+#include "dist/launch.h"
 #include "dist/place.h"
+#include "dist/rank.h"
 #include "etude/run.h"
 
 struct json_t;
@@ -23,6 +25,7 @@ enum cli_exit {
     CLI_DIFFERENT = 1, /* of `weights diff`, as of diff */
     CLI_DIVERGED = 3,
     CLI_NO_MEMORY = 4,
+    CLI_HUNG = 5,
     CLI_MISSED = 6,
     CLI_USAGE = 64,
     CLI_WRONG = 65,
@@ -58,6 +61,7 @@ enum cli_exit {
     X(6002, NOT_FINITE, CLI_DIVERGED, "a run that diverged")                           \
     X(6003, TARGET, CLI_MISSED, "a run that missed its target")                        \
     X(6004, SIGNALLED, CLI_PREEMPTED, "a run that a signal ended, with a checkpoint")  \
+    X(6007, HUNG, CLI_HUNG, "a run that hung")                                         \
     X(6006, LOST, CLI_FAILED, "a run whose device failed")                             \
     X(6005, BUSY, CLI_UNAVAILABLE, "a run that another process writes")                \
     X(7001, MEMORY, CLI_NO_MEMORY, "too little memory")                                \
@@ -90,7 +94,7 @@ struct cli_options {
     const char *every; /* between lines of progress */
     int to;            /* enum of export.c; -1 = not given */
     const char *output, *metrics;
-    int64_t limit;     /* samples to read; -1 = not given */
+    int64_t limit; /* samples to read; -1 = not given */
     const char *sort, *pareto;
     bool reindex, follow;
     int64_t rank;      /* of `logs` */
@@ -98,7 +102,9 @@ struct cli_options {
     int dtype; /* place among those of --dtype; -1 = not given */
     const char *listen, *key; /* of `worker` */
     bool all;
-    int64_t one, zero; /* where options go that may only say so */
+    const char *nproc, *world_size, *base_rank, *node_rank; /* as they were given */
+    const char *master_addr, *master_port, *rank_stdout, *rank_stderr, *timeout;
+    bool detach;
 };
 
 struct cli {
@@ -127,6 +133,10 @@ struct cli {
     char **argv;        /* as the program was called */
     int argc;
     bool results_are_json; /* standard output has JSON lines */
+    FILE *out, *err; /* results and errors: standard streams, or those of a rank */
+    bool has_color;  /* ERR has */
+    struct etd_rank *rank; /* this process is a rank; NULL: it is not */
+    int nproc;             /* ranks of the run that is launched */
 };
 
 /* One command: a row of commands.def. */
@@ -168,7 +178,6 @@ enum cli_option_type {
     CLI_TEXT,   /* const char * */
     CLI_CHOICE, /* int: index into choices */
     CLI_INT,    /* int64_t, at least 0 */
-    CLI_ONLY,   /* a number that may only be one of choices; nothing else is done yet */
     CLI_CHANGE, /* an override of the recipe: kind */
     CLI_LATER,  /* refused: takes a value where there is a metavar */
 };
@@ -189,8 +198,8 @@ extern const struct cli_option cli_option_table[]; /* ends with a row without na
 /* Reads the command line into C; what is wrong is printed. Returns an exit code. */
 int cli_parse(struct cli *c, int argc, char **argv);
 bool cli_takes(const struct cli_option *o, const char *command);
-/* The option that WORD, "--name", "--name=value", "-n" or "-nvalue", ends with; *VALUE is
- * its value in there, or NULL. NULL: there is none. */
+/* The option that WORD, "--name", "--name=value", "-n" or "-nvalue", ends with; *VALUE
+ * is its value in there, or NULL. NULL: there is none. */
 const struct cli_option *cli_option_of_word(const char *word, const char **value);
 
 /* ---- errors.c ---- */
@@ -206,6 +215,10 @@ int cli_exit_of_status(const struct cli *c, enum eti_stage stage, et_status stat
 int cli_fail_list(struct cli *c, const struct et_diagnostics *list, FILE *out);
 /* Where lines of the core go: DATA is the struct cli. */
 void cli_log(void *data, enum et_log_level level, const char *text);
+/* Shows a line that is to be shown; TEXT is visible already. */
+void cli_show_line(struct cli *c, enum et_log_level level, const char *text);
+/* Does ERR take colours? */
+bool cli_has_color(const struct cli *c);
 
 /* ---- recipe.c: what commands that read a recipe share ---- */
 
@@ -214,8 +227,8 @@ void cli_log(void *data, enum et_log_level level, const char *text);
 struct et_recipe *cli_load_recipe(struct cli *c, const char *name, int *exit);
 /* The same for the only operand; exit 64 where there is none or more. */
 struct et_recipe *cli_load_only_recipe(struct cli *c, int *exit);
-/* Draws what the recipe leaves open: seed, run name; opens O->dev, the caller's until it
- * assembles, for what auto means here. */
+/* Draws what the recipe leaves open: seed, run name; opens O->dev, the caller's until
+ * it assembles, for what auto means here. */
 int cli_settle_recipe(struct cli *c, struct et_recipe *recipe,
                       struct eti_assemble_options *o);
 /* Does the system let a run have what it needs? limits.c. */
@@ -243,6 +256,8 @@ struct cli_end {
 };
 /* Ends the display of the run; the caller then prints what it came to, or the error. */
 void cli_run_notice(struct cli *c, const struct cli_end *end);
+/* Prints the last lines of RANK's log and where it is; LESS: but for the very last. */
+void cli_explain_end(FILE *to, const char *directory, int rank, bool less);
 /* Writes the end down, and prints where to look if it is no success. */
 void cli_run_end(struct cli *c, const struct cli_end *end);
 
@@ -264,7 +279,8 @@ const char *cli_fact(const struct json_t *facts, const char *key, char *buf,
 const char *cli_clock(double t, char *buf, size_t size);
 /* ---- resume.c: going on with a run ---- */
 
-/* What TEXT means: a run by its folder, by its name, or "last"; or a checkpoint of one. */
+/* What TEXT means: a run by its folder, by its name, or "last"; or a checkpoint of one.
+ */
 int cli_find_origin(struct cli *c, const char *text, struct eti_origin_run *out);
 /* Which run --resume or --autoresume means: OUT->directory is "" for a new run. */
 int cli_resume_find(struct cli *c, struct eti_origin_run *out);
@@ -279,6 +295,15 @@ int cli_resume_settle(struct cli *c, const struct eti_origin_run *from,
 
 /* Trains anew as the recipe at PATH says, which is called NAME (NULL: nobody knows). */
 int cli_train_recipe(struct cli *c, const char *path, const char *name);
+
+/* ---- launch.c, front.c: the processes of `train` ---- */
+
+/* This process is one rank of somebody else's launcher, and launches nothing. */
+bool cli_is_foreign_rank(void);
+/* Which ranks are started here: their numbers, and where they meet. */
+int cli_launch_read(struct cli *c, struct etd_launch *l);
+/* Shows the run that was launched until it ends, or is left. Frees LINK. */
+int cli_front(struct cli *c, struct etd_front *link);
 
 /* ---- signals.c ---- */
 
@@ -300,6 +325,8 @@ bool cli_has_screen(void);
 
 /* ---- progress.c ---- */
 
+/* What --progress and --every mean here: c->results_are_json. Returns an exit code. */
+int cli_progress_check(struct cli *c);
 /* A logger that shows a run as --progress says; *OUT is NULL where nothing is to be
  * shown. Messages of the core go through it until c->progress is NULL again. */
 int cli_progress_new(struct cli *c, struct et_callback **out);
@@ -366,6 +393,8 @@ int cli_complete(struct cli *c, int argc, char **argv);
 
 /* Prints V as one JSON document and a newline on stdout; takes the reference. */
 int cli_print_json(struct json_t *v);
+/* The same to TO; V is not NULL. */
+void cli_put_json(FILE *to, struct json_t *v);
 /* The table of options of a component, or its lines as JSON. */
 void cli_print_options(const struct et_option *table, const char *indent);
 struct json_t *cli_options_json(const struct et_option *table);

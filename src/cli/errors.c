@@ -73,8 +73,8 @@ is_given(const char *variable)
     return value && *value;
 }
 
-static bool
-has_color(const struct cli *c)
+bool
+cli_has_color(const struct cli *c)
 {
     const char *term = getenv("TERM");
     if (c->opt.color != ETI_COLOR_AUTO)
@@ -92,11 +92,13 @@ static void
 print(struct cli *c, const struct et_diagnostic *d, FILE *out)
 {
     char text[ET_DIAGNOSTIC_JSON_BYTES];
+    bool is_error = out == stderr;
+    out = is_error ? c->err : c->out;
     et_diagnostic_text(d, text, sizeof text);
     if (c->opt.json) {
         char json[ET_DIAGNOSTIC_JSON_BYTES];
         fprintf(out, "%s\n", et_diagnostic_json(d, json, sizeof json));
-    } else if (out == stderr && has_color(c)) {
+    } else if (is_error && (c->rank ? c->has_color : cli_has_color(c))) {
         fprintf(out, "etude: \033[1;31merror\033[0m%s\n", text + strlen("error"));
     } else {
         fprintf(out, "etude: %s\n", text);
@@ -201,14 +203,18 @@ cli_fail_list(struct cli *c, const struct et_diagnostics *list, FILE *out)
             exit = exit_of(list->v[i].code);
     }
     if (list->total > list->n && !c->opt.json)
-        fprintf(out, "etude: %d more errors\n", list->total - list->n);
+        fprintf(out == stderr ? c->err : c->out, "etude: %d more errors\n",
+                list->total - list->n);
     return exit;
 }
 
-/* On the screen: warnings; more with -v, errors alone with -q. */
+/* On the screen: warnings; more with -v, errors alone with -q; or as was asked since.
+ */
 static enum et_log_level
 screen_level(const struct cli *c)
 {
+    if (c->rank && etd_rank_level(c->rank) >= 0)
+        return (enum et_log_level)etd_rank_level(c->rank);
     if (c->opt.log_level >= 0)
         return (enum et_log_level)c->opt.log_level;
     if (c->opt.quiet)
@@ -239,18 +245,27 @@ tell_loggers(struct cli *c, enum et_log_level level, const char *text)
 }
 
 void
+cli_show_line(struct cli *c, enum et_log_level level, const char *text)
+{
+    if (c->rank)
+        etd_rank_line(c->rank, level, text);
+    else if (c->progress)
+        c->progress->type->text(c->progress, level, text);
+    else if (c->opt.json)
+        print_json(c, level, text);
+    else
+        fprintf(stderr, "etude: %s: %s\n", et_log_level_name(level), text);
+}
+
+void
 cli_log(void *data, enum et_log_level level, const char *text)
 {
     struct cli *c = data;
     char visible[ET_VISIBLE_MAX + 1];
     bool shown = level >= screen_level(c);
     et_visible(visible, sizeof visible, text, strlen(text));
-    if (shown && c->progress)
-        c->progress->type->text(c->progress, level, visible);
-    else if (shown && c->opt.json)
-        print_json(c, level, visible);
-    else if (shown)
-        fprintf(stderr, "etude: %s: %s\n", et_log_level_name(level), visible);
+    if (shown)
+        cli_show_line(c, level, visible);
     tell_loggers(c, level, visible);
     if (c->log)
         fprintf(c->log, "etude: %s: %s\n", et_log_level_name(level), visible);

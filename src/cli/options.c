@@ -13,10 +13,6 @@
 
 static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const exports[] = {"tensorboard", "jsonl", "csv", "svg", NULL};
-static const char *const just_one[] = {"1", NULL};
-static const char *const world_sizes[] = {"1", "-1", NULL};
-static const char *const just_zero[] = {"0", NULL};
-static const char *const node_ranks[] = {"0", "-1", NULL};
 
 static const char *const float_names[] = {"f32", "f16", "bf16", NULL};
 
@@ -58,25 +54,26 @@ const struct cli_option cli_option_table[] = {
     GLOBAL("help", 'h', FLAG, NULL, "help on the command", AT(help)),
     GLOBAL("version", 'V', FLAG, NULL, "print the version", AT(version)),
 
-    LAUNCH("nproc", 'n', ONLY, "N", "ranks on this node: 1", AT(one),
-           .choices = just_one),
-    LAUNCH("world_size", 0, ONLY, "W", "ranks of all nodes: 1", AT(one),
-           .choices = world_sizes),
-    LAUNCH("base_rank", 0, ONLY, "B", "first rank of this node: 0", AT(zero),
-           .choices = just_zero),
-    LAUNCH("node_rank", 0, ONLY, "K", "which node this is: 0", AT(zero),
-           .choices = node_ranks),
-    LAUNCH("master_addr", 0, LATER, "HOST", "where ranks meet"),
-    LAUNCH("master_port", 0, LATER, "P", "where ranks meet"),
+    LAUNCH("nproc", 'n', TEXT, "N", "ranks on this node: 1", AT(nproc)),
+    LAUNCH("world_size", 0, TEXT, "W", "ranks of all nodes: nproc", AT(world_size)),
+    LAUNCH("base_rank", 0, TEXT, "B", "first rank of this node: 0", AT(base_rank)),
+    LAUNCH("node_rank", 0, TEXT, "K", "which node this is: 0", AT(node_rank)),
+    LAUNCH("master_addr", 0, TEXT, "HOST", "where ranks meet: 127.0.0.1",
+           AT(master_addr)),
+    LAUNCH("master_port", 0, TEXT, "P", "where ranks meet: one that is free",
+           AT(master_port)),
     LAUNCH("run_directory", 0, TEXT, "DIR", "where the run is kept; runs/{timestamp}/",
            AT(run_directory)),
     LAUNCH("run_name", 0, TEXT, "NAME", "a name for people; two words", AT(run_name)),
     ROW("module_mode", 'm', FLAG, NULL, "RECIPE is an installed recipe's name",
         AT(module_mode), .group = "launch", .commands = RECIPE_COMMANDS " compose"),
-    LAUNCH("stdout", 0, LATER, "FMT", "a file for each rank"),
-    LAUNCH("stderr", 0, LATER, "FMT", "a file for each rank"),
+    LAUNCH("stdout", 0, TEXT, "FMT",
+           "a file for each rank: {rank} {local_rank} {world_size} {local_world_size} "
+           "{node_rank}",
+           AT(rank_stdout)),
+    LAUNCH("stderr", 0, TEXT, "FMT", "likewise", AT(rank_stderr)),
     LAUNCH("on", 0, LATER, "WORKER", "other machines"),
-    LAUNCH("detach", 'd', LATER, NULL, "leave it running"),
+    LAUNCH("detach", 'd', FLAG, NULL, "leave it running", AT(detach)),
     LAUNCH("dry-run", 0, FLAG, NULL, "check everything, train nothing", AT(dry_run)),
     LAUNCH("resume", 0, TEXT, "RUN|CKPT", "continue a run", AT(resume)),
     LAUNCH("autoresume", 0, FLAG, NULL,
@@ -85,7 +82,8 @@ const struct cli_option cli_option_table[] = {
         "train: stop when reached, missed: exit 6; compare: when each was there",
         AT(target), .group = "launch", .commands = LAUNCH_COMMANDS " compare"),
     LAUNCH("every", 0, TEXT, "TIME", "between lines of progress: 10s, 50ba", AT(every)),
-    LAUNCH("timeout", 0, LATER, "DUR", "when a run counts as hung"),
+    LAUNCH("timeout", 0, TEXT, "DUR", "without progress for so long a run is hung",
+           AT(timeout)),
 
     CHANGE("alg", 0, CHANGE, "NAME", "add an algorithm: 'cutmix(alpha=.5)'",
            .kind = ET_OVERRIDE_ALG),
@@ -249,26 +247,6 @@ not_yet(struct cli *c, const struct cli_option *o, const char *value)
                     o->name, value ? " " : "", value ? value : "");
 }
 
-static bool
-is_number(const char *text)
-{
-    char *end;
-    (void)strtoll(text, &end, 10);
-    return end != text && !*end;
-}
-
-/* A number that only one rank allows; the first choice is the least there can be. */
-static int
-take_only(struct cli *c, const struct cli_option *o, const char *value)
-{
-    if (choose(o->choices, value) >= 0)
-        return CLI_OK;
-    if (is_number(value) && strtoll(value, NULL, 10) > strtoll(o->choices[0], NULL, 10))
-        return not_yet(c, o, value);
-    return cli_fail(c, CLI_E_VALUE, NULL, "--%s: expected a number >= %s, got '%s'",
-                    o->name, o->choices[0], value);
-}
-
 static int
 take_int(struct cli *c, const struct cli_option *o, const char *value, int64_t *out)
 {
@@ -307,8 +285,6 @@ take(struct cli *c, const struct cli_option *o, const char *value)
         return *(int *)field < 0 ? bad_choice(c, o, value) : CLI_OK;
     case CLI_INT:
         return take_int(c, o, value, field);
-    case CLI_ONLY:
-        return take_only(c, o, value);
     case CLI_CHANGE:
         add_override(c, o->kind, value);
         break;
@@ -459,7 +435,7 @@ cli_parse(struct cli *c, int argc, char **argv)
     c->argc = argc;
     c->argv = argv;
     c->arg = calloc((size_t)argc + 1, sizeof *c->arg);
-    c->override = calloc((size_t)argc + 3, sizeof *c->override);
+    c->override = calloc((size_t)argc + 4, sizeof *c->override);
     if (!c->arg || !c->override)
         return cli_fail(c, CLI_E_MEMORY, NULL, "no memory for %d arguments", argc);
     while (w.at < w.n && code == CLI_OK) {

@@ -8,14 +8,20 @@
 
 #include "cli/cli.h"
 
+void
+cli_put_json(FILE *to, struct json_t *v)
+{
+    json_dumpf(v, to, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+    fputc('\n', to);
+    json_decref(v);
+}
+
 int
 cli_print_json(struct json_t *v)
 {
     if (!v)
         return CLI_NO_MEMORY;
-    json_dumpf(v, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    putchar('\n');
-    json_decref(v);
+    cli_put_json(stdout, v);
     return CLI_OK;
 }
 

@@ -79,6 +79,8 @@ cli_main(int argc, char **argv, const struct eti_seams *seams)
                 .dtype = -1,
             },
     };
+    c.out = stdout;
+    c.err = stderr;
     if (et_ctx_new(&c.cx) != ET_OK)
         return CLI_NO_MEMORY;
     eti_ctx_set_seams(c.cx, seams);

@@ -54,6 +54,7 @@ cli_load_recipe(struct cli *c, const char *name, int *exit)
 {
     extern char **environ;
     char path[PATH_MAX], run_name[SETTING_BYTES + 16], target[SETTING_BYTES + 16];
+    char timeout[SETTING_BYTES + 16];
     struct et_recipe *recipe;
     struct et_diagnostics errors = {0};
     const struct et_recipe_env env = {
@@ -70,6 +71,8 @@ cli_load_recipe(struct cli *c, const char *name, int *exit)
     }
     if (c->opt.run_name)
         add_setting(c, run_name, "run_name", c->opt.run_name);
+    if (c->opt.timeout)
+        add_setting(c, timeout, "timeout", c->opt.timeout);
     if (c->opt.target)
         add_setting(c, target, "target", c->opt.target);
     et_status status =

@@ -28,7 +28,14 @@ cli_run_begin(struct cli *c, const struct cli_run *run)
         .n_command = c->argc,
         .threads = info.threads,
     };
-    et_status status = et_run_open(c->cx, &config, &c->run);
+    const struct etd_rank_open open = {
+        .resumed = run->resumed,
+        .resolved = run->resolved,
+        .name = run->recipe->run_name,
+        .threads = info.threads,
+    };
+    et_status status = c->rank ? etd_rank_open(c->cx, c->rank, &open, &c->run)
+                               : et_run_open(c->cx, &config, &c->run);
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_OUTPUT, status);
     const struct et_run_notice notice = {
@@ -36,7 +43,8 @@ cli_run_begin(struct cli *c, const struct cli_run *run)
         .directory = et_run_directory(c->run),
         .state = "starting",
     };
-    cli_run_remember(c, et_run_directory(c->run));
+    if (!c->rank) /* or else the front does */
+        cli_run_remember(c, et_run_directory(c->run));
     if (c->progress)
         et_progress_notice(c->progress, &notice);
     et_report(c->cx, ET_LOG_INFO, "etude %s, run %s, %s, %d threads", PACKAGE_VERSION,
@@ -46,9 +54,9 @@ cli_run_begin(struct cli *c, const struct cli_run *run)
 
 /* ---- the end ---- */
 
-/* The last lines of the file at PATH, but for the very last. */
+/* The last lines of the file at PATH; LESS: but for the very last. */
 static void
-print_tail(const char *path)
+print_tail(FILE *to, const char *path, bool less)
 {
     char text[TAIL_BYTES + 1];
     FILE *f = fopen(path, "re");
@@ -59,29 +67,28 @@ print_tail(const char *path)
     size_t n = fread(text, 1, TAIL_BYTES, f);
     fclose(f);
     text[n] = '\0';
-    char *from = text + n, *end = NULL;
+    char *from = text + n, *end = less ? NULL : text + n;
     for (int newlines = 0; from > text; from--) {
         if (from[-1] != '\n')
             continue;
-        if (++newlines == 2)
+        if (++newlines == 2 && less)
             end = from;
-        if (newlines == TAIL_LINES + 2)
+        if (newlines == TAIL_LINES + 1 + less)
             break;
     }
     for (char *line = from; end && line < end; line += strcspn(line, "\n") + 1)
-        fprintf(stderr, "    %.*s\n", (int)strcspn(line, "\n"), line);
+        fprintf(to, "    %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
-/* UX.md: which rank, its last lines, where the rest is. The error itself, printed just
- * before, is the last line of the log. */
-static void
-explain_end(struct cli *c)
+/* UX.md: which rank, its last lines, where the rest is. */
+void
+cli_explain_end(FILE *to, const char *directory, int rank, bool less)
 {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/logs/rank0.txt", et_run_directory(c->run));
-    fprintf(stderr, "  rank 0, its last lines:\n");
-    print_tail(path);
-    fprintf(stderr, "  its log: %s\n", path);
+    snprintf(path, sizeof path, "%s/logs/rank%d.txt", directory, rank);
+    fprintf(to, "  rank %d, its last lines:\n", rank);
+    print_tail(to, path, less);
+    fprintf(to, "  its log: %s\n", path);
 }
 
 void
@@ -111,10 +118,16 @@ cli_run_end(struct cli *c, const struct cli_end *end)
             .metrics = s->eval_metrics,
             .n_metrics = s->n_eval_metrics,
         };
+    /* The error itself, printed just before, is the last line of the log. */
     if (end->exit != CLI_OK && !c->opt.json)
-        explain_end(c);
+        cli_explain_end(c->err, et_run_directory(c->run),
+                        c->rank ? etd_rank_number(c->rank) : 0, true);
     et_report(c->cx, ET_LOG_INFO, "%s, exit %d", end->state, end->exit);
     et_status status = et_run_finish(c->run, end->state, end->exit, s ? &report : NULL);
     if (status != ET_OK)
         (void)cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+    struct etd_end last = {.exit = end->exit, .began = s != NULL};
+    snprintf(last.state, sizeof last.state, "%s", end->state);
+    if (c->rank)
+        etd_rank_end(c->rank, &last);
 }

@@ -39,15 +39,15 @@ summarise(const struct cli *c, const struct cli_end *end)
     const struct et_state *s = end->s;
     const struct et_timestamp *ts = &s->timestamp;
     char text[64];
-    printf("%s: %s after %s batches", s->run_name, end->state,
-           cli_count(ts->batch, text, sizeof text));
+    fprintf(c->out, "%s: %s after %s batches", s->run_name, end->state,
+            cli_count(ts->batch, text, sizeof text));
     for (int i = 0; i < s->n_eval_metrics; i++)
-        printf(", %s %s", s->eval_metrics[i].name + strlen("metrics/"),
-               number_text(s->eval_metrics[i].value, text, sizeof text));
+        fprintf(c->out, ", %s %s", s->eval_metrics[i].name + strlen("metrics/"),
+                number_text(s->eval_metrics[i].value, text, sizeof text));
     if (ts->total_wct > 0)
-        printf(", %.1f s of training, %.0f samples/s", ts->total_wct,
-               (double)ts->sample / ts->total_wct);
-    printf("\n%s\n", et_run_directory(c->run));
+        fprintf(c->out, ", %.1f s of training, %.0f samples/s", ts->total_wct,
+                (double)ts->sample / ts->total_wct);
+    fprintf(c->out, "\n%s\n", et_run_directory(c->run));
 }
 
 /* The same for a program, where it has not seen the run in JSON lines already. */
@@ -61,11 +61,20 @@ summarise_json(const struct cli *c, const struct cli_end *end)
                             isfinite(s->eval_metrics[i].value)
                                 ? json_real(s->eval_metrics[i].value)
                                 : json_null());
-    (void)cli_print_json(json_pack(
+    json_t *all = json_pack(
         "{s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:o}", "name", s->run_name, "directory",
         et_run_directory(c->run), "state", end->state, "exit_code", end->exit, "ba",
         (json_int_t)s->timestamp.batch, "sp", (json_int_t)s->timestamp.sample,
-        "train_seconds", s->timestamp.total_wct, "metrics", metrics));
+        "train_seconds", s->timestamp.total_wct, "metrics", metrics);
+    if (all)
+        cli_put_json(c->out, all);
+}
+
+/* Stopped by a command, and not by a signal? */
+static bool
+was_asked(const struct et_state *s)
+{
+    return s->stop_reason && strcmp(s->stop_reason, ET_STOPPED_ON_REQUEST) == 0;
 }
 
 /* Why it is no success. */
@@ -111,6 +120,10 @@ explain(struct cli *c, const struct cli_end *end, enum et_outcome outcome,
         (void)cli_fail(c, CLI_E_NOT_FINITE,
                        "lower optimizer.lr, or --alg gradient_clipping",
                        "rank 0: the run diverged: %s", end->s->stop_reason);
+    else if (outcome == ET_OUTCOME_STOPPED && was_asked(end->s))
+        (void)cli_fail(c, CLI_E_SIGNALLED, hint,
+                       "rank 0: stopped on request after batch %lld, and saved",
+                       (long long)end->s->timestamp.batch);
     else if (outcome == ET_OUTCOME_STOPPED)
         (void)cli_fail(c, CLI_E_SIGNALLED, way_on(c, hint, sizeof hint),
                        "rank 0: stopped by signal %d (%s) after batch %lld, and saved",
@@ -127,8 +140,9 @@ conclude(struct cli *c, struct et_trainer *t, const char *target)
     enum et_outcome outcome = et_trainer_outcome(t);
     if (!c->run) /* rank 0 says it */
         return ends[outcome].exit;
+    bool asked = outcome == ET_OUTCOME_STOPPED && was_asked(et_trainer_state(t));
     const struct cli_end end = {
-        .state = ends[outcome].state,
+        .state = asked ? "stopped" : ends[outcome].state,
         .exit = ends[outcome].exit,
         .s = et_trainer_state(t),
     };
@@ -137,7 +151,7 @@ conclude(struct cli *c, struct et_trainer *t, const char *target)
         summarise_json(c, &end);
     else if (!c->opt.quiet && !c->results_are_json)
         summarise(c, &end);
-    fflush(stdout);
+    fflush(c->out);
     explain(c, &end, outcome, target);
     cli_run_end(c, &end);
     return end.exit;
@@ -164,6 +178,10 @@ add_callbacks(struct cli *c, struct eti_assembly *a, struct et_recipe *recipe)
 {
     struct et_callback *callback;
     ET_TRY(eti_assemble_callbacks(a, recipe, c->directory));
+    if (c->rank) {
+        ET_TRY(etd_rank_watch(c->rank, c->comm, &callback));
+        ET_TRY(add_callback(a, callback));
+    }
     if (!c->run)
         return ET_OK;
     a->config.sink = et_run_sink(c->run);
@@ -200,15 +218,16 @@ fail_run(struct cli *c, enum eti_stage stage, et_status status,
 struct launch {
     struct eti_origin_run from; /* directory "": a new run */
     struct et_recipe *recipe;
-    const char *recipe_name; /* NULL: nobody knows, or the run that goes on has it */
-    char *resolved;          /* owned */
+    struct et_request *replay; /* of the run that goes on; owned */
+    const char *recipe_name;   /* NULL: nobody knows, or the run that goes on has it */
+    char *resolved;            /* owned */
     char digest[ETI_RECIPE_DIGEST];
 };
 
 /* Where to save, and what to begin from. A run that goes on and has not saved anything
  * yet begins at 0, unless somebody insists. */
 static et_status
-set_saving(struct cli *c, struct eti_assembly *a, const struct launch *l,
+set_saving(struct cli *c, struct eti_assembly *a, struct launch *l,
            struct eti_saving *saving)
 {
     struct et_checkpoint_info *list;
@@ -216,7 +235,8 @@ set_saving(struct cli *c, struct eti_assembly *a, const struct launch *l,
     if (c->run)
         ET_TRY(eti_saving_init(saving, c->cx, l->recipe, l->digest, c->run));
     else
-        ET_TRY(eti_saving_init_at(saving, c->cx, l->recipe, l->digest, c->directory, "", 0));
+        ET_TRY(eti_saving_init_at(saving, c->cx, l->recipe, l->digest, c->directory, "",
+                                  0));
     saving->checkpoint.asked = cli_signal_checkpoint();
     if (l->from.directory[0]) {
         ET_TRY(et_checkpoint_list(c->cx, saving->directory, &list, &n, &damaged,
@@ -227,6 +247,11 @@ set_saving(struct cli *c, struct eti_assembly *a, const struct launch *l,
     }
     eti_saving_apply(saving, &a->config);
     a->config.interrupt = cli_signal_interrupt();
+    if (c->rank)
+        a->config.control = etd_rank_control(c->rank);
+    if (l->from.directory[0])
+        ET_TRY(etd_rank_replay(c->cx, c->directory, &l->replay, &a->config.n_replay));
+    a->config.replay = l->replay;
     return ET_OK;
 }
 
@@ -249,7 +274,7 @@ fit(struct cli *c, struct eti_assembly *a, const char *target)
 
 /* From the run directory to the end of the run. */
 static int
-prepare_and_fit(struct cli *c, struct eti_assembly *a, const struct launch *l)
+prepare_and_fit(struct cli *c, struct eti_assembly *a, struct launch *l)
 {
     struct eti_saving saving = {0};
     et_status status = set_saving(c, a, l, &saving);
@@ -265,11 +290,11 @@ prepare_and_fit(struct cli *c, struct eti_assembly *a, const struct launch *l)
 }
 
 static int
-train(struct cli *c, struct eti_assembly *a, const struct launch *l)
+train(struct cli *c, struct eti_assembly *a, struct launch *l)
 {
     struct et_callback *progress = NULL;
     bool follows = et_comm_rank(c->comm) > 0; /* rank 0 keeps the run, and shows it */
-    int code = follows ? CLI_OK : cli_progress_new(c, &progress);
+    int code = follows || c->rank ? CLI_OK : cli_progress_new(c, &progress);
     if (progress)
         a->callback[a->config.n_callbacks++] = progress;
     if (code != CLI_OK)
@@ -308,18 +333,22 @@ try(struct cli *c, struct eti_assembly *a, const char *name)
     return CLI_OK;
 }
 
-/* Checks the recipe and fills what it leaves open. It gives its options away when it is
- * assembled: it is written down before. */
+/* What can be said of the recipe without a device: before anything is started. */
+static int
+check(struct cli *c, const struct launch *l, int world)
+{
+    struct et_diagnostics errors = {0};
+    if (et_recipe_check_train(c->cx, l->recipe, world, &errors) != ET_OK ||
+        eti_recipe_check_available(c->cx, l->recipe, &errors) != ET_OK)
+        return cli_fail_list(c, &errors, stderr);
+    return cli_check_limits(c);
+}
+
+/* Fills what the recipe leaves open. It gives its options away when it is assembled: it
+ * is written down before. */
 static int
 settle(struct cli *c, struct launch *l, struct eti_assemble_options *options)
 {
-    struct et_diagnostics errors = {0};
-    int found = cli_ranks_find(c);
-    if (found != CLI_OK)
-        return found;
-    if (et_recipe_check_train(c->cx, l->recipe, c->place.world, &errors) != ET_OK ||
-        eti_recipe_check_available(c->cx, l->recipe, &errors) != ET_OK)
-        return cli_fail_list(c, &errors, stderr);
     struct eti_origin_run
         begin; /* what load.path means is known before a run is made */
     et_status status = ET_OK;
@@ -327,9 +356,7 @@ settle(struct cli *c, struct launch *l, struct eti_assemble_options *options)
         status = eti_origin_find(c->cx, l->recipe->load.path, &begin);
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_OUTPUT, status);
-    int code = cli_check_limits(c);
-    if (code == CLI_OK)
-        code = cli_assemble_options(c, options);
+    int code = cli_assemble_options(c, options);
     options->threads = cli_ranks_threads(c);
     if (code == CLI_OK)
         code = l->from.directory[0] ? cli_resume_settle(c, &l->from, l->recipe, options)
@@ -345,8 +372,9 @@ settle(struct cli *c, struct launch *l, struct eti_assemble_options *options)
     return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_RECIPE, status);
 }
 
+/* All of it in this process: a rank's, or one of somebody else's launcher. */
 static int
-run(struct cli *c, struct launch *l, const char *name)
+run_here(struct cli *c, struct launch *l, const char *name)
 {
     struct eti_assemble_options options = {.with_train = true, .with_eval = true};
     struct eti_assembly a;
@@ -363,8 +391,88 @@ run(struct cli *c, struct launch *l, const char *name)
         et_device_close(&options.dev);
     }
     et_comm_close(&c->comm);
+    et_free(c->cx, l->replay);
     et_free(c->cx, l->resolved);
     return code;
+}
+
+static int
+run_rank(struct cli *c, struct launch *l, const char *name)
+{
+    const char *again = etd_rank_resumes(c->rank);
+    int code = CLI_OK;
+    et_ctx_set_log(c->cx, ET_LOG_DEBUG, cli_log, c);
+    c->out = etd_rank_out(c->rank);
+    c->err = etd_rank_err(c->rank);
+    if (again && eti_origin_find(c->cx, again, &l->from) != ET_OK)
+        code = cli_fail_status(c, ETI_STAGE_OUTPUT, et_error_get(c->cx)->status);
+    if (code == CLI_OK)
+        code = cli_ranks_find(c); /* as the supervisor's environment has it */
+    if (code == CLI_OK)
+        code = run_here(c, l, name);
+    const struct etd_end end = {.exit = code};
+    if (etd_rank_number(c->rank) > 0) /* rank 0 has said how it ended */
+        etd_rank_end(c->rank, &end);
+    c->out = stdout;
+    c->err = stderr;
+    etd_rank_free(&c->rank);
+    return code;
+}
+
+/* How the run is started: its processes, from the options. */
+static int
+plan_launch(struct cli *c, const struct launch *l, struct etd_launch *out)
+{
+    size_t size;
+    const char *bytes = et_recipe_bytes(l->recipe, &size);
+    *out = (struct etd_launch){
+        .out = c->opt.rank_stdout,
+        .err = c->opt.rank_stderr,
+        .restart = c->opt.autoresume,
+        /* Not said: it follows the steps (supervisor_watch.c). */
+        .timeout = l->recipe->timeout == ET_RECIPE_TIMEOUT ? 0 : l->recipe->timeout,
+        .grace = l->recipe->grace,
+        .program = "/proc/self/exe",
+        .config =
+            {
+                .directory = c->opt.run_directory,
+                .recipe = bytes,
+                .recipe_bytes = size,
+                .recipe_name = l->recipe_name,
+                .command = (const char *const *)c->argv,
+                .n_command = c->argc,
+            },
+    };
+    c->has_color = cli_has_color(c);
+    int code = cli_progress_check(c);
+    return code == CLI_OK ? cli_launch_read(c, out) : code;
+}
+
+static int
+run(struct cli *c, struct launch *l, const char *name)
+{
+    struct etd_launch plan;
+    struct etd_front *front;
+    bool foreign = cli_is_foreign_rank();
+    int code = foreign ? cli_ranks_find(c) : plan_launch(c, l, &plan);
+    if (code == CLI_OK)
+        code = check(c, l, foreign ? c->place.world : plan.world);
+    if (code == CLI_OK && c->opt.dry_run && !foreign)
+        code = cli_ranks_find(c);
+    if (code != CLI_OK)
+        return code;
+    if (c->opt.dry_run || foreign)
+        return run_here(c, l, name);
+    c->nproc = plan.nproc;
+    if (etd_launch(c->cx, &plan, &front, &c->rank, &code) != ET_OK) {
+        code = cli_fail(c, (enum cli_error)ET_E_SYSTEM_LIMIT, NULL, "%s",
+                        et_error_get(c->cx)->message);
+        et_error_clear(c->cx);
+        return code;
+    }
+    if (front)
+        return cli_front(c, front);
+    return c->rank ? run_rank(c, l, name) : code; /* the supervisor's */
 }
 
 int

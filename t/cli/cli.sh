@@ -50,6 +50,22 @@ says() {
     ok $? "$3"
 }
 
+# family PID: the processes of the run that `etude train`, process PID, shows: its
+# supervisor and the ranks
+family() {
+    for child in $(ps -o pid= --ppid "$1"); do
+        echo "$child"
+        family "$child"
+    done
+}
+
+# kill_run PID: at once and without a word, as a machine that goes down would
+kill_run() {
+    # shellcheck disable=SC2046
+    kill -9 $(family "$1") 2>/dev/null
+    wait "$1" 2>/dev/null
+}
+
 finish() {
     echo "1..$n"
     exit $((failures > 0))

@@ -58,7 +58,7 @@ run train good.yaml --alg 'no_such_method'
 exits 65 "an unknown algorithm: exit 65"
 
 for key in \
-    "parallel: {zero: 1}" "precision: amp_fp8" "timeout: 1m" \
+    "parallel: {zero: 1}" "precision: amp_fp8" \
     "launch: {nproc: 2}"; do
     with "$key"
     run train r.yaml

@@ -39,16 +39,19 @@ exits 64 "train with two recipes: exit 64"
 run --json frobnicate
 says err '{"code":"E1104"' "errors are JSON where --json stands"
 
-for later in "--nproc 2" "--world-size 2" "--world_size=2" "--base_rank 1" "--on a" "--detach" \
-    "-d" "--master_addr h" "--timeout 5m"; do
+for later in "--world-size 2" "--world_size=2" "--base_rank 1" "--on a" \
+    "--master_addr h"; do
     # shellcheck disable=SC2086
     run train $later r.yaml
     exits 69 "$later is not available: exit 69"
 done
-for ranks in WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 SLURM_NTASKS=4 RANK=1 BASE_RANK=1 NODE_RANK=1; do
+for ranks in WORLD_SIZE=2 SLURM_NTASKS=4 RANK=1 BASE_RANK=1 NODE_RANK=1; do
     env $ranks "$etude" train r.yaml >out 2>err
     is $? 69 "$ranks of a launcher is not available: exit 69"
 done
+WORLD_SIZE=2 "$etude" train -n 2 --base_rank 1 r.yaml >out 2>err
+is "$? $(grep -c 'base_rank 1 (--base_rank) + nproc 2 (--nproc) > world_size 2 (WORLD_SIZE)' err)" \
+    "64 1" "a conflict is refused, and both sources are named"
 WORLD_SIZE=many "$etude" train r.yaml >out 2>err
 is $? 64 "WORLD_SIZE=many is no number: exit 64"
 for wrong in "--nproc 0" "-n -1" "--world_size 0" "--base_rank -1"; do

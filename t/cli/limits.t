@@ -70,7 +70,7 @@ user=
 if $user prlimit --nproc=1 true >out 2>err && [ "$(id -u)" -eq 0 ]; then
     for workers in 0 2; do
         for processes in 1 2 3 4 5; do
-            $user prlimit --nproc=$processes "$etude" train good.yaml --progress none \
+            $user prlimit --nproc=$processes env RANK=0 LOCAL_RANK=0 "$etude" train good.yaml --progress none \
                 train_data.workers=$workers --run_directory a >out 2>err </dev/null
             code=$?
             want=69
@@ -81,13 +81,21 @@ if $user prlimit --nproc=1 true >out 2>err && [ "$(id -u)" -eq 0 ]; then
             ends "$want" "$processes processes, $workers workers"
         done
     done
+    # The same as processes of their own: supervisor, rank, and what sends its records.
+    for processes in 1 2 3; do
+        $user prlimit --nproc=$processes "$etude" train good.yaml --progress none \
+            train_data.workers=0 --run_directory a >out 2>err </dev/null
+        code=$?
+        ends 69 "$processes processes for a run with a supervisor"
+    done
     if [ -x /usr/bin/bible ]; then
         cat >bible.yaml <<'R'
 max_duration: 1ba
 model: {name: gpt2, n_layers: 1, d_model: 8, n_heads: 1, max_seq_len: 8, vocab_size: 256}
 train_data: {name: bible_kjv, seq_len: 8, batch_size: 2, workers: 0}
 R
-        XDG_CACHE_HOME=$dir/none $user prlimit --nproc=2 "$etude" train bible.yaml \
+        XDG_CACHE_HOME=$dir/none $user prlimit --nproc=2 env RANK=0 LOCAL_RANK=0 \
+            "$etude" train bible.yaml \
             --run_directory a --progress none >out 2>err </dev/null
         code=$?
         ends 69 "no process for the program that prints the data"

@@ -152,8 +152,7 @@ for at in 0.12 0.2 0.3; do
     "$etude" train r.yaml --run_directory killed max_duration=4000ba --progress none >out 2>err &
     pid=$!
     sleep $at
-    kill -9 $pid
-    wait $pid 2>/dev/null
+    kill_run $pid
     run train r.yaml --autoresume --run_directory killed max_duration=4010ba
     [ "$code" -eq 0 ] || break
 done
@@ -166,7 +165,6 @@ pid=$!
 while ! [ -s busy/events.log ]; do sleep 0.05; done
 run train r.yaml --autoresume --run_directory busy max_duration=100000000ba
 exits 69 "a run that is active is not started twice: exit 69"
-says err "is active (pid $pid since 20" "its process is named"
-kill -9 $pid
-wait $pid 2>/dev/null
+says err "is active (pid $(ps -o pid= --ppid $pid | tr -d ' ') since 20" "its process is named"
+kill_run $pid
 finish

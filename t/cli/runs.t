@@ -123,8 +123,7 @@ says out "* fond-lynx" "a run that goes on has a star"
 run annotate fond-lynx "not now"
 exits 69 "and cannot be annotated: exit 69"
 says err "its own process alone" "for only it writes its log"
-kill -9 $pid
-wait $pid 2>/dev/null
+kill_run $pid
 run runs fond-lynx
 says out "x fond-lynx" "without its process it is not shown running"
 says out "crashed" "but crashed"

@@ -72,7 +72,7 @@ eti_interrupted(struct et_trainer *t)
     if (t->outcome != ET_OUTCOME_DIVERGED && (signalled || t->controlled.stop)) {
         t->outcome = ET_OUTCOME_STOPPED;
         t->state.interrupted = true;
-        et_state_stop(&t->state, signalled ? "interrupted" : "stopped on request");
+        et_state_stop(&t->state, signalled ? "interrupted" : ET_STOPPED_ON_REQUEST);
     }
     return t->outcome == ET_OUTCOME_STOPPED;
 }

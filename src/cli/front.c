@@ -1,0 +1,341 @@
+/* front.c: `etude train` as it is seen: the run trains elsewhere, and this process
+ * shows it from its log, passes signals on, and ends as it ends. Nothing is lost with
+ * it.
+ *
+ * Lines of the log and what rank 0 prints come through a socket, with the number of the
+ * record that they follow; they are shown when that has been. */
+#include "config.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/base/seams.h"
+
+static const double LOOK_SECONDS = 0.05, READ_SECONDS = 0.1, IDLE_SECONDS = 0.25,
+                    LEAVE_SECONDS = 2;
+
+/* What waits for its record, or for the end of the run. */
+struct later {
+    enum etd_news_kind kind;
+    int64_t seq;
+    enum et_log_level level;
+    int stream;
+    size_t n;
+    struct later *next;
+    char text[];
+};
+
+struct front {
+    struct cli *c;
+    struct etd_front *link;
+    struct et_callback *progress; /* NULL: nothing is shown */
+    struct et_relay *relay;
+    struct et_events *log;
+    int64_t seq;                    /* of the last record shown */
+    int64_t skip;                   /* records up to this one were there before */
+    struct later *wait, **wait_end; /* lines and prints */
+    struct later *said, **said_end; /* texts of the end */
+    struct etd_news run;            /* OPENED */
+    struct etd_end end;
+    bool left; /* the run goes on without */
+};
+
+/* ---- signals ---- */
+
+enum { SIGNALS = 65 };
+static volatile sig_atomic_t came[SIGNALS];
+
+static void
+on_signal(int number)
+{
+    came[number]++;
+}
+
+static void
+catch_signals(void)
+{
+    static const int passed[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+    static const int ignored[] = {SIGHUP, SIGPIPE};
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
+        sigaction(passed[i], &action, NULL);
+    action.sa_handler = SIG_IGN;
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        sigaction(ignored[i], &action, NULL);
+}
+
+static void
+say_it_goes_on(const struct front *f)
+{
+    const struct cli *c = f->c;
+    if (c->opt.json)
+        (void)cli_print_json(json_pack("{s:s, s:s}", "name", f->run.name, "directory",
+                                       f->run.directory));
+    else if (!c->opt.quiet)
+        printf("%s goes on (%d rank%s). etude logs -f %s\n", f->run.name, f->c->nproc,
+               f->c->nproc == 1 ? "" : "s", f->run.name);
+}
+
+/* UX.md: on a terminal the first ctrl-C asks. True: stop it. */
+static bool
+ask_what_to_do(struct front *f)
+{
+    char line[64] = "";
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (f->progress && f->progress->type->close)
+        f->progress->type->close(f->progress); /* the bar stays above */
+    fprintf(stderr, "enter leave it running, s stop with a checkpoint: ");
+    fflush(stderr);
+    while (poll(&in, 1, -1) < 0 && errno == EINTR)
+        if (came[SIGINT] > 1 || came[SIGTERM])
+            return true;
+    ssize_t n = read(STDIN_FILENO, line, sizeof line - 1);
+    if (n > 0 && (line[0] == 's' || line[0] == 'S'))
+        return true;
+    f->left = n > 0 && (line[0] == '\n' || line[0] == '\r');
+    return n <= 0; /* nobody is there to ask */
+}
+
+static void
+pass_signals(struct front *f)
+{
+    static int passed[SIGNALS];
+    for (int i = 1; i < SIGNALS; i++) {
+        if (came[i] == passed[i])
+            continue;
+        bool asks = i == SIGINT && passed[i] == 0 && f->run.directory[0] &&
+                    isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+        if (asks && !ask_what_to_do(f)) {
+            came[i] = passed[i] = 0;
+            continue;
+        }
+        for (; passed[i] < came[i]; passed[i]++)
+            etd_front_signal(f->link, i);
+    }
+}
+
+/* ---- lines ---- */
+
+static void
+put_by(struct later ***end, const struct etd_news *news)
+{
+    struct later *l = malloc(sizeof *l + news->n + 1);
+    if (!l)
+        return;
+    *l = (struct later){
+        .kind = news->kind,
+        .seq = news->seq,
+        .level = news->level,
+        .stream = news->stream,
+        .n = news->n,
+    };
+    memcpy(l->text, news->text, news->n);
+    l->text[news->n] = '\0';
+    **end = l;
+    *end = &l->next;
+}
+
+static void
+show_later(struct front *f, const struct later *l)
+{
+    FILE *to = l->kind == ETD_NEWS_OUT || l->stream == STDOUT_FILENO ? stdout : stderr;
+    if (l->kind == ETD_NEWS_LINE) {
+        cli_show_line(f->c, l->level, l->text);
+        return;
+    }
+    if (f->progress)
+        et_progress_clear(f->progress);
+    fwrite(l->text, 1, l->n, to);
+    fflush(to);
+}
+
+/* Those whose record has been shown; ALL: also the others. */
+static void
+show_waiting(struct front *f, bool all)
+{
+    while (f->wait && (all || !f->log || f->wait->seq <= f->seq)) {
+        struct later *l = f->wait;
+        f->wait = l->next;
+        if (!f->wait)
+            f->wait_end = &f->wait;
+        show_later(f, l);
+        free(l);
+    }
+}
+
+static void
+show_said(struct front *f)
+{
+    while (f->said) {
+        struct later *l = f->said;
+        f->said = l->next;
+        show_later(f, l);
+        free(l);
+    }
+}
+
+/* ---- records ---- */
+
+/* What the log has got since; for READ_SECONDS at most unless it is the END. */
+static void
+show_records(struct front *f, bool end)
+{
+    struct et_record r;
+    struct et_ctx *cx = f->c->cx;
+    bool got = f->log != NULL;
+    double until = eti_monotonic(cx) + READ_SECONDS;
+    if (got && et_events_again(f->log) != ET_OK)
+        got = false;
+    while (got && (end || eti_monotonic(cx) < until) &&
+           et_events_next(f->log, &r, &got) == ET_OK && got) {
+        f->seq = r.seq;
+        if (r.seq > f->skip && f->progress)
+            et_relay_record(f->relay, f->progress, &r);
+        show_waiting(f, false);
+    }
+    et_error_clear(cx);
+}
+
+static void
+open_log(struct front *f, const struct etd_news *news)
+{
+    char path[sizeof news->directory + 16];
+    bool again = f->run.directory[0] != '\0';
+    f->run = *news;
+    cli_run_remember(f->c, news->directory);
+    const struct et_run_notice notice = {
+        .name = news->name,
+        .directory = news->directory,
+        .state = "starting",
+    };
+    if (f->progress && !again)
+        et_progress_notice(f->progress, &notice);
+    snprintf(path, sizeof path, "%s/events.log", news->directory);
+    if (!again) {
+        f->skip = news->seq;
+        if (f->progress && et_events_open(f->c->cx, path, &f->log) != ET_OK)
+            et_error_clear(f->c->cx); /* the run is there; it is only not seen */
+    }
+}
+
+/* ---- the end ---- */
+
+static int
+report_end(struct front *f)
+{
+    struct cli *c = f->c;
+    const struct etd_end *end = &f->end;
+    show_records(f, true);
+    show_waiting(f, true);
+    if (f->progress && end->began) {
+        const struct et_run_notice notice = {
+            .name = f->run.name,
+            .directory = f->run.directory,
+            .state = end->state,
+            .at_end = et_relay_state(f->relay),
+            .exit_code = end->exit,
+        };
+        et_progress_notice(f->progress, &notice);
+    }
+    c->progress = NULL;
+    if (f->progress && f->progress->type->close)
+        f->progress->type->close(f->progress);
+    show_said(f);
+    if (end->why[0] && !end->said) {
+        (void)cli_fail(c, end->exit == CLI_HUNG ? CLI_E_HUNG : CLI_E_RUN,
+                       end->hint[0] ? end->hint : NULL, "%s", end->why);
+        if (!c->opt.json && f->run.directory[0] && end->rank >= 0)
+            cli_explain_end(stderr, f->run.directory, end->rank, false);
+    }
+    return end->exit;
+}
+
+static int
+report_lost(struct front *f)
+{
+    char hint[sizeof f->run.directory + 32];
+    show_records(f, true);
+    show_waiting(f, true);
+    f->c->progress = NULL;
+    show_said(f);
+    snprintf(hint, sizeof hint, "etude train --resume %s", f->run.directory);
+    return cli_fail(f->c, CLI_E_RUN, f->run.directory[0] ? hint : NULL,
+                    "the run's supervisor is gone, and its ranks with it");
+}
+
+/* ---- the whole ---- */
+
+/* True: it is over, with *CODE. */
+static bool
+hear(struct front *f, int *code)
+{
+    struct etd_news news;
+    double wait = f->log ? LOOK_SECONDS : IDLE_SECONDS;
+    etd_front_next(f->link, wait, &news);
+    switch (news.kind) {
+    case ETD_NEWS_OPENED:
+        open_log(f, &news);
+        f->left = f->c->opt.detach;
+        break;
+    case ETD_NEWS_LINE:
+    case ETD_NEWS_RAW:
+        put_by(&f->wait_end, &news);
+        break;
+    case ETD_NEWS_OUT:
+    case ETD_NEWS_ERR:
+        put_by(&f->said_end, &news);
+        break;
+    case ETD_NEWS_END:
+        f->end = news.end;
+        *code = report_end(f);
+        return true;
+    case ETD_NEWS_LOST:
+        *code = report_lost(f);
+        return true;
+    default:
+        break;
+    }
+    return false;
+}
+
+int
+cli_front(struct cli *c, struct etd_front *link)
+{
+    struct front f = {.c = c, .link = link};
+    int code = CLI_OK;
+    bool over = false;
+    f.wait_end = &f.wait;
+    f.said_end = &f.said;
+    catch_signals();
+    et_status status = et_relay_new(c->cx, &f.relay);
+    if (status == ET_OK && !c->opt.detach)
+        code = cli_progress_new(c, &f.progress);
+    if (status != ET_OK)
+        code = cli_fail_status(c, ETI_STAGE_RECIPE, status);
+    while (!over && !f.left) {
+        over = hear(&f, &code);
+        if (over)
+            break;
+        pass_signals(&f);
+        show_records(&f, false);
+        show_waiting(&f, false);
+    }
+    c->progress = NULL;
+    if (f.left)
+        say_it_goes_on(&f);
+    else
+        etd_front_wait(f.link, LEAVE_SECONDS);
+    show_waiting(&f, true);
+    et_events_close(&f.log);
+    et_relay_free(&f.relay);
+    et_callback_free(&f.progress);
+    etd_front_free(&f.link);
+    return code;
+}

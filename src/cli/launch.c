@@ -1,0 +1,143 @@
+/* launch.c: how many ranks, which, and where they meet: from the command line, a
+ * launcher's environment, Slurm's (UX.md section 2). What comes from where is known, so
+ * that a conflict names both. */
+#include "config.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* A number and who said it. */
+struct said {
+    long value;
+    const char *source; /* NULL: nobody, it is the default */
+};
+
+static int
+read_number(struct cli *c, const char *source, const char *text, long least,
+            struct said *out)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || value < least || value > INT_MAX)
+        return cli_fail(c, CLI_E_VALUE, NULL, "%s: expected a number >= %ld, got '%s'",
+                        source, least, text);
+    *out = (struct said){value, source};
+    return CLI_OK;
+}
+
+/* OPTION, called FLAG, else the first of NAMES (NULL-terminated) that is set. -1 is as
+ * good as nothing where UNSET says so. */
+static int
+find_number(struct cli *c, const char *flag, const char *option,
+            const char *const *names, long least, bool unset, struct said *out)
+{
+    if (option && !(unset && strcmp(option, "-1") == 0))
+        return read_number(c, flag, option, least, out);
+    for (; !out->source && *names; names++) {
+        const char *text = getenv(*names);
+        if (text && *text && !(unset && strcmp(text, "-1") == 0))
+            return read_number(c, *names, text, least, out);
+    }
+    return CLI_OK;
+}
+
+static const char *
+source(const struct said *s)
+{
+    return s->source ? s->source : "default";
+}
+
+bool
+cli_is_foreign_rank(void)
+{
+    const char *rank = getenv("RANK"), *local = getenv("LOCAL_RANK");
+    return rank && *rank && local && *local;
+}
+
+/* The first host of Slurm's list: "lab-[3-5,9]" begins with lab-3. */
+static void
+first_host(const char *list, char *out, size_t size)
+{
+    size_t n = strcspn(list, "[,");
+    snprintf(out, size, "%.*s", (int)n, list);
+    if (list[n] == '[') {
+        const char *number = list + n + 1;
+        size_t used = strlen(out);
+        snprintf(out + used, size - used, "%.*s", (int)strcspn(number, "-,]"), number);
+    }
+}
+
+static void
+find_host(const struct cli *c, char *out, size_t size)
+{
+    const char *given = getenv("MASTER_ADDR"), *slurm = getenv("SLURM_JOB_NODELIST");
+    snprintf(out, size, "127.0.0.1");
+    if (c->opt.master_addr)
+        snprintf(out, size, "%s", c->opt.master_addr);
+    else if (given && *given)
+        snprintf(out, size, "%s", given);
+    else if (slurm && *slurm)
+        first_host(slurm, out, size);
+}
+
+static bool
+is_here(const char *host)
+{
+    return strcmp(host, "127.0.0.1") == 0 || strcmp(host, "localhost") == 0 ||
+           strcmp(host, "::1") == 0;
+}
+
+int
+cli_launch_read(struct cli *c, struct etd_launch *l)
+{
+    static const char *const nproc_names[] = {"LOCAL_WORLD_SIZE", NULL};
+    static const char *const world_names[] = {"WORLD_SIZE", "SLURM_NTASKS", NULL};
+    static const char *const base_names[] = {"BASE_RANK", "SLURM_PROCID", NULL};
+    static const char *const node_names[] = {"NODE_RANK", "SLURM_NODEID", NULL};
+    static const char *const port_names[] = {"MASTER_PORT", NULL};
+    struct said nproc = {1, NULL}, world = {0, NULL}, base = {0, NULL},
+                node = {0, NULL}, port = {0, NULL};
+    const struct cli_options *o = &c->opt;
+    const char *alone = getenv("RANK");
+    if (alone && *alone)
+        return cli_fail(c, CLI_E_LATER, "a rank of a launcher has both",
+                        "RANK=%s without LOCAL_RANK: this version does not do that",
+                        alone);
+    int code = find_number(c, "--nproc", o->nproc, nproc_names, 1, false, &nproc);
+    if (code == CLI_OK)
+        code =
+            find_number(c, "--world_size", o->world_size, world_names, 1, true, &world);
+    if (code == CLI_OK)
+        code = find_number(c, "--base_rank", o->base_rank, base_names, 0, false, &base);
+    if (code == CLI_OK)
+        code = find_number(c, "--node_rank", o->node_rank, node_names, 0, true, &node);
+    if (code == CLI_OK)
+        code = find_number(c, "--master_port", o->master_port, port_names, 1, false,
+                           &port);
+    if (code != CLI_OK)
+        return code;
+    if (!world.source)
+        world.value = base.value + nproc.value;
+    if (base.value + nproc.value > world.value)
+        return cli_fail(c, CLI_E_VALUE, NULL,
+                        "base_rank %ld (%s) + nproc %ld (%s) > world_size %ld (%s)",
+                        base.value, source(&base), nproc.value, source(&nproc),
+                        world.value, source(&world));
+    find_host(c, l->host, sizeof l->host);
+    if (world.value > nproc.value || base.value > 0 || node.value > 0 ||
+        !is_here(l->host))
+        return cli_fail(c, CLI_E_LATER, NULL,
+                        "world_size %ld (%s), nproc %ld (%s), at %s: this version does "
+                        "not train on several machines",
+                        world.value, source(&world), nproc.value, source(&nproc),
+                        l->host);
+    l->nproc = (int)nproc.value;
+    l->world = (int)world.value;
+    l->base = (int)base.value;
+    l->node = (int)node.value;
+    l->port = (int)port.value;
+    return CLI_OK;
+}

@@ -1,0 +1,96 @@
+/* board.c: see board.h. */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/base/seams.h"
+#include "dist/board.h"
+
+const char *
+etd_phase_name(int phase)
+{
+    static const char *const names[] = {
+#define ROW(code, word) word,
+        ETD_PHASE_MAP(ROW)
+#undef ROW
+    };
+    return phase >= 0 && phase < ETD_PHASE_COUNT ? names[phase] : "?";
+}
+
+et_status
+etd_board_new(struct et_ctx *cx, int n, struct etd_board **out)
+{
+    size_t bytes = sizeof **out + (size_t)n * sizeof(struct etd_board_rank);
+    void *at =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    *out = NULL;
+    if (at == MAP_FAILED)
+        return ET_FAIL(cx, ET_ENOMEM, "no memory to share with the ranks: %s",
+                       strerror(errno));
+    *out = at;
+    (*out)->bytes = bytes;
+    (*out)->n = n;
+    return ET_OK;
+}
+
+void
+etd_board_free(struct etd_board **board)
+{
+    if (*board)
+        munmap(*board, (*board)->bytes);
+    *board = NULL;
+}
+
+void
+etd_board_clear(struct etd_board *b)
+{
+    b->asked = 0;
+    for (int i = 0; i < b->n; i++) {
+        b->rank[i].step = 0;
+        b->rank[i].taken = 0;
+        b->rank[i].phase = ETD_PHASE_STARTING;
+    }
+}
+
+bool
+etd_board_ask(struct etd_board *b, const struct et_request *r)
+{
+    uint64_t asked = b->asked;
+    for (int i = 0; i < b->n; i++)
+        if (asked - b->rank[i].taken >= ETD_BOARD_ROOM)
+            return false;
+    struct etd_board_slot *s = &b->slot[asked % ETD_BOARD_ROOM];
+    s->request = *r;
+    s->after = ETD_BOARD_UNKNOWN;
+    atomic_store_explicit(&b->asked, asked + 1, memory_order_release);
+    return true;
+}
+
+bool
+etd_board_next(struct etd_board *b, int rank, int64_t step, struct et_request *out)
+{
+    struct etd_board_rank *own = &b->rank[rank];
+    atomic_store_explicit(&own->step, step, memory_order_relaxed);
+    uint64_t taken = atomic_load_explicit(&own->taken, memory_order_relaxed);
+    if (atomic_load_explicit(&b->asked, memory_order_acquire) == taken)
+        return false;
+    struct etd_board_slot *s = &b->slot[taken % ETD_BOARD_ROOM];
+    if (rank == 0 && s->after == ETD_BOARD_UNKNOWN)
+        s->after = b->n > 1 ? step + 1 : step;
+    int64_t after = s->after;
+    if (after == ETD_BOARD_UNKNOWN || after > step)
+        return false;
+    *out = s->request;
+    atomic_store_explicit(&own->taken, taken + 1, memory_order_release);
+    return true;
+}
+
+void
+etd_board_move(struct etd_board *b, int rank, enum etd_phase phase)
+{
+    struct etd_board_rank *own = &b->rank[rank];
+    atomic_store_explicit(&own->phase, (int)phase, memory_order_relaxed);
+    atomic_fetch_add_explicit(&own->moves, 1, memory_order_relaxed);
+}

@@ -1,0 +1,287 @@
+/* health.c: how a rank is: a callback that moves its place on the board, so that a hang
+ * shows, and measures where its time goes.
+ *
+ *     health, each second      own_ms wait_ms data_ms step_ms hooks_ms save_ms: means
+ * over the batches since the last; ba_per_s, cpu_util, rss_gb algorithm, each 10 s
+ * fired applied ms last_ba: rank 0's
+ *
+ * step_ms is from one batch's end to the next without evaluations and checkpoints; of
+ * it wait_ms is spent waiting for other ranks and own_ms is the rest. The training
+ * thread adds up nanoseconds; the sender's thread takes what has come together. */
+#include "config.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/base/seams.h"
+#include "dist/rank_impl.h"
+#include "etude/algorithm.h"
+
+static const double ALGORITHM_SECONDS = 10;
+
+enum part { DATA, STEP, HOOKS, SAVE, BATCHES, PARTS };
+
+/* The callback's state. */
+struct health {
+    struct etd_rank *rank;
+    struct et_comm *comm;
+    _Atomic int64_t sum[PARTS]; /* ns; the last: batches */
+    _Atomic int64_t ba, ep, sp;
+    /* The training thread's. */
+    double step_at, data_at, eval_at, save_at; /* when they began; NaN: they have not */
+    double aside; /* seconds since step_at that are no part of the step */
+    double algorithms_at;
+    double hooks; /* seconds of algorithms, up to the last batch */
+    /* The sender's. */
+    int64_t before[PARTS], wait_before;
+    double at, cpu_before;
+    int cores;
+};
+
+static void
+add(struct health *h, enum part part, double seconds)
+{
+    atomic_fetch_add_explicit(&h->sum[part], (int64_t)(seconds * 1e9),
+                              memory_order_relaxed);
+}
+
+/* ---- on the sender's thread ---- */
+
+static void
+put(struct et_record *r, struct et_log_entry *entry, const char *name, double value)
+{
+    struct et_log_entry *e = &entry[r->n++];
+    snprintf(e->name, sizeof e->name, "%s", name);
+    e->value = value;
+}
+
+static double
+cpu_seconds(void)
+{
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+           1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+}
+
+/* GB (1e9) of memory in use; 0 where the system does not say. */
+static double
+resident_gb(void)
+{
+    long all = 0, pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (!f)
+        return 0;
+    if (fscanf(f, "%ld %ld", &all, &pages) != 2)
+        pages = 0;
+    fclose(f);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1e9;
+}
+
+static int64_t
+waited_ns(const struct health *h)
+{
+    struct et_comm_look look = {0};
+    if (h->comm)
+        et_comm_get_look(h->comm, &look);
+    return look.wait_ns;
+}
+
+static bool
+report(void *data, struct et_record *r, struct et_log_entry *entry, int room)
+{
+    static const char *const names[] = {"data_ms", "step_ms", "hooks_ms", "save_ms"};
+    struct health *h = data;
+    double now = eti_monotonic(h->rank->cx), cpu = cpu_seconds(), past = now - h->at;
+    int64_t sum[PARTS], waited = waited_ns(h);
+    if (room < PARTS + 8 || past <= 0)
+        return false;
+    for (int i = 0; i < PARTS; i++) {
+        int64_t all = atomic_load_explicit(&h->sum[i], memory_order_relaxed);
+        sum[i] = all - h->before[i];
+        h->before[i] = all;
+    }
+    double batches = (double)sum[BATCHES] / 1e9;
+    r->ba = h->ba;
+    r->ep = h->ep;
+    r->sp = h->sp;
+    if (batches > 0) {
+        double step = 1e-6 * (double)sum[STEP] / batches;
+        double wait = 1e-6 * (double)(waited - h->wait_before) / batches;
+        put(r, entry, "own_ms", fmax(step - wait, 0));
+        put(r, entry, "wait_ms", wait);
+        for (int i = DATA; i <= SAVE; i++)
+            put(r, entry, names[i], 1e-6 * (double)sum[i] / batches);
+    }
+    put(r, entry, "ba_per_s", batches / past);
+    put(r, entry, "cpu_util", (cpu - h->cpu_before) / past / h->cores);
+    put(r, entry, "rss_gb", resident_gb());
+    h->at = now;
+    h->cpu_before = cpu;
+    h->wait_before = waited;
+    return true;
+}
+
+/* ---- on the training thread ---- */
+
+/* What each algorithm has done so far: rank 0 tells. */
+static void
+tell_algorithms(struct health *h, const struct et_state *s, struct et_log *log)
+{
+    h->algorithms_at = eti_monotonic(h->rank->cx) + ALGORITHM_SECONDS;
+    for (int i = 0; i < s->n_algorithms && h->rank->rank == 0; i++) {
+        const struct et_algorithm *a = s->algorithms[i];
+        double ba = s->timestamp.batch > 0 ? (double)s->timestamp.batch : 1;
+        struct et_log_entry entry[] = {
+            {"fired", (double)a->count.fired},
+            {"applied", (double)a->count.applied},
+            {"ms", 1e3 * a->count.seconds / ba},
+            {"last_ba", (double)a->count.last_ba},
+            {"off", a->off},
+        };
+        struct et_record r = {
+            .kind = ET_RECORD_ALGORITHM,
+            .text = a->type->info.name,
+            .entry = entry,
+            .n = sizeof entry / sizeof *entry,
+        };
+        et_log_record(log, &r, &s->timestamp);
+    }
+}
+
+static void
+end_batch(struct health *h, const struct et_state *s, struct et_log *log, double now)
+{
+    double hooks = 0;
+    for (int i = 0; i < s->n_algorithms; i++)
+        hooks += s->algorithms[i]->count.seconds;
+    if (!isnan(h->step_at))
+        add(h, STEP, fmax(now - h->step_at - h->aside, 0));
+    add(h, HOOKS, hooks - h->hooks);
+    add(h, BATCHES, 1);
+    h->hooks = hooks;
+    h->step_at = now;
+    h->aside = 0;
+    h->ba = s->timestamp.batch;
+    h->ep = s->timestamp.epoch;
+    h->sp = s->timestamp.sample;
+    if (now >= h->algorithms_at)
+        tell_algorithms(h, s, log);
+}
+
+/* The copy that a save begins with is over: its thread writes from now on. */
+static void
+end_save(struct health *h, double now)
+{
+    if (isnan(h->save_at))
+        return;
+    add(h, SAVE, now - h->save_at);
+    h->aside += now - h->save_at;
+    h->save_at = NAN;
+}
+
+static const struct {
+    enum et_event event;
+    enum etd_phase phase;
+} phases[] = {
+    {ET_EVENT_BEFORE_DATALOADER, ETD_PHASE_DATA},
+    {ET_EVENT_BEFORE_FORWARD, ETD_PHASE_FORWARD},
+    {ET_EVENT_BEFORE_BACKWARD, ETD_PHASE_BACKWARD},
+    {ET_EVENT_AFTER_TRAIN_BATCH, ETD_PHASE_UPDATE},
+    {ET_EVENT_EVAL_START, ETD_PHASE_EVALUATION},
+    {ET_EVENT_EVAL_BATCH_END, ETD_PHASE_EVALUATION},
+    {ET_EVENT_BATCH_CHECKPOINT, ETD_PHASE_CHECKPOINT},
+    {ET_EVENT_EPOCH_CHECKPOINT, ETD_PHASE_CHECKPOINT},
+    {ET_EVENT_FIT_END, ETD_PHASE_CHECKPOINT},
+};
+
+static et_status
+run(struct et_callback *self, enum et_event event, const struct et_state *s,
+    struct et_log *log)
+{
+    struct health *h = self->state;
+    double now = eti_monotonic(self->cx);
+    for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
+        if (phases[i].event == event)
+            etd_board_move(h->rank->board, h->rank->local, phases[i].phase);
+    switch (event) {
+    case ET_EVENT_FIT_START:
+        h->step_at = h->at = now;
+        h->cpu_before = cpu_seconds();
+        h->algorithms_at = now + ALGORITHM_SECONDS;
+        etd_board_move(h->rank->board, h->rank->local, ETD_PHASE_DATA);
+        etd_sender_watch(h->rank->sender, report, h);
+        break;
+    case ET_EVENT_BEFORE_DATALOADER:
+        end_save(h, now);
+        h->data_at = now;
+        break;
+    case ET_EVENT_AFTER_DATALOADER:
+        add(h, DATA, now - h->data_at);
+        break;
+    case ET_EVENT_BATCH_END:
+        end_batch(h, s, log, now);
+        break;
+    case ET_EVENT_EVAL_BEFORE_ALL:
+        h->eval_at = now;
+        break;
+    case ET_EVENT_EVAL_AFTER_ALL:
+        h->aside += now - h->eval_at;
+        break;
+    case ET_EVENT_BATCH_CHECKPOINT:
+    case ET_EVENT_EPOCH_CHECKPOINT:
+        h->save_at = s->checkpoint_due ? now : NAN;
+        break;
+    case ET_EVENT_FIT_END:
+        tell_algorithms(h, s, log);
+        break;
+    default:
+        break;
+    }
+    return ET_OK;
+}
+
+/* Nobody asks a callback that is gone. */
+static void
+close_health(struct et_callback *self)
+{
+    struct health *h = self->state;
+    if (h->rank)
+        etd_sender_watch(h->rank->sender, NULL, NULL);
+}
+
+static const struct et_callback_class health_class = {
+    .info =
+        {
+            .name = "health",
+            .class_name = "Health",
+            .summary = "says how a rank is",
+            .applies_to = "any",
+        },
+    .state_size = sizeof(struct health),
+    .events = ET_ON(FIT_START) | ET_ON(FIT_END) | ET_ON(BEFORE_DATALOADER) |
+              ET_ON(AFTER_DATALOADER) | ET_ON(BEFORE_FORWARD) | ET_ON(BEFORE_BACKWARD) |
+              ET_ON(AFTER_TRAIN_BATCH) | ET_ON(BATCH_END) | ET_ON(EVAL_BEFORE_ALL) |
+              ET_ON(EVAL_START) | ET_ON(EVAL_BATCH_END) | ET_ON(EVAL_AFTER_ALL) |
+              ET_ON(BATCH_CHECKPOINT) | ET_ON(EPOCH_CHECKPOINT),
+    .run = run,
+    .trails = et_callback_trails,
+    .close = close_health,
+};
+
+et_status
+etd_rank_watch(struct etd_rank *r, struct et_comm *comm, struct et_callback **out)
+{
+    ET_TRY(et_callback_new(r->cx, &health_class, NULL, NULL, out));
+    struct health *h = (*out)->state;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    h->rank = r;
+    h->comm = comm;
+    h->cores = cores > 0 ? (int)cores : 1;
+    h->step_at = h->save_at = NAN;
+    return ET_OK;
+}

@@ -1,0 +1,107 @@
+/* hub_child.c: see hub_child.h. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/seams.h"
+#include "dist/hub_child.h"
+#include "dist/wire.h"
+
+static const double AGAIN_SECONDS = 1;
+enum { END_LOOKS = 250, END_LOOK_MS = 2 };
+
+/* FD becomes its descriptor 3: it ends when our end is closed, so also when we are
+ * gone. All others are closed on exec. */
+static bool
+spawn_hub(struct etd_supervisor *s, int fd, pid_t *pid)
+{
+    extern char **environ;
+    char name[] = "etude", command[] = ETD_HUB_COMMAND;
+    char *argv[] = {name, command, s->directory, NULL};
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, fd, ETD_HUB_FD); /* also where it is 3 */
+    posix_spawnattr_init(&how);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&how, &none);
+    int error = posix_spawn(pid, s->l->program, &files, &how, argv, environ);
+    posix_spawnattr_destroy(&how);
+    posix_spawn_file_actions_destroy(&files);
+    return error == 0;
+}
+
+void
+etd_hub_due(struct etd_supervisor *s)
+{
+    int link[2];
+    double t = eti_monotonic(s->cx);
+    if (!s->l->program || !s->run || s->hub > 0 || t < s->hub_at)
+        return;
+    s->hub_at = t + AGAIN_SECONDS;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) != 0)
+        return;
+    pid_t pid;
+    bool spawned = spawn_hub(s, link[1], &pid);
+    close(link[1]);
+    if (!spawned) {
+        close(link[0]);
+        return;
+    }
+    s->hub = pid;
+    s->hub_fd = link[0];
+    s->hub_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static void
+forget(struct etd_supervisor *s)
+{
+    if (s->hub_fd >= 0)
+        close(s->hub_fd);
+    if (s->hub_pidfd >= 0)
+        close(s->hub_pidfd);
+    s->hub = 0;
+    s->hub_fd = s->hub_pidfd = -1;
+}
+
+void
+etd_hub_reap(struct etd_supervisor *s)
+{
+    int status;
+    if (s->hub <= 0 || waitpid(s->hub, &status, WNOHANG) != s->hub)
+        return;
+    forget(s);
+    s->hub_at = eti_monotonic(s->cx) + AGAIN_SECONDS;
+}
+
+void
+etd_hub_end(struct etd_supervisor *s)
+{
+    const struct timespec pause = {0, END_LOOK_MS * 1000000L};
+    int status;
+    if (s->hub <= 0)
+        return;
+    if (s->hub_fd >= 0)
+        close(s->hub_fd); /* its end of file: it is to end */
+    s->hub_fd = -1;
+    for (int i = 0; i < END_LOOKS; i++) {
+        if (waitpid(s->hub, &status, WNOHANG) == s->hub) {
+            forget(s);
+            return;
+        }
+        nanosleep(&pause, NULL);
+    }
+    kill(s->hub, SIGKILL);
+    (void)waitpid(s->hub, &status, 0);
+    forget(s);
+}

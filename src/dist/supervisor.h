@@ -1,0 +1,136 @@
+/* supervisor.h: what the files of the supervisor share; launch.h is what others see.
+ *
+ * One thread, one poll. Everything that can wait is a descriptor in it: the ranks'
+ * pipes and pidfds, the front, signals, those who ask for something, the hub. */
+#ifndef ETD_SUPERVISOR_H
+#define ETD_SUPERVISOR_H
+
+#include <sys/types.h>
+
+#include "dist/board.h"
+#include "dist/launch.h"
+#include "dist/packet.h"
+#include "dist/wire.h"
+
+enum { ETD_ASKERS = 8, ETD_PENDING = 32, ETD_KEPT = 256, ETD_EARLY = 64 << 10 };
+
+/* One rank, as its supervisor knows it. */
+struct etd_sup_rank {
+    pid_t pid;              /* 0: it is not running */
+    int pidfd;              /* readable when it has ended */
+    int from;               /* its packets */
+    int link;               /* answers to it */
+    int print[2];           /* what it prints: standard output, standard error */
+    struct etd_bytes in;    /* packets not read yet */
+    struct etd_bytes early; /* printed before there was a directory */
+    int file[2];            /* --stdout, --stderr; -1: none */
+    int log;                /* logs/rank<rank>.txt; -1 */
+    bool waits;             /* for the run to be opened */
+    bool ended;             /* its last word has come */
+    struct etd_end end;     /* and was this */
+    int status;             /* of waitpid, when it has ended */
+    uint64_t moves;         /* of the board, when it was looked at last */
+    double moved_at;        /* since when that has not changed */
+};
+
+/* A request that is on its way through the ranks. */
+struct etd_pending {
+    uint64_t id;            /* of the board; 0: free */
+    int asker;              /* index; ETD_FROM_HUB; -1: nobody waits */
+    unsigned char name[16]; /* of the command */
+    double until;           /* monotonic: it expires */
+};
+enum { ETD_FROM_HUB = ETD_ASKERS };
+
+struct etd_supervisor {
+    struct et_ctx *cx;
+    const struct etd_launch *l;
+    struct et_run *run;   /* NULL: not open (yet) */
+    char directory[3072]; /* of the run that there was; "" */
+    char name[ET_RUN_NAME];
+    struct etd_board *board;
+    struct etd_sup_rank *rank; /* [l->nproc] */
+    int alive;                 /* ranks whose process is there */
+    double flushed;            /* monotonic: when the log was last */
+    bool dirty;                /* the log has records that readers do not see yet */
+
+    int signals, front; /* signalfd; socket, -1: it has left */
+    struct etd_bytes to_front;
+    uint64_t front_lost; /* packets that it was too slow for */
+
+    int stop_signal; /* the first that ends the run; 0 */
+    int stops;       /* how many came */
+    double kill_at;  /* monotonic: what is still there is killed; 0: nothing is */
+    bool killed;     /* on request */
+    bool hung;
+    bool no_rank; /* one could not be started */
+
+    /* The first failure in time: a rank, and what it did. */
+    int failed; /* index; -1 */
+    char why[ETD_WHY];
+
+    /* Starting again (supervisor_restart.c). */
+    int budget;
+    int64_t refilled_at; /* step from which the budget was counted */
+    int64_t crash_step[3];
+    int restarts;
+    double start_at; /* monotonic: the group is started again; 0: it is not */
+    struct et_log_entry *entry; /* of the record that is read [ETD_RING_NAMES] */
+
+    int listener, asker[ETD_ASKERS]; /* control socket; connections, -1 */
+    struct etd_pending pending[ETD_PENDING];
+    uint64_t next_id;
+    int64_t revision; /* of the settings: requests applied */
+    struct etd_answer kept[ETD_KEPT];
+    int n_kept;
+
+    pid_t hub;
+    int hub_fd, hub_pidfd;
+    double hub_at; /* monotonic: it is started again */
+    double looked; /* for hangs: when last */
+    int64_t looked_step;
+    double step_seconds; /* the longest step of late, for the timeout */
+};
+
+/* Returns when the run has ended, with the exit CODE; and in each rank, with *RANK.
+ * FRONT is its socket. */
+et_status etd_supervise(struct et_ctx *cx, const struct etd_launch *l, int front,
+                        struct etd_rank **rank, int *code);
+/* From now on signal NUMBER does nothing to this process. */
+void etd_ignore(int number);
+
+/* supervisor_ranks.c. True in the child, which is *RANK then, or has failed. */
+bool etd_sup_start(struct etd_supervisor *s, struct etd_rank **rank, et_status *status);
+void etd_sup_read_packets(struct etd_supervisor *s, int i);
+void etd_sup_read_prints(struct etd_supervisor *s, int i, int stream);
+/* The process of rank I has ended. */
+void etd_sup_reap(struct etd_supervisor *s, int i);
+void etd_sup_signal_all(struct etd_supervisor *s, int number);
+void etd_sup_close_rank(struct etd_supervisor *s, int i);
+
+/* supervisor_front.c */
+void etd_sup_tell(struct etd_supervisor *s, enum etd_packet_kind kind, const void *body,
+                  size_t n);
+void etd_sup_tell_text(struct etd_supervisor *s, enum etd_packet_kind kind, int tag,
+                       const char *text, size_t n);
+void etd_sup_tell_opened(struct etd_supervisor *s);
+void etd_sup_tell_end(struct etd_supervisor *s, const struct etd_end *end);
+void etd_sup_flush_front(struct etd_supervisor *s);
+/* A line of the supervisor's own: to the run's log, and to the front. */
+void etd_sup_say(struct etd_supervisor *s, enum et_log_level level, const char *fmt,
+                 ...) ET_PRINTF(3, 4);
+
+/* supervisor_control.c */
+void etd_sup_listen(struct etd_supervisor *s);
+void etd_sup_accept(struct etd_supervisor *s);
+/* A packet of ASKER, or of the hub. */
+void etd_sup_hear(struct etd_supervisor *s, int asker);
+/* What rank 0 says of a request: "ID STEP APPLIED ANSWER". */
+void etd_sup_answered(struct etd_supervisor *s, const char *text);
+void etd_sup_expire(struct etd_supervisor *s);
+void etd_sup_unlisten(struct etd_supervisor *s);
+
+/* supervisor_watch.c: hangs. */
+void etd_sup_watch(struct etd_supervisor *s);
+
+#endif

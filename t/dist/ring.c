@@ -1,0 +1,298 @@
+/* The ring between the training thread and the one that sends: order, what overflows,
+ * two threads at it; the packets of the pipe behind it; and the sender itself. */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/seams.h"
+#include "dist/packet.h"
+#include "dist/ring.h"
+#include "dist/sender.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+enum { MANY = 200000, NUMBERS = 70 };
+
+static struct et_record
+batch(int64_t ba, const struct et_log_entry *entry, int n)
+{
+    return (struct et_record){
+        .kind = ET_RECORD_BATCH, .t = 1.5, .seq = ba, .ba = ba, .entry = entry, .n = n};
+}
+
+static struct et_record
+state(int64_t ba, const char *text)
+{
+    return (struct et_record){.kind = ET_RECORD_RUN, .ba = ba, .text = text};
+}
+
+static void
+name_numbers(struct et_log_entry *entry, int n, double value)
+{
+    for (int i = 0; i < n; i++) {
+        snprintf(entry[i].name, sizeof entry[i].name, "l2_norm/grad/layer.%d", i);
+        entry[i].value = value + i;
+    }
+}
+
+/* ---- one thread ---- */
+
+static void
+test_order(struct et_ctx *cx)
+{
+    struct et_log_entry entry[NUMBERS];
+    struct etd_ring *ring;
+    struct et_record r;
+    bool same = true;
+    char order[64] = "";
+    need(cx, etd_ring_new(cx, &ring));
+    name_numbers(entry, NUMBERS, 7);
+    for (int i = 0; i < 6; i++) {
+        r = i % 2 ? state(i, "running") : batch(i, entry, i == 4 ? NUMBERS : 2);
+        ok(etd_ring_put(ring, &r), "record %d is put", i);
+    }
+    for (int i = 0; etd_ring_take(ring, &r); i++) {
+        snprintf(order + strlen(order), sizeof order - strlen(order), "%s%lld ",
+                 et_record_name(r.kind), (long long)r.ba);
+        for (int k = 0; k < r.n; k++)
+            same &= r.entry[k].value == 7 + k &&
+                    strcmp(r.entry[k].name, entry[k].name) == 0;
+        if (r.ba == 4)
+            is_int(r.n, NUMBERS, "more numbers than a slot has come back together");
+        if (r.ba == 3)
+            is_str(r.text, "running", "a text comes back");
+    }
+    is_str(order, "batch0 run1 batch2 run3 batch4 run5 ",
+           "what is put comes out in its order, whichever ring it took");
+    ok(same, "with its names and values");
+    etd_ring_free(&ring);
+}
+
+static void
+test_overflow(struct et_ctx *cx)
+{
+    struct et_log_entry entry[2];
+    struct etd_ring *ring;
+    struct et_record r;
+    int put = 0, taken = 0, critical = 0;
+    need(cx, etd_ring_new(cx, &ring));
+    name_numbers(entry, 2, 0);
+    for (int i = 0; i < ETD_RING_SLOTS + 1000; i++) {
+        r = batch(i, entry, 2);
+        put += etd_ring_put(ring, &r);
+    }
+    is_int(put, ETD_RING_SLOTS, "a full ring takes no more batches");
+    is_int((int64_t)etd_ring_dropped(ring), 1000, "the others are counted, exactly");
+    for (int i = 0; i < ETD_RING_CRITICAL; i++) {
+        r = state(i, "evaluating");
+        critical += etd_ring_put(ring, &r);
+    }
+    is_int(critical, ETD_RING_CRITICAL, "but states still find room");
+    r = state(0, "one more");
+    ok(!etd_ring_put(ring, &r) && etd_ring_dropped(ring) == 1001,
+       "as many as there is room for");
+    bool in_order = true;
+    while (etd_ring_take(ring, &r)) {
+        in_order &= taken >= ETD_RING_SLOTS || r.ba == taken;
+        taken++;
+    }
+    is_int(taken, ETD_RING_SLOTS + ETD_RING_CRITICAL, "all that was put comes out");
+    ok(in_order, "the oldest first: it is the new ones that are left out");
+    r = batch(1, entry, 2);
+    ok(etd_ring_put(ring, &r) && etd_ring_take(ring, &r), "then there is room again");
+    etd_ring_free(&ring);
+}
+
+static void
+test_names(struct et_ctx *cx)
+{
+    struct et_log_entry entry;
+    struct etd_ring *ring;
+    struct et_record r;
+    need(cx, etd_ring_new(cx, &ring));
+    int numbers = 0;
+    for (int i = 0; i < ETD_RING_NAMES + 50; i++) {
+        snprintf(entry.name, sizeof entry.name, "name/%d", i);
+        r = batch(i, &entry, 1);
+        if (etd_ring_put(ring, &r) && etd_ring_take(ring, &r))
+            numbers += r.n;
+    }
+    is_int(numbers, ETD_RING_NAMES, "names are kept as long as there is room");
+    is_int((int64_t)etd_ring_nameless(ring), 50, "numbers beyond them are counted");
+    etd_ring_free(&ring);
+}
+
+/* ---- two threads ---- */
+
+struct crossing {
+    struct etd_ring *ring;
+    int put;
+};
+
+static void *
+put_many(void *data)
+{
+    struct crossing *c = data;
+    struct et_log_entry entry[3];
+    name_numbers(entry, 3, 0);
+    for (int i = 0; i < MANY; i++) {
+        struct et_record r =
+            i % 100 == 99 ? state(c->put, "running") : batch(c->put, entry, 3);
+        c->put += etd_ring_put(c->ring, &r);
+        if (i % 1000 == 0)
+            sched_yield();
+    }
+    return NULL;
+}
+
+static void
+test_threads(struct et_ctx *cx)
+{
+    struct crossing c = {0};
+    struct et_record r;
+    pthread_t thread;
+    int64_t next = 0;
+    bool in_order = true;
+    need(cx, etd_ring_new(cx, &c.ring));
+    if (pthread_create(&thread, NULL, put_many, &c) != 0)
+        bail("no thread");
+    for (int idle = 0; idle < 200000 && next < MANY;) {
+        if (!etd_ring_take(c.ring, &r)) {
+            idle++;
+            sched_yield();
+            continue;
+        }
+        idle = 0;
+        in_order &= r.ba == next++;
+    }
+    pthread_join(thread, NULL);
+    while (etd_ring_take(c.ring, &r))
+        in_order &= r.ba == next++;
+    is_int(next, c.put, "while another thread puts, each record is taken once");
+    ok(in_order, "and in its order");
+    is_int(next + (int64_t)etd_ring_dropped(c.ring), MANY,
+           "taken and left out are all there were");
+    etd_ring_free(&c.ring);
+}
+
+/* ---- packets ---- */
+
+static void
+test_packets(void)
+{
+    struct et_log_entry entry[NUMBERS], back[NUMBERS];
+    struct etd_bytes b = {0};
+    struct etd_packet f;
+    struct et_record r, got;
+    size_t used;
+    name_numbers(entry, NUMBERS, 3);
+    r = batch(12, entry, NUMBERS);
+    r.text = "train";
+    etd_packet_add_record(&b, &r);
+    etd_packet_add_line(&b, ET_LOG_WARN, "be careful");
+    ok(etd_packet_next(b.at, b.n, &f, &used) == 1 && f.kind == ETD_PACKET_RECORD &&
+           etd_packet_record(&f, back, NUMBERS, &got) && got.n == NUMBERS &&
+           got.ba == 12 && strcmp(got.text, "train") == 0 &&
+           memcmp(&back[69].value, &entry[69].value, 8) == 0,
+       "a record is read as it was written");
+    ok(!etd_packet_record(&f, back, NUMBERS - 1, &got), "not into too little room");
+    int wrong = 0;
+    for (size_t n = 0; n < f.n; n++) {
+        struct etd_packet cut = {.kind = f.kind, .body = f.body, .n = n};
+        wrong += etd_packet_record(&cut, back, NUMBERS, &got);
+    }
+    is_int(wrong, 0, "a record that is cut off anywhere is none");
+    etd_bytes_drop(&b, used);
+    ok(etd_packet_next(b.at, b.n, &f, &used) == 1 && f.kind == ETD_PACKET_LINE &&
+           f.body[0] == ET_LOG_WARN && f.n == 1 + strlen("be careful"),
+       "and so is the line behind it");
+    is_int(etd_packet_next(b.at, b.n - 1, &f, &used), 0, "half a packet is waited for");
+    is_int(etd_packet_next("\377\377\377\377\001", 5, &f, &used), -1,
+           "a length that is none is refused");
+    etd_bytes_free(&b);
+}
+
+/* ---- the sender ---- */
+
+static void
+test_sender(struct et_ctx *cx)
+{
+    struct et_log_entry entry[3], back[NUMBERS];
+    struct etd_sender *s;
+    struct et_record r;
+    struct etd_packet f;
+    int pipes[2], records = 0, others = 0;
+    char said[64] = "";
+    size_t used, n = 0;
+    static char bytes[1 << 20];
+    if (pipe(pipes) != 0)
+        bail("no pipe");
+    need(cx, etd_sender_start(cx, pipes[1], 3, &s));
+    name_numbers(entry, 3, 0);
+    for (int i = 0; i < 200; i++) {
+        r = batch(i, entry, 3);
+        etd_sender_sink(s)->write(etd_sender_sink(s), &r);
+    }
+    etd_sender_line(s, ET_LOG_WARN, "look");
+    etd_sender_put(s, ETD_PACKET_OUT, "done", 4);
+    etd_sender_stop(&s);
+    close(pipes[1]);
+    for (ssize_t got; (got = read(pipes[0], bytes + n, sizeof bytes - n)) > 0;)
+        n += (size_t)got;
+    close(pipes[0]);
+    for (size_t at = 0; etd_packet_next(bytes + at, n - at, &f, &used) == 1; at += used)
+        if (f.kind == ETD_PACKET_RECORD)
+            records += etd_packet_record(&f, back, NUMBERS, &r) && r.rank == 3 &&
+                       r.ba == records;
+        else
+            snprintf(said + strlen(said), sizeof said - strlen(said), "%d:%.*s ",
+                     records, (int)f.n - (f.kind == ETD_PACKET_LINE),
+                     f.body + (f.kind == ETD_PACKET_LINE)),
+                others++;
+    is_int(records, 200, "the sender writes every record to its pipe, with its rank");
+    is_str(said, "200:look 200:done ", "lines and packets behind those before them");
+    is_int(others, 2, "and nothing else");
+}
+
+/* A pipe that nobody empties holds the sender, never the one who puts. */
+static void
+test_stuck(struct et_ctx *cx)
+{
+    struct et_log_entry entry[3];
+    struct etd_sender *s;
+    int pipes[2];
+    if (pipe(pipes) != 0)
+        bail("no pipe");
+    need(cx, etd_sender_start(cx, pipes[1], 0, &s));
+    name_numbers(entry, 3, 0);
+    double start = eti_monotonic(cx);
+    for (int i = 0; i < MANY; i++) {
+        struct et_record r = batch(i, entry, 3);
+        etd_sender_sink(s)->write(etd_sender_sink(s), &r);
+    }
+    ok(eti_monotonic(cx) - start < 5, "200,000 records do not wait for a stuck pipe");
+    close(pipes[0]); /* its reader dies */
+    etd_sender_stop(&s);
+    ok(true, "and its end is noticed");
+    close(pipes[1]);
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    (void)signal(SIGPIPE, SIG_IGN);
+    test_order(cx);
+    test_overflow(cx);
+    test_names(cx);
+    test_threads(cx);
+    test_packets();
+    test_sender(cx);
+    test_stuck(cx);
+    et_ctx_free(&cx);
+    return done();
+}
