@@ -222,6 +222,214 @@ test_versions(void)
     is_int((int64_t)n, 0, "nor one that did not fit");
 }
 
+/* A frame of N elements, element WHICH of them replaced by BYTES. */
+static et_status
+read_with(int n, int which, const char *bytes, size_t size, const char **why)
+{
+    static const struct {
+        const char *bytes;
+        size_t n;
+    } part[] = {
+        {"\x01", 1},
+        {"\x00", 1},
+        {"\xa4PING", 5},
+        {"\xc4\x10"
+         "0123456789abcdef",
+         18},
+        {"\xcd\x01\x00", 3},
+        {"\x00", 1},
+        {"\x00", 1},
+        {"\x00", 1},
+        {"\x05", 1},
+        {"\x80", 1},
+        {"\xc0", 1},
+    };
+    char message[512];
+    size_t used = 1;
+    message[0] = (char)(0x90 + n);
+    for (int i = 0; i < n; i++) {
+        const char *from = i == which ? bytes : part[i].bytes;
+        size_t length = i == which ? size : part[i].n;
+        memcpy(message + used, from, length);
+        used += length;
+    }
+    return read_bytes(message, used, why);
+}
+
+static void
+test_heads(void)
+{
+    static const struct {
+        int n, which;
+        const char *bytes;
+        size_t size;
+        const char *why; /* NULL: it is read */
+    } row[] = {
+        {10, -1, "", 0, NULL},
+        {9, -1, "", 0, "a frame has 10 elements"},
+        {11, -1, "", 0, "a frame has 10 elements"},
+        {1, -1, "", 0, "no frame"},
+        {10, 0,
+         "\xa1"
+         "1",
+         2, "no frame"},
+        {10, 0, "\xff", 1, "no frame"},
+        {10, 0, "\xce\xff\xff\xff\xff", 5, "no frame"},
+        {10, 0, "\x02", 1, "another major version"},
+        {10, 1, "\xc2", 1, "no frame"},
+        {10, 1, "\xd0\xff", 2, "no frame"},
+        {10, 1, "\xcf\x00\x00\x00\x01\x00\x00\x00\x00", 9, "no frame"},
+        {10, 1, "\x07", 1, NULL},
+        {10, 2, "\x01", 1, "no text for a kind"},
+        {10, 2,
+         "\xd9\x04"
+         "PING",
+         6, NULL},
+        {10, 3, "\xa1x", 2, "no 16 bytes for a run"},
+        {10, 3, "\xc4\x01x", 3, "no 16 bytes for a run"},
+        {10, 4, "\xff", 1, "no whole number from 0 on"},
+        {10, 5, "\xcb\0\0\0\0\0\0\0\0", 9, "no whole number from 0 on"},
+        {10, 6, "\xce\xff\xff\xff\xff", 5, "no whole number from 0 on"},
+        {10, 7, "\xcf\xff\xff\xff\xff\xff\xff\xff\xff", 9, "no whole number from 0 on"},
+        {10, 8, "\xc0", 1, "no whole number from 0 on"},
+        {10, 9, "\x90", 1, "no map for a body"},
+        {10, 9, "\xde\x00\x00", 3, NULL},
+        {10, 9, "\xdf\x00\x00\x00\x00", 5, NULL},
+        {10, 9,
+         "\x81\xa1"
+         "a",
+         3, "it ends too early"},
+    };
+    static char long_one[ETD_CHUNK_BYTES + 1];
+    const char *why;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        et_status status =
+            read_with(row[i].n, row[i].which, row[i].bytes, row[i].size, &why);
+        is_str(status == ET_OK ? "read" : why, row[i].why ? row[i].why : "read",
+               "%d elements, element %d of %zu bytes", row[i].n, row[i].which,
+               row[i].size);
+    }
+    ok(read_bytes(long_one, sizeof long_one, &why) == ET_EFORMAT,
+       "256 KiB and one byte");
+    is_str(why, "longer than any message", "are no message");
+}
+
+/* Every form in which a value may stand. */
+static void
+test_forms(void)
+{
+    static const struct {
+        const char *bytes;
+        size_t n;
+        enum etd_type type;
+        double d; /* of a number */
+    } row[] = {
+        {"\x7f", 1, ETD_IS_INT, 127},
+        {"\xe0", 1, ETD_IS_INT, -32},
+        {"\xcc\xff", 2, ETD_IS_INT, 255},
+        {"\xcd\xff\xff", 3, ETD_IS_INT, 65535},
+        {"\xce\xff\xff\xff\xff", 5, ETD_IS_INT, 4294967295.0},
+        {"\xcf\0\0\0\1\0\0\0\0", 9, ETD_IS_INT, 4294967296.0},
+        {"\xcf\xff\0\0\1\0\0\0\0", 9, ETD_IS_NIL, 0},
+        {"\xd0\x80", 2, ETD_IS_INT, -128},
+        {"\xd1\x80\x00", 3, ETD_IS_INT, -32768},
+        {"\xd2\xff\xff\xff\xff", 5, ETD_IS_INT, -1},
+        {"\xd3\xff\xff\xff\xff\xff\xff\xff\xfe", 9, ETD_IS_INT, -2},
+        {"\xca\x3f\x80\x00\x00", 5, ETD_IS_DOUBLE, 1},
+        {"\xcb\x3f\xf0\0\0\0\0\0\0", 9, ETD_IS_DOUBLE, 1},
+        {"\xc2", 1, ETD_IS_BOOL, 0},
+        {"\xc0", 1, ETD_IS_NIL, 0},
+        {"\xd4\x01x", 3, ETD_IS_NIL, 0},
+        {"\xc7\x01\x01x", 4, ETD_IS_NIL, 0},
+        {"\xa1x", 2, ETD_IS_TEXT, 0},
+        {"\xda\x00\x01x", 4, ETD_IS_TEXT, 0},
+        {"\xdb\0\0\0\1x", 6, ETD_IS_TEXT, 0},
+        {"\xc4\1x", 3, ETD_IS_BIN, 0},
+        {"\xc5\0\1x", 4, ETD_IS_BIN, 0},
+        {"\xc6\0\0\0\1x", 6, ETD_IS_BIN, 0},
+        {"\x91\x01", 2, ETD_IS_LIST, 0},
+        {"\xdc\x00\x01\x01", 4, ETD_IS_LIST, 0},
+        {"\xdd\0\0\0\1\1", 6, ETD_IS_LIST, 0},
+        {"\x81\xa1y\x01", 4, ETD_IS_MAP, 0},
+        {"\xde\x00\x01\xa1y\x01", 6, ETD_IS_MAP, 0},
+        {"\xdf\0\0\0\1\xa1y\x01", 8, ETD_IS_MAP, 0},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct etd_frame f;
+        struct etd_fault fault;
+        struct etd_value v;
+        double d[2];
+        int64_t n[2];
+        char text[4];
+        unsigned char id[1];
+        const enum etd_type type = row[i].type;
+        size_t size = frame_with(row[i].bytes, row[i].n);
+        ok(etd_read(space, size, &f, &fault) == ET_OK && etd_find(&f.body, "x", &v) &&
+               v.type == type && v.d == (type == ETD_IS_BOOL ? 0 : row[i].d),
+           "form %02x is a value of type %d", (unsigned char)row[i].bytes[0], type);
+        bool number = type == ETD_IS_INT || type == ETD_IS_DOUBLE;
+        ok(etd_get_int(&f.body, "x", -7) ==
+                   (type == ETD_IS_INT ? (int64_t)row[i].d : -7) &&
+               etd_get_double(&f.body, "x", -7) == (number ? row[i].d : -7) &&
+               etd_get_bool(&f.body, "x", true) == (type != ETD_IS_BOOL) &&
+               strcmp(etd_get_text(&f.body, "x", text, sizeof text),
+                      type == ETD_IS_TEXT ? "x" : "") == 0 &&
+               etd_get_id(&f.body, "x", id, 1) == (type == ETD_IS_BIN) &&
+               etd_get_ints(&f.body, "x", n, 2) == (type == ETD_IS_LIST) &&
+               etd_get_doubles(&f.body, "x", d, 2) == (type == ETD_IS_LIST),
+           "and of no other");
+    }
+    struct etd_frame f;
+    struct etd_fault fault;
+    double d[2];
+    int64_t n[2];
+    size_t size = frame_with("\x92\xc0\x01", 3);
+    ok(etd_read(space, size, &f, &fault) == ET_OK &&
+           etd_get_ints(&f.body, "x", n, 2) == 0 &&
+           etd_get_doubles(&f.body, "x", d, 2) == 0,
+       "a list is read up to what is no number");
+    size = frame_with("\x92\x01\xcb\x3f\xf0\0\0\0\0\0\0", 11);
+    ok(etd_read(space, size, &f, &fault) == ET_OK &&
+           etd_get_ints(&f.body, "x", n, 2) == 1 &&
+           etd_get_doubles(&f.body, "x", d, 2) == 2 && d[1] == 1,
+       "whole numbers are numbers too");
+}
+
+static void
+test_writing_limits(void)
+{
+    static int64_t many[ETD_ARRAY + 1];
+    struct etd_out o;
+    struct etd_frame f;
+    struct etd_fault fault;
+    char text[8];
+    struct etd_head h = head;
+    h.kind = ETD_HIST;
+    etd_begin(&o, space, sizeof space, &h, 1);
+    etd_put_ints(&o, "x", many, ETD_ARRAY);
+    ok(etd_end(&o) > 0, "a list of 4,096 is written");
+    etd_begin(&o, space, sizeof space, &h, 1);
+    etd_put_ints(&o, "x", many, ETD_ARRAY + 1);
+    is_int((int64_t)etd_end(&o), 0, "a longer one is not");
+    etd_begin(&o, space, sizeof space, &h, 1);
+    etd_put_map(&o, "x", ETD_KEYS + 1);
+    o.keys = 0;
+    is_int((int64_t)etd_end(&o), 0, "nor a map of 65 keys");
+    etd_begin(&o, space, sizeof space, &h, ETD_KEYS + 1);
+    o.keys = 0;
+    is_int((int64_t)etd_end(&o), 0, "nor a body of as many");
+    h.kind = ETD_KIND_COUNT;
+    etd_begin(&o, space, sizeof space, &h, 0);
+    is_int((int64_t)etd_end(&o), 0, "nor a kind that is none");
+    is_str(etd_kind_name(ETD_KIND_COUNT), "?", "which has no name");
+    is_str(etd_op_name(ETD_OP_COUNT), "?", "nor has an operation");
+    etd_begin(&o, space, sizeof space, &head, 1);
+    etd_put_text(&o, "x", "a\xff\xfe");
+    ok(etd_read(space, etd_end(&o), &f, &fault) == ET_OK &&
+           strcmp(etd_get_text(&f.body, "x", text, sizeof text), "a\xff\xfe") == 0,
+       "bytes that are no UTF-8 pass as they are");
+}
+
 /* A record of N numbers, there and back. */
 static void
 is_same_record(int n, enum et_record_kind kind, const char *text)
@@ -448,6 +656,9 @@ main(void)
     test_limits();
     test_kinds();
     test_versions();
+    test_heads();
+    test_forms();
+    test_writing_limits();
     test_records();
     test_join_limit();
     test_commands();
