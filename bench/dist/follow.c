@@ -54,8 +54,8 @@ write_log(struct et_ctx *cx, int64_t records, int series)
 int
 main(int argc, char **argv)
 {
-    int64_t records = argc > 1 ? atoll(argv[1]) : 864000, left;
-    int series = argc > 2 ? atoi(argv[2]) : 10;
+    int64_t records = argc > 1 ? strtoll(argv[1], NULL, 10) : 864000, left;
+    int series = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 10;
     char directory[256];
     struct et_ctx *cx;
     struct etd_follow *f;
