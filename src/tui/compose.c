@@ -577,6 +577,7 @@ tui_compose_open(struct tui_app *app, const char *path)
     ET_TRY(eti_sketch_open(c->sketch, path));
     c->n_ignored = c->n_sections = 0;
     c->algorithms = c->values = c->timeline = c->recipe = (struct tui_list){0};
+    compose_find_alike(c);
     again(c);
     return ET_OK;
 }

@@ -90,6 +90,7 @@ struct compose {
     char reason[200]; /* why it will not do; "" */
     int line;         /* > 0: that line of the text is typed, not a value */
 
+    char alike[400]; /* runs of this recipe, in a line; "" */
     struct tui_job estimate, explain, launch;
     bool explains; /* the second job is still to come */
     double asked;  /* monotonic: when the text was last changed */
@@ -139,6 +140,8 @@ void compose_save_as(struct compose *c);
 void compose_copy(struct compose *c);
 void compose_launch(struct compose *c);
 void compose_reload(struct compose *c);
+/* Looks for runs of this recipe. */
+void compose_find_alike(struct compose *c);
 void compose_start_first(struct compose *c);
 void compose_start_installed(struct compose *c);
 void compose_start_run(struct compose *c);

@@ -19,7 +19,7 @@ enum {
     OPTIONS = 7,     /* lines of options and warnings there, the title included */
     FULL_LEFT = 48,  /* of the three at 200 */
     FULL_RIGHT = 92, /* so the middle has 58 */
-    FULL_FOOT = 3,   /* command line with its title, and a rule */
+    FULL_FOOT = 5,   /* command line, runs alike, with titles, and a rule */
     CURVE = 13,      /* lines of the learning rate */
 };
 
@@ -185,7 +185,10 @@ draw_command(struct compose *c, const struct tui_pane *p)
     et_error_clear(c->sketch->cx);
     et_free(c->sketch->cx, text);
     eti_command_release(&command);
-    tui_title(p, 2, "", false);
+    tui_title(p, 2, "like this recipe, already run", false);
+    tui_put(p, 3, 1, *c->alike ? TUI_TEXT : TUI_DIM,
+            *c->alike ? c->alike : "no run of a recipe of this name is known");
+    tui_title(p, 4, "", false);
 }
 
 static void

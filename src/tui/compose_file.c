@@ -13,6 +13,7 @@
 #include "core/base/seams.h"
 #include "core/compose/command.h"
 #include "core/run/index.h"
+#include "core/run/list.h"
 #include "etude/run.h"
 #include "tui/compose.h"
 #include "tui/format.h"
@@ -256,6 +257,50 @@ fact(const json_t *facts, const char *key)
 {
     const char *text = json_string_value(json_object_get(facts, key));
     return text ? text : "";
+}
+
+void
+compose_find_alike(struct compose *c)
+{
+    json_t *list, *one;
+    size_t i, used = 0;
+    char base[128], text[ETI_FACT_TEXT];
+    const char *slash = c->sketch->path ? strrchr(c->sketch->path, '/') : NULL;
+    c->alike[0] = '\0';
+    snprintf(base, sizeof base, "%.120s",
+             slash             ? slash + 1
+             : c->sketch->path ? c->sketch->path
+                               : "");
+    base[strcspn(base, ".")] = '\0';
+    if (!*base)
+        return;
+    if (list_runs(c, &list) != ET_OK) {
+        et_error_clear(c->sketch->cx);
+        return;
+    }
+    json_array_foreach(list, i, one)
+    {
+        const char *metric;
+        char number[TUI_NUMBER];
+        const json_t *best = json_object_get(eti_run_metric(one, &metric), "best");
+        const json_t *took = json_object_get(one, "train_seconds");
+        if (strcmp(fact(one, "recipe"), base) != 0 || used + 80 > sizeof c->alike)
+            continue;
+        const char *lr = eti_facts_get(one, "optimizer.lr", text);
+        used += (size_t)snprintf(
+            c->alike + used, sizeof c->alike - used, "%s%.30s %.12s",
+            used ? "      " : "", fact(one, "name"),
+            json_is_number(best) ? tui_value(json_number_value(best), number)
+                                 : fact(one, "state"));
+        if (json_is_number(took))
+            used +=
+                (size_t)snprintf(c->alike + used, sizeof c->alike - used, " in %.12s",
+                                 tui_duration(json_number_value(took), number));
+        if (lr)
+            used += (size_t)snprintf(c->alike + used, sizeof c->alike - used,
+                                     " (lr %.10s)", lr);
+    }
+    json_decref(list);
 }
 
 et_status

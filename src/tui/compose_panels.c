@@ -182,7 +182,8 @@ compose_draw_options(struct compose *c, const struct tui_pane *p, bool has_focus
         tui_put_n(p, y++, 1, TUI_TEXT, 0, p->w - 2, m->summary, strlen(m->summary));
         y++;
     }
-    bool has_checks = p->w < OPTIONS_WIDE || p->h < 10;
+    const struct tui_grid *g = &c->app->grid;
+    bool has_checks = tui_size_of(g->rows, g->cols) != TUI_FULL;
     int room = p->h - y - (has_checks && c->n_warnings > 0 ? 3 : 0);
     if (!m->built)
         tui_put(p, y++, 1, TUI_DIM, "a later version brings it");

@@ -451,8 +451,8 @@ static bool
 tick(struct tui_app *app, void *self)
 {
     struct runs *r = self;
-    bool any = take_answer(r);
-    if (!app->config.is_dump && tui_now(app) >= r->read + LOOK) {
+    bool any = take_answer(r), is_shown = app->screen[app->at]->where == TUI_IN_runs;
+    if (!app->config.is_dump && is_shown && tui_now(app) >= r->read + LOOK) {
         runs_read(r, false);
         any = true;
     }

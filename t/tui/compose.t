@@ -13,9 +13,15 @@ compose 80x24-recipe "the recipe as a form" 80x24 '<s-tab>jj'
 compose 80x24-launch "what a launch says before it is one" 80x24 'L'
 compose 80x24-diff "what differs from the file" 80x24 'jjjj <tab>jjd'
 compose 200x50 "everything at once" 200x50 'jjjj<tab>j'
+compose 120x36 "with room for what options mean" 120x36 'jjjj'
+compose 100x30 "and sizes between" 100x30 'jjjj'
 compose 60x16 "one panel at a time" 60x16 ''
 compose 60x16-timeline "tab leads to the next" 60x16 '<tab><tab>'
 compose 40x10 "in too small a place the status alone" 40x10 ''
+glyphs='' TERM=xterm-256color
+export TERM
+shows compose-utf8 "the same in UTF-8" compose mild.yaml --dump-screen 80x24 --keys 'jjjj'
+glyphs=--ascii
 shows compose-empty "without a recipe: where to begin" compose --dump-screen 80x24
 sed 's/^optimizer:/optimizer: {/' mild.yaml >bad.yaml
 shows compose-broken "a text that is no YAML: the line, and what is wrong" \

@@ -11,11 +11,13 @@ mask() {
     sed -E 's/ +est(imate:)? .*$/ EST/; s/estimate   .*/EST/'
 }
 
+glyphs=--ascii
 # shows NAME SENTENCE ARGS...: the screen that "etude ARGS" prints is the file NAME
 shows() {
     name=$1 sentence=$2
     shift 2
-    run --ascii "$@"
+    # shellcheck disable=SC2086
+    run $glyphs "$@"
     mask <out >got
     [ -n "$ETUDE_UPDATE" ] && cp got "$screens/$name.txt"
     if [ "$code" -ne 0 ]; then
