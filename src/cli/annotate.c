@@ -1,7 +1,5 @@
-/* annotate.c: `etude annotate`: a note among the events of a run that is not going on.
- *
- * Only the process of a run writes its log; one that is alive would have to be asked.
- */
+/* annotate.c: `etude annotate`: a note among the events of a run: written by the
+ * process that owns its log, or by this one where there is none. */
 #include "config.h"
 
 #include <jansson.h>
@@ -11,16 +9,30 @@
 #include "core/base/seams.h"
 #include "core/run/events.h"
 #include "core/run/facts.h"
+#include "dist/asking.h"
 
+static const double ANSWER_SECONDS = 5;
+
+/* One that goes on writes it itself. */
 static int
-refuse(struct cli *c, const json_t *facts)
+pass_on(struct cli *c, const json_t *facts, const char *text)
 {
-    char name[ETI_FACT_TEXT], pid[ETI_FACT_TEXT];
-    return cli_fail(
-        c, CLI_E_BUSY, "annotate it when it has ended",
-        "%s is going on (pid %s), and its own process alone writes its events",
-        cli_fact(facts, "name", name, sizeof name),
-        cli_fact(facts, "pid", pid, sizeof pid));
+    const char *directory = json_string_value(json_object_get(facts, "directory"));
+    char visible[ET_VISIBLE_MAX + 1];
+    int64_t ba;
+    et_visible(visible, sizeof visible, text, strlen(text));
+    et_status status = etd_note(c->cx, directory, visible, ANSWER_SECONDS, &ba);
+    if (status != ET_OK) {
+        int code = cli_fail(c, CLI_E_BUSY, "annotate it when it has ended", "%s",
+                            et_error_get(c->cx)->message);
+        et_error_clear(c->cx);
+        return code;
+    }
+    if (c->opt.json)
+        return cli_print_json(
+            json_pack("{s:O?, s:I, s:f, s:s}", "name", json_object_get(facts, "name"),
+                      "ba", (json_int_t)ba, "t", eti_wall(c->cx), "text", visible));
+    return CLI_OK;
 }
 
 static int
@@ -33,7 +45,7 @@ add(struct cli *c, const json_t *facts, const char *text)
     et_status status = eti_events_continue(c->cx, directory, &cut, &w);
     if (status == ET_ECANCELED) {
         et_error_clear(c->cx);
-        return refuse(c, facts);
+        return pass_on(c, facts, text);
     }
     if (status != ET_OK)
         return cli_fail_status(
@@ -74,7 +86,8 @@ cli_annotate(struct cli *c)
     json_t *facts = cli_run_find(c, c->arg[0], &code);
     if (!facts)
         return code;
-    code = eti_facts_is_alive(facts) ? refuse(c, facts) : add(c, facts, c->arg[1]);
+    code = eti_facts_is_alive(facts) ? pass_on(c, facts, c->arg[1])
+                                     : add(c, facts, c->arg[1]);
     json_decref(facts);
     return code;
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -53,31 +52,11 @@ exchange(struct et_ctx *cx, const char *directory, const void *bytes, size_t n,
 }
 
 et_status
-etd_ask(struct et_ctx *cx, const char *directory, struct etd_command *c, double seconds,
-        struct etd_answer *out)
-{
-    char bytes[ETD_CONTROL_BYTES];
-    struct etd_frame f;
-    struct etd_fault fault;
-    const struct etd_head head = {.kind = ETD_CMD};
-    size_t got;
-    if (getrandom(c->id, sizeof c->id, 0) != sizeof c->id)
-        return ET_FAIL(cx, ET_EIO, "cannot draw an id: %s", strerror(errno));
-    size_t n = etd_command_write(bytes, sizeof bytes, &head, c);
-    if (n == 0)
-        return ET_FAIL(cx, ET_EINVAL, "the command is too long");
-    ET_TRY(exchange(cx, directory, bytes, n, seconds, bytes, sizeof bytes, &got));
-    if (etd_read(bytes, got, &f, &fault) != ET_OK || !etd_answer_read(&f, out))
-        return ET_FAIL(cx, ET_EFORMAT, "the supervisor's answer is none");
-    return ET_OK;
-}
-
-et_status
 etd_note(struct et_ctx *cx, const char *directory, const char *text, double seconds,
          int64_t *step)
 {
     char bytes[ETD_CONTROL_BYTES];
-    size_t got;
+    size_t got = 0;
     int n = snprintf(bytes, sizeof bytes, "%s%s", ETD_ASKING_NOTE, text);
     if (n < 0 || (size_t)n >= sizeof bytes)
         return ET_FAIL(cx, ET_EINVAL, "a note has at most 1 KiB");

@@ -1,6 +1,6 @@
-/* asking.h: how a command of a run's owner, on its machine, reaches the supervisor: a
- * socket in the run directory, SOCK_SEQPACKET, on which CMD (wire.h) is answered by
- * APPLIED, REJECTED or EXPIRED; and a note by "noted STEP". */
+/* asking.h: how a note of a run's owner, on its machine, reaches the supervisor: a
+ * socket in the run directory, SOCK_SEQPACKET: "NOTE TEXT" is answered by "noted STEP".
+ * What is asked of the ranks comes through the hub. */
 #ifndef ETD_ASKING_H
 #define ETD_ASKING_H
 
@@ -16,12 +16,8 @@
  * false: it cannot be opened. */
 bool etd_asking_address(const char *directory, int *folder, struct sockaddr_un *out);
 
-/* Asks the run in DIRECTORY for C, whose id is drawn here, and waits for the answer for
- * SECONDS. ENOENT: nobody listens there; EPEER: no answer came. */
-ET_NODISCARD et_status etd_ask(struct et_ctx *cx, const char *directory,
-                               struct etd_command *c, double seconds,
-                               struct etd_answer *out);
-/* Adds a note to its log; *STEP is where. Likewise. */
+/* Adds a note to the log of the run in DIRECTORY and waits for SECONDS; *STEP is after
+ * which batch. ENOENT: nobody listens there; EPEER: no answer came. */
 ET_NODISCARD et_status etd_note(struct et_ctx *cx, const char *directory,
                                 const char *text, double seconds, int64_t *step);
 

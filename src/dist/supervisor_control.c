@@ -1,6 +1,6 @@
-/* supervisor_control.c: what is asked of the run: by the hub, or by commands of the
- * owner on this machine, through a socket in the run directory (control.h has what the
- * ranks do with it, wire.h the packets).
+/* supervisor_control.c: what is asked of the run: commands by the hub (wire.h has the
+ * packets, control.h what the ranks do with them), and notes by their owner on this
+ * machine (asking.h).
  *
  * Every command is answered once, and its answer kept by its id: a second packet with
  * the same id changes nothing and is answered again. */
@@ -238,8 +238,6 @@ obey(struct etd_supervisor *s, int asker, struct etd_command *c)
             s->pending[i].asker = asker; /* asked again, perhaps by a new hub */
             return;
         }
-    if (asker != ETD_FROM_HUB)
-        snprintf(c->who, sizeof c->who, "uid:%u", (unsigned)geteuid());
     if (c->if_rev >= 0 && c->if_rev != s->revision)
         reject(s, asker, c, ETD_E_REVISION, "the settings have changed meanwhile");
     else if (c->op == ETD_OP_KILL)
@@ -283,7 +281,8 @@ etd_sup_hear(struct etd_supervisor *s, int asker)
         annotate(s, asker, bytes + head, (size_t)n - head);
         return;
     }
-    if (etd_read(bytes, (size_t)n, &f, &fault) != ET_OK || f.head.kind != ETD_CMD)
+    if (asker != ETD_FROM_HUB || etd_read(bytes, (size_t)n, &f, &fault) != ET_OK ||
+        f.head.kind != ETD_CMD)
         return;
     const char *wrong = etd_command_read(&f, &c);
     if (wrong)

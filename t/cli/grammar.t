@@ -63,7 +63,7 @@ for every in 0ba 0s -5s 1ep x; do
     run train r.yaml --progress plain --every "$every"
     exits 64 "--every $every: exit 64"
 done
-for command in sweep stop kill pause continue checkpoint \
+for command in sweep \
     doctor; do
     run $command
     is "$code $(cat err)" \

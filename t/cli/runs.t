@@ -120,9 +120,10 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 done
 run runs fond-lynx
 says out "* fond-lynx" "a run that goes on has a star"
-run annotate fond-lynx "not now"
-exits 69 "and cannot be annotated: exit 69"
-says err "its own process alone" "for only it writes its log"
+run annotate fond-lynx "right now"
+exits 0 "and can be annotated"
+run show fond-lynx
+says out "right now" "by its own process, which writes its log"
 kill_run $pid
 run runs fond-lynx
 says out "x fond-lynx" "without its process it is not shown running"

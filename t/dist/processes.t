@@ -1,0 +1,203 @@
+#!/usr/bin/env perl
+# A run is processes: what becomes of it when one of them dies, stands still, or is asked
+# for something (RELIABILITY.md R02, R10 to R13, R15, R36, in short).
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use File::Temp qw(tempdir);
+use POSIX qw(:sys_wait_h);
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $build = abs_path($ENV{ET_BUILDDIR} || '.');
+my $etude = "$build/etude";
+my $dir = tempdir('etude-dist.XXXXXX', TMPDIR => 1, CLEANUP => 1);
+chdir $dir or die;
+@ENV{qw(OMP_NUM_THREADS ETUDE_CONFIG_DIR XDG_STATE_HOME XDG_RUNTIME_DIR)} =
+    (1, '/nonexistent', "$dir/state", "$dir/runtime");
+mkdir "$dir/runtime", 0700;
+$ENV{ETUDE_DEVICE} = 'ref' unless -e "$build/libetude-cpu.la";
+delete @ENV{qw(WORLD_SIZE LOCAL_WORLD_SIZE SLURM_NTASKS RANK LOCAL_RANK BASE_RANK NODE_RANK)};
+open my $recipe, '>', 'r.yaml' or die;
+print $recipe <<'R';
+max_duration: 100000000ba
+seed: 3
+model: {name: mlp, hidden: 16, layers: 1}
+train_data: {name: synthetic_images, batch_size: 8, num_samples: 32, workers: 0}
+optimizer: {name: sgd, lr: 0.001}
+checkpoint: {interval: 50ba, keep: 2}
+R
+close $recipe;
+
+sub slurp { my ($path) = @_; open my $f, '<', $path or return ''; local $/; return <$f> // '' }
+sub field { my ($run, $key) = @_; return slurp("$run/run.json") =~ /"$key": "?([^",\n]*)/ ? $1 : '' }
+sub children { my ($pid) = @_; return split ' ', `ps -o pid= --ppid $pid` }
+sub alive { my ($pid) = @_; return kill(0, $pid) && slurp("/proc/$pid/stat") !~ /\) Z / }
+sub last_batch { my ($run) = @_; my @l = slurp("$run/metrics.jsonl") =~ /"ba":(\d+)/g; return $l[-1] // 0 }
+
+# Waits until CODE is true; its value.
+sub until_true {
+    my ($code, $seconds) = @_;
+    my $end = time + ($seconds // 20);
+    while (time < $end) { my $v = $code->(); return $v if $v; sleep 0.02 }
+    return $code->();
+}
+
+# Begins a run in $run; the process that shows it, once it trains.
+sub start {
+    my ($run, @more) = @_;
+    my $pid = fork // die;
+    if (!$pid) {
+        open STDIN, '<', '/dev/null';
+        open STDOUT, '>', "$run.out";
+        open STDERR, '>', "$run.err";
+        exec $etude, 'train', 'r.yaml', '--run_directory', $run, '--run_name', $run,
+            '--progress', 'none', @more;
+    }
+    until_true(sub { -s "$run/metrics.jsonl" && field($run, 'state') eq 'running' });
+    return $pid;
+}
+sub finish { my ($pid) = @_; waitpid $pid, 0; return $? & 127 ? 'signal ' . ($? & 127) : $? >> 8 }
+sub supervisor { my ($run) = @_; return field($run, 'pid') }
+# The children of a supervisor: ranks carry its command line, the hub its own.
+sub ranks { my ($run) = @_; return grep { slurp("/proc/$_/cmdline") !~ /__hub/ } children(supervisor($run)) }
+sub hub { my ($run) = @_; return (grep { slurp("/proc/$_/cmdline") =~ /__hub/ } children(supervisor($run)))[0] }
+sub command { my $out = `$etude @_ 2>&1`; return ($? >> 8, $out) }
+
+# ---- the one that shows it (R02, R12) ----
+
+my $front = start('a');
+my $boss = supervisor('a');
+isnt $boss, $front, 'the run belongs to a process of its own';
+kill 'HUP', $front;
+kill 'KILL', $front;
+finish($front);
+my $at = last_batch('a');
+ok until_true(sub { last_batch('a') > $at + 100 }), 'killing the one that shows it does not stop it';
+my ($code, $out) = command('stop', 'a');
+is $code, 0, 'etude stop';
+ok until_true(sub { !alive($boss) }), 'ends it';
+is field('a', 'state') . field('a', 'exit_code'), 'stopped75', 'saved: stopped, 75';
+like slurp('a/events.log'), qr/uid:\d+ stop -> stopping/, 'and who asked is in its log';
+($code) = command('stop', 'a');
+is $code, 69, 'one that has ended cannot be stopped: exit 69';
+
+# ---- the hub (R02) ----
+
+$front = start('b');
+my $hub = until_true(sub { hub('b') });
+ok $hub, 'a run has a hub';
+kill 'KILL', $hub;
+$at = last_batch('b');
+ok until_true(sub { my $h = hub('b'); $h && $h != $hub }, 3), 'which is back soon when it dies';
+ok until_true(sub { last_batch('b') > $at }), 'and the run has gone on';
+
+# ---- requests ----
+
+ok until_true(sub { ($code, $out) = command('pause', 'b'); !$code }), 'the new one takes requests: pause'
+    or diag $out;
+$at = last_batch('b');
+sleep 0.5;
+ok until_true(sub { field('b', 'state') eq 'paused' }), 'the run says so';
+my $then = last_batch('b');
+sleep 0.5;
+is last_batch('b'), $then, 'and trains nothing';
+my $start = time;
+($code) = command('continue', 'b');
+is $code, 0, 'etude continue';
+ok until_true(sub { last_batch('b') > $then }), 'and it trains again';
+($code) = command('annotate', 'b', '"look here"');
+is $code, 0, 'a run under way can be annotated';
+ok until_true(sub { slurp('b/events.log') =~ /look here/ }), 'in its log';
+($code) = command('kill', 'b');
+is $code, 0, 'etude kill';
+is finish($front), 143, 'ends it at once: 143';
+is field('b', 'state'), 'killed', 'and it is killed';
+
+# ---- the supervisor (R02) ----
+
+$front = start('c');
+my @ranks = ranks('c');
+$at = last_batch('c');
+kill 'KILL', supervisor('c');
+is finish($front), 1, 'without its supervisor a run ends';
+like slurp('c.err'), qr/supervisor is gone/, 'and that is said';
+ok until_true(sub { !grep { alive($_) } @ranks }), 'no rank is left';
+my ($saved) = sort { $b cmp $a } map { m{step-0*(\d+)} ? sprintf('%012d', $1) : () } glob 'c/checkpoints/step-*';
+cmp_ok $saved, '>=', $at, 'and it has saved what there was';
+like((command('show', 'c'))[1], qr/crashed/, 'such a run is crashed');
+
+# ---- signals (R10, R11) ----
+
+for my $signal (qw(INT TERM USR2)) {
+    $front = start("s$signal");
+    kill $signal, $front;
+    is finish($front), 75, "SIG$signal to the one that shows it: 75";
+    is field("s$signal", 'state'), 'preempted', 'preempted';
+}
+$front = start('direct');
+kill 'TERM', supervisor('direct');
+is finish($front), 75, 'SIGTERM to the supervisor is as good';
+$front = start('twice');
+my ($rank) = ranks('twice');
+kill 'STOP', $rank;
+kill 'TERM', supervisor('twice');
+sleep 0.2;
+kill 'TERM', supervisor('twice');
+$start = time;
+is finish($front), 143, 'the second signal ends it at once, whatever it is at';
+cmp_ok time - $start, '<', 5, 'soon';
+
+# ---- crashes (R15) ----
+
+$front = start('d');
+kill 'SEGV', ranks('d');
+is finish($front), 1, 'a rank that crashes ends the run: 1';
+like slurp('d.err'), qr/rank 0 was ended by signal 11 .* after batch \d+/, 'it is named';
+like slurp('d.err'), qr/its log: d\/logs\/rank0.txt/, 'with its log';
+is field('d', 'state'), 'failed', 'failed';
+
+$front = start('e', '--autoresume');
+($rank) = ranks('e');
+kill 'KILL', $rank;
+my ($again) = until_true(sub { my ($r) = ranks('e'); $r && $r != $rank ? $r : 0 }, 10);
+ok $again, 'with --autoresume it is started again';
+ok until_true(sub { field('e', 'incarnation') eq '2' && field('e', 'state') eq 'running' }), 'as its second start';
+for (1 .. 6) {
+    ($rank) = until_true(sub { (ranks('e'))[0] // 0 }, 15);
+    last if !$rank;
+    kill 'KILL', $rank;
+    last if until_true(sub { waitpid($front, WNOHANG) == $front ? 1 : (((ranks('e'))[0] // $rank) != $rank ? 2 : 0) }, 15) == 1;
+}
+is $? >> 8, 1, 'but not for ever: 1';
+like slurp('e/logs/rank0.txt'), qr/it is started again in \d s/, 'each start is in its log';
+
+# ---- hangs (R13) ----
+
+$front = start('f', '--timeout', '2s');
+$start = time;
+kill 'STOP', ranks('f');
+is finish($front), 5, 'a rank that stands still is hung: 5';
+cmp_ok time - $start, '<', 8, 'in time';
+like slurp('f.err'), qr/rank 0 has not moved for \d s: after batch \d+/, 'and named';
+is field('f', 'state'), 'hung', 'hung';
+ok -s 'f/dumps/rank0.txt', 'with what the system knows of it';
+
+# ---- two of them (R36) ----
+
+$front = start('g');
+($code, $out) = command('train', 'r.yaml', '--autoresume', '--run_directory', 'g');
+is $code, 69, 'a run has one supervisor: exit 69';
+like $out, qr/g is active/, 'the other is told';
+kill 'TERM', $front;
+finish($front);
+
+# ---- left alone ----
+
+($code, $out) = command('train', 'r.yaml', '-d', '--run_directory', 'h', '--run_name', 'h');
+is $code, 0, 'train -d comes back';
+like $out, qr/^h goes on \(1 rank\)/, 'and says that the run goes on';
+ok until_true(sub { last_batch('h') > 10 }), 'which it does';
+kill 'TERM', supervisor('h');
+ok until_true(sub { field('h', 'state') eq 'preempted' }), 'and ends as any other';
+done_testing();
