@@ -47,96 +47,6 @@ etd_hub_head(const struct etd_hub *h, enum etd_kind kind)
     return head;
 }
 
-/* ---- sending ---- */
-
-static struct etd_peer *
-find_peer(struct etd_hub *h, const void *name, size_t n)
-{
-    for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
-        if (p->used && p->name_bytes == n && memcmp(p->name, name, n) == 0)
-            return p;
-    return NULL;
-}
-
-static void
-forget(struct etd_hub *h, struct etd_peer *p)
-{
-    etd_stream_forget(h, p);
-    p->used = false;
-}
-
-/* The name and then the message: zmq takes both or none. */
-static bool
-send_parts(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
-           zmq_msg_t *message)
-{
-    if (zmq_send(h->router, name, name_bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
-        return false;
-    return zmq_msg_send(message, h->router, ZMQ_DONTWAIT) >= 0;
-}
-
-static bool
-send_or_forget(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
-               zmq_msg_t *message)
-{
-    struct etd_peer *p = find_peer(h, name, name_bytes);
-    if (send_parts(h, name, name_bytes, message)) {
-        if (p)
-            p->said = eti_monotonic(h->cx);
-        return true;
-    }
-    int why = zmq_errno();
-    h->blocked = h->blocked || why == EAGAIN;
-    if (p && why == EHOSTUNREACH)
-        forget(h, p);
-    return false;
-}
-
-bool
-etd_hub_send(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
-             const void *bytes, size_t n)
-{
-    zmq_msg_t message;
-    if (n == 0 || zmq_msg_init_size(&message, n) != 0)
-        return false;
-    memcpy(zmq_msg_data(&message), bytes, n);
-    bool sent = send_or_forget(h, name, name_bytes, &message);
-    zmq_msg_close(&message);
-    return sent;
-}
-
-bool
-etd_hub_send_message(struct etd_hub *h, struct etd_peer *p, zmq_msg_t *message)
-{
-    zmq_msg_t copy;
-    zmq_msg_init(&copy);
-    bool sent = zmq_msg_copy(&copy, message) == 0 &&
-                send_or_forget(h, p->name, p->name_bytes, &copy);
-    zmq_msg_close(&copy);
-    return sent && p->used;
-}
-
-/* REFUSE or BYE. */
-static void
-send_end(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
-         enum etd_kind kind, const char *code, const char *text)
-{
-    char bytes[ETD_CONTROL_BYTES];
-    struct etd_out o;
-    const struct etd_head head = etd_hub_head(h, kind);
-    etd_begin(&o, bytes, sizeof bytes, &head, 2);
-    etd_put_text(&o, "code", code);
-    etd_put_text(&o, "text", text);
-    (void)etd_hub_send(h, name, name_bytes, bytes, etd_end(&o));
-}
-
-void
-etd_hub_drop(struct etd_hub *h, struct etd_peer *p, const char *code, const char *text)
-{
-    send_end(h, p->name, p->name_bytes, ETD_BYE, code, text);
-    forget(h, p);
-}
-
 /* ---- the conversation ---- */
 
 static void
@@ -209,7 +119,7 @@ on_hello(struct etd_hub *h, struct etd_peer *p, const void *name, size_t n,
         p = add_peer(h, name, n);
     }
     if (!p) {
-        send_end(h, name, n, ETD_REFUSE, "FULL", "64 viewers are here already");
+        etd_hub_send_end(h, name, n, ETD_REFUSE, "FULL", "64 viewers are here already");
         return;
     }
     etd_get_text(&f->body, "as", as, sizeof as);
@@ -326,7 +236,7 @@ on_frame(struct etd_hub *h, struct etd_peer *p, const struct etd_frame *f)
         etd_control_command(h, p, f);
         break;
     case ETD_BYE:
-        forget(h, p);
+        etd_hub_forget(h, p);
         break;
     default: /* of a later version, or not for us */
         break;
@@ -355,7 +265,7 @@ on_message(struct etd_hub *h, const void *name, size_t name_bytes, const void *b
     struct etd_fault fault;
     char text[ETD_TEXT];
     double now = eti_monotonic(h->cx);
-    struct etd_peer *p = find_peer(h, name, name_bytes);
+    struct etd_peer *p = etd_hub_find(h, name, name_bytes);
     if (p) {
         p->heard = now;
         p->hist_tokens += QUESTIONS * (now - p->filled);
@@ -380,20 +290,21 @@ on_message(struct etd_hub *h, const void *name, size_t name_bytes, const void *b
         on_frame(h, p, &f);
     } else if (status == ET_OK) {
         if (f.head.kind != ETD_BYE)
-            send_end(h, name, name_bytes, ETD_BYE, "UNKNOWN", "say HELLO first");
+            etd_hub_send_end(h, name, name_bytes, ETD_BYE, "UNKNOWN",
+                             "say HELLO first");
     } else if (status == ET_ENOTSUP) {
         snprintf(text, sizeof text, "hub speaks protocol %d, this is %d", ETD_MAJOR,
                  f.head.major);
-        send_end(h, name, name_bytes, ETD_REFUSE, "VERSION", text);
+        etd_hub_send_end(h, name, name_bytes, ETD_REFUSE, "VERSION", text);
         if (p)
-            forget(h, p);
+            etd_hub_forget(h, p);
     } else {
         h->n_malformed++;
         snprintf(text, sizeof text, "malformed at byte %zu: %s", fault.at, fault.why);
         if (p)
             etd_hub_drop(h, p, "MALFORMED", text);
         else
-            send_end(h, name, name_bytes, ETD_BYE, "MALFORMED", text);
+            etd_hub_send_end(h, name, name_bytes, ETD_BYE, "MALFORMED", text);
     }
 }
 
@@ -636,7 +547,7 @@ end(struct etd_hub *h)
         zmq_close(h->router);
     }
     for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
-        etd_stream_forget(h, p);
+        etd_hub_forget(h, p);
     etd_stream_end(h);
     etd_ring_release(h);
     etd_endpoint_release(&h->endpoint); /* before anybody is waited for */

@@ -1,7 +1,7 @@
 /* hub_parts.h: what the files of the hub share.
  *
- * hub.c is the loop and the conversation, stream.c what viewers are sent, and control.c
- * commands. */
+ * hub.c is the loop and the conversation, hub_send.c how it sends, stream.c what
+ * viewers are sent, and control.c commands. */
 #ifndef ETD_HUB_PARTS_H
 #define ETD_HUB_PARTS_H
 
@@ -19,6 +19,8 @@ enum {
     ETD_PEER_NAME = 256, /* bytes of a routing id, and one for its length */
     ETD_PEERS = ETD_CLIENTS,
     ETD_HEX_ID = 2 * ETD_RUN_ID + 1,
+    ETD_OUTBOX = 64,              /* answers that a full connection may keep waiting, */
+    ETD_OUTBOX_BYTES = 128 << 10, /* and bytes of them */
 };
 
 /* ---- what is sent ---- */
@@ -55,6 +57,10 @@ struct etd_peer {
     struct etd_snap *snap; /* being sent; NULL: none is */
     int snap_next;         /* message of it */
     bool wants_snap;       /* as soon as there is room for one */
+    /* Answers that its connection did not take: they go before more of the stream. */
+    zmq_msg_t outbox[ETD_OUTBOX];
+    int n_outbox;
+    size_t outbox_bytes;
     double heard, said;
     int64_t at;          /* bytes of all frames before that */
     double behind_since; /* past the ring; 0: it is not */
@@ -131,9 +137,17 @@ struct etd_hub {
     char bytes[ETD_CHUNK_BYTES + 256]; /* a frame being made */
 };
 
+/* hub_send.c */
+struct etd_peer *etd_hub_find(struct etd_hub *h, const void *name, size_t n);
+void etd_hub_forget(struct etd_hub *h, struct etd_peer *p);
+/* REFUSE or BYE. */
+void etd_hub_send_end(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
+                      enum etd_kind kind, const char *code, const char *text);
 /* Sends BYTES, or a copy of MESSAGE that shares its bytes: false, not now. */
 bool etd_hub_send(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
                   const void *bytes, size_t n);
+/* Sends what waits for P: true, nothing does any more. */
+bool etd_hub_flush(struct etd_hub *h, struct etd_peer *p);
 bool etd_hub_send_message(struct etd_hub *h, struct etd_peer *p, zmq_msg_t *message);
 struct etd_head etd_hub_head(const struct etd_hub *h, enum etd_kind kind);
 void etd_hub_drop(struct etd_hub *h, struct etd_peer *p, const char *code,

@@ -369,7 +369,7 @@ begin_snap(struct etd_hub *h, struct etd_peer *p)
 void
 etd_stream_pump(struct etd_hub *h, struct etd_peer *p)
 {
-    if (!p->streams)
+    if (!etd_hub_flush(h, p) || !p->streams)
         return;
     if (!p->snap && !p->wants_snap && p->next < h->ring.from && p->credit > 0)
         p->wants_snap = true; /* it has fallen out of the ring */

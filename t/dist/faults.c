@@ -396,6 +396,21 @@ test_churn(int times)
 
 /* ---- R21: joining a flood ---- */
 
+static int answers;
+
+static bool
+is_answered(struct house *house, struct etd_client **c, int n)
+{
+    struct etd_answer a;
+    (void)house, (void)n;
+    while (etd_client_answer(c[0], &a)) {
+        answers++;
+        if (a.kind == ETD_APPLIED)
+            return true;
+    }
+    return false;
+}
+
 static void
 test_flood(int joins)
 {
@@ -428,6 +443,17 @@ test_flood(int joins)
     ok(house_drive(&h, &c, 1, all_equal, 10),
        "that finds 45,000 records reads them all");
     is_int(etd_client_status(c)->snapshots, 1, "without another snapshot");
+    etd_client_close(&c);
+
+    /* Its answers wait behind a stream that fills its connection. */
+    c = house_client(&h, false);
+    ok(house_drive(&h, &c, 1, all_equal, 10), "a viewer");
+    unsigned char id[ETD_CMD_ID];
+    answers = 0;
+    house_tell(&h, 20000);
+    ok(etd_client_command(c, ETD_OP_PAUSE, NULL, NULL, -1, 5000, id) == ET_OK &&
+           house_drive(&h, &c, 1, is_answered, 10) && answers == 2,
+       "that steers in a flood is told that its command is written down and applied");
     etd_client_close(&c);
 
     /* One that does not look for so long that the ring is not long enough. */

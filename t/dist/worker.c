@@ -236,6 +236,28 @@ test_viewer(void)
     etd_client_close(&c);
 }
 
+/* Two runs: ours, and one that has ended or soon will. */
+static bool
+has_run(const struct etd_line_options *o)
+{
+    for (int i = 0; i < 100; i++) {
+        json_t *runs = NULL;
+        bool ended = false;
+        if (etd_worker_runs(h.cx, o, 5, &runs) != ET_OK)
+            return false;
+        for (size_t k = 0; k < json_array_size(runs); k++) {
+            const json_t *state = json_object_get(json_array_get(runs, k), "state");
+            ended = ended || (json_is_string(state) &&
+                              strcmp(json_string_value(state), "finished") == 0);
+        }
+        json_decref(runs);
+        if (ended)
+            return true;
+        usleep(100000);
+    }
+    return false;
+}
+
 static void
 test_operator(void)
 {
@@ -253,6 +275,17 @@ test_operator(void)
     ok(etd_worker_start(h.cx, &o, 20, "nonsense: [", 11, NULL, 0, &a) == ET_OK &&
            a.kind == ETD_REJECTED && strstr(a.text, "error E"),
        "a recipe it sends is read by a process of its own: %s", a.text);
+    static const char recipe[] =
+        "max_duration: 2ba\nseed: 3\nmodel: {name: mlp, hidden: 16, layers: 1}\n"
+        "train_data: {name: synthetic_images, batch_size: 8, num_samples: 32, workers: "
+        "0}\n"
+        "optimizer: {name: sgd, lr: 0.1}\n";
+    const char *const changes[] = {"seed=4"};
+    ok(etd_worker_start(h.cx, &o, 20, recipe, strlen(recipe), changes, 1, &a) ==
+               ET_OK &&
+           a.kind == ETD_APPLIED && strstr(a.text, "goes on"),
+       "one that is right is a run: %s", a.text);
+    ok(has_run(&o), "that the worker then tells of");
     const char *const args[] = {"--run_directory=/tmp/x"};
     ok(etd_worker_start(h.cx, &o, 5, "a: 1\n", 5, args, 1, &a) == ET_OK &&
            a.kind == ETD_REJECTED && a.code == ETD_E_ARGUMENT,
