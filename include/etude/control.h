@@ -67,7 +67,7 @@ bool et_request_replay(const char *record, int64_t step, struct et_request *out)
 
 /* The struct begins one of the caller's own. All slots are called on the trainer's
  * thread. Of several ranks rank 0 alone is asked and told; what it gets, all apply after
- * the same batch. */
+ * the same batch. Those that have a control wait on it as well. */
 struct et_control {
     /* The next request that is to be applied after STEP batches into *OUT; false: there
      * is none. Must not wait. */

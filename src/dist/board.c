@@ -46,10 +46,9 @@ etd_board_free(struct etd_board **board)
 void
 etd_board_clear(struct etd_board *b)
 {
-    b->asked = 0;
+    b->asked = b->taken = 0;
     for (int i = 0; i < b->n; i++) {
         b->rank[i].step = 0;
-        b->rank[i].taken = 0;
         b->rank[i].phase = ETD_PHASE_STARTING;
     }
 }
@@ -58,33 +57,28 @@ bool
 etd_board_ask(struct etd_board *b, const struct et_request *r)
 {
     uint64_t asked = b->asked;
-    for (int i = 0; i < b->n; i++)
-        if (asked - b->rank[i].taken >= ETD_BOARD_ROOM)
-            return false;
-    struct etd_board_slot *s = &b->slot[asked % ETD_BOARD_ROOM];
-    s->request = *r;
-    s->after = ETD_BOARD_UNKNOWN;
+    if (asked - b->taken >= ETD_BOARD_ROOM)
+        return false;
+    b->slot[asked % ETD_BOARD_ROOM] = *r;
     atomic_store_explicit(&b->asked, asked + 1, memory_order_release);
     return true;
 }
 
 bool
-etd_board_next(struct etd_board *b, int rank, int64_t step, struct et_request *out)
+etd_board_next(struct etd_board *b, struct et_request *out)
 {
-    struct etd_board_rank *own = &b->rank[rank];
-    atomic_store_explicit(&own->step, step, memory_order_relaxed);
-    uint64_t taken = atomic_load_explicit(&own->taken, memory_order_relaxed);
+    uint64_t taken = atomic_load_explicit(&b->taken, memory_order_relaxed);
     if (atomic_load_explicit(&b->asked, memory_order_acquire) == taken)
         return false;
-    struct etd_board_slot *s = &b->slot[taken % ETD_BOARD_ROOM];
-    if (rank == 0 && s->after == ETD_BOARD_UNKNOWN)
-        s->after = b->n > 1 ? step + 1 : step;
-    int64_t after = s->after;
-    if (after == ETD_BOARD_UNKNOWN || after > step)
-        return false;
-    *out = s->request;
-    atomic_store_explicit(&own->taken, taken + 1, memory_order_release);
+    *out = b->slot[taken % ETD_BOARD_ROOM];
+    atomic_store_explicit(&b->taken, taken + 1, memory_order_release);
     return true;
+}
+
+void
+etd_board_step(struct etd_board *b, int rank, int64_t step)
+{
+    atomic_store_explicit(&b->rank[rank].step, step, memory_order_relaxed);
 }
 
 void

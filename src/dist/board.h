@@ -1,10 +1,8 @@
 /* board.h: memory that a supervisor shares with its ranks: what is asked of them, and
  * how far each is.
  *
- * A request is written once, by the supervisor, and applied by every rank after the
- * same batch: rank 0, when it first sees it after batch b, says "after b + 1", and no
- * rank ends batch b + 1 without rank 0, so that all have read that by then. A rank
- * alone applies it at once. */
+ * A request is written once, by the supervisor, and taken by rank 0, which tells the
+ * others (core/trainer/agree.c): all apply it after the same batch. */
 #ifndef ETD_BOARD_H
 #define ETD_BOARD_H
 
@@ -12,7 +10,7 @@
 
 #include "etude/control.h"
 
-enum { ETD_BOARD_ROOM = 32, ETD_BOARD_UNKNOWN = -1 };
+enum { ETD_BOARD_ROOM = 32 };
 
 /* What a rank is at; word. The first two are no training: nobody waits for progress. */
 #define ETD_PHASE_MAP(X)                                                               \
@@ -37,13 +35,6 @@ struct etd_board_rank {
     _Alignas(64) _Atomic int64_t step; /* finished batches */
     _Atomic uint64_t moves;            /* goes up with every phase of every step */
     _Atomic int phase;                 /* enum etd_phase */
-    _Atomic uint64_t taken;            /* requests applied */
-};
-
-struct etd_board_slot {
-    struct et_request request;
-    _Atomic int64_t
-        after; /* finished batches; ETD_BOARD_UNKNOWN: rank 0 has not said */
 };
 
 struct etd_board {
@@ -51,7 +42,8 @@ struct etd_board {
     int n; /* ranks here */
     _Atomic uint64_t
         asked; /* requests so far; number i is in slot i % ETD_BOARD_ROOM */
-    struct etd_board_slot slot[ETD_BOARD_ROOM];
+    _Atomic uint64_t taken; /* of them, by rank 0: the ranks tell each other */
+    struct et_request slot[ETD_BOARD_ROOM];
     struct etd_board_rank rank[]; /* [n] */
 };
 
@@ -62,9 +54,10 @@ void etd_board_free(struct etd_board **board);
 void etd_board_clear(struct etd_board *b);
 /* The supervisor's: asks R of all ranks. False: too much is asked already. */
 bool etd_board_ask(struct etd_board *b, const struct et_request *r);
-/* A rank's, as et_control.next has it. */
-bool etd_board_next(struct etd_board *b, int rank, int64_t step,
-                    struct et_request *out);
+/* Rank 0's, as et_control.next has it. */
+bool etd_board_next(struct etd_board *b, struct et_request *out);
+/* A rank's: STEP batches are finished; and what it is at now. */
+void etd_board_step(struct etd_board *b, int rank, int64_t step);
 void etd_board_move(struct etd_board *b, int rank, enum etd_phase phase);
 
 #endif

@@ -224,6 +224,7 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
         add(h, DATA, now - h->data_at);
         break;
     case ET_EVENT_BATCH_END:
+        etd_board_step(h->rank->board, h->rank->local, s->timestamp.batch);
         end_batch(h, s, log, now);
         break;
     case ET_EVENT_EVAL_BEFORE_ALL:

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "t/data/fixture.h"
 #include "t/dist/group.h"
@@ -427,6 +428,80 @@ test_reasons(void)
        "a rank is killed: the other's run ends with %s", job->result[0].why);
 }
 
+/* ---- requests ---- */
+
+/* Asked of rank 0: another rate after batch 3; a pause after 5, until it has waited
+ * twice; the end after 7. */
+struct asked {
+    struct et_control control; /* first */
+    int next, waited, told, rank;
+};
+
+static bool
+next_request(struct et_control *c, int64_t step, struct et_request *out)
+{
+    struct asked *a = (struct asked *)c;
+    static const struct et_request list[] = {
+        {.op = ET_REQUEST_SET, .step = 3, .key = "optimizer.lr", .value = "0.5"},
+        {.op = ET_REQUEST_PAUSE, .step = 5},
+        {.op = ET_REQUEST_CONTINUE, .step = 5},
+        {.op = ET_REQUEST_STOP, .step = 7},
+    };
+    if (a->rank != 0)
+        bail("rank %d was asked for a request", a->rank);
+    if (a->next == 4 || step < list[a->next].step || (a->next == 2 && a->waited < 2))
+        return false;
+    *out = list[a->next++];
+    return true;
+}
+
+static void
+note_done(struct et_control *c, const struct et_request *r, int64_t step, bool applied,
+          const char *answer)
+{
+    struct asked *a = (struct asked *)c;
+    a->told++;
+    if (a->rank != 0 || !applied)
+        bail("rank %d, %s after %lld: %s", a->rank, et_request_name(r->op),
+             (long long)step, answer);
+}
+
+static void
+wait_a_little(struct et_control *c)
+{
+    ((struct asked *)c)->waited++;
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void
+ask_rank_0(struct recipe_run *r, int rank)
+{
+    static struct asked asked;
+    asked = (struct asked){
+        .control = {.next = next_request, .done = note_done, .wait = wait_a_little},
+        .rank = rank,
+    };
+    r->parts.config.control = &asked.control;
+}
+
+static void
+test_requests(void)
+{
+    struct job plain, j, what = {.recipe = LENET("12ba"), .choice = {.grad_accum = 1}};
+    run(2, &what, &plain);
+    what.prepare = ask_rank_0;
+    run(2, &what, &j);
+    ok(all_alike(&j, 2) && j.result[0].batches >= 7 && j.result[0].batches <= 8 &&
+           j.result[0].outcome == ET_OUTCOME_STOPPED &&
+           j.result[1].outcome == ET_OUTCOME_STOPPED,
+       "what rank 0 is asked all ranks do after the same batch: set, pause, stop "
+       "(%lld)",
+       (long long)j.result[0].batches);
+    ok(j.result[0].loss[2] == plain.result[0].loss[2] &&
+           j.result[1].loss[6] != plain.result[0].loss[6],
+       "... and it has been done");
+}
+
 /* ---- checkpoints ---- */
 
 static char folder[256];
@@ -520,6 +595,7 @@ main(void)
         test_algorithm(algorithms[i].name, algorithms[i].options, algorithms[i].own);
     ok(!untested(), "every algorithm has a case");
     test_reasons();
+    test_requests();
     snprintf(folder, sizeof folder, "%s/etude-ranks-XXXXXX", P_tmpdir);
     if (!mkdtemp(folder))
         bail("no folder");

@@ -301,7 +301,7 @@ eti_control_hold(struct et_trainer *t)
     ET_TRY(eti_late_deliver(t, 0));
     say_state(t, "paused");
     while (t->controlled.paused && !eti_interrupted(t)) {
-        if (c && t->state.rank == 0)
+        if (c)
             c->wait(c);
         t->ranks.requested = true; /* no step tells the other ranks */
         ET_TRY(eti_control_poll(t));
