@@ -313,6 +313,28 @@ test_resize(void)
     end(&s);
 }
 
+/* Tabs, hints and panels are where one clicks; the wheel scrolls. */
+static void
+test_mouse(void)
+{
+    const struct scene scene = {24, 80, ETI_PLOT_BRAILLE, "xterm-256color"};
+    struct seat s;
+    begin(&s, &scene, NULL);
+    is_shown(&s, &scene, "", "before anything is clicked");
+    press(&s, "\033[<0;52;1M\033[<0;52;1m"); /* column 52 of the first line */
+    is_shown(&s, &scene, "5", "a click on a tab goes there");
+    press(&s, "\033[<64;10;10M");
+    is_shown(&s, &scene, "5<up><up><up>", "the wheel moves by three lines");
+    press(&s, "\033[<0;20;1M\033[<0;20;1m");
+    press(&s, "\033[<0;32;24M\033[<0;32;24m");
+    is_shown(&s, &scene, "y", "a click on a hint does it");
+    press(&s, "\033[<0;10;17M\033[<0;10;17m");
+    press(&s, "z");
+    is_shown(&s, &scene, "y<tab><tab>z", "a click on a panel gives it the keys");
+    press(&s, "q");
+    end(&s);
+}
+
 /* When nothing changes nothing is written. */
 static void
 test_silence(void)
@@ -442,6 +464,7 @@ main(void)
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
         test_pictures(&scenes[i]);
     test_resize();
+    test_mouse();
     test_silence();
     test_unknown_terminal();
     test_hang_up();

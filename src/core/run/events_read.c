@@ -82,20 +82,21 @@ et_events_open(struct et_ctx *cx, const char *path, struct et_events **out)
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct et_events *e = block;
     *e = (struct et_events){.cx = cx, .fd = -1, .kinds = UINT64_MAX};
+    if (!msgpack_zone_init(&e->zone, MSGPACK_ZONE_CHUNK_SIZE)) {
+        et_free(cx, e);
+        return ET_FAIL(cx, ET_ENOMEM, "out of memory: %s", path);
+    }
     et_status status = et_alloc(cx, AHEAD, &window);
     if (status == ET_OK) {
         e->window = window;
         e->window_room = AHEAD;
-        e->fd = eti_ctx_seams(cx)->file.open(
-            AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
-        if (!msgpack_zone_init(&e->zone, MSGPACK_ZONE_CHUNK_SIZE))
-            status = ET_FAIL(cx, ET_ENOMEM, "out of memory: %s", path);
-        else if (e->fd < 0)
-            status =
-                ET_FAIL(cx, errno == ENOENT || errno == ENOTDIR ? ET_ENOENT : ET_EIO,
-                        "cannot read %s: %s", path, strerror(errno));
-        else
-            status = read_header(e, path);
+        e->fd = eti_ctx_seams(cx)->file.open(AT_FDCWD, path,
+                                             O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+        status =
+            e->fd >= 0
+                ? read_header(e, path)
+                : ET_FAIL(cx, errno == ENOENT || errno == ENOTDIR ? ET_ENOENT : ET_EIO,
+                          "cannot read %s: %s", path, strerror(errno));
     }
     if (status != ET_OK) {
         et_events_close(&e);
