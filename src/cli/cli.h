@@ -325,6 +325,9 @@ bool cli_has_screen(void);
 
 /* ---- progress.c ---- */
 
+/* Is a run to be shown by the workbench? */
+bool cli_progress_is_tui(const struct cli *c);
+
 /* What --progress and --every mean here: c->results_are_json. Returns an exit code. */
 int cli_progress_check(struct cli *c);
 /* A logger that shows a run as --progress says; *OUT is NULL where nothing is to be

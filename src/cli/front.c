@@ -16,6 +16,7 @@
 
 #include "cli/cli.h"
 #include "core/base/seams.h"
+#include "core/run/facts.h"
 
 static const double LOOK_SECONDS = 0.05, READ_SECONDS = 0.1, IDLE_SECONDS = 0.25,
                     LEAVE_SECONDS = 2;
@@ -43,7 +44,8 @@ struct front {
     struct later *said, **said_end; /* texts of the end */
     struct etd_news run;            /* OPENED */
     struct etd_end end;
-    bool left; /* the run goes on without */
+    bool left;    /* the run goes on without */
+    bool watches; /* the workbench shows the run: a viewer, that owns nothing of it */
 };
 
 /* ---- signals ---- */
@@ -282,7 +284,7 @@ hear(struct front *f, int *code)
     switch (news.kind) {
     case ETD_NEWS_OPENED:
         open_log(f, &news);
-        f->left = f->c->opt.detach;
+        f->left = f->c->opt.detach || f->watches;
         break;
     case ETD_NEWS_LINE:
     case ETD_NEWS_RAW:
@@ -305,6 +307,20 @@ hear(struct front *f, int *code)
     return false;
 }
 
+/* The workbench until it is left. Returns how the run has ended, if it has. */
+static int
+watch(struct cli *c, const char *directory)
+{
+    json_t *facts;
+    int code = cli_watch(c, directory);
+    if (code != CLI_OK || eti_facts_read_state(c->cx, directory, &facts) != ET_OK)
+        return code;
+    const json_t *ended = json_object_get(facts, "exit_code");
+    code = json_is_integer(ended) ? (int)json_integer_value(ended) : CLI_OK;
+    json_decref(facts);
+    return code;
+}
+
 int
 cli_front(struct cli *c, struct etd_front *link)
 {
@@ -315,7 +331,8 @@ cli_front(struct cli *c, struct etd_front *link)
     f.said_end = &f.said;
     catch_signals();
     et_status status = et_relay_new(c->cx, &f.relay);
-    if (status == ET_OK && !c->opt.detach)
+    f.watches = !c->opt.detach && cli_progress_is_tui(c);
+    if (status == ET_OK && !c->opt.detach && !f.watches)
         code = cli_progress_new(c, &f.progress);
     if (status != ET_OK)
         code = cli_fail_status(c, ETI_STAGE_RECIPE, status);
@@ -328,14 +345,14 @@ cli_front(struct cli *c, struct etd_front *link)
         show_waiting(&f, false);
     }
     c->progress = NULL;
-    if (f.left)
+    if (f.left && !f.watches)
         say_it_goes_on(&f);
-    else
+    else if (!f.left)
         etd_front_wait(f.link, LEAVE_SECONDS);
     show_waiting(&f, true);
     et_events_close(&f.log);
     et_relay_free(&f.relay);
     et_callback_free(&f.progress);
     etd_front_free(&f.link);
-    return code;
+    return f.left && f.watches ? watch(c, f.run.directory) : code;
 }

@@ -4,22 +4,36 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 
-/* Without --progress: a bar on a terminal, plain lines elsewhere; with --json, JSON. */
+static bool
+has_room(void)
+{
+    struct winsize w;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_row >= 24 &&
+           w.ws_col >= 80;
+}
+
+/* Without --progress: the monitor on a terminal that has room for it, a bar on another,
+ * plain lines elsewhere; with --json, JSON. */
 static enum eti_show
 choose(const struct cli *c)
 {
+    enum eti_show set =
+        c->config ? (enum eti_show)c->config->set.progress : ETI_SHOW_AUTO;
     if (c->opt.progress != ETI_SHOW_AUTO)
         return (enum eti_show)c->opt.progress;
     if (c->opt.quiet)
         return ETI_SHOW_NONE;
     if (c->opt.json)
         return ETI_SHOW_JSON;
-    if (c->config && c->config->set.progress != ETI_SHOW_AUTO)
-        return (enum eti_show)c->config->set.progress;
+    if (set != ETI_SHOW_AUTO && (set != ETI_SHOW_TUI || cli_has_screen()))
+        return set;
+    if (cli_has_screen() && isatty(STDERR_FILENO) && has_room())
+        return ETI_SHOW_TUI;
     return isatty(STDIN_FILENO) && isatty(STDERR_FILENO) ? ETI_SHOW_BAR
                                                          : ETI_SHOW_PLAIN;
 }
@@ -30,14 +44,20 @@ static const enum et_progress_kind kinds[] = {
     [ETI_SHOW_JSON] = ET_PROGRESS_JSON,
 };
 
+bool
+cli_progress_is_tui(const struct cli *c)
+{
+    return choose(c) == ETI_SHOW_TUI;
+}
+
 int
 cli_progress_check(struct cli *c)
 {
     struct et_time every;
     enum eti_show how = choose(c);
-    if (how == ETI_SHOW_TUI)
-        return cli_fail(c, CLI_E_LATER, NULL,
-                        "--progress tui: this version has no monitor");
+    if (how == ETI_SHOW_TUI && !cli_has_screen())
+        return cli_fail(c, CLI_E_DEVICE, "--progress plain does without",
+                        "--progress tui needs a terminal that can place its cursor");
     if (c->opt.every &&
         (et_time_parse(NULL, c->opt.every, &every) != ET_OK || every.value <= 0 ||
          (every.unit != ET_TIME_SECOND && every.unit != ET_TIME_BATCH)))

@@ -270,9 +270,9 @@ epochs_done(const struct etd_model *m)
     return (double)m->ep + (all > 0 && in > 0 ? fmin(0.999, in / all) : 0);
 }
 
-/* "6.1/16ep". */
+/* "6.1/16ep", in at most ROOM columns where that can be. */
 static const char *
-length_text(const struct etd_model *m, char buf[64])
+length_text(const struct etd_model *m, int room, char buf[64])
 {
     char a[TUI_NUMBER], b[TUI_NUMBER];
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -283,10 +283,8 @@ length_text(const struct etd_model *m, char buf[64])
         double at[] = {ep, (double)m->sp, NAN, m->train_s, (double)m->ba};
         if (i == 0) /* never rounded up: 0.99 of an epoch is no epoch */
             snprintf(buf, 64, "%.1f/%.6gep", floor(ep * 10 + 1e-6) / 10, all);
-        else if (i == 4)
-            snprintf(buf, 64, "%s/%sba", tui_count(m->ba, a),
-                     tui_count((int64_t)all, b));
-        else
+        else if (i != 4 || snprintf(buf, 64, "%s/%sba", tui_count(m->ba, a),
+                                    tui_count((int64_t)all, b)) > room)
             snprintf(buf, 64, "%s/%s%s", tui_scaled(at[i], a), tui_scaled(all, b),
                      lengths[i].unit);
         return buf;
@@ -295,9 +293,10 @@ length_text(const struct etd_model *m, char buf[64])
     return buf;
 }
 
-/* "ETA 12m56s (14:16)": "~" until it has settled. */
+/* "ETA 12m56s (14:16)": "~" until it has settled; without the clock where it would
+ * begin before column FROM. */
 static void
-put_eta(const struct tui_view *v, const struct tui_pane *p, int y, int end)
+put_eta(const struct tui_view *v, const struct tui_pane *p, int y, int from, int end)
 {
     char text[64], left_text[TUI_NUMBER], clock[TUI_NUMBER];
     bool settled;
@@ -312,6 +311,8 @@ put_eta(const struct tui_view *v, const struct tui_pane *p, int y, int end)
         snprintf(text, sizeof text, "ETA %s%s (%s)", settled ? "" : "~",
                  tui_duration(left, left_text), tui_clock(v->now + left, 0, clock));
     }
+    if (end - tui_width(text) < from && strchr(text, '('))
+        *strrchr(text, ' ') = '\0';
     tui_put_end(p, y, end, TUI_TEXT, text);
 }
 
@@ -325,7 +326,8 @@ put_total(const struct tui_view *v, const struct tui_pane *p, int y,
     put_bar(v, p, y, "total", done, c);
     if (c->first >= p->w)
         return;
-    tui_put(p, y, c->first, TUI_TEXT, length_text(m, text));
+    int room = c->second ? c->second - c->first - 1 : 12;
+    int from = c->first + tui_put(p, y, c->first, TUI_TEXT, length_text(m, room, text));
     if (c->second) {
         if (!isnan(etd_model_length(m, "run/epochs")) && !isnan(batches))
             tui_putf(p, y, c->second, TUI_TEXT, "%s/%sba", tui_count(m->ba, a),
@@ -333,7 +335,7 @@ put_total(const struct tui_view *v, const struct tui_pane *p, int y,
         tui_putf(p, y, c->third, TUI_TEXT, "%s samples", tui_scaled((double)m->sp, a));
     }
     if (p->w >= 60)
-        put_eta(v, p, y, c->end);
+        put_eta(v, p, y, from + 1, c->end);
 }
 
 static void

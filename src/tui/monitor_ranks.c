@@ -336,7 +336,8 @@ put_host(const struct tui_view *v, const struct tui_pane *p, int y)
         x += 22 + tui_putf(p, y, x + 23, TUI_TEXT, "%s", percent_text(cpu, a)) + 1;
     }
     if (rss > 0)
-        tui_putf(p, y, x + 3, TUI_TEXT, "ram of all ranks %.1f GB", rss);
+        tui_putf(p, y, x + 3, TUI_TEXT, "ram of all ranks %.*f GB", rss < 10 ? 2 : 1,
+                 rss);
     else if (isnan(cpu))
         tui_put(p, y, x + 2, TUI_DIM, "not said yet");
 }

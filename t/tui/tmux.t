@@ -86,6 +86,44 @@ $tmux kill-server
 sleep 0.5
 kill -0 "$train"
 ok $? "a terminal that is killed takes nothing with it"
+
+# Started from within a terminal: the screen is a viewer, and asks for what it wants.
+$tmux new-session -d -s w -x 80 -y 24 "cd '$dir' && PS1='ready ' exec sh"
+shows ready
+keys "'$etude' train long.yaml max_duration=1000000ba --run_directory there --run_name tall-fox" Enter
+sees "[2 Monitor]" "train on a terminal opens Monitor"
+sees "tall-fox" "with the run that it started"
+sees "RUNNING" "when that is under way"
+i=0
+while [ $i -lt 50 ]; do # its hub is there a moment after it
+    keys c
+    shows "p  pause"
+    grep -q "not now" screen || break
+    keys Escape
+    sleep 0.3
+    i=$((i + 1))
+done
+grep -q "not now" screen
+is $? 1 "c offers what can be asked of it"
+keys p
+sees "PAUSED" "p pauses it"
+keys c
+shows "it is"
+keys c
+sees "RUNNING" "c lets it go on"
+keys c
+shows "stop after"
+keys s
+sees "stop it" "s asks again before it ends a run"
+keys Enter
+sees "STOPPED" "and then it stops"
+sees "etude train --resume tall-fox" "and says how it can go on"
+keys q
+shows ready
+keys 'echo code $?' Enter
+sees "code 75" "leaving gives the code of a run that has ended"
+$tmux kill-server
+
 kill -TERM $train
 wait $train
 is $? 75 "the run ends when it is told to, with a checkpoint"
