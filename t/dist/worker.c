@@ -443,6 +443,11 @@ main(void)
     snprintf(config, sizeof config, "%s/config", h.folder);
     mkdir(config, 0700);
     setenv("ETUDE_CONFIG_DIR", config, 1);
+    /* Built without oneDNN, the run that is started computes with "ref". */
+    const char *build = getenv("ET_BUILDDIR");
+    snprintf(path, sizeof path, "%s/libetude-cpu.la", build ? build : ".");
+    if (access(path, F_OK) != 0)
+        setenv("ETUDE_DEVICE", "ref", 1);
     struct etd_keys *all[] = {&server, &viewer, &operator_, &expired, &stranger};
     for (int i = 0; i < 5; i++)
         if (etd_keys_draw(h.cx, all[i]) != ET_OK)
