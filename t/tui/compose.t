@@ -62,6 +62,26 @@ ok $? "and writes it there"
 has 'other.yaml is there already' "what is there is not written over unasked" \
     compose mild.yaml --dump-screen 80x24 --keys 'W<ctrl-u>other.yaml<enter>'
 
+# Launching: a run of its own, which goes on when the screen has gone.
+tiny tiny.yaml
+export XDG_RUNTIME_DIR="$dir/rt"
+mkdir -p rt && chmod 700 rt
+has '[2 Monitor]' "L starts it, and leads to Monitor" \
+    compose tiny.yaml --dump-screen 80x24 --keys 'jjj L<enter>'
+tries=0
+until grep -q '"state":"finished"' runs/*/run.json 2>/dev/null || [ $tries -gt 200 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+run runs --json
+says out '"state": "finished"' "the run ends as it should"
+says out '"label_smoothing"' "with what was changed and not saved"
+has 'like this recipe, already run' "and it is shown beside its recipe" \
+    compose tiny.yaml --dump-screen 200x50
+says out '(lr' "with what it came to"
+has '! it cannot be launched' "a recipe with faults is not" \
+    compose bad.yaml --dump-screen 80x24 --keys 'L'
+
 # Commands.
 run compose mild.yaml
 exits 64 "compose needs a terminal"
