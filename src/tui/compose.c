@@ -190,8 +190,8 @@ list_rows(struct compose *c)
 
 /* ---- all of it ---- */
 
-static void
-list_options(struct compose *c)
+void
+compose_list_options(struct compose *c)
 {
     const struct eti_method *m = compose_method(c);
     eti_form_release(&c->options);
@@ -215,7 +215,7 @@ compose_refresh(struct compose *c)
     if (recipe && eti_form_of_recipe(c->sketch->cx, recipe, &c->form) != ET_OK)
         tui_say_error(c->app);
     list_methods(c);
-    list_options(c);
+    compose_list_options(c);
     list_checks(c);
     list_events(c);
     list_rows(c);
@@ -231,10 +231,10 @@ again(struct compose *c)
 
 /* ---- keys ---- */
 
-static struct tui_list *
-list_of(struct compose *c)
+struct tui_list *
+compose_list(struct compose *c, enum tui_compose_panel panel)
 {
-    switch (c->focus) {
+    switch (panel) {
     case TUI_C_OPTIONS:
         return &c->values;
     case TUI_C_TIMELINE:
@@ -249,7 +249,7 @@ list_of(struct compose *c)
 static bool
 act_on_list(struct compose *c, enum tui_action action)
 {
-    struct tui_list *l = list_of(c);
+    struct tui_list *l = compose_list(c, c->focus);
     int before = l->at;
     if (c->shows_diff &&
         (action == TUI_DO_everywhere_up || action == TUI_DO_everywhere_down)) {
@@ -260,7 +260,7 @@ act_on_list(struct compose *c, enum tui_action action)
         return false;
     if (c->focus == TUI_C_ALGORITHMS && l->at != before) {
         c->values = (struct tui_list){0};
-        list_options(c);
+        compose_list_options(c);
     }
     return true;
 }
@@ -308,7 +308,7 @@ turn_filter(struct compose *c)
                                         "those that are on"};
     c->filter = (c->filter + 1) % TUI_C_FILTERS;
     list_methods(c);
-    list_options(c);
+    compose_list_options(c);
     tui_say(c->app, TUI_TEXT, "algorithms: %s", words[c->filter]);
 }
 
@@ -320,7 +320,7 @@ close_something(struct compose *c)
     if (c->find.n > 0) {
         tui_field_set(&c->find, "");
         list_methods(c);
-        list_options(c);
+        compose_list_options(c);
     }
     return any;
 }
@@ -424,7 +424,7 @@ key(struct tui_app *app, void *self, int pressed)
             tui_field_set(&c->find, "");
         taken = tui_field_key(&c->find, pressed) || !c->is_finding;
         list_methods(c);
-        list_options(c);
+        compose_list_options(c);
         return taken;
     }
     if (!c->is_editing && compose_is_empty(c)) {
@@ -446,12 +446,51 @@ key(struct tui_app *app, void *self, int pressed)
     return taken;
 }
 
+/* The panel at Y, X of the grid; -1: none. */
+static int
+panel_at(const struct compose *c, int y, int x)
+{
+    for (int i = 0; i < TUI_C_PANELS; i++) {
+        const struct tui_rect *r = &c->area[i];
+        if (y >= r->y && y < r->y + r->h && x >= r->x && x < r->x + r->w)
+            return i;
+    }
+    return -1;
+}
+
+/* A click selects the panel and the line; on one that was selected it opens that. */
+static void
+click(struct compose *c, int y, int x)
+{
+    int panel = panel_at(c, y, x);
+    if (panel < 0)
+        return;
+    struct tui_list *l = compose_list(c, (enum tui_compose_panel)panel);
+    int at = l->top + y - c->area[panel].y - 1;
+    bool was = (int)c->focus == panel && l->at == at;
+    c->focus = (enum tui_compose_panel)panel;
+    if (y == c->area[panel].y || at >= l->n)
+        return;
+    l->at = at;
+    if (panel == TUI_C_ALGORITHMS) {
+        c->values = (struct tui_list){0};
+        compose_list_options(c);
+    }
+    if (was && panel == TUI_C_ALGORITHMS)
+        compose_toggle(c);
+    else if (was)
+        open_selected(c);
+    compose_refresh(c);
+}
+
 static void
 mouse(struct tui_app *app, void *self, const struct tui_mouse *m)
 {
     struct compose *c = self;
-    (void)app;
-    if (m->what == TUI_WHEEL_UP)
+    int top = tui_layout_frame(app->grid.rows, app->grid.cols).body.y;
+    if (m->what == TUI_CLICK)
+        click(c, m->y + top, m->x);
+    else if (m->what == TUI_WHEEL_UP)
         act_on_list(c, TUI_DO_everywhere_up);
     else if (m->what == TUI_WHEEL_DOWN)
         act_on_list(c, TUI_DO_everywhere_down);

@@ -79,6 +79,8 @@ struct compose {
     int event[TUI_C_EVENTS], n_events; /* at which somebody acts */
 
     enum tui_compose_panel focus;
+    struct tui_rect
+        area[TUI_C_PANELS]; /* of the grid, as drawn last; h 0: it was not */
     enum tui_compose_filter filter;
     struct tui_list algorithms, values, timeline, recipe;
     struct tui_field find;
@@ -107,6 +109,11 @@ bool compose_fits(const struct compose *c, const struct eti_method *method);
 /* Makes what is shown anew, if the text has changed. */
 void compose_refresh(struct compose *c);
 int compose_mode_of(const struct compose *c, int row);
+
+/* The list of a panel. */
+struct tui_list *compose_list(struct compose *c, enum tui_compose_panel panel);
+/* What the options of the selected method are, anew. */
+void compose_list_options(struct compose *c);
 
 /* ---- compose_draw.c, compose_panels.c ---- */
 void compose_draw(struct tui_app *app, void *self, const struct tui_pane *p);

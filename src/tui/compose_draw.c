@@ -248,6 +248,7 @@ compose_draw(struct tui_app *app, void *self, const struct tui_pane *p)
     struct compose *c = self;
     enum tui_size size = tui_size_of(app->grid.rows, app->grid.cols);
     compose_refresh(c);
+    memset(c->area, 0, sizeof c->area);
     draw_status(c, p);
     if (compose_is_empty(c)) {
         const struct tui_pane all = tui_pane_part(p, 1, 0, p->h - 1, p->w);

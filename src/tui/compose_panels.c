@@ -16,6 +16,13 @@
 
 enum { NAME = 5, SORT = 26, WIDE_SORT = 29, SUMMARY = 37, OPTIONS_WIDE = 57 };
 
+/* Where PANEL is, for the mouse. */
+static void
+remember(struct compose *c, enum tui_compose_panel panel, const struct tui_pane *p)
+{
+    c->area[panel] = (struct tui_rect){p->y, p->x, p->h, p->w};
+}
+
 static void
 put_marker(const struct tui_pane *p, int y, bool is_here, bool has_focus)
 {
@@ -99,6 +106,7 @@ compose_draw_algorithms(struct compose *c, const struct tui_pane *p, bool has_fo
     for (int i = 0; i < c->n_methods; i++)
         on += eti_sketch_is_on(c->sketch, c->method[i].name);
     snprintf(title, sizeof title, "Algorithms %d/%d", on, c->n_methods);
+    remember(c, TUI_C_ALGORITHMS, p);
     tui_title(p, 0, title, has_focus);
     bool fits = c->n_shown <= p->h - 1 && c->filter == TUI_C_ALL && c->find.n == 0;
     int rows = p->h - 1 - !fits;
@@ -171,6 +179,7 @@ compose_draw_options(struct compose *c, const struct tui_pane *p, bool has_focus
     const struct eti_method *m = compose_method(c);
     char title[96];
     int y = 1, x = p->w >= OPTIONS_WIDE ? 26 : 19;
+    remember(c, TUI_C_OPTIONS, p);
     if (!m) {
         tui_title(p, 0, "", false);
         return;
@@ -392,6 +401,8 @@ compose_draw_timeline(struct compose *c, const struct tui_pane *p, bool has_focu
     enum tui_role role = is_old ? TUI_DIM : TUI_TEXT;
     bool is_table = p->h >= 27 && p->w >= 90;
     char text[40];
+    remember(c, TUI_C_TIMELINE, p);
+    c->area[TUI_C_TIMELINE].y += is_table; /* its columns have names */
     tui_title(p, 0,
               is_old ? "Event timeline (of the last valid text)"
               : is_table
@@ -444,6 +455,7 @@ void
 compose_draw_recipe(struct compose *c, const struct tui_pane *p, bool has_focus)
 {
     int rows = p->h - 1, x = p->w >= 44 ? 23 : 19;
+    remember(c, TUI_C_RECIPE, p);
     tui_title(p, 0, "Recipe", has_focus);
     tui_list_show(&c->recipe, c->n_rows, rows);
     for (int k = 0; k < rows && c->recipe.top + k < c->n_rows; k++) {
