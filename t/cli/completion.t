@@ -37,7 +37,7 @@ offers "etude train --run-na" --run-name
 offers "etude train r.yaml --unset optimizer.ne" optimizer.nesterov
 includes "etude train --" --dry-run "a command has its options"
 lacks "etude validate --" --dry-run "and no other's"
-lacks "etude train --" --detach "nor those of a later version"
+lacks "etude train --" --on "nor those of a later version"
 offers "etude train -- --dry" :recipes
 help=$("$etude" help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p' | grep -c .)
 later=$("$etude" help | grep -c '^  [a-z].*not in this version')
