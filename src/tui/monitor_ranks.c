@@ -183,7 +183,8 @@ tui_ranks_gather(const struct tui_view *v)
         if (r->is_slow)
             find_cause(model, r);
     }
-    qsort(m->rank, (size_t)m->n_ranks, sizeof *m->rank, orders[m->order]);
+    if (m->n_ranks > 1)
+        qsort(m->rank, (size_t)m->n_ranks, sizeof *m->rank, orders[m->order]);
     m->slowest = -1;
     for (int i = 0; i < m->n_ranks; i++)
         if (m->rank[i].is_slow &&
