@@ -105,7 +105,9 @@ compose_draw_algorithms(struct compose *c, const struct tui_pane *p, bool has_fo
     int on = 0;
     for (int i = 0; i < c->n_methods; i++)
         on += eti_sketch_is_on(c->sketch, c->method[i].name);
-    snprintf(title, sizeof title, "Algorithms %d/%d", on, c->n_methods);
+    bool is_wide = p->w >= OPTIONS_WIDE;
+    snprintf(title, sizeof title, "Algorithms %d/%d%s%s", on, c->n_methods,
+             is_wide ? "      f: " : "", is_wide ? filters[c->filter] : "");
     remember(c, TUI_C_ALGORITHMS, p);
     tui_title(p, 0, title, has_focus);
     bool fits = c->n_shown <= p->h - 1 && c->filter == TUI_C_ALL && c->find.n == 0;
