@@ -5,13 +5,15 @@
 
 #include <jansson.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/cli.h"
+#include "core/base/seams.h"
 #include "core/run/facts.h"
 #include "dist/client.h"
 #include "dist/target.h"
 
-static const double ANSWER_SECONDS = 30;
+static const double ANSWER_SECONDS = 30, HUB_SECONDS = 3;
 
 static const struct {
     enum etd_op op;
@@ -50,6 +52,24 @@ report(struct cli *c, const char *name, enum etd_op op, const struct etd_answer 
     return CLI_OK;
 }
 
+/* A run that has just begun, or whose hub has died, has one in a moment. */
+static et_status
+ask_hub(struct cli *c, const struct etd_target *target, enum etd_op op,
+        struct etd_answer *answer)
+{
+    const struct etd_client_options o = etd_target_options(target);
+    const struct timespec pause = {0, 100000000L};
+    double until = eti_monotonic(c->cx) + HUB_SECONDS;
+    for (;;) {
+        et_status status =
+            etd_client_ask(c->cx, &o, op, NULL, NULL, ANSWER_SECONDS, answer);
+        if (status != ET_ENOENT || eti_monotonic(c->cx) >= until)
+            return status;
+        et_error_clear(c->cx); /* nobody listened: nothing was asked */
+        nanosleep(&pause, NULL);
+    }
+}
+
 static int
 ask(struct cli *c, const json_t *facts, enum etd_op op)
 {
@@ -61,10 +81,8 @@ ask(struct cli *c, const json_t *facts, enum etd_op op)
         return cli_fail(c, (enum cli_error)ETD_E_UNREACHABLE,
                         "etude show says how it ended", "%s is not under way", name);
     et_status status = etd_target_local(c->cx, name, id, &target);
-    if (status == ET_OK) {
-        const struct etd_client_options o = etd_target_options(&target);
-        status = etd_client_ask(c->cx, &o, op, NULL, NULL, ANSWER_SECONDS, &answer);
-    }
+    if (status == ET_OK)
+        status = ask_hub(c, &target, op, &answer);
     if (status == ET_OK)
         return report(c, name, op, &answer);
     int code = cli_fail(c, (enum cli_error)ETD_E_UNREACHABLE, NULL, "%s: %s", name,

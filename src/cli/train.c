@@ -121,7 +121,7 @@ explain(struct cli *c, const struct cli_end *end, enum et_outcome outcome,
                        "lower optimizer.lr, or --alg gradient_clipping",
                        "rank 0: the run diverged: %s", end->s->stop_reason);
     else if (outcome == ET_OUTCOME_STOPPED && was_asked(end->s))
-        (void)cli_fail(c, CLI_E_SIGNALLED, hint,
+        (void)cli_fail(c, CLI_E_SIGNALLED, way_on(c, hint, sizeof hint),
                        "rank 0: stopped on request after batch %lld, and saved",
                        (long long)end->s->timestamp.batch);
     else if (outcome == ET_OUTCOME_STOPPED)

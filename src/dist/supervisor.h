@@ -31,6 +31,9 @@ struct etd_sup_rank {
     int status;             /* of waitpid, when it has ended */
     uint64_t moves;         /* of the board, when it was looked at last */
     double moved_at;        /* since when that has not changed */
+    double own_ms;          /* of a step, as it last said; 0: it has not */
+    int64_t slow_ba; /* finished batches when it began to be slow; -1: it is not */
+    bool straggles;  /* and that has been said */
 };
 
 /* A request that is on its way through the ranks. */
@@ -130,7 +133,9 @@ void etd_sup_answered(struct etd_supervisor *s, const char *text);
 void etd_sup_expire(struct etd_supervisor *s);
 void etd_sup_unlisten(struct etd_supervisor *s);
 
-/* supervisor_watch.c: hangs. */
+/* supervisor_watch.c: hangs; and of a "health" record, whether its rank is a straggler.
+ */
 void etd_sup_watch(struct etd_supervisor *s);
+void etd_sup_compare(struct etd_supervisor *s, const struct et_record *r);
 
 #endif

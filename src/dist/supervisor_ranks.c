@@ -20,6 +20,9 @@
 
 enum { READ_BYTES = 64 << 10, LOG_MODE = 0600 };
 
+/* The hub waits so long, so that it does not hold the first step back. */
+static const double HUB_SECONDS = 0.2;
+
 /* ---- in the child ---- */
 
 void
@@ -175,6 +178,7 @@ start_one(struct etd_supervisor *s, int number, struct etd_rank **rank, bool *ch
         .file = {-1, -1},
         .log = -1,
         .moved_at = eti_monotonic(s->cx),
+        .slow_ba = -1,
     };
     s->alive++;
     return ET_OK;
@@ -359,6 +363,7 @@ open_run(struct etd_supervisor *s, const char *text, size_t n)
     et_run_flush(s->run);
     for (int i = 0; i < s->l->nproc; i++)
         open_files(s, i);
+    s->hub_at = eti_monotonic(s->cx) + HUB_SECONDS;
     etd_sup_tell_opened(s);
     etd_sup_listen(s);
     answer_opened(s);
@@ -375,6 +380,8 @@ keep_record(struct etd_supervisor *s, const struct etd_packet *p)
     struct et_sink *sink = et_run_sink(s->run);
     sink->write(sink, &r);
     s->dirty = true;
+    if (r.kind == ET_RECORD_HEALTH)
+        etd_sup_compare(s, &r);
 }
 
 static void

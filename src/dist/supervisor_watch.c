@@ -1,6 +1,7 @@
-/* supervisor_watch.c: hangs. Every training thread moves its counter on the board with
- * each part of each step; one that stands still for too long hangs, or waits for one
- * that does: the ranks whose counters stand lowest are those behind.
+/* supervisor_watch.c: hangs, and ranks that hold others back. Every training thread
+ * moves its counter on the board with each part of each step; one that stands still for
+ * too long hangs, or waits for one that does: the ranks whose counters stand lowest are
+ * those behind.
  *
  * Too long is the timeout of the recipe, 5 minutes; where neither it nor the command
  * line says how long, after 200 steps it is 10 of the longest steps of late, and at
@@ -10,6 +11,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,8 +19,64 @@
 #include "core/base/seams.h"
 #include "dist/supervisor.h"
 
-enum { SETTLED_STEPS = 200 };
+enum { SETTLED_STEPS = 200, MOST_RANKS = 1024 };
 static const double LOOK_SECONDS = 0.25, LEAST_SECONDS = 60, DEFAULT_SECONDS = 300;
+
+/* ---- stragglers (UX.md section 3): over 1.15 x the median for 20 batches ---- */
+
+enum { STRAGGLE_BATCHES = 20 };
+static const double STRAGGLE = 1.15;
+
+static int
+by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of the ranks that have said how long their own part of a step takes; 0 for none. */
+static double
+median_own(const struct etd_supervisor *s)
+{
+    double own[MOST_RANKS];
+    int n = 0;
+    for (int i = 0; i < s->l->nproc && n < MOST_RANKS; i++)
+        if (s->rank[i].own_ms > 0)
+            own[n++] = s->rank[i].own_ms;
+    if (n == 0)
+        return 0;
+    qsort(own, (size_t)n, sizeof *own, by_value);
+    return n % 2 ? own[n / 2] : (own[n / 2 - 1] + own[n / 2]) / 2;
+}
+
+void
+etd_sup_compare(struct etd_supervisor *s, const struct et_record *r)
+{
+    int i = r->rank - s->l->base, at = 0;
+    while (at < r->n && strcmp(r->entry[at].name, "own_ms") != 0)
+        at++;
+    if (s->l->nproc < 2 || i < 0 || i >= s->l->nproc || at == r->n)
+        return;
+    struct etd_sup_rank *rank = &s->rank[i];
+    rank->own_ms = r->entry[at].value;
+    double median = median_own(s);
+    if (rank->own_ms <= STRAGGLE * median) {
+        rank->slow_ba = -1;
+        rank->straggles = false;
+    } else if (rank->slow_ba < 0) {
+        rank->slow_ba = r->ba;
+    } else if (r->ba - rank->slow_ba >= STRAGGLE_BATCHES && !rank->straggles) {
+        rank->straggles = true;
+        etd_sup_say(
+            s, ET_LOG_WARN,
+            "rank %d holds every step back by %.1f ms (%.0f%%): its own part of a "
+            "step takes %.1f ms",
+            r->rank, rank->own_ms - median, 100 * (rank->own_ms / median - 1),
+            rank->own_ms);
+    }
+}
+
+/* ---- hangs ---- */
 
 static double
 timeout_of(const struct etd_supervisor *s)

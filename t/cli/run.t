@@ -26,8 +26,9 @@ lines() {
 
 run train r.yaml --run_name brisk-otter --run_directory here/it optimizer.lr=0.2 seed=7
 exits 0 "a run that ends well: exit 0"
-is "$(ls -A here/it | tr '\n' ' ')" \
-    "checkpoints control.log events.log logs metrics.jsonl recipe.resolved.yaml recipe.yaml report.json run.json " \
+# (control.log comes with the hub, which so short a run may end without.)
+is "$(ls -A here/it | grep -v control.log | tr '\n' ' ')" \
+    "checkpoints events.log logs metrics.jsonl recipe.resolved.yaml recipe.yaml report.json run.json " \
     "the run directory holds what it should, and nothing half written"
 is "$(ls -A here/it/logs)" "rank0.txt" "the rank has its log"
 is "$(stat -c %a here/it here/it/run.json | tr '\n' ' ')" "700 600 " "both are their owner's alone"

@@ -78,7 +78,7 @@ my ($code, $out) = command('stop', 'a');
 is $code, 0, 'etude stop';
 ok until_true(sub { !alive($boss) }), 'ends it';
 is field('a', 'state') . field('a', 'exit_code'), 'stopped75', 'saved: stopped, 75';
-like slurp('a/events.log'), qr/uid:\d+ stop -> stopping/, 'and who asked is in its log';
+ok slurp('a/events.log') =~ /uid:\d+ stop -> stopping/, 'and who asked is in its log';
 ($code) = command('stop', 'a');
 is $code, 69, 'one that has ended cannot be stopped: exit 69';
 
@@ -189,8 +189,34 @@ $front = start('g');
 ($code, $out) = command('train', 'r.yaml', '--autoresume', '--run_directory', 'g');
 is $code, 69, 'a run has one supervisor: exit 69';
 like $out, qr/g is active/, 'the other is told';
-kill 'TERM', $front;
-finish($front);
+command('stop', 'g');
+is finish($front), 75, 'etude stop, seen by the one that shows it: 75';
+like slurp('g.err'), qr/stopped on request after batch \d+, and saved\n  hint: etude train --resume g\n/, 'with how to go on';
+
+# ---- two ranks ----
+
+SKIP: {
+    skip 'built without Gloo', 9 unless `ldd $etude $build/.libs/etude 2>/dev/null` =~ /libgloo/;
+    $front = start('i', '-n', 2);
+    @ranks = ranks('i');
+    is scalar(@ranks), 2, '-n 2: two ranks';
+    ok -e 'i/logs/rank1.txt', 'each with its log';
+    ($code, $out) = (1);
+    ok until_true(sub { ($code, $out) = command('pause', 'i'); !$code }), 'they pause together';
+    $at = last_batch('i');
+    sleep 0.3;
+    is last_batch('i'), $at, 'both of them';
+    ($code) = command('stop', 'i');
+    is finish($front), 75, 'and a paused run stops: 75';
+    $front = start('j', '-n', 2);
+    @ranks = ranks('j');
+    $start = time;
+    kill 'KILL', $ranks[1];
+    is finish($front), 1, 'without one of them the run ends: 1';
+    cmp_ok time - $start, '<', 12, 'soon';
+    like slurp('j.err'), qr/rank [01] .*signal 9/, 'the first to go is named';
+    ok !(grep { alive($_) } @ranks), 'and none is left';
+}
 
 # ---- left alone ----
 
