@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
@@ -18,7 +19,7 @@
 #include "dist/ring.h"
 #include "dist/supervisor.h"
 
-enum { READ_BYTES = 64 << 10, LOG_MODE = 0600 };
+enum { READ_BYTES = 64 << 10, LOG_MODE = 0600, FRAMES = 64 };
 
 /* The hub waits so long, so that it does not hold the first step back. */
 static const double HUB_SECONDS = 0.2;
@@ -31,6 +32,30 @@ etd_ignore(int number)
     struct sigaction action = {.sa_handler = SIG_IGN};
     sigemptyset(&action.sa_mask);
     sigaction(number, &action, NULL);
+}
+
+/* The supervisor takes this rank for hung: where its training thread stands goes to
+ * standard error, which is its log. */
+static void
+on_abort(int number)
+{
+    static const char text[] = "this rank is ended because it does not go on; it is at\n";
+    void *frame[FRAMES];
+    if (write(STDERR_FILENO, text, sizeof text - 1) > 0)
+        backtrace_symbols_fd(frame, backtrace(frame, FRAMES), STDERR_FILENO);
+    raise(number); /* the handler is gone: SA_RESETHAND */
+}
+
+/* A guard that names plugins (cli/guard.c) stays. */
+static void
+tell_where(void)
+{
+    void *frame[1];
+    struct sigaction old, action = {.sa_handler = on_abort, .sa_flags = SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    (void)backtrace(frame, 1); /* loads what it needs: a handler must not */
+    if (sigaction(SIGABRT, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+        sigaction(SIGABRT, &action, NULL);
 }
 
 static void
@@ -98,6 +123,7 @@ become(struct etd_supervisor *s, int number, pid_t parent, const int *mine,
     close(mine[3]);
     close_supervisor(s);
     set_environment(l, number);
+    tell_where();
     return etd_rank_new(cx, l, board, number, mine[0], mine[1], resumes, rank);
 }
 

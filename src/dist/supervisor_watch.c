@@ -135,8 +135,9 @@ end_hang(struct etd_supervisor *s, int behind, double seconds)
     for (int i = 0; i < s->l->nproc; i++)
         if (s->rank[i].pid > 0)
             dump_rank(s, i);
-    /* Their stacks: the handler of train.c writes them to standard error. */
+    /* They write where they stand to their logs, one that was stopped too. */
     etd_sup_signal_all(s, SIGABRT);
+    etd_sup_signal_all(s, SIGCONT);
     s->kill_at = eti_monotonic(s->cx) + 1;
 }
 
