@@ -142,6 +142,13 @@ put_history(const struct tui_view *v, const struct tui_pane *p)
     return true;
 }
 
+/* Epochs in BA batches, PER each, to two places. */
+static double
+epochs(int64_t ba, double per)
+{
+    return round(100 * (double)ba / per) / 100;
+}
+
 /* The newest checkpoint: "ckpt ep6 24s ago". */
 static int
 put_checkpoint(const struct tui_view *v, const struct tui_pane *p, int x)
@@ -154,7 +161,7 @@ put_checkpoint(const struct tui_view *v, const struct tui_pane *p, int x)
             strncmp(k->text, "failed", 6) == 0)
             continue;
         if (per > 0)
-            snprintf(place, sizeof place, "ep%.4g", (double)k->ba / per);
+            snprintf(place, sizeof place, "ep%.4g", epochs(k->ba, per));
         else
             snprintf(place, sizeof place, "%" PRId64 "ba", k->ba);
         return x + tui_putf(p, 0, x, TUI_TEXT, "ckpt %s %s ago   ", place,
@@ -424,7 +431,7 @@ put_best(const struct tui_view *v, const struct tui_pane *p, int y,
     else if (per > 0)
         snprintf(text, sizeof text, "best %.*s %s ep%.4g",
                  strcmp(label, "accuracy") == 0 ? 3 : 20, label, tui_value(s->best, a),
-                 (double)s->best_ba / per);
+                 epochs(s->best_ba, per));
     else
         snprintf(text, sizeof text, "best %.20s %s", label, tui_value(s->best, a));
     tui_put_end(p, y, c->end, TUI_TEXT, text);
@@ -439,7 +446,7 @@ put_last(const struct tui_view *v, const struct tui_pane *p, int y, int x)
     const struct etd_series *s = evaluated(v->model, 0);
     if (!s)
         return;
-    x += per > 0 ? tui_putf(p, y, x, TUI_TEXT, "last ep%.4g:", (double)s->last_ba / per)
+    x += per > 0 ? tui_putf(p, y, x, TUI_TEXT, "last ep%.4g:", epochs(s->last_ba, per))
                  : tui_put(p, y, x, TUI_TEXT, "last:");
     for (int i = 0; i < 2 && (s = evaluated(v->model, i)); i++)
         x += tui_putf(p, y, x, TUI_TEXT, "%s%s %s", i ? "  " : " ",
