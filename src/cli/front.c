@@ -20,11 +20,14 @@
 
 static const double LOOK_SECONDS = 0.05, READ_SECONDS = 0.1, IDLE_SECONDS = 0.25,
                     LEAVE_SECONDS = 2;
+/* A line waits so long for its record: on a full disk the log does not get it. */
+static const double LINE_SECONDS = 1;
 
 /* What waits for its record, or for the end of the run. */
 struct later {
     enum etd_news_kind kind;
     int64_t seq;
+    double until; /* monotonic: then it is shown in any case */
     enum et_log_level level;
     int stream;
     size_t n;
@@ -126,7 +129,7 @@ pass_signals(struct front *f)
 /* ---- lines ---- */
 
 static void
-put_by(struct later ***end, const struct etd_news *news)
+put_by(struct et_ctx *cx, struct later ***end, const struct etd_news *news)
 {
     struct later *l = malloc(sizeof *l + news->n + 1);
     if (!l)
@@ -134,6 +137,7 @@ put_by(struct later ***end, const struct etd_news *news)
     *l = (struct later){
         .kind = news->kind,
         .seq = news->seq,
+        .until = eti_monotonic(cx) + LINE_SECONDS,
         .level = news->level,
         .stream = news->stream,
         .n = news->n,
@@ -158,11 +162,13 @@ show_later(struct front *f, const struct later *l)
     fflush(to);
 }
 
-/* Those whose record has been shown; ALL: also the others. */
+/* Those whose record has been shown, or did not come; ALL: also the others. */
 static void
 show_waiting(struct front *f, bool all)
 {
-    while (f->wait && (all || !f->log || f->wait->seq <= f->seq)) {
+    double now = eti_monotonic(f->c->cx);
+    while (f->wait &&
+           (all || !f->log || f->wait->seq <= f->seq || now >= f->wait->until)) {
         struct later *l = f->wait;
         f->wait = l->next;
         if (!f->wait)
@@ -251,8 +257,11 @@ report_end(struct front *f)
         f->progress->type->close(f->progress);
     show_said(f);
     if (end->why[0] && !end->said) {
-        (void)cli_fail(c, end->exit == CLI_HUNG ? CLI_E_HUNG : CLI_E_RUN,
-                       end->hint[0] ? end->hint : NULL, "%s", end->why);
+        enum cli_error what = end->exit == CLI_HUNG ? CLI_E_HUNG
+                              : end->exit == CLI_UNAVAILABLE
+                                  ? (enum cli_error)ET_E_SYSTEM_LIMIT
+                                  : CLI_E_RUN;
+        (void)cli_fail(c, what, end->hint[0] ? end->hint : NULL, "%s", end->why);
         if (!c->opt.json && f->run.directory[0] && end->rank >= 0)
             cli_explain_end(stderr, f->run.directory, end->rank, false);
     }
@@ -288,11 +297,11 @@ hear(struct front *f, int *code)
         break;
     case ETD_NEWS_LINE:
     case ETD_NEWS_RAW:
-        put_by(&f->wait_end, &news);
+        put_by(f->c->cx, &f->wait_end, &news);
         break;
     case ETD_NEWS_OUT:
     case ETD_NEWS_ERR:
-        put_by(&f->said_end, &news);
+        put_by(f->c->cx, &f->said_end, &news);
         break;
     case ETD_NEWS_END:
         f->end = news.end;
