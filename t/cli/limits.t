@@ -88,6 +88,11 @@ if $user prlimit --nproc=1 true >out 2>err && [ "$(id -u)" -eq 0 ]; then
         code=$?
         ends 69 "$processes processes for a run with a supervisor"
     done
+    # Its hub may end after it.
+    for i in 1 2 3 4 5 6 7 8 9 10; do
+        [ -n "$(ps -o pid= -u 61184)" ] || break
+        sleep 0.5
+    done
     if [ -x /usr/bin/bible ]; then
         cat >bible.yaml <<'R'
 max_duration: 1ba

@@ -157,7 +157,9 @@ like slurp('d.err'), qr/rank 0 was ended by signal 11 .* after batch \d+/, 'it i
 like slurp('d.err'), qr/its log: d\/logs\/rank0.txt/, 'with its log';
 is field('d', 'state'), 'failed', 'failed';
 
-$front = start('e', '--autoresume');
+# (Of a model so large that the 200 steps that refill the budget take longer than this.)
+$front = start('e', '--autoresume', 'model.hidden=1024', 'train_data.resolution=64',
+    'train_data.num_samples=64', 'train_data.num_unique=64', 'train_data.batch_size=64');
 ($rank) = ranks('e');
 kill 'KILL', $rank;
 my ($again) = until_true(sub { my ($r) = ranks('e'); $r && $r != $rank ? $r : 0 }, 10);
