@@ -64,6 +64,16 @@ sub ranks { my ($run) = @_; return grep { slurp("/proc/$_/cmdline") !~ /__hub/ }
 sub hub { my ($run) = @_; return (grep { slurp("/proc/$_/cmdline") =~ /__hub/ } children(supervisor($run)))[0] }
 sub command { my $out = `$etude @_ 2>&1`; return ($? >> 8, $out) }
 
+# Runs are processes of their own: what a failed test leaves would train for ever.
+my $self = $$;
+END {
+    local $?;
+    for my $run ($$ == $self ? map { m{([^/]+)/run\.json$} } glob "$dir/*/run.json" : ()) {
+        my $pid = supervisor($run);
+        kill 'KILL', $pid if $pid && slurp("/proc/$pid/cmdline") =~ /$run/;
+    }
+}
+
 # ---- the one that shows it (R02, R12) ----
 
 my $front = start('a');
