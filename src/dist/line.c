@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -193,7 +194,8 @@ spawn(struct etd_line *line, const char *host)
     int to[2] = {-1, -1}, from[2] = {-1, -1};
     posix_spawn_file_actions_t actions;
     const char *argv[] = {"ssh", "-T", "--", host, "etude", ETD_RELAY_COMMAND, NULL};
-    if (pipe2(to, O_CLOEXEC) != 0)
+    /* (A socket: writing to a pipe of a child that is gone is a signal.) */
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, to) != 0)
         return false;
     if (pipe2(from, O_CLOEXEC) != 0) {
         close(to[0]);
@@ -246,7 +248,7 @@ flush(struct etd_line *line)
 {
     struct buffer *b = &line->write;
     while (b->from < b->to) {
-        ssize_t n = write(line->out, b->bytes + b->from, b->to - b->from);
+        ssize_t n = send(line->out, b->bytes + b->from, b->to - b->from, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
