@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "tui/glyphs.h"
 
 enum {
     LABEL = 7, /* columns before the axis */
@@ -34,20 +35,6 @@ static const struct glyphs sets[] = {
     [ETI_PLOT_BRAILLE] = {"\u2502", "\u2514", "\u2500", 2, 4},
 };
 
-static bool
-is_utf8(void)
-{
-    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    static const char *const words[] = {"UTF-8", "utf-8", "UTF8", "utf8"};
-    const char *locale = NULL;
-    for (int i = 0; i < 3 && (!locale || !*locale); i++)
-        locale = getenv(variables[i]);
-    for (int i = 0; i < 4; i++)
-        if (locale && strstr(locale, words[i]))
-            return true;
-    return false;
-}
-
 enum eti_plot
 cli_plot_glyphs(const struct cli *c)
 {
@@ -58,7 +45,7 @@ cli_plot_glyphs(const struct cli *c)
     if (wanted != ETI_PLOT_AUTO)
         return (enum eti_plot)wanted;
     bool linux_console = term && strcmp(term, "linux") == 0;
-    return is_utf8() && !linux_console ? ETI_PLOT_BRAILLE : ETI_PLOT_ASCII;
+    return tui_is_utf8() && !linux_console ? ETI_PLOT_BRAILLE : ETI_PLOT_ASCII;
 }
 
 /* ---- what is worth saying ---- */

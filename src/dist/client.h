@@ -60,7 +60,7 @@ ET_NODISCARD et_status etd_client_open(struct et_ctx *cx,
                                        struct etd_client **out);
 void etd_client_close(struct etd_client **c);
 
-int etd_client_fd(const struct etd_client *c);      /* -1: none, for now */
+int etd_client_fd(const struct etd_client *c);      /* -1: none at this moment */
 int etd_client_timeout(const struct etd_client *c); /* for poll: ms, -1 without end */
 /* Does what there is to do. ENOMEM alone fails; the model is then as it was. */
 ET_NODISCARD et_status etd_client_step(struct etd_client *c);

@@ -39,7 +39,7 @@ int etd_line_fd(const struct etd_line *line);
 bool etd_line_send(struct etd_line *line, const void *bytes, size_t n);
 
 enum etd_got {
-    ETD_GOT_NOTHING, /* for now */
+    ETD_GOT_NOTHING, /* yet */
     ETD_GOT_MESSAGE,
     ETD_GOT_GONE,   /* nobody is there any more, and this line is of no use */
     ETD_GOT_DENIED, /* our key is refused, or the other side's is another */

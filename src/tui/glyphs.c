@@ -51,9 +51,8 @@ tui_glyphs_of(enum eti_plot plot)
                                     : &tui_glyphs_ascii;
 }
 
-/* As the C library finds the locale of characters. */
-static bool
-is_utf8(void)
+bool
+tui_is_utf8(void)
 {
     static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
     static const char *const words[] = {"UTF-8", "utf-8", "UTF8", "utf8"};
@@ -70,7 +69,7 @@ enum eti_plot
 tui_plot_choose(bool ascii, enum eti_plot wanted)
 {
     const char *term = getenv("TERM");
-    if (ascii || !is_utf8() || (term && strcmp(term, "linux") == 0))
+    if (ascii || !tui_is_utf8() || (term && strcmp(term, "linux") == 0))
         return ETI_PLOT_ASCII;
     return wanted == ETI_PLOT_AUTO ? ETI_PLOT_BRAILLE : wanted;
 }

@@ -26,6 +26,8 @@ struct tui_glyphs {
 extern const struct tui_glyphs tui_glyphs_ascii;
 /* The set for PLOT (never auto): ETI_PLOT_ASCII is all ASCII. */
 const struct tui_glyphs *tui_glyphs_of(enum eti_plot plot);
+/* As the C library finds the locale of characters. */
+bool tui_is_utf8(void);
 /* What the locale, TERM and the user say: --ascii and ui.plot. */
 enum eti_plot tui_plot_choose(bool ascii, enum eti_plot wanted);
 
