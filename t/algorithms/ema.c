@@ -300,9 +300,6 @@ test_with_update(struct et_ctx *cx)
         struct run_setup setup = usual;
         setup.model = w->model;
         setup.optimizer = w->optimizer;
-        /* Not in an if: a literal lives no longer than the statement under one. */
-        setup.optimizer_options =
-            strcmp(w->optimizer, "sgd") == 0 ? OPTIONS("lr", "0.1") : NULL;
         setup.grad_accum = w->grad_accum;
         uint64_t behind = train_seen(cx, setup, w->options, w->steps, false);
         uint64_t with = train_seen(cx, setup, w->options, w->steps, true);
