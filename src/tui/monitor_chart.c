@@ -214,15 +214,16 @@ add_lines(const struct tui_view *v, const struct tui_chart *c,
         double weight = is_dense(s) ? weights[v->m->smooth] : 0;
         if (weight > 0) {
             if (i == 0) { /* what two of them scatter would hide both */
-                line[n++] =
-                    (struct tui_plot_line){points, count, TUI_RAW, g->raw, true};
+                line[n++] = (struct tui_plot_line){points, count, TUI_RAW, g->raw,
+                                                   TUI_PLOT_SCATTER};
                 memcpy(points + ETD_BINS, points, (size_t)count * sizeof *points);
                 points += ETD_BINS;
             }
             tui_plot_smooth(points, count, weight);
         }
         line[n++] = (struct tui_plot_line){points, count, roles[i], g->series[i],
-                                           weight == 0 && is_dense(s)};
+                                           weight == 0 && is_dense(s) ? TUI_PLOT_SPAN
+                                                                      : TUI_PLOT_LAST};
     }
     return n;
 }

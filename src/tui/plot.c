@@ -2,8 +2,10 @@
  *
  * A cell is DX x DY dots: 1x1 as a character, 2x2 as a block, 2x4 in Braille. A line is
  * drawn through the last value of the points that fall into each column of dots, with
- * straight lines over columns without; a raw one covers all from the least to the
- * greatest there, so that no peak is lost. */
+ * straight lines over columns without; a span covers all from the least to the greatest
+ * there, so that no peak is lost. What scatters has dots at these two alone, and none
+ * in a cell that another line crosses: a cell has one colour, and without colours the
+ * line would be lost among the dots. */
 #include "config.h"
 
 #include <math.h>
@@ -95,8 +97,9 @@ find_range(struct canvas *c)
             const struct tui_point *q = &l->point[k];
             if (q->x < c->plot->from || q->x > c->plot->to)
                 continue;
-            double low = scaled(c, l->is_raw ? q->min : q->last);
-            double high = scaled(c, l->is_raw ? q->max : q->last);
+            bool is_last = l->kind == TUI_PLOT_LAST;
+            double low = scaled(c, is_last ? q->last : q->min);
+            double high = scaled(c, is_last ? q->last : q->max);
             if (isfinite(low))
                 c->low = fmin(c->low, low);
             if (isfinite(high))
@@ -130,8 +133,9 @@ put_dot(const struct canvas *c, int row, int column, const struct tui_plot_line 
     if (row < 0 || column < 0 || y >= c->in.h || x >= c->in.w)
         return;
     const struct tui_grid *grid = c->in.grid;
-    uint32_t was =
-        grid->cell[(size_t)(c->in.y + y) * (size_t)grid->cols + c->in.x + x].ch;
+    const struct tui_cell *cell =
+        &grid->cell[(size_t)(c->in.y + y) * (size_t)grid->cols + c->in.x + x];
+    uint32_t was = cell->role == TUI_RAW && l->role != TUI_RAW ? ' ' : cell->ch;
     uint32_t ch = l->mark;
     if (c->dy == 4)
         ch = 0x2800 | (was >= 0x2800 && was < 0x2900 ? was & 0xff : 0) |
@@ -200,12 +204,17 @@ put_line(const struct canvas *c, const struct tui_plot_line *l)
         }
         int row = row_of(c, last);
         bool inside = column >= 0 && column < c->in.w * c->dx;
-        if (l->is_raw && inside && isfinite(min))
-            put_span(c, column, row_of(c, c->plot->is_log && min <= 0 ? last : min),
-                     row_of(c, max), l);
-        else if (row >= 0 && inside)
+        int low = row_of(c, c->plot->is_log && min <= 0 ? last : min);
+        if (l->kind != TUI_PLOT_LAST && inside && isfinite(min)) {
+            if (l->kind == TUI_PLOT_SPAN)
+                put_span(c, column, low, row_of(c, max), l);
+            else {
+                put_dot(c, low, column, l);
+                put_dot(c, row_of(c, max), column, l);
+            }
+        } else if (row >= 0 && inside)
             put_dot(c, row, column, l);
-        if (last_row >= 0 && row >= 0 && !l->is_raw &&
+        if (last_row >= 0 && row >= 0 && l->kind == TUI_PLOT_LAST &&
             column - last_column < MAX_DOTS && column >= 0)
             put_join(c, last_column, last_row, column, row, l);
         last_column = column;
@@ -295,7 +304,7 @@ tui_plot_draw(const struct tui_pane *p, const struct tui_plot *plot, int *column
         c.low = 0, c.high = 1;
     if (!plot->is_log || c.high - c.low < 1e-9)
         tui_plot_scale(&c.low, &c.high, (c.in.h - 1) / 2);
-    if (c.in.h > 1 && c.in.h % 2 == 0 && !plot->is_log) /* half a step above */
+    if (c.in.h > 2 && c.in.h % 2 == 0 && !plot->is_log) /* half a step above */
         c.high += (c.high - c.low) / (c.in.h - 2);
     put_labels(p, &c, is_empty);
     put_axis(p, &c);

@@ -11,12 +11,18 @@ struct tui_point {
     double x, min, max, last;
 };
 
+enum tui_plot_kind {
+    TUI_PLOT_LAST,    /* one line through LAST of all points */
+    TUI_PLOT_SPAN,    /* each point from min to max */
+    TUI_PLOT_SCATTER, /* each point's min and max alone; gives way to other lines */
+};
+
 struct tui_plot_line {
     const struct tui_point *point; /* [n], x does not fall; borrowed */
     int n;
     enum tui_role role;
     uint32_t mark; /* of its points where the glyphs are characters */
-    bool is_raw;   /* from min to max of every point; else one line through LAST */
+    enum tui_plot_kind kind;
 };
 
 struct tui_plot {

@@ -51,7 +51,7 @@ test_line(void)
     struct tui_point p[11];
     for (int i = 0; i <= 10; i++)
         p[i] = at(i, 10 - i);
-    const struct tui_plot_line line = {p, 11, TUI_S1, '*', false};
+    const struct tui_plot_line line = {p, 11, TUI_S1, '*', TUI_PLOT_LAST};
     const struct tui_plot plot = {.from = 0,
                                   .to = 10,
                                   .line = &line,
@@ -81,7 +81,7 @@ test_peak(void)
     struct tui_point p[1000];
     for (int i = 0; i < 1000; i++)
         p[i] = at(i, i == 500 ? 9 : 1);
-    const struct tui_plot_line raw = {p, 1000, TUI_S1, '*', true};
+    const struct tui_plot_line raw = {p, 1000, TUI_S1, '*', TUI_PLOT_SPAN};
     const struct tui_plot plot = {.from = 0,
                                   .to = 1000,
                                   .line = &raw,
@@ -93,6 +93,41 @@ test_peak(void)
     ok(strchr(text, '*') && strchr(text, '*') < strchr(text, '\n'),
        "a peak of one batch in a thousand reaches the first line");
     free(text);
+}
+
+/* Noise between 1 and 9 with a line through its middle. */
+static void
+test_scatter(void)
+{
+    struct tui_point noise[400], middle[400];
+    for (int i = 0; i < 400; i++) {
+        noise[i] = at(i, i % 2 ? 9 : 1);
+        middle[i] = at(i, 5);
+    }
+    const struct tui_plot_line lines[] = {
+        {noise, 400, TUI_RAW, '.', TUI_PLOT_SCATTER},
+        {middle, 400, TUI_S1, '*', TUI_PLOT_LAST},
+    };
+    const struct tui_plot plot = {.from = 0,
+                                  .to = 399,
+                                  .line = lines,
+                                  .n_lines = 2,
+                                  .left = "",
+                                  .right = "",
+                                  .cursor = NAN};
+    is_plot(&plot, ETI_PLOT_ASCII, 6, 17,
+            "  10.0|.........\n"
+            "      |\n"
+            "   5.0|*********\n"
+            "      |\n"
+            "   0.0|.........\n"
+            "      +----------\n",
+            "values that scatter are dots above and below");
+    is_plot(&plot, ETI_PLOT_BRAILLE, 3, 12,
+            "    10\u2502\u2812\u2812\u2812\u2812\n"
+            "      \u2502\u2809\u2809\u2809\u2809\n"
+            "      \u2514\u2500\u2500\u2500\u2500\u2500\n",
+            "in Braille the line has its cells for itself");
 }
 
 static void
@@ -111,7 +146,7 @@ static void
 test_empty(void)
 {
     struct tui_point p[] = {at(0, -1), at(1, 0)};
-    const struct tui_plot_line line = {p, 2, TUI_S1, '*', false};
+    const struct tui_plot_line line = {p, 2, TUI_S1, '*', TUI_PLOT_LAST};
     struct tui_plot plot = {.from = 0,
                             .to = 0,
                             .line = &line,
@@ -162,6 +197,7 @@ main(void)
         bail("no context");
     test_line();
     test_peak();
+    test_scatter();
     test_smooth();
     test_empty();
     test_scale();
