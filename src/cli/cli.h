@@ -97,7 +97,7 @@ struct cli_options {
     int64_t limit; /* samples to read; -1 = not given */
     const char *sort, *pareto;
     bool reindex, follow;
-    int64_t rank;      /* of `logs` */
+    int64_t rank;      /* of `logs` and `kill`; -1 = not given */
     int level;         /* of `logs`: enum et_log_level */
     int dtype; /* place among those of --dtype; -1 = not given */
     const char *listen, *key; /* of `worker` */
@@ -143,6 +143,14 @@ struct cli {
 struct cli_command {
     const char *name, *group, *synopsis, *summary;
     int (*run)(struct cli *c); /* returns the exit code; NULL: of a later version */
+};
+enum {
+#define CLI_COMMAND(name, group, synopsis, summary)       +1
+#define CLI_LATER_COMMAND(name, group, synopsis, summary) +1
+    CLI_COMMANDS = 0
+#include "cli/commands.def"
+#undef CLI_COMMAND
+#undef CLI_LATER_COMMAND
 };
 extern const struct cli_command cli_commands[]; /* ends with a row without name */
 const struct cli_command *cli_command_find(const char *name);
@@ -192,6 +200,7 @@ struct cli_option {
     enum et_override_kind kind;
     const char *group; /* as help shows it */
     const char *help;
+    const char *others; /* why other commands do not take it; NULL: it is plain */
 };
 extern const struct cli_option cli_option_table[]; /* ends with a row without name */
 

@@ -112,6 +112,19 @@ offer_algorithms(const struct cli_typed *t)
     cli_complete_components(t, ET_KIND_ALGORITHM);
 }
 
+/* Of the run that is named, or all. */
+static void
+offer_run_algorithms(const struct cli_typed *t)
+{
+    json_t *facts = cli_complete_run(t);
+    const json_t *list = json_object_get(facts, "algorithms");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        cli_candidate(t, json_string_value(json_array_get(list, i)), "");
+    if (!facts)
+        offer_algorithms(t);
+    json_decref(facts);
+}
+
 static void
 offer_datasets(const struct cli_typed *t)
 {
@@ -155,6 +168,7 @@ static const struct {
     {"CKPT", offer_checkpoints},
     {"COMPONENT", offer_all_components},
     {"PATTERN", offer_algorithms},
+    {"ALGORITHM", offer_run_algorithms},
     {"DATASET", offer_datasets},
     {"COMMAND", offer_commands},
     {"KEY", offer_settings},
@@ -277,7 +291,10 @@ offer_settings_behind(const struct cli_typed *t, const char *last, size_t n)
     if (n == strlen("DATASET") && memcmp(last, "DATASET", n) == 0)
         data = et_registry_find(NULL, ET_KIND_DATASET, t->operand[t->n_operands - 1]);
     of.keys = data ? data->options : NULL;
-    cli_complete_keys(&of, false);
+    if (t->command->run == cli_set)
+        cli_complete_changes(t);
+    else
+        cli_complete_keys(&of, false);
 }
 
 /* What may stand where the word is, by one alternative of the synopsis. */

@@ -31,5 +31,10 @@ void cli_candidate(const struct cli_typed *t, const char *text, const char *what
 void cli_complete_components(const struct cli_typed *t, enum et_kind kind);
 /* Keys, or after a = the values of one. BARE: without the = behind. */
 void cli_complete_keys(const struct cli_typed *t, bool bare);
+/* Facts of the run that is the first operand; NULL: none of that name is known here.
+ * The caller owns them. */
+struct json_t *cli_complete_run(const struct cli_typed *t);
+/* Keys that may change while that run is under way. */
+void cli_complete_changes(const struct cli_typed *t);
 
 #endif

@@ -3,11 +3,13 @@
 #include "config.h"
 
 #include <ctype.h>
+#include <jansson.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/complete.h"
+#include "core/run/facts.h"
 
 enum { KEY_BYTES = 512 };
 
@@ -226,4 +228,50 @@ cli_complete_keys(const struct cli_typed *t, bool bare)
     snprintf(name, sizeof name, "%.*s", (int)(equals - at), at);
     value.fixed = (size_t)(equals - t->word) + 1;
     offer_values(&value, &p, name);
+}
+
+/* ---- keys of a run that is under way ---- */
+
+json_t *
+cli_complete_run(const struct cli_typed *t)
+{
+    int exit;
+    json_t *list = t->n_operands > 0 ? cli_run_list(t->c, false, &exit) : NULL;
+    json_t *one, *found = NULL;
+    size_t i;
+    json_array_foreach(list, i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "name"));
+        if (!found && name && strcmp(name, t->operand[0]) == 0)
+            found = json_incref(one);
+    }
+    json_decref(list);
+    return found;
+}
+
+static void
+offer_changes(const struct cli_typed *t, const char *prefix,
+              const struct et_component *of)
+{
+    for (const struct et_option *o = of ? of->options : NULL; o && o->name; o++)
+        if (o->flags & ET_OPT_MAY_CHANGE)
+            offer(t, prefix, o->name, "=", o->help);
+}
+
+void
+cli_complete_changes(const struct cli_typed *t)
+{
+    char fact[ETI_FACT_TEXT], prefix[KEY_BYTES];
+    json_t *facts = cli_complete_run(t);
+    const char *optimizer = facts ? eti_facts_get(facts, "optimizer", fact) : NULL;
+    const json_t *list = json_object_get(facts, "algorithms");
+    if (optimizer)
+        offer_changes(t, "optimizer.",
+                      et_registry_find(NULL, ET_KIND_OPTIMIZER, optimizer));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        snprintf(prefix, sizeof prefix, "algorithms.%s.", name);
+        offer_changes(t, prefix, et_registry_find(NULL, ET_KIND_ALGORITHM, name));
+    }
+    json_decref(facts);
 }

@@ -104,7 +104,7 @@ print_log(struct cli *c, const char *directory)
     size_t room = 0;
     bool again;
     snprintf(path, sizeof path, "%s/logs/rank%lld.txt", directory,
-             (long long)c->opt.rank);
+             (long long)(c->opt.rank < 0 ? 0 : c->opt.rank));
     FILE *f = fopen(path, "re");
     if (!f)
         return cli_fail(c, CLI_E_NO_RUN, NULL, "cannot read %s: %s", path,

@@ -115,8 +115,10 @@ const struct cli_option cli_option_table[] = {
         .group = "command", .commands = "runs"),
     ROW("pareto", 0, TEXT, "WHAT", "time or samples: which runs no other beats",
         AT(pareto), .group = "command", .commands = "compare"),
-    ROW("rank", 0, INT, "N", "the rank whose log it is: 0", AT(rank),
-        .group = "command", .commands = "logs"),
+    ROW("rank", 0, INT, "N", "logs: whose log, 0; kill: end the process of this rank alone",
+        AT(rank), .group = "command", .commands = "logs kill",
+        .others = "all ranks of a run do that after the same batch; etude kill --rank N "
+                  "ends one process"),
     ROW("follow", 'f', FLAG, NULL, "go on until the run ends", AT(follow),
         .group = "command", .commands = "logs"),
     ROW("level", 0, CHOICE, "LEVEL", "debug, info, warn or error, and worse", AT(level),
@@ -390,7 +392,7 @@ find_command(struct cli *c)
         c->command = cli_command_find("train");
         return CLI_OK;
     }
-    const char *names[32];
+    const char *names[CLI_COMMANDS];
     int n = 0;
     while (cli_commands[n].name) {
         names[n] = cli_commands[n].name;
@@ -410,7 +412,7 @@ check_given(struct cli *c)
     for (int i = 0; c->command && cli_option_table[i].name; i++) {
         const struct cli_option *o = &cli_option_table[i];
         if (c->given & UINT64_C(1) << i && !cli_takes(o, c->command->name))
-            return cli_fail(c, CLI_E_OPTION, NULL, "--%s does not apply to '%s'",
+            return cli_fail(c, CLI_E_OPTION, o->others, "--%s does not apply to '%s'",
                             o->name, c->command->name);
     }
     return CLI_OK;

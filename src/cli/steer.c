@@ -1,6 +1,6 @@
-/* steer.c: `etude stop`, kill, pause, continue, checkpoint: what is asked of a run that
- * is under way, through its hub. They come back when all ranks have done it, or will
- * not. */
+/* steer.c: `etude stop`, kill, pause, continue, checkpoint, set, algo, loglevel: what
+ * is asked of a run that is under way, here or at a worker, through its hub. They come
+ * back when all ranks have done it, or will not. */
 #include "config.h"
 
 #include <jansson.h>
@@ -15,54 +15,81 @@
 
 static const double ANSWER_SECONDS = 30, HUB_SECONDS = 3;
 
-static const struct {
-    enum etd_op op;
-    const char *said; /* of a run that has done it */
-} words[] = {
-    {ETD_OP_STOP, "saves and ends"}, {ETD_OP_KILL, "has been ended"},
-    {ETD_OP_PAUSE, "is paused"},     {ETD_OP_CONTINUE, "goes on"},
-    {ETD_OP_CHECKPOINT, "saves"},
+/* ---- the run ---- */
+
+/* A run, and where its hub is asked. */
+struct steered {
+    char name[2 * ETD_ADDRESS]; /* as people call it */
+    struct etd_target target;
 };
 
-static const char *
-said_of(enum etd_op op)
+static int
+unreachable(struct cli *c, const struct steered *run)
 {
-    size_t i = 0;
-    while (words[i].op != op)
-        i++;
-    return words[i].said;
+    const struct et_error *e = et_error_get(c->cx);
+    char hint[sizeof e->hint];
+    snprintf(hint, sizeof hint, "%s", e->hint);
+    int code = cli_fail(
+        c, e->code ? (enum cli_error)e->code : (enum cli_error)ETD_E_UNREACHABLE,
+        *hint ? hint : NULL, "%s: %s", run->name, e->message);
+    et_error_clear(c->cx);
+    return code;
 }
 
-/* What came of it: REJECTED and EXPIRED have numbers of their own (errors.h). */
 static int
-report(struct cli *c, const char *name, enum etd_op op, const struct etd_answer *a)
+find_here(struct cli *c, const char *text, struct steered *run)
 {
-    if (a->kind == ETD_EXPIRED)
-        return cli_fail(c, (enum cli_error)ETD_E_LATE, NULL,
-                        "%s: %s was not done in time", name, etd_op_name(op));
-    if (a->kind != ETD_APPLIED)
-        return cli_fail(c, (enum cli_error)a->code, NULL, "%s: %s: %s", name,
-                        etd_op_name(op), a->text);
-    if (c->opt.json)
-        return cli_print_json(json_pack("{s:s, s:s, s:I, s:I}", "name", name, "op",
-                                        etd_op_name(op), "ba", (json_int_t)a->step,
-                                        "rev", (json_int_t)a->rev));
-    if (!c->opt.quiet)
-        printf("%s %s, after batch %lld\n", name, said_of(op), (long long)a->step);
+    int code;
+    json_t *facts = cli_run_find(c, text, &code);
+    if (!facts)
+        return code;
+    const char *name = json_string_value(json_object_get(facts, "name"));
+    const char *id = json_string_value(json_object_get(facts, "id"));
+    snprintf(run->name, sizeof run->name, "%s", name ? name : text);
+    if (!eti_facts_is_alive(facts))
+        code =
+            cli_fail(c, (enum cli_error)ETD_E_UNREACHABLE,
+                     "etude show says how it ended", "%s is not under way", run->name);
+    else if (etd_target_local(c->cx, run->name, id, &run->target) != ET_OK)
+        code = unreachable(c, run);
+    json_decref(facts);
+    return code;
+}
+
+/* TEXT is a run of this machine, RUN@WORKER or an address with a run. */
+static int
+find(struct cli *c, const char *text, struct steered *run)
+{
+    char folder[PATH_MAX];
+    bool is_far;
+    *run = (struct steered){0};
+    snprintf(run->name, sizeof run->name, "%.*s", (int)sizeof run->name - 1, text);
+    et_status status = etd_target_parse(
+        c->cx, text, cli_user_folder(folder, sizeof folder), &run->target, &is_far);
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_DATA, status);
+    if (!is_far)
+        return find_here(c, text, run);
+    if (!run->target.run[0])
+        return cli_fail(c, CLI_E_OPERAND, "etude worker runs lists those of a worker",
+                        "%s is a worker: name the run as well, RUN@%s or ADDRESS/RUN",
+                        text, text);
     return CLI_OK;
 }
 
+/* ---- asking ---- */
+
 /* A run that has just begun, or whose hub has died, has one in a moment. */
 static et_status
-ask_hub(struct cli *c, const struct etd_target *target, enum etd_op op,
-        struct etd_answer *answer)
+ask_hub(struct cli *c, const struct etd_target *target, enum etd_op op, const char *key,
+        const char *value, struct etd_answer *answer)
 {
     const struct etd_client_options o = etd_target_options(target);
     const struct timespec pause = {0, 100000000L};
     double until = eti_monotonic(c->cx) + HUB_SECONDS;
     for (;;) {
         et_status status =
-            etd_client_ask(c->cx, &o, op, NULL, NULL, ANSWER_SECONDS, answer);
+            etd_client_ask(c->cx, &o, op, key, value, ANSWER_SECONDS, answer);
         if (status != ET_ENOENT || eti_monotonic(c->cx) >= until)
             return status;
         et_error_clear(c->cx); /* nobody listened: nothing was asked */
@@ -70,68 +97,159 @@ ask_hub(struct cli *c, const struct etd_target *target, enum etd_op op,
     }
 }
 
+/* REJECTED and EXPIRED have numbers of their own (errors.h). */
 static int
-ask(struct cli *c, const json_t *facts, enum etd_op op)
+ask(struct cli *c, const struct steered *run, enum etd_op op, const char *key,
+    const char *value, struct etd_answer *a)
 {
-    const char *name = json_string_value(json_object_get(facts, "name"));
-    const char *id = json_string_value(json_object_get(facts, "id"));
-    struct etd_target target;
-    struct etd_answer answer;
-    if (!eti_facts_is_alive(facts))
-        return cli_fail(c, (enum cli_error)ETD_E_UNREACHABLE,
-                        "etude show says how it ended", "%s is not under way", name);
-    et_status status = etd_target_local(c->cx, name, id, &target);
-    if (status == ET_OK)
-        status = ask_hub(c, &target, op, &answer);
-    if (status == ET_OK)
-        return report(c, name, op, &answer);
-    int code = cli_fail(c, (enum cli_error)ETD_E_UNREACHABLE, NULL, "%s: %s", name,
-                        et_error_get(c->cx)->message);
-    et_error_clear(c->cx);
-    return code;
+    if ((key && strlen(key) >= ETD_WORD) || (value && strlen(value) >= ETD_WORD))
+        return cli_fail(c, CLI_E_VALUE, NULL,
+                        "%s: what is asked of a run has at most %d bytes",
+                        etd_op_name(op), ETD_WORD - 1);
+    if (ask_hub(c, &run->target, op, key, value, a) != ET_OK)
+        return unreachable(c, run);
+    if (a->kind == ETD_EXPIRED)
+        return cli_fail(c, (enum cli_error)ETD_E_LATE, NULL,
+                        "%s: %s was not done in time", run->name, etd_op_name(op));
+    if (a->kind != ETD_APPLIED)
+        return cli_fail(c, (enum cli_error)a->code, NULL, "%s: %s%s%s: %s", run->name,
+                        etd_op_name(op), key ? " " : "", key ? key : "", a->text);
+    return CLI_OK;
+}
+
+/* ---- saying ---- */
+
+/* KEY and VALUE may be NULL. NULL: no memory. */
+static json_t *
+json_of(const struct steered *run, enum etd_op op, const char *key, const char *value,
+        const struct etd_answer *a)
+{
+    return json_pack("{s:s, s:s, s:s*, s:s*, s:I, s:I, s:s}", "name", run->name, "op",
+                     etd_op_name(op), "key", key, "value", value, "ba",
+                     (json_int_t)a->step, "rev", (json_int_t)a->rev, "text", a->text);
+}
+
+/* One that is asked once: SAID is what the run then does. */
+static int
+steer(struct cli *c, enum etd_op op, const char *key, const char *value,
+      const char *said)
+{
+    struct steered run;
+    struct etd_answer a;
+    int code = find(c, c->arg[0], &run);
+    if (code == CLI_OK)
+        code = ask(c, &run, op, key, value, &a);
+    if (code != CLI_OK)
+        return code;
+    if (c->opt.json)
+        return cli_print_json(json_of(&run, op, key, value, &a));
+    if (!c->opt.quiet)
+        printf("%s %s, after batch %lld\n", run.name, said, (long long)a.step);
+    return CLI_OK;
 }
 
 static int
-steer(struct cli *c, enum etd_op op)
+steer_simply(struct cli *c, enum etd_op op, const char *said)
 {
-    int code;
     if (c->n_args != 1)
         return cli_fail(c, CLI_E_OPERAND, "etude runs lists them", "%s takes one run",
                         etd_op_name(op));
-    json_t *facts = cli_run_find(c, c->arg[0], &code);
-    if (!facts)
-        return code;
-    code = ask(c, facts, op);
-    json_decref(facts);
-    return code;
+    return steer(c, op, NULL, NULL, said);
 }
+
+/* ---- the commands ---- */
 
 int
 cli_stop(struct cli *c)
 {
-    return steer(c, ETD_OP_STOP);
+    return steer_simply(c, ETD_OP_STOP, "saves and ends");
 }
 
 int
 cli_kill(struct cli *c)
 {
-    return steer(c, ETD_OP_KILL);
+    char rank[32], said[64];
+    if (c->opt.rank < 0 || c->n_args != 1)
+        return steer_simply(c, ETD_OP_KILL, "has been ended");
+    snprintf(rank, sizeof rank, "%lld", (long long)c->opt.rank);
+    snprintf(said, sizeof said, "has lost rank %s", rank);
+    return steer(c, ETD_OP_KILL, NULL, rank, said);
 }
 
 int
 cli_pause(struct cli *c)
 {
-    return steer(c, ETD_OP_PAUSE);
+    return steer_simply(c, ETD_OP_PAUSE, "is paused");
 }
 
 int
 cli_continue(struct cli *c)
 {
-    return steer(c, ETD_OP_CONTINUE);
+    return steer_simply(c, ETD_OP_CONTINUE, "goes on");
 }
 
 int
 cli_checkpoint(struct cli *c)
 {
-    return steer(c, ETD_OP_CHECKPOINT);
+    return steer_simply(c, ETD_OP_CHECKPOINT, "saves");
+}
+
+int
+cli_algo(struct cli *c)
+{
+    char said[2 * ETD_WORD];
+    if (c->n_args != 3 ||
+        (strcmp(c->arg[2], "on") != 0 && strcmp(c->arg[2], "off") != 0))
+        return cli_fail(c, CLI_E_OPERAND, NULL,
+                        "algo takes a run, an algorithm, and on or off");
+    snprintf(said, sizeof said, "has %.150s %s", c->arg[1], c->arg[2]);
+    return steer(c, ETD_OP_ALGO, c->arg[1], c->arg[2], said);
+}
+
+int
+cli_loglevel(struct cli *c)
+{
+    char said[ETD_WORD];
+    bool is_level = false;
+    for (int i = ET_LOG_DEBUG; c->n_args == 2 && i <= ET_LOG_ERROR; i++)
+        is_level =
+            is_level || strcmp(c->arg[1], et_log_level_name((enum et_log_level)i)) == 0;
+    if (!is_level)
+        return cli_fail(c, CLI_E_OPERAND, NULL,
+                        "loglevel takes a run, and debug, info, warn or error");
+    snprintf(said, sizeof said, "logs what is %s or worse", c->arg[1]);
+    return steer(c, ETD_OP_LOGLEVEL, NULL, c->arg[1], said);
+}
+
+/* One after another; the first that is refused ends it, and those before stay. */
+int
+cli_set(struct cli *c)
+{
+    struct steered run;
+    struct etd_answer a;
+    if (c->n_args != 1 || c->n_overrides == 0)
+        return cli_fail(c, CLI_E_OPERAND, "etude set brisk-otter optimizer.lr=0.05",
+                        "set takes a run and at least one key=value");
+    int code = find(c, c->arg[0], &run);
+    json_t *all = json_array();
+    for (int i = 0; i < c->n_overrides && code == CLI_OK; i++) {
+        const char *text = c->override[i].text, *equals = strchr(text, '=');
+        char key[ETD_WORD];
+        if (equals - text >= ETD_WORD || !equals[1]) {
+            code = cli_fail(c, CLI_E_OPERAND, NULL, "'%s' is no key=value", text);
+            break;
+        }
+        snprintf(key, sizeof key, "%.*s", (int)(equals - text), text);
+        code = ask(c, &run, ETD_OP_SET, key, equals + 1, &a);
+        if (code == CLI_OK && c->opt.json)
+            (void)json_array_append_new(all,
+                                        json_of(&run, ETD_OP_SET, key, equals + 1, &a));
+        else if (code == CLI_OK && !c->opt.quiet)
+            printf("%s has %s, %s, after batch %lld\n", run.name, text, a.text,
+                   (long long)a.step);
+    }
+    if (c->opt.json && (code == CLI_OK || json_array_size(all) > 0))
+        return cli_print_json(all) == CLI_OK ? code : CLI_BUG;
+    json_decref(all);
+    return code;
 }

@@ -100,6 +100,8 @@ wait_live(struct etd_client *c, double end)
     }
     if (c->s.link == ETD_LINK_LIVE)
         return ET_OK;
+    if (c->s.link == ETD_LINK_REFUSED && strcmp(c->s.code, "NO_RUN") == 0)
+        return ETD_FAIL(c->cx, ET_ECANCELED, UNREACHABLE, "%s", c->s.text);
     if (c->s.link == ETD_LINK_REFUSED)
         return ETD_FAIL(c->cx, ET_ECANCELED, TURNED_AWAY, "%s", c->s.text);
     return ETD_FAIL(c->cx, ET_ENOENT, UNREACHABLE, "%s",

@@ -86,10 +86,10 @@ etd_command_read(const struct etd_frame *f, struct etd_command *out)
         return "a text of 160 bytes or more";
     if (!!ops[out->op].key != !!out->key[0])
         return out->key[0] ? "a key that it does not take" : "no key";
-    /* A checkpoint goes without a tag. */
-    if (!ops[out->op].value && out->value[0])
+    const char *value = ops[out->op].value;
+    if (!value && out->value[0])
         return "a value that it does not take";
-    if (ops[out->op].value && !out->value[0] && out->op != ETD_OP_CHECKPOINT)
+    if (value && value[0] != '[' && !out->value[0])
         return "no value";
     return NULL;
 }

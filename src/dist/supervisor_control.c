@@ -6,10 +6,12 @@
  * the same id changes nothing and is answered again. */
 #include "config.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -155,7 +157,8 @@ record_command(struct etd_supervisor *s, const struct etd_command *c,
         .ba = s->board->rank[0].step,
         .text = text,
     };
-    snprintf(text, sizeof text, "%s %s -> %s", c->who, etd_op_name(c->op), answer);
+    snprintf(text, sizeof text, "%s %s%s%s -> %s", c->who, etd_op_name(c->op),
+             c->value[0] ? " " : "", c->value, answer);
     sink->write(sink, &r);
     s->dirty = true;
 }
@@ -166,6 +169,29 @@ end_at_once(struct etd_supervisor *s, int asker, const struct etd_command *c)
     record_command(s, c, "killed");
     s->killed = true;
     etd_sup_signal_all(s, SIGKILL);
+    accept_now(s, asker, c);
+}
+
+/* One rank's process: what follows is what follows when a rank dies (supervisor.c). */
+static void
+end_rank(struct etd_supervisor *s, int asker, const struct etd_command *c)
+{
+    const struct etd_launch *l = s->l;
+    char text[ETD_STRING / 4], *end;
+    long rank = strtol(c->value, &end, 10), last = l->base + l->nproc - 1;
+    if (!isdigit((unsigned char)c->value[0]) || *end || rank < l->base || rank > last) {
+        snprintf(text, sizeof text, "the ranks here are %d to %ld, and none is '%.40s'",
+                 l->base, last, c->value);
+        reject(s, asker, c, ETD_E_ARGUMENT, text);
+        return;
+    }
+    const struct etd_sup_rank *r = &s->rank[rank - l->base];
+    if (r->pid <= 0) {
+        reject(s, asker, c, ETD_E_FULL, "that rank is not running now");
+        return;
+    }
+    record_command(s, c, "killed");
+    kill(r->pid, SIGKILL); /* nobody else waits for it: the number is still its own */
     accept_now(s, asker, c);
 }
 
@@ -240,6 +266,8 @@ obey(struct etd_supervisor *s, int asker, struct etd_command *c)
         }
     if (c->if_rev >= 0 && c->if_rev != s->revision)
         reject(s, asker, c, ETD_E_REVISION, "the settings have changed meanwhile");
+    else if (c->op == ETD_OP_KILL && c->value[0])
+        end_rank(s, asker, c);
     else if (c->op == ETD_OP_KILL)
         end_at_once(s, asker, c);
     else if (c->op == ETD_OP_TAKE) {

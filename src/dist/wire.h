@@ -209,13 +209,14 @@ ET_NODISCARD et_status etd_join_add(struct etd_join *j, const struct etd_frame *
 
 /* ---- commands: command.c ---- */
 
-/* The operations (RELIABILITY.md 6.1): what KEY and VALUE are of each. */
+/* The operations (RELIABILITY.md 6.1): what KEY and VALUE are of each; one in brackets
+ * may be left out. */
 #define ETD_OP_MAP(X)                                                                  \
     X(PAUSE, "pause", NULL, NULL)                                                      \
     X(CONTINUE, "continue", NULL, NULL)                                                \
     X(STOP, "stop", NULL, NULL)                                                        \
-    X(KILL, "kill", NULL, NULL)                                                        \
-    X(CHECKPOINT, "checkpoint", NULL, "tag")                                           \
+    X(KILL, "kill", NULL, "[rank]")                                                    \
+    X(CHECKPOINT, "checkpoint", NULL, "[tag]")                                         \
     X(SET, "set", "option", "value")                                                   \
     X(ALGO, "algo", "algorithm", "on or off")                                          \
     X(LOGLEVEL, "loglevel", NULL, "level")                                             \

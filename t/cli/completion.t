@@ -63,13 +63,20 @@ offers "etude data inspect bible_kjv seq_" seq_len=
 offers "etude train --run_directory " :folders
 
 # Runs.
-run train r.yaml --run_directory runs/a --run_name brisk-otter --progress none
+run train r.yaml --alg mixup --run_directory runs/a --run_name brisk-otter --progress none
 offers "etude show bri" brisk-otter :folders
 includes "etude weights diff x " brisk-otter "weights diff takes two"
 includes "etude eval " brisk-otter "eval takes a run"
 includes "etude eval " :recipes "or a recipe"
 grep -q '^brisk-otter	finished$' out
 ok $? "a run's state is said"
+
+offers "etude set brisk-otter " optimizer.lr= optimizer.weight_decay= algorithms.mixup.alpha=
+offers "etude set brisk-otter optimizer.mom"
+offers "etude algo brisk-otter " mixup
+offers "etude algo elsewhere@lab-a mixu" mixup
+offers "etude algo brisk-otter mixup " on off
+offers "etude loglevel brisk-otter w" warn
 
 # Keys and values.
 offers "etude train r.yaml see" seed=

@@ -1,0 +1,115 @@
+#!/bin/sh
+# What is asked of a run that is under way, here and by ssh: set, algo, loglevel, one rank.
+. "$(dirname "$0")/cli.sh"
+export ETUDE_CONFIG_DIR="$dir/config" XDG_RUNTIME_DIR="$dir/r"
+mkdir -m 700 r
+cat >r.yaml <<'R'
+max_duration: 100000000ba
+seed: 3
+model: {name: mlp, hidden: 16, layers: 1}
+train_data: {name: synthetic_images, batch_size: 8, num_samples: 32, workers: 0}
+optimizer: {name: sgd, lr: 0.001}
+algorithms: {mixup: {alpha: 0.2}}
+checkpoint: {interval: 1000ba, keep: 1}
+R
+state() { sed -n 's/.*"state": "\([a-z-]*\)".*/\1/p' here/run.json; }
+supervisor() { sed -n 's/.*"pid": \([0-9]*\).*/\1/p' here/run.json; }
+# until_true SHELL: waits until it succeeds, which a loaded machine may take long for
+until_true() {
+    i=0
+    until eval "$1" || [ $i -gt 600 ]; do
+        i=$((i + 1))
+        sleep 0.1
+    done
+}
+# A run trains for ever: what a failed test leaves is ended with it.
+trap 'kill -9 $(supervisor) 2>/dev/null; rm -rf "$dir"' EXIT
+
+run train r.yaml -d --run_directory here --run_name brisk-otter
+exits 0 "a run"
+until_true 'run checkpoint brisk-otter; [ $code = 0 ]'
+exits 0 "that answers"
+
+run set brisk-otter optimizer.lr=0.05
+exits 0 "set changes an option"
+says out "brisk-otter has optimizer.lr=0.05, was 0.001, after batch " "and says what it was, and when"
+run set brisk-otter algorithms.mixup.alpha=0.3 optimizer.lr=0.01 --json
+exits 0 "set takes several"
+says out '"text": "was 0.05"' "each of which has its answer"
+says out '"key": "algorithms.mixup.alpha"' "in JSON"
+run set brisk-otter optimizer.lr=0.02 optimizer.lr=-1
+exits 65 "one that breaks the option's rules is refused"
+says out "has optimizer.lr=0.02" "those before it stay"
+says err "optimizer.lr" "and the key is named"
+run set brisk-otter seed=4
+exits 65 "so is one that cannot change"
+says err "seed cannot be set while a run is under way" "with the reason"
+run set brisk-otter
+exits 64 "set without a setting: exit 64"
+run set brisk-otter optimizer.lr=
+exits 64 "and one without a value"
+run set nobody optimizer.lr=1
+exits 66 "a run that there is not: exit 66"
+
+run algo brisk-otter mixup off
+exits 0 "algo switches an algorithm"
+says out "brisk-otter has mixup off, after batch " "and says so"
+run algo brisk-otter mixup on --json
+says out '"text": "was off"' "in JSON with what it was"
+run algo brisk-otter ema off
+exits 65 "one that the run has not is refused"
+says err "the run has no algorithm ema" "by name"
+run algo brisk-otter mixup maybe
+exits 64 "on or off, nothing else"
+run loglevel brisk-otter debug
+exits 0 "loglevel changes what is logged"
+says out "logs what is debug or worse" "and says it"
+run loglevel brisk-otter loud
+exits 64 "a level that is none: exit 64"
+grep -aq "set optimizer.lr 0.05 -> was 0.001" here/events.log && grep -aq "algo mixup off -> was on" here/events.log
+ok $? "all of it is among the run's events"
+
+# Somebody else's machine, by an ssh that is none.
+mkdir bin
+cat >bin/ssh <<R
+#!/bin/sh
+[ "\$1 \$2 \$3" = "-T -- lab-c" ] || exit 255
+shift 3
+shift
+exec "$etude" "\$@"
+R
+chmod +x bin/ssh
+PATH="$dir/bin:$PATH"
+run worker add near ssh://lab-c
+exits 0 "a worker"
+run set brisk-otter@near optimizer.lr=0.5
+exits 0 "set RUN@WORKER"
+says out "brisk-otter@near has optimizer.lr=0.5, was 0.02" "is the same, elsewhere"
+run pause ssh://lab-c/brisk-otter
+exits 0 "and so are the others, by an address"
+run pause near
+exits 64 "a worker alone is not enough"
+says err "RUN@near" "and that is said"
+run stop nobody@near
+exits 69 "a run that the worker does not know: exit 69"
+says err "no run of that name is known" "in its words"
+run continue brisk-otter@near --json
+says out '"op": "continue"' "--json has the operation"
+
+run stop brisk-otter --rank 0
+exits 64 "stop takes no rank"
+says err "all ranks of a run do that after the same batch" "and says why"
+run kill brisk-otter --rank 5
+exits 65 "a rank that there is not is not killed"
+says err "the ranks here are 0 to 0" "and it is said which there are"
+is "$(state)" running "and nothing has ended"
+run kill brisk-otter --rank 0
+exits 0 "kill --rank ends a rank"
+says out "brisk-otter has lost rank 0" "and says which"
+until_true '[ "$(state)" = failed ]'
+is "$(state)" failed "as if the system had: the run has failed"
+grep -aq "kill 0 -> killed" here/events.log
+ok $? "who did it is among its events"
+run set brisk-otter optimizer.lr=1
+exits 69 "nothing is asked of a run that has ended"
+finish
