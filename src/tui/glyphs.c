@@ -13,6 +13,7 @@ const struct tui_glyphs tui_glyphs_ascii = {
     .down = '|',
     .corner = '+',
     .tee = '+',
+    .box = {'+', '+', '+', '+'},
     .bar_open = '[',
     .bar_close = ']',
     .progress = '=',
@@ -32,7 +33,8 @@ const struct tui_glyphs tui_glyphs_ascii = {
 
 #define UNICODE                                                                        \
     .across = 0x2500, .down = 0x2502, .corner = 0x2514, .tee = 0x252c,                 \
-    .bar_open = ' ', .bar_close = ' ', .progress = 0x2501, .half = 0x2578,             \
+    .box = {0x250c, 0x2510, 0x2514, 0x2518}, .bar_open = ' ', .bar_close = ' ',        \
+    .progress = 0x2501, .half = 0x2578,                                                \
     .gauge = {0x2591, 0x258f, 0x258e, 0x258d, 0x258c, 0x258b, 0x258a, 0x2589, 0x2588}, \
     .gauge_rest = 0x2591, .series = {'*', 'o', '+', 'x', '@', '%'}, .raw = '.',        \
     .heat = {0x00b7, '-', '+', '#'},                                                   \

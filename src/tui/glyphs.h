@@ -13,7 +13,8 @@ struct tui_glyphs {
     bool is_ascii;
     enum eti_plot plot;                 /* what charts are drawn with; never auto */
     uint32_t across, down, corner, tee; /* lines; tee: where a title meets a column */
-    uint32_t bar_open, bar_close;       /* around bars */
+    uint32_t box[4]; /* corners: upper left, upper right, lower left, lower right */
+    uint32_t bar_open, bar_close; /* around bars */
     uint32_t progress, half, tip; /* done; half a cell (0: none); the last (0: none) */
     uint32_t gauge[TUI_EIGHTHS + 1], gauge_rest; /* eighths of a cell; the others */
     uint32_t series[TUI_SERIES]; /* the mark of each, where a point is a character */

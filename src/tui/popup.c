@@ -197,6 +197,9 @@ put_border(const struct tui_pane *box, const struct tui_popup *p)
         tui_put_ch(box, y, 0, g->down, TUI_DIM, 0);
         tui_put_ch(box, y, box->w - 1, g->down, TUI_DIM, 0);
     }
+    for (int i = 0; i < 4; i++)
+        tui_put_ch(box, i < 2 ? 0 : box->h - 1, i % 2 ? box->w - 1 : 0, g->box[i],
+                   TUI_DIM, 0);
 }
 
 void
