@@ -206,7 +206,7 @@ compose_draw_options(struct compose *c, const struct tui_pane *p, bool has_focus
         const struct eti_form_row *r = &c->options.row[at];
         put_marker(p, y, at == c->values.at && has_focus, has_focus);
         tui_put_n(p, y, 1, TUI_TEXT, 0, x - 1, r->label, strlen(r->label));
-        put_option(c, p, y, x, r);
+        put_option(c, p, y, x + (tui_width(r->label) >= x - 1), r); /* apart */
     }
     if (has_checks && y < p->h) {
         const struct tui_pane rest = tui_pane_part(p, y, 0, p->h - y, p->w);
