@@ -2,8 +2,8 @@
  * shows, and measures where its time goes.
  *
  *     health, each second      own_ms wait_ms data_ms step_ms hooks_ms save_ms: means
- * over the batches since the last; ba_per_s, cpu_util, rss_gb algorithm, each 10 s
- * fired applied ms last_ba: rank 0's
+ *                              over the batches since the last; ba_per_s; machine.h's
+ *     algorithm, each 10 s     fired applied ms last_ba: rank 0's
  *
  * step_ms is from one batch's end to the next without evaluations and checkpoints; of
  * it wait_ms is spent waiting for other ranks and own_ms is the rest. The training
@@ -14,10 +14,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "core/base/seams.h"
+#include "dist/machine.h"
 #include "dist/rank_impl.h"
 #include "etude/algorithm.h"
 
@@ -38,8 +37,8 @@ struct health {
     double hooks; /* seconds of algorithms, up to the last batch */
     /* The sender's. */
     int64_t before[PARTS], wait_before;
-    double at, cpu_before;
-    int cores;
+    double at;
+    struct etd_machine machine; /* of both: see there */
 };
 
 static void
@@ -59,29 +58,6 @@ put(struct et_record *r, struct et_log_entry *entry, const char *name, double va
     e->value = value;
 }
 
-static double
-cpu_seconds(void)
-{
-    struct rusage use;
-    getrusage(RUSAGE_SELF, &use);
-    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-           1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
-}
-
-/* GB (1e9) of memory in use; 0 where the system does not say. */
-static double
-resident_gb(void)
-{
-    long all = 0, pages = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (!f)
-        return 0;
-    if (fscanf(f, "%ld %ld", &all, &pages) != 2)
-        pages = 0;
-    fclose(f);
-    return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1e9;
-}
-
 static int64_t
 waited_ns(const struct health *h)
 {
@@ -96,9 +72,9 @@ report(void *data, struct et_record *r, struct et_log_entry *entry, int room)
 {
     static const char *const names[] = {"data_ms", "step_ms", "hooks_ms", "save_ms"};
     struct health *h = data;
-    double now = eti_monotonic(h->rank->cx), cpu = cpu_seconds(), past = now - h->at;
+    double now = eti_monotonic(h->rank->cx), past = now - h->at;
     int64_t sum[PARTS], waited = waited_ns(h);
-    if (room < PARTS + 8 || past <= 0)
+    if (room < PARTS + 2 + ETD_MACHINE_NUMBERS || past <= 0)
         return false;
     for (int i = 0; i < PARTS; i++) {
         int64_t all = atomic_load_explicit(&h->sum[i], memory_order_relaxed);
@@ -118,10 +94,8 @@ report(void *data, struct et_record *r, struct et_log_entry *entry, int room)
             put(r, entry, names[i], 1e-6 * (double)sum[i] / batches);
     }
     put(r, entry, "ba_per_s", batches / past);
-    put(r, entry, "cpu_util", (cpu - h->cpu_before) / past / h->cores);
-    put(r, entry, "rss_gb", resident_gb());
+    r->n += etd_machine_read(&h->machine, now, entry + r->n);
     h->at = now;
-    h->cpu_before = cpu;
     h->wait_before = waited;
     return true;
 }
@@ -211,7 +185,8 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
     switch (event) {
     case ET_EVENT_FIT_START:
         h->step_at = h->at = now;
-        h->cpu_before = cpu_seconds();
+        etd_machine_start(&h->machine, h->rank->local == 0, now);
+        etd_machine_ask_gpu(&h->machine, s, now);
         h->algorithms_at = now + ALGORITHM_SECONDS;
         etd_board_move(h->rank->board, h->rank->local, ETD_PHASE_DATA);
         etd_sender_watch(h->rank->sender, report, h);
@@ -226,6 +201,10 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
     case ET_EVENT_BATCH_END:
         etd_board_step(h->rank->board, h->rank->local, s->timestamp.batch);
         end_batch(h, s, log, now);
+        etd_machine_ask_gpu(&h->machine, s, now);
+        break;
+    case ET_EVENT_EVAL_BATCH_END:
+        etd_machine_ask_gpu(&h->machine, s, now);
         break;
     case ET_EVENT_EVAL_BEFORE_ALL:
         h->eval_at = now;
@@ -279,10 +258,8 @@ etd_rank_watch(struct etd_rank *r, struct et_comm *comm, struct et_callback **ou
 {
     ET_TRY(et_callback_new(r->cx, &health_class, NULL, NULL, out));
     struct health *h = (*out)->state;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     h->rank = r;
     h->comm = comm;
-    h->cores = cores > 0 ? (int)cores : 1;
     h->step_at = h->save_at = NAN;
     return ET_OK;
 }

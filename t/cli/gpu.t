@@ -51,6 +51,16 @@ if [ -e "$ET_BUILDDIR/libetude-gpusim.la" ]; then
     ok $? "the run is known to have failed"
     says lost/logs/rank0.txt "E6006" "its log ends with why"
 
+    # Its sensors, as a management library of the tests' answers them.
+    ETUDE_NVML=$ET_BUILDDIR/.libs/libfakenvml.so ETUDE_DEVICE=gpusim "$etude" train r.yaml \
+        max_duration=3sec precision=fp32 --run_directory sensed >out 2>err </dev/null
+    is $? 0 "a run on a GPU with sensors"
+    run attach sensed --dump-screen 80x24 --ascii --keys '<tab><tab><enter>'
+    for number in "gpu_util         .8700" "mem_gb          12.345" "mem_total_gb" \
+        "temp_c          64.000" "power_w         612.35" "sm_mhz          1755.0"; do
+        says out "$number" "its rank says $number"
+    done
+
     # Lost later, when there is something to go on from.
     losses() {
         sed -nE 's/.*"ev":"batch".*"ba":([0-9]+),.*"loss\/train\/total":([^,}]*).*/\1 \2/p' "$1" |

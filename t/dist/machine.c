@@ -1,0 +1,107 @@
+/* machine.c: what a rank says of its process and its machine. The GPU's part is in
+ * t/cli/gpu.t, on the simulated one. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dist/machine.h"
+#include "t/tap.h"
+
+static char folder[] = "/tmp/etude-machine.XXXXXX";
+
+/* The counter of processor I, in millionths of a joule; "" takes it away. */
+static void
+counter(int i, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/intel-rapl:%d", folder, i);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/intel-rapl:%d/energy_uj", folder, i);
+    unlink(path);
+    if (!*text)
+        return;
+    FILE *f = fopen(path, "w");
+    if (f && fputs(text, f) >= 0)
+        fclose(f);
+    else
+        bail("%s cannot be written", path);
+}
+
+/* What is said at NOW; NaN: nothing of the kind. */
+static double
+said(struct etd_machine *m, double now, const char *name)
+{
+    struct et_log_entry entry[ETD_MACHINE_NUMBERS];
+    int n = etd_machine_read(m, now, entry);
+    for (int i = 0; i < n; i++)
+        if (strcmp(entry[i].name, name) == 0)
+            return entry[i].value;
+    return NAN;
+}
+
+static void
+test_power(void)
+{
+    struct etd_machine m;
+    counter(0, "7000000\n");
+    counter(1, "1000000\n");
+    etd_machine_start(&m, true, 100);
+    counter(0, "187000000\n");
+    counter(1, "61000000\n");
+    is_near(said(&m, 102, "host_power_w"), 120, 1e-9,
+            "240 joules of two processors in 2 s are 120 W");
+    counter(1, "5\n");
+    ok(isnan(said(&m, 103, "host_power_w")), "a counter that began again says nothing");
+    counter(1, "20000005\n");
+    is_near(said(&m, 104, "host_power_w"), 20, 1e-9, "and counts from there");
+    etd_machine_start(&m, false, 100);
+    ok(isnan(said(&m, 101, "host_power_w")) && isnan(said(&m, 102, "ram_total_gb")),
+       "of the machine its first rank speaks alone");
+    counter(0, "");
+    etd_machine_start(&m, true, 100);
+    ok(isnan(said(&m, 101, "host_power_w")),
+       "processors that do not say it are left out");
+}
+
+static void
+test_process(void)
+{
+    struct etd_machine m;
+    etd_machine_start(&m, true, 100);
+    double rss = said(&m, 101, "rss_gb"), ram = said(&m, 102, "ram_gb");
+    double total = said(&m, 103, "ram_total_gb");
+    ok(rss > 0 && ram > 0 && ram < total, "memory of the process and of the machine");
+    double cpu = said(&m, 104, "cpu_util");
+    ok(cpu >= 0 && cpu <= 1, "the processors' time is a part of all of it");
+    ok(isnan(said(&m, 105, "gpu_util")) && isnan(said(&m, 106, "power_w")),
+       "without a GPU nothing is said of one");
+}
+
+static void
+clean(void)
+{
+    char path[128];
+    for (int i = 0; i < 2; i++) {
+        counter(i, "");
+        snprintf(path, sizeof path, "%s/intel-rapl:%d", folder, i);
+        rmdir(path);
+    }
+    rmdir(folder);
+}
+
+int
+main(void)
+{
+    if (!mkdtemp(folder))
+        bail("no folder");
+    setenv("ETUDE_POWERCAP", folder, 1);
+    test_power();
+    test_process();
+    clean();
+    return done();
+}
