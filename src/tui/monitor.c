@@ -11,7 +11,7 @@
 #include "tui/format.h"
 #include "tui/monitor.h"
 
-enum { BARS = 3, SMOOTH = 2, WEIGHTS = 5, IN_LINE = 3 };
+enum { SMOOTH = 2, WEIGHTS = 5, IN_LINE = 3 };
 
 /* ---- begin and end ---- */
 
@@ -63,6 +63,7 @@ attached(struct tui_app *app, void *self)
     m->inspects = false;
     set_filter(app, m, "");
     m->ranks = m->events = (struct tui_list){0};
+    m->axis = TUI_BY_STEP;
     m->mark = -1;
 }
 
@@ -175,7 +176,7 @@ draw(struct tui_app *app, void *self, const struct tui_pane *p)
         tui_say_error(app);
     tui_charts_default(m, v.model);
     const struct tui_monitor_needs needs = {
-        .bars = BARS,
+        .bars = tui_monitor_n_bars(v.model, app->grid.rows, app->grid.cols),
         .ranks = m->n_ranks,
         .only = only_part(app, m),
     };
@@ -275,12 +276,14 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
 static void
 move_focus(struct tui_app *app, struct tui_monitor *m, int by)
 {
-    struct tui_monitor_needs needs = {BARS, m->n_ranks, -1};
     int rows = app->grid.rows, cols = app->grid.cols;
+    struct tui_monitor_needs needs = {.ranks = m->n_ranks, .only = -1};
     if (tui_size_of(rows, cols) < TUI_NORMAL) {
         rows = 24; /* all panels of the smallest screen that has them */
         cols = 80;
     }
+    needs.bars =
+        tui_monitor_n_bars(app->source ? app->source->model : NULL, rows, cols);
     const struct tui_monitor_layout l = tui_layout_monitor(rows, cols, &needs);
     for (int i = 0, at = m->focus; i < TUI_M_PARTS; i++) {
         at = (at + by + TUI_M_PARTS) % TUI_M_PARTS;
@@ -397,7 +400,7 @@ act_on_chart(struct tui_app *app, struct tui_monitor *m, enum tui_action action)
     struct tui_chart *c = tui_chart_focused(m);
     switch (action) {
     case TUI_DO_monitor_axis:
-        m->axis = (m->axis + 1) % TUI_AXES;
+        tui_chart_turn_axis(m, app->source->model);
         return true;
     case TUI_DO_monitor_log_y:
         c->is_log = !c->is_log;
@@ -504,7 +507,8 @@ act(struct tui_app *app, void *self, enum tui_action action)
         tui_say(app, TUI_TEXT, "ranks by %s", tui_rank_order_name(m->order));
         return true;
     case TUI_DO_monitor_columns:
-        m->columns = (m->columns + 1) % TUI_COLUMN_SETS;
+        m->columns =
+            (tui_rank_columns_shown(m, app->source->model) + 1) % TUI_COLUMN_SETS;
         return true;
     case TUI_DO_monitor_details:
         show_details(app, m);

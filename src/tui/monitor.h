@@ -10,7 +10,14 @@ struct eti_filter;
 
 enum { TUI_CHARTS = 6, TUI_CHART_SERIES = 2 };
 
-enum tui_axis { TUI_BY_STEP, TUI_BY_EPOCH, TUI_BY_TIME, TUI_BY_SAMPLES, TUI_AXES };
+enum tui_axis {
+    TUI_BY_STEP,
+    TUI_BY_EPOCH,
+    TUI_BY_TIME,
+    TUI_BY_SAMPLES,
+    TUI_BY_TOKENS,
+    TUI_AXES
+};
 
 struct tui_chart {
     char name[TUI_CHART_SERIES][ET_METRIC_NAME]; /* of its series; "": none */
@@ -76,7 +83,9 @@ struct tui_view {
 /* ---- monitor_bars.c ---- */
 
 void tui_monitor_status(const struct tui_view *v, const struct tui_pane *p);
-/* One line each: total, epoch, evaluation. */
+/* How many lines of bars there are: total, epoch, evaluation; and on the largest
+ * screens, where MODEL has more than one evaluator, those that are idle. */
+int tui_monitor_n_bars(const struct etd_model *model, int rows, int cols);
 void tui_monitor_bars(const struct tui_view *v, const struct tui_pane *p);
 /* The run's state: the model's, or run.json's where its processes are gone. */
 const char *tui_run_state(const struct tui_view *v);
@@ -87,6 +96,8 @@ const char *tui_run_state(const struct tui_view *v);
 void tui_charts_default(struct tui_monitor *m, const struct etd_model *model);
 void tui_monitor_chart(const struct tui_view *v, int chart, const struct tui_pane *p,
                        bool has_focus);
+/* The next axis that the run has: one of images has no tokens. */
+void tui_chart_turn_axis(struct tui_monitor *m, const struct etd_model *model);
 /* Zooms by FACTOR around the cursor, or the newest value. */
 void tui_chart_zoom(struct tui_monitor *m, const struct etd_model *model,
                     double factor);
@@ -123,6 +134,11 @@ ET_NODISCARD et_status tui_ranks_gather(const struct tui_view *v);
 void tui_monitor_ranks(const struct tui_view *v, const struct tui_pane *p, bool focus);
 void tui_monitor_map(const struct tui_view *v, const struct tui_pane *p, bool focus);
 const char *tui_rank_order_name(enum tui_rank_order order);
+/* The set that is shown: a run without a GPU has no columns of GPUs. */
+enum tui_rank_columns tui_rank_columns_shown(const struct tui_monitor *m,
+                                             const struct etd_model *model);
+/* Does any rank say how its GPU is? */
+bool tui_run_has_gpu(const struct etd_model *m);
 
 /* The parts of a rank's batch time. */
 struct tui_step_part {

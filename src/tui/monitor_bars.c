@@ -397,17 +397,21 @@ next_evaluation(const struct tui_view *v, char buf[64])
     return buf;
 }
 
-/* The metrics of evaluations, the main one first: Accuracy, else the first there is. */
+/* The metrics of the evaluator LABEL (NULL: of any), the main one first: Accuracy,
+ * else the first there is. */
 static const struct etd_series *
-evaluated(const struct etd_model *m, int which)
+evaluated(const struct etd_model *m, const char *label, int which)
 {
+    size_t n = label ? strlen(label) : 0;
     const struct etd_series *first = NULL;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < m->n_series; i++) {
             const struct etd_series *s = &m->series[i];
             const char *last = strrchr(s->name, '/');
             if (strncmp(s->name, "metrics/", 8) != 0 ||
-                strncmp(s->name, "metrics/train/", 14) == 0 || s->n == 0)
+                strncmp(s->name, "metrics/train/", 14) == 0 || s->n == 0 ||
+                (label &&
+                 (strncmp(s->name + 8, label, n) != 0 || s->name[8 + n] != '/')))
                 continue;
             bool main = last && strstr(last, "Accuracy");
             if (main == (pass == 0) && which-- == 0)
@@ -416,12 +420,26 @@ evaluated(const struct etd_model *m, int which)
     return first;
 }
 
+/* The evaluator whose metric is the run's: that of the first of them all. NULL: none
+ * has said anything yet. */
+static const char *
+main_evaluator(const struct etd_model *m)
+{
+    const struct etd_series *s = evaluated(m, NULL, 0);
+    for (int i = 0; i < m->n_evals && s; i++) {
+        size_t n = strlen(m->eval[i].label);
+        if (strncmp(s->name + 8, m->eval[i].label, n) == 0 && s->name[8 + n] == '/')
+            return m->eval[i].label;
+    }
+    return NULL;
+}
+
 static void
 put_best(const struct tui_view *v, const struct tui_pane *p, int y,
          const struct columns *c)
 {
     char text[160], label[ET_METRIC_NAME], a[TUI_NUMBER];
-    const struct etd_series *s = evaluated(v->model, 0);
+    const struct etd_series *s = evaluated(v->model, NULL, 0);
     double per = etd_model_length(v->model, "run/epoch_batches");
     if (!s || isnan(s->best))
         return;
@@ -437,69 +455,123 @@ put_best(const struct tui_view *v, const struct tui_pane *p, int y,
     tui_put_end(p, y, c->end, TUI_TEXT, text);
 }
 
-/* "last ep6: accuracy .7212  ce 1.1022". */
-static void
-put_last(const struct tui_view *v, const struct tui_pane *p, int y, int x)
+/* "last ep6: accuracy .7212  ce 1.1022", of the evaluator LABEL, NULL: of any. */
+static int
+put_last(const struct tui_view *v, const struct tui_pane *p, int y, int x,
+         const char *said, const char *evaluator)
 {
     char label[ET_METRIC_NAME], a[TUI_NUMBER];
     double per = etd_model_length(v->model, "run/epoch_batches");
-    const struct etd_series *s = evaluated(v->model, 0);
+    const struct etd_series *s = evaluated(v->model, evaluator, 0);
     if (!s)
-        return;
-    x += per > 0 ? tui_putf(p, y, x, TUI_TEXT, "last ep%.4g:", epochs(s->last_ba, per))
-                 : tui_put(p, y, x, TUI_TEXT, "last:");
-    for (int i = 0; i < 2 && (s = evaluated(v->model, i)); i++)
+        return 0;
+    int begin = x;
+    x += per > 0
+             ? tui_putf(p, y, x, TUI_TEXT, "%s ep%.4g:", said, epochs(s->last_ba, per))
+             : tui_putf(p, y, x, TUI_TEXT, "%s:", said);
+    for (int i = 0; i < 2 && (s = evaluated(v->model, evaluator, i)); i++)
         x += tui_putf(p, y, x, TUI_TEXT, "%s%s %s", i ? "  " : " ",
                       tui_metric_label(s->name, label), tui_value(s->last, a));
+    return x - begin;
+}
+
+/* The evaluator that runs: they do so one after the other, in their order. */
+static const struct etd_eval *
+running_evaluator(const struct tui_view *v)
+{
+    const struct etd_model *m = v->model;
+    const struct etd_eval *running = NULL;
+    for (int i = 0; i < m->n_evals && !v->is_over; i++)
+        if (m->eval[i].running)
+            running = &m->eval[i];
+    return running;
+}
+
+static void
+put_running(const struct tui_view *v, const struct tui_pane *p, int y,
+            const struct columns *c, const struct etd_eval *running)
+{
+    char a[TUI_NUMBER], b[TUI_NUMBER];
+    double all = running->batches > 0 ? running->batches : NAN;
+    put_bar(v, p, y, "eval", running->batch / all, c);
+    if (c->first >= p->w)
+        return;
+    if (isnan(all))
+        tui_putf(p, y, c->first, TUI_TEXT, "%sba",
+                 tui_count((int64_t)running->batch, a));
+    else
+        tui_putf(p, y, c->first, TUI_TEXT, "%s/%sba",
+                 tui_count((int64_t)running->batch, a), tui_count((int64_t)all, b));
+    tui_put_end(p, y, c->end, TUI_TEXT, running->label);
 }
 
 static void
 put_evaluation(const struct tui_view *v, const struct tui_pane *p, int y,
                const struct columns *c)
 {
-    const struct etd_model *m = v->model;
-    char text[64], a[TUI_NUMBER], b[TUI_NUMBER];
-    const struct etd_eval *running = NULL;
-    for (int i = 0; i < m->n_evals; i++)
-        if (m->eval[i].running)
-            running = &m->eval[i];
-    if (!running || v->is_over) {
-        put_bar(v, p, y, "eval", 0, c);
-        tui_fill(p, y, c->percent, 4, ' ', TUI_TEXT);
-        if (c->first >= p->w)
-            return;
-        next_evaluation(v, text);
-        tui_put(p, y, c->percent + 1, TUI_TEXT,
-                v->is_over             ? ""
-                : m->ba == 0 && !*text ? "none yet"
-                                       : text);
-        if (c->second)
-            put_last(v, p, y, c->first + 8);
-        if (p->w >= 60)
-            put_best(v, p, y, c);
+    char text[64];
+    const struct etd_eval *running = running_evaluator(v);
+    if (running) {
+        put_running(v, p, y, c, running);
         return;
     }
-    double all = running->batches > 0 ? running->batches : NAN;
-    put_bar(v, p, y, "eval", running->batch / all, c);
+    put_bar(v, p, y, "eval", 0, c);
+    tui_fill(p, y, c->percent, 4, ' ', TUI_TEXT);
     if (c->first >= p->w)
         return;
-    int x = c->first;
-    if (isnan(all))
-        x += tui_putf(p, y, x, TUI_TEXT, "%sba", tui_count((int64_t)running->batch, a));
-    else
-        x +=
-            tui_putf(p, y, x, TUI_TEXT, "%s/%sba",
-                     tui_count((int64_t)running->batch, a), tui_count((int64_t)all, b));
-    tui_put_end(p, y, c->end, TUI_TEXT, running->label);
+    next_evaluation(v, text);
+    tui_put(p, y, c->percent + 1, TUI_TEXT,
+            v->is_over                    ? ""
+            : v->model->ba == 0 && !*text ? "none yet"
+                                          : text);
+    if (c->second)
+        put_last(v, p, y, c->first + 8, "last", main_evaluator(v->model));
+    if (p->w >= 60)
+        put_best(v, p, y, c);
+}
+
+/* Those that do not run, and what each came to last: all on one line. */
+static void
+put_idle(const struct tui_view *v, const struct tui_pane *p, int y,
+         const struct columns *c)
+{
+    enum { LEAST = 40 }; /* columns of one */
+    const struct etd_model *m = v->model;
+    const struct etd_eval *running = running_evaluator(v);
+    const char *shown = running ? running->label : main_evaluator(m);
+    int x = BAR_X;
+    tui_put(p, y, 1, TUI_DIM, "idle");
+    for (int i = 0, left = m->n_evals - 1; i < m->n_evals; i++) {
+        const char *label = m->eval[i].label;
+        if (shown && strcmp(label, shown) == 0)
+            continue;
+        if (x + LEAST > c->end && left > 1) {
+            tui_putf(p, y, x, TUI_DIM, "and %d more", left);
+            return;
+        }
+        int w = put_last(v, p, y, x, label, label);
+        x += (w ? w : tui_putf(p, y, x, TUI_TEXT, "%s: not yet", label)) + 4;
+        left--;
+    }
+}
+
+int
+tui_monitor_n_bars(const struct etd_model *model, int rows, int cols)
+{
+    return 3 + (model && model->n_evals > 1 && tui_size_of(rows, cols) == TUI_FULL);
 }
 
 void
 tui_monitor_bars(const struct tui_view *v, const struct tui_pane *p)
 {
     static void (*const bar[])(const struct tui_view *, const struct tui_pane *, int,
-                               const struct columns *) = {put_total, put_epoch,
-                                                          put_evaluation};
+                               const struct columns *) = {
+        put_total,
+        put_epoch,
+        put_evaluation,
+        put_idle,
+    };
     const struct columns c = columns_of(p->w);
-    for (int y = 0; y < 3 && y < p->h; y++)
+    for (int y = 0; y < 4 && y < p->h; y++)
         bar[y](v, p, y, &c);
 }

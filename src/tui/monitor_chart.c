@@ -14,7 +14,9 @@ static const double weights[] = {0, 0.6, 0.9, 0.97, 0.99}; /* of smoothing */
 static const char *const weight_names[] = {"", "ema .6", "ema .9", "ema .97",
                                            "ema .99"};
 enum { WEIGHTS = sizeof weights / sizeof *weights };
-static const char *const axis_names[TUI_AXES] = {"step", "epoch", "time", "samples"};
+static const char TOKENS[] = "time/token"; /* the series that counts them */
+static const char *const axis_names[TUI_AXES] = {"step", "epoch", "time", "samples",
+                                                 "tokens"};
 
 /* ---- names ---- */
 
@@ -29,6 +31,7 @@ tui_metric_label(const char *name, char buf[ET_METRIC_NAME])
         {"metrics/", "/Accuracy", "accuracy"},
         {"metrics/train/", "/CrossEntropy", "ce (train)"},
         {"metrics/", "/CrossEntropy", "ce"},
+        {"metrics/", "/LanguageCrossEntropy", "ce"},
         {"metrics/", "/LanguagePerplexity", "ppl"},
         {"lr-", "", "lr"},
         {"l2_norm/grad/global", "", "grad_norm"},
@@ -106,7 +109,23 @@ tui_chart_focused(struct tui_monitor *m)
 
 /* ---- the axis ---- */
 
-/* A batch's place on the axis; T and SP are those of the bin's first record. */
+/* Tokens of all batches up to the BIN; 0 before the first that says. */
+static double
+tokens_at(const struct etd_model *m, int64_t bin)
+{
+    const struct etd_series *s = etd_model_series(m, TOKENS);
+    int low = 0, high = s ? s->n_bins : 0; /* the first entry behind it */
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (s->bin[middle].bin <= bin)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? s->bin[low - 1].min : 0;
+}
+
+/* A batch's place on the axis; times and counts are those of the bin's first record. */
 static double
 place(const struct tui_view *v, int64_t bin)
 {
@@ -121,6 +140,8 @@ place(const struct tui_view *v, int64_t bin)
         return isnan(a->t) ? NAN : a->t - m->from;
     case TUI_BY_SAMPLES:
         return (double)a->sp;
+    case TUI_BY_TOKENS:
+        return tokens_at(m, bin);
     default:
         return ba;
     }
@@ -143,6 +164,11 @@ axis_end(const struct tui_view *v)
         return m->t - m->from + (v->is_over || !settled ? 0 : left);
     case TUI_BY_SAMPLES:
         return ba > 0 ? (double)m->sp * all / ba : 1;
+    case TUI_BY_TOKENS: {
+        double length = etd_model_length(m, "run/tokens");
+        double done = tokens_at(m, INT64_MAX);
+        return length > done ? length : ba > 0 ? done * all / ba : 1;
+    }
     default:
         return all;
     }
@@ -162,10 +188,21 @@ axis_text(const struct tui_view *v, double x, char buf[TUI_NUMBER])
     case TUI_BY_SAMPLES:
         snprintf(buf, TUI_NUMBER, "%ssp", tui_scaled(x, number));
         break;
+    case TUI_BY_TOKENS:
+        snprintf(buf, TUI_NUMBER, "%stok", tui_scaled(x, number));
+        break;
     default:
         snprintf(buf, TUI_NUMBER, "%.16sba", tui_count((int64_t)llround(x), number));
     }
     return buf;
+}
+
+void
+tui_chart_turn_axis(struct tui_monitor *m, const struct etd_model *model)
+{
+    m->axis = (m->axis + 1) % TUI_AXES;
+    if (m->axis == TUI_BY_TOKENS && !etd_model_series(model, TOKENS))
+        m->axis = TUI_BY_STEP;
 }
 
 /* ---- points ---- */

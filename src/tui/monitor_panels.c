@@ -167,15 +167,6 @@ tui_monitor_step(const struct tui_view *v, const struct tui_pane *p, bool focus)
 
 /* ---- numbers ---- */
 
-static bool
-has_gpu(const struct etd_model *m)
-{
-    for (int i = 0; i < m->n_ranks; i++)
-        if (!isnan(etd_part_get(&m->rank[i], "gpu_util")))
-            return true;
-    return false;
-}
-
 static void
 put_samples(const struct tui_view *v, const struct tui_pane *p, int y)
 {
@@ -187,7 +178,7 @@ put_samples(const struct tui_view *v, const struct tui_pane *p, int y)
     x += tui_put(p, y, x, TUI_TEXT, tui_value(rate, a));
     if (ranks > 1 && !isnan(rate))
         tui_putf(p, y, x + 2, TUI_DIM, "(%s/%s)", tui_count((int64_t)(rate / ranks), b),
-                 has_gpu(v->model) ? "gpu" : "rank");
+                 tui_run_has_gpu(v->model) ? "gpu" : "rank");
 }
 
 static void

@@ -197,9 +197,8 @@ tui_ranks_gather(const struct tui_view *v)
 
 /* "61/80G"; without a total "1.2G". */
 static const char *
-memory_text(const struct etd_part *p, char buf[TUI_NUMBER], bool wide)
+memory_text(double gb, double all, char buf[TUI_NUMBER], bool wide)
 {
-    double gb = memory_of(p), all = etd_part_get(p, "mem_total_gb");
     if (isnan(gb))
         snprintf(buf, TUI_NUMBER, "-");
     else if (!isnan(all))
@@ -239,64 +238,171 @@ digits(int n)
     return n >= 1000 ? 4 : n >= 100 ? 3 : n >= 10 ? 2 : 1;
 }
 
+/* ---- columns ---- */
+
+/* What the line of a rank says, by the key `v`: two gauges, and three numbers where
+ * there is room. */
+static const struct columns {
+    const char *brief;              /* the title of gauges and own time */
+    const char *first, *second;     /* the gauges' titles, where there is room */
+    const char *numbers;            /* the numbers', as wide as they are */
+    const char *use, *used, *total; /* of the gauges: 0 to 1; GB, and of how many */
+    struct {
+        const char *number, *unit; /* "B/s": the number is in millions */
+    } number[3];
+} columns[TUI_COLUMN_SETS] = {
+    [TUI_COLUMNS_GPU] =
+        {
+            .brief = "util        mem GB       own",
+            .first = "gpu util",
+            .second = "memory GB",
+            .numbers = "temp  power    sm clk",
+            .use = "gpu_util",
+            .used = "mem_gb",
+            .total = "mem_total_gb",
+            .number = {{"temp_c", "C"}, {"power_w", "W"}, {"sm_mhz", "MHz"}},
+        },
+    [TUI_COLUMNS_HOST] =
+        {
+            .brief = "cpu         ram GB       own",
+            .first = "cpu",
+            .second = "ram GB",
+            .numbers = "data   algo     speed",
+            .use = "cpu_util",
+            .used = "rss_gb",
+            .total = "ram_total_gb",
+            .number = {{"data_ms", "ms"}, {"hooks_ms", "ms"}, {"ba_per_s", "ba/s"}},
+        },
+    [TUI_COLUMNS_IO] =
+        {
+            .brief = "data wait    read   net  own",
+            .first = "waits for data",
+            .second = "waits for ranks",
+            .numbers = "read  write   net B/s",
+            .number = {{"read_mb_s", "B/s"},
+                       {"write_mb_s", "B/s"},
+                       {"net_mb_s", "B/s"}},
+        },
+};
+
+bool
+tui_run_has_gpu(const struct etd_model *m)
+{
+    for (int i = 0; i < m->n_ranks; i++)
+        if (!isnan(etd_part_get(&m->rank[i], "gpu_util")))
+            return true;
+    return false;
+}
+
+enum tui_rank_columns
+tui_rank_columns_shown(const struct tui_monitor *m, const struct etd_model *model)
+{
+    return m->columns == TUI_COLUMNS_GPU && !tui_run_has_gpu(model) ? TUI_COLUMNS_HOST
+                                                                    : m->columns;
+}
+
+/* What the first rank of a machine says of it, of the nearest one before R. */
+static double
+host_number(const struct etd_model *m, const struct tui_rank *r, const char *name)
+{
+    for (int i = r->number; i >= 0; i--) {
+        double v = etd_part_get(&m->rank[i], name);
+        if (!isnan(v))
+            return v;
+    }
+    return NAN;
+}
+
+static const char *
+number_text(const struct etd_part *q, const char *name, const char *unit,
+            char buf[TUI_NUMBER])
+{
+    double value = etd_part_get(q, name);
+    if (isnan(value))
+        snprintf(buf, TUI_NUMBER, "-");
+    else if (strcmp(unit, "B/s") == 0)
+        tui_scaled(round(value * 10) * 1e5, buf);
+    else
+        snprintf(buf, TUI_NUMBER,
+                 value < 9.95 && strcmp(unit, "C") != 0 ? "%.1f%s" : "%.0f%s", value,
+                 unit);
+    return buf;
+}
+
+/* The gauges of R: A, and B with the text behind it. */
+static void
+gauges_of(const struct tui_view *v, const struct tui_rank *r, bool wide, double *a,
+          double *b, char text[TUI_NUMBER])
+{
+    const enum tui_rank_columns set = tui_rank_columns_shown(v->m, v->model);
+    const struct columns *c = &columns[set];
+    if (set == TUI_COLUMNS_IO) {
+        double wait = etd_part_get(r->part, "wait_ms"), all = r->own_ms + wait;
+        *a = etd_part_get(r->part, "data_ms") / all;
+        *b = wait / all;
+        percent_text(*b, text);
+        return;
+    }
+    double used = etd_part_get(r->part, c->used);
+    double total = host_number(v->model, r, c->total);
+    *a = etd_part_get(r->part, c->use);
+    *b = used / total;
+    /* A process's share of its machine is told by the gauge; a GPU's memory is its own.
+     */
+    memory_text(used, set == TUI_COLUMNS_GPU ? total : NAN, text, wide);
+}
+
 /* " 0 [#########] 97% [#####.] 61/80G  98ms", as wide as P. */
 static void
 put_brief(const struct tui_view *v, const struct tui_pane *p, int y,
           const struct tui_rank *r)
 {
-    char text[TUI_NUMBER];
+    const enum tui_rank_columns set = tui_rank_columns_shown(v->m, v->model);
+    char text[TUI_NUMBER], memory[TUI_NUMBER];
     int x = 2 + digits(v->model->n_ranks - 1), spare = p->w - x - 37;
     int wide = 11 + (spare > 0 ? spare / 2 : 0);
-    double use = use_of(r->part), all = etd_part_get(r->part, "mem_total_gb");
+    double a, b;
+    gauges_of(v, r, false, &a, &b, memory);
     put_number(v, p, y, r, digits(v->model->n_ranks - 1));
-    tui_gauge(p, y, x, wide, use, false);
+    tui_gauge(p, y, x, wide, a, false);
     x += wide;
-    tui_put_end(p, y, x + 4, TUI_TEXT, percent_text(use, text));
+    tui_put_end(p, y, x + 4, TUI_TEXT, percent_text(a, text));
     x += 5;
     int gauge = 8 + (spare > 0 ? spare - spare / 2 : 0);
-    tui_gauge(p, y, x, gauge, memory_of(r->part) / all, true);
-    x += gauge;
-    tui_put_end(p, y, x + 7, TUI_TEXT, memory_text(r->part, text, false));
+    if (set == TUI_COLUMNS_IO) { /* what is read, and what the net carries */
+        tui_put_end(p, y, x + gauge, TUI_TEXT,
+                    number_text(r->part, "read_mb_s", "B/s", text));
+        x += gauge;
+        tui_put_end(p, y, x + 7, TUI_TEXT,
+                    number_text(r->part, "net_mb_s", "B/s", text));
+    } else {
+        tui_gauge(p, y, x, gauge, b, true);
+        x += gauge;
+        tui_put_end(p, y, x + 7, TUI_TEXT, memory);
+    }
     tui_put_end(p, y, x + 13, r->is_slow ? TUI_WARN : TUI_TEXT,
                 tui_ms(r->own_ms, text));
 }
 
-/* One line of the widest screens, by the columns that are chosen. */
+/* One line of the widest screens. */
 static void
 put_full(const struct tui_view *v, const struct tui_pane *p, int y,
          const struct tui_rank *r)
 {
-    static const struct {
-        const char *number, *unit;
-        int end;
-    } gpu[] = {{"temp_c", "C", 61}, {"power_w", "W", 68}, {"sm_mhz", "MHz", 78}},
-      host[] = {{"cpu_util", "", 61}, {"rss_gb", "G", 68}, {"ba_per_s", "ba/s", 78}},
-      io[] = {{"data_ms", "ms", 61}, {"save_ms", "ms", 68}, {"wait_ms", "ms", 78}};
-    const struct etd_part *q = r->part;
+    static const int end[] = {61, 68, 78};
+    const struct columns *c = &columns[tui_rank_columns_shown(v->m, v->model)];
     char text[TUI_NUMBER];
     int d = digits(v->model->n_ranks - 1), x = 2 + d;
+    double a, b;
+    gauges_of(v, r, true, &a, &b, text);
     put_number(v, p, y, r, d);
-    tui_gauge(p, y, x, 22, use_of(q), false);
-    tui_put_end(p, y, x + 26, TUI_TEXT, percent_text(use_of(q), text));
-    tui_gauge(p, y, x + 28, 20, memory_of(q) / etd_part_get(q, "mem_total_gb"), true);
-    tui_put_end(p, y, x + 55, TUI_TEXT, memory_text(q, text, true));
-    for (int i = 0; i < 3; i++) {
-        double value =
-            etd_part_get(q, v->m->columns == TUI_COLUMNS_GPU    ? gpu[i].number
-                            : v->m->columns == TUI_COLUMNS_HOST ? host[i].number
-                                                                : io[i].number);
-        const char *unit = v->m->columns == TUI_COLUMNS_GPU    ? gpu[i].unit
-                           : v->m->columns == TUI_COLUMNS_HOST ? host[i].unit
-                                                               : io[i].unit;
-        if (isnan(value))
-            snprintf(text, sizeof text, "-");
-        else if (!*unit)
-            percent_text(value, text);
-        else
-            snprintf(text, sizeof text, value < 9.95 ? "%.1f%s" : "%.0f%s", value,
-                     unit);
-        tui_put_end(p, y, x + gpu[i].end, TUI_TEXT, text);
-    }
+    tui_gauge(p, y, x + 28, 20, b, c->used != NULL);
+    tui_put_end(p, y, x + 55, TUI_TEXT, text);
+    tui_gauge(p, y, x, 22, a, false);
+    tui_put_end(p, y, x + 26, TUI_TEXT, percent_text(a, text));
+    for (int i = 0; i < 3; i++)
+        tui_put_end(p, y, x + end[i], TUI_TEXT,
+                    number_text(r->part, c->number[i].number, c->number[i].unit, text));
     snprintf(text, sizeof text, "%.1fms", r->own_ms);
     tui_put_end(p, y, x + 88, TUI_TEXT, isnan(r->own_ms) ? "-" : text);
     snprintf(text, sizeof text, "%+.1f%%", (r->over - 1) * 100);
@@ -321,42 +427,78 @@ put_summary(const struct tui_view *v, const struct tui_pane *p, int y, int hidde
              tui_ms(least, a), tui_ms(v->m->median_ms, b), tui_ms(most, c));
 }
 
+/* The sum over all ranks of a number; NaN: none says it. *N: how many do. */
+static double
+sum_of(const struct tui_view *v, const char *name, int *n)
+{
+    double sum = 0;
+    *n = 0;
+    for (int i = 0; i < v->m->n_ranks; i++) {
+        double one = etd_part_get(v->m->rank[i].part, name);
+        if (isnan(one))
+            continue;
+        sum += one;
+        ++*n;
+    }
+    return *n ? sum : NAN;
+}
+
+/* "   net 0.2 GB/s" */
+static int
+put_rate(const struct tui_pane *p, int y, int x, const char *name, double mb_s)
+{
+    char a[TUI_NUMBER];
+    return isnan(mb_s) ? 0
+                       : tui_putf(p, y, x, TUI_TEXT, "   %s %s/s", name,
+                                  tui_bytes(round(mb_s * 10) * 1e5, a));
+}
+
+/* The machines: of several the mean, or the sum. */
 static void
 put_host(const struct tui_view *v, const struct tui_pane *p, int y)
 {
     char a[TUI_NUMBER];
-    double cpu = tui_part_median(v->model, "cpu_util"), rss = 0;
-    for (int i = 0; i < v->m->n_ranks; i++) {
-        double gb = etd_part_get(v->m->rank[i].part, "rss_gb");
-        rss += isnan(gb) ? 0 : gb;
-    }
-    int x = 1 + tui_put(p, y, 1, TUI_DIM, "host");
+    int hosts, ranks;
+    double cpu = sum_of(v, "host_cpu", &hosts) / hosts, net = 0;
+    double ram = sum_of(v, "ram_gb", &hosts), rss = sum_of(v, "rss_gb", &ranks);
+    int x = 1 + tui_put(p, y, 1, TUI_DIM, hosts > 1 ? "hosts" : "host");
     if (!isnan(cpu)) {
         x += tui_put(p, y, x + 2, TUI_DIM, "cpu") + 3;
         tui_gauge(p, y, x, 22, cpu, false);
         x += 22 + tui_putf(p, y, x + 23, TUI_TEXT, "%s", percent_text(cpu, a)) + 1;
     }
-    if (rss > 0)
-        tui_putf(p, y, x + 3, TUI_TEXT, "ram of all ranks %.*f GB", rss < 10 ? 2 : 1,
-                 rss);
-    else if (isnan(cpu))
+    if (hosts > 0) {
+        double all = sum_of(v, "ram_total_gb", &hosts);
+        x += tui_put(p, y, x + 3, TUI_DIM, "ram") + 4;
+        tui_gauge(p, y, x, 20, ram / all, true);
+        x += 20;
+        x += tui_putf(p, y, x + 1, TUI_TEXT, "%.0f/%.0f GB", ram, all) + 1;
+    } else if (!isnan(rss)) {
+        x += 3;
+        x += tui_putf(p, y, x, TUI_TEXT, "ram of all ranks %.*f GB", rss < 10 ? 2 : 1,
+                      rss);
+    } else if (isnan(cpu)) {
         tui_put(p, y, x + 2, TUI_DIM, "not said yet");
+    }
+    x += put_rate(p, y, x, "disk read", sum_of(v, "read_mb_s", &ranks));
+    for (int i = 0; i < v->m->n_ranks; i++) { /* one rank of each machine */
+        const struct etd_part *q = v->m->rank[i].part;
+        double one = etd_part_get(q, "net_mb_s");
+        net += isnan(etd_part_get(q, "host_cpu")) || isnan(one) ? 0 : one;
+    }
+    put_rate(p, y, x, "net", hosts > 0 ? net : NAN);
 }
 
 static void
 put_title(const struct tui_view *v, const struct tui_pane *p, bool focus, bool full)
 {
-    static const char *const sets[] = {"temp  power    sm clk", "cpu    rss      speed",
-                                       "data   save      wait"};
+    const struct columns *c = &columns[tui_rank_columns_shown(v->m, v->model)];
     char title[160];
     if (full)
-        snprintf(title, sizeof title,
-                 "ranks     gpu util               memory GB                  %s   own "
-                 "time skew    state",
-                 sets[v->m->columns]);
+        snprintf(title, sizeof title, "ranks     %-23s%-27s%s   own time skew    state",
+                 c->first, c->second, c->numbers);
     else
-        snprintf(title, sizeof title,
-                 "ranks  util        mem GB       own   %c  sort: %s",
+        snprintf(title, sizeof title, "ranks  %s   %c  sort: %s", c->brief,
                  v->app->config.glyphs->is_ascii ? '|' : ' ', order_names[v->m->order]);
     size_t n = strlen(title);
     if (!full && v->m->n_slow > 0)

@@ -2,7 +2,8 @@
  * supervisor would have: 8 ranks, ResNet-50, 38% done, rank 5 slow for its data.
  *
  *     t/tui/example FOLDER [RECORDS]    RECORDS: only those, as if it were still going
- * on */
+ * on t/tui/example FOLDER text         another: 2 ranks on processors, of tokens, with
+ *                                       three evaluators, the last of which runs */
 #include "config.h"
 
 #include <math.h>
@@ -120,14 +121,21 @@ put_health(struct writer *w, int rank)
         {"ba_per_s", 1000 / longest},
         {"cpu_util", 0.58},
         {"rss_gb", 38.9},
+        {"read_mb_s", slow ? 212 : 412},
+        {"write_mb_s", 0.3},
+        {"net_mb_s", 200},
         {"gpu_util", slow ? 0.61 : 0.965 + 0.005 * noise(rank, 7)},
         {"mem_gb", 61},
         {"mem_total_gb", 80},
         {"temp_c", 64 + rank % 3},
         {"power_w", slow ? 412 : 612},
         {"sm_mhz", 1980},
+        {"host_cpu", 0.58}, /* from here on: of the machine */
+        {"ram_gb", 311},
+        {"ram_total_gb", 1007},
     };
-    put(w, ET_RECORD_HEALTH, NULL, rank, ET_LOG_INFO, e, sizeof e / sizeof *e);
+    put(w, ET_RECORD_HEALTH, NULL, rank, ET_LOG_INFO, e,
+        (int)(sizeof e / sizeof *e) - (rank > 0 ? 3 : 0));
 }
 
 static void
@@ -229,6 +237,74 @@ write_log(struct et_ctx *cx, const char *folder, int64_t most)
     eti_events_end(&w.log);
 }
 
+/* ---- the run of tokens ---- */
+
+static void
+put_text_health(struct writer *w, int rank)
+{
+    const struct et_log_entry e[] = {
+        {"own_ms", 195 + 5 * rank},
+        {"wait_ms", 5 - 5 * rank},
+        {"data_ms", 20},
+        {"ba_per_s", 5},
+        {"cpu_util", 0.49},
+        {"rss_gb", 1.9},
+        {"read_mb_s", 4.2},
+        {"net_mb_s", 96},
+        {"host_cpu", 0.98},
+        {"ram_gb", 6},
+        {"ram_total_gb", 16},
+        {"host_power_w", 90},
+    };
+    put(w, ET_RECORD_HEALTH, NULL, rank, ET_LOG_INFO, e,
+        (int)(sizeof e / sizeof *e) - (rank > 0 ? 4 : 0));
+}
+
+/* An evaluator of 10 batches, and what it comes to; END false: it is at half. */
+static void
+evaluate_text(struct writer *w, const char *label, double ce, bool end)
+{
+    struct et_log_entry e[2] = {{"", end ? 10 : 5}, {"", 10}};
+    snprintf(e[0].name, sizeof e[0].name, "eval/%s/batch", label);
+    snprintf(e[1].name, sizeof e[1].name, "eval/%s/batches", label);
+    put(w, ET_RECORD_RUN, "evaluating", 0, ET_LOG_INFO, e, 2);
+    w->t += 1;
+    if (!end)
+        return;
+    struct et_log_entry m = {"", ce};
+    snprintf(m.name, sizeof m.name, "metrics/%s/LanguageCrossEntropy", label);
+    put(w, ET_RECORD_EVAL, label, 0, ET_LOG_INFO, &m, 1);
+}
+
+static void
+write_text_log(struct et_ctx *cx)
+{
+    enum { ALL = 1000, DONE = 600, EACH = 200, SAMPLES = 8, TOKENS = 1024 };
+    static const unsigned char id[ETI_EVENTS_ID] = "quiet-wren";
+    struct writer w = {.t = START, .most = INT64_MAX};
+    const struct et_log_entry length[] = {
+        {"run/batches", ALL}, {"run/batch_size", SAMPLES}, {"run/grad_accum", 1}};
+    need(cx, eti_events_begin(cx, ".", id, &w.log) == ET_OK);
+    put(&w, ET_RECORD_RUN, "running", 0, ET_LOG_INFO, length, 3);
+    for (w.ba = 1; w.ba <= DONE; w.ba++) {
+        const double ce = 3 + 4 * exp(-(double)w.ba / 200);
+        const struct et_log_entry e[] = {
+            {"loss/train/total", ce}, {"time/token", (double)w.ba * SAMPLES * TOKENS}};
+        w.t += 0.2;
+        put(&w, ET_RECORD_BATCH, NULL, 0, ET_LOG_INFO, e, 2);
+        for (int rank = 0; rank < 2 && w.ba % 5 == 0; rank++)
+            put_text_health(&w, rank);
+        if (w.ba % EACH)
+            continue;
+        evaluate_text(&w, "eval", ce, true);
+        evaluate_text(&w, "verse", ce - 0.25, true);
+        evaluate_text(&w, "prose", ce + 0.5, w.ba < DONE);
+        if (w.ba < DONE)
+            put(&w, ET_RECORD_RUN, "running", 0, ET_LOG_INFO, NULL, 0);
+    }
+    eti_events_end(&w.log);
+}
+
 /* ---- the other files ---- */
 
 static FILE *
@@ -282,18 +358,40 @@ write_files(void)
     }
 }
 
+static void
+write_text_files(void)
+{
+    FILE *f = create("run.json");
+    fputs("{\"name\": \"quiet-wren\", \"id\": \"7175696574-7772656e\", "
+          "\"recipe\": \"recipes/gpt_bible.yaml\", \"state\": \"running\", "
+          "\"started\": 1763646980, \"pid\": 1, \"boot_id\": \"another\"}\n",
+          f);
+    fclose(f);
+    f = create("recipe.resolved.yaml");
+    fputs("max_duration: 1000ba\nseed: 1\nprecision: fp32\neval_interval: 200ba\n"
+          "model: {name: gpt2}\n",
+          f);
+    fclose(f);
+}
+
 int
 main(int argc, char **argv)
 {
     struct et_ctx *cx;
     if (argc < 2 || et_ctx_new(&cx) != ET_OK) {
-        fprintf(stderr, "usage: example FOLDER [RECORDS]\n");
+        fprintf(stderr, "usage: example FOLDER [RECORDS | text]\n");
         return 64;
     }
     mkdir(argv[1], 0700);
     if (chdir(argv[1]) != 0) {
         perror(argv[1]);
         return 1;
+    }
+    if (argc > 2 && strcmp(argv[2], "text") == 0) {
+        write_text_files();
+        write_text_log(cx);
+        et_ctx_free(&cx);
+        return 0;
     }
     write_files();
     write_log(cx, ".", argc > 2 ? strtoll(argv[2], NULL, 10) : INT64_MAX);

@@ -27,6 +27,10 @@ for size in 60x16 80x24 100x30 120x36 200x50; do
     grep -nP '[^\x00-\x7f]' "$screens/monitor-$size-ascii.txt" >err
     is $? 1 "which is ASCII"
 done
+for keys in v vv; do
+    screen ranks-80x24-$keys --dump-screen 80x24 --ascii --keys $keys -- "ranks at 80x24 after $keys"
+    screen ranks-200x50-$keys --dump-screen 200x50 --ascii --keys $keys -- "ranks at 200x50 after $keys"
+done
 screen monitor-50x12 --dump-screen 50x12 --ascii -- "below 60x16: bars and the newest message"
 screen monitor-1x1 --dump-screen 1x1 --ascii -- "one cell is a screen too"
 screen ranks-60x16 --dump-screen 60x16 --ascii --keys '<tab><tab>' -- "60x16: tab shows another panel"
@@ -53,6 +57,19 @@ screen events-filter --dump-screen 80x24 --ascii --keys '/kind=eval<enter>' -- "
 screen metrics --dump-screen 80x24 --ascii --keys 'ocross' -- "a metric is found by a part of its name"
 run attach otter --dump-screen 80x24 --keys '/level=<enter>' --ascii
 says out "lacks what stands behind" "a filter that is none says why while it is typed"
+
+# A run of tokens, on processors, with three evaluators.
+"$ET_BUILDDIR/t/tui/example" wren text
+for size in 80x24 200x50; do
+    run attach wren --dump-screen $size --ascii --keys xxxx
+    same tokens-$size "$size: over tokens; the evaluator that runs, and those that do not"
+done
+run attach wren --dump-screen 80x24 --ascii --keys xxxxx
+says out "x:step" "behind tokens the axis is steps again"
+run attach otter --dump-screen 80x24 --ascii --keys xxxx
+says out "x:step" "a run without tokens has no axis of tokens"
+run attach wren --dump-screen 200x50 --ascii --keys v
+says out "waits for data" "and one without a GPU no columns of GPUs"
 
 # What keys do beside the screen.
 run attach otter --dump-screen 80x24 --ascii --keys 'Ec'
