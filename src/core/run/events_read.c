@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -120,6 +119,7 @@ et_events_close(struct et_events **out)
     et_free(e->cx, e->series);
     et_free(e->cx, e->range);
     et_free(e->cx, e->entry);
+    et_free(e->cx, e->length);
     et_free(e->cx, e->text);
     et_free(e->cx, e->window);
     et_free(e->cx, e);
@@ -164,83 +164,7 @@ et_events_bytes_read(const struct et_events *e)
     return e->read;
 }
 
-/* ---- payloads ---- */
-
-static bool
-is_text(const msgpack_object *o, const char *text)
-{
-    return o->type == MSGPACK_OBJECT_STR && o->via.str.size == strlen(text) &&
-           memcmp(o->via.str.ptr, text, o->via.str.size) == 0;
-}
-
-bool
-eti_is_number(const msgpack_object *o, double *value)
-{
-    if (o->type != MSGPACK_OBJECT_FLOAT64 && o->type != MSGPACK_OBJECT_FLOAT32)
-        return false;
-    *value = o->via.f64;
-    return true;
-}
-
-static const msgpack_object *
-find(const msgpack_object *map, const char *key)
-{
-    for (uint32_t i = 0; i < map->via.map.size; i++)
-        if (is_text(&map->via.map.ptr[i].key, key))
-            return &map->via.map.ptr[i].val;
-    return NULL;
-}
-
-static bool
-get_int(const msgpack_object *map, const char *key, int64_t *out)
-{
-    const msgpack_object *o = find(map, key);
-    if (!o || o->type != MSGPACK_OBJECT_POSITIVE_INTEGER || o->via.u64 > INT64_MAX)
-        return false;
-    *out = (int64_t)o->via.u64;
-    return true;
-}
-
-const msgpack_object *
-eti_events_numbers(const msgpack_object *body)
-{
-    const msgpack_object *m = find(body, "m");
-    return m && m->type == MSGPACK_OBJECT_MAP ? m : NULL;
-}
-
-/* The payload as an object, and what stands before its body. */
-static bool
-decode(struct et_events *e, const char *bytes, size_t n, struct et_record *r,
-       const msgpack_object **body, bool *is_summary)
-{
-    static const int places[] = {1, 3, 4, 5};
-    int64_t *const counters[] = {&r->seq, &r->ep, &r->ba, &r->sp};
-    msgpack_object o;
-    size_t used = 0;
-    *r = (struct et_record){.kind = ET_RECORD_COUNT};
-    msgpack_zone_clear(&e->zone);
-    msgpack_object *kept = msgpack_zone_malloc(&e->zone, sizeof *kept);
-    if (!kept || !eti_is_sound(bytes, n) ||
-        msgpack_unpack(bytes, n, &used, &e->zone, &o) != MSGPACK_UNPACK_SUCCESS ||
-        o.type != MSGPACK_OBJECT_ARRAY || o.via.array.size < 7)
-        return false;
-    const msgpack_object *a = o.via.array.ptr;
-    if (!eti_is_number(&a[2], &r->t) || a[6].type != MSGPACK_OBJECT_MAP)
-        return false;
-    for (int i = 0; i < 4; i++) {
-        if (a[places[i]].type != MSGPACK_OBJECT_POSITIVE_INTEGER ||
-            a[places[i]].via.u64 > INT64_MAX)
-            return false;
-        *counters[i] = (int64_t)a[places[i]].via.u64;
-    }
-    for (int kind = 0; kind < ET_RECORD_COUNT; kind++)
-        if (is_text(&a[0], et_record_name((enum et_record_kind)kind)))
-            r->kind = (enum et_record_kind)kind;
-    *is_summary = is_text(&a[0], "summary");
-    *kept = a[6];
-    *body = kept;
-    return true;
-}
+/* ---- frames ---- */
 
 enum frame { FRAME_RECORD, FRAME_END, FRAME_DAMAGED };
 
@@ -278,33 +202,35 @@ damaged(struct et_events *e, const struct eti_cursor *c, int64_t at)
 /* A damaged record is passed over, and is no loss where the next one has the number
  * that it would have had: it was a summary. */
 et_status
-eti_events_read(struct et_events *e, struct eti_cursor *c, struct et_record *head,
-                const msgpack_object **body, bool *got)
+eti_events_read(struct et_events *e, struct eti_cursor *c, struct eti_payload *out,
+                bool *got)
 {
     *got = false;
     for (;;) {
         const char *payload;
         size_t bytes;
-        bool right, is_summary;
+        bool right, sound;
         size_t want = c->end - c->at < AHEAD ? (size_t)(c->end - c->at) : AHEAD;
         enum frame frame = read_frame(e, c->at, c->end, want, &payload, &bytes, &right);
         if (frame == FRAME_DAMAGED)
             return damaged(e, c, c->at);
         if (frame == FRAME_END)
             return ET_OK;
+        if (right)
+            ET_TRY(eti_payload_read(e, payload, bytes, out, &sound));
         c->begun = c->at;
         c->at += ETI_EVENTS_FRAME + (int64_t)bytes;
         if (!right) {
             c->damaged = c->begun;
             continue;
         }
-        if (!decode(e, payload, bytes, head, body, &is_summary))
+        if (!sound)
             return damaged(e, c, c->begun);
-        if (c->seq >= 0 && head->seq != c->seq + !is_summary)
+        if (c->seq >= 0 && out->r.seq != c->seq + !out->is_summary)
             return damaged(e, c, c->damaged ? c->damaged : c->begun);
-        c->seq = head->seq;
+        c->seq = out->r.seq;
         c->damaged = 0;
-        if (!is_summary) {
+        if (!out->is_summary) {
             *got = true;
             return ET_OK;
         }
@@ -312,70 +238,6 @@ eti_events_read(struct et_events *e, struct eti_cursor *c, struct et_record *hea
 }
 
 /* ---- records ---- */
-
-static et_status
-copy_numbers(struct et_events *e, const msgpack_object *numbers, struct et_record *r)
-{
-    int most = (int)numbers->via.map.size;
-    if (most > e->room) {
-        void *block;
-        ET_TRY(et_alloc(e->cx, (size_t)most * sizeof *e->entry, &block));
-        et_free(e->cx, e->entry);
-        e->entry = block;
-        e->room = most;
-    }
-    for (int i = 0; i < most; i++) {
-        const msgpack_object_kv *kv = &numbers->via.map.ptr[i];
-        struct et_log_entry *entry = &e->entry[r->n];
-        if (kv->key.type != MSGPACK_OBJECT_STR ||
-            !eti_is_number(&kv->val, &entry->value))
-            continue;
-        size_t n = kv->key.via.str.size;
-        n = n < sizeof entry->name ? n : sizeof entry->name - 1;
-        memcpy(entry->name, kv->key.via.str.ptr, n);
-        entry->name[n] = '\0';
-        r->n++;
-    }
-    r->entry = e->entry;
-    return ET_OK;
-}
-
-static et_status
-copy_text(struct et_events *e, const msgpack_object *text, struct et_record *r)
-{
-    size_t n = text->via.str.size;
-    if (n + 1 > e->text_room) {
-        void *block;
-        ET_TRY(et_alloc(e->cx, n + 1, &block));
-        et_free(e->cx, e->text);
-        e->text = block;
-        e->text_room = n + 1;
-    }
-    memcpy(e->text, text->via.str.ptr, n);
-    e->text[n] = '\0';
-    r->text = e->text;
-    return ET_OK;
-}
-
-static et_status
-copy_body(struct et_events *e, const msgpack_object *body, struct et_record *r)
-{
-    const msgpack_object *numbers = eti_events_numbers(body), *facts = find(body, "f");
-    const msgpack_object *text = find(body, "text"), *word = find(body, "level");
-    int64_t rank;
-    if (!numbers && facts && facts->type == MSGPACK_OBJECT_MAP)
-        numbers = facts;
-    if (get_int(body, "rank", &rank) && rank > 0 && rank <= INT_MAX)
-        r->rank = (int)rank;
-    if (numbers)
-        ET_TRY(copy_numbers(e, numbers, r));
-    if (text && text->type == MSGPACK_OBJECT_STR)
-        ET_TRY(copy_text(e, text, r));
-    for (int level = ET_LOG_DEBUG; word && level <= ET_LOG_ERROR; level++)
-        if (is_text(word, et_log_level_name((enum et_log_level)level)))
-            r->level = (enum et_log_level)level;
-    return ET_OK;
-}
 
 /* Goes to the next stretch that et_events_only wants, if there is one. */
 static bool
@@ -392,22 +254,75 @@ et_status
 et_events_next(struct et_events *e, struct et_record *out, bool *got)
 {
     for (*got = false; !*got;) {
-        const msgpack_object *body;
+        struct eti_payload p;
         bool more;
-        ET_TRY(eti_events_read(e, &e->cursor, out, &body, &more));
+        ET_TRY(eti_events_read(e, &e->cursor, &p, &more));
         if (!more && next_range(e))
             continue;
         if (!more)
             return ET_OK;
-        if (out->kind == ET_RECORD_COUNT || !(e->kinds >> out->kind & 1))
+        if (p.r.kind == ET_RECORD_COUNT || !(e->kinds >> p.r.kind & 1))
             continue;
-        ET_TRY(copy_body(e, body, out));
+        *out = p.r;
         *got = true;
     }
     return ET_OK;
 }
 
 /* ---- summaries ---- */
+
+static bool
+is_text(const msgpack_object *o, const char *text)
+{
+    return o->type == MSGPACK_OBJECT_STR && o->via.str.size == strlen(text) &&
+           memcmp(o->via.str.ptr, text, o->via.str.size) == 0;
+}
+
+static bool
+is_number(const msgpack_object *o, double *value)
+{
+    if (o->type != MSGPACK_OBJECT_FLOAT64 && o->type != MSGPACK_OBJECT_FLOAT32)
+        return false;
+    *value = o->via.f64;
+    return true;
+}
+
+static const msgpack_object *
+find(const msgpack_object *map, const char *key)
+{
+    for (uint32_t i = 0; i < map->via.map.size; i++)
+        if (is_text(&map->via.map.ptr[i].key, key))
+            return &map->via.map.ptr[i].val;
+    return NULL;
+}
+
+static bool
+get_int(const msgpack_object *map, const char *key, int64_t *out)
+{
+    const msgpack_object *o = find(map, key);
+    if (!o || o->type != MSGPACK_OBJECT_POSITIVE_INTEGER || o->via.u64 > INT64_MAX)
+        return false;
+    *out = (int64_t)o->via.u64;
+    return true;
+}
+
+/* The body of a payload if that is a summary's; NULL. */
+static const msgpack_object *
+unpack(struct et_events *e, const char *bytes, size_t n)
+{
+    msgpack_object o;
+    size_t used = 0;
+    msgpack_zone_clear(&e->zone);
+    msgpack_object *kept = msgpack_zone_malloc(&e->zone, sizeof *kept);
+    if (!kept || !eti_is_sound(bytes, n) ||
+        msgpack_unpack(bytes, n, &used, &e->zone, &o) != MSGPACK_UNPACK_SUCCESS ||
+        o.type != MSGPACK_OBJECT_ARRAY || o.via.array.size < 7 ||
+        !is_text(&o.via.array.ptr[0], "summary") ||
+        o.via.array.ptr[6].type != MSGPACK_OBJECT_MAP)
+        return NULL;
+    *kept = o.via.array.ptr[6];
+    return kept;
+}
 
 static bool
 get_ints(const msgpack_object *o, int64_t *out, uint32_t n)
@@ -459,13 +374,12 @@ eti_summary_read(struct et_events *e, int64_t at, struct eti_summary *s,
     const size_t usual = 24 << 10; /* that of 14 series */
     const char *payload;
     size_t bytes;
-    bool right, is_summary;
+    bool right;
     int64_t level;
-    struct et_record head;
     const msgpack_object *body, *o;
     *s = (struct eti_summary){0};
     if (read_frame(e, at, e->size, usual, &payload, &bytes, &right) != FRAME_RECORD ||
-        !right || !decode(e, payload, bytes, &head, &body, &is_summary) || !is_summary)
+        !right || !(body = unpack(e, payload, bytes)))
         return false;
     bool fine = get_int(body, "at", &s->at) && get_int(body, "level", &level) &&
                 get_int(body, "from", &s->from) && get_int(body, "end", &s->end) &&
@@ -492,8 +406,8 @@ get_point(const msgpack_object *o, struct et_series_point *p)
            get_ints(&(msgpack_object){.type = MSGPACK_OBJECT_ARRAY,
                                       .via.array = {1, o->via.array.ptr}},
                     &p->ba, 1) &&
-           eti_is_number(&o->via.array.ptr[1], &p->t) &&
-           eti_is_number(&o->via.array.ptr[2], &p->value);
+           is_number(&o->via.array.ptr[1], &p->t) &&
+           is_number(&o->via.array.ptr[2], &p->value);
 }
 
 bool
@@ -506,7 +420,7 @@ eti_summary_cell(const msgpack_object *o, struct et_series_stats *out)
     bool fine = get_ints(&(msgpack_object){.type = MSGPACK_OBJECT_ARRAY,
                                            .via.array = {2, o->via.array.ptr}},
                          counts, 2) &&
-                eti_is_number(&a[2], &out->sum) && get_point(&a[3], &out->last) &&
+                is_number(&a[2], &out->sum) && get_point(&a[3], &out->last) &&
                 get_point(&a[4], &out->min) && get_point(&a[5], &out->max);
     out->n = counts[0];
     out->bad = counts[1];

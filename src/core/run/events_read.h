@@ -32,11 +32,13 @@ struct et_events {
     char *window;   /* bytes of the file, cached */
     int64_t window_at;
     size_t window_used, window_room;
-    msgpack_zone zone; /* of the record read last */
+    msgpack_zone zone; /* of the summary read last */
+    /* Of the record read last: its numbers, bytes of their names, its text. */
     struct et_log_entry *entry;
-    int room; /* entries */
+    unsigned char *length;
     char *text;
-    size_t text_room;
+    int64_t room, lengths, text_room;
+    enum et_record_kind kind;      /* of the last record that has one */
     struct eti_series_names names; /* of the series, once they are counted */
     struct et_series *series;
     bool counted;
@@ -53,18 +55,24 @@ struct eti_summary {
     int64_t kinds[ET_RECORD_COUNT];
 };
 
-/* The next record, of any kind but a summary; *HEAD has all but text and numbers, which
- * stand in *BODY, and lives until another is read. *GOT is false at the end of the
- * cursor, or where the file is torn. HEAD->kind is ET_RECORD_COUNT for one that is not
- * known. */
+/* The payload of a record. */
+struct eti_payload {
+    struct et_record r; /* kind ET_RECORD_COUNT: one that is not known; borrowed */
+    bool is_summary;    /* and then r has seq to sp alone */
+    bool is_series;     /* its numbers are values of series */
+};
+/* payload.c: N BYTES as a record whose numbers and text live in E until another is
+ * read. *SOUND is false where they are none. ENOMEM. */
+ET_NODISCARD et_status eti_payload_read(struct et_events *e, const char *bytes,
+                                        size_t n, struct eti_payload *out, bool *sound);
+
+/* The next record, of any kind but a summary, borrowed until another is read. *GOT is
+ * false at the end of the cursor, or where the file is torn. After ENOMEM the same
+ * record comes again. */
 ET_NODISCARD et_status eti_events_read(struct et_events *e, struct eti_cursor *c,
-                                       struct et_record *head,
-                                       const msgpack_object **body, bool *got);
+                                       struct eti_payload *out, bool *got);
 /* sound.c: N BYTES are one msgpack object, complete and not deeper than 8. */
 bool eti_is_sound(const char *bytes, size_t n);
-/* The numbers of a record's body, NULL without. */
-const msgpack_object *eti_events_numbers(const msgpack_object *body);
-bool eti_is_number(const msgpack_object *o, double *value);
 
 /* The summary whose record begins at AT. *SERIES has its cells by name, and lives until
  * another record is read. False where there is none that can be used: no error. */

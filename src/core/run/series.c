@@ -92,10 +92,10 @@ grow_series(struct take *t, int n)
 }
 
 static et_status
-find_series(struct take *t, const msgpack_object *key, int *out)
+find_series(struct take *t, const char *name, size_t n, int *out)
 {
     struct et_events *e = t->e;
-    int i = eti_series_index(e->cx, &e->names, key->via.str.ptr, key->via.str.size);
+    int i = eti_series_index(e->cx, &e->names, name, n);
     if (i < 0)
         return et_error_get(e->cx)->status;
     if (i >= t->n_stretch)
@@ -137,7 +137,7 @@ count_parts(struct take *t, const struct eti_summary *s, unsigned mask)
                 kv->val.type != MSGPACK_OBJECT_ARRAY ||
                 kv->val.via.array.size != (uint32_t)s->n)
                 continue;
-            ET_TRY(find_series(t, &kv->key, &index));
+            ET_TRY(find_series(t, kv->key.via.str.ptr, kv->key.via.str.size, &index));
             for (int i = s->n - 1; i >= 0; i--)
                 if (mask >> i & 1 && eti_summary_cell(&kv->val.via.array.ptr[i], &cell))
                     eti_stats_merge(&t->e->series[index].all, &cell, false);
@@ -220,22 +220,20 @@ take_summary(struct eti_walk *w, const struct eti_summary *s)
 /* ---- records ---- */
 
 static et_status
-take_record(struct take *t, const struct et_record *r, const msgpack_object *numbers)
+take_record(struct take *t, const struct et_record *r)
 {
     if (!t->name)
         widen(t->e, r->ba, r->ba);
     t->e->names.next = 0;
-    for (uint32_t i = 0; i < numbers->via.map.size; i++) {
-        const msgpack_object_kv *kv = &numbers->via.map.ptr[i];
+    for (int i = 0; i < r->n; i++) {
+        const char *name = r->entry[i].name;
+        double value = r->entry[i].value;
         struct piece p = {0};
-        double value;
         int index;
-        if (kv->key.type != MSGPACK_OBJECT_STR || !eti_is_number(&kv->val, &value))
-            continue;
         if (!t->name) {
-            ET_TRY(find_series(t, &kv->key, &index));
+            ET_TRY(find_series(t, name, strlen(name), &index));
             eti_stats_add(&t->stretch[index], r->ba, r->t, value);
-        } else if (is_wanted(t, &kv->key)) {
+        } else if (strcmp(name, t->name) == 0) {
             eti_stats_add(&p.stats, r->ba, r->t, value);
             if (p.stats.n > 0)
                 ET_TRY(add_piece(t, &p));
@@ -260,20 +258,18 @@ static et_status
 take_stretch(struct take *t, struct eti_range range, int64_t *resume)
 {
     struct eti_cursor c = {.at = range.at, .end = range.end, .seq = -1};
-    struct et_record head;
-    const msgpack_object *body;
+    struct eti_payload p;
     int first_piece = t->n;
     bool got;
     *resume = -1;
     for (;;) {
-        ET_TRY(eti_events_read(t->e, &c, &head, &body, &got));
+        ET_TRY(eti_events_read(t->e, &c, &p, &got));
         if (!got)
             break;
-        if (head.kind == ET_RECORD_RESUME && c.begun == range.at)
-            *resume = head.ba;
-        const msgpack_object *numbers = eti_events_numbers(body);
-        if (numbers && head.ba >= t->from && head.ba <= t->to)
-            ET_TRY(take_record(t, &head, numbers));
+        if (p.r.kind == ET_RECORD_RESUME && c.begun == range.at)
+            *resume = p.r.ba;
+        if (p.is_series && p.r.ba >= t->from && p.r.ba <= t->to)
+            ET_TRY(take_record(t, &p.r));
     }
     end_stretch(t, first_piece);
     return ET_OK;
@@ -284,14 +280,13 @@ static et_status
 find_resume(struct et_events *e, struct eti_range range, int64_t *at)
 {
     struct eti_cursor c = {.at = range.at, .end = range.end, .seq = -1};
-    struct et_record head;
-    const msgpack_object *body;
+    struct eti_payload p;
     bool got;
     for (*at = 0;;) {
-        ET_TRY(eti_events_read(e, &c, &head, &body, &got));
+        ET_TRY(eti_events_read(e, &c, &p, &got));
         if (!got)
             return ET_OK;
-        if (head.kind == ET_RECORD_RESUME && c.begun != range.at)
+        if (p.r.kind == ET_RECORD_RESUME && c.begun != range.at)
             *at = c.begun;
     }
 }

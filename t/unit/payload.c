@@ -1,0 +1,206 @@
+/* The payload of a record, read byte by byte: all that the format allows is read as it
+ * is meant, and nothing that is cut off, longer than it is or larger than its bytes. */
+#include "config.h"
+
+#include <math.h>
+#include <msgpack.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/run/events_read.h"
+#include "t/tap.h"
+
+static struct et_events e;
+static msgpack_sbuffer bytes;
+static msgpack_packer k;
+
+static void
+text(const char *s)
+{
+    msgpack_pack_str_with_body(&k, s, strlen(s));
+}
+
+/* What stands before a body of N keys. */
+static void
+begin(const char *kind, size_t n)
+{
+    msgpack_sbuffer_clear(&bytes);
+    msgpack_packer_init(&k, &bytes, msgpack_sbuffer_write);
+    msgpack_pack_array(&k, 7);
+    text(kind);
+    msgpack_pack_uint64(&k, 70000);
+    msgpack_pack_double(&k, 1.5);
+    msgpack_pack_fix_int8(&k, 3); /* as other writers may put it */
+    msgpack_pack_fix_int32(&k, 400);
+    msgpack_pack_fix_uint64(&k, UINT64_C(1) << 40);
+    msgpack_pack_map(&k, n);
+}
+
+static bool
+read_bytes(const char *at, size_t n, struct eti_payload *p)
+{
+    bool sound;
+    char *copy = malloc(n ? n : 1); /* its end is where a sanitizer sees a byte more */
+    if (!copy)
+        bail("out of memory");
+    if (n)
+        memcpy(copy, at, n);
+    if (eti_payload_read(&e, copy, n, p, &sound) != ET_OK)
+        bail("%s", et_error_get(e.cx)->message);
+    free(copy);
+    return sound;
+}
+
+static void
+number(const char *name, double value)
+{
+    text(name);
+    msgpack_pack_double(&k, value);
+}
+
+static bool
+has(const struct eti_payload *p, int i, const char *name, double value)
+{
+    return i < p->r.n && strcmp(p->r.entry[i].name, name) == 0 &&
+           p->r.entry[i].value == value;
+}
+
+/* Something that no reader knows: lists and maps within each other, binary, nil. */
+static void
+unknown(void)
+{
+    msgpack_pack_array(&k, 3);
+    msgpack_pack_map(&k, 1);
+    msgpack_pack_nil(&k);
+    for (int i = 0; i < 12; i++)
+        msgpack_pack_array(&k, 1);
+    msgpack_pack_true(&k);
+    msgpack_pack_bin_with_body(&k, "\xcb\xcb", 2);
+    msgpack_pack_str_with_body(&k, "x", 1);
+}
+
+static void
+all_keys(void)
+{
+    begin("log", 7);
+    text("f");
+    msgpack_pack_map(&k, 1);
+    number("fact", 9);
+    text("later");
+    unknown();
+    text("m");
+    msgpack_pack_map(&k, 5);
+    number("a", 1);
+    unknown(); /* no name */
+    unknown();
+    text("b");
+    msgpack_pack_float(&k, 0.5f);
+    text("c");
+    unknown(); /* no number */
+    number("", -INFINITY);
+    text("m"); /* a second one does not count */
+    msgpack_pack_map(&k, 1);
+    number("again", 2);
+    text("text");
+    text("what \"happened\"");
+    text("level");
+    text("error");
+    text("rank");
+    msgpack_pack_uint16(&k, 300);
+}
+
+static void
+test_all(void)
+{
+    struct eti_payload p;
+    all_keys();
+    ok(read_bytes(bytes.data, bytes.size, &p), "a record with every key is read");
+    ok(p.r.kind == ET_RECORD_LOG && p.r.seq == 70000 && p.r.t == 1.5 && p.r.ep == 3 &&
+           p.r.ba == 400 && p.r.sp == INT64_C(1) << 40,
+       "so is what stands before, whatever width its numbers have");
+    ok(p.is_series && p.r.n == 3 && has(&p, 0, "a", 1) && has(&p, 1, "b", 0.5) &&
+           has(&p, 2, "", -INFINITY),
+       "series go before facts; what is no name or number is left out (%d numbers)",
+       p.r.n);
+    is_str(p.r.text, "what \"happened\"", "the text is read");
+    ok(p.r.level == ET_LOG_ERROR && p.r.rank == 300, "so are level and rank");
+    int wrong = 0;
+    for (size_t n = 0; n < bytes.size; n++)
+        wrong += read_bytes(bytes.data, n, &p);
+    is_int(wrong, 0, "cut off at any byte it is damaged");
+    msgpack_pack_nil(&k);
+    ok(!read_bytes(bytes.data, bytes.size, &p), "so it is with a byte more");
+}
+
+static void
+test_names(void)
+{
+    struct eti_payload p;
+    char name[120] = {0};
+    begin("batch", 1);
+    text("m");
+    msgpack_pack_map(&k, 2);
+    number("loss", 1);
+    number("loss/train", 2);
+    ok(read_bytes(bytes.data, bytes.size, &p), "a record of two numbers is read");
+    begin("no such kind", 1);
+    text("m");
+    msgpack_pack_map(&k, 3);
+    number("loss/train", 3);
+    number("loss", 4);
+    memset(name, 'x', sizeof name - 1);
+    number(name, 5);
+    name[ET_METRIC_NAME - 1] = '\0';
+    ok(read_bytes(bytes.data, bytes.size, &p) && p.r.kind == ET_RECORD_COUNT,
+       "then one of a kind that is not known");
+    ok(p.r.n == 3 && has(&p, 0, "loss/train", 3) && has(&p, 1, "loss", 4) &&
+           has(&p, 2, name, 5),
+       "its names are its own, cut to 95 bytes");
+    begin("batch", 0);
+    ok(read_bytes(bytes.data, bytes.size, &p) && p.r.n == 0 && !p.r.entry && !p.r.text,
+       "a record without a body has no numbers and no text");
+}
+
+static void
+test_lies(void)
+{
+    static const char *const counts[] = {
+        "\xdf\xff\xff\xff\xff", /* a map of 2^32 - 1 keys */
+        "\xdd\x7f\xff\xff\xff", /* a list */
+        "\xdb\xff\xff\xff\xff", /* a text */
+        "\xc6\xff\xff\xff\xff", /* bytes */
+        "\xc1\xc0\xc0\xc0\xc0", /* no type at all */
+    };
+    struct eti_payload p;
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        for (int key = 0; key < 3; key++) {
+            begin("batch", 1);
+            text(key == 0 ? "m" : key == 1 ? "text" : "new");
+            msgpack_sbuffer_write(&bytes, counts[i], 5);
+            wrong += read_bytes(bytes.data, bytes.size, &p);
+        }
+    is_int(wrong, 0, "counts that the bytes cannot hold are damage");
+    ok(e.room < 1000, "and no room is made for them");
+    begin("batch", 0);
+    bytes.data[7] = '\xd2'; /* what was an unsigned number of four bytes, */
+    bytes.data[8] = '\xff'; /* and is now below 0 */
+    ok(!read_bytes(bytes.data, bytes.size, &p), "a number below 0 counts nothing");
+}
+
+int
+main(void)
+{
+    if (et_ctx_new(&e.cx) != ET_OK)
+        return 1;
+    msgpack_sbuffer_init(&bytes);
+    test_all();
+    test_names();
+    test_lies();
+    msgpack_sbuffer_destroy(&bytes);
+    et_free(e.cx, e.entry);
+    et_free(e.cx, e.length);
+    et_free(e.cx, e.text);
+    et_ctx_free(&e.cx);
+    return done();
+}
