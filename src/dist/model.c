@@ -5,13 +5,11 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "core/callbacks/callbacks.h"
 #include "core/run/events.h"
-
-enum { SKIPPED = 10 }; /* batches at the start that tell nothing of the others */
 
 static void
 copy(char *to, size_t size, const char *from)
@@ -49,6 +47,7 @@ etd_model_free(struct etd_model **out)
         return;
     for (int i = 0; i < m->n_series; i++)
         et_free(m->cx, m->series[i].bin);
+    et_free(m->cx, m->named);
     et_free(m->cx, m->rank);
     et_free(m->cx, m->algorithm);
     et_free(m->cx, m);
@@ -92,6 +91,24 @@ etd_model_series_like(const struct etd_model *m, const char *prefix)
     return NULL;
 }
 
+/* The metric of an evaluation, "metrics/eval/Accuracy"; NULL for other names. */
+static const char *
+evaluated_metric(const char *name)
+{
+    const char *last = strrchr(name, '/');
+    bool is_one =
+        strncmp(name, "metrics/", 8) == 0 && strncmp(name + 8, "train/", 6) != 0;
+    return is_one ? last + 1 : NULL;
+}
+
+/* What counts as best of the series NAME, as in its field. */
+static int
+better_of(const char *name)
+{
+    const char *metric = evaluated_metric(name);
+    return !metric ? 0 : eti_less_is_better(metric) ? -1 : 1;
+}
+
 /* NULL: there are too many already. */
 static struct etd_series *
 claim_series(struct etd_model *m, const char *name)
@@ -108,6 +125,7 @@ claim_series(struct etd_model *m, const char *name)
     struct etd_series *s = &m->series[m->n_series];
     *s = (struct etd_series){.last = NAN, .best = NAN};
     copy(s->name, sizeof s->name, name);
+    s->better = better_of(s->name);
     *slot = (int16_t)++m->n_series;
     m->next = m->n_series;
     return s;
@@ -123,6 +141,7 @@ etd_model_adopt(struct etd_model *m)
         if (*slot)
             return false; /* a name twice */
         *slot = (int16_t)(i + 1);
+        m->series[i].better = better_of(m->series[i].name);
         m->n_bins += m->series[i].n_bins;
     }
     return (m->width & (m->width - 1)) == 0 && m->n_bins <= ETD_ALL_BINS;
@@ -166,23 +185,32 @@ widen(struct etd_model *m)
     }
 }
 
-/* Room for one more bin of each series that ENTRY names, so that adding cannot fail. */
 static et_status
-make_room(struct etd_model *m, const struct et_record *r)
+grow_bins(struct etd_model *m, struct etd_series *s)
 {
+    void *block;
+    int room = s->room ? 2 * s->room : 8;
+    ET_TRY(et_alloc(m->cx, (size_t)room * sizeof *s->bin, &block));
+    if (s->n_bins > 0)
+        memcpy(block, s->bin, (size_t)s->n_bins * sizeof *s->bin);
+    et_free(m->cx, s->bin);
+    s->bin = block;
+    s->room = room;
+    return ET_OK;
+}
+
+/* Finds the series that R names, with room for one more bin of each, so that adding its
+ * numbers cannot fail. */
+static et_status
+name_series(struct etd_model *m, const struct et_record *r)
+{
+    ET_TRY(eti_grow(m->cx, &m->named, &m->named_room, r->n, sizeof *m->named));
     m->next = 0;
     for (int i = 0; i < r->n; i++) {
         struct etd_series *s = claim_series(m, r->entry[i].name);
-        if (!s || s->n_bins < s->room)
-            continue;
-        void *block;
-        int room = s->room ? 2 * s->room : 8;
-        ET_TRY(et_alloc(m->cx, (size_t)room * sizeof *s->bin, &block));
-        if (s->n_bins > 0)
-            memcpy(block, s->bin, (size_t)s->n_bins * sizeof *s->bin);
-        et_free(m->cx, s->bin);
-        s->bin = block;
-        s->room = room;
+        m->named[i] = s ? (int16_t)(s - m->series) : -1;
+        if (s && s->n_bins == s->room)
+            ET_TRY(grow_bins(m, s));
     }
     return ET_OK;
 }
@@ -206,20 +234,9 @@ add_value(struct etd_model *m, struct etd_series *s, int32_t number, double valu
     m->n_bins++;
 }
 
-/* The metric of an evaluation, "metrics/eval/Accuracy"; NULL for other names. */
-static const char *
-evaluated_metric(const char *name)
-{
-    const char *last = strrchr(name, '/');
-    bool is_one =
-        strncmp(name, "metrics/", 8) == 0 && strncmp(name + 8, "train/", 6) != 0;
-    return is_one ? last + 1 : NULL;
-}
-
 static void
 note_value(struct etd_series *s, const struct et_record *r, double value)
 {
-    const char *metric = evaluated_metric(s->name);
     s->last = value;
     s->last_ba = r->ba;
     s->last_t = r->t;
@@ -228,8 +245,8 @@ note_value(struct etd_series *s, const struct et_record *r, double value)
         return;
     }
     s->n++;
-    if (metric && (isnan(s->best) ||
-                   (eti_less_is_better(metric) ? value < s->best : value > s->best))) {
+    if (s->better != 0 &&
+        (isnan(s->best) || (s->better < 0 ? value < s->best : value > s->best))) {
         s->best = value;
         s->best_ba = r->ba;
     }
@@ -244,13 +261,12 @@ add_numbers(struct etd_model *m, const struct et_record *r)
     struct etd_axis *axis = &m->axis[number];
     if (isnan(axis->t))
         *axis = (struct etd_axis){r->t, r->ep, r->sp};
-    m->next = 0;
     for (int i = 0; i < r->n; i++) {
-        struct etd_series *s = claim_series(m, r->entry[i].name);
-        if (!s) {
+        if (m->named[i] < 0) {
             m->left_out++;
             continue;
         }
+        struct etd_series *s = &m->series[m->named[i]];
         add_value(m, s, number, r->entry[i].value);
         note_value(s, r, r->entry[i].value);
     }
@@ -511,96 +527,6 @@ note_run(struct etd_model *m, const struct et_record *r)
     }
 }
 
-static const struct etd_tick *
-tick(const struct etd_model *m, int i)
-{
-    return &m->tick[(m->first_tick + i) % ETD_TICKS];
-}
-
-static int
-by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Seconds of a batch: the median, which an evaluation or a pause between two of them
- * does not move. NaN while there are too few. */
-static double
-batch_seconds(const struct etd_model *m)
-{
-    double s[ETD_TICKS];
-    int n = 0;
-    for (int i = 1; i < m->n_ticks; i++) {
-        int64_t batches = tick(m, i)->ba - tick(m, i - 1)->ba;
-        if (tick(m, i)->ba > SKIPPED && batches > 0)
-            s[n++] = (tick(m, i)->t - tick(m, i - 1)->t) / (double)batches;
-    }
-    if (n < 2)
-        return NAN;
-    qsort(s, (size_t)n, sizeof *s, by_size);
-    return s[n / 2];
-}
-
-static double
-seconds_left(const struct etd_model *m)
-{
-    double batches = etd_model_length(m, "run/batches");
-    double each = batch_seconds(m);
-    double end = etd_model_length(m, "run/seconds");
-    if (!isnan(end))
-        return fmax(0, end - m->train_s);
-    if (isnan(batches) || isnan(each) || m->ba == 0)
-        return NAN;
-    double left = fmax(0, batches - (double)m->ba);
-    double evaluations = (double)m->n_evaluated / (double)m->ba * left;
-    double evaluation = m->n_evaluated ? m->eval_s / (double)m->n_evaluated : 0;
-    return left * each + evaluations * evaluation;
-}
-
-static void
-note_batch(struct etd_model *m, const struct et_record *r)
-{
-    const int n = sizeof m->finish / sizeof *m->finish;
-    if (m->n_ticks > 0) {
-        const struct etd_tick *before = tick(m, m->n_ticks - 1);
-        double since = fmax(before->t, m->state_since);
-        if (r->t > since && strcmp(m->state, "running") == 0)
-            m->train_s += r->t - since;
-    }
-    m->tick[ring_place(&m->first_tick, &m->n_ticks, ETD_TICKS)] =
-        (struct etd_tick){r->t, r->ba, r->sp};
-    if (r->ba % (ETD_TICKS / 16) != 0)
-        return;
-    memmove(m->finish, m->finish + 1, sizeof m->finish - sizeof *m->finish);
-    m->finish[n - 1] = r->t + seconds_left(m);
-}
-
-double
-etd_model_left(const struct etd_model *m, bool *settled)
-{
-    const int n = sizeof m->finish / sizeof *m->finish;
-    double left = seconds_left(m);
-    *settled = !isnan(left);
-    for (int i = 0; i < n; i++)
-        *settled = *settled && fabs(m->finish[i] - (m->t + left)) <= 0.1 * left + 1;
-    return left;
-}
-
-double
-etd_model_done(const struct etd_model *m)
-{
-    static const char *const names[] = {"run/batches", "run/epochs", "run/samples",
-                                        "run/seconds"};
-    const double at[] = {(double)m->ba, (double)m->ep, (double)m->sp, m->train_s};
-    for (int i = 0; i < 4; i++) {
-        double all = etd_model_length(m, names[i]);
-        if (all > 0)
-            return fmin(1, at[i] / all);
-    }
-    return NAN;
-}
-
 bool
 etd_model_has_ended(const struct etd_model *m)
 {
@@ -632,7 +558,7 @@ etd_model_apply(struct etd_model *m, const struct et_record *r)
     struct etd_part *part;
     bool is_series = eti_is_series(r) && r->n > 0;
     if (is_series)
-        ET_TRY(make_room(m, r));
+        ET_TRY(name_series(m, r));
     ET_TRY(claim_part(m, r, &part));
     if (m->seq == 0)
         m->from = r->t;
@@ -654,7 +580,7 @@ etd_model_apply(struct etd_model *m, const struct et_record *r)
     if (r->kind == ET_RECORD_RUN && r->rank == 0)
         note_run(m, r);
     if (r->kind == ET_RECORD_BATCH && r->rank == 0)
-        note_batch(m, r);
+        etd_model_pace(m, r);
     if (r->kind == ET_RECORD_EPOCH) {
         m->epoch_t = r->t;
         m->epoch_ba = r->ba;

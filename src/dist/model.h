@@ -47,6 +47,7 @@ struct etd_series {
         best; /* the newest value; for an evaluated metric the best, else NaN */
     int64_t last_ba, best_ba;
     double last_t;
+    int better;          /* of an evaluated metric: less is -1, more 1; 0: it is none */
     struct etd_bin *bin; /* by number; a bin without a value has no entry */
     int n_bins, room;
 };
@@ -131,6 +132,9 @@ struct etd_model {
     int n_series;
     int16_t slot[2 * ETD_SERIES]; /* 1 + index of the series of a hash; 0: free */
     int next; /* the series that is likely asked for next: records are much alike */
+    int16_t
+        *named; /* the series of each number of the record being applied; -1: none */
+    int64_t named_room;
     int64_t left_out; /* values of series past the last */
     int64_t n_bins;   /* of all of them */
     int64_t width;    /* batches of a bin: a power of two */
@@ -174,6 +178,9 @@ double etd_model_done(const struct etd_model *m);
 /* Seconds to the end, as batches and evaluations have gone; NaN when that cannot be
  * known yet. *SETTLED: the newest estimates agree within a tenth. */
 double etd_model_left(const struct etd_model *m, bool *settled);
+
+/* pace.c, for etd_model_apply: R is the end of a batch. */
+void etd_model_pace(struct etd_model *m, const struct et_record *r);
 
 /* ---- snapshots: snapshot.c ---- */
 
