@@ -13,7 +13,8 @@
  * ones among them, give EPEER, at once. Nothing is tried again; the run ends with what
  * has been saved.
  *
- * Threads: one thread calls what takes a context. et_comm_look is for any thread. */
+ * Threads: one thread calls what takes a context. et_comm_get_look and et_comm_watch
+ * are for any thread. */
 #ifndef ETUDE_COMM_H
 #define ETUDE_COMM_H
 
@@ -136,6 +137,10 @@ struct et_comm_look {
     bool failed;
     char why[512]; /* failed: the first failure's sentence */
 };
+/* FN is called when a collective begins and when it has ended, by the thread that does
+ * it; it must not wait, and use no collective. NULL: nobody is. C may be NULL. */
+typedef void et_comm_watch_fn(void *data, const struct et_comm_look *look);
+void et_comm_watch(struct et_comm *c, et_comm_watch_fn *fn, void *data);
 /* From any thread. Without a communicator all is 0. */
 void et_comm_get_look(struct et_comm *c, struct et_comm_look *out);
 

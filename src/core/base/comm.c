@@ -25,6 +25,8 @@ struct et_comm {
     pthread_cond_t work, idle; /* for the thread; for those who wait for it */
     struct et_comm_request *first, **end;
     struct et_comm_look look;
+    et_comm_watch_fn *watch; /* NULL: nobody does */
+    void *watch_data;
     bool threaded, stop;
     pthread_t thread;
 };
@@ -106,6 +108,13 @@ et_comm_world(const struct et_comm *c)
 
 /* ---- one collective ---- */
 
+static void
+tell(struct et_comm *c)
+{
+    if (c->watch)
+        c->watch(c->watch_data, &c->look);
+}
+
 /* With the lock held, and without it meanwhile. */
 static et_status
 run(struct et_comm *c, const struct et_comm_call *call)
@@ -121,15 +130,17 @@ run(struct et_comm *c, const struct et_comm_call *call)
     c->look.dtype = call->dtype;
     c->look.n = call->n;
     c->look.since_ns = clock_ns();
+    tell(c);
     pthread_mutex_unlock(&c->lock);
     et_status status = c->type->run(c->self, call, why, sizeof why);
     pthread_mutex_lock(&c->lock);
     c->look.busy = false;
-    if (status == ET_OK)
-        return ET_OK;
-    c->look.failed = true;
-    memcpy(c->look.why, why, sizeof why);
-    return ET_EPEER;
+    if (status != ET_OK) {
+        c->look.failed = true;
+        memcpy(c->look.why, why, sizeof why);
+    }
+    tell(c);
+    return status == ET_OK ? ET_OK : ET_EPEER;
 }
 
 /* The sentence of the failure that poisoned C. */
@@ -362,6 +373,17 @@ et_comm_wait(struct et_ctx *cx, struct et_comm *c, struct et_comm_request *r)
     c->look.wait_ns += clock_ns() - begin;
     pthread_mutex_unlock(&c->lock);
     return r->status == ET_OK ? ET_OK : fail(cx, c);
+}
+
+void
+et_comm_watch(struct et_comm *c, et_comm_watch_fn *fn, void *data)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    c->watch = fn;
+    c->watch_data = data;
+    pthread_mutex_unlock(&c->lock);
 }
 
 void
