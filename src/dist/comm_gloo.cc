@@ -101,7 +101,8 @@ struct Gloo {
     struct etd_place place;
     struct etd_store *store;
     std::shared_ptr<gloo::rendezvous::Context> context;
-    uint32_t tag;
+    uint32_t seq; /* of the collective under way, from 1 */
+    uint32_t tag; /* what goes with its messages */
 
     std::mutex lock; /* guards what is below: the watcher is another thread */
     gloo::transport::UnboundBuffer *in, *out; /* of the collective under way; NULL */
@@ -199,10 +200,28 @@ barrier(Gloo *g)
     gloo::barrier(o);
 }
 
+/* Messages of ranks that are at different collectives must not meet: a rank that has
+ * left one out would have its numbers added to others. They wait for each other
+ * instead, until the time is over and the ranks are named. So a tag has the
+ * collective's number, and in the lower half what it is. */
+uint32_t
+tag_of(uint32_t seq, const struct et_comm_call *call)
+{
+    const uint64_t what[] = {(uint64_t)call->kind, (uint64_t)call->op,
+                             (uint64_t)call->dtype, (uint64_t)call->n,
+                             (uint64_t)call->root};
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (uint64_t x : what)
+        for (int i = 0; i < 8; i++)
+            hash = (hash ^ (x >> 8 * i & 0xff)) * 1099511628211u;
+    return seq << 16 | (uint32_t)((hash ^ hash >> 16 ^ hash >> 32) & 0xffff);
+}
+
 void
 dispatch(Gloo *g, const struct et_comm_call *call)
 {
-    g->tag++;
+    g->seq++;
+    g->tag = tag_of(g->seq, call);
     if (call->kind == ET_COMM_BARRIER)
         barrier(g);
     else if (call->kind == ET_COMM_BROADCAST)
@@ -292,12 +311,12 @@ blame(Gloo *g, const struct et_comm_call *call, const char *what, char *why,
     } catch (const std::exception &) {
         /* they are broken, then */
     }
-    etd_store_report(g->store, g->tag, report.data());
-    snprintf(at, sizeof at, "%s %u of %lld %s", et_comm_kind_name(call->kind), g->tag,
+    etd_store_report(g->store, g->seq, report.data());
+    snprintf(at, sizeof at, "%s %u of %lld %s", et_comm_kind_name(call->kind), g->seq,
              (long long)call->n, et_dtype_name(call->dtype));
     for (int i = 0; i < g->place.world; i++)
         if (report[(size_t)i].fate == ETD_FATE_REPORTED &&
-            report[(size_t)i].seq < g->tag)
+            report[(size_t)i].seq < g->seq)
             report[(size_t)i].fate = ETD_FATE_SILENT;
     if (name_ranks(g, report, 1u << ETD_FATE_GONE, "is gone", who, sizeof who) ||
         name_ranks(g, report, 1u << ETD_FATE_LEFT, "has ended", who, sizeof who) ||
@@ -373,7 +392,7 @@ etd_gloo_new(const struct etd_place *place, struct etd_store *store, void **out,
              char *why, size_t size)
 {
     Gloo *g = new (std::nothrow)
-        Gloo{*place, store, nullptr, 0, {}, nullptr, nullptr, false, false};
+        Gloo{*place, store, nullptr, 0, 0, {}, nullptr, nullptr, false, false};
     sigset_t all, before;
     et_status status = ET_OK;
     *out = nullptr;
