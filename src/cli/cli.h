@@ -380,7 +380,7 @@ void cli_guard_end(void);
 /* The plugins NAMES [N] are being loaded; 0: none is. */
 void cli_guard_loading(const char *const *names, int n);
 /* TS is borrowed until the next call: how far the run is. NULL: none is under way. */
-void cli_guard_watch(const struct et_timestamp *ts);
+void cli_guard_watch(const struct et_timestamp *ts, int rank);
 
 /* ---- find.c: installed recipes ---- */
 

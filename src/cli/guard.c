@@ -19,6 +19,7 @@ static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 static struct {
     struct cli *_Atomic cli; /* NULL: nothing is guarded */
     const struct et_timestamp *_Atomic now;
+    int rank;
     char loading[256]; /* names; "": none is being loaded */
     bool is_installed;
     char stack[STACK_BYTES]; /* for a handler when the stack is what ran out */
@@ -87,7 +88,9 @@ on_crash(int number)
     if (path == guard.loading)
         say(" while it was loaded");
     if (now) {
-        say(", rank 0, step ");
+        say(", rank ");
+        say_number(guard.rank);
+        say(", step ");
         say_number(now->batch);
     }
     say("\n");
@@ -110,7 +113,8 @@ at_exit(void)
         cli_run_notice(c, &end);
     char where[64] = "";
     if (now)
-        snprintf(where, sizeof where, ", rank 0, step %lld", (long long)now->batch);
+        snprintf(where, sizeof where, ", rank %d, step %lld", guard.rank,
+                 (long long)now->batch);
     (void)cli_fail(c, CLI_E_PLUGIN, NULL, "%s%s ended the program%s%s",
                    path ? "plugin " : "a library", path ? path : "",
                    path && path == guard.loading ? " while it was loaded" : "", where);
@@ -157,7 +161,8 @@ cli_guard_loading(const char *const *names, int n)
 }
 
 void
-cli_guard_watch(const struct et_timestamp *ts)
+cli_guard_watch(const struct et_timestamp *ts, int rank)
 {
+    guard.rank = rank;
     guard.now = ts;
 }

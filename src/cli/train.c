@@ -262,9 +262,9 @@ fit(struct cli *c, struct eti_assembly *a, const char *target)
     et_status status = et_trainer_new(c->cx, &a->config, &t);
     if (status != ET_OK)
         return fail_run(c, ETI_STAGE_PARTS, status, NULL);
-    cli_guard_watch(&et_trainer_state(t)->timestamp);
+    cli_guard_watch(&et_trainer_state(t)->timestamp, et_comm_rank(c->comm));
     status = et_trainer_fit(t, ET_TIME_UNSET);
-    cli_guard_watch(NULL);
+    cli_guard_watch(NULL, 0);
     int code = status == ET_OK
                    ? conclude(c, t, target)
                    : fail_run(c, ETI_STAGE_RUN, status, et_trainer_state(t));
