@@ -48,8 +48,12 @@ etd_board_clear(struct etd_board *b)
 {
     b->asked = b->taken = 0;
     for (int i = 0; i < b->n; i++) {
-        b->rank[i].step = 0;
-        b->rank[i].phase = ETD_PHASE_STARTING;
+        struct etd_board_rank *r = &b->rank[i];
+        r->step = 0;
+        r->phase = ETD_PHASE_STARTING;
+        r->seq = 0;
+        r->busy = false;
+        r->flight.n = 0;
     }
 }
 
@@ -87,4 +91,33 @@ etd_board_move(struct etd_board *b, int rank, enum etd_phase phase)
     struct etd_board_rank *own = &b->rank[rank];
     atomic_store_explicit(&own->phase, (int)phase, memory_order_relaxed);
     atomic_fetch_add_explicit(&own->moves, 1, memory_order_relaxed);
+}
+
+void
+etd_board_collective(struct etd_board *b, int rank, const struct et_comm_look *look)
+{
+    struct etd_board_rank *own = &b->rank[rank];
+    atomic_store_explicit(&own->seq, look->seq, memory_order_relaxed);
+    atomic_store_explicit(&own->kind, (int)look->kind, memory_order_relaxed);
+    atomic_store_explicit(&own->dtype, (int)look->dtype, memory_order_relaxed);
+    atomic_store_explicit(&own->n, look->n, memory_order_relaxed);
+    atomic_store_explicit(&own->busy, look->busy, memory_order_release);
+    etd_flight_collective(&own->flight,
+                          look->busy     ? ETD_FLIGHT_BEGINS
+                          : look->failed ? ETD_FLIGHT_FAILS
+                                         : ETD_FLIGHT_ENDS,
+                          look);
+}
+
+struct et_comm_look
+etd_board_look(const struct etd_board *b, int rank)
+{
+    const struct etd_board_rank *r = &b->rank[rank];
+    return (struct et_comm_look){
+        .busy = atomic_load_explicit(&r->busy, memory_order_acquire),
+        .seq = r->seq,
+        .kind = (enum et_comm_kind)r->kind,
+        .dtype = (enum et_dtype)r->dtype,
+        .n = r->n,
+    };
 }

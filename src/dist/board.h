@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "dist/flight.h"
 #include "etude/control.h"
 
 enum { ETD_BOARD_ROOM = 32 };
@@ -33,8 +34,14 @@ const char *etd_phase_name(int phase);
 
 struct etd_board_rank {
     _Alignas(64) _Atomic int64_t step; /* finished batches */
-    _Atomic uint64_t moves;            /* goes up with every phase of every step */
+    _Atomic uint64_t moves;            /* goes up with every event of training */
     _Atomic int phase;                 /* enum etd_phase */
+    /* The collective under way, or the last one: et_comm_look of the same names. */
+    _Atomic uint64_t seq;
+    _Atomic int64_t n;
+    _Atomic int kind, dtype;
+    _Atomic bool busy;
+    struct etd_flight flight;
 };
 
 struct etd_board {
@@ -59,5 +66,10 @@ bool etd_board_next(struct etd_board *b, struct et_request *out);
 /* A rank's: STEP batches are finished; and what it is at now. */
 void etd_board_step(struct etd_board *b, int rank, int64_t step);
 void etd_board_move(struct etd_board *b, int rank, enum etd_phase phase);
+/* It begins a collective, or has ended it. */
+void etd_board_collective(struct etd_board *b, int rank,
+                          const struct et_comm_look *look);
+/* Anyone's: the same of RANK, as far as the board has it. */
+struct et_comm_look etd_board_look(const struct etd_board *b, int rank);
 
 #endif

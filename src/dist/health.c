@@ -1,5 +1,5 @@
 /* health.c: how a rank is: a callback that moves its place on the board, so that a hang
- * shows, and measures where its time goes.
+ * shows, notes what it does there, and measures where its time goes.
  *
  *     health, each second      own_ms wait_ms data_ms step_ms hooks_ms save_ms: means
  *                              over the batches since the last; ba_per_s; machine.h's
@@ -173,15 +173,26 @@ static const struct {
     {ET_EVENT_FIT_END, ETD_PHASE_CHECKPOINT},
 };
 
+/* Every event is progress, and some begin a phase. */
+static void
+move(struct etd_rank *r, enum et_event event, int64_t ba)
+{
+    struct etd_board_rank *own = &r->board->rank[r->local];
+    enum etd_phase phase = (enum etd_phase)own->phase;
+    for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
+        if (phases[i].event == event)
+            phase = phases[i].phase;
+    etd_flight_event(&own->flight, (int)event, ba);
+    etd_board_move(r->board, r->local, phase);
+}
+
 static et_status
 run(struct et_callback *self, enum et_event event, const struct et_state *s,
     struct et_log *log)
 {
     struct health *h = self->state;
     double now = eti_monotonic(self->cx);
-    for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
-        if (phases[i].event == event)
-            etd_board_move(h->rank->board, h->rank->local, phases[i].phase);
+    move(h->rank, event, s->timestamp.batch);
     switch (event) {
     case ET_EVENT_FIT_START:
         h->step_at = h->at = now;
@@ -230,8 +241,17 @@ static void
 close_health(struct et_callback *self)
 {
     struct health *h = self->state;
-    if (h->rank)
-        etd_sender_watch(h->rank->sender, NULL, NULL);
+    if (!h->rank)
+        return;
+    etd_sender_watch(h->rank->sender, NULL, NULL);
+    et_comm_watch(h->comm, NULL, NULL);
+}
+
+static void
+see_collective(void *data, const struct et_comm_look *look)
+{
+    const struct etd_rank *r = data;
+    etd_board_collective(r->board, r->local, look);
 }
 
 static const struct et_callback_class health_class = {
@@ -243,11 +263,7 @@ static const struct et_callback_class health_class = {
             .applies_to = "any",
         },
     .state_size = sizeof(struct health),
-    .events = ET_ON(FIT_START) | ET_ON(FIT_END) | ET_ON(BEFORE_DATALOADER) |
-              ET_ON(AFTER_DATALOADER) | ET_ON(BEFORE_FORWARD) | ET_ON(BEFORE_BACKWARD) |
-              ET_ON(AFTER_TRAIN_BATCH) | ET_ON(BATCH_END) | ET_ON(EVAL_BEFORE_ALL) |
-              ET_ON(EVAL_START) | ET_ON(EVAL_BATCH_END) | ET_ON(EVAL_AFTER_ALL) |
-              ET_ON(BATCH_CHECKPOINT) | ET_ON(EPOCH_CHECKPOINT),
+    .events = ET_ON_ALL,
     .run = run,
     .trails = et_callback_trails,
     .close = close_health,
@@ -261,5 +277,6 @@ etd_rank_watch(struct etd_rank *r, struct et_comm *comm, struct et_callback **ou
     h->rank = r;
     h->comm = comm;
     h->step_at = h->save_at = NAN;
+    et_comm_watch(comm, see_collective, r);
     return ET_OK;
 }

@@ -423,7 +423,8 @@ init(struct etd_supervisor *s)
                                            .link = -1,
                                            .print = {-1, -1},
                                            .file = {-1, -1},
-                                           .log = -1};
+                                           .log = -1,
+                                           .stack = -1};
     return etd_board_new(s->cx, s->l->nproc, &s->board);
 }
 

@@ -14,26 +14,37 @@
 
 enum { ETD_ASKERS = 8, ETD_PENDING = 32, ETD_KEPT = 256, ETD_EARLY = 64 << 10 };
 
+/* What a rank's own part of a step is made of, and all of it. */
+enum etd_own {
+    ETD_OWN_DATA,
+    ETD_OWN_HOOKS,
+    ETD_OWN_COMPUTE,
+    ETD_OWN_ALL,
+    ETD_OWN_PARTS,
+};
+
 /* One rank, as its supervisor knows it. */
 struct etd_sup_rank {
-    pid_t pid;              /* 0: it is not running */
-    int pidfd;              /* readable when it has ended */
-    int from;               /* its packets */
-    int link;               /* answers to it */
-    int print[2];           /* what it prints: standard output, standard error */
-    struct etd_bytes in;    /* packets not read yet */
-    struct etd_bytes early; /* printed before there was a directory */
-    int file[2];            /* --stdout, --stderr; -1: none */
-    int log;                /* logs/rank<rank>.txt; -1 */
-    bool waits;             /* for the run to be opened */
-    bool ended;             /* its last word has come */
-    struct etd_end end;     /* and was this */
-    int status;             /* of waitpid, when it has ended */
-    uint64_t moves;         /* of the board, when it was looked at last */
-    double moved_at;        /* since when that has not changed */
-    double own_ms;          /* of a step, as it last said; 0: it has not */
-    int64_t slow_ba; /* finished batches when it began to be slow; -1: it is not */
-    bool straggles;  /* and that has been said */
+    pid_t pid;                    /* 0: it is not running */
+    int pidfd;                    /* readable when it has ended */
+    int from;                     /* its packets */
+    int link;                     /* answers to it */
+    int print[2];                 /* what it prints: standard output, standard error */
+    struct etd_bytes in;          /* packets not read yet */
+    struct etd_bytes early;       /* printed before there was a directory */
+    int file[2];                  /* --stdout, --stderr; -1: none */
+    int log;                      /* logs/rank<rank>.txt; -1 */
+    int stack;                    /* where it stood: stack.h; -1 */
+    bool waits;                   /* for the run to be opened */
+    bool ended;                   /* its last word has come */
+    struct etd_end end;           /* and was this */
+    int status;                   /* of waitpid, when it has ended */
+    uint64_t moves;               /* of the board, when it was looked at last */
+    double moved_at;              /* since when that has not changed */
+    double own_ms[ETD_OWN_PARTS]; /* of a step, as it last said; 0: it has not */
+    bool straggles;               /* it is slow, and that has been said */
+    int64_t
+        since_ba; /* finished batches since when it is not what STRAGGLES says; -1 */
 };
 
 /* A request that is on its way through the ranks. */
@@ -136,6 +147,11 @@ void etd_sup_unlisten(struct etd_supervisor *s);
 /* supervisor_watch.c: hangs; and of a "health" record, whether its rank is a straggler.
  */
 void etd_sup_watch(struct etd_supervisor *s);
+/* What each rank did last, and is at, into the run's dumps/, which WHY then names for
+ * the rank that failed. */
+void etd_sup_dump(struct etd_supervisor *s);
+/* Where rank I stood when it ended, if it has written that down. */
+void etd_sup_dump_stack(struct etd_supervisor *s, int i);
 void etd_sup_compare(struct etd_supervisor *s, const struct et_record *r);
 
 #endif

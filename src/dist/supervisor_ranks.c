@@ -2,9 +2,10 @@
 #include "config.h"
 
 #include <errno.h>
-#include <execinfo.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,12 @@
 #include "core/base/seams.h"
 #include "dist/rank.h"
 #include "dist/ring.h"
+#include "dist/stack.h"
 #include "dist/supervisor.h"
 
-enum { READ_BYTES = 64 << 10, LOG_MODE = 0600, FRAMES = 64 };
+enum { READ_BYTES = 64 << 10, LOG_MODE = 0600 };
+/* What a collective may take, by itself, and how much more than until it is a hang. */
+enum { RANK_SECONDS = 300, RANK_MORE = 60 };
 
 /* The hub waits so long, so that it does not hold the first step back. */
 static const double HUB_SECONDS = 0.2;
@@ -32,30 +36,6 @@ etd_ignore(int number)
     struct sigaction action = {.sa_handler = SIG_IGN};
     sigemptyset(&action.sa_mask);
     sigaction(number, &action, NULL);
-}
-
-/* The supervisor takes this rank for hung: where its training thread stands goes to
- * standard error, which is its log. */
-static void
-on_abort(int number)
-{
-    static const char text[] = "this rank is ended because it does not go on; it is at\n";
-    void *frame[FRAMES];
-    if (write(STDERR_FILENO, text, sizeof text - 1) > 0)
-        backtrace_symbols_fd(frame, backtrace(frame, FRAMES), STDERR_FILENO);
-    raise(number); /* the handler is gone: SA_RESETHAND */
-}
-
-/* A guard that names plugins (cli/guard.c) stays. */
-static void
-tell_where(void)
-{
-    void *frame[1];
-    struct sigaction old, action = {.sa_handler = on_abort, .sa_flags = SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    (void)backtrace(frame, 1); /* loads what it needs: a handler must not */
-    if (sigaction(SIGABRT, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-        sigaction(SIGABRT, &action, NULL);
 }
 
 static void
@@ -78,6 +58,11 @@ set_environment(const struct etd_launch *l, int number)
     setenv("MASTER_ADDR", l->host, 1);
     if (l->port > 0)
         set_number("MASTER_PORT", l->port);
+    /* A hang is found by the supervisor first: it knows where every rank is. */
+    if (!getenv("ETUDE_RANK_TIMEOUT"))
+        set_number("ETUDE_RANK_TIMEOUT",
+                   (int)fmin(fmax(l->timeout, RANK_SECONDS), INT_MAX / 2000) +
+                       RANK_MORE);
 }
 
 /* Everything of the supervisor's is closed: a rank that lives on holds nothing open. */
@@ -101,7 +86,7 @@ close_supervisor(struct etd_supervisor *s)
 }
 
 static et_status
-become(struct etd_supervisor *s, int number, pid_t parent, const int *mine,
+become(struct etd_supervisor *s, int number, pid_t parent, const int *mine, int stack,
        struct etd_rank **rank)
 {
     const struct etd_launch *l = s->l;
@@ -123,7 +108,7 @@ become(struct etd_supervisor *s, int number, pid_t parent, const int *mine,
     close(mine[3]);
     close_supervisor(s);
     set_environment(l, number);
-    tell_where();
+    etd_stack_begin(stack);
     return etd_rank_new(cx, l, board, number, mine[0], mine[1], resumes, rank);
 }
 
@@ -173,11 +158,13 @@ start_one(struct etd_supervisor *s, int number, struct etd_rank **rank, bool *ch
     struct etd_sup_rank *r = &s->rank[number];
     int ours[4], mine[4];
     pid_t parent = getpid();
+    int stack = etd_stack_file();
     *child = false;
     if (!make_pipes(ours, mine)) {
         int error = errno;
         close_all(ours);
         close_all(mine);
+        close(stack);
         return ET_FAIL(s->cx, ET_EIO, "no pipes for rank %d: %s", s->l->base + number,
                        strerror(error));
     }
@@ -186,12 +173,13 @@ start_one(struct etd_supervisor *s, int number, struct etd_rank **rank, bool *ch
     if (pid == 0) {
         *child = true;
         close_all(ours);
-        return become(s, number, parent, mine, rank);
+        return become(s, number, parent, mine, stack, rank);
     }
     close_all(mine);
     if (pid < 0) {
         int error = errno;
         close_all(ours);
+        close(stack);
         return ET_FAIL(s->cx, ET_EIO, "cannot start rank %d: %s", s->l->base + number,
                        strerror(error));
     }
@@ -203,8 +191,9 @@ start_one(struct etd_supervisor *s, int number, struct etd_rank **rank, bool *ch
         .print = {ours[2], ours[3]},
         .file = {-1, -1},
         .log = -1,
+        .stack = stack,
         .moved_at = eti_monotonic(s->cx),
-        .slow_ba = -1,
+        .since_ba = -1,
     };
     s->alive++;
     return ET_OK;
@@ -217,6 +206,8 @@ etd_sup_start(struct etd_supervisor *s, struct etd_rank **rank, et_status *statu
     etd_board_clear(s->board);
     s->failed = -1;
     s->kill_at = 0;
+    s->looked = s->step_seconds = 0;
+    s->looked_step = 0;
     for (int i = 0; i < s->l->nproc; i++) {
         *status = start_one(s, i, rank, &child);
         if (child)
@@ -238,8 +229,8 @@ void
 etd_sup_close_rank(struct etd_supervisor *s, int i)
 {
     struct etd_sup_rank *r = &s->rank[i];
-    int *const fds[] = {&r->pidfd,    &r->from,    &r->link,    &r->print[0],
-                        &r->print[1], &r->file[0], &r->file[1], &r->log};
+    int *const fds[] = {&r->pidfd,   &r->from,    &r->link, &r->print[0], &r->print[1],
+                        &r->file[0], &r->file[1], &r->log,  &r->stack};
     for (size_t k = 0; k < sizeof fds / sizeof *fds; k++) {
         if (*fds[k] >= 0)
             close(*fds[k]);
@@ -541,6 +532,8 @@ note_failure(struct etd_supervisor *s, int i)
         snprintf(s->why, sizeof s->why,
                  "rank %d ended by itself, with exit %d, after batch %lld", number,
                  WEXITSTATUS(r->status), step);
+    if (s->stops == 0 && !s->killed)
+        etd_sup_dump(s);
 }
 
 void
@@ -561,4 +554,5 @@ etd_sup_reap(struct etd_supervisor *s, int i)
         WIFEXITED(r->status) && r->ended && WEXITSTATUS(r->status) == r->end.exit;
     if (!well)
         note_failure(s, i);
+    etd_sup_dump_stack(s, i);
 }

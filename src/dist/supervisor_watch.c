@@ -1,7 +1,7 @@
 /* supervisor_watch.c: hangs, and ranks that hold others back. Every training thread
- * moves its counter on the board with each part of each step; one that stands still for
- * too long hangs, or waits for one that does: the ranks whose counters stand lowest are
- * those behind.
+ * moves its counter on the board with each part of each step, and says there which
+ * collective it is in; one that stands still for too long hangs, or waits for one that
+ * does: is_behind says which.
  *
  * Too long is the timeout of the recipe, 5 minutes; where neither it nor the command
  * line says how long, after 200 steps it is 10 of the longest steps of late, and at
@@ -27,6 +27,17 @@ static const double LOOK_SECONDS = 0.25, LEAST_SECONDS = 60, DEFAULT_SECONDS = 3
 enum { STRAGGLE_BATCHES = 20 };
 static const double STRAGGLE = 1.15;
 
+/* What a rank's own part of a step is made of, as its health records have it, and what
+ * people call that; what is left is computation. */
+static const struct {
+    const char *name, *text;
+} parts[ETD_OWN_PARTS] = {
+    [ETD_OWN_DATA] = {"data_ms", "its dataloader"},
+    [ETD_OWN_HOOKS] = {"hooks_ms", "its algorithms"},
+    [ETD_OWN_COMPUTE] = {NULL, "its computing"},
+    [ETD_OWN_ALL] = {"own_ms", NULL},
+};
+
 static int
 by_value(const void *a, const void *b)
 {
@@ -36,44 +47,80 @@ by_value(const void *a, const void *b)
 
 /* Of the ranks that have said how long their own part of a step takes; 0 for none. */
 static double
-median_own(const struct etd_supervisor *s)
+median_of(const struct etd_supervisor *s, enum etd_own part)
 {
     double own[MOST_RANKS];
     int n = 0;
     for (int i = 0; i < s->l->nproc && n < MOST_RANKS; i++)
-        if (s->rank[i].own_ms > 0)
-            own[n++] = s->rank[i].own_ms;
+        if (s->rank[i].own_ms[ETD_OWN_ALL] > 0)
+            own[n++] = s->rank[i].own_ms[part];
     if (n == 0)
         return 0;
     qsort(own, (size_t)n, sizeof *own, by_value);
     return n % 2 ? own[n / 2] : (own[n / 2 - 1] + own[n / 2]) / 2;
 }
 
+/* False: R does not say. */
+static bool
+read_parts(const struct et_record *r, double *own)
+{
+    bool found = false;
+    double rest = 0;
+    for (int part = 0; part < ETD_OWN_PARTS; part++)
+        for (int i = 0; i < r->n && parts[part].name; i++)
+            if (strcmp(r->entry[i].name, parts[part].name) == 0) {
+                own[part] = r->entry[i].value;
+                rest += part == ETD_OWN_ALL ? own[part] : -own[part];
+                found |= part == ETD_OWN_ALL;
+            }
+    own[ETD_OWN_COMPUTE] = rest > 0 ? rest : 0;
+    return found;
+}
+
+/* The part by which RANK is furthest from the others. */
+static const char *
+cause_of(const struct etd_supervisor *s, const struct etd_sup_rank *rank)
+{
+    const char *cause = parts[ETD_OWN_COMPUTE].text;
+    double most = 0;
+    for (int part = 0; part < ETD_OWN_ALL; part++) {
+        double over = rank->own_ms[part] - median_of(s, (enum etd_own)part);
+        if (over > most) {
+            most = over;
+            cause = parts[part].text;
+        }
+    }
+    return cause;
+}
+
+/* Said once: a rank that was one is another only after it has been none for as long. */
 void
 etd_sup_compare(struct etd_supervisor *s, const struct et_record *r)
 {
-    int i = r->rank - s->l->base, at = 0;
-    while (at < r->n && strcmp(r->entry[at].name, "own_ms") != 0)
-        at++;
-    if (s->l->nproc < 2 || i < 0 || i >= s->l->nproc || at == r->n)
+    int i = r->rank - s->l->base;
+    double own[ETD_OWN_PARTS] = {0};
+    if (s->l->nproc < 2 || i < 0 || i >= s->l->nproc || !read_parts(r, own))
         return;
     struct etd_sup_rank *rank = &s->rank[i];
-    rank->own_ms = r->entry[at].value;
-    double median = median_own(s);
-    if (rank->own_ms <= STRAGGLE * median) {
-        rank->slow_ba = -1;
-        rank->straggles = false;
-    } else if (rank->slow_ba < 0) {
-        rank->slow_ba = r->ba;
-    } else if (r->ba - rank->slow_ba >= STRAGGLE_BATCHES && !rank->straggles) {
-        rank->straggles = true;
-        etd_sup_say(
-            s, ET_LOG_WARN,
-            "rank %d holds every step back by %.1f ms (%.0f%%): its own part of a "
-            "step takes %.1f ms",
-            r->rank, rank->own_ms - median, 100 * (rank->own_ms / median - 1),
-            rank->own_ms);
+    memcpy(rank->own_ms, own, sizeof own);
+    double all = own[ETD_OWN_ALL], median = median_of(s, ETD_OWN_ALL);
+    bool slow = all > STRAGGLE * median;
+    if (slow == rank->straggles) {
+        rank->since_ba = -1;
+        return;
     }
+    if (rank->since_ba < 0)
+        rank->since_ba = r->ba;
+    if (r->ba - rank->since_ba < STRAGGLE_BATCHES)
+        return;
+    rank->since_ba = -1;
+    rank->straggles = slow;
+    if (slow)
+        etd_sup_say(s, ET_LOG_WARN,
+                    "rank %d holds every step back by %.1f ms (%.0f%%): %s. Its own "
+                    "part of a step takes %.1f ms",
+                    r->rank, all - median, 100 * (all / median - 1), cause_of(s, rank),
+                    all);
 }
 
 /* ---- hangs ---- */
@@ -91,21 +138,16 @@ timeout_of(const struct etd_supervisor *s)
                                     : DEFAULT_SECONDS;
 }
 
-/* Copies what the system says of each thread of the rank to dumps/. */
+/* ---- dumps ---- */
+
+/* What the system says of its process, while there is one. */
 static void
-dump_rank(struct etd_supervisor *s, int i)
+dump_process(FILE *out, pid_t pid)
 {
     static const char *const files[] = {"status", "wchan", "stack", "syscall"};
-    char path[4096], text[4096];
-    snprintf(path, sizeof path, "%s/dumps/rank%d.txt", s->directory, s->l->base + i);
-    FILE *out = fopen(path, "we");
-    if (!out)
-        return;
-    const struct etd_board_rank *b = &s->board->rank[i];
-    fprintf(out, "rank %d: after batch %lld, in %s\n", s->l->base + i,
-            (long long)b->step, etd_phase_name(b->phase));
-    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
-        snprintf(path, sizeof path, "/proc/%d/%s", (int)s->rank[i].pid, files[k]);
+    char path[64], text[4096];
+    for (size_t k = 0; k < sizeof files / sizeof *files && pid > 0; k++) {
+        snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, files[k]);
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text);
         if (n > 0)
@@ -113,29 +155,176 @@ dump_rank(struct etd_supervisor *s, int i)
         if (fd >= 0)
             close(fd);
     }
+}
+
+/* Of rank I, to be added to; NULL: as on a full disk. The log says what matters. */
+static FILE *
+open_dump(const struct etd_supervisor *s, int i)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/dumps", s->directory);
+    (void)mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/dumps/rank%d.txt", s->directory, s->l->base + i);
+    return s->directory[0] ? fopen(path, "ae") : NULL;
+}
+
+static void
+dump_rank(struct etd_supervisor *s, int i)
+{
+    char text[96];
+    const struct etd_board_rank *b = &s->board->rank[i];
+    const struct et_comm_look look = etd_board_look(s->board, i);
+    FILE *out = open_dump(s, i);
+    if (!out)
+        return;
+    fprintf(out, "-- rank %d of start %d: after batch %lld, in %s\n", s->l->base + i,
+            s->restarts + 1, (long long)b->step, etd_phase_name(b->phase));
+    if (look.seq > 0)
+        fprintf(out, "-- %s %s\n", look.busy ? "in" : "the last collective was",
+                etd_collective_text(&look, text, sizeof text));
+    dump_process(out, s->rank[i].pid);
+    etd_flight_print(out, &b->flight);
     fclose(out);
+}
+
+void
+etd_sup_dump(struct etd_supervisor *s)
+{
+    size_t n = strlen(s->why);
+    if (!s->directory[0])
+        return;
+    for (int i = 0; i < s->l->nproc; i++)
+        dump_rank(s, i);
+    snprintf(s->why + n, sizeof s->why - n, "; dumps/rank%d.txt has what it did last",
+             s->l->base + s->failed);
+}
+
+void
+etd_sup_dump_stack(struct etd_supervisor *s, int i)
+{
+    char text[4096];
+    off_t at = 0;
+    ssize_t n =
+        s->rank[i].stack < 0 ? 0 : pread(s->rank[i].stack, text, sizeof text, 0);
+    FILE *out = n > 0 ? open_dump(s, i) : NULL;
+    while (out && n > 0) {
+        fwrite(text, 1, (size_t)n, out);
+        at += n;
+        n = pread(s->rank[i].stack, text, sizeof text, at);
+    }
+    if (out)
+        fclose(out);
+}
+
+/* ---- who is behind ---- */
+
+/* Its process is stopped, by a signal or a debugger. */
+static bool
+is_stopped(const struct etd_supervisor *s, int i)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)s->rank[i].pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *state = strrchr(text, ')');
+    return state && (state[2] == 'T' || state[2] == 't');
+}
+
+static bool
+is_same(const struct et_comm_look *a, const struct et_comm_look *b)
+{
+    return a->kind == b->kind && a->dtype == b->dtype && a->n == b->n;
+}
+
+/* Ranks that are in the collective that rank I is in, itself included. */
+static int
+company(const struct etd_supervisor *s, int i)
+{
+    const struct et_comm_look own = etd_board_look(s->board, i);
+    int n = 0;
+    for (int k = 0; k < s->l->nproc; k++) {
+        const struct et_comm_look look = etd_board_look(s->board, k);
+        n += look.busy && look.seq == own.seq && is_same(&look, &own);
+    }
+    return n;
+}
+
+/* Is rank A the one to blame, rather than B? In this order: a process that is stopped;
+ * one in no collective while others wait in theirs; one whose collectives are fewer; of
+ * ranks that wait in different ones, the one with less company, which has left one out,
+ * or has gone on further since; and the one that has gone on the least. */
+static bool
+is_behind(const struct etd_supervisor *s, int a, int b)
+{
+    const struct et_comm_look la = etd_board_look(s->board, a),
+                              lb = etd_board_look(s->board, b);
+    uint64_t ma = s->board->rank[a].moves, mb = s->board->rank[b].moves;
+    if (is_stopped(s, a) != is_stopped(s, b))
+        return is_stopped(s, a);
+    if (la.busy != lb.busy)
+        return lb.busy;
+    if (la.busy && la.seq != lb.seq)
+        return la.seq < lb.seq;
+    if (la.busy && !is_same(&la, &lb)) {
+        int ca = company(s, a), cb = company(s, b);
+        return ca != cb ? ca < cb : ma != mb ? ma > mb : a > b;
+    }
+    return ma < mb;
+}
+
+/* "0 and 2 wait": a rank that does, in a collective that BEHIND is not in; -1: none. */
+static int
+who_waits(const struct etd_supervisor *s, int behind)
+{
+    const struct et_comm_look own = etd_board_look(s->board, behind);
+    for (int i = 0; i < s->l->nproc; i++) {
+        const struct et_comm_look look = etd_board_look(s->board, i);
+        if (i != behind && look.busy &&
+            (!own.busy || own.seq != look.seq || !is_same(&look, &own)))
+            return i;
+    }
+    return -1;
+}
+
+static void
+say_who(struct etd_supervisor *s, int behind, double seconds)
+{
+    char text[96], own[96];
+    const struct etd_board_rank *b = &s->board->rank[behind];
+    const struct et_comm_look look = etd_board_look(s->board, behind);
+    int n, waits = who_waits(s, behind), number = s->l->base + behind;
+    if (waits >= 0) {
+        const struct et_comm_look theirs = etd_board_look(s->board, waits);
+        n = snprintf(s->why, sizeof s->why,
+                     "rank %d did not arrive at %s, in which rank %d has waited for "
+                     "%.0f s: it is after batch %lld, in %s",
+                     number, etd_collective_text(&theirs, text, sizeof text),
+                     s->l->base + waits, seconds, (long long)b->step,
+                     look.busy ? etd_collective_text(&look, own, sizeof own)
+                               : etd_phase_name(b->phase));
+    } else {
+        n = snprintf(s->why, sizeof s->why,
+                     "rank %d has not moved for %.0f s: after batch %lld, in %s%s%s",
+                     number, seconds, (long long)b->step, etd_phase_name(b->phase),
+                     look.busy ? ", in " : "",
+                     look.busy ? etd_collective_text(&look, own, sizeof own) : "");
+    }
+    if (n > 0 && (size_t)n < sizeof s->why)
+        snprintf(s->why + n, sizeof s->why - (size_t)n, "%s",
+                 is_stopped(s, behind) ? "; its process is stopped" : "");
 }
 
 static void
 end_hang(struct etd_supervisor *s, int behind, double seconds)
 {
-    char path[4096];
-    const struct etd_board_rank *b = &s->board->rank[behind];
-    int others = 0;
-    for (int i = 0; i < s->l->nproc; i++)
-        others += i != behind && s->board->rank[i].moves > b->moves;
     s->hung = true;
     s->failed = behind;
-    snprintf(s->why, sizeof s->why,
-             "rank %d has not moved for %.0f s: after batch %lld, in %s%s",
-             s->l->base + behind, seconds, (long long)b->step, etd_phase_name(b->phase),
-             others ? "; the others wait for it" : "");
-    snprintf(path, sizeof path, "%s/dumps", s->directory);
-    (void)mkdir(path, 0700);
-    for (int i = 0; i < s->l->nproc; i++)
-        if (s->rank[i].pid > 0)
-            dump_rank(s, i);
-    /* They write where they stand to their logs, one that was stopped too. */
+    say_who(s, behind, seconds);
+    etd_sup_dump(s);
+    /* They add where they stand, one that was stopped too. */
     etd_sup_signal_all(s, SIGABRT);
     etd_sup_signal_all(s, SIGCONT);
     s->kill_at = eti_monotonic(s->cx) + 1;
@@ -145,7 +334,7 @@ void
 etd_sup_watch(struct etd_supervisor *s)
 {
     double t = eti_monotonic(s->cx);
-    int behind = -1;
+    int longest = -1;
     if (s->hung || s->failed >= 0 || !s->run || t - s->looked < LOOK_SECONDS)
         return;
     int64_t step = s->board->rank[0].step;
@@ -165,11 +354,16 @@ etd_sup_watch(struct etd_supervisor *s)
         if (moves != r->moves || !trains) {
             r->moves = moves;
             r->moved_at = t;
-        } else if (t - r->moved_at >= timeout_of(s) &&
-                   (behind < 0 || moves < s->board->rank[behind].moves)) {
-            behind = i;
+        } else if (t - r->moved_at >= timeout_of(s)) {
+            longest = i;
         }
     }
-    if (behind >= 0)
-        end_hang(s, behind, t - s->rank[behind].moved_at);
+    if (longest < 0)
+        return;
+    /* One has not moved for too long; whom it waits for may have moved since. */
+    int behind = longest;
+    for (int i = 0; i < s->l->nproc; i++)
+        if (i != behind && s->rank[i].pid > 0 && is_behind(s, i, behind))
+            behind = i;
+    end_hang(s, behind, t - s->rank[longest].moved_at);
 }

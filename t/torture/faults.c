@@ -1,14 +1,17 @@
 /* faults.c: the program `etude` in a world that breaks where it is told to.
  *
  *     ETUDE_FAILPOINTS="rename=kill@3;batch_end=stop@100;write=errno:ENOSPC@7"
+ *     ETUDE_FAILPOINTS="rank1:before_forward=delay:40@*"
  *
  * A point is an event of training by its name, a point that core names ("checkpoint.
- * snapshot"), a file operation (open read write sync rename unlink folder), or "*", any
- * of these. Actions: kill and stop (the signals), errno:NAME and short (file
- * operations), delay:MILLISECONDS; they happen at the K-th time (@K; 1), counted from
- * 1, over all threads. ETUDE_FAILPOINTS_COUNT names a file that at the end holds how
- * many points were reached. The program that people run has none of this: it is linked
- * with main.c in the place of this file. */
+ * snapshot"), a file operation (open read write sync rename unlink folder), a
+ * collective (all_reduce), or "*", any of these; behind "rankN:" only in that rank.
+ * Actions: kill, stop and crash (signals; the last is SIGSEGV), spin (for ever),
+ * errno:NAME and short (file operations), skip (a collective, which is not done),
+ * delay:MILLISECONDS; they happen at the K-th time (@K; 1), counted from 1, over all
+ * threads, or each time (@*). Every process counts for itself. ETUDE_FAILPOINTS_COUNT
+ * names a file that at the end holds how many points were reached. The program that
+ * people run has none of this: it is linked with main.c in the place of this file. */
 #include "config.h"
 
 #include <errno.h>
@@ -23,14 +26,16 @@
 
 #include "cli/cli.h"
 #include "core/base/seams.h"
+#include "etude/comm.h"
 
 enum { MOST = 16 };
 
 static struct fault {
     char point[64];
-    enum { KILL, STOP, ERRNO, SHORT, DELAY } action;
-    int number; /* errno, or milliseconds */
-    long at, seen;
+    enum { KILL, STOP, CRASH, SPIN, ERRNO, SHORT, SKIP, DELAY } action;
+    int number;    /* errno, or milliseconds */
+    int rank;      /* -1: any */
+    long at, seen; /* at: 0: each time */
 } fault[MOST];
 static int n_faults;
 static long reached;
@@ -42,6 +47,15 @@ static const struct {
 } errors[] = {
     {"EIO", EIO},     {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EROFS", EROFS},
     {"EINTR", EINTR}, {"EMFILE", EMFILE}, {"EACCES", EACCES},
+};
+
+/* Actions that are one word. */
+static const struct {
+    const char *name;
+    int action;
+} plain[] = {
+    {"kill", KILL}, {"stop", STOP},   {"crash", CRASH},
+    {"spin", SPIN}, {"short", SHORT}, {"skip", SKIP},
 };
 
 static void
@@ -72,13 +86,15 @@ parse_one(char *text)
     f->at = at ? strtol(at + 1, NULL, 10) : 1;
     if (at)
         *at = '\0';
+    f->rank = -1;
+    if (strncmp(text, "rank", 4) == 0 && strchr(text, ':'))
+        f->rank = (int)strtol(text + 4, &text, 10), text++;
     snprintf(f->point, sizeof f->point, "%s", text);
-    if (strcmp(action, "kill") == 0)
-        f->action = KILL;
-    else if (strcmp(action, "stop") == 0)
-        f->action = STOP;
-    else if (strcmp(action, "short") == 0)
-        f->action = SHORT;
+    size_t i = 0;
+    while (i < sizeof plain / sizeof *plain && strcmp(action, plain[i].name) != 0)
+        i++;
+    if (i < sizeof plain / sizeof *plain)
+        f->action = plain[i].action;
     else if (strncmp(action, "errno:", 6) == 0) {
         f->action = ERRNO;
         f->number = error_number(action + 6);
@@ -90,31 +106,52 @@ parse_one(char *text)
     }
 }
 
-/* What happens at POINT now: 0, or an errno; SHORTER is set for a short count. */
+/* The rank that this process is, as its supervisor or launcher says; -1: none. */
 static int
-pass(const char *point, bool *shorter)
+own_rank(void)
+{
+    const char *text = getenv("RANK");
+    return text ? (int)strtol(text, NULL, 10) : -1;
+}
+
+static void
+raise_signal(const struct fault *f)
+{
+    if (f->action == KILL)
+        kill(getpid(), SIGKILL);
+    if (f->action == STOP)
+        kill(getpid(), SIGSTOP);
+    if (f->action == CRASH)
+        raise(SIGSEGV);
+}
+
+/* What happens at POINT now: 0, or an errno; *LESS is set for a short count, or where
+ * nothing is to be done. */
+static int
+pass(const char *point, bool *less)
 {
     int failed = 0, wait = 0;
+    volatile bool spins = false;
     pthread_mutex_lock(&lock);
     reached++;
     for (int i = 0; i < n_faults; i++) {
         struct fault *f = &fault[i];
         if (strcmp(f->point, "*") != 0 && strcmp(f->point, point) != 0)
             continue;
-        if (++f->seen != f->at)
+        if ((f->rank >= 0 && f->rank != own_rank()) || (++f->seen != f->at && f->at))
             continue;
-        if (f->action == KILL)
-            kill(getpid(), SIGKILL);
-        if (f->action == STOP)
-            kill(getpid(), SIGSTOP);
+        raise_signal(f);
+        spins = spins || f->action == SPIN;
         if (f->action == ERRNO)
             failed = f->number;
         if (f->action == DELAY)
             wait = f->number;
-        if (f->action == SHORT && shorter)
-            *shorter = true;
+        if ((f->action == SHORT || f->action == SKIP) && less)
+            *less = true;
     }
     pthread_mutex_unlock(&lock);
+    while (spins)
+        ;
     if (wait)
         nanosleep(&(struct timespec){wait / 1000, wait % 1000 * 1000000L}, NULL);
     return failed;
@@ -185,6 +222,22 @@ static int
 faulty_folder(int dir, const char *path, mode_t mode)
 {
     FAIL_OR("folder", eti_system.file.make_folder(dir, path, mode));
+}
+
+/* The linker puts these in the place of core's (--wrap). */
+et_status __real_et_comm_all_reduce(struct et_ctx *cx, struct et_comm *c, void *data,
+                                    int64_t n, enum et_dtype dtype, enum et_comm_op op);
+et_status __wrap_et_comm_all_reduce(struct et_ctx *cx, struct et_comm *c, void *data,
+                                    int64_t n, enum et_dtype dtype, enum et_comm_op op);
+
+et_status
+__wrap_et_comm_all_reduce(struct et_ctx *cx, struct et_comm *c, void *data, int64_t n,
+                          enum et_dtype dtype, enum et_comm_op op)
+{
+    bool skipped = false;
+    if (c)
+        (void)pass("all_reduce", &skipped);
+    return skipped ? ET_OK : __real_et_comm_all_reduce(cx, c, data, n, dtype, op);
 }
 
 static void

@@ -1,0 +1,12 @@
+/* stack.h: where a rank stands when it crashes, or does not go on: written by the rank
+ * itself into memory that its supervisor holds as well. */
+#ifndef ETD_STACK_H
+#define ETD_STACK_H
+
+/* Such memory, as a file of a name that nobody sees; -1: there is none. */
+int etd_stack_file(void);
+/* From now on this process writes into FD where it stands at a signal that would end it
+ * with a core; who caught those before is asked next. */
+void etd_stack_begin(int fd);
+
+#endif

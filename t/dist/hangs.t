@@ -1,0 +1,77 @@
+#!/usr/bin/env perl
+# Ranks that stand still, leave a collective out, hold the others back, or crash again and
+# again: the right one is named, with what it did last (RELIABILITY.md R13, R15).
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Processes;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $event = qr/^ +-\d+\.\d{6}  ba \d+  \w+$/m;
+my $stack = qr/-- signal 06: this rank does not go on; it is at\n.*faults/;
+
+write_recipe('r.yaml', <<'R');
+eval_data: {name: synthetic_images, num_samples: 16, workers: 0}
+eval_interval: 50ba
+R
+
+# A run of two ranks with a fault, which hangs; $who is to be named so.
+sub hangs {
+    my ($run, $points, $who, $what) = @_;
+    is finish(start_with($faults, $points, $run, '-n', 2, '--timeout', '5s')), 5, "$what: hung, 5";
+    like slurp("$run.err"), qr/^etude: error E6007: $who; dumps\/rank1\.txt has what it did last$/m, 'named so';
+    is field($run, 'state'), 'hung', 'hung';
+    my @dumps = map { slurp("$run/dumps/rank$_.txt") } 0, 1;
+    is scalar(grep { /$event/ && /$stack/ } @dumps), 2, 'of all ranks dumps/ has what they did last, and where they stood';
+    my @events = $dumps[0] =~ /$event/g;
+    cmp_ok scalar(@events), '<=', 2000, 'the last 2,000 events';
+}
+
+SKIP: {
+    skip 'built without Gloo', 22 unless $has_gloo;
+    hangs('spins', 'rank1:before_forward=spin@120',
+        qr/rank 1 did not arrive at all_reduce \d+ of \d+ f32, in which rank 0 has waited for \d+ s: it is after batch 119, in reading data/,
+        'a rank in an endless loop');
+    hangs('stands', 'rank1:before_backward=stop@70',
+        qr/rank 1 did not arrive at all_reduce \d+ of \d+ f32, in which rank 0 has waited for \d+ s: it is after batch 69, in forward; its process is stopped/,
+        'a rank that is stopped');
+    hangs('skips', 'rank1:all_reduce=skip@2',
+        qr/rank 1 did not arrive at all_reduce (\d+) of 1 u8, in which rank 0 has waited for \d+ s: it is after batch 50, in all_reduce \1 of 2 f64/,
+        'a rank that leaves a collective out');
+    like slurp('skips/dumps/rank0.txt'), qr/all_reduce \d+ of 1 u8 begins\n(?!.*all_reduce \d+ of 1 u8 ends$)/m,
+        'the collective is the last thing that the other did';
+
+    # Each start counts anew: the second has 50 batches to do, and ends before its 120th.
+    is finish(start_with($faults, 'rank1:before_forward=spin@120', 'again', '-n', 2, '--timeout', '5s',
+        '--autoresume', 'max_duration=150ba')), 0, 'with --autoresume the group is started again, and ends well';
+    is field('again', 'incarnation'), 2, 'once';
+    like slurp('again/logs/rank0.txt'), qr/rank 1 did not arrive .* it is started again in 1 s \(2 left\)/, 'and why is in its log';
+
+    # ---- slow, and only flagged ----
+
+    for my $slow (['rank1:after_dataloader', 1, 'its dataloader'], ['rank0:before_backward', 0, 'its computing']) {
+        my ($point, $rank, $cause) = @$slow;
+        my $run = "slow$rank";
+        is finish(start_with($faults, "$point=delay:20\@*", $run, '-n', 2, 'max_duration=400ba')), 0,
+            "a rank that takes longer ends no run";
+        my @said = slurp("$run/logs/rank0.txt") =~ /(rank \d holds every step back by .*)/g;
+        is scalar(@said), 1, 'it is told of once';
+        like $said[0] // '', qr/^rank $rank holds every step back by \d+\.\d ms \(\d+%\): $cause\. Its own part/, "rank $rank, for $cause";
+        ok slurp("$run/events.log") =~ /rank $rank holds every step back/, 'in the log of the run';
+    }
+}
+
+# ---- the same crash at the same batch (R15) ----
+
+# No checkpoint comes before it: each start begins where the first did.
+is finish(start_with($faults, 'batch_end=crash@30', 'loop', '--autoresume')), 1, 'a crash at the same batch each time ends the run: 1';
+is field('loop', 'incarnation'), 3, 'after three tries';
+like slurp('loop.err'),
+    qr/^etude: error E6\d+: rank 0 was ended by signal 11 \(Segmentation fault\) after batch 29; dumps\/rank0\.txt has what it did last: the third time at this batch$/m,
+    'with rank, signal and batch';
+my @stood = slurp('loop/dumps/rank0.txt') =~ /(-- signal 11: this rank does not go on; it is at\n.*faults)/g;
+is scalar(@stood), 3, 'and dumps/ has where it stood each time';
+is field('loop', 'state'), 'failed', 'failed';
+done_testing();
