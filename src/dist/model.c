@@ -405,16 +405,27 @@ ring_place(int *first, int *n, int size)
     return at;
 }
 
-/* "eval  accuracy .7212": as far as there is room. */
+/* "ep 6  Accuracy 0.7212 (+0.0081)  CrossEntropy 1.1022": as far as there is room. The
+ * first is compared with the evaluation before it: its series does not have R yet. Of
+ * several evaluators the name stands first; "eval" says nothing. */
 static void
-describe_eval(const struct et_record *r, char *buf, size_t size)
+describe_eval(const struct etd_model *m, const struct et_record *r, char *buf,
+              size_t size)
 {
-    size_t n = (size_t)snprintf(buf, size, "%s", r->text ? r->text : "eval");
+    bool is_named = r->text && strcmp(r->text, "eval") != 0, is_first = true;
+    size_t n = (size_t)snprintf(buf, size, "%s%sep %lld", is_named ? r->text : "",
+                                is_named ? "  " : "", (long long)r->ep);
     for (int i = 0; i < r->n && n < size; i++) {
         const char *metric = evaluated_metric(r->entry[i].name);
-        if (metric)
-            n += (size_t)snprintf(buf + n, size - n, "  %s %.4f", metric,
-                                  r->entry[i].value);
+        if (!metric)
+            continue;
+        double value = r->entry[i].value;
+        n += (size_t)snprintf(buf + n, size - n, "  %s %.4f", metric, value);
+        bool has_series = is_first && eti_is_series(r) && m->named[i] >= 0;
+        const struct etd_series *s = has_series ? &m->series[m->named[i]] : NULL;
+        if (s && s->n > 0 && isfinite(value - s->last) && n < size)
+            n += (size_t)snprintf(buf + n, size - n, " (%+.4f)", value - s->last);
+        is_first = false;
     }
 }
 
@@ -450,7 +461,7 @@ add_event(struct etd_model *m, const struct et_record *r)
         .level = r->kind == ET_RECORD_LOG ? r->level : ET_LOG_INFO,
     };
     if (r->kind == ET_RECORD_EVAL)
-        describe_eval(r, e->text, sizeof e->text);
+        describe_eval(m, r, e->text, sizeof e->text);
     else
         copy(e->text, sizeof e->text, r->text);
     m->n_warnings += e->level == ET_LOG_WARN;

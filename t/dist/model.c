@@ -138,6 +138,38 @@ test_rest(struct etd_model *m)
 }
 
 static void
+test_evaluations(struct et_ctx *cx)
+{
+    struct etd_model *m;
+    static const double accuracy[] = {0.25, 0.5, NAN, 0.75};
+    static const char *const wanted[] = {
+        "ep 1  Accuracy 0.2500  CrossEntropy 2.0000",
+        "ep 2  Accuracy 0.5000 (+0.2500)  CrossEntropy 2.0000",
+        "ep 3  Accuracy nan  CrossEntropy 2.0000",
+        "ep 4  Accuracy 0.7500  CrossEntropy 2.0000",
+    };
+    need(cx, etd_model_new(cx, &m));
+    for (int i = 0; i < 4; i++) {
+        struct et_log_entry e[] = {
+            {.name = "time/total", .value = i},
+            {.name = "metrics/eval/Accuracy", .value = accuracy[i]},
+            {.name = "metrics/eval/CrossEntropy", .value = 2}};
+        struct et_record r = {.kind = ET_RECORD_EVAL,
+                              .seq = i + 1,
+                              .t = 1e9,
+                              .ep = i + 1,
+                              .ba = 10 * (i + 1),
+                              .text = "eval",
+                              .entry = e,
+                              .n = 3};
+        need(cx, etd_model_apply(m, &r));
+        is_str(etd_model_event(m, i)->text, wanted[i],
+               "evaluation %d says what came of it", i + 1);
+    }
+    etd_model_free(&m);
+}
+
+static void
 test_estimate(struct et_ctx *cx)
 {
     struct etd_model *m;
@@ -335,6 +367,7 @@ main(void)
     apply(cx, m, 0, 0);
     test_series(m);
     test_rest(m);
+    test_evaluations(cx);
     test_estimate(cx);
     test_resume(cx);
     test_snapshots(cx, m);
