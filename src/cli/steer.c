@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "core/base/seams.h"
+#include "core/run/events.h"
 #include "core/run/facts.h"
 #include "dist/client.h"
 #include "dist/target.h"
@@ -20,7 +21,8 @@ static const double ANSWER_SECONDS = 30, HUB_SECONDS = 3;
 /* A run, and where its hub is asked. */
 struct steered {
     char name[2 * ETD_ADDRESS]; /* as people call it */
-    struct etd_target target;
+    char ended[PATH_MAX];       /* directory of one that has ended; "" */
+    struct etd_target target;   /* of one that has not */
 };
 
 static int
@@ -47,9 +49,8 @@ find_here(struct cli *c, const char *text, struct steered *run)
     const char *id = json_string_value(json_object_get(facts, "id"));
     snprintf(run->name, sizeof run->name, "%s", name ? name : text);
     if (!eti_facts_is_alive(facts))
-        code =
-            cli_fail(c, (enum cli_error)ETD_E_UNREACHABLE,
-                     "etude show says how it ended", "%s is not under way", run->name);
+        snprintf(run->ended, sizeof run->ended, "%s",
+                 json_string_value(json_object_get(facts, "directory")));
     else if (etd_target_local(c->cx, run->name, id, &run->target) != ET_OK)
         code = unreachable(c, run);
     json_decref(facts);
@@ -102,10 +103,13 @@ static int
 ask(struct cli *c, const struct steered *run, enum etd_op op, const char *key,
     const char *value, struct etd_answer *a)
 {
-    if ((key && strlen(key) >= ETD_WORD) || (value && strlen(value) >= ETD_WORD))
-        return cli_fail(c, CLI_E_VALUE, NULL,
-                        "%s: what is asked of a run has at most %d bytes",
-                        etd_op_name(op), ETD_WORD - 1);
+    if (*run->ended)
+        return cli_fail(c, (enum cli_error)ETD_E_UNREACHABLE,
+                        "etude show says how it ended", "%s is not under way",
+                        run->name);
+    if ((key && strlen(key) >= ETD_WORD) || (value && strlen(value) >= etd_op_room(op)))
+        return cli_fail(c, CLI_E_VALUE, NULL, "%s: its text has at most %zu bytes",
+                        etd_op_name(op), etd_op_room(op) - 1);
     if (ask_hub(c, &run->target, op, key, value, a) != ET_OK)
         return unreachable(c, run);
     if (a->kind == ETD_EXPIRED)
@@ -251,5 +255,51 @@ cli_set(struct cli *c)
     if (c->opt.json && (code == CLI_OK || json_array_size(all) > 0))
         return cli_print_json(all) == CLI_OK ? code : CLI_BUG;
     json_decref(all);
+    return code;
+}
+
+/* ---- notes ---- */
+
+/* One that has ended: nobody else writes its log. ECANCELED: somebody does. */
+static et_status
+note_ended(struct cli *c, const struct steered *run, const char *text, int64_t *ba)
+{
+    struct et_record note;
+    int64_t cut = 0;
+    ET_TRY(eti_events_annotate(c->cx, run->ended, text, &cut, &note));
+    if (cut > 0)
+        et_report(c->cx, ET_LOG_WARN,
+                  "the log ended in the middle of a record; its %lld bytes are cut off",
+                  (long long)cut);
+    cli_run_remember(c, run->ended);
+    *ba = note.ba;
+    return ET_OK;
+}
+
+int
+cli_annotate(struct cli *c)
+{
+    struct steered run;
+    struct etd_answer a;
+    if (c->n_args != 2 || !*c->arg[1])
+        return cli_fail(c, CLI_E_OPERAND, NULL,
+                        "annotate takes a run and a text, in quotes if it has blanks");
+    char text[ET_VISIBLE_MAX + 1];
+    et_visible(text, sizeof text, c->arg[1], strlen(c->arg[1]));
+    int code = find(c, c->arg[0], &run);
+    et_status status =
+        code == CLI_OK && *run.ended ? note_ended(c, &run, text, &a.step) : ET_OK;
+    if (status == ET_ECANCELED)
+        return cli_fail(c, CLI_E_BUSY, "annotate it when it has ended", "%s",
+                        et_error_get(c->cx)->message);
+    if (status != ET_OK)
+        return cli_fail_status(
+            c, status == ET_EFORMAT ? ETI_STAGE_DATA : ETI_STAGE_OUTPUT, status);
+    if (code == CLI_OK && !*run.ended)
+        code = ask(c, &run, ETD_OP_ANNOTATE, NULL, text, &a);
+    if (code == CLI_OK && c->opt.json)
+        return cli_print_json(json_pack("{s:s, s:I, s:f, s:s}", "name", run.name, "ba",
+                                        (json_int_t)a.step, "t", eti_wall(c->cx),
+                                        "text", text));
     return code;
 }

@@ -33,10 +33,11 @@ etd_client_command(struct etd_client *c, enum etd_op op, const char *key,
 {
     struct etd_command command = {.op = op, .if_rev = if_rev, .ttl_ms = ttl_ms};
     size_t n_key = key ? strlen(key) : 0, n_value = value ? strlen(value) : 0;
-    if (n_key >= ETD_WORD || n_value >= ETD_WORD || ttl_ms < 1 || ttl_ms > ETD_TTL_MS)
+    if (n_key >= ETD_WORD || n_value >= etd_op_room(op) || ttl_ms < 1 ||
+        ttl_ms > ETD_TTL_MS)
         return ETD_FAIL(c->cx, ET_EINVAL, ARGUMENT,
-                        "%s: texts have at most %d bytes, times 1 to %d ms",
-                        etd_op_name(op), ETD_WORD - 1, ETD_TTL_MS);
+                        "%s: its text has at most %zu bytes, and times 1 to %d ms",
+                        etd_op_name(op), etd_op_room(op) - 1, ETD_TTL_MS);
     memcpy(command.key, key ? key : "", n_key);
     memcpy(command.value, value ? value : "", n_value);
     if (getrandom(command.id, sizeof command.id, 0) != sizeof command.id)

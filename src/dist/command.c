@@ -52,14 +52,20 @@ etd_command_write(void *bytes, size_t room, const struct etd_head *head,
     return etd_end(&o);
 }
 
-/* A text of M that fits into ETD_WORD bytes: false for one that does not. */
+size_t
+etd_op_room(enum etd_op op)
+{
+    return op == ETD_OP_ANNOTATE ? ETD_NOTE : ETD_WORD;
+}
+
+/* A text of M that fits into SIZE bytes: false for one that does not. */
 static bool
-get_word(const struct etd_map *m, const char *key, char *out)
+get_word(const struct etd_map *m, const char *key, char *out, size_t size)
 {
     struct etd_value v;
-    etd_get_text(m, key, out, ETD_WORD);
+    etd_get_text(m, key, out, size);
     return !etd_find(m, key, &v) ||
-           (v.type == ETD_IS_TEXT && v.n < ETD_WORD && strlen(out) == v.n);
+           (v.type == ETD_IS_TEXT && v.n < size && strlen(out) == v.n);
 }
 
 const char *
@@ -80,10 +86,10 @@ etd_command_read(const struct etd_frame *f, struct etd_command *out)
     out->if_rev = etd_get_int(&f->body, "if_rev", -1);
     if (!etd_find(&f->body, "args", &args) || args.type != ETD_IS_MAP)
         return "no args";
-    if (!get_word(&args.map, "key", out->key) ||
-        !get_word(&args.map, "value", out->value) ||
-        !get_word(&f->body, "who", out->who))
-        return "a text of 160 bytes or more";
+    if (!get_word(&args.map, "key", out->key, ETD_WORD) ||
+        !get_word(&args.map, "value", out->value, etd_op_room(out->op)) ||
+        !get_word(&f->body, "who", out->who, ETD_WORD))
+        return "a text that is too long";
     if (!!ops[out->op].key != !!out->key[0])
         return out->key[0] ? "a key that it does not take" : "no key";
     const char *value = ops[out->op].value;

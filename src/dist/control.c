@@ -26,7 +26,7 @@
 #include "dist/hub_parts.h"
 
 enum {
-    LINE = 4096,     /* bytes of a line at most */
+    LINE = 4096,     /* bytes of a line at most: a note of quotes is twice as long */
     KNOWN = 1 << 18, /* commands of a run at most */
     HEX = 2 * ETD_CMD_ID + 1,
 };
@@ -333,7 +333,7 @@ static const char *
 why_not(struct etd_hub *h, const struct etd_frame *f, const struct etd_command *c,
         int *code, char *text, size_t size)
 {
-    const char *lease = etd_control_lease(h);
+    const char *lease = c->op == ETD_OP_ANNOTATE ? "" : etd_control_lease(h);
     *code = ETD_E_OTHER_RUN;
     if (memcmp(f->head.run, h->run, ETD_RUN_ID) != 0)
         return "that is another run";
@@ -359,6 +359,9 @@ etd_control_command(struct etd_hub *h, struct etd_peer *p, const struct etd_fram
     int code;
     const char *wrong = etd_command_read(f, &c);
     memcpy(c.who, p->who, sizeof c.who);
+    char raw[sizeof c.value]; /* the log of commands and that of the run are shown */
+    memcpy(raw, c.value, sizeof raw);
+    et_visible(c.value, sizeof c.value, raw, strlen(raw));
     if (!is_in_rate(h, p->who)) {
         (void)reject(h, p, &c, ETD_E_RATE, "more than 10 commands a second");
         return;

@@ -151,7 +151,6 @@ reopen(struct etd_supervisor *s)
 static int
 conclude(struct etd_supervisor *s, const struct etd_end *end)
 {
-    etd_sup_unlisten(s);
     if (!s->run && s->directory[0]) /* it was closed to be started again */
         reopen(s);
     if (s->run) {
@@ -181,7 +180,6 @@ plan_restart(struct etd_supervisor *s, double seconds)
     s->restarts++;
     etd_sup_say(s, ET_LOG_WARN, "%s; it is started again in %.0f s (%d left)", s->why,
                 seconds, s->budget);
-    etd_sup_unlisten(s);
     etd_hub_end(s);
     et_run_flush(s->run);
     et_run_close(&s->run);
@@ -225,14 +223,14 @@ ends_between(struct etd_supervisor *s, int *code)
 /* ---- waiting ---- */
 
 /* Whose descriptor it is. */
-enum who { SIGNALS, FRONT, LISTENER, HUB, HUB_PROCESS, ASKER, PACKETS, PRINT, PROCESS };
+enum who { SIGNALS, FRONT, HUB, HUB_PROCESS, PACKETS, PRINT, PROCESS };
 enum { DESCRIPTORS = 512 };
 
 struct watch {
     struct pollfd fd[DESCRIPTORS];
     struct {
         enum who who;
-        int i, k; /* which asker or rank; which stream */
+        int i, k; /* which rank; which stream */
     } of[DESCRIPTORS];
     int n;
 };
@@ -283,17 +281,11 @@ serve_one(struct etd_supervisor *s, enum who who, int i, int k)
     case FRONT:
         hear_front(s);
         break;
-    case LISTENER:
-        etd_sup_accept(s);
-        break;
     case HUB:
-        etd_sup_hear(s, ETD_FROM_HUB);
+        etd_sup_hear(s);
         break;
     case HUB_PROCESS:
         etd_hub_reap(s);
-        break;
-    case ASKER:
-        etd_sup_hear(s, i);
         break;
     case PACKETS:
         etd_sup_read_packets(s, i);
@@ -321,11 +313,8 @@ wait_and_serve(struct etd_supervisor *s)
     }
     watch(&w, s->signals, POLLIN, SIGNALS, 0, 0);
     watch(&w, s->front, s->to_front.n ? POLLOUT | POLLIN : POLLIN, FRONT, 0, 0);
-    watch(&w, s->listener, POLLIN, LISTENER, 0, 0);
     watch(&w, s->hub_fd, POLLIN, HUB, 0, 0);
     watch(&w, s->hub_pidfd, POLLIN, HUB_PROCESS, 0, 0);
-    for (int i = 0; i < ETD_ASKERS; i++)
-        watch(&w, s->asker[i], POLLIN, ASKER, i, 0);
     if (poll(w.fd, (nfds_t)w.n, (int)(1e3 * next_deadline(s)) + 1) > 0)
         for (int i = 0; i < w.n; i++)
             if (w.fd[i].revents)
@@ -404,9 +393,7 @@ static et_status
 init(struct etd_supervisor *s)
 {
     void *block;
-    for (int i = 0; i < ETD_ASKERS; i++)
-        s->asker[i] = -1;
-    s->listener = s->hub_fd = s->hub_pidfd = -1;
+    s->hub_fd = s->hub_pidfd = -1;
     s->failed = -1;
     s->budget = BUDGET;
     s->crash_step[0] = s->crash_step[1] = s->crash_step[2] = -1;

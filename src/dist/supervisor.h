@@ -1,7 +1,7 @@
 /* supervisor.h: what the files of the supervisor share; launch.h is what others see.
  *
  * One thread, one poll. Everything that can wait is a descriptor in it: the ranks'
- * pipes and pidfds, the front, signals, those who ask for something, the hub. */
+ * pipes and pidfds, the front, signals, the hub. */
 #ifndef ETD_SUPERVISOR_H
 #define ETD_SUPERVISOR_H
 
@@ -12,7 +12,7 @@
 #include "dist/packet.h"
 #include "dist/wire.h"
 
-enum { ETD_ASKERS = 8, ETD_PENDING = 32, ETD_KEPT = 256, ETD_EARLY = 64 << 10 };
+enum { ETD_PENDING = 32, ETD_KEPT = 256, ETD_EARLY = 64 << 10 };
 
 /* What a rank's own part of a step is made of, and all of it. */
 enum etd_own {
@@ -50,11 +50,9 @@ struct etd_sup_rank {
 /* A request that is on its way through the ranks. */
 struct etd_pending {
     uint64_t id;            /* of the board; 0: free */
-    int asker;              /* index; ETD_FROM_HUB; -1: nobody waits */
     unsigned char name[16]; /* of the command */
     double until;           /* monotonic: it expires */
 };
-enum { ETD_FROM_HUB = ETD_ASKERS };
 
 struct etd_supervisor {
     struct et_ctx *cx;
@@ -91,7 +89,6 @@ struct etd_supervisor {
     double start_at; /* monotonic: the group is started again; 0: it is not */
     struct et_log_entry *entry; /* of the record that is read [ETD_RING_NAMES] */
 
-    int listener, asker[ETD_ASKERS]; /* control socket; connections, -1 */
     struct etd_pending pending[ETD_PENDING];
     uint64_t next_id;
     int64_t revision; /* of the settings: requests applied */
@@ -135,14 +132,11 @@ void etd_sup_say(struct etd_supervisor *s, enum et_log_level level, const char *
                  ...) ET_PRINTF(3, 4);
 
 /* supervisor_control.c */
-void etd_sup_listen(struct etd_supervisor *s);
-void etd_sup_accept(struct etd_supervisor *s);
-/* A packet of ASKER, or of the hub. */
-void etd_sup_hear(struct etd_supervisor *s, int asker);
+/* A packet of the hub. */
+void etd_sup_hear(struct etd_supervisor *s);
 /* What rank 0 says of a request: "ID STEP APPLIED ANSWER". */
 void etd_sup_answered(struct etd_supervisor *s, const char *text);
 void etd_sup_expire(struct etd_supervisor *s);
-void etd_sup_unlisten(struct etd_supervisor *s);
 
 /* supervisor_watch.c: hangs; and of a "health" record, whether its rank is a straggler.
  */

@@ -1,6 +1,5 @@
-/* supervisor_control.c: what is asked of the run: commands by the hub (wire.h has the
- * packets, control.h what the ranks do with them), and notes by their owner on this
- * machine (asking.h).
+/* supervisor_control.c: what is asked of the run: commands, which the hub passes on
+ * (wire.h has the packets, control.h what the ranks do with them).
  *
  * Every command is answered once, and its answer kept by its id: a second packet with
  * the same id changes nothing and is answered again. */
@@ -8,145 +7,63 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "dist/asking.h"
 #include "dist/errors.h"
 #include "dist/supervisor.h"
 #include "dist/wire.h"
 
-/* ---- the socket ---- */
-
-bool
-etd_asking_address(const char *directory, int *folder, struct sockaddr_un *out)
-{
-    /* By descriptor: a run's path may be longer than an address. */
-    *folder = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
-    snprintf(out->sun_path, sizeof out->sun_path, "/proc/self/fd/%d/%s", *folder,
-             ETD_ASKING_NAME);
-    return *folder >= 0;
-}
-
-void
-etd_sup_listen(struct etd_supervisor *s)
-{
-    struct sockaddr_un to;
-    int folder;
-    if (!etd_asking_address(s->directory, &folder, &to))
-        return;
-    (void)unlinkat(folder, ETD_ASKING_NAME, 0); /* of one that died; ours is the lock */
-    s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    mode_t mask = umask(077);
-    bool good = s->listener >= 0 &&
-                bind(s->listener, (struct sockaddr *)&to, sizeof to) == 0 &&
-                listen(s->listener, ETD_ASKERS) == 0;
-    umask(mask);
-    close(folder);
-    if (good)
-        return;
-    etd_sup_say(s, ET_LOG_WARN, "no commands can be given to this run: %s",
-                strerror(errno));
-    if (s->listener >= 0)
-        close(s->listener);
-    s->listener = -1;
-}
-
-void
-etd_sup_unlisten(struct etd_supervisor *s)
-{
-    char path[sizeof s->directory + sizeof ETD_ASKING_NAME];
-    if (s->listener < 0)
-        return;
-    close(s->listener);
-    s->listener = -1;
-    snprintf(path, sizeof path, "%s/%s", s->directory, ETD_ASKING_NAME);
-    (void)unlink(path);
-    for (int i = 0; i < ETD_ASKERS; i++) {
-        if (s->asker[i] >= 0)
-            close(s->asker[i]);
-        s->asker[i] = -1;
-    }
-}
-
-void
-etd_sup_accept(struct etd_supervisor *s)
-{
-    struct ucred peer;
-    socklen_t n = sizeof peer;
-    int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), i = 0;
-    if (fd < 0)
-        return;
-    while (i < ETD_ASKERS && s->asker[i] >= 0)
-        i++;
-    if (i == ETD_ASKERS || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0 ||
-        peer.uid != geteuid()) {
-        close(fd);
-        return;
-    }
-    s->asker[i] = fd;
-}
-
 /* ---- answers ---- */
 
-static int
-descriptor(const struct etd_supervisor *s, int asker)
-{
-    return asker == ETD_FROM_HUB ? s->hub_fd : asker >= 0 ? s->asker[asker] : -1;
-}
-
 static void
-send_answer(const struct etd_supervisor *s, int asker, const struct etd_answer *a)
+send_answer(const struct etd_supervisor *s, const struct etd_answer *a)
 {
     char bytes[ETD_CONTROL_BYTES];
-    int fd = descriptor(s, asker);
     const struct etd_head head = {.kind = a->kind};
     size_t n = etd_answer_write(bytes, sizeof bytes, &head, a);
-    if (fd >= 0 && n > 0)
-        (void)send(fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (s->hub_fd >= 0 && n > 0)
+        (void)send(s->hub_fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* Keeps it, too: the same id is the same command. */
 static void
-answer(struct etd_supervisor *s, int asker, const struct etd_answer *a)
+answer(struct etd_supervisor *s, const struct etd_answer *a)
 {
     s->kept[s->n_kept++ % ETD_KEPT] = *a;
-    send_answer(s, asker, a);
+    send_answer(s, a);
 }
 
 static void
-reject(struct etd_supervisor *s, int asker, const struct etd_command *c, int code,
+reject(struct etd_supervisor *s, const struct etd_command *c, int code,
        const char *text)
 {
     struct etd_answer a = {.kind = ETD_REJECTED, .code = code};
     memcpy(a.id, c->id, sizeof a.id);
     snprintf(a.text, sizeof a.text, "%s", text);
-    answer(s, asker, &a);
+    answer(s, &a);
 }
 
 static void
-accept_now(struct etd_supervisor *s, int asker, const struct etd_command *c)
+accept_now(struct etd_supervisor *s, const struct etd_command *c)
 {
     struct etd_answer a = {.kind = ETD_APPLIED, .rev = s->revision};
     memcpy(a.id, c->id, sizeof a.id);
     a.step = s->board->rank[0].step;
-    answer(s, asker, &a);
+    answer(s, &a);
 }
 
 /* ---- commands ---- */
 
-/* A record as the trainer writes them, for what never reaches it. */
+/* A record as the trainer writes them, for what never reaches it. ARGS: of the command;
+ * "" without. */
 static void
-record_command(struct etd_supervisor *s, const struct etd_command *c,
+record_command(struct etd_supervisor *s, const struct etd_command *c, const char *args,
                const char *answer)
 {
     char text[ET_REQUEST_TEXT];
@@ -157,24 +74,24 @@ record_command(struct etd_supervisor *s, const struct etd_command *c,
         .ba = s->board->rank[0].step,
         .text = text,
     };
-    snprintf(text, sizeof text, "%s %s%s%s -> %s", c->who, etd_op_name(c->op),
-             c->value[0] ? " " : "", c->value, answer);
+    snprintf(text, sizeof text, "%s %s%s%.40s -> %s", c->who, etd_op_name(c->op),
+             *args ? " " : "", args, answer);
     sink->write(sink, &r);
     s->dirty = true;
 }
 
 static void
-end_at_once(struct etd_supervisor *s, int asker, const struct etd_command *c)
+end_at_once(struct etd_supervisor *s, const struct etd_command *c)
 {
-    record_command(s, c, "killed");
+    record_command(s, c, "", "killed");
     s->killed = true;
     etd_sup_signal_all(s, SIGKILL);
-    accept_now(s, asker, c);
+    accept_now(s, c);
 }
 
 /* One rank's process: what follows is what follows when a rank dies (supervisor.c). */
 static void
-end_rank(struct etd_supervisor *s, int asker, const struct etd_command *c)
+end_rank(struct etd_supervisor *s, const struct etd_command *c)
 {
     const struct etd_launch *l = s->l;
     char text[ETD_STRING / 4], *end;
@@ -182,22 +99,22 @@ end_rank(struct etd_supervisor *s, int asker, const struct etd_command *c)
     if (!isdigit((unsigned char)c->value[0]) || *end || rank < l->base || rank > last) {
         snprintf(text, sizeof text, "the ranks here are %d to %ld, and none is '%.40s'",
                  l->base, last, c->value);
-        reject(s, asker, c, ETD_E_ARGUMENT, text);
+        reject(s, c, ETD_E_ARGUMENT, text);
         return;
     }
     const struct etd_sup_rank *r = &s->rank[rank - l->base];
     if (r->pid <= 0) {
-        reject(s, asker, c, ETD_E_FULL, "that rank is not running now");
+        reject(s, c, ETD_E_FULL, "that rank is not running now");
         return;
     }
-    record_command(s, c, "killed");
+    record_command(s, c, c->value, "killed");
     kill(r->pid, SIGKILL); /* nobody else waits for it: the number is still its own */
-    accept_now(s, asker, c);
+    accept_now(s, c);
 }
 
 /* Onto the board, from which the ranks take it between two batches. */
 static void
-ask_ranks(struct etd_supervisor *s, int asker, const struct etd_command *c)
+ask_ranks(struct etd_supervisor *s, const struct etd_command *c)
 {
     static const enum et_request_op ops[ETD_OP_COUNT] = {
         [ETD_OP_PAUSE] = ET_REQUEST_PAUSE,
@@ -218,105 +135,86 @@ ask_ranks(struct etd_supervisor *s, int asker, const struct etd_command *c)
     if (c->op == ETD_OP_SET || c->op == ETD_OP_ALGO)
         snprintf(r.key, sizeof r.key, "%.*s", (int)sizeof r.key - 1, c->key);
     if (c->op != ETD_OP_CHECKPOINT)
-        snprintf(r.value, sizeof r.value, "%s", c->value);
+        snprintf(r.value, sizeof r.value, "%.*s", (int)sizeof r.value - 1, c->value);
     if (s->alive == 0 || s->board->rank[0].phase == ETD_PHASE_ENDED) {
-        reject(s, asker, c, ETD_E_FULL, "no rank is training now");
+        reject(s, c, ETD_E_FULL, "no rank is training now");
     } else if (free == ETD_PENDING || !etd_board_ask(s->board, &r)) {
-        reject(s, asker, c, ETD_E_FULL, "too many commands wait already");
+        reject(s, c, ETD_E_FULL, "too many commands wait already");
     } else {
         int ttl = c->ttl_ms > 0 && c->ttl_ms < ETD_TTL_MS ? c->ttl_ms : ETD_TTL_MS;
         s->next_id++;
         s->pending[free] = (struct etd_pending){
-            .id = r.id, .asker = asker, .until = eti_monotonic(s->cx) + 1e-3 * ttl};
+            .id = r.id, .until = eti_monotonic(s->cx) + 1e-3 * ttl};
         memcpy(s->pending[free].name, c->id, sizeof s->pending[free].name);
     }
 }
 
+/* The note itself is a record of its own, which says no more than its text. */
 static void
-annotate(struct etd_supervisor *s, int asker, const char *bytes, size_t n)
+annotate(struct etd_supervisor *s, const struct etd_command *c)
 {
-    char text[1024];
     struct et_sink *sink = et_run_sink(s->run);
-    int64_t step = s->board->rank[0].step;
-    snprintf(text, sizeof text, "%.*s", (int)n, bytes);
     const struct et_record r = {
         .kind = ET_RECORD_ANNOTATION,
         .t = eti_wall(s->cx),
-        .ba = step,
-        .text = text,
+        .ba = s->board->rank[0].step,
+        .text = c->value,
     };
+    record_command(s, c, "", "noted");
     sink->write(sink, &r);
-    s->dirty = true;
-    n = (size_t)snprintf(text, sizeof text, "noted %lld", (long long)step);
-    (void)send(s->asker[asker], text, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    et_run_flush(s->run); /* who is told that it is noted finds it */
+    accept_now(s, c);
 }
 
 static void
-obey(struct etd_supervisor *s, int asker, struct etd_command *c)
+obey(struct etd_supervisor *s, struct etd_command *c)
 {
     for (int i = 0; i < ETD_KEPT && i < s->n_kept; i++)
         if (memcmp(s->kept[i].id, c->id, sizeof c->id) == 0) {
-            send_answer(s, asker, &s->kept[i]);
+            send_answer(s, &s->kept[i]);
             return;
         }
     for (int i = 0; i < ETD_PENDING; i++)
-        if (s->pending[i].id && memcmp(s->pending[i].name, c->id, sizeof c->id) == 0) {
-            s->pending[i].asker = asker; /* asked again, perhaps by a new hub */
-            return;
-        }
+        if (s->pending[i].id && memcmp(s->pending[i].name, c->id, sizeof c->id) == 0)
+            return; /* asked again, perhaps by a new hub, which will be told */
     if (c->if_rev >= 0 && c->if_rev != s->revision)
-        reject(s, asker, c, ETD_E_REVISION, "the settings have changed meanwhile");
+        reject(s, c, ETD_E_REVISION, "the settings have changed meanwhile");
     else if (c->op == ETD_OP_KILL && c->value[0])
-        end_rank(s, asker, c);
+        end_rank(s, c);
     else if (c->op == ETD_OP_KILL)
-        end_at_once(s, asker, c);
+        end_at_once(s, c);
+    else if (c->op == ETD_OP_ANNOTATE)
+        annotate(s, c);
     else if (c->op == ETD_OP_TAKE) {
-        record_command(s, c, "taken");
-        accept_now(s, asker, c);
+        record_command(s, c, "", "taken");
+        accept_now(s, c);
     } else
-        ask_ranks(s, asker, c);
+        ask_ranks(s, c);
 }
 
 void
-etd_sup_hear(struct etd_supervisor *s, int asker)
+etd_sup_hear(struct etd_supervisor *s)
 {
     char bytes[ETD_CONTROL_BYTES];
     struct etd_frame f;
     struct etd_fault fault;
     struct etd_command c = {.op = ETD_OP_COUNT};
-    int fd = descriptor(s, asker);
-    ssize_t n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    ssize_t n = recv(s->hub_fd, bytes, sizeof bytes, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        if (asker != ETD_FROM_HUB) {
-            close(fd);
-            s->asker[asker] = -1;
-            for (int i = 0; i < ETD_PENDING; i++)
-                if (s->pending[i].asker == asker)
-                    s->pending[i].asker = -1;
-        } else {
-            close(fd);
-            s->hub_fd = -1; /* its process ends, or is made to when the run does */
-        }
+        close(s->hub_fd);
+        s->hub_fd = -1; /* its process ends, or is made to when the run does */
         return;
     }
-    if (!s->run)
-        return;
-    size_t head = strlen(ETD_ASKING_NOTE);
-    if (asker != ETD_FROM_HUB && (size_t)n > head &&
-        memcmp(bytes, ETD_ASKING_NOTE, head) == 0) {
-        annotate(s, asker, bytes + head, (size_t)n - head);
-        return;
-    }
-    if (asker != ETD_FROM_HUB || etd_read(bytes, (size_t)n, &f, &fault) != ET_OK ||
+    if (!s->run || etd_read(bytes, (size_t)n, &f, &fault) != ET_OK ||
         f.head.kind != ETD_CMD)
         return;
     const char *wrong = etd_command_read(&f, &c);
     if (wrong)
-        reject(s, asker, &c, ETD_E_ARGUMENT, wrong);
+        reject(s, &c, ETD_E_ARGUMENT, wrong);
     else
-        obey(s, asker, &c);
+        obey(s, &c);
 }
 
 void
@@ -344,9 +242,8 @@ etd_sup_answered(struct etd_supervisor *s, const char *text)
         else if (strncmp(what, refused, strlen(refused)) == 0)
             what += strlen(refused);
         snprintf(a.text, sizeof a.text, "%s", what);
-        int asker = p->asker;
         p->id = 0;
-        answer(s, asker, &a);
+        answer(s, &a);
     }
 }
 
@@ -361,6 +258,6 @@ etd_sup_expire(struct etd_supervisor *s)
         struct etd_answer a = {.kind = ETD_EXPIRED};
         memcpy(a.id, p->name, sizeof a.id);
         p->id = 0;
-        answer(s, p->asker, &a);
+        answer(s, &a);
     }
 }

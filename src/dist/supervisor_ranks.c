@@ -72,13 +72,8 @@ close_supervisor(struct etd_supervisor *s)
     close(s->signals);
     if (s->front >= 0)
         close(s->front);
-    if (s->listener >= 0)
-        close(s->listener);
     if (s->hub_fd >= 0)
         close(s->hub_fd);
-    for (int i = 0; i < ETD_ASKERS; i++)
-        if (s->asker[i] >= 0)
-            close(s->asker[i]);
     for (int i = 0; i < s->l->nproc; i++)
         etd_sup_close_rank(s, i);
     etd_bytes_free(&s->to_front);
@@ -382,7 +377,6 @@ open_run(struct etd_supervisor *s, const char *text, size_t n)
         open_files(s, i);
     s->hub_at = eti_monotonic(s->cx) + HUB_SECONDS;
     etd_sup_tell_opened(s);
-    etd_sup_listen(s);
     answer_opened(s);
 }
 

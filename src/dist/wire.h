@@ -220,7 +220,8 @@ ET_NODISCARD et_status etd_join_add(struct etd_join *j, const struct etd_frame *
     X(SET, "set", "option", "value")                                                   \
     X(ALGO, "algo", "algorithm", "on or off")                                          \
     X(LOGLEVEL, "loglevel", NULL, "level")                                             \
-    X(TAKE, "take", NULL, NULL)
+    X(TAKE, "take", NULL, NULL)                                                        \
+    X(ANNOTATE, "annotate", NULL, "text")
 
 enum etd_op {
 #define ETD_OP_ENUM(code, text, key, value) ETD_OP_##code,
@@ -229,13 +230,16 @@ enum etd_op {
         ETD_OP_COUNT
 };
 const char *etd_op_name(enum etd_op op);
+/* Bytes of its value, zero included. */
+size_t etd_op_room(enum etd_op op);
 /* ETD_OP_COUNT: there is none of that name. */
 enum etd_op etd_op_of(const char *name);
 
 enum {
-    ETD_TTL_MS = 60000, /* at most */
-    ETD_LEASE_S = 30,   /* that `take` lasts */
-    ETD_WORD = 160,     /* bytes of key, value and who, zero included */
+    ETD_TTL_MS = 60000,       /* at most */
+    ETD_LEASE_S = 30,         /* that `take` lasts */
+    ETD_WORD = 160,           /* bytes of key, value and who, zero included; */
+    ETD_NOTE = ETD_TEXT_ROOM, /* of the text of `annotate` */
 };
 
 struct etd_command {
@@ -243,7 +247,7 @@ struct etd_command {
     enum etd_op op;
     int64_t if_rev; /* only while the settings have this revision; -1: whatever it is */
     int ttl_ms;     /* from now on; past it the command is not applied any more */
-    char key[ETD_WORD], value[ETD_WORD]; /* "" without */
+    char key[ETD_WORD], value[ETD_NOTE]; /* "" without */
     char who[ETD_WORD]; /* from hub to supervisor: "uid:1000" or "key:<fingerprint>" */
 };
 
@@ -280,7 +284,8 @@ bool etd_answer_read(const struct etd_frame *f, struct etd_answer *out);
  * A hub that was restarted sends commands without an answer in control.log again: the
  * supervisor keeps the answers to the ids that it has seen, and gives them again. When
  * the time of a command is over before all ranks have it, it answers EXPIRED. `take` is
- * answered APPLIED like others and logged; the hub keeps the lease. */
+ * answered APPLIED like others and logged; the hub keeps the lease. `annotate` changes
+ * nothing: who has taken the run, and the settings' revision, are nothing to it. */
 enum { ETD_HUB_FD = 3 };
 #define ETD_HUB_COMMAND   "__hub"
 #define ETD_RELAY_COMMAND "__relay" /* what ssh starts: worker.h */

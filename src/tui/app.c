@@ -331,6 +331,16 @@ is_loading(const struct tui_source *s)
     return !*s->problem && all - done > LITTLE;
 }
 
+void
+tui_app_listen(struct tui_app *app)
+{
+    struct tui_source *s = app->source;
+    if (!s || !*s->notice)
+        return;
+    tui_say(app, s->notice_role, "%s", s->notice);
+    s->notice[0] = '\0';
+}
+
 bool
 tui_app_tick(struct tui_app *app, double seconds)
 {
@@ -340,10 +350,7 @@ tui_app_tick(struct tui_app *app, double seconds)
         app->changed = true;
         more = is_loading(source);
     }
-    if (source && *source->notice) {
-        tui_say(app, source->notice_role, "%s", source->notice);
-        source->notice[0] = '\0';
-    }
+    tui_app_listen(app);
     for (int i = 0; i < TUI_SCREENS; i++)
         if (app->state[i] && app->screen[i]->tick &&
             app->screen[i]->tick(app, app->state[i]) && i == app->at)

@@ -111,6 +111,8 @@ void tui_app_act(struct tui_app *app, enum tui_action action);
 void tui_app_mouse(struct tui_app *app, const struct tui_mouse *m);
 /* A little of what there is to do, at most SECONDS. Is there more of it already? */
 bool tui_app_tick(struct tui_app *app, double seconds);
+/* Says what the run's source has to say. */
+void tui_app_listen(struct tui_app *app);
 /* Draws app->grid. */
 void tui_app_draw(struct tui_app *app);
 

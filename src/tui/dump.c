@@ -18,20 +18,28 @@ tui_size_read(const char *text, int *rows, int *cols)
            *rows >= 1 && *rows <= 500 && *cols >= 1 && *cols <= 500;
 }
 
-/* All of the run's records, or those up to the one of the seq UNTIL. */
+/* All of the run's records that there are now, or those up to the one of the seq UNTIL;
+ * and what it was asked for. */
 static void
-take_in(struct tui_app *app, struct tui_source *source, int64_t until)
+take_in(struct tui_app *app, int64_t until)
 {
     const struct timespec pause = {0, 10000000};
+    struct tui_source *source = app->source;
     double end = tui_now(app) + PATIENCE;
-    for (;;) {
-        if (source->class->advance(source, 1, until) && source->link != TUI_LINK_LOST)
-            continue;
-        if (!source->class->waits || !source->class->waits(source) ||
-            tui_now(app) > end)
-            return;
-        nanosleep(&pause, NULL);
+    int64_t done, all, now;
+    bool changed = source != NULL;
+    if (source)
+        source->class->progress(source, &done, &all);
+    while (changed || (source && tui_now(app) < end && source->class->waits &&
+                       source->class->waits(source))) {
+        if (!changed)
+            nanosleep(&pause, NULL);
+        changed = source->class->advance(source, 1, until);
+        source->class->progress(source, &done, &now);
+        /* One that goes on always has something new. */
+        changed = changed && done < all && source->link != TUI_LINK_LOST;
     }
+    tui_app_listen(app);
 }
 
 static void
@@ -47,8 +55,7 @@ et_status
 tui_dump_screen(struct tui_app *app, const struct tui_dump *dump, FILE *out)
 {
     struct tui_source *source = app->source;
-    if (source)
-        take_in(app, source, dump->at);
+    take_in(app, dump->at);
     if (source && *source->problem)
         return ET_FAIL(app->cx, ET_EFORMAT, "%s", source->problem);
     if (source && dump->at > source->model->seq)
@@ -64,6 +71,9 @@ tui_dump_screen(struct tui_app *app, const struct tui_dump *dump, FILE *out)
         if (key == TUI_K_NONE)
             break;
         tui_app_key(app, key);
+        if (app->source && (app->source != source || app->source->asked > 0))
+            take_in(app, app->source == source ? dump->at : 0);
+        source = app->source;
     }
     settle(app);
     tui_app_draw(app);

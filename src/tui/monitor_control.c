@@ -159,10 +159,10 @@ annotated(struct tui_app *app, void *data, int id, const char *text)
     (void)data, (void)id;
     if (!app->source)
         return;
-    if (app->source->class->annotate(app->source, text) == ET_OK)
-        tui_say(app, TUI_TEXT, "noted: %s", text);
-    else
+    if (app->source->class->annotate(app->source, text) != ET_OK)
         tui_say_error(app);
+    else if (app->source->asked == 0) /* else what comes of it is said */
+        tui_say(app, TUI_TEXT, "noted: %s", text);
 }
 
 void
@@ -172,10 +172,10 @@ tui_annotate_open(struct tui_app *app)
         tui_say(app, TUI_WARN, "! there is no run to annotate");
         return;
     }
-    if (app->config.is_readonly || !app->source->class->annotate) {
-        tui_say(app, TUI_WARN, "! notes cannot be made here: %s",
-                app->config.is_readonly ? "started with --readonly"
-                                        : "the run is on another machine");
+    const char *why = app->config.is_readonly ? "started with --readonly"
+                                              : app->source->class->mute(app->source);
+    if (why) {
+        tui_say(app, TUI_WARN, "! no note can be made: %s", why);
         return;
     }
     tui_popup_prompt(&app->popup, app->cx, "a note at this batch", "");

@@ -40,9 +40,11 @@ struct tui_source_class {
     /* Asks for TEXT, "pause" or "set optimizer.lr 0.05" (control.h), or "kill"; what
      * came of it is an event of the run. A status with a sentence. */
     et_status (*request)(struct tui_source *s, const char *text);
-    /* A note of TEXT at this moment. */
-    et_status (*annotate)(struct tui_source *s, const char *text); /* (optional) */
-    /* (optional) Has it no answer or not all of its history yet? */
+    /* Why no note can be made; NULL: it can. */
+    const char *(*mute)(const struct tui_source *s);
+    /* A note of TEXT at this moment. A status with a sentence. */
+    et_status (*annotate)(struct tui_source *s, const char *text);
+    /* (optional) Has it no answer, or not all of its history yet? */
     bool (*waits)(const struct tui_source *s);
     /* (optional) Tries again at once. */
     void (*retry)(struct tui_source *s);
@@ -56,6 +58,7 @@ struct tui_source {
     enum tui_link link;
     double heard;     /* monotonic: when it was last heard of */
     double retry;     /* monotonic: of the next attempt, while disconnected */
+    int asked;        /* requests without an answer */
     double rtt_ms;    /* NaN: not known, or it is no other machine */
     char notice[256]; /* what the user should be told now; who shows it empties it */
     enum tui_role notice_role;
@@ -75,9 +78,11 @@ void tui_source_free(struct tui_source **s);
 
 /* ---- source_hub.c: asking a hub; also for a run whose log is read ---- */
 
-/* Sends TEXT to the hub of CLIENT: see request above. */
-ET_NODISCARD et_status tui_hub_request(struct et_ctx *cx, struct etd_client *client,
+/* Sends TEXT to the hub of CLIENT: see request and annotate above. */
+ET_NODISCARD et_status tui_hub_request(struct tui_source *s, struct etd_client *client,
                                        const char *text);
+ET_NODISCARD et_status tui_hub_annotate(struct tui_source *s, struct etd_client *client,
+                                        const char *text);
 /* Puts answers that have come into S->notice. */
 bool tui_hub_answers(struct tui_source *s, struct etd_client *client);
 

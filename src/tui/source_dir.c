@@ -286,35 +286,35 @@ request(struct tui_source *s, const char *text)
 {
     const char *why = refusal(s);
     return why ? ET_FAIL(s->cx, ET_ENOTSUP, "%s: %s", text, why)
-               : tui_hub_request(s->cx, of(s)->client, text);
+               : tui_hub_request(s, of(s)->client, text);
+}
+
+/* For what the hub says; that there is one shows soon. */
+static bool
+waits(const struct tui_source *s)
+{
+    const struct directory *d = (const struct directory *)s;
+    enum etd_link link =
+        d->client ? etd_client_status(d->client)->link : ETD_LINK_ENDED;
+    return s->link == TUI_LINK_LIVE &&
+           (link == ETD_LINK_CONNECTING || (link == ETD_LINK_LIVE && s->asked > 0));
+}
+
+static const char *
+mute(const struct tui_source *s)
+{
+    return s->link == TUI_LINK_ENDED ? NULL : refusal(s);
 }
 
 /* A run that goes on writes its log itself. */
 static et_status
 annotate(struct tui_source *s, const char *text)
 {
-    char visible[ET_VISIBLE_MAX + 1];
-    struct eti_events_writer w;
+    struct et_record note;
     int64_t cut;
     if (s->link != TUI_LINK_ENDED)
-        return ET_FAIL(
-            s->cx, ET_ENOTSUP,
-            "notes can be made when the run has ended: it alone writes its log");
-    ET_TRY(eti_events_continue(s->cx, of(s)->path, &cut, &w));
-    et_visible(visible, sizeof visible, text, strlen(text));
-    const struct et_record r = {
-        .kind = ET_RECORD_ANNOTATION,
-        .t = eti_wall(s->cx),
-        .ep = w.last.ep,
-        .ba = w.last.ba,
-        .sp = w.last.sp,
-        .text = visible,
-    };
-    eti_events_write(&w, &r);
-    bool written = !w.failed && w.lost == 0;
-    eti_events_end(&w);
-    return written ? ET_OK
-                   : ET_FAIL(s->cx, ET_EIO, "cannot write the run's events.log");
+        return tui_hub_annotate(s, of(s)->client, text);
+    return eti_events_annotate(s->cx, of(s)->path, text, &cut, &note);
 }
 
 static void
@@ -340,7 +340,9 @@ static const struct tui_source_class directory_class = {
     .line = line,
     .refusal = refusal,
     .request = request,
+    .mute = mute,
     .annotate = annotate,
+    .waits = waits,
 };
 
 et_status

@@ -42,16 +42,33 @@ of(struct tui_source *s)
 
 /* ---- requests ---- */
 
+static et_status
+send_op(struct tui_source *s, struct etd_client *client, enum etd_op op,
+        const char *key, const char *value)
+{
+    unsigned char id[ETD_CMD_ID];
+    ET_TRY(etd_client_command(client, op, key, value, -1, COMMAND_MS, id));
+    s->asked++;
+    return ET_OK;
+}
+
 et_status
-tui_hub_request(struct et_ctx *cx, struct etd_client *client, const char *text)
+tui_hub_request(struct tui_source *s, struct etd_client *client, const char *text)
 {
     char word[ETD_WORD], key[ETD_WORD] = "", value[ETD_WORD] = "";
-    unsigned char id[ETD_CMD_ID];
     if (sscanf(text, "%159s %159s %159[^\n]", word, key, value) < 1 ||
         etd_op_of(word) == ETD_OP_COUNT)
-        return ET_FAIL(cx, ET_EINVAL, "'%s' is nothing that a run does", text);
-    return etd_client_command(client, etd_op_of(word), *key ? key : NULL,
-                              *value ? value : NULL, -1, COMMAND_MS, id);
+        return ET_FAIL(s->cx, ET_EINVAL, "'%s' is nothing that a run does", text);
+    return send_op(s, client, etd_op_of(word), *key ? key : NULL,
+                   *value ? value : NULL);
+}
+
+et_status
+tui_hub_annotate(struct tui_source *s, struct etd_client *client, const char *text)
+{
+    const char *why = s->class->mute(s);
+    return why ? ET_FAIL(s->cx, ET_ENOTSUP, "no note can be made: %s", why)
+               : send_op(s, client, ETD_OP_ANNOTATE, NULL, text);
 }
 
 bool
@@ -59,8 +76,11 @@ tui_hub_answers(struct tui_source *s, struct etd_client *client)
 {
     struct etd_answer a;
     bool any = false;
+    if (etd_client_status(client)->link != ETD_LINK_LIVE)
+        s->asked = 0; /* answers do not come after a break */
     while (etd_client_answer(client, &a)) {
         any = true;
+        s->asked -= a.kind != ETD_RECEIVED && s->asked > 0;
         s->notice_role = TUI_TEXT;
         if (a.kind == ETD_REJECTED) {
             s->notice_role = TUI_BAD;
@@ -229,14 +249,21 @@ request(struct tui_source *s, const char *text)
 {
     const char *why = refusal(s);
     return why ? ET_FAIL(s->cx, ET_ENOTSUP, "%s: %s", text, why)
-               : tui_hub_request(s->cx, of(s)->client, text);
+               : tui_hub_request(s, of(s)->client, text);
+}
+
+static et_status
+annotate(struct tui_source *s, const char *text)
+{
+    return tui_hub_annotate(s, of(s)->client, text);
 }
 
 static bool
 waits(const struct tui_source *s)
 {
     const struct hub *h = (const struct hub *)s;
-    return h->snapshots == 0 && !*s->problem;
+    return !*s->problem &&
+           (h->snapshots == 0 || (s->link == TUI_LINK_LIVE && s->asked > 0));
 }
 
 static void
@@ -259,6 +286,8 @@ static const struct tui_source_class hub_class = {
     .line = line,
     .refusal = refusal,
     .request = request,
+    .mute = refusal,
+    .annotate = annotate,
     .waits = waits,
     .retry = retry,
 };

@@ -96,6 +96,31 @@ says err "no run of that name is known" "in its words"
 run continue brisk-otter@near --json
 says out '"op": "continue"' "--json has the operation"
 
+# Notes, which everybody sees.
+run annotate brisk-otter 'by hand: "so"'
+exits 0 "a run that goes on can be annotated"
+run annotate brisk-otter@near "from afar" --json
+exits 0 "one elsewhere, too"
+says out '"text": "from afar"' "--json has the note"
+run annotate brisk-otter "$(head -c 1025 /dev/zero | tr '\0' x)"
+exits 0 "one that is too long"
+[ "$(grep -ac "x\{1021\}\.\.\." here/events.log)" = 1 ]
+ok $? "is cut, which shows"
+run attach brisk-otter --dump-screen 100x30 --keys 'aseen here<enter>'
+exits 0 "the key a in Monitor"
+says out "done after batch" "says that it is noted"
+run attach brisk-otter@near --dump-screen 100x30 --keys 'afrom a screen afar<enter>'
+says out "done after batch" "of a run elsewhere, too"
+run attach brisk-otter --dump-screen 100x30
+says out "from a screen afar" "every viewer is shown it"
+for note in 'by hand: "so"' "from afar" "seen here" "from a screen afar"; do
+    is "$(grep -aoF "$note" here/events.log | wc -l | tr -d ' ')" 1 "it is in the log once: $note"
+done
+grep -qa "uid:[^ ]* annotate -> noted" here/events.log
+ok $? "which says whose they are"
+run attach brisk-otter --dump-screen 100x30 --readonly --keys 'a'
+says out "no note can be made: started with --readonly" "a viewer makes none"
+
 run stop brisk-otter --rank 0
 exits 64 "stop takes no rank"
 says err "all ranks of a run do that after the same batch" "and says why"
@@ -112,4 +137,10 @@ grep -aq "kill 0 -> killed" here/events.log
 ok $? "who did it is among its events"
 run set brisk-otter optimizer.lr=1
 exits 69 "nothing is asked of a run that has ended"
+run annotate brisk-otter "it was rank 0"
+exits 0 "but it can be annotated"
+run show brisk-otter
+says out "it was rank 0" "all the same"
+run annotate brisk-otter@near "too late"
+exits 69 "from here alone: a worker has no hub for it"
 finish

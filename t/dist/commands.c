@@ -163,8 +163,38 @@ test_lease(void)
        answer.text);
     is_str(do_it(b, ETD_OP_TAKE, NULL, NULL), "REJECTED", "it cannot be taken away");
     is_str(do_it(a, ETD_OP_PAUSE, NULL, NULL), "APPLIED", "the holder's are applied");
+    is_str(do_it(b, ETD_OP_ANNOTATE, NULL, "so it is"), "APPLIED",
+           "a note of another is taken all the same");
     etd_client_close(&a);
     etd_client_close(&b);
+}
+
+static void
+test_notes(void)
+{
+    char note[ETD_NOTE];
+    struct etd_client *c = client_as(NULL);
+    memset(note, '"', sizeof note - 1); /* what JSON makes longest */
+    note[sizeof note - 1] = '\0';
+    is_str(do_it(c, ETD_OP_ANNOTATE, NULL, note), "APPLIED",
+           "a note of 1,024 bytes is taken");
+    is_str(h.last.value, note, "as it is");
+    struct etd_answer first = answer;
+    struct etd_command again = {.op = ETD_OP_ANNOTATE, .if_rev = -1, .ttl_ms = 5000};
+    memcpy(again.id, wanted, sizeof again.id);
+    memcpy(again.value, note, sizeof note);
+    int64_t commands = h.commands;
+    ok(etd_client_repeat(c, &again) == ET_OK && house_drive(&h, &c, 1, is_answered, 5) &&
+           memcmp(&answer, &first, sizeof first) == 0,
+       "one that comes again is answered as it was");
+    is_int(h.commands, commands, "and goes no further");
+    is_str(do_it(c, ETD_OP_ANNOTATE, NULL, "look \033[2J here"), "APPLIED",
+           "what would move a cursor");
+    is_str(h.last.value, "look \\x1b[2J here", "is made visible");
+    ok(etd_client_command(c, ETD_OP_ANNOTATE, NULL, NULL, -1, 5000, wanted) == ET_OK &&
+           house_drive(&h, &c, 1, is_answered, 5) && answer.kind == ETD_REJECTED,
+       "a note without a text is none");
+    etd_client_close(&c);
 }
 
 static void
@@ -356,6 +386,7 @@ main(void)
     test_without_answer();
     test_rate();
     test_lease();
+    test_notes();
     test_other_run();
     test_many(is_long ? 20000 : 1000);
     test_ask(); /* the last: a child of it writes the log */

@@ -180,7 +180,7 @@ answer_to(struct house *h, const struct etd_command *c)
         a.rev = ++h->rev;
         snprintf(a.text, sizeof a.text, "%s", c->who);
         /* As a supervisor does: a record of what was applied. */
-        char text[4 * ETD_WORD];
+        char text[3 * ETD_WORD + ETD_NOTE];
         snprintf(text, sizeof text, "%s %s %s %s -> applied", c->who,
                  etd_op_name(c->op), c->key, c->value);
         const struct et_record r = {
@@ -208,6 +208,7 @@ house_supervise(struct house *h)
             etd_command_read(&f, &c) != NULL)
             continue;
         h->commands++;
+        h->last = c;
         struct etd_answer a = answer_to(h, &c);
         size_t size = etd_answer_write(bytes, sizeof bytes, &f.head, &a);
         if (send(h->supervisor, bytes, size, MSG_NOSIGNAL) < 0)

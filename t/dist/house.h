@@ -20,6 +20,7 @@ struct house {
     int supervisor; /* our end of the pair; -1 */
     /* of house_supervise */
     int64_t rev, applied, commands;
+    struct etd_command last; /* that the hub passed on */
     struct et_mark {
         unsigned char id[ETD_CMD_ID];
         struct etd_answer answer;

@@ -426,8 +426,28 @@ test_resumes(struct et_ctx *cx)
     is_int(eti_events_continue(cx, ".", &cut, &second), ET_ECANCELED,
            "a log that is being written has no second writer");
     et_error_clear(cx);
+    struct et_record note;
+    is_int(eti_events_annotate(cx, ".", "too early", &cut, &note), ET_ECANCELED,
+           "nor can a note be added");
+    et_error_clear(cx);
     eti_events_end(&w);
     is_int(count_wrong(cx, true), 0, "what a resumed run did again counts once");
+}
+
+static void
+test_note(struct et_ctx *cx)
+{
+    struct et_record note, r;
+    int64_t cut;
+    bool got;
+    need(cx, eti_events_annotate(cx, ".", "lr was \033[2J high", &cut, &note));
+    is_int(note.ba, 29500, "a note is at the last batch");
+    struct et_events *e = open_log(cx);
+    need(cx, et_events_only(e, UINT64_C(1) << ET_RECORD_ANNOTATION));
+    need(cx, et_events_next(e, &r, &got));
+    ok(got && r.ba == 29500, "and in the log");
+    is_str(got ? r.text : "", "lr was \\x1b[2J high", "with what is no text made visible");
+    et_events_close(&e);
 }
 
 static void
@@ -588,6 +608,7 @@ main(void)
     test_torn(cx);
     test_damage(cx);
     test_resumes(cx);
+    test_note(cx);
     test_kinds(cx);
     test_facts(cx);
     test_full_disk(cx);

@@ -427,3 +427,28 @@ eti_events_write(struct eti_events_writer *w, const struct et_record *r)
         (r->kind == ET_RECORD_LOG && r->level >= ET_LOG_WARN))
         eti_events_flush(w);
 }
+
+et_status
+eti_events_annotate(struct et_ctx *cx, const char *directory, const char *text,
+                    int64_t *cut, struct et_record *out)
+{
+    char visible[ET_VISIBLE_MAX + 1];
+    struct eti_events_writer w;
+    ET_TRY(eti_events_continue(cx, directory, cut, &w));
+    et_visible(visible, sizeof visible, text, strlen(text));
+    *out = (struct et_record){
+        .kind = ET_RECORD_ANNOTATION,
+        .t = eti_wall(cx),
+        .ep = w.last.ep,
+        .ba = w.last.ba,
+        .sp = w.last.sp,
+        .text = visible,
+    };
+    eti_events_write(&w, out);
+    out->text = NULL;
+    eti_events_flush(&w);
+    bool written = !w.failed && w.lost == 0;
+    eti_events_end(&w);
+    return written ? ET_OK
+                   : ET_FAIL(cx, ET_EIO, "cannot write %s/events.log", directory);
+}

@@ -155,5 +155,11 @@ ET_NODISCARD et_status eti_events_continue(struct et_ctx *cx, const char *direct
 void eti_events_write(struct eti_events_writer *w, const struct et_record *r);
 void eti_events_flush(struct eti_events_writer *w);
 void eti_events_end(struct eti_events_writer *w);
+/* Adds a note of TEXT, made visible, behind the last record of the log in DIRECTORY, of
+ * a run that nobody writes. *OUT is that record, without its text. Fails as
+ * eti_events_continue does. */
+ET_NODISCARD et_status eti_events_annotate(struct et_ctx *cx, const char *directory,
+                                           const char *text, int64_t *cut,
+                                           struct et_record *out);
 
 #endif
