@@ -319,7 +319,7 @@ struct et_tensor *et_dropout(struct et_graph *g, struct et_tensor *x,
  *   y[n,c,i,j] = table[c][raw[s,c,Y,X]]    Y = y + i, X = x + j, or x + WIDTH-1-j flipped
  *
  * and table[c][0] where row Y or column X is not seen. A sample outside of [0,S) reads
- * NaN. */
+ * NaN. A cast to BF16 or F16 that alone reads it is made by it: no f32 is written. */
 struct et_tensor *et_image_batch(struct et_graph *g, struct et_tensor *raw,
                                  struct et_tensor *frames, struct et_tensor *table,
                                  int64_t height, int64_t width);

@@ -243,6 +243,54 @@ orders(void)
     end(&s);
 }
 
+/* The cast of batch B to DTYPE by G, and the batch itself if WHOLE; the kernels it
+ * took. */
+static int
+cast_batch(struct et_graph *g, const struct et_batch *b, enum et_dtype dtype,
+           bool whole, uint16_t *out)
+{
+    struct et_graph_stats before, after;
+    et_graph_get_stats(g, &before);
+    struct et_tensor *x = et_batch_x(g, b), *want[2] = {et_cast(g, x, dtype), x};
+    need(cx, et_eval(g, want, whole ? 2 : 1));
+    et_graph_get_stats(g, &after);
+    need(cx, eti_tensor_copy_out(cx, want[0], out));
+    et_graph_reset(g);
+    return (int)(after.kernels_run - before.kernels_run);
+}
+
+static void
+narrow(void)
+{
+    enum { COUNT = 10 * 3 * 8 * 8 };
+    uint16_t want[COUNT], got[COUNT];
+    struct et_graph *eager;
+    setenv("ETUDE_EAGER", "1", 1);
+    need(cx, et_graph_new(cx, gpu, &eager));
+    unsetenv("ETUDE_EAGER");
+    struct setup s = setup(23, 3, PLANES,
+                           "[random_crop: {size: 8, padding: 3}, horizontal_flip, "
+                           "normalize: {mean: [0.5], std: [0.23]}]");
+    begin(&s);
+    for (int to = ET_BF16; to <= ET_F16; to++) {
+        const char *name = et_dtype_name((enum et_dtype)to);
+        const struct et_batch *b;
+        need(cx, et_loader_next(cx, s.device, &b));
+        is_int(cast_batch(eager, b, (enum et_dtype)to, false, want), 2,
+               "a batch in %s is a batch, and a cast of it", name);
+        memset(got, 0, sizeof got);
+        is_int(cast_batch(graph, b, (enum et_dtype)to, false, got), 1,
+               "for which a plan has one kernel");
+        ok(memcmp(got, want, sizeof got) == 0, "with the same bits");
+        is_int(cast_batch(graph, b, (enum et_dtype)to, true, got), 2,
+               "but two where the batch is read in f32, too");
+        ok(memcmp(got, want, sizeof got) == 0, "with the same bits");
+        et_loader_release(s.device, b);
+    }
+    end(&s);
+    et_graph_free(&eager);
+}
+
 /* Twice the batch, in steps that are not waited for: batches are given back at once. */
 static void
 recorded(void)
@@ -412,6 +460,7 @@ main(void)
     transforms();
     channels();
     orders();
+    narrow();
     recorded();
     sharing();
     telling();

@@ -479,9 +479,28 @@ frames_of(struct bench *b, const struct batch_case *v)
     return o;
 }
 
+/* A table in f32, a result in a 16-bit format. */
+static void
+rounded_batch(struct bench *b, const struct batch_case *v, enum et_dtype dtype)
+{
+    const struct et_image_batch_attr o = {.shape = {v->h, v->w},
+                                          .dtype = (int32_t)dtype};
+    int64_t table[2] = {v->raw[1], 256}, y[4] = {v->n, v->raw[1], v->h, v->w};
+    check(b,
+          TRIAL(ATTR(o),
+                IN(operand(b, ET_U8, INDEX, 256, v->lies, 4, v->raw), frames_of(b, v),
+                   wide_operand(b, NORMAL, v->small, 2, table)),
+                OUT(result(b, dtype, v->out, 4, y))),
+          "%s, rounded to %s", v->what, et_dtype_name(dtype));
+}
+
 void
 cases_image_batch(struct bench *b)
 {
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        rounded_batch(b, &batches[i], ET_BF16);
+        rounded_batch(b, &batches[i], ET_F16);
+    }
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         const struct batch_case *v = &batches[i];
         const struct et_image_batch_attr o = {.shape = {v->h, v->w}};

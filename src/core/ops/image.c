@@ -17,11 +17,18 @@ ETI_INFER(image_batch_infer)
     ET_TRY(eti_need_shape(cx, call, 1, "frames", 2, (int64_t[]){n, ET_FRAME_NUMBERS}));
     ET_TRY(eti_need_float(cx, call, 2, "table"));
     ET_TRY(eti_need_shape(cx, call, 2, "table", 2, (int64_t[]){c, 256}));
+    if (o->dtype != ET_NONE) {
+        ET_TRY(eti_need_dtype(cx, call, 2, "table", ET_F32));
+        if (o->dtype != ET_BF16 && o->dtype != ET_F16)
+            return ETI_FAIL(cx, call, ET_EDTYPE,
+                            "a batch is rounded to bf16 or f16, not %s",
+                            et_dtype_name((enum et_dtype)o->dtype));
+    }
     if (o->shape[0] < 1 || o->shape[1] < 1)
         return ETI_FAIL(cx, call, ET_ESHAPE, "frames of %lldx%lld",
                         (long long)o->shape[0], (long long)o->shape[1]);
-    et_desc_init(out, call->in[2].dtype, 4, (int64_t[]){n, c, o->shape[0], o->shape[1]},
-                 ET_CHANNELS_LAST);
+    et_desc_init(out, o->dtype ? (enum et_dtype)o->dtype : call->in[2].dtype, 4,
+                 (int64_t[]){n, c, o->shape[0], o->shape[1]}, ET_CHANNELS_LAST);
     return ET_OK;
 }
 

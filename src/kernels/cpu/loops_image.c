@@ -4,7 +4,9 @@
  *
  * A thread takes whole samples. Raw images are read where they lie, whatever their
  * strides: a batch shows few of them. Their bytes are moved through the table as they
- * are, so that any float dtype is a size. */
+ * are, so that any float dtype is a size; a table in f32 for a result in bf16 or f16 is
+ * rounded before, into the workspace. */
+#include "kernels/cpu/loops_convert.h"
 #include "kernels/cpu/loops_side.h"
 
 #include <string.h>
@@ -14,7 +16,9 @@ struct image_kernel {
     struct et_desc raw;
     struct side frames, table, out;
     int64_t n, h, w;
-    size_t size; /* of an element of the result */
+    size_t size;         /* of an element of the result */
+    size_t rounded;      /* where the table in the result's dtype lies */
+    etk_store_fn *round; /* makes it; NULL: the table has that dtype */
     int pieces;
 };
 
@@ -62,6 +66,10 @@ run_image_batch(struct et_kernel *kernel, void *const *ptr, void *ws)
     const uint8_t *raw = ptr[0];
     const int32_t *frames = side_read(&k->frames, ptr[1], ws);
     const char *table = side_read(&k->table, ptr[2], ws);
+    if (k->round) {
+        k->round(table, (char *)ws + k->rounded, 1, k->raw.shape[1] * 256);
+        table = (char *)ws + k->rounded;
+    }
     char *out = side_write(&k->out, ptr[3], ws);
     size_t bytes = (size_t)(k->h * k->w * k->raw.shape[1]) * k->size;
 #pragma omp parallel for schedule(static) num_threads(k->pieces) if (k->pieces > 1)
@@ -101,6 +109,10 @@ ETK_NAME(etk_prepare_image_batch)(struct et_device_handle *d,
     k->h = y->shape[2];
     k->w = y->shape[3];
     k->size = et_dtype_size(y->dtype);
+    if (y->dtype != table->dtype) {
+        k->rounded = reserve(ws, (size_t)et_desc_count(table) * k->size);
+        k->round = etk_stores[y->dtype][0];
+    }
     k->pieces = pieces_for(d, et_desc_count(y), k->n);
     k->base.run = run_image_batch;
     k->base.what = "loop:image_batch";

@@ -42,6 +42,7 @@ etk_prepare_image_batch(struct et_device_handle *d, const struct et_call *call,
     k->base.run = run_image_batch;
     k->image = (struct etk_image){
         .size = (int)et_dtype_size(y->dtype),
+        .rounded = (int)(y->dtype == table->dtype ? ET_NONE : y->dtype),
         .n = y->shape[0],
         .channels = (int)y->shape[1],
         .h = (int)y->shape[2],

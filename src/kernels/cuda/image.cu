@@ -64,6 +64,27 @@ byte_at(const etk_image &k, const frame &f, const uint8_t *raw, const place &p)
                 : 0;
 }
 
+/* An element of the table as one of the result: itself, or rounded. */
+template <class To, class From>
+static __device__ __forceinline__ To
+element_of(From v)
+{
+    return etk_down<To>(v);
+}
+template <> __device__ __forceinline__ uint16_t element_of(uint16_t v) { return v; }
+template <> __device__ __forceinline__ uint32_t element_of(uint32_t v) { return v; }
+template <> __device__ __forceinline__ uint64_t element_of(uint64_t v) { return v; }
+
+/* NaN; of bits of any float all ones. */
+template <class To>
+static __device__ __forceinline__ To
+nothing()
+{
+    return (To) ~(To)0;
+}
+template <> __device__ __forceinline__ etk_bf16 nothing() { return etk_down<etk_bf16>(NAN); }
+template <> __device__ __forceinline__ etk_f16 nothing() { return etk_down<etk_f16>(NAN); }
+
 /* A block takes tiles of THREADS * LANES neighbours of one sample's result, tile
  * blockIdx.x, blockIdx.x + gridDim.x, ... of n * tiles; thread t of it the elements
  * t * LANES + [0, LANES) of the tile, where the sample has so many (LANES divides it, or
@@ -71,19 +92,22 @@ byte_at(const etk_image &k, const frame &f, const uint8_t *raw, const place &p)
  * shared memory, made once per block, or from the table itself where SHARED is false:
  * its rows are 256 long and indexed by bytes.
  *
- * E is an unsigned integer of the element's size: bits are moved, not numbers, so that a
- * batch is the host pipeline's bit for bit. Moves one byte in and sizeof(E) out per
+ * Where the table has the result's dtype, From and To are the unsigned integer of an
+ * element's size: bits are moved, not numbers, so that a batch is the host pipeline's bit
+ * for bit. Else they are f32 and a 16-bit format, and the copy of the table is rounded:
+ * 256 numbers a channel, instead of the batch. Moves one byte in and sizeof(To) out per
  * element; the table and a row of 32 bytes a sample come from the cache. */
-template <class E, int LANES>
+template <class From, class To, int LANES>
 static __global__ void __launch_bounds__(THREADS)
 image_batch(const etk_image k, etk_divisor channels, etk_divisor width,
             uint32_t per_sample, uint32_t tiles, bool shared, const uint8_t *raw,
-            const int32_t *frames, const E *table, E *out)
+            const int32_t *frames, const From *table, To *out)
 {
-    ETK_SHARED(E, copy);
+    ETK_SHARED(To, copy);
     if (shared) {
         for (int t = threadIdx.x; t < k.channels * 256; t += THREADS)
-            copy[t] = table[t / 256 * k.table[0] + t % 256 * k.table[1]];
+            copy[t] =
+                element_of<To>(table[t / 256 * k.table[0] + t % 256 * k.table[1]]);
         __syncthreads();
     }
     for (int64_t at = blockIdx.x; at < k.n * tiles; at += gridDim.x) {
@@ -95,25 +119,25 @@ image_batch(const etk_image k, etk_divisor channels, etk_divisor width,
         frame f = load_frame(k, frames, n);
         int32_t sample = f.v[ET_FRAME_SAMPLE];
         bool exists = sample >= 0 && sample < k.samples;
-        etk_pack<E, LANES> y;
+        etk_pack<To, LANES> y;
         place p;
 #pragma unroll
         for (int lane = 0; lane < LANES; lane++) {
             p = place_of(e + lane, channels, width);
             uint32_t byte = exists ? byte_at(k, f, raw, p) : 0;
-            E v = shared ? copy[p.c * 256 + byte]
-                         : table[p.c * k.table[0] + byte * k.table[1]];
-            y.v[lane] = exists ? v : (E) ~(E)0; /* all ones is NaN */
+            To v = shared ? copy[p.c * 256 + byte]
+                          : element_of<To>(table[p.c * k.table[0] + byte * k.table[1]]);
+            y.v[lane] = exists ? v : nothing<To>();
         }
         if (k.plain)
-            *(etk_pack<E, LANES> *)(out + n * per_sample + e) = y;
+            *(etk_pack<To, LANES> *)(out + n * per_sample + e) = y;
         else
             out[n * k.result[0] + p.c * k.result[1] + p.i * k.result[2] +
                 p.j * k.result[3]] = y.v[0];
     }
 }
 
-template <class E, int LANES>
+template <class From, class To, int LANES>
 static cudaError_t
 launch(const struct etk_image *k, const uint8_t *raw, const int32_t *frames,
        const void *table, void *out, cudaStream_t stream)
@@ -121,22 +145,23 @@ launch(const struct etk_image *k, const uint8_t *raw, const int32_t *frames,
     uint32_t per_sample = (uint32_t)k->h * (uint32_t)k->w * (uint32_t)k->channels;
     uint32_t tiles = (uint32_t)etk_ceil_div(per_sample, THREADS * LANES);
     int64_t units = k->n * tiles, most = (int64_t)k->sm_count * BLOCKS;
-    size_t bytes = (size_t)k->channels * 256 * sizeof(E);
+    size_t bytes = (size_t)k->channels * 256 * sizeof(To);
     bool shared = bytes <= SHARED_TABLE;
-    return etk_launch(image_batch<E, LANES>, (unsigned)(units < most ? units : most),
+    return etk_launch(image_batch<From, To, LANES>, (unsigned)(units < most ? units : most),
                       THREADS, shared ? bytes : 0, stream, *k,
                       etk_divisor_of((uint32_t)k->channels),
                       etk_divisor_of((uint32_t)k->w), per_sample, tiles, shared, raw,
-                      frames, (const E *)table, (E *)out);
+                      frames, (const From *)table, (To *)out);
 }
 
-template <class E>
+template <class From, class To>
 static cudaError_t
-launch_size(const struct etk_image *k, bool wide, const uint8_t *raw,
+launch_dtypes(const struct etk_image *k, bool wide, const uint8_t *raw,
             const int32_t *frames, const void *table, void *out, cudaStream_t stream)
 {
-    return wide ? launch<E, etk_lanes<E>::count>(k, raw, frames, table, out, stream)
-                : launch<E, 1>(k, raw, frames, table, out, stream);
+    return wide ? launch<From, To, etk_lanes<To>::count>(k, raw, frames, table, out,
+                                                         stream)
+                : launch<From, To, 1>(k, raw, frames, table, out, stream);
 }
 
 cudaError_t
@@ -144,13 +169,17 @@ etk_launch_image_batch(const struct etk_image *k, bool wide, const uint8_t *raw,
                        const int32_t *frames, const void *table, void *out,
                        cudaStream_t stream)
 {
+    if (k->rounded == ET_BF16)
+        return launch_dtypes<float, etk_bf16>(k, wide, raw, frames, table, out, stream);
+    if (k->rounded == ET_F16)
+        return launch_dtypes<float, etk_f16>(k, wide, raw, frames, table, out, stream);
     switch (k->size) {
     case 2:
-        return launch_size<uint16_t>(k, wide, raw, frames, table, out, stream);
+        return launch_dtypes<uint16_t, uint16_t>(k, wide, raw, frames, table, out, stream);
     case 4:
-        return launch_size<uint32_t>(k, wide, raw, frames, table, out, stream);
+        return launch_dtypes<uint32_t, uint32_t>(k, wide, raw, frames, table, out, stream);
     case 8:
-        return launch_size<uint64_t>(k, wide, raw, frames, table, out, stream);
+        return launch_dtypes<uint64_t, uint64_t>(k, wide, raw, frames, table, out, stream);
     default:
         return cudaErrorInvalidValue;
     }

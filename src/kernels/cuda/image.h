@@ -10,7 +10,8 @@ extern "C" {
 
 /* Strides count elements. */
 struct etk_image {
-    int size;          /* bytes of an element of the table and of the result */
+    int size;          /* bytes of an element of the result */
+    int rounded;       /* BF16 or F16: the result's dtype, of a table in f32; else NONE */
     int64_t n;         /* frames */
     int channels;      /* C */
     int h, w;          /* of a frame; h * w * C < 2^31 */
