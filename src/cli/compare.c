@@ -1,11 +1,8 @@
 /* compare.c: `etude compare`: in what runs differ, how good they were, and when each
  * came to a target.
  *
- * A run is on the Pareto front if no other is at least as good and as quick, and better
- * or quicker. With a target, how quick is the time (or samples) to it, else to the best
- * value. Time is of the clock, from the start of the run: a pause before a resume
- * counts.
- */
+ * A run is on the Pareto front if no other is at least as good and as quick (or cheap),
+ * and better or quicker: contest.h. */
 #include "config.h"
 
 #include <jansson.h>
@@ -76,44 +73,68 @@ print_fact_row(const struct eti_contest *k, const char *key)
     putchar('\n');
 }
 
-enum figure { BEST, TO_TARGET_SECONDS, TO_TARGET_SAMPLES, TO_BEST_SECONDS, TRAINING };
-
 static double
-figure(const struct eti_contender *r, enum figure what)
+training_seconds(const struct eti_contender *r)
 {
     const json_t *training = json_object_get(r->facts, "train_seconds");
+    return json_is_number(training) ? json_number_value(training) : NAN;
+}
+
+static const char *
+figure_text(const struct eti_contest *k, enum eti_figure what, double x, char *buf,
+            size_t size)
+{
     switch (what) {
-    case BEST:
-        return r->best;
-    case TO_TARGET_SECONDS:
-        return r->seconds;
-    case TO_TARGET_SAMPLES:
-        return r->samples;
-    case TO_BEST_SECONDS:
-        return r->best_seconds;
+    case ETI_COST:
+        return eti_money_text(k, x, buf, size);
+    case ETI_ENERGY:
+        return eti_energy_text(x, buf, size);
+    case ETI_SAMPLES:
+        return cli_count(llround(x), buf, size);
     default:
-        return json_is_number(training) ? json_number_value(training) : NAN;
+        if (x >= 60)
+            return eti_duration_text(x, buf, size);
+        snprintf(buf, size, "%.2fs", x);
+        return buf;
     }
 }
 
+/* A row of what the runs took, to their best or to the target. */
 static void
-print_figures(const struct eti_contest *k, const char *label, enum figure what)
+print_figures(const struct eti_contest *k, const char *label, enum eti_figure what,
+              bool to_target)
 {
     char text[64];
     print_label(label);
     for (int i = 0; i < k->n; i++) {
-        double x = figure(&k->run[i], what);
-        if (!isfinite(x))
-            print_cell("-");
-        else if (what == BEST)
-            print_cell(eti_value_text(x, text, sizeof text));
-        else if (what == TO_TARGET_SAMPLES)
-            print_cell(cli_count(llround(x), text, sizeof text));
-        else if (x < 60) {
-            snprintf(text, sizeof text, "%.2fs", x);
-            print_cell(text);
-        } else
-            print_cell(eti_duration_text(x, text, sizeof text));
+        const struct eti_contender *r = &k->run[i];
+        double x = to_target ? r->to_target[what] : r->to_best[what];
+        print_cell(isfinite(x) ? figure_text(k, what, x, text, sizeof text) : "-");
+    }
+    putchar('\n');
+}
+
+static void
+print_best(const struct eti_contest *k)
+{
+    char text[64];
+    snprintf(text, sizeof text, "best %.58s", k->metric);
+    print_label(text);
+    for (int i = 0; i < k->n; i++)
+        print_cell(isfinite(k->run[i].best)
+                       ? eti_value_text(k->run[i].best, text, sizeof text)
+                       : "-");
+    putchar('\n');
+}
+
+static void
+print_training(const struct eti_contest *k)
+{
+    char text[64];
+    print_label("training");
+    for (int i = 0; i < k->n; i++) {
+        double x = training_seconds(&k->run[i]);
+        print_cell(isfinite(x) ? figure_text(k, ETI_TIME, x, text, sizeof text) : "-");
     }
     putchar('\n');
 }
@@ -145,16 +166,19 @@ print_contest(const struct cli *c, const struct eti_contest *k,
     print_fact_row(k, "name");
     print_fact_row(k, "state");
     print_differences(k, differences);
-    print_figures(k, "training", TRAINING);
+    print_training(k);
     if (k->metric[0]) {
-        snprintf(label, sizeof label, "best %s", k->metric);
-        print_figures(k, label, BEST);
-        print_figures(k, "time to it", TO_BEST_SECONDS);
+        print_best(k);
+        print_figures(k, "time to it", ETI_TIME, false);
     }
     if (k->has_target) {
         snprintf(label, sizeof label, "time to %s", c->opt.target);
-        print_figures(k, label, TO_TARGET_SECONDS);
-        print_figures(k, "samples to it", TO_TARGET_SAMPLES);
+        print_figures(k, label, ETI_TIME, true);
+        print_figures(k, "samples to it", ETI_SAMPLES, true);
+    }
+    if (k->by == ETI_COST || k->by == ETI_ENERGY) {
+        snprintf(label, sizeof label, "%s to it", eti_figure_names[k->by]);
+        print_figures(k, label, k->by, k->has_target);
     }
     if (c->opt.pareto) {
         snprintf(label, sizeof label, "Pareto front, %s", c->opt.pareto);
@@ -178,19 +202,24 @@ number(double x)
 static json_t *
 as_json(const struct cli *c, const struct eti_contest *k, json_t *differences)
 {
+    static const char *const names[ETI_FIGURES] = {"seconds", "cost", "kwh", "samples"};
+    char key[32];
     json_t *runs = json_array();
     for (int i = 0; i < k->n; i++) {
         const struct eti_contender *r = &k->run[i];
-        json_t *v = json_pack("{s:O?, s:O?, s:O?, s:o, s:o, s:o, s:o}", "name",
+        json_t *v = json_pack("{s:O?, s:O?, s:O?, s:o, s:o}", "name",
                               json_object_get(r->facts, "name"), "directory",
                               json_object_get(r->facts, "directory"), "state",
                               json_object_get(r->facts, "state"), "training_seconds",
-                              number(figure(r, TRAINING)), "best", number(r->best),
-                              "seconds_to_best", number(r->best_seconds),
-                              "samples_to_best", number(r->best_samples));
-        if (k->has_target) {
-            json_object_set_new(v, "seconds_to_target", number(r->seconds));
-            json_object_set_new(v, "samples_to_target", number(r->samples));
+                              number(training_seconds(r)), "best", number(r->best));
+        for (int f = 0; f < ETI_FIGURES; f++) {
+            if ((f == ETI_COST || f == ETI_ENERGY) && (int)k->by != f)
+                continue; /* it was not asked for */
+            snprintf(key, sizeof key, "%s_to_best", names[f]);
+            json_object_set_new(v, key, number(r->to_best[f]));
+            snprintf(key, sizeof key, "%s_to_target", names[f]);
+            if (k->has_target)
+                json_object_set_new(v, key, number(r->to_target[f]));
         }
         if (c->opt.pareto)
             json_object_set_new(v, "on_front", json_boolean(r->on_front));
@@ -216,6 +245,27 @@ choose_metric(struct cli *c, struct eti_contest *k)
     return code;
 }
 
+/* Runs of which nobody measured it are named; if that is all of them there is nothing
+ * to compare. */
+static int
+check_energy(struct cli *c, const struct eti_contest *k)
+{
+    static const char how[] = "a GPU's sensors say it, and for processors "
+                              "/sys/class/powercap where it can be read";
+    char text[ETI_FACT_TEXT];
+    int known = 0;
+    for (int i = 0; i < k->n; i++)
+        known += isfinite(k->run[i].to_best[ETI_ENERGY]);
+    if (known == 0)
+        return cli_fail(c, CLI_E_LATER, how,
+                        "--pareto energy: no run has recorded what it drew");
+    for (int i = 0; i < k->n; i++)
+        if (!isfinite(k->run[i].to_best[ETI_ENERGY]))
+            et_report(c->cx, ET_LOG_WARN, "%s has not recorded what it drew: %s",
+                      cli_fact(k->run[i].facts, "name", text, sizeof text), how);
+    return CLI_OK;
+}
+
 static int
 run(struct cli *c, struct eti_contest *k)
 {
@@ -226,6 +276,10 @@ run(struct cli *c, struct eti_contest *k)
         return code;
     if (c->opt.pareto)
         eti_contest_front(k);
+    if (k->by == ETI_ENERGY)
+        code = check_energy(c, k);
+    if (code != CLI_OK)
+        return code;
     json_t *differences = eti_contest_differences(k);
     warn(c, differences);
     if (c->opt.json)
@@ -237,16 +291,22 @@ run(struct cli *c, struct eti_contest *k)
 }
 
 static int
-check_pareto(struct cli *c)
+read_pareto(struct cli *c, struct eti_contest *k)
 {
     const char *p = c->opt.pareto;
-    if (!p || strcmp(p, "time") == 0 || strcmp(p, "samples") == 0)
-        return CLI_OK;
-    if (strcmp(p, "cost") == 0 || strcmp(p, "energy") == 0)
-        return cli_fail(c, CLI_E_LATER, NULL,
-                        "--pareto %s: runs of this version do not record it", p);
-    return cli_fail(c, CLI_E_VALUE, NULL,
-                    "--pareto: expected time, cost, energy or samples, got '%s'", p);
+    int i = 0;
+    while (p && i < ETI_FIGURES && strcmp(p, eti_figure_names[i]) != 0)
+        i++;
+    if (i == ETI_FIGURES)
+        return cli_fail(c, CLI_E_VALUE, NULL,
+                        "--pareto: expected time, cost, energy or samples, got '%s'",
+                        p);
+    k->by = (enum eti_figure)i;
+    k->price = c->config ? &c->config->set.price : NULL;
+    if (k->by == ETI_COST && !eti_contest_has_price(k))
+        return cli_fail(c, CLI_E_LATER, "etude config set price.hour 2.50",
+                        "--pareto cost: no price is set");
+    return CLI_OK;
 }
 
 /* The runs of DATA beside each other, on the screen. */
@@ -262,7 +322,7 @@ begin(struct cli *c, struct tui_app *app, void *data)
         .compare = directory,
         .n = k->n,
         .pareto = c->opt.pareto != NULL,
-        .by_samples = k->by_samples,
+        .by = k->by,
     };
     et_status status = tui_runs_setup(app, &setup);
     return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
@@ -272,9 +332,7 @@ int
 cli_compare(struct cli *c)
 {
     struct eti_contest *k;
-    int code = check_pareto(c);
-    if (code != CLI_OK)
-        return code;
+    int code;
     if (c->n_args < 2 || c->n_args > ETI_CONTENDERS)
         return cli_fail(c, CLI_E_OPERAND, NULL, "compare takes 2 to %d runs, not %d",
                         ETI_CONTENDERS, c->n_args);
@@ -283,7 +341,7 @@ cli_compare(struct cli *c)
         return cli_fail(c, CLI_E_MEMORY, NULL, "no memory for %d runs", c->n_args);
     k->cx = c->cx;
     k->target_text = c->opt.target;
-    k->by_samples = c->opt.pareto && strcmp(c->opt.pareto, "samples") == 0;
+    code = read_pareto(c, k);
     for (int i = 0; i < c->n_args && code == CLI_OK; i++) {
         k->run[k->n].facts = cli_run_find(c, c->arg[i], &code);
         k->n += k->run[k->n].facts != NULL;

@@ -113,7 +113,7 @@ const struct cli_option cli_option_table[] = {
         AT(sort), .group = "command", .commands = "runs"),
     ROW("reindex", 0, FLAG, NULL, "read all runs again", AT(reindex),
         .group = "command", .commands = "runs"),
-    ROW("pareto", 0, TEXT, "WHAT", "time or samples: which runs no other beats",
+    ROW("pareto", 0, TEXT, "WHAT", "time, cost, energy, samples: runs that none beats",
         AT(pareto), .group = "command", .commands = "compare"),
     ROW("rank", 0, INT, "N", "logs: whose log, 0; kill: end the process of this rank alone",
         AT(rank), .group = "command", .commands = "logs kill",

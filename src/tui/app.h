@@ -55,6 +55,7 @@ struct tui_app_config {
     bool is_dump;         /* time is the run's: a screen is a function of its records */
     enum tui_where first; /* the screen to begin with */
     int rows, cols;
+    const struct eti_config_price *price; /* borrowed; NULL: none */
     const char *recent; /* where to begin: shown where there is no run; NULL */
 };
 

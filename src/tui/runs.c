@@ -262,11 +262,9 @@ act_in_compare(struct runs *r, enum tui_action action)
         r->shows_pareto = !r->shows_pareto;
         return true;
     case TUI_DO_compare_axis:
-        r->contest.by_samples = !r->contest.by_samples;
-        eti_contest_front(&r->contest);
-        tui_say(r->app, TUI_TEXT,
-                "by %s (runs of this version record no cost and no energy)",
-                r->contest.by_samples ? "samples" : "time");
+        r->contest.by = (r->contest.by + 1) % ETI_FIGURES;
+        runs_contest(r); /* what it goes by now may not have been read */
+        tui_say(r->app, TUI_TEXT, "by %s", eti_figure_names[r->contest.by]);
         return true;
     case TUI_DO_compare_panel:
         next_metric(json_array_get(r->rivals, 0), r->contest.metric, r->metric);
@@ -277,7 +275,6 @@ act_in_compare(struct runs *r, enum tui_action action)
         r->hides_names = !r->hides_names;
         return true;
     case TUI_DO_compare_metric:
-    case TUI_DO_everywhere_filter:
         ask_metric(r);
         return true;
     case TUI_DO_compare_target:
@@ -510,7 +507,7 @@ tui_runs_setup(struct tui_app *app, const struct tui_runs_setup *setup)
     for (int i = 0; i < setup->n; i++)
         json_object_set_new(r->marks, setup->compare[i], json_true());
     runs_choose(r);
-    r->contest.by_samples = setup->by_samples;
+    r->contest.by = setup->by;
     r->shows_pareto = setup->pareto;
     if (setup->n > 0)
         r->compares = runs_compare(r);

@@ -17,7 +17,8 @@ struct tui_runs_setup {
     const char *filter, *sort, *target;
     const char *const *compare; /* directories of runs to compare at once, N of them */
     int n;
-    bool pareto, by_samples;
+    bool pareto;
+    enum eti_figure by; /* of Compare */
 };
 et_status tui_runs_setup(struct tui_app *app, const struct tui_runs_setup *setup);
 

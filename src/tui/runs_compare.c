@@ -105,12 +105,20 @@ is_shown(const struct eti_contest *k, int i)
     return isfinite(k->run[i].best) && isfinite(cost) && cost > 0;
 }
 
-/* "14m51s", or "1.2M". */
+/* "14m51s", "12.50 USD", "1.2 kWh" or "1.2M". */
 static const char *
 cost_text(const struct eti_contest *k, double cost, char buf[TUI_NUMBER])
 {
-    if (k->by_samples)
+    switch (k->by) {
+    case ETI_COST:
+        return eti_money_text(k, cost, buf, TUI_NUMBER);
+    case ETI_ENERGY:
+        return eti_energy_text(cost, buf, TUI_NUMBER);
+    case ETI_SAMPLES:
         return tui_scaled(cost, buf);
+    default:
+        break;
+    }
     if (cost < 60)
         snprintf(buf, TUI_NUMBER, "%.1fs", cost);
     else
@@ -157,6 +165,23 @@ put_points(const struct runs *r, const struct frame *f, const struct eti_contest
     }
 }
 
+/* Why no run has a place in it. */
+static const char *
+why_empty(const struct eti_contest *k)
+{
+    bool came = false;
+    for (int i = 0; i < k->n; i++)
+        came = came || isfinite(k->has_target ? k->run[i].to_target[ETI_TIME]
+                                              : k->run[i].to_best[ETI_TIME]);
+    if (!came)
+        return k->has_target ? "no run came to the target" : "no run was evaluated";
+    if (k->by == ETI_COST && !eti_contest_has_price(k))
+        return "no price is set: etude config set price.hour 2.50";
+    if (k->by == ETI_ENERGY)
+        return "no run has recorded what it drew: GPUs' sensors do, and RAPL";
+    return "no run was evaluated";
+}
+
 static void
 draw_pareto(struct runs *r, const struct tui_pane *p)
 {
@@ -176,8 +201,7 @@ draw_pareto(struct runs *r, const struct tui_pane *p)
         n++;
     }
     if (n == 0) {
-        tui_put(p, 1, 3, TUI_DIM,
-                k->has_target ? "no run came to the target" : "no run was evaluated");
+        tui_put(p, 1, 3, TUI_DIM, why_empty(k));
         return;
     }
     double margin = 0.1 * (f.high - f.low);
@@ -295,7 +319,7 @@ draw_table(struct runs *r, const struct tui_pane *p, const struct eti_contest *k
         tui_put(p, y++, 1, TUI_DIM, "nothing: the recipes are the same");
     if (!*k->metric)
         return;
-    snprintf(label, sizeof label, "%s to %s", k->by_samples ? "samples" : "time",
+    snprintf(label, sizeof label, "%s to %s", eti_figure_names[k->by],
              k->has_target ? k->target_text : "its best");
     put_cells(p, y++, label, k->n, to_cell, k, NULL);
     snprintf(label, sizeof label, "best %s", last_part(k->metric));
@@ -362,7 +386,7 @@ runs_draw_compare(struct runs *r, const struct tui_pane *p)
              k->has_target ? "target " : "no target",
              k->has_target ? k->target_text : "");
     snprintf(title, sizeof title, "x: %s   P %s",
-             k->by_samples ? "samples" : "wall clock",
+             k->by == ETI_TIME ? "wall clock" : eti_figure_names[k->by],
              r->shows_pareto ? "curves" : "pareto");
     tui_put_end(p, 0, p->w - 1, TUI_TEXT, title);
     if (chart > 0) {
@@ -370,7 +394,7 @@ runs_draw_compare(struct runs *r, const struct tui_pane *p)
         if (r->shows_pareto)
             snprintf(title, sizeof title,
                      "%.60s vs %s (log)   # on the front   + dominated", metric,
-                     k->by_samples ? "samples" : "time");
+                     eti_figure_names[k->by]);
         else
             snprintf(title, sizeof title, "%.60s", metric);
         const struct tui_pane top = tui_pane_part(p, 1, 0, chart, p->w);

@@ -143,11 +143,12 @@ runs_judge_one(struct runs *r)
         if (status == ET_OK)
             status = eti_contest_judge(&k, 0);
         et_error_clear(r->app->cx);
-        bool is_known = status == ET_OK && isfinite(k.run[0].seconds);
-        json_object_set_new(
-            r->judged, directory,
-            json_pack("{s:I, s:o}", "ba", (json_int_t)ba_of(facts), "to",
-                      is_known ? json_real(k.run[0].seconds) : json_null()));
+        bool is_known = status == ET_OK && isfinite(k.run[0].to_target[ETI_TIME]);
+        json_object_set_new(r->judged, directory,
+                            json_pack("{s:I, s:o}", "ba", (json_int_t)ba_of(facts),
+                                      "to",
+                                      is_known ? json_real(k.run[0].to_target[ETI_TIME])
+                                               : json_null()));
         return true;
     }
     return false;
@@ -159,8 +160,9 @@ void
 runs_contest(struct runs *r)
 {
     struct eti_contest *k = &r->contest;
-    bool by_samples = k->by_samples;
-    *k = (struct eti_contest){.cx = r->app->cx, .by_samples = by_samples};
+    enum eti_figure by = k->by;
+    *k =
+        (struct eti_contest){.cx = r->app->cx, .by = by, .price = r->app->config.price};
     k->target_text = *r->target ? r->target : NULL;
     for (size_t i = 0; i < json_array_size(r->rivals) && k->n < ETI_CONTENDERS; i++)
         k->run[k->n++].facts = json_array_get(r->rivals, i);
@@ -319,7 +321,7 @@ export_contest(struct runs *r)
         argument[n++] = r->target;
     }
     argument[n++] = "--pareto";
-    argument[n++] = r->contest.by_samples ? "samples" : "time";
+    argument[n++] = eti_figure_names[r->contest.by];
     snprintf(r->job_file, sizeof r->job_file, "compare.json");
     snprintf(r->job_says, sizeof r->job_says, "it is in compare.json");
     if (tui_job_start(&r->job, r->app->cx, argument, NULL, 0) != ET_OK)

@@ -22,25 +22,25 @@ struct rival {
     double minutes, seconds; /* of all its epochs; to .765 */
     double best, lr;
     int epochs, done, seed;
-    double speed;
+    double speed, watts; /* 0: nobody measured it */
 };
 
 static const struct rival rivals[] = {
     {"brisk-otter", "stopped", "blurpool: {}, ema: {half_life: 100ba}", 13.9, 40, 0,
-     .7212, 2.0, 16, 6, 42, 17210},
+     .7212, 2.0, 16, 6, 42, 17210, 0},
     {"calm-heron", "finished",
      "blurpool: {}, ema: {half_life: 1000ba}, label_smoothing: {smoothing: 0.08}", 10.3,
-     16.2, 891, .7668, 2.4, 16, 16, 42, 21340},
+     16.2, 891, .7668, 2.4, 16, 16, 42, 21340, 4848},
     {"dry-finch", "finished",
      "blurpool: {}, ema: {half_life: 100ba}, label_smoothing: {smoothing: 0.1}", 8,
-     16.4, 962, .7659, 2.0, 16, 16, 42, 21101},
+     16.4, 962, .7659, 2.0, 16, 16, 42, 21101, 4320},
     {"early-mole", "finished",
      "blurpool: {}, ema: {half_life: 1000ba}, label_smoothing: {smoothing: 0.08}", -9,
-     37, 1780, .7701, 2.0, 36, 36, 42, 20877},
-    {"base-r50", "finished", "", -12, 90, 4692, .7653, 2.0, 90, 90, 42, 18455},
+     37, 1780, .7701, 2.0, 36, 36, 42, 20877, 0},
+    {"base-r50", "finished", "", -12, 90, 4692, .7653, 2.0, 90, 90, 42, 18455, 4900},
     {"fond-lynx", "preempted", "mixup: {alpha: 0.2}", -14, 40, 0, .5120, 2.0, 16, 2, 42,
-     0},
-    {"grim-toad", "failed", "sam: {}", -60, 40, 0, .7011, 1.0, 16, 8, 7, 0},
+     0, 0},
+    {"grim-toad", "failed", "sam: {}", -60, 40, 0, .7011, 1.0, 16, 8, 7, 0, 0},
 };
 
 static void
@@ -75,6 +75,27 @@ accuracy(const struct rival *r, double part)
     return r->best;
 }
 
+/* What two GPUs drew from second FROM of the run to TO: records that are EACH seconds
+ * apart. */
+static void
+write_health(struct eti_events_writer *w, const struct rival *r, double from, double to)
+{
+    enum { EACH = 4 };
+    const struct et_log_entry e[] = {{"power_w", r->watts / 2}};
+    for (double s = floor(from / EACH) * EACH + EACH; s <= to && r->watts > 0;
+         s += EACH)
+        for (int rank = 0; rank < 2; rank++) {
+            const struct et_record record = {
+                .kind = ET_RECORD_HEALTH,
+                .t = DAY + r->started * 3600 + s,
+                .rank = rank,
+                .entry = e,
+                .n = 1,
+            };
+            eti_events_write(w, &record);
+        }
+}
+
 static void
 write_log(struct et_ctx *cx, const struct rival *r)
 {
@@ -92,6 +113,8 @@ write_log(struct et_ctx *cx, const struct rival *r)
             {"throughput/samples_per_sec", r->speed},
             {"time/sample", (double)ba * BATCH},
         };
+        write_health(&w, r, part * r->minutes * 60 * (i - 1) / i,
+                     part * r->minutes * 60);
         const struct et_log_entry m[] = {{"metrics/eval/Accuracy", accuracy(r, part)}};
         struct et_record record = {
             .kind = ET_RECORD_BATCH,

@@ -35,7 +35,37 @@ does '4 of 7 runs' "words, keys and regular expressions" '/state=finished resnet
 does 'the filter:' "half a filter is said to be one" '/"fin'
 does '7 of 7 runs' "esc takes it away" '/heron<enter><esc>'
 does 'mark two or more' "one run is no contest" ' C'
-does 'x: samples' "x takes samples for time" "$at${marks}Cx"
+does 'x: samples' "x takes cost, energy, then samples for time" "$at${marks}Cxxx"
+does 'no price is set' "a cost without a price says where to set one" "$at${marks}Px"
+mkdir conf && printf 'price: {hour: 2.0, of: rank, currency: EUR}\n' >conf/config.yaml
+ETUDE_CONFIG_DIR=$PWD/conf
+screen 80x24-cost "what each cost at a price by the hour" 80x24 "$at${marks}Px"
+screen 80x24-energy "and what it drew, where that was recorded" 80x24 "$at${marks}Pxx"
+price() {
+    printf 'price: {hour: 2.0, of: %s, currency: EUR}\n' "$1" >conf/config.yaml
+    run compare base-r50 calm-heron --target 'accuracy>=.765' --pareto cost
+    grep 'cost to it' out | tr -s ' '
+}
+is "$(price rank)" "cost to it 5.25 EUR 1.00 EUR" "a price of each rank: of two it is twice"
+is "$(price machine)" "cost to it 2.62 EUR 0.50 EUR" "a price of the machine"
+is "$(price run)" "cost to it 2.62 EUR 0.50 EUR" "or of the run"
+ETUDE_CONFIG_DIR=/nonexistent
+run compare base-r50 calm-heron early-mole --target 'accuracy>=.765' --pareto energy
+exits 0 "compare --pareto energy"
+is "$(grep 'energy to it' out | tr -s ' ')" "energy to it 6.42 kWh 1.20 kWh -" \
+    "adds what GPUs drew until the target"
+is "$(grep -c 'has not recorded what it drew' err)" 1 "and names the run that did not say"
+says err "early-mole has not" "which is that one"
+is "$(grep 'Pareto front' out | tr -s ' ')" "Pareto front, energy + # -" "which has no place"
+run compare base-r50 calm-heron --pareto energy --json
+says out '"kwh_to_best": 1.' "energy as JSON"
+is "$(grep -c cost_to out)" 0 "has no cost, which was not asked for"
+run compare base-r50 calm-heron --pareto cost
+exits 69 "a cost without a price: exit 69"
+says err "etude config set price.hour" "says how to set one"
+run compare early-mole brisk-otter --pareto energy
+exits 69 "energy that no run recorded: exit 69"
+says err "no run has recorded what it drew" "in one line"
 does '[1 Compose]' "r goes to Compose with the recipe" 'jr'
 does 'calm-heron' "of that run" 'jr'
 does '3 marked' "marks are counted" '   '

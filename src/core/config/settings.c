@@ -52,6 +52,36 @@ static const struct et_option ui_table[] = {
     {0},
 };
 
+static const char *const price_of_names[] = {"rank", "machine", "run", NULL};
+
+static const struct et_option price_table[] = {
+    {
+        .name = "hour",
+        .type = ET_OPT_FLOAT,
+        .offset = offsetof(struct eti_config_price, hour),
+        .max = -1,
+        .flags = ET_OPT_OPTIONAL | ET_OPT_MIN_OPEN,
+        .help =
+            "of one hour; compare --pareto cost multiplies it with the clock's time",
+    },
+    {
+        .name = "of",
+        .type = ET_OPT_ENUM,
+        .offset = offsetof(struct eti_config_price, of),
+        .def = "rank",
+        .choices = price_of_names,
+        .help = "what one pays for by the hour: each rank (a GPU), machine, or the run",
+    },
+    {
+        .name = "currency",
+        .type = ET_OPT_TEXT,
+        .offset = offsetof(struct eti_config_price, currency),
+        .def = "USD",
+        .help = "what stands behind a cost",
+    },
+    {0},
+};
+
 const struct et_option eti_config_table[] = {
     {
         .name = "color",
@@ -76,6 +106,14 @@ const struct et_option eti_config_table[] = {
         .sub = ui_table,
         .sub_size = sizeof(struct eti_config_ui),
         .help = "how things look",
+    },
+    {
+        .name = "price",
+        .type = ET_OPT_TABLE,
+        .offset = offsetof(struct eti_settings, price),
+        .sub = price_table,
+        .sub_size = sizeof(struct eti_config_price),
+        .help = "what computing costs",
     },
     {
         .name = "env",

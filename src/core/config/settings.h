@@ -31,10 +31,18 @@ struct eti_config_ui {
     bool mouse;
     char *theme; /* name of themes/NAME.yaml beside the configuration; NULL: none */
 };
+/* What an hour of computing costs, for comparisons. */
+enum eti_price_of { ETI_PRICE_OF_RANK, ETI_PRICE_OF_MACHINE, ETI_PRICE_OF_RUN };
+struct eti_config_price {
+    double hour; /* NaN: not said */
+    int of;      /* enum eti_price_of */
+    char *currency;
+};
 struct eti_settings {
     int color;    /* enum eti_color */
     int progress; /* enum eti_show */
     struct eti_config_ui ui;
+    struct eti_config_price price;
     struct et_texts env; /* names that ${env:NAME} may use; v ends with a NULL */
     const struct et_value *plugins; /* as written: read ETI_CONFIG.PLUGIN */
 };

@@ -16,6 +16,7 @@
 #include "core/run/list.h"
 
 enum { POINTS = 4096 };
+const char *const eti_figure_names[] = {"time", "cost", "energy", "samples", NULL};
 
 static const json_t *
 config_of(const struct eti_contender *r)
@@ -89,8 +90,137 @@ samples_at(struct et_events *e, int64_t ba)
     return NAN;
 }
 
-/* What a run came to. Its facts have a best value, but perhaps of the other direction.
- */
+/* ---- energy ---- */
+
+enum { RANKS = 1024, MOMENTS = 2 };
+static const double GAP = 5; /* seconds without a word: nothing ran meanwhile */
+
+/* Joules that were drawn before each of some moments. */
+struct draw {
+    double until[MOMENTS]; /* seconds since 1970; NaN: none is asked for */
+    double gpu[MOMENTS], host[MOMENTS];
+    bool has_gpu, has_host;
+    int ranks, machines;
+    double at[RANKS]; /* when each was last heard of; 0: not yet */
+};
+
+/* Watts for the time that one record stands for: that since the one before. */
+static void
+add_power(const struct draw *d, double *joules, double t, double seconds, double watts)
+{
+    for (int i = 0; i < MOMENTS; i++)
+        joules[i] += t <= d->until[i] && watts > 0 ? watts * seconds : 0;
+}
+
+static void
+add_health(struct draw *d, const struct et_record *r)
+{
+    if (r->rank < 0 || r->rank >= RANKS)
+        return;
+    double since = r->t - d->at[r->rank];
+    double seconds = since >= 0 && since <= GAP ? since : 1; /* they come each second */
+    d->at[r->rank] = r->t;
+    d->ranks = r->rank >= d->ranks ? r->rank + 1 : d->ranks;
+    for (int i = 0; i < r->n; i++) {
+        const struct et_log_entry *e = &r->entry[i];
+        if (strcmp(e->name, "power_w") == 0) {
+            d->has_gpu = true;
+            add_power(d, d->gpu, r->t, seconds, e->value);
+        } else if (strcmp(e->name, "host_power_w") == 0) {
+            d->has_host = true;
+            add_power(d, d->host, r->t, seconds, e->value);
+        }
+    }
+}
+
+/* Each machine's first rank tells of it. */
+static void
+count_machines(struct draw *d, const struct et_record *r, bool seen[RANKS])
+{
+    for (int i = 0; i < r->n && r->rank >= 0 && r->rank < RANKS; i++)
+        if (strcmp(r->entry[i].name, "host_cpu") == 0 && !seen[r->rank]) {
+            seen[r->rank] = true;
+            d->machines++;
+        }
+}
+
+static et_status
+read_health(struct et_events *e, struct draw *d)
+{
+    bool seen[RANKS] = {false}, got = true;
+    struct et_record r;
+    ET_TRY(et_events_only(e, UINT64_C(1) << ET_RECORD_HEALTH));
+    while (got) {
+        ET_TRY(et_events_next(e, &r, &got));
+        if (!got)
+            break;
+        add_health(d, &r);
+        count_machines(d, &r, seen);
+    }
+    return ET_OK;
+}
+
+/* Of a run whose ranks said nothing: one, on one machine. */
+static double
+price_factor(const struct eti_contest *k, const struct draw *d)
+{
+    int n = k->price->of == ETI_PRICE_OF_RANK      ? d->ranks
+            : k->price->of == ETI_PRICE_OF_MACHINE ? d->machines
+                                                   : 1;
+    return k->price->hour / 3600 * (n > 0 ? n : 1);
+}
+
+static et_status
+judge_draw(struct eti_contest *k, struct eti_contender *r, struct et_events *e)
+{
+    void *block;
+    double started = json_number_value(json_object_get(r->facts, "started"));
+    double *to[MOMENTS] = {r->to_best, r->to_target};
+    if (k->by != ETI_ENERGY && !(k->by == ETI_COST && eti_contest_has_price(k)))
+        return ET_OK;
+    ET_TRY(et_alloc(k->cx, sizeof(struct draw), &block));
+    struct draw *d = block;
+    for (int i = 0; i < MOMENTS; i++)
+        d->until[i] = started + to[i][ETI_TIME];
+    et_status status = read_health(e, d);
+    for (int i = 0; i < MOMENTS && status == ET_OK; i++) {
+        double joules = d->has_gpu ? d->gpu[i] : d->host[i];
+        if (joules > 0 && isfinite(to[i][ETI_TIME]))
+            to[i][ETI_ENERGY] = joules / 3.6e6;
+        if (k->by == ETI_COST)
+            to[i][ETI_COST] = to[i][ETI_TIME] * price_factor(k, d);
+    }
+    et_free(k->cx, d);
+    return status;
+}
+
+bool
+eti_contest_has_price(const struct eti_contest *k)
+{
+    return k->price && isfinite(k->price->hour);
+}
+
+const char *
+eti_energy_text(double kwh, char *buf, size_t size)
+{
+    if (kwh >= 0.9995)
+        snprintf(buf, size, kwh < 9.95 ? "%.2f kWh" : "%.0f kWh", kwh);
+    else
+        snprintf(buf, size, "%.3g Wh", kwh * 1000);
+    return buf;
+}
+
+const char *
+eti_money_text(const struct eti_contest *k, double money, char *buf, size_t size)
+{
+    snprintf(buf, size, money < 0.095 ? "%.2g %s" : "%.2f %s", money,
+             k->price && k->price->currency ? k->price->currency : "");
+    return buf;
+}
+
+/* ---- what a run came to ---- */
+
+/* Its facts have a best value, but perhaps of the other direction. */
 static et_status
 judge(struct eti_contest *k, struct eti_contender *r, struct et_events *e)
 {
@@ -112,15 +242,15 @@ judge(struct eti_contest *k, struct eti_contender *r, struct et_events *e)
     }
     if (best) {
         r->best = best->value;
-        r->best_seconds = best->t - started;
-        r->best_samples = samples_at(e, best->ba);
+        r->to_best[ETI_TIME] = best->t - started;
+        r->to_best[ETI_SAMPLES] = samples_at(e, best->ba);
     }
     if (hit) {
-        r->seconds = hit->t - started;
-        r->samples = samples_at(e, hit->ba);
+        r->to_target[ETI_TIME] = hit->t - started;
+        r->to_target[ETI_SAMPLES] = samples_at(e, hit->ba);
     }
     et_free(k->cx, p);
-    return status;
+    return status == ET_OK ? judge_draw(k, r, e) : status;
 }
 
 et_status
@@ -130,7 +260,9 @@ eti_contest_judge(struct eti_contest *k, int i)
     struct et_events *e;
     char path[PATH_MAX];
     const char *directory = json_string_value(json_object_get(r->facts, "directory"));
-    r->best = r->best_seconds = r->best_samples = r->seconds = r->samples = NAN;
+    r->best = NAN;
+    for (int f = 0; f < ETI_FIGURES; f++)
+        r->to_best[f] = r->to_target[f] = NAN;
     if (!k->metric[0])
         return ET_OK;
     snprintf(path, sizeof path, "%s/events.log", directory ? directory : "");
@@ -145,10 +277,7 @@ eti_contest_judge(struct eti_contest *k, int i)
 double
 eti_contest_cost(const struct eti_contest *k, const struct eti_contender *r)
 {
-    bool samples = k->by_samples;
-    if (k->has_target)
-        return samples ? r->samples : r->seconds;
-    return samples ? r->best_samples : r->best_seconds;
+    return k->has_target ? r->to_target[k->by] : r->to_best[k->by];
 }
 
 static bool
