@@ -15,23 +15,33 @@
 #include "core/base/seams.h"
 #include "dist/ring.h"
 
-enum { N = ETD_RING_NUMBERS, BUCKETS = 2 * ETD_RING_NAMES };
-
-struct fact {
-    double value;
-    int32_t name;
+enum {
+    N = ETD_RING_NUMBERS,
+    BUCKETS = 2 * ETD_RING_NAMES,
+    BLOCK = 32, /* bytes of a name that are compared at once */
 };
 
+/* Putting costs mostly the cache lines that it takes back from the taker's processor,
+ * some 20 ns each: so all but the numbers is one, of the numbers' names another. */
 struct slot {
-    uint64_t place; /* in the order of both rings, from 0 */
+    _Alignas(64) uint64_t place; /* in the order of both rings, from 0 */
     double t;
     int64_t seq, ep, ba, sp;
-    int32_t kind, level, rank;
-    int32_t n;    /* numbers in this slot */
-    int32_t more; /* slots that follow it and are of the same record */
-    int32_t has_text;
-    struct fact fact[N];
+    int32_t rank;
+    uint16_t more; /* slots that follow it and are of the same record */
+    uint8_t n;     /* numbers in this slot */
+    uint8_t kind, level;
+    bool has_text;
+    _Alignas(64) uint16_t name[N];
+    double value[N];
 };
+
+struct name {
+    char text[ET_METRIC_NAME];
+    int before;               /* blocks before the one with its end */
+    uint64_t mask[BLOCK / 8]; /* of the bytes of that one that count, zero included */
+};
+_Static_assert(ET_METRIC_NAME % BLOCK == 0, "a name is blocks");
 
 /* What one side writes stays out of the other's cache lines. */
 struct lane {
@@ -49,10 +59,9 @@ struct etd_ring {
     uint64_t place;      /* putter's: of the next record */
     _Atomic uint64_t dropped, nameless;
 
-    char (
-        *name)[ET_METRIC_NAME]; /* [ETD_RING_NAMES]; read by the taker once published */
-    int32_t *bucket;            /* putter's: 1 + number, 0 = free */
-    int32_t n_names, last;      /* putter's */
+    struct name *name;     /* [ETD_RING_NAMES]; read by the taker once published */
+    int32_t *bucket;       /* putter's: 1 + number, 0 = free */
+    int32_t n_names, last; /* putter's */
 
     uint64_t expected;          /* taker's: the place that comes next */
     struct et_log_entry *entry; /* taker's [ETD_RING_NAMES + N] */
@@ -135,22 +144,48 @@ hash(const char *name)
     return h;
 }
 
+/* The bits in which the words at A and B differ. */
+static inline uint64_t
+differ(const char *a, const char *b)
+{
+    uint64_t x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return x ^ y;
+}
+
+/* Is TEXT, ET_METRIC_NAME bytes, the name K? It nearly always is, and names are short:
+ * so all of a block is compared, without a branch, and then it is asked. */
+static inline bool
+is_name(const struct name *k, const char *text)
+{
+    const char *a = k->text, *b = text;
+    for (int i = 0; i < k->before; i++, a += BLOCK, b += BLOCK)
+        if (differ(a, b) | differ(a + 8, b + 8) | differ(a + 16, b + 16) |
+            differ(a + 24, b + 24))
+            return false;
+    return ((differ(a, b) & k->mask[0]) | (differ(a + 8, b + 8) & k->mask[1]) |
+            (differ(a + 16, b + 16) & k->mask[2]) |
+            (differ(a + 24, b + 24) & k->mask[3])) == 0;
+}
+
 /* The number of NAME; -1: it is one too many. */
 static int32_t
-number_of(struct etd_ring *r, const char *name)
+find_name(struct etd_ring *r, const char *name)
 {
-    int32_t guess = r->last + 1 < r->n_names ? r->last + 1 : 0;
-    if (r->n_names && strcmp(r->name[guess], name) == 0)
-        return r->last = guess;
     uint32_t at = hash(name) % BUCKETS;
     for (; r->bucket[at]; at = (at + 1) % BUCKETS)
-        if (strncmp(r->name[r->bucket[at] - 1], name, ET_METRIC_NAME - 1) == 0)
-            return r->last = r->bucket[at] - 1;
+        if (strncmp(r->name[r->bucket[at] - 1].text, name, ET_METRIC_NAME - 1) == 0)
+            return r->bucket[at] - 1;
     if (r->n_names == ETD_RING_NAMES)
         return -1;
-    memcpy(r->name[r->n_names], name, strnlen(name, ET_METRIC_NAME - 1)); /* was zero */
+    struct name *k = &r->name[r->n_names];
+    size_t n = strnlen(name, ET_METRIC_NAME - 1);
+    memcpy(k->text, name, n); /* was zero */
+    k->before = (int)(n / BLOCK);
+    memset(k->mask, 0xff, n % BLOCK + 1);
     r->bucket[at] = ++r->n_names;
-    return r->last = r->n_names - 1;
+    return r->n_names - 1;
 }
 
 static bool
@@ -174,14 +209,25 @@ count(_Atomic uint64_t *counter, uint64_t n)
 static void
 put_numbers(struct etd_ring *ring, struct slot *s, const struct et_record *r, int first)
 {
-    s->n = 0;
-    for (int i = first; i < r->n && i < first + N; i++) {
-        int32_t name = number_of(ring, r->entry[i].name);
-        if (name < 0)
-            count(&ring->nameless, 1);
-        else
-            s->fact[s->n++] = (struct fact){r->entry[i].value, name};
+    int end = r->n < first + N ? r->n : first + N, n = 0;
+    int32_t name = ring->last, n_names = ring->n_names;
+    for (int i = first; i < end; i++) {
+        const struct et_log_entry *e = &r->entry[i];
+        name = name + 1 < n_names ? name + 1 : 0;
+        if (n_names == 0 || !is_name(&ring->name[name], e->name)) {
+            int32_t found = find_name(ring, e->name);
+            if (found < 0) {
+                count(&ring->nameless, 1);
+                continue;
+            }
+            name = found;
+            n_names = ring->n_names;
+        }
+        s->name[n] = (uint16_t)name;
+        s->value[n++] = e->value;
     }
+    ring->last = name;
+    s->n = (uint8_t)n;
 }
 
 static void
@@ -217,10 +263,10 @@ etd_ring_put(struct etd_ring *ring, const struct et_record *r)
         s->ep = r->ep;
         s->ba = r->ba;
         s->sp = r->sp;
-        s->kind = (int32_t)r->kind;
-        s->level = (int32_t)r->level;
+        s->kind = (uint8_t)r->kind;
+        s->level = (uint8_t)r->level;
         s->rank = r->rank;
-        s->more = (int32_t)(slots - 1 - i);
+        s->more = (uint16_t)(slots - 1 - i);
         put_numbers(ring, s, r, (int)i * N);
         put_text(l, head + i, s, i == 0 ? r->text : NULL);
     }
@@ -258,8 +304,8 @@ take_from(struct etd_ring *ring, struct lane *l, struct et_record *out)
         s = &l->slot[(tail + i) & (l->room - 1)];
         for (int k = 0; k < s->n && out->n < ETD_RING_NAMES; k++) {
             struct et_log_entry *e = &ring->entry[out->n++];
-            memcpy(e->name, ring->name[s->fact[k].name], ET_METRIC_NAME);
-            e->value = s->fact[k].value;
+            memcpy(e->name, ring->name[s->name[k]].text, ET_METRIC_NAME);
+            e->value = s->value[k];
         }
     }
     ring->expected++;
