@@ -65,15 +65,12 @@ on_signal(int number)
 static void
 catch_signals(void)
 {
-    static const int passed[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
     static const int ignored[] = {SIGHUP, SIGPIPE};
-    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction action = {.sa_handler = SIG_IGN};
     sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
-        sigaction(passed[i], &action, NULL);
-    action.sa_handler = SIG_IGN;
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         sigaction(ignored[i], &action, NULL);
+    etd_front_catch(on_signal);
 }
 
 static void
@@ -121,6 +118,8 @@ pass_signals(struct front *f)
             came[i] = passed[i] = 0;
             continue;
         }
+        if (asks) /* the one that asked and the one that answered are one */
+            passed[i] = came[i] - 1;
         for (; passed[i] < came[i]; passed[i]++)
             etd_front_signal(f->link, i);
     }

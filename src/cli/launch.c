@@ -90,6 +90,19 @@ is_here(const char *host)
            strcmp(host, "::1") == 0;
 }
 
+static int
+check_format(struct cli *c, const char *flag, const char *format)
+{
+    const char *at;
+    size_t n;
+    if (!format || etd_print_format(format, &at, &n))
+        return CLI_OK;
+    char hint[128];
+    snprintf(hint, sizeof hint, "the fields are %s", etd_print_fields);
+    return cli_fail(c, CLI_E_VALUE, hint, "%s: no field is called %.*s", flag, (int)n,
+                    at);
+}
+
 int
 cli_launch_read(struct cli *c, struct etd_launch *l)
 {
@@ -106,7 +119,11 @@ cli_launch_read(struct cli *c, struct etd_launch *l)
         return cli_fail(c, CLI_E_LATER, "a rank of a launcher has both",
                         "RANK=%s without LOCAL_RANK: this version does not do that",
                         alone);
-    int code = find_number(c, "--nproc", o->nproc, nproc_names, 1, false, &nproc);
+    int code = check_format(c, "--stdout", o->rank_stdout);
+    if (code == CLI_OK)
+        code = check_format(c, "--stderr", o->rank_stderr);
+    if (code == CLI_OK)
+        code = find_number(c, "--nproc", o->nproc, nproc_names, 1, false, &nproc);
     if (code == CLI_OK)
         code =
             find_number(c, "--world_size", o->world_size, world_names, 1, true, &world);

@@ -74,6 +74,31 @@ be_supervisor(struct et_ctx *cx, const struct etd_launch *l, const int *pair,
     return etd_supervise(cx, &own, pair[1], rank, code);
 }
 
+static const int passed[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+enum { PASSED = sizeof passed / sizeof *passed };
+
+/* Signals that the front passes on: none is lost, or ends it alone, before it catches
+ * them. */
+static void
+hold_signals(int how)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < PASSED; i++)
+        sigaddset(&set, passed[i]);
+    sigprocmask(how, &set, NULL);
+}
+
+void
+etd_front_catch(void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler};
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < PASSED; i++)
+        sigaction(passed[i], &action, NULL);
+    hold_signals(SIG_UNBLOCK);
+}
+
 et_status
 etd_launch(struct et_ctx *cx, const struct etd_launch *l, struct etd_front **front,
            struct etd_rank **rank, int *code)
@@ -90,6 +115,7 @@ etd_launch(struct et_ctx *cx, const struct etd_launch *l, struct etd_front **fro
         return ET_FAIL(cx, ET_EIO, "no pipe to a supervisor: %s", strerror(errno));
     }
     fflush(NULL);
+    hold_signals(SIG_BLOCK);
     pid_t pid = fork();
     if (pid == 0) {
         et_free(cx, f);
@@ -107,6 +133,7 @@ etd_launch(struct et_ctx *cx, const struct etd_launch *l, struct etd_front **fro
     *front = f;
     if (pid > 0)
         return ET_OK;
+    hold_signals(SIG_UNBLOCK);
     etd_front_free(front);
     return ET_FAIL(cx, ET_EIO, "cannot start a supervisor: %s", strerror(error));
 }

@@ -50,6 +50,12 @@ struct etd_end {
 
 struct etd_front;
 
+/* Is FORMAT, of etd_launch's out or err, one whose {fields} are all known? Else *AT is
+ * the first that is not, of N bytes. */
+bool etd_print_format(const char *format, const char **at, size_t *n);
+/* Those that are: "{rank} {local_rank} ...". */
+extern const char etd_print_fields[];
+
 /* Starts the supervisor, and with it the run. Comes back in several processes: in the
  * front with *FRONT, in each rank with *RANK, which is to train now; and when the run
  * has ended in the supervisor, with neither, which is to exit with *CODE. EIO. */
@@ -82,6 +88,9 @@ struct etd_news {
 void etd_front_next(struct etd_front *f, double seconds, struct etd_news *out);
 /* Waits, after END, until supervisor and ranks are gone; for SECONDS at most. */
 void etd_front_wait(struct etd_front *f, double seconds);
+/* HANDLER for the signals that a front passes on: INT, TERM, USR1, USR2. They are held
+ * back from etd_launch until then. */
+void etd_front_catch(void (*handler)(int));
 /* Sends signal NUMBER to the supervisor. */
 void etd_front_signal(const struct etd_front *f, int number);
 int etd_front_fd(const struct etd_front *f); /* readable: there is news */

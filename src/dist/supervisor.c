@@ -112,7 +112,13 @@ settle(const struct etd_supervisor *s)
                  : WIFEXITED(status) && WEXITSTATUS(status) > 128
                      ? WEXITSTATUS(status) - 128
                      : 0;
-    if ((s->stops > 0 && number) || s->killed) {
+    if (s->stops > 0 && number && s->restarts > 0 &&
+        s->board->rank[0].phase == ETD_PHASE_STARTING) {
+        /* It had not begun again: what there was to save has been. */
+        end.exit = PREEMPTED;
+        snprintf(end.state, sizeof end.state, "preempted");
+        end.why[0] = '\0';
+    } else if ((s->stops > 0 && number) || s->killed) {
         /* Asked to end, and it did not save. */
         number = s->stops > 0 ? s->stop_signal : SIGTERM;
         end.exit = 128 + number;
@@ -385,6 +391,10 @@ catch_signals(void)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaddset(&set, numbers[i]);
     sigprocmask(SIG_BLOCK, &set, NULL);
+    /* What a terminal sent to the front as well, while this was in its group: the front
+     * passes that on. */
+    while (sigtimedwait(&set, NULL, &(struct timespec){0}) > 0)
+        ;
     etd_ignore(SIGPIPE);
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }

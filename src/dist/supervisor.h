@@ -119,6 +119,10 @@ void etd_sup_reap(struct etd_supervisor *s, int i);
 void etd_sup_signal_all(struct etd_supervisor *s, int number);
 void etd_sup_close_rank(struct etd_supervisor *s, int i);
 
+/* print.c: the path of a file of rank NUMBER of those here. */
+void etd_print_path(const struct etd_supervisor *s, const char *format, int number,
+                    char *out, size_t size);
+
 /* supervisor_front.c */
 void etd_sup_tell(struct etd_supervisor *s, enum etd_packet_kind kind, const void *body,
                   size_t n);

@@ -92,6 +92,7 @@ become(struct etd_supervisor *s, int number, pid_t parent, const int *mine, int 
     sigemptyset(&none);
     etd_ignore(SIGPIPE);
     etd_ignore(SIGHUP);
+    etd_ignore(SIGUSR1); /* until it trains there is nothing to save */
     /* The path that a signal takes: the batch is finished and saved (RELIABILITY 4). */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -290,36 +291,14 @@ answer_opened(struct etd_supervisor *s)
 
 /* "{rank}.txt" with its fields filled in, beneath the run directory unless absolute. */
 static int
-open_print(const struct etd_supervisor *s, const char *template, int number)
+open_print(struct etd_supervisor *s, const char *format, int number)
 {
-    const struct etd_launch *l = s->l;
-    const struct {
-        const char *name;
-        int value;
-    } fields[] = {
-        {"{rank}", l->base + number}, {"{local_rank}", number},
-        {"{world_size}", l->world},   {"{local_world_size}", l->nproc},
-        {"{node_rank}", l->node},
-    };
     char path[4096];
-    size_t used = 0;
-    if (template[0] != '/')
-        used = (size_t)snprintf(path, sizeof path, "%s/", s->directory);
-    while (*template && used < sizeof path - 16) {
-        size_t i = 0;
-        while (i < sizeof fields / sizeof *fields &&
-               strncmp(template, fields[i].name, strlen(fields[i].name)) != 0)
-            i++;
-        if (i < sizeof fields / sizeof *fields) {
-            used += (size_t)snprintf(path + used, sizeof path - used, "%d",
-                                     fields[i].value);
-            template += strlen(fields[i].name);
-        } else {
-            path[used++] = *template ++;
-        }
-    }
-    path[used] = '\0';
-    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, LOG_MODE);
+    etd_print_path(s, format, number, path, sizeof path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, LOG_MODE);
+    if (fd < 0)
+        etd_sup_say(s, ET_LOG_WARN, "cannot write %s: %s", path, strerror(errno));
+    return fd;
 }
 
 static void

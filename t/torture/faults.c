@@ -32,7 +32,7 @@ enum { MOST = 16 };
 
 static struct fault {
     char point[64];
-    enum { KILL, STOP, CRASH, SPIN, ERRNO, SHORT, SKIP, DELAY } action;
+    enum { KILL, STOP, CRASH, SPIN, SAY, ERRNO, SHORT, SKIP, DELAY } action;
     int number;    /* errno, or milliseconds */
     int rank;      /* -1: any */
     long at, seen; /* at: 0: each time */
@@ -54,8 +54,8 @@ static const struct {
     const char *name;
     int action;
 } plain[] = {
-    {"kill", KILL}, {"stop", STOP},   {"crash", CRASH},
-    {"spin", SPIN}, {"short", SHORT}, {"skip", SKIP},
+    {"kill", KILL},   {"stop", STOP}, {"crash", CRASH}, {"spin", SPIN},
+    {"short", SHORT}, {"skip", SKIP}, {"say", SAY},
 };
 
 static void
@@ -141,6 +141,10 @@ pass(const char *point, bool *less)
         if ((f->rank >= 0 && f->rank != own_rank()) || (++f->seen != f->at && f->at))
             continue;
         raise_signal(f);
+        if (f->action == SAY) {
+            dprintf(STDOUT_FILENO, "out: %s\n", point);
+            dprintf(STDERR_FILENO, "err: %s\n", point);
+        }
         spins = spins || f->action == SPIN;
         if (f->action == ERRNO)
             failed = f->number;
@@ -152,8 +156,9 @@ pass(const char *point, bool *less)
     pthread_mutex_unlock(&lock);
     while (spins)
         ;
-    if (wait)
-        nanosleep(&(struct timespec){wait / 1000, wait % 1000 * 1000000L}, NULL);
+    struct timespec left = {wait / 1000, wait % 1000 * 1000000L};
+    while (wait && nanosleep(&left, &left) != 0)
+        ; /* a signal does not shorten it */
     return failed;
 }
 
