@@ -40,6 +40,7 @@ struct etd_client_status {
     int64_t missed;          /* records since the last break that have been filled in */
     int64_t snapshots, gaps; /* ever loaded; ever noticed */
     int64_t unknown;         /* frames of kinds and with keys of later versions */
+    int64_t facts;           /* times that they have changed */
     int64_t verified, wrong; /* digests that were compared; that differed */
     char lease[ETD_WORD];    /* who has taken the run; "" nobody */
 };
@@ -70,7 +71,8 @@ void etd_client_retry(struct etd_client *c);
 /* All borrowed until the next step. */
 const struct etd_client_status *etd_client_status(const struct etd_client *c);
 struct etd_model *etd_client_model(struct etd_client *c);
-/* What facts.h describes, as the snapshot had it; NULL before. Not zero-terminated. */
+/* What facts.h describes, as the snapshot had it, and what run.json says since; NULL
+ * before. Not zero-terminated. */
 const char *etd_client_facts(const struct etd_client *c, size_t *n);
 /* FN is called for each record once it is in the model; NULL: none is. */
 void etd_client_watch(struct etd_client *c,

@@ -3,7 +3,9 @@
 
 #include "dist/client_parts.h"
 
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "etude/diagnostic.h"
@@ -119,9 +121,38 @@ on_snap_end(struct etd_client *c)
     c->n_facts = in->facts;
     in->bytes = NULL;
     etd_client_drop_snapshot(c);
+    c->s.facts++;
     c->s.snapshots++;
     c->s.link = ETD_LINK_LIVE;
     return ET_OK;
+}
+
+/* Those of run.json, which the others of the snapshot stay beside. */
+static et_status
+on_facts(struct etd_client *c, const struct etd_frame *f)
+{
+    struct etd_value v;
+    void *block;
+    if (!c->facts || !etd_find(&f->body, "facts", &v) || v.type != ETD_IS_BIN)
+        return ET_OK;
+    json_t *all = json_loadb(c->facts, c->n_facts, 0, NULL);
+    json_t *new = json_loadb(v.bytes, v.n, 0, NULL);
+    bool good =
+        json_is_object(all) && json_is_object(new) && json_object_update(all, new) == 0;
+    char *text = good ? json_dumps(all, JSON_COMPACT) : NULL;
+    json_decref(all);
+    json_decref(new);
+    size_t n = text ? strlen(text) : 0;
+    et_status status = text ? et_alloc(c->cx, n, &block) : ET_OK;
+    if (text && status == ET_OK) {
+        memcpy(block, text, n);
+        et_free(c->cx, c->facts);
+        c->facts = block;
+        c->n_facts = n;
+        c->s.facts++;
+    }
+    free(text);
+    return status;
 }
 
 static et_status
@@ -264,6 +295,8 @@ on_frame(struct etd_client *c, const struct etd_frame *f)
     case ETD_PING:
         etd_client_ping(c);
         break;
+    case ETD_FACTS:
+        return on_facts(c, f);
     case ETD_HIST:
         on_points(c, f);
         break;

@@ -7,12 +7,15 @@
 #include "dist/hub.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/seams.h"
@@ -34,6 +37,7 @@ static const double BEHIND = 10; /* seconds out of the ring, or without taking a
 static const double SWEEP = 0.05; /* seconds between two of them, at least */
 static const double PREPARE = 1;  /* second of reading the log before it listens */
 static const double SLICE = 0.02; /* seconds of reading the log between viewers */
+static const double LOOK = 0.5;   /* seconds between looks at run.json */
 
 struct etd_head
 etd_hub_head(const struct etd_hub *h, enum etd_kind kind)
@@ -132,6 +136,7 @@ on_hello(struct etd_hub *h, struct etd_peer *p, const void *name, size_t n,
         snprintf(p->who + length, sizeof p->who - (size_t)length, "/%.*s",
                  ETD_WORD - 32, as);
     p->streams = etd_get_bool(&f->body, "stream", true);
+    p->facts_version = 0;
     int64_t credit = etd_get_int(&f->body, "credit", ETD_CREDIT);
     p->credit = credit < 0                   ? 0
                 : credit < ETD_RING_MESSAGES ? credit
@@ -379,6 +384,56 @@ look_after(struct etd_hub *h, struct etd_peer *p, double now)
         etd_hub_drop(h, p, "LAGGED", "records came faster than they were taken");
 }
 
+/* Reads run.json if it is another one now. AT_ONCE: the run ends, this is the last
+ * time.
+ */
+static void
+look_at_facts(struct etd_hub *h, bool at_once)
+{
+    char path[PATH_MAX + 16];
+    struct stat st;
+    json_t *facts;
+    double now = eti_monotonic(h->cx);
+    if (now - h->facts_at < LOOK && !at_once)
+        return;
+    h->facts_at = now;
+    snprintf(path, sizeof path, "%s/run.json", h->directory);
+    if (stat(path, &st) != 0)
+        return;
+    const int64_t stamp[3] = {(int64_t)st.st_ino, st.st_size,
+                              st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec};
+    if (memcmp(stamp, h->facts_stamp, sizeof stamp) == 0)
+        return;
+    if (eti_facts_read_state(h->cx, h->directory, &facts) != ET_OK) {
+        et_error_clear(h->cx); /* it is being written: the next look finds it */
+        return;
+    }
+    memcpy(h->facts_stamp, stamp, sizeof stamp);
+    free(h->facts);
+    h->facts = json_dumps(facts, JSON_COMPACT);
+    h->facts_version++;
+    json_decref(facts);
+}
+
+/* Tells viewers of facts that are newer than their snapshots, or may be. */
+static void
+tell_facts(struct etd_hub *h)
+{
+    const struct etd_head head = etd_hub_head(h, ETD_FACTS);
+    for (struct etd_peer *p = h->peer; h->facts && p < h->peer + ETD_PEERS; p++) {
+        struct etd_out o;
+        bool waits = p->snap || p->wants_snap; /* for what may be older */
+        if (waits || !p->used || !p->streams || p->facts_version == h->facts_version) {
+            p->facts_version = waits ? 0 : p->facts_version;
+            continue;
+        }
+        p->facts_version = h->facts_version;
+        etd_begin(&o, h->bytes, sizeof h->bytes, &head, 1);
+        etd_put_bin(&o, "facts", h->facts, strlen(h->facts));
+        (void)etd_hub_send(h, p->name, p->name_bytes, h->bytes, etd_end(&o));
+    }
+}
+
 static et_status
 follow_log(struct etd_hub *h)
 {
@@ -417,6 +472,8 @@ turn(struct etd_hub *h)
     for (int i = 0; i < AT_ONCE && receive_one(h); i++)
         ;
     receive_supervisor(h);
+    look_at_facts(h, false);
+    tell_facts(h);
     double now = eti_monotonic(h->cx);
     for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
         if (p->used)
@@ -527,11 +584,13 @@ serve(struct etd_hub *h)
     etd_control_resume(h);
     while (!h->ended)
         ET_TRY(turn(h));
-    /* The last records, and that it was the end. */
+    /* The last records and facts, and that it was the end. */
     ET_TRY(follow_log(h));
+    look_at_facts(h, true);
     for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
         if (p->used)
             etd_stream_pump(h, p);
+    tell_facts(h);
     for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
         if (p->used)
             etd_hub_drop(h, p, "END", "the run's processes end");
@@ -557,6 +616,7 @@ end(struct etd_hub *h)
     etd_follow_close(&h->follow);
     if (h->inotify >= 0)
         close(h->inotify);
+    free(h->facts);
     et_free(h->cx, h);
 }
 

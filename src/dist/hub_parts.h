@@ -57,6 +57,7 @@ struct etd_peer {
     struct etd_snap *snap; /* being sent; NULL: none is */
     int snap_next;         /* message of it */
     bool wants_snap;       /* as soon as there is room for one */
+    int64_t facts_version; /* that it was told of; 0: none yet */
     /* Answers that its connection did not take: they go before more of the stream. */
     zmq_msg_t outbox[ETD_OUTBOX];
     int n_outbox;
@@ -125,7 +126,11 @@ struct etd_hub {
     atomic_size_t held; /* bytes of snapshots that zmq or we still have */
     bool blocked;       /* somebody's connection was full */
     unsigned char digest[ETD_DIGEST];
-    int64_t digest_at; /* seq; -1: none */
+    int64_t digest_at;      /* seq; -1: none */
+    char *facts;            /* of run.json, as JSON; NULL: not read yet */
+    int64_t facts_version;  /* how often they have changed */
+    int64_t facts_stamp[3]; /* of the file */
+    double facts_at;        /* when it was looked at */
 
     struct etd_peer peer[ETD_PEERS];
     double strangers; /* messages of others that may be looked at now */

@@ -70,7 +70,8 @@ enum {
     X(EXPIRED, ETD_CONTROL_BYTES)                                                      \
     X(BYE, ETD_CONTROL_BYTES)                                                          \
     X(RUNS, ETD_STREAM_BYTES)                                                          \
-    X(START, ETD_CHUNK_BYTES)
+    X(START, ETD_CHUNK_BYTES)                                                          \
+    X(FACTS, ETD_STREAM_BYTES)
 
 enum etd_kind {
     ETD_LAST_RECORD = ET_RECORD_COUNT - 1, /* up to here they are et_record_kind */

@@ -30,8 +30,7 @@ struct hub {
     struct kept given; /* to who asked last */
     int64_t missed;    /* of the client's status, told so far */
     int64_t snapshots;
-    size_t facts_bytes; /* of those in source.facts */
-    const char *facts_at;
+    int64_t facts; /* of the client's status: those in source.facts */
 };
 
 static struct hub *
@@ -153,11 +152,11 @@ read_facts(struct hub *h)
 {
     size_t n;
     const char *text = etd_client_facts(h->client, &n);
-    if (!text || (text == h->facts_at && n == h->facts_bytes))
+    int64_t version = etd_client_status(h->client)->facts;
+    if (!text || version == h->facts)
         return;
     json_t *facts = json_loadb(text, n, 0, NULL);
-    h->facts_at = text;
-    h->facts_bytes = n;
+    h->facts = version;
     if (!json_is_object(facts)) {
         json_decref(facts);
         return;
@@ -204,7 +203,7 @@ advance(struct tui_source *s, double seconds, int64_t until)
 {
     struct hub *h = of(s);
     const struct etd_client_status *c = etd_client_status(h->client);
-    int64_t before = s->model->seq, loaded = c->loaded;
+    int64_t before = s->model->seq, loaded = c->loaded, facts = h->facts;
     enum tui_link link = s->link;
     double now = eti_monotonic(s->cx);
     (void)seconds, (void)until;
@@ -222,7 +221,8 @@ advance(struct tui_source *s, double seconds, int64_t until)
     s->heard = now - c->silent;
     s->retry = now + c->retry_in;
     return more || s->model->seq != before || s->link != link || c->loaded != loaded ||
-           *s->problem || s->link == TUI_LINK_LOST || s->link == TUI_LINK_STALE;
+           h->facts != facts || *s->problem || s->link == TUI_LINK_LOST ||
+           s->link == TUI_LINK_STALE;
 }
 
 static void

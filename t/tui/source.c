@@ -162,6 +162,27 @@ test_requests(struct tui_source *hub)
     et_error_clear(h.cx);
 }
 
+/* As the supervisor does when its state changes, or its owner with a tag. */
+static void
+change_fact(const char *key, const char *value)
+{
+    char path[512], new[520];
+    snprintf(path, sizeof path, "%s/run.json", h.directory);
+    snprintf(new, sizeof new, "%s.new", path);
+    json_t *facts = json_load_file(path, 0, NULL);
+    json_object_set_new(facts, key, json_string(value));
+    if (json_dump_file(facts, new, 0) != 0 || rename(new, path) != 0)
+        bail("cannot change %s", path);
+    json_decref(facts);
+}
+
+static bool
+is_paused(const struct tui_source *s)
+{
+    const char *state = json_string_value(json_object_get(s->facts, "state"));
+    return state && strcmp(state, "paused") == 0;
+}
+
 int
 main(void)
 {
@@ -202,6 +223,13 @@ main(void)
     hub->class->retry(hub);
     ok(wait_for(hub, has_all), "when it is back all that was missed comes");
 
+    ok(!is_paused(hub), "(it was not paused)");
+    change_fact("state", "paused");
+    ok(wait_for(hub, is_paused), "what run.json says later is known");
+    ok(json_is_string(json_object_get(hub->facts, "name")) &&
+           json_object_size(hub->facts) > 5,
+       "beside what was known");
+    change_fact("state", "starting");
     while (directory->class->advance(directory, 1, 0))
         continue;
     is_same(hub, directory, "and is what the log has");
