@@ -286,6 +286,77 @@ test_memory(struct et_ctx *cx)
     run_close(&whole);
 }
 
+/* What the trainer says of pieces: the last number, and how often there was one. */
+struct pieces {
+    int last, said;
+};
+
+static void
+hear_pieces(void *data, enum et_log_level level, const char *text)
+{
+    struct pieces *p = data;
+    const char *at = strstr(text, "evaluating batches in ");
+    (void)level;
+    if (at && sscanf(at, "evaluating batches in %d pieces", &p->last) == 1)
+        p->said++;
+}
+
+/* What a new trainer comes to within LIMIT bytes; then, where that is not 0, within
+ * TIGHTER. */
+static struct pieces
+cut_within(struct et_ctx *cx, size_t limit, size_t tighter)
+{
+    struct run r;
+    struct pieces p = {.last = 1};
+    struct run_setup setup = {.n = 512, .batch_size = 512, .auto_accum = true};
+    run_prepare(&r, cx, &setup);
+    const struct et_evaluator list[] = {{.label = "eval", .loader = r.eval}};
+    run_start(&r);
+    et_ctx_set_log(cx, ET_LOG_WARN, hear_pieces, &p);
+    for (int i = 0; i < 1 + (tighter > 0); i++) {
+        p.said = 0;
+        et_device_set_limit(r.dev, i == 0 ? limit : tighter);
+        if (et_trainer_eval_on(r.trainer, list, 1) != ET_OK) {
+            et_error_clear(cx);
+            p = (struct pieces){0}; /* not in any */
+            break;
+        }
+    }
+    et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
+    run_close(&r);
+    return p;
+}
+
+/* From a batch that just does not fit down, until it is cut in three. */
+static void
+test_pieces(struct et_ctx *cx)
+{
+    enum { TRIES = 64 };
+    struct run whole;
+    struct et_device_memory peak;
+    struct run_setup setup = {.n = 512, .batch_size = 512, .auto_accum = true};
+    run_prepare(&whole, cx, &setup);
+    const struct et_evaluator list[] = {{.label = "eval", .loader = whole.eval}};
+    run_start(&whole);
+    need(cx, et_trainer_eval_on(whole.trainer, list, 1));
+    et_device_get_memory(whole.dev, &peak);
+    run_close(&whole);
+
+    size_t at[4] = {0}; /* the first limit that made so many */
+    int asked = 0;
+    for (int i = 1; i < TRIES && !at[3]; i++) {
+        size_t limit = peak.peak_bytes / TRIES * (size_t)(TRIES - i);
+        struct pieces p = cut_within(cx, limit, 0);
+        if (p.last == 2 || p.last == 3) {
+            asked = p.last == 3 ? p.said : asked;
+            at[p.last] = at[p.last] ? at[p.last] : limit;
+        }
+    }
+    ok(at[2] && at[3], "where two pieces do not fit three are tried, not four");
+    is_int(asked, 1, "which the planner says before any has run");
+    is_int(cut_within(cx, at[2], at[3]).last, 3, "two would not have fitted there");
+}
+
 int
 main(void)
 {
@@ -295,6 +366,7 @@ main(void)
     test_many(cx);
     test_further(cx);
     test_memory(cx);
+    test_pieces(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing leaks");

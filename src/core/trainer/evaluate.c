@@ -81,7 +81,8 @@ eval_piece(struct et_trainer *t, struct eti_evaluator *e, int64_t first, int64_t
 }
 
 /* A piece that did not fit has changed nothing, and is cut smaller; those before it
- * count. Like grad_accum, the number of pieces never falls. */
+ * count. Like grad_accum, the number of pieces is the smallest that fits, as the
+ * planner has it, and never falls. Each rank has its own: pieces exchange nothing. */
 static et_status
 eval_pieces(struct et_trainer *t, struct eti_evaluator *e)
 {
@@ -99,7 +100,7 @@ eval_pieces(struct et_trainer *t, struct eti_evaluator *e)
         }
         if (status != ET_ENOMEM || !t->is_auto || rows <= 1)
             return status;
-        t->eval_split = t->eval_split * 2 < n ? t->eval_split * 2 : n;
+        t->eval_split = eti_more_pieces(t, t->eval_split, n, true);
         et_report(s->cx, ET_LOG_WARN, "%s; evaluating batches in %lld pieces",
                   et_error_get(s->cx)->message, (long long)t->eval_split);
         et_error_clear(s->cx);

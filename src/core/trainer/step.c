@@ -222,20 +222,19 @@ attempt(struct et_trainer *t)
     return update(t);
 }
 
-/* How many pieces to try next. What a piece takes is at least its part of what the whole
- * takes, so that with k pieces of which each needs S, of which there is F, fewer than k S
- * / F cannot fit: where the planner has said so, the smallest number that fits is found
- * without trying. Twice as many where memory ran out that the planner had seen, and where
- * other ranks, which know no more than that it did, must come to the same number. */
-static int64_t
-more_pieces(const struct et_trainer *t, int64_t most)
+/* What a piece takes is at least its part of what the whole takes, so that with k pieces
+ * of which each needs S, of which there is F, fewer than k S / F cannot fit: where the
+ * planner has said so, the smallest number that fits is found without trying. Twice as
+ * many where memory ran out that the planner had seen. */
+int64_t
+eti_more_pieces(const struct et_trainer *t, int64_t now, int64_t most, bool alone)
 {
     size_t needed, had;
-    int64_t more = t->accum * 2;
+    int64_t more = now * 2;
     et_graph_shortage(t->state.graph, &needed, &had);
-    if (had > 0 && !t->ranks.comm)
-        more = (int64_t)ceil((double)t->accum * (double)needed / (double)had);
-    more = more > t->accum ? more : t->accum + 1;
+    if (had > 0 && alone)
+        more = (int64_t)ceil((double)now * (double)needed / (double)had);
+    more = more > now ? more : now + 1;
     return more < most ? more : most;
 }
 
@@ -250,7 +249,7 @@ cut_smaller(struct et_trainer *t, et_status status)
         most = s->batch_size / et_comm_world(t->ranks.comm);
     if (status != ET_OK && (status != ET_ENOMEM || !t->is_auto || t->accum >= most))
         return status;
-    int64_t more = more_pieces(t, most);
+    int64_t more = eti_more_pieces(t, t->accum, most, !t->ranks.comm);
     et_report(s->cx, ET_LOG_WARN, "%s; grad_accum %lld -> %lld",
               status == ET_OK ? "another rank is short of memory"
                               : et_error_get(s->cx)->message,

@@ -131,6 +131,10 @@ struct et_samples eti_rows(struct et_graph *g, const struct et_samples *all, int
 et_status eti_keep_batch(struct et_trainer *t);
 /* Losses in pieces and microbatches of a batch with N samples. */
 int64_t eti_count_microbatches(const struct et_trainer *t, int64_t n, int64_t *rows);
+/* How many pieces to try next, at most MOST, after NOW were too large for memory. Not
+ * ALONE: other ranks, which know no more than that, must come to the same number. */
+int64_t eti_more_pieces(const struct et_trainer *t, int64_t now, int64_t most,
+                        bool alone);
 /* f32 [1]: not finite where GRAD has an element that is not, or where a sum of squares
  * in f32 is too much. */
 /* 1 where V, f32 [1], is not finite, else 0. */
