@@ -113,6 +113,8 @@ enum tui_where
 tui_app_place(const struct tui_app *app)
 {
     const struct tui_screen *s = app->screen[app->at];
+    if (s->needs_run && !app->source)
+        return TUI_IN_everywhere;
     return s->place ? s->place((struct tui_app *)app, app->state[app->at]) : s->where;
 }
 

@@ -28,6 +28,7 @@ struct tui_screen {
     void (*close)(struct tui_app *app, void *self);
     /* (optional) The run that is watched is another one now, or none. */
     void (*attached)(struct tui_app *app, void *self);
+    bool needs_run; /* without one its keys do nothing, and are not shown */
     /* (optional) Whose keys hold: of a view of the screen that has its own. */
     enum tui_where (*place)(struct tui_app *app, void *self);
     /* Draws into P, all lines but the first and the last two: its first line says what

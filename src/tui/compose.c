@@ -333,6 +333,18 @@ act(struct tui_app *app, void *self, enum tui_action action)
     if (act_on_list(c, action))
         return true;
     switch (action) {
+    case TUI_DO_start_first:
+        compose_start_first(c);
+        break;
+    case TUI_DO_start_installed:
+        compose_start_installed(c);
+        break;
+    case TUI_DO_start_run:
+        compose_start_run(c);
+        break;
+    case TUI_DO_start_blank:
+        compose_start_blank(c);
+        break;
     case TUI_DO_compose_panel:
     case TUI_DO_everywhere_next_panel:
         c->focus = (c->focus + 1) % TUI_C_PANELS;
@@ -427,23 +439,17 @@ key(struct tui_app *app, void *self, int pressed)
         compose_list_options(c);
         return taken;
     }
-    if (!c->is_editing && compose_is_empty(c)) {
-        taken = true;
-        if (pressed == TUI_K_ENTER)
-            compose_start_first(c);
-        else if (pressed == 'a')
-            compose_start_installed(c);
-        else if (pressed == 'r')
-            compose_start_run(c);
-        else if (pressed == 'b')
-            compose_start_blank(c);
-        else
-            taken = false;
-    } else {
-        taken = compose_key(app, self, pressed);
-    }
+    taken = compose_key(app, self, pressed);
     compose_refresh(c);
     return taken;
+}
+
+static enum tui_where
+place(struct tui_app *app, void *self)
+{
+    struct compose *c = self;
+    (void)app;
+    return compose_is_empty(c) && !c->is_editing ? TUI_IN_start : TUI_IN_compose;
 }
 
 /* The panel at Y, X of the grid; -1: none. */
@@ -627,6 +633,7 @@ const struct tui_screen tui_screen_compose = {
     .open = open_screen,
     .close = close_screen,
     .draw = compose_draw,
+    .place = place,
     .message = message,
     .key = key,
     .act = act,

@@ -592,19 +592,17 @@ void
 compose_draw_start(struct compose *c, const struct tui_pane *p)
 {
     int y = p->h > 16 ? 3 : 1;
-    (void)c;
     tui_put(p, y, 3, TUI_TEXT,
             "A recipe says what is trained, on what, and how. Begin with");
     y += 2;
-    tui_put(p, y, 3, TUI_FOCUS, "enter");
-    tui_put(p, y++, 10, TUI_TEXT,
-            "a first one: two minutes on this machine, no data, no GPU");
-    tui_put(p, y, 3, TUI_FOCUS, "a");
-    tui_put(p, y++, 10, TUI_TEXT, "one of those that are installed");
-    tui_put(p, y, 3, TUI_FOCUS, "r");
-    tui_put(p, y++, 10, TUI_TEXT, "the recipe of a run");
-    tui_put(p, y, 3, TUI_FOCUS, "b");
-    tui_put(p, y++, 10, TUI_TEXT, "a blank one, for images or for text");
+    for (int i = 0; i < TUI_ACTIONS - 1; i++) {
+        char key[TUI_KEY_TEXT];
+        const struct tui_binding *k = &tui_bindings[i];
+        if (k->where != TUI_IN_start)
+            continue;
+        tui_put(p, y, 3, TUI_FOCUS, tui_binding_key(&c->app->config.keys, k, key));
+        tui_put(p, y++, 10, TUI_TEXT, k->name);
+    }
     y++;
     tui_put(p, y++, 3, TUI_DIM,
             "Then L launches it, and Monitor shows its curve as it trains.");

@@ -76,7 +76,8 @@ put_row(const struct tui_app *app, const struct tui_pane *p, int y,
 static int
 gather_all(const struct tui_app *app, struct row *row, int *n_here)
 {
-    *n_here = gather(app, tui_app_place(app), row);
+    enum tui_where here = tui_app_place(app);
+    *n_here = here != TUI_IN_everywhere ? gather(app, here, row) : 0;
     return *n_here + gather(app, TUI_IN_everywhere, row + *n_here);
 }
 

@@ -18,6 +18,7 @@
     X(workers, "Workers")                                                              \
     X(logs, "Logs")                                                                    \
     X(compare, "Compare")                                                              \
+    X(start, "Start")                                                                  \
     X(help, "Help")
 
 enum tui_where {

@@ -559,6 +559,7 @@ mouse(struct tui_app *app, void *self, const struct tui_mouse *m)
 
 const struct tui_screen tui_screen_logs = {
     .where = TUI_IN_logs,
+    .needs_run = true,
     .size = sizeof(struct logs),
     .open = open_logs,
     .close = close_logs,

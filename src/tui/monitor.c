@@ -474,8 +474,12 @@ act(struct tui_app *app, void *self, enum tui_action action)
     struct tui_list *list = focused_list(m);
     switch (action) {
     case TUI_DO_everywhere_next_panel:
+    case TUI_DO_monitor_next_panel:
+        move_focus(app, m, 1);
+        return true;
     case TUI_DO_everywhere_previous_panel:
-        move_focus(app, m, action == TUI_DO_everywhere_next_panel ? 1 : -1);
+    case TUI_DO_monitor_previous_panel:
+        move_focus(app, m, -1);
         return true;
     case TUI_DO_everywhere_full:
         m->is_full = !m->is_full;
@@ -570,6 +574,7 @@ tick(struct tui_app *app, void *self)
 
 const struct tui_screen tui_screen_monitor = {
     .where = TUI_IN_monitor,
+    .needs_run = true,
     .size = sizeof(struct tui_monitor),
     .open = open_monitor,
     .close = close_monitor,

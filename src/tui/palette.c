@@ -18,7 +18,7 @@ run_action(struct tui_app *app, void *data, int id, const char *text)
 static int
 add_items(struct tui_app *app, enum tui_where rows, struct tui_item *item, int n)
 {
-    const enum tui_where here = app->screen[app->at]->where;
+    const enum tui_where here = tui_app_place(app);
     for (int i = 0; i < TUI_ACTIONS - 1; i++) {
         const struct tui_binding *b = &tui_bindings[i];
         if (b->where != rows || b->action == TUI_DO_everywhere_palette ||
@@ -36,7 +36,8 @@ void
 tui_palette_open(struct tui_app *app)
 {
     static struct tui_item item[TUI_ACTIONS];
-    int n = add_items(app, app->screen[app->at]->where, item, 0);
+    const enum tui_where here = tui_app_place(app);
+    int n = here != TUI_IN_everywhere ? add_items(app, here, item, 0) : 0;
     n = add_items(app, TUI_IN_everywhere, item, n);
     if (tui_popup_menu(&app->popup, app->cx, "type a command", item, n) != ET_OK) {
         tui_say_error(app);

@@ -23,6 +23,11 @@ export TERM
 shows compose-utf8 "the same in UTF-8" compose mild.yaml --dump-screen 80x24 --keys 'jjjj'
 glyphs=--ascii
 shows compose-empty "without a recipe: where to begin" compose --dump-screen 80x24
+printf 'start: {blank: B}\n' >keys.yaml
+ETUDE_CONFIG_DIR=$PWD "$etude" compose --dump-screen 80x24 --keys B >out 2>err
+says out "a new recipe, of" "its keys are among those that keys.yaml changes"
+says out " B      a blank one" "and the page tells the changed one"
+rm keys.yaml
 sed 's/^optimizer:/optimizer: {/' mild.yaml >bad.yaml
 shows compose-broken "a text that is no YAML: the line, and what is wrong" \
     compose bad.yaml --dump-screen 80x24

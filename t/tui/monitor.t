@@ -119,6 +119,10 @@ exits 64 "another command has no screen"
 run --dump-screen 80x24 --keys 2
 exits 0 "etude alone has screens too"
 says out "No run." "Monitor says what to do where there is no run"
+for key in 2 5; do
+    run --dump-screen 80x24 --keys $key
+    is "$(tail -n 1 out)" " ? help" "and screen $key promises no key that needs one"
+done
 printf 'monitor: {axis: q}\n' >bad.yaml
 mkdir -p conf && cp bad.yaml conf/keys.yaml
 ETUDE_CONFIG_DIR=$PWD/conf "$etude" attach otter --dump-screen 80x24 --ascii >out 2>err
