@@ -613,6 +613,7 @@ end(struct etd_hub *h)
     etd_control_close(h);
     if (h->zmq)
         zmq_ctx_term(h->zmq);
+    (void)shutdown(h->supervisor, SHUT_RDWR); /* it waits for no more than this */
     etd_follow_close(&h->follow);
     if (h->inotify >= 0)
         close(h->inotify);

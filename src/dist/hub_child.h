@@ -9,7 +9,7 @@
 void etd_hub_due(struct etd_supervisor *s);
 /* Its process has ended. */
 void etd_hub_reap(struct etd_supervisor *s);
-/* The run ends: so does it, by itself, or it is made to. */
+/* The run ends: viewers have been told so when this returns, or it was made to end. */
 void etd_hub_end(struct etd_supervisor *s);
 
 #endif

@@ -277,10 +277,12 @@ bool etd_answer_read(const struct etd_frame *f, struct etd_answer *out);
  * fd 3 of the hub, the program's hidden command "__hub RUN_DIRECTORY", is one end of a
  * SOCK_SEQPACKET pair: each packet is one frame.
  *
- *     hub         HELLO {"endpoint": path}      it listens: its first packet
- *                 CMD   {...}                   a command, its who filled in, if_rev
- * and run checked by nobody but the supervisor supervisor  APPLIED, REJECTED, EXPIRED
- * its answer BYE   {}                      the hub is to end; so does the end of file
+ *     hub         HELLO {"endpoint": path}  it listens: its first packet
+ *                 CMD   {...}               a command, its who filled in, if_rev and
+ *                                           run checked by nobody but the supervisor
+ *     supervisor  APPLIED, REJECTED or EXPIRED  its answer
+ *                 BYE   {}                  the hub is to end; so does the end of file,
+ *                                           answered likewise once all viewers know
  *
  * A hub that was restarted sends commands without an answer in control.log again: the
  * supervisor keeps the answers to the ids that it has seen, and gives them again. When

@@ -38,6 +38,13 @@ $at = last_batch('b');
 ok until_true(sub { my $h = hub('b'); $h && $h != $hub }, 3), 'which is back soon when it dies';
 ok until_true(sub { last_batch('b') > $at }), 'and the run has gone on';
 
+my $other = start('n');
+$hub = until_true(sub { hub('n') });
+kill 'STOP', $hub;
+kill 'TERM', supervisor('n');
+is finish($other), 75, 'a hub that stands still does not keep a run from its end';
+ok until_true(sub { !alive($hub) }), 'and does not outlive it';
+
 # ---- requests ----
 
 ok until_true(sub { ($code, $out) = command('pause', 'b'); !$code }), 'the new one takes requests: pause'
