@@ -11,7 +11,6 @@
 #include "tui/format.h"
 
 static const double MESSAGE_SECONDS = 8;
-enum { LITTLE = 64 << 10 }; /* bytes of history */
 
 #define TUI_SCREEN(where) extern const struct tui_screen tui_screen_##where;
 #include "tui/screens.def"
@@ -324,15 +323,6 @@ tui_app_mouse(struct tui_app *app, const struct tui_mouse *m)
         s->mouse(app, app->state[app->at], &inside);
 }
 
-/* Is there so much history still to come that nothing should be waited for? */
-static bool
-is_loading(const struct tui_source *s)
-{
-    int64_t done, all;
-    s->class->progress(s, &done, &all);
-    return !*s->problem && all - done > LITTLE;
-}
-
 void
 tui_app_listen(struct tui_app *app)
 {
@@ -348,9 +338,12 @@ tui_app_tick(struct tui_app *app, double seconds)
 {
     struct tui_source *source = app->source;
     bool more = false;
+    if (source && !app->is_frozen && source->class->glance && !app->config.is_dump &&
+        source->class->glance(source, seconds))
+        app->changed = true;
     if (source && !app->is_frozen && source->class->advance(source, seconds, 0)) {
         app->changed = true;
-        more = is_loading(source);
+        more = tui_source_is_loading(source);
     }
     tui_app_listen(app);
     for (int i = 0; i < TUI_SCREENS; i++)

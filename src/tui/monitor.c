@@ -358,6 +358,9 @@ show_details(struct tui_app *app, struct tui_monitor *m)
 {
     static const struct tui_item items[] = {{.id = 0, .text = "close"}};
     char number[TUI_NUMBER];
+    const struct tui_view v = view_of(app, m);
+    if (tui_ranks_gather(&v) != ET_OK) /* records came since they were drawn */
+        tui_say_error(app);
     int at =
         m->focus == TUI_M_RANKS || m->focus == TUI_M_MAP ? m->ranks.at : m->slowest;
     if (m->focus == TUI_M_EVENTS || at < 0 || at >= m->n_ranks) {

@@ -87,6 +87,8 @@ void tui_monitor_status(const struct tui_view *v, const struct tui_pane *p);
  * screens, where MODEL has more than one evaluator, those that are idle. */
 int tui_monitor_n_bars(const struct etd_model *model, int rows, int cols);
 void tui_monitor_bars(const struct tui_view *v, const struct tui_pane *p);
+/* Why a panel has nothing to show: WHY, unless it is that the history is not in. */
+const char *tui_monitor_empty(const struct tui_view *v, const char *why);
 /* The run's state: the model's, or run.json's where its processes are gone. */
 const char *tui_run_state(const struct tui_view *v);
 

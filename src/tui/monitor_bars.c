@@ -24,6 +24,17 @@ tui_run_state(const struct tui_view *v)
     return *v->model->state ? v->model->state : said ? said : "starting";
 }
 
+const char *
+tui_monitor_empty(const struct tui_view *v, const char *why)
+{
+    const struct tui_source *s = v->app->source;
+    if (s->link == TUI_LINK_CONNECTING)
+        return "nobody has answered yet";
+    return tui_source_is_loading(s) && !v->app->config.is_dump
+               ? "the history is being read"
+               : why;
+}
+
 /* ---- the line about the run ---- */
 
 static const char *
@@ -131,7 +142,7 @@ put_history(const struct tui_view *v, const struct tui_pane *p)
     int64_t done, all;
     char size[TUI_NUMBER], text[64];
     v->app->source->class->progress(v->app->source, &done, &all);
-    if (all <= 0 || all - done < 64 << 10 || v->app->is_frozen ||
+    if (!tui_source_is_loading(v->app->source) || v->app->is_frozen ||
         v->app->config.is_dump)
         return false;
     snprintf(text, sizeof text, "%3.0f%% of %s", 100.0 * (double)done / (double)all,

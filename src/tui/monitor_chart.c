@@ -349,8 +349,9 @@ tui_monitor_chart(const struct tui_view *v, int chart, const struct tui_pane *p,
     tui_plot_draw(&in, &plot, NULL);
     if (plot.n_lines == 0 && in.h > 2)
         tui_put(&in, in.h / 2 - 1, TUI_PLOT_LABEL + 2, TUI_DIM,
-                v->model->ba > 0 ? "the run has no such values"
-                                 : "the first batch is not done yet");
+                tui_monitor_empty(v, v->model->ba > 0
+                                         ? "the run has no such values"
+                                         : "the first batch is not done yet"));
 }
 
 /* ---- looking closer ---- */

@@ -158,7 +158,7 @@ tui_monitor_step(const struct tui_view *v, const struct tui_pane *p, bool focus)
                  part[i]->letter == 'W' ? TUI_WARN : TUI_BAR);
     }
     if (n == 0 && p->h > 1)
-        tui_put(p, y++, 2, TUI_DIM, "ranks have not said it yet");
+        tui_put(p, y++, 2, TUI_DIM, tui_monitor_empty(v, "ranks have not said it yet"));
     mfu = last_of(v->model, "throughput/device/mfu");
     if (!bordered && y < p->h && !isnan(mfu))
         tui_putf(p, p->h - 1, 2, TUI_TEXT, "MFU %.1f%%   tokens/s %s", mfu * 100,
@@ -350,8 +350,9 @@ tui_monitor_events(const struct tui_view *v, const struct tui_pane *p, bool focu
                   focus && m->events.top + y == m->events.at);
     if (n == 0 && p->h > 1)
         tui_put(p, 1, 1, TUI_DIM,
-                *m->filter ? "no event passes the filter; esc clears it"
-                           : "nothing has happened yet");
+                tui_monitor_empty(v, *m->filter
+                                         ? "no event passes the filter; esc clears it"
+                                         : "nothing has happened yet"));
 }
 
 /* ---- algorithms ---- */

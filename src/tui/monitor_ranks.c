@@ -518,7 +518,8 @@ tui_monitor_ranks(const struct tui_view *v, const struct tui_pane *p, bool focus
     if (full && p->h > 1)
         put_host(v, p, p->h - 1);
     if (m->n_ranks == 0 && rows > 0) {
-        tui_put(p, 1, 1, TUI_DIM, "no rank has said how it is yet");
+        tui_put(p, 1, 1, TUI_DIM,
+                tui_monitor_empty(v, "no rank has said how it is yet"));
         return;
     }
     bool all = m->n_ranks <= rows * beside;

@@ -32,6 +32,10 @@ struct tui_source_class {
     bool (*advance)(struct tui_source *s, double seconds, int64_t until);
     /* Bytes of history that are in, and of all. */
     void (*progress)(const struct tui_source *s, int64_t *done, int64_t *all);
+    /* (optional) Works for at most SECONDS at showing what can be had of a long history
+     * before all of it is in: newest values, and series that get finer. Did anything
+     * change? */
+    bool (*glance)(struct tui_source *s, double seconds);
     /* The next line of the ranks' logs that is new; false: none. NULL: there are none.
      */
     bool (*line)(struct tui_source *s, struct tui_log_line *out);
@@ -49,11 +53,12 @@ struct tui_source_class {
     /* (optional) Tries again at once. */
     void (*retry)(struct tui_source *s);
 };
+enum { TUI_LITTLE = 64 << 10 }; /* bytes of history that nobody waits for */
 /* What each begins with. */
 struct tui_source {
     const struct tui_source_class *class;
     struct et_ctx *cx;
-    const struct etd_model *model; /* borrowed; never NULL */
+    const struct etd_model *model; /* borrowed; never NULL; advance may change it */
     json_t *facts;                 /* core/run/facts.h; owned */
     enum tui_link link;
     double heard;     /* monotonic: when it was last heard of */
@@ -75,6 +80,8 @@ ET_NODISCARD et_status tui_source_hub(struct et_ctx *cx,
                                       const struct etd_target *target,
                                       struct tui_source **out);
 void tui_source_free(struct tui_source **s);
+/* Is there so much history still to come that what is shown will change by it? */
+bool tui_source_is_loading(const struct tui_source *s);
 
 /* ---- source_hub.c: asking a hub; also for a run whose log is read ---- */
 

@@ -15,6 +15,7 @@
 #include "core/run/events.h"
 #include "core/run/facts.h"
 #include "dist/follow.h"
+#include "dist/glance.h"
 #include "tui/source.h"
 
 static const double LOOK = 2; /* seconds between looks at the processes of a run */
@@ -23,6 +24,7 @@ enum {
         1
         << 20, /* bytes of a rank's log that are read; what is before is in the file */
     MAX_LOGS = ETD_RANKS,
+    LONG = 1 << 20, /* bytes of history that are worth a glance */
 };
 
 /* The log of a rank. */
@@ -41,8 +43,10 @@ struct directory {
     char *path;
     struct etd_client *client; /* to the run's hub, for requests; NULL: none yet */
     struct etd_follow *follow;
-    double next_hub;  /* when its hub is looked for again, monotonic */
-    double next_look; /* at run.json, monotonic */
+    struct etd_glance *glance; /* what stands in while its history is read; NULL */
+    bool has_glanced;          /* there will be no other */
+    double next_hub;           /* when its hub is looked for again, monotonic */
+    double next_look;          /* at run.json, monotonic */
     struct log_file *log;
     int n_logs;
     double next_scan; /* for logs of ranks that are new */
@@ -106,11 +110,44 @@ find_hub(struct directory *d)
         et_error_clear(d->source.cx); /* it may come */
 }
 
+/* What a glance showed is now there in truth. */
+static void
+end_glance(struct directory *d)
+{
+    d->source.model = etd_follow_model(d->follow);
+    etd_glance_close(&d->glance);
+    d->has_glanced = true;
+}
+
+static bool
+glance(struct tui_source *s, double seconds)
+{
+    struct directory *d = of(s);
+    int64_t done, all;
+    bool finest = false;
+    etd_follow_progress(d->follow, &done, &all);
+    if (d->has_glanced || *s->problem || all - done < LONG)
+        return false;
+    et_status status = d->glance ? ET_OK : etd_glance_open(s->cx, d->path, &d->glance);
+    const struct etd_model *before = d->glance ? etd_glance_model(d->glance) : NULL;
+    if (status == ET_OK)
+        status = etd_glance_step(d->glance, seconds, &finest);
+    if (status != ET_OK)
+        et_error_clear(s->cx); /* reading on will tell, if it is worth telling */
+    d->has_glanced = finest || status != ET_OK;
+    const struct etd_model *now = d->glance ? etd_glance_model(d->glance) : NULL;
+    if (!now || now == before)
+        return false;
+    s->model = now;
+    return true;
+}
+
 static bool
 advance(struct tui_source *s, double seconds, int64_t until)
 {
     struct directory *d = of(s);
-    int64_t before = s->model->seq, left;
+    const struct etd_model *model = etd_follow_model(d->follow);
+    int64_t before = model->seq, left;
     if (*s->problem)
         return look(d);
     et_status status = etd_follow_read(d->follow, seconds, until, &left);
@@ -118,7 +155,9 @@ advance(struct tui_source *s, double seconds, int64_t until)
         snprintf(s->problem, sizeof s->problem, "%s", et_error_get(s->cx)->message);
         et_error_clear(s->cx);
     }
-    bool more = s->model->seq != before || status != ET_OK;
+    bool more = model->seq != before || status != ET_OK;
+    if (d->glance && (left < TUI_LITTLE || status != ET_OK))
+        end_glance(d);
     if (d->client && etd_client_step(d->client) == ET_OK)
         more = tui_hub_answers(s, d->client) || more;
     et_error_clear(s->cx);
@@ -328,6 +367,7 @@ release(struct tui_source *s)
     et_free(s->cx, d->log);
     if (d->client)
         etd_client_close(&d->client);
+    etd_glance_close(&d->glance);
     if (d->follow)
         etd_follow_close(&d->follow);
     free(d->path);
@@ -337,6 +377,7 @@ static const struct tui_source_class directory_class = {
     .free = release,
     .advance = advance,
     .progress = progress,
+    .glance = glance,
     .line = line,
     .refusal = refusal,
     .request = request,
@@ -379,6 +420,14 @@ tui_source_dir(struct et_ctx *cx, json_t *facts, struct tui_source **out)
     s->link = eti_facts_is_alive(facts) ? TUI_LINK_LIVE : TUI_LINK_ENDED;
     *out = s;
     return ET_OK;
+}
+
+bool
+tui_source_is_loading(const struct tui_source *s)
+{
+    int64_t done, all;
+    s->class->progress(s, &done, &all);
+    return !*s->problem && all - done > TUI_LITTLE;
 }
 
 void

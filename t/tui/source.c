@@ -183,6 +183,67 @@ is_paused(const struct tui_source *s)
     return state && strcmp(state, "paused") == 0;
 }
 
+/* Is TEXT on the screen of APP? */
+static bool
+is_shown(struct tui_app *app, const char *word)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    tui_app_draw(app);
+    tui_grid_print(&app->grid, f);
+    fclose(f);
+    bool found = strstr(text, word) != NULL;
+    free(text);
+    return found;
+}
+
+/* Ticks without time: each does as little as can be done. */
+static void
+test_history(void)
+{
+    struct tui_app *app;
+    json_t *facts;
+    struct tui_source *s;
+    struct tui_app_config config = {
+        .cx = h.cx,
+        .glyphs = &tui_glyphs_ascii,
+        .first = TUI_IN_monitor,
+        .rows = 50,
+        .cols = 200,
+    };
+    int ticks = 0;
+    house_tell(&h, 20000);
+    tui_keys_default(&config.keys);
+    if (eti_facts_read(h.cx, h.directory, &facts) != ET_OK ||
+        tui_source_dir(h.cx, facts, &s) != ET_OK || tui_app_new(&config, &app) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    tui_app_attach(app, &s);
+    ok(is_shown(app, "history [") && is_shown(app, "the history is being read"),
+       "a screen without values says why it has none");
+    tui_app_tick(app, 0);
+    ok(app->source->model->ba == h.ba && app->source->model->seq == h.log.seq,
+       "after one tick it has the newest values");
+    ok(tui_source_is_loading(app->source) && is_shown(app, "% of "),
+       "though most of the history is still to come, which it says");
+    const struct etd_series *loss =
+        etd_model_series(app->source->model, "loss/train/total");
+    int few = loss->n_bins;
+    for (; ticks < 50; ticks++)
+        tui_app_tick(app, 0);
+    ok(tui_source_is_loading(app->source) &&
+           etd_model_series(app->source->model, "loss/train/total")->n_bins > few,
+       "then charts get finer before all is read");
+    while (tui_app_tick(app, 1))
+        continue;
+    ok(!tui_source_is_loading(app->source) && !is_shown(app, "history ["),
+       "until it is all there");
+    struct tui_source *other = open_directory();
+    is_same(app->source, other, "and then it is what the log has, no more and no less");
+    tui_source_free(&other);
+    tui_app_free(&app);
+}
+
 int
 main(void)
 {
@@ -242,6 +303,7 @@ main(void)
         diag("from the hub:\n%s\nfrom the log:\n%s", far, near);
     free(far);
     free(near);
+    test_history();
     house_end(&h);
     return done();
 }

@@ -62,6 +62,11 @@ enum {
 #define ETI_EVENTS_MAGIC  "etude.ev"
 #define ETI_SUMMARY_BEGIN "\x97\xa7summary" /* of a summary's payload */
 
+/* From now on et_events_next gives the newest records alone, in their order: those
+ * behind the newest summary and some 200 before it. Of a log without summaries all.
+ * ENOMEM. */
+ET_NODISCARD et_status eti_events_newest(struct et_events *e);
+
 /* ---- summaries: summary.c ---- */
 
 /* Names in the order they were first met, found by hashing. */

@@ -153,6 +153,31 @@ et_events_only(struct et_events *e, uint64_t kinds)
     return ET_OK;
 }
 
+/* ---- the newest alone ---- */
+
+et_status
+eti_events_newest(struct et_events *e)
+{
+    enum { PARTS = 2 }; /* of the newest summary, that are read as well */
+    struct eti_summary s;
+    int64_t at = ETI_EVENTS_HEADER, behind;
+    void *block;
+    bool found = eti_summary_find_last(e, e->size, &s, &behind);
+    if (found && s.level > 1)
+        found = read_whole(e, s.last[0], 1, ETI_EVENTS_HEADER, &s);
+    if (found && s.n > 0)
+        at = s.part[s.n > PARTS ? s.n - PARTS : 0].at;
+    ET_TRY(et_alloc(e->cx, sizeof *e->range, &block));
+    et_free(e->cx, e->range);
+    e->range = block;
+    e->range[0] = (struct eti_range){at, e->size};
+    e->n_ranges = 1;
+    e->next_range = 0;
+    e->kinds = UINT64_MAX;
+    e->cursor = (struct eti_cursor){.at = ETI_EVENTS_HEADER, .end = ETI_EVENTS_HEADER};
+    return ET_OK;
+}
+
 /* ---- going on where a writer ended ---- */
 
 struct recount {
