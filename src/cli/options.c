@@ -127,7 +127,7 @@ const struct cli_option cli_option_table[] = {
         AT(dtype), .choices = float_names, .group = "command", .commands = "weights"),
     ROW("listen", 0, TEXT, "ADDRESS", "serve: tcp://ADDRESS:PORT too, for authorized keys",
         AT(listen), .group = "command", .commands = "worker"),
-    ROW("key", 0, TEXT, "FILE", "serve, keygen: the file of this host's keys", AT(key),
+    ROW("key", 0, TEXT, "FILE", "serve, keygen, key: the file of this host's keys", AT(key),
         .group = "command", .commands = "worker"),
     ROW("all", 0, FLAG, NULL, "diff: optimizer and state of checkpoints too", AT(all),
         .group = "command", .commands = "weights"),

@@ -13,10 +13,12 @@
 #include "cli/cli.h"
 #include "core/base/seams.h"
 #include "dist/endpoint.h"
+#include "dist/ssh.h"
 #include "dist/target.h"
 #include "dist/worker.h"
 
-static const double PATIENCE = 3; /* seconds for a worker's answer */
+static const double PATIENCE = 3;      /* seconds for a worker's answer */
+static const double SSH_SECONDS = 120; /* and for whoever types a password for ssh */
 
 /* ---- files ---- */
 
@@ -89,6 +91,26 @@ keygen(struct cli *c)
     return CLI_OK;
 }
 
+/* The public half alone, for who asks by ssh (dist/ssh.h) or in a pipe. */
+static int
+show_key(struct cli *c)
+{
+    char path[PATH_MAX], fingerprint[ETD_FINGERPRINT];
+    struct etd_keys keys = {0};
+    et_status status = etd_keys_read(c->cx, key_path(c, path, sizeof path), &keys);
+    memset(keys.secret, 0, sizeof keys.secret);
+    if (status == ET_ENOENT)
+        et_hint(c->cx, "etude worker keygen makes it");
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_DATA, status);
+    if (c->opt.json)
+        return cli_print_json(json_pack(
+            "{s:s, s:s, s:s}", "path", path, "public", keys.public_key, "fingerprint",
+            etd_key_fingerprint(keys.public_key, fingerprint)));
+    printf("%s\n", keys.public_key);
+    return CLI_OK;
+}
+
 /* ---- serve ---- */
 
 static void
@@ -151,7 +173,7 @@ read_list(struct cli *c, int *exit)
 
 /* A key as text, or the public one of a file of keys. */
 static bool
-take_key(const char *text, char key[ETD_KEY_TEXT])
+read_key(const char *text, char key[ETD_KEY_TEXT])
 {
     char line[256];
     if (etd_key_is(text)) {
@@ -170,6 +192,27 @@ take_key(const char *text, char key[ETD_KEY_TEXT])
     if (f)
         fclose(f);
     return found;
+}
+
+/* The key TEXT of a worker: itself, in a file, or asked of ssh://HOST. */
+static int
+take_key(struct cli *c, const char *text, char key[ETD_KEY_TEXT])
+{
+    static const char hint[] = "`etude worker keygen` on that host shows it, and "
+                               "ssh://HOST in its place asks for it";
+    if (!text)
+        return cli_fail(c, CLI_E_KEYS, hint,
+                        "tcp:// needs the worker's public key: worker add NAME %s KEY",
+                        c->arg[2]);
+    if (strncmp(text, "ssh://", 6) == 0) {
+        et_status status = etd_ssh_key(c->cx, text + 6, SSH_SECONDS, key);
+        if (status == ET_ENOENT && et_error_get(c->cx)->code == ETD_E_KEYS)
+            et_hint(c->cx, "etude worker keygen makes one there");
+        return status == ET_OK ? CLI_OK : fail(c, status);
+    }
+    return read_key(text, key) ? CLI_OK
+                               : cli_fail(c, CLI_E_KEYS, hint,
+                                          "'%s' is no key and no file of one", text);
 }
 
 static int
@@ -192,11 +235,10 @@ add(struct cli *c)
         strlen(address) >= sizeof w.address)
         return cli_fail(c, CLI_E_OPERAND, NULL,
                         "an address is tcp://HOST:PORT or ssh://HOST");
-    if (tcp && (!key || !take_key(key, w.key)))
-        return cli_fail(c, CLI_E_KEYS, "`etude worker keygen` on that host shows it",
-                        key ? "'%s' is no key and no file of one"
-                            : "tcp:// needs the worker's public key: %s NAME KEY",
-                        key ? key : "worker add");
+    if (tcp)
+        code = take_key(c, key, w.key);
+    if (code != CLI_OK)
+        return code;
     if (!tcp && key)
         return cli_fail(c, CLI_E_OPERAND, NULL,
                         "ssh:// takes no key: ssh knows its own");
@@ -383,7 +425,7 @@ cli_worker(struct cli *c)
         {"serve", 0, 0, true, true, serve}, {"list", 0, 0, false, false, list},
         {"add", 2, 3, false, false, add},   {"remove", 1, 1, false, false, remove_one},
         {"test", 1, 1, false, false, test}, {"keygen", 0, 0, false, true, keygen},
-        {"runs", 1, 1, false, false, runs},
+        {"runs", 1, 1, false, false, runs}, {"key", 0, 0, false, true, show_key},
     };
     const char *what = c->n_args > 0 ? c->arg[0] : "";
     int n = c->n_args - 1;
@@ -399,5 +441,5 @@ cli_worker(struct cli *c)
     }
     return cli_fail(c, CLI_E_OPERAND, NULL,
                     "worker needs one of: serve, list, add NAME ADDRESS [KEY], "
-                    "remove NAME, test NAME, runs NAME, keygen");
+                    "remove NAME, test NAME, runs NAME, keygen, key");
 }

@@ -20,6 +20,7 @@
 
 #include "dist/endpoint.h"
 #include "dist/errors.h"
+#include "dist/ssh.h"
 #include "dist/wire.h"
 
 extern char **environ;
@@ -178,16 +179,6 @@ receive_zmq(struct etd_line *line, const char **bytes, size_t *n)
 
 /* ---- ssh ---- */
 
-/* A host is a word of the command line: no option, nothing for a shell. */
-static bool
-is_host(const char *host)
-{
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
-                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_@:%[]";
-    return host[0] && host[0] != '-' && strlen(host) < ETD_HOST &&
-           strspn(host, allowed) == strlen(host);
-}
-
 static bool
 spawn(struct etd_line *line, const char *host)
 {
@@ -222,7 +213,7 @@ static et_status
 open_ssh(struct etd_line *line, const char *host)
 {
     void *block;
-    if (!is_host(host))
+    if (!etd_ssh_is_host(host))
         return ETD_FAIL(line->cx, ET_EINVAL, ADDRESS, "ssh://%s names no host", host);
     ET_TRY(et_alloc(line->cx, PIPE_ROOM, &block));
     line->read.bytes = block;

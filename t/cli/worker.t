@@ -85,6 +85,38 @@ exits 0 "a host by ssh needs no key"
 run worker test lab-c
 exits 0 "and no worker there"
 says out "role operator" "who may log in is an operator"
+# The worker's key, asked for by ssh.
+cat >bin/ssh <<R
+#!/bin/sh
+[ "\$1 \$2 \$3" = "-T -- ann@lab-c" ] || exit 255
+shift 4
+echo "Welcome to lab-c!"
+ETUDE_CONFIG_DIR="\$THERE" exec "$etude" "\$@"
+R
+export THERE="$dir/there"
+run worker add lab-e tcp://127.0.0.1:7019 ssh://ann@lab-c
+exits 77 "a host without a key has none to tell"
+says err "keygen makes one there" "and it is said how to make it"
+ETUDE_CONFIG_DIR="$THERE" "$etude" worker keygen >there.out
+run worker add lab-e tcp://127.0.0.1:7019 ssh://ann@lab-c
+exits 0 "the key of a worker is asked for by ssh"
+says out "pinned to $(sed -n 's/^fingerprint *//p' there.out)" "and pinned, with its fingerprint"
+says config/workers.yaml "$(sed -n 's/^public key *//p' there.out)" "as that host has it"
+rm -r there
+ETUDE_CONFIG_DIR="$THERE" "$etude" worker keygen >there.out
+run worker add lab-e tcp://127.0.0.1:7019 ssh://ann@lab-c
+exits 77 "one that is another now is refused"
+is "$(grep -o 'SHA256:' err | wc -l | tr -d ' ')" 2 "with both shown"
+run worker add lab-f tcp://127.0.0.1:7019 ssh://-oProxyCommand=x
+exits 64 "no option of ssh is a host"
+run worker add lab-f tcp://127.0.0.1:7019 ssh://nowhere
+exits 69 "one that ssh does not reach: exit 69"
+run worker key
+exits 0 "key prints this user's"
+is "$(cat out)" "$key" "its public half, and nothing else"
+run worker key --key none.key
+exits 77 "without one: exit 77"
+
 run worker test ssh://lab-d
 exits 69 "one that ssh does not reach: exit 69"
 finish
