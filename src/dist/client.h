@@ -43,6 +43,7 @@ struct etd_client_status {
     int64_t facts;           /* times that they have changed */
     int64_t verified, wrong; /* digests that were compared; that differed */
     char lease[ETD_WORD];    /* who has taken the run; "" nobody */
+    bool is_holder;          /* this viewer has */
 };
 
 struct etd_client_options {

@@ -11,6 +11,13 @@
 #include "etude/diagnostic.h"
 
 static void
+take_lease(struct etd_client *c, const struct etd_frame *f)
+{
+    etd_get_text(&f->body, "lease", c->s.lease, sizeof c->s.lease);
+    c->s.is_holder = etd_get_bool(&f->body, "mine", false);
+}
+
+static void
 on_welcome(struct etd_client *c, const struct etd_frame *f)
 {
     char role[16];
@@ -23,6 +30,7 @@ on_welcome(struct etd_client *c, const struct etd_frame *f)
     et_visible(c->s.name, sizeof c->s.name, name, strlen(name));
     c->s.is_operator =
         strcmp(etd_get_text(&f->body, "role", role, sizeof role), "operator") == 0;
+    take_lease(c, f);
     memcpy(c->run, f->head.run, sizeof c->run);
     c->incarnation = f->head.incarnation;
     c->attempts = 0;
@@ -194,7 +202,7 @@ static void
 on_pong(struct etd_client *c, const struct etd_frame *f)
 {
     unsigned char digest[ETD_DIGEST];
-    etd_get_text(&f->body, "lease", c->s.lease, sizeof c->s.lease);
+    take_lease(c, f);
     if (!c->has_model || !etd_get_id(&f->body, "digest", digest, sizeof digest) ||
         etd_get_int(&f->body, "at", -1) != c->model->seq)
         return;
@@ -238,6 +246,8 @@ on_answer(struct etd_client *c, const struct etd_frame *f)
         c->n_answers--;
     }
     c->answer[(c->first_answer + c->n_answers++) % ETD_ANSWERS] = a;
+    if (a.kind == ETD_APPLIED) /* the run may have been taken by it */
+        etd_client_ping(c);
 }
 
 static void

@@ -53,13 +53,24 @@ etd_hub_head(const struct etd_hub *h, enum etd_kind kind)
 
 /* ---- the conversation ---- */
 
+/* Two keys, where somebody has taken the run. */
+static void
+put_lease(struct etd_out *o, const struct etd_peer *p, const char *lease)
+{
+    if (!lease[0])
+        return;
+    etd_put_text(o, "lease", lease);
+    etd_put_bool(o, "mine", strcmp(lease, p->who) == 0);
+}
+
 static void
 send_welcome(struct etd_hub *h, struct etd_peer *p, bool goes_on)
 {
     char bytes[ETD_CONTROL_BYTES];
     struct etd_out o;
     const struct etd_head head = etd_hub_head(h, ETD_WELCOME);
-    etd_begin(&o, bytes, sizeof bytes, &head, 7);
+    const char *lease = etd_control_lease(h);
+    etd_begin(&o, bytes, sizeof bytes, &head, 7 + 2 * !!lease[0]);
     etd_put_int(&o, "minor", ETD_MINOR);
     etd_put_text(&o, "name", h->name);
     etd_put_text(&o, "role", "operator"); /* the owner's uid: the filter saw to it */
@@ -67,6 +78,7 @@ send_welcome(struct etd_hub *h, struct etd_peer *p, bool goes_on)
     etd_put_int(&o, "head", etd_follow_model(h->follow)->seq);
     etd_put_bool(&o, "goes_on", goes_on);
     etd_put_int(&o, "clients", ETD_CLIENTS);
+    put_lease(&o, p, lease);
     (void)etd_hub_send(h, p->name, p->name_bytes, bytes, etd_end(&o));
 }
 
@@ -167,12 +179,11 @@ on_ping(struct etd_hub *h, struct etd_peer *p, const struct etd_frame *f)
     /* A digest is of use to who has been sent everything. */
     bool wants = etd_get_bool(&f->body, "digest", false) && p->streams && !p->snap &&
                  !p->wants_snap && p->next == h->ring.to && etd_hub_digest(h, digest);
-    etd_begin(&o, bytes, sizeof bytes, &head, 1 + wants + !!lease[0]);
+    etd_begin(&o, bytes, sizeof bytes, &head, 1 + wants + 2 * !!lease[0]);
     etd_put_int(&o, "at", etd_follow_model(h->follow)->seq);
     if (wants)
         etd_put_bin(&o, "digest", digest, sizeof digest);
-    if (lease[0])
-        etd_put_text(&o, "lease", lease);
+    put_lease(&o, p, lease);
     (void)etd_hub_send(h, p->name, p->name_bytes, bytes, etd_end(&o));
 }
 

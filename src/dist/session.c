@@ -401,9 +401,10 @@ begin_run(struct etd_session *s, const struct etd_frame *f)
 static size_t
 make_welcome(struct etd_session *s, const struct etd_frame *f)
 {
-    char name[ET_RUN_NAME];
+    char name[ET_RUN_NAME], lease[ETD_WORD];
     struct etd_out o;
-    etd_begin(&o, s->bytes, sizeof s->bytes, &f->head, 7);
+    etd_get_text(&f->body, "lease", lease, sizeof lease);
+    etd_begin(&o, s->bytes, sizeof s->bytes, &f->head, 7 + 2 * !!lease[0]);
     etd_put_int(&o, "minor", etd_get_int(&f->body, "minor", 0));
     etd_put_text(&o, "name", etd_get_text(&f->body, "name", name, sizeof name));
     etd_put_text(&o, "role", s->is_operator ? "operator" : "viewer");
@@ -411,6 +412,10 @@ make_welcome(struct etd_session *s, const struct etd_frame *f)
     etd_put_int(&o, "head", etd_get_int(&f->body, "head", 0));
     etd_put_bool(&o, "goes_on", etd_get_bool(&f->body, "goes_on", false));
     etd_put_int(&o, "clients", etd_get_int(&f->body, "clients", ETD_CLIENTS));
+    if (lease[0]) {
+        etd_put_text(&o, "lease", lease);
+        etd_put_bool(&o, "mine", etd_get_bool(&f->body, "mine", false));
+    }
     return etd_end(&o);
 }
 

@@ -140,6 +140,7 @@ tui_app_new(const struct tui_app_config *config, struct tui_app **out)
     struct tui_app *app = block;
     app->cx = config->cx;
     app->config = *config;
+    app->is_viewer = config->is_readonly;
     app->at = -1;
     memcpy(app->screen, tui_screens, sizeof app->screen);
     et_status status =
@@ -321,6 +322,42 @@ tui_app_mouse(struct tui_app *app, const struct tui_mouse *m)
     inside.y -= tui_layout_frame(app->grid.rows, app->grid.cols).body.y;
     if (s->mouse)
         s->mouse(app, app->state[app->at], &inside);
+}
+
+/* ---- roles ---- */
+
+const char *
+tui_app_watches(const struct tui_app *app)
+{
+    return app->config.is_readonly ? "started with --readonly"
+           : app->is_viewer        ? "you are a viewer (v in Workers)"
+                                   : NULL;
+}
+
+void
+tui_app_operate(struct tui_app *app)
+{
+    struct tui_source *s = app->source;
+    app->is_viewer = false;
+    if (!s || s->class->refusal(s))
+        return;
+    if (s->class->request(s, "take") != ET_OK)
+        tui_say_error(app);
+}
+
+const char *
+tui_app_holder(const struct tui_app *app, char *buf, size_t size)
+{
+    const struct tui_source *s = app->source;
+    if (!s || s->class->refusal(s))
+        snprintf(buf, size, "%s", "");
+    else if (s->is_holder)
+        snprintf(buf, size, "You have taken it: nobody else steers it.");
+    else if (*s->lease)
+        snprintf(buf, size, "%s has taken it, for 30 s at most.", s->lease);
+    else
+        snprintf(buf, size, "Nobody has taken it.");
+    return buf;
 }
 
 void

@@ -52,7 +52,7 @@ struct tui_app_config {
     struct et_ctx *cx;
     const struct tui_glyphs *glyphs;
     struct tui_keys keys;
-    bool is_readonly;     /* -R: nothing is asked of runs */
+    bool is_readonly;     /* -R: a viewer for good, of whom runs are asked nothing */
     bool is_dump;         /* time is the run's: a screen is a function of its records */
     enum tui_where first; /* the screen to begin with */
     int rows, cols;
@@ -84,6 +84,7 @@ struct tui_app {
     enum tui_role message_role;
     double message_end;        /* monotonic */
     struct tui_source *source; /* the run that is watched; NULL: none. Owned */
+    bool is_viewer;            /* asks nothing of runs: v in Workers */
     bool is_frozen;            /* the source is not asked for more */
     bool changed;              /* there is something to draw */
     bool leaves;
@@ -113,6 +114,12 @@ void tui_app_act(struct tui_app *app, enum tui_action action);
 void tui_app_mouse(struct tui_app *app, const struct tui_mouse *m);
 /* A little of what there is to do, at most SECONDS. Is there more of it already? */
 bool tui_app_tick(struct tui_app *app, double seconds);
+/* Why this user asks nothing of runs; NULL: of those that let him, he may. */
+const char *tui_app_watches(const struct tui_app *app);
+/* Makes him an operator, and takes the run that is watched. */
+void tui_app_operate(struct tui_app *app);
+/* Who has taken that run, as a sentence in BUF, which it returns; "": no such run. */
+const char *tui_app_holder(const struct tui_app *app, char *buf, size_t size);
 /* Says what the run's source has to say. */
 void tui_app_listen(struct tui_app *app);
 /* Draws app->grid. */

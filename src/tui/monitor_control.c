@@ -8,7 +8,7 @@
 #include "core/run/filter.h"
 #include "tui/monitor.h"
 
-enum { CHECKPOINT = 1, PAUSE, CONTINUE, STOP, KILL };
+enum { CHECKPOINT = 1, PAUSE, CONTINUE, STOP, KILL, TAKE, OPERATE };
 
 static const struct {
     int id, key;
@@ -20,6 +20,7 @@ static const struct {
     {CONTINUE, 'c', "continue", "continue", "asked to continue"},
     {STOP, 's', "stop after this batch, with a checkpoint", "stop", "asked to stop"},
     {KILL, 'K', "kill (type the run's name)", "kill", "asked to end at once"},
+    {TAKE, 't', "take it: for 30 s nobody else steers it", "take", "asked for"},
 };
 enum { CONTROLS = sizeof controls / sizeof *controls };
 
@@ -118,22 +119,59 @@ chosen(struct tui_app *app, void *data, int id, const char *text)
         ask(app, id);
 }
 
+static void
+operates(struct tui_app *app, void *data, int id, const char *text)
+{
+    (void)data, (void)text;
+    if (id != OPERATE)
+        return;
+    tui_app_operate(app);
+    tui_control_open(app);
+}
+
+/* Control asks for the role. */
+static void
+offer_role(struct tui_app *app)
+{
+    static const struct tui_item items[] = {
+        {.id = OPERATE, .key = 'o', .text = "become its operator"},
+        {.id = 0, .key = 'n', .text = "go on watching"},
+    };
+    char line[ETD_WORD + 64];
+    if (tui_popup_menu(&app->popup, app->cx, "control", items, 2) != ET_OK) {
+        tui_say_error(app);
+        return;
+    }
+    tui_popup_line(&app->popup, "You watch this run as a viewer.");
+    tui_popup_line(&app->popup, "%s", tui_app_holder(app, line, sizeof line));
+    app->popup.done = operates;
+}
+
 void
 tui_control_open(struct tui_app *app)
 {
     struct tui_item item[CONTROLS];
+    char line[ETD_WORD + 64];
     const char *why = !app->source ? "there is no run"
                       : app->config.is_readonly
-                          ? "started with --readonly"
+                          ? tui_app_watches(app)
                           : app->source->class->refusal(app->source);
+    if (!why && app->is_viewer) {
+        offer_role(app);
+        return;
+    }
     bool paused = app->source && strcmp(app->source->model->state, "paused") == 0;
+    bool is_taken = !why && *app->source->lease && !app->source->is_holder;
     for (int i = 0; i < CONTROLS; i++) {
         item[i] = (struct tui_item){.id = controls[i].id, .key = controls[i].key};
         const char *also = controls[i].id == CONTINUE && !paused ? "it is not paused"
                            : controls[i].id == PAUSE && paused   ? "it is"
                                                                  : "";
         snprintf(item[i].text, sizeof item[i].text, "%s", controls[i].text);
-        snprintf(item[i].why, sizeof item[i].why, "%s", why ? "not now" : also);
+        snprintf(item[i].why, sizeof item[i].why, "%s",
+                 why        ? "not now"
+                 : is_taken ? "taken"
+                            : also);
     }
     if (tui_popup_menu(&app->popup, app->cx, "control", item, CONTROLS) != ET_OK) {
         tui_say_error(app);
@@ -141,6 +179,8 @@ tui_control_open(struct tui_app *app)
     }
     if (why)
         tui_popup_line(&app->popup, "Nothing can be asked of it: %s.", why);
+    else
+        tui_popup_line(&app->popup, "%s", tui_app_holder(app, line, sizeof line));
     app->popup.done = chosen;
 }
 
@@ -172,8 +212,9 @@ tui_annotate_open(struct tui_app *app)
         tui_say(app, TUI_WARN, "! there is no run to annotate");
         return;
     }
-    const char *why = app->config.is_readonly ? "started with --readonly"
-                                              : app->source->class->mute(app->source);
+    const char *why = tui_app_watches(app);
+    if (!why)
+        why = app->source->class->mute(app->source);
     if (why) {
         tui_say(app, TUI_WARN, "! no note can be made: %s", why);
         return;

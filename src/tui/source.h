@@ -61,10 +61,12 @@ struct tui_source {
     const struct etd_model *model; /* borrowed; never NULL; advance may change it */
     json_t *facts;                 /* core/run/facts.h; owned */
     enum tui_link link;
-    double heard;     /* monotonic: when it was last heard of */
-    double retry;     /* monotonic: of the next attempt, while disconnected */
-    int asked;        /* requests without an answer */
-    double rtt_ms;    /* NaN: not known, or it is no other machine */
+    double heard;         /* monotonic: when it was last heard of */
+    double retry;         /* monotonic: of the next attempt, while disconnected */
+    int asked;            /* requests without an answer */
+    char lease[ETD_WORD]; /* who has taken the run; "" nobody */
+    bool is_holder;       /* this viewer has */
+    double rtt_ms;        /* NaN: not known, or it is no other machine */
     char notice[256]; /* what the user should be told now; who shows it empties it */
     enum tui_role notice_role;
     char problem[1024]; /* what could not be read; "" */
@@ -90,7 +92,7 @@ ET_NODISCARD et_status tui_hub_request(struct tui_source *s, struct etd_client *
                                        const char *text);
 ET_NODISCARD et_status tui_hub_annotate(struct tui_source *s, struct etd_client *client,
                                         const char *text);
-/* Puts answers that have come into S->notice. */
+/* Puts answers that have come into S->notice; and who has taken the run. */
 bool tui_hub_answers(struct tui_source *s, struct etd_client *client);
 
 #endif

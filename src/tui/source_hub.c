@@ -74,9 +74,12 @@ bool
 tui_hub_answers(struct tui_source *s, struct etd_client *client)
 {
     struct etd_answer a;
-    bool any = false;
-    if (etd_client_status(client)->link != ETD_LINK_LIVE)
+    const struct etd_client_status *c = etd_client_status(client);
+    bool any = strcmp(s->lease, c->lease) != 0 || s->is_holder != c->is_holder;
+    if (c->link != ETD_LINK_LIVE)
         s->asked = 0; /* answers do not come after a break */
+    memcpy(s->lease, c->lease, sizeof s->lease);
+    s->is_holder = c->is_holder;
     while (etd_client_answer(client, &a)) {
         any = true;
         s->asked -= a.kind != ETD_RECEIVED && s->asked > 0;

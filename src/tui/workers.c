@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/run/facts.h"
 #include "core/run/index.h"
 #include "tui/format.h"
 #include "tui/glyphs.h"
@@ -374,6 +375,20 @@ ask_remove(struct workers *w)
     w->app->popup.data = w;
 }
 
+static void
+change_role(struct tui_app *app)
+{
+    if (app->config.is_readonly) {
+        tui_say(app, TUI_TEXT, "role: viewer: %s", tui_app_watches(app));
+    } else if (app->is_viewer) {
+        tui_say(app, TUI_TEXT, "role: operator, where the worker lets this key be one");
+        tui_app_operate(app);
+    } else {
+        app->is_viewer = true;
+        tui_say(app, TUI_TEXT, "role: viewer, runs cannot be steered from here");
+    }
+}
+
 static bool
 act(struct tui_app *app, void *self, enum tui_action action)
 {
@@ -401,7 +416,8 @@ act(struct tui_app *app, void *self, enum tui_action action)
         tui_popup_prompt(&app->popup, app->cx, "NAME ADDRESS [KEY]", "");
         tui_popup_line(&app->popup, "ADDRESS is ssh://HOST, or tcp://HOST:PORT, which");
         tui_popup_line(&app->popup,
-                       "needs the KEY that `etude worker keygen` shows there.");
+                       "needs the KEY that `etude worker keygen` shows there, or");
+        tui_popup_line(&app->popup, "ssh://HOST in its place, which asks for it.");
         app->popup.done = added;
         app->popup.data = w;
         return true;
@@ -414,11 +430,7 @@ act(struct tui_app *app, void *self, enum tui_action action)
             ask(w, selected(w));
         return true;
     case TUI_DO_workers_role:
-        app->config.is_readonly = !app->config.is_readonly;
-        tui_say(app, TUI_TEXT, "role: %s",
-                app->config.is_readonly
-                    ? "viewer, runs cannot be steered from here"
-                    : "operator, where the worker lets this key be one");
+        change_role(app);
         return true;
     case TUI_DO_workers_remove:
         ask_remove(w);
@@ -551,6 +563,7 @@ draw_detail(const struct tui_pane *p, const struct workers_row *r)
 static void
 draw_attach(const struct workers *w, const struct tui_pane *p)
 {
+    char line[ETD_WORD + 64], fact[ETI_FACT_TEXT];
     tui_title(p, 0, "attach", w->is_typing);
     tui_put(p, 1, 1, TUI_DIM, "address");
     if (w->is_typing)
@@ -562,8 +575,14 @@ draw_attach(const struct workers *w, const struct tui_pane *p)
     tui_put(p, 2, 10, TUI_TEXT, "all from the start");
     tui_put(p, 3, 1, TUI_DIM, "role");
     tui_put(p, 3, 10, TUI_TEXT,
-            w->app->config.is_readonly ? "viewer (v: operator)"
+            w->app->config.is_readonly ? "viewer"
+            : w->app->is_viewer        ? "viewer (v: operator)"
                                        : "operator (v: viewer)");
+    tui_app_holder(w->app, line, sizeof line);
+    if (*line) {
+        const char *name = eti_facts_get(w->app->source->facts, "name", fact);
+        tui_putf(p, 3, 33, TUI_TEXT, "%s: %s", name ? name : "the run", line);
+    }
 }
 
 static void

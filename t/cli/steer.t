@@ -121,6 +121,25 @@ ok $? "which says whose they are"
 run attach brisk-otter --dump-screen 100x30 --readonly --keys 'a'
 says out "no note can be made: started with --readonly" "a viewer makes none"
 
+# Who steers it.
+run attach brisk-otter@near --dump-screen 100x30 --keys 'c'
+says out "Nobody has taken it." "the control menu says who has taken the run"
+run attach brisk-otter --dump-screen 100x30 --keys 'ct'
+says out "done after batch" "which one can"
+run attach brisk-otter@near --dump-screen 100x30 --keys 'c'
+says out "uid:$(id -u) has taken it, for 30 s at most." "others are told"
+says out "pause before the next batch (frees nothing)  (taken)" "and cannot steer it"
+run attach brisk-otter --dump-screen 100x30 --keys 'c'
+says out "You have taken it: nobody else steers it." "the holder can"
+run attach brisk-otter --dump-screen 100x30 --keys '4'
+says out "brisk-otter: You have taken it" "Workers says it, too"
+run pause brisk-otter@near
+exits 77 "nor by a command"
+run attach brisk-otter --dump-screen 100x30 --keys '4v2c'
+says out "You watch this run as a viewer." "of a viewer control asks whether to operate"
+run attach brisk-otter --dump-screen 100x30 --keys '4v2co'
+says out "pause before the next batch" "who then gets the menu"
+
 run stop brisk-otter --rank 0
 exits 64 "stop takes no rank"
 says err "all ranks of a run do that after the same batch" "and says why"

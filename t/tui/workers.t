@@ -16,6 +16,10 @@ does '[3 Runs]' "enter leads to its runs" '<enter>'
 does 'no run and no worker is called' "attach says what it does not find" 'anothing<enter>'
 does '[2 Monitor]' "and shows a run that it does" 'acalm-heron<enter>'
 does 'viewer, runs cannot be steered' "v makes one a viewer" 'v'
+does 'viewer (v: operator)' "which the form shows" 'v'
+does 'operator, where the worker lets' "and an operator again" 'vv'
+has 'role: viewer: started with --readonly' "with --readonly it stays one" \
+    runs --dump-screen 80x24 --readonly --keys '4v'
 does 'this machine is always in the list' "this machine stays" 'X'
 
 run worker keygen
