@@ -2,9 +2,9 @@
  *
  * Building: build.c, with the casts of mixed precision by autocast.c. Then an evaluation
  * goes: lower.c (what is reachable, its signature, and as a list of steps
- * on values), fuse_cast.c, fuse_parts.c, fuse_norm.c, fuse_residual.c, fuse_epilogue.c
- * and fuse_elementwise.c (rewrite the steps), place.c (where each value lies), plan.c
- * (kernels and addresses), eval.c (cache and replay). */
+ * on values), fuse_cast.c, fuse_parts.c, fuse_norm.c, fuse_residual.c, fuse_sum.c,
+ * fuse_epilogue.c and fuse_elementwise.c (rewrite the steps), place.c (where each value
+ * lies), plan.c (kernels and addresses), eval.c (cache and replay). */
 #ifndef ETI_GRAPH_IMPL_H
 #define ETI_GRAPH_IMPL_H
 
@@ -185,6 +185,8 @@ void eti_fuse_cast(struct eti_ir *ir);
 void eti_fuse_parts(struct eti_ir *ir);
 void eti_fuse_norm(struct eti_ir *ir);
 void eti_fuse_residual(struct eti_ir *ir);
+/* Of steps in order. */
+void eti_fuse_sum(struct eti_ir *ir);
 /* For devices that multiply and compute what follows in one kernel. */
 void eti_fuse_epilogue(struct eti_ir *ir);
 void eti_fuse_elementwise(struct eti_ir *ir);

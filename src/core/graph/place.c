@@ -6,8 +6,8 @@
  *     gradients are born in bucket order and never copied.
  *  3. The parts of a concatenation that kernels can write with gaps are computed inside
  *     it: the gradients of an attention's heads are side by side from the start.
- *  4. Small constants lie beside the values asked for, where nothing overwrites them: they
- *     are computed once for all of a plan's runs.
+ *  4. Small constants lie beside the values asked for, where nothing overwrites them:
+ * they are computed once for all of a plan's runs.
  *  5. An element-wise result takes the memory of an operand that dies there; so does
  *     dx of batch norm that of dy, which is in the cache when it is written.
  *  6. Everything else gets an offset in one slab: largest first, at the lowest place
@@ -34,29 +34,54 @@ root_of(struct eti_ir *ir, int value)
     return &ir->value[ir->value[value].root];
 }
 
-/* Byte range of a leaf's binding within its storage. */
-static bool
-overlap(const struct eti_ir *ir, int a, int b)
+/* Where a value lies, or is to lie, in a leaf: D, whose first element is number AT. */
+struct spot {
+    int leaf;
+    int64_t at;
+    const struct et_desc *d;
+};
+
+/* Elements from the first to the last. */
+static int64_t
+span(const struct et_desc *d)
 {
-    const struct et_tensor *x = ir->binding[a], *y = ir->binding[b];
-    if (a == b)
-        return true;
-    if (!eti_has_storage(ir->g, x) || x->storage != y->storage)
+    int64_t elements = 0;
+    for (int i = 0; i < d->ndim; i++)
+        elements += (d->shape[i] - 1) * d->stride[i];
+    return elements;
+}
+
+/* Do elements between the first and the last of both share memory? */
+static bool
+overlap(const struct eti_ir *ir, const struct spot *a, const struct spot *b)
+{
+    const struct et_tensor *x = ir->binding[a->leaf], *y = ir->binding[b->leaf];
+    if (a->leaf != b->leaf && (!eti_has_storage(ir->g, x) || x->storage != y->storage))
         return false;
-    int64_t sizes[2] = {0, 0};
-    const struct et_tensor *both[2] = {x, y};
-    for (int k = 0; k < 2; k++) {
-        const struct et_desc *d = &both[k]->desc;
-        for (int i = 0; i < d->ndim; i++)
-            sizes[k] += (d->shape[i] - 1) * d->stride[i];
-    }
-    return x->offset <= y->offset + sizes[1] && y->offset <= x->offset + sizes[0];
+    int64_t from_a = x->offset + a->at, from_b = y->offset + b->at;
+    return from_a <= from_b + span(b->d) && from_b <= from_a + span(a->d);
+}
+
+/* Operand J of S, which lies at READ: is each element of it read no later than the
+ * result, which is to lie at SPOT, is written there? */
+static bool
+reads_in_place(const struct eti_step *s, int j, const struct spot *read,
+               const struct spot *spot)
+{
+    if (read->leaf != spot->leaf)
+        return false;
+    if (s->op->id == ET_OP_pack) /* it stays where it is */
+        return read->at ==
+                   spot->at + ((const struct et_pack_attr *)s->attr)->offset[j] &&
+               read->d->dtype == spot->d->dtype && et_desc_is_dense(read->d) &&
+               spot->d->stride[0] == 1;
+    return is_elementwise(s) && read->at == spot->at && et_desc_equal(read->d, spot->d);
 }
 
 /* Does any step after PRODUCER, or PRODUCER itself other than in place, read or write
- * what LEAF covers? SELF is the assignment being looked at. */
+ * what SPOT covers? SELF is the assignment being looked at. */
 static bool
-leaf_is_busy(const struct eti_ir *ir, int leaf, int producer, int self)
+is_busy(const struct eti_ir *ir, const struct spot *spot, int producer, int self)
 {
     for (int i = producer; i < ir->n_steps; i++) {
         const struct eti_step *s = &ir->step[i];
@@ -64,16 +89,17 @@ leaf_is_busy(const struct eti_ir *ir, int leaf, int producer, int self)
             if (s->in[j] < 0)
                 continue;
             const struct eti_value *v = &ir->value[s->in[j]];
-            int of = ir->value[v->root].leaf;
-            if (of < 0 || !overlap(ir, of, leaf))
+            const struct spot read = {ir->value[v->root].leaf, v->offset, &v->desc};
+            if (read.leaf < 0 || !overlap(ir, &read, spot))
                 continue;
-            bool in_place = i == producer && is_elementwise(s) && of == leaf &&
-                            et_desc_equal(&v->desc, &ir->binding[leaf]->desc) &&
-                            v->offset == 0;
-            if (!in_place)
+            if (i != producer || !reads_in_place(s, j, &read, spot))
                 return true;
         }
-        if (s->commit && i != self && overlap(ir, ir->value[s->out[0]].leaf, leaf))
+        if (!s->commit || i == self)
+            continue;
+        int leaf = ir->value[s->out[0]].leaf;
+        const struct spot written = {leaf, 0, &ir->binding[leaf]->desc};
+        if (overlap(ir, &written, spot))
             return true;
     }
     return false;
@@ -88,10 +114,10 @@ place_in_leaves(struct eti_ir *ir)
             continue;
         struct eti_value *v = &ir->value[s->in[0]];
         int leaf = ir->value[s->out[0]].leaf;
+        const struct spot whole = {leaf, 0, &ir->binding[leaf]->desc};
         if (v->root != s->in[0] || v->producer < 0 || v->wanted ||
-            v->place != ETI_IN_SLAB ||
-            !et_desc_equal(&v->desc, &ir->binding[leaf]->desc) ||
-            leaf_is_busy(ir, leaf, v->producer, i))
+            v->place != ETI_IN_SLAB || !et_desc_equal(&v->desc, whole.d) ||
+            is_busy(ir, &whole, v->producer, i))
             continue;
         v->place = ETI_IN_LEAF;
         v->into = leaf;
@@ -99,24 +125,35 @@ place_in_leaves(struct eti_ir *ir)
     }
 }
 
+/* The assignment that FLAT, which lies in a leaf, was the value of; -1: none. */
+static int
+assignment_of(const struct eti_ir *ir, int flat)
+{
+    for (int i = 0; i < ir->n_steps; i++)
+        if (ir->step[i].commit && !ir->step[i].op && ir->step[i].in[0] == flat)
+            return i;
+    return -1;
+}
+
 /* What is left of a pack: copies of parts that lie elsewhere, zeros in the gaps. */
 static void
 place_in_pack(struct eti_ir *ir, const struct eti_step *pack)
 {
     const struct et_pack_attr *attr = pack->attr;
-    int flat = pack->out[0];
-    if (ir->value[flat].root != flat)
+    int flat = pack->out[0], self = assignment_of(ir, flat);
+    const struct eti_value *f = &ir->value[flat];
+    if (f->root != flat)
         return;
     for (int j = 0; j < pack->n_in; j++) {
         if (pack->in[j] < 0)
             continue;
         struct eti_value *v = &ir->value[pack->in[j]];
+        const struct spot part = {f->into, attr->offset[j], &v->desc};
         if (v->root != pack->in[j] || v->producer < 0 || v->wanted ||
-            v->place != ETI_IN_SLAB || v->desc.dtype != ir->value[flat].desc.dtype ||
+            v->place != ETI_IN_SLAB || v->desc.dtype != f->desc.dtype ||
             !et_desc_is_dense(&v->desc) ||
             /* A flat array that is a leaf is written from the first part on. */
-            (ir->value[flat].place == ETI_IN_LEAF &&
-             leaf_is_busy(ir, ir->value[flat].into, v->producer, -1)))
+            (f->place == ETI_IN_LEAF && is_busy(ir, &part, v->producer, self)))
             continue;
         v->place = ETI_IN_VALUE;
         v->into = flat;

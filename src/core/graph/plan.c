@@ -442,6 +442,7 @@ eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
     eti_fuse_norm(ir);
     eti_fuse_residual(ir);
     eti_sort(ir);
+    eti_fuse_sum(ir);
     eti_fuse_epilogue(ir);
     eti_fuse_elementwise(ir);
     eti_sort(ir);
