@@ -162,8 +162,11 @@ conclude(struct etd_supervisor *s, const struct etd_end *end)
     if (s->run) {
         if (end->why[0])
             et_run_note(s->run, ET_LOG_ERROR, end->why);
-        if (et_run_finish(s->run, end->state, end->exit, NULL) != ET_OK)
+        if (et_run_finish(s->run, end->state, end->exit, NULL) != ET_OK) {
+            etd_sup_say(s, ET_LOG_WARN, "the end could not be written down: %s",
+                        et_error_get(s->cx)->message);
             et_error_clear(s->cx);
+        }
         et_run_flush(s->run);
         et_run_close(&s->run);
     }

@@ -117,7 +117,8 @@ link_text(const struct tui_view *v, char *buf, size_t size)
         snprintf(buf, size, "connecting, %.0fs", since);
         return TUI_WARN;
     case TUI_LINK_STALE:
-        snprintf(buf, size, "stale %.0fs", since);
+        snprintf(buf, size, "stale %.0fs%s%s", since, s->why ? ": " : "",
+                 s->why ? s->why : "");
         return TUI_STALE;
     case TUI_LINK_LOST:
         snprintf(buf, size, "disconnected, retry %.0fs (R now)",

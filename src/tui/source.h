@@ -63,6 +63,7 @@ struct tui_source {
     enum tui_link link;
     double heard;         /* monotonic: when it was last heard of */
     double retry;         /* monotonic: of the next attempt, while disconnected */
+    const char *why;      /* it is stale; NULL: nobody knows */
     int asked;            /* requests without an answer */
     char lease[ETD_WORD]; /* who has taken the run; "" nobody */
     bool is_holder;       /* this viewer has */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <time.h>
 
 #include "core/base/seams.h"
@@ -74,9 +75,10 @@ look(struct directory *d)
         return false;
     }
     eti_facts_make_true(facts);
-    bool alive = eti_facts_is_alive(facts);
-    enum tui_link link = alive ? TUI_LINK_LIVE : TUI_LINK_ENDED;
-    bool changed = link != d->source.link;
+    bool was_alive = d->source.link != TUI_LINK_ENDED;
+    bool changed = was_alive != eti_facts_is_alive(facts);
+    if (changed)
+        d->source.link = was_alive ? TUI_LINK_ENDED : TUI_LINK_LIVE;
     static const char *const kept[] = {"state", "exit_code", "ended", "reason"};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         json_t *v = json_object_get(facts, kept[i]);
@@ -86,8 +88,24 @@ look(struct directory *d)
         json_object_set(d->source.facts, kept[i], v);
     }
     json_decref(facts);
-    d->source.link = link;
     return changed;
+}
+
+/* Ranks say once a second how they are: nothing of them for some seconds means that
+ * nobody writes it down. */
+static void
+judge_silence(struct directory *d)
+{
+    struct statvfs v;
+    struct tui_source *s = &d->source;
+    if (s->link == TUI_LINK_ENDED)
+        return;
+    bool is_silent =
+        s->model->n_ranks > 0 && eti_monotonic(s->cx) - s->heard >= ETD_STALE;
+    if (is_silent && s->link != TUI_LINK_STALE)
+        s->why =
+            statvfs(d->path, &v) == 0 && v.f_bavail == 0 ? "its disk is full" : NULL;
+    s->link = is_silent ? TUI_LINK_STALE : TUI_LINK_LIVE;
 }
 
 /* The run's hub, if it has one that listens: without it the run is only watched. */
@@ -163,9 +181,11 @@ advance(struct tui_source *s, double seconds, int64_t until)
     et_error_clear(s->cx);
     if (more)
         s->heard = eti_monotonic(s->cx);
-    if (s->link == TUI_LINK_LIVE && !d->client)
+    if (s->link != TUI_LINK_ENDED && !d->client)
         find_hub(d);
-    return look(d) || more;
+    more = look(d) || more;
+    judge_silence(d);
+    return more;
 }
 
 static void
@@ -335,7 +355,7 @@ waits(const struct tui_source *s)
     const struct directory *d = (const struct directory *)s;
     enum etd_link link =
         d->client ? etd_client_status(d->client)->link : ETD_LINK_ENDED;
-    return s->link == TUI_LINK_LIVE &&
+    return s->link != TUI_LINK_ENDED &&
            (link == ETD_LINK_CONNECTING || (link == ETD_LINK_LIVE && s->asked > 0));
 }
 

@@ -94,9 +94,11 @@ like(read_file('err'), qr/No space left on device/, 'and why');
 like(read_file('err'), qr/a checkpoint needs .*, .* are free/, 'with how much it needs and there is');
 is(kill(0, $pid), 1, 'training goes on');
 cmp_ok(newest('d/run'), '>=', $last, 'the last checkpoint is still there');
+ok(wait_for(sub { read_file('err') =~ /cannot write events\.log: No space/ }), 'nor are its events, which is said');
 unlink 'd/filler';
 $last = newest('d/run');
 ok(wait_for(sub { newest('d/run') > $last }), 'once there is room the next save is good');
+ok(wait_for(sub { read_file('err') =~ /events\.log is written again/ }), 'and its events are written again');
 is(finish($pid, 'TERM'), 75, 'and the run is stopped and saved');
 is(scalar(glob 'd/run/checkpoints/.tmp-*'), undef, 'nothing half written is left');
 system "'$build/etude' weights ls d/run >out 2>&1";
@@ -109,6 +111,7 @@ wait_for(sub { newest('d/end') > 0 });
 system 'dd if=/dev/zero of=d/filler bs=64k 2>/dev/null';
 is(finish($pid, 'TERM'), 73, 'a last state that cannot be saved: exit 73');
 like(read_file('err'), qr/could not be saved/, 'the run says so');
+like(read_file('d/end/run.json'), qr/"state": "failed",\s+"exit_code": 73/, 'and so does its run.json, on a disk that is still full');
 unlink 'd/filler';
 
 # ---- gone, or read-only, while it trains ----

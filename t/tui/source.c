@@ -244,6 +244,38 @@ test_history(void)
     tui_app_free(&app);
 }
 
+static void
+tell_health(void)
+{
+    struct et_log_entry e = {.name = "own_ms", .value = 1};
+    struct et_record r = {.kind = ET_RECORD_HEALTH, .t = 1e9, .entry = &e, .n = 1};
+    eti_events_write(&h.log, &r);
+    eti_events_flush(&h.log);
+}
+
+/* Time is taken from HEARD, not waited for. */
+static void
+test_silence(void)
+{
+    struct tui_source *s = open_directory();
+    s->heard -= 60;
+    s->class->advance(s, 1, 0);
+    ok(s->link == TUI_LINK_LIVE, "a run that never says how it is may be silent");
+    tell_health();
+    s->class->advance(s, 1, 0);
+    s->heard -= 2;
+    s->class->advance(s, 1, 0);
+    ok(s->link == TUI_LINK_LIVE, "one that does may be for two seconds");
+    s->heard -= 2;
+    s->class->advance(s, 1, 0);
+    ok(s->link == TUI_LINK_STALE && shows(s, "stale 4s"),
+       "after four what is shown of it is stale, and says so");
+    tell_health();
+    s->class->advance(s, 1, 0);
+    ok(s->link == TUI_LINK_LIVE && shows(s, "* live"), "until it is heard again");
+    tui_source_free(&s);
+}
+
 int
 main(void)
 {
@@ -304,6 +336,7 @@ main(void)
     free(far);
     free(near);
     test_history();
+    test_silence();
     house_end(&h);
     return done();
 }

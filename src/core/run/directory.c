@@ -1,6 +1,8 @@
 /* directory.c: the run directory, and run.json, which says what became of the run.
  *
- * run.json and report.json are replaced as a whole: written beside, synced, renamed.
+ * run.json and report.json are replaced as a whole: written beside, synced, renamed. On
+ * a full disk run.json is written over itself: a run that ends there is not one that
+ * crashed.
  * The directory has mode 0700, what is made here 0600: recipes may hold private paths.
  */
 #include "config.h"
@@ -14,6 +16,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,7 +25,7 @@
 #include "core/run/events.h"
 #include "core/run/facts.h"
 
-enum { PATH_BYTES = 3072, BOOT_ID = 64 };
+enum { PATH_BYTES = 3072, BOOT_ID = 64, DISK_BLOCK = 4096 };
 
 struct et_run {
     struct et_sink sink; /* first */
@@ -216,10 +219,56 @@ describe(struct et_run *r, const struct et_run_config *config, const unsigned ch
     return ET_OK;
 }
 
+static bool
+is_disk_full(const char *directory)
+{
+    struct statvfs v;
+    return statvfs(directory, &v) == 0 &&
+           (uint64_t)v.f_bavail * v.f_frsize < DISK_BLOCK;
+}
+
+/* run.json on a full disk: TEXT over the old text, in the blocks that it has. Blanks
+ * end it where it is the shorter one: a reader never meets a piece of both. */
+static et_status
+overwrite_facts(struct et_run *r, const char *text, size_t n)
+{
+    struct stat st;
+    void *block;
+    int dir, fd;
+    ET_TRY(eti_open_folder(r->cx, r->directory, &dir));
+    et_status status = eti_open_at(r->cx, dir, "run.json", O_WRONLY, 0, &fd);
+    eti_close(r->cx, dir);
+    ET_TRY(status);
+    bool known = fstat(fd, &st) == 0;
+    size_t size = known && (size_t)st.st_size > n ? (size_t)st.st_size : n;
+    if (!known || size > (size_t)st.st_blocks * 512)
+        status = ET_FAIL(r->cx, ET_EIO, "no room for the %zu bytes of run.json", n);
+    if (status == ET_OK)
+        status = et_alloc(r->cx, size, &block);
+    if (status == ET_OK) {
+        memset(block, ' ', size);
+        memcpy(block, text, n);
+        status = eti_write_all(r->cx, fd, "run.json", block, size);
+        if (status == ET_OK)
+            status = eti_sync(r->cx, fd, "run.json");
+        et_free(r->cx, block);
+    }
+    eti_close(r->cx, fd);
+    return status;
+}
+
 static et_status
 save_facts(struct et_run *r)
 {
-    return write_json(r->cx, r->directory, "run.json", json_incref(r->facts));
+    et_status status =
+        write_json(r->cx, r->directory, "run.json", json_incref(r->facts));
+    if (status != ET_EIO || !is_disk_full(r->directory))
+        return status;
+    char *text = json_dumps(r->facts, JSON_INDENT(2));
+    if (text)
+        status = overwrite_facts(r, text, strlen(text));
+    free(text);
+    return status;
 }
 
 /* A state that cannot be written now may be later: a run goes on. */

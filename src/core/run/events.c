@@ -59,10 +59,16 @@ eti_events_flush(struct eti_events_writer *w)
     w->in_file += (int64_t)done;
     memmove(w->buffer, w->buffer + done, w->used - done);
     w->used -= done;
-    if (w->used > 0 && !w->failed)
-        et_report(w->cx, ET_LOG_WARN, "cannot write events.log: %s; it is tried again",
-                  strerror(errno));
+    bool had_failed = w->failed;
+    int error = errno;
     w->failed = w->used > 0;
+    if (w->failed && !had_failed)
+        et_report(w->cx, ET_LOG_WARN, "cannot write events.log: %s; it is tried again",
+                  strerror(error));
+    else if (had_failed && !w->failed)
+        et_report(w->cx, ET_LOG_WARN,
+                  "events.log is written again; it lacks %lld records so far",
+                  (long long)w->lost);
 }
 
 static et_status
@@ -350,10 +356,11 @@ static int
 pack_body(msgpack_packer *k, const struct et_record *r)
 {
     bool is_log = r->kind == ET_RECORD_LOG;
-    int bad = msgpack_pack_map(k, (r->n > 0) + (r->text != NULL) + is_log +
-                                      (r->rank != 0));
+    int bad =
+        msgpack_pack_map(k, (r->n > 0) + (r->text != NULL) + is_log + (r->rank != 0));
     if (r->n > 0) {
-        bad |= pack_text(k, eti_is_series(r) ? "m" : "f") | msgpack_pack_map(k, (size_t)r->n);
+        bad |= pack_text(k, eti_is_series(r) ? "m" : "f") |
+               msgpack_pack_map(k, (size_t)r->n);
         for (int i = 0; i < r->n; i++)
             bad |= pack_text(k, r->entry[i].name) |
                    msgpack_pack_double(k, r->entry[i].value);
