@@ -16,21 +16,30 @@ etd_bytes_free(struct etd_bytes *b)
     *b = (struct etd_bytes){0};
 }
 
+/* Room for N more behind what is there; false: memory is out. */
+static bool
+reserve(struct etd_bytes *b, size_t n)
+{
+    size_t room = b->room ? b->room : 4096;
+    if (b->n + n <= b->room)
+        return true;
+    while (room < b->n + n)
+        room *= 2;
+    char *at = realloc(b->at, room);
+    if (!at) {
+        b->failed = true;
+        return false;
+    }
+    b->at = at;
+    b->room = room;
+    return true;
+}
+
 void
 etd_bytes_add(struct etd_bytes *b, const void *bytes, size_t n)
 {
-    if (b->n + n > b->room) {
-        size_t room = b->room ? b->room : 4096;
-        while (room < b->n + n)
-            room *= 2;
-        char *at = realloc(b->at, room);
-        if (!at) {
-            b->failed = true;
-            return;
-        }
-        b->at = at;
-        b->room = room;
-    }
+    if (!reserve(b, n))
+        return;
     if (n)
         memcpy(b->at + b->n, bytes, n);
     b->n += n;
@@ -95,6 +104,21 @@ struct head {
     int32_t kind, level, rank, n, text_n;
 };
 
+/* There is room for them. */
+static void
+add_numbers(struct etd_bytes *b, const struct et_record *r)
+{
+    char *to = b->at + b->n;
+    for (const struct et_log_entry *e = r->entry; e < r->entry + r->n; e++) {
+        size_t n = strlen(e->name);
+        *to++ = (char)n;
+        memcpy(to, e->name, n);
+        memcpy(to + n, &e->value, sizeof e->value);
+        to += n + sizeof e->value;
+    }
+    b->n = (size_t)(to - b->at);
+}
+
 void
 etd_packet_add_record(struct etd_bytes *b, const struct et_record *r)
 {
@@ -113,12 +137,8 @@ etd_packet_add_record(struct etd_bytes *b, const struct et_record *r)
     };
     etd_bytes_add(b, &h, sizeof h);
     etd_bytes_add(b, r->text, (size_t)h.text_n);
-    for (int i = 0; i < r->n; i++) {
-        const unsigned char length = (unsigned char)strlen(r->entry[i].name);
-        etd_bytes_add(b, &length, 1);
-        etd_bytes_add(b, r->entry[i].name, length);
-        etd_bytes_add(b, &r->entry[i].value, sizeof(double));
-    }
+    if (reserve(b, (size_t)r->n * (ET_METRIC_NAME + sizeof(double))))
+        add_numbers(b, r);
     finish(b, from);
 }
 
