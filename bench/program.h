@@ -1,5 +1,5 @@
-/* program.h: what the programs that measure share: a clock, and the end at a failure.
- */
+/* program.h: what the programs that measure share: a clock, the end at a failure, and
+ * what becomes of many numbers. */
 #ifndef BENCH_PROGRAM_H
 #define BENCH_PROGRAM_H
 
@@ -16,6 +16,21 @@ now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* For qsort, of doubles. */
+static inline int
+by_size(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* The value at the part P, from 0 to 1, of the N of V, sorted. */
+static inline double
+part(const double *v, int n, double p)
+{
+    return v[(int)(p * (n - 1) + 0.5)];
 }
 
 /* Ends the program where STATUS, of a call with CX, is a failure. */

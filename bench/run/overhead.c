@@ -168,20 +168,6 @@ window(struct way *w, int steps)
     return (used() - start) / steps;
 }
 
-static int
-by_size(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
-/* Value at the part P of sorted V. */
-static double
-at(const double *v, int n, double p)
-{
-    return v[(int)(p * (n - 1) + 0.5)];
-}
-
 static void
 print_ratio(const char *what, const struct way *a, const struct way *b, int n)
 {
@@ -189,8 +175,8 @@ print_ratio(const char *what, const struct way *a, const struct way *b, int n)
     for (int i = 0; i < n; i++)
         ratio[i] = a->seconds[i] / b->seconds[i];
     qsort(ratio, (size_t)n, sizeof *ratio, by_size);
-    printf("%-44s %+.2f %% (%+.2f .. %+.2f)\n", what, 100 * (at(ratio, n, 0.5) - 1),
-           100 * (at(ratio, n, 0.25) - 1), 100 * (at(ratio, n, 0.75) - 1));
+    printf("%-44s %+.2f %% (%+.2f .. %+.2f)\n", what, 100 * (part(ratio, n, 0.5) - 1),
+           100 * (part(ratio, n, 0.25) - 1), 100 * (part(ratio, n, 0.75) - 1));
 }
 
 static void
@@ -241,7 +227,7 @@ main(int argc, char **argv)
         double sorted[MOST];
         memcpy(sorted, way[k].seconds, sizeof sorted);
         qsort(sorted, (size_t)windows, sizeof *sorted, by_size);
-        printf("%-12s %8.3f ms a step\n", names[k], 1e3 * at(sorted, windows, 0.5));
+        printf("%-12s %8.3f ms a step\n", names[k], 1e3 * part(sorted, windows, 0.5));
     }
     print_ratio("trainer above the bare loop", &way[1], &way[0], windows);
     print_ratio("callbacks and loggers above the trainer", &way[2], &way[1], windows);

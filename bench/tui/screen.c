@@ -127,13 +127,6 @@ of_process(const struct seat *s, const char *what)
     return (double)(a + b) / (double)sysconf(_SC_CLK_TCK);
 }
 
-static int
-by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void
 measure_program(const char *program, int rows, int cols)
 {
