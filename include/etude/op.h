@@ -166,6 +166,11 @@ struct et_tensor *et_var(struct et_graph *g, struct et_tensor *x, uint32_t axes,
 /* Of all elements: a scalar, F32 (F64 for F64 operands). */
 struct et_tensor *et_sum_squares(struct et_graph *g, struct et_tensor *x);
 struct et_tensor *et_norm2(struct et_graph *g, struct et_tensor *x);
+/* Of each of S stretches along axis 0 of x [R, ...]: stretch i is the rows FIRST[i] to
+ * FIRST[i + 1] - 1. FIRST: I32 [S + 1], ascending; what of it lies outside of x is cut
+ * off. -> [S], F32 (F64 for F64 operands). It has no gradient. */
+struct et_tensor *et_segment_sum_squares(struct et_graph *g, struct et_tensor *x,
+                                         struct et_tensor *first);
 /* Where the largest lies along AXIS, which goes: I32, the first of equals. */
 struct et_tensor *et_argmax(struct et_graph *g, struct et_tensor *x, int axis);
 /* The K largest of the last axis, descending; INDEX (may be NULL) receives their

@@ -327,6 +327,7 @@ static void (*const families[ET_OP_COUNT])(struct bench *) = {
     [ET_OP_amax] = cases_reduce,
     [ET_OP_amin] = cases_reduce,
     [ET_OP_sum_squares] = cases_sum_squares,
+    [ET_OP_segment_sum_squares] = cases_segments,
     [ET_OP_argmax] = cases_argmax,
     [ET_OP_topk] = cases_topk,
     [ET_OP_matmul] = cases_matmul,

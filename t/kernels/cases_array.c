@@ -83,6 +83,59 @@ cases_sum_squares(struct bench *b)
           "70001");
 }
 
+/* N stretches; LAYOUT of X. The longest has LENGTH elements. */
+static void
+segments(struct bench *b, const char *what, enum layout layout, int64_t length, int n,
+         const int32_t *first, int ndim, const int64_t *shape)
+{
+    const int64_t rows = n + 1;
+    struct operand *table = operand(b, ET_I32, INDEX, 1, ROW, 1, &rows);
+    memcpy(table->block + table->base * 4, first, (size_t)rows * sizeof *first);
+    check(b,
+          TRIAL(IN(normal(b, layout, ndim, shape), table),
+                OUT(wide_result(b, SHAPE(n))), .length = length),
+          "%s", what);
+}
+
+void
+cases_segments(struct bench *b)
+{
+    enum { MANY = 1500, LONG = 3 };
+    static int32_t first[MANY + 1];
+    segments(b, "one stretch of one", ROW, 1, 1, (int32_t[]){0, 1}, SHAPE(1));
+    segments(b, "no stretch", ROW, 1, 0, (int32_t[]){2}, SHAPE(5));
+    segments(b, "no rows", ROW, 1, 2, (int32_t[]){0, 0, 0}, SHAPE(0, 64));
+    segments(b, "rows of nothing", ROW, 1, 2, (int32_t[]){0, 1, 3}, SHAPE(3, 0));
+    segments(b, "empty ones, gaps before and behind", ROW, 31, 5,
+             (int32_t[]){3, 3, 34, 34, 60, 61}, SHAPE(64));
+    segments(b, "a table that goes on outside", ROW, 33, 4,
+             (int32_t[]){-7, 0, 2, 50, 60}, SHAPE(35));
+    /* Flat memory: rows of 64, vectors and matrices in turn, as long as parts and one
+     * more or less. */
+    segments(b, "parameters", ROW, 64 * 1094, 9,
+             (int32_t[]){0, 1, 129, 130, 258, 387, 388, 1482, 1483, 1500},
+             SHAPE(1500, 64));
+    segments(b, "unaligned beginnings", ROW, 70001 - 16384, 4,
+             (int32_t[]){0, 1, 8193, 16384, 70001}, SHAPE(70001));
+    segments(b, "all from the second element on", SHIFTED, 9000, 3,
+             (int32_t[]){0, 3, 1003, 1999}, SHAPE(2000, 9));
+    for (int i = 0; i <= MANY; i++)
+        first[i] = i / LONG;
+    segments(b, "more stretches than rows", ROW, 7, MANY, first, SHAPE(500, 7));
+    for (int i = 0; i <= MANY; i++)
+        first[i] = i + (i > 700 ? 9000 : 0);
+    segments(b, "one long among many short ones", ROW, 9001, MANY, first,
+             SHAPE(10500, 1));
+    segments(b, "every second element", GAPS, 4000, 3, (int32_t[]){0, 5, 130, 131},
+             SHAPE(131, 33));
+    segments(b, "turned", TURNED, 9000, 2, (int32_t[]){0, 3, 300}, SHAPE(300, 31));
+    segments(b, "channels-last", LAST, 2200, 3, (int32_t[]){0, 1, 2, 5},
+             SHAPE(5, 7, 9, 11));
+    segments(b, "heads", HEADS, 3000, 2, (int32_t[]){0, 3, 4}, SHAPE(4, 5, 6, 33));
+    segments(b, "one row, repeated", REPEAT, 310, 2, (int32_t[]){0, 7, 17},
+             SHAPE(17, 31));
+}
+
 void
 cases_argmax(struct bench *b)
 {
@@ -294,7 +347,8 @@ fused_product(struct bench *b, const struct fused_case *v, int form, int turns,
                    biased ? normal(b, ROW, 1, &v->n) : NULL,
                    grad ? normal(b, ROW, ndim, of) : NULL),
                 OUT(result(b, ET_F32, ROW, ndim, of), more),
-                .length = (v->k ? v->k : 1) + (grad ? v->m * (v->batch ? v->batch : 1) : 0),
+                .length =
+                    (v->k ? v->k : 1) + (grad ? v->m * (v->batch ? v->batch : 1) : 0),
                 .narrow_terms = true,
                 .may_refuse = !(b->device->epilogues >> form & 1)),
           "%s%s of %dx%dx%d, turns %d%s%s", v->what, names[form], (int)v->m, (int)v->k,

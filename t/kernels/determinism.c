@@ -13,7 +13,7 @@
 /* Sums of up to 2^18 terms, kept in f64 beyond some dozen. */
 #define TOLERANCE 2e-5
 
-enum contents { NOTHING, NUMBERS, POSITIVE, INDEX, COUNTER };
+enum contents { NOTHING, NUMBERS, POSITIVE, INDEX, COUNTER, ASCENDING };
 
 struct array {
     enum contents contents;
@@ -115,6 +115,12 @@ static const struct test tests[] = {
      ET_ROW_MAJOR,
      1,
      {{NUMBERS, IMAGES}, {NUMBERS, 0, {0}}, END},
+     NO_ATTR},
+    {ET_OP_segment_sum_squares,
+     "segment_sum_squares",
+     ET_ROW_MAJOR,
+     2,
+     {{NUMBERS, ROWS_}, {ASCENDING, S(41)}, {NUMBERS, S(40)}, END},
      NO_ATTR},
     {ET_OP_argmax,
      "argmax",
@@ -268,6 +274,8 @@ fill(void *p, enum contents contents, int64_t n, uint32_t seed)
         uint32_t v = next(&seed);
         if (contents == COUNTER)
             ((int64_t *)p)[i] = i;
+        else if (contents == ASCENDING)
+            ((int32_t *)p)[i] = (int32_t)(i * i / 3);
         else if (contents == INDEX)
             ((int32_t *)p)[i] = (int32_t)(v % 20);
         else
@@ -294,7 +302,8 @@ struct arrays {
 static struct arrays
 arrays_of(const struct test *t)
 {
-    static const enum et_dtype dtypes[] = {ET_NONE, ET_F32, ET_F32, ET_I32, ET_I64};
+    static const enum et_dtype dtypes[] = {ET_NONE, ET_F32, ET_F32,
+                                           ET_I32,  ET_I64, ET_I32};
     struct arrays a = {.n = 0};
     for (; a.n < MAX_ARRAYS && t->array[a.n].ndim >= 0; a.n++) {
         const struct array *v = &t->array[a.n];

@@ -9,7 +9,7 @@
 typedef void cases_fn(struct bench *b);
 
 cases_fn cases_matmul_fused;
-cases_fn cases_reduce, cases_sum_squares, cases_argmax, cases_topk, cases_matmul;
+cases_fn cases_reduce, cases_sum_squares, cases_segments, cases_argmax, cases_topk, cases_matmul;
 cases_fn cases_copy, cases_concat, cases_pack, cases_pad, cases_flip;
 cases_fn cases_take, cases_gather, cases_dropout, cases_image_batch;
 cases_fn cases_conv2d, cases_conv2d_grad_input, cases_conv2d_grad_weight;

@@ -183,6 +183,9 @@ reductions(void)
     IS(y, 0, "the least of all", 0);
     RUN_PLAIN(sum_squares, 1, 1, F32(x, 2, 3), array(ET_F32, y, 0, NULL));
     IS(y, 0, "the sum of squares", 76);
+    int32_t first[4] = {0, 1, 1, 9};
+    RUN_PLAIN(segment_sum_squares, 2, 1, F32(x, 2, 3), I32(first, 4), F32(y, 3));
+    IS(y, 0, "the sums of squares of one row, of none and of what is left", 35, 0, 41);
     struct et_axis_attr axis = {.axis = 0};
     RUN(argmax, axis, 1, 1, F32(x, 2, 3), I32(index, 3));
     ok(index[0] == 1 && index[1] == 0 && index[2] == 0,

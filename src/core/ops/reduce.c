@@ -182,6 +182,40 @@ et_norm2(struct et_graph *g, struct et_tensor *x)
     return et_sqrt(g, et_sum_squares(g, x));
 }
 
+/* ---- of stretches of rows ---- */
+
+ETI_INFER(segment_infer)
+{
+    const struct et_desc *first = &call->in[1];
+    ET_TRY(eti_need_float(cx, call, 0, "operand"));
+    ET_TRY(eti_need_ndim(cx, call, 0, "operand", 1, ET_MAX_DIMS));
+    ET_TRY(eti_need_dtype(cx, call, 1, "table", ET_I32));
+    ET_TRY(eti_need_ndim(cx, call, 1, "table", 1, 1));
+    if (first->shape[0] < 1)
+        return ETI_FAIL(cx, call, ET_ESHAPE, "a table of %lld rows says of no stretch",
+                        (long long)first->shape[0]);
+    int64_t n = first->shape[0] - 1;
+    et_desc_init(out, eti_wide(call->in[0].dtype), 1, &n, ET_ROW_MAJOR);
+    return ET_OK;
+}
+
+const struct et_op et_op_segment_sum_squares = {
+    .name = "segment_sum_squares",
+    .summary = "sum of the squares of each of several stretches of rows",
+    .id = ET_OP_segment_sum_squares,
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .infer = segment_infer,
+    .flops = two_per_input,
+};
+
+struct et_tensor *
+et_segment_sum_squares(struct et_graph *g, struct et_tensor *x, struct et_tensor *first)
+{
+    return x && first ? ETI_APPLY(g, segment_sum_squares, NULL, x, first) : NULL;
+}
+
 /* ---- where the largest are ---- */
 
 ETI_INFER(argmax_infer)

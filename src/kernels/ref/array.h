@@ -80,7 +80,8 @@ void etk_ref_elementwise(const struct etk_ref *r);
 /* clang-format off */
 #define ETK_REF_LIST(X)                                                        \
     X(fill) X(iota) X(cast) X(fused)                                           \
-    X(sum) X(amax) X(amin) X(sum_squares) X(argmax) X(topk) X(matmul)          \
+    X(sum) X(amax) X(amin) X(sum_squares) X(segment_sum_squares)               \
+    X(argmax) X(topk) X(matmul)                                                \
     X(conv2d) X(conv2d_grad_input) X(conv2d_grad_weight) X(sdpa)               \
     X(max_pool2d) X(avg_pool2d) X(adaptive_avg_pool2d) X(resize2d)             \
     X(batch_norm) X(batch_norm_grad) X(layer_norm) X(group_norm)               \

@@ -78,6 +78,31 @@ etk_ref_sum_squares(const struct etk_ref *r)
     etk_set(&r->out[0], 0, sum);
 }
 
+/* Where stretch S begins: a row of X. */
+static int64_t
+first_row(const struct etk_ref *r, int64_t s)
+{
+    int64_t row = (int64_t)etk_get(&r->in[1], etk_offset_linear(&r->in[1].d, s));
+    return row < 0 ? 0 : row < r->in[0].d.shape[0] ? row : r->in[0].d.shape[0];
+}
+
+void
+etk_ref_segment_sum_squares(const struct etk_ref *r)
+{
+    const struct etk_array *x = &r->in[0], *y = &r->out[0];
+    for (int64_t s = 0; s < y->d.shape[0]; s++) {
+        int64_t first = first_row(r, s);
+        struct et_desc rows = x->d;
+        rows.shape[0] = first_row(r, s + 1) - first;
+        double sum = 0;
+        for (struct etk_pos i = etk_begin(&rows); !i.end; etk_next(&rows, &i)) {
+            double v = etk_get(x, first * x->d.stride[0] + etk_offset(&rows, i.ix));
+            sum += v * v;
+        }
+        etk_set(y, etk_offset_linear(&y->d, s), sum);
+    }
+}
+
 void
 etk_ref_argmax(const struct etk_ref *r)
 {
