@@ -116,12 +116,27 @@ struct et_optimizer_group {
     double weight_decay;
 };
 
+/* A run as rows of ET_PARAM_ALIGN elements, of which none has two parameters': what is
+ * one number per parameter is one per row, and a formula of both is still one pass. */
+struct et_param_rows {
+    int n;                                   /* parameters of the run */
+    const struct et_param_slot *const *slot; /* [n]: as they lie in memory */
+    int64_t count;                           /* rows */
+    struct et_tensor *p; /* the run's, f32 [count, ET_PARAM_ALIGN] */
+    struct et_tensor *moment[ET_MAX_MOMENTS]; /* likewise */
+    struct et_tensor *first; /* I32 [n + 1]: the row that each begins with, and the end:
+                              * what et_segment_sum_squares takes */
+    struct et_tensor *owner; /* I32 [count]: whose each row is: what et_take takes */
+    struct et_tensor *number; /* f32 [count, 1]: type->number_of; NULL where that is */
+};
+
 /* What an update rule works on: a run of parameters of one group, all with a gradient
- * and the same number of updates. Arrays are f32 [run]. */
+ * and the same number of updates. Arrays are f32 [run]; results may also be f32 rows,
+ * as those of ROWS are. */
 struct et_update {
     const void *options;
-    const struct et_param_slot *slot; /* the first, or only, parameter of the run */
     const struct et_optimizer_group *group;
+    const struct et_param_rows *rows;             /* NULL but for type->by_parameter */
     struct et_tensor *p, *grad;                   /* now */
     struct et_tensor *moment[ET_MAX_MOMENTS];     /* now */
     struct et_tensor *hyper[ET_MAX_HYPER];        /* f32 [1]: what type->hyper gave */
@@ -132,7 +147,7 @@ struct et_update {
 struct et_optimizer_class {
     struct et_component info;
     const char *const *moments; /* names, NULL-terminated, at most ET_MAX_MOMENTS */
-    bool per_parameter;         /* every run is one parameter, and its gap */
+    bool by_parameter;          /* the rule tells parameters apart: it gets rows */
 
     /* Refuses combinations of options; warns. (optional) */
     et_status (*check)(struct et_ctx *cx, const void *options);
@@ -144,6 +159,9 @@ struct et_optimizer_class {
      * (from 1) of the parameters in GROUP. */
     void (*hyper)(const void *options, const struct et_optimizer_group *group,
                   int64_t n, double *hyper);
+
+    /* With by_parameter: a number that a parameter has for ever. (optional) */
+    double (*number_of)(const void *options, const struct et_param_slot *slot);
 
     /* Appends the formulas: fills new_p and new_moment from the rest of U. Must build
      * the same nodes at every step. */
@@ -181,10 +199,11 @@ void et_optimizer_set_alpha(struct et_optimizer *opt, double alpha);
 ET_NODISCARD et_status et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
                                            struct et_tensor *flat, const bool *has_grad,
                                            struct et_tensor *skip);
-/* For those who watch: run I of the last et_optimizer_update, from element *BEGIN to *END
- * of flat memory, with what it is computed from and what comes of it (new_p and
- * new_moment: where SKIP says so, what was there before; NULL where the rule does without
- * that moment). NULL past the last run. Values of the graph, until it is reset. */
+/* For those who watch: run I of the last et_optimizer_update, from element *BEGIN to
+ * *END of flat memory, with what it is computed from and what comes of it (new_p and
+ * new_moment, of the run or as its rows: where SKIP says so, what was there before;
+ * NULL where the rule does without that moment). NULL past the last run. Values of the
+ * graph, until it is reset. */
 const struct et_update *et_optimizer_pending(const struct et_optimizer *opt, int i,
                                              int64_t *begin, int64_t *end);
 /* The evaluation of the last et_optimizer_update went through: counts it for the

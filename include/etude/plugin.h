@@ -37,7 +37,7 @@
 extern "C" {
 #endif
 
-enum { ET_PLUGIN_ABI = 2 }; /* goes up with every change that sizes do not show */
+enum { ET_PLUGIN_ABI = 3 }; /* goes up with every change that sizes do not show */
 
 /* The structs that a plugin fills in or reads: all must be as large there as here. */
 #define ET_PLUGIN_STRUCTS(X)                                                           \
@@ -60,6 +60,7 @@ enum { ET_PLUGIN_ABI = 2 }; /* goes up with every change that sizes do not show 
     X(et_transform_class)                                                              \
     X(et_optimizer_class)                                                              \
     X(et_update)                                                                       \
+    X(et_param_rows)                                                                   \
     X(et_param_slot)                                                                   \
     X(et_scheduler_class)                                                              \
     X(et_timestamp)                                                                    \

@@ -292,7 +292,9 @@ test_with_update(struct et_ctx *cx)
         {"parameters without a gradient", "mlp", "adamw", 1,
          OPTIONS("half_life", "2ba"), &part, 7},
         {"an update that assigns layers", "mlp", "sgd", 1, OPTIONS("half_life", "2ba"),
-         &own, 0},
+         &own, 7},
+        {"an update that assigns filters", "resnet8", "sgd", 1,
+         OPTIONS("half_life", "2ba"), &own, 0},
         {"averages of epochs", "mlp", "sgd", 1, OPTIONS("half_life", "2ep"), NULL, 0},
     };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {

@@ -128,6 +128,13 @@ make_room(struct et_callback *self, const struct et_state *s)
     return ET_OK;
 }
 
+/* A value of a run, which a rule may give as rows, as one array. */
+static struct et_tensor *
+flat(struct et_graph *g, struct et_tensor *x)
+{
+    return x ? et_reshape(g, x, 1, (const int64_t[]){-1}) : NULL;
+}
+
 /* The sums of X Y (Y NULL: of X) over each block: f32 [blocks]. */
 static struct et_tensor *
 block_sums(struct et_graph *g, struct et_tensor *x, struct et_tensor *y)
@@ -146,12 +153,12 @@ sum_run(const struct monitor *m, struct et_graph *g, const struct et_update *u,
     sums[GRAD2] = block_sums(g, u->grad, u->grad);
     if (m->n_sums == 1)
         return;
-    struct et_tensor *moment = m->first < 0 ? NULL : u->new_moment[m->first];
-    struct et_tensor *second = m->second < 0 ? NULL : u->new_moment[m->second];
-    struct et_tensor *change = et_sub(g, u->p, u->new_p);
+    struct et_tensor *moment = m->first < 0 ? NULL : flat(g, u->new_moment[m->first]);
+    struct et_tensor *second = m->second < 0 ? NULL : flat(g, u->new_moment[m->second]);
+    struct et_tensor *param = flat(g, u->new_p), *change = et_sub(g, u->p, param);
     sums[MOMENT2] = block_sums(g, moment, moment);
     sums[SECOND] = block_sums(g, second, NULL);
-    sums[PARAM2] = block_sums(g, u->new_p, u->new_p);
+    sums[PARAM2] = block_sums(g, param, param);
     sums[UPDATE2] = block_sums(g, change, change);
     sums[MOMENT_GRAD] = block_sums(g, moment, u->grad);
     sums[UPDATE_GRAD] = block_sums(g, change, u->grad);

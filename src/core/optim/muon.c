@@ -13,12 +13,22 @@
  *
  * Jordan et al. 2024, kellerjordan.github.io/posts/muon; torch.optim.Muon; adjust_lr of
  * Liu et al. 2025, arXiv 2502.16982 and Bernstein 2025, "Deriving Muon".
+ * What is element by element is done for all parameters at once, matrices and others,
+ * with both rules' results where the run has both, of which each row of flat memory
+ * takes its own: that reads and writes the second moment of matrices too, which is
+ * little beside the products. Matrices of one shape are copied side by side and
+ * iterated as a batch, so that the number of kernels follows from how many shapes there
+ * are. Tall ones are multiplied from the other side, X P with A = X' X, and never
+ * transposed.
+ *
  * Differs: all in f32, where those iterate in bf16; the scale of a filter is that of
- * the matrix it is flattened to; a matrix has AdamW's second moment too, unused.
- * Invariant: a run is one parameter and its gap, which stays zero. */
+ * the matrix it is flattened to; a matrix has AdamW's second moment too, which stays
+ * zero. Invariant: gaps between parameters stay zero. */
 #include "core/optim/optim.h"
 
 #include <math.h>
+
+#include "core/graph/graph_impl.h"
 
 enum adjust { ORIGINAL, MATCH_RMS_ADAMW, SPECTRAL_UNCLAMPED };
 static const char *const adjust_names[] = {"original", "match_rms_adamw",
@@ -60,32 +70,120 @@ hyper(const void *options, const struct et_optimizer_group *group, int64_t n,
     out[V_ROOT] = 1 / sqrt(1 - pow(o->betas.v[1], (double)n));
 }
 
-/* p less what decay at RATE takes; nodes only where the group decays. */
-static struct et_tensor *
-decayed(struct et_graph *g, const struct et_update *u, struct et_tensor *rate)
+static bool
+is_matrix(const struct et_param_slot *slot)
 {
-    double decay = u->group->weight_decay;
-    return decay != 0 ? et_sub(g, u->p, et_mul(g, u->p, et_mul_scalar(g, rate, decay)))
-                      : u->p;
+    return slot->role != ET_ROLE_OTHER && slot->desc.ndim > 1 && slot->count > 0;
 }
 
-/* X [rows, cols] with singular values near 1: 4 rows^2 cols + 2 rows^3 flops a step,
- * for rows <= cols. */
-static struct et_tensor *
-orthogonal(struct et_graph *g, struct et_tensor *x, int64_t steps)
+/* Filters lie channels-last: the columns of their matrix in that order, which the
+ * iteration does not mind. */
+static int64_t
+rows_of(const struct et_param_slot *slot)
 {
-    static const double a = 3.4445, b = -4.7750, c = 2.0315, least = 1e-7;
-    struct et_tensor *norm =
-        et_maximum(g, et_norm2(g, x), et_fill(g, ET_F32, 0, NULL, least));
-    x = et_div(g, x, norm);
+    return slot->desc.shape[0];
+}
+
+static bool
+same_shape(const struct et_param_slot *a, const struct et_param_slot *b)
+{
+    return a->count == b->count && rows_of(a) == rows_of(b);
+}
+
+/* P less weight_decay RATED, which is P times its rate; nodes only where the group
+ * decays. */
+static struct et_tensor *
+decayed(struct et_graph *g, const struct et_update *u, struct et_tensor *p,
+        struct et_tensor *rated)
+{
+    double decay = u->group->weight_decay;
+    return decay != 0 ? et_sub(g, p, et_mul_scalar(g, rated, decay)) : p;
+}
+
+/* ---- matrices ---- */
+
+/* X [n, rows, cols] with singular values near 1, of matrices with a norm of 1: n times
+ * 4 r^2 s + 2 r^3 flops a step, r and s the shorter and the longer side. A step is
+ * computed as a (X + (b/a A + c/a A A) X): its last pass reads two arrays and writes
+ * one. */
+static struct et_tensor *
+orthogonal(struct et_graph *g, struct et_tensor *x, bool tall, int64_t steps)
+{
+    static const double a = 3.4445, b = -4.7750, c = 2.0315;
     for (int64_t i = 0; i < steps; i++) {
-        struct et_tensor *gram = et_matmul(g, x, x, false, true);
+        struct et_tensor *gram = et_matmul(g, x, x, tall, !tall);
         struct et_tensor *square = et_matmul(g, gram, gram, false, false);
         struct et_tensor *p =
-            et_add(g, et_mul_scalar(g, gram, b), et_mul_scalar(g, square, c));
-        x = et_add(g, et_mul_scalar(g, x, a), et_matmul(g, p, x, false, false));
+            et_add(g, et_mul_scalar(g, gram, b / a), et_mul_scalar(g, square, c / a));
+        struct et_tensor *moved =
+            tall ? et_matmul(g, x, p, false, false) : et_matmul(g, p, x, false, false);
+        x = et_mul_scalar(g, et_add(g, x, moved), a);
     }
     return x;
+}
+
+/* Stretch I of X, as long as parameter SLOT and beginning where AT says. */
+static struct et_tensor *
+part_of(struct et_graph *g, struct et_tensor *x, int64_t at,
+        const struct et_param_slot *slot)
+{
+    return et_slice(g, x, 0, at, slot->count, 1);
+}
+
+/* Iterates all matrices of the shape of number FIRST, which D, f32 [run], holds. Each
+ * result is put into PART, at its parameter's number. */
+static void
+iterate_shape(struct et_graph *g, const struct et_update *u, struct et_tensor *d,
+              int first, struct et_tensor **part, const int64_t *offset)
+{
+    const struct options *o = u->options;
+    const struct et_param_rows *all = u->rows;
+    const struct et_param_slot *like = all->slot[first];
+    int64_t rows = rows_of(like), cols = like->count / rows, n = 0;
+    struct et_tensor **in = eti_graph_alloc(g, (size_t)all->n * sizeof(*in));
+    int64_t *at = eti_graph_alloc(g, (size_t)all->n * sizeof *at);
+    if (!in || !at)
+        return;
+    for (int i = first; i < all->n; i++)
+        if (is_matrix(all->slot[i]) && same_shape(all->slot[i], like)) {
+            in[n] = part_of(g, d, offset[i], like);
+            at[n] = n * like->count;
+            n++;
+        }
+    struct et_tensor *x =
+        n == 1 ? in[0] : et_pack(g, in, at, (int)n, n * like->count, ET_F32);
+    x = et_reshape(g, x, 3, (const int64_t[]){n, rows, cols});
+    x = orthogonal(g, x, rows > cols, o->ns_steps);
+    x = et_reshape(g, x, 1, (const int64_t[]){n * like->count});
+    n = 0;
+    for (int i = first; i < all->n; i++)
+        if (is_matrix(all->slot[i]) && same_shape(all->slot[i], like))
+            part[i] = part_of(g, x, n++ * like->count, like);
+}
+
+/* X of every matrix in its place, f32 rows, zero elsewhere; D: directions, f32 rows. */
+static struct et_tensor *
+iterate(struct et_graph *g, const struct et_update *u, struct et_tensor *d)
+{
+    static const int64_t one[] = {1};
+    static const double least = 1e-7;
+    const struct et_param_rows *all = u->rows;
+    const int64_t n = all->n, total = all->count * ET_PARAM_ALIGN;
+    struct et_tensor **part = eti_graph_alloc(g, (size_t)n * sizeof(*part));
+    int64_t *offset = eti_graph_alloc(g, (size_t)n * sizeof *offset);
+    if (!part || !offset)
+        return NULL;
+    struct et_tensor *norm =
+        et_maximum(g, eti_param_norms(g, u, d), et_fill(g, ET_F32, 1, one, least));
+    d = et_reshape(g, et_div(g, d, eti_per_row(g, u, norm)), 1, &total);
+    for (int i = 0; i < n; i++) {
+        part[i] = NULL;
+        offset[i] = all->slot[i]->offset - all->slot[0]->offset;
+    }
+    for (int i = 0; i < n; i++)
+        if (is_matrix(all->slot[i]) && !part[i])
+            iterate_shape(g, u, d, i, part, offset);
+    return eti_as_rows(g, u, et_pack(g, part, offset, (int)n, total, ET_F32));
 }
 
 static double
@@ -102,54 +200,85 @@ scale_of(enum adjust adjust, double out, double in)
     return sqrt(fmax(1, out / in));
 }
 
-/* The rule of a matrix. Filters lie channels-last: the columns of their matrix in that
- * order, which the iteration does not mind. */
-static void
-update_matrix(struct et_graph *g, struct et_update *u)
+/* What the rate of a matrix is multiplied by; 0 for what is none. */
+static double
+number_of(const void *options, const struct et_param_slot *slot)
+{
+    const struct options *o = options;
+    if (!is_matrix(slot))
+        return 0;
+    double rows = (double)rows_of(slot), cols = (double)slot->count / rows;
+    bool turned = slot->role == ET_ROLE_MATRIX_IN_OUT;
+    return turned ? scale_of(o->adjust_lr, cols, rows)
+                  : scale_of(o->adjust_lr, rows, cols);
+}
+
+/* ---- the rules ---- */
+
+/* AdamW on arrays of one shape: what is taken off p, and the moments. */
+static struct et_tensor *
+adamw_step(struct et_graph *g, const struct et_update *u, struct et_tensor *grad,
+           struct et_tensor *const *moment, struct et_tensor **m, struct et_tensor **v)
 {
     const struct options *o = u->options;
-    const struct et_param_slot *slot = u->slot;
-    int64_t rows = slot->desc.shape[0], cols = slot->count / rows;
-    bool turned = slot->role == ET_ROLE_MATRIX_IN_OUT, tall = rows > cols;
-    struct et_tensor *m = eti_average(g, u->moment[M], u->grad, o->momentum);
-    struct et_tensor *d = o->nesterov ? eti_average(g, m, u->grad, o->momentum) : m;
-    struct et_tensor *x = et_slice(g, d, 0, 0, slot->count, 1);
-    x = et_reshape(g, x, 2, (const int64_t[]){rows, cols});
-    x = orthogonal(g, tall ? et_transpose(g, x, 0, 1) : x, o->ns_steps);
-    x = et_reshape(g, tall ? et_transpose(g, x, 0, 1) : x, 1, &slot->count);
-    int64_t before = 0, gap = eti_param_span(slot) - slot->count;
-    if (gap > 0)
-        x = et_pad(g, x, &before, &gap, 0);
-    double scale = turned ? scale_of(o->adjust_lr, (double)cols, (double)rows)
-                          : scale_of(o->adjust_lr, (double)rows, (double)cols);
-    struct et_tensor *rate = et_mul_scalar(g, u->hyper[LR], scale);
-    u->new_moment[M] = m;
-    u->new_p = et_sub(g, decayed(g, u, u->hyper[LR]), et_mul(g, x, rate));
+    *m = eti_average(g, moment[M], grad, o->betas.v[0]);
+    *v = eti_average(g, moment[V], et_square(g, grad), o->betas.v[1]);
+    struct et_tensor *root = et_mul(g, et_sqrt(g, *v), u->hyper[V_ROOT]);
+    struct et_tensor *step =
+        et_div(g, et_mul(g, *m, u->hyper[M_SCALE]), et_add_scalar(g, root, o->eps));
+    return et_mul(g, step, u->hyper[ADAMW_LR]);
 }
 
 static void
-update_other(struct et_graph *g, struct et_update *u)
+update_others(struct et_graph *g, struct et_update *u)
+{
+    struct et_tensor *step =
+        adamw_step(g, u, u->grad, u->moment, &u->new_moment[M], &u->new_moment[V]);
+    struct et_tensor *rated = et_mul(g, u->p, u->hyper[ADAMW_LR]);
+    u->new_p = et_sub(g, decayed(g, u, u->p, rated), step);
+}
+
+/* Rows of matrices, which have a number, take IF_MATRIX, others IF_OTHER; NULL: the run
+ * has no others. */
+static struct et_tensor *
+either(struct et_graph *g, const struct et_update *u, struct et_tensor *if_matrix,
+       struct et_tensor *if_other)
+{
+    return if_other ? et_where(g, u->rows->number, if_matrix, if_other) : if_matrix;
+}
+
+static void
+update_rows(struct et_graph *g, struct et_update *u, bool others)
 {
     const struct options *o = u->options;
-    struct et_tensor *m = eti_average(g, u->moment[M], u->grad, o->betas.v[0]);
-    struct et_tensor *v =
-        eti_average(g, u->moment[V], et_square(g, u->grad), o->betas.v[1]);
-    struct et_tensor *root = et_mul(g, et_sqrt(g, v), u->hyper[V_ROOT]);
-    struct et_tensor *step =
-        et_div(g, et_mul(g, m, u->hyper[M_SCALE]), et_add_scalar(g, root, o->eps));
-    u->new_moment[M] = m;
-    u->new_moment[V] = v;
-    u->new_p = et_sub(g, decayed(g, u, u->hyper[ADAMW_LR]),
-                      et_mul(g, step, u->hyper[ADAMW_LR]));
+    const struct et_param_rows *rows = u->rows;
+    struct et_tensor *grad = eti_as_rows(g, u, u->grad), *p = rows->p;
+    struct et_tensor *m = eti_average(g, rows->moment[M], grad, o->momentum);
+    struct et_tensor *d = o->nesterov ? eti_average(g, m, grad, o->momentum) : m;
+    struct et_tensor *rated = et_mul(g, p, u->hyper[LR]);
+    struct et_tensor *other_m = NULL, *v = NULL, *step = NULL, *other_rated = NULL;
+    if (others) {
+        step = adamw_step(g, u, grad, rows->moment, &other_m, &v);
+        other_rated = et_mul(g, p, u->hyper[ADAMW_LR]);
+        u->new_moment[V] = either(g, u, rows->moment[V], v);
+    }
+    struct et_tensor *x = et_mul(g, iterate(g, u, d), rows->number);
+    x = et_mul(g, x, u->hyper[LR]);
+    u->new_moment[M] = either(g, u, m, other_m);
+    u->new_p = et_sub(g, decayed(g, u, p, either(g, u, rated, other_rated)),
+                      either(g, u, x, step));
 }
 
 static void
 update(struct et_graph *g, struct et_update *u)
 {
-    if (u->slot->role == ET_ROLE_OTHER || u->slot->desc.ndim < 2 || u->slot->count == 0)
-        update_other(g, u);
+    int matrices = 0;
+    for (int i = 0; i < u->rows->n; i++)
+        matrices += is_matrix(u->rows->slot[i]);
+    if (matrices > 0)
+        update_rows(g, u, matrices < u->rows->n);
     else
-        update_matrix(g, u);
+        update_others(g, u);
 }
 
 static const struct et_option table[] = {
@@ -208,8 +337,9 @@ const struct et_optimizer_class et_optimizer_muon = {
             .options_size = sizeof(struct options),
         },
     .moments = moments,
-    .per_parameter = true,
+    .by_parameter = true,
     .check = check,
     .hyper = hyper,
+    .number_of = number_of,
     .update = update,
 };

@@ -20,8 +20,13 @@ eti_param_span(const struct et_param_slot *slot)
 /* Zero moments of those names; EINVAL when there are some already. */
 et_status eti_param_space_add_moments(struct et_ctx *cx, struct et_param_space *s,
                                       const char *const *names, int n);
-/* N parameters from FIRST on of et_param_space_pack's, as f32 [end - begin]: what lies at
- * [BEGIN, END) of it. Not NULL where all are. */
+/* Leaves of DESC on the values and on each moment, from element BEGIN on: the caller's,
+ * also where it fails on the way. */
+et_status eti_param_space_views(const struct et_param_space *s, int64_t begin,
+                                const struct et_desc *desc, struct et_tensor **p,
+                                struct et_tensor **moment);
+/* N parameters from FIRST on of et_param_space_pack's, as f32 [end - begin]: what lies
+ * at [BEGIN, END) of it. Not NULL where all are. */
 struct et_tensor *eti_param_space_pack_part(struct et_graph *g,
                                             const struct et_param_space *s,
                                             struct et_tensor *const *grads, int first,
@@ -66,6 +71,22 @@ void eti_warn_decay(struct et_ctx *cx, const char *name, double weight_decay);
 
 /* EINVAL unless there are two. */
 et_status eti_check_betas(struct et_ctx *cx, const struct et_floats *betas);
+/* Fills ROWS, zero before, for the run from BEGIN to END of flat memory. To be released
+ * also where it fails. ENOTSUP for more rows than an I32 counts. */
+et_status eti_param_rows_init(struct et_param_rows *rows,
+                              const struct et_param_space *s,
+                              const struct et_optimizer_class *type,
+                              const void *options, int64_t begin, int64_t end);
+void eti_param_rows_release(struct et_param_rows *rows, struct et_ctx *cx);
+/* X, f32 [run], as its rows. */
+struct et_tensor *eti_as_rows(struct et_graph *g, const struct et_update *u,
+                              struct et_tensor *x);
+/* Of each parameter's part of X, f32 [run] or rows: its norm. f32 [parameters]. */
+struct et_tensor *eti_param_norms(struct et_graph *g, const struct et_update *u,
+                                  struct et_tensor *x);
+/* V, f32 [parameters], for each row: f32 [rows, 1]. */
+struct et_tensor *eti_per_row(struct et_graph *g, const struct et_update *u,
+                              struct et_tensor *v);
 /* The gradient plus weight_decay p; nodes only where the group decays. */
 struct et_tensor *eti_coupled_decay(struct et_graph *g, const struct et_update *u);
 /* p less FRACTION p, FRACTION one of u's hyper; nodes only where the group decays. */

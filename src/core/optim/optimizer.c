@@ -3,7 +3,8 @@
  *
  * A run is the longest stretch of flat memory whose parameters are of one group, all
  * have a gradient, and have been updated equally often. Usually that is everything, and
- * the update is one fused pass over flat memory. */
+ * the update is one fused pass over flat memory. A rule that tells parameters apart
+ * gets the run as rows, too, and tables of which parameter is where. */
 #include "core/optim/optim.h"
 
 #include <string.h>
@@ -43,6 +44,7 @@ static const int64_t one[] = {1};
 struct run {
     int64_t begin, end;
     struct et_tensor *p, *moment[ET_MAX_MOMENTS];
+    struct et_param_rows rows; /* all zero but for rules by parameter */
 };
 
 /* A run in the update being made: row i of the hyper leaf is its. */
@@ -89,6 +91,7 @@ free_run(struct et_optimizer *opt, struct run *r)
     et_tensor_free(&r->p);
     for (int k = 0; k < opt->n_moments; k++)
         et_tensor_free(&r->moment[k]);
+    eti_param_rows_release(&r->rows, opt->cx);
     et_free(opt->cx, r);
 }
 
@@ -289,18 +292,16 @@ et_optimizer_set_alpha(struct et_optimizer *opt, double alpha)
 static et_status
 new_run(struct et_optimizer *opt, int64_t begin, int64_t end, struct run *r)
 {
-    const struct et_param_space *s = opt->space;
     struct et_desc desc;
     int64_t shape = end - begin;
     et_desc_init(&desc, ET_F32, 1, &shape, ET_ROW_MAJOR);
     r->begin = begin;
     r->end = end;
-    ET_TRY(
-        et_tensor_view(opt->cx, s->values->storage, begin, &desc, "parameters", &r->p));
-    for (int k = 0; k < opt->n_moments; k++)
-        ET_TRY(et_tensor_view(opt->cx, s->moment[k]->storage, begin, &desc,
-                              s->moment_name[k], &r->moment[k]));
-    return ET_OK;
+    ET_TRY(eti_param_space_views(opt->space, begin, &desc, &r->p, r->moment));
+    if (!opt->type->by_parameter)
+        return ET_OK;
+    return eti_param_rows_init(&r->rows, opt->space, opt->type, opt->options, begin,
+                               end);
 }
 
 static et_status
@@ -333,6 +334,18 @@ choose(struct et_graph *g, struct et_tensor *skip, struct et_tensor *next,
     return skip && next ? et_where(g, skip, now, next) : next;
 }
 
+/* *NEXT becomes what the leaf will hold, which is LEAF, or ROWS where *NEXT has their
+ * shape; NULL: it stays. */
+static void
+commit(struct et_graph *g, struct et_tensor *skip, struct et_tensor *leaf,
+       struct et_tensor *rows, struct et_tensor **next)
+{
+    struct et_tensor *into = rows && *next && (*next)->desc.ndim == 2 ? rows : leaf;
+    *next = choose(g, skip, *next, into);
+    if (*next)
+        et_assign(g, into, *next);
+}
+
 /* The formulas of row I. */
 static void
 append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor *flat,
@@ -342,8 +355,8 @@ append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor
     struct et_update *u = &opt->row[i].update;
     *u = (struct et_update){
         .options = opt->options,
-        .slot = opt->row[i].slot,
         .group = opt->row[i].group,
+        .rows = opt->type->by_parameter ? &r->rows : NULL,
         .p = r->p,
         .grad = flat,
     };
@@ -354,13 +367,9 @@ append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor
     for (int h = 0; h < ET_MAX_HYPER; h++)
         u->hyper[h] = et_slice(g, hyper, 0, i * ET_MAX_HYPER + h, 1, 1);
     opt->type->update(g, u);
-    u->new_p = choose(g, skip, u->new_p, r->p);
-    et_assign(g, r->p, u->new_p);
-    for (int k = 0; k < opt->n_moments; k++) {
-        u->new_moment[k] = choose(g, skip, u->new_moment[k], r->moment[k]);
-        if (u->new_moment[k])
-            et_assign(g, r->moment[k], u->new_moment[k]);
-    }
+    commit(g, skip, r->p, r->rows.p, &u->new_p);
+    for (int k = 0; k < opt->n_moments; k++)
+        commit(g, skip, r->moment[k], r->rows.moment[k], &u->new_moment[k]);
 }
 
 /* How many parameters from ORDER[AT] on are of one run. */
@@ -373,7 +382,7 @@ run_length(const struct et_optimizer *opt, int at)
     while (at + n < opt->space->n) {
         int i = opt->order[at + n];
         if (!opt->pending[i] || slot[i].group != first->group ||
-            slot[i].updates != first->updates || (n && opt->type->per_parameter))
+            slot[i].updates != first->updates)
             break;
         n++;
     }

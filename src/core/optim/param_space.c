@@ -153,6 +153,18 @@ eti_param_space_add_moments(struct et_ctx *cx, struct et_param_space *s,
     return ET_OK;
 }
 
+et_status
+eti_param_space_views(const struct et_param_space *s, int64_t begin,
+                      const struct et_desc *desc, struct et_tensor **p,
+                      struct et_tensor **moment)
+{
+    ET_TRY(et_tensor_view(s->cx, s->values->storage, begin, desc, "parameters", p));
+    for (int k = 0; k < s->n_moments; k++)
+        ET_TRY(et_tensor_view(s->cx, s->moment[k]->storage, begin, desc,
+                              s->moment_name[k], &moment[k]));
+    return ET_OK;
+}
+
 /* ---- gradients ---- */
 
 /* Two dense layouts of one shape agree when the strides of all axes longer than 1 do.

@@ -97,35 +97,35 @@ eti_average_add(struct eti_average *a, const struct et_state *s, double smoothin
 
 /* ---- as part of a step ---- */
 
-/* The average's leaf of COUNT weights from BEGIN on. */
+/* The average's leaf of weights from BEGIN on, described as DESC. */
 static et_status
-find_part(struct eti_average *a, const struct et_state *s, int64_t begin, int64_t count,
-          struct et_tensor **out)
+find_part(struct eti_average *a, const struct et_state *s, int64_t begin,
+          const struct et_desc *desc, struct et_tensor **out)
 {
     struct et_tensor *whole = a->pair[0].shadow;
-    struct et_desc desc;
     for (int i = 0; i < a->n_parts; i++)
-        if (a->part[i]->offset == begin && a->part[i]->desc.shape[0] == count) {
+        if (a->part[i]->offset == begin && et_desc_equal(&a->part[i]->desc, desc)) {
             *out = a->part[i];
             return ET_OK;
         }
     ET_TRY(eti_grow(s->cx, &a->part, &a->cap_parts, a->n_parts + 1, sizeof *a->part));
-    et_desc_init(&desc, ET_F32, 1, &count, ET_ROW_MAJOR);
-    ET_TRY(et_tensor_view(s->cx, whole->storage, begin, &desc, "average",
+    ET_TRY(et_tensor_view(s->cx, whole->storage, begin, desc, "average",
                           &a->part[a->n_parts]));
     *out = a->part[a->n_parts++];
     return ET_OK;
 }
 
-/* The average of COUNT weights from BEGIN on moves towards VALUE. */
+/* The average of the weights from BEGIN on moves towards VALUE, which is row-major. */
 static et_status
 append_part(struct eti_average *a, const struct et_state *s, double smoothing,
-            int64_t begin, int64_t count, struct et_tensor *value)
+            int64_t begin, struct et_tensor *value)
 {
     struct et_tensor *part;
-    if (count == 0)
+    struct et_desc desc;
+    if (!value || et_desc_count(&value->desc) == 0)
         return ET_OK;
-    ET_TRY(find_part(a, s, begin, count, &part));
+    et_desc_init(&desc, ET_F32, value->desc.ndim, value->desc.shape, ET_ROW_MAJOR);
+    ET_TRY(find_part(a, s, begin, &desc, &part));
     et_assign(s->graph, part, et_compute_ema(s->graph, part, value, smoothing));
     return ET_OK;
 }
@@ -144,14 +144,15 @@ next_stretch(const struct et_graph *g, const struct et_tensor *weights, int64_t 
     return first;
 }
 
-/* Are all assignments to the weights stretches of flat memory, as optimizers make? */
+/* Are all assignments to the weights stretches of flat memory, or rows of it, as
+ * optimizers make? */
 static bool
 is_flat(const struct et_graph *g, const struct et_tensor *weights)
 {
     for (int i = 0; i < g->n_assign; i++) {
         const struct et_tensor *leaf = g->assign[i].leaf;
         if (leaf->storage == weights->storage &&
-            (leaf->desc.ndim != 1 || leaf->desc.stride[0] != 1))
+            !et_desc_is_contiguous(&leaf->desc, ET_ROW_MAJOR))
             return false;
     }
     return true;
@@ -169,11 +170,10 @@ append_weights(struct eti_average *a, const struct et_state *s, double smoothing
         int64_t begin = next ? next->leaf->offset : total;
         struct et_tensor *same =
             begin > at ? et_slice(g, weights, 0, at, begin - at, 1) : NULL;
-        ET_TRY(append_part(a, s, smoothing, at, begin - at, same));
+        ET_TRY(append_part(a, s, smoothing, at, same));
         if (next)
-            ET_TRY(append_part(a, s, smoothing, begin, next->leaf->desc.shape[0],
-                               next->value));
-        at = next ? begin + next->leaf->desc.shape[0] : total;
+            ET_TRY(append_part(a, s, smoothing, begin, next->value));
+        at = next ? begin + et_desc_count(&next->leaf->desc) : total;
     } while (next);
     return ET_OK;
 }
