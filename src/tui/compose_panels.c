@@ -216,28 +216,6 @@ compose_draw_options(struct compose *c, const struct tui_pane *p, bool has_focus
 
 /* ---- warnings ---- */
 
-/* TEXT in lines of W columns at Y, X; returns how many. */
-static int
-put_wrapped(const struct tui_pane *p, int y, int x, int w, enum tui_role role,
-            const char *text)
-{
-    int n = 0;
-    while (*text && y + n < p->h) {
-        size_t take = strlen(text);
-        if (take > (size_t)w) {
-            take = (size_t)w;
-            while (take > 1 && text[take] != ' ')
-                take--;
-            if (take == 1)
-                take = (size_t)w;
-        }
-        tui_put_n(p, y + n++, x, role, 0, w, text, take);
-        text += take;
-        text += *text == ' ';
-    }
-    return n;
-}
-
 int
 compose_draw_checks(struct compose *c, const struct tui_pane *p, bool all)
 {
@@ -255,7 +233,7 @@ compose_draw_checks(struct compose *c, const struct tui_pane *p, bool all)
             continue;
         }
         tui_put_ch(p, y, 1, p->grid->glyphs->warning, TUI_WARN, 0);
-        y += put_wrapped(p, y, 3, p->w - 4, TUI_WARN, k->text);
+        y += tui_put_wrapped(p, y, 3, p->w - 4, TUI_WARN, k->text);
         const char *fix = k->fix == ETI_FIX_TURN_OFF  ? "turn off"
                           : k->fix == ETI_FIX_MOVE_UP ? "move up"
                                                       : NULL;
@@ -508,7 +486,7 @@ compose_draw_text(struct compose *c, const struct tui_pane *p)
             if (line == wrong && d) {
                 int x = 6 + (d->column > 0 ? d->column - 1 : 0);
                 tui_put(p, y, x < p->w - 2 ? x : p->w - 2, TUI_BAD, "^");
-                y += 1 + put_wrapped(p, y + 1, 6, p->w - 7, TUI_BAD, d->message);
+                y += 1 + tui_put_wrapped(p, y + 1, 6, p->w - 7, TUI_BAD, d->message);
             }
         }
         at += n + (at[n] == '\n');

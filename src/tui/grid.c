@@ -227,6 +227,36 @@ tui_width(const char *text)
     return tui_put(&none, 0, 0, TUI_TEXT, text);
 }
 
+/* Bytes of TEXT that fit into W columns: to the last blank, if there is more. */
+static size_t
+first_line(const char *text, int w)
+{
+    size_t n = 0, blank = 0;
+    for (int columns = 0; text[n]; n++) {
+        bool begins = ((unsigned char)text[n] & 0xc0) != 0x80;
+        if (begins && columns++ == w)
+            return text[n] == ' ' || blank == 0 ? n : blank;
+        if (text[n] == ' ')
+            blank = n;
+    }
+    return n;
+}
+
+int
+tui_put_wrapped(const struct tui_pane *p, int y, int x, int w, enum tui_role role,
+                const char *text)
+{
+    int n = 0;
+    for (; *text && w > 0 && (!p || y + n < p->h); n++) {
+        size_t take = first_line(text, w);
+        if (p)
+            tui_put_n(p, y + n, x, role, 0, w, text, take);
+        text += take;
+        text += *text == ' ';
+    }
+    return n;
+}
+
 int
 tui_put_end(const struct tui_pane *p, int y, int end, enum tui_role role,
             const char *text)

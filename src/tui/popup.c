@@ -202,6 +202,13 @@ put_border(const struct tui_pane *box, const struct tui_popup *p)
                    TUI_DIM, 0);
 }
 
+/* An empty one is a line, too. */
+static int
+lines_of(const char *text, int w)
+{
+    return *text ? tui_put_wrapped(NULL, 0, 0, w, TUI_TEXT, text) : 1;
+}
+
 void
 tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen)
 {
@@ -212,16 +219,21 @@ tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen)
     int rows = p->kind == TUI_MENU ? p->n_items + p->filters : 2;
     if (p->filters && rows > MOST_ROWS)
         rows = MOST_ROWS; /* the rest scrolls, and typing finds it */
-    int h = rows + p->n_lines + 2, w = widest(p) + 4;
-    h = h > screen->h ? screen->h : h;
+    int w = widest(p) + 4;
     w = w > screen->w ? screen->w : w;
+    int h = rows + 2;
+    for (int i = 0; i < p->n_lines; i++)
+        h += lines_of(p->line[i], w - 4);
+    h = h > screen->h ? screen->h : h;
     struct tui_pane box =
         tui_pane_part(screen, (screen->h - h) / 3, (screen->w - w) / 2, h, w);
     put_border(&box, p);
     p->area = tui_pane_part(&box, 1, 2, h - 2, w - 4);
     int y = 0;
-    for (; y < p->n_lines; y++)
-        tui_put(&p->area, y, 0, TUI_TEXT, p->line[y]);
+    for (int i = 0; i < p->n_lines; i++) {
+        tui_put_wrapped(&p->area, y, 0, w - 4, TUI_TEXT, p->line[i]);
+        y += lines_of(p->line[i], w - 4);
+    }
     const char *reason = reason_of(p, buf);
     if (types)
         tui_field_draw(&p->field, &p->area, y++, 0, p->area.w, reason);

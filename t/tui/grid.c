@@ -63,6 +63,23 @@ test_clipping(void)
 }
 
 static void
+test_wrapping(void)
+{
+    static const char text[] =
+        "one two, a\u00f1\u00e9\u00ef\u00f6 andthisiswithoutblanks";
+    struct tui_grid g = grid(6, 10, ETI_PLOT_BRAILLE);
+    struct tui_pane all = tui_pane_of(&g), two = tui_pane_part(&all, 0, 0, 2, 10);
+    is_int(tui_put_wrapped(&all, 0, 1, 8, TUI_TEXT, text), 5, "text takes lines");
+    is_grid(&g,
+            " one two,\n a\u00f1\u00e9\u00ef\u00f6\n andthisi\n swithout\n blanks\n\n",
+            "it is broken at blanks, and a word where it must be");
+    is_int(tui_put_wrapped(NULL, 0, 0, 8, TUI_TEXT, text), 5, "as many as counted");
+    is_int(tui_put_wrapped(&two, 0, 1, 8, TUI_TEXT, text), 2, "no more than there are");
+    is_int(tui_put_wrapped(&all, 0, 0, 0, TUI_TEXT, text), 0, "none in no columns");
+    tui_grid_release(&g);
+}
+
+static void
 test_text(void)
 {
     struct tui_grid g = grid(1, 40, ETI_PLOT_BRAILLE);
@@ -258,6 +275,7 @@ main(void)
     if (et_ctx_new(&cx) != ET_OK)
         bail("no context");
     test_clipping();
+    test_wrapping();
     test_text();
     test_hostile();
     test_bars();
