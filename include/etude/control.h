@@ -62,12 +62,17 @@ const char *et_request_text(const struct et_request *r, char *buf, size_t size);
  * refused, or that a resumed run is not given again. */
 bool et_request_replay(const char *record, int64_t step, struct et_request *out);
 
+/* Adds Q, the newest, to LIST [N] of such requests by step, which has room for it. What
+ * the list has of the same setting for a later step belongs to batches that a crash has
+ * undone, and is dropped: the newest word counts. Returns how many there are then. */
+int et_request_add(struct et_request *list, int n, const struct et_request *q);
+
 /* et_state.stop_reason of a run that "stop" has ended. */
 #define ET_STOPPED_ON_REQUEST "stopped on request"
 
 /* The struct begins one of the caller's own. All slots are called on the trainer's
- * thread. Of several ranks rank 0 alone is asked and told; what it gets, all apply after
- * the same batch. Those that have a control wait on it as well. */
+ * thread. Of several ranks rank 0 alone is asked and told; what it gets, all apply
+ * after the same batch. Those that have a control wait on it as well. */
 struct et_control {
     /* The next request that is to be applied after STEP batches into *OUT; false: there
      * is none. Must not wait. */

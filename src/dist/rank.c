@@ -338,7 +338,7 @@ etd_rank_replay(struct et_ctx *cx, const char *directory, struct et_request **ou
             et_free(cx, list);
             list = more;
         }
-        ((struct et_request *)list)[(*n)++] = q;
+        *n = et_request_add(list, *n, &q);
     }
     et_events_close(&log);
     *out = list;

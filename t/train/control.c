@@ -343,6 +343,57 @@ test_replay(struct et_ctx *cx)
     free(whole.params);
 }
 
+/* A crash at 8, back to a checkpoint at 4, and a new rate at 5: the one that was given
+ * at 6, on the way to the crash, was said before it. */
+static void
+test_newest(struct et_ctx *cx)
+{
+    static const struct ask before[] = {{2, "set optimizer.lr 0.004"},
+                                        {6, "set optimizer.lr 0.02"},
+                                        {6, "algo mixup off"}};
+    static const struct ask anew[] = {{5, "set optimizer.lr 0.01"}};
+    static const struct ask all[] = {{2, "set optimizer.lr 0.004"},
+                                     {5, "set optimizer.lr 0.01"},
+                                     {6, "algo mixup off"}};
+    struct et_request replay[ROOM], r;
+    struct result whole, first, rest;
+    int n = 0;
+    (void)train(cx, &(struct how){.ask = all, .n = 3}, &whole);
+    for (int i = 0; i < 3; i++) {
+        if (et_request_parse(cx, before[i].text, &r) != ET_OK)
+            bail("%s", before[i].text);
+        r.step = before[i].at;
+        n = et_request_add(replay, n, &r);
+    }
+    is_int(n, 3, "requests of a run, as its log has them");
+    (void)train(cx, &(struct how){.ask = before, .n = 1, .stop = 4, .saved = true},
+                &first);
+    (void)train(
+        cx,
+        &(struct how){
+            .ask = anew, .n = 1, .resumed = true, .replay = replay, .n_replay = n},
+        &rest);
+    ok(same_params(&rest, &whole),
+       "what is asked after a crash is not undone by what was asked on the way to it");
+    free(rest.params);
+    free(first.params);
+    if (et_request_parse(cx, anew[0].text, &r) != ET_OK)
+        bail("%s", anew[0].text);
+    r.step = anew[0].at;
+    n = et_request_add(replay, n, &r);
+    ok(n == 3 && replay[0].step == 2 && replay[1].step == 5 && replay[2].step == 6 &&
+           replay[2].op == ET_REQUEST_ALGO,
+       "nor when the run is resumed once more");
+    (void)train(cx, &(struct how){.ask = before, .n = 1, .stop = 4, .saved = true},
+                &first);
+    (void)train(cx, &(struct how){.resumed = true, .replay = replay, .n_replay = n},
+                &rest);
+    ok(same_params(&rest, &whole), "to the same bits");
+    free(rest.params);
+    free(first.params);
+    free(whole.params);
+}
+
 int
 main(void)
 {
@@ -357,6 +408,7 @@ main(void)
         test_pause(cx, &plain);
         test_stop(cx, &plain);
         test_replay(cx);
+        test_newest(cx);
         free(plain.params);
     }
     clear();

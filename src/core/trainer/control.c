@@ -249,12 +249,32 @@ replay(struct et_trainer *t)
         const struct et_request *r = &t->config.replay[t->controlled.replayed];
         if (r->step > t->state.timestamp.batch)
             return;
-        t->controlled.replayed++;
+        int i = t->controlled.replayed++;
+        if (t->controlled.superseded && t->controlled.superseded[i])
+            continue;
         if (!apply(t, r, answer))
             et_log_text(t->state.log, ET_LOG_WARN, &t->state.timestamp,
                         "%s %s was applied before, and now is %s", r->key, r->value,
                         answer);
     }
+}
+
+/* R has been applied: what the log has of the same setting for batches to come was said
+ * before it, on the way to a crash. */
+static et_status
+supersede(struct et_trainer *t, const struct et_request *r)
+{
+    void *block;
+    int n = t->config.n_replay, i = t->controlled.replayed;
+    if (i == n)
+        return ET_OK;
+    if (!t->controlled.superseded) {
+        ET_TRY(et_alloc(t->state.cx, (size_t)n * sizeof(bool), &block));
+        t->controlled.superseded = block;
+    }
+    for (; i < n; i++)
+        t->controlled.superseded[i] |= eti_request_same(&t->config.replay[i], r);
+    return ET_OK;
 }
 
 /* "uid:1000 set optimizer.lr 0.05 -> was 0.1" */
@@ -284,6 +304,8 @@ eti_control_poll(struct et_trainer *t)
         if (!got)
             break;
         bool applied = apply(t, &r, answer);
+        if (applied)
+            ET_TRY(supersede(t, &r));
         say(t, &r, answer);
         if (c && t->state.rank == 0)
             c->done(c, &r, step, applied, answer);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/seams.h"
+#include "core/trainer/trainer_impl.h"
 #include "etude/control.h"
 
 static const struct {
@@ -111,4 +112,23 @@ et_request_replay(const char *record, int64_t step, struct et_request *out)
     snprintf(out->who, sizeof out->who, "%s", who);
     out->step = step;
     return true;
+}
+
+bool
+eti_request_same(const struct et_request *a, const struct et_request *b)
+{
+    return a->op == b->op && strcmp(a->key, b->key) == 0;
+}
+
+int
+et_request_add(struct et_request *list, int n, const struct et_request *q)
+{
+    int kept = 0, at;
+    for (int i = 0; i < n; i++)
+        if (list[i].step <= q->step || !eti_request_same(&list[i], q))
+            list[kept++] = list[i];
+    for (at = kept; at > 0 && list[at - 1].step > q->step; at--)
+        list[at] = list[at - 1];
+    list[at] = *q;
+    return kept + 1;
 }

@@ -326,6 +326,7 @@ et_trainer_free(struct et_trainer **out)
     eti_saver_free(t);
     eti_late_release(t);
     eti_ranks_release(t);
+    et_free(s->cx, t->controlled.superseded);
     for (int i = 0; i < t->n_own_algorithms; i++)
         et_algorithm_free(&t->own_algorithm[i]);
     eti_evaluators_drop(t, 0);

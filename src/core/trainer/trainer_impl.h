@@ -53,6 +53,7 @@ struct eti_rollback {
 struct eti_controlled {
     bool paused, stop, save; /* asked for, and not done yet */
     int replayed;            /* of config.replay */
+    bool *superseded;        /* [config.n_replay]: what has been asked anew; NULL: none */
 };
 
 struct et_trainer {
@@ -190,6 +191,8 @@ bool eti_interrupted(struct et_trainer *t);
 /* control.c: applies what is asked for after the batches so far; holds while it is to be
  * paused. */
 et_status eti_control_poll(struct et_trainer *t);
+/* Do both change the same setting? request.c */
+bool eti_request_same(const struct et_request *a, const struct et_request *b);
 et_status eti_control_hold(struct et_trainer *t);
 /* evaluate.c */
 et_status eti_evaluate_due(struct et_trainer *t, enum et_event event);
