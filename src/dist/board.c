@@ -57,6 +57,18 @@ etd_board_clear(struct etd_board *b)
     }
 }
 
+/* What becomes of a request: rank 0 takes it, or the supervisor takes it back, and only
+ * one of the two. */
+enum state { ASKED, TAKEN, WITHDRAWN };
+
+static bool
+settle(struct etd_board *b, uint64_t number, enum state state)
+{
+    int asked = ASKED;
+    return atomic_compare_exchange_strong(&b->state[number % ETD_BOARD_ROOM], &asked,
+                                          (int)state);
+}
+
 bool
 etd_board_ask(struct etd_board *b, const struct et_request *r)
 {
@@ -64,19 +76,31 @@ etd_board_ask(struct etd_board *b, const struct et_request *r)
     if (asked - b->taken >= ETD_BOARD_ROOM)
         return false;
     b->slot[asked % ETD_BOARD_ROOM] = *r;
+    b->state[asked % ETD_BOARD_ROOM] = ASKED;
     atomic_store_explicit(&b->asked, asked + 1, memory_order_release);
     return true;
+}
+
+bool
+etd_board_withdraw(struct etd_board *b, uint64_t id)
+{
+    for (uint64_t i = b->taken; i < b->asked; i++)
+        if (b->slot[i % ETD_BOARD_ROOM].id == id)
+            return settle(b, i, WITHDRAWN);
+    return false;
 }
 
 bool
 etd_board_next(struct etd_board *b, struct et_request *out)
 {
     uint64_t taken = atomic_load_explicit(&b->taken, memory_order_relaxed);
-    if (atomic_load_explicit(&b->asked, memory_order_acquire) == taken)
-        return false;
-    *out = b->slot[taken % ETD_BOARD_ROOM];
-    atomic_store_explicit(&b->taken, taken + 1, memory_order_release);
-    return true;
+    bool got = false;
+    while (!got && atomic_load_explicit(&b->asked, memory_order_acquire) != taken) {
+        *out = b->slot[taken % ETD_BOARD_ROOM];
+        got = settle(b, taken, TAKEN);
+        atomic_store_explicit(&b->taken, ++taken, memory_order_release);
+    }
+    return got;
 }
 
 void

@@ -51,7 +51,8 @@ struct etd_board {
         asked; /* requests so far; number i is in slot i % ETD_BOARD_ROOM */
     _Atomic uint64_t taken; /* of them, by rank 0: the ranks tell each other */
     struct et_request slot[ETD_BOARD_ROOM];
-    struct etd_board_rank rank[]; /* [n] */
+    _Atomic int state[ETD_BOARD_ROOM]; /* of each: board.c */
+    struct etd_board_rank rank[];      /* [n] */
 };
 
 /* Memory that processes forked from now on share. ENOMEM. */
@@ -61,6 +62,8 @@ void etd_board_free(struct etd_board **board);
 void etd_board_clear(struct etd_board *b);
 /* The supervisor's: asks R of all ranks. False: too much is asked already. */
 bool etd_board_ask(struct etd_board *b, const struct et_request *r);
+/* Takes request ID back; false: rank 0 has it already, or there is none. */
+bool etd_board_withdraw(struct etd_board *b, uint64_t id);
 /* Rank 0's, as et_control.next has it. */
 bool etd_board_next(struct etd_board *b, struct et_request *out);
 /* A rank's: STEP batches are finished; and what it is at now. */

@@ -177,7 +177,11 @@ obey(struct etd_supervisor *s, struct etd_command *c)
     for (int i = 0; i < ETD_PENDING; i++)
         if (s->pending[i].id && memcmp(s->pending[i].name, c->id, sizeof c->id) == 0)
             return; /* asked again, perhaps by a new hub, which will be told */
-    if (c->if_rev >= 0 && c->if_rev != s->revision)
+    /* What is on its way to the ranks changes them too. */
+    bool changes = c->if_rev >= 0 && c->if_rev != s->revision;
+    for (int i = 0; i < ETD_PENDING && c->if_rev >= 0; i++)
+        changes = changes || s->pending[i].id;
+    if (changes)
         reject(s, c, ETD_E_REVISION, "the settings have changed meanwhile");
     else if (c->op == ETD_OP_KILL && c->value[0])
         end_rank(s, c);
@@ -243,6 +247,7 @@ etd_sup_answered(struct etd_supervisor *s, const char *text)
             what += strlen(refused);
         snprintf(a.text, sizeof a.text, "%s", what);
         p->id = 0;
+        et_run_flush(s->run); /* who is told that it is applied finds it in the log */
         answer(s, &a);
     }
 }
@@ -255,6 +260,8 @@ etd_sup_expire(struct etd_supervisor *s)
         struct etd_pending *p = &s->pending[i];
         if (!p->id || (t < p->until && s->alive > 0))
             continue;
+        if (s->alive > 0 && !etd_board_withdraw(s->board, p->id))
+            continue; /* the ranks have it, and say what came of it */
         struct etd_answer a = {.kind = ETD_EXPIRED};
         memcpy(a.id, p->name, sizeof a.id);
         p->id = 0;
