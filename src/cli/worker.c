@@ -17,6 +17,7 @@
 #include "dist/target.h"
 #include "dist/worker.h"
 
+static const double TEST_SECONDS = 15; /* for that of a test: its GPUs are asked, too */
 static const double PATIENCE = 3;      /* seconds for a worker's answer */
 static const double SSH_SECONDS = 120; /* and for whoever types a password for ssh */
 
@@ -291,44 +292,87 @@ remove_one(struct cli *c)
 
 /* ---- asking them ---- */
 
-/* What is known of the worker NAME, which is "local", known, or an address. */
+/* Where the worker NAME is, which is "local", known, or an address. */
 static et_status
-ask(struct cli *c, const char *name, struct etd_worker_info *info)
+find(struct cli *c, const char *name, struct etd_target *t)
 {
-    struct etd_target t = {0};
     char folder[PATH_MAX - 64];
     bool is = true;
-    et_status status =
-        strcmp(name, "local") == 0
-            ? etd_endpoint_path(c->cx, ETD_WORKER_SOCKET, t.address)
-            : etd_target_parse(c->cx, name, cli_user_folder(folder, sizeof folder), &t,
-                               &is);
-    if (status == ET_OK && !is)
-        status = ETD_FAIL(c->cx, ET_ENOENT, WORKER, "no worker is called '%s'", name);
-    const struct etd_client_options o = etd_target_options(&t);
-    return status == ET_OK ? etd_worker_info(c->cx, &o.line, PATIENCE, info) : status;
+    *t = (struct etd_target){0};
+    if (strcmp(name, "local") == 0)
+        return etd_endpoint_path(c->cx, ETD_WORKER_SOCKET, t->address);
+    ET_TRY(
+        etd_target_parse(c->cx, name, cli_user_folder(folder, sizeof folder), t, &is));
+    return is ? ET_OK
+              : ETD_FAIL(c->cx, ET_ENOENT, WORKER, "no worker is called '%s'", name);
+}
+
+static void
+print_test(const char *name, const struct etd_worker_test *t)
+{
+    char host[256], version[64], role[32], disk[32], speed[32], used[32], total[32];
+    const struct etd_worker_info *i = &t->info;
+    printf("%s  %s  etude %s  role %s  %lld cores  %lld GPUs  %.1f ms\n", name,
+           et_visible(host, sizeof host, i->name, strlen(i->name)),
+           et_visible(version, sizeof version, i->version, strlen(i->version)),
+           et_visible(role, sizeof role, i->role, strlen(i->role)), (long long)i->cores,
+           (long long)i->gpus, 1000 * i->rtt);
+    printf("  up %lldd  disk %s free  %s/s from there  %lld runs go on%s%s\n",
+           (long long)(t->host.uptime / 86400),
+           cli_bytes((double)t->host.disk_free, disk, sizeof disk),
+           cli_bytes(t->bandwidth, speed, sizeof speed), (long long)t->host.runs,
+           *t->host.run ? ", the newest " : "", t->host.run);
+    for (int k = 0; k < t->host.n_gpus; k++)
+        printf("  GPU %d  %s  %.0f%%  %s of %s  driver %s\n", k, t->host.gpu[k].name,
+               100 * t->host.gpu[k].util,
+               cli_bytes(t->host.gpu[k].used, used, sizeof used),
+               cli_bytes(t->host.gpu[k].total, total, sizeof total), t->host.driver);
+}
+
+static int
+print_test_json(const char *name, const struct etd_worker_test *t)
+{
+    const struct etd_worker_info *i = &t->info;
+    json_t *gpus = json_array();
+    for (int k = 0; k < t->host.n_gpus; k++)
+        (void)json_array_append_new(
+            gpus, json_pack("{s:s, s:f, s:f, s:f}", "name", t->host.gpu[k].name, "util",
+                            t->host.gpu[k].util, "used", t->host.gpu[k].used, "total",
+                            t->host.gpu[k].total));
+    return cli_print_json(json_pack(
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:s, s:s, s:f, s:o}",
+        "worker", name, "host", i->name, "version", i->version, "role", i->role,
+        "cores", (json_int_t)i->cores, "gpus", (json_int_t)i->gpus, "rtt_ms",
+        1000 * i->rtt, "uptime_s", (json_int_t)t->host.uptime, "disk_free",
+        (json_int_t)t->host.disk_free, "runs", (json_int_t)t->host.runs, "run",
+        t->host.run, "driver", t->host.driver, "bandwidth", t->bandwidth, "gpu", gpus));
 }
 
 static int
 test(struct cli *c)
 {
-    struct etd_worker_info info;
-    et_status status = ask(c, c->arg[1], &info);
+    struct etd_worker_test t;
+    struct etd_target to;
+    et_status status = find(c, c->arg[1], &to);
+    const struct etd_client_options o = etd_target_options(&to);
+    if (status == ET_OK)
+        status = etd_worker_test(c->cx, &o.line, TEST_SECONDS, &t);
     if (status != ET_OK)
         return fail(c, status);
     if (c->opt.json)
-        return cli_print_json(
-            json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:f}", "worker", c->arg[1],
-                      "host", info.name, "version", info.version, "role", info.role,
-                      "cores", (json_int_t)info.cores, "gpus", (json_int_t)info.gpus,
-                      "rtt_ms", 1000 * info.rtt));
-    char host[256], version[64], role[32];
-    printf("%s  %s  etude %s  role %s  %lld cores  %lld GPUs  %.1f ms\n", c->arg[1],
-           et_visible(host, sizeof host, info.name, strlen(info.name)),
-           et_visible(version, sizeof version, info.version, strlen(info.version)),
-           et_visible(role, sizeof role, info.role, strlen(info.role)),
-           (long long)info.cores, (long long)info.gpus, 1000 * info.rtt);
+        return print_test_json(c->arg[1], &t);
+    print_test(c->arg[1], &t);
     return CLI_OK;
+}
+
+/* What the worker NAME says at once. */
+static et_status
+ask(struct cli *c, const char *name, struct etd_worker_info *info)
+{
+    struct etd_target t;
+    et_status status = find(c, name, &t);
+    const struct etd_client_options o = etd_target_options(&t);
+    return status == ET_OK ? etd_worker_info(c->cx, &o.line, PATIENCE, info) : status;
 }
 
 /* A row of the list: its state in one word, and why. */
@@ -348,11 +392,11 @@ print_row(struct cli *c, const char *name, const char *address, json_t *rows)
     et_error_clear(c->cx);
     if (c->opt.json) {
         (void)json_array_append_new(
-            rows,
-            json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f}", "name", name,
-                      "address", address, "state", state, "why", why, "version",
-                      info.version, "role", info.role, "cores", (json_int_t)info.cores,
-                      "gpus", (json_int_t)info.gpus, "rtt_ms", 1000 * info.rtt));
+            rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f}",
+                            "name", name, "address", address, "state", state, "why",
+                            why, "host", info.name, "version", info.version, "role",
+                            info.role, "cores", (json_int_t)info.cores, "gpus",
+                            (json_int_t)info.gpus, "rtt_ms", 1000 * info.rtt));
         return;
     }
     printf("%-12s %-28s %-12s", name, address, state);
@@ -371,11 +415,23 @@ list(struct cli *c)
     struct etd_worker_list *known = read_list(c, &code);
     if (!known)
         return code;
+    const char *only = c->n_args > 1 ? c->arg[1] : NULL;
+    const struct etd_worker *one = only ? etd_workers_find(known, only) : NULL;
     json_t *rows = json_array();
-    print_row(c, "local", "ipc", rows);
-    for (int i = 0; i < known->n; i++)
+    if (!only || strcmp(only, "local") == 0)
+        print_row(c, "local", "ipc", rows);
+    else if (one)
+        print_row(c, one->name, one->address, rows);
+    else
+        code = cli_fail(c, CLI_E_WORKER, "etude worker list shows them",
+                        "no worker is called '%s'", only);
+    for (int i = 0; i < known->n && !only; i++)
         print_row(c, known->worker[i].name, known->worker[i].address, rows);
     et_free(c->cx, known);
+    if (code != CLI_OK) {
+        json_decref(rows);
+        return code;
+    }
     if (c->opt.json)
         return cli_print_json(rows);
     json_decref(rows);
@@ -386,16 +442,10 @@ list(struct cli *c)
 static int
 runs(struct cli *c)
 {
-    struct etd_target t = {0};
-    char folder[PATH_MAX - 64];
-    bool is = true;
+    struct etd_target t;
     json_t *all = NULL, *one;
     size_t i;
-    et_status status = etd_target_parse(
-        c->cx, c->arg[1], cli_user_folder(folder, sizeof folder), &t, &is);
-    if (status == ET_OK && !is)
-        status =
-            ETD_FAIL(c->cx, ET_ENOENT, WORKER, "no worker is called '%s'", c->arg[1]);
+    et_status status = find(c, c->arg[1], &t);
     const struct etd_client_options o = etd_target_options(&t);
     if (status == ET_OK)
         status = etd_worker_runs(c->cx, &o.line, PATIENCE, &all);
@@ -422,7 +472,7 @@ cli_worker(struct cli *c)
         bool serves, keys;
         int (*run)(struct cli *c);
     } actions[] = {
-        {"serve", 0, 0, true, true, serve}, {"list", 0, 0, false, false, list},
+        {"serve", 0, 0, true, true, serve}, {"list", 0, 1, false, false, list},
         {"add", 2, 3, false, false, add},   {"remove", 1, 1, false, false, remove_one},
         {"test", 1, 1, false, false, test}, {"keygen", 0, 0, false, true, keygen},
         {"runs", 1, 1, false, false, runs}, {"key", 0, 0, false, true, show_key},
@@ -440,6 +490,6 @@ cli_worker(struct cli *c)
         return actions[i].run(c);
     }
     return cli_fail(c, CLI_E_OPERAND, NULL,
-                    "worker needs one of: serve, list, add NAME ADDRESS [KEY], "
+                    "worker needs one of: serve, list [NAME], add NAME ADDRESS [KEY], "
                     "remove NAME, test NAME, runs NAME, keygen, key");
 }

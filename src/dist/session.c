@@ -20,18 +20,23 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "core/run/facts.h"
 #include "core/run/index.h"
+#include "dist/child.h"
 #include "dist/endpoint.h"
 #include "dist/errors.h"
+#include "dist/host.h"
 
 extern char **environ;
 
 enum {
     RUNS = 200, /* told of at most, the newest */
     RECIPE = 200 << 10,
-    ARGS = 32,   /* of a recipe that is sent */
-    SAID = 2048, /* bytes of what `train` says that are kept */
+    ARGS = 32,              /* of a recipe that is sent */
+    SAID = 2048,            /* bytes of what `train` says that are kept */
+    LOAD_BYTES = 128 << 10, /* of one message */
 };
+static const double GPU_SECONDS = 5;
 
 enum talk { TALK_NONE, TALK_HOST, TALK_RUN };
 
@@ -58,6 +63,9 @@ struct etd_session {
     size_t n_held;
     json_t *runs; /* being told; NULL: none are */
     size_t next_run;
+    struct etd_child gpus; /* what it says of them goes into MACHINE */
+    double gpus_until;     /* monotonic */
+    int64_t load;          /* bytes that are still to be sent */
     struct start start;
     char bytes[ETD_CHUNK_BYTES];
 };
@@ -182,6 +190,83 @@ tell_runs(struct etd_session *s)
     }
     json_decref(s->runs);
     s->runs = NULL;
+}
+
+/* ---- being tested ---- */
+
+static void
+tell_machine(struct etd_session *s, const char *gpus)
+{
+    struct etd_host_facts facts = {0};
+    const struct etd_head head = head_of(s, ETD_MACHINE);
+    json_t *list = list_runs(s), *one;
+    size_t i;
+    json_array_foreach(list, i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "name"));
+        if (!eti_facts_is_alive(one))
+            continue;
+        if (facts.runs++ == 0 && name)
+            snprintf(facts.run, sizeof facts.run, "%.63s", name);
+    }
+    json_decref(list);
+    etd_host_look(&facts);
+    etd_host_read_gpus(gpus, &facts);
+    (void)s->send(s->data, s->bytes,
+                  etd_host_write(s->bytes, sizeof s->bytes, &head, &facts));
+}
+
+static void
+on_machine(struct etd_session *s)
+{
+    if (s->gpus.pid > 0)
+        return; /* it is being found out */
+    s->gpus_until = eti_monotonic(s->host->cx) + GPU_SECONDS;
+    if (!etd_child_start(&s->gpus, etd_host_gpu_query, false))
+        tell_machine(s, ""); /* no such program: no such GPUs */
+}
+
+static void
+step_gpus(struct etd_session *s)
+{
+    int status;
+    if (etd_child_step(&s->gpus, &status)) {
+        bool fine = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        tell_machine(s, fine ? s->gpus.said : "");
+    } else if (s->gpus.pid > 0 && eti_monotonic(s->host->cx) >= s->gpus_until) {
+        etd_child_kill(&s->gpus); /* a driver that hangs */
+        tell_machine(s, "");
+    }
+}
+
+/* As much as the viewer takes now. */
+static void
+step_load(struct etd_session *s)
+{
+    static const char nothing[LOAD_BYTES];
+    const struct etd_head head = head_of(s, ETD_LOAD);
+    while (s->load > 0) {
+        struct etd_out o;
+        size_t n = s->load < LOAD_BYTES ? (size_t)s->load : LOAD_BYTES;
+        bool last = s->load == (int64_t)n;
+        etd_begin(&o, s->bytes, sizeof s->bytes, &head, 1 + last);
+        etd_put_bin(&o, "data", nothing, n);
+        if (last)
+            etd_put_bool(&o, "done", true);
+        if (!s->send(s->data, s->bytes, etd_end(&o)))
+            return;
+        s->load -= (int64_t)n;
+    }
+}
+
+static void
+on_load(struct etd_session *s, const struct etd_frame *f)
+{
+    int64_t n = etd_get_int(&f->body, "bytes", 0);
+    if (s->load > 0 || n < 1)
+        return; /* one at a time */
+    s->load = n < ETD_LOAD_MOST ? n : ETD_LOAD_MOST;
+    step_load(s);
 }
 
 /* ---- starting a recipe ---- */
@@ -522,6 +607,10 @@ etd_session_message(struct etd_session *s, const void *bytes, size_t n)
         tell_runs(s);
     } else if (f.head.kind == ETD_START) {
         on_start(s, &f);
+    } else if (f.head.kind == ETD_MACHINE) {
+        on_machine(s);
+    } else if (f.head.kind == ETD_LOAD) {
+        on_load(s, &f);
     }
     if (f.head.kind == ETD_BYE)
         s->over = true;
@@ -537,13 +626,15 @@ etd_session_hub_fd(const struct etd_session *s)
 int
 etd_session_child_fd(const struct etd_session *s)
 {
-    return s->start.pid > 0 ? s->start.fd : -1;
+    return s->start.pid > 0 ? s->start.fd : s->gpus.pid > 0 ? s->gpus.fd : -1;
 }
 
 bool
 etd_session_step(struct etd_session *s)
 {
     step_start(s);
+    step_gpus(s);
+    step_load(s);
     if (s->runs)
         tell_runs(s);
     step_hub(s);
@@ -559,6 +650,7 @@ etd_session_new(struct etd_host *host, const char *who, bool is_operator,
     ET_TRY(et_alloc(host->cx, sizeof **out, &block));
     struct etd_session *s = *out = block;
     s->host = host;
+    s->gpus.fd = -1;
     s->is_operator = is_operator;
     s->send = send;
     s->data = data;
@@ -575,6 +667,7 @@ etd_session_free(struct etd_session **out)
         return;
     etd_line_close(&s->line);
     json_decref(s->runs);
+    etd_child_kill(&s->gpus);
     if (s->start.pid > 0) { /* it goes on; only nobody is told any more */
         close(s->start.fd);
         s->host->left[s->host->n_left++] = s->start.pid;

@@ -9,7 +9,10 @@
 #include "dist/keys.h"
 #include "dist/wire.h"
 
-enum { ETD_STARTING = 4 }; /* recipes being started at once */
+enum {
+    ETD_STARTING = 4,       /* recipes being started at once */
+    ETD_LOAD_MOST = 4 << 20 /* bytes that LOAD asks for */
+};
 
 /* What sessions of a process share. */
 struct etd_host {

@@ -71,7 +71,9 @@ enum {
     X(BYE, ETD_CONTROL_BYTES)                                                          \
     X(RUNS, ETD_STREAM_BYTES)                                                          \
     X(START, ETD_CHUNK_BYTES)                                                          \
-    X(FACTS, ETD_STREAM_BYTES)
+    X(FACTS, ETD_STREAM_BYTES)                                                         \
+    X(MACHINE, ETD_STREAM_BYTES)                                                       \
+    X(LOAD, ETD_CHUNK_BYTES)
 
 enum etd_kind {
     ETD_LAST_RECORD = ET_RECORD_COUNT - 1, /* up to here they are et_record_kind */

@@ -8,6 +8,7 @@
 #define ETD_WORKER_H
 
 #include "dist/client.h"
+#include "dist/host.h"
 #include "dist/session.h"
 
 #define ETD_WORKER_SOCKET "_worker" /* a name that no run has */
@@ -41,6 +42,15 @@ struct etd_worker_info {
 ET_NODISCARD et_status etd_worker_info(struct et_ctx *cx,
                                        const struct etd_line_options *to,
                                        double seconds, struct etd_worker_info *out);
+/* The same, and what it says of its machine, and how fast bytes come from there. */
+struct etd_worker_test {
+    struct etd_worker_info info;
+    struct etd_host_facts host;
+    double bandwidth; /* bytes a second */
+};
+ET_NODISCARD et_status etd_worker_test(struct et_ctx *cx,
+                                       const struct etd_line_options *to,
+                                       double seconds, struct etd_worker_test *out);
 struct json_t;
 /* Facts of its runs, the newest first; the caller owns *OUT. */
 ET_NODISCARD et_status etd_worker_runs(struct et_ctx *cx,

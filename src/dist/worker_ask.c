@@ -12,6 +12,8 @@
 #include "dist/errors.h"
 #include "dist/worker.h"
 
+static const double LOAD_SECONDS = 3;
+
 struct asking {
     struct et_ctx *cx;
     struct etd_line *line;
@@ -108,28 +110,96 @@ finish(struct asking *a)
     etd_line_close(&a->line);
 }
 
+/* What WELCOME says, and how long a PING takes. */
+static et_status
+take_info(struct asking *a, struct etd_frame *f, struct etd_worker_info *out)
+{
+    char bytes[256];
+    struct etd_out o;
+    const struct etd_head head = {.kind = ETD_PING};
+    *out = (struct etd_worker_info){0};
+    etd_get_text(&f->body, "name", out->name, sizeof out->name);
+    etd_get_text(&f->body, "version", out->version, sizeof out->version);
+    etd_get_text(&f->body, "role", out->role, sizeof out->role);
+    out->cores = etd_get_int(&f->body, "cores", 0);
+    out->gpus = etd_get_int(&f->body, "gpus", 0);
+    double sent = eti_monotonic(a->cx);
+    etd_begin(&o, bytes, sizeof bytes, &head, 0);
+    ET_TRY(send_frame(a, &o));
+    ET_TRY(wait_for(a, ETD_PONG, f));
+    out->rtt = eti_monotonic(a->cx) - sent;
+    return ET_OK;
+}
+
 et_status
 etd_worker_info(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
                 struct etd_worker_info *out)
 {
     struct asking a;
     struct etd_frame f;
+    ET_TRY(begin(cx, to, seconds, &a, &f));
+    et_status status = take_info(&a, &f, out);
+    finish(&a);
+    return status;
+}
+
+static et_status
+take_machine(struct asking *a, struct etd_host_facts *out)
+{
     char bytes[256];
     struct etd_out o;
-    const struct etd_head head = {.kind = ETD_PING};
-    *out = (struct etd_worker_info){0};
-    ET_TRY(begin(cx, to, seconds, &a, &f));
-    etd_get_text(&f.body, "name", out->name, sizeof out->name);
-    etd_get_text(&f.body, "version", out->version, sizeof out->version);
-    etd_get_text(&f.body, "role", out->role, sizeof out->role);
-    out->cores = etd_get_int(&f.body, "cores", 0);
-    out->gpus = etd_get_int(&f.body, "gpus", 0);
-    double sent = eti_monotonic(cx);
+    struct etd_frame f;
+    const struct etd_head head = {.kind = ETD_MACHINE};
     etd_begin(&o, bytes, sizeof bytes, &head, 0);
-    et_status status = send_frame(&a, &o);
+    ET_TRY(send_frame(a, &o));
+    ET_TRY(wait_for(a, ETD_MACHINE, &f));
+    etd_host_read(&f, out);
+    return ET_OK;
+}
+
+/* Bytes a second of 4 MiB, or of what came of them in 3 s. */
+static et_status
+take_bandwidth(struct asking *a, double rtt, double *out)
+{
+    char bytes[256];
+    struct etd_out o;
+    struct etd_frame f;
+    struct etd_value data;
+    const struct etd_head head = {.kind = ETD_LOAD};
+    double sent = eti_monotonic(a->cx), took = 0, all = 0;
+    bool done = false;
+    a->end = sent + LOAD_SECONDS;
+    etd_begin(&o, bytes, sizeof bytes, &head, 1);
+    etd_put_int(&o, "bytes", ETD_LOAD_MOST);
+    ET_TRY(send_frame(a, &o));
+    while (!done) {
+        et_status status = wait_for(a, ETD_LOAD, &f);
+        if (status != ET_OK && (all == 0 || eti_monotonic(a->cx) < a->end))
+            return status;
+        if (status != ET_OK)
+            break; /* it is slow: the part that came says how */
+        took = eti_monotonic(a->cx) - sent - rtt;
+        all += etd_find(&f.body, "data", &data) ? (double)data.n : 0;
+        done = etd_get_bool(&f.body, "done", false);
+    }
+    et_error_clear(a->cx);
+    *out = all / (took > 1e-6 ? took : 1e-6);
+    return ET_OK;
+}
+
+et_status
+etd_worker_test(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
+                struct etd_worker_test *out)
+{
+    struct asking a;
+    struct etd_frame f;
+    *out = (struct etd_worker_test){0};
+    ET_TRY(begin(cx, to, seconds, &a, &f));
+    et_status status = take_info(&a, &f, &out->info);
     if (status == ET_OK)
-        status = wait_for(&a, ETD_PONG, &f);
-    out->rtt = eti_monotonic(cx) - sent;
+        status = take_machine(&a, &out->host);
+    if (status == ET_OK)
+        status = take_bandwidth(&a, out->info.rtt, &out->bandwidth);
     finish(&a);
     return status;
 }

@@ -4,7 +4,6 @@
 
 #include "tui/workers.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +15,7 @@
 
 static const double AGAIN = 10, RETRY = 12, PATIENCE = 10; /* seconds */
 
-enum { DETAIL = 5, ATTACH = 6 };
+enum { VIEWER = 1, OPERATOR };
 
 /* ---- who there is ---- */
 
@@ -71,7 +70,7 @@ read_workers(struct workers *w)
 static void
 ask(struct workers *w, struct workers_row *r)
 {
-    const char *argument[] = {"worker", "test", r->name, "--json", NULL};
+    const char *argument[] = {"worker", "list", r->name, "--json", NULL};
     r->next = tui_now(w->app) + (r->state == WORKER_LOST ? RETRY : AGAIN);
     if (tui_job_start(&r->job, w->app->cx, argument, NULL, 0) != ET_OK) {
         snprintf(r->why, sizeof r->why, "%.199s", et_error_get(w->app->cx)->message);
@@ -109,34 +108,73 @@ stand_in(struct workers_row *r)
     r->rtt_ms = 0;
 }
 
-/* The answer of `worker test --json`, or its error. */
+static enum workers_state
+state_of(const char *word)
+{
+    return strcmp(word, "ready") == 0     ? WORKER_READY
+           : strcmp(word, "refused") == 0 ? WORKER_REFUSED
+           : strcmp(word, "version") == 0 ? WORKER_OLD
+                                          : WORKER_LOST;
+}
+
+/* What list and test say alike. */
+static void
+take_info(struct workers_row *r, const json_t *all)
+{
+    r->is_alone = false;
+    snprintf(r->host, sizeof r->host, "%.63s", text_of(all, "host"));
+    snprintf(r->version, sizeof r->version, "%.31s", text_of(all, "version"));
+    snprintf(r->role, sizeof r->role, "%.15s", text_of(all, "role"));
+    r->cores = json_integer_value(json_object_get(all, "cores"));
+    r->gpus = json_integer_value(json_object_get(all, "gpus"));
+    r->rtt_ms = json_number_value(json_object_get(all, "rtt_ms"));
+}
+
+/* The row that `worker list NAME --json` says, or its error. */
 static void
 take(struct workers_row *r)
 {
     json_error_t error;
-    bool is_good = r->job.code == 0;
-    json_t *all = json_loads(is_good ? r->job.text : r->job.error, 0, &error);
-    if (is_good && json_is_object(all)) {
-        r->state = WORKER_READY;
-        r->is_alone = false;
-        r->why[0] = '\0';
-        snprintf(r->host, sizeof r->host, "%.63s", text_of(all, "host"));
-        snprintf(r->version, sizeof r->version, "%.31s", text_of(all, "version"));
-        snprintf(r->role, sizeof r->role, "%.15s", text_of(all, "role"));
-        r->cores = json_integer_value(json_object_get(all, "cores"));
-        r->gpus = json_integer_value(json_object_get(all, "gpus"));
-        r->rtt_ms = json_number_value(json_object_get(all, "rtt_ms"));
-    } else {
-        const char *why = json_is_object(all) ? text_of(all, "message") : r->job.error;
-        r->state = r->job.code == 77   ? WORKER_REFUSED
-                   : r->job.code == 76 ? WORKER_OLD
-                                       : WORKER_LOST;
-        et_visible(r->why, sizeof r->why, why, strlen(why));
-    }
-    json_decref(all);
+    json_t *list = json_loads(r->job.code == 0 ? r->job.text : "", 0, &error);
+    const json_t *all = json_array_get(list, 0);
+    const char *why = all ? text_of(all, "why") : r->job.error;
+    r->state = state_of(text_of(all, "state"));
+    et_visible(r->why, sizeof r->why, why, strlen(why));
+    if (r->state == WORKER_READY)
+        take_info(r, all);
+    json_decref(list);
     if (r->state == WORKER_LOST && is_local(r))
         stand_in(r);
     tui_job_stop(&r->job);
+}
+
+/* The answer of `worker test --json`. */
+static void
+take_test(struct workers_row *r, const json_t *all)
+{
+    struct etd_host_facts *h = &r->host_facts;
+    const json_t *one;
+    size_t i;
+    take_info(r, all);
+    r->state = WORKER_READY;
+    r->is_tested = true;
+    r->bandwidth = json_number_value(json_object_get(all, "bandwidth"));
+    *h = (struct etd_host_facts){
+        .uptime = json_integer_value(json_object_get(all, "uptime_s")),
+        .disk_free = json_integer_value(json_object_get(all, "disk_free")),
+        .runs = json_integer_value(json_object_get(all, "runs")),
+    };
+    snprintf(h->run, sizeof h->run, "%.63s", text_of(all, "run"));
+    snprintf(h->driver, sizeof h->driver, "%.31s", text_of(all, "driver"));
+    json_array_foreach(json_object_get(all, "gpu"), i, one)
+    {
+        if (i == ETD_HOST_GPUS)
+            break;
+        h->gpu[i].util = json_number_value(json_object_get(one, "util"));
+        h->gpu[i].used = json_number_value(json_object_get(one, "used"));
+        h->gpu[i].total = json_number_value(json_object_get(one, "total"));
+        h->n_gpus = (int)i + 1;
+    }
 }
 
 /* ---- attaching ---- */
@@ -258,15 +296,70 @@ offer_runs(struct workers *w)
     w->app->popup.data = w;
 }
 
-static void
-say_keys(struct workers *w)
+struct workers_row *
+tui_workers_selected(struct workers *w)
 {
+    return w->n > 0 ? &w->row[w->list.at < w->n ? w->list.at : 0] : NULL;
+}
+
+static void
+key_chosen(struct tui_app *app, void *data, int id, const char *text)
+{
+    struct workers *w = data;
+    char line[200];
+    (void)text;
+    snprintf(line, sizeof line, "%s %s NAME", id == OPERATOR ? "operator" : "viewer",
+             w->public_key);
+    tui_copy(app, line);
+    tui_say(app, TUI_TEXT, "copied, for authorized_keys there: %.60s", line);
+}
+
+/* This machine's key, for others, and the one that the selected worker is held to. */
+static void
+show_keys(struct workers *w)
+{
+    static const struct tui_item items[] = {
+        {.id = VIEWER, .key = 'v', .text = "copy the line that lets it in as a viewer"},
+        {.id = OPERATOR,
+         .key = 'o',
+         .text = "as an operator, which is as good as a login"},
+    };
+    struct tui_popup *p = &w->app->popup;
+    const struct workers_row *r = tui_workers_selected(w);
+    char fingerprint[ETD_FINGERPRINT];
     json_error_t error;
     json_t *all = json_loadb(w->job.text, w->job.n, 0, &error);
-    char line[200];
-    snprintf(line, sizeof line, "viewer %.60s NAME", text_of(all, "public"));
-    tui_copy(w->app, line);
-    tui_say(w->app, TUI_TEXT, "copied, for authorized_keys there: %.60s", line);
+    bool good = etd_key_is(text_of(all, "public"));
+    if (good)
+        memcpy(w->public_key, text_of(all, "public"), sizeof w->public_key);
+    json_decref(all);
+    if (!good || tui_popup_menu(p, w->app->cx, "keys", items, 2) != ET_OK) {
+        tui_say_error(w->app);
+        return;
+    }
+    tui_popup_line(p, "this machine's: %s", w->public_key);
+    tui_popup_line(p, "%s", etd_key_fingerprint(w->public_key, fingerprint));
+    if (r && *r->key)
+        tui_popup_line(p, "%s is held to %s", r->name,
+                       etd_key_fingerprint(r->key, fingerprint));
+    p->done = key_chosen;
+    p->data = w;
+}
+
+static void
+finish_test(struct workers *w)
+{
+    char a[TUI_NUMBER], b[TUI_NUMBER];
+    json_error_t error;
+    json_t *all = json_loadb(w->job.text, w->job.n, 0, &error);
+    for (int i = 0; i < w->n; i++) {
+        struct workers_row *r = &w->row[i];
+        if (strcmp(r->name, w->doing_to) != 0 || !json_is_object(all))
+            continue;
+        take_test(r, all);
+        tui_say(w->app, TUI_GOOD, "%s answers in %s, %s/s come from there", r->name,
+                tui_ms(r->rtt_ms, a), tui_bytes(r->bandwidth, b));
+    }
     json_decref(all);
 }
 
@@ -284,7 +377,9 @@ finish(struct workers *w)
     if (doing == WORKERS_RUNS) {
         offer_runs(w);
     } else if (doing == WORKERS_KEYS) {
-        say_keys(w);
+        show_keys(w);
+    } else if (doing == WORKERS_TEST) {
+        finish_test(w);
     } else {
         w->job.text[strcspn(w->job.text, "\n")] = '\0';
         tui_say(w->app, TUI_GOOD, "%.200s",
@@ -293,22 +388,30 @@ finish(struct workers *w)
     }
 }
 
-static struct workers_row *
-selected(struct workers *w)
-{
-    return w->n > 0 ? &w->row[w->list.at < w->n ? w->list.at : 0] : NULL;
-}
-
 static void
 open_runs(struct workers *w)
 {
-    const struct workers_row *r = selected(w);
+    const struct workers_row *r = tui_workers_selected(w);
     if (r && is_local(r)) {
         tui_app_go(w->app, TUI_IN_runs);
     } else if (r) {
         const char *argument[] = {"worker", "runs", r->name, "--json", NULL};
         tui_say(w->app, TUI_TEXT, "asking %s for its runs...", r->name);
         start(w, WORKERS_RUNS, r->name, argument);
+    }
+}
+
+static void
+test(struct workers *w)
+{
+    const struct workers_row *r = tui_workers_selected(w);
+    if (r && r->is_alone) {
+        tui_say(w->app, TUI_TEXT,
+                "this machine needs no worker: there is none to test");
+    } else if (r) {
+        const char *argument[] = {"worker", "test", r->name, "--json", NULL};
+        tui_say(w->app, TUI_TEXT, "testing %s...", r->name);
+        start(w, WORKERS_TEST, r->name, argument);
     }
 }
 
@@ -345,7 +448,7 @@ static void
 removed(struct tui_app *app, void *data, int id, const char *text)
 {
     struct workers *w = data;
-    const struct workers_row *r = selected(w);
+    const struct workers_row *r = tui_workers_selected(w);
     (void)app;
     (void)text;
     if (id != 1 || !r)
@@ -361,7 +464,7 @@ ask_remove(struct workers *w)
         {.id = 1, .key = 'y', .text = "forget it"},
         {.id = 2, .key = 'n', .text = "keep it"},
     };
-    const struct workers_row *r = selected(w);
+    const struct workers_row *r = tui_workers_selected(w);
     if (!r || is_local(r)) {
         tui_say(w->app, TUI_TEXT, "this machine is always in the list");
         return;
@@ -425,9 +528,11 @@ act(struct tui_app *app, void *self, enum tui_action action)
         start(w, WORKERS_KEYS, "", keygen);
         return true;
     case TUI_DO_workers_test:
+        test(w);
+        return true;
     case TUI_DO_everywhere_retry:
-        if (selected(w))
-            ask(w, selected(w));
+        if (tui_workers_selected(w))
+            ask(w, tui_workers_selected(w));
         return true;
     case TUI_DO_workers_role:
         change_role(app);
@@ -478,157 +583,6 @@ tick(struct tui_app *app, void *self)
         any = true;
     }
     return any;
-}
-
-/* ---- drawing ---- */
-
-static const struct {
-    char sign;
-    enum tui_role role;
-    const char *word;
-} states[] = {
-    [WORKER_ASKED] = {'.', TUI_DIM, "asking"},
-    [WORKER_READY] = {'*', TUI_GOOD, "ready"},
-    [WORKER_OLD] = {'v', TUI_WARN, "another version"},
-    [WORKER_REFUSED] = {'k', TUI_BAD, "key refused"},
-    [WORKER_LOST] = {'x', TUI_BAD, "unreachable"},
-};
-
-static void
-put_row(const struct workers *w, const struct tui_pane *p, int y,
-        const struct workers_row *r)
-{
-    char a[TUI_NUMBER];
-    enum workers_state s = r->state;
-    tui_put_ch(p, y, 2, (uint32_t)states[s].sign, states[s].role, 0);
-    tui_put_n(p, y, 4, TUI_TEXT, 0, 13, r->name, strlen(r->name));
-    tui_put_n(p, y, 18, TUI_TEXT, 0, 28, r->address, strlen(r->address));
-    if (s == WORKER_READY) {
-        if (r->gpus >= 0)
-            tui_putf(p, y, 47, TUI_TEXT, "%3lld", (long long)r->gpus);
-        else
-            tui_put(p, y, 49, TUI_DIM, "-");
-        tui_putf(p, y, 54, TUI_TEXT, "%4lld", (long long)r->cores);
-        tui_put(p, y, 62, TUI_TEXT, r->role);
-        tui_put_end(p, y, 79, TUI_TEXT, tui_ms(r->rtt_ms, a));
-    } else if (s == WORKER_LOST && r->job.pid <= 0) {
-        double left = r->next - tui_now(w->app);
-        if (w->app->config.is_dump)
-            tui_put(p, y, 47, states[s].role, states[s].word);
-        else
-            tui_putf(p, y, 47, states[s].role, "%s, retry %.0fs", states[s].word,
-                     left > 0 ? ceil(left) : 0);
-    } else {
-        tui_put(p, y, 47, states[s].role, states[s].word);
-    }
-}
-
-static const char *
-fix_of(const struct workers_row *r)
-{
-    switch (r->state) {
-    case WORKER_READY:
-        return r->is_alone
-                   ? "runs here need no worker; `etude worker serve` lets others in"
-                   : "";
-    case WORKER_LOST:
-        return "is `etude worker serve` running there? t asks again";
-    case WORKER_REFUSED:
-        return "k shows the line for its authorized_keys";
-    case WORKER_OLD:
-        return "both sides need versions that speak one protocol";
-    default:
-        return "";
-    }
-}
-
-static void
-draw_detail(const struct tui_pane *p, const struct workers_row *r)
-{
-    char fingerprint[ETD_FINGERPRINT];
-    tui_title(p, 0, r->name, false);
-    if (r->state == WORKER_READY)
-        tui_putf(p, 1, 1, TUI_TEXT, "%s   etude %s   %lld cores   as %s", r->host,
-                 r->version, (long long)r->cores, r->role);
-    else if (*r->why)
-        tui_put_n(p, 1, 1, states[r->state].role, 0, p->w - 2, r->why, strlen(r->why));
-    tui_put(p, 2, 1, TUI_DIM, fix_of(r));
-    if (*r->key)
-        tui_putf(p, 3, 1, TUI_TEXT, "key   %s   pinned, first seen %s",
-                 etd_key_fingerprint(r->key, fingerprint), r->since);
-    else if (strncmp(r->address, "ssh:", 4) == 0)
-        tui_put(p, 3, 1, TUI_TEXT, "key   ssh's own");
-}
-
-static void
-draw_attach(const struct workers *w, const struct tui_pane *p)
-{
-    char line[ETD_WORD + 64], fact[ETI_FACT_TEXT];
-    tui_title(p, 0, "attach", w->is_typing);
-    tui_put(p, 1, 1, TUI_DIM, "address");
-    if (w->is_typing)
-        tui_field_draw(&w->address, p, 1, 10, p->w - 12, *w->fault ? w->fault : NULL);
-    else
-        tui_put(p, 1, 10, TUI_DIM,
-                "a: a run's name, RUN@WORKER, tcp://HOST:PORT[/RUN], ssh://HOST[/RUN]");
-    tui_put(p, 2, 1, TUI_DIM, "history");
-    tui_put(p, 2, 10, TUI_TEXT, "all from the start");
-    tui_put(p, 3, 1, TUI_DIM, "role");
-    tui_put(p, 3, 10, TUI_TEXT,
-            w->app->config.is_readonly ? "viewer"
-            : w->app->is_viewer        ? "viewer (v: operator)"
-                                       : "operator (v: viewer)");
-    tui_app_holder(w->app, line, sizeof line);
-    if (*line) {
-        const char *name = eti_facts_get(w->app->source->facts, "name", fact);
-        tui_putf(p, 3, 33, TUI_TEXT, "%s: %s", name ? name : "the run", line);
-    }
-}
-
-static void
-draw(struct tui_app *app, void *self, const struct tui_pane *p)
-{
-    struct workers *w = self;
-    int ready = 0, foot = p->h > 18 ? DETAIL + ATTACH - 1 : p->h > 12 ? ATTACH - 1 : 0;
-    long long gpus = 0;
-    (void)app;
-    for (int i = 0; i < w->n; i++) {
-        ready += w->row[i].state == WORKER_READY;
-        gpus +=
-            w->row[i].state == WORKER_READY && w->row[i].gpus > 0 ? w->row[i].gpus : 0;
-    }
-    tui_putf(p, 0, 1, TUI_TEXT, "%d worker%s, %d reachable   %lld GPUs", w->n,
-             w->n == 1 ? "" : "s", ready, gpus);
-    tui_put_end(p, 0, p->w - 1, TUI_DIM, "asked every 10s");
-    tui_put(p, 1, 2, TUI_DIM, "S NAME");
-    tui_put(p, 1, 18, TUI_DIM, "ADDRESS");
-    tui_put(p, 1, 47, TUI_DIM, "GPUs");
-    tui_put(p, 1, 54, TUI_DIM, "CORES");
-    tui_put(p, 1, 62, TUI_DIM, "ROLE");
-    tui_put_end(p, 1, 79, TUI_DIM, "RTT");
-    tui_fill(p, 2, 0, p->w, p->grid->glyphs->across, TUI_DIM);
-    int rows = p->h - 4 - foot;
-    tui_list_show(&w->list, w->n, rows > 0 ? rows : 1);
-    for (int i = 0; i < rows && w->list.top + i < w->n; i++) {
-        int at = w->list.top + i;
-        if (at == w->list.at)
-            tui_put_ch(p, 3 + i, 0, p->grid->glyphs->selected, TUI_FOCUS, 0);
-        put_row(w, p, 3 + i, &w->row[at]);
-    }
-    if (w->n == 1 && rows > 2)
-        tui_put(p, 5, 4, TUI_DIM, "+ adds another machine; man etude-worker");
-    if (rows > 0)
-        tui_put(p, 3 + rows, 1, TUI_DIM,
-                "* ready  x unreachable  k key refused  v another version");
-    int y = p->h - foot;
-    if (foot > ATTACH) {
-        const struct tui_pane detail = tui_pane_part(p, y, 0, DETAIL - 1, p->w);
-        draw_detail(&detail, selected(w));
-        y += DETAIL - 1;
-    }
-    const struct tui_pane form = tui_pane_part(p, y, 0, p->h - y, p->w);
-    if (form.h > 2)
-        draw_attach(w, &form);
 }
 
 static enum tui_role
@@ -688,7 +642,7 @@ const struct tui_screen tui_screen_workers = {
     .size = sizeof(struct workers),
     .open = open_screen,
     .close = close_screen,
-    .draw = draw,
+    .draw = tui_workers_draw,
     .message = message,
     .key = key,
     .act = act,

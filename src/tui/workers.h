@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <limits.h>
 
+#include "dist/host.h"
 #include "dist/target.h"
 #include "tui/app.h"
 #include "tui/job.h"
@@ -30,7 +31,10 @@ struct workers_row {
     int64_t cores, gpus; /* gpus -1: not known */
     bool is_alone;       /* it is this machine, and no service listens on it */
     double rtt_ms;
-    double next; /* monotonic: when it is asked again */
+    bool is_tested; /* by t: */
+    struct etd_host_facts host_facts;
+    double bandwidth; /* bytes a second */
+    double next;      /* monotonic: when it is asked again */
     struct tui_job job;
 };
 
@@ -45,17 +49,25 @@ struct workers {
     char problem[200]; /* of workers.yaml */
     struct tui_field address;
     bool is_typing;
-    char fault[160];    /* of the address */
-    struct tui_job job; /* of what was asked for last: add, remove, keygen, runs */
+    char fault[160]; /* of the address */
+    struct tui_job
+        job; /* of what was asked for last: add, remove, keygen, runs, test */
     enum {
         WORKERS_NOTHING,
         WORKERS_ADD,
         WORKERS_REMOVE,
         WORKERS_KEYS,
-        WORKERS_RUNS
+        WORKERS_RUNS,
+        WORKERS_TEST
     } doing;
     char doing_to[64];
-    json_t *runs; /* of the worker that was opened */
+    json_t *runs;                  /* of the worker that was opened */
+    char public_key[ETD_KEY_TEXT]; /* of this machine, once it was asked for */
 };
+
+/* NULL: there is no row. */
+struct workers_row *tui_workers_selected(struct workers *w);
+/* For struct tui_screen. */
+void tui_workers_draw(struct tui_app *app, void *self, const struct tui_pane *p);
 
 #endif

@@ -23,7 +23,13 @@ until_true() {
     done
 }
 # A run trains for ever: what a failed test leaves is ended with it.
-trap 'kill -9 $(supervisor) 2>/dev/null; rm -rf "$dir"' EXIT
+clean() {
+    pid=$(supervisor 2>/dev/null)
+    # shellcheck disable=SC2046
+    [ -z "$pid" ] || kill -9 "$pid" $(family "$pid") 2>/dev/null
+    until_true 'rm -rf "$dir" 2>/dev/null'
+}
+trap clean EXIT
 
 run train r.yaml -d --run_directory here --run_name brisk-otter
 exits 0 "a run"

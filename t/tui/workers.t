@@ -26,12 +26,17 @@ run worker keygen
 exits 0 "keys of this machine"
 public=$(sed -n 's/^public //p' conf/curve.key | head -1)
 [ -n "$public" ] || public=$(sed -n 's/^public key *//p' out)
-does 'copied, for authorized_keys there: viewer' "k shows the line for others, and copies it" 'k'
+does 'copy the line that lets it in as a viewer' "k shows the key, and offers the line for others" 'k'
+does 'SHA256:' "with its fingerprint" 'k'
+does 'copied, for authorized_keys there: viewer' "which is copied" 'kv'
+does 'copied, for authorized_keys there: operator' "for either role" 'ko'
+does 'needs no worker: there is none to test' "t says that this machine has none" 't'
 run worker add far tcp://127.0.0.1:9 "$public"
 exits 0 "a worker where nothing listens"
 does 'x far           tcp://127.0.0.1:9' "is shown as one" ''
 does 'unreachable' "with the reason" 'j'
 does 'pinned, first seen' "and its key" 'j'
+does 'far is held to SHA256:' "k shows that it is held to it" 'jk'
 does '2 workers, 1 reachable' "the others are asked all the same" ''
 does 'near is ssh://nowhere' "+ adds one" '+near ssh://nowhere<enter>'
 says conf/workers.yaml 'ssh://nowhere' "to the user's file"

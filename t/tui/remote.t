@@ -1,0 +1,115 @@
+#!/bin/sh
+# A worker that listens on the network, and the screens of another user of this machine,
+# who knows nothing of its folders: tested, its runs, attached to, steered; and keys.
+. "$(dirname "$0")/screens.sh"
+mkdir -p there/bin there/r here/r && chmod 700 there/r here/r
+# at PLACE ARGS...: the program as the user of that place
+at() {
+    place=$1
+    shift
+    (cd "$dir/$place" && ETUDE_CONFIG_DIR="$dir/$place/conf" XDG_STATE_HOME="$dir/$place/state" \
+        XDG_RUNTIME_DIR="$dir/$place/r" PATH="$dir/$place/bin:$PATH" "$ET_BUILDDIR/etude" "$@")
+}
+# sees TEXT NAME KEYS: here, on the screen Workers once KEYS were pressed
+sees() {
+    at here runs --dump-screen 100x32 --keys "4$3" >out 2>err </dev/null
+    says out "$1" "$2"
+}
+until_true() {
+    i=0
+    until eval "$1" || [ $i -gt 600 ]; do
+        i=$((i + 1))
+        sleep 0.1
+    done
+}
+public() { sed -n 's/^public //p' "$dir/$1/conf/curve.key"; }
+run_pid() { sed -n 's/.*"pid": \([0-9]*\).*/\1/p' there/run/run.json 2>/dev/null; }
+worker=
+# What a failed test leaves would train for ever.
+clean() {
+    pid=$(run_pid)
+    # shellcheck disable=SC2046
+    [ -z "$pid" ] || kill -9 "$pid" $(family "$pid") 2>/dev/null
+    [ -z "$worker" ] || kill -9 "$worker" 2>/dev/null
+    until_true 'rm -rf "$dir" 2>/dev/null'
+}
+trap clean EXIT
+
+cat >there/bin/nvidia-smi <<'R'
+#!/bin/sh
+echo "NVIDIA H100 80GB HBM3, 88, 61035, 81559, 580.95"
+echo "NVIDIA H100 80GB HBM3, 0, 4, 81559, 580.95"
+R
+chmod +x there/bin/nvidia-smi
+cat >there/r.yaml <<'R'
+max_duration: 100000000ba
+seed: 3
+model: {name: mlp, hidden: 16, layers: 1}
+train_data: {name: synthetic_images, batch_size: 8, num_samples: 32, workers: 0}
+optimizer: {name: sgd, lr: 0.001}
+R
+at there worker keygen >out 2>err && at here worker keygen >out 2>err
+ok $? "two users with keys"
+(umask 077 && echo "operator $(public here) me" >there/conf/authorized_keys)
+(cd there && ETUDE_CONFIG_DIR="$dir/there/conf" XDG_STATE_HOME="$dir/there/state" \
+    XDG_RUNTIME_DIR="$dir/there/r" PATH="$dir/there/bin:$PATH" exec "$ET_BUILDDIR/etude" \
+    worker serve --listen tcp://127.0.0.1:0 >"$dir/served" 2>&1) &
+worker=$!
+until_true 'grep -q "listening at" served'
+address=$(sed -n 's/^listening at \([^,]*\),.*/\1/p' served)
+at there train r.yaml -d --run_directory run --run_name far-otter >out 2>err
+ok $? "one serves, and trains"
+until_true 'grep -q "\"state\": \"running\"" there/run/run.json'
+until_true 'at there checkpoint far-otter >out 2>err'
+
+sees "lab is $address, pinned to SHA256:" "the other adds it" "+lab $address $dir/there/conf/curve.key<enter>"
+sees '* lab' "it is ready" ''
+sees '2 workers, 2 reachable' "and counted" ''
+sees 'as operator' "with the role of this key" 'j'
+sees 'lab answers in' "t tests it" 'jt'
+says out 'from there   driver 580.95   far-otter' "bandwidth, driver, and the run that goes on"
+says out ' 88%' "and what each GPU does"
+says out '64/86G' "and how full it is"
+at here worker test lab >out 2>err
+says out "GPU 1  NVIDIA H100 80GB HBM3  0%" "as the command says"
+at here worker test lab --json >out 2>err
+says out '"bandwidth": ' "also in JSON"
+
+sees 'far-otter' "enter shows its runs" 'j<enter>'
+sees ' live' "one of which is attached to" 'j<enter><enter>'
+says out '[2 Monitor]' "in Monitor"
+sees ' live' "as by its name in the form" 'afar-otter@lab<enter>'
+sees 'done after batch' "and steered" 'afar-otter@lab<enter>ck'
+sees 'done after batch' "annotated" 'afar-otter@lab<enter>aseen from here<enter>'
+grep -qa 'seen from here' there/run/events.log
+ok $? "in its log"
+grep -qa 'uid:[0-9]*/SHA256:[^ ]* annotate -> noted' there/run/events.log
+ok $? "under the fingerprint of the key"
+sees 'done after batch' "and taken, by v" 'afar-otter@lab<enter>4vv'
+sees 'You have taken it: nobody else steers it.' "which the form shows" 'afar-otter@lab<enter>4'
+at there attach far-otter --dump-screen 100x32 --keys c >out 2>err
+says out 'has taken it, for 30 s at most.' "and its owner is told"
+
+# Another role, from one moment to the next.
+(umask 077 && echo "viewer $(public here) me" >there/conf/new && mv there/conf/new there/conf/authorized_keys)
+until_true 'at here worker list lab --json 2>err | grep -q "\"role\": \"viewer\""'
+sees 'as viewer' "a key that is a viewer's now" 'j'
+sees 'your key may watch, not control' "controls nothing" 'afar-otter@lab<enter>c'
+sees 'no note can be made: your key may watch' "and notes nothing" 'afar-otter@lab<enter>a'
+at here set far-otter@lab optimizer.lr=1 >out 2>err
+is $? 77 "by no command either: exit 77"
+
+# Keys that are wrong.
+sees "odd is $address" "the same address with another key" "+odd $address $dir/here/conf/curve.key<enter>"
+sees 'x odd' "is not spoken to" ''
+rm here/conf/curve.key && at here worker keygen >out 2>err
+sees 'key refused' "a key of ours that is not let in is refused" 'j'
+says out "k shows the line for its authorized_keys" "with what to do"
+kill $worker
+wait $worker
+is $? 0 "the worker ends"
+worker=
+sees 'x lab' "and is not reachable" 'j'
+kill -0 "$(run_pid)"
+ok $? "while its run goes on"
+finish
