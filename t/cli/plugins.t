@@ -140,7 +140,8 @@ refuses 65 E4003 "fault.so: is no ELF file" "a text"
 head -c 3000 kinds.so >fault.so
 allow fault fault.so
 refuses 65 E4003 "fault.so: " "a library that is cut off"
-for row in "WRONG_ABI 76 E4004 built_for_plugin_ABI_3,_this_is_2" \
+abi=$(sed -n 's/.*ET_PLUGIN_ABI = \([0-9]*\).*/\1/p' "$ET_SRCDIR/include/etude/plugin.h")
+for row in "WRONG_ABI 76 E4004 built_for_plugin_ABI_$((abi + 1)),_this_is_$abi" \
     "WRONG_SIZE 76 E4004 struct_et_plugin_is" \
     "WRONG_STRUCT 76 E4004 struct_et_component_is" \
     "NO_SYMBOL 65 E4003 exports_no_et_plugin" \
