@@ -124,3 +124,12 @@ have_device(struct et_ctx *cx, const char *name)
     et_device_close(&dev);
     return true;
 }
+
+bool
+is_chosen(int argc, char **argv, const char *name)
+{
+    bool chosen = argc < 2;
+    for (int i = 1; i < argc; i++)
+        chosen |= strcmp(argv[i], name) == 0;
+    return chosen;
+}

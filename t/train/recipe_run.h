@@ -46,5 +46,8 @@ void recipe_fit(struct recipe_run *r);
 void *recipe_params(struct recipe_run *r, size_t *bytes);
 /* Is the device there? Clears the error if not. */
 bool have_device(struct et_ctx *cx, const char *name);
+/* Is NAME one of main's operands? All are where there is none: of tests that take long
+ * one case can be had by itself, which a simulated GPU asks for. */
+bool is_chosen(int argc, char **argv, const char *name);
 
 #endif

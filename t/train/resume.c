@@ -188,17 +188,20 @@ check_algorithm(struct et_ctx *cx, const struct et_algorithm_class *c)
     check_recipe(cx, c->info.name, text);
 }
 
+/* t/train/resume NAME...: of those recipes and algorithms alone. */
 int
-main(void)
+main(int argc, char **argv)
 {
     struct et_ctx *cx = need_ctx();
     if (!have_device(cx, "cpu"))
         return done();
     snprintf(folder, sizeof folder, "%s/checkpoints", scratch_folder());
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        check_recipe(cx, others[i].name, others[i].text);
+        if (is_chosen(argc, argv, others[i].name))
+            check_recipe(cx, others[i].name, others[i].text);
     for (const struct et_algorithm_class *const *c = et_algorithm_classes; *c; c++)
-        check_algorithm(cx, *c);
+        if (is_chosen(argc, argv, (*c)->info.name))
+            check_algorithm(cx, *c);
     clear();
     et_ctx_free(&cx);
     return done();

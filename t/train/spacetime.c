@@ -252,8 +252,9 @@ find(const struct a_case *list, size_t n, const char *name)
     return NULL;
 }
 
+/* t/train/spacetime NAME...: of those models and algorithms alone. */
 int
-main(void)
+main(int argc, char **argv)
 {
     struct et_ctx *cx = need_ctx();
     if (!have_device(cx, "cpu"))
@@ -261,14 +262,14 @@ main(void)
     for (int i = 0; et_model_classes[i]; i++) {
         const struct a_case *c = find(models, sizeof models / sizeof *models,
                                       et_model_classes[i]->info.name);
-        if (c)
+        if (c && is_chosen(argc, argv, c->name))
             check_model(cx, c);
     }
     for (int i = 0; et_algorithm_classes[i]; i++) {
         const struct a_case *c =
             find(algorithms, sizeof algorithms / sizeof *algorithms,
                  et_algorithm_classes[i]->info.name);
-        if (c)
+        if (c && is_chosen(argc, argv, c->name))
             check_algorithm(cx, c);
     }
     struct et_alloc_stats stats;
