@@ -40,9 +40,10 @@ set_up(struct tui_app *app, const struct et_recipe_env *env)
     return status;
 }
 
-/* Where reports of crashes go: the folder of the user's state, made if need be. */
+/* Where reports of crashes go, and what the mouse has moved: the folder of the user's
+ * state; NULL: there is none. */
 static const char *
-crash_folder(char *buf, size_t size)
+state_folder(char *buf, size_t size)
 {
     const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     if (xdg && *xdg)
@@ -51,7 +52,16 @@ crash_folder(char *buf, size_t size)
         snprintf(buf, size, "%s/.local/state/etude", home);
     else
         return NULL;
-    mkdir(buf, 0700);
+    return buf;
+}
+
+static const char *
+layout_file(char *buf, size_t size)
+{
+    char folder[PATH_MAX - 256];
+    if (!state_folder(folder, sizeof folder))
+        return NULL;
+    snprintf(buf, size, "%s/layout", folder);
     return buf;
 }
 
@@ -122,9 +132,11 @@ show(struct cli *c, struct tui_app *app)
         .color = c->opt.color != ETI_COLOR_AUTO ? c->opt.color : c->config->set.color,
         .mouse = ui->mouse && !c->opt.no_mouse,
         .theme = ui->theme ? user_file(name, theme, sizeof theme) : NULL,
-        .crash = crash_folder(crash, sizeof crash),
+        .crash = state_folder(crash, sizeof crash),
         .errors = &errors,
     };
+    if (config.crash)
+        mkdir(config.crash, 0700);
     et_status status = tui_term_open(c->cx, &config, &term);
     if (status != ET_OK && errors.total)
         return cli_config_fail(c, status, &errors);
@@ -158,7 +170,7 @@ int
 cli_workbench(struct cli *c, enum tui_where first,
               int (*begin)(struct cli *c, struct tui_app *app, void *data), void *data)
 {
-    char keys[PATH_MAX];
+    char keys[PATH_MAX], layout[PATH_MAX];
     struct et_diagnostics errors = {0};
     struct tui_app *app;
     enum eti_plot wanted = (enum eti_plot)c->config->set.ui.plot;
@@ -174,6 +186,7 @@ cli_workbench(struct cli *c, enum tui_where first,
         .is_readonly = c->opt.readonly,
         .is_dump = c->opt.dump_screen != NULL,
         .price = &c->config->set.price,
+        .layout = layout_file(layout, sizeof layout),
         .first = first,
         .rows = 24,
         .cols = 80,

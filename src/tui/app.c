@@ -141,6 +141,7 @@ tui_app_new(const struct tui_app_config *config, struct tui_app **out)
     app->cx = config->cx;
     app->config = *config;
     app->is_viewer = config->is_readonly;
+    tui_borders_read(&app->borders, config->layout);
     app->at = -1;
     memcpy(app->screen, tui_screens, sizeof app->screen);
     et_status status =
@@ -296,7 +297,13 @@ void
 tui_app_mouse(struct tui_app *app, const struct tui_mouse *m)
 {
     const struct tui_screen *s = app->screen[app->at];
+    bool ended;
     app->changed = true;
+    if (tui_borders_mouse(&app->borders, m, &ended)) {
+        if (ended && !tui_borders_write(&app->borders, app->config.layout))
+            tui_say(app, TUI_WARN, "! where the border is cannot be kept");
+        return;
+    }
     if (app->popup.kind != TUI_NO_POPUP) {
         if (m->what == TUI_CLICK)
             tui_popup_click(&app->popup, app, m->y, m->x);

@@ -8,6 +8,7 @@
 #define TUI_APP_H
 
 #include "core/config/settings.h"
+#include "tui/border.h"
 #include "tui/glyphs.h"
 #include "tui/grid.h"
 #include "tui/keys.h"
@@ -57,6 +58,7 @@ struct tui_app_config {
     enum tui_where first; /* the screen to begin with */
     int rows, cols;
     const struct eti_config_price *price; /* borrowed; NULL: none */
+    const char *layout; /* where moved borders are kept; borrowed; NULL: nowhere */
     const char *recent; /* where to begin: shown where there is no run; NULL */
 };
 
@@ -77,7 +79,8 @@ struct tui_app {
     void *state[TUI_SCREENS];                     /* NULL: not opened yet */
     int at, before;         /* the screen that is shown, and that was */
     struct tui_popup popup; /* above it */
-    struct tui_list help;   /* of the help screen */
+    struct tui_borders borders;
+    struct tui_list help; /* of the help screen */
     struct tui_field search;
     bool shows_help;
     char message[TUI_MESSAGE];

@@ -104,6 +104,13 @@ draw_status(struct compose *c, const struct tui_pane *p)
 
 /* ---- panels ---- */
 
+/* A border of P from the place that it usually has, between LOW and HIGH. */
+static int
+place(struct compose *c, const struct tui_pane *p, const struct tui_border *b)
+{
+    return tui_border_place(&c->app->borders, p, b);
+}
+
 static void
 draw_border(const struct tui_pane *p, int y, int x, int h)
 {
@@ -143,6 +150,13 @@ draw_normal(struct compose *c, const struct tui_pane *p)
     bool is_broken = !c->sketch->recipe;
     int left = is_broken ? p->w * 5 / 8 : p->w >= 120 ? 48 : LEFT, h = p->h - 1;
     int options = OPTIONS + (p->h > 24 ? (p->h - 24) / 2 : 0);
+    left = place(
+        c, p,
+        &(struct tui_border){"compose.left", false, left, 20, p->w - 30, 1, h - 1});
+    options = place(c, p,
+                    &(struct tui_border){"compose.options", true, 1 + options, 4, h - 4,
+                                         left + 1, p->w - left - 1}) -
+              1;
     const struct tui_pane one = tui_pane_part(p, 1, 0, h - 1, left);
     const struct tui_pane right = tui_pane_part(p, 1, left + 1, h - 1, p->w - left - 1);
     const struct tui_pane two = tui_pane_part(&right, 0, 0, options, right.w);
@@ -195,8 +209,11 @@ static void
 draw_right(struct compose *c, const struct tui_pane *p)
 {
     enum { TIMELINE = 27 };
-    const struct tui_pane one = tui_pane_part(p, 0, 0, TIMELINE, p->w);
-    const struct tui_pane two = tui_pane_part(p, TIMELINE, 0, p->h - TIMELINE, p->w);
+    int h = place(
+        c, p,
+        &(struct tui_border){"compose.checks", true, TIMELINE, 4, p->h - 4, 0, p->w});
+    const struct tui_pane one = tui_pane_part(p, 0, 0, h, p->w);
+    const struct tui_pane two = tui_pane_part(p, h, 0, p->h - h, p->w);
     draw_panel(c, TUI_C_TIMELINE, &one);
     tui_title(&two, 0, "checks", false);
     const struct tui_pane list = tui_pane_part(&two, 1, 0, two.h - 1, two.w);
@@ -208,24 +225,35 @@ draw_right(struct compose *c, const struct tui_pane *p)
 static void
 draw_full(struct compose *c, const struct tui_pane *p)
 {
-    int h = p->h - 1 - FULL_FOOT, middle = p->w - FULL_LEFT - FULL_RIGHT - 2;
-    int x = FULL_LEFT + 1 + middle;
+    int h = p->h - 1 - FULL_FOOT;
+    int x = place(c, p,
+                  &(struct tui_border){"compose.right", false, p->w - FULL_RIGHT - 1,
+                                       70, p->w - 40, 1, h});
+    int left = place(
+        c, p, &(struct tui_border){"compose.left", false, FULL_LEFT, 30, x - 36, 1, h});
+    int middle = x - left - 1;
     int n = c->n_methods + 1 < h - 8 ? c->n_methods + 1 : h - 8;
-    const struct tui_pane recipe = tui_pane_part(p, 1, 0, h - CURVE, FULL_LEFT);
-    const struct tui_pane curve = tui_pane_part(p, 1 + h - CURVE, 0, CURVE, FULL_LEFT);
-    const struct tui_pane methods = tui_pane_part(p, 1, FULL_LEFT + 1, n, middle);
-    const struct tui_pane options =
-        tui_pane_part(p, 1 + n, FULL_LEFT + 1, h - n, middle);
-    const struct tui_pane right = tui_pane_part(p, 1, x + 1, h, FULL_RIGHT);
+    n = place(c, p,
+              &(struct tui_border){"compose.options", true, 1 + n, 5, h - 3, left + 1,
+                                   middle}) -
+        1;
+    int top = place(
+        c, p,
+        &(struct tui_border){"compose.curve", true, 1 + h - CURVE, 6, h - 4, 0, left});
+    const struct tui_pane recipe = tui_pane_part(p, 1, 0, top - 1, left);
+    const struct tui_pane curve = tui_pane_part(p, top, 0, 1 + h - top, left);
+    const struct tui_pane methods = tui_pane_part(p, 1, left + 1, n, middle);
+    const struct tui_pane options = tui_pane_part(p, 1 + n, left + 1, h - n, middle);
+    const struct tui_pane right = tui_pane_part(p, 1, x + 1, h, p->w - x - 1);
     const struct tui_pane foot = tui_pane_part(p, 1 + h, 0, FULL_FOOT, p->w);
     draw_panel(c, TUI_C_RECIPE, &recipe);
     compose_draw_curve(c, &curve);
     compose_draw_algorithms(c, &methods, c->focus == TUI_C_ALGORITHMS);
     compose_draw_options(c, &options, c->focus == TUI_C_OPTIONS);
     draw_right(c, &right);
-    draw_border(p, 1, FULL_LEFT, h);
+    draw_border(p, 1, left, h);
     draw_border(p, 1, x, h);
-    tui_put_ch(p, 1, FULL_LEFT, p->grid->glyphs->tee, TUI_DIM, 0);
+    tui_put_ch(p, 1, left, p->grid->glyphs->tee, TUI_DIM, 0);
     tui_put_ch(p, 1, x, p->grid->glyphs->tee, TUI_DIM, 0);
     draw_command(c, &foot);
 }

@@ -169,6 +169,7 @@ tui_app_draw(struct tui_app *app)
     const struct tui_pane all = tui_pane_of(&app->grid);
     tui_grid_clear(&app->grid);
     app->n_spots = 0;
+    tui_borders_begin(&app->borders);
     put_tabs(app, &tabs);
     if (app->shows_help)
         tui_help_draw(app, &body);
@@ -177,5 +178,7 @@ tui_app_draw(struct tui_app *app)
     put_message(app, &message);
     put_hints(app, &hints);
     tui_popup_draw(&app->popup, &all);
+    if (app->popup.kind != TUI_NO_POPUP)
+        tui_borders_begin(&app->borders); /* what lies below cannot be taken */
     app->changed = false;
 }

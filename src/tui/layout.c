@@ -10,6 +10,11 @@ enum {
     NUMBERS_HIGH = 9,
     EVENTS_FULL = 8,
     RANKS_MOST = 8, /* rows of ranks at 50 lines */
+    /* What borders that are moved leave of a panel: rows, columns. */
+    CHART_LEAST = 6,
+    LIST_LEAST = 2,
+    SIDE_LEAST = 24,
+    LEFT_LEAST = 40,
 };
 
 enum tui_size
@@ -90,6 +95,40 @@ put_charts(struct tui_monitor_layout *l, int first, int n, struct tui_rect r)
     }
 }
 
+/* The border's place: USUAL, moved as its user wants as far as it stays from LEAST to
+ * MOST. */
+static int
+move(struct tui_monitor_layout *l, const struct tui_monitor_needs *needs,
+     enum tui_monitor_border border, int usual, int low, int high)
+{
+    int at = most(low, least(high, usual + needs->moved[border]));
+    if (low > high)
+        at = usual;
+    l->border[border].moved = at - usual;
+    return at;
+}
+
+/* Rows of charts from Y on, of H lines, and ranks and events below them to END: their
+ * rows, all three of a usual height. */
+struct rows {
+    int charts, ranks, events;
+};
+
+static struct rows
+move_rows(struct tui_monitor_layout *l, const struct tui_monitor_needs *needs, int y,
+          int cols, struct rows r, int charts_least, int ranks_least)
+{
+    int all = r.charts + r.ranks + r.events, below = ranks_least + LIST_LEAST;
+    int charts =
+        move(l, needs, TUI_M_BELOW_CHARTS, r.charts, charts_least, all - below);
+    int left = all - charts;
+    int ranks = most(ranks_least, least(r.ranks, left - LIST_LEAST));
+    ranks = move(l, needs, TUI_M_BELOW_RANKS, ranks, ranks_least, left - LIST_LEAST);
+    l->border[TUI_M_BELOW_CHARTS].at = (struct tui_rect){y + charts, 0, 1, cols};
+    l->border[TUI_M_BELOW_RANKS].at = (struct tui_rect){y + charts + ranks, 0, 1, cols};
+    return (struct rows){charts, ranks, left - ranks};
+}
+
 /* Ranks and events below END's foot, charts and numbers above them. */
 static void
 lay_normal(struct tui_monitor_layout *l, int y, int end, int cols,
@@ -101,8 +140,13 @@ lay_normal(struct tui_monitor_layout *l, int y, int end, int cols,
     int ranks = 1 + least(lines, most(1, least(spare - 4, wide ? 8 : 4)));
     int events = wide ? 6 : 3;
     int charts = most(0, end - y - ranks - events), top = y;
-    int left = cols - NUMBERS_WIDE;
-    struct tui_rect area = take(&y, end, charts, 0, left);
+    int left =
+        move(l, needs, TUI_M_SIDE, cols - NUMBERS_WIDE, LEFT_LEAST, cols - SIDE_LEAST);
+    const struct rows rows = move_rows(
+        l, needs, y, cols, (struct rows){charts, ranks, end - y - ranks - charts},
+        wide ? 2 * CHART_LEAST : CHART_LEAST, LIST_LEAST);
+    struct tui_rect area = take(&y, end, rows.charts, 0, left);
+    l->border[TUI_M_SIDE].at = (struct tui_rect){top, left, area.h, 1};
     l->part[TUI_M_NUMBERS] = (struct tui_rect){top, left, area.h, cols - left};
     if (area.h > NUMBERS_HIGH + 6) { /* room below the numbers */
         l->part[TUI_M_NUMBERS].h = NUMBERS_HIGH;
@@ -114,14 +158,17 @@ lay_normal(struct tui_monitor_layout *l, int y, int end, int cols,
         };
     }
     if (wide) {
-        struct tui_rect upper = {area.y, 0, (area.h + 1) / 2, left};
+        int half = move(l, needs, TUI_M_ROWS, (area.h + 1) / 2, CHART_LEAST,
+                        area.h - CHART_LEAST);
+        struct tui_rect upper = {area.y, 0, half, left};
         struct tui_rect lower = {area.y + upper.h, 0, area.h - upper.h, left};
+        l->border[TUI_M_ROWS].at = (struct tui_rect){lower.y, 0, 1, left};
         put_charts(l, 0, 2, upper);
         put_charts(l, 2, 2, lower);
     } else {
         put_charts(l, 0, 1, area);
     }
-    l->part[TUI_M_RANKS] = take(&y, end, ranks, 0, cols);
+    l->part[TUI_M_RANKS] = take(&y, end, rows.ranks, 0, cols);
     l->part[TUI_M_EVENTS] = take(&y, end, end - y, 0, cols);
 }
 
@@ -129,17 +176,26 @@ static void
 lay_full(struct tui_monitor_layout *l, int y, int end, int cols,
          const struct tui_monitor_needs *needs)
 {
-    int right = column(cols, 2, 3), spare = end - y;
+    int spare = end - y;
     int lines = least(most(1, needs->ranks), most(RANKS_MOST, (spare - 20) / 3));
     int ranks = lines + 2; /* title and the host's line */
     int charts = spare - ranks - EVENTS_FULL - 1;
-    struct tui_rect upper = take(&y, end, (charts + 2) / 2, 0, cols);
-    struct tui_rect lower = take(&y, end, charts - (charts + 2) / 2, 0, cols);
+    const struct rows rows =
+        move_rows(l, needs, y, cols, (struct rows){charts, ranks, EVENTS_FULL},
+                  2 * CHART_LEAST, LIST_LEAST + 1);
+    int half = move(l, needs, TUI_M_ROWS, (rows.charts + 2) / 2, CHART_LEAST,
+                    rows.charts - CHART_LEAST);
+    int right = move(l, needs, TUI_M_SIDE, column(cols, 2, 3), LEFT_LEAST * 2,
+                     cols - SIDE_LEAST);
+    struct tui_rect upper = take(&y, end, half, 0, cols);
+    struct tui_rect lower = take(&y, end, rows.charts - half, 0, cols);
     put_charts(l, 0, 3, upper);
     put_charts(l, 3, 3, lower);
+    l->border[TUI_M_ROWS].at = (struct tui_rect){lower.y, 0, 1, cols};
+    l->border[TUI_M_SIDE].at = (struct tui_rect){y + 1, right - 1, end - y - 2, 2};
     l->part[TUI_M_STEP] = l->part[TUI_M_LAST_CHART];
     l->part[TUI_M_LAST_CHART] = (struct tui_rect){0};
-    l->part[TUI_M_RANKS] = take(&y, end, ranks, 0, right);
+    l->part[TUI_M_RANKS] = take(&y, end, rows.ranks, 0, right);
     l->part[TUI_M_MAP] = l->part[TUI_M_RANKS];
     l->part[TUI_M_MAP].x = right;
     l->part[TUI_M_MAP].w = cols - right;

@@ -39,15 +39,29 @@ enum tui_monitor_part {
     TUI_M_RULE, /* a line between them and the message */
     TUI_M_PARTS,
 };
+/* Its borders that can be moved: between columns, rows of charts, charts and ranks,
+ * ranks and events. */
+enum tui_monitor_border {
+    TUI_M_SIDE,
+    TUI_M_ROWS,
+    TUI_M_BELOW_CHARTS,
+    TUI_M_BELOW_RANKS,
+    TUI_M_BORDERS
+};
 /* What the layout depends on besides the size. */
 struct tui_monitor_needs {
     int bars;  /* total, epoch, and one for each evaluation that is shown */
     int ranks; /* there are */
     int only;  /* enum tui_monitor_part: it alone, as large as can be; -1: all */
+    int moved[TUI_M_BORDERS]; /* cells to the right or down from where they are else */
 };
 struct tui_monitor_layout {
     struct tui_rect part[TUI_M_PARTS];
     int rank_columns; /* ranks beside each other: 1 or 2 */
+    struct {
+        struct tui_rect at; /* h or w 0: there is none at this size */
+        int moved;          /* as far as there was room */
+    } border[TUI_M_BORDERS];
 };
 struct tui_monitor_layout tui_layout_monitor(int rows, int cols,
                                              const struct tui_monitor_needs *needs);

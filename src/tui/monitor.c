@@ -13,6 +13,13 @@
 
 enum { SMOOTH = 2, WEIGHTS = 5, IN_LINE = 3 };
 
+static const char *const border_names[TUI_M_BORDERS] = {
+    [TUI_M_SIDE] = "monitor.side",
+    [TUI_M_ROWS] = "monitor.rows",
+    [TUI_M_BELOW_CHARTS] = "monitor.charts",
+    [TUI_M_BELOW_RANKS] = "monitor.ranks",
+};
+
 /* ---- begin and end ---- */
 
 static et_status
@@ -175,12 +182,18 @@ draw(struct tui_app *app, void *self, const struct tui_pane *p)
     if (tui_ranks_gather(&v) != ET_OK)
         tui_say_error(app);
     tui_charts_default(m, v.model);
-    const struct tui_monitor_needs needs = {
+    struct tui_monitor_needs needs = {
         .bars = tui_monitor_n_bars(v.model, app->grid.rows, app->grid.cols),
         .ranks = m->n_ranks,
         .only = only_part(app, m),
     };
+    enum tui_size size = tui_size_of(app->grid.rows, app->grid.cols);
+    for (int i = 0; i < TUI_M_BORDERS; i++)
+        needs.moved[i] = tui_border_moved(&app->borders, border_names[i], size);
     m->layout = tui_layout_monitor(app->grid.rows, app->grid.cols, &needs);
+    for (int i = 0; i < TUI_M_BORDERS; i++)
+        tui_border_stands(&app->borders, border_names[i], size, i != TUI_M_SIDE,
+                          m->layout.border[i].at, m->layout.border[i].moved);
     if (m->layout.part[m->focus].h == 0) /* the size has changed */
         m->focus = TUI_M_CHART;
     for (int i = 0; i < TUI_M_PARTS; i++) {

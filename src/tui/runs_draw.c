@@ -338,7 +338,18 @@ static void
 draw_full(struct runs *r, const struct tui_pane *p)
 {
     const json_t *marked[TUI_R_CURVES];
-    int n = 0, right = p->w - FULL_LIST - 1, h = p->h - 2;
+    struct tui_borders *b = &r->app->borders;
+    int n = 0, h = p->h - 2;
+    int x = tui_border_place(
+        b, p, &(struct tui_border){"runs.side", false, FULL_LIST, 60, p->w - 40, 1, h});
+    int low = tui_border_place(
+        b, p,
+        &(struct tui_border){"runs.detail", true, 1 + h - DETAIL - 6, 6, h - 4, 0, x});
+    int half =
+        tui_border_place(b, p,
+                         &(struct tui_border){"runs.differences", true, 2 + h / 2, 8,
+                                              h - 4, x + 1, p->w - x - 1});
+    int right = p->w - x - 1;
     json_t *one;
     size_t i;
     json_array_foreach(r->all, i, one) if (runs_is_marked(r, one) && n < TUI_R_CURVES)
@@ -346,17 +357,16 @@ draw_full(struct runs *r, const struct tui_pane *p)
     if (n == 0 && runs_selected(r))
         marked[n++] = runs_selected(r);
     const char *metric = n > 0 ? runs_metric(r, marked[0]) : "";
-    const struct tui_pane list = tui_pane_part(p, 1, 0, h - DETAIL - 6, FULL_LIST);
-    const struct tui_pane detail =
-        tui_pane_part(p, 1 + list.h, 0, h - list.h, FULL_LIST);
-    const struct tui_pane side = tui_pane_part(p, 1, FULL_LIST + 1, h, right);
-    const struct tui_pane chart = tui_pane_part(&side, 1, 0, h / 2, right);
+    const struct tui_pane list = tui_pane_part(p, 1, 0, low - 1, x);
+    const struct tui_pane detail = tui_pane_part(p, low, 0, 1 + h - low, x);
+    const struct tui_pane side = tui_pane_part(p, 1, x + 1, h, right);
+    const struct tui_pane chart = tui_pane_part(&side, 1, 0, half - 2, right);
     const struct tui_pane below =
-        tui_pane_part(&side, 1 + h / 2, 0, h - 1 - h / 2, right);
+        tui_pane_part(&side, half - 1, 0, 1 + h - half, right);
     draw_list(r, &list);
     draw_detail(r, &detail);
     for (int y = 0; y < h; y++)
-        tui_put_ch(p, 1 + y, FULL_LIST, p->grid->glyphs->down, TUI_DIM, 0);
+        tui_put_ch(p, 1 + y, x, p->grid->glyphs->down, TUI_DIM, 0);
     tui_title(&side, 0, metric, false);
     runs_draw_curves(r, &chart, marked, n, metric);
     runs_draw_differences(r, &below);
@@ -385,8 +395,12 @@ runs_draw(struct tui_app *app, void *self, const struct tui_pane *p)
     } else if (size == TUI_FULL) {
         draw_full(r, p);
     } else {
-        const struct tui_pane list = tui_pane_part(p, 1, 0, p->h - 1 - DETAIL, p->w);
-        const struct tui_pane detail = tui_pane_part(p, p->h - DETAIL, 0, DETAIL, p->w);
+        int low =
+            tui_border_place(&app->borders, p,
+                             &(struct tui_border){"runs.detail", true, p->h - DETAIL, 6,
+                                                  p->h - 4, 0, p->w});
+        const struct tui_pane list = tui_pane_part(p, 1, 0, low - 1, p->w);
+        const struct tui_pane detail = tui_pane_part(p, low, 0, p->h - low, p->w);
         draw_list(r, &list);
         draw_detail(r, &detail);
     }

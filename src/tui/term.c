@@ -26,7 +26,7 @@
 #undef lines /* of term.h, as short as they come */
 #undef columns
 
-enum { ESCAPE_MS = 25, PAIRS_FROM = 1 };
+enum { ESCAPE_MS = 25, PAIRS_FROM = 1, KEY_OF_MOUSE = KEY_MAX + 1 };
 
 struct tui_term {
     struct et_ctx *cx;
@@ -37,6 +37,9 @@ struct tui_term {
     struct tui_grid shown; /* what is on the terminal; no cell: nothing of ours */
     char notice[160];
     bool gone; /* the terminal hung up */
+    bool has_mouse, tells_mouse;
+    char report[24]; /* of the mouse, as far as it has come */
+    int n_report;    /* bytes; -1: none is under way */
 };
 
 /* ---- opening ---- */
@@ -91,7 +94,7 @@ define_arrows(void)
 }
 
 static void
-begin_input(const struct tui_term_config *config)
+begin_input(void)
 {
     raw();
     noecho();
@@ -101,11 +104,7 @@ begin_input(const struct tui_term_config *config)
     intrflush(stdscr, FALSE);
     set_escdelay(ESCAPE_MS);
     define_arrows();
-    if (config->mouse)
-        mousemask(BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON3_PRESSED |
-                      BUTTON3_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED,
-                  NULL);
-    mouseinterval(0);
+    define_key("\033[<", KEY_OF_MOUSE);
 }
 
 static et_status
@@ -135,7 +134,9 @@ begin(struct tui_term *t, const struct tui_term_config *config)
     if (!t->screen)
         return ET_FAIL(t->cx, ET_ENOTSUP, "the terminal '%s' cannot be used", name);
     ET_TRY(read_theme(t, config));
-    begin_input(config);
+    begin_input();
+    const char *mouse = tigetstr("kmous");
+    t->has_mouse = config->mouse && mouse && mouse != (char *)-1;
     if (t->has_color)
         begin_colors(t);
     tui_crash_catch();
@@ -151,12 +152,25 @@ tui_term_open(struct et_ctx *cx, const struct tui_term_config *config,
     ET_TRY(et_alloc(cx, sizeof(struct tui_term), &block));
     struct tui_term *t = block;
     t->cx = cx;
+    t->n_report = -1;
     et_status status = begin(t, config);
     if (status == ET_OK)
         *out = t;
     else
         tui_term_close(&t);
     return status;
+}
+
+/* Presses, releases, and moves while a button is down, in the form of SGR 1006. That of
+ * ncurses joins what comes at once, and so loses the steps of a drag. */
+static void
+tell_mouse(struct tui_term *t, bool on)
+{
+    const char *ask = on ? "\033[?1002h\033[?1006h" : "\033[?1002l\033[?1006l";
+    if (!t->has_mouse || on == t->tells_mouse)
+        return;
+    if (write(t->out, ask, strlen(ask)) > 0) /* else there is no mouse */
+        t->tells_mouse = on;
 }
 
 void
@@ -166,6 +180,7 @@ tui_term_close(struct tui_term **term)
     if (!t)
         return;
     if (t->screen) {
+        tell_mouse(t, false);
         endwin();
         delscreen(t->screen);
     }
@@ -252,6 +267,7 @@ tui_term_show(struct tui_term *t, const struct tui_grid *g)
     tui_grid_copy(&t->shown, g);
     put_cursor(g);
     refresh();
+    tell_mouse(t, true);
 }
 
 void
@@ -277,24 +293,47 @@ tui_term_wait(struct tui_term *t, double seconds, int fd)
     tui_crash_drain();
 }
 
+/* "0;52;1M": button, column and row from 1; "m" ends the report of a release. Of the
+ * button, 3 are its number, 32 a move, 64 a wheel; others say which keys are down. */
 static int
-mouse_key(struct tui_mouse *mouse)
+read_report(const struct tui_term *t, struct tui_mouse *mouse)
 {
-    MEVENT e;
-    if (getmouse(&e) != OK)
+    enum { NUMBER = 3, RIGHT = 2, MOVE = 32, WHEEL = 64 };
+    int button, x, y;
+    char end;
+    if (sscanf(t->report, "%d;%d;%d%c", &button, &x, &y, &end) != 4)
         return TUI_K_NONE;
-    *mouse = (struct tui_mouse){.y = e.y, .x = e.x};
-    if (e.bstate & BUTTON4_PRESSED)
-        mouse->what = TUI_WHEEL_UP;
-    else if (e.bstate & BUTTON5_PRESSED)
-        mouse->what = TUI_WHEEL_DOWN;
-    else if (e.bstate & (BUTTON3_PRESSED | BUTTON3_CLICKED))
+    *mouse = (struct tui_mouse){.y = y - 1, .x = x - 1};
+    int number = button & NUMBER;
+    if (button & WHEEL && end == 'M' && number < 2)
+        mouse->what = number ? TUI_WHEEL_DOWN : TUI_WHEEL_UP;
+    else if (button & WHEEL)
+        return TUI_K_NONE;
+    else if (number == RIGHT && end == 'M' && !(button & MOVE))
         mouse->what = TUI_RIGHT_CLICK;
-    else if (e.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED))
-        mouse->what = TUI_CLICK;
+    else if (number == 0)
+        mouse->what = end == 'm' ? TUI_RELEASE : button & MOVE ? TUI_DRAG : TUI_CLICK;
     else
         return TUI_K_NONE;
     return TUI_K_MOUSE;
+}
+
+/* One more byte of a report. */
+static int
+mouse_key(struct tui_term *t, wint_t ch, struct tui_mouse *mouse)
+{
+    bool ends = ch == 'M' || ch == 'm';
+    if (t->n_report == (int)sizeof t->report - 1 ||
+        !(ends || ch == ';' || (ch >= '0' && ch <= '9'))) {
+        t->n_report = -1; /* it is none */
+        return TUI_K_NONE;
+    }
+    t->report[t->n_report++] = (char)ch;
+    t->report[t->n_report] = '\0';
+    if (!ends)
+        return TUI_K_NONE;
+    t->n_report = -1;
+    return read_report(t, mouse);
 }
 
 static int
@@ -329,13 +368,16 @@ int
 tui_term_key(struct tui_term *t, struct tui_mouse *mouse)
 {
     wint_t ch;
-    (void)t;
     for (;;) {
         int kind = wget_wch(stdscr, &ch), key = TUI_K_NONE;
         if (kind == ERR)
             return TUI_K_NONE;
-        if (kind == KEY_CODE_YES)
-            key = ch == KEY_MOUSE ? mouse_key(mouse) : special_key(ch);
+        if (kind == KEY_CODE_YES && ch == KEY_OF_MOUSE)
+            t->n_report = 0;
+        else if (t->n_report >= 0)
+            key = mouse_key(t, kind == KEY_CODE_YES ? 0 : ch, mouse);
+        else if (kind == KEY_CODE_YES)
+            key = special_key(ch);
         else if (ch == '\n' || ch == '\r')
             key = TUI_K_ENTER;
         else
@@ -368,6 +410,7 @@ tui_term_suspends(struct tui_term *t)
 void
 tui_term_suspend(struct tui_term *t)
 {
+    tell_mouse(t, false);
     endwin();
     tui_crash_stop();
     tui_term_forget(t);

@@ -17,7 +17,14 @@ struct tui_term_config {
 
 struct tui_mouse {
     int y, x;
-    enum { TUI_CLICK, TUI_WHEEL_UP, TUI_WHEEL_DOWN, TUI_RIGHT_CLICK } what;
+    enum {
+        TUI_CLICK, /* the left button goes down */
+        TUI_WHEEL_UP,
+        TUI_WHEEL_DOWN,
+        TUI_RIGHT_CLICK,
+        TUI_DRAG,    /* the mouse moves while that is down */
+        TUI_RELEASE, /* it goes up */
+    } what;
 };
 
 struct tui_term;

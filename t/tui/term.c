@@ -32,6 +32,7 @@ enum {
 
 static char folder[] = "/tmp/etude-term.XXXXXX";
 static char run_path[64];
+static char layout_path[64]; /* what the mouse moved */
 
 struct seat {
     pid_t pid;
@@ -40,6 +41,7 @@ struct seat {
     VTerm *vt;
     VTermScreen *screen;
     bool alternate, cursor;
+    int mouse;    /* what it tells: VTERM_PROP_MOUSE_ */
     int controls; /* bytes that are no text and no escape sequence's beginning */
     int64_t bytes;
     int rows, cols;
@@ -53,6 +55,8 @@ set_property(VTermProp prop, VTermValue *value, void *data)
     struct seat *s = data;
     if (prop == VTERM_PROP_ALTSCREEN)
         s->alternate = value->boolean;
+    if (prop == VTERM_PROP_MOUSE)
+        s->mouse = value->number;
     if (prop == VTERM_PROP_CURSORVISIBLE)
         s->cursor = value->boolean;
     return 1;
@@ -150,6 +154,7 @@ open_app(struct et_ctx *cx, const struct scene *scene)
         .cx = cx,
         .glyphs = tui_glyphs_of(scene->plot),
         .is_dump = true,
+        .layout = layout_path,
         .first = TUI_IN_monitor,
         .rows = scene->rows,
         .cols = scene->cols,
@@ -335,6 +340,36 @@ test_mouse(void)
     end(&s);
 }
 
+/* Borders go where they are dragged, and are there again the next time: is_shown prints
+ * what another program shows that reads where they are. */
+static void
+test_borders(void)
+{
+    const struct scene scene = {24, 80, ETI_PLOT_BRAILLE, "xterm-256color"};
+    struct seat s;
+    char *before = dump(&scene, ""), *now;
+    begin(&s, &scene, NULL);
+    is_shown(&s, &scene, "", "before anything is dragged");
+    is_int(s.mouse, VTERM_PROP_MOUSE_DRAG, "the terminal tells moves of the mouse");
+    press(&s, "\033[<0;47;10M\033[<32;44;10M\033[<32;40;11M\033[<0;40;11m");
+    is_shown(&s, &scene, "", "a border between columns is dragged");
+    now = picture(&s);
+    ok(strcmp(now, before) != 0, "which changes the picture");
+    free(now);
+    press(&s, "\033[<0;60;15M\033[<32;60;13M\033[<32;60;1M\033[<0;60;1m");
+    is_shown(&s, &scene, "", "and one between lines, as far as there is room");
+    press(&s, "q");
+    end(&s);
+    begin(&s, &scene, NULL);
+    is_shown(&s, &scene, "", "both are there the next time");
+    press(&s, "\033[<0;10;11M\033[<32;11;12M\033[<0;11;12m");
+    is_shown(&s, &scene, "", "what is no border is not dragged");
+    press(&s, "q");
+    end(&s);
+    free(before);
+    unlink(layout_path);
+}
+
 /* When nothing changes nothing is written. */
 static void
 test_silence(void)
@@ -438,6 +473,7 @@ make_run(void)
     if (!mkdtemp(folder))
         bail("no folder");
     snprintf(run_path, sizeof run_path, "%s/otter", folder);
+    snprintf(layout_path, sizeof layout_path, "%s/state/layout", folder);
     snprintf(command, sizeof command, "%s/t/tui/example %s", build ? build : ".",
              run_path);
     if (system(command) != 0)
@@ -465,6 +501,7 @@ main(void)
         test_pictures(&scenes[i]);
     test_resize();
     test_mouse();
+    test_borders();
     test_silence();
     test_unknown_terminal();
     test_hang_up();
