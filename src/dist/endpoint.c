@@ -68,9 +68,8 @@ etd_endpoint_find(struct et_ctx *cx, const char *name, const char *id,
     return etd_endpoint_path(cx, name, path);
 }
 
-/* A real folder of ours that nobody else can enter, made where there is none. */
-static et_status
-secure_folder(struct et_ctx *cx, const char *path)
+et_status
+etd_endpoint_make_folder(struct et_ctx *cx, const char *path)
 {
     struct stat st;
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
@@ -154,7 +153,7 @@ etd_endpoint_claim(struct et_ctx *cx, const char *name, const char *id,
     char folder[PATH_MAX];
     *out = (struct etd_endpoint){.cx = cx, .lock = -1};
     ET_TRY(etd_endpoint_path(cx, name, out->path));
-    ET_TRY(secure_folder(cx, etd_endpoint_folder(folder, sizeof folder)));
+    ET_TRY(etd_endpoint_make_folder(cx, etd_endpoint_folder(folder, sizeof folder)));
     et_status status = take_lock(cx, out->path, &out->lock);
     if (status == ET_ECANCELED && id) {
         et_error_clear(cx);

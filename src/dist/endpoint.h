@@ -22,6 +22,8 @@ struct etd_endpoint {
 
 /* The folder: $XDG_RUNTIME_DIR/etude, or /tmp/etude-UID. Returns BUF. */
 const char *etd_endpoint_folder(char *buf, size_t size);
+/* Makes PATH a real folder of ours that nobody else can enter. EIO (5001). */
+ET_NODISCARD et_status etd_endpoint_make_folder(struct et_ctx *cx, const char *path);
 /* FOLDER/NAME.sock into PATH. EINVAL where it is too long. */
 ET_NODISCARD et_status etd_endpoint_path(struct et_ctx *cx, const char *name,
                                          char path[ETD_SOCKET_PATH]);

@@ -8,10 +8,6 @@
 #include "dist/session.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +23,6 @@
 #include "dist/errors.h"
 #include "dist/host.h"
 
-extern char **environ;
-
 enum {
     RUNS = 200, /* told of at most, the newest */
     RECIPE = 200 << 10,
@@ -39,16 +33,6 @@ enum {
 static const double GPU_SECONDS = 5;
 
 enum talk { TALK_NONE, TALK_HOST, TALK_RUN };
-
-/* A recipe that is being started. */
-struct start {
-    pid_t pid; /* 0: none */
-    int fd;    /* what it says */
-    unsigned char id[ETD_CMD_ID];
-    char file[4096];
-    char said[SAID];
-    size_t n;
-};
 
 struct etd_session {
     struct etd_host *host;
@@ -66,7 +50,8 @@ struct etd_session {
     struct etd_child gpus; /* what it says of them goes into MACHINE */
     double gpus_until;     /* monotonic */
     int64_t load;          /* bytes that are still to be sent */
-    struct start start;
+    bool waits;            /* for the answer to */
+    unsigned char start_id[ETD_CMD_ID];
     char bytes[ETD_CHUNK_BYTES];
 };
 
@@ -271,142 +256,43 @@ on_load(struct etd_session *s, const struct etd_frame *f)
 
 /* ---- starting a recipe ---- */
 
-static bool
-write_recipe(struct etd_session *s, const struct etd_value *recipe)
+static void
+say_answer(struct etd_session *s, const struct etd_answer *a)
 {
-    struct start *t = &s->start;
-    snprintf(t->file, sizeof t->file, "%s/started-XXXXXX.yaml", s->host->folder);
-    int fd = mkostemps(t->file, (int)strlen(".yaml"), O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    bool written =
-        eti_write_all(s->host->cx, fd, t->file, recipe->bytes, recipe->n) == ET_OK;
-    et_error_clear(s->host->cx);
-    close(fd);
-    return written;
-}
-
-/* The words "key=value" of a list, in ROOM; NULL: one of them is something else. */
-static const char *
-take_args(const struct etd_map *body, char *room, size_t size, const char **argv, int n)
-{
-    struct etd_value list, word;
-    if (!etd_find(body, "args", &list))
-        return NULL;
-    const unsigned char *at = list.at;
-    if (list.type != ETD_IS_LIST || list.n > ARGS)
-        return "args is a list of at most 32 texts";
-    for (size_t i = 0; i < list.n; i++) {
-        etd_next(&at, body->end, &word);
-        if (word.type != ETD_IS_TEXT || word.n + 1 > size || word.n == 0 ||
-            word.bytes[0] == '-' || !memchr(word.bytes, '=', word.n) ||
-            memchr(word.bytes, '\0', word.n))
-            return "args are texts such as train_data.batch_size=64";
-        memcpy(room, word.bytes, word.n);
-        room[word.n] = '\0';
-        argv[n++] = room;
-        room += word.n + 1;
-        size -= word.n + 1;
-    }
-    argv[n] = NULL;
-    return NULL;
-}
-
-static bool
-spawn(struct etd_session *s, const char *const *argv)
-{
-    struct start *t = &s->start;
-    posix_spawn_file_actions_t actions;
-    int out[2];
-    if (pipe2(out, O_CLOEXEC) != 0)
-        return false;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, out[1], STDERR_FILENO);
-    int failed = posix_spawn(&t->pid, s->host->program, &actions, NULL,
-                             (char *const *)(void *)argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(out[1]);
-    t->fd = out[0];
-    if (failed) {
-        close(out[0]);
-        t->pid = 0;
-        errno = failed;
-        return false;
-    }
-    s->host->starting++;
-    return fcntl(t->fd, F_SETFL, O_NONBLOCK) == 0;
+    char bytes[ETD_CONTROL_BYTES];
+    const struct etd_head head = head_of(s, a->kind);
+    (void)s->send(s->data, bytes, etd_answer_write(bytes, sizeof bytes, &head, a));
 }
 
 static void
 on_start(struct etd_session *s, const struct etd_frame *f)
 {
+    struct etd_answer a;
     unsigned char id[ETD_CMD_ID] = {0};
-    char room[4096];
-    const char *argv[ARGS + 8] = {s->host->program, "train",       "-d", "--progress",
-                                  "none",           s->start.file, NULL};
-    struct etd_value recipe;
     if (!etd_get_id(&f->body, "id", id, sizeof id)) {
         etd_session_bye(s, "MALFORMED", "START has no id");
-        return;
-    }
-    if (!s->is_operator) {
+    } else if (!s->is_operator) {
         answer(s, id, ETD_REJECTED, ETD_E_ROLE, "a viewer's key starts nothing");
-        return;
+    } else if (s->waits) {
+        answer(s, id, ETD_REJECTED, ETD_E_FULL, "another recipe is being started");
+    } else if (!etd_start_take(&s->host->starts, f, count_gpus(), &a)) {
+        say_answer(s, &a);
+    } else {
+        s->waits = true;
+        memcpy(s->start_id, id, sizeof s->start_id);
+        answer(s, id, ETD_RECEIVED, 0, "");
     }
-    if (s->start.pid > 0 || s->host->starting >= ETD_STARTING) {
-        answer(s, id, ETD_REJECTED, ETD_E_FULL, "other recipes are being started");
-        return;
-    }
-    if (!etd_find(&f->body, "recipe", &recipe) || recipe.type != ETD_IS_BIN ||
-        recipe.n == 0 || recipe.n > RECIPE) {
-        answer(s, id, ETD_REJECTED, ETD_E_ARGUMENT, "a recipe has 1 byte to 200 KiB");
-        return;
-    }
-    const char *wrong = take_args(&f->body, room, sizeof room, argv, 6);
-    if (wrong) {
-        answer(s, id, ETD_REJECTED, ETD_E_ARGUMENT, wrong);
-        return;
-    }
-    s->start = (struct start){.fd = -1};
-    memcpy(s->start.id, id, sizeof id);
-    if (!write_recipe(s, &recipe) || !spawn(s, argv)) {
-        answer(s, id, ETD_REJECTED, ETD_E_FULL, strerror(errno));
-        (void)unlink(s->start.file);
-        return;
-    }
-    answer(s, id, ETD_RECEIVED, 0, "");
 }
 
-/* Reads what `train` says, and at its end answers with it. */
 static void
 step_start(struct etd_session *s)
 {
-    struct start *t = &s->start;
-    char more[512];
-    int status = 0;
-    ssize_t n;
-    if (t->pid <= 0)
+    struct etd_answer a;
+    if (!s->waits || !etd_start_answer(&s->host->starts, s->start_id, &a))
         return;
-    while ((n = read(t->fd, more, sizeof more)) > 0) {
-        size_t room = sizeof t->said - 1 - t->n;
-        size_t take = (size_t)n < room ? (size_t)n : room;
-        memcpy(t->said + t->n, more, take);
-        t->n += take;
-    }
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    waitpid(t->pid, &status, 0);
-    close(t->fd);
-    (void)unlink(t->file);
-    s->host->starting--;
-    t->pid = 0;
-    t->said[t->n] = '\0';
-    t->said[strcspn(t->said, "\n")] = '\0';
-    bool fine = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    answer(s, t->id, fine ? ETD_APPLIED : ETD_REJECTED, fine ? 0 : ETD_E_ARGUMENT,
-           t->said);
+    memcpy(a.id, s->start_id, sizeof a.id);
+    s->waits = false;
+    say_answer(s, &a);
 }
 
 /* ---- a run ---- */
@@ -556,16 +442,6 @@ step_hub(struct etd_session *s)
     }
 }
 
-void
-etd_host_reap(struct etd_host *host)
-{
-    for (int i = host->n_left - 1; i >= 0; i--)
-        if (waitpid(host->left[i], NULL, WNOHANG) != 0) {
-            host->left[i] = host->left[--host->n_left];
-            host->starting--;
-        }
-}
-
 /* ---- either ---- */
 
 et_status
@@ -626,7 +502,7 @@ etd_session_hub_fd(const struct etd_session *s)
 int
 etd_session_child_fd(const struct etd_session *s)
 {
-    return s->start.pid > 0 ? s->start.fd : s->gpus.pid > 0 ? s->gpus.fd : -1;
+    return s->gpus.pid > 0 ? s->gpus.fd : -1;
 }
 
 bool
@@ -668,9 +544,5 @@ etd_session_free(struct etd_session **out)
     etd_line_close(&s->line);
     json_decref(s->runs);
     etd_child_kill(&s->gpus);
-    if (s->start.pid > 0) { /* it goes on; only nobody is told any more */
-        close(s->start.fd);
-        s->host->left[s->host->n_left++] = s->start.pid;
-    }
     et_free(s->host->cx, s);
 }

@@ -7,25 +7,17 @@
 #include <sys/types.h>
 
 #include "dist/keys.h"
+#include "dist/start.h"
 #include "dist/wire.h"
 
-enum {
-    ETD_STARTING = 4,       /* recipes being started at once */
-    ETD_LOAD_MOST = 4 << 20 /* bytes that LOAD asks for */
-};
+enum { ETD_LOAD_MOST = 4 << 20 }; /* bytes that LOAD asks for */
 
 /* What sessions of a process share. */
 struct etd_host {
     struct et_ctx *cx;
-    void *zmq;           /* a context */
-    const char *program; /* this one, to start runs with */
-    const char *folder;  /* where recipes that were sent are kept until they are read */
-    int starting;        /* processes under way, */
-    pid_t left[ETD_STARTING]; /* and those whose session is over */
-    int n_left;
+    void *zmq; /* a context */
+    struct etd_starts starts;
 };
-/* Takes note of the end of the latter: call it now and then. */
-void etd_host_reap(struct etd_host *host);
 
 struct etd_session;
 /* SEND is called with messages for the viewer: false, not now. WHO and the role are of

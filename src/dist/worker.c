@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -269,8 +270,12 @@ close_remote(struct worker *w)
 static et_status
 turn(struct worker *w)
 {
-    zmq_pollitem_t item[3 + 2 * PEERS];
+    zmq_pollitem_t item[3 + 2 * PEERS + ETD_STARTING];
     int n = 0;
+    for (const struct etd_start *t = w->host.starts.start;
+         t < w->host.starts.start + ETD_STARTING; t++)
+        if (t->used)
+            item[n++] = (zmq_pollitem_t){.fd = t->child.fd, .events = ZMQ_POLLIN};
     item[n++] = (zmq_pollitem_t){.socket = w->local, .events = ZMQ_POLLIN};
     if (w->remote) {
         item[n++] = (zmq_pollitem_t){.socket = w->remote, .events = ZMQ_POLLIN};
@@ -295,13 +300,13 @@ turn(struct worker *w)
     w->blocked = false;
     ET_TRY(receive(w, w->local));
     ET_TRY(receive(w, w->remote));
+    etd_starts_step(&w->host.starts);
     for (struct peer *p = w->peer; p < w->peer + PEERS; p++)
         if (p->session && !etd_session_step(p->session))
             forget(p);
     for (struct peer *p = w->peer; p < w->peer + PEERS; p++)
         if (p->session)
             look_after(w, p);
-    etd_host_reap(&w->host);
     return ET_OK;
 }
 
@@ -385,7 +390,8 @@ etd_worker_serve(struct et_ctx *cx, const struct etd_serve *o)
     struct worker *w = block;
     w->cx = cx;
     w->endpoint.lock = -1;
-    w->host = (struct etd_host){.cx = cx, .program = o->program, .folder = o->folder};
+    w->host = (struct etd_host){
+        .cx = cx, .starts = {.cx = cx, .program = o->program, .folder = o->folder}};
     w->host.zmq = zmq_ctx_new();
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     et_status status =
@@ -459,7 +465,8 @@ et_status
 etd_worker_relay(struct et_ctx *cx, const char *program, const char *folder, int in,
                  int out)
 {
-    struct etd_host host = {.cx = cx, .program = program, .folder = folder};
+    struct etd_host host = {.cx = cx,
+                            .starts = {.cx = cx, .program = program, .folder = folder}};
     struct pipe pipe = {.out = out};
     struct etd_session *s = NULL;
     void *block;
@@ -473,13 +480,19 @@ etd_worker_relay(struct et_ctx *cx, const char *program, const char *folder, int
         struct pollfd p[] = {{.fd = in, .events = POLLIN},
                              {.fd = etd_session_hub_fd(s), .events = POLLIN},
                              {.fd = etd_session_child_fd(s), .events = POLLIN}};
-        if (poll(p, 3, 250) < 0 && errno != EINTR)
+        if (poll(p, 3, etd_starts_any(&host.starts) ? 20 : 250) < 0 && errno != EINTR)
             break;
         if (p[0].revents)
             status = receive_pipe(in, block, s, &over);
+        etd_starts_step(&host.starts);
         if (status == ET_OK && !etd_session_step(s))
             over = true;
-        etd_host_reap(&host);
+    }
+    /* What was begun is written down, for whoever asks again. */
+    const struct timespec pause = {0, 20000000};
+    while (etd_starts_any(&host.starts)) {
+        etd_starts_step(&host.starts);
+        nanosleep(&pause, NULL);
     }
     etd_session_free(&s);
     if (host.zmq)

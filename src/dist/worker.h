@@ -56,12 +56,22 @@ struct json_t;
 ET_NODISCARD et_status etd_worker_runs(struct et_ctx *cx,
                                        const struct etd_line_options *to,
                                        double seconds, struct json_t **out);
-/* Starts a recipe with N words "key=value": OUT->kind is APPLIED or REJECTED, its text
- * what `train` said. */
+/* A recipe, as it is sent. All borrowed. */
+struct etd_launch_there {
+    const char *recipe;      /* its text, */
+    size_t bytes;            /* at most ETD_RECIPE_BYTES of it */
+    const char *name;        /* what it is called: a word; NULL: nothing */
+    const char *const *args; /* [n]: key=value, or --alg=NAME and the like (start.c) */
+    int n;
+    int gpus; /* that there must be; 0: whatever */
+};
+/* Starts it, and asks again with the same id as long as nobody answers and there is
+ * time: it is started once. OUT->kind is APPLIED, REJECTED or EXPIRED, its text what
+ * `train` said there, its code that of `train`'s error. */
 ET_NODISCARD et_status etd_worker_start(struct et_ctx *cx,
                                         const struct etd_line_options *to,
-                                        double seconds, const char *recipe,
-                                        size_t bytes, const char *const *args, int n,
+                                        double seconds,
+                                        const struct etd_launch_there *l,
                                         struct etd_answer *out);
 
 #endif

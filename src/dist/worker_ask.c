@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "core/base/seams.h"
 #include "dist/errors.h"
@@ -237,35 +238,57 @@ etd_worker_runs(struct et_ctx *cx, const struct etd_line_options *to, double sec
     return status;
 }
 
-et_status
-etd_worker_start(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
-                 const char *recipe, size_t bytes, const char *const *args, int n,
-                 struct etd_answer *out)
+static et_status
+ask_start(struct asking *a, const struct etd_launch_there *l, const unsigned char *id,
+          struct etd_answer *out)
 {
-    struct asking a;
     struct etd_frame f;
     struct etd_out o;
     const struct etd_head head = {.kind = ETD_START};
-    unsigned char id[ETD_CMD_ID];
     void *block;
+    ET_TRY(et_alloc(a->cx, ETD_CHUNK_BYTES, &block));
+    etd_begin(&o, block, ETD_CHUNK_BYTES, &head, 3 + !!l->name + (l->gpus > 0));
+    etd_put_bin(&o, "id", id, ETD_CMD_ID);
+    etd_put_bin(&o, "recipe", l->recipe, l->bytes);
+    etd_put_texts(&o, "args", l->args, l->n);
+    if (l->name)
+        etd_put_text(&o, "name", l->name);
+    if (l->gpus > 0)
+        etd_put_int(&o, "gpus", l->gpus);
+    et_status status = send_frame(a, &o);
+    et_free(a->cx, block);
+    while (status == ET_OK) {
+        status = wait_for(a, ETD_APPLIED, &f);
+        if (status == ET_OK && etd_answer_read(&f, out) &&
+            memcmp(out->id, id, ETD_CMD_ID) == 0)
+            break;
+    }
+    return status;
+}
+
+et_status
+etd_worker_start(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
+                 const struct etd_launch_there *l, struct etd_answer *out)
+{
+    const struct timespec pause = {0, 300000000L};
+    double end = eti_monotonic(cx) + seconds;
+    unsigned char id[ETD_CMD_ID];
     if (getrandom(id, sizeof id, 0) != sizeof id)
         return ET_FAIL(cx, ET_EIO, "no random bytes: %s", strerror(errno));
-    ET_TRY(et_alloc(cx, ETD_CHUNK_BYTES, &block));
-    et_status status = begin(cx, to, seconds, &a, &f);
-    if (status == ET_OK) {
-        etd_begin(&o, block, ETD_CHUNK_BYTES, &head, 3);
-        etd_put_bin(&o, "id", id, sizeof id);
-        etd_put_bin(&o, "recipe", recipe, bytes);
-        etd_put_texts(&o, "args", args, n);
-        status = send_frame(&a, &o);
-        while (status == ET_OK) {
-            status = wait_for(&a, ETD_APPLIED, &f);
-            if (status == ET_OK && etd_answer_read(&f, out) &&
-                memcmp(out->id, id, sizeof id) == 0)
-                break;
+    for (bool asked = false;;) {
+        struct asking a;
+        struct etd_frame f;
+        et_status status = begin(cx, to, end - eti_monotonic(cx), &a, &f);
+        bool reached = status == ET_OK;
+        if (reached) {
+            status = ask_start(&a, l, id, out);
+            finish(&a);
         }
-        finish(&a);
+        asked = asked || reached;
+        /* A line that broke: what it was asked for is asked for again. */
+        if (status != ET_ENOENT || !asked || eti_monotonic(cx) + 1 >= end)
+            return status;
+        et_error_clear(cx);
+        nanosleep(&pause, NULL);
     }
-    et_free(cx, block);
-    return status;
 }

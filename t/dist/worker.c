@@ -221,8 +221,9 @@ test_viewer(void)
     is_str(json_string_value(json_object_get(json_array_get(runs, 0), "name")), h.name,
            "with their facts");
     json_decref(runs);
-    ok(etd_worker_start(h.cx, &o, 5, "model: x\n", 9, NULL, 0, &a) == ET_OK &&
-           a.kind == ETD_REJECTED && a.code == ETD_E_ROLE,
+    const struct etd_launch_there l = {.recipe = "model: x\n", .bytes = 9};
+    ok(etd_worker_start(h.cx, &o, 5, &l, &a) == ET_OK && a.kind == ETD_REJECTED &&
+           a.code == ETD_E_ROLE,
        "and starts nothing: %s", a.text);
     struct etd_client *c = attach(&viewer);
     ok(house_drive(&h, &c, 1, all_equal, 10), "it watches a run");
@@ -258,6 +259,80 @@ has_run(const struct etd_line_options *o)
     return false;
 }
 
+static int
+count_runs(const struct etd_line_options *o)
+{
+    json_t *runs = NULL;
+    if (etd_worker_runs(h.cx, o, 5, &runs) != ET_OK)
+        return -1;
+    int n = (int)json_array_size(runs);
+    json_decref(runs);
+    return n;
+}
+
+/* One START in a conversation of its own: the answer, but for RECEIVED. IMPATIENT: none
+ * is waited for. */
+static void
+send_start(const struct etd_line_options *o, const struct etd_launch_there *l,
+           const unsigned char *id, bool impatient, struct etd_answer *a)
+{
+    char bytes[4096];
+    const char *got;
+    struct etd_out out;
+    struct etd_frame f;
+    struct etd_fault fault;
+    struct etd_line *line;
+    size_t n;
+    struct etd_head head = {.kind = ETD_HELLO};
+    double end = eti_monotonic(h.cx) + 60;
+    if (etd_line_open(h.cx, o, &line) != ET_OK)
+        bail("no line");
+    etd_begin(&out, bytes, sizeof bytes, &head, 1);
+    etd_put_bool(&out, "worker", true);
+    (void)etd_line_send(line, bytes, etd_end(&out));
+    head.kind = ETD_START;
+    etd_begin(&out, bytes, sizeof bytes, &head, 3);
+    etd_put_bin(&out, "id", id, ETD_CMD_ID);
+    etd_put_bin(&out, "recipe", l->recipe, l->bytes);
+    etd_put_texts(&out, "args", l->args, l->n);
+    (void)etd_line_send(line, bytes, etd_end(&out));
+    *a = (struct etd_answer){.kind = ETD_KIND_COUNT};
+    while (eti_monotonic(h.cx) < end) {
+        struct pollfd p = {.fd = etd_line_fd(line), .events = POLLIN};
+        (void)poll(&p, 1, 100);
+        if (etd_line_receive(line, &got, &n) != ETD_GOT_MESSAGE ||
+            etd_read(got, n, &f, &fault) != ET_OK || !etd_answer_read(&f, a))
+            continue;
+        if (impatient || a->kind != ETD_RECEIVED)
+            break;
+    }
+    etd_line_close(&line);
+}
+
+/* The same command again and again is one run. */
+static void
+test_once(const struct etd_line_options *o, const struct etd_launch_there *l)
+{
+    struct etd_answer a, first;
+    unsigned char id[ETD_CMD_ID] = "just this once!";
+    int before = count_runs(o);
+    send_start(o, l, id, true, &a);
+    is_str(etd_kind_name(a.kind), "RECEIVED", "a line breaks while a run is started");
+    send_start(o, l, id, false, &first);
+    is_str(etd_kind_name(first.kind), "APPLIED", "who asks again gets the answer");
+    send_start(o, l, id, false, &a);
+    ok(a.kind == ETD_APPLIED && strcmp(a.text, first.text) == 0,
+       "and so does who asks a third time: %s", a.text);
+    int code;
+    stop_worker();
+    ok(start_worker("tcp://127.0.0.1:0", &code), "another worker listens (%d)", code);
+    const struct etd_line_options there = line_to(&operator_);
+    send_start(&there, l, id, false, &a);
+    ok(a.kind == ETD_APPLIED && strcmp(a.text, first.text) == 0,
+       "which knows it as well");
+    is_int(count_runs(&there), before + 1, "it is one run");
+}
+
 static void
 test_operator(void)
 {
@@ -272,24 +347,45 @@ test_operator(void)
              etd_key_fingerprint(operator_.public_key, fingerprint));
     is_str(answer.text, who, "under the fingerprint of its key");
     etd_client_close(&c);
-    ok(etd_worker_start(h.cx, &o, 20, "nonsense: [", 11, NULL, 0, &a) == ET_OK &&
-           a.kind == ETD_REJECTED && strstr(a.text, "error E"),
-       "a recipe it sends is read by a process of its own: %s", a.text);
+    struct etd_launch_there l = {.recipe = "nonsense: [", .bytes = 11};
+    ok(etd_worker_start(h.cx, &o, 60, &l, &a) == ET_OK && a.kind == ETD_REJECTED &&
+           a.code / 1000 == 1 && strncmp(a.text, "recipe.yaml:1:", 14) == 0,
+       "a recipe it sends is read by a process of its own: E%d, %s", a.code, a.text);
     static const char recipe[] =
         "max_duration: 2ba\nseed: 3\nmodel: {name: mlp, hidden: 16, layers: 1}\n"
         "train_data: {name: synthetic_images, batch_size: 8, num_samples: 32, workers: "
         "0}\n"
-        "optimizer: {name: sgd, lr: 0.1}\n";
-    const char *const changes[] = {"seed=4"};
-    ok(etd_worker_start(h.cx, &o, 20, recipe, strlen(recipe), changes, 1, &a) ==
-               ET_OK &&
-           a.kind == ETD_APPLIED && strstr(a.text, "goes on"),
+        "optimizer: {name: sgd, lr: 0.1}\nlaunch: {worker: elsewhere}\n";
+    const char *const changes[] = {"seed=4", "--run_name=twin"};
+    l = (struct etd_launch_there){.recipe = recipe,
+                                  .bytes = strlen(recipe),
+                                  .name = "small",
+                                  .args = changes,
+                                  .n = 2};
+    ok(etd_worker_start(h.cx, &o, 60, &l, &a) == ET_OK && a.kind == ETD_APPLIED &&
+           strncmp(a.text, "twin goes on", 12) == 0,
        "one that is right is a run: %s", a.text);
     ok(has_run(&o), "that the worker then tells of");
-    const char *const args[] = {"--run_directory=/tmp/x"};
-    ok(etd_worker_start(h.cx, &o, 5, "a: 1\n", 5, args, 1, &a) == ET_OK &&
-           a.kind == ETD_REJECTED && a.code == ETD_E_ARGUMENT,
-       "with no options of the command line: %s", a.text);
+    static const char *const wrong[] = {"--run_directory=/tmp/x", "--alg", "x", "-d"};
+    for (int i = 0; i < 4; i++) {
+        l.args = &wrong[i];
+        l.n = 1;
+        ok(etd_worker_start(h.cx, &o, 5, &l, &a) == ET_OK && a.kind == ETD_REJECTED &&
+               a.code == ETD_E_ARGUMENT,
+           "with no %s of the command line: %s", wrong[i], a.text);
+    }
+    l.n = 0;
+    l.name = "../x";
+    ok(etd_worker_start(h.cx, &o, 5, &l, &a) == ET_OK && a.kind == ETD_REJECTED,
+       "nor with a name that is a path: %s", a.text);
+    l.name = NULL;
+    l.gpus = 100;
+    ok(etd_worker_start(h.cx, &o, 5, &l, &a) == ET_OK && a.kind == ETD_REJECTED &&
+           strncmp(a.text, "100 GPUs are wanted, and there are ", 35) == 0,
+       "nor on GPUs that are not there: %s", a.text);
+    l = (struct etd_launch_there){
+        .recipe = recipe, .bytes = strlen(recipe), .args = changes, .n = 1};
+    test_once(&o, &l);
 }
 
 static void
