@@ -183,7 +183,8 @@ read_tags(json_t *facts, const char *directory)
         const char *tag = json_string_value(json_object_get(config, key));
         if (!tag)
             break;
-        used += (size_t)snprintf(visible + used, MOST - used, "%s%s", i ? " " : "", tag);
+        used +=
+            (size_t)snprintf(visible + used, MOST - used, "%s%s", i ? " " : "", tag);
     }
     free(text);
     if (*visible)
@@ -355,15 +356,21 @@ eti_process_started(int64_t pid)
 }
 
 bool
-eti_facts_is_alive(const json_t *facts)
+eti_facts_goes_on(const json_t *facts)
 {
     const char *state = json_string_value(json_object_get(facts, "state"));
+    for (size_t i = 0; state && i < sizeof alive / sizeof *alive; i++)
+        if (strcmp(state, alive[i]) == 0)
+            return true;
+    return false;
+}
+
+bool
+eti_facts_is_alive(const json_t *facts)
+{
     int64_t pid = json_integer_value(json_object_get(facts, "pid"));
     int64_t started = json_integer_value(json_object_get(facts, "pid_started"));
-    bool is_going_on = false;
-    for (size_t i = 0; state && i < sizeof alive / sizeof *alive; i++)
-        is_going_on = is_going_on || strcmp(state, alive[i]) == 0;
-    if (!is_going_on || pid <= 0 || pid > INT_MAX ||
+    if (!eti_facts_goes_on(facts) || pid <= 0 || pid > INT_MAX ||
         !same_boot(json_string_value(json_object_get(facts, "boot_id"))) ||
         (kill((pid_t)pid, 0) != 0 && errno != EPERM))
         return false;
@@ -373,13 +380,8 @@ eti_facts_is_alive(const json_t *facts)
 void
 eti_facts_make_true(json_t *facts)
 {
-    const char *state = json_string_value(json_object_get(facts, "state"));
-    for (size_t i = 0; state && i < sizeof alive / sizeof *alive; i++)
-        if (strcmp(state, alive[i]) == 0) {
-            if (!eti_facts_is_alive(facts))
-                json_object_set_new(facts, "state", json_string("crashed"));
-            return;
-        }
+    if (eti_facts_goes_on(facts) && !eti_facts_is_alive(facts))
+        json_object_set_new(facts, "state", json_string("crashed"));
 }
 
 /* ---- keys ---- */

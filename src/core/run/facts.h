@@ -33,11 +33,13 @@ const char *eti_facts_stamp(const char *directory, char *buf);
 /* Gives a run whose process is gone the state "crashed": call it at the moment that
  * they are looked at. */
 void eti_facts_make_true(json_t *facts);
-/* Is its process alive? */
 /* When the process began, in ticks of its machine since that started: no clock that
  * somebody may set. 0: there is none. */
 int64_t eti_process_started(int64_t pid);
+/* Is its process alive? */
 bool eti_facts_is_alive(const json_t *facts);
+/* Does it go on by its state alone? */
+bool eti_facts_goes_on(const json_t *facts);
 
 /* The value of a key as people write it: one of the above, a key of the recipe ("model"
  * stands for "model.name"), or a metric by its full name or, in any case, its last

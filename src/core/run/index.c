@@ -25,7 +25,7 @@ enum {
 struct eti_index {
     struct et_ctx *cx;
     sqlite3 *db;
-    bool again;        /* what was known counts for nothing */
+    json_t *listed;    /* what was last: {directory: [stamp, facts]}; NULL: nothing */
     char problem[256]; /* "": it is kept */
 };
 
@@ -172,6 +172,7 @@ eti_index_close(struct eti_index **index)
     *index = NULL;
     if (!x)
         return;
+    json_decref(x->listed);
     sqlite3_close(x->db);
     et_free(x->cx, x);
 }
@@ -183,8 +184,7 @@ is_known(struct eti_index *x, const char *directory, const char *stamp)
 {
     sqlite3_stmt *s = NULL;
     bool found = false;
-    if (x->again ||
-        sqlite3_prepare_v2(x->db, "SELECT stamp FROM runs WHERE directory = ?", -1, &s,
+    if (sqlite3_prepare_v2(x->db, "SELECT stamp FROM runs WHERE directory = ?", -1, &s,
                            NULL) != SQLITE_OK)
         return false;
     sqlite3_bind_text(s, 1, directory, -1, SQLITE_STATIC);
@@ -232,63 +232,88 @@ forget(struct eti_index *x, const char *directory)
     return status;
 }
 
+/* Reads the run in DIRECTORY, whose files have that STAMP. */
+static et_status
+read_run(struct eti_index *x, const char *directory, const char *stamp)
+{
+    json_t *facts;
+    ET_TRY(eti_facts_read(x->cx, directory, &facts));
+    et_status status = put(x, directory, stamp, facts);
+    json_decref(facts);
+    return status;
+}
+
 et_status
 eti_index_add(struct eti_index *x, const char *directory)
 {
     char whole[PATH_MAX], stamp[ETI_FACT_TEXT];
-    json_t *facts;
     if (!realpath(directory, whole))
         return ET_FAIL(x->cx, ET_ENOENT, "there is no %s", directory);
     eti_facts_stamp(whole, stamp);
     if (is_known(x, whole, stamp))
         return ET_OK;
-    ET_TRY(eti_facts_read(x->cx, whole, &facts));
-    et_status status = put(x, whole, stamp, facts);
-    json_decref(facts);
-    return status;
+    return read_run(x, whole, stamp);
 }
 
-/* Adds DIRECTORY where it holds a run: *FOUND. */
+/* Reads a run that is known again where its files have changed, or ANYHOW; forgets one
+ * that is gone. */
 static et_status
-add_if_run(struct eti_index *x, const char *directory, bool *found)
+look_again(struct eti_index *x, const char *directory, const char *stamp, bool anyhow)
 {
-    et_status status = eti_index_add(x, directory);
-    *found = status == ET_OK;
+    char now[ETI_FACT_TEXT];
+    eti_facts_stamp(directory, now);
+    if (!anyhow && *now && strcmp(now, stamp) == 0)
+        return ET_OK;
+    et_status status = *now ? read_run(x, directory, now) : ET_ENOENT;
     if (status != ET_ENOENT)
         return status;
     et_error_clear(x->cx);
-    return ET_OK;
+    return forget(x, directory);
 }
 
+/* Adds the runs in FOLDER that are not KNOWN. */
 static et_status
-add_folder(struct eti_index *x, const char *folder)
+add_folder(struct eti_index *x, const char *folder, const json_t *known)
 {
     et_status status = ET_OK;
-    char path[PATH_MAX];
-    bool found;
-    DIR *d = opendir(folder);
+    char whole[PATH_MAX], path[2 * PATH_MAX];
+    DIR *d = realpath(folder, whole) ? opendir(whole) : NULL;
     for (struct dirent *e; d && status == ET_OK && (e = readdir(d));) {
-        snprintf(path, sizeof path, "%s/%s/run.json", folder, e->d_name);
-        if (e->d_name[0] == '.' || access(path, F_OK) != 0)
+        size_t n = (size_t)snprintf(path, sizeof path, "%s/%s", whole, e->d_name);
+        if (e->d_name[0] == '.' || json_object_get(known, path))
             continue;
-        path[strlen(path) - strlen("/run.json")] = '\0';
-        status = add_if_run(x, path, &found);
+        snprintf(path + n, sizeof path - n, "/run.json");
+        if (access(path, F_OK) != 0)
+            continue;
+        path[n] = '\0';
+        status = eti_index_add(x, path);
+        if (status != ET_ENOENT)
+            continue;
+        et_error_clear(x->cx);
+        status = ET_OK;
     }
     if (d)
         closedir(d);
     return status;
 }
 
-/* The directories of all rows, as a list of texts. */
+static const char *
+column(sqlite3_stmt *s, int i)
+{
+    const char *text = (const char *)sqlite3_column_text(s, i);
+    return text ? text : "";
+}
+
+/* {directory: stamp} of all rows. */
 static et_status
-directories(struct eti_index *x, json_t **out)
+known_runs(struct eti_index *x, json_t **out)
 {
     sqlite3_stmt *s = NULL;
-    int code = sqlite3_prepare_v2(x->db, "SELECT directory FROM runs", -1, &s, NULL);
-    *out = json_array();
+    int code =
+        sqlite3_prepare_v2(x->db, "SELECT directory, stamp FROM runs", -1, &s, NULL);
+    *out = json_object();
     while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
-        const char *text = (const char *)sqlite3_column_text(s, 0);
-        json_array_append_new(*out, json_string(text ? text : ""));
+        json_object_set_new(*out, column(s, 0), json_string(column(s, 1)));
         code = SQLITE_OK;
     }
     sqlite3_finalize(s);
@@ -298,44 +323,75 @@ directories(struct eti_index *x, json_t **out)
 et_status
 eti_index_update(struct eti_index *x, const char *folder, bool again)
 {
-    json_t *known, *text;
-    size_t i;
-    x->again = again;
-    et_status status = directories(x, &known);
-    json_array_foreach(known, i, text)
-    {
-        const char *directory = json_string_value(text);
-        bool found;
-        if (status == ET_OK)
-            status = add_if_run(x, directory, &found);
-        if (status == ET_OK && !found)
-            status = forget(x, directory);
-    }
-    json_decref(known);
+    json_t *known, *stamp;
+    const char *directory;
+    et_status status = known_runs(x, &known);
+    json_object_foreach(known, directory, stamp) if (status == ET_OK) status =
+        look_again(x, directory, json_string_value(stamp), again);
     if (status == ET_OK)
-        status = add_folder(x, folder);
-    x->again = false;
+        status = add_folder(x, folder, known);
+    json_decref(known);
     return status;
 }
 
+/* ---- the list ---- */
+
+/* The facts of a row; NULL: there are none. */
+static json_t *
+load_facts(struct eti_index *x, const char *directory)
+{
+    sqlite3_stmt *s = NULL;
+    json_t *facts = NULL;
+    if (sqlite3_prepare_v2(x->db, "SELECT facts FROM runs WHERE directory = ?", -1, &s,
+                           NULL) == SQLITE_OK) {
+        sqlite3_bind_text(s, 1, directory, -1, SQLITE_STATIC);
+        if (sqlite3_step(s) == SQLITE_ROW)
+            facts = json_loads(column(s, 0), 0, NULL);
+    }
+    sqlite3_finalize(s);
+    return facts;
+}
+
+/* What was listed of DIRECTORY under that STAMP, or is now: [stamp, facts]. */
+static json_t *
+listed(struct eti_index *x, const char *directory, const char *stamp)
+{
+    json_t *entry = json_object_get(x->listed, directory), *facts;
+    const char *before = json_string_value(json_array_get(entry, 0));
+    if (before && strcmp(before, stamp) == 0)
+        return json_incref(entry);
+    facts = load_facts(x, directory);
+    return facts ? json_pack("[s, o]", stamp, facts) : NULL;
+}
+
+/* Most runs are over, and as they were the last time: those are not read again. */
 et_status
 eti_index_list(struct eti_index *x, json_t **out)
 {
     sqlite3_stmt *s = NULL;
+    json_t *all = json_object();
     int code = sqlite3_prepare_v2(
-        x->db, "SELECT facts FROM runs ORDER BY started DESC, directory DESC", -1, &s,
-        NULL);
+        x->db,
+        "SELECT directory, stamp FROM runs ORDER BY started DESC, directory DESC", -1,
+        &s, NULL);
     *out = json_array();
     while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
-        const char *text = (const char *)sqlite3_column_text(s, 0);
-        json_t *facts = text ? json_loads(text, 0, NULL) : NULL;
-        if (facts) {
-            eti_facts_make_true(facts);
-            json_array_append_new(*out, facts);
+        json_t *entry = listed(x, column(s, 0), column(s, 1));
+        json_t *facts = json_array_get(entry, 1);
+        if (facts && eti_facts_goes_on(facts)) {
+            json_t *own = json_copy(facts);
+            eti_facts_make_true(own);
+            json_array_append_new(*out, own);
+        } else if (facts) {
+            json_array_append(*out, facts);
         }
+        if (entry)
+            json_object_set_new(all, column(s, 0), entry);
         code = SQLITE_OK;
     }
     sqlite3_finalize(s);
+    json_decref(x->listed);
+    x->listed = all;
     if (code == SQLITE_DONE)
         return ET_OK;
     json_decref(*out);

@@ -24,7 +24,8 @@ ET_NODISCARD et_status eti_index_add(struct eti_index *index, const char *direct
  * are gone. AGAIN: reads all. */
 ET_NODISCARD et_status eti_index_update(struct eti_index *index, const char *folder,
                                         bool again);
-/* The facts of all, with true states, the newest first. The caller owns *OUT. */
+/* The facts of all, with true states, the newest first. The caller owns *OUT; the facts
+ * in it are shared with later lists and are not changed. */
 ET_NODISCARD et_status eti_index_list(struct eti_index *index, json_t **out);
 
 #endif
