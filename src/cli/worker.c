@@ -100,8 +100,6 @@ show_key(struct cli *c)
     struct etd_keys keys = {0};
     et_status status = etd_keys_read(c->cx, key_path(c, path, sizeof path), &keys);
     memset(keys.secret, 0, sizeof keys.secret);
-    if (status == ET_ENOENT)
-        et_hint(c->cx, "etude worker keygen makes it");
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_DATA, status);
     if (c->opt.json)

@@ -132,7 +132,10 @@ etd_keys_read(struct et_ctx *cx, const char *path, struct etd_keys *out)
     char text[FILE_BYTES], right[ETD_KEY_TEXT];
     size_t n;
     *out = (struct etd_keys){0};
-    ET_TRY(read_own(cx, path, true, text, sizeof text, &n));
+    et_status status = read_own(cx, path, true, text, sizeof text, &n);
+    if (status == ET_ENOENT)
+        et_hint(cx, "etude worker keygen makes it");
+    ET_TRY(status);
     bool found = find_key(text, "public", out->public_key) &&
                  find_key(text, "secret", out->secret);
     sodium_memzero(text, sizeof text);
@@ -258,6 +261,10 @@ etd_authorized_read(struct et_ctx *cx, const char *path,
     out->n = 0;
     ET_TRY(et_alloc(cx, ETD_KEYS_BYTES + 1, &block));
     et_status status = read_own(cx, path, true, block, ETD_KEYS_BYTES + 1, &n);
+    if (status == ET_ENOENT)
+        et_hint(cx,
+                "a line in it lets a key in: viewer KEY NAME, or operator KEY NAME, "
+                "with what 'etude worker key' shows there");
     int line =
         status == ET_OK ? etd_authorized_parse(block, n, out, why, sizeof why) : 0;
     et_free(cx, block);

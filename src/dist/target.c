@@ -46,8 +46,6 @@ add_keys(struct et_ctx *cx, const struct etd_worker *w, const char *folder,
     memcpy(out->server, w->key, sizeof out->server);
     snprintf(path, sizeof path, "%s/curve.key", folder);
     et_status status = etd_keys_read(cx, path, &out->keys);
-    if (status == ET_ENOENT)
-        et_hint(cx, "etude worker keygen makes it");
     out->has_keys = status == ET_OK;
     return status;
 }

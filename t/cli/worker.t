@@ -51,6 +51,10 @@ run worker
 exits 64 "without a word: exit 64"
 run worker serve --listen tcp://127.0.0.1:0
 exits 77 "serve refuses TCP without authorized_keys"
+says err "hint: a line in it lets a key in" "and says what belongs there"
+run worker serve --listen tcp://127.0.0.1:0 --key none.key
+exits 77 "and without a key of its own"
+says err "hint: etude worker keygen makes it" "with what makes one"
 
 "$etude" worker serve >served 2>&1 &
 worker=$!
