@@ -219,6 +219,8 @@ struct et_estimate {
     struct et_plan_info train, eval;
     double seconds_per_batch; /* predicted from the device's measured rates */
     int64_t grad_accum;
+    size_t checkpoint_bytes; /* what one holds; its files add names, some percent */
+    size_t weights_bytes;    /* of it the model's */
 };
 /* From the plans alone: nothing is computed. */
 ET_NODISCARD et_status et_trainer_estimate(struct et_trainer *t,

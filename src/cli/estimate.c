@@ -18,6 +18,9 @@ print_text(const struct et_estimate *e)
            cli_bytes((double)e->train.workspace_bytes, b, sizeof b));
     printf("time a batch      %.1f ms at least\n", e->seconds_per_batch * 1e3);
     printf("microbatches      %lld\n", (long long)e->grad_accum);
+    printf("checkpoint        %s, %s of it the model\n",
+           cli_bytes((double)e->checkpoint_bytes, a, sizeof a),
+           cli_bytes((double)e->weights_bytes, b, sizeof b));
     printf("nodes, kernels    %d, %d\n", e->train.nodes, e->train.kernels);
 }
 
@@ -31,13 +34,34 @@ plan_json(const struct et_plan_info *p)
         (json_int_t)p->moved_bytes, "nodes", p->nodes, "kernels", p->kernels);
 }
 
+/* {"name", "samples", "classes"}, or "tokens" and "vocab_size". */
 static json_t *
-to_json(const struct et_estimate *e)
+data_json(const struct eti_data *d)
 {
-    return json_pack("{s:I, s:f, s:I, s:f, s:I, s:o, s:o}", "params",
+    const struct et_data_facts *f = &d->set->facts;
+    const char *name = d->set->type->info.name;
+    if (f->kind == ET_DATA_TOKENS)
+        return json_pack("{s:s, s:I, s:I}", "name", name, "tokens",
+                         (json_int_t)f->n_tokens, "vocab_size",
+                         (json_int_t)f->vocab_size);
+    return json_pack("{s:s, s:I, s:i}", "name", name, "samples",
+                     (json_int_t)f->n_samples, "classes", f->num_classes);
+}
+
+static json_t *
+to_json(const struct et_estimate *e, const struct eti_assembly *a)
+{
+    json_t *data = json_array();
+    if (a->train.set)
+        json_array_append_new(data, data_json(&a->train));
+    for (int i = 0; i < ETI_MAX_EVAL_DATA && a->eval[i].set; i++)
+        json_array_append_new(data, data_json(&a->eval[i]));
+    return json_pack("{s:I, s:f, s:I, s:f, s:I, s:I, s:I, s:o, s:o, s:o}", "params",
                      (json_int_t)e->params, "flops_per_sample", e->flops_per_sample,
                      "peak_bytes", (json_int_t)e->peak_bytes, "seconds_per_batch",
                      e->seconds_per_batch, "grad_accum", (json_int_t)e->grad_accum,
+                     "checkpoint_bytes", (json_int_t)e->checkpoint_bytes,
+                     "weights_bytes", (json_int_t)e->weights_bytes, "data", data,
                      "train", plan_json(&e->train), "eval", plan_json(&e->eval));
 }
 
@@ -55,7 +79,7 @@ estimate(struct cli *c, struct eti_assembly *a)
     if (status != ET_OK)
         code = cli_fail_status(c, ETI_STAGE_PARTS, status);
     else if (c->opt.json)
-        code = cli_print_json(to_json(&e));
+        code = cli_print_json(to_json(&e, a));
     else
         print_text(&e);
     et_trainer_free(&t);

@@ -507,6 +507,17 @@ name_recipe(char buf[NAME_MAX + 1], const char *path)
     return buf;
 }
 
+/* A descriptor that the caller has opened says nothing of the recipe in it. */
+static bool
+has_name(const char *path)
+{
+    static const char *const nameless[] = {"/proc/self/fd/", "/dev/fd/", "/dev/stdin"};
+    for (size_t i = 0; i < sizeof nameless / sizeof *nameless; i++)
+        if (strncmp(path, nameless[i], strlen(nameless[i])) == 0)
+            return false;
+    return true;
+}
+
 int
 cli_train(struct cli *c)
 {
@@ -515,7 +526,7 @@ cli_train(struct cli *c)
     int code = cli_resume_find(c, &l.from);
     if (code != CLI_OK)
         return code;
-    if (c->n_args)
+    if (c->n_args && has_name(c->arg[0]))
         l.recipe_name = name_recipe(name, c->arg[0]);
     l.recipe = cli_resume_recipe(c, &l.from, &code);
     if (l.recipe)

@@ -81,12 +81,16 @@ is_ignored(const struct compose *c, const struct eti_check *check)
     return false;
 }
 
-/* Warnings that are not ignored, then what is as it should be. */
-static void
-list_checks(struct compose *c)
+void
+compose_list_checks(struct compose *c)
 {
+    const struct et_recipe *recipe = eti_sketch_shown(c->sketch);
+    const struct tui_compose_numbers *known = &c->numbers;
     struct eti_check all[ETI_CHECKS_MAX];
-    int n = eti_checks(c->sketch->cx, eti_sketch_shown(c->sketch), all, ETI_CHECKS_MAX);
+    int n = eti_checks(c->sketch->cx, recipe, all, ETI_CHECKS_MAX);
+    if (known->is_known && known->of == c->sketch->changes)
+        n += eti_checks_found(c->sketch->cx, recipe, &known->found, all + n,
+                              ETI_CHECKS_MAX - n);
     c->n_checks = 0;
     for (int i = 0; i < n; i++)
         if (all[i].is_warning && !is_ignored(c, &all[i]))
@@ -216,7 +220,7 @@ compose_refresh(struct compose *c)
         tui_say_error(c->app);
     list_methods(c);
     compose_list_options(c);
-    list_checks(c);
+    compose_list_checks(c);
     list_events(c);
     list_rows(c);
     c->app->changed = true;
@@ -399,7 +403,7 @@ act(struct tui_app *app, void *self, enum tui_action action)
         break;
     case TUI_DO_compose_ignore:
         compose_ignore(c);
-        list_checks(c);
+        compose_list_checks(c);
         break;
     case TUI_DO_compose_diff:
         c->shows_diff = !c->shows_diff;

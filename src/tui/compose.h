@@ -53,8 +53,9 @@ struct tui_compose_numbers {
     double peak_bytes;
     double params;
     char problem[200]; /* why they are not known; "" */
-    int64_t batches;   /* of the run; -1: not known */
-    int n;             /* points of the learning rate */
+    struct eti_found found;
+    int64_t batches; /* of the run; -1: not known */
+    int n;           /* points of the learning rate */
     double at[TUI_C_POINTS], rate[TUI_C_POINTS];
     double highest;
 };
@@ -108,6 +109,8 @@ bool compose_is_empty(const struct compose *c);
 bool compose_fits(const struct compose *c, const struct eti_method *method);
 /* Makes what is shown anew, if the text has changed. */
 void compose_refresh(struct compose *c);
+/* Warnings that are not ignored, then what is as it should be. */
+void compose_list_checks(struct compose *c);
 int compose_mode_of(const struct compose *c, int row);
 
 /* The list of a panel. */
@@ -141,11 +144,10 @@ void compose_mend(struct compose *c);
 void compose_ignore(struct compose *c);
 void compose_undo(struct compose *c, bool again);
 
-/* ---- compose_file.c: files, starting points, launching ---- */
+/* ---- compose_file.c: files, starting points ---- */
 void compose_save(struct compose *c);
 void compose_save_as(struct compose *c);
 void compose_copy(struct compose *c);
-void compose_launch(struct compose *c);
 void compose_reload(struct compose *c);
 /* Looks for runs of this recipe. */
 void compose_find_alike(struct compose *c);
@@ -153,6 +155,13 @@ void compose_start_first(struct compose *c);
 void compose_start_installed(struct compose *c);
 void compose_start_run(struct compose *c);
 void compose_start_blank(struct compose *c);
+/* The runs that there are, the newest first; the caller owns *OUT. */
+et_status compose_list_runs(struct compose *c, json_t **out);
+/* "" where there is none. Borrowed from FACTS. */
+const char *compose_fact(const json_t *facts, const char *key);
+
+/* ---- compose_jobs.c ---- */
+void compose_launch(struct compose *c);
 /* Does a little of what is waited for. Is there something new to show? */
 bool compose_tick(struct tui_app *app, void *self);
 

@@ -1,25 +1,17 @@
-/* compose_file.c: the screen Compose and the world: files, where a recipe may begin,
- * the command line, what other processes compute of it, and launching. */
+/* compose_file.c: the screen Compose and files: saving, where a recipe may begin, the
+ * command line. */
 #include "config.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "core/base/seams.h"
 #include "core/compose/command.h"
 #include "core/run/index.h"
 #include "core/run/list.h"
-#include "etude/run.h"
 #include "tui/compose.h"
 #include "tui/format.h"
-
-/* Rest after a change before it is computed anew, and how long a dump waits. */
-static const double REST = 0.4, PATIENCE = 60;
 
 /* ---- saving ---- */
 
@@ -237,9 +229,8 @@ compose_start_installed(struct compose *c)
     }
 }
 
-/* The runs that there are, the newest first; the caller owns *OUT. */
-static et_status
-list_runs(struct compose *c, json_t **out)
+et_status
+compose_list_runs(struct compose *c, json_t **out)
 {
     struct eti_index *index;
     *out = NULL;
@@ -252,8 +243,8 @@ list_runs(struct compose *c, json_t **out)
     return status;
 }
 
-static const char *
-fact(const json_t *facts, const char *key)
+const char *
+compose_fact(const json_t *facts, const char *key)
 {
     const char *text = json_string_value(json_object_get(facts, key));
     return text ? text : "";
@@ -274,7 +265,7 @@ compose_find_alike(struct compose *c)
     base[strcspn(base, ".")] = '\0';
     if (!*base)
         return;
-    if (list_runs(c, &list) != ET_OK) {
+    if (compose_list_runs(c, &list) != ET_OK) {
         et_error_clear(c->sketch->cx);
         return;
     }
@@ -284,14 +275,15 @@ compose_find_alike(struct compose *c)
         char number[TUI_NUMBER];
         const json_t *best = json_object_get(eti_run_metric(one, &metric), "best");
         const json_t *took = json_object_get(one, "train_seconds");
-        if (strcmp(fact(one, "recipe"), base) != 0 || used + 80 > sizeof c->alike)
+        if (strcmp(compose_fact(one, "recipe"), base) != 0 ||
+            used + 80 > sizeof c->alike)
             continue;
         const char *lr = eti_facts_get(one, "optimizer.lr", text);
         used += (size_t)snprintf(
             c->alike + used, sizeof c->alike - used, "%s%.30s %.12s",
-            used ? "      " : "", fact(one, "name"),
+            used ? "      " : "", compose_fact(one, "name"),
             json_is_number(best) ? tui_value(json_number_value(best), number)
-                                 : fact(one, "state"));
+                                 : compose_fact(one, "state"));
         if (json_is_number(took))
             used +=
                 (size_t)snprintf(c->alike + used, sizeof c->alike - used, " in %.12s",
@@ -311,8 +303,9 @@ tui_compose_from_run(struct tui_app *app, const json_t *facts)
     char path[PATH_MAX], name[128];
     if (!c)
         return ET_EINVAL;
-    snprintf(path, sizeof path, "%.4000s/recipe.yaml", fact(facts, "directory"));
-    snprintf(name, sizeof name, "recipe of %.100s", fact(facts, "name"));
+    snprintf(path, sizeof path, "%.4000s/recipe.yaml",
+             compose_fact(facts, "directory"));
+    snprintf(name, sizeof name, "recipe of %.100s", compose_fact(facts, "name"));
     ET_TRY(eti_sketch_new(app->cx, c->setup.env, &other));
     et_status status = eti_sketch_open(other, path);
     if (status == ET_OK)
@@ -329,7 +322,7 @@ from_run(struct tui_app *app, void *data, int id, const char *text)
     struct compose *c = data;
     json_t *list;
     (void)text;
-    if (list_runs(c, &list) != ET_OK ||
+    if (compose_list_runs(c, &list) != ET_OK ||
         tui_compose_from_run(app, json_array_get(list, (size_t)id - 1)) != ET_OK)
         tui_say_error(app);
     json_decref(list);
@@ -343,7 +336,7 @@ compose_start_run(struct compose *c)
     json_t *list, *one;
     size_t i;
     int n = 0;
-    if (list_runs(c, &list) != ET_OK) {
+    if (compose_list_runs(c, &list) != ET_OK) {
         tui_say_error(c->app);
         return;
     }
@@ -352,9 +345,9 @@ compose_start_run(struct compose *c)
         if (n == MOST)
             break;
         item[n] = (struct tui_item){.id = (int)i + 1};
-        snprintf(item[n].text, sizeof item[n].text, "%s", fact(one, "name"));
-        snprintf(item[n].note, sizeof item[n].note, "%s %s", fact(one, "recipe"),
-                 fact(one, "state"));
+        snprintf(item[n].text, sizeof item[n].text, "%s", compose_fact(one, "name"));
+        snprintf(item[n].note, sizeof item[n].note, "%s %s",
+                 compose_fact(one, "recipe"), compose_fact(one, "state"));
         n++;
     }
     json_decref(list);
@@ -416,266 +409,4 @@ compose_start_blank(struct compose *c)
     }
     c->app->popup.done = blank;
     c->app->popup.data = c;
-}
-
-/* ---- what other processes compute ---- */
-
-/* Starts "etude VERB --json ARGUMENTS" of the text as it is. */
-static et_status
-start(struct compose *c, struct tui_job *job, const char *verb)
-{
-    const char *argument[ETI_COMMAND_ARGUMENTS + 8] = {verb, "--json"};
-    struct eti_command command;
-    int n = 2;
-    et_status status = eti_command_new(c->sketch, &command);
-    if (status == ET_ENOTSUP || (status == ET_EINVAL && !c->sketch->path)) {
-        et_error_clear(c->sketch->cx);
-        argument[n++] = TUI_JOB_INPUT;
-        status =
-            tui_job_start(job, c->sketch->cx, argument, c->sketch->text, c->sketch->n);
-    } else if (status == ET_OK) {
-        for (int i = 0; i < command.n; i++)
-            argument[n++] = command.argument[i];
-        status = tui_job_start(job, c->sketch->cx, argument, NULL, 0);
-    }
-    eti_command_release(&command);
-    return status;
-}
-
-static double
-number(const json_t *all, const char *key)
-{
-    const json_t *v = json_object_get(all, key);
-    return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-static void
-take_estimate(struct compose *c)
-{
-    struct tui_compose_numbers *n = &c->numbers;
-    json_error_t error;
-    json_t *all = json_loadb(c->estimate.text, c->estimate.n, 0, &error);
-    n->problem[0] = '\0';
-    n->is_known = c->estimate.code == 0 && json_is_object(all);
-    if (n->is_known) {
-        n->seconds = number(all, "seconds_per_batch");
-        n->peak_bytes = number(all, "peak_bytes");
-        n->params = number(all, "params");
-    } else {
-        const char *text = c->estimate.error;
-        const char *colon =
-            strncmp(text, "error E", 7) == 0 ? strstr(text, ": ") : NULL;
-        et_visible(n->problem, sizeof n->problem, colon ? colon + 2 : text,
-                   strlen(colon ? colon + 2 : text));
-    }
-    json_decref(all);
-}
-
-static void
-take_curve(struct compose *c)
-{
-    struct tui_compose_numbers *n = &c->numbers;
-    json_error_t error;
-    json_t *all = json_loadb(c->explain.text, c->explain.n, 0, &error), *one;
-    const json_t *rate = json_object_get(all, "learning_rate");
-    size_t i;
-    n->n = 0;
-    n->highest = 0;
-    n->batches = -1;
-    if (json_is_integer(json_object_get(rate, "batches")))
-        n->batches = json_integer_value(json_object_get(rate, "batches"));
-    json_array_foreach(json_object_get(rate, "points"), i, one)
-    {
-        if (n->n == TUI_C_POINTS)
-            break;
-        n->at[n->n] = number(one, "ba");
-        n->rate[n->n] = number(one, "lr");
-        n->highest = fmax(n->highest, n->rate[n->n]);
-        n->n++;
-    }
-    json_decref(all);
-}
-
-/* The jobs of a text begin when nobody has typed for a while. */
-static bool
-start_jobs(struct compose *c)
-{
-    bool rests = c->app->config.is_dump || tui_now(c->app) >= c->asked + REST;
-    if (c->numbers.of == c->sketch->changes || !eti_sketch_is_valid(c->sketch) ||
-        !rests)
-        return false;
-    c->numbers.of = c->sketch->changes;
-    tui_job_stop(&c->explain);
-    c->explains = true;
-    if (start(c, &c->estimate, "estimate") != ET_OK) {
-        snprintf(c->numbers.problem, sizeof c->numbers.problem, "%.199s",
-                 et_error_get(c->sketch->cx)->message);
-        et_error_clear(c->sketch->cx);
-        c->numbers.is_known = false;
-    }
-    return true;
-}
-
-/* ---- launching ---- */
-
-static void
-attach(struct compose *c)
-{
-    json_t *list = NULL, *one, *found = NULL;
-    size_t i;
-    struct tui_source *source;
-    if (list_runs(c, &list) != ET_OK) {
-        tui_say_error(c->app);
-        return;
-    }
-    json_array_foreach(list, i,
-                       one) if (!found && strcmp(fact(one, "name"), c->run_name) == 0)
-        found = json_incref(one);
-    json_decref(list);
-    if (!found) {
-        tui_say(c->app, TUI_BAD, "x %s has started, but its directory was not found",
-                c->run_name);
-    } else if (tui_source_dir(c->sketch->cx, found, &source) != ET_OK) {
-        tui_say_error(c->app);
-    } else {
-        tui_app_attach(c->app, &source);
-        tui_app_go(c->app, TUI_IN_monitor);
-    }
-}
-
-static void
-launched(struct compose *c)
-{
-    if (c->launch.code == 0)
-        attach(c);
-    else
-        tui_say(c->app, TUI_BAD, "x not started: %.200s",
-                *c->launch.error ? c->launch.error : "etude train failed");
-}
-
-static void
-start_run(struct compose *c)
-{
-    const char *argument[ETI_COMMAND_ARGUMENTS + 8] = {"train", "-d", "--run_name",
-                                                       c->run_name};
-    struct eti_command command;
-    uint64_t seed = 0;
-    int n = 4;
-    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
-        seed = (uint64_t)(tui_now(c->app) * 1e6);
-    et_run_name_draw(seed, c->run_name);
-    et_status status = eti_command_new(c->sketch, &command);
-    for (int i = 0; i < command.n && status == ET_OK; i++)
-        argument[n++] = command.argument[i];
-    if (status == ET_OK)
-        status = tui_job_start(&c->launch, c->sketch->cx, argument, NULL, 0);
-    eti_command_release(&command);
-    if (status == ET_OK)
-        tui_say(c->app, TUI_TEXT, "%s starts...", c->run_name);
-    else
-        tui_say_error(c->app);
-}
-
-static void
-go(struct tui_app *app, void *data, int id, const char *text)
-{
-    struct compose *c = data;
-    (void)text;
-    if (id == 2 && eti_sketch_save(c->sketch, NULL, false) != ET_OK)
-        tui_say_error(app);
-    else if (id == 1 || id == 2)
-        start_run(c);
-}
-
-/* What is about to be started, and where. */
-static void
-say_launch(struct compose *c, struct tui_popup *p)
-{
-    const struct et_recipe *r = c->sketch->recipe;
-    char a[TUI_NUMBER], b[TUI_NUMBER];
-    long long ranks = r->launch.nproc == ET_INT_UNSET ? 1 : (long long)r->launch.nproc;
-    tui_popup_line(p, "ranks      %lld, on %s", ranks,
-                   r->launch.worker ? r->launch.worker : "this machine");
-    tui_popup_line(p, "directory  %s/ and the time", c->runs ? c->runs : "runs");
-    if (c->numbers.is_known && c->numbers.batches > 0)
-        tui_popup_line(p, "estimate   %s or more, %s of memory",
-                       tui_duration(c->numbers.seconds * (double)c->numbers.batches, a),
-                       tui_bytes(c->numbers.peak_bytes, b));
-    else
-        tui_popup_line(p, "estimate   %s",
-                       *c->numbers.problem ? c->numbers.problem : "not known yet");
-    tui_popup_line(p, "recipe     %s%s", c->sketch->path,
-                   eti_sketch_is_changed(c->sketch) ? ", with what is not saved" : "");
-    for (int i = 0; i < c->n_warnings && i < 2; i++)
-        tui_popup_line(p, "! %s", c->check[i].text);
-}
-
-void
-compose_launch(struct compose *c)
-{
-    struct tui_item item[2] = {
-        {.id = 1, .text = "start it", .note = "enter"},
-        {.id = 2, .key = 's', .text = "save, then start it"},
-    };
-    struct eti_command command;
-    const struct eti_sketch *s = c->sketch;
-    if (!eti_sketch_is_valid(s)) {
-        tui_say(c->app, TUI_WARN, "! it cannot be launched: %s",
-                compose_is_empty(c) ? "there is no recipe yet"
-                                    : "the recipe has faults");
-        return;
-    }
-    if (!s->path) {
-        compose_save_as(c);
-        tui_popup_line(&c->app->popup, "It needs a file first; then L again.");
-        return;
-    }
-    et_status status = eti_command_new(c->sketch, &command);
-    eti_command_release(&command);
-    if (status != ET_OK && status != ET_ENOTSUP) {
-        tui_say_error(c->app);
-        return;
-    }
-    if (status == ET_ENOTSUP)
-        snprintf(item[0].why, sizeof item[0].why, "overrides cannot say what changed");
-    et_error_clear(s->cx);
-    bool may_save = eti_sketch_is_changed(s) && access(s->path, W_OK) == 0;
-    if (tui_popup_menu(&c->app->popup, s->cx, "launch", item, may_save ? 2 : 1) !=
-        ET_OK) {
-        tui_say_error(c->app);
-        return;
-    }
-    say_launch(c, &c->app->popup);
-    c->app->popup.done = go;
-    c->app->popup.data = c;
-}
-
-/* ---- time ---- */
-
-bool
-compose_tick(struct tui_app *app, void *self)
-{
-    struct compose *c = self;
-    double wait = app->config.is_dump ? PATIENCE : 0;
-    compose_refresh(c);
-    bool any = start_jobs(c);
-    if (tui_job_poll(&c->estimate, wait)) {
-        take_estimate(c);
-        any = true;
-    }
-    if (c->explains && c->estimate.pid <= 0) {
-        c->explains = false;
-        if (start(c, &c->explain, "explain") != ET_OK)
-            et_error_clear(c->sketch->cx);
-        any = true;
-    }
-    if (tui_job_poll(&c->explain, wait)) {
-        take_curve(c);
-        any = true;
-    }
-    if (tui_job_poll(&c->launch, wait)) {
-        launched(c);
-        any = true;
-    }
-    return any;
 }

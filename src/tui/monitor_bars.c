@@ -54,8 +54,9 @@ recipe_name(const struct tui_view *v, char buf[ETI_FACT_TEXT])
     char *dot = strrchr(buf, '.');
     if (dot && dot != buf && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0))
         *dot = '\0';
+    const char *model = *buf ? "" : fact(v, "model", text);
     if (!*buf)
-        snprintf(buf, ETI_FACT_TEXT, "%s", *fact(v, "model", text) ? text : "run");
+        snprintf(buf, ETI_FACT_TEXT, "%s", *model ? model : "run");
     return buf;
 }
 

@@ -87,6 +87,25 @@ says out '(lr' "with what it came to"
 has '! it cannot be launched' "a recipe with faults is not" \
     compose bad.yaml --dump-screen 80x24 --keys 'L'
 
+# A recipe without a file: the run's directory keeps it.
+has 'in no file' "a recipe that has no file may be launched" \
+    compose --dump-screen 80x24 --keys 'r<enter>L'
+has 'save as' "or saved first" compose --dump-screen 80x24 --keys 'r<enter>Ls'
+before=$(ls runs | wc -l)
+has '[2 Monitor]' "L starts it" compose --dump-screen 80x24 --keys 'r<enter>L<enter>'
+tries=0
+until [ "$(grep -l '"state":"finished"' runs/*/run.json 2>/dev/null | wc -l)" -gt "$before" ] ||
+    [ $tries -gt 300 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+newest=$(ls -td runs/*/ | head -1)
+cmp -s "${newest}recipe.yaml" tiny.yaml
+ok $? "with its text beside what the run leaves"
+says "${newest}run.json" '"recipe": null' "and without a name that it has not"
+run attach last --dump-screen 80x24
+says out ' mlp  1 rank' "so that Monitor calls it by its model"
+
 # Commands.
 run compose mild.yaml
 exits 64 "compose needs a terminal"

@@ -8,7 +8,7 @@ export TZ=UTC LC_ALL=C.UTF-8
 
 # How long something takes differs between machines.
 mask() {
-    sed -E 's/ +est(imate:)? .*$/ EST/; s/estimate   .*/EST/'
+    sed -E 's/ +est(imate:)? .*$/ EST/; s/estimate   .*/EST/; s/[0-9.]+ [KMGT]B free/FREE/'
 }
 
 glyphs=--ascii

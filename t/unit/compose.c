@@ -1,6 +1,7 @@
 /* A recipe while it is being written: what an edit changes and what stays, undo, the
  * command line that says the difference, the file; and random edits of the recipes that
  * are installed. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -390,6 +391,56 @@ checks(void)
     ok(sorted && said, "each once, by name, with what it does and for what");
 }
 
+/* The text of the first check that begins with WORD; "" . */
+static const char *
+said(const struct eti_check *c, int n, const char *word)
+{
+    for (int i = 0; i < n; i++)
+        if (strncmp(c[i].text, word, strlen(word)) == 0)
+            return c[i].text;
+    return "";
+}
+
+static void
+found(void)
+{
+    struct eti_check c[ETI_CHECKS_MAX];
+    struct eti_sketch *d = sketch_of(small);
+    struct eti_found f = {
+        .data = {{"imagefolder", false, 1281167, 1000},
+                 {"bible_kjv", true, 950000, 256}},
+        .n_data = 2,
+        .checkpoint_bytes = 214e6,
+        .free_bytes = 812e9,
+    };
+    if (eti_sketch_set(d, "checkpoint.keep", "3") != ET_OK)
+        bail("set");
+    int n = eti_checks_found(cx, d->recipe, &f, c, ETI_CHECKS_MAX);
+    is_str(said(c, n, "imagefolder"), "imagefolder: 1,281,167 images, 1,000 classes",
+           "what is in the data is said");
+    is_str(said(c, n, "evaluation"),
+           "evaluation: bible_kjv: 950,000 tokens, 256 words in its vocabulary",
+           "and in that of evaluations");
+    is_str(said(c, n, "disk"), "disk: 3 checkpoints need 642 MB, 812 GB free",
+           "what is kept of checkpoints, and what room there is");
+    f.free_bytes = 700e6;
+    n = eti_checks_found(cx, d->recipe, &f, c, ETI_CHECKS_MAX);
+    bool warned = false;
+    for (int i = 0; i < n; i++)
+        warned = warned || (c[i].is_warning && strncmp(c[i].text, "disk", 4) == 0);
+    ok(warned, "too little for the next is warned about: %s", said(c, n, "disk"));
+    if (eti_sketch_set(d, "checkpoint.keep", "-1") != ET_OK)
+        bail("set");
+    n = eti_checks_found(cx, d->recipe, &f, c, ETI_CHECKS_MAX);
+    is_str(said(c, n, "disk"),
+           "disk: each checkpoint needs 214 MB and is kept, 700 MB free",
+           "where all are kept it is said of each");
+    f.checkpoint_bytes = NAN;
+    n = eti_checks_found(cx, d->recipe, &f, c, ETI_CHECKS_MAX);
+    is_str(said(c, n, "disk"), "", "nothing is said of what is not known");
+    eti_sketch_free(&d);
+}
+
 static void
 timelines(void)
 {
@@ -560,6 +611,7 @@ main(void)
     saving();
     forms();
     checks();
+    found();
     timelines();
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
         snprintf(path, sizeof path, "%s/%s", root, recipes[i]);

@@ -28,6 +28,8 @@ struct et_archive {
     size_t length;                 /* of it */
     struct eti_item *item;         /* owned; read: in the order of their paths */
     int64_t n, capacity;
+    bool counts; /* saving: BYTES grows by each value's, and nothing is kept */
+    size_t bytes;
     bool lenient;       /* loading: so does who asks for a parameter that is unlike */
     const char *source; /* for messages: the checkpoint's name; borrowed */
 };

@@ -160,6 +160,83 @@ say_rest(struct list *l)
             r->checkpoint.keep);
 }
 
+/* ---- what was found ---- */
+
+/* "1,281,167". */
+static const char *
+count(int64_t n, char buf[32])
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%" PRId64, n), at = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0 && digits[i - 1] != '-')
+            buf[at++] = ',';
+        buf[at++] = digits[i];
+    }
+    buf[at] = '\0';
+    return buf;
+}
+
+/* "642 MB", of 10^6. */
+static const char *
+bytes(double n, char buf[32])
+{
+    static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
+    int i = 0;
+    for (; n >= 999.5 && i < 4; i++)
+        n /= 1000;
+    snprintf(buf, 32, "%.*f %s", i > 0 && n < 9.95 ? 1 : 0, n, units[i]);
+    return buf;
+}
+
+static void
+say_data(struct list *l, const struct eti_found *f)
+{
+    char a[32], b[32];
+    for (int i = 0; i < f->n_data; i++)
+        add(l, false, NULL,
+            f->data[i].is_text ? "%s%s: %s tokens, %s words in its vocabulary"
+                               : "%s%s: %s images, %s classes",
+            i ? "evaluation: " : "", f->data[i].name, count(f->data[i].n, a),
+            count(f->data[i].kinds, b));
+}
+
+/* The new one is written before the oldest goes. */
+static void
+say_disk(struct list *l, const struct eti_found *f)
+{
+    const struct et_recipe_checkpoint *c = &l->recipe->checkpoint;
+    char need[32], left[32];
+    double n = c->off || c->keep == 0 ? 1 : c->keep < 0 ? 1 : (double)c->keep;
+    if (!(f->checkpoint_bytes >= 0) || !(f->free_bytes >= 0))
+        return;
+    bytes(f->free_bytes, left);
+    if (f->free_bytes < (n + 1) * f->checkpoint_bytes)
+        add(l, true, NULL, "disk: %.0f checkpoint%s and the next need %s, %s free", n,
+            n == 1 ? "" : "s", bytes((n + 1) * f->checkpoint_bytes, need), left);
+    else if (c->keep < 0 && !c->off)
+        add(l, false, NULL, "disk: each checkpoint needs %s and is kept, %s free",
+            bytes(f->checkpoint_bytes, need), left);
+    else
+        add(l, false, NULL, "disk: %.0f checkpoint%s need%s %s, %s free", n,
+            n == 1 ? "" : "s", n == 1 ? "s" : "", bytes(n * f->checkpoint_bytes, need),
+            left);
+}
+
+int
+eti_checks_found(struct et_ctx *cx, const struct et_recipe *recipe,
+                 const struct eti_found *found, struct eti_check *out, int size)
+{
+    struct list l = {.cx = cx, .recipe = recipe, .out = out, .size = size};
+    if (!recipe)
+        return 0;
+    say_data(&l, found);
+    say_disk(&l, found);
+    return l.n;
+}
+
+/* ---- all ---- */
+
 int
 eti_checks(struct et_ctx *cx, const struct et_recipe *recipe, struct eti_check *out,
            int size)

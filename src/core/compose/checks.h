@@ -24,6 +24,21 @@ struct eti_check {
  * recipe. */
 int eti_checks(struct et_ctx *cx, const struct et_recipe *recipe, struct eti_check *out,
                int size);
+/* What a recipe alone does not tell: its data, opened, and the disk. */
+enum { ETI_FOUND_DATA = 4 };
+struct eti_found {
+    struct {
+        char name[48]; /* of the dataset */
+        bool is_text;
+        int64_t n, kinds;   /* images and classes; tokens and words of the vocabulary */
+    } data[ETI_FOUND_DATA]; /* to train on, then to evaluate with */
+    int n_data;
+    double checkpoint_bytes; /* of one as the recipe asks for it; NaN: not known */
+    double free_bytes;       /* where they are to be; NaN: not known */
+};
+/* The same as eti_checks of what was found. */
+int eti_checks_found(struct et_ctx *cx, const struct et_recipe *recipe,
+                     const struct eti_found *found, struct eti_check *out, int size);
 /* "vision" or "text", as the model says; "any". */
 const char *eti_recipe_domain(const struct et_recipe *recipe);
 enum { ETI_CHECKS_MAX = 24 };

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "core/checkpoint/archive.h"
+#include "core/trainer/checkpoint.h"
 #include "core/trainer/trainer_impl.h"
 
 /* Best of three, in units of work per second. */
@@ -43,6 +45,20 @@ measure(struct et_trainer *t, bool flops, double *rate)
     return status;
 }
 
+/* What a checkpoint would hold, all of it or the model's part. */
+static et_status
+count_bytes(struct et_trainer *t, bool model_only, size_t *out)
+{
+    struct et_archive a = {0};
+    eti_archive_begin(&a, t->state.cx);
+    a.counts = true;
+    et_status status =
+        model_only ? eti_archive_model(t, &a) : eti_archive_trainer(t, &a);
+    *out = a.bytes;
+    eti_archive_release(&a);
+    return status;
+}
+
 et_status
 et_trainer_estimate(struct et_trainer *t, struct et_estimate *out)
 {
@@ -56,6 +72,8 @@ et_trainer_estimate(struct et_trainer *t, struct et_estimate *out)
     out->train = t->train_plan;
     out->eval = t->eval_plan;
     out->grad_accum = t->accum;
+    ET_TRY(count_bytes(t, false, &out->checkpoint_bytes));
+    ET_TRY(count_bytes(t, true, &out->weights_bytes));
     struct et_device_memory memory;
     et_device_get_memory(s->dev, &memory);
     out->peak_bytes = memory.peak_bytes;

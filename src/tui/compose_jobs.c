@@ -1,0 +1,306 @@
+/* compose_jobs.c: what other processes do for the screen Compose: the estimate, the
+ * learning rate, and runs that are launched. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "core/base/seams.h"
+#include "core/compose/command.h"
+#include "etude/run.h"
+#include "tui/compose.h"
+#include "tui/format.h"
+
+/* Rest after a change before it is computed anew, and how long a dump waits. */
+static const double REST = 0.4, PATIENCE = 60;
+
+/* ---- what other processes compute ---- */
+
+/* Starts "etude WORDS... ARGUMENTS" of the text as it is: its file with what differs,
+ * or the text itself where there is no file, or overrides cannot say the difference. */
+static et_status
+start(struct compose *c, struct tui_job *job, const char *const *words)
+{
+    const char *argument[ETI_COMMAND_ARGUMENTS + 8] = {NULL};
+    struct eti_command command;
+    int n = 0;
+    for (; words[n]; n++)
+        argument[n] = words[n];
+    et_status status = eti_command_new(c->sketch, &command);
+    if (status == ET_ENOTSUP || (status == ET_EINVAL && !c->sketch->path)) {
+        et_error_clear(c->sketch->cx);
+        argument[n++] = TUI_JOB_INPUT;
+        status =
+            tui_job_start(job, c->sketch->cx, argument, c->sketch->text, c->sketch->n);
+    } else if (status == ET_OK) {
+        for (int i = 0; i < command.n; i++)
+            argument[n++] = command.argument[i];
+        status = tui_job_start(job, c->sketch->cx, argument, NULL, 0);
+    }
+    eti_command_release(&command);
+    return status;
+}
+
+static double
+number(const json_t *all, const char *key)
+{
+    const json_t *v = json_object_get(all, key);
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+/* Bytes free where runs are begun, or where their folder will be. */
+static double
+free_bytes(const struct compose *c)
+{
+    struct statvfs v;
+    if (statvfs(c->runs ? c->runs : "runs", &v) != 0 && statvfs(".", &v) != 0)
+        return NAN;
+    return (double)v.f_frsize * (double)v.f_bavail;
+}
+
+/* What its data and its checkpoints are. */
+static void
+take_found(struct compose *c, const json_t *all)
+{
+    struct eti_found *f = &c->numbers.found;
+    const struct et_recipe *recipe = eti_sketch_shown(c->sketch);
+    bool weights = recipe && recipe->checkpoint.weights_only;
+    const json_t *one;
+    size_t i;
+    *f = (struct eti_found){.free_bytes = free_bytes(c)};
+    f->checkpoint_bytes = number(all, weights ? "weights_bytes" : "checkpoint_bytes");
+    json_array_foreach(json_object_get(all, "data"), i, one)
+    {
+        if (f->n_data == ETI_FOUND_DATA)
+            break;
+        const json_t *tokens = json_object_get(one, "tokens");
+        snprintf(f->data[f->n_data].name, sizeof f->data->name, "%s",
+                 compose_fact(one, "name"));
+        f->data[f->n_data].is_text = tokens != NULL;
+        f->data[f->n_data].n =
+            json_integer_value(tokens ? tokens : json_object_get(one, "samples"));
+        f->data[f->n_data++].kinds =
+            json_integer_value(json_object_get(one, tokens ? "vocab_size" : "classes"));
+    }
+}
+
+static void
+take_estimate(struct compose *c)
+{
+    struct tui_compose_numbers *n = &c->numbers;
+    json_error_t error;
+    json_t *all = json_loadb(c->estimate.text, c->estimate.n, 0, &error);
+    n->problem[0] = '\0';
+    n->is_known = c->estimate.code == 0 && json_is_object(all);
+    if (n->is_known) {
+        n->seconds = number(all, "seconds_per_batch");
+        n->peak_bytes = number(all, "peak_bytes");
+        n->params = number(all, "params");
+        take_found(c, all);
+    } else {
+        const char *text = c->estimate.error;
+        const char *colon =
+            strncmp(text, "error E", 7) == 0 ? strstr(text, ": ") : NULL;
+        et_visible(n->problem, sizeof n->problem, colon ? colon + 2 : text,
+                   strlen(colon ? colon + 2 : text));
+    }
+    json_decref(all);
+    compose_list_checks(c);
+}
+
+static void
+take_curve(struct compose *c)
+{
+    struct tui_compose_numbers *n = &c->numbers;
+    json_error_t error;
+    json_t *all = json_loadb(c->explain.text, c->explain.n, 0, &error), *one;
+    const json_t *rate = json_object_get(all, "learning_rate");
+    size_t i;
+    n->n = 0;
+    n->highest = 0;
+    n->batches = -1;
+    if (json_is_integer(json_object_get(rate, "batches")))
+        n->batches = json_integer_value(json_object_get(rate, "batches"));
+    json_array_foreach(json_object_get(rate, "points"), i, one)
+    {
+        if (n->n == TUI_C_POINTS)
+            break;
+        n->at[n->n] = number(one, "ba");
+        n->rate[n->n] = number(one, "lr");
+        n->highest = fmax(n->highest, n->rate[n->n]);
+        n->n++;
+    }
+    json_decref(all);
+}
+
+/* The jobs of a text begin when nobody has typed for a while. */
+static bool
+start_jobs(struct compose *c)
+{
+    bool rests = c->app->config.is_dump || tui_now(c->app) >= c->asked + REST;
+    if (c->numbers.of == c->sketch->changes || !eti_sketch_is_valid(c->sketch) ||
+        !rests)
+        return false;
+    c->numbers.of = c->sketch->changes;
+    tui_job_stop(&c->explain);
+    c->explains = true;
+    if (start(c, &c->estimate, (const char *[]){"estimate", "--json", NULL}) != ET_OK) {
+        snprintf(c->numbers.problem, sizeof c->numbers.problem, "%.199s",
+                 et_error_get(c->sketch->cx)->message);
+        et_error_clear(c->sketch->cx);
+        c->numbers.is_known = false;
+    }
+    return true;
+}
+
+/* ---- launching ---- */
+
+static void
+attach(struct compose *c)
+{
+    json_t *list = NULL, *one, *found = NULL;
+    size_t i;
+    struct tui_source *source;
+    if (compose_list_runs(c, &list) != ET_OK) {
+        tui_say_error(c->app);
+        return;
+    }
+    json_array_foreach(
+        list, i, one) if (!found && strcmp(compose_fact(one, "name"), c->run_name) == 0)
+        found = json_incref(one);
+    json_decref(list);
+    if (!found) {
+        tui_say(c->app, TUI_BAD, "x %s has started, but its directory was not found",
+                c->run_name);
+    } else if (tui_source_dir(c->sketch->cx, found, &source) != ET_OK) {
+        tui_say_error(c->app);
+    } else {
+        tui_app_attach(c->app, &source);
+        tui_app_go(c->app, TUI_IN_monitor);
+    }
+}
+
+static void
+launched(struct compose *c)
+{
+    if (c->launch.code == 0)
+        attach(c);
+    else
+        tui_say(c->app, TUI_BAD, "x not started: %.200s",
+                *c->launch.error ? c->launch.error : "etude train failed");
+}
+
+static void
+start_run(struct compose *c)
+{
+    const char *const words[] = {"train", "-d", "--run_name", c->run_name, NULL};
+    uint64_t seed = 0;
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        seed = (uint64_t)(tui_now(c->app) * 1e6);
+    et_run_name_draw(seed, c->run_name);
+    if (start(c, &c->launch, words) == ET_OK)
+        tui_say(c->app, TUI_TEXT, "%s starts...", c->run_name);
+    else
+        tui_say_error(c->app);
+}
+
+static void
+go(struct tui_app *app, void *data, int id, const char *text)
+{
+    struct compose *c = data;
+    (void)text;
+    if (id == 3)
+        compose_save_as(c);
+    else if (id == 2 && eti_sketch_save(c->sketch, NULL, false) != ET_OK)
+        tui_say_error(app);
+    else
+        start_run(c);
+}
+
+/* What is about to be started, and where. */
+static void
+say_launch(struct compose *c, struct tui_popup *p)
+{
+    const struct et_recipe *r = c->sketch->recipe;
+    char a[TUI_NUMBER], b[TUI_NUMBER];
+    long long ranks = r->launch.nproc == ET_INT_UNSET ? 1 : (long long)r->launch.nproc;
+    tui_popup_line(p, "ranks      %lld, on %s", ranks,
+                   r->launch.worker ? r->launch.worker : "this machine");
+    tui_popup_line(p, "directory  %s/ and the time", c->runs ? c->runs : "runs");
+    if (c->numbers.is_known && c->numbers.batches > 0)
+        tui_popup_line(p, "estimate   %s or more, %s of memory",
+                       tui_duration(c->numbers.seconds * (double)c->numbers.batches, a),
+                       tui_bytes(c->numbers.peak_bytes, b));
+    else
+        tui_popup_line(p, "estimate   %s",
+                       *c->numbers.problem ? c->numbers.problem : "not known yet");
+    if (c->sketch->path)
+        tui_popup_line(p, "recipe     %s%s", c->sketch->path,
+                       eti_sketch_is_changed(c->sketch) ? ", with what is not saved"
+                                                        : "");
+    else
+        tui_popup_line(p, "recipe     %.100s, in no file: the run's directory keeps it",
+                       c->sketch->name);
+    for (int i = 0; i < c->n_warnings && i < 2; i++)
+        tui_popup_line(p, "! %s", c->check[i].text);
+}
+
+void
+compose_launch(struct compose *c)
+{
+    struct tui_item item[2] = {{.id = 1, .text = "start it", .note = "enter"}};
+    const struct eti_sketch *s = c->sketch;
+    int n = 1;
+    if (!eti_sketch_is_valid(s)) {
+        tui_say(c->app, TUI_WARN, "! it cannot be launched: %s",
+                compose_is_empty(c) ? "there is no recipe yet"
+                                    : "the recipe has faults");
+        return;
+    }
+    if (!s->path)
+        item[n++] = (struct tui_item){.id = 3, .key = 's', .text = "save it as a file"};
+    else if (eti_sketch_is_changed(s) && access(s->path, W_OK) == 0)
+        item[n++] =
+            (struct tui_item){.id = 2, .key = 's', .text = "save, then start it"};
+    if (tui_popup_menu(&c->app->popup, s->cx, "launch", item, n) != ET_OK) {
+        tui_say_error(c->app);
+        return;
+    }
+    say_launch(c, &c->app->popup);
+    c->app->popup.done = go;
+    c->app->popup.data = c;
+}
+
+/* ---- time ---- */
+
+bool
+compose_tick(struct tui_app *app, void *self)
+{
+    struct compose *c = self;
+    double wait = app->config.is_dump ? PATIENCE : 0;
+    compose_refresh(c);
+    bool any = start_jobs(c);
+    if (tui_job_poll(&c->estimate, wait)) {
+        take_estimate(c);
+        any = true;
+    }
+    if (c->explains && c->estimate.pid <= 0) {
+        c->explains = false;
+        if (start(c, &c->explain, (const char *[]){"explain", "--json", NULL}) != ET_OK)
+            et_error_clear(c->sketch->cx);
+        any = true;
+    }
+    if (tui_job_poll(&c->explain, wait)) {
+        take_curve(c);
+        any = true;
+    }
+    if (tui_job_poll(&c->launch, wait)) {
+        launched(c);
+        any = true;
+    }
+    return any;
+}
