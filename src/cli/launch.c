@@ -151,6 +151,12 @@ cli_launch_read(struct cli *c, struct etd_launch *l)
                         "not train on several machines",
                         world.value, source(&world), nproc.value, source(&nproc),
                         l->host);
+    if (world.value > 1 && !etd_comm_possible())
+        return cli_fail(
+            c, CLI_E_LATER, NULL,
+            "%ld ranks (%s): this program was built without Gloo, and trains "
+            "with one",
+            nproc.value, source(&nproc));
     l->nproc = (int)nproc.value;
     l->world = (int)world.value;
     l->base = (int)base.value;

@@ -121,6 +121,16 @@ etd_place_read(struct et_ctx *cx, struct etd_place *p)
     return check(cx, p);
 }
 
+bool
+etd_comm_possible(void)
+{
+#ifdef ET_GLOO
+    return true;
+#else
+    return false;
+#endif
+}
+
 #ifdef ET_GLOO
 
 static et_status

@@ -33,6 +33,8 @@ struct etd_place {
  * ENOTSUP for ranks on several machines. */
 ET_NODISCARD et_status etd_place_read(struct et_ctx *cx, struct etd_place *out);
 
+/* Can this program train with more than one? Not without Gloo. */
+bool etd_comm_possible(void);
 /* The communicator of the rank at PLACE: finds the others, and waits for them as long
  * as a collective may take. NULL, and ET_OK, for one rank. ENOTSUP: this program was
  * built without Gloo, or the address cannot be had; EPEER: not all came. */

@@ -3,8 +3,17 @@
 # environment, here two of them.
 . "$(dirname "$0")/cli.sh"
 if ! ldd "$etude" 2>/dev/null | grep -q libgloo && ! ldd "$ET_BUILDDIR/.libs/etude" 2>/dev/null | grep -q libgloo; then
-    echo '1..0 # SKIP built without Gloo'
-    exit 0
+    tiny r.yaml
+    for more in '' --dry-run; do
+        run train r.yaml -n 2 --run_directory two $more
+        exits 69 "built without Gloo, -n 2 $more: exit 69"
+        is "$(cat err)" "etude: error E1105: 2 ranks (--nproc): this program was built without Gloo, and trains with one" \
+            "in one line"
+    done
+    [ ! -e two ]
+    ok $? "before any directory is made"
+    echo "ok $((n += 1)) # SKIP the rest: built without Gloo"
+    finish
 fi
 cat >r.yaml <<'R'
 max_duration: 24ba
