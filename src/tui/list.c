@@ -54,6 +54,22 @@ tui_list_show(struct tui_list *l, int n, int rows)
     l->top = clamp(l->top, 0, n - rows);
 }
 
+bool
+tui_list_mouse(struct tui_list *l, const struct tui_mouse *m, int row)
+{
+    enum { LINES = 3 };
+    bool up = m->what == TUI_WHEEL_UP;
+    if (up || m->what == TUI_WHEEL_DOWN) {
+        for (int i = 0; i < LINES; i++)
+            tui_list_act(l, up ? TUI_DO_everywhere_up : TUI_DO_everywhere_down);
+        return true;
+    }
+    if (m->what != TUI_CLICK || row < 0 || row >= l->page || l->top + row >= l->n)
+        return false;
+    l->at = l->top + row;
+    return true;
+}
+
 void
 tui_columns(const struct tui_pane *p, int y, int x, const struct tui_column *column,
             int n, const char *const *text, enum tui_role role)

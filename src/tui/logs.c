@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/run/facts.h"
-#include "core/run/filter.h"
 #include "tui/app.h"
 #include "tui/format.h"
 
@@ -37,10 +36,10 @@ struct logs {
     int level; /* least that is shown; ALL_LEVELS */
     int rank;  /* -1: all */
     int shift; /* columns of text to the left of the screen */
-    char filter_text[TUI_FIELD], search[TUI_FIELD];
-    struct eti_filter *filter; /* NULL: none */
-    double jump;               /* to this time, once the lines are there; NaN: not */
-    int64_t waiting;           /* lines that came since it was scrolled */
+    char search[TUI_FIELD];
+    struct tui_sieve sieve;
+    double jump;     /* to this time, once the lines are there; NaN: not */
+    int64_t waiting; /* lines that came since it was scrolled */
 };
 
 static struct line *
@@ -85,13 +84,14 @@ passes(const struct logs *l, struct line *line)
         return false;
     if (l->rank >= 0 && line->rank != l->rank)
         return false;
-    return !l->filter || eti_filter_matches(l->filter, &subject);
+    return tui_sieve_passes(&l->sieve, &subject);
 }
 
 /* All over again; what is selected stays selected. */
 static void
-sift(struct logs *l)
+sift(void *self)
 {
+    struct logs *l = self;
     int at = l->n_shown > 0 ? l->shown[l->list.at < l->n_shown ? l->list.at : 0] : 0;
     l->n_shown = 0;
     l->list.at = 0;
@@ -158,6 +158,8 @@ open_logs(struct tui_app *app, void *self)
     l->rank = -1;
     l->follows = true;
     l->jump = NAN;
+    l->sieve.changed = sift;
+    l->sieve.data = l;
     ET_TRY(et_alloc(app->cx, sizeof *l->line * LINES, &block));
     l->line = block;
     et_status status = et_alloc(app->cx, sizeof *l->shown * LINES, &block);
@@ -184,7 +186,7 @@ close_logs(struct tui_app *app, void *self)
 {
     struct logs *l = self;
     empty(app, l);
-    eti_filter_free(&l->filter);
+    tui_sieve_release(&l->sieve);
     et_free(app->cx, l->line);
     et_free(app->cx, l->shown);
 }
@@ -241,15 +243,6 @@ tui_logs_jump(struct tui_app *app, double t)
 
 /* ---- drawing ---- */
 
-static enum tui_role
-role_of(int level)
-{
-    return level == ET_LOG_ERROR   ? TUI_BAD
-           : level == ET_LOG_WARN  ? TUI_WARN
-           : level == ET_LOG_DEBUG ? TUI_DIM
-                                   : TUI_TEXT;
-}
-
 /* Lines of the screen that a line takes. */
 static int
 height(const struct logs *l, const struct line *line, int w)
@@ -290,7 +283,7 @@ put_line(const struct logs *l, const struct tui_pane *p, int y, const struct lin
          bool selected)
 {
     char clock[TUI_NUMBER];
-    enum tui_role role = role_of(line->level);
+    enum tui_role role = tui_level_role(line->level);
     tui_put_ch(p, y, 0, selected ? p->grid->glyphs->selected : ' ', TUI_FOCUS, 0);
     tui_put(p, y, 1, TUI_DIM, isnan(line->t) ? "-" : tui_clock(line->t, 2, clock));
     tui_putf(p, y, 10, TUI_DIM, "%4d", line->rank);
@@ -344,8 +337,8 @@ put_status(struct tui_app *app, const struct logs *l, const struct tui_pane *p)
                       : et_log_level_name((enum et_log_level)l->level));
     if (!l->is_errors_only && l->level > ET_LOG_DEBUG)
         x += tui_put(p, 0, x, TUI_TEXT, " and worse");
-    if (*l->filter_text)
-        tui_putf(p, 0, x + 3, TUI_TITLE, "& %s", l->filter_text);
+    if (*l->sieve.text)
+        tui_putf(p, 0, x + 3, TUI_TITLE, "& %s", l->sieve.text);
     if (l->follows)
         tui_put_end(p, 0, p->w - 1, TUI_GOOD, "following");
 }
@@ -402,32 +395,6 @@ searched(struct tui_app *app, void *data, int id, const char *text)
     tui_app_act(app, TUI_DO_everywhere_next_match);
 }
 
-static const char *
-check_filter(void *data, const char *text, char *buf)
-{
-    struct tui_app *app = data;
-    struct eti_filter *f = NULL;
-    if (eti_filter_new(app->cx, text, &f) == ET_OK) {
-        eti_filter_free(&f);
-        return NULL;
-    }
-    snprintf(buf, 160, "%.150s", et_error_get(app->cx)->message);
-    et_error_clear(app->cx);
-    return buf;
-}
-
-static void
-filtered(struct tui_app *app, void *data, int id, const char *text)
-{
-    struct logs *l = tui_app_state(app, TUI_IN_logs);
-    (void)data, (void)id;
-    eti_filter_free(&l->filter);
-    snprintf(l->filter_text, sizeof l->filter_text, "%s", text);
-    if (*text && eti_filter_new(app->cx, text, &l->filter) != ET_OK)
-        tui_say_error(app);
-    sift(l);
-}
-
 static void
 find_next(struct tui_app *app, struct logs *l, int by)
 {
@@ -462,9 +429,9 @@ close_something(struct logs *l)
 {
     if (*l->search)
         l->search[0] = '\0';
-    else if (l->filter || l->rank >= 0 || l->level > ALL_LEVELS || l->is_errors_only) {
-        eti_filter_free(&l->filter);
-        l->filter_text[0] = '\0';
+    else if (l->sieve.filter || l->rank >= 0 || l->level > ALL_LEVELS ||
+             l->is_errors_only) {
+        tui_sieve_release(&l->sieve);
         l->rank = -1;
         l->level = ALL_LEVELS;
         l->is_errors_only = false;
@@ -475,15 +442,22 @@ close_something(struct logs *l)
     return true;
 }
 
+/* Somebody moved in the list: at its end it follows what comes. */
+static void
+moved(struct logs *l)
+{
+    l->follows = l->list.at >= l->n_shown - 1;
+    if (l->follows)
+        l->waiting = 0;
+}
+
 static bool
 act(struct tui_app *app, void *self, enum tui_action action)
 {
     struct logs *l = self;
     l->list.n = l->n_shown;
     if (tui_list_act(&l->list, action)) {
-        l->follows = l->list.at >= l->n_shown - 1;
-        if (l->follows)
-            l->waiting = 0;
+        moved(l);
         return true;
     }
     switch (action) {
@@ -493,12 +467,8 @@ act(struct tui_app *app, void *self, enum tui_action action)
         app->popup.data = l;
         return true;
     case TUI_DO_logs_filter:
-        tui_popup_prompt(&app->popup, app->cx,
-                         "filter: words, level=warn, rank=3, text:regex, !x, a | b",
-                         l->filter_text);
-        app->popup.done = filtered;
-        app->popup.check = check_filter;
-        app->popup.data = app;
+        tui_sieve_ask(app, &l->sieve,
+                      "filter: words, level=warn, rank=3, text:regex, !x, a | b");
         return true;
     case TUI_DO_everywhere_next_match:
     case TUI_DO_everywhere_previous_match:
@@ -545,16 +515,10 @@ mouse(struct tui_app *app, void *self, const struct tui_mouse *m)
 {
     struct logs *l = self;
     (void)app;
-    if (m->what == TUI_CLICK && m->y >= 2 && !l->wraps) {
-        int at = l->list.top + m->y - 2;
-        l->list.at = at < l->n_shown ? at : l->list.at;
-        l->follows = l->list.at >= l->n_shown - 1;
-    } else if (m->what == TUI_WHEEL_UP || m->what == TUI_WHEEL_DOWN) {
-        for (int i = 0; i < 3; i++)
-            act(app, l,
-                m->what == TUI_WHEEL_UP ? TUI_DO_everywhere_up
-                                        : TUI_DO_everywhere_down);
-    }
+    l->list.n = l->n_shown;
+    /* Lines that are wrapped stand anywhere: there the wheel alone is understood. */
+    if (tui_list_mouse(&l->list, m, l->wraps ? -1 : m->y - 2))
+        moved(l);
 }
 
 const struct tui_screen tui_screen_logs = {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/run/facts.h"
-#include "core/run/filter.h"
 #include "tui/format.h"
 #include "tui/monitor.h"
 
@@ -22,6 +21,14 @@ static const char *const border_names[TUI_M_BORDERS] = {
 
 /* ---- begin and end ---- */
 
+/* Other events pass now: the newest is selected. */
+static void
+sifted(void *self)
+{
+    struct tui_monitor *m = self;
+    m->events.at = m->events.top = 0;
+}
+
 static et_status
 open_monitor(struct tui_app *app, void *self)
 {
@@ -30,6 +37,8 @@ open_monitor(struct tui_app *app, void *self)
     m->focus = TUI_M_CHART;
     m->smooth = SMOOTH;
     m->mark = -1;
+    m->sieve.changed = sifted;
+    m->sieve.data = m;
     m->slowest = -1;
     m->median_ms = NAN;
     for (int i = 0; i < TUI_CHARTS; i++)
@@ -43,21 +52,9 @@ static void
 close_monitor(struct tui_app *app, void *self)
 {
     struct tui_monitor *m = self;
-    eti_filter_free(&m->sieve);
+    tui_sieve_release(&m->sieve);
     et_free(app->cx, m->point);
     et_free(app->cx, m->rank);
-}
-
-static void
-set_filter(struct tui_app *app, struct tui_monitor *m, const char *text)
-{
-    eti_filter_free(&m->sieve);
-    if (*text && eti_filter_new(app->cx, text, &m->sieve) != ET_OK) {
-        tui_say_error(app);
-        text = "";
-    }
-    snprintf(m->filter, sizeof m->filter, "%s", text);
-    m->events.at = m->events.top = 0;
 }
 
 /* Another run: what was looked at of the one before does not hold. */
@@ -68,7 +65,7 @@ attached(struct tui_app *app, void *self)
     for (int i = 0; i < TUI_CHARTS; i++)
         m->chart[i] = (struct tui_chart){.to = 1};
     m->inspects = false;
-    set_filter(app, m, "");
+    tui_sieve_set(app, &m->sieve, "");
     m->ranks = m->events = (struct tui_list){0};
     m->axis = TUI_BY_STEP;
     m->mark = -1;
@@ -257,9 +254,7 @@ event_message(const struct tui_view *v, char *buf, size_t size)
                  : e->level == ET_LOG_WARN ? "! "
                                            : "",
                  tui_clock(e->t, 2, clock), e->text);
-        return e->level == ET_LOG_ERROR  ? TUI_BAD
-               : e->level == ET_LOG_WARN ? TUI_WARN
-                                         : TUI_TEXT;
+        return tui_level_role((int)e->level);
     }
     return TUI_TEXT;
 }
@@ -313,38 +308,6 @@ focused_list(struct tui_monitor *m)
     return m->focus == TUI_M_EVENTS                           ? &m->events
            : m->focus == TUI_M_RANKS || m->focus == TUI_M_MAP ? &m->ranks
                                                               : NULL;
-}
-
-static void
-filtered(struct tui_app *app, void *data, int id, const char *text)
-{
-    (void)id;
-    set_filter(app, data, text);
-}
-
-/* Why TEXT is no filter; it is tried as it is typed. */
-static const char *
-check_filter(void *data, const char *text, char *buf)
-{
-    struct tui_app *app = data;
-    struct eti_filter *f = NULL;
-    if (eti_filter_new(app->cx, text, &f) == ET_OK) {
-        eti_filter_free(&f);
-        return NULL;
-    }
-    snprintf(buf, 160, "%.150s", et_error_get(app->cx)->message);
-    et_error_clear(app->cx);
-    return buf;
-}
-
-static void
-ask_filter(struct tui_app *app, struct tui_monitor *m)
-{
-    tui_popup_prompt(&app->popup, app->cx, "filter events and metrics", m->filter);
-    app->popup.done = filtered;
-    app->popup.data = m;
-    app->popup.check = check_filter;
-    app->popup.check_data = app;
 }
 
 /* To the newest mark, then to those before it, one after the other. */
@@ -472,8 +435,8 @@ close_something(struct tui_app *app, struct tui_monitor *m)
 {
     if (m->inspects)
         m->inspects = false;
-    else if (*m->filter)
-        set_filter(app, m, "");
+    else if (*m->sieve.text)
+        tui_sieve_set(app, &m->sieve, "");
     else if (m->is_full)
         m->is_full = false;
     else if (app->is_frozen)
@@ -517,7 +480,7 @@ act(struct tui_app *app, void *self, enum tui_action action)
         return true;
     switch (action) {
     case TUI_DO_monitor_filter:
-        ask_filter(app, m);
+        tui_sieve_ask(app, &m->sieve, "filter events and metrics");
         return true;
     case TUI_DO_monitor_freeze:
         app->is_frozen = !app->is_frozen;
@@ -565,11 +528,8 @@ mouse(struct tui_app *app, void *self, const struct tui_mouse *e)
                 (c->to - c->from) * fmin(1, fmax(0, (double)at / (w > 1 ? w - 1 : 1)));
         } else if (is_chart && e->what != TUI_CLICK) {
             tui_chart_zoom(m, app->source->model, e->what == TUI_WHEEL_UP ? 0.8 : 1.25);
-        } else if (list && e->what == TUI_CLICK && y > r->y) {
-            list->at = list->top + y - r->y - 1;
         } else if (list) {
-            tui_list_act(list, e->what == TUI_WHEEL_UP ? TUI_DO_everywhere_up
-                                                       : TUI_DO_everywhere_down);
+            tui_list_mouse(list, e, y - r->y - 1);
         }
         return;
     }

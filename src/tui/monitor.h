@@ -6,8 +6,6 @@
 #include "tui/app.h"
 #include "tui/plot.h"
 
-struct eti_filter;
-
 enum { TUI_CHARTS = 6, TUI_CHART_SERIES = 2 };
 
 enum tui_axis {
@@ -56,9 +54,8 @@ struct tui_monitor {
     enum tui_rank_order order;
     enum tui_rank_columns columns;
     struct tui_list ranks, events;
-    char filter[TUI_FIELD];   /* of metrics and events, as it was typed; "": none */
-    struct eti_filter *sieve; /* the same, read; NULL: none */
-    struct tui_point *point;  /* scratch: [TUI_PLOT_LINES][ETD_BINS] */
+    struct tui_sieve sieve;  /* of metrics and events */
+    struct tui_point *point; /* scratch: [TUI_PLOT_LINES][ETD_BINS] */
     /* Of the ranks, made anew for each frame. */
     struct tui_rank *rank; /* [n_ranks] in the order that is shown */
     int n_ranks, rank_room;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/run/facts.h"
-#include "core/run/filter.h"
 #include "tui/monitor.h"
 
 enum { CHECKPOINT = 1, PAUSE, CONTINUE, STOP, KILL, TAKE, OPERATE };
@@ -272,7 +271,7 @@ tui_metrics_open(struct tui_app *app, struct tui_monitor *m, int series)
         const char *name = model->series[i].name;
         char label[ET_METRIC_NAME];
         const struct eti_subject subject = {(void *)name, has_word, no_value};
-        if (m->sieve && !eti_filter_matches(m->sieve, &subject))
+        if (!tui_sieve_passes(&m->sieve, &subject))
             continue;
         item[n] = (struct tui_item){.id = (i + 1) << 1 | series};
         et_visible(item[n].text, sizeof item[n].text, name, strlen(name));

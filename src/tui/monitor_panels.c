@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/run/facts.h"
-#include "core/run/filter.h"
 #include "tui/format.h"
 #include "tui/monitor.h"
 
@@ -293,8 +292,8 @@ tui_event_passes(const struct tui_monitor *m, const struct etd_event *e)
 {
     static const char *const usual[] = {"running", "evaluating", "checkpointing"};
     const struct eti_subject subject = {(void *)e, has_word, value};
-    if (m->sieve)
-        return eti_filter_matches(m->sieve, &subject);
+    if (m->sieve.filter)
+        return tui_sieve_passes(&m->sieve, &subject);
     if (e->kind == ET_RECORD_CHECKPOINT && strncmp(e->text, "begun", 5) == 0)
         return false; /* that it was saved, or not, comes next */
     for (size_t i = 0; e->kind == ET_RECORD_RUN && i < 3; i++)
@@ -306,10 +305,9 @@ tui_event_passes(const struct tui_monitor *m, const struct etd_event *e)
 static enum tui_role
 event_role(const struct etd_event *e)
 {
-    return e->level == ET_LOG_ERROR                                          ? TUI_BAD
-           : e->level == ET_LOG_WARN                                         ? TUI_WARN
-           : e->kind == ET_RECORD_ANNOTATION || e->kind == ET_RECORD_COMMAND ? TUI_TITLE
-                                                                             : TUI_TEXT;
+    bool by_people = e->kind == ET_RECORD_ANNOTATION || e->kind == ET_RECORD_COMMAND;
+    return e->level < ET_LOG_WARN && by_people ? TUI_TITLE
+                                               : tui_level_role((int)e->level);
 }
 
 static void
@@ -337,8 +335,8 @@ tui_monitor_events(const struct tui_view *v, const struct tui_pane *p, bool focu
     for (int i = v->model->n_events - 1; i >= 0; i--)
         if (tui_event_passes(m, etd_model_event(v->model, i)))
             shown[n++] = i;
-    if (*m->filter)
-        snprintf(title, sizeof title, "events / %s", m->filter);
+    if (*m->sieve.text)
+        snprintf(title, sizeof title, "events / %s", m->sieve.text);
     else
         snprintf(title, sizeof title, "%s",
                  p->w >= 120 ? "events (all ranks)     / filter   l jump to log"
@@ -350,7 +348,7 @@ tui_monitor_events(const struct tui_view *v, const struct tui_pane *p, bool focu
                   focus && m->events.top + y == m->events.at);
     if (n == 0 && p->h > 1)
         tui_put(p, 1, 1, TUI_DIM,
-                tui_monitor_empty(v, *m->filter
+                tui_monitor_empty(v, *m->sieve.text
                                          ? "no event passes the filter; esc clears it"
                                          : "nothing has happened yet"));
 }

@@ -378,12 +378,7 @@ mouse(struct tui_app *app, void *self, const struct tui_mouse *m)
     struct runs *r = self;
     (void)app;
     struct tui_list *l = r->compares ? &r->keys : &r->rows;
-    if (m->what == TUI_WHEEL_UP || m->what == TUI_WHEEL_DOWN)
-        tui_list_act(l, m->what == TUI_WHEEL_UP ? TUI_DO_everywhere_up
-                                                : TUI_DO_everywhere_down);
-    else if (m->what == TUI_CLICK && !r->compares && m->y >= 3 &&
-             l->top + m->y - 3 < l->n && m->y - 3 < l->page)
-        l->at = l->top + m->y - 3;
+    tui_list_mouse(l, m, r->compares ? -1 : m->y - 3);
 }
 
 static enum tui_where

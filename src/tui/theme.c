@@ -135,6 +135,15 @@ tui_theme_read(struct et_ctx *cx, struct tui_theme *t, const char *path, int col
 
 /* ---- whether ---- */
 
+enum tui_role
+tui_level_role(int level)
+{
+    return level == ET_LOG_ERROR   ? TUI_BAD
+           : level == ET_LOG_WARN  ? TUI_WARN
+           : level == ET_LOG_DEBUG ? TUI_DIM
+                                   : TUI_TEXT;
+}
+
 bool
 tui_has_color(int when, int colors)
 {

@@ -51,6 +51,8 @@ ET_NODISCARD et_status tui_theme_read(struct et_ctx *cx, struct tui_theme *t,
                                       const char *path, int colors,
                                       struct et_diagnostics *errors);
 
+/* Of a line of a log: enum et_log_level; -1: one that was printed without. */
+enum tui_role tui_level_role(int level);
 /* Are there to be colours? WHEN is enum eti_color: what the command line or the
  * configuration say; the environment is asked for NO_COLOR, CLICOLOR_FORCE and TERM.
  * COLORS: how many the terminal has. */

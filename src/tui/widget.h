@@ -2,8 +2,10 @@
 #ifndef TUI_WIDGET_H
 #define TUI_WIDGET_H
 
+#include "core/run/filter.h"
 #include "tui/grid.h"
 #include "tui/keys.h"
+#include "tui/term.h"
 
 /* ---- lines and bars: bar.c ---- */
 
@@ -28,6 +30,10 @@ struct tui_list {
 bool tui_list_act(struct tui_list *l, enum tui_action action);
 /* Of N lines, ROWS of which can be shown: moves as little as need be. */
 void tui_list_show(struct tui_list *l, int n, int rows);
+
+/* A click that is ROW lines below the first that is shown selects; a wheel moves by
+ * three. Did either? */
+bool tui_list_mouse(struct tui_list *l, const struct tui_mouse *m, int row);
 
 struct tui_column {
     const char *title;
@@ -54,9 +60,24 @@ bool tui_field_key(struct tui_field *f, int key);
 void tui_field_draw(const struct tui_field *f, const struct tui_pane *p, int y, int x,
                     int w, const char *reason);
 
-/* ---- what lies above a screen: popup.c ---- */
-
 struct tui_app;
+
+/* ---- a filter that is typed: sieve.c ---- */
+
+struct tui_sieve {
+    char text[TUI_FIELD];        /* as it was typed; "": none */
+    struct eti_filter *filter;   /* the same, read; NULL: all pass */
+    void (*changed)(void *data); /* (optional) it is another now */
+    void *data;
+};
+/* Asks for one, beginning with TEXT; what is none says why while it is typed. */
+void tui_sieve_ask(struct tui_app *app, struct tui_sieve *s, const char *title);
+/* A text that is no filter is said, and then all pass. */
+void tui_sieve_set(struct tui_app *app, struct tui_sieve *s, const char *text);
+bool tui_sieve_passes(const struct tui_sieve *s, const struct eti_subject *subject);
+void tui_sieve_release(struct tui_sieve *s);
+
+/* ---- what lies above a screen: popup.c ---- */
 
 struct tui_item {
     int id;  /* what DONE is told */
