@@ -69,6 +69,12 @@ watch_far(struct cli *c, struct tui_app *app, void *data)
 }
 
 int
+cli_watch_far(struct cli *c, struct etd_target *target)
+{
+    return cli_workbench(c, TUI_IN_monitor, watch_far, target);
+}
+
+int
 cli_attach(struct cli *c)
 {
     char folder[PATH_MAX];
@@ -83,7 +89,7 @@ cli_attach(struct cli *c)
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_DATA, status);
     if (is_far)
-        return cli_workbench(c, TUI_IN_monitor, watch_far, &target);
+        return cli_watch_far(c, &target);
     json_t *facts = cli_run_find(c, text, &code);
     if (facts)
         code = cli_workbench(c, TUI_IN_monitor, watch, facts);

@@ -104,6 +104,7 @@ struct cli_options {
     bool all;
     const char *nproc, *world_size, *base_rank, *node_rank; /* as they were given */
     const char *master_addr, *master_port, *rank_stdout, *rank_stderr, *timeout;
+    const char *on; /* a worker: WORKER[:GPUS] */
     bool detach;
 };
 
@@ -309,8 +310,12 @@ int cli_train_recipe(struct cli *c, const char *path, const char *name);
 
 /* This process is one rank of somebody else's launcher, and launches nothing. */
 bool cli_is_foreign_rank(void);
-/* Which ranks are started here: their numbers, and where they meet. */
-int cli_launch_read(struct cli *c, struct etd_launch *l);
+/* Which ranks are started here: their numbers, and where they meet. NPROC: how many the
+ * recipe wants; ET_INT_UNSET: it does not say. */
+int cli_launch_read(struct cli *c, int64_t nproc, struct etd_launch *l);
+/* Sends the recipe at PATH, which is called NAME (NULL: nobody knows), to WHERE,
+ * "WORKER[:GPUS]", which starts it: on.c. */
+int cli_train_on(struct cli *c, const char *path, const char *name, const char *where);
 /* Shows the run that was launched until it ends, or is left. Frees LINK. */
 int cli_front(struct cli *c, struct etd_front *link);
 
@@ -329,6 +334,9 @@ volatile int *cli_signal_checkpoint(void);
 int cli_open(struct cli *c);
 /* The workbench with the run in DIRECTORY, until it is left: --progress tui. */
 int cli_watch(struct cli *c, const char *directory);
+struct etd_target;
+/* The same with a run elsewhere. */
+int cli_watch_far(struct cli *c, struct etd_target *target);
 /* Can it be shown here: on a terminal that can place its cursor? */
 bool cli_has_screen(void);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/complete.h"
+#include "dist/keys.h"
 
 /* Do TEXT and the first N bytes of WORD agree? In options - and _ are alike. */
 static bool
@@ -151,6 +152,24 @@ offer_settings(const struct cli_typed *t)
     eti_config_each(NULL, offer_setting, (void *)t);
 }
 
+/* Those of workers.yaml. */
+static void
+offer_workers(const struct cli_typed *t)
+{
+    char folder[PATH_MAX - 64], path[PATH_MAX];
+    void *block;
+    snprintf(path, sizeof path, "%s/workers.yaml",
+             cli_user_folder(folder, sizeof folder));
+    if (et_alloc(t->c->cx, sizeof(struct etd_worker_list), &block) != ET_OK)
+        return;
+    const struct etd_worker_list *list = block;
+    if (etd_workers_read(t->c->cx, path, block) == ET_OK)
+        for (int i = 0; i < list->n; i++)
+            cli_candidate(t, list->worker[i].name, list->worker[i].address);
+    et_error_clear(t->c->cx);
+    et_free(t->c->cx, block);
+}
+
 static void
 offer_files(const struct cli_typed *t)
 {
@@ -172,6 +191,7 @@ static const struct {
     {"DATASET", offer_datasets},
     {"COMMAND", offer_commands},
     {"KEY", offer_settings},
+    {"WORKER", offer_workers},
     {"FILE", offer_files},
     {"PATH", offer_files},
     {"DIR", offer_checkpoints},

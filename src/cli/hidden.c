@@ -12,15 +12,22 @@
 #include "dist/hub.h"
 #include "dist/worker.h"
 
-/* `__hub RUN_DIRECTORY`: ends when the supervisor, on fd 3, says so or is gone; what is
- * pressed at a terminal is not for it. */
-static int
-hub(struct cli *c, const char *directory)
+/* Those of a terminal, or of a viewer, that is gone: what was begun is finished. */
+static void
+ignore_signals(void)
 {
     static const int ignored[] = {SIGINT, SIGHUP, SIGQUIT, SIGPIPE};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
         sigaction(ignored[i], &ignore, NULL);
+}
+
+/* `__hub RUN_DIRECTORY`: ends when the supervisor, on fd 3, says so or is gone; what is
+ * pressed at a terminal is not for it. */
+static int
+hub(struct cli *c, const char *directory)
+{
+    ignore_signals();
     et_status status = etd_hub_run(c->cx, directory, ETD_HUB_FD);
     return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
 }
@@ -30,6 +37,7 @@ static int
 relay(struct cli *c)
 {
     char program[PATH_MAX] = "", folder[PATH_MAX];
+    ignore_signals();
     if (readlink("/proc/self/exe", program, sizeof program - 1) <= 0)
         return cli_fail(c, CLI_E_BUG, NULL, "/proc/self/exe: %s", strerror(errno));
     et_status status =

@@ -104,7 +104,7 @@ check_format(struct cli *c, const char *flag, const char *format)
 }
 
 int
-cli_launch_read(struct cli *c, struct etd_launch *l)
+cli_launch_read(struct cli *c, int64_t nproc_wanted, struct etd_launch *l)
 {
     static const char *const nproc_names[] = {"LOCAL_WORLD_SIZE", NULL};
     static const char *const world_names[] = {"WORLD_SIZE", "SLURM_NTASKS", NULL};
@@ -119,6 +119,8 @@ cli_launch_read(struct cli *c, struct etd_launch *l)
         return cli_fail(c, CLI_E_LATER, "a rank of a launcher has both",
                         "RANK=%s without LOCAL_RANK: this version does not do that",
                         alone);
+    if (nproc_wanted != ET_INT_UNSET && !o->nproc)
+        nproc = (struct said){(long)nproc_wanted, "launch.nproc"};
     int code = check_format(c, "--stdout", o->rank_stdout);
     if (code == CLI_OK)
         code = check_format(c, "--stderr", o->rank_stderr);

@@ -72,7 +72,7 @@ const struct cli_option cli_option_table[] = {
            "{node_rank}",
            AT(rank_stdout)),
     LAUNCH("stderr", 0, TEXT, "FMT", "likewise", AT(rank_stderr)),
-    LAUNCH("on", 0, LATER, "WORKER", "other machines"),
+    LAUNCH("on", 0, TEXT, "WORKER", "train there: NAME, NAME:GPUS or an address", AT(on)),
     LAUNCH("detach", 'd', FLAG, NULL, "leave it running", AT(detach)),
     LAUNCH("dry-run", 0, FLAG, NULL, "check everything, train nothing", AT(dry_run)),
     LAUNCH("resume", 0, TEXT, "RUN|CKPT", "continue a run", AT(resume)),

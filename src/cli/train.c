@@ -445,7 +445,7 @@ plan_launch(struct cli *c, const struct launch *l, struct etd_launch *out)
     };
     c->has_color = cli_has_color(c);
     int code = cli_progress_check(c);
-    return code == CLI_OK ? cli_launch_read(c, out) : code;
+    return code == CLI_OK ? cli_launch_read(c, l->recipe->launch.nproc, out) : code;
 }
 
 static int
@@ -454,6 +454,10 @@ run(struct cli *c, struct launch *l, const char *name)
     struct etd_launch plan;
     struct etd_front *front;
     bool foreign = cli_is_foreign_rank();
+    const char *worker = l->recipe->launch.worker;
+    /* (One that is resumed goes on where it is.) */
+    if (worker && !foreign && !c->opt.dry_run && !l->from.directory[0])
+        return cli_train_on(c, name, l->recipe_name, worker);
     int code = foreign ? cli_ranks_find(c) : plan_launch(c, l, &plan);
     if (code == CLI_OK)
         code = check(c, l, foreign ? c->place.world : plan.world);
@@ -479,6 +483,8 @@ int
 cli_train_recipe(struct cli *c, const char *path, const char *name)
 {
     int code;
+    if (c->opt.on)
+        return cli_train_on(c, path, name, c->opt.on);
     struct launch l = {
         .recipe = cli_load_recipe(c, path, &code),
         .recipe_name = name,
@@ -523,6 +529,8 @@ cli_train(struct cli *c)
 {
     struct launch l = {0};
     char name[NAME_MAX + 1];
+    if (c->opt.on && c->n_args == 1)
+        return cli_train_on(c, c->arg[0], name_recipe(name, c->arg[0]), c->opt.on);
     int code = cli_resume_find(c, &l.from);
     if (code != CLI_OK)
         return code;

@@ -487,7 +487,8 @@ cli_worker(struct cli *c)
                             c->opt.listen ? "listen" : "key", what);
         return actions[i].run(c);
     }
-    return cli_fail(c, CLI_E_OPERAND, NULL,
-                    "worker needs one of: serve, list [NAME], add NAME ADDRESS [KEY], "
-                    "remove NAME, test NAME, runs NAME, keygen, key");
+    return cli_fail(
+        c, CLI_E_OPERAND, NULL,
+        "worker needs one of: serve, list [WORKER], add NAME ADDRESS [KEY], "
+        "remove WORKER, test WORKER, runs WORKER, keygen, key");
 }

@@ -17,6 +17,8 @@ bool
 etd_child_start(struct etd_child *c, const char *const *argv, bool errors)
 {
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
     int out[2];
     *c = (struct etd_child){.fd = -1};
     if (pipe2(out, O_CLOEXEC) != 0)
@@ -29,8 +31,17 @@ etd_child_start(struct etd_child *c, const char *const *argv, bool errors)
     else
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY,
                                          0);
-    int failed = posix_spawnp(&c->pid, argv[0], &actions, NULL,
+    /* What is ignored or held back here is not for it to inherit. */
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int failed = posix_spawnp(&c->pid, argv[0], &actions, &attributes,
                               (char *const *)(void *)argv, environ);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     close(out[1]);
     if (failed || fcntl(out[0], F_SETFL, O_NONBLOCK) != 0) {

@@ -226,8 +226,7 @@ begin(struct etd_starts *s, struct etd_start *t, const struct etd_frame *f,
 {
     char room[WORDS], path[PATH_MAX], file[ET_RUN_NAME + 8];
     const char *argv[ARGS + 8] = {
-        s->program, "train", "-d", "--progress=none", "--unset=launch.worker",
-        path,       NULL};
+        s->program, "train", "-d", "--progress=none", "launch.worker=null", path, NULL};
     const char *wrong = take_args(&f->body, room, sizeof room, argv, 6);
     snprintf(file, sizeof file, "%s.yaml", name);
     path_of(s, t->id, file, path);

@@ -37,7 +37,7 @@ offers "etude train --run-na" --run-name
 offers "etude train r.yaml --unset optimizer.ne" optimizer.nesterov
 includes "etude train --" --dry-run "a command has its options"
 lacks "etude validate --" --dry-run "and no other's"
-lacks "etude train --" --on "nor those of a later version"
+includes "etude train --" --on "and where it may be run"
 offers "etude train -- --dry" :recipes
 help=$("$etude" help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p' | grep -c .)
 later=$("$etude" help | grep -c '^  [a-z].*not in this version')
@@ -104,6 +104,13 @@ printf 'max_duration: [\n' >bad.yaml
 offers "etude train bad.yaml seed" seed=
 run __complete
 exits 0 "no words at all are no fault"
+
+mkdir user && printf 'lab-a: {address: "ssh://lab-a"}\n' >user/workers.yaml
+ETUDE_CONFIG_DIR=$dir/user
+export ETUDE_CONFIG_DIR
+offers "etude train --on la" lab-a
+offers "etude worker test la" lab-a
+export ETUDE_CONFIG_DIR=/nonexistent
 
 run completion
 exits 64 "completion wants a shell: exit 64"

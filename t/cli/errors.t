@@ -58,8 +58,7 @@ run train good.yaml --alg 'no_such_method'
 exits 65 "an unknown algorithm: exit 65"
 
 for key in \
-    "parallel: {zero: 1}" "precision: amp_fp8" \
-    "launch: {nproc: 2}"; do
+    "parallel: {zero: 1}" "precision: amp_fp8"; do
     with "$key"
     run train r.yaml
     exits 69 "$key is not available: exit 69"

@@ -39,7 +39,7 @@ exits 64 "train with two recipes: exit 64"
 run --json frobnicate
 says err '{"code":"E1104"' "errors are JSON where --json stands"
 
-for later in "--world-size 2" "--world_size=2" "--base_rank 1" "--on a" \
+for later in "--world-size 2" "--world_size=2" "--base_rank 1" "--on a,b" \
     "--master_addr h"; do
     # shellcheck disable=SC2086
     run train $later r.yaml

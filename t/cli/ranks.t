@@ -66,6 +66,11 @@ near() {
 
 run train r.yaml --run_directory one
 exits 0 "one rank"
+run train r.yaml --run_directory said launch.nproc=2
+exits 0 "launch.nproc of a recipe is as good as -n"
+is "$(cd said/logs && echo *)" "rank0.txt rank1.txt" "two ranks"
+run train r.yaml --run_directory said1 launch.nproc=2 -n 1
+is "$(cd said1/logs && echo *)" "rank0.txt" "which is stronger"
 two train r.yaml --run_directory two
 is "$code0 $code1" "0 0" "two ranks end well"
 losses one >a

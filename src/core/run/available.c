@@ -15,7 +15,6 @@ static const struct {
     const char *key, *why;
 } defaults_only[] = {
     {"parallel", "a run is one rank"},
-    {"launch", "a run is one rank on this machine"},
 };
 
 static const struct et_option *
