@@ -86,7 +86,7 @@ figure_text(const struct eti_contest *k, enum eti_figure what, double x, char *b
 {
     switch (what) {
     case ETI_COST:
-        return eti_money_text(k, x, buf, size);
+        return eti_money_text(k->price, x, buf, size);
     case ETI_ENERGY:
         return eti_energy_text(x, buf, size);
     case ETI_SAMPLES:

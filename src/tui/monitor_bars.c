@@ -28,11 +28,9 @@ const char *
 tui_monitor_empty(const struct tui_view *v, const char *why)
 {
     const struct tui_source *s = v->app->source;
-    if (s->link == TUI_LINK_CONNECTING)
-        return "nobody has answered yet";
-    return tui_source_is_loading(s) && !v->app->config.is_dump
-               ? "the history is being read"
-               : why;
+    if (tui_source_is_loading(s) && !v->app->config.is_dump)
+        return "the history is being read";
+    return s->link == TUI_LINK_CONNECTING ? "nobody has answered yet" : why;
 }
 
 /* ---- the line about the run ---- */

@@ -111,7 +111,7 @@ cost_text(const struct eti_contest *k, double cost, char buf[TUI_NUMBER])
 {
     switch (k->by) {
     case ETI_COST:
-        return eti_money_text(k, cost, buf, TUI_NUMBER);
+        return eti_money_text(k->price, cost, buf, TUI_NUMBER);
     case ETI_ENERGY:
         return eti_energy_text(cost, buf, TUI_NUMBER);
     case ETI_SAMPLES:

@@ -32,8 +32,17 @@ enum {
     TO = 67,
     SPEED = 79,
     SEED = 81,
-    METHODS = 92
+    METHODS = 92,
+    COST = 12, /* columns that it takes, where there is a price */
 };
+
+/* The price of an hour, if one is set. */
+static const struct eti_config_price *
+price_of(const struct runs *r)
+{
+    const struct eti_config_price *price = r->app->config.price;
+    return price && isfinite(price->hour) ? price : NULL;
+}
 
 /* The day that STARTED is told from: of a dump that of the newest run, so that a screen
  * is a function of the runs. */
@@ -154,7 +163,15 @@ put_run(struct runs *r, const struct tui_pane *p, int y, const json_t *facts)
     const char *seed = eti_facts_get(facts, "seed", text);
     tui_put_n(p, y, SEED, TUI_TEXT, 0, METHODS - SEED - 1, seed ? seed : "-",
               strlen(seed ? seed : "-"));
-    put_methods(p, y, METHODS, facts);
+    int x = METHODS;
+    if (price_of(r)) {
+        double cost = eti_run_cost(facts, price_of(r));
+        x += COST;
+        tui_put_end(p, y, x - 2, TUI_TEXT,
+                    isfinite(cost) ? eti_money_text(price_of(r), cost, a, sizeof a)
+                                   : "-");
+    }
+    put_methods(p, y, x, facts);
 }
 
 /* ---- the list ---- */
@@ -190,7 +207,10 @@ put_header(const struct runs *r, const struct tui_pane *p, int y)
     tui_put_end(p, y, SPEED, TUI_DIM, "samples/s");
     if (p->w >= WIDE) {
         tui_put(p, y, SEED, TUI_DIM, "SEED");
-        tui_put(p, y, METHODS, TUI_DIM, "ALGORITHMS");
+        int x = METHODS + (price_of(r) ? COST : 0);
+        if (price_of(r))
+            tui_put_end(p, y, x - 2, TUI_DIM, "COST");
+        tui_put(p, y, x, TUI_DIM, "ALGORITHMS");
     }
 }
 
@@ -339,9 +359,9 @@ draw_full(struct runs *r, const struct tui_pane *p)
 {
     const json_t *marked[TUI_R_CURVES];
     struct tui_borders *b = &r->app->borders;
-    int n = 0, h = p->h - 2;
+    int n = 0, h = p->h - 2, wide = FULL_LIST + (price_of(r) ? COST : 0);
     int x = tui_border_place(
-        b, p, &(struct tui_border){"runs.side", false, FULL_LIST, 60, p->w - 40, 1, h});
+        b, p, &(struct tui_border){"runs.side", false, wide, 60, p->w - 40, 1, h});
     int low = tui_border_place(
         b, p,
         &(struct tui_border){"runs.detail", true, 1 + h - DETAIL - 6, 6, h - 4, 0, x});

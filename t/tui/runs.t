@@ -41,6 +41,9 @@ mkdir conf && printf 'price: {hour: 2.0, of: rank, currency: EUR}\n' >conf/confi
 ETUDE_CONFIG_DIR=$PWD/conf
 screen 80x24-cost "what each cost at a price by the hour" 80x24 "$at${marks}Px"
 screen 80x24-energy "and what it drew, where that was recorded" 80x24 "$at${marks}Pxx"
+run --ascii runs --dump-screen 200x50
+says out 'SEED             COST  ALGORITHMS' "the list has the cost of each run"
+says out '42           0.54 EUR  blurpool' "for the time that it took"
 price() {
     printf 'price: {hour: 2.0, of: %s, currency: EUR}\n' "$1" >conf/config.yaml
     run compare base-r50 calm-heron --target 'accuracy>=.765' --pareto cost

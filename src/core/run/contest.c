@@ -200,6 +200,25 @@ eti_contest_has_price(const struct eti_contest *k)
     return k->price && isfinite(k->price->hour);
 }
 
+double
+eti_run_cost(const json_t *facts, const struct eti_config_price *price)
+{
+    const json_t *ended = json_object_get(facts, "ended");
+    const json_t *training = json_object_get(facts, "train_seconds");
+    json_int_t ranks = json_integer_value(
+        json_object_get(json_object_get(facts, "config"), "launch.nproc"));
+    double seconds = NAN;
+    if (json_is_number(ended))
+        seconds = json_number_value(ended) -
+                  json_number_value(json_object_get(facts, "started"));
+    else if (json_is_number(training))
+        seconds = json_number_value(training);
+    if (!price || !(seconds >= 0))
+        return NAN;
+    return seconds / 3600 * price->hour *
+           (price->of == ETI_PRICE_OF_RANK && ranks > 1 ? (double)ranks : 1);
+}
+
 const char *
 eti_energy_text(double kwh, char *buf, size_t size)
 {
@@ -211,10 +230,11 @@ eti_energy_text(double kwh, char *buf, size_t size)
 }
 
 const char *
-eti_money_text(const struct eti_contest *k, double money, char *buf, size_t size)
+eti_money_text(const struct eti_config_price *price, double money, char *buf,
+               size_t size)
 {
     snprintf(buf, size, money < 0.095 ? "%.2g %s" : "%.2f %s", money,
-             k->price && k->price->currency ? k->price->currency : "");
+             price && price->currency ? price->currency : "");
     return buf;
 }
 

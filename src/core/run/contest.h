@@ -51,10 +51,13 @@ ET_NODISCARD et_status eti_contest_judge(struct eti_contest *k, int i);
 double eti_contest_cost(const struct eti_contest *k, const struct eti_contender *r);
 /* Is there a price? */
 bool eti_contest_has_price(const struct eti_contest *k);
+/* What the run of FACTS cost until its end, or so far in training, by as many ranks as
+ * its recipe launches; NaN: not known. */
+double eti_run_cost(const json_t *facts, const struct eti_config_price *price);
 /* "1.2 kWh", "3.5 Wh"; "12.50 USD". BUF [SIZE] is returned. */
 const char *eti_energy_text(double kwh, char *buf, size_t size);
-const char *eti_money_text(const struct eti_contest *k, double money, char *buf,
-                           size_t size);
+const char *eti_money_text(const struct eti_config_price *price, double money,
+                           char *buf, size_t size);
 /* Sets on_front of all. */
 void eti_contest_front(struct eti_contest *k);
 /* The keys of the recipes in which not all agree, and their values in the order of the
