@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/loggers/progress.h"
+#include "core/run/events.h"
 
 enum { METRICS = 64 };
 
@@ -25,6 +26,9 @@ struct et_relay {
     double eval_t; /* when the evaluation under way began */
     char label[ET_METRIC_NAME];
     struct et_metric_value metric[METRICS];
+    bool waits; /* EVENT, for the rest of its numbers, of the time NEXT_T */
+    enum et_event event;
+    double next_t;
 };
 
 static bool
@@ -102,17 +106,35 @@ take_evaluation(struct et_relay *y, const struct et_record *r)
 }
 
 static void
+add_entries(struct et_relay *y, const struct et_record *r)
+{
+    for (int i = 0; i < r->n; i++)
+        et_log_metric(y->log, r->entry[i].name, r->entry[i].value);
+}
+
+static void
 take_entries(struct et_relay *y, const struct et_record *r)
 {
     et_log_emit(y->log, r->kind, NULL, NULL); /* it goes nowhere, and is empty then */
-    for (int i = 0; i < r->n; i++)
-        et_log_metric(y->log, r->entry[i].name, r->entry[i].value);
+    add_entries(y, r);
 }
 
 static void
 fire(struct et_callback *progress, struct et_relay *y, enum et_event event)
 {
     (void)progress->type->run(progress, event, &y->s, y->log);
+}
+
+/* EVENT, which R tells of, now or with what follows R. */
+static void
+fire_whole(struct et_callback *progress, struct et_relay *y, enum et_event event,
+           const struct et_record *r)
+{
+    y->waits = eti_events_is_full(r);
+    y->event = event;
+    y->next_t = r->t;
+    if (!y->waits)
+        fire(progress, y, event);
 }
 
 /* ---- kinds of records ---- */
@@ -156,7 +178,7 @@ take_batch(struct et_callback *progress, struct et_relay *y, const struct et_rec
     y->s.dataloader_label = "train";
     y->s.dataloader_len = y->s.train_len;
     take_entries(y, r);
-    fire(progress, y, ET_EVENT_BATCH_END);
+    fire_whole(progress, y, ET_EVENT_BATCH_END, r);
 }
 
 static void
@@ -166,7 +188,7 @@ take_epoch(struct et_callback *progress, struct et_relay *y, const struct et_rec
     et_timestamp_next_epoch(ts);
     ts->epoch = r->ep;
     take_entries(y, r);
-    fire(progress, y, ET_EVENT_EPOCH_END);
+    fire_whole(progress, y, ET_EVENT_EPOCH_END, r);
 }
 
 static void
@@ -193,7 +215,17 @@ take_eval(struct et_callback *progress, struct et_relay *y, const struct et_reco
     for (int i = 0; i < r->n; i++)
         keep_metric(&y->s, &r->entry[i]);
     take_entries(y, r);
-    fire(progress, y, ET_EVENT_EVAL_END);
+    fire_whole(progress, y, ET_EVENT_EVAL_END, r);
+}
+
+/* The numbers that did not fit into the record before. */
+static void
+take_rest(struct et_callback *progress, struct et_relay *y, const struct et_record *r)
+{
+    for (int i = 0; i < r->n && y->event == ET_EVENT_EVAL_END; i++)
+        keep_metric(&y->s, &r->entry[i]);
+    add_entries(y, r);
+    fire_whole(progress, y, y->event, r);
 }
 
 /* ---- the whole ---- */
@@ -249,6 +281,15 @@ et_relay_record(struct et_relay *y, struct et_callback *progress,
         [ET_RECORD_EPOCH] = take_epoch,
         [ET_RECORD_EVAL] = take_eval,
     };
-    if (r->rank == 0 && take[r->kind])
+    if (r->rank != 0 || (!y->waits && !take[r->kind]))
+        return;
+    if (y->waits && r->kind == ET_RECORD_METRIC && r->t == y->next_t) {
+        take_rest(progress, y, r);
+        return;
+    }
+    if (y->waits)
+        fire(progress, y, y->event);
+    y->waits = false;
+    if (take[r->kind])
         take[r->kind](progress, y, r);
 }

@@ -23,6 +23,7 @@ enum {
     BUFFER = 256 << 10, /* room for a few of the longest records */
     ENOUGH = 64 << 10,  /* goes to the file */
     NUMBERS = 60 << 10, /* bytes of numbers in a record; the rest is for all else */
+    ENTRY = 12,         /* bytes of a number beside its name, at most */
     CELL = 117,         /* bytes of a cell at most */
     BESIDE = 2 << 10,   /* bytes of a summary beside its series, at most */
     SERIES = (ETI_EVENTS_RECORD - BESIDE) / (ETI_PARTS * CELL + ET_METRIC_NAME + 5),
@@ -338,6 +339,13 @@ eti_events_continue(struct et_ctx *cx, const char *directory, int64_t *cut,
 
 /* ---- records ---- */
 
+/* Bytes of an entry at most. */
+static size_t
+bytes_of(const struct et_log_entry *e)
+{
+    return strlen(e->name) + ENTRY;
+}
+
 /* How many entries from FIRST on fit into one record. */
 static int
 count_fitting(const struct et_record *r, int first)
@@ -345,11 +353,20 @@ count_fitting(const struct et_record *r, int first)
     size_t bytes = 0;
     int i = first;
     for (; i < r->n; i++) {
-        bytes += strlen(r->entry[i].name) + 12;
+        bytes += bytes_of(&r->entry[i]);
         if (bytes > NUMBERS)
             break;
     }
     return i - first;
+}
+
+bool
+eti_events_is_full(const struct et_record *r)
+{
+    size_t bytes = ENTRY + ET_METRIC_NAME;
+    for (int i = 0; i < r->n; i++)
+        bytes += bytes_of(&r->entry[i]);
+    return bytes > NUMBERS;
 }
 
 static int

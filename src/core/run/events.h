@@ -158,6 +158,9 @@ ET_NODISCARD et_status eti_events_continue(struct et_ctx *cx, const char *direct
 /* Adds R under the next number. Buffered until an evaluation, an epoch, a warning, or a
  * change of state; allocates nothing but where a number has a new name. */
 void eti_events_write(struct eti_events_writer *w, const struct et_record *r);
+/* May the numbers of R, as read, go on in the record after it? They do if that is of
+ * the kind "metric" and of the same time. */
+bool eti_events_is_full(const struct et_record *r);
 void eti_events_flush(struct eti_events_writer *w);
 void eti_events_end(struct eti_events_writer *w);
 /* Adds a note of TEXT, made visible, behind the last record of the log in DIRECTORY, of
