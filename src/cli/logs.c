@@ -34,24 +34,44 @@ level_of(const char *line, const char **text)
     return -1;
 }
 
+/* All of TEXT, made visible, in pieces: lines are a rank's own, and may be long. */
+static void
+put_visible(FILE *to, const char *text, size_t n)
+{
+    char visible[ET_VISIBLE_MAX + 1];
+    size_t at = 0, piece;
+    do {
+        piece = n - at < ET_VISIBLE_MAX / 8 ? n - at : ET_VISIBLE_MAX / 8;
+        /* Not in the middle of a character of UTF-8, which has 4 bytes at most. */
+        for (int i = 0; i < 3 && piece > 1 && at + piece < n &&
+                        ((unsigned char)text[at + piece] & 0xc0) == 0x80;
+             i++)
+            piece--;
+        fputs(et_visible(visible, sizeof visible, text + at, piece), to);
+        at += piece;
+    } while (at < n);
+}
+
 static void
 print_line(const struct cli *c, const char *line, size_t n)
 {
     const char *text;
-    char visible[ET_VISIBLE_MAX + 1];
+    char *visible = NULL;
+    size_t length;
     int level = level_of(line, &text);
     if ((level < 0 ? ET_LOG_INFO : level) < c->opt.level)
         return;
     if (!c->opt.json) {
-        /* Long lines are the rank's own; they come in pieces. */
-        for (size_t at = 0; at == 0 || at < n; at += ET_VISIBLE_MAX / 8)
-            fputs(et_visible(visible, sizeof visible, line + at,
-                             n - at < ET_VISIBLE_MAX / 8 ? n - at : ET_VISIBLE_MAX / 8),
-                  stdout);
+        put_visible(stdout, line, n);
         putchar('\n');
         return;
     }
-    et_visible(visible, sizeof visible, text, strlen(text));
+    FILE *to = open_memstream(&visible, &length);
+    if (!to)
+        return;
+    put_visible(to, text, n - (size_t)(text - line));
+    if (fclose(to) != 0)
+        return;
     json_t *v = json_pack("{s:s%, s:s, s:s}", "t", line,
                           (size_t)(level < 0 ? 0 : strcspn(line, " ")), "level",
                           level < 0 ? "" : et_log_level_name((enum et_log_level)level),
@@ -61,6 +81,7 @@ print_line(const struct cli *c, const char *line, size_t n)
     json_dumpf(v, stdout, JSON_COMPACT);
     putchar('\n');
     json_decref(v);
+    free(visible);
 }
 
 /* The whole lines that there are; at the END, also one that is not whole. */

@@ -106,6 +106,13 @@ run logs calm-heron --level warn
 is "$(wc -c <out)" 0 "from a level on"
 run logs calm-heron --json
 says out '"level":"info","text":"etude' "logs --json"
+log=$(grep -l 'run calm-heron,' -r . --include=rank0.txt | head -1)
+perl -e 'print "\xc3\xa4" x 3000, "\x01end\n"' >>"$log"
+run logs calm-heron
+is "$(tail -1 out | wc -c)" 6008 "a line that is longer than any piece is whole, in UTF-8, and made visible"
+run logs calm-heron --json
+is "$(tail -1 out | perl -ne 'print /"text":"((?:\xc3\xa4)*)(.*?)"/ && length($1) . $2')" '6000\\x01end' "in JSON too"
+sed -i '$d' "$log"
 run logs calm-heron -f
 exits 0 "a log of a run that has ended is not waited for"
 run logs calm-heron --rank 3
