@@ -63,6 +63,7 @@ long t/train/spacetime
 long t/train/scaler
 long t/train/resume
 long t/train/same
+short t/unit/apart
 long t/algorithms/blurpool
 long t/algorithms/ema
 long t/algorithms/gradient_clipping

@@ -1,7 +1,8 @@
 /* Rules that tell parameters apart (LAMB's norms, Muon's matrices): a parameter is
  * updated beside others, in runs cut by parameters without a gradient, as it is alone.
- * On the reference, the CPU and the simulated GPU. */
+ * On the reference, the CPU or ETUDE_DEVICE, and the simulated GPU. */
 #include "etude/etude.h"
+#include "t/device.h"
 #include "t/tap.h"
 
 #include <stdio.h>
@@ -249,7 +250,7 @@ short_of_memory(const char *name)
 int
 main(void)
 {
-    static const char *const devices[] = {"ref", "cpu", "gpusim"};
+    const char *const devices[] = {"ref", test_device("cpu"), "gpusim"};
     must(et_ctx_new(&cx));
     for (int d = 0; d < 3; d++) {
         if (et_device_open(cx, devices[d], 0, 2, &dev) != ET_OK) {

@@ -530,6 +530,7 @@ on_device(const char *name)
     published();
     memory_order();
     without_gradient();
+    norms_of_each();
     surgery();
     et_device_close(&dev);
 }
@@ -543,7 +544,6 @@ main(void)
     layout();
     refusals();
     torture();
-    norms_of_each();
     on_device("ref");
     if (et_device_open(cx, "cpu", 0, 1, &dev) == ET_OK)
         on_device("cpu");
