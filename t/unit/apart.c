@@ -247,6 +247,44 @@ short_of_memory(const char *name)
            name);
 }
 
+/* Runs that parameters of N elements each are updated in. */
+static int
+runs_of(int64_t n)
+{
+    struct et_param_spec specs[4];
+    struct rig r = {.class = et_optimizer_find("lamb")};
+    int64_t begin, end_;
+    int runs = 0;
+    for (int i = 0; i < 4; i++) {
+        specs[i] = (struct et_param_spec){.name = parameters[i].name};
+        et_desc_init(&specs[i].desc, ET_F32, 1, &n, ET_ROW_MAJOR);
+    }
+    must(et_alloc(cx, r.class->info.options_size, &r.options));
+    must(et_options_init(cx, r.class->info.options, r.options));
+    must(et_param_space_new(cx, dev, specs, 4, &r.space));
+    must(et_optimizer_new(cx, r.class, r.options, r.space, &r.opt));
+    must(et_graph_new(cx, dev, &r.g));
+    struct et_tensor *grad = et_fill(r.g, ET_F32, 1, &r.space->total, 1);
+    must(et_optimizer_update(r.g, r.opt, grad, (const bool[]){1, 1, 1, 1}, NULL));
+    while (et_optimizer_pending(r.opt, runs, &begin, &end_))
+        runs++;
+    end(&r);
+    return runs;
+}
+
+/* The host runs its own kernels, through its caches. */
+static void
+cut(void)
+{
+    struct et_device_info info;
+    et_device_get_info(dev, &info);
+    is_int(runs_of(1000), 1, "small parameters are updated as one run");
+    is_int(runs_of(100000), info.host_memory ? 2 : 1, "those of more than 1 MiB are %s",
+           info.host_memory ? "cut for the caches" : "one run as well");
+    is_int(runs_of(300000), info.host_memory ? 4 : 1, "and larger ones %s",
+           info.host_memory ? "are alone" : "too");
+}
+
 int
 main(void)
 {
@@ -261,6 +299,7 @@ main(void)
         diag("on %s", devices[d]);
         apart("lamb", false);
         apart("muon", true);
+        cut();
         if (d == 0) {
             short_of_memory("lamb");
             short_of_memory("muon");

@@ -13,13 +13,14 @@
  *
  * Jordan et al. 2024, kellerjordan.github.io/posts/muon; torch.optim.Muon; adjust_lr of
  * Liu et al. 2025, arXiv 2502.16982 and Bernstein 2025, "Deriving Muon".
+ *
  * What is element by element is done for all parameters at once, matrices and others,
  * with both rules' results where the run has both, of which each row of flat memory
  * takes its own: that reads and writes the second moment of matrices too, which is
  * little beside the products. Matrices of one shape are copied side by side and
- * iterated as a batch, so that the number of kernels follows from how many shapes there
- * are. Tall ones are multiplied from the other side, X P with A = X' X, and never
- * transposed.
+ * iterated as a batch, so that the number of kernels follows from how many shapes a run
+ * has. Tall ones are multiplied from the other side, X P with
+ * A = X' X, and never transposed.
  *
  * Differs: all in f32, where those iterate in bf16; the scale of a filter is that of
  * the matrix it is flattened to; a matrix has AdamW's second moment too, which stays
@@ -130,8 +131,8 @@ part_of(struct et_graph *g, struct et_tensor *x, int64_t at,
     return et_slice(g, x, 0, at, slot->count, 1);
 }
 
-/* Iterates all matrices of the shape of number FIRST, which D, f32 [run], holds. Each
- * result is put into PART, at its parameter's number. */
+/* Iterates matrix FIRST and all behind it that have its shape. D, f32 [run], holds
+ * them; each result is put into PART, at its parameter's number. */
 static void
 iterate_shape(struct et_graph *g, const struct et_update *u, struct et_tensor *d,
               int first, struct et_tensor **part, const int64_t *offset)
@@ -139,26 +140,28 @@ iterate_shape(struct et_graph *g, const struct et_update *u, struct et_tensor *d
     const struct options *o = u->options;
     const struct et_param_rows *all = u->rows;
     const struct et_param_slot *like = all->slot[first];
-    int64_t rows = rows_of(like), cols = like->count / rows, n = 0;
+    int64_t rows = rows_of(like), cols = like->count / rows;
     struct et_tensor **in = eti_graph_alloc(g, (size_t)all->n * sizeof(*in));
     int64_t *at = eti_graph_alloc(g, (size_t)all->n * sizeof *at);
-    if (!in || !at)
+    int *whose = eti_graph_alloc(g, (size_t)all->n * sizeof *whose), n = 0;
+    if (!in || !at || !whose)
         return;
     for (int i = first; i < all->n; i++)
         if (is_matrix(all->slot[i]) && same_shape(all->slot[i], like)) {
             in[n] = part_of(g, d, offset[i], like);
             at[n] = n * like->count;
-            n++;
+            whose[n++] = i;
         }
     struct et_tensor *x =
-        n == 1 ? in[0] : et_pack(g, in, at, (int)n, n * like->count, ET_F32);
+        n == 1 ? in[0] : et_pack(g, in, at, n, n * like->count, ET_F32);
     x = et_reshape(g, x, 3, (const int64_t[]){n, rows, cols});
     x = orthogonal(g, x, rows > cols, o->ns_steps);
+    part[first] = x; /* one alone is computed where it will lie */
+    if (n == 1)
+        return;
     x = et_reshape(g, x, 1, (const int64_t[]){n * like->count});
-    n = 0;
-    for (int i = first; i < all->n; i++)
-        if (is_matrix(all->slot[i]) && same_shape(all->slot[i], like))
-            part[i] = part_of(g, x, n++ * like->count, like);
+    for (int i = 0; i < n; i++)
+        part[whose[i]] = part_of(g, x, at[i], like);
 }
 
 /* X of every matrix in its place, f32 rows, zero elsewhere; D: directions, f32 rows. */

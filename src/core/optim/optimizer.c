@@ -4,7 +4,9 @@
  * A run is the longest stretch of flat memory whose parameters are of one group, all
  * have a gradient, and have been updated equally often. Usually that is everything, and
  * the update is one fused pass over flat memory. A rule that tells parameters apart
- * gets the run as rows, too, and tables of which parameter is where. */
+ * gets the run as rows, too, and tables of which parameter is where. Such a rule goes
+ * through a run several times: on a processor, where a kernel more costs nothing, runs
+ * are cut to what stays in its caches meanwhile. */
 #include "core/optim/optim.h"
 
 #include <string.h>
@@ -36,7 +38,13 @@ et_optimizer_list(int *n)
     return classes;
 }
 
-enum { ETI_MAX_AHEAD = 4 };
+enum {
+    ETI_MAX_AHEAD = 4,
+    /* Elements of a run on a processor, for rules by parameter; one parameter may have
+     * more. LAMB on a Xeon with 2 MiB of second-level cache: 1.14 times as long a step
+     * for 5 million weights where they were one run. */
+    CACHED = 1 << 18,
+};
 
 static const int64_t one[] = {1};
 
@@ -61,6 +69,7 @@ struct et_optimizer {
     const void *options;
     struct et_param_space *space;
     int n_moments;
+    int64_t longest;                  /* elements of a run of several parameters */
     struct et_optimizer_group *group; /* space->n_groups */
     int *order;                       /* parameters by offset */
     bool *pending;                    /* [n]: in the update being made */
@@ -164,8 +173,11 @@ static et_status
 attach_space(struct et_optimizer *opt, struct et_param_space *space)
 {
     struct et_ctx *cx = opt->cx;
+    struct et_device_info info;
     size_t n = (size_t)space->n;
     void *block;
+    et_device_get_info(space->dev, &info);
+    opt->longest = opt->type->by_parameter && info.host_memory ? CACHED : INT64_MAX;
     ET_TRY(eti_param_space_add_moments(cx, space, opt->type->moments, opt->n_moments));
     ET_TRY(et_alloc(cx, n * sizeof *opt->order, &block));
     opt->order = block;
@@ -381,8 +393,10 @@ run_length(const struct et_optimizer *opt, int at)
     int n = 0;
     while (at + n < opt->space->n) {
         int i = opt->order[at + n];
+        int64_t end = slot[i].offset + eti_param_span(&slot[i]);
         if (!opt->pending[i] || slot[i].group != first->group ||
-            slot[i].updates != first->updates)
+            slot[i].updates != first->updates ||
+            (n > 0 && end - first->offset > opt->longest))
             break;
         n++;
     }

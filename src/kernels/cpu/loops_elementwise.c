@@ -65,6 +65,21 @@ struct program {
 
 /* ---- running ---- */
 
+/* N times the first element of BLOCK, which has SIZE bytes: 4 or 8. */
+static void
+repeat_first(char *block, size_t size, int64_t n)
+{
+    if (size == sizeof(float)) {
+        float *to = (float *)block, v = to[0];
+        for (int64_t i = 1; i < n; i++)
+            to[i] = v;
+    } else {
+        double *to = (double *)block, v = to[0];
+        for (int64_t i = 1; i < n; i++)
+            to[i] = v;
+    }
+}
+
 /* Elements BEGIN .. BEGIN + N of an operand at P, one stretch of the last axis at a
  * time: into BLOCK, or from it where STORES. */
 static void
@@ -86,7 +101,9 @@ transfer(const struct operand *o, char *p, char *block, size_t size, int64_t beg
         if (stores)
             o->store(block, from, w->stride[last], run);
         else
-            o->load(block, from, w->stride[last], run);
+            o->load(block, from, w->stride[last], w->stride[last] ? run : 1);
+        if (!stores && w->stride[last] == 0)
+            repeat_first(block, size, run);
         block += run * (int64_t)size;
         n -= run;
         offset += run * w->stride[last];

@@ -28,23 +28,42 @@ struct index_kernel {
 
 /* ---- reading ---- */
 
+/* Slices FIRST .. END - 1 of y. */
+INLINE void
+take_slices(const struct index_kernel *k, char *y, const char *x, const int32_t *index,
+            int64_t first, int64_t end, const size_t bytes)
+{
+    int64_t i = first % k->m, begin = first / k->m * k->n;
+    for (int64_t row = first; row < end; row++) {
+        int64_t from = index[i];
+        char *to = y + (size_t)row * bytes;
+        if (from >= 0 && from < k->n)
+            memcpy(to, x + (size_t)(begin + from) * bytes, bytes);
+        else
+            memset(to, k->nothing, bytes);
+        if (++i == k->m) {
+            i = 0;
+            begin += k->n;
+        }
+    }
+}
+
 static et_status
 run_take(struct et_kernel *kernel, void *const *ptr, void *ws)
 {
     const struct index_kernel *k = (const struct index_kernel *)kernel;
     struct bound b = arrays_bind(&k->arrays, ptr, ws);
     size_t bytes = (size_t)k->inner * k->size;
-    const char *x = b.in[0];
-    const int32_t *index = b.in[1];
-    char *y = b.out[0];
+    int64_t rows = k->outer * k->m;
 #pragma omp parallel for schedule(static) num_threads(k->pieces) if (k->pieces > 1)
-    for (int64_t row = 0; row < k->outer * k->m; row++) {
-        int64_t from = index[row % k->m], first = row / k->m * k->n;
-        char *to = y + (size_t)row * bytes;
-        if (from >= 0 && from < k->n)
-            memcpy(to, x + (size_t)(first + from) * bytes, bytes);
+    for (int piece = 0; piece < k->pieces; piece++) {
+        int64_t first = rows * piece / k->pieces, end = rows * (piece + 1) / k->pieces;
+        if (first == end)
+            continue;
+        if (bytes == sizeof(float)) /* a number each, as in flat memory's tables */
+            take_slices(k, b.out[0], b.in[0], b.in[1], first, end, sizeof(float));
         else
-            memset(to, k->nothing, bytes);
+            take_slices(k, b.out[0], b.in[0], b.in[1], first, end, bytes);
     }
     arrays_flush(&k->arrays, ptr, ws);
     return ET_OK;
