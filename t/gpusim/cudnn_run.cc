@@ -390,74 +390,184 @@ each4(int64_t A, int64_t B, int64_t C, int64_t D, Body body)
                     body(a, b, c, d);
 }
 
-/* The three convolutions are one sum over n, k, p, q, c, r, s in which the result's
- * letters stand still. */
+/* The three convolutions are sums of products of an element, ONES[one], with a row of
+ * LANES neighbours, ROWS[row + lane], one result for each lane. In every result the
+ * products come in the same order: that of the sum's letters below. */
+struct term {
+    int64_t one, row;
+};
+
+struct convolution {
+    array &x, &w, &y;
+    numbers pad, stride, dilation;
+    int64_t C, H, V, K, R, S, P, Q, group_in, group_out, groups;
+    product_sum sum;
+    std::vector<term> terms;
+    std::vector<float> ones, rows, lanes;
+
+    convolution(array &x_, array &w_, array &y_, const sim_ref &kind,
+                const product_sum &s)
+        : x(x_), w(w_), y(y_),
+          pad(kind->all<int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS)),
+          stride(kind->all<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES)),
+          dilation(kind->all<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS)), C(x.dims[1]),
+          H(x.dims[2]), V(x.dims[3]), K(w.dims[0]), R(w.dims[2]), S(w.dims[3]),
+          P(y.dims[2]), Q(y.dims[3]), group_in(w.dims[1]),
+          group_out(K / (C / group_in)), groups(C / group_in), sum(s)
+    {
+    }
+    int64_t at_x(int64_t n, int64_t c, int64_t h, int64_t v) const
+    {
+        return ((n * C + c) * H + h) * V + v;
+    }
+    int64_t at_y(int64_t n, int64_t k, int64_t p, int64_t q) const
+    {
+        return ((n * K + k) * P + p) * Q + q;
+    }
+    /* Copies A's elements as factors, that of an index to the place PLACE(index). */
+    template <class Place>
+    std::vector<float> gathered(const array &a, Place place) const
+    {
+        std::vector<float> out((size_t)(a.dims[0] * a.dims[1] * a.dims[2] * a.dims[3]));
+        each4(a.dims[0], a.dims[1], a.dims[2], a.dims[3],
+              [&](int64_t i, int64_t j, int64_t k, int64_t l) {
+                  out[(size_t)place(i, j, k, l)] =
+                      sum.factor(a.get(at4(a, i, j, k, l)));
+              });
+        return out;
+    }
+    /* The term of y's pixel (p, q) and tap (r, s), if the tap is inside of x. */
+    bool pixel(int64_t p, int64_t q, int64_t r, int64_t s, int64_t *h, int64_t *v) const
+    {
+        *h = p * stride[0] - pad[0] + r * dilation[0];
+        *v = q * stride[1] - pad[1] + s * dilation[1];
+        return *h >= 0 && *h < H && *v >= 0 && *v < V;
+    }
+    /* Adds up all terms, and forgets them. */
+    void add_up(int64_t n)
+    {
+        lanes.assign((size_t)n, 0);
+        if (sum.backwards)
+            std::reverse(terms.begin(), terms.end());
+        for (const term &t : terms) {
+            const float one = ones[(size_t)t.one], *row = &rows[(size_t)t.row];
+            float *to = lanes.data();
+            if (sum.half)
+                for (int64_t l = 0; l < n; l++)
+                    to[l] = rounded(CUDNN_DATA_HALF, to[l] + one * row[l]);
+            else
+                for (int64_t l = 0; l < n; l++)
+                    to[l] += one * row[l];
+        }
+        terms.clear();
+    }
+    void finish(array &out, int64_t at, size_t lane, float beta) const
+    {
+        float result = lanes[lane];
+        out.put(at, beta == 0 ? result : result + beta * out.get(at));
+    }
+    void forward(float beta);
+    void data(float beta);
+    void filter(float beta);
+};
+
+/* y[n,k,p,q] = sum over c, r, s; lanes are a group's k. */
+void
+convolution::forward(float beta)
+{
+    ones = gathered(x, [&](int64_t n, int64_t c, int64_t h, int64_t v) {
+        return at_x(n, c, h, v);
+    });
+    auto at_row = [&](int64_t g, int64_t c, int64_t r, int64_t s) {
+        return (((g * group_in + c) * R + r) * S + s) * group_out;
+    };
+    rows = gathered(w, [&](int64_t k, int64_t c, int64_t r, int64_t s) {
+        return at_row(k / group_out, c, r, s) + k % group_out;
+    });
+    each4(y.dims[0], groups, P, Q, [&](int64_t n, int64_t g, int64_t p, int64_t q) {
+        each4(1, group_in, R, S, [&](int64_t, int64_t c, int64_t r, int64_t s) {
+            int64_t h, v;
+            if (pixel(p, q, r, s, &h, &v))
+                terms.push_back({at_x(n, g * group_in + c, h, v), at_row(g, c, r, s)});
+        });
+        add_up(group_out);
+        for (int64_t k = 0; k < group_out; k++)
+            finish(y, at4(y, n, g * group_out + k, p, q), (size_t)k, beta);
+    });
+}
+
+/* dx[n,c,i,j] = sum over k, r, s; lanes are a group's c. */
+void
+convolution::data(float beta)
+{
+    ones = gathered(y, [&](int64_t n, int64_t k, int64_t p, int64_t q) {
+        return at_y(n, k, p, q);
+    });
+    auto at_row = [&](int64_t k, int64_t r, int64_t s) {
+        return ((k * R + r) * S + s) * group_in;
+    };
+    rows = gathered(w, [&](int64_t k, int64_t c, int64_t r, int64_t s) {
+        return at_row(k, r, s) + c;
+    });
+    each4(x.dims[0], groups, H, V, [&](int64_t n, int64_t g, int64_t i, int64_t j) {
+        each4(1, group_out, R, S, [&](int64_t, int64_t in, int64_t r, int64_t s) {
+            int64_t h = i + pad[0] - r * dilation[0], v = j + pad[1] - s * dilation[1];
+            int64_t k = g * group_out + in;
+            if (h >= 0 && v >= 0 && h % stride[0] == 0 && v % stride[1] == 0 &&
+                h / stride[0] < P && v / stride[1] < Q)
+                terms.push_back(
+                    {at_y(n, k, h / stride[0], v / stride[1]), at_row(k, r, s)});
+        });
+        add_up(group_in);
+        for (int64_t c = 0; c < group_in; c++)
+            finish(x, at4(x, n, g * group_in + c, i, j), (size_t)c, beta);
+    });
+}
+
+/* dw[k,c,r,s] = sum over n, p, q; lanes are a group's k. */
+void
+convolution::filter(float beta)
+{
+    ones = gathered(x, [&](int64_t n, int64_t c, int64_t h, int64_t v) {
+        return at_x(n, c, h, v);
+    });
+    auto at_row = [&](int64_t n, int64_t p, int64_t q) {
+        return ((n * P + p) * Q + q) * K;
+    };
+    rows = gathered(y, [&](int64_t n, int64_t k, int64_t p, int64_t q) {
+        return at_row(n, p, q) + k;
+    });
+    each4(groups, group_in, R, S, [&](int64_t g, int64_t c, int64_t r, int64_t s) {
+        each4(1, y.dims[0], P, Q, [&](int64_t, int64_t n, int64_t p, int64_t q) {
+            int64_t h, v;
+            if (pixel(p, q, r, s, &h, &v))
+                terms.push_back(
+                    {at_x(n, g * group_in + c, h, v), at_row(n, p, q) + g * group_out});
+        });
+        add_up(group_out);
+        for (int64_t k = 0; k < group_out; k++)
+            finish(w, at4(w, g * group_out + k, c, r, s), (size_t)k, beta);
+    });
+}
+
 void
 runner::convolve(const sim_desc &op)
 {
     const sim_operands *o = sim_operands_of(op.type);
-    sim_ref kind = op.child(o->desc);
     bool data = op.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
     bool filter =
         op.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
     array &x = of(op.child(data ? o->out : o->in[0]));
     array &w = of(op.child(filter ? o->out : o->in[1]));
     array &y = of(op.child(data ? o->in[0] : filter ? o->in[1] : o->out));
-    numbers pad = kind->all<int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
-    numbers stride = kind->all<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
-    numbers dilation = kind->all<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS);
-    int64_t group_in = w.dims[1], group_out = w.dims[0] / (x.dims[1] / w.dims[1]);
-    product_sum sum(engine, x.dtype, run);
     float beta = op.one<float>(o->beta);
-    auto finish = [&](array &out, int64_t at) {
-        float result = sum.take();
-        out.put(at, beta == 0 ? result : result + beta * out.get(at));
-    };
-    /* Adds the product that y at (n, k, p, q) has with tap (c, r, s), if it has one. */
-    auto add = [&](int64_t n, int64_t k, int64_t p, int64_t q, int64_t c, int64_t r,
-                   int64_t s) {
-        int64_t h = p * stride[0] - pad[0] + r * dilation[0];
-        int64_t v = q * stride[1] - pad[1] + s * dilation[1];
-        if (h < 0 || h >= x.dims[2] || v < 0 || v >= x.dims[3])
-            return;
-        int64_t ix = at4(x, n, k / group_out * group_in + c, h, v);
-        int64_t iw = at4(w, k, c, r, s), iy = at4(y, n, k, p, q);
-        if (data)
-            sum.add(y.get(iy), w.get(iw));
-        else if (filter)
-            sum.add(y.get(iy), x.get(ix));
-        else
-            sum.add(x.get(ix), w.get(iw));
-    };
-    const numbers &X = x.dims, &W = w.dims, &Y = y.dims;
-    if (filter) {
-        each4(W[0], W[1], W[2], W[3], [&](int64_t k, int64_t c, int64_t r, int64_t s) {
-            each4(1, Y[0], Y[2], Y[3], [&](int64_t, int64_t n, int64_t p, int64_t q) {
-                add(n, k, p, q, c, r, s);
-            });
-            finish(w, at4(w, k, c, r, s));
-        });
-    } else if (data) {
-        each4(X[0], X[1], X[2], X[3], [&](int64_t n, int64_t c, int64_t i, int64_t j) {
-            each4(1, group_out, W[2], W[3], [&](int64_t, int64_t k, int64_t r, int64_t s) {
-                int64_t h = i + pad[0] - r * dilation[0];
-                int64_t v = j + pad[1] - s * dilation[1];
-                if (h < 0 || v < 0 || h % stride[0] || v % stride[1] ||
-                    h / stride[0] >= Y[2] || v / stride[1] >= Y[3])
-                    return;
-                add(n, c / group_in * group_out + k, h / stride[0], v / stride[1],
-                    c % group_in, r, s);
-            });
-            finish(x, at4(x, n, c, i, j));
-        });
-    } else {
-        each4(Y[0], Y[1], Y[2], Y[3], [&](int64_t n, int64_t k, int64_t p, int64_t q) {
-            each4(1, group_in, W[2], W[3], [&](int64_t, int64_t c, int64_t r, int64_t s) {
-                add(n, k, p, q, c, r, s);
-            });
-            finish(y, at4(y, n, k, p, q));
-        });
-    }
+    convolution c(x, w, y, op.child(o->desc), product_sum(engine, x.dtype, run));
+    if (filter)
+        c.filter(beta);
+    else if (data)
+        c.data(beta);
+    else
+        c.forward(beta);
 }
 
 /* The elements of x by their place in memory are those of y by theirs. */
