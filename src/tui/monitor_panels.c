@@ -53,9 +53,11 @@ samples_per_second(const struct etd_model *m)
     if (s)
         return s->last;
     tui_batch_ms(m, &mean, &p99);
+    if (isnan(mean)) /* fewer than two */
+        return NAN;
     const struct etd_tick *a = &m->tick[m->first_tick % ETD_TICKS];
     const struct etd_tick *b = &m->tick[(m->first_tick + m->n_ticks - 1) % ETD_TICKS];
-    if (isnan(mean) || b->ba <= a->ba)
+    if (b->ba <= a->ba)
         return NAN;
     return (double)(b->sp - a->sp) / (double)(b->ba - a->ba) * 1000 / mean;
 }
