@@ -484,7 +484,7 @@ main(void)
     test_cuts(is_long ? 5000 : 100);
     test_crowd(is_long ? 200000 : 10000);
     test_churn(is_long ? 100000 : 1000);
-    test_flood(is_long ? 2000 : 100);
+    test_flood(is_long ? 10000 : 200);
     test_descriptors(is_long ? 20000 : 300);
     house_end(&h);
     return done();
