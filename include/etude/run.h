@@ -155,6 +155,7 @@ struct et_run_report {
     const char *reason; /* why it stopped early; NULL */
     const struct et_metric_value *metrics;
     int n_metrics;
+    int64_t microbatches; /* of the last batch: what grad_accum auto came to; 0: none */
 };
 /* The final state with its exit code, and report.json (REPORT NULL: none). EIO. */
 ET_NODISCARD et_status et_run_finish(struct et_run *run, const char *state,

@@ -117,6 +117,7 @@ cli_run_end(struct cli *c, const struct cli_end *end)
             .reason = s->stop_reason,
             .metrics = s->eval_metrics,
             .n_metrics = s->n_eval_metrics,
+            .microbatches = s->grad_accum,
         };
     /* The error itself, printed just before, is the last line of the log. */
     if (end->exit != CLI_OK && !c->opt.json)

@@ -4,6 +4,7 @@
  * changed; what takes long (estimate, learning rate) another process computes. */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -88,9 +89,12 @@ compose_list_checks(struct compose *c)
     const struct tui_compose_numbers *known = &c->numbers;
     struct eti_check all[ETI_CHECKS_MAX];
     int n = eti_checks(c->sketch->cx, recipe, all, ETI_CHECKS_MAX);
+    struct eti_found found = {.checkpoint_bytes = NAN, .free_bytes = NAN};
     if (known->is_known && known->of == c->sketch->changes)
-        n += eti_checks_found(c->sketch->cx, recipe, &known->found, all + n,
-                              ETI_CHECKS_MAX - n);
+        found = known->found;
+    snprintf(found.run, sizeof found.run, "%s", c->last_run);
+    found.microbatches = c->last_microbatches;
+    n += eti_checks_found(c->sketch->cx, recipe, &found, all + n, ETI_CHECKS_MAX - n);
     c->n_checks = 0;
     for (int i = 0; i < n; i++)
         if (all[i].is_warning && !is_ignored(c, &all[i]))

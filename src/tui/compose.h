@@ -93,7 +93,9 @@ struct compose {
     char reason[200]; /* why it will not do; "" */
     int line;         /* > 0: that line of the text is typed, not a value */
 
-    char alike[400]; /* runs of this recipe, in a line; "" */
+    char alike[400];   /* runs of this recipe, in a line; "" */
+    char last_run[64]; /* the newest of them; "" */
+    int64_t last_microbatches;
     struct tui_job estimate, explain, launch;
     bool explains; /* the second job is still to come */
     double asked;  /* monotonic: when the text was last changed */

@@ -307,6 +307,13 @@ compose_mend(struct compose *c)
                 tui_say(c->app, TUI_TEXT, "%s acts earlier now", w->who);
             return;
         }
+        if (w->fix == ETI_FIX_SET) {
+            char value[16];
+            snprintf(value, sizeof value, "%d", w->by);
+            if (said(c, eti_sketch_set(c->sketch, w->who, value)))
+                tui_say(c->app, TUI_TEXT, "%s is %s now; w saves it", w->who, value);
+            return;
+        }
     }
     tui_say(c->app, TUI_TEXT, "there is no warning that a key can mend");
 }

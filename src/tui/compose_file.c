@@ -257,7 +257,8 @@ compose_find_alike(struct compose *c)
     size_t i, used = 0;
     char base[128], text[ETI_FACT_TEXT];
     const char *slash = c->sketch->path ? strrchr(c->sketch->path, '/') : NULL;
-    c->alike[0] = '\0';
+    c->alike[0] = c->last_run[0] = '\0';
+    c->last_microbatches = 0;
     snprintf(base, sizeof base, "%.120s",
              slash             ? slash + 1
              : c->sketch->path ? c->sketch->path
@@ -278,6 +279,12 @@ compose_find_alike(struct compose *c)
         if (strcmp(compose_fact(one, "recipe"), base) != 0 ||
             used + 80 > sizeof c->alike)
             continue;
+        if (!*c->last_run) {
+            snprintf(c->last_run, sizeof c->last_run, "%.60s",
+                     compose_fact(one, "name"));
+            c->last_microbatches =
+                json_integer_value(json_object_get(one, "microbatches"));
+        }
         const char *lr = eti_facts_get(one, "optimizer.lr", text);
         used += (size_t)snprintf(
             c->alike + used, sizeof c->alike - used, "%s%.30s %.12s",

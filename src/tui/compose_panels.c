@@ -236,6 +236,7 @@ compose_draw_checks(struct compose *c, const struct tui_pane *p, bool all)
         y += tui_put_wrapped(p, y, 3, p->w - 4, TUI_WARN, k->text);
         const char *fix = k->fix == ETI_FIX_TURN_OFF  ? "turn off"
                           : k->fix == ETI_FIX_MOVE_UP ? "move up"
+                          : k->fix == ETI_FIX_SET     ? "set"
                                                       : NULL;
         if (fix && i == 0)
             snprintf(text, sizeof text, "m: %s %s   i: ignore", fix, k->who);

@@ -87,6 +87,11 @@ says out '(lr' "with what it came to"
 has '! it cannot be launched' "a recipe with faults is not" \
     compose bad.yaml --dump-screen 80x24 --keys 'L'
 
+sed -i 's/"microbatches": 1,/"microbatches": 4,/' runs/*/report.json
+has 'to 4: save that?' "what grad_accum auto came to in the last run is offered" \
+    compose tiny.yaml --dump-screen 80x24
+has 'grad_accum is 4 now; w saves it' "m takes it" compose tiny.yaml --dump-screen 80x24 --keys m
+
 # A recipe without a file: the run's directory keeps it.
 has 'in no file' "a recipe that has no file may be launched" \
     compose --dump-screen 80x24 --keys 'r<enter>L'

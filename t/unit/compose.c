@@ -435,6 +435,16 @@ found(void)
     is_str(said(c, n, "disk"),
            "disk: each checkpoint needs 214 MB and is kept, 700 MB free",
            "where all are kept it is said of each");
+    snprintf(f.run, sizeof f.run, "brisk-otter");
+    f.microbatches = 4;
+    n = eti_checks_found(cx, d->recipe, &f, c, ETI_CHECKS_MAX);
+    ok(c[0].is_warning && c[0].fix == ETI_FIX_SET && c[0].by == 4 &&
+           strcmp(c[0].who, "grad_accum") == 0,
+       "what auto came to is offered: %s", c[0].text);
+    if (eti_sketch_set(d, "grad_accum", "2") != ET_OK)
+        bail("set");
+    n = eti_checks_found(cx, d->recipe, &f, c, ETI_CHECKS_MAX);
+    is_str(said(c, n, "grad_accum"), "", "but not where it is given");
     f.checkpoint_bytes = NAN;
     n = eti_checks_found(cx, d->recipe, &f, c, ETI_CHECKS_MAX);
     is_str(said(c, n, "disk"), "", "nothing is said of what is not known");

@@ -131,6 +131,7 @@ test_layout(struct et_ctx *cx)
         .ts = {.epoch = 2, .batch = 8, .sample = 32, .total_wct = 1.5},
         .metrics = metrics,
         .n_metrics = 2,
+        .microbatches = 4,
     };
     need(cx, et_run_finish(r, "finished", 6, &report));
     json = contents("some/where", "run.json");
@@ -138,7 +139,7 @@ test_layout(struct et_ctx *cx)
        "the end is in run.json");
     json = contents("some/where", "report.json");
     ok(strstr(json, "\"ba\": 8") && strstr(json, "\"metrics/eval/Accuracy\": 0.75") &&
-           strstr(json, "\"bad\": null"),
+           strstr(json, "\"microbatches\": 4") && strstr(json, "\"bad\": null"),
        "results are in report.json");
     is_int(count_hidden("some/where"), 0, "nothing half written stays");
 

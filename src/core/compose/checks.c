@@ -223,6 +223,21 @@ say_disk(struct list *l, const struct eti_found *f)
             left);
 }
 
+/* What auto came to, for want of memory or by the plan, need not be found again. */
+static void
+offer_microbatches(struct list *l, const struct eti_found *f)
+{
+    if (l->recipe->grad_accum != ET_INT_UNSET ||
+        l->recipe->microbatch_size != ET_INT_UNSET || f->microbatches < 2)
+        return;
+    struct eti_check *c =
+        add(l, true, NULL, "grad_accum is auto, and %s came to %" PRId64 ": save that?",
+            f->run, f->microbatches);
+    c->fix = ETI_FIX_SET;
+    c->by = (int)f->microbatches;
+    snprintf(c->who, sizeof c->who, "grad_accum");
+}
+
 int
 eti_checks_found(struct et_ctx *cx, const struct et_recipe *recipe,
                  const struct eti_found *found, struct eti_check *out, int size)
@@ -230,6 +245,7 @@ eti_checks_found(struct et_ctx *cx, const struct et_recipe *recipe,
     struct list l = {.cx = cx, .recipe = recipe, .out = out, .size = size};
     if (!recipe)
         return 0;
+    offer_microbatches(&l, found);
     say_data(&l, found);
     say_disk(&l, found);
     return l.n;

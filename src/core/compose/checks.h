@@ -9,6 +9,7 @@ enum eti_fix {
     ETI_FIX_NONE,
     ETI_FIX_TURN_OFF, /* WHO */
     ETI_FIX_MOVE_UP,  /* WHO, BY places */
+    ETI_FIX_SET,      /* the key WHO becomes BY */
 };
 
 struct eti_check {
@@ -35,6 +36,8 @@ struct eti_found {
     int n_data;
     double checkpoint_bytes; /* of one as the recipe asks for it; NaN: not known */
     double free_bytes;       /* where they are to be; NaN: not known */
+    char run[64];            /* of this recipe, the newest; "": none is known */
+    int64_t microbatches;    /* that its last batch was done in; 0: not known */
 };
 /* The same as eti_checks of what was found. */
 int eti_checks_found(struct et_ctx *cx, const struct et_recipe *recipe,

@@ -627,10 +627,11 @@ report_json(struct et_run *r, const char *state, int exit_code,
                             isfinite(report->metrics[i].value)
                                 ? json_real(report->metrics[i].value)
                                 : json_null());
-    return json_pack("{s:s, s:s, s:i, s:s?, s:I, s:I, s:I, s:f, s:o}", "name", r->name,
+    return json_pack("{s:s, s:s, s:i, s:s?, s:I, s:I, s:I, s:f, s:I, s:o}", "name", r->name,
                      "state", state, "exit_code", exit_code, "reason", report->reason,
                      "ep", (json_int_t)ts->epoch, "ba", (json_int_t)ts->batch, "sp",
-                     (json_int_t)ts->sample, "train_seconds", ts->total_wct, "metrics",
+                     (json_int_t)ts->sample, "train_seconds", ts->total_wct,
+                     "microbatches", (json_int_t)report->microbatches, "metrics",
                      metrics);
 }
 

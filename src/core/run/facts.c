@@ -71,7 +71,8 @@ read_run(struct et_ctx *cx, json_t *facts, const char *directory)
 static void
 read_report(json_t *facts, const char *directory)
 {
-    static const char *const keys[] = {"reason", "ep", "ba", "sp", "train_seconds"};
+    static const char *const keys[] = {"reason",        "ep",          "ba", "sp",
+                                       "train_seconds", "microbatches"};
     char path[FILE_PATH];
     json_error_t error;
     snprintf(path, sizeof path, "%s/report.json", directory);

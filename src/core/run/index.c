@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SCHEMA          2 /* of the table and of the facts in it */
+#define SCHEMA          3 /* of the table and of the facts in it */
 #define TEXT_OF(number) #number
 #define IN_TEXT(macro)  TEXT_OF(macro)
 
