@@ -530,7 +530,9 @@ cli_train(struct cli *c)
     struct launch l = {0};
     char name[NAME_MAX + 1];
     if (c->opt.on && c->n_args == 1)
-        return cli_train_on(c, c->arg[0], name_recipe(name, c->arg[0]), c->opt.on);
+        return cli_train_on(c, c->arg[0],
+                            has_name(c->arg[0]) ? name_recipe(name, c->arg[0]) : NULL,
+                            c->opt.on);
     int code = cli_resume_find(c, &l.from);
     if (code != CLI_OK)
         return code;

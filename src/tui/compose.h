@@ -100,7 +100,8 @@ struct compose {
     bool explains; /* the second job is still to come */
     double asked;  /* monotonic: when the text was last changed */
     struct tui_compose_numbers numbers;
-    char run_name[64]; /* of the run that is being started */
+    char run_name[64];    /* of the run that is being started, */
+    char on[ETD_ADDRESS]; /* and where, as --on has it; "" on this machine */
 };
 
 /* ---- compose.c ---- */

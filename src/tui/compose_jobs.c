@@ -14,6 +14,7 @@
 #include "etude/run.h"
 #include "tui/compose.h"
 #include "tui/format.h"
+#include "tui/workers.h"
 
 /* Rest after a change before it is computed anew, and how long a dump waits. */
 static const double REST = 0.4, PATIENCE = 60;
@@ -159,8 +160,10 @@ start_jobs(struct compose *c)
 
 /* ---- launching ---- */
 
+enum { START = 1, SAVE, SAVE_AS, THERE };
+
 static void
-attach(struct compose *c)
+attach_here(struct compose *c)
 {
     json_t *list = NULL, *one, *found = NULL;
     size_t i;
@@ -184,11 +187,36 @@ attach(struct compose *c)
     }
 }
 
+/* The run at the worker that started it. */
+static void
+attach_there(struct compose *c)
+{
+    struct etd_target target;
+    struct tui_source *source;
+    bool is_address = strstr(c->on, "://") != NULL, is;
+    int n = is_address ? (int)strlen(c->on) : (int)strcspn(c->on, ":"); /* no GPUs */
+    char text[ETD_ADDRESS + sizeof c->run_name + 1];
+    if (is_address)
+        snprintf(text, sizeof text, "%s/%s", c->on, c->run_name);
+    else
+        snprintf(text, sizeof text, "%s@%.*s", c->run_name, n, c->on);
+    if (etd_target_parse(c->sketch->cx, text, tui_workers_folder(c->app), &target,
+                         &is) != ET_OK ||
+        tui_source_hub(c->sketch->cx, &target, &source) != ET_OK) {
+        tui_say_error(c->app);
+        return;
+    }
+    tui_app_attach(c->app, &source);
+    tui_app_go(c->app, TUI_IN_monitor);
+}
+
 static void
 launched(struct compose *c)
 {
-    if (c->launch.code == 0)
-        attach(c);
+    if (c->launch.code == 0 && *c->on)
+        attach_there(c);
+    else if (c->launch.code == 0)
+        attach_here(c);
     else
         tui_say(c->app, TUI_BAD, "x not started: %.200s",
                 *c->launch.error ? c->launch.error : "etude train failed");
@@ -197,25 +225,68 @@ launched(struct compose *c)
 static void
 start_run(struct compose *c)
 {
-    const char *const words[] = {"train", "-d", "--run_name", c->run_name, NULL};
+    const char *const words[] = {
+        "train", "-d", "--run_name", c->run_name, *c->on ? "--on" : NULL, c->on, NULL};
     uint64_t seed = 0;
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         seed = (uint64_t)(tui_now(c->app) * 1e6);
     et_run_name_draw(seed, c->run_name);
     if (start(c, &c->launch, words) == ET_OK)
-        tui_say(c->app, TUI_TEXT, "%s starts...", c->run_name);
+        tui_say(c->app, TUI_TEXT, "%s starts%s%s...", c->run_name, *c->on ? " at " : "",
+                c->on);
     else
         tui_say_error(c->app);
+}
+
+static void
+go_there(struct tui_app *app, void *data, int id, const char *text)
+{
+    struct compose *c = data;
+    const struct workers *w = tui_app_state(app, TUI_IN_workers);
+    (void)text;
+    if (!w || id < 1 || id >= w->n)
+        return;
+    snprintf(c->on, sizeof c->on, "%s", w->row[id].name);
+    start_run(c);
+}
+
+/* Those of Workers, this machine left out. */
+static void
+offer_workers(struct compose *c)
+{
+    struct tui_item item[WORKERS_MOST];
+    const struct workers *w = tui_app_state(c->app, TUI_IN_workers);
+    int n = 0;
+    for (int i = 1; w && i < w->n; i++, n++) {
+        item[n] = (struct tui_item){.id = i};
+        snprintf(item[n].text, sizeof item[n].text, "%s", w->row[i].name);
+        snprintf(item[n].note, sizeof item[n].note, "%.47s", w->row[i].address);
+    }
+    if (n == 0) {
+        tui_say(c->app, TUI_TEXT, "no other machine is known: + in Workers adds one");
+        return;
+    }
+    if (tui_popup_menu(&c->app->popup, c->sketch->cx, "launch on", item, n) != ET_OK) {
+        tui_say_error(c->app);
+        return;
+    }
+    tui_popup_line(&c->app->popup, "Data and paths are those of that machine.");
+    c->app->popup.done = go_there;
+    c->app->popup.data = c;
 }
 
 static void
 go(struct tui_app *app, void *data, int id, const char *text)
 {
     struct compose *c = data;
+    const char *worker = c->sketch->recipe->launch.worker;
     (void)text;
-    if (id == 3)
+    snprintf(c->on, sizeof c->on, "%.*s", (int)sizeof c->on - 1, worker ? worker : "");
+    if (id == SAVE_AS)
         compose_save_as(c);
-    else if (id == 2 && eti_sketch_save(c->sketch, NULL, false) != ET_OK)
+    else if (id == THERE)
+        offer_workers(c);
+    else if (id == SAVE && eti_sketch_save(c->sketch, NULL, false) != ET_OK)
         tui_say_error(app);
     else
         start_run(c);
@@ -230,7 +301,8 @@ say_launch(struct compose *c, struct tui_popup *p)
     long long ranks = r->launch.nproc == ET_INT_UNSET ? 1 : (long long)r->launch.nproc;
     tui_popup_line(p, "ranks      %lld, on %s", ranks,
                    r->launch.worker ? r->launch.worker : "this machine");
-    tui_popup_line(p, "directory  %s/ and the time", c->runs ? c->runs : "runs");
+    if (!r->launch.worker)
+        tui_popup_line(p, "directory  %s/ and the time", c->runs ? c->runs : "runs");
     if (c->numbers.is_known && c->numbers.batches > 0)
         tui_popup_line(p, "estimate   %s or more, %s of memory",
                        tui_duration(c->numbers.seconds * (double)c->numbers.batches, a),
@@ -252,9 +324,12 @@ say_launch(struct compose *c, struct tui_popup *p)
 void
 compose_launch(struct compose *c)
 {
-    struct tui_item item[2] = {{.id = 1, .text = "start it", .note = "enter"}};
+    struct tui_item item[3] = {
+        {.id = START, .text = "start it", .note = "enter"},
+        {.id = THERE, .key = 'o', .text = "start it on another machine..."},
+    };
     const struct eti_sketch *s = c->sketch;
-    int n = 1;
+    int n = 2;
     if (!eti_sketch_is_valid(s)) {
         tui_say(c->app, TUI_WARN, "! it cannot be launched: %s",
                 compose_is_empty(c) ? "there is no recipe yet"
@@ -262,10 +337,11 @@ compose_launch(struct compose *c)
         return;
     }
     if (!s->path)
-        item[n++] = (struct tui_item){.id = 3, .key = 's', .text = "save it as a file"};
+        item[n++] =
+            (struct tui_item){.id = SAVE_AS, .key = 's', .text = "save it as a file"};
     else if (eti_sketch_is_changed(s) && access(s->path, W_OK) == 0)
         item[n++] =
-            (struct tui_item){.id = 2, .key = 's', .text = "save, then start it"};
+            (struct tui_item){.id = SAVE, .key = 's', .text = "save, then start it"};
     if (tui_popup_menu(&c->app->popup, s->cx, "launch", item, n) != ET_OK) {
         tui_say_error(c->app);
         return;

@@ -637,6 +637,13 @@ tui_workers_setup(struct tui_app *app, const char *folder)
     return ET_OK;
 }
 
+const char *
+tui_workers_folder(struct tui_app *app)
+{
+    const struct workers *w = tui_app_state(app, TUI_IN_workers);
+    return w ? w->folder : "";
+}
+
 const struct tui_screen tui_screen_workers = {
     .where = TUI_IN_workers,
     .size = sizeof(struct workers),

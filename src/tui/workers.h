@@ -14,6 +14,9 @@
  * need be. */
 et_status tui_workers_setup(struct tui_app *app, const char *folder);
 
+/* The same folder; "" where none is known. */
+const char *tui_workers_folder(struct tui_app *app);
+
 enum workers_state {
     WORKER_ASKED,
     WORKER_READY,

@@ -27,9 +27,10 @@ run_pid() { sed -n 's/.*"pid": \([0-9]*\).*/\1/p' there/run/run.json 2>/dev/null
 worker=
 # What a failed test leaves would train for ever.
 clean() {
-    pid=$(run_pid)
-    # shellcheck disable=SC2046
-    [ -z "$pid" ] || kill -9 "$pid" $(family "$pid") 2>/dev/null
+    for pid in $(sed -n 's/.*"pid": \([0-9]*\).*/\1/p' there/run/run.json there/runs/*/run.json 2>/dev/null); do
+        # shellcheck disable=SC2046
+        grep -qs train "/proc/$pid/cmdline" && kill -9 "$pid" $(family "$pid") 2>/dev/null
+    done
     [ -z "$worker" ] || kill -9 "$worker" 2>/dev/null
     until_true 'rm -rf "$dir" 2>/dev/null'
 }
@@ -89,6 +90,38 @@ sees 'done after batch' "and taken, by v" 'afar-otter@lab<enter>4vv'
 sees 'You have taken it: nobody else steers it.' "which the form shows" 'afar-otter@lab<enter>4'
 at there attach far-otter --dump-screen 100x32 --keys c >out 2>err
 says out 'has taken it, for 30 s at most.' "and its owner is told"
+
+# Launched from here.
+cp there/r.yaml here/long.yaml
+launches() {
+    at here compose "$1" --dump-screen 100x32 --keys "$2" >out 2>err </dev/null
+    says out "$3" "$4"
+}
+# The run's name, on the first line.
+name_shown() { head -1 out | tr -s ' ' '\n' | grep -E '^[a-z]+-[a-z]+$'; }
+launches long.yaml L 'o  start it on another machine...' "L of Compose offers other machines"
+launches long.yaml Lo 'launch on' "which are those of Workers"
+says out "$address" "with their addresses"
+launches long.yaml 'Lo<enter>' '[2 Monitor]' "one starts there, and Monitor shows it"
+says out ' live' "as it goes on"
+name=$(name_shown)
+until_true 'at here stop "$name@lab" >out 2>err'
+[ -e "$(echo there/runs/*/run.json)" ] && [ ! -e here/runs ]
+ok $? "its directory is the worker's"
+grep -q "\"name\": \"$name\"" there/runs/*/run.json
+ok $? "under the name that was drawn here"
+cat there/runs/*/run.json | grep -q '"recipe": "long"'
+ok $? "with the recipe's"
+sed 's|^train_data:.*|train_data: {name: fashion_mnist, path: /no/such/folder, batch_size: 8}|' \
+    there/r.yaml >here/gone.yaml
+launches gone.yaml 'Lo<enter>' 'x not started: ' "data that are not there are said"
+says out '/no/such/folder' "in one line"
+echo 'launch: {worker: lab}' >>here/long.yaml
+launches long.yaml L 'on lab' "a worker that the recipe names is said"
+launches long.yaml 'L<enter>' '[2 Monitor]' "and is where it starts"
+name=$(name_shown)
+until_true 'at here stop "$name@lab" >out 2>err'
+is "$(ls there/runs | wc -l | tr -d ' ')" 2 "so there are two runs there"
 
 # Another role, from one moment to the next.
 (umask 077 && echo "viewer $(public here) me" >there/conf/new && mv there/conf/new there/conf/authorized_keys)
