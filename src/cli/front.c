@@ -47,6 +47,8 @@ struct front {
     struct later *said, **said_end; /* texts of the end */
     struct etd_news run;            /* OPENED */
     struct etd_end end;
+    bool over; /* it has ended, with CODE */
+    int code;
     bool left;    /* the run goes on without */
     bool watches; /* the workbench shows the run: a viewer, that owns nothing of it */
 };
@@ -85,19 +87,30 @@ say_it_goes_on(const struct front *f)
                f->c->nproc == 1 ? "" : "s", f->run.name);
 }
 
-/* UX.md: on a terminal the first ctrl-C asks. True: stop it. */
+static bool hear(struct front *f, int *code);
+
+/* UX.md: on a terminal the first ctrl-C asks. True: stop it. The run may end meanwhile:
+ * then there is nothing to ask any more. */
 static bool
 ask_what_to_do(struct front *f)
 {
     char line[64] = "";
-    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    struct pollfd in[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                          {.fd = etd_front_fd(f->link), .events = POLLIN}};
     if (f->progress && f->progress->type->close)
         f->progress->type->close(f->progress); /* the bar stays above */
     fprintf(stderr, "enter leave it running, s stop with a checkpoint: ");
     fflush(stderr);
-    while (poll(&in, 1, -1) < 0 && errno == EINTR)
-        if (came[SIGINT] > 1 || came[SIGTERM])
+    while (!in[0].revents) {
+        if (poll(in, 2, -1) < 0 && errno == EINTR &&
+            (came[SIGINT] > 1 || came[SIGTERM]))
             return true;
+        if (in[1].revents) {
+            f->over = hear(f, &f->code);
+            if (f->over)
+                return false;
+        }
+    }
     ssize_t n = read(STDIN_FILENO, line, sizeof line - 1);
     if (n > 0 && (line[0] == 's' || line[0] == 'S'))
         return true;
@@ -333,22 +346,21 @@ int
 cli_front(struct cli *c, struct etd_front *link)
 {
     struct front f = {.c = c, .link = link};
-    int code = CLI_OK;
-    bool over = false;
     f.wait_end = &f.wait;
     f.said_end = &f.said;
     catch_signals();
     et_status status = et_relay_new(c->cx, &f.relay);
     f.watches = !c->opt.detach && cli_progress_is_tui(c);
     if (status == ET_OK && !c->opt.detach && !f.watches)
-        code = cli_progress_new(c, &f.progress);
+        f.code = cli_progress_new(c, &f.progress);
     if (status != ET_OK)
-        code = cli_fail_status(c, ETI_STAGE_RECIPE, status);
-    while (!over && !f.left) {
-        over = hear(&f, &code);
-        if (over)
+        f.code = cli_fail_status(c, ETI_STAGE_RECIPE, status);
+    while (!f.over && !f.left) {
+        f.over = hear(&f, &f.code);
+        if (!f.over)
+            pass_signals(&f);
+        if (f.over)
             break;
-        pass_signals(&f);
         show_records(&f, false);
         show_waiting(&f, false);
     }
@@ -362,5 +374,5 @@ cli_front(struct cli *c, struct etd_front *link)
     et_relay_free(&f.relay);
     et_callback_free(&f.progress);
     etd_front_free(&f.link);
-    return f.left && f.watches ? watch(c, f.run.directory) : code;
+    return f.left && f.watches ? watch(c, f.run.directory) : f.code;
 }

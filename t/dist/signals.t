@@ -99,7 +99,7 @@ for my $when ('before', 'while') {
 
 # Begins a run on a terminal of its own: pid, its other side.
 sub on_terminal {
-    my ($run) = @_;
+    my ($run, $points, @more) = @_;
     my ($number, $lock) = (pack('i', 0), pack('i', 0));
     open my $master, '+<', '/dev/ptmx' or return;
     my ($unlock, $get) = (0x40045431, 0x80045430);    # TIOCSPTLCK, TIOCGPTN
@@ -110,7 +110,9 @@ sub on_terminal {
         open STDIN, '+<', '/dev/pts/' . unpack 'i', $number or POSIX::_exit(126);
         open STDOUT, '>&', \*STDIN;
         open STDERR, '>&', \*STDIN;
-        exec $etude, 'train', 'r.yaml', '--run_directory', $run, '--run_name', $run, '--progress', 'bar';
+        $ENV{ETUDE_FAILPOINTS} = $points // '';
+        exec $points ? $faults : $etude, 'train', 'r.yaml', '--run_directory', $run, '--run_name', $run,
+            '--progress', 'bar', @more;
     }
     $master->blocking(0);
     until_true(sub { read_all($master); last_batch($run) > 10 });
@@ -131,7 +133,7 @@ sub leave {
 my $question = qr/enter leave it running, s stop with a checkpoint/;
 SKIP: {
     my ($pid, $terminal) = on_terminal('leave');
-    skip 'no terminals here', 12 unless $pid;
+    skip 'no terminals here', 14 unless $pid;
     syswrite $terminal, "\x03";
     ok shows($terminal, $question), 'ctrl-C on a terminal asks';
     syswrite $terminal, "\n";
@@ -162,6 +164,13 @@ SKIP: {
     shows($terminal, $question);
     syswrite $terminal, "\x03";
     is leave($pid, $terminal), 75, 'ctrl-C again instead of an answer: saved too, 75';
+
+    ($seen) = ('');
+    ($pid, $terminal) = on_terminal('over', 'batch_end=delay:50@*', 'max_duration=60ba');
+    syswrite $terminal, "\x03";
+    shows($terminal, $question);
+    is leave($pid, $terminal), 0, 'a run that ends before the answer needs none: its exit';
+    like $seen, qr/over: finished after 60 batches/, 'and its result';
 
     ($seen) = ('');
     ($pid, $terminal) = on_terminal('hup');
