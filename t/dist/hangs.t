@@ -1,6 +1,6 @@
 #!/usr/bin/env perl
 # Ranks that stand still, leave a collective out, hold the others back, or crash again and
-# again: the right one is named, with what it did last (RELIABILITY.md R13, R15).
+# again: the right one is named, with what it did last (RELIABILITY.md R04, R13, R15).
 use strict;
 use warnings;
 use FindBin;
@@ -61,6 +61,20 @@ SKIP: {
         like $said[0] // '', qr/^rank $rank holds every step back by \d+\.\d ms \(\d+%\): $cause\. Its own part/, "rank $rank, for $cause";
         ok slurp("$run/events.log") =~ /rank $rank holds every step back/, 'in the log of the run';
     }
+}
+
+# ---- other ends (R04) ----
+
+for my $end (
+    ['overflow', qr/was ended by signal 11 \(Segmentation fault\)/, qr/-- signal 11: .*\n.*faults/],
+    ['abort', qr/was ended by signal 6 \(Aborted\)/, qr/-- signal 06: .*\n.*faults/],
+    ['exit', qr/ended by itself, with exit 0,/, qr/  before_forward$/m],
+    ['kill', qr/was ended by signal 9 \(Killed\)/, qr/  before_forward$/m],
+) {
+    my ($action, $what, $dump) = @$end;
+    is finish(start_with($faults, "before_backward=$action\@20", "by-$action")), 1, "a rank that ends by $action: exit 1";
+    like slurp("by-$action.err"), qr/^etude: error E\d+: rank 0 $what.*after batch 19; dumps\/rank0/m, 'named so';
+    ok slurp("by-$action/dumps/rank0.txt") =~ $dump, 'with what it did last';
 }
 
 # ---- the same crash at the same batch (R15) ----

@@ -6,12 +6,14 @@
  * A point is an event of training by its name, a point that core names ("checkpoint.
  * snapshot"), a file operation (open read write sync rename unlink folder), a
  * collective (all_reduce), or "*", any of these; behind "rankN:" only in that rank.
- * Actions: kill, stop and crash (signals; the last is SIGSEGV), spin (for ever),
- * errno:NAME and short (file operations), skip (a collective, which is not done),
- * delay:MILLISECONDS; they happen at the K-th time (@K; 1), counted from 1, over all
- * threads, or each time (@*). Every process counts for itself. ETUDE_FAILPOINTS_COUNT
- * names a file that at the end holds how many points were reached. The program that
- * people run has none of this: it is linked with main.c in the place of this file. */
+ * Actions: kill, stop and crash (signals; the last is SIGSEGV), abort, overflow (of the
+ * stack), exit (with 0), spin (for ever), say (its name, to standard output and
+ * standard error), errno:NAME and short (file operations), skip (a collective, which is
+ * not done), delay:MILLISECONDS; they happen at the K-th time (@K; 1), counted from 1,
+ * over all threads, or each time (@*). Every process counts for itself.
+ * ETUDE_FAILPOINTS_COUNT names a file that at the end holds how many points were
+ * reached. The program that people run has none of this: it is linked with main.c in
+ * the place of this file. */
 #include "config.h"
 
 #include <errno.h>
@@ -32,7 +34,20 @@ enum { MOST = 16 };
 
 static struct fault {
     char point[64];
-    enum { KILL, STOP, CRASH, SPIN, SAY, ERRNO, SHORT, SKIP, DELAY } action;
+    enum {
+        KILL,
+        STOP,
+        CRASH,
+        ABORT,
+        OVERFLOW,
+        EXIT,
+        SPIN,
+        SAY,
+        ERRNO,
+        SHORT,
+        SKIP,
+        DELAY
+    } action;
     int number;    /* errno, or milliseconds */
     int rank;      /* -1: any */
     long at, seen; /* at: 0: each time */
@@ -54,8 +69,9 @@ static const struct {
     const char *name;
     int action;
 } plain[] = {
-    {"kill", KILL},   {"stop", STOP}, {"crash", CRASH}, {"spin", SPIN},
-    {"short", SHORT}, {"skip", SKIP}, {"say", SAY},
+    {"kill", KILL},         {"stop", STOP}, {"crash", CRASH}, {"abort", ABORT},
+    {"overflow", OVERFLOW}, {"exit", EXIT}, {"spin", SPIN},   {"short", SHORT},
+    {"skip", SKIP},         {"say", SAY},
 };
 
 static void
@@ -114,9 +130,28 @@ own_rank(void)
     return text ? (int)strtol(text, NULL, 10) : -1;
 }
 
+static volatile char deepest;
+
+/* Until there is no more stack. */
 static void
-raise_signal(const struct fault *f)
+sink(int depth)
 {
+    volatile char page[4096];
+    page[0] = (char)depth;
+    if (depth >= 0)
+        sink(depth + 1);
+    deepest = page[0];
+}
+
+static void
+end_process(const struct fault *f)
+{
+    if (f->action == ABORT)
+        abort();
+    if (f->action == OVERFLOW)
+        sink(0);
+    if (f->action == EXIT)
+        exit(0);
     if (f->action == KILL)
         kill(getpid(), SIGKILL);
     if (f->action == STOP)
@@ -140,7 +175,7 @@ pass(const char *point, bool *less)
             continue;
         if ((f->rank >= 0 && f->rank != own_rank()) || (++f->seen != f->at && f->at))
             continue;
-        raise_signal(f);
+        end_process(f);
         if (f->action == SAY) {
             dprintf(STDOUT_FILENO, "out: %s\n", point);
             dprintf(STDERR_FILENO, "err: %s\n", point);
