@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -320,11 +321,22 @@ print_test(const char *name, const struct etd_worker_test *t)
            cli_bytes((double)t->host.disk_free, disk, sizeof disk),
            cli_bytes(t->bandwidth, speed, sizeof speed), (long long)t->host.runs,
            *t->host.run ? ", the newest " : "", t->host.run);
-    for (int k = 0; k < t->host.n_gpus; k++)
-        printf("  GPU %d  %s  %.0f%%  %s of %s  driver %s\n", k, t->host.gpu[k].name,
-               100 * t->host.gpu[k].util,
-               cli_bytes(t->host.gpu[k].used, used, sizeof used),
-               cli_bytes(t->host.gpu[k].total, total, sizeof total), t->host.driver);
+    for (int k = 0; k < t->host.n_gpus; k++) {
+        const struct etd_gpu *g = &t->host.gpu[k];
+        char util[16] = "-";
+        if (isfinite(g->util))
+            snprintf(util, sizeof util, "%.0f%%", 100 * g->util);
+        printf("  GPU %d  %s  %s  %s of %s  driver %s\n", k, g->name, util,
+               isfinite(g->used) ? cli_bytes(g->used, used, sizeof used) : "-",
+               isfinite(g->total) ? cli_bytes(g->total, total, sizeof total) : "-",
+               t->host.driver);
+    }
+}
+
+static json_t *
+real_or_null(double v)
+{
+    return isfinite(v) ? json_real(v) : json_null();
 }
 
 static int
@@ -332,11 +344,13 @@ print_test_json(const char *name, const struct etd_worker_test *t)
 {
     const struct etd_worker_info *i = &t->info;
     json_t *gpus = json_array();
-    for (int k = 0; k < t->host.n_gpus; k++)
+    for (int k = 0; k < t->host.n_gpus; k++) {
+        const struct etd_gpu *g = &t->host.gpu[k];
         (void)json_array_append_new(
-            gpus, json_pack("{s:s, s:f, s:f, s:f}", "name", t->host.gpu[k].name, "util",
-                            t->host.gpu[k].util, "used", t->host.gpu[k].used, "total",
-                            t->host.gpu[k].total));
+            gpus, json_pack("{s:s, s:o, s:o, s:o}", "name", g->name, "util",
+                            real_or_null(g->util), "used", real_or_null(g->used),
+                            "total", real_or_null(g->total)));
+    }
     return cli_print_json(json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:s, s:s, s:f, s:o}",
         "worker", name, "host", i->name, "version", i->version, "role", i->role,

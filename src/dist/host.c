@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/sysinfo.h>
@@ -18,6 +19,15 @@ const char *const etd_host_gpu_query[] = {
     NULL,
 };
 
+/* "88"; NaN for "[N/A]", which it says of what a GPU does not count. */
+static double
+number(const char *text)
+{
+    char *end;
+    double v = strtod(text, &end);
+    return end > text && v >= 0 ? v : NAN;
+}
+
 void
 etd_host_read_gpus(const char *text, struct etd_host_facts *out)
 {
@@ -26,12 +36,13 @@ etd_host_read_gpus(const char *text, struct etd_host_facts *out)
     for (const char *line = text; *line && out->n_gpus < ETD_HOST_GPUS;
          line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n')) {
         struct etd_gpu *g = &out->gpu[out->n_gpus];
-        if (sscanf(line, " %63[^,\n], %lf, %lf, %lf, %31[^,\n ]", g->name, &g->util,
-                   &g->used, &g->total, out->driver) != 5)
+        char util[16], used[16], total[16];
+        if (sscanf(line, " %63[^,\n], %15[^,\n], %15[^,\n], %15[^,\n], %31[^,\n ]",
+                   g->name, util, used, total, out->driver) != 5)
             continue;
-        g->util /= 100;
-        g->used *= mib;
-        g->total *= mib;
+        g->util = number(util) / 100;
+        g->used = number(used) * mib;
+        g->total = number(total) * mib;
         out->n_gpus++;
     }
 }
@@ -108,8 +119,8 @@ etd_host_read(const struct etd_frame *f, struct etd_host_facts *out)
             et_visible(g->name, sizeof g->name, name.bytes, name.n);
         /* Shares of what there is, whatever is claimed. */
         g->util = util[i] >= 0 && util[i] <= 1 ? util[i] : NAN;
-        g->total = total[i] > 0 ? total[i] : 0;
-        g->used = used[i] >= 0 && used[i] <= g->total ? used[i] : 0;
+        g->total = total[i] > 0 && isfinite(total[i]) ? total[i] : NAN;
+        g->used = used[i] >= 0 && used[i] <= g->total ? used[i] : NAN;
     }
     out->n_gpus = n;
 }

@@ -8,7 +8,7 @@ enum { ETD_HOST_GPUS = 16 };
 
 struct etd_gpu {
     char name[64];
-    double util;        /* 0 to 1 */
+    double util;        /* 0 to 1; NaN, also below: not known */
     double used, total; /* bytes of its memory */
 };
 

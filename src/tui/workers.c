@@ -4,6 +4,7 @@
 
 #include "tui/workers.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -148,6 +149,14 @@ take(struct workers_row *r)
     tui_job_stop(&r->job);
 }
 
+/* NaN: it is not said. */
+static double
+number_of(const json_t *all, const char *key)
+{
+    const json_t *v = json_object_get(all, key);
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
 /* The answer of `worker test --json`. */
 static void
 take_test(struct workers_row *r, const json_t *all)
@@ -170,9 +179,9 @@ take_test(struct workers_row *r, const json_t *all)
     {
         if (i == ETD_HOST_GPUS)
             break;
-        h->gpu[i].util = json_number_value(json_object_get(one, "util"));
-        h->gpu[i].used = json_number_value(json_object_get(one, "used"));
-        h->gpu[i].total = json_number_value(json_object_get(one, "total"));
+        h->gpu[i].util = number_of(one, "util");
+        h->gpu[i].used = number_of(one, "used");
+        h->gpu[i].total = number_of(one, "total");
         h->n_gpus = (int)i + 1;
     }
 }

@@ -97,9 +97,12 @@ draw_test(const struct tui_pane *p, const struct workers_row *r)
             continue;
         tui_putf(p, y, x, TUI_TEXT, "%d", i);
         tui_gauge(p, y, x + 3, 11, g->util, false);
-        tui_putf(p, y, x + 15, TUI_TEXT, "%3.0f%%", 100 * g->util);
-        tui_gauge(p, y, x + 20, 8, g->total > 0 ? g->used / g->total : NAN, true);
-        tui_putf(p, y, x + 29, TUI_TEXT, "%.0f/%.0fG", g->used / 1e9, g->total / 1e9);
+        if (isfinite(g->util))
+            tui_putf(p, y, x + 15, TUI_TEXT, "%3.0f%%", 100 * g->util);
+        tui_gauge(p, y, x + 20, 8, g->used / g->total, true);
+        if (isfinite(g->used) && isfinite(g->total))
+            tui_putf(p, y, x + 29, TUI_TEXT, "%.0f/%.0fG", g->used / 1e9,
+                     g->total / 1e9);
     }
 }
 

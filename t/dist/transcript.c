@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dist/host.h"
 #include "dist/wire.h"
 #include "t/tap.h"
 
@@ -48,6 +49,23 @@ static const struct etd_command command = {
     .ttl_ms = 5000,
     .key = "optimizer.lr",
     .value = "0.05",
+};
+
+static const struct etd_command note = {
+    .id = {16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1},
+    .op = ETD_OP_ANNOTATE,
+    .if_rev = -1,
+    .ttl_ms = 5000,
+    .value = "new disks from here",
+};
+static const struct etd_host_facts machine = {
+    .uptime = 3542400,
+    .disk_free = 812000000000,
+    .runs = 1,
+    .run = "brisk-otter",
+    .driver = "580.95",
+    .n_gpus = 1,
+    .gpu = {{.name = "H100", .util = 0.875, .used = 64e9, .total = 80e9}},
 };
 
 /* Message I into BYTES: its length; 0: there are no more. */
@@ -176,6 +194,26 @@ message(int i, char *bytes)
         etd_put_bin(&o, "id", command.id, sizeof command.id);
         etd_put_bin(&o, "recipe", "seed: 1\n", 8);
         etd_put_texts(&o, "args", args, 2);
+        break;
+    case 22:
+        return etd_command_write(bytes, MESSAGE, &head, &note);
+    case 23:
+        talk(&o, bytes, ETD_FACTS, 1);
+        etd_put_bin(&o, "facts", "{\"state\":\"paused\"}", 18);
+        break;
+    case 24: {
+        struct etd_head there = head;
+        there.kind = ETD_MACHINE;
+        return etd_host_write(bytes, MESSAGE, &there, &machine);
+    }
+    case 25:
+        talk(&o, bytes, ETD_LOAD, 1);
+        etd_put_int(&o, "bytes", 4194304);
+        break;
+    case 26:
+        talk(&o, bytes, ETD_LOAD, 2);
+        etd_put_bin(&o, "data", "\0\0\0", 3);
+        etd_put_bool(&o, "done", true);
         break;
     default:
         return 0;

@@ -1,0 +1,101 @@
+/* What a worker says of its machine: as nvidia-smi prints it, on the wire, and from
+ * somebody who says what cannot be. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "dist/host.h"
+#include "t/tap.h"
+
+static const struct etd_head head = {.kind = ETD_MACHINE};
+
+static void
+test_program(void)
+{
+    static struct etd_host_facts h;
+    etd_host_read_gpus("NVIDIA H100 80GB HBM3, 88, 61035, 81559, 580.95\n"
+                       "No devices were found\n"
+                       "NVIDIA A100-SXM4-80GB, [N/A], 4, 81920, 580.95\n",
+                       &h);
+    is_int(h.n_gpus, 2, "a line that is no GPU is passed over");
+    is_str(h.gpu[0].name, "NVIDIA H100 80GB HBM3", "a GPU has a name");
+    ok(h.gpu[0].util == 0.88 && h.gpu[0].total == 81559.0 * (1 << 20),
+       "percent and MiB are understood");
+    is_str(h.driver, "580.95", "all have one driver");
+    ok(isnan(h.gpu[1].util) && h.gpu[1].used == 4.0 * (1 << 20),
+       "what a GPU does not count is not known, and the rest is");
+    etd_host_read_gpus("", &h);
+    is_int(h.n_gpus, 0, "no answer, no GPUs");
+    char many[64 * 40] = "";
+    for (int i = 0; i < 40; i++)
+        strcat(many, "X, 1, 2, 3, 4\n");
+    etd_host_read_gpus(many, &h);
+    is_int(h.n_gpus, ETD_HOST_GPUS, "more than there is room for are left out");
+}
+
+static void
+test_wire(void)
+{
+    static struct etd_host_facts h, back;
+    char bytes[8192];
+    struct etd_frame f;
+    struct etd_fault fault;
+    etd_host_read_gpus("A, 50, 1, 2, 7\nB, [N/A], 1, 2, 7\n", &h);
+    etd_host_look(&h);
+    ok(h.uptime > 0 && h.disk_free > 0,
+       "the system says how long it is up, and of disk");
+    size_t n = etd_host_write(bytes, sizeof bytes, &head, &h);
+    if (n == 0 || etd_read(bytes, n, &f, &fault) != ET_OK)
+        bail("no frame");
+    etd_host_read(&f, &back);
+    ok(back.n_gpus == 2 && back.gpu[0].util == 0.5 && isnan(back.gpu[1].util) &&
+           back.uptime == h.uptime && strcmp(back.driver, "7") == 0,
+       "what is written is read");
+}
+
+/* GPUs whose names and numbers are the caller's. */
+static struct etd_host_facts
+claim(const char *name, double util, double used, double total, int n_used)
+{
+    static struct etd_host_facts back;
+    char bytes[4096];
+    const double one[2] = {used, used};
+    struct etd_out o;
+    struct etd_frame f;
+    struct etd_fault fault;
+    etd_begin(&o, bytes, sizeof bytes, &head, 4);
+    etd_put_texts(&o, "gpu", &name, 1);
+    etd_put_doubles(&o, "gpu_util", &util, 1);
+    etd_put_doubles(&o, "gpu_used", one, n_used);
+    etd_put_doubles(&o, "gpu_total", &total, 1);
+    size_t n = etd_end(&o);
+    if (n == 0 || etd_read(bytes, n, &f, &fault) != ET_OK)
+        bail("no frame");
+    etd_host_read(&f, &back);
+    return back;
+}
+
+static void
+test_claims(void)
+{
+    struct etd_host_facts h = claim("G\033[2J", 5, 9e9, 8e9, 1);
+    is_str(h.gpu[0].name, "G\\x1b[2J",
+           "a name that would move the cursor is made visible");
+    ok(isnan(h.gpu[0].util) && isnan(h.gpu[0].used) && h.gpu[0].total == 8e9,
+       "shares beyond the whole are not known");
+    h = claim("G", -1, 1, INFINITY, 1);
+    ok(isnan(h.gpu[0].util) && isnan(h.gpu[0].total),
+       "nor is what is no number of bytes");
+    h = claim("G", 0.5, 1, 2, 2);
+    is_int(h.n_gpus, 0, "lists of different lengths are no GPUs");
+}
+
+int
+main(void)
+{
+    test_program();
+    test_wire();
+    test_claims();
+    return done();
+}
