@@ -468,7 +468,8 @@ open_screen(struct tui_app *app, void *self)
     if (eti_index_problem(r->index))
         snprintf(r->problem, sizeof r->problem, "the list cannot be kept: %.160s",
                  eti_index_problem(r->index));
-    runs_read(r, false);
+    if (app->config.is_dump)
+        runs_read(r, false); /* else the first tick does: a screen does not wait */
     return ET_OK;
 }
 
@@ -493,6 +494,8 @@ tui_runs_setup(struct tui_app *app, const struct tui_runs_setup *setup)
     struct runs *r = tui_app_state(app, TUI_IN_runs);
     if (!r)
         return ET_EINVAL;
+    if (r->read == 0)
+        runs_read(r, false);
     if (setup->filter)
         tui_field_set(&r->filter, setup->filter);
     if (setup->sort)

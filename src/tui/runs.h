@@ -40,7 +40,7 @@ struct runs {
     json_t *list;   /* of those that are shown, in order */
     json_t *marks;  /* {directory: true} */
     json_t *judged; /* {directory: {ba, to}}: seconds to the target */
-    double read;    /* monotonic: when all were last looked at */
+    double read;    /* monotonic: when all were last looked at; 0: not yet */
     char problem[200];
 
     struct tui_list rows;

@@ -404,7 +404,9 @@ runs_draw(struct tui_app *app, void *self, const struct tui_pane *p)
         return;
     }
     draw_status(r, p);
-    if (json_array_size(r->all) == 0) {
+    if (r->read == 0) {
+        tui_put(p, 3, 3, TUI_DIM, "the list of runs is being read");
+    } else if (json_array_size(r->all) == 0) {
         draw_empty(r, p);
     } else if (json_array_size(r->list) == 0) {
         draw_none(p);
