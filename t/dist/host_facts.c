@@ -27,9 +27,10 @@ test_program(void)
        "what a GPU does not count is not known, and the rest is");
     etd_host_read_gpus("", &h);
     is_int(h.n_gpus, 0, "no answer, no GPUs");
-    char many[64 * 40] = "";
+    static const char line[] = "X, 1, 2, 3, 4\n";
+    char many[40 * sizeof line] = "";
     for (int i = 0; i < 40; i++)
-        strcat(many, "X, 1, 2, 3, 4\n");
+        memcpy(many + (size_t)i * strlen(line), line, sizeof line);
     etd_host_read_gpus(many, &h);
     is_int(h.n_gpus, ETD_HOST_GPUS, "more than there is room for are left out");
 }
