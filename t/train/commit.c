@@ -139,9 +139,10 @@ test_all(struct et_ctx *cx, const struct row *row, const char *device)
     test_one(cx, row, ALL, MANY_LAYERS, device, row->launches[ALL]);
 }
 
-/* The host, which does not wait for a GPU, leaves it to choose the numbers of the update
- * that it comes to: one kernel more. Muon's clipped gradient is a pass of its own, and
- * comes before that choice: the count of skipped updates is then copied behind it. */
+/* The host, which does not wait for a GPU, leaves it to choose the numbers of the
+ * update that it comes to: one kernel more. Muon's clipped gradient is a pass of its
+ * own, and comes before that choice: the count of skipped updates is then copied behind
+ * it. */
 static void
 test_gpu(struct et_ctx *cx, const struct row *row, const char *device)
 {
