@@ -124,6 +124,11 @@ explain(struct cli *c, const struct cli_end *end, enum et_outcome outcome,
         (void)cli_fail(c, CLI_E_SIGNALLED, way_on(c, hint, sizeof hint),
                        "rank 0: stopped on request after batch %lld, and saved",
                        (long long)end->s->timestamp.batch);
+    else if (outcome == ET_OUTCOME_STOPPED && number == 0)
+        (void)cli_fail(
+            c, CLI_E_SIGNALLED, way_on(c, hint, sizeof hint),
+            "rank 0: stopped after batch %lld as another rank was, and saved",
+            (long long)end->s->timestamp.batch);
     else if (outcome == ET_OUTCOME_STOPPED)
         (void)cli_fail(c, CLI_E_SIGNALLED, way_on(c, hint, sizeof hint),
                        "rank 0: stopped by signal %d (%s) after batch %lld, and saved",

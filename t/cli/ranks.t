@@ -119,6 +119,7 @@ cat out.0 out.1 >out
 cat err.0 err.1 >err
 is "$code0 $code1" "75 75" "a signal to rank 1 stops and saves both"
 says out 'preempted after' "and rank 0 says after which batch"
+says err 'as another rank was, and saved' "and that the signal was another's"
 is "$(ls stopped/checkpoints | tail -1)" \
     "step-$(printf %012d "$(sed -nE 's/.*preempted after ([0-9]+) batches.*/\1/p' out)")" \
     "whose checkpoint is there"
