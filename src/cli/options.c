@@ -356,12 +356,12 @@ is_override(const char *text)
     return n > 0 && text[n] == '=' && (isalpha((unsigned char)*text) || *text == '_');
 }
 
-/* Commands whose operands are never overrides: filters and texts may look so. */
+/* Commands whose operands are never overrides: filters, texts and keys may look so. */
 static bool
 takes_words(const struct cli *c)
 {
-    static const char *const commands[] = {"runs", "show", "compare", "logs",
-                                           "annotate"};
+    static const char *const commands[] = {"runs",     "show",  "compare", "logs",
+                                           "annotate", "worker"};
     bool does = false;
     for (size_t i = 0; c->n_args > 0 && i < sizeof commands / sizeof *commands; i++)
         does = does || strcmp(c->arg[0], commands[i]) == 0;

@@ -3,6 +3,7 @@
 
 #include "dist/keys.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -40,7 +41,13 @@ etd_key_fingerprint(const char *public_key, char *buf)
 et_status
 etd_keys_draw(struct et_ctx *cx, struct etd_keys *out)
 {
-    if (zmq_curve_keypair(out->public_key, out->secret) == 0)
+    /* One of 85 would begin with '-', and be an option on a command line; others with
+     * what is a shell's: those are drawn again. */
+    bool drawn;
+    do
+        drawn = zmq_curve_keypair(out->public_key, out->secret) == 0;
+    while (drawn && !isalnum((unsigned char)out->public_key[0]));
+    if (drawn)
         return ET_OK;
     return ETD_FAIL(cx, ET_ENOTSUP, KEYS, "no keys can be made: %s",
                     zmq_strerror(zmq_errno()));
@@ -200,7 +207,8 @@ parse_line(char *line, struct etd_authorized *out, char *why, size_t size)
     return out->comment[0] ? NULL : "it has no comment that says whose key it is";
 }
 
-/* From a # on that begins a word: keys have such characters too. */
+/* From a # on that begins a word: keys have such characters too. No key begins so, as
+ * 84 * 85^4 is more than 32 bits. */
 static void
 cut_comment(char *line)
 {

@@ -20,7 +20,8 @@ bool etd_key_is(const char *text);
 /* "SHA256:..." of a public key, as people compare it. Returns BUF of ETD_FINGERPRINT.
  */
 const char *etd_key_fingerprint(const char *public_key, char *buf);
-/* A new pair. ENOTSUP where zmq was built without CURVE. */
+/* A new pair, whose public half begins with a letter or digit. ENOTSUP where zmq was
+ * built without CURVE. */
 ET_NODISCARD et_status etd_keys_draw(struct et_ctx *cx, struct etd_keys *out);
 
 /* ---- one's own: a file "curve.key" with the lines "public KEY" and "secret KEY" ----

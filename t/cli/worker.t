@@ -28,6 +28,16 @@ exits 77 "another key for it is refused"
 is "$(grep -o 'SHA256:' err | wc -l | tr -d ' ')" 2 "and both are shown"
 run worker add lab-a tcp://127.0.0.1:7018 config/curve.key
 exits 0 "the same key, as a file: another address is fine"
+# Keys have all sorts of characters, and not all are drawn by this program.
+for odd in 'K=9.-:+=^!/*?&<>()[]{}@%$0#0000000000000' '-9.-:+=^!/*?&<>()[]{}@%$00#0000000000000'; do
+    run worker add lab-odd tcp://127.0.0.1:7020 -- "$odd"
+    exits 0 "a key that begins as '$(printf %.2s "$odd")' is one"
+    says config/workers.yaml "$odd" "and is pinned as it is"
+    run worker remove lab-odd
+done
+run worker add lab-odd tcp://127.0.0.1:7020 'K=9.-:+=^!/*?&<>()[]{}@%$0#0000000000000'
+exits 0 "nor is a key taken for a setting"
+run worker remove lab-odd
 run worker add lab-b tcp://127.0.0.1:7017
 exits 77 "TCP without a key is refused"
 run worker add lab-b http://x

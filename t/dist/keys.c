@@ -1,6 +1,7 @@
 /* Files of keys: what is right is read, what is wrong lets nobody in. */
 #include "config.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +90,11 @@ test_files(void)
     snprintf(path, sizeof path, "%s/curve.key", scratch_folder());
     ok(etd_keys_draw(cx, &keys) == ET_OK && etd_key_is(keys.public_key),
        "a pair of keys");
+    int odd = 0;
+    for (int i = 0; i < 300; i++)
+        odd += etd_keys_draw(cx, &keys) != ET_OK ||
+               !isalnum((unsigned char)keys.public_key[0]);
+    is_int(odd, 0, "none of 300 begins as an option does");
     ok(etd_keys_write(cx, path, &keys) == ET_OK, "is written");
     ok(lstat(path, &st) == 0 && (st.st_mode & 07777) == 0600, "for its owner alone");
     ok(etd_keys_read(cx, path, &again) == ET_OK &&
