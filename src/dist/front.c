@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "dist/store.h"
 #include "dist/supervisor.h"
 
 enum { READ_BYTES = 64 << 10, HEAD_BYTES = 9, SECRET_BYTES = 32 };
@@ -30,22 +30,6 @@ struct etd_front {
 };
 
 /* ---- starting ---- */
-
-/* A port of the loopback that is free now; 0: none is, and rank 0 will say so. */
-static int
-free_port(void)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET,
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t n = sizeof at;
-    int port = 0, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0 &&
-        getsockname(fd, (struct sockaddr *)&at, &n) == 0)
-        port = ntohs(at.sin_port);
-    if (fd >= 0)
-        close(fd);
-    return port;
-}
 
 /* What ranks of one run know and no stranger: place.h. */
 static void
@@ -67,10 +51,11 @@ be_supervisor(struct et_ctx *cx, const struct etd_launch *l, const int *pair,
     struct etd_launch own = *l;
     close(pair[0]);
     close(alive[0]); /* the other end stays open, here and in the ranks */
+    own.listener = -1;
     if (own.nproc > 1)
         draw_secret();
-    if (own.port == 0)
-        own.port = free_port();
+    if (own.nproc > 1 && own.port == 0)
+        own.listener = etd_store_listen(own.host, &own.port);
     return etd_supervise(cx, &own, pair[1], rank, code);
 }
 

@@ -26,6 +26,7 @@ struct etd_launch {
     int node;
     char host[ETD_LAUNCH_HOST]; /* where rank 0 answers */
     int port;                   /* 0: one that is free */
+    int listener;               /* the supervisor's: a socket there for rank 0, or -1 */
     const char *out,
         *err;       /* a file for each rank, {rank} and the like filled in; NULL */
     bool restart;   /* after a crash, from the newest checkpoint */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #include "dist/place.h"
 
@@ -61,6 +62,24 @@ read_secret(struct et_ctx *cx, struct etd_place *p)
                           2 * sizeof p->secret);
 }
 
+/* A descriptor may have become something else since it was named. */
+static et_status
+read_listener(struct et_ctx *cx, struct etd_place *p)
+{
+    int on = 0;
+    socklen_t n = sizeof on;
+    ET_TRY(read_number(cx, "ETUDE_RANK_LISTENER", 0, INT_MAX, -1, &p->listener));
+    if (p->rank != 0)
+        p->listener = -1;
+    if (p->listener >= 0 &&
+        (getsockopt(p->listener, SOL_SOCKET, SO_ACCEPTCONN, &on, &n) != 0 || !on))
+        return ET_FAIL(cx, ET_EINVAL,
+                       "ETUDE_RANK_LISTENER is %d in the environment, and that is no "
+                       "socket that listens",
+                       p->listener);
+    return ET_OK;
+}
+
 /* Only this machine's: what ranks send each other is neither hidden nor sealed. */
 static bool
 is_loopback(const char *host)
@@ -103,7 +122,7 @@ etd_place_read(struct et_ctx *cx, struct etd_place *p)
 {
     const char *host = getenv("MASTER_ADDR");
     int timeout;
-    *p = (struct etd_place){.world = 1, .local_world = 1};
+    *p = (struct etd_place){.world = 1, .local_world = 1, .listener = -1};
     ET_TRY(read_number(cx, "ETUDE_RANK_TIMEOUT", 1, INT_MAX / 1000, DEFAULT_TIMEOUT,
                        &timeout));
     p->timeout_ms = 1000 * timeout;
@@ -117,6 +136,7 @@ etd_place_read(struct et_ctx *cx, struct etd_place *p)
                        &p->local_world));
     ET_TRY(read_number(cx, "MASTER_PORT", 1, 65535, 0, &p->port));
     ET_TRY(read_secret(cx, p));
+    ET_TRY(read_listener(cx, p));
     snprintf(p->host, sizeof p->host, "%s", host && host[0] ? host : "127.0.0.1");
     return check(cx, p);
 }
@@ -139,6 +159,7 @@ open_gloo(const struct etd_place *p, void **self, char *why, size_t size)
     struct etd_store_config config = {
         .host = p->host,
         .port = p->port,
+        .listener = p->listener,
         .rank = p->rank,
         .world = p->world,
         .timeout_ms = p->timeout_ms,

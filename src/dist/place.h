@@ -7,9 +7,11 @@
  *     ETUDE_RANK_SECRET   64 hexadecimal digits, the same for all ranks: others are
  *                         refused (optional)
  *     ETUDE_RANK_TIMEOUT  seconds that a collective may take (optional; 300)
+ *     ETUDE_RANK_LISTENER the descriptor of a socket that rank 0 inherits, and that
+ *                         listens at MASTER_PORT already (optional)
  *
- * The names are torchrun's. A process that has RANK and LOCAL_RANK is one rank of a run,
- * whoever started it, and starts none itself. */
+ * The names are torchrun's. A process that has RANK and LOCAL_RANK is one rank of a
+ * run, whoever started it, and starts none itself. */
 #ifndef ETD_PLACE_H
 #define ETD_PLACE_H
 
@@ -25,6 +27,7 @@ struct etd_place {
     int rank, world, local_rank, local_world;
     char host[256]; /* of rank 0 */
     int port;
+    int listener; /* of rank 0; -1: it makes its own */
     uint8_t secret[ETD_STORE_SECRET];
     int timeout_ms;
 };

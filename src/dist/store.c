@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -128,10 +129,8 @@ ask(struct etd_store *s, enum etd_store_op op, const char *key, const void *valu
 
 /* ---- beginning ---- */
 
-/* A socket for one of the addresses of HOST, by USE: bound and listening, or connected.
- */
 int
-etd_store_socket(const struct etd_store_config *c, bool listens, int *error)
+etd_store_socket(const char *host, int number, bool listens, int *error)
 {
     const struct addrinfo hints = {
         .ai_socktype = SOCK_STREAM,
@@ -141,9 +140,9 @@ etd_store_socket(const struct etd_store_config *c, bool listens, int *error)
     char port[16];
     const int on = 1;
     int fd = -1;
-    snprintf(port, sizeof port, "%d", c->port);
+    snprintf(port, sizeof port, "%d", number);
     *error = EADDRNOTAVAIL;
-    if (getaddrinfo(c->host, port, &hints, &list) != 0)
+    if (getaddrinfo(host, port, &hints, &list) != 0)
         return -1;
     for (const struct addrinfo *a = list; a && fd < 0; a = a->ai_next) {
         fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
@@ -160,6 +159,26 @@ etd_store_socket(const struct etd_store_config *c, bool listens, int *error)
         fd = -1;
     }
     freeaddrinfo(list);
+    return fd;
+}
+
+int
+etd_store_listen(const char *host, int *port)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } at;
+    socklen_t n = sizeof at;
+    int error, fd = etd_store_socket(host, 0, true, &error);
+    if (fd < 0)
+        return -1;
+    if (getsockname(fd, &at.any, &n) != 0 || fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
+        close(fd);
+        return -1;
+    }
+    *port = ntohs(at.any.sa_family == AF_INET6 ? at.v6.sin6_port : at.v4.sin_port);
     return fd;
 }
 
@@ -200,7 +219,7 @@ find_rank_0(struct etd_store *s, int *fd, bool watches, char *why, size_t size)
     int64_t deadline = etd_store_clock() + c->timeout_ms;
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
     int error = 0;
-    while ((*fd = etd_store_socket(c, false, &error)) < 0) {
+    while ((*fd = etd_store_socket(c->host, c->port, false, &error)) < 0) {
         if (etd_store_clock() >= deadline) {
             snprintf(why, size, "rank %d found no rank 0 at %s:%d in %.1f s: %s",
                      c->rank, c->host, c->port, c->timeout_ms / 1e3, strerror(error));

@@ -35,12 +35,18 @@ enum {
 struct etd_store_config {
     const char *host; /* a name or number of an address; rank 0 binds it */
     int port;
+    int listener; /* rank 0: a socket that listens there already, its own; or -1 */
     int rank, world;
     int timeout_ms; /* for each call; rank 0 may start as much later */
     uint8_t secret[ETD_STORE_SECRET]; /* the same for all ranks; zeros: none */
 };
 
 struct etd_store;
+
+/* A socket that listens at HOST, at a port that was free: *PORT. It does not block. For
+ * rank 0, from whoever starts it: a port that is chosen first and bound later may be
+ * somebody else's by then. -1: none is free. */
+int etd_store_listen(const char *host, int *port);
 
 /* Serves (rank 0) and connects. ENOTSUP: rank 0 cannot have the address or port; EPEER:
  * nobody answered in time, or this rank was refused. */

@@ -35,8 +35,8 @@ struct etd_store_hello {
 
 /* Milliseconds that only grow. */
 int64_t etd_store_clock(void);
-/* A listening or connected socket at C's address; -1, and *ERROR. */
-int etd_store_socket(const struct etd_store_config *c, bool listens, int *error);
+/* A listening or connected socket at that address; -1, and *ERROR. */
+int etd_store_socket(const char *host, int port, bool listens, int *error);
 
 /* store_serve.c: the table and its thread. ENOTSUP, ENOMEM. */
 struct etd_server;

@@ -384,7 +384,9 @@ etd_server_start(const struct etd_store_config *config, struct etd_server **out,
     }
     s->config = *config;
     s->wake[0] = s->wake[1] = -1;
-    s->listener = etd_store_socket(config, true, &error);
+    s->listener = config->listener;
+    if (s->listener < 0)
+        s->listener = etd_store_socket(config->host, config->port, true, &error);
     if (s->listener < 0) {
         snprintf(why, size, "rank 0 cannot have %s:%d (MASTER_ADDR, MASTER_PORT): %s",
                  config->host, config->port, strerror(error));

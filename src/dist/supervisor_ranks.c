@@ -58,6 +58,10 @@ set_environment(const struct etd_launch *l, int number)
     setenv("MASTER_ADDR", l->host, 1);
     if (l->port > 0)
         set_number("MASTER_PORT", l->port);
+    if (l->listener >= 0 && number == 0)
+        set_number("ETUDE_RANK_LISTENER", l->listener);
+    else
+        unsetenv("ETUDE_RANK_LISTENER"); /* of a run that this one was started in */
     /* A hang is found by the supervisor first: it knows where every rank is. */
     if (!getenv("ETUDE_RANK_TIMEOUT"))
         set_number("ETUDE_RANK_TIMEOUT",
@@ -103,6 +107,8 @@ become(struct etd_supervisor *s, int number, pid_t parent, const int *mine, int 
     close(mine[2]);
     close(mine[3]);
     close_supervisor(s);
+    if (l->listener >= 0 && number > 0)
+        close(l->listener);
     set_environment(l, number);
     etd_stack_begin(stack);
     return etd_rank_new(cx, l, board, number, mine[0], mine[1], resumes, rank);
@@ -195,11 +201,22 @@ start_one(struct etd_supervisor *s, int number, struct etd_rank **rank, bool *ch
     return ET_OK;
 }
 
+/* Ranks that are gone may have called, and not have been answered: rank 0 would take
+ * what they said for what the new ones say. */
+static void
+forget_callers(int listener)
+{
+    int fd;
+    while (listener >= 0 && (fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+        close(fd);
+}
+
 bool
 etd_sup_start(struct etd_supervisor *s, struct etd_rank **rank, et_status *status)
 {
     bool child = false;
     etd_board_clear(s->board);
+    forget_callers(s->l->listener);
     s->failed = -1;
     s->kill_at = 0;
     s->looked = s->step_seconds = 0;

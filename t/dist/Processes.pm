@@ -64,8 +64,9 @@ sub start_with {
         open STDOUT, '>', "$run.out";
         open STDERR, '>', "$run.err";
         $ENV{ETUDE_FAILPOINTS} = $points if $points;
-        exec $program, 'train', 'r.yaml', '--run_directory', $run, '--run_name', $run,
-            '--progress', 'none', @more;
+        { exec $program, 'train', 'r.yaml', '--run_directory', $run, '--run_name', $run,
+            '--progress', 'none', @more }
+        POSIX::_exit(127); # else the child is a second test
     }
     return $pid;
 }

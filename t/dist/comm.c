@@ -390,6 +390,53 @@ test_place(struct et_ctx *cx)
     }
 }
 
+/* What rank 0 would listen with. */
+static void
+test_listener(struct et_ctx *cx)
+{
+    static const struct {
+        const char *rank, *listener, *says;
+    } rows[] = {
+        {"0", "0",
+         "ETUDE_RANK_LISTENER is 0 in the environment, and that is no socket"},
+        {"0", "4000", "ETUDE_RANK_LISTENER is 4000"},
+        {"0", "x", "ETUDE_RANK_LISTENER is 'x'"},
+        {"1", "4000", NULL},
+    };
+    static const char *const names[] = {"RANK",        "LOCAL_RANK",
+                                        "WORLD_SIZE",  "MASTER_PORT",
+                                        "MASTER_ADDR", "ETUDE_RANK_LISTENER"};
+    struct etd_place p;
+    int port;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *const values[] = {rows[i].rank, rows[i].rank, "2",
+                                      "29500",      "127.0.0.1",  rows[i].listener};
+        for (int k = 0; k < 6; k++)
+            setenv(names[k], values[k], 1);
+        et_status status = etd_place_read(cx, &p);
+        const char *said = et_error_get(cx)->message;
+        ok(rows[i].says ? status == ET_EINVAL && strstr(said, rows[i].says)
+                        : status == ET_OK && p.listener == -1,
+           "rank %s with descriptor %s to listen at: %s", rows[i].rank,
+           rows[i].listener, rows[i].says ? said : "not its business");
+        et_error_clear(cx);
+    }
+    for (int k = 0; k < 6; k++)
+        unsetenv(names[k]);
+    int fd = etd_store_listen("127.0.0.1", &port);
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                            .sin_port = htons((uint16_t)port)};
+    int other = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+    (void)setsockopt(other, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    ok(fd >= 0 && bind(other, (struct sockaddr *)&a, sizeof a) != 0,
+       "nobody else has the port between its choice and rank 0");
+    close(other);
+    close(fd);
+    is_int(etd_store_listen("192.0.2.1", &port), -1,
+           "another machine's has no port here");
+}
+
 /* Rank 1 is alone: rank 0 never comes. */
 static void
 test_alone(struct et_ctx *cx)
@@ -464,6 +511,7 @@ main(void)
     if (et_ctx_new(&cx) != ET_OK)
         bail("no context");
     test_place(cx);
+    test_listener(cx);
     test_one(cx);
     if (group_possible())
         test_ranks(cx);

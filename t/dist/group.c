@@ -60,7 +60,7 @@ set_number(const char *name, int value)
 
 /* What torchrun would put there. */
 static void
-set_environment(int rank, int world, int port, int timeout_s)
+set_environment(int rank, int world, int port, int listener, int timeout_s)
 {
     set_number("RANK", rank);
     set_number("LOCAL_RANK", rank);
@@ -68,6 +68,10 @@ set_environment(int rank, int world, int port, int timeout_s)
     set_number("LOCAL_WORLD_SIZE", world);
     set_number("MASTER_PORT", port);
     setenv("MASTER_ADDR", "127.0.0.1", 1);
+    if (rank == 0)
+        set_number("ETUDE_RANK_LISTENER", listener);
+    else
+        close(listener);
     if (timeout_s)
         set_number("ETUDE_RANK_TIMEOUT", timeout_s);
 }
@@ -95,7 +99,10 @@ be_rank(group_fn *fn, void *data)
 void
 group_start(struct group *g, int world, int timeout_s, group_fn *fn, void *data)
 {
-    *g = (struct group){.world = world, .port = group_port()};
+    *g = (struct group){.world = world};
+    int listener = etd_store_listen("127.0.0.1", &g->port);
+    if (listener < 0)
+        bail("no port of 127.0.0.1: %s", strerror(errno));
     fflush(stdout);
     for (int r = 0; r < world; r++) {
         int fd[2];
@@ -109,13 +116,14 @@ group_start(struct group *g, int world, int timeout_s, group_fn *fn, void *data)
             dup2(fd[1], STDOUT_FILENO);
             close(fd[0]);
             close(fd[1]);
-            set_environment(r, world, g->port, timeout_s);
+            set_environment(r, world, g->port, listener, timeout_s);
             exit(be_rank(fn, data));
         }
         close(fd[1]);
         g->said[r] = fd[0];
         g->exit[r] = -1000;
     }
+    close(listener);
 }
 
 static void

@@ -111,8 +111,9 @@ sub on_terminal {
         open STDOUT, '>&', \*STDIN;
         open STDERR, '>&', \*STDIN;
         $ENV{ETUDE_FAILPOINTS} = $points // '';
-        exec $points ? $faults : $etude, 'train', 'r.yaml', '--run_directory', $run, '--run_name', $run,
-            '--progress', 'bar', @more;
+        { exec $points ? $faults : $etude, 'train', 'r.yaml', '--run_directory', $run, '--run_name', $run,
+            '--progress', 'bar', @more }
+        POSIX::_exit(127);
     }
     $master->blocking(0);
     until_true(sub { read_all($master); last_batch($run) > 10 });
