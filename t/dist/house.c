@@ -65,6 +65,7 @@ house_end(struct house *h)
 {
     house_kill(h);
     eti_events_end(&h->log);
+    etd_follow_close(&h->follow);
     free(h->mark);
     run_shell("rm -rf", h->folder);
     et_ctx_free(&h->cx);
@@ -309,12 +310,13 @@ bool
 house_is_equal(struct house *h, struct etd_client *c)
 {
     unsigned char mine[ETD_DIGEST], his[ETD_DIGEST];
-    struct etd_follow *f;
-    int64_t left = 1;
-    need(h, etd_follow_open(h->cx, h->directory, &f));
-    need(h, etd_follow_read(f, 10, etd_client_model(c)->seq, &left));
-    need(h, etd_model_digest(etd_follow_model(f), mine));
+    int64_t left, seq = etd_client_model(c)->seq;
+    if (h->follow && etd_follow_model(h->follow)->seq > seq)
+        etd_follow_close(&h->follow);
+    if (!h->follow)
+        need(h, etd_follow_open(h->cx, h->directory, &h->follow));
+    need(h, etd_follow_read(h->follow, 10, seq, &left));
+    need(h, etd_model_digest(etd_follow_model(h->follow), mine));
     need(h, etd_model_digest(etd_client_model(c), his));
-    etd_follow_close(&f);
     return memcmp(mine, his, sizeof mine) == 0;
 }

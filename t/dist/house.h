@@ -18,6 +18,7 @@ struct house {
     int64_t ba;
     pid_t hub;      /* 0: none */
     int supervisor; /* our end of the pair; -1 */
+    struct etd_follow *follow; /* of house_is_equal: what the log says, up to there */
     /* of house_supervise */
     int64_t rev, applied, commands;
     struct etd_command last; /* that the hub passed on */
