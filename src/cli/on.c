@@ -3,16 +3,13 @@
  * machine's: it reads the recipe again. */
 #include "config.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
-#include "core/base/seams.h"
+#include "core/recipe/recipe.h"
 #include "dist/target.h"
 #include "dist/worker.h"
 
@@ -51,10 +48,10 @@ check_options(struct cli *c)
 
 /* ---- what is sent ---- */
 
-/* A recipe and its words. */
+/* A recipe, the files that it includes, and words. */
 struct sent {
-    char *text;
-    size_t n;
+    struct eti_recipe_files files;
+    struct etd_file_there file[ETI_MAX_FILES];
     char room[WORDS][WORD];
     const char *word[WORDS];
     int n_words;
@@ -76,6 +73,37 @@ add_word(struct sent *s, const char *before, const char *text)
     s->n_words++;
 }
 
+/* What ETUDE_SET_a__b=VALUE sets here it sets there, too: a.b=VALUE, in the order of
+ * the names (core/recipe/override.c), and below what the command line says. */
+static void
+add_variables(struct sent *s)
+{
+    static const char prefix[] = "ETUDE_SET_";
+    extern char **environ;
+    const char *last = "";
+    for (;;) {
+        const char *next = NULL;
+        char word[WORD];
+        size_t n = 0;
+        for (char **v = environ; *v; v++)
+            if (strncmp(*v, prefix, strlen(prefix)) == 0 && strcmp(*v, last) > 0 &&
+                (!next || strcmp(*v, next) < 0))
+                next = *v;
+        if (!next)
+            return;
+        last = next;
+        const char *from = next + strlen(prefix), *equals = strchr(from, '=');
+        while (*from && n + 1 < sizeof word) {
+            bool is_dot = from < equals && strncmp(from, "__", 2) == 0;
+            word[n++] = is_dot ? '.' : *from;
+            from += is_dot ? 2 : 1;
+        }
+        word[n] = '\0';
+        s->full = s->full || *from;
+        add_word(s, "", word);
+    }
+}
+
 static int
 collect_words(struct cli *c, int gpus, struct sent *s)
 {
@@ -86,6 +114,7 @@ collect_words(struct cli *c, int gpus, struct sent *s)
         [ET_OVERRIDE_NO_ALG] = "--no-alg=",
     };
     char ranks[16];
+    add_variables(s);
     for (int i = 0; i < c->n_overrides; i++)
         add_word(s, before[c->override[i].kind], c->override[i].text);
     add_word(s, "--run_name=", c->opt.run_name);
@@ -102,28 +131,30 @@ collect_words(struct cli *c, int gpus, struct sent *s)
                    : CLI_OK;
 }
 
+/* The recipe at PATH and what it includes. */
 static int
-read_recipe(struct cli *c, const char *path, struct sent *s)
+read_files(struct cli *c, const char *path, struct sent *s)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t got = fd >= 0 ? 1 : -1;
-    s->text = malloc(ETD_RECIPE_BYTES + 1);
-    while (s->text && got > 0 && s->n <= ETD_RECIPE_BYTES) {
-        got = read(fd, s->text + s->n, ETD_RECIPE_BYTES + 1 - s->n);
-        s->n += got > 0 ? (size_t)got : 0;
+    struct et_diagnostics errors = {0};
+    size_t all = 0;
+    et_status status = eti_recipe_gather(c->cx, path, &s->files, &errors);
+    if (status != ET_OK) {
+        int code = errors.n > 0 ? cli_fail_list(c, &errors, stderr)
+                                : cli_fail_status(c, ETI_STAGE_RECIPE, status);
+        et_error_clear(c->cx);
+        return code;
     }
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
-    if (!s->text)
-        return cli_fail(c, CLI_E_MEMORY, NULL, "no memory for a recipe");
-    if (got < 0)
-        return cli_fail(c, (enum cli_error)ET_E_READ, NULL, "cannot read %s: %s", path,
-                        strerror(error));
-    if (s->n == 0 || s->n > ETD_RECIPE_BYTES)
-        return cli_fail(c, CLI_E_OPERAND, NULL,
-                        "%s: a worker takes recipes of 1 byte to %d KiB", path,
-                        ETD_RECIPE_BYTES >> 10);
+    for (int i = 0; i < s->files.n; i++) {
+        const struct eti_recipe_file *f = &s->files.file[i];
+        all += f->size;
+        if (i > 0)
+            s->file[i - 1] = (struct etd_file_there){f->name, f->text, f->size};
+    }
+    if (s->files.file[0].size == 0 || all > ETD_RECIPE_BYTES)
+        return cli_fail(
+            c, CLI_E_OPERAND, NULL,
+            "%s: a worker takes recipes of 1 byte to %d KiB, with what they include",
+            path, ETD_RECIPE_BYTES >> 10);
     return CLI_OK;
 }
 
@@ -170,6 +201,18 @@ find_worker(struct cli *c, const char *name, struct etd_target *out)
 
 /* ---- what came of it ---- */
 
+/* What to do about errors of the other machine, by their numbers. */
+static const struct {
+    int from, to;
+    const char *hint;
+} cures[] = {
+    {2000, 2999,
+     "data are the worker's: copy them there, or name its folder with "
+     "train_data.path="},
+    {3000, 3999, "load.path names a run or checkpoint of the worker's"},
+    {4000, 4999, "the worker's user allows plugins, in config.yaml there"},
+};
+
 static int
 fail_there(struct cli *c, const char *worker, const struct etd_answer *a)
 {
@@ -179,7 +222,11 @@ fail_there(struct cli *c, const char *worker, const struct etd_answer *a)
     if (a->kind == ETD_EXPIRED)
         return cli_fail(c, (enum cli_error)ETD_E_LATE, hint,
                         "%s does not know what came of it", worker);
-    return cli_fail(c, a->code > 0 ? (enum cli_error)a->code : CLI_E_RUN, NULL,
+    const char *cure = NULL;
+    for (size_t i = 0; i < sizeof cures / sizeof *cures; i++)
+        if (a->code >= cures[i].from && a->code <= cures[i].to)
+            cure = cures[i].hint;
+    return cli_fail(c, a->code > 0 ? (enum cli_error)a->code : CLI_E_RUN, cure,
                     "%s: %s", worker, a->text);
 }
 
@@ -241,14 +288,16 @@ cli_train_on(struct cli *c, const char *path, const char *name, const char *wher
     struct sent *s = calloc(1, sizeof *s);
     if (!s)
         return cli_fail(c, CLI_E_MEMORY, NULL, "no memory for a recipe");
-    code = read_recipe(c, c->opt.module_mode ? installed : path, s);
+    code = read_files(c, c->opt.module_mode ? installed : path, s);
     if (code == CLI_OK)
         code = collect_words(c, gpus, s);
     bool has_name = name && et_run_name_check(c->cx, name) == ET_OK;
     et_error_clear(c->cx);
     const struct etd_launch_there l = {
-        .recipe = s->text,
-        .bytes = s->n,
+        .recipe = s->files.n ? s->files.file[0].text : NULL,
+        .bytes = s->files.n ? s->files.file[0].size : 0,
+        .file = s->file,
+        .n_files = s->files.n - 1,
         .name = has_name ? name : NULL,
         .args = s->word,
         .n = s->n_words,
@@ -256,7 +305,7 @@ cli_train_on(struct cli *c, const char *path, const char *name, const char *wher
     };
     if (code == CLI_OK)
         code = send_recipe(c, worker, &to, &l);
-    free(s->text);
+    eti_recipe_files_release(&s->files);
     free(s);
     return code;
 }

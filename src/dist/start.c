@@ -25,8 +25,11 @@ enum {
     WORDS = 16 << 10, /* bytes of them */
     HEX = 2 * ETD_CMD_ID + 1,
     DAY = 24 * 3600,
+    FILES = 64, /* that a recipe includes */
+    DEPTH = 24, /* of folders in each other */
 };
 static const char prefix[] = "start-";
+static const char files[] = "files";    /* of the recipe, in a folder of that name */
 static const double LOST_SECONDS = 120; /* without an answer, and nobody is at it */
 
 /* Options of `train` that may be sent: none takes a path. */
@@ -48,20 +51,27 @@ path_of(const struct etd_starts *s, const unsigned char *id, const char *file,
 }
 
 static void
-remove_folder(const char *path)
+remove_beneath(const char *path, int depth)
 {
     char inside[PATH_MAX];
-    DIR *d = opendir(path);
+    DIR *d = depth < DEPTH ? opendir(path) : NULL;
     for (struct dirent *e; d && (e = readdir(d));) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
         if (snprintf(inside, sizeof inside, "%s/%s", path, e->d_name) <
-            (int)sizeof inside)
-            (void)unlink(inside);
+                (int)sizeof inside &&
+            unlink(inside) != 0)
+            remove_beneath(inside, depth + 1);
     }
     if (d)
         closedir(d);
     (void)rmdir(path);
+}
+
+static void
+remove_folder(const char *path)
+{
+    remove_beneath(path, 0);
 }
 
 /* Those that nobody asks for any more. */
@@ -142,6 +152,66 @@ write_file(const struct etd_starts *s, const char *path, const void *bytes, size
     return close(fd) == 0 && written;
 }
 
+/* Does PATH stay beneath the folder that it begins in, not too deep? */
+static bool
+is_beneath(const char *path)
+{
+    int depth = 1;
+    bool right = path[0] && path[0] != '/';
+    for (const char *part = path; right; part += strcspn(part, "/") + 1) {
+        size_t n = strcspn(part, "/");
+        right =
+            n <= NAME_MAX && !(n == 2 && memcmp(part, "..", 2) == 0) && depth++ < DEPTH;
+        if (!part[n])
+            return right && n > 0;
+    }
+    return false;
+}
+
+/* Makes the folders that the file at PATH lies in, beneath the first BELOW bytes. */
+static void
+make_folders(char *path, size_t below)
+{
+    for (char *at = strchr(path + below, '/'); at; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        (void)mkdir(path, 0700); /* else the file says what is wrong */
+        *at = '/';
+    }
+}
+
+/* The files that the recipe includes, beside it in FOLDER: the names "paths", the
+ * "sizes", and the bytes of all, one after the other. NULL, or what is wrong. */
+static const char *
+write_files(const struct etd_starts *s, const struct etd_frame *f, const char *folder)
+{
+    struct etd_value paths, bytes, name;
+    int64_t size[FILES];
+    size_t at = 0;
+    char path[PATH_MAX];
+    if (!etd_find(&f->body, "paths", &paths))
+        return NULL;
+    int n = etd_get_ints(&f->body, "sizes", size, FILES);
+    const unsigned char *next = paths.at;
+    if (paths.type != ETD_IS_LIST || paths.n != (size_t)n ||
+        !etd_find(&f->body, "files", &bytes) || bytes.type != ETD_IS_BIN)
+        return "paths, sizes and files do not fit each other";
+    for (int i = 0; i < n; i++) {
+        etd_next(&next, f->body.end, &name);
+        if (name.type != ETD_IS_TEXT || memchr(name.bytes, '\0', name.n) ||
+            snprintf(path, sizeof path, "%s/%.*s", folder, (int)name.n, name.bytes) >=
+                (int)sizeof path ||
+            !is_beneath(path + strlen(folder) + 1))
+            return "a file's path leaves the recipe's folder";
+        if (size[i] < 0 || (uint64_t)size[i] > bytes.n - at)
+            return "paths, sizes and files do not fit each other";
+        make_folders(path, strlen(folder) + 1);
+        if (!write_file(s, path, bytes.bytes + at, (size_t)size[i]))
+            return strerror(errno);
+        at += (size_t)size[i];
+    }
+    return NULL;
+}
+
 /* ---- answers ---- */
 
 /* {"kind": "APPLIED", "code": 0, "text": ...}, whole or not at all. */
@@ -178,18 +248,30 @@ read_answer(const struct etd_starts *s, const unsigned char *id, struct etd_answ
     return kind != NULL;
 }
 
-/* Its own first line is the answer: that it goes on, or "etude: error E2003: ...". */
+/* The line of SAID that is the answer: that it goes on, or "etude: error E2003: ...";
+ * warnings come before it. */
+static char *
+find_answer(char *said)
+{
+    static const char warning[] = "etude: warn: ";
+    char *line = said, *next;
+    while (strncmp(line, warning, strlen(warning)) == 0 &&
+           (next = strchr(line, '\n')) && next[1])
+        line = next + 1;
+    line[strcspn(line, "\n")] = '\0';
+    return line;
+}
+
 static void
 conclude(const struct etd_starts *s, struct etd_start *t, int status)
 {
     static const char head[] = "etude: error E";
-    char folder[PATH_MAX], *said = t->child.said, *place;
+    char folder[PATH_MAX], *said = find_answer(t->child.said), *place;
     struct etd_answer a = {.kind = ETD_REJECTED, .code = ETD_E_ARGUMENT};
     bool fine = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     memcpy(a.id, t->id, sizeof a.id);
-    said[strcspn(said, "\n")] = '\0';
     /* Where the recipe lies meanwhile is nobody's business. */
-    path_of(s, t->id, "", folder);
+    path_of(s, t->id, files, folder);
     size_t n = strlen(folder) + 1;
     while ((place = strstr(said, folder)))
         memmove(place, strlen(place) >= n ? place + n : place + strlen(place),
@@ -224,12 +306,18 @@ static const char *
 begin(struct etd_starts *s, struct etd_start *t, const struct etd_frame *f,
       const struct etd_value *recipe, const char *name)
 {
-    char room[WORDS], path[PATH_MAX], file[ET_RUN_NAME + 8];
+    char room[WORDS], path[PATH_MAX], file[ET_RUN_NAME + 16], folder[PATH_MAX];
     const char *argv[ARGS + 8] = {
         s->program, "train", "-d", "--progress=none", "launch.worker=null", path, NULL};
     const char *wrong = take_args(&f->body, room, sizeof room, argv, 6);
-    snprintf(file, sizeof file, "%s.yaml", name);
+    snprintf(file, sizeof file, "%s/%s.yaml", files, name);
     path_of(s, t->id, file, path);
+    path_of(s, t->id, files, folder);
+    if (wrong)
+        return wrong;
+    if (mkdir(folder, 0700) != 0)
+        return strerror(errno);
+    wrong = write_files(s, f, folder);
     if (wrong)
         return wrong;
     if (!write_file(s, path, recipe->bytes, recipe->n) ||

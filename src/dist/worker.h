@@ -58,8 +58,14 @@ ET_NODISCARD et_status etd_worker_runs(struct et_ctx *cx,
                                        double seconds, struct json_t **out);
 /* A recipe, as it is sent. All borrowed. */
 struct etd_launch_there {
-    const char *recipe;      /* its text, */
-    size_t bytes;            /* at most ETD_RECIPE_BYTES of it */
+    const char *recipe; /* its text, */
+    size_t bytes;       /* of it; with those of FILE at most ETD_RECIPE_BYTES */
+    const struct etd_file_there {
+        const char *path; /* beneath the recipe's folder, without ".." */
+        const char *text;
+        size_t bytes;
+    } * file; /* [n_files], 64 at most: what it includes */
+    int n_files;
     const char *name;        /* what it is called: a word; NULL: nothing */
     const char *const *args; /* [n]: key=value, or --alg=NAME and the like (start.c) */
     int n;

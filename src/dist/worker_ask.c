@@ -13,6 +13,7 @@
 #include "dist/errors.h"
 #include "dist/worker.h"
 
+enum { FILES = 64 }; /* that a recipe includes */
 static const double LOAD_SECONDS = 3;
 
 struct asking {
@@ -238,6 +239,31 @@ etd_worker_runs(struct et_ctx *cx, const struct etd_line_options *to, double sec
     return status;
 }
 
+/* Three keys: paths, sizes, and the bytes of all files, one after the other. */
+static et_status
+put_files(struct asking *a, struct etd_out *o, const struct etd_launch_there *l)
+{
+    const char *path[FILES];
+    int64_t size[FILES];
+    size_t all = 0;
+    void *block;
+    if (l->n_files > FILES)
+        return ETD_FAIL(a->cx, ET_EINVAL, ARGUMENT, "more than %d files", FILES);
+    for (int i = 0; i < l->n_files; i++) {
+        path[i] = l->file[i].path;
+        size[i] = (int64_t)l->file[i].bytes;
+        all += l->file[i].bytes;
+    }
+    ET_TRY(et_alloc(a->cx, all + 1, &block));
+    for (size_t i = 0, at = 0; i < (size_t)l->n_files; at += l->file[i++].bytes)
+        memcpy((char *)block + at, l->file[i].text, l->file[i].bytes);
+    etd_put_texts(o, "paths", path, l->n_files);
+    etd_put_ints(o, "sizes", size, l->n_files);
+    etd_put_bin(o, "files", block, all);
+    et_free(a->cx, block);
+    return ET_OK;
+}
+
 static et_status
 ask_start(struct asking *a, const struct etd_launch_there *l, const unsigned char *id,
           struct etd_answer *out)
@@ -247,7 +273,8 @@ ask_start(struct asking *a, const struct etd_launch_there *l, const unsigned cha
     const struct etd_head head = {.kind = ETD_START};
     void *block;
     ET_TRY(et_alloc(a->cx, ETD_CHUNK_BYTES, &block));
-    etd_begin(&o, block, ETD_CHUNK_BYTES, &head, 3 + !!l->name + (l->gpus > 0));
+    etd_begin(&o, block, ETD_CHUNK_BYTES, &head,
+              3 + !!l->name + (l->gpus > 0) + 3 * (l->n_files > 0));
     etd_put_bin(&o, "id", id, ETD_CMD_ID);
     etd_put_bin(&o, "recipe", l->recipe, l->bytes);
     etd_put_texts(&o, "args", l->args, l->n);
@@ -255,7 +282,9 @@ ask_start(struct asking *a, const struct etd_launch_there *l, const unsigned cha
         etd_put_text(&o, "name", l->name);
     if (l->gpus > 0)
         etd_put_int(&o, "gpus", l->gpus);
-    et_status status = send_frame(a, &o);
+    et_status status = l->n_files > 0 ? put_files(a, &o, l) : ET_OK;
+    if (status == ET_OK)
+        status = send_frame(a, &o);
     et_free(a->cx, block);
     while (status == ET_OK) {
         status = wait_for(a, ETD_APPLIED, &f);

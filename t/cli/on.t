@@ -73,6 +73,55 @@ exits 0 "the run can be stopped from here"
 until_true '[ "$(count stopped)" = 1 ]'
 is "$(count stopped)" 1 "which it is"
 
+# Warnings come before the answer.
+grep -v '^optimizer:' small.yaml >bare.yaml
+run train bare.yaml -d --on lab --run_name bare
+exits 0 "a recipe that is warned about"
+says out "bare goes on at lab" "is started all the same"
+until_true '[ "$(count finished)" = 2 ]'
+
+# What it includes goes along, and is what it is here.
+mkdir -p parts/deep
+printf 'optimizer: {name: sgd, lr: 0.25}\ninclude: parts/deep/seed.yaml\n' >parts/rate.yaml
+sed -i 's|parts/deep|deep|' parts/rate.yaml
+echo 'seed: 77' >parts/deep/seed.yaml
+{
+    echo '# as I wrote it'
+    echo 'include: [parts/rate.yaml, parts/deep/seed.yaml]'
+    grep -v '^seed:\|^optimizer:' small.yaml
+} >made.yaml
+ETUDE_SET_train_data__batch_size=4 run train made.yaml -d --on lab --run_name made
+exits 0 "a recipe of several files"
+until_true '[ "$(count finished)" = 3 ]'
+at=$(grep -l '"name": "made"' there/home/runs/*/run.json)
+at=${at%/run.json}
+cmp -s made.yaml "$at/recipe.yaml"
+ok $? "its text stays as it was written"
+says "$at/recipe.resolved.yaml" "0.25" "what it includes is in it"
+grep 'seed: 77' "$at/recipe.resolved.yaml" | grep -q 'parts/deep/seed.yaml:1:'
+ok $? "from where it is here, file and line"
+says "$at/recipe.resolved.yaml" "batch_size: 4" "ETUDE_SET_... of here sets it there"
+echo 'nonsense: 1' >>parts/rate.yaml
+run train made.yaml -d --on lab
+exits 65 "a fault in what it includes"
+says err "lab: parts/rate.yaml:3:1: unknown key 'nonsense'" "has its file and line"
+rm parts/deep/seed.yaml
+run train made.yaml -d --on lab
+exits 66 "a file that is not here"
+says err "made.yaml:2:28: cannot read parts/deep/seed.yaml" "is missed here"
+echo 'api_token: ghp_0123456789012345678901234567' >secret.yaml
+run train secret.yaml -d --on lab
+exits 65 "what looks like a secret"
+says err "secret" "is not sent"
+head -c 150000 /dev/zero | tr '\0' '#' >parts/long.yaml
+{
+    echo 'include: parts/long.yaml'
+    head -c 60000 /dev/zero | tr '\0' '#'
+} >large.yaml
+run train large.yaml -d --on lab
+exits 64 "more than 200 KiB in all"
+says err "with what they include" "is said to be"
+
 # A line that breaks before anything is asked is a worker that is not reached.
 touch broken
 run train small.yaml --on lab
@@ -83,7 +132,7 @@ exits 0 "one whose answer is lost is asked again"
 says out "once goes on at lab" "for what it was asked"
 [ ! -e cut ]
 ok $? "(the line was cut)"
-until_true '[ "$(count finished)" = 2 ]'
+until_true '[ "$(count finished)" = 4 ]'
 is "$(cat there/home/runs/*/run.json | grep -c '"name": "once"')" 1 "and it is one run"
 run train nothing.yaml --on lab
 exits 66 "a recipe that is not there: exit 66"
@@ -96,6 +145,7 @@ run train gone.yaml --on lab
 [ $code = 65 ] || [ $code = 66 ]
 ok $? "so are data that are not there"
 says err "/no/such/folder" "with their place"
+says err "hint: data are the worker's: copy them there" "and what to do"
 run train small.yaml --on lab:64
 exits 69 "GPUs that are not there: exit 69"
 says err "lab: 64 GPUs are wanted, and there are " "with how many there are"
@@ -113,15 +163,15 @@ for option in "--run_directory x" "--resume x" "--dry-run" "--stdout x" "--world
     run train small.yaml --on lab $option
     exits 64 "$option does not go with --on"
 done
-is "$(cat there/home/runs/*/run.json | grep -c '"state"')" 3 "and nothing was started by any of these"
+is "$(cat there/home/runs/*/run.json | grep -c '"state"')" 5 "and nothing was started by any of these"
 
 # Where the recipe says it.
 echo 'launch: {worker: lab}' >>small.yaml
 run train small.yaml
 exits 0 "launch.worker of a recipe is as good"
 says out "goes on at lab" "as --on"
-until_true '[ "$(count finished)" = 3 ]'
-is "$(count finished)" 3 "and means nothing to the worker itself"
+until_true '[ "$(count finished)" = 5 ]'
+is "$(count finished)" 5 "and means nothing to the worker itself"
 run train small.yaml --unset launch.worker --quiet
 exits 0 "without it the run is here"
 [ -e runs ]

@@ -333,6 +333,34 @@ test_once(const struct etd_line_options *o, const struct etd_launch_there *l)
     is_int(count_runs(&there), before + 1, "it is one run");
 }
 
+/* What a recipe includes goes along; nothing that is sent gets out of its folder. */
+static void
+test_files(const struct etd_line_options *o, const struct etd_launch_there *l)
+{
+    static const char include[] = "include: [./parts/one.yaml]\n",
+                      one[] = "nonsense: 1\n";
+    static const char *const out[] = {"../x.yaml", "/tmp/x.yaml",  "parts/../../x.yaml",
+                                      "parts/..",  "parts/",       "",
+                                      "..",        "recipe.yaml/x"};
+    struct etd_answer a = {0};
+    struct etd_file_there file = {"./parts/one.yaml", one, strlen(one)};
+    struct etd_launch_there with = {.recipe = text,
+                                    .bytes = (size_t)n,
+                                    .args = l->args,
+                                    .n = l->n,
+                                    .file = &file,
+                                    .n_files = 1};
+    ok(etd_worker_start(h.cx, o, 60, &with, &a) == ET_OK && a.kind == ETD_REJECTED &&
+           strncmp(a.text, "./parts/one.yaml:1:1: unknown key", 33) == 0,
+       "what it includes is read: %s", a.text);
+    for (size_t i = 0; i < sizeof out / sizeof *out; i++) {
+        file.path = out[i];
+        ok(etd_worker_start(h.cx, o, 60, &with, &a) == ET_OK && a.kind == ETD_REJECTED,
+           "a file at '%s' is not taken: %s", out[i], a.text);
+    }
+    ok(access("/tmp/x.yaml", F_OK) != 0, "nor written");
+}
+
 static void
 test_operator(void)
 {
@@ -379,6 +407,7 @@ test_operator(void)
     ok(etd_worker_start(h.cx, &o, 5, &l, &a) == ET_OK && a.kind == ETD_REJECTED,
        "nor with a name that is a path: %s", a.text);
     l.name = NULL;
+    test_files(&o, &l);
     l.gpus = 100;
     ok(etd_worker_start(h.cx, &o, 5, &l, &a) == ET_OK && a.kind == ETD_REJECTED &&
            strncmp(a.text, "100 GPUs are wanted, and there are ", 35) == 0,

@@ -301,6 +301,21 @@ eti_value_merge(struct et_value *below, struct et_value *above)
     below->column = above->column;
 }
 
+et_status
+eti_gather_file(struct eti_loader *l, const char *name, const char *text, size_t size)
+{
+    struct eti_recipe_files *g = l->gather;
+    for (int i = 1; i < g->n; i++)
+        if (strcmp(g->file[i].name, name) == 0)
+            return ET_OK; /* included twice */
+    g->file[g->n] = (struct eti_recipe_file){
+        .name = eti_arena_text(l->arena, name, strlen(name)),
+        .text = text,
+        .size = size,
+    };
+    return g->file[g->n++].name ? ET_OK : ET_ENOMEM;
+}
+
 /* Reads the include file V names, relative to BELOW (the including file's folder beneath
  * the recipe's: "" or "parts/"). */
 static et_status
@@ -324,6 +339,7 @@ include_file(struct eti_loader *l, const struct et_value *v, int depth, const ch
                       : leaves                          ? "leaves the recipe's folder"
                       : l->folder < 0                   ? "needs a recipe in a folder"
                       : depth >= ETI_MAX_INCLUDE_DEPTH  ? "is nested deeper than 4"
+                      : l->gather && strstr(v->text, "${") ? "has another name elsewhere"
                       : ++l->files > ETI_MAX_FILES      ? "is one file too many (64)"
                                                         : NULL;
     if (why) {
@@ -343,7 +359,10 @@ include_file(struct eti_loader *l, const struct et_value *v, int depth, const ch
         const char *slash = strrchr(name, '/');
         char folder[PATH_MAX];
         snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash + 1 - name) : 0, name);
-        status = eti_load_text(l, text, size, name, depth + 1, folder, out);
+        if (l->gather)
+            status = eti_gather_file(l, name, text, size);
+        if (status == ET_OK)
+            status = eti_load_text(l, text, size, name, depth + 1, folder, out);
     }
     if (fd >= 0)
         close(fd);
@@ -399,7 +418,8 @@ eti_load_text(struct eti_loader *l, const char *text, size_t size, const char *n
                            eti_value_quote(root, quote, sizeof quote));
         return ET_OK;
     }
-    ET_TRY(expand(l, root));
+    if (!l->gather)
+        ET_TRY(expand(l, root));
     eti_refuse_secrets(l, root, NULL);
     ET_TRY(unify(l, root));
     ET_TRY(apply_includes(l, &root, depth, below));

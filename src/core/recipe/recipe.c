@@ -467,3 +467,45 @@ et_recipe_load(struct et_ctx *cx, const char *path, const struct et_override *ov
     close(fd);
     return status;
 }
+
+et_status
+eti_recipe_gather(struct et_ctx *cx, const char *path, struct eti_recipe_files *out,
+                  struct et_diagnostics *errors)
+{
+    char *text = NULL;
+    size_t size = 0;
+    struct et_value *root;
+    *out = (struct eti_recipe_files){0};
+    eti_arena_init(&out->arena, cx, 16 << 10);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return cannot_read(cx, errors, path, errno);
+    struct folder folder = open_folder(path);
+    struct eti_loader l = {
+        .cx = cx,
+        .arena = &out->arena,
+        .env = &no_env,
+        .errors = errors,
+        .folder = folder.fd,
+        .gather = out,
+    };
+    et_status status = eti_load_bytes(&l, fd, &text, &size);
+    if (status == ET_EIO)
+        status = cannot_read(cx, errors, path, errno);
+    if (status == ET_OK)
+        status = eti_gather_file(&l, path, text, size);
+    if (status == ET_OK)
+        status = eti_load_text(&l, text, size, path, 0, "", &root);
+    close_folder(&folder);
+    close(fd);
+    if (status == ET_OK && errors->total)
+        status = ET_FAIL(cx, ET_EINVAL, "%s cannot be read", path);
+    return status;
+}
+
+void
+eti_recipe_files_release(struct eti_recipe_files *files)
+{
+    eti_arena_release(&files->arena);
+    files->n = 0;
+}

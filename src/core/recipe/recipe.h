@@ -37,9 +37,29 @@ struct eti_loader {
     int folder;        /* open directory of the recipe; -1 = none, no includes */
     int files, orders; /* read so far; given out so far */
     size_t from_env;   /* bytes of the values of variables so far */
+    struct eti_recipe_files *gather; /* keeps the files, variables as they stand in the
+                                        text; NULL: does not */
 };
 
 enum { ETI_MAX_INCLUDE_DEPTH = 4, ETI_MAX_FILES = 64 };
+
+/* The files that a recipe is made of, as they lie: to be sent elsewhere. */
+struct eti_recipe_files {
+    struct eti_arena arena; /* holds what follows */
+    int n;                  /* each is there once; the recipe is the first */
+    struct eti_recipe_file {
+        const char *name; /* of includes: beneath the recipe's folder; else its path */
+        const char *text;
+        size_t size;
+    } file[ETI_MAX_FILES + 1];
+};
+/* Reads them; what the recipe says is not looked at but for its form, its includes and
+ * what looks like a secret. EINVAL and ENOENT with ERRORS as et_recipe_load has them;
+ * release in any case. */
+ET_NODISCARD et_status eti_recipe_gather(struct et_ctx *cx, const char *path,
+                                         struct eti_recipe_files *out,
+                                         struct et_diagnostics *errors);
+void eti_recipe_files_release(struct eti_recipe_files *files);
 
 /* load.c: TEXT as a mapping, its includes merged below it, environment put in. *OUT is
  * NULL where there is no tree. */
@@ -49,6 +69,9 @@ ET_NODISCARD et_status eti_load_text(struct eti_loader *l, const char *text, siz
 /* Reads the whole of FD (at most a byte more than the limit) into the arena. */
 ET_NODISCARD et_status eti_load_bytes(struct eti_loader *l, int fd, char **text,
                                       size_t *size);
+/* Keeps a file that was read, whose TEXT is in the arena, in l->gather. */
+ET_NODISCARD et_status eti_gather_file(struct eti_loader *l, const char *name,
+                                       const char *text, size_t size);
 /* Puts mapping ABOVE over mapping BELOW, whose children it then has: mappings merge, the rest
  * is replaced. */
 void eti_value_merge(struct et_value *below, struct et_value *above);
