@@ -337,8 +337,9 @@ test_once(const struct etd_line_options *o, const struct etd_launch_there *l)
 static void
 test_files(const struct etd_line_options *o, const struct etd_launch_there *l)
 {
-    static const char include[] = "include: [./parts/one.yaml]\n",
-                      one[] = "nonsense: 1\n";
+    static const char one[] = "nonsense: 1\n";
+    char text[1024];
+    int n = snprintf(text, sizeof text, "include: [./parts/one.yaml]\n%s", l->recipe);
     static const char *const out[] = {"../x.yaml", "/tmp/x.yaml",  "parts/../../x.yaml",
                                       "parts/..",  "parts/",       "",
                                       "..",        "recipe.yaml/x"};
