@@ -28,6 +28,8 @@ enum {
     PIPE = 128,            /* messages on their way to a viewer that zmq may hold */
     AT_ONCE = 256,         /* messages taken in before the log is looked at again */
     FAR_BEHIND = 32 << 20, /* bytes: BYE{LAGGED} at once */
+    PREPARE = 50,          /* slices of the log that are read before it listens */
+    LAST = 50,             /* and at its end, at most */
 };
 static const double MESSAGES = 200;   /* a second that a viewer may send */
 static const double STRANGERS = 1000; /* a second of others that are looked at */
@@ -35,7 +37,6 @@ static const double QUESTIONS = 20;   /* a second about history */
 static const double BEHIND = 10; /* seconds out of the ring, or without taking a part of
                                     a snapshot: BYE{LAGGED} */
 static const double SWEEP = 0.05; /* seconds between two of them, at least */
-static const double PREPARE = 1;  /* second of reading the log before it listens */
 static const double SLICE = 0.02; /* seconds of reading the log between viewers */
 static const double LOOK = 0.5;   /* seconds between looks at run.json */
 
@@ -460,6 +461,19 @@ follow_log(struct etd_hub *h)
     return ET_OK;
 }
 
+/* As much of the log as SLICES are good for. They are counted, as a second in which the
+ * machine stood still reads nothing. */
+static et_status
+follow_slices(struct etd_hub *h, int slices)
+{
+    int64_t before = -1;
+    for (int i = 0; i < slices && h->left != before && h->left != 0; i++) {
+        before = h->left;
+        ET_TRY(follow_log(h));
+    }
+    return ET_OK;
+}
+
 static et_status
 turn(struct etd_hub *h)
 {
@@ -582,13 +596,7 @@ serve(struct etd_hub *h)
     watch_log(h);
     etd_follow_progress(h->follow, &done, &h->left);
     /* Viewers of a hub that died go on by number where this one knows as much. */
-    for (double end = eti_monotonic(h->cx) + PREPARE;
-         h->left > 0 && eti_monotonic(h->cx) < end;) {
-        int64_t before = h->left;
-        ET_TRY(follow_log(h));
-        if (h->left == before)
-            break;
-    }
+    ET_TRY(follow_slices(h, PREPARE));
     ET_TRY(listen_there(h));
     ET_TRY(etd_control_open(h));
     say_hello(h);
@@ -597,6 +605,7 @@ serve(struct etd_hub *h)
         ET_TRY(turn(h));
     /* The last records and facts, and that it was the end. */
     ET_TRY(follow_log(h));
+    ET_TRY(follow_slices(h, LAST));
     look_at_facts(h, true);
     for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
         if (p->used)
@@ -611,7 +620,7 @@ serve(struct etd_hub *h)
 static void
 end(struct etd_hub *h)
 {
-    int linger = 200; /* ms for the last words */
+    int linger = 1000; /* ms for the last words */
     if (h->router) {
         (void)zmq_setsockopt(h->router, ZMQ_LINGER, &linger, sizeof linger);
         zmq_close(h->router);
