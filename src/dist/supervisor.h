@@ -40,7 +40,7 @@ struct etd_sup_rank {
     struct etd_end end;           /* and was this */
     int status;                   /* of waitpid, when it has ended */
     uint64_t moves;               /* of the board, when it was looked at last */
-    double moved_at;              /* since when that has not changed */
+    double stood;                 /* seconds since that has changed */
     double own_ms[ETD_OWN_PARTS]; /* of a step, as it last said; 0: it has not */
     bool straggles;               /* it is slow, and that has been said */
     int64_t
@@ -98,7 +98,8 @@ struct etd_supervisor {
     pid_t hub;
     int hub_fd, hub_pidfd;
     double hub_at; /* monotonic: it is started again */
-    double looked; /* for hangs: when last */
+    double watched; /* when the counters were looked at last */
+    double looked;  /* and steps counted */
     int64_t looked_step;
     double step_seconds; /* the longest step of late, for the timeout */
 };

@@ -194,7 +194,6 @@ start_one(struct etd_supervisor *s, int number, struct etd_rank **rank, bool *ch
         .file = {-1, -1},
         .log = -1,
         .stack = stack,
-        .moved_at = eti_monotonic(s->cx),
         .since_ba = -1,
     };
     s->alive++;
@@ -219,7 +218,7 @@ etd_sup_start(struct etd_supervisor *s, struct etd_rank **rank, et_status *statu
     forget_callers(s->l->listener);
     s->failed = -1;
     s->kill_at = 0;
-    s->looked = s->step_seconds = 0;
+    s->watched = s->looked = s->step_seconds = 0;
     s->looked_step = 0;
     for (int i = 0; i < s->l->nproc; i++) {
         *status = start_one(s, i, rank, &child);

@@ -21,6 +21,11 @@
 
 enum { SETTLED_STEPS = 200, MOST_RANKS = 1024 };
 static const double LOOK_SECONDS = 0.25, LEAST_SECONDS = 60, DEFAULT_SECONDS = 300;
+/* Between two looks, at most, whatever the clock says: a machine that stands still, or
+ * has no time for us, has none for ranks. */
+static const double LOOK_LASTS = 1;
+/* For ranks that hang to write down where they stand. */
+static const double STACK_SECONDS = 5;
 
 /* ---- stragglers (UX.md section 3): over 1.15 x the median for 20 batches ---- */
 
@@ -327,16 +332,18 @@ end_hang(struct etd_supervisor *s, int behind, double seconds)
     /* They add where they stand, one that was stopped too. */
     etd_sup_signal_all(s, SIGABRT);
     etd_sup_signal_all(s, SIGCONT);
-    s->kill_at = eti_monotonic(s->cx) + 1;
+    s->kill_at = eti_monotonic(s->cx) + STACK_SECONDS;
 }
 
 void
 etd_sup_watch(struct etd_supervisor *s)
 {
-    double t = eti_monotonic(s->cx);
+    double t = eti_monotonic(s->cx), passed = t - s->watched;
     int longest = -1;
-    if (s->hung || s->failed >= 0 || !s->run || t - s->looked < LOOK_SECONDS)
+    if (s->hung || s->failed >= 0 || !s->run || passed < LOOK_SECONDS)
         return;
+    passed = passed < LOOK_LASTS ? passed : LOOK_LASTS;
+    s->watched = t;
     int64_t step = s->board->rank[0].step;
     if (s->looked > 0 && step > s->looked_step) {
         double mean = (t - s->looked) / (double)(step - s->looked_step);
@@ -353,9 +360,10 @@ etd_sup_watch(struct etd_supervisor *s)
         bool trains = b->phase > ETD_PHASE_ENDED && r->pid > 0;
         if (moves != r->moves || !trains) {
             r->moves = moves;
-            r->moved_at = t;
-        } else if (t - r->moved_at >= timeout_of(s)) {
-            longest = i;
+            r->stood = 0;
+        } else {
+            r->stood += passed;
+            longest = r->stood >= timeout_of(s) ? i : longest;
         }
     }
     if (longest < 0)
@@ -365,5 +373,5 @@ etd_sup_watch(struct etd_supervisor *s)
     for (int i = 0; i < s->l->nproc; i++)
         if (i != behind && s->rank[i].pid > 0 && is_behind(s, i, behind))
             behind = i;
-    end_hang(s, behind, t - s->rank[longest].moved_at);
+    end_hang(s, behind, s->rank[longest].stood);
 }
