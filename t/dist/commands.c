@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/seams.h"
@@ -13,6 +15,7 @@
 #include "t/dist/house.h"
 #include "t/tap.h"
 
+enum { PATIENCE = 120 }; /* seconds: then it will never come */
 static struct house h;
 static struct etd_answer answer;
 static unsigned char wanted[ETD_CMD_ID];
@@ -25,7 +28,7 @@ client_as(const char *as)
                         &(struct etd_client_options){
                             .line = {.target = h.socket}, .control = true, .as = as},
                         &c) != ET_OK ||
-        !house_drive(&h, &c, 1, all_live, 5))
+        !house_drive(&h, &c, 1, all_live))
         bail("no client");
     return c;
 }
@@ -42,12 +45,15 @@ is_answered(struct house *house, struct etd_client **c, int n)
     return false;
 }
 
+static struct etd_client *beside; /* that is not to be forgotten meanwhile; NULL */
+
 static const char *
 do_it(struct etd_client *c, enum etd_op op, const char *key, const char *value)
 {
+    struct etd_client *both[] = {c, beside};
     usleep(110000); /* within ten a second */
-    if (etd_client_command(c, op, key, value, -1, 5000, wanted) != ET_OK ||
-        !house_drive(&h, &c, 1, is_answered, 5))
+    if (etd_client_command(c, op, key, value, -1, ETD_TTL_MS, wanted) != ET_OK ||
+        !house_drive(&h, both, beside ? 2 : 1, is_answered))
         return "no answer";
     return etd_kind_name(answer.kind);
 }
@@ -82,19 +88,19 @@ test_again(void)
     struct etd_answer first = answer;
     struct etd_command again = {.op = ETD_OP_SET,
                                 .if_rev = -1,
-                                .ttl_ms = 5000,
+                                .ttl_ms = ETD_TTL_MS,
                                 .key = "optimizer.lr",
                                 .value = "0.5"};
     memcpy(again.id, wanted, sizeof again.id);
     int64_t applied = h.applied, commands = h.commands;
-    ok(etd_client_repeat(c, &again) == ET_OK && house_drive(&h, &c, 1, is_answered, 5),
+    ok(etd_client_repeat(c, &again) == ET_OK && house_drive(&h, &c, 1, is_answered),
        "that comes again is answered");
     ok(memcmp(&answer, &first, sizeof first) == 0, "as it was the first time");
     etd_client_close(&c);
     house_kill(&h);
     ok(house_start(&h, &code), "by another hub too");
     c = client_as(NULL);
-    ok(etd_client_repeat(c, &again) == ET_OK && house_drive(&h, &c, 1, is_answered, 5),
+    ok(etd_client_repeat(c, &again) == ET_OK && house_drive(&h, &c, 1, is_answered),
        "it is answered");
     ok(memcmp(&answer, &first, sizeof first) == 0, "in the same way");
     is_int(h.applied, applied, "it was done once");
@@ -109,9 +115,9 @@ test_without_answer(void)
     int code;
     struct etd_client *c = client_as(NULL);
     usleep(110000);
-    ok(etd_client_command(c, ETD_OP_STOP, NULL, NULL, -1, 60000, wanted) == ET_OK,
+    ok(etd_client_command(c, ETD_OP_STOP, NULL, NULL, -1, ETD_TTL_MS, wanted) == ET_OK,
        "a command is sent");
-    double end = eti_monotonic(h.cx) + 5;
+    double end = eti_monotonic(h.cx) + PATIENCE;
     while (eti_monotonic(h.cx) < end) {
         if (etd_client_step(c) != ET_OK || etd_client_answer(c, &answer))
             break;
@@ -121,34 +127,45 @@ test_without_answer(void)
     int64_t applied = h.applied;
     house_kill(&h);
     ok(house_start(&h, &code), "its hub dies, and another starts");
-    for (int i = 0; i < 500 && h.applied == applied; i++) {
+    end = eti_monotonic(h.cx) + PATIENCE;
+    while (h.applied == applied && eti_monotonic(h.cx) < end) {
         house_supervise(&h);
         usleep(10000);
     }
     is_int(h.applied, applied + 1, "which passes it on");
-    struct etd_command again = {.op = ETD_OP_STOP, .if_rev = -1, .ttl_ms = 5000};
+    struct etd_command again = {.op = ETD_OP_STOP, .if_rev = -1, .ttl_ms = ETD_TTL_MS};
     memcpy(again.id, wanted, sizeof again.id);
     etd_client_close(&c);
     c = client_as(NULL);
-    ok(etd_client_repeat(c, &again) == ET_OK &&
-           house_drive(&h, &c, 1, is_answered, 5) && answer.kind == ETD_APPLIED,
+    ok(etd_client_repeat(c, &again) == ET_OK && house_drive(&h, &c, 1, is_answered) &&
+           answer.kind == ETD_APPLIED,
        "who asks again is told that it was applied");
     is_int(h.applied, applied + 1, "once");
     etd_client_close(&c);
 }
 
+/* Fifteen at once, until the hub was there for all of them within half a second, and
+ * has passed on no more than ten, and ten for each second that it took. */
 static void
 test_rate(void)
 {
     struct etd_client *c = client_as("fast");
-    int rejected = 0, seen = 0;
-    for (int i = 0; i < 15; i++)
-        if (etd_client_command(c, ETD_OP_PAUSE, NULL, NULL, -1, 5000, wanted) != ET_OK)
-            et_error_clear(h.cx);
-    (void)house_drive(&h, &c, 1, is_answered, 3);
-    seen = answer.kind == ETD_REJECTED;
-    rejected = seen && answer.code == ETD_E_RATE;
-    ok(rejected == 1, "the fifteenth command in an instant is rejected");
+    int rejected = 0, sent = 0;
+    int64_t commands = h.commands;
+    double began = eti_monotonic(h.cx);
+    for (int times = 0; times < 100 && !rejected; times++) {
+        for (int i = 0; i < 15; i++, sent++)
+            if (etd_client_command(c, ETD_OP_PAUSE, NULL, NULL, -1, ETD_TTL_MS,
+                                   wanted) != ET_OK)
+                bail("%s", et_error_get(h.cx)->message);
+        if (!house_drive(&h, &c, 1, is_answered))
+            break;
+        rejected = answer.kind == ETD_REJECTED && answer.code == ETD_E_RATE;
+    }
+    ok(rejected, "the last of %d commands at once is rejected", sent);
+    double most = 10 + 10 * (eti_monotonic(h.cx) - began);
+    ok((double)(h.commands - commands) <= most,
+       "and %d were passed on: ten, and ten a second", (int)(h.commands - commands));
     etd_client_close(&c);
 }
 
@@ -156,15 +173,20 @@ static void
 test_lease(void)
 {
     struct etd_client *a = client_as("a"), *b = client_as("b");
+    beside = b;
     is_str(do_it(a, ETD_OP_TAKE, NULL, NULL), "APPLIED", "an operator takes the run");
+    beside = a;
     is_str(do_it(b, ETD_OP_PAUSE, NULL, NULL), "REJECTED", "another's are rejected");
     is_int(answer.code, ETD_E_LEASE, "for that reason");
     ok(strstr(answer.text, "/a has taken the run") != NULL, "with the holder: %s",
        answer.text);
     is_str(do_it(b, ETD_OP_TAKE, NULL, NULL), "REJECTED", "it cannot be taken away");
+    beside = b;
     is_str(do_it(a, ETD_OP_PAUSE, NULL, NULL), "APPLIED", "the holder's are applied");
+    beside = a;
     is_str(do_it(b, ETD_OP_ANNOTATE, NULL, "so it is"), "APPLIED",
            "a note of another is taken all the same");
+    beside = NULL;
     etd_client_close(&a);
     etd_client_close(&b);
 }
@@ -180,20 +202,21 @@ test_notes(void)
            "a note of 1,024 bytes is taken");
     is_str(h.last.value, note, "as it is");
     struct etd_answer first = answer;
-    struct etd_command again = {.op = ETD_OP_ANNOTATE, .if_rev = -1, .ttl_ms = 5000};
+    struct etd_command again = {
+        .op = ETD_OP_ANNOTATE, .if_rev = -1, .ttl_ms = ETD_TTL_MS};
     memcpy(again.id, wanted, sizeof again.id);
     memcpy(again.value, note, sizeof note);
     int64_t commands = h.commands;
-    ok(etd_client_repeat(c, &again) == ET_OK &&
-           house_drive(&h, &c, 1, is_answered, 5) &&
+    ok(etd_client_repeat(c, &again) == ET_OK && house_drive(&h, &c, 1, is_answered) &&
            memcmp(&answer, &first, sizeof first) == 0,
        "one that comes again is answered as it was");
     is_int(h.commands, commands, "and goes no further");
     is_str(do_it(c, ETD_OP_ANNOTATE, NULL, "look \033[2J here"), "APPLIED",
            "what would move a cursor");
     is_str(h.last.value, "look \\x1b[2J here", "is made visible");
-    ok(etd_client_command(c, ETD_OP_ANNOTATE, NULL, NULL, -1, 5000, wanted) == ET_OK &&
-           house_drive(&h, &c, 1, is_answered, 5) && answer.kind == ETD_REJECTED,
+    ok(etd_client_command(c, ETD_OP_ANNOTATE, NULL, NULL, -1, ETD_TTL_MS, wanted) ==
+               ET_OK &&
+           house_drive(&h, &c, 1, is_answered) && answer.kind == ETD_REJECTED,
        "a note without a text is none");
     etd_client_close(&c);
 }
@@ -209,7 +232,10 @@ test_other_run(void)
     const struct et_record resume = {.kind = ET_RECORD_RESUME, .t = 1e9, .ba = h.ba};
     eti_events_write(&h.log, &resume);
     eti_events_flush(&h.log);
-    usleep(300000);
+    struct etd_client *reader = house_client(&h, false);
+    if (!house_drive(&h, &reader, 1, all_equal))
+        bail("the hub does not read its log");
+    etd_client_close(&reader);
     is_str(do_it(c, ETD_OP_STOP, NULL, NULL), "REJECTED",
            "a command for an earlier start of the run is rejected");
     is_int(answer.code, ETD_E_OTHER_RUN, "for that reason");
@@ -226,18 +252,21 @@ test_ask(void)
     struct etd_client_options o = {.line = {.target = h.socket}};
     pid_t child = fork(); /* the supervisor goes on meanwhile */
     if (child == 0) {
-        for (int i = 0; i < 150; i++) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) {
             house_supervise(&h);
             usleep(20000);
         }
-        _exit(0);
     }
-    ok(etd_client_ask(h.cx, &o, ETD_OP_CONTINUE, NULL, NULL, 2, &a) == ET_OK &&
+    ok(etd_client_ask(h.cx, &o, ETD_OP_CONTINUE, NULL, NULL, PATIENCE, &a) == ET_OK &&
            a.kind == ETD_APPLIED,
        "one call gives a command and waits for its answer");
     kill(child, SIGKILL);
-    o.line.target = "/tmp/no-such.sock";
-    ok(etd_client_ask(h.cx, &o, ETD_OP_CONTINUE, NULL, NULL, 2, &a) == ET_ENOENT,
+    waitpid(child, NULL, 0);
+    char nowhere[128];
+    snprintf(nowhere, sizeof nowhere, "%s/no-such.sock", h.folder);
+    o.line.target = nowhere;
+    ok(etd_client_ask(h.cx, &o, ETD_OP_CONTINUE, NULL, NULL, PATIENCE, &a) == ET_ENOENT,
        "where nobody listens it says so at once");
     is_int(et_error_get(h.cx)->code, ETD_E_UNREACHABLE, "with its number");
     et_error_clear(h.cx);
@@ -275,8 +304,10 @@ step_operator(struct operator* o, struct et_rng *r, int most)
     if (o->sent > 0 && et_rng_below(r, 4) == 0) {
         status = etd_client_repeat(o->c, &o->last);
     } else {
-        o->last = (struct etd_command){
-            .op = ETD_OP_SET, .if_rev = -1, .ttl_ms = 60000, .key = "optimizer.lr"};
+        o->last = (struct etd_command){.op = ETD_OP_SET,
+                                       .if_rev = -1,
+                                       .ttl_ms = ETD_TTL_MS,
+                                       .key = "optimizer.lr"};
         snprintf(o->last.value, sizeof o->last.value, "%d", o->sent + 1);
         for (int i = 0; i < ETD_CMD_ID; i++)
             o->last.id[i] = (unsigned char)et_rng_below(r, 256);
@@ -334,8 +365,8 @@ test_many(int commands)
     struct et_rng r = et_rng_at(23, ET_RNG_SELECT, 0);
     int killed = 0, sent = 0, code, other = 0;
     bool twice;
-    /* Ten a second for each, and as much again for hubs that are killed. */
-    double end = eti_monotonic(h.cx) + 60 + 2.0 * commands / (10 * CLIENTS);
+    /* Ten a second for each at most; a machine may take ten times as long. */
+    double end = eti_monotonic(h.cx) + PATIENCE + 10.0 * commands / (10 * CLIENTS);
 
     for (int i = 0; i < CLIENTS; i++) {
         char as[8];

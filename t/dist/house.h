@@ -47,10 +47,10 @@ int house_descriptors(const struct house *h);
 
 /* A client of it; CONTROL: commands alone. */
 struct etd_client *house_client(struct house *h, bool control);
-/* Steps all N clients, and supervises, until UNTIL says so; false after SECONDS. */
+/* Steps all N clients, and supervises, until UNTIL says so. False: it never did, in two
+ * minutes, which no machine takes for what comes at all. */
 bool house_drive(struct house *h, struct etd_client **c, int n,
-                 bool (*until)(struct house *h, struct etd_client **c, int n),
-                 double seconds);
+                 bool (*until)(struct house *h, struct etd_client **c, int n));
 bool all_live(struct house *h, struct etd_client **c, int n);
 /* All have every record, and the hub's digest. */
 bool all_equal(struct house *h, struct etd_client **c, int n);

@@ -21,6 +21,7 @@
 #include "t/dist/house.h"
 #include "t/tap.h"
 
+enum { PATIENCE = 120 }; /* seconds: then it will never come */
 static struct house h;
 static char config[128], address[128];
 static struct etd_keys server, viewer, operator_, expired, stranger;
@@ -120,13 +121,26 @@ ask(const struct etd_keys *keys)
 {
     static struct etd_worker_info info;
     const struct etd_line_options o = line_to(keys);
-    et_status status = etd_worker_info(h.cx, &o, 5, &info);
+    et_status status = etd_worker_info(h.cx, &o, PATIENCE, &info);
     int code = et_error_get(h.cx)->code;
     et_error_clear(h.cx);
     return status == ET_OK             ? info.role
            : code == ETD_E_KEYS        ? "denied"
            : code == ETD_E_UNREACHABLE ? "no answer"
                                        : "other";
+}
+
+/* What KEYS are told once that is WANTED: the worker looks at its file every second. */
+static const char *
+becomes(const struct etd_keys *keys, const char *wanted)
+{
+    double end = eti_monotonic(h.cx) + PATIENCE;
+    const char *got = ask(keys);
+    while (strcmp(got, wanted) != 0 && eti_monotonic(h.cx) < end) {
+        usleep(100000);
+        got = ask(keys);
+    }
+    return got;
 }
 
 /* A plain socket: neither key nor encryption. */
@@ -177,8 +191,8 @@ static const char *
 do_it(struct etd_client *c, enum etd_op op)
 {
     unsigned char id[ETD_CMD_ID];
-    if (etd_client_command(c, op, NULL, NULL, -1, 5000, id) != ET_OK ||
-        !house_drive(&h, &c, 1, is_answered, 5))
+    if (etd_client_command(c, op, NULL, NULL, -1, ETD_TTL_MS, id) != ET_OK ||
+        !house_drive(&h, &c, 1, is_answered))
         return "no answer";
     return etd_kind_name(answer.kind);
 }
@@ -216,24 +230,25 @@ test_viewer(void)
     json_t *runs = NULL;
     struct etd_answer a = {0};
     const struct etd_line_options o = line_to(&viewer);
-    ok(etd_worker_runs(h.cx, &o, 5, &runs) == ET_OK && json_array_size(runs) == 1,
+    ok(etd_worker_runs(h.cx, &o, PATIENCE, &runs) == ET_OK &&
+           json_array_size(runs) == 1,
        "a viewer sees what runs there are");
     is_str(json_string_value(json_object_get(json_array_get(runs, 0), "name")), h.name,
            "with their facts");
     json_decref(runs);
     const struct etd_launch_there l = {.recipe = "model: x\n", .bytes = 9};
-    ok(etd_worker_start(h.cx, &o, 5, &l, &a) == ET_OK && a.kind == ETD_REJECTED &&
-           a.code == ETD_E_ROLE,
+    ok(etd_worker_start(h.cx, &o, PATIENCE, &l, &a) == ET_OK &&
+           a.kind == ETD_REJECTED && a.code == ETD_E_ROLE,
        "and starts nothing: %s", a.text);
     struct etd_client *c = attach(&viewer);
-    ok(house_drive(&h, &c, 1, all_equal, 10), "it watches a run");
+    ok(house_drive(&h, &c, 1, all_equal), "it watches a run");
     ok(house_is_equal(&h, c), "and knows what the log says");
     ok(!etd_client_status(c)->is_operator, "as a viewer");
     is_str(do_it(c, ETD_OP_STOP), "REJECTED", "its commands are rejected");
     is_int(answer.code, ETD_E_ROLE, "for that reason");
     is_int(h.commands, 0, "and reach no supervisor");
     house_tell(&h, 2000);
-    ok(house_drive(&h, &c, 1, all_equal, 10), "the stream goes on");
+    ok(house_drive(&h, &c, 1, all_equal), "the stream goes on");
     etd_client_close(&c);
 }
 
@@ -241,10 +256,11 @@ test_viewer(void)
 static bool
 has_run(const struct etd_line_options *o)
 {
-    for (int i = 0; i < 100; i++) {
+    double end = eti_monotonic(h.cx) + PATIENCE;
+    while (eti_monotonic(h.cx) < end) {
         json_t *runs = NULL;
         bool ended = false;
-        if (etd_worker_runs(h.cx, o, 5, &runs) != ET_OK)
+        if (etd_worker_runs(h.cx, o, PATIENCE, &runs) != ET_OK)
             return false;
         for (size_t k = 0; k < json_array_size(runs); k++) {
             const json_t *state = json_object_get(json_array_get(runs, k), "state");
@@ -263,7 +279,7 @@ static int
 count_runs(const struct etd_line_options *o)
 {
     json_t *runs = NULL;
-    if (etd_worker_runs(h.cx, o, 5, &runs) != ET_OK)
+    if (etd_worker_runs(h.cx, o, PATIENCE, &runs) != ET_OK)
         return -1;
     int n = (int)json_array_size(runs);
     json_decref(runs);
@@ -284,7 +300,7 @@ send_start(const struct etd_line_options *o, const struct etd_launch_there *l,
     struct etd_line *line;
     size_t n;
     struct etd_head head = {.kind = ETD_HELLO};
-    double end = eti_monotonic(h.cx) + 60;
+    double end = eti_monotonic(h.cx) + PATIENCE;
     if (etd_line_open(h.cx, o, &line) != ET_OK)
         bail("no line");
     etd_begin(&out, bytes, sizeof bytes, &head, 1);
@@ -369,7 +385,7 @@ test_operator(void)
     char fingerprint[ETD_FINGERPRINT], who[128];
     const struct etd_line_options o = line_to(&operator_);
     struct etd_client *c = attach(&operator_);
-    ok(house_drive(&h, &c, 1, all_equal, 10) && etd_client_status(c)->is_operator,
+    ok(house_drive(&h, &c, 1, all_equal) && etd_client_status(c)->is_operator,
        "an operator watches a run");
     is_str(do_it(c, ETD_OP_PAUSE), "APPLIED", "and steers it");
     snprintf(who, sizeof who, "uid:%ld/%s", (long)getuid(),
@@ -377,8 +393,9 @@ test_operator(void)
     is_str(answer.text, who, "under the fingerprint of its key");
     etd_client_close(&c);
     struct etd_launch_there l = {.recipe = "nonsense: [", .bytes = 11};
-    ok(etd_worker_start(h.cx, &o, 60, &l, &a) == ET_OK && a.kind == ETD_REJECTED &&
-           a.code / 1000 == 1 && strncmp(a.text, "recipe.yaml:1:", 14) == 0,
+    ok(etd_worker_start(h.cx, &o, PATIENCE, &l, &a) == ET_OK &&
+           a.kind == ETD_REJECTED && a.code / 1000 == 1 &&
+           strncmp(a.text, "recipe.yaml:1:", 14) == 0,
        "a recipe it sends is read by a process of its own: E%d, %s", a.code, a.text);
     static const char recipe[] =
         "max_duration: 2ba\nseed: 3\nmodel: {name: mlp, hidden: 16, layers: 1}\n"
@@ -391,7 +408,7 @@ test_operator(void)
                                   .name = "small",
                                   .args = changes,
                                   .n = 2};
-    ok(etd_worker_start(h.cx, &o, 60, &l, &a) == ET_OK && a.kind == ETD_APPLIED &&
+    ok(etd_worker_start(h.cx, &o, PATIENCE, &l, &a) == ET_OK && a.kind == ETD_APPLIED &&
            strncmp(a.text, "twin goes on", 12) == 0,
        "one that is right is a run: %s", a.text);
     ok(has_run(&o), "that the worker then tells of");
@@ -399,18 +416,19 @@ test_operator(void)
     for (int i = 0; i < 4; i++) {
         l.args = &wrong[i];
         l.n = 1;
-        ok(etd_worker_start(h.cx, &o, 5, &l, &a) == ET_OK && a.kind == ETD_REJECTED &&
-               a.code == ETD_E_ARGUMENT,
+        ok(etd_worker_start(h.cx, &o, PATIENCE, &l, &a) == ET_OK &&
+               a.kind == ETD_REJECTED && a.code == ETD_E_ARGUMENT,
            "with no %s of the command line: %s", wrong[i], a.text);
     }
     l.n = 0;
     l.name = "../x";
-    ok(etd_worker_start(h.cx, &o, 5, &l, &a) == ET_OK && a.kind == ETD_REJECTED,
+    ok(etd_worker_start(h.cx, &o, PATIENCE, &l, &a) == ET_OK && a.kind == ETD_REJECTED,
        "nor with a name that is a path: %s", a.text);
     l.name = NULL;
     test_files(&o, &l);
     l.gpus = 100;
-    ok(etd_worker_start(h.cx, &o, 5, &l, &a) == ET_OK && a.kind == ETD_REJECTED &&
+    ok(etd_worker_start(h.cx, &o, PATIENCE, &l, &a) == ET_OK &&
+           a.kind == ETD_REJECTED &&
            strncmp(a.text, "100 GPUs are wanted, and there are ", 35) == 0,
        "nor on GPUs that are not there: %s", a.text);
     l = (struct etd_launch_there){
@@ -422,22 +440,19 @@ static void
 test_removed(void)
 {
     struct etd_client *c = attach(&viewer);
-    ok(house_drive(&h, &c, 1, all_equal, 10), "a viewer watches");
-    double before = eti_monotonic(h.cx);
+    ok(house_drive(&h, &c, 1, all_equal), "a viewer watches");
     put_file("authorized_keys", 0600, authorized("o"));
-    ok(house_drive(&h, &c, 1, is_cut, 5), "its key is taken out of the file");
-    double took = eti_monotonic(h.cx) - before;
-    ok(took <= 2, "within 2 s it is cut off (%.2f s)", took);
+    ok(house_drive(&h, &c, 1, is_cut),
+       "its key is taken out of the file, and it is cut off");
     is_str(etd_client_status(c)->code, "KEY", "and told why");
     etd_client_close(&c);
     is_str(ask(&viewer), "denied", "it does not come in again");
     is_str(ask(&operator_), "operator", "another does");
     put_file("authorized_keys", 0644, authorized("vo"));
-    usleep(1500000);
-    is_str(ask(&operator_), "denied", "a file that others can read lets nobody in");
+    is_str(becomes(&operator_, "denied"), "denied",
+           "a file that others can read lets nobody in");
     put_file("authorized_keys", 0600, authorized("vo"));
-    usleep(1500000);
-    is_str(ask(&operator_), "operator", "until it is right again");
+    is_str(becomes(&operator_, "operator"), "operator", "until it is right again");
 }
 
 /* By ssh, which here is a program that runs the rest of its words. */
@@ -462,9 +477,9 @@ test_ssh(void)
                                          .run = h.name};
     if (etd_client_open(h.cx, &o, &c) != ET_OK)
         bail("%s", et_error_get(h.cx)->message);
-    ok(house_drive(&h, &c, 1, all_equal, 10), "a run is watched by ssh");
+    ok(house_drive(&h, &c, 1, all_equal), "a run is watched by ssh");
     house_tell(&h, 3000);
-    ok(house_drive(&h, &c, 1, all_equal, 10) && house_is_equal(&h, c),
+    ok(house_drive(&h, &c, 1, all_equal) && house_is_equal(&h, c),
        "and the stream goes on");
     is_str(do_it(c, ETD_OP_PAUSE), "APPLIED", "who may log in may steer");
     snprintf(who, sizeof who, "uid:%ld/ssh", (long)getuid());
@@ -481,7 +496,7 @@ test_other_user(void)
     snprintf(path, sizeof path, "%s/etude/_worker.sock", h.folder);
     const struct etd_line_options o = {.target = path};
     struct etd_worker_info info;
-    ok(etd_worker_info(h.cx, &o, 5, &info) == ET_OK &&
+    ok(etd_worker_info(h.cx, &o, PATIENCE, &info) == ET_OK &&
            strcmp(info.role, "operator") == 0,
        "the owner is an operator at the local socket");
     if (geteuid() != 0) {
