@@ -29,8 +29,6 @@
 namespace
 {
 
-const int linger_ms = 1000; /* for the others to come to their end as well */
-
 /* Gloo's rendezvous on rank 0's table. */
 class Store : public gloo::rendezvous::Store
 {
@@ -354,7 +352,9 @@ close(void *self, bool failed)
         std::lock_guard<std::mutex> hold(g->lock);
         g->closing = true;
     }
-    etd_store_close(&g->store, failed ? 0 : linger_ms);
+    /* The others may still be in the last collective, or on their way to it: rank 0
+     * knows when all have come to their end, or are gone. */
+    etd_store_close(&g->store, failed ? 0 : g->place.timeout_ms);
     try {
         if (!failed)
             g->context->closeConnections();

@@ -42,7 +42,7 @@ etd_store_clock(void)
 
 /* ---- bytes ---- */
 
-/* Waits for EVENTS until DEADLINE. */
+/* Waits for EVENTS until DEADLINE; else errno says why not. */
 static bool
 wait_for(int fd, short events, int64_t deadline)
 {
@@ -52,7 +52,9 @@ wait_for(int fd, short events, int64_t deadline)
         int n = poll(&p, 1, left <= 0 ? 0 : left < INT_MAX ? (int)left : -1);
         if (n > 0)
             return true;
-        if (n == 0 || errno != EINTR)
+        if (n == 0)
+            errno = ETIMEDOUT;
+        if (errno != EINTR)
             return false;
     }
 }
@@ -86,7 +88,10 @@ receive_all(int fd, void *bytes, size_t n, int64_t deadline)
         if (got > 0) {
             at += got;
             n -= (size_t)got;
-        } else if (got == 0 || (errno != EINTR && errno != EAGAIN)) {
+        } else if (got == 0) {
+            errno = ECONNRESET;
+            return false;
+        } else if (errno != EINTR && errno != EAGAIN) {
             return false;
         }
     }
@@ -111,8 +116,10 @@ ask_on(int *fd, enum etd_store_op op, const char *key, const void *value, size_t
                 h.key_bytes == 0 && h.value_bytes <= *answer_n &&
                 receive_all(*fd, answer, h.value_bytes, deadline);
     if (!good && *fd >= 0) {
+        int error = errno;
         close(*fd);
         *fd = -1;
+        errno = error;
     }
     *answer_n = good ? h.value_bytes : 0;
     return good;
@@ -271,7 +278,7 @@ etd_store_close(struct etd_store **store, int linger_ms)
         pthread_join(s->watcher, NULL);
         close(s->watch);
     }
-    etd_server_stop(&s->server);
+    etd_server_stop(&s->server, linger_ms == 0);
     free(s);
 }
 
@@ -280,8 +287,8 @@ etd_store_close(struct etd_store **store, int linger_ms)
 static et_status
 no_answer(const struct etd_store *s, char *why, size_t size)
 {
-    snprintf(why, size, "rank 0 at %s:%d does not answer rank %d", s->config.host,
-             s->config.port, s->config.rank);
+    snprintf(why, size, "rank 0 at %s:%d does not answer rank %d: %s", s->config.host,
+             s->config.port, s->config.rank, strerror(errno));
     return ET_EPEER;
 }
 
@@ -307,8 +314,8 @@ etd_store_get(struct etd_store *s, const char *key, void *value, size_t *n, char
     *n = ETD_STORE_VALUE;
     if (ask(s, ETD_STORE_GET, key, NULL, 0, value, n, s->config.timeout_ms))
         return ET_OK;
-    snprintf(why, size, "rank %d waited %.1f s for %s of another rank", s->config.rank,
-             s->config.timeout_ms / 1e3, key);
+    snprintf(why, size, "rank %d waited for %s of another rank: %s", s->config.rank, key,
+             strerror(errno));
     return ET_EPEER;
 }
 

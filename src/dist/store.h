@@ -52,8 +52,8 @@ int etd_store_listen(const char *host, int *port);
  * nobody answered in time, or this rank was refused. */
 ET_NODISCARD et_status etd_store_open(const struct etd_store_config *config,
                                       struct etd_store **out, char *why, size_t size);
-/* All ranks are waited for at most LINGER_MS: until then rank 0 answers. NULL within is
- * allowed. */
+/* All ranks are waited for at most LINGER_MS: until then rank 0 answers. 0: something
+ * has failed, and rank 0 answers until all have said so. NULL within is allowed. */
 void etd_store_close(struct etd_store **store, int linger_ms);
 
 /* KEY is VALUE, of N bytes. EPEER: rank 0 is gone. */
@@ -68,7 +68,8 @@ ET_NODISCARD et_status etd_store_get(struct etd_store *s, const char *key, void 
 /* What became of a rank, as far as rank 0 knows. */
 enum etd_fate {
     ETD_FATE_SILENT,   /* its process is there, and did not report */
-    ETD_FATE_REPORTED, /* it found a collective failed itself */
+    ETD_FATE_REPORTED, /* it found a collective failed itself; it may have ended since
+                        */
     ETD_FATE_GONE,     /* its connection broke */
     ETD_FATE_LEFT,     /* it said that it ends */
     ETD_FATE_ABSENT,   /* it has not come yet */
@@ -80,9 +81,9 @@ struct etd_report {
     uint64_t seq; /* reported: the collective that failed */
 };
 
-/* Collective SEQ of this rank failed: waits, a second at most, until the fate of every
- * rank is known. OUT has an entry for each. Where rank 0 does not answer it is gone,
- * and nothing is known of the others. */
+/* Collective SEQ of this rank failed: waits, three seconds at most, until the fate of
+ * every rank is known. OUT has an entry for each. Where rank 0 does not answer it is
+ * gone, and nothing is known of the others. */
 void etd_store_report(struct etd_store *s, uint64_t seq, struct etd_report *out);
 
 /* Calls LOST with DATA, once and from a thread of the store, as soon as the connection

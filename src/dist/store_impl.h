@@ -8,7 +8,7 @@
 
 enum {
     ETD_STORE_VERSION = 1,
-    ETD_STORE_PATIENCE = 1000, /* ms: for ranks to report, once one has */
+    ETD_STORE_PATIENCE = 3000, /* ms: for ranks to report, once one has */
 };
 
 enum etd_store_op {
@@ -43,6 +43,9 @@ struct etd_server;
 ET_NODISCARD et_status etd_server_start(const struct etd_store_config *config,
                                         struct etd_server **out, char *why,
                                         size_t size);
-void etd_server_stop(struct etd_server **server);
+/* PATIENT: when every rank has reported, said that it ends, or is gone, so that none
+ * takes rank 0's end for what went wrong; at most ETD_STORE_PATIENCE after the first
+ * report. */
+void etd_server_stop(struct etd_server **server, bool patient);
 
 #endif

@@ -48,7 +48,7 @@ struct client {
 
 struct etd_server {
     struct etd_store_config config;
-    int listener, wake[2];
+    int listener, wake[2]; /* what is written there is the last: 'p' is patient */
     pthread_t thread;
     struct client *client; /* [room] */
     int n, room;
@@ -64,7 +64,8 @@ static void
 drop(struct etd_server *s, int i)
 {
     struct client *c = &s->client[i];
-    if (c->rank >= 0 && !c->watches && s->report[c->rank].fate != ETD_FATE_LEFT)
+    /* One that reported and then ended is not what went wrong. */
+    if (c->rank >= 0 && !c->watches && s->report[c->rank].fate == ETD_FATE_SILENT)
         s->report[c->rank].fate = ETD_FATE_GONE;
     close(c->fd);
     free(c->body);
@@ -223,8 +224,9 @@ handle(struct etd_server *s, struct client *c)
 static bool
 listen_to(struct etd_server *s, struct client *c)
 {
-    size_t most = c->rank < 0 ? sizeof(struct etd_store_hello) : ETD_STORE_VALUE;
     for (;;) {
+        /* Now, as the message before may have been the hello. */
+        size_t most = c->rank < 0 ? sizeof(struct etd_store_hello) : ETD_STORE_VALUE;
         size_t whole = sizeof c->head;
         if (c->got >= sizeof c->head)
             whole += c->head.key_bytes + c->head.value_bytes;
@@ -262,12 +264,22 @@ all_known(const struct etd_server *s)
     return true;
 }
 
+/* Has RANK a connection? One that reported may have none any more. */
+static bool
+is_there(const struct etd_server *s, int rank)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->client[i].rank == rank && !s->client[i].watches)
+            return true;
+    return false;
+}
+
 static bool
 all_left(const struct etd_server *s)
 {
     for (int i = 0; i < s->config.world; i++)
         if (s->report[i].fate == ETD_FATE_SILENT ||
-            s->report[i].fate == ETD_FATE_REPORTED)
+            (s->report[i].fate == ETD_FATE_REPORTED && is_there(s, i)))
             return false;
     return true;
 }
@@ -276,7 +288,8 @@ static bool
 any_gone(const struct etd_server *s)
 {
     for (int i = 0; i < s->config.world; i++)
-        if (s->report[i].fate == ETD_FATE_GONE)
+        if (s->report[i].fate == ETD_FATE_GONE ||
+            (s->report[i].fate == ETD_FATE_REPORTED && !is_there(s, i)))
             return true;
     return false;
 }
@@ -319,7 +332,8 @@ serve(void *data)
 {
     struct etd_server *s = data;
     struct pollfd *p = calloc((size_t)s->room + 2, sizeof *p);
-    while (p) {
+    int64_t end = INT64_MAX; /* when it is asked to stop, and still answers */
+    while (p && etd_store_clock() < end && (end == INT64_MAX || !all_known(s))) {
         int n = s->n;
         p[0] = (struct pollfd){.fd = s->wake[0], .events = POLLIN};
         p[1] = (struct pollfd){.fd = s->listener, .events = POLLIN};
@@ -327,8 +341,13 @@ serve(void *data)
             p[2 + i] = (struct pollfd){.fd = s->client[i].fd, .events = POLLIN};
         if (poll(p, (nfds_t)n + 2, 100) < 0 && errno != EINTR)
             break;
-        if (p[0].revents)
-            break;
+        if (p[0].revents) {
+            char how = 0;
+            if (read(s->wake[0], &how, 1) != 1 || how != 'p')
+                break;
+            end = ETD_STORE_PATIENCE +
+                  (s->first_report ? s->first_report : etd_store_clock());
+        }
         for (int i = n - 1; i >= 0; i--) /* drop moves the last, which has been seen */
             if (p[2 + i].revents && !listen_to(s, &s->client[i]))
                 drop(s, i);
@@ -411,13 +430,13 @@ etd_server_start(const struct etd_store_config *config, struct etd_server **out,
 }
 
 void
-etd_server_stop(struct etd_server **server)
+etd_server_stop(struct etd_server **server, bool patient)
 {
     struct etd_server *s = *server;
     *server = NULL;
     if (!s)
         return;
-    ssize_t told = write(s->wake[1], "", 1);
+    ssize_t told = write(s->wake[1], patient ? "p" : "", 1);
     (void)told;
     pthread_join(s->thread, NULL);
     release(s);

@@ -14,7 +14,6 @@ struct group {
     int exit[GROUP_MOST]; /* exit code; -n: killed by signal n; -1000: still there */
     int said[GROUP_MOST]; /* pipes: what each rank says */
     char text[GROUP_MOST][2048];
-    double seconds[GROUP_MOST]; /* from start to end */
 };
 
 /* What a rank does. What it prints to stdout is its text; it returns its exit code. */
@@ -28,8 +27,9 @@ int group_port(void);
  * with TIMEOUT_S and calls FN. One that finds no others says why, and exits with 100.
  */
 void group_start(struct group *g, int world, int timeout_s, group_fn *fn, void *data);
-/* Waits for all, MOST_S seconds; those that are still there are killed. */
-void group_wait(struct group *g, double most_s);
+/* Waits for all but rank BUT (-1: none is meant), MOST_S seconds; those that are still
+ * there are killed. */
+void group_wait(struct group *g, double most_s, int but);
 /* Both. True if all ended with 0. */
 bool group_run(int world, group_fn *fn, void *data);
 
