@@ -17,6 +17,7 @@
 #include "etude/run.h"
 
 struct json_t;
+struct etd_target;
 
 /* Exit codes, UX.md section 2. */
 enum cli_exit {
@@ -225,6 +226,9 @@ int cli_exit_of_status(const struct cli *c, enum eti_stage stage, et_status stat
 int cli_fail_list(struct cli *c, const struct et_diagnostics *list, FILE *out);
 /* Where lines of the core go: DATA is the struct cli. */
 void cli_log(void *data, enum et_log_level level, const char *text);
+/* Of lines on the screen: warnings; more with -v, errors alone with -q; or as was asked
+ * since. */
+enum et_log_level cli_screen_level(const struct cli *c);
 /* Shows a line that is to be shown; TEXT is visible already. */
 void cli_show_line(struct cli *c, enum et_log_level level, const char *text);
 /* Does ERR take colours? */
@@ -319,6 +323,28 @@ int cli_train_on(struct cli *c, const char *path, const char *name, const char *
 /* Shows the run that was launched until it ends, or is left. Frees LINK. */
 int cli_front(struct cli *c, struct etd_front *link);
 
+/* The same of the run TO at WORKER, which was started from here: far.c. */
+int cli_front_far(struct cli *c, const char *worker, struct etd_target *to);
+/* Says that it goes on without. */
+void cli_say_far(const struct cli *c, const char *worker, const char *name);
+
+/* ---- passing.c: signals of a process that shows a run ---- */
+
+struct cli_passing {
+    int fd;      /* readable: HEAR has something to do */
+    int wait_ms; /* and without that after so long; -1: never */
+    bool can_ask;                 /* there is a run to leave */
+    struct et_callback *progress; /* NULL: nothing is shown */
+    bool (*hear)(void *data);     /* true: the run has ended */
+    void (*pass)(void *data, int number);
+    void *data;
+};
+/* From now on INT, TERM, USR1 and USR2 are kept for the function below. */
+void cli_passing_begin(void);
+/* Passes on what has come; asks first where a terminal and UX.md want that. True: the
+ * run is to be left as it is. */
+bool cli_pass_signals(const struct cli_passing *p);
+
 /* ---- signals.c ---- */
 
 /* From now on; GRACE: seconds to save in after a signal, 0: no limit. */
@@ -334,7 +360,6 @@ volatile int *cli_signal_checkpoint(void);
 int cli_open(struct cli *c);
 /* The workbench with the run in DIRECTORY, until it is left: --progress tui. */
 int cli_watch(struct cli *c, const char *directory);
-struct etd_target;
 /* The same with a run elsewhere. */
 int cli_watch_far(struct cli *c, struct etd_target *target);
 /* Can it be shown here: on a terminal that can place its cursor? */

@@ -208,10 +208,8 @@ cli_fail_list(struct cli *c, const struct et_diagnostics *list, FILE *out)
     return exit;
 }
 
-/* On the screen: warnings; more with -v, errors alone with -q; or as was asked since.
- */
-static enum et_log_level
-screen_level(const struct cli *c)
+enum et_log_level
+cli_screen_level(const struct cli *c)
 {
     if (c->rank && etd_rank_level(c->rank) >= 0)
         return (enum et_log_level)etd_rank_level(c->rank);
@@ -262,7 +260,7 @@ cli_log(void *data, enum et_log_level level, const char *text)
 {
     struct cli *c = data;
     char visible[ET_VISIBLE_MAX + 1];
-    bool shown = level >= screen_level(c);
+    bool shown = level >= cli_screen_level(c);
     et_visible(visible, sizeof visible, text, strlen(text));
     if (shown)
         cli_show_line(c, level, visible);

@@ -6,10 +6,7 @@
  * record that they follow; they are shown when that has been. */
 #include "config.h"
 
-#include <errno.h>
 #include <jansson.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,26 +52,6 @@ struct front {
 
 /* ---- signals ---- */
 
-enum { SIGNALS = 65 };
-static volatile sig_atomic_t came[SIGNALS];
-
-static void
-on_signal(int number)
-{
-    came[number]++;
-}
-
-static void
-catch_signals(void)
-{
-    static const int ignored[] = {SIGHUP, SIGPIPE};
-    struct sigaction action = {.sa_handler = SIG_IGN};
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
-        sigaction(ignored[i], &action, NULL);
-    etd_front_catch(on_signal);
-}
-
 static void
 say_it_goes_on(const struct front *f)
 {
@@ -89,53 +66,34 @@ say_it_goes_on(const struct front *f)
 
 static bool hear(struct front *f, int *code);
 
-/* UX.md: on a terminal the first ctrl-C asks. True: stop it. The run may end meanwhile:
- * then there is nothing to ask any more. */
 static bool
-ask_what_to_do(struct front *f)
+hear_while_asking(void *data)
 {
-    char line[64] = "";
-    struct pollfd in[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                          {.fd = etd_front_fd(f->link), .events = POLLIN}};
-    if (f->progress && f->progress->type->close)
-        f->progress->type->close(f->progress); /* the bar stays above */
-    fprintf(stderr, "enter leave it running, s stop with a checkpoint: ");
-    fflush(stderr);
-    while (!in[0].revents) {
-        if (poll(in, 2, -1) < 0 && errno == EINTR &&
-            (came[SIGINT] > 1 || came[SIGTERM]))
-            return true;
-        if (in[1].revents) {
-            f->over = hear(f, &f->code);
-            if (f->over)
-                return false;
-        }
-    }
-    ssize_t n = read(STDIN_FILENO, line, sizeof line - 1);
-    if (n > 0 && (line[0] == 's' || line[0] == 'S'))
-        return true;
-    f->left = n > 0 && (line[0] == '\n' || line[0] == '\r');
-    return n <= 0; /* nobody is there to ask */
+    struct front *f = data;
+    f->over = hear(f, &f->code);
+    return f->over;
+}
+
+static void
+pass_signal(void *data, int number)
+{
+    struct front *f = data;
+    etd_front_signal(f->link, number);
 }
 
 static void
 pass_signals(struct front *f)
 {
-    static int passed[SIGNALS];
-    for (int i = 1; i < SIGNALS; i++) {
-        if (came[i] == passed[i])
-            continue;
-        bool asks = i == SIGINT && passed[i] == 0 && f->run.directory[0] &&
-                    isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
-        if (asks && !ask_what_to_do(f)) {
-            came[i] = passed[i] = 0;
-            continue;
-        }
-        if (asks) /* the one that asked and the one that answered are one */
-            passed[i] = came[i] - 1;
-        for (; passed[i] < came[i]; passed[i]++)
-            etd_front_signal(f->link, i);
-    }
+    const struct cli_passing p = {
+        .fd = etd_front_fd(f->link),
+        .wait_ms = -1,
+        .can_ask = f->run.directory[0] != '\0',
+        .progress = f->progress,
+        .hear = hear_while_asking,
+        .pass = pass_signal,
+        .data = f,
+    };
+    f->left = cli_pass_signals(&p) || f->left;
 }
 
 /* ---- lines ---- */
@@ -348,7 +306,7 @@ cli_front(struct cli *c, struct etd_front *link)
     struct front f = {.c = c, .link = link};
     f.wait_end = &f.wait;
     f.said_end = &f.said;
-    catch_signals();
+    cli_passing_begin();
     et_status status = et_relay_new(c->cx, &f.relay);
     f.watches = !c->opt.detach && cli_progress_is_tui(c);
     if (status == ET_OK && !c->opt.detach && !f.watches)

@@ -3,7 +3,6 @@
  * machine's: it reads the recipe again. */
 #include "config.h"
 
-#include <jansson.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,6 @@ static const struct {
     {"resume", "a run goes on where it is: etude train --resume there"},
     {"autoresume", "a run goes on where it is: etude train --autoresume there"},
     {"dry-run", "etude validate checks a recipe here, and the worker checks it again"},
-    {"every", "its progress is not shown here; etude attach shows it"},
     {"world_size", "all ranks of a run on a worker are its own"},
     {"base_rank", "all ranks of a run on a worker are its own"},
     {"node_rank", "all ranks of a run on a worker are its own"},
@@ -232,7 +230,7 @@ fail_there(struct cli *c, const char *worker, const struct etd_answer *a)
 
 /* TEXT, "NAME goes on (1 rank). ...", is what `train -d` said there. */
 static int
-say_started(struct cli *c, const char *worker, const char *text, char *name)
+take_name(struct cli *c, const char *worker, const char *text, char *name)
 {
     size_t n = strcspn(text, " ");
     snprintf(name, ET_RUN_NAME, "%.*s", (int)n, text);
@@ -241,10 +239,6 @@ say_started(struct cli *c, const char *worker, const char *text, char *name)
         return cli_fail(c, CLI_E_PROTOCOL, NULL, "%s does not say how it is called",
                         worker);
     }
-    if (c->opt.json)
-        return cli_print_json(json_pack("{s:s, s:s}", "name", name, "worker", worker));
-    if (!c->opt.quiet)
-        printf("%s goes on at %s. etude attach %s@%s\n", name, worker, name, worker);
     return CLI_OK;
 }
 
@@ -261,9 +255,11 @@ send_recipe(struct cli *c, const char *worker, struct etd_target *to,
     et_visible(a.text, sizeof a.text, text, strlen(text));
     if (a.kind != ETD_APPLIED)
         return fail_there(c, worker, &a);
-    int code = say_started(c, worker, a.text, to->run);
-    if (code == CLI_OK && !c->opt.detach && cli_progress_is_tui(c))
-        code = cli_watch_far(c, to);
+    int code = take_name(c, worker, a.text, to->run);
+    if (code == CLI_OK && c->opt.detach)
+        cli_say_far(c, worker, to->run);
+    else if (code == CLI_OK)
+        code = cli_front_far(c, worker, to);
     return code;
 }
 

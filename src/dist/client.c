@@ -300,6 +300,7 @@ etd_client_open(struct et_ctx *cx, const struct etd_client_options *o,
     }
     c->control = o->control;
     c->once = o->once;
+    c->has_model = o->whole; /* of what was before the first record: nothing */
     c->credit = o->credit > 0 ? o->credit : ETD_CREDIT;
     etd_join_init(&c->join, cx);
     et_status status = etd_model_new(cx, &c->model);

@@ -21,7 +21,7 @@ static void
 on_welcome(struct etd_client *c, const struct etd_frame *f)
 {
     char role[16];
-    bool is_same = memcmp(c->run, f->head.run, sizeof c->run) == 0;
+    bool is_same = !c->knows_run || memcmp(c->run, f->head.run, sizeof c->run) == 0;
     bool goes_on = etd_get_bool(&f->body, "goes_on", false);
     if (c->s.link != ETD_LINK_CONNECTING)
         return;
@@ -32,6 +32,7 @@ on_welcome(struct etd_client *c, const struct etd_frame *f)
         strcmp(etd_get_text(&f->body, "role", role, sizeof role), "operator") == 0;
     take_lease(c, f);
     memcpy(c->run, f->head.run, sizeof c->run);
+    c->knows_run = true;
     c->incarnation = f->head.incarnation;
     c->attempts = 0;
     c->s.missed = 0;

@@ -40,6 +40,7 @@ struct etd_client {
 
     unsigned char run[ETD_RUN_ID];
     int64_t incarnation;
+    bool knows_run; /* which one it is */
     bool has_model; /* of that run, up to model->seq */
     struct etd_model *model;
     struct etd_join join;

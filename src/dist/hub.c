@@ -154,10 +154,11 @@ on_hello(struct etd_hub *h, struct etd_peer *p, const void *name, size_t n,
     p->credit = credit < 0                   ? 0
                 : credit < ETD_RING_MESSAGES ? credit
                                              : ETD_RING_MESSAGES;
-    bool same = memcmp(f->head.run, h->run, ETD_RUN_ID) == 0;
-    bool goes_on =
-        p->streams &&
-        etd_stream_begin(h, p, same ? etd_get_int(&f->body, "after", -1) : -1);
+    static const unsigned char any[ETD_RUN_ID];
+    int64_t after = etd_get_int(&f->body, "after", -1);
+    bool same = memcmp(f->head.run, h->run, ETD_RUN_ID) == 0 ||
+                (after == 0 && memcmp(f->head.run, any, ETD_RUN_ID) == 0);
+    bool goes_on = p->streams && etd_stream_begin(h, p, same ? after : -1);
     send_welcome(h, p, goes_on);
 }
 

@@ -7,6 +7,8 @@ mkdir -p there/r there/home bin && chmod 700 there/r
 cat >bin/ssh <<R
 #!/bin/sh
 [ "\$1 \$2 \$3" = "-T -- lab" ] || exit 255
+[ ! -e "$dir/away" ] || exit 255
+echo \$\$ >"$dir/line"
 [ ! -e "$dir/broken" ] || { rm "$dir/broken"; exit 255; }
 shift 4
 cd "$dir/there/home" || exit 1
@@ -51,7 +53,7 @@ count() { cat there/home/runs/*/run.json 2>/dev/null | grep -c "\"state\": \"$1\
 run worker add lab ssh://lab
 exits 0 "a worker"
 
-run train small.yaml --on lab --run_name calm-heron optimizer.lr=0.05 --alg mixup
+run train small.yaml -d --on lab --run_name calm-heron optimizer.lr=0.05 --alg mixup
 exits 0 "train --on starts a run there"
 says out "calm-heron goes on at lab. etude attach calm-heron@lab" "and says how to see it"
 until_true '[ "$(count finished)" = 1 ]'
@@ -64,7 +66,7 @@ says "$1/recipe.resolved.yaml" "mixup" "as are algorithms"
 says "$1/run.json" '"recipe": "small"' "it knows what the recipe is called here"
 run worker runs lab
 says out "calm-heron" "the worker tells of it"
-run train long.yaml --on ssh://lab --json max_duration=100000000ba
+run train long.yaml -d --on ssh://lab --json max_duration=100000000ba
 exits 0 "an address will do"
 says out '"worker": "ssh://lab"' "--json has the worker and the name"
 name=$(sed -n 's/.*"name": "\([^"]*\)".*/\1/p' out)
@@ -127,7 +129,7 @@ touch broken
 run train small.yaml --on lab
 exits 69 "a worker that does not answer: exit 69"
 touch cut
-run train small.yaml --on lab --run_name once
+run train small.yaml -d --on lab --run_name once
 exits 0 "one whose answer is lost is asked again"
 says out "once goes on at lab" "for what it was asked"
 [ ! -e cut ]
@@ -167,7 +169,7 @@ is "$(cat there/home/runs/*/run.json | grep -c '"state"')" 5 "and nothing was st
 
 # Where the recipe says it.
 echo 'launch: {worker: lab}' >>small.yaml
-run train small.yaml
+run train small.yaml -d
 exits 0 "launch.worker of a recipe is as good"
 says out "goes on at lab" "as --on"
 until_true '[ "$(count finished)" = 5 ]'
@@ -176,7 +178,83 @@ run train small.yaml --unset launch.worker --quiet
 exits 0 "without it the run is here"
 [ -e runs ]
 ok $? "in its own folder"
-run rerun last --on lab --run_name twin
+run rerun last -d --on lab --run_name twin
 exits 0 "rerun takes --on, too"
 says out "twin goes on at lab" "with a name"
+
+# Without -d the run is shown as one of here is, and its end is the end.
+run train small.yaml --run_name seen
+exits 0 "a run that is watched to its end"
+says out "seen: finished after 2 batches, eval/" "has its result on standard output"
+says out "lab:$dir/there/home/runs/" "with where it is"
+says err "start seen in lab:$dir/there/home/runs/" "and plain lines like one of here"
+says err "end seen finished" "to the last"
+run train small.yaml --run_name missed --target 'Accuracy>=1.5'
+exits 6 "its exit code is the run's"
+says err "error E6003: lab: the run is finished after batch 2" "and it is said which"
+run rerun last --on lab --run_name triple --json --progress none
+exits 0 "rerun waits as well"
+says out '"exit_code": 0' "with --json there is one document, where no line was wanted"
+says out '"metrics/eval/' "with the results"
+
+# One that is slow enough not to leave the hub's memory while nobody looks.
+cat >slow.yaml <<'R'
+max_duration: 100000000ba
+seed: 3
+model: {name: mlp, hidden: 512, layers: 3}
+train_data: {name: synthetic_images, batch_size: 64, num_samples: 128, workers: 0}
+optimizer: {name: sgd, lr: 0.01}
+R
+# watch NAME ARGS...: shows a run in the background: process $front, files shown and told
+watch() {
+    "$etude" train slow.yaml --on lab --run_name "$@" >shown 2>told </dev/null &
+    front=$!
+    until_true 'grep -q "\"ev\":\"batch\"" shown'
+}
+ends() {
+    wait "$front"
+    is "$?" "$1" "$2"
+}
+# Every batch is there once, in order, from the first on.
+in_order() {
+    sed -n 's/.*"ev":"batch","ep":[0-9]*,"ba":\([0-9]*\).*/\1/p' shown |
+        awk '$1 != NR { exit 1 } END { exit NR < 2 }'
+    ok $? "$1"
+}
+watch steered --progress json
+kill -USR1 $front
+until_true 'ls there/home/runs/*/checkpoints/step-* >/dev/null 2>&1'
+ls there/home/runs/*/checkpoints/step-* >/dev/null 2>&1
+ok $? "USR1 saves it there"
+kill -INT $front
+ends 75 "INT stops it, and its exit code is 75"
+says shown '"state":"stopped","exit_code":75' "as the last line has it"
+says told "lab: the run is stopped after batch " "and the error"
+says told "etude train --resume $dir/there/home/runs/" "and how to go on"
+in_order "all its batches were shown, each once"
+
+watch severed --progress json
+touch away
+kill -9 "$(cat line)" # what ssh has become
+until_true 'grep -q "lab does not answer" shown'
+says shown "lab does not answer" "a worker that is away is waited for"
+kill -0 $front
+ok $? "for as long as it takes"
+rm away
+until_true 'grep -q "lab answers again, gap filled: " shown'
+says shown "lab answers again, gap filled: " "until it is back"
+kill -TERM $front
+ends 75 "TERM stops it"
+in_order "and of what came meanwhile nothing is missing"
+
+watch alone --progress json
+touch away
+kill -9 "$(cat line)"
+until_true 'grep -q "lab does not answer" shown'
+kill -INT $front
+ends 69 "a run that cannot be told to stop is left"
+says told "lab does not answer: alone goes on there" "as it says"
+rm away
+is "$(count running)" 1 "and it does"
+until_true 'run stop alone@lab; [ $code = 0 ]'
 finish
