@@ -32,6 +32,19 @@ is_authorized(const char *text, int line, const char *why)
 }
 
 static void
+test_drawn(void)
+{
+    struct etd_keys keys;
+    int options = 0, bad = 0;
+    for (int i = 0; i < 500; i++) {
+        bad += etd_keys_draw(cx, &keys) != ET_OK || !etd_key_is(keys.public_key);
+        options += keys.public_key[0] == '-';
+    }
+    is_int(bad, 0, "500 keys are drawn");
+    is_int(options, 0, "none of which a command line takes for an option");
+}
+
+static void
 test_authorized(void)
 {
     const double day = 24 * 3600;
@@ -165,6 +178,7 @@ main(void)
 {
     umask(022);
     cx = need_ctx();
+    test_drawn();
     test_authorized();
     test_files();
     test_workers();
