@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/seams.h"
+#include "core/base/utf8.h"
 #include "tui/app.h"
 #include "tui/format.h"
 
@@ -247,6 +248,15 @@ act_everywhere(struct tui_app *app, enum tui_action action)
     case TUI_DO_everywhere_retry:
         if (app->source && app->source->class->retry)
             app->source->class->retry(app->source);
+        else
+            tui_say(app, TUI_TEXT,
+                    "nothing to retry: this run is read as it is written");
+        return true;
+    case TUI_DO_help_close:
+        app->shows_help = false;
+        return true;
+    case TUI_DO_help_run:
+        tui_help_run(app);
         return true;
     case TUI_DO_everywhere_redraw:
         if (app->term)
@@ -289,7 +299,50 @@ tui_app_key(struct tui_app *app, int key)
     } else if (app->shows_help) {
         tui_help_key(app, key);
     } else if (!s->key || !s->key(app, app->state[app->at], key)) {
-        tui_app_act(app, tui_keys_find(&app->config.keys, tui_app_place(app), key));
+        enum tui_action action =
+            tui_keys_find(&app->config.keys, tui_app_place(app), key);
+        if (action == TUI_DO_nothing && key > ' ' && key < 127)
+            tui_say(app, TUI_TEXT, "%c does nothing here: ? shows the keys", key);
+        tui_app_act(app, action);
+    }
+}
+
+/* A key of something that is typed. False where nothing is. */
+static bool
+type(struct tui_app *app, int key)
+{
+    const struct tui_screen *s = app->screen[app->at];
+    const struct tui_popup *p = &app->popup;
+    if (p->kind != TUI_NO_POPUP) {
+        if (p->kind != TUI_PROMPT && !p->filters)
+            return false;
+        tui_popup_key(&app->popup, app, key);
+        return true;
+    }
+    if (!app->shows_help)
+        return s->key && s->key(app, app->state[app->at], key);
+    tui_help_key(app, key);
+    return true;
+}
+
+void
+tui_app_paste(struct tui_app *app, const char *text)
+{
+    size_t n = strlen(text);
+    app->changed = true;
+    while (n > 0 && text[n - 1] == ' ') /* where the line ended */
+        n--;
+    if (n >= TUI_FIELD)
+        tui_say(app, TUI_WARN, "! what was pasted is too long: cut to %d bytes",
+                TUI_FIELD - 1);
+    for (size_t at = 0; at < n;) {
+        uint32_t ch;
+        int bytes = eti_utf8_decode(text + at, n - at, &ch);
+        at += bytes > 0 ? (size_t)bytes : 1;
+        if (bytes <= 0 || type(app, (int)ch))
+            continue;
+        tui_say(app, TUI_WARN, "! nothing is typed here: what was pasted is not used");
+        return;
     }
 }
 
@@ -320,9 +373,7 @@ tui_app_mouse(struct tui_app *app, const struct tui_mouse *m)
         }
     }
     if (app->shows_help) {
-        tui_help_key(app, m->what == TUI_WHEEL_UP     ? TUI_K_UP
-                          : m->what == TUI_WHEEL_DOWN ? TUI_K_DOWN
-                                                      : TUI_K_NONE);
+        tui_help_mouse(app, m);
         return;
     }
     struct tui_mouse inside = *m;

@@ -113,6 +113,8 @@ enum tui_where tui_app_place(const struct tui_app *app);
 void *tui_app_state(struct tui_app *app, enum tui_where where);
 void tui_app_resize(struct tui_app *app, int rows, int cols);
 void tui_app_key(struct tui_app *app, int key);
+/* Types TEXT where something is typed; elsewhere it is no keys, and says so. */
+void tui_app_paste(struct tui_app *app, const char *text);
 void tui_app_act(struct tui_app *app, enum tui_action action);
 void tui_app_mouse(struct tui_app *app, const struct tui_mouse *m);
 /* A little of what there is to do, at most SECONDS. Is there more of it already? */
@@ -160,6 +162,9 @@ bool tui_size_read(const char *text, int *rows, int *cols);
 
 void tui_help_draw(struct tui_app *app, const struct tui_pane *p);
 void tui_help_key(struct tui_app *app, int key);
+/* A wheel, or a click at M of the screen: selects a row, and does what is selected. */
+void tui_help_mouse(struct tui_app *app, const struct tui_mouse *m);
+void tui_help_run(struct tui_app *app);
 void tui_palette_open(struct tui_app *app);
 
 /* ---- logs.c ---- */

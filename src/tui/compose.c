@@ -442,7 +442,8 @@ key(struct tui_app *app, void *self, int pressed)
             c->is_finding = false;
         if (pressed == TUI_K_ESC)
             tui_field_set(&c->find, "");
-        taken = tui_field_key(&c->find, pressed) || !c->is_finding;
+        taken = tui_field_key(&c->find, pressed) || !c->is_finding ||
+                (pressed >= ' ' && pressed < TUI_K_UP); /* too wide for a cell */
         list_methods(c);
         compose_list_options(c);
         return taken;

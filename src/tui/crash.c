@@ -171,7 +171,7 @@ tui_crash_begin(int in, int out, const char *crash)
     atomic_store(&c.flags, 0);
     const char *mouse = tigetstr("kmous");
     if (mouse && mouse != (char *)-1)
-        add_text("\033[?1000l\033[?1002l\033[?1006l");
+        add_text("\033[?1000l\033[?1002l\033[?1006l\033[?2004l");
     add_restore("sgr0");
     add_restore("rmkx");
     add_restore("cnorm");

@@ -91,6 +91,20 @@ tui_duration(double seconds, char buf[TUI_NUMBER])
 }
 
 const char *
+tui_span(double seconds, char buf[TUI_NUMBER])
+{
+    if (seconds < 0) /* somebody set the clock */
+        snprintf(buf, TUI_NUMBER, "-");
+    else if (seconds < 0.9995)
+        snprintf(buf, TUI_NUMBER, "%.0fms", seconds * 1000);
+    else if (seconds < 59.95)
+        snprintf(buf, TUI_NUMBER, "%.1fs", seconds);
+    else
+        tui_duration(seconds, buf);
+    return buf;
+}
+
+const char *
 tui_elapsed(double seconds, char buf[TUI_NUMBER])
 {
     int64_t s = seconds > 0 && seconds < 1e12 ? (int64_t)seconds : 0;

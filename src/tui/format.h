@@ -17,6 +17,8 @@ const char *tui_scaled(double v, char buf[TUI_NUMBER]);
 const char *tui_bytes(double bytes, char buf[TUI_NUMBER]);
 /* "12m56s"; "-" where it is not known. */
 const char *tui_duration(double seconds, char buf[TUI_NUMBER]);
+/* "48ms", "9.1s", and from a minute on "12m56s": what an experiment took. */
+const char *tui_span(double seconds, char buf[TUI_NUMBER]);
 /* "00:06:44", "3d04:10:09". */
 const char *tui_elapsed(double seconds, char buf[TUI_NUMBER]);
 /* "14:03", "14:03:02", "14:03:02.561": local time of a day; DIGITS 0, 2, 5. */

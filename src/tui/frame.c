@@ -89,6 +89,7 @@ gather_hints(const struct tui_app *app, const struct tui_binding **hint, bool wi
         for (int i = 0; i < TUI_ACTIONS - 1; i++) {
             const struct tui_binding *b = &tui_bindings[i];
             if (b->order == order && (b->hint || (wide && b->wide)) &&
+                (!app->shows_help || b->where == TUI_IN_help) && /* all else is typed */
                 tui_binding_holds(&app->config.keys, b, place(app)))
                 hint[n++] = b;
         }
@@ -117,7 +118,7 @@ fit_hints(const struct tui_app *app, const struct tui_binding **hint, int n, boo
         int total = 1, worst = -1;
         for (int i = 0; i < n; i++) {
             total += tui_width(hint_text(app, hint[i], wide, text, sizeof text)) + gap;
-            if (hint[i]->order >= 10 && hint[i]->order < 90)
+            if (hint[i]->order < 90)
                 worst = i;
         }
         if (total - gap <= room || worst < 0)

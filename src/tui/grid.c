@@ -267,6 +267,14 @@ tui_put_end(const struct tui_pane *p, int y, int end, enum tui_role role,
 }
 
 void
+tui_put_right(const struct tui_pane *p, int y, int from, int end, enum tui_role role,
+              const char *text)
+{
+    if (end - tui_width(text) >= from)
+        tui_put_end(p, y, end, role, text);
+}
+
+void
 tui_fill(const struct tui_pane *p, int y, int x, int n, uint32_t ch, enum tui_role role)
 {
     for (int i = 0; i < n; i++)

@@ -79,6 +79,9 @@ int tui_put_n(const struct tui_pane *p, int y, int x, enum tui_role role, int at
 /* Text that ends before column END. Returns the column at which it begins. */
 int tui_put_end(const struct tui_pane *p, int y, int end, enum tui_role role,
                 const char *text);
+/* The same where that is not before column FROM; else nothing. */
+void tui_put_right(const struct tui_pane *p, int y, int from, int end,
+                   enum tui_role role, const char *text);
 /* TEXT in lines of W columns, broken at blanks where it can be; P NULL: nowhere.
  * Returns how many lines. */
 int tui_put_wrapped(const struct tui_pane *p, int y, int x, int w, enum tui_role role,

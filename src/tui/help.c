@@ -64,7 +64,8 @@ put_row(const struct tui_app *app, const struct tui_pane *p, int y,
         tui_put(p, y, 1, TUI_TITLE, heading);
         return;
     }
-    tui_binding_keys(&app->config.keys, row->binding, keys, sizeof keys);
+    tui_binding_keys(&app->config.keys, row->binding, tui_app_place(app), keys,
+                     sizeof keys);
     int x = 1 + tui_put(p, y, 1, TUI_TITLE, keys);
     tui_put(p, y, x >= 1 + KEYS ? x + 1 : 1 + KEYS, selected ? TUI_FOCUS : TUI_TEXT,
             tui_bindings[row->binding].help);
@@ -79,6 +80,42 @@ gather_all(const struct tui_app *app, struct row *row, int *n_here)
     enum tui_where here = tui_app_place(app);
     *n_here = here != TUI_IN_everywhere ? gather(app, here, row) : 0;
     return *n_here + gather(app, TUI_IN_everywhere, row + *n_here);
+}
+
+/* Where the lists stand in a body of H lines and W columns: beside each other where
+ * they have room, those of everywhere on the left. */
+struct halves {
+    bool both;
+    int h;      /* lines for rows */
+    int second; /* column of the right one */
+};
+
+static struct halves
+halves_of(int h, int w, int here, int n)
+{
+    const int longer = here > n - here ? here : n - here;
+    return (struct halves){w >= 76 && longer <= h - 2, h - 2, w * 37 / 80};
+}
+
+/* What the mouse does, where there is one, in the lines from Y on. */
+static void
+put_mouse(const struct tui_app *app, const struct tui_pane *p, int y)
+{
+    static const char *const rows[][2] = {
+        {"click", "select, again: open"},
+        {"wheel", "scroll, zoom a chart"},
+        {"drag", "move a border"},
+        {"shift-drag", "select text"},
+    };
+    enum { N = sizeof rows / sizeof *rows };
+    if (*app->search.text || y + N >= p->h ||
+        (app->term && !tui_term_has_mouse(app->term)))
+        return;
+    tui_put(p, y, 1, TUI_TITLE, "MOUSE");
+    for (int i = 0; i < N; i++) {
+        tui_put(p, y + 1 + i, 1, TUI_TITLE, rows[i][0]);
+        tui_put(p, y + 1 + i, 1 + KEYS, TUI_TEXT, rows[i][1]);
+    }
 }
 
 void
@@ -97,22 +134,24 @@ tui_help_draw(struct tui_app *app, const struct tui_pane *p)
     tui_put(p, p->h - 1, 1, TUI_DIM, foot);
     if (app->help.at < n && n > 0 && row[app->help.at].binding < 0)
         app->help.at++;
-    bool both = p->w >= 76 && (here > n - here ? here : n - here) <= in.h;
-    tui_list_show(&app->help, n, both ? n : in.h);
+    const struct halves place = halves_of(p->h, p->w, here, n);
+    tui_list_show(&app->help, n, place.both ? n : in.h);
     for (int i = 0; i < n; i++) {
-        bool second = both && i < here; /* EVERYWHERE stands on the left */
-        int y = !both ? i - app->help.top : second ? i : i - here;
+        bool second = place.both && i < here;
+        int y = !place.both ? i - app->help.top : second ? i : i - here;
         struct tui_pane half =
-            tui_pane_part(&in, 0, second ? p->w * 37 / 80 : 0, in.h,
-                          both && !second ? p->w * 37 / 80 - 1 : p->w);
+            tui_pane_part(&in, 0, second ? place.second : 0, in.h,
+                          place.both && !second ? place.second - 1 : p->w);
         put_row(app, &half, y, &row[i], i == app->help.at);
     }
+    if (place.both)
+        put_mouse(app, &in, n - here + 1);
     if (n == 0)
         tui_put(&in, 1, 1, TUI_DIM, "no key does that; bksp widens the search");
 }
 
-static void
-run_selected(struct tui_app *app)
+void
+tui_help_run(struct tui_app *app)
 {
     struct row row[ROWS];
     int here, n = gather_all(app, row, &here);
@@ -144,10 +183,31 @@ tui_help_key(struct tui_app *app, int key)
                                                           : TUI_DO_everywhere_down);
             return;
         }
-    if (key == TUI_K_ESC || key == TUI_K_F1 || key == TUI_CTRL('c'))
-        app->shows_help = false;
-    else if (key == TUI_K_ENTER)
-        run_selected(app);
+    enum tui_action action = tui_keys_find(&app->config.keys, TUI_IN_help, key);
+    if (action == TUI_DO_help_close || action == TUI_DO_help_run)
+        tui_app_act(app, action);
     else if (tui_field_key(&app->search, key))
         app->help.at = 0;
+}
+
+void
+tui_help_mouse(struct tui_app *app, const struct tui_mouse *m)
+{
+    struct row row[ROWS];
+    int here, n = gather_all(app, row, &here);
+    if (m->what == TUI_WHEEL_UP || m->what == TUI_WHEEL_DOWN) {
+        tui_help_key(app, m->what == TUI_WHEEL_UP ? TUI_K_UP : TUI_K_DOWN);
+        return;
+    }
+    const struct tui_frame f = tui_layout_frame(app->grid.rows, app->grid.cols);
+    struct halves in = halves_of(f.body.h, f.body.w, here, n);
+    int line = m->y - f.body.y - 1;
+    int at = !in.both ? app->help.top + line : m->x < in.second ? here + line : line;
+    bool is_row = line >= 0 && line < in.h && at < n && row[at].binding >= 0;
+    if (m->what != TUI_CLICK || !is_row || (in.both && m->x >= in.second && at >= here))
+        return;
+    if (at == app->help.at)
+        tui_help_run(app);
+    else
+        app->help.at = at;
 }

@@ -164,14 +164,21 @@ has_key(const struct tui_keys *k, enum tui_action action, int key)
     return false;
 }
 
+/* Is B a row of WHERE, or one of everywhere's that is for it? */
+static bool
+reaches(const struct tui_binding *b, enum tui_where where)
+{
+    return b->where == where ||
+           (b->where == TUI_IN_everywhere && (!b->only || b->only & 1u << where));
+}
+
 enum tui_action
 tui_keys_find(const struct tui_keys *k, enum tui_where where, int key)
 {
     enum tui_action found = TUI_DO_nothing;
     for (int i = 0; i < TUI_ACTIONS - 1; i++) {
         const struct tui_binding *b = &tui_bindings[i];
-        if ((b->where != where && b->where != TUI_IN_everywhere) ||
-            !has_key(k, b->action, key))
+        if (!reaches(b, where) || !has_key(k, b->action, key))
             continue;
         if (b->where == where)
             return b->action;
@@ -185,7 +192,9 @@ bool
 tui_binding_holds(const struct tui_keys *k, const struct tui_binding *b,
                   enum tui_where where)
 {
-    if (b->where != TUI_IN_everywhere || where == TUI_IN_everywhere)
+    if (where == TUI_IN_everywhere)
+        return b->where == where && !b->only;
+    if (b->where != TUI_IN_everywhere)
         return b->where == where;
     for (int i = 0; i < TUI_TWINS; i++)
         if (tui_keys_find(k, where, k->key[b->action][i]) == b->action)
@@ -201,19 +210,21 @@ tui_binding_key(const struct tui_keys *k, const struct tui_binding *b,
 }
 
 const char *
-tui_binding_keys(const struct tui_keys *k, int i, char *buf, size_t size)
+tui_binding_keys(const struct tui_keys *k, int i, enum tui_where where, char *buf,
+                 size_t size)
 {
     char text[TUI_KEY_TEXT];
     size_t used = 0;
-    const enum tui_where where = tui_bindings[i].where;
+    const enum tui_where rows = tui_bindings[i].where;
     buf[0] = '\0';
     do {
         int key = k->key[tui_bindings[i].action][0];
-        if (key != TUI_K_NONE && used < size)
+        if (key != TUI_K_NONE && used < size &&
+            tui_binding_holds(k, &tui_bindings[i], where))
             used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? " " : "",
                                      tui_key_text(key, text));
         i++;
-    } while (i < TUI_ACTIONS - 1 && tui_bindings[i].where == where &&
+    } while (i < TUI_ACTIONS - 1 && tui_bindings[i].where == rows &&
              !tui_bindings[i].help);
     return buf;
 }

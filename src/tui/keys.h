@@ -27,6 +27,11 @@ enum tui_where {
 #undef TUI_WHERE_ENUM
         TUI_WHERES
 };
+/* The bit of a screen in a set of them; those with lists. */
+#define TUI_AT(word) (1u << TUI_IN_##word)
+#define TUI_LISTS                                                                      \
+    (TUI_AT(compose) | TUI_AT(monitor) | TUI_AT(runs) | TUI_AT(compare) |              \
+     TUI_AT(workers) | TUI_AT(logs))
 const char *tui_where_title(enum tui_where where); /* "Monitor" */
 const char *tui_where_word(enum tui_where where);  /* "monitor" */
 
@@ -85,6 +90,7 @@ struct tui_binding {
     const char *hint_key; /* what the hint shows in place of the key; NULL */
     const char *hint;     /* for 80 columns; NULL: only where there is room */
     const char *wide;     /* from 180 columns; NULL: as HINT */
+    unsigned only; /* of everywhere: the screens that it is for, TUI_AT; 0: all */
 };
 extern const struct tui_binding tui_bindings[]; /* TUI_ACTIONS - 1 of them, by action */
 
@@ -105,8 +111,9 @@ bool tui_binding_holds(const struct tui_keys *k, const struct tui_binding *b,
 /* The first key of B, as text. */
 const char *tui_binding_key(const struct tui_keys *k, const struct tui_binding *b,
                             char buf[TUI_KEY_TEXT]);
-/* The keys that help shows in front of row I of tui_bindings, those of the rows that
- * it speaks for included. Returns BUF. */
-const char *tui_binding_keys(const struct tui_keys *k, int i, char *buf, size_t size);
+/* The keys that the help of WHERE shows in front of row I of tui_bindings: those of the
+ * rows that it speaks for included, where they hold. Returns BUF. */
+const char *tui_binding_keys(const struct tui_keys *k, int i, enum tui_where where,
+                             char *buf, size_t size);
 
 #endif

@@ -70,6 +70,13 @@ tui_list_mouse(struct tui_list *l, const struct tui_mouse *m, int row)
     return true;
 }
 
+bool
+tui_list_opens(const struct tui_list *l, const struct tui_mouse *m, int row)
+{
+    return m->what == TUI_CLICK && row >= 0 && row < l->page && l->top + row < l->n &&
+           l->top + row == l->at;
+}
+
 void
 tui_columns(const struct tui_pane *p, int y, int x, const struct tui_column *column,
             int n, const char *const *text, enum tui_role role)

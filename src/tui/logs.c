@@ -243,11 +243,17 @@ tui_logs_jump(struct tui_app *app, double t)
 
 /* ---- drawing ---- */
 
+static const char *
+text_of(const struct line *line)
+{
+    return tui_level_text(line->level, line->text);
+}
+
 /* Lines of the screen that a line takes. */
 static int
 height(const struct logs *l, const struct line *line, int w)
 {
-    int room = w - TEXT_X, width = l->wraps ? tui_width(line->text) : 0;
+    int room = w - TEXT_X, width = l->wraps ? tui_width(text_of(line)) : 0;
     return l->wraps && room > 0 && width > room ? (width + room - 1) / room : 1;
 }
 
@@ -265,17 +271,23 @@ bytes_of(const char *text, int n)
     return at;
 }
 
-/* Marks what was searched for. */
+/* Marks what was searched for in TEXT, which stands in P, in as many lines as it needs.
+ */
 static void
-mark_found(const struct logs *l, const struct tui_pane *p, int y, const char *text)
+mark_found(const struct logs *l, const struct tui_pane *p, const char *text)
 {
-    size_t n = strlen(l->search);
-    const char *found = n ? strcasestr(text, l->search) : NULL;
+    const char *found = *l->search ? strcasestr(text, l->search) : NULL;
     if (!found)
         return;
     char before[ET_VISIBLE_MAX + 1];
     snprintf(before, sizeof before, "%.*s", (int)(found - text), text);
-    tui_mark(p, y, tui_width(before), tui_width(l->search), TUI_REVERSE);
+    int from = tui_width(before), to = from + tui_width(l->search);
+    for (int y = 0; y < p->h && (l->wraps || y == 0); y++) {
+        int left = y * p->w, a = from > left ? from - left : 0, b = to - left;
+        b = b > p->w ? p->w : b;
+        if (a < b)
+            tui_mark(p, y, a, b - a, TUI_REVERSE);
+    }
 }
 
 static void
@@ -291,17 +303,19 @@ put_line(const struct logs *l, const struct tui_pane *p, int y, const struct lin
         tui_put(p, y, 16, role, et_log_level_name((enum et_log_level)line->level));
     struct tui_pane in = tui_pane_part(p, y, TEXT_X, p->h, p->w);
     if (!l->wraps) {
-        const char *text = line->text + bytes_of(line->text, l->shift);
+        const char *text = text_of(line) + bytes_of(text_of(line), l->shift);
         tui_put(&in, 0, 0, role, text);
-        mark_found(l, &in, 0, text);
+        mark_found(l, &in, text);
         return;
     }
-    const char *at = line->text;
+    const char *at = text_of(line);
     for (int row = 0; in.w > 0 && row < in.h && (*at || row == 0); row++) {
         size_t n = bytes_of(at, in.w);
         tui_put_n(&in, row, 0, role, 0, in.w, at, n);
         at += n;
     }
+    if (in.w > 0)
+        mark_found(l, &in, text_of(line));
 }
 
 /* The first line to show so that the selected one is, with those before it. */
@@ -326,10 +340,11 @@ put_status(struct tui_app *app, const struct logs *l, const struct tui_pane *p)
     const char *name =
         app->source ? eti_facts_get(app->source->facts, "name", fact) : "";
     snprintf(rank, sizeof rank, "%d", l->rank);
-    int x = 1 + tui_putf(p, 0, 1, TUI_TEXT, "%s   %s lines", name ? name : "-",
+    int x = 1 + tui_putf(p, 0, 1, TUI_TEXT, "%s   %s", name ? name : "-",
                          tui_count(l->n_shown, count));
     if (l->n_shown != l->n)
         x += tui_putf(p, 0, x, TUI_TEXT, " of %s", tui_count(l->n, count));
+    x += tui_put(p, 0, x, TUI_TEXT, l->n == 1 ? " line" : " lines");
     x += tui_putf(p, 0, x, TUI_TEXT, "   rank %s   %s", l->rank < 0 ? "all" : rank,
                   l->is_errors_only ? "errors"
                   : l->level == ALL_LEVELS
@@ -338,9 +353,9 @@ put_status(struct tui_app *app, const struct logs *l, const struct tui_pane *p)
     if (!l->is_errors_only && l->level > ET_LOG_DEBUG)
         x += tui_put(p, 0, x, TUI_TEXT, " and worse");
     if (*l->sieve.text)
-        tui_putf(p, 0, x + 3, TUI_TITLE, "& %s", l->sieve.text);
+        x += 3 + tui_putf(p, 0, x + 3, TUI_TITLE, "& %s", l->sieve.text);
     if (l->follows)
-        tui_put_end(p, 0, p->w - 1, TUI_GOOD, "following");
+        tui_put_right(p, 0, x + 1, p->w - 1, TUI_GOOD, "following");
 }
 
 static void
@@ -442,6 +457,18 @@ close_something(struct logs *l)
     return true;
 }
 
+/* Columns of the longest line that passes. */
+static int
+widest(const struct logs *l)
+{
+    int most = 0;
+    for (int i = 0; i < l->n_shown; i++) {
+        int w = tui_width(text_of(line_at(l, l->shown[i])));
+        most = w > most ? w : most;
+    }
+    return most;
+}
+
 /* Somebody moved in the list: at its end it follows what comes. */
 static void
 moved(struct logs *l)
@@ -498,7 +525,8 @@ act(struct tui_app *app, void *self, enum tui_action action)
         l->shift = 0;
         return true;
     case TUI_DO_everywhere_right:
-        l->shift += SIDEWAYS;
+        if (!l->wraps && widest(l) > l->shift + SIDEWAYS)
+            l->shift += SIDEWAYS;
         return true;
     case TUI_DO_everywhere_left:
         l->shift = l->shift > SIDEWAYS ? l->shift - SIDEWAYS : 0;

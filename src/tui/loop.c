@@ -19,6 +19,8 @@ read_keys(struct tui_app *app, struct tui_term *term)
         any = true;
         if (key == TUI_K_MOUSE)
             tui_app_mouse(app, &mouse);
+        else if (key == TUI_K_PASTE)
+            tui_app_paste(app, tui_term_pasted(term));
         else
             tui_app_key(app, key);
     }

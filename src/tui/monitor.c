@@ -253,7 +253,7 @@ event_message(const struct tui_view *v, char *buf, size_t size)
                  e->level == ET_LOG_ERROR  ? "x "
                  : e->level == ET_LOG_WARN ? "! "
                                            : "",
-                 tui_clock(e->t, 2, clock), e->text);
+                 tui_clock(e->t, 2, clock), tui_level_text((int)e->level, e->text));
         return tui_level_role((int)e->level);
     }
     return TUI_TEXT;

@@ -323,7 +323,7 @@ put_event(const struct tui_view *v, const struct tui_pane *p, int y,
     x += wide ? 7 : 6;
     if (v->model->n_ranks > 1 && e->rank > 0)
         x += tui_putf(p, y, x, TUI_DIM, "rank %d  ", e->rank);
-    tui_put(p, y, x, event_role(e), e->text);
+    tui_put(p, y, x, event_role(e), tui_level_text((int)e->level, e->text));
     if (selected)
         tui_put_ch(p, y, 0, p->grid->glyphs->selected, TUI_FOCUS, 0);
 }

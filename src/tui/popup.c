@@ -142,7 +142,9 @@ widest(const struct tui_popup *p)
     for (int i = 0; i < p->n_items; i++)
         if (item_width(&p->item[i]) > w)
             w = item_width(&p->item[i]);
-    return w < 36 && (p->filters || p->kind == TUI_PROMPT) ? 36 : w;
+    int least = p->check ? 60 : p->filters || p->kind == TUI_PROMPT ? 36 : 0;
+    return w < least ? least
+                     : w; /* a reason has room, and what is typed moves nothing */
 }
 
 static void
@@ -216,7 +218,7 @@ tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen)
     if (p->kind == TUI_NO_POPUP)
         return;
     bool types = p->kind == TUI_PROMPT || p->filters;
-    int rows = p->kind == TUI_MENU ? p->n_items + p->filters : 2;
+    int rows = p->kind == TUI_MENU ? p->n_items + p->filters : p->check ? 3 : 2;
     if (p->filters && rows > MOST_ROWS)
         rows = MOST_ROWS; /* the rest scrolls, and typing finds it */
     int w = widest(p) + 4;
@@ -240,8 +242,8 @@ tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen)
     if (p->kind == TUI_MENU)
         put_items(p, &p->area, y);
     else
-        tui_put(&p->area, y, 0, TUI_DIM,
-                reason ? reason : "enter does it   esc leaves it");
+        tui_put_wrapped(&p->area, y, 0, w - 4, TUI_DIM,
+                        reason ? reason : "enter does it   esc leaves it");
 }
 
 /* ---- keys ---- */

@@ -64,11 +64,22 @@ runs_metric(const struct runs *r, const json_t *facts)
 
 /* ---- what keys do ---- */
 
-/* The metric of FACTS behind NOW, round and round. */
-static void
-next_metric(const json_t *facts, const char *now, char out[ET_METRIC_NAME])
+/* The metrics that any of the rivals has. The caller owns it; NULL: no memory. */
+static json_t *
+metrics_of_all(const struct runs *r)
 {
-    json_t *metrics = json_object_get(facts, "metrics"), *v;
+    json_t *all = json_object(), *facts;
+    size_t i;
+    json_array_foreach(r->rivals, i, facts)
+        json_object_update_missing(all, json_object_get(facts, "metrics"));
+    return all;
+}
+
+/* The one of METRICS behind NOW, round and round. */
+static void
+next_metric(json_t *metrics, const char *now, char out[ET_METRIC_NAME])
+{
+    json_t *v;
     const char *key, *first = NULL, *next = NULL;
     bool passed = false;
     json_object_foreach(metrics, key, v)
@@ -167,21 +178,29 @@ ask_target(struct runs *r)
     r->app->popup.data = r;
 }
 
+enum { BY_START, BY_NAME, BY_STATE, BY_SPEED, BY_TIME, BY_METRIC, SORTS };
+
+/* The fact that ID sorts by. */
+static const char *
+sort_key(const struct runs *r, int id)
+{
+    static const char *const keys[] = {"", "name", "state",
+                                       "throughput/samples_per_sec", "train_seconds"};
+    const char *metric = "";
+    if (id < BY_METRIC)
+        return keys[id];
+    for (size_t i = 0; i < json_array_size(r->list) && !*metric; i++)
+        (void)eti_run_metric(json_array_get(r->list, i), &metric);
+    return metric;
+}
+
 static void
 sorted(struct tui_app *app, void *data, int id, const char *text)
 {
-    static const char *const keys[] = {"", "name", "state",
-                                       "throughput/samples_per_sec"};
     struct runs *r = data;
-    const char *metric = "";
     (void)app;
     (void)text;
-    if (id == 9)
-        (void)eti_run_metric(runs_selected(r), &metric);
-    snprintf(r->sort, sizeof r->sort, "%s",
-             id == 9   ? metric
-             : id == 8 ? "train_seconds"
-                       : keys[id]);
+    snprintf(r->sort, sizeof r->sort, "%s", sort_key(r, id));
     runs_choose(r);
 }
 
@@ -189,18 +208,22 @@ static void
 ask_sort(struct runs *r)
 {
     static const struct tui_item items[] = {
-        {.id = 0, .key = 's', .text = "when it was started, the newest first"},
-        {.id = 1, .key = 'n', .text = "name"},
-        {.id = 2, .key = 'w', .text = "state"},
-        {.id = 9, .key = 'm', .text = "its metric, the best first"},
-        {.id = 8, .key = 't', .text = "time of training"},
-        {.id = 3, .key = 'v', .text = "samples a second"},
+        {.id = BY_START, .key = 's', .text = "when it was started, the newest first"},
+        {.id = BY_NAME, .key = 'n', .text = "name"},
+        {.id = BY_STATE, .key = 'w', .text = "state"},
+        {.id = BY_METRIC, .key = 'm', .text = "its metric, the best first"},
+        {.id = BY_TIME, .key = 't', .text = "time of training"},
+        {.id = BY_SPEED, .key = 'v', .text = "samples a second"},
     };
-    if (tui_popup_menu(&r->app->popup, r->app->cx, "sort by", items,
-                       sizeof items / sizeof *items) != ET_OK) {
+    if (tui_popup_menu(&r->app->popup, r->app->cx, "sort by", items, SORTS) != ET_OK) {
         tui_say_error(r->app);
         return;
     }
+    for (int i = 0; i < SORTS; i++)
+        if (strcmp(sort_key(r, items[i].id), r->sort) == 0) {
+            r->app->popup.list.at = i;
+            break;
+        }
     r->app->popup.done = sorted;
     r->app->popup.data = r;
 }
@@ -209,7 +232,7 @@ static void
 metric_chosen(struct tui_app *app, void *data, int id, const char *text)
 {
     struct runs *r = data;
-    json_t *metrics = json_object_get(json_array_get(r->rivals, 0), "metrics"), *v;
+    json_t *metrics = metrics_of_all(r), *v;
     const char *key;
     (void)app;
     (void)text;
@@ -218,6 +241,7 @@ metric_chosen(struct tui_app *app, void *data, int id, const char *text)
         if (id-- == 0)
             snprintf(r->metric, sizeof r->metric, "%s", key);
     }
+    json_decref(metrics);
     r->target[0] = '\0';
     runs_contest(r);
 }
@@ -227,23 +251,42 @@ ask_metric(struct runs *r)
 {
     enum { MOST = 64 };
     struct tui_item item[MOST];
-    json_t *metrics = json_object_get(json_array_get(r->rivals, 0), "metrics"), *v;
+    json_t *metrics = metrics_of_all(r), *v;
     const char *key;
-    int n = 0;
+    int n = 0, now = 0;
     json_object_foreach(metrics, key, v)
     {
         if (n == MOST)
             break;
         item[n] = (struct tui_item){.id = n};
         snprintf(item[n].text, sizeof item[n].text, "%.79s", key);
+        now = strcmp(key, r->contest.metric) == 0 ? n : now;
         n++;
     }
-    if (n == 0 ||
-        tui_popup_menu(&r->app->popup, r->app->cx, "metric", item, n) != ET_OK)
+    json_decref(metrics);
+    if (n == 0) {
+        tui_say(r->app, TUI_WARN, "! none of these runs has recorded a metric");
         return;
+    }
+    if (tui_popup_menu(&r->app->popup, r->app->cx, "metric", item, n) != ET_OK) {
+        tui_say_error(r->app);
+        return;
+    }
+    r->app->popup.list.at = now;
     r->app->popup.filters = true;
     r->app->popup.done = metric_chosen;
     r->app->popup.data = r;
+}
+
+/* To the next metric. */
+static void
+turn_metric(struct runs *r)
+{
+    json_t *metrics = metrics_of_all(r);
+    next_metric(metrics, r->contest.metric, r->metric);
+    json_decref(metrics);
+    r->target[0] = '\0';
+    runs_contest(r);
 }
 
 /* ---- keys ---- */
@@ -267,9 +310,14 @@ act_in_compare(struct runs *r, enum tui_action action)
         tui_say(r->app, TUI_TEXT, "by %s", eti_figure_names[r->contest.by]);
         return true;
     case TUI_DO_compare_panel:
-        next_metric(json_array_get(r->rivals, 0), r->contest.metric, r->metric);
-        r->target[0] = '\0';
-        runs_contest(r);
+        turn_metric(r);
+        return true;
+    case TUI_DO_everywhere_left:
+        r->first -= r->first > 0;
+        return true;
+    case TUI_DO_everywhere_right:
+        r->first +=
+            r->first + 1 < r->contest.n; /* drawing stops at the last that fits */
         return true;
     case TUI_DO_compare_names:
         r->hides_names = !r->hides_names;
@@ -299,11 +347,9 @@ act(struct tui_app *app, void *self, enum tui_action action)
         return true;
     switch (action) {
     case TUI_DO_runs_mark:
-    case TUI_DO_everywhere_toggle:
         mark(r);
         return true;
     case TUI_DO_runs_open:
-    case TUI_DO_everywhere_open:
         watch(r);
         return true;
     case TUI_DO_runs_filter:
@@ -324,7 +370,8 @@ act(struct tui_app *app, void *self, enum tui_action action)
         runs_tag(r);
         return true;
     case TUI_DO_runs_panel:
-        next_metric(runs_selected(r), runs_metric(r, runs_selected(r)), r->shown);
+        next_metric(json_object_get(runs_selected(r), "metrics"),
+                    runs_metric(r, runs_selected(r)), r->shown);
         return true;
     case TUI_DO_runs_rerun:
         rerun(r);
@@ -338,7 +385,7 @@ act(struct tui_app *app, void *self, enum tui_action action)
     case TUI_DO_everywhere_full:
         r->is_full = !r->is_full;
         return true;
-    case TUI_DO_everywhere_undo:
+    case TUI_DO_runs_restore:
         runs_restore(r);
         return true;
     case TUI_DO_everywhere_retry:
@@ -366,7 +413,7 @@ key(struct tui_app *app, void *self, int pressed)
     } else if (pressed == TUI_K_ENTER) {
         r->is_typing = false;
     } else if (!tui_field_key(&r->filter, pressed)) {
-        return false;
+        return pressed >= ' ' && pressed < TUI_K_UP; /* too wide for a cell */
     }
     runs_choose(r);
     return true;
@@ -376,9 +423,13 @@ static void
 mouse(struct tui_app *app, void *self, const struct tui_mouse *m)
 {
     struct runs *r = self;
-    (void)app;
     struct tui_list *l = r->compares ? &r->keys : &r->rows;
-    tui_list_mouse(l, m, r->compares ? -1 : m->y - 3);
+    int first = tui_size_of(app->grid.rows, app->grid.cols) == TUI_TINY ? 1 : 3;
+    int row = r->compares || m->x >= r->list_w ? -1 : m->y - first;
+    if (tui_list_opens(l, m, row))
+        watch(r);
+    else
+        tui_list_mouse(l, m, row);
 }
 
 static enum tui_where
@@ -462,7 +513,7 @@ open_screen(struct tui_app *app, void *self)
     tui_job_stop(&r->job);
     r->marks = json_object();
     r->judged = json_object();
-    ET_TRY(et_alloc(app->cx, TUI_R_CURVES * sizeof *r->curve, &block));
+    ET_TRY(et_alloc(app->cx, TUI_R_CACHE * sizeof *r->curve, &block));
     r->curve = block;
     ET_TRY(eti_index_open(app->cx, NULL, &r->index));
     if (eti_index_problem(r->index))

@@ -22,7 +22,11 @@ struct tui_runs_setup {
 };
 et_status tui_runs_setup(struct tui_app *app, const struct tui_runs_setup *setup);
 
-enum { TUI_R_CURVES = 6, TUI_R_POINTS = 257 };
+enum {
+    TUI_R_CURVES = 6, /* in one chart */
+    TUI_R_CACHE = 16, /* that are kept: a screen has two charts at most */
+    TUI_R_POINTS = 257,
+};
 
 /* A metric of a run over its time. */
 struct runs_curve {
@@ -44,6 +48,7 @@ struct runs {
     char problem[200];
 
     struct tui_list rows;
+    int list_w; /* columns that they take, for the mouse */
     struct tui_field filter;
     char last_filter[TUI_FIELD];       /* the last that was right */
     char fault[160];                   /* of the filter that is typed; "" */
@@ -56,10 +61,11 @@ struct runs {
     struct eti_contest contest; /* its facts are those of RIVALS */
     json_t *rivals, *differences;
     struct tui_list keys;        /* rows of the differences */
+    int first;                   /* of the rivals that have a column and a curve */
     char metric[ET_METRIC_NAME]; /* of the contest, chosen by hand; "" */
     char shown[ET_METRIC_NAME];  /* of the list's chart, likewise */
 
-    struct runs_curve *curve; /* [TUI_R_CURVES], those used last */
+    struct runs_curve *curve; /* [TUI_R_CACHE], those used last */
     int next_curve;
     struct tui_job job;
     char job_file[PATH_MAX]; /* where its answer goes; "": it writes itself */

@@ -9,16 +9,10 @@
 #include "core/loggers/progress.h"
 #include "tui/format.h"
 #include "tui/glyphs.h"
+#include "tui/monitor.h"
 #include "tui/runs.h"
 
 enum { KEY = 34, CELL = 13 };
-
-static const char *
-last_part(const char *metric)
-{
-    const char *slash = strrchr(metric, '/');
-    return slash ? slash + 1 : metric;
-}
 
 /* ---- curves ---- */
 
@@ -63,6 +57,8 @@ runs_draw_curves(struct runs *r, const struct tui_pane *p, const json_t *const *
     int x = 24; /* whose line is whose: on the axis */
     for (int i = 0, k = 0; i < n && i < TUI_R_CURVES; i++) {
         const char *name = runs_fact(facts[i], "name");
+        if (runs_curve_of(r, facts[i], metric)->n == 0)
+            continue; /* no line is its */
         snprintf(part, sizeof part, " %.20s ", name);
         if (x + tui_width(part) + 12 > p->w)
             break;
@@ -119,11 +115,7 @@ cost_text(const struct eti_contest *k, double cost, char buf[TUI_NUMBER])
     default:
         break;
     }
-    if (cost < 60)
-        snprintf(buf, TUI_NUMBER, "%.1fs", cost);
-    else
-        tui_duration(cost, buf);
-    return buf;
+    return tui_span(cost, buf);
 }
 
 /* From one of the front to the next. */
@@ -205,6 +197,8 @@ draw_pareto(struct runs *r, const struct tui_pane *p)
         return;
     }
     double margin = 0.1 * (f.high - f.low);
+    if (margin <= 0) /* all are alike: a scale around that */
+        margin = f.high != 0 ? 0.1 * fabs(f.high) : 1;
     f.low -= margin;
     f.high += margin;
     for (int y = 0; y < in.h; y++) {
@@ -237,18 +231,39 @@ value_text(const json_t *v, char *buf, size_t size)
     return buf;
 }
 
+/* How a table of W columns is cut. */
+struct cut {
+    int key;      /* columns of the keys */
+    int first, n; /* of the runs, those that have a column */
+};
+
+/* KEY columns do for the keys, more where the longest is longer and there is room. */
+static struct cut
+cut_table(int w, int n, int first, int longest)
+{
+    int room = w - n * CELL, wanted = longest + 3 > KEY ? longest + 3 : KEY;
+    int key = room > wanted ? wanted : room < 20 ? 20 : room;
+    int beside = (w - key) / CELL > 0 ? (w - key) / CELL : 1;
+    beside = beside < n ? beside : n;
+    return (struct cut){key, first < n - beside ? first : n - beside, beside};
+}
+
+/* Of a key that is too long the end is shown, which tells more. */
 static void
-put_cells(const struct tui_pane *p, int y, const char *key, int n,
+put_cells(const struct tui_pane *p, int y, const char *key, const struct cut *c,
           const char *(*cell)(const struct eti_contest *k, const void *data, int i,
                               char buf[64]),
           const struct eti_contest *k, const void *data)
 {
     char text[64];
-    int room = p->w - n * CELL > 20 ? p->w - n * CELL : 20;
-    tui_put_n(p, y, 1, TUI_TEXT, 0, (room < KEY ? room : KEY) - 2, key, strlen(key));
-    for (int i = 0; i < n; i++) {
-        const char *t = cell(k, data, i, text);
-        int end = (room < KEY ? room : KEY) + (i + 1) * CELL;
+    int most = c->key - 2, n_key = (int)strlen(key);
+    if (n_key > most && most > 4)
+        tui_putf(p, y, 1, TUI_TEXT, "..%s", key + n_key - most + 2);
+    else
+        tui_put(p, y, 1, TUI_TEXT, key);
+    for (int i = 0; i < c->n; i++) {
+        const char *t = cell(k, data, c->first + i, text);
+        int end = c->key + (i + 1) * CELL;
         char cut[CELL];
         snprintf(cut, sizeof cut, "%.*s", CELL - 1, t);
         if (end <= p->w)
@@ -301,17 +316,27 @@ draw_table(struct runs *r, const struct tui_pane *p, const struct eti_contest *k
 {
     const char *key;
     json_t *v;
-    char label[ET_METRIC_NAME + 32];
+    char label[ET_METRIC_NAME + 64], metric[ET_METRIC_NAME];
     int y = 2, i = 0, figures = 3, rows = p->h - 2 - figures;
-    tui_title(p, 0, "what differs (only rows that do)", false);
-    put_cells(p, 1, "key", k->n, name_cell, k, NULL);
+    int longest = 0;
+    json_object_foreach((json_t *)differences, key, v) longest =
+        (int)strlen(key) > longest ? (int)strlen(key) : longest;
+    const struct cut c = cut_table(p->w, k->n, r->first, longest);
+    r->first = c.first;
+    snprintf(label, sizeof label, "what differs (only rows that do)");
+    if (c.n < k->n)
+        snprintf(label, sizeof label, "what differs: runs %d-%d of %d, %s", c.first + 1,
+                 c.first + c.n, k->n,
+                 r->compares ? "left right: others" : "C shows all");
+    tui_title(p, 0, label, false);
+    put_cells(p, 1, "key", &c, name_cell, k, NULL);
     tui_list_show(&r->keys, (int)json_object_size(differences), rows > 0 ? rows : 1);
     json_object_foreach((json_t *)differences, key, v)
     {
         if (i >= r->keys.top && y < 2 + rows) {
             if (i == r->keys.at && r->keys.n > rows)
                 tui_put_ch(p, y, 0, p->grid->glyphs->selected, TUI_FOCUS, 0);
-            put_cells(p, y++, key, k->n, config_cell, k, key);
+            put_cells(p, y++, key, &c, config_cell, k, key);
         }
         i++;
     }
@@ -321,10 +346,10 @@ draw_table(struct runs *r, const struct tui_pane *p, const struct eti_contest *k
         return;
     snprintf(label, sizeof label, "%s to %s", eti_figure_names[k->by],
              k->has_target ? k->target_text : "its best");
-    put_cells(p, y++, label, k->n, to_cell, k, NULL);
-    snprintf(label, sizeof label, "best %s", last_part(k->metric));
-    put_cells(p, y++, label, k->n, best_cell, k, NULL);
-    put_cells(p, y, "Pareto front", k->n, front_cell, k, NULL);
+    put_cells(p, y++, label, &c, to_cell, k, NULL);
+    snprintf(label, sizeof label, "best %s", tui_metric_label(k->metric, metric));
+    put_cells(p, y++, label, &c, best_cell, k, NULL);
+    put_cells(p, y, "Pareto front", &c, front_cell, k, NULL);
 }
 
 void
@@ -380,17 +405,23 @@ runs_draw_compare(struct runs *r, const struct tui_pane *p)
 {
     const struct eti_contest *k = &r->contest;
     const json_t *facts[TUI_R_CURVES];
-    char title[200];
+    char title[200], label[ET_METRIC_NAME];
     int chart = p->h >= 12 ? (p->h - 1) / 2 : 0, n = 0;
-    tui_putf(p, 0, 1, TUI_TEXT, "compare %d runs   %s%s", k->n,
-             k->has_target ? "target " : "no target",
-             k->has_target ? k->target_text : "");
-    snprintf(title, sizeof title, "x: %s   P %s",
-             k->by == ETI_TIME ? "wall clock" : eti_figure_names[k->by],
+    int used = 1 + tui_putf(p, 0, 1, TUI_TEXT, "compare %d runs   %s%s", k->n,
+                            k->has_target ? "target " : "no target",
+                            k->has_target ? k->target_text : "");
+    /* Curves are always drawn over the clock. */
+    snprintf(title, sizeof title, "%s %s   P %s", r->shows_pareto ? "x:" : "by",
+             k->by == ETI_TIME && r->shows_pareto ? "wall clock"
+                                                  : eti_figure_names[k->by],
              r->shows_pareto ? "curves" : "pareto");
-    tui_put_end(p, 0, p->w - 1, TUI_TEXT, title);
+    tui_put_right(p, 0, used + 1, p->w - 1, TUI_TEXT, title);
+    const struct tui_pane table =
+        tui_pane_part(p, 1 + chart, 0, p->h - 1 - chart, p->w);
+    draw_table(r, &table, k, r->differences); /* it settles which runs are shown */
     if (chart > 0) {
-        const char *metric = *k->metric ? last_part(k->metric) : "nothing";
+        const char *metric =
+            *k->metric ? tui_metric_label(k->metric, label) : "nothing";
         if (r->shows_pareto)
             snprintf(title, sizeof title,
                      "%.60s vs %s (log)   # on the front   + dominated", metric,
@@ -400,14 +431,11 @@ runs_draw_compare(struct runs *r, const struct tui_pane *p)
         const struct tui_pane top = tui_pane_part(p, 1, 0, chart, p->w);
         const struct tui_pane in = tui_pane_part(&top, 1, 0, chart - 1, p->w);
         tui_title(&top, 0, title, false);
-        for (int i = 0; i < k->n && i < TUI_R_CURVES; i++)
+        for (int i = r->first; i < k->n && n < TUI_R_CURVES; i++)
             facts[n++] = k->run[i].facts;
         if (r->shows_pareto)
             draw_pareto(r, &in);
         else
             runs_draw_curves(r, &in, facts, n, k->metric);
     }
-    const struct tui_pane table =
-        tui_pane_part(p, 1 + chart, 0, p->h - 1 - chart, p->w);
-    draw_table(r, &table, k, r->differences);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "core/callbacks/callbacks.h"
 
 static const char FOLDER[] = "runs";
 
@@ -109,11 +110,11 @@ const struct runs_curve *
 runs_curve_of(struct runs *r, const json_t *facts, const char *metric)
 {
     const char *directory = runs_fact(facts, "directory");
-    for (int i = 0; i < TUI_R_CURVES; i++)
+    for (int i = 0; i < TUI_R_CACHE; i++)
         if (strcmp(r->curve[i].directory, directory) == 0 &&
             strcmp(r->curve[i].metric, metric) == 0 && r->curve[i].ba == ba_of(facts))
             return &r->curve[i];
-    struct runs_curve *c = &r->curve[r->next_curve++ % TUI_R_CURVES];
+    struct runs_curve *c = &r->curve[r->next_curve++ % TUI_R_CACHE];
     snprintf(c->directory, sizeof c->directory, "%s", directory);
     snprintf(c->metric, sizeof c->metric, "%s", metric);
     c->ba = ba_of(facts);
@@ -170,7 +171,7 @@ runs_contest(struct runs *r)
         tui_say_error(r->app);
     if (*r->metric && !k->target_text) {
         snprintf(k->metric, sizeof k->metric, "%s", r->metric);
-        k->less = strstr(r->metric, "Accuracy") == NULL;
+        k->less = eti_less_is_better(k->metric);
     }
     for (int i = 0; i < k->n; i++)
         if (eti_contest_judge(k, i) != ET_OK)
@@ -194,6 +195,7 @@ runs_compare(struct runs *r)
         return false;
     }
     r->keys = (struct tui_list){0};
+    r->first = 0;
     r->metric[0] = '\0';
     runs_contest(r);
     return true;

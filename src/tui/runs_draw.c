@@ -13,6 +13,7 @@
 #include "core/loggers/progress.h"
 #include "tui/format.h"
 #include "tui/glyphs.h"
+#include "tui/monitor.h"
 #include "tui/runs.h"
 
 enum {
@@ -107,7 +108,8 @@ best_text(const json_t *facts, char buf[TUI_NUMBER])
     return tui_value(json_is_number(best) ? json_number_value(best) : NAN, buf);
 }
 
-static void
+/* Returns the column behind them. */
+static int
 put_methods(const struct tui_pane *p, int y, int x, const json_t *facts)
 {
     json_t *v;
@@ -117,12 +119,22 @@ put_methods(const struct tui_pane *p, int y, int x, const json_t *facts)
         const char *name = json_string_value(v);
         if (x + tui_width(name) >= p->w) {
             tui_put(p, y, x < p->w - 2 ? x : p->w - 2, TUI_DIM, "..");
-            return;
+            return p->w;
         }
         x += tui_put(p, y, x, TUI_DIM, name) + 1;
     }
-    if (*runs_fact(facts, "tags"))
-        tui_putf(p, y, x, TUI_TITLE, "#%s", runs_fact(facts, "tags"));
+    return x;
+}
+
+/* "#best #to-keep". */
+static void
+put_tags(const struct tui_pane *p, int y, int x, const json_t *facts)
+{
+    for (const char *at = runs_fact(facts, "tags"); *(at += strspn(at, " ,"));) {
+        size_t n = strcspn(at, " ,");
+        x += tui_putf(p, y, x, TUI_TITLE, "#%.*s", (int)n, at) + 1;
+        at += n;
+    }
 }
 
 static void
@@ -146,11 +158,7 @@ put_run(struct runs *r, const struct tui_pane *p, int y, const json_t *facts)
     }
     put_progress(r, p, y, facts, TUI_TEXT);
     tui_put_end(p, y, METRIC, TUI_TEXT, best_text(facts, a));
-    if (to < 60)
-        snprintf(a, sizeof a, "%.1fs", to);
-    else
-        tui_duration(to, a);
-    tui_put_end(p, y, TO, TUI_TEXT, a);
+    tui_put_end(p, y, TO, TUI_TEXT, tui_span(to, a));
     const json_t *speed =
         json_object_get(json_object_get(json_object_get(facts, "metrics"),
                                         "throughput/samples_per_sec"),
@@ -171,7 +179,7 @@ put_run(struct runs *r, const struct tui_pane *p, int y, const json_t *facts)
                     isfinite(cost) ? eti_money_text(price_of(r), cost, a, sizeof a)
                                    : "-");
     }
-    put_methods(p, y, x, facts);
+    put_tags(p, y, put_methods(p, y, x, facts), facts);
 }
 
 /* ---- the list ---- */
@@ -228,22 +236,32 @@ draw_status(struct runs *r, const struct tui_pane *p)
                   *r->filter.text ? r->filter.n : 3);
     snprintf(text, sizeof text, "%zu of %zu runs   sort: %.30s", n, of,
              *r->sort ? r->sort : "newest");
-    tui_put_end(p, 0, p->w - 1, TUI_TEXT, text);
+    size_t left = *r->filter.text && !r->is_typing ? r->filter.n : 3;
+    int from = r->is_typing || (int)left > p->w / 2 - 4 ? p->w / 2 : 3 + (int)left + 1;
+    tui_put_right(p, 0, from, p->w - 1, TUI_TEXT, text);
+}
+
+static void
+put_rows(struct runs *r, const struct tui_pane *p)
+{
+    r->list_w = p->w;
+    tui_list_show(&r->rows, (int)json_array_size(r->list), p->h);
+    for (int i = 0; i < p->h && r->rows.top + i < r->rows.n; i++) {
+        int at = r->rows.top + i;
+        if (at == r->rows.at)
+            tui_put_ch(p, i, 0, p->grid->glyphs->selected, TUI_FOCUS, 0);
+        put_run(r, p, i, json_array_get(r->list, (size_t)at));
+    }
 }
 
 static void
 draw_list(struct runs *r, const struct tui_pane *p)
 {
+    int rows = p->h - 3;
+    const struct tui_pane in = tui_pane_part(p, 2, 0, rows, p->w);
     put_header(r, p, 0);
     tui_fill(p, 1, 0, p->w, p->grid->glyphs->across, TUI_DIM);
-    int rows = p->h - 3;
-    tui_list_show(&r->rows, (int)json_array_size(r->list), rows);
-    for (int i = 0; i < rows && r->rows.top + i < r->rows.n; i++) {
-        int at = r->rows.top + i;
-        if (at == r->rows.at)
-            tui_put_ch(p, 2 + i, 0, p->grid->glyphs->selected, TUI_FOCUS, 0);
-        put_run(r, p, 2 + i, json_array_get(r->list, (size_t)at));
-    }
+    put_rows(r, &in);
     tui_put(p, p->h - 1, 1, TUI_DIM,
             "* running  + finished  x failed  p stopped, resumable");
     int below = r->rows.n - r->rows.top - rows;
@@ -283,6 +301,7 @@ put_versus(const struct runs *r, const struct tui_pane *p, int y, const json_t *
 {
     const json_t *other = other_than(r, facts);
     const char *metric;
+    char label[ET_METRIC_NAME];
     int x = 1;
     if (!other) {
         tui_put(p, y, x, TUI_DIM, "mark another run to measure this one by it");
@@ -292,16 +311,17 @@ put_versus(const struct runs *r, const struct tui_pane *p, int y, const json_t *
     const json_t *m = json_object_get(eti_run_metric(facts, &metric), "best");
     const json_t *n = json_object_get(eti_run_metric(other, &metric), "best");
     x += tui_putf(p, y, x, TUI_TEXT, "vs %s:", runs_fact(other, "name")) + 1;
+    if (!(a > 0 && b > 0) && !(json_is_number(m) && json_is_number(n)))
+        tui_put(p, y, x, TUI_DIM, "one of the two was not evaluated");
     if (a > 0 && b > 0)
         x += tui_putf(p, y, x, a <= b ? TUI_GOOD : TUI_WARN, "%.2gx %s to %s",
                       a <= b ? b / a : a / b, a <= b ? "faster" : "slower",
                       *r->target ? "the target" : "its best") +
              2;
     if (json_is_number(m) && json_is_number(n))
-        x += tui_putf(p, y, x, TUI_TEXT, "%+.4g %s",
-                      json_number_value(m) - json_number_value(n),
-                      strrchr(metric, '/') + 1) +
-             2;
+        tui_putf(p, y, x, TUI_TEXT, "%+.4g %s",
+                 json_number_value(m) - json_number_value(n),
+                 tui_metric_label(metric, label));
 }
 
 static void
@@ -321,11 +341,11 @@ draw_detail(struct runs *r, const struct tui_pane *p)
     put_fact(p, 1, &x, "", facts, "state");
     put_fact(p, 1, &x, "", facts, "model");
     put_fact(p, 1, &x, "seed", facts, "seed");
-    put_fact(p, 1, &x, "#", facts, "tags");
+    put_tags(p, 1, x, facts);
     x = 1 + tui_put(p, 2, 1, TUI_DIM, "on: ");
     if (json_array_size(json_object_get(facts, "algorithms")) == 0)
         tui_put(p, 2, x, TUI_DIM, "nothing");
-    put_methods(p, 2, x, facts);
+    (void)put_methods(p, 2, x, facts);
     put_versus(r, p, 3, facts);
     const json_t *other = other_than(r, facts);
     const json_t *both[] = {facts, other};
@@ -411,7 +431,7 @@ runs_draw(struct tui_app *app, void *self, const struct tui_pane *p)
     } else if (json_array_size(r->list) == 0) {
         draw_none(p);
     } else if (size == TUI_TINY) {
-        put_run(r, p, 1, runs_selected(r));
+        put_rows(r, &rest);
     } else if (size == TUI_SMALL || r->is_full) {
         draw_list(r, &rest);
     } else if (size == TUI_FULL) {

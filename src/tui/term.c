@@ -26,7 +26,13 @@
 #undef lines /* of term.h, as short as they come */
 #undef columns
 
-enum { ESCAPE_MS = 25, PAIRS_FROM = 1, KEY_OF_MOUSE = KEY_MAX + 1 };
+enum {
+    ESCAPE_MS = 25,
+    PAIRS_FROM = 1,
+    KEY_OF_MOUSE = KEY_MAX + 1,
+    KEY_OF_PASTE,
+    KEY_OF_PASTE_END,
+};
 
 struct tui_term {
     struct et_ctx *cx;
@@ -37,9 +43,12 @@ struct tui_term {
     struct tui_grid shown; /* what is on the terminal; no cell: nothing of ours */
     char notice[160];
     bool gone; /* the terminal hung up */
-    bool has_mouse, tells_mouse;
+    bool has_mouse, has_paste, tells;
     char report[24]; /* of the mouse, as far as it has come */
     int n_report;    /* bytes; -1: none is under way */
+    bool is_pasting;
+    char pasted[TUI_PASTE];
+    size_t n_pasted;
 };
 
 /* ---- opening ---- */
@@ -105,6 +114,8 @@ begin_input(void)
     set_escdelay(ESCAPE_MS);
     define_arrows();
     define_key("\033[<", KEY_OF_MOUSE);
+    define_key("\033[200~", KEY_OF_PASTE);
+    define_key("\033[201~", KEY_OF_PASTE_END);
 }
 
 static et_status
@@ -136,7 +147,8 @@ begin(struct tui_term *t, const struct tui_term_config *config)
     ET_TRY(read_theme(t, config));
     begin_input();
     const char *mouse = tigetstr("kmous");
-    t->has_mouse = config->mouse && mouse && mouse != (char *)-1;
+    t->has_paste = mouse && mouse != (char *)-1; /* terminals have both or neither */
+    t->has_mouse = config->mouse && t->has_paste;
     if (t->has_color)
         begin_colors(t);
     tui_crash_catch();
@@ -161,16 +173,21 @@ tui_term_open(struct et_ctx *cx, const struct tui_term_config *config,
     return status;
 }
 
-/* Presses, releases, and moves while a button is down, in the form of SGR 1006. That of
- * ncurses joins what comes at once, and so loses the steps of a drag. */
+/* Presses, releases, and moves while a button is down, in the form of SGR 1006: that of
+ * ncurses joins what comes at once, and so loses the steps of a drag. And pasted text
+ * in brackets, so that it is not taken for keys. */
 static void
-tell_mouse(struct tui_term *t, bool on)
+tell(struct tui_term *t, bool on)
 {
-    const char *ask = on ? "\033[?1002h\033[?1006h" : "\033[?1002l\033[?1006l";
-    if (!t->has_mouse || on == t->tells_mouse)
+    char ask[48];
+    if (!t->has_paste || on == t->tells)
         return;
-    if (write(t->out, ask, strlen(ask)) > 0) /* else there is no mouse */
-        t->tells_mouse = on;
+    const char *mouse = !t->has_mouse ? ""
+                        : on          ? "\033[?1002h\033[?1006h"
+                                      : "\033[?1002l\033[?1006l";
+    snprintf(ask, sizeof ask, "%s\033[?2004%c", mouse, on ? 'h' : 'l');
+    if (write(t->out, ask, strlen(ask)) > 0) /* else there is neither */
+        t->tells = on;
 }
 
 void
@@ -180,7 +197,7 @@ tui_term_close(struct tui_term **term)
     if (!t)
         return;
     if (t->screen) {
-        tell_mouse(t, false);
+        tell(t, false);
         endwin();
         delscreen(t->screen);
     }
@@ -267,7 +284,7 @@ tui_term_show(struct tui_term *t, const struct tui_grid *g)
     tui_grid_copy(&t->shown, g);
     put_cursor(g);
     refresh();
-    tell_mouse(t, true);
+    tell(t, true);
 }
 
 void
@@ -309,7 +326,7 @@ read_report(const struct tui_term *t, struct tui_mouse *mouse)
         mouse->what = number ? TUI_WHEEL_DOWN : TUI_WHEEL_UP;
     else if (button & WHEEL)
         return TUI_K_NONE;
-    else if (number == RIGHT && end == 'M' && !(button & MOVE))
+    else if (number == RIGHT && end == 'M')
         mouse->what = TUI_RIGHT_CLICK;
     else if (number == 0)
         mouse->what = end == 'm' ? TUI_RELEASE : button & MOVE ? TUI_DRAG : TUI_CLICK;
@@ -364,6 +381,45 @@ special_key(wint_t code)
     return TUI_K_NONE;
 }
 
+static void
+begin_paste(struct tui_term *t)
+{
+    t->is_pasting = true;
+    t->n_pasted = 0;
+    t->pasted[0] = '\0';
+}
+
+/* One more character of a pasted text. What is no text is a blank; an escape of its own
+ * ends it, too, lest a terminal that forgets the end takes all keys away. */
+static int
+pasted_key(struct tui_term *t, bool is_code, wint_t ch)
+{
+    char utf8[5];
+    if (is_code ? ch == KEY_OF_PASTE_END : ch == TUI_K_ESC) {
+        t->is_pasting = false;
+        return TUI_K_PASTE;
+    }
+    size_t n = (size_t)tui_utf8(is_code || ch < ' ' || ch == 127 ? ' ' : ch, utf8);
+    if (t->n_pasted + n < sizeof t->pasted) {
+        memcpy(t->pasted + t->n_pasted, utf8, n);
+        t->n_pasted += n;
+        t->pasted[t->n_pasted] = '\0';
+    }
+    return TUI_K_NONE;
+}
+
+const char *
+tui_term_pasted(const struct tui_term *t)
+{
+    return t->pasted;
+}
+
+bool
+tui_term_has_mouse(const struct tui_term *t)
+{
+    return t->has_mouse;
+}
+
 int
 tui_term_key(struct tui_term *t, struct tui_mouse *mouse)
 {
@@ -374,6 +430,10 @@ tui_term_key(struct tui_term *t, struct tui_mouse *mouse)
             return TUI_K_NONE;
         if (kind == KEY_CODE_YES && ch == KEY_OF_MOUSE)
             t->n_report = 0;
+        else if (kind == KEY_CODE_YES && ch == KEY_OF_PASTE)
+            begin_paste(t);
+        else if (t->is_pasting)
+            key = pasted_key(t, kind == KEY_CODE_YES, ch);
         else if (t->n_report >= 0)
             key = mouse_key(t, kind == KEY_CODE_YES ? 0 : ch, mouse);
         else if (kind == KEY_CODE_YES)
@@ -410,7 +470,7 @@ tui_term_suspends(struct tui_term *t)
 void
 tui_term_suspend(struct tui_term *t)
 {
-    tell_mouse(t, false);
+    tell(t, false);
     endwin();
     tui_crash_stop();
     tui_term_forget(t);

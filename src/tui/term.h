@@ -21,9 +21,9 @@ struct tui_mouse {
         TUI_CLICK, /* the left button goes down */
         TUI_WHEEL_UP,
         TUI_WHEEL_DOWN,
-        TUI_RIGHT_CLICK,
-        TUI_DRAG,    /* the mouse moves while that is down */
-        TUI_RELEASE, /* it goes up */
+        TUI_RIGHT_CLICK, /* the right one does, or the mouse moves while it is down */
+        TUI_DRAG,        /* the mouse moves while the left one is down */
+        TUI_RELEASE,     /* it goes up */
     } what;
 };
 
@@ -46,9 +46,18 @@ void tui_term_show(struct tui_term *t, const struct tui_grid *g);
 void tui_term_forget(struct tui_term *t);
 /* Waits at most SECONDS for a key, a signal, or FD (-1: none) to be readable. */
 void tui_term_wait(struct tui_term *t, double seconds, int fd);
-/* The next key; TUI_K_NONE: there is none now. TUI_K_MOUSE: *MOUSE says what. */
-enum { TUI_K_MOUSE = 0x120000, TUI_COPY_MAX = 3 << 10 };
+/* The next key; TUI_K_NONE: there is none now. TUI_K_MOUSE: *MOUSE says what;
+ * TUI_K_PASTE: tui_term_pasted has a text. */
+enum {
+    TUI_K_MOUSE = 0x120000,
+    TUI_K_PASTE,
+    TUI_COPY_MAX = 3 << 10,
+    TUI_PASTE = 4 << 10
+};
 int tui_term_key(struct tui_term *t, struct tui_mouse *mouse);
+/* What was pasted, cut to TUI_PASTE bytes; good until the next tui_term_key. */
+const char *tui_term_pasted(const struct tui_term *t);
+bool tui_term_has_mouse(const struct tui_term *t);
 /* Was the size changed since the last call? */
 bool tui_term_resized(struct tui_term *t);
 /* Did a signal ask to leave, or has the terminal gone? */

@@ -144,6 +144,14 @@ tui_level_role(int level)
                                    : TUI_TEXT;
 }
 
+const char *
+tui_level_text(int level, const char *text)
+{
+    static const char word[] = "error ";
+    bool says_it = level == ET_LOG_ERROR && strncmp(text, word, sizeof word - 1) == 0;
+    return says_it ? text + sizeof word - 1 : text;
+}
+
 bool
 tui_has_color(int when, int colors)
 {

@@ -53,6 +53,8 @@ ET_NODISCARD et_status tui_theme_read(struct et_ctx *cx, struct tui_theme *t,
 
 /* Of a line of a log: enum et_log_level; -1: one that was printed without. */
 enum tui_role tui_level_role(int level);
+/* TEXT without the word of that level, which stands beside it: "error E6002: ...". */
+const char *tui_level_text(int level, const char *text);
 /* Are there to be colours? WHEN is enum eti_color: what the command line or the
  * configuration say; the environment is asked for NO_COLOR, CLICOLOR_FORCE and TERM.
  * COLORS: how many the terminal has. */

@@ -34,6 +34,8 @@ void tui_list_show(struct tui_list *l, int n, int rows);
 /* A click that is ROW lines below the first that is shown selects; a wheel moves by
  * three. Did either? */
 bool tui_list_mouse(struct tui_list *l, const struct tui_mouse *m, int row);
+/* Is it a click on the line that is selected, which opens it? */
+bool tui_list_opens(const struct tui_list *l, const struct tui_mouse *m, int row);
 
 struct tui_column {
     const char *title;

@@ -520,9 +520,10 @@ act(struct tui_app *app, void *self, enum tui_action action)
         return true;
     case TUI_DO_workers_panel:
     case TUI_DO_workers_attach:
+        if (!w->is_typing)
+            tui_field_set(&w->address, "");
         w->is_typing = true;
         w->fault[0] = '\0';
-        tui_field_set(&w->address, "");
         return true;
     case TUI_DO_workers_add:
         tui_popup_prompt(&app->popup, app->cx, "NAME ADDRESS [KEY]", "");
@@ -561,13 +562,27 @@ key(struct tui_app *app, void *self, int pressed)
     (void)app;
     if (!w->is_typing)
         return false;
-    if (pressed == TUI_K_ESC)
+    if (pressed == TUI_K_ESC) {
         w->is_typing = false;
-    else if (pressed == TUI_K_ENTER && *w->address.text)
-        attach(w, w->address.text);
-    else if (tui_field_key(&w->address, pressed))
         w->fault[0] = '\0';
+    } else if (pressed == TUI_K_ENTER && *w->address.text) {
+        attach(w, w->address.text);
+    } else if (tui_field_key(&w->address, pressed)) {
+        w->fault[0] = '\0';
+    }
     return true;
+}
+
+static void
+mouse(struct tui_app *app, void *self, const struct tui_mouse *m)
+{
+    struct workers *w = self;
+    if (m->what == TUI_CLICK && w->form_y > 0 && m->y >= w->form_y)
+        act(app, w, TUI_DO_workers_attach);
+    else if (tui_list_opens(&w->list, m, m->y - WORKERS_FIRST))
+        open_runs(w);
+    else
+        tui_list_mouse(&w->list, m, m->y - WORKERS_FIRST);
 }
 
 static bool
@@ -662,5 +677,6 @@ const struct tui_screen tui_screen_workers = {
     .message = message,
     .key = key,
     .act = act,
+    .mouse = mouse,
     .tick = tick,
 };

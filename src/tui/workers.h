@@ -41,7 +41,7 @@ struct workers_row {
     struct tui_job job;
 };
 
-enum { WORKERS_MOST = 33 };
+enum { WORKERS_MOST = 33, WORKERS_FIRST = 3 /* line of the first */ };
 
 struct workers {
     struct tui_app *app;
@@ -49,6 +49,7 @@ struct workers {
     struct workers_row *row; /* [WORKERS_MOST] */
     int n;
     struct tui_list list;
+    int form_y;        /* line of the form that attaches; 0: there is no room for it */
     char problem[200]; /* of workers.yaml */
     struct tui_field address;
     bool is_typing;

@@ -169,9 +169,9 @@ tui_workers_draw(struct tui_app *app, void *self, const struct tui_pane *p)
         gpus +=
             w->row[i].state == WORKER_READY && w->row[i].gpus > 0 ? w->row[i].gpus : 0;
     }
-    tui_putf(p, 0, 1, TUI_TEXT, "%d worker%s, %d reachable   %lld GPUs", w->n,
-             w->n == 1 ? "" : "s", ready, gpus);
-    tui_put_end(p, 0, p->w - 1, TUI_DIM, "asked every 10s");
+    int x = tui_putf(p, 0, 1, TUI_TEXT, "%d worker%s, %d reachable   %lld GPUs", w->n,
+                     w->n == 1 ? "" : "s", ready, gpus);
+    tui_put_right(p, 0, x + 2, p->w - 1, TUI_DIM, "asked every 10s");
     tui_put(p, 1, 2, TUI_DIM, "S NAME");
     tui_put(p, 1, 18, TUI_DIM, "ADDRESS");
     tui_put(p, 1, 47, TUI_DIM, "GPUs");
@@ -184,13 +184,14 @@ tui_workers_draw(struct tui_app *app, void *self, const struct tui_pane *p)
     for (int i = 0; i < rows && w->list.top + i < w->n; i++) {
         int at = w->list.top + i;
         if (at == w->list.at)
-            tui_put_ch(p, 3 + i, 0, p->grid->glyphs->selected, TUI_FOCUS, 0);
-        put_row(w, p, 3 + i, &w->row[at]);
+            tui_put_ch(p, WORKERS_FIRST + i, 0, p->grid->glyphs->selected, TUI_FOCUS,
+                       0);
+        put_row(w, p, WORKERS_FIRST + i, &w->row[at]);
     }
     if (w->n == 1 && rows > 2)
         tui_put(p, 5, 4, TUI_DIM, "+ adds another machine; man etude-worker");
     if (rows > 0)
-        tui_put(p, 3 + rows, 1, TUI_DIM,
+        tui_put(p, WORKERS_FIRST + rows, 1, TUI_DIM,
                 "* ready  x unreachable  k key refused  v another version");
     int y = p->h - foot;
     if (foot > ATTACH) {
@@ -199,6 +200,7 @@ tui_workers_draw(struct tui_app *app, void *self, const struct tui_pane *p)
         y += DETAIL + more - 1;
     }
     const struct tui_pane form = tui_pane_part(p, y, 0, p->h - y, p->w);
+    w->form_y = form.h > 2 ? y : 0;
     if (form.h > 2)
         draw_attach(w, &form);
 }

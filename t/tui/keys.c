@@ -53,8 +53,17 @@ test_table(void)
            "x elsewhere is nothing");
     is_int(tui_keys_find(&k, TUI_IN_monitor, ' '), TUI_DO_monitor_freeze,
            "a screen's own key goes before everywhere's");
-    is_int(tui_keys_find(&k, TUI_IN_logs, ' '), TUI_DO_everywhere_toggle,
+    is_int(tui_keys_find(&k, TUI_IN_logs, TUI_K_PGUP), TUI_DO_everywhere_page_up,
            "where it has none, everywhere's holds");
+    is_int(tui_keys_find(&k, TUI_IN_logs, ' '), TUI_DO_nothing,
+           "but not on a screen that it is not for");
+    char text[64];
+    is_str(tui_binding_keys(&k, TUI_DO_everywhere_up - 1, TUI_IN_monitor, text,
+                            sizeof text),
+           "up down left right", "help shows the keys of a row");
+    is_str(
+        tui_binding_keys(&k, TUI_DO_everywhere_up - 1, TUI_IN_runs, text, sizeof text),
+        "up down", "those that hold on its screen");
     is_int(tui_keys_find(&k, TUI_IN_logs, TUI_CTRL('c')), TUI_DO_everywhere_leave,
            "ctrl-c leaves");
 }

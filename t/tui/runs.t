@@ -35,7 +35,7 @@ does '4 of 7 runs' "words, keys and regular expressions" '/state=finished resnet
 does 'the filter:' "half a filter is said to be one" '/"fin'
 does '7 of 7 runs' "esc takes it away" '/heron<enter><esc>'
 does 'mark two or more' "one run is no contest" ' C'
-does 'x: samples' "x takes cost, energy, then samples for time" "$at${marks}Cxxx"
+does 'x: samples' "x takes cost, energy, then samples for time" "$at${marks}Pxxx"
 does 'no price is set' "a cost without a price says where to set one" "$at${marks}Px"
 mkdir conf && printf 'price: {hour: 2.0, of: rank, currency: EUR}\n' >conf/config.yaml
 ETUDE_CONFIG_DIR=$PWD/conf
@@ -93,4 +93,31 @@ ok $? "e writes the charts of the run"
 run --ascii runs --dump-screen 80x24 --keys "$at${marks}Ce"
 grep -q '"on_front"' compare.json
 ok $? "and in Compare its figures"
+
+# What a newcomer's hands do.
+does 'Z does nothing here: ? shows the keys' "a key without a meaning says so" 'Z'
+does '#good #old' "each tag has its sign" 'j'
+is "$(grep -c '#good' out)" 1 "and stands there once"
+run --ascii runs --dump-screen 80x24 --keys '?'
+is "$(grep -c 'redo' out)" 0 "help lists no key that does nothing here"
+says out 'esc close' "and says how it is closed"
+does '> n  name' "what is sorted by now is selected" 'ono'
+does "'speed' is not METRIC>=NUMBER or METRIC<=NUMBER" "why a target is none has room" 'tspeed'
+has '? help' "where there is little room the hints that remain are whole" \
+    runs --dump-screen 60x16 --keys '   C'
+run --ascii runs --dump-screen 40x10
+is "$(grep -c '^.\[ \]' out)" 7 "a small window has as many runs as it has lines"
+run --ascii runs --dump-screen 20x5
+is "$(sed -n 2p out)" ' / all' "and leaves out what has no room"
+does 'runs 1-4 of 7, left right: others' "of many runs some have a column" '       C'
+does 'runs 4-7 of 7' "and arrows show the others" '       C<right><right><right><right><right>'
+cp -r runs/base-r50 runs/old-r50
+sed -i 's/"base-r50"/"old-r50"/; s/"started": [0-9.]*/"started": 1763300000/' runs/old-r50/run.json
+lynx='jjjjj j '
+does 'throughput/samples_per_sec' "metrics that the first run lacks can be compared" "${lynx}Cm"
+does 'best samples/s                               -       18,455' "of which more may be better" \
+    "${lynx}Cmthroughput/s<enter>"
+does ' o old-r50 --' "and only who has values has a line" "${lynx}Cmthroughput/s<enter>"
+rm runs/old-r50/events.log
+does 'one of the two was not evaluated' "a run without a value is measured by nothing" ' G'
 finish

@@ -340,6 +340,83 @@ test_mouse(void)
     end(&s);
 }
 
+/* Does TEXT come to stand on the terminal? */
+static bool
+comes(struct seat *s, const char *text)
+{
+    bool found = false;
+    for (int i = 0; i < PATIENCE / QUIET_MS && !found; i++) {
+        char *now = picture(s);
+        found = strstr(now, text) != NULL;
+        free(now);
+        if (!found)
+            watch(s, QUIET_MS);
+    }
+    return found;
+}
+
+/* What is selected is opened by a click; the right button inspects where it goes. */
+static void
+test_clicks(void)
+{
+    const struct scene scene = {24, 80, ETI_PLOT_BRAILLE, "xterm-256color"};
+    struct seat s;
+    begin(&s, &scene, NULL);
+    is_shown(&s, &scene, "", "before anything is clicked");
+    press(&s, "\033[<2;20;10M\033[<2;20;10m");
+    char *at_20 = picture(&s);
+    press(&s, "\033[<2;30;10M\033[<2;30;10m");
+    char *at_30 = picture(&s);
+    ok(strcmp(at_20, at_30) != 0, "the right button shows values");
+    press(&s, "\033[<2;30;10M\033[<34;25;10M\033[<34;20;10M\033[<2;20;10m");
+    free(at_30);
+    at_30 = picture(&s);
+    is_str(at_30, at_20, "of where it is dragged to");
+    free(at_20);
+    free(at_30);
+    press(&s, "\033");
+    press(&s, "?");
+    press(&s, "\033[<0;45;5M\033[<0;45;5m");
+    is_shown(&s, &scene, "?<down>", "a click selects a row of the help");
+    press(&s, "\033[<0;45;5M\033[<0;45;5m");
+    is_shown(&s, &scene, "/", "and on the one that is selected does it");
+    press(&s, "\033");
+    press(&s, "?");
+    press(&s, "\033[<0;3;24M\033[<0;3;24m");
+    is_shown(&s, &scene, "", "a click on its hint closes it");
+    press(&s, "q");
+    end(&s);
+}
+
+/* What is pasted is text, never keys. */
+static void
+test_paste(void)
+{
+    const struct scene scene = {24, 80, ETI_PLOT_BRAILLE, "xterm-256color"};
+    char long_text[6000];
+    struct seat s;
+    begin(&s, &scene, NULL);
+    is_shown(&s, &scene, "", "before anything is pasted");
+    press(&s, "\033[200~y q\r5\033[201~");
+    ok(comes(&s, "what was pasted is not used"), "where nothing is typed it says so");
+    press(&s, "y");
+    ok(comes(&s, "x:step  log"), "and neither leaves nor does what its letters mean");
+    press(&s, "y/\033[200~loss\nlr\n\033[201~");
+    ok(comes(&s, " loss lr "), "where something is typed lines become one");
+    press(&s, "\025");
+    memset(long_text, 'w', sizeof long_text);
+    memcpy(long_text, "\033[200~", 6);
+    memcpy(long_text + sizeof long_text - 7, "\033[201~", 7);
+    press(&s, long_text);
+    ok(comes(&s, "too long: cut to 511 bytes"),
+       "and a text without end is cut, which is said");
+    press(&s, "\033");
+    press(&s, "q");
+    int status = end(&s);
+    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+       "the keys behind it are keys again");
+}
+
 /* Borders go where they are dragged, and are there again the next time: is_shown prints
  * what another program shows that reads where they are. */
 static void
@@ -397,17 +474,46 @@ is_usable(const struct seat *s, const struct termios *now)
            now->c_iflag == s->before.c_iflag && now->c_oflag == s->before.c_oflag;
 }
 
+/* Begins `etude attach` of the run. */
+static void
+begin_program(struct seat *s, const struct scene *scene)
+{
+    const char *build = getenv("ET_BUILDDIR");
+    char program[4096];
+    snprintf(program, sizeof program, "%s/etude", build ? build : ".");
+    char *argv[] = {program, "attach", run_path, NULL};
+    begin(s, scene, argv);
+}
+
+/* Its rows ask other processes, which only the program is. */
+static void
+test_workers(void)
+{
+    const struct scene scene = {24, 80, ETI_PLOT_BRAILLE, "xterm-256color"};
+    struct seat s;
+    begin_program(&s, &scene);
+    await(&s);
+    press(&s, "4");
+    ok(comes(&s, "[4 Workers]") && comes(&s, "role     operator"), "Workers is there");
+    press(&s, "\033[<0;10;22M\033[<0;10;22m");
+    press(&s, "nobody");
+    ok(comes(&s, "address  nobody"), "a click on its form types there");
+    press(&s, "\033");
+    press(&s, "\033[<0;10;5M\033[<0;10;5m");
+    ok(comes(&s, "[3 Runs]"),
+       "and one on this machine, which is selected, shows its runs");
+    press(&s, "q");
+    end(&s);
+}
+
 static void
 test_signal(int number, bool leaves)
 {
     const struct scene scene = {24, 80, ETI_PLOT_BRAILLE, "xterm-256color"};
-    const char *build = getenv("ET_BUILDDIR");
-    char program[4096], keeper[64];
+    char keeper[64];
     struct termios now;
     struct seat s;
-    snprintf(program, sizeof program, "%s/etude", build ? build : ".");
-    char *argv[] = {program, "attach", run_path, NULL};
-    begin(&s, &scene, argv);
+    begin_program(&s, &scene);
     /* Somebody keeps the terminal open, so that its settings can be looked at. */
     int keep = open(ptsname_r(s.fd, keeper, sizeof keeper) == 0 ? keeper : "/dev/null",
                     O_RDWR | O_NOCTTY);
@@ -501,8 +607,11 @@ main(void)
         test_pictures(&scenes[i]);
     test_resize();
     test_mouse();
+    test_clicks();
+    test_paste();
     test_borders();
     test_silence();
+    test_workers();
     test_unknown_terminal();
     test_hang_up();
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
