@@ -280,6 +280,10 @@ void cli_run_end(struct cli *c, const struct cli_end *end);
 /* All that are known or in ./runs, the newest first; AGAIN: read anew. NULL on failure,
  * and *EXIT says how to end. The caller owns it, also below. */
 struct json_t *cli_run_list(struct cli *c, bool again, int *exit);
+/* Of those [{name, state}], without a word where that fails. */
+struct json_t *cli_run_names(struct cli *c);
+/* The list of them. NULL on failure, and *EXIT says how to end. */
+struct eti_index *cli_run_index(struct cli *c, int *exit);
 /* The one that TEXT means: its name, its directory, or "last". Exit 66 for none. */
 struct json_t *cli_run_find(struct cli *c, const char *text, int *exit);
 /* Remembers the run in DIRECTORY. It is no fault where that cannot be done. */

@@ -85,8 +85,7 @@ offer_recipes(const struct cli_typed *t)
 static void
 offer_runs(const struct cli_typed *t)
 {
-    int exit;
-    json_t *list = cli_run_list(t->c, false, &exit);
+    json_t *list = cli_run_names(t->c);
     offer_list(t, list, "state");
     json_decref(list);
     cli_candidate(t, "last", "the newest run");

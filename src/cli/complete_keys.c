@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/complete.h"
-#include "core/run/facts.h"
+#include "core/run/index.h"
 
 enum { KEY_BYTES = 512 };
 
@@ -235,17 +235,15 @@ cli_complete_keys(const struct cli_typed *t, bool bare)
 json_t *
 cli_complete_run(const struct cli_typed *t)
 {
-    int exit;
-    json_t *list = t->n_operands > 0 ? cli_run_list(t->c, false, &exit) : NULL;
-    json_t *one, *found = NULL;
-    size_t i;
-    json_array_foreach(list, i, one)
-    {
-        const char *name = json_string_value(json_object_get(one, "name"));
-        if (!found && name && strcmp(name, t->operand[0]) == 0)
-            found = json_incref(one);
-    }
-    json_decref(list);
+    struct eti_index *index = NULL;
+    json_t *found = NULL;
+    et_status status =
+        t->n_operands > 0 ? eti_index_open(t->c->cx, NULL, &index) : ET_OK;
+    if (index)
+        status = eti_index_find(index, "runs", t->operand[0], &found);
+    if (status != ET_OK)
+        et_error_clear(t->c->cx);
+    eti_index_close(&index);
     return found;
 }
 

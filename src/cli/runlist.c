@@ -10,21 +10,45 @@
 #include "cli/cli.h"
 #include "core/run/index.h"
 
-struct json_t *
-cli_run_list(struct cli *c, bool again, int *exit)
+struct eti_index *
+cli_run_index(struct cli *c, int *exit)
 {
     struct eti_index *index;
-    json_t *list = NULL;
     et_status status = eti_index_open(c->cx, NULL, &index);
     if (status == ET_OK && eti_index_problem(index))
         et_report(c->cx, ET_LOG_WARN, "the index of runs cannot be kept: %s",
                   eti_index_problem(index));
+    *exit = status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+    return index;
+}
+
+struct json_t *
+cli_run_list(struct cli *c, bool again, int *exit)
+{
+    json_t *list = NULL;
+    struct eti_index *index = cli_run_index(c, exit);
+    if (!index)
+        return NULL;
+    et_status status = eti_index_update(index, "runs", again);
     if (status == ET_OK)
-        status = eti_index_update(index, "runs", again);
-    if (status == ET_OK)
-        status = eti_index_list(index, &list);
+        status = eti_index_list(index, 0, &list);
     eti_index_close(&index);
     *exit = status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+    return list;
+}
+
+struct json_t *
+cli_run_names(struct cli *c)
+{
+    json_t *list = NULL;
+    struct eti_index *index = NULL;
+    et_status status = eti_index_open(c->cx, NULL, &index);
+    if (status == ET_OK)
+        status = eti_index_update(index, "runs", false);
+    if (status == ET_OK)
+        status = eti_index_names(index, &list);
+    et_error_clear(c->cx);
+    eti_index_close(&index);
     return list;
 }
 
@@ -41,21 +65,15 @@ cli_run_remember(struct cli *c, const char *directory)
     eti_index_close(&index);
 }
 
-static bool
-is_called(const json_t *facts, const char *text)
-{
-    const char *name = json_string_value(json_object_get(facts, "name"));
-    const char *path = json_string_value(json_object_get(facts, "directory"));
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return (name && strcmp(name, text) == 0) || (slash && strcmp(slash + 1, text) == 0);
-}
-
 static int
-unknown(struct cli *c, const json_t *list, const char *text)
+unknown(struct cli *c, struct eti_index *index, const char *text)
 {
     enum { MOST = 256 };
     const char *names[MOST];
+    json_t *list = NULL;
     int n = 0;
+    if (eti_index_names(index, &list) != ET_OK)
+        et_error_clear(c->cx);
     for (size_t i = 0; i < json_array_size(list) && n < MOST; i++) {
         const json_t *facts = json_array_get(list, i);
         const char *name = json_string_value(json_object_get(facts, "name"));
@@ -63,13 +81,15 @@ unknown(struct cli *c, const json_t *list, const char *text)
             names[n++] = name;
     }
     const char *near = et_nearest(text, names, n);
-    if (near)
-        return cli_fail(c, CLI_E_NO_RUN, NULL,
-                        "no run is called '%s' (did you mean '%s'?)", text, near);
-    return cli_fail(c, CLI_E_NO_RUN, "etude runs lists them",
-                    strcmp(text, "last") == 0 ? "there is no run yet, so no '%s'"
-                                              : "no run is called '%s'",
-                    text);
+    int code =
+        near ? cli_fail(c, CLI_E_NO_RUN, NULL,
+                        "no run is called '%s' (did you mean '%s'?)", text, near)
+             : cli_fail(c, CLI_E_NO_RUN, "etude runs lists them",
+                        strcmp(text, "last") == 0 ? "there is no run yet, so no '%s'"
+                                                  : "no run is called '%s'",
+                        text);
+    json_decref(list);
+    return code;
 }
 
 static json_t *
@@ -94,16 +114,16 @@ cli_run_find(struct cli *c, const char *text, int *exit)
     snprintf(path, sizeof path, "%s/run.json", text);
     if (access(path, F_OK) == 0)
         return read_directory(c, text, exit);
-    json_t *list = cli_run_list(c, false, exit), *found = NULL;
-    bool last = strcmp(text, "last") == 0;
-    for (size_t i = 0; i < json_array_size(list) && !found; i++) {
-        json_t *facts = json_array_get(list, i);
-        if (last || is_called(facts, text))
-            found = json_incref(facts);
-    }
-    if (list && !found)
-        *exit = unknown(c, list, text);
-    json_decref(list);
+    json_t *found = NULL;
+    struct eti_index *index = cli_run_index(c, exit);
+    if (!index)
+        return NULL;
+    et_status status = eti_index_find(index, "runs", text, &found);
+    if (status != ET_OK)
+        *exit = cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+    else if (!found)
+        *exit = unknown(c, index, text);
+    eti_index_close(&index);
     return found;
 }
 

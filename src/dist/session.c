@@ -133,14 +133,18 @@ welcome_host(struct etd_session *s)
     s->talk = TALK_HOST;
 }
 
+/* The newest runs, or those that are ALIVE. */
 static json_t *
-list_runs(struct etd_session *s)
+list_runs(struct etd_session *s, bool alive)
 {
     struct eti_index *index;
     json_t *list = NULL;
     if (eti_index_open(s->host->cx, NULL, &index) == ET_OK) {
-        if (eti_index_update(index, "runs", false) != ET_OK ||
-            eti_index_list(index, &list) != ET_OK)
+        et_status status = eti_index_update(index, "runs", false);
+        if (status == ET_OK)
+            status = alive ? eti_index_live(index, &list)
+                           : eti_index_list(index, RUNS, &list);
+        if (status != ET_OK)
             list = NULL;
         eti_index_close(&index);
     }
@@ -153,7 +157,6 @@ static void
 tell_runs(struct etd_session *s)
 {
     size_t n = s->runs ? json_array_size(s->runs) : 0;
-    n = n < RUNS ? n : RUNS;
     const struct etd_head head = head_of(s, ETD_RUNS);
     while (s->runs && s->next_run <= n) {
         bool last = s->next_run == n;
@@ -184,13 +187,11 @@ tell_machine(struct etd_session *s, const char *gpus)
 {
     struct etd_host_facts facts = {0};
     const struct etd_head head = head_of(s, ETD_MACHINE);
-    json_t *list = list_runs(s), *one;
+    json_t *list = list_runs(s, true), *one;
     size_t i;
     json_array_foreach(list, i, one)
     {
         const char *name = json_string_value(json_object_get(one, "name"));
-        if (!eti_facts_is_alive(one))
-            continue;
         if (facts.runs++ == 0 && name)
             snprintf(facts.run, sizeof facts.run, "%.63s", name);
     }
@@ -297,23 +298,37 @@ step_start(struct etd_session *s)
 
 /* ---- a run ---- */
 
+static bool
+is_known(struct etd_session *s, const char *name)
+{
+    struct eti_index *index;
+    json_t *facts = NULL;
+    if (eti_index_open(s->host->cx, NULL, &index) == ET_OK) {
+        if (eti_index_find(index, "runs", name, &facts) != ET_OK)
+            facts = NULL;
+        eti_index_close(&index);
+    }
+    et_error_clear(s->host->cx);
+    bool found = facts != NULL;
+    json_decref(facts);
+    return found;
+}
+
 /* Facts of the run NAME, or of the newest that is alive; NULL with *WHY. */
 static json_t *
 find_run(struct etd_session *s, const char *name, const char **why)
 {
-    json_t *list = list_runs(s), *found = NULL;
+    json_t *list = list_runs(s, true), *found = NULL;
     *why = name[0] ? "no run of that name is known here" : "no run is going on here";
     for (size_t i = 0; i < json_array_size(list) && !found; i++) {
         json_t *facts = json_array_get(list, i);
         const char *called = json_string_value(json_object_get(facts, "name"));
-        if (name[0] && (!called || strcmp(called, name) != 0))
-            continue;
-        if (eti_facts_is_alive(facts))
+        if (!name[0] || (called && strcmp(called, name) == 0))
             found = json_incref(facts);
-        else if (name[0])
-            *why = "that run has ended";
     }
     json_decref(list);
+    if (!found && name[0] && is_known(s, name))
+        *why = "that run has ended";
     return found;
 }
 
@@ -476,7 +491,7 @@ etd_session_message(struct etd_session *s, const void *bytes, size_t n)
         etd_begin(&o, s->bytes, sizeof s->bytes, &head, 0);
         (void)s->send(s->data, s->bytes, etd_end(&o));
     } else if (f.head.kind == ETD_RUNS && !s->runs) {
-        s->runs = list_runs(s);
+        s->runs = list_runs(s, false);
         s->next_run = 0;
         if (!s->runs)
             s->runs = json_array();

@@ -158,8 +158,11 @@ void compose_start_first(struct compose *c);
 void compose_start_installed(struct compose *c);
 void compose_start_run(struct compose *c);
 void compose_start_blank(struct compose *c);
-/* The runs that there are, the newest first; the caller owns *OUT. */
-et_status compose_list_runs(struct compose *c, json_t **out);
+/* The newest runs, those of the recipe that is called RECIPE, or of any (NULL); the
+ * caller owns *OUT. */
+et_status compose_list_runs(struct compose *c, const char *recipe, json_t **out);
+/* The folder that runs are in. */
+const char *compose_folder(const struct compose *c);
 /* "" where there is none. Borrowed from FACTS. */
 const char *compose_fact(const json_t *facts, const char *key);
 

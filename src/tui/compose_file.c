@@ -229,16 +229,23 @@ compose_start_installed(struct compose *c)
     }
 }
 
+const char *
+compose_folder(const struct compose *c)
+{
+    return c->runs ? c->runs : "runs";
+}
+
 et_status
-compose_list_runs(struct compose *c, json_t **out)
+compose_list_runs(struct compose *c, const char *recipe, json_t **out)
 {
     struct eti_index *index;
     *out = NULL;
     et_status status = eti_index_open(c->sketch->cx, NULL, &index);
     if (status == ET_OK)
-        status = eti_index_update(index, c->runs ? c->runs : "runs", false);
+        status = eti_index_look(index, compose_folder(c), false);
     if (status == ET_OK)
-        status = eti_index_list(index, out);
+        status = recipe ? eti_index_of_recipe(index, recipe, ETI_INDEX_PAGE, out)
+                        : eti_index_list(index, ETI_INDEX_PAGE, out);
     eti_index_close(&index);
     return status;
 }
@@ -266,7 +273,7 @@ compose_find_alike(struct compose *c)
     base[strcspn(base, ".")] = '\0';
     if (!*base)
         return;
-    if (compose_list_runs(c, &list) != ET_OK) {
+    if (compose_list_runs(c, base, &list) != ET_OK) {
         et_error_clear(c->sketch->cx);
         return;
     }
@@ -276,9 +283,8 @@ compose_find_alike(struct compose *c)
         char number[TUI_NUMBER];
         const json_t *best = json_object_get(eti_run_metric(one, &metric), "best");
         const json_t *took = json_object_get(one, "train_seconds");
-        if (strcmp(compose_fact(one, "recipe"), base) != 0 ||
-            used + 80 > sizeof c->alike)
-            continue;
+        if (used + 80 > sizeof c->alike)
+            break;
         if (!*c->last_run) {
             snprintf(c->last_run, sizeof c->last_run, "%.60s",
                      compose_fact(one, "name"));
@@ -329,7 +335,7 @@ from_run(struct tui_app *app, void *data, int id, const char *text)
     struct compose *c = data;
     json_t *list;
     (void)text;
-    if (compose_list_runs(c, &list) != ET_OK ||
+    if (compose_list_runs(c, NULL, &list) != ET_OK ||
         tui_compose_from_run(app, json_array_get(list, (size_t)id - 1)) != ET_OK)
         tui_say_error(app);
     json_decref(list);
@@ -338,19 +344,16 @@ from_run(struct tui_app *app, void *data, int id, const char *text)
 void
 compose_start_run(struct compose *c)
 {
-    enum { MOST = 64 };
-    struct tui_item item[MOST];
+    struct tui_item item[ETI_INDEX_PAGE];
     json_t *list, *one;
     size_t i;
     int n = 0;
-    if (compose_list_runs(c, &list) != ET_OK) {
+    if (compose_list_runs(c, NULL, &list) != ET_OK) {
         tui_say_error(c->app);
         return;
     }
     json_array_foreach(list, i, one)
     {
-        if (n == MOST)
-            break;
         item[n] = (struct tui_item){.id = (int)i + 1};
         snprintf(item[n].text, sizeof item[n].text, "%s", compose_fact(one, "name"));
         snprintf(item[n].note, sizeof item[n].note, "%s %s",

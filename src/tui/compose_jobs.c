@@ -11,6 +11,7 @@
 
 #include "core/base/seams.h"
 #include "core/compose/command.h"
+#include "core/run/index.h"
 #include "etude/run.h"
 #include "tui/compose.h"
 #include "tui/format.h"
@@ -58,7 +59,7 @@ static double
 free_bytes(const struct compose *c)
 {
     struct statvfs v;
-    if (statvfs(c->runs ? c->runs : "runs", &v) != 0 && statvfs(".", &v) != 0)
+    if (statvfs(compose_folder(c), &v) != 0 && statvfs(".", &v) != 0)
         return NAN;
     return (double)v.f_frsize * (double)v.f_bavail;
 }
@@ -165,18 +166,16 @@ enum { START = 1, SAVE, SAVE_AS, THERE };
 static void
 attach_here(struct compose *c)
 {
-    json_t *list = NULL, *one, *found = NULL;
-    size_t i;
+    json_t *found = NULL;
+    struct eti_index *index;
     struct tui_source *source;
-    if (compose_list_runs(c, &list) != ET_OK) {
+    et_status status = eti_index_open(c->sketch->cx, NULL, &index);
+    if (status == ET_OK)
+        status = eti_index_find(index, compose_folder(c), c->run_name, &found);
+    eti_index_close(&index);
+    if (status != ET_OK) {
         tui_say_error(c->app);
-        return;
-    }
-    json_array_foreach(
-        list, i, one) if (!found && strcmp(compose_fact(one, "name"), c->run_name) == 0)
-        found = json_incref(one);
-    json_decref(list);
-    if (!found) {
+    } else if (!found) {
         tui_say(c->app, TUI_BAD, "x %s has started, but its directory was not found",
                 c->run_name);
     } else if (tui_source_dir(c->sketch->cx, found, &source) != ET_OK) {
@@ -302,7 +301,7 @@ say_launch(struct compose *c, struct tui_popup *p)
     tui_popup_line(p, "ranks      %lld, on %s", ranks,
                    r->launch.worker ? r->launch.worker : "this machine");
     if (!r->launch.worker)
-        tui_popup_line(p, "directory  %s/ and the time", c->runs ? c->runs : "runs");
+        tui_popup_line(p, "directory  %s/ and the time", compose_folder(c));
     if (c->numbers.is_known && c->numbers.batches > 0)
         tui_popup_line(p, "estimate   %s or more, %s of memory",
                        tui_duration(c->numbers.seconds * (double)c->numbers.batches, a),

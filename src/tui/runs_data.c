@@ -59,7 +59,7 @@ runs_read(struct runs *r, bool again)
     r->read = tui_now(r->app);
     et_status status = eti_index_update(r->index, FOLDER, again);
     if (status == ET_OK)
-        status = eti_index_list(r->index, &all);
+        status = eti_index_list(r->index, 0, &all);
     if (status != ET_OK) {
         snprintf(r->problem, sizeof r->problem, "%.199s",
                  et_error_get(r->app->cx)->message);

@@ -192,21 +192,12 @@ static et_status
 attach_local(struct workers *w, const char *name, bool *found)
 {
     struct eti_index *index;
-    json_t *list = NULL, *one, *facts = NULL;
+    json_t *facts = NULL;
     struct tui_source *source;
-    size_t i;
     *found = false;
     ET_TRY(eti_index_open(w->app->cx, NULL, &index));
-    et_status status = eti_index_update(index, "runs", false);
-    if (status == ET_OK)
-        status = eti_index_list(index, &list);
+    et_status status = eti_index_find(index, "runs", name, &facts);
     eti_index_close(&index);
-    json_array_foreach(
-        list, i, one) if (!facts && (strcmp(text_of(one, "name"), name) == 0 ||
-                                     strcmp(text_of(one, "directory"), name) == 0 ||
-                                     strcmp(name, "last") == 0)) facts =
-        json_incref(one);
-    json_decref(list);
     *found = facts != NULL;
     if (status != ET_OK || !facts)
         return status;

@@ -137,7 +137,7 @@ names(struct eti_index *x)
     json_t *list, *facts;
     size_t i;
     text[0] = '\0';
-    if (eti_index_list(x, &list) != ET_OK)
+    if (eti_index_list(x, 0, &list) != ET_OK)
         return "(failed)";
     json_array_foreach(list, i, facts)
     {
@@ -228,7 +228,7 @@ test_index(struct et_ctx *cx)
     x = open_index(cx);
     need(cx, eti_index_update(x, "runs", false));
     json_t *list;
-    need(cx, eti_index_list(x, &list));
+    need(cx, eti_index_list(x, 0, &list));
     int problems = 0;
     for (size_t i = 0; i < json_array_size(list); i++)
         problems += json_object_get(json_array_get(list, i), "problem") != NULL;

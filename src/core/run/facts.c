@@ -305,18 +305,21 @@ eti_facts_read(struct et_ctx *cx, const char *directory, json_t **out)
 }
 
 const char *
-eti_facts_stamp(const char *directory, char *buf)
+eti_facts_stamp(const char *directory, char *buf, double *newest)
 {
     static const char *const files[] = {"run.json", "report.json", "events.log",
                                         "tags"};
     char path[FILE_PATH];
     size_t used = 0;
     buf[0] = '\0';
+    *newest = 0;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct stat st = {0};
         snprintf(path, sizeof path, "%s/%s", directory, files[i]);
         if (stat(path, &st) != 0 && i == 0)
             return buf;
+        *newest = fmax(*newest,
+                       (double)st.st_mtim.tv_sec + 1e-9 * (double)st.st_mtim.tv_nsec);
         int n = snprintf(buf + used, ETI_FACT_TEXT - used, "%lld.%09ld:%lld:%llu ",
                          (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
                          (long long)st.st_size, (unsigned long long)st.st_ino);

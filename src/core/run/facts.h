@@ -28,8 +28,9 @@ ET_NODISCARD et_status eti_facts_read(struct et_ctx *cx, const char *directory,
 ET_NODISCARD et_status eti_facts_read_state(struct et_ctx *cx, const char *directory,
                                             json_t **out);
 /* Text that is another when the files of DIRECTORY that facts are from have changed; ""
- * where there is no run. Returns BUF of ETI_FACT_TEXT bytes. */
-const char *eti_facts_stamp(const char *directory, char *buf);
+ * where there is no run. *NEWEST: when they were written last. Returns BUF of
+ * ETI_FACT_TEXT bytes. */
+const char *eti_facts_stamp(const char *directory, char *buf, double *newest);
 /* Gives a run whose process is gone the state "crashed": call it at the moment that
  * they are looked at. */
 void eti_facts_make_true(json_t *facts);
