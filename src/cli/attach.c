@@ -5,7 +5,7 @@
 #include <limits.h>
 
 #include "cli/workbench.h"
-#include "core/run/facts.h"
+#include "core/run/index.h"
 
 /* Watches the run of FACTS, DATA. */
 static int
@@ -19,16 +19,19 @@ watch(struct cli *c, struct tui_app *app, void *data)
     return CLI_OK;
 }
 
-/* The newest run that goes on; NULL: none does. *ANY: there are others. */
+/* The newest run that goes on; NULL: none does. Those that were written elsewhere since
+ * one looked last, and of which there are pages, are not waited for: Runs shows them as
+ * they are read. */
 static json_t *
-find_live(struct cli *c, bool *any)
+find_live(struct cli *c, struct eti_index *index)
 {
-    int code;
-    json_t *list = cli_run_list(c, false, &code), *found = NULL;
-    for (size_t i = 0; i < json_array_size(list) && !found; i++)
-        if (eti_facts_is_alive(json_array_get(list, i)))
-            found = json_incref(json_array_get(list, i));
-    *any = json_array_size(list) > 0;
+    json_t *list = NULL;
+    et_status status = eti_index_look(index, "runs", false);
+    if (status == ET_OK)
+        status = eti_index_live(index, &list);
+    if (status != ET_OK)
+        (void)cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+    json_t *found = json_incref(json_array_get(list, 0));
     json_decref(list);
     return found;
 }
@@ -36,10 +39,15 @@ find_live(struct cli *c, bool *any)
 int
 cli_open(struct cli *c)
 {
-    bool any;
-    json_t *facts = find_live(c, &any);
+    int code;
+    struct eti_index *index = cli_run_index(c, &code);
+    json_t *facts = index ? find_live(c, index) : NULL;
+    bool any = index && eti_index_count(index) > 0;
     enum tui_where first = facts ? TUI_IN_monitor : any ? TUI_IN_runs : TUI_IN_compose;
-    int code = cli_workbench(c, first, facts ? watch : NULL, facts);
+    c->index = index;
+    code = cli_workbench(c, first, facts ? watch : NULL, facts);
+    c->index = NULL;
+    eti_index_close(&index);
     json_decref(facts);
     return code;
 }

@@ -128,6 +128,7 @@ struct cli {
     struct et_callback *const *callback; /* the others of the run, borrowed: lines go
                                             to those that take them; NULL: none */
     int n_callbacks;
+    struct eti_index *index; /* of runs, just looked at, for the workbench; NULL */
     struct et_run *run; /* of `train`; NULL: none under way, or another rank keeps it */
     char directory[PATH_MAX]; /* of the run, once ranks have shared it */
     struct etd_place place;   /* of `train`: which rank this process is */

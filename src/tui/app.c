@@ -441,6 +441,7 @@ tui_app_tick(struct tui_app *app, double seconds)
         more = tui_source_is_loading(source);
     }
     tui_app_listen(app);
+    app->has_more = false;
     for (int i = 0; i < TUI_SCREENS; i++)
         if (app->state[i] && app->screen[i]->tick &&
             app->screen[i]->tick(app, app->state[i]) && i == app->at)
@@ -449,5 +450,5 @@ tui_app_tick(struct tui_app *app, double seconds)
         app->message_end = 0;
         app->changed = true;
     }
-    return more;
+    return more || app->has_more;
 }

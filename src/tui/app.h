@@ -60,6 +60,7 @@ struct tui_app_config {
     const struct eti_config_price *price; /* borrowed; NULL: none */
     const char *layout; /* where moved borders are kept; borrowed; NULL: nowhere */
     const char *recent; /* where to begin: shown where there is no run; NULL */
+    struct eti_index *index; /* of runs, just looked at; borrowed; NULL: the user's */
 };
 
 enum { TUI_SCREENS = TUI_IN_logs - TUI_IN_compose + 1, TUI_MESSAGE = 240 };
@@ -90,6 +91,7 @@ struct tui_app {
     bool is_viewer;            /* asks nothing of runs: v in Workers */
     bool is_frozen;            /* the source is not asked for more */
     bool changed;              /* there is something to draw */
+    bool has_more;             /* a screen's tick has more to do at once */
     bool leaves;
     int exit;  /* of the program */
     int phase; /* counts tenths of seconds: of what moves */

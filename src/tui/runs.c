@@ -389,7 +389,8 @@ act(struct tui_app *app, void *self, enum tui_action action)
         runs_restore(r);
         return true;
     case TUI_DO_everywhere_retry:
-        runs_read(r, true);
+        runs_begin(r, true);
+        tui_say(r->app, TUI_TEXT, "all runs are being read again");
         return true;
     case TUI_DO_everywhere_close:
         tui_field_set(&r->filter, "");
@@ -495,9 +496,12 @@ tick(struct tui_app *app, void *self)
 {
     struct runs *r = self;
     bool any = take_answer(r), is_shown = app->screen[app->at]->where == TUI_IN_runs;
-    if (!app->config.is_dump && is_shown && tui_now(app) >= r->read + LOOK) {
-        runs_read(r, false);
-        any = true;
+    if (!app->config.is_dump && is_shown) {
+        if (!runs_is_busy(r) && tui_now(app) >= r->read + LOOK)
+            runs_begin(r, false);
+        if (runs_is_busy(r))
+            any = runs_go_on(r) || any;
+        app->has_more = app->has_more || runs_is_busy(r);
     }
     return runs_judge_one(r) || any;
 }
@@ -515,12 +519,17 @@ open_screen(struct tui_app *app, void *self)
     r->judged = json_object();
     ET_TRY(et_alloc(app->cx, TUI_R_CACHE * sizeof *r->curve, &block));
     r->curve = block;
-    ET_TRY(eti_index_open(app->cx, NULL, &r->index));
+    r->index = app->config.index;
+    r->owns_index = !r->index;
+    if (r->owns_index)
+        ET_TRY(eti_index_open(app->cx, NULL, &r->index));
     if (eti_index_problem(r->index))
         snprintf(r->problem, sizeof r->problem, "the list cannot be kept: %.160s",
                  eti_index_problem(r->index));
     if (app->config.is_dump)
-        runs_read(r, false); /* else the first tick does: a screen does not wait */
+        runs_read(r);
+    else
+        runs_begin(r, false); /* a screen does not wait: ticks do the rest */
     return ET_OK;
 }
 
@@ -529,7 +538,8 @@ close_screen(struct tui_app *app, void *self)
 {
     struct runs *r = self;
     tui_job_stop(&r->job);
-    eti_index_close(&r->index);
+    if (r->owns_index)
+        eti_index_close(&r->index);
     et_free(app->cx, r->curve);
     json_decref(r->all);
     json_decref(r->list);
@@ -545,8 +555,8 @@ tui_runs_setup(struct tui_app *app, const struct tui_runs_setup *setup)
     struct runs *r = tui_app_state(app, TUI_IN_runs);
     if (!r)
         return ET_EINVAL;
-    if (r->read == 0)
-        runs_read(r, false);
+    if (runs_is_busy(r))
+        runs_read(r);
     if (setup->filter)
         tui_field_set(&r->filter, setup->filter);
     if (setup->sort)

@@ -40,11 +40,16 @@ struct runs_curve {
 struct runs {
     struct tui_app *app;
     struct eti_index *index;
-    json_t *all;    /* facts of all runs */
-    json_t *list;   /* of those that are shown, in order */
-    json_t *marks;  /* {directory: true} */
-    json_t *judged; /* {directory: {ba, to}}: seconds to the target */
-    double read;    /* monotonic: when all were last looked at; 0: not yet */
+    bool owns_index;
+    bool is_looking;     /* for what has changed: there is more to look at */
+    bool is_partial;     /* ALL are the newest alone: there are OF */
+    int64_t of, page;    /* PAGE: how many were asked for */
+    int64_t read_before; /* by the index, when it began */
+    json_t *all;         /* facts of all runs */
+    json_t *list;        /* of those that are shown, in order */
+    json_t *marks;       /* {directory: true} */
+    json_t *judged;      /* {directory: {ba, to}}: seconds to the target */
+    double read;         /* monotonic: when all were last looked at; 0: not yet */
     char problem[200];
 
     struct tui_list rows;
@@ -84,8 +89,17 @@ const char *runs_metric(const struct runs *r, const json_t *facts);
 double runs_time_to(const struct runs *r, const json_t *facts);
 
 /* ---- runs_data.c ---- */
-/* Looks at the folders again; AGAIN: reads all. */
-void runs_read(struct runs *r, bool again);
+/* Looks at the folders again, and knows all runs. */
+void runs_read(struct runs *r);
+/* Begins to look at them, and knows the newest; AGAIN: reads all. */
+void runs_begin(struct runs *r, bool again);
+/* Goes on with that. Is there something new? */
+bool runs_go_on(struct runs *r);
+static inline bool
+runs_is_busy(const struct runs *r)
+{
+    return r->is_looking || r->is_partial;
+}
 /* Filters and sorts what is known. */
 void runs_choose(struct runs *r);
 /* The curve of FACTS, read if need be; NULL: it has none. */

@@ -23,6 +23,7 @@ runs_choose(struct runs *r)
 {
     struct eti_filter *filter;
     char selected[PATH_MAX];
+    int before = r->rows.at;
     snprintf(selected, sizeof selected, "%s", runs_fact(runs_selected(r), "directory"));
     r->fault[0] = '\0';
     if (eti_filter_new(r->app->cx, r->filter.text, &filter) == ET_OK) {
@@ -47,28 +48,102 @@ runs_choose(struct runs *r)
     for (size_t i = 0; i < json_array_size(r->list); i++)
         if (strcmp(runs_fact(json_array_get(r->list, i), "directory"), selected) == 0)
             r->rows.at = (int)i;
+    if (r->rows.top > 0) /* the line under the cursor stays where it is */
+        r->rows.top += r->rows.at - before;
     r->rows.n = (int)json_array_size(r->list);
     if (r->rows.at >= r->rows.n)
         r->rows.at = r->rows.n > 0 ? r->rows.n - 1 : 0;
 }
 
-void
-runs_read(struct runs *r, bool again)
+/* Takes the newest MOST (0: all). Could it? */
+static bool
+list(struct runs *r, int64_t most)
 {
     json_t *all = NULL;
-    r->read = tui_now(r->app);
-    et_status status = eti_index_update(r->index, FOLDER, again);
-    if (status == ET_OK)
-        status = eti_index_list(r->index, 0, &all);
-    if (status != ET_OK) {
-        snprintf(r->problem, sizeof r->problem, "%.199s",
-                 et_error_get(r->app->cx)->message);
-        et_error_clear(r->app->cx);
-        return;
-    }
+    if (eti_index_list(r->index, most, &all) != ET_OK)
+        return false;
+    r->of = eti_index_count(r->index);
     json_decref(r->all);
     r->all = all;
     runs_choose(r);
+    return true;
+}
+
+/* What could not be done is said, and done again at the next look. */
+static void
+give_up(struct runs *r)
+{
+    snprintf(r->problem, sizeof r->problem, "%.199s",
+             et_error_get(r->app->cx)->message);
+    et_error_clear(r->app->cx);
+    r->is_looking = r->is_partial = false;
+}
+
+void
+runs_read(struct runs *r)
+{
+    r->read = tui_now(r->app);
+    r->is_looking = r->is_partial = false;
+    if (eti_index_update(r->index, FOLDER, false) != ET_OK || !list(r, 0))
+        give_up(r);
+}
+
+void
+runs_begin(struct runs *r, bool again)
+{
+    const struct tui_app_config *config = &r->app->config;
+    bool is_first = r->read == 0;
+    bool was_looked_at = is_first && config->index && config->first == TUI_IN_runs;
+    r->read = tui_now(r->app);
+    r->is_looking = true;
+    r->read_before = eti_index_get_work(r->index)->read;
+    if (!was_looked_at && eti_index_look(r->index, FOLDER, again) != ET_OK) {
+        give_up(r);
+    } else if (is_first) {
+        r->is_partial = true;
+        r->page = ETI_INDEX_PAGE;
+        if (!list(r, r->page))
+            give_up(r);
+    }
+}
+
+/* Shows the newest of those that were read, ten times a second; when all are, loads the
+ * facts of the others. */
+static bool
+list_more(struct runs *r)
+{
+    static const double OFTEN = 0.1;
+    enum { STEP = 64 };
+    int64_t read = eti_index_get_work(r->index)->read - r->read_before;
+    if (r->is_looking && tui_now(r->app) < r->read + OFTEN)
+        return false;
+    r->read = tui_now(r->app);
+    if (r->is_looking)
+        r->page = ETI_INDEX_PAGE + read;
+    else
+        r->page += STEP;
+    if (!list(r, r->page))
+        give_up(r);
+    else if (!r->is_looking)
+        r->is_partial = (int64_t)json_array_size(r->all) >= r->page;
+    return true;
+}
+
+bool
+runs_go_on(struct runs *r)
+{
+    enum { STEP = 16 };
+    if (r->is_looking && eti_index_look_on(r->index, STEP, &r->is_looking) != ET_OK) {
+        give_up(r);
+        return true;
+    }
+    if (r->is_partial)
+        return list_more(r);
+    if (r->is_looking || !eti_index_has_changed(r->index))
+        return false;
+    if (!list(r, 0))
+        give_up(r);
+    return true;
 }
 
 /* ---- curves ---- */
@@ -242,7 +317,7 @@ runs_trash(struct runs *r)
         json_object_del(r->marks, directory);
         snprintf(r->from, sizeof r->from, "%s", directory);
         snprintf(r->to, sizeof r->to, "%s", to);
-        runs_read(r, false);
+        runs_read(r);
     }
 }
 
@@ -256,7 +331,7 @@ runs_restore(struct runs *r)
     } else {
         tui_say(r->app, TUI_GOOD, "%s is back", r->from);
         r->to[0] = '\0';
-        runs_read(r, false);
+        runs_read(r);
     }
 }
 
@@ -278,7 +353,7 @@ tagged(struct tui_app *app, void *data, int id, const char *text)
         tui_say_error(app);
     else
         tui_say(app, TUI_TEXT, *text ? "tags: %s" : "no tags", text);
-    runs_read(r, false);
+    runs_read(r);
 }
 
 void

@@ -226,7 +226,7 @@ static void
 draw_status(struct runs *r, const struct tui_pane *p)
 {
     char text[120];
-    size_t n = json_array_size(r->list), of = json_array_size(r->all);
+    size_t n = json_array_size(r->list);
     tui_put(p, 0, 1, TUI_TITLE, "/");
     if (r->is_typing)
         tui_field_draw(&r->filter, p, 0, 3, p->w / 2 - 4, *r->fault ? r->fault : NULL);
@@ -234,8 +234,11 @@ draw_status(struct runs *r, const struct tui_pane *p)
         tui_put_n(p, 0, 3, *r->filter.text ? TUI_TEXT : TUI_DIM, 0, p->w / 2 - 4,
                   *r->filter.text ? r->filter.text : "all",
                   *r->filter.text ? r->filter.n : 3);
-    snprintf(text, sizeof text, "%zu of %zu runs   sort: %.30s", n, of,
-             *r->sort ? r->sort : "newest");
+    snprintf(text, sizeof text, "%zu of %lld runs   %s%.30s", n, (long long)r->of,
+             r->is_partial ? "still reading" : "sort: ",
+             r->is_partial ? ""
+             : *r->sort    ? r->sort
+                           : "newest");
     size_t left = *r->filter.text && !r->is_typing ? r->filter.n : 3;
     int from = r->is_typing || (int)left > p->w / 2 - 4 ? p->w / 2 : 3 + (int)left + 1;
     tui_put_right(p, 0, from, p->w - 1, TUI_TEXT, text);
@@ -424,9 +427,7 @@ runs_draw(struct tui_app *app, void *self, const struct tui_pane *p)
         return;
     }
     draw_status(r, p);
-    if (r->read == 0) {
-        tui_put(p, 3, 3, TUI_DIM, "the list of runs is being read");
-    } else if (json_array_size(r->all) == 0) {
+    if (json_array_size(r->all) == 0) {
         draw_empty(r, p);
     } else if (json_array_size(r->list) == 0) {
         draw_none(p);
