@@ -17,7 +17,7 @@
 
 struct etd_rank;
 
-enum { ETD_LAUNCH_HOST = 256, ETD_WHY = 512 };
+enum { ETD_LAUNCH_HOST = 256, ETD_LAUNCH_DIRECTORY = 3072, ETD_WHY = 512 };
 
 /* All text is borrowed, for as long as the run is. */
 struct etd_launch {
@@ -80,10 +80,10 @@ struct etd_news {
     int64_t seq;      /* of the last record before it */
     const char *text; /* [n]; borrowed until the next call */
     size_t n;
-    int stream;                              /* RAW */
-    enum et_log_level level;                 /* LINE */
-    char directory[3072], name[ET_RUN_NAME]; /* OPENED */
-    struct etd_end end;                      /* END */
+    int stream;                                              /* RAW */
+    enum et_log_level level;                                 /* LINE */
+    char directory[ETD_LAUNCH_DIRECTORY], name[ET_RUN_NAME]; /* OPENED */
+    struct etd_end end;                                      /* END */
 };
 /* Waits for at most SECONDS. */
 void etd_front_next(struct etd_front *f, double seconds, struct etd_news *out);

@@ -89,7 +89,7 @@ etd_rank_world(const struct etd_rank *r)
 const char *
 etd_rank_resumes(const struct etd_rank *r)
 {
-    return r->resumes;
+    return r->resumes[0] ? r->resumes : NULL;
 }
 
 et_status
@@ -108,7 +108,7 @@ etd_rank_new(struct et_ctx *cx, const struct etd_launch *l, struct etd_board *bo
     r->to = to;
     r->link = link;
     r->lock = -1;
-    r->resumes = resumes;
+    snprintf(r->resumes, sizeof r->resumes, "%s", resumes);
     etd_rank_init_control(r);
     et_status status = etd_sender_start(cx, to, r->rank, &r->sender);
     if (status == ET_OK) {

@@ -52,7 +52,8 @@ ET_NODISCARD et_status etd_rank_watch(struct etd_rank *r, struct et_comm *comm,
                                       struct et_callback **out);
 
 /* launch.c: for the child that will be rank NUMBER of those here. The descriptors are
- * its own from then on; TO is the pipe, LINK the socket. */
+ * its own from then on; TO is the pipe, LINK the socket. RESUMES, copied: the directory
+ * of the run that there is, or "". */
 ET_NODISCARD et_status etd_rank_new(struct et_ctx *cx, const struct etd_launch *l,
                                     struct etd_board *board, int number, int to,
                                     int link, const char *resumes,

@@ -57,8 +57,8 @@ struct etd_pending {
 struct etd_supervisor {
     struct et_ctx *cx;
     const struct etd_launch *l;
-    struct et_run *run;   /* NULL: not open (yet) */
-    char directory[3072]; /* of the run that there was; "" */
+    struct et_run *run;                   /* NULL: not open (yet) */
+    char directory[ETD_LAUNCH_DIRECTORY]; /* of the run that there was; "" */
     char name[ET_RUN_NAME];
     struct etd_board *board;
     struct etd_sup_rank *rank; /* [l->nproc] */

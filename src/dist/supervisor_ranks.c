@@ -91,7 +91,6 @@ become(struct etd_supervisor *s, int number, pid_t parent, const int *mine, int 
     const struct etd_launch *l = s->l;
     struct et_ctx *cx = s->cx;
     struct etd_board *board = s->board;
-    const char *resumes = s->directory[0] ? s->directory : NULL;
     sigset_t none;
     sigemptyset(&none);
     etd_ignore(SIGPIPE);
@@ -111,7 +110,7 @@ become(struct etd_supervisor *s, int number, pid_t parent, const int *mine, int 
         close(l->listener);
     set_environment(l, number);
     etd_stack_begin(stack);
-    return etd_rank_new(cx, l, board, number, mine[0], mine[1], resumes, rank);
+    return etd_rank_new(cx, l, board, number, mine[0], mine[1], s->directory, rank);
 }
 
 /* ---- starting ---- */
