@@ -24,8 +24,8 @@ static const bool chains = true;
 
 static struct {
     int fd;
-    struct sigaction before[NUMBERS]; /* who was asked; then it is again */
-    char stack[STACK_BYTES];          /* for the handler when the stack ran out */
+    struct sigaction before[NUMBERS];     /* who was asked; then it is again */
+    _Alignas(16) char stack[STACK_BYTES]; /* the handler's, when the stack ran out */
 } where;
 
 /* SIGABRT is also what the supervisor sends a rank that it takes for hung. */

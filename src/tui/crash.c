@@ -37,7 +37,7 @@ enum {
     FRAMES = 64,
     STACK = 64 << 10,
 };
-static char handler_stack[STACK]; /* for when the other one is full */
+static _Alignas(16) char handler_stack[STACK]; /* for when the other one is full */
 
 /* One terminal, one process: what its handlers need. */
 static struct {

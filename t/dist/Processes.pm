@@ -14,7 +14,9 @@ our $etude = "$build/etude";
 our $faults = "$build/t/torture/faults";    # etude that breaks where it is told to
 our $dir = tempdir('etude-dist.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 our $has_gloo = `ldd $etude $build/.libs/etude 2>/dev/null` =~ /libgloo/;
-our @EXPORT = qw($build $etude $faults $dir $has_gloo slurp field children alive last_batch
+# What a dump says in front of the frame of the program; a sanitizer's backtrace is another.
+our $stands = qr/this rank does not go on; it is at\n(?:.*lib[at]san.*\n)?.*/;
+our @EXPORT = qw($build $etude $faults $dir $has_gloo $stands slurp field children alive last_batch
     until_true write_recipe start start_with finish supervisor ranks hub command);
 
 chdir $dir or die;
@@ -24,6 +26,9 @@ mkdir "$dir/runtime", 0700;
 $ENV{ETUDE_DEVICE} = 'ref' unless -e "$build/libetude-cpu.la";
 delete @ENV{qw(WORLD_SIZE LOCAL_WORLD_SIZE SLURM_NTASKS SLURM_PROCID SLURM_NODEID SLURM_JOB_NODELIST
     RANK LOCAL_RANK BASE_RANK NODE_RANK MASTER_ADDR MASTER_PORT ETUDE_FAILPOINTS)};
+# These signals are what is tested: AddressSanitizer would report them and exit instead.
+$ENV{ASAN_OPTIONS} = join ':', $ENV{ASAN_OPTIONS} // (),
+    map { "handle_$_=0" } qw(segv sigbus abort sigill sigfpe);
 
 # $name, with further lines of YAML.
 sub write_recipe {

@@ -10,7 +10,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $event = qr/^ +-\d+\.\d{6}  ba \d+  \w+$/m;
-my $stack = qr/-- signal 06: this rank does not go on; it is at\n.*faults/;
+my $stack = qr/-- signal 06: ${stands}faults/;
 
 write_recipe('r.yaml', <<'R');
 eval_data: {name: synthetic_images, num_samples: 16, workers: 0}
@@ -68,12 +68,14 @@ SKIP: {
 # ---- other ends (R04) ----
 
 for my $end (
-    ['overflow', qr/was ended by signal 11 \(Segmentation fault\)/, qr/-- signal 11: .*\n.*faults/],
-    ['abort', qr/was ended by signal 6 \(Aborted\)/, qr/-- signal 06: .*\n.*faults/],
+    ['overflow', qr/was ended by signal 11 \(Segmentation fault\)/, qr/-- signal 11: ${stands}faults/],
+    ['abort', qr/was ended by signal 6 \(Aborted\)/, qr/-- signal 06: ${stands}faults/],
     ['exit', qr/ended by itself, with exit 0,/, qr/  before_forward$/m],
     ['kill', qr/was ended by signal 9 \(Killed\)/, qr/  before_forward$/m],
 ) {
     my ($action, $what, $dump) = @$end;
+    # What a rank holds when something calls exit() is no leak.
+    local $ENV{ASAN_OPTIONS} = "$ENV{ASAN_OPTIONS}:detect_leaks=0" if $action eq 'exit';
     is finish(start_with($faults, "before_backward=$action\@20", "by-$action")), 1, "a rank that ends by $action: exit 1";
     like slurp("by-$action.err"), qr/^etude: error E\d+: rank 0 $what.*after batch 19; dumps\/rank0/m, 'named so';
     ok slurp("by-$action/dumps/rank0.txt") =~ $dump, 'with what it did last';
@@ -87,7 +89,7 @@ is field('loop', 'incarnation'), 3, 'after three tries';
 like slurp('loop.err'),
     qr/^etude: error E6\d+: rank 0 was ended by signal 11 \(Segmentation fault\) after batch 29; dumps\/rank0\.txt has what it did last: the third time at this batch$/m,
     'with rank, signal and batch';
-my @stood = slurp('loop/dumps/rank0.txt') =~ /(-- signal 11: this rank does not go on; it is at\n.*faults)/g;
+my @stood = slurp('loop/dumps/rank0.txt') =~ /(-- signal 11: ${stands}faults)/g;
 is scalar(@stood), 3, 'and dumps/ has where it stood each time';
 is field('loop', 'state'), 'failed', 'failed';
 done_testing();

@@ -306,8 +306,9 @@ answer(const void *from, int64_t n, size_t size, int64_t requested, int64_t *cou
 {
     if (count)
         *count = n;
-    if (to && requested > 0)
-        memcpy(to, from, (size_t)(n < requested ? n : requested) * size);
+    int64_t copied = n < requested ? n : requested;
+    if (to && copied > 0)
+        memcpy(to, from, (size_t)copied * size);
     return CUDNN_STATUS_SUCCESS;
 }
 
