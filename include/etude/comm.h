@@ -43,6 +43,16 @@ enum et_comm_kind {
 };
 const char *et_comm_kind_name(enum et_comm_kind kind);
 
+/* Which of the run's collectives one is: the same on all ranks that are to meet in it.
+ * Kinds and sizes do not tell: a rank that has left one out could meet the others in
+ * the next of the same size, and numbers would be added that do not belong together. */
+struct et_comm_mark {
+    int64_t step; /* finished batches, or whatever the caller counts */
+    int which;    /* of an evaluation of a graph: from 1, in the order in which they are
+                     begun; else the caller's own */
+    uint32_t set; /* of an evaluation: a digest of the sizes of all its collectives */
+};
+
 /* ---- for those who fill it ---- */
 
 /* One collective of N elements. */
@@ -54,6 +64,7 @@ struct et_comm_call {
     void *out;           /* [N]; all_gather: [world N] */
     int64_t n;           /* > 0, but for barrier */
     int root;            /* broadcast: whose */
+    struct et_comm_mark mark;
 };
 
 struct et_comm_class {
@@ -95,6 +106,10 @@ ET_NODISCARD et_status et_comm_all_gather(struct et_ctx *cx, struct et_comm *c,
 /* DATA of rank ROOT to all. */
 ET_NODISCARD et_status et_comm_broadcast(struct et_ctx *cx, struct et_comm *c,
                                          void *data, size_t bytes, int root);
+/* Of those that follow, of et_comm_start the step alone; STEP -1: as it was. Ranks with
+ * other marks wait for each other, until the time is over and they are named. C may be
+ * NULL. */
+void et_comm_set_mark(struct et_comm *c, int64_t step, int which, uint32_t set);
 /* All ranks have come here. */
 ET_NODISCARD et_status et_comm_barrier(struct et_ctx *cx, struct et_comm *c);
 
@@ -108,6 +123,7 @@ struct et_comm_request {
     enum et_dtype dtype; /* F32 or F64 */
     const float *weight; /* this rank's, read when it runs; where it is 0, IN is not
                             read at all; NULL: 1 */
+    struct et_comm_mark mark; /* but for its step */
 
     struct et_comm_request *next; /* et_comm's: until it has been waited for */
     et_status status;
@@ -131,6 +147,7 @@ struct et_comm_look {
     enum et_comm_kind kind;
     enum et_dtype dtype;
     int64_t n;
+    struct et_comm_mark mark;
     int64_t since_ns; /* CLOCK_MONOTONIC when it began */
     int64_t wait_ns;  /* in all: that the calling thread stood in collectives; the rest
                          of  a step is the rank's own time */

@@ -125,6 +125,9 @@ etd_board_collective(struct etd_board *b, int rank, const struct et_comm_look *l
     atomic_store_explicit(&own->kind, (int)look->kind, memory_order_relaxed);
     atomic_store_explicit(&own->dtype, (int)look->dtype, memory_order_relaxed);
     atomic_store_explicit(&own->n, look->n, memory_order_relaxed);
+    atomic_store_explicit(&own->mark_step, look->mark.step, memory_order_relaxed);
+    atomic_store_explicit(&own->mark_which, look->mark.which, memory_order_relaxed);
+    atomic_store_explicit(&own->mark_set, look->mark.set, memory_order_relaxed);
     atomic_store_explicit(&own->busy, look->busy, memory_order_release);
     etd_flight_collective(&own->flight,
                           look->busy     ? ETD_FLIGHT_BEGINS
@@ -143,5 +146,6 @@ etd_board_look(const struct etd_board *b, int rank)
         .kind = (enum et_comm_kind)r->kind,
         .dtype = (enum et_dtype)r->dtype,
         .n = r->n,
+        .mark = {r->mark_step, r->mark_which, r->mark_set},
     };
 }

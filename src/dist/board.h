@@ -40,6 +40,9 @@ struct etd_board_rank {
     _Atomic uint64_t seq;
     _Atomic int64_t n;
     _Atomic int kind, dtype;
+    _Atomic int64_t mark_step;
+    _Atomic int mark_which;
+    _Atomic uint32_t mark_set;
     _Atomic bool busy;
     struct etd_flight flight;
 };

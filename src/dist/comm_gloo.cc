@@ -201,13 +201,15 @@ barrier(Gloo *g)
 /* Messages of ranks that are at different collectives must not meet: a rank that has
  * left one out would have its numbers added to others. They wait for each other
  * instead, until the time is over and the ranks are named. So a tag has the
- * collective's number, and in the lower half what it is. */
+ * collective's number, and in the lower half what it is, and which. */
 uint32_t
 tag_of(uint32_t seq, const struct et_comm_call *call)
 {
     const uint64_t what[] = {(uint64_t)call->kind, (uint64_t)call->op,
                              (uint64_t)call->dtype, (uint64_t)call->n,
-                             (uint64_t)call->root};
+                             (uint64_t)call->root,  (uint64_t)call->mark.step,
+                             (uint64_t)call->mark.which,
+                             (uint64_t)call->mark.set};
     uint64_t hash = 14695981039346656037u; /* FNV-1a */
     for (uint64_t x : what)
         for (int i = 0; i < 8; i++)

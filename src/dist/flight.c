@@ -54,6 +54,8 @@ etd_flight_collective(struct etd_flight *f, enum etd_flight_kind kind,
     e->dtype = (int32_t)look->dtype;
     e->seq = look->seq;
     e->n = look->n;
+    e->step = look->mark.step;
+    e->which = look->mark.which;
     e->ba = -1;
     end(e, number);
 }
@@ -64,8 +66,11 @@ etd_collective_text(const struct et_comm_look *look, char *buf, size_t size)
     int n = snprintf(buf, size, "%s %llu", et_comm_kind_name(look->kind),
                      (unsigned long long)look->seq);
     if (look->kind != ET_COMM_BARRIER && n > 0 && (size_t)n < size)
-        snprintf(buf + n, size - (size_t)n, " of %lld %s", (long long)look->n,
-                 et_dtype_name(look->dtype));
+        n += snprintf(buf + n, size - (size_t)n, " of %lld %s", (long long)look->n,
+                      et_dtype_name(look->dtype));
+    if (look->mark.which > 0 && n > 0 && (size_t)n < size)
+        snprintf(buf + n, size - (size_t)n, " [%lld.%d]", (long long)look->mark.step,
+                 look->mark.which);
     return buf;
 }
 
@@ -79,6 +84,7 @@ print_one(FILE *to, const struct etd_flight_entry *e, int64_t now)
         .dtype = (enum et_dtype)e->dtype,
         .seq = e->seq,
         .n = e->n,
+        .mark = {.step = e->step, .which = e->which},
     };
     fprintf(to, "%12.6f  ", 1e-9 * (double)(e->t_ns - now));
     if (e->kind == ETD_FLIGHT_EVENT)

@@ -29,6 +29,8 @@ struct etd_flight_entry {
     int32_t dtype;           /* collective: enum et_dtype */
     uint64_t seq;            /* collective: its number, from 1 */
     int64_t n;               /* collective: elements */
+    int64_t step;            /* collective: of its mark */
+    int32_t which;           /* likewise */
 };
 
 struct etd_flight {
@@ -42,7 +44,8 @@ void etd_flight_collective(struct etd_flight *f, enum etd_flight_kind kind,
 /* One line for each, the newest last, with the seconds since. */
 void etd_flight_print(FILE *to, const struct etd_flight *f);
 
-/* "all_reduce 57 of 10 f32" in BUF, which it returns. */
+/* "all_reduce 57 of 10 f32" in BUF, which it returns; of one of a step's graph
+ * "all_reduce 57 of 10 f32 [12.3]": the third in the step behind 12 batches. */
 const char *etd_collective_text(const struct et_comm_look *look, char *buf,
                                 size_t size);
 

@@ -241,7 +241,9 @@ is_stopped(const struct etd_supervisor *s, int i)
 static bool
 is_same(const struct et_comm_look *a, const struct et_comm_look *b)
 {
-    return a->kind == b->kind && a->dtype == b->dtype && a->n == b->n;
+    return a->kind == b->kind && a->dtype == b->dtype && a->n == b->n &&
+           a->mark.step == b->mark.step && a->mark.which == b->mark.which &&
+           a->mark.set == b->mark.set;
 }
 
 /* Ranks that are in the collective that rank I is in, itself included. */

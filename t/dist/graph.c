@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/graph/collective.h"
 #include "etude/etude.h"
 #include "t/device.h"
 #include "t/dist/group.h"
@@ -207,6 +208,62 @@ narrow(struct et_ctx *cx, struct et_comm *c, void *data)
     return code;
 }
 
+/* How rank 1 differs: all collectives have the same kind and size, so that only what
+ * they are could tell. */
+enum stray {
+    LEAVES_OUT, /* its graph lacks the first of them */
+    IS_AHEAD,   /* it is a step further */
+    STANDS_IN,  /* it does them without the graph, as one that is short of memory: right
+                 */
+};
+
+static int
+strays(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    const enum stray *how = data;
+    struct bench b;
+    float got[N];
+    int64_t sizes[] = {N, N, N};
+    int code = make(&b, cx, c);
+    bool differs = et_comm_rank(c) == 1;
+    struct et_tensor *y[3] = {0};
+    uint32_t set = eti_collectives_set(b.g, sizes, 3);
+    et_status status = ET_OK;
+    et_comm_set_mark(c, 7 + (differs && *how == IS_AHEAD), 0, 0);
+    for (int k = 0; k < 3 && differs && *how == STANDS_IN && status == ET_OK; k++) {
+        memset(got, 0, sizeof got);
+        et_comm_set_mark(c, -1, 1 + k, set);
+        status = et_comm_all_reduce(cx, c, got, N, ET_F32, ET_COMM_SUM);
+    }
+    if (!differs || *how != STANDS_IN) {
+        int first = differs && *how == LEAVES_OUT;
+        for (int k = first; k < 3; k++)
+            y[k - first] = et_all_reduce(b.g, et_mul_scalar(b.g, b.x[k], 2), NULL);
+        status = et_eval(b.g, y, 3 - first);
+    }
+    struct et_comm_look look;
+    et_comm_get_look(c, &look);
+    if (code == 0 && status == ET_EPEER)
+        code = (printf("%s at collective %d", et_error_get(cx)->message, (int)look.seq),
+                42);
+    else if (code == 0 && status != ET_OK)
+        code = said(cx);
+    et_error_clear(cx);
+    release(&b);
+    return code;
+}
+
+static void
+test_strays(enum stray how, int timeout, const char *what)
+{
+    struct group g;
+    group_start(&g, 2, timeout, strays, &how);
+    group_wait(&g, 300, -1);
+    ok(g.exit[0] == 42 && strstr(g.text[0], "at collective 1"),
+       "%s: the ranks add nothing up: %s", what, g.text[0]);
+    is_int(g.exit[1], 42, "... neither of them");
+}
+
 int
 main(void)
 {
@@ -224,6 +281,13 @@ main(void)
     ok(group_run(2, order, NULL),
        "a collective begins before kernels that it needs not");
     ok(group_run(2, narrow, NULL), "half floats are refused");
+    test_strays(LEAVES_OUT, 2, "a rank leaves out one of several alike");
+    test_strays(IS_AHEAD, 2, "a rank is a step further");
+    ok(group_run(2, strays, &(enum stray){STANDS_IN}),
+       "who does a step's collectives without its graph meets the others");
+    setenv("ETUDE_EAGER", "1", 1);
+    ok(group_run(2, strays, &(enum stray){STANDS_IN}), "... node by node as well");
+    unsetenv("ETUDE_EAGER");
     group_start(&g, 2, 3600, peer_dies, NULL);
     group_wait(&g, 300, -1);
     is_int(g.exit[0], 42, "a rank is killed: the other's evaluation fails");

@@ -32,10 +32,10 @@ sub hangs {
 SKIP: {
     skip 'built without Gloo', 22 unless $has_gloo;
     hangs('spins', 'rank1:before_forward=spin@120',
-        qr/rank 1 did not arrive at all_reduce \d+ of \d+ f32, in which rank 0 has waited for \d+ s: it is after batch 119, in reading data/,
+        qr/rank 1 did not arrive at all_reduce \d+ of \d+ f32 \[119\.\d+\], in which rank 0 has waited for \d+ s: it is after batch 119, in reading data/,
         'a rank in an endless loop');
     hangs('stands', 'rank1:before_backward=stop@70',
-        qr/rank 1 did not arrive at all_reduce \d+ of \d+ f32, in which rank 0 has waited for \d+ s: it is after batch 69, in forward; its process is stopped/,
+        qr/rank 1 did not arrive at all_reduce \d+ of \d+ f32 \[69\.\d+\], in which rank 0 has waited for \d+ s: it is after batch 69, in forward; its process is stopped/,
         'a rank that is stopped');
     hangs('skips', 'rank1:all_reduce=skip@2',
         qr/rank 1 did not arrive at all_reduce (\d+) of 1 u8, in which rank 0 has waited for \d+ s: it is after batch 50, in all_reduce \1 of 2 f64/,

@@ -20,6 +20,7 @@ struct et_comm {
     const struct et_comm_class *type;
     void *self;
     int rank, world;
+    struct et_comm_mark mark; /* of the calling thread's next */
 
     pthread_mutex_t lock;      /* guards all below */
     pthread_cond_t work, idle; /* for the thread; for those who wait for it */
@@ -129,6 +130,7 @@ run(struct et_comm *c, const struct et_comm_call *call)
     c->look.kind = call->kind;
     c->look.dtype = call->dtype;
     c->look.n = call->n;
+    c->look.mark = call->mark;
     c->look.since_ns = clock_ns();
     tell(c);
     pthread_mutex_unlock(&c->lock);
@@ -152,11 +154,19 @@ fail(struct et_ctx *cx, struct et_comm *c)
     return ET_FAIL(cx, ET_EPEER, "%s", look.why);
 }
 
+void
+et_comm_set_mark(struct et_comm *c, int64_t step, int which, uint32_t set)
+{
+    if (c)
+        c->mark = (struct et_comm_mark){step < 0 ? c->mark.step : step, which, set};
+}
+
 /* In this thread, after all that was started. */
 static et_status
-run_now(struct et_ctx *cx, struct et_comm *c, const struct et_comm_call *call)
+run_now(struct et_ctx *cx, struct et_comm *c, struct et_comm_call *call)
 {
     int64_t begin = clock_ns();
+    call->mark = c->mark;
     pthread_mutex_lock(&c->lock);
     while (c->first)
         pthread_cond_wait(&c->idle, &c->lock);
@@ -179,7 +189,7 @@ et_status
 et_comm_all_reduce(struct et_ctx *cx, struct et_comm *c, void *data, int64_t n,
                    enum et_dtype dtype, enum et_comm_op op)
 {
-    const struct et_comm_call call = {
+    struct et_comm_call call = {
         .kind = ET_COMM_ALL_REDUCE,
         .op = op,
         .dtype = dtype,
@@ -216,7 +226,7 @@ et_status
 et_comm_all_gather(struct et_ctx *cx, struct et_comm *c, const void *in, size_t bytes,
                    void *out)
 {
-    const struct et_comm_call call = {
+    struct et_comm_call call = {
         .kind = ET_COMM_ALL_GATHER,
         .dtype = ET_U8,
         .in = in,
@@ -233,7 +243,7 @@ et_status
 et_comm_broadcast(struct et_ctx *cx, struct et_comm *c, void *data, size_t bytes,
                   int root)
 {
-    const struct et_comm_call call = {
+    struct et_comm_call call = {
         .kind = ET_COMM_BROADCAST,
         .dtype = ET_U8,
         .in = data,
@@ -248,7 +258,7 @@ et_comm_broadcast(struct et_ctx *cx, struct et_comm *c, void *data, size_t bytes
 et_status
 et_comm_barrier(struct et_ctx *cx, struct et_comm *c)
 {
-    const struct et_comm_call call = {.kind = ET_COMM_BARRIER, .dtype = ET_U8};
+    struct et_comm_call call = {.kind = ET_COMM_BARRIER, .dtype = ET_U8};
     return et_comm_world(c) > 1 ? run_now(cx, c, &call) : ET_OK;
 }
 
@@ -289,6 +299,7 @@ run_request(struct et_comm *c, const struct et_comm_request *r)
         .in = r->in,
         .out = r->out,
         .n = r->n,
+        .mark = r->mark,
     };
     if (r->weight && *r->weight != 1 && !c->look.failed) {
         pthread_mutex_unlock(&c->lock);
@@ -353,6 +364,7 @@ et_comm_start(struct et_ctx *cx, struct et_comm *c, struct et_comm_request *r)
         return ET_OK;
     }
     ET_TRY(start_thread(cx, c));
+    r->mark.step = c->mark.step;
     pthread_mutex_lock(&c->lock);
     *c->end = r;
     c->end = &r->next;

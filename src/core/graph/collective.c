@@ -40,6 +40,23 @@ eti_collectives_before(const struct eti_collectives *c, const struct eti_extent 
     return c->waited;
 }
 
+/* Never 0. */
+static uint32_t
+digest(uint32_t before, int64_t n, enum et_dtype dtype)
+{
+    uint64_t hash = (before ^ (uint64_t)n << 8 ^ (uint64_t)dtype) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(hash >> 32) | 1;
+}
+
+uint32_t
+eti_collectives_set(const struct et_graph *g, const int64_t *n, int count)
+{
+    uint32_t set = 0;
+    for (int i = 0; i < count && !g->eager; i++)
+        set = digest(set, n[i], ET_F32);
+    return set;
+}
+
 et_status
 eti_collectives_start(struct et_graph *g, struct eti_collectives *c, int index,
                       void *const *address)
@@ -48,6 +65,9 @@ eti_collectives_start(struct et_graph *g, struct eti_collectives *c, int index,
     one->request.in = address[0];
     one->request.weight = address[1];
     one->request.out = address[2];
+    for (int i = 0; i < c->n && (i > 0 || c->set == 0); i++)
+        c->set = digest(c->set, c->v[i].request.n, c->v[i].request.dtype);
+    one->request.mark = (struct et_comm_mark){.which = 1 + index, .set = c->set};
     et_status status = et_comm_start(g->cx, g->comm, &one->request);
     one->running = status == ET_OK;
     return status;

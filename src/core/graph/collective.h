@@ -28,13 +28,17 @@ struct eti_collectives {
     struct eti_collective *v;
     int n;
     int64_t cap;
-    int waited; /* planning: the plan waits for those before it already */
+    uint32_t set; /* et_comm_mark's; 0: not known yet */
+    int waited;   /* planning: the plan waits for those before it already */
 };
 
 /* One more, N elements of DTYPE; its index is *OUT. ENOMEM. */
 et_status eti_collectives_add(struct et_ctx *cx, struct eti_collectives *c, int64_t n,
                               enum et_dtype dtype, const struct eti_extent *in,
                               const struct eti_extent *out, int *index);
+/* et_comm_mark's of an evaluation of G with COUNT collectives of N [] elements f32: for
+ * who does them without it. */
+uint32_t eti_collectives_set(const struct et_graph *g, const int64_t *n, int count);
 /* Planning: an item is to come that touches E, and writes it if WRITES. How many
  * collectives must have ended first; c->waited if all that matter have. */
 int eti_collectives_before(const struct eti_collectives *c, const struct eti_extent *e,

@@ -1,7 +1,8 @@
 /* eager.c: ETUDE_EAGER=1, each node computed where it is built.
  *
  * The debugger's mode and the planner's oracle: no fusion, no shared memory, one kernel
- * prepared and released per node. A fault shows at the line that wrote the operation. */
+ * prepared and released per node. A fault shows at the line that wrote the operation.
+ */
 #include "config.h"
 
 #include <string.h>
@@ -35,6 +36,7 @@ eti_eager_reset(struct et_graph *g)
     for (struct eti_eager_block *b = g->eager_blocks; b; b = b->next)
         eti_device_free(g->dev, b->data, b->bytes);
     g->eager_blocks = NULL;
+    g->eager_collectives = 0;
 }
 
 /* y = all_reduce(x, weight), waited for at once. */
@@ -48,6 +50,7 @@ reduce(struct et_graph *g, const struct et_node *node, void *const *ptr)
         .out = ptr[node->n_in],
         .n = et_desc_count(x),
         .dtype = x->dtype,
+        .mark.which = ++g->eager_collectives,
     };
     ET_TRY(et_comm_start(g->cx, g->comm, &r));
     return et_comm_wait(g->cx, g->comm, &r);
@@ -83,8 +86,8 @@ compute(struct et_graph *g, struct et_node *node, struct et_desc *desc, void **p
     char why[512] = "";
     struct et_kernel *kernel;
     size_t workspace_bytes = 0;
-    et_status status = t->prepare(g->dev->handle, &call, &kernel, &workspace_bytes, why,
-                                  sizeof why);
+    et_status status =
+        t->prepare(g->dev->handle, &call, &kernel, &workspace_bytes, why, sizeof why);
     if (status != ET_OK)
         return ET_FAIL(g->cx, status, "%s on %s: %s", node->op->name, t->name, why);
     void *workspace;

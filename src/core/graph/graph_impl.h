@@ -81,6 +81,7 @@ struct et_graph {
     int64_t cap_assign;
     struct eti_cast *cast; /* of this step, by address: open addressing */
     int n_casts, cap_casts;
+    int eager_collectives; /* done since the graph was empty */
     struct eti_eager_block *eager_blocks; /* values computed at once */
 
     struct eti_ir *ir; /* reused by every evaluation */

@@ -14,6 +14,25 @@
 
 enum { COMPARE_EVERY = 1000, MOST_RANKS = 1024 }; /* batches; place.h */
 
+/* et_comm_mark's which of what is settled here. */
+enum place {
+    SETTINGS = -10,
+    PARAMETERS,
+    SHARED,
+    GATHERED,
+    LOADED,
+    WENT_BACK,
+    LISTENED,
+    METRIC,
+    REQUEST,
+};
+
+static void
+mark(struct et_trainer *t, enum place place)
+{
+    et_comm_set_mark(t->ranks.comm, -1, place, 0);
+}
+
 /* ---- digests ---- */
 
 /* DIGEST is the same on all ranks, or EPEER: WHAT of the ranks that differ from rank 0
@@ -56,6 +75,7 @@ compare_parameters(struct et_trainer *t)
 {
     uint64_t digest;
     ET_TRY(digest_of(t, t->state.params->values, &digest));
+    mark(t, PARAMETERS);
     return compare(t, digest, "its parameters are");
 }
 
@@ -78,6 +98,7 @@ share(struct et_trainer *t, struct et_tensor *x)
     void *copy;
     ET_TRY(et_alloc(cx, bytes, &copy));
     et_status status = et_tensor_read(cx, x, copy, bytes);
+    mark(t, SHARED);
     if (status == ET_OK)
         status = et_comm_broadcast(cx, t->ranks.comm, copy, bytes, 0);
     if (status == ET_OK && et_comm_rank(t->ranks.comm) > 0)
@@ -129,6 +150,7 @@ eti_ranks_begin(struct et_trainer *t)
 {
     if (!t->ranks.comm)
         return ET_OK;
+    mark(t, SETTINGS);
     ET_TRY(compare(t, digest_settings(t), "its seed, recipe or data are"));
     ET_TRY(share(t, t->state.params->values));
     for (int i = 0; i < t->state.params->n_moments; i++)
@@ -150,6 +172,7 @@ eti_ranks_gather(struct et_trainer *t)
         return ET_OK;
     ET_TRY(eti_loader_unreadable(t->config.train, &own, &n));
     most = n;
+    mark(t, GATHERED);
     et_status status = et_comm_all_reduce(cx, r->comm, &most, 1, ET_I64, ET_COMM_MAX);
     size_t row = ((size_t)most + 1) * sizeof *own;
     et_free(cx, r->unreadable);
@@ -218,6 +241,7 @@ eti_ranks_load(struct et_trainer *t, et_status status, char *name,
         return status;
     if (first.good && t->state.rank == 0)
         memcpy(first.name, name, sizeof first.name);
+    mark(t, LOADED);
     ET_TRY(et_comm_broadcast(cx, comm, &first, sizeof first, 0));
     if (!first.good)
         return t->state.rank == 0
@@ -245,6 +269,7 @@ eti_ranks_go_back(struct et_trainer *t, int64_t *step, eti_load_named_fn *load,
     char name[ETI_STEP_NAME];
     if (!t->ranks.comm)
         return ET_OK;
+    mark(t, WENT_BACK);
     ET_TRY(et_comm_broadcast(cx, t->ranks.comm, step, sizeof *step, 0));
     if (t->state.rank > 0 && *step >= 0 &&
         load(t, eti_step_name(*step, name)) != ET_OK) {
@@ -262,6 +287,7 @@ eti_ranks_listen(struct et_trainer *t)
 {
     struct eti_ranks *r = &t->ranks;
     uint8_t any = r->stop || (t->config.interrupt && *t->config.interrupt);
+    mark(t, LISTENED);
     ET_TRY(et_comm_all_reduce(t->state.cx, r->comm, &any, 1, ET_U8, ET_COMM_MAX));
     r->stop = r->comm && any;
     return ET_OK;
@@ -278,6 +304,7 @@ eti_ranks_metric(struct et_trainer *t, const struct et_metric *m, double *out)
     ET_TRY(et_alloc(cx, (size_t)n * sizeof(double), &block));
     double *sums = block;
     et_status status = et_metric_read(m, sums);
+    mark(t, METRIC);
     if (status == ET_OK)
         status = et_comm_all_reduce(cx, t->ranks.comm, sums, n, ET_F64, ET_COMM_SUM);
     if (status == ET_OK)
@@ -309,6 +336,7 @@ eti_ranks_next_request(struct et_trainer *t, int64_t step, struct et_request *ou
             next.got = c->next(c, step, &next.request);
         r->has_request = false;
     }
+    mark(t, REQUEST);
     ET_TRY(et_comm_broadcast(t->state.cx, r->comm, &next, sizeof next, 0));
     *got = next.got;
     *out = next.request;

@@ -131,6 +131,7 @@ use_batch(struct et_trainer *t, const struct et_batch *b)
 {
     struct et_state *s = &t->state;
     struct et_graph_stats before, after;
+    et_comm_set_mark(t->ranks.comm, s->timestamp.batch, 0, 0);
     et_graph_get_stats(s->graph, &before);
     eti_show_batch(t, b);
     s->first_sample = b->first;

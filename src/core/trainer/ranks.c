@@ -22,6 +22,7 @@
 
 #include <string.h>
 
+#include "core/graph/collective.h"
 #include "core/optim/optim.h"
 #include "core/trainer/trainer_impl.h"
 
@@ -337,15 +338,22 @@ eti_ranks_stand_in(struct et_trainer *t)
     struct et_ctx *cx = t->state.cx;
     struct eti_ranks *r = &t->ranks;
     bool again;
+    int64_t size[1 + ETI_MAX_BUCKETS];
     if (!r->comm)
         return ET_OK;
+    size[0] = r->n_said;
+    for (int i = 0; i < r->n_buckets; i++)
+        size[1 + i] = r->bucket[i].end - r->bucket[i].begin;
+    uint32_t set = eti_collectives_set(t->state.graph, size, 1 + r->n_buckets);
     memset(r->nothing, 0, (size_t)r->n_said * sizeof *r->nothing);
     say(t, true, r->nothing);
+    et_comm_set_mark(r->comm, -1, 1, set);
     ET_TRY(et_comm_all_reduce(cx, r->comm, r->nothing, r->n_said, ET_F32, ET_COMM_SUM));
     heed(t, r->nothing, &again);
     for (int i = 0; i < r->n_buckets; i++) {
-        int64_t n = r->bucket[i].end - r->bucket[i].begin;
+        int64_t n = size[1 + i];
         memset(r->nothing, 0, (size_t)n * sizeof *r->nothing);
+        et_comm_set_mark(r->comm, -1, 2 + i, set);
         ET_TRY(et_comm_all_reduce(cx, r->comm, r->nothing, n, ET_F32, ET_COMM_SUM));
     }
     return ET_OK;
