@@ -14,15 +14,16 @@
 #include "dist/client.h"
 #include "dist/target.h"
 
-static const double ANSWER_SECONDS = 30, HUB_SECONDS = 3;
+static const double ANSWER_SECONDS = 30, HUB_SECONDS = 10;
 
 /* ---- the run ---- */
 
 /* A run, and where its hub is asked. */
 struct steered {
-    char name[2 * ETD_ADDRESS]; /* as people call it */
-    char ended[PATH_MAX];       /* directory of one that has ended; "" */
-    struct etd_target target;   /* of one that has not */
+    char name[2 * ETD_ADDRESS];  /* as people call it */
+    char id[2 * ETD_RUN_ID + 1]; /* of one on this machine; "" */
+    char ended[PATH_MAX];        /* directory of one that has ended; "" */
+    struct etd_target target;    /* of one that has not */
 };
 
 static int
@@ -51,8 +52,7 @@ find_here(struct cli *c, const char *text, struct steered *run)
     if (!eti_facts_is_alive(facts))
         snprintf(run->ended, sizeof run->ended, "%s",
                  json_string_value(json_object_get(facts, "directory")));
-    else if (etd_target_local(c->cx, run->name, id, &run->target) != ET_OK)
-        code = unreachable(c, run);
+    snprintf(run->id, sizeof run->id, "%s", id ? id : "");
     json_decref(facts);
     return code;
 }
@@ -80,17 +80,21 @@ find(struct cli *c, const char *text, struct steered *run)
 
 /* ---- asking ---- */
 
-/* A run that has just begun, or whose hub has died, has one in a moment. */
+/* A run that has just begun, or whose hub has died, has one in a moment. Where it
+ * listens shows only then. */
 static et_status
-ask_hub(struct cli *c, const struct etd_target *target, enum etd_op op, const char *key,
+ask_hub(struct cli *c, const struct steered *run, enum etd_op op, const char *key,
         const char *value, struct etd_answer *answer)
 {
-    const struct etd_client_options o = etd_target_options(target);
     const struct timespec pause = {0, 100000000L};
     double until = eti_monotonic(c->cx) + HUB_SECONDS;
     for (;;) {
+        struct etd_target to = run->target;
         et_status status =
-            etd_client_ask(c->cx, &o, op, key, value, ANSWER_SECONDS, answer);
+            run->id[0] ? etd_target_local(c->cx, run->name, run->id, &to) : ET_OK;
+        const struct etd_client_options o = etd_target_options(&to);
+        if (status == ET_OK)
+            status = etd_client_ask(c->cx, &o, op, key, value, ANSWER_SECONDS, answer);
         if (status != ET_ENOENT || eti_monotonic(c->cx) >= until)
             return status;
         et_error_clear(c->cx); /* nobody listened: nothing was asked */
@@ -110,7 +114,7 @@ ask(struct cli *c, const struct steered *run, enum etd_op op, const char *key,
     if ((key && strlen(key) >= ETD_WORD) || (value && strlen(value) >= etd_op_room(op)))
         return cli_fail(c, CLI_E_VALUE, NULL, "%s: its text has at most %zu bytes",
                         etd_op_name(op), etd_op_room(op) - 1);
-    if (ask_hub(c, &run->target, op, key, value, a) != ET_OK)
+    if (ask_hub(c, run, op, key, value, a) != ET_OK)
         return unreachable(c, run);
     if (a->kind == ETD_EXPIRED)
         return cli_fail(c, (enum cli_error)ETD_E_LATE, NULL,

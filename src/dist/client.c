@@ -298,6 +298,7 @@ etd_client_open(struct et_ctx *cx, const struct etd_client_options *o,
         c->to.keys = &c->keys;
         c->to.server = c->server;
     }
+    memcpy(c->wanted, o->id, sizeof c->wanted);
     c->control = o->control;
     c->once = o->once;
     c->has_model = o->whole; /* of what was before the first record: nothing */

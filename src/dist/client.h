@@ -48,6 +48,8 @@ struct etd_client_status {
 
 struct etd_client_options {
     struct etd_line_options line; /* texts are copied */
+    unsigned char id[ETD_RUN_ID]; /* the run that is meant: another's hub, which may
+                                     listen in its place, is nobody; zeros: any */
     const char *run;              /* at a worker: the run's name; NULL: its latest */
     const char *as; /* said of this viewer in the log of commands; NULL: nothing */
     bool control;   /* commands alone: no snapshot, no records */

@@ -23,8 +23,14 @@ on_welcome(struct etd_client *c, const struct etd_frame *f)
     char role[16];
     bool is_same = !c->knows_run || memcmp(c->run, f->head.run, sizeof c->run) == 0;
     bool goes_on = etd_get_bool(&f->body, "goes_on", false);
+    static const unsigned char any[ETD_RUN_ID];
     if (c->s.link != ETD_LINK_CONNECTING)
         return;
+    if (memcmp(c->wanted, any, sizeof any) != 0 &&
+        memcmp(c->wanted, f->head.run, sizeof any) != 0) {
+        etd_client_disconnect(c, "OTHER_RUN", "another run of that name answers");
+        return;
+    }
     char name[ET_RUN_NAME];
     etd_get_text(&f->body, "name", name, sizeof name);
     et_visible(c->s.name, sizeof c->s.name, name, strlen(name));

@@ -38,7 +38,7 @@ struct etd_client {
     bool wants_digest;
     bool touched; /* there may be more to do at once */
 
-    unsigned char run[ETD_RUN_ID];
+    unsigned char wanted[ETD_RUN_ID], run[ETD_RUN_ID];
     int64_t incarnation;
     bool knows_run; /* which one it is */
     bool has_model; /* of that run, up to model->seq */

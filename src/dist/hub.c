@@ -517,12 +517,7 @@ learn_run(struct etd_hub *h)
     const char *name = json_string_value(json_object_get(facts, "name"));
     const char *id = json_string_value(json_object_get(facts, "id"));
     snprintf(h->name, sizeof h->name, "%s", name ? name : "");
-    bool right = id && strlen(id) == ETD_HEX_ID - 1;
-    for (int i = 0; right && i < ETD_RUN_ID; i++) {
-        unsigned byte = 0;
-        right = sscanf(id + 2 * i, "%2x", &byte) == 1;
-        h->run[i] = (unsigned char)byte;
-    }
+    bool right = etd_run_id(id, h->run);
     if (right)
         memcpy(h->id, id, ETD_HEX_ID);
     json_decref(facts);

@@ -42,8 +42,9 @@ struct etd_session {
     void *data;
     enum talk talk;
     bool over;
-    struct etd_line *line; /* to the hub */
-    const char *held;      /* of the hub, that the viewer did not take; NULL: none */
+    struct etd_line *line;         /* to the hub */
+    unsigned char run[ETD_RUN_ID]; /* whose it is to be */
+    const char *held; /* of the hub, that the viewer did not take; NULL: none */
     size_t n_held;
     json_t *runs; /* being told; NULL: none are */
     size_t next_run;
@@ -360,9 +361,11 @@ begin_run(struct etd_session *s, const struct etd_frame *f)
         refuse(s, "NO_RUN", why);
         return ET_OK;
     }
+    const char *id = json_string_value(json_object_get(facts, "id"));
     et_status status = etd_endpoint_find(
-        s->host->cx, json_string_value(json_object_get(facts, "name")),
-        json_string_value(json_object_get(facts, "id")), path);
+        s->host->cx, json_string_value(json_object_get(facts, "name")), id, path);
+    memset(s->run, 0, sizeof s->run);
+    (void)etd_run_id(id, s->run);
     json_decref(facts);
     etd_line_close(&s->line);
     s->held = NULL;
@@ -447,6 +450,11 @@ step_hub(struct etd_session *s)
             }
             if (etd_read(s->held, s->n_held, &f, &fault) == ET_OK &&
                 f.head.kind == ETD_WELCOME) {
+                /* A run of the same name has the place while its own hub starts. */
+                if (memcmp(f.head.run, s->run, sizeof s->run) != 0) {
+                    etd_session_bye(s, "GONE", "the run's hub is not there yet");
+                    return;
+                }
                 s->n_held = make_welcome(s, &f);
                 s->held = s->bytes;
             }

@@ -92,13 +92,14 @@ etd_target_local(struct et_ctx *cx, const char *name, const char *id,
     *out = (struct etd_target){0};
     ET_TRY(et_run_name_check(cx, name));
     memcpy(out->run, name, strlen(name) + 1);
+    (void)etd_run_id(id, out->id);
     return etd_endpoint_find(cx, name, id, out->address);
 }
 
 struct etd_client_options
 etd_target_options(const struct etd_target *t)
 {
-    return (struct etd_client_options){
+    struct etd_client_options o = {
         .line =
             {
                 .target = t->address,
@@ -107,4 +108,6 @@ etd_target_options(const struct etd_target *t)
             },
         .run = t->run[0] ? t->run : NULL,
     };
+    memcpy(o.id, t->id, sizeof o.id);
+    return o;
 }

@@ -12,8 +12,9 @@
 #include "dist/keys.h"
 
 struct etd_target {
-    char address[ETD_ADDRESS]; /* of a line: a path, tcp://HOST:PORT, ssh://HOST */
-    char run[ET_RUN_NAME];     /* "": none was named */
+    char address[ETD_ADDRESS];    /* of a line: a path, tcp://HOST:PORT, ssh://HOST */
+    char run[ET_RUN_NAME];        /* "": none was named */
+    unsigned char id[ETD_RUN_ID]; /* of a run of this machine; zeros: not known */
     bool has_keys;
     struct etd_keys keys;      /* tcp: ours */
     char server[ETD_KEY_TEXT]; /* tcp: its */

@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <msgpack.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/utf8.h"
@@ -493,6 +494,20 @@ etd_get_id(const struct etd_map *m, const char *key, unsigned char *out, size_t 
     if (!etd_find(m, key, &v) || v.type != ETD_IS_BIN || v.n != n)
         return false;
     memcpy(out, v.bytes, n);
+    return true;
+}
+
+bool
+etd_run_id(const char *text, unsigned char id[ETD_RUN_ID])
+{
+    const size_t n = 2 * (size_t)ETD_RUN_ID;
+    if (!text || strlen(text) != n || strspn(text, "0123456789abcdef") != n)
+        return false;
+    for (int i = 0; i < ETD_RUN_ID; i++) {
+        unsigned byte = 0;
+        (void)sscanf(text + 2 * i, "%2x", &byte);
+        id[i] = (unsigned char)byte;
+    }
     return true;
 }
 

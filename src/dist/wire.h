@@ -183,6 +183,9 @@ bool etd_get_id(const struct etd_map *m, const char *key, unsigned char *out, si
 int etd_get_doubles(const struct etd_map *m, const char *key, double *out, int room);
 int etd_get_ints(const struct etd_map *m, const char *key, int64_t *out, int room);
 
+/* The bytes of a run's id, from the digits that run.json has. False: it is none. */
+bool etd_run_id(const char *text, unsigned char id[ETD_RUN_ID]);
+
 /* ---- records: record.c ---- */
 
 /* Writes R from number *FROM on, as many as a frame takes (HEAD->kind, hseq and rank

@@ -43,6 +43,7 @@ struct directory {
     struct tui_source source; /* first */
     char *path;
     struct etd_client *client; /* to the run's hub, for requests; NULL: none yet */
+    char hub[ETD_ADDRESS];     /* and where that listens */
     struct etd_follow *follow;
     struct etd_glance *glance; /* what stands in while its history is read; NULL */
     bool has_glanced;          /* there will be no other */
@@ -108,18 +109,27 @@ judge_silence(struct directory *d)
     s->link = is_silent ? TUI_LINK_STALE : TUI_LINK_LIVE;
 }
 
-/* The run's hub, if it has one that listens: without it the run is only watched. */
+/* The run's hub, if it has one that listens: without it the run is only watched. It may
+ * come to listen elsewhere than it was looked for, where a run of the same name has the
+ * place. */
 static void
 find_hub(struct directory *d)
 {
     struct etd_target target;
+    bool has_one =
+        d->client && etd_client_status(d->client)->link != ETD_LINK_DISCONNECTED;
     const char *name = json_string_value(json_object_get(d->source.facts, "name"));
     const char *id = json_string_value(json_object_get(d->source.facts, "id"));
     double now = eti_monotonic(d->source.cx);
-    if (now < d->next_hub || !name)
+    if (now < d->next_hub || !name || has_one)
         return;
     d->next_hub = now + LOOK;
     et_status status = etd_target_local(d->source.cx, name, id, &target);
+    if (status == ET_OK && d->client && strcmp(target.address, d->hub) == 0)
+        return; /* it tries again by itself */
+    if (d->client)
+        etd_client_close(&d->client);
+    snprintf(d->hub, sizeof d->hub, "%s", target.address);
     struct etd_client_options o = etd_target_options(&target);
     o.control = true;
     if (status == ET_OK)
@@ -181,7 +191,7 @@ advance(struct tui_source *s, double seconds, int64_t until)
     et_error_clear(s->cx);
     if (more)
         s->heard = eti_monotonic(s->cx);
-    if (s->link != TUI_LINK_ENDED && !d->client)
+    if (s->link != TUI_LINK_ENDED)
         find_hub(d);
     more = look(d) || more;
     judge_silence(d);

@@ -137,6 +137,26 @@ test_hub_dies(void)
     etd_client_close(&c);
 }
 
+/* A run of the same name may have the place where this one's hub will listen. */
+static void
+test_other_run(void)
+{
+    struct etd_client_options o = {
+        .line = {.target = h.socket}, .control = true, .id = {1, 2, 3}};
+    struct etd_client *c;
+    unsigned char id[ETD_CMD_ID];
+    if (etd_client_open(h.cx, &o, &c) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    ok(house_drive(&h, &c, 1, is_disconnected),
+       "who means another run does not talk to this one's hub");
+    is_str(etd_client_status(c)->code, "OTHER_RUN", "for that reason");
+    ok(etd_client_command(c, ETD_OP_STOP, NULL, NULL, -1, 1000, id) == ET_ECANCELED,
+       "and cannot stop it");
+    et_error_clear(h.cx);
+    etd_client_close(&c);
+    is_int(h.commands, 0, "nothing was asked of it");
+}
+
 static bool
 is_stopped(struct house *house, struct etd_client **c, int n)
 {
@@ -220,6 +240,7 @@ main(void)
     ok(house_start(&h, &code), "the hub of a run starts (%d)", code);
     test_join();
     test_history();
+    test_other_run();
     test_hub_dies();
     test_silence();
     test_end();

@@ -45,6 +45,17 @@ kill 'TERM', supervisor('n');
 is finish($other), 75, 'a hub that stands still does not keep a run from its end';
 ok until_true(sub { !alive($hub) }), 'and does not outlive it';
 
+# ---- two of the same name ----
+
+my @same = map { start("same$_", '--run_name', 'same') } 1, 2;
+($code, $out) = command('stop', 'same2');
+is $code, 0, 'of two runs of the same name' or diag $out;
+is finish($same[1]), 75, 'the one that is meant is stopped';
+$at = last_batch('same1');
+ok until_true(sub { last_batch('same1') > $at }), 'and the other goes on';
+command('stop', 'same1');
+is finish($same[0]), 75, 'until it is told, too';
+
 # ---- requests ----
 
 ok until_true(sub { ($code, $out) = command('pause', 'b'); !$code }), 'the new one takes requests: pause'
