@@ -2,7 +2,6 @@
  * one here and of one elsewhere. */
 #include "config.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -30,6 +29,25 @@ cli_passing_begin(void)
     etd_front_catch(on_signal);
 }
 
+/* Waits for one of IN, WAIT_MS at most (-1: without end), unless the second signal has
+ * come. Signals come while it waits and at no other time, so none is missed in between.
+ * True: it has. */
+static bool
+is_told_again(struct pollfd in[2], int wait_ms, int *n)
+{
+    const struct timespec wait = {wait_ms / 1000, wait_ms % 1000 * 1000000L};
+    sigset_t both, before;
+    sigemptyset(&both);
+    sigaddset(&both, SIGINT);
+    sigaddset(&both, SIGTERM);
+    sigprocmask(SIG_BLOCK, &both, &before);
+    bool told = came[SIGINT] > 1 || came[SIGTERM];
+    if (!told)
+        *n = ppoll(in, 2, wait_ms < 0 ? NULL : &wait, &before);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return told;
+}
+
 enum answer { STOP, LEAVE, NEITHER };
 
 /* UX.md: on a terminal the first ctrl-C asks. The run may end meanwhile: then there is
@@ -45,10 +63,10 @@ ask_what_to_do(const struct cli_passing *p)
     fprintf(stderr, "enter leave it running, s stop with a checkpoint: ");
     fflush(stderr);
     while (!in[0].revents) {
-        int n = poll(in, 2, p->wait_ms);
-        if (n < 0 && errno == EINTR && (came[SIGINT] > 1 || came[SIGTERM]))
+        int n;
+        if (is_told_again(in, p->wait_ms, &n))
             return STOP;
-        if ((n == 0 || in[1].revents) && p->hear(p->data))
+        if ((n == 0 || (n > 0 && in[1].revents)) && p->hear(p->data))
             return NEITHER;
     }
     ssize_t n = read(STDIN_FILENO, line, sizeof line - 1);
