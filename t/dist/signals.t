@@ -8,7 +8,6 @@ use lib $FindBin::Bin;
 use POSIX ();
 use Processes;
 use Test::More;
-use Time::HiRes qw(sleep time);
 
 my $n_ranks = $has_gloo ? 2 : 1;
 sub saved { my ($run) = @_; return map { m{step-0*(\d+)$} } glob "$run/checkpoints/step-*" }
@@ -54,13 +53,11 @@ is finish($front), 75, 'and by SIGINT as any other';
 
 # ---- too long ----
 
-# The copy that a checkpoint begins with takes a minute.
-$front = start_with($faults, 'checkpoint.snapshot=delay:60000@2', 'long', 'grace=1s');
+# The copy that a checkpoint begins with takes a day.
+$front = start_with($faults, 'checkpoint.snapshot=delay:86400000@2', 'long', 'grace=1s');
 ok until_true(sub { saved('long') }), 'a run with a checkpoint';
 kill 'TERM', supervisor('long');
-my $began = time;
 is finish($front), 143, 'a save that takes longer than the grace is not waited for: 143';
-cmp_ok time - $began, '<', 30, 'soon';
 is field('long', 'state'), 'killed', 'killed';
 like slurp('long.err'), qr/without a checkpoint of its last batch\n  hint: etude train --resume long$/m, 'with how to go on';
 my ($last) = (saved('long'))[-1];
@@ -76,12 +73,13 @@ is field('stopped', 'state'), 'killed', 'killed';
 
 # ---- the second one ----
 
-$front = start('second');
-kill 'STOP', ranks('second');
+$front = start('second', 'grace=1d');
+my ($rank) = ranks('second');
+halt($rank);
 kill 'INT', $front;
-sleep 0.3;
+ok until_true(sub { has_pending($rank, POSIX::SIGINT()) }), 'a rank that stands still is told to end';
 kill 'INT', $front;
-is finish($front), 130, 'a second SIGINT ends the run at once: 130';
+is finish($front), 130, 'a second SIGINT ends the run, whatever it is at: 130';
 is field('second', 'state'), 'killed', 'killed';
 
 # ---- while it is being started again ----
@@ -126,7 +124,7 @@ sub shows { my ($from, $what) = @_; return until_true(sub { read_all($from) =~ $
 # Its end, with what it shows read meanwhile.
 sub leave {
     my ($pid, $from) = @_;
-    until_true(sub { read_all($from); waitpid($pid, POSIX::WNOHANG()) == $pid }, 30) or return 'still there';
+    until_true(sub { read_all($from); waitpid($pid, POSIX::WNOHANG()) == $pid }) or return 'still there';
     read_all($from);
     return $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
 }
@@ -167,11 +165,11 @@ SKIP: {
     is leave($pid, $terminal), 75, 'ctrl-C again instead of an answer: saved too, 75';
 
     ($seen) = ('');
-    ($pid, $terminal) = on_terminal('over', 'batch_end=delay:50@*', 'max_duration=60ba');
+    ($pid, $terminal) = on_terminal('over', 'batch_end=delay:50@*', 'max_duration=200ba');
     syswrite $terminal, "\x03";
     shows($terminal, $question);
     is leave($pid, $terminal), 0, 'a run that ends before the answer needs none: its exit';
-    like $seen, qr/over: finished after 60 batches/, 'and its result';
+    like $seen, qr/over: finished after 200 batches/, 'and its result';
 
     ($seen) = ('');
     ($pid, $terminal) = on_terminal('hup');
