@@ -25,7 +25,7 @@ batches() {
     while [ "$(cat "$1/metrics.jsonl" 2>/dev/null | grep -c '"ev":"batch"')" -lt "$2" ]; do
         sleep 0.02
         i=$((i + 1))
-        [ $i -lt 1500 ] || break
+        [ $i -lt 6000 ] || break
     done
 }
 

@@ -26,8 +26,11 @@ optimizer: {name: sgd, lr: 0.1, momentum: 0.9}
 algorithms: {ema: {half_life: 4ba}}
 callbacks: [lr_monitor, early_stopper: {monitor: CrossEntropy, dataloader_label: eval, patience: 9ep}]
 R
+# A port that nobody has, and that the system gives to nobody who asks for any: it is
+# bound some time after it is chosen.
 port() {
-    perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1")->sockport'
+    perl -MIO::Socket::INET -e 'do { $p = 15000 + int rand 15000 } until
+        IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1:$p"); print $p'
 }
 # rank R ARGS...: begins one, in the background; its output in out.R and err.R
 rank() {
@@ -106,7 +109,7 @@ says err 'saved with 2 ranks, started with 1: use -n 2' "in one line"
 p=$(port)
 rank 0 train r.yaml --run_directory stopped max_duration=1000000ba
 rank 1 train r.yaml --run_directory stopped max_duration=1000000ba
-for i in $(seq 100); do
+for i in $(seq 1000); do
     [ -f stopped/metrics.jsonl ] && [ "$(wc -l <stopped/metrics.jsonl)" -gt 20 ] && break
     sleep 0.1
 done
@@ -129,7 +132,7 @@ is "$(ls stopped/checkpoints | tail -1)" \
 p=$(port)
 rank 0 train r.yaml --run_directory dead max_duration=1000000ba
 rank 1 train r.yaml --run_directory dead max_duration=1000000ba
-for i in $(seq 100); do
+for i in $(seq 1000); do
     [ -f dead/metrics.jsonl ] && [ "$(wc -l <dead/metrics.jsonl)" -gt 20 ] && break
     sleep 0.1
 done

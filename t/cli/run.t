@@ -219,7 +219,7 @@ signalled() {
         >out 2>err </dev/null &
     pid=$!
     tries=0
-    while ! grep -qs '"ev":"batch"' out && [ $tries -lt 100 ]; do
+    while ! grep -qs '"ev":"batch"' out && [ $tries -lt 1000 ]; do
         tries=$((tries + 1))
         sleep 0.1
     done
@@ -245,7 +245,7 @@ signalled usr checkpoint.interval=1000000ba
 kill -s USR1 $pid
 kill -s HUP $pid
 tries=0
-while ! ls usr/checkpoints 2>/dev/null | grep -q step && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.1; done
+while ! ls usr/checkpoints 2>/dev/null | grep -q step && [ $tries -lt 1000 ]; do tries=$((tries + 1)); sleep 0.1; done
 is "$(ls usr/checkpoints | grep -c step)" 1 "SIGUSR1 saves, and the run goes on"
 kill -s USR2 $pid
 wait $pid

@@ -69,7 +69,7 @@ says err "hint: etude worker keygen makes it" "with what makes one"
 "$etude" worker serve >served 2>&1 &
 worker=$!
 i=0
-until [ -s served ] || [ $i -gt 100 ]; do
+until [ -s served ] || [ $i -gt 1000 ]; do
     i=$((i + 1))
     sleep 0.1
 done

@@ -74,7 +74,7 @@ mkdir -p rt && chmod 700 rt
 has '[2 Monitor]' "L starts it, and leads to Monitor" \
     compose tiny.yaml --dump-screen 80x24 --keys 'jjj L<enter>'
 tries=0
-until grep -q '"state": *"finished"' runs/*/run.json 2>/dev/null || [ $tries -gt 200 ]; do
+until grep -q '"state": *"finished"' runs/*/run.json 2>/dev/null || [ $tries -gt 2000 ]; do
     tries=$((tries + 1))
     sleep 0.1
 done
@@ -100,7 +100,7 @@ before=$(ls runs | wc -l)
 has '[2 Monitor]' "L starts it" compose --dump-screen 80x24 --keys 'r<enter>L<enter>'
 tries=0
 until [ "$(grep -l '"state": *"finished"' runs/*/run.json 2>/dev/null | wc -l)" -gt "$before" ] ||
-    [ $tries -gt 300 ]; do
+    [ $tries -gt 2000 ]; do
     tries=$((tries + 1))
     sleep 0.1
 done

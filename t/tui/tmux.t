@@ -7,10 +7,10 @@ tmux="tmux -L etude-$$ -f /dev/null"
 trap '$tmux kill-server 2>/dev/null; rm -rf "$dir"' EXIT
 export LC_ALL=C.UTF-8 TZ=UTC SHELL=/bin/sh
 
-# shows TEXT: within ten seconds it stands on the terminal
+# shows TEXT: it comes to stand on the terminal
 shows() {
     i=0
-    while [ $i -lt 100 ]; do
+    while [ $i -lt 1000 ]; do
         $tmux capture-pane -p -t w >screen 2>/dev/null
         grep -qF -e "$1" screen && return 0
         i=$((i + 1))
@@ -40,7 +40,7 @@ R
 "$etude" train long.yaml --run_directory here --run_name quiet-owl --progress none >trained 2>&1 &
 train=$!
 i=0
-while [ ! -f here/run.json ] && [ $i -lt 100 ]; do i=$((i + 1)); sleep 0.1; done
+while [ ! -f here/run.json ] && [ $i -lt 1000 ]; do i=$((i + 1)); sleep 0.1; done
 
 $tmux new-session -d -s w -x 80 -y 24 "cd '$dir' && PS1='ready ' exec sh" ||
     { echo "1..0 # SKIP tmux cannot start"; kill $train; exit 0; }
