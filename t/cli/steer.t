@@ -72,7 +72,9 @@ exits 0 "loglevel changes what is logged"
 says out "logs what is debug or worse" "and says it"
 run loglevel brisk-otter loud
 exits 64 "a level that is none: exit 64"
-grep -aq "set optimizer.lr 0.05 -> was 0.001" here/events.log && grep -aq "algo mixup off -> was on" here/events.log
+logged='grep -aq "set optimizer.lr 0.05 -> was 0.001" here/events.log && grep -aq "algo mixup off -> was on" here/events.log'
+until_true "$logged"
+eval "$logged"
 ok $? "all of it is among the run's events"
 
 # Somebody else's machine, by an ssh that is none.
