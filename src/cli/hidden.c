@@ -36,12 +36,10 @@ hub(struct cli *c, const char *directory)
 static int
 relay(struct cli *c)
 {
-    char program[PATH_MAX] = "", folder[PATH_MAX];
+    char folder[PATH_MAX];
     ignore_signals();
-    if (readlink("/proc/self/exe", program, sizeof program - 1) <= 0)
-        return cli_fail(c, CLI_E_BUG, NULL, "/proc/self/exe: %s", strerror(errno));
     et_status status =
-        etd_worker_relay(c->cx, program, etd_endpoint_folder(folder, sizeof folder),
+        etd_worker_relay(c->cx, "/proc/self/exe", etd_endpoint_folder(folder, sizeof folder),
                          STDIN_FILENO, STDOUT_FILENO);
     return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
 }

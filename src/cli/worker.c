@@ -133,14 +133,12 @@ say_ready(void *data, const char *address, const char *fingerprint)
 static int
 serve(struct cli *c)
 {
-    char key[PATH_MAX], authorized[PATH_MAX], program[PATH_MAX] = "", folder[PATH_MAX];
-    if (readlink("/proc/self/exe", program, sizeof program - 1) <= 0)
-        return cli_fail(c, CLI_E_BUG, NULL, "/proc/self/exe: %s", strerror(errno));
+    char key[PATH_MAX], authorized[PATH_MAX], folder[PATH_MAX];
     const struct etd_serve o = {
         .listen = c->opt.listen,
         .key = key_path(c, key, sizeof key),
         .authorized = user_file("authorized_keys", authorized, sizeof authorized),
-        .program = program,
+        .program = "/proc/self/exe", /* also when the file is replaced meanwhile */
         .folder = etd_endpoint_folder(folder, sizeof folder),
         .stop = cli_signal_interrupt(),
         .ready = say_ready,

@@ -64,14 +64,12 @@ file_of(const char *text, size_t n)
 static int
 spawn(struct tui_job *job, const char *const *argument, int out, int err)
 {
-    char exe[PATH_MAX], *argv[MOST_ARGUMENTS] = {(char *)"etude"};
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    /* Not the path behind it: the file may have been replaced since. */
+    static const char exe[] = "/proc/self/exe";
+    char *argv[MOST_ARGUMENTS] = {(char *)"etude"};
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     sigset_t none, all;
-    if (n <= 0)
-        return ENOENT;
-    exe[n] = '\0';
     for (int i = 1; *argument && i < MOST_ARGUMENTS - 1; i++)
         argv[i] = (char *)*argument++;
     if (*argument)
