@@ -405,6 +405,9 @@ act(struct tui_app *app, void *self, enum tui_action action)
     case TUI_DO_compose_mend:
         compose_mend(c);
         break;
+    case TUI_DO_compose_faults:
+        compose_list_faults(c);
+        break;
     case TUI_DO_compose_ignore:
         compose_ignore(c);
         compose_list_checks(c);
@@ -536,11 +539,17 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
     }
     if (!compose_is_empty(c) && s->errors.n > 0) {
         const struct et_diagnostic *d = &s->errors.v[0];
-        if (d->line > 0)
-            snprintf(buf, size, "x line %d, column %d: %s%s%s", d->line, d->column,
-                     d->path, *d->path ? ": " : "", d->message);
+        size_t n = 0;
+        if (s->errors.total > 1) /* behind the first there is no room for it */
+            n = (size_t)snprintf(buf, size, "x (x lists all %d) ", s->errors.total);
         else
-            snprintf(buf, size, "x %s%s%s", d->path, *d->path ? ": " : "", d->message);
+            n = (size_t)snprintf(buf, size, "x ");
+        if (d->line > 0)
+            snprintf(buf + n, size - n, "line %d, column %d: %s%s%s", d->line,
+                     d->column, d->path, *d->path ? ": " : "", d->message);
+        else
+            snprintf(buf + n, size - n, "%s%s%s", d->path, *d->path ? ": " : "",
+                     d->message);
         return TUI_BAD;
     }
     if (c->focus == TUI_C_RECIPE && c->n_rows > 0 && c->row[c->recipe.at] >= 0) {

@@ -145,6 +145,8 @@ void compose_move(struct compose *c, int by);
 void compose_default(struct compose *c);
 void compose_mend(struct compose *c);
 void compose_ignore(struct compose *c);
+/* A list of all faults, as far as they are kept. */
+void compose_list_faults(struct compose *c);
 void compose_undo(struct compose *c, bool again);
 
 /* ---- compose_file.c: files, starting points ---- */

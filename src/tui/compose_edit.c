@@ -340,3 +340,32 @@ compose_undo(struct compose *c, bool forth)
     else
         tui_say(c->app, TUI_TEXT, "nothing to %s", forth ? "do again" : "undo");
 }
+
+void
+compose_list_faults(struct compose *c)
+{
+    const struct et_diagnostics *e = &c->sketch->errors;
+    struct tui_item item[ET_DIAGNOSTICS_MAX];
+    struct tui_popup *p = &c->app->popup;
+    if (e->n == 0) {
+        tui_say(c->app, TUI_TEXT, "the recipe has no faults");
+        return;
+    }
+    for (int i = 0; i < e->n; i++) {
+        const struct et_diagnostic *d = &e->v[i];
+        char line[24] = "", text[ET_VISIBLE_MAX + 64];
+        if (d->line > 0)
+            snprintf(line, sizeof line, "line %d: ", d->line);
+        snprintf(text, sizeof text, "%s%s%s%s", line, d->path, *d->path ? ": " : "",
+                 d->message);
+        item[i] = (struct tui_item){.id = i};
+        snprintf(item[i].text, sizeof item[i].text, "%.79s", text);
+    }
+    if (tui_popup_menu(p, c->app->cx, "faults: type to search", item, e->n) != ET_OK) {
+        tui_say_error(c->app);
+        return;
+    }
+    p->filters = true;
+    if (e->total > e->n)
+        tui_popup_line(p, "the first %d of %d", e->n, e->total);
+}

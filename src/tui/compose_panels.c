@@ -119,11 +119,16 @@ compose_draw_algorithms(struct compose *c, const struct tui_pane *p, bool has_fo
         put_method(c, p, 1 + i, &c->method[c->shown[at]]);
     }
     if (c->n_shown == 0)
-        tui_put(p, 1, 2, TUI_DIM, "none: f shows others, esc ends the search");
+        tui_put(p, 1, 2, TUI_DIM,
+                c->find.n > 0 ? "none: esc ends the search" : "none: f shows others");
     if (!fits) {
         put_more(p, p->h - 1, &c->algorithms);
+        if (c->is_finding || c->find.n > 0)
+            tui_put(p, p->h - 1, 13, TUI_TITLE, "/");
         if (c->is_finding)
-            tui_field_draw(&c->find, p, p->h - 1, 13, p->w - 14, NULL);
+            tui_field_draw(&c->find, p, p->h - 1, 15, p->w - 16, NULL);
+        else if (c->find.n > 0)
+            tui_putf(p, p->h - 1, 15, TUI_DIM, "%s   esc: all", c->find.text);
         else
             tui_putf(p, p->h - 1, 13, TUI_DIM, "f: %s", filters[c->filter]);
     }

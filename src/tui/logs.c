@@ -373,8 +373,10 @@ draw(struct tui_app *app, void *self, const struct tui_pane *p)
     if (l->n_shown == 0) {
         tui_put(&in, 1, 2, TUI_DIM,
                 !app->source->class->line ? "the ranks' logs are on the run's machine"
-                : l->n == 0               ? "the ranks have written nothing yet"
-                                          : "no line passes; esc shows all");
+                : l->n == 0 && app->source->class->retry
+                    ? "nothing was logged yet; what ranks print is on their machine"
+                : l->n == 0 ? "the ranks have written nothing yet"
+                            : "no line passes; esc shows all");
         return;
     }
     find_top(l, in.w, in.h);
@@ -392,7 +394,10 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
     char count[TUI_NUMBER];
     (void)app;
     if (!l->follows && l->waiting > 0)
-        snprintf(buf, size, "%s lines wait: f follows", tui_count(l->waiting, count));
+        snprintf(buf, size,
+                 l->waiting == 1 ? "%s line waits: f follows"
+                                 : "%s lines wait: f follows",
+                 tui_count(l->waiting, count));
     else if (l->dropped > 0)
         snprintf(buf, size, "%s older lines are in the run's folder logs/",
                  tui_count(l->dropped, count));
@@ -421,6 +426,8 @@ find_next(struct tui_app *app, struct logs *l, int by)
         int at = ((l->list.at + by * i) % l->n_shown + l->n_shown) % l->n_shown;
         if (!strcasestr(line_at(l, l->shown[at])->text, l->search))
             continue;
+        if (by * (at - l->list.at) < 0)
+            tui_say(app, TUI_TEXT, "the search goes on from the other end");
         l->list.at = at;
         l->follows = false;
         return;
@@ -525,7 +532,7 @@ act(struct tui_app *app, void *self, enum tui_action action)
         l->shift = 0;
         return true;
     case TUI_DO_everywhere_right:
-        if (!l->wraps && widest(l) > l->shift + SIDEWAYS)
+        if (!l->wraps && widest(l) > l->shift + app->grid.cols - TEXT_X)
             l->shift += SIDEWAYS;
         return true;
     case TUI_DO_everywhere_left:

@@ -274,13 +274,15 @@ title_of(const struct tui_view *v, const struct tui_chart *c, int w, char *buf,
     char label[ET_METRIC_NAME], value[TUI_NUMBER], mark[8];
     const struct tui_glyphs *g = v->app->config.glyphs;
     const struct etd_series *s = etd_model_series(v->model, c->name[0]);
-    size_t n = (size_t)snprintf(buf, size, "%s %s", tui_metric_label(c->name[0], label),
-                                s ? tui_value(s->last, value) : "-");
+    /* As wide as they mostly are, so that what is behind them keeps its place. */
+    size_t n =
+        (size_t)snprintf(buf, size, "%s %-6s", tui_metric_label(c->name[0], label),
+                         s ? tui_value(s->last, value) : "-");
     const struct etd_series *other = etd_model_series(v->model, c->name[1]);
     if (other && n < size) {
         mark[tui_utf8(g->series[1], mark)] = '\0';
         n += (size_t)snprintf(
-            buf + n, size - n, "   %s%s%s %s", g->plot == ETI_PLOT_ASCII ? mark : "",
+            buf + n, size - n, "   %s%s%s %-6s", g->plot == ETI_PLOT_ASCII ? mark : "",
             g->plot == ETI_PLOT_ASCII ? " " : "", tui_metric_label(c->name[1], label),
             tui_value(other->last, value));
     }

@@ -121,7 +121,7 @@ draw_detail(const struct tui_pane *p, const struct workers_row *r)
     else
         tui_put(p, 2, 1, TUI_DIM, fix_of(r));
     if (*r->key)
-        tui_putf(p, 3, 1, TUI_TEXT, "key   %s   pinned, first seen %s",
+        tui_putf(p, 3, 1, TUI_TEXT, "key   %s   pinned %s",
                  etd_key_fingerprint(r->key, fingerprint), r->since);
     else if (strncmp(r->address, "ssh:", 4) == 0)
         tui_put(p, 3, 1, TUI_TEXT, "key   ssh's own");

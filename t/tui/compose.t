@@ -120,4 +120,12 @@ run compose mild.yaml --dump-screen 80
 exits 64 "a size that is none"
 run compose mild.yaml --dump-screen 80x24 --keys '<nokey>'
 exits 64 "a key that is none"
+
+# Everything that is wrong, not only the first of it.
+printf 'max_duration: 1ep\nwrong_a: 1\nwrong_b: 2\n' >wrong.yaml
+has 'x (x lists all' "of several faults the first is shown, and how to see all" \
+    compose wrong.yaml --dump-screen 80x24
+has "line 3: unknown key 'wrong_b'" "x lists them" compose wrong.yaml --dump-screen 80x24 --keys x
+has 'the recipe has no faults' "and says where there are none" \
+    compose "$ET_SRCDIR/recipes/first_minute.yaml" --dump-screen 80x24 --keys x
 finish

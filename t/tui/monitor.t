@@ -89,6 +89,14 @@ says out "started with --readonly" "but not by who only watches"
 run attach noted --readonly --dump-screen 80x24 --ascii --keys 'c'
 says out "started with --readonly" "who controls nothing either"
 
+# Logs are moved sideways as far as they go.
+run attach otter --dump-screen 200x50 --keys 5
+cp out before.txt
+run attach otter --dump-screen 200x50 --keys '5<right><right>'
+cmp -s out before.txt
+ok $? "lines that have room do not move"
+has 'nothing is searched for' "n without a search says so" attach otter --dump-screen 80x24 --keys 5n
+
 # A screen is a function of the records: whoever comes late sees what was there.
 "$ET_BUILDDIR/t/tui/example" early 3000
 for size in 80x24 200x50; do

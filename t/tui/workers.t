@@ -35,7 +35,7 @@ run worker add far tcp://127.0.0.1:9 "$public"
 exits 0 "a worker where nothing listens"
 does 'x far           tcp://127.0.0.1:9' "is shown as one" ''
 does 'unreachable' "with the reason" 'j'
-does 'pinned, first seen' "and its key" 'j'
+does ' pinned 20' "and its key" 'j'
 does 'far is held to SHA256:' "k shows that it is held to it" 'jk'
 does '2 workers, 1 reachable' "the others are asked all the same" ''
 does 'near is ssh://nowhere' "+ adds one" '+near ssh://nowhere<enter>'
