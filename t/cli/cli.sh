@@ -11,9 +11,13 @@ export CUDA_VISIBLE_DEVICES= # auto is the processor, also beside a GPU
 [ -e "$ET_BUILDDIR/libetude-cpu.la" ] || export ETUDE_DEVICE=ref
 n=0 failures=0
 dir=$(mktemp -d "${TMPDIR:-/tmp}/etude-cli.XXXXXX") || exit 99
+# A socket's path has at most 107 bytes, whatever TMPDIR is.
+[ ${#dir} -le 50 ] || { rmdir "$dir" && dir=$(mktemp -d /tmp/etude-cli.XXXXXX); } || exit 99
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 99
-export XDG_STATE_HOME="$dir/state"
+mkdir -m 700 .sockets
+# Nothing is shared with other tests, whose runs may have the same names.
+export XDG_STATE_HOME="$dir/state" XDG_RUNTIME_DIR="$dir/.sockets"
 
 # ok STATUS NAME
 ok() {
@@ -48,6 +52,15 @@ exits() {
 says() {
     grep -qF -e "$2" "$1"
     ok $? "$3"
+}
+
+# until_true SHELL: waits until it succeeds, which a loaded machine may take long for
+until_true() {
+    patience=0
+    until eval "$1" || [ $patience -gt 1200 ]; do
+        patience=$((patience + 1))
+        sleep 0.1
+    done
 }
 
 # family PID: the processes of the run that `etude train`, process PID, shows: its

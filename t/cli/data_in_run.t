@@ -21,12 +21,7 @@ losses() {
 }
 # batches RUN N: waits until it has had so many
 batches() {
-    i=0
-    while [ "$(cat "$1/metrics.jsonl" 2>/dev/null | grep -c '"ev":"batch"')" -lt "$2" ]; do
-        sleep 0.02
-        i=$((i + 1))
-        [ $i -lt 6000 ] || break
-    done
+    until_true '[ "$(cat "'"$1"'/metrics.jsonl" 2>/dev/null | grep -c "\"ev\":\"batch\"")" -ge '"$2"' ]'
 }
 
 for recipe in text tokens; do

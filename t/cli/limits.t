@@ -65,6 +65,7 @@ fi
 
 # (They are counted for a user, and not for root.)
 chmod 777 .
+export XDG_RUNTIME_DIR=
 user=
 [ "$(id -u)" -ne 0 ] || user="setpriv --reuid 61184 --clear-groups"
 if $user prlimit --nproc=1 true >out 2>err && [ "$(id -u)" -eq 0 ]; then
@@ -89,10 +90,7 @@ if $user prlimit --nproc=1 true >out 2>err && [ "$(id -u)" -eq 0 ]; then
         ends 69 "$processes processes for a run with a supervisor"
     done
     # Its hub may end after it.
-    for i in 1 2 3 4 5 6 7 8 9 10; do
-        [ -n "$(ps -o pid= -u 61184)" ] || break
-        sleep 0.5
-    done
+    until_true '[ -z "$(ps -o pid= -u 61184)" ]'
     if [ -x /usr/bin/bible ]; then
         cat >bible.yaml <<'R'
 max_duration: 1ba

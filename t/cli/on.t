@@ -32,13 +32,6 @@ export HOME="$dir"
 PATH="$dir/bin:$PATH"
 tiny small.yaml
 cp small.yaml long.yaml
-until_true() {
-    i=0
-    until eval "$1" || [ $i -gt 600 ]; do
-        i=$((i + 1))
-        sleep 0.1
-    done
-}
 pids() { sed -n 's/.*"pid": \([0-9]*\).*/\1/p' there/home/runs/*/run.json 2>/dev/null; }
 clean() {
     for pid in $(pids); do

@@ -107,12 +107,9 @@ says err 'saved with 2 ranks, started with 1: use -n 2' "in one line"
 # ---- a signal to one of them ----
 
 p=$(port)
-rank 0 train r.yaml --run_directory stopped max_duration=1000000ba
-rank 1 train r.yaml --run_directory stopped max_duration=1000000ba
-for i in $(seq 1000); do
-    [ -f stopped/metrics.jsonl ] && [ "$(wc -l <stopped/metrics.jsonl)" -gt 20 ] && break
-    sleep 0.1
-done
+rank 0 train r.yaml --run_directory stopped max_duration=100000000ba
+rank 1 train r.yaml --run_directory stopped max_duration=100000000ba
+until_true '[ -f stopped/metrics.jsonl ] && [ "$(wc -l <stopped/metrics.jsonl)" -gt 20 ]'
 kill -TERM "$pid1"
 wait "$pid0"
 code0=$?
@@ -130,12 +127,9 @@ is "$(ls stopped/checkpoints | tail -1)" \
 # ---- one of them dies ----
 
 p=$(port)
-rank 0 train r.yaml --run_directory dead max_duration=1000000ba
-rank 1 train r.yaml --run_directory dead max_duration=1000000ba
-for i in $(seq 1000); do
-    [ -f dead/metrics.jsonl ] && [ "$(wc -l <dead/metrics.jsonl)" -gt 20 ] && break
-    sleep 0.1
-done
+rank 0 train r.yaml --run_directory dead max_duration=100000000ba
+rank 1 train r.yaml --run_directory dead max_duration=100000000ba
+until_true '[ -f dead/metrics.jsonl ] && [ "$(wc -l <dead/metrics.jsonl)" -gt 20 ]'
 kill -KILL "$pid1"
 wait "$pid0"
 code0=$?

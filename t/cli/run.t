@@ -218,11 +218,7 @@ signalled() {
     "$etude" train r.yaml max_duration=1000000ba eval_interval=1000000ba --progress json --run_directory "$folder" "$@" \
         >out 2>err </dev/null &
     pid=$!
-    tries=0
-    while ! grep -qs '"ev":"batch"' out && [ $tries -lt 1000 ]; do
-        tries=$((tries + 1))
-        sleep 0.1
-    done
+    until_true "grep -qs '\"ev\":\"batch\"' out"
 }
 
 for signal in INT TERM; do
@@ -244,8 +240,7 @@ done
 signalled usr checkpoint.interval=1000000ba
 kill -s USR1 $pid
 kill -s HUP $pid
-tries=0
-while ! ls usr/checkpoints 2>/dev/null | grep -q step && [ $tries -lt 1000 ]; do tries=$((tries + 1)); sleep 0.1; done
+until_true 'ls usr/checkpoints 2>/dev/null | grep -q step'
 is "$(ls usr/checkpoints | grep -c step)" 1 "SIGUSR1 saves, and the run goes on"
 kill -s USR2 $pid
 wait $pid
@@ -256,6 +251,6 @@ wait $pid
 is $? 75 "a signal does not wait for the end of an evaluation"
 is "$(grep -c '"ev":"eval"' long/metrics.jsonl)" 0 "which then has no result"
 "$etude" train r.yaml --progress json --run_directory pipe 2>/dev/null | head -1 >out
-sleep 0.5
+until_true '[ "$(field pipe/run.json state)" = "\"finished\" " ]'
 is "$(field pipe/run.json state)" '"finished" ' "a reader that leaves does not end a run"
 finish

@@ -121,10 +121,7 @@ exits 66 "a rank that was not there: exit 66"
 # One that goes on, and then has no process any more.
 "$etude" train r.yaml --quiet --run_name fond-lynx max_duration=100000000ba >out 2>err &
 pid=$!
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-    sleep 0.5
-    grep -qs '"state": "running"' runs/*/run.json && break
-done
+until_true "grep -qs '\"state\": \"running\"' runs/*/run.json"
 run runs fond-lynx
 says out "* fond-lynx" "a run that goes on has a star"
 run annotate fond-lynx "right now"

@@ -14,14 +14,6 @@ checkpoint: {interval: 1000ba, keep: 1}
 R
 state() { sed -n 's/.*"state": "\([a-z-]*\)".*/\1/p' here/run.json; }
 supervisor() { sed -n 's/.*"pid": \([0-9]*\).*/\1/p' here/run.json; }
-# until_true SHELL: waits until it succeeds, which a loaded machine may take long for
-until_true() {
-    i=0
-    until eval "$1" || [ $i -gt 600 ]; do
-        i=$((i + 1))
-        sleep 0.1
-    done
-}
 # A run trains for ever: what a failed test leaves is ended with it.
 clean() {
     pid=$(supervisor 2>/dev/null)
@@ -139,8 +131,10 @@ says out "uid:$(id -u) has taken it, for 30 s at most." "others are told"
 says out "pause before the next batch (frees nothing)  (taken)" "and cannot steer it"
 run attach brisk-otter --dump-screen 100x30 --keys 'c'
 says out "You have taken it: nobody else steers it." "the holder can"
+run attach brisk-otter --dump-screen 100x30 --keys 'ct' # for 30 s more
 run attach brisk-otter --dump-screen 100x30 --keys '4'
 says out "brisk-otter: You have taken it" "Workers says it, too"
+run attach brisk-otter --dump-screen 100x30 --keys 'ct'
 run pause brisk-otter@near
 exits 77 "nor by a command"
 run attach brisk-otter --dump-screen 100x30 --keys '4v2c'

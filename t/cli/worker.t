@@ -68,11 +68,7 @@ says err "hint: etude worker keygen makes it" "with what makes one"
 
 "$etude" worker serve >served 2>&1 &
 worker=$!
-i=0
-until [ -s served ] || [ $i -gt 1000 ]; do
-    i=$((i + 1))
-    sleep 0.1
-done
+until_true 'grep -qs "listening at" served'
 says served "listening at $dir/r/etude/_worker.sock" "serve listens for this user"
 run worker test local
 exits 0 "and answers"

@@ -56,10 +56,10 @@ sub read_file {
     return <$f> // '';
 }
 
-# Waits for $condition, 20 s at most.
+# Waits for $condition, for as long as no machine takes.
 sub wait_for {
     my ($condition) = @_;
-    my $end = time + 20;
+    my $end = time + 120;
     sleep 0.02 while !$condition->() && time < $end;
     return $condition->();
 }

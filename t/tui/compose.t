@@ -73,11 +73,7 @@ export XDG_RUNTIME_DIR="$dir/rt"
 mkdir -p rt && chmod 700 rt
 has '[2 Monitor]' "L starts it, and leads to Monitor" \
     compose tiny.yaml --dump-screen 80x24 --keys 'jjj L<enter>'
-tries=0
-until grep -q '"state": *"finished"' runs/*/run.json 2>/dev/null || [ $tries -gt 2000 ]; do
-    tries=$((tries + 1))
-    sleep 0.1
-done
+until_true "grep -q '\"state\": *\"finished\"' runs/*/run.json 2>/dev/null"
 run runs --json
 says out '"state": "finished"' "the run ends as it should"
 says out '"label_smoothing"' "with what was changed and not saved"
@@ -98,12 +94,7 @@ has 'in no file' "a recipe that has no file may be launched" \
 has 'save as' "or saved first" compose --dump-screen 80x24 --keys 'r<enter>Ls'
 before=$(ls runs | wc -l)
 has '[2 Monitor]' "L starts it" compose --dump-screen 80x24 --keys 'r<enter>L<enter>'
-tries=0
-until [ "$(grep -l '"state": *"finished"' runs/*/run.json 2>/dev/null | wc -l)" -gt "$before" ] ||
-    [ $tries -gt 2000 ]; do
-    tries=$((tries + 1))
-    sleep 0.1
-done
+until_true "[ \"\$(grep -l '\"state\": *\"finished\"' runs/*/run.json 2>/dev/null | wc -l)\" -gt $before ]"
 newest=$(ls -td runs/*/ | head -1)
 cmp -s "${newest}recipe.yaml" tiny.yaml
 ok $? "with its text beside what the run leaves"

@@ -15,13 +15,6 @@ sees() {
     at here runs --dump-screen 100x32 --keys "4$3" >out 2>err </dev/null
     says out "$1" "$2"
 }
-until_true() {
-    i=0
-    until eval "$1" || [ $i -gt 600 ]; do
-        i=$((i + 1))
-        sleep 0.1
-    done
-}
 public() { sed -n 's/^public //p' "$dir/$1/conf/curve.key"; }
 run_pid() { sed -n 's/.*"pid": \([0-9]*\).*/\1/p' there/run/run.json 2>/dev/null; }
 worker=

@@ -4,21 +4,35 @@
 . "$(dirname "$0")/../cli/cli.sh"
 command -v tmux >/dev/null 2>&1 || { echo "1..0 # SKIP there is no tmux"; exit 0; }
 tmux="tmux -L etude-$$ -f /dev/null"
-trap '$tmux kill-server 2>/dev/null; rm -rf "$dir"' EXIT
+# Runs go on for ever: what a failed test leaves is ended with it.
+clean() {
+    $tmux kill-server 2>/dev/null
+    for pid in $(sed -n 's/.*"pid": \([0-9]*\).*/\1/p' here/run.json there/run.json 2>/dev/null); do
+        # shellcheck disable=SC2046
+        grep -qs train "/proc/$pid/cmdline" && kill -9 "$pid" $(family "$pid") 2>/dev/null
+    done
+    until_true 'rm -rf "$dir" 2>/dev/null'
+}
+trap clean EXIT
 export LC_ALL=C.UTF-8 TZ=UTC SHELL=/bin/sh
 
-# shows TEXT: it comes to stand on the terminal
+stands() {
+    $tmux capture-pane -p -t w >screen 2>/dev/null
+    grep -qF -e "$1" screen
+}
+# shows TEXT: waits until it stands on the terminal
 shows() {
-    i=0
-    while [ $i -lt 1000 ]; do
-        $tmux capture-pane -p -t w >screen 2>/dev/null
-        grep -qF -e "$1" screen && return 0
-        i=$((i + 1))
-        sleep 0.1
-    done
+    text=$1
+    until_true 'stands "$text"'
     tail -n 20 screen >out # with the last lines, which say why
     : >err
-    return 1
+    grep -qF -e "$text" screen
+}
+# hides TEXT: waits until it does not. (A key that comes with the escape before it is
+# another key.)
+hides() {
+    text=$1
+    until_true '! stands "$text"'
 }
 
 # sees TEXT NAME
@@ -32,7 +46,7 @@ keys() {
 }
 
 cat >long.yaml <<'R'
-max_duration: 100000ba
+max_duration: 100000000ba
 seed: 3
 model: {name: mlp, hidden: 16, layers: 1}
 train_data: {name: synthetic_images, batch_size: 8, num_samples: 320, workers: 0}
@@ -40,8 +54,7 @@ optimizer: {name: sgd, lr: 0.1}
 R
 "$etude" train long.yaml --run_directory here --run_name quiet-owl --progress none >trained 2>&1 &
 train=$!
-i=0
-while [ ! -f here/run.json ] && [ $i -lt 1000 ]; do i=$((i + 1)); sleep 0.1; done
+until_true '[ -f here/run.json ]'
 
 $tmux new-session -d -s w -x 80 -y 24 "cd '$dir' && PS1='ready ' exec sh" ||
     { echo "1..0 # SKIP tmux cannot start"; kill $train; exit 0; }
@@ -53,6 +66,7 @@ sees "RUNNING" "which goes on"
 keys '?'
 sees "help: Monitor" "? is help"
 keys Escape
+hides "help: Monitor"
 keys 5
 sees "following" "5 is Logs"
 $tmux resize-window -t w -x 200 -y 50
@@ -91,7 +105,7 @@ ok $? "a terminal that is killed takes nothing with it"
 # Started from within a terminal: the screen is a viewer, and asks for what it wants.
 $tmux new-session -d -s w -x 80 -y 24 "cd '$dir' && PS1='ready ' exec sh"
 shows ready
-keys "'$etude' train long.yaml max_duration=1000000ba --run_directory there --run_name tall-fox" Enter
+keys "'$etude' train long.yaml --run_directory there --run_name tall-fox" Enter
 sees "[2 Monitor]" "train on a terminal opens Monitor"
 sees "tall-fox" "with the run that it started"
 sees "RUNNING" "when that is under way"
@@ -101,6 +115,7 @@ while [ $i -lt 50 ]; do # its hub is there a moment after it
     shows "p  pause"
     grep -qF "Nobody has taken it" screen && break # above, so drawn before
     keys Escape
+    hides "p  pause"
     sleep 0.3
     i=$((i + 1))
 done
