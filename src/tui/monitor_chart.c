@@ -286,16 +286,22 @@ title_of(const struct tui_view *v, const struct tui_chart *c, int w, char *buf,
             g->plot == ETI_PLOT_ASCII ? " " : "", tui_metric_label(c->name[1], label),
             tui_value(other->last, value));
     }
-    if (w < 60) {
-        if ((int)n + 20 < w) /* where it would be cut off, the legend says less */
-            snprintf(buf + n, size - n, "  x:%s  %s", axis_names[v->m->axis],
-                     c->is_log ? "log" : "lin");
+    bool has_raw = s && is_dense(s) && v->m->smooth > 0; /* see add_lines */
+    const char *smooth =
+        has_raw || (other && is_dense(other)) ? weight_names[v->m->smooth] : "";
+    if (w < 60) { /* where it would be cut off, the legend says less */
+        if ((int)n + 20 < w)
+            n += (size_t)snprintf(buf + n, size - n, "  x:%s  %s",
+                                  axis_names[v->m->axis], c->is_log ? "log" : "lin");
+        if (*smooth && (int)n + 12 < w)
+            snprintf(buf + n, size - n, "  %s", smooth);
     } else if (n < size)
         snprintf(buf + n, size - n, "%s%s%s%s%s",
-                 s && is_dense(s) && v->m->smooth ? "   . raw  * " : "",
-                 s && is_dense(s) ? weight_names[v->m->smooth] : "",
-                 v->m->axis ? "   x:" : "", v->m->axis ? axis_names[v->m->axis] : "",
-                 c->is_log ? "   log" : "");
+                 has_raw   ? "   . raw  * "
+                 : *smooth ? "   "
+                           : "",
+                 smooth, v->m->axis ? "   x:" : "",
+                 v->m->axis ? axis_names[v->m->axis] : "", c->is_log ? "   log" : "");
 }
 
 /* Resumes and annotations: 'r' and 'a' on the axis. */

@@ -35,6 +35,12 @@ screen monitor-50x12 --dump-screen 50x12 --ascii -- "below 60x16: bars and the n
 screen monitor-1x1 --dump-screen 1x1 --ascii -- "one cell is a screen too"
 screen ranks-60x16 --dump-screen 60x16 --ascii --keys '<tab><tab>' -- "60x16: tab shows another panel"
 screen zoom --dump-screen 80x24 --ascii --keys '++i<left><left>' -- "a zoomed chart, and what is under its cursor"
+for size in 60x16 80x24 120x36 200x50; do
+    run attach otter --dump-screen $size --ascii --keys 's'
+    says out 'ema .97' "$size: s smooths more, and the chart says how much"
+    run attach otter --dump-screen $size --ascii --keys 'SS'
+    is "$(grep -c 'ema \.' out)" 0 "and with S nothing of it where there is none"
+done
 screen epochs --dump-screen 80x24 --ascii --keys 'xy' -- "over epochs, logarithmic"
 screen full --dump-screen 80x24 --ascii --keys 'z' -- "one panel as large as the screen"
 screen control --dump-screen 80x24 --ascii --keys 'c' -- "the control menu"
