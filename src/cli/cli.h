@@ -278,9 +278,11 @@ void cli_run_end(struct cli *c, const struct cli_end *end);
 
 /* ---- runlist.c: runs that there were, as facts (core/run/facts.h) ---- */
 
-/* All that are known or in ./runs, the newest first; AGAIN: read anew. NULL on failure,
- * and *EXIT says how to end. The caller owns it, also below. */
-struct json_t *cli_run_list(struct cli *c, bool again, int *exit);
+/* The newest MOST (0: all) of those that are known or in ./runs, which are *OF, the newest
+ * first; AGAIN: read anew. NULL on failure, and *EXIT says how to end. The caller owns
+ * it, also below. */
+struct json_t *cli_run_list(struct cli *c, bool again, int64_t most, int64_t *of,
+                            int *exit);
 /* Of those [{name, state}], without a word where that fails. */
 struct json_t *cli_run_names(struct cli *c);
 /* The list of them. NULL on failure, and *EXIT says how to end. */

@@ -23,7 +23,7 @@ cli_run_index(struct cli *c, int *exit)
 }
 
 struct json_t *
-cli_run_list(struct cli *c, bool again, int *exit)
+cli_run_list(struct cli *c, bool again, int64_t most, int64_t *of, int *exit)
 {
     json_t *list = NULL;
     struct eti_index *index = cli_run_index(c, exit);
@@ -31,7 +31,8 @@ cli_run_list(struct cli *c, bool again, int *exit)
         return NULL;
     et_status status = eti_index_update(index, "runs", again);
     if (status == ET_OK)
-        status = eti_index_list(index, 0, &list);
+        status = eti_index_list(index, most, &list);
+    *of = eti_index_count(index);
     eti_index_close(&index);
     *exit = status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
     return list;

@@ -54,7 +54,7 @@ print_run(const json_t *facts, double now)
 }
 
 static void
-print_table(const json_t *list, size_t of, double now)
+print_table(const json_t *list, int64_t of, double now)
 {
     size_t n = json_array_size(list), i;
     json_t *facts;
@@ -66,8 +66,8 @@ print_table(const json_t *list, size_t of, double now)
     printf("  %-15s %-11s %-12s %-10s %-15s %9s\n", "NAME", "STARTED", "STATE",
            "PROGRESS", "BEST", "samples/s");
     json_array_foreach(list, i, facts) print_run(facts, now);
-    if (n < of)
-        printf("%zu of %zu runs\n", n, of);
+    if ((int64_t)n < of)
+        printf("%zu of %lld runs\n", n, (long long)of);
 }
 
 /* ---- the command ---- */
@@ -99,11 +99,14 @@ static int
 list_runs(struct cli *c, const struct eti_filter *filter)
 {
     int code;
-    json_t *all = cli_run_list(c, c->opt.reindex, &code);
+    int64_t of;
+    /* The newest are the first of all, where all are chosen. */
+    bool is_plain = c->n_args == 0 && !c->opt.sort && c->opt.limit > 0;
+    json_t *all =
+        cli_run_list(c, c->opt.reindex, is_plain ? c->opt.limit : 0, &of, &code);
     if (!all)
         return code;
     json_t *chosen = eti_runs_choose(filter, all);
-    size_t of = json_array_size(all);
     json_decref(all);
     if (c->opt.sort) {
         json_t *sorted = eti_runs_sort(chosen, c->opt.sort);
