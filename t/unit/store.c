@@ -20,9 +20,8 @@ static const int64_t FIRST = 1000000000; /* seconds since 1970: hour 0 */
 void
 store_date(const char *path, int number)
 {
-    struct timespec t[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
-    if (number > 0)
-        t[1] = (struct timespec){.tv_sec = FIRST + 3600 * (int64_t)number + 60};
+    int64_t t1 = number > 0 ? FIRST + 3600 * (int64_t)number + 60 : time(NULL) + 3600;
+    const struct timespec t[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = t1}};
     if (utimensat(AT_FDCWD, path, t, 0) != 0)
         bail("%s cannot be given a time", path);
 }

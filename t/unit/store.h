@@ -7,8 +7,8 @@
 void store_run(const char *name, int number, const char *state);
 /* Writes runs/n0001 and so on, of the hours [FROM, TO), finished. */
 void store_runs(int from, int to);
-/* Nothing of PATH was written later than a minute after hour NUMBER; 0: than now, and
- * that has just been. */
+/* PATH was written a minute after hour NUMBER; 0: it will be in an hour, as where
+ * clocks differ. */
 void store_date(const char *path, int number);
 /* Removes ./PATH and all in it. */
 void store_remove(const char *path);
