@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/run/facts_pack.h"
 #include "core/run/index.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -94,7 +95,6 @@ test_first(struct et_ctx *cx)
     is_int(work->read, PAGE, "without an index a page of %d runs is read", RUNS);
     is_int(eti_index_count(x), RUNS, "and all are counted");
     is_str(listed(cx, x, PAGE), "n0300 .. n0237, 64", "they are the newest");
-    is_int(work->loaded, 0, "of which nothing has to be read again");
     need(cx, eti_index_look_on(x, 16, &more));
     is_int(work->read, PAGE + 16, "16 more are read when 16 are asked for");
     ok(more, "and there are others");
@@ -268,6 +268,39 @@ test_copied(struct et_ctx *cx)
     eti_index_close(&x);
 }
 
+static void
+test_facts(void)
+{
+    static const char text[] = "{\"a\": [1, -1, 9223372036854775807, "
+                               "-9223372036854775808, true, false, null], "
+                               "\"b\": {\"real\": 0.1, \"least\": 5e-324, \"\": "
+                               "\"\\u00e4\\u0000\"}, \"c\": []}";
+    json_t *facts = json_loads(text, JSON_ALLOW_NUL, NULL), *back;
+    char *bytes;
+    size_t n, whole = 0;
+    ok(eti_facts_pack(facts, &bytes, &n), "facts are packed");
+    back = eti_facts_unpack(bytes, n);
+    ok(json_equal(facts, back), "and are the same when they are unpacked");
+    json_decref(back);
+    for (size_t i = 0; i < n; i++) {
+        back = eti_facts_unpack(bytes, i);
+        whole += back != NULL;
+        json_decref(back);
+    }
+    is_int((int64_t)whole, 0, "of less than all of their %zu bytes nothing is made", n);
+    for (size_t i = 0; i < 8 * n;
+         i++) { /* whatever this makes, it is made or refused */
+        bytes[i / 8] ^= (char)(1 << i % 8);
+        json_decref(eti_facts_unpack(bytes, n));
+        bytes[i / 8] ^= (char)(1 << i % 8);
+    }
+    back = eti_facts_unpack(bytes, n);
+    ok(json_equal(facts, back), "bits that are turned over do no harm");
+    json_decref(back);
+    json_decref(facts);
+    free(bytes);
+}
+
 /* Whichever block a disk has lost, of the size that they have. */
 static void
 test_damage(struct et_ctx *cx)
@@ -320,6 +353,7 @@ main(void)
     test_changes(cx);
     test_recent(cx);
     test_copied(cx);
+    test_facts();
     test_damage(cx);
     if (chdir("..") != 0)
         bail("cannot leave");

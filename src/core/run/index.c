@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SCHEMA          4 /* of the tables and of the facts in them */
+#define SCHEMA          5 /* of the tables and of the facts in them */
 #define TEXT_OF(number) #number
 #define IN_TEXT(macro)  TEXT_OF(macro)
 
@@ -159,7 +159,7 @@ prepare(sqlite3 *db)
         "BEGIN IMMEDIATE; DROP TABLE IF EXISTS runs; DROP TABLE IF EXISTS others; DROP "
         "TABLE IF EXISTS folders; CREATE TABLE runs(directory TEXT PRIMARY KEY, watch "
         "INTEGER, place TEXT, stamp TEXT, started REAL, name TEXT, state TEXT, recipe "
-        "TEXT, facts TEXT); CREATE INDEX newest ON runs(started DESC, directory DESC, "
+        "TEXT, facts BLOB); CREATE INDEX newest ON runs(started DESC, directory DESC, "
         "name, state, watch, place, stamp); CREATE INDEX going_on ON runs(watch) WHERE "
         "watch = 2; CREATE INDEX of_recipe ON runs(recipe, started DESC, directory "
         "DESC); CREATE TABLE others(directory TEXT PRIMARY KEY, folder TEXT, place "

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "core/run/facts_pack.h"
+
 /* A process that has ended changes no file. */
 static bool
 may_die(const json_t *facts)
@@ -51,7 +53,8 @@ listed(struct eti_index *x, sqlite3_stmt *s)
     const char *before = json_string_value(json_array_get(entry, 0));
     if (before && strcmp(before, stamp) == 0)
         return json_incref(entry);
-    json_t *facts = json_loads(eti_index_column(s, 2), 0, NULL);
+    const char *bytes = sqlite3_column_blob(s, 2);
+    json_t *facts = eti_facts_unpack(bytes, (size_t)sqlite3_column_bytes(s, 2));
     x->work.loaded++;
     if (!json_is_object(facts)) {
         json_decref(facts);
@@ -85,7 +88,8 @@ take(struct eti_index *x, sqlite3_stmt *s, json_t **out)
     et_status status = eti_index_answered(x, s, code);
     if (status == ET_OK && is_wrong) {
         x->is_damaged = true;
-        status = ET_FAIL(x->cx, ET_EIO, "the index of runs: a row of it is no JSON");
+        status =
+            ET_FAIL(x->cx, ET_EIO, "the index of runs: a row of it holds no facts");
     }
     if (status != ET_OK) {
         json_decref(*out);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "core/run/facts_pack.h"
 
 static const double MOMENT = 2; /* seconds: the coarsest times that file systems keep */
 
@@ -74,11 +75,13 @@ static et_status
 put(struct eti_index *x, const char *directory, const struct state *now, json_t *facts)
 {
     sqlite3_stmt *s = eti_index_ask(x, ETI_Q_PUT, directory);
-    char *text = json_dumps(facts, JSON_COMPACT);
+    char *bytes;
+    size_t n;
+    bool fine = eti_facts_pack(facts, &bytes, &n);
     enum eti_watch watch = eti_facts_goes_on(facts) ? ETI_GOES_ON
                            : now->is_recent         ? ETI_RECENT
                                                     : ETI_SETTLED;
-    if (s && text) {
+    if (s && fine) {
         sqlite3_bind_int(s, 2, watch);
         sqlite3_bind_text(s, 3, now->place, -1, SQLITE_TRANSIENT);
         sqlite3_bind_text(s, 4, now->stamp, -1, SQLITE_TRANSIENT);
@@ -86,12 +89,12 @@ put(struct eti_index *x, const char *directory, const struct state *now, json_t 
         bind_fact(s, 6, facts, "name");
         bind_fact(s, 7, facts, "state");
         bind_fact(s, 8, facts, "recipe");
-        sqlite3_bind_text(s, 9, text, -1, SQLITE_TRANSIENT);
-        json_object_set_new(x->listed, directory,
-                            json_pack("[s, O]", now->stamp, facts));
+        sqlite3_bind_blob64(s, 9, bytes, n, SQLITE_TRANSIENT);
     }
-    free(text);
-    return eti_index_write(x, text ? s : NULL);
+    free(bytes);
+    /* FACTS lie scattered among what it took to read them: lists load their own. */
+    json_object_del(x->listed, directory);
+    return eti_index_write(x, fine ? s : NULL);
 }
 
 /* A directory that is gone may have been moved to another name in its folder, and its
