@@ -147,6 +147,8 @@ struct tui_step_part {
 };
 extern const struct tui_step_part tui_step_parts[]; /* ends with number NULL */
 /* The median over the ranks of a part, in ms; NaN: nobody says it. */
+/* A part that no record has: what own time is beside those that are measured. */
+#define TUI_COMPUTE "compute_ms"
 double tui_part_median(const struct etd_model *model, const char *number);
 
 /* ---- monitor_control.c ---- */

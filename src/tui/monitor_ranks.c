@@ -3,7 +3,9 @@
  * A rank's own time is its time outside waiting for others. It is slow when that has
  * been over 1.15 times the median of all ranks' newest for as many of its newest
  * samples as 20 batches have; its cause is the part of its time that is furthest over
- * the median of that part. */
+ * the median of that part. Where that is computing, and the processor computes, what
+ * the process used of it tells whether it did compute: a rank that takes longer and has
+ * not used more stood still, for its files or because others had the processor. */
 #include "config.h"
 
 #include <math.h>
@@ -16,6 +18,10 @@
 
 static const double SLOW = 1.15;     /* of the median: a straggler */
 static const double THROTTLED = 0.9; /* of the median clock */
+static const double WORKS = 1.05;    /* of the median use of processors: it computes */
+static const double LOADED = 0.95;   /* of the machine's processors are busy */
+static const double READS = 1.5;     /* of the median, and */
+static const double LEAST_MB_S = 1;  /* this much: its files are worth a word */
 enum { SAMPLES = 3 }; /* of own time: a second each, in which 20 batches mostly fit */
 
 const struct tui_step_part tui_step_parts[] = {
@@ -24,7 +30,7 @@ const struct tui_step_part tui_step_parts[] = {
     {"forward_ms", 'F', "fwd", "forward"},
     {"loss_ms", 'L', "loss", "loss"},
     {"backward_ms", 'B', "bwd", "backward"},
-    {"step_ms", 'S', "step", "compute"},
+    {TUI_COMPUTE, 'S', "step", "compute"},
     {"comm_ms", 'C', "comm", "allreduce exposed"},
     {"wait_ms", 'W', "wait", "wait for ranks"},
     {"optimizer_ms", 'O', "opt", "optimizer"},
@@ -50,13 +56,36 @@ by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Of own time, what is none of the parts that are measured by themselves. NaN: all of
+ * it is, or it is not known. */
+static double
+compute_ms(const struct etd_part *p)
+{
+    static const char *const measured[] = {"data_ms", "h2d_ms",       "loss_ms",
+                                           "comm_ms", "optimizer_ms", "hooks_ms"};
+    double rest = etd_part_get(p, "own_ms");
+    if (!isnan(etd_part_get(p, "forward_ms")))
+        return NAN;
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
+        double x = etd_part_get(p, measured[i]);
+        rest -= isnan(x) ? 0 : x;
+    }
+    return isnan(rest) ? rest : fmax(rest, 0);
+}
+
+static double
+number_of(const struct etd_part *p, const char *number)
+{
+    return strcmp(number, TUI_COMPUTE) == 0 ? compute_ms(p) : etd_part_get(p, number);
+}
+
 double
 tui_part_median(const struct etd_model *m, const char *number)
 {
     double v[ETD_RANKS];
     int n = 0;
     for (int i = 0; i < m->n_ranks && n < ETD_RANKS; i++) {
-        double x = etd_part_get(&m->rank[i], number);
+        double x = number_of(&m->rank[i], number);
         if (!isnan(x))
             v[n++] = x;
     }
@@ -77,29 +106,71 @@ has_been_slow(const struct etd_part *p, double median)
     return true;
 }
 
+/* MB a second of files. */
+static double
+files_of(const struct etd_part *p)
+{
+    double read = etd_part_get(p, "read_mb_s"), write = etd_part_get(p, "write_mb_s");
+    return isnan(read) ? write : isnan(write) ? read : read + write;
+}
+
+/* A median of files_of. */
+static double
+median_files(const struct etd_model *m)
+{
+    double v[ETD_RANKS];
+    int n = 0;
+    for (int i = 0; i < m->n_ranks && n < ETD_RANKS; i++) {
+        v[n] = files_of(&m->rank[i]);
+        n += !isnan(v[n]);
+    }
+    qsort(v, (size_t)n, sizeof *v, by_size);
+    return n ? v[n / 2] : NAN;
+}
+
+/* Why its computing takes longer. */
+static const char *
+computing(const struct etd_model *m, const struct etd_part *p)
+{
+    double used = etd_part_get(p, "cpu_util"), host = NAN, files = files_of(p);
+    if (etd_part_get(p, "sm_mhz") < THROTTLED * tui_part_median(m, "sm_mhz"))
+        return "its clock, which is throttled";
+    if (!isnan(etd_part_get(p, "gpu_util")) || isnan(used) ||
+        used >= WORKS * tui_part_median(m, "cpu_util"))
+        return "its computing";
+    for (int i = 0; i < m->n_ranks; i++) /* one rank of a machine says it */
+        host = fmax(host, etd_part_get(&m->rank[i], "host_cpu"));
+    if (files > LEAST_MB_S && files > READS * median_files(m))
+        return "its reading and writing";
+    return host >= LOADED ? "the load of its machine"
+                          : "its computing, which stands still";
+}
+
 static void
 find_cause(const struct etd_model *m, struct tui_rank *r)
 {
     static const struct {
         const char *number, *words;
     } causes[] = {
-        {"data_ms", "its dataloader"},    {"h2d_ms", "its copies to the device"},
-        {"step_ms", "its computing"},     {"forward_ms", "its computing"},
-        {"backward_ms", "its computing"}, {"optimizer_ms", "its optimizer"},
-        {"hooks_ms", "its algorithms"},   {"save_ms", "its checkpoints"},
+        {"data_ms", "its dataloader"},
+        {"h2d_ms", "its copies to the device"},
+        {TUI_COMPUTE, NULL},
+        {"forward_ms", NULL},
+        {"backward_ms", NULL},
+        {"optimizer_ms", "its optimizer"},
+        {"hooks_ms", "its algorithms"},
+        {"save_ms", "its checkpoints"},
     };
-    double most = 0, clock = etd_part_get(r->part, "sm_mhz");
+    double most = 0;
     snprintf(r->cause, sizeof r->cause, "not known");
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
-        double grew = etd_part_get(r->part, causes[i].number) -
-                      tui_part_median(m, causes[i].number);
+        double grew =
+            number_of(r->part, causes[i].number) - tui_part_median(m, causes[i].number);
         if (!(grew > most))
             continue;
         most = grew;
-        bool throttled = strcmp(causes[i].words, "its computing") == 0 &&
-                         clock < THROTTLED * tui_part_median(m, "sm_mhz");
         snprintf(r->cause, sizeof r->cause, "%s",
-                 throttled ? "its clock, which is throttled" : causes[i].words);
+                 causes[i].words ? causes[i].words : computing(m, r->part));
     }
 }
 

@@ -305,6 +305,59 @@ write_text_log(struct et_ctx *cx)
     eti_events_end(&w.log);
 }
 
+/* ---- ranks on processors, the third of which holds the others back ---- */
+
+static const struct slow {
+    const char *name;
+    double own_ms, data_ms, hooks_ms, cpu_util, read_mb_s,
+        host_cpu; /* the slow one's */
+} slow_ranks[] = {
+    {"data", 130, 40, 2, 0.20, 1, 0.60},
+    {"algorithms", 130, 10, 32, 0.30, 1, 0.60},
+    {"computing", 130, 10, 2, 0.28, 1, 0.60},
+    {"load", 130, 10, 2, 0.20, 1, 0.99},
+    {"files", 130, 10, 2, 0.15, 90, 0.60},
+    {"still", 130, 10, 2, 0.15, 1, 0.60},
+};
+
+static void
+write_slow_log(struct et_ctx *cx, const char *name)
+{
+    enum { WHO = 2, ALL = 4 };
+    static const unsigned char id[ETI_EVENTS_ID] = "quiet-wren";
+    const struct slow *slow = slow_ranks;
+    struct writer w = {.t = START, .most = INT64_MAX};
+    while (strcmp(slow->name, name) != 0)
+        if (++slow == slow_ranks + sizeof slow_ranks / sizeof *slow_ranks)
+            exit(64);
+    need(cx, eti_events_begin(cx, ".", id, &w.log) == ET_OK);
+    put(&w, ET_RECORD_RUN, "running", 0, ET_LOG_INFO, NULL, 0);
+    for (w.ba = 1; w.ba <= 80; w.ba++) {
+        const struct et_log_entry loss = {"loss/train/total", 1};
+        w.t += 0.131;
+        put(&w, ET_RECORD_BATCH, NULL, 0, ET_LOG_INFO, &loss, 1);
+        for (int rank = 0; rank < ALL && w.ba % 8 == 0; rank++) {
+            bool is = rank == WHO;
+            double own = is ? slow->own_ms : 100;
+            const struct et_log_entry e[] = {
+                {"own_ms", own},
+                {"wait_ms", 131 - own},
+                {"data_ms", is ? slow->data_ms : 10},
+                {"step_ms", 131},
+                {"hooks_ms", is ? slow->hooks_ms : 2},
+                {"ba_per_s", 7.6},
+                {"cpu_util", is ? slow->cpu_util : 0.20},
+                {"read_mb_s", is ? slow->read_mb_s : 1},
+                {"host_cpu",
+                 slow->host_cpu}, /* of the machine: the first rank says it */
+            };
+            put(&w, ET_RECORD_HEALTH, NULL, rank, ET_LOG_INFO, e,
+                (int)(sizeof e / sizeof *e) - (rank > 0));
+        }
+    }
+    eti_events_end(&w.log);
+}
+
 /* ---- the other files ---- */
 
 static FILE *
@@ -379,7 +432,7 @@ main(int argc, char **argv)
 {
     struct et_ctx *cx;
     if (argc < 2 || et_ctx_new(&cx) != ET_OK) {
-        fprintf(stderr, "usage: example FOLDER [RECORDS | text]\n");
+        fprintf(stderr, "usage: example FOLDER [RECORDS | text | slow CAUSE]\n");
         return 64;
     }
     mkdir(argv[1], 0700);
@@ -390,6 +443,12 @@ main(int argc, char **argv)
     if (argc > 2 && strcmp(argv[2], "text") == 0) {
         write_text_files();
         write_text_log(cx);
+        et_ctx_free(&cx);
+        return 0;
+    }
+    if (argc > 3 && strcmp(argv[2], "slow") == 0) {
+        write_text_files();
+        write_slow_log(cx, argv[3]);
         et_ctx_free(&cx);
         return 0;
     }

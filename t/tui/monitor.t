@@ -85,6 +85,20 @@ run attach otter --dump-screen 80x24 --ascii --keys 'Et'
 says brisk-otter-loss-train.txt "[2 Monitor]" "or the screen as text"
 run attach otter --dump-screen 80x24 --ascii --keys 'Ec'
 says out "File exists" "and never over another file"
+# Why a rank is slow, by its own figures: how long its parts take, what it used of the
+# processors and the disk, how busy the machine is.
+while IFS=: read -r cause words; do
+    "$ET_BUILDDIR/t/tui/example" "slow-$cause" slow "$cause"
+    run attach "slow-$cause" --dump-screen 120x36 --ascii
+    says out "! rank 2 holds every step back by 30 ms (23%): $words. Enter for more" "a rank that is slow for its $cause"
+done <<'R'
+data:its dataloader
+algorithms:its algorithms
+computing:its computing
+load:the load of its machine
+files:its reading and writing
+still:its computing, which stands still
+R
 "$ET_BUILDDIR/t/tui/example" noted
 run attach noted --dump-screen 80x24 --ascii --keys 'anew data<enter>'
 says out "noted: new data" "a note is made"
