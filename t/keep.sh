@@ -6,12 +6,25 @@
 #
 # A line of prove's summary has a test's number; what it compared stood thousands of lines
 # above, or nowhere where somebody keeps the last page alone.
+#
+# Built with sanitizers, a process whose output and end nobody looks at may be the one that
+# a report is about: they go to files, and each fails the test.
 said=$ET_BUILDDIR/t/said
 if [ $# -gt 0 ]; then
     mkdir -p "$said"
     kept=$said/$(printf %s "$1" | tr -c 'A-Za-z0-9\n' _)
+    for sanitizer in ASAN UBSAN TSAN; do
+        eval "options=\${${sanitizer}_OPTIONS-}"
+        export "${sanitizer}_OPTIONS=$options${options:+:}log_path=\"$kept.report\""
+    done
     "$1" >"$kept" 2>"$kept.err"
     code=$?
+    for report in "$kept".report.*; do
+        [ -f "$report" ] || continue
+        cat "$report" >>"$kept.err"
+        rm "$report"
+        [ $code != 0 ] || code=99
+    done
     cat "$kept"
     cat "$kept.err" >&2
     if [ $code = 0 ] && ! grep -q '^not ok' "$kept"; then

@@ -6,7 +6,7 @@
 tiny good.yaml
 
 limits="prlimit --data=67108864 --cpu=1"
-if $limits "$etude" validate good.yaml >out 2>err; then
+if ASAN_OPTIONS="${ASAN_OPTIONS-}:log_path=stderr" $limits "$etude" validate good.yaml >out 2>err; then
     ok 0 "a recipe fits in 64 MiB and a second"
 else
     limits=

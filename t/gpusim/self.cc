@@ -12,6 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -857,6 +861,9 @@ dies(F f)
     pid_t pid = fork();
     if (pid == 0) {
         dup2(ends[1], STDERR_FILENO);
+#if defined(__SANITIZE_ADDRESS__)
+        __sanitizer_set_report_path("stderr");
+#endif
         f();
         _exit(0);
     }
