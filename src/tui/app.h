@@ -129,6 +129,8 @@ void tui_app_operate(struct tui_app *app);
 const char *tui_app_holder(const struct tui_app *app, char *buf, size_t size);
 /* Says what the run's source has to say. */
 void tui_app_listen(struct tui_app *app);
+/* While a screen draws: a click on W columns at Y, X of the grid asks for ACTION. */
+void tui_add_spot(struct tui_app *app, int y, int x, int w, enum tui_action action);
 /* Draws app->grid. */
 void tui_app_draw(struct tui_app *app);
 

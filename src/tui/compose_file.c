@@ -182,6 +182,19 @@ installed(struct tui_app *app, void *data, int id, const char *text)
 }
 
 /* The recipe that any machine can run; where it is not installed, all that are. */
+/* As many words of TEXT as OUT has room for. */
+static void
+shorten(const char *text, char *out, size_t size)
+{
+    size_t n = strlen(text);
+    snprintf(out, size, "%s", text);
+    if (n < size)
+        return;
+    for (n = size - 3; n > 0 && text[n] != ' ';)
+        n--;
+    snprintf(out + n, size - n, "..");
+}
+
 void
 compose_start_first(struct compose *c)
 {
@@ -213,8 +226,8 @@ compose_start_installed(struct compose *c)
         item[n] = (struct tui_item){.id = (int)i + 1};
         snprintf(item[n].text, sizeof item[n].text, "%s",
                  json_string_value(json_object_get(one, "name")));
-        snprintf(item[n].note, sizeof item[n].note, "%s",
-                 json_string_value(json_object_get(one, "title")));
+        shorten(json_string_value(json_object_get(one, "title")), item[n].note,
+                sizeof item[n].note);
         n++;
     }
     if (n == 0) {

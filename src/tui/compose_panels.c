@@ -585,7 +585,8 @@ compose_draw_start(struct compose *c, const struct tui_pane *p)
         if (k->where != TUI_IN_start)
             continue;
         tui_put(p, y, 3, TUI_FOCUS, tui_binding_key(&c->app->config.keys, k, key));
-        tui_put(p, y++, 10, TUI_TEXT, k->name);
+        int w = tui_put(p, y, 10, TUI_TEXT, k->name);
+        tui_add_spot(c->app, p->y + y++, p->x + 3, 7 + w, k->action);
     }
     y++;
     tui_put(p, y++, 3, TUI_DIM,

@@ -11,8 +11,8 @@
 
 enum { TABS_FULL = 56, WIDE_HINTS = 180 };
 
-static void
-add_spot(struct tui_app *app, int y, int x, int w, enum tui_action action)
+void
+tui_add_spot(struct tui_app *app, int y, int x, int w, enum tui_action action)
 {
     if (app->n_spots < TUI_SPOTS)
         app->spot[app->n_spots++] = (struct tui_spot){y, x, w, action};
@@ -36,7 +36,8 @@ put_tab(struct tui_app *app, const struct tui_pane *p, int x, int i, bool is_sho
         tui_put_ch(p, 0, x, '[', TUI_FOCUS, 0);
         tui_put_ch(p, 0, x + w - 1, ']', TUI_FOCUS, 0);
     }
-    add_spot(app, p->y, p->x + x, w, (enum tui_action)(TUI_DO_everywhere_compose + i));
+    tui_add_spot(app, p->y, p->x + x, w,
+                 (enum tui_action)(TUI_DO_everywhere_compose + i));
     return x + w;
 }
 
@@ -144,7 +145,7 @@ put_hints(struct tui_app *app, const struct tui_pane *p)
             key = tui_width(hint[i]->hint_key);
         for (int k = 0; k < key; k++)
             tui_put_n(p, 0, x + k, TUI_TITLE, 0, 1, text + k, 1);
-        add_spot(app, p->y, p->x + x, w, hint[i]->action);
+        tui_add_spot(app, p->y, p->x + x, w, hint[i]->action);
         x += w + (wide ? 3 : 2);
     }
 }

@@ -9,7 +9,7 @@
 #include "tui/glyphs.h"
 #include "tui/widget.h"
 
-enum { MOST_ROWS = 14 };
+enum { MOST_ROWS = 14, SHORT_NOTE = 20 };
 
 void
 tui_popup_close(struct tui_popup *p)
@@ -139,9 +139,15 @@ widest(const struct tui_popup *p)
     for (int i = 0; i < p->n_lines; i++)
         if (tui_width(p->line[i]) > w)
             w = tui_width(p->line[i]);
+    int text = 0;
     for (int i = 0; i < p->n_items; i++)
-        if (item_width(&p->item[i]) > w)
-            w = item_width(&p->item[i]);
+        text = tui_width(p->item[i].text) > text ? tui_width(p->item[i].text) : text;
+    for (int i = 0; i < p->n_items; i++) {
+        const struct tui_item *item = &p->item[i];
+        bool begins = tui_width(item->note) > SHORT_NOTE;
+        int more = begins ? text - tui_width(item->text) : 0;
+        w = item_width(item) + more > w ? item_width(item) + more : w;
+    }
     int least = p->check ? 60 : p->filters || p->kind == TUI_PROMPT ? 36 : 0;
     return w < least ? least
                      : w; /* a reason has room, and what is typed moves nothing */
@@ -149,7 +155,7 @@ widest(const struct tui_popup *p)
 
 static void
 put_item(const struct tui_popup *p, const struct tui_pane *in, int y, int place,
-         int key_width)
+         int key_width, int text_width)
 {
     const struct tui_item *item = &p->item[p->shown[place]];
     const struct tui_glyphs *g = in->grid->glyphs;
@@ -163,9 +169,12 @@ put_item(const struct tui_popup *p, const struct tui_pane *in, int y, int place,
                 tui_key_text(item->key, key));
         x += key_width;
     }
+    int note = x + text_width + 2;
     x += tui_put(in, y, x, role, item->text);
     if (*item->why)
         tui_putf(in, y, x + 2, TUI_DIM, "(%s)", item->why);
+    else if (tui_width(item->note) > SHORT_NOTE) /* a text, which begins in a column */
+        tui_put(in, y, note, TUI_DIM, item->note);
     else if (*item->note)
         tui_put_end(in, y, in->w, TUI_DIM, item->note);
 }
@@ -174,16 +183,18 @@ static void
 put_items(struct tui_popup *p, const struct tui_pane *in, int y)
 {
     char key[TUI_KEY_TEXT];
-    int key_width = 0;
+    int key_width = 0, text_width = 0;
     for (int i = 0; i < p->n_items; i++) {
         int w = p->item[i].key ? tui_width(tui_key_text(p->item[i].key, key)) + 2 : 0;
         key_width = w > key_width ? w : key_width;
+        w = tui_width(p->item[i].text);
+        text_width = w > text_width ? w : text_width;
     }
     int rows = in->h - y;
     tui_list_show(&p->list, p->list.n, rows);
     p->first_row = y;
     for (int i = 0; i < rows && p->list.top + i < p->list.n; i++)
-        put_item(p, in, y + i, p->list.top + i, key_width);
+        put_item(p, in, y + i, p->list.top + i, key_width, text_width);
     if (p->list.n == 0)
         tui_put(in, y, 2, TUI_DIM, "nothing is called so");
 }

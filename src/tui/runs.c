@@ -336,13 +336,30 @@ act_in_compare(struct runs *r, enum tui_action action)
     }
 }
 
+/* Is it something that is done to the run that is selected? */
+static bool
+needs_run(enum tui_action action)
+{
+    static const enum tui_action those[] = {
+        TUI_DO_runs_mark,  TUI_DO_runs_open,   TUI_DO_runs_target, TUI_DO_runs_tag,
+        TUI_DO_runs_panel, TUI_DO_runs_export, TUI_DO_runs_rerun,  TUI_DO_runs_trash,
+    };
+    for (size_t i = 0; i < sizeof those / sizeof *those; i++)
+        if (those[i] == action)
+            return true;
+    return false;
+}
+
 static bool
 act(struct tui_app *app, void *self, enum tui_action action)
 {
     struct runs *r = self;
-    (void)app;
     if (r->compares)
         return act_in_compare(r, action);
+    if (needs_run(action) && !runs_selected(r)) {
+        tui_say(app, TUI_WARN, "! there is no run to do that to");
+        return true;
+    }
     if (tui_list_act(&r->rows, action))
         return true;
     switch (action) {

@@ -362,13 +362,13 @@ draw_detail(struct runs *r, const struct tui_pane *p)
 static void
 draw_empty(struct runs *r, const struct tui_pane *p)
 {
-    (void)r;
     tui_put(p, 3, 3, TUI_TEXT,
             "There is no run in ./runs, and none is known elsewhere.");
     tui_put(p, 5, 3, TUI_FOCUS, "1");
     tui_put(p, 5, 6, TUI_TEXT,
             "Compose makes a recipe and launches it; or, in a shell,");
     tui_put(p, 6, 6, TUI_TEXT, "etude train -m first_minute");
+    tui_add_spot(r->app, p->y + 5, p->x + 3, 40, TUI_DO_everywhere_compose);
 }
 
 static void

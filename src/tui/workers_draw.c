@@ -163,7 +163,6 @@ tui_workers_draw(struct tui_app *app, void *self, const struct tui_pane *p)
                           : p->h > 12 ? ATTACH - 1
                                       : 0;
     long long gpus = 0;
-    (void)app;
     for (int i = 0; i < w->n; i++) {
         ready += w->row[i].state == WORKER_READY;
         gpus +=
@@ -189,7 +188,10 @@ tui_workers_draw(struct tui_app *app, void *self, const struct tui_pane *p)
         put_row(w, p, WORKERS_FIRST + i, &w->row[at]);
     }
     if (w->n == 1 && rows > 2)
-        tui_put(p, 5, 4, TUI_DIM, "+ adds another machine; man etude-worker");
+        tui_add_spot(
+            app, p->y + 5, p->x + 4,
+            tui_put(p, 5, 4, TUI_DIM, "+ adds another machine; man etude-worker"),
+            TUI_DO_workers_add);
     if (rows > 0)
         tui_put(p, WORKERS_FIRST + rows, 1, TUI_DIM,
                 "* ready  x unreachable  k key refused  v another version");

@@ -112,6 +112,10 @@ exits 64 "a size that is none"
 run compose mild.yaml --dump-screen 80x24 --keys '<nokey>'
 exits 64 "a key that is none"
 
+# Titles of recipes are cut between words.
+has 'small GPT on the bytes of the King James..' "installed recipes say what they are" \
+    compose --dump-screen 80x24 --keys a
+
 # Everything that is wrong, not only the first of it.
 printf 'max_duration: 1ep\nwrong_a: 1\nwrong_b: 2\n' >wrong.yaml
 has 'x (x lists all' "of several faults the first is shown, and how to see all" \

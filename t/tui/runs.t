@@ -24,6 +24,8 @@ mkdir empty && cd empty || exit 99
 XDG_STATE_HOME=$dir/none
 export XDG_STATE_HOME
 shows runs-empty "no run: how one comes to be" runs --dump-screen 80x24
+has 'there is no run to do that to' "what is done to a run says that there is none" \
+    runs --dump-screen 80x24 --keys '#'
 cd .. || exit 99
 XDG_STATE_HOME=$dir/state
 

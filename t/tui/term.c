@@ -502,6 +502,11 @@ test_workers(void)
     press(&s, "\033[<0;10;5M\033[<0;10;5m");
     ok(comes(&s, "[3 Runs]"),
        "and one on this machine, which is selected, shows its runs");
+    press(&s, "1");
+    ok(comes(&s, "Begin with"), "Compose says how one begins");
+    press(&s, "\033[<0;12;11M\033[<0;12;11m");
+    ok(comes(&s, "a new recipe, of"), "and a click on a way goes it");
+    press(&s, "\033");
     press(&s, "q");
     end(&s);
 }
