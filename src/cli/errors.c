@@ -106,7 +106,10 @@ print(struct cli *c, const struct et_diagnostic *d, FILE *out)
     if (c->log)
         fprintf(c->log, "etude: %s\n", text);
     text[strcspn(text, "\n")] = '\0'; /* the hint is for who reads it now */
-    if (c->run)
+    if (c->run &&
+        d->code == CLI_E_SIGNALLED) /* somebody wanted it: nothing went wrong */
+        et_run_note(c->run, ET_LOG_WARN, text + strlen("error "));
+    else if (c->run)
         et_run_note(c->run, ET_LOG_ERROR, text);
 }
 

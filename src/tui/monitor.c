@@ -231,10 +231,10 @@ end_message(const struct tui_view *v, char *buf, size_t size)
     const char *reason = json_string_value(json_object_get(v->facts, "reason"));
     for (size_t i = 0; v->is_over && name && i < sizeof bad / sizeof *bad; i++)
         if (strcmp(state, bad[i]) == 0) {
-            snprintf(buf, size,
-                     "%s %s%s%s: etude train --resume %s goes on  (l the log)",
-                     i < 6 ? "x" : "!", state, reason ? ", " : "", reason ? reason : "",
-                     name);
+            /* What is cut off where there is little room can be read in the log. */
+            snprintf(buf, size, "%s %s: etude train --resume %s goes on  l log%s%s",
+                     i < 6 ? "x" : "!", state, name, reason ? "  " : "",
+                     reason ? reason : "");
             return true;
         }
     return false;

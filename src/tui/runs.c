@@ -134,7 +134,8 @@ rerun(struct runs *r)
         return;
     }
     tui_app_go(r->app, TUI_IN_compose);
-    tui_say(r->app, TUI_TEXT, "the recipe of %s: W gives it a file, then L launches it",
+    tui_say(r->app, TUI_TEXT,
+            "the recipe of %s: L launches it again, W gives it a file",
             runs_fact(facts, "name"));
 }
 

@@ -154,6 +154,7 @@ like $out, qr/g is active/, 'the other is told';
 command('stop', 'g');
 is finish($front), 75, 'etude stop, seen by the one that shows it: 75';
 like slurp('g.err'), qr/stopped on request after batch \d+, and saved\n  hint: etude train --resume g\n/, 'with how to go on';
+like slurp('g/logs/rank0.txt'), qr/ warn E6004: rank 0: stopped on request/, 'which is no error in its log';
 
 # ---- two ranks ----
 
