@@ -97,7 +97,6 @@ grep -q '"on_front"' compare.json
 ok $? "and in Compare its figures"
 
 # What a newcomer's hands do.
-does 'x failed: etude train --resume grim-toad goes on' "enter on a run that failed says how it goes on" 'G<enter>'
 does 'L launches it again, W gives it a file' "r says what comes next" 'jr'
 does 'Z does nothing here: ? shows the keys' "a key without a meaning says so" 'Z'
 does '#good #old' "each tag has its sign" 'j'
