@@ -287,11 +287,23 @@ tui_app_act(struct tui_app *app, enum tui_action action)
         app->message_end = 0;
 }
 
+/* Cells hold one column each: what takes two or none cannot be shown. */
+static bool
+has_no_cell(struct tui_app *app, int key)
+{
+    if (key < 128 || key >= TUI_K_UP || tui_is_narrow((uint32_t)key))
+        return false;
+    tui_say(app, TUI_WARN, "! a character that is not one cell wide cannot be typed");
+    return true;
+}
+
 void
 tui_app_key(struct tui_app *app, int key)
 {
     const struct tui_screen *s = app->screen[app->at];
     app->changed = true;
+    if (has_no_cell(app, key))
+        return;
     if (key == TUI_CTRL('l') || key == TUI_CTRL('z')) {
         act_everywhere(app, tui_keys_find(&app->config.keys, TUI_IN_everywhere, key));
     } else if (app->popup.kind != TUI_NO_POPUP) {
@@ -339,7 +351,7 @@ tui_app_paste(struct tui_app *app, const char *text)
         uint32_t ch;
         int bytes = eti_utf8_decode(text + at, n - at, &ch);
         at += bytes > 0 ? (size_t)bytes : 1;
-        if (bytes <= 0 || type(app, (int)ch))
+        if (bytes <= 0 || has_no_cell(app, (int)ch) || type(app, (int)ch))
             continue;
         tui_say(app, TUI_WARN, "! nothing is typed here: what was pasted is not used");
         return;

@@ -169,8 +169,11 @@ put_item(const struct tui_popup *p, const struct tui_pane *in, int y, int place,
                 tui_key_text(item->key, key));
         x += key_width;
     }
-    int note = x + text_width + 2;
-    x += tui_put(in, y, x, role, item->text);
+    int note = x + text_width + 2, behind = tui_width(item->note);
+    bool at_end = behind > 0 && behind <= SHORT_NOTE && !*item->why;
+    int most = in->w - x - (at_end ? behind + 1 : 0); /* the note is not written over */
+    x += tui_put_n(in, y, x, role, 0, most > 0 ? most : 0, item->text,
+                   strlen(item->text));
     if (*item->why)
         tui_putf(in, y, x + 2, TUI_DIM, "(%s)", item->why);
     else if (tui_width(item->note) > SHORT_NOTE) /* a text, which begins in a column */
@@ -242,10 +245,16 @@ tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen)
         tui_pane_part(screen, (screen->h - h) / 3, (screen->w - w) / 2, h, w);
     put_border(&box, p);
     p->area = tui_pane_part(&box, 1, 2, h - 2, w - 4);
-    int y = 0;
-    for (int i = 0; i < p->n_lines; i++) {
-        tui_put_wrapped(&p->area, y, 0, w - 4, TUI_TEXT, p->line[i]);
+    /* Where there is little room what is asked is seen before what is said of it. */
+    int y = 0, least = types + (p->kind == TUI_PROMPT ? 1
+                                : p->n_items < 3      ? p->n_items
+                                                      : 3);
+    for (int i = 0; i < p->n_lines && y < h - 2 - least; i++) {
+        const struct tui_pane said =
+            tui_pane_part(&p->area, y, 0, h - 2 - least - y, w - 4);
+        tui_put_wrapped(&said, 0, 0, w - 4, TUI_TEXT, p->line[i]);
         y += lines_of(p->line[i], w - 4);
+        y = y > h - 2 - least ? h - 2 - least : y;
     }
     const char *reason = reason_of(p, buf);
     if (types)

@@ -109,6 +109,12 @@ says out "started with --readonly" "but not by who only watches"
 run attach noted --readonly --dump-screen 80x24 --ascii --keys 'c'
 says out "started with --readonly" "who controls nothing either"
 
+# Where there is little room.
+run --ascii attach otter --dump-screen 40x10 --keys ':'
+is "$(grep -c 'samples,x' out)" 0 "a command is not written over its key"
+run --ascii attach otter --dump-screen 20x5 --keys 'c'
+says out '> k  checkpoint' "a menu has room for what can be chosen"
+
 # Logs are moved sideways as far as they go.
 run attach otter --dump-screen 200x50 --keys 5
 cp out before.txt

@@ -98,6 +98,7 @@ ok $? "and in Compare its figures"
 
 # What a newcomer's hands do.
 does 'L launches it again, W gives it a file' "r says what comes next" 'jr'
+does 'not one cell wide cannot be typed' "nor does one that is too wide vanish" '#日'
 does 'Z does nothing here: ? shows the keys' "a key without a meaning says so" 'Z'
 does '#good #old' "each tag has its sign" 'j'
 is "$(grep -c '#good' out)" 1 "and stands there once"
