@@ -1,12 +1,13 @@
 /* health.c: how a rank is: a callback that moves its place on the board, so that a hang
  * shows, notes what it does there, and measures where its time goes.
  *
- *     health, each second      own_ms wait_ms data_ms step_ms hooks_ms save_ms: means
- *                              over the batches since the last; ba_per_s; machine.h's
- *     algorithm, each 10 s     fired applied ms last_ba: rank 0's
+ *     health, each second      own_ms queue_ms wait_ms data_ms step_ms hooks_ms
+ * save_ms: means over the batches since the last; ba_per_s; machine.h's algorithm, each
+ * 10 s     fired applied ms last_ba: rank 0's
  *
  * step_ms is from one batch's end to the next without evaluations and checkpoints; of
- * it wait_ms is spent waiting for other ranks and own_ms is the rest. The training
+ * it wait_ms is spent waiting for other ranks and own_ms is the rest; queue_ms of that
+ * the training thread was ready, and no processor was free. The training
  * thread adds up nanoseconds; the sender's thread takes what has come together. */
 #include "config.h"
 
@@ -14,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/seams.h"
 #include "dist/machine.h"
@@ -37,7 +39,9 @@ struct health {
     double hooks; /* seconds of algorithms, up to the last batch */
     /* The sender's. */
     int64_t before[PARTS], wait_before;
+    double queued; /* seconds of the training thread TID, when it was looked at last */
     double at;
+    int tid;
     struct etd_machine machine; /* of both: see there */
 };
 
@@ -74,7 +78,8 @@ report(void *data, struct et_record *r, struct et_log_entry *entry, int room)
     struct health *h = data;
     double now = eti_monotonic(h->rank->cx), past = now - h->at;
     int64_t sum[PARTS], waited = waited_ns(h);
-    if (room < PARTS + 2 + ETD_MACHINE_NUMBERS || past <= 0)
+    double queued = etd_machine_queued(h->tid);
+    if (room < PARTS + 3 + ETD_MACHINE_NUMBERS || past <= 0)
         return false;
     for (int i = 0; i < PARTS; i++) {
         int64_t all = atomic_load_explicit(&h->sum[i], memory_order_relaxed);
@@ -88,7 +93,11 @@ report(void *data, struct et_record *r, struct et_log_entry *entry, int room)
     if (batches > 0) {
         double step = 1e-6 * (double)sum[STEP] / batches;
         double wait = 1e-6 * (double)(waited - h->wait_before) / batches;
-        put(r, entry, "own_ms", fmax(step - wait, 0));
+        double own = fmax(step - wait, 0);
+        put(r, entry, "own_ms", own);
+        /* (Some of it may have been in a collective: no more than is there.) */
+        if (!isnan(queued))
+            put(r, entry, "queue_ms", fmin(1e3 * (queued - h->queued) / batches, own));
         put(r, entry, "wait_ms", wait);
         for (int i = DATA; i <= SAVE; i++)
             put(r, entry, names[i], 1e-6 * (double)sum[i] / batches);
@@ -97,6 +106,7 @@ report(void *data, struct et_record *r, struct et_log_entry *entry, int room)
     r->n += etd_machine_read(&h->machine, now, entry + r->n);
     h->at = now;
     h->wait_before = waited;
+    h->queued = queued;
     return true;
 }
 
@@ -196,6 +206,8 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
     switch (event) {
     case ET_EVENT_FIT_START:
         h->step_at = h->at = now;
+        h->tid = gettid();
+        h->queued = etd_machine_queued(h->tid);
         etd_machine_start(&h->machine, h->rank->local == 0, now);
         etd_machine_ask_gpu(&h->machine, s, now);
         h->algorithms_at = now + ALGORITHM_SECONDS;

@@ -55,6 +55,17 @@ cpu_seconds(void)
            1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
+double
+etd_machine_queued(int tid)
+{
+    char path[64], buf[TEXT];
+    unsigned long long ran, queued; /* ns: Documentation/scheduler/sched-stats */
+    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", tid);
+    return sscanf(read_text(path, buf), "%llu %llu", &ran, &queued) == 2
+               ? 1e-9 * (double)queued
+               : NAN;
+}
+
 static double
 resident_bytes(char *buf)
 {

@@ -318,6 +318,13 @@ etd_part_get(const struct etd_part *p, const char *name)
 }
 
 double
+etd_part_own(const struct etd_part *p)
+{
+    double own = etd_part_get(p, "own_ms"), queue = etd_part_get(p, "queue_ms");
+    return isnan(own) || isnan(queue) ? own : fmax(own - queue, 0);
+}
+
+double
 etd_model_length(const struct etd_model *m, const char *name)
 {
     return get_number(m->length, m->n_length, name);
@@ -385,7 +392,7 @@ fill_part(struct etd_part *p, const struct et_record *r)
     p->ba = r->ba;
     for (int i = 0; i < r->n; i++)
         set_number(p->number, &p->n, r->entry[i].name, r->entry[i].value);
-    double own = etd_part_get(p, "own_ms");
+    double own = etd_part_own(p);
     if (r->kind != ET_RECORD_HEALTH || isnan(own))
         return;
     memmove(p->trail, p->trail + 1, (ETD_TRAIL - 1) * sizeof *p->trail);

@@ -92,7 +92,7 @@ struct etd_part {
     int64_t ba;
     struct etd_number number[ETD_NUMBERS];
     int n;
-    float trail[ETD_TRAIL]; /* a rank's own_ms, the newest last; 0: not yet */
+    float trail[ETD_TRAIL]; /* a rank's etd_part_own, the newest last; 0: not yet */
 };
 
 struct etd_eval {
@@ -167,6 +167,9 @@ const struct etd_series *etd_model_series_like(const struct etd_model *m,
                                                const char *prefix);
 /* A number of P, or of the run's length ("run/batches"); NaN: it was never said. */
 double etd_part_get(const struct etd_part *p, const char *name);
+/* A rank's own_ms without queue_ms, in which others had the processor: by this it is
+ * slow, or not (supervisor_watch.c); NaN. */
+double etd_part_own(const struct etd_part *p);
 double etd_model_length(const struct etd_model *m, const char *name);
 /* Event I, mark I: 0 is the oldest. */
 const struct etd_event *etd_model_event(const struct etd_model *m, int i);

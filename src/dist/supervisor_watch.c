@@ -65,6 +65,17 @@ median_of(const struct etd_supervisor *s, enum etd_own part)
     return n % 2 ? own[n / 2] : (own[n / 2 - 1] + own[n / 2]) / 2;
 }
 
+/* Of what R says: its own part that others' processes may have taken; 0: it does not.
+ */
+static double
+queue_of(const struct et_record *r)
+{
+    for (int i = 0; i < r->n; i++)
+        if (strcmp(r->entry[i].name, "queue_ms") == 0)
+            return r->entry[i].value;
+    return 0;
+}
+
 /* False: R does not say. */
 static bool
 read_parts(const struct et_record *r, double *own)
@@ -98,7 +109,9 @@ cause_of(const struct etd_supervisor *s, const struct etd_sup_rank *rank)
     return cause;
 }
 
-/* Said once: a rank that was one is another only after it has been none for as long. */
+/* Said once: a rank that was one is another only after it has been none for as long. It
+ * is slow for what is left without the time in which others had the processor: on a
+ * machine with too much to do, the scheduler decides who is last. */
 void
 etd_sup_compare(struct etd_supervisor *s, const struct et_record *r)
 {
@@ -109,7 +122,7 @@ etd_sup_compare(struct etd_supervisor *s, const struct et_record *r)
     struct etd_sup_rank *rank = &s->rank[i];
     memcpy(rank->own_ms, own, sizeof own);
     double all = own[ETD_OWN_ALL], median = median_of(s, ETD_OWN_ALL);
-    bool slow = all > STRAGGLE * median;
+    bool slow = all - queue_of(r) > STRAGGLE * median;
     if (slow == rank->straggles) {
         rank->since_ba = -1;
         return;

@@ -1,7 +1,8 @@
 /* monitor_ranks.c: the ranks beside each other, and who holds the others back.
  *
  * A rank's own time is its time outside waiting for others. It is slow when that has
- * been over 1.15 times the median of all ranks' newest for as many of its newest
+ * been over 1.15 times the median of all ranks' newest, also without the part in which
+ * others had the processor (queue_ms), for as many of its newest
  * samples as 20 batches have; its cause is the part of its time that is furthest over
  * the median of that part. Where that is computing, and the processor computes, what
  * the process used of it tells whether it did compute: a rank that takes longer and has

@@ -53,7 +53,7 @@ SKIP: {
     for my $slow (['rank1:after_dataloader', 1, 'its dataloader'], ['rank0:before_backward', 0, 'its computing']) {
         my ($point, $rank, $cause) = @$slow;
         my $run = "slow$rank";
-        is finish(start_with($faults, "$point=delay:20\@*", $run, '-n', 2, 'max_duration=400ba')), 0,
+        is finish(start_with($faults, "$point=delay:60\@*", $run, '-n', 2, 'max_duration=200ba')), 0,
             "a rank that takes longer ends no run";
         # A loaded machine may hold the other rank back for a while, too.
         my @said = slurp("$run/logs/rank0.txt") =~ /(rank $rank holds every step back by .*)/g;

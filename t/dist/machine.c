@@ -3,10 +3,14 @@
 #include "config.h"
 
 #include <math.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "dist/machine.h"
@@ -82,6 +86,35 @@ test_process(void)
        "without a GPU nothing is said of one");
 }
 
+/* Two processes that compute, on one processor. */
+static void
+test_queue(void)
+{
+    cpu_set_t one, all;
+    double before = etd_machine_queued(gettid());
+    if (isnan(before) || sched_getaffinity(0, sizeof all, &all) != 0) {
+        skip(1, "this system does not say");
+        return;
+    }
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one); /* which the child inherits */
+    pid_t self = getpid(), child = fork();
+    while (child == 0 && getppid() == self)
+        ;
+    if (child == 0)
+        _exit(0);
+    for (clock_t end = clock() + CLOCKS_PER_SEC / 5; clock() < end;)
+        ;
+    double queued = etd_machine_queued(gettid()) - before;
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    sched_setaffinity(0, sizeof all, &all);
+    ok(queued > 0.01, "a thread that shares its processor stands %.2f s behind another",
+       queued);
+    ok(isnan(etd_machine_queued(0)), "of a thread that is none nothing is known");
+}
+
 static void
 clean(void)
 {
@@ -102,6 +135,7 @@ main(void)
     setenv("ETUDE_POWERCAP", folder, 1);
     test_power();
     test_process();
+    test_queue();
     clean();
     return done();
 }
