@@ -20,8 +20,9 @@
 #include "t/dist/house.h"
 #include "t/tap.h"
 
-/* Under AddressSanitizer freed memory is kept: there is nothing to measure. */
-#ifdef __SANITIZE_ADDRESS__
+/* Sanitizers keep memory that was freed, or notes of all that is used: there is nothing
+ * to measure. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 static const bool measures = false;
 #else
 static const bool measures = true;

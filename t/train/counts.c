@@ -17,7 +17,7 @@
 
 static atomic_int mallocs;
 
-#if defined __GLIBC__ && !defined __SANITIZE_ADDRESS__
+#if defined __GLIBC__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
 #define COUNTS_MALLOC 1
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t n, size_t bytes);
