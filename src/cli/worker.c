@@ -19,7 +19,7 @@
 #include "dist/worker.h"
 
 static const double TEST_SECONDS = 15; /* for that of a test: its GPUs are asked, too */
-static const double PATIENCE = 3;      /* seconds for a worker's answer */
+static const double PATIENCE = 5;      /* seconds for a worker's answer */
 static const double SSH_SECONDS = 120; /* and for whoever types a password for ssh */
 
 /* ---- files ---- */

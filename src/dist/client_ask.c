@@ -113,7 +113,9 @@ static et_status
 wait_answer(struct etd_client *c, const unsigned char *id, double end,
             struct etd_answer *out)
 {
-    while (etd_client_now(c) < end && c->s.link == ETD_LINK_LIVE) {
+    /* (Stale is not gone: a machine that stood still for 3 s goes on.) */
+    while (etd_client_now(c) < end &&
+           (c->s.link == ETD_LINK_LIVE || c->s.link == ETD_LINK_STALE)) {
         struct pollfd p = {.fd = etd_client_fd(c), .events = POLLIN};
         int timeout = etd_client_timeout(c),
             left = (int)(1000 * (end - etd_client_now(c))) + 1;

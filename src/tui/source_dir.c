@@ -366,7 +366,8 @@ waits(const struct tui_source *s)
     enum etd_link link =
         d->client ? etd_client_status(d->client)->link : ETD_LINK_ENDED;
     return s->link != TUI_LINK_ENDED &&
-           (link == ETD_LINK_CONNECTING || (link == ETD_LINK_LIVE && s->asked > 0));
+           (link == ETD_LINK_CONNECTING || link == ETD_LINK_STALE ||
+            (link == ETD_LINK_LIVE && s->asked > 0));
 }
 
 static const char *

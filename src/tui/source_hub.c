@@ -265,8 +265,8 @@ static bool
 waits(const struct tui_source *s)
 {
     const struct hub *h = (const struct hub *)s;
-    return !*s->problem &&
-           (h->snapshots == 0 || (s->link == TUI_LINK_LIVE && s->asked > 0));
+    return !*s->problem && (h->snapshots == 0 || s->link == TUI_LINK_STALE ||
+                            (s->link == TUI_LINK_LIVE && s->asked > 0));
 }
 
 static void

@@ -14,7 +14,7 @@
 #include "tui/format.h"
 #include "tui/glyphs.h"
 
-static const double AGAIN = 10, RETRY = 12, PATIENCE = 10; /* seconds */
+static const double AGAIN = 10, RETRY = 12, PATIENCE = 30; /* seconds */
 
 enum { VIEWER = 1, OPERATOR };
 

@@ -1,6 +1,7 @@
 /* Commands are done at most once, and whoever asks again is told what came of them. */
 #include "config.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,24 +246,43 @@ test_other_run(void)
     etd_client_close(&c);
 }
 
-static void
-test_ask(void)
+/* One call, while the supervisor goes on; HALTS: when the command has come the hub
+ * stands still for so long that the line is stale. */
+static bool
+is_asked(bool halts)
 {
     struct etd_answer a;
-    struct etd_client_options o = {.line = {.target = h.socket}};
-    pid_t child = fork(); /* the supervisor goes on meanwhile */
+    const struct etd_client_options o = {.line = {.target = h.socket}};
+    pid_t child = fork();
     if (child == 0) {
+        struct pollfd p = {.fd = h.supervisor, .events = POLLIN};
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (halts && poll(&p, 1, -1) > 0) {
+            kill(h.hub, SIGSTOP);
+            usleep((useconds_t)(1e6 * (ETD_STALE + 0.5)));
+            kill(h.hub, SIGCONT);
+        }
         for (;;) {
             house_supervise(&h);
             usleep(20000);
         }
     }
-    ok(etd_client_ask(h.cx, &o, ETD_OP_CONTINUE, NULL, NULL, PATIENCE, &a) == ET_OK &&
-           a.kind == ETD_APPLIED,
-       "one call gives a command and waits for its answer");
+    bool right =
+        etd_client_ask(h.cx, &o, ETD_OP_CONTINUE, NULL, NULL, PATIENCE, &a) == ET_OK &&
+        a.kind == ETD_APPLIED;
+    et_error_clear(h.cx);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
+    return right;
+}
+
+static void
+test_ask(void)
+{
+    struct etd_answer a;
+    struct etd_client_options o = {0};
+    ok(is_asked(false), "one call gives a command and waits for its answer");
+    ok(is_asked(true), "also when the hub says nothing for a while");
     char nowhere[128];
     snprintf(nowhere, sizeof nowhere, "%s/no-such.sock", h.folder);
     o.line.target = nowhere;
