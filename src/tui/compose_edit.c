@@ -165,6 +165,10 @@ compose_edit(struct compose *c)
         offer_names(c, r);
     } else if (r && !r->is_section) {
         begin_typing(c, r);
+    } else {
+        tui_say(c->app, TUI_TEXT, "%s%s",
+                r ? r->label : "there is no value to edit here",
+                r ? " has parts: enter shows them" : "");
     }
 }
 
@@ -265,6 +269,8 @@ compose_toggle(struct compose *c)
         toggle_method(c);
     else if (r)
         toggle_value(c, r);
+    else
+        tui_say(c->app, TUI_TEXT, "space turns algorithms and switches on and off");
 }
 
 void
@@ -321,8 +327,12 @@ compose_mend(struct compose *c)
 void
 compose_ignore(struct compose *c)
 {
-    if (c->n_warnings == 0 || c->n_ignored == TUI_C_IGNORED)
+    if (c->n_warnings == 0 || c->n_ignored == TUI_C_IGNORED) {
+        tui_say(c->app, TUI_TEXT,
+                c->n_warnings == 0 ? "there is no warning to ignore"
+                                   : "no more can be ignored");
         return;
+    }
     snprintf(c->ignored[c->n_ignored++], sizeof *c->ignored, "%s", c->check[0].text);
     tui_say(c->app, TUI_TEXT, "ignored for now: %.180s", c->check[0].text);
 }

@@ -119,8 +119,12 @@ reload(struct tui_app *app, void *data, int id, const char *text)
 {
     struct compose *c = data;
     (void)text;
-    if (id == 1 && tui_compose_open(app, c->sketch->path) != ET_OK)
+    if (id != 1)
+        return;
+    if (tui_compose_open(app, c->sketch->path) != ET_OK)
         tui_say_error(app);
+    else
+        tui_say(app, TUI_TEXT, "%.200s was read again", c->sketch->path);
 }
 
 void
@@ -130,8 +134,10 @@ compose_reload(struct compose *c)
         {.id = 1, .key = 'r', .text = "read the file again, and lose the changes"},
         {.id = 2, .key = 'n', .text = "stay"},
     };
-    if (!c->sketch->path)
+    if (!c->sketch->path) {
+        tui_say(c->app, TUI_TEXT, "there is no file to read again: W saves as one");
         return;
+    }
     if (!eti_sketch_is_changed(c->sketch)) {
         reload(c->app, c, 1, NULL);
         return;

@@ -112,6 +112,17 @@ exits 64 "a size that is none"
 run compose mild.yaml --dump-screen 80x24 --keys '<nokey>'
 exits 64 "a key that is none"
 
+# A key that finds nothing to do says so.
+says_of() {
+    has "$2" "$3" compose "$ET_SRCDIR/recipes/first_minute.yaml" --dump-screen 80x24 --keys "$1"
+}
+says_of '<tab><tab><tab>e' 'has parts: enter shows them' "e on a section: how it is opened"
+says_of '<tab><tab>e' 'there is no value to edit here' "on the timeline: that it has no values"
+says_of '<tab><tab> ' 'space turns algorithms and switches on and off' "space there: what it does elsewhere"
+says_of 'i' 'there is no warning to ignore' "i without a warning"
+says_of 'R' 'was read again' "R that the file is as it was"
+has 'no file to read again' "or that there is none" compose --dump-screen 80x24 --keys 'biR'
+
 # Titles of recipes are cut between words.
 has 'small GPT on the bytes of the King James..' "installed recipes say what they are" \
     compose --dump-screen 80x24 --keys a
