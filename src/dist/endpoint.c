@@ -183,6 +183,7 @@ etd_endpoint_bind(struct etd_endpoint *e, int (*bind)(void *data, const char *ad
     if (result != 0)
         return ETD_FAIL(e->cx, ET_EIO, TAKEN, "cannot listen at %s: %s", e->path,
                         strerror(why));
+    e->made = true;
     if (lstat(e->path, &st) == 0 && S_ISSOCK(st.st_mode) && !(st.st_mode & OTHERS) &&
         st.st_uid == getuid())
         return ET_OK;
@@ -195,7 +196,8 @@ etd_endpoint_release(struct etd_endpoint *e)
 {
     if (!e->cx || e->lock < 0)
         return;
-    (void)unlink(e->path);
+    if (e->made)
+        (void)unlink(e->path);
     close(e->lock);
     *e = (struct etd_endpoint){.lock = -1};
 }

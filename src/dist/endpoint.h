@@ -17,7 +17,8 @@ enum {
 struct etd_endpoint {
     struct et_ctx *cx;
     char path[ETD_SOCKET_PATH];
-    int lock; /* held for as long as it stands; -1: not claimed */
+    int lock;  /* held for as long as it stands; -1: not claimed */
+    bool made; /* what stands at PATH is what was bound */
 };
 
 /* The folder: $XDG_RUNTIME_DIR/etude, or /tmp/etude-UID. Returns BUF. */
@@ -43,7 +44,8 @@ ET_NODISCARD et_status etd_endpoint_claim(struct et_ctx *cx, const char *name,
 ET_NODISCARD et_status etd_endpoint_bind(struct etd_endpoint *e,
                                          int (*bind)(void *data, const char *address),
                                          void *data);
-/* Removes the socket and gives the lock back. One never claimed may be all zero. */
+/* Removes the socket, if it was bound, and gives the lock back. One never claimed may
+ * be all zero. */
 void etd_endpoint_release(struct etd_endpoint *e);
 
 #endif

@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "dist/endpoint.h"
@@ -164,6 +167,114 @@ test_place(void)
     is_refused("c", ETD_E_TAKEN, "a link for a lock");
 }
 
+/* ---- squatters: somebody who puts things where ours are to be, at any moment ---- */
+
+enum { THINGS = 3 }; /* a folder that others can enter, a link, a file */
+
+/* What a squatter knows: shared with it. */
+static struct squat {
+    _Atomic bool stop;
+    _Atomic long put, lost; /* things put there; of them gone without its doing */
+} * squat;
+
+static bool
+put_thing(const char *path, const char *victim, int what)
+{
+    if (what == 0)
+        return mkdir(path, 0755) == 0;
+    if (what == 1)
+        return symlink(victim, path) == 0;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* Until it is told to stop. It takes away what it has put, and nothing else. */
+static pid_t
+start_squatter(const char *path, const char *victim)
+{
+    pid_t parent = getpid(), pid = fork();
+    if (pid != 0)
+        return pid;
+    for (int i = 0; !squat->stop && getppid() == parent; i++) {
+        int what = i % THINGS;
+        if (!put_thing(path, victim, what))
+            continue;
+        squat->put++;
+        usleep((unsigned)(i * 7 % 60)); /* so that each comes in between the other */
+        if ((what == 0 ? rmdir(path) : unlink(path)) != 0)
+            squat->lost++;
+    }
+    _exit(0);
+}
+
+/* Claims and binds N times; how often that was possible. *WRONG: times that it came to
+ * listen where it must not. */
+static int
+claim_often(const char *place, int n, int *wrong)
+{
+    int taken = 0, fd;
+    *wrong = 0;
+    for (int i = 0; i < n; i++) {
+        struct etd_endpoint e;
+        struct stat st, at;
+        fd = -1;
+        usleep((unsigned)(i * 11 % 60));
+        if (etd_endpoint_claim(cx, "race", NULL, &e) == ET_OK) {
+            bool bound = etd_endpoint_bind(&e, bind_socket, &fd) == ET_OK;
+            taken += bound;
+            *wrong += bound && !(lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) &&
+                                 st.st_uid == getuid() && !(st.st_mode & 077) &&
+                                 lstat(e.path, &at) == 0 && S_ISSOCK(at.st_mode));
+        }
+        forget_error();
+        etd_endpoint_release(&e);
+        if (fd >= 0)
+            close(fd);
+        if (strcmp(place, folder) == 0) { /* it is to be made again */
+            char lock[128];
+            snprintf(lock, sizeof lock, "%s/race.lock", folder);
+            if (lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && !(st.st_mode & 077)) {
+                (void)unlink(lock);
+                (void)rmdir(folder);
+            }
+        }
+    }
+    return taken;
+}
+
+/* R24: as many races as N for the folder, and as many for the socket in it. */
+static void
+test_races(int n)
+{
+    char victim[96], place[128], command[256];
+    int wrong;
+    squat = mmap(NULL, sizeof *squat, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    snprintf(victim, sizeof victim, "%s/victim", base);
+    if (squat == MAP_FAILED || mkdir(victim, 0755) != 0)
+        bail("no memory to share, or no folder");
+    for (int k = 0; k < 2; k++) {
+        snprintf(command, sizeof command, "rm -rf '%s'", folder);
+        if (system(command) != 0 || (k == 1 && mkdir(folder, 0700) != 0))
+            bail("the folder stays");
+        snprintf(place, sizeof place, "%s%s", folder, k ? "/race.sock" : "");
+        memset(squat, 0, sizeof *squat);
+        pid_t pid = start_squatter(place, victim);
+        int taken = claim_often(place, n, &wrong);
+        squat->stop = true;
+        waitpid(pid, NULL, 0);
+        is_int(wrong, 0,
+               "R24: %d races for %s (%d won, %ld things put there): it "
+               "listens nowhere else",
+               n, k ? "the socket" : "the folder", taken, (long)squat->put);
+        is_int(squat->lost, 0, "and nothing that is not its own is removed");
+    }
+    ok(rmdir(victim) == 0, "nothing was made where links lead");
+    munmap(squat, sizeof *squat);
+}
+
 int
 main(void)
 {
@@ -176,6 +287,7 @@ main(void)
     snprintf(folder, sizeof folder, "%s/etude", base);
     test_folder();
     test_place();
+    test_races(getenv("ETUDE_LONG") ? 10000 : 300);
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     is_refused(name, ETD_E_ADDRESS, "a name too long for a socket");
