@@ -38,9 +38,9 @@ relay(struct cli *c)
 {
     char folder[PATH_MAX];
     ignore_signals();
-    et_status status =
-        etd_worker_relay(c->cx, "/proc/self/exe", etd_endpoint_folder(folder, sizeof folder),
-                         STDIN_FILENO, STDOUT_FILENO);
+    et_status status = etd_worker_relay(c->cx, "/proc/self/exe",
+                                        etd_endpoint_folder(folder, sizeof folder),
+                                        STDIN_FILENO, STDOUT_FILENO);
     return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
 }
 

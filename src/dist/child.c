@@ -14,7 +14,8 @@
 extern char **environ;
 
 bool
-etd_child_start(struct etd_child *c, const char *const *argv, bool errors)
+etd_child_start(struct etd_child *c, const char *program, const char *const *argv,
+                bool errors)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -39,7 +40,7 @@ etd_child_start(struct etd_child *c, const char *const *argv, bool errors)
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(&attributes,
                              POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int failed = posix_spawnp(&c->pid, argv[0], &actions, &attributes,
+    int failed = posix_spawnp(&c->pid, program, &actions, &attributes,
                               (char *const *)(void *)argv, environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);

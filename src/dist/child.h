@@ -14,9 +14,10 @@ struct etd_child {
     size_t n;
 };
 
-/* Starts ARGV[0], which is looked for along PATH, without input. ERRORS: what it says
+/* Starts PROGRAM, which is looked for along PATH, without input. ERRORS: what it says
  * on standard error is taken as well, else it is dropped. False with errno. */
-bool etd_child_start(struct etd_child *c, const char *const *argv, bool errors);
+bool etd_child_start(struct etd_child *c, const char *program, const char *const *argv,
+                     bool errors);
 /* Takes what it has printed. True: it has ended just now, with *STATUS of waitpid. */
 bool etd_child_step(struct etd_child *c, int *status);
 /* Ends it, if it is under way. */

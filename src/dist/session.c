@@ -209,7 +209,7 @@ on_machine(struct etd_session *s)
     if (s->gpus.pid > 0)
         return; /* it is being found out */
     s->gpus_until = eti_monotonic(s->host->cx) + GPU_SECONDS;
-    if (!etd_child_start(&s->gpus, etd_host_gpu_query, false))
+    if (!etd_child_start(&s->gpus, etd_host_gpu_query[0], etd_host_gpu_query, false))
         tell_machine(s, ""); /* no such program: no such GPUs */
 }
 

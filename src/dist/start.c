@@ -308,7 +308,7 @@ begin(struct etd_starts *s, struct etd_start *t, const struct etd_frame *f,
 {
     char room[WORDS], path[PATH_MAX], file[ET_RUN_NAME + 16], folder[PATH_MAX];
     const char *argv[ARGS + 8] = {
-        s->program, "train", "-d", "--progress=none", "launch.worker=null", path, NULL};
+        "etude", "train", "-d", "--progress=none", "launch.worker=null", path, NULL};
     const char *wrong = take_args(&f->body, room, sizeof room, argv, 6);
     snprintf(file, sizeof file, "%s/%s.yaml", files, name);
     path_of(s, t->id, file, path);
@@ -321,7 +321,7 @@ begin(struct etd_starts *s, struct etd_start *t, const struct etd_frame *f,
     if (wrong)
         return wrong;
     if (!write_file(s, path, recipe->bytes, recipe->n) ||
-        !etd_child_start(&t->child, argv, true))
+        !etd_child_start(&t->child, s->program, argv, true))
         return strerror(errno);
     t->used = true;
     return NULL;

@@ -63,6 +63,8 @@ run train long.yaml -d --on ssh://lab --json max_duration=100000000ba
 exits 0 "an address will do"
 says out '"worker": "ssh://lab"' "--json has the worker and the name"
 name=$(sed -n 's/.*"name": "\([^"]*\)".*/\1/p' out)
+pid=$(sed -n 's/.*"pid": \([0-9]*\).*/\1/p' "$(grep -l "\"$name\"" there/home/runs/*/run.json)")
+is "$(tr '\0' '\n' <"/proc/$pid/cmdline" | head -n 1)" etude "its processes are called etude"
 until_true 'run stop "$name@lab"; [ $code = 0 ]'
 exits 0 "the run can be stopped from here"
 until_true '[ "$(count stopped)" = 1 ]'
