@@ -2,13 +2,14 @@
  * shows, notes what it does there, and measures where its time goes.
  *
  *     health, each second      own_ms queue_ms wait_ms data_ms step_ms hooks_ms
- * save_ms: means over the batches since the last; ba_per_s; machine.h's algorithm, each
- * 10 s     fired applied ms last_ba: rank 0's
+ *                              save_ms: means over the batches since the last;
+ *                              ba_per_s; machine.h's
+ *     algorithm, each 10 s     fired applied ms last_ba: rank 0's
  *
  * step_ms is from one batch's end to the next without evaluations and checkpoints; of
- * it wait_ms is spent waiting for other ranks and own_ms is the rest; queue_ms of that
- * the training thread was ready, and no processor was free. The training
- * thread adds up nanoseconds; the sender's thread takes what has come together. */
+ * it wait_ms is spent waiting for other ranks and own_ms is the rest. For queue_ms of
+ * own_ms the training thread was ready, and no processor was free. That thread adds up
+ * nanoseconds; the sender's thread takes what has come together. */
 #include "config.h"
 
 #include <math.h>
