@@ -95,7 +95,10 @@ ask_hub(struct cli *c, const struct steered *run, enum etd_op op, const char *ke
         const struct etd_client_options o = etd_target_options(&to);
         if (status == ET_OK)
             status = etd_client_ask(c->cx, &o, op, key, value, ANSWER_SECONDS, answer);
-        if (status != ET_ENOENT || eti_monotonic(c->cx) >= until)
+        /* More than ten a second: the next one of a script waits for its turn. */
+        bool early = status == ET_OK && answer->kind == ETD_REJECTED &&
+                     answer->code == ETD_E_RATE;
+        if ((status != ET_ENOENT && !early) || eti_monotonic(c->cx) >= until)
             return status;
         et_error_clear(c->cx); /* nobody listened: nothing was asked */
         nanosleep(&pause, NULL);

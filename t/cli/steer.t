@@ -10,10 +10,13 @@ model: {name: mlp, hidden: 16, layers: 1}
 train_data: {name: synthetic_images, batch_size: 8, num_samples: 32, workers: 0}
 optimizer: {name: sgd, lr: 0.001}
 algorithms: {mixup: {alpha: 0.2}}
-checkpoint: {interval: 1000ba, keep: 1}
+checkpoint: {interval: 100000000ba, keep: 1}
 R
 state() { sed -n 's/.*"state": "\([a-z-]*\)".*/\1/p' here/run.json; }
 supervisor() { sed -n 's/.*"pid": \([0-9]*\).*/\1/p' here/run.json; }
+# A hub takes ten commands a second of one user. Commands wait for their turn; what a
+# screen was refused is not asked again.
+rest() { sleep 1.2; }
 # A run trains for ever: what a failed test leaves is ended with it.
 clean() {
     pid=$(supervisor 2>/dev/null)
@@ -106,6 +109,7 @@ run annotate brisk-otter "$(head -c 1025 /dev/zero | tr '\0' x)"
 exits 0 "one that is too long"
 [ "$(grep -ac "x\{1021\}\.\.\." here/events.log)" = 1 ]
 ok $? "is cut, which shows"
+rest
 run attach brisk-otter --dump-screen 100x30 --keys 'aseen here<enter>'
 exits 0 "the key a in Monitor"
 says out "done after batch" "says that it is noted"
@@ -120,6 +124,15 @@ grep -qa "uid:[^ ]* annotate -> noted" here/events.log
 ok $? "which says whose they are"
 run attach brisk-otter --dump-screen 100x30 --readonly --keys 'a'
 says out "no note can be made: started with --readonly" "a viewer makes none"
+pids=
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+    "$etude" annotate brisk-otter "note $i of many" >/dev/null 2>&1 &
+    pids="$pids $!"
+done
+refused=0
+for pid in $pids; do wait "$pid" || refused=$((refused + 1)); done
+is $refused 0 "more commands than are taken in a second wait for their turn"
+rest
 
 # Who steers it.
 run attach brisk-otter@near --dump-screen 100x30 --keys 'c'
