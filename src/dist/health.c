@@ -9,7 +9,8 @@
  * step_ms is from one batch's end to the next without evaluations and checkpoints; of
  * it wait_ms is spent waiting for other ranks and own_ms is the rest. For queue_ms of
  * own_ms the training thread was ready, and no processor was free. That thread adds up
- * nanoseconds; the sender's thread takes what has come together. */
+ * nanoseconds at the end of each batch, so that all parts are of the same steps; the
+ * sender's thread takes what has come together. */
 #include "config.h"
 
 #include <math.h>
@@ -25,7 +26,13 @@
 
 static const double ALGORITHM_SECONDS = 10;
 
-enum part { DATA, STEP, HOOKS, SAVE, BATCHES, PARTS };
+enum part { DATA, STEP, WAIT, HOOKS, SAVE, BATCHES, PARTS };
+
+/* A moment of the training thread, in seconds. */
+struct moment {
+    double at;     /* NaN: it has not come */
+    double waited; /* for other ranks, in all until then */
+};
 
 /* The callback's state. */
 struct health {
@@ -34,12 +41,13 @@ struct health {
     _Atomic int64_t sum[PARTS]; /* ns; the last: batches */
     _Atomic int64_t ba, ep, sp;
     /* The training thread's. */
-    double step_at, data_at, eval_at, save_at; /* when they began; NaN: they have not */
-    double aside; /* seconds since step_at that are no part of the step */
+    struct moment step, eval, save; /* when they began */
+    struct moment aside;  /* how much since STEP is no part of the step, of both */
+    double data_at, data; /* of the step: when reading began, and seconds of it */
     double algorithms_at;
     double hooks; /* seconds of algorithms, up to the last batch */
     /* The sender's. */
-    int64_t before[PARTS], wait_before;
+    int64_t before[PARTS];
     double queued; /* seconds of the training thread TID, when it was looked at last */
     double at;
     int tid;
@@ -63,24 +71,18 @@ put(struct et_record *r, struct et_log_entry *entry, const char *name, double va
     e->value = value;
 }
 
-static int64_t
-waited_ns(const struct health *h)
-{
-    struct et_comm_look look = {0};
-    if (h->comm)
-        et_comm_get_look(h->comm, &look);
-    return look.wait_ns;
-}
-
 static bool
 report(void *data, struct et_record *r, struct et_log_entry *entry, int room)
 {
-    static const char *const names[] = {"data_ms", "step_ms", "hooks_ms", "save_ms"};
+    static const char *const names[] = {
+        [DATA] = "data_ms",   [STEP] = "step_ms", [WAIT] = "wait_ms",
+        [HOOKS] = "hooks_ms", [SAVE] = "save_ms",
+    };
     struct health *h = data;
     double now = eti_monotonic(h->rank->cx), past = now - h->at;
-    int64_t sum[PARTS], waited = waited_ns(h);
+    int64_t sum[PARTS];
     double queued = etd_machine_queued(h->tid);
-    if (room < PARTS + 3 + ETD_MACHINE_NUMBERS || past <= 0)
+    if (room < PARTS + 2 + ETD_MACHINE_NUMBERS || past <= 0)
         return false;
     for (int i = 0; i < PARTS; i++) {
         int64_t all = atomic_load_explicit(&h->sum[i], memory_order_relaxed);
@@ -92,26 +94,38 @@ report(void *data, struct et_record *r, struct et_log_entry *entry, int room)
     r->ep = h->ep;
     r->sp = h->sp;
     if (batches > 0) {
-        double step = 1e-6 * (double)sum[STEP] / batches;
-        double wait = 1e-6 * (double)(waited - h->wait_before) / batches;
-        double own = fmax(step - wait, 0);
+        double own = 1e-6 * (double)(sum[STEP] - sum[WAIT]) / batches;
         put(r, entry, "own_ms", own);
         /* (Some of it may have been in a collective: no more than is there.) */
         if (!isnan(queued))
             put(r, entry, "queue_ms", fmin(1e3 * (queued - h->queued) / batches, own));
-        put(r, entry, "wait_ms", wait);
         for (int i = DATA; i <= SAVE; i++)
             put(r, entry, names[i], 1e-6 * (double)sum[i] / batches);
     }
     put(r, entry, "ba_per_s", batches / past);
     r->n += etd_machine_read(&h->machine, now, entry + r->n);
     h->at = now;
-    h->wait_before = waited;
     h->queued = queued;
     return true;
 }
 
 /* ---- on the training thread ---- */
+
+static struct moment
+now_of(const struct health *h)
+{
+    struct et_comm_look look;
+    et_comm_get_look(h->comm, &look);
+    return (struct moment){eti_monotonic(h->rank->cx), 1e-9 * (double)look.wait_ns};
+}
+
+/* What has gone on since BEGIN is no part of the step. */
+static void
+set_aside(struct health *h, struct moment begin, struct moment now)
+{
+    h->aside.at += now.at - begin.at;
+    h->aside.waited += now.waited - begin.waited;
+}
 
 /* What each algorithm has done so far: rank 0 tells. */
 static void
@@ -139,34 +153,39 @@ tell_algorithms(struct health *h, const struct et_state *s, struct et_log *log)
 }
 
 static void
-end_batch(struct health *h, const struct et_state *s, struct et_log *log, double now)
+end_batch(struct health *h, const struct et_state *s, struct et_log *log)
 {
-    double hooks = 0;
+    struct moment now = now_of(h);
+    double hooks = 0, step = now.at - h->step.at - h->aside.at,
+           waited = now.waited - h->step.waited - h->aside.waited;
     for (int i = 0; i < s->n_algorithms; i++)
         hooks += s->algorithms[i]->count.seconds;
-    if (!isnan(h->step_at))
-        add(h, STEP, fmax(now - h->step_at - h->aside, 0));
+    add(h, DATA, h->data);
+    add(h, STEP, step);
+    add(h, WAIT, fmin(waited, step)); /* two clocks */
     add(h, HOOKS, hooks - h->hooks);
     add(h, BATCHES, 1);
     h->hooks = hooks;
-    h->step_at = now;
-    h->aside = 0;
+    h->step = now;
+    h->aside = (struct moment){0};
+    h->data = 0;
     h->ba = s->timestamp.batch;
     h->ep = s->timestamp.epoch;
     h->sp = s->timestamp.sample;
-    if (now >= h->algorithms_at)
+    if (now.at >= h->algorithms_at)
         tell_algorithms(h, s, log);
 }
 
 /* The copy that a save begins with is over: its thread writes from now on. */
 static void
-end_save(struct health *h, double now)
+end_save(struct health *h)
 {
-    if (isnan(h->save_at))
+    struct moment now = now_of(h);
+    if (isnan(h->save.at))
         return;
-    add(h, SAVE, now - h->save_at);
-    h->aside += now - h->save_at;
-    h->save_at = NAN;
+    add(h, SAVE, now.at - h->save.at);
+    set_aside(h, h->save, now);
+    h->save.at = NAN;
 }
 
 static const struct {
@@ -206,7 +225,8 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
     move(h->rank, event, s->timestamp.batch);
     switch (event) {
     case ET_EVENT_FIT_START:
-        h->step_at = h->at = now;
+        h->step = now_of(h);
+        h->at = now;
         h->tid = gettid();
         h->queued = etd_machine_queued(h->tid);
         etd_machine_start(&h->machine, h->rank->local == 0, now);
@@ -216,29 +236,30 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
         etd_sender_watch(h->rank->sender, report, h);
         break;
     case ET_EVENT_BEFORE_DATALOADER:
-        end_save(h, now);
+        end_save(h);
         h->data_at = now;
         break;
     case ET_EVENT_AFTER_DATALOADER:
-        add(h, DATA, now - h->data_at);
+        h->data += now - h->data_at;
         break;
     case ET_EVENT_BATCH_END:
         etd_board_step(h->rank->board, h->rank->local, s->timestamp.batch);
-        end_batch(h, s, log, now);
+        end_batch(h, s, log);
         etd_machine_ask_gpu(&h->machine, s, now);
         break;
     case ET_EVENT_EVAL_BATCH_END:
         etd_machine_ask_gpu(&h->machine, s, now);
         break;
     case ET_EVENT_EVAL_BEFORE_ALL:
-        h->eval_at = now;
+        h->eval = now_of(h);
         break;
     case ET_EVENT_EVAL_AFTER_ALL:
-        h->aside += now - h->eval_at;
+        set_aside(h, h->eval, now_of(h));
         break;
     case ET_EVENT_BATCH_CHECKPOINT:
     case ET_EVENT_EPOCH_CHECKPOINT:
-        h->save_at = s->checkpoint_due ? now : NAN;
+        h->save = now_of(h);
+        h->save.at = s->checkpoint_due ? h->save.at : NAN;
         break;
     case ET_EVENT_FIT_END:
         tell_algorithms(h, s, log);
@@ -289,7 +310,7 @@ etd_rank_watch(struct etd_rank *r, struct et_comm *comm, struct et_callback **ou
     struct health *h = (*out)->state;
     h->rank = r;
     h->comm = comm;
-    h->step_at = h->save_at = NAN;
+    h->save.at = NAN;
     et_comm_watch(comm, see_collective, r);
     return ET_OK;
 }

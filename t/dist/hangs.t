@@ -29,7 +29,7 @@ sub hangs {
 }
 
 SKIP: {
-    skip 'built without Gloo', 22 unless $has_gloo;
+    skip 'built without Gloo', 27 unless $has_gloo;
     hangs('spins', 'rank1:before_forward=spin@120',
         qr/rank 1 did not arrive at all_reduce \d+ of \d+ f32 \[119\.\d+\], in which rank 0 has waited for \d+ s: it is after batch 119, in reading data/,
         'a rank in an endless loop');
@@ -50,16 +50,16 @@ SKIP: {
 
     # ---- slow, and only flagged ----
 
+    # Until it is told of: a machine with too much to do may hold the other rank back meanwhile.
     for my $slow (['rank1:after_dataloader', 1, 'its dataloader'], ['rank0:before_backward', 0, 'its computing']) {
         my ($point, $rank, $cause) = @$slow;
         my $run = "slow$rank";
-        is finish(start_with($faults, "$point=delay:60\@*", $run, '-n', 2, 'max_duration=200ba')), 0,
-            "a rank that takes longer ends no run";
-        # A loaded machine may hold the other rank back for a while, too.
-        my @said = slurp("$run/logs/rank0.txt") =~ /(rank $rank holds every step back by .*)/g;
-        ok scalar(grep { /back by \d+\.\d ms \(\d+%\): $cause\. Its own part/ } @said), "rank $rank is told of, for $cause"
-            or diag @said;
-        ok slurp("$run/events.log") =~ /rank $rank holds every step back/, 'in the log of the run';
+        my $pid = start_with($faults, "$point=delay:60\@*", $run, '-n', 2);
+        my $line = qr/rank $rank holds every step back by \d+\.\d ms \(\d+%\): $cause\. Its own part/;
+        ok until_true(sub { slurp("$run/logs/rank0.txt") =~ $line }), "rank $rank is told of, for $cause";
+        ok until_true(sub { slurp("$run/events.log") =~ $line }), 'in the log of the run';
+        is +(command('stop', $run))[0], 0, 'the run goes on';
+        is finish($pid), 75, 'until it is stopped';
     }
 }
 

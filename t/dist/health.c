@@ -1,0 +1,152 @@
+/* What a rank says of its steps each second is of the same steps, all of it: the time
+ * that it waits for others in an evaluation, or in a step that has not ended, is taken
+ * from no other step's own time (UX.md section 3). */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dist/rank_impl.h"
+#include "etude/state.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+enum { BATCHES = 8, NUMBERS = 64 };
+enum { STEP_MS = 5, OTHER_MS = 100 }; /* for which the other rank is waited for */
+static const double EXACT = 1e-8;     /* sums of nanoseconds, as doubles */
+
+static unsigned late_ms;
+
+struct sums {
+    double wait, rest; /* seconds of all steps: wait_ms, and step_ms without own_ms */
+    bool positive;     /* own_ms, each time */
+};
+
+/* The other rank. */
+static et_status
+come_late(void *self, const struct et_comm_call *call, char *why, size_t why_size)
+{
+    (void)self, (void)call, (void)why, (void)why_size;
+    usleep(1000 * late_ms);
+    return ET_OK;
+}
+
+static void
+leave(void *self, bool failed)
+{
+    (void)self, (void)failed;
+}
+
+static const struct et_comm_class others = {"late", come_late, leave};
+
+/* In a collective; the seconds that it took. */
+static double
+wait_in(struct et_ctx *cx, struct et_comm *comm, unsigned ms)
+{
+    struct et_comm_look before, after;
+    late_ms = ms;
+    et_comm_get_look(comm, &before);
+    need(cx, et_comm_barrier(cx, comm));
+    et_comm_get_look(comm, &after);
+    return 1e-9 * (double)(after.wait_ns - before.wait_ns);
+}
+
+/* Trains for BATCHES, with an evaluation behind the fifth and a save behind the sixth,
+ * and begins the next; the seconds that finished batches waited. */
+static double
+train(struct et_callback *c, struct et_comm *comm, struct et_state *s)
+{
+    double waited = 0;
+    need(c->cx, c->type->run(c, ET_EVENT_FIT_START, s, NULL));
+    for (int ba = 0; ba < BATCHES; ba++) {
+        need(c->cx, c->type->run(c, ET_EVENT_BEFORE_DATALOADER, s, NULL));
+        need(c->cx, c->type->run(c, ET_EVENT_AFTER_DATALOADER, s, NULL));
+        waited += wait_in(c->cx, comm, STEP_MS);
+        s->timestamp.batch++;
+        need(c->cx, c->type->run(c, ET_EVENT_BATCH_END, s, NULL));
+        if (ba == 4) {
+            need(c->cx, c->type->run(c, ET_EVENT_EVAL_BEFORE_ALL, s, NULL));
+            (void)wait_in(c->cx, comm, OTHER_MS);
+            need(c->cx, c->type->run(c, ET_EVENT_EVAL_AFTER_ALL, s, NULL));
+        }
+        s->checkpoint_due = ba == 5;
+        need(c->cx, c->type->run(c, ET_EVENT_BATCH_CHECKPOINT, s, NULL));
+        if (s->checkpoint_due)
+            (void)wait_in(c->cx, comm, OTHER_MS);
+    }
+    need(c->cx, c->type->run(c, ET_EVENT_BEFORE_DATALOADER, s, NULL));
+    (void)wait_in(c->cx, comm, OTHER_MS);
+    return waited;
+}
+
+static double
+number(const struct et_record *r, const char *name)
+{
+    for (int i = 0; i < r->n; i++)
+        if (strcmp(r->entry[i].name, name) == 0)
+            return r->entry[i].value;
+    return NAN;
+}
+
+/* Reads what the sender writes to FD until it has told of all batches. */
+static void
+read_all(int fd, struct sums *out)
+{
+    static char bytes[1 << 16];
+    struct et_log_entry entry[NUMBERS];
+    struct etd_packet f;
+    struct et_record r;
+    size_t n = 0, used;
+    for (int64_t ba = 0; ba < BATCHES;) {
+        ssize_t got = read(fd, bytes + n, sizeof bytes - n);
+        if (got <= 0)
+            bail("the sender writes no more");
+        n += (size_t)got;
+        for (size_t at = 0; etd_packet_next(bytes + at, n - at, &f, &used) == 1;
+             at += used) {
+            if (!etd_packet_record(&f, entry, NUMBERS, &r) || r.ba == ba)
+                continue;
+            double batches = (double)(r.ba - ba);
+            ba = r.ba;
+            out->wait += 1e-3 * batches * number(&r, "wait_ms");
+            out->rest +=
+                1e-3 * batches * (number(&r, "step_ms") - number(&r, "own_ms"));
+            out->positive &= number(&r, "own_ms") > 0;
+        }
+    }
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    struct etd_rank rank = {.cx = cx, .world = 2};
+    struct et_state state = {.cx = cx};
+    struct et_callback *callback;
+    struct et_comm *comm;
+    struct sums said = {.positive = true};
+    int pipes[2];
+    if (pipe(pipes) != 0)
+        bail("no pipe");
+    need(cx, et_device_open(cx, "ref", 0, 1, &state.dev));
+    need(cx, etd_board_new(cx, 1, &rank.board));
+    need(cx, etd_sender_start(cx, pipes[1], 0, &rank.sender));
+    need(cx, et_comm_new(cx, &others, NULL, 0, 2, &comm));
+    need(cx, etd_rank_watch(&rank, comm, &callback));
+    double waited = train(callback, comm, &state);
+    read_all(pipes[0], &said);
+    is_near(said.wait, waited, EXACT,
+            "what finished steps waited for others is all that wait_ms has");
+    is_near(said.rest, waited, EXACT, "and all that own_ms has not");
+    ok(said.positive, "which is never nothing");
+    et_callback_free(&callback);
+    et_comm_close(&comm);
+    etd_sender_stop(&rank.sender);
+    etd_board_free(&rank.board);
+    close(pipes[0]);
+    close(pipes[1]);
+    et_device_close(&state.dev);
+    et_ctx_free(&cx);
+    return done();
+}
