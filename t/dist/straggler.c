@@ -1,8 +1,9 @@
-/* A rank that holds the others back is told of when it begins, and not again until it
- * has caught up meanwhile; with the part of its step that is to blame. */
+/* Which ranks are said to hold the others back (RELIABILITY.md R13, UX.md section 3):
+ * when one begins to, and not again until it has caught up meanwhile; with the part of
+ * its step that is to blame. Health records as ranks send them, given to the supervisor
+ * one after the other. */
 #include "config.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,31 +11,49 @@
 #include "dist/supervisor.h"
 #include "t/tap.h"
 
-enum { RANKS = 3, EACH = 40 /* batches of a health record */ };
+enum { RANKS = 4, SLOW = 2 };
+
 static const struct etd_launch launch = {.nproc = RANKS};
 static struct etd_sup_rank ranks[RANKS];
 static struct etd_supervisor s = {.l = &launch, .rank = ranks, .front = -1};
 static int said; /* the other side of its front */
-static int64_t ba;
 
-/* What the supervisor says while every rank tells, TIMES times, how long its step
- * takes: rank WHO reads data for DATA ms and computes for COMPUTE, the others 10
- * and 10. */
-static const char *
-tell(int times, int who, double data, double compute)
+/* A rank's step, in ms. */
+struct step {
+    double data, compute;
+    double queue; /* of both, in want of a processor; -1: its system does not say */
+};
+static const struct step usual = {50, 50, 1};
+
+static void
+begin(void)
 {
+    memset(ranks, 0, sizeof ranks);
+    for (int i = 0; i < RANKS; i++)
+        ranks[i].since_ba = -1;
+}
+
+/* What the supervisor says while every rank tells, TIMES times, of EACH batches: of
+ * rank SLOW they are like STEP, of the others as usual. */
+static const char *
+tell(int times, int each, struct step step)
+{
+    static int64_t ba;
     static char text[1 << 16];
     for (int i = 0; i < times; i++) {
-        ba += EACH;
+        ba += each;
         for (int r = 0; r < RANKS; r++) {
-            struct et_log_entry entry[2];
-            const double d = r == who ? data : 10, c = r == who ? compute : 10;
-            const struct et_record record = {
-                .kind = ET_RECORD_HEALTH, .rank = r, .ba = ba, .entry = entry, .n = 2};
-            snprintf(entry[0].name, sizeof entry[0].name, "data_ms");
-            snprintf(entry[1].name, sizeof entry[1].name, "own_ms");
-            entry[0].value = d;
-            entry[1].value = d + c;
+            const struct step *is = r == SLOW ? &step : &usual;
+            const struct et_log_entry entry[] = {{"own_ms", is->data + is->compute},
+                                                 {"wait_ms", 1},
+                                                 {"data_ms", is->data},
+                                                 {"hooks_ms", 2},
+                                                 {"queue_ms", is->queue}};
+            const struct et_record record = {.kind = ET_RECORD_HEALTH,
+                                             .rank = r,
+                                             .ba = ba,
+                                             .entry = entry,
+                                             .n = is->queue < 0 ? 4 : 5};
             etd_sup_compare(&s, &record);
         }
     }
@@ -56,6 +75,43 @@ count(const char *text)
     return n;
 }
 
+static void
+test_once(void)
+{
+    begin();
+    is_int(count(tell(20, 8, usual)), 0, "of ranks that are alike nothing is said");
+    is_int(count(tell(600, 8, (struct step){50, 60, 1})), 0,
+           "nor of one that takes 10 %% longer");
+    is_int(count(tell(2, 8, (struct step){80, 50, 1})), 0,
+           "nor of one that does for fewer than 20 batches");
+    is_int(count(tell(5, 8, usual)), 0, "and then does not");
+    const char *text = tell(30, 8, (struct step){200, 50, 1});
+    is_int(count(text), 1, "one that goes on with it is told of, once");
+    ok(strstr(text, "rank 2 holds every step back by 150.0 ms (150%): its dataloader. "
+                    "Its own part of a step takes 250.0 ms"),
+       "by name, with how much, and why");
+    is_int(count(tell(1, 8, usual)), 0, "it catches up for a moment");
+    is_int(count(tell(30, 8, (struct step){200, 50, 1})), 0,
+           "which is not yet another time");
+    is_int(count(tell(5, 8, usual)), 0, "it is as fast as the others for a while");
+    text = tell(30, 8, (struct step){50, 200, 1});
+    is_int(count(text), 1, "and then is told of again");
+    ok(strstr(text, "its computing. "), "with what it is this time");
+}
+
+static void
+test_queue(void)
+{
+    begin();
+    is_int(count(tell(600, 8, (struct step){50, 470, 420})), 0,
+           "four more processes on each processor: a rank that waits for one is none");
+    is_int(count(tell(4, 8, (struct step){50, 470, 380})), 1,
+           "what it takes beside that counts");
+    begin();
+    is_int(count(tell(4, 8, (struct step){50, 80, -1})), 1,
+           "where the system does not say, all of it does");
+}
+
 int
 main(void)
 {
@@ -64,23 +120,8 @@ main(void)
         bail("no pair of sockets");
     s.front = pair[0];
     said = pair[1];
-    for (int r = 0; r < RANKS; r++)
-        ranks[r].since_ba = -1;
-    is_int(count(tell(20, 1, 10, 10)), 0, "of ranks that are alike nothing is said");
-    is_int(count(tell(20, 1, 10, 12)), 0, "nor of one that takes 10 %% longer");
-    is_int(count(tell(1, 1, 40, 10)), 0, "nor of one that does once");
-    (void)tell(5, 1, 10, 10);
-    const char *text = tell(30, 1, 40, 10);
-    is_int(count(text), 1, "one that goes on with it is told of, once");
-    ok(strstr(text, "rank 1 holds every step back by 30.0 ms (150%): its dataloader. "
-                    "Its own part of a step takes 50.0 ms"),
-       "by name, with how much, and why");
-    is_int(count(tell(1, 1, 10, 10)), 0, "it catches up for a moment");
-    is_int(count(tell(30, 1, 40, 10)), 0, "which is not yet another time");
-    is_int(count(tell(5, 1, 10, 10)), 0, "it is as fast as the others for a while");
-    text = tell(30, 1, 10, 40);
-    is_int(count(text), 1, "and then is told of again");
-    ok(strstr(text, "its computing. "), "with what it is this time");
+    test_once();
+    test_queue();
     etd_bytes_free(&s.to_front);
     close(pair[0]);
     close(pair[1]);
