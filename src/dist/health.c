@@ -6,11 +6,11 @@
  *                              ba_per_s; machine.h's
  *     algorithm, each 10 s     fired applied ms last_ba: rank 0's
  *
- * step_ms is from one batch's end to the next without evaluations and checkpoints; of
- * it wait_ms is spent waiting for other ranks and own_ms is the rest. For queue_ms of
- * own_ms the training thread was ready, and no processor was free. That thread adds up
- * nanoseconds at the end of each batch, so that all parts are of the same steps; the
- * sender's thread takes what has come together. */
+ * step_ms is from one batch's end to the next without evaluations, checkpoints and
+ * pauses; of it wait_ms is spent waiting for other ranks and own_ms is the rest. For
+ * queue_ms of own_ms the training thread was ready, and no processor was free. That
+ * thread adds up nanoseconds at the end of each batch, so that all parts are of the
+ * same steps; the sender's thread takes what has come together. */
 #include "config.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static const double ALGORITHM_SECONDS = 10;
 
 enum part { DATA, STEP, WAIT, HOOKS, SAVE, BATCHES, PARTS };
 
-/* A moment of the training thread, in seconds. */
+/* A moment of the training thread, in seconds that pauses do not count in. */
 struct moment {
     double at;     /* NaN: it has not come */
     double waited; /* for other ranks, in all until then */
@@ -116,7 +116,8 @@ now_of(const struct health *h)
 {
     struct et_comm_look look;
     et_comm_get_look(h->comm, &look);
-    return (struct moment){eti_monotonic(h->rank->cx), 1e-9 * (double)look.wait_ns};
+    return (struct moment){eti_monotonic(h->rank->cx) - h->rank->held,
+                           1e-9 * (double)look.wait_ns};
 }
 
 /* What has gone on since BEGIN is no part of the step. */
@@ -155,7 +156,7 @@ tell_algorithms(struct health *h, const struct et_state *s, struct et_log *log)
 static void
 end_batch(struct health *h, const struct et_state *s, struct et_log *log)
 {
-    struct moment now = now_of(h);
+    const struct moment now = now_of(h);
     double hooks = 0, step = now.at - h->step.at - h->aside.at,
            waited = now.waited - h->step.waited - h->aside.waited;
     for (int i = 0; i < s->n_algorithms; i++)
@@ -172,7 +173,7 @@ end_batch(struct health *h, const struct et_state *s, struct et_log *log)
     h->ba = s->timestamp.batch;
     h->ep = s->timestamp.epoch;
     h->sp = s->timestamp.sample;
-    if (now.at >= h->algorithms_at)
+    if (eti_monotonic(h->rank->cx) >= h->algorithms_at)
         tell_algorithms(h, s, log);
 }
 

@@ -271,8 +271,10 @@ wait_for_request(struct et_control *c)
 {
     const struct timespec pause = {0, PAUSE_MS * 1000000L};
     struct etd_rank *r = rank_of(c);
+    double begin = eti_monotonic(r->cx);
     etd_board_move(r->board, r->local, ETD_PHASE_PAUSED);
     nanosleep(&pause, NULL);
+    r->held += eti_monotonic(r->cx) - begin;
 }
 
 static void

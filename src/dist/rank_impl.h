@@ -13,6 +13,7 @@ struct etd_rank {
     int to, link; /* the pipe, the socket: its own */
     int lock;     /* the run's, held until the end; -1: not yet */
     int level;    /* of lines that screens show; -1: as the program was called */
+    double held;  /* seconds, in all, that people had it paused */
     char resumes[ETD_LAUNCH_DIRECTORY]; /* own: a supervisor's memory goes; "": none */
     FILE *out, *err;
 };

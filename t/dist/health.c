@@ -1,12 +1,13 @@
 /* What a rank says of its steps each second is of the same steps, all of it: the time
  * that it waits for others in an evaluation, or in a step that has not ended, is taken
- * from no other step's own time (UX.md section 3). */
+ * from no other step's own time, and pauses are part of none (UX.md section 3). */
 #include "config.h"
 
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/seams.h"
 #include "dist/rank_impl.h"
 #include "etude/state.h"
 #include "t/data/fixture.h"
@@ -18,8 +19,10 @@ static const double EXACT = 1e-8;     /* sums of nanoseconds, as doubles */
 
 static unsigned late_ms;
 
+/* Of all steps, in seconds. */
 struct sums {
-    double wait, rest; /* seconds of all steps: wait_ms, and step_ms without own_ms */
+    double step, wait; /* step_ms, wait_ms */
+    double rest;       /* step_ms without own_ms */
     bool positive;     /* own_ms, each time */
 };
 
@@ -52,10 +55,11 @@ wait_in(struct et_ctx *cx, struct et_comm *comm, unsigned ms)
     return 1e-9 * (double)(after.wait_ns - before.wait_ns);
 }
 
-/* Trains for BATCHES, with an evaluation behind the fifth and a save behind the sixth,
- * and begins the next; the seconds that finished batches waited. */
+/* Trains for BATCHES, with a pause in each, an evaluation behind the fifth and a save
+ * behind the sixth, and begins the next; the seconds that finished batches waited. */
 static double
-train(struct et_callback *c, struct et_comm *comm, struct et_state *s)
+train(struct et_callback *c, struct et_comm *comm, struct et_control *control,
+      struct et_state *s)
 {
     double waited = 0;
     need(c->cx, c->type->run(c, ET_EVENT_FIT_START, s, NULL));
@@ -63,6 +67,7 @@ train(struct et_callback *c, struct et_comm *comm, struct et_state *s)
         need(c->cx, c->type->run(c, ET_EVENT_BEFORE_DATALOADER, s, NULL));
         need(c->cx, c->type->run(c, ET_EVENT_AFTER_DATALOADER, s, NULL));
         waited += wait_in(c->cx, comm, STEP_MS);
+        control->wait(control);
         s->timestamp.batch++;
         need(c->cx, c->type->run(c, ET_EVENT_BATCH_END, s, NULL));
         if (ba == 4) {
@@ -105,10 +110,11 @@ read_all(int fd, struct sums *out)
         n += (size_t)got;
         for (size_t at = 0; etd_packet_next(bytes + at, n - at, &f, &used) == 1;
              at += used) {
-            if (!etd_packet_record(&f, entry, NUMBERS, &r) || r.ba == ba)
+            if (!etd_packet_record(&f, entry, NUMBERS, &r) || r.ba <= ba)
                 continue;
             double batches = (double)(r.ba - ba);
             ba = r.ba;
+            out->step += 1e-3 * batches * number(&r, "step_ms");
             out->wait += 1e-3 * batches * number(&r, "wait_ms");
             out->rest +=
                 1e-3 * batches * (number(&r, "step_ms") - number(&r, "own_ms"));
@@ -133,13 +139,19 @@ main(void)
     need(cx, etd_board_new(cx, 1, &rank.board));
     need(cx, etd_sender_start(cx, pipes[1], 0, &rank.sender));
     need(cx, et_comm_new(cx, &others, NULL, 0, 2, &comm));
+    etd_rank_init_control(&rank);
     need(cx, etd_rank_watch(&rank, comm, &callback));
-    double waited = train(callback, comm, &state);
+    double begin = eti_monotonic(cx);
+    double waited = train(callback, comm, etd_rank_control(&rank), &state);
+    double all = eti_monotonic(cx) - begin;
     read_all(pipes[0], &said);
     is_near(said.wait, waited, EXACT,
             "what finished steps waited for others is all that wait_ms has");
     is_near(said.rest, waited, EXACT, "and all that own_ms has not");
     ok(said.positive, "which is never nothing");
+    ok(rank.held > 0 && said.step < all - rank.held - 3e-3 * OTHER_MS,
+       "pauses, evaluations and saves are part of no step") ||
+        (diag("%g s of %g s with pauses of %g s", said.step, all, rank.held), 0);
     et_callback_free(&callback);
     et_comm_close(&comm);
     etd_sender_stop(&rank.sender);
