@@ -11,6 +11,14 @@ void need(struct et_ctx *cx, et_status status);
 /* The error's sentence, then cleared. Borrowed until the next call. */
 const char *take_error(struct et_ctx *cx);
 
+/* A clock of CX's own, in seconds of both kinds: since 1970, and of those that only
+ * grow. It stands still but for what the test sets, so that nothing follows from how
+ * long the machine takes. It begins late in 2027. */
+struct own_clock {
+    double now, step; /* each look at it adds STEP */
+};
+struct own_clock *own_clock(struct et_ctx *cx);
+
 /* Options as the tables' defaults have them, for a batch size. */
 struct et_data_options common_options(int64_t batch_size);
 

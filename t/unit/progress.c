@@ -176,8 +176,14 @@ test_every(struct et_ctx *cx, struct et_state s)
     c = start(cx, ET_PROGRESS_PLAIN, ET_TIME_UNSET, 0);
     for (int i = 0; i < 120; i++)
         fire(c, ET_EVENT_BATCH_END, &s);
+    own_clock(cx)->now += 29;
+    fire(c, ET_EVENT_BATCH_END, &s);
+    own_clock(cx)->now += 1;
+    fire(c, ET_EVENT_BATCH_END, &s);
     finish(&c);
-    ok(line(0)[0] && !line(1)[0], "without a wish: a line, then none for 30 seconds");
+    ok(line(1)[0] && !line(2)[0], "without a wish: a line, then none for 30 seconds");
+    is_int(strtol(line(1) + 17, NULL, 10) - strtol(line(0) + 17, NULL, 10), 30,
+           "until there is another");
     const struct et_progress wrong = {ET_PROGRESS_PLAIN, stderr, ET_EPOCHS(1), 0};
     is_int(et_progress_new(cx, &wrong, &c), ET_EINVAL, "other units are refused");
     et_error_clear(cx);
@@ -321,6 +327,7 @@ main(void)
     struct et_alloc_stats stats;
     struct run r;
     need(NULL, et_ctx_new(&cx));
+    (void)own_clock(cx);
     run_open(&r, cx, &(struct run_setup){0});
     test_plain(cx, *r.state);
     test_every(cx, *r.state);

@@ -176,13 +176,15 @@ test_default(struct et_ctx *cx)
 
 /* ---- events ---- */
 
-/* A run in x/ that has trained; then its records. */
+/* A run in x/ that has trained; then its records. SECONDS pass at each look at the
+ * clock. */
 static void
-train(struct et_ctx *cx)
+train(struct et_ctx *cx, double seconds)
 {
     struct et_run *run;
     struct et_callback *watch;
     struct run r;
+    own_clock(cx)->step = seconds;
     need(cx, et_run_open(cx, &(struct et_run_config){.directory = "x"}, &run));
     need(cx, et_run_watch(cx, &watch));
     run_open(&r, cx,
@@ -231,7 +233,7 @@ test_events(struct et_ctx *cx)
         "run:finished ";
     char tape[512], path[] = "x/events.log";
     int64_t torn;
-    train(cx);
+    train(cx, 0);
     is_int(replay(cx, tape, &torn), ET_OK, "a log reads back");
     is_str(tape, want, "as it was written");
     is_int(torn, 0, "and nothing is left over");
@@ -267,6 +269,25 @@ test_events(struct et_ctx *cx)
     remove_tree("x");
 }
 
+/* An evaluation's progress is a record, but no more than 4 a second. */
+static void
+test_slow(struct et_ctx *cx)
+{
+    static const char *const parts[] = {
+        "run:evaluating run:evaluating eval:eval ",
+        "run:evaluating run:evaluating run:evaluating run:evaluating eval:eval "};
+    char tape[512];
+    int64_t torn;
+    for (int i = 0; i < 2; i++) {
+        train(cx, i ? 0.25 : 0.01);
+        is_int(replay(cx, tape, &torn), ET_OK, "an evaluation of two batches");
+        const char *part = strstr(tape, "run:evaluating");
+        ok(part && strncmp(part, parts[i], strlen(parts[i])) == 0, "%s: %s",
+           i ? "each is said where they take long" : "is said when it begins", part);
+        remove_tree("x");
+    }
+}
+
 /* Flips one bit of byte AT. */
 static void
 damage(long at)
@@ -285,7 +306,7 @@ test_damage(struct et_ctx *cx)
     char tape[512];
     int64_t torn;
     struct stat st;
-    train(cx);
+    train(cx, 0);
     stat("x/events.log", &st);
     damage(st.st_size - 1);
     is_int(replay(cx, tape, &torn), ET_OK, "a wrong checksum at the end is a torn end");
@@ -367,12 +388,14 @@ main(void)
     struct et_ctx *cx;
     struct et_alloc_stats stats;
     need(NULL, et_ctx_new(&cx));
+    (void)own_clock(cx);
     if (!mkdtemp(directory) || chdir(directory) != 0)
         bail("no directory for files");
     test_names(cx);
     test_layout(cx);
     test_default(cx);
     test_events(cx);
+    test_slow(cx);
     test_damage(cx);
     test_note(cx);
     test_warm(cx);
