@@ -145,7 +145,7 @@ put_host(struct etd_machine *m, double past, char *buf, struct list *l)
     double busy, jiffies;
     if (eti_proc_cpu(read_text("/proc/stat", buf), &busy, &jiffies)) {
         if (jiffies > m->jiffies && past > 0)
-            put(l, "host_cpu", (busy - m->busy) / (jiffies - m->jiffies));
+            put(l, "host_cpu", eti_proc_part(busy - m->busy, jiffies - m->jiffies));
         m->busy = busy;
         m->jiffies = jiffies;
     }

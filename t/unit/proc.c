@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <time.h>
 
 #include "core/callbacks/proc.h"
 #include "t/data/fixture.h"
@@ -29,6 +30,9 @@ test_text(void)
        "an old kernel's four columns do");
     ok(!eti_proc_cpu("intr 5\n", &busy, &total) && !eti_proc_cpu("", &busy, &total),
        "other text is none");
+    ok(eti_proc_part(3, 4) == 0.75 && eti_proc_part(5, 4) == 1 &&
+           eti_proc_part(-1, 4) == 0 && eti_proc_part(0, 0) == 0,
+       "a part is none of less than nothing or more than all, whatever was counted");
     ok(eti_proc_memory(memory, "MemAvailable") == 4096000, "kB are 1024 bytes");
     ok(eti_proc_memory(memory, "Inactive") == 7168, "a key is a whole word");
     ok(eti_proc_memory(memory, "Slab") == 0 && eti_proc_memory("", "Slab") == 0,
@@ -53,26 +57,27 @@ logged(const struct et_state *s, const char *name)
     return et_log_find(s->log, name, &value) ? value : NAN;
 }
 
-/* Keeps a processor busy for about a tenth of a second of its time. */
-static double
+/* Keeps a processor busy for a tenth of a second of its time: ten of the ticks that the
+ * system counts. */
+static void
 work(void)
 {
-    double x = 0;
-    for (int i = 0; i < 30000000; i++)
-        x += 1.0 / (1 + i);
-    return x;
+    const clock_t end = clock() + CLOCKS_PER_SEC / 10;
+    while (clock() < end)
+        ;
 }
 
 static void
 test_machine(struct et_ctx *cx, struct et_state *s)
 {
     const struct et_callback_class *c = et_callback_find("system_metrics_monitor");
+    struct own_clock *time = own_clock(cx);
     struct et_callback *m;
     double kilobytes = 0;
     struct statvfs disk;
     need(cx, et_callback_new(cx, c, NULL, NULL, &m));
     need(cx, c->run(m, ET_EVENT_INIT, s, s->log));
-    ok(work() > 0, "a processor worked");
+    work();
     need(cx, c->run(m, ET_EVENT_BATCH_START, s, s->log));
     FILE *f = fopen("/proc/meminfo", "r");
     if (!f || fscanf(f, "MemTotal: %lf kB", &kilobytes) != 1 ||
@@ -93,8 +98,12 @@ test_machine(struct et_ctx *cx, struct et_state *s)
     ok(logged(s, "cpu_load_1") >= 0 && logged(s, "network_bytes_recv") >= 0,
        "load and network are there");
     et_log_emit(s->log, ET_RECORD_METRIC, NULL, NULL);
+    time->now += 0.99;
     need(cx, c->run(m, ET_EVENT_EVAL_BATCH_START, s, s->log));
     ok(isnan(logged(s, "cpu_percentage")), "a second has not passed: no second sample");
+    time->now += 0.01;
+    need(cx, c->run(m, ET_EVENT_EVAL_BATCH_START, s, s->log));
+    ok(logged(s, "cpu_percentage") >= 0, "then there is one");
     c->close(m);
     et_callback_free(&m);
 }

@@ -4,6 +4,7 @@
 #include "core/callbacks/proc.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,12 @@ eti_proc_cpu(const char *text, double *busy, double *total)
     }
     *busy = *total - idle;
     return *total > 0;
+}
+
+double
+eti_proc_part(double busy, double total)
+{
+    return total > 0 ? fmin(fmax(busy / total, 0), 1) : 0;
 }
 
 double

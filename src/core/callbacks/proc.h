@@ -8,6 +8,10 @@
 /* /proc/stat: jiffies of all processors together since the start; false: it is none.
  * Waiting for a disk is idleness. */
 bool eti_proc_cpu(const char *text, double *busy, double *total);
+/* What part of TOTAL jiffies BUSY ones are, from 0 to 1, of two answers' differences.
+ * (Of the time waited for disks proc(5) says that it may decrease: then more were busy
+ * than there were.) 0: no time has passed. */
+double eti_proc_part(double busy, double total);
 /* /proc/meminfo: the bytes of the line that begins with KEY and a colon; 0: none does.
  */
 double eti_proc_memory(const char *text, const char *key);

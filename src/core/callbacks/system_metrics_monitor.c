@@ -85,9 +85,8 @@ log_cpu(struct monitor *m, struct et_log *log)
     static const char *const names[] = {"cpu_load_1", "cpu_load_5", "cpu_load_15"};
     double busy, total, load[3];
     if (eti_proc_cpu(read_text(m, STAT), &busy, &total)) {
-        double passed = total - m->total;
         et_log_metric(log, "cpu_percentage",
-                      passed > 0 ? 100 * (busy - m->busy) / passed : 0);
+                      100 * eti_proc_part(busy - m->busy, total - m->total));
         m->busy = busy;
         m->total = total;
     }
