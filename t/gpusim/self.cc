@@ -634,6 +634,16 @@ test_streams(void)
     ok(cudaEventElapsedTime(&ms, event, event) == cudaSuccess && ms == 0.0f,
        "events that passed have a time");
     is_int(gpusim_counts()->launches, 1, "launches are counted");
+    cudaEvent_t later;
+    cudaEventCreateWithFlags(&later, cudaEventDefault);
+    cudaEventRecord(event, stream);
+    for (int i = 0; i < 3; i++)
+        gpusim_launch(iota, 1, 32, 0, stream, x, N, 0);
+    cudaEventRecord(later, stream);
+    cudaStreamSynchronize(stream);
+    ok(cudaEventElapsedTime(&ms, event, later) == cudaSuccess &&
+           fabsf(ms - 0.3f) < 1e-6f,
+       "work takes a tenth of a millisecond, however long the host needs: %g", ms);
 
     int order[2] = {0, 0};
     cudaHostFn_t note = [](void *data) {

@@ -94,6 +94,7 @@ struct gpusim_state {
     std::string report;
     struct gpusim_counts counts = {};
     uint64_t seed = 0, draws = 0;
+    double ms = 0;                   /* the device's time, which passes as work runs */
     std::deque<std::string> history; /* names of what ran last */
 
     std::set<cudaStream_t> streams;
