@@ -3,6 +3,7 @@ and a run of bench/gpu/referee.py on the CPU where there is a PyTorch to run aga
 import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -122,10 +123,9 @@ with tempfile.TemporaryDirectory() as folder:
 
 with child("raise ValueError('out of memory, say')") as c:
     ok("out of memory, say" in ended(lambda: c.ask("run 1")), "a child's last words are kept")
-start = time.monotonic()
-with child("time.sleep(60)") as c:
+with child("time.sleep(600)") as c:
     ok("no answer to 'run 1'" in ended(lambda: c.ask("run 1", 0.3)), "one too slow is ended")
-ok(time.monotonic() - start < 30, "at once")
+same(c.process.returncode, -signal.SIGKILL, "and not waited for: it is killed")
 with child("n = int(line.split()[1]); print(json.dumps({'seconds': 1e-4 * n}), flush=True)") as c:
     same(protocol.steps_for(c, 0.1), 1000, "a window of 0.1 s is 1000 steps of 0.1 ms")
 with child("n = int(line.split()[1]); print(json.dumps({'seconds': 0.7 * n}), flush=True)") as c:
@@ -174,7 +174,9 @@ gpu = telemetry.open_gpu()
 same(gpu.about(), {"gpu": "NVIDIA Fake", "driver": "580.1"}, "NVML says which GPU it is")
 same(gpu.read(), (1980, 650.5, 55, 5), "its SM clock, watts, temperature and limits")
 with telemetry.Watch(gpu, 0.01) as watch:
-    time.sleep(0.1)
+    end = time.monotonic() + 120
+    while len(watch.seen) < 2 and time.monotonic() < end:
+        time.sleep(0.01)
 seen = watch.summary()
 ok(seen["samples"] > 1 and seen["sm_mhz"] == 1980, "a window is read more than once")
 same(seen["held_back_by"], ["power cap"], "and says that the power was capped, not that it idled")
