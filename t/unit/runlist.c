@@ -2,6 +2,7 @@
  */
 #include "config.h"
 
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -266,6 +267,79 @@ test_processes(struct et_ctx *cx)
     eti_index_close(&x);
 }
 
+static void
+tell(sqlite3 *db, const char *sql)
+{
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        bail("%s: %s", sql, sqlite3_errmsg(db));
+}
+
+static sqlite3 *
+open_other(void)
+{
+    sqlite3 *db;
+    if (sqlite3_open("state/etude/runs.db", &db) != SQLITE_OK)
+        bail("%s", sqlite3_errmsg(db));
+    return db;
+}
+
+static void
+test_held(struct et_ctx *cx)
+{
+    struct eti_index *x = open_index(cx);
+    sqlite3 *other = open_other();
+    tell(other, "BEGIN EXCLUSIVE");
+    is_int(eti_index_update(x, "runs", true), ET_OK,
+           "an index that another process does not let go");
+    is_str(names(x), "calm-heron:stopped", "is no reason not to list runs");
+    const char *problem = eti_index_problem(x);
+    ok(problem && strstr(problem, "locked"), "which is said: %s", problem);
+    eti_index_close(&x);
+    tell(other, "COMMIT");
+    sqlite3_close(other);
+}
+
+/* Opens the index when the pipe FROM says so: does it have the run, unread? */
+static void
+open_in_time(struct et_ctx *cx, int from)
+{
+    struct eti_index *x;
+    char go;
+    bool fine = read(from, &go, 1) == 1 &&
+                eti_index_open(cx, "state/etude/runs.db", &x) == ET_OK &&
+                !eti_index_problem(x) && strcmp(names(x), "calm-heron:stopped") == 0;
+    _exit(fine ? 0 : 1);
+}
+
+/* One that sees an old version, and waits to make a new one while another does. */
+static void
+test_made(struct et_ctx *cx)
+{
+    char set[64] = "";
+    int status = -1, ends[2];
+    pid_t child = pipe(ends) == 0 ? fork() : -1; /* no process inherits a database */
+    if (child == 0)
+        open_in_time(cx, ends[0]);
+    sqlite3 *other = open_other();
+    sqlite3_stmt *s;
+    if (sqlite3_prepare_v2(other, "PRAGMA user_version", -1, &s, NULL) == SQLITE_OK &&
+        sqlite3_step(s) == SQLITE_ROW)
+        snprintf(set, sizeof set, "PRAGMA user_version = %d", sqlite3_column_int(s, 0));
+    sqlite3_finalize(s);
+    tell(other, "PRAGMA user_version = 0");
+    tell(other, "BEGIN IMMEDIATE");
+    tell(other, set);
+    if (child < 0 || write(ends[1], "", 1) != 1)
+        bail("no process");
+    usleep(300000); /* one that has not come so far by then sees the new version */
+    tell(other, "COMMIT");
+    sqlite3_close(other);
+    is_int(waitpid(child, &status, 0) == child ? status : -1, 0,
+           "what another process has made meanwhile is not made anew");
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static bool
 has_word(void *data, const char *word)
 {
@@ -351,6 +425,8 @@ main(void)
     test_facts(cx);
     test_index(cx);
     test_processes(cx);
+    test_held(cx);
+    test_made(cx);
     if (chdir("..") != 0)
         bail("cannot leave");
     remove_tree(directory);

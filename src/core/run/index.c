@@ -36,7 +36,9 @@ is_damage(int code)
 et_status
 eti_index_fail(struct eti_index *x, const char *doing)
 {
-    x->is_damaged = x->is_damaged || (x->db && is_damage(sqlite3_errcode(x->db)));
+    int code = x->db ? sqlite3_errcode(x->db) : SQLITE_NOMEM;
+    x->is_damaged = x->is_damaged || is_damage(code);
+    x->is_locked = code == SQLITE_BUSY;
     return ET_FAIL(x->cx, ET_EIO, "the index of runs: cannot %s: %s", doing,
                    x->db ? sqlite3_errmsg(x->db) : "out of memory");
 }
@@ -156,16 +158,15 @@ prepare(sqlite3 *db)
     static const char before[] = "PRAGMA synchronous = OFF; PRAGMA cell_size_check = "
                                  "ON; PRAGMA cache_size = -4096";
     static const char make[] =
-        "BEGIN IMMEDIATE; DROP TABLE IF EXISTS runs; DROP TABLE IF EXISTS others; DROP "
-        "TABLE IF EXISTS folders; CREATE TABLE runs(directory TEXT PRIMARY KEY, watch "
-        "INTEGER, place TEXT, stamp TEXT, started REAL, name TEXT, state TEXT, recipe "
-        "TEXT, facts BLOB); CREATE INDEX newest ON runs(started DESC, directory DESC, "
-        "name, state, watch, place, stamp); CREATE INDEX going_on ON runs(watch) WHERE "
-        "watch = 2; CREATE INDEX of_recipe ON runs(recipe, started DESC, directory "
-        "DESC); CREATE TABLE others(directory TEXT PRIMARY KEY, folder TEXT, place "
-        "TEXT); CREATE TABLE folders(directory TEXT PRIMARY KEY, place TEXT); PRAGMA "
-        "user_version = " IN_TEXT(SCHEMA) "; COMMIT";
-    int ignored;
+        "DROP TABLE IF EXISTS runs; DROP TABLE IF EXISTS others; DROP TABLE IF EXISTS "
+        "folders; CREATE TABLE runs(directory TEXT PRIMARY KEY, watch INTEGER, place "
+        "TEXT, stamp TEXT, started REAL, name TEXT, state TEXT, recipe TEXT, facts "
+        "BLOB); CREATE INDEX newest ON runs(started DESC, directory DESC, name, state, "
+        "watch, place, stamp); CREATE INDEX going_on ON runs(watch) WHERE watch = 2; "
+        "CREATE INDEX of_recipe ON runs(recipe, started DESC, directory DESC); CREATE "
+        "TABLE others(directory TEXT PRIMARY KEY, folder TEXT, place TEXT); CREATE "
+        "TABLE folders(directory TEXT PRIMARY KEY, place TEXT); PRAGMA user_version "
+        "= " IN_TEXT(SCHEMA);
     sqlite3_busy_timeout(db, WAIT_MS);
     sqlite3_extended_result_codes(db, 0);
     int code = sqlite3_exec(db, before, NULL, NULL, NULL);
@@ -173,11 +174,16 @@ prepare(sqlite3 *db)
         return code;
     if (read_int(db, "PRAGMA user_version", &code) == SCHEMA || code != SQLITE_OK)
         return code;
-    code = sqlite3_exec(db, make, NULL, NULL, NULL);
+    code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    /* Another process may have been quicker, and have written into its tables. */
+    if (code == SQLITE_OK && read_int(db, "PRAGMA user_version", &code) != SCHEMA &&
+        code == SQLITE_OK)
+        code = sqlite3_exec(db, make, NULL, NULL, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     if (code != SQLITE_OK)
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-    /* Another process may have been quicker. */
-    return read_int(db, "PRAGMA user_version", &ignored) == SCHEMA ? SQLITE_OK : code;
+    return code;
 }
 
 static int
@@ -214,13 +220,14 @@ remove_files(const char *path)
     (void)unlink(path);
 }
 
-/* Opens x->path, which is made anew where it is DAMAGED. Where it cannot be kept it is
- * in memory. */
+/* Opens x->path unless CODE is what keeps that from being used, and makes it anew where
+ * it is damaged. Where it cannot be kept it is in memory. */
 static et_status
-open_db(struct eti_index *x, bool damaged)
+open_db(struct eti_index *x, int code)
 {
     mode_t mask = umask(077); /* recipes may hold private paths */
-    int code = damaged ? SQLITE_CORRUPT : try_open(x, x->path);
+    if (code == SQLITE_OK)
+        code = try_open(x, x->path);
     if (is_damage(code)) {
         et_report(x->cx, ET_LOG_WARN,
                   "the index of runs, %s, was damaged: it is made anew", x->path);
@@ -240,12 +247,13 @@ open_db(struct eti_index *x, bool damaged)
 bool
 eti_index_mend(struct eti_index *x)
 {
-    if (!x->is_damaged || x->n_mended++ > 0)
+    int code = x->is_damaged ? SQLITE_CORRUPT : x->is_locked ? SQLITE_BUSY : SQLITE_OK;
+    if (code == SQLITE_OK || x->n_mended++ > 0)
         return false;
-    x->is_damaged = false;
+    x->is_damaged = x->is_locked = false;
     et_error_clear(x->cx);
     close_db(x);
-    return open_db(x, true) == ET_OK;
+    return open_db(x, code) == ET_OK;
 }
 
 et_status
@@ -261,7 +269,7 @@ eti_index_open(struct et_ctx *cx, const char *path, struct eti_index **out)
     snprintf(x->path, sizeof x->path, "%s",
              path ? path : default_path(own, sizeof own));
     make_parents(x->path);
-    et_status status = open_db(x, false);
+    et_status status = open_db(x, SQLITE_OK);
     if (status != ET_OK)
         eti_index_close(&x);
     *out = x;

@@ -83,7 +83,7 @@ struct eti_index {
     sqlite3 *db;
     sqlite3_stmt *query[ETI_Q_COUNT_OF]; /* NULL: not needed yet */
     bool writes;                         /* within a transaction */
-    bool is_damaged;
+    bool is_damaged, is_locked; /* by another process, for longer than one waits */
     int n_mended;
     struct eti_look look;
     json_t *listed;    /* what was so far: {directory: [stamp, facts]} */
@@ -96,8 +96,8 @@ struct eti_index {
 
 /* EIO with what the database says, which may be damaged. */
 et_status eti_index_fail(struct eti_index *x, const char *doing);
-/* Makes the database anew if that is why the last call failed. Is it worth another try?
- */
+/* If that is why the last call failed: makes a damaged database anew, and one in memory
+ * in the place of one that another process does not let go. Is it worth another try? */
 bool eti_index_mend(struct eti_index *x);
 /* A statement to be stepped, A bound to its first parameter (NULL: that is bound by the
  * caller); NULL: it cannot be made. Borrowed; eti_index_answered ends it. */
