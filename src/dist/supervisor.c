@@ -56,8 +56,10 @@ take_signals(struct etd_supervisor *s)
         int number = (int)info.ssi_signo;
         if (number == SIGINT || number == SIGTERM || number == SIGUSR2)
             stop(s, number);
-        else if (number == SIGUSR1)
-            etd_sup_signal_all(s, number);
+        else if (number == SIGUSR1 && s->rank[0].pid > 0)
+            /* That one tells the others. Were each told by itself, one that hears of it
+             * after a save that another has begun would ask for a second. */
+            kill(s->rank[0].pid, number);
     }
 }
 

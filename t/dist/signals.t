@@ -36,6 +36,18 @@ for my $n (1 .. $n_ranks) {
 # ---- a signal to one rank alone ----
 
 if ($has_gloo) {
+    # When the second is passed on, the first has been to all it is for.
+    my $run = start('first', '-n', 2, 'grace=1d', 'checkpoint.interval=100000000ba');
+    my @ranks = ranks('first');
+    halt($_) for @ranks;
+    for my $number (POSIX::SIGUSR1(), POSIX::SIGUSR2()) {
+        kill $number, supervisor('first');
+        ok until_true(sub { grep { has_pending($_, $number) } @ranks }), "signal $number is passed on";
+    }
+    is scalar(grep { has_pending($_, POSIX::SIGUSR1()) } @ranks), 1, 'SIGUSR1 to one rank, so that it is one save';
+    kill 'CONT', @ranks;
+    is finish($run), 75, 'SIGUSR2 ends the run: 75';
+
     my $front = start('one', '-n', 2);
     kill 'TERM', (ranks('one'))[1];
     is finish($front), 75, 'SIGTERM to rank 1 alone ends the run: 75';
