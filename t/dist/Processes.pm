@@ -7,7 +7,7 @@ use Cwd qw(abs_path);
 use Exporter qw(import);
 use File::Temp qw(tempdir);
 use POSIX qw(:sys_wait_h);
-use Time::HiRes qw(sleep time);
+use Time::HiRes qw(sleep clock_gettime CLOCK_MONOTONIC);
 
 our $build = abs_path($ENV{ET_BUILDDIR} || '.');
 our $etude = "$build/etude";
@@ -59,8 +59,8 @@ sub last_batch { my ($run) = @_; my @l = slurp("$run/metrics.jsonl") =~ /"ba":(\
 # Waits until CODE is true, for as long as no machine takes; its value.
 sub until_true {
     my ($code) = @_;
-    my $end = time + 120;
-    while (time < $end) { my $v = $code->(); return $v if $v; sleep 0.02 }
+    my $end = clock_gettime(CLOCK_MONOTONIC) + 120;
+    while (clock_gettime(CLOCK_MONOTONIC) < $end) { my $v = $code->(); return $v if $v; sleep 0.02 }
     return $code->();
 }
 
@@ -94,8 +94,13 @@ sub finish {
     return $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
 }
 sub supervisor { my ($run) = @_; return field($run, 'pid') }
-# The children of a supervisor: ranks carry its command line, the hub its own.
-sub ranks { my ($run) = @_; return grep { slurp("/proc/$_/cmdline") !~ /__hub/ } children(supervisor($run)) }
+# The children of a supervisor: ranks carry its command line, the hub its own. (Until it
+# is the hub a new process looks as a rank does, but for the threads that all ranks have.)
+sub ranks {
+    my ($run) = @_;
+    return grep { slurp("/proc/$_/status") =~ /^Threads:\s*(\d+)/m && $1 > 1 && slurp("/proc/$_/cmdline") !~ /__hub/ }
+        children(supervisor($run));
+}
 sub hub { my ($run) = @_; return (grep { slurp("/proc/$_/cmdline") =~ /__hub/ } children(supervisor($run)))[0] }
 # Stops a process, and comes back once it stands still: a signal that is sent to it before
 # that would be taken first.
