@@ -131,37 +131,6 @@ struct asker {
     int n;
 };
 
-static struct asker
-join(const char *run, const char *as)
-{
-    struct asker o = {0};
-    char target[256];
-    double end = eti_monotonic(cx) + PATIENCE;
-    snprintf(target, sizeof target, "%s/etude/%s.sock", folder, run);
-    const struct etd_client_options options = {
-        .line = {.target = target}, .control = true, .as = as};
-    if (etd_client_open(cx, &options, &o.c) != ET_OK)
-        bail("no client");
-    while (etd_client_status(o.c)->link != ETD_LINK_LIVE && eti_monotonic(cx) < end) {
-        if (etd_client_step(o.c) != ET_OK)
-            bail("a client failed");
-        if (etd_client_status(o.c)->link == ETD_LINK_DISCONNECTED)
-            etd_client_retry(o.c);
-        nap();
-    }
-    if (etd_client_status(o.c)->link != ETD_LINK_LIVE)
-        bail("no hub answers %s", as);
-    return o;
-}
-
-static void
-send_one(struct asker *o, enum etd_op op, const char *key, const char *value,
-         int64_t if_rev, int ttl_ms, unsigned char *id)
-{
-    if (etd_client_command(o->c, op, key, value, if_rev, ttl_ms, id) != ET_OK)
-        bail("not sent: %s", et_error_get(cx)->message);
-}
-
 static void
 hear(struct asker *o)
 {
@@ -171,6 +140,54 @@ hear(struct asker *o)
     while (etd_client_answer(o->c, &a))
         if (a.kind != ETD_RECEIVED && o->n < MOST)
             o->answer[o->n++] = a;
+}
+
+/* A line may be stale, as after 3 s in which the machine stood still: what is heard on
+ * it makes it live again. */
+static void
+wait_until_live(struct asker *o)
+{
+    double end = eti_monotonic(cx) + PATIENCE;
+    while (etd_client_status(o->c)->link != ETD_LINK_LIVE) {
+        if (eti_monotonic(cx) > end)
+            bail("no hub answers");
+        hear(o);
+        if (etd_client_status(o->c)->link == ETD_LINK_DISCONNECTED)
+            etd_client_retry(o->c);
+        nap();
+    }
+}
+
+static struct asker
+join(const char *run, const char *as)
+{
+    struct asker o = {0};
+    char target[256];
+    snprintf(target, sizeof target, "%s/etude/%s.sock", folder, run);
+    const struct etd_client_options options = {
+        .line = {.target = target}, .control = true, .as = as};
+    if (etd_client_open(cx, &options, &o.c) != ET_OK)
+        bail("no client");
+    wait_until_live(&o);
+    return o;
+}
+
+static void
+send_one(struct asker *o, enum etd_op op, const char *key, const char *value,
+         int64_t if_rev, int ttl_ms, unsigned char *id)
+{
+    wait_until_live(o);
+    if (etd_client_command(o->c, op, key, value, if_rev, ttl_ms, id) != ET_OK)
+        bail("not sent: %s", et_error_get(cx)->message);
+}
+
+/* One that was made before. */
+static void
+send_again(struct asker *o, const struct etd_command *command)
+{
+    wait_until_live(o);
+    if (etd_client_repeat(o->c, command) != ET_OK)
+        bail("not sent: %s", et_error_get(cx)->message);
 }
 
 static const struct etd_answer *
@@ -500,8 +517,7 @@ test_restart(void)
     is_str(ask(&a, ETD_OP_SET, "optimizer.lr", "0.01"), "APPLIED", "a setting");
     int64_t at = newest(&a)->step;
     signal_ranks("back", SIGSTOP);
-    if (etd_client_repeat(a.c, &command) != ET_OK)
-        bail("not sent");
+    send_again(&a, &command);
     wait_until_received(&a, command.id);
     signal_ranks("back", SIGKILL);
     double end = eti_monotonic(cx) + PATIENCE;
@@ -510,8 +526,7 @@ test_restart(void)
         nap();
     is_int(fact("back", "incarnation"), 2, "its ranks die and are started again");
     struct asker b = join("back", "b");
-    if (etd_client_repeat(b.c, &command) != ET_OK)
-        bail("not sent");
+    send_again(&b, &command);
     struct etd_answer answer = wait_for(&b, command.id);
     bool applied = answer.kind == ETD_APPLIED;
     ok(answer.kind != ETD_RECEIVED,
