@@ -37,7 +37,7 @@ group_possible(void)
 }
 
 int
-group_port(void)
+group_hold_port(int *port)
 {
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -46,8 +46,8 @@ group_port(void)
     if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) != 0 ||
         getsockname(fd, (struct sockaddr *)&a, &n) != 0)
         bail("no port of 127.0.0.1: %s", strerror(errno));
-    close(fd);
-    return ntohs(a.sin_port);
+    *port = ntohs(a.sin_port);
+    return fd;
 }
 
 static void
