@@ -16,7 +16,7 @@
 static struct et_ctx *cx;
 static struct et_diagnostics errors;
 static struct eti_config *config;
-static char folder[64], file[ETI_LAYERS][96];
+static char folder[2048], file[ETI_LAYERS][2112];
 
 static void
 put(enum eti_layer layer, const char *text)
@@ -134,7 +134,7 @@ int
 main(void)
 {
     const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%.40s/et-settings-XXXXXX", tmp ? tmp : "/tmp");
+    snprintf(folder, sizeof folder, "%.2000s/et-settings-XXXXXX", tmp ? tmp : "/tmp");
     if (et_ctx_new(&cx) != ET_OK || !mkdtemp(folder))
         bail("no context or folder");
     for (int i = 0; i < ETI_LAYERS; i++)
