@@ -26,8 +26,8 @@
 #include "tui/app.h"
 
 enum {
-    QUIET_MS = 100,   /* without output: likely there is no more */
-    PATIENCE = 10000, /* ms until what should be there is */
+    QUIET_MS = 100,    /* without output: likely there is no more at once */
+    PATIENCE = 120000, /* ms until what should be there is */
 };
 
 static char folder[] = "/tmp/etude-term.XXXXXX";
@@ -126,12 +126,38 @@ picture(const struct seat *s)
     return text;
 }
 
-/* Until the screens have begun. */
+static bool
+stands(const struct seat *s, const char *text)
+{
+    char *now = picture(s);
+    bool found = strstr(now, text) != NULL;
+    free(now);
+    return found;
+}
+
+/* Does TEXT come to stand on the terminal? */
+static bool
+comes(struct seat *s, const char *text)
+{
+    for (int i = 0; i < PATIENCE / QUIET_MS && !stands(s, text); i++)
+        watch(s, QUIET_MS);
+    return stands(s, text);
+}
+
+/* Waits until it does not: an escape and the key behind it, taken from the terminal in
+ * one piece, are another key. */
+static void
+goes(struct seat *s, const char *text)
+{
+    for (int i = 0; i < PATIENCE / QUIET_MS && stands(s, text); i++)
+        watch(s, QUIET_MS);
+}
+
+/* Until the first picture is there: what follows it asks for the mouse. */
 static void
 await(struct seat *s)
 {
-    for (int i = 0; i < PATIENCE / QUIET_MS && (s->bytes == 0 || !watch(s, QUIET_MS));
-         i++)
+    for (int i = 0; i < PATIENCE / QUIET_MS && s->mouse == 0; i++)
         if (!watch(s, QUIET_MS))
             return;
 }
@@ -220,8 +246,11 @@ static int
 end(struct seat *s)
 {
     int status = 0;
-    for (int i = 0; i < PATIENCE / QUIET_MS && watch(s, QUIET_MS); i++)
-        continue;
+    bool is_open = true;
+    for (int i = 0; i < PATIENCE / QUIET_MS && is_open; i++)
+        is_open = watch(s, QUIET_MS);
+    if (is_open)
+        kill(s->pid, SIGKILL); /* it does not leave */
     waitpid(s->pid, &status, 0);
     close(s->fd);
     vterm_free(s->vt);
@@ -236,8 +265,9 @@ press(struct seat *s, const char *keys)
     watch(s, QUIET_MS);
 }
 
+/* The screen after KEYS, and then after MOUSE; NULL: it was not used. */
 static char *
-dump(const struct scene *scene, const char *keys)
+dump_mouse(const struct scene *scene, const char *keys, const struct tui_mouse *mouse)
 {
     char *text = NULL;
     size_t size;
@@ -249,16 +279,29 @@ dump(const struct scene *scene, const char *keys)
     FILE *f = open_memstream(&text, &size);
     if (tui_dump_screen(app, &what, f) != ET_OK)
         bail("%s", et_error_get(cx)->message);
+    if (mouse) {
+        rewind(f);
+        tui_app_mouse(app, mouse);
+        tui_app_draw(app);
+        tui_grid_print(&app->grid, f);
+    }
     fclose(f);
     tui_app_free(&app);
     et_ctx_free(&cx);
     return text;
 }
 
-static void
-is_shown(struct seat *s, const struct scene *scene, const char *keys, const char *name)
+static char *
+dump(const struct scene *scene, const char *keys)
 {
-    char *want = dump(scene, keys), *got = picture(s);
+    return dump_mouse(scene, keys, NULL);
+}
+
+/* Does the terminal come to show WANT? */
+static void
+becomes(struct seat *s, const struct scene *scene, const char *want, const char *name)
+{
+    char *got = picture(s);
     for (int i = 0; i < PATIENCE / QUIET_MS && strcmp(got, want) != 0; i++) {
         free(got);
         watch(s, QUIET_MS);
@@ -268,6 +311,13 @@ is_shown(struct seat *s, const struct scene *scene, const char *keys, const char
             scene->term, name))
         diag("\n%s\n%s", got, want);
     free(got);
+}
+
+static void
+is_shown(struct seat *s, const struct scene *scene, const char *keys, const char *name)
+{
+    char *want = dump(scene, keys);
+    becomes(s, scene, want, name);
     free(want);
 }
 
@@ -284,9 +334,11 @@ test_pictures(const struct scene *scene)
     press(&s, "c");
     is_shown(&s, scene, "+xsc", "a menu above it");
     press(&s, "\033");
+    is_shown(&s, scene, "+xs", "which is closed");
     press(&s, "?");
     is_shown(&s, scene, "+xs?", "help");
     press(&s, "\033");
+    is_shown(&s, scene, "+xs", "likewise");
     press(&s, "5");
     is_shown(&s, scene, "+xs5", "Logs, whose lines have escapes in them");
     press(&s, "\033[A\033[A");
@@ -331,6 +383,7 @@ test_mouse(void)
     press(&s, "\033[<64;10;10M");
     is_shown(&s, &scene, "5<up><up><up>", "the wheel moves by three lines");
     press(&s, "\033[<0;20;1M\033[<0;20;1m");
+    is_shown(&s, &scene, "", "another tab leads back");
     press(&s, "\033[<0;32;24M\033[<0;32;24m");
     is_shown(&s, &scene, "y", "a click on a hint does it");
     press(&s, "\033[<0;10;17M\033[<0;10;17m");
@@ -338,21 +391,6 @@ test_mouse(void)
     is_shown(&s, &scene, "y<tab><tab>z", "a click on a panel gives it the keys");
     press(&s, "q");
     end(&s);
-}
-
-/* Does TEXT come to stand on the terminal? */
-static bool
-comes(struct seat *s, const char *text)
-{
-    bool found = false;
-    for (int i = 0; i < PATIENCE / QUIET_MS && !found; i++) {
-        char *now = picture(s);
-        found = strstr(now, text) != NULL;
-        free(now);
-        if (!found)
-            watch(s, QUIET_MS);
-    }
-    return found;
 }
 
 /* What is selected is opened by a click; the right button inspects where it goes. */
@@ -363,25 +401,31 @@ test_clicks(void)
     struct seat s;
     begin(&s, &scene, NULL);
     is_shown(&s, &scene, "", "before anything is clicked");
-    press(&s, "\033[<2;20;10M\033[<2;20;10m");
-    char *at_20 = picture(&s);
-    press(&s, "\033[<2;30;10M\033[<2;30;10m");
-    char *at_30 = picture(&s);
+    const struct tui_mouse right = {.what = TUI_RIGHT_CLICK, .y = 9, .x = 19},
+                           further = {.what = TUI_RIGHT_CLICK, .y = 9, .x = 29};
+    char *at_20 = dump_mouse(&scene, "", &right);
+    char *at_30 = dump_mouse(&scene, "", &further);
     ok(strcmp(at_20, at_30) != 0, "the right button shows values");
+    press(&s, "\033[<2;20;10M\033[<2;20;10m");
+    becomes(&s, &scene, at_20, "of where it is pressed");
+    press(&s, "\033[<2;30;10M\033[<2;30;10m");
+    becomes(&s, &scene, at_30, "and pressed again");
     press(&s, "\033[<2;30;10M\033[<34;25;10M\033[<34;20;10M\033[<2;20;10m");
-    free(at_30);
-    at_30 = picture(&s);
-    is_str(at_30, at_20, "of where it is dragged to");
+    becomes(&s, &scene, at_20, "of where it is dragged to");
     free(at_20);
     free(at_30);
     press(&s, "\033");
+    is_shown(&s, &scene, "", "until they are closed");
     press(&s, "?");
+    is_shown(&s, &scene, "?", "help");
     press(&s, "\033[<0;45;5M\033[<0;45;5m");
     is_shown(&s, &scene, "?<down>", "a click selects a row of the help");
     press(&s, "\033[<0;45;5M\033[<0;45;5m");
     is_shown(&s, &scene, "/", "and on the one that is selected does it");
     press(&s, "\033");
+    is_shown(&s, &scene, "", "what it began is left");
     press(&s, "?");
+    is_shown(&s, &scene, "?", "for the help again");
     press(&s, "\033[<0;3;24M\033[<0;3;24m");
     is_shown(&s, &scene, "", "a click on its hint closes it");
     press(&s, "q");
@@ -411,10 +455,30 @@ test_paste(void)
     ok(comes(&s, "too long: cut to 511 bytes"),
        "and a text without end is cut, which is said");
     press(&s, "\033");
+    goes(&s, "wwww");
     press(&s, "q");
     int status = end(&s);
     ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
        "the keys behind it are keys again");
+}
+
+/* Waits until the file of borders is there, and says something else than TEXT, which it
+ * then is: it is written after the picture has changed. */
+static void
+until_kept(struct seat *s, char *text, size_t size)
+{
+    char now[256];
+    for (int i = 0; i < PATIENCE / QUIET_MS; i++) {
+        FILE *f = fopen(layout_path, "r");
+        size_t n = f ? fread(now, 1, sizeof now - 1, f) : 0;
+        now[n] = '\0';
+        if (f)
+            fclose(f);
+        if (n > 0 && strcmp(now, text) != 0)
+            break;
+        watch(s, QUIET_MS);
+    }
+    snprintf(text, size, "%s", now);
 }
 
 /* Borders go where they are dragged, and are there again the next time: is_shown prints
@@ -424,16 +488,19 @@ test_borders(void)
 {
     const struct scene scene = {24, 80, ETI_PLOT_BRAILLE, "xterm-256color"};
     struct seat s;
-    char *before = dump(&scene, ""), *now;
+    char *before = dump(&scene, ""), *now, kept[256] = "";
     begin(&s, &scene, NULL);
     is_shown(&s, &scene, "", "before anything is dragged");
+    await(&s);
     is_int(s.mouse, VTERM_PROP_MOUSE_DRAG, "the terminal tells moves of the mouse");
     press(&s, "\033[<0;47;10M\033[<32;44;10M\033[<32;40;11M\033[<0;40;11m");
+    until_kept(&s, kept, sizeof kept);
     is_shown(&s, &scene, "", "a border between columns is dragged");
     now = picture(&s);
     ok(strcmp(now, before) != 0, "which changes the picture");
     free(now);
     press(&s, "\033[<0;60;15M\033[<32;60;13M\033[<32;60;1M\033[<0;60;1m");
+    until_kept(&s, kept, sizeof kept);
     is_shown(&s, &scene, "", "and one between lines, as far as there is room");
     press(&s, "q");
     end(&s);
@@ -455,6 +522,7 @@ test_silence(void)
     struct seat s;
     begin(&s, &scene, NULL);
     is_shown(&s, &scene, "", "as it is printed");
+    await(&s);
     int64_t before = s.bytes;
     struct pollfd p = {.fd = s.fd, .events = POLLIN};
     ok(poll(&p, 1, 1500) == 0, "a screen on which nothing changes writes nothing");
@@ -499,6 +567,7 @@ test_workers(void)
     press(&s, "nobody");
     ok(comes(&s, "address  nobody"), "a click on its form types there");
     press(&s, "\033");
+    goes(&s, "address  nobody");
     press(&s, "\033[<0;10;5M\033[<0;10;5m");
     ok(comes(&s, "[3 Runs]"),
        "and one on this machine, which is selected, shows its runs");
@@ -507,6 +576,7 @@ test_workers(void)
     press(&s, "\033[<0;12;11M\033[<0;12;11m");
     ok(comes(&s, "a new recipe, of"), "and a click on a way goes it");
     press(&s, "\033");
+    goes(&s, "a new recipe, of");
     press(&s, "q");
     end(&s);
 }
@@ -549,12 +619,9 @@ test_unknown_terminal(void)
     const struct scene scene = {24, 80, ETI_PLOT_BRAILLE, "xterm-of-tomorrow"};
     struct seat s;
     begin(&s, &scene, NULL);
-    await(&s);
-    char *got = picture(&s);
-    ok(strstr(got, "does not know the terminal 'xterm-of-tomorrow'"),
+    ok(comes(&s, "does not know the terminal 'xterm-of-tomorrow'"),
        "a terminal that is not known is taken for another, and that is said");
-    ok(strstr(got, "throughput"), "and the screen is there");
-    free(got);
+    ok(comes(&s, "throughput"), "and the screen is there");
     press(&s, "q");
     end(&s);
 }
@@ -569,7 +636,7 @@ test_hang_up(void)
     begin(&s, &scene, NULL);
     await(&s);
     close(s.fd);
-    for (int i = 0; i < 50 && waitpid(s.pid, &status, WNOHANG) == 0; i++)
+    for (int i = 0; i < PATIENCE / 100 && waitpid(s.pid, &status, WNOHANG) == 0; i++)
         nanosleep(&(struct timespec){0, 100000000}, NULL);
     ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
        "a terminal that is closed ends the screen");
