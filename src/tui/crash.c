@@ -174,8 +174,8 @@ tui_crash_begin(int in, int out, const char *crash)
         add_text("\033[?1000l\033[?1002l\033[?1006l\033[?2004l");
     add_restore("sgr0");
     add_restore("rmkx");
-    add_restore("cnorm");
     add_restore("rmcup");
+    add_restore("cnorm"); /* last: some give a cursor back as it was, others hidden */
     snprintf(c.report, sizeof c.report, crash ? "%s/crash-%ld.txt" : "%s",
              crash ? crash : "", (long)getpid());
     backtrace(frame, 2);

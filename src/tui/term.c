@@ -140,7 +140,9 @@ begin(struct tui_term *t, const struct tui_term_config *config)
                        "a terminal of the kind '%s' cannot place its cursor",
                        name ? name : "unknown");
     setlocale(LC_CTYPE, "C.UTF-8"); /* what cells hold, whatever the language is */
+    /* Before ncurses changes anything: a signal may come at any moment. */
     tui_crash_begin(t->in, t->out, config->crash);
+    tui_crash_catch();
     t->screen = newterm(name, config->out, config->in);
     if (!t->screen)
         return ET_FAIL(t->cx, ET_ENOTSUP, "the terminal '%s' cannot be used", name);
@@ -151,7 +153,6 @@ begin(struct tui_term *t, const struct tui_term_config *config)
     t->has_mouse = config->mouse && t->has_paste;
     if (t->has_color)
         begin_colors(t);
-    tui_crash_catch();
     return ET_OK;
 }
 

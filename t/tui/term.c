@@ -170,6 +170,9 @@ struct scene {
     const char *term;
 };
 
+/* What the next child writes waits until somebody lets it go on. */
+static bool holds_output;
+
 static struct tui_app *
 open_app(struct et_ctx *cx, const struct scene *scene)
 {
@@ -229,6 +232,8 @@ begin(struct seat *s, const struct scene *scene, char *const *argv)
     if (openpty(&s->fd, &slave, NULL, NULL, &w) != 0)
         bail("no pseudo-terminal: %s", strerror(errno));
     tcgetattr(s->fd, &s->before);
+    if (holds_output)
+        tcflow(slave, TCOOFF);
     s->pid = fork();
     if (s->pid == 0) {
         close(s->fd);
@@ -581,28 +586,46 @@ test_workers(void)
     end(&s);
 }
 
+/* Until keys come to it one by one: then it writes, for the first time. */
 static void
-test_signal(int number, bool leaves)
+until_raw(const struct seat *s)
+{
+    struct termios now = s->before;
+    for (int i = 0; i < PATIENCE / 10 && now.c_lflag & ICANON; i++) {
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+        tcgetattr(s->fd, &now);
+    }
+}
+
+/* EARLY: before a byte of the screen is on the terminal. */
+static void
+test_signal(int number, bool leaves, bool early)
 {
     const struct scene scene = {24, 80, ETI_PLOT_BRAILLE, "xterm-256color"};
     char keeper[64];
     struct termios now;
     struct seat s;
+    holds_output = early;
     begin_program(&s, &scene);
+    holds_output = false;
     /* Somebody keeps the terminal open, so that its settings can be looked at. */
     int keep = open(ptsname_r(s.fd, keeper, sizeof keeper) == 0 ? keeper : "/dev/null",
                     O_RDWR | O_NOCTTY);
-    await(&s);
-    bool began = s.alternate;
+    if (early)
+        until_raw(&s);
+    else
+        await(&s);
+    bool began = early || s.alternate;
     kill(s.pid, number);
+    tcflow(keep, TCOON);
     int status = 0;
     for (int i = 0; i < PATIENCE / QUIET_MS && waitpid(s.pid, &status, WNOHANG) == 0;
          i++)
         watch(&s, QUIET_MS);
     watch(&s, QUIET_MS);
     tcgetattr(s.fd, &now);
-    ok(began && is_usable(&s, &now), "SIG%s leaves a usable terminal",
-       sigabbrev_np(number));
+    ok(began && is_usable(&s, &now), "SIG%s%s leaves a usable terminal",
+       sigabbrev_np(number), early ? ", however early," : "");
     if (leaves)
         ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "and is a way to leave");
     else
@@ -687,9 +710,11 @@ main(void)
     test_unknown_terminal();
     test_hang_up();
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
-        test_signal(fatal[i], false);
+        test_signal(fatal[i], false, false);
     for (size_t i = 0; i < sizeof leaving / sizeof *leaving; i++)
-        test_signal(leaving[i], true);
+        test_signal(leaving[i], true, false);
+    test_signal(SIGSEGV, false, true);
+    test_signal(SIGTERM, true, true);
     snprintf(command, sizeof command, "ls %s/etude/crash-*.txt >/dev/null && rm -r %s",
              folder, folder);
     is_int(system(command), 0, "crashes leave a report");
