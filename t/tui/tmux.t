@@ -3,7 +3,7 @@
 # and opened again, while a run goes on. Needs tmux.
 . "$(dirname "$0")/../cli/cli.sh"
 command -v tmux >/dev/null 2>&1 || { echo "1..0 # SKIP there is no tmux"; exit 0; }
-tmux="tmux -L etude-$$ -f /dev/null"
+terminals=0 tmux=false
 # Runs go on for ever: what a failed test leaves is ended with it.
 clean() {
     $tmux kill-server 2>/dev/null
@@ -45,6 +45,14 @@ keys() {
     $tmux send-keys -t w "$@"
 }
 
+# A terminal with a shell. Its server is another each time: one that was told to end may
+# still take a session, and end with it.
+begin_terminal() {
+    terminals=$((terminals + 1))
+    tmux="tmux -L etude-$$-$terminals -f /dev/null"
+    $tmux new-session -d -s w -x 80 -y 24 "cd '$dir' && PS1='ready ' exec sh" && shows ready
+}
+
 cat >long.yaml <<'R'
 max_duration: 100000000ba
 seed: 3
@@ -56,9 +64,7 @@ R
 train=$!
 until_true '[ -f here/run.json ]'
 
-$tmux new-session -d -s w -x 80 -y 24 "cd '$dir' && PS1='ready ' exec sh" ||
-    { echo "1..0 # SKIP tmux cannot start"; kill $train; exit 0; }
-shows ready || { echo "1..0 # SKIP tmux shows nothing"; kill $train; exit 0; }
+begin_terminal || { echo "1..0 # SKIP tmux shows no terminal"; kill $train; exit 0; }
 keys "'$etude' attach here" Enter
 sees "[2 Monitor]" "attach opens Monitor"
 sees "quiet-owl" "with the run's name"
@@ -103,14 +109,13 @@ kill -0 "$train"
 ok $? "a terminal that is killed takes nothing with it"
 
 # Started from within a terminal: the screen is a viewer, and asks for what it wants.
-$tmux new-session -d -s w -x 80 -y 24 "cd '$dir' && PS1='ready ' exec sh"
-shows ready
+begin_terminal
 keys "'$etude' train long.yaml --run_directory there --run_name tall-fox" Enter
 sees "[2 Monitor]" "train on a terminal opens Monitor"
 sees "tall-fox" "with the run that it started"
 sees "RUNNING" "when that is under way"
 i=0
-while [ $i -lt 50 ]; do # its hub is there a moment after it
+while [ $i -lt 400 ]; do # its hub is there a moment after it
     keys c
     shows "p  pause"
     grep -qF "Nobody has taken it" screen && break # above, so drawn before
@@ -142,8 +147,7 @@ $tmux kill-server
 
 # The program is replaced while its screen is open, as by an update.
 cp "$etude" ./older
-$tmux new-session -d -s w -x 80 -y 24 "cd '$dir' && PS1='ready ' exec sh"
-shows ready
+begin_terminal
 keys "./older attach here" Enter
 if shows "[2 Monitor]"; then
     rm older
