@@ -13,6 +13,7 @@
 enum { BATCH = 4096 };            /* messages in one step */
 static const double SLICE = 0.05; /* seconds of a step at most */
 static const double LONGEST_RETRY = 30;
+static const double LOOK = 1; /* seconds between two steps that count, at most */
 
 /* ---- sending ---- */
 
@@ -132,7 +133,7 @@ static et_status
 connect_now(struct etd_client *c)
 {
     c->s.link = ETD_LINK_CONNECTING;
-    c->began = c->heard = c->said = etd_client_now(c);
+    c->began = c->heard = c->said = c->stepped = etd_client_now(c);
     c->nack_at = 0;
     et_status status = etd_line_open(c->cx, &c->to, &c->line);
     if (status == ET_OK) {
@@ -179,6 +180,20 @@ receive(struct etd_client *c)
     return ET_OK;
 }
 
+/* What a hub says, and that it says nothing, is heard by who listens: of the time since
+ * the last step no more than LOOK counts. A machine that stood still finds its lines as
+ * they were; whoever is gone is silent from now on. */
+static void
+forgive(struct etd_client *c)
+{
+    double now = etd_client_now(c), deaf = now - c->stepped - LOOK;
+    if (c->stepped > 0 && deaf > 0) {
+        c->heard += deaf;
+        c->began += deaf;
+    }
+    c->stepped = now;
+}
+
 static void
 look_at_clock(struct etd_client *c)
 {
@@ -223,7 +238,9 @@ etd_client_timeout(const struct etd_client *c)
     if (!c->line) {
         next = c->retry_at;
     } else if (c->s.link == ETD_LINK_CONNECTING) {
-        next = c->began + ETD_HANDSHAKE;
+        next = now + LOOK;
+        if (c->began + ETD_HANDSHAKE < next)
+            next = c->began + ETD_HANDSHAKE;
     } else {
         next = c->said + ETD_BEAT;
         if (c->s.link == ETD_LINK_LIVE && c->heard + ETD_STALE < next)
@@ -236,6 +253,7 @@ et_status
 etd_client_step(struct etd_client *c)
 {
     c->touched = false;
+    forgive(c);
     if (!c->line && c->s.link == ETD_LINK_DISCONNECTED && !c->once &&
         etd_client_now(c) >= c->retry_at)
         ET_TRY(connect_now(c));

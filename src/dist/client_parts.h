@@ -34,6 +34,7 @@ struct etd_client {
     struct etd_line *line;
     struct etd_client_status s;
     double heard, said, began, retry_at, verify_at, nack_at;
+    double stepped; /* when it was looked at last; 0: it has not been */
     int attempts;
     bool wants_digest;
     bool touched; /* there may be more to do at once */

@@ -214,6 +214,35 @@ test_silence(void)
     etd_client_close(&c);
 }
 
+/* The machine stands still for a minute, and its hub for a moment longer: whoever was
+ * not there to hear it has not been left. */
+static void
+test_machine_stands(void)
+{
+    struct etd_client *c[2];
+    int status = 0;
+    c[0] = house_client(&h, false);
+    ok(house_drive(&h, c, 1, all_equal), "a viewer");
+    stop_clock();
+    kill(h.hub, SIGSTOP);
+    if (waitpid(h.hub, &status, WUNTRACED) != h.hub || !WIFSTOPPED(status))
+        bail("the hub does not stand still");
+    c[1] = house_client(&h, false);
+    stands_at += 60;
+    for (int i = 0; i < 2; i++)
+        if (etd_client_step(c[i]) != ET_OK)
+            bail("%s", et_error_get(h.cx)->message);
+    is_int(etd_client_status(c[0])->link, ETD_LINK_LIVE,
+           "after a minute in which the machine stood still it waits for its hub");
+    is_int(etd_client_status(c[1])->link, ETD_LINK_CONNECTING,
+           "as does one that was about to come");
+    start_clock();
+    kill(h.hub, SIGCONT);
+    ok(house_drive(&h, c, 2, all_equal), "which speaks again, to both");
+    for (int i = 0; i < 2; i++)
+        etd_client_close(&c[i]);
+}
+
 static bool
 one_is_refused(struct house *house, struct etd_client **c, int n)
 {
@@ -249,6 +278,7 @@ main(void)
     test_other_run();
     test_hub_dies();
     test_silence();
+    test_machine_stands();
     test_end();
     ok(house_start(&h, &code), "it starts again");
     test_full();
