@@ -117,7 +117,7 @@ line_to(const struct etd_keys *keys)
 }
 
 static const char *
-ask(const struct etd_keys *keys)
+ask_once(const struct etd_keys *keys)
 {
     static struct etd_worker_info info;
     const struct etd_line_options o = line_to(keys);
@@ -128,6 +128,18 @@ ask(const struct etd_keys *keys)
            : code == ETD_E_KEYS        ? "denied"
            : code == ETD_E_UNREACHABLE ? "no answer"
                                        : "other";
+}
+
+/* Until there is an answer: a handshake that took 5 s, as the machine stood still, is
+ * none. */
+static const char *
+ask(const struct etd_keys *keys)
+{
+    double end = eti_monotonic(h.cx) + PATIENCE;
+    const char *got = ask_once(keys);
+    while (strcmp(got, "no answer") == 0 && eti_monotonic(h.cx) < end)
+        got = ask_once(keys);
+    return got;
 }
 
 /* What KEYS are told once that is WANTED: the worker looks at its file every second. */
@@ -216,7 +228,7 @@ test_keys_at_tcp(void)
     is_str(ask(&operator_), "operator", "and an operator's");
     struct etd_keys right = server;
     memcpy(server.public_key, stranger.public_key, ETD_KEY_TEXT);
-    const char *said = ask(&viewer);
+    const char *said = ask_once(&viewer);
     ok(strcmp(said, "viewer") != 0,
        "a server with another key than the pinned is not "
        "spoken to: %s",
