@@ -120,6 +120,24 @@ test_facts(struct et_ctx *cx)
     json_object_set_new(facts, "pid_started", json_integer(1000));
     ok(!eti_facts_is_alive(facts),
        "a process that began at another time has only its number");
+    int go[2];
+    siginfo_t how;
+    ok(pipe(go) == 0, "(a pipe)");
+    pid_t child = fork();
+    if (child == 0) {
+        char byte;
+        close(go[1]);
+        _exit(read(go[0], &byte, 1) != 0);
+    }
+    json_object_set_new(facts, "pid", json_integer(child));
+    json_object_set_new(facts, "pid_started", json_integer(eti_process_started(child)));
+    ok(eti_facts_is_alive(facts), "one that began when the run did is the run's");
+    close(go[0]);
+    close(go[1]);
+    ok(waitid(P_PID, (id_t)child, &how, WEXITED | WNOWAIT) == 0 &&
+           !eti_facts_is_alive(facts),
+       "but not when it has ended, also before anybody has asked how");
+    (void)waitpid(child, NULL, 0);
     json_decref(facts);
     end_run(cx, &r, "finished");
     need(cx, eti_facts_read(cx, "runs/brisk-otter", &facts));

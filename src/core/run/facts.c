@@ -354,6 +354,8 @@ eti_process_started(int64_t pid)
         fclose(f);
     text[n] = '\0';
     char *at = strrchr(text, ')'); /* the name before it may hold anything */
+    if (at && (strncmp(at, ") Z", 3) == 0 || strncmp(at, ") X", 3) == 0))
+        return 0;
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     return at ? strtoll(at + 1, NULL, 10) : 0;

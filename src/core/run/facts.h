@@ -35,7 +35,8 @@ const char *eti_facts_stamp(const char *directory, char *buf, double *newest);
  * they are looked at. */
 void eti_facts_make_true(json_t *facts);
 /* When the process began, in ticks of its machine since that started: no clock that
- * somebody may set. 0: there is none. */
+ * somebody may set. 0: there is none, or it has ended and its parent has yet to ask
+ * how. */
 int64_t eti_process_started(int64_t pid);
 /* Is its process alive? */
 bool eti_facts_is_alive(const json_t *facts);
