@@ -27,6 +27,7 @@ struct etd_front {
     struct etd_bytes in;
     size_t used; /* of it: the packet that was given last */
     bool ended, closed;
+    bool gone; /* ALIVE is at its end */
 };
 
 /* ---- starting ---- */
@@ -133,16 +134,21 @@ etd_front_free(struct etd_front **front)
     close(f->fd);
     close(f->alive);
     etd_bytes_free(&f->in);
+    /* Its descriptors are closed, so it is about to be done: nobody meets what is left
+     * of it once we are gone. */
     if (f->supervisor > 0)
-        (void)waitpid(f->supervisor, NULL, WNOHANG);
+        (void)waitpid(f->supervisor, NULL, f->gone ? 0 : WNOHANG);
     et_free(f->cx, f);
 }
 
+/* Tenths of seconds are counted: when the machine has stood still, the others have had
+ * as little time as we. */
 void
 etd_front_wait(struct etd_front *f, double seconds)
 {
     struct pollfd p = {.fd = f->alive, .events = POLLIN};
-    (void)poll(&p, 1, (int)(1e3 * seconds));
+    for (int tenth = (int)(10 * seconds); tenth > 0 && !f->gone; tenth--)
+        f->gone = poll(&p, 1, 100) > 0;
 }
 
 int
@@ -232,8 +238,10 @@ receive(struct etd_front *f, double seconds)
                           {.fd = f->closed ? f->alive : -1, .events = POLLIN}};
     if (poll(p, 2, (int)(1e3 * seconds)) <= 0)
         return true;
-    if (f->closed)
+    if (f->closed) {
+        f->gone = true;
         return false;
+    }
     ssize_t n = recv(f->fd, buf, sizeof buf, MSG_DONTWAIT);
     if (n > 0)
         etd_bytes_add(&f->in, buf, (size_t)n);
