@@ -15,6 +15,9 @@
 #include "dist/target.h"
 
 static const double ANSWER_SECONDS = 30, HUB_SECONDS = 10;
+enum {
+    LOG_TRIES = 500
+}; /* ten seconds, but for those in which the machine stood still */
 
 /* ---- the run ---- */
 
@@ -267,13 +270,21 @@ cli_set(struct cli *c)
 
 /* ---- notes ---- */
 
-/* One that has ended: nobody else writes its log. ECANCELED: somebody does. */
+/* One that has ended: its process closes the log in a moment, and so does who else
+ * annotates it. ECANCELED: somebody goes on to write it. */
 static et_status
 note_ended(struct cli *c, const struct steered *run, const char *text, int64_t *ba)
 {
+    const struct timespec pause = {0, 20000000L};
     struct et_record note;
     int64_t cut = 0;
-    ET_TRY(eti_events_annotate(c->cx, run->ended, text, &cut, &note));
+    et_status status = eti_events_annotate(c->cx, run->ended, text, &cut, &note);
+    for (int tries = 0; status == ET_ECANCELED && tries < LOG_TRIES; tries++) {
+        et_error_clear(c->cx);
+        nanosleep(&pause, NULL);
+        status = eti_events_annotate(c->cx, run->ended, text, &cut, &note);
+    }
+    ET_TRY(status);
     if (cut > 0)
         et_report(c->cx, ET_LOG_WARN,
                   "the log ended in the middle of a record; its %lld bytes are cut off",

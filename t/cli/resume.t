@@ -160,6 +160,22 @@ exits 0 "kill -9 at some instant, and it goes on"
 is "$(losses killed | head -40)" "$(losses whole)" "bit for bit"
 is "$(losses killed | wc -l)" 4010 "no batch is missing from metrics.jsonl"
 is "$(ls -A killed/checkpoints | grep -c -e '^.tmp')" 0 "nothing half written is left"
+# held FILE ARGS...: the command, while the lock of FILE is held half a second
+held() {
+    rm -f held
+    perl -e 'open my $f, "<", $ARGV[0] or die; flock $f, 2 or die; open my $m, ">", "held";
+        select undef, undef, undef, 0.5' "$1" &
+    until_true '[ -e held ]'
+    shift
+    run "$@"
+    wait
+}
+held again train --resume again max_duration=41ba
+exits 0 "what is left of a run that has ended may go on for a moment: it is waited for"
+held again/events.log train --resume again max_duration=42ba
+exits 0 "also where it is the log that is held"
+held again/events.log annotate again "so it was"
+exits 0 "as it is by who adds a note"
 "$etude" train r.yaml --run_directory busy max_duration=100000000ba --progress none >/dev/null 2>&1 &
 pid=$!
 while ! [ -s busy/events.log ]; do sleep 0.05; done

@@ -26,6 +26,8 @@
 #include "core/run/facts.h"
 
 enum { PATH_BYTES = 3072, BOOT_ID = 64, DISK_BLOCK = 4096 };
+/* Ten seconds in all. Counted, as the time in which the machine stands still is not. */
+enum { LOCK_TRIES = 501, LOCK_PAUSE_NS = 20000000 };
 
 struct et_run {
     struct et_sink sink; /* first */
@@ -421,15 +423,35 @@ refuse_active(struct et_run *r)
     return status;
 }
 
+/* Takes over the directory and its log from those who are gone. The locks of a run
+ * whose process is gone may be held for a moment still, by what is left of it, or by a
+ * rank that saves (dist/rank.c): they are waited for. ECANCELED: one that lives has
+ * them. */
+static et_status
+take_over(struct et_run *r, int64_t *cut)
+{
+    const struct timespec pause = {0, LOCK_PAUSE_NS};
+    for (int tries = 1;; tries++) {
+        et_status status = lock_directory(r);
+        if (status == ET_OK)
+            status = eti_events_continue(r->cx, r->directory, cut, &r->events);
+        if (status != ET_ECANCELED || tries == LOCK_TRIES ||
+            eti_facts_is_alive(r->facts))
+            return status;
+        et_error_clear(r->cx);
+        eti_close(r->cx, r->dir);
+        r->dir = -1;
+        nanosleep(&pause, NULL);
+    }
+}
+
 static et_status
 go_on(struct et_run *r, const struct et_run_config *config)
 {
     int64_t cut;
     char path[PATH_BYTES + 64];
     ET_TRY(read_facts(r));
-    et_status status = lock_directory(r);
-    if (status == ET_OK)
-        status = eti_events_continue(r->cx, r->directory, &cut, &r->events);
+    et_status status = take_over(r, &cut);
     if (status == ET_ECANCELED)
         return refuse_active(r);
     ET_TRY(status);
@@ -627,12 +649,12 @@ report_json(struct et_run *r, const char *state, int exit_code,
                             isfinite(report->metrics[i].value)
                                 ? json_real(report->metrics[i].value)
                                 : json_null());
-    return json_pack("{s:s, s:s, s:i, s:s?, s:I, s:I, s:I, s:f, s:I, s:o}", "name", r->name,
-                     "state", state, "exit_code", exit_code, "reason", report->reason,
-                     "ep", (json_int_t)ts->epoch, "ba", (json_int_t)ts->batch, "sp",
-                     (json_int_t)ts->sample, "train_seconds", ts->total_wct,
-                     "microbatches", (json_int_t)report->microbatches, "metrics",
-                     metrics);
+    return json_pack("{s:s, s:s, s:i, s:s?, s:I, s:I, s:I, s:f, s:I, s:o}", "name",
+                     r->name, "state", state, "exit_code", exit_code, "reason",
+                     report->reason, "ep", (json_int_t)ts->epoch, "ba",
+                     (json_int_t)ts->batch, "sp", (json_int_t)ts->sample,
+                     "train_seconds", ts->total_wct, "microbatches",
+                     (json_int_t)report->microbatches, "metrics", metrics);
 }
 
 et_status
