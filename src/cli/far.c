@@ -1,6 +1,7 @@
 /* far.c: a run at a worker, as `train --on` shows it: its records come from its hub,
- * and what is asked of it goes there. What the worker cannot be reached for meanwhile
- * is fetched when it can be; how the run ended, the worker's list of runs says. */
+ * and what is asked of it goes there, again where a line broke off before the answer.
+ * What the worker cannot be reached for meanwhile is fetched when it can be; how the
+ * run ended, the worker's list of runs says. */
 #include "config.h"
 
 #include <jansson.h>
@@ -9,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "cli/cli.h"
 #include "core/base/seams.h"
@@ -16,7 +18,7 @@
 #include "dist/target.h"
 #include "dist/worker.h"
 
-enum { LINES = 20, LONGEST = 30, WAIT_MS = 250 };
+enum { LINES = 20, LONGEST = 30, WAIT_MS = 250, ASKED = 4 };
 static const double ASK_SECONDS = 10;
 static const double GONE_SECONDS = 3; /* then it is worth a word */
 
@@ -27,10 +29,15 @@ struct far {
     struct etd_client *client;
     struct et_callback *progress; /* NULL: nothing is shown */
     struct et_relay *relay;
-    bool asks;      /* a question stands on the screen */
-    double gone;    /* monotonic: since when the worker does not; NaN: it does */
-    bool away;      /* and people have been told */
-    int stops;      /* times it was told to stop */
+    bool asks;   /* a question stands on the screen */
+    double gone; /* monotonic: since when the worker does not; NaN: it does */
+    bool away;   /* and people have been told */
+    int stops;   /* times it was told to stop */
+    struct {
+        struct etd_command command;
+        bool sent;  /* on the line that there is */
+    } asked[ASKED]; /* what has no answer yet */
+    int n_asked;
     json_t *facts;  /* as the worker had them last; NULL: it has not told yet */
     double look_at; /* monotonic: when they are asked for again, */
     int looks;      /* for so many times in vain */
@@ -89,12 +96,24 @@ look_at_link(struct far *f)
     }
 }
 
+/* It is the hub's from here on. */
+static void
+forget(struct far *f, const unsigned char *id)
+{
+    for (int i = 0; i < f->n_asked; i++)
+        if (memcmp(f->asked[i].command.id, id, ETD_CMD_ID) == 0) {
+            f->asked[i] = f->asked[--f->n_asked];
+            return;
+        }
+}
+
 static void
 look_at_answers(struct far *f)
 {
     struct etd_answer a;
     char text[ETD_ADDRESS + sizeof a.text];
     while (etd_client_answer(f->client, &a)) {
+        forget(f, a.id);
         if (a.kind != ETD_REJECTED && a.kind != ETD_EXPIRED)
             continue;
         snprintf(text, sizeof text, "%s: %s", f->worker,
@@ -280,26 +299,60 @@ report_end(struct far *f)
 /* ---- what is asked ---- */
 
 static void
+give_up(struct far *f)
+{
+    f->left = true;
+    f->code = CLI_UNAVAILABLE;
+}
+
+/* Sends what has no answer yet, once on each line: what went with a line that broke off
+ * may be lost, and the same id is not done twice. */
+static void
+ask(struct far *f)
+{
+    const enum etd_link link = etd_client_status(f->client)->link;
+    bool is_down = link == ETD_LINK_DISCONNECTED || link == ETD_LINK_CONNECTING;
+    for (int i = 0; i < f->n_asked; i++) {
+        bool stops = f->asked[i].command.op != ETD_OP_CHECKPOINT;
+        if (is_down)
+            f->asked[i].sent = false;
+        if (is_down && stops && f->away) /* nothing can be done for it from here */
+            give_up(f);
+        if (is_down || f->asked[i].sent)
+            continue;
+        f->asked[i].sent = etd_client_repeat(f->client, &f->asked[i].command) == ET_OK;
+        et_error_clear(f->c->cx); /* a line that is slow: the next step tries again */
+    }
+}
+
+static void
 pass_signal(void *data, int signal)
 {
     struct far *f = data;
     char text[ETD_ADDRESS + 128];
-    unsigned char id[ETD_CMD_ID];
     bool stops = signal != SIGUSR1;
-    enum etd_op op = !stops ? ETD_OP_CHECKPOINT : f->stops ? ETD_OP_KILL : ETD_OP_STOP;
-    if (etd_client_command(f->client, op, NULL, NULL, -1, ETD_TTL_MS, id) == ET_OK) {
-        f->stops += stops;
+    struct etd_command c = {
+        .op = !stops     ? ETD_OP_CHECKPOINT
+              : f->stops ? ETD_OP_KILL
+                         : ETD_OP_STOP,
+        .if_rev = -1,
+        .ttl_ms = ETD_TTL_MS,
+    };
+    if (stops && f->away) {
+        give_up(f);
         return;
     }
-    et_error_clear(f->c->cx);
-    if (stops && f->away) { /* nothing can be done for it from here */
-        f->left = true;
-        f->code = CLI_UNAVAILABLE;
+    if (f->away || f->n_asked == ASKED ||
+        getrandom(c.id, sizeof c.id, 0) != sizeof c.id) {
+        snprintf(text, sizeof text, "%s cannot be told to %s now", f->worker,
+                 etd_op_name(c.op));
+        say(f, ET_LOG_WARN, text);
         return;
     }
-    snprintf(text, sizeof text, "%s cannot be told to %s now", f->worker,
-             etd_op_name(op));
-    say(f, ET_LOG_WARN, text);
+    f->stops += stops;
+    f->asked[f->n_asked].command = c;
+    f->asked[f->n_asked++].sent = false;
+    ask(f);
 }
 
 /* ---- the whole ---- */
@@ -315,6 +368,7 @@ step(struct far *f)
     }
     look_at_link(f);
     look_at_answers(f);
+    ask(f);
     bool no_run = s->link == ETD_LINK_REFUSED && strcmp(s->code, "NO_RUN") == 0;
     if (s->link == ETD_LINK_REFUSED && !no_run) {
         f->code = cli_fail(f->c, (enum cli_error)ETD_E_TURNED_AWAY,

@@ -8,7 +8,6 @@ cat >bin/ssh <<R
 #!/bin/sh
 [ "\$1 \$2 \$3" = "-T -- lab" ] || exit 255
 [ ! -e "$dir/away" ] || exit 255
-echo \$\$ >"$dir/line"
 [ ! -e "$dir/broken" ] || { rm "$dir/broken"; exit 255; }
 shift 4
 cd "$dir/there/home" || exit 1
@@ -202,13 +201,25 @@ optimizer: {name: sgd, lr: 0.01}
 R
 # watch NAME ARGS...: shows a run in the background: process $front, files shown and told
 watch() {
+    rm -f shown told # what is begun beside this empties them when it comes to it
     "$etude" train slow.yaml --on lab --run_name "$@" >shown 2>told </dev/null &
     front=$!
-    until_true 'grep -q "\"ev\":\"batch\"" shown'
+    until_true 'grep -qs "\"ev\":\"batch\"" shown'
 }
 ends() {
     wait "$front"
     is "$?" "$1" "$2"
+}
+# The processes that its line to the worker is.
+line() { ps -o pid= --ppid "$front"; }
+# sever: the worker cannot be reached any more; waits until this is told. (It may have been
+# told before, of a run that had no hub yet.)
+sever() {
+    before=$(grep -c "lab does not answer" shown)
+    touch away
+    # shellcheck disable=SC2046
+    kill -9 $(line) # what ssh has become
+    until_true '[ "$(grep -c "lab does not answer" shown)" -gt "$before" ]'
 }
 # Every batch is there once, in order, from the first on.
 in_order() {
@@ -229,23 +240,32 @@ says told "etude train --resume $dir/there/home/runs/" "and how to go on"
 in_order "all its batches were shown, each once"
 
 watch severed --progress json
-touch away
-kill -9 "$(cat line)" # what ssh has become
-until_true 'grep -q "lab does not answer" shown'
-says shown "lab does not answer" "a worker that is away is waited for"
+sever
+[ "$(grep -c "lab does not answer" shown)" -gt "$before" ]
+ok $? "a worker that is away is waited for"
 kill -0 $front
 ok $? "for as long as it takes"
+before=$(grep -c "lab answers again, gap filled: " shown)
 rm away
-until_true 'grep -q "lab answers again, gap filled: " shown'
+until_true '[ "$(grep -c "lab answers again, gap filled: " shown)" -gt "$before" ]'
 says shown "lab answers again, gap filled: " "until it is back"
 kill -TERM $front
 ends 75 "TERM stops it"
 in_order "and of what came meanwhile nothing is missing"
 
+# A line that is dead takes what is written into it, and breaks off.
+watch doomed --progress json
+dead=$(line)
+# shellcheck disable=SC2086
+kill -STOP $dead
+kill -TERM $front
+# shellcheck disable=SC2086
+kill -9 $dead
+ends 75 "TERM that went with a line that broke off is said again"
+in_order "and all is there"
+
 watch alone --progress json
-touch away
-kill -9 "$(cat line)"
-until_true 'grep -q "lab does not answer" shown'
+sever
 kill -INT $front
 ends 69 "a run that cannot be told to stop is left"
 says told "lab does not answer: alone goes on there" "as it says"
