@@ -46,6 +46,7 @@ algorithms:
   gradient_clipping: {clipping_type: norm, clipping_threshold: 1.0}
 callbacks: {optimizer_monitor: {log_optimizer_metrics: false}}
 checkpoint: {interval: 4ba, keep: 2}
+grace: 0s
 R
 close $recipe;
 
@@ -82,6 +83,14 @@ sub result {
         $line{sprintf '%06d %s', $ba, $ev} = join ',', sort @kept;
     }
     return join "\n", map { "$_ $line{$_}" } sort keys %line;
+}
+
+# Waits until CODE is true, for as long as no machine takes; its value.
+sub until_true {
+    my ($code) = @_;
+    my $end = time + 120;
+    while (time < $end) { my $v = $code->(); return $v if $v; sleep 0.02 }
+    return $code->();
 }
 
 sub read_file {
@@ -199,23 +208,39 @@ is("@wrong", '', 'a write that fails and then a kill lose nothing');
 
 # ---- signals: nothing at all is lost ----
 
+# Has signal NUMBER been sent to a process that has not taken it yet?
+sub is_pending {
+    my ($pid, $number) = @_;
+    return read_file("/proc/$pid/status") =~ /^ShdPnd:\s*([0-9a-f]+)/m && hex($1) >> $number - 1 & 1;
+}
+sub has_ended { my ($pid) = @_; return read_file("/proc/$pid/stat") !~ /\) [^ZX] / }
+
 sub last_batch {
     my ($folder) = @_;
     my ($last) = read_file("$folder/metrics.jsonl") =~ /.*"ev":"batch","ep":\d+,"ba":(\d+)/s;
     return $last // 0;
 }
 
+# At a batch that is drawn, at which it stands still until the signal is there, and at
+# instants that are.
 @wrong = ();
 my $stopped = 0;
-for my $i (1 .. ($long ? 300 : 12)) {
+for my $i (1 .. ($long ? 330 : 15)) {
     my $signal = (qw(TERM INT USR2))[$i % 3];
-    my $pid = start('signal');
-    sleep rand $length;
+    my $in_batch = $i <= ($long ? 30 : 3);
+    my $pid = start('signal', $in_batch ? 'batch_end=stop@' . (1 + int rand 20) : '');
+    if ($in_batch) {
+        until_true(sub { read_file("/proc/$pid/stat") =~ /\) T / });
+    } else {
+        sleep rand $length;
+    }
     kill $signal, $pid;
+    kill 'CONT', $pid if $in_batch;
     my $code = finish($pid);
+    push @wrong, "$signal in a batch: exit $code" if $in_batch && $code ne '75';
     my @steps = sort glob 'signal/checkpoints/step-*';
     my $saved = @steps && $steps[-1] =~ /step-0*(\d+)$/ ? $1 : 0;
-    $stopped++ if $code eq '75';
+    $stopped++ if $code eq '75' && $in_batch;
     # Before the program has set its handlers the signal ends it, and there is nothing to lose.
     push @wrong, "$signal: exit $code" if $code !~ /^(75|0|signal (2|12|15))$/;
     push @wrong, "$signal: at batch " . last_batch('signal') . ", saved $saved"
@@ -225,19 +250,20 @@ for my $i (1 .. ($long ? 300 : 12)) {
     system 'rm', '-rf', 'signal';
 }
 is("@wrong", '', 'a signal loses no step');
-cmp_ok($stopped, '>', 0, "some runs were stopped by it ($stopped)");
+is($stopped, $long ? 30 : 3, 'and each stops a run after its batch');
 
+# Beside a write that does not come back: what waits for that never ends, and there is no
+# grace. (Two signals that a process has not taken yet would be one.)
 @wrong = ();
 for (1 .. ($long ? 100 : 4)) {
-    my $pid = start('second', 'write=delay:300@' . (10 + int rand 60));
+    my $pid = start('second', 'write=delay:100000000@' . (10 + int rand 60));
     sleep rand $length;
     kill 'TERM', $pid;
-    sleep 0.02;
-    my $t = time;
+    until_true(sub { !is_pending($pid, 15) });
     kill 'TERM', $pid;
+    until_true(sub { has_ended($pid) }) or push @wrong, 'it does not end' and kill 'KILL', $pid;
     my $code = finish($pid);
     push @wrong, "exit $code" if $code !~ /^(143|75|0|signal 15)$/;
-    push @wrong, sprintf '%.1f s', time - $t if time - $t > 5;
     my $why = is_whole('second');
     push @wrong, $why if $why;
     system 'rm', '-rf', 'second';
