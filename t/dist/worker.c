@@ -30,16 +30,17 @@ static int from_worker = -1;
 
 /* ---- the worker as a process ---- */
 
+/* All at once: the worker may look at any moment. */
 static void
 put_file(const char *name, mode_t mode, const char *text)
 {
-    char path[256];
+    char path[256], other[256];
     snprintf(path, sizeof path, "%s/%s", config, name);
-    unlink(path);
-    FILE *f = fopen(path, "w");
-    fputs(text, f);
-    fclose(f);
-    chmod(path, mode);
+    snprintf(other, sizeof other, "%s/other", config);
+    FILE *f = fopen(other, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0 || chmod(other, mode) != 0 ||
+        rename(other, path) != 0)
+        bail("cannot write %s", path);
 }
 
 /* authorized_keys as it is when all is well; WHO: "vo" viewer and operator. */
