@@ -7,6 +7,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
+use POSIX ();
 use Processes;
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -14,6 +15,10 @@ use Time::HiRes qw(sleep time);
 plan skip_all => 'built without Gloo' unless $has_gloo;
 my $long = $ENV{ETUDE_LONG};
 my ($seconds, $timeout) = $long ? (600, '3s') : (5, '60s');
+
+# All of it gives way to others a little, as to the test that runs beside this one. Among
+# themselves nothing changes.
+POSIX::nice(5);
 
 # They end with the test, however it ends.
 my $cores = `getconf _NPROCESSORS_ONLN` + 0;
@@ -23,7 +28,6 @@ for (1 .. 4 * $cores) {
     my $pid = fork // die;
     if (!$pid) {
         for (my $x = 1; getppid == $test;) { $x = ($x * 7 + $_) % 1000003 for 1 .. 200000 }
-        require POSIX;
         POSIX::_exit(0);
     }
     push @busy, $pid;
