@@ -8,7 +8,7 @@
 
 #include "tui/app.h"
 
-static const double PATIENCE = 10; /* seconds for a hub that does not answer */
+static const double PATIENCE = 60; /* seconds for a hub that does not answer */
 
 bool
 tui_size_read(const char *text, int *rows, int *cols)

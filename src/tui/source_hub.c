@@ -12,7 +12,7 @@
 
 enum {
     QUEUE = 512,        /* lines of the log that nobody has taken yet */
-    COMMAND_MS = 10000, /* a request that took longer is not done any more */
+    COMMAND_MS = 30000, /* a request that took longer is not done any more */
 };
 
 /* A line of the log, kept. */
@@ -76,8 +76,8 @@ tui_hub_answers(struct tui_source *s, struct etd_client *client)
     struct etd_answer a;
     const struct etd_client_status *c = etd_client_status(client);
     bool any = strcmp(s->lease, c->lease) != 0 || s->is_holder != c->is_holder;
-    if (c->link != ETD_LINK_LIVE)
-        s->asked = 0; /* answers do not come after a break */
+    if (c->link != ETD_LINK_LIVE && c->link != ETD_LINK_STALE)
+        s->asked = 0; /* answers do not come after a break; silence is none */
     memcpy(s->lease, c->lease, sizeof s->lease);
     s->is_holder = c->is_holder;
     while (etd_client_answer(client, &a)) {

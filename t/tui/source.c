@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,25 @@
 enum { PATIENCE_MS = 120000, STEP_MS = 10 };
 
 static struct house h;
+
+/* The clock of the program under test: real time goes on, unless it stands. */
+static double ahead, stands_at;
+static double
+test_clock(void)
+{
+    return stands_at > 0 ? stands_at : eti_system.monotonic() + ahead;
+}
+static void
+stand_still(void)
+{
+    stands_at = test_clock();
+}
+static void
+go_on(void)
+{
+    ahead = stands_at - eti_system.monotonic();
+    stands_at = 0;
+}
 
 static struct tui_source *
 open_hub(void)
@@ -154,6 +174,7 @@ test_requests(struct tui_source *hub)
     ok(hub->class->request(hub, "pause") == ET_OK && wait_for(hub, has_notice) &&
            strncmp(hub->notice, "done after batch ", 17) == 0,
        "the answer says after which batch it was done: %s", hub->notice);
+    ok(h.last.ttl_ms > 10000, "which may be one that takes longer than 10 s");
     hub->notice[0] = '\0';
     ok(hub->class->request(hub, "set optimizer.lr bad") == ET_OK &&
            wait_for(hub, has_notice) && strncmp(hub->notice, "x refused: ", 11) == 0,
@@ -161,6 +182,28 @@ test_requests(struct tui_source *hub)
     hub->notice[0] = '\0';
     ok(hub->class->request(hub, "explode") == ET_EINVAL, "nonsense is not sent");
     et_error_clear(h.cx);
+}
+
+/* A hub that says nothing for a while still has what it was asked for. */
+static void
+test_stale(struct tui_source *hub)
+{
+    const struct timespec pause = {0, STEP_MS * 1000000};
+    stand_still();
+    bool asked = hub->class->request(hub, "continue") == ET_OK;
+    kill(h.hub, SIGSTOP);
+    for (int i = 0; i < PATIENCE_MS / STEP_MS && hub->link != TUI_LINK_STALE; i++) {
+        stands_at += 4; /* what it had said before is heard first */
+        hub->class->advance(hub, 1, 0);
+        nanosleep(&pause, NULL);
+    }
+    ok(asked && hub->link == TUI_LINK_STALE && hub->asked == 1,
+       "while a hub is silent its answer is waited for");
+    kill(h.hub, SIGCONT);
+    ok(wait_for(hub, has_notice) && strncmp(hub->notice, "done after batch ", 17) == 0,
+       "and comes: %s", hub->notice);
+    hub->notice[0] = '\0';
+    go_on();
 }
 
 /* As the supervisor does when its state changes, or its owner with a tag. */
@@ -254,31 +297,20 @@ tell_health(void)
     eti_events_flush(&h.log);
 }
 
-static double now;
-static double
-clock_of_test(void)
-{
-    return now;
-}
-
-/* Time goes on where it is told to. */
 static void
 test_silence(void)
 {
-    struct eti_seams seams = eti_system;
-    seams.monotonic = clock_of_test;
-    now = eti_system.monotonic();
-    eti_ctx_set_seams(h.cx, &seams);
+    stand_still();
     struct tui_source *s = open_directory();
-    now += 60;
+    stands_at += 60;
     s->class->advance(s, 1, 0);
     ok(s->link == TUI_LINK_LIVE, "a run that never says how it is may be silent");
     tell_health();
     s->class->advance(s, 1, 0);
-    now += 2;
+    stands_at += 2;
     s->class->advance(s, 1, 0);
     ok(s->link == TUI_LINK_LIVE, "one that does may be for two seconds");
-    now += 2;
+    stands_at += 2;
     s->class->advance(s, 1, 0);
     ok(s->link == TUI_LINK_STALE && shows(s, "stale 4s"),
        "after four what is shown of it is stale, and says so");
@@ -286,15 +318,18 @@ test_silence(void)
     s->class->advance(s, 1, 0);
     ok(s->link == TUI_LINK_LIVE && shows(s, "* live"), "until it is heard again");
     tui_source_free(&s);
-    eti_ctx_set_seams(h.cx, &eti_system);
+    go_on();
 }
 
 int
 main(void)
 {
     int exit = 0;
+    struct eti_seams seams = eti_system;
+    seams.monotonic = test_clock;
     setenv("TZ", "UTC", 1);
     house_begin(&h);
+    eti_ctx_set_seams(h.cx, &seams);
     house_tell(&h, 2000);
     struct tui_source *hub, *directory;
     if (!house_start(&h, &exit))
@@ -312,6 +347,7 @@ main(void)
     house_tell(&h, 100);
     ok(wait_for(hub, has_all), "what happens then is seen");
     test_requests(hub);
+    test_stale(hub);
 
     house_kill(&h);
     ok(shows(hub, "* live"), "until then it was live");
