@@ -15,12 +15,25 @@
 
 enum { FILES = 64 }; /* that a recipe includes */
 static const double LOAD_SECONDS = 3;
+static const double LOOK = 1; /* seconds between two looks that count, at most */
 
 struct asking {
     struct et_ctx *cx;
     struct etd_line *line;
-    double end;
+    double end, looked;
 };
+
+/* Seconds that are left. Those in which the machine stood still are nobody's silence:
+ * of the time since the last look no more than LOOK counts. */
+static double
+time_left(struct asking *a)
+{
+    double now = eti_monotonic(a->cx), deaf = now - a->looked - LOOK;
+    if (deaf > 0)
+        a->end += deaf;
+    a->looked = now;
+    return a->end - now;
+}
 
 static et_status
 nobody(struct asking *a, const char *why)
@@ -37,13 +50,13 @@ wait_for(struct asking *a, enum etd_kind wanted, struct etd_frame *f)
     for (;;) {
         const char *bytes;
         size_t n;
-        double left = a->end - eti_monotonic(a->cx);
+        double left = time_left(a);
         struct pollfd p = {.fd = etd_line_fd(a->line), .events = POLLIN};
         switch (etd_line_receive(a->line, &bytes, &n)) {
         case ETD_GOT_NOTHING:
             if (left <= 0)
                 return nobody(a, "the worker does not answer");
-            (void)poll(&p, 1, (int)(1000 * left) + 1);
+            (void)poll(&p, 1, (int)(1000 * (left < LOOK ? left : LOOK)) + 1);
             continue;
         case ETD_GOT_GONE:
             return nobody(a, "the worker is not reachable");
@@ -86,7 +99,8 @@ begin(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
     char bytes[ETD_CONTROL_BYTES];
     struct etd_out o;
     const struct etd_head head = {.kind = ETD_HELLO};
-    *a = (struct asking){.cx = cx, .end = eti_monotonic(cx) + seconds};
+    double now = eti_monotonic(cx);
+    *a = (struct asking){.cx = cx, .end = now + seconds, .looked = now};
     ET_TRY(etd_line_open(cx, to, &a->line));
     etd_begin(&o, bytes, sizeof bytes, &head, 2);
     etd_put_int(&o, "minor", ETD_MINOR);
@@ -159,7 +173,7 @@ take_machine(struct asking *a, struct etd_host_facts *out)
     return ET_OK;
 }
 
-/* Bytes a second of 4 MiB, or of what came of them in 3 s. */
+/* Bytes a second of 4 MiB, or of what came of them 3 s after the first. */
 static et_status
 take_bandwidth(struct asking *a, double rtt, double *out)
 {
@@ -170,17 +184,19 @@ take_bandwidth(struct asking *a, double rtt, double *out)
     const struct etd_head head = {.kind = ETD_LOAD};
     double sent = eti_monotonic(a->cx), took = 0, all = 0;
     bool done = false;
-    a->end = sent + LOAD_SECONDS;
     etd_begin(&o, bytes, sizeof bytes, &head, 1);
     etd_put_int(&o, "bytes", ETD_LOAD_MOST);
     ET_TRY(send_frame(a, &o));
     while (!done) {
         et_status status = wait_for(a, ETD_LOAD, &f);
-        if (status != ET_OK && (all == 0 || eti_monotonic(a->cx) < a->end))
+        if (status != ET_OK && (all == 0 || time_left(a) > 0))
             return status;
         if (status != ET_OK)
             break; /* it is slow: the part that came says how */
-        took = eti_monotonic(a->cx) - sent - rtt;
+        double now = eti_monotonic(a->cx);
+        took = now - sent - rtt;
+        if (all == 0)
+            a->end = now + LOAD_SECONDS;
         all += etd_find(&f.body, "data", &data) ? (double)data.n : 0;
         done = etd_get_bool(&f.body, "done", false);
     }

@@ -265,6 +265,37 @@ test_viewer(void)
     etd_client_close(&c);
 }
 
+/* A clock on which ten minutes go by at the look of that number. */
+static int looks, late_look;
+static double late;
+static double
+late_clock(void)
+{
+    if (++looks == late_look)
+        late += 600;
+    return eti_system.monotonic() + late;
+}
+
+static void
+test_late(void)
+{
+    enum { LOOKS = 32 };
+    const struct etd_line_options o = line_to(&viewer);
+    struct eti_seams seams = eti_system;
+    struct etd_worker_test t;
+    int silent = 0;
+    seams.monotonic = late_clock;
+    eti_ctx_set_seams(h.cx, &seams);
+    for (late_look = 1; late_look <= LOOKS; late_look++) {
+        looks = 0;
+        if (etd_worker_test(h.cx, &o, PATIENCE, &t) != ET_OK)
+            silent += strstr(et_error_get(h.cx)->message, "does not answer") != NULL;
+        et_error_clear(h.cx);
+    }
+    eti_ctx_set_seams(h.cx, &eti_system);
+    is_int(silent, 0, "a worker is not silent while who asks it stands still");
+}
+
 /* Two runs: ours, and one that has ended or soon will. */
 static bool
 has_run(const struct etd_line_options *o)
@@ -613,6 +644,7 @@ main(void)
     ok(start_worker("tcp://127.0.0.1:0", &code), "a worker listens (%d)", code);
     test_keys_at_tcp();
     test_viewer();
+    test_late();
     test_operator();
     test_removed();
     test_ssh();
