@@ -53,9 +53,14 @@ if [ -e "$ET_BUILDDIR/libetude-gpusim.la" ]; then
 
     # Its sensors, as a management library of the tests' answers them.
     ETUDE_NVML=$ET_BUILDDIR/.libs/libfakenvml.so ETUDE_DEVICE=gpusim "$etude" train r.yaml \
-        max_duration=3sec precision=fp32 --run_directory sensed >out 2>err </dev/null
-    is $? 0 "a run on a GPU with sensors"
-    run attach sensed --dump-screen 80x24 --ascii --keys '<tab><tab><enter>'
+        max_duration=100000000ba precision=fp32 --run_directory sensed >sensed.out 2>&1 </dev/null &
+    pid=$!
+    until_true "run attach sensed --dump-screen 80x24 --ascii --keys '<tab><tab><enter>'; grep -q gpu_util out"
+    cp out seen
+    kill -s TERM $pid
+    wait $pid
+    is $? 75 "a run on a GPU with sensors, which is stopped once it has told of them"
+    cp seen out
     for number in "gpu_util         .8700" "mem_gb          12.345" "mem_total_gb" \
         "temp_c          64.000" "power_w         612.35" "sm_mhz          1755.0"; do
         says out "$number" "its rank says $number"
