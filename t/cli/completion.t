@@ -136,7 +136,7 @@ touch "one file.safetensors"
 # Keys as they are typed, at a terminal: tab, and what came of it is run.
 typed() {
     rm -f got
-    printf "$1"'\nexit\n' | timeout 60 script -qec "$2" /dev/null >out 2>&1
+    printf "$1"'\nexit\n' | timeout 600 script -qec "$2" /dev/null >out 2>&1
     touch got
 }
 keys='etude conf\tpa\t>got'

@@ -13,7 +13,7 @@ export OMP_NUM_THREADS=2
 ends() {
     case " $1 " in *" $code "*) fits=0 ;; *) fits=1 ;; esac
     [ "$code" -eq 0 ] || grep -q '^etude: error E7' err || fits=1
-    ! grep -q -e libgomp -e 'terminate called' -e Segmentation err || fits=1
+    ! grep -q -e '^libgomp:' -e 'terminate called' -e Segmentation err || fits=1
     ok $fits "$2: $code"
     [ "$code" -ne 69 ] || [ ! -e a ] || ok 1 "$2: a run that never began leaves nothing"
     rm -rf a

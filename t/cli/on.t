@@ -56,7 +56,7 @@ set -- there/home/runs/*
 says "$1/recipe.resolved.yaml" "lr: 0.05" "settings are sent along"
 says "$1/recipe.resolved.yaml" "mixup" "as are algorithms"
 says "$1/run.json" '"recipe": "small"' "it knows what the recipe is called here"
-run worker runs lab
+until_true 'run worker runs lab; [ $code = 0 ]'
 says out "calm-heron" "the worker tells of it"
 run train long.yaml -d --on ssh://lab --json max_duration=100000000ba
 exits 0 "an address will do"
