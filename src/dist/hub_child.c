@@ -45,7 +45,7 @@ void
 etd_hub_due(struct etd_supervisor *s)
 {
     int link[2];
-    double t = eti_monotonic(s->cx);
+    double t = etd_sup_now(s);
     if (!s->l->program || !s->run || s->hub > 0 || t < s->hub_at)
         return;
     s->hub_at = t + AGAIN_SECONDS;
@@ -81,7 +81,7 @@ etd_hub_reap(struct etd_supervisor *s)
     if (s->hub <= 0 || waitpid(s->hub, &status, WNOHANG) != s->hub)
         return;
     forget(s);
-    s->hub_at = eti_monotonic(s->cx) + AGAIN_SECONDS;
+    s->hub_at = etd_sup_now(s) + AGAIN_SECONDS;
 }
 
 /* Has it said, or does it within SECONDS, that it is done? What else it says is a

@@ -27,10 +27,14 @@ enum { FAILED = 1, HUNG = 5, UNAVAILABLE = 69, BUG = 70, PREEMPTED = 75 };
 static const double FLUSH_SECONDS = 0.05, IDLE_SECONDS = 0.5, LEAVE_SECONDS = 5,
                     GRACE_MORE = 2;
 
-static double
-now(const struct etd_supervisor *s)
+double
+etd_sup_now(struct etd_supervisor *s)
 {
-    return eti_monotonic(s->cx);
+    double t = eti_monotonic(s->cx), passed = t - s->clock_at;
+    if (s->clock_at > 0 && passed > ETD_LOOK_LASTS)
+        s->away += passed - ETD_LOOK_LASTS;
+    s->clock_at = t;
+    return t - s->away;
 }
 
 /* ---- signals ---- */
@@ -45,7 +49,7 @@ stop(struct etd_supervisor *s, int number)
     if (s->stops > 1)
         grace = 1;
     if (grace > 0)
-        s->kill_at = now(s) + grace;
+        s->kill_at = etd_sup_now(s) + grace;
 }
 
 static void
@@ -194,7 +198,7 @@ plan_restart(struct etd_supervisor *s, double seconds)
     etd_hub_end(s);
     et_run_flush(s->run);
     et_run_close(&s->run);
-    s->start_at = now(s) + seconds;
+    s->start_at = etd_sup_now(s) + seconds;
     s->hung = false;
 }
 
@@ -259,9 +263,9 @@ watch(struct watch *w, int fd, short events, enum who who, int i, int k)
 }
 
 static double
-next_deadline(const struct etd_supervisor *s)
+next_deadline(struct etd_supervisor *s)
 {
-    double wait = IDLE_SECONDS, t = now(s);
+    double wait = IDLE_SECONDS, t = etd_sup_now(s);
     if (s->dirty)
         wait = FLUSH_SECONDS;
     const double times[] = {s->kill_at, s->start_at, s->hub_at};
@@ -340,7 +344,7 @@ wait_and_serve(struct etd_supervisor *s)
 static bool
 do_due(struct etd_supervisor *s, struct etd_rank **rank, et_status *status)
 {
-    double t = now(s);
+    double t = etd_sup_now(s);
     if (s->dirty && s->run && t - s->flushed >= FLUSH_SECONDS) {
         et_run_flush(s->run);
         s->flushed = t;

@@ -13,6 +13,9 @@
 #include "dist/wire.h"
 
 enum { ETD_PENDING = 32, ETD_KEPT = 256, ETD_EARLY = 64 << 10 };
+/* Seconds between two looks at the clock, at most, whatever it says: a machine that
+ * stands still, or has no time for us, has none for ranks and hub. */
+#define ETD_LOOK_LASTS 1.0
 
 /* What a rank's own part of a step is made of, and all of it. */
 enum etd_own {
@@ -51,7 +54,7 @@ struct etd_sup_rank {
 struct etd_pending {
     uint64_t id;            /* of the board; 0: free */
     unsigned char name[16]; /* of the command */
-    double until;           /* monotonic: it expires */
+    double until;           /* it expires */
 };
 
 struct etd_supervisor {
@@ -63,16 +66,17 @@ struct etd_supervisor {
     struct etd_board *board;
     struct etd_sup_rank *rank; /* [l->nproc] */
     int alive;                 /* ranks whose process is there */
-    double flushed;            /* monotonic: when the log was last */
+    double flushed;            /* when the log was last */
     bool dirty;                /* the log has records that readers do not see yet */
 
-    int signals, front; /* signalfd; socket, -1: it has left */
+    double clock_at, away; /* of etd_sup_now */
+    int signals, front;    /* signalfd; socket, -1: it has left */
     struct etd_bytes to_front;
     uint64_t front_lost; /* packets that it was too slow for */
 
     int stop_signal; /* the first that ends the run; 0 */
     int stops;       /* how many came */
-    double kill_at;  /* monotonic: what is still there is killed; 0: nothing is */
+    double kill_at;  /* what is still there is killed; 0: nothing is */
     bool killed;     /* on request */
     bool hung;
     bool no_rank; /* one could not be started */
@@ -86,7 +90,7 @@ struct etd_supervisor {
     int64_t refilled_at; /* step from which the budget was counted */
     int64_t crash_step[3];
     int restarts;
-    double start_at; /* monotonic: the group is started again; 0: it is not */
+    double start_at;            /* the group is started again; 0: it is not */
     struct et_log_entry *entry; /* of the record that is read [ETD_RING_NAMES] */
 
     struct etd_pending pending[ETD_PENDING];
@@ -97,7 +101,7 @@ struct etd_supervisor {
 
     pid_t hub;
     int hub_fd, hub_pidfd;
-    double hub_at; /* monotonic: it is started again */
+    double hub_at;  /* it is started again */
     double watched; /* when the counters were looked at last */
     double looked;  /* and steps counted */
     int64_t looked_step;
@@ -108,6 +112,9 @@ struct etd_supervisor {
  * FRONT is its socket. */
 et_status etd_supervise(struct et_ctx *cx, const struct etd_launch *l, int front,
                         struct etd_rank **rank, int *code);
+/* The clock of all that has a time here, in seconds, looked at twice a second at least:
+ * what has passed beyond ETD_LOOK_LASTS does not count. */
+double etd_sup_now(struct etd_supervisor *s);
 /* From now on signal NUMBER does nothing to this process. */
 void etd_ignore(int number);
 

@@ -143,8 +143,8 @@ ask_ranks(struct etd_supervisor *s, const struct etd_command *c)
     } else {
         int ttl = c->ttl_ms > 0 && c->ttl_ms < ETD_TTL_MS ? c->ttl_ms : ETD_TTL_MS;
         s->next_id++;
-        s->pending[free] = (struct etd_pending){
-            .id = r.id, .until = eti_monotonic(s->cx) + 1e-3 * ttl};
+        s->pending[free] =
+            (struct etd_pending){.id = r.id, .until = etd_sup_now(s) + 1e-3 * ttl};
         memcpy(s->pending[free].name, c->id, sizeof s->pending[free].name);
     }
 }
@@ -255,7 +255,7 @@ etd_sup_answered(struct etd_supervisor *s, const char *text)
 void
 etd_sup_expire(struct etd_supervisor *s)
 {
-    double t = eti_monotonic(s->cx);
+    double t = etd_sup_now(s);
     for (int i = 0; i < ETD_PENDING; i++) {
         struct etd_pending *p = &s->pending[i];
         if (!p->id || (t < p->until && s->alive > 0))

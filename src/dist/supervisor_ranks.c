@@ -15,7 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/base/seams.h"
 #include "dist/rank.h"
 #include "dist/ring.h"
 #include "dist/stack.h"
@@ -369,7 +368,7 @@ open_run(struct etd_supervisor *s, const char *text, size_t n)
     et_run_flush(s->run);
     for (int i = 0; i < s->l->nproc; i++)
         open_files(s, i);
-    s->hub_at = eti_monotonic(s->cx) + HUB_SECONDS;
+    s->hub_at = etd_sup_now(s) + HUB_SECONDS;
     etd_sup_tell_opened(s);
     answer_opened(s);
 }

@@ -16,14 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/seams.h"
 #include "dist/supervisor.h"
 
 enum { SETTLED_STEPS = 200, MOST_RANKS = 1024 };
 static const double LOOK_SECONDS = 0.25, LEAST_SECONDS = 60, DEFAULT_SECONDS = 300;
-/* Between two looks, at most, whatever the clock says: a machine that stands still, or
- * has no time for us, has none for ranks. */
-static const double LOOK_LASTS = 1;
 /* For ranks that hang to write down where they stand. */
 static const double STACK_SECONDS = 5;
 
@@ -347,17 +343,17 @@ end_hang(struct etd_supervisor *s, int behind, double seconds)
     /* They add where they stand, one that was stopped too. */
     etd_sup_signal_all(s, SIGABRT);
     etd_sup_signal_all(s, SIGCONT);
-    s->kill_at = eti_monotonic(s->cx) + STACK_SECONDS;
+    s->kill_at = etd_sup_now(s) + STACK_SECONDS;
 }
 
 void
 etd_sup_watch(struct etd_supervisor *s)
 {
-    double t = eti_monotonic(s->cx), passed = t - s->watched;
+    double t = etd_sup_now(s), passed = t - s->watched;
     int longest = -1;
     if (s->hung || s->failed >= 0 || !s->run || passed < LOOK_SECONDS)
         return;
-    passed = passed < LOOK_LASTS ? passed : LOOK_LASTS;
+    passed = passed < ETD_LOOK_LASTS ? passed : ETD_LOOK_LASTS;
     s->watched = t;
     int64_t step = s->board->rank[0].step;
     if (s->looked > 0 && step > s->looked_step) {
