@@ -45,9 +45,10 @@ count() { cat there/home/runs/*/run.json 2>/dev/null | grep -c "\"state\": \"$1\
 run worker add lab ssh://lab
 exits 0 "a worker"
 
-run train small.yaml -d --on lab --run_name calm-heron optimizer.lr=0.05 --alg mixup
+# (Which is no name that is drawn.)
+run train small.yaml -d --on lab --run_name calm-yak optimizer.lr=0.05 --alg mixup
 exits 0 "train --on starts a run there"
-says out "calm-heron goes on at lab. etude attach calm-heron@lab" "and says how to see it"
+says out "calm-yak goes on at lab. etude attach calm-yak@lab" "and says how to see it"
 until_true '[ "$(count finished)" = 1 ]'
 is "$(count finished)" 1 "it trains there, to its end"
 [ ! -e runs ]
@@ -57,7 +58,7 @@ says "$1/recipe.resolved.yaml" "lr: 0.05" "settings are sent along"
 says "$1/recipe.resolved.yaml" "mixup" "as are algorithms"
 says "$1/run.json" '"recipe": "small"' "it knows what the recipe is called here"
 until_true 'run worker runs lab; [ $code = 0 ]'
-says out "calm-heron" "the worker tells of it"
+says out "calm-yak" "the worker tells of it"
 run train long.yaml -d --on ssh://lab --json max_duration=100000000ba
 exits 0 "an address will do"
 says out '"worker": "ssh://lab"' "--json has the worker and the name"

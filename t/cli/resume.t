@@ -120,7 +120,8 @@ says err "the training data are" "which is said"
 
 # ---- again, or from the start ----
 
-run train r.yaml --autoresume --run_directory auto max_duration=9ba
+# (A name that is never drawn: one in three thousand others would be the same again.)
+run train r.yaml --autoresume --run_directory auto --run_name first max_duration=9ba
 exits 0 "--autoresume begins where there is nothing"
 run train r.yaml --autoresume --run_directory auto
 exits 0 "and goes on where there is something"
