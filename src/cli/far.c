@@ -298,13 +298,6 @@ report_end(struct far *f)
 
 /* ---- what is asked ---- */
 
-static void
-give_up(struct far *f)
-{
-    f->left = true;
-    f->code = CLI_UNAVAILABLE;
-}
-
 /* Sends what has no answer yet, once on each line: what went with a line that broke off
  * may be lost, and the same id is not done twice. */
 static void
@@ -313,14 +306,10 @@ ask(struct far *f)
     const enum etd_link link = etd_client_status(f->client)->link;
     bool is_down = link == ETD_LINK_DISCONNECTED || link == ETD_LINK_CONNECTING;
     for (int i = 0; i < f->n_asked; i++) {
-        bool stops = f->asked[i].command.op != ETD_OP_CHECKPOINT;
-        if (is_down)
-            f->asked[i].sent = false;
-        if (is_down && stops && f->away) /* nothing can be done for it from here */
-            give_up(f);
-        if (is_down || f->asked[i].sent)
-            continue;
-        f->asked[i].sent = etd_client_repeat(f->client, &f->asked[i].command) == ET_OK;
+        bool sent = f->asked[i].sent && !is_down;
+        f->asked[i].sent =
+            sent ||
+            (!is_down && etd_client_repeat(f->client, &f->asked[i].command) == ET_OK);
         et_error_clear(f->c->cx); /* a line that is slow: the next step tries again */
     }
 }
@@ -338,8 +327,9 @@ pass_signal(void *data, int signal)
         .if_rev = -1,
         .ttl_ms = ETD_TTL_MS,
     };
-    if (stops && f->away) {
-        give_up(f);
+    if (stops && f->away) { /* nothing can be done for it from here */
+        f->left = true;
+        f->code = CLI_UNAVAILABLE;
         return;
     }
     if (f->away || f->n_asked == ASKED ||
