@@ -203,7 +203,7 @@ look_at_clock(struct etd_client *c)
         return;
     if (c->s.link == ETD_LINK_CONNECTING) {
         if (now - c->began >= ETD_HANDSHAKE)
-            etd_client_disconnect(c, "UNREACHABLE", "nobody answered within 5 s");
+            etd_client_disconnect(c, "SILENT", "nobody answered within 5 s");
         return;
     }
     if (now - c->heard >= ETD_DISCONNECTED) {

@@ -358,16 +358,18 @@ request(struct tui_source *s, const char *text)
                : tui_hub_request(s, of(s)->client, text);
 }
 
-/* For what the hub says; that there is one shows soon. */
+/* For what the hub says; that there is one shows soon. One that is silent is tried
+ * again. */
 static bool
 waits(const struct tui_source *s)
 {
     const struct directory *d = (const struct directory *)s;
-    enum etd_link link =
-        d->client ? etd_client_status(d->client)->link : ETD_LINK_ENDED;
-    return s->link != TUI_LINK_ENDED &&
-           (link == ETD_LINK_CONNECTING || link == ETD_LINK_STALE ||
-            (link == ETD_LINK_LIVE && s->asked > 0));
+    if (s->link == TUI_LINK_ENDED || !d->client)
+        return false;
+    const struct etd_client_status *c = etd_client_status(d->client);
+    return c->link == ETD_LINK_CONNECTING || c->link == ETD_LINK_STALE ||
+           (c->link == ETD_LINK_LIVE && s->asked > 0) ||
+           (c->link == ETD_LINK_DISCONNECTED && strcmp(c->code, "SILENT") == 0);
 }
 
 static const char *

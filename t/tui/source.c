@@ -206,6 +206,32 @@ test_stale(struct tui_source *hub)
     go_on();
 }
 
+static bool
+may_ask(const struct tui_source *s)
+{
+    return !s->class->refusal(s);
+}
+
+/* Nor is one gone that does not answer who connects. */
+static void
+test_late(void)
+{
+    kill(h.hub, SIGSTOP);
+    struct tui_source *s = open_directory();
+    bool is_awaited = s->class->waits(s);
+    stand_still();
+    for (int i = 0; i < 8; i++) { /* of each step a second counts */
+        stands_at += 1;
+        s->class->advance(s, 1, 0);
+        is_awaited = is_awaited && s->class->waits(s);
+    }
+    go_on();
+    ok(!may_ask(s) && is_awaited, "a hub that is late is waited for");
+    kill(h.hub, SIGCONT);
+    ok(wait_for(s, may_ask) && !s->class->waits(s), "and comes");
+    tui_source_free(&s);
+}
+
 /* As the supervisor does when its state changes, or its owner with a tag. */
 static void
 change_fact(const char *key, const char *value)
@@ -348,6 +374,7 @@ main(void)
     ok(wait_for(hub, has_all), "what happens then is seen");
     test_requests(hub);
     test_stale(hub);
+    test_late();
 
     house_kill(&h);
     ok(shows(hub, "* live"), "until then it was live");
