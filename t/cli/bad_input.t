@@ -305,7 +305,7 @@ hurt() {
 }
 hurt=hurt/checkpoints/step-000000000002
 hurt
-printf x | dd of=$hurt/model-00000.safetensors bs=1 seek=900 conv=notrunc 2>/dev/null
+damage $hurt/model-00000.safetensors 900
 resumes_not "a byte of the weights" 65 E3001 "step-000000000002: model-00000: digest mismatch"
 says err "  hint: etude rerun" "with what to try"
 hurt

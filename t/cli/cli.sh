@@ -79,6 +79,13 @@ kill_run() {
     wait "$1" 2>/dev/null
 }
 
+# damage FILE AT: the byte there is another one (what was trained may have any)
+damage() {
+    byte=x
+    [ "$(dd if="$1" bs=1 skip="$2" count=1 2>/dev/null)" != x ] || byte=y
+    printf $byte | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
+
 finish() {
     echo "1..$n"
     exit $((failures > 0))

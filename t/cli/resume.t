@@ -57,7 +57,7 @@ says err "whole has no checkpoint called 'ep9-ba99'" "in one line"
 
 # ---- damage ----
 
-printf x | dd of=short/checkpoints/step-000000000040/optim-00000.safetensors bs=1 seek=700 conv=notrunc 2>/dev/null
+damage short/checkpoints/step-000000000040/optim-00000.safetensors 700
 run train --resume short -v --progress none
 exits 0 "a damaged checkpoint is passed over"
 says err "step-000000000040: optim-00000: digest mismatch; using step-000000000036" "which is said"
@@ -179,7 +179,7 @@ held again/events.log annotate again "so it was"
 exits 0 "as it is by who adds a note"
 "$etude" train r.yaml --run_directory busy max_duration=100000000ba --progress none >/dev/null 2>&1 &
 pid=$!
-while ! [ -s busy/events.log ]; do sleep 0.05; done
+until_true '[ -s busy/run.json ]' # which comes last: before, it is no run
 run train r.yaml --autoresume --run_directory busy max_duration=100000000ba
 exits 69 "a run that is active is not started twice: exit 69"
 says err "is active (pid $(ps -o pid= --ppid $pid | tr -d ' ') since 20" "its process is named"

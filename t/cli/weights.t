@@ -111,7 +111,7 @@ run weights ls runs/a
 exits 65 "a MANIFEST that was changed: exit 65"
 says err "error E3001: step-000000000002: MANIFEST" "is told"
 cp saved ${steps}2/MANIFEST
-printf 'x' | dd of=${steps}2/model-00000.safetensors bs=1 seek=2000 conv=notrunc 2>/dev/null
+damage ${steps}2/model-00000.safetensors 2000
 run weights convert runs/a -o x
 exits 65 "so is a value: exit 65"
 says err "digest mismatch" "where it is used"
