@@ -14,7 +14,7 @@
 #include "dist/client.h"
 #include "dist/target.h"
 
-static const double ANSWER_SECONDS = 30, HUB_SECONDS = 10;
+static const double ANSWER_SECONDS = 30, HUB_SECONDS = 10, TURN_SECONDS = 120;
 enum {
     LOG_TRIES = 500
 }; /* ten seconds, but for those in which the machine stood still */
@@ -90,7 +90,7 @@ ask_hub(struct cli *c, const struct steered *run, enum etd_op op, const char *ke
         const char *value, struct etd_answer *answer)
 {
     const struct timespec pause = {0, 100000000L};
-    double until = eti_monotonic(c->cx) + HUB_SECONDS;
+    double began = eti_monotonic(c->cx);
     for (;;) {
         struct etd_target to = run->target;
         et_status status =
@@ -101,7 +101,9 @@ ask_hub(struct cli *c, const struct steered *run, enum etd_op op, const char *ke
         /* More than ten a second: the next one of a script waits for its turn. */
         bool early = status == ET_OK && answer->kind == ETD_REJECTED &&
                      answer->code == ETD_E_RATE;
-        if ((status != ET_ENOENT && !early) || eti_monotonic(c->cx) >= until)
+        double waits = eti_monotonic(c->cx) - began;
+        if ((status != ET_ENOENT && !early) ||
+            waits >= (early ? TURN_SECONDS : HUB_SECONDS))
             return status;
         et_error_clear(c->cx); /* nobody listened: nothing was asked */
         nanosleep(&pause, NULL);

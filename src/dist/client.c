@@ -151,6 +151,23 @@ connect_now(struct etd_client *c)
 
 /* ---- time ---- */
 
+static void
+no_answer(struct etd_client *c)
+{
+    etd_client_disconnect(c, "SILENT", "nobody answered within 5 s");
+}
+
+/* The line itself gives up who does not answer after ETD_HANDSHAKE. */
+static void
+on_gone(struct etd_client *c)
+{
+    if (c->s.link == ETD_LINK_CONNECTING &&
+        etd_client_now(c) - c->began >= ETD_HANDSHAKE - LOOK)
+        no_answer(c);
+    else
+        etd_client_disconnect(c, "GONE", "the connection broke off");
+}
+
 static et_status
 receive(struct etd_client *c)
 {
@@ -169,7 +186,7 @@ receive(struct etd_client *c)
             ET_TRY(etd_client_message(c, bytes, n));
             break;
         case ETD_GOT_GONE:
-            etd_client_disconnect(c, "GONE", "the connection broke off");
+            on_gone(c);
             break;
         case ETD_GOT_DENIED:
             etd_client_hang_up(
@@ -203,7 +220,7 @@ look_at_clock(struct etd_client *c)
         return;
     if (c->s.link == ETD_LINK_CONNECTING) {
         if (now - c->began >= ETD_HANDSHAKE)
-            etd_client_disconnect(c, "SILENT", "nobody answered within 5 s");
+            no_answer(c);
         return;
     }
     if (now - c->heard >= ETD_DISCONNECTED) {

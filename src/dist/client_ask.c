@@ -88,11 +88,19 @@ etd_client_points(struct etd_client *c, struct etd_points *out)
 
 /* ---- all at once ---- */
 
+/* Does it answer late, rather than not at all? It is tried again. */
+static bool
+is_late(const struct etd_client *c)
+{
+    return c->s.link == ETD_LINK_CONNECTING ||
+           (c->s.link == ETD_LINK_DISCONNECTED && strcmp(c->s.code, "SILENT") == 0);
+}
+
 /* Steps until the line is live; false: it will not be. */
 static et_status
 wait_live(struct etd_client *c, double end)
 {
-    while (c->s.link == ETD_LINK_CONNECTING && etd_client_now(c) < end) {
+    while (is_late(c) && etd_client_now(c) < end) {
         struct pollfd p = {.fd = etd_client_fd(c), .events = POLLIN};
         int timeout = etd_client_timeout(c),
             left = (int)(1000 * (end - etd_client_now(c))) + 1;
@@ -139,7 +147,7 @@ etd_client_ask(struct et_ctx *cx, const struct etd_client_options *o, enum etd_o
     unsigned char id[ETD_CMD_ID];
     double end = eti_monotonic(cx) + seconds;
     int ttl = (int)(1000 * seconds);
-    mine.control = mine.once = true;
+    mine.control = true;
     ET_TRY(etd_client_open(cx, &mine, &c));
     et_status status = wait_live(c, end);
     if (status == ET_OK)

@@ -133,6 +133,16 @@ refused=0
 for pid in $pids; do wait "$pid" || refused=$((refused + 1)); done
 is $refused 0 "more commands than are taken in a second wait for their turn"
 rest
+# (11 s: twice as long as whoever connects waits for a first word, and more than a hub
+# that is not there is given.)
+hub=$(pgrep -f __hub -P "$(supervisor)")
+kill -STOP "$hub"
+"$etude" annotate brisk-otter "in spite of that" >out 2>err &
+late=$!
+sleep 11
+kill -CONT "$hub"
+wait $late
+is $? 0 "a hub that takes its time is waited for"
 
 # Who steers it.
 run attach brisk-otter@near --dump-screen 100x30 --keys 'c'
