@@ -14,7 +14,7 @@
 #include "config.h"
 
 #include <math.h>
-#include <stdatomic.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,6 +40,7 @@ struct health {
     struct et_comm *comm;
     _Atomic int64_t sum[PARTS]; /* ns; the last: batches */
     _Atomic int64_t ba, ep, sp;
+    _Atomic unsigned ends; /* of batches that were added, twice; odd: one is now */
     /* The training thread's. */
     struct moment step, eval, save; /* when they began */
     struct moment aside;  /* how much since STEP is no part of the step, of both */
@@ -57,8 +58,7 @@ struct health {
 static void
 add(struct health *h, enum part part, double seconds)
 {
-    atomic_fetch_add_explicit(&h->sum[part], (int64_t)(seconds * 1e9),
-                              memory_order_relaxed);
+    h->sum[part] += (int64_t)(seconds * 1e9);
 }
 
 /* ---- on the sender's thread ---- */
@@ -69,6 +69,19 @@ put(struct et_record *r, struct et_log_entry *entry, const char *name, double va
     struct et_log_entry *e = &entry[r->n++];
     snprintf(e->name, sizeof e->name, "%s", name);
     e->value = value;
+}
+
+/* All of the same batches. False: one is being added. */
+static bool
+read_sums(const struct health *h, int64_t *sum, struct et_record *r)
+{
+    unsigned ends = h->ends;
+    for (int i = 0; i < PARTS; i++)
+        sum[i] = h->sum[i];
+    r->ba = h->ba;
+    r->ep = h->ep;
+    r->sp = h->sp;
+    return ends % 2 == 0 && h->ends == ends;
 }
 
 static bool
@@ -84,15 +97,14 @@ report(void *data, struct et_record *r, struct et_log_entry *entry, int room)
     double queued = etd_machine_queued(h->tid);
     if (room < PARTS + 2 + ETD_MACHINE_NUMBERS || past <= 0)
         return false;
+    while (!read_sums(h, sum, r))
+        sched_yield();
     for (int i = 0; i < PARTS; i++) {
-        int64_t all = atomic_load_explicit(&h->sum[i], memory_order_relaxed);
-        sum[i] = all - h->before[i];
+        int64_t all = sum[i];
+        sum[i] -= h->before[i];
         h->before[i] = all;
     }
     double batches = (double)sum[BATCHES] / 1e9;
-    r->ba = h->ba;
-    r->ep = h->ep;
-    r->sp = h->sp;
     if (batches > 0) {
         double own = 1e-6 * (double)(sum[STEP] - sum[WAIT]) / batches;
         put(r, entry, "own_ms", own);
@@ -161,18 +173,20 @@ end_batch(struct health *h, const struct et_state *s, struct et_log *log)
            waited = now.waited - h->step.waited - h->aside.waited;
     for (int i = 0; i < s->n_algorithms; i++)
         hooks += s->algorithms[i]->count.seconds;
+    h->ends++;
     add(h, DATA, h->data);
     add(h, STEP, step);
     add(h, WAIT, fmin(waited, step)); /* two clocks */
     add(h, HOOKS, hooks - h->hooks);
     add(h, BATCHES, 1);
+    h->ba = s->timestamp.batch;
+    h->ep = s->timestamp.epoch;
+    h->sp = s->timestamp.sample;
+    h->ends++;
     h->hooks = hooks;
     h->step = now;
     h->aside = (struct moment){0};
     h->data = 0;
-    h->ba = s->timestamp.batch;
-    h->ep = s->timestamp.epoch;
-    h->sp = s->timestamp.sample;
     if (eti_monotonic(h->rank->cx) >= h->algorithms_at)
         tell_algorithms(h, s, log);
 }
