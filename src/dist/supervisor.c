@@ -337,6 +337,8 @@ wait_and_serve(struct etd_supervisor *s)
     for (int i = 0; i < s->l->nproc; i++) /* where there are no pidfds */
         if (s->rank[i].pidfd < 0)
             etd_sup_reap(s, i);
+    if (s->hub_pidfd < 0)
+        etd_hub_reap(s);
     etd_sup_flush_front(s);
 }
 
