@@ -15,9 +15,8 @@
 #include "dist/target.h"
 
 static const double ANSWER_SECONDS = 30, HUB_SECONDS = 10, TURN_SECONDS = 120;
-enum {
-    LOG_TRIES = 500
-}; /* ten seconds, but for those in which the machine stood still */
+/* Ten seconds, but for those in which the machine stood still. */
+enum { LOG_TRIES = 500 };
 
 /* ---- the run ---- */
 
