@@ -36,13 +36,6 @@ time_command(const char *command)
     return now() - start;
 }
 
-static int
-by_size(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 static double
 median(double *v, int n)
 {
