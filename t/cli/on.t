@@ -199,6 +199,7 @@ seed: 3
 model: {name: mlp, hidden: 512, layers: 3}
 train_data: {name: synthetic_images, batch_size: 64, num_samples: 128, workers: 0}
 optimizer: {name: sgd, lr: 0.01}
+checkpoint: {interval: 100000000ba}
 R
 # watch NAME ARGS...: shows a run in the background: process $front, files shown and told
 watch() {
@@ -229,10 +230,11 @@ in_order() {
     ok $? "$1"
 }
 watch steered --progress json
+at=$(dirname "$(grep -l '"name": "steered"' there/home/runs/*/run.json)")
+is "$(ls "$at/checkpoints" 2>/dev/null)" "" "nothing is saved by itself"
 kill -USR1 $front
-until_true 'ls there/home/runs/*/checkpoints/step-* >/dev/null 2>&1'
-ls there/home/runs/*/checkpoints/step-* >/dev/null 2>&1
-ok $? "USR1 saves it there"
+until_true 'ls "$at"/checkpoints/step-* >/dev/null 2>&1'
+is "$(ls "$at/checkpoints" | grep -c step)" 1 "USR1 saves it there"
 kill -INT $front
 ends 75 "INT stops it, and its exit code is 75"
 says shown '"state":"stopped","exit_code":75' "as the last line has it"
