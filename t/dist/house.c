@@ -320,3 +320,32 @@ house_is_equal(struct house *h, struct etd_client *c)
     need(h, etd_model_digest(etd_client_model(c), his));
     return memcmp(mine, his, sizeof mine) == 0;
 }
+
+/* ---- the clock ---- */
+
+static double stands_at, ahead; /* 0: it goes as the system's, AHEAD of it */
+
+double
+house_clock(void)
+{
+    return stands_at > 0 ? stands_at : eti_system.monotonic() + ahead;
+}
+
+void
+house_stop_clock(void)
+{
+    stands_at = house_clock();
+}
+
+void
+house_pass(double seconds)
+{
+    stands_at += seconds;
+}
+
+void
+house_start_clock(void)
+{
+    ahead = stands_at - eti_system.monotonic();
+    stands_at = 0;
+}

@@ -16,8 +16,8 @@ struct house {
     const char *name;
     struct eti_events_writer log;
     int64_t ba;
-    pid_t hub;      /* 0: none */
-    int supervisor; /* our end of the pair; -1 */
+    pid_t hub;                 /* 0: none */
+    int supervisor;            /* our end of the pair; -1 */
     struct etd_follow *follow; /* of house_is_equal: what the log says, up to there */
     /* of house_supervise */
     int64_t rev, applied, commands;
@@ -56,5 +56,13 @@ bool all_live(struct house *h, struct etd_client **c, int n);
 bool all_equal(struct house *h, struct etd_client **c, int n);
 /* Is C's digest that of a model made of the log itself? */
 bool house_is_equal(struct house *h, struct etd_client *c);
+
+/* A clock for a context's seams, of the whole program: the system's, until it is
+ * stopped; then it stands still but for the seconds that the test lets pass, and goes
+ * on from there. */
+double house_clock(void);
+void house_stop_clock(void);
+void house_pass(double seconds);
+void house_start_clock(void);
 
 #endif

@@ -14,29 +14,6 @@
 
 static struct house h;
 
-/* ---- a clock that goes when it is told to ---- */
-
-static double stands_at, ahead; /* 0: it goes as the system's, AHEAD of it */
-
-static double
-test_clock(void)
-{
-    return stands_at > 0 ? stands_at : eti_system.monotonic() + ahead;
-}
-
-static void
-stop_clock(void)
-{
-    stands_at = test_clock();
-}
-
-static void
-start_clock(void)
-{
-    ahead = stands_at - eti_system.monotonic();
-    stands_at = 0;
-}
-
 static bool
 is_verified(struct house *house, struct etd_client **c, int n)
 {
@@ -117,7 +94,7 @@ test_hub_dies(void)
     unsigned char id[ETD_CMD_ID];
     struct etd_client *c = house_client(&h, false);
     ok(house_drive(&h, &c, 1, all_equal), "a viewer");
-    stop_clock();
+    house_stop_clock();
     house_kill(&h);
     ok(house_drive(&h, &c, 1, is_disconnected), "sees that the hub died");
     double wait = etd_client_status(c)->retry_in;
@@ -126,7 +103,7 @@ test_hub_dies(void)
     ok(etd_client_command(c, ETD_OP_PAUSE, NULL, NULL, -1, 1000, id) == ET_ECANCELED,
        "meanwhile commands are refused, not kept");
     et_error_clear(h.cx);
-    start_clock();
+    house_start_clock();
     house_tell(&h, 312);
     ok(house_start(&h, &code), "another hub starts");
     etd_client_retry(c);
@@ -191,7 +168,7 @@ is_stale(struct house *house, struct etd_client **c, int n)
     (void)house, (void)n;
     if (etd_client_status(c[0])->link == ETD_LINK_STALE)
         return true;
-    stands_at += 0.25;
+    house_pass(0.25);
     return false;
 }
 
@@ -200,7 +177,7 @@ test_silence(void)
 {
     struct etd_client *c = house_client(&h, false);
     int status = 0;
-    stop_clock(); /* it is heard at that moment, whatever the machine does */
+    house_stop_clock(); /* it is heard at that moment, whatever the machine does */
     ok(house_drive(&h, &c, 1, all_equal), "a viewer");
     kill(h.hub, SIGSTOP);
     ok(waitpid(h.hub, &status, WUNTRACED) == h.hub && WIFSTOPPED(status),
@@ -208,7 +185,7 @@ test_silence(void)
     ok(house_drive(&h, &c, 1, is_stale), "of a hub that is silent is stale");
     double silent = etd_client_status(c)->silent;
     ok(silent >= ETD_STALE && silent < ETD_STALE + 0.5, "after 3 s (%g)", silent);
-    start_clock();
+    house_start_clock();
     kill(h.hub, SIGCONT);
     ok(house_drive(&h, &c, 1, all_live), "and live when it speaks again");
     etd_client_close(&c);
@@ -223,12 +200,12 @@ test_machine_stands(void)
     int status = 0;
     c[0] = house_client(&h, false);
     ok(house_drive(&h, c, 1, all_equal), "a viewer");
-    stop_clock();
+    house_stop_clock();
     kill(h.hub, SIGSTOP);
     if (waitpid(h.hub, &status, WUNTRACED) != h.hub || !WIFSTOPPED(status))
         bail("the hub does not stand still");
     c[1] = house_client(&h, false);
-    stands_at += 60;
+    house_pass(60);
     for (int i = 0; i < 2; i++)
         if (etd_client_step(c[i]) != ET_OK)
             bail("%s", et_error_get(h.cx)->message);
@@ -236,7 +213,7 @@ test_machine_stands(void)
            "after a minute in which the machine stood still it waits for its hub");
     is_int(etd_client_status(c[1])->link, ETD_LINK_CONNECTING,
            "as does one that was about to come");
-    start_clock();
+    house_start_clock();
     kill(h.hub, SIGCONT);
     ok(house_drive(&h, c, 2, all_equal), "which speaks again, to both");
     for (int i = 0; i < 2; i++)
@@ -269,7 +246,7 @@ main(void)
 {
     struct eti_seams seams = eti_system;
     int code = -1;
-    seams.monotonic = test_clock;
+    seams.monotonic = house_clock;
     house_begin(&h);
     eti_ctx_set_seams(h.cx, &seams);
     ok(house_start(&h, &code), "the hub of a run starts (%d)", code);

@@ -20,25 +20,6 @@ enum { PATIENCE_MS = 120000, STEP_MS = 10 };
 
 static struct house h;
 
-/* The clock of the program under test: real time goes on, unless it stands. */
-static double ahead, stands_at;
-static double
-test_clock(void)
-{
-    return stands_at > 0 ? stands_at : eti_system.monotonic() + ahead;
-}
-static void
-stand_still(void)
-{
-    stands_at = test_clock();
-}
-static void
-go_on(void)
-{
-    ahead = stands_at - eti_system.monotonic();
-    stands_at = 0;
-}
-
 static struct tui_source *
 open_hub(void)
 {
@@ -189,11 +170,11 @@ static void
 test_stale(struct tui_source *hub)
 {
     const struct timespec pause = {0, STEP_MS * 1000000};
-    stand_still();
+    house_stop_clock();
     bool asked = hub->class->request(hub, "continue") == ET_OK;
     kill(h.hub, SIGSTOP);
     for (int i = 0; i < PATIENCE_MS / STEP_MS && hub->link != TUI_LINK_STALE; i++) {
-        stands_at += 4; /* what it had said before is heard first */
+        house_pass(4); /* what it had said before is heard first */
         hub->class->advance(hub, 1, 0);
         nanosleep(&pause, NULL);
     }
@@ -203,7 +184,7 @@ test_stale(struct tui_source *hub)
     ok(wait_for(hub, has_notice) && strncmp(hub->notice, "done after batch ", 17) == 0,
        "and comes: %s", hub->notice);
     hub->notice[0] = '\0';
-    go_on();
+    house_start_clock();
 }
 
 static bool
@@ -219,13 +200,13 @@ test_late(void)
     kill(h.hub, SIGSTOP);
     struct tui_source *s = open_directory();
     bool is_awaited = s->class->waits(s);
-    stand_still();
+    house_stop_clock();
     for (int i = 0; i < 8; i++) { /* of each step a second counts */
-        stands_at += 1;
+        house_pass(1);
         s->class->advance(s, 1, 0);
         is_awaited = is_awaited && s->class->waits(s);
     }
-    go_on();
+    house_start_clock();
     ok(!may_ask(s) && is_awaited, "a hub that is late is waited for");
     kill(h.hub, SIGCONT);
     ok(wait_for(s, may_ask) && !s->class->waits(s), "and comes");
@@ -326,17 +307,17 @@ tell_health(void)
 static void
 test_silence(void)
 {
-    stand_still();
+    house_stop_clock();
     struct tui_source *s = open_directory();
-    stands_at += 60;
+    house_pass(60);
     s->class->advance(s, 1, 0);
     ok(s->link == TUI_LINK_LIVE, "a run that never says how it is may be silent");
     tell_health();
     s->class->advance(s, 1, 0);
-    stands_at += 2;
+    house_pass(2);
     s->class->advance(s, 1, 0);
     ok(s->link == TUI_LINK_LIVE, "one that does may be for two seconds");
-    stands_at += 2;
+    house_pass(2);
     s->class->advance(s, 1, 0);
     ok(s->link == TUI_LINK_STALE && shows(s, "stale 4s"),
        "after four what is shown of it is stale, and says so");
@@ -344,7 +325,7 @@ test_silence(void)
     s->class->advance(s, 1, 0);
     ok(s->link == TUI_LINK_LIVE && shows(s, "* live"), "until it is heard again");
     tui_source_free(&s);
-    go_on();
+    house_start_clock();
 }
 
 int
@@ -352,7 +333,7 @@ main(void)
 {
     int exit = 0;
     struct eti_seams seams = eti_system;
-    seams.monotonic = test_clock;
+    seams.monotonic = house_clock;
     setenv("TZ", "UTC", 1);
     house_begin(&h);
     eti_ctx_set_seams(h.cx, &seams);
