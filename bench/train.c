@@ -12,12 +12,14 @@
  *
  * Reads lines from standard input and answers each with a line of JSON:
  *   run N      N steps:  seconds (until the device has done them), loss (the last
- *              step's), peak_bytes (most device memory ever in use)
+ *              step's), replays (steps that were one launch of a recording),
+ *              peak_bytes (most device memory ever in use)
  *   proof N    the same, and of the last step grad_norm, before clipping, and
  *              param_norm, after the update
  * Ends at end of input. Step k trains on batch k mod 8. A batch is a hash of its number
  * and the index, the same in bench/peer.py, and lies on the device: pixels are uniform
  * with variance 1, tokens and labels uniform. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -371,11 +373,15 @@ print_number(const char *name, double value)
 static void
 answer(struct bench *b, int64_t first, int64_t steps, bool proof)
 {
+    struct et_graph_stats before, after;
+    et_graph_get_stats(b->g, &before);
     double start = now();
     for (int64_t i = 0; i < steps; i++)
         step(b, (int)((first + i) % BATCHES), proof && i == steps - 1);
     float loss = read_number(b->loss); /* waits for the device */
     printf("{\"seconds\": %.6f", now() - start);
+    et_graph_get_stats(b->g, &after);
+    printf(", \"replays\": %" PRIu64, after.launches - before.launches);
     print_number("loss", (double)loss);
     if (proof) {
         print_number("grad_norm", (double)read_number(b->grad_norm));

@@ -108,6 +108,47 @@ count(struct et_ctx *cx)
     recipe_close(&r);
 }
 
+/* A small network: the simulated GPU is slow. */
+#define TOKENS                                                                         \
+    "max_duration: 100ep\nseed: 17\nmodel: {name: gpt2, n_layers: 1, d_model: 8, "     \
+    "n_heads: 1,\n        max_seq_len: 16, vocab_size: 64}\n" TOKEN_DATA ADAMW
+
+/* How many plans are made, and how many of their runs are replays. The first two runs of
+ * a plan are launched kernel by kernel. */
+static void
+count_replays_of(struct et_ctx *cx, const char *what, const char *text, int64_t workers,
+                 int64_t grad_accum, int plans)
+{
+    enum { RUNS = 14 };
+    struct recipe_run r;
+    struct et_graph_stats stats;
+    recipe_open(&r, cx, text,
+                &(struct recipe_choice){.device = name,
+                                        .workers = workers ? workers : -1,
+                                        .grad_accum = grad_accum});
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(RUNS)));
+    et_graph_get_stats(r.state->graph, &stats);
+    is_int((long)stats.plans_built, plans, "%s, %d workers: plans made", what,
+           (int)workers);
+    is_int((long)stats.launches, plans * (RUNS - 2),
+           "%s: each is replayed in all of %d steps but two", what, RUNS);
+    recipe_close(&r);
+}
+
+/* A loader with W workers has batches at W + 2 places. Of resident images these are the
+ * frames; a batch that is done in pieces is made of them first. Each piece has a plan,
+ * and so has the update. */
+static void
+count_replays(struct et_ctx *cx)
+{
+    for (int64_t workers = 0; workers <= 8; workers++) {
+        count_replays_of(cx, "resident images", LENET("100ep"), workers, 1, 1);
+        count_replays_of(cx, "tokens", TOKENS, workers, 1, 1);
+    }
+    count_replays_of(cx, "resident images in 4 pieces", LENET("100ep"), 4, 4, 6);
+    count_replays_of(cx, "tokens in 4 pieces", TOKENS, 4, 4, 5);
+}
+
 /* ---- a commit ---- */
 
 /* What a recorded commit consists of: with microbatches it is a graph of its own. */
@@ -269,6 +310,7 @@ main(void)
             GPT("10ba") "precision: amp_bf16\n", 2, false);
     if (strcmp(name, "gpusim") == 0) {
         count(cx);
+        count_replays(cx);
         count_commit(cx);
         count_epilogues(cx);
         crowd(cx);

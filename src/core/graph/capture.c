@@ -1,30 +1,48 @@
 /* capture.c: plans that have become one launch.
  *
- * On a device that can capture, a plan that has run twice at the same addresses is
- * recorded while it is launched once more, and from then on replayed: what the host
- * does for a step no longer grows with its kernels. A plan keeps a recording per set of
- * addresses, a few of them, because the batches of a loader's ring lie at different
- * ones.
+ * On a device that can capture, a plan that has run twice is recorded while it is
+ * launched once more, and from then on replayed: what the host does for a step no
+ * longer grows with its kernels. A recording is for one set of addresses. Leaves that
+ * move at every run are read from fixed places (inputs.c); the few sets of addresses
+ * that are left, as when one plan serves two models in turns, have a recording each.
  *
  * The first two runs are launched one by one, since libraries load code and allocate at
- * their first call, which a capture forbids (ENGINE.md section 10). */
+ * their first call, which a capture forbids (ENGINE.md section 10). Addresses that are
+ * met for the first time are launched one by one, too, unless they are known to stay:
+ * making a recording takes longer than launching its kernels. */
 #include "config.h"
 
 #include "core/graph/capture.h"
 
 enum { RUNS_BEFORE = 2 };
 
+static bool
+is_for(const struct eti_recording *one, uint64_t key)
+{
+    return one->last_use > 0 && one->key == key;
+}
+
+/* The place of KEY, or the one that was used least recently. */
 static struct eti_recording *
 find(struct eti_recordings *r, uint64_t key)
 {
     struct eti_recording *oldest = &r->v[0];
     for (int i = 0; i < ETI_RECORDINGS; i++) {
-        if (r->v[i].runs && r->v[i].key == key)
+        if (is_for(&r->v[i], key))
             return &r->v[i];
         if (r->v[i].last_use < oldest->last_use)
             oldest = &r->v[i];
     }
     return oldest;
+}
+
+bool
+eti_is_known(const struct eti_recordings *r, uint64_t key)
+{
+    for (int i = 0; i < ETI_RECORDINGS; i++)
+        if (is_for(&r->v[i], key))
+            return true;
+    return false;
 }
 
 static void
@@ -81,18 +99,18 @@ record(struct et_graph *g, struct eti_recordings *r, struct eti_recording *one,
 
 et_status
 eti_launch_recorded(struct et_graph *g, struct eti_recordings *r, uint64_t key,
-                    et_status (*launch)(void *), void *data)
+                    bool stays, et_status (*launch)(void *), void *data)
 {
     if (r->refused)
         return launch(data);
     struct eti_recording *one = find(r, key);
-    if (!one->runs || one->key != key) {
+    bool expected = stays || is_for(one, key);
+    if (!is_for(one, key)) {
         forget(g->dev, one);
         one->key = key;
     }
-    one->last_use = ++r->clock;
-    one->runs++;
-    if (!one->capture && one->runs > RUNS_BEFORE)
+    one->last_use = ++r->runs;
+    if (!one->capture && r->runs > RUNS_BEFORE && expected)
         ET_TRY(record(g, r, one, launch, data));
     if (!one->capture)
         return launch(data);

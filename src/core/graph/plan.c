@@ -2,7 +2,8 @@
  *
  * A plan holds one item per kernel, and one table of operand addresses for all of them.
  * Addresses are slab, output area or a binding plus an offset; the table is filled
- * again only when the slab has moved or a binding lies elsewhere than last time.
+ * again only when the slab has moved or a binding lies elsewhere than last time
+ * (inputs.h).
  * Collectives are begun and waited for between kernels (collective.h).
  * Running allocates nothing and looks nothing up. */
 #include "config.h"
@@ -11,6 +12,7 @@
 
 #include "core/graph/capture.h"
 #include "core/graph/collective.h"
+#include "core/graph/inputs.h"
 #include "etude/span.h"
 
 enum base { BASE_NONE, BASE_SLAB, BASE_OUTPUT, BASE_BINDING };
@@ -46,9 +48,8 @@ struct eti_plan {
     int64_t cap_ptr;
     struct address *value; /* where each value of the lowering lies */
     int n_values;
-    void **bound; /* addresses of the bindings at the last run */
-    int n_bindings;
-    void *slab; /* at the last run */
+    struct eti_inputs inputs; /* the bindings */
+    void *slab;               /* at the last run */
     void *output;
     void *workspace;    /* at the last run */
     uint64_t addresses; /* digest of ptr and workspace */
@@ -71,7 +72,7 @@ eti_plan_free(struct et_graph *g, struct eti_plan *p)
     et_free(g->cx, p->address);
     et_free(g->cx, p->ptr);
     et_free(g->cx, p->value);
-    et_free(g->cx, p->bound);
+    eti_inputs_free(g, &p->inputs);
     et_free(g->cx, p);
 }
 
@@ -113,9 +114,24 @@ locate(const struct eti_ir *ir, int value)
     }
 }
 
-static et_status
-add_address(struct et_graph *g, struct eti_plan *p, struct address a)
+/* From the first element of a D to the last. */
+static size_t
+span_bytes(const struct et_desc *d)
 {
+    int64_t last = 0;
+    for (int i = 0; i < d->ndim; i++)
+        last += (d->shape[i] - 1) * d->stride[i];
+    return et_desc_count(d) == 0 ? 0 : (size_t)(last + 1) * et_dtype_size(d->dtype);
+}
+
+/* The next operand of the item added last: a D at A, which the item reads, or WRITES. */
+static et_status
+add_operand(struct et_graph *g, struct eti_plan *p, struct address a,
+            const struct et_desc *d, bool writes)
+{
+    if (a.base == BASE_BINDING)
+        eti_inputs_note(&p->inputs, a.binding, a.offset, a.offset + span_bytes(d),
+                        writes);
     ET_TRY(eti_grow(g->cx, &p->address, &p->cap_ptr, p->n_ptr + 1, sizeof *p->address));
     p->address[p->n_ptr++] = a;
     return ET_OK;
@@ -142,17 +158,12 @@ add_item(struct et_graph *g, struct eti_plan *p, enum kind kind,
 static struct eti_extent
 extent_of(const struct eti_ir *ir, struct address a, const struct et_desc *d)
 {
-    int64_t last = 0;
-    for (int i = 0; i < d->ndim; i++)
-        last += (d->shape[i] - 1) * d->stride[i];
-    bool empty = et_desc_count(d) == 0;
-    size_t bytes = empty ? 0 : (size_t)(last + 1) * et_dtype_size(d->dtype);
     return (struct eti_extent){
         .base = (int)a.base,
         .binding = a.binding,
         .storage = a.base == BASE_BINDING ? ir->binding[a.binding]->storage : NULL,
         .begin = a.offset,
-        .end = a.offset + bytes,
+        .end = a.offset + span_bytes(d),
     };
 }
 
@@ -207,7 +218,8 @@ add_collective(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
     ET_TRY(add_item(g, p, BEGIN_COLLECTIVE, NULL, s->op->name));
     p->item[p->n_items - 1].collective = index;
     for (int i = 0; i < 3; i++)
-        ET_TRY(add_address(g, p, at[i]));
+        ET_TRY(add_operand(g, p, at[i], value[i] < 0 ? x : &ir->value[value[i]].desc,
+                           i == 2));
     return ET_OK;
 }
 
@@ -248,7 +260,7 @@ add_kernel(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
             i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
         if (!op->bytes && d->dtype)
             p->info.moved_bytes += (int64_t)et_desc_bytes(d);
-        ET_TRY(add_address(g, p, address[i]));
+        ET_TRY(add_operand(g, p, address[i], d, i >= call->n_in));
     }
     p->info.moved_bytes += op->bytes ? op->bytes(call) : 0;
     p->info.kernels++;
@@ -327,6 +339,7 @@ add_constants(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir)
 static et_status
 fill(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, int n_values)
 {
+    ET_TRY(eti_inputs_new(g->cx, ir->n_bindings, &p->inputs));
     ET_TRY(add_constants(g, p, ir));
     for (int i = 0; i < ir->n_steps; i++) {
         const struct eti_step *s = &ir->step[i];
@@ -350,9 +363,6 @@ fill(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, int n_values)
         if (ir->value[ir->value[i].root].first >= 0 ||
             ir->value[ir->value[i].root].leaf >= 0)
             p->value[i] = locate(ir, i);
-    ET_TRY(et_alloc(g->cx, (size_t)(ir->n_bindings + 1) * sizeof *p->bound, &block));
-    p->bound = block;
-    p->n_bindings = ir->n_bindings;
     size_t output = p->info.output_bytes;
     p->info.output_bytes = 0; /* until there is something to free */
     ET_TRY(eti_device_alloc(g->cx, g->dev, output, &p->output));
@@ -470,6 +480,7 @@ eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
     return ET_OK;
 }
 
+/* Where kernels find what lies at A. */
 static void *
 resolve(const struct eti_plan *p, struct address a)
 {
@@ -479,10 +490,18 @@ resolve(const struct eti_plan *p, struct address a)
     case BASE_OUTPUT:
         return (char *)p->output + a.offset;
     case BASE_BINDING:
-        return (char *)p->bound[a.binding] + a.offset;
+        return eti_input_address(&p->inputs, a.binding, a.offset);
     default:
         return NULL;
     }
+}
+
+/* The same for whoever asked for the value: a leaf's own memory, never the copy of it. */
+static void *
+resolve_result(const struct eti_plan *p, struct address a)
+{
+    return a.base == BASE_BINDING ? (char *)p->inputs.v[a.binding].leaf + a.offset
+                                  : resolve(p, a);
 }
 
 /* FNV-1a, a pointer at a time. */
@@ -496,20 +515,23 @@ digest(const struct eti_plan *p)
 }
 
 static void
+resolve_all(struct et_graph *g, struct eti_plan *p)
+{
+    for (int i = 0; i < p->n_ptr; i++)
+        p->ptr[i] = resolve(p, p->address[i]);
+    if (eti_can_capture(g))
+        p->addresses = digest(p);
+}
+
+static void
 bind(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir)
 {
     bool moved = p->slab != g->slab || p->workspace != g->workspace;
     p->slab = g->slab;
     p->workspace = g->workspace;
-    for (int i = 0; i < p->n_bindings; i++) {
-        void *data = et_tensor_data(ir->binding[i]);
-        moved |= p->bound[i] != data;
-        p->bound[i] = data;
-    }
-    for (int i = 0; moved && i < p->n_ptr; i++)
-        p->ptr[i] = resolve(p, p->address[i]);
-    if (moved && eti_can_capture(g))
-        p->addresses = digest(p);
+    moved |= eti_inputs_look(&p->inputs, ir);
+    if (moved)
+        resolve_all(g, p);
 }
 
 static et_status
@@ -568,6 +590,25 @@ launch(void *data)
     return ET_OK;
 }
 
+/* Plans whose addresses are new, because leaves lie elsewhere each time, settle where
+ * these are read from before they are recorded. */
+static et_status
+run_items(struct et_graph *g, struct eti_plan *p)
+{
+    struct launch l = {g, p, et_ctx_tracer(g->cx)};
+    bool records = eti_can_capture(g) && !l.tracer;
+    bool settled = records && !eti_is_known(&p->recordings, p->addresses) &&
+                   eti_inputs_settle(g, &p->inputs, p->info.kernels);
+    if (settled) {
+        eti_recordings_clear(g->dev, &p->recordings);
+        resolve_all(g, p);
+    }
+    ET_TRY(eti_inputs_copy(g, &p->inputs));
+    if (!records)
+        return launch(&l);
+    return eti_launch_recorded(g, &p->recordings, p->addresses, settled, launch, &l);
+}
+
 et_status
 eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
              struct et_tensor *const *want, int n)
@@ -577,14 +618,11 @@ eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
     g->stats.flops += p->info.flops;
     g->stats.moved_bytes += p->info.moved_bytes;
     bind(g, p, ir);
-    struct launch l = {g, p, et_ctx_tracer(g->cx)};
-    if (!g->dry && eti_can_capture(g) && !l.tracer)
-        ET_TRY(eti_launch_recorded(g, &p->recordings, p->addresses, launch, &l));
-    else if (!g->dry)
-        ET_TRY(launch(&l));
+    if (!g->dry)
+        ET_TRY(run_items(g, p));
     for (int i = 0; i < n; i++)
         if (want[i] && want[i]->node && !want[i]->data) {
-            want[i]->data = resolve(p, p->value[eti_value_of(want[i])]);
+            want[i]->data = resolve_result(p, p->value[eti_value_of(want[i])]);
             want[i]->storage = &g->results;
         }
     g->stats.kernels_run += (uint64_t)(p->n_items - p->n_once);
