@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define ET_DEVICE_ABI 4
+#define ET_DEVICE_ABI 5
 
 enum et_op_id {
 #define ET_OP(name) ET_OP_##name,
@@ -96,6 +96,9 @@ struct et_device_table {
     /* Forms of matmul_fused that it computes, as bits 1 << enum et_epilogue: a plan for
      * it has those in place of a product and what follows. 0: it gains nothing there. */
     uint32_t epilogues;
+    /* A matrix is multiplied fastest when its rows have a multiple of so many elements:
+     * et_linear pads wide results to one. 0: it makes no difference. */
+    int64_t aligned_columns;
 
     /* Opens device INDEX. THREADS: compute threads, 0 = all. WHY takes a sentence. */
     et_status (*open)(int index, int threads, struct et_device_handle **out, char *why,

@@ -186,7 +186,9 @@ struct et_tensor *et_sum_to(struct et_graph *g, struct et_tensor *x, int ndim,
  * TRANS_A, TRANS_B: that operand's last two axes are given the other way round. */
 struct et_tensor *et_matmul(struct et_graph *g, struct et_tensor *a,
                             struct et_tensor *b, bool trans_a, bool trans_b);
-/* x [..., I], w [O, I], bias? [O] -> [..., O] */
+/* x [..., I], w [O, I], bias? [O] -> [..., O]. On a GPU, of many rows, where O is 1,024 or
+ * more and no multiple of 64, the result is a view of an array whose rows are longer:
+ * what multiplies it, and its gradient, then reads aligned rows. */
 struct et_tensor *et_linear(struct et_graph *g, struct et_tensor *x,
                             struct et_tensor *w, struct et_tensor *bias);
 /* x [N,C,H,W], w [K,C/groups,R,S], bias? [K] -> [N,K,P,Q]. O's SHAPE is ignored; 0 for

@@ -508,6 +508,26 @@ cross_entropy(struct bench *b, const char *what, bool dense, bool weighted,
           "%s, one dloss for all samples", what);
 }
 
+/* Logits and their gradient inside larger arrays, as where rows are padded. */
+static void
+cross_entropy_apart(struct bench *b)
+{
+    struct et_cross_entropy_attr o = {.ignore_index = -100};
+    struct operand *logits = normal(b, GAPS, SHAPE(33, 67));
+    struct operand *target = operand(b, ET_I32, INDEX, 67, ROW, SHAPE(33));
+    struct operand *loss = wide_result(b, SHAPE(33)), *lse = wide_result(b, SHAPE(33));
+    struct trial forward = {ATTR(o), IN(logits, target), OUT(loss, lse), .length = 67};
+    if (b->op == ET_OP_cross_entropy) {
+        check(b, &forward, "logits with gaps");
+        return;
+    }
+    compute(b, ET_OP_cross_entropy, &forward);
+    check(b,
+          TRIAL(ATTR(o), IN(normal(b, ROW, SHAPE(33)), logits, target, lse),
+                OUT(result(b, ET_F32, GAPS, SHAPE(33, 67))), .length = 67),
+          "logits and their gradient with gaps");
+}
+
 void
 cases_cross_entropy(struct bench *b)
 {
@@ -526,6 +546,7 @@ cases_cross_entropy(struct bench *b)
     cross_entropy(b, "distributions over a vocabulary", true, true, 2504, 0,
                   SHAPE(2, 2504));
     cross_entropy(b, "sequences", false, false, 11, 1, SHAPE(3, 11, 13));
+    cross_entropy_apart(b);
     cross_entropy(b, "no sample", false, false, 5, 0, SHAPE(0, 5));
 }
 

@@ -276,6 +276,13 @@ eti_autocast(struct et_graph *g, enum et_op_id op, struct et_tensor *const **in,
 }
 
 struct et_tensor *
+eti_autocast_low(struct et_graph *g, struct et_tensor *x)
+{
+    bool wide = x && g->low && g->autocast && x->desc.dtype == ET_F32;
+    return wide ? cast(g, x, g->low) : x;
+}
+
+struct et_tensor *
 eti_autocast_wide(struct et_graph *g, struct et_tensor *x)
 {
     bool low = x && g->low && g->autocast && is_low(x->desc.dtype);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/graph/shadow.h"
+#include "core/ops/ops.h"
 
 enum { ARENA_BLOCK = 1 << 18 }; /* a ResNet-20 step's nodes take some 200 KB */
 
@@ -348,4 +349,10 @@ et_graph_shortage(const struct et_graph *g, size_t *needed, size_t *had)
 {
     *needed = g->short_of;
     *had = g->had;
+}
+
+int64_t
+eti_aligned_columns(const struct et_graph *g)
+{
+    return g->dev->table->aligned_columns;
 }

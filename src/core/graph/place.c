@@ -6,6 +6,8 @@
  *     gradients are born in bucket order and never copied.
  *  3. The parts of a concatenation that kernels can write with gaps are computed inside
  *     it: the gradients of an attention's heads are side by side from the start.
+ *     So is what a pad puts a border behind, such as the gradient of logits whose rows
+ *     were padded: only the border is written then.
  *  4. Small constants lie beside the values asked for, where nothing overwrites them:
  * they are computed once for all of a plan's runs.
  *  5. An element-wise result takes the memory of an operand that dies there; so does
@@ -220,6 +222,40 @@ place_in_concat(struct eti_ir *ir, const int *uses, struct eti_step *s)
     s->op = NULL;
 }
 
+/* What S, a pad, has before its operand: nothing but a border behind it on one axis. */
+static void
+place_in_pad(struct eti_ir *ir, const int *uses, const struct eti_step *s)
+{
+    const struct et_pad_attr *attr = s->attr;
+    const struct eti_value *whole = &ir->value[s->out[0]];
+    int64_t inner = 1;
+    int axis = -1;
+    struct et_desc desc;
+    for (int i = 0; i < whole->desc.ndim; i++) {
+        if (attr->before[i] != 0 || attr->after[i] < 0 || (attr->after[i] && axis >= 0))
+            return;
+        axis = attr->after[i] ? i : axis;
+    }
+    if (axis < 0 || whole->root != s->out[0] || whole->wanted ||
+        whole->place != ETI_IN_SLAB || et_desc_count(&whole->desc) == 0 ||
+        !et_desc_is_contiguous(&whole->desc, ET_ROW_MAJOR))
+        return;
+    for (int i = axis + 1; i < whole->desc.ndim; i++)
+        inner *= whole->desc.shape[i];
+    int64_t total = inner * whole->desc.shape[axis];
+    if (!strides_inside(ir, uses, s->in[0], total - inner * attr->after[axis], total,
+                        &desc))
+        return;
+    struct eti_value *v = root_of(ir, s->in[0]);
+    v->desc = desc;
+    v->place = ETI_IN_VALUE;
+    v->into = s->out[0];
+    v->into_offset = 0;
+    /* The kernel finds its operand in its place, and leaves it there. */
+    ir->value[s->in[0]].desc = whole->desc;
+    ir->value[s->in[0]].desc.shape[axis] -= attr->after[axis];
+}
+
 static void
 place_constants(struct eti_ir *ir)
 {
@@ -420,6 +456,9 @@ eti_place(struct eti_ir *ir, size_t *slab, size_t *output)
     for (int i = 0; uses && i < ir->n_steps; i++)
         if (ir->step[i].op && ir->step[i].op->id == ET_OP_concat)
             place_in_concat(ir, uses, &ir->step[i]);
+    for (int i = 0; uses && i < ir->n_steps; i++)
+        if (ir->step[i].op && ir->step[i].op->id == ET_OP_pad)
+            place_in_pad(ir, uses, &ir->step[i]);
     place_constants(ir);
     find_lifetimes(ir);
     place_in_operands(ir);

@@ -296,6 +296,21 @@ add_step(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir,
     return add_kernel(g, p, ir, s->op, &call, address);
 }
 
+/* A pad whose operand lies in its place is left with the border. */
+static et_status
+add_pad(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir,
+        const struct eti_step *s)
+{
+    struct address from = locate(ir, s->in[0]), to = locate(ir, s->out[0]);
+    const struct et_desc *x = &ir->value[s->in[0]].desc, *y = &ir->value[s->out[0]].desc;
+    int64_t before = p->info.moved_bytes;
+    ET_TRY(add_step(g, p, ir, s));
+    if (from.base == to.base && from.binding == to.binding && from.offset == to.offset)
+        p->info.moved_bytes =
+            before + (int64_t)et_desc_bytes(y) - (int64_t)et_desc_bytes(x);
+    return ET_OK;
+}
+
 /* A pack whose parts lie in their places, as place.c makes them, is left with the gaps;
  * one without gaps is nothing. */
 static et_status
@@ -347,6 +362,8 @@ fill(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, int n_values)
             continue;
         if (s->op->id == ET_OP_pack && s->out[0] >= 0)
             ET_TRY(add_pack(g, p, ir, s));
+        else if (s->op->id == ET_OP_pad)
+            ET_TRY(add_pad(g, p, ir, s));
         else if (s->op->id == ET_OP_all_reduce)
             ET_TRY(add_collective(g, p, ir, s));
         else

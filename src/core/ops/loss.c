@@ -94,7 +94,7 @@ ETI_GRADIENT(cross_entropy_gradient)
     return et_graph_status(g);
 }
 
-#define LOSS_OP(op, words, least, most, results, backward)                             \
+#define LOSS_OP(op, words, least, most, results, backward, may)                        \
     const struct et_op et_op_##op = {                                                  \
         .name = #op,                                                                   \
         .summary = words,                                                              \
@@ -104,12 +104,14 @@ ETI_GRADIENT(cross_entropy_gradient)
         .n_out = results,                                                              \
         .attr_size = sizeof(struct et_cross_entropy_attr),                             \
         .infer = op##_infer,                                                           \
+        .flags = may,                                                                  \
         .gradient = backward,                                                          \
         .flops = cross_entropy_flops,                                                  \
     };
 LOSS_OP(cross_entropy, "cross entropy at each position; constant class weights", 2, 3,
-        2, cross_entropy_gradient)
-LOSS_OP(cross_entropy_grad, "gradient of cross_entropy for the logits", 4, 5, 1, NULL)
+        2, cross_entropy_gradient, 0)
+LOSS_OP(cross_entropy_grad, "gradient of cross_entropy for the logits", 4, 5, 1, NULL,
+        ET_OPF_STRIDED)
 
 /* 1 where an index target counts, 0 where it is ignored. */
 static struct et_tensor *

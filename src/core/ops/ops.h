@@ -99,6 +99,10 @@ struct et_tensor *eti_channel_view(struct et_graph *g, struct et_tensor *v, int 
 struct et_tensor *eti_slice_box(struct et_graph *g, struct et_tensor *x,
                                 const struct et_slice_attr *box);
 
+/* What et_device_table.aligned_columns of G's device says. (graph/build.c) */
+int64_t eti_aligned_columns(const struct et_graph *g);
+/* X in the dtype that a product takes it in. (graph/autocast.c) */
+struct et_tensor *eti_autocast_low(struct et_graph *g, struct et_tensor *x);
 /* X in f32 where mixed precision has a norm or a loss take that: for one that is made of
  * element-wise operations. NULL stays NULL. (graph/autocast.c) */
 struct et_tensor *eti_autocast_wide(struct et_graph *g, struct et_tensor *x);

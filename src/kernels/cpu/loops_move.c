@@ -1,8 +1,7 @@
 /* loops_move.c: arrays put together from copies: concat, pack, pad, flip, fill, iota.
  *
  * Each is a list of strided copies into parts of the result; a number is a copy from
- * strides of 0, a flip one from strides below 0. Moves each element once (pad writes
- * its inside twice). */
+ * strides of 0, a flip one from strides below 0. Moves each element once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,26 +166,38 @@ PREPARE(pack)
     return ET_OK;
 }
 
+static int64_t
+clamped(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* The border of axis i is what lies outside on it and inside on those before: slabs
+ * that do not overlap. A negative border cuts off. The operand may lie in its place
+ * already. */
 PREPARE(pad)
 {
     UNUSED();
     const struct et_pad_attr *o = call->attr;
     const struct et_desc *x = &call->in[0], *y = &call->out[0];
-    struct move_kernel *k = move_new(call, 2, o->value);
+    struct move_kernel *k = move_new(call, 1 + 2 * ET_MAX_DIMS, o->value);
     if (!k)
         return ET_ENOMEM;
-    struct et_desc to = *y, from = *x;
+    struct et_desc inside = *y, from = *x;
     int64_t to_offset = 0, from_offset = 0;
-    for (int i = 0; i < y->ndim; i++) { /* a negative border cuts off */
-        int64_t begin = o->before[i] > 0 ? o->before[i] : 0;
-        int64_t end = o->before[i] + x->shape[i];
-        end = end < y->shape[i] ? end : y->shape[i];
-        to.shape[i] = from.shape[i] = end > begin ? end - begin : 0;
+    for (int i = 0; i < y->ndim; i++) {
+        int64_t begin = clamped(o->before[i], 0, y->shape[i]);
+        int64_t end = clamped(o->before[i] + x->shape[i], begin, y->shape[i]);
+        struct et_desc slab = inside;
+        slab.shape[i] = begin;
+        add_number(k, &slab, to_offset);
+        slab.shape[i] = y->shape[i] - end;
+        add_number(k, &slab, to_offset + end * y->stride[i]);
+        inside.shape[i] = from.shape[i] = end - begin;
         to_offset += begin * y->stride[i];
         from_offset += (begin - o->before[i]) * x->stride[i];
     }
-    add_number(k, y, 0);
-    add_job(k, &to, to_offset, 0, &from, from_offset);
+    add_job(k, &inside, to_offset, 0, &from, from_offset);
     *out = &k->base;
     return ET_OK;
 }

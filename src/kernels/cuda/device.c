@@ -571,6 +571,8 @@ et_device_module(void)
         .size = sizeof table,
         .name = ETK_CUDA_NAME,
         .epilogues = (1u << ET_EPILOGUES) - 1,
+        /* 16 bytes are what tensor cores are fed by, 128 a line of the cache. */
+        .aligned_columns = 64,
         .open = cuda_open,
         .close = cuda_close,
         .info = cuda_info,
