@@ -193,9 +193,9 @@ is "$code" 69 "one that was on a GPU does not go on without: exit 69"
 mkdir libs empty
 major=$(readelf -d "$ET_BUILDDIR/.libs/libetude-cuda.so" | sed -nE 's/.*\[libcudart\.so\.([0-9]+)\]/\1/p')
 echo 'no library' >"libs/libcudart.so.$major"
+ETUDE_CUDA_LIBS=empty:none drive "13000 0 0 1" version -v
+says out "ETUDE_CUDA_LIBS: no library of CUDA $major or cuDNN 9 is in empty:none" \
+    "folders of ETUDE_CUDA_LIBS without any"
 ETUDE_CUDA_LIBS=empty:libs drive "13000 0 0 1" version -v
-says out "ETUDE_CUDA_LIBS: no library of CUDA $major or cuDNN 9 is in empty" \
-    "a folder of ETUDE_CUDA_LIBS without any"
-ETUDE_CUDA_LIBS=libs drive "13000 0 0 1" version -v
 says out "ETUDE_CUDA_LIBS: libs/libcudart.so.$major: " "and a library that is none"
 finish

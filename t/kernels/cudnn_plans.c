@@ -15,6 +15,7 @@ main(void)
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/graph/gpu_libs.h"
 #include "kernels/cuda/conv_graph.h"
 #include "t/kernels/cudnn_sdpa.h"
 
@@ -227,6 +228,7 @@ main(void)
 {
     if (cudnnGetVersion() / 100 != SCHEMA_OF)
         skip_all("the description of a device is that of cuDNN 9.19");
+    eti_gpu_libs_use_rtc("");
     struct et_device_handle d = {.lock = PTHREAD_MUTEX_INITIALIZER};
     if (etk_dnn_open_properties(&d, h200) != ET_OK)
         bail("the H200's description is refused: %s", d.why);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/graph/gpu_libs.h"
 #include "kernels/cuda/program.h"
 #include "kernels/cuda/rtc.h"
 #include "t/tap.h"
@@ -205,6 +206,7 @@ main(void)
     void *code;
     size_t size;
     char report[8192];
+    eti_gpu_libs_use_rtc("");
     if (etk_rtc_compile("", 90, &code, &size, report, sizeof report) == ET_ENOTSUP)
         skip_all(report);
     free(code);

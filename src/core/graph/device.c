@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/graph/driver.h"
+#include "core/graph/gpu_libs.h"
 #include "core/graph/shadow.h"
 #include "core/graph/staging.h"
 #include "kernels/ref/ref.h"
@@ -52,14 +53,8 @@ load_cuda(const char *path, void **library, char *why, size_t why_size)
         return ET_ENOENT;
     }
     ET_TRY(eti_driver_probe(why, why_size));
-    ET_TRY(eti_driver_use_given(why, why_size));
-    *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (*library)
-        return ET_OK;
-    snprintf(why, why_size, "%s; ETUDE_CUDA_LIBS may say where it is", dlerror());
-    if (eti_driver_use_pythons() > 0)
-        *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    return *library ? ET_OK : ET_ENOTSUP;
+    ET_TRY(eti_gpu_libs_use_given(why, why_size));
+    return eti_gpu_libs_load("", path, library, why, why_size);
 }
 
 static et_status
