@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "cli/cli.h"
+#include "core/graph/gpu_libs.h"
 
 struct device_row {
     const char *name;
@@ -40,6 +41,12 @@ libraries(void)
     return json_pack("{s:s, s:s, s:s, s:s}", "libfyaml", fy_library_version(),
                      "jansson", jansson_version_str(), "zlib", zlibVersion(), "xxhash",
                      text);
+}
+
+static void
+add_file(void *data, const char *name, const char *path)
+{
+    json_object_set_new(data, name, json_string(path));
 }
 
 static void
@@ -81,24 +88,28 @@ cli_version(struct cli *c)
         printf("etude %s\n", PACKAGE_VERSION);
         return CLI_OK;
     }
-    json_t *used = libraries(), *devices = json_array(), *value;
+    json_t *used = libraries(), *devices = json_array(), *files = json_object(), *value;
     const char *name;
     for (int i = 0; i < N_ROWS; i++)
         ask_device(c, &rows[i]);
+    eti_gpu_libs_each(add_file, files);
     if (c->opt.json) {
         for (int i = 0; i < N_ROWS; i++)
             json_array_append_new(devices, device_json(&rows[i]));
-        return cli_print_json(json_pack("{s:s, s:i, s:o, s:o, s:s}", "version",
-                                        PACKAGE_VERSION, "device_abi", ET_DEVICE_ABI,
-                                        "devices", devices, "libraries", used,
-                                        "built_with", ET_BUILT_WITH));
+        return cli_print_json(
+            json_pack("{s:s, s:i, s:o, s:o, s:o, s:s}", "version", PACKAGE_VERSION,
+                      "device_abi", ET_DEVICE_ABI, "devices", devices, "libraries",
+                      used, "cuda_libraries", files, "built_with", ET_BUILT_WITH));
     }
     printf("etude %s, device ABI %d\n", PACKAGE_VERSION, ET_DEVICE_ABI);
     for (int i = 0; i < N_ROWS; i++)
         print_device(&rows[i]);
     json_object_foreach(used, name, value)
         printf("library  %s %s\n", name, json_string_value(value));
+    json_object_foreach(files, name, value)
+        printf("library  %s\n", json_string_value(value));
     printf("built    %s\n", ET_BUILT_WITH);
+    json_decref(files);
     json_decref(used);
     json_decref(devices);
     return CLI_OK;

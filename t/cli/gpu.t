@@ -198,4 +198,8 @@ says out "ETUDE_CUDA_LIBS: no library of CUDA $major or cuDNN 9 is in empty:none
     "folders of ETUDE_CUDA_LIBS without any"
 ETUDE_CUDA_LIBS=empty:libs drive "13000 0 0 1" version -v
 says out "ETUDE_CUDA_LIBS: libs/libcudart.so.$major: " "and a library that is none"
+drive "13000 0 0 1" version -v
+says out "/libcudart.so.$major" "version --verbose tells where CUDA's libraries are"
+drive "13000 0 0 1" version --verbose --json
+says out "\"libcudart.so.$major\": \"/" "and so does --json"
 finish
