@@ -486,6 +486,28 @@ check_error(struct et_ctx *cx, const struct test *t)
     et_error_clear(cx);
 }
 
+/* No result is written without its bytes, nothing is read twice, and no operation does
+ * more than combine everything with everything. */
+static void
+check_costs(const struct et_op *op, const struct et_call *call, const char *says)
+{
+    int64_t n = 0, read = 0, written = 0;
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        bool in = i < call->n_in;
+        const struct et_desc *d = in ? &call->in[i] : &call->out[i - call->n_in];
+        if (d->dtype == ET_NONE)
+            continue;
+        n += et_desc_count(d);
+        *(in ? &read : &written) += (int64_t)et_desc_bytes(d);
+    }
+    int64_t flops = op->flops ? op->flops(call) : 0;
+    int64_t bytes = op->bytes ? op->bytes(call) : read + written;
+    ok(flops >= 0 && flops <= 10 * n * n && bytes >= written &&
+           bytes <= 2 * written + read,
+       "%s: what it costs is plausible (%lld FLOP, %lld bytes)", says, (long long)flops,
+       (long long)bytes);
+}
+
 static void
 check(struct et_ctx *cx, const struct test *t)
 {
@@ -513,6 +535,8 @@ check(struct et_ctx *cx, const struct test *t)
     if (!ok(fits, "%s", t->says))
         diag("got %s at %lld, wanted %s at %lld", text_of(out, n, a, sizeof a),
              (long long)offset, text_of(want, n, b, sizeof b), (long long)t->offset);
+    if (!(op->flags & ET_OPF_VIEW))
+        check_costs(op, &call, t->says);
     if (t->flops)
         is_int(op->flops ? op->flops(&call) : et_desc_count(&out[0]), t->flops,
                "%s: operations counted", t->says);

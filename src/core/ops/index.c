@@ -133,7 +133,16 @@ ETI_GRADIENT(scatter_add_gradient)
     return et_graph_status(g);
 }
 
-#define INDEX_OP(op, words, backward, count)                                           \
+/* What is taken is read, the rest of operand 0 is not. */
+static int64_t
+taken_bytes(const struct et_call *call)
+{
+    size_t all = et_desc_bytes(&call->in[0]), taken = et_desc_bytes(&call->out[0]);
+    size_t index = et_desc_bytes(&call->in[1]);
+    return (int64_t)(index + (taken < all ? taken : all) + taken);
+}
+
+#define INDEX_OP(op, words, backward, count, moved)                                    \
     const struct et_op et_op_##op = {                                                  \
         .name = #op,                                                                   \
         .summary = words,                                                              \
@@ -145,12 +154,16 @@ ETI_GRADIENT(scatter_add_gradient)
         .infer = op##_infer,                                                           \
         .gradient = backward,                                                          \
         .flops = count,                                                                \
+        .bytes = moved,                                                                \
     };
-INDEX_OP(take, "slices chosen along an axis", take_gradient, eti_flops_none)
-INDEX_OP(take_grad, "slices added to where they were taken", NULL, eti_flops_operand)
-INDEX_OP(gather, "elements chosen along an axis", gather_gradient, eti_flops_none)
+INDEX_OP(take, "slices chosen along an axis", take_gradient, eti_flops_none,
+         taken_bytes)
+INDEX_OP(take_grad, "slices added to where they were taken", NULL, eti_flops_operand,
+         NULL)
+INDEX_OP(gather, "elements chosen along an axis", gather_gradient, eti_flops_none,
+         taken_bytes)
 INDEX_OP(scatter_add, "elements added to chosen places along an axis",
-         scatter_add_gradient, eti_flops_operand)
+         scatter_add_gradient, eti_flops_operand, NULL)
 
 struct et_tensor *
 et_take(struct et_graph *g, struct et_tensor *x, struct et_tensor *index, int axis)
