@@ -82,6 +82,15 @@ struct et_device_sensors {
     double slowed;       /* bits of enum et_device_slowed */
 };
 
+/* The most that a device can do in a second, at its highest clocks. No kernel reaches
+ * it: time computed from it is the least there can be. 0 = not known. */
+struct et_device_peak {
+    double bytes; /* read from and written to its memory */
+    double plain; /* FLOP of loops in f32; a multiply-add counts as two */
+    double product[ET_DTYPE_COUNT]; /* FLOP of products and convolutions (the ops with
+                                       ET_OPF_PRODUCT), by the dtype of their operands */
+};
+
 /* What the pool behind alloc has taken from the device, bytes. */
 struct et_device_pool {
     size_t used, peak_used;         /* in blocks, with what rounding adds */
@@ -161,6 +170,8 @@ struct et_device_table {
     /* Optional. Reads the sensors, in 0.1 to 5 ms; the first time opens them. ENOTSUP
      * where there are none, EDEVICE where the device is lost. */
     et_status (*sensors)(struct et_device_handle *, struct et_device_sensors *);
+    /* Optional. As the options now are. NULL: nothing of it is known. */
+    void (*peak)(struct et_device_handle *, struct et_device_peak *);
     /* Optional. ENOTSUP where the device knows no such option. NULL: it knows none, and
      * gives the same bits each time. */
     et_status (*set)(struct et_device_handle *, enum et_device_option, int value);

@@ -286,6 +286,34 @@ test_sentences(void)
     is_int(torn, 0, "of failures in two threads one is told, and whole");
 }
 
+/* ---- what the device can do at most ---- */
+
+/* The simulator says 3 multiprocessors of capability 9.0 at 1 GHz, and 5120 bits of
+ * memory at 1 GHz. */
+static void
+test_peak(void)
+{
+    struct et_device_peak p;
+    gpu->peak(handle, &p);
+    is_near(p.bytes, 2 * 1e9 * 5120 / 8, 1, "memory: two bits a clock and line");
+    is_near(p.product[ET_BF16], 3 * 4096e9, 1, "bf16 products: 4096 FLOP a clock each");
+    is_near(p.product[ET_F16], 3 * 4096e9, 1, "f16 products likewise");
+    is_near(p.plain, 3 * 256e9, 1, "f32 outside of tensor cores: 256");
+    is_near(p.product[ET_F32], 3 * 256e9, 1, "f32 products are such");
+    is_near(p.product[ET_I32], 0, 0, "integers have no rate");
+    gpu->set(handle, ET_DEVICE_TF32, 1);
+    gpu->peak(handle, &p);
+    is_near(p.product[ET_F32], 3 * 2048e9, 1, "until they may round to TF32");
+    gpu->set(handle, ET_DEVICE_TF32, 0);
+
+    gpusim_fault("cudaDeviceGetAttribute=1@1+");
+    gpu->peak(handle, &p);
+    gpusim_fault(NULL);
+    ok(p.bytes == 0 && p.plain == 0 && p.product[ET_BF16] == 0,
+       "a driver that does not tell its clocks: nothing is known");
+    ok(cudaGetLastError() == cudaSuccess, "and no later call reports it");
+}
+
 int
 main(void)
 {
@@ -301,6 +329,7 @@ main(void)
     test_masked();
     test_settled();
     test_sentences();
+    test_peak();
     gpu->close(handle);
     return done();
 }

@@ -132,6 +132,10 @@ void *etk_new(size_t size);
 /* What closes what the kernels opened; nothing where they did not. */
 void etk_blas_close(struct et_device_handle *d);
 
+/* ---- what it can do at most (peak.c) ---- */
+
+void etk_peak(struct et_device_handle *d, struct et_device_peak *out);
+
 /* ---- sensors (nvml.c) ---- */
 
 /* The table's sensors. */

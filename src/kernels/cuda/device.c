@@ -602,6 +602,7 @@ et_device_module(void)
         .memory_free = cuda_memory_free,
         .pool = cuda_pool,
         .sensors = etk_nvml_read,
+        .peak = etk_peak,
         .set = cuda_set,
         .why = etk_why,
     };
