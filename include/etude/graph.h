@@ -91,6 +91,7 @@ struct et_plan_info {
     int64_t flops;          /* one run */
     int64_t moved_bytes;    /* operands read and written, one run */
     int nodes, kernels;     /* before and after the passes */
+    double least_seconds;   /* one run at the device's peaks (device.h); 0 = not known */
 };
 /* Plans what et_eval would run, and runs nothing. */
 ET_NODISCARD et_status et_plan(struct et_graph *g, struct et_tensor *const *want, int n,

@@ -48,6 +48,7 @@ enum {
     ET_OPF_EFFECT = 4,      /* writes a leaf: never dead */
     ET_OPF_IN_PLACE = 8,    /* output 0 may be operand 0, of the same description */
     ET_OPF_STRIDED = 16,    /* kernels write outputs of any strides */
+    ET_OPF_PRODUCT = 32,    /* sums of products: what matrix units are for */
 };
 
 /* What one op is: facts and rules, device-free. Attributes not listed are none. */
@@ -73,7 +74,7 @@ struct et_op {
 
     /* Floating-point operations of one run. (optional: one per output element) */
     int64_t (*flops)(const struct et_call *call);
-    /* Bytes read and written by one run. (optional: all operands and results) */
+    /* Bytes read and written by one run. (optional: all operands and results, once) */
     int64_t (*bytes)(const struct et_call *call);
 };
 

@@ -4,7 +4,8 @@
  * goes: lower.c (what is reachable, its signature, and as a list of steps
  * on values), fuse_cast.c, fuse_parts.c, fuse_norm.c, fuse_residual.c, fuse_sum.c,
  * fuse_epilogue.c and fuse_elementwise.c (rewrite the steps), place.c (where each value
- * lies), plan.c (kernels and addresses), eval.c (cache and replay). */
+ * lies), cost.c (what each step computes and moves), plan.c (kernels and addresses),
+ * eval.c (cache and replay). */
 #ifndef ETI_GRAPH_IMPL_H
 #define ETI_GRAPH_IMPL_H
 
@@ -147,6 +148,8 @@ struct eti_step {
     int *out; /* values; -1 = nobody wants it */
     bool commit; /* writes a leaf: out[0] is a value that is the leaf */
     bool once;   /* its result never changes: it runs with the plan's first run alone */
+    int64_t flops, bytes;     /* of one run: cost.c */
+    struct et_kernel *kernel; /* the plan's, while it is made; NULL: none yet, or none */
 };
 
 struct eti_ir {
@@ -198,6 +201,23 @@ void eti_sort(struct eti_ir *ir);
 /* Decides where every value lies; fills slab and output sizes. */
 et_status eti_place(struct eti_ir *ir, size_t *slab, size_t *output);
 
+/* S as a call. DESC has room for its operands and results, to which it points. */
+struct et_call eti_step_call(const struct eti_ir *ir, const struct eti_step *s,
+                             struct et_desc *desc);
+/* What each step computes and moves, once its values have their places. ENOMEM. */
+et_status eti_count_costs(struct eti_ir *ir);
+/* Is S, its costs counted, a kernel of every run? */
+bool eti_step_runs(const struct eti_step *s);
+/* What DEV can do at most: as its module says, or ETUDE_ROOFLINE. EINVAL: that variable
+ * cannot be read. */
+et_status eti_device_peak(struct et_ctx *cx, struct et_device *dev,
+                          struct et_device_peak *out);
+/* The longer of the times for S's bytes and FLOPs, as far as they are known: the least
+ * it can take. BOUND: which of the rates that is, "memory", "plain" or a product's
+ * dtype; "-" and 0 seconds where nothing is known. */
+double eti_least_seconds(const struct et_device_peak *peak, const struct eti_ir *ir,
+                         const struct eti_step *s, const char **bound);
+
 void eti_ir_free(struct et_graph *g);
 /* Frees what can be made again: slab, workspace, and plans but KEEP that this step has
  * not run (the results of those it has run may still be read). Between evaluations. */
@@ -211,13 +231,18 @@ void eti_plan_free(struct et_graph *g, struct eti_plan *p);
 bool eti_plan_matches(const struct eti_plan *p, const uint64_t key[2]);
 uint64_t eti_plan_last_use(const struct eti_plan *p);
 void eti_plan_info(const struct eti_plan *p, struct et_plan_info *info);
+/* Bytes that pack S moves: parts that lie elsewhere, and the gaps. 0: it is no kernel. */
+int64_t eti_pack_bytes(const struct eti_ir *ir, const struct eti_step *s);
+/* The same of a pad. */
+int64_t eti_pad_bytes(const struct eti_ir *ir, const struct eti_step *s);
 /* Binds the leaves of IR, runs all kernels, and gives WANT their addresses. P has been
  * made or reserved last. */
 et_status eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
                        struct et_tensor *const *want, int n);
 
 void eti_dump_graph(const struct et_graph *g);
-void eti_dump_plan(const struct eti_ir *ir);
+/* Steps of IR, whose costs are counted, with the kernels that are prepared. */
+void eti_dump_plan(const struct eti_ir *ir, const struct et_device_peak *peak);
 void eti_dump_memory(const struct eti_ir *ir, size_t slab, size_t output);
 
 /* ETUDE_EAGER: computes NODE now. */

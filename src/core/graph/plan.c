@@ -229,7 +229,7 @@ add_collective(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
  */
 static et_status
 add_kernel(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
-           const struct et_op *op, const struct et_call *call,
+           struct eti_step *s, const struct et_call *call,
            const struct address *address)
 {
     char why[512] = "";
@@ -246,30 +246,25 @@ add_kernel(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
         char text[128] = "no operands";
         if (call->n_in)
             et_desc_text(&call->in[0], text, sizeof text);
-        return ET_FAIL(g->cx, status, "%s of %s on %s: %s", op->name, text,
+        return ET_FAIL(g->cx, status, "%s of %s on %s: %s", s->op->name, text,
                        g->dev->table->name, why[0] ? why : et_status_name(status));
     }
     if (workspace > p->info.workspace_bytes)
         p->info.workspace_bytes = workspace;
-    p->info.flops += op->flops     ? op->flops(call)
-                     : call->n_out ? et_desc_count(&call->out[0])
-                                   : 0;
-    ET_TRY(add_item(g, p, RUN_KERNEL, kernel, op->name));
-    for (int i = 0; i < call->n_in + call->n_out; i++) {
-        const struct et_desc *d =
-            i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
-        if (!op->bytes && d->dtype)
-            p->info.moved_bytes += (int64_t)et_desc_bytes(d);
-        ET_TRY(add_operand(g, p, address[i], d, i >= call->n_in));
-    }
-    p->info.moved_bytes += op->bytes ? op->bytes(call) : 0;
+    ET_TRY(add_item(g, p, RUN_KERNEL, kernel, s->op->name));
+    s->kernel = kernel;
+    for (int i = 0; i < call->n_in + call->n_out; i++)
+        ET_TRY(add_operand(
+            g, p, address[i],
+            i < call->n_in ? &call->in[i] : &call->out[i - call->n_in], i >= call->n_in));
+    p->info.flops += s->flops;
+    p->info.moved_bytes += s->bytes;
     p->info.kernels++;
     return ET_OK;
 }
 
 static et_status
-add_step(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir,
-         const struct eti_step *s)
+add_step(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, struct eti_step *s)
 {
     int n = s->n_in + s->n_out;
     struct et_desc *desc = eti_arena_alloc(ir->arena, (size_t)n * sizeof *desc + 1);
@@ -277,50 +272,36 @@ add_step(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir,
         eti_arena_alloc(ir->arena, (size_t)n * sizeof *address + 1);
     if (!desc || !address)
         return ET_ENOMEM;
+    const struct et_call call = eti_step_call(ir, s, desc);
     for (int i = 0; i < n; i++) {
         int value = i < s->n_in ? s->in[i] : s->out[i - s->n_in];
-        if (value < 0)
-            continue;
-        desc[i] = ir->value[value].desc;
-        address[i] = locate(ir, value);
+        if (value >= 0)
+            address[i] = locate(ir, value);
     }
-    const struct et_call call = {
-        .op = s->op->id,
-        .n_in = s->n_in,
-        .n_out = s->n_out,
-        .attr = s->attr,
-        .attr_size = s->attr_size,
-        .in = desc,
-        .out = desc + s->n_in,
-    };
-    return add_kernel(g, p, ir, s->op, &call, address);
+    return add_kernel(g, p, ir, s, &call, address);
 }
 
 /* A pad whose operand lies in its place is left with the border. */
-static et_status
-add_pad(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir,
-        const struct eti_step *s)
+int64_t
+eti_pad_bytes(const struct eti_ir *ir, const struct eti_step *s)
 {
     struct address from = locate(ir, s->in[0]), to = locate(ir, s->out[0]);
-    const struct et_desc *x = &ir->value[s->in[0]].desc, *y = &ir->value[s->out[0]].desc;
-    int64_t before = p->info.moved_bytes;
-    ET_TRY(add_step(g, p, ir, s));
-    if (from.base == to.base && from.binding == to.binding && from.offset == to.offset)
-        p->info.moved_bytes =
-            before + (int64_t)et_desc_bytes(y) - (int64_t)et_desc_bytes(x);
-    return ET_OK;
+    int64_t x = (int64_t)et_desc_bytes(&ir->value[s->in[0]].desc);
+    int64_t y = (int64_t)et_desc_bytes(&ir->value[s->out[0]].desc);
+    bool in_place = from.base == to.base && from.binding == to.binding &&
+                    from.offset == to.offset;
+    return in_place ? y - x : y + x;
 }
 
 /* A pack whose parts lie in their places, as place.c makes them, is left with the gaps;
  * one without gaps is nothing. */
-static et_status
-add_pack(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir,
-         const struct eti_step *s)
+int64_t
+eti_pack_bytes(const struct eti_ir *ir, const struct eti_step *s)
 {
     const struct et_pack_attr *attr = s->attr;
     struct address flat = locate(ir, s->out[0]);
     size_t size = et_dtype_size(ir->value[s->out[0]].desc.dtype);
-    int64_t gaps = attr->total, copied = 0, before = p->info.moved_bytes;
+    int64_t gaps = attr->total, copied = 0;
     for (int i = 0; i < s->n_in; i++) {
         if (s->in[i] < 0)
             continue;
@@ -331,11 +312,7 @@ add_pack(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir,
             copied += count;
         gaps -= count;
     }
-    if (gaps == 0 && copied == 0)
-        return ET_OK;
-    ET_TRY(add_step(g, p, ir, s));
-    p->info.moved_bytes = before + (gaps + 2 * copied) * (int64_t)size;
-    return ET_OK;
+    return (gaps + 2 * copied) * (int64_t)size;
 }
 
 /* What runs once comes first, and is no part of what a run costs. */
@@ -357,16 +334,12 @@ fill(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, int n_values)
     ET_TRY(eti_inputs_new(g->cx, ir->n_bindings, &p->inputs));
     ET_TRY(add_constants(g, p, ir));
     for (int i = 0; i < ir->n_steps; i++) {
-        const struct eti_step *s = &ir->step[i];
+        struct eti_step *s = &ir->step[i];
         if (!s->op || s->once)
             continue;
-        if (s->op->id == ET_OP_pack && s->out[0] >= 0)
-            ET_TRY(add_pack(g, p, ir, s));
-        else if (s->op->id == ET_OP_pad)
-            ET_TRY(add_pad(g, p, ir, s));
-        else if (s->op->id == ET_OP_all_reduce)
+        if (s->op->id == ET_OP_all_reduce)
             ET_TRY(add_collective(g, p, ir, s));
-        else
+        else if (eti_step_runs(s))
             ET_TRY(add_step(g, p, ir, s));
     }
     ET_TRY(await_collectives(g, p, p->collectives.n));
@@ -387,6 +360,17 @@ fill(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, int n_values)
     if (g->dry)
         return g->dev->table->fill(g->dev->handle, p->output, 0, output, NULL);
     return ET_OK;
+}
+
+static double
+least_seconds(const struct eti_ir *ir, const struct et_device_peak *peak)
+{
+    double seconds = 0;
+    const char *bound;
+    for (int i = 0; i < ir->n_steps; i++)
+        if (eti_step_runs(&ir->step[i]))
+            seconds += eti_least_seconds(peak, ir, &ir->step[i], &bound);
+    return seconds;
 }
 
 static et_status
@@ -477,8 +461,12 @@ eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
     if (status == ET_OK)
         status = eti_place(ir, &p->info.slab_bytes, &p->info.output_bytes);
     size_t output = p->info.output_bytes;
-    if (status == ET_OK && (g->dump & ETI_DUMP_PLAN))
-        eti_dump_plan(ir);
+    struct et_device_peak peak;
+    if (status == ET_OK)
+        status = eti_device_peak(g->cx, g->dev, &peak);
+    if (status == ET_OK)
+        status = eti_count_costs(ir);
+    bool counted = status == ET_OK;
     if (status == ET_OK && (g->dump & ETI_DUMP_MEMORY))
         eti_dump_memory(ir, p->info.slab_bytes, output);
     if (status == ET_OK)
@@ -487,6 +475,10 @@ eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
         status = fill(g, p, ir, n_values);
     if (status == ET_OK)
         status = check_room(g, &p->info, 0);
+    if (status == ET_OK)
+        p->info.least_seconds = least_seconds(ir, &peak);
+    if (counted && (g->dump & ETI_DUMP_PLAN))
+        eti_dump_plan(ir, &peak);
     if (status == ET_OK)
         status = eti_plan_reserve(g, p);
     if (status != ET_OK) {

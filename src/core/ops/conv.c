@@ -201,6 +201,7 @@ ETI_GRADIENT(conv2d_grad_input_gradient)
         .max_in = most,                                                                \
         .n_out = 1,                                                                    \
         .attr_size = sizeof(struct et_conv2d_attr),                                    \
+        .flags = ET_OPF_PRODUCT,                                                       \
         .infer = op##_infer,                                                           \
         .gradient = backward,                                                          \
         .flops = op##_flops,                                                           \

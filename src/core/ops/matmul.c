@@ -120,6 +120,7 @@ const struct et_op et_op_matmul = {
     .max_in = 3,
     .n_out = 1,
     .attr_size = sizeof(struct et_matmul_attr),
+    .flags = ET_OPF_PRODUCT,
     .infer = matmul_infer,
     .gradient = matmul_gradient,
     .flops = matmul_flops,
@@ -178,6 +179,7 @@ const struct et_op et_op_matmul_fused = {
     .max_in = 4,
     .n_out = 2,
     .attr_size = sizeof(struct et_matmul_fused_attr),
+    .flags = ET_OPF_PRODUCT,
     .infer = matmul_fused_infer,
     .flops = matmul_flops,
 };

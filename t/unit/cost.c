@@ -1,0 +1,265 @@
+/* What a plan says of its cost: FLOPs, bytes and the least time of each kernel, their
+ * sums, and the rates they are read against. Nothing here is run: graphs are dry. */
+#include "etude/etude.h"
+#include "t/tap.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct et_ctx *cx;
+static struct et_device *dev;
+static struct et_graph *g;
+static char dump[1 << 15];
+static struct et_tensor *leaves[32];
+static int n_leaves;
+
+static void
+note(void *data, enum et_log_level level, const char *text)
+{
+    size_t n = strlen(dump);
+    (void)data;
+    (void)level;
+    snprintf(dump + n, sizeof dump - n, "%s\n", text);
+}
+
+static struct et_tensor *
+leaf(const char *name, enum et_dtype dtype, int64_t rows, int64_t columns)
+{
+    struct et_tensor *t;
+    const int64_t shape[] = {rows, columns};
+    if (et_tensor_new(cx, dev, dtype, 2, shape, ET_ROW_MAJOR, name, &t) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    if (n_leaves == sizeof leaves / sizeof *leaves)
+        bail("more leaves than there is room for");
+    return leaves[n_leaves++] = t;
+}
+
+/* A line of the dump, or of its table by operation. */
+struct cost {
+    int first; /* step, or count */
+    double mb, gflop, us;
+    char bound[16];
+};
+
+static bool
+read_cost(const char *line, struct cost *c)
+{
+    char per_byte[16], us[16];
+    *c = (struct cost){.bound = ""};
+    bool whole = sscanf(line, "%d %lf %lf %15s %15s %15s", &c->first, &c->mb, &c->gflop,
+                        per_byte, us, c->bound) == 6;
+    c->us = strcmp(us, "-") == 0 ? NAN : strtod(us, NULL);
+    return whole;
+}
+
+/* Of the only kernel OP in the dump; its line ends with the name. */
+static struct cost
+cost_of(const char *op)
+{
+    struct cost c = {.mb = NAN, .gflop = NAN, .us = NAN};
+    char name[64];
+    snprintf(name, sizeof name, "  %s\n", op);
+    const char *end = strstr(dump, name), *at = end;
+    while (at && at > dump && at[-1] != '\n')
+        at--;
+    if (!at || !read_cost(at, &c))
+        diag("no line of %s in\n%s", op, dump);
+    return c;
+}
+
+/* Plans Y in a new graph; the dump is what it said. */
+static struct et_plan_info
+plan_of(struct et_tensor *y)
+{
+    struct et_plan_info info = {0};
+    dump[0] = '\0';
+    if (et_plan(g, &y, 1, &info) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    et_graph_reset(g);
+    return info;
+}
+
+static void
+is_cost(const char *op, double mb, double gflop, const char *says)
+{
+    struct cost c = cost_of(op);
+    if (!ok(fabs(c.mb - mb) < 6e-4 && fabs(c.gflop - gflop) < 6e-4, "%s", says))
+        diag("%g MB, %g GFLOP; wanted %g, %g", c.mb, c.gflop, mb, gflop);
+}
+
+/* ---- what is counted ---- */
+
+static void
+test_counts(void)
+{
+    struct et_tensor *x = leaf("x", ET_F32, 1000, 500),
+                     *w = leaf("w", ET_F32, 500, 200);
+    struct et_tensor *a = leaf("a", ET_F32, 1000, 1000);
+    struct et_tensor *b = leaf("b", ET_F32, 1000, 1000);
+    struct et_tensor *row = leaf("row", ET_F32, 1, 1000);
+    struct et_tensor *table = leaf("table", ET_F32, 50000, 100);
+    struct et_tensor *index = leaf("index", ET_I32, 10, 100);
+
+    plan_of(et_matmul(g, x, w, false, false));
+    is_cost("matmul", 3.2, 0.2, "a product: both operands, the result, 2 m k n");
+    plan_of(et_tanh(g, et_mul(g, et_exp(g, a), b)));
+    is_cost("fused", 12, 0.003, "a chain: what it reads and writes, not what it keeps");
+    plan_of(et_mul(g, a, a));
+    is_cost("mul", 8, 0.001, "an operand that is there twice is read once");
+    plan_of(et_mul(g, a, et_expand(g, row, 2, (const int64_t[]){1000, 1000})));
+    is_cost("mul", 8.004, 0.001, "one that repeats along an axis counts as it lies");
+    plan_of(et_take(g, table, index, 0));
+    is_cost("take", 0.804, 0, "of a table only the rows that are taken");
+    plan_of(et_take(g, leaf("small", ET_F32, 10, 100), index, 0));
+    is_cost("take", 0.408, 0, "and no more than there are");
+    plan_of(et_sum(g, a, 1u << 1, false));
+    is_cost("sum", 4.004, 0.001, "a sum: what it reads");
+}
+
+static void
+test_sums(void)
+{
+    struct et_tensor *x = leaf("x", ET_F32, 1000, 1000);
+    struct et_tensor *w =
+        leaf("a rather long name of a parameter of layer twelve", ET_F32, 1000, 1000);
+    struct et_tensor *h = x;
+    for (int i = 0; i < 3; i++)
+        h = et_relu(g, et_add_scalar(g, et_matmul(g, h, w, false, false), 1));
+    struct et_plan_info info = plan_of(et_softmax(g, h, 1));
+    struct cost c, sum = {0}, ops = {0}, all = {0};
+    int kernels = 0, width = 0;
+    bool table = false;
+    for (char *at = dump, *end; (end = strchr(at, '\n')); at = end + 1) {
+        *end = '\0';
+        width = (int)strlen(at) > width ? (int)strlen(at) : width;
+        table = table || strncmp(at, " count", 6) == 0;
+        if (at[8] == ' ' && at[12] == ' ' && strchr("[{", at[13]))
+            continue;
+        if (!read_cost(at, &c))
+            continue;
+        struct cost *to = strstr(at, "all kernels") ? &all : table ? &ops : &sum;
+        to->first += table ? c.first : 1;
+        to->mb += c.mb;
+        to->gflop += c.gflop;
+        to->us += c.us;
+        kernels += !table;
+    }
+    is_int(kernels, info.kernels, "each kernel has a line");
+    is_int(all.first, info.kernels, "all of them are in the sum");
+    is_int(ops.first, info.kernels, "and in the table by operation");
+    ok(fabs(all.mb - sum.mb) < 0.01 && fabs(ops.mb - sum.mb) < 0.01 &&
+           fabs(all.mb - (double)info.moved_bytes / 1e6) < 0.001,
+       "the sum of bytes is that of the lines, and the plan's (%g, %g MB)", all.mb,
+       sum.mb);
+    ok(fabs(all.gflop - sum.gflop) < 0.01 && fabs(ops.gflop - sum.gflop) < 0.01 &&
+           fabs(all.gflop - (double)info.flops / 1e9) < 0.001,
+       "so is that of FLOPs (%g, %g G)", all.gflop, sum.gflop);
+    ok(fabs(all.us - sum.us) < 0.1 && fabs(all.us - info.least_seconds * 1e6) < 0.01,
+       "and that of the least times (%g, %g us)", all.us, sum.us);
+    ok(width > 60 && width <= 87, "lines fit on a terminal (%d columns)", width);
+}
+
+/* ---- what it is read against ---- */
+
+static void
+test_rates(void)
+{
+    struct et_tensor *x = leaf("x", ET_F32, 1000, 500),
+                     *w = leaf("w", ET_F32, 500, 200);
+    struct et_tensor *low = leaf("low", ET_BF16, 1000, 500);
+    struct et_tensor *low_w = leaf("low w", ET_BF16, 500, 200);
+    struct cost c;
+
+    setenv("ETUDE_ROOFLINE", "memory=1e9,f32=1e12,bf16=1e10,plain=1e6", 1);
+    struct et_plan_info info = plan_of(et_matmul(g, x, w, false, false));
+    c = cost_of("matmul");
+    ok(fabs(c.us - 3200) < 0.01 && strcmp(c.bound, "memory") == 0,
+       "a kernel takes as long as its bytes (%g us, %s)", c.us, c.bound);
+    ok(fabs(info.least_seconds - 0.0032) < 1e-9, "so the plan says (%g s)",
+       info.least_seconds);
+    ok(strstr(dump, "peaks of ETUDE_ROOFLINE: memory 0.001 TB/s,"),
+       "it names the rates");
+    plan_of(et_matmul(g, low, low_w, false, false));
+    c = cost_of("matmul");
+    ok(fabs(c.us - 20000) < 0.01 && strcmp(c.bound, "bf16") == 0,
+       "or as its FLOPs, at the rate of its dtype (%g us, %s)", c.us, c.bound);
+    plan_of(et_exp(g, x));
+    c = cost_of("exp");
+    ok(fabs(c.us - 500000) < 0.01 && strcmp(c.bound, "plain") == 0,
+       "what is no product has a rate of its own (%g us, %s)", c.us, c.bound);
+
+    setenv("ETUDE_ROOFLINE", "f32=1e12", 1);
+    plan_of(et_tanh(g, x));
+    ok(isnan(cost_of("tanh").us), "where a rate is not known there is no time");
+
+    unsetenv("ETUDE_ROOFLINE");
+    info = plan_of(et_square(g, x));
+    is_cost("square", 4, 0.001, "a device that knows no rates has bytes and FLOPs");
+    ok(isnan(cost_of("square").us) && info.least_seconds == 0, "and no least time");
+    ok(strstr(dump, "peaks of ref: not known"), "which it says");
+}
+
+static void
+test_nonsense(void)
+{
+    static const char *const wrong[] = {
+        "4e12",
+        "memory",
+        "memory=",
+        "memory=fast",
+        "memory=-1",
+        "memory=0",
+        "memory=1e9x",
+        "i32=1e9",
+        "none=1",
+        "memory=nan",
+        "memory=1e999",
+        "memory=1e9,,",
+        "memory=1e9 bf16=1",
+        "mem=1",
+        ",",
+    };
+    struct et_tensor *x = leaf("x", ET_F32, 10, 10);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct et_plan_info info;
+        struct et_tensor *y = et_sqrt(g, x);
+        setenv("ETUDE_ROOFLINE", wrong[i], 1);
+        et_status status = et_plan(g, &y, 1, &info);
+        ok(status == ET_EINVAL &&
+               strstr(et_error_get(cx)->message, "ETUDE_ROOFLINE: cannot read"),
+           "ETUDE_ROOFLINE=%s is refused", wrong[i]);
+        et_error_clear(cx);
+        et_graph_reset(g);
+    }
+    unsetenv("ETUDE_ROOFLINE");
+    plan_of(et_sqrt(g, x));
+    ok(strstr(dump, "sqrt"), "afterwards the same is planned");
+}
+
+int
+main(void)
+{
+    setenv("ETUDE_DUMP", "plan", 1);
+    unsetenv("ETUDE_ROOFLINE");
+    if (et_ctx_new(&cx) != ET_OK || et_device_open(cx, "ref", 0, 1, &dev) != ET_OK ||
+        et_graph_new(cx, dev, &g) != ET_OK)
+        bail("no graph");
+    et_ctx_set_log(cx, ET_LOG_INFO, note, NULL);
+    et_graph_set_dry(g, true);
+    test_counts();
+    setenv("ETUDE_ROOFLINE", "memory=1e9,f32=1e12,plain=1e12", 1);
+    test_sums();
+    test_rates();
+    test_nonsense();
+    et_graph_free(&g);
+    while (n_leaves > 0)
+        et_tensor_free(&leaves[--n_leaves]);
+    et_device_close(&dev);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing leaks");
+    et_ctx_free(&cx);
+    return done();
+}
