@@ -232,8 +232,10 @@ set_precision(struct bench *b, const char *name)
 {
     if (strcmp(name, "amp_bf16") == 0) {
         must(cx, et_graph_set_low_dtype(b->g, ET_BF16));
+        must(cx, et_param_space_shadow(b->space, ET_BF16));
     } else if (strcmp(name, "amp_fp16") == 0) {
         must(cx, et_graph_set_low_dtype(b->g, ET_F16));
+        must(cx, et_param_space_shadow(b->space, ET_F16));
         b->scaler.scale = new_number(b, "loss scale", 65536);
         b->scaler.clean = new_number(b, "clean steps", 0);
     } else if (strcmp(name, "tf32") == 0) {
