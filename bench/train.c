@@ -16,6 +16,10 @@
  *              peak_bytes (most device memory ever in use)
  *   proof N    the same, and of the last step grad_norm, before clipping, and
  *              param_norm, after the update
+ *   plan 1     the next step's plan, which does not run:  kernels, flops, bytes,
+ *              slab_bytes (intermediates), least_seconds (at the device's peaks, or
+ *              those of ETUDE_ROOFLINE; 0 = not known). With ETUDE_DUMP=plan the
+ *              kernels one by one, on standard error
  * Ends at end of input. Step k trains on batch k mod 8. A batch is a hash of its number
  * and the index, the same in bench/peer.py, and lies on the device: pixels are uniform
  * with variance 1, tokens and labels uniform. */
@@ -323,8 +327,9 @@ settle_scale(struct bench *b, struct et_tensor *flat)
     return skip;
 }
 
+/* Builds step K, all but running it. */
 static void
-step(struct bench *b, int k, bool proof)
+build(struct bench *b, int k, bool proof)
 {
     struct et_graph *g = b->g;
     struct et_forward f = {.g = g, .training = true};
@@ -348,9 +353,30 @@ step(struct bench *b, int k, bool proof)
     if (b->clip > 0)
         flat = et_apply_gradient_clipping(g, flat, b->space, ET_CLIP_NORM, b->clip, 0);
     must(cx, et_optimizer_update(g, b->opt, flat, NULL, skip));
-    must(cx, et_eval(g, NULL, 0));
+}
+
+static void
+step(struct bench *b, int k, bool proof)
+{
+    build(b, k, proof);
+    must(cx, et_eval(b->g, NULL, 0));
     et_optimizer_done(b->opt, false);
-    et_graph_reset(g);
+    et_graph_reset(b->g);
+}
+
+static void
+plan(struct bench *b, int k)
+{
+    struct et_plan_info info;
+    build(b, k, false);
+    must(cx, et_plan(b->g, NULL, 0, &info));
+    et_graph_abandon(b->g);
+    et_graph_reset(b->g);
+    printf("{\"kernels\": %d, \"flops\": %lld, \"bytes\": %lld, \"slab_bytes\": %zu, "
+           "\"least_seconds\": %.9g}\n",
+           info.kernels, (long long)info.flops, (long long)info.moved_bytes,
+           info.slab_bytes, info.least_seconds);
+    fflush(stdout);
 }
 
 static double
@@ -427,13 +453,18 @@ main(int argc, char **argv)
     set_precision(&b, s.precision);
     char line[64], word[16];
     long long steps;
-    for (int64_t done = 0; fgets(line, sizeof line, stdin); done += steps) {
-        if (sscanf(line, "%15s %lld", word, &steps) != 2 || steps < 1 ||
-            (strcmp(word, "run") != 0 && strcmp(word, "proof") != 0)) {
+    for (int64_t done = 0; fgets(line, sizeof line, stdin);) {
+        bool whole = sscanf(line, "%15s %lld", word, &steps) == 2 && steps >= 1;
+        if (whole && strcmp(word, "plan") == 0 && steps == 1) {
+            plan(&b, (int)(done % BATCHES));
+            continue;
+        }
+        if (!whole || (strcmp(word, "run") != 0 && strcmp(word, "proof") != 0)) {
             fprintf(stderr, "train: not understood: %s", line);
             return 1;
         }
-        answer(&b, done, steps, word[0] == 'p');
+        answer(&b, done, steps, strcmp(word, "proof") == 0);
+        done += steps;
     }
     return 0;
 }

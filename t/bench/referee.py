@@ -226,10 +226,30 @@ m = work.matmul(3, 5, 7)
 same((m["flops"], m["bytes"]), (210, 2 * (21 + 35 + 15)), "a product's FLOPs and bytes")
 same(work.adamw(10)["bytes"], 280, "AdamW moves 28 bytes for a parameter")
 
+# ---- a plan that does not run ----
+
+train = os.path.join(build, "bench", "train")
+if not os.path.exists(train):
+    count += 1
+    print(f"ok {count} - bench/train answers with a plan # SKIP bench/train is not built")
+else:
+    command = [train, "gpt2", "2", "16", "n_layers=1", "d_model=32", "n_heads=2", "classes=64"]
+    env = dict(os.environ, ETUDE_ROOFLINE="memory=1e9,f32=1e9,plain=1e9")
+    said = [subprocess.run(command, input=text, capture_output=True, text=True, check=False,
+                           env=env).stdout.splitlines()
+            for text in ("plan 1\nproof 2\nplan 1\n", "proof 2\n", "plan 2\n")]
+    plan = json.loads(said[0][0])
+    ok(plan["kernels"] > 10 and plan["slab_bytes"] > 0, "bench/train answers with a plan")
+    least, most = sorted((plan["flops"] / 1e9, plan["bytes"] / 1e9))
+    ok(most <= plan["least_seconds"] <= least + most, "its time is that of the rates given")
+    same(said[0][2], said[0][0], "which is the same after steps")
+    norms = [json.loads(line)["param_norm"] for line in (said[0][1], said[1][0])]
+    same(norms[0], norms[1], "planning changes nothing of what is trained")
+    same(said[2], [], "of two steps there is no plan")
+
 # ---- all of it, with toys ----
 
 python = os.environ.get("PYTHON", "python3")
-train = os.path.join(build, "bench", "train")
 torch = subprocess.run([python, "-c", "import torch"], capture_output=True, check=False)
 why = ("bench/train is not built" if not os.path.exists(train) else
        "PYTHON has no torch" if torch.returncode else None)
