@@ -2,7 +2,35 @@
 # What must be true of a GPU: the tests that compare devices, with ETUDE_DEVICE in the place
 # of the processor (t/device.h). `make gpu-check` runs it on the GPU, `make check` on the
 # simulated one. Each program is one line here; what failed in it follows as comments.
-# Operands: the programs to run, whatever their length; all, where there are none.
+# Operands: the programs to run, whatever their length; all, where there are none. --list
+# prints the names of all and runs nothing (for what packs them, bench/gpu/pack.sh).
+programs() {
+    cat <<'L'
+long t/kernels/gpu
+long t/train/golden
+long t/train/eager
+long t/train/queue
+long t/train/accumulate
+long t/train/spacetime
+long t/train/scaler
+long t/train/resume
+long t/train/same
+short t/unit/apart
+long t/algorithms/blurpool
+long t/algorithms/ema
+long t/algorithms/gradient_clipping
+short t/algorithms/label_smoothing
+short t/algorithms/mixup
+long t/algorithms/progressive_resizing
+short t/algorithms/sam
+long t/algorithms/selective_backprop
+long t/algorithms/together
+L
+}
+if [ "${1:-}" = --list ]; then
+    programs | while read -r _ name; do echo "$name"; done
+    exit 0
+fi
 ET_BUILDDIR=$(cd "${ET_BUILDDIR:-.}" && pwd)
 ET_SRCDIR=$(cd "${ET_SRCDIR:-$ET_BUILDDIR/..}" && pwd)
 export ET_BUILDDIR ET_SRCDIR OMP_NUM_THREADS=1
@@ -53,26 +81,8 @@ chosen="$*"
 while read -r length name; do
     is_chosen "$length" "$name" || continue
     try "./$name"
-done <<'L'
-long t/kernels/gpu
-long t/train/golden
-long t/train/eager
-long t/train/queue
-long t/train/accumulate
-long t/train/spacetime
-long t/train/scaler
-long t/train/resume
-long t/train/same
-short t/unit/apart
-long t/algorithms/blurpool
-long t/algorithms/ema
-long t/algorithms/gradient_clipping
-short t/algorithms/label_smoothing
-short t/algorithms/mixup
-long t/algorithms/progressive_resizing
-short t/algorithms/sam
-long t/algorithms/selective_backprop
-long t/algorithms/together
+done <<L
+$(programs)
 L
 if [ "$n" -eq 0 ]; then
     echo "Bail out! none of its programs is $chosen"
