@@ -6,6 +6,7 @@
 #   FOLDER/run [PROGRAM ARGS...]     finds CUDA's libraries, then runs a program of here
 #   FOLDER/run gpu-check [PROGRAM..] t/gpu/check.t on the GPU
 #   FOLDER/run gpu-bench PART        bench/gpu/referee.py, part 1 to 5
+#   FOLDER/run first-hour PART OUT   bench/gpu/first-hour
 #
 # Programs and device modules lie in elf/ as they do in a build tree, which is how a program
 # finds its modules. lib/ has the libraries of this system that they need, but for those that
@@ -102,14 +103,14 @@ find "$folder/lib" -type f -exec chmod u+w {} + -exec "${STRIP:-strip}" --strip-
 mkdir -p "$folder/bench/cpu" "$folder/bench/gpu" "$folder/t/gpu" "$folder/t/golden"
 cp "$source"/bench/*.py "$folder/bench/"
 cp "$source"/bench/cpu/*.py "$folder/bench/cpu/"
-cp "$source"/bench/gpu/*.py "$folder/bench/gpu/"
+cp "$source"/bench/gpu/*.py "$source/bench/gpu/first-hour" "$folder/bench/gpu/"
 cp "$source/t/gpu/check.t" "$folder/t/gpu/"
 cp "$source"/t/golden/*.txt "$folder/t/golden/" # what t/train/golden compares with
 cp "$source"/recipes/*.yaml "$folder/recipes/"
 git -C "$source" describe --always --dirty >"$folder/commit" 2>/dev/null || :
 cat >"$folder/run" <<'RUN'
 #!/bin/sh
-# run gpu-check [PROGRAM...], gpu-bench PART [ARGS...] or
+# run gpu-check [PROGRAM...], gpu-bench PART [ARGS...], first-hour PART OUT [ARGS...] or
 # PROGRAM ARGS...: with CUDA's libraries where Python's packages have them, unless
 # ETUDE_CUDA_LIBS (folders, with colons) says where they are.
 top=$(cd "$(dirname "$0")" && pwd)
@@ -135,6 +136,7 @@ gpu-check)
     export ET_BUILDDIR="$top" ET_SRCDIR="$top" ETUDE_GPU_CHECK="${ETUDE_GPU_CHECK:-cuda}"
     exec sh "$top/t/gpu/check.t" "$@"
     ;;
+first-hour) exec "$python" "$top/bench/gpu/first-hour" --build "$top" --python "$python" "$@" ;;
 *) exec "$top/$what" "$@" ;;
 esac
 RUN

@@ -1,6 +1,7 @@
 /* cases.c: which cases each op has, and those of ops on single elements. */
 #include "t/kernels/families.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "kernels/ref/array.h"
@@ -400,4 +401,12 @@ cases_run(const struct et_device_table *device, struct et_device_handle *handle,
         bench_clear(&b);
     }
     etk_ref_device()->close(b.reference);
+}
+
+void
+cases_list(void)
+{
+    for (int op = 0; op < ET_OP_COUNT; op++)
+        if (families[op] != no_kernel)
+            printf("%s\n", op_name((enum et_op_id)op));
 }

@@ -11,4 +11,7 @@
 void cases_run(const struct et_device_table *device, struct et_device_handle *handle,
                enum et_dtype narrow, int n, char *const *only);
 
+/* Prints the names of the ops that have a kernel, each on a line: what ONLY may have. */
+void cases_list(void);
+
 #endif

@@ -1,6 +1,6 @@
 /* The CUDA module's kernels against the reference: on the simulator, or on the GPU with
  * ETUDE_DEVICE=cuda. Arguments: f32, bf16 or f16, what stands for f32 (default: each in
- * turn); ops to run (default: all). */
+ * turn); ops to run (default: all). --list prints the names of all and runs nothing. */
 #include <string.h>
 
 #include "etude/ctx.h"
@@ -34,6 +34,10 @@ run_deterministic(const struct et_device_table *gpu, struct et_device_handle *ha
 int
 main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        cases_list();
+        return 0;
+    }
     /* What is fastest is not asked here, and nothing kept in the user's cache. */
     setenv("ETUDE_TUNE", "0", 0);
     const char *name = getenv("ETUDE_DEVICE");
