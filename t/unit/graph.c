@@ -457,6 +457,77 @@ test_caches(void)
     et_graph_free(&g);
 }
 
+/* What is asked for twice: rows of the same numbers, views of them, parts of the result
+ * that only the second asks for. What is alike and not the same is computed twice. */
+static void
+test_same(void)
+{
+    enum { ROWS = 5, COLUMNS = 7 };
+    const int64_t shape[] = {ROWS, COLUMNS}, rows[] = {ROWS};
+    const int32_t labels[ROWS] = {3, 0, 6, 2, 2};
+    float values[ROWS * COLUMNS], got[2], once;
+    struct et_tensor *z, *target;
+    struct et_plan_info info;
+    struct et_graph *g;
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        values[i] = sinf(3 * (float)i);
+    z = leaf(values, 2, shape, ET_ROW_MAJOR);
+    if (et_tensor_new(cx, dev, ET_I32, 1, rows, ET_ROW_MAJOR, NULL, &target) != ET_OK ||
+        et_tensor_write(cx, target, labels, sizeof labels) != ET_OK ||
+        et_graph_new(cx, dev, &g) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    struct et_tensor *loss =
+        et_cross_entropy(g, et_exp(g, z), target, NULL, -100, ET_REDUCE_SUM);
+    if (et_plan(g, &loss, 1, &info) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    int alone = (int)info.kernels;
+    /* The same through a view of the same elements, doubled. */
+    struct et_tensor *e = et_exp(g, z);
+    struct et_tensor *view = et_reshape(g, et_reshape(g, e, 1, (const int64_t[]){35}), 2,
+                                        shape);
+    struct et_tensor *first = et_cross_entropy(g, e, target, NULL, -100, ET_REDUCE_SUM);
+    struct et_tensor *second =
+        et_cross_entropy(g, view, target, NULL, -100, ET_REDUCE_SUM);
+    struct et_tensor *both[] = {first, et_mul_scalar(g, second, 2)};
+    if (et_eval(g, both, 2) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    et_graph_last_plan(g, &info);
+    is_int(info.kernels, alone + 1, "a loss that is asked for twice is computed once");
+    read_into(&got[0], both[0]);
+    read_into(&got[1], both[1]);
+    if (et_eval(g, &loss, 1) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    read_into(&once, loss);
+    ok(got[0] == once && got[1] == 2 * once, "both readers have it");
+    et_graph_reset(g);
+    /* Both are asked for by name. */
+    e = et_exp(g, z);
+    both[0] = et_cross_entropy(g, e, target, NULL, -100, ET_REDUCE_SUM);
+    both[1] = et_cross_entropy(g, e, target, NULL, -100, ET_REDUCE_SUM);
+    if (et_eval(g, both, 2) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    et_graph_last_plan(g, &info);
+    is_int(info.kernels, alone, "also where the caller wants both results");
+    read_into(&got[0], both[0]);
+    read_into(&got[1], both[1]);
+    ok(got[0] == once && got[1] == once, "which are the same number");
+    et_graph_reset(g);
+    /* Another attribute, other operands. */
+    e = et_exp(g, z);
+    both[0] = et_cross_entropy(g, e, target, NULL, -100, ET_REDUCE_SUM);
+    both[1] = et_cross_entropy(g, e, target, NULL, 2, ET_REDUCE_SUM);
+    if (et_eval(g, both, 2) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    et_graph_last_plan(g, &info);
+    is_int(info.kernels, 2 * alone - 1, "one that ignores a class is another loss");
+    read_into(&got[0], both[0]);
+    read_into(&got[1], both[1]);
+    ok(got[0] == once && got[1] < once, "and another number");
+    et_graph_free(&g);
+    et_tensor_free(&z);
+    et_tensor_free(&target);
+}
+
 int
 main(void)
 {
@@ -469,6 +540,7 @@ main(void)
     test_slices();
     test_heads();
     test_pack();
+    test_same();
     test_memory();
     test_caches();
     et_device_close(&dev);

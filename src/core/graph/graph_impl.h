@@ -2,7 +2,7 @@
  *
  * Building: build.c, with the casts of mixed precision by autocast.c. Then an evaluation
  * goes: lower.c (what is reachable, its signature, and as a list of steps
- * on values), fuse_cast.c, fuse_parts.c, fuse_norm.c, fuse_residual.c, fuse_sum.c,
+ * on values), fuse_same.c, fuse_cast.c, fuse_parts.c, fuse_norm.c, fuse_residual.c, fuse_sum.c,
  * fuse_epilogue.c and fuse_elementwise.c (rewrite the steps), place.c (where each value
  * lies), cost.c (what each step computes and moves), plan.c (kernels and addresses),
  * eval.c (cache and replay). */
@@ -185,6 +185,7 @@ void eti_ir_widen(struct eti_ir *ir, struct eti_step *s, int n_in, int n_out);
  * wanted. N_VALUES entries in the arena; NULL on ENOMEM. */
 int *eti_ir_count_uses(struct eti_ir *ir);
 
+void eti_fuse_same(struct eti_ir *ir);
 void eti_fuse_cast(struct eti_ir *ir);
 void eti_fuse_parts(struct eti_ir *ir);
 void eti_fuse_norm(struct eti_ir *ir);

@@ -448,6 +448,7 @@ eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
     memcpy(p->key, ir->key, sizeof p->key);
     p->info.nodes = ir->n_nodes;
     eti_remove_dead(ir);
+    eti_fuse_same(ir);
     eti_fuse_cast(ir);
     eti_fuse_parts(ir);
     eti_fuse_norm(ir);
