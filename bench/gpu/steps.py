@@ -179,8 +179,9 @@ class Steps:
             kind = f"skipped ({row.finding})" if row.status == "skipped" else row.status
             kinds[kind] = kinds.get(kind, 0) + 1
         finding = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items(), key=lambda k: -k[1]))
-        self.add(Row(name, "failed" if bad else "ok", time.monotonic() - begin,
-                     finding or "there are none"))
+        status = ("failed" if bad or not rows else
+                  "ok" if any(row.status == "ok" for row in rows) else "skipped")
+        self.add(Row(name, status, time.monotonic() - begin, finding or "there are none"))
         for row in bad[:MANY]:
             self.add(row)
         if bad[MANY:]:

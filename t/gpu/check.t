@@ -58,7 +58,11 @@ try() {
     "$@" >"$dir/out" 2>&1
     code=$?
     passed=$(grep -c '^ok' "$dir/out")
-    if [ $code -eq 0 ]; then
+    if grep -q '^1\.\.0' "$dir/out"; then # the device answers, so nothing may skip itself
+        failures=$((failures + 1))
+        echo "not ok $n - $*: it ran nothing"
+        sed 's/^/#   /' "$dir/out" | head -n 4
+    elif [ $code -eq 0 ]; then
         echo "ok $n - $*: $passed"
     else
         failures=$((failures + 1))
