@@ -4,7 +4,7 @@
  * goes: lower.c (what is reachable, its signature, and as a list of steps
  * on values), fuse_same.c, fuse_cast.c, fuse_parts.c, fuse_norm.c, fuse_residual.c, fuse_sum.c,
  * fuse_epilogue.c and fuse_elementwise.c (rewrite the steps), place.c (where each value
- * lies), cost.c (what each step computes and moves), plan.c (kernels and addresses),
+ * lies), cost.c (what each step computes and moves), plan.c (kernels and addresses), replay.c,
  * eval.c (cache and replay). */
 #ifndef ETI_GRAPH_IMPL_H
 #define ETI_GRAPH_IMPL_H

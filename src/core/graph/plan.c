@@ -1,61 +1,13 @@
-/* plan.c: prepared kernels over fixed addresses, and running them.
+/* plan.c: prepared kernels over fixed addresses.
  *
  * A plan holds one item per kernel, and one table of operand addresses for all of them.
- * Addresses are slab, output area or a binding plus an offset; the table is filled
- * again only when the slab has moved or a binding lies elsewhere than last time
- * (inputs.h).
- * Collectives are begun and waited for between kernels (collective.h).
- * Running allocates nothing and looks nothing up. */
+ * Addresses are slab, output area or a binding plus an offset. Collectives are begun and
+ * waited for between kernels (collective.h). replay.c runs it. */
 #include "config.h"
 
 #include <string.h>
 
-#include "core/graph/capture.h"
-#include "core/graph/collective.h"
-#include "core/graph/inputs.h"
-#include "etude/span.h"
-
-enum base { BASE_NONE, BASE_SLAB, BASE_OUTPUT, BASE_BINDING };
-
-struct address {
-    enum base base;
-    int binding;
-    size_t offset; /* bytes */
-};
-
-enum kind { RUN_KERNEL, BEGIN_COLLECTIVE, AWAIT_COLLECTIVES };
-
-struct item {
-    enum kind kind;
-    struct et_kernel *kernel;
-    int ptr;        /* first entry of the address table */
-    int collective; /* BEGIN: which; AWAIT: those before it */
-    const char *name;
-};
-
-struct eti_plan {
-    uint64_t key[2];
-    uint64_t last_use;
-    struct et_plan_info info;
-    struct item *item;
-    int n_items;
-    int n_once; /* the first of them: constants, which a second run finds computed */
-    bool has_run;
-    int64_t cap_items;
-    struct address *address;
-    void **ptr; /* address resolved */
-    int n_ptr, cap_resolved;
-    int64_t cap_ptr;
-    struct address *value; /* where each value of the lowering lies */
-    int n_values;
-    struct eti_inputs inputs; /* the bindings */
-    void *slab;               /* at the last run */
-    void *output;
-    void *workspace;    /* at the last run */
-    uint64_t addresses; /* digest of ptr and workspace */
-    struct eti_recordings recordings;
-    struct eti_collectives collectives;
-};
+#include "core/graph/plan.h"
 
 void
 eti_plan_free(struct et_graph *g, struct eti_plan *p)
@@ -94,7 +46,7 @@ eti_plan_info(const struct eti_plan *p, struct et_plan_info *info)
     *info = p->info;
 }
 
-static struct address
+static struct eti_address
 locate(const struct eti_ir *ir, int value)
 {
     const struct eti_value *v = &ir->value[value];
@@ -106,11 +58,11 @@ locate(const struct eti_ir *ir, int value)
     }
     switch (v->place) {
     case ETI_IN_LEAF:
-        return (struct address){BASE_BINDING, v->into, offset};
+        return (struct eti_address){BASE_BINDING, v->into, offset};
     case ETI_IN_OUTPUT:
-        return (struct address){BASE_OUTPUT, -1, v->at + offset};
+        return (struct eti_address){BASE_OUTPUT, -1, v->at + offset};
     default:
-        return (struct address){BASE_SLAB, -1, v->at + offset};
+        return (struct eti_address){BASE_SLAB, -1, v->at + offset};
     }
 }
 
@@ -126,7 +78,7 @@ span_bytes(const struct et_desc *d)
 
 /* The next operand of the item added last: a D at A, which the item reads, or WRITES. */
 static et_status
-add_operand(struct et_graph *g, struct eti_plan *p, struct address a,
+add_operand(struct et_graph *g, struct eti_plan *p, struct eti_address a,
             const struct et_desc *d, bool writes)
 {
     if (a.base == BASE_BINDING)
@@ -138,7 +90,7 @@ add_operand(struct et_graph *g, struct eti_plan *p, struct address a,
 }
 
 static et_status
-add_item(struct et_graph *g, struct eti_plan *p, enum kind kind,
+add_item(struct et_graph *g, struct eti_plan *p, enum eti_item_kind kind,
          struct et_kernel *kernel, const char *name)
 {
     et_status status =
@@ -148,7 +100,7 @@ add_item(struct et_graph *g, struct eti_plan *p, enum kind kind,
             g->dev->table->release(kernel);
         return status;
     }
-    p->item[p->n_items++] = (struct item){kind, kernel, p->n_ptr, 0, name};
+    p->item[p->n_items++] = (struct eti_item){kind, kernel, p->n_ptr, 0, name};
     return ET_OK;
 }
 
@@ -156,7 +108,7 @@ add_item(struct et_graph *g, struct eti_plan *p, enum kind kind,
 
 /* From the first element of D at A to the last. */
 static struct eti_extent
-extent_of(const struct eti_ir *ir, struct address a, const struct et_desc *d)
+extent_of(const struct eti_ir *ir, struct eti_address a, const struct et_desc *d)
 {
     return (struct eti_extent){
         .base = (int)a.base,
@@ -181,7 +133,7 @@ await_collectives(struct et_graph *g, struct eti_plan *p, int end)
 /* Before an item that reads, or WRITES, a D at A. */
 static et_status
 await_for(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
-          struct address a, const struct et_desc *d, bool writes)
+          struct eti_address a, const struct et_desc *d, bool writes)
 {
     if (p->collectives.waited == p->collectives.n || a.base == BASE_NONE)
         return ET_OK;
@@ -195,7 +147,7 @@ add_collective(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
                const struct eti_step *s)
 {
     int value[] = {s->in[0], s->n_in > 1 ? s->in[1] : -1, s->out[0]}, index;
-    struct address at[3] = {0};
+    struct eti_address at[3] = {0};
     struct eti_extent extent[3] = {0};
     struct et_device_info info;
     et_device_get_info(g->dev, &info);
@@ -230,7 +182,7 @@ add_collective(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
 static et_status
 add_kernel(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
            struct eti_step *s, const struct et_call *call,
-           const struct address *address)
+           const struct eti_address *address)
 {
     char why[512] = "";
     for (int i = 0; i < call->n_in + call->n_out; i++) {
@@ -268,7 +220,7 @@ add_step(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, struct eti_s
 {
     int n = s->n_in + s->n_out;
     struct et_desc *desc = eti_arena_alloc(ir->arena, (size_t)n * sizeof *desc + 1);
-    struct address *address =
+    struct eti_address *address =
         eti_arena_alloc(ir->arena, (size_t)n * sizeof *address + 1);
     if (!desc || !address)
         return ET_ENOMEM;
@@ -285,7 +237,7 @@ add_step(struct et_graph *g, struct eti_plan *p, struct eti_ir *ir, struct eti_s
 int64_t
 eti_pad_bytes(const struct eti_ir *ir, const struct eti_step *s)
 {
-    struct address from = locate(ir, s->in[0]), to = locate(ir, s->out[0]);
+    struct eti_address from = locate(ir, s->in[0]), to = locate(ir, s->out[0]);
     int64_t x = (int64_t)et_desc_bytes(&ir->value[s->in[0]].desc);
     int64_t y = (int64_t)et_desc_bytes(&ir->value[s->out[0]].desc);
     bool in_place = from.base == to.base && from.binding == to.binding &&
@@ -299,13 +251,13 @@ int64_t
 eti_pack_bytes(const struct eti_ir *ir, const struct eti_step *s)
 {
     const struct et_pack_attr *attr = s->attr;
-    struct address flat = locate(ir, s->out[0]);
+    struct eti_address flat = locate(ir, s->out[0]);
     size_t size = et_dtype_size(ir->value[s->out[0]].desc.dtype);
     int64_t gaps = attr->total, copied = 0;
     for (int i = 0; i < s->n_in; i++) {
         if (s->in[i] < 0)
             continue;
-        struct address part = locate(ir, s->in[i]);
+        struct eti_address part = locate(ir, s->in[i]);
         int64_t count = et_desc_count(&ir->value[s->in[i]].desc);
         if (part.base != flat.base || part.binding != flat.binding ||
             part.offset != flat.offset + (size_t)attr->offset[i] * size)
@@ -487,155 +439,5 @@ eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
         return status;
     }
     *out = p;
-    return ET_OK;
-}
-
-/* Where kernels find what lies at A. */
-static void *
-resolve(const struct eti_plan *p, struct address a)
-{
-    switch (a.base) {
-    case BASE_SLAB:
-        return (char *)p->slab + a.offset;
-    case BASE_OUTPUT:
-        return (char *)p->output + a.offset;
-    case BASE_BINDING:
-        return eti_input_address(&p->inputs, a.binding, a.offset);
-    default:
-        return NULL;
-    }
-}
-
-/* The same for whoever asked for the value: a leaf's own memory, never the copy of it. */
-static void *
-resolve_result(const struct eti_plan *p, struct address a)
-{
-    return a.base == BASE_BINDING ? (char *)p->inputs.v[a.binding].leaf + a.offset
-                                  : resolve(p, a);
-}
-
-/* FNV-1a, a pointer at a time. */
-static uint64_t
-digest(const struct eti_plan *p)
-{
-    uint64_t h = UINT64_C(14695981039346656037) ^ (uintptr_t)p->workspace;
-    for (int i = 0; i < p->n_ptr; i++)
-        h = (h ^ (uintptr_t)p->ptr[i]) * UINT64_C(1099511628211);
-    return h;
-}
-
-static void
-resolve_all(struct et_graph *g, struct eti_plan *p)
-{
-    for (int i = 0; i < p->n_ptr; i++)
-        p->ptr[i] = resolve(p, p->address[i]);
-    if (eti_can_capture(g))
-        p->addresses = digest(p);
-}
-
-static void
-bind(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir)
-{
-    bool moved = p->slab != g->slab || p->workspace != g->workspace;
-    p->slab = g->slab;
-    p->workspace = g->workspace;
-    moved |= eti_inputs_look(&p->inputs, ir);
-    if (moved)
-        resolve_all(g, p);
-}
-
-static et_status
-run_item(struct et_graph *g, struct eti_plan *p, const struct item *item)
-{
-    const struct et_device_table *t = g->dev->table;
-    void *const *ptr = p->ptr + item->ptr;
-    switch (item->kind) {
-    case RUN_KERNEL:
-        return t->run(item->kernel, ptr, g->workspace, NULL);
-    case BEGIN_COLLECTIVE:
-        return eti_collectives_start(g, &p->collectives, item->collective, ptr);
-    default:
-        return eti_collectives_wait(g, &p->collectives, item->collective);
-    }
-}
-
-/* The same as a span. On a device with streams it lasts until the launch. */
-static et_status
-trace_item(struct et_graph *g, struct eti_plan *p, const struct item *item,
-           struct et_tracer *tracer)
-{
-    const struct et_device_table *t = g->dev->table;
-    const char *how = item->kernel && t->describe ? t->describe(item->kernel) : NULL;
-    tracer->begin(tracer, "kernel", item->name, how);
-    et_status status = run_item(g, p, item);
-    tracer->end(tracer, "kernel", item->name);
-    return status;
-}
-
-struct launch {
-    struct et_graph *g;
-    struct eti_plan *p;
-    struct et_tracer *tracer; /* NULL: nobody watches */
-};
-
-static et_status
-launch(void *data)
-{
-    const struct launch *l = data;
-    struct et_graph *g = l->g;
-    const struct et_device_table *t = g->dev->table;
-    for (int i = l->p->has_run ? l->p->n_once : 0; i < l->p->n_items; i++) {
-        const struct item *item = &l->p->item[i];
-        et_status status =
-            l->tracer ? trace_item(g, l->p, item, l->tracer) : run_item(g, l->p, item);
-        const char *why = status != ET_OK && t->why ? t->why(g->dev->handle) : "";
-        if (status == ET_OK)
-            continue;
-        (void)ET_FAIL(g->cx, status, "%s failed on %s%s%s", item->name, t->name,
-                      why[0] ? ": " : "", why);
-        /* The memory that they work on may be gone soon. */
-        (void)eti_collectives_wait(g, &l->p->collectives, l->p->collectives.n);
-        return status;
-    }
-    return ET_OK;
-}
-
-/* Plans whose addresses are new, because leaves lie elsewhere each time, settle where
- * these are read from before they are recorded. */
-static et_status
-run_items(struct et_graph *g, struct eti_plan *p)
-{
-    struct launch l = {g, p, et_ctx_tracer(g->cx)};
-    bool records = eti_can_capture(g) && !l.tracer;
-    bool settled = records && !eti_is_known(&p->recordings, p->addresses) &&
-                   eti_inputs_settle(g, &p->inputs, p->info.kernels);
-    if (settled) {
-        eti_recordings_clear(g->dev, &p->recordings);
-        resolve_all(g, p);
-    }
-    ET_TRY(eti_inputs_copy(g, &p->inputs));
-    if (!records)
-        return launch(&l);
-    return eti_launch_recorded(g, &p->recordings, p->addresses, settled, launch, &l);
-}
-
-et_status
-eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
-             struct et_tensor *const *want, int n)
-{
-    p->last_use = ++g->plan_clock;
-    g->last = p->info;
-    g->stats.flops += p->info.flops;
-    g->stats.moved_bytes += p->info.moved_bytes;
-    bind(g, p, ir);
-    if (!g->dry)
-        ET_TRY(run_items(g, p));
-    for (int i = 0; i < n; i++)
-        if (want[i] && want[i]->node && !want[i]->data) {
-            want[i]->data = resolve_result(p, p->value[eti_value_of(want[i])]);
-            want[i]->storage = &g->results;
-        }
-    g->stats.kernels_run += (uint64_t)(p->n_items - p->n_once);
-    p->has_run |= !g->dry;
     return ET_OK;
 }
