@@ -84,10 +84,11 @@ static void
 test_once(void)
 {
     start(ET_BF16);
-    struct et_tensor *a = product(x), *b = product(x);
-    ok(a->node->in[1] == b->node->in[1] && a->node->in[0] == b->node->in[0],
+    /* Another product of the same operands: w^T x^T. */
+    struct et_tensor *a = product(x), *b = et_matmul(g, w, x, true, true);
+    ok(a->node->in[1] == b->node->in[0] && a->node->in[0] == b->node->in[1],
        "what is used twice is cast once");
-    is_int(kernels(et_add(g, a, b)), 5,
+    is_int(kernels(et_add(g, a, et_transpose(g, b, 0, 1))), 5,
            "two casts, two products and a sum are planned");
     struct et_tensor *f = et_cast(g, a, ET_F32), *back = product(f);
     ok(back->node->in[0] == a, "bf16 to f32 and back is no cast at all");
