@@ -89,7 +89,7 @@ lenet) while read -r _; do echo '{"seconds": 0.5, "loss": 2.5, "replays": 3}'; d
 esac
 S
 
-hour A --device cuda --minutes 3 --patience 5
+hour A --device cuda --minutes 3 --patience 15
 [ "$code" -eq 1 ]
 ok $? "a part in which something failed ends with status 1"
 row facts ok "facts are told"
