@@ -121,7 +121,7 @@ eti_step_runs(const struct eti_step *s)
 
 /* ---- the least time ---- */
 
-/* Where in PEAK the rate called NAME is; NULL: there is none of that name. */
+/* Where in PEAK the rate called NAME is; NULL: no rate has that name. */
 static double *
 find_rate(struct et_device_peak *peak, const char *name, size_t length)
 {
