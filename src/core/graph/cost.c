@@ -45,20 +45,12 @@ bytes_in_memory(const struct et_desc *d)
     return n;
 }
 
-static bool
-is_same_value(const struct eti_ir *ir, int a, int b)
-{
-    const struct eti_value *x = &ir->value[a], *y = &ir->value[b];
-    return a == b || (x->root == y->root && x->offset == y->offset &&
-                      et_desc_equal(&x->desc, &y->desc));
-}
-
 /* Operand I of S is one of those before it. */
 static bool
 is_repeated(const struct eti_ir *ir, const struct eti_step *s, int i)
 {
     for (int j = 0; j < i; j++)
-        if (s->in[j] >= 0 && is_same_value(ir, s->in[i], s->in[j]))
+        if (s->in[j] >= 0 && eti_ir_same_value(ir, s->in[i], s->in[j]))
             return true;
     return false;
 }

@@ -16,17 +16,6 @@
 
 #include "core/graph/graph_impl.h"
 
-/* A value as its readers see it: where it lies and how. */
-static bool
-is_same_operand(const struct eti_ir *ir, int a, int b)
-{
-    if (a < 0 || b < 0)
-        return a == b;
-    const struct eti_value *x = &ir->value[a], *y = &ir->value[b];
-    return x->root == y->root && x->offset == y->offset &&
-           et_desc_equal(&x->desc, &y->desc);
-}
-
 static uint64_t
 hash_step(const struct eti_ir *ir, const struct eti_step *s)
 {
@@ -50,7 +39,7 @@ is_same_step(const struct eti_ir *ir, const struct eti_step *a, const struct eti
         a->attr_size != b->attr_size || memcmp(a->attr, b->attr, a->attr_size) != 0)
         return false;
     for (int i = 0; i < a->n_in; i++)
-        if (!is_same_operand(ir, a->in[i], b->in[i]))
+        if (!eti_ir_same_value(ir, a->in[i], b->in[i]))
             return false;
     return true;
 }

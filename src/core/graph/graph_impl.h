@@ -179,6 +179,8 @@ struct eti_step *eti_ir_add_step(struct eti_ir *ir, const struct et_op *op, cons
                                  size_t attr_size, int n_in, int n_out);
 /* The step that makes VALUE as itself (no view), if its op is ID; else -1. */
 int eti_ir_made_by(const struct eti_ir *ir, int value, enum et_op_id id);
+/* Do A and B have the same elements, in the same order? Both may be left out (-1). */
+bool eti_ir_same_value(const struct eti_ir *ir, int a, int b);
 /* Gives S room for at least N_IN operands and N_OUT results; those added are left out. */
 void eti_ir_widen(struct eti_ir *ir, struct eti_step *s, int n_in, int n_out);
 /* For each value the number of steps that read it (through views too), plus one if it is

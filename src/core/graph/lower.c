@@ -285,6 +285,16 @@ eti_ir_made_by(const struct eti_ir *ir, int value, enum et_op_id id)
     return step >= 0 && ir->step[step].op && ir->step[step].op->id == id ? step : -1;
 }
 
+bool
+eti_ir_same_value(const struct eti_ir *ir, int a, int b)
+{
+    if (a < 0 || b < 0 || a == b)
+        return a == b;
+    const struct eti_value *x = &ir->value[a], *y = &ir->value[b];
+    return x->root == y->root && x->offset == y->offset &&
+           et_desc_equal(&x->desc, &y->desc);
+}
+
 void
 eti_ir_widen(struct eti_ir *ir, struct eti_step *s, int n_in, int n_out)
 {
