@@ -246,6 +246,39 @@ many_matrices(struct bench *b)
           "4331 small matrices, heads beside each other");
 }
 
+/* Axes of length 1, whose strides mean nothing and may be anything: the three sizes of a
+ * product and two leading axes, each 1 or not, in every layout, with a b for each leading
+ * index and with one for all. */
+static void
+axes_of_one(struct bench *b)
+{
+    static const enum layout layouts[] = {LAST, GAPS, TURNED, HEADS};
+    static const char *const names[] = {"channels-last", "every second element",
+                                        "turned memory", "heads beside each other"};
+    uint64_t draws = b->draws;
+    for (int which = 0; which < 32 * 4 * 4; which++) {
+        int layout = which >> 5 & 3, turn = which >> 7 & 1, shared = which >> 8;
+        struct et_matmul_attr o = {.trans_a = turn, .trans_b = turn};
+        int64_t d[5];
+        for (int i = 0; i < 5; i++)
+            d[i] = which >> i & 1 ? 1 : i + 2;
+        int64_t x[4] = {d[0], d[1], d[2 + turn], d[3 - turn]};
+        int64_t y[4] = {d[0], d[1], d[3 + turn], d[4 - turn]};
+        check(b,
+              TRIAL(ATTR(o),
+                    IN(normal(b, layouts[layout], 4, x),
+                       shared ? normal(b, layouts[layout], 2, y + 2)
+                              : normal(b, layouts[layout], 4, y),
+                       NULL),
+                    OUT(result(b, ET_F32, ROW, SHAPE(d[0], d[1], d[2], d[4]))),
+                    .length = d[3]),
+              "%dx%d of %dx%dx%d, %s%s%s", (int)d[0], (int)d[1], (int)d[2], (int)d[3],
+              (int)d[4], names[layout], turn ? ", turned" : "",
+              shared ? ", b shared" : "");
+    }
+    b->draws = draws; /* the operands of all cases behind these stay what they were */
+}
+
 /* Results of another dtype than the operands, or of f64; Y is of 33 x 24. */
 static void
 product_of_dtypes(struct bench *b, enum et_dtype in, struct operand *y, bool bias)
@@ -283,6 +316,7 @@ cases_matmul(struct bench *b)
     product(b, "several tiles, ", 65, 129, 193, 0, true, GAPS);
     product(b, "many columns, ", 3, 17, 5003, 2, true, ROW);
     many_matrices(b);
+    axes_of_one(b);
     for (int bias = 0; bias < 2; bias++) {
         product_of_dtypes(b, ET_F64, result(b, ET_F64, ROW, SHAPE(33, 24)), bias);
         product_of_dtypes(b, ET_BF16, wide_result(b, SHAPE(33, 24)), bias);

@@ -6,9 +6,9 @@
  * other are merged; where B has none, those of A become rows, so that one large product
  * runs. Operands go to oneDNN with the strides they have wherever it has a fast kernel
  * for that, and packed otherwise. Where rows are many, B is brought into the layout
- * oneDNN asks for first. That is worth nothing for most shapes and costs little, but the
- * input's gradient of a GPT-2's MLP ran at 189 GF/s with B as it lies and at 322 packed
- * (two threads, bench/cpu/matmul). */
+ * oneDNN asks for first. That is worth nothing for most shapes and costs little, but
+ * the input's gradient of a GPT-2's MLP ran at 189 GF/s with B as it lies and at 322
+ * packed (two threads, bench/cpu/matmul). */
 #include "kernels/cpu/onednn.h"
 
 #include <string.h>
@@ -112,8 +112,8 @@ transpose(struct et_desc *d)
 }
 
 /* A gradient of weights, A with its columns contiguous, is computed as B^T A^T where it
- * has more columns than rows, and transposed behind. 768 x 4096 x 3072 from cold caches,
- * two threads: 137 GF/s as given, 271 the other way round. */
+ * has more columns than rows, and transposed behind. 768 x 4096 x 3072 from cold
+ * caches, two threads: 137 GF/s as given, 271 the other way round. */
 static void
 stand_upright(struct product *p)
 {
@@ -139,12 +139,32 @@ dense(const struct et_desc *d)
     return v;
 }
 
+/* Gives axes of length 1 the strides that they have in a packed array. Theirs count for
+ * nothing and may be anything; but oneDNN tells from the strides which way a matrix
+ * lies and how long its rows are. (One column of 6 rows with strides 1 and 3 is to it a
+ * matrix of 6 columns in rows of 3, which it refuses to multiply when it is to run.) */
+static void
+settle_strides(struct et_desc *d)
+{
+    int r = d->ndim - 2, c = d->ndim - 1;
+    if (d->shape[c] == 1)
+        d->stride[c] = 1;
+    if (d->shape[r] == 1) /* beside a column that steps over rows, it lies turned */
+        d->stride[r] = d->stride[c] == 1 ? d->shape[c] : 1;
+    for (int i = r - 1; i >= 0; i--)
+        if (d->shape[i] == 1)
+            d->stride[i] = d->shape[i + 1] * d->stride[i + 1];
+}
+
 /* Whether a matrix is one BLAS would take: one of its two axes is contiguous and the
  * other steps over whole rows. */
 static bool
 is_plain(const struct et_desc *d, bool may_transpose)
 {
     int r = d->ndim - 2, c = d->ndim - 1;
+    /* One row whose elements lie apart: oneDNN 3.7 reads them as if they did not. */
+    if (d->shape[r] == 1 && d->shape[c] > 1 && d->stride[c] != 1)
+        return false;
     bool rows = (d->stride[c] == 1 || d->shape[c] == 1) &&
                 (d->stride[r] >= d->shape[c] || d->shape[r] == 1);
     bool columns = (d->stride[r] == 1 || d->shape[r] == 1) &&
@@ -155,23 +175,27 @@ is_plain(const struct et_desc *d, bool may_transpose)
     return rows || (may_transpose && columns);
 }
 
-static dnnl_primitive_desc_t
-describe_product(struct et_device_handle *d, const struct et_desc *a,
+/* The layouts of a product, and what oneDNN makes of them. */
+struct layouts {
+    etk_layout a, b, bias, y; /* b: as it lies. bias NULL: none */
+    const_dnnl_primitive_desc_t pd;
+};
+
+static struct layouts
+describe_product(struct etk_program *p, const struct et_desc *a,
                  const struct et_desc *b, const struct et_desc *bias,
                  const struct et_desc *y)
 {
-    dnnl_memory_desc_t a_md = etk_memory_desc(a), b_md = etk_memory_desc(b),
-                       y_md = etk_memory_desc(y), bias_md = {0};
-    if (bias)
-        bias_md = etk_memory_desc(bias);
-    if (a->ndim == 2 && a->shape[0] >= PACK_FROM)
-        dnnl_memory_desc_init_by_tag(&b_md, 2, b_md.dims, b_md.data_type,
-                                     dnnl_format_tag_any);
-    dnnl_matmul_desc_t op;
-    if (dnnl_matmul_desc_init(&op, &a_md, &b_md, bias ? &bias_md : NULL, &y_md) !=
-        dnnl_success)
-        return NULL;
-    return etk_primitive_desc(d, &op, NULL);
+    struct layouts l = {
+        .a = etk_program_layout(p, a),
+        .b = etk_program_layout(p, b),
+        .bias = bias ? etk_program_layout(p, bias) : NULL,
+        .y = etk_program_layout(p, y),
+    };
+    bool pack = a->ndim == 2 && a->shape[0] >= PACK_FROM;
+    l.pd = etk_program_matmul(p, l.a, pack ? etk_program_layout_any(p, b) : l.b, l.bias,
+                              l.y);
+    return l;
 }
 
 /* [N] as [1, ..., 1, N]: oneDNN's bias has the axes of the result. */
@@ -194,15 +218,14 @@ prepare_empty_sum(struct et_device_handle *d, const struct et_call *call,
     const struct et_desc *y = &call->out[0];
     struct et_desc rows = dense(y), bias;
     struct etk_program *p = etk_program_new(d);
-    dnnl_memory_desc_t y_md = etk_memory_desc(&rows);
-    int my = etk_program_output(p, y, &rows, &y_md, call->n_in);
+    int my = etk_program_output(p, y, &rows, etk_program_layout(p, &rows), call->n_in);
     etk_program_zero(p, my, et_desc_bytes(&rows));
     if (call->n_in > 2 && call->in[2].dtype == ET_F32) {
         bias = dense(&call->in[2]);
-        dnnl_memory_desc_t b_md = etk_memory_desc(&bias);
+        int mb =
+            etk_program_input(p, &call->in[2], &bias, etk_program_layout(p, &bias), 2);
         int64_t n = y->shape[y->ndim - 1];
-        etk_program_bias(p, my, etk_program_input(p, &call->in[2], &bias, &b_md, 2),
-                         et_desc_count(y) / n, n);
+        etk_program_bias(p, my, mb, et_desc_count(y) / n, n);
     }
     etk_program_store(p, y, &rows, my, call->n_in);
     return etk_program_finish(p, out, ws, why, why_size);
@@ -226,6 +249,9 @@ etk_prepare_matmul(struct et_device_handle *d, const struct et_call *call,
     view(&v.b, &call->in[1], attr->trans_b, nb);
     view(&v.y, &call->out[0], false, nb);
     simplify(&v, nb);
+    settle_strides(&v.a);
+    settle_strides(&v.b);
+    settle_strides(&v.y);
     if (!biased)
         stand_upright(&v);
 
@@ -237,30 +263,23 @@ etk_prepare_matmul(struct et_device_handle *d, const struct et_call *call,
         given = bias_view(&call->in[2], y.ndim);
         bias = dense(&given);
     }
-    dnnl_primitive_desc_t pd = describe_product(d, &a, &b, biased ? &bias : NULL, &y);
-    if (!pd) { /* strides oneDNN has only its reference for */
+    struct etk_program *p = etk_program_new(d);
+    struct layouts l = describe_product(p, &a, &b, biased ? &bias : NULL, &y);
+    if (!l.pd) { /* strides oneDNN has only its reference for */
         a = dense(&v.a);
         b = dense(&v.b);
         y = dense(&v.y);
-        pd = describe_product(d, &a, &b, biased ? &bias : NULL, &y);
+        l = describe_product(p, &a, &b, biased ? &bias : NULL, &y);
     }
-
-    struct etk_program *p = etk_program_new(d);
-    etk_program_require(p, pd);
-    dnnl_memory_desc_t a_md = etk_memory_desc(&a), b_md = etk_memory_desc(&b),
-                       y_md = etk_memory_desc(&y), bias_md = {0};
-    int memory_bias = 0;
-    if (biased) {
-        bias_md = etk_memory_desc(&bias);
-        memory_bias = etk_program_input(p, &given, &bias, &bias_md, 2);
-    }
-    dnnl_memory_desc_t best = etk_primitive_md(pd, dnnl_query_weights_md);
-    int mb = etk_program_input(p, &v.b, &b, &b_md, !v.first);
-    int my = etk_program_output(p, &v.y, &y, &y_md, call->n_in);
-    etk_program_add(p, pd,
+    etk_program_require(p, l.pd);
+    int memory_bias = biased ? etk_program_input(p, &given, &bias, l.bias, 2) : 0;
+    etk_layout best = etk_desc_layout(l.pd, dnnl_query_weights_md);
+    int mb = etk_program_input(p, &v.b, &b, l.b, !v.first);
+    int my = etk_program_output(p, &v.y, &y, l.y, call->n_in);
+    etk_program_add(p, l.pd,
                     (struct etk_arg[]){
-                        {DNNL_ARG_SRC, etk_program_input(p, &v.a, &a, &a_md, v.first)},
-                        {DNNL_ARG_WEIGHTS, etk_program_reorder(p, mb, &b_md, &best)},
+                        {DNNL_ARG_SRC, etk_program_input(p, &v.a, &a, l.a, v.first)},
+                        {DNNL_ARG_WEIGHTS, etk_program_reorder(p, mb, l.b, best)},
                         {DNNL_ARG_DST, my},
                         {biased ? DNNL_ARG_BIAS : 0, memory_bias},
                         {0, 0},

@@ -34,16 +34,16 @@ etk_onednn_version(int *major, int *minor, int *patch)
 static et_status
 classify(dnnl_status_t status)
 {
-    static const et_status map[] = {
-        [dnnl_success] = ET_OK,
-        [dnnl_out_of_memory] = ET_ENOMEM,
-        [dnnl_invalid_arguments] = ET_EINTERNAL,
-        [dnnl_unimplemented] = ET_ENOTSUP,
-        [dnnl_iterator_ends] = ET_ENOTSUP,
-        [dnnl_runtime_error] = ET_EINTERNAL,
-        [dnnl_not_required] = ET_EINTERNAL,
-    };
-    return map[status];
+    switch (status) {
+    case dnnl_success:
+        return ET_OK;
+    case dnnl_out_of_memory:
+        return ET_ENOMEM;
+    case dnnl_unimplemented:
+        return ET_ENOTSUP;
+    default: /* of a call that is wrong, or a failure inside oneDNN */
+        return ET_EINTERNAL;
+    }
 }
 
 /* oneDNN writes to the memory for a kernel's code without a look at whether it got any:
@@ -91,23 +91,6 @@ etk_data_type(enum et_dtype dtype)
     return dtype == ET_BF16 && has_bf16() ? dnnl_bf16 : dnnl_data_type_undef;
 }
 
-dnnl_memory_desc_t
-etk_memory_desc(const struct et_desc *d)
-{
-    dnnl_memory_desc_t md;
-    dnnl_dims_t dims, strides;
-    for (int i = 0; i < d->ndim; i++) {
-        dims[i] = d->shape[i];
-        strides[i] = d->stride[i];
-    }
-    if (dnnl_memory_desc_init_by_strides(&md, d->ndim, dims, etk_data_type(d->dtype),
-                                         strides) != dnnl_success)
-        memset(&md, 0, sizeof md);
-    return md;
-}
-
-/* ---- primitive descriptors ---- */
-
 static const char *
 implementation(const_dnnl_primitive_desc_t pd)
 {
@@ -118,33 +101,10 @@ implementation(const_dnnl_primitive_desc_t pd)
     return text;
 }
 
-dnnl_primitive_desc_t
-etk_primitive_desc(struct et_device_handle *d, const_dnnl_op_desc_t op,
-                   const_dnnl_primitive_desc_t hint)
+etk_layout
+etk_desc_layout(const_dnnl_primitive_desc_t pd, dnnl_query_t what)
 {
-    dnnl_primitive_attr_t attr = NULL;
-    dnnl_primitive_desc_t pd = NULL;
-    if (dnnl_primitive_attr_create(&attr) != dnnl_success)
-        return NULL;
-    dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
-    if (dnnl_primitive_desc_create(&pd, op, attr, d->engine, hint) != dnnl_success)
-        pd = NULL;
-    dnnl_primitive_attr_destroy(attr);
-    if (pd && strstr(implementation(pd), "ref")) {
-        dnnl_primitive_desc_destroy(pd);
-        pd = NULL;
-    }
-    return pd;
-}
-
-dnnl_memory_desc_t
-etk_primitive_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what)
-{
-    dnnl_memory_desc_t none;
-    const dnnl_memory_desc_t *md =
-        pd ? dnnl_primitive_desc_query_md(pd, what, 0) : NULL;
-    memset(&none, 0, sizeof none);
-    return md ? *md : none;
+    return pd ? dnnl_primitive_desc_query_md(pd, what, 0) : NULL;
 }
 
 /* ---- programs ---- */
@@ -162,8 +122,8 @@ run_program(struct et_kernel *kernel, void *const *ptr, void *ws)
         if (at == m->at)
             continue;
         m->at = at;
-        if (m->memory && dnnl_memory_set_data_handle_v2(
-                             m->memory, at, p->device->stream) != dnnl_success)
+        if (m->memory &&
+            etk_onednn_set_data(m->memory, at, p->device->stream) != dnnl_success)
             return ET_EINTERNAL;
     }
     for (int i = 0; i < p->n_step; i++) {
@@ -208,11 +168,23 @@ etk_program_new(struct et_device_handle *d)
     return p;
 }
 
+/* Lets go of what only the building needs. */
+static void
+end_building(struct etk_program *p)
+{
+    for (int i = 0; i < p->n_desc; i++)
+        dnnl_primitive_desc_destroy(p->desc[i]);
+    for (int i = 0; i < p->n_layout; i++)
+        etk_onednn_layout_free(p->layout[i]);
+    p->n_desc = p->n_layout = 0;
+}
+
 void
 etk_program_free(struct etk_program *p)
 {
     if (!p)
         return;
+    end_building(p);
     release_program(&p->base);
     free(p);
 }
@@ -222,6 +194,7 @@ etk_program_finish(struct etk_program *p, struct et_kernel **out, size_t *ws, ch
                    size_t why_size)
 {
     if (building(p)) {
+        end_building(p);
         *out = &p->base;
         *ws = p->workspace + p->scratchpad;
         return ET_OK;
@@ -233,6 +206,103 @@ etk_program_finish(struct etk_program *p, struct et_kernel **out, size_t *ws, ch
                    ? "no memory for a kernel of oneDNN's"
                    : "oneDNN has no fast kernel for this shape, layout and dtype");
     return status;
+}
+
+static etk_layout
+new_layout(struct etk_program *p, const struct et_desc *d, bool any)
+{
+    etk_layout layout = NULL;
+    dnnl_dims_t dims, strides;
+    if (!building(p))
+        return NULL;
+    if (p->n_layout == ETK_LAYOUTS) {
+        p->status = ET_EINTERNAL;
+        return NULL;
+    }
+    for (int i = 0; i < d->ndim; i++) {
+        dims[i] = d->shape[i];
+        strides[i] = d->stride[i];
+    }
+    dnnl_status_t status = etk_onednn_layout_new(
+        &layout, d->ndim, dims, etk_data_type(d->dtype), any ? NULL : strides);
+    if (status == dnnl_success)
+        p->layout[p->n_layout++] = layout;
+    else if (status == dnnl_out_of_memory)
+        check(p, status);
+    return layout;
+}
+
+etk_layout
+etk_program_layout(struct etk_program *p, const struct et_desc *d)
+{
+    return new_layout(p, d, false);
+}
+
+etk_layout
+etk_program_layout_any(struct etk_program *p, const struct et_desc *d)
+{
+    return new_layout(p, d, true);
+}
+
+/* Where a call of onednn_api.h puts the descriptor that it makes, and the attributes it
+ * makes it with; false: not to be called. keep_desc follows. */
+static bool
+begin_desc(struct etk_program *p, dnnl_primitive_attr_t *attr)
+{
+    *attr = NULL;
+    if (!building(p))
+        return false;
+    if (p->n_desc == ETK_DESCS)
+        p->status = ET_EINTERNAL;
+    else
+        check(p, etk_onednn_attr_new(attr));
+    return building(p);
+}
+
+/* STATUS: of making PD. Statuses that are not about memory mean that there is none. */
+static const_dnnl_primitive_desc_t
+keep_desc(struct etk_program *p, dnnl_status_t status, dnnl_primitive_desc_t pd,
+          dnnl_primitive_attr_t attr)
+{
+    dnnl_primitive_attr_destroy(attr);
+    if (status == dnnl_out_of_memory)
+        check(p, status);
+    if (status != dnnl_success)
+        return NULL;
+    p->desc[p->n_desc++] = pd;
+    return pd;
+}
+
+/* PD, or NULL if it is of oneDNN's reference kernel. */
+static const_dnnl_primitive_desc_t
+fast(const_dnnl_primitive_desc_t pd)
+{
+    return pd && !strstr(implementation(pd), "ref") ? pd : NULL;
+}
+
+const_dnnl_primitive_desc_t
+etk_program_matmul(struct etk_program *p, etk_layout a, etk_layout b, etk_layout bias,
+                   etk_layout y)
+{
+    dnnl_primitive_attr_t attr;
+    dnnl_primitive_desc_t pd = NULL;
+    if (!a || !b || !y || !begin_desc(p, &attr))
+        return NULL;
+    dnnl_status_t status =
+        etk_onednn_matmul(&pd, p->device->engine, attr, a, b, bias, y);
+    return fast(keep_desc(p, status, pd, attr));
+}
+
+const_dnnl_primitive_desc_t
+etk_program_conv(struct etk_program *p, enum etk_conv_pass pass,
+                 const struct etk_conv *c, const_dnnl_primitive_desc_t hint)
+{
+    dnnl_primitive_attr_t attr;
+    dnnl_primitive_desc_t pd = NULL;
+    if (!c->x || !c->w || !c->y || !begin_desc(p, &attr))
+        return NULL;
+    dnnl_status_t status = etk_onednn_conv(&pd, p->device->engine, attr, pass, c, hint);
+    return fast(keep_desc(p, status, pd, attr));
 }
 
 static int
@@ -255,11 +325,13 @@ new_memory(struct etk_program *p, int slot, size_t bytes)
 }
 
 int
-etk_program_memory(struct etk_program *p, const dnnl_memory_desc_t *md, int slot)
+etk_program_memory(struct etk_program *p, etk_layout layout, int slot)
 {
-    int i = new_memory(p, slot, dnnl_memory_desc_get_size(md));
+    if (!building(p))
+        return 0;
+    int i = new_memory(p, slot, dnnl_memory_desc_get_size(layout));
     if (building(p))
-        check(p, dnnl_memory_create(&p->memory[i].memory, md, p->device->engine,
+        check(p, dnnl_memory_create(&p->memory[i].memory, layout, p->device->engine,
                                     DNNL_MEMORY_NONE));
     return i;
 }
@@ -300,21 +372,22 @@ add_copy(struct etk_program *p, const struct et_desc *to_desc, int to,
 
 int
 etk_program_input(struct etk_program *p, const struct et_desc *d,
-                  const struct et_desc *dense, const dnnl_memory_desc_t *md, int slot)
+                  const struct et_desc *dense, etk_layout layout, int slot)
 {
     if (et_desc_equal(d, dense))
-        return etk_program_memory(p, md, slot);
+        return etk_program_memory(p, layout, slot);
     int from = new_memory(p, slot, 0);
-    int to = etk_program_memory(p, md, ETK_WORKSPACE);
+    int to = etk_program_memory(p, layout, ETK_WORKSPACE);
     add_copy(p, dense, to, d, from);
     return to;
 }
 
 int
 etk_program_output(struct etk_program *p, const struct et_desc *d,
-                   const struct et_desc *dense, const dnnl_memory_desc_t *md, int slot)
+                   const struct et_desc *dense, etk_layout layout, int slot)
 {
-    return etk_program_memory(p, md, et_desc_equal(d, dense) ? slot : ETK_WORKSPACE);
+    return etk_program_memory(p, layout,
+                              et_desc_equal(d, dense) ? slot : ETK_WORKSPACE);
 }
 
 void
@@ -334,58 +407,52 @@ etk_program_require(struct etk_program *p, const_dnnl_primitive_desc_t pd)
 }
 
 void
-etk_program_add(struct etk_program *p, dnnl_primitive_desc_t pd,
+etk_program_add(struct etk_program *p, const_dnnl_primitive_desc_t pd,
                 const struct etk_arg *args)
 {
     etk_program_require(p, pd);
     struct etk_step *s = new_step(p, pd ? implementation(pd) : "");
-    if (s) {
-        check(p, create_primitive(&s->primitive, pd));
-        for (; args->arg; args++) {
-            s->arg[s->n_arg].arg = args->arg;
-            s->arg[s->n_arg++].memory = p->memory[args->memory].memory;
-        }
-        dnnl_memory_desc_t md = etk_primitive_md(pd, dnnl_query_scratchpad_md);
-        if (dnnl_memory_desc_get_size(&md) > 0) {
-            int scratch = etk_program_memory(p, &md, ETK_SCRATCHPAD);
-            s->arg[s->n_arg].arg = DNNL_ARG_SCRATCHPAD;
-            s->arg[s->n_arg++].memory = p->memory[scratch].memory;
-        }
+    if (!s)
+        return;
+    check(p, create_primitive(&s->primitive, pd));
+    for (; args->arg; args++) {
+        s->arg[s->n_arg].arg = args->arg;
+        s->arg[s->n_arg++].memory = p->memory[args->memory].memory;
     }
-    if (pd)
-        dnnl_primitive_desc_destroy(pd);
+    etk_layout layout = etk_desc_layout(pd, dnnl_query_scratchpad_md);
+    if (dnnl_memory_desc_get_size(layout) > 0) {
+        int scratch = etk_program_memory(p, layout, ETK_SCRATCHPAD);
+        s->arg[s->n_arg].arg = DNNL_ARG_SCRATCHPAD;
+        s->arg[s->n_arg++].memory = p->memory[scratch].memory;
+    }
 }
 
 void
-etk_program_reorder_into(struct etk_program *p, int from,
-                         const dnnl_memory_desc_t *from_md, int to,
-                         const dnnl_memory_desc_t *to_md)
+etk_program_reorder_into(struct etk_program *p, int from, etk_layout from_layout,
+                         int to, etk_layout to_layout)
 {
-    dnnl_primitive_attr_t attr = NULL;
+    dnnl_primitive_attr_t attr;
     dnnl_primitive_desc_t pd = NULL;
-    if (!building(p))
+    if (!begin_desc(p, &attr))
         return;
-    check(p, dnnl_primitive_attr_create(&attr));
-    if (building(p)) {
-        dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
-        check(p, dnnl_reorder_primitive_desc_create(&pd, from_md, p->device->engine,
-                                                    to_md, p->device->engine, attr));
-        dnnl_primitive_attr_destroy(attr);
-    }
-    if (building(p))
-        etk_program_add(
-            p, pd,
-            (struct etk_arg[]){{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {0, 0}});
+    dnnl_status_t status = dnnl_reorder_primitive_desc_create(
+        &pd, from_layout, p->device->engine, to_layout, p->device->engine, attr);
+    etk_program_add(p, keep_desc(p, status, pd, attr),
+                    (struct etk_arg[]){
+                        {DNNL_ARG_FROM, from},
+                        {DNNL_ARG_TO, to},
+                        {0, 0},
+                    });
 }
 
 int
-etk_program_reorder(struct etk_program *p, int from, const dnnl_memory_desc_t *from_md,
-                    const dnnl_memory_desc_t *to_md)
+etk_program_reorder(struct etk_program *p, int from, etk_layout from_layout,
+                    etk_layout to_layout)
 {
-    if (dnnl_memory_desc_equal(from_md, to_md))
+    if (!building(p) || dnnl_memory_desc_equal(from_layout, to_layout))
         return from;
-    int to = etk_program_memory(p, to_md, ETK_WORKSPACE);
-    etk_program_reorder_into(p, from, from_md, to, to_md);
+    int to = etk_program_memory(p, to_layout, ETK_WORKSPACE);
+    etk_program_reorder_into(p, from, from_layout, to, to_layout);
     return to;
 }
 

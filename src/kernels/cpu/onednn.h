@@ -4,17 +4,19 @@
  * another layout, primitives, copies back. Everything is created in prepare; run sets
  * the data pointers that changed and executes the steps, allocating nothing. Building
  * is formulas: the first failure sticks in the program and etk_program_finish reports
- * it. Scratchpads of all steps share one region, because steps follow each other. */
+ * it. Scratchpads of all steps share one region, because steps follow each other. What
+ * differs from one version of oneDNN to the next is in onednn_api.h. */
 #ifndef ETUDE_KERNELS_CPU_ONEDNN_H
 #define ETUDE_KERNELS_CPU_ONEDNN_H
 
-#include <oneapi/dnnl/dnnl.h>
-
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/onednn_api.h"
 
 #define ETK_MEMORIES 16
 #define ETK_STEPS    8
 #define ETK_ARGS     6
+#define ETK_LAYOUTS  16
+#define ETK_DESCS    8
 
 /* Where a memory's bytes are: an index into run's ptr, or one of these. */
 enum { ETK_WORKSPACE = -1, ETK_SCRATCHPAD = -2 };
@@ -48,6 +50,9 @@ struct etk_program {
     int n_memory, n_step;
     struct etk_memory memory[ETK_MEMORIES];
     struct etk_step step[ETK_STEPS];
+    int n_layout, n_desc; /* what the building needs: gone when it is finished */
+    etk_layout layout[ETK_LAYOUTS];
+    dnnl_primitive_desc_t desc[ETK_DESCS];
     char what[256]; /* the implementations, in order */
 };
 
@@ -63,48 +68,53 @@ void etk_program_free(struct etk_program *p);
 et_status etk_program_finish(struct etk_program *p, struct et_kernel **out, size_t *ws,
                              char *why, size_t why_size);
 
+/* The layout of D as oneDNN writes it: the strides as they are. Or one with D's shape
+ * and type that oneDNN is to choose. P keeps it until it is finished. NULL where oneDNN
+ * takes no such strides; a descriptor made with it is NULL. */
+etk_layout etk_program_layout(struct etk_program *p, const struct et_desc *d);
+etk_layout etk_program_layout_any(struct etk_program *p, const struct et_desc *d);
+
+/* Descriptors of primitives, which P keeps until it is finished. NULL when oneDNN has
+ * no implementation but its reference one, which is a hundred times too slow. BIAS may
+ * be NULL; HINT is a descriptor of the forward pass, for a gradient. */
+const_dnnl_primitive_desc_t etk_program_matmul(struct etk_program *p, etk_layout a,
+                                               etk_layout b, etk_layout bias,
+                                               etk_layout y);
+const_dnnl_primitive_desc_t etk_program_conv(struct etk_program *p,
+                                             enum etk_conv_pass pass,
+                                             const struct etk_conv *c,
+                                             const_dnnl_primitive_desc_t hint);
+/* One of its layouts, which lives as long as PD; NULL for PD NULL. */
+etk_layout etk_desc_layout(const_dnnl_primitive_desc_t pd, dnnl_query_t what);
+
 /* A memory at ptr[SLOT], or a new place in the workspace for ETK_WORKSPACE. */
-int etk_program_memory(struct etk_program *p, const dnnl_memory_desc_t *md, int slot);
+int etk_program_memory(struct etk_program *p, etk_layout layout, int slot);
 /* The operand D at ptr[SLOT] in the layout of DENSE: itself, or a copy made first. */
 int etk_program_input(struct etk_program *p, const struct et_desc *d,
-                      const struct et_desc *dense, const dnnl_memory_desc_t *md,
-                      int slot);
+                      const struct et_desc *dense, etk_layout layout, int slot);
 /* Where to compute the result D in the layout of DENSE; store then moves it to
  * ptr[SLOT], when it was not computed there. */
 int etk_program_output(struct etk_program *p, const struct et_desc *d,
-                       const struct et_desc *dense, const dnnl_memory_desc_t *md,
-                       int slot);
+                       const struct et_desc *dense, etk_layout layout, int slot);
 void etk_program_store(struct etk_program *p, const struct et_desc *d,
                        const struct et_desc *dense, int memory, int slot);
 
 /* NULL fails the program with ENOTSUP: what is built around PD need not ask again. */
 void etk_program_require(struct etk_program *p, const_dnnl_primitive_desc_t pd);
-/* Appends PD's primitive and lets go of PD. */
-void etk_program_add(struct etk_program *p, dnnl_primitive_desc_t pd,
+/* Appends PD's primitive. */
+void etk_program_add(struct etk_program *p, const_dnnl_primitive_desc_t pd,
                      const struct etk_arg *args);
 /* FROM in the layout TO: FROM itself when it has it, else a new memory. */
-int etk_program_reorder(struct etk_program *p, int from,
-                        const dnnl_memory_desc_t *from_md,
-                        const dnnl_memory_desc_t *to_md);
-void etk_program_reorder_into(struct etk_program *p, int from,
-                              const dnnl_memory_desc_t *from_md, int to,
-                              const dnnl_memory_desc_t *to_md);
+int etk_program_reorder(struct etk_program *p, int from, etk_layout from_layout,
+                        etk_layout to_layout);
+void etk_program_reorder_into(struct etk_program *p, int from, etk_layout from_layout,
+                              int to, etk_layout to_layout);
 /* y[i,c] += bias[c] for ROWS dense rows of C channels. */
 void etk_program_bias(struct etk_program *p, int y, int bias, int64_t rows, int64_t c);
 /* y := 0: a sum over nothing. */
 void etk_program_zero(struct etk_program *p, int y, size_t bytes);
 
-/* A primitive descriptor with the scratchpad in our hands. NULL when oneDNN has no
- * implementation but its reference one, which is a hundred times too slow. */
-dnnl_primitive_desc_t etk_primitive_desc(struct et_device_handle *d,
-                                         const_dnnl_op_desc_t op,
-                                         const_dnnl_primitive_desc_t hint);
-/* One of its layouts; zeroed for PD NULL. */
-dnnl_memory_desc_t etk_primitive_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what);
-
 /* dnnl_data_type_undef where oneDNN does not compute in DTYPE fast on this CPU. */
 dnnl_data_type_t etk_data_type(enum et_dtype dtype);
-/* The layout of D as oneDNN writes it: the strides as they are. */
-dnnl_memory_desc_t etk_memory_desc(const struct et_desc *d);
 
 #endif
