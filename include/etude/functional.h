@@ -55,10 +55,11 @@ struct et_tensor *et_apply_gradient_clipping(struct et_graph *g, struct et_tenso
                                              double agc_eps);
 
 /* ProgressiveResizing: X f32 [N,C,H,W], or labels I32 [N,H,W] whose values stay what
- * they are (nearest, whatever MODE), at another size. */
+ * they are (nearest, whatever MODE), at another size: a pixel of it is STEP pixels of X
+ * from the next, down as across. */
 struct et_tensor *et_resize_batch(struct et_graph *g, struct et_tensor *x,
                                   enum et_resize_mode mode, int64_t height,
-                                  int64_t width);
+                                  int64_t width, double step);
 /* The window of X [N,C,H,W] or [N,H,W] at ROWS I32 [h] and COLUMNS I32 [w]. */
 struct et_tensor *et_crop_batch(struct et_graph *g, struct et_tensor *x,
                                 struct et_tensor *rows, struct et_tensor *columns);

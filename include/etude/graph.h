@@ -6,8 +6,9 @@
  * attributes, topology; never values), so from the second step on evaluating is a
  * replay of prepared kernels over fixed addresses.
  *
- * The first error sticks to the graph; later functions return NULL and do nothing;
- * et_eval returns the status. Model code stays formulas.
+ * The first error of a function that appends sticks to the graph; later functions return
+ * NULL and do nothing; et_eval returns the status. Model code stays formulas. An
+ * evaluation that fails by itself, for want of memory or in a kernel, does not stick.
  *
  * A step is a transaction: et_assign'ed leaves change only at the end of an evaluation,
  * in the commit. Until then every read of a leaf sees the old value. */
@@ -76,7 +77,8 @@ void et_graph_set_dry(struct et_graph *g, bool dry);
 
 /* Runs everything pending: the N tensors asked for (NULLs are skipped), then the
  * commit. Values asked for stay until the graph is reset or the same plan runs again.
- * ENOMEM says how many bytes were needed; as with every failure no leaf has changed. */
+ * ENOMEM says how many bytes were needed. After a failure no leaf has changed, the pending
+ * assignments are dropped, and the nodes stay: what else they make can be asked for. */
 ET_NODISCARD et_status et_eval(struct et_graph *g, struct et_tensor *const *want,
                                int n);
 /* As et_eval of nothing. Casts of leaves that mixed precision has put in the graph are

@@ -231,6 +231,11 @@ struct et_tensor *et_all_reduce(struct et_graph *g, struct et_tensor *x,
                                 struct et_tensor *weight);
 struct et_tensor *et_resize2d(struct et_graph *g, struct et_tensor *x,
                               enum et_resize_mode mode, int64_t height, int64_t width);
+/* The same, where a step of one pixel in the result is one of STEP pixels in X,
+ * whatever the sizes come to: PyTorch's interpolate with a scale_factor of 1 / STEP. */
+struct et_tensor *et_resize2d_by(struct et_graph *g, struct et_tensor *x,
+                                 enum et_resize_mode mode, int64_t height,
+                                 int64_t width, double step);
 
 /* ---- normalisation: y = gamma (x - mean) / sqrt(var + eps) + beta ----
  * Statistics are F32 (F64 for F64 operands) whatever X is. */

@@ -106,6 +106,17 @@ test_layouts(void)
                                    }),
                "f32[2,3,6,7]cl"),
        "a transposed convolution adds the rows asked for");
+    struct et_conv2d_attr beyond = {
+        .dilation = {1, 3}, .pad = {0, 1}, .output_pad = {0, 2}};
+    float bias = 0.5F, got[4];
+    struct et_tensor *row = et_conv_transpose2d(g, leaf("f32[1,1,1,1]", &(float){2}),
+                                                leaf("f32[1,1,1,2]", (float[]){3, 5}),
+                                                leaf("f32[1]", &bias), &beyond);
+    need(et_eval(g, &row, 1));
+    need(et_tensor_read(cx, row, got, sizeof got));
+    ok(got[0] == 0.5F && got[1] == 0.5F && got[2] == 10.5F && got[3] == 0.5F,
+       "of a dilated filter more of them than the stride: %g %g %g %g", got[0], got[1],
+       got[2], got[3]);
     ok(lies_as(et_max_pool2d(g, rows, &(struct et_pool2d_attr){.kernel = {2, 2}}),
                "f32[2,3,2,2]cl"),
        "the stride of pooling is its window where none is given");
@@ -117,6 +128,17 @@ test_layouts(void)
 static void
 test_errors(void)
 {
+    begin();
+    struct et_conv2d_attr far = {
+        .stride = {2, 2}, .dilation = {1, 3}, .output_pad = {0, 3}};
+    ok(!et_conv_transpose2d(g, leaf("f32[1,1,2,2]", NULL), leaf("f32[1,1,2,2]", NULL),
+                            NULL, &far) &&
+           et_graph_status(g) == ET_EINVAL,
+       "rows added to a transposed convolution have a bound");
+    is_str(et_error_get(cx)->message,
+           "conv2d_grad_input: output padding 3 is neither below stride 2 nor below "
+           "dilation 3",
+           "which the message names");
     begin();
     struct et_tensor *x = leaf("f32[2,3]", NULL);
     ok(!et_relu(g, et_slice(g, x, 2, 0, 1, 1)) && et_graph_status(g) == ET_EINVAL,

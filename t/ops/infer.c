@@ -317,6 +317,12 @@ static const struct test tests[] = {
      "bf16[2,3,4,5]cl f32[3] f32[3]", "bf16[2,3,4,5]cl f32[3] f32[3]"},
     {"batch norm of a matrix", ET_OP_batch_norm, ATTR(norm, .eps = 1), "f64[4,3]",
      "f64[4,3] f64[3] f64[3]"},
+    {"one value per channel has no variance", ET_OP_batch_norm, ATTR(norm, .eps = 1),
+     "f32[1,3,1,1]cl",
+     "!shape mismatch: batch_norm: one value per channel has no variance: training needs a "
+     "larger batch or image"},
+    {"two values have one", ET_OP_batch_norm, ATTR(norm, .eps = 1), "f32[1,3,1,2]cl",
+     "f32[1,3,1,2]cl f32[3] f32[3]"},
     {"gamma has one number per channel", ET_OP_batch_norm, ATTR(norm, .eps = 1),
      "f32[2,3,4,5]cl f32[4]",
      "!shape mismatch: batch_norm: gamma is f32[4]; it must be f32[3]"},

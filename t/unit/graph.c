@@ -400,22 +400,29 @@ test_memory(void)
     ok(et_plan(g, &y, 1, &info) == ET_OK, "a plan is made without running it");
     is_int((int64_t)info.slab_bytes, 2 * 64 * 64 * 4, "a chain needs the memory of two links");
     is_int(info.flops, 10 * 2 * 64 * 64 * 64, "flops are counted");
+    struct et_tensor *small = leaf(NULL, 0, NULL, ET_ROW_MAJOR);
     struct et_device_memory before, after;
     et_device_get_memory(dev, &before);
     et_device_set_limit(dev, before.current_bytes + 1000);
     et_graph_reset(g);
+    et_assign(g, small, et_add_scalar(g, small, 5));
     y = et_concat(g, (struct et_tensor *[]){x, x, x, x}, 4, 0);
     y = et_sum(g, et_exp(g, et_concat(g, (struct et_tensor *[]){y, y, y, y}, 4, 0)), 0, false);
     ok(et_eval(g, &y, 1) == ET_ENOMEM, "a plan that does not fit says so before it runs");
     et_device_get_memory(dev, &after);
     ok(after.current_bytes <= before.current_bytes, "and keeps no memory");
     et_error_clear(cx);
-    et_device_set_limit(dev, 0);
-    et_graph_abandon(g);
     double v = 0;
+    ok(et_graph_status(g) == ET_OK &&
+           et_item(g, et_add_scalar(g, small, 2), &v) == ET_OK && v == 2,
+       "a plan that fits is then run on the same graph");
+    ok(et_eval(g, NULL, 0) == ET_OK && et_item(g, small, &v) == ET_OK && v == 0,
+       "and what was to be assigned with the failed one is forgotten");
+    et_device_set_limit(dev, 0);
     ok(et_item(g, y, &v) == ET_OK, "with memory the same expression is evaluated");
     is_near(v, 16 * 64 * 64, 1e-6, "to the right value");
     et_graph_free(&g);
+    et_tensor_free(&small);
     et_tensor_free(&x);
 }
 

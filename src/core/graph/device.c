@@ -20,28 +20,39 @@ enum { PATH_SIZE = 4096 };
  * loads. */
 static const char spin_count[] = "10000";
 
-/* Where the module of NAME is: beside a program that runs in its build tree, else where
- * it was installed. */
+/* The program's path without its last N names; "" if that is not known. */
+static void
+program_folder(char path[PATH_SIZE], int n)
+{
+    ssize_t length = readlink("/proc/self/exe", path, PATH_SIZE - 1);
+    path[length > 0 ? length : 0] = '\0';
+    for (; n > 0; n--) {
+        char *slash = strrchr(path, '/');
+        *(slash ? slash : path) = '\0';
+    }
+}
+
+/* Where the module of NAME is: beside a program that runs in its build tree; else in
+ * lib/etude beside the program's bin, wherever both have been moved to; else where it
+ * was installed. */
 static void
 find_module(const char *name, char path[PATH_SIZE + 64])
 {
-    char exe[PATH_SIZE];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    exe[n > 0 ? n : 0] = '\0';
-    for (int up = 0; up < 4; up++) {
-        char *slash = strrchr(exe, '/');
-        if (!slash)
-            break;
-        *slash = '\0';
-        snprintf(path, PATH_SIZE + 64, "%s/config.status", exe);
-        if (access(path, F_OK) != 0)
+    char folder[PATH_SIZE];
+    for (int up = 1; up <= 4; up++) {
+        program_folder(folder, up);
+        snprintf(path, PATH_SIZE + 64, "%s/config.status", folder);
+        if (!folder[0] || access(path, F_OK) != 0)
             continue;
-        snprintf(path, PATH_SIZE + 64, "%s/.libs/libetude-%s.so", exe, name);
+        snprintf(path, PATH_SIZE + 64, "%s/.libs/libetude-%s.so", folder, name);
         if (access(path, F_OK) == 0)
             return;
         break;
     }
-    snprintf(path, PATH_SIZE + 64, "%s/libetude-%s.so", ET_PKGLIBDIR, name);
+    program_folder(folder, 2);
+    snprintf(path, PATH_SIZE + 64, "%s/lib/etude/libetude-%s.so", folder, name);
+    if (access(path, F_OK) != 0)
+        snprintf(path, PATH_SIZE + 64, "%s/libetude-%s.so", ET_PKGLIBDIR, name);
 }
 
 /* The module of NVIDIA GPUs is loaded only where there is one: it brings 700 MB. */

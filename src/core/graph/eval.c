@@ -95,8 +95,7 @@ find_plan(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_p
     return ET_OK;
 }
 
-/* Lowers what is pending and finds its plan. On failure the graph stays usable after a
- * reset, and nothing has changed. */
+/* Lowers what is pending and finds its plan. On failure nothing has changed. */
 static et_status
 prepare(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_plan **plan)
 {
@@ -104,14 +103,14 @@ prepare(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_pla
         return g->status;
     for (int i = 0; i < n; i++)
         if (want[i] && want[i]->node && want[i]->generation != g->generation)
-            return g->status = ET_FAIL(g->cx, ET_EINVAL,
-                                       "a value of a step that has ended was asked for");
+            return ET_FAIL(g->cx, ET_EINVAL,
+                           "a value of a step that has ended was asked for");
     et_status status = new_ir(g);
     if (status == ET_OK)
         status = eti_lower(g, want, n, g->ir);
     if (status == ET_OK)
         status = find_plan(g, want, n, plan);
-    return g->status = status;
+    return status;
 }
 
 static uint64_t
@@ -127,9 +126,13 @@ et_eval(struct et_graph *g, struct et_tensor *const *want, int n)
 {
     uint64_t before = count_allocs(g);
     struct eti_plan *plan;
-    ET_TRY(prepare(g, want, n, &plan));
+    et_status status = prepare(g, want, n, &plan);
+    if (status != ET_OK) {
+        g->n_assign = 0;
+        return status;
+    }
     et_span_begin(g->cx, "graph", "replay", NULL);
-    et_status status = g->dry ? ET_OK : eti_shadow_refresh(g, g->ir);
+    status = g->dry ? ET_OK : eti_shadow_refresh(g, g->ir);
     if (status == ET_OK)
         status = eti_plan_run(g, plan, g->ir, want, n);
     et_span_end(g->cx, "graph", "replay");
@@ -141,7 +144,7 @@ et_eval(struct et_graph *g, struct et_tensor *const *want, int n)
     eti_arena_reset(&g->scratch);
     g->stats.replays++;
     g->stats.allocs += count_allocs(g) - before;
-    return g->status = status;
+    return status;
 }
 
 et_status

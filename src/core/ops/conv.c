@@ -80,6 +80,14 @@ ETI_INFER(conv2d_grad_input_infer)
     const struct et_conv2d_attr *o = call->attr;
     int64_t y[4];
     ET_TRY(need_images(cx, call, "dy", "filters"));
+    for (int i = 0; i < 2; i++)
+        if (o->output_pad[i] < 0 ||
+            (o->output_pad[i] > 0 && o->output_pad[i] >= o->stride[i] &&
+             o->output_pad[i] >= o->dilation[i]))
+            return ETI_FAIL(cx, call, ET_EINVAL,
+                            "output padding %d is neither below stride %d nor below "
+                            "dilation %d",
+                            o->output_pad[i], o->stride[i], o->dilation[i]);
     ET_TRY(conv_shape(cx, call, o->shape, call->in[1].shape, y));
     ET_TRY(eti_need_shape(cx, call, 0, "dy", 4, y));
     ET_TRY(may_bias(cx, call, o->shape[1]));
@@ -149,6 +157,8 @@ grad_input(struct et_graph *g, struct et_tensor *dy, struct et_tensor *w,
            struct et_tensor *bias, const struct et_conv2d_attr *o, const int64_t *shape)
 {
     struct et_conv2d_attr attr = attr_with(o, shape);
+    memcpy(attr.output_pad, o->output_pad,
+           sizeof attr.output_pad); /* infer's to judge */
     dy = eti_image(g, dy);
     w = eti_image(g, w);
     if (!dy || !w)
@@ -224,6 +234,23 @@ et_conv2d(struct et_graph *g, struct et_tensor *x, struct et_tensor *w,
                 : ETI_APPLY_ATTR(g, conv2d, &attr, NULL, x, w);
 }
 
+/* Rows asked for beyond the last window's stride are those of further windows, over
+ * zeros: with them the result is the gradient of a convolution with as many windows as
+ * X has rows. Dilated filters reach there, so that these are not only the bias. */
+static struct et_tensor *
+pad_to_stride(struct et_graph *g, struct et_tensor *x, const struct et_conv2d_attr *o)
+{
+    int64_t after[4] = {0};
+    if (x->desc.ndim != 4 || o->stride[0] < 1 || o->stride[1] < 1)
+        return x; /* infer refuses */
+    for (int i = 0; i < 2; i++)
+        if (o->output_pad[i] < o->dilation[i] && o->output_pad[i] > 0)
+            after[2 + i] = o->output_pad[i] / o->stride[i];
+    if (after[2] == 0 && after[3] == 0)
+        return x;
+    return et_pad(g, x, (const int64_t[4]){0}, after, 0);
+}
+
 struct et_tensor *
 et_conv_transpose2d(struct et_graph *g, struct et_tensor *x, struct et_tensor *w,
                     struct et_tensor *bias, const struct et_conv2d_attr *o)
@@ -231,6 +258,10 @@ et_conv_transpose2d(struct et_graph *g, struct et_tensor *x, struct et_tensor *w
     struct et_conv2d_attr attr = attr_with(o, NULL);
     int64_t shape[4] = {0};
 
+    if (o)
+        memcpy(attr.output_pad, o->output_pad, sizeof attr.output_pad);
+    if (x)
+        x = pad_to_stride(g, x, &attr);
     if (!x || !w)
         return NULL;
     if (x->desc.ndim == 4 && w->desc.ndim == 4) { /* else infer refuses */
@@ -240,7 +271,7 @@ et_conv_transpose2d(struct et_graph *g, struct et_tensor *x, struct et_tensor *w
             shape[2 + i] = (x->desc.shape[2 + i] - 1) * attr.stride[i] -
                            2 * attr.pad[i] +
                            attr.dilation[i] * (w->desc.shape[2 + i] - 1) + 1 +
-                           (o ? o->output_pad[i] : 0);
+                           attr.output_pad[i] % attr.stride[i];
     }
     return grad_input(g, x, w, bias, &attr, shape);
 }

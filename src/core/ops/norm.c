@@ -69,6 +69,11 @@ ETI_INFER(batch_norm_infer)
     ET_TRY(eti_may_shape(cx, call, 3, "residual", x->ndim, x->shape));
     if (et_desc_count(x) == 0)
         return ETI_FAIL(cx, call, ET_ESHAPE, "%s", "no elements to take statistics of");
+    if (et_desc_count(x) == x->shape[1])
+        return ETI_FAIL(
+            cx, call, ET_ESHAPE, "%s",
+            "one value per channel has no variance: training needs a larger "
+            "batch or image");
     et_desc_init(&out[0], x->dtype, x->ndim, x->shape, image_format(x));
     et_desc_init(&out[1], eti_wide(x->dtype), 1, c, ET_ROW_MAJOR);
     out[2] = out[1];
@@ -369,7 +374,7 @@ row_norm_flops(const struct et_call *call)
     return norm_flops(call) + (adds ? et_desc_count(&call->in[0]) : 0);
 }
 
-#define NORM_OP(op, words, least, most, results, backward)                                     \
+#define NORM_OP(op, words, least, most, results, backward)                             \
     const struct et_op et_op_##op = {                                                  \
         .name = #op,                                                                   \
         .summary = words,                                                              \

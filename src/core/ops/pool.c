@@ -257,17 +257,33 @@ ETI_GRADIENT(resize2d_gradient)
 RESIZE_OP(resize2d, "images of another size, nearest or bilinear", resize2d_gradient)
 RESIZE_OP(resize2d_grad, "dy back at the pixels it was made of", NULL)
 
+static struct et_tensor *
+resize(struct et_graph *g, struct et_tensor *x, enum et_resize_mode mode,
+       int64_t height, int64_t width, const double step[2])
+{
+    struct et_resize_attr attr = {.mode = (int32_t)mode, .scale = {step[0], step[1]}};
+    const int64_t *n = x->desc.shape;
+    memcpy(attr.shape, (int64_t[]){n[0], n[1], height, width}, sizeof attr.shape);
+    return ETI_APPLY_ATTR(g, resize2d, &attr, NULL, x);
+}
+
 struct et_tensor *
 et_resize2d(struct et_graph *g, struct et_tensor *x, enum et_resize_mode mode,
             int64_t height, int64_t width)
 {
-    struct et_resize_attr attr = {.mode = (int32_t)mode};
     x = eti_image(g, x);
     if (!x)
         return NULL;
     const int64_t *n = x->desc.shape;
-    memcpy(attr.shape, (int64_t[]){n[0], n[1], height, width}, sizeof attr.shape);
-    attr.scale[0] = height > 0 ? (double)n[2] / (double)height : 0;
-    attr.scale[1] = width > 0 ? (double)n[3] / (double)width : 0;
-    return ETI_APPLY_ATTR(g, resize2d, &attr, NULL, x);
+    const double step[] = {height > 0 ? (double)n[2] / (double)height : 0,
+                           width > 0 ? (double)n[3] / (double)width : 0};
+    return resize(g, x, mode, height, width, step);
+}
+
+struct et_tensor *
+et_resize2d_by(struct et_graph *g, struct et_tensor *x, enum et_resize_mode mode,
+               int64_t height, int64_t width, double step)
+{
+    x = eti_image(g, x);
+    return x ? resize(g, x, mode, height, width, (const double[]){step, step}) : NULL;
 }
