@@ -92,10 +92,10 @@ file_json(const struct eti_weight_file *f)
         json_array_append_new(tensors, tensor_json(&f->header.v[i]));
     }
     json_object_update(metadata, (json_t *)metadata_of(f));
-    return json_pack("{s:s, s:I, s:I, s:I, s:o, s:o}", "path", f->file.path, "bytes",
-                     (json_int_t)f->file.size, "n_tensors", (json_int_t)f->header.n,
-                     "n_values", (json_int_t)values, "metadata", metadata, "tensors",
-                     tensors);
+    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:o}", "path",
+                     cli_json_text(f->file.path), "bytes", (json_int_t)f->file.size,
+                     "n_tensors", (json_int_t)f->header.n, "n_values",
+                     (json_int_t)values, "metadata", metadata, "tensors", tensors);
 }
 
 static json_t *
@@ -105,7 +105,8 @@ set_json(const struct eti_tensors *s)
     json_t *files = json_array();
     for (int i = 0; i < s->n_files; i++)
         json_array_append_new(files, file_json(&s->file[i]));
-    json_t *all = json_pack("{s:s, s:o}", "path", s->path, "files", files);
+    json_t *all =
+        json_pack("{s:o, s:o}", "path", cli_json_text(s->path), "files", files);
     if (all && s->is_checkpoint)
         json_object_set_new(all, "checkpoint",
                             json_pack("{s:s, s:I, s:I, s:s, s:b}", "label", m->label,
@@ -119,9 +120,10 @@ static void
 print_tensor(const struct eti_st_tensor *t)
 {
     char name[ET_VISIBLE_MAX + 1], shape[SHAPE_TEXT], bytes[32];
-    printf("  %-40s %-4s %-20s %s\n", visible(t->name, name), et_dtype_name(t->dtype),
-           eti_st_shape_text(t->ndim, t->shape, shape, sizeof shape),
-           cli_bytes((double)(t->end - t->begin), bytes, sizeof bytes));
+    et_print(stdout, "  %-40s %-4s %-20s %s\n", visible(t->name, name),
+             et_dtype_name(t->dtype),
+             eti_st_shape_text(t->ndim, t->shape, shape, sizeof shape),
+             cli_bytes((double)(t->end - t->begin), bytes, sizeof bytes));
 }
 
 static void
@@ -131,16 +133,17 @@ print_file(const struct eti_weight_file *f)
     const char *name;
     json_t *value;
     int64_t values = 0;
-    printf("%s\n", visible(f->file.path, text));
-    json_object_foreach((json_t *)metadata_of(f), name, value) printf(
-        "  %s: %s\n", visible(name, key), visible(json_string_value(value), text));
+    et_print(stdout, "%s\n", visible(f->file.path, text));
+    json_object_foreach((json_t *)metadata_of(f), name, value)
+        et_print(stdout, "  %s: %s\n", visible(name, key),
+                 visible(json_string_value(value), text));
     for (int64_t i = 0; i < f->header.n; i++) {
         values += count_values(&f->header.v[i]);
         print_tensor(&f->header.v[i]);
     }
-    printf("  %" PRId64 " tensors, %s values, %s\n", f->header.n,
-           cli_count(values, count, sizeof count),
-           cli_bytes((double)f->file.size, bytes, sizeof bytes));
+    et_print(stdout, "  %" PRId64 " tensors, %s values, %s\n", f->header.n,
+             cli_count(values, count, sizeof count),
+             cli_bytes((double)f->file.size, bytes, sizeof bytes));
 }
 
 static void
@@ -149,9 +152,10 @@ print_set(const struct eti_tensors *s)
     char label[ET_VISIBLE_MAX + 1], run[ET_VISIBLE_MAX + 1];
     const struct eti_manifest *m = &s->manifest;
     if (s->is_checkpoint)
-        printf("checkpoint %s of %s: epoch %" PRId64 ", batch %" PRId64 "%s\n",
-               visible(m->label, label), visible(m->run_name, run), m->epoch, m->step,
-               m->weights_only ? ", weights only" : "");
+        et_print(stdout,
+                 "checkpoint %s of %s: epoch %" PRId64 ", batch %" PRId64 "%s\n",
+                 visible(m->label, label), visible(m->run_name, run), m->epoch, m->step,
+                 m->weights_only ? ", weights only" : "");
     for (int i = 0; i < s->n_files; i++)
         print_file(&s->file[i]);
 }
@@ -202,8 +206,8 @@ found_alone(struct comparison *k, int side, const struct eti_st_tensor *t)
     if (k->only[side])
         json_array_append_new(k->only[side], json_string(t->name));
     else
-        printf("only in %s: %s\n", side == 0 ? "the first" : "the second",
-               visible(t->name, name));
+        et_print(stdout, "only in %s: %s\n", side == 0 ? "the first" : "the second",
+                 visible(t->name, name));
 }
 
 static json_t *
@@ -236,11 +240,12 @@ found_different(struct comparison *k, const struct eti_st_tensor *x,
     eti_st_shape_text(x->ndim, x->shape, a, sizeof a);
     eti_st_shape_text(y->ndim, y->shape, b, sizeof b);
     if (x->dtype != y->dtype || !values)
-        printf("%s: %s%s, %s%s\n", name, et_dtype_name(x->dtype), a,
-               et_dtype_name(y->dtype), b);
+        et_print(stdout, "%s: %s%s, %s%s\n", name, et_dtype_name(x->dtype), a,
+                 et_dtype_name(y->dtype), b);
     if (values)
-        printf("%s: %" PRId64 " of %" PRId64 " values differ, max %.6g, rms %.6g\n",
-               name, values->different, values->count, values->max, values->rms);
+        et_print(stdout,
+                 "%s: %" PRId64 " of %" PRId64 " values differ, max %.6g, rms %.6g\n",
+                 name, values->different, values->count, values->max, values->rms);
 }
 
 static et_status
@@ -286,11 +291,11 @@ print_comparison(struct comparison *k)
     bool equal = k->n_only == 0 && k->n_different == 0;
     int code = CLI_OK;
     if (k->different)
-        code = cli_print_json(json_pack("{s:s, s:s, s:b, s:I, s:O, s:O, s:O}", "first",
-                                        k->a->path, "second", k->b->path, "equal",
-                                        equal, "n_equal", (json_int_t)k->n_equal,
-                                        "only_in_first", k->only[0], "only_in_second",
-                                        k->only[1], "different", k->different));
+        code = cli_print_json(json_pack(
+            "{s:o, s:o, s:b, s:I, s:O, s:O, s:O}", "first", cli_json_text(k->a->path),
+            "second", cli_json_text(k->b->path), "equal", equal, "n_equal",
+            (json_int_t)k->n_equal, "only_in_first", k->only[0], "only_in_second",
+            k->only[1], "different", k->different));
     else if (!k->c->opt.quiet)
         printf("%" PRId64 " tensors are equal, %" PRId64 " differ (max %.6g), %" PRId64
                " are in one alone\n",
@@ -351,14 +356,23 @@ print_converted(struct cli *c, const struct eti_converted *done)
                   "%" PRId64 " values are beyond what %s holds and became infinite",
                   done->overflowed, et_dtype_name(wanted_dtype(c)));
     if (c->opt.json)
-        return cli_print_json(json_pack("{s:s, s:I, s:I, s:I}", "path", c->opt.output,
-                                        "n_tensors", (json_int_t)done->tensors, "bytes",
-                                        (json_int_t)done->bytes, "overflowed",
-                                        (json_int_t)done->overflowed));
+        return cli_print_json(json_pack(
+            "{s:o, s:I, s:I, s:I}", "path", cli_json_text(c->opt.output), "n_tensors",
+            (json_int_t)done->tensors, "bytes", (json_int_t)done->bytes, "overflowed",
+            (json_int_t)done->overflowed));
     if (!c->opt.quiet)
-        printf("%s: %" PRId64 " tensors, %s\n", c->opt.output, done->tensors,
-               cli_bytes((double)done->bytes, bytes, sizeof bytes));
+        et_print(stdout, "%s: %" PRId64 " tensors, %s\n", c->opt.output, done->tensors,
+                 cli_bytes((double)done->bytes, bytes, sizeof bytes));
     return CLI_OK;
+}
+
+/* May PATH be the name of a safetensors file? One without an ending may. */
+static bool
+names_safetensors(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    return !dot || dot == name || strcmp(dot, ".safetensors") == 0;
 }
 
 static int
@@ -366,8 +380,14 @@ convert(struct cli *c)
 {
     struct eti_tensors s;
     struct eti_converted done;
+    char name[ET_VISIBLE_MAX + 1];
     if (!c->opt.output)
         return cli_fail(c, CLI_E_OPERAND, NULL, "weights convert needs -o FILE");
+    if (!names_safetensors(c->opt.output))
+        return cli_fail(c, CLI_E_OPTION,
+                        "a name that ends in .safetensors, or has no ending",
+                        "weights convert writes safetensors, no other format: %s",
+                        visible(c->opt.output, name));
     int code = open_tensors(c, c->arg[1], ETI_TENSORS_MODEL, &s);
     if (code == CLI_OK) {
         et_status status =

@@ -70,6 +70,12 @@ cmp -s a.safetensors before
 ok $? "which is as it was"
 run weights convert a.safetensors
 exits 64 "without -o: exit 64"
+for name in w.onnx w.pt dir.safetensors/w.bin; do
+    run weights convert a.safetensors -o $name
+    exits 64 "to $name, which would be no such file: exit 64"
+    says err "writes safetensors, no other format: $name" "is told"
+done
+is "$(ls w.* 2>/dev/null)" "" "and nothing is written"
 run weights convert a.safetensors -o x --dtype f8
 exits 64 "a dtype that is none: exit 64"
 run weights convert a.safetensors -o no/x

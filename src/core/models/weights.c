@@ -5,35 +5,15 @@
  * whole one. */
 #include "etude/model.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/seams.h"
 #include "core/models/weight_file.h"
+#include "core/models/weight_names.h"
 
 enum { CHUNK_BYTES = 1 << 12 };
-
-/* Last parts of names that other libraries save and that nothing is computed from. */
-static const char *const unused[] = {
-    "num_batches_tracked", /* torch: batches that batch norm saw */
-    "attn.bias",           /* Hugging Face: GPT-2's causal mask */
-    "attn.masked_bias",    /* likewise: what masked scores were */
-    "position_ids",        /* likewise: 0, 1, 2, ... */
-    NULL,
-};
-
-static bool
-is_unused(const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *const *u = unused; *u; u++) {
-        size_t k = strlen(*u);
-        if (n >= k && strcmp(name + n - k, *u) == 0 &&
-            (n == k || name[n - k - 1] == '.'))
-            return true;
-    }
-    return false;
-}
 
 /* ---- reading ---- */
 
@@ -54,91 +34,310 @@ read_values(const struct eti_weight_file *f, const struct eti_st_tensor *t, floa
     return ET_OK;
 }
 
-/* ---- does it fit ---- */
+/* ---- which tensor is for which leaf ---- */
 
-/* What does not: the first of it as a sentence. */
-struct misfits {
-    int n;
-    char first[768];
+/* Loading: a leaf of the model takes SOURCE[i], a tensor of the file by its place, or
+ * keeps its first values: -1. COPY[i]: a second tensor that must equal it, or -1. */
+struct loading {
+    struct et_ctx *cx;
+    const struct eti_weight_file *file;
+    const struct et_model_weights *wish;
+    struct et_leaves leaves;
+    int64_t *source, *copy;
+    int n_taken;
+    int n_wrong;     /* what does not fit though it has to */
+    char first[768]; /* the first that does not fit */
+    int n_left, n_listed;
+    char left[1400]; /* what is left out, as a list of N_LISTED; the rest has no room */
 };
 
-static void complain(struct misfits *m, const char *fmt, ...) ET_PRINTF(2, 3);
-
+/* "A; B; C" */
 static void
-complain(struct misfits *m, const char *fmt, ...)
+list(struct loading *l, const char *what)
 {
+    size_t used = strlen(l->left), room = sizeof l->left - used;
+    const char *between = used ? "; " : "";
+    bool is_full = l->n_listed < l->n_left++;
+    if (is_full || strlen(between) + strlen(what) >= room)
+        return;
+    snprintf(l->left + used, room, "%s%s", between, what);
+    l->n_listed++;
+}
+
+static void leave_out(struct loading *l, const char *fmt, ...) ET_PRINTF(2, 3);
+static void complain(struct loading *l, const char *fmt, ...) ET_PRINTF(2, 3);
+
+/* As the recipe wishes. */
+static void
+leave_out(struct loading *l, const char *fmt, ...)
+{
+    char what[sizeof l->first];
     va_list args;
     va_start(args, fmt);
-    if (m->n++ == 0)
-        vsnprintf(m->first, sizeof m->first, fmt, args);
+    vsnprintf(what, sizeof what, fmt, args);
     va_end(args);
+    list(l, what);
 }
 
-static const struct eti_st_tensor *
-find_tensor(const struct eti_st_header *h, const char *name)
+/* It does not fit: left out, where that is allowed. */
+static void
+complain(struct loading *l, const char *fmt, ...)
 {
-    for (int64_t i = 0; i < h->n; i++)
-        if (strcmp(h->v[i].name, name) == 0)
-            return &h->v[i];
-    return NULL;
+    char what[sizeof l->first];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(what, sizeof what, fmt, args);
+    va_end(args);
+    if (!*l->first)
+        memcpy(l->first, what, sizeof what);
+    if (l->wish->strict)
+        l->n_wrong++;
+    else
+        list(l, what);
+}
+
+static const char *
+name_at(const struct loading *l, int64_t tensor)
+{
+    return l->file->header.v[tensor].name;
+}
+
+static bool
+is_ignored(const struct loading *l, const char *name)
+{
+    for (int i = 0; i < l->wish->ignore.n; i++)
+        if (fnmatch(l->wish->ignore.v[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+static bool
+same_shape(const struct eti_st_tensor *t, const struct et_desc *d)
+{
+    return t->ndim == d->ndim &&
+           memcmp(t->shape, d->shape, (size_t)t->ndim * sizeof *t->shape) == 0;
+}
+
+/* Tensor K is for leaf I, if it may be. */
+static void
+take(struct loading *l, int64_t k, int i, bool is_tied)
+{
+    const struct eti_st_tensor *t = &l->file->header.v[k];
+    const struct et_leaf *leaf = &l->leaves.v[i];
+    const struct et_desc *want = &leaf->param->desc;
+    char a[192], b[192];
+    if (is_ignored(l, t->name) || is_ignored(l, leaf->name))
+        leave_out(l, "'%s' is ignored", t->name);
+    else if (!same_shape(t, want))
+        complain(l, "'%s' is %s, model wants %s", t->name,
+                 eti_st_shape_text(t->ndim, t->shape, a, sizeof a),
+                 eti_st_shape_text(want->ndim, want->shape, b, sizeof b));
+    else if (!is_tied && l->source[i] < 0)
+        l->source[i] = k;
+    else if (l->copy[i] < 0)
+        l->copy[i] = k;
+    else
+        complain(l, "'%s' is one more tensor for %s", t->name, leaf->name);
 }
 
 static void
-check_leaf(const struct eti_st_header *h, const struct et_leaf *leaf, struct misfits *m)
+assign(struct loading *l)
 {
-    const struct et_desc *want = &leaf->param->desc;
-    const struct eti_st_tensor *t = find_tensor(h, leaf->name);
-    char a[192], b[192];
-    eti_st_shape_text(want->ndim, want->shape, b, sizeof b);
-    if (!t)
-        complain(m, "'%s' is missing, model wants %s", leaf->name, b);
-    else if (t->ndim != want->ndim ||
-             memcmp(t->shape, want->shape, (size_t)t->ndim * sizeof *t->shape) != 0)
-        complain(m, "'%s' is %s, model wants %s", leaf->name,
-                 eti_st_shape_text(t->ndim, t->shape, a, sizeof a), b);
+    for (int64_t k = 0; k < l->file->header.n; k++) {
+        const char *name = name_at(l, k);
+        bool is_tied;
+        const struct et_leaf *leaf = eti_weight_leaf(&l->leaves, name, &is_tied);
+        if (leaf)
+            take(l, k, (int)(leaf - l->leaves.v), is_tied);
+        else if (is_ignored(l, name))
+            leave_out(l, "'%s' is ignored", name);
+        else if (!eti_weight_is_unused(name))
+            complain(l, "'%s' is not in the model", name);
+    }
 }
 
-static et_status
-check_fit(struct et_ctx *cx, const char *path, const struct eti_st_header *h,
-          const struct et_leaves *l)
+/* Has the file a tensor for leaf I that has been left out, and told? */
+static bool
+is_told(const struct loading *l, int i)
 {
-    struct misfits m = {0};
-    for (int i = 0; i < l->n; i++)
-        check_leaf(h, &l->v[i], &m);
-    for (int64_t i = 0; i < h->n; i++)
-        if (!et_leaves_find(l, h->v[i].name) && !is_unused(h->v[i].name))
-            complain(&m, "'%s' is not in the model", h->v[i].name);
-    if (m.n == 0)
-        return ET_OK;
-    if (m.n == 1)
-        return ET_FAIL(cx, ET_EFORMAT, "%s: %s", path, m.first);
-    return ET_FAIL(cx, ET_EFORMAT, "%s: %s (and %d more that do not fit)", path,
-                   m.first, m.n - 1);
+    for (int64_t k = 0; k < l->file->header.n; k++) {
+        bool is_tied;
+        if (eti_weight_leaf(&l->leaves, name_at(l, k), &is_tied) == &l->leaves.v[i])
+            return true;
+    }
+    return false;
 }
 
-static et_status
-load_leaf(struct et_ctx *cx, const struct eti_weight_file *f,
-          const struct eti_st_tensor *t, struct et_param *p)
+/* Leaves that nothing was found for. */
+static void
+look_for_missing(struct loading *l)
 {
-    int64_t count = et_desc_count(&p->desc);
+    for (int i = 0; i < l->leaves.n; i++) {
+        const struct et_leaf *leaf = &l->leaves.v[i];
+        const struct et_desc *want = &leaf->param->desc;
+        char shape[192];
+        if (l->source[i] < 0) {
+            l->source[i] = l->copy[i];
+            l->copy[i] = -1;
+        }
+        if (l->source[i] >= 0)
+            l->n_taken++;
+        else if (is_told(l, i))
+            continue;
+        else if (is_ignored(l, leaf->name))
+            leave_out(l, "'%s' is ignored", leaf->name);
+        else
+            complain(l, "'%s' is missing, model wants %s", leaf->name,
+                     eti_st_shape_text(want->ndim, want->shape, shape, sizeof shape));
+    }
+}
+
+/* A pattern that nothing matches is a mistake. */
+static et_status
+check_patterns(const struct loading *l)
+{
+    for (int i = 0; i < l->wish->ignore.n; i++) {
+        const char *pattern = l->wish->ignore.v[i];
+        bool found = false;
+        for (int64_t k = 0; k < l->file->header.n && !found; k++)
+            found = fnmatch(pattern, name_at(l, k), 0) == 0;
+        for (int k = 0; k < l->leaves.n && !found; k++)
+            found = fnmatch(pattern, l->leaves.v[k].name, 0) == 0;
+        if (!found)
+            return ET_FAIL(
+                l->cx, ET_EFORMAT,
+                "%s: ignore: no tensor of the file or the model matches '%s'",
+                l->file->file.path, pattern);
+    }
+    return ET_OK;
+}
+
+/* ---- values ---- */
+
+/* Tensor K of the file in f32; to be freed. */
+static et_status
+read_tensor(const struct loading *l, int64_t k, float **out)
+{
+    const struct eti_st_tensor *t = &l->file->header.v[k];
+    int64_t count = (t->end - t->begin) / (int64_t)et_dtype_size(t->dtype);
     void *values;
-    ET_TRY(et_alloc(cx, ((size_t)count + 1) * sizeof(float), &values));
-    et_status status = read_values(f, t, values);
+    *out = NULL;
+    ET_TRY(et_alloc(l->cx, ((size_t)count + 1) * sizeof(float), &values));
+    et_status status = read_values(l->file, t, values);
     if (status == ET_OK)
-        status = et_param_write(cx, p, values, count);
-    et_free(cx, values);
+        *out = values;
+    else
+        et_free(l->cx, values);
+    return status;
+}
+
+/* Copies of tied leaves must be copies. */
+static et_status
+check_copy(struct loading *l, int i)
+{
+    size_t bytes = et_desc_bytes(&l->leaves.v[i].param->desc);
+    float *a, *b = NULL;
+    ET_TRY(read_tensor(l, l->source[i], &a));
+    et_status status = read_tensor(l, l->copy[i], &b);
+    if (status == ET_OK && memcmp(a, b, bytes) != 0)
+        complain(l, "'%s' differs from '%s', which are one in the model",
+                 name_at(l, l->copy[i]), name_at(l, l->source[i]));
+    et_free(l->cx, a);
+    et_free(l->cx, b);
     return status;
 }
 
 static et_status
-load_all(struct et_ctx *cx, struct et_model *model, const struct eti_weight_file *f)
+load_leaf(struct loading *l, int i)
 {
-    struct et_leaves l;
-    ET_TRY(et_module_leaves(cx, model->root, ET_PARAM | ET_BUFFER, &l));
-    et_status status = check_fit(cx, f->file.path, &f->header, &l);
-    for (int i = 0; i < l.n && status == ET_OK; i++)
-        status = load_leaf(cx, f, find_tensor(&f->header, l.v[i].name), l.v[i].param);
-    et_leaves_release(&l);
+    struct et_param *p = l->leaves.v[i].param;
+    float *values;
+    ET_TRY(read_tensor(l, l->source[i], &values));
+    et_status status = et_param_write(l->cx, p, values, et_desc_count(&p->desc));
+    et_free(l->cx, values);
+    return status;
+}
+
+/* A file that does not fit is an error, what is left out of it a warning. */
+static et_status
+judge(struct loading *l)
+{
+    const char *path = l->file->file.path;
+    if (l->n_wrong == 0 && l->n_taken == 0)
+        return ET_FAIL(l->cx, ET_EFORMAT, "%s: nothing of it is for this model%s%s",
+                       path, *l->first ? ": " : ", the rest is ignored", l->first);
+    if (l->n_wrong > 0) {
+        char more[64] = "";
+        if (l->n_wrong > 1)
+            snprintf(more, sizeof more, " (and %d more that do not fit)",
+                     l->n_wrong - 1);
+        et_status status = ET_FAIL(l->cx, ET_EFORMAT, "%s: %s%s", path, l->first, more);
+        if (l->n_taken > 0)
+            et_hint(l->cx,
+                    "%d of the model's %d tensors fit: weights: {path: FILE, strict: "
+                    "false} loads them and leaves the others out",
+                    l->n_taken, l->leaves.n);
+        return status;
+    }
+    if (l->n_left > 0) {
+        char more[64] = "";
+        if (l->n_left > l->n_listed)
+            snprintf(more, sizeof more, "; and %d more", l->n_left - l->n_listed);
+        et_report(l->cx, ET_LOG_WARN,
+                  "%s: %d of the model's %d tensors are loaded; left out: %s%s", path,
+                  l->n_taken, l->leaves.n, l->left, more);
+    }
+    return ET_OK;
+}
+
+static et_status
+load_all(struct loading *l)
+{
+    et_status status = check_patterns(l);
+    for (int i = 0; i < l->leaves.n; i++)
+        l->source[i] = l->copy[i] = -1;
+    if (status == ET_OK) {
+        assign(l);
+        look_for_missing(l);
+    }
+    for (int i = 0; i < l->leaves.n && status == ET_OK; i++)
+        if (l->copy[i] >= 0)
+            status = check_copy(l, i);
+    if (status == ET_OK)
+        status = judge(l);
+    for (int i = 0; i < l->leaves.n && status == ET_OK; i++)
+        if (l->source[i] >= 0)
+            status = load_leaf(l, i);
+    return status;
+}
+
+static et_status
+load_file(struct et_ctx *cx, struct et_model *model, const struct eti_weight_file *file,
+          const struct et_model_weights *wish)
+{
+    struct loading l = {.cx = cx, .file = file, .wish = wish};
+    void *block;
+    ET_TRY(et_module_leaves(cx, model->root, ET_PARAM | ET_BUFFER, &l.leaves));
+    et_status status =
+        et_alloc(cx, ((size_t)l.leaves.n + 1) * 2 * sizeof *l.source, &block);
+    if (status == ET_OK) {
+        l.source = block;
+        l.copy = l.source + l.leaves.n;
+        status = load_all(&l);
+        et_free(cx, block);
+    }
+    et_leaves_release(&l.leaves);
+    return status;
+}
+
+et_status
+et_model_load_some_weights(struct et_ctx *cx, struct et_model *model,
+                           const struct et_model_weights *weights)
+{
+    struct eti_weight_file f;
+    ET_TRY(eti_weight_file_open(cx, weights->path, &f));
+    et_status status = load_file(cx, model, &f, weights);
+    eti_weight_file_close(&f);
     return status;
 }
 
@@ -146,8 +345,9 @@ et_status
 et_model_load_weights(struct et_ctx *cx, struct et_model *model, const char *path)
 {
     struct eti_weight_file f;
+    const struct et_model_weights all = {.strict = true};
     ET_TRY(eti_weight_file_open(cx, path, &f));
-    et_status status = load_all(cx, model, &f);
+    et_status status = load_file(cx, model, &f, &all);
     eti_weight_file_close(&f);
     return status;
 }

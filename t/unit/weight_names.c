@@ -1,0 +1,424 @@
+/* Weight files under the names that Hugging Face, timm and wrappers give to tensors,
+ * and files that fit in part. */
+#include "core/models/weight_names.h"
+#include "etude/model.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME = 256, SEED = 3 };
+
+static struct et_ctx *cx;
+static char said[4096]; /* the last warning */
+
+static void
+on_log(void *data, enum et_log_level level, const char *text)
+{
+    (void)data;
+    if (level >= ET_LOG_WARN)
+        snprintf(said, sizeof said, "%s", text);
+}
+
+static struct et_model *
+make(const char *name, int64_t classes, const char *const *set)
+{
+    const struct et_model_facts facts = {
+        .channels = 3, .height = 32, .width = 32, .num_classes = classes};
+    const struct et_model_class *type = et_model_class_find(name);
+    struct et_model *m;
+    void *options;
+    need(cx, et_alloc(cx, type->info.options_size, &options));
+    need(cx, et_options_init(cx, type->info.options, options));
+    for (int i = 0; set && set[i]; i += 2)
+        need(cx, et_options_set(cx, type->info.options, options, set[i], set[i + 1]));
+    need(cx, et_model_new(cx, type, options, &facts, &m));
+    et_options_release(type->info.options, options);
+    et_free(cx, options);
+    return m;
+}
+
+/* ---- files ---- */
+
+/* A tensor beside the model's own: a copy of leaf OF with FACTOR, or one number. */
+struct extra {
+    const char *name, *of;
+    float factor;
+};
+
+/* What a library calls leaf NAME; "" = the file lacks it. */
+typedef void rename_fn(const char *name, char out[NAME]);
+
+struct draft {
+    FILE *header;
+    char *data;
+    size_t bytes;
+};
+
+static void
+add(struct draft *d, const char *name, const struct et_desc *desc, const float *v)
+{
+    size_t n = desc ? (size_t)et_desc_count(desc) : 1, size = n * sizeof *v;
+    fprintf(d->header, "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[", d->bytes ? "," : "{",
+            name);
+    for (int i = 0; i < (desc ? desc->ndim : 1); i++)
+        fprintf(d->header, "%s%lld", i ? "," : "",
+                desc ? (long long)desc->shape[i] : 1LL);
+    fprintf(d->header, "],\"data_offsets\":[%zu,%zu]}", d->bytes, d->bytes + size);
+    memcpy(d->data + d->bytes, v, size);
+    d->bytes += size;
+}
+
+/* M as a library writes it. Borrowed until the next. */
+static const char *
+file_of(struct et_model *m, rename_fn *rename, const struct extra *extra)
+{
+    enum { DATA = 48 << 20 };
+    char *text = NULL;
+    size_t size;
+    struct draft d = {.header = open_memstream(&text, &size), .data = malloc(DATA)};
+    float *v = malloc(DATA), one = 1;
+    struct et_leaves l;
+    need(cx, et_module_leaves(cx, m->root, ET_PARAM | ET_BUFFER, &l));
+    for (int i = 0; i < l.n; i++) {
+        char name[NAME] = "";
+        const struct et_desc *desc = &l.v[i].param->desc;
+        need(cx, et_model_get_param(m, l.v[i].name, SEED, v, et_desc_count(desc)));
+        rename(l.v[i].name, name);
+        if (*name)
+            add(&d, name, desc, v);
+        for (const struct extra *e = extra; e && e->name; e++)
+            if (e->of && strcmp(e->of, l.v[i].name) == 0) {
+                for (int64_t k = 0; k < et_desc_count(desc); k++)
+                    v[k] *= e->factor;
+                add(&d, e->name, desc, v);
+            }
+    }
+    for (const struct extra *e = extra; e && e->name; e++)
+        if (!e->of)
+            add(&d, e->name, NULL, &one);
+    fputc('}', d.header);
+    fclose(d.header);
+    uint64_t header = size;
+    char *all = malloc(8 + size + d.bytes);
+    memcpy(all, &header, 8);
+    memcpy(all + 8, text, size);
+    memcpy(all + 8 + size, d.data, d.bytes);
+    const char *path = write_file("m.safetensors", all, 8 + size + d.bytes, false);
+    et_leaves_release(&l);
+    free(all);
+    free(text);
+    free(d.data);
+    free(v);
+    return path;
+}
+
+/* How many leaves of TO are not FROM's. */
+static int
+differing(struct et_model *from, struct et_model *to)
+{
+    struct et_leaves l;
+    int n = 0;
+    need(cx, et_module_leaves(cx, to->root, ET_PARAM | ET_BUFFER, &l));
+    for (int i = 0; i < l.n; i++) {
+        int64_t count = et_desc_count(&l.v[i].param->desc);
+        float *a = malloc((size_t)count * sizeof *a);
+        float *b = malloc((size_t)count * sizeof *b);
+        need(cx, et_model_get_param(to, l.v[i].name, SEED + 1, b, count));
+        if (et_model_get_param(from, l.v[i].name, SEED, a, count) != ET_OK ||
+            memcmp(a, b, (size_t)count * sizeof *a) != 0)
+            n++;
+        et_error_clear(cx);
+        free(a);
+        free(b);
+    }
+    et_leaves_release(&l);
+    return n;
+}
+
+/* ---- names ---- */
+
+static void
+same(const char *name, char out[NAME])
+{
+    snprintf(out, NAME, "%s", name);
+}
+
+/* As torch names them in DistributedDataParallel within torch.compile. */
+static void
+wrapped(const char *name, char out[NAME])
+{
+    snprintf(out, NAME, "_orig_mod.module.%s", name);
+}
+
+static void
+in_model(const char *name, char out[NAME])
+{
+    snprintf(out, NAME, "model.%s", name);
+}
+
+/* Of openai-community/gpt2: GPT2Model's own names, "wte.weight", "h.0.ln_1.weight". */
+static void
+gpt2_body(const char *name, char out[NAME])
+{
+    snprintf(out, NAME, "%s", name + strlen("transformer."));
+}
+
+/* With the head instead of the table. */
+static void
+gpt2_head(const char *name, char out[NAME])
+{
+    same(strcmp(name, "transformer.wte.weight") == 0 ? "lm_head.weight" : name, out);
+}
+
+/* Of BertModel.save_pretrained: no "bert.", no head. */
+static void
+bert_body(const char *name, char out[NAME])
+{
+    if (strncmp(name, "bert.", 5) == 0)
+        snprintf(out, NAME, "%s", name + 5);
+}
+
+/* Of google-bert/bert-base-uncased: TensorFlow's names of norms. */
+static void
+bert_tf(const char *name, char out[NAME])
+{
+    const char *dot = strrchr(name, '.');
+    bool norm = strstr(name, "LayerNorm.") != NULL;
+    snprintf(out, NAME, "%.*s.%s", (int)(dot - name), name,
+             !norm                         ? dot + 1
+             : strcmp(dot, ".weight") == 0 ? "gamma"
+                                           : "beta");
+}
+
+/* timm's efficientnet_b0 (models/efficientnet.py: conv_stem, bn1, blocks, conv_head,
+ * bn2, classifier; _efficientnet_blocks.py: DepthwiseSeparableConv and
+ * InvertedResidual). */
+static void
+timm(const char *name, char out[NAME])
+{
+    static const char *const narrow[][2] = {
+        {"conv_dw", "bn1"}, {0}, {"conv_pw", "bn2"}};
+    static const char *const wide[][2] = {
+        {"conv_pw", "bn1"}, {"conv_dw", "bn2"}, {0}, {"conv_pwl", "bn3"}};
+    const char *tail = strrchr(name, '.') + 1;
+    int stage, block, part, layer;
+    if (sscanf(name, "features.%d.%d.block.%d.%d.", &stage, &block, &part, &layer) == 4)
+        snprintf(out, NAME, "blocks.%d.%d.%s.%s", stage - 1, block,
+                 (stage == 1 ? narrow : wide)[part][layer], tail);
+    else if (sscanf(name, "features.%d.%d.block.%d.fc%d.", &stage, &block, &part,
+                    &layer) == 4)
+        snprintf(out, NAME, "blocks.%d.%d.se.conv_%s.%s", stage - 1, block,
+                 layer == 1 ? "reduce" : "expand", tail);
+    else if (sscanf(name, "features.%d.%d.", &stage, &layer) == 2)
+        snprintf(out, NAME, "%s.%s",
+                 stage == 0 ? layer ? "bn1" : "conv_stem"
+                 : layer    ? "bn2"
+                            : "conv_head",
+                 tail);
+    else
+        snprintf(out, NAME, "classifier.%s", tail);
+}
+
+static const char *const small_gpt2[] = {"n_layers",   "2",  "d_model",     "16",
+                                         "n_heads",    "2",  "max_seq_len", "8",
+                                         "vocab_size", "11", NULL};
+
+static const struct extra masks[] = {
+    {"h.0.attn.bias", NULL, 1}, {"h.1.attn.masked_bias", NULL, 1}, {0}};
+static const struct extra head[] = {{"lm_head.weight", "transformer.wte.weight", 1},
+                                    {0}};
+static const struct extra other_head[] = {
+    {"lm_head.weight", "transformer.wte.weight", 2}, {0}};
+/* What BertForPreTraining saves besides. */
+static const struct extra pretraining[] = {
+    {"bert.pooler.dense.weight", "bert.embeddings.token_type_embeddings.weight", 1},
+    {"bert.pooler.dense.bias", NULL, 1},
+    {"cls.seq_relationship.weight", NULL, 1},
+    {"cls.seq_relationship.bias", NULL, 1},
+    {"bert.embeddings.position_ids", NULL, 1},
+    {"cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight", 1},
+    {"cls.predictions.decoder.bias", "cls.predictions.bias", 1},
+    {0}};
+static const struct extra counter[] = {{"bn1.num_batches_tracked", NULL, 1}, {0}};
+
+static void
+names(void)
+{
+    static const struct {
+        const char *model, *what;
+        const char *const *set;
+        rename_fn *rename;
+        const struct extra *extra;
+        const char *refused; /* part of the sentence; NULL: it loads */
+    } table[] = {
+        {"gpt2", "GPT-2's body without prefix, with masks", small_gpt2, gpt2_body,
+         masks, NULL},
+        {"gpt2", "GPT-2 with its head as a copy of the table", small_gpt2, same, head,
+         NULL},
+        {"gpt2", "GPT-2 with the head in place of the table", small_gpt2, gpt2_head,
+         NULL, NULL},
+        {"gpt2", "GPT-2 with another head", small_gpt2, same, other_head,
+         "'lm_head.weight' differs from 'transformer.wte.weight'"},
+        {"gpt2", "a compiled, distributed GPT-2", small_gpt2, wrapped, NULL, NULL},
+        {"bert", "BERT with TensorFlow's names and all of its heads", small_gpt2,
+         bert_tf, pretraining, NULL},
+        {"bert", "BERT's body, without its head", small_gpt2, bert_body, NULL,
+         "'cls.predictions.bias' is missing, model wants [11] (and 4 more that do not "
+         "fit)"},
+        {"efficientnet_b0", "timm's EfficientNet", NULL, timm, counter, NULL},
+        {"efficientnet_b0", "torchvision's", NULL, same, NULL, NULL},
+        {"resnet8", "a ResNet within a wrapper", NULL, in_model, NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct et_model *from = make(table[i].model, 10, table[i].set);
+        struct et_model *to = make(table[i].model, 10, table[i].set);
+        const char *path = file_of(from, table[i].rename, table[i].extra);
+        et_status status = et_model_load_weights(cx, to, path);
+        const char *why = status == ET_OK ? "" : take_error(cx);
+        ok(table[i].refused ? strstr(why, table[i].refused) != NULL : status == ET_OK,
+           "%s %s", table[i].what, table[i].refused ? "is refused" : "is read");
+        if (status != ET_OK)
+            diag("%s", why);
+        else
+            is_int(differing(from, to), 0, "and all of it has its place");
+        et_model_free(&from);
+        et_model_free(&to);
+    }
+}
+
+/* Names as timm's own state_dict lists them, so that two mistakes cannot cancel. */
+static void
+spelled(void)
+{
+    static const char *const table[][2] = {
+        {"conv_stem.weight", "features.0.0.weight"},
+        {"bn1.running_mean", "features.0.1.running_mean"},
+        {"blocks.0.0.conv_dw.weight", "features.1.0.block.0.0.weight"},
+        {"blocks.0.0.se.conv_reduce.bias", "features.1.0.block.1.fc1.bias"},
+        {"blocks.0.0.conv_pw.weight", "features.1.0.block.2.0.weight"},
+        {"blocks.0.0.bn2.bias", "features.1.0.block.2.1.bias"},
+        {"blocks.1.0.conv_pw.weight", "features.2.0.block.0.0.weight"},
+        {"blocks.2.1.conv_dw.weight", "features.3.1.block.1.0.weight"},
+        {"blocks.5.3.se.conv_expand.weight", "features.6.3.block.2.fc2.weight"},
+        {"blocks.6.0.conv_pwl.weight", "features.7.0.block.3.0.weight"},
+        {"conv_head.weight", "features.8.0.weight"},
+        {"bn2.weight", "features.8.1.weight"},
+        {"classifier.bias", "classifier.1.bias"},
+        {"blocks.7.0.conv_pwl.weight", NULL},
+        {"blocks.x.0.bn1.weight", NULL},
+        {"blocks.99999999999999999999.0.bn1.weight", NULL},
+    };
+    struct et_model *m = make("efficientnet_b0", 10, NULL);
+    struct et_leaves l;
+    need(cx, et_module_leaves(cx, m->root, ET_PARAM | ET_BUFFER, &l));
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        bool is_tied;
+        const struct et_leaf *leaf = eti_weight_leaf(&l, table[i][0], &is_tied);
+        is_str(leaf ? leaf->name : "", table[i][1] ? table[i][1] : "", "timm's %s",
+               table[i][0]);
+    }
+    et_leaves_release(&l);
+    et_model_free(&m);
+}
+
+/* ---- files that fit in part ---- */
+
+static void
+parts(void)
+{
+    static char *head_pattern[] = {"fc.*"}, *wrong_pattern[] = {"head.*"};
+    static char *all_pattern[] = {"*"};
+    struct et_model *ten = make("resnet8", 10, NULL), *five;
+    char *path = strdup(file_of(ten, same, NULL));
+    struct et_model_weights w = {.path = path, .strict = true};
+
+    five = make("resnet8", 5, NULL);
+    ok(et_model_load_some_weights(cx, five, &w) == ET_EFORMAT &&
+           strstr(et_error_get(cx)->message,
+                  "'fc.weight' is [10,64], model wants [5,64] (and 1 more"),
+       "a head of ten classes does not fit five");
+    ok(strstr(et_error_get(cx)->hint, "strict: false"), "what can be done is said");
+    et_error_clear(cx);
+
+    w.strict = false;
+    *said = '\0';
+    need(cx, et_model_load_some_weights(cx, five, &w));
+    is_int(differing(ten, five), 2, "without strict all but the head is loaded");
+    ok(strstr(said, "45 of the model's 47 tensors are loaded; left out: 'fc.weight' is "
+                    "[10,64], model wants [5,64]; 'fc.bias' is [10], model wants [5]"),
+       "and one warning lists what was left out");
+    et_model_free(&five);
+
+    five = make("resnet8", 5, NULL);
+    w.strict = true;
+    w.ignore = (struct et_texts){head_pattern, 1};
+    need(cx, et_model_load_some_weights(cx, five, &w));
+    is_int(differing(ten, five), 2, "so it is where the head is ignored by name");
+    et_model_free(&five);
+
+    /* The same size, but a head of one's own is wished. */
+    five = make("resnet8", 10, NULL);
+    need(cx, et_model_load_some_weights(cx, five, &w));
+    is_int(differing(ten, five), 2, "also where it would fit");
+    w.ignore = (struct et_texts){wrong_pattern, 1};
+    ok(et_model_load_some_weights(cx, five, &w) == ET_EFORMAT &&
+           strstr(et_error_get(cx)->message, "matches 'head.*'"),
+       "a pattern that nothing matches is refused");
+    et_error_clear(cx);
+    w.ignore = (struct et_texts){all_pattern, 1};
+    ok(et_model_load_some_weights(cx, five, &w) == ET_EFORMAT,
+       "so is a file of which nothing is left");
+    et_error_clear(cx);
+    et_model_free(&five);
+
+    five = make("lenet", 10, NULL);
+    w = (struct et_model_weights){.path = path};
+    ok(et_model_load_some_weights(cx, five, &w) == ET_EFORMAT &&
+           strstr(et_error_get(cx)->message, "nothing of it is for this model"),
+       "and another network's, however lenient");
+    et_error_clear(cx);
+    et_model_free(&five);
+    et_model_free(&ten);
+    free(path);
+}
+
+/* Every allocation fails once. */
+static void
+torture(void)
+{
+    struct et_model *from = make("gpt2", 0, small_gpt2);
+    char *path = strdup(file_of(from, gpt2_head, NULL));
+    struct et_model *to = make("gpt2", 0, small_gpt2);
+    et_status status = ET_ENOMEM;
+    int k = 0;
+    while (status == ET_ENOMEM && k < 10000) {
+        et_alloc_fail_at(cx, (uint64_t)++k);
+        status = et_model_load_weights(cx, to, path);
+        et_alloc_fail_at(cx, 0);
+        et_error_clear(cx);
+    }
+    ok(status == ET_OK && k > 5, "a load that runs out of memory can be repeated");
+    is_int(differing(from, to), 0, "and then loads all");
+    et_model_free(&from);
+    et_model_free(&to);
+    free(path);
+}
+
+int
+main(void)
+{
+    cx = need_ctx();
+    et_ctx_set_log(cx, ET_LOG_WARN, on_log, NULL);
+    names();
+    spelled();
+    parts();
+    torture();
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "every block is given back");
+    et_ctx_free(&cx);
+    return done();
+}
