@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* code, metrics to train with, metrics to evaluate with (metric.h), further ones that an
- * evaluation may ask for */
+/* code, metrics to train with, metrics to evaluate with (metric.h), further ones that
+ * an evaluation may ask for */
 #define ET_TASK_MAP(X)                                                                 \
     X(CLASSIFICATION, "Accuracy", "Accuracy CrossEntropy",                             \
       "BinaryF1Score MatthewsCorrCoef Loss")                                           \
@@ -49,14 +49,23 @@ struct et_model_facts {
     int64_t vocab_size, seq_len; /* of token sequences */
 };
 
+/* A file of first values, and what of it and of the model may be left out. */
+struct et_model_weights {
+    char *path;  /* safetensors file, or NULL: none */
+    bool strict; /* names and shapes of the file are the model's, all of them */
+    struct et_texts ignore; /* glob(7) patterns over names of tensors */
+};
+
 /* First member of every model's options. */
 struct et_model_options {
     int64_t num_classes, in_channels; /* unset (INT64_MIN) or 0: from the data */
     struct et_texts initializer;      /* names of et_module_initializer, in turn */
-    char *weights;                    /* safetensors file to start from, or NULL */
+    struct et_model_weights weights;  /* what to start from instead */
     int loss;                         /* enum et_loss; language: cross entropy */
 };
 extern const char *const et_loss_names[]; /* NULL-terminated */
+
+extern const struct et_option et_model_weights_options[];
 
 /* Their rows, for the table of a model whose struct TAG begins with `common`: what
  * every model has, and what models of images have. */
@@ -67,14 +76,18 @@ extern const char *const et_loss_names[]; /* NULL-terminated */
         .type = ET_OPT_TEXTS,                                                          \
         .offset = offsetof(struct tag, common.initializer),                            \
         .flags = ET_OPT_OPTIONAL,                                                      \
-        .help = "rules for the first weights, applied in turn",                        \
+        .help = "rules for the first weights, applied in turn over the model's own "   \
+                "beginning",                                                           \
     },                                                                                 \
     {                                                                                  \
         .name = "weights",                                                             \
-        .type = ET_OPT_PATH,                                                           \
+        .type = ET_OPT_TABLE,                                                          \
         .offset = offsetof(struct tag, common.weights),                                \
-        .flags = ET_OPT_OPTIONAL,                                                      \
-        .help = "safetensors file to start from",                                      \
+        .flags = ET_OPT_BRIEF,                                                         \
+        .help = "safetensors file to start from, or a mapping with path, strict and "  \
+                "ignore",                                                              \
+        .sub = et_model_weights_options,                                               \
+        .sub_size = sizeof(struct et_model_weights),                                   \
     }
 
 #define ET_MODEL_OPTIONS(tag)                                                          \
@@ -112,9 +125,17 @@ struct et_model;
 struct et_model_class {
     struct et_component info; /* options begin with struct et_model_options */
     enum et_task task;
+    /* How the first values are drawn where a recipe names no initializer, and whose
+     * rule it is, in words; NULL: by the defaults of the layers, as PyTorch has them.
+     */
+    const char *beginning;
+    /* Those of et_module_initializer that make it so, NULL-terminated; laid over what
+     * BUILD has declared, before the recipe's. (optional) */
+    const char *const *initializer;
     /* Makes M->root. NUM_CLASSES and channels are settled in FACTS by now. */
     et_status (*build)(struct et_ctx *cx, struct et_model *m, const void *options,
                        const struct et_model_facts *facts);
+    bool wants_masked; /* its targets are tokens that were masked, not the next ones */
 };
 
 struct et_model {
@@ -128,6 +149,8 @@ struct et_model {
 /* All models, NULL-terminated; and one of them, NULL when unknown. */
 extern const struct et_model_class *const et_model_classes[];
 const struct et_model_class *et_model_class_find(const char *name);
+/* TYPE's first values in words: what an initializer that is not set means. */
+const char *et_model_beginning(const struct et_model_class *type);
 /* Space-separated names of the metrics a task has by default. */
 const char *et_task_metrics(enum et_task task, bool training);
 /* Of those that make sense for it besides. */
@@ -168,13 +191,21 @@ ET_NODISCARD et_status et_model_set_param(struct et_model *m, const char *name,
                                           const float *values, int64_t count);
 
 /* Every parameter and buffer from the safetensors file at PATH, by its full name,
- * whatever its dtype; bound or not. Names and shapes must be the model's, all of them;
- * what other libraries save and nothing is computed from (num_batches_tracked, masks)
- * may be there besides. ENOENT: no file. EFORMAT: it lies, is a pickle, or does not
- * fit; the model is as before. EIO, ENOMEM while reading values: some may have been
- * replaced. */
+ * whatever its dtype; bound or not. Names may also be those that Hugging Face and timm
+ * give to the same tensors, and have the prefixes that wrappers add
+ * (core/models/weight_names.c). Names and shapes must be the model's, all of them; what
+ * other libraries save and nothing is computed from (num_batches_tracked, masks, a tied
+ * head that equals its table) may be there besides. ENOENT: no file. EFORMAT: it lies,
+ * is a pickle, or does not fit; the model is as before. EIO, ENOMEM while reading
+ * values: some may have been replaced. */
 ET_NODISCARD et_status et_model_load_weights(struct et_ctx *cx, struct et_model *model,
                                              const char *path);
+/* The same from WEIGHTS->path, without the tensors whose names, in the file or in the
+ * model, a pattern of `ignore` matches; and, unless `strict`, without those that do not
+ * fit. What is left out keeps its first values and is listed in one warning. EFORMAT
+ * also when nothing is left, or a pattern matches nothing. */
+ET_NODISCARD et_status et_model_load_some_weights(
+    struct et_ctx *cx, struct et_model *model, const struct et_model_weights *weights);
 /* The same as an f32 file. What is at PATH is replaced at once or not at all. SEED as
  * above. EIO says what the system refused. */
 ET_NODISCARD et_status et_model_save_weights(struct et_ctx *cx,

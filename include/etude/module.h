@@ -32,6 +32,7 @@ enum et_init_kind { ET_INIT_CONSTANT, ET_INIT_UNIFORM, ET_INIT_NORMAL };
 struct et_init {
     enum et_init_kind kind;
     double a, b;
+    int64_t zeros; /* elements in front that are 0 instead */
 };
 
 enum et_leaf_kind {
@@ -216,11 +217,14 @@ ET_NODISCARD et_status et_module_bind(struct et_ctx *cx, struct et_module *root,
                                       struct et_device *dev, unsigned kinds,
                                       uint32_t seed);
 
-/* Changes the rules by which the leaves of ROOT get their first values:
- * "kaiming_normal", "kaiming_uniform", "xavier_normal", "xavier_uniform" (weights of
- * linear and convolution layers), "bn_ones", "bn_uniform", "linear_log_constant_bias".
- * Several apply in turn. EINVAL, with the list as hint, for another name. The rules:
- * src/core/modules/init.c. */
+/* Changes the rules by which the leaves of ROOT get their first values. Of weights of
+ * linear and convolution layers: "kaiming_normal", "kaiming_uniform", "xavier_normal",
+ * "xavier_uniform". Of convolutions alone: "conv_fan_out_normal", "conv_fan_in_normal"
+ * (He et al.; N(0, 2/fan)), "conv_zero_bias". Of linear layers alone:
+ * "linear_fan_out_uniform" (U(+-1/sqrt(fan_out))), "linear_small_normal" (N(0, 0.02^2)),
+ * "linear_zero_bias", "linear_log_constant_bias". Of batch norm: "bn_ones",
+ * "bn_uniform". Several apply in turn. EINVAL, with the list as hint, for another name.
+ * The rules: src/core/modules/init.c. */
 ET_NODISCARD et_status et_module_initializer(struct et_ctx *cx, struct et_module *root,
                                              const char *name);
 extern const char *const et_initializer_names[]; /* NULL-terminated */

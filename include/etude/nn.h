@@ -138,7 +138,10 @@ struct et_dropout_module {
 
 struct et_embedding_options {
     int64_t num_embeddings, features;
-    double std; /* of the initial rows, 1 */
+    double std;   /* of the initial rows, 1 */
+    bool padding; /* row 0 stands for no token: it begins as 0, and looking it up gives
+                     it no gradient (torch's padding_idx 0); a tied head may still train
+                     it */
 };
 
 struct et_embedding_module {
@@ -182,7 +185,7 @@ struct et_blur_pool2d_options {
 struct et_blur_pool2d_module {
     struct et_module base;
     struct et_blur_pool2d_options o;
-    struct et_param blur_filter; /* [1, 1, 3, 3] buffer */
+    struct et_param filt2d; /* [1,1,3,3] buffer */
 };
 
 /* A strided convolution with a blur: before it at stride 1, or behind it with the
@@ -194,8 +197,10 @@ struct et_blur_conv2d_options {
 
 struct et_blur_conv2d_module {
     struct et_module base;
-    struct et_module *conv, *blur;
+    struct et_module *conv;
+    struct et_param blur_filter; /* [C,1,3,3] buffer: the blur of each channel */
     bool blur_last;
+    int64_t stride; /* of the blur */
 };
 
 struct et_blur_max_pool2d_options {
@@ -204,7 +209,9 @@ struct et_blur_max_pool2d_options {
 
 struct et_blur_max_pool2d_module {
     struct et_module base;
-    struct et_module *pool, *blur;
+    struct et_module *pool;
+    struct et_param filt2d; /* [1,1,3,3] buffer */
+    int64_t stride;         /* of the blur */
 };
 
 /* ---- residual blocks ---- */

@@ -371,6 +371,42 @@ statistics(void)
     et_tensor_free(&x);
 }
 
+static void
+padding(void)
+{
+    enum { V = 3, D = 2 };
+    static const int32_t tokens[] = {0, 2, 0, 1, 2};
+    struct et_module *m;
+    struct et_graph *g;
+    struct et_tensor *index, *grad;
+    float table[V * D], dw[V * D];
+    must(et_tensor_new(cx, dev, ET_I32, 1, (int64_t[]){5}, ET_ROW_MAJOR, "t", &index));
+    must(et_tensor_write(cx, index, tokens, sizeof tokens));
+    must(
+        ET_NEW(cx, &m, embedding, .num_embeddings = V, .features = D, .padding = true));
+    must(et_module_bind(cx, m, dev, ET_PARAM, 17));
+    must(et_graph_new(cx, dev, &g));
+    struct et_tensor *w = et_module_param(m, 0, NULL)->tensor;
+    must(et_tensor_read(cx, w, table, sizeof table));
+    ok(table[0] == 0 && table[1] == 0 && table[2] != 0 && table[5] != 0,
+       "the row of the padding token begins as 0");
+    must(et_tensor_write(cx, w, (float[]){5, 6, 1, 2, 3, 4}, sizeof table));
+    struct et_forward f = {.g = g, .training = true};
+    struct et_tensor *y = et_forward(&f, m, index);
+    must(et_grad(g, et_sum(g, y, 0, false), &w, 1, &grad));
+    must(et_eval(g, (struct et_tensor *[]){y, grad}, 2));
+    float rows[5 * D];
+    must(et_tensor_read(cx, y, rows, sizeof rows));
+    must(et_tensor_read(cx, grad, dw, sizeof dw));
+    is_near_array(rows, (float[]){5, 6, 3, 4, 5, 6, 1, 2, 3, 4}, 5 * D, 0,
+                  "it is looked up like any other");
+    is_near_array(dw, (float[]){0, 0, 1, 1, 2, 2}, V * D, 0,
+                  "and no gradient comes back to it");
+    et_graph_free(&g);
+    et_module_free(&m);
+    et_tensor_free(&index);
+}
+
 /* Which of M's parameters are trained, a letter each. */
 static const char *
 trained(struct et_module *m, char *buf)
@@ -440,6 +476,7 @@ main(void)
     must(et_device_open(cx, "ref", 0, 1, &dev));
     blur();
     statistics();
+    padding();
     et_device_close(&dev);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

@@ -48,5 +48,9 @@ const struct et_model_class et_bert_model = {
             .options_size = sizeof(struct bert_model_options),
         },
     .task = ET_TASK_LANGUAGE,
+    .beginning =
+        "weights and tables N(0, 0.02^2), the row of [PAD] and biases 0, norms 1 "
+        "and 0, as Hugging Face",
     .build = bert_build,
+    .wants_masked = true,
 };

@@ -231,5 +231,12 @@ const struct et_model_class et_efficientnet_b0_model = {
             .options_size = sizeof(struct efficientnet_options),
         },
     .task = ET_TASK_CLASSIFICATION,
+    /* torchvision.models.efficientnet.EfficientNet. */
+    .beginning =
+        "convolutions N(0, 2/fan_out), the head U(+-1/sqrt(classes)), biases 0, "
+        "norms 1 and 0, as torchvision",
+    .initializer =
+        (const char *const[]){"conv_fan_out_normal", "conv_zero_bias",
+                              "linear_fan_out_uniform", "linear_zero_bias", NULL},
     .build = efficientnet_build,
 };

@@ -61,5 +61,8 @@ const struct et_model_class et_gpt2_model = {
             .options_size = sizeof(struct gpt2_model_options),
         },
     .task = ET_TASK_LANGUAGE,
+    .beginning =
+        "weights and tables N(0, 0.02^2), the ends of residual branches (c_proj) "
+        "N(0, 0.02^2 / (2 n_layers)), biases 0, norms 1 and 0, as Hugging Face",
     .build = gpt2_build,
 };

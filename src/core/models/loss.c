@@ -122,6 +122,9 @@ et_model_loss(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
 {
     bool was = et_autocast(g, true);
     struct et_tensor *l = loss(m, g, outputs, target, reduction);
+    if (!l && m->loss == ET_LOSS_MSE && target && target->desc.dtype == ET_I32)
+        et_hint(m->cx, "loss mse takes numbers of the outputs' shape, not classes; "
+                       "soft_cross_entropy takes those");
     et_autocast(g, was);
     return l;
 }

@@ -25,6 +25,14 @@ et_model_class_find(const char *name)
     return NULL;
 }
 
+const char *
+et_model_beginning(const struct et_model_class *type)
+{
+    return type->beginning ? type->beginning
+                           : "linear and convolution layers U(+-1/sqrt(fan_in)), norms "
+                             "1 and 0, as PyTorch's layers";
+}
+
 static const struct {
     const char *train, *eval, *more;
 } tasks[] = {
@@ -44,6 +52,32 @@ et_task_more_metrics(enum et_task task)
 {
     return tasks[task].more;
 }
+
+const struct et_option et_model_weights_options[] = {
+    {
+        .name = "path",
+        .type = ET_OPT_PATH,
+        .offset = offsetof(struct et_model_weights, path),
+        .flags = ET_OPT_OPTIONAL,
+        .help = "safetensors file to start from",
+    },
+    {
+        .name = "strict",
+        .type = ET_OPT_BOOL,
+        .offset = offsetof(struct et_model_weights, strict),
+        .def = "true",
+        .help = "refuse a file whose names and shapes are not the model's; false: what "
+                "does not fit is left out and told",
+    },
+    {
+        .name = "ignore",
+        .type = ET_OPT_TEXTS,
+        .offset = offsetof(struct et_model_weights, ignore),
+        .def = "[]",
+        .help = "patterns such as 'fc.*' of tensors to leave out",
+    },
+    {0},
+};
 
 /* A recipe's number where it gives one, else the data's. */
 static void
@@ -78,6 +112,9 @@ et_model_new(struct et_ctx *cx, const struct et_model_class *type, const void *o
                          type->info.name);
     if (status == ET_OK)
         status = type->build(cx, m, options, &settled);
+    for (const char *const *own = type->initializer; own && *own && status == ET_OK;
+         own++)
+        status = et_module_initializer(cx, m->root, *own);
     for (int i = 0; i < o->initializer.n && status == ET_OK; i++)
         status = et_module_initializer(cx, m->root, o->initializer.v[i]);
     if (status != ET_OK)

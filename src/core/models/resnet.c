@@ -4,8 +4,12 @@
  * torchvision. ResNet-CIFAR of depth 6n + 2: stem of 16, three stages of n basic
  * blocks, 16/32/64. Differs: its transitions have 1x1 convolutions with batch norm, as
  * spec/trainer.md 15.2, where the paper pads the identity. */
-#include "etude/model.h"
+#include "core/models/resnet.h"
 #include "etude/nn.h"
+
+/* torchvision.models.resnet.ResNet: kaiming_normal_(mode="fan_out") for every Conv2d;
+ * batch norm 1 and 0 (zero_init_residual is off); fc as nn.Linear is made. */
+const char *const eti_resnet_initializer[] = {"conv_fan_out_normal", NULL};
 
 enum { STEM_SMALL, STEM_STRIDED, STEM_IMAGENET };
 static const char *const stem_names[] = {"small", "strided", "imagenet", NULL};
@@ -169,6 +173,8 @@ resnet_build(struct et_ctx *cx, struct et_model *m, const struct resnet_shape *s
                 .options_size = sizeof(struct resnet_model_options),                   \
             },                                                                         \
         .task = ET_TASK_CLASSIFICATION,                                                \
+        .beginning = ETI_RESNET_BEGINNING,                                             \
+        .initializer = eti_resnet_initializer,                                         \
         .build = id##_build,                                                           \
     };
 

@@ -1,6 +1,7 @@
 /* resnet9.c: conv 64, conv 128 + pool, block 128, conv 256 + pool, conv 256 + pool,
  * block 256, global average, fc; batch norm with momentum 0.9. Source:
  * spec/trainer.md 15.2. */
+#include "core/models/resnet.h"
 #include "core/models/stack.h"
 
 #define BN_MOMENTUM 0.9
@@ -70,5 +71,7 @@ const struct et_model_class et_resnet9_model = {
             .options_size = sizeof(struct resnet9_options),
         },
     .task = ET_TASK_CLASSIFICATION,
+    .beginning = ETI_RESNET_BEGINNING,
+    .initializer = eti_resnet_initializer,
     .build = resnet9_build,
 };

@@ -2,6 +2,8 @@
  *
  * Source: Ronneberger et al. 2015 (arXiv 1505.04597). Differs: padded convolutions, so
  * the output has the input's size; batch norm; odd sizes are resized on the way up. */
+#include <math.h>
+
 #include "etude/model.h"
 #include "etude/nn.h"
 
@@ -32,6 +34,17 @@ double_conv(struct et_ctx *cx, struct et_module **slot, int64_t in, int64_t out)
     return ET_OK;
 }
 
+/* N(0, 2/N) for N values that enter a unit of the output, which no two taps of a filter
+ * reach together where the stride is its size. */
+static void
+start_up(struct et_module *up)
+{
+    struct et_conv_transpose2d_module *m = (struct et_conv_transpose2d_module *)up;
+    m->weight.init = (struct et_init){.kind = ET_INIT_NORMAL,
+                                      .b = sqrt(2 / (double)m->o.in_channels)};
+    m->bias.init = (struct et_init){.kind = ET_INIT_CONSTANT};
+}
+
 static et_status
 unet_init(struct et_ctx *cx, struct et_module *base, const void *options)
 {
@@ -44,6 +57,7 @@ unet_init(struct et_ctx *cx, struct et_module *base, const void *options)
         ET_TRY(double_conv(cx, &m->down[i], in, c));
         ET_TRY(ET_NEW(cx, &m->up[i], conv_transpose2d, .in_channels = 2 * c,
                       .out_channels = c, .kernel = 2, .stride = 2));
+        start_up(m->up[i]);
         ET_TRY(double_conv(cx, &m->join[i], 2 * c, c));
         in = c;
     }
@@ -164,5 +178,9 @@ const struct et_model_class et_unet_model = {
             .options_size = sizeof(struct et_unet_options),
         },
     .task = ET_TASK_SEGMENTATION,
+    .beginning =
+        "convolutions N(0, 2/N) for N values that enter a unit, biases 0, norms 1 "
+        "and 0 (arXiv 1505.04597, section 3)",
+    .initializer = (const char *const[]){"conv_fan_in_normal", "conv_zero_bias", NULL},
     .build = unet_build,
 };

@@ -8,6 +8,7 @@
 
 #define EPS          1e-6
 #define POSITION_STD 0.02
+#define CLASS_STD    1e-6
 
 struct et_vit_options {
     struct et_model_options common;
@@ -152,13 +153,14 @@ vit_init(struct et_ctx *cx, struct et_module *base, const void *options)
 {
     struct vit_module *m = (struct vit_module *)base;
     const struct et_vit_options *o = options;
-    const struct et_init init = {ET_INIT_NORMAL, 0, POSITION_STD};
+    const struct et_init position = {.kind = ET_INIT_NORMAL, .b = POSITION_STD};
+    const struct et_init class_token = {.kind = ET_INIT_NORMAL, .b = CLASS_STD};
     int64_t d = o->d_model;
     if (d % o->n_heads)
         return ET_FAIL(cx, ET_EINVAL, "%lld heads do not divide d_model %lld",
                        (long long)o->n_heads, (long long)d);
-    et_param_declare(&m->cls_token, init, ET_SHAPE(1, 1, d));
-    et_param_declare(&m->pos_embed, init, ET_SHAPE(1, 1 + o->tokens, d));
+    et_param_declare(&m->cls_token, class_token, ET_SHAPE(1, 1, d));
+    et_param_declare(&m->pos_embed, position, ET_SHAPE(1, 1 + o->tokens, d));
     ET_TRY(et_module_new(cx, &et_sequential_class, NULL, &m->patch_embed));
     ET_TRY(ET_ADD(cx, m->patch_embed, "proj", conv2d,
                   .in_channels = o->common.in_channels, .out_channels = d,
@@ -274,5 +276,14 @@ const struct et_model_class et_vit_s16_model = {
             .options_size = sizeof(struct et_vit_options),
         },
     .task = ET_TASK_CLASSIFICATION,
+    /* timm.models.vision_transformer, weight_init "": trunc_normal_(std=.02) for linear
+     * layers and positions. Its bounds are -2 and 2 themselves, not deviations: nothing
+     * is cut off. The patches' convolution is left as nn.Conv2d makes it. */
+    .beginning =
+        "linear layers and positions N(0, 0.02^2), their biases 0, the class "
+        "token N(0, 1e-12), the patches' convolution U(+-1/sqrt(fan_in)), norms 1 "
+        "and 0, as timm",
+    .initializer =
+        (const char *const[]){"linear_small_normal", "linear_zero_bias", NULL},
     .build = vit_build,
 };

@@ -2,8 +2,9 @@
  *
  * x = LN(word + position + type); per layer a = LN(x + W_o attention(x)),
  * y = LN(a + B gelu(A a)). Source: Devlin et al. 2018 (arXiv 1810.04805); names as in
- * Hugging Face's BertForMaskedLM. Differs: all tokens are of type 0 and none is
- * padding; there is no dropout on attention probabilities. */
+ * Hugging Face's BertForMaskedLM, as is [PAD], token 0: its row begins as 0 and gets no
+ * gradient where it is looked up. Differs: all tokens are of type 0, and padding is
+ * attended to; there is no dropout on attention probabilities. */
 #include "core/modules/common.h"
 
 #define EPS 1e-12
@@ -70,7 +71,8 @@ bert_embeddings_init(struct et_ctx *cx, struct et_module *base, const void *opti
 {
     struct et_bert_embeddings_module *m = (struct et_bert_embeddings_module *)base;
     const struct et_bert_options *o = options;
-    ET_TRY(table_new(cx, &m->word_embeddings, o->vocab_size, o->d_model));
+    ET_TRY(ET_NEW(cx, &m->word_embeddings, embedding, .num_embeddings = o->vocab_size,
+                  .features = o->d_model, .std = STD, .padding = true));
     ET_TRY(table_new(cx, &m->position_embeddings, o->max_seq_len, o->d_model));
     ET_TRY(table_new(cx, &m->token_type_embeddings, 2, o->d_model));
     ET_TRY(ET_NEW(cx, &m->LayerNorm, layer_norm, .features = o->d_model, .eps = EPS));

@@ -1,40 +1,65 @@
 /* blur.c: anti-aliased downsampling. Blur = depthwise cross-correlation with
  * [1 2 1; 2 4 2; 1 2 1] / 16, zero padding 1.
  *
- * Source: Zhang 2019 (arXiv 1904.11486); spec/algorithms.md 2.3. */
+ * Source: Zhang 2019 (arXiv 1904.11486); spec/algorithms.md 2.3. Names and shapes of
+ * the filters are Composer's (algorithms/blurpool/blurpool_layers.py). */
 #include "core/modules/common.h"
 
+enum { TAPS = 9 };
+
+/* The filter, CHANNELS times, as buffer P. */
 static et_status
-blur_pool2d_init(struct et_ctx *cx, struct et_module *base, const void *options)
+declare_filter(struct et_ctx *cx, struct et_param *p, int64_t channels)
 {
-    static const float filter[9] = {
+    static const float filter[TAPS] = {
         1 / 16.f, 2 / 16.f, 1 / 16.f, 2 / 16.f, 4 / 16.f,
         2 / 16.f, 1 / 16.f, 2 / 16.f, 1 / 16.f,
     };
-    struct et_blur_pool2d_module *m = (struct et_blur_pool2d_module *)base;
-    m->o = *(const struct et_blur_pool2d_options *)options;
-    m->o.stride = eti_int_or(m->o.stride, 1);
-    et_buffer_declare(&m->blur_filter, eti_init_constant(0), ET_SHAPE(1, 1, 3, 3));
-    return et_param_write(cx, &m->blur_filter, filter, 9);
+    void *block;
+    et_buffer_declare(p, eti_init_constant(0), ET_SHAPE(channels, 1, 3, 3));
+    ET_TRY(et_alloc(cx, (size_t)(channels * TAPS) * sizeof(float), &block));
+    for (int64_t i = 0; i < channels * TAPS; i++)
+        ((float *)block)[i] = filter[i % TAPS];
+    et_status status = et_param_write(cx, p, block, channels * TAPS);
+    et_free(cx, block);
+    return status;
 }
 
-/* The one filter serves every channel, so the layer needs no channel count. */
+/* FILTER has one row for each channel, or one that serves all. */
 static struct et_tensor *
-blur_pool2d_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
+blur(struct et_forward *f, struct et_tensor *x, const struct et_param *filter,
+     int64_t stride)
 {
-    struct et_blur_pool2d_module *m = (struct et_blur_pool2d_module *)base;
-    if (!x)
+    struct et_tensor *w = filter->tensor;
+    if (!x || !w)
         return NULL;
     int64_t c = x->desc.shape[1];
-    int32_t stride = (int32_t)m->o.stride;
     struct et_conv2d_attr o = {
-        .stride = {stride, stride},
+        .stride = {(int32_t)stride, (int32_t)stride},
         .pad = {1, 1},
         .dilation = {1, 1},
         .groups = (int32_t)c,
     };
-    struct et_tensor *w = et_expand(f->g, m->blur_filter.tensor, ET_SHAPE(c, 1, 3, 3));
-    return et_conv2d(f->g, x, et_contiguous(f->g, w, ET_CHANNELS_LAST), NULL, &o);
+    if (w->desc.shape[0] != c)
+        w = et_contiguous(f->g, et_expand(f->g, w, ET_SHAPE(c, 1, 3, 3)),
+                          ET_CHANNELS_LAST);
+    return et_conv2d(f->g, x, w, NULL, &o);
+}
+
+static et_status
+blur_pool2d_init(struct et_ctx *cx, struct et_module *base, const void *options)
+{
+    struct et_blur_pool2d_module *m = (struct et_blur_pool2d_module *)base;
+    m->o = *(const struct et_blur_pool2d_options *)options;
+    m->o.stride = eti_int_or(m->o.stride, 1);
+    return declare_filter(cx, &m->filt2d, 1);
+}
+
+static struct et_tensor *
+blur_pool2d_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
+{
+    struct et_blur_pool2d_module *m = (struct et_blur_pool2d_module *)base;
+    return blur(f, x, &m->filt2d, m->o.stride);
 }
 
 const struct et_module_class et_blur_pool2d_class = {
@@ -54,8 +79,7 @@ const struct et_module_class et_blur_pool2d_class = {
             .options_size = sizeof(struct et_blur_pool2d_options),
         },
     .size = sizeof(struct et_blur_pool2d_module),
-    .params =
-        (const struct et_slot[]){ET_SLOT(et_blur_pool2d_module, blur_filter), {0}},
+    .params = (const struct et_slot[]){ET_SLOT(et_blur_pool2d_module, filt2d), {0}},
     .init = blur_pool2d_init,
     .forward = blur_pool2d_forward,
 };
@@ -73,8 +97,9 @@ blur_conv2d_init(struct et_ctx *cx, struct et_module *base, const void *options)
     if (m->blur_last)
         inner.stride = 1;
     ET_TRY(et_module_new(cx, &et_conv2d_class, &inner, &m->conv));
-    ET_TRY(
-        ET_NEW(cx, &m->blur, blur_pool2d, .stride = m->blur_last ? old->o.stride : 1));
+    m->stride = m->blur_last ? old->o.stride : 1;
+    ET_TRY(declare_filter(cx, &m->blur_filter,
+                          m->blur_last ? inner.out_channels : inner.in_channels));
     struct et_conv2d_module *conv = (struct et_conv2d_module *)m->conv;
     base->marked = m->conv->marked = true;
     ET_TRY(et_param_move(cx, &conv->weight, &old->weight));
@@ -86,8 +111,8 @@ blur_conv2d_forward(struct et_module *base, struct et_forward *f, struct et_tens
 {
     struct et_blur_conv2d_module *m = (struct et_blur_conv2d_module *)base;
     if (m->blur_last)
-        return et_forward(f, m->blur, et_forward(f, m->conv, x));
-    return et_forward(f, m->conv, et_forward(f, m->blur, x));
+        return blur(f, et_forward(f, m->conv, x), &m->blur_filter, m->stride);
+    return et_forward(f, m->conv, blur(f, x, &m->blur_filter, m->stride));
 }
 
 const struct et_module_class et_blur_conv2d_class = {
@@ -101,12 +126,9 @@ const struct et_module_class et_blur_conv2d_class = {
             .options_size = sizeof(struct et_blur_conv2d_options),
         },
     .size = sizeof(struct et_blur_conv2d_module),
-    .children =
-        (const struct et_slot[]){
-            ET_SLOT(et_blur_conv2d_module, blur),
-            ET_SLOT(et_blur_conv2d_module, conv),
-            {0},
-        },
+    .params =
+        (const struct et_slot[]){ET_SLOT(et_blur_conv2d_module, blur_filter), {0}},
+    .children = (const struct et_slot[]){ET_SLOT(et_blur_conv2d_module, conv), {0}},
     .init = blur_conv2d_init,
     .forward = blur_conv2d_forward,
 };
@@ -119,10 +141,10 @@ blur_max_pool2d_init(struct et_ctx *cx, struct et_module *base, const void *opti
     if (!o->pool || !et_module_is(o->pool, &et_max_pool2d_class))
         return ET_FAIL(cx, ET_EINVAL, "blur_max_pool2d is made from a max pool");
     struct et_pool2d_options inner = ((struct et_pool2d_module *)o->pool)->o;
-    int64_t stride = inner.stride;
+    m->stride = inner.stride;
     inner.stride = 1;
     ET_TRY(et_module_new(cx, &et_max_pool2d_class, &inner, &m->pool));
-    ET_TRY(ET_NEW(cx, &m->blur, blur_pool2d, .stride = stride));
+    ET_TRY(declare_filter(cx, &m->filt2d, 1));
     base->marked = m->pool->marked = true;
     return ET_OK;
 }
@@ -132,7 +154,7 @@ blur_max_pool2d_forward(struct et_module *base, struct et_forward *f,
                         struct et_tensor *x)
 {
     struct et_blur_max_pool2d_module *m = (struct et_blur_max_pool2d_module *)base;
-    return et_forward(f, m->blur, et_forward(f, m->pool, x));
+    return blur(f, et_forward(f, m->pool, x), &m->filt2d, m->stride);
 }
 
 const struct et_module_class et_blur_max_pool2d_class = {
@@ -146,12 +168,8 @@ const struct et_module_class et_blur_max_pool2d_class = {
             .options_size = sizeof(struct et_blur_max_pool2d_options),
         },
     .size = sizeof(struct et_blur_max_pool2d_module),
-    .children =
-        (const struct et_slot[]){
-            ET_SLOT(et_blur_max_pool2d_module, pool),
-            ET_SLOT(et_blur_max_pool2d_module, blur),
-            {0},
-        },
+    .params = (const struct et_slot[]){ET_SLOT(et_blur_max_pool2d_module, filt2d), {0}},
+    .children = (const struct et_slot[]){ET_SLOT(et_blur_max_pool2d_module, pool), {0}},
     .init = blur_max_pool2d_init,
     .forward = blur_max_pool2d_forward,
 };

@@ -11,19 +11,19 @@ static inline struct et_init
 eti_init_fan_in(double fan_in)
 {
     double bound = 1 / sqrt(fan_in);
-    return (struct et_init){ET_INIT_UNIFORM, -bound, bound};
+    return (struct et_init){.kind = ET_INIT_UNIFORM, .a = -bound, .b = bound};
 }
 
 static inline struct et_init
 eti_init_constant(double a)
 {
-    return (struct et_init){ET_INIT_CONSTANT, a, 0};
+    return (struct et_init){.kind = ET_INIT_CONSTANT, .a = a};
 }
 
 static inline struct et_init
 eti_init_normal(double std)
 {
-    return (struct et_init){ET_INIT_NORMAL, 0, std};
+    return (struct et_init){.kind = ET_INIT_NORMAL, .b = std};
 }
 
 static inline int64_t

@@ -1,8 +1,9 @@
 /* init.c: named initialisers, as rules laid over the leaves of a tree.
  *
- * Sources: He et al. 2015 (arXiv 1502.01852) eq. 10, gain sqrt 2; Glorot and Bengio
- * 2010 eq. 16; spec/trainer.md 15.6. Differs: drawn at binding, keyed by name
- * (param.c). */
+ * Sources: He et al. 2015 (arXiv 1502.01852) eq. 10 (fan_in) and 14 (fan_out), gain
+ * sqrt 2; Glorot and Bengio 2010 eq. 16; spec/trainer.md 15.6; what torchvision and
+ * timm do, by the models that name these rules. Differs: drawn at binding, keyed by
+ * name (param.c). */
 #include "etude/module.h"
 
 #include <math.h>
@@ -11,18 +12,21 @@
 
 #include "etude/nn.h"
 
-/* name; what it touches; the init, from FAN_IN, FAN_OUT and N_OUT of the layer */
+#define TRANSFORMER_STD 0.02
+
+/* name; what it touches; the init, from FAN_IN, FAN_OUT and N_OUT of the layer. A fan
+ * counts as PyTorch does: of a depthwise filter [C,1,3,3], fan_out is 9 C. */
 #define NORMAL(std)                                                                    \
     {                                                                                  \
-        ET_INIT_NORMAL, 0, (std)                                                       \
+        .kind = ET_INIT_NORMAL, .b = (std)                                             \
     }
 #define UNIFORM(lo, hi)                                                                \
     {                                                                                  \
-        ET_INIT_UNIFORM, (lo), (hi)                                                    \
+        .kind = ET_INIT_UNIFORM, .a = (lo), .b = (hi)                                  \
     }
-#define CONSTANT(a)                                                                    \
+#define CONSTANT(v)                                                                    \
     {                                                                                  \
-        ET_INIT_CONSTANT, (a), 0                                                       \
+        .kind = ET_INIT_CONSTANT, .a = (v)                                             \
     }
 #define INITIALIZERS(X)                                                                \
     X(kaiming_normal, WEIGHT, NORMAL(sqrt(2 / fan_in)))                                \
@@ -30,11 +34,29 @@
     X(xavier_normal, WEIGHT, NORMAL(sqrt(2 / (fan_in + fan_out))))                     \
     X(xavier_uniform, WEIGHT,                                                          \
       UNIFORM(-sqrt(6 / (fan_in + fan_out)), sqrt(6 / (fan_in + fan_out))))            \
+    X(conv_fan_out_normal, CONV_WEIGHT, NORMAL(sqrt(2 / fan_out)))                     \
+    X(conv_fan_in_normal, CONV_WEIGHT, NORMAL(sqrt(2 / fan_in)))                       \
+    X(conv_zero_bias, CONV_BIAS, CONSTANT(0))                                          \
+    X(linear_fan_out_uniform, LINEAR_WEIGHT,                                           \
+      UNIFORM(-1 / sqrt(fan_out), 1 / sqrt(fan_out)))                                  \
+    X(linear_small_normal, LINEAR_WEIGHT, NORMAL(TRANSFORMER_STD))                     \
+    X(linear_zero_bias, LINEAR_BIAS, CONSTANT(0))                                      \
+    X(linear_log_constant_bias, LINEAR_BIAS, CONSTANT(-log(n_out)))                    \
     X(bn_ones, BN_WEIGHT, CONSTANT(1))                                                 \
-    X(bn_uniform, BN_WEIGHT, UNIFORM(0, 1))                                            \
-    X(linear_log_constant_bias, LINEAR_BIAS, CONSTANT(-log(n_out)))
+    X(bn_uniform, BN_WEIGHT, UNIFORM(0, 1))
 
-enum target { NOTHING, WEIGHT, LINEAR_BIAS, BN_WEIGHT, BN_BIAS };
+/* Kinds of leaves, and unions of them. */
+enum target {
+    NOTHING = 0,
+    LINEAR_WEIGHT = 1,
+    LINEAR_BIAS = 2,
+    CONV_WEIGHT = 4,
+    CONV_BIAS = 8,
+    UP_WEIGHT = 16, /* of a transposed convolution */
+    BN_WEIGHT = 32,
+    BN_BIAS = 64,
+    WEIGHT = LINEAR_WEIGHT | CONV_WEIGHT | UP_WEIGHT,
+};
 
 enum rule {
 #define RULE_ENUM(name, target, ...) RULE_##name,
@@ -83,10 +105,11 @@ leaf_target(const struct et_leaf *leaf)
     if (et_module_is(m, &et_batch_norm_class))
         return is_weight ? BN_WEIGHT : is_bias ? BN_BIAS : NOTHING;
     if (is_linear(m))
-        return is_weight ? WEIGHT : is_bias ? LINEAR_BIAS : NOTHING;
-    if (et_module_is(m, &et_conv2d_class) ||
-        et_module_is(m, &et_conv_transpose2d_class))
-        return is_weight ? WEIGHT : NOTHING;
+        return is_weight ? LINEAR_WEIGHT : is_bias ? LINEAR_BIAS : NOTHING;
+    if (et_module_is(m, &et_conv2d_class))
+        return is_weight ? CONV_WEIGHT : is_bias ? CONV_BIAS : NOTHING;
+    if (et_module_is(m, &et_conv_transpose2d_class))
+        return is_weight ? UP_WEIGHT : NOTHING;
     return NOTHING;
 }
 
@@ -109,7 +132,7 @@ lay_over(enum rule rule, const struct et_leaf *leaf)
     enum target target = leaf_target(leaf);
     if (target == NOTHING)
         return;
-    if (target == rule_target[rule])
+    if (target & rule_target[rule])
         leaf->param->init = init_for(rule, leaf);
     else if (target == BN_BIAS && rule_target[rule] == BN_WEIGHT)
         leaf->param->init = (struct et_init)CONSTANT(0);

@@ -53,6 +53,8 @@ draw(const struct et_init *init, const char *name, uint32_t seed, float *out,
             break;
         }
     }
+    for (int64_t i = 0; i < init->zeros && i < count; i++)
+        out[i] = 0;
 }
 
 et_status
