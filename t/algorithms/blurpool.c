@@ -44,6 +44,21 @@ check_model(struct et_ctx *cx, struct formula *f, bool blur_first)
     need(cx, et_model_get_param(m, "layer2.0.conv1.conv.weight", 17, after, FILTER));
     ok(memcmp(before, after, sizeof before) == 0, "%s: weights are bit by bit the same",
        order);
+    /* As Composer's BlurConv2d and BlurMaxPool2d register them; the filter of a
+     * convolution is repeated for each channel that it blurs. */
+    int64_t channels = blur_first ? 64 : 128;
+    float filters[128 * 9], pool[9];
+    bool named = et_model_get_param(m, "layer2.0.conv1.blur_filter", 17, filters,
+                                    channels * 9) == ET_OK &&
+                 et_model_get_param(m, "layer2.0.downsample.0.blur_filter", 17, filters,
+                                    channels * 9) == ET_OK &&
+                 et_model_get_param(m, "maxpool.filt2d", 17, pool, 9) == ET_OK;
+    ok(named, "%s: filters have Composer's names and shapes", order);
+    if (!named)
+        diag("%s", et_error_get(cx)->message);
+    et_error_clear(cx);
+    ok(named && pool[4] == .25f && filters[(channels - 1) * 9 + 1] == .125f,
+       "%s: and are the binomial one", order);
     need(cx, et_module_bind(cx, m->root, f->dev, ET_PARAM | ET_BUFFER, 17));
     struct et_forward forward = {.g = f->g};
     struct et_tensor *y = et_model_forward(m, &forward, x);

@@ -41,10 +41,10 @@ test_pixels(struct et_ctx *cx)
     struct et_tensor *y = integers(&f, mask, ET_SHAPE(1, 4, 4));
     struct et_tensor *rows = integers(&f, (int32_t[]){1, 2}, ET_SHAPE(2));
     struct et_tensor *columns = integers(&f, (int32_t[]){0, 1}, ET_SHAPE(2));
-    evaluate(&f, et_resize_batch(f.g, x, ET_RESIZE_NEAREST, 2, 2), got, 4);
+    evaluate(&f, et_resize_batch(f.g, x, ET_RESIZE_NEAREST, 2, 2, 2), got, 4);
     is_near_array(got, (float[]){0, 2, 8, 10}, 4, 0,
                   "the nearest pixel is the one above left");
-    evaluate(&f, et_resize_batch(f.g, x, ET_RESIZE_BILINEAR, 2, 2), got, 4);
+    evaluate(&f, et_resize_batch(f.g, x, ET_RESIZE_BILINEAR, 2, 2, 2), got, 4);
     is_near_array(got, (float[]){2.5f, 4.5f, 10.5f, 12.5f}, 4, F32_TOL,
                   "bilinear takes the mean of four");
     evaluate(&f, et_crop_batch(f.g, x, rows, columns), got, 4);
@@ -53,10 +53,27 @@ test_pixels(struct et_ctx *cx)
     ok(labels->desc.dtype == ET_I32, "masks stay integers");
     evaluate(&f, et_cast(f.g, labels, ET_F32), got, 4);
     is_near_array(got, (float[]){4, 5, 8, 9}, 4, 0, "and are cropped alike");
-    labels = et_resize_batch(f.g, y, ET_RESIZE_BILINEAR, 2, 2);
+    labels = et_resize_batch(f.g, y, ET_RESIZE_BILINEAR, 2, 2, 2);
     evaluate(&f, et_cast(f.g, labels, ET_F32), got, 4);
     is_near_array(got, (float[]){0, 2, 8, 10}, 4, 0, "labels are never mixed");
+    /* 9x8 pixels become 6x6: every 8/6 pixels down too, not every 9/6, which would be
+     * rows 0, 1, 3, 4, 6, 7; as torch's interpolate(x, scale_factor=0.75). */
+    float tall[72], small[36], want[36];
+    static const int from[] = {0, 1, 2, 4, 5, 6};
+    for (int i = 0; i < 72; i++)
+        tall[i] = (float)i;
+    for (int i = 0; i < 36; i++)
+        want[i] = tall[from[i / 6] * 8 + from[i % 6]];
+    struct et_tensor *oblong = reals(&f, tall, ET_SHAPE(1, 1, 9, 8));
+    int64_t size[] = {9, 8};
+    et_resize_size(.75, 2, size);
+    ok(size[0] == 6 && size[1] == 6,
+       "an image that is not square keeps its proportion");
+    evaluate(&f, et_resize_batch(f.g, oblong, ET_RESIZE_NEAREST, 6, 6, 8 / 6.), small,
+             36);
+    is_near_array(small, want, 36, 0, "both axes are sampled at the width's steps");
     et_graph_reset(f.g);
+    et_tensor_free(&oblong);
     struct et_tensor *all[] = {x, y, rows, columns};
     for (int i = 0; i < 4; i++)
         et_tensor_free(&all[i]);

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "core/algorithms/methods.h"
+#include "core/recipe/later.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,15 @@ enum {
     N_CLASHES = sizeof clashes / sizeof *clashes
 };
 _Static_assert(sizeof known / sizeof *known == ETI_METHODS_KNOWN, "the 27 are 27");
+
+const char *
+eti_method_later(const char *name)
+{
+    for (int i = 0; i < N_LATER; i++)
+        if (strcmp(later[i].name, name) == 0)
+            return later[i].summary;
+    return NULL;
+}
 
 const char *
 eti_sort_word(enum eti_sort sort)

@@ -2,7 +2,8 @@
  *
  *     done = clamp((elapsed - delay) / (1 - finetune - delay), 0, 1)
  *     scale = initial + (1 - initial) done
- *     width = round(W scale / inc) inc, height in proportion
+ *     width = round(W scale / inc) inc, height in proportion, rounded down
+ *     pixel (i, j) is that at (i, j) W / width, down as across
  *
  * Touvron et al. 2019, arXiv 1906.06423; MosaicML Composer; spec/algorithms.md 2.19.
  * Differs: the width is the rounded one exactly (D16); bilinear on request (D26); one
@@ -56,25 +57,27 @@ et_resize_size(double scale, int64_t increment, int64_t size[2])
 
 /* Labels keep their values: the nearest pixel's. */
 static struct et_tensor *
-resize_labels(struct et_graph *g, struct et_tensor *y, int64_t height, int64_t width)
+resize_labels(struct et_graph *g, struct et_tensor *y, int64_t height, int64_t width,
+              double step)
 {
     const int64_t *n = y->desc.shape;
     struct et_tensor *image =
         et_reshape(g, y, 4, (const int64_t[]){n[0], 1, n[1], n[2]});
-    image = et_resize2d(g, et_cast(g, image, ET_F32), ET_RESIZE_NEAREST, height, width);
+    image = et_resize2d_by(g, et_cast(g, image, ET_F32), ET_RESIZE_NEAREST, height,
+                           width, step);
     return et_reshape(g, et_cast(g, image, y->desc.dtype), 3,
                       (const int64_t[]){n[0], height, width});
 }
 
 struct et_tensor *
 et_resize_batch(struct et_graph *g, struct et_tensor *x, enum et_resize_mode mode,
-                int64_t height, int64_t width)
+                int64_t height, int64_t width, double step)
 {
     if (!x)
         return NULL;
     if (x->desc.ndim == 3)
-        return resize_labels(g, x, height, width);
-    return et_resize2d(g, x, mode, height, width);
+        return resize_labels(g, x, height, width, step);
+    return et_resize2d_by(g, x, mode, height, width, step);
 }
 
 struct et_tensor *
@@ -157,10 +160,11 @@ change(struct et_algorithm *self, struct et_state *s, const int64_t full[2],
     struct et_tensor **target = o->resize_targets ? &s->batch.target : NULL;
     int64_t corner[2], target_corner[2] = {0}, target_size[2] = {0};
     enum et_resize_mode how = o->bilinear ? ET_RESIZE_BILINEAR : ET_RESIZE_NEAREST;
+    double s_width = (double)scaled[1] / (double)full[1];
+    double step = (double)full[1] / (double)scaled[1];
     draw_corner(self, s, full, scaled, corner);
     for (int i = 0; target && i < 2; i++) {
         double n = (double)pixels(*target)[i];
-        double s_width = (double)scaled[1] / (double)full[1];
         target_size[i] = (int64_t)(s_width * n + 1e-9);
         target_corner[i] = (int64_t)(n / (double)full[i] * (double)corner[i]);
     }
@@ -169,10 +173,11 @@ change(struct et_algorithm *self, struct et_state *s, const int64_t full[2],
         if (target)
             ET_TRY(crop(s, &own->target, target_corner, target_size, target));
     } else {
-        s->batch.x = et_resize_batch(s->graph, s->batch.x, how, scaled[0], scaled[1]);
+        s->batch.x =
+            et_resize_batch(s->graph, s->batch.x, how, scaled[0], scaled[1], step);
         if (target)
-            *target =
-                et_resize_batch(s->graph, *target, how, target_size[0], target_size[1]);
+            *target = et_resize_batch(s->graph, *target, how, target_size[0],
+                                      target_size[1], step);
     }
     return et_graph_status(s->graph);
 }

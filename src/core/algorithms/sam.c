@@ -107,7 +107,8 @@ const struct et_algorithm_class et_algorithm_sam = {
         {
             .name = "sam",
             .class_name = "SAM",
-            .summary = "step with the gradient at the worst place nearby",
+            .summary = "step with the gradient at the worst place nearby; running "
+                       "statistics follow the first of its two passes",
             .source = "Foret et al. 2021, arXiv 2010.01412",
             .applies_to = "any",
             .options = table,
