@@ -212,6 +212,9 @@ struct et_dataset_class {
                         int32_t *out, struct et_error *why);
     /* Frees what open took, also after it failed half way (optional). */
     void (*close)(struct et_dataset *self);
+    /* What is known of the data without their files: kind, C, H, W, num_classes,
+     * vocab_size. NULL: nothing. (optional) */
+    void (*describe)(const void *options, struct et_data_facts *out);
 };
 
 /* All that exist, ending with NULL, in the order of datasets.def. */

@@ -331,13 +331,17 @@ test_algorithms(struct et_ctx *cx)
     is_int(begin_with(cx, "blurpool", OPTIONS("min_channels", "1"), &from, &n), 1,
            "a run with the algorithm goes on");
     is_str(warnings, "", "without a word");
+    is_int(begin_with(cx, "blurpool", OPTIONS("min_channels", "2"), &from, &n), 1,
+           "with other options too");
+    is_str(warnings,
+           "blurpool.min_channels is 2 here and was 1 where the checkpoint was saved\n",
+           "which are named");
     is_int(begin_with(cx, "blurpool",
                       OPTIONS("min_channels", "1", "blur_first", "false"), &from, &n),
-           1, "with other options too");
-    is_str(warnings,
-           "blurpool.blur_first is false here and was true where the checkpoint was "
-           "saved\n",
-           "which are named");
+           -1, "but not where its filters are of other channels then");
+    ok(strstr(take_error(cx), ".blur_filter' is f32[16,1,3,3], the run wants "
+                              "f32[32,1,3,3]"),
+       "which is said");
     is_int(begin_with(cx, NULL, NULL, &from, &n), 1, "one without it gets it");
     ok(n == 1 && strstr(warnings, "blurpool was added: the checkpoint's model was made "
                                   "with it\n"),

@@ -111,6 +111,13 @@ open_bible(struct et_ctx *cx, struct et_dataset *self)
     return eti_token_file_open(cx, self, name, fd, 1, 0, 256, ETI_90_10);
 }
 
+static void
+describe_bible_kjv(const void *options, struct et_data_facts *out)
+{
+    (void)options;
+    *out = (struct et_data_facts){.kind = ET_DATA_TOKENS, .vocab_size = 256};
+}
+
 const struct et_dataset_class et_dataset_bible_kjv = {
     .info =
         {
@@ -126,4 +133,5 @@ const struct et_dataset_class et_dataset_bible_kjv = {
     .open = open_bible,
     .tokens = eti_token_file_tokens,
     .close = eti_token_file_close,
+    .describe = describe_bible_kjv,
 };

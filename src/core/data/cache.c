@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/folders.h"
 #include "core/data/file.h"
 
 /* Makes the folder, parents as needed. False where there is no place for one. */
@@ -27,12 +28,8 @@ cache_folder(char out[ETI_PATH_MAX])
         return false;
     if (n >= ETI_PATH_MAX)
         return false;
-    for (char *slash = strchr(out + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(out, 0777); /* one that exists is as good */
-        *slash = '/';
-    }
-    return mkdir(out, 0777) == 0 || errno == EEXIST;
+    return eti_make_user_folders(out, 0777) &&
+           (mkdir(out, 0777) == 0 || errno == EEXIST);
 }
 
 et_status

@@ -30,6 +30,14 @@ open_cifar10(struct et_ctx *cx, struct et_dataset *self)
     return eti_cifar_open(cx, self, &format);
 }
 
+static void
+describe_cifar10(const void *options, struct et_data_facts *out)
+{
+    (void)options;
+    *out = (struct et_data_facts){
+        .kind = ET_DATA_IMAGES, .C = 3, .H = 32, .W = 32, .num_classes = 10};
+}
+
 const struct et_dataset_class et_dataset_cifar10 = {
     .info =
         {
@@ -46,4 +54,5 @@ const struct et_dataset_class et_dataset_cifar10 = {
     .open = open_cifar10,
     .image = eti_image_set_image,
     .close = eti_image_set_close,
+    .describe = describe_cifar10,
 };

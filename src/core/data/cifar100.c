@@ -42,6 +42,14 @@ open_cifar100(struct et_ctx *cx, struct et_dataset *self)
     return eti_cifar_open(cx, self, &format);
 }
 
+static void
+describe_cifar100(const void *options, struct et_data_facts *out)
+{
+    (void)options;
+    *out = (struct et_data_facts){
+        .kind = ET_DATA_IMAGES, .C = 3, .H = 32, .W = 32, .num_classes = 100};
+}
+
 const struct et_dataset_class et_dataset_cifar100 = {
     .info =
         {
@@ -58,4 +66,5 @@ const struct et_dataset_class et_dataset_cifar100 = {
     .open = open_cifar100,
     .image = eti_image_set_image,
     .close = eti_image_set_close,
+    .describe = describe_cifar100,
 };

@@ -39,4 +39,5 @@ const struct et_dataset_class et_dataset_fashion_mnist = {
     .open = open_fashion_mnist,
     .image = eti_image_set_image,
     .close = eti_image_set_close,
+    .describe = eti_idx_describe_mnist,
 };

@@ -92,6 +92,14 @@ eti_idx_open_mnist(struct et_ctx *cx, struct et_dataset *self)
     return eti_idx_open(cx, self, self->common->path, names->images, names->labels, 10);
 }
 
+void
+eti_idx_describe_mnist(const void *options, struct et_data_facts *out)
+{
+    (void)options;
+    *out = (struct et_data_facts){
+        .kind = ET_DATA_IMAGES, .C = 1, .H = 28, .W = 28, .num_classes = 10};
+}
+
 struct options {
     struct et_data_options common;
     char *images;

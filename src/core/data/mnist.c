@@ -29,4 +29,5 @@ const struct et_dataset_class et_dataset_mnist = {
     .open = eti_idx_open_mnist,
     .image = eti_image_set_image,
     .close = eti_image_set_close,
+    .describe = eti_idx_describe_mnist,
 };

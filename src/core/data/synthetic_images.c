@@ -155,6 +155,20 @@ read_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
     return eti_image_set_image(self, at % o->num_unique, scratch, pixels, label, why);
 }
 
+static void
+describe_images(const void *options, struct et_data_facts *out)
+{
+    const struct options *o = options;
+    int side = (int)(o->common.resolution ? o->common.resolution : DEFAULT_SIDE);
+    *out = (struct et_data_facts){
+        .kind = ET_DATA_IMAGES,
+        .C = (int)o->channels,
+        .H = side,
+        .W = side,
+        .num_classes = (int)o->num_classes,
+    };
+}
+
 const struct et_dataset_class et_dataset_synthetic_images = {
     .info =
         {
@@ -170,4 +184,5 @@ const struct et_dataset_class et_dataset_synthetic_images = {
     .open = open_images,
     .image = read_image,
     .close = eti_image_set_close,
+    .describe = describe_images,
 };

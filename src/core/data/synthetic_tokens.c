@@ -75,6 +75,13 @@ read_tokens(const struct et_dataset *self, int64_t at, int64_t n, int32_t *out,
     return ET_OK;
 }
 
+static void
+describe_synthetic_tokens(const void *options, struct et_data_facts *out)
+{
+    const struct options *o = options;
+    *out = (struct et_data_facts){.kind = ET_DATA_TOKENS, .vocab_size = o->vocab_size};
+}
+
 const struct et_dataset_class et_dataset_synthetic_tokens = {
     .info =
         {
@@ -87,4 +94,5 @@ const struct et_dataset_class et_dataset_synthetic_tokens = {
         },
     .open = open_tokens,
     .tokens = read_tokens,
+    .describe = describe_synthetic_tokens,
 };

@@ -19,6 +19,13 @@ open_text_bytes(struct et_ctx *cx, struct et_dataset *self)
     return eti_token_file_open(cx, self, self->common->path, -1, 1, 0, 256, ETI_90_10);
 }
 
+static void
+describe_text_bytes(const void *options, struct et_data_facts *out)
+{
+    (void)options;
+    *out = (struct et_data_facts){.kind = ET_DATA_TOKENS, .vocab_size = 256};
+}
+
 const struct et_dataset_class et_dataset_text_bytes = {
     .info =
         {
@@ -33,4 +40,5 @@ const struct et_dataset_class et_dataset_text_bytes = {
     .open = open_text_bytes,
     .tokens = eti_token_file_tokens,
     .close = eti_token_file_close,
+    .describe = describe_text_bytes,
 };

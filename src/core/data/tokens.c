@@ -56,6 +56,13 @@ open_tokens(struct et_ctx *cx, struct et_dataset *self)
     return eti_token_file_open(cx, self, path, -1, 2, o->header, o->vocab_size, split);
 }
 
+static void
+describe_tokens(const void *options, struct et_data_facts *out)
+{
+    const struct options *o = options;
+    *out = (struct et_data_facts){.kind = ET_DATA_TOKENS, .vocab_size = o->vocab_size};
+}
+
 const struct et_dataset_class et_dataset_tokens = {
     .info =
         {
@@ -70,4 +77,5 @@ const struct et_dataset_class et_dataset_tokens = {
     .open = open_tokens,
     .tokens = eti_token_file_tokens,
     .close = eti_token_file_close,
+    .describe = describe_tokens,
 };

@@ -1,0 +1,15 @@
+/* stand_in.h: blank samples in place of data that are not read: to see whether a model
+ * fits them. */
+#ifndef ETI_DATA_STAND_IN_H
+#define ETI_DATA_STAND_IN_H
+
+#include "etude/data.h"
+
+/* A dataset of black images of class 0, or of tokens 0, with the shapes that C and
+ * OPTIONS, borrowed, say those of the real one have. ENOTSUP: nobody knows them without
+ * its files. Close it with et_dataset_close. */
+ET_NODISCARD et_status eti_stand_in_open(struct et_ctx *cx,
+                                         const struct et_dataset_class *c,
+                                         const void *options, struct et_dataset **out);
+
+#endif
