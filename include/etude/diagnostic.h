@@ -5,6 +5,8 @@
 #ifndef ETUDE_DIAGNOSTIC_H
 #define ETUDE_DIAGNOSTIC_H
 
+#include <stdio.h>
+
 #include "etude/status.h"
 
 #ifdef __cplusplus
@@ -88,6 +90,10 @@ enum { ET_DIAGNOSTIC_JSON_BYTES = 2 * sizeof(struct et_diagnostic) + 128 };
  * \u202e, and what does not fit, or exceeds 1 KiB, becomes "...". Returns BUF. */
 const char *et_visible(char *buf, size_t size, const char *text, size_t n);
 enum { ET_VISIBLE_MAX = 1024 };
+
+/* C's fprintf, but for texts (%s), which pass et_visible: how whatever may be from outside,
+ * names of files and runs among it, is printed for people. Not for %ls, %Lf, %n, %p. */
+void et_print(FILE *f, const char *format, ...) ET_PRINTF(2, 3);
 
 #ifdef __cplusplus
 }

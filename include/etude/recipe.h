@@ -128,6 +128,7 @@ struct et_recipe {
     struct et_recipe_load load;
     char *target; /* "accuracy>=.765"; NULL = none */
     struct et_recipe_nonfinite nonfinite;
+    struct et_time record_interval; /* ba or sec; unset = auto, see run.h */
     double timeout, grace; /* seconds; timeout: ET_RECIPE_TIMEOUT unless it is set */
     struct et_recipe_parallel parallel;
     struct et_recipe_launch launch;
@@ -166,6 +167,8 @@ struct et_recipe_env {
                               struct et_diagnostics *errors,
                               const struct et_registry **out);
     void *data;
+    const char *folder; /* where relative paths and includes begin; NULL = that of the
+                           file */
 };
 
 /* Reads the recipe at PATH with N OVERRIDES, in order. ENV may be NULL. What is wrong

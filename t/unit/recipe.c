@@ -403,6 +403,9 @@ test_refusals(void)
     refuses(LEAST "run_name: ghp_0123456789abcdefghijklmnop\n",
             "error E1210: recipe.yaml:4:11: run_name: the value looks like a secret; recipes "
             "are copied and shown");
+    refuses(LEAST "run_name: hf_0123456789abcdefghijklmnopqrstuvwx\n",
+            "error E1210: recipe.yaml:4:11: run_name: the value looks like a secret; recipes "
+            "are copied and shown");
     refuses(LEAST "run_name: ${env:AWS_KEY}\n",
             "error E1209: recipe.yaml:4:11: environment variable AWS_KEY is not allowed in "
             "recipes\n  hint: only your own config.yaml can allow it");

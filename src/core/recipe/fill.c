@@ -232,11 +232,13 @@ fill_table(const struct eti_fill *fill, const struct et_option *row, void *field
         *(bool *)field = !v->b;
         return ET_OK;
     }
-    if (v->type != ET_VALUE_MAP)
+    bool is_map = v->type == ET_VALUE_MAP, is_first = !is_map && row->flags & ET_OPT_BRIEF;
+    if (!is_map && !is_first)
         return eti_refuse(fill, row, v, path);
     et_options_release(row->sub, field);
     memset(field, 0, row->sub_size);
-    return eti_options_from_value(fill, row->sub, field, v, path);
+    ET_TRY(eti_options_from_value(fill, row->sub, field, is_map ? v : NULL, path));
+    return is_first ? eti_fill_option(fill, row->sub, field, v, path) : ET_OK;
 }
 
 /* A tree is borrowed; one that ends with the call is written down and read again. */

@@ -2,6 +2,7 @@
  * from the environment, where the user allows it. */
 #include "config.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -180,20 +181,29 @@ expand_scalar(struct eti_loader *l, struct et_value *v)
     return ET_OK;
 }
 
-/* Beginnings of well-known keys; what follows is long and without blanks. */
+/* A well-known key is its beginning, then letters, digits and MORE, and is long. Names of
+ * files and runs that begin so go on otherwise: hf_bert_base.safetensors. */
 static bool
 is_secret_value(const char *text)
 {
-    static const char *const starts[] = {
-        "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "sk-", "hf_",
+    static const struct {
+        const char *start, *more;
+    } keys[] = {
+        {"ghp_", ""},   {"gho_", ""},   {"github_pat_", "_"}, {"glpat-", "-_"}, {"xoxb-", "-"},
+        {"xoxp-", "-"}, {"AKIA", ""}, {"sk-", "-_"},        {"hf_", ""},
     };
     enum { LEAST = 20 };
     if (strstr(text, "-----BEGIN ") && strstr(text, "PRIVATE KEY"))
         return true;
-    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
-        if (strncmp(text, starts[i], strlen(starts[i])) == 0 && strlen(text) >= LEAST &&
-            !strpbrk(text, " /"))
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const char *c = text + strlen(keys[i].start);
+        if (strncmp(text, keys[i].start, strlen(keys[i].start)) != 0 || strlen(text) < LEAST)
+            continue;
+        while (isalnum((unsigned char)*c) || (*c && strchr(keys[i].more, *c)))
+            c++;
+        if (!*c)
             return true;
+    }
     return false;
 }
 

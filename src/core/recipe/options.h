@@ -98,6 +98,9 @@ const struct eti_foreign *eti_foreign_find(const struct eti_fill *fill, const ch
 enum { ETI_PATH_BYTES = 160 };
 const char *eti_path_join(char buf[ETI_PATH_BYTES], const char *path, const char *key);
 
+/* Is FIELD, of the TABLE ROW, written as the value of its first row (ET_OPT_BRIEF)? */
+et_status eti_table_is_brief(struct et_ctx *cx, const struct et_option *row,
+                             const void *field, bool *out);
 /* The value of ROW in OPTIONS in flow style. */
 void eti_text_add_option(struct eti_text *t, const struct et_option *row,
                          const void *options);

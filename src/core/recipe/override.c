@@ -50,6 +50,22 @@ read_value(const struct setter *s, const char *key, const char *value,
     return ET_OK;
 }
 
+/* The key of a single value in the mapping that it stands for, which is under KEY: that of
+ * the first row of a brief table; "name", where it names a component. */
+static const char *
+single_key(const char *key)
+{
+    const struct et_registry *all = et_registry_core();
+    const struct et_component *c;
+    for (int kind = 0; key && kind < ET_KIND_COUNT; kind++)
+        for (int i = 0; (c = all->get(all, (enum et_kind)kind, i)); i++) {
+            const struct et_option *row = eti_option_find(c->options, key);
+            if (row && row->type == ET_OPT_TABLE && row->flags & ET_OPT_BRIEF)
+                return row->sub->name;
+        }
+    return "name";
+}
+
 et_status
 eti_path_open(struct eti_arena *arena, struct et_value *v)
 {
@@ -59,7 +75,7 @@ eti_path_open(struct eti_arena *arena, struct et_value *v)
             return ET_ENOMEM;
         v->type = ET_VALUE_MAP;
         v->n = 0;
-        eti_value_append(v, "name", name);
+        eti_value_append(v, single_key(v->key), name);
     } else if (v->type == ET_VALUE_NULL || v->type == ET_VALUE_BOOL) {
         v->type = ET_VALUE_MAP;
         v->n = 0;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/recipe/options.h"
 
@@ -60,11 +61,36 @@ add_list(struct eti_text *t, const struct et_option *row, const void *field)
     eti_text_add(t, "]");
 }
 
+et_status
+eti_table_is_brief(struct et_ctx *cx, const struct et_option *row, const void *field,
+                   bool *out)
+{
+    *out = row->flags & ET_OPT_BRIEF;
+    for (const struct et_option *o = row->sub + 1; *out && o->name; o++) {
+        struct eti_text text = {.cx = cx};
+        eti_text_add_option(&text, o, field);
+        et_status status = text.status;
+        *out = status == ET_OK && strcmp(text.text, o->def ? o->def : "null") == 0;
+        et_free(cx, text.text);
+        ET_TRY(status);
+    }
+    return ET_OK;
+}
+
 static void
 add_table(struct eti_text *t, const struct et_option *row, const void *field)
 {
+    bool is_brief;
     if (row->flags & ET_OPT_FALSE && *(const bool *)field) {
         eti_text_add(t, "false");
+        return;
+    }
+    if (t->status == ET_OK)
+        t->status = eti_table_is_brief(t->cx, row, field, &is_brief);
+    if (t->status != ET_OK)
+        return;
+    if (is_brief) {
+        eti_text_add_option(t, row->sub, field);
         return;
     }
     eti_text_add(t, "{");

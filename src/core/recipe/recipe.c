@@ -28,6 +28,7 @@ static const char *const syncs[] = {"auto", "single_auto_sync", "multi_auto_sync
 enum {
     ALL_UNITS = (1u << ET_TIME_UNIT_COUNT) - 1,
     NOT_DUR = ALL_UNITS & ~(1u << ET_TIME_DURATION),
+    BATCHES_OR_SECONDS = 1u << ET_TIME_BATCH | 1u << ET_TIME_SECOND,
     EPOCHS_OR_TOKENS = 1u << ET_TIME_EPOCH | 1u << ET_TIME_TOKEN,
 };
 #define UNBOUNDED 0x1p53 /* whole numbers are exact up to here */
@@ -157,6 +158,10 @@ const struct et_option et_recipe_table[] = {
         .flags = ET_OPT_BY_NAME | ET_OPT_KEEP | ET_OPT_RESUME),
     ROW(loggers, PARTS, "where records go", .kind = ET_KIND_LOGGER, .def = "[jsonl]",
         .flags = ET_OPT_BY_NAME | ET_OPT_KEEP | ET_OPT_RESUME),
+    ROW(record_interval, TIME,
+        "one record of training for so long; auto = each batch up to 50 a second, else 1 s",
+        .def = "auto", .choices = auto_words, .units = BATCHES_OR_SECONDS, .min = 0,
+        .max = 86400, .flags = ET_OPT_MIN_OPEN | ET_OPT_RESUME),
     ROW(checkpoint, TABLE, "when to save; false = only at stop and end",
         SECTION(checkpoint_table, struct et_recipe_checkpoint),
         .flags = ET_OPT_FALSE | ET_OPT_RESUME),
@@ -351,7 +356,7 @@ struct folder {
 };
 
 static struct folder
-open_folder(const char *path)
+open_folder(const char *path, const char *instead)
 {
     const char *slash = strrchr(path, '/');
     char name[PATH_MAX];
@@ -359,6 +364,8 @@ open_folder(const char *path)
              slash ? path : ".");
     if (slash == path)
         snprintf(name, sizeof name, "/");
+    if (instead)
+        snprintf(name, sizeof name, "%s", instead);
     return (struct folder){
         .fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
         .absolute = realpath(name, NULL),
@@ -404,7 +411,7 @@ eti_recipe_sketch(struct et_ctx *cx, const char *text, size_t size, const char *
     struct folder folder = {.fd = -1};
     r->is_sketch = true;
     if (path)
-        folder = open_folder(path);
+        folder = open_folder(path, NULL);
     struct eti_loader l = {
         .cx = cx,
         .arena = &r->arena,
@@ -441,7 +448,7 @@ et_recipe_load(struct et_ctx *cx, const char *path, const struct et_override *ov
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return cannot_read(cx, errors, path, errno);
-    struct folder folder = open_folder(path);
+    struct folder folder = open_folder(path, env ? env->folder : NULL);
     struct eti_recipe *r = NULL;
     struct eti_loader l = {
         .cx = cx,
@@ -469,8 +476,8 @@ et_recipe_load(struct et_ctx *cx, const char *path, const struct et_override *ov
 }
 
 et_status
-eti_recipe_gather(struct et_ctx *cx, const char *path, struct eti_recipe_files *out,
-                  struct et_diagnostics *errors)
+eti_recipe_gather(struct et_ctx *cx, const char *path, const char *folder_path,
+                  struct eti_recipe_files *out, struct et_diagnostics *errors)
 {
     char *text = NULL;
     size_t size = 0;
@@ -480,7 +487,7 @@ eti_recipe_gather(struct et_ctx *cx, const char *path, struct eti_recipe_files *
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return cannot_read(cx, errors, path, errno);
-    struct folder folder = open_folder(path);
+    struct folder folder = open_folder(path, folder_path);
     struct eti_loader l = {
         .cx = cx,
         .arena = &out->arena,

@@ -53,10 +53,11 @@ struct eti_recipe_files {
         size_t size;
     } file[ETI_MAX_FILES + 1];
 };
-/* Reads them; what the recipe says is not looked at but for its form, its includes and
- * what looks like a secret. EINVAL and ENOENT with ERRORS as et_recipe_load has them;
- * release in any case. */
+/* Reads them, includes beneath FOLDER (NULL: the recipe's); what the recipe says is not
+ * looked at but for its form, its includes and what looks like a secret. EINVAL and
+ * ENOENT with ERRORS as et_recipe_load has them; release in any case. */
 ET_NODISCARD et_status eti_recipe_gather(struct et_ctx *cx, const char *path,
+                                         const char *folder,
                                          struct eti_recipe_files *out,
                                          struct et_diagnostics *errors);
 void eti_recipe_files_release(struct eti_recipe_files *files);
@@ -89,7 +90,8 @@ ET_NODISCARD et_status eti_apply_overrides(struct eti_loader *l, struct et_value
  * or, of components, by name; a component where a list of them may stand is its own
  * item 0. NULL: there is none. */
 struct et_value *eti_path_child(struct et_value *v, const char *key);
-/* Makes V a mapping if it is nothing, a component's name, or a switch. ENOMEM. */
+/* Makes V a mapping if it is nothing, a component's name or another value that stands for
+ * a mapping, or a switch. ENOMEM. */
 ET_NODISCARD et_status eti_path_open(struct eti_arena *arena, struct et_value *v);
 struct eti_source *eti_source_new(struct eti_loader *l, enum eti_origin origin,
                                   const char *name);

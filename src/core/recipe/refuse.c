@@ -78,6 +78,8 @@ et_option_expects(const struct et_option *row, char *buf, size_t size)
     if (row->type != ET_OPT_ENUM) {
         bool in_units = row->type == ET_OPT_TIME && row->units;
         used = append(buf, size, 0, "%s", in_units ? "time" : words[row->type]);
+        if (row->flags & ET_OPT_BRIEF)
+            used = append(buf, size, used, " or %s", words[row->sub->type]);
         if (in_units)
             used = append_units(buf, size, used, row->units);
         if (has_min(row))

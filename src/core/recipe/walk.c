@@ -133,10 +133,13 @@ walk_parts(struct walker *w, const struct et_option *row, const struct et_parts 
 
 /* True if ROW's value takes more than a line. */
 static bool
-is_block(const struct et_option *row, const void *field)
+is_block(struct walker *w, const struct et_option *row, const void *field)
 {
+    bool is_brief = false;
+    if (row->type == ET_OPT_TABLE && row->flags & ET_OPT_BRIEF)
+        w->status = eti_table_is_brief(w->cx, row, field, &is_brief);
     if (row->type == ET_OPT_TABLE)
-        return !(row->flags & ET_OPT_FALSE && *(const bool *)field);
+        return !is_brief && !(row->flags & ET_OPT_FALSE && *(const bool *)field);
     if (row->type == ET_OPT_PART)
         return ((const struct et_part *)field)->component != NULL;
     return row->type == ET_OPT_PARTS && ((const struct et_parts *)field)->n > 0;
@@ -170,7 +173,7 @@ walk_row(struct walker *w, const struct et_option *row, const void *options, str
     const void *field = eti_option_field(row, options);
     struct eti_text t = {.cx = w->cx};
     s->row = row;
-    if (is_block(row, field)) {
+    if (is_block(w, row, field)) {
         char path[ETI_PATH_BYTES];
         emit(w, s, row->name, NULL, at, false);
         struct spot below = {
