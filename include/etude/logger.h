@@ -49,7 +49,16 @@ struct et_log_entry {
     double value;
 };
 
-/* A record on its way to loggers and sink. */
+/* What a number was in the records that one stands for: N finite values with their sum,
+ * the least and the greatest of them, and BAD others. */
+struct et_log_span {
+    int64_t n, bad;
+    double min, max, sum;
+};
+
+/* A record on its way to loggers and sink. One that a log keeps may stand for several of
+ * its kind, where the run was faster than is worth keeping (etude-events(7)): its own
+ * values are then those of the last. */
 struct et_record {
     enum et_record_kind kind;
     double t;           /* seconds since the epoch of 1970 */
@@ -60,6 +69,9 @@ struct et_record {
     int rank;                         /* whose it is */
     const struct et_log_entry *entry; /* numbers; borrowed */
     int n;
+    int64_t of;                     /* records that it stands for; 0: for itself */
+    int64_t from;                   /* ba of the first of them */
+    const struct et_log_span *span; /* [n], of each number; NULL: of is 0; borrowed */
 };
 
 /* Where records go: a file, a screen, another process. Whoever starts the run fills the

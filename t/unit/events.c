@@ -109,7 +109,14 @@ right_stats(const struct et_series *s, const struct truth *all)
 {
     struct et_series_stats want = {0};
     for (int i = 0; i < all->n; i++)
-        eti_stats_add(&want, all->p[i].ba, all->p[i].t, all->p[i].value);
+        eti_stats_add(&want,
+                      &(struct et_record){
+                          .ba = all->p[i].ba,
+                          .t = all->p[i].t,
+                          .entry = &(struct et_log_entry){.value = all->p[i].value},
+                          .n = 1,
+                      },
+                      0);
     const struct et_series_stats *got = &s->all;
     /* The order of a sum: 1e-12 is 4,500 epsilons. */
     return got->n == want.n && got->bad == want.bad &&

@@ -111,7 +111,7 @@ static void
 wipe(struct eti_progress *p)
 {
     if (p->drawn)
-        fprintf(p->config.out, "\r%*s\r", p->drawn, "");
+        et_print(p->config.out, "\r%*s\r", p->drawn, "");
     p->drawn = 0;
 }
 
@@ -145,8 +145,8 @@ draw(struct eti_progress *p, const struct gauge *g)
         length = most;
     if (p->drawn > most)
         p->drawn = most;
-    fprintf(p->config.out, "\r%.*s%*s", length, line,
-            p->drawn > length ? p->drawn - length : 0, "");
+    et_print(p->config.out, "\r%.*s%*s", length, line,
+             p->drawn > length ? p->drawn - length : 0, "");
     p->drawn = length;
 }
 
@@ -223,13 +223,13 @@ show_eval(struct eti_progress *p, const struct et_state *s, const struct et_log 
     char text[32];
     char label[ET_METRIC_NAME];
     wipe(p);
-    fprintf(f, "%-7sEpoch %3" PRId64 ":",
-            et_visible(label, sizeof label, s->dataloader_label,
-                       strlen(s->dataloader_label)),
-            s->timestamp.epoch);
+    et_print(f, "%-7sEpoch %3" PRId64 ":",
+             et_visible(label, sizeof label, s->dataloader_label,
+                        strlen(s->dataloader_label)),
+             s->timestamp.epoch);
     eti_put_metrics(f, log);
-    fprintf(f, " time=%s\n",
-            eti_duration_text(s->eval_timestamp.total_wct, text, sizeof text));
+    et_print(f, " time=%s\n",
+             eti_duration_text(s->eval_timestamp.total_wct, text, sizeof text));
 }
 
 /* The last bar stays. */
@@ -245,7 +245,7 @@ static void
 show_text(struct eti_progress *p, enum et_log_level level, const char *line)
 {
     wipe(p);
-    fprintf(p->config.out, "%s: ", et_log_level_name(level));
+    et_print(p->config.out, "%s: ", et_log_level_name(level));
     eti_put_text(p->config.out, line);
     fputc('\n', p->config.out);
 }
@@ -256,7 +256,7 @@ show_notice(struct eti_progress *p, const struct et_run_notice *notice)
 {
     if (notice->at_end)
         return;
-    fprintf(p->config.out, "%-7s%s in ", "run", notice->name);
+    et_print(p->config.out, "%-7s%s in ", "run", notice->name);
     eti_put_text(p->config.out, notice->directory);
     fputc('\n', p->config.out);
 }

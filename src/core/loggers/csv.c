@@ -6,6 +6,11 @@
  * A run that goes on where another ended has a row without name and value first, with
  * the ev "resume": of a batch that is there twice the last rows count.
  *
+ * A record of events.log that stands for several batches becomes the rows of the last.
+ * Numbers that differ among them have more rows, named min(NAME), max(NAME) and
+ * mean(NAME); those that not all had, or of which some were not finite, n(NAME) and
+ * bad(NAME).
+ *
  * Numbers as in metrics.jsonl, but nan and inf are written so. Names hold no comma or
  * quote. RFC 4180 but for the line ends, which are those of Unix. */
 #include "config.h"
@@ -13,6 +18,7 @@
 #include <inttypes.h>
 
 #include "core/loggers/loggers.h"
+#include "core/loggers/spans.h"
 
 struct options {
     char *filename;
@@ -51,6 +57,15 @@ eti_csv_put(FILE *f, const struct et_record *r)
         put_when(f, r);
         fprintf(f, "%s,%.9g\n", r->entry[i].name, r->entry[i].value);
     }
+    for (int about = 0; about < ETI_ABOUT_COUNT && r->span; about++)
+        for (int i = 0; i < r->n; i++) {
+            double value;
+            if (!eti_about_get(r, i, (enum eti_about)about, &value))
+                continue;
+            put_when(f, r);
+            fprintf(f, "%s(%s),%.9g\n", eti_about_key((enum eti_about)about),
+                    r->entry[i].name, value);
+        }
 }
 
 /* The first row: what the columns are, or that the rows of an earlier run go on. */

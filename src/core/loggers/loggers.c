@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "core/base/utf8.h"
 
 const struct et_callback_class *const et_logger_classes[] = {
 #define ET_LOGGER(name) &et_logger_##name,
@@ -43,7 +44,8 @@ eti_output_open(struct et_ctx *cx, const char *directory, const char *name,
                        sizeof path - 1);
     *out = (struct eti_output){.cx = cx};
     snprintf(out->name, sizeof out->name, "%s", name);
-    ET_TRY(et_alloc(cx, ETI_OUTPUT_BUFFER, &out->buffer));
+    ET_TRY(et_alloc(cx, ETI_OUTPUT_BUFFER + strlen(path) + 1, &out->buffer));
+    out->path = memcpy((char *)out->buffer + ETI_OUTPUT_BUFFER, path, strlen(path) + 1);
     int fd = eti_ctx_seams(cx)->file.open(
         AT_FDCWD, path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     out->f = fd < 0 ? NULL : fdopen(fd, "a+");
@@ -73,6 +75,13 @@ eti_output_holds_lines(struct eti_output *f)
     return true;
 }
 
+int64_t
+eti_output_bytes(const struct eti_output *f)
+{
+    struct stat st;
+    return f->f && fstat(fileno(f->f), &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
 static void
 judge(struct eti_output *f, bool fine)
 {
@@ -83,11 +92,62 @@ judge(struct eti_output *f, bool fine)
               strerror(errno));
 }
 
+/* All that is in FROM, to the end of TO. */
+static bool
+copy_all(struct et_ctx *cx, int from, int to, const char *path)
+{
+    char some[16 << 10];
+    off_t at = 0;
+    ssize_t n;
+    while ((n = pread(from, some, sizeof some, at)) > 0) {
+        if (eti_write_all(cx, to, path, some, (size_t)n) != ET_OK) {
+            et_error_clear(cx);
+            return false;
+        }
+        at += n;
+    }
+    return n == 0;
+}
+
+/* Its file has no name any more: another, with what was in it. Of several who write it
+ * the first makes it, and the others go on there. Folders are not made again, but for
+ * one within the run directory. */
+void
+eti_output_restore(struct eti_output *f)
+{
+    int fd = fileno(f->f);
+    int (*const open_file)(int, const char *, int, mode_t) =
+        eti_ctx_seams(f->cx)->file.open;
+    const int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC;
+    struct stat st;
+    char folder[4096];
+    const char *slash = strrchr(f->path, '/');
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink > 0)
+        return;
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - f->path), f->path);
+    if (strchr(f->name, '/'))
+        (void)eti_ctx_seams(f->cx)->file.make_folder(AT_FDCWD, folder, 0700);
+    int new = open_file(AT_FDCWD, f->path, flags | O_EXCL, 0600);
+    bool whole = new >= 0 && copy_all(f->cx, fd, new, f->path);
+    if (new < 0 && errno == EEXIST) {
+        new = open_file(AT_FDCWD, f->path, flags, 0600);
+        whole = true;
+    }
+    if (new < 0)
+        return; /* the folder is gone, too: whoever keeps the run says so */
+    (void)dup3(new, fd, O_CLOEXEC);
+    close(new);
+    et_report(f->cx, ET_LOG_WARN, "%s was removed: it is made again%s", f->name,
+              whole ? "" : ", without what was in it");
+}
+
 void
 eti_output_flush(struct eti_output *f)
 {
-    if (f->f)
-        judge(f, fflush(f->f) == 0 && !ferror(f->f));
+    if (!f->f)
+        return;
+    judge(f, fflush(f->f) == 0 && !ferror(f->f));
+    eti_output_restore(f);
 }
 
 void
@@ -177,13 +237,18 @@ void
 eti_json_string(FILE *f, const char *text)
 {
     fputc('"', f);
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-        if (*p < 0x20)
-            fprintf(f, "\\u%04x", *p);
-        else if (*p == '"' || *p == '\\')
-            fprintf(f, "\\%c", *p);
+    for (size_t n = strlen(text), length; n > 0; n -= length, text += length) {
+        uint32_t u = 0;
+        int bytes = eti_utf8_decode(text, n, &u);
+        length = bytes > 0 ? (size_t)bytes : 1;
+        if (bytes == 0)
+            fputs("\\ufffd", f);
+        else if (eti_is_hostile(u))
+            fprintf(f, "\\u%04x", (unsigned)u);
+        else if (u == '"' || u == '\\')
+            fprintf(f, "\\%c", (int)u);
         else
-            fputc(*p, f);
+            fwrite(text, 1, length, f);
     }
     fputc('"', f);
 }

@@ -14,13 +14,16 @@
 enum { ETI_OUTPUT_BUFFER = 64 << 10 }; /* bytes; some 100 lines of metrics */
 
 /* A file of the run directory, written through a large buffer and readable by its owner
- * alone. What cannot be written is reported once: a full disk ends no run. */
+ * alone. What cannot be written is reported once: a full disk ends no run. One that is
+ * removed meanwhile is made again at the next flush, with what was in it, and that is
+ * reported. */
 struct eti_output {
     struct et_ctx *cx;
     FILE *f; /* NULL: not open */
     char name[96];
     bool failed; /* and reported */
     void *buffer;
+    const char *path; /* behind that */
 };
 /* Appends to DIRECTORY/NAME. EINVAL without a directory, EIO when it cannot be opened.
  */
@@ -30,10 +33,24 @@ ET_NODISCARD et_status eti_output_open(struct et_ctx *cx, const char *directory,
  * ended, so that the next is whole. */
 bool eti_output_holds_lines(struct eti_output *f);
 void eti_output_flush(struct eti_output *f);
+/* What flushing does for a file that was removed, for who flushes by himself. */
+void eti_output_restore(struct eti_output *f);
+/* Bytes of the file, without those that are still in the buffer. */
+int64_t eti_output_bytes(const struct eti_output *f);
 void eti_output_close(struct eti_output *f);
 
-/* What LOG holds at EVENT, BATCH_END or EVAL_END, as a record of now; at AFTER_LOAD, that
- * a run goes on, and nothing of LOG. Borrows from LOG and STATE. */
+/* The option "record_interval" of a logger whose options are ITS_OPTIONS, with that
+ * field: unset it is the recipe's (assemble.c). */
+#define ETI_RECORD_INTERVAL(its_options)                                               \
+    {                                                                                  \
+        .name = "record_interval", .type = ET_OPT_TIME,                                \
+        .offset = offsetof(its_options, record_interval), .flags = ET_OPT_OPTIONAL,    \
+        .units = 1u << ET_TIME_BATCH | 1u << ET_TIME_SECOND, .max = 86400,             \
+        .help = "one line of training for so long, instead of the recipe's",           \
+    }
+
+/* What LOG holds at EVENT, BATCH_END or EVAL_END, as a record of now; at AFTER_LOAD,
+ * that a run goes on, and nothing of LOG. Borrows from LOG and STATE. */
 struct et_record eti_record(enum et_event event, const struct et_state *state,
                             const struct et_log *log);
 /* jsonl.c, csv.c: a record as they write it. */
@@ -43,7 +60,8 @@ void eti_csv_put(FILE *f, const struct et_record *r);
 /* "algorithm_traces/MixUp/after_dataloader: 1", for A that acted at EVENT, in BUF of
  * ETI_TRACE bytes, which it returns. */
 enum { ETI_TRACE = 160 };
-const char *eti_trace_text(const struct et_algorithm *a, enum et_event event, char *buf);
+const char *eti_trace_text(const struct et_algorithm *a, enum et_event event,
+                           char *buf);
 /* A number for people: whole ones as they are, others with 4 decimals, or 4 digits
  * where those would not do. Returns BUF. */
 const char *eti_number_text(double value, char *buf, size_t n);

@@ -20,7 +20,7 @@ begin(const struct eti_progress *p, enum et_log_level level)
     time_t now = (time_t)eti_wall(p->cx);
     struct tm utc;
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    fprintf(p->config.out, "%s %s ", stamp, et_log_level_name(level));
+    et_print(p->config.out, "%s %s ", stamp, et_log_level_name(level));
 }
 
 static void
@@ -35,7 +35,7 @@ static void
 put_value(FILE *f, const char *label, double value)
 {
     char text[32];
-    fprintf(f, " %s=%s", label, eti_value_text(value, text, sizeof text));
+    et_print(f, " %s=%s", label, eti_value_text(value, text, sizeof text));
 }
 
 /* The rate of the first parameter group, if it is logged. */
@@ -88,7 +88,7 @@ put_batch(struct eti_progress *p, const struct et_state *s, const struct et_log 
     put_rate(f, log);
     put_speed(f, s, log);
     put_memory(f, log);
-    fprintf(f, " eta=%s\n", eti_duration_text(p->left, left, sizeof left));
+    et_print(f, " eta=%s\n", eti_duration_text(p->left, left, sizeof left));
 }
 
 static void
@@ -98,11 +98,11 @@ put_totals(struct eti_progress *p, const struct et_state *s, const char *what,
     FILE *f = p->config.out;
     char text[32];
     begin(p, ET_LOG_INFO);
-    fprintf(f, "%s ep=%" PRId64 " ba=%" PRId64, what, s->timestamp.epoch,
-            s->timestamp.batch);
+    et_print(f, "%s ep=%" PRId64 " ba=%" PRId64, what, s->timestamp.epoch,
+             s->timestamp.batch);
     put_total(f, s);
     put_value(f, "loss/train", s->loss_value);
-    fprintf(f, " time=%s\n", eti_duration_text(seconds, text, sizeof text));
+    et_print(f, " time=%s\n", eti_duration_text(seconds, text, sizeof text));
 }
 
 static void
@@ -123,7 +123,7 @@ put_notice(struct eti_progress *p, const struct et_run_notice *notice)
         return;
     }
     begin(p, ET_LOG_INFO);
-    fprintf(f, "start %s in ", notice->name);
+    et_print(f, "start %s in ", notice->name);
     eti_put_text(f, notice->directory);
     fputc('\n', f);
 }
@@ -137,8 +137,8 @@ put_eval(struct eti_progress *p, const struct et_state *s, const struct et_log *
     eti_put_text(f, s->dataloader_label);
     fprintf(f, " ep=%" PRId64 " ba=%" PRId64, s->timestamp.epoch, s->timestamp.batch);
     eti_put_metrics(f, log);
-    fprintf(f, " time=%s\n",
-            eti_duration_text(s->eval_timestamp.total_wct, text, sizeof text));
+    et_print(f, " time=%s\n",
+             eti_duration_text(s->eval_timestamp.total_wct, text, sizeof text));
 }
 
 static void

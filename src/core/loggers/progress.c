@@ -78,8 +78,8 @@ eti_put_metrics(FILE *f, const struct et_log *log)
     char value[32];
     for (int i = 0; i < n; i++)
         if (strncmp(entry[i].name, "metrics/", 8) == 0)
-            fprintf(f, " %s=%s", label_of(entry[i].name),
-                    eti_value_text(entry[i].value, value, sizeof value));
+            et_print(f, " %s=%s", label_of(entry[i].name),
+                     eti_value_text(entry[i].value, value, sizeof value));
 }
 
 void

@@ -17,8 +17,8 @@
 static void
 begin(const struct eti_progress *p, enum et_log_level level, enum et_record_kind kind)
 {
-    fprintf(p->config.out, "{\"t\":%.3f,\"level\":\"%s\",\"ev\":\"%s\"",
-            eti_wall(p->cx), et_log_level_name(level), et_record_name(kind));
+    et_print(p->config.out, "{\"t\":%.3f,\"level\":\"%s\",\"ev\":\"%s\"",
+             eti_wall(p->cx), et_log_level_name(level), et_record_name(kind));
 }
 
 static void
@@ -76,7 +76,8 @@ put_notice(struct eti_progress *p, const struct et_run_notice *notice)
         fprintf(f, ",\"exit_code\":%d,\"ep\":%" PRId64 ",\"ba\":%" PRId64 ",\"m\":{",
                 notice->exit_code, s->timestamp.epoch, s->timestamp.batch);
         for (int i = 0; i < s->n_eval_metrics; i++) {
-            fputs(i ? "," : "", f);
+            if (i > 0)
+                fputc(',', f);
             eti_json_string(f, s->eval_metrics[i].name);
             fputc(':', f);
             eti_json_number(f, s->eval_metrics[i].value);

@@ -170,7 +170,7 @@ take_batch(struct et_callback *progress, struct et_relay *y, const struct et_rec
     ts->batch_in_epoch = count(r, "time/batch_in_epoch", ts->batch_in_epoch + 1);
     ts->sample_in_epoch = count(r, "time/sample_in_epoch", ts->sample_in_epoch);
     ts->token = count(r, "time/token", ts->token);
-    ts->batch_wct = seconds;
+    ts->batch_wct = seconds / (r->of > 1 ? (double)r->of : 1);
     ts->total_wct += seconds;
     ts->epoch_wct += seconds;
     y->t = r->t;

@@ -17,6 +17,7 @@
 #include <zlib.h>
 
 #include "core/base/seams.h"
+#include "core/loggers/spans.h"
 #include "core/run/events_read.h"
 
 enum {
@@ -115,6 +116,35 @@ eti_events_begin(struct et_ctx *cx, const char *directory, const unsigned char *
     out->used = ETI_EVENTS_HEADER;
     eti_events_flush(out);
     return ET_OK;
+}
+
+void
+eti_events_say_thinned(struct eti_events_writer *w, struct et_time interval)
+{
+    uint32_t thinned = ETI_THINNED_AUTO;
+    char bytes[4];
+    if (w->fd < 0 || w->in_file < ETI_EVENTS_HEADER)
+        return;
+    if (et_time_is_set(interval) && interval.unit == ET_TIME_BATCH)
+        thinned =
+            interval.value > 1 ? (uint32_t)interval.value | ETI_THINNED_BATCHES : 0;
+    else if (et_time_is_set(interval))
+        thinned = (uint32_t)(interval.value * 1000);
+    put_u32(bytes, thinned);
+    /* All else is written behind the end, wherever the descriptor stands. */
+    int flags = fcntl(w->fd, F_GETFL);
+    if (flags < 0 || fcntl(w->fd, F_SETFL, flags & ~O_APPEND) != 0)
+        return;
+    if (lseek(w->fd, 12, SEEK_SET) != 12 ||
+        eti_write_all(w->cx, w->fd, "events.log", bytes, sizeof bytes) != ET_OK)
+        et_error_clear(w->cx);
+    (void)fcntl(w->fd, F_SETFL, flags);
+}
+
+int64_t
+eti_events_size(const struct eti_events_writer *w)
+{
+    return position(w);
 }
 
 /* One that was never begun is all zero. */
@@ -339,11 +369,11 @@ eti_events_continue(struct et_ctx *cx, const char *directory, int64_t *cut,
 
 /* ---- records ---- */
 
-/* Bytes of an entry at most. */
+/* Bytes of number I of R at most: its name comes once, or in each of six maps. */
 static size_t
-bytes_of(const struct et_log_entry *e)
+bytes_of(const struct et_record *r, int i)
 {
-    return strlen(e->name) + ENTRY;
+    return (strlen(r->entry[i].name) + ENTRY) * (r->span ? 6 : 1);
 }
 
 /* How many entries from FIRST on fit into one record. */
@@ -353,7 +383,7 @@ count_fitting(const struct et_record *r, int first)
     size_t bytes = 0;
     int i = first;
     for (; i < r->n; i++) {
-        bytes += bytes_of(&r->entry[i]);
+        bytes += bytes_of(r, i);
         if (bytes > NUMBERS)
             break;
     }
@@ -363,18 +393,40 @@ count_fitting(const struct et_record *r, int first)
 bool
 eti_events_is_full(const struct et_record *r)
 {
-    size_t bytes = ENTRY + ET_METRIC_NAME;
+    size_t bytes = (ENTRY + ET_METRIC_NAME) * (r->span ? 6 : 1);
     for (int i = 0; i < r->n; i++)
-        bytes += bytes_of(&r->entry[i]);
+        bytes += bytes_of(r, i);
     return bytes > NUMBERS;
+}
+
+static int
+pack_about(msgpack_packer *k, const struct et_record *r, enum eti_about about, int n)
+{
+    int bad = pack_text(k, eti_about_key(about)) | msgpack_pack_map(k, (size_t)n);
+    for (int i = 0; i < r->n; i++) {
+        double value;
+        if (!eti_about_get(r, i, about, &value))
+            continue;
+        bad |= pack_text(k, r->entry[i].name);
+        bad |= eti_about_is_count(about) ? msgpack_pack_int64(k, (int64_t)value)
+                                         : msgpack_pack_double(k, value);
+    }
+    return bad;
 }
 
 static int
 pack_body(msgpack_packer *k, const struct et_record *r)
 {
     bool is_log = r->kind == ET_RECORD_LOG;
-    int bad =
-        msgpack_pack_map(k, (r->n > 0) + (r->text != NULL) + is_log + (r->rank != 0));
+    int about[ETI_ABOUT_COUNT], abouts = 0;
+    for (int i = 0; i < ETI_ABOUT_COUNT; i++) {
+        about[i] = eti_about_size(r, 0, r->n, (enum eti_about)i);
+        abouts += about[i] > 0;
+    }
+    int bad = msgpack_pack_map(k, (r->n > 0) + (r->text != NULL) + is_log +
+                                      (r->rank != 0) + 2 * (r->of > 0) + abouts);
+    if (r->of > 0)
+        bad |= pack_int(k, "of", r->of) | pack_int(k, "from", r->from);
     if (r->n > 0) {
         bad |= pack_text(k, eti_is_series(r) ? "m" : "f") |
                msgpack_pack_map(k, (size_t)r->n);
@@ -382,6 +434,9 @@ pack_body(msgpack_packer *k, const struct et_record *r)
             bad |= pack_text(k, r->entry[i].name) |
                    msgpack_pack_double(k, r->entry[i].value);
     }
+    for (int i = 0; i < ETI_ABOUT_COUNT; i++)
+        if (about[i] > 0)
+            bad |= pack_about(k, r, (enum eti_about)i, about[i]);
     if (r->text)
         bad |= pack_text(k, "text") | pack_text(k, r->text);
     if (is_log)
@@ -442,6 +497,7 @@ eti_events_write(struct eti_events_writer *w, const struct et_record *r)
             part.kind = ET_RECORD_METRIC;
         part.text = NULL;
         part.entry = r->entry + done;
+        part.span = r->span ? r->span + done : NULL;
         part.n = count_fitting(r, done);
         write_one(w, &part);
     }

@@ -1,10 +1,21 @@
 /* events.h: events.log: its format, and how it is written.
  *
- *     file    "etude.ev", major u16, minor u16, 0 u32, id of the run [16], record...
+ *     file    "etude.ev", major u16, minor u16, thinned u32, id of the run [16],
+ *             record...
+ *     thinned which batches are kept (since minor 2): 0: each; ETI_THINNED_AUTO: while
+ *             there are more than 50 a second, or more bytes than a day has room for,
+ *             one record of many (core/loggers/thin.h); else one for that many
+ *             milliseconds, or with ETI_THINNED_BATCHES batches
  *     record  length u32, crc32 u32, payload [length]          (all little endian)
  *     payload msgpack [kind, seq, t, ep, ba, sp, body]
  *     body    {"m": {name: number}, "f": {name: number}, "text": text, "level": text,
- *             "rank": number}, each if there is one (no rank: 0)
+ *             "rank": number}, each if there is one (no rank: 0), and of a record that
+ *             stands for several (since minor 2)
+ *             {"of": how many, "from": ba of the first, "min": {name: number},
+ *             "max": {name: number}, "mean": {name: number}, "n": {name: count},
+ *             "bad": {name: count}}: numbers that differ among them are in min, max and
+ *             mean; n has those that not all of them had, bad those of which some were
+ *             not finite. "m" is what the last one had.
  *
  * kind is a word of logger.h, seq counts from 1 without gaps, t is in seconds since
  * 1970, numbers are IEEE doubles. Those of "m" are values of series; those of "f" (since
@@ -48,7 +59,7 @@
 
 enum {
     ETI_EVENTS_MAJOR = 2, /* 1 had no summaries */
-    ETI_EVENTS_MINOR = 1,
+    ETI_EVENTS_MINOR = 2,
     ETI_EVENTS_ID = 16,           /* bytes of a run's id */
     ETI_EVENTS_HEADER = 32,       /* bytes before the first record */
     ETI_EVENTS_FRAME = 8,         /* bytes before a payload */
@@ -59,6 +70,8 @@ enum {
     ETI_LEVELS = 6, /* the uppermost begins at 128 * 16^6 records, 2 * 10^9 */
 };
 
+#define ETI_THINNED_AUTO    UINT32_MAX
+#define ETI_THINNED_BATCHES (UINT32_C(1) << 31)
 #define ETI_EVENTS_MAGIC  "etude.ev"
 #define ETI_SUMMARY_BEGIN "\x97\xa7summary" /* of a summary's payload */
 
@@ -84,8 +97,8 @@ int eti_series_index(struct et_ctx *cx, struct eti_series_names *names,
                      const char *name, size_t n);
 void eti_series_names_free(struct et_ctx *cx, struct eti_series_names *names);
 
-/* Adds a value, the newest so far. */
-void eti_stats_add(struct et_series_stats *s, int64_t ba, double t, double value);
+/* Adds number I of R, the newest so far. */
+void eti_stats_add(struct et_series_stats *s, const struct et_record *r, int i);
 /* Adds others; NEWER: they came after and have the last value. */
 void eti_stats_merge(struct et_series_stats *s, const struct et_series_stats *other,
                      bool newer);
@@ -155,6 +168,11 @@ ET_NODISCARD et_status eti_events_begin(struct et_ctx *cx, const char *directory
  * ECANCELED while another process writes it. */
 ET_NODISCARD et_status eti_events_continue(struct et_ctx *cx, const char *directory,
                                            int64_t *cut, struct eti_events_writer *out);
+/* Makes the header say that records are thinned by INTERVAL (unset, ba or sec), as
+ * thin.h has it; one that cannot be written says what it did. */
+void eti_events_say_thinned(struct eti_events_writer *w, struct et_time interval);
+/* Bytes of the log, with those that are not in the file yet. */
+int64_t eti_events_size(const struct eti_events_writer *w);
 /* Adds R under the next number. Buffered until an evaluation, an epoch, a warning, or a
  * change of state; allocates nothing but where a number has a new name. */
 void eti_events_write(struct eti_events_writer *w, const struct et_record *r);

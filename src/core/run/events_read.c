@@ -65,6 +65,8 @@ read_header(struct et_events *e, const char *path)
         memcmp(header, ETI_EVENTS_MAGIC, strlen(ETI_EVENTS_MAGIC)) != 0)
         return ET_FAIL(e->cx, ET_EFORMAT, "%s is not a log of events", path);
     e->major = get_u32(header + 8) & 0xffff;
+    for (int i = 0; i < ETI_EVENTS_ID; i++)
+        snprintf(e->id + 2 * i, 3, "%02x", (unsigned char)header[16 + i]);
     if (e->major < 1 || e->major > ETI_EVENTS_MAJOR)
         return ET_FAIL(e->cx, ET_EFORMAT,
                        "%s has format %u, this program reads %d and older", path,
@@ -119,6 +121,7 @@ et_events_close(struct et_events **out)
     et_free(e->cx, e->series);
     et_free(e->cx, e->range);
     et_free(e->cx, e->entry);
+    et_free(e->cx, e->span);
     et_free(e->cx, e->length);
     et_free(e->cx, e->text);
     et_free(e->cx, e->window);

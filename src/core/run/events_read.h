@@ -22,11 +22,12 @@ struct eti_cursor {
 struct et_events {
     struct et_ctx *cx;
     int fd;
-    int64_t size;             /* bytes of the file when it was opened */
-    unsigned major;           /* version of its format */
-    uint64_t read;            /* bytes */
-    struct eti_cursor cursor; /* of et_events_next */
-    struct eti_range *range;  /* what it reads; NULL: all of the file */
+    int64_t size;                   /* bytes of the file when it was opened */
+    unsigned major;                 /* version of its format */
+    char id[2 * ETI_EVENTS_ID + 1]; /* of its run, in hexadecimal digits */
+    uint64_t read;                  /* bytes */
+    struct eti_cursor cursor;       /* of et_events_next */
+    struct eti_range *range;        /* what it reads; NULL: all of the file */
     int n_ranges, next_range;
     uint64_t kinds; /* that it gives */
     char *window;   /* bytes of the file, cached */
@@ -35,9 +36,10 @@ struct et_events {
     msgpack_zone zone; /* of the summary read last */
     /* Of the record read last: its numbers, bytes of their names, its text. */
     struct et_log_entry *entry;
+    struct et_log_span *span; /* n is -1 where nothing was said of it */
     unsigned char *length;
     char *text;
-    int64_t room, lengths, text_room;
+    int64_t room, lengths, text_room, spans;
     enum et_record_kind kind;      /* of the last record that has one */
     struct eti_series_names names; /* of the series, once they are counted */
     struct et_series *series;
@@ -60,6 +62,7 @@ struct eti_payload {
     struct et_record r; /* kind ET_RECORD_COUNT: one that is not known; borrowed */
     bool is_summary;    /* and then r has seq to sp alone */
     bool is_series;     /* its numbers are values of series */
+    bool has_spans;     /* something is said of those that it stands for */
 };
 /* payload.c: N BYTES as a record whose numbers and text live in E until another is
  * read. *SOUND is false where they are none. ENOMEM. */
