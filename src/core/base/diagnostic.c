@@ -42,6 +42,12 @@ is_bidi_control(uint32_t u)
            (u >= 0x2066 && u <= 0x2069);
 }
 
+bool
+eti_is_hostile(uint32_t u)
+{
+    return is_control(u) || is_bidi_control(u);
+}
+
 const char *
 et_visible(char *buf, size_t size, const char *text, size_t n)
 {

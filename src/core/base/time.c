@@ -77,7 +77,7 @@ scan_number(const char *text, double *out)
         return NULL;
     if (*s == 'e' || *s == 'E') {
         const char *e = s + 1;
-        e += *e == '-';
+        e += *e == '-' || *e == '+';
         if (*e >= '0' && *e <= '9') /* else the e of "ep" */
             s = e + strspn(e, "0123456789");
     }
@@ -182,7 +182,7 @@ et_time_text(struct et_time t, char *buf, size_t n)
         if (strtod(number, NULL) == t.value)
             break;
     }
-    /* %g writes 1e+16; the grammar has no plus sign. */
+    /* %g writes 1e+16; 1e16 says the same. */
     char *plus = strchr(number, '+');
     if (plus)
         memmove(plus, plus + 1, strlen(plus));
