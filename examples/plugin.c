@@ -112,6 +112,15 @@ worst_run(struct et_callback *self, enum et_event event, const struct et_state *
     return ET_OK;
 }
 
+/* A run that goes on from a checkpoint goes on with what it names. */
+static et_status
+worst_archive(struct et_callback *self, struct et_archive *a)
+{
+    struct worst *own = self->state;
+    ET_TRY(et_archive_flag(a, "is_set", &own->is_set));
+    return et_archive_f64(a, "loss", &own->loss, 1);
+}
+
 static const struct et_callback_class worst_loss = {
     .info =
         {
@@ -123,6 +132,7 @@ static const struct et_callback_class worst_loss = {
     .state_size = sizeof(struct worst),
     .events = ET_ON(BATCH_END),
     .run = worst_run,
+    .archive = worst_archive,
 };
 
 /* ---- what the library exports: lists of each kind, ending with NULL ---- */

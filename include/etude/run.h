@@ -92,6 +92,10 @@ struct et_run_config {
     const char *const *command; /* for run.json; NULL: none */
     int n_command;
     int threads; /* of the device */
+    /* Which records are kept: unset: every batch up to 50 a second, and of faster runs
+     * one record a second that stands for many; 1ba: every batch; another time in ba or
+     * sec: one record for that long. */
+    struct et_time record_interval;
     bool resume; /* DIRECTORY holds a run: go on in it, under its name */
 };
 
@@ -125,8 +129,9 @@ int64_t et_run_incarnation(const struct et_run *run);
 /* Keeps records in events.log, and the state that one of the kind "run" names in
  * run.json. Their seq there is the file's, from 1 without gaps. */
 struct et_sink *et_run_sink(struct et_run *run);
-/* Puts what has been written so far where readers see it. */
-void et_run_flush(struct et_run *run);
+/* Puts what has been written so far where readers see it; false where there is more,
+ * that waits to be part of one record with others (record_interval). */
+bool et_run_flush(struct et_run *run);
 /* The number of the last record. */
 int64_t et_run_seq(const struct et_run *run);
 /* A descriptor of the directory that holds its lock, for as long as it or a copy of it

@@ -17,6 +17,7 @@
 #include "core/recipe/edit.h"
 #include "core/run/assemble.h"
 #include "etude/ctx.h"
+#include "etude/data.h"
 #include "t/tap.h"
 
 static struct et_ctx *cx;
@@ -204,7 +205,7 @@ choosing(void)
        "an option of the optimizer is set");
     ok(eti_sketch_choose(d, "optimizer", ET_KIND_OPTIMIZER, "adamw") == ET_OK &&
            eti_sketch_is_valid(d) &&
-           strstr(d->text, "  name: adamw     # plain\n  lr: 0.1\n# the"),
+           strstr(d->text, "  name: adamw\n  lr: 0.1\n# the"),
        "another optimizer keeps the options that it has, and drops the others");
     ok(eti_sketch_set(d, "optimizer.lr", "fast") == ET_OK && !eti_sketch_is_valid(d) &&
            d->errors.v[0].line == 7 && d->errors.v[0].column == 7,
@@ -216,9 +217,47 @@ choosing(void)
        "what is not YAML is not put in");
     et_error_clear(cx);
     eti_sketch_free(&d);
+    d = sketch_of("train_data:  # what to see\n"
+                  "  name: synthetic_images  # made up: '#1'\n"
+                  "  # of all ranks\n"
+                  "  batch_size: 8  # small\n"
+                  "  type: separable  # easy\n"
+                  "  num_samples: 64\n"
+                  "eval_data: synthetic_images  # as well\n");
+    if (eti_sketch_choose(d, "train_data", ET_KIND_DATASET, "fashion_mnist") != ET_OK ||
+        eti_sketch_choose(d, "eval_data", ET_KIND_DATASET, "mnist") != ET_OK)
+        bail("choose");
+    is_str(d->text,
+           "train_data:  # what to see\n"
+           "  name: fashion_mnist\n"
+           "  # of all ranks\n"
+           "  batch_size: 8  # small\n"
+           "eval_data: mnist\n",
+           "the old name's comment goes with it, and those of options that go");
+    eti_sketch_free(&d);
     d = sketch_of("seed: 1\nmodel: {lenet\n");
     ok(!d->recipe && d->errors.n > 0 && d->errors.v[0].line == 2,
        "a text that is no YAML has a fault with its line");
+    eti_sketch_free(&d);
+}
+
+/* Relative paths begin beside the file, or where the text says it came from. */
+static void
+places(void)
+{
+    static const char text[] = "model: lenet\ntrain_data: {name: idx, path: mine}\n";
+    struct eti_sketch *d = sketch_of(text);
+    struct eti_form f;
+    if (eti_sketch_put_place(d, "/tmp/r.yaml") != ET_OK)
+        bail("place");
+    const struct et_data_options *o = d->recipe->train_data.options;
+    is_str(o->path, "/tmp/mine", "a relative path begins where the text came from");
+    if (eti_form_of_recipe(cx, d->recipe, &f) != ET_OK)
+        bail("form");
+    for (int i = 0; i < f.n; i++)
+        if (strcmp(f.row[i].path, "train_data.path") == 0)
+            is_str(f.row[i].value, "mine", "and is shown as it is written");
+    eti_form_release(&f);
     eti_sketch_free(&d);
 }
 
@@ -372,12 +411,32 @@ checks(void)
        "an order that does not work is, with what helps");
     if (eti_sketch_choose(d, "model", ET_KIND_MODEL, "gpt2") != ET_OK)
         bail("choose");
+    ok(d->errors.n == 1 && d->errors.v[0].line == 4 &&
+           strstr(d->errors.v[0].message, "model gpt2 reads tokens"),
+       "a model of text on images is a fault, at the data");
+    if (eti_sketch_choose(d, "train_data", ET_KIND_DATASET, "synthetic_tokens") !=
+        ET_OK)
+        bail("choose");
     n = eti_checks(cx, eti_sketch_shown(d), c, ETI_CHECKS_MAX);
     bool found = false;
     for (int i = 0; i < n; i++)
         found = found ||
                 (c[i].fix == ETI_FIX_TURN_OFF && strstr(c[i].text, "is for vision"));
     ok(found, "so is an algorithm that is for other models");
+    eti_sketch_free(&d);
+
+    d = sketch_of("max_duration: 1ep\nmodel: lenet\n"
+                  "train_data: {name: synthetic_images, batch_size: 8}\n"
+                  "eval_data: [synthetic_images, {name: synthetic_tokens, label: b}, "
+                  "{name: fashion_mnist, label: c}]\n"
+                  "optimizer: {name: sgd, lr: 0.1}\n");
+    n = eti_checks(cx, d->recipe, c, ETI_CHECKS_MAX);
+    is_str(c[0].text,
+           "eval_data synthetic_tokens is for text, train_data synthetic_images for vision",
+           "evaluation on data of another kind is warned about");
+    is_str(c[1].text, "eval_data is fashion_mnist, train_data is synthetic_images",
+           "and on another dataset");
+    ok(c[0].line == 4 && n > 1 && !c[2].is_warning, "but not on the same one");
     eti_sketch_free(&d);
 
     struct eti_method m[ETI_METHODS_MAX];
@@ -445,6 +504,14 @@ found(void)
         bail("set");
     n = eti_checks_found(cx, d->recipe, &f, c, ETI_CHECKS_MAX);
     is_str(said(c, n, "grad_accum"), "", "but not where it is given");
+    f.data[1] = f.data[0];
+    f.data[1].kinds = 10;
+    snprintf(f.problem, sizeof f.problem, "cannot read data");
+    n = eti_checks_found(cx, d->recipe, &f, c, ETI_CHECKS_MAX);
+    ok(c[0].is_warning && strcmp(c[0].text, "cannot read data") == 0,
+       "data that cannot be read are the first warning");
+    is_str(c[1].text, "imagefolder has 1,000 classes, imagefolder has 10",
+           "so are classes that differ between training and evaluation");
     f.checkpoint_bytes = NAN;
     n = eti_checks_found(cx, d->recipe, &f, c, ETI_CHECKS_MAX);
     is_str(said(c, n, "disk"), "", "nothing is said of what is not known");
@@ -617,6 +684,7 @@ main(void)
     moving();
     toggling();
     choosing();
+    places();
     moving_algorithms();
     saving();
     forms();

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <msgpack.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,6 +189,38 @@ test_lies(void)
     ok(!read_bytes(bytes.data, bytes.size, &p), "a number below 0 counts nothing");
 }
 
+/* The record names more numbers after something was said of fewer. */
+static void
+test_spans(void)
+{
+    enum { MANY = 500 };
+    struct eti_payload p;
+    char name[16];
+    begin("batch", 4);
+    text("of");
+    msgpack_pack_int64(&k, 3);
+    text("f");
+    msgpack_pack_map(&k, 1);
+    number("fact", 9);
+    text("min");
+    msgpack_pack_map(&k, 1);
+    number("fact", 8);
+    text("m");
+    msgpack_pack_map(&k, MANY);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "loss/%d", i);
+        number(name, i);
+    }
+    ok(read_bytes(bytes.data, bytes.size, &p) && p.is_series && p.r.n == MANY,
+       "series take the place of facts, though a least value was given of those");
+    int wrong = 0;
+    for (int i = 0; i < p.r.n; i++)
+        wrong += !p.r.span || p.r.span[i].n != 3 || p.r.span[i].min != i ||
+                 p.r.span[i].max != i;
+    is_int(wrong, 0, "and each of the %d series has a span of its own", MANY);
+    ok(e.spans >= MANY, "which has room");
+}
+
 int
 main(void)
 {
@@ -197,8 +230,10 @@ main(void)
     test_all();
     test_names();
     test_lies();
+    test_spans();
     msgpack_sbuffer_destroy(&bytes);
     et_free(e.cx, e.entry);
+    et_free(e.cx, e.span);
     et_free(e.cx, e.length);
     et_free(e.cx, e.text);
     et_ctx_free(&e.cx);

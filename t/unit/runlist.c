@@ -148,6 +148,26 @@ test_facts(struct et_ctx *cx)
     et_error_clear(cx);
 }
 
+/* A run.json of 17 MiB: an object, and blanks. */
+static void
+test_large(struct et_ctx *cx)
+{
+    json_t *facts;
+    FILE *f;
+    if (mkdir("runs/vast-otter", 0700) != 0 ||
+        !(f = fopen("runs/vast-otter/run.json", "w")))
+        bail("no folder");
+    fprintf(f, "{\"name\": \"vast-otter\"}%*s\n", 17 << 20, "");
+    fclose(f);
+    need(cx, eti_facts_read(cx, "runs/vast-otter", &facts));
+    is_str(fact(facts, "state"), "unreadable", "a run.json without end is not read");
+    is_str(fact(facts, "problem"),
+           "run.json has 17825815 bytes: more than 16777216 are not read",
+           "which is said");
+    json_decref(facts);
+    remove_tree("runs/vast-otter");
+}
+
 /* Names of the list, joined. */
 static const char *
 names(struct eti_index *x)
@@ -450,6 +470,7 @@ main(void)
         bail("no directory for files");
     test_filters(cx);
     test_facts(cx);
+    test_large(cx);
     test_index(cx);
     test_processes(cx);
     test_held(cx);

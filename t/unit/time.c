@@ -57,6 +57,7 @@ text(void)
         {"1H30M", "5400sec"},
         {".5dur", "0.5dur"},
         {"50e-1ep", "5ep"},
+        {"1e+3ba", "1000ba"},
         {"12", "12ep"},
         {"0ba", "0ba"},
         {"1e-3dur", "0.001dur"},
@@ -72,7 +73,7 @@ text(void)
     static const char *const bad[] = {
         "",         "ba",     " 1ba",  "1 ba",   "1ba ",  "-1ba", "+1ba",
         "1.2.3dur", ".ep",    "inf",   "nandur", "0x1ep", "1e",   "1eep",
-        "1e+2ba",   "1.5",    "ep10",  "1m1h",   "1h1h",  "1.5h", "h",
+        "1e+ba",    "1.5",    "ep10",  "1m1h",   "1h1h",  "1.5h", "h",
         "10epp",    "1epoch", "1e-ba", "12e0",   "1h30",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

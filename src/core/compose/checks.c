@@ -124,6 +124,28 @@ warn_of_gaps(struct list *l)
         add(l, true, NULL, "no checkpoints but at the end: a crash loses the run");
 }
 
+/* Another dataset may have been chosen for one of the two alone. */
+static void
+compare_data(struct list *l)
+{
+    const struct et_recipe *r = l->recipe;
+    const struct et_component *train = r->train_data.component;
+    for (int i = 0; train && i < r->eval_data.n; i++) {
+        const struct et_part *eval = &r->eval_data.v[i];
+        const struct et_component *c = eval->component;
+        if (!c || c == train)
+            continue;
+        bool is_other = c->applies_to && train->applies_to &&
+                        strcmp(c->applies_to, train->applies_to) != 0;
+        if (is_other)
+            add(l, true, eval->value, "eval_data %s is for %s, train_data %s for %s",
+                c->name, c->applies_to, train->name, train->applies_to);
+        else
+            add(l, true, eval->value, "eval_data is %s, train_data is %s", c->name,
+                train->name);
+    }
+}
+
 static void
 say_batch(struct list *l)
 {
@@ -201,6 +223,20 @@ say_data(struct list *l, const struct eti_found *f)
             count(f->data[i].kinds, b));
 }
 
+static void
+compare_found(struct list *l, const struct eti_found *f)
+{
+    char a[32], b[32];
+    if (*f->problem)
+        add(l, true, NULL, "%s", f->problem);
+    for (int i = 1; i < f->n_data; i++)
+        if (f->data[i].kinds > 0 && f->data[0].kinds > 0 &&
+            f->data[i].is_text == f->data[0].is_text && f->data[i].kinds != f->data[0].kinds)
+            add(l, true, NULL, "%s has %s %s, %s has %s", f->data[0].name,
+                count(f->data[0].kinds, a), f->data[0].is_text ? "words" : "classes",
+                f->data[i].name, count(f->data[i].kinds, b));
+}
+
 /* The new one is written before the oldest goes. */
 static void
 say_disk(struct list *l, const struct eti_found *f)
@@ -245,6 +281,7 @@ eti_checks_found(struct et_ctx *cx, const struct et_recipe *recipe,
     struct list l = {.cx = cx, .recipe = recipe, .out = out, .size = size};
     if (!recipe)
         return 0;
+    compare_found(&l, found);
     offer_microbatches(&l, found);
     say_data(&l, found);
     say_disk(&l, found);
@@ -262,6 +299,7 @@ eti_checks(struct et_ctx *cx, const struct et_recipe *recipe, struct eti_check *
         return 0;
     check_algorithms(&l);
     warn_of_gaps(&l);
+    compare_data(&l);
     say_batch(&l);
     say_rest(&l);
     return l.n;

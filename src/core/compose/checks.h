@@ -37,6 +37,8 @@ struct eti_found {
     double checkpoint_bytes; /* of one as the recipe asks for it; NaN: not known */
     double free_bytes;       /* where they are to be; NaN: not known */
     char run[64];            /* of this recipe, the newest; "": none is known */
+    char problem[200];       /* why it cannot be estimated, as with data that cannot be
+                                read; "": it can, or that is not known */
     int64_t microbatches;    /* that its last batch was done in; 0: not known */
 };
 /* The same as eti_checks of what was found. */

@@ -39,13 +39,17 @@ new_row(struct eti_form *f)
     return f->status == ET_OK ? &f->row[f->n++] : NULL;
 }
 
-/* A value as the recipe writes it: 5.0e-4 stays what it is. */
+/* A value as the recipe writes it: 5.0e-4 stays what it is, and so do paths, which are
+ * relative to the recipe. */
 static const char *
-as_written(struct eti_form *f, const struct et_value *at, const char *value)
+as_written(struct eti_form *f, const struct et_option *row, const struct et_value *at,
+           const char *value)
 {
     bool is_scalar = at && at->text && at->type != ET_VALUE_MAP &&
                      at->type != ET_VALUE_LIST && at->type != ET_VALUE_NULL;
-    return keep(f, is_scalar && at->type != ET_VALUE_STRING ? at->text : value);
+    bool is_path = row && row->type == ET_OPT_PATH;
+    return keep(f, is_scalar && (at->type != ET_VALUE_STRING || is_path) ? at->text
+                                                                     : value);
 }
 
 static bool
@@ -68,7 +72,7 @@ add_line(void *data, const struct eti_line *line)
     *r = (struct eti_form_row){
         .path = keep(f, line->path),
         .label = keep(f, line->key),
-        .value = line->value ? as_written(f, line->at, line->value) : "",
+        .value = line->value ? as_written(f, line->row, line->at, line->value) : "",
         .row = line->row,
         .part = line->part,
         .depth = depth,
@@ -148,7 +152,7 @@ eti_form_of_algorithm(struct et_ctx *cx, const struct et_recipe *recipe,
             *r = (struct eti_form_row){
                 .path = keep(out, below),
                 .label = o->name,
-                .value = text     ? as_written(out, at, text)
+                .value = text     ? as_written(out, o, at, text)
                          : o->def ? o->def
                                   : "null",
                 .row = o,

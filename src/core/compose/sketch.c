@@ -102,8 +102,9 @@ eti_sketch_read(struct eti_sketch *d)
     bool was_valid = eti_sketch_is_valid(d);
     d->changes++;
     memset(&d->errors, 0, sizeof d->errors);
-    et_status status = eti_recipe_sketch(d->cx, d->text, d->n, d->name, d->path, NULL,
-                                         0, d->env, &recipe, &d->errors);
+    et_status status =
+        eti_recipe_sketch(d->cx, d->text, d->n, d->name, eti_sketch_place(d), NULL, 0,
+                          d->env, &recipe, &d->errors);
     et_error_clear(d->cx);
     if (status == ET_ENOMEM)
         return ET_FAIL(d->cx, status, "no memory to read %s", d->name);
@@ -337,6 +338,7 @@ eti_sketch_put_line(struct eti_sketch *d, int line, const char *text)
 struct options_of {
     struct eti_sketch *d;
     const char *path;
+    enum et_kind kind;
     const struct et_component *component;
     const struct et_option *extra; /* keys that stand beside a component's own */
     char gone[32][ETI_PATH_BYTES]; /* keys to take away */
@@ -360,7 +362,71 @@ read_at(struct eti_arena *arena, const char *text, const char *path,
     return ET_OK;
 }
 
-/* The keys in the text below PATH that COMPONENT lacks. */
+/* Where the comment of the N bytes of LINE begins; N: it has none. */
+static size_t
+comment_at(const char *line, size_t n)
+{
+    char quote = '\0';
+    for (size_t i = 0; i < n; i++) {
+        bool begins = i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t';
+        if (quote)
+            quote = line[i] == quote ? '\0' : quote;
+        else if (line[i] == '#' && begins)
+            return i;
+        else if ((line[i] == '"' || line[i] == '\'') && strchr(" \t:,[{-", i ? line[i - 1] : ' '))
+            quote = line[i];
+    }
+    return n;
+}
+
+/* Takes the comments behind what stands in lines FIRST to LAST of TEXT away, in place:
+ * they are about what goes. Lines of comment alone stay. */
+static void
+drop_comments(char *text, int first, int last)
+{
+    char *at = text;
+    for (int line = 1; line <= last; line++) {
+        size_t n = strcspn(at, "\n"), end = comment_at(at, n);
+        bool has_more = at[n] == '\n';
+        while (end > 0 && end < n && (at[end - 1] == ' ' || at[end - 1] == '\t'))
+            end--;
+        if (line >= first && end > 0 && end < n) {
+            memmove(at + end, at + n, strlen(at + n) + 1);
+            n = end;
+        }
+        if (!has_more)
+            return;
+        at += n + 1;
+    }
+}
+
+static int
+last_line(const struct et_value *v)
+{
+    int last = v->line > v->key_line ? v->line : v->key_line;
+    bool has_parts = v->type == ET_VALUE_MAP || v->type == ET_VALUE_LIST;
+    for (const struct et_value *c = has_parts ? v->first : NULL; c; c = c->next)
+        if (last_line(c) > last)
+            last = last_line(c);
+    return last;
+}
+
+/* The same of the entry at PATH. */
+static et_status
+drop_comments_of(struct et_ctx *cx, char *text, const char *path)
+{
+    struct eti_arena arena;
+    struct et_value *v = NULL;
+    eti_arena_init(&arena, cx, 16 << 10);
+    et_status status = read_at(&arena, text, path, &v);
+    if (status == ET_OK && v)
+        drop_comments(text, v->key_line > 0 ? v->key_line : v->line, last_line(v));
+    eti_arena_release(&arena);
+    return status;
+}
+
+/* The keys in the text below PATH that COMPONENT lacks; and where the data of another
+ * dataset are. */
 static et_status
 find_foreign(struct options_of *o, const char *text)
 {
@@ -372,8 +438,9 @@ find_foreign(struct options_of *o, const char *text)
     for (const struct et_value *c = is_map ? v->first : NULL; c && o->n < 32;
          c = c->next)
         if (strcmp(c->key, "name") != 0 &&
-            !eti_option_find(o->component->options, c->key) &&
-            !eti_option_find(o->extra, c->key))
+            ((o->kind == ET_KIND_DATASET && strcmp(c->key, "path") == 0) ||
+             (!eti_option_find(o->component->options, c->key) &&
+              !eti_option_find(o->extra, c->key))))
             eti_path_join(o->gone[o->n++], o->path, c->key);
     eti_arena_release(&arena);
     return status;
@@ -403,6 +470,7 @@ remove_foreign(struct options_of *o, char **text)
             .path = o->gone[i],
             .is_recipe = true,
         };
+        ET_TRY(drop_comments_of(o->d->cx, *text, o->gone[i]));
         ET_TRY(eti_sketch_edited(o->d, *text, &edit, &now, NULL));
         et_free(o->d->cx, *text);
         *text = now;
@@ -420,6 +488,7 @@ eti_sketch_choose(struct eti_sketch *d, const char *path, enum et_kind kind,
     struct options_of o = {
         .d = d,
         .path = path,
+        .kind = kind,
         .component = et_registry_find(d->env ? d->env->registry : NULL, kind, name),
         .extra = row ? row->sub : NULL,
     };
@@ -432,12 +501,12 @@ eti_sketch_choose(struct eti_sketch *d, const char *path, enum et_kind kind,
         .is_recipe = true,
     };
     ET_TRY(eti_sketch_edited(d, d->text, &edit, &now, NULL));
-    if (o.component) {
-        et_status status = remove_foreign(&o, &now);
-        if (status != ET_OK) {
-            et_free(d->cx, now);
-            return status;
-        }
+    et_status status = drop_comments_of(d->cx, now, edit.path);
+    if (status == ET_OK && o.component)
+        status = remove_foreign(&o, &now);
+    if (status != ET_OK) {
+        et_free(d->cx, now);
+        return status;
     }
     snprintf(what, sizeof what, "%.60s %.60s", path, name);
     return eti_sketch_commit(d, &now, what);
@@ -454,6 +523,8 @@ eti_sketch_take(struct eti_sketch *d, char *text, char *name, char *path)
     et_free(d->cx, d->saved);
     et_free(d->cx, d->name);
     et_free(d->cx, d->path);
+    et_free(d->cx, d->place);
+    d->place = NULL;
     d->saved = NULL;
     d->n_saved = 0;
     d->name = name;
@@ -471,6 +542,22 @@ eti_sketch_begin(struct eti_sketch *d, const char *text, size_t n, const char *n
         return eti_sketch_take(d, copy, called, NULL);
     et_free(d->cx, copy);
     return status;
+}
+
+const char *
+eti_sketch_place(const struct eti_sketch *d)
+{
+    return d->path ? d->path : d->place;
+}
+
+et_status
+eti_sketch_put_place(struct eti_sketch *d, const char *place)
+{
+    char *copy;
+    ET_TRY(copy_text(d->cx, place, &copy));
+    et_free(d->cx, d->place);
+    d->place = copy;
+    return eti_sketch_read(d);
 }
 
 et_status
@@ -507,5 +594,6 @@ eti_sketch_free(struct eti_sketch **draft)
     et_free(d->cx, d->text);
     et_free(d->cx, d->name);
     et_free(d->cx, d->path);
+    et_free(d->cx, d->place);
     et_free(d->cx, d);
 }

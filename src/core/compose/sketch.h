@@ -22,6 +22,8 @@ struct eti_sketch {
     struct et_ctx *cx;
     const struct et_recipe_env *env; /* borrowed */
     char *path;                      /* its file; NULL: it has none yet */
+    char *place; /* the file beside which relative paths begin, where PATH is NULL; NULL:
+                    the working directory */
     char *name;                      /* in messages: the path, or what it was made of */
     char *text;                      /* N bytes and a zero */
     size_t n;
@@ -56,6 +58,12 @@ ET_NODISCARD et_status eti_sketch_open(struct eti_sketch *d, const char *path);
 ET_NODISCARD et_status eti_sketch_begin(struct eti_sketch *d, const char *text,
                                         size_t n, const char *name);
 
+/* The text has no file, but its relative paths begin beside the file PLACE; they are read
+ * again. */
+ET_NODISCARD et_status eti_sketch_put_place(struct eti_sketch *d, const char *place);
+/* The file beside which its relative paths begin; NULL: the working directory. */
+const char *eti_sketch_place(const struct eti_sketch *d);
+
 bool eti_sketch_is_valid(const struct eti_sketch *d);
 /* The recipe to show where a right one is needed: this, or the last right one. */
 const struct et_recipe *eti_sketch_shown(const struct eti_sketch *d);
@@ -72,7 +80,8 @@ ET_NODISCARD et_status eti_sketch_set(struct eti_sketch *d, const char *path,
 ET_NODISCARD et_status eti_sketch_put_line(struct eti_sketch *d, int line,
                                            const char *text);
 /* Another component at PATH ("optimizer"), of which KIND is: options that it does not
- * have go. */
+ * have go, and the path of a dataset; with them and the old name go the comments
+ * behind them. */
 ET_NODISCARD et_status eti_sketch_choose(struct eti_sketch *d, const char *path,
                                          enum et_kind kind, const char *name);
 /* The default again: the entry goes. ENOENT: it is not in the text. */

@@ -46,8 +46,10 @@ static const struct et_option ui_table[] = {
         .name = "theme",
         .type = ET_OPT_TEXT,
         .offset = offsetof(struct eti_config_ui, theme),
-        .flags = ET_OPT_OPTIONAL,
-        .help = "colours of the workbench: themes/NAME.yaml beside the configuration",
+        .def = "auto",
+        .help = "colours of the workbench: auto (by the terminal's background), dark, "
+                "light, contrast, mocha, gruvbox, or themes/NAME.yaml beside the "
+                "configuration",
     },
     {0},
 };

@@ -29,7 +29,7 @@ extern const char *const eti_show_names[];
 struct eti_config_ui {
     int plot; /* enum eti_plot */
     bool mouse;
-    char *theme; /* name of themes/NAME.yaml beside the configuration; NULL: none */
+    char *theme; /* auto, a shipped one, or that of themes/NAME.yaml */
 };
 /* What an hour of computing costs, for comparisons. */
 enum eti_price_of { ETI_PRICE_OF_RANK, ETI_PRICE_OF_MACHINE, ETI_PRICE_OF_RUN };

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/data/stand_in.h"
 #include "core/run/assemble.h"
 #include "etude/run.h"
 
@@ -16,6 +17,8 @@
 #endif
 
 #define ETI_GPU "cuda"
+
+const char eti_assemble_cpu[] = ETI_CPU;
 
 static et_status
 open_cpu(struct et_ctx *cx, int threads, struct et_device **out)
@@ -129,7 +132,13 @@ open_data(struct eti_assembly *a, const struct et_part *part, bool train,
     if (o->limit_batches > 0 && (n < 0 || n > o->limit_batches))
         common->subset_num_batches = o->limit_batches;
     a->stage = ETI_STAGE_DATA;
-    et_status status = et_dataset_open(a->cx, c, part->options, &out->set);
+    et_status status = ET_ENOTSUP;
+    if (o->stands_in)
+        status = eti_stand_in_open(a->cx, c, part->options, &out->set);
+    if (status == ET_ENOTSUP) {
+        et_error_clear(a->cx);
+        status = et_dataset_open(a->cx, c, part->options, &out->set);
+    }
     if (status == ET_ENOENT || status == ET_EIO || status == ET_EFORMAT)
         et_hint(a->cx, "etude data inspect %s path=... reads them alone", c->info.name);
     ET_TRY(status);
@@ -237,10 +246,14 @@ make_model(struct eti_assembly *a)
     const struct et_model_options *options = part->options;
     ET_TRY(et_model_new(a->cx, c, options, &facts, &a->model));
     a->config.model = a->model;
-    if (!options->weights)
+    const struct et_model_weights *weights = &options->weights;
+    if (!weights->path && (!weights->strict || weights->ignore.n > 0))
+        return ET_FAIL(a->cx, ET_EINVAL,
+                       "model.weights names no file: 'path' is missing");
+    if (!weights->path || a->stands_in)
         return ET_OK;
     a->stage = ETI_STAGE_DATA;
-    return et_model_load_weights(a->cx, a->model, options->weights);
+    return et_model_load_some_weights(a->cx, a->model, weights);
 }
 
 /* ---- optimizer and schedules ---- */
@@ -300,7 +313,8 @@ make_callbacks(struct eti_assembly *a, struct et_parts *parts,
         struct et_part *part = &parts->v[i];
         if (part->off || !part->component)
             continue;
-        if (et_comm_rank(a->config.comm) > 0 && !ETI_CLASS(callback, part->component)->acts)
+        if (et_comm_rank(a->config.comm) > 0 &&
+            !ETI_CLASS(callback, part->component)->acts)
             continue; /* rank 0 watches and writes for all */
         int n = a->config.n_callbacks;
         if (n == ET_MAX_ALGORITHMS)
@@ -310,6 +324,31 @@ make_callbacks(struct eti_assembly *a, struct et_parts *parts,
         a->config.n_callbacks = n + 1;
     }
     a->config.callbacks = a->callback;
+    return ET_OK;
+}
+
+/* Loggers that are not told otherwise write as many records as events.log has. */
+static et_status
+set_interval(struct eti_assembly *a, struct et_recipe *recipe)
+{
+    struct et_time every = recipe->record_interval;
+    char text[64];
+    if (!et_time_is_set(every))
+        return ET_OK;
+    et_time_text(every, text, sizeof text);
+    for (int i = 0; i < recipe->loggers.n; i++) {
+        const struct et_part *part = &recipe->loggers.v[i];
+        const struct et_option *row = part->component ? part->component->options : NULL;
+        while (row && row->name && strcmp(row->name, "record_interval") != 0)
+            row++;
+        if (!row || !row->name || !part->options)
+            continue;
+        const struct et_time *own =
+            (const void *)((const char *)part->options + row->offset);
+        if (!et_time_is_set(*own))
+            ET_TRY(et_options_set(a->cx, part->component->options, part->options,
+                                  row->name, text));
+    }
     return ET_OK;
 }
 
@@ -335,6 +374,7 @@ eti_assemble_callbacks(struct eti_assembly *a, struct et_recipe *recipe,
     a->stage = ETI_STAGE_PARTS;
     ET_TRY(make_profiler(a, recipe, run_directory));
     ET_TRY(make_callbacks(a, &recipe->callbacks, run_directory));
+    ET_TRY(set_interval(a, recipe));
     ET_TRY(make_callbacks(a, &recipe->loggers, run_directory));
     a->stage = ETI_STAGE_RUN;
     return ET_OK;
@@ -370,6 +410,7 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
             },
     };
     a->config.comm = options->comm;
+    a->stands_in = options->stands_in;
     ET_TRY(take_device(a, recipe, options));
     ET_TRY(open_train(a, options));
     ET_TRY(open_eval(a, options));

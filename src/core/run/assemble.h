@@ -33,6 +33,8 @@ struct eti_assemble_options {
     struct et_comm *comm;  /* of the run's ranks; borrowed; NULL: there is one */
     bool with_train;       /* open train_data */
     bool with_eval;        /* open eval_data */
+    bool stands_in;        /* blank data of the same shapes where they are known
+                              (core/data/stand_in.h), and no file of weights */
     int64_t limit_batches; /* of each epoch and evaluation; 0 = no limit */
 };
 
@@ -46,6 +48,7 @@ struct eti_assembly {
     struct et_ctx *cx;
     const struct et_recipe *recipe; /* borrowed */
     enum eti_stage stage;           /* reached */
+    bool stands_in;                 /* as the options have it */
     struct et_device *dev;
     struct eti_data train, eval[ETI_MAX_EVAL_DATA];
     struct et_model *model;
@@ -68,6 +71,8 @@ ET_NODISCARD et_status eti_assemble_device(struct et_ctx *cx, struct et_recipe *
 ET_NODISCARD et_status eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
                                     const struct eti_assemble_options *options,
                                     struct eti_assembly *a);
+/* The device that computes on a processor: "cpu", or "ref" without oneDNN. */
+extern const char eti_assemble_cpu[];
 /* Callbacks and loggers, which write beneath RUN_DIRECTORY, borrowed: for `train`. */
 ET_NODISCARD et_status eti_assemble_callbacks(struct eti_assembly *a,
                                               struct et_recipe *recipe,
@@ -78,8 +83,18 @@ ET_NODISCARD et_status eti_assemble_algorithms(struct eti_assembly *a,
 /* Call after the trainer is gone. */
 void eti_assembly_release(struct eti_assembly *a);
 
+/* rehearse.c: begins a run of RECIPE and builds one step of it with blank data, so that
+ * layers, shapes and dtypes are looked at as `train` would. RECIPE is good for no run
+ * afterwards. EINVAL, ESHAPE, EDTYPE: what the run would end with. *TRIED: false where
+ * that cannot be known here, as the shapes of data whose files are not here. */
+ET_NODISCARD et_status eti_rehearse(struct et_ctx *cx, struct et_recipe *recipe,
+                                    bool *tried);
+/* kinds.c: what of model and data cannot go together, by their classes, goes to ERRORS.
+ */
+void eti_recipe_check_kinds(const struct et_recipe *recipe,
+                            struct et_diagnostics *errors);
 /* available.c: what the recipe asks for and this version does not do goes to ERRORS, a
- * line for each key. EINVAL then. */
+ * line for each key; and what eti_recipe_check_kinds finds. EINVAL then. */
 ET_NODISCARD et_status eti_recipe_check_available(struct et_ctx *cx,
                                                   const struct et_recipe *recipe,
                                                   struct et_diagnostics *errors);

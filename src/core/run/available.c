@@ -85,6 +85,7 @@ eti_recipe_check_available(struct et_ctx *cx, const struct et_recipe *recipe,
     if (recipe->nonfinite.action == ET_NONFINITE_ROLLBACK && recipe->checkpoint.off)
         refuse(recipe, "nonfinite", "nonfinite.action",
                "there is no checkpoint to go back to", errors);
+    eti_recipe_check_kinds(recipe, errors);
     if (errors->total == before)
         return ET_OK;
     return ET_FAIL(cx, ET_EINVAL, "%s", errors->v[0].message);

@@ -1,8 +1,5 @@
 /* directory.c: the run directory, and run.json, which says what became of the run.
  *
- * run.json and report.json are replaced as a whole: written beside, synced, renamed. On
- * a full disk run.json is written over itself: a run that ends there is not one that
- * crashed.
  * The directory has mode 0700, what is made here 0600: recipes may hold private paths.
  */
 #include "config.h"
@@ -11,21 +8,22 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/base/seams.h"
 #include "core/loggers/progress.h"
+#include "core/loggers/thin.h"
 #include "core/run/events.h"
 #include "core/run/facts.h"
+#include "core/run/folder.h"
+#include "core/run/recover.h"
 
-enum { PATH_BYTES = 3072, BOOT_ID = 64, DISK_BLOCK = 4096 };
+enum { PATH_BYTES = 3072, BOOT_ID = 64 };
 /* Ten seconds in all. Counted, as the time in which the machine stands still is not. */
 enum { LOCK_TRIES = 501, LOCK_PAUSE_NS = 20000000 };
 
@@ -33,6 +31,7 @@ struct et_run {
     struct et_sink sink; /* first */
     struct et_ctx *cx;
     struct eti_events_writer events;
+    struct eti_thin thin;  /* what goes there */
     struct eti_output log; /* logs/rank<rank>.txt */
     json_t *facts;         /* run.json */
     char directory[PATH_BYTES];
@@ -45,62 +44,6 @@ struct et_run {
     int rank;
 };
 
-/* ---- files ---- */
-
-/* Makes NAME in DIRECTORY a file with these bytes, or leaves what was there. */
-static et_status
-write_whole(struct et_ctx *cx, const char *directory, const char *name,
-            const char *bytes, size_t n)
-{
-    int dir;
-    et_status status = eti_open_folder(cx, directory, &dir);
-    if (status == ET_OK) {
-        status = eti_replace_at(cx, dir, name, bytes, n);
-        eti_close(cx, dir);
-    }
-    return status == ET_ENOENT ? ET_EIO : status;
-}
-
-/* Takes over JSON. */
-static et_status
-write_json(struct et_ctx *cx, const char *directory, const char *name, json_t *json)
-{
-    char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
-    json_decref(json);
-    if (!text)
-        return ET_FAIL(cx, ET_ENOMEM, "out of memory: %s", name);
-    size_t n = strlen(text);
-    text[n] = '\n'; /* in the place of its zero */
-    et_status status = write_whole(cx, directory, name, text, n + 1);
-    free(text);
-    return status;
-}
-
-static et_status
-make_directory(struct et_ctx *cx, const char *path, mode_t mode)
-{
-    struct stat st;
-    if (eti_ctx_seams(cx)->file.make_folder(AT_FDCWD, path, mode) == 0)
-        return ET_OK;
-    int error = errno;
-    bool is_there = error == EEXIST && stat(path, &st) == 0;
-    if (is_there && S_ISDIR(st.st_mode))
-        return ET_OK;
-    return ET_FAIL(cx, ET_EIO, "cannot make %s: %s", path,
-                   is_there ? "it is no folder" : strerror(error));
-}
-
-static et_status
-make_parents(struct et_ctx *cx, const char *path)
-{
-    char part[PATH_BYTES];
-    for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
-        snprintf(part, sizeof part, "%.*s", (int)(p - path), path);
-        ET_TRY(make_directory(cx, part, 0777));
-    }
-    return ET_OK;
-}
-
 /* ---- where ---- */
 
 /* runs/2025-11-20T13-56-38, or with the first of -2, -3 ... that nobody has. */
@@ -111,7 +54,7 @@ claim_default(struct et_run *r)
     struct tm local;
     time_t now = (time_t)eti_wall(r->cx);
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H-%M-%S", localtime_r(&now, &local));
-    ET_TRY(make_directory(r->cx, "runs", 0777));
+    ET_TRY(eti_make_directory(r->cx, "runs", 0777));
     for (int i = 1; i < 10000; i++) {
         if (i == 1)
             snprintf(r->directory, sizeof r->directory, "runs/%s", stamp);
@@ -131,9 +74,10 @@ refuse_used(struct et_run *r)
 {
     char path[PATH_BYTES + 64];
     snprintf(path, sizeof path, "%s/run.json", r->directory);
-    if (access(path, F_OK) != 0)
+    if (access(path, F_OK) != 0 && !eti_has_checkpoints(r->cx, r->directory))
         return ET_OK;
-    json_t *old = json_load_file(path, 0, NULL);
+    json_error_t error;
+    json_t *old = eti_facts_load(path, 0, &error);
     const char *name = json_string_value(json_object_get(old, "name"));
     const char *state = json_string_value(json_object_get(old, "state"));
     et_status status = ET_FAIL(
@@ -165,8 +109,8 @@ claim(struct et_run *r, const char *directory)
         return claim_default(r);
     ET_TRY(take_directory(r, directory));
     ET_TRY(refuse_used(r));
-    ET_TRY(make_parents(r->cx, r->directory));
-    return make_directory(r->cx, r->directory, 0700);
+    ET_TRY(eti_make_parents(r->cx, r->directory));
+    return eti_make_directory(r->cx, r->directory, 0700);
 }
 
 /* ---- what ---- */
@@ -221,58 +165,6 @@ describe(struct et_run *r, const struct et_run_config *config, const unsigned ch
     return ET_OK;
 }
 
-static bool
-is_disk_full(const char *directory)
-{
-    struct statvfs v;
-    return statvfs(directory, &v) == 0 &&
-           (uint64_t)v.f_bavail * v.f_frsize < DISK_BLOCK;
-}
-
-/* run.json on a full disk: TEXT over the old text, in the blocks that it has. Blanks
- * end it where it is the shorter one: a reader never meets a piece of both. */
-static et_status
-overwrite_facts(struct et_run *r, const char *text, size_t n)
-{
-    struct stat st;
-    void *block;
-    int dir, fd;
-    ET_TRY(eti_open_folder(r->cx, r->directory, &dir));
-    et_status status = eti_open_at(r->cx, dir, "run.json", O_WRONLY, 0, &fd);
-    eti_close(r->cx, dir);
-    ET_TRY(status);
-    bool known = fstat(fd, &st) == 0;
-    size_t size = known && (size_t)st.st_size > n ? (size_t)st.st_size : n;
-    if (!known || size > (size_t)st.st_blocks * 512)
-        status = ET_FAIL(r->cx, ET_EIO, "no room for the %zu bytes of run.json", n);
-    if (status == ET_OK)
-        status = et_alloc(r->cx, size, &block);
-    if (status == ET_OK) {
-        memset(block, ' ', size);
-        memcpy(block, text, n);
-        status = eti_write_all(r->cx, fd, "run.json", block, size);
-        if (status == ET_OK)
-            status = eti_sync(r->cx, fd, "run.json");
-        et_free(r->cx, block);
-    }
-    eti_close(r->cx, fd);
-    return status;
-}
-
-static et_status
-save_facts(struct et_run *r)
-{
-    et_status status =
-        write_json(r->cx, r->directory, "run.json", json_incref(r->facts));
-    if (status != ET_EIO || !is_disk_full(r->directory))
-        return status;
-    char *text = json_dumps(r->facts, JSON_INDENT(2));
-    if (text)
-        status = overwrite_facts(r, text, strlen(text));
-    free(text);
-    return status;
-}
-
 /* A state that cannot be written now may be later: a run goes on. */
 static void
 note_state(struct et_run *r, const char *state)
@@ -281,10 +173,21 @@ note_state(struct et_run *r, const char *state)
     if (!state || (old && strcmp(old, state) == 0))
         return;
     json_object_set_new(r->facts, "state", json_string(state));
-    if (save_facts(r) == ET_OK)
+    if (eti_save_facts(r->cx, r->directory, r->facts) == ET_OK)
         return;
     et_report(r->cx, ET_LOG_WARN, "%s", et_error_get(r->cx)->message);
     et_error_clear(r->cx);
+}
+
+/* To the log, once it is known what part of another record it is: thin.h. */
+static void
+write_down(void *data, const struct et_record *record)
+{
+    struct et_run *r = data;
+    eti_events_write(&r->events, record);
+    r->thin.bytes = eti_events_size(&r->events);
+    if (record->kind == ET_RECORD_RUN && record->rank == 0)
+        note_state(r, record->text);
 }
 
 /* To the log, or to who keeps it. */
@@ -294,7 +197,7 @@ keep(struct et_run *r, const struct et_record *record)
     if (r->to)
         r->to->write(r->to, record);
     else
-        eti_events_write(&r->events, record);
+        eti_thin_put(&r->thin, record);
 }
 
 static void
@@ -307,8 +210,6 @@ write_record(struct et_sink *sink, const struct et_record *record)
         r->ts.sample = record->sp;
     }
     keep(r, record);
-    if (!r->to && record->kind == ET_RECORD_RUN && record->rank == 0)
-        note_state(r, record->text);
 }
 
 void
@@ -348,11 +249,38 @@ open_logs(struct et_run *r)
     char logs[PATH_BYTES + 64];
     char name[32];
     snprintf(logs, sizeof logs, "%s/logs", r->directory);
-    ET_TRY(make_directory(r->cx, logs, 0700));
+    ET_TRY(eti_make_directory(r->cx, logs, 0700));
     snprintf(name, sizeof name, "logs/rank%d.txt", r->rank);
     ET_TRY(eti_output_open(r->cx, r->directory, name, &r->log));
     (void)eti_output_holds_lines(&r->log); /* and a line cut off is ended */
     return ET_OK;
+}
+
+/* The time of the log's first record; 0 for a log without records. */
+static double
+find_beginning(struct et_run *r)
+{
+    char path[PATH_BYTES + 64];
+    struct et_events *e;
+    struct et_record first = {0};
+    bool got = false;
+    snprintf(path, sizeof path, "%s/events.log", r->directory);
+    if (et_events_open(r->cx, path, &e) == ET_OK &&
+        (et_events_next(e, &first, &got) != ET_OK || !got))
+        first.t = 0;
+    et_events_close(&e);
+    et_error_clear(r->cx);
+    return first.t;
+}
+
+/* Records go to the log by way of what makes them fewer. */
+static void
+begin_thinning(struct et_run *r, struct et_time interval)
+{
+    eti_thin_init(&r->thin, r->cx, interval, write_down, r);
+    r->thin.begun = find_beginning(r);
+    r->thin.bytes = eti_events_size(&r->events);
+    eti_events_say_thinned(&r->events, r->thin.interval);
 }
 
 static et_status
@@ -364,15 +292,16 @@ fill(struct et_run *r, const struct et_run_config *config)
     ET_TRY(lock_directory(r));
     ET_TRY(describe(r, config, id));
     if (config->recipe)
-        ET_TRY(write_whole(r->cx, r->directory, "recipe.yaml", config->recipe,
-                           config->recipe_bytes));
+        ET_TRY(eti_write_whole(r->cx, r->directory, "recipe.yaml", config->recipe,
+                               config->recipe_bytes));
     if (config->resolved)
-        ET_TRY(write_whole(r->cx, r->directory, "recipe.resolved.yaml",
-                           config->resolved, strlen(config->resolved)));
+        ET_TRY(eti_write_whole(r->cx, r->directory, "recipe.resolved.yaml",
+                               config->resolved, strlen(config->resolved)));
     ET_TRY(open_logs(r));
     /* Of a process that died before there was a run.json. */
     (void)eti_ctx_seams(r->cx)->file.unlink(r->dir, "events.log", 0);
     ET_TRY(eti_events_begin(r->cx, r->directory, id, &r->events));
+    begin_thinning(r, config->record_interval);
     return et_run_set_state(r,
                             "starting"); /* run.json: what makes it a run comes last */
 }
@@ -389,21 +318,66 @@ copy_fact(struct et_run *r, const char *key, char *out, size_t size)
     return ET_OK;
 }
 
+/* Older versions wrote none, and a damaged run.json may have any number. */
+static int64_t
+next_incarnation(const json_t *facts)
+{
+    json_int_t last = json_integer_value(json_object_get(facts, "incarnation"));
+    return last > 0 && last < INT32_MAX ? last + 1 : 2;
+}
+
+/* What run.json says; EFORMAT where that is not enough to go on with. */
 static et_status
 read_facts(struct et_run *r)
 {
-    char path[PATH_BYTES + 64];
+    char path[PATH_BYTES + 64], name[ET_RUN_NAME];
     json_error_t error;
     snprintf(path, sizeof path, "%s/run.json", r->directory);
-    if (access(path, F_OK) != 0)
-        return ET_FAIL(r->cx, ET_ENOENT, "%s holds no run", r->directory);
-    r->facts = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-    if (!json_is_object(r->facts))
+    r->facts = eti_facts_load(path, JSON_REJECT_DUPLICATES, &error);
+    if (r->facts && !json_is_object(r->facts))
+        return ET_FAIL(r->cx, ET_EFORMAT, "%s is not a JSON object", path);
+    if (!r->facts && error.line > 0)
         return ET_FAIL(r->cx, ET_EFORMAT, "%s is not JSON: line %d", path, error.line);
+    if (!r->facts)
+        return ET_FAIL(r->cx, ET_EFORMAT, "%s is not of a run: %s", path, error.text);
+    ET_TRY(copy_fact(r, "name", name, sizeof name));
+    ET_TRY(copy_fact(r, "id", r->id, sizeof r->id));
+    if (et_run_name_check(r->cx, name) == ET_OK)
+        snprintf(r->name, sizeof r->name, "%s", name);
+    else
+        return ET_FAIL(r->cx, ET_EFORMAT, "%s names no run", path);
+    r->incarnation = next_incarnation(r->facts);
+    return ET_OK;
+}
+
+/* ECANCELED: another process is at the run, whatever its run.json says. */
+static et_status
+look_for_others(struct et_run *r)
+{
+    et_status status = lock_directory(r);
+    eti_close(r->cx, r->dir);
+    r->dir = -1;
+    return status;
+}
+
+/* The same where it is lost: checkpoints make a directory that of a run, too. */
+static et_status
+find_facts(struct et_run *r, char said[ETI_RECOVER_TEXT])
+{
+    char path[PATH_BYTES + 64];
+    snprintf(path, sizeof path, "%s/run.json", r->directory);
+    if (access(path, F_OK) != 0 && !eti_has_checkpoints(r->cx, r->directory))
+        return ET_FAIL(r->cx, ET_ENOENT, "%s holds no run", r->directory);
+    et_status status = read_facts(r);
+    if (status != ET_EFORMAT)
+        return status;
+    ET_TRY(look_for_others(r));
+    json_decref(r->facts);
+    r->facts = NULL;
+    ET_TRY(eti_recover_facts(r->cx, r->directory, r->name, &r->facts, said));
     ET_TRY(copy_fact(r, "name", r->name, sizeof r->name));
     ET_TRY(copy_fact(r, "id", r->id, sizeof r->id));
-    json_int_t before = json_integer_value(json_object_get(r->facts, "incarnation"));
-    r->incarnation = before > 0 ? before + 1 : 2; /* older versions wrote none */
+    r->incarnation = next_incarnation(r->facts);
     return et_run_name_check(r->cx, r->name);
 }
 
@@ -428,13 +402,21 @@ refuse_active(struct et_run *r)
  * rank that saves (dist/rank.c): they are waited for. ECANCELED: one that lives has
  * them. */
 static et_status
-take_over(struct et_run *r, int64_t *cut)
+take_over(struct et_run *r, char said[ETI_RECOVER_TEXT])
 {
+    int64_t cut;
     const struct timespec pause = {0, LOCK_PAUSE_NS};
     for (int tries = 1;; tries++) {
         et_status status = lock_directory(r);
         if (status == ET_OK)
-            status = eti_events_continue(r->cx, r->directory, cut, &r->events);
+            status = eti_events_continue(r->cx, r->directory, &cut, &r->events);
+        if (status == ET_OK && cut > 0)
+            snprintf(said, ETI_RECOVER_TEXT,
+                     "events.log: %lld bytes that a crash cut off are gone",
+                     (long long)cut);
+        if (r->dir >= 0 && status != ET_OK && status != ET_ECANCELED &&
+            status != ET_ENOMEM)
+            status = eti_recover_events(r->cx, r->directory, r->id, &r->events, said);
         if (status != ET_ECANCELED || tries == LOCK_TRIES ||
             eti_facts_is_alive(r->facts))
             return status;
@@ -445,13 +427,23 @@ take_over(struct et_run *r, int64_t *cut)
     }
 }
 
+/* What was not as it should be: to who starts the run, and to its log. */
+static void
+tell(struct et_run *r, const char *text)
+{
+    if (!text[0])
+        return;
+    et_report(r->cx, ET_LOG_WARN, "%s", text);
+    et_run_note(r, ET_LOG_WARN, text);
+}
+
 static et_status
 go_on(struct et_run *r, const struct et_run_config *config)
 {
-    int64_t cut;
     char path[PATH_BYTES + 64];
-    ET_TRY(read_facts(r));
-    et_status status = take_over(r, &cut);
+    char of_facts[ETI_RECOVER_TEXT] = "", of_log[ETI_RECOVER_TEXT] = "";
+    ET_TRY(find_facts(r, of_facts));
+    et_status status = take_over(r, of_log);
     if (status == ET_ECANCELED)
         return refuse_active(r);
     ET_TRY(status);
@@ -468,13 +460,12 @@ go_on(struct et_run *r, const struct et_run_config *config)
     json_object_set_new(r->facts, "command", command_line(config));
     json_object_set_new(r->facts, "threads", json_integer(config->threads));
     if (config->resolved)
-        ET_TRY(write_whole(r->cx, r->directory, "recipe.resolved.yaml",
-                           config->resolved, strlen(config->resolved)));
+        ET_TRY(eti_write_whole(r->cx, r->directory, "recipe.resolved.yaml",
+                               config->resolved, strlen(config->resolved)));
     ET_TRY(open_logs(r));
-    if (cut > 0)
-        et_report(r->cx, ET_LOG_WARN,
-                  "events.log: %lld bytes that a crash cut off are gone",
-                  (long long)cut);
+    begin_thinning(r, config->record_interval);
+    tell(r, of_facts);
+    tell(r, of_log);
     return et_run_set_state(r, "starting");
 }
 
@@ -545,6 +536,10 @@ et_run_close(struct et_run **out)
     *out = NULL;
     if (!r)
         return;
+    if (!r->to && r->thin.out) {
+        eti_thin_flush(&r->thin);
+        eti_thin_release(&r->thin);
+    }
     if (!r->to)
         eti_events_end(&r->events);
     eti_output_close(&r->log);
@@ -583,11 +578,14 @@ et_run_sink(struct et_run *r)
     return &r->sink;
 }
 
-void
+bool
 et_run_flush(struct et_run *r)
 {
-    if (!r->to)
-        eti_events_flush(&r->events);
+    if (r->to)
+        return true;
+    bool waits = eti_thin_due(&r->thin, eti_wall(r->cx));
+    eti_events_flush(&r->events);
+    return !waits;
 }
 
 int64_t
@@ -615,7 +613,8 @@ et_run_log(void *data, enum et_log_level level, const char *text)
     fprintf(r->log.f, "%s %s ", stamp, et_log_level_name(level));
     eti_put_text(r->log.f, text);
     fputc('\n', r->log.f);
-    fflush(r->log.f); /* no report: that would come back here */
+    fflush(r->log.f);            /* no report: that would come back here */
+    eti_output_restore(&r->log); /* (which does so once, with the file there again) */
 }
 
 /* ---- states ---- */
@@ -631,11 +630,12 @@ et_run_set_state(struct et_run *r, const char *state)
         .sp = r->ts.sample,
         .text = state,
     };
+    if (!r->to) /* first, or the record would write run.json, too */
+        json_object_set_new(r->facts, "state", json_string(state));
     keep(r, &record);
     if (r->to)
         return ET_OK;
-    json_object_set_new(r->facts, "state", json_string(state));
-    return save_facts(r);
+    return eti_save_facts(r->cx, r->directory, r->facts);
 }
 
 static json_t *
@@ -667,8 +667,8 @@ et_run_finish(struct et_run *r, const char *state, int exit_code,
     }
     if (report && r->rank == 0) {
         r->ts = report->ts;
-        ET_TRY(write_json(r->cx, r->directory, "report.json",
-                          report_json(r, state, exit_code, report)));
+        ET_TRY(eti_write_json(r->cx, r->directory, "report.json",
+                              report_json(r, state, exit_code, report)));
     }
     return r->to ? ET_OK : et_run_set_state(r, state); /* whoever keeps it ends it */
 }

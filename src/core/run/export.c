@@ -57,6 +57,7 @@ eti_history_close(struct eti_history *h)
     et_events_close(&h->events);
     et_free(h->cx, h->again);
     et_free(h->cx, h->entry);
+    et_free(h->cx, h->span);
 }
 
 /* Keeps the numbers that are wanted. */
@@ -65,16 +66,24 @@ select_numbers(struct eti_history *h, struct et_record *r)
 {
     int n = 0;
     if (r->n > h->entry_room) {
-        void *block;
+        void *block, *span;
         ET_TRY(et_alloc(h->cx, 2 * (size_t)r->n * sizeof *h->entry, &block));
         et_free(h->cx, h->entry);
         h->entry = block;
+        h->entry_room = 0;
+        ET_TRY(et_alloc(h->cx, 2 * (size_t)r->n * sizeof *h->span, &span));
+        et_free(h->cx, h->span);
+        h->span = span;
         h->entry_room = 2 * r->n;
     }
     for (int i = 0; i < r->n; i++)
-        if (!h->metrics || regexec(h->metrics, r->entry[i].name, 0, NULL, 0) == 0)
+        if (!h->metrics || regexec(h->metrics, r->entry[i].name, 0, NULL, 0) == 0) {
+            if (r->span)
+                h->span[n] = r->span[i];
             h->entry[n++] = r->entry[i];
+        }
     r->entry = h->entry;
+    r->span = r->span ? h->span : NULL;
     r->n = n;
     return ET_OK;
 }

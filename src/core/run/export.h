@@ -24,6 +24,7 @@ struct eti_history {
     int n, next;
     int64_t room;
     struct et_log_entry *entry; /* of the record given last; [entry_room] */
+    struct et_log_span *span;   /* likewise */
     int entry_room;
 };
 

@@ -8,6 +8,7 @@
 #include "core/run/facts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
@@ -20,7 +21,10 @@
 #include "core/callbacks/callbacks.h"
 #include "core/recipe/value.h"
 
-enum { FILE_PATH = PATH_MAX + 64 }; /* of a file in a directory */
+enum {
+    FILE_PATH = PATH_MAX + 64, /* of a file in a directory */
+    MOST_JSON = 16 << 20,      /* bytes; a run's own are some KB */
+};
 
 static const char *const alive[] = {"queued",     "starting",      "running",
                                     "evaluating", "checkpointing", "paused",
@@ -38,6 +42,42 @@ say_problem(json_t *facts, const char *text)
         json_object_set_new(facts, "problem", json_string(visible));
 }
 
+/* A stream of the file at PATH; NULL unless it is a regular one: opening a pipe would
+ * wait for who never writes there. */
+static FILE *
+open_regular(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    FILE *f =
+        fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+    if (fd >= 0 && !f)
+        close(fd);
+    return f;
+}
+
+struct json_t *
+eti_facts_load(const char *path, size_t flags, struct json_error_t *error)
+{
+    struct stat st;
+    FILE *f = open_regular(path);
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    json_t *json = NULL;
+    error->line = 0;
+    if (!f)
+        snprintf(error->text, sizeof error->text, "%.100s is no file that can be read",
+                 name);
+    else if (fstat(fileno(f), &st) == 0 && st.st_size > MOST_JSON)
+        snprintf(error->text, sizeof error->text,
+                 "%.60s has %lld bytes: more than %d are not read", name,
+                 (long long)st.st_size, MOST_JSON);
+    else
+        json = json_loadf(f, flags, error);
+    if (f)
+        fclose(f);
+    return json;
+}
+
 /* ---- run.json, report.json ---- */
 
 static et_status
@@ -53,7 +93,7 @@ read_run(struct et_ctx *cx, json_t *facts, const char *directory)
     if (access(path, F_OK) != 0)
         return ET_FAIL(cx, ET_ENOENT, "%s holds no run: there is no run.json",
                        directory);
-    json_t *run = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    json_t *run = eti_facts_load(path, JSON_REJECT_DUPLICATES, &error);
     if (!json_is_object(run)) {
         json_object_set_new(facts, "state", json_string("unreadable"));
         say_problem(facts, run ? "run.json is no object" : error.text);
@@ -78,7 +118,7 @@ read_report(json_t *facts, const char *directory)
     snprintf(path, sizeof path, "%s/report.json", directory);
     if (access(path, F_OK) != 0)
         return;
-    json_t *report = json_load_file(path, 0, &error);
+    json_t *report = eti_facts_load(path, 0, &error);
     if (!json_is_object(report))
         say_problem(facts, "report.json cannot be read");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -131,7 +171,7 @@ read_text(const char *directory, const char *name, size_t most, size_t *n)
 {
     char path[FILE_PATH];
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    FILE *f = fopen(path, "re");
+    FILE *f = open_regular(path);
     char *text = f ? malloc(most) : NULL;
     *n = text ? fread(text, 1, most, f) : 0;
     if (f)

@@ -24,6 +24,11 @@ enum { ETI_FACT_TEXT = 256 };
  * The caller owns *OUT. */
 ET_NODISCARD et_status eti_facts_read(struct et_ctx *cx, const char *directory,
                                       json_t **out);
+/* The JSON of the file at PATH, read with jansson's FLAGS; NULL with *ERROR where it is
+ * none, or no regular file: a pipe is not waited for. */
+struct json_error_t;
+struct json_t *eti_facts_load(const char *path, size_t flags,
+                              struct json_error_t *error);
 /* The same from run.json alone: enough to see whether the run is alive. */
 ET_NODISCARD et_status eti_facts_read_state(struct et_ctx *cx, const char *directory,
                                             json_t **out);

@@ -217,3 +217,13 @@ eti_filter_matches(const struct eti_filter *filter, const struct eti_subject *s)
     }
     return all;
 }
+
+const char *
+eti_filter_unknown(const struct eti_filter *filter,
+                   bool (*known)(void *data, const char *key), void *data)
+{
+    for (const struct term *t = filter->first; t; t = t->next)
+        if (t->test != WORD && !known(data, t->key))
+            return t->key;
+    return NULL;
+}

@@ -24,6 +24,9 @@ struct eti_subject {
     /* The value of KEY, borrowed until the next call; NULL: none. */
     const char *(*value)(void *data, const char *key);
 };
+/* The first key of FILTER that KNOWN says no to; NULL: it says no to none. */
+const char *eti_filter_unknown(const struct eti_filter *filter,
+                               bool (*known)(void *data, const char *key), void *data);
 bool eti_filter_matches(const struct eti_filter *filter, const struct eti_subject *s);
 
 #endif

@@ -3,6 +3,7 @@
  * It is a cache: it is not synced, and what a crash makes of it is thrown away. */
 #include "config.h"
 
+#include "core/base/folders.h"
 #include "core/run/index_db.h"
 
 #include <stdlib.h>
@@ -123,17 +124,6 @@ default_path(char *buf, size_t size)
     else
         snprintf(buf, size, "%s/.local/state/etude/runs.db", home ? home : "");
     return buf;
-}
-
-/* The folders above PATH. What cannot be made shows when the file is opened. */
-static void
-make_parents(const char *path)
-{
-    char part[PATH_MAX];
-    for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
-        snprintf(part, sizeof part, "%.*s", (int)(p - path), path);
-        (void)mkdir(part, 0700);
-    }
 }
 
 /* The number that SQL answers; -1: it could not be asked, for the reason *CODE. */
@@ -268,7 +258,7 @@ eti_index_open(struct et_ctx *cx, const char *path, struct eti_index **out)
     x->listed = json_object();
     snprintf(x->path, sizeof x->path, "%s",
              path ? path : default_path(own, sizeof own));
-    make_parents(x->path);
+    (void)eti_make_user_folders(x->path, 0700);
     et_status status = open_db(x, SQLITE_OK);
     if (status != ET_OK)
         eti_index_close(&x);

@@ -24,8 +24,8 @@ struct subject {
 static bool
 has_word(void *data, const char *word)
 {
-    static const char *const keys[] = {"name",  "state",      "recipe",
-                                       "model", "train_data", "directory", "tags"};
+    static const char *const keys[] = {"name",       "state",     "recipe", "model",
+                                       "train_data", "directory", "tags"};
     const struct subject *s = data;
     char text[ETI_FACT_TEXT];
     size_t i;
@@ -64,6 +64,92 @@ eti_runs_choose(const struct eti_filter *filter, const json_t *list)
             json_array_append(chosen, facts);
     }
     return chosen;
+}
+
+/* ---- keys that there are ---- */
+
+/* Of every run, whether or not it has a value yet. */
+static const char *const own_keys[] = {
+    "directory", "name",    "id",      "state",   "exit_code",     "started", "ended",
+    "pid",       "boot_id", "version", "threads", "written",       "recipe",  "reason",
+    "ep",        "ba",      "sp",      "resumes", "train_seconds", "tags",    "problem",
+    "model",     "seed",    "precision", "train_data", "max_duration", "algorithms",
+};
+enum { OWN_KEYS = sizeof own_keys / sizeof *own_keys, NAMES = 1024 };
+
+static bool
+is_known(void *data, const char *key)
+{
+    const json_t *list = data, *facts;
+    char text[ETI_FACT_TEXT];
+    size_t i;
+    for (i = 0; i < OWN_KEYS; i++)
+        if (strcmp(own_keys[i], key) == 0)
+            return true;
+    json_array_foreach(list, i, facts)
+    {
+        if (eti_facts_get(facts, key, text))
+            return true;
+    }
+    return false;
+}
+
+/* The last part of a metric's name, as people write it. */
+static const char *
+short_name(const char *metric)
+{
+    const char *slash = strrchr(metric, '/');
+    return slash ? slash + 1 : metric;
+}
+
+/* Puts names that a key may have into NAME [NAMES]: those of the newest runs. */
+static int
+gather_names(const json_t *list, const char **name)
+{
+    const json_t *facts;
+    const char *key;
+    json_t *v;
+    size_t i;
+    int n = 0;
+    for (; n < OWN_KEYS; n++)
+        name[n] = own_keys[n];
+    json_array_foreach(list, i, facts)
+    {
+        json_object_foreach(json_object_get(facts, "config"), key, v)
+        {
+            if (n < NAMES)
+                name[n++] = key;
+        }
+        json_object_foreach(json_object_get(facts, "metrics"), key, v)
+        {
+            if (n < NAMES)
+                name[n++] = short_name(key);
+        }
+        if (n == NAMES || i == 8)
+            break;
+    }
+    return n;
+}
+
+et_status
+eti_runs_check(struct et_ctx *cx, const struct eti_filter *filter, const char *sort,
+               const json_t *list)
+{
+    const char *name[NAMES], *unknown = NULL;
+    if (json_array_size(list) == 0)
+        return ET_OK;
+    if (filter)
+        unknown = eti_filter_unknown(filter, is_known, (void *)list);
+    if (!unknown && sort) {
+        sort += *sort == '-';
+        unknown = is_known((void *)list, sort) ? NULL : sort;
+    }
+    if (!unknown)
+        return ET_OK;
+    const char *near = et_nearest(unknown, name, gather_names(list, name));
+    return near ? ET_FAIL(cx, ET_EINVAL, "no run has the key '%s' (did you mean '%s'?)",
+                          unknown, near)
+                : ET_FAIL(cx, ET_EINVAL, "no run has the key '%s'", unknown);
 }
 
 /* ---- in which order ---- */
@@ -145,21 +231,15 @@ eti_run_metric(const json_t *facts, const char **name)
     return found;
 }
 
-char
-eti_run_sign(const json_t *facts)
+enum eti_state_kind
+eti_run_kind(const json_t *facts)
 {
     const char *state = json_string_value(json_object_get(facts, "state"));
-    static const struct {
-        const char *state;
-        char sign;
-    } signs[] = {{"finished", '+'},
-                 {"reached-target", '+'},
-                 {"stopped", 'p'},
-                 {"preempted", 'p'}};
-    for (size_t i = 0; state && i < sizeof signs / sizeof *signs; i++)
-        if (strcmp(state, signs[i].state) == 0)
-            return signs[i].sign;
-    return eti_facts_is_alive(facts) ? '*' : 'x';
+    enum eti_state_kind kind = eti_state_kind_of(state);
+    bool has_ended = kind == ETI_STATE_DONE || kind == ETI_STATE_HALTED;
+    if (!has_ended && !eti_facts_is_alive(facts))
+        kind = ETI_STATE_BROKEN;
+    return kind;
 }
 
 const char *

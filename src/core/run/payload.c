@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/loggers/spans.h"
 #include "core/run/events_read.h"
 #include "core/run/sound.h"
 
@@ -183,6 +184,90 @@ read_numbers(struct et_events *e, struct bytes *b, size_t n, struct et_record *r
     return ET_OK;
 }
 
+/* ---- what a record stands for ---- */
+
+/* What the keys of a body may be; of a key that comes twice the first counts. */
+enum {
+    M = 1,
+    F = 2,
+    TEXT = 4,
+    LEVEL = 8,
+    RANK = 16,
+    OF = 32,
+    FROM = 64,
+    ABOUT = 128 /* shifted by an eti_about */
+};
+
+/* Nothing has been said of any number of R. */
+static et_status
+begin_spans(struct et_events *e, const struct et_record *r)
+{
+    ET_TRY(eti_grow(e->cx, &e->span, &e->spans, r->n, sizeof *e->span));
+    for (int i = 0; i < r->n; i++)
+        e->span[i] = eti_span_unknown;
+    return ET_OK;
+}
+
+/* Index of the number of that name; from GUESS on, as they come in the same order. */
+static int
+find_number(const struct et_events *e, const struct et_record *r, int guess,
+            const char *name, size_t n)
+{
+    n = n < ET_METRIC_NAME ? n : ET_METRIC_NAME - 1;
+    for (int k = 0; k < r->n; k++) {
+        int i = (guess + k) % r->n;
+        if (e->length[i] == n && memcmp(e->entry[i].name, name, n) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* The map of ABOUT. False where it is not whole. */
+static bool
+read_about(struct et_events *e, struct bytes *b, enum eti_about about, size_t n,
+           const struct et_record *r)
+{
+    bool is_count = eti_about_is_count(about);
+    for (int guess = 0; n > 0; n--) {
+        const char *name;
+        size_t length;
+        double value = 0;
+        int64_t count = 0;
+        if (!take_text(b, &name, &length)) {
+            if (!skip(b) || !skip(b))
+                return false;
+            continue;
+        }
+        int i = r->n > 0 ? find_number(e, r, guess, name, length) : -1;
+        if (is_count ? take_count(b, &count) : take_number(b, &value)) {
+            if (i >= 0)
+                eti_span_set(&e->span[i], about, is_count ? (double)count : value);
+        } else if (!skip(b)) {
+            return false;
+        }
+        guess = i + 1;
+    }
+    return true;
+}
+
+static et_status
+complete(struct et_events *e, struct eti_payload *p)
+{
+    struct et_record *r = &p->r;
+    if (r->of <= 0 || !p->is_series) {
+        r->of = r->from = 0;
+        return ET_OK;
+    }
+    r->of = r->of < ETI_SPAN_MOST ? r->of : ETI_SPAN_MOST;
+    r->from = r->from < r->ba ? r->from : r->ba;
+    if (!p->has_spans)
+        ET_TRY(begin_spans(e, r));
+    for (int i = 0; i < r->n; i++)
+        eti_span_complete(&e->span[i], e->entry[i].value, r->of);
+    r->span = e->span;
+    return ET_OK;
+}
+
 /* ---- the rest of a body ---- */
 
 static et_status
@@ -204,9 +289,6 @@ level_of(const char *word, size_t n, enum et_log_level otherwise)
     return otherwise;
 }
 
-/* What the keys of a body may be; of a key that comes twice the first counts. */
-enum { M = 1, F = 2, TEXT = 4, LEVEL = 8, RANK = 16 };
-
 static int
 key_of(const char *key, size_t n)
 {
@@ -214,8 +296,12 @@ key_of(const char *key, size_t n)
         const char *word;
         int key;
     } keys[] = {
-        {"m", M}, {"f", F}, {"text", TEXT}, {"level", LEVEL}, {"rank", RANK},
+        {"m", M},       {"f", F},   {"text", TEXT}, {"level", LEVEL},
+        {"rank", RANK}, {"of", OF}, {"from", FROM},
     };
+    enum eti_about about = eti_about_find(key, n);
+    if (about < ETI_ABOUT_COUNT)
+        return ABOUT << about;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (is_word(key, n, keys[i].word))
             return keys[i].key;
@@ -235,6 +321,23 @@ read_value(struct et_events *e, struct bytes *b, int key, struct eti_payload *p,
     if ((key == M || (key == F && !p->is_series)) && take_header(b, true, &n)) {
         p->is_series = key == M;
         return read_numbers(e, b, n / 2, r, sound);
+    }
+    /* They come behind "m". Behind "f" they are passed over: "m" may still follow, with
+     * more numbers than there would be spans. */
+    if (key >= ABOUT && p->is_series && take_header(b, true, &n)) {
+        int about = 0;
+        while (key >> about != ABOUT)
+            about++;
+        if (!p->has_spans)
+            ET_TRY(begin_spans(e, r));
+        p->has_spans = true;
+        *sound = read_about(e, b, (enum eti_about)about, n / 2, r);
+        return ET_OK;
+    }
+    if ((key == OF && take_count(b, &r->of)) ||
+        (key == FROM && take_count(b, &r->from))) {
+        *sound = true;
+        return ET_OK;
     }
     if ((key == TEXT || key == LEVEL) && take_text(b, &text, &n)) {
         *sound = true;
@@ -313,6 +416,7 @@ eti_payload_read(struct et_events *e, const char *bytes, size_t n,
     if (r->kind != ET_RECORD_COUNT)
         e->kind = r->kind;
     ET_TRY(read_body(e, &b, out, sound));
+    ET_TRY(complete(e, out));
     for (elements -= 7; *sound && elements > 0; elements--)
         *sound = skip(&b);
     *sound = *sound && left(&b) == 0;

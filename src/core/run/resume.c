@@ -11,6 +11,7 @@
 #include "core/checkpoint/store.h"
 #include "core/models/weight_file.h"
 #include "core/recipe/recipe.h"
+#include "core/run/recover.h"
 #include "core/run/resume.h"
 
 /* ---- which checkpoint ---- */
@@ -23,14 +24,15 @@ is_folder(const char *path)
 }
 
 bool
-eti_is_run(const char *directory)
+eti_is_run(struct et_ctx *cx, const char *directory)
 {
     char path[ETI_RUN_PATH + 16];
     snprintf(path, sizeof path, "%s/run.json", directory);
-    return access(path, F_OK) == 0;
+    return access(path, F_OK) == 0 || eti_has_checkpoints(cx, directory);
 }
 
-/* A file, where a run or checkpoint was meant: its reader says what is wrong with it. */
+/* A file, where a run or checkpoint was meant: its reader says what is wrong with it.
+ */
 static et_status
 refuse_file(struct et_ctx *cx, const char *path)
 {
@@ -81,7 +83,7 @@ eti_origin_find(struct et_ctx *cx, const char *text, struct eti_origin_run *out)
     if (n >= sizeof path)
         return ET_FAIL(cx, ET_EINVAL, "a path of %zu bytes is too long", n);
     snprintf(path, sizeof path, "%.*s", (int)n, text);
-    if (eti_is_run(path)) {
+    if (eti_is_run(cx, path)) {
         set_run(out, path);
         return ET_OK;
     }
@@ -96,12 +98,12 @@ eti_origin_find(struct et_ctx *cx, const char *text, struct eti_origin_run *out)
         snprintf(out->name, sizeof out->name, "%.31s", last);
         if (in_run) {
             folder[length - tail] = '\0';
-            if (eti_is_run(folder))
+            if (eti_is_run(cx, folder))
                 snprintf(out->directory, sizeof out->directory, "%s", folder);
         }
         return ET_OK;
     }
-    if (slash && eti_is_run(folder)) {
+    if (slash && eti_is_run(cx, folder)) {
         set_run(out, folder);
         return find_named(cx, last, out);
     }

@@ -19,8 +19,8 @@ struct eti_origin_run {
  * or label of one of its checkpoints. ENOENT: it is none of these. */
 ET_NODISCARD et_status eti_origin_find(struct et_ctx *cx, const char *text,
                                        struct eti_origin_run *out);
-/* Does DIRECTORY hold a run? */
-bool eti_is_run(const char *directory);
+/* Does DIRECTORY hold a run: run.json, or checkpoints beside which it was lost? */
+bool eti_is_run(struct et_ctx *cx, const char *directory);
 
 /* Digest of all values that a resume may not change. */
 ET_NODISCARD et_status eti_recipe_digest(struct et_ctx *cx,

@@ -20,6 +20,7 @@ enum {
 struct piece {
     struct et_series_stats stats;
     struct eti_range range; /* where its records are; {0}: in summaries only */
+    bool is_record;         /* it is one record: nothing finer is known */
     int64_t records;        /* there */
 };
 
@@ -227,14 +228,13 @@ take_record(struct take *t, const struct et_record *r)
     t->e->names.next = 0;
     for (int i = 0; i < r->n; i++) {
         const char *name = r->entry[i].name;
-        double value = r->entry[i].value;
-        struct piece p = {0};
+        struct piece p = {.is_record = true};
         int index;
         if (!t->name) {
             ET_TRY(find_series(t, name, strlen(name), &index));
-            eti_stats_add(&t->stretch[index], r->ba, r->t, value);
+            eti_stats_add(&t->stretch[index], r, i);
         } else if (strcmp(name, t->name) == 0) {
-            eti_stats_add(&p.stats, r->ba, r->t, value);
+            eti_stats_add(&p.stats, r, i);
             if (p.stats.n > 0)
                 ET_TRY(add_piece(t, &p));
         }
@@ -378,7 +378,7 @@ refine(struct take *t, int most)
     for (int i = 0; i < t->n; i++) {
         const struct piece *p = &t->piece[i];
         values += p->stats.n;
-        if (p->stats.n > 2)
+        if (p->stats.n > 2 && !p->is_record)
             records += p->range.at ? p->records : INT32_MAX;
     }
     if (records == 0 || records > (int64_t)RECORDS_PER_POINT * most ||
@@ -393,7 +393,7 @@ refine(struct take *t, int most)
     for (int i = 0; i < t->n && status == ET_OK; i++) {
         const struct piece *p = &t->piece[i];
         int n = finer.n;
-        if (p->stats.n > 2)
+        if (p->stats.n > 2 && !p->is_record)
             status = take_stretch(&finer, p->range, &resume);
         if (status == ET_EFORMAT) { /* the summary is all there is */
             et_error_clear(t->e->cx);

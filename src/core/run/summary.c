@@ -82,20 +82,26 @@ eti_series_names_free(struct et_ctx *cx, struct eti_series_names *names)
 /* ---- statistics ---- */
 
 void
-eti_stats_add(struct et_series_stats *s, int64_t ba, double t, double value)
+eti_stats_add(struct et_series_stats *s, const struct et_record *r, int i)
 {
-    const struct et_series_point p = {ba, t, value};
+    const struct et_series_point p = {r->ba, r->t, r->entry[i].value};
+    bool is_bad = !isfinite(p.value);
+    const struct et_log_span one = {.n = !is_bad,
+                                    .bad = is_bad,
+                                    .min = p.value,
+                                    .max = p.value,
+                                    .sum = is_bad ? 0 : p.value};
+    const struct et_log_span *v = r->span ? &r->span[i] : &one;
     s->last = p;
-    if (!isfinite(value)) {
-        s->bad++;
+    s->bad += v->bad;
+    if (v->n == 0)
         return;
-    }
-    if (s->n == 0 || value < s->min.value)
-        s->min = p;
-    if (s->n == 0 || value > s->max.value)
-        s->max = p;
-    s->n++;
-    s->sum += value;
+    if (s->n == 0 || v->min < s->min.value)
+        s->min = (struct et_series_point){p.ba, p.t, v->min};
+    if (s->n == 0 || v->max > s->max.value)
+        s->max = (struct et_series_point){p.ba, p.t, v->max};
+    s->n += v->n;
+    s->sum += v->sum;
 }
 
 void
@@ -227,8 +233,9 @@ eti_tally_add(struct eti_tally *t, const struct et_record *r, int64_t at)
         p->resume = r->ba;
     if (!eti_is_series(r))
         return;
-    if (r->n > 0 && r->ba < p->low)
-        p->low = r->ba;
+    int64_t low = r->of > 0 ? r->from : r->ba;
+    if (r->n > 0 && low < p->low)
+        p->low = low;
     if (r->n > 0 && r->ba > p->high)
         p->high = r->ba;
     t->names.next = 0;
@@ -237,8 +244,7 @@ eti_tally_add(struct eti_tally *t, const struct et_record *r, int64_t at)
         int series = eti_tally_series(t, name, strlen(name));
         if (series < 0)
             return;
-        eti_stats_add(eti_tally_cell(t, 0, b->n, series), r->ba, r->t,
-                      r->entry[i].value);
+        eti_stats_add(eti_tally_cell(t, 0, b->n, series), r, i);
     }
     b->n += p->n >= b->size;
 }

@@ -305,6 +305,8 @@ eti_events_recount(struct et_ctx *cx, const char *directory, struct eti_tally *t
                          path, e->major, ETI_EVENTS_MAJOR);
     et_events_close(&e);
     last->entry = NULL; /* they were the reader's */
+    last->span = NULL;
+    last->of = 0;
     last->text = NULL;
     last->n = 0;
     return status;

@@ -6,7 +6,9 @@
  * before anything else happens. */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/trainer/trainer_impl.h"
@@ -217,6 +219,25 @@ save(struct et_trainer *t, char *answer)
     return true;
 }
 
+/* A rate that a slip of the finger made a billion would end the run: what is new has to
+ * be in (0, 10], or below the rate that is (RELIABILITY.md section 9). What the log has
+ * was let through before. */
+static bool
+is_sane(struct et_trainer *t, const struct et_request *r, char *answer)
+{
+    const struct et_optimizer_options *common = t->config.optimizer_options;
+    double most = fmax(10, common->lr);
+    char *end;
+    if (r->op != ET_REQUEST_SET || strcmp(r->key, "optimizer.lr") != 0)
+        return true;
+    double v = strtod(r->value, &end);
+    if (end == r->value || *end || (v > 0 && v <= most))
+        return true; /* what is no number the option's table refuses */
+    (void)ET_FAIL(t->state.cx, ET_EINVAL,
+                  "%s %s outside (0, %g]: etude rerun takes any", r->key, r->value, most);
+    return refuse(t, answer);
+}
+
 static bool
 apply(struct et_trainer *t, const struct et_request *r, char *answer)
 {
@@ -303,7 +324,7 @@ eti_control_poll(struct et_trainer *t)
         ET_TRY(eti_ranks_next_request(t, step, &r, &got));
         if (!got)
             break;
-        bool applied = apply(t, &r, answer);
+        bool applied = is_sane(t, &r, answer) && apply(t, &r, answer);
         if (applied)
             ET_TRY(supersede(t, &r));
         say(t, &r, answer);

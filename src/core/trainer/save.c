@@ -25,6 +25,7 @@ struct eti_saver {
     json_t *algorithms; /* for MANIFEST */
     int64_t last_batch; /* of the last save begun; -1: none */
     int failures;       /* in a row */
+    char reason[64];    /* of the last one that was reported */
     double stall;      /* seconds of the save under way in which training stood still */
     double next;       /* monotonic seconds from which the automatic interval is due */
     bool final_failed; /* the last save did not succeed */
@@ -122,7 +123,12 @@ log_saved(struct et_trainer *t, const struct eti_written *r)
     struct et_state *s = &t->state;
     char text[ETI_LABEL + 32];
     double cost = t->saver->stall + r->cpu_seconds;
+    if (t->saver->failures > ALARM_AFTER)
+        et_report(s->cx, ET_LOG_WARN,
+                  "%d checkpoints in a row were not saved before %s",
+                  t->saver->failures, r->label);
     t->saver->failures = 0;
+    t->saver->reason[0] = '\0';
     t->saver->final_failed = false;
     t->saver->next = now(t) + fmax(cost / most_of_time, least_between);
     et_log_metric(s->log, "checkpoint/bytes", (double)r->bytes);
@@ -137,6 +143,22 @@ log_saved(struct et_trainer *t, const struct eti_written *r)
         et_report(s->cx, ET_LOG_WARN, "%s", r->note);
 }
 
+/* Is the failure worth a line? The first three are, then the 10th, the 100th and so on,
+ * and any with another reason: what stands behind the last colon of WHY. */
+static bool
+is_news(struct eti_saver *v, const char *why)
+{
+    const char *colon = strrchr(why, ':');
+    char reason[sizeof v->reason];
+    int tens = v->failures;
+    snprintf(reason, sizeof reason, "%.63s", colon ? colon + 1 : why);
+    bool is_other = strcmp(reason, v->reason) != 0;
+    memcpy(v->reason, reason, sizeof reason);
+    while (tens % 10 == 0)
+        tens /= 10;
+    return is_other || v->failures <= ALARM_AFTER || tens == 1;
+}
+
 /* Training goes on; after three failures in a row somebody should know. */
 static void
 log_failed(struct et_trainer *t, const struct eti_written *r)
@@ -149,9 +171,10 @@ log_failed(struct et_trainer *t, const struct eti_written *r)
     t->saver->next = now(t) + first_after;
     snprintf(text, sizeof text, "failed %s: %.500s", r->label, r->why.message);
     et_log_emit(s->log, ET_RECORD_CHECKPOINT, &s->timestamp, text);
-    et_report(s->cx, failures >= ALARM_AFTER ? ET_LOG_ERROR : ET_LOG_WARN,
-              "checkpoint %s was not saved (%d in a row): %s%s%s", r->label, failures,
-              r->why.message, r->why.hint[0] ? "; " : "", r->why.hint);
+    if (is_news(t->saver, r->why.message))
+        et_report(s->cx, failures >= ALARM_AFTER ? ET_LOG_ERROR : ET_LOG_WARN,
+                  "checkpoint %s was not saved (%d in a row): %s%s%s", r->label,
+                  failures, r->why.message, r->why.hint[0] ? "; " : "", r->why.hint);
     if (failures >= ALARM_AFTER && t->config.checkpoint->stop_on_failure) {
         t->outcome = ET_OUTCOME_UNSAVED;
         t->ranks.asks_to_stop = true; /* the step tells the others */

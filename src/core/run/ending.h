@@ -1,0 +1,24 @@
+/* ending.h: what a run that has ended came to, and the ways on: the same facts for
+ * `etude show` and the workbench. */
+#ifndef ETI_ENDING_H
+#define ETI_ENDING_H
+
+#include <jansson.h>
+
+#include "etude/ctx.h"
+
+enum { ETI_WAYS = 4 };
+
+/* Of the run FACTS (facts.h), which has ended:
+ *
+ *     best        {metric, value, ba}: of its evaluations; null
+ *     earlier     {name, value, difference, better, same_seed}: the run of the same recipe
+ *                 that finished before with the best value of that metric; null
+ *     kept        {label, path, n}: the newest checkpoint, how many there are; null
+ *     ways        [{key, text, command: [word...]}]: what can be done, the likeliest
+ *                 first. KEY is its key on the end screen; COMMAND without "etude".
+ *
+ * NULL: it goes on, or memory is out. The caller owns it. */
+json_t *eti_ending(struct et_ctx *cx, const json_t *facts);
+
+#endif
