@@ -145,7 +145,10 @@ connect_now(struct etd_client *c)
     if (status == ET_ENOMEM || status == ET_EINVAL)
         return status;
     et_error_clear(c->cx);
-    etd_client_disconnect(c, "UNREACHABLE", why);
+    if (status == ET_ECANCELED) /* another user's socket */
+        etd_client_hang_up(c, ETD_LINK_REFUSED, "OWNER", why);
+    else
+        etd_client_disconnect(c, "UNREACHABLE", why);
     return ET_OK;
 }
 
@@ -286,7 +289,8 @@ etd_client_step(struct etd_client *c)
 void
 etd_client_retry(struct etd_client *c)
 {
-    if (c->s.link == ETD_LINK_DISCONNECTED || c->s.link == ETD_LINK_ENDED) {
+    if (c->s.link == ETD_LINK_DISCONNECTED || c->s.link == ETD_LINK_ENDED ||
+        c->s.link == ETD_LINK_REFUSED) {
         c->s.link = ETD_LINK_DISCONNECTED;
         c->retry_at = 0;
         c->touched = true;
@@ -364,6 +368,7 @@ etd_client_close(struct etd_client **out)
     etd_join_release(&c->join);
     etd_model_free(&c->model);
     et_free(c->cx, c->facts);
+    et_free(c->cx, c->piece_bytes);
     et_free(c->cx, c);
 }
 

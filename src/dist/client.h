@@ -16,6 +16,7 @@
 
 #include "dist/line.h"
 #include "dist/model.h"
+#include "dist/piece.h"
 #include "dist/wire.h"
 
 enum etd_link {
@@ -44,6 +45,9 @@ struct etd_client_status {
     int64_t verified, wrong; /* digests that were compared; that differed */
     char lease[ETD_WORD];    /* who has taken the run; "" nobody */
     bool is_holder;          /* this viewer has */
+    bool has_ended; /* the run: a worker tells it from its directory, and it is LIVE
+                       while more of its files can be asked for */
+    bool has_files; /* etd_client_file is answered */
 };
 
 struct etd_client_options {
@@ -115,6 +119,16 @@ ET_NODISCARD et_status etd_client_history(struct etd_client *c, int64_t id,
                                           int most);
 /* The answer that came last: false, none has since the last call. */
 bool etd_client_points(struct etd_client *c, struct etd_points *out);
+
+/* ---- files ---- */
+
+/* Asks for a piece of FILE: see etd_piece_ask. One question at a time: the next one
+ * takes its place. ECANCELED where the line is not live, or has no files. */
+ET_NODISCARD et_status etd_client_file(struct etd_client *c, enum etd_piece_of file,
+                                       int rank, int64_t at);
+/* The answer that came last, borrowed until the next step: false, none has since the
+ * last call. */
+bool etd_client_piece(struct etd_client *c, struct etd_piece *out);
 
 /* ---- all at once ---- */
 

@@ -158,3 +158,29 @@ etd_client_ask(struct et_ctx *cx, const struct etd_client_options *o, enum etd_o
     etd_client_close(&c);
     return status;
 }
+
+/* ---- files ---- */
+
+et_status
+etd_client_file(struct etd_client *c, enum etd_piece_of file, int rank, int64_t at)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    const struct etd_head h = etd_client_head(c, ETD_FILE);
+    size_t n = etd_piece_ask(&h, file, rank, at, bytes, sizeof bytes);
+    c->has_piece = false;
+    if (c->s.has_files && c->s.link == ETD_LINK_LIVE && etd_client_send(c, bytes, n))
+        return ET_OK;
+    return ETD_FAIL(c->cx, ET_ECANCELED, UNREACHABLE,
+                    c->s.has_files ? "the worker does not answer"
+                                   : "an earlier version of Etude answers, which does "
+                                     "not send files");
+}
+
+bool
+etd_client_piece(struct etd_client *c, struct etd_piece *out)
+{
+    bool has = c->has_piece;
+    c->has_piece = false;
+    *out = c->piece;
+    return has;
+}

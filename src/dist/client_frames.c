@@ -36,6 +36,8 @@ on_welcome(struct etd_client *c, const struct etd_frame *f)
     et_visible(c->s.name, sizeof c->s.name, name, strlen(name));
     c->s.is_operator =
         strcmp(etd_get_text(&f->body, "role", role, sizeof role), "operator") == 0;
+    c->s.has_ended = etd_get_bool(&f->body, "ended", false);
+    c->s.has_files = etd_get_bool(&f->body, "files", false);
     take_lease(c, f);
     memcpy(c->run, f->head.run, sizeof c->run);
     c->knows_run = true;
@@ -134,6 +136,7 @@ on_snap_end(struct etd_client *c)
     et_free(c->cx, c->facts);
     c->facts = in->bytes;
     c->n_facts = in->facts;
+    c->most_facts = in->facts + ETD_STREAM_BYTES;
     in->bytes = NULL;
     etd_client_drop_snapshot(c);
     c->s.facts++;
@@ -142,7 +145,8 @@ on_snap_end(struct etd_client *c)
     return ET_OK;
 }
 
-/* Those of run.json, which the others of the snapshot stay beside. */
+/* Those of run.json, which the others of the snapshot stay beside. They have the same
+ * keys each time: a hub that adds keys without end is left. */
 static et_status
 on_facts(struct etd_client *c, const struct etd_frame *f)
 {
@@ -158,6 +162,14 @@ on_facts(struct etd_client *c, const struct etd_frame *f)
     json_decref(all);
     json_decref(new);
     size_t n = text ? strlen(text) : 0;
+    if (n > c->most_facts) {
+        char why[ETD_TEXT];
+        snprintf(why, sizeof why, "facts of %zu bytes, where %zu were expected at most",
+                 n, c->most_facts);
+        free(text);
+        etd_client_disconnect(c, "MALFORMED", why);
+        return ET_OK;
+    }
     et_status status = text ? et_alloc(c->cx, n, &block) : ET_OK;
     if (text && status == ET_OK) {
         memcpy(block, text, n);
@@ -239,6 +251,24 @@ on_points(struct etd_client *c, const struct etd_frame *f)
     c->has_points = true;
 }
 
+static et_status
+on_file(struct etd_client *c, const struct etd_frame *f)
+{
+    struct etd_piece piece;
+    void *block;
+    if (!etd_piece_read(f, &piece) || piece.n > ETD_PIECE_BYTES)
+        return ET_OK;
+    if (!c->piece_bytes) {
+        ET_TRY(et_alloc(c->cx, ETD_PIECE_BYTES, &block));
+        c->piece_bytes = block;
+    }
+    memcpy(c->piece_bytes, piece.bytes, piece.n);
+    piece.bytes = c->piece_bytes;
+    c->piece = piece;
+    c->has_piece = true;
+    return ET_OK;
+}
+
 static void
 on_answer(struct etd_client *c, const struct etd_frame *f)
 {
@@ -317,6 +347,8 @@ on_frame(struct etd_client *c, const struct etd_frame *f)
     case ETD_HIST:
         on_points(c, f);
         break;
+    case ETD_FILE:
+        return on_file(c, f);
     case ETD_RECEIVED:
     case ETD_APPLIED:
     case ETD_REJECTED:

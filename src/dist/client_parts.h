@@ -47,7 +47,7 @@ struct etd_client {
     struct etd_join join;
     struct etd_incoming snap;
     char *facts;
-    size_t n_facts;
+    size_t n_facts, most_facts; /* bytes they have, and may have after FACTS */
     int owed; /* messages since credit was given the last time */
     void (*fn)(void *data, const struct et_record *r);
     void *data;
@@ -57,6 +57,9 @@ struct etd_client {
     struct et_series_point point[ETD_POINTS];
     struct etd_points points;
     bool has_points;
+    char *piece_bytes; /* [ETD_PIECE_BYTES], once there was one */
+    struct etd_piece piece;
+    bool has_piece;
 };
 
 static inline double

@@ -12,6 +12,7 @@
 
 #include "core/base/seams.h"
 #include "dist/errors.h"
+#include "dist/target.h"
 
 enum { PARTS = 16, PART = 256 };
 static const double LOOK = 1;  /* seconds between looks at the file */
@@ -199,17 +200,24 @@ is_stranger_refused(struct etd_door *d, const struct etd_keys *server,
 }
 
 et_status
+etd_door_check(struct et_ctx *cx, const char *address)
+{
+    if (strncmp(address, "tcp://", 6) != 0 || strchr(address, '*'))
+        return ETD_FAIL(cx, ET_EINVAL, UNSAFE,
+                        "%s: an address to listen at is tcp://ADDRESS:PORT, with the "
+                        "address written out (0.0.0.0 for all)",
+                        address);
+    return etd_address_check_port(cx, address, 0);
+}
+
+et_status
 etd_door_bind(struct etd_door *d, void *router, const struct etd_keys *keys,
               const char *address, char *bound)
 {
     int one = 1;
     size_t n = ETD_ADDRESS;
     char knock[ETD_ADDRESS];
-    if (strncmp(address, "tcp://", 6) != 0 || strchr(address, '*'))
-        return ETD_FAIL(d->cx, ET_EINVAL, UNSAFE,
-                        "%s: an address to listen at is tcp://ADDRESS:PORT, with the "
-                        "address written out (0.0.0.0 for all)",
-                        address);
+    ET_TRY(etd_door_check(d->cx, address));
     if (zmq_setsockopt(router, ZMQ_CURVE_SERVER, &one, sizeof one) != 0 ||
         zmq_setsockopt(router, ZMQ_CURVE_SECRETKEY, keys->secret, ETD_KEY_TEXT) != 0 ||
         zmq_setsockopt(router, ZMQ_ZAP_DOMAIN, "etude", 5) != 0)

@@ -30,6 +30,10 @@ bool etd_door_step(struct etd_door *d);
 /* The entry of a key that is in the list now; NULL: it is not, or not any more. */
 const struct etd_authorized *etd_door_find(const struct etd_door *d, const char *key);
 
+/* May one listen at ADDRESS: "tcp://HOST:PORT", the host written out? EINVAL (5001;
+ * 5003 where the port is no port). */
+ET_NODISCARD et_status etd_door_check(struct et_ctx *cx, const char *address);
+
 /* ROUTER gets CURVE with KEYS and is bound to ADDRESS behind D; *BOUND, of ETD_ADDRESS
  * bytes, is the address with the port that it got. Then a stranger with a fresh key
  * knocks: unless it is refused, ROUTER is unbound again. 5001, 5002, EIO. */

@@ -7,6 +7,7 @@
 #define ETD_ENDPOINT_H
 
 #include <limits.h>
+#include <sys/types.h>
 
 #include "etude/ctx.h"
 
@@ -18,34 +19,53 @@ struct etd_endpoint {
     struct et_ctx *cx;
     char path[ETD_SOCKET_PATH];
     int lock;  /* held for as long as it stands; -1: not claimed */
-    bool made; /* what stands at PATH is what was bound */
+    int fd;    /* the socket that was bound; -1: none. Whoever listens owns it */
+    bool made; /* what was bound is the file of */
+    dev_t dev; /* this number, which shows whether it is still there */
+    ino_t ino;
 };
 
-/* The folder: $XDG_RUNTIME_DIR/etude, or /tmp/etude-UID. Returns BUF. */
+/* The folder: $XDG_RUNTIME_DIR/etude, or /tmp/etude-UID where that variable names no
+ * folder of this user: as after the last logout, or on a machine of a cluster that is
+ * given the variables of another. Returns BUF. */
 const char *etd_endpoint_folder(char *buf, size_t size);
-/* Makes PATH a real folder of ours that nobody else can enter. EIO (5001). */
+/* Makes PATH a real folder of ours that nobody else can enter. EIO (5001, 5002), with a
+ * hint. */
 ET_NODISCARD et_status etd_endpoint_make_folder(struct et_ctx *cx, const char *path);
 /* FOLDER/NAME.sock into PATH. EINVAL where it is too long. */
 ET_NODISCARD et_status etd_endpoint_path(struct et_ctx *cx, const char *name,
                                          char path[ETD_SOCKET_PATH]);
 /* The socket of the run NAME whose id is ID (32 hexadecimal digits; NULL: any), as
- * etd_endpoint_claim may have made it. */
+ * etd_endpoint_claim may have made it: in the folder, or in the one in /tmp, where a
+ * run listens that lost the other. Where nobody listens: the place to try again, or EIO
+ * (5001) where one of the folders is not ours alone. */
 ET_NODISCARD et_status etd_endpoint_find(struct et_ctx *cx, const char *name,
                                          const char *id, char path[ETD_SOCKET_PATH]);
+/* Is the socket at PATH this user's? Else ECANCELED (5001): somebody else may have put
+ * it there. ENOENT: no socket is there. */
+ET_NODISCARD et_status etd_endpoint_is_ours(struct et_ctx *cx, const char *path);
 
 /* Makes the folder, takes the lock, and removes a dead socket. Where another run of
- * that NAME is alive the path is NAME-<8 digits of ID>; ID NULL: EIO then. EIO (5001,
- * 5002), EINVAL (5003). The caller binds under etd_endpoint_bind and then calls that.
- */
+ * that NAME is alive, or something else is in the place, the path is NAME-<8 digits of
+ * ID>; ID NULL: EIO then. EIO (5001, 5002), EINVAL (5003). The caller then calls
+ * etd_endpoint_bind. */
 ET_NODISCARD et_status etd_endpoint_claim(struct et_ctx *cx, const char *name,
                                           const char *id, struct etd_endpoint *out);
-/* Calls BIND with "ipc://PATH" under a mask that keeps others out, and looks at what it
- * made. EIO. */
+/* Makes a socket that others cannot reach, looks at what it made, and calls LISTEN with
+ * "ipc://PATH" and the socket, which listens already (etd_endpoint_listen, for a socket
+ * of zmq). EIO. */
 ET_NODISCARD et_status etd_endpoint_bind(struct etd_endpoint *e,
-                                         int (*bind)(void *data, const char *address),
+                                         int (*listen)(void *data, const char *address,
+                                                       int fd),
                                          void *data);
-/* Removes the socket, if it was bound, and gives the lock back. One never claimed may
- * be all zero. */
+/* For etd_endpoint_bind: DATA is a socket of zmq, which is given FD. It never removes
+ * the file, as it does with sockets of its own: another's may be there by then. */
+int etd_endpoint_listen(void *data, const char *address, int fd);
+/* Is what was bound still what stands there? Folders are removed under programs: that
+ * of XDG_RUNTIME_DIR when its user logs out. */
+bool etd_endpoint_stands(const struct etd_endpoint *e);
+/* Removes the socket, if it was bound and still stands there, and the lock with its
+ * file. One never claimed may be all zero. */
 void etd_endpoint_release(struct etd_endpoint *e);
 
 #endif

@@ -498,6 +498,7 @@ turn(struct etd_hub *h)
     for (int i = 0; i < AT_ONCE && receive_one(h); i++)
         ;
     receive_supervisor(h);
+    ET_TRY(etd_hub_look_at_place(h));
     look_at_facts(h, false);
     tell_facts(h);
     double now = eti_monotonic(h->cx);
@@ -526,49 +527,6 @@ learn_run(struct etd_hub *h)
     return et_run_name_check(h->cx, h->name);
 }
 
-static int
-bind_router(void *data, const char *address)
-{
-    struct etd_hub *h = data;
-    return zmq_bind(h->router, address);
-}
-
-static et_status
-listen_there(struct etd_hub *h)
-{
-    int one = 1, pipe = PIPE, in = 2 * PIPE, zero = 0;
-    int handshake = (int)(1000 * ETD_HANDSHAKE);
-    int64_t most = ETD_INBOUND_BYTES;
-    uid_t uid = getuid();
-    ET_TRY(etd_endpoint_claim(h->cx, h->name, h->id, &h->endpoint));
-    h->zmq = zmq_ctx_new();
-    h->router = h->zmq ? zmq_socket(h->zmq, ZMQ_ROUTER) : NULL;
-    if (!h->router ||
-        zmq_setsockopt(h->router, ZMQ_ROUTER_MANDATORY, &one, sizeof one) != 0 ||
-        zmq_setsockopt(h->router, ZMQ_SNDHWM, &pipe, sizeof pipe) != 0 ||
-        zmq_setsockopt(h->router, ZMQ_RCVHWM, &in, sizeof in) != 0 ||
-        zmq_setsockopt(h->router, ZMQ_LINGER, &zero, sizeof zero) != 0 ||
-        zmq_setsockopt(h->router, ZMQ_MAXMSGSIZE, &most, sizeof most) != 0 ||
-        zmq_setsockopt(h->router, ZMQ_HANDSHAKE_IVL, &handshake, sizeof handshake) !=
-            0 ||
-        zmq_setsockopt(h->router, ZMQ_IPC_FILTER_UID, &uid, sizeof uid) != 0)
-        return ET_FAIL(h->cx, ET_EIO, "no socket for the hub: %s",
-                       zmq_strerror(zmq_errno()));
-    return etd_endpoint_bind(&h->endpoint, bind_router, h);
-}
-
-static void
-say_hello(struct etd_hub *h)
-{
-    char bytes[ETD_CONTROL_BYTES];
-    struct etd_out o;
-    const struct etd_head head = etd_hub_head(h, ETD_HELLO);
-    etd_begin(&o, bytes, sizeof bytes, &head, 1);
-    etd_put_text(&o, "endpoint", h->endpoint.path);
-    size_t n = etd_end(&o);
-    (void)send(h->supervisor, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
 static void
 watch_log(struct etd_hub *h)
 {
@@ -593,9 +551,8 @@ serve(struct etd_hub *h)
     etd_follow_progress(h->follow, &done, &h->left);
     /* Viewers of a hub that died go on by number where this one knows as much. */
     ET_TRY(follow_slices(h, PREPARE));
-    ET_TRY(listen_there(h));
     ET_TRY(etd_control_open(h));
-    say_hello(h);
+    ET_TRY(etd_hub_listen(h));
     etd_control_resume(h);
     while (!h->ended)
         ET_TRY(turn(h));

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -41,6 +42,19 @@ spawn_hub(struct etd_supervisor *s, int fd, pid_t *pid)
     return error == 0;
 }
 
+/* A hub that was not there, or ended before it said a word: the third in a row is no
+ * accident, and people are told. */
+static void
+no_hub(struct etd_supervisor *s, const char *why)
+{
+    enum { ACCIDENTS = 2 };
+    if (s->hub_failures++ == ACCIDENTS)
+        etd_sup_say(s, ET_LOG_WARN,
+                    "nobody can attach to this run, and no command reaches it: the hub "
+                    "does not begin (%s)",
+                    why);
+}
+
 void
 etd_hub_due(struct etd_supervisor *s)
 {
@@ -56,8 +70,10 @@ etd_hub_due(struct etd_supervisor *s)
     close(link[1]);
     if (!spawned) {
         close(link[0]);
+        no_hub(s, "it cannot be started");
         return;
     }
+    s->hub_heard = false;
     s->hub = pid;
     s->hub_fd = link[0];
     s->hub_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -78,9 +94,15 @@ void
 etd_hub_reap(struct etd_supervisor *s)
 {
     int status;
+    char why[32];
     if (s->hub <= 0 || waitpid(s->hub, &status, WNOHANG) != s->hub)
         return;
     forget(s);
+    if (!s->hub_heard) {
+        snprintf(why, sizeof why, "%s %d", WIFEXITED(status) ? "exit code" : "signal",
+                 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+        no_hub(s, why);
+    }
     s->hub_at = etd_sup_now(s) + AGAIN_SECONDS;
 }
 

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -155,6 +156,23 @@ etd_keys_read(struct et_ctx *cx, const char *path, struct etd_keys *out)
     return ETD_FAIL(cx, ET_EFORMAT, KEYS, "%s: its two keys are no pair", path);
 }
 
+/* Replaces PATH, or makes it: 0600. */
+static et_status
+replace_own(struct et_ctx *cx, const char *path, const char *text, size_t n)
+{
+    char folder[PATH_MAX];
+    const char *base = strrchr(path, '/');
+    int dir;
+    if (!base || (size_t)(base - path) >= sizeof folder)
+        return ET_FAIL(cx, ET_EINVAL, "%s is no path", path);
+    memcpy(folder, path, (size_t)(base - path));
+    folder[base - path] = '\0';
+    ET_TRY(eti_open_folder(cx, folder, &dir));
+    et_status status = eti_replace_at(cx, dir, base + 1, text, n);
+    eti_close(cx, dir);
+    return status;
+}
+
 /* ---- authorized_keys ---- */
 
 /* Seconds at which the day "YYYY-MM-DD" is over; 0: it is no day. */
@@ -281,6 +299,91 @@ etd_authorized_read(struct et_ctx *cx, const char *path,
     return status;
 }
 
+/* Is KEY the second word of LINE? */
+static bool
+is_line_of(const char *line, const char *key)
+{
+    line += strspn(line, " \t");
+    size_t role = strcspn(line, " \t\n");
+    if (strncmp(line, "viewer", role) != 0 && strncmp(line, "operator", role) != 0)
+        return false;
+    line += role + strspn(line + role, " \t");
+    return strcspn(line, " \t\r\n") == ETD_KEY_TEXT - 1 &&
+           memcmp(line, key, ETD_KEY_TEXT - 1) == 0;
+}
+
+/* The N bytes of TEXT without the lines of KEY, and each with its end, to OUT. Returns
+ * their bytes: N and one at most. */
+static size_t
+copy_others(const char *text, size_t n, const char *key, char *out)
+{
+    size_t used = 0;
+    for (const char *at = text; at < text + n;) {
+        size_t length = strcspn(at, "\n");
+        bool ends = at + length < text + n;
+        if (!is_line_of(at, key)) {
+            memcpy(out + used, at, length);
+            out[used + length] = '\n';
+            used += length + 1;
+        }
+        at += length + ends;
+    }
+    return used;
+}
+
+/* What workers are to read must be right from end to end: they let nobody in where it
+ * is not. */
+static et_status
+check_new(struct et_ctx *cx, const char *path, const char *text, size_t n,
+          struct etd_authorized_list *list)
+{
+    char why[128] = "";
+    int line = etd_authorized_parse(text, n, list, why, sizeof why);
+    if (line > 0)
+        return ETD_FAIL(cx, ET_EFORMAT, KEYS, "%s would be wrong in line %d: %s", path,
+                        line, why);
+    if (n > ETD_KEYS_BYTES)
+        return ETD_FAIL(cx, ET_EFORMAT, KEYS, "%s would have %zu bytes, more than %d",
+                        path, n, ETD_KEYS_BYTES);
+    return ET_OK;
+}
+
+et_status
+etd_authorized_allow(struct et_ctx *cx, const char *path, const char *key,
+                     bool is_operator, const char *comment, const char **had)
+{
+    /* The list, and the file before and after. */
+    struct room {
+        struct etd_authorized_list list;
+        char text[ETD_KEYS_BYTES + 1], out[ETD_KEYS_BYTES + 512];
+    } * room;
+    void *block;
+    size_t n = 0;
+    *had = "";
+    ET_TRY(et_alloc(cx, sizeof *room, &block));
+    room = block;
+    et_status status = etd_authorized_read(cx, path, &room->list);
+    for (int i = 0; i < room->list.n; i++)
+        if (strcmp(room->list.key[i].key, key) == 0)
+            *had = room->list.key[i].is_operator ? "operator" : "viewer";
+    if (status == ET_OK)
+        status = read_own(cx, path, true, room->text, sizeof room->text, &n);
+    if (status == ET_ENOENT) {
+        et_error_clear(cx);
+        status = ET_OK;
+        n = 0;
+    }
+    size_t used = copy_others(room->text, n, key, room->out);
+    used += (size_t)snprintf(room->out + used, 512, "%s %s %.60s\n",
+                             is_operator ? "operator" : "viewer", key, comment);
+    if (status == ET_OK)
+        status = check_new(cx, path, room->out, used, &room->list);
+    if (status == ET_OK)
+        status = replace_own(cx, path, room->out, used);
+    et_free(cx, block);
+    return status;
+}
+
 const struct etd_authorized *
 etd_authorized_find(const struct etd_authorized_list *list, const char *key, double now)
 {
@@ -396,13 +499,6 @@ etd_workers_write(struct et_ctx *cx, const char *path, const char *name,
 {
     void *block, *copy;
     size_t n = 0, used = 0;
-    int dir;
-    char folder[4096];
-    const char *base = strrchr(path, '/');
-    if (!base || (size_t)(base - path) >= sizeof folder)
-        return ET_FAIL(cx, ET_EINVAL, "%s is no path", path);
-    memcpy(folder, path, (size_t)(base - path));
-    folder[base - path] = '\0';
     ET_TRY(et_alloc(cx, ETD_KEYS_BYTES + 1, &block));
     if (et_alloc(cx, ETD_KEYS_BYTES + 1024, &copy) != ET_OK) {
         et_free(cx, block);
@@ -432,11 +528,7 @@ etd_workers_write(struct et_ctx *cx, const char *path, const char *name,
         used += (size_t)snprintf(out + used, 1024, "%s: {address: \"%s\", since: %s}\n",
                                  name, w->address, w->since);
     if (status == ET_OK)
-        status = eti_open_folder(cx, folder, &dir);
-    if (status == ET_OK) {
-        status = eti_replace_at(cx, dir, base + 1, out, used);
-        eti_close(cx, dir);
-    }
+        status = replace_own(cx, path, out, used);
     et_free(cx, block);
     et_free(cx, copy);
     return status;

@@ -58,6 +58,13 @@ int etd_authorized_parse(const char *bytes, size_t n, struct etd_authorized_list
 /* Reads the file at PATH: ours, 0600, right from end to end. Else 5004, ENOENT. */
 ET_NODISCARD et_status etd_authorized_read(struct et_ctx *cx, const char *path,
                                            struct etd_authorized_list *out);
+/* Lets KEY in from now on: adds a line, or replaces the one that KEY has, which is what
+ * *HAD then says (""). COMMENT says whose key it is. A missing file is made with
+ * mode 0600, and its folder too. Error 5004 if the file is wrong, or the new line would
+ * make it so; it then stays as it was. EIO. */
+ET_NODISCARD et_status etd_authorized_allow(struct et_ctx *cx, const char *path,
+                                            const char *key, bool is_operator,
+                                            const char *comment, const char **had);
 /* The entry of KEY that is valid at NOW; NULL: nobody. */
 const struct etd_authorized *etd_authorized_find(const struct etd_authorized_list *list,
                                                  const char *key, double now);

@@ -7,13 +7,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -78,12 +79,18 @@ set_int(void *socket, int option, int value)
     return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
 }
 
-/* What happens to the connection arrives at a socket of its own. */
+/* What happens to the connection arrives at a socket of its own. Its name is drawn, so
+ * that no other line of this process has had it: zmq gives a name free some time after
+ * its socket was closed, and an address is given out again at once. */
 static bool
 open_monitor(struct etd_line *line)
 {
+    uint64_t drawn[2];
     char name[64];
-    snprintf(name, sizeof name, "inproc://line-%p", (void *)line);
+    if (getrandom(drawn, sizeof drawn, 0) != sizeof drawn)
+        return false;
+    snprintf(name, sizeof name, "inproc://line-%016" PRIx64 "%016" PRIx64, drawn[0],
+             drawn[1]);
     int events = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_CONNECT_RETRIED |
                  ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                  ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
@@ -303,7 +310,6 @@ etd_line_open(struct et_ctx *cx, const struct etd_line_options *o,
               struct etd_line **out)
 {
     char address[ETD_SOCKET_PATH + 8];
-    struct stat st;
     void *block;
     *out = NULL;
     ET_TRY(et_alloc(cx, sizeof **out, &block));
@@ -321,11 +327,10 @@ etd_line_open(struct et_ctx *cx, const struct etd_line_options *o,
                sizeof address) {
         status =
             ETD_FAIL(cx, ET_EINVAL, ADDRESS, "%s is too long for a socket", o->target);
-    } else if (stat(o->target, &st) != 0 || !S_ISSOCK(st.st_mode)) {
-        status =
-            ETD_FAIL(cx, ET_ENOENT, UNREACHABLE, "nothing listens at %s", o->target);
     } else {
-        status = open_zmq(line, o, address);
+        status = etd_endpoint_is_ours(cx, o->target);
+        if (status == ET_OK)
+            status = open_zmq(line, o, address);
     }
     if (status != ET_OK) {
         etd_line_close(&line);
@@ -344,6 +349,10 @@ etd_line_close(struct etd_line **out)
         return;
     if (line->has_message)
         zmq_msg_close(&line->message);
+    /* First of all nothing is told any more: zmq's thread, which everybody in its
+     * context shares, waits for ever where it tells a monitor that is closed. */
+    if (line->monitor && line->socket)
+        (void)zmq_socket_monitor(line->socket, NULL, 0);
     if (line->monitor)
         zmq_close(line->monitor);
     if (line->socket)

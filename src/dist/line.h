@@ -26,7 +26,8 @@ struct etd_line_options {
 
 struct etd_line;
 /* Sets out; whether anybody is there shows later. EINVAL for a target that is none
- * (5003), ENOENT where no socket is there, EIO. */
+ * (5003), ENOENT where no socket is there, ECANCELED where it is another user's (5001),
+ * EIO. */
 ET_NODISCARD et_status etd_line_open(struct et_ctx *cx,
                                      const struct etd_line_options *o,
                                      struct etd_line **out);

@@ -147,6 +147,13 @@ etd_model_adopt(struct etd_model *m)
     return (m->width & (m->width - 1)) == 0 && m->n_bins <= ETD_ALL_BINS;
 }
 
+/* As many as the count of a bin has room for. */
+static int32_t
+at_most(int64_t n)
+{
+    return n < INT32_MAX ? (int32_t)n : INT32_MAX;
+}
+
 static void
 join_bins(struct etd_bin *into, const struct etd_bin *next)
 {
@@ -154,7 +161,7 @@ join_bins(struct etd_bin *into, const struct etd_bin *next)
         into->min = next->min;
     if (next->n > 0 && (into->n == 0 || next->max > into->max))
         into->max = next->max;
-    into->n += next->n;
+    into->n = at_most((int64_t)into->n + next->n);
     into->last = next->last;
 }
 
@@ -215,11 +222,17 @@ name_series(struct etd_model *m, const struct et_record *r)
     return ET_OK;
 }
 
+/* Number I of R. */
 static void
-add_value(struct etd_model *m, struct etd_series *s, int32_t number, double value)
+add_value(struct etd_model *m, struct etd_series *s, int32_t number,
+          const struct et_record *r, int i)
 {
+    double value = r->entry[i].value;
+    const struct et_log_span *v = r->span ? &r->span[i] : NULL;
     struct etd_bin one = {.bin = number, .last = value};
-    if (isfinite(value))
+    if (v && v->n > 0)
+        one = (struct etd_bin){number, at_most(v->n), v->min, v->max, value};
+    else if (!v && isfinite(value))
         one = (struct etd_bin){number, 1, value, value, value};
     int at = s->n_bins;
     while (at > 0 && s->bin[at - 1].bin > number)
@@ -235,16 +248,19 @@ add_value(struct etd_model *m, struct etd_series *s, int32_t number, double valu
 }
 
 static void
-note_value(struct etd_series *s, const struct et_record *r, double value)
+note_value(struct etd_series *s, const struct et_record *r, int i)
 {
+    double value = r->entry[i].value;
+    const struct et_log_span *v = r->span ? &r->span[i] : NULL;
     s->last = value;
     s->last_ba = r->ba;
     s->last_t = r->t;
-    if (!isfinite(value)) {
-        s->bad++;
+    s->bad += v ? v->bad : !isfinite(value);
+    s->n += v ? v->n : isfinite(value);
+    if (v ? v->n == 0 : !isfinite(value))
         return;
-    }
-    s->n++;
+    if (v)
+        value = s->better < 0 ? v->min : v->max;
     if (s->better != 0 &&
         (isnan(s->best) || (s->better < 0 ? value < s->best : value > s->best))) {
         s->best = value;
@@ -267,8 +283,8 @@ add_numbers(struct etd_model *m, const struct et_record *r)
             continue;
         }
         struct etd_series *s = &m->series[m->named[i]];
-        add_value(m, s, number, r->entry[i].value);
-        note_value(s, r, r->entry[i].value);
+        add_value(m, s, number, r, i);
+        note_value(s, r, i);
     }
 }
 
@@ -412,7 +428,7 @@ ring_place(int *first, int *n, int size)
     return at;
 }
 
-/* "ep 6  Accuracy 0.7212 (+0.0081)  CrossEntropy 1.1022": as far as there is room. The
+/* "ep 6.5  Accuracy 0.7212 (+0.0081)  CrossEntropy 1.1022": as far as there is room. The
  * first is compared with the evaluation before it: its series does not have R yet. Of
  * several evaluators the name stands first; "eval" says nothing. */
 static void
@@ -420,8 +436,11 @@ describe_eval(const struct etd_model *m, const struct et_record *r, char *buf,
               size_t size)
 {
     bool is_named = r->text && strcmp(r->text, "eval") != 0, is_first = true;
-    size_t n = (size_t)snprintf(buf, size, "%s%sep %lld", is_named ? r->text : "",
-                                is_named ? "  " : "", (long long)r->ep);
+    const double per = etd_model_length(m, "run/epoch_batches");
+    /* By batches where an epoch's are known: R->ep counts only whole epochs. */
+    const double ep = per > 0 ? round(100 * (double)r->ba / per) / 100 : (double)r->ep;
+    size_t n = (size_t)snprintf(buf, size, "%s%sep %.6g", is_named ? r->text : "",
+                                is_named ? "  " : "", ep);
     for (int i = 0; i < r->n && n < size; i++) {
         const char *metric = evaluated_metric(r->entry[i].name);
         if (!metric)

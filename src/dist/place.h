@@ -2,7 +2,9 @@
  *
  *     RANK, WORLD_SIZE              of all ranks: 0 .. WORLD_SIZE - 1
  *     LOCAL_RANK, LOCAL_WORLD_SIZE  of those on this machine
- *     MASTER_ADDR, MASTER_PORT      where rank 0 answers; 127.0.0.1
+ *     MASTER_ADDR, MASTER_PORT      where rank 0 answers; 127.0.0.1. Where torchrun's
+ *                                   agent has that port, rank 0 takes another and
+ *                                   leaves word of it: meeting.h
  *
  *     ETUDE_RANK_SECRET   64 hexadecimal digits, the same for all ranks: others are
  *                         refused (optional)
@@ -10,11 +12,14 @@
  *     ETUDE_RANK_LISTENER the descriptor of a socket that rank 0 inherits, and that
  *                         listens at MASTER_PORT already (optional)
  *
- * The names are torchrun's. A process that has RANK and LOCAL_RANK is one rank of a
- * run, whoever started it, and starts none itself. */
+ * The names are torchrun's. Open MPI's mpirun (OMPI_COMM_WORLD_RANK ...) and a step of
+ * srun of several tasks (SLURM_PROCID ...) say the same in words of theirs, and give no
+ * port. A process with a WORLD_SIZE above 1, or with RANK and LOCAL_RANK, trains as one
+ * rank and starts no other ranks. */
 #ifndef ETD_PLACE_H
 #define ETD_PLACE_H
 
+#include "dist/meeting.h"
 #include "dist/store.h"
 #include "etude/comm.h"
 
@@ -23,7 +28,9 @@ extern "C" {
 #endif
 
 struct etd_place {
-    bool is_rank; /* else all below is that of a process alone */
+    bool is_rank;              /* else all below is that of a process alone */
+    const char *launcher;      /* "torchrun": whose words these are; NULL */
+    char job[ETD_MEETING_JOB]; /* the ranks meet by a file of it; "": at PORT */
     int rank, world, local_rank, local_world;
     char host[256]; /* of rank 0 */
     int port;
@@ -31,6 +38,14 @@ struct etd_place {
     uint8_t secret[ETD_STORE_SECRET];
     int timeout_ms;
 };
+
+/* Who has started this process as one rank of a run: "torchrun", for anybody with its
+ * variables, "mpirun" or "srun"; NULL: nobody has. */
+const char *etd_place_launcher(void);
+/* What ranks that are all on this machine call HOST: a loopback address as it is, and
+ * 127.0.0.1 for this machine's name or the address of an interface; NULL: HOST is
+ * another machine. */
+const char *etd_place_on_loopback(const char *host);
 
 /* Reads the environment. EINVAL for what does not fit together, naming the variable;
  * ENOTSUP for ranks on several machines. */

@@ -142,14 +142,17 @@ etd_rank_free(struct etd_rank **rank)
     et_free(r->cx, r);
 }
 
-static void
+/* False: it cannot be said, as memory is out or a text of it is not UTF-8. */
+static bool
 put_json(struct etd_rank *r, enum etd_packet_kind kind, json_t *json)
 {
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    bool whole = text != NULL;
     if (text)
         etd_sender_put(r->sender, kind, text, strlen(text));
     free(text);
     json_decref(json);
+    return whole;
 }
 
 /* The supervisor's answer, with the run's lock if it is sent along. */
@@ -212,9 +215,13 @@ etd_rank_open(struct et_ctx *cx, struct etd_rank *r, const struct etd_rank_open 
 {
     char buf[16 << 10];
     *out = NULL;
-    put_json(r, ETD_PACKET_OPEN,
-             json_pack("{s:s?, s:s?, s:s?, s:i}", "resumed", o->resumed, "resolved",
-                       o->resolved, "name", o->name, "threads", o->threads));
+    if (!put_json(r, ETD_PACKET_OPEN,
+                  json_pack("{s:s?, s:s?, s:s?, s:i}", "resumed", o->resumed,
+                            "resolved", o->resolved, "name", o->name, "threads",
+                            o->threads)))
+        return ET_FAIL(cx, ET_EINVAL,
+                       "the run cannot be described: no memory, or a name that is not "
+                       "UTF-8");
     ssize_t n = receive(r, buf, sizeof buf);
     if (n <= 0)
         return ET_FAIL(cx, ET_EIO, "the supervisor of this run is gone");
@@ -230,9 +237,9 @@ etd_rank_end(struct etd_rank *r, const struct etd_end *end)
     fflush(r->out);
     fflush(r->err);
     etd_board_move(r->board, r->local, ETD_PHASE_ENDED);
-    put_json(r, ETD_PACKET_END,
-             json_pack("{s:s, s:i, s:b}", "state", end->state, "exit", end->exit,
-                       "began", end->began));
+    (void)put_json(r, ETD_PACKET_END,
+                   json_pack("{s:s, s:i, s:b}", "state", end->state, "exit", end->exit,
+                             "began", end->began));
 }
 
 /* ---- requests ---- */

@@ -36,6 +36,8 @@ int etd_session_hub_fd(const struct etd_session *s);
 int etd_session_child_fd(const struct etd_session *s);
 /* Passes on what has come since. False: the conversation is over. */
 bool etd_session_step(struct etd_session *s);
+/* Has it something to do at once, whatever comes? */
+bool etd_session_is_busy(const struct etd_session *s);
 /* Says BYE with a reason. */
 void etd_session_bye(struct etd_session *s, const char *code, const char *text);
 

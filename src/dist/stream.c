@@ -17,7 +17,6 @@
 enum {
     CHUNK = 60 << 10,  /* bytes of a snapshot in a message */
     HELD = 24 << 20,   /* bytes of snapshots at once: then others wait */
-    RECORD = 32 << 10, /* bytes of a frame of a record, more than 64 numbers take */
     AT_ONCE = 512,     /* messages for one viewer before it is the next one's turn */
 };
 /* Messages that a viewer may send for each that it is sent, beside its rate: at least
@@ -97,7 +96,7 @@ etd_ring_add(void *data, const struct et_record *r)
     do {
         struct etd_slot *slot = slot_at(h, ring->to);
         bool first = from == 0;
-        size_t n = etd_record_write(h->bytes, RECORD, &head, r, &from);
+        size_t n = etd_record_write(h->bytes, ETD_RECORD_BYTES, &head, r, &from);
         if (n == 0 || zmq_msg_init_size(&slot->message, n) != 0) {
             make_hole(h);
             return;

@@ -25,7 +25,7 @@ enum { BUDGET = 3, REFILL_STEPS = 200 };
 /* Exit codes (UX.md section 2). */
 enum { FAILED = 1, HUNG = 5, UNAVAILABLE = 69, BUG = 70, PREEMPTED = 75 };
 static const double FLUSH_SECONDS = 0.05, IDLE_SECONDS = 0.5, LEAVE_SECONDS = 5,
-                    GRACE_MORE = 2;
+                    GRACE_MORE = 2, START_SECONDS = 5;
 
 double
 etd_sup_now(struct etd_supervisor *s)
@@ -50,6 +50,13 @@ stop(struct etd_supervisor *s, int number)
         grace = 1;
     if (grace > 0)
         s->kill_at = etd_sup_now(s) + grace;
+    /* Before the first batch there is nothing to save, and nobody may be there who
+     * hears of it. */
+    s->stops_start = s->stops == 1 && etd_sup_is_starting(s);
+    if (s->stops_start) {
+        s->later_kill_at = s->kill_at;
+        s->kill_at = etd_sup_now(s) + START_SECONDS;
+    }
 }
 
 static void
@@ -154,6 +161,7 @@ reopen(struct etd_supervisor *s)
         .resume = true,
         .command = s->l->config.command,
         .n_command = s->l->config.n_command,
+        .record_interval = s->l->config.record_interval,
     };
     if (et_run_open(s->cx, &config, &s->run) != ET_OK)
         et_error_clear(s->cx);
@@ -348,18 +356,24 @@ do_due(struct etd_supervisor *s, struct etd_rank **rank, et_status *status)
 {
     double t = etd_sup_now(s);
     if (s->dirty && s->run && t - s->flushed >= FLUSH_SECONDS) {
-        et_run_flush(s->run);
+        s->dirty = !et_run_flush(s->run);
         s->flushed = t;
-        s->dirty = false;
     }
     if (s->failed >= 0 && s->alive > 0 && s->kill_at <= 0)
         s->kill_at =
             t + LEAVE_SECONDS; /* the others leave by themselves, or are made to */
+    if (s->kill_at > 0 && t >= s->kill_at && s->stops_start &&
+        !etd_sup_is_starting(s)) {
+        s->stops_start = false; /* it does train: it has its time to save */
+        s->kill_at = s->later_kill_at;
+    }
     if (s->kill_at > 0 && t >= s->kill_at) {
         s->kill_at = t + 1;
         etd_sup_signal_all(s, SIGKILL);
     }
     etd_sup_expire(s);
+    etd_sup_look_at_files(s);
+    etd_sup_watch_start(s);
     etd_sup_watch(s);
     etd_hub_due(s);
     if (s->start_at > 0 && t >= s->start_at) {

@@ -12,6 +12,7 @@
 #include "dist/packet.h"
 #include "dist/wire.h"
 
+enum { ETD_SUP_FILES = 1 }; /* of a run, that are looked at (supervisor_files.c) */
 enum { ETD_PENDING = 32, ETD_KEPT = 256, ETD_EARLY = 64 << 10 };
 /* Seconds between two looks at the clock, at most, whatever it says: a machine that
  * stands still, or has no time for us, has none for ranks and hub. */
@@ -28,24 +29,26 @@ enum etd_own {
 
 /* One rank, as its supervisor knows it. */
 struct etd_sup_rank {
-    pid_t pid;                    /* 0: it is not running */
-    int pidfd;                    /* readable when it has ended */
-    int from;                     /* its packets */
-    int link;                     /* answers to it */
-    int print[2];                 /* what it prints: standard output, standard error */
-    struct etd_bytes in;          /* packets not read yet */
-    struct etd_bytes early;       /* printed before there was a directory */
-    int file[2];                  /* --stdout, --stderr; -1: none */
-    int log;                      /* logs/rank<rank>.txt; -1 */
-    int stack;                    /* where it stood: stack.h; -1 */
-    bool waits;                   /* for the run to be opened */
-    bool ended;                   /* its last word has come */
-    struct etd_end end;           /* and was this */
-    int status;                   /* of waitpid, when it has ended */
-    uint64_t moves;               /* of the board, when it was looked at last */
-    double stood;                 /* seconds since that has changed */
-    double own_ms[ETD_OWN_PARTS]; /* of a step, as it last said; 0: it has not */
-    bool straggles;               /* it is slow, and that has been said */
+    pid_t pid;                     /* 0: it is not running */
+    int pidfd;                     /* readable when it has ended */
+    int from;                      /* its packets */
+    int link;                      /* answers to it */
+    int print[2];                  /* what it prints: standard output, standard error */
+    struct etd_bytes in;           /* packets not read yet */
+    struct etd_bytes early;        /* printed before there was a directory */
+    int file[2];                   /* --stdout, --stderr; -1: none */
+    int log;                       /* logs/rank<rank>.txt; -1 */
+    int stack;                     /* where it stood: stack.h; -1 */
+    bool waits;                    /* for the run to be opened */
+    bool ended;                    /* its last word has come */
+    struct etd_end end;            /* and was this */
+    int status;                    /* of waitpid, when it has ended */
+    uint64_t moves;                /* of the board, when it was looked at last */
+    double stood;                  /* seconds since that has changed */
+    double own_ms[ETD_OWN_PARTS];  /* of a step, as it last said; 0: it has not */
+    double worked_seconds;         /* of the processor, when it was looked at last */
+    unsigned long long read_bytes; /* likewise */
+    bool straggles;                /* it is slow, and that has been said */
     int64_t
         since_ba; /* finished batches since when it is not what STRAGGLES says; -1 */
 };
@@ -74,10 +77,12 @@ struct etd_supervisor {
     struct etd_bytes to_front;
     uint64_t front_lost; /* packets that it was too slow for */
 
-    int stop_signal; /* the first that ends the run; 0 */
-    int stops;       /* how many came */
-    double kill_at;  /* what is still there is killed; 0: nothing is */
-    bool killed;     /* on request */
+    int stop_signal;      /* the first that ends the run; 0 */
+    int stops;            /* how many came */
+    double kill_at;       /* what is still there is killed; 0: nothing is */
+    double later_kill_at; /* that, where it has begun to train by then; 0: never */
+    bool stops_start;     /* it was asked to end before it trained */
+    bool killed;          /* on request */
     bool hung;
     bool no_rank; /* one could not be started */
 
@@ -101,9 +106,16 @@ struct etd_supervisor {
 
     pid_t hub;
     int hub_fd, hub_pidfd;
-    double hub_at;  /* it is started again */
-    double watched; /* when the counters were looked at last */
-    double looked;  /* and steps counted */
+    bool hub_heard;       /* this one has said something */
+    int hub_failures;     /* those in a row that ended before */
+    char no_hub[ETD_WHY]; /* why it listens nowhere; "" it does */
+    double hub_at;        /* it is started again */
+    double files_looked;  /* when they were, and */
+    bool file_seen[ETD_SUP_FILES], directory_seen; /* were there */
+    double began_looked;                           /* when a start was looked at last */
+    double began_stood; /* seconds in which nobody in it has done anything */
+    double watched;     /* when the counters were looked at last */
+    double looked;      /* and steps counted */
     int64_t looked_step;
     double step_seconds; /* the longest step of late, for the timeout */
 };
@@ -126,6 +138,12 @@ void etd_sup_read_prints(struct etd_supervisor *s, int i, int stream);
 void etd_sup_reap(struct etd_supervisor *s, int i);
 void etd_sup_signal_all(struct etd_supervisor *s, int number);
 void etd_sup_close_rank(struct etd_supervisor *s, int i);
+
+/* The text log of rank I is gone: another. */
+void etd_sup_open_log(struct etd_supervisor *s, int i);
+
+/* supervisor_files.c: are they still there? */
+void etd_sup_look_at_files(struct etd_supervisor *s);
 
 /* print.c: the path of a file of rank NUMBER of those here. */
 void etd_print_path(const struct etd_supervisor *s, const char *format, int number,
@@ -150,9 +168,19 @@ void etd_sup_hear(struct etd_supervisor *s);
 void etd_sup_answered(struct etd_supervisor *s, const char *text);
 void etd_sup_expire(struct etd_supervisor *s);
 
+/* supervisor_begin.c: a start in which nobody does anything. */
+void etd_sup_watch_start(struct etd_supervisor *s);
+/* No rank trains yet: there is nothing to save. */
+bool etd_sup_is_starting(const struct etd_supervisor *s);
+
 /* supervisor_watch.c: hangs; and of a "health" record, whether its rank is a straggler.
  */
 void etd_sup_watch(struct etd_supervisor *s);
+/* Seconds without progress that are a hang. */
+double etd_sup_timeout(const struct etd_supervisor *s);
+/* Rank LONGEST has stood still for SECONDS, that is too long: the run ends, or is
+ * started again, and whoever it waits for is named. */
+void etd_sup_end_hang(struct etd_supervisor *s, int longest, double seconds);
 /* What each rank did last, and is at, into the run's dumps/, which WHY then names for
  * the rank that failed. */
 void etd_sup_dump(struct etd_supervisor *s);

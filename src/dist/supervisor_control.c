@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "dist/endpoint.h"
 #include "dist/errors.h"
 #include "dist/supervisor.h"
 #include "dist/wire.h"
@@ -196,6 +197,26 @@ obey(struct etd_supervisor *s, struct etd_command *c)
         ask_ranks(s, c);
 }
 
+/* Where the hub listens, or why it does not: that is told to whoever looks at the run,
+ * and is in its log. A hub that has only just begun is what people expect. */
+static void
+hear_place(struct etd_supervisor *s, const struct etd_frame *f)
+{
+    char path[ETD_SOCKET_PATH], why[ETD_WHY];
+    s->hub_heard = true;
+    s->hub_failures = 0;
+    etd_get_text(&f->body, "endpoint", path, sizeof path);
+    etd_get_text(&f->body, "why", why, sizeof why);
+    if (!path[0] && strcmp(why, s->no_hub) != 0)
+        etd_sup_say(s, ET_LOG_WARN,
+                    "nobody can attach to this run, and no command reaches it: %s",
+                    why);
+    else if (path[0] && (s->no_hub[0] || why[0]))
+        etd_sup_say(s, ET_LOG_WARN, "%s: the run listens at %s now",
+                    why[0] ? why : s->no_hub, path);
+    snprintf(s->no_hub, sizeof s->no_hub, "%s", path[0] ? "" : why);
+}
+
 void
 etd_sup_hear(struct etd_supervisor *s)
 {
@@ -211,8 +232,11 @@ etd_sup_hear(struct etd_supervisor *s)
         s->hub_fd = -1; /* its process ends, or is made to when the run does */
         return;
     }
-    if (!s->run || etd_read(bytes, (size_t)n, &f, &fault) != ET_OK ||
-        f.head.kind != ETD_CMD)
+    if (!s->run || etd_read(bytes, (size_t)n, &f, &fault) != ET_OK)
+        return;
+    if (f.head.kind == ETD_HELLO)
+        hear_place(s, &f);
+    if (f.head.kind != ETD_CMD)
         return;
     const char *wrong = etd_command_read(&f, &c);
     if (wrong)

@@ -13,6 +13,7 @@
 
 #include "core/base/seams.h"
 #include "dist/supervisor.h"
+#include "etude/diagnostic.h"
 
 enum { FRONT_BYTES = 8 << 20 };
 
@@ -91,9 +92,12 @@ etd_sup_tell_opened(struct etd_supervisor *s)
 void
 etd_sup_tell_end(struct etd_supervisor *s, const struct etd_end *end)
 {
+    char why[sizeof end->why], hint[sizeof end->hint]; /* they may name any file */
+    et_visible(why, sizeof why, end->why, strlen(end->why));
+    et_visible(hint, sizeof hint, end->hint, strlen(end->hint));
     tell_json(s, json_pack("{s:s, s:i, s:i, s:b, s:b, s:s, s:s}", "state", end->state,
                            "exit", end->exit, "rank", end->rank, "began", end->began,
-                           "said", end->said, "why", end->why, "hint", end->hint));
+                           "said", end->said, "why", why, "hint", hint));
 }
 
 void

@@ -19,6 +19,7 @@
 #include "dist/ring.h"
 #include "dist/stack.h"
 #include "dist/supervisor.h"
+#include "etude/diagnostic.h"
 
 enum { READ_BYTES = 64 << 10, LOG_MODE = 0600 };
 /* What a collective may take, by itself, and how much more than until it is a hang. */
@@ -57,6 +58,7 @@ set_environment(const struct etd_launch *l, int number)
     setenv("MASTER_ADDR", l->host, 1);
     if (l->port > 0)
         set_number("MASTER_PORT", l->port);
+    unsetenv("TORCHELASTIC_USE_AGENT_STORE"); /* of one that this was started in */
     if (l->listener >= 0 && number == 0)
         set_number("ETUDE_RANK_LISTENER", l->listener);
     else
@@ -217,6 +219,7 @@ etd_sup_start(struct etd_supervisor *s, struct etd_rank **rank, et_status *statu
     s->failed = -1;
     s->kill_at = 0;
     s->watched = s->looked = s->step_seconds = 0;
+    s->began_looked = s->began_stood = 0;
     s->looked_step = 0;
     for (int i = 0; i < s->l->nproc; i++) {
         *status = start_one(s, i, rank, &child);
@@ -284,13 +287,18 @@ send_answer(struct etd_supervisor *s, struct etd_sup_rank *r, const char *text)
     r->waits = false;
 }
 
+/* Whatever happens a rank that waits is answered. */
 static void
 answer(struct etd_supervisor *s, json_t *json)
 {
-    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    for (int i = 0; text && i < s->l->nproc; i++)
+    static const char none[] = "{\"status\":%d,\"message\":\"the run cannot be "
+                               "described: no memory, or a name that is not UTF-8\","
+                               "\"hint\":\"\",\"code\":0}";
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL, instead[sizeof none + 8];
+    snprintf(instead, sizeof instead, none, (int)ET_EINVAL);
+    for (int i = 0; i < s->l->nproc; i++)
         if (s->rank[i].waits)
-            send_answer(s, &s->rank[i], text);
+            send_answer(s, &s->rank[i], text ? text : instead);
     free(text);
     json_decref(json);
 }
@@ -343,6 +351,19 @@ open_files(struct etd_supervisor *s, int i)
     etd_bytes_free(&r->early);
 }
 
+void
+etd_sup_open_log(struct etd_supervisor *s, int i)
+{
+    char name[64];
+    snprintf(name, sizeof name, "logs/rank%d.txt", s->l->base + i);
+    /* The run's own lines are in that of rank 0: with this one it has its file again.
+     */
+    etd_sup_say(s, ET_LOG_WARN, "%s/%s was removed: what is printed goes to another",
+                s->directory, name);
+    close(s->rank[i].log);
+    s->rank[i].log = open_print(s, name, i);
+}
+
 static void
 open_run(struct etd_supervisor *s, const char *text, size_t n)
 {
@@ -358,8 +379,11 @@ open_run(struct etd_supervisor *s, const char *text, size_t n)
     json_decref(ask);
     if (status != ET_OK) {
         const struct et_error *e = et_error_get(s->cx);
+        char message[sizeof e->message], hint[sizeof e->hint];
+        et_visible(message, sizeof message, e->message, strlen(e->message));
+        et_visible(hint, sizeof hint, e->hint, strlen(e->hint));
         answer(s, json_pack("{s:i, s:s, s:s, s:i}", "status", (int)status, "message",
-                            e->message, "hint", e->hint, "code", e->code));
+                            message, "hint", hint, "code", e->code));
         et_error_clear(s->cx);
         return;
     }

@@ -139,8 +139,8 @@ etd_sup_compare(struct etd_supervisor *s, const struct et_record *r)
 
 /* ---- hangs ---- */
 
-static double
-timeout_of(const struct etd_supervisor *s)
+double
+etd_sup_timeout(const struct etd_supervisor *s)
 {
     if (s->l->timeout > 0)
         return s->l->timeout;
@@ -333,9 +333,14 @@ say_who(struct etd_supervisor *s, int behind, double seconds)
                  is_stopped(s, behind) ? "; its process is stopped" : "");
 }
 
-static void
-end_hang(struct etd_supervisor *s, int behind, double seconds)
+void
+etd_sup_end_hang(struct etd_supervisor *s, int longest, double seconds)
 {
+    /* It has not moved for too long; whom it waits for may have moved since. */
+    int behind = longest;
+    for (int i = 0; i < s->l->nproc; i++)
+        if (i != behind && s->rank[i].pid > 0 && is_behind(s, i, behind))
+            behind = i;
     s->hung = true;
     s->failed = behind;
     say_who(s, behind, seconds);
@@ -374,15 +379,9 @@ etd_sup_watch(struct etd_supervisor *s)
             r->stood = 0;
         } else {
             r->stood += passed;
-            longest = r->stood >= timeout_of(s) ? i : longest;
+            longest = r->stood >= etd_sup_timeout(s) ? i : longest;
         }
     }
-    if (longest < 0)
-        return;
-    /* One has not moved for too long; whom it waits for may have moved since. */
-    int behind = longest;
-    for (int i = 0; i < s->l->nproc; i++)
-        if (i != behind && s->rank[i].pid > 0 && is_behind(s, i, behind))
-            behind = i;
-    end_hang(s, behind, s->rank[longest].stood);
+    if (longest >= 0)
+        etd_sup_end_hang(s, longest, s->rank[longest].stood);
 }

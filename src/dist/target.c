@@ -4,10 +4,23 @@
 #include "dist/target.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "dist/endpoint.h"
 #include "dist/errors.h"
+
+et_status
+etd_address_check_port(struct et_ctx *cx, const char *address, long least)
+{
+    const char *colon = strrchr(address, ':'), *port = colon ? colon + 1 : "";
+    size_t n = strspn(port, "0123456789");
+    long value = n > 0 && n <= 5 && !port[n] ? strtol(port, NULL, 10) : -1;
+    if (value >= least && value <= 65535)
+        return ET_OK;
+    return ETD_FAIL(cx, ET_EINVAL, ADDRESS, "%s: a port is a number from %ld to 65535",
+                    address, least);
+}
 
 /* "SCHEME://HOST[/RUN]" into its two parts. */
 static et_status
@@ -34,6 +47,7 @@ add_keys(struct et_ctx *cx, const struct etd_worker *w, const char *folder,
     char path[4096];
     if (strncmp(out->address, "tcp://", 6) != 0)
         return ET_OK;
+    ET_TRY(etd_address_check_port(cx, out->address, 1));
     if (!w || !w->key[0]) {
         et_status status =
             ETD_FAIL(cx, ET_EINVAL, KEYS, "the key of %s is not known", out->address);

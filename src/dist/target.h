@@ -11,6 +11,11 @@
 #include "dist/client.h"
 #include "dist/keys.h"
 
+/* Does ADDRESS, "tcp://HOST:PORT", end in a port, LEAST to 65535? (zmq takes any
+ * number, and the rest of a division of it.) EINVAL (5003). */
+ET_NODISCARD et_status etd_address_check_port(struct et_ctx *cx, const char *address,
+                                              long least);
+
 struct etd_target {
     char address[ETD_ADDRESS];    /* of a line: a path, tcp://HOST:PORT, ssh://HOST */
     char run[ET_RUN_NAME];        /* "": none was named */

@@ -21,7 +21,7 @@
 
 enum {
     ETD_MAJOR = 1,
-    ETD_MINOR = 0,
+    ETD_MINOR = 1,
     ETD_RUN_ID = 16, /* bytes of a run's id */
     ETD_CMD_ID = 16, /* bytes that name a command */
     ETD_DIGEST = 16, /* bytes of a model's digest */
@@ -33,6 +33,7 @@ enum {
     /* Of what a hub takes in, whatever its kind. */
     ETD_INBOUND_BYTES = 64 << 10,
     ETD_SNAPSHOT_BYTES = 16 << 20,
+    ETD_RECORD_BYTES = 48 << 10, /* 64 numbers with the longest names and spans fit */
 
     ETD_DEPTH = 8,     /* lists and maps in each other, the frame itself included */
     ETD_KEYS = 64,     /* of a map */
@@ -73,7 +74,8 @@ enum {
     X(START, ETD_CHUNK_BYTES)                                                          \
     X(FACTS, ETD_STREAM_BYTES)                                                         \
     X(MACHINE, ETD_STREAM_BYTES)                                                       \
-    X(LOAD, ETD_CHUNK_BYTES)
+    X(LOAD, ETD_CHUNK_BYTES)                                                           \
+    X(FILE, ETD_CHUNK_BYTES)
 
 enum etd_kind {
     ETD_LAST_RECORD = ET_RECORD_COUNT - 1, /* up to here they are et_record_kind */
@@ -198,7 +200,9 @@ size_t etd_record_write(void *bytes, size_t room, const struct etd_head *head,
 struct etd_join {
     struct et_ctx *cx;
     struct et_log_entry *entry; /* [room] */
-    int64_t room;
+    struct et_log_span *span; /* [spans], where it stands for several records */
+    int64_t room, spans;
+    int64_t of;   /* records that it stands for */
     int n;        /* of the record under way */
     int parts;    /* of it so far; 0: none is under way */
     int64_t hseq; /* its */
@@ -282,7 +286,9 @@ bool etd_answer_read(const struct etd_frame *f, struct etd_answer *out);
  * fd 3 of the hub, the program's hidden command "__hub RUN_DIRECTORY", is one end of a
  * SOCK_SEQPACKET pair: each packet is one frame.
  *
- *     hub         HELLO {"endpoint": path}  it listens: its first packet
+ *     hub         HELLO {"endpoint": path, "why": text}  it listens: its first packet.
+ *                                           Again where it has lost that place ("why"),
+ *                                           and with "" for a path while it has none
  *                 CMD   {...}               a command, its who filled in, if_rev and
  *                                           run checked by nobody but the supervisor
  *     supervisor  APPLIED, REJECTED or EXPIRED  its answer

@@ -26,6 +26,7 @@ enum {
 };
 static const double MESSAGES = 200;    /* a second that a viewer may send */
 static const double EARNED = 1.0 / 32; /* more for each message that it is sent */
+static const double LOOK = 1;          /* seconds between looks at the local socket */
 static const double SWEEP = 0.05; /* seconds between looks at who is gone, at least */
 
 struct peer {
@@ -48,6 +49,8 @@ struct worker {
     void *local, *remote; /* ROUTERs; remote NULL: none, or closed */
     char address[ETD_ADDRESS];
     struct peer peer[PEERS];
+    char nowhere[ETD_STRING]; /* why it has none on this machine, as was said; "" */
+    double stood_at; /* when it was looked whether its local socket is still there */
     bool blocked;
     double swept; /* when the places of those that are gone were looked for */
 };
@@ -267,10 +270,42 @@ close_remote(struct worker *w)
     w->remote = NULL;
 }
 
+/* Its folder may have been removed: a new socket, where that can be. */
+static void
+look_at_place(struct worker *w)
+{
+    struct etd_endpoint new;
+    double now = eti_monotonic(w->cx);
+    if (now - w->stood_at < LOOK)
+        return;
+    w->stood_at = now;
+    if (etd_endpoint_stands(&w->endpoint))
+        return;
+    etd_endpoint_release(&w->endpoint);
+    et_status status = etd_endpoint_claim(w->cx, ETD_WORKER_SOCKET, NULL, &new);
+    if (status == ET_OK)
+        status = etd_endpoint_bind(&new, etd_endpoint_listen, w->local);
+    if (status == ET_OK) {
+        w->endpoint = new;
+        w->nowhere[0] = '\0';
+        et_report(w->cx, ET_LOG_WARN,
+                  "the local socket was removed; another is at %s now", new.path);
+        return;
+    }
+    etd_endpoint_release(&new);
+    if (strcmp(w->nowhere, et_error_get(w->cx)->message) != 0)
+        et_report(w->cx, ET_LOG_WARN, "nobody on this machine can ask the worker: %s",
+                  et_error_get(w->cx)->message);
+    snprintf(w->nowhere, sizeof w->nowhere, "%.*s", ETD_STRING - 1,
+             et_error_get(w->cx)->message);
+    et_error_clear(w->cx);
+}
+
 static et_status
 turn(struct worker *w)
 {
     zmq_pollitem_t item[3 + 2 * PEERS + ETD_STARTING];
+    bool is_busy = false;
     int n = 0;
     for (const struct etd_start *t = w->host.starts.start;
          t < w->host.starts.start + ETD_STARTING; t++)
@@ -284,12 +319,17 @@ turn(struct worker *w)
     for (struct peer *p = w->peer; p < w->peer + PEERS; p++) {
         int hub = p->session ? etd_session_hub_fd(p->session) : -1;
         int child = p->session ? etd_session_child_fd(p->session) : -1;
+        is_busy = is_busy || (p->session && etd_session_is_busy(p->session));
         if (hub >= 0 && !w->blocked)
             item[n++] = (zmq_pollitem_t){.fd = hub, .events = ZMQ_POLLIN};
         if (child >= 0)
             item[n++] = (zmq_pollitem_t){.fd = child, .events = ZMQ_POLLIN};
     }
-    if (zmq_poll(item, n, w->blocked ? 20 : 250) < 0 && zmq_errno() != EINTR)
+    if (zmq_poll(item, n,
+                 is_busy      ? 0
+                 : w->blocked ? 20
+                              : 250) < 0 &&
+        zmq_errno() != EINTR)
         return ET_FAIL(w->cx, ET_EIO, "the worker cannot wait: %s",
                        zmq_strerror(zmq_errno()));
     if (w->remote && !etd_door_step(&w->door)) {
@@ -300,6 +340,7 @@ turn(struct worker *w)
     w->blocked = false;
     ET_TRY(receive(w, w->local));
     ET_TRY(receive(w, w->remote));
+    look_at_place(w);
     etd_starts_step(&w->host.starts);
     for (struct peer *p = w->peer; p < w->peer + PEERS; p++)
         if (p->session && !etd_session_step(p->session))
@@ -330,18 +371,12 @@ make_router(struct worker *w)
     return NULL;
 }
 
-static int
-bind_local(void *data, const char *address)
-{
-    struct worker *w = data;
-    return zmq_bind(w->local, address);
-}
-
 static et_status
 listen_there(struct worker *w, const struct etd_serve *o)
 {
     uid_t uid = getuid();
     if (o->listen) {
+        ET_TRY(etd_door_check(w->cx, o->listen));
         ET_TRY(etd_keys_read(w->cx, o->key, &w->keys));
         ET_TRY(etd_door_open(w->cx, w->host.zmq, o->authorized, &w->door));
         w->remote = make_router(w);
@@ -352,7 +387,7 @@ listen_there(struct worker *w, const struct etd_serve *o)
         return ET_FAIL(w->cx, ET_EIO, "no socket for the worker: %s",
                        zmq_strerror(zmq_errno()));
     ET_TRY(etd_endpoint_claim(w->cx, ETD_WORKER_SOCKET, NULL, &w->endpoint));
-    ET_TRY(etd_endpoint_bind(&w->endpoint, bind_local, w));
+    ET_TRY(etd_endpoint_bind(&w->endpoint, etd_endpoint_listen, w->local));
     if (o->listen)
         ET_TRY(etd_door_bind(&w->door, w->remote, &w->keys, o->listen, w->address));
     return ET_OK;
@@ -480,7 +515,8 @@ etd_worker_relay(struct et_ctx *cx, const char *program, const char *folder, int
         struct pollfd p[] = {{.fd = in, .events = POLLIN},
                              {.fd = etd_session_hub_fd(s), .events = POLLIN},
                              {.fd = etd_session_child_fd(s), .events = POLLIN}};
-        if (poll(p, 3, etd_starts_any(&host.starts) ? 20 : 250) < 0 && errno != EINTR)
+        int wait = etd_session_is_busy(s) ? 0 : etd_starts_any(&host.starts) ? 20 : 250;
+        if (poll(p, 3, wait) < 0 && errno != EINTR)
             break;
         if (p[0].revents)
             status = receive_pipe(in, block, s, &over);

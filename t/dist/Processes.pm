@@ -28,8 +28,10 @@ chdir $dir or die;
     (1, '/nonexistent', "$dir/state", "$dir/runtime");
 mkdir "$dir/runtime", 0700;
 $ENV{ETUDE_DEVICE} = 'ref' unless -e "$build/libetude-cpu.la";
-delete @ENV{qw(WORLD_SIZE LOCAL_WORLD_SIZE SLURM_NTASKS SLURM_PROCID SLURM_NODEID SLURM_JOB_NODELIST
-    RANK LOCAL_RANK BASE_RANK NODE_RANK MASTER_ADDR MASTER_PORT ETUDE_FAILPOINTS)};
+delete @ENV{qw(WORLD_SIZE LOCAL_WORLD_SIZE RANK LOCAL_RANK BASE_RANK NODE_RANK MASTER_ADDR MASTER_PORT
+    ETUDE_FAILPOINTS)};
+# (The tests may be a job themselves.)
+delete @ENV{grep { /^(SLURM_(?!CONF)|OMPI_|PMIX_|TORCHELASTIC_)/ } keys %ENV};
 # These signals are what is tested: AddressSanitizer would report them and exit instead.
 $ENV{ASAN_OPTIONS} = join ':', $ENV{ASAN_OPTIONS} // (),
     map { "handle_$_=0" } qw(segv sigbus abort sigill sigfpe);

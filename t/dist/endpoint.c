@@ -16,6 +16,7 @@
 
 #include "dist/endpoint.h"
 #include "dist/errors.h"
+#include "dist/line.h"
 #include "t/tap.h"
 
 static struct et_ctx *cx;
@@ -40,21 +41,31 @@ is_refused(const char *name, int code, const char *what)
 }
 
 static int
-bind_socket(void *data, const char *address)
+keep_socket(void *data, const char *address, int fd)
 {
-    int *fd = data;
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    snprintf(a.sun_path, sizeof a.sun_path, "%s", address + strlen("ipc://"));
-    *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    return bind(*fd, (struct sockaddr *)&a, sizeof a) == 0 ? listen(*fd, 1) : -1;
+    (void)address;
+    *(int *)data = fd;
+    return 0;
 }
 
 static int
-bind_open(void *data, const char *address)
+open_socket(void *data, const char *address, int fd)
 {
-    int result = bind_socket(data, address);
     chmod(address + strlen("ipc://"), 0666);
-    return result;
+    return keep_socket(data, address, fd);
+}
+
+/* Somebody who listens at PATH without a claim; -1: it is taken. */
+static int
+listen_at(const char *path)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(fd, (struct sockaddr *)&a, sizeof a) == 0 && listen(fd, 1) == 0)
+        return fd;
+    close(fd);
+    return -1;
 }
 
 static void
@@ -103,7 +114,7 @@ test_place(void)
     struct etd_endpoint e, other;
     struct stat st;
     char path[128], text[16] = "", link[160];
-    int fd;
+    int fd, fd2 = -1;
     snprintf(path, sizeof path, "%s/b.sock", folder);
     write_file(path, "mine");
     is_refused("b", ETD_E_TAKEN, "a file in the socket's place");
@@ -125,7 +136,7 @@ test_place(void)
     rmdir(path);
 
     ok(etd_endpoint_claim(cx, "b", NULL, &e) == ET_OK &&
-           etd_endpoint_bind(&e, bind_socket, &fd) == ET_OK,
+           etd_endpoint_bind(&e, keep_socket, &fd) == ET_OK,
        "a free place is taken");
     ok(lstat(path, &st) == 0 && (st.st_mode & 077) == 0, "and others kept out");
     is_refused("b", ETD_E_TAKEN, "a place that is taken");
@@ -133,10 +144,11 @@ test_place(void)
        "another run of that name listens beside it");
     ok(strstr(other.path, "b-01234567.sock") != NULL, "at %s", other.path);
     char found[ETD_SOCKET_PATH];
-    ok(etd_endpoint_bind(&other, bind_socket, &(int){0}) == ET_OK &&
+    ok(etd_endpoint_bind(&other, keep_socket, &fd2) == ET_OK &&
            etd_endpoint_find(cx, "b", "0123456789abcdef", found) == ET_OK &&
            strcmp(found, other.path) == 0,
        "where it is found by its id");
+    close(fd2);
     etd_endpoint_release(&other);
 
     /* Its process dies: the lock is gone, the socket stays. */
@@ -145,7 +157,7 @@ test_place(void)
     ok(lstat(path, &st) == 0, "a dead socket is left behind");
     ok(etd_endpoint_claim(cx, "b", NULL, &e) == ET_OK, "and cleared away by the next");
     ok(lstat(path, &st) != 0, "which finds a free place");
-    et_status status = etd_endpoint_bind(&e, bind_open, &fd);
+    et_status status = etd_endpoint_bind(&e, open_socket, &fd);
     ok(status != ET_OK, "a socket that turns out open to others is given up");
     is_int(et_error_get(cx)->code, ETD_E_UNSAFE, "%s", et_error_get(cx)->message);
     forget_error();
@@ -153,9 +165,7 @@ test_place(void)
     close(fd);
 
     /* A live socket that somebody bound without the lock. */
-    ok(bind_socket(&fd, "ipc:///") != 0, "(a place that cannot be bound)");
-    snprintf(link, sizeof link, "ipc://%s", path);
-    ok(bind_socket(&fd, link) == 0, "somebody listens without the lock");
+    ok((fd = listen_at(path)) >= 0, "somebody listens without the lock");
     is_refused("b", ETD_E_TAKEN, "a socket that answers");
     ok(lstat(path, &st) == 0, "it is untouched");
     close(fd);
@@ -165,6 +175,96 @@ test_place(void)
     snprintf(path, sizeof path, "%s/target", folder);
     ok(symlink(path, link) == 0, "a link in the lock's place");
     is_refused("c", ETD_E_TAKEN, "a link for a lock");
+
+    /* A run has another place to go to. */
+    snprintf(path, sizeof path, "%s/f.sock", folder);
+    write_file(path, "mine");
+    ok(etd_endpoint_claim(cx, "f", "0123456789abcdef", &e) == ET_OK &&
+           strstr(e.path, "f-01234567.sock") != NULL,
+       "a file in the place of a run's socket: it listens beside it");
+    etd_endpoint_release(&e);
+    ok(lstat(path, &st) == 0 && S_ISREG(st.st_mode), "and leaves the file alone");
+}
+
+/* Folders are removed under runs, and made again by others. */
+static void
+test_lost(void)
+{
+    struct etd_endpoint e, again;
+    struct stat st;
+    char path[128], found[ETD_SOCKET_PATH], command[256];
+    int fd = -1, other = -1;
+    ok(etd_endpoint_claim(cx, "g", NULL, &e) == ET_OK &&
+           etd_endpoint_bind(&e, keep_socket, &fd) == ET_OK && etd_endpoint_stands(&e),
+       "what was bound stands");
+    snprintf(path, sizeof path, "%s", e.path);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    ok(system(command) == 0 && !etd_endpoint_stands(&e),
+       "with its folder removed it does not");
+    ok(etd_endpoint_claim(cx, "g", NULL, &again) == ET_OK &&
+           etd_endpoint_bind(&again, keep_socket, &other) == ET_OK,
+       "another can take the place");
+    ok(!etd_endpoint_stands(&e), "which is not the first one's for that");
+    etd_endpoint_release(&e);
+    ok(lstat(path, &st) == 0 && etd_endpoint_stands(&again),
+       "and stays when the first one ends");
+    close(fd);
+    etd_endpoint_release(&again);
+    close(other);
+
+    /* The folder in /tmp is that of everybody without one of his own. */
+    char common[64];
+    snprintf(common, sizeof common, "/tmp/etude-%ld", (long)getuid());
+    bool had_common = lstat(common, &st) == 0;
+    snprintf(command, sizeof command, "%s/nowhere", base);
+    setenv("XDG_RUNTIME_DIR", command, 1);
+    ok(etd_endpoint_claim(cx, "lost-otter", NULL, &e) == ET_OK &&
+           etd_endpoint_bind(&e, keep_socket, &fd) == ET_OK &&
+           strncmp(e.path, common, strlen(common)) == 0,
+       "with an XDG_RUNTIME_DIR that is not there it listens at %s", e.path);
+    setenv("XDG_RUNTIME_DIR", base, 1);
+    ok(etd_endpoint_find(cx, "lost-otter", NULL, found) == ET_OK &&
+           strcmp(found, e.path) == 0,
+       "and is found by who has one");
+    ok(etd_endpoint_is_ours(cx, found) == ET_OK, "who may speak to it");
+    snprintf(path, sizeof path, "%s.lock", e.path);
+    etd_endpoint_release(&e);
+    close(fd);
+    snprintf(path, sizeof path, "%s/lost-otter.lock", common);
+    (void)unlink(path);
+    if (!had_common)
+        (void)rmdir(common);
+}
+
+/* Nothing is said to sockets of others. */
+static void
+test_owner(void)
+{
+    char path[128], found[ETD_SOCKET_PATH];
+    struct etd_line *line;
+    mkdir(folder, 0700);
+    snprintf(path, sizeof path, "%s/h.sock", folder);
+    const struct etd_line_options o = {.target = path};
+    int fd = listen_at(path);
+    ok(etd_line_open(cx, &o, &line) == ET_OK, "a socket of ours is spoken to");
+    etd_line_close(&line);
+    if (geteuid() == 0 && chown(path, 65534, 65534) == 0) {
+        ok(etd_line_open(cx, &o, &line) == ET_ECANCELED, "one of another user is not");
+        is_int(et_error_get(cx)->code, ETD_E_UNSAFE, "%s", et_error_get(cx)->message);
+        forget_error();
+    } else {
+        skip(2, "root alone can give sockets away");
+    }
+    chmod(folder, 0755);
+    ok(etd_endpoint_find(cx, "h", NULL, found) != ET_OK &&
+           et_error_get(cx)->code == ETD_E_UNSAFE,
+       "nor is one looked for where others can enter: %s", et_error_get(cx)->message);
+    ok(strstr(et_error_get(cx)->hint, "chmod 700") != NULL, "with what helps: %s",
+       et_error_get(cx)->hint);
+    forget_error();
+    chmod(folder, 0700);
+    close(fd);
+    unlink(path);
 }
 
 /* ---- squatters: somebody who puts things where ours are to be, at any moment ---- */
@@ -222,7 +322,7 @@ claim_often(const char *place, int n, int *wrong)
         fd = -1;
         usleep((unsigned)(i * 11 % 60));
         if (etd_endpoint_claim(cx, "race", NULL, &e) == ET_OK) {
-            bool bound = etd_endpoint_bind(&e, bind_socket, &fd) == ET_OK;
+            bool bound = etd_endpoint_bind(&e, keep_socket, &fd) == ET_OK;
             taken += bound;
             *wrong += bound && !(lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) &&
                                  st.st_uid == getuid() && !(st.st_mode & 077) &&
@@ -275,6 +375,52 @@ test_races(int n)
     munmap(squat, sizeof *squat);
 }
 
+/* How many have the place at this moment, and how often more than one had. */
+struct owners {
+    atomic_int now, shared;
+};
+
+static void
+own_often(struct owners *o, int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct etd_endpoint e;
+        if (etd_endpoint_claim(cx, "turns", NULL, &e) == ET_OK) {
+            o->shared += atomic_fetch_add(&o->now, 1) != 0;
+            usleep((unsigned)(i % 20));
+            atomic_fetch_sub(&o->now, 1);
+        }
+        forget_error();
+        etd_endpoint_release(&e);
+    }
+}
+
+/* Who gives a place back removes the lock's file, which others may have opened. */
+static void
+test_turns(int n)
+{
+    char lock[128];
+    struct stat st;
+    int status;
+    struct owners *o = mmap(NULL, sizeof *o, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (o == MAP_FAILED)
+        bail("no memory to share");
+    (void)mkdir(folder, 0700);
+    (void)chmod(folder, 0700);
+    pid_t pid = fork();
+    if (pid == 0) {
+        own_often(o, n);
+        _exit(0);
+    }
+    own_often(o, n);
+    waitpid(pid, &status, 0);
+    is_int(o->shared, 0, "two who want a place %d times never have it at once", n);
+    snprintf(lock, sizeof lock, "%s/turns.lock", folder);
+    ok(lstat(lock, &st) != 0 && errno == ENOENT, "and leave no lock behind");
+    munmap(o, sizeof *o);
+}
+
 int
 main(void)
 {
@@ -287,6 +433,9 @@ main(void)
     snprintf(folder, sizeof folder, "%s/etude", base);
     test_folder();
     test_place();
+    test_lost();
+    test_owner();
+    test_turns(2000);
     test_races(getenv("ETUDE_LONG") ? 10000 : 300);
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "dist/client_parts.h"
 #include "t/dist/house.h"
 #include "t/tap.h"
 
@@ -52,6 +53,47 @@ test_join(void)
     is_int(etd_client_status(c[0])->wrong, 0, "and never was another");
     for (int i = 0; i < 3; i++)
         etd_client_close(&c[i]);
+}
+
+/* As if it came from the hub. */
+static void
+hear_facts(struct etd_client *c, const char *json)
+{
+    static char bytes[ETD_STREAM_BYTES];
+    struct etd_out o;
+    const struct etd_head head = {.kind = ETD_FACTS};
+    etd_begin(&o, bytes, sizeof bytes, &head, 1);
+    etd_put_bin(&o, "facts", json, strlen(json));
+    size_t n = etd_end(&o);
+    if (n == 0 || etd_client_message(c, bytes, n) != ET_OK)
+        bail("FACTS cannot be said");
+}
+
+static void
+test_facts(void)
+{
+    enum { LONG = 32 << 10 };
+    static char json[LONG + 64];
+    size_t before, n = 0;
+    struct etd_client *c = house_client(&h, false);
+    ok(house_drive(&h, &c, 1, all_equal), "a viewer");
+    (void)etd_client_facts(c, &before);
+    for (int i = 0; i < 100; i++) {
+        snprintf(json, sizeof json, "{\"state\":\"%0*d\"}", LONG, i);
+        hear_facts(c, json);
+    }
+    const char *facts = etd_client_facts(c, &n);
+    ok(facts && n < before + LONG + 64 && etd_client_status(c)->link == ETD_LINK_LIVE,
+       "is told of a state a hundred times, and knows the last");
+    for (int i = 0; i < 100 && etd_client_status(c)->link == ETD_LINK_LIVE; i++) {
+        snprintf(json, sizeof json, "{\"key-%d\":\"%0*d\"}", i, LONG, i);
+        hear_facts(c, json);
+    }
+    (void)etd_client_facts(c, &n);
+    is_int(etd_client_status(c)->link, ETD_LINK_DISCONNECTED,
+           "it leaves a hub that adds keys without end");
+    ok(n <= before + ETD_STREAM_BYTES, "before they take much memory (%zu bytes)", n);
+    etd_client_close(&c);
 }
 
 static struct etd_points points;
@@ -251,6 +293,7 @@ main(void)
     eti_ctx_set_seams(h.cx, &seams);
     ok(house_start(&h, &code), "the hub of a run starts (%d)", code);
     test_join();
+    test_facts();
     test_history();
     test_other_run();
     test_hub_dies();

@@ -140,6 +140,41 @@ test_files(void)
     ok(strncmp(fingerprint, "SHA256:", 7) == 0, "%s", fingerprint);
 }
 
+/* A file that lets so many in as there may be, and nobody else. */
+static void
+test_allow(void)
+{
+    char path[512], first[ETD_KEY_TEXT] = "";
+    const char *had;
+    struct etd_keys keys;
+    snprintf(path, sizeof path, "%s/authorized_keys", scratch_folder());
+    ok(etd_authorized_allow(cx, path, KEY, false, "ann", &had) == ET_OK && !*had &&
+           etd_authorized_read(cx, path, &list) == ET_OK && list.n == 1,
+       "the first key that is let in makes the file");
+    is_denied(etd_authorized_allow(cx, path, KEY, false, "  ", &had),
+              "a key of nobody");
+    int refused = 0;
+    for (int i = 1; i < ETD_KEYS_MOST; i++) {
+        if (etd_keys_draw(cx, &keys) != ET_OK)
+            bail("no keys");
+        refused +=
+            etd_authorized_allow(cx, path, keys.public_key, true, "b", &had) != ET_OK;
+    }
+    is_int(refused, 0, "%d keys are let in", ETD_KEYS_MOST);
+    memcpy(first, keys.public_key, sizeof first);
+    if (etd_keys_draw(cx, &keys) != ET_OK)
+        bail("no keys");
+    is_denied(etd_authorized_allow(cx, path, keys.public_key, true, "c", &had),
+              "one more");
+    ok(etd_authorized_read(cx, path, &list) == ET_OK && list.n == ETD_KEYS_MOST &&
+           !etd_authorized_find(&list, keys.public_key, 0),
+       "and those before it are let in as they were");
+    ok(etd_authorized_allow(cx, path, first, false, "b", &had) == ET_OK &&
+           strcmp(had, "operator") == 0,
+       "the role of one of them can still be changed");
+    unlink(path);
+}
+
 static void
 test_workers(void)
 {
@@ -181,6 +216,7 @@ main(void)
     test_drawn();
     test_authorized();
     test_files();
+    test_allow();
     test_workers();
     et_ctx_free(&cx);
     return done();

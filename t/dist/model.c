@@ -148,6 +148,7 @@ test_evaluations(struct et_ctx *cx)
         "ep 3  Accuracy nan  CrossEntropy 2.0000",
         "ep 4  Accuracy 0.7500  CrossEntropy 2.0000",
     };
+    static const char *const places[] = {"ep 0.5  ", "ep 1  "};
     need(cx, etd_model_new(cx, &m));
     for (int i = 0; i < 4; i++) {
         struct et_log_entry e[] = {
@@ -165,6 +166,27 @@ test_evaluations(struct et_ctx *cx)
         need(cx, etd_model_apply(m, &r));
         is_str(etd_model_event(m, i)->text, wanted[i],
                "evaluation %d says what came of it", i + 1);
+    }
+    etd_model_free(&m);
+
+    /* The epoch that an evaluation stands at the end of is not counted yet. */
+    need(cx, etd_model_new(cx, &m));
+    struct et_log_entry length = {.name = "run/epoch_batches", .value = 80};
+    struct et_record begin = {
+        .kind = ET_RECORD_RUN, .seq = 1, .t = 1e9, .text = "running", .entry = &length, .n = 1};
+    need(cx, etd_model_apply(m, &begin));
+    for (int i = 0; i < 2; i++) {
+        struct et_log_entry e = {.name = "metrics/eval/Accuracy", .value = 0.5};
+        struct et_record r = {.kind = ET_RECORD_EVAL,
+                              .seq = i + 2,
+                              .t = 1e9 + i,
+                              .ba = 40 * (i + 1),
+                              .text = "eval",
+                              .entry = &e,
+                              .n = 1};
+        need(cx, etd_model_apply(m, &r));
+        ok(strncmp(etd_model_event(m, i + 1)->text, places[i], strlen(places[i])) == 0,
+           "that after batch %d of 80 a part of an epoch: %s", 40 * (i + 1), places[i]);
     }
     etd_model_free(&m);
 }
@@ -271,6 +293,33 @@ test_damage(struct et_ctx *cx)
     etd_model_free(&victim);
 }
 
+/* Records that stand for more than the count of a bin can be. */
+static void
+test_thinned(struct et_ctx *cx)
+{
+    struct etd_model *m;
+    const struct et_log_entry entry = {"loss/train/total", 2};
+    const struct et_log_span span = {INT64_C(1) << 31, 1, 1, 3, 2};
+    struct et_record r = {.kind = ET_RECORD_BATCH,
+                          .ba = 1,
+                          .of = (INT64_C(1) << 31) + 1,
+                          .entry = &entry,
+                          .span = &span,
+                          .n = 1};
+    if (etd_model_new(cx, &m) != ET_OK)
+        bail("no model");
+    for (r.seq = 1; r.seq <= 2; r.seq++)
+        if (etd_model_apply(m, &r) != ET_OK)
+            bail("a record is not taken");
+    const struct etd_series *s = etd_model_series(m, entry.name);
+    ok(s && s->n == INT64_C(1) << 32 && s->bad == 2,
+       "of records that stand for several all values count");
+    ok(s && s->n_bins == 1 && s->bin[0].n == INT32_MAX && s->bin[0].min == 1 &&
+           s->bin[0].max == 3 && s->bin[0].last == 2,
+       "a bin counts as far as it can, and has their least and greatest value");
+    etd_model_free(&m);
+}
+
 static void
 test_many(struct et_ctx *cx)
 {
@@ -372,6 +421,7 @@ main(void)
     test_resume(cx);
     test_snapshots(cx, m);
     test_damage(cx);
+    test_thinned(cx);
     test_many(cx);
     test_follow(cx);
     etd_model_free(&m);

@@ -215,6 +215,20 @@ message(int i, char *bytes)
         etd_put_bin(&o, "data", "\0\0\0", 3);
         etd_put_bool(&o, "done", true);
         break;
+    case 27:
+        talk(&o, bytes, ETD_FILE, 3);
+        etd_put_text(&o, "file", "log");
+        etd_put_int(&o, "rank", 3);
+        etd_put_int(&o, "at", -1);
+        break;
+    case 28:
+        talk(&o, bytes, ETD_FILE, 5);
+        etd_put_text(&o, "file", "log");
+        etd_put_int(&o, "rank", 3);
+        etd_put_int(&o, "at", 1048576);
+        etd_put_int(&o, "size", 2097152);
+        etd_put_bin(&o, "data", "info saved\n", 11);
+        break;
     default:
         return 0;
     }
@@ -356,6 +370,7 @@ main(int argc, char **argv)
         }
         return 0;
     }
-    test_version("1.0", true);
+    test_version("1.0", false);
+    test_version("1.1", true);
     return done();
 }

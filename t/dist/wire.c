@@ -521,6 +521,87 @@ test_records(void)
     etd_join_release(&join);
 }
 
+/* One that stands for 7. There is as much to say of the first 64 numbers as can be:
+ * they vary, were not always there and not always finite. Of the others every second
+ * one varies. Names are as long as they may be. */
+static void
+test_thinned(void)
+{
+    enum { N = 2 * ETD_KEYS + 5 };
+    static struct et_log_entry entry[N];
+    static struct et_log_span span[N];
+    struct etd_frame f;
+    struct etd_fault fault;
+    struct etd_join join;
+    struct et_record got = {0}, r = {.kind = ET_RECORD_BATCH,
+                                     .seq = 1,
+                                     .ba = 40,
+                                     .of = 7,
+                                     .from = 34,
+                                     .entry = entry,
+                                     .span = span,
+                                     .n = N};
+    bool whole = false;
+    int from = 0;
+    for (int i = 0; i < N; i++) {
+        const struct et_log_span all = {7, 0, i, i, 7.0 * i},
+                                 few = {4, 2, 0, i, 2.0 * i};
+        bool most = i < ETD_KEYS;
+        memset(entry[i].name, 'n', sizeof entry->name - 1);
+        snprintf(entry[i].name, 8, "%06d", i);
+        entry[i].name[6] = '/';
+        entry[i].value = i;
+        span[i] = most ? few : all;
+        span[i].min -= most || i % 2 == 0;
+    }
+    etd_join_init(&join, cx);
+    do {
+        size_t n = etd_record_write(space, ETD_RECORD_BYTES, &head, &r, &from);
+        if (etd_read(space, n, &f, &fault) != ET_OK ||
+            etd_join_add(&join, &f, &got, &whole) != ET_OK)
+            break;
+    } while (from < N);
+    ok(whole && got.n == N && got.of == 7 && got.from == 34 && got.span,
+       "a record that stands for several is so behind the wire");
+    int wrong = 0;
+    for (int i = 0; whole && i < N; i++) {
+        const struct et_log_span *a = &span[i], *b = &got.span[i];
+        wrong += a->n != b->n || a->bad != b->bad || a->min != b->min ||
+                 a->max != b->max || fabs(a->sum - b->sum) > 1e-9;
+    }
+    is_int(wrong, 0, "with the span of each number, whatever the length of its name");
+    etd_join_release(&join);
+}
+
+/* The first frame says nothing of several records, the second does. */
+static void
+test_late_span(void)
+{
+    struct et_log_entry entry[ETD_KEYS + 1] = {{"a", 1}};
+    struct et_log_span span[ETD_KEYS + 1] = {{2, 0, 0, 1, 1}};
+    struct et_record got = {0}, r = {.kind = ET_RECORD_BATCH,
+                                     .seq = 1,
+                                     .entry = entry,
+                                     .span = span,
+                                     .n = ETD_KEYS + 1};
+    struct etd_frame f;
+    struct etd_fault fault;
+    struct etd_join join;
+    bool whole = false;
+    int from = 0;
+    etd_join_init(&join, cx);
+    size_t n = etd_record_write(space, ETD_RECORD_BYTES, &head, &r, &from);
+    bool first = etd_read(space, n, &f, &fault) == ET_OK &&
+                 etd_join_add(&join, &f, &got, &whole) == ET_OK && !whole;
+    r.of = 2;
+    n = etd_record_write(space, ETD_RECORD_BYTES, &head, &r, &from);
+    ok(first && etd_read(space, n, &f, &fault) == ET_OK &&
+           etd_join_add(&join, &f, &got, &whole) == ET_OK && whole && got.of == 0 &&
+           !got.span,
+       "a record whose second frame alone has spans has none: the first have nothing");
+    etd_join_release(&join);
+}
+
 static void
 test_join_limit(void)
 {
@@ -660,6 +741,8 @@ main(void)
     test_forms();
     test_writing_limits();
     test_records();
+    test_thinned();
+    test_late_span();
     test_join_limit();
     test_commands();
     test_answers();

@@ -38,6 +38,35 @@ damage(struct et_rng *r, const char *indicators, uint8_t *data, size_t size)
     return size;
 }
 
+/* Of a conversation, one line to a message: a line that comes again, or not at all. */
+static size_t
+damage_lines(struct et_rng *r, uint8_t *data, size_t size)
+{
+    for (uint32_t left = 1 + et_rng_below(r, 4); left && size; left--) {
+        size_t from = et_rng_below(r, (uint32_t)size), at;
+        while (from > 0 && data[from - 1] != '\n')
+            from--;
+        const uint8_t *end = memchr(data + from, '\n', size - from);
+        size_t n = end ? (size_t)(end - data) + 1 - from : size - from;
+        if (et_rng_below(r, 2)) {
+            memmove(data + from, data + from + n, size - from - n);
+            size -= n;
+            continue;
+        }
+        at = et_rng_below(r, (uint32_t)size);
+        while (at > 0 && data[at - 1] != '\n')
+            at--;
+        uint8_t line[256];
+        if (n > sizeof line || size + n > LARGEST)
+            continue;
+        memcpy(line, data + from, n);
+        memmove(data + at + n, data + at, size - at);
+        memcpy(data + at, line, n);
+        size += n;
+    }
+    return size;
+}
+
 /* A block of exactly SIZE bytes, so that a sanitizer sees a read past its end. */
 static void
 try_once(const uint8_t *data, size_t size)
@@ -61,9 +90,11 @@ replay(const char *folder, const char *name, const char *indicators)
     fclose(f);
     try_once(seed, size);
     struct et_rng r = et_rng_at(17, ET_RNG_SELECT, size);
+    bool is_talk = strchr(indicators, '\n') != NULL;
     for (int i = 0; i < COPIES; i++) {
         memcpy(data, seed, size);
-        try_once(data, damage(&r, indicators, data, size));
+        size_t n = is_talk && i % 4 ? damage_lines(&r, data, size) : size;
+        try_once(data, is_talk && i % 2 ? n : damage(&r, indicators, data, n));
     }
     ok(true, "%s and %d damaged copies are read or refused", name, COPIES);
 }

@@ -11,7 +11,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* One test for each file of t/fuzz/FOLDER. Damage puts bytes of INDICATORS, those that
- * mean something to the reader, among others. */
+ * mean something to the reader, among others; where the end of a line is one of them,
+ * lines also come again or are left out. */
 void fuzz_replay(const char *folder, const char *indicators);
 
 #endif

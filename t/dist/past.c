@@ -1,0 +1,422 @@
+/* A run that has ended, as a worker tells it: to viewers of this version and of earlier
+ * ones, whole, in pieces, and no more of the machine than that. */
+#include "config.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/seams.h"
+#include "dist/piece.h"
+#include "dist/session.h"
+#include "t/dist/house.h"
+#include "t/tap.h"
+
+enum { RECORDS = 900, MESSAGES = 4096 };
+static struct house h;
+static struct etd_host host;
+
+/* What the session has sent, kept until the test has looked at it. */
+static struct said {
+    char *bytes;
+    size_t n;
+} said[MESSAGES];
+static int n_said;
+static bool is_full; /* the viewer's connection */
+
+static bool
+take(void *data, const void *bytes, size_t n)
+{
+    (void)data;
+    if (is_full || n_said == MESSAGES)
+        return false;
+    said[n_said].bytes = malloc(n);
+    memcpy(said[n_said].bytes, bytes, n);
+    said[n_said++].n = n;
+    return true;
+}
+
+static void
+forget(void)
+{
+    while (n_said > 0)
+        free(said[--n_said].bytes);
+}
+
+static struct etd_frame
+frame(int i)
+{
+    struct etd_frame f = {.head.kind = ETD_KIND_COUNT};
+    struct etd_fault fault;
+    if (i < n_said && etd_read(said[i].bytes, said[i].n, &f, &fault) != ET_OK)
+        bail("message %d is malformed: %s", i, fault.why);
+    return f;
+}
+
+static int
+count(enum etd_kind kind)
+{
+    int n = 0;
+    for (int i = 0; i < n_said; i++)
+        n += frame(i).head.kind == kind;
+    return n;
+}
+
+static struct etd_frame
+last(enum etd_kind kind)
+{
+    struct etd_frame none = {.head.kind = ETD_KIND_COUNT};
+    for (int i = n_said - 1; i >= 0; i--)
+        if (frame(i).head.kind == kind)
+            return frame(i);
+    return none;
+}
+
+/* ---- a viewer ---- */
+
+static struct etd_session *
+open_session(bool is_operator)
+{
+    struct etd_session *s;
+    if (etd_session_new(&host, "test", is_operator, take, NULL, &s) != ET_OK)
+        bail("no session");
+    return s;
+}
+
+static void
+tell(struct etd_session *s, const char *bytes, size_t n)
+{
+    if (n == 0 || etd_session_message(s, bytes, n) != ET_OK)
+        bail("a message could not be made");
+}
+
+/* HELLO of a viewer of minor version MINOR: AFTER -1, from the beginning. */
+static void
+hello(struct etd_session *s, int minor, const char *run, int64_t after, int64_t credit)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_out o;
+    const struct etd_head head = {.kind = ETD_HELLO};
+    etd_begin(&o, bytes, sizeof bytes, &head, 4 + (after >= 0));
+    etd_put_int(&o, "minor", minor);
+    etd_put_bool(&o, "stream", true);
+    etd_put_int(&o, "credit", credit);
+    etd_put_text(&o, "run", run);
+    if (after >= 0)
+        etd_put_int(&o, "after", after);
+    size_t n = etd_end(&o);
+    bytes[2] = (char)minor; /* [major, minor, ...]: each a byte */
+    tell(s, bytes, n);
+}
+
+static void
+ping(struct etd_session *s, int64_t credit, bool digest)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_out o;
+    const struct etd_head head = {.kind = ETD_PING};
+    etd_begin(&o, bytes, sizeof bytes, &head, 2);
+    etd_put_int(&o, "credit", credit);
+    etd_put_bool(&o, "digest", digest);
+    tell(s, bytes, etd_end(&o));
+}
+
+static void
+ask_file(struct etd_session *s, const char *word, int64_t rank, int64_t at)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_out o;
+    const struct etd_head head = {.kind = ETD_FILE};
+    etd_begin(&o, bytes, sizeof bytes, &head, 3);
+    etd_put_text(&o, "file", word);
+    etd_put_int(&o, "rank", rank);
+    etd_put_int(&o, "at", at);
+    tell(s, bytes, etd_end(&o));
+}
+
+/* Until the session waits for the viewer. False: the conversation is over. */
+static bool
+drive(struct etd_session *s)
+{
+    bool goes_on = etd_session_step(s);
+    while (goes_on && etd_session_is_busy(s))
+        goes_on = etd_session_step(s);
+    return goes_on;
+}
+
+/* The model that the snapshot among what was said makes: its digest is the announced
+ * one. */
+static bool
+is_whole(int64_t records)
+{
+    unsigned char want[ETD_DIGEST], got[ETD_DIGEST];
+    struct etd_frame begin = last(ETD_SNAP_BEGIN);
+    struct etd_model *m;
+    int64_t bytes = etd_get_int(&begin.body, "bytes", 0);
+    int64_t facts = etd_get_int(&begin.body, "facts", 0);
+    char *all = malloc((size_t)(bytes + facts));
+    int64_t n = 0;
+    if (!etd_get_id(&begin.body, "digest", want, sizeof want))
+        return false;
+    for (int i = 0; i < n_said; i++) {
+        struct etd_frame f = frame(i);
+        struct etd_value data;
+        if (f.head.kind != ETD_SNAP_CHUNK)
+            continue;
+        if (etd_get_int(&f.body, "at", -1) != n || !etd_find(&f.body, "data", &data))
+            bail("a chunk is not the next one");
+        memcpy(all + n, data.bytes, data.n);
+        n += (int64_t)data.n;
+    }
+    bool same = n == bytes + facts && etd_model_new(h.cx, &m) == ET_OK;
+    if (same) {
+        same = etd_model_load(m, all + facts, (size_t)bytes) == ET_OK &&
+               etd_model_digest(m, got) == ET_OK &&
+               memcmp(want, got, sizeof got) == 0 && m->seq == records;
+        etd_model_free(&m);
+    }
+    free(all);
+    return same;
+}
+
+/* ---- what is promised ---- */
+
+static void
+test_whole(void)
+{
+    char text[64];
+    struct etd_session *s = open_session(false);
+    hello(s, 1, h.name, -1, 256);
+    ok(drive(s), "a run that has ended is told, and the conversation stays");
+    struct etd_frame f = frame(0);
+    is_int((int)f.head.kind, ETD_WELCOME, "first comes WELCOME");
+    is_str(etd_get_text(&f.body, "name", text, sizeof text), h.name, "with its name,");
+    ok(etd_get_bool(&f.body, "ended", false), "that it has ended,");
+    ok(etd_get_bool(&f.body, "files", false), "that there are files,");
+    is_str(etd_get_text(&f.body, "role", text, sizeof text), "viewer",
+           "and what the key may do");
+    ok(is_whole(h.log.seq), "then a snapshot of all of its records");
+    is_int(count(ETD_BYE), 0, "nobody says BYE");
+    ping(s, 10, true);
+    unsigned char digest[ETD_DIGEST];
+    f = last(ETD_PONG);
+    ok(etd_get_id(&f.body, "digest", digest, sizeof digest), "a PING gets the digest");
+    etd_session_free(&s);
+    forget();
+}
+
+static void
+test_credit(void)
+{
+    struct etd_session *s = open_session(true);
+    hello(s, 1, h.name, -1, 1);
+    ok(drive(s), "a viewer with room for one message");
+    is_int(count(ETD_SNAP_CHUNK), 1, "is sent one piece of the snapshot");
+    int before = n_said;
+    is_full = true;
+    ping(s, 1000, false);
+    ok(drive(s) && n_said == before, "one whose connection is full is sent nothing");
+    is_full = false;
+    while (etd_session_is_busy(s) || count(ETD_SNAP_END) == 0)
+        if (!etd_session_step(s))
+            break;
+    ok(is_whole(h.log.seq), "and gets the rest, once there is room");
+    etd_session_free(&s);
+    forget();
+}
+
+/* Numbers as large as they can be. */
+static void
+test_large(void)
+{
+    struct etd_session *s = open_session(false);
+    hello(s, 1, h.name, 0, INT64_MAX);
+    ping(s, INT64_MAX, false);
+    ping(s, 1, false);
+    ok(drive(s), "a viewer that gives all the credit there is, and more");
+    ok(count((enum etd_kind)ET_RECORD_BATCH) > 0, "is sent records");
+    etd_session_free(&s);
+    forget();
+    s = open_session(false);
+    hello(s, 1, h.name, INT64_MAX, 256);
+    ok(drive(s) && count((enum etd_kind)ET_RECORD_BATCH) == 0 && count(ETD_FACTS) == 1,
+       "one that has more records than there are is told the facts alone");
+    etd_session_free(&s);
+    forget();
+}
+
+static void
+test_earlier(void)
+{
+    char code[32];
+    struct etd_session *s = open_session(false);
+    hello(s, 0, h.name, -1, 256);
+    ok(!drive(s), "with a viewer of minor version 0 the conversation ends");
+    ok(is_whole(h.log.seq), "after the same snapshot,");
+    struct etd_frame f = last(ETD_BYE);
+    is_str(etd_get_text(&f.body, "code", code, sizeof code), "END",
+           "as that of a run whose hub ends");
+    etd_session_free(&s);
+    forget();
+}
+
+static void
+test_after(void)
+{
+    int64_t want = h.log.seq - 40;
+    bool in_order = true;
+    struct etd_session *s = open_session(false);
+    hello(s, 1, h.name, want, 4096);
+    ok(drive(s), "a viewer that has seen most of it");
+    is_int(count(ETD_SNAP_BEGIN), 0, "gets no snapshot");
+    for (int i = 0; i < n_said; i++) {
+        struct etd_frame f = frame(i);
+        if ((int)f.head.kind >= ET_RECORD_COUNT)
+            continue;
+        in_order = in_order && (f.head.hseq == want + 1 || f.head.hseq == want);
+        want = f.head.hseq;
+    }
+    ok(in_order && want == h.log.seq, "but the records that it lacks, in order");
+    is_int(count(ETD_FACTS), 1, "and how the run ended");
+    etd_session_free(&s);
+    forget();
+}
+
+static void
+test_files(void)
+{
+    struct etd_piece p;
+    struct etd_session *s = open_session(false);
+    hello(s, 1, h.name, -1, 256);
+    (void)drive(s);
+    ask_file(s, "log", 0, 0);
+    struct etd_frame f = last(ETD_FILE);
+    ok(etd_piece_read(&f, &p) && p.n == 6 && memcmp(p.bytes, "a\nbc\nd", 6) == 0,
+       "the log of a rank is sent");
+    ask_file(s, "log", 0, 6);
+    f = last(ETD_FILE);
+    ok(etd_piece_read(&f, &p) && p.n == 0 && p.size == 6, "and nothing behind its end");
+    ask_file(s, "log", 7, 0);
+    f = last(ETD_FILE);
+    ok(etd_piece_read(&f, &p) && p.is_missing, "a rank that there is not has no log");
+    ask_file(s, "log", 1, 0);
+    f = last(ETD_FILE);
+    ok(etd_piece_read(&f, &p) && p.is_missing && p.n == 0, "a link is not followed");
+    ask_file(s, "log", 2, 0);
+    f = last(ETD_FILE);
+    ok(etd_piece_read(&f, &p) && p.is_missing, "a FIFO is not waited for");
+    static const char *const others[] = {"../../secret", "lock", "", "logs/rank0.txt"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        ask_file(s, others[i], 0, 0);
+        f = last(ETD_FILE);
+        ok(etd_get_bool(&f.body, "missing", false), "'%s' is no word of the list",
+           others[i]);
+    }
+    ask_file(s, "run", 0, 0);
+    f = last(ETD_FILE);
+    ok(etd_piece_read(&f, &p) && p.n > 0 && p.bytes[0] == '{', "run.json is");
+    ask_file(s, "events", 0, 1LL << 60);
+    f = last(ETD_FILE);
+    ok(etd_piece_read(&f, &p) && p.n == 0,
+       "nor is there anything past an end far away");
+    etd_session_free(&s);
+    forget();
+}
+
+static void
+is_refused(const char *name, const char *what)
+{
+    char code[32];
+    struct etd_session *s = open_session(true);
+    hello(s, 1, name, -1, 16);
+    struct etd_frame f = last(ETD_REFUSE);
+    is_str(etd_get_text(&f.body, "code", code, sizeof code), "NO_RUN", "%s", what);
+    ok(!drive(s), "and that is the end");
+    etd_session_free(&s);
+    forget();
+}
+
+static void
+test_refused(void)
+{
+    is_refused("no-such-run", "a run that is not known is refused");
+    is_refused("one", "so is one by the name of its directory,");
+    is_refused(h.directory, "and by its path");
+    struct etd_session *s = open_session(true);
+    ask_file(s, "run", 0, 0);
+    is_int(count(ETD_FILE), 0, "nobody gets files without HELLO");
+    etd_session_free(&s);
+    forget();
+}
+
+/* A log that was cut off in the middle of a record, or has been written into. */
+static void
+test_damaged(void)
+{
+    char path[256];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/events.log", h.directory);
+    FILE *f = stat(path, &st) == 0 ? fopen(path, "r+") : NULL;
+    if (!f || fseek(f, st.st_size / 2, SEEK_SET) != 0 ||
+        fwrite("\0\0\0\0", 4, 1, f) != 1 || fclose(f) != 0)
+        bail("cannot write into %s", path);
+    struct etd_session *s = open_session(false);
+    hello(s, 1, h.name, -1, 256);
+    ok(drive(s), "a damaged log is told");
+    struct etd_frame begin = last(ETD_SNAP_BEGIN);
+    int64_t told = etd_get_int(&begin.body, "s", 0);
+    ok(told > 0 && told < h.log.seq && is_whole(told), "up to where it can be read");
+    etd_session_free(&s);
+    forget();
+}
+
+/* run.json says that it has ended. */
+static void
+end_run(void)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/run.json", h.directory);
+    json_t *facts = json_load_file(path, 0, NULL);
+    if (json_object_set_new(facts, "state", json_string("finished")) != 0 ||
+        json_object_set_new(facts, "exit_code", json_integer(0)) != 0 ||
+        json_dump_file(facts, path, JSON_INDENT(1)) != 0)
+        bail("cannot write %s", path);
+    json_decref(facts);
+}
+
+int
+main(void)
+{
+    char path[256];
+    house_begin(&h);
+    if (chdir(h.folder) != 0)
+        bail("no folder");
+    house_tell(&h, RECORDS);
+    end_run();
+    snprintf(path, sizeof path, "%s/logs", h.directory);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/logs/rank0.txt", h.directory);
+    FILE *f = fopen(path, "w");
+    if (!f || fputs("a\nbc\nd", f) < 0 || fclose(f) != 0)
+        bail("cannot write %s", path);
+    snprintf(path, sizeof path, "%s/logs/rank1.txt", h.directory);
+    if (symlink("/etc/passwd", path) != 0)
+        bail("no link");
+    snprintf(path, sizeof path, "%s/logs/rank2.txt", h.directory);
+    if (mkfifo(path, 0600) != 0)
+        bail("no FIFO");
+    host = (struct etd_host){.cx = h.cx, .starts = {.cx = h.cx}};
+    test_whole();
+    test_credit();
+    test_large();
+    test_earlier();
+    test_after();
+    test_files();
+    test_refused();
+    test_damaged();
+    house_end(&h);
+    return done();
+}
