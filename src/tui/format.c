@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -28,6 +29,20 @@ tui_count(int64_t n, char buf[TUI_NUMBER])
     return buf;
 }
 
+/* "1.5e-05" as "1.5e-5", "3.9e+07" as "3.9e7". */
+static void
+shorten_power(char *text)
+{
+    char *e = strchr(text, 'e');
+    if (!e)
+        return;
+    const bool is_small = e[1] == '-';
+    char *digits = e + 1 + (e[1] == '-' || e[1] == '+');
+    digits += strspn(digits, "0");
+    e[1] = '-';
+    memmove(e + 1 + is_small, digits, strlen(digits) + 1);
+}
+
 const char *
 tui_value(double v, char buf[TUI_NUMBER])
 {
@@ -36,21 +51,34 @@ tui_value(double v, char buf[TUI_NUMBER])
         snprintf(buf, TUI_NUMBER, "-");
     else if (isinf(v))
         snprintf(buf, TUI_NUMBER, v > 0 ? "inf" : "-inf");
-    else if (size >= 1e15 || (v != 0 && size < 0.001))
-        snprintf(buf, TUI_NUMBER, "%.2g", v);
-    else if (size >= 9999.5)
+    else if (size >= 999999.5 || (v != 0 && size < 0.001)) {
+        snprintf(buf, TUI_NUMBER, "%.1e", v);
+        shorten_power(buf);
+    }
+    else if (size >= 999.95)
         return v > 0 ? tui_count(llround(v), buf)
                      : (snprintf(buf, TUI_NUMBER, "%.0f", v), buf);
     else
         snprintf(buf, TUI_NUMBER, "%.*f",
-                 size >= 999.95   ? 1
-                 : size >= 99.995 ? 2
+                 size >= 99.995   ? 2
                  : size >= 9.9995 ? 3
                                   : 4,
                  v);
     char *zero = strstr(buf, "0.");
     if (zero && size < 1 && (zero == buf || zero == buf + 1)) /* .8123 and -.8123 */
         memmove(zero, zero + 1, strlen(zero));
+    return buf;
+}
+
+const char *
+tui_rate(double v, char buf[TUI_NUMBER])
+{
+    if (!isfinite(v))
+        snprintf(buf, TUI_NUMBER, "-");
+    else if (v >= 99.95 && v < 1e15)
+        tui_count(llround(v), buf);
+    else
+        snprintf(buf, TUI_NUMBER, "%.*f", v >= 9.995 ? 1 : 2, v);
     return buf;
 }
 

@@ -11,6 +11,8 @@ enum { TUI_NUMBER = 32 }; /* bytes of BUF */
 const char *tui_count(int64_t n, char buf[TUI_NUMBER]);
 /* ".8123", "1.1022", "17,210", "1.5e-05", "-" for NaN: six columns, seldom more. */
 const char *tui_value(double v, char buf[TUI_NUMBER]);
+/* Of a second: "11,804", "512", "84.2", "3.41". */
+const char *tui_rate(double v, char buf[TUI_NUMBER]);
 /* "7.8M", "512", "989T". */
 const char *tui_scaled(double v, char buf[TUI_NUMBER]);
 /* "1.2 MB", of 1,000s. */

@@ -47,7 +47,7 @@ put_tabs(struct tui_app *app, const struct tui_pane *p)
     char text[ETI_FACT_TEXT + 16], clock[TUI_NUMBER], fact[ETI_FACT_TEXT];
     const char *name =
         app->source ? eti_facts_get(app->source->facts, "name", fact) : "(no run)";
-    int x = tui_put(p, 0, 1, TUI_TITLE, "etude") + 2;
+    int x = tui_put(p, 0, 1, TUI_SECTION, "etude") + 2;
     for (int i = 0; i < TUI_SCREENS; i++)
         x = put_tab(app, p, x, i, p->w < TABS_FULL + 20);
     snprintf(text, sizeof text, "%s  %s", name ? name : "-",
@@ -72,24 +72,24 @@ put_message(struct tui_app *app, const struct tui_pane *p)
     const struct tui_screen *s = app->screen[app->at];
     char text[TUI_MESSAGE];
     if (app->message_end > 0) {
-        tui_put(p, 0, 1, app->message_role, app->message);
+        tui_put_cut(p, 0, 1, p->w - 1, app->message_role, app->message);
     } else if (s->message) {
         text[0] = '\0';
         enum tui_role role = s->message(app, app->state[app->at], text, sizeof text);
-        tui_put(p, 0, 1, role, text);
+        tui_put_cut(p, 0, 1, p->w - 1, role, text);
     }
 }
 
 /* The hints of a screen in their order; those of everywhere where none of its own hides
  * them. */
 static int
-gather_hints(const struct tui_app *app, const struct tui_binding **hint, bool wide)
+gather_hints(const struct tui_app *app, const struct tui_binding **hint)
 {
     int n = 0;
     for (int order = 1; order < 100; order++)
         for (int i = 0; i < TUI_ACTIONS - 1; i++) {
             const struct tui_binding *b = &tui_bindings[i];
-            if (b->order == order && (b->hint || (wide && b->wide)) &&
+            if (b->order == order && (b->hint || b->wide) &&
                 (!app->shows_help || b->where == TUI_IN_help) && /* all else is typed */
                 tui_binding_holds(&app->config.keys, b, place(app)))
                 hint[n++] = b;
@@ -104,11 +104,12 @@ hint_text(const struct tui_app *app, const struct tui_binding *b, bool wide, cha
     char key[TUI_KEY_TEXT];
     snprintf(buf, size, "%s %s",
              b->hint_key ? b->hint_key : tui_binding_key(&app->config.keys, b, key),
-             wide && b->wide ? b->wide : b->hint);
+             b->wide && (wide || !b->hint) ? b->wide : b->hint);
     return buf;
 }
 
-/* Leaves out the least important until the rest has room. */
+/* Leaves out the least important until the rest has room: unless WIDE first those that
+ * have no short text. */
 static int
 fit_hints(const struct tui_app *app, const struct tui_binding **hint, int n, bool wide,
           int room)
@@ -116,12 +117,15 @@ fit_hints(const struct tui_app *app, const struct tui_binding **hint, int n, boo
     char text[64];
     const int gap = wide ? 3 : 2;
     for (;;) {
-        int total = 1, worst = -1;
+        int total = 1, worst = -1, extra = -1;
         for (int i = 0; i < n; i++) {
             total += tui_width(hint_text(app, hint[i], wide, text, sizeof text)) + gap;
             if (hint[i]->order < 90)
                 worst = i;
+            if (!wide && !hint[i]->hint)
+                extra = i;
         }
+        worst = extra >= 0 ? extra : worst;
         if (total - gap <= room || worst < 0)
             return n;
         memmove(hint + worst, hint + worst + 1, (size_t)(n - worst - 1) * sizeof *hint);
@@ -135,7 +139,7 @@ put_hints(struct tui_app *app, const struct tui_pane *p)
     const struct tui_binding *hint[TUI_ACTIONS];
     char text[64];
     bool wide = p->w >= WIDE_HINTS;
-    int n = gather_hints(app, hint, wide), x = 1;
+    int n = gather_hints(app, hint), x = 1;
     n = fit_hints(app, hint, n, wide, p->w);
     for (int i = 0; i < n; i++) {
         hint_text(app, hint[i], wide, text, sizeof text);
@@ -144,7 +148,7 @@ put_hints(struct tui_app *app, const struct tui_pane *p)
         if (hint[i]->hint_key)
             key = tui_width(hint[i]->hint_key);
         for (int k = 0; k < key; k++)
-            tui_put_n(p, 0, x + k, TUI_TITLE, 0, 1, text + k, 1);
+            tui_put_n(p, 0, x + k, TUI_KEY, 0, 1, text + k, 1);
         tui_add_spot(app, p->y, p->x + x, w, hint[i]->action);
         x += w + (wide ? 3 : 2);
     }

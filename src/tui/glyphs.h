@@ -7,21 +7,26 @@
 
 #include "core/config/settings.h"
 
-enum { TUI_SERIES = 6, TUI_EIGHTHS = 8 };
+enum { TUI_SERIES = 8, TUI_EIGHTHS = 8 };
 
 struct tui_glyphs {
     bool is_ascii;
     enum eti_plot plot;                 /* what charts are drawn with; never auto */
-    uint32_t across, down, corner, tee; /* lines; tee: where a title meets a column */
+    uint32_t across, down, corner;    /* lines */
+    uint32_t tee, side;               /* a column that begins at a title; passes one */
+    uint32_t heavy;                   /* across, of the panel that the keys go to */
+    uint32_t tick, tick_down, dotted; /* on a scale, an axis; of what is to come */
     uint32_t box[4]; /* corners: upper left, upper right, lower left, lower right */
     uint32_t bar_open, bar_close; /* around bars */
     uint32_t progress, half, tip; /* done; half a cell (0: none); the last (0: none) */
+    uint32_t rest;                /* not done yet */
     uint32_t gauge[TUI_EIGHTHS + 1], gauge_rest; /* eighths of a cell; the others */
     uint32_t series[TUI_SERIES]; /* the mark of each, where a point is a character */
     uint32_t raw;
-    uint32_t heat[4];                               /* ok, over, far over, worst */
-    uint32_t spark[TUI_EIGHTHS];                    /* heights */
-    uint32_t live, warning, failed, selected, more; /* signs of states and places */
+    uint32_t heat[4];            /* ok, over, far over, worst */
+    uint32_t spark[TUI_EIGHTHS]; /* heights */
+    uint32_t live, warning, failed, selected, marked; /* signs of states and places */
+    uint32_t more, folded; /* of a section that is open, and one that is not */
 };
 
 extern const struct tui_glyphs tui_glyphs_ascii;

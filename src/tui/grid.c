@@ -137,6 +137,72 @@ tui_grid_print(const struct tui_grid *g, FILE *out)
     }
 }
 
+/* What a cell looks like beside its character, for comparing. A blank shows nothing of
+ * its role unless it has a ground or an attribute. */
+static int
+look_of(const struct tui_cell *c)
+{
+    return c->role | c->ground << 8 | c->attr << 16;
+}
+
+static bool
+shows_nothing(const struct tui_cell *c)
+{
+    return c->ch == ' ' && c->attr == 0;
+}
+
+static void
+print_run(FILE *out, const struct tui_cell *c, int from, int to)
+{
+    static const char *const grounds[] = {"", "@select", "@match", "@popup", "@chip"};
+    static const char *const attrs[] = {"+bold", "+reverse", "+faint", "+underline"};
+    fprintf(out, "  %s%s", tui_role_word((enum tui_role)c->role), grounds[c->ground]);
+    for (int i = 0; i < 4; i++)
+        if (c->attr & 1 << i)
+            fputs(attrs[i], out);
+    fprintf(out, to > from ? " %d-%d" : " %d", from + 1, to + 1);
+}
+
+/* The run of one look that begins at FROM: its last cell that shows something, or the
+ * last of its ground. */
+static int
+run_end(const struct tui_cell *row, int cols, int from)
+{
+    int last = from;
+    for (int x = from + 1; x < cols && row[x].ground == row[from].ground; x++) {
+        if (shows_nothing(&row[x]))
+            last = row[x].ground != TUI_ON_OWN ? x : last;
+        else if (look_of(&row[x]) == look_of(&row[from]))
+            last = x;
+        else
+            break;
+    }
+    return last;
+}
+
+void
+tui_grid_print_roles(const struct tui_grid *g, FILE *out)
+{
+    for (int y = 0; y < g->rows; y++) {
+        const struct tui_cell *row = g->cell + (size_t)y * (size_t)g->cols;
+        bool any = false;
+        for (int x = 0; x < g->cols; x++) {
+            bool is_plain = row[x].ground == TUI_ON_OWN &&
+                            (shows_nothing(&row[x]) || look_of(&row[x]) == TUI_TEXT);
+            if (is_plain)
+                continue;
+            int last = run_end(row, g->cols, x);
+            if (!any)
+                fprintf(out, "%2d", y + 1);
+            any = true;
+            print_run(out, &row[x], x, last);
+            x = last;
+        }
+        if (any)
+            putc('\n', out);
+    }
+}
+
 /* ---- panes ---- */
 
 struct tui_pane
@@ -182,7 +248,9 @@ tui_put_ch(const struct tui_pane *p, int y, int x, uint32_t ch, enum tui_role ro
         return;
     if (!tui_is_narrow(ch) || (ch >= 0x80 && p->grid->glyphs->is_ascii))
         ch = '?';
-    *c = (struct tui_cell){.ch = ch, .role = (uint8_t)role, .attr = (uint8_t)attr};
+    c->ch = ch;
+    c->role = (uint8_t)role;
+    c->attr = (uint8_t)attr;
 }
 
 int
@@ -274,6 +342,22 @@ tui_put_right(const struct tui_pane *p, int y, int from, int end, enum tui_role 
         tui_put_end(p, y, end, role, text);
 }
 
+int
+tui_put_cut(const struct tui_pane *p, int y, int x, int end, enum tui_role role,
+            const char *text)
+{
+    const bool is_ascii = p->grid->glyphs->is_ascii;
+    const int room = end - x, sign = is_ascii ? 2 : 1;
+    if (tui_width(text) <= room)
+        return tui_put(p, y, x, role, text);
+    if (room <= sign)
+        return 0;
+    tui_put_n(p, y, x, role, 0, room - sign, text, strlen(text));
+    for (int i = 0; i < sign; i++)
+        tui_put_ch(p, y, end - sign + i, is_ascii ? '.' : 0x2026, role, 0);
+    return room;
+}
+
 void
 tui_fill(const struct tui_pane *p, int y, int x, int n, uint32_t ch, enum tui_role role)
 {
@@ -286,6 +370,7 @@ tui_blank(const struct tui_pane *p)
 {
     for (int y = 0; y < p->h; y++)
         tui_fill(p, y, 0, p->w, ' ', TUI_TEXT);
+    tui_lay(p, TUI_ON_OWN);
 }
 
 void
@@ -304,6 +389,23 @@ tui_tint(const struct tui_pane *p, enum tui_role role)
     for (int y = 0; y < p->h; y++)
         for (int x = 0; x < p->w; x++)
             cell_at(p, y, x)->role = (uint8_t)role;
+}
+
+void
+tui_ground(const struct tui_pane *p, int y, int x, int n, enum tui_ground ground)
+{
+    for (int i = 0; i < n; i++) {
+        struct tui_cell *c = cell_at(p, y, x + i);
+        if (c)
+            c->ground = (uint8_t)ground;
+    }
+}
+
+void
+tui_lay(const struct tui_pane *p, enum tui_ground ground)
+{
+    for (int y = 0; y < p->h; y++)
+        tui_ground(p, y, 0, p->w, ground);
 }
 
 void

@@ -18,15 +18,17 @@
 struct tui_glyphs;
 
 struct tui_cell {
-    uint32_t ch;  /* a code point of width one */
-    uint8_t role; /* enum tui_role */
-    uint8_t attr; /* enum tui_attr, or-ed */
+    uint32_t ch;    /* a code point of width one */
+    uint8_t role;   /* enum tui_role */
+    uint8_t attr;   /* enum tui_attr, or-ed */
+    uint8_t ground; /* enum tui_ground */
 };
 
 enum tui_attr {
     TUI_BOLD = 1,
     TUI_REVERSE = 2,
     TUI_FAINT = 4,
+    TUI_UNDERLINE = 8,
 };
 
 struct tui_grid {
@@ -47,6 +49,10 @@ void tui_grid_clear(struct tui_grid *g);
 void tui_grid_copy(struct tui_grid *to, const struct tui_grid *from);
 /* Its lines, blanks at their ends cut off, in UTF-8. */
 void tui_grid_print(const struct tui_grid *g, FILE *out);
+/* Its roles, a line for each row that has others than text: " 4  rule 1-2  focus 4-13".
+ * Columns count from 1. A ground follows as "@select", attributes as "+bold". Blanks
+ * that show nothing belong to what they stand in. */
+void tui_grid_print_roles(const struct tui_grid *g, FILE *out);
 /* The UTF-8 of CH in BUF [5]; returns its bytes. */
 int tui_utf8(uint32_t ch, char *buf);
 /* Is CH a character that fills exactly one cell? */
@@ -82,6 +88,10 @@ int tui_put_end(const struct tui_pane *p, int y, int end, enum tui_role role,
 /* The same where that is not before column FROM; else nothing. */
 void tui_put_right(const struct tui_pane *p, int y, int from, int end,
                    enum tui_role role, const char *text);
+/* Text cut before column END, with a sign where something is missing. Returns the
+ * columns that it takes. */
+int tui_put_cut(const struct tui_pane *p, int y, int x, int end, enum tui_role role,
+                const char *text);
 /* TEXT in lines of W columns, broken at blanks where it can be; P NULL: nowhere.
  * Returns how many lines. */
 int tui_put_wrapped(const struct tui_pane *p, int y, int x, int w, enum tui_role role,
@@ -97,6 +107,10 @@ void tui_blank(const struct tui_pane *p);
 void tui_mark(const struct tui_pane *p, int y, int x, int n, int attr);
 /* Gives all of P the role: of data that are stale. */
 void tui_tint(const struct tui_pane *p, enum tui_role role);
+/* N cells lie on GROUND from here on: also what is drawn into them later, until they
+ * are blanked. tui_lay: all of P. */
+void tui_ground(const struct tui_pane *p, int y, int x, int n, enum tui_ground ground);
+void tui_lay(const struct tui_pane *p, enum tui_ground ground);
 /* The place at which text is typed. */
 void tui_cursor(const struct tui_pane *p, int y, int x);
 

@@ -20,7 +20,7 @@
 #include <wchar.h>
 
 #include "tui/crash.h"
-#include "tui/glyphs.h"
+#include "tui/kind.h"
 #include "tui/term.h"
 
 #undef lines /* of term.h, as short as they come */
@@ -28,10 +28,12 @@
 
 enum {
     ESCAPE_MS = 25,
-    PAIRS_FROM = 1,
+    ANSWER_TRIES = 8,
+    ANSWER_MS = 50, /* for what the terminal was asked as it was opened */
     KEY_OF_MOUSE = KEY_MAX + 1,
     KEY_OF_PASTE,
     KEY_OF_PASTE_END,
+    KEY_OF_ANSWER,
 };
 
 struct tui_term {
@@ -39,11 +41,24 @@ struct tui_term {
     SCREEN *screen;
     int in, out; /* descriptors */
     struct tui_theme theme;
-    bool has_color;
+    enum tui_depth depth;
+    struct {
+        int pair; /* of ncurses; -1: not asked for yet */
+        int attr;
+    } look[TUI_ROLES][TUI_GROUNDS];
     struct tui_grid shown; /* what is on the terminal; no cell: nothing of ours */
     char notice[160];
     bool gone; /* the terminal hung up */
-    bool has_mouse, has_paste, tells;
+    bool has_mouse, tells;
+    bool
+        can_ask; /* it understands xterm's questions, and brackets around pasted text */
+    const char *themes; /* folder of the user's own */
+    bool is_auto;       /* the theme follows the background */
+    int backdrop;       /* 0xrrggbb, as the terminal has told; -1: it has not */
+    bool asks;          /* and may still */
+    bool repaints;
+    char answer[48];
+    int n_answer;    /* bytes; -1: none is under way */
     char report[24]; /* of the mouse, as far as it has come */
     int n_report;    /* bytes; -1: none is under way */
     bool is_pasting;
@@ -53,34 +68,28 @@ struct tui_term {
 
 /* ---- opening ---- */
 
-/* What to tell ncurses that the terminal is. */
-static const char *
-terminal_name(struct tui_term *t)
+/* What a cell looks like is asked for when the first of its kind is shown: a terminal
+ * of 8 colours has 64 pairs. */
+static void
+forget_looks(struct tui_term *t)
 {
-    static const char *const known[] = {"xterm-256color", "xterm", "vt100", "ansi"};
-    const char *own = getenv("TERM");
-    int error;
-    if (own && *own && setupterm(own, t->out, &error) == OK)
-        return own;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (setupterm(known[i], t->out, &error) == OK) {
-            char visible[64];
-            et_visible(visible, sizeof visible, own ? own : "", own ? strlen(own) : 0);
-            snprintf(t->notice, sizeof t->notice,
-                     "this machine does not know the terminal '%s': taken for %s",
-                     visible, known[i]);
-            return known[i];
-        }
-    return NULL;
+    for (int i = 0; i < TUI_ROLES; i++)
+        for (int k = 0; k < TUI_GROUNDS; k++)
+            t->look[i][k].pair = -1;
 }
 
 static void
-begin_colors(struct tui_term *t)
+find_look(struct tui_term *t, enum tui_role role, enum tui_ground ground)
 {
-    start_color();
-    use_default_colors();
-    for (int i = 0; i < TUI_ROLES; i++)
-        init_pair((short)(PAIRS_FROM + i), (short)t->theme.color[i], -1);
+    const int least = 8; /* of all colours, those below are numbers of the palette */
+    struct tui_paint p = tui_theme_paint(&t->theme, t->depth, role, ground);
+    if (t->depth == TUI_DEPTH_TRUE && p.fg >= 0 && p.fg < least)
+        p.fg = least;
+    if (t->depth == TUI_DEPTH_TRUE && p.bg >= 0 && p.bg < least)
+        p.bg = least;
+    int pair = t->depth == TUI_DEPTH_NONE ? 0 : alloc_pair(p.fg, p.bg);
+    t->look[role][ground].pair = pair < 0 ? 0 : pair;
+    t->look[role][ground].attr = p.attr;
 }
 
 /* Arrows as terminals send them whose keypad is in the other mode than terminfo says.
@@ -116,43 +125,101 @@ begin_input(void)
     define_key("\033[<", KEY_OF_MOUSE);
     define_key("\033[200~", KEY_OF_PASTE);
     define_key("\033[201~", KEY_OF_PASTE_END);
+    define_key("\033]11;", KEY_OF_ANSWER);
 }
 
+/* The theme NAME; of auto the one for the background that the terminal has told, or its
+ * environment; else dark. */
 static et_status
-read_theme(struct tui_term *t, const struct tui_term_config *config)
+load_theme(struct tui_term *t, const char *name, struct et_diagnostics *errors)
 {
-    int colors = has_colors() ? COLORS : 0;
-    t->has_color = tui_has_color(config->color, colors) && colors >= 8;
-    tui_theme_default(&t->theme, t->has_color ? colors : 0);
-    return config->theme ? tui_theme_read(t->cx, &t->theme, config->theme,
-                                          t->has_color ? colors : 0, config->errors)
-                         : ET_OK;
+    struct tui_theme theme;
+    bool is_auto = !name || strcmp(name, "auto") == 0;
+    int light = t->backdrop < 0 ? tui_fgbg_is_light(getenv("COLORFGBG"))
+                                : tui_contrast(t->backdrop, 0) >
+                                      tui_contrast(t->backdrop, 0xffffff);
+    if (is_auto)
+        name = light > 0 ? "light" : "dark";
+    ET_TRY(tui_theme_load(t->cx, &theme, t->themes, name, errors));
+    t->is_auto = is_auto;
+    t->repaints = t->repaints || strcmp(theme.name, t->theme.name) != 0;
+    t->theme = theme;
+    forget_looks(t);
+    tui_grid_release(&t->shown);
+    return ET_OK;
+}
+
+et_status
+tui_term_theme(struct tui_term *t, const char *name, struct et_diagnostics *errors)
+{
+    return load_theme(t, name, errors);
+}
+
+bool
+tui_term_repaints(struct tui_term *t)
+{
+    bool repaints = t->repaints;
+    t->repaints = false;
+    return repaints;
+}
+
+/* The terminal answers among the keys, or never; nothing waits for it. */
+static void
+ask_backdrop(struct tui_term *t)
+{
+    static const char ask[] = "\033]11;?\033\\";
+    if (t->is_auto && t->depth != TUI_DEPTH_NONE && t->can_ask)
+        t->asks = write(t->out, ask, sizeof ask - 1) > 0;
+}
+
+/* newterm with the folders in which the entry is. */
+static SCREEN *
+open_screen(const struct tui_kind *kind, const struct tui_term_config *config)
+{
+    const char *was = getenv("TERMINFO_DIRS");
+    char *kept = was ? strdup(was) : NULL;
+    if (*kind->known_dirs)
+        setenv("TERMINFO_DIRS", kind->known_dirs, 1);
+    SCREEN *screen = newterm(kind->name, config->out, config->in);
+    if (*kind->known_dirs && kept)
+        setenv("TERMINFO_DIRS", kept, 1);
+    else if (*kind->known_dirs)
+        unsetenv("TERMINFO_DIRS");
+    free(kept);
+    return screen;
 }
 
 static et_status
 begin(struct tui_term *t, const struct tui_term_config *config)
 {
+    struct tui_kind kind;
     t->in = fileno(config->in);
     t->out = fileno(config->out);
-    const char *name = terminal_name(t);
-    if (!name || !tigetstr("cup") || tigetstr("cup") == (char *)-1)
+    tui_kind_find(&kind, t->out, config->color, config->terminfo);
+    memcpy(t->notice, kind.notice, sizeof t->notice);
+    if (!*kind.name || !tigetstr("cup") || tigetstr("cup") == (char *)-1)
         return ET_FAIL(t->cx, ET_ENOTSUP,
                        "a terminal of the kind '%s' cannot place its cursor",
-                       name ? name : "unknown");
+                       *kind.name ? kind.name : "unknown");
     setlocale(LC_CTYPE, "C.UTF-8"); /* what cells hold, whatever the language is */
     /* Before ncurses changes anything: a signal may come at any moment. */
     tui_crash_begin(t->in, t->out, config->crash);
     tui_crash_catch();
-    t->screen = newterm(name, config->out, config->in);
+    t->screen = open_screen(&kind, config);
     if (!t->screen)
-        return ET_FAIL(t->cx, ET_ENOTSUP, "the terminal '%s' cannot be used", name);
-    ET_TRY(read_theme(t, config));
+        return ET_FAIL(t->cx, ET_ENOTSUP, "the terminal '%s' cannot be used",
+                       kind.name);
+    /* (COLORS is 0 until start_color.) */
+    if (kind.depth != TUI_DEPTH_NONE && start_color() == OK &&
+        use_default_colors() == OK)
+        t->depth = kind.depth;
+    t->themes = config->themes;
+    ET_TRY(load_theme(t, config->theme, config->errors));
+    t->repaints = false;
     begin_input();
-    const char *mouse = tigetstr("kmous");
-    t->has_paste = mouse && mouse != (char *)-1; /* terminals have both or neither */
-    t->has_mouse = config->mouse && t->has_paste;
-    if (t->has_color)
-        begin_colors(t);
+    t->can_ask = kind.can_ask; /* terminals have all of these or none */
+    t->has_mouse = config->mouse && t->can_ask;
+    ask_backdrop(t);
     return ET_OK;
 }
 
@@ -165,7 +232,7 @@ tui_term_open(struct et_ctx *cx, const struct tui_term_config *config,
     ET_TRY(et_alloc(cx, sizeof(struct tui_term), &block));
     struct tui_term *t = block;
     t->cx = cx;
-    t->n_report = -1;
+    t->n_report = t->n_answer = t->backdrop = -1;
     et_status status = begin(t, config);
     if (status == ET_OK)
         *out = t;
@@ -181,7 +248,7 @@ static void
 tell(struct tui_term *t, bool on)
 {
     char ask[48];
-    if (!t->has_paste || on == t->tells)
+    if (!t->can_ask || on == t->tells)
         return;
     const char *mouse = !t->has_mouse ? ""
                         : on          ? "\033[?1002h\033[?1006h"
@@ -191,6 +258,19 @@ tell(struct tui_term *t, bool on)
         t->tells = on;
 }
 
+/* An answer that comes later would stand in the shell. */
+static void
+await_answer(struct tui_term *t)
+{
+    struct pollfd p = {.fd = t->in, .events = POLLIN};
+    struct tui_mouse mouse;
+    /* A terminal that hung up is readable for ever. */
+    for (int i = 0; i < ANSWER_TRIES && t->asks && !t->gone; i++)
+        if (poll(&p, 1, ANSWER_MS) <= 0 || p.revents != POLLIN ||
+            tui_term_key(t, &mouse) != TUI_K_NONE)
+            return;
+}
+
 void
 tui_term_close(struct tui_term **term)
 {
@@ -198,6 +278,7 @@ tui_term_close(struct tui_term **term)
     if (!t)
         return;
     if (t->screen) {
+        await_answer(t);
         tell(t, false);
         endwin();
         delscreen(t->screen);
@@ -227,16 +308,18 @@ tui_term_size(const struct tui_term *t, int *rows, int *cols)
 /* ---- showing ---- */
 
 static void
-put_cell(const struct tui_term *t, int y, int x, const struct tui_cell *c)
+put_cell(struct tui_term *t, int y, int x, const struct tui_cell *c)
 {
     const wchar_t text[] = {(wchar_t)c->ch, 0};
-    int attr = c->attr | t->theme.attr[c->role];
-    attr_t attrs = (attr & TUI_BOLD ? A_BOLD : 0) |
-                   (attr & TUI_REVERSE ? A_REVERSE : 0) |
-                   (attr & TUI_FAINT ? A_DIM : 0);
+    if (t->look[c->role][c->ground].pair < 0)
+        find_look(t, (enum tui_role)c->role, (enum tui_ground)c->ground);
+    int attr = c->attr | t->look[c->role][c->ground].attr;
+    int pair = t->look[c->role][c->ground].pair;
+    attr_t attrs =
+        (attr & TUI_BOLD ? A_BOLD : 0) | (attr & TUI_REVERSE ? A_REVERSE : 0) |
+        (attr & TUI_FAINT ? A_DIM : 0) | (attr & TUI_UNDERLINE ? A_UNDERLINE : 0);
     cchar_t cell;
-    setcchar(&cell, text, attrs, (short)(t->has_color ? PAIRS_FROM + c->role : 0),
-             NULL);
+    setcchar(&cell, text, attrs, 0, &pair); /* pairs over 255 go by the pointer */
     mvadd_wch(y, x, &cell);
 }
 
@@ -274,7 +357,8 @@ tui_term_show(struct tui_term *t, const struct tui_grid *g)
         return; /* the next frame tries again */
     for (int i = 0; i < g->rows * g->cols; i++) {
         const struct tui_cell *a = &g->cell[i], *b = &t->shown.cell[i];
-        if (a->ch == b->ch && a->role == b->role && a->attr == b->attr)
+        if (a->ch == b->ch && a->role == b->role && a->attr == b->attr &&
+            a->ground == b->ground)
             continue;
         put_cell(t, i / g->cols, i % g->cols, a);
         changed++;
@@ -382,6 +466,30 @@ special_key(wint_t code)
     return TUI_K_NONE;
 }
 
+/* One more character of an answer, which BEL ends, or an escape and a backslash. What
+ * is none is dropped. */
+static void
+answer_key(struct tui_term *t, bool is_code, wint_t ch)
+{
+    bool is_text = !is_code && ch > ' ' && ch < 127 && ch != '\\';
+    if (is_text && t->n_answer < (int)sizeof t->answer - 1) {
+        t->answer[t->n_answer++] = (char)ch;
+        return;
+    }
+    if (!is_code && ch == TUI_K_ESC) /* the backslash comes */
+        return;
+    t->answer[t->n_answer] = '\0';
+    t->n_answer = -1;
+    int rgb = tui_answer_rgb(t->answer);
+    struct et_diagnostics errors = {0};
+    if (rgb < 0 || !t->asks)
+        return;
+    t->asks = false;
+    t->backdrop = rgb;
+    if (t->is_auto && load_theme(t, NULL, &errors) != ET_OK)
+        et_error_clear(t->cx); /* it stays what it was */
+}
+
 static void
 begin_paste(struct tui_term *t)
 {
@@ -431,6 +539,10 @@ tui_term_key(struct tui_term *t, struct tui_mouse *mouse)
             return TUI_K_NONE;
         if (kind == KEY_CODE_YES && ch == KEY_OF_MOUSE)
             t->n_report = 0;
+        else if (kind == KEY_CODE_YES && ch == KEY_OF_ANSWER)
+            t->n_answer = 0;
+        else if (t->n_answer >= 0)
+            answer_key(t, kind == KEY_CODE_YES, ch);
         else if (kind == KEY_CODE_YES && ch == KEY_OF_PASTE)
             begin_paste(t);
         else if (t->is_pasting)

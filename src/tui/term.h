@@ -7,11 +7,13 @@
 #include "tui/keys.h"
 
 struct tui_term_config {
-    FILE *in, *out;    /* terminals; borrowed */
-    int color;         /* enum eti_color */
-    bool mouse;        /* listen to it */
-    const char *theme; /* path of a theme file; NULL: the built-in colours */
-    const char *crash; /* folder of crash reports; NULL: none is written */
+    FILE *in, *out;     /* terminals; borrowed */
+    int color;          /* enum eti_color */
+    bool mouse;         /* listen to it */
+    const char *theme;  /* NULL, "auto": by the terminal's background */
+    const char *themes; /* folder of the user's own; NULL: none. Borrowed until close */
+    const char *terminfo; /* folder of Etude's own entry (kind.h); NULL: none */
+    const char *crash;    /* folder of crash reports; NULL: none is written */
     struct et_diagnostics *errors; /* of the theme */
 };
 
@@ -30,7 +32,8 @@ struct tui_mouse {
 struct tui_term;
 /* Takes the terminal over. From here on fatal signals give it back before they end the
  * process, and leave a report. A TERM that is not known is taken as xterm-256color.
- * ENOTSUP for a terminal that cannot place its cursor; EINVAL for a wrong theme. */
+ * ENOTSUP for a terminal that cannot place its cursor; EINVAL for a wrong theme,
+ * ENOENT for one that is not there. */
 ET_NODISCARD et_status tui_term_open(struct et_ctx *cx,
                                      const struct tui_term_config *config,
                                      struct tui_term **out);
@@ -55,6 +58,12 @@ enum {
     TUI_PASTE = 4 << 10
 };
 int tui_term_key(struct tui_term *t, struct tui_mouse *mouse);
+/* Shows the theme NAME from the next tui_term_show on; "auto" as above. ENOENT, EINVAL
+ * with ERRORS, and then the theme is what it was. */
+ET_NODISCARD et_status tui_term_theme(struct tui_term *t, const char *name,
+                                      struct et_diagnostics *errors);
+/* Has it changed since the last call, so that all is to be shown again? */
+bool tui_term_repaints(struct tui_term *t);
 /* What was pasted, cut to TUI_PASTE bytes; good until the next tui_term_key. */
 const char *tui_term_pasted(const struct tui_term *t);
 bool tui_term_has_mouse(const struct tui_term *t);

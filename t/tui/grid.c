@@ -192,10 +192,15 @@ test_bars(void)
     tui_bar(&all, 0, 0, 36, 1.5, 0);
     is_grid(&g, "[==================================]\n", "never more than all");
     tui_bar(&all, 0, 0, 36, (double)NAN, 3);
-    is_grid(&g, "[   =                              ]\n",
+    is_grid(&g, "[   ====                           ]\n",
             "an unknown length has a mark");
-    tui_bar(&all, 0, 0, 36, (double)NAN, 66 + 3);
-    ok(g.cell[4].ch == ' ' || g.cell[4].ch == '=', "that stays inside for ever");
+    int marks = 0;
+    for (int phase = 0; phase < 200; phase++) {
+        tui_bar(&all, 0, 0, 36, (double)NAN, phase);
+        for (int x = 1; x < 35; x++)
+            marks += g.cell[x].ch == '=';
+    }
+    is_int(marks, 4 * 200, "that stays inside for ever");
     tui_grid_clear(&g);
     tui_gauge(&all, 0, 0, 11, 0.61, false);
     is_grid(&g, "[#####....]\n", "a gauge");
@@ -203,7 +208,64 @@ test_bars(void)
     is_int(g.cell[1].role, TUI_WARN, "memory warns over 85%%");
     tui_gauge(&all, 0, 0, 11, 0.96, true);
     is_int(g.cell[1].role, TUI_BAD, "and more over 95%%");
+    is_int((int)g.cell[10].ch, '!', "with a sign");
+    tui_grid_clear(&g);
+    g.glyphs = tui_glyphs_of(ETI_PLOT_BRAILLE);
+    tui_gauge(&all, 0, 0, 11, 0.001, false);
+    ok(g.cell[1].ch == 0x258f && g.cell[2].ch == g.glyphs->rest &&
+           g.cell[2].role == TUI_TRACK,
+       "a little is seen, and the track behind it");
+    tui_gauge(&all, 0, 0, 11, 0, false);
+    is_int(g.cell[1].role, TUI_TRACK, "nothing is the track alone");
+    tui_bar(&all, 0, 0, 14, 0.5, 0);
+    ok(g.cell[1].role == TUI_BAR_LOW && g.cell[6].role == TUI_BAR &&
+           g.cell[12].role == TUI_TRACK,
+       "a bar's tint goes by the place on it");
     tui_grid_release(&g);
+}
+
+static void
+test_shares(void)
+{
+    int wrong = 0;
+    for (int n = 1; n < 20; n++)
+        for (int k = 1; k < 50; k++) {
+            double part[20];
+            int percent[20], sum = 0;
+            for (int i = 0; i < n; i++)
+                part[i] = (i * 7919 + k * 104729) % 1000 + 0.01;
+            tui_percents(part, n, percent);
+            for (int i = 0; i < n; i++)
+                sum += percent[i];
+            wrong += sum != 100;
+        }
+    is_int(wrong, 0, "percents of shares sum to 100");
+    double none[2] = {0, 0};
+    int percent[2];
+    tui_percents(none, 2, percent);
+    is_int(percent[0] + percent[1], 0, "but those of nothing are 0");
+}
+
+static void
+test_sparkline(void)
+{
+    struct tui_grid g;
+    const double v[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    if (tui_grid_init(&g, cx, tui_glyphs_of(ETI_PLOT_BRAILLE), 1, 8) != ET_OK)
+        bail("no memory");
+    const struct tui_pane all = tui_pane_of(&g);
+    tui_sparkline(&all, 0, 0, 8, v, 2, TUI_S1);
+    is_int((int)g.cell[7].ch, ' ', "two values are no line");
+    tui_sparkline(&all, 0, 0, 8, v, 12, TUI_S1);
+    ok(g.cell[7].ch == 0x2588 && g.cell[0].ch == 0x2581,
+       "the newest value stands at the end, the greatest is the highest");
+    tui_grid_release(&g);
+}
+
+static struct tui_paint
+paint(const struct tui_theme *t, enum tui_depth depth, enum tui_role role)
+{
+    return tui_theme_paint(t, depth, role, TUI_ON_OWN);
 }
 
 static void
@@ -211,29 +273,121 @@ test_theme(void)
 {
     struct tui_theme t;
     struct et_diagnostics errors = {0};
-    char path[] = "/tmp/etude-theme.XXXXXX";
-    int fd = mkstemp(path);
-    FILE *f = fdopen(fd, "w");
-    fputs("title: '#ff0000'\ngood: 12\nbad: teal\n", f);
+    char folder[] = "/tmp/etude-theme.XXXXXX", path[sizeof folder + 16];
+    if (!mkdtemp(folder))
+        bail("no folder");
+    snprintf(path, sizeof path, "%s/own.yaml", folder);
+    FILE *f = fopen(path, "w");
+    fputs("key: 9\ntitle: '#ff0000'\ngood: 12 bold\nbad: teal\ndim: a0a8b2/20\n", f);
     fclose(f);
-    tui_theme_default(&t, 0);
-    is_int(t.color[TUI_WARN], -1, "without colours there are none");
-    ok(t.attr[TUI_WARN] & TUI_BOLD, "and a warning is bold");
-    tui_theme_default(&t, 8);
-    is_int(t.color[TUI_BAD], 1, "eight colours have a red");
-    tui_theme_default(&t, 256);
-    is_int(tui_theme_read(cx, &t, path, 256, &errors), ET_OK, "a theme file is read");
-    is_int(t.color[TUI_TITLE], 196, "#rrggbb is the nearest of 256");
-    is_int(t.color[TUI_GOOD], 12, "a number is a number");
-    is_int(t.color[TUI_BAD], 36, "a name is a name");
+    is_int(tui_theme_load(cx, &t, folder, "own", &errors), ET_OK,
+           "a theme file is read");
+    is_int(paint(&t, TUI_DEPTH_NONE, TUI_WARN).fg, -1,
+           "without colours there are none");
+    ok(paint(&t, TUI_DEPTH_NONE, TUI_WARN).attr & TUI_BOLD, "and a warning is bold");
+    is_int(paint(&t, TUI_DEPTH_8, TUI_REMOVE).fg, 2, "of 8 colours teal is green");
+    is_int(paint(&t, TUI_DEPTH_256, TUI_TITLE).fg, 196,
+           "#rrggbb is the nearest of 256");
+    is_int(paint(&t, TUI_DEPTH_TRUE, TUI_TITLE).fg, 0xff0000, "and itself of all");
+    is_int(paint(&t, TUI_DEPTH_256, TUI_KEY).fg, 9,
+           "a role that shares a colour can be set apart, in any order");
+    is_int(paint(&t, TUI_DEPTH_256, TUI_GOOD).fg, 12, "a number is a number");
+    ok(paint(&t, TUI_DEPTH_256, TUI_GOOD).attr & TUI_BOLD, "with an attribute");
+    is_int(paint(&t, TUI_DEPTH_256, TUI_BAD).fg, 36, "a name is a name");
+    is_int(paint(&t, TUI_DEPTH_TRUE, TUI_LABEL).fg, 0xa0a8b2, "rrggbb/NUMBER is both");
+    is_int(paint(&t, TUI_DEPTH_256, TUI_LABEL).fg, 20, "one for each depth");
+    is_int(paint(&t, TUI_DEPTH_256, TUI_S1).fg, 75, "the rest is dark's");
     f = fopen(path, "w");
     fputs("titel: 1\n", f);
     fclose(f);
-    is_int(tui_theme_read(cx, &t, path, 256, &errors), ET_EINVAL,
+    is_int(tui_theme_load(cx, &t, folder, "own", &errors), ET_EINVAL,
            "a wrong role is not");
     ok(strstr(errors.v[0].message, "did you mean 'title'") != NULL, "and is named");
     et_error_clear(cx);
+    is_int(tui_theme_load(cx, &t, folder, "none", &errors), ET_ENOENT,
+           "a theme that is not there is told from a wrong one");
+    et_error_clear(cx);
     unlink(path);
+    rmdir(folder);
+}
+
+/* What each depth makes of a role and a ground. */
+static void
+test_paint(void)
+{
+    struct tui_theme t;
+    struct et_diagnostics errors = {0};
+    is_int(tui_theme_load(cx, &t, NULL, "dark", &errors), ET_OK, "dark is shipped");
+    struct tui_paint p = paint(&t, TUI_DEPTH_8, TUI_BAD);
+    ok(p.fg == 1 && p.attr & TUI_BOLD, "of 8 colours, one over 7 is bold");
+    p = paint(&t, TUI_DEPTH_8, TUI_RAW);
+    ok(p.fg == -1 && p.attr & TUI_FAINT, "and bright black is faint");
+    is_int(paint(&t, TUI_DEPTH_16, TUI_RAW).fg, 8, "of 16 it is itself");
+    p = tui_theme_paint(&t, TUI_DEPTH_256, TUI_TEXT, TUI_ON_SELECT);
+    ok(p.fg == 231 && p.bg == 237, "the selected row has its ground and its text");
+    p = tui_theme_paint(&t, TUI_DEPTH_16, TUI_DIM, TUI_ON_SELECT);
+    ok(p.fg == -1 && p.attr == TUI_REVERSE, "and of 16 colours is reversed as one");
+    p = tui_theme_paint(&t, TUI_DEPTH_NONE, TUI_DIM, TUI_ON_MATCH);
+    ok(p.fg == -1 && p.attr & TUI_REVERSE, "as what was found is without colours");
+    p = tui_theme_paint(&t, TUI_DEPTH_TRUE, TUI_GOOD, TUI_ON_CHIP);
+    ok(p.fg == 0x101418 && p.bg == 0x2fe0b5, "a chip has its state's colour below");
+    p = tui_theme_paint(&t, TUI_DEPTH_TRUE, TUI_DIM, TUI_ON_POPUP);
+    ok(p.fg == 0xa0a8b2 && p.bg == 0x1b222b, "a pop-up has a ground");
+    is_int(tui_theme_load(cx, &t, NULL, "contrast", &errors), ET_OK, "so is contrast");
+    p = tui_theme_paint(&t, TUI_DEPTH_TRUE, TUI_DIM, TUI_ON_SELECT);
+    is_int(p.fg, 0x000000, "a colour that cannot be read on a ground gives way");
+}
+
+/* What is drawn keeps the ground that it is drawn on. */
+static void
+test_ground(void)
+{
+    struct tui_grid g = grid(2, 6, ETI_PLOT_ASCII);
+    struct tui_pane all = tui_pane_of(&g);
+    tui_ground(&all, 0, 1, 2, TUI_ON_SELECT);
+    tui_put(&all, 0, 0, TUI_TEXT, "abcd");
+    ok(g.cell[0].ground == TUI_ON_OWN && g.cell[1].ground == TUI_ON_SELECT &&
+           g.cell[2].ground == TUI_ON_SELECT && g.cell[3].ground == TUI_ON_OWN,
+       "text keeps the ground of its cells");
+    tui_blank(&all);
+    is_int(g.cell[1].ground, TUI_ON_OWN, "which blanks do not");
+    tui_grid_release(&g);
+}
+
+static void
+test_states(void)
+{
+    static const char *const states[] = {
+#define WORD(word, kind) word,
+        ETI_STATE_MAP(WORD)
+#undef WORD
+    };
+    char seen[ETI_STATE_KINDS + 1] = "";
+    int alike = 0;
+    for (enum eti_state_kind k = 0; k < ETI_STATE_KINDS; k++) {
+        alike += strchr(seen, eti_state_sign(k)) != NULL;
+        seen[k] = eti_state_sign(k);
+    }
+    is_int(alike, 0, "each kind of state has a sign of its own");
+    is_int(eti_state_kind_of("elsewhere"), ETI_STATE_UNKNOWN, "others are unknown");
+    struct tui_grid g = grid(1, 20, ETI_PLOT_ASCII);
+    struct tui_pane all = tui_pane_of(&g);
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        tui_blank(&all);
+        int w = tui_put_chip(&all, 0, 0, states[i]);
+        wrong += w != (int)strlen(states[i]) + 4 || g.cell[w - 1].ground != TUI_ON_CHIP;
+        wrong += g.cell[w].ground != TUI_ON_OWN;
+    }
+    is_int(wrong, 0, "a chip is as long as its word, its sign and three blanks");
+    tui_blank(&all);
+    tui_put_chip(&all, 0, 0, "diverged");
+    is_grid(&g, " x DIVERGED\n", "it has sign and word");
+    is_int(g.cell[1].role, TUI_BAD, "in the colour of the state");
+    tui_blank(&all);
+    tui_put_state(&all, 0, 0, "paused");
+    is_grid(&g, "o paused\n", "as lists have");
+    tui_grid_release(&g);
 }
 
 static void
@@ -279,7 +433,12 @@ main(void)
     test_text();
     test_hostile();
     test_bars();
+    test_shares();
+    test_sparkline();
     test_theme();
+    test_paint();
+    test_ground();
+    test_states();
     test_color();
     et_ctx_free(&cx);
     return done();

@@ -437,6 +437,53 @@ test_clicks(void)
     end(&s);
 }
 
+/* The number of the palette that the cell at Y, X is painted with; -1: of none. */
+static int
+color_at(const struct seat *s, int y, int x)
+{
+    VTermScreenCell cell;
+    vterm_screen_get_cell(s->screen, (VTermPos){y, x}, &cell);
+    return VTERM_COLOR_IS_INDEXED(&cell.fg) && !VTERM_COLOR_IS_DEFAULT_FG(&cell.fg)
+               ? cell.fg.indexed.idx
+               : -1;
+}
+
+static bool
+is_painted(struct seat *s, int y, int x, int want)
+{
+    for (int i = 0; i < PATIENCE / QUIET_MS && color_at(s, y, x) != want; i++)
+        watch(s, QUIET_MS);
+    return color_at(s, y, x) == want;
+}
+
+/* The theme follows what the terminal says of its background, whenever it does. */
+static void
+test_backdrop(void)
+{
+    enum { ON_DARK = 252, ON_LIGHT = 237 }; /* of the word "etude": section */
+    const struct scene scene = {24, 80, ETI_PLOT_BRAILLE, "xterm-256color"};
+    struct seat s;
+    unsetenv("COLORTERM");
+    unsetenv("COLORFGBG");
+    begin(&s, &scene, NULL);
+    is_shown(&s, &scene, "", "before the terminal says anything");
+    ok(is_painted(&s, 0, 1, ON_DARK), "it is taken for dark");
+    press(&s, "\033]11;rgb:fafa/fafa/fafa\033\\");
+    ok(is_painted(&s, 0, 1, ON_LIGHT), "until it says that it is light");
+    press(&s, "\033]11;rgb:1e1e/1e1e/2e2e\a");
+    is_shown(&s, &scene, "", "and the answer is no keys");
+    ok(is_painted(&s, 0, 1, ON_LIGHT), "nor another one, which nobody asked for");
+    press(&s, "q");
+    end(&s);
+    setenv("COLORFGBG", "0;15", 1);
+    begin(&s, &scene, NULL);
+    ok(is_painted(&s, 0, 1, ON_LIGHT), "COLORFGBG says it, too");
+    press(&s, "q");
+    int status = end(&s);
+    unsetenv("COLORFGBG");
+    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "and it ends as always");
+}
+
 /* What is pasted is text, never keys. */
 static void
 test_paste(void)
@@ -449,7 +496,7 @@ test_paste(void)
     press(&s, "\033[200~y q\r5\033[201~");
     ok(comes(&s, "what was pasted is not used"), "where nothing is typed it says so");
     press(&s, "y");
-    ok(comes(&s, "x:step  log"), "and neither leaves nor does what its letters mean");
+    ok(comes(&s, "log \u2501 ema"), "and neither leaves nor does what its letters mean");
     press(&s, "y/\033[200~loss\nlr\n\033[201~");
     ok(comes(&s, " loss lr "), "where something is typed lines become one");
     press(&s, "\025");
@@ -500,13 +547,13 @@ test_borders(void)
     is_int(s.mouse, VTERM_PROP_MOUSE_DRAG, "the terminal tells moves of the mouse");
     press(&s, "\033[<0;47;10M\033[<32;44;10M\033[<32;40;11M\033[<0;40;11m");
     until_kept(&s, kept, sizeof kept);
-    is_shown(&s, &scene, "", "a border between columns is dragged");
+    is_shown(&s, &scene, "<tab>", "a border between columns is dragged");
     now = picture(&s);
     ok(strcmp(now, before) != 0, "which changes the picture");
     free(now);
     press(&s, "\033[<0;60;15M\033[<32;60;13M\033[<32;60;1M\033[<0;60;1m");
     until_kept(&s, kept, sizeof kept);
-    is_shown(&s, &scene, "", "and one between lines, as far as there is room");
+    is_shown(&s, &scene, "<tab><tab>", "and one between lines, as far as there is room");
     press(&s, "q");
     end(&s);
     begin(&s, &scene, NULL);
@@ -644,7 +691,7 @@ test_unknown_terminal(void)
     begin(&s, &scene, NULL);
     ok(comes(&s, "does not know the terminal 'xterm-of-tomorrow'"),
        "a terminal that is not known is taken for another, and that is said");
-    ok(comes(&s, "throughput"), "and the screen is there");
+    ok(comes(&s, "[2 Monitor]"), "and the screen is there");
     press(&s, "q");
     end(&s);
 }
@@ -703,6 +750,7 @@ main(void)
     test_resize();
     test_mouse();
     test_clicks();
+    test_backdrop();
     test_paste();
     test_borders();
     test_silence();

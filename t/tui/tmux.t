@@ -78,16 +78,16 @@ sees "following" "5 is Logs"
 $tmux resize-window -t w -x 200 -y 50
 sees "q leave" "a wider window has room for more hints"
 keys 2
-sees "straggler map" "and for more of Monitor"
+sees "algorithms now" "and for more of Monitor"
 $tmux resize-window -t w -x 50 -y 12
 sees "total" "a small one has the bars"
 $tmux resize-window -t w -x 80 -y 24
-sees "throughput" "and all is back"
+sees "samples" "and all is back"
 keys C-z
 shows ready
 ok $? "ctrl-z gives the shell back"
 keys "fg" Enter
-sees "throughput" "and fg the screen"
+sees "where the step goes" "and fg the screen"
 keys q
 sees "quiet-owl goes on" "q leaves, and says that the run goes on"
 kill -0 $train
@@ -107,6 +107,47 @@ $tmux kill-server
 sleep 0.5
 kill -0 "$train"
 ok $? "a terminal that is killed takes nothing with it"
+
+# Colours: what the terminal is sent, by what it says that it can show.
+# paints N WANTED NAME ENVIRONMENT...: is what is sent for colours of the form N there?
+paints() {
+    form=$1 wanted=$2 sentence=$3
+    shift 3
+    begin_terminal
+    keys "env -u COLORTERM -u NO_COLOR $* '$etude' attach here" Enter
+    shows "[2 Monitor]"
+    $tmux capture-pane -p -e -t w >out
+    hits=$(grep -c "$(printf '\033')\\[[0-9;]*$form" out)
+    if [ "$wanted" = yes ]; then [ "$hits" -gt 0 ]; else [ "$hits" -eq 0 ]; fi
+    ok $? "$sentence"
+    keys q
+    $tmux kill-server
+}
+paints '38;5;' yes "colours are sent where there are 256" TERM=xterm-256color
+paints '3[1-7][;m]' yes "and where there are 8" TERM=xterm
+paints '38;5;' no "which are no others" TERM=xterm
+paints '[34][0-7][;m]' no "with NO_COLOR none are" TERM=xterm-256color NO_COLOR=1
+paints '38;5;' no "of no kind" TERM=xterm-256color NO_COLOR=1
+for name in linux screen; do
+    paints '3[1-7][;m]' yes "$name has colours" TERM=$name
+    paints '38;5;' no "of its own eight" TERM=$name COLORTERM=
+done
+if [ -f "$ET_BUILDDIR/terminfo/e/etude-direct" ]; then
+    paints '38;2;' yes "all of them are sent where the terminal says that it has them" TERM=xterm-256color COLORTERM=truecolor
+    paints '38;5;' no "and then none of the 256" TERM=xterm-256color COLORTERM=24bit
+    paints '38;2;' no "not through GNU screen" TERM=screen-256color COLORTERM=truecolor STY=1 TMUX=
+fi
+
+# A theme of one's own, and one that is not there.
+mkdir -p themed/themes
+echo 'ui: {theme: mine}' >themed/config.yaml
+begin_terminal
+keys "ETUDE_CONFIG_DIR='$dir/themed' '$etude' attach here" Enter
+sees "there is no theme 'mine': auto, dark, light" "a theme that is not there is told, with those that are"
+$tmux kill-server
+echo 'section: 201' >themed/themes/mine.yaml
+paints '38;5;201' yes "a theme is a file beside the configuration" TERM=xterm-256color \
+    "ETUDE_CONFIG_DIR='$dir/themed'"
 
 # Started from within a terminal: the screen is a viewer, and asks for what it wants.
 begin_terminal
@@ -143,6 +184,17 @@ keys q
 shows ready
 keys 'echo code $?' Enter
 sees "code 75" "leaving gives the code of a run that has ended"
+$tmux kill-server
+
+# What a run came to is told at its end also to who has watched it from its beginning.
+sed 's/^max_duration.*/max_duration: 4ep/' long.yaml >short.yaml
+echo 'eval_data: {name: synthetic_images, batch_size: 8, num_samples: 32, workers: 0}' >>short.yaml
+begin_terminal
+keys "'$etude' train short.yaml --run_name red-newt" Enter
+sees "What next" "a run that finishes under one's eyes says what can be done"
+grep -q '^ accuracy .* best, ep' screen
+ok $? "and what it came to"
+keys q
 $tmux kill-server
 
 # The program is replaced while its screen is open, as by an update.
