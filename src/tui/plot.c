@@ -8,14 +8,20 @@
  * line would be lost among the dots. */
 #include "config.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tui/glyphs.h"
 #include "tui/plot.h"
 
-enum { MAX_DOTS = 2 * 512 };
+enum {
+    MAX_DOTS = 2 * 512,
+    SAMPLES = 4096, /* values that a percentile is taken of */
+    TWO_LINES = 7,  /* rows of a chart whose axis has a line for its labels */
+};
 
 struct canvas {
     struct tui_pane in; /* the values' cells */
@@ -23,62 +29,11 @@ struct canvas {
     const struct tui_glyphs *g;
     int dx, dy;       /* dots of a cell */
     double low, high; /* of the scale, logarithms where that is one */
+    struct tui_ticks ticks;
+    struct tui_plot_seen seen;
 };
 
 /* ---- the scale ---- */
-
-void
-tui_plot_scale(double *low, double *high, int n)
-{
-    static const double digits[] = {1, 1.2, 1.5, 1.6, 2, 2.5, 3, 4, 5, 6, 8, 10, 12};
-    double range = *high - *low, size = fmax(fabs(*high), fabs(*low));
-    if (n < 1)
-        n = 1;
-    if (!(range > size * 1e-6))
-        range = size > 0 ? size * 0.1 : 1;
-    double power = pow(10, floor(log10(range / n)));
-    for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
-        double step = digits[i] * power;
-        double base = floor(*low / (step / 2) + 1e-9) * step / 2;
-        if (*low >= 0 && base < 0)
-            base = 0;
-        if (base + n * step < *high - 1e-9 * step)
-            continue;
-        *low = base;
-        *high = base + n * step;
-        return;
-    }
-    *high = *low + n * 20 * power;
-}
-
-void
-tui_plot_label(double v, double step, char buf[TUI_PLOT_LABEL + 10])
-{
-    static const struct {
-        double of;
-        char suffix;
-    } units[] = {{1e15, 'P'}, {1e12, 'T'}, {1e9, 'G'}, {1e6, 'M'}, {1e5, 'k'}};
-    const size_t size = TUI_PLOT_LABEL + 10;
-    if (fabs(v) < step * 1e-6)
-        v = 0;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (fabs(v) >= units[i].of) {
-            double of = units[i].of == 1e5 ? 1e3 : units[i].of;
-            snprintf(buf, size, "%.4g%c", v / of, units[i].suffix);
-            return;
-        }
-    if (v != 0 && fabs(v) < 1e-3) {
-        snprintf(buf, size, "%.0e", v);
-        return;
-    }
-    int decimals = (int)ceil(-log10(step) - 1e-9) + 1;
-    decimals = step >= 10 ? 0 : decimals < 0 ? 0 : decimals > 5 ? 5 : decimals;
-    snprintf(buf, size, "%.*f", decimals, v);
-    if (strlen(buf) > TUI_PLOT_LABEL && strncmp(buf, "0.", 2) == 0)
-        memmove(buf, buf + 1, strlen(buf)); /* .00384 */
-    if (strlen(buf) > TUI_PLOT_LABEL)
-        snprintf(buf, size, "%.3g", v);
-}
 
 static double
 scaled(const struct canvas *c, double v)
@@ -86,26 +41,108 @@ scaled(const struct canvas *c, double v)
     return c->plot->is_log ? (v > 0 ? log10(v) : NAN) : v;
 }
 
-static void
-find_range(struct canvas *c)
+static int
+by_size(const void *a, const void *b)
 {
-    c->low = INFINITY;
-    c->high = -INFINITY;
-    for (int i = 0; i < c->plot->n_lines; i++) {
-        const struct tui_plot_line *l = &c->plot->line[i];
-        for (int k = 0; k < l->n; k++) {
-            const struct tui_point *q = &l->point[k];
-            if (q->x < c->plot->from || q->x > c->plot->to)
-                continue;
-            bool is_last = l->kind == TUI_PLOT_LAST;
-            double low = scaled(c, is_last ? q->last : q->min);
-            double high = scaled(c, is_last ? q->last : q->max);
-            if (isfinite(low))
-                c->low = fmin(c->low, low);
-            if (isfinite(high))
-                c->high = fmax(c->high, high);
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The finite values of L on the axis, the least and greatest of each point where they
+ * are shown: [SAMPLES] of them at most, evenly taken. Returns how many. */
+static int
+sample(const struct canvas *c, const struct tui_plot_line *l, double *out)
+{
+    const bool is_span = l->kind == TUI_PLOT_SPAN || l->kind == TUI_PLOT_SCATTER;
+    const int every = 1 + 2 * l->n / SAMPLES;
+    int n = 0;
+    for (int i = 0; i < l->n && n < SAMPLES - 1; i += every) {
+        const struct tui_point *q = &l->point[i];
+        if (q->x < c->plot->from || q->x > c->plot->to)
+            continue;
+        double low = is_span ? q->min : q->last, high = is_span ? q->max : q->last;
+        if (isfinite(low))
+            out[n++] = low;
+        if (isfinite(high))
+            out[n++] = high;
+    }
+    return n;
+}
+
+static bool
+has_bad(const struct tui_plot_line *l)
+{
+    for (int i = 0; i < l->n; i++)
+        if (!isfinite(l->point[i].last))
+            return true;
+    return false;
+}
+
+/* What of L the scale has to hold: all of it; of a scatter all but one of a hundred at
+ * either end; of values that went out of hand those up to ten times their median. */
+static void
+find_range_of(struct canvas *c, const struct tui_plot_line *l, double *low,
+              double *high)
+{
+    double v[SAMPLES];
+    const int n = sample(c, l, v);
+    const bool cuts = l->kind == TUI_PLOT_SCATTER, tames = c->plot->is_tame;
+    double floor = -INFINITY, ceiling = INFINITY;
+    if (n > 0 && (cuts || tames || has_bad(l))) {
+        qsort(v, (size_t)n, sizeof *v, by_size);
+        if (cuts) {
+            floor = v[n / 100];
+            ceiling = v[n - 1 - n / 100];
+        }
+        if (tames || has_bad(l)) {
+            double reach = 10 * fmax(fabs(v[n / 2]), fabs(v[n / 4]));
+            floor = reach > 0 ? fmax(floor, -reach) : floor;
+            ceiling = reach > 0 ? fmin(ceiling, reach) : ceiling;
         }
     }
+    for (int i = 0; i < l->n; i++) {
+        const struct tui_point *q = &l->point[i];
+        const bool is_span = l->kind == TUI_PLOT_SPAN || cuts;
+        if (q->x < c->plot->from || q->x > c->plot->to)
+            continue;
+        const double of[] = {is_span ? q->min : q->last, is_span ? q->max : q->last};
+        for (int k = 0; k < 2; k++) {
+            if (!isfinite(of[k]) || of[k] < floor || of[k] > ceiling)
+                continue;
+            if (c->plot->is_log && of[k] <= 0) {
+                c->seen.n_hidden += k == 0;
+                continue;
+            }
+            *low = fmin(*low, of[k]);
+            *high = fmax(*high, of[k]);
+        }
+    }
+}
+
+static void
+find_scale(struct canvas *c)
+{
+    struct tui_scale s = {
+        .low = INFINITY,
+        .high = -INFINITY,
+        .rows = c->in.h,
+        .of = c->plot->of,
+        .is_log = c->plot->is_log,
+        .from_zero = c->plot->from_zero,
+    };
+    for (int i = 0; i < c->plot->n_lines; i++)
+        find_range_of(c, &c->plot->line[i], &s.low, &s.high);
+    if (!(s.low <= s.high)) { /* nothing to show: no labels either */
+        c->low = 0;
+        c->high = 1;
+        return;
+    }
+    c->seen.wants_log = !s.is_log && s.low > 0 && s.high > 100 * s.low;
+    tui_ticks_of_scale(&s, &c->ticks);
+    c->low = scaled(c, s.low);
+    c->high = scaled(c, s.high);
+    c->seen.per = c->ticks.per;
+    snprintf(c->seen.unit, sizeof c->seen.unit, "%s", c->ticks.unit);
 }
 
 /* ---- dots ---- */
@@ -145,14 +182,18 @@ put_dot(const struct canvas *c, int row, int column, const struct tui_plot_line 
     tui_put_ch(&c->in, y, x, ch, l->role, 0);
 }
 
-/* The row of dots of a value; values at the ends of the scale lie on the grid's edge.
- */
+enum { ROW_NONE = INT_MIN };
+
+/* The row of dots of a value, rows outside the scale included; values at the ends of
+ * the scale lie on the grid's edge. ROW_NONE: it has none. */
 static int
 row_of(const struct canvas *c, double v)
 {
-    int rows = c->in.h * c->dy;
+    const int rows = c->in.h * c->dy;
     double part = (c->high - scaled(c, v)) / (c->high - c->low);
-    return isnan(part) ? -1 : (int)lround(part * (rows - 1));
+    if (!isfinite(v) || !isfinite(part))
+        return ROW_NONE;
+    return (int)lround(fmin(fmax(part, -1), 2) * (rows - 1));
 }
 
 static int
@@ -178,8 +219,6 @@ static void
 put_join(const struct canvas *c, int x0, int y0, int x1, int y1,
          const struct tui_plot_line *l)
 {
-    if (y0 < 0 || y1 < 0)
-        return;
     int before = y0;
     for (int x = x0 + 1; x <= x1; x++) {
         int y = y0 + (int)lround((double)(y1 - y0) * (x - x0) / (x1 - x0));
@@ -190,12 +229,62 @@ put_join(const struct canvas *c, int x0, int y0, int x1, int y1,
     }
 }
 
+/* The cell of a dot; false: it lies outside. */
+static bool
+cell_of(const struct canvas *c, int row, int column, int *y, int *x)
+{
+    *y = row / c->dy;
+    *x = column / c->dx;
+    return row >= 0 && column >= 0 && *y < c->in.h && *x < c->in.w;
+}
+
+/* A value above or below the scale: a sign at that edge. */
+static void
+put_outside(const struct canvas *c, int row, int column, const struct tui_plot_line *l)
+{
+    int rows = c->in.h * c->dy, y, x;
+    if (row == ROW_NONE || (row >= 0 && row < rows) ||
+        !cell_of(c, row < 0 ? 0 : rows - 1, column, &y, &x))
+        return;
+    tui_put_ch(&c->in, y, x, row < 0 ? '^' : 'v', l->role, 0);
+}
+
+/* The places of single values: of an evaluation's where they are few, and of a line
+ * that has one only. A value that is not finite ends its line with a sign. */
+static void
+put_signs(const struct canvas *c, const struct tui_plot_line *l)
+{
+    const bool is_ascii = c->g->plot == ETI_PLOT_ASCII;
+    const bool has_marks = (l->kind == TUI_PLOT_POINTS && 3 * l->n <= c->in.w) ||
+                           (l->n == 1 && l->kind != TUI_PLOT_SCATTER);
+    int last_row = ROW_NONE, last_column = 0, y, x;
+    for (int i = 0; i < l->n && l->kind != TUI_PLOT_SCATTER; i++) {
+        int row = row_of(c, l->point[i].last), column = column_of(c, l->point[i].x);
+        if (has_marks && cell_of(c, row, column, &y, &x))
+            tui_put_ch(&c->in, y, x, is_ascii ? l->mark : c->g->live, l->role, 0);
+        if (!isfinite(l->point[i].last) && last_row != ROW_NONE) {
+            last_row = last_row < 0                     ? 0
+                       : last_row >= c->in.h * c->dy ? c->in.h * c->dy - 1
+                                                        : last_row;
+            if (cell_of(c, last_row, last_column, &y, &x))
+                tui_put_ch(&c->in, y, x, c->g->failed, TUI_BAD, 0);
+            last_row = ROW_NONE;
+        }
+        if (isfinite(l->point[i].last)) {
+            last_row = row;
+            last_column = column;
+        }
+    }
+}
+
 static void
 put_line(const struct canvas *c, const struct tui_plot_line *l)
 {
-    int last_column = -1, last_row = -1;
+    const bool is_line = l->kind == TUI_PLOT_LAST || l->kind == TUI_PLOT_POINTS;
+    int last_column = -1, last_row = ROW_NONE;
     for (int i = 0; i < l->n;) {
         int column = column_of(c, l->point[i].x);
+        const bool is_apart = l->point[i].is_apart;
         double min = INFINITY, max = -INFINITY, last = NAN;
         for (; i < l->n && column_of(c, l->point[i].x) == column; i++) {
             min = fmin(min, l->point[i].min);
@@ -205,16 +294,19 @@ put_line(const struct canvas *c, const struct tui_plot_line *l)
         int row = row_of(c, last);
         bool inside = column >= 0 && column < c->in.w * c->dx;
         int low = row_of(c, c->plot->is_log && min <= 0 ? last : min);
-        if (l->kind != TUI_PLOT_LAST && inside && isfinite(min)) {
+        if (!is_line && inside && isfinite(min)) {
             if (l->kind == TUI_PLOT_SPAN)
                 put_span(c, column, low, row_of(c, max), l);
             else {
                 put_dot(c, low, column, l);
                 put_dot(c, row_of(c, max), column, l);
             }
-        } else if (row >= 0 && inside)
+            put_outside(c, row_of(c, max), column, l);
+        } else if (row != ROW_NONE && inside) {
             put_dot(c, row, column, l);
-        if (last_row >= 0 && row >= 0 && l->kind == TUI_PLOT_LAST &&
+            put_outside(c, row, column, l);
+        }
+        if (last_row != ROW_NONE && row != ROW_NONE && is_line && !is_apart &&
             column - last_column < MAX_DOTS && column >= 0)
             put_join(c, last_column, last_row, column, row, l);
         last_column = column;
@@ -225,47 +317,49 @@ put_line(const struct canvas *c, const struct tui_plot_line *l)
 /* ---- what is around ---- */
 
 static void
-put_labels(const struct tui_pane *p, const struct canvas *c, bool is_empty)
+put_labels(const struct tui_pane *p, const struct canvas *c)
 {
-    char text[TUI_PLOT_LABEL + 10];
-    int rows = c->in.h;
-    double step = rows > 1 ? (c->high - c->low) / (rows - 1) : 1;
-    for (int y = 0; y < rows; y++) {
-        tui_put_ch(p, y, TUI_PLOT_LABEL, c->g->down, TUI_DIM, 0);
-        if (is_empty || y % 2 != 0)
+    for (int y = 0; y < c->in.h; y++)
+        tui_put_ch(p, y, TUI_PLOT_LABEL, c->g->down, TUI_RULE, 0);
+    for (int i = 0; i < c->ticks.n; i++) {
+        int row = row_of(c, c->ticks.at[i]), y = row / c->dy;
+        if (row < 0 || y >= c->in.h)
             continue;
-        double v = c->high - step * y;
-        if (c->plot->is_log)
-            snprintf(text, sizeof text, "%.2g", pow(10, v));
-        else
-            tui_plot_label(v, 2 * step, text);
-        tui_put_end(p, y, TUI_PLOT_LABEL, TUI_DIM, text);
+        tui_put_ch(p, y, TUI_PLOT_LABEL, c->g->tick, TUI_RULE, 0);
+        tui_put_end(p, y, TUI_PLOT_LABEL, TUI_AXIS, c->ticks.label[i]);
     }
 }
 
+/* The line of the axis, dotted where the run has not come yet, and its labels: below
+ * it, or where there are few rows in it. */
 static void
 put_axis(const struct tui_pane *p, const struct canvas *c)
 {
     const struct tui_plot *plot = c->plot;
-    int y = p->h - 1, x = TUI_PLOT_LABEL;
-    tui_fill(p, y, x, p->w - x, c->g->across, TUI_DIM);
-    tui_put_ch(p, y, x, c->g->corner, TUI_DIM, 0);
-    int right = p->w - 2 - tui_width(plot->right);
-    if (plot->left && *plot->left) {
-        tui_put_ch(p, y, x + 2, ' ', TUI_DIM, 0);
-        int end = x + 3 + tui_put(p, y, x + 3, TUI_DIM, plot->left);
-        tui_put_ch(p, y, end, ' ', TUI_DIM, 0);
-    }
-    if (right > x + 4 && *plot->right) {
-        tui_put_ch(p, y, right - 1, ' ', TUI_DIM, 0);
-        tui_put(p, y, right, TUI_DIM, plot->right);
-        tui_put_ch(p, y, p->w - 2, ' ', TUI_DIM, 0);
+    const double per = plot->x_per > 0 ? plot->x_per : 1;
+    const double from = plot->from * per, to = plot->to * per;
+    const bool has_line = p->h >= TWO_LINES;
+    const int y = p->h - 1 - has_line, x = TUI_PLOT_LABEL + 1;
+    struct tui_ticks t;
+    tui_ticks_of_axis(from, to, c->in.w, plot->x_of, plot->unit, &t);
+    tui_put_ch(p, y, x - 1, c->g->corner, TUI_RULE, 0);
+    int done = isnan(plot->done) ? c->in.w : column_of(c, plot->done) / c->dx;
+    for (int i = 0; i < c->in.w; i++)
+        tui_put_ch(p, y, x + i, i <= done ? c->g->across : c->g->dotted,
+                   TUI_RULE, 0);
+    for (int i = 0; i < t.n; i++) {
+        int at = column_of(c, t.at[i] / per) / c->dx;
+        int begin = tui_tick_column(&t, i, from, to, c->in.w);
+        if (at >= 0 && at < c->in.w && has_line)
+            tui_put_ch(p, y, x + at, c->g->tick_down, TUI_RULE, 0);
+        if (begin >= 0)
+            tui_put(p, y + has_line, x + begin, TUI_AXIS, t.label[i]);
     }
     for (int i = 0; i < plot->n_marks; i++) {
         int column = column_of(c, plot->mark[i]) / c->dx;
         if (column >= 0 && column < c->in.w)
-            tui_put_ch(p, y, x + 1 + column, (unsigned char)plot->mark_sign[i],
-                       TUI_WARN, 0);
+            tui_put_ch(p, y, x + column, (unsigned char)plot->mark_sign[i], TUI_WARN,
+                       0);
     }
 }
 
@@ -277,41 +371,41 @@ put_cursor(const struct canvas *c)
         const struct tui_grid *grid = c->in.grid;
         if (grid->cell[(size_t)(c->in.y + y) * (size_t)grid->cols + c->in.x + x].ch ==
             ' ')
-            tui_put_ch(&c->in, y, x, c->g->down, TUI_FOCUS, 0);
+            tui_put_ch(&c->in, y, x, c->g->down, TUI_CURSOR, 0);
         else
             tui_mark(&c->in, y, x, 1, TUI_REVERSE);
     }
 }
 
 void
-tui_plot_draw(const struct tui_pane *p, const struct tui_plot *plot, int *columns)
+tui_plot_draw(const struct tui_pane *p, const struct tui_plot *plot,
+              struct tui_plot_seen *seen)
 {
     struct canvas c = {
-        .in = tui_pane_part(p, 0, TUI_PLOT_LABEL + 1, p->h - 1, p->w),
+        .in = tui_pane_part(p, 0, TUI_PLOT_LABEL + 1, p->h - 1 - (p->h >= TWO_LINES),
+                            p->w),
         .plot = plot,
         .g = p->grid->glyphs,
+        .seen = {.per = 1},
     };
     c.in.w -= c.in.w > 1; /* the next column of charts begins there */
     c.dx = c.g->plot == ETI_PLOT_ASCII ? 1 : 2;
     c.dy = c.g->plot == ETI_PLOT_ASCII ? 1 : c.g->plot == ETI_PLOT_BLOCK ? 2 : 4;
-    if (columns)
-        *columns = c.in.w;
+    if (seen)
+        *seen = (struct tui_plot_seen){.per = 1};
     if (c.in.h < 1 || c.in.w < 2)
         return;
-    find_range(&c);
-    bool is_empty = !(c.low <= c.high);
-    if (is_empty)
-        c.low = 0, c.high = 1;
-    if (!plot->is_log || c.high - c.low < 1e-9)
-        tui_plot_scale(&c.low, &c.high, (c.in.h - 1) / 2);
-    if (c.in.h > 2 && c.in.h % 2 == 0 && !plot->is_log) /* half a step above */
-        c.high += (c.high - c.low) / (c.in.h - 2);
-    put_labels(p, &c, is_empty);
+    find_scale(&c);
+    put_labels(p, &c);
     put_axis(p, &c);
-    for (int i = 0; i < plot->n_lines && plot->to > plot->from; i++)
+    for (int i = 0; i < plot->n_lines && plot->to > plot->from; i++) {
         put_line(&c, &plot->line[i]);
+        put_signs(&c, &plot->line[i]);
+    }
     if (!isnan(plot->cursor) && plot->to > plot->from)
         put_cursor(&c);
+    if (seen)
+        *seen = c.seen;
 }
 
 void

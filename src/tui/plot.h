@@ -1,20 +1,24 @@
-/* plot.h: a chart of one or two series in cells. */
+/* plot.h: a chart of some series in cells. */
 #ifndef TUI_PLOT_H
 #define TUI_PLOT_H
 
 #include "tui/grid.h"
+#include "tui/ticks.h"
 
-enum { TUI_PLOT_LABEL = 6, TUI_PLOT_LINES = 4, TUI_PLOT_MARKS = 64 };
+enum { TUI_PLOT_LABEL = TUI_TICK_COLUMNS, TUI_PLOT_LINES = 4, TUI_PLOT_MARKS = 64 };
 
-/* What a stretch of the axis has: its least, greatest and last value. */
+/* What a stretch of the axis has: its least, greatest and last value. LAST may be one
+ * that is not finite: the line ends there. */
 struct tui_point {
     double x, min, max, last;
+    bool is_apart; /* values are missing before it: no line leads to it */
 };
 
 enum tui_plot_kind {
     TUI_PLOT_LAST,    /* one line through LAST of all points */
     TUI_PLOT_SPAN,    /* each point from min to max */
     TUI_PLOT_SCATTER, /* each point's min and max alone; gives way to other lines */
+    TUI_PLOT_POINTS,  /* LAST, with a mark on each point where they are few */
 };
 
 struct tui_plot_line {
@@ -25,27 +29,40 @@ struct tui_plot_line {
     enum tui_plot_kind kind;
 };
 
+/* Drawn in the order of their importance, the most important last: a cell has the
+ * colour of the last line that crosses it. */
 struct tui_plot {
-    double from, to; /* of the axis: what is shown */
-    bool is_log;     /* the values' scale; only values above 0 are then drawn */
+    double from, to;      /* of the axis: what is shown */
+    double done;          /* behind it the axis is dotted; NaN: nowhere */
+    enum tui_quantity of; /* what the values are */
+    bool is_log;          /* the values' scale; only values above 0 are then drawn */
+    bool from_zero;       /* the scale begins at 0 where no value is below */
+    bool is_tame;         /* the values went out of hand: the scale leaves out those
+                             over ten times their median */
     const struct tui_plot_line *line;
     int n_lines;
-    const char *left, *right; /* what stands at the ends of the axis */
+    enum tui_quantity x_of;   /* what the axis counts, and */
+    double x_per;             /* how much of that one of its units is; 0: 1 */
+    const char *unit;         /* of the axis, behind its last label; NULL: of X_OF */
     const double *mark;       /* places with a sign on the axis */
     const char *mark_sign;    /* one for each */
     int n_marks;
     double cursor; /* a place with a line across; NaN: none */
 };
 
-/* Draws PLOT into all of P: labels, values, and the axis on the last line. *COLUMNS: of
- * the values, which begin at column TUI_PLOT_LABEL + 1; may be NULL. */
-void tui_plot_draw(const struct tui_pane *p, const struct tui_plot *plot, int *columns);
+/* What a chart turned out to be, for its title and messages. */
+struct tui_plot_seen {
+    char unit[8];   /* of the values' labels: "MB", "x1e-12"; "" */
+    double per;     /* and how many of the values' own unit that is */
+    int n_hidden;   /* values that a logarithmic scale has no place for */
+    bool wants_log; /* the values above 0 differ more than a hundredfold */
+};
+
+/* Draws PLOT into all of P: labels, values, and the axis on the last line, or where
+ * there is room on the last two. SEEN may be NULL. */
+void tui_plot_draw(const struct tui_pane *p, const struct tui_plot *plot,
+                   struct tui_plot_seen *seen);
 /* POINT [N] smoothed in place, as an exponential mean of WEIGHT (0: not at all). */
 void tui_plot_smooth(struct tui_point *point, int n, double weight);
-
-/* Round limits for values from *LOW to *HIGH with N steps between labels. */
-void tui_plot_scale(double *low, double *high, int n);
-/* V as a label of TUI_PLOT_LABEL columns whose neighbours are STEP away. */
-void tui_plot_label(double v, double step, char buf[TUI_PLOT_LABEL + 10]);
 
 #endif

@@ -43,6 +43,8 @@ static const struct rival rivals[] = {
     {"grim-toad", "failed", "sam: {}", -60, 40, 0, .7011, 1.0, 16, 8, 7, 0, 0},
 };
 
+static const char *metric = "metrics/eval/Accuracy"; /* or the argument */
+
 static void
 need(struct et_ctx *cx, bool good)
 {
@@ -115,7 +117,8 @@ write_log(struct et_ctx *cx, const struct rival *r)
         };
         write_health(&w, r, part * r->minutes * 60 * (i - 1) / i,
                      part * r->minutes * 60);
-        const struct et_log_entry m[] = {{"metrics/eval/Accuracy", accuracy(r, part)}};
+        struct et_log_entry m[] = {{"", accuracy(r, part)}};
+        snprintf(m[0].name, sizeof m[0].name, "%s", metric);
         struct et_record record = {
             .kind = ET_RECORD_BATCH,
             .t = start + part * r->minutes * 60,
@@ -166,10 +169,12 @@ write_files(const struct rival *r)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
     struct et_ctx *cx;
     char folder[64];
+    if (argc > 1)
+        metric = argv[1];
     if (et_ctx_new(&cx) != ET_OK)
         return 1;
     mkdir("runs", 0700);

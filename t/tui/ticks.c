@@ -1,0 +1,265 @@
+/* ticks.c: labels of axes, over many ranges. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "t/tap.h"
+#include "tui/ticks.h"
+
+static char first[200];
+static int faults;
+
+static void
+fault(const char *what, const struct tui_scale *given, const struct tui_ticks *t)
+{
+    if (faults++ > 0)
+        return;
+    int n = snprintf(first, sizeof first, "%s: %.9g to %.9g, %d rows%s:", what,
+                     given->low, given->high, given->rows, given->is_log ? " log" : "");
+    for (int i = 0; i < t->n; i++)
+        n += snprintf(first + n, sizeof first - (size_t)n, " %s", t->label[i]);
+}
+
+static void
+begin(void)
+{
+    faults = 0;
+    first[0] = '\0';
+}
+
+static void
+is_without_fault(const char *name)
+{
+    if (!is_int(faults, 0, "%s", name))
+        diag("%s", first);
+}
+
+/* What a label says, the unit of all left aside. */
+static double
+read_label(const char *label)
+{
+    char digits[32];
+    size_t n = 0;
+    for (const char *s = label; *s && n < sizeof digits - 1; s++)
+        if (*s != ',')
+            digits[n++] = *s;
+    digits[n] = '\0';
+    char *end;
+    double v = strtod(digits, &end);
+    const char *suffix = *end ? strchr("kMGTP", *end) : NULL;
+    if (*end && (!suffix || end[1]))
+        return NAN;
+    return suffix ? v * pow(1000, (double)(suffix - "kMGTP" + 1)) : v;
+}
+
+static double
+unit_of(const struct tui_ticks *t)
+{
+    static const struct {
+        const char *name;
+        double per;
+    } units[] = {{"", 1},     {"B", 1},         {"KB", 0x1p10}, {"MB", 0x1p20},
+                 {"GB", 0x1p30}, {"TB", 0x1p40}, {"s", 1},       {"min", 60},
+                 {"h", 3600}, {"d", 86400}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(units[i].name, t->unit) == 0)
+            return units[i].per;
+    return strncmp(t->unit, "x1e", 3) == 0 ? pow(10, strtod(t->unit + 3, NULL)) : NAN;
+}
+
+static bool
+is_nice(double step)
+{
+    double power = pow(10, floor(log10(step) + 1e-9));
+    static const double nice[] = {1, 2, 2.5, 5, 10};
+    for (int i = 0; i < 5; i++)
+        if (fabs(step / power - nice[i]) < 1e-6)
+            return true;
+    return false;
+}
+
+static void
+check_labels(const struct tui_scale *given, const struct tui_ticks *t)
+{
+    const double unit = unit_of(t);
+    char last = 0;
+    for (int i = 0; i < t->n; i++) {
+        const char *label = t->label[i];
+        double size = fmax(fabs(t->at[i]), t->n > 1 ? fabs(t->at[1] - t->at[0]) : 0);
+        if (strlen(label) > TUI_TICK_COLUMNS || !*label)
+            fault("a label is too wide", given, t);
+        if (t->n > 1 && !(fabs(read_label(label) * unit - t->at[i]) < 1e-6 * size))
+            fault("a label says another value", given, t);
+        char end = label[strlen(label) - 1];
+        end = end >= '0' && end <= '9' ? strchr(label, 'e') ? 'e' : '0' : end;
+        if (strcmp(label, "0") != 0) {
+            if (last && last != end)
+                fault("two notations", given, t);
+            last = end;
+        }
+        for (int k = 0; k < i; k++)
+            if (strcmp(label, t->label[k]) == 0)
+                fault("two labels are alike", given, t);
+    }
+}
+
+static void
+check_scale(double low, double high, int rows, enum tui_quantity of, bool is_log)
+{
+    const struct tui_scale given = {low, high, rows, of, is_log, false};
+    struct tui_scale s = given;
+    struct tui_ticks t;
+    double range = high - low, size = fmax(fabs(low), fabs(high));
+    tui_ticks_of_scale(&s, &t);
+    if (s.low > low + 1e-9 * range || s.high < high - 1e-9 * range ||
+        !isfinite(s.low) || !isfinite(s.high))
+        fault("the scale does not hold its values", &given, &t);
+    check_labels(&given, &t);
+    if (!is_log && range > 1e-6 * size) {
+        if (t.n > 1 && !is_nice((t.at[1] - t.at[0]) / unit_of(&t)))
+            fault("not 1, 2, 2.5 or 5", &given, &t);
+        if (rows >= 5 && range > size * 0.03 && (s.high - s.low) > 2.5 * range)
+            fault("the scale is much wider than its values", &given, &t);
+    }
+    if (rows >= 6 && (t.n < 3 || t.n > 6) && (is_log ? high > 10 * low : range > size * 0.03))
+        fault("not 3 to 6 ticks", &given, &t);
+    if (rows >= 2 && t.n < 1)
+        fault("no tick", &given, &t);
+    for (int i = 0; i < t.n; i++) {
+        double least = is_log ? log(s.low) : s.low, most = is_log ? log(s.high) : s.high;
+        double at = is_log ? log(t.at[i]) : t.at[i];
+        double next = i + 1 == t.n ? NAN : is_log ? log(t.at[i + 1]) : t.at[i + 1];
+        if (at < least - 1e-6 * (most - least) || at > most + 1e-6 * (most - least))
+            fault("a tick is outside", &given, &t);
+        if (!is_log && (next - at) * (rows - 1) < 0.99 * (most - least))
+            fault("two ticks on a row", &given, &t);
+    }
+}
+
+static double
+random_part(void)
+{
+    static unsigned state = 12345;
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) / 16777216.0;
+}
+
+static void
+test_scales(void)
+{
+    begin();
+    for (int i = 0; i < 10000; i++) {
+        double size = pow(10, -9 + 39 * random_part()), range = pow(10, -8 * random_part());
+        double low = size * (i % 3 ? 1 : -1), high = low + size * range;
+        if (i % 5 == 0)
+            low = 0;
+        check_scale(low, high, 2 + i % 24, TUI_OF_NUMBERS, false);
+    }
+    is_without_fault("values of 1e-9 to 1e30, of either sign");
+    begin();
+    for (int i = 0; i < 10000; i++) {
+        double low = random_part(), high = low + (1 - low) * random_part();
+        check_scale(low, high, 6 + i % 20, TUI_OF_PARTS, false);
+        struct tui_scale s = {low, high, 6 + i % 20, TUI_OF_PARTS, false, false};
+        struct tui_ticks t;
+        tui_ticks_of_scale(&s, &t);
+        if (s.high > 1 || (t.n > 1 && fabs(t.at[t.n - 1] - s.high) > 1e-9))
+            fault("the end is no tick, or above 1", &s, &t);
+    }
+    is_without_fault("accuracies end at a tick, and at most at 1");
+    begin();
+    for (int i = 0; i < 10000; i++) {
+        double low = pow(10, 13 * random_part()), high = low * (1.1 + 4 * random_part());
+        check_scale(low, high, 6 + i % 20, i % 2 ? TUI_OF_BYTES : TUI_OF_SECONDS, false);
+    }
+    is_without_fault("bytes and seconds, in their units");
+    begin();
+    for (int i = 0; i < 10000; i++) {
+        double low = pow(10, -9 + 30 * random_part());
+        double high = low * pow(10, 0.1 + 9 * random_part());
+        check_scale(low, high, 6 + i % 20, TUI_OF_NUMBERS, true);
+    }
+    is_without_fault("logarithms");
+}
+
+/* The labels of a scale, from below. */
+static void
+is_scale(double low, double high, int rows, enum tui_quantity of, const char *want)
+{
+    struct tui_scale s = {low, high, rows, of, false, false};
+    struct tui_ticks t;
+    char text[200] = "";
+    tui_ticks_of_scale(&s, &t);
+    for (int i = 0; i < t.n; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "",
+                 t.label[i]);
+    if (*t.unit)
+        snprintf(text + strlen(text), sizeof text - strlen(text), ", %s", t.unit);
+    is_str(text, want, "%g to %g", low, high);
+}
+
+static void
+test_words(void)
+{
+    is_scale(0, 11804, 7, TUI_OF_NUMBERS, "0 5k 10k");
+    is_scale(0.862, 0.922, 6, TUI_OF_PARTS, "0.85 0.90 0.95");
+    is_scale(0.1, 0.915, 8, TUI_OF_PARTS, "0.0 0.5 1.0");
+    is_scale(1e23, 3.6e23, 8, TUI_OF_NUMBERS, "1e23 2e23 3e23");
+    is_scale(23.7e6, 24.1e6, 8, TUI_OF_BYTES, "22.6 22.8 23.0, MB");
+    is_scale(2.5, 2.5, 8, TUI_OF_NUMBERS, "2.5");
+    is_scale(0.1 + 0.2, 0.3, 8, TUI_OF_NUMBERS, "0.3");
+    is_scale(0, 0, 8, TUI_OF_NUMBERS, "0");
+    is_scale(1234567, 1234567, 8, TUI_OF_NUMBERS, "1235k");
+    is_scale(7200, 43200, 8, TUI_OF_SECONDS, "0 5 10, h");
+}
+
+static void
+is_axis(double from, double to, int columns, enum tui_quantity of, const char *want)
+{
+    struct tui_ticks t;
+    char text[200] = "";
+    tui_ticks_of_axis(from, to, columns, of, of == TUI_OF_COUNTS ? "ba" : NULL, &t);
+    for (int i = 0; i < t.n; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "",
+                 t.label[i]);
+    is_str(text, want, "%g to %g in %d columns", from, to, columns);
+}
+
+static void
+test_axes(void)
+{
+    is_axis(0, 4, 40, TUI_OF_COUNTS, "0 1 2 3 4ba");
+    is_axis(0, 1876, 40, TUI_OF_COUNTS, "0 500 1,000 1,500ba");
+    is_axis(0, 240000, 60, TUI_OF_COUNTS, "0 50k 100k 150k 200k ba");
+    is_axis(0, 90, 60, TUI_OF_SECONDS, "0 20 40 60 80s");
+    is_axis(0, 5400, 60, TUI_OF_SECONDS, "0 20 40 60 80min");
+    is_axis(0, 0, 60, TUI_OF_COUNTS, "");
+    begin();
+    for (int i = 0; i < 10000; i++) {
+        double from = i % 2 ? 0 : pow(10, 8 * random_part());
+        double to = from + pow(10, 8 * random_part());
+        int columns = 4 + i % 200, end = -1;
+        struct tui_ticks t;
+        const struct tui_scale given = {from, to, columns, TUI_OF_COUNTS, false, false};
+        tui_ticks_of_axis(from, to, columns, TUI_OF_COUNTS, "ba", &t);
+        if (columns > 80 && to - from >= 4 && t.n < 3)
+            fault("too few", &given, &t);
+        for (int k = 0; k < t.n; k++) {
+            int at = tui_tick_column(&t, k, from, to, columns);
+            if (at <= end || at + (int)strlen(t.label[k]) > columns)
+                fault("labels touch", &given, &t);
+            end = at + (int)strlen(t.label[k]);
+        }
+    }
+    is_without_fault("labels of axes have room for themselves");
+}
+
+int
+main(void)
+{
+    test_scales();
+    test_words();
+    test_axes();
+    return done();
+}
