@@ -4,21 +4,10 @@
  * changed; what takes long (estimate, learning rate) another process computes. */
 #include "config.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/compose/timeline.h"
-#include "core/run/assemble.h"
 #include "tui/compose.h"
-
-/* ---- what is shown ---- */
-
-const struct eti_method *
-compose_method(const struct compose *c)
-{
-    return c->n_shown > 0 ? &c->method[c->shown[c->algorithms.at]] : NULL;
-}
 
 bool
 compose_is_empty(const struct compose *c)
@@ -26,195 +15,25 @@ compose_is_empty(const struct compose *c)
     return c->sketch->n == 0 && !c->sketch->path && c->sketch->at_step == 0;
 }
 
-bool
-compose_fits(const struct compose *c, const struct eti_method *m)
-{
-    const char *domain = eti_recipe_domain(eti_sketch_shown(c->sketch));
-    return strcmp(m->applies_to, "any") == 0 || strcmp(domain, "any") == 0 ||
-           strcmp(m->applies_to, domain) == 0;
-}
-
-/* Can it be turned on? Those that cannot stand behind the others. */
-static bool
-is_open(const struct compose *c, const struct eti_method *m)
-{
-    return m->built && (compose_fits(c, m) || eti_sketch_is_on(c->sketch, m->name));
-}
-
-static bool
-passes(const struct compose *c, const struct eti_method *m)
-{
-    if (c->find.n > 0 && !strstr(m->name, c->find.text))
-        return false;
-    if (c->filter == TUI_C_DOMAIN)
-        return compose_fits(c, m);
-    return c->filter == TUI_C_ALL || eti_sketch_is_on(c->sketch, m->name);
-}
-
-/* Which methods are shown; the one that was selected stays so. */
-static void
-list_methods(struct compose *c)
-{
-    const struct eti_method *old = compose_method(c);
-    char name[64] = "";
-    if (old)
-        snprintf(name, sizeof name, "%s", old->name);
-    c->n_methods = eti_methods(c->setup.env ? c->setup.env->registry : NULL, c->method,
-                               ETI_METHODS_MAX);
-    c->n_shown = 0;
-    for (int open = 1; open >= 0; open--)
-        for (int i = 0; i < c->n_methods; i++)
-            if (is_open(c, &c->method[i]) == open && passes(c, &c->method[i]))
-                c->shown[c->n_shown++] = i;
-    for (int i = 0; i < c->n_shown; i++)
-        if (strcmp(c->method[c->shown[i]].name, name) == 0)
-            c->algorithms.at = i;
-    if (c->algorithms.at >= c->n_shown)
-        c->algorithms.at = c->n_shown > 0 ? c->n_shown - 1 : 0;
-}
-
-static bool
-is_ignored(const struct compose *c, const struct eti_check *check)
-{
-    for (int i = 0; i < c->n_ignored; i++)
-        if (strcmp(c->ignored[i], check->text) == 0)
-            return true;
-    return false;
-}
-
-void
-compose_list_checks(struct compose *c)
-{
-    const struct et_recipe *recipe = eti_sketch_shown(c->sketch);
-    const struct tui_compose_numbers *known = &c->numbers;
-    struct eti_check all[ETI_CHECKS_MAX];
-    int n = eti_checks(c->sketch->cx, recipe, all, ETI_CHECKS_MAX);
-    struct eti_found found = {.checkpoint_bytes = NAN, .free_bytes = NAN};
-    if (known->is_known && known->of == c->sketch->changes)
-        found = known->found;
-    snprintf(found.run, sizeof found.run, "%s", c->last_run);
-    found.microbatches = c->last_microbatches;
-    n += eti_checks_found(c->sketch->cx, recipe, &found, all + n, ETI_CHECKS_MAX - n);
-    c->n_checks = 0;
-    for (int i = 0; i < n; i++)
-        if (all[i].is_warning && !is_ignored(c, &all[i]))
-            c->check[c->n_checks++] = all[i];
-    c->n_warnings = c->n_checks;
-    for (int i = 0; i < n; i++)
-        if (!all[i].is_warning)
-            c->check[c->n_checks++] = all[i];
-}
-
-/* The events at which somebody acts, in their order. */
-static void
-list_events(struct compose *c)
-{
-    const struct et_recipe *r = eti_sketch_shown(c->sketch);
-    uint64_t any = 0;
-    for (int i = 0; r && i < r->algorithms.n; i++)
-        if (r->algorithms.v[i].component && !r->algorithms.v[i].off)
-            any |= ETI_CLASS(algorithm, r->algorithms.v[i].component)->events;
-    c->n_events = 0;
-    for (int e = 0; e < ET_EVENT_COUNT && c->n_events < TUI_C_EVENTS; e++)
-        if (any & UINT64_C(1) << e)
-            c->event[c->n_events++] = e;
-}
-
-/* ---- the recipe's rows ---- */
-
-/* Keys in the order in which people think of them, shown even if they are not set; the
- * others follow. */
-static const char *const main_keys[] = {
-    "model",     "train_data", "eval_data", "optimizer",  "scheduler", "max_duration",
-    "precision", "grad_accum", "seed",      "checkpoint", "loggers",   "launch"};
-enum { N_MAIN = sizeof main_keys / sizeof *main_keys };
-
-/* The place of the top-level key that PATH begins with; N_MAIN for the others. */
-static int
-main_key(const char *path)
-{
-    size_t n = strcspn(path, ".");
-    int i = 0;
-    while (i < N_MAIN &&
-           (strlen(main_keys[i]) != n || strncmp(main_keys[i], path, n) != 0))
-        i++;
-    return i;
-}
-
-static int
-first_mode(const struct eti_form_row *r)
-{
-    enum et_kind kind = r->row->kind;
-    bool is_part = r->row->type == ET_OPT_PART || r->row->type == ET_OPT_PARTS;
-    bool is_open = is_part && r->is_set && r->depth == 0 &&
-                   (kind == ET_KIND_MODEL || kind == ET_KIND_OPTIMIZER ||
-                    kind == ET_KIND_SCHEDULER || kind == ET_KIND_DATASET) &&
-                   strcmp(r->path, "eval_data") != 0;
-    return is_open ? TUI_C_SET : TUI_C_SHUT;
-}
-
-static int
-mode_of(const struct compose *c, const char *path, int first)
-{
-    for (int i = 0; i < c->n_sections; i++)
-        if (strcmp(c->section[i].path, path) == 0)
-            return c->section[i].mode;
-    return first;
-}
-
-int
-compose_mode_of(const struct compose *c, int row)
-{
-    if (row < 0)
-        return mode_of(c, "", TUI_C_SET);
-    return mode_of(c, c->form.row[row].path, first_mode(&c->form.row[row]));
-}
-
-static bool
-is_row_shown(const struct compose *c, int i)
-{
-    const struct eti_form_row *r = &c->form.row[i];
-    int mode = compose_mode_of(c, r->parent);
-    bool is_told =
-        r->is_set || r->part || (r->depth == 0 && main_key(r->path) < N_MAIN);
-    for (int p = r->parent; p >= 0; p = c->form.row[p].parent)
-        if (compose_mode_of(c, p) == TUI_C_SHUT)
-            return false;
-    return mode == TUI_C_WHOLE || is_told;
-}
-
-static void
-list_rows(struct compose *c)
-{
-    enum { MOST = sizeof c->row / sizeof *c->row };
-    c->n_rows = 0;
-    for (int key = 0; key <= N_MAIN; key++)
-        for (int i = 0; i < c->form.n && c->n_rows < MOST - 1; i++)
-            if (main_key(c->form.row[i].path) == key && is_row_shown(c, i))
-                c->row[c->n_rows++] = i;
-    if (c->form.n > 0)
-        c->row[c->n_rows++] = -1; /* the other keys, or less of them */
-}
-
 /* ---- all of it ---- */
 
-void
-compose_list_options(struct compose *c)
+/* Algorithms have no panel of their own on narrow screens. */
+static bool
+is_narrow(const struct compose *c)
 {
-    const struct eti_method *m = compose_method(c);
-    eti_form_release(&c->options);
-    if (!m || !m->built)
-        return;
-    if (eti_form_of_algorithm(c->sketch->cx, c->sketch->recipe, m->built,
-                              &c->options) != ET_OK)
-        tui_say_error(c->app);
+    const struct tui_grid *g = &c->app->grid;
+    return g->cols < TUI_C_TWO_PANELS || tui_size_of(g->rows, g->cols) < TUI_NORMAL;
 }
 
 void
 compose_refresh(struct compose *c)
 {
-    if (c->seen == c->sketch->changes)
+    bool is_inline = is_narrow(c);
+    if (c->seen == c->sketch->changes && is_inline == c->is_inline)
         return;
+    c->is_inline = is_inline;
+    if (is_inline && c->focus == TUI_C_ALGORITHMS)
+        c->focus = TUI_C_RECIPE;
     const struct et_recipe *recipe =
         c->sketch->recipe ? c->sketch->recipe : c->sketch->last;
     c->seen = c->sketch->changes;
@@ -222,11 +41,13 @@ compose_refresh(struct compose *c)
     eti_form_release(&c->form);
     if (recipe && eti_form_of_recipe(c->sketch->cx, recipe, &c->form) != ET_OK)
         tui_say_error(c->app);
-    list_methods(c);
+    c->fault = compose_first_fault(c);
+    compose_list_methods(c);
     compose_list_options(c);
     compose_list_checks(c);
-    list_events(c);
-    list_rows(c);
+    compose_list_events(c);
+    compose_list_rows(c);
+    compose_list_changes(c);
     c->app->changed = true;
 }
 
@@ -235,6 +56,69 @@ again(struct compose *c)
 {
     c->seen = -1;
     compose_refresh(c);
+}
+
+/* ---- where the cursor is ---- */
+
+enum tui_compose_panel
+compose_place(const struct compose *c)
+{
+    if (c->focus != TUI_C_RECIPE || c->recipe.at >= c->n_rows)
+        return c->focus;
+    enum tui_compose_kind kind = c->row[c->recipe.at].kind;
+    return kind == TUI_C_METHOD || kind == TUI_C_FOLDED ? TUI_C_ALGORITHMS
+                                                        : TUI_C_RECIPE;
+}
+
+void
+compose_selected(struct compose *c)
+{
+    enum tui_compose_panel place = compose_place(c);
+    if (place == TUI_C_ALGORITHMS && c->focus == TUI_C_RECIPE)
+        c->algorithms.at = c->row[c->recipe.at].at;
+    if (place != TUI_C_TIMELINE)
+        c->is_about_method = place != TUI_C_RECIPE;
+    if (compose_method(c) != c->options_of) {
+        c->values = (struct tui_list){0};
+        compose_list_options(c);
+    }
+}
+
+/* Where algorithms are lines of the recipe, the cursor is on the one that is selected.
+ */
+static void
+follow_method(struct compose *c)
+{
+    for (int i = 0; c->is_inline && i < c->n_rows; i++)
+        if ((c->row[i].kind == TUI_C_METHOD || c->row[i].kind == TUI_C_FOLDED) &&
+            c->row[i].at == c->algorithms.at)
+            c->recipe.at = i;
+}
+
+bool
+compose_go_to(struct compose *c, const char *path)
+{
+    int i = 0;
+    while (i < c->form.n && strcmp(c->form.row[i].path, path) != 0)
+        i++;
+    if (i == c->form.n)
+        return false;
+    int parent = c->form.row[i].parent;
+    if (parent >= 0 && compose_name_of(c, parent) == i)
+        i = parent;
+    bool is_told = c->form.row[i].is_set || compose_is_missing(c, &c->form.row[i]);
+    for (int p = c->form.row[i].parent; p >= 0; p = c->form.row[p].parent)
+        if (compose_mode_of(c, p) != TUI_C_WHOLE)
+            compose_turn_section(c, c->form.row[p].path,
+                                 is_told ? TUI_C_SET : TUI_C_WHOLE);
+    for (int k = 0; k < c->n_rows; k++)
+        if (c->row[k].kind == TUI_C_KEY && c->row[k].at == i) {
+            c->focus = TUI_C_RECIPE;
+            c->recipe.at = k;
+            compose_selected(c);
+            return true;
+        }
+    return false;
 }
 
 /* ---- keys ---- */
@@ -257,51 +141,72 @@ compose_list(struct compose *c, enum tui_compose_panel panel)
 static bool
 act_on_list(struct compose *c, enum tui_action action)
 {
-    struct tui_list *l = compose_list(c, c->focus);
-    int before = l->at;
     if (c->shows_diff &&
         (action == TUI_DO_everywhere_up || action == TUI_DO_everywhere_down)) {
         c->diff_top += action == TUI_DO_everywhere_up ? -1 : 1;
         return true;
     }
-    if (!tui_list_act(l, action))
+    if (!tui_list_act(compose_list(c, c->focus), action))
         return false;
-    if (c->focus == TUI_C_ALGORITHMS && l->at != before) {
-        c->values = (struct tui_list){0};
-        compose_list_options(c);
-    }
+    compose_selected(c);
     return true;
+}
+
+/* The next panel, BY 1 or -1, that there is. */
+static void
+turn_panel(struct compose *c, int by)
+{
+    bool was_method = c->is_about_method;
+    do
+        c->focus = (enum tui_compose_panel)(((int)c->focus + by + TUI_C_PANELS) %
+                                            TUI_C_PANELS);
+    while ((c->focus == TUI_C_ALGORITHMS && c->is_inline) ||
+           (c->focus == TUI_C_OPTIONS && c->is_inline && !was_method));
+    compose_selected(c);
 }
 
 /* A section: shut, what is set, all of it, and so on. */
 static void
 open_section(struct compose *c, int i)
 {
-    const char *path = i < 0 ? "" : c->form.row[i].path;
-    int mode = compose_mode_of(c, i) + 1, at = 0;
+    int mode = compose_mode_of(c, i) + 1;
     if (mode > TUI_C_WHOLE)
         mode = i < 0 ? TUI_C_SET : TUI_C_SHUT;
-    while (at < c->n_sections && strcmp(c->section[at].path, path) != 0)
-        at++;
-    if (at == TUI_C_SECTIONS)
-        return;
-    snprintf(c->section[at].path, sizeof c->section[at].path, "%s", path);
-    c->section[at].mode = mode;
-    c->n_sections += at == c->n_sections;
-    list_rows(c);
+    compose_turn_section(c, i < 0 ? "" : c->form.row[i].path, mode);
+}
+
+/* More algorithms: those that can act, then all, then fewer again. */
+static void
+unfold(struct compose *c)
+{
+    bool has_few = c->filter == TUI_C_CAN && c->n_shown < c->n_can;
+    bool is_last = c->filter != TUI_C_CAN;
+    if (!has_few)
+        c->filter = is_last ? TUI_C_CAN : TUI_C_ALL;
+    compose_turn_section(c, "algorithms", is_last ? TUI_C_SET : TUI_C_WHOLE);
+    compose_list_options(c);
 }
 
 static void
 open_selected(struct compose *c)
 {
-    if (c->focus == TUI_C_TIMELINE) {
+    enum tui_compose_panel place = compose_place(c);
+    if (place == TUI_C_TIMELINE) {
         compose_say_why(c);
-    } else if (c->focus == TUI_C_ALGORITHMS) {
+    } else if (place == TUI_C_ALGORITHMS && !compose_method(c)) {
+        unfold(c);
+    } else if (place == TUI_C_ALGORITHMS) {
         c->focus = TUI_C_OPTIONS;
-    } else if (c->focus == TUI_C_RECIPE && c->n_rows > 0) {
-        int i = c->row[c->recipe.at];
-        if (i < 0 || c->form.row[i].is_section)
-            open_section(c, i);
+    } else if (place == TUI_C_RECIPE && c->n_rows > 0) {
+        struct tui_compose_row at = c->row[c->recipe.at];
+        int mode = compose_mode_at(c, "algorithms", TUI_C_SET) + 1;
+        if (at.kind == TUI_C_METHODS)
+            compose_turn_section(c, "algorithms",
+                                 mode > TUI_C_WHOLE ? TUI_C_SHUT : mode);
+        else if (at.kind == TUI_C_MORE)
+            open_section(c, -1);
+        else if (c->form.row[at.at].is_section)
+            open_section(c, at.at);
         else
             compose_edit(c);
     } else {
@@ -312,12 +217,23 @@ open_selected(struct compose *c)
 static void
 turn_filter(struct compose *c)
 {
-    static const char *const words[] = {"all", "those for this model",
-                                        "those that are on"};
+    static const char *const words[] = {"those that can act here", "those that are on",
+                                        "all"};
     c->filter = (c->filter + 1) % TUI_C_FILTERS;
-    list_methods(c);
+    compose_list_methods(c);
+    compose_list_rows(c);
     compose_list_options(c);
     tui_say(c->app, TUI_TEXT, "algorithms: %s", words[c->filter]);
+}
+
+/* What is listed after the text to find has changed. */
+static void
+list_found(struct compose *c)
+{
+    compose_list_methods(c);
+    compose_list_rows(c);
+    compose_list_options(c);
+    follow_method(c);
 }
 
 static bool
@@ -327,8 +243,7 @@ close_something(struct compose *c)
     c->shows_diff = c->is_full = false;
     if (c->find.n > 0) {
         tui_field_set(&c->find, "");
-        list_methods(c);
-        compose_list_options(c);
+        list_found(c);
     }
     return any;
 }
@@ -355,10 +270,10 @@ act(struct tui_app *app, void *self, enum tui_action action)
         break;
     case TUI_DO_compose_panel:
     case TUI_DO_everywhere_next_panel:
-        c->focus = (c->focus + 1) % TUI_C_PANELS;
+        turn_panel(c, 1);
         break;
     case TUI_DO_everywhere_previous_panel:
-        c->focus = (c->focus + TUI_C_PANELS - 1) % TUI_C_PANELS;
+        turn_panel(c, -1);
         break;
     case TUI_DO_everywhere_open:
         open_selected(c);
@@ -368,8 +283,11 @@ act(struct tui_app *app, void *self, enum tui_action action)
         compose_toggle(c);
         break;
     case TUI_DO_compose_find:
-        c->focus = TUI_C_ALGORITHMS;
+        c->focus = c->is_inline ? TUI_C_RECIPE : TUI_C_ALGORITHMS;
         c->is_finding = true;
+        tui_field_set(&c->find, "");
+        list_found(c);
+        compose_selected(c);
         break;
     case TUI_DO_everywhere_undo:
     case TUI_DO_compose_undo:
@@ -447,8 +365,8 @@ key(struct tui_app *app, void *self, int pressed)
             tui_field_set(&c->find, "");
         taken = tui_field_key(&c->find, pressed) || !c->is_finding ||
                 (pressed >= ' ' && pressed < TUI_K_UP); /* too wide for a cell */
-        list_methods(c);
-        compose_list_options(c);
+        list_found(c);
+        compose_selected(c);
         return taken;
     }
     taken = compose_key(app, self, pressed);
@@ -490,11 +408,8 @@ click(struct compose *c, int y, int x)
     if (y == c->area[panel].y || at >= l->n)
         return;
     l->at = at;
-    if (panel == TUI_C_ALGORITHMS) {
-        c->values = (struct tui_list){0};
-        compose_list_options(c);
-    }
-    if (was && panel == TUI_C_ALGORITHMS)
+    compose_selected(c);
+    if (was && compose_place(c) == TUI_C_ALGORITHMS && compose_method(c))
         compose_toggle(c);
     else if (was)
         open_selected(c);
@@ -516,13 +431,38 @@ mouse(struct tui_app *app, void *self, const struct tui_mouse *m)
 
 /* ---- messages ---- */
 
+/* A line about what is selected. */
+static enum tui_role
+about(const struct compose *c, char *buf, size_t size)
+{
+    const struct eti_method *m = compose_method(c);
+    const struct eti_form_row *r = compose_key_row(c);
+    char expects[160];
+    if (compose_is_empty(c))
+        return TUI_TEXT;
+    if (c->focus == TUI_C_OPTIONS && c->values.at < c->options.n) {
+        r = &c->options.row[c->values.at];
+        snprintf(buf, size, "%s: %s   %s", r->label, r->row->help,
+                 et_option_expects(r->row, expects, sizeof expects));
+    } else if (c->is_about_method && m) {
+        snprintf(buf, size, "%s  %s%s", m->name, m->summary,
+                 m->built ? "" : "   (a later version brings it)");
+    } else if (c->is_about_method) {
+        snprintf(buf, size, "enter shows more or fewer algorithms");
+    } else if (r) {
+        snprintf(buf, size, "%s: %s   %s", r->path, r->row->help,
+                 r->part || r->is_section
+                     ? ""
+                     : et_option_expects(r->row, expects, sizeof expects));
+    }
+    return TUI_TEXT;
+}
+
 static enum tui_role
 message(struct tui_app *app, void *self, char *buf, size_t size)
 {
     struct compose *c = self;
-    const struct eti_method *m = compose_method(c);
     const struct eti_sketch *s = c->sketch;
-    (void)app;
     if (c->is_finding) {
         snprintf(buf, size, "/ %s", c->find.text);
         return TUI_TITLE;
@@ -537,8 +477,9 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
                  help ? help : "");
         return TUI_TEXT;
     }
-    if (!compose_is_empty(c) && s->errors.n > 0) {
-        const struct et_diagnostic *d = &s->errors.v[0];
+    bool is_shown = tui_size_of(app->grid.rows, app->grid.cols) >= TUI_NORMAL;
+    if (!compose_is_empty(c) && s->errors.n > 0 && !is_shown) {
+        const struct et_diagnostic *d = &s->errors.v[c->fault];
         size_t n = 0;
         if (s->errors.total > 1) /* behind the first there is no room for it */
             n = (size_t)snprintf(buf, size, "x (x lists all %d) ", s->errors.total);
@@ -552,23 +493,7 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
                      d->message);
         return TUI_BAD;
     }
-    if (c->focus == TUI_C_RECIPE && c->n_rows > 0 && c->row[c->recipe.at] >= 0) {
-        const struct eti_form_row *r = &c->form.row[c->row[c->recipe.at]];
-        char expects[160];
-        snprintf(buf, size, "%s: %s   %s", r->path, r->row->help,
-                 r->part || r->is_section
-                     ? ""
-                     : et_option_expects(r->row, expects, sizeof expects));
-    } else if (c->focus == TUI_C_OPTIONS && c->values.at < c->options.n) {
-        const struct eti_form_row *r = &c->options.row[c->values.at];
-        char expects[160];
-        snprintf(buf, size, "%s: %s   %s", r->label, r->row->help,
-                 et_option_expects(r->row, expects, sizeof expects));
-    } else if (m && !compose_is_empty(c)) {
-        snprintf(buf, size, "%s  %s%s", m->name, m->summary,
-                 m->built ? "" : "   (a later version brings it)");
-    }
-    return TUI_TEXT;
+    return about(c, buf, size);
 }
 
 static const char *
@@ -607,6 +532,8 @@ close_screen(struct tui_app *app, void *self)
     tui_job_stop(&c->launch);
     eti_form_release(&c->form);
     eti_form_release(&c->options);
+    eti_form_release(&c->before);
+    et_recipe_free(&c->filed);
     eti_sketch_free(&c->sketch);
     json_decref(c->setup.installed);
     et_free(app->cx, c->runs);

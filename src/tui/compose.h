@@ -16,6 +16,8 @@ struct tui_compose_setup {
     const struct et_recipe_env *env; /* borrowed */
     json_t *installed;               /* [{name, title, path}]; a reference is taken */
     const char *runs;                /* folder in which runs are begun */
+    /* Is PATH in a folder of installed recipes, which are not for writing? */
+    bool (*is_installed)(const char *path);
 };
 /* Opens the screen, if need be, and tells it. */
 et_status tui_compose_setup(struct tui_app *app, const struct tui_compose_setup *setup);
@@ -28,15 +30,45 @@ et_status tui_compose_open(struct tui_app *app, const char *path);
 et_status tui_compose_from_run(struct tui_app *app, const json_t *facts);
 
 enum tui_compose_panel {
-    TUI_C_ALGORITHMS,
+    TUI_C_RECIPE,
+    TUI_C_ALGORITHMS, /* a section of the recipe where it has no panel */
     TUI_C_OPTIONS,
     TUI_C_TIMELINE,
-    TUI_C_RECIPE,
     TUI_C_PANELS,
 };
-enum tui_compose_filter { TUI_C_ALL, TUI_C_DOMAIN, TUI_C_ON, TUI_C_FILTERS };
+/* Which algorithms are listed: those that can act on this model, those that are on,
+ * all 27 and what plugins bring. */
+enum tui_compose_filter { TUI_C_CAN, TUI_C_ON, TUI_C_ALL, TUI_C_FILTERS };
 
-enum { TUI_C_SECTIONS = 64, TUI_C_IGNORED = 16, TUI_C_EVENTS = 40, TUI_C_POINTS = 257 };
+enum {
+    TUI_C_SECTIONS = 64,
+    TUI_C_IGNORED = 16,
+    TUI_C_EVENTS = 40,
+    TUI_C_POINTS = 257,
+    TUI_C_ROWS = 640,
+    TUI_C_CHANGES = 64,
+    TUI_C_TWO_PANELS = 100, /* columns from which algorithms have a panel */
+};
+
+/* A line of the recipe's panel. */
+enum tui_compose_kind {
+    TUI_C_KEY,     /* row AT of the form */
+    TUI_C_METHODS, /* the section of the algorithms */
+    TUI_C_METHOD,  /* number AT of those that are listed */
+    TUI_C_FOLDED,  /* algorithms that are not listed */
+    TUI_C_MORE,    /* keys that are not listed */
+};
+struct tui_compose_row {
+    enum tui_compose_kind kind;
+    int at;
+};
+
+/* A key whose value differs from the file's. */
+struct tui_compose_change {
+    char sign; /* '+' it is new, '-' it is gone, '~' its value is another */
+    char path[ETI_PATH_BYTES];
+    char text[96]; /* "0.1 -> 0.3" */
+};
 
 /* A section of the recipe that was opened or shut by hand. */
 struct tui_compose_section {
@@ -68,11 +100,22 @@ struct compose {
     int seen; /* sketch->changes that what follows was made of */
 
     struct eti_form form, options; /* of the recipe; of the method that is selected */
-    int row[512], n_rows;          /* of the form that are shown; -1: "more" */
+    const struct eti_method *options_of; /* that method; NULL: none */
+    struct eti_form before;        /* of the file's text; as far as it can be read */
+    struct et_recipe *filed;       /* what that form is of; NULL: nothing */
+    const char *filed_text;        /* sketch->saved when it was read; not to be read */
+    struct tui_compose_change change[TUI_C_CHANGES];
+    int n_changes; /* found, also those that are not kept */
+    struct tui_compose_row row[TUI_C_ROWS];
+    int n_rows;
     struct tui_compose_section section[TUI_C_SECTIONS];
     int n_sections;
     struct eti_method method[ETI_METHODS_MAX];
     int n_methods, shown[ETI_METHODS_MAX], n_shown;
+    int n_on, n_can;    /* of all: those that are on; those that are on or could be */
+    bool has_fold;      /* a line behind them says how many are not shown */
+    bool is_inline;     /* they are a section of the recipe */
+    bool is_about_method; /* what is selected is an algorithm, not a key */
     struct eti_check check[ETI_CHECKS_MAX];
     int n_checks, n_warnings; /* those that are not ignored come first */
     char ignored[TUI_C_IGNORED][240];
@@ -92,6 +135,7 @@ struct compose {
     char path[ETI_PATH_BYTES], label[64];
     char reason[200]; /* why it will not do; "" */
     int line;         /* > 0: that line of the text is typed, not a value */
+    int fault;        /* of the sketch's errors, that is looked at */
 
     char alike[400];   /* runs of this recipe, in a line; "" */
     char last_run[64]; /* the newest of them; "" */
@@ -105,35 +149,100 @@ struct compose {
 };
 
 /* ---- compose.c ---- */
-/* The method under the cursor; NULL: there is none. */
-const struct eti_method *compose_method(const struct compose *c);
 bool compose_is_empty(const struct compose *c);
-/* Is METHOD for models of this recipe's kind? */
-bool compose_fits(const struct compose *c, const struct eti_method *method);
 /* Makes what is shown anew, if the text has changed. */
 void compose_refresh(struct compose *c);
-/* Warnings that are not ignored, then what is as it should be. */
-void compose_list_checks(struct compose *c);
-int compose_mode_of(const struct compose *c, int row);
-
+/* Where keys go: the recipe's panel, with the cursor on an algorithm, is that of
+ * algorithms. */
+enum tui_compose_panel compose_place(const struct compose *c);
 /* The list of a panel. */
 struct tui_list *compose_list(struct compose *c, enum tui_compose_panel panel);
+/* The cursor has come to another line: what is selected now is shown. */
+void compose_selected(struct compose *c);
+/* The cursor goes to the key at PATH, which is opened to be seen. Is there one? */
+bool compose_go_to(struct compose *c, const char *path);
+
+/* ---- compose_rows.c: what is listed ---- */
+/* The method under the cursor; NULL: there is none. */
+const struct eti_method *compose_method(const struct compose *c);
+/* Is METHOD for models of this recipe's kind? */
+bool compose_fits(const struct compose *c, const struct eti_method *method);
+/* Can METHOD be turned on, or is it on? */
+bool compose_can_act(const struct compose *c, const struct eti_method *method);
+void compose_list_methods(struct compose *c);
 /* What the options of the selected method are, anew. */
 void compose_list_options(struct compose *c);
+/* Warnings that are not ignored, then what is as it should be. */
+void compose_list_checks(struct compose *c);
+void compose_list_events(struct compose *c);
+void compose_list_rows(struct compose *c);
+/* What differs from the file. */
+void compose_list_changes(struct compose *c);
+/* Whether a section is open; PATH "" = the keys that are not set, "algorithms". */
+int compose_mode_at(const struct compose *c, const char *path, int first);
+int compose_mode_of(const struct compose *c, int row);
+/* A section: shut, what is set, all of it, and so on. */
+void compose_turn_section(struct compose *c, const char *path, int mode);
+/* Form row I is a component's section: the row of its name; -1: it has none. */
+int compose_name_of(const struct compose *c, int i);
+/* The key under the cursor of the recipe; NULL: it is on none. */
+const struct eti_form_row *compose_key_row(const struct compose *c);
+/* Is ROW required, and not set? */
+bool compose_is_missing(const struct compose *c, const struct eti_form_row *row);
+/* What differs at PATH from the file; NULL: nothing. */
+const struct tui_compose_change *compose_change_at(const struct compose *c,
+                                                   const char *path);
 
-/* ---- compose_draw.c, compose_panels.c ---- */
+/* ---- compose_draw.c: what lies where ---- */
 void compose_draw(struct tui_app *app, void *self, const struct tui_pane *p);
+
+/* ---- compose_panels.c ---- */
+void compose_remember(struct compose *c, enum tui_compose_panel panel,
+                      const struct tui_pane *p);
+void compose_put_marker(const struct tui_pane *p, int y, bool is_here, bool has_focus);
+enum tui_role compose_sign_role(const struct tui_compose_change *change);
+/* TEXT in W columns, its end marked where it is cut. Returns the columns used. */
+int compose_put_cut(const struct tui_pane *p, int y, int x, enum tui_role role, int w,
+                    const char *text);
+void compose_put_value(struct compose *c, const struct tui_pane *p, int y, int x, int w,
+                       const struct eti_form_row *row);
 void compose_draw_algorithms(struct compose *c, const struct tui_pane *p,
                              bool has_focus);
-void compose_draw_options(struct compose *c, const struct tui_pane *p, bool has_focus);
 void compose_draw_recipe(struct compose *c, const struct tui_pane *p, bool has_focus);
-void compose_draw_timeline(struct compose *c, const struct tui_pane *p, bool has_focus);
-void compose_draw_text(struct compose *c, const struct tui_pane *p);
+
+/* ---- compose_side.c: what is selected, and what is to be said of the recipe ---- */
+/* The key or algorithm that is selected. Returns the lines that it takes. */
+int compose_draw_selected(struct compose *c, const struct tui_pane *p, bool has_focus);
+/* Warnings, then what is as it should be, as far as there is room. Returns the lines
+ * that they took; the other, those that all would take in W columns. */
+int compose_draw_checks(struct compose *c, const struct tui_pane *p);
+int compose_check_lines(const struct compose *c, int w);
+/* Those of the first warning with the keys that act on it; 0: there is none. */
+int compose_first_check_lines(const struct compose *c, int w);
+/* The keys that differ from the file. */
+void compose_draw_changes(struct compose *c, const struct tui_pane *p);
 void compose_draw_diff(struct compose *c, const struct tui_pane *p);
-/* Warnings in P, as many as fit. Returns the lines that they took. */
-int compose_draw_checks(struct compose *c, const struct tui_pane *p, bool all);
 void compose_draw_curve(struct compose *c, const struct tui_pane *p);
 void compose_draw_start(struct compose *c, const struct tui_pane *p);
+
+/* ---- compose_faults.c: what is wrong with the text ---- */
+/* All of the text around the fault, where it is no YAML. */
+void compose_draw_text(struct compose *c, const struct tui_pane *p);
+/* The fault that is looked at, with its lines, and the others in a line each. */
+void compose_draw_faults(struct compose *c, const struct tui_pane *p);
+/* The value that FAULT is about, as it is written; "" where it is not in this text. */
+const char *compose_wrong_text(const struct compose *c, const struct et_diagnostic *fault,
+                               char *buf, size_t size);
+/* A list of all faults, as far as they are kept. */
+void compose_list_faults(struct compose *c);
+/* The fault to look at first: a key that is missing may be there, misspelt. */
+int compose_first_fault(const struct compose *c);
+/* Does what the hint of the fault says, as far as that is known. Was it done, or
+ * begun? */
+bool compose_mend_fault(struct compose *c);
+
+/* ---- compose_timeline.c ---- */
+void compose_draw_timeline(struct compose *c, const struct tui_pane *p, bool has_focus);
 /* Why the algorithm under the timeline's cursor stands where it does. */
 void compose_say_why(struct compose *c);
 
@@ -145,11 +254,14 @@ void compose_move(struct compose *c, int by);
 void compose_default(struct compose *c);
 void compose_mend(struct compose *c);
 void compose_ignore(struct compose *c);
-/* A list of all faults, as far as they are kept. */
-void compose_list_faults(struct compose *c);
+/* Begins to type the value of ROW; the line FROM of the text. */
+void compose_type(struct compose *c, const struct eti_form_row *row);
+void compose_type_line(struct compose *c, int line);
 void compose_undo(struct compose *c, bool again);
 
 /* ---- compose_file.c: files, starting points ---- */
+/* Has the text a file, and may that be written? */
+bool compose_is_ours(const struct compose *c);
 void compose_save(struct compose *c);
 void compose_save_as(struct compose *c);
 void compose_copy(struct compose *c);

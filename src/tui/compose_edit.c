@@ -11,11 +11,10 @@
 static const struct eti_form_row *
 selected_row(const struct compose *c)
 {
-    if (c->focus == TUI_C_RECIPE) {
-        int i = c->n_rows > 0 ? c->row[c->recipe.at] : -1;
-        return i >= 0 ? &c->form.row[i] : NULL;
-    }
-    bool has_options = c->focus == TUI_C_OPTIONS || c->focus == TUI_C_ALGORITHMS;
+    enum tui_compose_panel place = compose_place(c);
+    if (place == TUI_C_RECIPE)
+        return compose_key_row(c);
+    bool has_options = place == TUI_C_OPTIONS || place == TUI_C_ALGORITHMS;
     return has_options && c->values.at < c->options.n ? &c->options.row[c->values.at]
                                                       : NULL;
 }
@@ -53,8 +52,8 @@ try_value(struct compose *c)
     et_error_clear(c->sketch->cx);
 }
 
-static void
-begin_typing(struct compose *c, const struct eti_form_row *r)
+void
+compose_type(struct compose *c, const struct eti_form_row *r)
 {
     c->target = *r;
     snprintf(c->path, sizeof c->path, "%s", r->path);
@@ -71,13 +70,34 @@ begin_typing(struct compose *c, const struct eti_form_row *r)
 
 /* ---- a name out of a list ---- */
 
+/* The first value that the component at PATH needs is asked for, and the cursor on it.
+ */
+static void
+ask_for_missing(struct compose *c, const char *path)
+{
+    size_t n = strlen(path);
+    for (int i = 0; i < c->form.n; i++) {
+        const struct eti_form_row *r = &c->form.row[i];
+        if (strncmp(r->path, path, n) != 0 || r->path[n] != '.' ||
+            !compose_is_missing(c, r) || !compose_go_to(c, r->path))
+            continue;
+        compose_type(c, compose_key_row(c));
+        return;
+    }
+}
+
 static void
 choose(struct compose *c, const char *name)
 {
     char part[ETI_PATH_BYTES];
     const char *dot = strrchr(c->path, '.');
-    snprintf(part, sizeof part, "%.*s", dot ? (int)(dot - c->path) : 0, c->path);
-    said(c, eti_sketch_choose(c->sketch, part, c->target.row->kind, name));
+    bool is_name = dot && strcmp(dot, ".name") == 0;
+    snprintf(part, sizeof part, "%.*s",
+             is_name ? (int)(dot - c->path) : (int)strlen(c->path), c->path);
+    if (!said(c, eti_sketch_choose(c->sketch, part, c->target.row->kind, name)))
+        return;
+    compose_refresh(c);
+    ask_for_missing(c, part);
 }
 
 static void
@@ -105,7 +125,7 @@ offer_names(struct compose *c, const struct eti_form_row *row)
     const struct et_component *it;
     if (!r)
         r = et_registry_core();
-    begin_typing(c, row);
+    compose_type(c, row);
     c->is_editing = false;
     for (; n < MOST && (it = r->get(r, row->row->kind, n)) != NULL; n++) {
         item[n] = (struct tui_item){.id = n + 1};
@@ -126,12 +146,10 @@ offer_names(struct compose *c, const struct eti_form_row *row)
 
 /* ---- the line that is no YAML ---- */
 
-static void
-edit_line(struct compose *c)
+void
+compose_type_line(struct compose *c, int line)
 {
-    const struct eti_sketch *s = c->sketch;
-    int line = s->errors.n > 0 ? s->errors.v[0].line : 0;
-    const char *at = s->text;
+    const char *at = c->sketch->text;
     for (int i = 1; i < line && at; i++) {
         at = strchr(at, '\n');
         at += at != NULL;
@@ -147,24 +165,39 @@ edit_line(struct compose *c)
     tui_field_set(&c->field, text);
 }
 
+/* Is ROW a component that is not there yet, or the name of one? */
+static bool
+is_named(const struct eti_form_row *r)
+{
+    bool is_part = r->row->type == ET_OPT_PART && !r->is_section && !r->part;
+    return is_part || (r->part && strcmp(r->label, "name") == 0);
+}
+
 void
 compose_edit(struct compose *c)
 {
     const struct eti_form_row *r = selected_row(c);
     const struct eti_method *m = compose_method(c);
+    enum tui_compose_panel place = compose_place(c);
     if (!c->sketch->recipe) {
-        edit_line(c);
+        compose_type_line(c, c->sketch->errors.n > 0
+                                 ? c->sketch->errors.v[c->fault].line
+                                 : 0);
         return;
     }
-    if (c->focus == TUI_C_ALGORITHMS)
-        c->focus = TUI_C_OPTIONS;
-    if (!r && c->focus == TUI_C_OPTIONS && m) {
+    if (place == TUI_C_ALGORITHMS && m)
+        c->focus = place = TUI_C_OPTIONS;
+    if (r && r->is_section) {
+        int name = compose_name_of(c, (int)(r - c->form.row));
+        r = name >= 0 ? &c->form.row[name] : r;
+    }
+    if (!r && place == TUI_C_OPTIONS && m) {
         tui_say(c->app, TUI_TEXT, "%s %s", m->name,
                 m->built ? "has no options" : "comes with a later version");
-    } else if (r && r->part && strcmp(r->label, "name") == 0) {
+    } else if (r && is_named(r)) {
         offer_names(c, r);
     } else if (r && !r->is_section) {
-        begin_typing(c, r);
+        compose_type(c, r);
     } else {
         tui_say(c->app, TUI_TEXT, "%s%s",
                 r ? r->label : "there is no value to edit here",
@@ -265,7 +298,7 @@ void
 compose_toggle(struct compose *c)
 {
     const struct eti_form_row *r = selected_row(c);
-    if (c->focus == TUI_C_ALGORITHMS)
+    if (compose_place(c) == TUI_C_ALGORITHMS)
         toggle_method(c);
     else if (r)
         toggle_value(c, r);
@@ -286,7 +319,7 @@ void
 compose_default(struct compose *c)
 {
     const struct eti_form_row *r =
-        c->focus == TUI_C_RECIPE || c->focus == TUI_C_OPTIONS ? selected_row(c) : NULL;
+        compose_place(c) == TUI_C_ALGORITHMS ? NULL : selected_row(c);
     if (!r) {
         tui_say(c->app, TUI_TEXT, "backspace gives a value its default: tab to one");
     } else if (!r->is_set) {
@@ -301,6 +334,8 @@ compose_default(struct compose *c)
 void
 compose_mend(struct compose *c)
 {
+    if (compose_mend_fault(c))
+        return;
     for (int i = 0; i < c->n_warnings; i++) {
         const struct eti_check *w = &c->check[i];
         if (w->fix == ETI_FIX_TURN_OFF) {
@@ -349,33 +384,4 @@ compose_undo(struct compose *c, bool forth)
         tui_say(c->app, TUI_TEXT, "%s: %s", forth ? "again" : "undone", what);
     else
         tui_say(c->app, TUI_TEXT, "nothing to %s", forth ? "do again" : "undo");
-}
-
-void
-compose_list_faults(struct compose *c)
-{
-    const struct et_diagnostics *e = &c->sketch->errors;
-    struct tui_item item[ET_DIAGNOSTICS_MAX];
-    struct tui_popup *p = &c->app->popup;
-    if (e->n == 0) {
-        tui_say(c->app, TUI_TEXT, "the recipe has no faults");
-        return;
-    }
-    for (int i = 0; i < e->n; i++) {
-        const struct et_diagnostic *d = &e->v[i];
-        char line[24] = "", text[ET_VISIBLE_MAX + 64];
-        if (d->line > 0)
-            snprintf(line, sizeof line, "line %d: ", d->line);
-        snprintf(text, sizeof text, "%s%s%s%s", line, d->path, *d->path ? ": " : "",
-                 d->message);
-        item[i] = (struct tui_item){.id = i};
-        snprintf(item[i].text, sizeof item[i].text, "%.79s", text);
-    }
-    if (tui_popup_menu(p, c->app->cx, "faults: type to search", item, e->n) != ET_OK) {
-        tui_say_error(c->app);
-        return;
-    }
-    p->filters = true;
-    if (e->total > e->n)
-        tui_popup_line(p, "the first %d of %d", e->n, e->total);
 }

@@ -62,9 +62,27 @@ ask(struct compose *c, bool is_other)
     c->app->popup.data = c;
 }
 
+static bool
+is_installed(const struct compose *c, const char *path)
+{
+    return c->setup.is_installed && c->setup.is_installed(path);
+}
+
+bool
+compose_is_ours(const struct compose *c)
+{
+    const char *path = c->sketch->path;
+    return path && access(path, W_OK) == 0 && !is_installed(c, path);
+}
+
 static void
 save_to(struct compose *c, const char *path)
 {
+    if (path && is_installed(c, path)) {
+        tui_say(c->app, TUI_BAD,
+                "x installed recipes stay as they are: save it in another folder");
+        return;
+    }
     et_status status = eti_sketch_save(c->sketch, path, false);
     snprintf(c->path, sizeof c->path, "%s", path ? path : "");
     if (status == ET_OK)
@@ -91,7 +109,7 @@ compose_save_as(struct compose *c)
     const struct eti_sketch *s = c->sketch;
     char name[PATH_MAX];
     /* An installed recipe is not for writing: its copy is in this folder. */
-    bool is_ours = s->path && access(s->path, W_OK) == 0;
+    bool is_ours = compose_is_ours(c);
     const char *base = s->path ? strrchr(s->path, '/') : NULL;
     snprintf(name, sizeof name, "%s",
              is_ours   ? s->path
@@ -99,6 +117,9 @@ compose_save_as(struct compose *c)
              : s->path ? s->path
                        : "recipe.yaml");
     tui_popup_prompt(&c->app->popup, s->cx, "save as", name);
+    if (s->path && is_installed(c, s->path))
+        tui_popup_line(&c->app->popup, "Installed recipes stay as they are; this is "
+                                       "your copy, in the working directory.");
     c->app->popup.done = named;
     c->app->popup.data = c;
 }
@@ -106,7 +127,7 @@ compose_save_as(struct compose *c)
 void
 compose_save(struct compose *c)
 {
-    if (!c->sketch->path || access(c->sketch->path, W_OK) != 0)
+    if (!compose_is_ours(c))
         compose_save_as(c);
     else if (!eti_sketch_is_changed(c->sketch))
         tui_say(c->app, TUI_TEXT, "nothing has changed since it was saved");
@@ -327,6 +348,33 @@ compose_find_alike(struct compose *c)
     json_decref(list);
 }
 
+/* Where the relative paths of a run's recipe began: the run keeps its text, and with all
+ * values resolved, of which one is put before the text's. */
+static et_status
+find_place(struct compose *c, const json_t *facts)
+{
+    struct eti_form form;
+    char place[PATH_MAX] = "";
+    et_status status = ET_OK;
+    if (!c->sketch->recipe)
+        return ET_OK;
+    ET_TRY(eti_form_of_recipe(c->sketch->cx, c->sketch->recipe, &form));
+    for (int i = 0; i < form.n && !*place; i++) {
+        const struct eti_form_row *r = &form.row[i];
+        const char *was = json_string_value(
+            json_object_get(json_object_get(facts, "config"), r->path));
+        size_t n = strlen(r->value), all = was ? strlen(was) : 0;
+        bool is_path = r->row->type == ET_OPT_PATH && r->is_set && *r->value != '/';
+        if (is_path && all > n + 1 && was[all - n - 1] == '/' &&
+            strcmp(was + all - n, r->value) == 0)
+            snprintf(place, sizeof place, "%.*s/recipe.yaml", (int)(all - n - 1), was);
+    }
+    if (*place)
+        status = eti_sketch_put_place(c->sketch, place);
+    eti_form_release(&form);
+    return status;
+}
+
 et_status
 tui_compose_from_run(struct tui_app *app, const json_t *facts)
 {
@@ -343,6 +391,8 @@ tui_compose_from_run(struct tui_app *app, const json_t *facts)
     if (status == ET_OK)
         status = eti_sketch_begin(c->sketch, other->text, other->n, name);
     eti_sketch_free(&other);
+    if (status == ET_OK)
+        status = find_place(c, facts);
     if (status == ET_OK)
         compose_refresh(c);
     return status;

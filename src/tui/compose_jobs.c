@@ -2,6 +2,7 @@
  * learning rate, and runs that are launched. */
 #include "config.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,12 +23,26 @@ static const double REST = 0.4, PATIENCE = 60;
 
 /* ---- what other processes compute ---- */
 
+/* The folder in which relative paths of the text begin. Returns BUF. */
+static const char *
+folder_of(const struct compose *c, char *buf, size_t size)
+{
+    const char *place = eti_sketch_place(c->sketch);
+    const char *slash = place ? strrchr(place, '/') : NULL;
+    if (slash)
+        snprintf(buf, size, "%.*s", slash == place ? 1 : (int)(slash - place), place);
+    else
+        snprintf(buf, size, ".");
+    return buf;
+}
+
 /* Starts "etude WORDS... ARGUMENTS" of the text as it is: its file with what differs,
  * or the text itself where there is no file, or overrides cannot say the difference. */
 static et_status
 start(struct compose *c, struct tui_job *job, const char *const *words)
 {
-    const char *argument[ETI_COMMAND_ARGUMENTS + 8] = {NULL};
+    const char *argument[ETI_COMMAND_ARGUMENTS + 10] = {NULL};
+    char folder[PATH_MAX];
     struct eti_command command;
     int n = 0;
     for (; words[n]; n++)
@@ -35,6 +50,8 @@ start(struct compose *c, struct tui_job *job, const char *const *words)
     et_status status = eti_command_new(c->sketch, &command);
     if (status == ET_ENOTSUP || (status == ET_EINVAL && !c->sketch->path)) {
         et_error_clear(c->sketch->cx);
+        argument[n++] = "--recipe-folder";
+        argument[n++] = folder_of(c, folder, sizeof folder);
         argument[n++] = TUI_JOB_INPUT;
         status =
             tui_job_start(job, c->sketch->cx, argument, c->sketch->text, c->sketch->n);
@@ -90,6 +107,20 @@ take_found(struct compose *c, const json_t *all)
     }
 }
 
+/* Why the estimate failed: the sentence of the error, which is JSON as the result would
+ * have been. */
+static void
+take_problem(const struct compose *c, char *buf, size_t size)
+{
+    json_error_t error;
+    json_t *why = json_loads(c->estimate.error, 0, &error);
+    const char *text = json_string_value(json_object_get(why, "message"));
+    if (!text)
+        text = *c->estimate.error ? c->estimate.error : "etude estimate failed";
+    et_visible(buf, size, text, strlen(text));
+    json_decref(why);
+}
+
 static void
 take_estimate(struct compose *c)
 {
@@ -104,11 +135,7 @@ take_estimate(struct compose *c)
         n->params = number(all, "params");
         take_found(c, all);
     } else {
-        const char *text = c->estimate.error;
-        const char *colon =
-            strncmp(text, "error E", 7) == 0 ? strstr(text, ": ") : NULL;
-        et_visible(n->problem, sizeof n->problem, colon ? colon + 2 : text,
-                   strlen(colon ? colon + 2 : text));
+        take_problem(c, n->problem, sizeof n->problem);
     }
     json_decref(all);
     compose_list_checks(c);
@@ -338,7 +365,7 @@ compose_launch(struct compose *c)
     if (!s->path)
         item[n++] =
             (struct tui_item){.id = SAVE_AS, .key = 's', .text = "save it as a file"};
-    else if (eti_sketch_is_changed(s) && access(s->path, W_OK) == 0)
+    else if (eti_sketch_is_changed(s) && compose_is_ours(c))
         item[n++] =
             (struct tui_item){.id = SAVE, .key = 's', .text = "save, then start it"};
     if (tui_popup_menu(&c->app->popup, s->cx, "launch", item, n) != ET_OK) {

@@ -7,20 +7,22 @@ compose() {
     shows "compose-$name" "$sentence" compose mild.yaml --dump-screen "$size" --keys "$keys"
 }
 
-compose 80x24 "algorithms, options, the timeline with who is selected" 80x24 '/ema<enter>jj'
-compose 80x24-mixup "a warning, with what mends it" 80x24 'jjjj'
-compose 80x24-recipe "the recipe as a form" 80x24 '<s-tab>jj'
+compose 80x24 "it opens on the recipe, with the algorithms in it" 80x24 ''
+compose 80x24-key "a key: what it does, its range, where it stands" 80x24 'jjjjjjjj'
+compose 80x24-mixup "an algorithm with its options, and a warning with what mends it" 80x24 '/mixup<enter>'
+compose 80x24-timeline "who acts when, in place of what is selected" 80x24 '/ema<enter><tab><tab>'
 compose 80x24-launch "what a launch says before it is one" 80x24 'L'
-compose 80x24-diff "what differs from the file" 80x24 'jjjj <tab>jjd'
-compose 200x50 "everything at once" 200x50 'jjjj<tab>j'
-compose 120x36 "with room for what options mean" 120x36 'jjjj'
-compose 100x30 "and sizes between" 100x30 'jjjj'
+compose 80x24-diff "what differs from the file" 80x24 '/mixup<enter> d'
+compose 80x24-changes "and key by key" 80x24 'jjjjjjjje<bksp>1<enter>'
+compose 200x50 "everything at once" 200x50 '<tab>jj<tab>j'
+compose 120x36 "recipe, algorithms, and what is selected" 120x36 '<tab>jj'
+compose 100x30 "two columns of panels" 100x30 '<tab>jj'
 compose 60x16 "one panel at a time" 60x16 ''
-compose 60x16-timeline "tab leads to the next" 60x16 '<tab><tab>'
+compose 60x16-timeline "tab leads to the next" 60x16 '<tab>'
 compose 40x10 "in too small a place the status alone" 40x10 ''
 glyphs='' TERM=xterm-256color
 export TERM
-shows compose-utf8 "the same in UTF-8" compose mild.yaml --dump-screen 80x24 --keys 'jjjj'
+shows compose-utf8 "the same in UTF-8" compose mild.yaml --dump-screen 80x24 --keys '/mixup<enter>'
 glyphs=--ascii
 shows compose-empty "without a recipe: where to begin" compose --dump-screen 80x24
 printf 'start: {blank: B}\n' >keys.yaml
@@ -32,28 +34,66 @@ sed 's/^optimizer:/optimizer: {/' mild.yaml >bad.yaml
 shows compose-broken "a text that is no YAML: the line, and what is wrong" \
     compose bad.yaml --dump-screen 80x24
 
+# Faults: the line, what may have been meant, and m, which does it.
+cat >faults.yaml <<'EOF'
+max_duration: 1ep
+model: {name: resnet8, num_classes: 10}
+train_data:
+  name: synthetic_images
+optimizer:
+  name: decoupled_sgdw
+  lrr: 0.3
+scheduler:
+  name: cosin_with_warmup
+EOF
+shows compose-faults "a recipe with faults: lines, words, and m" \
+    compose faults.yaml --dump-screen 80x24
+mends() {
+    has "$2" "$3" compose faults.yaml --dump-screen 80x24 --keys "$1"
+}
+mends '' 'batch_size          x needed' "a key that is missing has a row"
+mends '' 'scheduler             x cosin_with' "a value that is wrong is shown as it is written"
+mends 'm' 'batch_size: of all ranks' "m asks for what is missing"
+mends 'm64<enter>m' 'mended: lr' "a misspelt key gets its name, and is not asked for"
+mends 'm64<enter>mm' 'mended: cosine_with_warmup' "a misspelt name likewise"
+mends 'm64<enter>mmm' 't_warmup' "and then what that needs is asked for"
+mends 'x<down><enter>' 'fault 2 of' "x leads to another fault"
+
 typed() {
     has "$1" "$2" compose mild.yaml --dump-screen 80x24 --keys "$3"
 }
-typed 'x alpha: expected number' "a value is refused while it is typed" 'jjjjex'
-typed '>alpha             0.5' "a value that fits is set" 'jjjje<bksp>5<enter>'
-typed 'default again' "backspace gives the default" 'jjjj<tab><bksp>'
-typed 'undone: algorithms.mixup.alpha 0.5' "undo says what" 'jjjje<bksp>5<enter>u'
+typed 'x alpha: expected number' "a value is refused while it is typed" '/mixup<enter>ex'
+typed '>alpha           ~ 0.5' "a value that fits is set, and marked as changed" \
+    '/mixup<enter>e<bksp>5<enter>'
+typed 'default again' "backspace gives the default" '/mixup<enter><tab><bksp>'
+typed 'undone: algorithms.mixup.alpha 0.5' "undo says what" '/mixup<enter>e<bksp>5<enter>u'
 typed 'nothing to undo' "and where there is nothing" 'u'
 typed 'mixup acts earlier now' "m mends the first warning" 'm'
-typed 'valid  ' "and then there is none" 'm'
+typed '+ valid  ' "and then there is none" 'm'
 typed 'ignored for now' "i ignores it" 'i'
 typed 'alibi comes with a later version' "what is not built is said so" '/alibi<enter> '
-typed 'gradient_clipping is on; it needs more: ' "an algorithm that needs more says so" 'jj '
+typed 'gradient_clipping is on; it needs more: ' "an algorithm that needs more says so" \
+    '/gradient_c<enter> '
 typed 'BEFORE_LOSS: 1 label_smoothing (as in the recipe), 2 mixup' "enter says why" \
-    'jjjj<tab><tab>jjj<enter>'
+    '<tab>jjj<enter>'
 typed 'INIT: 1 blurpool (as in the recipe), 2 ema (after the model is' "for each event" \
-    '<tab><tab><enter>'
-typed 'decoupled_adamw' "names are chosen from a list" '<s-tab>jjjjjjjjjje'
-typed 'etude train mild.yaml algorithms.mixup=null' "y shows the command line" 'jjjj<tab><bksp>y'
+    '<tab><enter>'
+typed 'decoupled_adamw' "names are chosen from a list" 'jjjjjjje'
+typed 'etude train mild.yaml algorithms.mixup=null' "y shows the command line" \
+    '/mixup<enter><tab><bksp>y'
+
+# Algorithms that cannot act are a line; enter brings them, in two steps.
+has '> 19 cannot act here' "those that cannot act here are folded into a line" \
+    compose mild.yaml --dump-screen 120x36
+has '4 of 8 on, all' "f lists all of them" compose mild.yaml --dump-screen 120x36 --keys ff
+has '> 4 more, 19 cannot act here' "and a recipe's section has them too" \
+    compose faults.yaml --dump-screen 80x24
+has '[-] alibi' "enter unfolds them" compose mild.yaml --dump-screen 120x36 --keys '<tab>G<enter>'
+has '19 cannot act here' "and folds them again" \
+    compose mild.yaml --dump-screen 120x36 --keys '<tab>G<enter>G<enter>'
 
 # Files.
-run --ascii compose mild.yaml --dump-screen 80x24 --keys 'jjjje<bksp>5<enter>w'
+run --ascii compose mild.yaml --dump-screen 80x24 --keys '/mixup<enter>e<bksp>5<enter>w'
 says out 'saved: mild.yaml' "w saves"
 diff "$ET_SRCDIR/t/tui/mild.yaml" mild.yaml >changes
 is "$(grep -c '^[<>]' changes)" 2 "one line is another, and no comment is lost"
@@ -61,7 +101,7 @@ says changes '>     alpha: 0.5                 # weak' "the one that was edited"
 run --ascii compose mild.yaml --dump-screen 80x24 --keys 'Wother.yaml<enter>'
 has 'mild.yamlother.yaml' "W asks for a name, beginning with the one it has" \
     compose mild.yaml --dump-screen 80x24 --keys 'Wother.yaml'
-run --ascii compose mild.yaml --dump-screen 80x24 --keys 'jjjj W<ctrl-u>other.yaml<enter>'
+run --ascii compose mild.yaml --dump-screen 80x24 --keys '/mixup<enter> W<ctrl-u>other.yaml<enter>'
 [ -e other.yaml ] && ! grep -q mixup other.yaml
 ok $? "and writes it there"
 has 'other.yaml is there already' "what is there is not written over unasked" \
@@ -72,7 +112,7 @@ tiny tiny.yaml
 export XDG_RUNTIME_DIR="$dir/rt"
 mkdir -p rt && chmod 700 rt
 has '[2 Monitor]' "L starts it, and leads to Monitor" \
-    compose tiny.yaml --dump-screen 80x24 --keys 'jjj L<enter>'
+    compose tiny.yaml --dump-screen 80x24 --keys '/label<enter> L<enter>'
 until_true "grep -q '\"state\": *\"finished\"' runs/*/run.json 2>/dev/null"
 run runs --json
 says out '"state": "finished"' "the run ends as it should"
@@ -85,7 +125,7 @@ has '! it cannot be launched' "a recipe with faults is not" \
 
 sed -i 's/"microbatches": 1,/"microbatches": 4,/' runs/*/report.json
 has 'to 4: save that?' "what grad_accum auto came to in the last run is offered" \
-    compose tiny.yaml --dump-screen 80x24
+    compose tiny.yaml --dump-screen 200x50
 has 'grad_accum is 4 now; w saves it' "m takes it" compose tiny.yaml --dump-screen 80x24 --keys m
 
 # A recipe without a file: the run's directory keeps it.
@@ -100,7 +140,67 @@ cmp -s "${newest}recipe.yaml" tiny.yaml
 ok $? "with its text beside what the run leaves"
 says "${newest}run.json" '"recipe": null' "and without a name that it has not"
 run attach last --dump-screen 80x24
-says out ' mlp  1 rank' "so that Monitor calls it by its model"
+says out ' mlp  ' "so that Monitor calls it by its model"
+
+# Own data: paths begin beside the recipe, also where its text has no file yet.
+mkdir -p own/data
+cat >own/r.yaml <<'EOF'
+max_duration: 1ba
+model: {name: lenet, num_classes: 2}
+train_data:
+  name: idx   # mine
+  path: data
+  batch_size: 4
+eval_data:
+  - {name: synthetic_images, num_samples: 8, channels: 1, resolution: 28}
+optimizer: {name: sgd, lr: 0.1}
+EOF
+images() { # N: that many in IDX files of 28x28
+    { printf '\000\000\010\003\000\000\000\010\000\000\000\034\000\000\000\034'
+      head -c 6272 /dev/zero; } >"own/data/$1-images-idx3-ubyte"
+    { printf '\000\000\010\001\000\000\000\010'; printf '\000\001\000\001\000\001\000\001'; } \
+        >"own/data/$1-labels-idx1-ubyte"
+}
+own() {
+    has "$1" "$2" compose own/r.yaml --dump-screen "${4:-80x24}" --keys "$3"
+}
+own '! cannot read ' "data that cannot be read are a warning" '' 200x50
+own 'estimate   cannot read' "and told in a sentence where a run is launched" L
+images train
+own 'idx: 8 images, 2 classes' "data beside the recipe are found" '' 200x50
+own 'idx: 8 images, 2 classes' "also where the command line cannot say the changes" \
+    '/label<enter> /blur<enter> [' 200x50
+own 'eval_data is synthetic_images, train_data is idx' "data that differ are warned of" '' 200x50
+own 'x needed' "another dataset: what it needs is shown" 'jjecifar10<enter><esc>'
+own 'path: folder of the binary version' "and asked for" 'jjecifar10<enter>'
+own '-   name: idx   # mine' "and the old one's comment goes with it" 'jjetokens<enter><esc>d' 120x36
+run train own/r.yaml
+mkdir else
+(cd else && "$etude" --ascii compose --dump-screen 200x50 --keys 'r<enter>') >out 2>err
+says out 'idx: 8 images, 2 classes' "nor are they lost with the recipe of a run, begun elsewhere"
+run estimate own/r.yaml --recipe-folder own
+exits 0 "--recipe-folder says where paths begin"
+run estimate own/r.yaml --recipe-folder nowhere
+exits 64 "a folder that is not there is refused"
+
+# Installed recipes are for reading.
+mkdir -p share/etude/recipes
+sed 's/num_samples: 640/num_samples: 320/' mild.yaml >share/etude/recipes/mine.yaml
+cp share/etude/recipes/mine.yaml before.yaml
+XDG_DATA_DIRS=$PWD/share
+export XDG_DATA_DIRS
+has 'save as' "w on an installed recipe asks for another name" \
+    compose -m mine --dump-screen 80x24 --keys '/mixup<enter> w'
+has 'saved: mine.yaml' "which is one of the working directory" \
+    compose -m mine --dump-screen 80x24 --keys '/mixup<enter> w<enter>'
+has 'installed recipes stay as they are' "its own name is refused" compose -m mine \
+    --dump-screen 80x24 --keys "/mixup<enter> W<ctrl-u>share/etude/recipes/mine.yaml<enter>"
+run compose -m mine --dump-screen 80x24 --keys '/mixup<enter> L'
+! grep -q 'save, then start it' out
+ok $? "nor is it saved on the way to a launch"
+cmp -s before.yaml share/etude/recipes/mine.yaml
+ok $? "it is as it was"
+unset XDG_DATA_DIRS
 
 # Commands.
 run compose mild.yaml
@@ -116,9 +216,9 @@ exits 64 "a key that is none"
 says_of() {
     has "$2" "$3" compose "$ET_SRCDIR/recipes/first_minute.yaml" --dump-screen 80x24 --keys "$1"
 }
-says_of '<tab><tab><tab>e' 'has parts: enter shows them' "e on a section: how it is opened"
-says_of '<tab><tab>e' 'there is no value to edit here' "on the timeline: that it has no values"
-says_of '<tab><tab> ' 'space turns algorithms and switches on and off' "space there: what it does elsewhere"
+says_of 'Gkke' 'has parts: enter shows them' "e on a section: how it is opened"
+says_of '<tab>e' 'there is no value to edit here' "on the timeline: that it has no values"
+says_of '<tab> ' 'space turns algorithms and switches on and off' "space there: what it does elsewhere"
 says_of 'i' 'there is no warning to ignore' "i without a warning"
 says_of 'R' 'was read again' "R that the file is as it was"
 has 'no file to read again' "or that there is none" compose --dump-screen 80x24 --keys 'biR'
@@ -129,8 +229,9 @@ has 'small GPT on the bytes of the King James..' "installed recipes say what the
 
 # Everything that is wrong, not only the first of it.
 printf 'max_duration: 1ep\nwrong_a: 1\nwrong_b: 2\n' >wrong.yaml
-has 'x (x lists all' "of several faults the first is shown, and how to see all" \
+has 'fault 1 of ' "of several faults the first is shown, and how many there are" \
     compose wrong.yaml --dump-screen 80x24
+has 'x (x lists all' "also where there is one panel" compose wrong.yaml --dump-screen 60x16
 has "line 3: unknown key 'wrong_b'" "x lists them" compose wrong.yaml --dump-screen 80x24 --keys x
 has 'the recipe has no faults' "and says where there are none" \
     compose "$ET_SRCDIR/recipes/first_minute.yaml" --dump-screen 80x24 --keys x
