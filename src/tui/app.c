@@ -64,7 +64,7 @@ tui_copy(struct tui_app *app, const char *text)
 {
     if (app->term)
         tui_term_copy(app->term, text);
-    tui_say(app, TUI_TEXT, "%s", text);
+    tui_say(app, TUI_TEXT, "copied: %s", text);
 }
 
 /* ---- screens ---- */
@@ -127,6 +127,7 @@ tui_app_attach(struct tui_app *app, struct tui_source **source)
         *source = NULL;
     app->is_frozen = false;
     app->changed = true;
+    app->message_end = 0; /* "brisk-otter starts...": it has */
     for (int i = 0; i < TUI_SCREENS; i++)
         if (app->state[i] && app->screen[i]->attached)
             app->screen[i]->attached(app, app->state[i]);
@@ -166,6 +167,7 @@ tui_app_free(struct tui_app **pointer)
     if (!app)
         return;
     tui_popup_close(&app->popup);
+    tui_palette_close(app);
     for (int i = 0; i < TUI_SCREENS; i++) {
         if (app->state[i] && app->screen[i]->close)
             app->screen[i]->close(app, app->state[i]);
@@ -302,6 +304,7 @@ tui_app_key(struct tui_app *app, int key)
 {
     const struct tui_screen *s = app->screen[app->at];
     app->changed = true;
+    app->message_end = 0; /* it answered an earlier key */
     if (has_no_cell(app, key))
         return;
     if (key == TUI_CTRL('l') || key == TUI_CTRL('z')) {
@@ -453,12 +456,16 @@ tui_app_tick(struct tui_app *app, double seconds)
         more = tui_source_is_loading(source);
     }
     tui_app_listen(app);
+    if (tui_palette_tick(app))
+        app->changed = true;
     app->has_more = false;
     for (int i = 0; i < TUI_SCREENS; i++)
         if (app->state[i] && app->screen[i]->tick &&
             app->screen[i]->tick(app, app->state[i]) && i == app->at)
             app->changed = true;
-    if (app->message_end > 0 && tui_now(app) > app->message_end) {
+    /* A dump's clock is the run's: how long the machine took is no part of it. */
+    if (app->message_end > 0 && !app->config.is_dump &&
+        tui_now(app) > app->message_end) {
         app->message_end = 0;
         app->changed = true;
     }

@@ -11,6 +11,7 @@
 #include "tui/border.h"
 #include "tui/glyphs.h"
 #include "tui/grid.h"
+#include "tui/job.h"
 #include "tui/keys.h"
 #include "tui/layout.h"
 #include "tui/source.h"
@@ -58,8 +59,10 @@ struct tui_app_config {
     enum tui_where first; /* the screen to begin with */
     int rows, cols;
     const struct eti_config_price *price; /* borrowed; NULL: none */
-    const char *layout; /* where moved borders are kept; borrowed; NULL: nowhere */
-    const char *recent; /* where to begin: shown where there is no run; NULL */
+    const char *layout;      /* where moved borders are kept; borrowed; NULL: nowhere */
+    const struct eti_config *settings; /* for the palette; borrowed; NULL: none */
+    const char *themes; /* folder of the user's own themes; borrowed; NULL: none */
+    const char *recent;      /* where to begin: shown where there is no run; NULL */
     struct eti_index *index; /* of runs, just looked at; borrowed; NULL: the user's */
 };
 
@@ -98,6 +101,8 @@ struct tui_app {
     struct tui_spot spot[TUI_SPOTS];
     int n_spots;
     struct tui_term *term; /* NULL: there is none */
+    struct tui_job saver;  /* of a setting, */
+    char saving[128];      /* which is this one; "": none is saved */
 };
 
 /* ENOMEM; EINVAL where the first screen cannot be opened. */
@@ -154,13 +159,14 @@ int tui_run(struct tui_app *app, struct tui_term *term);
 struct tui_dump {
     const char *keys; /* to press first, tui_keys_next; NULL: none */
     int64_t at;       /* the record to stop at; 0: the last */
+    bool roles;       /* the roles of its cells, too, after a line "roles:" */
 };
 /* Takes in the run's records, presses the keys, and prints the screen. EINVAL for keys
  * that are none, or a record that is not there. */
 ET_NODISCARD et_status tui_dump_screen(struct tui_app *app, const struct tui_dump *dump,
                                        FILE *out);
-/* "80x24": false for what is no size, or out of 1x1 to 500x500. */
-bool tui_size_read(const char *text, int *rows, int *cols);
+/* "80x24", "80x24+roles": false for what is neither, or out of 1x1 to 500x500. */
+bool tui_size_read(const char *text, int *rows, int *cols, bool *roles);
 
 /* ---- help.c, palette.c ---- */
 
@@ -170,6 +176,9 @@ void tui_help_key(struct tui_app *app, int key);
 void tui_help_mouse(struct tui_app *app, const struct tui_mouse *m);
 void tui_help_run(struct tui_app *app);
 void tui_palette_open(struct tui_app *app);
+/* Has a setting been saved? */
+bool tui_palette_tick(struct tui_app *app);
+void tui_palette_close(struct tui_app *app);
 
 /* ---- logs.c ---- */
 

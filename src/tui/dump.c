@@ -11,11 +11,14 @@
 static const double PATIENCE = 60; /* seconds for a hub that does not answer */
 
 bool
-tui_size_read(const char *text, int *rows, int *cols)
+tui_size_read(const char *text, int *rows, int *cols, bool *roles)
 {
     int end = 0;
-    return sscanf(text, "%3dx%3d%n", cols, rows, &end) == 2 && !text[end] &&
-           *rows >= 1 && *rows <= 500 && *cols >= 1 && *cols <= 500;
+    if (sscanf(text, "%3dx%3d%n", cols, rows, &end) != 2)
+        return false;
+    *roles = strcmp(text + end, "+roles") == 0;
+    return (!text[end] || *roles) && *rows >= 1 && *rows <= 500 && *cols >= 1 &&
+           *cols <= 500;
 }
 
 /* All of the run's records that there are now, or those up to the one of the seq UNTIL;
@@ -43,12 +46,26 @@ take_in(struct tui_app *app, int64_t until)
 }
 
 static void
-settle(struct tui_app *app)
+work(struct tui_app *app)
 {
+    (void)tui_palette_tick(app);
     for (int i = 0; i < TUI_SCREENS; i++)
         while (app->state[i] && app->screen[i]->tick &&
                app->screen[i]->tick(app, app->state[i]))
             continue;
+}
+
+/* Until there is nothing to do; what a screen has asked the run for is waited for. */
+static void
+settle(struct tui_app *app, int64_t until)
+{
+    const struct tui_source *s;
+    work(app);
+    s = app->source;
+    if (s && s->class->waits && s->class->waits(s)) {
+        take_in(app, until);
+        work(app);
+    }
 }
 
 et_status
@@ -56,14 +73,14 @@ tui_dump_screen(struct tui_app *app, const struct tui_dump *dump, FILE *out)
 {
     struct tui_source *source = app->source;
     take_in(app, dump->at);
-    if (source && *source->problem)
+    if (source && *source->problem && !source->is_refused)
         return ET_FAIL(app->cx, ET_EFORMAT, "%s", source->problem);
     if (source && dump->at > source->model->seq)
         return ET_FAIL(app->cx, ET_EINVAL,
                        "--at %" PRId64 ": the run has %" PRId64 " records", dump->at,
                        source->model->seq);
     for (const char *at = dump->keys ? dump->keys : ""; !app->leaves;) {
-        settle(app);
+        settle(app, app->source == source ? dump->at : 0);
         tui_app_draw(app);
         int key = tui_keys_next(&at);
         if (key < 0)
@@ -75,8 +92,12 @@ tui_dump_screen(struct tui_app *app, const struct tui_dump *dump, FILE *out)
             take_in(app, app->source == source ? dump->at : 0);
         source = app->source;
     }
-    settle(app);
+    settle(app, app->source == source ? dump->at : 0);
     tui_app_draw(app);
     tui_grid_print(&app->grid, out);
+    if (dump->roles) {
+        fputs("roles:\n", out);
+        tui_grid_print_roles(&app->grid, out);
+    }
     return ET_OK;
 }

@@ -6,7 +6,7 @@
 
 #include "tui/app.h"
 
-enum { ROWS = TUI_ACTIONS + 4, KEYS = 12 };
+enum { ROWS = TUI_ACTIONS + 4, LEAST_KEYS = 10 };
 
 /* A line of help. */
 struct row {
@@ -51,9 +51,25 @@ gather(const struct tui_app *app, enum tui_where where, struct row *row)
     return n;
 }
 
+/* Columns of the longest key of ROW [N], and two behind it. */
+static int
+keys_width(const struct tui_app *app, const struct row *row, int n)
+{
+    char keys[64];
+    int most = LEAST_KEYS;
+    for (int i = 0; i < n; i++) {
+        int w = row[i].binding < 0
+                    ? 0
+                    : tui_width(tui_binding_keys(&app->config.keys, row[i].binding,
+                                                 tui_app_place(app), keys, sizeof keys));
+        most = w > most ? w : most;
+    }
+    return most + 2;
+}
+
 static void
 put_row(const struct tui_app *app, const struct tui_pane *p, int y,
-        const struct row *row, bool selected)
+        const struct row *row, int width, bool selected)
 {
     char keys[64];
     if (row->binding < 0) {
@@ -61,16 +77,15 @@ put_row(const struct tui_app *app, const struct tui_pane *p, int y,
         bool everywhere = strcmp(row->heading, "EVERYWHERE") == 0;
         snprintf(heading, sizeof heading, "%s%s",
                  everywhere ? "" : "HERE: ", row->heading);
-        tui_put(p, y, 1, TUI_TITLE, heading);
+        tui_put(p, y, 1, TUI_SECTION, heading);
         return;
     }
     tui_binding_keys(&app->config.keys, row->binding, tui_app_place(app), keys,
                      sizeof keys);
-    int x = 1 + tui_put(p, y, 1, TUI_TITLE, keys);
-    tui_put(p, y, x >= 1 + KEYS ? x + 1 : 1 + KEYS, selected ? TUI_FOCUS : TUI_TEXT,
-            tui_bindings[row->binding].help);
+    tui_put(p, y, 1, TUI_KEY, keys);
+    tui_put(p, y, 1 + width, TUI_TEXT, tui_bindings[row->binding].help);
     if (selected)
-        tui_put_ch(p, y, 0, p->grid->glyphs->selected, TUI_FOCUS, 0);
+        tui_select(p, y, true);
 }
 
 /* Both lists, those of here first: a search that fits here fits best. */
@@ -99,7 +114,7 @@ halves_of(int h, int w, int here, int n)
 
 /* What the mouse does, where there is one, in the lines from Y on. */
 static void
-put_mouse(const struct tui_app *app, const struct tui_pane *p, int y)
+put_mouse(const struct tui_app *app, const struct tui_pane *p, int y, int width)
 {
     static const char *const rows[][2] = {
         {"click", "select, again: open"},
@@ -111,11 +126,23 @@ put_mouse(const struct tui_app *app, const struct tui_pane *p, int y)
     if (*app->search.text || y + N >= p->h ||
         (app->term && !tui_term_has_mouse(app->term)))
         return;
-    tui_put(p, y, 1, TUI_TITLE, "MOUSE");
+    tui_put(p, y, 1, TUI_SECTION, "MOUSE");
     for (int i = 0; i < N; i++) {
-        tui_put(p, y + 1 + i, 1, TUI_TITLE, rows[i][0]);
-        tui_put(p, y + 1 + i, 1 + KEYS, TUI_TEXT, rows[i][1]);
+        tui_put(p, y + 1 + i, 1, TUI_KEY, rows[i][0]);
+        tui_put(p, y + 1 + i, 1 + width, TUI_TEXT, rows[i][1]);
     }
+}
+
+/* What is typed, from column X of the title on, as long as it is. */
+static void
+put_search(const struct tui_app *app, const struct tui_pane *p, int x)
+{
+    const int most = p->w - x - 2 < 40 ? p->w - x - 2 : 40;
+    int w = tui_width(app->search.text) + 1;
+    tui_put(p, 0, x - 1, TUI_TEXT, " ");
+    if (!*app->search.text)
+        tui_put(p, 0, x + 1, TUI_DIM, "type to search ");
+    tui_field_draw(&app->search, p, 0, x, w < most ? w : most, NULL);
 }
 
 void
@@ -124,11 +151,9 @@ tui_help_draw(struct tui_app *app, const struct tui_pane *p)
     struct row row[ROWS];
     char title[96];
     int here, n = gather_all(app, row, &here);
-    snprintf(title, sizeof title, "help: %s      type to search",
-             tui_where_title(tui_app_place(app)));
+    snprintf(title, sizeof title, "help: %s", tui_where_title(tui_app_place(app)));
     tui_title(p, 0, title, false);
-    int x = 4 + tui_width(title);
-    tui_field_draw(&app->search, p, 0, x, p->w - x - 2 < 24 ? p->w - x - 2 : 24, NULL);
+    put_search(app, p, 6 + tui_width(title));
     const char *foot = "keys file: keys.yaml   manual: etude-keys(5)";
     struct tui_pane in = tui_pane_part(p, 1, 0, p->h - 2, p->w);
     tui_put(p, p->h - 1, 1, TUI_DIM, foot);
@@ -136,16 +161,19 @@ tui_help_draw(struct tui_app *app, const struct tui_pane *p)
         app->help.at++;
     const struct halves place = halves_of(p->h, p->w, here, n);
     tui_list_show(&app->help, n, place.both ? n : in.h);
+    int width = keys_width(app, row, n);
+    int left = place.both ? keys_width(app, row + here, n - here) : width;
+    int right = place.both ? keys_width(app, row, here) : width;
     for (int i = 0; i < n; i++) {
         bool second = place.both && i < here;
         int y = !place.both ? i - app->help.top : second ? i : i - here;
         struct tui_pane half =
             tui_pane_part(&in, 0, second ? place.second : 0, in.h,
                           place.both && !second ? place.second - 1 : p->w);
-        put_row(app, &half, y, &row[i], i == app->help.at);
+        put_row(app, &half, y, &row[i], second ? right : left, i == app->help.at);
     }
     if (place.both)
-        put_mouse(app, &in, n - here + 1);
+        put_mouse(app, &in, n - here + 1, left);
     if (n == 0)
         tui_put(&in, 1, 1, TUI_DIM, "no key does that; bksp widens the search");
 }

@@ -344,3 +344,12 @@ tui_keys_read(struct et_ctx *cx, struct tui_keys *k, const char *path,
     eti_arena_release(&arena);
     return status;
 }
+
+const struct tui_binding *
+tui_binding_of(enum tui_action action)
+{
+    for (int i = 0; i < TUI_ACTIONS - 1; i++)
+        if (tui_bindings[i].action == action)
+            return &tui_bindings[i];
+    return NULL;
+}

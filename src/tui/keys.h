@@ -19,6 +19,7 @@
     X(logs, "Logs")                                                                    \
     X(compare, "Compare")                                                              \
     X(start, "Start")                                                                  \
+    X(ending, "End of a run")                                                          \
     X(help, "Help")
 
 enum tui_where {
@@ -31,7 +32,7 @@ enum tui_where {
 #define TUI_AT(word) (1u << TUI_IN_##word)
 #define TUI_LISTS                                                                      \
     (TUI_AT(compose) | TUI_AT(monitor) | TUI_AT(runs) | TUI_AT(compare) |              \
-     TUI_AT(workers) | TUI_AT(logs))
+     TUI_AT(workers) | TUI_AT(logs) | TUI_AT(ending))
 const char *tui_where_title(enum tui_where where); /* "Monitor" */
 const char *tui_where_word(enum tui_where where);  /* "monitor" */
 
@@ -93,6 +94,9 @@ struct tui_binding {
     unsigned only; /* of everywhere: the screens that it is for, TUI_AT; 0: all */
 };
 extern const struct tui_binding tui_bindings[]; /* TUI_ACTIONS - 1 of them, by action */
+
+/* The row of ACTION; NULL: it has none. */
+const struct tui_binding *tui_binding_of(enum tui_action action);
 
 /* The keys in force. */
 struct tui_keys {

@@ -7,9 +7,11 @@
 
 enum {
     NUMBERS_WIDE = 34, /* columns of the panel of numbers, its border included */
-    NUMBERS_HIGH = 9,
+    NUMBERS_HIGH = 7,
+    STEP_HIGH = 7, /* where a step goes, with what is below it */
     EVENTS_FULL = 8,
-    RANKS_MOST = 8, /* rows of ranks at 50 lines */
+    RANKS_MOST = 10,   /* rows of ranks at 50 lines */
+    RANKS_BESIDE = 36, /* columns of ranks that stand beside events, of 80 */
     /* What borders that are moved leave of a panel: rows, columns. */
     CHART_LEAST = 6,
     LIST_LEAST = 2,
@@ -129,76 +131,124 @@ move_rows(struct tui_monitor_layout *l, const struct tui_monitor_needs *needs, i
     return (struct rows){charts, ranks, left - ranks};
 }
 
-/* Ranks and events below END's foot, charts and numbers above them. */
+static int
+charts_of(const struct tui_monitor_needs *needs)
+{
+    return needs->charts > 0 ? needs->charts : TUI_M_LAST_CHART - TUI_M_CHART;
+}
+
+/* N charts in AREA, two beside each other. */
+static void
+lay_charts(struct tui_monitor_layout *l, struct tui_rect area, int n,
+           const struct tui_monitor_needs *needs)
+{
+    if (n <= 2) {
+        put_charts(l, 0, n, area);
+        return;
+    }
+    int half = move(l, needs, TUI_M_ROWS, (area.h + 1) / 2, CHART_LEAST,
+                    area.h - CHART_LEAST);
+    const struct tui_rect upper = {area.y, area.x, half, area.w};
+    const struct tui_rect lower = {area.y + half, area.x, area.h - half, area.w};
+    l->border[TUI_M_ROWS].at = (struct tui_rect){lower.y, 0, 1, area.w};
+    put_charts(l, 0, 2, upper);
+    put_charts(l, 2, n - 2, lower);
+}
+
+/* The column of numbers, and below them as much as there is room for. */
+static void
+lay_numbers(struct tui_monitor_layout *l, struct tui_rect r,
+            const struct tui_monitor_needs *needs)
+{
+    const int map = needs->ranks > 1 ? needs->ranks + 2 : 3;
+    l->part[TUI_M_NUMBERS] = r;
+    if (r.h < NUMBERS_HIGH + 4)
+        return;
+    l->part[TUI_M_NUMBERS].h = NUMBERS_HIGH;
+    r.y += NUMBERS_HIGH;
+    r.h -= NUMBERS_HIGH;
+    l->part[TUI_M_STEP] = r;
+    if (r.h < STEP_HIGH + map)
+        return;
+    l->part[TUI_M_STEP].h = r.h - map;
+    l->part[TUI_M_MAP] = (struct tui_rect){r.y + r.h - map, r.x, map, r.w};
+}
+
+/* Charts and numbers, ranks and events below them: beside each other where the ranks
+ * are few. */
 static void
 lay_normal(struct tui_monitor_layout *l, int y, int end, int cols,
            const struct tui_monitor_needs *needs, bool wide)
 {
-    int spare = end - y - NUMBERS_HIGH; /* for ranks and events */
-    l->rank_columns = needs->ranks > 1 ? 2 : 1;
-    int lines = (most(1, needs->ranks) + l->rank_columns - 1) / l->rank_columns;
-    int ranks = 1 + least(lines, most(1, least(spare - 4, wide ? 8 : 4)));
-    int events = wide ? 6 : 3;
-    int charts = most(0, end - y - ranks - events), top = y;
-    int left =
-        move(l, needs, TUI_M_SIDE, cols - NUMBERS_WIDE, LEFT_LEAST, cols - SIDE_LEAST);
-    const struct rows rows = move_rows(
-        l, needs, y, cols, (struct rows){charts, ranks, end - y - ranks - charts},
-        wide ? 2 * CHART_LEAST : CHART_LEAST, LIST_LEAST);
-    struct tui_rect area = take(&y, end, rows.charts, 0, left);
-    l->border[TUI_M_SIDE].at = (struct tui_rect){top, left, area.h, 1};
-    l->part[TUI_M_NUMBERS] = (struct tui_rect){top, left, area.h, cols - left};
-    if (area.h > NUMBERS_HIGH + 6) { /* room below the numbers */
-        l->part[TUI_M_NUMBERS].h = NUMBERS_HIGH;
-        l->part[TUI_M_STEP] = (struct tui_rect){
-            top + NUMBERS_HIGH,
-            left,
-            area.h - NUMBERS_HIGH,
-            cols - left,
-        };
-    }
-    if (wide) {
-        int half = move(l, needs, TUI_M_ROWS, (area.h + 1) / 2, CHART_LEAST,
-                        area.h - CHART_LEAST);
-        struct tui_rect upper = {area.y, 0, half, left};
-        struct tui_rect lower = {area.y + upper.h, 0, area.h - upper.h, left};
-        l->border[TUI_M_ROWS].at = (struct tui_rect){lower.y, 0, 1, left};
-        put_charts(l, 0, 2, upper);
-        put_charts(l, 2, 2, lower);
+    const int n = charts_of(needs), few = wide ? 8 : 4, count = most(1, needs->ranks);
+    const bool beside = count <= few;
+    const int area_least = wide && n > 2 ? 2 * CHART_LEAST : CHART_LEAST;
+    l->rank_columns = beside ? 1 : 2;
+    struct rows rows = {0};
+    if (beside) {
+        rows.ranks = 1 + most(count, wide ? 6 : 3);
+        rows.charts = end - y - rows.ranks;
+        rows.charts = move(l, needs, TUI_M_BELOW_CHARTS, rows.charts, area_least,
+                           end - y - LIST_LEAST);
+        rows.ranks = end - y - rows.charts;
+        l->border[TUI_M_BELOW_CHARTS].at =
+            (struct tui_rect){y + rows.charts, 0, 1, cols};
     } else {
-        put_charts(l, 0, 1, area);
+        int lines = (count + 1) / 2, spare = end - y - 9;
+        rows.ranks = 1 + least(lines, most(1, least(spare - 4, few)));
+        rows.events = wide ? 6 : 3;
+        rows.charts = most(0, end - y - rows.ranks - rows.events);
+        rows.events = end - y - rows.ranks - rows.charts;
+        rows = move_rows(l, needs, y, cols, rows, area_least, LIST_LEAST);
     }
+    const int left =
+        move(l, needs, TUI_M_SIDE, cols - NUMBERS_WIDE, LEFT_LEAST, cols - SIDE_LEAST);
+    const struct tui_rect area = take(&y, end, rows.charts, 0, left);
+    l->border[TUI_M_SIDE].at = (struct tui_rect){area.y, left, area.h, 1};
+    lay_numbers(l, (struct tui_rect){area.y, left, area.h, cols - left}, needs);
+    lay_charts(l, area, wide ? least(n, 4) : 1, needs);
     l->part[TUI_M_RANKS] = take(&y, end, rows.ranks, 0, cols);
     l->part[TUI_M_EVENTS] = take(&y, end, end - y, 0, cols);
+    if (beside) {
+        const int w = most(RANKS_BESIDE, cols * 2 / 5);
+        l->part[TUI_M_EVENTS] = l->part[TUI_M_RANKS];
+        l->part[TUI_M_EVENTS].x = w;
+        l->part[TUI_M_EVENTS].w = cols - w;
+        l->part[TUI_M_RANKS].w = w;
+    }
 }
 
 static void
 lay_full(struct tui_monitor_layout *l, int y, int end, int cols,
          const struct tui_monitor_needs *needs)
 {
+    const int n = charts_of(needs), all = n + 1; /* where a step goes is the last */
+    const int upper = all <= 3 ? all : (all + 1) / 2;
     int spare = end - y;
-    int lines = least(most(1, needs->ranks), most(RANKS_MOST, (spare - 20) / 3));
-    int ranks = lines + 2; /* title and the host's line */
+    int ranks = 2 + least(most(1, needs->ranks), most(RANKS_MOST, (spare - 20) / 3));
     int charts = spare - ranks - EVENTS_FULL - 1;
-    const struct rows rows =
-        move_rows(l, needs, y, cols, (struct rows){charts, ranks, EVENTS_FULL},
-                  2 * CHART_LEAST, LIST_LEAST + 1);
-    int half = move(l, needs, TUI_M_ROWS, (rows.charts + 2) / 2, CHART_LEAST,
-                    rows.charts - CHART_LEAST);
+    const struct rows rows = move_rows(
+        l, needs, y, cols, (struct rows){charts, ranks, EVENTS_FULL},
+        all > upper ? 2 * CHART_LEAST : CHART_LEAST, LIST_LEAST + 1);
+    int half = all > upper ? move(l, needs, TUI_M_ROWS, (rows.charts + 2) / 2,
+                                  CHART_LEAST, rows.charts - CHART_LEAST)
+                           : rows.charts;
     int right = move(l, needs, TUI_M_SIDE, column(cols, 2, 3), LEFT_LEAST * 2,
                      cols - SIDE_LEAST);
-    struct tui_rect upper = take(&y, end, half, 0, cols);
-    struct tui_rect lower = take(&y, end, rows.charts - half, 0, cols);
-    put_charts(l, 0, 3, upper);
-    put_charts(l, 3, 3, lower);
-    l->border[TUI_M_ROWS].at = (struct tui_rect){lower.y, 0, 1, cols};
+    put_charts(l, 0, upper, take(&y, end, half, 0, cols));
+    l->border[TUI_M_ROWS].at = (struct tui_rect){y, 0, all > upper, cols};
+    if (all > upper)
+        put_charts(l, upper, all - upper, take(&y, end, rows.charts - half, 0, cols));
+    l->part[TUI_M_STEP] = l->part[TUI_M_CHART + n];
+    l->part[TUI_M_CHART + n] = (struct tui_rect){0};
     l->border[TUI_M_SIDE].at = (struct tui_rect){y + 1, right - 1, end - y - 2, 2};
-    l->part[TUI_M_STEP] = l->part[TUI_M_LAST_CHART];
-    l->part[TUI_M_LAST_CHART] = (struct tui_rect){0};
-    l->part[TUI_M_RANKS] = take(&y, end, rows.ranks, 0, right);
-    l->part[TUI_M_MAP] = l->part[TUI_M_RANKS];
-    l->part[TUI_M_MAP].x = right;
-    l->part[TUI_M_MAP].w = cols - right;
+    const bool has_map = needs->ranks > 1; /* else there is nothing to compare */
+    l->part[TUI_M_RANKS] = take(&y, end, rows.ranks, 0, has_map ? right : cols);
+    if (has_map) {
+        l->part[TUI_M_MAP] = l->part[TUI_M_RANKS];
+        l->part[TUI_M_MAP].x = right;
+        l->part[TUI_M_MAP].w = cols - right;
+    }
     l->rank_columns = 1;
     l->part[TUI_M_EVENTS] = take(&y, end, end - y - 1, 0, right);
     l->part[TUI_M_ALGORITHMS] = l->part[TUI_M_EVENTS];
@@ -216,6 +266,8 @@ tui_layout_monitor(int rows, int cols, const struct tui_monitor_needs *needs)
     int y = body.y, end = body.y + body.h;
     if (size != TUI_TINY || body.h > needs->bars)
         l.part[TUI_M_STATUS] = take(&y, end, 1, 0, cols);
+    if (size != TUI_TINY || body.h > needs->bars + 1)
+        l.part[TUI_M_HERO] = take(&y, end, 1, 0, cols);
     l.part[TUI_M_BARS] = take(&y, end, needs->bars, 0, cols);
     if (size == TUI_TINY)
         return l;

@@ -24,13 +24,14 @@ struct tui_frame {
 };
 struct tui_frame tui_layout_frame(int rows, int cols);
 
-/* The parts of Monitor. All but the first two have a title line. */
+/* The parts of Monitor. All but the first three have a title line. */
 enum tui_monitor_part {
     TUI_M_STATUS,
+    TUI_M_HERO, /* the numbers that one comes for */
     TUI_M_BARS,
     TUI_M_CHART, /* and the next five */
     TUI_M_LAST_CHART = TUI_M_CHART + 5,
-    TUI_M_NUMBERS, /* throughput: with a border on its left */
+    TUI_M_NUMBERS, /* now: with a border on its left */
     TUI_M_STEP,    /* where the step goes */
     TUI_M_RANKS,
     TUI_M_MAP, /* of stragglers */
@@ -50,8 +51,9 @@ enum tui_monitor_border {
 };
 /* What the layout depends on besides the size. */
 struct tui_monitor_needs {
-    int bars;  /* total, epoch, and one for each evaluation that is shown */
-    int ranks; /* there are */
+    int bars;   /* lines of them */
+    int charts; /* that have something to show: 1 to 5; 0: all */
+    int ranks;  /* there are */
     int only;  /* enum tui_monitor_part: it alone, as large as can be; -1: all */
     int moved[TUI_M_BORDERS]; /* cells to the right or down from where they are else */
 };

@@ -10,11 +10,12 @@
 #include "core/run/facts.h"
 #include "tui/app.h"
 #include "tui/format.h"
+#include "tui/page.h"
 
 enum {
     LINES = 20000,
     AT_ONCE = 2000, /* lines taken in between two frames */
-    TEXT_X = 22,    /* column of the text */
+    TEXT_X = 23,    /* column of the text */
     SIDEWAYS = 20,  /* columns that an arrow moves */
     ALL_LEVELS = -1,
 };
@@ -22,7 +23,8 @@ enum {
 struct line {
     double t;
     int rank, level;
-    char *text; /* owned */
+    const char *word; /* in the level's place; NULL: its name */
+    char *text;       /* owned */
 };
 
 struct logs {
@@ -54,7 +56,8 @@ static bool
 has_word(void *data, const char *word)
 {
     const struct line *line = data;
-    return strcasestr(line->text, word) != NULL;
+    return strcasestr(line->text, word) != NULL ||
+           (line->word && strcasestr(line->word, word) != NULL);
 }
 
 static const char *
@@ -67,6 +70,8 @@ value(void *data, const char *key)
     if (strcmp(key, "level") == 0)
         return line->level < 0 ? NULL
                                : et_log_level_name((enum et_log_level)line->level);
+    if (strcmp(key, "kind") == 0)
+        return line->word ? line->word : "log";
     if (strcmp(key, "time") == 0)
         return isnan(line->t) ? NULL : tui_clock(line->t, 2, text);
     if (strcmp(key, "rank") != 0)
@@ -136,7 +141,7 @@ add(struct tui_app *app, struct logs *l, const struct tui_log_line *in)
         for (int i = 0; i < LINES / 10; i++) /* rarely, as it moves the others */
             drop_oldest(app, l);
     struct line *line = line_at(l, l->n++);
-    *line = (struct line){in->t, in->rank, in->level, block};
+    *line = (struct line){in->t, in->rank, in->level, in->word, block};
     if (!passes(l, line))
         return true;
     l->shown[l->n_shown++] = l->n - 1;
@@ -158,6 +163,8 @@ open_logs(struct tui_app *app, void *self)
     l->rank = -1;
     l->follows = true;
     l->jump = NAN;
+    static const char *const keys[] = {"text", "kind", "level", "time", "rank", NULL};
+    l->sieve.keys = keys;
     l->sieve.changed = sift;
     l->sieve.data = l;
     ET_TRY(et_alloc(app->cx, sizeof *l->line * LINES, &block));
@@ -286,7 +293,7 @@ mark_found(const struct logs *l, const struct tui_pane *p, const char *text)
         int left = y * p->w, a = from > left ? from - left : 0, b = to - left;
         b = b > p->w ? p->w : b;
         if (a < b)
-            tui_mark(p, y, a, b - a, TUI_REVERSE);
+            tui_ground(p, y, a, b - a, TUI_ON_MATCH);
     }
 }
 
@@ -295,16 +302,20 @@ put_line(const struct logs *l, const struct tui_pane *p, int y, const struct lin
          bool selected)
 {
     char clock[TUI_NUMBER];
-    enum tui_role role = tui_level_role(line->level);
-    tui_put_ch(p, y, 0, selected ? p->grid->glyphs->selected : ' ', TUI_FOCUS, 0);
+    const enum tui_role role = TUI_TEXT;
+    enum tui_role level = line->level >= ET_LOG_WARN ? tui_level_role(line->level) : TUI_DIM;
+    if (selected)
+        tui_select(p, y, true);
     tui_put(p, y, 1, TUI_DIM, isnan(line->t) ? "-" : tui_clock(line->t, 2, clock));
-    tui_putf(p, y, 10, TUI_DIM, "%4d", line->rank);
-    if (line->level >= 0)
-        tui_put(p, y, 16, role, et_log_level_name((enum et_log_level)line->level));
+    tui_putf(p, y, 10, (enum tui_role)(TUI_S1 + line->rank % 8), "%4d", line->rank);
+    if (line->word || line->level >= 0)
+        tui_put(p, y, 16, level,
+                line->word ? line->word
+                           : et_log_level_name((enum et_log_level)line->level));
     struct tui_pane in = tui_pane_part(p, y, TEXT_X, p->h, p->w);
     if (!l->wraps) {
         const char *text = text_of(line) + bytes_of(text_of(line), l->shift);
-        tui_put(&in, 0, 0, role, text);
+        tui_put_cut(&in, 0, 0, in.w, role, text);
         mark_found(l, &in, text);
         return;
     }
@@ -358,18 +369,30 @@ put_status(struct tui_app *app, const struct logs *l, const struct tui_pane *p)
         tui_put_right(p, 0, x + 1, p->w - 1, TUI_GOOD, "following");
 }
 
+/* "-- 14:03:12 - 12 lines wait, G ----": below the lines, while one has scrolled. */
+static void
+put_marker(struct tui_app *app, const struct logs *l, const struct tui_pane *p, int y)
+{
+    char clock[TUI_NUMBER], count[TUI_NUMBER], text[2 * TUI_NUMBER + 32];
+    const struct line *newest = line_at(l, l->shown[l->n_shown - 1]);
+    snprintf(text, sizeof text, "%s %s %s wait%s, G",
+             isnan(newest->t) ? "-" : tui_clock(newest->t, 2, clock),
+             tui_count(l->waiting, count), l->waiting == 1 ? "line" : "lines",
+             l->waiting == 1 ? "s" : "");
+    tui_title(p, y, text, false);
+    tui_add_spot(app, p->y + y, p->x, p->w, TUI_DO_everywhere_last);
+}
+
 static void
 draw(struct tui_app *app, void *self, const struct tui_pane *p)
 {
     struct logs *l = self;
+    if (tui_page_of_run(app, p))
+        return;
     put_status(app, l, p);
     struct tui_pane head = tui_pane_part(p, 1, 0, 1, p->w);
     struct tui_pane in = tui_pane_part(p, 2, 0, p->h - 2, p->w);
-    tui_title(&head, 0, p->w < 40 ? "log" : "time    rank  level  text", false);
-    if (!app->source) {
-        tui_put(&in, 1, 2, TUI_TEXT, "No run. 1 compose, 3 runs, 4 attach");
-        return;
-    }
+    tui_title(&head, 0, p->w < 40 ? "log" : "time   rank  level  text", false);
     if (l->n_shown == 0) {
         tui_put(&in, 1, 2, TUI_DIM,
                 !app->source->class->line ? "the ranks' logs are on the run's machine"
@@ -379,12 +402,16 @@ draw(struct tui_app *app, void *self, const struct tui_pane *p)
                             : "no line passes; esc shows all");
         return;
     }
+    bool waits = !l->follows && l->waiting > 0 && in.h > 2;
+    in.h -= waits;
     find_top(l, in.w, in.h);
     for (int i = l->list.top, y = 0; i < l->n_shown && y < in.h; i++) {
         const struct line *line = line_at(l, l->shown[i]);
         put_line(l, &in, y, line, i == l->list.at);
         y += height(l, line, in.w);
     }
+    if (waits)
+        put_marker(app, l, p, p->h - 1);
 }
 
 static enum tui_role
@@ -393,12 +420,7 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
     const struct logs *l = self;
     char count[TUI_NUMBER];
     (void)app;
-    if (!l->follows && l->waiting > 0)
-        snprintf(buf, size,
-                 l->waiting == 1 ? "%s line waits: f follows"
-                                 : "%s lines wait: f follows",
-                 tui_count(l->waiting, count));
-    else if (l->dropped > 0)
+    if (l->dropped > 0)
         snprintf(buf, size, "%s older lines are in the run's folder logs/",
                  tui_count(l->dropped, count));
     return TUI_TEXT;

@@ -69,7 +69,7 @@ tui_run(struct tui_app *app, struct tui_term *term)
             busy = tui_app_tick(app, WORK);
         if (!due)
             continue;
-        if (app->changed)
+        if (app->changed || tui_term_repaints(term))
             paint(app, term);
         painted = tui_now(app);
     }

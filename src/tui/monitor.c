@@ -9,6 +9,7 @@
 #include "core/run/facts.h"
 #include "tui/format.h"
 #include "tui/monitor.h"
+#include "tui/page.h"
 
 enum { SMOOTH = 2, WEIGHTS = 5, IN_LINE = 3 };
 
@@ -55,6 +56,8 @@ close_monitor(struct tui_app *app, void *self)
     tui_sieve_release(&m->sieve);
     et_free(app->cx, m->point);
     et_free(app->cx, m->rank);
+    tui_ending_forget(m);
+    tui_job_stop(&m->again);
 }
 
 /* Another run: what was looked at of the one before does not hold. */
@@ -68,7 +71,9 @@ attached(struct tui_app *app, void *self)
     tui_sieve_set(app, &m->sieve, "");
     m->ranks = m->events = (struct tui_list){0};
     m->axis = TUI_BY_STEP;
+    m->has_axis = false;
     m->mark = -1;
+    tui_ending_forget(m);
 }
 
 static struct tui_view
@@ -89,22 +94,6 @@ view_of(struct tui_app *app, struct tui_monitor *m)
 
 /* ---- drawing ---- */
 
-static void
-draw_empty(struct tui_app *app, const struct tui_pane *p)
-{
-    static const char *const lines[] = {
-        "No run.",
-        "",
-        "1  compose a recipe and start it",
-        "3  runs that there were: enter watches one",
-        "4  workers: attach to a run on another machine",
-    };
-    for (int i = 0; i < 5; i++)
-        tui_put(p, 1 + i, 2, i ? TUI_TEXT : TUI_TITLE, lines[i]);
-    if (app->config.recent)
-        tui_put(p, 7, 2, TUI_DIM, app->config.recent);
-}
-
 static struct tui_pane
 pane_of(const struct tui_pane *p, const struct tui_rect *r)
 {
@@ -123,6 +112,9 @@ draw_part(const struct tui_view *v, int i, const struct tui_pane *p)
     switch (i) {
     case TUI_M_STATUS:
         tui_monitor_status(v, p);
+        break;
+    case TUI_M_HERO:
+        tui_monitor_hero(v, p);
         break;
     case TUI_M_BARS:
         tui_monitor_bars(v, p);
@@ -171,16 +163,15 @@ static void
 draw(struct tui_app *app, void *self, const struct tui_pane *p)
 {
     struct tui_monitor *m = self;
-    if (!app->source) {
-        draw_empty(app, p);
+    if (tui_page_of_run(app, p))
         return;
-    }
     const struct tui_view v = view_of(app, m);
     if (tui_ranks_gather(&v) != ET_OK)
         tui_say_error(app);
     tui_charts_default(m, v.model);
     struct tui_monitor_needs needs = {
         .bars = tui_monitor_n_bars(v.model, app->grid.rows, app->grid.cols),
+        .charts = tui_charts_shown(m),
         .ranks = m->n_ranks,
         .only = only_part(app, m),
     };
@@ -193,9 +184,20 @@ draw(struct tui_app *app, void *self, const struct tui_pane *p)
                           m->layout.border[i].at, m->layout.border[i].moved);
     if (m->layout.part[m->focus].h == 0) /* the size has changed */
         m->focus = TUI_M_CHART;
+    const bool is_ended = size != TUI_TINY && tui_ending_is_shown(&v);
     for (int i = 0; i < TUI_M_PARTS; i++) {
         struct tui_pane part = pane_of(p, &m->layout.part[i]);
-        draw_part(&v, i, &part);
+        if (!is_ended || i < TUI_M_CHART)
+            draw_part(&v, i, &part);
+    }
+    if (is_ended) {
+        const struct tui_rect *bars = &m->layout.part[TUI_M_BARS];
+        const struct tui_frame f = tui_layout_frame(app->grid.rows, app->grid.cols);
+        const struct tui_rect rest = {bars->y + bars->h, 0,
+                                      f.body.y + f.body.h - bars->y - bars->h,
+                                      f.body.w};
+        const struct tui_pane page = pane_of(p, &rest);
+        tui_ending_draw(&v, &page);
     }
     if (app->source->link == TUI_LINK_LOST)
         for (int i = TUI_M_CHART; i < TUI_M_PARTS; i++) {
@@ -224,31 +226,36 @@ straggler_message(const struct tui_view *v, char *buf, size_t size)
 static bool
 end_message(const struct tui_view *v, char *buf, size_t size)
 {
-    static const char *const bad[] = {"failed",  "diverged", "oom",       "hung",
-                                      "crashed", "killed",   "preempted", "stopped"};
     char fact[ETI_FACT_TEXT];
     const char *state = tui_run_state(v), *name = eti_facts_get(v->facts, "name", fact);
     const char *reason = json_string_value(json_object_get(v->facts, "reason"));
-    for (size_t i = 0; v->is_over && name && i < sizeof bad / sizeof *bad; i++)
-        if (strcmp(state, bad[i]) == 0) {
-            /* What is cut off where there is little room can be read in the log. */
-            snprintf(buf, size, "%s %s: etude train --resume %s goes on  l log%s%s",
-                     i < 6 ? "x" : "!", state, name, reason ? "  " : "",
-                     reason ? reason : "");
-            return true;
-        }
-    return false;
+    enum eti_state_kind kind = eti_state_kind_of(state);
+    if (!v->is_over || !name || tui_ending_is_shown(v) ||
+        (kind != ETI_STATE_BROKEN && kind != ETI_STATE_HALTED))
+        return false;
+    /* What is cut off where there is little room can be read in the log. */
+    snprintf(buf, size, "%s %s%s%s%s", kind == ETI_STATE_BROKEN ? "x" : "!", state,
+             reason ? ": " : "", reason ? reason : "",
+             v->m->ending ? "  (enter: the ways on)" : "");
+    return true;
 }
 
-/* The newest event. */
+/* The newest event, where no panel shows them; else the newest warning of the last
+ * minute, but none of before a resume: the end that it told of is over. */
 static enum tui_role
 event_message(const struct tui_view *v, char *buf, size_t size)
 {
+    enum { MINUTE = 60 };
     char clock[TUI_NUMBER];
+    const bool is_shown = v->m->layout.part[TUI_M_EVENTS].h > 1;
     for (int i = v->model->n_events - 1; i >= 0; i--) {
         const struct etd_event *e = etd_model_event(v->model, i);
-        if (!tui_event_passes(v->m, e))
+        if (is_shown && e->kind == ET_RECORD_RESUME)
+            break;
+        if (!tui_event_passes(v->m, e) || (is_shown && e->level < ET_LOG_WARN))
             continue;
+        if (is_shown && e->t < v->now - MINUTE)
+            break;
         snprintf(buf, size, "%s%s  %s",
                  e->level == ET_LOG_ERROR  ? "x "
                  : e->level == ET_LOG_WARN ? "! "
@@ -266,6 +273,8 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
     if (!app->source)
         return TUI_TEXT;
     const struct tui_view v = view_of(app, m);
+    if (app->source->is_refused)
+        return TUI_TEXT; /* the page says it */
     if (*app->source->problem) {
         snprintf(buf, size, "x %s", app->source->problem);
         return TUI_BAD;
@@ -276,6 +285,10 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
         return straggler_message(&v, buf, size);
     if (end_message(&v, buf, size))
         return *buf == 'x' ? TUI_BAD : TUI_WARN;
+    if (m->ending && !tui_ending_is_shown(&v)) { /* esc has led from it to the charts */
+        snprintf(buf, size, "enter: how it ended, and the ways on");
+        return TUI_DIM;
+    }
     return event_message(&v, buf, size);
 }
 
@@ -285,7 +298,8 @@ static void
 move_focus(struct tui_app *app, struct tui_monitor *m, int by)
 {
     int rows = app->grid.rows, cols = app->grid.cols;
-    struct tui_monitor_needs needs = {.ranks = m->n_ranks, .only = -1};
+    struct tui_monitor_needs needs = {
+        .charts = tui_charts_shown(m), .ranks = m->n_ranks, .only = -1};
     if (tui_size_of(rows, cols) < TUI_NORMAL) {
         rows = 24; /* all panels of the smallest screen that has them */
         cols = 80;
@@ -446,11 +460,31 @@ close_something(struct tui_app *app, struct tui_monitor *m)
     return true;
 }
 
+/* The keys of the page that lies over the charts of an ended run are its own. */
+static enum tui_where
+place(struct tui_app *app, void *self)
+{
+    struct tui_monitor *m = self;
+    if (!app->source || tui_size_of(app->grid.rows, app->grid.cols) == TUI_TINY)
+        return TUI_IN_monitor;
+    const struct tui_view v = view_of(app, m);
+    return tui_ending_is_shown(&v) ? TUI_IN_ending : TUI_IN_monitor;
+}
+
 static bool
 act(struct tui_app *app, void *self, enum tui_action action)
 {
     struct tui_monitor *m = self;
     struct tui_list *list = focused_list(m);
+    if (place(app, self) == TUI_IN_ending) {
+        const struct tui_view v = view_of(app, m);
+        if (tui_ending_act(&v, action))
+            return true;
+    }
+    if (action == TUI_DO_monitor_details && m->ending && !list) {
+        m->hides_ending = false;
+        return true;
+    }
     switch (action) {
     case TUI_DO_everywhere_next_panel:
     case TUI_DO_monitor_next_panel:
@@ -542,9 +576,9 @@ tick(struct tui_app *app, void *self)
 {
     struct tui_monitor *m = self;
     const struct tui_source *s = app->source;
+    tui_ending_poll(app, m);
     if (!s || app->is_frozen || app->config.is_dump || s->link == TUI_LINK_ENDED)
         return false;
-    (void)m;
     return app->phase % 10 == 0;
 }
 
@@ -556,6 +590,7 @@ const struct tui_screen tui_screen_monitor = {
     .close = close_monitor,
     .attached = attached,
     .draw = draw,
+    .place = place,
     .message = message,
     .act = act,
     .mouse = mouse,

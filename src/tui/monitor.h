@@ -3,7 +3,12 @@
 #ifndef TUI_MONITOR_H
 #define TUI_MONITOR_H
 
+#include <limits.h>
+
 #include "tui/app.h"
+#include "tui/format.h"
+#include "tui/metric.h"
+#include "tui/job.h"
 #include "tui/plot.h"
 
 enum { TUI_CHARTS = 6, TUI_CHART_SERIES = 2 };
@@ -20,6 +25,7 @@ enum tui_axis {
 struct tui_chart {
     char name[TUI_CHART_SERIES][ET_METRIC_NAME]; /* of its series; "": none */
     bool is_chosen; /* by the user: what the run has no more moves it */
+    bool is_spare;  /* its own metric has no values; this one is shown instead */
     bool is_log;
     /* What is shown, as parts of the whole axis: 0 to 1 is all. */
     double from, to;
@@ -45,6 +51,7 @@ enum tui_rank_columns {
 struct tui_monitor {
     struct tui_chart chart[TUI_CHARTS];
     enum tui_axis axis;
+    bool has_axis; /* the user chose it; else it is by epochs where the run counts them */
     int smooth;   /* place among the weights */
     int focus;    /* enum tui_monitor_part */
     bool is_full; /* the focused panel alone */
@@ -62,6 +69,12 @@ struct tui_monitor {
     double median_ms; /* of their own times; NaN */
     int slowest;      /* in RANK: the worst that is slow; -1: none */
     int n_slow;
+    /* Of a run that has ended: monitor_end.c. */
+    json_t *ending;        /* ending.h; NULL: it has not, or nothing can be done here */
+    bool hides_ending;     /* the charts are looked at */
+    struct tui_list ways;  /* of its ways on */
+    struct tui_job again;  /* the run that is started from it */
+    char again_of[PATH_MAX]; /* its name, or directory */
     /* Where parts were drawn last. */
     struct tui_monitor_layout layout;
     bool drew_empty; /* there was no run */
@@ -77,22 +90,50 @@ struct tui_view {
     bool is_over; /* it has ended, as far as anybody knows */
 };
 
-/* ---- monitor_bars.c ---- */
+/* ---- monitor_status.c ---- */
 
 void tui_monitor_status(const struct tui_view *v, const struct tui_pane *p);
-/* How many lines of bars there are: total, epoch, evaluation; and on the largest
- * screens, where MODEL has more than one evaluator, those that are idle. */
-int tui_monitor_n_bars(const struct etd_model *model, int rows, int cols);
-void tui_monitor_bars(const struct tui_view *v, const struct tui_pane *p);
-/* Why a panel has nothing to show: WHY, unless it is that the history is not in. */
-const char *tui_monitor_empty(const struct tui_view *v, const char *why);
+/* The loss, the best evaluation, the speed, and when it will be done. */
+void tui_monitor_hero(const struct tui_view *v, const struct tui_pane *p);
 /* The run's state: the model's, or run.json's where its processes are gone. */
 const char *tui_run_state(const struct tui_view *v);
+bool tui_run_is_paused(const struct tui_view *v);
+/* How long it has taken, or took. */
+double tui_run_seconds(const struct tui_view *v);
+/* "ETA 12m56s (14:16)", "~" until it has settled; "paused 2m10s"; "" where it has ended.
+ * Returns BUF. */
+const char *tui_eta_text(const struct tui_view *v, bool has_clock, char buf[64]);
+/* "ep6.5" after BA batches of which an epoch has PER, or "750ba". Returns BUF. */
+const char *tui_place_text(int64_t ba, double per, char buf[TUI_NUMBER]);
+
+/* Why a panel has nothing to show: WHY, unless it is that the history is not in. */
+const char *tui_monitor_empty(const struct tui_view *v, const char *why);
+
+/* ---- monitor_bars.c ---- */
+
+/* How many lines of bars there are: total, and one that epoch and evaluation share; on
+ * the largest screens one for each, and where MODEL has more than one evaluator, one of
+ * those that are idle. */
+int tui_monitor_n_bars(const struct etd_model *model, int rows, int cols);
+void tui_monitor_bars(const struct tui_view *v, const struct tui_pane *p);
+/* When the next evaluation is, "at 7ep, in 11s"; "" where that cannot be told. Returns
+ * BUF. */
+const char *tui_next_evaluation(const struct tui_view *v, char buf[64]);
+/* Metric WHICH of the evaluator LABEL (NULL: of any), the main one first: Accuracy, else
+ * the first there is. NULL: it has no more. */
+const struct etd_series *tui_evaluated(const struct etd_model *m, const char *label,
+                                       int which);
+/* The evaluator whose metric is the run's: that of the first of them all. NULL: none
+ * has said anything yet. */
+const char *tui_main_evaluator(const struct etd_model *m);
 
 /* ---- monitor_chart.c ---- */
 
 /* Which series the charts show while nobody has chosen. */
 void tui_charts_default(struct tui_monitor *m, const struct etd_model *model);
+/* How many charts have something to show, or will have: those after them need no room.
+ */
+int tui_charts_shown(const struct tui_monitor *m);
 void tui_monitor_chart(const struct tui_view *v, int chart, const struct tui_pane *p,
                        bool has_focus);
 /* The next axis that the run has: one of images has no tokens. */
@@ -108,8 +149,6 @@ const char *tui_chart_inspect(const struct tui_view *v, char *buf, size_t size);
 double tui_chart_time(const struct tui_view *v);
 /* The focused chart, the first where another panel has the focus. */
 struct tui_chart *tui_chart_focused(struct tui_monitor *m);
-/* "loss/train", "accuracy", "grad_norm": GLOSSARY.md. Returns BUF of ET_METRIC_NAME. */
-const char *tui_metric_label(const char *name, char buf[ET_METRIC_NAME]);
 /* Writes the focused chart to the run's directory; says where. */
 void tui_chart_export(const struct tui_view *v);
 
@@ -123,14 +162,23 @@ void tui_monitor_algorithms(const struct tui_view *v, const struct tui_pane *p,
                             bool focus);
 /* Is it shown: by the filter, else because it is no routine that others tell of? */
 bool tui_event_passes(const struct tui_monitor *m, const struct etd_event *e);
+/* Samples a second: what a callback measured, else what batches took; NaN. */
+double tui_samples_per_second(const struct etd_model *m);
+/* Its sparkline, W columns at Y, X. */
+void tui_monitor_spark(const struct tui_view *v, const struct tui_pane *p, int y, int x,
+                       int w);
 /* Milliseconds of a batch over the newest ones: their mean, and what 99 of 100 keep. */
 void tui_batch_ms(const struct etd_model *model, double *mean, double *p99);
+/* Those of a step: the sum of its parts where ranks say them, else that mean; NaN. */
+double tui_step_ms(const struct etd_model *model);
 
 /* ---- monitor_ranks.c ---- */
 
 /* Fills m->rank, sorts it, finds who is slow. ENOMEM. */
 ET_NODISCARD et_status tui_ranks_gather(const struct tui_view *v);
 void tui_monitor_ranks(const struct tui_view *v, const struct tui_pane *p, bool focus);
+/* Columns of the greatest rank's number. */
+int tui_rank_digits(const struct etd_model *m);
 void tui_monitor_map(const struct tui_view *v, const struct tui_pane *p, bool focus);
 const char *tui_rank_order_name(enum tui_rank_order order);
 /* The set that is shown: a run without a GPU has no columns of GPUs. */
@@ -142,14 +190,25 @@ bool tui_run_has_gpu(const struct etd_model *m);
 /* The parts of a rank's batch time. */
 struct tui_step_part {
     const char *number; /* of a rank's health */
-    char letter;
-    const char *brief, *name; /* beside the letter; on a line */
+    bool is_waiting;    /* for others: what a person may want to end */
+    const char *name;
 };
 extern const struct tui_step_part tui_step_parts[]; /* ends with number NULL */
 /* The median over the ranks of a part, in ms; NaN: nobody says it. */
 /* A part that no record has: what own time is beside those that are measured. */
 #define TUI_COMPUTE "compute_ms"
 double tui_part_median(const struct etd_model *model, const char *number);
+
+/* ---- monitor_end.c ---- */
+
+/* Is the page of a run that has ended to be seen? */
+bool tui_ending_is_shown(const struct tui_view *v);
+void tui_ending_draw(const struct tui_view *v, const struct tui_pane *p);
+bool tui_ending_act(const struct tui_view *v, enum tui_action action);
+/* Watches what was started, once it has. */
+void tui_ending_poll(struct tui_app *app, struct tui_monitor *m);
+/* Another run is watched. */
+void tui_ending_forget(struct tui_monitor *m);
 
 /* ---- monitor_control.c ---- */
 

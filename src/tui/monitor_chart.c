@@ -15,46 +15,6 @@ static const char *const weight_names[] = {"", "ema .6", "ema .9", "ema .97",
                                            "ema .99"};
 enum { WEIGHTS = sizeof weights / sizeof *weights };
 static const char TOKENS[] = "time/token"; /* the series that counts them */
-static const char *const axis_names[TUI_AXES] = {"step", "epoch", "time", "samples",
-                                                 "tokens"};
-
-/* ---- names ---- */
-
-const char *
-tui_metric_label(const char *name, char buf[ET_METRIC_NAME])
-{
-    static const struct {
-        const char *begin, *end, *label; /* what the name begins and ends with */
-    } labels[] = {
-        {"loss/train/total", "", "loss/train"},
-        {"metrics/train/", "/Accuracy", "accuracy (train)"},
-        {"metrics/", "/Accuracy", "accuracy"},
-        {"metrics/train/", "/CrossEntropy", "ce (train)"},
-        {"metrics/", "/CrossEntropy", "ce"},
-        {"metrics/", "/LanguageCrossEntropy", "ce"},
-        {"metrics/", "/LanguagePerplexity", "ppl"},
-        {"lr-", "", "lr"},
-        {"l2_norm/grad/global", "", "grad_norm"},
-        {"throughput/samples_per_sec", "", "samples/s"},
-        {"throughput/tokens_per_sec", "", "tokens/s"},
-        {"throughput/batches_per_sec", "", "batches/s"},
-        {"throughput/device/mfu", "", "MFU"},
-        {"memory/peak_allocated_mem", "", "memory peak GB"},
-    };
-    size_t n = strlen(name);
-    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
-        size_t end = strlen(labels[i].end);
-        if (strncmp(name, labels[i].begin, strlen(labels[i].begin)) == 0 && n >= end &&
-            strcmp(name + n - end, labels[i].end) == 0) {
-            snprintf(buf, ET_METRIC_NAME, "%s", labels[i].label);
-            return buf;
-        }
-    }
-    if (strncmp(name, "metrics/", 8) == 0)
-        name += 8;
-    snprintf(buf, ET_METRIC_NAME, "%s", name);
-    return buf;
-}
 
 /* ---- which ---- */
 
@@ -65,11 +25,14 @@ static const struct {
 } defaults[] = {
     {0, 0, {"loss/train/total", "loss/train/*", "loss/*"}},
     {1, 0, {"metrics/eval/Accuracy", "metrics/eval/*", "metrics/*"}},
+    {1, 1, {"metrics/train/Accuracy"}},
     {2, 0, {"lr-*"}},
     {2, 1, {"l2_norm/grad/global"}},
     {3, 0, {"throughput/samples_per_sec", "throughput/batches_per_sec"}},
     {4, 0, {"memory/peak_allocated_mem", "memory/*"}},
 };
+
+enum { EVALUATED = 1 }; /* the chart that waits for the first evaluation */
 
 static const struct etd_series *
 find_like(const struct etd_model *m, const char *pattern)
@@ -80,6 +43,47 @@ find_like(const struct etd_model *m, const char *pattern)
         return etd_model_series(m, pattern);
     snprintf(prefix, sizeof prefix, "%.*s", (int)n - 1, pattern);
     return etd_model_series_like(m, prefix);
+}
+
+static bool
+is_shown(const struct tui_monitor *m, const char *name)
+{
+    for (int i = 0; i < TUI_CHARTS; i++)
+        if (strcmp(m->chart[i].name[0], name) == 0 ||
+            strcmp(m->chart[i].name[1], name) == 0)
+            return true;
+    return false;
+}
+
+/* A chart whose own metric has no values, and will have none soon, shows the first that
+ * no other chart shows. */
+static void
+find_spare(struct tui_monitor *m, const struct etd_model *model, int i)
+{
+    static const char *const kinds[] = {"throughput/", "memory/", "l2_norm/", "metrics/",
+                                        "loss/"};
+    struct tui_chart *c = &m->chart[i];
+    if (i == 0 || i == EVALUATED || c->is_chosen || (*c->name[0] && !c->is_spare))
+        return;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds && !*c->name[0]; k++)
+        for (int n = 0; n < model->n_series && !*c->name[0]; n++) {
+            const struct etd_series *s = &model->series[n];
+            if (strncmp(s->name, kinds[k], strlen(kinds[k])) != 0 || s->n == 0 ||
+                is_shown(m, s->name))
+                continue;
+            snprintf(c->name[0], ET_METRIC_NAME, "%s", s->name);
+            c->is_spare = true;
+        }
+}
+
+int
+tui_charts_shown(const struct tui_monitor *m)
+{
+    int n = 1;
+    for (int i = 0; i < TUI_CHARTS - 1; i++)
+        if (*m->chart[i].name[0] || i == EVALUATED)
+            n = i + 1;
+    return n;
 }
 
 void
@@ -94,10 +98,23 @@ tui_charts_default(struct tui_monitor *m, const struct etd_model *model)
             const struct etd_series *s = find_like(model, defaults[i].names[k]);
             if (!s)
                 continue;
-            snprintf(name, ET_METRIC_NAME, "%s", s->name);
+            if (defaults[i].place == 0)
+                c->is_spare = false;
+            /* Training beside evaluations; before the first it is alone. */
+            snprintf(name, ET_METRIC_NAME, "%s",
+                     defaults[i].place == 1 && strcmp(c->name[0], s->name) == 0
+                         ? ""
+                         : s->name);
             break;
         }
     }
+    for (int i = 0; i < TUI_CHARTS - 1; i++)
+        find_spare(m, model, i);
+    if (!m->has_axis)
+        m->axis = etd_model_length(model, "run/epochs") >= 2 &&
+                          etd_model_length(model, "run/epoch_batches") > 0
+                      ? TUI_BY_EPOCH
+                      : TUI_BY_STEP;
 }
 
 struct tui_chart *
@@ -156,7 +173,7 @@ axis_end(const struct tui_view *v)
     double ba = (double)m->ba, batches = etd_model_length(m, "run/batches");
     double per = etd_model_length(m, "run/epoch_batches");
     double left = etd_model_left(m, &settled);
-    double all = batches > ba ? batches : ba;
+    double all = batches > ba && !v->is_over ? batches : ba; /* no more will come */
     switch (v->m->axis) {
     case TUI_BY_EPOCH:
         return per > 0 ? all / per : (double)m->ep + 1;
@@ -167,65 +184,43 @@ axis_end(const struct tui_view *v)
     case TUI_BY_TOKENS: {
         double length = etd_model_length(m, "run/tokens");
         double done = tokens_at(m, INT64_MAX);
-        return length > done ? length : ba > 0 ? done * all / ba : 1;
+        return length > done && !v->is_over ? length : ba > 0 ? done * all / ba : 1;
     }
     default:
         return all;
     }
 }
 
-static const char *
-axis_text(const struct tui_view *v, double x, char buf[TUI_NUMBER])
+/* How far the run has come on the axis. */
+static double
+axis_done(const struct tui_view *v)
 {
-    char number[TUI_NUMBER];
+    const struct etd_model *m = v->model;
+    double per = etd_model_length(m, "run/epoch_batches");
     switch (v->m->axis) {
     case TUI_BY_EPOCH:
-        snprintf(buf, TUI_NUMBER, "%.4gep", x);
-        break;
+        return per > 0 ? (double)m->ba / per : (double)m->ep + 1;
     case TUI_BY_TIME:
-        tui_duration(x, buf);
-        break;
+        return m->t - m->from;
     case TUI_BY_SAMPLES:
-        snprintf(buf, TUI_NUMBER, "%ssp", tui_scaled(x, number));
-        break;
+        return (double)m->sp;
     case TUI_BY_TOKENS:
-        snprintf(buf, TUI_NUMBER, "%stok", tui_scaled(x, number));
-        break;
+        return tokens_at(m, INT64_MAX);
     default:
-        snprintf(buf, TUI_NUMBER, "%.16sba", tui_count((int64_t)llround(x), number));
+        return (double)m->ba;
     }
-    return buf;
 }
 
 void
 tui_chart_turn_axis(struct tui_monitor *m, const struct etd_model *model)
 {
+    m->has_axis = true;
     m->axis = (m->axis + 1) % TUI_AXES;
     if (m->axis == TUI_BY_TOKENS && !etd_model_series(model, TOKENS))
         m->axis = TUI_BY_STEP;
 }
 
 /* ---- points ---- */
-
-/* The bins of S as points. Returns how many. */
-static int
-gather(const struct tui_view *v, const struct etd_series *s, struct tui_point *out)
-{
-    int n = 0;
-    for (int i = 0; i < s->n_bins && n < ETD_BINS; i++) {
-        const struct etd_bin *b = &s->bin[i];
-        double x = place(v, b->bin);
-        if (b->n == 0 || isnan(x) || (n > 0 && x < out[n - 1].x))
-            continue;
-        out[n++] = (struct tui_point){
-            .x = x,
-            .min = b->min,
-            .max = b->max,
-            .last = isfinite(b->last) ? b->last : b->max,
-        };
-    }
-    return n;
-}
 
 /* Noisy enough to be smoothed: a value for every batch, not for every evaluation. */
 static bool
@@ -235,19 +230,67 @@ is_dense(const struct etd_series *s)
            strncmp(s->name, "memory/", 7) != 0;
 }
 
+/* Is what lies between bins A and B missing? Bins without a value have no entry; far
+ * more of them than between most are a gap. */
+static bool
+is_gap(const struct etd_series *s, const struct etd_bin *a, const struct etd_bin *b)
+{
+    double usual = (double)(s->bin[s->n_bins - 1].bin - s->bin[0].bin) / s->n_bins;
+    return is_dense(s) && b->bin - a->bin > 2 + 8 * usual;
+}
+
+/* The bins of S as points, of LOOK. Returns how many. */
+static int
+gather(const struct tui_view *v, const struct etd_series *s,
+       const struct tui_metric_look *look, struct tui_point *out)
+{
+    int n = 0;
+    for (int i = 0; i < s->n_bins && n < ETD_BINS; i++) {
+        const struct etd_bin *b = &s->bin[i];
+        double x = place(v, b->bin);
+        if (isnan(x) || (n > 0 && x < out[n - 1].x))
+            continue;
+        out[n++] = (struct tui_point){
+            .x = x,
+            .min = b->n > 0 ? b->min * look->per : NAN,
+            .max = b->n > 0 ? b->max * look->per : NAN,
+            .last = b->last * look->per,
+            .is_apart = i > 0 && is_gap(s, &s->bin[i - 1], b),
+        };
+    }
+    return n;
+}
+
+static enum tui_plot_kind
+kind_of(const struct etd_series *s, double weight)
+{
+    return is_dense(s) ? (weight > 0 ? TUI_PLOT_LAST : TUI_PLOT_SPAN)
+           : strncmp(s->name, "metrics/", 8) == 0 ? TUI_PLOT_POINTS
+                                                  : TUI_PLOT_LAST;
+}
+
+/* The colour of a chart's series I: its metric's, unless the first has it already. */
+static enum tui_role
+role_of(const struct tui_chart *c, int i)
+{
+    enum tui_role first = tui_metric_look(c->name[0]).role;
+    enum tui_role own = tui_metric_look(c->name[i]).role;
+    return i > 0 && own == first ? (first == TUI_S2 ? TUI_S5 : TUI_S2) : own;
+}
+
 static int
 add_lines(const struct tui_view *v, const struct tui_chart *c,
           struct tui_plot_line *line)
 {
-    static const enum tui_role roles[] = {TUI_S1, TUI_S2};
     const struct tui_glyphs *g = v->app->config.glyphs;
     int n = 0;
     for (int i = TUI_CHART_SERIES - 1; i >= 0; i--) { /* the first lies on top */
         const struct etd_series *s = etd_model_series(v->model, c->name[i]);
         if (!s)
             continue;
+        const struct tui_metric_look look = tui_metric_look(s->name);
         struct tui_point *points = v->m->point + (ptrdiff_t)n * ETD_BINS;
-        int count = gather(v, s, points);
+        int count = gather(v, s, &look, points);
         double weight = is_dense(s) ? weights[v->m->smooth] : 0;
         if (weight > 0) {
             if (i == 0) { /* what two of them scatter would hide both */
@@ -258,50 +301,75 @@ add_lines(const struct tui_view *v, const struct tui_chart *c,
             }
             tui_plot_smooth(points, count, weight);
         }
-        line[n++] = (struct tui_plot_line){points, count, roles[i], g->series[i],
-                                           weight == 0 && is_dense(s) ? TUI_PLOT_SPAN
-                                                                      : TUI_PLOT_LAST};
+        line[n++] = (struct tui_plot_line){points, count, role_of(c, i), g->series[i],
+                                           kind_of(s, weight)};
     }
     return n;
 }
 
 /* ---- drawing ---- */
 
-static void
-title_of(const struct tui_view *v, const struct tui_chart *c, int w, char *buf,
-         size_t size)
+/* "grad_norm 1.22", from X on, behind a mark of its line; returns where it ends. */
+static int
+put_second(const struct tui_view *v, const struct tui_chart *c, const struct tui_pane *p,
+           int x)
 {
-    char label[ET_METRIC_NAME], value[TUI_NUMBER], mark[8];
+    char label[ET_METRIC_NAME], value[TUI_NUMBER];
     const struct tui_glyphs *g = v->app->config.glyphs;
+    const struct etd_series *s = etd_model_series(v->model, c->name[1]);
+    const enum tui_role role = role_of(c, 1);
+    if (!s)
+        return x;
+    tui_metric_label(s->name, label);
+    tui_metric_value(s->name, s->last, value);
+    const int room = p->w - x - 4, w = tui_width(label);
+    if (w > room)
+        return x; /* its colour tells it from the first */
+    if (w + 1 + 6 > room)
+        value[0] = '\0';
+    tui_put_ch(p, 0, x, g->is_ascii ? g->series[1] : g->live, role, 0);
+    return x + 2 +
+           tui_putf(p, 0, x + 1, role, *value ? " %s %-6s " : " %s%s ", label, value);
+}
+
+/* What is done to the values, at the title's end: as much of it as there is room for. */
+static void
+put_flags(const struct tui_view *v, const struct tui_chart *c, const struct tui_pane *p,
+          int from, const struct tui_plot_seen *seen)
+{
+    char text[2][32] = {"", ""};
     const struct etd_series *s = etd_model_series(v->model, c->name[0]);
-    /* As wide as they mostly are, so that what is behind them keeps its place. */
-    size_t n =
-        (size_t)snprintf(buf, size, "%s %-6s", tui_metric_label(c->name[0], label),
-                         s ? tui_value(s->last, value) : "-");
-    const struct etd_series *other = etd_model_series(v->model, c->name[1]);
-    if (other && n < size) {
-        mark[tui_utf8(g->series[1], mark)] = '\0';
-        n += (size_t)snprintf(
-            buf + n, size - n, "   %s%s%s %-6s", g->plot == ETI_PLOT_ASCII ? mark : "",
-            g->plot == ETI_PLOT_ASCII ? " " : "", tui_metric_label(c->name[1], label),
-            tui_value(other->last, value));
+    if (seen->n_hidden > 0)
+        snprintf(text[0], sizeof text[0], "log, %d not shown", seen->n_hidden);
+    else if (c->is_log)
+        snprintf(text[0], sizeof text[0], "log");
+    else if (seen->wants_log)
+        snprintf(text[0], sizeof text[0], "y log?");
+    if (s && is_dense(s))
+        snprintf(text[1], sizeof text[1], "%s", weight_names[v->m->smooth]);
+    for (int i = 1, end = p->w - 2; i >= 0; i--) {
+        int w = tui_width(text[i]);
+        if (w == 0 || end - w - 2 <= from)
+            continue;
+        tui_putf(p, 0, end - w - 1, TUI_DIM, " %s ", text[i]);
+        end -= w + 3;
     }
-    bool has_raw = s && is_dense(s) && v->m->smooth > 0; /* see add_lines */
-    const char *smooth =
-        has_raw || (other && is_dense(other)) ? weight_names[v->m->smooth] : "";
-    if (w < 60) { /* where it would be cut off, the legend says less */
-        if ((int)n + 20 < w)
-            n += (size_t)snprintf(buf + n, size - n, "  x:%s  %s",
-                                  axis_names[v->m->axis], c->is_log ? "log" : "lin");
-        if (*smooth && (int)n + 12 < w)
-            snprintf(buf + n, size - n, "  %s", smooth);
-    } else if (n < size)
-        snprintf(buf + n, size - n, "%s%s%s%s%s",
-                 has_raw   ? "   . raw  * "
-                 : *smooth ? "   "
-                           : "",
-                 smooth, v->m->axis ? "   x:" : "",
-                 v->m->axis ? axis_names[v->m->axis] : "", c->is_log ? "   log" : "");
+}
+
+/* "loss/train 0.438": as wide as it mostly is, so that what is behind it stays. */
+static void
+put_title(const struct tui_view *v, const struct tui_chart *c, const struct tui_pane *p,
+          bool has_focus, const struct tui_plot_seen *seen)
+{
+    char title[ET_METRIC_NAME + 64], label[ET_METRIC_NAME], value[TUI_NUMBER];
+    const struct etd_series *s = etd_model_series(v->model, c->name[0]);
+    double last = s ? s->last * tui_metric_look(c->name[0]).per / seen->per : NAN;
+    bool is_factor = seen->unit[0] == 'x';
+    snprintf(title, sizeof title, "%s%s%s %-6s",
+             tui_metric_label(c->name[0], label), *seen->unit ? ", " : "", seen->unit,
+             tui_metric_value(c->name[0], is_factor && s ? s->last : last, value));
+    tui_title(p, 0, title, has_focus);
+    put_flags(v, c, p, put_second(v, c, p, 5 + tui_width(title)), seen);
 }
 
 /* Resumes and annotations: 'r' and 'a' on the axis. */
@@ -321,45 +389,67 @@ gather_marks(const struct tui_view *v, double *at, char *sign)
     return n;
 }
 
+/* Why a chart has nothing to show, and what will. */
+static void
+put_nothing(const struct tui_view *v, int chart, const struct tui_pane *in)
+{
+    char next[64], text[96];
+    const char *why = v->is_over            ? "the run has no such values"
+                      : v->model->ba > 0    ? "no values yet"
+                                            : "the first batch is not done yet";
+    if (chart == EVALUATED && !v->is_over && *tui_next_evaluation(v, next)) {
+        snprintf(text, sizeof text, "first %s", next);
+        why = text;
+    }
+    if (in->h > 1)
+        tui_put(in, in->h / 2 - 1, TUI_PLOT_LABEL + 3, TUI_DIM,
+                tui_monitor_empty(v, why));
+}
+
 void
 tui_monitor_chart(const struct tui_view *v, int chart, const struct tui_pane *p,
                   bool has_focus)
 {
+    static const enum tui_quantity counts[TUI_AXES] = {
+        [TUI_BY_STEP] = TUI_OF_COUNTS,    [TUI_BY_EPOCH] = TUI_OF_NUMBERS,
+        [TUI_BY_TIME] = TUI_OF_SECONDS,   [TUI_BY_SAMPLES] = TUI_OF_COUNTS,
+        [TUI_BY_TOKENS] = TUI_OF_COUNTS,
+    };
+    static const char *const units[TUI_AXES] = {"ba", "ep", NULL, "sp", "tok"};
     const struct tui_chart *c = &v->m->chart[chart];
     struct tui_plot_line line[TUI_PLOT_LINES];
-    char title[2 * ET_METRIC_NAME], left[TUI_NUMBER], right[TUI_NUMBER];
+    struct tui_plot_seen seen;
     double mark[TUI_PLOT_MARKS];
     char sign[TUI_PLOT_MARKS];
-    double end = axis_end(v), from = c->from * end, to = c->to * end;
+    const double end = axis_end(v);
+    const struct tui_metric_look look = tui_metric_look(c->name[0]);
     if (p->h < 1)
         return;
-    if (!*c->name[0]) {
-        tui_title(p, 0, chart == 0 ? "no values yet" : "o picks a metric", has_focus);
-    } else {
-        title_of(v, c, p->w, title, sizeof title);
-        tui_title(p, 0, title, has_focus);
-    }
-    snprintf(left, sizeof left, "0");
     const struct tui_plot plot = {
-        .from = from,
-        .to = to,
+        .from = c->from * end,
+        .to = c->to * end,
+        .done = axis_done(v),
+        .of = look.of,
         .is_log = c->is_log,
+        .from_zero = look.from_zero,
+        .is_tame = strcmp(tui_run_state(v), "diverged") == 0,
         .line = line,
         .n_lines = add_lines(v, c, line),
-        .left = from > 0 ? axis_text(v, from, left) : left,
-        .right = axis_text(v, to, right),
+        .x_of = counts[v->m->axis],
+        .unit = units[v->m->axis],
         .mark = mark,
         .mark_sign = sign,
         .n_marks = gather_marks(v, mark, sign),
         .cursor = v->m->inspects ? v->m->cursor * end : NAN,
     };
-    struct tui_pane in = tui_pane_part(p, 1, 0, p->h - 1, p->w);
-    tui_plot_draw(&in, &plot, NULL);
-    if (plot.n_lines == 0 && in.h > 2)
-        tui_put(&in, in.h / 2 - 1, TUI_PLOT_LABEL + 2, TUI_DIM,
-                tui_monitor_empty(v, v->model->ba > 0
-                                         ? "the run has no such values"
-                                         : "the first batch is not done yet"));
+    const struct tui_pane in = tui_pane_part(p, 1, 0, p->h - 1, p->w);
+    tui_plot_draw(&in, &plot, &seen);
+    if (*c->name[0])
+        put_title(v, c, p, has_focus, &seen);
+    else
+        tui_title(p, 0, chart == EVALUATED ? "evaluations" : "no values yet", has_focus);
+    if (plot.n_lines == 0)
+        put_nothing(v, chart, &in);
 }
 
 /* ---- looking closer ---- */

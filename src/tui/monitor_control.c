@@ -1,14 +1,18 @@
 /* monitor_control.c: what is asked of a run, and of the person who asks. */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/run/facts.h"
 #include "tui/monitor.h"
 
-enum { CHECKPOINT = 1, PAUSE, CONTINUE, STOP, KILL, TAKE, OPERATE };
+enum { CHECKPOINT = 1, PAUSE, CONTINUE, STOP, KILL, TAKE, OPERATE, RATE, ALGORITHM = 100 };
+enum { SWITCHES = 16 }; /* algorithms that the menu has room for */
 
+/* REQUEST is also the command of the command line, which has none for TAKE. */
 static const struct {
     int id, key;
     const char *text, *request, *said;
@@ -104,12 +108,125 @@ ask_stop(struct tui_app *app)
     app->popup.done = stopped;
 }
 
+/* ---- options and algorithms of a run that goes on ---- */
+
+static void
+request(struct tui_app *app, const char *text)
+{
+    if (app->source->class->request(app->source, text) == ET_OK)
+        tui_say(app, TUI_TEXT, "asked: %s; events show what becomes of it", text);
+    else
+        tui_say_error(app);
+}
+
+static const char *
+check_rate(void *data, const char *text, char *buf)
+{
+    char *end;
+    const double rate = strtod(text, &end);
+    (void)data;
+    if (end != text && !end[strspn(end, " ")] && isfinite(rate) && rate >= 0)
+        return NULL;
+    snprintf(buf, 160, "a number that is not below 0, such as 0.05");
+    return buf;
+}
+
+static void
+set_rate(struct tui_app *app, void *data, int id, const char *text)
+{
+    char line[TUI_FIELD + 32];
+    (void)data, (void)id;
+    snprintf(line, sizeof line, "set optimizer.lr %s", text);
+    if (app->source)
+        request(app, line);
+}
+
+static void
+ask_rate(struct tui_app *app)
+{
+    char text[32] = "", fact[ETI_FACT_TEXT];
+    const json_t *config = json_object_get(app->source->facts, "config");
+    const json_t *rate = json_object_get(config, "optimizer.lr");
+    const char *name = eti_facts_get(app->source->facts, "name", fact);
+    if (json_is_number(rate))
+        snprintf(text, sizeof text, "%.6g", json_number_value(rate));
+    tui_popup_prompt(&app->popup, app->cx, "the rate from the next batch on", text);
+    tui_popup_line(&app->popup, "optimizer.lr; the schedule multiplies it as before.");
+    tui_popup_line(&app->popup, "the same: etude set %.60s optimizer.lr VALUE",
+                   name ? name : "RUN");
+    app->popup.done = set_rate;
+    app->popup.check = check_rate;
+}
+
+/* Has it been switched off, as far as the events tell? */
+static bool
+is_off(const struct etd_model *m, const char *algorithm)
+{
+    char text[ETD_LABEL + 16];
+    snprintf(text, sizeof text, " algo %.40s o", algorithm);
+    for (int i = m->n_events - 1; i >= 0; i--) {
+        const struct etd_event *e = etd_model_event(m, i);
+        const char *at = e->kind == ET_RECORD_COMMAND ? strstr(e->text, text) : NULL;
+        if (at && !strstr(at, "-> refused"))
+            return at[strlen(text)] == 'f';
+    }
+    return false;
+}
+
+static const char *
+algorithm_of(const struct tui_app *app, int i)
+{
+    const json_t *names = json_object_get(app->source->facts, "algorithms");
+    return json_string_value(json_array_get(names, (size_t)i));
+}
+
+static void
+switch_algorithm(struct tui_app *app, int i)
+{
+    char line[ETD_LABEL + 32];
+    const char *name = algorithm_of(app, i);
+    if (!name)
+        return;
+    snprintf(line, sizeof line, "algo %.40s %s", name,
+             is_off(app->source->model, name) ? "on" : "off");
+    request(app, line);
+}
+
+/* Rows of the rate and of the run's algorithms, each with its command; how many. */
+static int
+add_switches(const struct tui_app *app, const char *why, struct tui_item *item)
+{
+    char fact[ETI_FACT_TEXT];
+    const char *run = eti_facts_get(app->source->facts, "name", fact), *name;
+    int n = 0;
+    run = run ? run : "RUN";
+    item[n] = (struct tui_item){.id = RATE, .key = 'l', .text = "set the rate..."};
+    snprintf(item[n].note, sizeof item[n].note, "etude set %.20s optimizer.lr", run);
+    snprintf(item[n++].why, sizeof item->why, "%s", why);
+    for (int i = 0; i < SWITCHES && (name = algorithm_of(app, i)); i++) {
+        const char *to = is_off(app->source->model, name) ? "on" : "off";
+        item[n] = (struct tui_item){.id = ALGORITHM + i};
+        snprintf(item[n].text, sizeof item[n].text, "turn %.32s %s", name, to);
+        snprintf(item[n].note, sizeof item[n].note, "etude algo %.12s %.16s %s", run,
+                 name, to);
+        snprintf(item[n++].why, sizeof item->why, "%s", why);
+    }
+    return n;
+}
+
 static void
 chosen(struct tui_app *app, void *data, int id, const char *text)
 {
     (void)data, (void)text;
     if (!app->source)
         return;
+    if (id == RATE || id >= ALGORITHM) {
+        if (id == RATE)
+            ask_rate(app);
+        else
+            switch_algorithm(app, id - ALGORITHM);
+        return;
+    }
     if (id == KILL)
         ask_kill(app);
     else if (id == STOP)
@@ -149,8 +266,11 @@ offer_role(struct tui_app *app)
 void
 tui_control_open(struct tui_app *app)
 {
-    struct tui_item item[CONTROLS];
-    char line[ETD_WORD + 64];
+    struct tui_item item[CONTROLS + 1 + SWITCHES];
+    int n = CONTROLS;
+    char line[ETD_WORD + 64], fact[ETI_FACT_TEXT];
+    const char *name =
+        app->source ? eti_facts_get(app->source->facts, "name", fact) : NULL;
     const char *why = !app->source ? "there is no run"
                       : app->config.is_readonly
                           ? tui_app_watches(app)
@@ -167,12 +287,17 @@ tui_control_open(struct tui_app *app)
                            : controls[i].id == PAUSE && paused   ? "it is"
                                                                  : "";
         snprintf(item[i].text, sizeof item[i].text, "%s", controls[i].text);
+        if (name && controls[i].id != TAKE)
+            snprintf(item[i].note, sizeof item[i].note, "etude %s %.20s",
+                     controls[i].request, name);
         snprintf(item[i].why, sizeof item[i].why, "%s",
                  why        ? "not now"
                  : is_taken ? "taken"
                             : also);
     }
-    if (tui_popup_menu(&app->popup, app->cx, "control", item, CONTROLS) != ET_OK) {
+    if (app->source)
+        n += add_switches(app, why ? "not now" : is_taken ? "taken" : "", item + n);
+    if (tui_popup_menu(&app->popup, app->cx, "control", item, n) != ET_OK) {
         tui_say_error(app);
         return;
     }

@@ -11,7 +11,7 @@
 #include "tui/format.h"
 #include "tui/monitor.h"
 
-enum { LINES = 64, LABEL = 12 };
+enum { LINES = 62, LABEL = 10 };
 
 static int
 by_size(const void *a, const void *b)
@@ -44,9 +44,8 @@ tui_batch_ms(const struct etd_model *m, double *mean, double *p99)
     *p99 = kept ? ms[(kept * 99 - 1) / 100] : NAN;
 }
 
-/* Samples a second: what a callback measured, else what batches took. */
-static double
-samples_per_second(const struct etd_model *m)
+double
+tui_samples_per_second(const struct etd_model *m)
 {
     double mean, p99;
     const struct etd_series *s = etd_model_series(m, "throughput/samples_per_sec");
@@ -69,176 +68,195 @@ last_of(const struct etd_model *m, const char *name)
     return s ? s->last : NAN;
 }
 
+void
+tui_monitor_spark(const struct tui_view *v, const struct tui_pane *p, int y, int x, int w)
+{
+    enum { BATCHES = 8 }; /* of the newest, behind each value of a run that says none */
+    const struct etd_model *m = v->model;
+    const struct etd_series *s = etd_model_series(m, "throughput/samples_per_sec");
+    double value[ETD_TICKS];
+    int n = 0;
+    if (s)
+        for (int i = s->n_bins > w ? s->n_bins - w : 0; i < s->n_bins; i++)
+            value[n++] = s->bin[i].last;
+    for (int i = BATCHES; !s && i < m->n_ticks; i += BATCHES) {
+        const struct etd_tick *a = &m->tick[(m->first_tick + i - BATCHES) % ETD_TICKS];
+        const struct etd_tick *b = &m->tick[(m->first_tick + i) % ETD_TICKS];
+        value[n++] = b->t > a->t ? (double)(b->sp - a->sp) / (b->t - a->t) : NAN;
+    }
+    tui_sparkline(p, y, x, w, value, n, tui_metric_look("throughput/").role);
+}
+
 /* A title, and a line that parts the panel from what is on its left. */
 static void
 put_border(const struct tui_pane *p, const char *title, bool focus)
 {
-    const struct tui_glyphs *g = p->grid->glyphs;
     const struct tui_pane head = tui_pane_part(p, 0, 1, 1, p->w);
     tui_title(&head, 0, title, focus);
-    tui_put_ch(p, 0, 0, g->tee, TUI_DIM, 0);
-    for (int y = 1; y < p->h; y++)
-        tui_put_ch(p, y, 0, g->down, TUI_DIM, 0);
+    tui_border(p, 0, 0, p->h);
 }
 
-/* ---- where a step goes ---- */
+/* ---- where the step goes ---- */
 
-/* The parts that are known, in ms; what no part explains is not shown. */
+/* The parts that are known, in ms. What no part explains of a step of STEP ms is the
+ * last of them, so that they sum to it; where they are more than that, their sum is the
+ * step. *ALL: the step. */
 static int
-gather_parts(const struct etd_model *m, double *ms, const struct tui_step_part **part)
+gather_parts(const struct etd_model *m, double step, double *ms,
+             const struct tui_step_part **part, double *all)
 {
+    static const struct tui_step_part other = {NULL, false, "other"};
     int n = 0;
+    *all = 0;
     for (const struct tui_step_part *q = tui_step_parts; q->number && n < LINES; q++) {
         double v = tui_part_median(m, q->number);
         if (isnan(v) || v < 0.0005)
             continue;
         ms[n] = v;
         part[n++] = q;
+        *all += v;
+    }
+    if (n > 0 && step - *all > 0.005 * step) {
+        ms[n] = step - *all;
+        part[n++] = &other;
+        *all = step;
     }
     return n;
 }
 
-/* "DFFFFFFFFBBB": letters, as many of W as their part is. */
-static void
-put_letters(const struct tui_pane *p, int y, int x, int w, const double *ms,
-            const struct tui_step_part *const *part, int n)
+double
+tui_step_ms(const struct etd_model *m)
 {
-    static const enum tui_role roles[] = {TUI_S1, TUI_S2, TUI_S3, TUI_S4, TUI_S6};
-    double all = 0, at = 0;
-    int column = 0;
-    for (int i = 0; i < n; i++)
-        all += ms[i];
-    for (int i = 0; i < n && all > 0; i++) {
-        at += ms[i];
-        int end = (int)lround(at / all * w);
-        tui_fill(p, y, x + column, end - column, (unsigned char)part[i]->letter,
-                 part[i]->letter == 'W' ? TUI_WARN : roles[i % 5]);
-        column = end > column ? end : column;
-    }
-}
-
-static void
-put_legend(const struct tui_pane *p, int y, const struct tui_step_part *const *part,
-           int n)
-{
-    int x = 2;
-    for (int i = 0; i < n; i++) {
-        char text[24];
-        snprintf(text, sizeof text, "%c %s ", part[i]->letter, part[i]->brief);
-        if (x + tui_width(text) > p->w)
-            return;
-        x += tui_put(p, y, x, TUI_DIM, text);
-    }
+    double ms[LINES + 1], mean, p99, all;
+    const struct tui_step_part *part[LINES + 1];
+    tui_batch_ms(m, &mean, &p99);
+    return gather_parts(m, mean, ms, part, &all) > 0 ? all : mean;
 }
 
 void
 tui_monitor_step(const struct tui_view *v, const struct tui_pane *p, bool focus)
 {
-    double ms[LINES], mean, p99, all = 0, mfu;
-    const struct tui_step_part *part[LINES];
+    double ms[LINES + 1], share[LINES + 1], mean, p99, all;
+    int percent[LINES + 1];
+    const struct tui_step_part *part[LINES + 1];
     char title[96], text[TUI_NUMBER];
-    int n = gather_parts(v->model, ms, part), y = 1;
-    bool bordered = p->w <= 40;
+    const bool bordered = p->w <= 40;
     tui_batch_ms(v->model, &mean, &p99);
-    snprintf(title, sizeof title, "where the step goes (%s%s)", tui_ms(mean, text),
-             bordered ? "" : ", medians");
+    const int n = gather_parts(v->model, mean, ms, part, &all);
+    snprintf(title, sizeof title, "where the step goes%s%s", n > 0 ? ", " : "",
+             n > 0 ? tui_ms(all, text) : "");
     if (bordered)
         put_border(p, title, focus);
     else
         tui_title(p, 0, title, focus);
     for (int i = 0; i < n; i++)
-        all += ms[i];
-    const int name = bordered ? 16 : 18, bar = name + 11;
-    for (int i = 0; i < n && y < p->h; i++, y++) {
-        snprintf(text, sizeof text, "%.1f ms", ms[i]);
-        tui_put(p, y, 2, TUI_TEXT, part[i]->name);
-        tui_put_end(p, y, name + 10, TUI_TEXT, text);
-        int w = p->w - bar - 2, full = all > 0 ? (int)lround(ms[i] / all * w) : 0;
-        tui_fill(p, y, bar, full > 0 ? full : 1,
-                 v->app->config.glyphs->is_ascii ? '#' : 0x2588,
-                 part[i]->letter == 'W' ? TUI_WARN : TUI_BAR);
+        share[i] = ms[i] / all;
+    tui_percents(share, n, percent);
+    const int name = bordered ? 15 : 19, bar = name + 10;
+    for (int i = 0; i < n && i + 1 < p->h; i++) {
+        tui_put(p, i + 1, 2, TUI_TEXT, part[i]->name);
+        tui_put_end(p, i + 1, name + 9, TUI_TEXT, tui_ms(ms[i], text));
+        tui_share(p, i + 1, bar, p->w - bar - 1, share[i], percent[i],
+                  part[i]->is_waiting);
     }
     if (n == 0 && p->h > 1)
-        tui_put(p, y++, 2, TUI_DIM, tui_monitor_empty(v, "ranks have not said it yet"));
-    mfu = last_of(v->model, "throughput/device/mfu");
-    if (!bordered && y < p->h && !isnan(mfu))
-        tui_putf(p, p->h - 1, 2, TUI_TEXT, "MFU %.1f%%   tokens/s %s", mfu * 100,
-                 tui_value(last_of(v->model, "throughput/tokens_per_sec"), text));
+        tui_put(p, 1, 2, TUI_DIM,
+                tui_monitor_empty(v, v->is_over ? "it ended before any rank said it"
+                                                : "ranks have not said it yet"));
 }
 
 /* ---- numbers ---- */
 
+/* One line of them: LABEL, VALUE at the end of its column, NOTE dim behind it. */
 static void
-put_samples(const struct tui_view *v, const struct tui_pane *p, int y)
+put_number_line(const struct tui_pane *p, int *y, const char *label, const char *value,
+                const char *note)
 {
-    char a[TUI_NUMBER], b[TUI_NUMBER];
-    const int ranks = v->model->n_ranks;
-    double rate = samples_per_second(v->model);
-    int x = LABEL + 2;
-    tui_put(p, y, 2, TUI_TEXT, "samples/s");
-    x += tui_put(p, y, x, TUI_TEXT, tui_value(rate, a));
-    if (ranks > 1 && !isnan(rate))
-        tui_putf(p, y, x + 2, TUI_DIM, "(%s/%s)", tui_count((int64_t)(rate / ranks), b),
-                 tui_run_has_gpu(v->model) ? "gpu" : "rank");
+    if (*y >= p->h)
+        return;
+    tui_put(p, *y, 2, TUI_DIM, label);
+    tui_put_end(p, *y, LABEL + 9, TUI_TEXT, value);
+    tui_put_cut(p, *y, LABEL + 11, p->w - 1, TUI_DIM, note);
+    ++*y;
 }
 
 static void
-put_mfu(const struct tui_view *v, const struct tui_pane *p, int y)
+put_speed(const struct tui_view *v, const struct tui_pane *p, int *y)
 {
-    char a[TUI_NUMBER];
-    double mfu = last_of(v->model, "throughput/device/mfu");
-    double flops = last_of(v->model, "throughput/device/flops_per_sec");
-    tui_put(p, y, 2, TUI_TEXT, "MFU");
-    if (isnan(mfu)) {
-        tui_put_end(p, y, 20, TUI_TEXT, "-");
-        return;
+    char value[TUI_NUMBER], note[64] = "", each[TUI_NUMBER];
+    const struct etd_model *m = v->model;
+    double rate = tui_samples_per_second(m);
+    const bool has_ranks = m->n_ranks > 1 && !isnan(rate);
+    if (has_ranks)
+        snprintf(note, sizeof note, "%s a %s", tui_rate(rate / m->n_ranks, each),
+                 tui_run_has_gpu(m) ? "GPU" : "rank");
+    put_number_line(p, y, "samples/s", tui_rate(rate, value), note);
+    if (!has_ranks && *y <= p->h && p->w >= LABEL + 22)
+        tui_monitor_spark(v, p, *y - 1, LABEL + 11, 10);
+    double tokens = last_of(m, "throughput/tokens_per_sec");
+    if (!isnan(tokens))
+        put_number_line(p, y, "tokens/s", tui_rate(tokens, value), "");
+}
+
+/* The most that any rank has, of what its device or machine has. */
+static void
+put_memory(const struct tui_view *v, const struct tui_pane *p, int *y)
+{
+    char value[TUI_NUMBER], note[64] = "", all_text[TUI_NUMBER];
+    const bool has_gpu = tui_run_has_gpu(v->model);
+    double used = NAN, all = NAN;
+    for (int i = 0; i < v->model->n_ranks; i++) {
+        const struct etd_part *r = &v->model->rank[i];
+        used = fmax(used, etd_part_get(r, has_gpu ? "mem_gb" : "rss_gb"));
+        all = fmax(all, etd_part_get(r, has_gpu ? "mem_total_gb" : "ram_total_gb"));
     }
-    snprintf(a, sizeof a, "%.1f%%", mfu * 100);
-    tui_put_end(p, y, 20, TUI_TEXT, a);
-    if (mfu > 0 && !isnan(flops))
-        tui_putf(p, y, 22, TUI_DIM, "of %.0f TF", flops / mfu / 1e12);
+    if (isnan(used))
+        return;
+    if (!isnan(all))
+        snprintf(note, sizeof note, "of %s%s", tui_bytes(all * 1e9, all_text),
+                 used > 0.85 * all ? " !" : "");
+    put_number_line(p, y, "memory", tui_bytes(used * 1e9, value), note);
 }
 
 static void
 put_waiting(const struct tui_view *v, const struct tui_pane *p, int y)
 {
-    double mean, p99;
     char a[TUI_NUMBER];
-    if (v->m->slowest < 0)
+    if (v->m->slowest < 0 || y >= p->h || v->is_over)
         return;
     const struct tui_rank *r = &v->m->rank[v->m->slowest];
-    double lost = r->own_ms - v->m->median_ms;
-    tui_batch_ms(v->model, &mean, &p99);
-    tui_putf(p, y, 2, TUI_WARN, "waiting for rank %d   %s %.0f%%", r->number,
-             tui_ms(lost, a), 100 * lost / (mean > 0 ? mean : r->own_ms));
+    double lost = r->own_ms - v->m->median_ms, step = tui_step_ms(v->model);
+    tui_putf(p, y, 2, TUI_WARN, "! waits for rank %d %s %.0f%%", r->number,
+             tui_ms(lost, a), 100 * lost / (step > 0 ? step : r->own_ms));
 }
 
 void
 tui_monitor_numbers(const struct tui_view *v, const struct tui_pane *p, bool focus)
 {
     const struct etd_model *m = v->model;
-    double ms[LINES], mean, p99;
-    const struct tui_step_part *part[LINES];
-    char a[TUI_NUMBER], b[TUI_NUMBER];
-    int n = gather_parts(m, ms, part);
-    put_border(p, "throughput", focus);
-    put_samples(v, p, 1);
-    tui_put(p, 2, 2, TUI_TEXT, "tokens/s");
-    tui_put_end(p, 2, 20, TUI_TEXT,
-                tui_value(last_of(m, "throughput/tokens_per_sec"), a));
-    put_mfu(v, p, 3);
+    double mean, p99, mfu = last_of(m, "throughput/device/mfu");
+    double flops = last_of(m, "throughput/device/flops_per_sec");
+    char a[TUI_NUMBER], b[TUI_NUMBER], note[64] = "";
+    int y = 1;
+    put_border(p, v->is_over ? "at the end" : "now", focus);
     tui_batch_ms(m, &mean, &p99);
-    tui_put(p, 4, 2, TUI_TEXT, "step");
-    tui_put_end(p, 4, 20, TUI_TEXT, tui_ms(mean, a));
-    tui_putf(p, 4, 22, TUI_DIM, "p99 %s", tui_ms(p99, b));
-    put_legend(p, 5, part, n);
-    put_letters(p, 6, 2, p->w - 4, ms, part, n);
+    if (!isnan(p99))
+        snprintf(note, sizeof note, "p99 %s", tui_ms(p99, b));
+    put_number_line(p, &y, "step", tui_ms(tui_step_ms(m), a), note);
+    put_speed(v, p, &y);
     const struct etd_series *lr = etd_model_series_like(m, "lr-");
     const struct etd_series *norm = etd_model_series(m, "l2_norm/grad/global");
-    int x = 2 + tui_putf(p, 7, 2, TUI_TEXT, "lr %s", lr ? tui_value(lr->last, a) : "-");
+    put_number_line(p, &y, "lr", lr ? tui_value(lr->last, a) : "-", "");
     if (norm)
-        tui_putf(p, 7, x + 3, TUI_TEXT, "grad_norm %.3g", norm->last);
-    put_waiting(v, p, 8);
+        put_number_line(p, &y, "grad", tui_value(norm->last, a), "norm");
+    put_memory(v, p, &y);
+    note[0] = '\0';
+    if (mfu > 0 && !isnan(flops))
+        snprintf(note, sizeof note, "of %.0f TF", flops / mfu / 1e12);
+    snprintf(a, sizeof a, "%.1f%%", mfu * 100);
+    if (!isnan(mfu))
+        put_number_line(p, &y, "MFU", a, note);
+    put_waiting(v, p, y);
 }
 
 /* ---- events ---- */
@@ -319,21 +337,24 @@ put_event(const struct tui_view *v, const struct tui_pane *p, int y,
     char clock[TUI_NUMBER];
     bool wide = p->w >= 120;
     int x = 1 + tui_put(p, y, 1, TUI_DIM, tui_clock(e->t, wide ? 5 : 2, clock)) + 1;
-    tui_put(p, y, x, event_role(e), word_of(e));
-    x += wide ? 7 : 6;
+    const int word = tui_put(p, y, x, event_role(e), word_of(e)) + 1;
+    x += wide ? 7 : word > 6 ? word : 6; /* "resume" is the longest */
     if (v->model->n_ranks > 1 && e->rank > 0)
         x += tui_putf(p, y, x, TUI_DIM, "rank %d  ", e->rank);
-    tui_put(p, y, x, event_role(e), tui_level_text((int)e->level, e->text));
+    tui_put_cut(p, y, x, p->w, event_role(e), tui_level_text((int)e->level, e->text));
     if (selected)
-        tui_put_ch(p, y, 0, p->grid->glyphs->selected, TUI_FOCUS, 0);
+        tui_select(p, y, true);
 }
 
 void
-tui_monitor_events(const struct tui_view *v, const struct tui_pane *p, bool focus)
+tui_monitor_events(const struct tui_view *v, const struct tui_pane *whole, bool focus)
 {
     struct tui_monitor *m = v->m;
     int shown[ETD_EVENTS], n = 0;
     char title[TUI_FIELD + 64];
+    const bool bordered = whole->x > 0; /* ranks are on its left */
+    const struct tui_pane in = tui_pane_part(whole, 0, bordered, whole->h, whole->w);
+    const struct tui_pane *p = &in;
     for (int i = v->model->n_events - 1; i >= 0; i--)
         if (tui_event_passes(m, etd_model_event(v->model, i)))
             shown[n++] = i;
@@ -344,6 +365,9 @@ tui_monitor_events(const struct tui_view *v, const struct tui_pane *p, bool focu
                  p->w >= 120 ? "events (all ranks)     / filter   l jump to log"
                              : "events");
     tui_title(p, 0, title, focus);
+    if (bordered) {
+        tui_border(whole, 0, 0, whole->h);
+    }
     tui_list_show(&m->events, n, p->h - 1);
     for (int y = 0; y < p->h - 1 && m->events.top + y < n; y++)
         put_event(v, p, y + 1, etd_model_event(v->model, shown[m->events.top + y]),

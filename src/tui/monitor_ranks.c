@@ -26,18 +26,18 @@ static const double LEAST_MB_S = 1;  /* this much: its files are worth a word */
 enum { SAMPLES = 3 }; /* of own time: a second each, in which 20 batches mostly fit */
 
 const struct tui_step_part tui_step_parts[] = {
-    {"data_ms", 'D', "data", "data wait"},
-    {"h2d_ms", 'H', "copy", "h2d copy"},
-    {"forward_ms", 'F', "fwd", "forward"},
-    {"loss_ms", 'L', "loss", "loss"},
-    {"backward_ms", 'B', "bwd", "backward"},
-    {TUI_COMPUTE, 'S', "step", "compute"},
-    {"comm_ms", 'C', "comm", "allreduce exposed"},
-    {"wait_ms", 'W', "wait", "wait for ranks"},
-    {"optimizer_ms", 'O', "opt", "optimizer"},
-    {"hooks_ms", 'A', "algo", "algorithms"},
-    {"save_ms", 'K', "save", "checkpoints"},
-    {NULL, 0, NULL, NULL},
+    {"data_ms", false, "data wait"},
+    {"h2d_ms", false, "h2d copy"},
+    {"forward_ms", false, "forward"},
+    {"loss_ms", false, "loss"},
+    {"backward_ms", false, "backward"},
+    {TUI_COMPUTE, false, "compute"},
+    {"comm_ms", false, "allreduce"},
+    {"wait_ms", true, "wait for ranks"},
+    {"optimizer_ms", false, "optimizer"},
+    {"hooks_ms", false, "algorithms"},
+    {"save_ms", false, "checkpoints"},
+    {NULL, false, NULL},
 };
 
 static const char *const order_names[TUI_ORDERS] = {"rank", "own", "util", "mem"};
@@ -304,9 +304,10 @@ put_number(const struct tui_view *v, const struct tui_pane *p, int y,
     tui_put_end(p, y, 1 + width, r->is_slow ? TUI_WARN : TUI_TEXT, text);
 }
 
-static int
-digits(int n)
+int
+tui_rank_digits(const struct etd_model *m)
 {
+    const int n = m->n_ranks - 1;
     return n >= 1000 ? 4 : n >= 100 ? 3 : n >= 10 ? 2 : 1;
 }
 
@@ -315,7 +316,7 @@ digits(int n)
 /* What the line of a rank says, by the key `v`: two gauges, and three numbers where
  * there is room. */
 static const struct columns {
-    const char *brief;              /* the title of gauges and own time */
+    const char *words[3];           /* above the gauges and the number behind them */
     const char *first, *second;     /* the gauges' titles, where there is room */
     const char *numbers;            /* the numbers', as wide as they are */
     const char *use, *used, *total; /* of the gauges: 0 to 1; GB, and of how many */
@@ -325,7 +326,7 @@ static const struct columns {
 } columns[TUI_COLUMN_SETS] = {
     [TUI_COLUMNS_GPU] =
         {
-            .brief = "util        mem GB       own",
+            .words = {"util", "", "mem"},
             .first = "gpu util",
             .second = "memory GB",
             .numbers = "temp  power    sm clk",
@@ -336,7 +337,7 @@ static const struct columns {
         },
     [TUI_COLUMNS_HOST] =
         {
-            .brief = "cpu         ram GB       own",
+            .words = {"cpu", "", "ram"},
             .first = "cpu",
             .second = "ram GB",
             .numbers = "data   algo     speed",
@@ -347,7 +348,7 @@ static const struct columns {
         },
     [TUI_COLUMNS_IO] =
         {
-            .brief = "data wait    read   net  own",
+            .words = {"data", "read", "net"},
             .first = "waits for data",
             .second = "waits for ranks",
             .numbers = "read  write   net B/s",
@@ -424,35 +425,53 @@ gauges_of(const struct tui_view *v, const struct tui_rank *r, bool wide, double 
     memory_text(used, set == TUI_COLUMNS_GPU ? total : NAN, text, wide);
 }
 
-/* " 0 [#########] 97% [#####.] 61/80G  98ms", as wide as P. */
+/* Where things stand on a brief line, " 0 [#########] 97% [#####.] 61/80G  98ms". */
+struct brief {
+    int use, use_w;       /* the first gauge */
+    int percent;          /* where its text ends */
+    int memory, memory_w; /* the second gauge; no columns: there is none */
+    int used, own;        /* where texts end */
+};
+
+static struct brief
+brief_of(const struct tui_view *v, int w)
+{
+    enum { TEXTS = 22, NARROW = 40 }; /* columns of all texts; below: one gauge */
+    struct brief b = {.use = 2 + tui_rank_digits(v->model), .own = w - 1};
+    const int spare = w - b.use - TEXTS;
+    b.use_w = w < NARROW ? spare : (spare + 3) / 2;
+    b.percent = b.use + b.use_w + 4;
+    b.memory = b.percent + 1;
+    b.memory_w = w < NARROW ? 0 : spare - b.use_w;
+    b.used = b.own - 8;
+    return b;
+}
+
 static void
 put_brief(const struct tui_view *v, const struct tui_pane *p, int y,
           const struct tui_rank *r)
 {
     const enum tui_rank_columns set = tui_rank_columns_shown(v->m, v->model);
+    const struct brief at = brief_of(v, p->w);
     char text[TUI_NUMBER], memory[TUI_NUMBER];
-    int x = 2 + digits(v->model->n_ranks - 1), spare = p->w - x - 37;
-    int wide = 11 + (spare > 0 ? spare / 2 : 0);
-    double a, b;
-    gauges_of(v, r, false, &a, &b, memory);
-    put_number(v, p, y, r, digits(v->model->n_ranks - 1));
-    tui_gauge(p, y, x, wide, a, false);
-    x += wide;
-    tui_put_end(p, y, x + 4, TUI_TEXT, percent_text(a, text));
-    x += 5;
-    int gauge = 8 + (spare > 0 ? spare - spare / 2 : 0);
+    double use, used;
+    gauges_of(v, r, false, &use, &used, memory);
+    put_number(v, p, y, r, tui_rank_digits(v->model));
+    tui_gauge(p, y, at.use, at.use_w, use, false);
+    tui_put_end(p, y, at.percent, TUI_TEXT, percent_text(use, text));
     if (set == TUI_COLUMNS_IO) { /* what is read, and what the net carries */
-        tui_put_end(p, y, x + gauge, TUI_TEXT,
-                    number_text(r->part, "read_mb_s", "B/s", text));
-        x += gauge;
-        tui_put_end(p, y, x + 7, TUI_TEXT,
+        if (at.memory_w > 0)
+            tui_put_end(p, y, at.memory + at.memory_w, TUI_TEXT,
+                        number_text(r->part, "read_mb_s", "B/s", text));
+        tui_put_end(p, y, at.used, TUI_TEXT,
                     number_text(r->part, "net_mb_s", "B/s", text));
     } else {
-        tui_gauge(p, y, x, gauge, b, true);
-        x += gauge;
-        tui_put_end(p, y, x + 7, TUI_TEXT, memory);
+        if (at.memory_w > 0)
+            tui_gauge(p, y, at.memory, at.memory_w, used, true);
+        tui_put_end(p, y, at.used,
+                    at.memory_w == 0 && used > 0.85 ? TUI_WARN : TUI_TEXT, memory);
     }
-    tui_put_end(p, y, x + 13, r->is_slow ? TUI_WARN : TUI_TEXT,
+    tui_put_end(p, y, at.own, r->is_slow ? TUI_WARN : TUI_TEXT,
                 tui_ms(r->own_ms, text));
 }
 
@@ -464,7 +483,7 @@ put_full(const struct tui_view *v, const struct tui_pane *p, int y,
     static const int end[] = {61, 68, 78};
     const struct columns *c = &columns[tui_rank_columns_shown(v->m, v->model)];
     char text[TUI_NUMBER];
-    int d = digits(v->model->n_ranks - 1), x = 2 + d;
+    int d = tui_rank_digits(v->model), x = 2 + d;
     double a, b;
     gauges_of(v, r, true, &a, &b, text);
     put_number(v, p, y, r, d);
@@ -550,7 +569,7 @@ put_host(const struct tui_view *v, const struct tui_pane *p, int y)
         x += tui_putf(p, y, x, TUI_TEXT, "ram of all ranks %.*f GB", rss < 10 ? 2 : 1,
                       rss);
     } else if (isnan(cpu)) {
-        tui_put(p, y, x + 2, TUI_DIM, "not said yet");
+        tui_put(p, y, x + 2, TUI_DIM, v->is_over ? "-" : "not said yet");
     }
     x += put_rate(p, y, x, "disk read", sum_of(v, "read_mb_s", &ranks));
     for (int i = 0; i < v->m->n_ranks; i++) { /* one rank of each machine */
@@ -561,22 +580,43 @@ put_host(const struct tui_view *v, const struct tui_pane *p, int y)
     put_rate(p, y, x, "net", hosts > 0 ? net : NAN);
 }
 
+/* The words above the columns of a brief line that begins at X. */
 static void
-put_title(const struct tui_view *v, const struct tui_pane *p, bool focus, bool full)
+put_words(const struct tui_view *v, const struct tui_pane *p, int x, int w)
+{
+    const struct columns *c = &columns[tui_rank_columns_shown(v->m, v->model)];
+    const struct brief at = brief_of(v, w);
+    char word[24];
+    if (x > 0 || at.use + at.use_w > 12) { /* behind "ranks" */
+        snprintf(word, sizeof word, " %s ", c->words[0]);
+        tui_put_end(p, 0, x + at.percent + 1, TUI_DIM, word);
+    }
+    if (c->words[1][0] && at.memory_w > 0) {
+        snprintf(word, sizeof word, " %s ", c->words[1]);
+        tui_put_end(p, 0, x + at.memory + at.memory_w + 1, TUI_DIM, word);
+    }
+    snprintf(word, sizeof word, " %s ", c->words[2]);
+    tui_put_end(p, 0, x + at.used + 1, TUI_DIM, word);
+    tui_put_end(p, 0, x + at.own + 1, TUI_DIM, " own ");
+}
+
+static void
+put_title(const struct tui_view *v, const struct tui_pane *p, bool focus, bool full,
+          int beside)
 {
     const struct columns *c = &columns[tui_rank_columns_shown(v->m, v->model)];
     char title[160];
-    if (full)
+    if (full) {
         snprintf(title, sizeof title, "ranks     %-23s%-27s%s   own time skew    state",
                  c->first, c->second, c->numbers);
-    else
-        snprintf(title, sizeof title, "ranks  %s   %c  sort: %s", c->brief,
-                 v->app->config.glyphs->is_ascii ? '|' : ' ', order_names[v->m->order]);
-    size_t n = strlen(title);
-    if (!full && v->m->n_slow > 0)
-        snprintf(title + n, sizeof title - n, "   %d straggler%s", v->m->n_slow,
-                 v->m->n_slow == 1 ? "" : "s");
-    tui_title(p, 0, title, focus);
+        tui_title(p, 0, title, focus);
+        return;
+    }
+    tui_title(p, 0, v->m->order == TUI_BY_RANK ? "ranks" : "ranks by", focus);
+    for (int i = 0; i < beside && v->m->n_ranks > 0; i++)
+        put_words(v, p, i * (p->w / beside), p->w / beside);
+    if (v->m->order != TUI_BY_RANK)
+        tui_putf(p, 0, 12, TUI_DIM, "%s ", order_names[v->m->order]);
 }
 
 void
@@ -586,12 +626,13 @@ tui_monitor_ranks(const struct tui_view *v, const struct tui_pane *p, bool focus
     int beside = m->layout.rank_columns > 0 ? m->layout.rank_columns : 1;
     bool full = tui_size_of(p->grid->rows, p->grid->cols) == TUI_FULL && p->w >= 120;
     int rows = p->h - 1 - full;
-    put_title(v, p, focus, full);
+    put_title(v, p, focus, full, beside);
     if (full && p->h > 1)
         put_host(v, p, p->h - 1);
     if (m->n_ranks == 0 && rows > 0) {
         tui_put(p, 1, 1, TUI_DIM,
-                tui_monitor_empty(v, "no rank has said how it is yet"));
+                tui_monitor_empty(v, v->is_over ? "it ended before any rank said how it was"
+                                              : "no rank has said how it is yet"));
         return;
     }
     bool all = m->n_ranks <= rows * beside;
@@ -610,41 +651,6 @@ tui_monitor_ranks(const struct tui_view *v, const struct tui_pane *p, bool focus
         else
             put_brief(v, &cell, 0, r);
         if (focus && m->ranks.top + i == m->ranks.at)
-            tui_mark(&cell, 0, 1, digits(v->model->n_ranks - 1), TUI_REVERSE);
+            tui_mark(&cell, 0, 1, tui_rank_digits(v->model), TUI_REVERSE);
     }
-}
-
-/* Own times of each rank over its newest batches, against the median of now. */
-void
-tui_monitor_map(const struct tui_view *v, const struct tui_pane *p, bool focus)
-{
-    static const enum tui_role roles[] = {TUI_DIM, TUI_TEXT, TUI_WARN, TUI_BAD};
-    static const double limits[] = {1.05, 1.15, 1.30};
-    const struct tui_glyphs *g = v->app->config.glyphs;
-    const struct tui_monitor *m = v->m;
-    int d = digits(v->model->n_ranks - 1), w = p->w - d - 3;
-    w = w > ETD_TRAIL ? ETD_TRAIL : w;
-    tui_title(p, 0, "straggler map (own time by rank)", focus);
-    for (int i = 0; i < p->h - 2 && m->ranks.top + i < m->n_ranks; i++) {
-        const struct tui_rank *r = &m->rank[m->ranks.top + i];
-        char text[TUI_NUMBER];
-        snprintf(text, sizeof text, "%d", r->number);
-        tui_put_end(p, i + 1, 1 + d, TUI_DIM, text);
-        for (int k = 0; k < w; k++) {
-            double ms = (double)r->part->trail[ETD_TRAIL - w + k];
-            int heat = 0;
-            while (heat < 3 && ms > limits[heat] * m->median_ms)
-                heat++;
-            if (ms > 0)
-                tui_put_ch(p, i + 1, 2 + d + k, g->heat[heat], roles[heat], 0);
-        }
-    }
-    char sign[4][5];
-    for (int i = 0; i < 4; i++)
-        sign[i][tui_utf8(g->heat[i], sign[i])] = '\0';
-    if (p->h > 1)
-        tui_putf(
-            p, p->h - 1, 1, TUI_DIM,
-            "%s under 105%%   %s 105-115%%   %s 115-130%%   %s over 130%% of median",
-            sign[0], sign[1], sign[2], sign[3]);
 }

@@ -5,11 +5,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "tui/glyphs.h"
 #include "tui/widget.h"
 
-enum { MOST_ROWS = 14, SHORT_NOTE = 20 };
+enum { MOST_ROWS = 14, WIDE_ROWS = 13, WIDE = 74, COLUMN = 34, SHORT_NOTE = 20 };
 
 void
 tui_popup_close(struct tui_popup *p)
@@ -50,16 +51,32 @@ passes(const struct tui_popup *p, const struct tui_item *item)
     return true;
 }
 
+/* Headings of which nothing passes go. */
 static void
 filter(struct tui_popup *p)
 {
     int n = 0;
-    for (int i = 0; i < p->n_items; i++)
-        if (passes(p, &p->item[i]))
+    bool typed = p->filters && *p->field.text;
+    for (int i = 0; i < p->n_items; i++) {
+        const struct tui_item *item = &p->item[i];
+        bool empty = n > 0 && p->item[p->shown[n - 1]].is_heading;
+        if (item->is_heading)
+            p->shown[empty ? n - 1 : n++] = i;
+        else if (passes(p, item) && (typed || !p->filters || !item->is_held))
             p->shown[n++] = i;
+    }
+    n -= n > 0 && p->item[p->shown[n - 1]].is_heading;
     p->list.n = n;
     if (p->list.at >= n)
         p->list.at = n > 0 ? n - 1 : 0;
+    if (n > 0 && p->item[p->shown[p->list.at]].is_heading)
+        p->list.at++;
+}
+
+void
+tui_popup_sift(struct tui_popup *p)
+{
+    filter(p);
 }
 
 et_status
@@ -120,15 +137,39 @@ reason_of(const struct tui_popup *p, char *buf)
 
 /* ---- drawing ---- */
 
-static int
-item_width(const struct tui_item *item)
+/* Columns of a menu: all keys, all texts, and the notes of all rows, which are at the end
+ * where they are short, as keys are. */
+struct columns {
+    int key, text;
+    bool has_texts; /* the notes are texts, which begin in a column */
+};
+
+static struct columns
+columns_of(const struct tui_popup *p)
 {
     char key[TUI_KEY_TEXT];
-    int n = 2 + tui_width(item->text);
-    if (item->key)
-        n += tui_width(tui_key_text(item->key, key)) + 2;
+    struct columns c = {0};
+    for (int i = 0; i < p->n_items; i++) {
+        const struct tui_item *item = &p->item[i];
+        int w = item->key ? tui_width(tui_key_text(item->key, key)) + 2 : 0;
+        c.key = w > c.key ? w : c.key;
+        w = tui_width(item->text);
+        c.text = w > c.text ? w : c.text;
+        c.has_texts = c.has_texts || tui_width(item->note) > SHORT_NOTE;
+    }
+    return c;
+}
+
+static int
+item_width(const struct tui_item *item, const struct columns *c)
+{
+    int n = 2 + c->key + tui_width(item->text);
+    if (*item->mid)
+        n += 2 + tui_width(item->mid);
     if (*item->why)
         return n + 4 + tui_width(item->why);
+    if (*item->note && c->has_texts)
+        n = 2 + c->key + c->text;
     return *item->note ? n + 2 + tui_width(item->note) : n;
 }
 
@@ -139,45 +180,85 @@ widest(const struct tui_popup *p)
     for (int i = 0; i < p->n_lines; i++)
         if (tui_width(p->line[i]) > w)
             w = tui_width(p->line[i]);
-    int text = 0;
-    for (int i = 0; i < p->n_items; i++)
-        text = tui_width(p->item[i].text) > text ? tui_width(p->item[i].text) : text;
+    const struct columns c = columns_of(p);
     for (int i = 0; i < p->n_items; i++) {
-        const struct tui_item *item = &p->item[i];
-        bool begins = tui_width(item->note) > SHORT_NOTE;
-        int more = begins ? text - tui_width(item->text) : 0;
-        w = item_width(item) + more > w ? item_width(item) + more : w;
+        int one = item_width(&p->item[i], &c);
+        w = one > w ? one : w;
     }
     int least = p->check ? 60 : p->filters || p->kind == TUI_PROMPT ? 36 : 0;
     return w < least ? least
                      : w; /* a reason has room, and what is typed moves nothing */
 }
 
+/* What was typed, where it stands in the text of ITEM, which begins at X. */
 static void
-put_item(const struct tui_popup *p, const struct tui_pane *in, int y, int place,
-         int key_width, int text_width)
+mark_typed(const struct tui_popup *p, const struct tui_pane *in, int y, int x,
+           const struct tui_item *item)
+{
+    for (const char *at = p->field.text; p->filters && *at;) {
+        size_t n = strcspn(at, " ");
+        for (const char *t = item->text; n > 0 && strlen(t) >= n; t++)
+            if (strncasecmp(t, at, n) == 0) {
+                char before[sizeof item->text];
+                snprintf(before, sizeof before, "%.*s", (int)(t - item->text),
+                         item->text);
+                tui_put_n(in, y, x + tui_width(before), TUI_KEY, 0, in->w, t, n);
+                break;
+            }
+        at += n + (at[n] == ' ');
+    }
+}
+
+/* A row with columns: name, where it leads, key. */
+static void
+put_wide(const struct tui_popup *p, const struct tui_pane *in, int y, int place,
+         int text_width)
 {
     const struct tui_item *item = &p->item[p->shown[place]];
-    const struct tui_glyphs *g = in->grid->glyphs;
+    if (item->is_heading) {
+        tui_put(in, y, 0, TUI_SECTION, item->text);
+        return;
+    }
+    if (place == p->list.at)
+        tui_select(in, y, true);
+    int most = in->w - 2 - (*item->note ? tui_width(item->note) + 2 : 0);
+    int column = text_width < COLUMN ? text_width : COLUMN;
+    tui_put_n(in, y, 2, TUI_TEXT, 0, *item->mid ? column : most, item->text,
+              strlen(item->text));
+    mark_typed(p, in, y, 2, item);
+    if (*item->mid)
+        tui_put_n(in, y, 4 + column, TUI_DIM, 0, most - column - 2, item->mid,
+                  strlen(item->mid));
+    tui_put_end(in, y, in->w, TUI_KEY, item->note);
+}
+
+static void
+put_item(const struct tui_popup *p, const struct tui_pane *in, int y, int place,
+         const struct columns *c)
+{
+    if (p->wide) {
+        put_wide(p, in, y, place, c->text);
+        return;
+    }
+    const struct tui_item *item = &p->item[p->shown[place]];
     char key[TUI_KEY_TEXT];
     bool selected = place == p->list.at;
     enum tui_role role = *item->why ? TUI_DIM : selected ? TUI_FOCUS : TUI_TEXT;
     int x = 2;
-    tui_put_ch(in, y, 0, selected ? g->selected : ' ', TUI_FOCUS, 0);
-    if (item->key) {
-        tui_put(in, y, x, *item->why ? TUI_DIM : TUI_TITLE,
-                tui_key_text(item->key, key));
-        x += key_width;
-    }
-    int note = x + text_width + 2, behind = tui_width(item->note);
-    bool at_end = behind > 0 && behind <= SHORT_NOTE && !*item->why;
+    if (selected)
+        tui_select(in, y, true);
+    if (item->key)
+        tui_put(in, y, x, *item->why ? TUI_OFF : TUI_KEY, tui_key_text(item->key, key));
+    x += c->key;
+    int note = x + c->text + 2, behind = tui_width(item->note);
+    bool at_end = behind > 0 && !c->has_texts && !*item->why;
     int most = in->w - x - (at_end ? behind + 1 : 0); /* the note is not written over */
     x += tui_put_n(in, y, x, role, 0, most > 0 ? most : 0, item->text,
                    strlen(item->text));
     if (*item->why)
         tui_putf(in, y, x + 2, TUI_DIM, "(%s)", item->why);
-    else if (tui_width(item->note) > SHORT_NOTE) /* a text, which begins in a column */
-        tui_put(in, y, note, TUI_DIM, item->note);
+    else if (c->has_texts)
+        tui_put_cut(in, y, note, in->w, TUI_DIM, item->note);
     else if (*item->note)
         tui_put_end(in, y, in->w, TUI_DIM, item->note);
 }
@@ -185,19 +266,12 @@ put_item(const struct tui_popup *p, const struct tui_pane *in, int y, int place,
 static void
 put_items(struct tui_popup *p, const struct tui_pane *in, int y)
 {
-    char key[TUI_KEY_TEXT];
-    int key_width = 0, text_width = 0;
-    for (int i = 0; i < p->n_items; i++) {
-        int w = p->item[i].key ? tui_width(tui_key_text(p->item[i].key, key)) + 2 : 0;
-        key_width = w > key_width ? w : key_width;
-        w = tui_width(p->item[i].text);
-        text_width = w > text_width ? w : text_width;
-    }
+    const struct columns c = columns_of(p);
     int rows = in->h - y;
     tui_list_show(&p->list, p->list.n, rows);
     p->first_row = y;
     for (int i = 0; i < rows && p->list.top + i < p->list.n; i++)
-        put_item(p, in, y + i, p->list.top + i, key_width, text_width);
+        put_item(p, in, y + i, p->list.top + i, &c);
     if (p->list.n == 0)
         tui_put(in, y, 2, TUI_DIM, "nothing is called so");
 }
@@ -207,15 +281,25 @@ put_border(const struct tui_pane *box, const struct tui_popup *p)
 {
     const struct tui_glyphs *g = box->grid->glyphs;
     tui_blank(box);
-    tui_title(box, 0, p->title, true);
-    tui_fill(box, box->h - 1, 0, box->w, g->across, TUI_DIM);
-    for (int y = 1; y < box->h - 1; y++) {
-        tui_put_ch(box, y, 0, g->down, TUI_DIM, 0);
-        tui_put_ch(box, y, box->w - 1, g->down, TUI_DIM, 0);
-    }
+    tui_lay(box, TUI_ON_POPUP);
+    tui_title(box, 0, p->title, false);
+    tui_rule(box, box->h - 1, 0, box->w);
+    tui_divide(box, 1, 0, box->h - 2);
+    tui_divide(box, 1, box->w - 1, box->h - 2);
     for (int i = 0; i < 4; i++)
         tui_put_ch(box, i < 2 ? 0 : box->h - 1, i % 2 ? box->w - 1 : 0, g->box[i],
-                   TUI_DIM, 0);
+                   TUI_RULE, 0);
+}
+
+/* What lies below steps back: it is dim, and its text keeps a column away. */
+static void
+put_below(const struct tui_pane *screen, const struct tui_pane *box)
+{
+    const struct tui_pane around =
+        tui_pane_part(screen, box->y - screen->y, box->x - screen->x - 1, box->h, box->w + 2);
+    tui_tint(screen, TUI_DIM);
+    tui_lay(screen, TUI_ON_OWN);
+    tui_blank(&around);
 }
 
 /* An empty one is a line, too. */
@@ -233,9 +317,10 @@ tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen)
         return;
     bool types = p->kind == TUI_PROMPT || p->filters;
     int rows = p->kind == TUI_MENU ? p->n_items + p->filters : p->check ? 3 : 2;
-    if (p->filters && rows > MOST_ROWS)
-        rows = MOST_ROWS; /* the rest scrolls, and typing finds it */
-    int w = widest(p) + 4;
+    int most = p->wide ? WIDE_ROWS : MOST_ROWS;
+    if (p->filters && rows > most)
+        rows = most; /* the rest scrolls, and typing finds it */
+    int w = p->wide ? WIDE : widest(p) + 4;
     w = w > screen->w ? screen->w : w;
     int h = rows + 2;
     for (int i = 0; i < p->n_lines; i++)
@@ -243,6 +328,7 @@ tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen)
     h = h > screen->h ? screen->h : h;
     struct tui_pane box =
         tui_pane_part(screen, (screen->h - h) / 3, (screen->w - w) / 2, h, w);
+    put_below(screen, &box);
     put_border(&box, p);
     p->area = tui_pane_part(&box, 1, 2, h - 2, w - 4);
     /* Where there is little room what is asked is seen before what is said of it. */
@@ -288,7 +374,7 @@ choose(struct tui_popup *p, struct tui_app *app, int place)
     if (place < 0 || place >= p->list.n)
         return;
     const struct tui_item *item = &p->item[p->shown[place]];
-    if (*item->why)
+    if (*item->why || item->is_heading)
         p->list.at = place;
     else
         finish(p, app, item->id);
@@ -313,6 +399,16 @@ movement(const struct tui_popup *p, int key)
     return TUI_DO_nothing;
 }
 
+/* Headings are no place to stay: the way goes on, or back where it ends. */
+static void
+step_over(struct tui_popup *p, enum tui_action move)
+{
+    bool up = move == TUI_DO_everywhere_up || move == TUI_DO_everywhere_page_up;
+    if (p->list.n == 0 || !p->item[p->shown[p->list.at]].is_heading)
+        return;
+    p->list.at += up && p->list.at > 0 ? -1 : 1;
+}
+
 static void
 menu_key(struct tui_popup *p, struct tui_app *app, int key)
 {
@@ -325,11 +421,23 @@ menu_key(struct tui_popup *p, struct tui_app *app, int key)
             choose(p, app, i);
             return;
         }
-    if (!tui_list_act(&p->list, movement(p, key)) && p->filters &&
-        tui_field_key(&p->field, key)) {
+    const enum tui_action move = movement(p, key);
+    if (tui_list_act(&p->list, move)) {
+        step_over(p, move);
+    } else if (p->filters && tui_field_key(&p->field, key)) {
         p->list.at = 0;
         filter(p);
     }
+}
+
+/* Tells who wants to know which item is selected; AT_END: it is closed without one. */
+static void
+tell_moved(struct tui_popup *p, struct tui_app *app, bool at_end)
+{
+    int id = at_end || p->list.n == 0 ? -1 : p->item[p->shown[p->list.at]].id;
+    if (p->kind == TUI_MENU && p->moved && (id != p->told || at_end))
+        p->moved(app, id);
+    p->told = id;
 }
 
 void
@@ -337,11 +445,13 @@ tui_popup_key(struct tui_popup *p, struct tui_app *app, int key)
 {
     char buf[160];
     if (key == TUI_K_ESC || key == TUI_CTRL('c')) {
+        tell_moved(p, app, true);
         tui_popup_close(p);
         return;
     }
     if (p->kind == TUI_MENU) {
         menu_key(p, app, key);
+        tell_moved(p, app, false);
         return;
     }
     if (key != TUI_K_ENTER)
@@ -355,6 +465,7 @@ tui_popup_click(struct tui_popup *p, struct tui_app *app, int y, int x)
 {
     const struct tui_pane *a = &p->area;
     if (y < a->y - 1 || y > a->y + a->h || x < a->x - 2 || x >= a->x + a->w + 2) {
+        tell_moved(p, app, true);
         tui_popup_close(p);
         return;
     }

@@ -30,6 +30,23 @@ runs_is_marked(const struct runs *r, const json_t *facts)
 }
 
 int
+runs_series_of(const struct runs *r, const json_t *facts)
+{
+    json_t *one;
+    size_t i;
+    int n = 0;
+    if (!runs_is_marked(r, facts))
+        return -1;
+    json_array_foreach(r->all, i, one)
+    {
+        if (strcmp(runs_fact(one, "directory"), runs_fact(facts, "directory")) == 0)
+            break;
+        n += runs_is_marked(r, one);
+    }
+    return n;
+}
+
+int
 runs_n_marked(const struct runs *r)
 {
     return (int)json_object_size(r->marks);
@@ -521,6 +538,7 @@ tick(struct tui_app *app, void *self)
             any = runs_go_on(r) || any;
         app->has_more = app->has_more || runs_is_busy(r);
     }
+    any = runs_spark_one(r) || any;
     return runs_judge_one(r) || any;
 }
 
@@ -535,6 +553,9 @@ open_screen(struct tui_app *app, void *self)
     tui_job_stop(&r->job);
     r->marks = json_object();
     r->judged = json_object();
+    r->sparks = json_object();
+    r->guests = json_array();
+    r->bests = json_object();
     ET_TRY(et_alloc(app->cx, TUI_R_CACHE * sizeof *r->curve, &block));
     r->curve = block;
     r->index = app->config.index;
@@ -563,6 +584,9 @@ close_screen(struct tui_app *app, void *self)
     json_decref(r->list);
     json_decref(r->marks);
     json_decref(r->judged);
+    json_decref(r->sparks);
+    json_decref(r->guests);
+    json_decref(r->bests);
     json_decref(r->rivals);
     json_decref(r->differences);
 }
@@ -581,8 +605,11 @@ tui_runs_setup(struct tui_app *app, const struct tui_runs_setup *setup)
         snprintf(r->sort, sizeof r->sort, "%s", setup->sort);
     if (setup->target)
         snprintf(r->target, sizeof r->target, "%.95s", setup->target);
-    for (int i = 0; i < setup->n; i++)
-        json_object_set_new(r->marks, setup->compare[i], json_true());
+    for (int i = 0; i < setup->n; i++) {
+        const char *directory = runs_fact(setup->compare[i], "directory");
+        json_object_set_new(r->marks, directory, json_true());
+        runs_welcome(r, setup->compare[i]);
+    }
     runs_choose(r);
     r->contest.by = setup->by;
     r->shows_pareto = setup->pareto;

@@ -15,7 +15,8 @@
 /* What a program begins the screen with; all may be left out. */
 struct tui_runs_setup {
     const char *filter, *sort, *target;
-    const char *const *compare; /* directories of runs to compare at once, N of them */
+    const json_t *const *compare; /* facts of runs to compare at once, N of them: those
+                                     that the list does not know become its guests */
     int n;
     bool pareto;
     enum eti_figure by; /* of Compare */
@@ -26,6 +27,7 @@ enum {
     TUI_R_CURVES = 6, /* in one chart */
     TUI_R_CACHE = 16, /* that are kept: a screen has two charts at most */
     TUI_R_POINTS = 257,
+    RUNS_SPARK = 10, /* values of a sparkline */
 };
 
 /* A metric of a run over its time. */
@@ -46,9 +48,12 @@ struct runs {
     int64_t of, page;    /* PAGE: how many were asked for */
     int64_t read_before; /* by the index, when it began */
     json_t *all;         /* facts of all runs */
+    json_t *guests;      /* of those that the index has not: of other machines */
     json_t *list;        /* of those that are shown, in order */
     json_t *marks;       /* {directory: true} */
     json_t *judged;      /* {directory: {ba, to}}: seconds to the target */
+    json_t *sparks;      /* {directory: {ba, v}}: of the loss; null: not finite */
+    json_t *bests;       /* {recipe and metric: {n, best}}: of those that have a value */
     double read;         /* monotonic: when all were last looked at; 0: not yet */
     char problem[200];
 
@@ -83,6 +88,8 @@ json_t *runs_selected(const struct runs *r);
 const char *runs_fact(const json_t *facts, const char *key);
 bool runs_is_marked(const struct runs *r, const json_t *facts);
 int runs_n_marked(const struct runs *r);
+/* Its place among those that are marked, and so its colour; -1: it is not. */
+int runs_series_of(const struct runs *r, const json_t *facts);
 /* The metric of the chart beside the list. */
 const char *runs_metric(const struct runs *r, const json_t *facts);
 /* Seconds to the target, or to the best value; NaN: not known, or never. */
@@ -100,6 +107,8 @@ runs_is_busy(const struct runs *r)
 {
     return r->is_looking || r->is_partial;
 }
+/* Puts the run of FACTS among all, unless it is there. */
+void runs_welcome(struct runs *r, const json_t *facts);
 /* Filters and sorts what is known. */
 void runs_choose(struct runs *r);
 /* The curve of FACTS, read if need be; NULL: it has none. */
@@ -107,6 +116,12 @@ const struct runs_curve *runs_curve_of(struct runs *r, const json_t *facts,
                                        const char *metric);
 /* Judges one run that is shown and was not judged yet. Was there one? */
 bool runs_judge_one(struct runs *r);
+/* Up to RUNS_SPARK values of the loss over all of the run; 0: not read yet. */
+int runs_spark(const struct runs *r, const json_t *facts, double *value);
+/* Reads those of one run that is shown and was not read yet. Was there one? */
+bool runs_spark_one(struct runs *r);
+/* Is it the best of two or more of its recipe? */
+bool runs_is_best(const struct runs *r, const json_t *facts);
 void runs_trash(struct runs *r);
 void runs_restore(struct runs *r);
 void runs_tag(struct runs *r);
@@ -114,6 +129,17 @@ void runs_export(struct runs *r);
 /* Begins the contest of the runs that are marked, or says why not. */
 bool runs_compare(struct runs *r);
 void runs_contest(struct runs *r);
+
+/* ---- runs_list.c ---- */
+void runs_draw_list(struct runs *r, const struct tui_pane *p);
+/* The rows alone. */
+void runs_draw_rows(struct runs *r, const struct tui_pane *p);
+/* Return the column behind them. */
+int runs_put_methods(const struct tui_pane *p, int y, int x, const json_t *facts);
+/* "#best #to-keep" */
+void runs_put_tags(const struct tui_pane *p, int y, int x, const json_t *facts);
+/* The price of an hour; NULL: none is set. */
+const struct eti_config_price *runs_price(const struct runs *r);
 
 /* ---- runs_draw.c, runs_compare.c ---- */
 void runs_draw(struct tui_app *app, void *self, const struct tui_pane *p);

@@ -1,6 +1,7 @@
 /* runs_compare.c: runs beside each other: curves, the Pareto front, what differs. */
 #include "config.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +17,35 @@ enum { KEY = 34, CELL = 13 };
 
 /* ---- curves ---- */
 
+/* "metrics/eval/Accuracy" -> "accuracy", "samples/s": as a sentence has it. */
+static const char *
+metric_word(const char *metric, char buf[40])
+{
+    char label[ET_METRIC_NAME];
+    const char *slash = strrchr(metric, '/');
+    bool is_evaluated = strncmp(metric, "metrics/", 8) == 0 && slash;
+    snprintf(buf, 40, "%.39s",
+             is_evaluated ? slash + 1 : tui_metric_label(metric, label));
+    if (!is_evaluated)
+        return buf;
+    for (char *c = buf; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return buf;
+}
+
+/* The colour of the run I in all that is said of it. */
+static enum tui_role
+series_of(int i)
+{
+    return (enum tui_role)(TUI_S1 + i % TUI_SERIES);
+}
+
 void
 runs_draw_curves(struct runs *r, const struct tui_pane *p, const json_t *const *facts,
                  int n, const char *metric)
 {
     struct tui_plot_line line[TUI_R_CURVES];
-    char right[64] = "", part[80];
+    char part[80], word[40];
     double end = 0;
     int lines = 0;
     for (int i = 0; i < n && i < TUI_R_CURVES; i++) {
@@ -31,7 +55,7 @@ runs_draw_curves(struct runs *r, const struct tui_pane *p, const json_t *const *
         line[lines] = (struct tui_plot_line){
             .point = c->point,
             .n = c->n,
-            .role = (enum tui_role)(TUI_S1 + i % TUI_SERIES),
+            .role = series_of(i),
             .mark = p->grid->glyphs->series[i % TUI_SERIES],
         };
         end = fmax(end, c->point[c->n - 1].x);
@@ -41,33 +65,36 @@ runs_draw_curves(struct runs *r, const struct tui_pane *p, const json_t *const *
         tui_putf(p, 0, 1, TUI_DIM, "no values of %s yet", metric);
         return;
     }
-    snprintf(right, sizeof right, end >= 2 ? "%.0fm" : "%.3gs",
-             end >= 2 ? end : end * 60);
     const struct tui_plot plot = {
         .from = 0,
         .to = end > 0 ? end : 1,
         .line = line,
+        .done = NAN,
+        .of = tui_metric_look(metric).of,
         .n_lines = lines,
-        .left = "0 wall clock",
-        .right = right,
+        .x_of = TUI_OF_SECONDS,
+        .x_per = 60,
         .cursor = NAN,
     };
-    const struct tui_pane chart = tui_pane_part(p, 0, 0, p->h, p->w - 1);
+    const bool has_legend = p->h > 4;
+    const struct tui_pane chart =
+        tui_pane_part(p, has_legend, 0, p->h - has_legend, p->w - 1);
     tui_plot_draw(&chart, &plot, NULL);
-    int x = 24; /* whose line is whose: on the axis */
-    for (int i = 0, k = 0; i < n && i < TUI_R_CURVES; i++) {
-        const char *name = runs_fact(facts[i], "name");
-        if (runs_curve_of(r, facts[i], metric)->n == 0)
-            continue; /* no line is its */
-        snprintf(part, sizeof part, " %.20s ", name);
-        if (x + tui_width(part) + 12 > p->w)
+    for (int i = 0, x = 1; has_legend && i < n && i < TUI_R_CURVES; i++) {
+        const enum tui_role role = series_of(i);
+        const struct tui_glyphs *g = p->grid->glyphs;
+        const bool has_curve = runs_curve_of(r, facts[i], metric)->n > 0;
+        if (has_curve)
+            snprintf(part, sizeof part, "%.20s", runs_fact(facts[i], "name"));
+        else
+            snprintf(part, sizeof part, "%.20s: no %.30s", runs_fact(facts[i], "name"),
+                     metric_word(metric, word));
+        if (x + tui_width(part) + 4 > p->w)
             break;
-        x += tui_put(p, p->h - 1, x, TUI_DIM, " ");
-        tui_put_ch(p, p->h - 1, x++, p->grid->glyphs->series[i % TUI_SERIES],
-                   (enum tui_role)(TUI_S1 + i % TUI_SERIES), 0);
-        x +=
-            tui_put(p, p->h - 1, x, (enum tui_role)(TUI_S1 + i % TUI_SERIES), part) + 1;
-        k++;
+        if (has_curve)
+            tui_put_ch(p, 0, x, g->is_ascii ? g->series[i % TUI_SERIES] : g->live, role,
+                       0);
+        x += 4 + tui_put(p, 0, x + 2, has_curve ? role : TUI_DIM, part);
     }
 }
 
@@ -202,13 +229,13 @@ draw_pareto(struct runs *r, const struct tui_pane *p)
     f.low -= margin;
     f.high += margin;
     for (int y = 0; y < in.h; y++) {
-        tui_put_ch(p, y, 7, p->grid->glyphs->down, TUI_DIM, 0);
+        tui_divide(p, y, 7, 1);
         double v = f.high - (f.high - f.low) * y / (in.h > 1 ? in.h - 1 : 1);
         if (y % 2 == 0)
             tui_put_end(p, y, 7, TUI_DIM, tui_value(v, a));
     }
-    tui_fill(p, p->h - 1, 7, p->w - 8, p->grid->glyphs->across, TUI_DIM);
-    tui_put_ch(p, p->h - 1, 7, p->grid->glyphs->corner, TUI_DIM, 0);
+    tui_rule(p, p->h - 1, 7, p->w - 8);
+    tui_put_ch(p, p->h - 1, 7, p->grid->glyphs->corner, TUI_RULE, 0);
     tui_put(p, p->h - 1, 10, TUI_DIM, cost_text(k, exp(f.left), a));
     tui_put_end(p, p->h - 1, p->w - 3, TUI_DIM, cost_text(k, exp(f.right), a));
     put_front(&f, k);
@@ -248,27 +275,24 @@ cut_table(int w, int n, int first, int longest)
     return (struct cut){key, first < n - beside ? first : n - beside, beside};
 }
 
-/* Of a key that is too long the end is shown, which tells more. */
-static void
-put_cells(const struct tui_pane *p, int y, const char *key, const struct cut *c,
-          const char *(*cell)(const struct eti_contest *k, const void *data, int i,
-                              char buf[64]),
-          const struct eti_contest *k, const void *data)
+/* The one of all runs with the best value, or the least cost; -1: fewer than two have
+ * any. */
+static int
+best_of(const struct eti_contest *k, bool costs)
 {
-    char text[64];
-    int most = c->key - 2, n_key = (int)strlen(key);
-    if (n_key > most && most > 4)
-        tui_putf(p, y, 1, TUI_TEXT, "..%s", key + n_key - most + 2);
-    else
-        tui_put(p, y, 1, TUI_TEXT, key);
-    for (int i = 0; i < c->n; i++) {
-        const char *t = cell(k, data, c->first + i, text);
-        int end = c->key + (i + 1) * CELL;
-        char cut[CELL];
-        snprintf(cut, sizeof cut, "%.*s", CELL - 1, t);
-        if (end <= p->w)
-            tui_put_end(p, y, end, TUI_TEXT, cut);
+    int best = -1, n = 0;
+    double is = NAN;
+    for (int i = 0; i < k->n; i++) {
+        double v = costs ? eti_contest_cost(k, &k->run[i]) : k->run[i].best;
+        if (!isfinite(v))
+            continue;
+        n++;
+        if (best < 0 || (costs || k->less ? v < is : v > is)) {
+            best = i;
+            is = v;
+        }
     }
+    return n > 1 ? best : -1;
 }
 
 static const char *
@@ -277,6 +301,37 @@ name_cell(const struct eti_contest *k, const void *data, int i, char buf[64])
     (void)data;
     snprintf(buf, 64, "%.63s", runs_fact(k->run[i].facts, "name"));
     return buf;
+}
+
+/* Of a key that is too long the end is shown, which tells more. The cell of the run BEST
+ * (-1: none) is marked as that; those that are as the first run's are dim where DIMS.
+ * Names of runs wear the colours of their curves. */
+static void
+put_cells(const struct tui_pane *p, int y, const char *key, const struct cut *c,
+          const char *(*cell)(const struct eti_contest *k, const void *data, int i,
+                              char buf[64]),
+          const struct eti_contest *k, const void *data, int best, bool dims)
+{
+    char text[64], first[64], other[64];
+    const bool is_names = cell == name_cell;
+    int most = c->key - 2, n_key = (int)strlen(key);
+    if (n_key > most && most > 4)
+        tui_putf(p, y, 1, TUI_TEXT, "..%s", key + n_key - most + 2);
+    else
+        tui_put(p, y, 1, TUI_TEXT, key);
+    snprintf(first, sizeof first, "%s", cell(k, data, 0, other));
+    for (int i = 0; i < c->n; i++) {
+        const char *t = cell(k, data, c->first + i, text);
+        bool is_same = dims && c->first + i > 0 && strcmp(t, first) == 0;
+        int end = c->key + (i + 1) * CELL;
+        const int w = tui_width(t);
+        const enum tui_role role = is_names              ? series_of(c->first + i)
+                                   : c->first + i == best ? TUI_BEST
+                                   : is_same              ? TUI_DIM
+                                                          : TUI_TEXT;
+        if (end <= p->w)
+            tui_put_cut(p, y, end - (w < CELL - 2 ? w : CELL - 2), end, role, t);
+    }
 }
 
 static const char *
@@ -329,14 +384,14 @@ draw_table(struct runs *r, const struct tui_pane *p, const struct eti_contest *k
                  c.first + c.n, k->n,
                  r->compares ? "left right: others" : "C shows all");
     tui_title(p, 0, label, false);
-    put_cells(p, 1, "key", &c, name_cell, k, NULL);
+    put_cells(p, 1, "key", &c, name_cell, k, NULL, -1, false);
     tui_list_show(&r->keys, (int)json_object_size(differences), rows > 0 ? rows : 1);
     json_object_foreach((json_t *)differences, key, v)
     {
         if (i >= r->keys.top && y < 2 + rows) {
             if (i == r->keys.at && r->keys.n > rows)
-                tui_put_ch(p, y, 0, p->grid->glyphs->selected, TUI_FOCUS, 0);
-            put_cells(p, y++, key, &c, config_cell, k, key);
+                tui_select(p, y, true);
+            put_cells(p, y++, key, &c, config_cell, k, key, -1, true);
         }
         i++;
     }
@@ -346,10 +401,10 @@ draw_table(struct runs *r, const struct tui_pane *p, const struct eti_contest *k
         return;
     snprintf(label, sizeof label, "%s to %s", eti_figure_names[k->by],
              k->has_target ? k->target_text : "its best");
-    put_cells(p, y++, label, &c, to_cell, k, NULL);
+    put_cells(p, y++, label, &c, to_cell, k, NULL, best_of(k, true), false);
     snprintf(label, sizeof label, "best %s", tui_metric_label(k->metric, metric));
-    put_cells(p, y++, label, &c, best_cell, k, NULL);
-    put_cells(p, y, "Pareto front", &c, front_cell, k, NULL);
+    put_cells(p, y++, label, &c, best_cell, k, NULL, best_of(k, false), false);
+    put_cells(p, y, "Pareto front", &c, front_cell, k, NULL, -1, false);
 }
 
 void

@@ -21,12 +21,17 @@ static const char FOLDER[] = "runs";
 void
 runs_choose(struct runs *r)
 {
-    struct eti_filter *filter;
+    struct eti_filter *filter = NULL;
     char selected[PATH_MAX];
     int before = r->rows.at;
     snprintf(selected, sizeof selected, "%s", runs_fact(runs_selected(r), "directory"));
     r->fault[0] = '\0';
-    if (eti_filter_new(r->app->cx, r->filter.text, &filter) == ET_OK) {
+    et_status status = eti_filter_new(r->app->cx, r->filter.text, &filter);
+    if (status == ET_OK && !runs_is_busy(r)) /* (one that is still read may have it) */
+        status = eti_runs_check(r->app->cx, filter, NULL, r->all);
+    if (status != ET_OK)
+        eti_filter_free(&filter);
+    if (status == ET_OK) {
         snprintf(r->last_filter, sizeof r->last_filter, "%s", r->filter.text);
     } else { /* half a word is no reason to show nothing */
         snprintf(r->fault, sizeof r->fault, "%.159s",
@@ -55,6 +60,8 @@ runs_choose(struct runs *r)
         r->rows.at = r->rows.n > 0 ? r->rows.n - 1 : 0;
 }
 
+static void find_bests(struct runs *r);
+
 /* Takes the newest MOST (0: all). Could it? */
 static bool
 list(struct runs *r, int64_t most)
@@ -62,11 +69,33 @@ list(struct runs *r, int64_t most)
     json_t *all = NULL;
     if (eti_index_list(r->index, most, &all) != ET_OK)
         return false;
-    r->of = eti_index_count(r->index);
+    r->of = eti_index_count(r->index) + (int64_t)json_array_size(r->guests);
+    r->problem[0] = '\0';
+    if (eti_index_problem(r->index))
+        snprintf(r->problem, sizeof r->problem, "the list cannot be kept: %.160s",
+                 eti_index_problem(r->index));
     json_decref(r->all);
     r->all = all;
+    json_array_extend(r->all, r->guests);
+    find_bests(r);
     runs_choose(r);
     return true;
+}
+
+void
+runs_welcome(struct runs *r, const json_t *facts)
+{
+    json_t *one;
+    size_t i;
+    json_array_foreach(r->all, i, one)
+    {
+        if (strcmp(runs_fact(one, "directory"), runs_fact(facts, "directory")) == 0)
+            return;
+    }
+    json_array_append(r->guests, (json_t *)facts);
+    json_array_append(r->all, (json_t *)facts);
+    r->of++;
+    find_bests(r);
 }
 
 /* What could not be done is said, and done again at the next look. */
@@ -228,6 +257,102 @@ runs_judge_one(struct runs *r)
         return true;
     }
     return false;
+}
+
+/* ---- sparklines ---- */
+
+int
+runs_spark(const struct runs *r, const json_t *facts, double *value)
+{
+    const json_t *known = json_object_get(r->sparks, runs_fact(facts, "directory"));
+    const json_t *v = json_object_get(known, "v"), *one;
+    size_t i;
+    json_array_foreach(v, i, one) value[i] =
+        json_is_number(one) ? json_number_value(one) : NAN;
+    return (int)json_array_size(v);
+}
+
+static json_t *
+read_spark(struct runs *r, const char *directory)
+{
+    char path[PATH_MAX + 16];
+    struct et_series_point point[RUNS_SPARK];
+    struct et_events *e;
+    int n = 0;
+    json_t *v = json_array();
+    snprintf(path, sizeof path, "%s/events.log", directory);
+    et_status status = et_events_open(r->app->cx, path, &e);
+    if (status == ET_OK)
+        status = et_events_fetch(e, "loss/train/total", 0, INT64_MAX, RUNS_SPARK, point, &n);
+    et_events_close(&e);
+    et_error_clear(r->app->cx); /* the row says where a run cannot be read */
+    for (int i = 0; status == ET_OK && i < n; i++)
+        json_array_append_new(v, isfinite(point[i].value) ? json_real(point[i].value)
+                                                          : json_null());
+    return v;
+}
+
+/* (Of the rows on the screen: thousands of others are not read.) */
+bool
+runs_spark_one(struct runs *r)
+{
+    int end = r->rows.top + r->rows.page;
+    for (int i = r->rows.top; i < end && i < (int)json_array_size(r->list); i++) {
+        const json_t *facts = json_array_get(r->list, (size_t)i);
+        const char *directory = runs_fact(facts, "directory");
+        const json_t *known = json_object_get(r->sparks, directory);
+        if (known && json_integer_value(json_object_get(known, "ba")) == ba_of(facts))
+            continue;
+        json_object_set_new(r->sparks, directory,
+                            json_pack("{s:I, s:o}", "ba", (json_int_t)ba_of(facts), "v",
+                                      read_spark(r, directory)));
+        return true;
+    }
+    return false;
+}
+
+/* ---- the best of a recipe ---- */
+
+/* What runs are compared by: recipe and metric, in BUF. The best value of FACTS; NaN. */
+static double
+contender(const json_t *facts, char *buf, size_t size)
+{
+    const char *metric = "";
+    const json_t *best = json_object_get(eti_run_metric(facts, &metric), "best");
+    snprintf(buf, size, "%s\n%s", runs_fact(facts, "recipe"), metric);
+    return json_is_number(best) ? json_number_value(best) : NAN;
+}
+
+static void
+find_bests(struct runs *r)
+{
+    char key[PATH_MAX + ET_METRIC_NAME];
+    json_t *facts;
+    size_t i;
+    json_object_clear(r->bests);
+    json_array_foreach(r->all, i, facts)
+    {
+        double value = contender(facts, key, sizeof key);
+        const json_t *known = json_object_get(r->bests, key);
+        double best = json_number_value(json_object_get(known, "best"));
+        int n = (int)json_integer_value(json_object_get(known, "n"));
+        if (isnan(value))
+            continue;
+        bool less = eti_less_is_better(strchr(key, '\n') + 1);
+        if (n == 0 || (less ? value < best : value > best))
+            best = value;
+        json_object_set_new(r->bests, key, json_pack("{s:i, s:f}", "n", n + 1, "best", best));
+    }
+}
+
+bool
+runs_is_best(const struct runs *r, const json_t *facts)
+{
+    char key[PATH_MAX + ET_METRIC_NAME];
+    double value = contender(facts, key, sizeof key);
+    const json_t *known = json_object_get(r->bests, key);
+    return json_integer_value(json_object_get(known, "n")) > 1 &&
+           value == json_number_value(json_object_get(known, "best"));
 }
 
 /* ---- the contest ---- */

@@ -32,19 +32,39 @@ tui_sieve_release(struct tui_sieve *s)
     s->text[0] = '\0';
 }
 
+static bool
+is_key(void *data, const char *key)
+{
+    const struct tui_sieve *s = data;
+    for (const char *const *known = s->keys; known && *known; known++)
+        if (strcmp(*known, key) == 0)
+            return true;
+    return !s->keys;
+}
+
 /* Why TEXT is no filter; it is tried as it is typed. */
 static const char *
 check(void *data, const char *text, char *buf)
 {
-    struct tui_app *app = data;
+    struct tui_sieve *s = data;
     struct eti_filter *f = NULL;
-    if (eti_filter_new(app->cx, text, &f) == ET_OK) {
-        eti_filter_free(&f);
-        return NULL;
+    int n = 0;
+    if (eti_filter_new(s->cx, text, &f) != ET_OK) {
+        snprintf(buf, 160, "%.150s", et_error_get(s->cx)->message);
+        et_error_clear(s->cx);
+        return buf;
     }
-    snprintf(buf, 160, "%.150s", et_error_get(app->cx)->message);
-    et_error_clear(app->cx);
-    return buf;
+    const char *unknown = eti_filter_unknown(f, is_key, s);
+    while (s->keys && s->keys[n])
+        n++;
+    const char *near = unknown ? et_nearest(unknown, s->keys, n) : NULL;
+    if (near)
+        snprintf(buf, 160, "no line has the key '%.40s' (did you mean '%s'?)", unknown,
+                 near);
+    else if (unknown)
+        snprintf(buf, 160, "no line has the key '%.40s'", unknown);
+    eti_filter_free(&f);
+    return unknown ? buf : NULL;
 }
 
 static void
@@ -61,5 +81,6 @@ tui_sieve_ask(struct tui_app *app, struct tui_sieve *s, const char *title)
     app->popup.done = typed;
     app->popup.data = s;
     app->popup.check = check;
-    app->popup.check_data = app;
+    app->popup.check_data = s;
+    s->cx = app->cx;
 }

@@ -16,11 +16,12 @@ enum tui_link {
     TUI_LINK_LOST,       /* lost contact; it is tried again */
 };
 
-/* A line that a rank wrote. */
+/* A line that a rank wrote, or that says what happened. */
 struct tui_log_line {
     double t; /* NaN: not said */
     int rank;
     int level;        /* enum et_log_level; -1: printed, without one */
+    const char *word; /* what stands in the level's place: "eval"; NULL: its name */
     const char *text; /* borrowed until the next; not made visible */
 };
 
@@ -71,6 +72,9 @@ struct tui_source {
     char notice[256]; /* what the user should be told now; who shows it empties it */
     enum tui_role notice_role;
     char problem[1024]; /* what could not be read; "" */
+    bool is_refused;    /* PROBLEM is what the other side said: nothing is damaged */
+    char code[ETD_LABEL], said[ETD_TEXT]; /* by the other side, when it refused, or the
+                                             line broke off last: "NO_RUN"; "" */
 };
 
 /* The run in DIRECTORY, of which FACTS are known (its reference is taken also on

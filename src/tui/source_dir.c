@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
 #include "core/base/seams.h"
 #include "core/run/events.h"
 #include "core/run/facts.h"
 #include "dist/follow.h"
 #include "dist/glance.h"
+#include "tui/lines.h"
 #include "tui/source.h"
 
 static const double LOOK = 2; /* seconds between looks at the processes of a run */
@@ -28,30 +28,19 @@ enum {
     LONG = 1 << 20, /* bytes of history that are worth a glance */
 };
 
-/* The log of a rank. */
-struct log_file {
-    int rank;
-    FILE *file;
-    double t;   /* of the last line that said one */
-    char *line; /* the one that comes next, of getline */
-    size_t room;
-    bool has_line;
-    struct tui_log_line next;
-};
-
 struct directory {
     struct tui_source source; /* first */
     char *path;
     struct etd_client *client; /* to the run's hub, for requests; NULL: none yet */
     char hub[ETD_ADDRESS];     /* and where that listens */
+    char no_hub[ETD_TEXT];     /* why nobody is spoken to there; "" */
     struct etd_follow *follow;
     struct etd_glance *glance; /* what stands in while its history is read; NULL */
     bool has_glanced;          /* there will be no other */
     double next_hub;           /* when its hub is looked for again, monotonic */
     double next_look;          /* at run.json, monotonic */
-    struct log_file *log;
-    int n_logs;
-    double next_scan; /* for logs of ranks that are new */
+    struct tui_lines lines; /* of Logs */
+    double next_scan;       /* for logs of ranks that are new */
 };
 
 static struct directory *
@@ -125,6 +114,8 @@ find_hub(struct directory *d)
         return;
     d->next_hub = now + LOOK;
     et_status status = etd_target_local(d->source.cx, name, id, &target);
+    snprintf(d->no_hub, sizeof d->no_hub, "%.*s", ETD_TEXT - 1,
+             status != ET_OK ? et_error_get(d->source.cx)->message : "");
     if (status == ET_OK && d->client && strcmp(target.address, d->hub) == 0)
         return; /* it tries again by itself */
     if (d->client)
@@ -206,92 +197,34 @@ progress(const struct tui_source *s, int64_t *done, int64_t *all)
 
 /* ---- logs of ranks ---- */
 
-/* "2025-11-20T14:03:22Z info text". Seconds since 1970, or NaN. */
-static double
-time_of(const char *line)
+static void
+take_record(void *data, const struct et_record *r)
 {
-    struct tm day = {0};
-    const char *end = strptime(line, "%Y-%m-%dT%H:%M:%S", &day);
-    if (!end || *end != 'Z')
-        return NAN;
-    return (double)timegm(&day);
-}
-
-/* What LINE of rank RANK says: time and level are cut off where there are any. */
-static struct tui_log_line
-parse_line(struct log_file *f)
-{
-    struct tui_log_line l = {.t = time_of(f->line), .rank = f->rank, .level = -1};
-    l.text = f->line;
-    const char *word = isnan(l.t) ? NULL : strchr(f->line, ' ');
-    for (int level = ET_LOG_DEBUG; word && level <= ET_LOG_ERROR; level++) {
-        const char *name = et_log_level_name((enum et_log_level)level);
-        size_t n = strlen(name);
-        if (strncmp(word + 1, name, n) != 0 || word[1 + n] != ' ')
-            continue;
-        l.level = level;
-        l.text = word + 2 + n;
-    }
-    if (!isnan(l.t))
-        f->t = l.t;
-    else
-        l.t = f->t; /* printed after the line before */
-    return l;
-}
-
-/* The next whole line of F, if there is one. */
-static bool
-peek(struct log_file *f)
-{
-    if (f->has_line)
-        return true;
-    clearerr(f->file);
-    long at = ftell(f->file);
-    ssize_t n = getline(&f->line, &f->room, f->file);
-    if (n <= 0)
-        return false;
-    if (f->line[n - 1] != '\n') {
-        fseek(f->file, at, SEEK_SET); /* the rest will come */
-        return false;
-    }
-    f->line[n - 1] = '\0';
-    f->next = parse_line(f);
-    f->has_line = true;
-    return true;
+    struct directory *d = data;
+    tui_lines_record(&d->lines, etd_follow_model(d->follow), r, false);
 }
 
 static void
 open_log(struct directory *d, int rank)
 {
-    char path[PATH_MAX];
-    void *grown;
-    for (int i = 0; i < d->n_logs; i++)
-        if (d->log[i].rank == rank)
-            return;
+    char path[PATH_MAX], *line = NULL;
+    size_t room = 0;
+    if (tui_lines_has(&d->lines, rank))
+        return;
     snprintf(path, sizeof path, "%s/logs/rank%d.txt", d->path, rank);
-    if (et_alloc(d->source.cx, (size_t)(d->n_logs + 1) * sizeof *d->log, &grown) !=
-        ET_OK) {
-        et_error_clear(d->source.cx); /* the next scan tries again */
-        return;
-    }
     FILE *file = fopen(path, "re");
-    if (!file) {
-        et_free(d->source.cx, grown);
+    if (!file)
         return;
-    }
-    if (d->log)
-        memcpy(grown, d->log, (size_t)d->n_logs * sizeof *d->log);
-    et_free(d->source.cx, d->log);
-    d->log = grown;
-    struct log_file *f = &d->log[d->n_logs++];
-    *f = (struct log_file){.rank = rank, .file = file, .t = NAN};
     if (fseek(file, 0, SEEK_END) == 0 && ftell(file) > TAIL) {
         fseek(file, -TAIL, SEEK_END);
-        if (getline(&f->line, &f->room, file) < 0) /* the end of one cut in two */
+        if (getline(&line, &room, file) < 0) /* the end of one cut in two */
             clearerr(file);
+        free(line);
     } else {
         rewind(file);
     }
+    if (tui_lines_add(&d->lines, rank, file) != ET_OK)
+        et_error_clear(d->source.cx); /* the next scan tries again */
 }
 
 static void
@@ -315,26 +248,15 @@ scan_logs(struct directory *d)
         closedir(folder);
 }
 
-/* Of the lines that come next, one of each rank, the earliest. */
 static bool
 line(struct tui_source *s, struct tui_log_line *out)
 {
     struct directory *d = of(s);
-    struct log_file *best = NULL;
     scan_logs(d);
-    for (int i = 0; i < d->n_logs; i++) {
-        struct log_file *f = &d->log[i];
-        if (!peek(f))
-            continue;
-        if (!best || f->next.t < best->next.t ||
-            (f->next.t == best->next.t && f->rank < best->rank))
-            best = f;
-    }
-    if (!best)
-        return false;
-    best->has_line = false;
-    *out = best->next;
-    return true;
+    return tui_lines_next(&d->lines,
+                          tui_source_is_loading(s) ? etd_follow_model(d->follow)->t
+                                                   : INFINITY,
+                          out);
 }
 
 /* ---- the rest ---- */
@@ -346,7 +268,7 @@ refusal(const struct tui_source *s)
     if (s->link == TUI_LINK_ENDED)
         return "the run has ended";
     if (!d->client || etd_client_status(d->client)->link != ETD_LINK_LIVE)
-        return "its hub does not answer";
+        return d->no_hub[0] ? d->no_hub : "its hub does not answer";
     return NULL;
 }
 
@@ -393,11 +315,7 @@ static void
 release(struct tui_source *s)
 {
     struct directory *d = of(s);
-    for (int i = 0; i < d->n_logs; i++) {
-        fclose(d->log[i].file);
-        free(d->log[i].line);
-    }
-    et_free(s->cx, d->log);
+    tui_lines_release(&d->lines);
     if (d->client)
         etd_client_close(&d->client);
     etd_glance_close(&d->glance);
@@ -449,6 +367,8 @@ tui_source_dir(struct et_ctx *cx, json_t *facts, struct tui_source **out)
         tui_source_free(&s);
         return status;
     }
+    d->lines.cx = cx;
+    etd_follow_watch(d->follow, take_record, d);
     s->model = etd_follow_model(d->follow);
     s->link = eti_facts_is_alive(facts) ? TUI_LINK_LIVE : TUI_LINK_ENDED;
     *out = s;

@@ -5,32 +5,38 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "core/base/seams.h"
 #include "dist/client.h"
+#include "tui/lines.h"
 #include "tui/source.h"
 
-enum {
-    QUEUE = 512,        /* lines of the log that nobody has taken yet */
-    COMMAND_MS = 30000, /* a request that took longer is not done any more */
-};
+enum { COMMAND_MS = 30000 }; /* a request that took longer is not done any more */
+static const double ASK_AGAIN = 2; /* seconds until an answer that did not come is asked for
+                                      again, and until a log that was read is looked at */
 
-/* A line of the log, kept. */
-struct kept {
-    double t;
-    int rank, level;
-    char text[ETD_TEXT];
+/* The log of a rank, as far as it was fetched: a file in memory, which tui_lines reads. */
+struct copy {
+    int fd;       /* -1: not asked for yet, or there is none */
+    int64_t from; /* byte of the rank's log that the copy begins at; -1: not known */
+    int64_t n;    /* bytes of the copy */
+    bool is_missing;
 };
 
 struct hub {
     struct tui_source source; /* first */
     struct etd_client *client;
-    struct kept line[QUEUE];
-    int first, n;
-    struct kept given; /* to who asked last */
-    int64_t missed;    /* of the client's status, told so far */
+    struct tui_lines lines; /* of Logs */
+    bool wants_logs;        /* somebody reads them */
+    struct copy *copy;      /* [n_copies], by rank */
+    int n_copies, asked_rank;
+    double asked_at, look_at; /* monotonic; asked_at 0: nothing is asked for */
+    int64_t missed;           /* of the client's status, told so far */
     int64_t snapshots;
-    int64_t facts; /* of the client's status: those in source.facts */
+    int64_t facts;     /* of the client's status: those in source.facts */
+    bool came_back;    /* for the logs, after the run's hub had said END */
 };
 
 static struct hub *
@@ -102,50 +108,124 @@ tui_hub_answers(struct tui_source *s, struct etd_client *client)
 /* ---- lines ---- */
 
 static void
-keep(struct hub *h, double t, int rank, enum et_log_level level, const char *text)
-{
-    struct kept *k = &h->line[(h->first + h->n) % QUEUE];
-    if (h->n == QUEUE)
-        h->first = (h->first + 1) % QUEUE; /* the oldest goes */
-    else
-        h->n++;
-    k->t = t;
-    k->rank = rank;
-    k->level = (int)level;
-    snprintf(k->text, sizeof k->text, "%s", text ? text : "");
-}
-
-static void
 take_record(void *data, const struct et_record *r)
 {
-    if (r->kind == ET_RECORD_LOG)
-        keep(data, r->t, r->rank, r->level, r->text);
+    struct hub *h = data;
+    tui_lines_record(&h->lines, h->source.model, r,
+                     !etd_client_status(h->client)->has_files);
 }
 
-/* Those of a snapshot are among its events. */
-static void
-take_events(struct hub *h)
+/* One copy for each rank that is known. */
+static bool
+make_copies(struct hub *h)
 {
-    const struct etd_model *m = h->source.model;
-    for (int i = 0; i < m->n_events; i++) {
-        const struct etd_event *e = etd_model_event(m, i);
-        if (e->kind == ET_RECORD_LOG)
-            keep(h, e->t, e->rank, e->level, e->text);
+    int n = h->source.model->n_ranks > 1 ? h->source.model->n_ranks : 1;
+    void *grown;
+    if (n <= h->n_copies)
+        return true;
+    if (et_alloc(h->source.cx, (size_t)n * sizeof *h->copy, &grown) != ET_OK) {
+        et_error_clear(h->source.cx);
+        return false;
     }
+    if (h->copy)
+        memcpy(grown, h->copy, (size_t)h->n_copies * sizeof *h->copy);
+    et_free(h->source.cx, h->copy);
+    h->copy = grown;
+    for (; h->n_copies < n; h->n_copies++)
+        h->copy[h->n_copies] = (struct copy){.fd = -1, .from = -1};
+    return true;
+}
+
+/* A file in memory, to be written here and read by tui_lines. */
+static bool
+begin_copy(struct hub *h, int rank)
+{
+    struct copy *c = &h->copy[rank];
+    int fd = memfd_create("etude-log", MFD_CLOEXEC), reader = fd >= 0 ? dup(fd) : -1;
+    FILE *file = reader >= 0 ? fdopen(reader, "r") : NULL;
+    if (!file && reader >= 0)
+        close(reader);
+    if (!file || tui_lines_add(&h->lines, rank, file) != ET_OK) {
+        et_error_clear(h->source.cx);
+        if (fd >= 0)
+            close(fd);
+        c->is_missing = true;
+        return false;
+    }
+    c->fd = fd;
+    return true;
+}
+
+static void
+take_piece(struct hub *h, const struct etd_piece *p)
+{
+    if (p->file != ETD_PIECE_LOG || p->rank >= h->n_copies)
+        return;
+    struct copy *c = &h->copy[p->rank];
+    const char *bytes = p->bytes;
+    size_t n = p->n;
+    c->is_missing = p->is_missing;
+    if (p->is_missing || (c->fd < 0 && !begin_copy(h, p->rank)))
+        return;
+    if (c->from < 0 && p->at > 0) { /* the end of a line that was cut in two */
+        const char *end = memchr(bytes, '\n', n);
+        size_t cut = end ? (size_t)(end + 1 - bytes) : n;
+        bytes += cut;
+        n -= cut;
+        c->from = p->at + (int64_t)cut;
+    } else if (c->from < 0) {
+        c->from = 0;
+    } else if (p->at != c->from + c->n) {
+        return; /* an answer to an earlier question */
+    }
+    if (n > 0 && pwrite(c->fd, bytes, n, (off_t)c->n) == (ssize_t)n)
+        c->n += (int64_t)n;
+}
+
+/* Asks for the next piece of a log, of one rank after the other. */
+static void
+ask_for_logs(struct hub *h)
+{
+    struct etd_piece p;
+    double now = eti_monotonic(h->source.cx);
+    if (etd_client_piece(h->client, &p)) {
+        bool more = p.at + (int64_t)p.n < p.size;
+        take_piece(h, &p);
+        h->asked_at = 0;
+        h->asked_rank += !more;
+    }
+    if (!etd_client_status(h->client)->has_files || now < h->look_at || !make_copies(h) ||
+        (h->asked_at > 0 && now < h->asked_at + ASK_AGAIN))
+        return;
+    while (h->asked_rank < h->n_copies && h->copy[h->asked_rank].is_missing &&
+           h->source.link == TUI_LINK_ENDED)
+        h->asked_rank++;
+    if (h->asked_rank >= h->n_copies) { /* all were read: what is new comes later */
+        h->asked_rank = 0;
+        h->look_at = now + ASK_AGAIN;
+        return;
+    }
+    const struct copy *c = &h->copy[h->asked_rank];
+    if (etd_client_file(h->client, ETD_PIECE_LOG, h->asked_rank,
+                        c->from < 0 ? -1 : c->from + c->n) == ET_OK)
+        h->asked_at = now;
+    et_error_clear(h->source.cx);
+}
+
+/* Are the logs of all ranks still on their way for the first time? */
+static bool
+reads_logs(const struct hub *h)
+{
+    return h->wants_logs && h->look_at == 0 && etd_client_status(h->client)->has_files;
 }
 
 static bool
 line(struct tui_source *s, struct tui_log_line *out)
 {
     struct hub *h = of(s);
-    if (h->n == 0)
-        return false;
-    h->given = h->line[h->first];
-    h->first = (h->first + 1) % QUEUE;
-    h->n--;
-    *out =
-        (struct tui_log_line){h->given.t, h->given.rank, h->given.level, h->given.text};
-    return true;
+    h->wants_logs = true;
+    /* Lines that come later belong between those that are here. */
+    return !reads_logs(h) && tui_lines_next(&h->lines, INFINITY, out);
 }
 
 /* ---- the line to the hub ---- */
@@ -171,6 +251,8 @@ read_facts(struct hub *h)
 static enum tui_link
 link_of(const struct hub *h, const struct etd_client_status *c)
 {
+    if (c->has_ended && h->snapshots > 0)
+        return TUI_LINK_ENDED; /* whether or not its worker is still there */
     switch (c->link) {
     case ETD_LINK_STALE:
         return TUI_LINK_STALE;
@@ -197,8 +279,11 @@ tell(struct hub *h, const struct etd_client_status *c)
                  (long long)(c->missed - h->missed));
         h->missed = c->missed;
     }
-    if (c->link == ETD_LINK_REFUSED)
-        snprintf(s->problem, sizeof s->problem, "refused: %s", c->text);
+    memcpy(s->code, c->code, sizeof s->code);
+    memcpy(s->said, c->text, sizeof s->said);
+    s->is_refused = c->link == ETD_LINK_REFUSED;
+    if (s->is_refused)
+        snprintf(s->problem, sizeof s->problem, "%s", c->text);
 }
 
 static bool
@@ -216,8 +301,15 @@ advance(struct tui_source *s, double seconds, int64_t until)
     bool more = tui_hub_answers(s, h->client);
     if (c->snapshots > h->snapshots && c->link != ETD_LINK_LOADING) {
         h->snapshots = c->snapshots;
-        take_events(h);
+        tui_lines_model(&h->lines, s->model, !c->has_files);
     }
+    /* A worker has the logs of the ranks also when the run's hub is gone. */
+    if (c->link == ETD_LINK_ENDED && c->has_files && !h->came_back) {
+        h->came_back = true;
+        etd_client_retry(h->client);
+    }
+    if (h->wants_logs)
+        ask_for_logs(h);
     read_facts(h);
     tell(h, c);
     s->link = link_of(h, c);
@@ -242,7 +334,8 @@ refusal(const struct tui_source *s)
 {
     const struct etd_client_status *c =
         etd_client_status(((const struct hub *)s)->client);
-    return c->link != ETD_LINK_LIVE ? "there is no contact with its hub"
+    return s->link == TUI_LINK_ENDED ? "the run has ended"
+           : c->link != ETD_LINK_LIVE ? "there is no contact with its hub"
            : !c->is_operator        ? "your key may watch, not control"
                                     : NULL;
 }
@@ -266,20 +359,28 @@ waits(const struct tui_source *s)
 {
     const struct hub *h = (const struct hub *)s;
     return !*s->problem && (h->snapshots == 0 || s->link == TUI_LINK_STALE ||
+                            reads_logs(h) ||
                             (s->link == TUI_LINK_LIVE && s->asked > 0));
 }
 
 static void
 retry(struct tui_source *s)
 {
+    s->problem[0] = '\0';
     etd_client_retry(of(s)->client);
 }
 
 static void
 release(struct tui_source *s)
 {
-    if (of(s)->client)
-        etd_client_close(&of(s)->client);
+    struct hub *h = of(s);
+    if (h->client)
+        etd_client_close(&h->client);
+    tui_lines_release(&h->lines);
+    for (int i = 0; i < h->n_copies; i++)
+        if (h->copy[i].fd >= 0)
+            close(h->copy[i].fd);
+    et_free(s->cx, h->copy);
 }
 
 static const struct tui_source_class hub_class = {
@@ -317,6 +418,7 @@ tui_source_hub(struct et_ctx *cx, const struct etd_target *target,
         tui_source_free(&s);
         return status;
     }
+    h->lines.cx = cx;
     s->model = etd_client_model(h->client);
     etd_client_watch(h->client, take_record, h);
     *out = s;

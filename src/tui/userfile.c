@@ -9,10 +9,11 @@
 
 enum { FILE_MAX = 64 << 10 };
 
-static et_status
-parse(struct et_ctx *cx, struct eti_arena *arena, const char *text, size_t n,
-      const char *path, struct et_diagnostics *errors, struct et_value **out)
+et_status
+tui_user_text(struct et_ctx *cx, struct eti_arena *arena, const char *text, size_t n,
+              const char *path, struct et_diagnostics *errors, struct et_value **out)
 {
+    *out = NULL;
     struct eti_source *source = eti_arena_alloc(arena, sizeof *source);
     if (!source)
         return ET_ENOMEM;
@@ -45,7 +46,7 @@ tui_user_file(struct et_ctx *cx, struct eti_arena *arena, const char *path,
         bool failed = ferror(f) != 0;
         fclose(f);
         if (!failed && n <= FILE_MAX)
-            return parse(cx, arena, text, n, path, errors, out);
+            return tui_user_text(cx, arena, text, n, path, errors, out);
         errno = failed ? EIO : EFBIG;
     } else if (f) {
         fclose(f);

@@ -10,5 +10,10 @@
 ET_NODISCARD et_status tui_user_file(struct et_ctx *cx, struct eti_arena *arena,
                                      const char *path, struct et_diagnostics *errors,
                                      struct et_value **out);
+/* The same of TEXT [N], which PATH names in messages. */
+ET_NODISCARD et_status tui_user_text(struct et_ctx *cx, struct eti_arena *arena,
+                                     const char *text, size_t n, const char *path,
+                                     struct et_diagnostics *errors,
+                                     struct et_value **out);
 
 #endif

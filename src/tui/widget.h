@@ -3,20 +3,52 @@
 #define TUI_WIDGET_H
 
 #include "core/run/filter.h"
+#include "core/run/state.h"
 #include "tui/grid.h"
 #include "tui/keys.h"
 #include "tui/term.h"
 
 /* ---- lines and bars: bar.c ---- */
 
-/* "-- TEXT ----" over all of row Y; HAS_FOCUS: the keys go to what is below. */
+/* "-- TEXT ----" over all of row Y; HAS_FOCUS: the keys go to what is below, so that
+ * the rule is heavy ("==" in ASCII) and the text wears the accent. */
 void tui_title(const struct tui_pane *p, int y, const char *text, bool has_focus);
+/* A rule of W columns in row Y; a rule of H rows in column X. */
+void tui_rule(const struct tui_pane *p, int y, int x, int w);
+void tui_divide(const struct tui_pane *p, int y, int x, int h);
+/* That of a panel of H rows whose title is in row Y: it begins there, or goes on from the
+ * panel above, if that has been drawn. */
+void tui_border(const struct tui_pane *p, int y, int x, int h);
+/* Row Y is the selected one: a bar in its first column, and the ground of a selection
+ * below all of it where the list HAS_FOCUS. Before or after its text is drawn. */
+void tui_select(const struct tui_pane *p, int y, bool has_focus);
 /* "[====>   ]", W columns with its ends. DONE of 1; NaN: not known, a mark that moves
  * with PHASE. */
 void tui_bar(const struct tui_pane *p, int y, int x, int w, double done, int phase);
-/* "[#####....]" likewise, of USED of 1; it warns by its colour where WARNS. NaN: empty.
- */
+/* "[#####....]" likewise, of USED of 1; where WARNS, one over 85 % has the colour of a
+ * warning and "!" at its end. NaN: empty. */
 void tui_gauge(const struct tui_pane *p, int y, int x, int w, double used, bool warns);
+/* "####      47%" in W columns: PART of 1, and PERCENT (tui_percents) at the end. */
+void tui_share(const struct tui_pane *p, int y, int x, int w, double part, int percent,
+               bool warns);
+enum { TUI_SHARES = 64 };
+/* PART [N], at most TUI_SHARES, as whole percents that sum to 100; all 0 where their
+ * sum is. */
+void tui_percents(const double *part, int n, int *percent);
+/* VALUE [N], the newest at the end of W columns, from their own least to their greatest;
+ * nothing for fewer than three. */
+void tui_sparkline(const struct tui_pane *p, int y, int x, int w, const double *value,
+                   int n, enum tui_role role);
+
+/* ---- the state of a run: state.c ---- */
+
+enum tui_role tui_state_role(enum eti_state_kind kind);
+uint32_t tui_state_sign(const struct tui_glyphs *g, enum eti_state_kind kind);
+/* Sign and word: "* running". Returns the columns. */
+int tui_put_state(const struct tui_pane *p, int y, int x, const char *state);
+/* The same in capitals on the state's colour, a blank on each side: once a screen, for
+ * the run that it is about. */
+int tui_put_chip(const struct tui_pane *p, int y, int x, const char *state);
 
 /* ---- a list that scrolls: list.c ---- */
 
@@ -70,6 +102,8 @@ struct tui_sieve {
     char text[TUI_FIELD];        /* as it was typed; "": none */
     struct eti_filter *filter;   /* the same, read; NULL: all pass */
     void (*changed)(void *data); /* (optional) it is another now */
+    const char *const *keys;     /* that values have, to a NULL; NULL: any */
+    struct et_ctx *cx;           /* while it is asked for */
     void *data;
 };
 /* Asks for one, beginning with TEXT; what is none says why while it is typed. */
@@ -85,8 +119,11 @@ struct tui_item {
     int id;  /* what DONE is told */
     int key; /* chooses it at once; TUI_K_NONE: none */
     char text[80];
-    char note[48]; /* behind it, dim: a key, a value */
-    char why[80];  /* "": it can be chosen; else the reason that it cannot */
+    char mid[64];    /* in a column behind it, dim: where it leads; "" */
+    char note[48];   /* behind it, dim: a key, a value */
+    char why[80];    /* "": it can be chosen; else the reason that it cannot */
+    bool is_heading; /* of those that follow: stepped over, and gone where none passes */
+    bool is_held;    /* of a menu with a filter: shown once something is typed */
 };
 
 enum { TUI_POPUP_LINES = 10 };
@@ -98,11 +135,15 @@ struct tui_popup {
     struct tui_item *item; /* of a menu; owned */
     int n_items;
     bool filters; /* typing looks among the items */
+    bool wide;    /* it has columns: name, where it leads, key */
     struct tui_list list;
     int *shown; /* [n_items] those that pass, n of the list; owned */
     struct tui_field field;
     /* What the end is told: the item's id, or the text. Not called after esc. */
     void (*done)(struct tui_app *app, void *data, int id, const char *text);
+    /* (optional) The item of this id is selected now; -1: it is closed without one. */
+    void (*moved)(struct tui_app *app, int id);
+    int told; /* the id that MOVED was called with last */
     /* (optional) Why TEXT will not do, in BUF [160] or of its own; NULL: it will. */
     const char *(*check)(void *data, const char *text, char *buf);
     void *data;
@@ -118,6 +159,8 @@ struct tui_popup {
 ET_NODISCARD et_status tui_popup_menu(struct tui_popup *p, struct et_ctx *cx,
                                       const char *title, const struct tui_item *item,
                                       int n);
+/* Looks again which items pass: after FILTERS was set. */
+void tui_popup_sift(struct tui_popup *p);
 /* P becomes a question for a line of text. */
 void tui_popup_prompt(struct tui_popup *p, struct et_ctx *cx, const char *title,
                       const char *text);

@@ -131,9 +131,9 @@ take_info(struct workers_row *r, const json_t *all)
     r->rtt_ms = json_number_value(json_object_get(all, "rtt_ms"));
 }
 
-/* The row that `worker list NAME --json` says, or its error. */
+/* The row that `worker list NAME --json` says, or its error, NOW. */
 static void
-take(struct workers_row *r)
+take(struct workers_row *r, double now)
 {
     json_error_t error;
     json_t *list = json_loads(r->job.code == 0 ? r->job.text : "", 0, &error);
@@ -141,8 +141,10 @@ take(struct workers_row *r)
     const char *why = all ? text_of(all, "why") : r->job.error;
     r->state = state_of(text_of(all, "state"));
     et_visible(r->why, sizeof r->why, why, strlen(why));
-    if (r->state == WORKER_READY)
+    if (r->state == WORKER_READY) {
         take_info(r, all);
+        r->heard = now;
+    }
     json_decref(list);
     if (r->state == WORKER_LOST && is_local(r))
         stand_in(r);
@@ -308,10 +310,10 @@ key_chosen(struct tui_app *app, void *data, int id, const char *text)
     struct workers *w = data;
     char line[200];
     (void)text;
-    snprintf(line, sizeof line, "%s %s NAME", id == OPERATOR ? "operator" : "viewer",
-             w->public_key);
+    snprintf(line, sizeof line, "etude worker allow '%s'%s", w->public_key,
+             id == OPERATOR ? " operator" : "");
     tui_copy(app, line);
-    tui_say(app, TUI_TEXT, "copied, for authorized_keys there: %.60s", line);
+    tui_say(app, TUI_TEXT, "copied: %.120s", line);
 }
 
 /* This machine's key, for others, and the one that the selected worker is held to. */
@@ -319,7 +321,7 @@ static void
 show_keys(struct workers *w)
 {
     static const struct tui_item items[] = {
-        {.id = VIEWER, .key = 'v', .text = "copy the line that lets it in as a viewer"},
+        {.id = VIEWER, .key = 'v', .text = "copy the command that lets it in as a viewer"},
         {.id = OPERATOR,
          .key = 'o',
          .text = "as an operator, which is as good as a login"},
@@ -590,7 +592,7 @@ tick(struct tui_app *app, void *self)
     }
     for (int i = 0; i < w->n; i++)
         if (tui_job_poll(&w->row[i].job, wait)) {
-            take(&w->row[i]);
+            take(&w->row[i], tui_now(w->app));
             any = true;
         }
     if (w->doing != WORKERS_NOTHING && tui_job_poll(&w->job, wait)) {

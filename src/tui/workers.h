@@ -38,6 +38,7 @@ struct workers_row {
     struct etd_host_facts host_facts;
     double bandwidth; /* bytes a second */
     double next;      /* monotonic: when it is asked again */
+    double heard;     /* monotonic: when it answered last; 0: never */
     struct tui_job job;
 };
 

@@ -12,35 +12,89 @@
 
 enum { DETAIL = 5, ATTACH = 6 }; /* lines */
 
+/* LOST is two: one that has never answered, and one of which the last is known. */
+enum { WORKER_UNKNOWN = WORKER_LOST + 1 };
+
 static const struct {
-    char sign;
     enum tui_role role;
     const char *word;
 } states[] = {
-    [WORKER_ASKED] = {'.', TUI_DIM, "asking"},
-    [WORKER_READY] = {'*', TUI_GOOD, "ready"},
-    [WORKER_OLD] = {'v', TUI_WARN, "another version"},
-    [WORKER_REFUSED] = {'k', TUI_BAD, "key refused"},
-    [WORKER_LOST] = {'x', TUI_BAD, "unreachable"},
+    [WORKER_ASKED] = {TUI_DIM, "asking"},
+    [WORKER_READY] = {TUI_GOOD, "ready"},
+    [WORKER_OLD] = {TUI_WARN, "another version"},
+    [WORKER_REFUSED] = {TUI_BAD, "key refused"},
+    [WORKER_LOST] = {TUI_BAD, "unreachable"},
+    [WORKER_UNKNOWN] = {TUI_STALE, "lost contact"},
 };
+
+static int
+state_of_row(const struct workers_row *r)
+{
+    return r->state == WORKER_LOST && r->heard > 0 ? (int)WORKER_UNKNOWN : (int)r->state;
+}
+
+static uint32_t
+sign_of(const struct tui_glyphs *g, int state)
+{
+    return state == WORKER_ASKED     ? '.'
+           : state == WORKER_READY   ? g->live
+           : state == WORKER_OLD     ? '!'
+           : state == WORKER_UNKNOWN ? '?'
+                                     : g->failed;
+}
+
+/* What its GPUs do, when they were tested: how busy and how full they are, the mean of
+ * all. */
+static void
+put_load(const struct tui_pane *p, int y, int x, const struct workers_row *r)
+{
+    const struct etd_host_facts *h = &r->host_facts;
+    double busy = 0, full = 0;
+    for (int i = 0; i < h->n_gpus; i++) {
+        busy += isfinite(h->gpu[i].util) ? h->gpu[i].util : 0;
+        full += h->gpu[i].total > 0 ? h->gpu[i].used / h->gpu[i].total : 0;
+    }
+    if (!r->is_tested || h->n_gpus == 0)
+        return;
+    tui_gauge(p, y, x, 9, busy / h->n_gpus, false);
+    tui_gauge(p, y, x + 10, 9, full / h->n_gpus, true);
+    tui_put_n(p, y, x + 21, TUI_TEXT, 0, p->w - x - 22, h->run, strlen(h->run));
+}
+
+/* What it said last: now, or with its age where it does not answer. */
+static void
+put_values(const struct workers *w, const struct tui_pane *p, int y,
+           const struct workers_row *r, bool is_old)
+{
+    char a[TUI_NUMBER];
+    enum tui_role role = is_old ? TUI_STALE : TUI_TEXT;
+    if (r->gpus >= 0)
+        tui_putf(p, y, 47, role, "%3lld", (long long)r->gpus);
+    else
+        tui_put(p, y, 49, TUI_DIM, "-");
+    tui_putf(p, y, 54, role, "%4lld", (long long)r->cores);
+    tui_put(p, y, 62, role, r->role);
+    if (is_old && !w->app->config.is_dump)
+        snprintf(a, sizeof a, "%.0fs ago", tui_now(w->app) - r->heard);
+    else if (is_old)
+        snprintf(a, sizeof a, "ago");
+    else
+        tui_ms(r->rtt_ms, a);
+    tui_put_end(p, y, 79, role, a);
+    if (p->w >= 120)
+        put_load(p, y, 82, r);
+}
 
 static void
 put_row(const struct workers *w, const struct tui_pane *p, int y,
         const struct workers_row *r)
 {
-    char a[TUI_NUMBER];
-    enum workers_state s = r->state;
-    tui_put_ch(p, y, 2, (uint32_t)states[s].sign, states[s].role, 0);
+    const int s = state_of_row(r);
+    tui_put_ch(p, y, 2, sign_of(p->grid->glyphs, s), states[s].role, 0);
     tui_put_n(p, y, 4, TUI_TEXT, 0, 13, r->name, strlen(r->name));
     tui_put_n(p, y, 18, TUI_TEXT, 0, 28, r->address, strlen(r->address));
-    if (s == WORKER_READY) {
-        if (r->gpus >= 0)
-            tui_putf(p, y, 47, TUI_TEXT, "%3lld", (long long)r->gpus);
-        else
-            tui_put(p, y, 49, TUI_DIM, "-");
-        tui_putf(p, y, 54, TUI_TEXT, "%4lld", (long long)r->cores);
-        tui_put(p, y, 62, TUI_TEXT, r->role);
-        tui_put_end(p, y, 79, TUI_TEXT, tui_ms(r->rtt_ms, a));
+    if (s == WORKER_READY || s == WORKER_UNKNOWN) {
+        put_values(w, p, y, r, s == WORKER_UNKNOWN);
     } else if (s == WORKER_LOST && r->job.pid <= 0) {
         double left = r->next - tui_now(w->app);
         if (w->app->config.is_dump)
@@ -64,7 +118,7 @@ fix_of(const struct workers_row *r)
     case WORKER_LOST:
         return "is `etude worker serve` running there, with that key? R asks again";
     case WORKER_REFUSED:
-        return "k shows the line for its authorized_keys";
+        return "k copies the command that lets this key in there";
     case WORKER_OLD:
         return "both sides need versions that speak one protocol";
     default:
@@ -115,7 +169,7 @@ draw_detail(const struct tui_pane *p, const struct workers_row *r)
         tui_putf(p, 1, 1, TUI_TEXT, "%s   etude %s   %lld cores   as %s", r->host,
                  r->version, (long long)r->cores, r->role);
     else if (*r->why)
-        tui_put_n(p, 1, 1, states[r->state].role, 0, p->w - 2, r->why, strlen(r->why));
+        tui_put_n(p, 1, 1, states[state_of_row(r)].role, 0, p->w - 2, r->why, strlen(r->why));
     if (r->state == WORKER_READY && r->is_tested)
         draw_test(p, r);
     else
@@ -152,6 +206,19 @@ draw_attach(const struct workers *w, const struct tui_pane *p)
     }
 }
 
+static void
+put_legend(const struct tui_pane *p, int y)
+{
+    static const int shown[] = {WORKER_READY, WORKER_OLD, WORKER_LOST, WORKER_UNKNOWN};
+    static const char *const words[] = {"ready", "another version",
+                                        "unreachable, or the key is refused",
+                                        "lost contact"};
+    for (int i = 0, x = 1; i < 4; i++) {
+        tui_put_ch(p, y, x, sign_of(p->grid->glyphs, shown[i]), states[shown[i]].role, 0);
+        x += 4 + tui_put(p, y, x + 2, TUI_DIM, words[i]);
+    }
+}
+
 void
 tui_workers_draw(struct tui_app *app, void *self, const struct tui_pane *p)
 {
@@ -177,14 +244,13 @@ tui_workers_draw(struct tui_app *app, void *self, const struct tui_pane *p)
     tui_put(p, 1, 54, TUI_DIM, "CORES");
     tui_put(p, 1, 62, TUI_DIM, "ROLE");
     tui_put_end(p, 1, 79, TUI_DIM, "RTT");
-    tui_fill(p, 2, 0, p->w, p->grid->glyphs->across, TUI_DIM);
+    tui_rule(p, 2, 0, p->w);
     int rows = p->h - 4 - foot;
     tui_list_show(&w->list, w->n, rows > 0 ? rows : 1);
     for (int i = 0; i < rows && w->list.top + i < w->n; i++) {
         int at = w->list.top + i;
         if (at == w->list.at)
-            tui_put_ch(p, WORKERS_FIRST + i, 0, p->grid->glyphs->selected, TUI_FOCUS,
-                       0);
+            tui_select(p, WORKERS_FIRST + i, true);
         put_row(w, p, WORKERS_FIRST + i, &w->row[at]);
     }
     if (w->n == 1 && rows > 2)
@@ -192,9 +258,13 @@ tui_workers_draw(struct tui_app *app, void *self, const struct tui_pane *p)
             app, p->y + 5, p->x + 4,
             tui_put(p, 5, 4, TUI_DIM, "+ adds another machine; man etude-worker"),
             TUI_DO_workers_add);
+    if (p->w >= 120) {
+        tui_put(p, 1, 82, TUI_DIM, "BUSY");
+        tui_put(p, 1, 92, TUI_DIM, "MEMORY");
+        tui_put(p, 1, 103, TUI_DIM, "RUN");
+    }
     if (rows > 0)
-        tui_put(p, WORKERS_FIRST + rows, 1, TUI_DIM,
-                "* ready  x unreachable  k key refused  v another version");
+        put_legend(p, WORKERS_FIRST + rows);
     int y = p->h - foot;
     if (foot > ATTACH) {
         const struct tui_pane detail = tui_pane_part(p, y, 0, DETAIL + more - 1, p->w);

@@ -244,7 +244,11 @@ test_format(void)
     is_str(tui_value(-0.5, b), "-.5000", "a negative one");
     is_str(tui_value(1.1022, b), "1.1022", "a number");
     is_str(tui_value(17210.3, b), "17,210", "a large one");
-    is_str(tui_value(1.5e-5, b), "1.5e-05", "a tiny one");
+    is_str(tui_value(1.5e-5, b), "1.5e-5", "a tiny one");
+    is_str(tui_value(39433096, b), "3.9e7", "a huge one");
+    is_str(tui_value(1612.8, b), "1,613", "one in thousands");
+    is_str(tui_rate(1612.8, b), "1,613", "a speed");
+    is_str(tui_rate(84.21, b), "84.2", "a slow one");
     is_str(tui_value(0, b), ".0000", "nothing");
     is_str(tui_value((double)NAN, b), "-", "none");
     is_str(tui_count(1234567, b), "1,234,567", "a count");

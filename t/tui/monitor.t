@@ -17,7 +17,8 @@ screen() {
     shift
     while [ "$1" != -- ]; do args="$args $1"; shift; done
     # shellcheck disable=SC2086
-    run attach otter $args
+    with_roles $args
+    eval "run attach otter $args"
     same "$file" "$2"
 }
 
@@ -41,7 +42,7 @@ for size in 60x16 80x24 120x36 200x50; do
     run attach otter --dump-screen $size --ascii --keys 'SS'
     is "$(grep -c 'ema \.' out)" 0 "and with S nothing of it where there is none"
 done
-screen epochs --dump-screen 80x24 --ascii --keys 'xy' -- "over epochs, logarithmic"
+screen epochs --dump-screen 80x24 --ascii --keys 'y' -- "logarithmic, over epochs"
 screen full --dump-screen 80x24 --ascii --keys 'z' -- "one panel as large as the screen"
 screen control --dump-screen 80x24 --ascii --keys 'c' -- "the control menu"
 screen help --dump-screen 80x24 --ascii --keys '?' -- "help"
@@ -67,13 +68,13 @@ says out "lacks what stands behind" "a filter that is none says why while it is 
 # A run of tokens, on processors, with three evaluators.
 "$ET_BUILDDIR/t/tui/example" wren text
 for size in 80x24 200x50; do
-    run attach wren --dump-screen $size --ascii --keys xxxx
+    run attach wren --dump-screen $size+roles --ascii --keys xxxx
     same tokens-$size "$size: over tokens; the evaluator that runs, and those that do not"
 done
 run attach wren --dump-screen 80x24 --ascii --keys xxxxx
-says out "x:step" "behind tokens the axis is steps again"
-run attach otter --dump-screen 80x24 --ascii --keys xxxx
-says out "x:step" "a run without tokens has no axis of tokens"
+says out " 1,000ba" "behind tokens the axis is steps again"
+run attach otter --dump-screen 80x24 --ascii --keys xxx
+says out "10k ba" "a run without tokens has no axis of tokens"
 run attach wren --dump-screen 200x50 --ascii --keys v
 says out "waits for data" "and one without a GPU no columns of GPUs"
 
@@ -132,7 +133,7 @@ for size in 80x24 200x50; do
     cmp -s out early.txt
     ok $? "$size: the screen at record 3000 is what one saw who was there"
 done
-NO_COLOR=1 "$etude" attach otter --dump-screen 80x24 >out 2>err
+NO_COLOR=1 "$etude" attach otter --dump-screen 80x24+roles >out 2>err
 same monitor-80x24-utf8 "colour is no part of what is said"
 
 # What is refused.
@@ -152,17 +153,17 @@ run show otter --dump-screen 80x24
 exits 64 "another command has no screen"
 run --dump-screen 80x24 --keys 2
 exits 0 "etude alone has screens too"
-says out "No run." "Monitor says what to do where there is no run"
+says out "No run is watched." "Monitor says what to do where there is no run"
 for key in 2 5; do
     run --dump-screen 80x24 --keys $key
-    is "$(tail -n 1 out)" " ? help" "and screen $key promises no key that needs one"
+    is "$(tail -n 1 out)" " : command  ? help  q leave, run goes on" "and screen $key promises no key that needs one"
 done
 printf 'monitor: {axis: q}\n' >bad.yaml
 mkdir -p conf && cp bad.yaml conf/keys.yaml
 ETUDE_CONFIG_DIR=$PWD/conf "$etude" attach otter --dump-screen 80x24 --ascii >out 2>err
 is $? 0 "a screen's key may be one of everywhere's"
 printf 'monitor: {axis: y}\n' >conf/keys.yaml
-ETUDE_CONFIG_DIR=$PWD/conf "$etude" attach otter --dump-screen 80x24 >out 2>err
+ETUDE_CONFIG_DIR=$PWD/conf "$etude" attach otter --dump-screen 80x24+roles >out 2>err
 is $? 78 "keys.yaml with one key for two actions: exit 78"
 says err "y is the key of both axis and log_y" "in a sentence"
 printf 'monitor: {axis: X}\n' >conf/keys.yaml

@@ -57,7 +57,7 @@ until_true 'grep -q "\"state\": \"running\"" there/run/run.json'
 until_true 'at there checkpoint far-otter >out 2>err'
 
 sees "lab is $address, pinned to SHA256:" "the other adds it" "+lab $address $dir/there/conf/curve.key<enter>"
-sees '* lab' "it is ready" ''
+sees '● lab' "it is ready" ''
 sees '2 workers, 2 reachable' "and counted" ''
 sees 'as operator' "with the role of this key" 'j'
 sees 'lab answers in' "t tests it" 'jt'
@@ -128,6 +128,73 @@ name=$(name_shown)
 until_true 'at here stop "$name@lab" >out 2>err'
 is "$(ls there/runs | wc -l | tr -d ' ')" 2 "so there are two runs there"
 
+# Runs that have ended.
+# (STOPPED is in its facts before its hub is gone.)
+until_true 'grep -l "\"name\": \"$name\"" there/runs/*/run.json | xargs grep -q "\"exit_code\": 75"'
+until_true 'at here attach "$name@lab" --dump-screen 100x32 >out 2>err </dev/null; grep -q STOPPED out'
+hides() {
+    ! grep -qF -e "$1" out
+    ok $? "$2"
+}
+over() {
+    at here attach "$name@lab" --dump-screen 100x32 --keys "$1" >out 2>err </dev/null
+    says out "$2" "$3"
+}
+over '' ' STOPPED ' "a run that has ended is shown as it ended"
+says out ' ended' "as one of which nothing more comes"
+hides out STARTING "not as one that starts,"
+hides out damaged "nor as damaged: its directory is whole"
+over 5 'exit 75' "Logs has what its ranks wrote there"
+# (Epochs are told where the records are, which a far viewer has not.)
+written='5&kind=log<enter>'
+until_true 'at there attach "$name" --dump-screen 100x400 --keys "$written" >told 2>&1'
+at here attach "$name@lab" --dump-screen 100x400 --keys "$written" >out 2>err </dev/null
+grep ' info ' told >wrote
+grep ' info ' out | cmp -s - wrote && [ "$(grep -c saved wrote)" -gt 2 ]
+ok $? "all of it"
+over '<esc>c' 'the run has ended' "nothing can be asked of it, and why"
+at here attach no-such@lab --dump-screen 100x32 >out 2>err </dev/null
+says out 'no-such cannot be shown.' "a run that the worker does not know is a page"
+says out 'no run of that name is known here' "with the worker's reason"
+says out 'enter on the worker lists the runs that it has' "and what can be done"
+hides out damaged "and nothing is said to be damaged"
+
+# Beside runs of this machine.
+cat >here/short.yaml <<'R'
+max_duration: 3ep
+seed: 3
+model: {name: mlp, hidden: 16, layers: 1}
+train_data: {name: synthetic_images, batch_size: 8, num_samples: 64, workers: 0}
+eval_data: {name: synthetic_images, batch_size: 8, num_samples: 32, workers: 0}
+optimizer: {name: sgd, lr: 0.1}
+R
+cp here/short.yaml there/
+at here train short.yaml --run_directory short --run_name near-owl >out 2>err &&
+    at there train short.yaml optimizer.lr=0.2 --run_directory short --run_name far-owl >out 2>err
+ok $? "a run here and one there"
+mkdir here/tmp
+TMPDIR=$dir/here/tmp at here compare near-owl far-owl@lab >out 2>err
+is $? 0 "are compared"
+says out 'far-owl@lab' "by their names"
+says out 'optimizer.lr ' "with what differs"
+best=$(at there show far-owl --json | sed -n 's/.*"best": \([0-9.]*\).*/\1/p' | head -1)
+[ -n "$best" ] && at here compare near-owl far-owl@lab --json >out 2>err
+is $? 0 "and the values that it has there"
+TMPDIR=$dir/here/tmp at here compare near-owl far-owl@lab --dump-screen 100x32 >out 2>err </dev/null
+says out 'far-owl@lab' "on the screen Compare too,"
+says out 'best accuracy' "with its curve"
+(
+    ulimit -f 0
+    TMPDIR=$dir/here/tmp at here compare far-owl@lab near-owl 2>&1
+    echo "exit $?"
+) | cat >out
+says out 'exit 73' "where no file may be written: exit 73"
+says out '/run.json: File too large' "with the file, and why"
+is "$(ls here/tmp | wc -l | tr -d ' ')" 0 "nothing of it stays behind"
+at here compare near-owl no-such@lab >out 2>err
+is $? 77 "one that is not there is refused: exit 77"
+says err 'no run of that name is known here' "with the reason"
+
 # Another role, from one moment to the next.
 (umask 077 && echo "viewer $(public here) me" >there/conf/new && mv there/conf/new there/conf/authorized_keys)
 until_true 'at here worker list lab --json 2>err | grep -q "\"role\": \"viewer\""'
@@ -139,15 +206,15 @@ is $? 77 "by no command either: exit 77"
 
 # Keys that are wrong.
 sees "odd is $address" "the same address with another key" "+odd $address $dir/here/conf/curve.key<enter>"
-sees 'x odd' "is not spoken to" ''
+sees '✗ odd' "is not spoken to" ''
 rm here/conf/curve.key && at here worker keygen >out 2>err
 sees 'key refused' "a key of ours that is not let in is refused" 'j'
-says out "k shows the line for its authorized_keys" "with what to do"
+says out "k copies the command that lets this key in there" "with what to do"
 kill $worker
 wait $worker
 is $? 0 "the worker ends"
 worker=
-sees 'x lab' "and is not reachable" 'j'
+sees '✗ lab' "and is not reachable" 'j'
 kill -0 "$(run_pid)"
 ok $? "while its run goes on"
 finish

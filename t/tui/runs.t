@@ -44,8 +44,8 @@ ETUDE_CONFIG_DIR=$PWD/conf
 screen 80x24-cost "what each cost at a price by the hour" 80x24 "$at${marks}Px"
 screen 80x24-energy "and what it drew, where that was recorded" 80x24 "$at${marks}Pxx"
 run --ascii runs --dump-screen 200x50
-says out 'SEED             COST  ALGORITHMS' "the list has the cost of each run"
-says out '42           0.54 EUR  blurpool' "for the time that it took"
+says out 'COST  ALGORITHMS' "the list has the cost of each run"
+says out '0.54 EUR  blurpool' "for the time that it took"
 price() {
     printf 'price: {hour: 2.0, of: %s, currency: EUR}\n' "$1" >conf/config.yaml
     run compare base-r50 calm-heron --target 'accuracy>=.765' --pareto cost
@@ -110,7 +110,7 @@ does "'speed' is not METRIC>=NUMBER or METRIC<=NUMBER" "why a target is none has
 has '? help' "where there is little room the hints that remain are whole" \
     runs --dump-screen 60x16 --keys '   C'
 run --ascii runs --dump-screen 40x10
-is "$(grep -c '^.\[ \]' out)" 7 "a small window has as many runs as it has lines"
+is "$(grep -c '^.. [p+x] \|^..[p+x] ' out)" 7 "a small window has as many runs as it has lines"
 run --ascii runs --dump-screen 20x5
 is "$(sed -n 2p out)" ' / all' "and leaves out what has no room"
 does 'runs 1-4 of 7, left right: others' "of many runs some have a column" '       C'
@@ -121,7 +121,50 @@ lynx='jjjjj j '
 does 'throughput/samples_per_sec' "metrics that the first run lacks can be compared" "${lynx}Cm"
 does 'best samples/s                               -       18,455' "of which more may be better" \
     "${lynx}Cmthroughput/s<enter>"
-does ' o old-r50 --' "and only who has values has a line" "${lynx}Cmthroughput/s<enter>"
+does 'fond-lynx: no samples/s  o old-r50' "and only who has values has a line" "${lynx}Cmthroughput/s<enter>"
 rm runs/old-r50/events.log
 does 'one of the two was not evaluated' "a run without a value is measured by nothing" ' G'
+
+# Columns come with the width.
+run --ascii runs --dump-screen 80x24
+says out 'NAME             STATE           PROGRESS' "80 columns have name, state, progress,"
+says out 'ACC  samples/s' "metric and speed"
+is "$(grep -c 'BEST IN\|LOSS' out)" 0 "and no more"
+run --ascii runs --dump-screen 100x30
+says out 'LOSS        samples/s' "from 100 there is the loss"
+says out '#---...___' "all of it"
+run --ascii runs --dump-screen 120x36
+says out 'ALGORITHMS' "from 120 the algorithms"
+run --ascii runs --dump-screen 120x36+roles --keys ' '
+grep -q 'best [0-9]' out
+ok $? "the best value of a recipe has a role of its own"
+grep -q '^ #p brisk-otter' out
+ok $? "a row that is marked has a sign"
+
+# One that is known by another metric.
+mkdir others && (cd others && "$ET_BUILDDIR/t/tui/rivals" metrics/eval/Perplexity >out 2>err)
+sed 's/"dry-finch"/"odd-newt"/' others/runs/dry-finch/run.json >json
+mv json others/runs/dry-finch/run.json && mv others/runs/dry-finch runs/odd-newt
+run --ascii runs --dump-screen 120x36
+says out 'BEST' "runs of different metrics have no metric as a title"
+grep -q 'odd-newt .* .0924 Perplexit' out
+ok $? "each says which its own is"
+grep -q 'calm-heron .* .7668 Accuracy' out
+ok $? "also those of the others"
+run runs
+grep -q 'odd-newt .*Perple' out
+ok $? "as etude runs does"
+
+# Keys that no run has.
+run runs stat=finished
+exits 64 "a filter with a key that no run has is refused: exit 64"
+says err "no run has the key 'stat' (did you mean 'state'?)" "with what was meant"
+run runs has:optimizer.lrr
+says err "did you mean 'optimizer.lr'?" "keys of recipes are known"
+run runs --sort acuracy
+says err "did you mean 'Accuracy'?" "metrics, and those of --sort"
+run runs 'accuracy>.5'
+exits 0 "one that a run has is taken"
+does "no run has the key 'stat' (did you mean 'state'?)" "the screen says it while one types" '/stat=x'
+does 'all   ' "and the message goes with its cause" '/stat=x<esc>'
 finish

@@ -26,10 +26,10 @@ run worker keygen
 exits 0 "keys of this machine"
 public=$(sed -n 's/^public //p' conf/curve.key | head -1)
 [ -n "$public" ] || public=$(sed -n 's/^public key *//p' out)
-does 'copy the line that lets it in as a viewer' "k shows the key, and offers the line for others" 'k'
+does 'copy the command that lets it in as a viewer' "k shows the key, and offers what lets it in" 'k'
 does 'SHA256:' "with its fingerprint" 'k'
-does 'copied, for authorized_keys there: viewer' "which is copied" 'kv'
-does 'copied, for authorized_keys there: operator' "for either role" 'ko'
+does "copied: etude worker allow '" "which is copied" 'kv'
+does "' operator" "for either role" 'ko'
 does 'needs no worker: there is none to test' "t says that this machine has none" 't'
 run worker add far tcp://127.0.0.1:9 "$public"
 exits 0 "a worker where nothing listens"

@@ -1,0 +1,426 @@
+/* monitor_end.c: the page of a run that has ended: what it came to, what was kept, and
+ * the ways on. It lies over the charts until esc. The facts are those of `etude show`
+ * (core/run/ending.h); a way is `etude ...` in a process of its own, as in Compose. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "core/run/ending.h"
+#include "core/run/facts.h"
+#include "core/run/index.h"
+#include "core/run/state.h"
+#include "etude/run.h"
+#include "tui/format.h"
+#include "tui/monitor.h"
+
+enum { LABEL = 11, VALUE = 20, WORDS = 32 };
+
+/* ---- what is known ---- */
+
+/* Reads m->ending of the run, once for each end of it. The facts that the run is watched
+ * by are of its beginning: what it came to is read from its directory. */
+static void
+read_ending(const struct tui_view *v)
+{
+    struct tui_monitor *m = v->m;
+    char file[PATH_MAX];
+    const char *folder = json_string_value(json_object_get(v->facts, "directory"));
+    if (m->ending || !v->is_over || !folder || eti_facts_goes_on(v->facts))
+        return;
+    snprintf(file, sizeof file, "%s/run.json", folder);
+    if (access(file, R_OK) != 0) /* of another machine: nothing can be done here */
+        return;
+    json_t *facts = NULL;
+    if (eti_facts_read(v->app->cx, folder, &facts) != ET_OK)
+        et_error_clear(v->app->cx);
+    else
+        eti_facts_make_true(facts);
+    m->ending = eti_ending(v->app->cx, facts && !eti_facts_goes_on(facts) ? facts : v->facts);
+    json_decref(facts);
+}
+
+void
+tui_ending_forget(struct tui_monitor *m)
+{
+    json_decref(m->ending);
+    m->ending = NULL;
+    m->hides_ending = false;
+    m->ways = (struct tui_list){0};
+}
+
+bool
+tui_ending_is_shown(const struct tui_view *v)
+{
+    read_ending(v);
+    return v->m->ending && !v->m->hides_ending;
+}
+
+static const json_t *
+ways_of(const struct tui_monitor *m)
+{
+    return json_object_get(m->ending, "ways");
+}
+
+static const char *
+text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+/* "etude train --resume brisk-otter max_duration=8ep": the run by its name. */
+static const char *
+command_text(const struct tui_monitor *m, const json_t *facts, const json_t *way,
+             char *buf, size_t size)
+{
+    const char *folder = text_of(facts, "directory"), *name = text_of(facts, "name");
+    size_t i, n = (size_t)snprintf(buf, size, "etude");
+    json_t *word;
+    (void)m;
+    json_array_foreach(json_object_get(way, "command"), i, word)
+    {
+        const char *text = json_string_value(word);
+        const char *quote = strpbrk(text, "( ") ? "'" : ""; /* for a shell */
+        if (n < size)
+            n += (size_t)snprintf(buf + n, size - n, " %s%s%s", quote,
+                                  *name && strcmp(text, folder) == 0 ? name : text,
+                                  quote);
+    }
+    return buf;
+}
+
+/* ---- drawing ---- */
+
+/* "accuracy   .9150  best, ep4   +.0105 on calm-heron (same seed)" */
+static void
+put_row(const struct tui_pane *p, int *y, const char *label, const char *value,
+        enum tui_role role, const char *note)
+{
+    if (*y >= p->h)
+        return;
+    tui_put_cut(p, *y, 1, LABEL, TUI_DIM, label);
+    int x = LABEL + 1 + tui_put_cut(p, *y, LABEL + 1, p->w - 1, role, value) + 2;
+    x = x < LABEL + VALUE ? LABEL + VALUE : x;
+    tui_put_cut(p, *y, x, p->w - 1, TUI_TEXT, note);
+    ++*y;
+}
+
+static void
+put_result(const struct tui_view *v, const struct tui_pane *p, int *y)
+{
+    const json_t *best = json_object_get(v->m->ending, "best");
+    const json_t *earlier = json_object_get(v->m->ending, "earlier");
+    char label[ET_METRIC_NAME], value[64], a[TUI_NUMBER], note[160] = "";
+    double per = etd_model_length(v->model, "run/epoch_batches");
+    if (!json_is_object(best))
+        return;
+    const char *metric = text_of(best, "metric");
+    int n = snprintf(value, sizeof value, "%s",
+                     tui_value(json_number_value(json_object_get(best, "value")), a));
+    if (json_is_integer(json_object_get(best, "ba")))
+        snprintf(value + n, sizeof value - (size_t)n, "  best, %s",
+                 tui_place_text(json_integer_value(json_object_get(best, "ba")), per, a));
+    if (json_is_object(earlier))
+        snprintf(note, sizeof note, "%+.4g on %.64s%s",
+                 json_number_value(json_object_get(earlier, "difference")),
+                 text_of(earlier, "name"),
+                 json_is_true(json_object_get(earlier, "same_seed")) ? " (same seed)"
+                                                                     : "");
+    put_row(p, y, tui_metric_label(metric, label), value, TUI_BEST, note);
+}
+
+static void
+put_loss(const struct tui_view *v, const struct tui_pane *p, int *y)
+{
+    const struct etd_series *s = etd_model_series(v->model, v->m->chart[0].name[0]);
+    char value[64], note[160] = "", a[TUI_NUMBER], b[TUI_NUMBER];
+    if (!s)
+        return;
+    snprintf(value, sizeof value, "%s%s",
+             isfinite(s->last) ? tui_value(s->last, a) : "not finite",
+             isfinite(s->last) && s->bad > 0 ? ", not finite between" : "");
+    for (int i = s->n_bins - 1; i >= 0 && (s->bad > 0 || !isfinite(s->last)); i--)
+        if (s->bin[i].n > 0) {
+            snprintf(note, sizeof note, "last finite: %s at batch %s",
+                     tui_value(s->bin[i].max, a),
+                     tui_count(s->bin[i].bin * v->model->width, b));
+            break;
+        }
+    put_row(p, y, "loss", value, TUI_STRONG, note);
+}
+
+static void
+put_facts(const struct tui_view *v, const struct tui_pane *p, int *y)
+{
+    const json_t *kept = json_object_get(v->m->ending, "kept");
+    char value[64], note[96], a[TUI_NUMBER];
+    const char *reason = text_of(v->facts, "reason");
+    const struct etd_series *lr = etd_model_series_like(v->model, "lr-");
+    double rate = tui_samples_per_second(v->model);
+    if (strcmp(tui_run_state(v), "diverged") == 0 && lr)
+        put_row(p, y, "lr", tui_value(lr->last, a), TUI_TEXT, "when it ended");
+    if (!isnan(rate)) {
+        snprintf(value, sizeof value, "%s samples/s", tui_rate(rate, a));
+        snprintf(note, sizeof note, "%s samples, %sba", tui_scaled((double)v->model->sp, a),
+                 tui_count(v->model->ba, (char[TUI_NUMBER]){0}));
+        put_row(p, y, "speed", value, TUI_TEXT, note);
+    }
+    if (json_is_object(kept)) {
+        snprintf(note, sizeof note, "newest of %lld",
+                 (long long)json_integer_value(json_object_get(kept, "n")));
+        put_row(p, y, "kept", text_of(kept, "label"), TUI_TEXT, note);
+    } else {
+        put_row(p, y, "kept", "no checkpoint", TUI_TEXT, "");
+    }
+    if (*reason)
+        put_row(p, y, "because", reason,
+                tui_state_role(eti_state_kind_of(tui_run_state(v))), "");
+}
+
+static void
+put_ways(const struct tui_view *v, const struct tui_pane *p, int y)
+{
+    struct tui_monitor *m = v->m;
+    const json_t *ways = ways_of(m);
+    const int n = (int)json_array_size(ways), text = 7, command = p->w >= 100 ? 44 : 0;
+    const bool is_bad =
+        eti_state_kind_of(tui_run_state(v)) == ETI_STATE_BROKEN;
+    char line[PATH_MAX];
+    tui_put(p, y++, 1, TUI_SECTION,
+            is_bad ? "What helps, most likely first" : "What next");
+    m->ways.n = n;
+    for (int i = 0; i < n && y < p->h; i++, y++) {
+        const json_t *way = json_array_get(ways, (size_t)i);
+        tui_put(p, y, 4, TUI_KEY, text_of(way, "key"));
+        tui_put_cut(p, y, text, command ? command - 1 : p->w - 1, TUI_TEXT,
+                    text_of(way, "text"));
+        if (command)
+            tui_put_cut(p, y, command, p->w - 1, TUI_DIM,
+                        command_text(m, v->facts, way, line, sizeof line));
+        if (i == m->ways.at)
+            tui_select(p, y, true);
+    }
+    if (y < p->h) {
+        tui_put(p, y, 4, TUI_KEY, "y");
+        int x = 7 + tui_put(p, y, 7, TUI_TEXT, "copy this report") + 3;
+        x += tui_put(p, y, x, TUI_KEY, "E") + 1;
+        x += tui_put(p, y, x, TUI_TEXT, "export the curve") + 3;
+        x += tui_put(p, y, x, TUI_KEY, "esc") + 1;
+        tui_put(p, y, x, TUI_TEXT, "the charts");
+        y++;
+    }
+    if (!command && y + 1 < p->h && m->ways.at < n)
+        tui_put_cut(p, y + 1, 1, p->w - 1, TUI_DIM,
+                    command_text(m, v->facts,
+                                 json_array_get(ways, (size_t)m->ways.at), line,
+                                 sizeof line));
+}
+
+void
+tui_ending_draw(const struct tui_view *v, const struct tui_pane *p)
+{
+    int y = 1;
+    tui_title(p, 0, "how it ended", true);
+    put_result(v, p, &y);
+    put_loss(v, p, &y);
+    put_facts(v, p, &y);
+    put_ways(v, p, y + (p->h - y > 6));
+}
+
+/* ---- the ways on ---- */
+
+/* Watches the run that has just been started. */
+static void
+watch(struct tui_app *app, const char *name)
+{
+    json_t *found = NULL;
+    struct eti_index *index;
+    struct tui_source *source;
+    et_status status = eti_index_open(app->cx, NULL, &index);
+    if (status == ET_OK)
+        status = eti_index_find(index, "runs", name, &found);
+    eti_index_close(&index);
+    if (status == ET_OK && found &&
+        (status = tui_source_dir(app->cx, found, &source)) == ET_OK)
+        tui_app_attach(app, &source);
+    else if (status == ET_OK)
+        tui_say(app, TUI_BAD, "x %s has started, but its directory was not found", name);
+    if (status != ET_OK)
+        tui_say_error(app);
+}
+
+void
+tui_ending_poll(struct tui_app *app, struct tui_monitor *m)
+{
+    if (!tui_job_poll(&m->again, 0))
+        return;
+    if (m->again.code == 0)
+        watch(app, m->again_of);
+    else
+        tui_say(app, TUI_BAD, "x not started: %.200s",
+                *m->again.error ? m->again.error : "etude failed");
+}
+
+/* How many words of a command are the run's, and not changes that can be edited. */
+static size_t
+fixed_words(const json_t *command)
+{
+    const char *first = json_string_value(json_array_get(command, 0));
+    return first && strcmp(first, "train") == 0 ? 3 : 2;
+}
+
+/* Starts the way that was edited: its own words, and those of TEXT. */
+static void
+start(struct tui_app *app, void *data, int id, const char *text)
+{
+    struct tui_monitor *m = data;
+    const json_t *way = json_array_get(ways_of(m), (size_t)m->ways.at);
+    const json_t *command = json_object_get(way, "command");
+    const char *argv[WORDS + 8];
+    char words[TUI_FIELD], name[64] = "", *rest;
+    uint64_t seed = 0;
+    int n = 0;
+    (void)id;
+    if (!way || !app->source)
+        return;
+    for (size_t i = 0; i < fixed_words(command) && i < json_array_size(command); i++) {
+        argv[n++] = json_string_value(json_array_get(command, i));
+        if (i == 0)
+            argv[n++] = "-d";
+    }
+    snprintf(m->again_of, sizeof m->again_of, "%s", argv[n - 1]);
+    if (strcmp(argv[0], "rerun") == 0) {
+        if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+            seed = (uint64_t)(tui_now(app) * 1e6);
+        et_run_name_draw(seed, name);
+        argv[n++] = "--run_name";
+        argv[n++] = name;
+        snprintf(m->again_of, sizeof m->again_of, "%s", name);
+    }
+    snprintf(words, sizeof words, "%s", text);
+    for (char *w = strtok_r(words, " ", &rest); w && n < WORDS;
+         w = strtok_r(NULL, " ", &rest))
+        argv[n++] = w;
+    argv[n] = NULL;
+    if (tui_job_start(&m->again, app->cx, argv, NULL, 0) != ET_OK)
+        tui_say_error(app);
+    else
+        tui_say(app, TUI_TEXT, "%s starts...", *name ? name : "it");
+}
+
+/* Asks with which changes. */
+static void
+ask_changes(struct tui_app *app, struct tui_monitor *m, const json_t *way)
+{
+    char text[TUI_FIELD] = "", title[64];
+    const json_t *command = json_object_get(way, "command");
+    const json_t *kept = json_object_get(m->ending, "kept");
+    size_t n = 0;
+    for (size_t i = fixed_words(command); i < json_array_size(command); i++)
+        n += (size_t)snprintf(text + n, n < sizeof text ? sizeof text - n : 0, "%s%s",
+                              n ? " " : "",
+                              json_string_value(json_array_get(command, i)));
+    snprintf(title, sizeof title, "%.60s", text_of(way, "text"));
+    tui_popup_prompt(&app->popup, app->cx, title, text);
+    if (strcmp(json_string_value(json_array_get(command, 0)), "train") == 0) {
+        tui_popup_line(&app->popup, "It goes on from %.80s with the same recipe.",
+                       text_of(kept, "label"));
+        tui_popup_line(&app->popup, "Its length may be changed: max_duration=8ep");
+    } else {
+        tui_popup_line(&app->popup, "A new run of this recipe, with these changes:");
+        if (json_is_object(kept))
+            tui_popup_line(&app->popup, "load.path=... begins with what was saved.");
+        tui_popup_line(&app->popup,
+                       "Gentler: optimizer.lr=..., gradient_clipping.");
+    }
+    app->popup.done = start;
+    app->popup.data = m;
+}
+
+static void
+copy_report(const struct tui_view *v)
+{
+    char text[TUI_COPY_MAX], line[PATH_MAX], a[TUI_NUMBER];
+    const json_t *best = json_object_get(v->m->ending, "best");
+    const struct etd_series *s = etd_model_series(v->model, v->m->chart[0].name[0]);
+    size_t i, n = (size_t)snprintf(text, sizeof text, "%s: %s", text_of(v->facts, "name"),
+                                   tui_run_state(v));
+    json_t *way;
+    if (*text_of(v->facts, "reason"))
+        n += (size_t)snprintf(text + n, sizeof text - n, ", %.200s",
+                              text_of(v->facts, "reason"));
+    if (json_is_object(best))
+        n += (size_t)snprintf(text + n, sizeof text - n, "; best %.100s %s",
+                              text_of(best, "metric"),
+                              tui_value(json_number_value(json_object_get(best, "value")),
+                                        a));
+    if (s)
+        n += (size_t)snprintf(text + n, sizeof text - n, "; loss %s",
+                              tui_value(s->last, a));
+    json_array_foreach(ways_of(v->m), i, way) if (n < sizeof text / 2)
+        n += (size_t)snprintf(text + n, sizeof text - n, "; %.600s",
+                              command_text(v->m, v->facts, way, line, sizeof line));
+    tui_copy(v->app, text);
+}
+
+/* The way with that key, selected; NULL: there is none. */
+static const json_t *
+way_of(struct tui_monitor *m, const char *key)
+{
+    size_t i;
+    json_t *way;
+    json_array_foreach(ways_of(m), i, way) if (strcmp(text_of(way, "key"), key) == 0)
+    {
+        m->ways.at = (int)i;
+        return way;
+    }
+    return NULL;
+}
+
+static void
+take_way(const struct tui_view *v, const json_t *way, const char *missing)
+{
+    if (!way)
+        tui_say(v->app, TUI_WARN, "! %s", missing);
+    else if (strcmp(text_of(way, "key"), "l") == 0)
+        tui_logs_jump(v->app, v->model->t);
+    else if (tui_app_watches(v->app))
+        tui_say(v->app, TUI_WARN, "! nothing is started: %s", tui_app_watches(v->app));
+    else
+        ask_changes(v->app, v->m, way);
+}
+
+bool
+tui_ending_act(const struct tui_view *v, enum tui_action action)
+{
+    struct tui_monitor *m = v->m;
+    switch (action) {
+    case TUI_DO_ending_resume:
+        take_way(v, way_of(m, "r"), "nothing was saved: R begins anew");
+        return true;
+    case TUI_DO_ending_rerun:
+        take_way(v, way_of(m, "R"), "its recipe is not known");
+        return true;
+    case TUI_DO_ending_log:
+        take_way(v, way_of(m, "l"), "its log is not here");
+        return true;
+    case TUI_DO_ending_choose:
+        take_way(v, json_array_get(ways_of(m), (size_t)m->ways.at), "nothing to do");
+        return true;
+    case TUI_DO_ending_copy:
+        copy_report(v);
+        return true;
+    case TUI_DO_ending_export:
+        tui_chart_export(v);
+        return true;
+    case TUI_DO_ending_charts:
+        m->hides_ending = true;
+        return true;
+    default:
+        return tui_list_act(&m->ways, action);
+    }
+}

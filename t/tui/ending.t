@@ -1,0 +1,58 @@
+#!/bin/sh
+# How a run ended: the page over its charts, `etude show`, and the ways on of both.
+. "$(dirname "$0")/screens.sh"
+export TERM=xterm-256color
+cat >tiny.yaml <<'Y'
+max_duration: 2ep
+seed: 3
+model: {name: mlp, hidden: 8}
+train_data: {name: synthetic_images, type: separable, num_samples: 160, num_unique: 160, channels: 1, resolution: 8, batch_size: 16}
+eval_data: {name: synthetic_images, type: separable, num_samples: 32, num_unique: 32, channels: 1, resolution: 8, batch_size: 16}
+optimizer: {name: sgd, lr: 0.1}
+Y
+run train -q tiny.yaml --run_name one
+exits 0 "a run finishes"
+has 'What next' "Monitor says how it ended, and what can be done" attach one --dump-screen 80x24
+says out 'etude train --resume one max_duration=4ep' "with the command that does the same"
+says out 'newest of' "and what was kept"
+has '== loss/train' "esc shows the charts" attach one --dump-screen 80x24 --keys '<esc>'
+has 'enter: how it ended' "which say the way back" attach one --dump-screen 80x24 --keys '<esc>'
+has 'What next' "and enter that page again" attach one --dump-screen 80x24 --keys '<esc><enter>'
+has '| max_duration=4ep ' "r asks with which changes it is resumed" attach one --dump-screen 80x24 --keys r
+has '| seed=4 ' "R with which it is rerun" attach one --dump-screen 80x24 --keys R
+has 'started with --readonly' "who only watches starts nothing" attach one --dump-screen 80x24 --keys r --readonly
+run show one
+says out '  next         etude train --resume ' "show says the same"
+run show one --json
+says out '"key": "r"' "also as JSON"
+run train -q tiny.yaml seed=4 --run_name two
+run attach two --dump-screen 80x24
+says out ' on one' "the best earlier run of the recipe is compared with"
+run show two
+says out ' on one' "in show, too"
+run show one
+is "$(grep -c ' on two' out)" 0 "later ones are not"
+run train -q --resume one max_duration=4ep
+exits 0 "the first way on does what it says"
+has ' resume step-' "which is an event of its own" attach one --dump-screen 100x60 --keys '<esc>/kind=resume<enter>'
+
+run train -q tiny.yaml optimizer.lr=1e38 checkpoint=false --run_name wild
+exits 3 "a run diverges"
+has 'What helps' "which is told, with what helps" attach wild --dump-screen 120x36
+says out "optimizer.lr=0.1 --alg 'gradient_clipping(" "a usual rate, as a tenth of 1e38 diverges too; clipped gradients"
+run rerun -q wild optimizer.lr=0.1 --alg 'gradient_clipping(clipping_type=norm,clipping_threshold=1)'
+exits 0 "and that is a command"
+
+# The control menu of a run that goes on: each entry is the command that it names.
+run train -q -d tiny.yaml max_duration=200000ep checkpoint=false --run_name live --alg 'label_smoothing(smoothing=.1)'
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    "$etude" set live optimizer.lr 0.05 >out 2>err && break
+    sleep 1
+done
+has 'set the rate...' "the menu of a run that goes on sets the rate" attach live --dump-screen 120x36 --keys c
+says out 'etude algo live label_smoothing off' "and switches algorithms, with the command"
+says out 'etude pause live' "as every entry names its command"
+run algo live label_smoothing off
+exits 0 "which is one"
+run kill live
+finish
