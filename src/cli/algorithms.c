@@ -47,20 +47,21 @@ print_one(const json_t *one)
 {
     json_t *row;
     size_t i;
-    printf("%-24s %s\n%-24s at", json_string_value(json_object_get(one, "name")),
-           json_string_value(json_object_get(one, "summary")), "");
+    et_print(stdout, "%-24s %s\n%-24s at",
+             json_string_value(json_object_get(one, "name")),
+             json_string_value(json_object_get(one, "summary")), "");
     json_array_foreach(json_object_get(one, "events"), i, row)
-        printf(" %s", json_string_value(row));
+        et_print(stdout, " %s", json_string_value(row));
     json_array_foreach(json_object_get(one, "options"), i, row)
     {
         const char *def = json_string_value(json_object_get(row, "default"));
         bool required = json_is_true(json_object_get(row, "required"));
         if (i == 0)
-            printf("\n%-24s", "");
-        printf(" %s=%s", json_string_value(json_object_get(row, "name")),
-               def        ? def
-               : required ? "(required)"
-                          : "null");
+            et_print(stdout, "\n%-24s", "");
+        et_print(stdout, " %s=%s", json_string_value(json_object_get(row, "name")),
+                 def        ? def
+                 : required ? "(required)"
+                            : "null");
     }
     printf("\n");
 }

@@ -19,6 +19,12 @@ watch(struct cli *c, struct tui_app *app, void *data)
     return CLI_OK;
 }
 
+int
+cli_workbench_run(struct cli *c, enum tui_where first, struct json_t *facts)
+{
+    return cli_workbench(c, first, watch, facts);
+}
+
 /* The newest run that goes on; NULL: none does. Those that were written elsewhere since
  * one looked last, and of which there are pages, are not waited for: Runs shows them as
  * they are read. */

@@ -89,7 +89,7 @@ struct cli_options {
     const char *dump_screen, *keys; /* WxH; keys to press first */
     int64_t at;                     /* record to stop at; 0: the last */
     bool module_mode, dry_run, origin;
-    const char *run_directory, *run_name, *target, *copy;
+    const char *run_directory, *run_name, *target, *copy, *recipe_folder;
     const char *resume, *load; /* RUN|CKPT, CKPT */
     bool autoresume;
     const char *every; /* between lines of progress */
@@ -98,9 +98,9 @@ struct cli_options {
     int64_t limit; /* samples to read; -1 = not given */
     const char *sort, *pareto;
     bool reindex, follow;
-    int64_t rank;      /* of `logs` and `kill`; -1 = not given */
-    int level;         /* of `logs`: enum et_log_level */
-    int dtype; /* place among those of --dtype; -1 = not given */
+    int64_t rank;             /* of `logs` and `kill`; -1 = not given */
+    int level;                /* of `logs`: enum et_log_level */
+    int dtype;                /* place among those of --dtype; -1 = not given */
     const char *listen, *key; /* of `worker` */
     bool all;
     const char *nproc, *world_size, *base_rank, *node_rank; /* as they were given */
@@ -133,7 +133,7 @@ struct cli {
     char directory[PATH_MAX]; /* of the run, once ranks have shared it */
     struct etd_place place;   /* of `train`: which rank this process is */
     struct et_comm *comm;     /* of the run's ranks; NULL: there is one */
-    char **argv;        /* as the program was called */
+    char **argv;              /* as the program was called */
     int argc;
     bool results_are_json; /* standard output has JSON lines */
     FILE *out, *err; /* results and errors: standard streams, or those of a rank */
@@ -177,8 +177,8 @@ int cli_ranks_share(struct cli *c);
 
 /* ---- hidden.c ---- */
 
-/* Runs a command that only the program itself gives; *EXIT says how it ended. False: the
- * words are no such command. */
+/* Runs a command that only the program itself gives; *EXIT says how it ended. False:
+ * the words are no such command. */
 bool cli_hidden(struct cli *c, int argc, char **argv, int *exit);
 
 /* ---- options.c: the one table of options ---- */
@@ -232,8 +232,6 @@ void cli_log(void *data, enum et_log_level level, const char *text);
 enum et_log_level cli_screen_level(const struct cli *c);
 /* Shows a line that is to be shown; TEXT is visible already. */
 void cli_show_line(struct cli *c, enum et_log_level level, const char *text);
-/* Does ERR take colours? */
-bool cli_has_color(const struct cli *c);
 
 /* ---- recipe.c: what commands that read a recipe share ---- */
 
@@ -278,9 +276,9 @@ void cli_run_end(struct cli *c, const struct cli_end *end);
 
 /* ---- runlist.c: runs that there were, as facts (core/run/facts.h) ---- */
 
-/* The newest MOST (0: all) of those that are known or in ./runs, which are *OF, the newest
- * first; AGAIN: read anew. NULL on failure, and *EXIT says how to end. The caller owns
- * it, also below. */
+/* The newest MOST (0: all) of those that are known or in ./runs, which are *OF, the
+ * newest first; AGAIN: read anew. NULL on failure, and *EXIT says how to end. The
+ * caller owns it, also below. */
 struct json_t *cli_run_list(struct cli *c, bool again, int64_t most, int64_t *of,
                             int *exit);
 /* Of those [{name, state}], without a word where that fails. */
@@ -289,6 +287,15 @@ struct json_t *cli_run_names(struct cli *c);
 struct eti_index *cli_run_index(struct cli *c, int *exit);
 /* The one that TEXT means: its name, its directory, or "last". Exit 66 for none. */
 struct json_t *cli_run_find(struct cli *c, const char *text, int *exit);
+/* Does TEXT mean a run of another machine, "RUN@WORKER" or tcp://HOST:PORT/RUN? */
+struct etd_target;
+bool cli_run_is_far(struct cli *c, const char *text, struct etd_target *target);
+/* Such a run, copied by its worker into a temporary folder, the directory of its facts,
+ * as far as it is there now; it is called TEXT. NULL on failure, and *EXIT says how to
+ * end. Whoever has done with it lets go of the folder. */
+struct json_t *cli_run_fetch(struct cli *c, const char *text,
+                             const struct etd_target *target, int *exit);
+void cli_run_forget_copy(const char *folder);
 /* Remembers the run in DIRECTORY. It is no fault where that cannot be done. */
 void cli_run_remember(struct cli *c, const char *directory);
 /* Its events.log. NULL on failure, and *EXIT says how to end. */
@@ -319,8 +326,6 @@ int cli_train_recipe(struct cli *c, const char *path, const char *name);
 
 /* ---- launch.c, front.c: the processes of `train` ---- */
 
-/* This process is one rank of somebody else's launcher, and launches nothing. */
-bool cli_is_foreign_rank(void);
 /* Which ranks are started here: their numbers, and where they meet. NPROC: how many the
  * recipe wants; ET_INT_UNSET: it does not say. */
 int cli_launch_read(struct cli *c, int64_t nproc, struct etd_launch *l);
@@ -338,8 +343,8 @@ void cli_say_far(const struct cli *c, const char *worker, const char *name);
 /* ---- passing.c: signals of a process that shows a run ---- */
 
 struct cli_passing {
-    int fd;      /* readable: HEAR has something to do */
-    int wait_ms; /* and without that after so long; -1: never */
+    int fd;                       /* readable: HEAR has something to do */
+    int wait_ms;                  /* and without that after so long; -1: never */
     bool can_ask;                 /* there is a run to leave */
     struct et_callback *progress; /* NULL: nothing is shown */
     bool (*hear)(void *data);     /* true: the run has ended */
@@ -397,7 +402,8 @@ int cli_config_fail(struct cli *c, et_status status,
 
 /* ---- plugins.c: libraries that the configuration allows ---- */
 
-/* For et_recipe_env.load_plugins: DATA is the struct cli. */
+/* For et_recipe_env.load_plugins: DATA is the struct cli. The same names in the same
+ * order give the same components again: libraries are loaded once. */
 et_status cli_load_plugins(void *data, const char *const *names,
                            const struct et_place *places, int n,
                            struct et_diagnostics *errors,
@@ -422,10 +428,14 @@ void cli_guard_loading(const char *const *names, int n);
 /* TS is borrowed until the next call: how far the run is. NULL: none is under way. */
 void cli_guard_watch(const struct et_timestamp *ts, int rank);
 
-/* ---- find.c: installed recipes ---- */
+/* ---- find.c: installed files ---- */
 
 /* The folders that hold recipes, best first; NULL past the end. BUF holds the path. */
 const char *cli_recipe_folder(int i, char *buf, size_t size);
+/* Is the file PATH in one of them, the user's own aside? It need not be there yet. */
+bool cli_recipe_is_installed(const char *path);
+/* The folder of Etude's own entry in terminfo, in BUF, which it returns. */
+const char *cli_terminfo_folder(char *buf, size_t size);
 /* Path of the installed recipe NAME in BUF; false when there is none. */
 bool cli_recipe_find(const char *name, char *buf, size_t size);
 
@@ -445,6 +455,10 @@ int cli_complete(struct cli *c, int argc, char **argv);
 
 /* Prints V as one JSON document and a newline on stdout; takes the reference. */
 int cli_print_json(struct json_t *v);
+/* Prints V, which it takes over, with jansson's FLAGS, and ends the line. */
+void cli_put_json_as(FILE *to, struct json_t *v, size_t flags);
+/* TEXT, such as a path, as a value; where it is not UTF-8, as et_visible shows it. */
+struct json_t *cli_json_text(const char *text);
 /* The same to TO; V is not NULL. */
 void cli_put_json(FILE *to, struct json_t *v);
 /* The table of options of a component, or its lines as JSON. */

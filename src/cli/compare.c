@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/workbench.h"
+#include "dist/target.h"
 #include "core/loggers/progress.h"
 #include "core/run/contest.h"
 #include "tui/runs.h"
@@ -53,14 +54,15 @@ static void
 print_cell(const char *text)
 {
     char visible[CELL];
-    printf(" %*s", CELL - 1, et_visible(visible, sizeof visible, text, strlen(text)));
+    et_print(stdout, " %*s", CELL - 1,
+             et_visible(visible, sizeof visible, text, strlen(text)));
 }
 
 static void
 print_label(const char *text)
 {
     char visible[ET_VISIBLE_MAX + 1];
-    printf("%-34s", et_visible(visible, sizeof visible, text, strlen(text)));
+    et_print(stdout, "%-34s", et_visible(visible, sizeof visible, text, strlen(text)));
 }
 
 static void
@@ -314,12 +316,12 @@ static int
 begin(struct cli *c, struct tui_app *app, void *data)
 {
     const struct eti_contest *k = data;
-    const char *directory[ETI_CONTENDERS];
+    const json_t *facts[ETI_CONTENDERS];
     for (int i = 0; i < k->n; i++)
-        directory[i] = json_string_value(json_object_get(k->run[i].facts, "directory"));
+        facts[i] = k->run[i].facts;
     const struct tui_runs_setup setup = {
         .target = k->target_text,
-        .compare = directory,
+        .compare = facts,
         .n = k->n,
         .pareto = c->opt.pareto != NULL,
         .by = k->by,
@@ -332,6 +334,7 @@ int
 cli_compare(struct cli *c)
 {
     struct eti_contest *k;
+    bool is_copy[ETI_CONTENDERS + 1] = {false};
     int code;
     if (c->n_args < 2 || c->n_args > ETI_CONTENDERS)
         return cli_fail(c, CLI_E_OPERAND, NULL, "compare takes 2 to %d runs, not %d",
@@ -343,15 +346,23 @@ cli_compare(struct cli *c)
     k->target_text = c->opt.target;
     code = read_pareto(c, k);
     for (int i = 0; i < c->n_args && code == CLI_OK; i++) {
-        k->run[k->n].facts = cli_run_find(c, c->arg[i], &code);
+        struct etd_target target;
+        is_copy[k->n] = cli_run_is_far(c, c->arg[i], &target);
+        k->run[k->n].facts = is_copy[k->n]
+                                 ? cli_run_fetch(c, c->arg[i], &target, &code)
+                                 : cli_run_find(c, c->arg[i], &code);
         k->n += k->run[k->n].facts != NULL;
     }
     if (code == CLI_OK && c->opt.dump_screen)
         code = cli_workbench(c, TUI_IN_runs, begin, k);
     else if (code == CLI_OK)
         code = run(c, k);
-    for (int i = 0; i < k->n; i++)
+    for (int i = 0; i < k->n; i++) {
+        const json_t *directory = json_object_get(k->run[i].facts, "directory");
+        if (is_copy[i])
+            cli_run_forget_copy(json_string_value(directory));
         json_decref(k->run[i].facts);
+    }
     free(k);
     return code;
 }

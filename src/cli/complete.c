@@ -39,7 +39,8 @@ cli_candidate(const struct cli_typed *t, const char *text, const char *what)
     if (!agrees(text, word, n))
         return;
     /* As it was typed, as shells would not see it otherwise. */
-    printf("%s%s\t%.*s\n", t->word, text + n, (int)strcspn(what, "\t\n"), what);
+    et_print(stdout, "%s%s\t%.*s\n", t->word, text + n, (int)strcspn(what, "\t\n"),
+             what);
 }
 
 /* ---- what words in capitals stand for ---- */

@@ -134,7 +134,8 @@ offer_rows(const struct cli_typed *t, const char *prefix, const struct et_option
             offer(t, prefix, o->name, ".", o->help);
         if (bare)
             offer(t, prefix, o->name, "", o->help);
-        else if (o->type != ET_OPT_TABLE && !(o->flags & ET_OPT_BY_NAME))
+        else if ((o->type != ET_OPT_TABLE || o->flags & ET_OPT_BRIEF) &&
+                 !(o->flags & ET_OPT_BY_NAME))
             offer(t, prefix, o->name, "=", o->help);
     }
 }
@@ -199,6 +200,8 @@ offer_values(const struct cli_typed *t, const struct place *p, const char *name)
         cli_complete_components(t, p->row->kind);
     if (!o)
         return;
+    if (o->flags & ET_OPT_BRIEF)
+        o = o->sub;
     if (o->type == ET_OPT_PART || o->type == ET_OPT_PARTS)
         cli_complete_components(t, o->kind);
     if (o->type == ET_OPT_PATH)

@@ -109,7 +109,7 @@ cli_completion(struct cli *c)
     } scripts[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
     for (size_t i = 0; c->n_args == 1 && i < sizeof scripts / sizeof *scripts; i++)
         if (strcmp(c->arg[0], scripts[i].shell) == 0) {
-            fputs(scripts[i].script, stdout);
+            fputs(scripts[i].script, stdout); /* raw: it is built in */
             return CLI_OK;
         }
     return cli_fail(c, CLI_E_OPERAND, NULL,

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "core/base/folders.h"
 #include "core/recipe/edit.h"
 #include "core/recipe/recipe.h"
 
@@ -25,7 +26,7 @@ config_path(struct cli *c)
     char path[ETI_LAYERS][PATH_MAX];
     cli_config_paths(c, path);
     if (!c->opt.json && !c->opt.verbose) {
-        printf("%s\n", path[ETI_LAYER_USER]);
+        et_print(stdout, "%s\n", path[ETI_LAYER_USER]);
         return CLI_OK;
     }
     json_t *list = json_array();
@@ -33,10 +34,11 @@ config_path(struct cli *c)
         const char *layer = eti_layer_name((enum eti_layer)i);
         bool exists = access(path[i], F_OK) == 0;
         if (c->opt.json)
-            json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "layer", layer,
-                                                  "path", path[i], "exists", exists));
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:o, s:b}", "layer", layer, "path",
+                                            cli_json_text(path[i]), "exists", exists));
         else
-            printf("%-8s %s%s\n", layer, path[i], exists ? "" : "  (absent)");
+            et_print(stdout, "%-8s %s%s\n", layer, path[i], exists ? "" : "  (absent)");
     }
     int code = c->opt.json ? cli_print_json(json_incref(list)) : CLI_OK;
     json_decref(list);
@@ -66,7 +68,7 @@ show(void *data, const char *path, const struct et_option *row)
                                                  "value", text, "origin", origin,
                                                  "help", row ? row->help : ""));
     else
-        printf("%s = %s  (%s)\n", path, text, origin);
+        et_print(stdout, "%s = %s  (%s)\n", path, text, origin);
     et_free(w->c->cx, text);
 }
 
@@ -118,7 +120,7 @@ config_get(struct cli *c, const char *key)
         code = cli_print_json(
             json_pack("{s:s, s:s, s:s}", "key", key, "value", text, "origin", origin));
     else
-        printf("%s\n", text);
+        et_print(stdout, "%s\n", text);
     et_free(c->cx, text);
     return code;
 }
@@ -129,21 +131,6 @@ static int
 cannot_write(struct cli *c, const char *path)
 {
     return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", path, strerror(errno));
-}
-
-/* Makes the folders that FILE lies in. */
-static int
-make_folders(const char *file)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s", file);
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(path, 0700) != 0 && errno != EEXIST)
-            return -1;
-        *slash = '/';
-    }
-    return 0;
 }
 
 static bool
@@ -166,7 +153,7 @@ replace_file(struct cli *c, const char *file, const char *text)
 {
     char target[PATH_MAX], draft[PATH_MAX + 16];
     struct stat st;
-    if (make_folders(file) != 0)
+    if (!eti_make_user_folders(file, 0700))
         return cannot_write(c, file);
     if (!realpath(file, target))
         snprintf(target, sizeof target, "%s", file);
@@ -306,8 +293,8 @@ run_editor(struct cli *c, const char *file)
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
     if (child < 0)
-        return cli_fail(c, (enum cli_error)ET_E_SYSTEM_LIMIT, NULL, "cannot start %s: %s", editor,
-                        strerror(errno));
+        return cli_fail(c, (enum cli_error)ET_E_SYSTEM_LIMIT, NULL,
+                        "cannot start %s: %s", editor, strerror(errno));
     if (status != 0)
         return cli_fail(c, CLI_E_VALUE, "VISUAL or EDITOR names another", "%s failed",
                         editor);

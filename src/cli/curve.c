@@ -152,7 +152,7 @@ print_block(const bool *dot, int width, int row, int column)
     for (int y = 0; y < 2; y++)
         for (int x = 0; x < 2; x++)
             bits |= dot[(row * 2 + y) * width + column * 2 + x] << (2 * y + x);
-    fputs(quarters[bits], stdout);
+    fputs(quarters[bits], stdout); /* raw: a glyph */
 }
 
 static void
@@ -185,7 +185,7 @@ print_label(double value)
     int n = snprintf(text, sizeof text, "%.3g", value);
     if (n > LABEL)
         snprintf(text, sizeof text, "%.2g", value);
-    printf("%*s", LABEL, text);
+    et_print(stdout, "%*s", LABEL, text);
 }
 
 static void
@@ -197,10 +197,10 @@ print_axis(const struct eti_curve *curve, const struct glyphs *g)
     if (curve->per_epoch > 0)
         n += snprintf(end + n, sizeof end - (size_t)n, " = %.4gep",
                       (double)curve->batches / (double)curve->per_epoch);
-    printf("%*s%s%s 0 ", LABEL, "", g->corner, g->line);
+    et_print(stdout, "%*s%s%s 0 ", LABEL, "", g->corner, g->line);
     for (int i = 4; i < COLUMNS - n - 2; i++)
-        fputs(g->line, stdout);
-    printf("%s %s\n", end, g->line);
+        fputs(g->line, stdout); /* raw: a glyph */
+    et_print(stdout, "%s %s\n", end, g->line);
 }
 
 static int
@@ -216,8 +216,8 @@ print_plot(const struct eti_curve *curve, const struct glyphs *g)
         if (row % 2 == 0)
             print_label(high - (high - low) * row / (ROWS - 1));
         else
-            printf("%*s", LABEL, "");
-        fputs(g->bar, stdout);
+            et_print(stdout, "%*s", LABEL, "");
+        fputs(g->bar, stdout); /* raw: a glyph */
         int end = used_columns(dot, width, row, g);
         for (int column = 0; column < end; column++)
             print_cell(dot, width, row, column, g);
@@ -233,8 +233,8 @@ static void
 print_point(const struct eti_curve *curve, const char *what, int i)
 {
     char count[32];
-    printf("%s %.4g at %sba", what, curve->rate[i],
-           cli_count(curve->batch[i], count, sizeof count));
+    et_print(stdout, "%s %.4g at %sba", what, curve->rate[i],
+             cli_count(curve->batch[i], count, sizeof count));
     if (curve->per_epoch > 0)
         printf(" (%.4gep)", (double)curve->batch[i] / (double)curve->per_epoch);
 }
@@ -243,11 +243,12 @@ int
 cli_print_curve(struct cli *c, const struct eti_curve *curve, const char *what)
 {
     int top = highest(curve);
-    printf("\n%-20s set at each %s\n", what, curve->by_epoch ? "epoch" : "batch");
+    et_print(stdout, "\n%-20s set at each %s\n", what,
+             curve->by_epoch ? "epoch" : "batch");
     int code = print_plot(curve, &sets[cli_plot_glyphs(c)]);
     if (code != CLI_OK)
         return cli_fail(c, CLI_E_MEMORY, NULL, "no memory for a plot");
-    printf("%*s first %.4g, ", LABEL, "", curve->rate[0]);
+    et_print(stdout, "%*s first %.4g, ", LABEL, "", curve->rate[0]);
     if (curve->rate[top] > curve->rate[0]) {
         print_point(curve, "highest", top);
         printf(", ");

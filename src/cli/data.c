@@ -18,7 +18,7 @@ list_all(struct cli *c)
                                                   "summary", i->summary, "options",
                                                   cli_options_json(i->options)));
         else
-            printf("%-18s %s\n", i->name, i->summary);
+            et_print(stdout, "%-18s %s\n", i->name, i->summary);
     }
     if (c->opt.json)
         return cli_print_json(list);
@@ -32,9 +32,9 @@ static void
 print_images(const struct et_data_summary *s)
 {
     char n[32];
-    printf("images     %s of %d x %d, %d channel%s, %d classes\n",
-           cli_count(s->facts.n_samples, n, sizeof n), s->facts.H, s->facts.W,
-           s->facts.C, s->facts.C == 1 ? "" : "s", s->facts.num_classes);
+    et_print(stdout, "images     %s of %d x %d, %d channel%s, %d classes\n",
+             cli_count(s->facts.n_samples, n, sizeof n), s->facts.H, s->facts.W,
+             s->facts.C, s->facts.C == 1 ? "" : "s", s->facts.num_classes);
     for (int k = 0; k < s->facts.C; k++)
         printf("channel %d  mean %.4f, std %.4f of pixels in [0, 1]\n", k, s->mean[k],
                s->std[k]);
@@ -47,9 +47,9 @@ print_tokens(const struct et_data_summary *s)
     int64_t used = 0;
     for (int64_t i = 0; i < s->n_counts; i++)
         used += s->counts[i] > 0;
-    printf("tokens     %s, vocabulary %lld, %lld of it seen\n",
-           cli_count(s->facts.n_tokens, n, sizeof n), (long long)s->facts.vocab_size,
-           (long long)used);
+    et_print(stdout, "tokens     %s, vocabulary %lld, %lld of it seen\n",
+             cli_count(s->facts.n_tokens, n, sizeof n), (long long)s->facts.vocab_size,
+             (long long)used);
 }
 
 /* Up to 32 kinds are listed; a vocabulary is not. */
@@ -58,11 +58,12 @@ print_counts(const struct et_data_summary *s)
 {
     char n[32];
     for (int64_t i = 0; i < s->n_counts && s->n_counts <= 32; i++)
-        printf("label %-4lld %s\n", (long long)i, cli_count(s->counts[i], n, sizeof n));
+        et_print(stdout, "label %-4lld %s\n", (long long)i,
+                 cli_count(s->counts[i], n, sizeof n));
     printf("first     ");
     for (int i = 0; i < s->n_first; i++)
         printf(" %d", s->first[i]);
-    printf("\nread       %s\n", cli_count(s->n_read, n, sizeof n));
+    et_print(stdout, "\nread       %s\n", cli_count(s->n_read, n, sizeof n));
 }
 
 static json_t *

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/color.h"
 #include "core/base/seams.h"
 #include "core/loggers/loggers.h"
 
@@ -66,46 +67,26 @@ hint_for(int code, enum eti_stage stage)
     return NULL;
 }
 
-static bool
-is_given(const char *variable)
-{
-    const char *value = getenv(variable);
-    return value && *value;
-}
-
-bool
-cli_has_color(const struct cli *c)
-{
-    const char *term = getenv("TERM");
-    if (c->opt.color != ETI_COLOR_AUTO)
-        return c->opt.color == ETI_COLOR_ALWAYS;
-    if (is_given("NO_COLOR"))
-        return false;
-    if (is_given("CLICOLOR_FORCE"))
-        return true;
-    if (c->config && c->config->set.color != ETI_COLOR_AUTO)
-        return c->config->set.color == ETI_COLOR_ALWAYS;
-    return (isatty(STDERR_FILENO) && (!term || strcmp(term, "dumb") != 0));
-}
-
 static void
 print(struct cli *c, const struct et_diagnostic *d, FILE *out)
 {
     char text[ET_DIAGNOSTIC_JSON_BYTES];
     bool is_error = out == stderr;
     out = is_error ? c->err : c->out;
-    et_diagnostic_text(d, text, sizeof text);
+    et_diagnostic_text(d, text, sizeof text); /* made visible as it was added */
     if (c->opt.json) {
         char json[ET_DIAGNOSTIC_JSON_BYTES];
+        /* raw: see above */
         fprintf(out, "%s\n", et_diagnostic_json(d, json, sizeof json));
-    } else if (is_error && (c->rank ? c->has_color : cli_has_color(c))) {
+    } else if (is_error && (c->rank ? c->has_color : cli_has_color(c, STDERR_FILENO))) {
+        /* raw: see above */
         fprintf(out, "etude: \033[1;31merror\033[0m%s\n", text + strlen("error"));
     } else {
-        fprintf(out, "etude: %s\n", text);
+        fprintf(out, "etude: %s\n", text); /* raw: see above */
     }
     if (c->log)
-        fprintf(c->log, "etude: %s\n", text);
-    text[strcspn(text, "\n")] = '\0'; /* the hint is for who reads it now */
+        fprintf(c->log, "etude: %s\n", text); /* raw: see above */
+    text[strcspn(text, "\n")] = '\0';         /* the hint is for who reads it now */
     if (c->run &&
         d->code == CLI_E_SIGNALLED) /* somebody wanted it: nothing went wrong */
         et_run_note(c->run, ET_LOG_WARN, text + strlen("error "));
@@ -229,9 +210,9 @@ cli_screen_level(const struct cli *c)
 static void
 print_json(const struct cli *c, enum et_log_level level, const char *text)
 {
-    fprintf(stderr,
-            "{\"t\":%.3f,\"level\":\"%s\",\"ev\":\"log\",\"text\":", eti_wall(c->cx),
-            et_log_level_name(level));
+    et_print(stderr,
+             "{\"t\":%.3f,\"level\":\"%s\",\"ev\":\"log\",\"text\":", eti_wall(c->cx),
+             et_log_level_name(level));
     eti_json_string(stderr, text);
     fputs("}\n", stderr);
 }
@@ -255,7 +236,7 @@ cli_show_line(struct cli *c, enum et_log_level level, const char *text)
     else if (c->opt.json)
         print_json(c, level, text);
     else
-        fprintf(stderr, "etude: %s: %s\n", et_log_level_name(level), text);
+        et_print(stderr, "etude: %s: %s\n", et_log_level_name(level), text);
 }
 
 void
@@ -269,7 +250,7 @@ cli_log(void *data, enum et_log_level level, const char *text)
         cli_show_line(c, level, visible);
     tell_loggers(c, level, visible);
     if (c->log)
-        fprintf(c->log, "etude: %s: %s\n", et_log_level_name(level), visible);
+        et_print(c->log, "etude: %s: %s\n", et_log_level_name(level), visible);
     if (c->run && (shown || level >= ET_LOG_INFO))
         et_run_log(c->run, level, visible);
 }

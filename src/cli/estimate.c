@@ -9,18 +9,19 @@ static void
 print_text(const struct et_estimate *e)
 {
     char a[32], b[32];
-    printf("parameters        %s\n", cli_count(e->params, a, sizeof a));
-    printf("FLOPs a sample    %s\n",
-           cli_scaled(e->flops_per_sample, "FLOP", a, sizeof a));
-    printf("peak memory       %s\n", cli_bytes((double)e->peak_bytes, a, sizeof a));
-    printf("  step            %s of intermediates, %s of workspace\n",
-           cli_bytes((double)e->train.slab_bytes, a, sizeof a),
-           cli_bytes((double)e->train.workspace_bytes, b, sizeof b));
+    et_print(stdout, "parameters        %s\n", cli_count(e->params, a, sizeof a));
+    et_print(stdout, "FLOPs a sample    %s\n",
+             cli_scaled(e->flops_per_sample, "FLOP", a, sizeof a));
+    et_print(stdout, "peak memory       %s\n",
+             cli_bytes((double)e->peak_bytes, a, sizeof a));
+    et_print(stdout, "  step            %s of intermediates, %s of workspace\n",
+             cli_bytes((double)e->train.slab_bytes, a, sizeof a),
+             cli_bytes((double)e->train.workspace_bytes, b, sizeof b));
     printf("time a batch      %.1f ms at least\n", e->seconds_per_batch * 1e3);
     printf("microbatches      %lld\n", (long long)e->grad_accum);
-    printf("checkpoint        %s, %s of it the model\n",
-           cli_bytes((double)e->checkpoint_bytes, a, sizeof a),
-           cli_bytes((double)e->weights_bytes, b, sizeof b));
+    et_print(stdout, "checkpoint        %s, %s of it the model\n",
+             cli_bytes((double)e->checkpoint_bytes, a, sizeof a),
+             cli_bytes((double)e->weights_bytes, b, sizeof b));
     printf("nodes, kernels    %d, %d\n", e->train.nodes, e->train.kernels);
 }
 

@@ -20,8 +20,8 @@ print_metrics(struct cli *c, const struct et_state *s)
                                     ? json_real(s->eval_metrics[i].value)
                                     : json_null());
         else
-            printf("%s %.6g\n", s->eval_metrics[i].name,
-                   isnan(s->eval_metrics[i].value) ? NAN : s->eval_metrics[i].value);
+            et_print(stdout, "%s %.6g\n", s->eval_metrics[i].name,
+                     isnan(s->eval_metrics[i].value) ? NAN : s->eval_metrics[i].value);
     return all ? cli_print_json(all) : CLI_OK;
 }
 
@@ -75,7 +75,7 @@ find_source(struct cli *c, const struct et_recipe *recipe, struct source *out)
         .lenient = !recipe->load.strict,
     };
     if (!out->run.checkpoints[0] &&
-        !((const struct et_model_options *)recipe->model.options)->weights)
+        !((const struct et_model_options *)recipe->model.options)->weights.path)
         et_report(c->cx, ET_LOG_WARN,
                   "no weights are loaded: this is the model at its start");
     return CLI_OK;

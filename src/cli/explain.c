@@ -29,7 +29,7 @@ print_events(const struct et_algorithm_class *a)
     printf("acts at     ");
     for (int e = 0; e < ET_EVENT_COUNT; e++)
         if (a->events & UINT64_C(1) << e)
-            printf(" %s", et_event_name((enum et_event)e));
+            et_print(stdout, " %s", et_event_name((enum et_event)e));
     putchar('\n');
 }
 
@@ -44,6 +44,9 @@ component_json(const struct et_component *i, enum et_kind kind)
     if (all && kind == ET_KIND_ALGORITHM)
         json_object_set_new(all, "events",
                             cli_events_json(ETI_CLASS(algorithm, i)->events));
+    if (all && kind == ET_KIND_MODEL)
+        json_object_set_new(all, "beginning",
+                            json_string(et_model_beginning(ETI_CLASS(model, i))));
     return all;
 }
 
@@ -94,13 +97,15 @@ explain_component(struct cli *c, const struct et_component *i, enum et_kind kind
         return explain_scheduler(c, i);
     if (c->opt.json)
         return cli_print_json(component_json(i, kind));
-    printf("%s, %s: %s\n", i->name, et_kind_word(kind), i->summary);
+    et_print(stdout, "%s, %s: %s\n", i->name, et_kind_word(kind), i->summary);
     if (i->source)
-        printf("source       %s\n", i->source);
+        et_print(stdout, "source       %s\n", i->source);
     if (i->applies_to)
-        printf("applies to   %s\n", i->applies_to);
+        et_print(stdout, "applies to   %s\n", i->applies_to);
     if (kind == ET_KIND_ALGORITHM)
         print_events(ETI_CLASS(algorithm, i));
+    if (kind == ET_KIND_MODEL)
+        et_print(stdout, "beginning    %s\n", et_model_beginning(ETI_CLASS(model, i)));
     if (i->options && i->options->name)
         printf("options\n");
     cli_print_options(i->options, "  ");
@@ -122,11 +127,10 @@ timeline(struct et_algorithm *const *all, int n)
         json_t *order = json_array();
         int m = eti_timeline_at(type, n, (enum et_event)e, turn);
         for (int i = 0; i < m; i++)
-            json_array_append_new(
-                order,
-                json_pack("{s:s, s:s, s:s}", "name", type[turn[i].who]->info.name,
-                          "does", type[turn[i].who]->info.summary, "reason",
-                          turn[i].reason));
+            json_array_append_new(order, json_pack("{s:s, s:s, s:s}", "name",
+                                                   type[turn[i].who]->info.name, "does",
+                                                   type[turn[i].who]->info.summary,
+                                                   "reason", turn[i].reason));
         if (m > 0)
             json_array_append_new(list, json_pack("{s:s, s:O}", "event",
                                                   et_event_name((enum et_event)e),
@@ -151,9 +155,9 @@ print_timeline(json_t *list)
         json_array_foreach(json_object_get(row, "algorithms"), k, one)
     {
         const char *why = text_of(one, "reason");
-        printf("%-20s %zu  %-20s %s%s%s%s\n", k ? "" : text_of(row, "event"), k + 1,
-               text_of(one, "name"), text_of(one, "does"), *why ? " (" : "", why,
-               *why ? ")" : "");
+        et_print(stdout, "%-20s %zu  %-20s %s%s%s%s\n", k ? "" : text_of(row, "event"),
+                 k + 1, text_of(one, "name"), text_of(one, "does"), *why ? " (" : "",
+                 why, *why ? ")" : "");
     }
 }
 
@@ -168,6 +172,23 @@ parts_json(const struct et_parts *parts)
     return list;
 }
 
+/* How the model's first weights come about: its class's own beginning, and the
+ * initializers that the recipe lays over it. */
+static void
+add_beginning(json_t *plan, const struct et_part *model)
+{
+    const struct et_model_options *o = model->options;
+    json_t *names = json_array();
+    for (int i = 0; o && i < o->initializer.n; i++)
+        json_array_append_new(names, json_string(o->initializer.v[i]));
+    json_object_set_new(
+        plan, "beginning",
+        json_string(et_model_beginning(ETI_CLASS(model, model->component))));
+    if (json_array_size(names) > 0)
+        json_object_set(plan, "initializer", names);
+    json_decref(names);
+}
+
 /* What the recipe is made of. */
 static json_t *
 plan_json(const struct et_recipe *r)
@@ -175,6 +196,7 @@ plan_json(const struct et_recipe *r)
     char text[ET_TIME_TEXT_BYTES];
     const struct et_data_options *data = r->train_data.options;
     json_t *plan = json_pack("{s:s}", "model", r->model.component->name);
+    add_beginning(plan, &r->model);
     if (data) {
         json_object_set_new(plan, "train_data",
                             json_string(r->train_data.component->name));
@@ -200,14 +222,14 @@ print_plan(json_t *plan)
     size_t i;
     json_object_foreach(plan, key, value)
     {
-        printf("%-20s ", key);
+        et_print(stdout, "%-20s ", key);
         if (json_is_array(value) && json_array_size(value) == 0)
             printf("none");
         json_array_foreach(value, i, name)
-            printf("%s%s", i ? ", " : "", json_string_value(name));
+            et_print(stdout, "%s%s", i ? ", " : "", json_string_value(name));
         if (json_is_integer(value))
             printf("%lld", (long long)json_integer_value(value));
-        printf("%s\n", json_is_string(value) ? json_string_value(value) : "");
+        et_print(stdout, "%s\n", json_is_string(value) ? json_string_value(value) : "");
     }
 }
 
@@ -242,8 +264,11 @@ explain_origin(struct cli *c, const struct et_recipe *recipe)
     int code = CLI_OK;
     if (c->opt.json)
         code = cli_print_json(origins_json(text));
-    else
-        fputs(text, stdout);
+    for (const char *line = text; !c->opt.json && *line;) {
+        int n = (int)strcspn(line, "\n");
+        et_print(stdout, "%.*s\n", n, line);
+        line += n + (line[n] == '\n');
+    }
     et_free(c->cx, text);
     return code;
 }
@@ -264,7 +289,7 @@ explain_rate(struct cli *c, const struct et_recipe *recipe, json_t *plan)
             json_object_set_new(plan, "learning_rate",
                                 json_pack("{s:s%}", "unknown", why, strlen(why)));
         else
-            printf("\n%-20s not drawn: %s\n", "learning rate", why);
+            et_print(stdout, "\n%-20s not drawn: %s\n", "learning rate", why);
         et_error_clear(c->cx);
     } else if (c->opt.json) {
         json_object_set_new(plan, "learning_rate", cli_curve_json(&curve));
@@ -293,9 +318,9 @@ explain_timeline(struct cli *c, struct et_recipe *recipe)
             code = cli_print_json(json_incref(plan));
         } else {
             print_plan(plan);
-            printf("%s", json_array_size(list)
-                             ? "\nevent               order and action\n"
-                             : "");
+            et_print(stdout, "%s",
+                     json_array_size(list) ? "\nevent               order and action\n"
+                                           : "");
             print_timeline(list);
             code = explain_rate(c, recipe, plan);
         }

@@ -60,9 +60,9 @@ write_folder(struct cli *c, const struct eti_export *x, const char *directory,
         return cli_fail_status(
             c, status == ET_EFORMAT ? ETI_STAGE_DATA : ETI_STAGE_OUTPUT, status);
     if (c->opt.json)
-        return cli_print_json(json_pack("{s:s}", "path", path));
+        return cli_print_json(json_pack("{s:o}", "path", cli_json_text(path)));
     if (!c->opt.quiet)
-        printf("%s\n", path);
+        et_print(stdout, "%s\n", path);
     return CLI_OK;
 }
 

@@ -203,11 +203,11 @@ summarise(const struct far *f, const char *state, const char *directory)
     json_t *value, *results = collect_results(f);
     double seconds = number(f, "train_seconds");
     char text[64];
-    printf("%s: %s after %s batches", f->to->run, state,
-           cli_count((int64_t)number(f, "ba"), text, sizeof text));
+    et_print(stdout, "%s: %s after %s batches", f->to->run, state,
+             cli_count((int64_t)number(f, "ba"), text, sizeof text));
     json_object_foreach(results, name, value)
     {
-        printf(", %s ", name + strlen("metrics/"));
+        et_print(stdout, ", %s ", name + strlen("metrics/"));
         if (json_is_number(value))
             printf("%.4f", json_number_value(value));
         else
@@ -216,7 +216,7 @@ summarise(const struct far *f, const char *state, const char *directory)
     if (seconds > 0)
         printf(", %.1f s of training, %.0f samples/s", seconds,
                number(f, "sp") / seconds);
-    printf("\n%s\n", directory);
+    et_print(stdout, "\n%s\n", directory);
     json_decref(results);
 }
 
@@ -246,8 +246,8 @@ explain(const struct far *f, const char *state)
         return;
     fprintf(stderr, "  rank 0, its last lines:\n");
     for (int64_t i = f->n_lines > LINES ? f->n_lines - LINES : 0; i < f->n_lines; i++)
-        fprintf(stderr, "    %s\n", f->line[i % LINES]);
-    fprintf(stderr, "  its log: %s:%s/logs/rank0.txt\n", f->worker, directory);
+        et_print(stderr, "    %s\n", f->line[i % LINES]);
+    et_print(stderr, "  its log: %s:%s/logs/rank0.txt\n", f->worker, directory);
 }
 
 /* Null where its processes are gone without a word. */
@@ -365,7 +365,8 @@ step(struct far *f)
                            "the run goes on there", "%s says: %s", f->worker, s->text);
         return f->left = true;
     }
-    if (s->link == ETD_LINK_ENDED || no_run)
+    bool is_past = s->link == ETD_LINK_LIVE && s->has_ended;
+    if (s->link == ETD_LINK_ENDED || is_past || no_run)
         look_at_facts(f);
     return f->ended;
 }
@@ -455,7 +456,8 @@ cli_say_far(const struct cli *c, const char *worker, const char *name)
     if (c->opt.json)
         (void)cli_print_json(json_pack("{s:s, s:s}", "name", name, "worker", worker));
     else if (!c->opt.quiet)
-        printf("%s goes on at %s. etude attach %s@%s\n", name, worker, name, worker);
+        et_print(stdout, "%s goes on at %s. etude attach %s@%s\n", name, worker, name,
+                 worker);
 }
 
 int

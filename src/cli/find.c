@@ -1,7 +1,7 @@
-/* find.c: where installed recipes are: the user's, then this build's, then the
- * system's.
+/* find.c: where installed files are: recipes, the user's first, then this build's, then
+ * the system's; and the terminal's entry.
  *
- * A program run from its build tree uses the recipes of its source tree. */
+ * A program run from its build tree uses what is there and in its source tree. */
 #include "config.h"
 
 #include <limits.h>
@@ -11,12 +11,13 @@
 
 #include "cli/cli.h"
 
-/* Is the program in its build tree, with or without libtool's .libs? */
+/* Is the program in its build tree, with or without libtool's .libs? Which is EXE then.
+ */
 static bool
-in_build_tree(void)
+in_build_tree(char exe[PATH_MAX])
 {
-    char exe[PATH_MAX], path[PATH_MAX + 32];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    char path[PATH_MAX + 32];
+    ssize_t n = readlink("/proc/self/exe", exe, PATH_MAX - 1);
     exe[n > 0 ? n : 0] = '\0';
     for (int up = 0; up < 2; up++) {
         char *slash = strrchr(exe, '/');
@@ -33,13 +34,13 @@ in_build_tree(void)
 const char *
 cli_recipe_folder(int i, char *buf, size_t size)
 {
-    char user[PATH_MAX];
+    char user[PATH_MAX], build[PATH_MAX];
     if (i == 0) {
         snprintf(buf, size, "%s/recipes", cli_user_folder(user, sizeof user));
         return buf;
     }
     if (i == 1) {
-        bool here = in_build_tree();
+        bool here = in_build_tree(build);
         snprintf(buf, size, "%s/recipes", here ? ET_SOURCE_DIR : ET_PKGDATADIR);
         return buf;
     }
@@ -54,6 +55,34 @@ cli_recipe_folder(int i, char *buf, size_t size)
         return NULL;
     snprintf(buf, size, "%.*s/etude/recipes", (int)strcspn(dirs, ":"), dirs);
     return buf;
+}
+
+const char *
+cli_terminfo_folder(char *buf, size_t size)
+{
+    char build[PATH_MAX];
+    snprintf(buf, size, "%s/terminfo", in_build_tree(build) ? build : ET_PKGDATADIR);
+    return buf;
+}
+
+bool
+cli_recipe_is_installed(const char *path)
+{
+    char folder[PATH_MAX], at[PATH_MAX], of[PATH_MAX], real[PATH_MAX];
+    if (!realpath(path, real)) {
+        /* a file that is not there yet: its folder */
+        const char *slash = strrchr(path, '/');
+        snprintf(of, sizeof of, "%.*s", slash ? (int)(slash - path) : 1,
+                 slash ? path : ".");
+        if (!realpath(slash == path ? "/" : of, real))
+            return false;
+    } else {
+        *strrchr(real, '/') = '\0';
+    }
+    for (int i = 1; cli_recipe_folder(i, folder, sizeof folder); i++)
+        if (realpath(folder, at) && strcmp(at, real) == 0)
+            return true;
+    return false;
 }
 
 bool

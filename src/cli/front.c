@@ -59,11 +59,11 @@ say_it_goes_on(const struct front *f)
 {
     const struct cli *c = f->c;
     if (c->opt.json)
-        (void)cli_print_json(json_pack("{s:s, s:s}", "name", f->run.name, "directory",
-                                       f->run.directory));
+        (void)cli_print_json(json_pack("{s:s, s:o}", "name", f->run.name, "directory",
+                                       cli_json_text(f->run.directory)));
     else if (!c->opt.quiet)
-        printf("%s goes on (%d rank%s). etude logs -f %s\n", f->run.name, f->c->nproc,
-               f->c->nproc == 1 ? "" : "s", f->run.name);
+        et_print(stdout, "%s goes on (%d rank%s). etude logs -f %s\n", f->run.name,
+                 f->c->nproc, f->c->nproc == 1 ? "" : "s", f->run.name);
 }
 
 static bool hear(struct front *f, int *code);
@@ -130,7 +130,7 @@ show_later(struct front *f, const struct later *l)
     }
     if (f->progress)
         et_progress_clear(f->progress);
-    fwrite(l->text, 1, l->n, to);
+    fwrite(l->text, 1, l->n, to); /* raw: what a rank prints is a program's own */
     fflush(to);
 }
 

@@ -50,44 +50,49 @@ source(const struct said *s)
     return s->source ? s->source : "default";
 }
 
-bool
-cli_is_foreign_rank(void)
-{
-    const char *rank = getenv("RANK"), *local = getenv("LOCAL_RANK");
-    return rank && *rank && local && *local;
-}
-
-/* The first host of Slurm's list: "lab-[3-5,9]" begins with lab-3. */
-static void
-first_host(const char *list, char *out, size_t size)
-{
-    size_t n = strcspn(list, "[,");
-    snprintf(out, size, "%.*s", (int)n, list);
-    if (list[n] == '[') {
-        const char *number = list + n + 1;
-        size_t used = strlen(out);
-        snprintf(out + used, size - used, "%.*s", (int)strcspn(number, "-,]"), number);
-    }
-}
-
+/* Where rank 0 answers: by a loopback address where that is this machine. (Slurm's
+ * names of machines are no matter while all ranks are on one.) */
 static void
 find_host(const struct cli *c, char *out, size_t size)
 {
-    const char *given = getenv("MASTER_ADDR"), *slurm = getenv("SLURM_JOB_NODELIST");
-    snprintf(out, size, "127.0.0.1");
-    if (c->opt.master_addr)
-        snprintf(out, size, "%s", c->opt.master_addr);
-    else if (given && *given)
-        snprintf(out, size, "%s", given);
-    else if (slurm && *slurm)
-        first_host(slurm, out, size);
+    const char *given = getenv("MASTER_ADDR");
+    const char *host = c->opt.master_addr ? c->opt.master_addr : given;
+    const char *here = host && *host ? etd_place_on_loopback(host) : "127.0.0.1";
+    snprintf(out, size, "%s", here ? here : host);
 }
 
-static bool
-is_here(const char *host)
+/* How many ranks there are in all, where Slurm alone says something: of one task for
+ * each machine it starts the launchers of ranks; else each task is to be one rank. */
+static int
+read_slurm(struct cli *c, const struct said *nproc, const struct said *node,
+           struct said *world, struct said *base)
 {
-    return strcmp(host, "127.0.0.1") == 0 || strcmp(host, "localhost") == 0 ||
-           strcmp(host, "::1") == 0;
+    static const char *const task_names[] = {"SLURM_NTASKS", NULL};
+    static const char *const machine_names[] = {"SLURM_JOB_NUM_NODES", "SLURM_NNODES",
+                                                NULL};
+    static const char *const rank_names[] = {"SLURM_PROCID", NULL};
+    struct said tasks = {0, NULL}, machines = {1, NULL};
+    int code = find_number(c, NULL, NULL, task_names, 1, false, &tasks);
+    if (code == CLI_OK)
+        code = find_number(c, NULL, NULL, machine_names, 1, false, &machines);
+    if (code != CLI_OK || !tasks.source)
+        return code;
+    *world = tasks;
+    if (machines.source && machines.value == 1 && tasks.value > 1 &&
+        tasks.value != nproc->value)
+        return cli_fail(
+            c, CLI_E_VALUE,
+            "srun etude train starts a rank for each task; etude train -n N "
+            "starts N ranks itself",
+            "%ld tasks (SLURM_NTASKS) on one machine, and nproc %ld (%s)", tasks.value,
+            nproc->value, source(nproc));
+    if (tasks.value != machines.value)
+        return base->source ? CLI_OK
+                            : find_number(c, NULL, NULL, rank_names, 0, false, base);
+    world->value *= nproc->value;
+    if (!base->source && node->value > 0)
+        *base = (struct said){node->value * nproc->value, node->source};
+    return CLI_OK;
 }
 
 static int
@@ -107,8 +112,8 @@ int
 cli_launch_read(struct cli *c, int64_t nproc_wanted, struct etd_launch *l)
 {
     static const char *const nproc_names[] = {"LOCAL_WORLD_SIZE", NULL};
-    static const char *const world_names[] = {"WORLD_SIZE", "SLURM_NTASKS", NULL};
-    static const char *const base_names[] = {"BASE_RANK", "SLURM_PROCID", NULL};
+    static const char *const world_names[] = {"WORLD_SIZE", NULL};
+    static const char *const base_names[] = {"BASE_RANK", NULL};
     static const char *const node_names[] = {"NODE_RANK", "SLURM_NODEID", NULL};
     static const char *const port_names[] = {"MASTER_PORT", NULL};
     struct said nproc = {1, NULL}, world = {0, NULL}, base = {0, NULL},
@@ -136,6 +141,8 @@ cli_launch_read(struct cli *c, int64_t nproc_wanted, struct etd_launch *l)
     if (code == CLI_OK)
         code = find_number(c, "--master_port", o->master_port, port_names, 1, false,
                            &port);
+    if (code == CLI_OK && !world.source)
+        code = read_slurm(c, &nproc, &node, &world, &base);
     if (code != CLI_OK)
         return code;
     if (!world.source)
@@ -147,7 +154,7 @@ cli_launch_read(struct cli *c, int64_t nproc_wanted, struct etd_launch *l)
                         world.value, source(&world));
     find_host(c, l->host, sizeof l->host);
     if (world.value > nproc.value || base.value > 0 || node.value > 0 ||
-        !is_here(l->host))
+        !etd_place_on_loopback(l->host))
         return cli_fail(c, CLI_E_LATER, NULL,
                         "world_size %ld (%s), nproc %ld (%s), at %s: this version does "
                         "not train on several machines",

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/cli.h"
+#include "cli/workbench.h"
 #include "core/run/facts.h"
 
 enum { LOOK_MS = 250 }; /* between looks at a log that grows */
@@ -78,9 +78,7 @@ print_line(const struct cli *c, const char *line, size_t n)
                           "text", visible);
     if (level < 0)
         json_object_set_new(v, "t", json_null());
-    json_dumpf(v, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(v);
+    cli_put_json_as(stdout, v, JSON_COMPACT);
     free(visible);
 }
 
@@ -151,7 +149,10 @@ cli_logs(struct cli *c)
     json_t *facts = cli_run_find(c, c->arg[0], &code);
     if (!facts)
         return code;
-    code = print_log(c, json_string_value(json_object_get(facts, "directory")));
+    if (c->opt.dump_screen)
+        code = cli_workbench_run(c, TUI_IN_logs, facts);
+    else
+        code = print_log(c, json_string_value(json_object_get(facts, "directory")));
     json_decref(facts);
     return code;
 }

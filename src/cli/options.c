@@ -18,7 +18,8 @@ static const char *const float_names[] = {"f32", "f16", "bf16", NULL};
 
 #define RECIPE_COMMANDS "train rerun eval validate explain estimate"
 #define LAUNCH_COMMANDS "train rerun"
-#define SCREEN_COMMANDS "attach compare compose runs" /* and etude without one */
+#define SCREEN_COMMANDS                                                                \
+    "attach compare compose help logs runs worker" /* and etude without one */
 #define AT(field)       .offset = offsetof(struct cli_options, field)
 #define ROW(its_name, its_letter, its_type, its_metavar, its_help, ...)                \
     {                                                                                  \
@@ -89,6 +90,8 @@ const struct cli_option cli_option_table[] = {
            .kind = ET_OVERRIDE_ALG),
     CHANGE("no-alg", 0, CHANGE, "NAME", "leave an algorithm out",
            .kind = ET_OVERRIDE_NO_ALG),
+    CHANGE("recipe-folder", 0, TEXT, "DIR",
+           "where its relative paths begin: beside it", AT(recipe_folder)),
     CHANGE("unset", 0, CHANGE, "KEY", "as if the recipe did not set it",
            .kind = ET_OVERRIDE_UNSET),
 

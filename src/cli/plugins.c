@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "core/recipe/recipe.h"
@@ -11,7 +12,50 @@
 struct cli_plugins {
     struct cli_plugins *next;
     struct et_plugins *set;
+    char **name; /* as the recipe has them, in its order; owned */
+    int n;
 };
+
+static void
+free_node(struct cli_plugins *p)
+{
+    for (int i = 0; i < p->n; i++)
+        free(p->name[i]);
+    free(p->name);
+    free(p);
+}
+
+static struct cli_plugins *
+new_node(const char *const *names, int n)
+{
+    struct cli_plugins *p = calloc(1, sizeof *p);
+    if (p && !(p->name = calloc((size_t)n + 1, sizeof *p->name))) {
+        free(p);
+        return NULL;
+    }
+    for (; p && p->n < n; p->n++)
+        if (!(p->name[p->n] = strdup(names[p->n]))) {
+            free_node(p);
+            return NULL;
+        }
+    return p;
+}
+
+/* The set that was loaded for the same names; NULL: none. A run that goes on reads two
+ * recipes, which must have the same components, and a library runs its constructors
+ * whenever it is loaded. */
+static struct cli_plugins *
+find_loaded(struct cli *c, const char *const *names, int n)
+{
+    for (struct cli_plugins *p = c->plugins; p; p = p->next) {
+        int same = 0;
+        while (p->n == n && same < n && strcmp(p->name[same], names[same]) == 0)
+            same++;
+        if (p->n == n && same == n)
+            return p;
+    }
+    return NULL;
+}
 
 static et_status
 load(struct cli *c, const char *const *names, const struct et_place *places, int n,
@@ -19,7 +63,12 @@ load(struct cli *c, const char *const *names, const struct et_place *places, int
 {
     const struct eti_config *config = c->config;
     int n_allowed = config ? config->n_plugins : 0;
-    struct cli_plugins *node = calloc(1, sizeof *node);
+    struct cli_plugins *node = find_loaded(c, names, n);
+    if (node) {
+        c->registry = et_plugins_registry(node->set);
+        return ET_OK;
+    }
+    node = new_node(names, n);
     struct et_plugin_entry *allowed = calloc((size_t)n_allowed + 1, sizeof *allowed);
     et_status status = node && allowed ? ET_OK : ET_ENOMEM;
     for (int i = 0; i < n_allowed && allowed; i++)
@@ -36,7 +85,8 @@ load(struct cli *c, const char *const *names, const struct et_place *places, int
     cli_guard_loading(NULL, 0);
     free(allowed);
     if (status != ET_OK) {
-        free(node);
+        if (node)
+            free_node(node);
         return status;
     }
     node->next = c->plugins;
@@ -122,6 +172,6 @@ cli_free_plugins(struct cli *c)
         struct cli_plugins *p = c->plugins;
         c->plugins = p->next;
         et_plugins_free(&p->set);
-        free(p);
+        free_node(p);
     }
 }

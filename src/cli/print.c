@@ -4,16 +4,35 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "core/base/utf8.h"
+
+void
+cli_put_json_as(FILE *to, struct json_t *v, size_t flags)
+{
+    char *text = json_dumps(v, flags);
+    json_decref(v);
+    if (text)
+        eti_print_json(to, text);
+    fputc('\n', to);
+    free(text);
+}
 
 void
 cli_put_json(FILE *to, struct json_t *v)
 {
-    json_dumpf(v, to, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    fputc('\n', to);
-    json_decref(v);
+    cli_put_json_as(to, v, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+}
+
+struct json_t *
+cli_json_text(const char *text)
+{
+    char visible[ET_VISIBLE_MAX + 1];
+    json_t *v = json_string(text);
+    return v ? v : json_string(et_visible(visible, sizeof visible, text, strlen(text)));
 }
 
 int
@@ -67,16 +86,21 @@ cli_print_options(const struct et_option *table, const char *indent)
 {
     char expects[256];
     for (const struct et_option *o = table; o && o->name; o++) {
-        printf("%s%-20s %s%s%s", indent, o->name, o->help ? o->help : "",
-               o->unit ? ", in " : "", o->unit ? o->unit : "");
-        printf("\n%s%-20s   %s", indent, "",
-               et_option_expects(o, expects, sizeof expects));
+        et_print(stdout, "%s%-20s %s%s%s", indent, o->name, o->help ? o->help : "",
+                 o->unit ? ", in " : "", o->unit ? o->unit : "");
+        et_print(stdout, "\n%s%-20s   %s", indent, "",
+                 et_option_expects(o, expects, sizeof expects));
         if (o->def)
-            printf("; default %s", o->def);
+            et_print(stdout, "; default %s", o->def);
         else
-            printf("; %s",
-                   o->flags & ET_OPT_REQUIRED ? "required" : "unset by default");
+            et_print(stdout, "; %s",
+                     o->flags & ET_OPT_REQUIRED ? "required" : "unset by default");
         putchar('\n');
+        if (o->type == ET_OPT_TABLE) {
+            char deeper[32];
+            snprintf(deeper, sizeof deeper, "%s  ", indent);
+            cli_print_options(o->sub, deeper);
+        }
     }
 }
 
@@ -101,13 +125,16 @@ cli_options_json(const struct et_option *table)
 {
     json_t *list = json_array();
     char expects[256];
-    for (const struct et_option *o = table; o && o->name; o++)
-        json_array_append_new(
-            list,
+    for (const struct et_option *o = table; o && o->name; o++) {
+        json_t *row =
             json_pack("{s:s, s:s, s:o, s:b, s:b, s:o, s:s}", "name", o->name, "expects",
                       et_option_expects(o, expects, sizeof expects), "default",
                       text_or_null(o->def), "required", !!(o->flags & ET_OPT_REQUIRED),
                       "may_change", !!(o->flags & ET_OPT_MAY_CHANGE), "unit",
-                      text_or_null(o->unit), "help", o->help ? o->help : ""));
+                      text_or_null(o->unit), "help", o->help ? o->help : "");
+        if (row && o->type == ET_OPT_TABLE)
+            json_object_set_new(row, "options", cli_options_json(o->sub));
+        json_array_append_new(list, row);
+    }
     return list;
 }

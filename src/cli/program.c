@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +16,7 @@ static bool
 needs_config(const struct cli_command *m)
 {
     return m->run != cli_help && m->run != cli_version && m->run != cli_config &&
-           m->run != cli_completion;
+           m->run != cli_completion && m->run != cli_doctor;
 }
 
 /* Ready to run: folder, log, help and version. */
@@ -67,9 +69,32 @@ finish(struct cli *c, int code)
     return code;
 }
 
+/* Opens /dev/null for each standard descriptor that was closed when the program began.
+ * Otherwise the next file opened would get its number, and a run's log would get what is
+ * printed. Each is opened the wrong way round, so that reading and writing still fail.
+ */
+static void
+keep_standard(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* A file that may not grow any more (ulimit -f) is a full disk: the write says so. */
+static void
+fail_at_limits(void)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigemptyset(&ignore.sa_mask);
+    sigaction(SIGXFSZ, &ignore, NULL);
+}
+
 int
 cli_main(int argc, char **argv, const struct eti_seams *seams)
 {
+    keep_standard();
+    fail_at_limits();
     struct cli c = {
         .opt =
             {

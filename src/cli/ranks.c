@@ -1,6 +1,6 @@
-/* ranks.c: a process that is one rank of a run (dist/place.h): it finds the others, begins
- * with what rank 0 has drawn, and of a launcher that keeps no run directory for it leaves
- * that to rank 0. */
+/* ranks.c: runs a process as one rank of several (dist/place.h). It finds the other
+ * ranks and takes the seed and the run's name from rank 0. Where the launcher keeps no
+ * run directory, rank 0 does. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -13,6 +13,11 @@ int
 cli_ranks_find(struct cli *c)
 {
     et_status status = etd_place_read(c->cx, &c->place);
+    if (status == ET_OK && c->place.is_rank && !c->rank && c->opt.nproc)
+        return cli_fail(c, CLI_E_VALUE, "leave --nproc out",
+                        "--nproc %s: this process is rank %d of %d that %s has "
+                        "started, and starts none",
+                        c->opt.nproc, c->place.rank, c->place.world, c->place.launcher);
     if (status == ET_OK)
         return CLI_OK;
     int code = cli_fail(c, status == ET_EINVAL ? CLI_E_VALUE : CLI_E_LATER, NULL, "%s",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,11 +63,18 @@ cli_load_recipe(struct cli *c, const char *name, int *exit)
         .allowed = c->config ? (const char *const *)c->config->set.env.v : NULL,
         .load_plugins = cli_load_plugins,
         .data = c,
+        .folder = c->opt.recipe_folder,
     };
+    struct stat st;
     int n_overrides = c->n_overrides;
     if (c->opt.module_mode && !cli_recipe_find(name, path, sizeof path)) {
         *exit = cli_fail(c, CLI_E_NAME, "etude recipes lists them",
                          "no installed recipe is called '%s'", name);
+        return NULL;
+    }
+    if (env.folder && (stat(env.folder, &st) != 0 || !S_ISDIR(st.st_mode))) {
+        *exit = cli_fail(c, CLI_E_VALUE, NULL, "--recipe-folder %s is no folder",
+                         env.folder);
         return NULL;
     }
     if (c->opt.run_name)

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -38,7 +39,8 @@ add_recipe(json_t *list, const char *path)
                                    name) == 0) return; /* a better folder has it */
     read_title(path, title, sizeof title);
     json_array_append_new(
-        list, json_pack("{s:s, s:s, s:s}", "name", name, "title", title, "path", path));
+        list, json_pack("{s:o, s:o, s:o}", "name", cli_json_text(name), "title",
+                        cli_json_text(title), "path", cli_json_text(path)));
 }
 
 struct json_t *
@@ -65,8 +67,8 @@ list_all(struct cli *c)
     if (c->opt.json)
         return cli_print_json(list);
     json_array_foreach(list, i, one)
-        printf("%-24s %s\n", json_string_value(json_object_get(one, "name")),
-               json_string_value(json_object_get(one, "title")));
+        et_print(stdout, "%-24s %s\n", json_string_value(json_object_get(one, "name")),
+                 json_string_value(json_object_get(one, "title")));
     json_decref(list);
     return CLI_OK;
 }
@@ -81,8 +83,11 @@ copy(struct cli *c, const char *path, FILE *out, const char *name)
     if (!in)
         return cli_fail(c, CLI_E_NAME, NULL, "cannot read %s: %s", path,
                         strerror(errno));
+    bool is_read = isatty(fileno(out)) == 1; /* by a person, and not copied */
+    while (is_read && fgets(block, sizeof block, in))
+        et_print(out, "%.*s\n", (int)strcspn(block, "\n"), block);
     while ((n = fread(block, 1, sizeof block, in)) > 0)
-        fwrite(block, 1, n, out);
+        fwrite(block, 1, n, out); /* raw: to a file or a program */
     fclose(in);
     if (ferror(out))
         return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", name,
@@ -124,7 +129,7 @@ copy_to_folder(struct cli *c, const char *path)
         code = cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", target,
                         strerror(errno));
     if (code == CLI_OK && !c->opt.quiet)
-        printf("%s\n", target);
+        et_print(stdout, "%s\n", target);
     return code;
 }
 

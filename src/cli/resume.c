@@ -63,8 +63,9 @@ cli_resume_find(struct cli *c, struct eti_origin_run *out)
     if (!c->opt.run_directory)
         return cli_fail(c, CLI_E_OPTION, NULL,
                         "--autoresume needs --run_directory, where it finds the run");
-    return eti_is_run(c->opt.run_directory) ? find_run(c, c->opt.run_directory, out)
-                                            : CLI_OK;
+    return eti_is_run(c->cx, c->opt.run_directory)
+               ? find_run(c, c->opt.run_directory, out)
+               : CLI_OK;
 }
 
 struct et_recipe *
@@ -123,8 +124,9 @@ cli_resume_settle(struct cli *c, const struct eti_origin_run *from,
     char path[PATH_MAX];
     struct et_recipe *then;
     struct et_diagnostics errors = {0};
+    const struct et_recipe_env env = {.load_plugins = cli_load_plugins, .data = c};
     resolved_path(from, path);
-    et_status status = et_recipe_load(c->cx, path, NULL, 0, NULL, &then, &errors);
+    et_status status = et_recipe_load(c->cx, path, NULL, 0, &env, &then, &errors);
     int code = status == ET_OK ? compare(c, then, recipe, o)
                : errors.n > 0  ? cli_fail_list(c, &errors, stderr)
                                : cli_fail_status(c, ETI_STAGE_RECIPE, status);
@@ -151,8 +153,8 @@ cli_rerun(struct cli *c)
     c->override[0] = (struct et_override){ET_OVERRIDE_UNSET, "run_name"};
     json_t *facts;
     et_status status = eti_facts_read_state(c->cx, from.directory, &facts);
-    if (status != ET_OK)
-        return cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+    if (status != ET_OK) /* its name is lost: the recipe is there */
+        et_error_clear(c->cx);
     code =
         cli_train_recipe(c, path, json_string_value(json_object_get(facts, "recipe")));
     json_decref(facts);

@@ -27,6 +27,7 @@ cli_run_begin(struct cli *c, const struct cli_run *run)
         .command = (const char *const *)c->argv,
         .n_command = c->argc,
         .threads = info.threads,
+        .record_interval = run->recipe->record_interval,
     };
     const struct etd_rank_open open = {
         .resumed = run->resumed,
@@ -77,7 +78,7 @@ print_tail(FILE *to, const char *path, bool less)
             break;
     }
     for (char *line = from; end && line < end; line += strcspn(line, "\n") + 1)
-        fprintf(to, "    %.*s\n", (int)strcspn(line, "\n"), line);
+        et_print(to, "    %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
 /* UX.md: which rank, its last lines, where the rest is. */
@@ -88,7 +89,7 @@ cli_explain_end(FILE *to, const char *directory, int rank, bool less)
     snprintf(path, sizeof path, "%s/logs/rank%d.txt", directory, rank);
     fprintf(to, "  rank %d, its last lines:\n", rank);
     print_tail(to, path, less);
-    fprintf(to, "  its log: %s\n", path);
+    et_print(to, "  its log: %s\n", path);
 }
 
 void

@@ -5,12 +5,15 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/color.h"
 #include "cli/workbench.h"
 #include "core/base/seams.h"
 #include "core/loggers/progress.h"
 #include "core/run/list.h"
 #include "tui/runs.h"
+#include "tui/widget.h"
 
 /* ---- as text ---- */
 
@@ -32,40 +35,51 @@ best(const json_t *facts, char *buf, size_t size)
     return buf;
 }
 
+/* COLOR: it is for a terminal that shows them. */
 static void
-print_run(const json_t *facts, double now)
+print_run(const json_t *facts, double now, bool color)
 {
     char name[ETI_FACT_TEXT], state[ETI_FACT_TEXT], done[ETI_FACT_TEXT], value[64];
-    char started[32], speed[32] = "-";
+    char started[32], speed[32] = "-", sgr[CLI_SGR];
     const json_t *metrics = json_object_get(facts, "metrics");
     const json_t *v = json_object_get(metrics, "throughput/samples_per_sec");
     if (json_is_number(json_object_get(v, "last")))
         cli_count(llround(json_number_value(json_object_get(v, "last"))), speed,
                   sizeof speed);
     cli_fact(facts, "state", state, sizeof state);
-    printf("%c %-15s %-11s %-12s %-10s %-16s %8s\n", eti_run_sign(facts),
-           cli_fact(facts, "name", name, sizeof name),
-           eti_run_when(json_number_value(json_object_get(facts, "started")), now,
-                        started, sizeof started),
-           state, eti_run_progress(facts, done, sizeof done),
-           best(facts, value, sizeof value), speed);
+    enum eti_state_kind kind = eti_run_kind(facts);
+    const char *on = color ? cli_sgr(tui_state_role(kind), sgr) : "";
+    const char *off = color ? CLI_SGR_OFF : "";
+    /* raw: a colour */
+    printf("%s%c%s ", on, eti_state_sign(kind), off);
+    et_print(stdout, "%-15s %-11s ", cli_fact(facts, "name", name, sizeof name),
+             eti_run_when(json_number_value(json_object_get(facts, "started")), now,
+                          started, sizeof started));
+    fputs(on, stdout); /* raw: a colour */
+    et_print(stdout, "%-12s", state);
+    fputs(off, stdout); /* raw: likewise */
+    et_print(stdout, " %-10s %-16s %8s\n", eti_run_progress(facts, done, sizeof done),
+             best(facts, value, sizeof value), speed);
     if (json_object_get(facts, "problem"))
-        printf("    %s\n", cli_fact(facts, "problem", name, sizeof name));
+        et_print(stdout, "    %s\n", cli_fact(facts, "problem", name, sizeof name));
 }
 
 static void
-print_table(const json_t *list, int64_t of, double now)
+print_table(const json_t *list, int64_t of, double now, bool color)
 {
     size_t n = json_array_size(list), i;
+    char sgr[CLI_SGR];
     json_t *facts;
     if (of == 0) {
         printf("no runs in ./runs, and none known elsewhere: etude train -m "
                "fashion_mnist\n");
         return;
     }
-    printf("  %-15s %-11s %-12s %-10s %-15s %9s\n", "NAME", "STARTED", "STATE",
-           "PROGRESS", "BEST", "samples/s");
-    json_array_foreach(list, i, facts) print_run(facts, now);
+    /* raw: words of ours, and a colour */
+    printf("%s  %-15s %-11s %-12s %-10s %-15s %9s%s\n",
+           color ? cli_sgr(TUI_DIM, sgr) : "", "NAME", "STARTED", "STATE", "PROGRESS",
+           "BEST", "samples/s", color ? CLI_SGR_OFF : "");
+    json_array_foreach(list, i, facts) print_run(facts, now, color);
     if ((int64_t)n < of)
         printf("%zu of %lld runs\n", n, (long long)of);
 }
@@ -106,6 +120,13 @@ list_runs(struct cli *c, const struct eti_filter *filter)
         cli_run_list(c, c->opt.reindex, is_plain ? c->opt.limit : 0, &of, &code);
     if (!all)
         return code;
+    if (eti_runs_check(c->cx, filter, c->opt.sort, all) != ET_OK) {
+        json_decref(all);
+        code = cli_fail(c, CLI_E_OPERAND, "etude show RUN --json has the keys of a run",
+                        "%s", et_error_get(c->cx)->message);
+        et_error_clear(c->cx);
+        return code;
+    }
     json_t *chosen = eti_runs_choose(filter, all);
     json_decref(all);
     if (c->opt.sort) {
@@ -117,7 +138,7 @@ list_runs(struct cli *c, const struct eti_filter *filter)
         json_array_remove(chosen, json_array_size(chosen) - 1);
     if (c->opt.json)
         return cli_print_json(chosen);
-    print_table(chosen, of, eti_wall(c->cx));
+    print_table(chosen, of, eti_wall(c->cx), cli_has_color(c, STDOUT_FILENO));
     json_decref(chosen);
     return CLI_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "core/loggers/progress.h"
+#include "core/run/ending.h"
 #include "core/run/facts.h"
 
 enum { SHOWN = 512 };
@@ -48,7 +49,7 @@ print_fact(const json_t *facts, const char *label, const char *key)
     char text[SHOWN];
     cli_fact(facts, key, text, sizeof text);
     if (strcmp(text, "-") != 0)
-        printf("  %-12s %s\n", label, text);
+        et_print(stdout, "  %-12s %s\n", label, text);
 }
 
 static void
@@ -57,13 +58,15 @@ print_head(const json_t *facts)
     char name[SHOWN], state[SHOWN], code[SHOWN], begun[32], took[32];
     double started = json_number_value(json_object_get(facts, "started"));
     double ended = json_number_value(json_object_get(facts, "ended"));
-    printf("%s: %s", cli_fact(facts, "name", name, sizeof name),
-           cli_fact(facts, "state", state, sizeof state));
+    et_print(stdout, "%s: %s", cli_fact(facts, "name", name, sizeof name),
+             cli_fact(facts, "state", state, sizeof state));
     if (json_is_integer(json_object_get(facts, "exit_code")))
-        printf(", exit %s", cli_fact(facts, "exit_code", code, sizeof code));
-    printf("\n  %-12s %s", "started", cli_clock(started, begun, sizeof begun));
+        et_print(stdout, ", exit %s", cli_fact(facts, "exit_code", code, sizeof code));
+    et_print(stdout, "\n  %-12s %s", "started",
+             cli_clock(started, begun, sizeof begun));
     if (ended > started)
-        printf(", for %s", eti_duration_text(ended - started, took, sizeof took));
+        et_print(stdout, ", for %s",
+                 eti_duration_text(ended - started, took, sizeof took));
     putchar('\n');
 }
 
@@ -75,10 +78,10 @@ print_list(const json_t *list, const char *label)
     json_t *v;
     if (json_array_size(list) == 0)
         return;
-    printf("  %-12s", label);
-    json_array_foreach(list, i, v)
-        printf(" %s", et_visible(text, sizeof text, json_string_value(v),
-                                 json_string_length(v)));
+    et_print(stdout, "  %-12s", label);
+    json_array_foreach(list, i, v) et_print(
+        stdout, " %s",
+        et_visible(text, sizeof text, json_string_value(v), json_string_length(v)));
     putchar('\n');
 }
 
@@ -87,18 +90,19 @@ print_progress(const json_t *facts)
 {
     static const char *const counts[] = {"ep", "ba", "sp"};
     char text[SHOWN];
-    printf("  %-12s", "progress");
+    et_print(stdout, "  %-12s", "progress");
     for (size_t i = 0; i < 3; i++) {
         const json_t *v = json_object_get(facts, counts[i]);
         if (json_is_integer(v))
-            printf(" %s%s", cli_count(json_integer_value(v), text, sizeof text),
-                   counts[i]);
+            et_print(stdout, " %s%s",
+                     cli_count(json_integer_value(v), text, sizeof text), counts[i]);
     }
-    printf(" of %s", cli_fact(facts, "max_duration", text, sizeof text));
+    et_print(stdout, " of %s", cli_fact(facts, "max_duration", text, sizeof text));
     if (json_is_number(json_object_get(facts, "train_seconds")))
-        printf(", %s of training", eti_duration_text(json_number_value(json_object_get(
-                                                         facts, "train_seconds")),
-                                                     text, sizeof text));
+        et_print(stdout, ", %s of training",
+                 eti_duration_text(
+                     json_number_value(json_object_get(facts, "train_seconds")), text,
+                     sizeof text));
     putchar('\n');
 }
 
@@ -117,16 +121,17 @@ print_metrics(const json_t *facts)
     const char *key;
     char label[SHOWN], last[32], best[32], at[32];
     if (json_object_size(metrics) > 0)
-        printf("  %-36s %10s %10s %12s\n", "metric", "last", "best", "at batch");
+        et_print(stdout, "  %-36s %10s %10s %12s\n", "metric", "last", "best",
+                 "at batch");
     json_object_foreach(metrics, key, v)
     {
         const json_t *ba = json_object_get(v, "best_ba");
-        printf("  %-36s %10s %10s %12s\n",
-               et_visible(label, sizeof label, key, strlen(key)),
-               number(json_object_get(v, "last"), last, sizeof last),
-               number(json_object_get(v, "best"), best, sizeof best),
-               json_is_integer(ba) ? cli_count(json_integer_value(ba), at, sizeof at)
-                                   : "-");
+        et_print(stdout, "  %-36s %10s %10s %12s\n",
+                 et_visible(label, sizeof label, key, strlen(key)),
+                 number(json_object_get(v, "last"), last, sizeof last),
+                 number(json_object_get(v, "best"), best, sizeof best),
+                 json_is_integer(ba) ? cli_count(json_integer_value(ba), at, sizeof at)
+                                     : "-");
     }
 }
 
@@ -141,17 +146,53 @@ print_notes(const json_t *notes)
         const char *what = json_string_value(json_object_get(v, "text"));
         const char *kind = json_string_value(json_object_get(v, "kind"));
         bool resumed = strcmp(kind, "resume") == 0;
-        printf("  %-16s after %sba  %s%s%s\n",
-               cli_clock(json_number_value(json_object_get(v, "t")), when, sizeof when),
-               cli_count(json_integer_value(json_object_get(v, "ba")), count,
-                         sizeof count),
-               resumed ? "resumed" : "", resumed && what ? ": " : "",
-               what ? et_visible(text, sizeof text, what, strlen(what)) : "");
+        et_print(
+            stdout, "  %-16s after %sba  %s%s%s\n",
+            cli_clock(json_number_value(json_object_get(v, "t")), when, sizeof when),
+            cli_count(json_integer_value(json_object_get(v, "ba")), count,
+                      sizeof count),
+            resumed ? "resumed" : "", resumed && what ? ": " : "",
+            what ? et_visible(text, sizeof text, what, strlen(what)) : "");
     }
 }
 
 static void
-print(const json_t *facts, const json_t *notes)
+print_ending(const json_t *ending)
+{
+    char text[SHOWN];
+    const json_t *earlier = json_object_get(ending, "earlier"), *way, *word;
+    const json_t *kept = json_object_get(ending, "kept");
+    const char *label = json_string_value(json_object_get(kept, "label"));
+    size_t i, k;
+    if (json_is_object(earlier)) {
+        const char *name = json_string_value(json_object_get(earlier, "name"));
+        et_print(stdout, "  %-12s %+.4g on %s%s\n", "compared",
+                 json_number_value(json_object_get(earlier, "difference")),
+                 name ? et_visible(text, sizeof text, name, strlen(name)) : "-",
+                 json_is_true(json_object_get(earlier, "same_seed")) ? " (same seed)"
+                                                                     : "");
+    }
+    if (label)
+        et_print(stdout, "  %-12s %s, of %lld\n", "kept",
+                 et_visible(text, sizeof text, label, strlen(label)),
+                 (long long)json_integer_value(json_object_get(kept, "n")));
+    json_array_foreach(json_object_get(ending, "ways"), i, way)
+    {
+        et_print(stdout, "  %-12s etude", i == 0 ? "next" : "");
+        json_array_foreach(json_object_get(way, "command"), k, word)
+        {
+            const char *quote = strpbrk(json_string_value(word), "( ") ? "'" : "";
+            et_print(stdout, " %s%s%s", quote,
+                     et_visible(text, sizeof text, json_string_value(word),
+                                json_string_length(word)),
+                     quote);
+        }
+        putchar('\n');
+    }
+}
+
+static void
+print(const json_t *facts, const json_t *notes, const json_t *ending)
 {
     print_head(facts);
     print_fact(facts, "problem", "problem");
@@ -169,6 +210,7 @@ print(const json_t *facts, const json_t *notes)
     print_fact(facts, "directory", "directory");
     print_metrics(facts);
     print_notes(notes);
+    print_ending(ending);
 }
 
 int
@@ -183,12 +225,16 @@ cli_show(struct cli *c)
     /* A run whose log is damaged is shown with that, and without notes. */
     json_t *notes =
         json_object_get(facts, "problem") ? json_array() : read_notes(c, facts, &code);
+    json_t *ending = notes ? eti_ending(c->cx, facts) : NULL;
     if (notes && c->opt.json) {
         json_object_set(facts, "notes", notes);
+        if (ending)
+            json_object_set(facts, "ending", ending);
         code = cli_print_json(json_incref(facts));
     } else if (notes) {
-        print(facts, notes);
+        print(facts, notes, ending);
     }
+    json_decref(ending);
     json_decref(notes);
     json_decref(facts);
     return code;

@@ -25,6 +25,7 @@ struct steered {
     char name[2 * ETD_ADDRESS];  /* as people call it */
     char id[2 * ETD_RUN_ID + 1]; /* of one on this machine; "" */
     char ended[PATH_MAX];        /* directory of one that has ended; "" */
+    long long pid;               /* of the supervisor of one on this machine; 0 */
     struct etd_target target;    /* of one that has not */
 };
 
@@ -34,6 +35,9 @@ unreachable(struct cli *c, const struct steered *run)
     const struct et_error *e = et_error_get(c->cx);
     char hint[sizeof e->hint];
     snprintf(hint, sizeof hint, "%s", e->hint);
+    if (!*hint && run->pid > 0)
+        snprintf(hint, sizeof hint, "kill -TERM %lld ends the run, once it has saved",
+                 run->pid);
     int code = cli_fail(
         c, e->code ? (enum cli_error)e->code : (enum cli_error)ETD_E_UNREACHABLE,
         *hint ? hint : NULL, "%s: %s", run->name, e->message);
@@ -54,6 +58,8 @@ find_here(struct cli *c, const char *text, struct steered *run)
     if (!eti_facts_is_alive(facts))
         snprintf(run->ended, sizeof run->ended, "%s",
                  json_string_value(json_object_get(facts, "directory")));
+    else
+        run->pid = json_integer_value(json_object_get(facts, "pid"));
     snprintf(run->id, sizeof run->id, "%s", id ? id : "");
     json_decref(facts);
     return code;
@@ -159,7 +165,8 @@ steer(struct cli *c, enum etd_op op, const char *key, const char *value,
     if (c->opt.json)
         return cli_print_json(json_of(&run, op, key, value, &a));
     if (!c->opt.quiet)
-        printf("%s %s, after batch %lld\n", run.name, said, (long long)a.step);
+        et_print(stdout, "%s %s, after batch %lld\n", run.name, said,
+                 (long long)a.step);
     return CLI_OK;
 }
 
@@ -260,8 +267,8 @@ cli_set(struct cli *c)
             (void)json_array_append_new(all,
                                         json_of(&run, ETD_OP_SET, key, equals + 1, &a));
         else if (code == CLI_OK && !c->opt.quiet)
-            printf("%s has %s, %s, after batch %lld\n", run.name, text, a.text,
-                   (long long)a.step);
+            et_print(stdout, "%s has %s, %s, after batch %lld\n", run.name, text,
+                     a.text, (long long)a.step);
     }
     if (c->opt.json && (code == CLI_OK || json_array_size(all) > 0))
         return cli_print_json(all) == CLI_OK ? code : CLI_BUG;

@@ -5,8 +5,12 @@
 #include <limits.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/color.h"
+#include "core/base/utf8.h"
+#include "dist/endpoint.h"
 
 /* ---- results ---- */
 
@@ -39,15 +43,15 @@ summarise(const struct cli *c, const struct cli_end *end)
     const struct et_state *s = end->s;
     const struct et_timestamp *ts = &s->timestamp;
     char text[64];
-    fprintf(c->out, "%s: %s after %s batches", s->run_name, end->state,
-            cli_count(ts->batch, text, sizeof text));
+    et_print(c->out, "%s: %s after %s batches", s->run_name, end->state,
+             cli_count(ts->batch, text, sizeof text));
     for (int i = 0; i < s->n_eval_metrics; i++)
-        fprintf(c->out, ", %s %s", s->eval_metrics[i].name + strlen("metrics/"),
-                number_text(s->eval_metrics[i].value, text, sizeof text));
+        et_print(c->out, ", %s %s", s->eval_metrics[i].name + strlen("metrics/"),
+                 number_text(s->eval_metrics[i].value, text, sizeof text));
     if (ts->total_wct > 0)
         fprintf(c->out, ", %.1f s of training, %.0f samples/s", ts->total_wct,
                 (double)ts->sample / ts->total_wct);
-    fprintf(c->out, "\n%s\n", et_run_directory(c->run));
+    et_print(c->out, "\n%s\n", et_run_directory(c->run));
 }
 
 /* The same for a program, where it has not seen the run in JSON lines already. */
@@ -61,11 +65,12 @@ summarise_json(const struct cli *c, const struct cli_end *end)
                             isfinite(s->eval_metrics[i].value)
                                 ? json_real(s->eval_metrics[i].value)
                                 : json_null());
-    json_t *all = json_pack(
-        "{s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:o}", "name", s->run_name, "directory",
-        et_run_directory(c->run), "state", end->state, "exit_code", end->exit, "ba",
-        (json_int_t)s->timestamp.batch, "sp", (json_int_t)s->timestamp.sample,
-        "train_seconds", s->timestamp.total_wct, "metrics", metrics);
+    json_t *all =
+        json_pack("{s:s, s:o, s:s, s:i, s:I, s:I, s:f, s:o}", "name", s->run_name,
+                  "directory", cli_json_text(et_run_directory(c->run)), "state",
+                  end->state, "exit_code", end->exit, "ba",
+                  (json_int_t)s->timestamp.batch, "sp", (json_int_t)s->timestamp.sample,
+                  "train_seconds", s->timestamp.total_wct, "metrics", metrics);
     if (all)
         cli_put_json(c->out, all);
 }
@@ -118,7 +123,8 @@ explain(struct cli *c, const struct cli_end *end, enum et_outcome outcome,
                        "rank 0: the target %s was not reached", target);
     else if (outcome == ET_OUTCOME_DIVERGED)
         (void)cli_fail(c, CLI_E_NOT_FINITE,
-                       "lower optimizer.lr, or --alg gradient_clipping",
+                       "lower optimizer.lr, or --alg "
+                       "'gradient_clipping(clipping_type=norm,clipping_threshold=1)'",
                        "rank 0: the run diverged: %s", end->s->stop_reason);
     else if (outcome == ET_OUTCOME_STOPPED && was_asked(end->s))
         (void)cli_fail(c, CLI_E_SIGNALLED, way_on(c, hint, sizeof hint),
@@ -330,11 +336,15 @@ try(struct cli *c, struct eti_assembly *a, const char *name)
     et_status status = et_trainer_new(c->cx, &a->config, &t);
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_PARTS, status);
+    status = et_trainer_fit(t, ET_BATCHES(1)); /* plans it, and computes nothing */
     et_trainer_free(&t);
+    if (status != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_PARTS, status);
     if (c->opt.json)
-        return cli_print_json(json_pack("{s:s, s:b}", "recipe", name, "fits", 1));
+        return cli_print_json(
+            json_pack("{s:o, s:b}", "recipe", cli_json_text(name), "fits", 1));
     if (!c->opt.quiet)
-        printf("%s: the recipe, its data and its model fit\n", name);
+        et_print(stdout, "%s: the recipe, its data and its model fit\n", name);
     return CLI_OK;
 }
 
@@ -446,11 +456,35 @@ plan_launch(struct cli *c, const struct launch *l, struct etd_launch *out)
                 .recipe_name = l->recipe_name,
                 .command = (const char *const *)c->argv,
                 .n_command = c->argc,
+                .record_interval = l->recipe->record_interval,
             },
     };
-    c->has_color = cli_has_color(c);
+    c->has_color = cli_has_color(c, STDERR_FILENO);
     int code = cli_progress_check(c);
     return code == CLI_OK ? cli_launch_read(c, l->recipe->launch.nproc, out) : code;
+}
+
+/* A run that nobody could attach to or stop is not begun. (One that loses its place
+ * later goes on, and says so.) Nor is one whose directory its processes cannot tell
+ * each other: they speak JSON. */
+static int
+check_places(struct cli *c, const struct launch *l)
+{
+    char folder[PATH_MAX];
+    uint32_t character;
+    const char *path = l->from.directory[0] ? l->from.directory : c->opt.run_directory;
+    size_t n = path ? strlen(path) : 0;
+    for (size_t at = 0; at < n;) {
+        int length = eti_utf8_decode(path + at, n - at, &character);
+        if (length == 0)
+            return cli_fail(c, CLI_E_VALUE, "give it another name",
+                            "the run directory %s: byte %zu is not UTF-8", path,
+                            at + 1);
+        at += (size_t)length;
+    }
+    et_status status =
+        etd_endpoint_make_folder(c->cx, etd_endpoint_folder(folder, sizeof folder));
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
 }
 
 static int
@@ -458,7 +492,7 @@ run(struct cli *c, struct launch *l, const char *name)
 {
     struct etd_launch plan;
     struct etd_front *front;
-    bool foreign = cli_is_foreign_rank();
+    bool foreign = etd_place_launcher() != NULL;
     const char *worker = l->recipe->launch.worker;
     /* (One that is resumed goes on where it is.) */
     if (worker && !foreign && !c->opt.dry_run && !l->from.directory[0])
@@ -472,6 +506,9 @@ run(struct cli *c, struct launch *l, const char *name)
         return code;
     if (c->opt.dry_run || foreign)
         return run_here(c, l, name);
+    code = check_places(c, l);
+    if (code != CLI_OK)
+        return code;
     c->nproc = plan.nproc;
     if (etd_launch(c->cx, &plan, &front, &c->rank, &code) != ET_OK) {
         code = cli_fail(c, (enum cli_error)ET_E_SYSTEM_LIMIT, NULL, "%s",

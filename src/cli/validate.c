@@ -7,17 +7,18 @@
 
 /* With --json a line says for each recipe what became of it. */
 static int
-conclude(struct cli *c, const char *name, int code)
+conclude(struct cli *c, const char *name, int code, bool tried)
 {
     if (c->opt.json) {
-        json_t *line = json_pack("{s:s, s:b}", "recipe", name, "valid", code == CLI_OK);
+        json_t *line = json_pack("{s:o, s:b}", "recipe", cli_json_text(name), "valid",
+                                 code == CLI_OK);
         if (!line)
             return CLI_NO_MEMORY;
-        json_dumpf(line, stdout, 0);
-        putchar('\n');
-        json_decref(line);
+        cli_put_json_as(stdout, line, 0);
     } else if (code == CLI_OK && !c->opt.quiet) {
-        printf("%s: fits the schema\n", name);
+        et_print(stdout, "%s: fits the schema%s\n", name,
+                 tried ? ", and its model fits its data"
+                       : "; its model was not tried: its data are not known here");
     }
     return code;
 }
@@ -26,16 +27,22 @@ static int
 validate(struct cli *c, const char *name)
 {
     struct et_diagnostics errors = {0};
+    bool tried = false;
     int code;
     struct et_recipe *recipe = cli_load_recipe(c, name, &code);
     if (!recipe)
-        return conclude(c, name, code);
+        return conclude(c, name, code, false);
     if (eti_recipe_check_available(c->cx, recipe, &errors) != ET_OK) {
         code = cli_fail_list(c, &errors, stderr);
         et_error_clear(c->cx);
+    } else if (eti_rehearse(c->cx, recipe, &tried) != ET_OK) {
+        const struct et_error *e = et_error_get(c->cx);
+        code = cli_fail(c, CLI_E_PARTS, *e->hint ? e->hint : NULL, "%s: %s", name,
+                        e->message);
+        et_error_clear(c->cx);
     }
     et_recipe_free(&recipe);
-    return conclude(c, name, code);
+    return conclude(c, name, code, tried);
 }
 
 int

@@ -54,14 +54,15 @@ print_device(const struct device_row *row)
 {
     char memory[32];
     if (!row->answers) {
-        printf("device   %-4s no: %s\n", row->name, row->why);
+        et_print(stdout, "device   %-4s no: %s\n", row->name, row->why);
         return;
     }
-    printf("device   %-4s %s, ", row->name, row->info.name);
+    et_print(stdout, "device   %-4s %s, ", row->name, row->info.name);
     if (row->info.threads > 0)
         printf("%d threads, ", row->info.threads);
-    printf("%s, %s\n", cli_bytes((double)row->info.memory_bytes, memory, sizeof memory),
-           row->info.library);
+    et_print(stdout, "%s, %s\n",
+             cli_bytes((double)row->info.memory_bytes, memory, sizeof memory),
+             row->info.library);
 }
 
 static json_t *
@@ -85,7 +86,7 @@ cli_version(struct cli *c)
         return cli_fail(c, CLI_E_OPERAND, NULL, "version takes no operand, not '%s'",
                         c->arg[0]);
     if (!c->opt.verbose && !c->opt.json) {
-        printf("etude %s\n", PACKAGE_VERSION);
+        et_print(stdout, "etude %s\n", PACKAGE_VERSION);
         return CLI_OK;
     }
     json_t *used = libraries(), *devices = json_array(), *files = json_object(), *value;
@@ -101,14 +102,14 @@ cli_version(struct cli *c)
                       "device_abi", ET_DEVICE_ABI, "devices", devices, "libraries",
                       used, "cuda_libraries", files, "built_with", ET_BUILT_WITH));
     }
-    printf("etude %s, device ABI %d\n", PACKAGE_VERSION, ET_DEVICE_ABI);
+    et_print(stdout, "etude %s, device ABI %d\n", PACKAGE_VERSION, ET_DEVICE_ABI);
     for (int i = 0; i < N_ROWS; i++)
         print_device(&rows[i]);
     json_object_foreach(used, name, value)
-        printf("library  %s %s\n", name, json_string_value(value));
+        et_print(stdout, "library  %s %s\n", name, json_string_value(value));
     json_object_foreach(files, name, value)
-        printf("library  %s\n", json_string_value(value));
-    printf("built    %s\n", ET_BUILT_WITH);
+        et_print(stdout, "library  %s\n", json_string_value(value));
+    et_print(stdout, "built    %s\n", ET_BUILT_WITH);
     json_decref(files);
     json_decref(used);
     json_decref(devices);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/color.h"
 #include "cli/workbench.h"
 #include "core/run/facts.h"
 #include "tui/compose.h"
@@ -31,6 +32,7 @@ set_up(struct tui_app *app, const struct et_recipe_env *env)
     const struct tui_compose_setup setup = {
         .env = env,
         .installed = installed,
+        .is_installed = cli_recipe_is_installed,
     };
     char folder[PATH_MAX];
     et_status status = tui_compose_setup(app, &setup);
@@ -77,11 +79,12 @@ user_file(const char *file, char *buf, size_t size)
 /* ---- as text ---- */
 
 static int
-dump(struct cli *c, struct tui_app *app)
+dump(struct cli *c, struct tui_app *app, bool roles)
 {
     const struct tui_dump what = {
         .keys = c->opt.keys,
         .at = c->opt.at,
+        .roles = roles,
     };
     et_status status = tui_dump_screen(app, &what, stdout);
     if (status == ET_EINVAL) {
@@ -114,24 +117,25 @@ say_goodbye(const struct tui_app *app)
     const char *name = eti_facts_get(s->facts, "name", fact);
     et_visible(visible, sizeof visible, name ? name : "-", name ? strlen(name) : 1);
     int ranks = s->model->n_ranks > 1 ? s->model->n_ranks : 1;
-    printf("%s goes on (%d rank%s). etude attach %s\n", visible, ranks,
-           ranks == 1 ? "" : "s", visible);
+    et_print(stdout, "%s goes on (%d rank%s). etude attach %s\n", visible, ranks,
+             ranks == 1 ? "" : "s", visible);
 }
 
 static int
 show(struct cli *c, struct tui_app *app)
 {
-    char theme[PATH_MAX], name[128], crash[PATH_MAX];
+    char crash[PATH_MAX], terminfo[PATH_MAX];
     struct tui_term *term = NULL;
     struct et_diagnostics errors = {0};
     const struct eti_config_ui *ui = &c->config->set.ui;
-    snprintf(name, sizeof name, "themes/%.100s.yaml", ui->theme ? ui->theme : "");
     const struct tui_term_config config = {
         .in = stdin,
         .out = stdout,
-        .color = c->opt.color != ETI_COLOR_AUTO ? c->opt.color : c->config->set.color,
+        .color = cli_color(c),
         .mouse = ui->mouse && !c->opt.no_mouse,
-        .theme = ui->theme ? user_file(name, theme, sizeof theme) : NULL,
+        .theme = ui->theme,
+        .themes = app->config.themes,
+        .terminfo = cli_terminfo_folder(terminfo, sizeof terminfo),
         .crash = state_folder(crash, sizeof crash),
         .errors = &errors,
     };
@@ -151,9 +155,9 @@ show(struct cli *c, struct tui_app *app)
 
 /* Is there a terminal to show it on, or a size to print it in? */
 static int
-check_place(struct cli *c, int *rows, int *cols)
+check_place(struct cli *c, int *rows, int *cols, bool *roles)
 {
-    if (c->opt.dump_screen && !tui_size_read(c->opt.dump_screen, rows, cols))
+    if (c->opt.dump_screen && !tui_size_read(c->opt.dump_screen, rows, cols, roles))
         return cli_fail(c, CLI_E_VALUE, NULL,
                         "--dump-screen: expected WxH such as 80x24, got '%s'",
                         c->opt.dump_screen);
@@ -170,9 +174,10 @@ int
 cli_workbench(struct cli *c, enum tui_where first,
               int (*begin)(struct cli *c, struct tui_app *app, void *data), void *data)
 {
-    char keys[PATH_MAX], layout[PATH_MAX];
+    char keys[PATH_MAX], layout[PATH_MAX], themes[PATH_MAX];
     struct et_diagnostics errors = {0};
     struct tui_app *app;
+    bool roles = false;
     enum eti_plot wanted = (enum eti_plot)c->config->set.ui.plot;
     const struct et_recipe_env env = {
         .variables = (const char *const *)environ,
@@ -188,11 +193,13 @@ cli_workbench(struct cli *c, enum tui_where first,
         .price = &c->config->set.price,
         .layout = layout_file(layout, sizeof layout),
         .index = c->index,
+        .settings = c->config,
+        .themes = user_file("themes", themes, sizeof themes),
         .first = first,
         .rows = 24,
         .cols = 80,
     };
-    int code = check_place(c, &config.rows, &config.cols);
+    int code = check_place(c, &config.rows, &config.cols, &roles);
     if (code != CLI_OK)
         return code;
     tui_keys_default(&config.keys);
@@ -209,7 +216,7 @@ cli_workbench(struct cli *c, enum tui_where first,
     else
         code = cli_fail_status(c, ETI_STAGE_OUTPUT, status);
     if (code == CLI_OK)
-        code = c->opt.dump_screen ? dump(c, app) : show(c, app);
+        code = c->opt.dump_screen ? dump(c, app, roles) : show(c, app);
     et_ctx_set_log(c->cx, ET_LOG_DEBUG, cli_log, c);
     tui_app_free(&app);
     return code;

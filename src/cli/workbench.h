@@ -12,4 +12,8 @@ int cli_workbench(struct cli *c, enum tui_where first,
                   int (*begin)(struct cli *c, struct tui_app *app, void *data),
                   void *data);
 
+/* The same with the run of FACTS (borrowed) watched. */
+struct json_t;
+int cli_workbench_run(struct cli *c, enum tui_where first, struct json_t *facts);
+
 #endif

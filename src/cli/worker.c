@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/workbench.h"
+#include "core/base/folders.h"
 #include "core/base/seams.h"
 #include "dist/endpoint.h"
 #include "dist/ssh.h"
@@ -42,54 +43,156 @@ key_path(const struct cli *c, char *buf, size_t size)
     return buf;
 }
 
-/* Makes the folders on the way to PATH, for the user alone. */
-static void
-make_folders(const char *path)
-{
-    char part[PATH_MAX];
-    for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
-        snprintf(part, sizeof part, "%.*s", (int)(at - path), path);
-        (void)mkdir(part, 0700);
-    }
-}
-
 static int
 fail(struct cli *c, et_status status)
 {
     return cli_fail_status(c, ETI_STAGE_OUTPUT, status);
 }
 
-/* ---- keygen ---- */
+/* ---- keys ---- */
+
+/* A key as text, or the public one of a file of keys. */
+static bool
+read_key(const char *text, char key[ETD_KEY_TEXT])
+{
+    char line[256];
+    FILE *f = fopen(text, "re"); /* first: a path of 40 characters looks like a key */
+    bool found = false;
+    if (!f && etd_key_is(text)) {
+        memcpy(key, text, ETD_KEY_TEXT);
+        return true;
+    }
+    while (f && !found && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\r\n")] = '\0';
+        const char *word = strncmp(line, "public ", 7) == 0 ? line + 7 : line;
+        found = etd_key_is(word);
+        if (found)
+            memcpy(key, word, ETD_KEY_TEXT);
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* The key TEXT of a worker: itself, in a file, or asked of ssh://HOST. */
+static int
+take_key(struct cli *c, const char *text, char key[ETD_KEY_TEXT])
+{
+    static const char hint[] = "`etude worker keygen` on that host shows it, and "
+                               "ssh://HOST in its place asks for it";
+    if (!text)
+        return cli_fail(c, CLI_E_KEYS, hint,
+                        "tcp:// needs the worker's public key: worker add NAME %s KEY",
+                        c->arg[2]);
+    if (strncmp(text, "ssh://", 6) == 0) {
+        et_status status = etd_ssh_key(c->cx, text + 6, SSH_SECONDS, key);
+        if (status == ET_ENOENT && et_error_get(c->cx)->code == ETD_E_KEYS)
+            et_hint(c->cx, "etude worker keygen makes one there");
+        return status == ET_OK ? CLI_OK : fail(c, status);
+    }
+    return read_key(text, key) ? CLI_OK
+                               : cli_fail(c, CLI_E_KEYS, hint,
+                                          "'%s' is no key and no file of one", text);
+}
+
+/* This user's pair, drawn if there was none (*MADE); its secret half is not kept. */
+static et_status
+own_key(struct cli *c, char path[PATH_MAX], struct etd_keys *keys, bool *made)
+{
+    *made = true;
+    (void)eti_make_user_folders(key_path(c, path, PATH_MAX), 0700);
+    et_status status = etd_keys_draw(c->cx, keys);
+    if (status == ET_OK)
+        status = etd_keys_write(c->cx, path, keys);
+    if (status == ET_ECANCELED) { /* it is there, and stays */
+        et_error_clear(c->cx);
+        *made = false;
+        status = etd_keys_read(c->cx, path, keys);
+    }
+    memset(keys->secret, 0, sizeof keys->secret);
+    return status;
+}
 
 static int
 keygen(struct cli *c)
 {
     char path[PATH_MAX], fingerprint[ETD_FINGERPRINT];
     struct etd_keys keys = {0};
-    bool made = true;
-    make_folders(key_path(c, path, sizeof path));
-    et_status status = etd_keys_draw(c->cx, &keys);
-    if (status == ET_OK)
-        status = etd_keys_write(c->cx, path, &keys);
-    if (status == ET_ECANCELED) { /* it is there, and stays */
-        et_error_clear(c->cx);
-        made = false;
-        status = etd_keys_read(c->cx, path, &keys);
-    }
-    memset(keys.secret, 0, sizeof keys.secret);
+    bool made;
+    et_status status = own_key(c, path, &keys, &made);
     if (status != ET_OK)
         return fail(c, status);
     etd_key_fingerprint(keys.public_key, fingerprint);
     if (c->opt.json)
-        return cli_print_json(json_pack("{s:s, s:s, s:s, s:b}", "path", path, "public",
-                                        keys.public_key, "fingerprint", fingerprint,
-                                        "made", made));
-    printf("%s %s\n", path, made ? "was made: its second half is secret" : "is there");
-    printf("public key   %s\nfingerprint  %s\n\n", keys.public_key, fingerprint);
-    printf("To let this key in at another host, add a line to its authorized_keys:\n"
-           "  viewer %s NAME     sees its runs\n"
-           "  operator %s NAME   also steers and starts them: as good as a login\n",
-           keys.public_key, keys.public_key);
+        return cli_print_json(json_pack("{s:o, s:s, s:s, s:b}", "path",
+                                        cli_json_text(path), "public", keys.public_key,
+                                        "fingerprint", fingerprint, "made", made));
+    et_print(stdout, "%s %s\n", path,
+             made ? "was made: its second half is secret" : "is there");
+    et_print(stdout, "public key   %s\nfingerprint  %s\n\n", keys.public_key,
+             fingerprint);
+    et_print(
+        stdout,
+        "To let this key in at another host, there:\n"
+        "  etude worker allow '%s'              to see its runs\n"
+        "  etude worker allow '%s' operator     also to steer and start them: as good "
+        "as a login\n"
+        "It prints the command that adds that host here.\n",
+        keys.public_key, keys.public_key);
+    return CLI_OK;
+}
+
+/* Lets the key of somebody else in; the other half of the pairing is printed. */
+static int
+allow(struct cli *c)
+{
+    char path[PATH_MAX], own[PATH_MAX], fingerprint[ETD_FINGERPRINT], host[256] = "";
+    char key[ETD_KEY_TEXT];
+    struct etd_keys keys = {0};
+    const char *role = c->n_args > 2 ? c->arg[2] : "viewer", *had;
+    const char *whose = c->n_args > 3 ? c->arg[3] : NULL;
+    bool made, is_operator = strcmp(role, "operator") == 0;
+    char comment[64];
+    if (!is_operator && strcmp(role, "viewer") != 0)
+        return cli_fail(c, CLI_E_OPERAND,
+                        "etude worker allow KEY viewer|operator [WHOSE]",
+                        "a key is let in as viewer or operator, not '%s'", role);
+    if (whose &&
+        (strpbrk(whose, "#\r\n") || !*whose || strlen(whose) >= sizeof comment))
+        return cli_fail(c, CLI_E_OPERAND, NULL,
+                        "whose key it is has 1 to %zu characters, without #",
+                        sizeof comment - 1);
+    int code = take_key(c, c->arg[1], key);
+    if (code != CLI_OK)
+        return code;
+    etd_key_fingerprint(key, fingerprint);
+    snprintf(comment, sizeof comment, "%s", whose ? whose : fingerprint);
+    et_status status = own_key(c, own, &keys, &made);
+    if (status == ET_OK && strcmp(keys.public_key, key) == 0)
+        return cli_fail(c, CLI_E_KEYS,
+                        "the one of the other machine is wanted: "
+                        "`etude worker keygen` there shows it",
+                        "that is this machine's own key");
+    (void)eti_make_user_folders(user_file("authorized_keys", path, sizeof path), 0700);
+    if (status == ET_OK)
+        status = etd_authorized_allow(c->cx, path, key, is_operator, comment, &had);
+    if (status != ET_OK)
+        return fail(c, status);
+    if (gethostname(host, sizeof host - 1) != 0)
+        snprintf(host, sizeof host, "HOST");
+    if (c->opt.json)
+        return cli_print_json(json_pack("{s:s, s:s, s:s, s:s, s:s?}", "path", path,
+                                        "key", key, "fingerprint", fingerprint, "role",
+                                        role, "was", *had ? had : NULL));
+    et_print(stdout, "%s is let in as %s%s%s: %s\n", fingerprint, role,
+             *had ? ", was " : "", had, path);
+    et_print(stdout,
+             "A worker that listens has read it within two seconds; else: etude worker "
+             "serve "
+             "--listen tcp://ADDRESS:PORT\n\n"
+             "On the other machine, with the address at which this one listens:\n"
+             "  etude worker add %s tcp://ADDRESS:PORT '%s'\n",
+             host, keys.public_key);
     return CLI_OK;
 }
 
@@ -107,7 +210,7 @@ show_key(struct cli *c)
         return cli_print_json(json_pack(
             "{s:s, s:s, s:s}", "path", path, "public", keys.public_key, "fingerprint",
             etd_key_fingerprint(keys.public_key, fingerprint)));
-    printf("%s\n", keys.public_key);
+    et_print(stdout, "%s\n", keys.public_key);
     return CLI_OK;
 }
 
@@ -121,12 +224,13 @@ say_ready(void *data, const char *address, const char *fingerprint)
     if (etd_endpoint_path(c->cx, ETD_WORKER_SOCKET, path) != ET_OK)
         et_error_clear(c->cx);
     if (c->opt.json)
-        (void)cli_print_json(json_pack("{s:s, s:s?, s:s}", "socket", path, "address",
-                                       address, "fingerprint", fingerprint));
+        (void)cli_print_json(json_pack("{s:o, s:s?, s:s}", "socket",
+                                       cli_json_text(path), "address", address,
+                                       "fingerprint", fingerprint));
     else if (address)
-        printf("listening at %s, key %s\n", address, fingerprint);
+        et_print(stdout, "listening at %s, key %s\n", address, fingerprint);
     else
-        printf("listening at %s\n", path);
+        et_print(stdout, "listening at %s\n", path);
     fflush(stdout);
 }
 
@@ -169,50 +273,6 @@ read_list(struct cli *c, int *exit)
     return NULL;
 }
 
-/* A key as text, or the public one of a file of keys. */
-static bool
-read_key(const char *text, char key[ETD_KEY_TEXT])
-{
-    char line[256];
-    if (etd_key_is(text)) {
-        memcpy(key, text, ETD_KEY_TEXT);
-        return true;
-    }
-    FILE *f = fopen(text, "re");
-    bool found = false;
-    while (f && !found && fgets(line, sizeof line, f)) {
-        line[strcspn(line, "\r\n")] = '\0';
-        const char *word = strncmp(line, "public ", 7) == 0 ? line + 7 : line;
-        found = etd_key_is(word);
-        if (found)
-            memcpy(key, word, ETD_KEY_TEXT);
-    }
-    if (f)
-        fclose(f);
-    return found;
-}
-
-/* The key TEXT of a worker: itself, in a file, or asked of ssh://HOST. */
-static int
-take_key(struct cli *c, const char *text, char key[ETD_KEY_TEXT])
-{
-    static const char hint[] = "`etude worker keygen` on that host shows it, and "
-                               "ssh://HOST in its place asks for it";
-    if (!text)
-        return cli_fail(c, CLI_E_KEYS, hint,
-                        "tcp:// needs the worker's public key: worker add NAME %s KEY",
-                        c->arg[2]);
-    if (strncmp(text, "ssh://", 6) == 0) {
-        et_status status = etd_ssh_key(c->cx, text + 6, SSH_SECONDS, key);
-        if (status == ET_ENOENT && et_error_get(c->cx)->code == ETD_E_KEYS)
-            et_hint(c->cx, "etude worker keygen makes one there");
-        return status == ET_OK ? CLI_OK : fail(c, status);
-    }
-    return read_key(text, key) ? CLI_OK
-                               : cli_fail(c, CLI_E_KEYS, hint,
-                                          "'%s' is no key and no file of one", text);
-}
-
 static int
 add(struct cli *c)
 {
@@ -233,6 +293,8 @@ add(struct cli *c)
         strlen(address) >= sizeof w.address)
         return cli_fail(c, CLI_E_OPERAND, NULL,
                         "an address is tcp://HOST:PORT or ssh://HOST");
+    if (tcp && etd_address_check_port(c->cx, address, 1) != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_DATA, ET_EINVAL);
     if (tcp)
         code = take_key(c, key, w.key);
     if (code != CLI_OK)
@@ -257,15 +319,15 @@ add(struct cli *c)
     if (!localtime_r(&now, &day) ||
         strftime(w.since, sizeof w.since, "%Y-%m-%d", &day) == 0)
         w.since[0] = '\0';
-    make_folders(user_file("workers.yaml", path, sizeof path));
+    (void)eti_make_user_folders(user_file("workers.yaml", path, sizeof path), 0700);
     et_status status = etd_workers_write(c->cx, path, name, &w);
     if (status != ET_OK)
         return fail(c, status);
     if (tcp)
-        printf("%s is %s, pinned to %s\n", name, address,
-               etd_key_fingerprint(w.key, new));
+        et_print(stdout, "%s is %s, pinned to %s\n", name, address,
+                 etd_key_fingerprint(w.key, new));
     else
-        printf("%s is %s\n", name, address);
+        et_print(stdout, "%s is %s\n", name, address);
     return CLI_OK;
 }
 
@@ -309,25 +371,25 @@ print_test(const char *name, const struct etd_worker_test *t)
 {
     char host[256], version[64], role[32], disk[32], speed[32], used[32], total[32];
     const struct etd_worker_info *i = &t->info;
-    printf("%s  %s  etude %s  role %s  %lld cores  %lld GPUs  %.1f ms\n", name,
-           et_visible(host, sizeof host, i->name, strlen(i->name)),
-           et_visible(version, sizeof version, i->version, strlen(i->version)),
-           et_visible(role, sizeof role, i->role, strlen(i->role)), (long long)i->cores,
-           (long long)i->gpus, 1000 * i->rtt);
-    printf("  up %lldd  disk %s free  %s/s from there  %lld runs go on%s%s\n",
-           (long long)(t->host.uptime / 86400),
-           cli_bytes((double)t->host.disk_free, disk, sizeof disk),
-           cli_bytes(t->bandwidth, speed, sizeof speed), (long long)t->host.runs,
-           *t->host.run ? ", the newest " : "", t->host.run);
+    et_print(stdout, "%s  %s  etude %s  role %s  %lld cores  %lld GPUs  %.1f ms\n",
+             name, et_visible(host, sizeof host, i->name, strlen(i->name)),
+             et_visible(version, sizeof version, i->version, strlen(i->version)),
+             et_visible(role, sizeof role, i->role, strlen(i->role)),
+             (long long)i->cores, (long long)i->gpus, 1000 * i->rtt);
+    et_print(stdout, "  up %lldd  disk %s free  %s/s from there  %lld runs go on%s%s\n",
+             (long long)(t->host.uptime / 86400),
+             cli_bytes((double)t->host.disk_free, disk, sizeof disk),
+             cli_bytes(t->bandwidth, speed, sizeof speed), (long long)t->host.runs,
+             *t->host.run ? ", the newest " : "", t->host.run);
     for (int k = 0; k < t->host.n_gpus; k++) {
         const struct etd_gpu *g = &t->host.gpu[k];
         char util[16] = "-";
         if (isfinite(g->util))
             snprintf(util, sizeof util, "%.0f%%", 100 * g->util);
-        printf("  GPU %d  %s  %s  %s of %s  driver %s\n", k, g->name, util,
-               isfinite(g->used) ? cli_bytes(g->used, used, sizeof used) : "-",
-               isfinite(g->total) ? cli_bytes(g->total, total, sizeof total) : "-",
-               t->host.driver);
+        et_print(stdout, "  GPU %d  %s  %s  %s of %s  driver %s\n", k, g->name, util,
+                 isfinite(g->used) ? cli_bytes(g->used, used, sizeof used) : "-",
+                 isfinite(g->total) ? cli_bytes(g->total, total, sizeof total) : "-",
+                 t->host.driver);
     }
 }
 
@@ -409,13 +471,14 @@ print_row(struct cli *c, const char *name, const char *address, json_t *rows)
                             (json_int_t)info.gpus, "rtt_ms", 1000 * info.rtt));
         return;
     }
-    printf("%-12s %-28s %-12s", name, address, state);
+    et_print(stdout, "%-12s %-28s %-12s", name, address, state);
     if (status == ET_OK)
-        printf(" %-8s %4lld cores %3lld GPUs %7.1f ms\n",
-               et_visible(version, sizeof version, info.version, strlen(info.version)),
-               (long long)info.cores, (long long)info.gpus, 1000 * info.rtt);
+        et_print(
+            stdout, " %-8s %4lld cores %3lld GPUs %7.1f ms\n",
+            et_visible(version, sizeof version, info.version, strlen(info.version)),
+            (long long)info.cores, (long long)info.gpus, 1000 * info.rtt);
     else
-        printf(" %s\n", why);
+        et_print(stdout, " %s\n", why);
 }
 
 static int
@@ -466,8 +529,8 @@ runs(struct cli *c)
     json_array_foreach(all, i, one)
     {
         char name[ET_RUN_NAME * 4], state[64];
-        printf("%-24s %s\n", cli_fact(one, "name", name, sizeof name),
-               cli_fact(one, "state", state, sizeof state));
+        et_print(stdout, "%-24s %s\n", cli_fact(one, "name", name, sizeof name),
+                 cli_fact(one, "state", state, sizeof state));
     }
     json_decref(all);
     return CLI_OK;
@@ -482,13 +545,19 @@ cli_worker(struct cli *c)
         bool serves, keys;
         int (*run)(struct cli *c);
     } actions[] = {
-        {"serve", 0, 0, true, true, serve}, {"list", 0, 1, false, false, list},
-        {"add", 2, 3, false, false, add},   {"remove", 1, 1, false, false, remove_one},
-        {"test", 1, 1, false, false, test}, {"keygen", 0, 0, false, true, keygen},
-        {"runs", 1, 1, false, false, runs}, {"key", 0, 0, false, true, show_key},
+        {"serve", 0, 0, true, true, serve},  {"list", 0, 1, false, false, list},
+        {"add", 2, 3, false, false, add},    {"remove", 1, 1, false, false, remove_one},
+        {"test", 1, 1, false, false, test},  {"keygen", 0, 0, false, true, keygen},
+        {"runs", 1, 1, false, false, runs},  {"key", 0, 0, false, true, show_key},
+        {"allow", 1, 3, false, true, allow},
     };
     const char *what = c->n_args > 0 ? c->arg[0] : "";
     int n = c->n_args - 1;
+    if (c->opt.dump_screen && (n < 0 || (n == 0 && strcmp(what, "list") == 0)))
+        return cli_workbench(c, TUI_IN_workers, NULL, NULL);
+    if (c->opt.dump_screen)
+        return cli_fail(c, CLI_E_OPTION, NULL,
+                        "--dump-screen does not apply to 'worker %s'", what);
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
         if (strcmp(what, actions[i].name) != 0)
             continue;
@@ -502,5 +571,5 @@ cli_worker(struct cli *c)
     return cli_fail(
         c, CLI_E_OPERAND, NULL,
         "worker needs one of: serve, list [WORKER], add NAME ADDRESS [KEY], "
-        "remove WORKER, test WORKER, runs WORKER, keygen, key");
+        "remove WORKER, test WORKER, runs WORKER, keygen, key, allow KEY");
 }

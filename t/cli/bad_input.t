@@ -4,6 +4,7 @@
 # header that lies (R31), weights of other formats, checkpoints (R33), runs.
 . "$(dirname "$0")/cli.sh"
 tiny good.yaml
+mkdir -m 700 .sockets/etude # the first run that is started makes it
 
 # What the folder holds, and all bytes of it.
 tree() {
@@ -97,7 +98,7 @@ refuses "a type" 65 E1203 'optimizer.lr: expected number >= 0, got "1e-3x"' \
     train good.yaml optimizer.lr=1e-3x
 says err "  hint: write 1e-3" "and what was meant"
 refuses "a range" 65 E1203 "optimizer.lr: expected number >= 0, got -1" train good.yaml optimizer.lr=-1
-refuses "parts that do not fit" 65 E1301 "" train good.yaml \
+refuses "a model and data of other kinds" 65 E1207 "model gpt2 reads tokens" train good.yaml \
     'model={name: gpt2, n_layers: 1, d_model: 8, n_heads: 1, max_seq_len: 8, vocab_size: 256}'
 with "loggers: {file: {filename: ../../x}}"
 refuses "an output outside" 65 E1208 "r.yaml:7:28: loggers.file.filename: output '../../x' leaves the run directory" \

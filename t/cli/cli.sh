@@ -3,7 +3,7 @@
 ET_BUILDDIR=$(cd "${ET_BUILDDIR:-.}" && pwd)
 ET_SRCDIR=$(cd "${ET_SRCDIR:-$ET_BUILDDIR/..}" && pwd)
 etude=$ET_BUILDDIR/etude
-export OMP_NUM_THREADS=1 ETUDE_CONFIG_DIR=/nonexistent
+export OMP_NUM_THREADS=1
 unset WORLD_SIZE LOCAL_WORLD_SIZE SLURM_NTASKS RANK LOCAL_RANK MASTER_ADDR MASTER_PORT BASE_RANK NODE_RANK NO_COLOR CLICOLOR_FORCE
 unset ETUDE_LIMIT_BATCHES ETUDE_RUN_NAME ETUDE_DEVICE
 export CUDA_VISIBLE_DEVICES= # auto is the processor, also beside a GPU
@@ -18,6 +18,8 @@ cd "$dir" || exit 99
 mkdir -m 700 .sockets
 # Nothing is shared with other tests, whose runs may have the same names.
 export XDG_STATE_HOME="$dir/state" XDG_RUNTIME_DIR="$dir/.sockets"
+# A folder that is not there; nothing outside is looked for, or depends on who runs this.
+export ETUDE_CONFIG_DIR="$dir/.absent"
 
 # ok STATUS NAME
 ok() {

@@ -190,4 +190,26 @@ run --config f.yaml validate r.yaml
 says err "a configuration is a mapping of keys" "a list is none"
 run --config f.yaml validate r.yaml --json
 says err '"code":"E1203"' "errors are JSON where --json stands"
+
+# ---- a home that is not there ----
+
+(
+    unset XDG_STATE_HOME XDG_CACHE_HOME XDG_CONFIG_HOME ETUDE_CONFIG_DIR
+    export HOME="$dir/nohome/me"
+    tiny home.yaml
+    "$etude" config set ui.theme mono
+    echo "config set: $?"
+    "$etude" worker keygen
+    echo "keygen: $?"
+    "$etude" runs
+    "$etude" train home.yaml --progress none --run_directory home-run
+    echo "train: $?"
+) >out 2>err </dev/null
+[ ! -e nohome ]
+ok $? "no command makes the home directory"
+says out "config set: 73" "what is to be written there cannot be: exit 73"
+says out "train: 0" "and a run goes on without it"
+mkdir -p nohome/me
+HOME="$dir/nohome/me" ETUDE_CONFIG_DIR='' XDG_CONFIG_HOME='' run config set ui.theme mono
+exits 0 "in one that is there folders are made"
 finish

@@ -85,6 +85,21 @@ is $? 1 "but not where an option has none"
 run explain cosine --json
 says out '"curve": {' "--json has the curve"
 
+# What an initializer that is not set means.
+run explain resnet50
+says out "beginning    convolutions N(0, 2/fan_out), norms 1 and 0, the head U(+-1/sqrt(fan_in)), as torchvision" \
+    "of a model explain says how its first weights are drawn"
+run explain vit_s16 --json
+says out '"beginning": "linear layers and positions N(0, 0.02^2), their biases 0' \
+    "--json does so too"
+run explain r.yaml
+says out "beginning            linear and convolution layers U(+-1/sqrt(fan_in))" \
+    "so it does of a recipe's model"
+grep -q "^initializer" out
+is $? 1 "where the recipe names no initializer"
+run explain r.yaml model.initializer='[kaiming_normal, bn_uniform]'
+says out "initializer          kaiming_normal, bn_uniform" "and those that it names"
+
 # What was drawn is what a run does: the rates of all 40 updates.
 run train r.yaml --progress none --run_directory runs/x
 exits 0 "the run that was drawn trains"

@@ -55,14 +55,14 @@ if [ -e "$ET_BUILDDIR/libetude-gpusim.la" ]; then
     ETUDE_NVML=$ET_BUILDDIR/.libs/libfakenvml.so ETUDE_DEVICE=gpusim "$etude" train r.yaml \
         max_duration=100000000ba precision=fp32 --run_directory sensed >sensed.out 2>&1 </dev/null &
     pid=$!
-    until_true "run attach sensed --dump-screen 80x24 --ascii --keys '<tab><tab><enter>'; grep -q gpu_util out"
+    until_true "run attach sensed --dump-screen 80x24 --ascii --keys '<tab><tab><tab><enter>'; grep -q gpu_util out"
     cp out seen
     kill -s TERM $pid
     wait $pid
     is $? 75 "a run on a GPU with sensors, which is stopped once it has told of them"
     cp seen out
     for number in "gpu_util         .8700" "mem_gb          12.345" "mem_total_gb" \
-        "temp_c          64.000" "power_w         612.35" "sm_mhz          1755.0"; do
+        "temp_c          64.000" "power_w         612.35" "sm_mhz           1,755"; do
         says out "$number" "its rank says $number"
     done
 
@@ -130,6 +130,8 @@ else
     run version --verbose --json
     says out '"why": "no device '"'cuda'"': there is no NVIDIA driver' "and --json"
 fi
+drive "11040 0 0 1" doctor
+says out "the NVIDIA driver is for CUDA 11.4" "doctor says what keeps a GPU from training"
 LD_LIBRARY_PATH=$dir/other "$etude" version -v >out 2>err </dev/null
 says out "libcuda.so.1 is not NVIDIA's driver" "another library of its name is no driver"
 

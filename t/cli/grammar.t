@@ -63,8 +63,7 @@ for every in 0ba 0s -5s 1ep x; do
     run train r.yaml --progress plain --every "$every"
     exits 64 "--every $every: exit 64"
 done
-for command in sweep \
-    doctor; do
+for command in sweep; do
     run $command
     is "$code $(cat err)" \
         "69 etude: error E1105: $command: this version does not do that" \

@@ -223,11 +223,24 @@ count_apply(struct et_algorithm *self, enum et_event event, struct et_state *sta
     if (state->timestamp.batch == 2)
         *(volatile int *)8 = 0;
 #endif
+#ifdef CRASH_ONCE
+    FILE *once = state->timestamp.batch == 5 ? fopen(getenv("PLUGIN_ONCE"), "wx") : NULL;
+    if (once)
+        *(volatile int *)8 = 0;
+#endif
 #ifdef EXIT_IN_CALL
     if (state->timestamp.batch == 2)
         exit(0);
 #endif
     return ET_OK;
+}
+
+static et_status
+count_archive(struct et_algorithm *self, struct et_state *state, struct et_archive *a)
+{
+    struct counter *own = self->state;
+    (void)state;
+    return et_archive_f64(a, "calls", &own->calls, 1);
 }
 
 static const struct et_algorithm_class counting = {
@@ -245,6 +258,7 @@ static const struct et_algorithm_class counting = {
     .state_size = sizeof(struct counter),
     .events = ET_ON(BEFORE_FORWARD),
     .apply = count_apply,
+    .archive = count_archive,
 };
 
 /* ---- a logger: a line for each batch ---- */

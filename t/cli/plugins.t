@@ -98,6 +98,64 @@ says out "images     32 of 4 x 4" "and data inspect reads them"
 run explain k.yaml
 says out "before_forward       1  test_count" "explain has a plugin's algorithm in the timeline"
 
+# ---- a run that goes on ----
+
+# series RUN: what its components logged of each batch, the last line of each
+series() {
+    sed -nE '/"ev":"batch"/{
+        s/.*"ba":([0-9]+),.*"test\/calls":([^,]+),"loss\/train\/total":([^,]+),(.*)/\1 \2 \3 \4/
+        s/^(.*) .*"lr-SignSGD\/group0":([^,]+),.*"loss\/train\/worst":([^,}]+).*/\1 \2 \3/p
+    }' "$1/metrics.jsonl" | awk '{ v[$1] = $0 } END { for (i = 1; i in v; i++) print v[i] }'
+}
+# same_end RUN: the weights of its last checkpoint and what it logged are those of on/whole
+same_end() {
+    cmp -s on/whole/checkpoints/step-000000000012/model-00000.safetensors \
+        "$1/checkpoints/step-000000000012/model-00000.safetensors"
+    ok $? "$2, with the weights of the run that nobody stopped, bit for bit"
+    series "$1" >one
+    series on/whole >two
+    is "$(wc -l <one) $(awk 'NF != 5' one) $(diff one two | head -3)" "12  " \
+        "and what it logged of each batch"
+}
+cat >g.yaml <<'R'
+include: [k.yaml]
+max_duration: 12ba
+callbacks: {worst_loss: }
+checkpoint: {interval: 3ba}
+R
+run train g.yaml --progress none --run_directory on/whole
+exits 0 "a run with plugins that nobody stops"
+run train g.yaml --progress none --run_directory on/named max_duration=5ba
+run train g.yaml --progress none --resume on/named
+exits 0 "one that was shorter goes on, by its recipe"
+same_end on/named "it ends"
+is "$(tail -n 1 on/named/lines.txt)" "12 12" "its algorithm has gone on counting"
+run train g.yaml --progress none --run_directory on/alone max_duration=5ba
+run train --resume on/alone --progress none max_duration=12ba
+exits 0 "or by itself"
+same_end on/alone "it ends"
+run train g.yaml --progress none --autoresume --run_directory on/auto max_duration=5ba
+run train g.yaml --progress none --autoresume --run_directory on/auto
+exits 0 "or with --autoresume"
+same_end on/auto "it ends"
+export PLUGIN_ONCE="$dir/once"
+build once.so t/cli/plugin.c -DCRASH_ONCE
+allow once once.so
+run train g.yaml 'plugins=[once,signs]' --progress none --autoresume --run_directory on/once
+exits 0 "one whose plugin crashed once is started again"
+[ -e once ]
+ok $? "since it did"
+same_end on/once "it ends"
+run train --resume on/auto 'plugins=[once,signs]' max_duration=13ba
+exits 65 "a resume does not exchange plugins: exit 65"
+says err "error E1214: plugins is [once, signs], saved run has [kinds, signs]" "and says so"
+mv user/config.yaml user/kept.yaml
+allow kinds kinds.so
+run train --resume on/auto max_duration=13ba
+exits 77 "one that the user no longer allows is refused: exit 77"
+says err "'signs' is not in plugins: of config.yaml" "by its name"
+mv user/kept.yaml user/config.yaml
+
 # ---- what is refused: nothing of it runs ----
 
 export PLUGIN_MARK="$dir/mark"

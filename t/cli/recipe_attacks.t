@@ -54,6 +54,21 @@ under 65 "the text has more than 10,000 nodes" "30,000 keys" r.yaml
 { printf 'seed: '; repeat 200000 9; echo; } | with
 under 65 "seed" "a number of 200,000 digits" r.yaml
 
+# ---- what libfyaml looks at again for each byte ----
+
+{ printf 'a: >\n'; repeat 119000 '\n'; } >r.yaml
+under 65 "more than 1000 blanks and line ends in a row" "117 KiB of empty lines" r.yaml
+{ printf 'a: x'; repeat 200000 '\n'; echo ' y'; } >r.yaml
+under 65 "more than 1000 blanks and line ends in a row" "a plain text with empty lines" r.yaml
+{ printf -- '- '; repeat 200000 ' '; echo x; } >r.yaml
+under 65 "more than 1000 blanks and line ends in a row" "200,000 blanks" r.yaml
+repeat 119000 % >r.yaml
+under 65 "directives (%) of more than 1000 bytes" "119,000 signs of percent" r.yaml
+repeat 29000 '%%%\n' >r.yaml
+under 65 "directives (%) of more than 1000 bytes" "29,000 lines of them" r.yaml
+{ printf 'a: x'; repeat 260 "$(repeat 998 '\\n') y"; } >r.yaml
+under 65 "unknown key 'a'" "as many empty lines as there may be, 260 times" r.yaml
+
 # ---- depth ----
 
 for deep in '[' '{' '- ' '{a: ' '? '; do

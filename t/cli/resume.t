@@ -118,6 +118,91 @@ run train --resume text_run max_duration=8ba
 exits 65 "with as many other bytes it does not: exit 65"
 says err "the training data are" "which is said"
 
+# ---- a run whose run.json or events.log is lost ----
+
+# lost HOW FILE: what became of FILE of a run that has 17 batches of 40
+lost() {
+    rm -rf lost
+    cp -r seventeen lost
+    case $1 in
+    missing) rm "lost/$2" ;;
+    empty) : >"lost/$2" ;;
+    zeroed) head -c "$(wc -c <"lost/$2")" /dev/zero >lost/zeros && mv lost/zeros "lost/$2" ;;
+    torn) head -c 20 "lost/$2" >lost/part && mv lost/part "lost/$2" ;;
+    folder) rm "lost/$2" && mkdir "lost/$2" ;;
+    esac
+}
+# goes_on HOW FILE WORDS: it does, and the warning begins with WORDS
+goes_on() {
+    is "$code" 0 "a run whose $2 is $1 goes on"
+    is "$(grep -c "warn: $3" err) $(grep -c warn: err)" "1 1" "which is told in one line: $3"
+    is "$(losses lost)" "$(losses whole)" "to the end that it would have had"
+    is "$(ls -d "lost/$2.bad-"* 2>/dev/null)" "$([ "$1" = missing ] || echo "lost/$2.bad-1")" \
+        "what was there is kept"
+    is "$(grep -c "warn $3" lost/logs/rank0.txt)" 1 "its log says it, too"
+    run show lost
+    exits 0 "and it can be looked at"
+}
+run train r.yaml --run_directory seventeen max_duration=17ba
+name=$(sed -n 's/^  "name": "\(.*\)",/\1/p' seventeen/run.json)
+id=$(sed -n 's/^  "id": "\(.*\)",/\1/p' seventeen/run.json)
+for how in missing empty zeroed torn; do
+    case $how in
+    missing) words="is missing; a new one" ;;
+    empty) words="is empty: it is kept as FILE.bad-1; a new one" ;;
+    *) words="is not .*: it is kept as FILE.bad-1; a new one" ;;
+    esac
+    for file in events.log run.json; do
+        lost $how $file
+        run train --resume lost --progress none max_duration=40ba
+        goes_on $how $file "$file $(echo "$words" | sed "s/FILE/$file/")"
+        is "$(grep -c -e "\"name\": \"$name\"" -e "\"id\": \"$id\"" lost/run.json)" 2 \
+            "it is the run that it was"
+        says lost/run.json '"incarnation": 2' "started for the second time"
+    done
+done
+lost folder events.log
+run train r.yaml --autoresume --run_directory lost --progress none
+goes_on folder events.log "events.log: Is a directory: it is kept as events.log.bad-1; a new one"
+rm -rf lost && cp -r seventeen lost && rm lost/run.json lost/events.log
+run train r.yaml --run_directory lost
+exits 73 "a folder with checkpoints alone is that of a run, too: another one is refused"
+says err "lost holds a run (in an unknown state): use --resume" "with what to do"
+run train r.yaml --autoresume --run_directory lost --progress none
+exits 0 "--autoresume goes on with it"
+is "$(losses lost)" "$(losses whole)" "to the same end"
+is "$(grep -c warn: err)" 2 "with a line about each"
+run rerun lost --run_directory lost-again max_duration=1ba
+exits 0 "and rerun begins it again"
+
+rm -rf lost && cp -r seventeen lost
+sed -i 's/"incarnation": 1/"incarnation": 9223372036854775807/' lost/run.json
+run train --resume lost --progress none max_duration=40ba
+exits 0 "a run that claims to have begun 2^63 - 1 times goes on"
+says lost/run.json '"incarnation": 2' "and counts from the second time"
+
+# What can be read of a log with damage behind it stays: charts, and what was set meanwhile.
+cp -r seventeen half
+size=$(wc -c <half/events.log)
+head -c $((size - 300)) half/events.log >half/log
+head -c 300 /dev/zero | tr '\0' x >>half/log
+mv half/log half/events.log
+run train --resume half --progress none max_duration=40ba
+exits 0 "a log that is spoilt towards its end forbids nothing"
+says err "is kept as events.log.bad-1; a new one begins with the" "what could be read begins another"
+is "$(losses half)" "$(losses whole)" "the end is the same"
+run show half --json
+is "$(grep -c '"loss/train/total"' out)" 1 "its series go on"
+says out '"n": 40' "with the batches of before"
+
+# A line that a full disk or a crash cut off is ended, also where no checkpoint is loaded.
+run train r.yaml --run_directory cut max_duration=3ba
+rm -r cut/checkpoints
+truncate -s -9 cut/metrics.jsonl
+run train r.yaml --autoresume --run_directory cut max_duration=3ba
+exits 0 "a run without a checkpoint begins again"
+is "$(grep -c '"t":.*"t":' cut/metrics.jsonl)" 0 "no line goes on behind one that was cut off"
+
 # ---- again, or from the start ----
 
 # (A name that is never drawn: one in three thousand others would be the same again.)
@@ -150,11 +235,11 @@ is $? 2 "or no run is made"
 
 for at in 0.12 0.2 0.3; do
     rm -rf killed
-    "$etude" train r.yaml --run_directory killed max_duration=4000ba --progress none >out 2>err &
+    "$etude" train r.yaml --run_directory killed max_duration=4000ba record_interval=1ba --progress none >out 2>err &
     pid=$!
     sleep $at
     kill_run $pid
-    run train r.yaml --autoresume --run_directory killed max_duration=4010ba
+    run train r.yaml --autoresume --run_directory killed max_duration=4010ba record_interval=1ba
     [ "$code" -eq 0 ] || break
 done
 exits 0 "kill -9 at some instant, and it goes on"

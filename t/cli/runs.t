@@ -28,6 +28,14 @@ run runs heron '|' otter
 says out "calm-heron" "a filter may be several words"
 run runs 'lr:('
 exits 64 "what is no filter is refused: exit 64"
+cp -r else/where runs/broken
+sed -i 's/"state": "finished"/"state": "diverged"/; s/brisk-otter/grim-toad/' runs/broken/run.json
+run runs --reindex --color always
+says out "$(printf '\033[0;1;31mx\033[0m') grim-toad" "with colours a run that broke is red"
+says out "$(printf '\033[0;32m+\033[0m')" "and one that came to its end green"
+rm -r runs/broken
+run runs --reindex
+is "$(grep -c "$(printf '\033')" out)" 0 "into a file there are none"
 run runs --sort name
 is "$(awk 'NR == 2 {print $2}' out)" brisk-otter "--sort orders them"
 run runs --sort=-name --limit 1
@@ -138,4 +146,16 @@ run show fond-lynx
 says out "killed it" "and shown"
 run logs fond-lynx --follow
 exits 0 "and nobody waits for its log"
+
+# ---- pipes where files of a run are looked for ----
+
+for file in run.json report.json recipe.resolved.yaml events.log tags; do
+    mkdir -p "runs/pipe-$file"
+    [ $file = run.json ] || echo '{"name": "piped", "state": "finished"}' >"runs/pipe-$file/run.json"
+    mkfifo "runs/pipe-$file/$file"
+    timeout 60 "$etude" runs >out 2>err </dev/null
+    is $? 0 "a pipe called $file holds up no list"
+    timeout 60 "$etude" show "runs/pipe-$file" >out 2>err </dev/null
+    ok $(($? == 124)) "nor the look at that run"
+done
 finish

@@ -42,6 +42,9 @@ run set brisk-otter optimizer.lr=0.02 optimizer.lr=-1
 exits 65 "one that breaks the option's rules is refused"
 says out "has optimizer.lr=0.02" "those before it stay"
 says err "optimizer.lr" "and the key is named"
+run set brisk-otter optimizer.lr=1e9
+exits 65 "a rate that would end the run is refused"
+says err "optimizer.lr 1e9 outside (0, 10]" "with what it may be"
 run set brisk-otter seed=4
 exits 65 "so is one that cannot change"
 says err "seed cannot be set while a run is under way" "with the reason"

@@ -59,6 +59,13 @@ run worker list --listen tcp://x
 exits 64 "--listen is for serve"
 run worker
 exits 64 "without a word: exit 64"
+for port in 65536 70000 -1 0x10 99999999999 x ''; do
+    run worker serve --listen "tcp://127.0.0.1:$port"
+    exits 64 "port '$port' is none: 64"
+done
+says err 'error E5003: tcp://127.0.0.1:: a port is a number from 0 to 65535' "which is said"
+run worker add far tcp://127.0.0.1:70000 "$(printf 'x%.0s' $(seq 40))"
+exits 64 "nor is one to connect to: 64"
 run worker serve --listen tcp://127.0.0.1:0
 exits 77 "serve refuses TCP without authorized_keys"
 says err "hint: a line in it lets a key in" "and says what belongs there"
@@ -127,6 +134,46 @@ exits 0 "key prints this user's"
 is "$(cat out)" "$key" "its public half, and nothing else"
 run worker key --key none.key
 exits 77 "without one: exit 77"
+
+
+# Pairing: one command on each side. (In folders of their own.)
+mine=$(ETUDE_CONFIG_DIR="$dir/laptop" "$etude" worker keygen | sed -n 's/^public key *//p')
+host() { ETUDE_CONFIG_DIR="$dir/host/new" "$etude" worker "$@" >out 2>err; }
+(umask 0 && host allow "$mine")
+is $? 0 "a host lets a key in, in a folder that there was not"
+is "$(stat -c %a "$dir/host/new/authorized_keys")" 600 "in a file that others cannot read, whatever the umask"
+is "$(cut -d' ' -f1,2 "$dir/host/new/authorized_keys")" "viewer $mine" "as a viewer"
+says out "etude worker add $(hostname) tcp://ADDRESS:PORT '$(sed -n 's/^public //p' "$dir/host/new/curve.key")'" \
+    "and says what the other side is to type, with the host's own key"
+host allow "$mine" operator "ann's laptop"
+says out 'is let in as operator, was viewer' "once more, and the role is another"
+is "$(grep -cF "$mine" "$dir/host/new/authorized_keys")" 1 "the line is replaced"
+grep -q "^operator .* ann's laptop$" "$dir/host/new/authorized_keys"
+ok $? "with whose it is"
+printf '# people\nviewer %s bob' "$key" >"$dir/host/new/authorized_keys"
+host allow "$mine"
+is "$(wc -l <"$dir/host/new/authorized_keys" | tr -d ' ')" 3 "other lines stay, also a last one without its end"
+grep -qxF "viewer $key bob" "$dir/host/new/authorized_keys"
+ok $? "as they were"
+host allow "$dir/laptop/curve.key"
+is $? 0 "a file has the key as well"
+host allow "$mine" root
+is $? 64 "another role is refused: exit 64"
+host allow 12345
+is $? 77 "so is what is no key: exit 77"
+says err "worker keygen" "and it is said where one is had"
+host allow "$(sed -n 's/^public //p' "$dir/host/new/curve.key")"
+is $? 77 "and the host's own"
+echo 'viewer nonsense' >"$dir/host/new/authorized_keys"
+host allow "$mine"
+is $? 77 "a file that is wrong is not written over"
+is "$(cat "$dir/host/new/authorized_keys")" 'viewer nonsense' "it stays"
+# A path that is as long as a key is, and of its characters.
+long=$dir/$(printf '%0*d' $((39 - ${#dir})) 0)
+[ ${#long} -eq 40 ] && cp "$dir/laptop/curve.key" "$long"
+run worker add forty tcp://127.0.0.1:7020 "$long"
+says out "$(ETUDE_CONFIG_DIR="$dir/laptop" "$etude" worker keygen | sed -n 's/^fingerprint *//p')" \
+    "a path of 40 characters is a path"
 
 run worker test ssh://lab-d
 exits 69 "one that ssh does not reach: exit 69"

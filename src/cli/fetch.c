@@ -1,0 +1,187 @@
+/* fetch.c: a run of another machine as a directory of this one, for as long as a
+ * command takes: its worker sends the files that say what it did. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/base/seams.h"
+#include "core/run/facts.h"
+#include "dist/client.h"
+#include "dist/target.h"
+
+static const double PATIENCE = 30; /* seconds without an answer */
+static const double AGAIN = 3;     /* until one is asked for once more */
+
+/* The files of a copy; those without a name of their own may be missing. */
+static const struct {
+    enum etd_piece_of file;
+    bool is_needed;
+} files[] = {
+    {ETD_PIECE_RUN, true},
+    {ETD_PIECE_RESOLVED, false},
+    {ETD_PIECE_RECIPE, false},
+    {ETD_PIECE_EVENTS, true},
+};
+
+/* Takes what comes; false: nothing has for too long, or the worker refuses. */
+static bool
+step(struct cli *c, struct etd_client *client, double end)
+{
+    const struct etd_client_status *s = etd_client_status(client);
+    int wait = etd_client_timeout(client);
+    struct pollfd p = {.fd = etd_client_fd(client), .events = POLLIN};
+    (void)poll(&p, 1, wait >= 0 && wait < 250 ? wait : 250);
+    if (etd_client_step(client) != ET_OK)
+        return false;
+    return s->link != ETD_LINK_REFUSED && s->link != ETD_LINK_ENDED &&
+           s->link != ETD_LINK_DISCONNECTED && eti_monotonic(c->cx) < end;
+}
+
+static int
+failed(struct cli *c, const char *text, const struct etd_client *client)
+{
+    const struct etd_client_status *s = etd_client_status(client);
+    et_error_clear(c->cx);
+    if (s->link == ETD_LINK_REFUSED)
+        return cli_fail(c, (enum cli_error)ETD_E_TURNED_AWAY, NULL, "%s: %s", text,
+                        s->text);
+    return cli_fail(c, (enum cli_error)ETD_E_UNREACHABLE, NULL, "%s: %s", text,
+                    *s->text ? s->text : "the worker does not answer");
+}
+
+/* One file to FD, as long as it was when its first piece came: that of a run that goes
+ * on grows. *IS: there is one. EPEER: it does not come; EIO: it cannot be written. */
+static et_status
+copy_file(struct cli *c, struct etd_client *client, enum etd_piece_of file,
+          const char *path, int fd, bool *is)
+{
+    struct etd_piece p;
+    int64_t at = 0, size = 0;
+    for (bool more = true; more;) {
+        double asked = eti_monotonic(c->cx), end = asked + PATIENCE;
+        if (etd_client_file(client, file, 0, at) != ET_OK)
+            return ET_EPEER;
+        while (!etd_client_piece(client, &p) || p.file != file || p.at != at) {
+            if (!step(c, client, end))
+                return ET_EPEER;
+            /* A worker whose pipe to this viewer is full drops its answer. */
+            if (eti_monotonic(c->cx) < asked + AGAIN)
+                continue;
+            asked = eti_monotonic(c->cx);
+            if (etd_client_file(client, file, 0, at) != ET_OK)
+                et_error_clear(c->cx);
+        }
+        *is = !p.is_missing;
+        if (p.n > 0)
+            ET_TRY(eti_write_all(c->cx, fd, path, p.bytes, p.n));
+        size = at == 0 ? p.size : size;
+        at += (int64_t)p.n;
+        more = *is && p.n > 0 && at < size;
+    }
+    return ET_OK;
+}
+
+static int
+copy_files(struct cli *c, const char *text, struct etd_client *client,
+           const char *folder)
+{
+    char path[PATH_MAX + 64], name[64];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        bool is = false;
+        etd_piece_path(files[i].file, 0, name, sizeof name);
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd < 0)
+            return cli_fail(c, CLI_E_WRITE, NULL, "cannot make %s: %s", path,
+                            strerror(errno));
+        et_status status = copy_file(c, client, files[i].file, path, fd, &is);
+        close(fd);
+        if (status == ET_EIO)
+            return cli_fail(c, CLI_E_WRITE, "set TMPDIR to a folder with more room",
+                            "%s", et_error_get(c->cx)->message);
+        if (status != ET_OK)
+            return failed(c, text, client);
+        if (!is)
+            (void)unlink(path);
+        if (!is && files[i].is_needed)
+            return cli_fail(c, CLI_E_NO_RUN, NULL, "%s has no %s", text, name);
+    }
+    return CLI_OK;
+}
+
+static int
+fetch(struct cli *c, const char *text, const struct etd_target *target,
+      const char *folder)
+{
+    struct etd_client *client = NULL;
+    struct etd_client_options o = etd_target_options(target);
+    o.once = true;
+    if (etd_client_open(c->cx, &o, &client) != ET_OK)
+        return cli_fail_status(c, ETI_STAGE_DATA, ET_EIO);
+    double end = eti_monotonic(c->cx) + PATIENCE;
+    while (etd_client_status(client)->link != ETD_LINK_LIVE && step(c, client, end))
+        continue;
+    int code = etd_client_status(client)->link == ETD_LINK_LIVE
+                   ? copy_files(c, text, client, folder)
+                   : failed(c, text, client);
+    etd_client_close(&client);
+    return code;
+}
+
+bool
+cli_run_is_far(struct cli *c, const char *text, struct etd_target *target)
+{
+    char folder[PATH_MAX];
+    bool is = false;
+    if (!strchr(text, '@') && !strstr(text, "://"))
+        return false; /* (a worker's name alone is a run's here) */
+    et_status status = etd_target_parse(
+        c->cx, text, cli_user_folder(folder, sizeof folder), target, &is);
+    et_error_clear(c->cx);
+    return status == ET_OK && is;
+}
+
+struct json_t *
+cli_run_fetch(struct cli *c, const char *text, const struct etd_target *target,
+              int *exit)
+{
+    const char *base = getenv("TMPDIR");
+    char folder[PATH_MAX];
+    json_t *facts = NULL;
+    snprintf(folder, sizeof folder, "%.4000s/etude-run-XXXXXX",
+             base && *base ? base : "/tmp");
+    if (!mkdtemp(folder)) {
+        *exit = cli_fail(c, CLI_E_WRITE, NULL, "cannot make %s: %s", folder,
+                         strerror(errno));
+        return NULL;
+    }
+    *exit = fetch(c, text, target, folder);
+    et_status status = *exit == CLI_OK ? eti_facts_read(c->cx, folder, &facts) : ET_OK;
+    if (status != ET_OK)
+        *exit = cli_fail_status(c, ETI_STAGE_DATA, status);
+    if (facts)
+        json_object_set_new(facts, "name", json_string(text)); /* "NAME@WORKER" */
+    else
+        cli_run_forget_copy(folder);
+    return facts;
+}
+
+void
+cli_run_forget_copy(const char *folder)
+{
+    char path[PATH_MAX + 64], name[64];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        etd_piece_path(files[i].file, 0, name, sizeof name);
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        (void)unlink(path);
+    }
+    (void)rmdir(folder);
+}

@@ -1,0 +1,81 @@
+#!/bin/sh
+# `etude doctor`: what is found on this machine, what is wrong with it, and what it leaves.
+. "$(dirname "$0")/cli.sh"
+export ETUDE_CONFIG_DIR="$dir/config" HOME="$dir/home" LC_ALL=C.UTF-8 TERM=xterm
+unset ETUDE_DEVICE XDG_CACHE_HOME
+
+# found PART STATE TEXT NAME: one finding of the last run's --json
+found() {
+    tr -d '\n' <out | sed 's/},/}\n/g' >each
+    grep "\"part\": \"$1\"" each | grep "\"state\": \"$2\"" | grep -qF -e "$3"
+    ok $? "$4"
+}
+
+if [ -e "$ET_BUILDDIR/libetude-cpu.la" ]; then
+    run doctor
+    exits 0 "a machine that can train: exit 0"
+    says out "No problems" "which is said"
+    says out "oneDNN" "with what computes, and its version"
+else
+    run doctor
+    exits 1 "a machine without any device: exit 1"
+    says out "1 problem" "which is said"
+    says out "ETUDE_DEVICE=ref" "with what can be done"
+fi
+problems=$(grep -c '^cpu  *problem' out)
+for part in etude config cuda cpu processors memory disk terminal sockets keys clock; do
+    grep -q "^$part  *\(ok\|note\|problem\) " out
+    ok $? "it looks at $part"
+done
+grep -A1 -E ' (note|problem) ' out | grep -cE '(note|problem) ' >told
+is "$(grep -c -- '->' out)" "$(cat told)" "each note has a line with what to do"
+is "$(ls -A .sockets/etude)" "" "no socket is left, nor its lock"
+[ ! -e "$HOME" ]
+ok $? "and no home is made"
+
+run doctor --json
+is "$(tr -d '\n ' <out | cut -c1-14)" "{\"problems\":$problems," "--json counts the problems"
+found terminal ok "xterm" "and has each finding"
+
+mkdir config
+echo 'ui: {plott: braille}' >config/config.yaml
+run doctor --json
+exits 1 "a configuration that is wrong: exit 1"
+found config problem "plott" "is found"
+found sockets ok "" "and the rest is looked at all the same"
+rm config/config.yaml
+
+echo "viewer nobody" >config/authorized_keys
+chmod 600 config/authorized_keys
+run doctor --json
+exits 1 "an authorized_keys that is wrong: exit 1"
+found keys problem "authorized_keys" "is found"
+rm config/authorized_keys
+if "$etude" worker keygen >/dev/null 2>&1; then
+    run doctor --json
+    found keys ok "SHA256:" "a key has its fingerprint"
+    sed -n 's/^secret //p' config/curve.key >secret
+    grep -qF -f secret out
+    is $? 1 "and the secret half is not shown"
+    chmod 644 config/curve.key
+    run doctor --json
+    found keys problem "curve.key" "one that others can read is found"
+    rm config/curve.key
+fi
+
+mkdir -m 700 elsewhere
+echo >elsewhere/etude
+XDG_RUNTIME_DIR=$dir/elsewhere run doctor --json
+exits 1 "no place for sockets: exit 1"
+found sockets problem "elsewhere/etude" "is found"
+
+TERM=dumb LC_ALL=C run doctor --json
+found terminal note "ASCII" "a locale without UTF-8 is noted"
+found terminal note "dumb" "and a terminal without a screen"
+OMP_NUM_THREADS=1 run doctor --json
+[ "$(nproc)" -eq 1 ] || found processors note "OMP_NUM_THREADS is 1" "so is OMP_NUM_THREADS"
+HOME=relative run doctor --json
+found disk note "no place for the cache" "and a home that is none"
+run doctor now
+exits 64 "an operand: exit 64"
+finish

@@ -1,0 +1,74 @@
+#!/bin/sh
+# What is found before a run begins: validate and --dry-run say what the run would end
+# with, and name what a later version brings.
+. "$(dirname "$0")/cli.sh"
+
+# recipe NAME MODEL DATA [LINE...]
+recipe() {
+    name=$1 model=$2 data=$3
+    shift 3
+    { echo 'max_duration: 1ba'
+      echo "model: $model"
+      echo "train_data: $data"
+      echo 'optimizer: {name: sgd, lr: 0.1}'
+      for line; do echo "$line"; done; } >"$name.yaml"
+}
+images='{name: synthetic_images, num_samples: 16, num_unique: 16, batch_size: 4, resolution: 32}'
+tokens='{name: synthetic_tokens, num_samples: 16, seq_len: 8, batch_size: 4, vocab_size: 32}'
+small='n_layers: 1, d_model: 16, n_heads: 2, max_seq_len: 8, vocab_size: 32'
+
+recipe good lenet "$images"
+run validate good.yaml
+exits 0 "a recipe whose model fits its data"
+says out 'good.yaml: fits the schema, and its model fits its data' "is said to"
+recipe far lenet '{name: cifar10, path: nowhere, batch_size: 256}' 'grad_accum: 4'
+run validate far.yaml
+exits 0 "so is one whose data are not here"
+recipe unknown lenet '{name: idx, path: nowhere, batch_size: 4}'
+run validate unknown.yaml
+exits 0 "where the data alone say their shapes"
+says out 'its data are not known here' "that is said"
+
+# refuses NAME CODE TEXT SENTENCE: validate, --dry-run and train say the same
+refuses() {
+    for words in validate 'train --dry-run' train; do
+        # shellcheck disable=SC2086
+        run $words "$1.yaml"
+        exits "$2" "$4: $words"
+        says err "$3" "and says why"
+    done
+}
+recipe kinds "{name: gpt2, $small}" "$images"
+refuses kinds 65 'kinds.yaml:3:13: train_data: model gpt2 reads tokens, synthetic_images gives images' \
+    "a model of text on images"
+recipe unet '{name: unet}' "$images"
+refuses unet 65 'model unet learns a class for each pixel' "a model of masks on classes"
+recipe layers '{name: layers, layers: [{linearr: {out: 10}}]}' "$images"
+refuses layers 65 'there is no layer linearr' "a layer that is none"
+recipe shapes '{name: layers, layers: [flatten, {linear: {in: 7, out: 10}}]}' "$images"
+refuses shapes 65 '7' "layers that do not fit the images"
+recipe mse '{name: lenet, loss: mse}' "$images"
+refuses mse 65 'loss mse takes numbers' "a loss of numbers on classes"
+recipe start '{name: lenet, initializer: [zzz]}' "$images"
+refuses start 65 'there is no initializer zzz' "an initializer that is none"
+recipe eval lenet "$images" "eval_data: $tokens"
+refuses eval 65 'eval_data: model lenet reads images, synthetic_tokens gives tokens' \
+    "evaluation on another kind of data"
+recipe bert "{name: bert, $small}" "$tokens"
+refuses bert 69 'model bert learns tokens that were masked' "BERT on next tokens, which it would copy"
+
+# What a later version brings is no misspelling.
+recipe later lenet '{name: imagefolder, path: x, batch_size: 4}' 'algorithms: {cutmix: {alpha: 1}}'
+refuses later 69 "later.yaml:3:20: train_data: dataset 'imagefolder' comes with a later version" \
+    "a data set of a later version"
+says err "algorithm 'cutmix' comes with a later version" "an algorithm likewise"
+recipe typo lenet "$images" 'algorithms: {mixupp: {}}'
+refuses typo 65 "unknown algorithm 'mixupp' (did you mean 'mixup'?)" "what no version brings"
+
+# Times as Composer writes them.
+sed 's/1ba/1e+3ba/' good.yaml >plus.yaml
+run validate plus.yaml
+exits 0 "1e+3ba is a time"
+run explain plus.yaml
+says out '1000ba' "of a thousand batches"
+finish
