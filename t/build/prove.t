@@ -1,0 +1,109 @@
+#!/bin/sh
+# How the suite is run: a file that fails is run once more, alone; both outcomes are said,
+# and what passed only then is listed as flaky (t/prove.sh).
+ET_SRCDIR=$(cd "${ET_SRCDIR:-${ET_BUILDDIR:-.}/..}" && pwd)
+dir=$(mktemp -d "${TMPDIR:-/tmp}/etude-prove.XXXXXX") || exit 99
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 99
+n=0 failures=0
+command -v prove >/dev/null || { echo '1..0 # SKIP no prove'; exit 0; }
+unset ETUDE_AGAIN ETUDE_PROVE
+
+# is GOT WANT NAME
+is() {
+    n=$((n + 1))
+    if [ "$1" = "$2" ]; then
+        echo "ok $n - $3"
+    else
+        failures=$((failures + 1))
+        echo "not ok $n - $3"
+        printf '%s\n' "got '$1'" "want '$2'" | cat - out | sed 's/^/#   /'
+    fi
+}
+
+# says TEXT NAME: a fixed text stands in what was printed
+says() {
+    grep -qF -e "$1" out
+    is $? 0 "$2"
+}
+
+# a NAME SHELL: the test NAME.t. "first" in it is true in its first run alone.
+a() {
+    printf '#!/bin/sh\nfirst() { [ ! -e %s.ran ]; }\n%s\ntouch %s.ran\n' \
+        "$1" "$2" "$1" >"$1.t"
+    chmod +x "$1.t"
+}
+
+# proves NAME...: code and out of a suite of these, which is run for the first time
+proves() {
+    rm -rf ./*.ran t together
+    tests=
+    for name in "$@"; do tests="$tests ./$name.t"; done
+    # shellcheck disable=SC2086
+    ET_BUILDDIR=$dir sh "$ET_SRCDIR/t/prove.sh" $tests >out 2>&1
+    code=$?
+}
+
+a good 'echo "ok 1 - adds"; echo 1..1'
+a bad 'echo "ok 1 - adds"; echo "not ok 2 - subtracts"; echo "#   got 3, want 2"; echo 1..2'
+a flaky 'echo "ok 1 - opens"
+if first; then echo "not ok 2 - answers in time"; echo "#   waited 4 s"
+else echo "ok 2 - answers in time"; fi
+echo 1..2'
+a short 'echo "ok 1 - begins"; first || echo "ok 2 - ends"; echo 1..2'
+a dies 'echo "ok 1 - begins"; echo 1..1; echo "it broke" >&2; first && touch dies.ran && exit 3'
+a skips 'echo "1..0 # SKIP it has no printer"'
+
+proves good skips
+is $code 0 "a suite that passes passes, also where a file skips itself"
+is "$(grep -c -e alone -e FLAKY out)" 0 "and nothing is run twice"
+
+proves good bad
+is $code 1 "what fails twice fails the suite"
+says './bad.t: exit 0, 1 not ok; alone: exit 0, 1 not ok' "with both outcomes"
+says 'FAILED twice, ./bad.t: exit 0, 1 not ok' "it is listed at the end"
+is "$(sed -n '/^FAILED twice/,$p' out | sed -n '2,3p' | tr '\n' '|')" \
+    'not ok 2 - subtracts|#   got 3, want 2|' "with what it said"
+is "$(grep -c 'ok 1 - adds' out)" 0 "and not what it passed"
+
+proves good flaky
+is $code 0 "what passes when it is alone does not fail the suite"
+says './flaky.t: exit 0, 1 not ok; alone: passed' "both outcomes are said"
+is "$(sed -n '/^FLAKY/,$p' out | tr '\n' '|')" \
+    'FLAKY, passed only alone: ./flaky.t: exit 0, 1 not ok|not ok 2 - answers in time|#   waited 4 s|' \
+    "and the end lists it as flaky, with what it said"
+
+proves flaky bad
+is $code 1 "one of each fails it"
+is "$(grep -o -e '^FAILED twice, ./bad' -e '^FLAKY, passed only alone: ./flaky' out | tr '\n' '|')" \
+    'FAILED twice, ./bad|FLAKY, passed only alone: ./flaky|' "the flaky ones come last"
+
+proves short dies
+is $code 0 "so it is with tests that were not reached, and ends that are no success"
+says './short.t: exit 0, 1 of 2 tests; alone: passed' "of which one says how many ran"
+says './dies.t: exit 3; alone: passed' "the other its status"
+says 'it broke' "and what it wrote to its errors"
+
+# Two that disturb each other pass once each has the machine for itself.
+both='mkdir together 2>/dev/null || { echo "not ok 1 - has it for itself"; echo 1..1; exit 0; }
+first && sleep 1; rmdir together; echo "ok 1 - has it for itself"; echo 1..1'
+a left "$both"
+a right "$both"
+proves left right
+is $code 0 "what fails beside another is run without it"
+
+# What a sanitizer saw stays a fault: the next run may take another turn.
+cat >races.t <<'T'
+#!/bin/sh
+log=$(echo "$TSAN_OPTIONS" | sed 's/.*log_path=//; s/"//g')
+[ -e races.ran ] || echo 'SUMMARY: ThreadSanitizer: data race' >"$log.1"
+touch races.ran
+echo 'ok 1 - adds'
+echo 1..1
+T
+chmod +x races.t
+proves races
+is $code 1 "a sanitizer's report is no matter of luck"
+says './races.t: exit 99; alone: a sanitizer reported' "and is said as what it is"
+echo "1..$n"
+exit $((failures > 0))

@@ -1,0 +1,63 @@
+#!/bin/sh
+# prove.sh TEST...: runs tests through prove, two beside each other. A file that fails is
+# run once more, alone, after all others: a loaded machine makes tests fail that live by
+# time, and this tells them from those that are broken. Exit 0 if every file passed, the
+# first time or then.
+#
+# Both outcomes of each such file are printed. At the end stands what the ones that failed
+# twice have said, and the files that passed only alone, as FLAKY, with what they said when
+# they failed: each of those is to be made deterministic.
+#
+# ETUDE_PROVE: more options for prove.
+here=$(cd "$(dirname "$0")" && pwd)
+said=$ET_BUILDDIR/t/said
+rm -rf "$said"
+mkdir -p "$said"
+# prove FLAGS...: with a state, from which the second run knows what failed in the first
+prove_with() {
+    # shellcheck disable=SC2086
+    prove --timer --statefile "$said/state" --exec "sh $here/keep.sh" ${ETUDE_PROVE-} "$@"
+}
+prove_with -j2 --state=save "$@" && exit 0
+ls "$said"/*.name >/dev/null 2>&1 || exit 1 # it was prove itself
+printf '\nWhat failed is run once more, alone.\n\n'
+export ETUDE_AGAIN=1
+prove_with --state=failed
+code=$?
+
+# words FILE: of what a test said, the lines that tell why it failed
+words() {
+    grep -A 8 '^not ok' "$1" | grep -v -e '^ok' -e '^1\.\.' | head -n 60 | grep . || tail -n 3 "$1"
+    head -n 60 "$1.err"
+}
+printf '\nWhat was run twice:\n'
+flaky=
+for name in "$said"/*.name; do
+    file=${name%.name} again=$said/again/$(basename "$name")
+    if [ -f "$file.report" ]; then # no second run undoes what a sanitizer has seen
+        code=1
+        then='a sanitizer reported'
+    elif [ -f "$again" ]; then
+        code=1
+        then=$(sed 's/.*: //' "$again")
+    else
+        flaky="$flaky $(basename "$file")" # no blanks: keep.sh made the name
+        then=passed
+    fi
+    printf '  %s; alone: %s\n' "$(cat "$name")" "$then"
+done
+for name in "$said"/*.name; do
+    file=${name%.name} again=$said/again/$(basename "$name")
+    if [ -f "$again" ]; then
+        printf '\nFAILED twice, %s\n' "$(cat "$again")"
+        words "${again%.name}"
+    elif [ -f "$file.report" ]; then
+        printf '\nFAILED, %s\n' "$(cat "$name")"
+        words "$file"
+    fi
+done
+for file in $flaky; do
+    printf '\nFLAKY, passed only alone: %s\n' "$(cat "$said/$file.name")"
+    words "$said/$file"
+done
+exit $code
