@@ -133,6 +133,21 @@ print_row(FILE *out, const struct et_option *o, const char *prefix)
         print_value(out, o);
 }
 
+/* A row of a component, and those of the mapping that it is. */
+static void
+print_option(FILE *out, const struct et_option *o)
+{
+    char prefix[64];
+    print_row(out, o, "");
+    if (o->type != ET_OPT_TABLE)
+        return;
+    snprintf(prefix, sizeof prefix, "%s.", o->name);
+    fputs(".Bl -tag -width Ds -compact\n", out);
+    for (const struct et_option *sub = o->sub; sub->name; sub++)
+        print_row(out, sub, prefix);
+    fputs(".El\n", out);
+}
+
 static void
 print_setting(void *data, const char *path, const struct et_option *row)
 {
@@ -171,11 +186,6 @@ print_binding(FILE *out, const struct tui_keys *keys, const struct tui_binding *
 void
 table_keys(FILE *out)
 {
-    static const char *const roles[] = {
-#define WORD(code, word, c256, c8, attr, mono) word,
-        TUI_ROLE_MAP(WORD)
-#undef WORD
-    };
     struct tui_keys keys;
     tui_keys_default(&keys);
     fputs(".Sh KEYS\n"
@@ -198,7 +208,8 @@ table_keys(FILE *out)
     }
     fputs(".Sh THEMES\nThe roles that a theme colours:\n", out);
     for (int i = 0; i < TUI_ROLES; i++)
-        fprintf(out, ".Cm %s%s\n", roles[i], i + 1 < TUI_ROLES ? " ," : " .");
+        fprintf(out, ".Cm %s%s\n", tui_role_word((enum tui_role)i),
+                i + 1 < TUI_ROLES ? " ," : " .");
 }
 
 /* ---- a recipe ---- */
@@ -298,7 +309,7 @@ print_common(FILE *out, const struct components *list)
             continue;
         fputs(any ? "" : "All of them take:\n.Bl -tag -width Ds -compact\n", out);
         any = true;
-        print_row(out, o, "");
+        print_option(out, o);
     }
     if (any)
         fputs(".El\n", out);
@@ -334,7 +345,7 @@ print_own(FILE *out, const struct components *list, const struct et_component *c
             continue;
         fputs(any ? "" : ".Bl -tag -width Ds -compact\n", out);
         any = true;
-        print_row(out, o, "");
+        print_option(out, o);
     }
     if (any)
         fputs(".El\n", out);
@@ -354,9 +365,23 @@ print_events(FILE *out, const char *algorithm)
     mdoc_sentence(out, line);
 }
 
+/* What only components of its KIND have; -1: a layer or a metric. */
+static void
+print_kind(FILE *out, const struct et_component *c, int kind)
+{
+    char line[1024];
+    if (kind == ET_KIND_ALGORITHM)
+        print_events(out, c->name);
+    if (kind != ET_KIND_MODEL)
+        return;
+    snprintf(line, sizeof line, "Begins with %s.",
+             et_model_beginning(ETI_CLASS(model, c)));
+    mdoc_text(out, line);
+}
+
 static void
 print_component(FILE *out, const struct components *list, const struct et_component *c,
-                bool is_algorithm)
+                int kind)
 {
     char line[1024];
     fputs(".It Cm ", out);
@@ -367,8 +392,7 @@ print_component(FILE *out, const struct components *list, const struct et_compon
         snprintf(line, sizeof line, "For %s.", c->applies_to);
         mdoc_text(out, line);
     }
-    if (is_algorithm)
-        print_events(out, c->name);
+    print_kind(out, c, kind);
     if (c->source) {
         snprintf(line, sizeof line, "Source: %s", c->source);
         mdoc_sentence(out, line);
@@ -378,8 +402,7 @@ print_component(FILE *out, const struct components *list, const struct et_compon
 }
 
 static void
-print_components(FILE *out, const char *title, const struct components *list,
-                 bool is_algorithm)
+print_components(FILE *out, const char *title, const struct components *list, int kind)
 {
     if (list->n == 0)
         return;
@@ -387,7 +410,7 @@ print_components(FILE *out, const char *title, const struct components *list,
     print_common(out, list);
     fputs(".Bl -tag -width Ds\n", out);
     for (int i = 0; i < list->n; i++)
-        print_component(out, list, list->v[i], is_algorithm);
+        print_component(out, list, list->v[i], kind);
     fputs(".El\n", out);
 }
 
@@ -411,17 +434,16 @@ table_components(FILE *out)
         struct components list = {.n = 0};
         for (int i = 0; (c = all->get(all, (enum et_kind)kind, i)); i++)
             add(&list, c);
-        print_components(out, kind_title((enum et_kind)kind, title), &list,
-                         kind == ET_KIND_ALGORITHM);
+        print_components(out, kind_title((enum et_kind)kind, title), &list, kind);
     }
     struct components layers = {.n = 0}, metrics = {.n = 0};
     for (const struct et_module_class *const *m = et_module_classes; *m; m++)
         if ((*m)->adapt)
             add(&layers, &(*m)->info);
-    print_components(out, "LAYERS", &layers, false);
+    print_components(out, "LAYERS", &layers, -1);
     int n;
     const struct et_metric_class *const *metric = et_metric_list(&n);
     for (int i = 0; i < n; i++)
         add(&metrics, &metric[i]->info);
-    print_components(out, "METRICS", &metrics, false);
+    print_components(out, "METRICS", &metrics, -1);
 }
