@@ -26,6 +26,7 @@ struct et_algorithm {
     void *options; /* type->info.options_size bytes, owned */
     void *state;   /* type->state_size bytes, zeroed at creation, owned */
     bool off;      /* switched off while the run goes on (control.h): nothing is called */
+    bool joined;   /* switched on while the run went on, and not of the recipe */
     struct et_algorithm_count count;
 };
 
@@ -35,6 +36,8 @@ enum {
     ET_ALG_INIT_AFTER_SURGERY = 4, /* on INIT after every surgery (ChannelsLast) */
     ET_ALG_INIT_LAST = 8,          /* on INIT after that (EMA, SWA) */
     ET_ALG_REQUIRED_ON_LOAD = 16,  /* a model trained with it cannot load without it */
+    ET_ALG_PREPARES = 32, /* what it does on INIT, AFTER_LOAD and FIT_START makes ready
+                             what is its own, at any time between two batches */
 };
 
 struct et_algorithm_class {
@@ -60,6 +63,10 @@ struct et_algorithm_class {
     et_status (*update)(struct et_algorithm *self, struct et_state *state);
     /* Mixes losses instead of targets: two such are warned about. (optional) */
     bool (*interpolates_loss)(const struct et_algorithm *self);
+    /* Between two batches: the run is to be as its next batch would find it, such as
+     * with its own weights, where others have been put in their place. Called before
+     * the algorithm is switched off, and before another joins. (optional: it is so) */
+    et_status (*settle)(struct et_algorithm *self, struct et_state *state);
     /* Names the state that later steps depend on, to save and to load (archive.h).
      * Loading comes after INIT and before AFTER_LOAD. (optional: there is none) */
     et_status (*archive)(struct et_algorithm *self, struct et_state *state,
@@ -71,6 +78,17 @@ struct et_algorithm_class {
 /* Every algorithm built in, NULL-terminated, in the order of algorithms.def. */
 extern const struct et_algorithm_class *const et_algorithm_classes[];
 const struct et_algorithm_class *et_algorithm_find(const char *name);
+
+/* Algorithms that are switched while a run goes on (control.h): what acts before the
+ * first batch alone stays as it is, on or off. */
+bool et_algorithm_switches(const struct et_algorithm_class *c);
+/* Why an algorithm of class C cannot be switched on in a run that goes on without it, a
+ * sentence without its subject: "changes the model before the first batch". NULL: it
+ * can. It then joins after the others, as if the recipe had named it last; before that
+ * a step is built with it whose evaluations are planned, and not computed: hooks
+ * between AFTER_DATALOADER and AFTER_TRAIN_BATCH are called once more, with blank data.
+ */
+const char *et_algorithm_why_not_join(const struct et_algorithm_class *c);
 
 /* OPTIONS: a struct of the class's type whose contents the algorithm takes over (zeroed
  * on success); NULL = all defaults. */

@@ -21,12 +21,13 @@ extern "C" {
 
 /* code, word, operands */
 #define ET_REQUEST_MAP(X)                                                              \
-    X(PAUSE, "pause", "")            /* holds before the next batch */                 \
-    X(CONTINUE, "continue", "")      /* ends that */                                   \
-    X(STOP, "stop", "")              /* saves and ends the run */                      \
-    X(CHECKPOINT, "checkpoint", "")  /* saves and goes on */                           \
-    X(SET, "set", "KEY VALUE")       /* an option that may change: optimizer.lr */     \
-    X(ALGO, "algo", "NAME on|off")   /* an algorithm's hooks */                        \
+    X(PAUSE, "pause", "")           /* holds before the next batch */                  \
+    X(CONTINUE, "continue", "")     /* ends that */                                    \
+    X(STOP, "stop", "")             /* saves and ends the run */                       \
+    X(CHECKPOINT, "checkpoint", "") /* saves and goes on */                            \
+    X(SET, "set", "KEY VALUE")      /* an option that may change: optimizer.lr */      \
+    /* an algorithm's hooks; OPTION=VALUE... of one that the run has not */            \
+    X(ALGO, "algo", "NAME on|off")                                                     \
     X(LOGLEVEL, "loglevel", "LEVEL") /* lines of the log from here on are shown */
 
 enum et_request_op {
@@ -66,6 +67,9 @@ bool et_request_replay(const char *record, int64_t step, struct et_request *out)
  * the list has of the same setting for a later step belongs to batches that a crash has
  * undone, and is dropped: the newest word counts. Returns how many there are then. */
 int et_request_add(struct et_request *list, int n, const struct et_request *q);
+
+/* How the answer to "algo NAME on" begins where the run had no such algorithm. */
+#define ET_ANSWER_JOINED "joined"
 
 /* et_state.stop_reason of a run that "stop" has ended. */
 #define ET_STOPPED_ON_REQUEST "stopped on request"

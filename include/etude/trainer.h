@@ -137,6 +137,8 @@ struct et_trainer_config {
     struct et_control *control;    /* what people ask of the run; NULL: nothing */
     const struct et_request *replay; /* "set" and "algo" of the run so far, by step */
     int n_replay;
+    const struct et_registry *registry; /* whose algorithms may be switched on while the
+                                           run goes on; borrowed; NULL: the core's */
     bool dry;                      /* plan only: et_trainer_estimate */
 };
 

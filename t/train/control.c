@@ -7,189 +7,12 @@
 
 #include "t/data/fixture.h"
 #include "t/tap.h"
-#include "t/train/recipe_run.h"
+#include "t/train/desk.h"
 #include "t/train/recipes.h"
-
-enum { BATCHES = 12, ROOM = 32 };
 
 #define RUN                                                                            \
     RESNET("12ba")                                                                     \
     "algorithms:\n  mixup:\n  label_smoothing:\n  blurpool:\n"
-
-/* A request, and the finished batches from which on it is there. */
-struct ask {
-    int64_t at;
-    const char *text;
-};
-
-struct desk {
-    struct et_control control; /* first */
-    const struct ask *ask;
-    int n, next;
-    int waits;         /* how often the run has waited */
-    int64_t waited_at; /* after how many batches */
-    int n_done, n_refused;
-    int64_t step[ROOM]; /* that requests were applied at */
-    char answer[ROOM][ET_REQUEST_ANSWER];
-    enum et_log_level level;
-    int64_t now;
-};
-
-static bool
-next(struct et_control *c, int64_t step, struct et_request *out)
-{
-    struct desk *d = (struct desk *)c;
-    d->now = step;
-    if (d->next == d->n || d->ask[d->next].at > step + d->waits)
-        return false;
-    if (et_request_parse(NULL, d->ask[d->next++].text, out) != ET_OK)
-        bail("a test asks in words that are none");
-    snprintf(out->who, sizeof out->who, "uid:7");
-    return true;
-}
-
-static void
-answered(struct et_control *c, const struct et_request *r, int64_t step, bool applied,
-         const char *answer)
-{
-    struct desk *d = (struct desk *)c;
-    (void)r;
-    d->step[d->n_done] = step;
-    d->n_refused += !applied;
-    snprintf(d->answer[d->n_done++], ET_REQUEST_ANSWER, "%s", answer);
-}
-
-static void
-wait_here(struct et_control *c)
-{
-    struct desk *d = (struct desk *)c;
-    d->waits++;
-    d->waited_at = d->now;
-}
-
-static void
-level(struct et_control *c, enum et_log_level l)
-{
-    ((struct desk *)c)->level = l;
-}
-
-/* ---- a run ---- */
-
-struct result {
-    double loss[BATCHES];
-    int64_t batches;
-    enum et_outcome outcome;
-    char command[ROOM][ET_REQUEST_TEXT]; /* texts of its records, with their batch */
-    int64_t ba[ROOM];
-    int n_commands;
-    char states[256];
-    void *params;
-    size_t bytes;
-};
-
-struct tape {
-    struct et_sink sink; /* first */
-    struct et_sink *to;  /* that of the run */
-    struct result *result;
-};
-
-static void
-record(struct et_sink *sink, const struct et_record *r)
-{
-    struct tape *tape = (struct tape *)sink;
-    struct result *to = tape->result;
-    if (r->kind == ET_RECORD_COMMAND) {
-        to->ba[to->n_commands] = r->ba;
-        snprintf(to->command[to->n_commands++], ET_REQUEST_TEXT, "%s", r->text);
-    }
-    if (r->kind == ET_RECORD_RUN && r->text)
-        snprintf(to->states + strlen(to->states),
-                 sizeof to->states - strlen(to->states), "%s:%lld ", r->text,
-                 (long long)r->ba);
-    tape->to->write(tape->to, r);
-}
-
-struct how {
-    const struct ask *ask;
-    int n;
-    int64_t stop; /* interrupted after so many batches; 0: never */
-    bool saved, resumed;
-    const struct et_request *replay;
-    int n_replay;
-};
-
-static char folder[256];
-
-static void
-clear(void)
-{
-    char command[300];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    if (system(command) != 0)
-        bail("cannot clear %s", folder);
-}
-
-static struct desk
-train(struct et_ctx *cx, const struct how *how, struct result *out)
-{
-    struct desk d = {
-        .control = {.next = next, .done = answered, .wait = wait_here, .level = level},
-        .ask = how->ask,
-        .n = how->n,
-        .level = ET_LOG_ERROR,
-    };
-    const struct et_checkpoint_config to = {
-        .directory = folder,
-        .interval = ET_BATCHES(100),
-        .keep = 1,
-        .incarnation = 1,
-    };
-    const struct et_load_config from = {.directory = folder};
-    struct recipe_run r;
-    *out = (struct result){0};
-    if (how->saved && !how->resumed)
-        clear();
-    recipe_prepare(&r, cx, RUN,
-                   &(struct recipe_choice){
-                       .device = "cpu",
-                       .stop_after = how->stop,
-                       .checkpoint = how->saved ? &to : NULL,
-                       .load = how->resumed ? &from : NULL,
-                   });
-    struct tape tape = {{record}, r.parts.config.sink, out};
-    r.parts.config.sink = &tape.sink;
-    r.parts.config.control = &d.control;
-    r.parts.config.replay = how->replay;
-    r.parts.config.n_replay = how->n_replay;
-    recipe_start(&r);
-    int64_t first = r.state->timestamp.batch;
-    recipe_fit(&r);
-    for (int i = 0; i < r.n_losses && first + i < BATCHES; i++)
-        out->loss[first + i] = r.loss[i];
-    out->batches = r.state->timestamp.batch;
-    out->outcome = et_trainer_outcome(r.trainer);
-    out->params = recipe_params(&r, &out->bytes);
-    recipe_close(&r);
-    return d;
-}
-
-/* ---- tests ---- */
-
-static bool
-same_params(const struct result *a, const struct result *b)
-{
-    return a->bytes == b->bytes && memcmp(a->params, b->params, a->bytes) == 0;
-}
-
-/* How many losses, from the first on, are the same bits. */
-static int
-same_losses(const struct result *a, const struct result *b)
-{
-    int i = 0;
-    while (i < BATCHES && memcmp(&a->loss[i], &b->loss[i], sizeof(double)) == 0)
-        i++;
-    return i;
-}
 
 static void
 test_text(struct et_ctx *cx)
@@ -227,7 +50,7 @@ test_settings(struct et_ctx *cx, const struct result *plain)
         {8, "set algorithms.label_smoothing.smoothing 0.3"},
     };
     struct result r;
-    struct desk d = train(cx, &(struct how){.ask = asks, .n = 4}, &r);
+    struct desk d = desk_train(cx, &(struct how){.text = RUN, .ask = asks, .n = 4}, &r);
     is_int(d.n_done, 4, "all requests are applied");
     is_int(d.step[0] * 100 + d.step[1] * 10 + d.step[3], 358,
            "each after the batch it was there at");
@@ -261,7 +84,7 @@ test_refusals(struct et_ctx *cx, const struct result *plain)
     };
     enum { N = sizeof asks / sizeof *asks };
     struct result r;
-    struct desk d = train(cx, &(struct how){.ask = asks, .n = N}, &r);
+    struct desk d = desk_train(cx, &(struct how){.text = RUN, .ask = asks, .n = N}, &r);
     is_int(d.n_refused, N,
            "values out of range, options that may not change, "
            "algorithms that are not there: all refused");
@@ -280,7 +103,7 @@ test_pause(struct et_ctx *cx, const struct result *plain)
     static const struct ask asks[] = {
         {4, "pause"}, {9, "continue"}, {9, "loglevel info"}};
     struct result r;
-    struct desk d = train(cx, &(struct how){.ask = asks, .n = 3}, &r);
+    struct desk d = desk_train(cx, &(struct how){.text = RUN, .ask = asks, .n = 3}, &r);
     is_int(d.waits, 5, "a paused run asks again and again");
     is_int(d.waited_at, 4, "and no batch is trained meanwhile");
     is_str(r.states, "paused:4 running:4 ", "it says that it is paused, and goes on");
@@ -295,19 +118,23 @@ test_stop(struct et_ctx *cx, const struct result *plain)
     static const struct ask stop[] = {{5, "stop"}};
     static const struct ask paused[] = {{5, "pause"}, {7, "stop"}};
     struct result r, rest;
-    (void)train(cx, &(struct how){.ask = stop, .n = 1, .saved = true}, &r);
+    (void)desk_train(cx, &(struct how){.text = RUN, .ask = stop, .n = 1, .saved = true},
+                     &r);
     ok(r.batches == 5 && r.outcome == ET_OUTCOME_STOPPED,
        "stop ends it after this batch");
     is_str(r.states, "stopping:5 ", "and is said");
     free(r.params);
-    (void)train(cx, &(struct how){.saved = true, .resumed = true}, &rest);
+    (void)desk_train(cx, &(struct how){.text = RUN, .saved = true, .resumed = true},
+                     &rest);
     ok(same_params(&rest, plain), "it was saved: the rest comes to the same end");
     free(rest.params);
-    struct desk d = train(cx, &(struct how){.ask = paused, .n = 2, .saved = true}, &r);
+    struct desk d = desk_train(
+        cx, &(struct how){.text = RUN, .ask = paused, .n = 2, .saved = true}, &r);
     ok(r.batches == 5 && r.outcome == ET_OUTCOME_STOPPED && d.waits == 2,
        "so does a stop while it is paused");
     free(r.params);
-    (void)train(cx, &(struct how){.saved = true, .resumed = true}, &rest);
+    (void)desk_train(cx, &(struct how){.text = RUN, .saved = true, .resumed = true},
+                     &rest);
     ok(rest.batches == BATCHES && same_params(&rest, plain),
        "and it was saved as well");
     free(rest.params);
@@ -325,15 +152,21 @@ test_replay(struct et_ctx *cx)
     struct et_request replay[ROOM];
     struct result whole, first, rest;
     int n = 0;
-    (void)train(cx, &(struct how){.ask = asks, .n = 5}, &whole);
+    (void)desk_train(cx, &(struct how){.text = RUN, .ask = asks, .n = 5}, &whole);
     for (int i = 0; i < whole.n_commands; i++)
         n += et_request_replay(whole.command[i], whole.ba[i], &replay[n]);
     is_int(n, 5, "the log holds what a resumed run is to be given");
     for (int64_t stop = 4; stop <= 7; stop += 3) {
-        (void)train(cx, &(struct how){.ask = asks, .n = 5, .stop = stop, .saved = true},
-                    &first);
-        struct desk d = train(
-            cx, &(struct how){.resumed = true, .replay = replay, .n_replay = n}, &rest);
+        (void)desk_train(
+            cx,
+            &(struct how){
+                .text = RUN, .ask = asks, .n = 5, .stop = stop, .saved = true},
+            &first);
+        struct desk d = desk_train(
+            cx,
+            &(struct how){
+                .text = RUN, .resumed = true, .replay = replay, .n_replay = n},
+            &rest);
         ok(same_params(&rest, &whole),
            "stopped after %d batches and resumed: same bits", (int)stop);
         is_int(d.n_done + rest.n_commands, 0, "nothing is answered or logged twice");
@@ -358,7 +191,7 @@ test_newest(struct et_ctx *cx)
     struct et_request replay[ROOM], r;
     struct result whole, first, rest;
     int n = 0;
-    (void)train(cx, &(struct how){.ask = all, .n = 3}, &whole);
+    (void)desk_train(cx, &(struct how){.text = RUN, .ask = all, .n = 3}, &whole);
     for (int i = 0; i < 3; i++) {
         if (et_request_parse(cx, before[i].text, &r) != ET_OK)
             bail("%s", before[i].text);
@@ -366,13 +199,17 @@ test_newest(struct et_ctx *cx)
         n = et_request_add(replay, n, &r);
     }
     is_int(n, 3, "requests of a run, as its log has them");
-    (void)train(cx, &(struct how){.ask = before, .n = 1, .stop = 4, .saved = true},
-                &first);
-    (void)train(
-        cx,
-        &(struct how){
-            .ask = anew, .n = 1, .resumed = true, .replay = replay, .n_replay = n},
-        &rest);
+    (void)desk_train(
+        cx, &(struct how){.text = RUN, .ask = before, .n = 1, .stop = 4, .saved = true},
+        &first);
+    (void)desk_train(cx,
+                     &(struct how){.text = RUN,
+                                   .ask = anew,
+                                   .n = 1,
+                                   .resumed = true,
+                                   .replay = replay,
+                                   .n_replay = n},
+                     &rest);
     ok(same_params(&rest, &whole),
        "what is asked after a crash is not undone by what was asked on the way to it");
     free(rest.params);
@@ -384,10 +221,13 @@ test_newest(struct et_ctx *cx)
     ok(n == 3 && replay[0].step == 2 && replay[1].step == 5 && replay[2].step == 6 &&
            replay[2].op == ET_REQUEST_ALGO,
        "nor when the run is resumed once more");
-    (void)train(cx, &(struct how){.ask = before, .n = 1, .stop = 4, .saved = true},
-                &first);
-    (void)train(cx, &(struct how){.resumed = true, .replay = replay, .n_replay = n},
-                &rest);
+    (void)desk_train(
+        cx, &(struct how){.text = RUN, .ask = before, .n = 1, .stop = 4, .saved = true},
+        &first);
+    (void)desk_train(
+        cx,
+        &(struct how){.text = RUN, .resumed = true, .replay = replay, .n_replay = n},
+        &rest);
     ok(same_params(&rest, &whole), "to the same bits");
     free(rest.params);
     free(first.params);
@@ -399,10 +239,9 @@ main(void)
 {
     struct et_ctx *cx = need_ctx();
     struct result plain;
-    snprintf(folder, sizeof folder, "%s/checkpoints", scratch_folder());
     test_text(cx);
     if (have_device(cx, "cpu")) {
-        (void)train(cx, &(struct how){0}, &plain);
+        (void)desk_train(cx, &(struct how){.text = RUN}, &plain);
         test_settings(cx, &plain);
         test_refusals(cx, &plain);
         test_pause(cx, &plain);
@@ -411,7 +250,7 @@ main(void)
         test_newest(cx);
         free(plain.params);
     }
-    clear();
+    desk_clear();
     et_ctx_free(&cx);
     return done();
 }

@@ -23,6 +23,30 @@ et_algorithm_find(const char *name)
     return NULL;
 }
 
+/* ---- switching ---- */
+
+/* What an algorithm did there stays: surgery, another step. */
+static const uint64_t before_first =
+    ET_ON(INIT) | ET_ON(BEFORE_LOAD) | ET_ON(AFTER_LOAD) | ET_ON(FIT_START);
+
+bool
+et_algorithm_switches(const struct et_algorithm_class *c)
+{
+    return (c->events & ~before_first) != 0;
+}
+
+const char *
+et_algorithm_why_not_join(const struct et_algorithm_class *c)
+{
+    if (c->flags & ET_ALG_REQUIRED_ON_LOAD)
+        return "changes the model before the first batch";
+    if (!et_algorithm_switches(c))
+        return "changes how steps are taken before the first batch";
+    if ((c->events & before_first) && !(c->flags & ET_ALG_PREPARES))
+        return "does a part of its work before the first batch";
+    return NULL;
+}
+
 /* ---- making one ---- */
 
 /* A value must read back from its own text: the table's rules are the only ones. */

@@ -160,6 +160,14 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     }
 }
 
+/* A checkpoint leaves the average in place until the next batch begins. */
+static et_status
+settle(struct et_algorithm *self, struct et_state *s)
+{
+    struct ema *own = self->state;
+    return eti_average_use(&own->average, s, false, NULL, 0);
+}
+
 static et_status
 archive(struct et_algorithm *self, struct et_state *s, struct et_archive *a)
 {
@@ -234,11 +242,12 @@ const struct et_algorithm_class et_algorithm_ema = {
     .events = ET_ON(INIT) | ET_ON(BATCH_START) | ET_ON(BATCH_END) | ET_ON(EPOCH_END) |
               ET_ON(EVAL_START) | ET_ON(EVAL_END) | ET_ON(BATCH_CHECKPOINT) |
               ET_ON(EPOCH_CHECKPOINT),
-    .flags = ET_ALG_INIT_LAST,
+    .flags = ET_ALG_INIT_LAST | ET_ALG_PREPARES,
     .check = check,
     .match = match,
     .apply = apply,
     .update = update_with_step,
+    .settle = settle,
     .archive = archive,
     .close = close_ema,
 };

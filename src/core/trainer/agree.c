@@ -16,7 +16,7 @@ enum { COMPARE_EVERY = 1000, MOST_RANKS = 1024 }; /* batches; place.h */
 
 /* et_comm_mark's which of what is settled here. */
 enum place {
-    SETTINGS = -10,
+    SETTINGS = -11,
     PARAMETERS,
     SHARED,
     GATHERED,
@@ -25,6 +25,7 @@ enum place {
     LISTENED,
     METRIC,
     REQUEST,
+    JOINED,
 };
 
 static void
@@ -314,6 +315,20 @@ eti_ranks_metric(struct et_trainer *t, const struct et_metric *m, double *out)
 }
 
 /* ---- requests ---- */
+
+et_status
+eti_ranks_agree(struct et_trainer *t, et_status status, const char *name)
+{
+    struct et_ctx *cx = t->state.cx;
+    uint8_t good = status == ET_OK;
+    if (!t->ranks.comm)
+        return status;
+    mark(t, JOINED);
+    ET_TRY(et_comm_all_reduce(cx, t->ranks.comm, &good, 1, ET_U8, ET_COMM_MIN));
+    if (status == ET_OK && !good)
+        status = ET_FAIL(cx, ET_EPEER, "another rank could not have %s", name);
+    return status;
+}
 
 et_status
 eti_ranks_next_request(struct et_trainer *t, int64_t step, struct et_request *out,

@@ -157,7 +157,15 @@ archive_algorithms(struct et_trainer *t, struct et_archive *a)
             continue;
         ET_TRY(et_archive_enter(
             a, name_of(hook->type->info.name, nth, name, sizeof name)));
-        ET_TRY(hook->type->archive(hook, s, a));
+        /* A run that goes back to before that: it begins anew, with what is loaded. */
+        bool is_new = hook->joined && et_archive_mode(a) != ET_ARCHIVE_SAVE &&
+                      !eti_archive_has_place(a);
+        et_status status = ET_OK;
+        if (!is_new)
+            status = hook->type->archive(hook, s, a);
+        else if (et_archive_mode(a) == ET_ARCHIVE_LOAD)
+            status = eti_algorithm_prepare(t, hook, ET_ON(INIT));
+        ET_TRY(status);
         et_archive_leave(a);
     }
     et_archive_leave(a);

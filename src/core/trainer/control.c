@@ -3,7 +3,7 @@
  * They are taken at the end of a batch, before its evaluations and its checkpoint: a
  * stop is saved by that checkpoint. Options and switches are no part of a checkpoint;
  * one that is resumed is given the log's requests again, those of earlier batches
- * before anything else happens. */
+ * before anything else happens. What has joined by request (join.c) is part of it. */
 #include "config.h"
 
 #include <math.h>
@@ -148,31 +148,66 @@ set(struct et_trainer *t, const struct et_request *r, char *answer)
 
 /* ---- the others ---- */
 
-/* What an algorithm did before the first batch stays: surgery, another step. */
-static const uint64_t only_once =
-    ET_ON(INIT) | ET_ON(BEFORE_LOAD) | ET_ON(AFTER_LOAD) | ET_ON(FIT_START);
+/* What VALUE, "on" or "off" with what follows it, asks for; NULL: neither. */
+static const char *
+options_of(const char *value, bool *on)
+{
+    size_t n = strcspn(value, " ");
+    *on = n == 2 && strncmp(value, "on", n) == 0;
+    if (!*on && !(n == 3 && strncmp(value, "off", n) == 0))
+        return NULL;
+    return value + n + strspn(value + n, " ");
+}
+
+static et_status
+join(struct et_trainer *t, const char *name, const char *options, char *answer)
+{
+    char note[ANSWER];
+    ET_TRY(eti_algorithm_join(t, name, options, note, sizeof note));
+    snprintf(answer, ANSWER, ET_ANSWER_JOINED "%.*s",
+             (int)(ANSWER - sizeof ET_ANSWER_JOINED), note);
+    return ET_OK;
+}
+
+/* A run that goes on from a checkpoint has what had joined before it already, with the
+ * options that it joined with. */
+static et_status
+turn(struct et_trainer *t, struct et_algorithm *a, bool on, const char *options,
+     char *answer)
+{
+    struct et_ctx *cx = t->state.cx;
+    const char *name = a->type->info.name;
+    if (!et_algorithm_switches(a->type))
+        return ET_FAIL(cx, ET_EINVAL,
+                       "%s changed the run before its first batch: that stays", name);
+    if (*options && !(on && a->joined && t->controlled.is_replay))
+        return ET_FAIL(cx, ET_EINVAL,
+                       "the run has %s: its options are changed with etude set", name);
+    if (!on)
+        ET_TRY(eti_algorithm_settle(t, a));
+    snprintf(answer, ANSWER, "was %s", a->off ? "off" : "on");
+    a->off = !on;
+    return ET_OK;
+}
 
 static bool
 switch_algorithm(struct et_trainer *t, const struct et_request *r, char *answer)
 {
     struct et_ctx *cx = t->state.cx;
     struct et_algorithm *a = find_algorithm(t, r->key, strlen(r->key));
-    bool on = strcmp(r->value, "on") == 0;
-    et_status status = ET_OK;
-    if (!a)
-        status = ET_FAIL(cx, ET_EINVAL, "the run has no algorithm %s", r->key);
-    else if (!on && strcmp(r->value, "off") != 0)
+    bool on;
+    const char *options = options_of(r->value, &on);
+    et_status status;
+    if (!options)
         status = ET_FAIL(cx, ET_EINVAL, "%s is switched on or off, not '%s'", r->key,
                          r->value);
-    else if (!(a->type->events & ~only_once))
-        status =
-            ET_FAIL(cx, ET_EINVAL,
-                    "%s changed the run before its first batch: that stays", r->key);
-    if (status != ET_OK)
-        return refuse(t, answer);
-    snprintf(answer, ANSWER, "was %s", a->off ? "off" : "on");
-    a->off = !on;
-    return true;
+    else if (a)
+        status = turn(t, a, on, options, answer);
+    else if (on)
+        status = join(t, r->key, options, answer);
+    else
+        status = ET_FAIL(cx, ET_EINVAL, "the run has no algorithm %s", r->key);
+    return status == ET_OK || refuse(t, answer);
 }
 
 static bool
@@ -273,7 +308,10 @@ replay(struct et_trainer *t)
         int i = t->controlled.replayed++;
         if (t->controlled.superseded && t->controlled.superseded[i])
             continue;
-        if (!apply(t, r, answer))
+        t->controlled.is_replay = true;
+        bool applied = apply(t, r, answer);
+        t->controlled.is_replay = false;
+        if (!applied)
             et_log_text(t->state.log, ET_LOG_WARN, &t->state.timestamp,
                         "%s %s was applied before, and now is %s", r->key, r->value,
                         answer);

@@ -126,6 +126,18 @@ eti_show_batch(struct et_trainer *t, const struct et_batch *b)
     };
 }
 
+void
+eti_show_again(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    if (t->shown) {
+        eti_show_batch(t, t->shown);
+    } else {
+        et_graph_reset(s->graph);
+        s->batch = s->full = (struct et_samples){0};
+    }
+}
+
 static et_status
 use_batch(struct et_trainer *t, const struct et_batch *b)
 {
@@ -165,9 +177,11 @@ one_batch(struct et_trainer *t, bool *got)
     if (!b)
         return ET_OK;
     int64_t samples = b->all_samples, tokens = b->all_tokens;
+    t->shown = b;
     et_status status = use_batch(t, b);
     if (status == ET_OK)
         status = end_batch(t, samples, tokens);
+    t->shown = NULL;
     et_loader_release(t->config.train, b);
     s->batch = s->full = (struct et_samples){0};
     return status;

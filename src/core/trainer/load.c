@@ -130,6 +130,44 @@ check_place(struct et_trainer *t, struct et_algorithm *added)
         added->type->info.name, order[s->n_algorithms - 1]->type->info.name);
 }
 
+/* It was switched on while the run went on, and is part of what was saved. */
+static et_status
+rejoin(struct et_trainer *t, const struct et_algorithm_class *c, const json_t *options)
+{
+    struct et_state *s = &t->state;
+    struct et_algorithm *a;
+    if (s->n_algorithms == ET_MAX_ALGORITHMS)
+        return ET_FAIL(s->cx, ET_EINVAL, "more than %d algorithms", ET_MAX_ALGORITHMS);
+    ET_TRY(make_algorithm(t, c, options, &a));
+    a->joined = true;
+    eti_algorithm_add(t, a);
+    return eti_algorithm_prepare(t, a, ET_ON(INIT));
+}
+
+/* In the order in which they joined. */
+static et_status
+rejoin_all(struct et_trainer *t, const struct eti_manifest *m)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(m->algorithms, i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "name"));
+        if (!json_is_true(json_object_get(one, "joined")) ||
+            is_excluded(t->config.load, name))
+            continue;
+        const struct et_component *found =
+            et_registry_find(t->config.registry, ET_KIND_ALGORITHM, name);
+        const struct et_algorithm_class *c = (const void *)found;
+        if (!c)
+            return ET_FAIL(t->state.cx, ET_EINVAL,
+                           "the run had %s, which this program does not know", name);
+        if (!find_algorithm(&t->state, c))
+            ET_TRY(rejoin(t, c, json_object_get(one, "options")));
+    }
+    return ET_OK;
+}
+
 static et_status
 apply_again(struct et_trainer *t, const struct et_algorithm_class *c,
             const json_t *options)
@@ -244,6 +282,8 @@ take(struct et_trainer *t, struct eti_checkpoint *c)
     archive_fn *fn = load->weights_only ? eti_archive_model : eti_archive_trainer;
     ET_TRY(check_run(t, c));
     ET_TRY(apply_required(t, &c->manifest));
+    if (!load->weights_only)
+        ET_TRY(rejoin_all(t, &c->manifest));
     leave_out(t, &c->archive);
     c->archive.lenient = load->lenient;
     ET_TRY(walk(t, c, fn, ET_ARCHIVE_CHECK));

@@ -127,7 +127,7 @@ has_request(struct et_trainer *t)
 {
     struct eti_ranks *r = &t->ranks;
     struct et_control *c = t->config.control;
-    if (!r->has_request && c && et_comm_rank(r->comm) == 0)
+    if (!r->has_request && c && et_comm_rank(r->comm) == 0 && !t->is_trial)
         r->has_request = c->next(c, t->state.timestamp.batch + 1, &r->request);
     return r->has_request;
 }

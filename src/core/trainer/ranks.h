@@ -113,6 +113,8 @@ et_status eti_ranks_metric(struct et_trainer *t, const struct et_metric *m,
                            double *out);
 /* Are the parameters those of rank 0? Now and then. EPEER names the ranks where not. */
 et_status eti_ranks_compare(struct et_trainer *t);
+/* STATUS of all ranks, each with its own: EPEER where another could not have NAME. */
+et_status eti_ranks_agree(struct et_trainer *t, et_status status, const char *name);
 /* Rank 0's next request after STEP batches, *GOT on all ranks alike. */
 et_status eti_ranks_next_request(struct et_trainer *t, int64_t step,
                                  struct et_request *r, bool *got);

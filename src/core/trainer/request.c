@@ -54,11 +54,9 @@ take_operands(const char **at, struct et_request *out)
 {
     switch (out->op) {
     case ET_REQUEST_SET:
-        return take_word(at, out->key, sizeof out->key) &&
-               take_rest(at, out->value, sizeof out->value);
     case ET_REQUEST_ALGO:
         return take_word(at, out->key, sizeof out->key) &&
-               take_word(at, out->value, sizeof out->value);
+               take_rest(at, out->value, sizeof out->value);
     case ET_REQUEST_LOGLEVEL:
         return take_word(at, out->value, sizeof out->value);
     default:

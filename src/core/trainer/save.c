@@ -39,7 +39,7 @@ now(const struct et_trainer *t)
 
 /* ---- setting up ---- */
 
-/* {"name": ..., "options": {name: text}} of an algorithm. */
+/* {"name": ..., "options": {name: text}, "joined": true} of an algorithm. */
 static et_status
 describe_algorithm(struct et_ctx *cx, const struct et_algorithm *a, json_t *list)
 {
@@ -55,6 +55,8 @@ describe_algorithm(struct et_ctx *cx, const struct et_algorithm *a, json_t *list
     }
     json_t *one =
         json_pack("{s:s, s:o}", "name", a->type->info.name, "options", options);
+    if (one && a->joined) /* a run that goes on from here has it before it loads */
+        json_object_set_new(one, "joined", json_true());
     if (json_array_append_new(list, one) != 0 && status == ET_OK)
         status = ET_FAIL(cx, ET_ENOMEM, "out of memory: the list of algorithms");
     return status;
@@ -95,6 +97,15 @@ eti_saver_init(struct et_trainer *t)
     for (int i = 0; i < s->n_algorithms; i++)
         ET_TRY(describe_algorithm(s->cx, s->algorithms[i], t->saver->algorithms));
     return eti_writer_new(s->cx, c->directory, c->keep, &t->saver->writer);
+}
+
+et_status
+eti_saver_joined(struct et_trainer *t, const struct et_algorithm *a)
+{
+    if (!t->saver)
+        return ET_OK;
+    eti_settle_save(t); /* a thread may be reading the list */
+    return describe_algorithm(t->state.cx, a, t->saver->algorithms);
 }
 
 void

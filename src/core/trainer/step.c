@@ -169,7 +169,7 @@ static et_status
 show_update(struct et_state *s)
 {
     for (int i = 0; i < s->n_algorithms; i++)
-        if (s->algorithms[i]->type->update)
+        if (s->algorithms[i]->type->update && !s->algorithms[i]->off)
             ET_TRY(s->algorithms[i]->type->update(s->algorithms[i], s));
     for (int i = 0; i < s->n_callbacks; i++)
         if (s->callbacks[i]->type->update)
@@ -260,6 +260,22 @@ cut_smaller(struct et_trainer *t, et_status status)
         ET_TRY(eti_ranks_stand_in(t));
     t->accum = s->grad_accum = more;
     return ET_OK;
+}
+
+et_status
+eti_plan_step(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    int64_t accum = t->accum;
+    et_status status = attempt(t);
+    while (status == ET_ENOMEM && t->is_auto && t->accum < s->full.n) {
+        t->accum = eti_more_pieces(t, t->accum, s->full.n, !t->ranks.comm);
+        et_error_clear(s->cx);
+        et_graph_abandon(s->graph);
+        status = attempt(t);
+    }
+    t->accum = accum;
+    return status;
 }
 
 et_status

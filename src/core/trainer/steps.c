@@ -19,7 +19,8 @@ et_status
 eti_step_at(struct et_trainer *t, enum et_event event)
 {
     const struct et_trainer_steps *own = own_steps(t);
-    return own->at_event ? own->at_event(own->data, &t->state, event) : ET_OK;
+    return own->at_event && !t->is_trial ? own->at_event(own->data, &t->state, event)
+                                         : ET_OK;
 }
 
 /* FORWARD's outputs, or the model's, in the run's precision. */

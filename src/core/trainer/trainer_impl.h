@@ -53,6 +53,7 @@ struct eti_rollback {
 struct eti_controlled {
     bool paused, stop, save; /* asked for, and not done yet */
     int replayed;            /* of config.replay */
+    bool is_replay;          /* what is applied is the log's */
     bool *superseded;        /* [config.n_replay]: what has been asked anew; NULL: none */
 };
 
@@ -98,10 +99,13 @@ struct et_trainer {
     struct et_timestamp before; /* the timestamp as the batch under way found it */
     int pending_eval; /* event whose evaluation was broken off or left out; 0: none */
     bool resumed;     /* the timestamp is a checkpoint's */
+    bool is_trial; /* the step under way is planned, and counts for nothing: join.c */
+    const struct et_batch *shown;           /* that the state shows; NULL: none */
     const struct et_loader *fingerprint_of; /* whose data have it; NULL: not taken */
     uint64_t fingerprint;
     struct eti_saver *saver; /* save.c; NULL: nothing is saved */
-    struct et_algorithm *own_algorithm[ET_MAX_ALGORITHMS]; /* that a load added */
+    struct et_algorithm *own_algorithm[ET_MAX_ALGORITHMS]; /* that a load, or somebody
+                                                              while it went on, added */
     int n_own_algorithms;
 };
 
@@ -123,8 +127,13 @@ et_status eti_late_discard(struct et_trainer *t);
 bool eti_judge(struct et_trainer *t);
 /* fit.c: an empty graph, and in the state what B holds, for all who read batches. */
 void eti_show_batch(struct et_trainer *t, const struct et_batch *b);
+/* fit.c: the same for the batch that is shown already, if any is. */
+void eti_show_again(struct et_trainer *t);
 /* step.c: one batch through closure and update, with retries. */
 et_status eti_train_batch(struct et_trainer *t);
+/* The same in a dry graph, which leaves nothing behind; in pieces where the batch does
+ * not fit and grad_accum is auto. The caller drops what is pending. */
+et_status eti_plan_step(struct et_trainer *t);
 /* Rows [FIRST, FIRST + N) of ALL, as nodes. */
 struct et_samples eti_rows(struct et_graph *g, const struct et_samples *all, int64_t first,
                            int64_t n);
@@ -191,6 +200,21 @@ bool eti_interrupted(struct et_trainer *t);
 /* control.c: applies what is asked for after the batches so far; holds while it is to be
  * paused. */
 et_status eti_control_poll(struct et_trainer *t);
+/* join.c: the algorithm NAME, with OPTIONS ("name=value name=value"; "": its defaults),
+ * joins the run behind the others, on all ranks. NOTE [SIZE]: what is to be said of it.
+ * What it is refused with changes nothing: EINVAL, ENOTSUP, ENOMEM, EPEER where another
+ * rank could not. */
+et_status eti_algorithm_join(struct et_trainer *t, const char *name,
+                             const char *options, char *note, size_t size);
+/* Behind the others, the trainer's own from then on: there is room. */
+void eti_algorithm_add(struct et_trainer *t, struct et_algorithm *a);
+/* A makes itself ready: those of EVENTS that came before the first batch. */
+et_status eti_algorithm_prepare(struct et_trainer *t, struct et_algorithm *a,
+                                uint64_t events);
+/* Between two batches: what A, unless it is off, has put in place of the run's goes. */
+et_status eti_algorithm_settle(struct et_trainer *t, struct et_algorithm *a);
+/* save.c: checkpoints name A from here on, if any are saved. */
+et_status eti_saver_joined(struct et_trainer *t, const struct et_algorithm *a);
 /* Do both change the same setting? request.c */
 bool eti_request_same(const struct et_request *a, const struct et_request *b);
 et_status eti_control_hold(struct et_trainer *t);

@@ -1,0 +1,316 @@
+/* An algorithm that the recipe does not name joins a run that goes on: it is the run
+ * that it would be had the recipe named it, and it been off so far; a run that goes on
+ * from a checkpoint does the same again; and what cannot join changes nothing. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/desk.h"
+#include "t/train/recipes.h"
+
+#define PLAIN            RESNET("12ba")
+#define WITH(algorithms) PLAIN "algorithms:\n" algorithms
+
+static int
+replay_of(const struct result *r, struct et_request *list)
+{
+    int n = 0;
+    struct et_request q;
+    for (int i = 0; i < r->n_commands; i++)
+        if (et_request_replay(r->command[i], r->ba[i], &q))
+            n = et_request_add(list, n, &q);
+    return n;
+}
+
+/* ---- the run that it would be ---- */
+
+static const struct {
+    const char *name, *named, *base, *on;
+} joining[] = {
+    {"mixup", WITH("  label_smoothing:\n  mixup:\n"), WITH("  label_smoothing:\n"),
+     "algo mixup on"},
+    {"label_smoothing", WITH("  mixup:\n  label_smoothing: {smoothing: 0.3}\n"),
+     WITH("  mixup:\n"), "algo label_smoothing on smoothing=0.3"},
+    {"gradient_clipping",
+     WITH("  ema:\n  gradient_clipping: {clipping_type: norm, clipping_threshold: "
+          "0.5}\n"),
+     WITH("  ema:\n"),
+     "algo gradient_clipping on clipping_type=norm clipping_threshold=0.5"},
+    {"ema", WITH("  mixup:\n  ema: {half_life: 3ba}\n"), WITH("  mixup:\n"),
+     "algo ema on half_life=3ba"},
+    {"progressive_resizing", WITH("  mixup:\n  progressive_resizing:\n"),
+     WITH("  mixup:\n"), "algo progressive_resizing on"},
+    {"selective_backprop", WITH("  mixup:\n  selective_backprop: {start: 0.2}\n"),
+     WITH("  mixup:\n"), "algo selective_backprop on start=0.2"},
+};
+enum { JOINING = sizeof joining / sizeof *joining };
+
+static void
+test_same(struct et_ctx *cx)
+{
+    char off[80], on[80];
+    for (int i = 0; i < JOINING; i++) {
+        snprintf(off, sizeof off, "algo %s off", joining[i].name);
+        snprintf(on, sizeof on, "algo %s on", joining[i].name);
+        const struct ask named[] = {{0, off}, {5, on}};
+        const struct ask joins[] = {{5, joining[i].on}};
+        struct result without, was_off, joined;
+        (void)desk_train(cx, &(struct how){.text = joining[i].base, .saved = true},
+                         &without);
+        (void)desk_train(
+            cx,
+            &(struct how){
+                .text = joining[i].named, .ask = named, .n = 2, .saved = true},
+            &was_off);
+        struct desk d = desk_train(
+            cx,
+            &(struct how){.text = joining[i].base, .ask = joins, .n = 1, .saved = true},
+            &joined);
+        ok(d.n_refused == 0 && strncmp(d.answer[0], "joined", 6) == 0, "%s joins: %s",
+           joining[i].name, d.answer[0]);
+        ok(same_params(&joined, &was_off) && same_losses(&joined, &was_off) == BATCHES,
+           "as if it had been there, and off: same bits");
+        ok(!same_params(&joined, &without), "it does something");
+        free(without.params);
+        free(was_off.params);
+        free(joined.params);
+    }
+}
+
+/* ---- going on ---- */
+
+#define BASE WITH("  label_smoothing:\n")
+
+static const struct ask asks[] = {
+    {3, "algo mixup on"},
+    {5, "algo ema on half_life=2ba"},
+    {5, "algo gradient_clipping on clipping_type=norm clipping_threshold=0.5"},
+    {7, "set algorithms.mixup.alpha 0.4"},
+    {7, "set algorithms.gradient_clipping.clipping_threshold 0.4"},
+    {9, "algo ema off"},
+    {10, "algo ema on"},
+};
+enum { ASKS = sizeof asks / sizeof *asks };
+
+static void
+test_resume(struct et_ctx *cx)
+{
+    struct result whole, first, rest;
+    struct et_request replay[ROOM];
+    struct desk d = desk_train(
+        cx, &(struct how){.text = BASE, .ask = asks, .n = ASKS, .saved = true}, &whole);
+    is_int(d.n_refused, 0, "three join; their options are set, one is switched");
+    is_str(whole.command[1], "uid:7 algo ema on half_life=2ba -> joined",
+           "the log says who asked, and that it joined");
+    int n = replay_of(&whole, replay);
+    is_int(n, ASKS, "which a run that goes on is given again");
+    for (int64_t stop = 2; stop <= 11; stop += 1) {
+        (void)desk_train(
+            cx,
+            &(struct how){
+                .text = BASE, .ask = asks, .n = ASKS, .stop = stop, .saved = true},
+            &first);
+        d = desk_train(cx,
+                       &(struct how){.text = BASE,
+                                     .saved = true,
+                                     .resumed = true,
+                                     .replay = replay,
+                                     .n_replay = n},
+                       &rest);
+        ok(same_params(&rest, &whole) && rest.batches == BATCHES,
+           "stopped after %d batches and resumed: same bits", (int)stop);
+        is_int(d.n_done + rest.n_commands, 0, "nothing is answered or logged twice");
+        free(first.params);
+        free(rest.params);
+    }
+    free(whole.params);
+}
+
+/* A log that is lost takes what was set with it, and not what joined. */
+static void
+test_lost_log(struct et_ctx *cx)
+{
+    static const struct ask joins[] = {{3, "algo ema on half_life=2ba"},
+                                       {3, "algo mixup on alpha=0.4"}};
+    struct result whole, first, rest;
+    (void)desk_train(
+        cx, &(struct how){.text = BASE, .ask = joins, .n = 2, .saved = true}, &whole);
+    (void)desk_train(
+        cx, &(struct how){.text = BASE, .ask = joins, .n = 2, .stop = 6, .saved = true},
+        &first);
+    (void)desk_train(cx, &(struct how){.text = BASE, .saved = true, .resumed = true},
+                     &rest);
+    ok(same_params(&rest, &whole), "a checkpoint knows what had joined without a log");
+    free(whole.params);
+    free(first.params);
+    free(rest.params);
+}
+
+/* ---- what cannot join ---- */
+
+static void
+test_refusals(struct et_ctx *cx)
+{
+    static const struct {
+        struct ask ask;
+        const char *why;
+    } wrong[] = {
+        {{2, "algo blurpool on"},
+         "refused: blurpool changes the model before the first batch: put it in the "
+         "recipe, and etude rerun"},
+        {{2, "algo sam on"},
+         "refused: sam changes how steps are taken before the first batch: put it in "
+         "the recipe, and etude rerun"},
+        {{2, "algo cutmix on"},
+         "refused: algorithm 'cutmix' comes with a later version"},
+        {{2, "algo zzz on"},
+         "refused: unknown algorithm 'zzz': etude algorithms lists them"},
+        {{2, "algo gradient_clipping on"},
+         "refused: gradient_clipping has options without a default: etude algo RUN "
+         "gradient_clipping on clipping_type=VALUE clipping_threshold=VALUE"},
+        {{3, "algo mixup on alpha=-1"}, "refused: alpha: "},
+        {{3, "algo mixup on beta=1"}, "refused: "},
+        {{3, "algo mixup on alpha"}, "refused: 'alpha' is no option=value"},
+        {{3, "algo ema on smoothing=0.9"},
+         "refused: ema takes half_life or smoothing, not both"},
+        {{3, "algo progressive_resizing on resize_targets=true"},
+         "refused: progressive_resizing: resize_targets needs targets [N,H,W]"},
+        {{3, "algo mixup off"}, "refused: the run has no algorithm mixup"},
+        {{3, "algo label_smoothing on smoothing=0.2"},
+         "refused: the run has label_smoothing: its options are changed with etude "
+         "set"},
+    };
+    enum { N = sizeof wrong / sizeof *wrong };
+    struct ask list[N];
+    struct result plain, r;
+    for (int i = 0; i < N; i++)
+        list[i] = wrong[i].ask;
+    (void)desk_train(cx, &(struct how){.text = BASE}, &plain);
+    struct desk d =
+        desk_train(cx, &(struct how){.text = BASE, .ask = list, .n = N}, &r);
+    is_int(d.n_refused, N, "all are refused");
+    for (int i = 0; i < N; i++)
+        if (!ok(strncmp(d.answer[i], wrong[i].why, strlen(wrong[i].why)) == 0, "%s",
+                wrong[i].ask.text))
+            diag("got '%s'", d.answer[i]);
+    ok(same_params(&r, &plain) && same_losses(&r, &plain) == BATCHES,
+       "and the run is what it would have been, bit for bit");
+    free(plain.params);
+    free(r.params);
+}
+
+/* What only the first batch with it would find. */
+static void
+test_model(struct et_ctx *cx)
+{
+    static const struct ask list[] = {{3, "algo mixup on"},
+                                      {3, "algo label_smoothing on"}};
+    struct result plain, r;
+    (void)desk_train(cx, &(struct how){.text = GPT("12ba")}, &plain);
+    struct desk d =
+        desk_train(cx, &(struct how){.text = GPT("12ba"), .ask = list, .n = 2}, &r);
+    is_str(d.answer[0], "refused: mixup needs inputs of real numbers, not i32",
+           "a model of text refuses mixup in its first batch's words");
+    is_str(d.answer[1],
+           "refused: label_smoothing: the loss of a language model takes indices only",
+           "and label smoothing");
+    ok(same_params(&r, &plain), "and goes on as it was");
+    free(plain.params);
+    free(r.params);
+}
+
+/* ---- memory ---- */
+
+static void
+test_memory(struct et_ctx *cx)
+{
+    static const struct ask list[] = {{3, "algo ema on"}};
+    static const char text[] = PLAIN "grad_accum: 1\n";
+    struct result plain, with, r;
+    (void)desk_train(cx, &(struct how){.text = text}, &plain);
+    (void)desk_train(cx, &(struct how){.text = text, .ask = list, .n = 1}, &with);
+    ok(with.peak > plain.peak, "an average takes memory");
+    size_t limit = plain.peak + (with.peak - plain.peak) / 2;
+    struct desk d = desk_train(
+        cx, &(struct how){.text = text, .ask = list, .n = 1, .memory_limit = limit},
+        &r);
+    if (!ok(d.n_refused == 1 && r.batches == BATCHES,
+            "where there is too little it is refused, and the run goes on"))
+        diag("%s", d.answer[0]);
+    ok(same_params(&r, &plain), "without it");
+    free(plain.params);
+    free(with.params);
+    free(r.params);
+}
+
+/* ---- the run's own weights ---- */
+
+#define AVERAGED WITH("  ema: {half_life: 2ba}\n")
+
+/* A checkpoint leaves the average in place of the weights until the next batch begins:
+ * a run that is paused there must not go on with it. */
+static void
+test_pause(struct et_ctx *cx)
+{
+    static const struct ask plain[] = {{4, "algo ema off"}};
+    static const struct ask paused[] = {
+        {4, "pause"}, {6, "algo ema off"}, {6, "continue"}};
+    static const struct ask joins[] = {
+        {4, "pause"}, {6, "algo mixup on"}, {6, "continue"}};
+    static const struct ask joined[] = {{4, "algo mixup on"}};
+    struct result a, b;
+    (void)desk_train(cx, &(struct how){.text = AVERAGED, .ask = plain, .n = 1}, &a);
+    (void)desk_train(
+        cx,
+        &(struct how){
+            .text = AVERAGED, .ask = paused, .n = 3, .every = 4, .saved = true},
+        &b);
+    ok(same_params(&a, &b), "an average that is switched off in a pause is put away");
+    free(a.params);
+    free(b.params);
+    (void)desk_train(cx, &(struct how){.text = AVERAGED, .ask = joined, .n = 1}, &a);
+    struct desk d = desk_train(
+        cx,
+        &(struct how){
+            .text = AVERAGED, .ask = joins, .n = 3, .every = 4, .saved = true},
+        &b);
+    is_str(d.answer[1], "joined", "one joins in a pause");
+    ok(same_losses(&a, &b) == BATCHES, "and finds the run's own weights");
+    free(a.params);
+    free(b.params);
+}
+
+static void
+test_off(struct et_ctx *cx)
+{
+    static const struct ask list[] = {{4, "algo ema off"}, {11, "algo ema on"}};
+    struct result always, r;
+    (void)desk_train(cx, &(struct how){.text = AVERAGED, .saved = true}, &always);
+    (void)desk_train(
+        cx, &(struct how){.text = AVERAGED, .ask = list, .n = 2, .saved = true}, &r);
+    ok(!same_params(&r, &always), "an average that is off stands still");
+    ok(same_losses(&r, &always) == BATCHES, "which changes no batch");
+    free(always.params);
+    free(r.params);
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    if (have_device(cx, "cpu")) {
+        test_same(cx);
+        test_resume(cx);
+        test_lost_log(cx);
+        test_refusals(cx);
+        test_model(cx);
+        test_memory(cx);
+        test_pause(cx);
+        test_off(cx);
+    }
+    desk_clear();
+    et_ctx_free(&cx);
+    return done();
+}
