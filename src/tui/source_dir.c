@@ -69,7 +69,8 @@ look(struct directory *d)
     bool changed = was_alive != eti_facts_is_alive(facts);
     if (changed)
         d->source.link = was_alive ? TUI_LINK_ENDED : TUI_LINK_LIVE;
-    static const char *const kept[] = {"state", "exit_code", "ended", "reason"};
+    static const char *const kept[] = {"state", "exit_code", "ended", "reason",
+                                       "joined"};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         json_t *v = json_object_get(facts, kept[i]);
         if (!v)
@@ -77,6 +78,7 @@ look(struct directory *d)
         changed |= !json_equal(v, json_object_get(d->source.facts, kept[i]));
         json_object_set(d->source.facts, kept[i], v);
     }
+    eti_facts_add_joined(d->source.facts);
     json_decref(facts);
     return changed;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "core/run/facts.h"
 #include "dist/client.h"
 #include "tui/lines.h"
 #include "tui/source.h"
@@ -246,6 +247,7 @@ read_facts(struct hub *h)
     }
     json_decref(h->source.facts);
     h->source.facts = facts;
+    eti_facts_add_joined(facts);
 }
 
 static enum tui_link

@@ -22,6 +22,7 @@
 #include "core/run/facts.h"
 #include "core/run/folder.h"
 #include "core/run/recover.h"
+#include "etude/control.h"
 
 enum { PATH_BYTES = 3072, BOOT_ID = 64 };
 /* Ten seconds in all. Counted, as the time in which the machine stands still is not. */
@@ -179,6 +180,26 @@ note_state(struct et_run *r, const char *state)
     et_error_clear(r->cx);
 }
 
+/* An algorithm that the recipe does not name has joined: run.json says so from then on.
+ */
+static void
+note_joined(struct et_run *r, const char *text)
+{
+    struct et_request q;
+    char names[ET_REQUEST_TEXT];
+    const char *arrow = text ? strstr(text, " -> " ET_ANSWER_JOINED) : NULL;
+    const char *old = json_string_value(json_object_get(r->facts, "joined"));
+    if (!arrow || !et_request_replay(text, 0, &q) || q.op != ET_REQUEST_ALGO ||
+        eti_facts_has_joined(r->facts, q.key))
+        return;
+    int n =
+        snprintf(names, sizeof names, "%s%s%s", old ? old : "", old ? " " : "", q.key);
+    if (n > 0 && (size_t)n < sizeof names)
+        json_object_set_new(r->facts, "joined", json_string(names));
+    if (eti_save_facts(r->cx, r->directory, r->facts) != ET_OK)
+        et_error_clear(r->cx); /* the next state is written with it */
+}
+
 /* To the log, once it is known what part of another record it is: thin.h. */
 static void
 write_down(void *data, const struct et_record *record)
@@ -188,6 +209,8 @@ write_down(void *data, const struct et_record *record)
     r->thin.bytes = eti_events_size(&r->events);
     if (record->kind == ET_RECORD_RUN && record->rank == 0)
         note_state(r, record->text);
+    if (record->kind == ET_RECORD_COMMAND && record->rank == 0)
+        note_joined(r, record->text);
 }
 
 /* To the log, or to who keeps it. */

@@ -84,8 +84,8 @@ static et_status
 read_run(struct et_ctx *cx, json_t *facts, const char *directory)
 {
     static const char *const keys[] = {
-        "name",  "id",  "recipe",      "state",   "exit_code", "started",
-        "ended", "pid", "pid_started", "boot_id", "version",   "threads",
+        "name", "id",          "recipe",  "state",   "exit_code", "started", "ended",
+        "pid",  "pid_started", "boot_id", "version", "threads",   "joined",
     };
     char path[FILE_PATH];
     json_error_t error;
@@ -339,6 +339,7 @@ eti_facts_read(struct et_ctx *cx, const char *directory, json_t **out)
         say_problem(*out, "the directory's name is not UTF-8");
     read_report(*out, path);
     read_recipe(cx, *out, path);
+    eti_facts_add_joined(*out);
     read_tags(*out, path);
     read_series(cx, *out, path);
     return ET_OK;
@@ -428,6 +429,47 @@ eti_facts_make_true(json_t *facts)
 {
     if (eti_facts_goes_on(facts) && !eti_facts_is_alive(facts))
         json_object_set_new(facts, "state", json_string("crashed"));
+}
+
+/* ---- algorithms that joined ---- */
+
+/* The first name at *AT, of *N bytes; *AT goes behind it. NULL: there is no more. */
+static const char *
+next_name(const char **at, size_t *n)
+{
+    const char *name = *at + strspn(*at, " ");
+    *n = strcspn(name, " ");
+    *at = name + *n;
+    return *n ? name : NULL;
+}
+
+bool
+eti_facts_has_joined(const json_t *facts, const char *name)
+{
+    const char *at = json_string_value(json_object_get(facts, "joined")), *one;
+    size_t n;
+    while (at && (one = next_name(&at, &n)) != NULL)
+        if (strlen(name) == n && strncmp(one, name, n) == 0)
+            return true;
+    return false;
+}
+
+void
+eti_facts_add_joined(json_t *facts)
+{
+    const char *at = json_string_value(json_object_get(facts, "joined")), *one;
+    json_t *all = json_object_get(facts, "algorithms"), *v;
+    size_t n, i;
+    if (!json_is_array(all))
+        return;
+    while (at && (one = next_name(&at, &n)) != NULL) {
+        bool is_there = false;
+        json_array_foreach(all, i, v) is_there =
+            is_there || (json_is_string(v) && json_string_length(v) == n &&
+                         strncmp(json_string_value(v), one, n) == 0);
+        if (!is_there)
+            json_array_append_new(all, json_stringn(one, n));
+    }
 }
 
 /* ---- keys ---- */

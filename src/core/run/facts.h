@@ -3,7 +3,8 @@
  *     directory name id state exit_code started ended pid boot_id version threads
  *     written (when run.json was)
  *     recipe reason ep ba sp train_seconds resumes
- *     algorithms  [name...]
+ *     algorithms  [name...]: of the recipe, then those that joined
+ *     joined      text: those that the recipe does not name, blanks between; absent
  *     tags        text: words with blanks between; absent
  *     config      {"optimizer.lr": value...}: the resolved recipe, flat
  *     metrics     {name: {n, last, ba, best, best_ba, best_t, min, max}}: values of
@@ -36,6 +37,11 @@ ET_NODISCARD et_status eti_facts_read_state(struct et_ctx *cx, const char *direc
  * where there is no run. *NEWEST: when they were written last. Returns BUF of
  * ETI_FACT_TEXT bytes. */
 const char *eti_facts_stamp(const char *directory, char *buf, double *newest);
+/* Is NAME among those that joined the run? */
+bool eti_facts_has_joined(const json_t *facts, const char *name);
+/* FACTS whose "joined" may be newer than its "algorithms": these have them all again.
+ */
+void eti_facts_add_joined(json_t *facts);
 /* Gives a run whose process is gone the state "crashed": call it at the moment that
  * they are looked at. */
 void eti_facts_make_true(json_t *facts);
