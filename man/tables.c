@@ -363,6 +363,13 @@ print_events(FILE *out, const char *algorithm)
                      et_event_name((enum et_event)e));
     }
     mdoc_sentence(out, line);
+    const char *why = a ? et_algorithm_why_not_join(a) : NULL;
+    if (a && why)
+        snprintf(line, sizeof line, "Is for recipes alone: it %s", why);
+    else if (a)
+        snprintf(line, sizeof line, "May join a run that goes on without it");
+    if (a)
+        mdoc_sentence(out, line);
 }
 
 /* What only components of its KIND have; -1: a layer or a metric. */

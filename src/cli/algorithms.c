@@ -23,10 +23,12 @@ to_json(const struct et_algorithm_class *a)
 {
     const struct et_component *i = &a->info;
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "name", i->name, "class", i->class_name,
-        "summary", i->summary, "source", i->source ? i->source : "", "applies_to",
-        i->applies_to ? i->applies_to : "", "events", cli_events_json(a->events),
-        "options", cli_options_json(i->options));
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", i->name, "class",
+        i->class_name, "summary", i->summary, "source", i->source ? i->source : "",
+        "applies_to", i->applies_to ? i->applies_to : "", "events",
+        cli_events_json(a->events), "options", cli_options_json(i->options), "switches",
+        json_boolean(et_algorithm_switches(a)), "joins",
+        json_boolean(!et_algorithm_why_not_join(a)));
 }
 
 static json_t *
@@ -52,6 +54,10 @@ print_one(const json_t *one)
              json_string_value(json_object_get(one, "summary")), "");
     json_array_foreach(json_object_get(one, "events"), i, row)
         et_print(stdout, " %s", json_string_value(row));
+    et_print(stdout, "\n%-24s %s", "",
+             json_is_true(json_object_get(one, "joins"))
+                 ? "may be switched on while a run goes on"
+                 : "is for a recipe alone");
     json_array_foreach(json_object_get(one, "options"), i, row)
     {
         const char *def = json_string_value(json_object_get(row, "default"));

@@ -113,14 +113,27 @@ offer_algorithms(const struct cli_typed *t)
     cli_complete_components(t, ET_KIND_ALGORITHM);
 }
 
-/* Of the run that is named, or all. */
+static bool
+is_among(const json_t *list, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_array_get(list, i)), name) == 0)
+            return true;
+    return false;
+}
+
+/* Of the run that is named, and those that can join it; or all. */
 static void
 offer_run_algorithms(const struct cli_typed *t)
 {
     json_t *facts = cli_complete_run(t);
     const json_t *list = json_object_get(facts, "algorithms");
+    const struct et_algorithm_class *const *c = et_algorithm_classes;
     for (size_t i = 0; i < json_array_size(list); i++)
         cli_candidate(t, json_string_value(json_array_get(list, i)), "");
+    for (; facts && *c; c++)
+        if (!et_algorithm_why_not_join(*c) && !is_among(list, (*c)->info.name))
+            cli_candidate(t, (*c)->info.name, (*c)->info.summary);
     if (!facts)
         offer_algorithms(t);
     json_decref(facts);

@@ -30,7 +30,10 @@ print_events(const struct et_algorithm_class *a)
     for (int e = 0; e < ET_EVENT_COUNT; e++)
         if (a->events & UINT64_C(1) << e)
             et_print(stdout, " %s", et_event_name((enum et_event)e));
-    putchar('\n');
+    const char *why = et_algorithm_why_not_join(a);
+    et_print(stdout, "\nswitched     %s%s\n",
+             why ? "by the recipe alone: it " : "while a run goes on: ",
+             why ? why : "etude algo RUN NAME on|off");
 }
 
 static json_t *
@@ -41,9 +44,15 @@ component_json(const struct et_component *i, enum et_kind kind)
                             "source", i->source ? i->source : "", "applies_to",
                             i->applies_to ? i->applies_to : "", "options",
                             cli_options_json(i->options));
-    if (all && kind == ET_KIND_ALGORITHM)
-        json_object_set_new(all, "events",
-                            cli_events_json(ETI_CLASS(algorithm, i)->events));
+    if (all && kind == ET_KIND_ALGORITHM) {
+        const struct et_algorithm_class *a = ETI_CLASS(algorithm, i);
+        const char *why = et_algorithm_why_not_join(a);
+        json_object_set_new(all, "events", cli_events_json(a->events));
+        json_object_set_new(all, "switches", json_boolean(et_algorithm_switches(a)));
+        json_object_set_new(all, "joins", json_boolean(!why));
+        if (why)
+            json_object_set_new(all, "why_not_join", json_string(why));
+    }
     if (all && kind == ET_KIND_MODEL)
         json_object_set_new(all, "beginning",
                             json_string(et_model_beginning(ETI_CLASS(model, i))));

@@ -1,6 +1,6 @@
-/* steer.c: `etude stop`, kill, pause, continue, checkpoint, set, algo, loglevel: what
- * is asked of a run that is under way, here or at a worker, through its hub. They come
- * back when all ranks have done it, or will not. */
+/* steer.c: `etude stop`, kill, pause, continue, checkpoint, set, algo, take, loglevel:
+ * what is asked of a run that is under way, here or at a worker, through its hub. They
+ * come back when all ranks have done it, or will not. */
 #include "config.h"
 
 #include <jansson.h>
@@ -217,15 +217,45 @@ cli_checkpoint(struct cli *c)
 }
 
 int
+cli_take(struct cli *c)
+{
+    return steer_simply(c, ETD_OP_TAKE, "is yours to steer, for 30 s");
+}
+
+/* "on OPTION=VALUE ..." into VALUE: false where that has no room, or a value has
+ * blanks, which stand between them. */
+static bool
+add_options(const struct cli *c, char *value, size_t size)
+{
+    size_t used = strlen(value);
+    for (int i = 0; i < c->n_overrides; i++) {
+        const char *text = c->override[i].text;
+        int n = snprintf(value + used, size - used, " %s", text);
+        used += n > 0 ? (size_t)n : 0;
+        if (n < 0 || used >= size || strchr(text, ' '))
+            return false;
+    }
+    return true;
+}
+
+int
 cli_algo(struct cli *c)
 {
-    char said[2 * ETD_WORD];
-    if (c->n_args != 3 ||
-        (strcmp(c->arg[2], "on") != 0 && strcmp(c->arg[2], "off") != 0))
+    char said[2 * ETD_WORD], value[ETD_WORD];
+    bool on = c->n_args == 3 && strcmp(c->arg[2], "on") == 0;
+    if (c->n_args != 3 || (!on && strcmp(c->arg[2], "off") != 0))
         return cli_fail(c, CLI_E_OPERAND, NULL,
                         "algo takes a run, an algorithm, and on or off");
+    if (c->n_overrides > 0 && !on)
+        return cli_fail(c, CLI_E_OPERAND, NULL,
+                        "options are for an algorithm that is switched on");
+    snprintf(value, sizeof value, "%s", c->arg[2]);
+    if (!add_options(c, value, sizeof value))
+        return cli_fail(c, CLI_E_VALUE, NULL,
+                        "algo: options have at most %d bytes, and no blanks",
+                        ETD_WORD - 1);
     snprintf(said, sizeof said, "has %.150s %s", c->arg[1], c->arg[2]);
-    return steer(c, ETD_OP_ALGO, c->arg[1], c->arg[2], said);
+    return steer(c, ETD_OP_ALGO, c->arg[1], value, said);
 }
 
 int

@@ -263,6 +263,7 @@ set_saving(struct cli *c, struct eti_assembly *a, struct launch *l,
     if (l->from.directory[0])
         ET_TRY(etd_rank_replay(c->cx, c->directory, &l->replay, &a->config.n_replay));
     a->config.replay = l->replay;
+    a->config.registry = c->registry;
     return ET_OK;
 }
 

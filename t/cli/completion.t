@@ -73,7 +73,8 @@ ok $? "a run's state is said"
 
 offers "etude set brisk-otter " optimizer.lr= optimizer.weight_decay= algorithms.mixup.alpha=
 offers "etude set brisk-otter optimizer.mom"
-offers "etude algo brisk-otter " mixup
+offers "etude algo brisk-otter " mixup ema gradient_clipping label_smoothing progressive_resizing selective_backprop
+offers "etude algo brisk-otter mi" mixup
 offers "etude algo elsewhere@lab-a mixu" mixup
 offers "etude algo brisk-otter mixup " on off
 offers "etude loglevel brisk-otter w" warn

@@ -157,7 +157,9 @@ says out "uid:$(id -u) has taken it, for 30 s at most." "others are told"
 says out "pause before the next batch (frees nothing)  (taken)" "and cannot steer it"
 run attach brisk-otter --dump-screen 100x30 --keys 'c'
 says out "You have taken it: nobody else steers it." "the holder can"
-run attach brisk-otter --dump-screen 100x30 --keys 'ct' # for 30 s more
+run take brisk-otter # for 30 s more
+exits 0 "so does the command take"
+says out "brisk-otter is yours to steer, for 30 s, after batch " "and says for how long"
 run attach brisk-otter --dump-screen 100x30 --keys '4'
 says out "brisk-otter: You have taken it" "Workers says it, too"
 run attach brisk-otter --dump-screen 100x30 --keys 'ct'
