@@ -7,12 +7,26 @@
 #include <string.h>
 
 #include "core/run/facts.h"
+#include "etude/algorithm.h"
 #include "tui/monitor.h"
 
-enum { CHECKPOINT = 1, PAUSE, CONTINUE, STOP, KILL, TAKE, OPERATE, RATE, ALGORITHM = 100 };
-enum { SWITCHES = 16 }; /* algorithms that the menu has room for */
+/* An algorithm of the run is ALGORITHM and its place among them, which stays; one that
+ * can join is JOIN and its place among all. */
+enum {
+    CHECKPOINT = 1,
+    PAUSE,
+    CONTINUE,
+    STOP,
+    KILL,
+    TAKE,
+    OPERATE,
+    RATE,
+    ALGORITHM = 1000,
+    JOIN = 1000000
+};
+enum { COMMAND = 160 };
 
-/* REQUEST is also the command of the command line, which has none for TAKE. */
+/* REQUEST is also the command of the command line. */
 static const struct {
     int id, key;
     const char *text, *request, *said;
@@ -152,7 +166,7 @@ ask_rate(struct tui_app *app)
         snprintf(text, sizeof text, "%.6g", json_number_value(rate));
     tui_popup_prompt(&app->popup, app->cx, "the rate from the next batch on", text);
     tui_popup_line(&app->popup, "optimizer.lr; the schedule multiplies it as before.");
-    tui_popup_line(&app->popup, "the same: etude set %.60s optimizer.lr VALUE",
+    tui_popup_line(&app->popup, "same as: etude set %.60s optimizer.lr=VALUE",
                    name ? name : "RUN");
     app->popup.done = set_rate;
     app->popup.check = check_rate;
@@ -180,38 +194,186 @@ algorithm_of(const struct tui_app *app, int i)
     return json_string_value(json_array_get(names, (size_t)i));
 }
 
-static void
-switch_algorithm(struct tui_app *app, int i)
+static int
+count_algorithms(const struct tui_app *app)
 {
-    char line[ETD_LABEL + 32];
-    const char *name = algorithm_of(app, i);
+    return (int)json_array_size(json_object_get(app->source->facts, "algorithms"));
+}
+
+static bool
+has_algorithm(const struct tui_app *app, const char *name)
+{
+    for (int i = count_algorithms(app) - 1; i >= 0; i--) {
+        const char *own = algorithm_of(app, i);
+        if (own && strcmp(own, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What the item ID switches; *TO is what to: "on", or "off". NULL: it is another item.
+ */
+static const char *
+switched_by(const struct tui_app *app, int id, const char **to)
+{
+    *to = "on";
+    if (id >= JOIN)
+        return et_algorithm_classes[id - JOIN]->info.name;
+    const char *name = id >= ALGORITHM ? algorithm_of(app, id - ALGORITHM) : NULL;
+    if (name && !is_off(app->source->model, name))
+        *to = "off";
+    return name;
+}
+
+/* "clipping_type=norm clipping_threshold=": what C cannot do without, as far as it can
+ * be said for the user; "": nothing. */
+static const char *
+needs(const struct et_component *c, char *buf, size_t size)
+{
+    size_t used = 0;
+    buf[0] = '\0';
+    for (const struct et_option *o = c->options; o && o->name; o++)
+        if (o->flags & ET_OPT_REQUIRED && used < size)
+            used +=
+                (size_t)snprintf(buf + used, size - used, "%s%s=%s", used ? " " : "",
+                                 o->name, o->choices ? o->choices[0] : "");
+    return buf;
+}
+
+/* The command that does what the item ID does. Returns BUF. */
+static const char *
+command_of(const struct tui_app *app, int id, char buf[COMMAND])
+{
+    char fact[ETI_FACT_TEXT], options[COMMAND / 2] = "";
+    const char *to, *run = eti_facts_get(app->source->facts, "name", fact);
+    const char *name = switched_by(app, id, &to);
+    buf[0] = '\0';
+    run = run ? run : "RUN";
+    if (id >= JOIN)
+        needs(&et_algorithm_classes[id - JOIN]->info, options, sizeof options);
+    if (name)
+        snprintf(buf, COMMAND, "etude algo %.40s %.40s %s%s%s", run, name, to,
+                 *options ? " " : "", options);
+    else if (id == RATE)
+        snprintf(buf, COMMAND, "etude set %.80s optimizer.lr=VALUE", run);
+    for (int i = 0; i < CONTROLS; i++)
+        if (controls[i].id == id)
+            snprintf(buf, COMMAND, "etude %s %.80s", controls[i].request, run);
+    return buf;
+}
+
+/* ---- an algorithm that needs to be told something ---- */
+
+static const char *
+check_options(void *data, const char *text, char *buf)
+{
+    (void)data;
+    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+        size_t n = strcspn(text, " "), equals = strcspn(text, "=");
+        if (equals == 0 || equals + 1 >= n) {
+            snprintf(buf, 160,
+                     "%.*s needs a value behind its =", (int)(n < 60 ? n : 60), text);
+            return buf;
+        }
+        text += n;
+    }
+    return NULL;
+}
+
+static void
+join_with(struct tui_app *app, void *data, int id, const char *text)
+{
+    const struct et_algorithm_class *c = data;
+    char line[TUI_FIELD + 80];
+    (void)id;
+    snprintf(line, sizeof line, "algo %.40s on %s", c->info.name, text);
+    if (app->source)
+        request(app, line);
+}
+
+static void
+ask_options(struct tui_app *app, const struct et_algorithm_class *c)
+{
+    char fact[ETI_FACT_TEXT], text[COMMAND], title[sizeof app->popup.title];
+    const char *name = eti_facts_get(app->source->facts, "name", fact);
+    snprintf(title, sizeof title, "%.40s: what it cannot do without", c->info.name);
+    tui_popup_prompt(&app->popup, app->cx, title, needs(&c->info, text, sizeof text));
+    for (const struct et_option *o = c->info.options; o && o->name; o++)
+        if (o->flags & ET_OPT_REQUIRED)
+            tui_popup_line(&app->popup, "%.40s: %.100s", o->name, o->help);
+    tui_popup_line(&app->popup, "same as: etude algo %.40s %.40s on OPTION=VALUE...",
+                   name ? name : "RUN", c->info.name);
+    app->popup.done = join_with;
+    app->popup.check = check_options;
+    app->popup.data = (void *)(uintptr_t)c;
+}
+
+static void
+switch_algorithm(struct tui_app *app, int id)
+{
+    char line[ETD_LABEL + 32], text[COMMAND];
+    const char *to, *name = switched_by(app, id, &to);
+    const struct et_algorithm_class *c =
+        id >= JOIN ? et_algorithm_classes[id - JOIN] : NULL;
     if (!name)
         return;
-    snprintf(line, sizeof line, "algo %.40s %s", name,
-             is_off(app->source->model, name) ? "on" : "off");
+    if (c && *needs(&c->info, text, sizeof text)) {
+        ask_options(app, c);
+        return;
+    }
+    snprintf(line, sizeof line, "algo %.40s %s", name, to);
     request(app, line);
 }
 
-/* Rows of the rate and of the run's algorithms, each with its command; how many. */
+/* ---- the menu ---- */
+
+static void
+put_switch(const struct tui_app *app, int id, const char *why, struct tui_item *item)
+{
+    char command[COMMAND], needed[COMMAND];
+    const char *to, *name = switched_by(app, id, &to);
+    const struct et_algorithm_class *c = et_algorithm_find(name ? name : "");
+    bool asks = id >= JOIN && *needs(&c->info, needed, sizeof needed);
+    *item = (struct tui_item){.id = id};
+    snprintf(item->text, sizeof item->text, "turn %.32s %s%s", name ? name : "-", to,
+             asks ? "..." : "");
+    snprintf(item->note, sizeof item->note, "%.*s", (int)sizeof item->note - 1,
+             command_of(app, id, command));
+    if (id < JOIN && c && !et_algorithm_switches(c) && !*why)
+        why = "it acted before the first batch: that stays";
+    snprintf(item->why, sizeof item->why, "%s", why);
+}
+
+/* Rows of the rate, of the run's algorithms, and of those that can join; how many. */
 static int
 add_switches(const struct tui_app *app, const char *why, struct tui_item *item)
 {
-    char fact[ETI_FACT_TEXT];
-    const char *run = eti_facts_get(app->source->facts, "name", fact), *name;
-    int n = 0;
-    run = run ? run : "RUN";
+    char command[COMMAND];
+    int n = 0, first;
     item[n] = (struct tui_item){.id = RATE, .key = 'l', .text = "set the rate..."};
-    snprintf(item[n].note, sizeof item[n].note, "etude set %.20s optimizer.lr", run);
+    snprintf(item[n].note, sizeof item[n].note, "%.*s", (int)sizeof item[n].note - 1,
+             command_of(app, RATE, command));
     snprintf(item[n++].why, sizeof item->why, "%s", why);
-    for (int i = 0; i < SWITCHES && (name = algorithm_of(app, i)); i++) {
-        const char *to = is_off(app->source->model, name) ? "on" : "off";
-        item[n] = (struct tui_item){.id = ALGORITHM + i};
-        snprintf(item[n].text, sizeof item[n].text, "turn %.32s %s", name, to);
-        snprintf(item[n].note, sizeof item[n].note, "etude algo %.12s %.16s %s", run,
-                 name, to);
-        snprintf(item[n++].why, sizeof item->why, "%s", why);
-    }
-    return n;
+    for (int i = 0; i < count_algorithms(app); i++)
+        put_switch(app, ALGORITHM + i, why, &item[n++]);
+    first = n;
+    item[n++] = (struct tui_item){.is_heading = true, .text = "not in the run"};
+    for (int i = 0; et_algorithm_classes[i] && app->source->link != TUI_LINK_ENDED; i++)
+        if (!et_algorithm_why_not_join(et_algorithm_classes[i]) &&
+            !has_algorithm(app, et_algorithm_classes[i]->info.name))
+            put_switch(app, JOIN + i, why, &item[n++]);
+    return n == first + 1 ? first : n;
+}
+
+/* Rows of a wide menu have no room for whole commands: that of the selected one has. */
+static void
+show_command(struct tui_app *app, int id)
+{
+    char command[COMMAND];
+    if (id < 0 || !app->source || app->popup.n_lines == 0)
+        return;
+    snprintf(app->popup.line[app->popup.n_lines - 1], sizeof *app->popup.line,
+             "same as: %.140s", command_of(app, id, command));
 }
 
 static void
@@ -220,14 +382,11 @@ chosen(struct tui_app *app, void *data, int id, const char *text)
     (void)data, (void)text;
     if (!app->source)
         return;
-    if (id == RATE || id >= ALGORITHM) {
-        if (id == RATE)
-            ask_rate(app);
-        else
-            switch_algorithm(app, id - ALGORITHM);
-        return;
-    }
-    if (id == KILL)
+    if (id >= ALGORITHM)
+        switch_algorithm(app, id);
+    else if (id == RATE)
+        ask_rate(app);
+    else if (id == KILL)
         ask_kill(app);
     else if (id == STOP)
         ask_stop(app);
@@ -263,14 +422,37 @@ offer_role(struct tui_app *app)
     app->popup.done = operates;
 }
 
+/* Room for all items of the menu; the caller frees it. NULL: there is none. */
+static struct tui_item *
+new_items(const struct tui_app *app)
+{
+    size_t n = CONTROLS + 3;
+    while (et_algorithm_classes[n - CONTROLS - 3])
+        n++;
+    n += app->source ? (size_t)count_algorithms(app) : 0;
+    return calloc(n, sizeof(struct tui_item));
+}
+
+static void
+put_control(const struct tui_app *app, int i, const char *why, struct tui_item *item)
+{
+    char command[COMMAND];
+    bool paused = app->source && strcmp(app->source->model->state, "paused") == 0;
+    const char *also = controls[i].id == CONTINUE && !paused ? "it is not paused"
+                       : controls[i].id == PAUSE && paused   ? "it is"
+                                                             : "";
+    *item = (struct tui_item){.id = controls[i].id, .key = controls[i].key};
+    snprintf(item->text, sizeof item->text, "%s", controls[i].text);
+    if (app->source)
+        snprintf(item->note, sizeof item->note, "%.*s", (int)sizeof item->note - 1,
+                 command_of(app, controls[i].id, command));
+    snprintf(item->why, sizeof item->why, "%s", *why ? why : also);
+}
+
 void
 tui_control_open(struct tui_app *app)
 {
-    struct tui_item item[CONTROLS + 1 + SWITCHES];
-    int n = CONTROLS;
-    char line[ETD_WORD + 64], fact[ETI_FACT_TEXT];
-    const char *name =
-        app->source ? eti_facts_get(app->source->facts, "name", fact) : NULL;
+    char line[ETD_WORD + 64];
     const char *why = !app->source ? "there is no run"
                       : app->config.is_readonly
                           ? tui_app_watches(app)
@@ -279,25 +461,19 @@ tui_control_open(struct tui_app *app)
         offer_role(app);
         return;
     }
-    bool paused = app->source && strcmp(app->source->model->state, "paused") == 0;
     bool is_taken = !why && *app->source->lease && !app->source->is_holder;
-    for (int i = 0; i < CONTROLS; i++) {
-        item[i] = (struct tui_item){.id = controls[i].id, .key = controls[i].key};
-        const char *also = controls[i].id == CONTINUE && !paused ? "it is not paused"
-                           : controls[i].id == PAUSE && paused   ? "it is"
-                                                                 : "";
-        snprintf(item[i].text, sizeof item[i].text, "%s", controls[i].text);
-        if (name && controls[i].id != TAKE)
-            snprintf(item[i].note, sizeof item[i].note, "etude %s %.20s",
-                     controls[i].request, name);
-        snprintf(item[i].why, sizeof item[i].why, "%s",
-                 why        ? "not now"
-                 : is_taken ? "taken"
-                            : also);
-    }
-    if (app->source)
-        n += add_switches(app, why ? "not now" : is_taken ? "taken" : "", item + n);
-    if (tui_popup_menu(&app->popup, app->cx, "control", item, n) != ET_OK) {
+    const char *not_now = why ? "not now" : is_taken ? "taken" : "";
+    struct tui_item *item = new_items(app);
+    int n = 0;
+    for (int i = 0; item && i < CONTROLS; i++)
+        put_control(app, i, not_now, &item[n++]);
+    if (item && app->source)
+        n += add_switches(app, not_now, item + n);
+    et_status status =
+        item ? tui_popup_menu(&app->popup, app->cx, "control", item, n)
+             : ET_FAIL(app->cx, ET_ENOMEM, "out of memory: the control menu");
+    free(item);
+    if (status != ET_OK) {
         tui_say_error(app);
         return;
     }
@@ -306,6 +482,11 @@ tui_control_open(struct tui_app *app)
     else
         tui_popup_line(&app->popup, "%s", tui_app_holder(app, line, sizeof line));
     app->popup.done = chosen;
+    if (why || !app->source)
+        return;
+    tui_popup_line(&app->popup, " ");
+    app->popup.moved = show_command;
+    show_command(app, controls[0].id);
 }
 
 /* ---- notes ---- */

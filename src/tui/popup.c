@@ -241,6 +241,10 @@ put_item(const struct tui_popup *p, const struct tui_pane *in, int y, int place,
         return;
     }
     const struct tui_item *item = &p->item[p->shown[place]];
+    if (item->is_heading) {
+        tui_put(in, y, 0, TUI_SECTION, item->text);
+        return;
+    }
     char key[TUI_KEY_TEXT];
     bool selected = place == p->list.at;
     enum tui_role role = *item->why ? TUI_DIM : selected ? TUI_FOCUS : TUI_TEXT;
