@@ -323,12 +323,22 @@ find_lifetimes(struct eti_ir *ir)
     }
 }
 
+/* The value in whose memory VALUE lies: itself, or what it is a view or a part of. */
+static int
+owner_of(const struct eti_ir *ir, int value)
+{
+    int root = ir->value[value].root;
+    while (ir->value[root].place == ETI_IN_VALUE)
+        root = ir->value[ir->value[root].into].root;
+    return root;
+}
+
 /* Another operand that looks at the same memory in another way would see it change. */
 static bool
 is_read_twice(const struct eti_ir *ir, const struct eti_step *s, int value)
 {
     for (int j = 0; j < s->n_in; j++)
-        if (s->in[j] >= 0 && s->in[j] != value && ir->value[s->in[j]].root == value)
+        if (s->in[j] >= 0 && s->in[j] != value && owner_of(ir, s->in[j]) == value)
             return true;
     return false;
 }
