@@ -77,6 +77,8 @@ void et_graph_set_dry(struct et_graph *g, bool dry);
 
 /* Runs everything pending: the N tensors asked for (NULLs are skipped), then the
  * commit. Values asked for stay until the graph is reset or the same plan runs again.
+ * One that is a view of a leaf lies in the leaf's memory: after a commit it shows what
+ * the leaf holds then.
  * ENOMEM says how many bytes were needed. After a failure no leaf has changed, the pending
  * assignments are dropped, and the nodes stay: what else they make can be asked for. */
 ET_NODISCARD et_status et_eval(struct et_graph *g, struct et_tensor *const *want,

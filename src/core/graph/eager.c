@@ -103,10 +103,11 @@ et_status
 eti_eager_run(struct et_graph *g, struct et_node *node)
 {
     if (node->op->flags & ET_OPF_VIEW) {
-        struct et_tensor *out = &node->out[0];
-        out->data = (char *)et_tensor_data(node->in[0]) +
+        struct et_tensor *out = &node->out[0], *in = node->in[0];
+        out->data = (char *)et_tensor_data(in) +
                     (size_t)out->offset * et_dtype_size(out->desc.dtype);
-        out->storage = &g->results;
+        out->storage = in->storage; /* of a leaf: commits ask who shares it */
+        out->offset += eti_has_storage(g, in) ? in->offset : 0;
         return ET_OK;
     }
     size_t n = (size_t)(node->n_in + node->n_out) + 1;

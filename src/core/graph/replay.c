@@ -138,6 +138,23 @@ run_items(struct et_graph *g, struct eti_plan *p)
     return eti_launch_recorded(g, &p->recordings, p->addresses, settled, launch, &l);
 }
 
+/* T has been computed: it lies where the plan put it, or, as a view of a leaf, on that
+ * leaf's storage, so that later evaluations know what they share. */
+static void
+settle(struct et_graph *g, const struct eti_plan *p, const struct eti_ir *ir,
+       struct et_tensor *t)
+{
+    int id = eti_value_of(t);
+    const struct eti_value *v = &ir->value[id];
+    int leaf = ir->value[v->root].leaf;
+    t->data = resolve_result(p, p->value[id]);
+    t->storage = &g->results;
+    if (leaf >= 0 && eti_has_storage(g, ir->binding[leaf])) {
+        t->storage = ir->binding[leaf]->storage;
+        t->offset = ir->binding[leaf]->offset + v->offset;
+    }
+}
+
 et_status
 eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
              struct et_tensor *const *want, int n)
@@ -150,10 +167,8 @@ eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
     if (!g->dry)
         ET_TRY(run_items(g, p));
     for (int i = 0; i < n; i++)
-        if (want[i] && want[i]->node && !want[i]->data) {
-            want[i]->data = resolve_result(p, p->value[eti_value_of(want[i])]);
-            want[i]->storage = &g->results;
-        }
+        if (want[i] && want[i]->node && !want[i]->data)
+            settle(g, p, ir, want[i]);
     g->stats.kernels_run += (uint64_t)(p->n_items - p->n_once);
     p->has_run |= !g->dry;
     return ET_OK;
