@@ -25,7 +25,6 @@
 #define __constant__
 #define __shared__      static
 #define __forceinline__ inline __attribute__((always_inline))
-#define __noinline__    __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(n) alignas(n)
