@@ -150,7 +150,8 @@ etd_piece_read(const struct etd_frame *f, struct etd_piece *out)
         .is_missing = etd_get_bool(&f->body, "missing", false),
     };
     if (out->file == ETD_PIECE_COUNT || rank < 0 || rank >= INT_MAX || out->at < 0 ||
-        out->size < 0 || !etd_find(&f->body, "data", &data) || data.type != ETD_IS_BIN)
+        out->at > INT64_MAX - UINT32_MAX || out->size < 0 ||
+        !etd_find(&f->body, "data", &data) || data.type != ETD_IS_BIN)
         return false;
     out->bytes = data.bytes;
     out->n = data.n;

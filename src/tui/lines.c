@@ -23,6 +23,7 @@ struct tui_lines_file {
 
 struct tui_lines_event {
     double t;
+    int64_t seq;
     int rank, level;
     const char *word; /* constant text; NULL: the level's */
     char text[ETD_TEXT];
@@ -147,10 +148,22 @@ word_of(enum et_record_kind kind, const char *text, bool logs)
     }
 }
 
+static struct tui_lines_event *
+event_at(const struct tui_lines *l, int i)
+{
+    return &l->event[(l->first_event + i) % EVENTS];
+}
+
+/* In the order of their numbers; each once. */
 static void
 keep(struct tui_lines *l, const struct tui_lines_event *e)
 {
     void *block;
+    int at = l->n_events;
+    while (at > 0 && event_at(l, at - 1)->seq > e->seq)
+        at--;
+    if (e->seq <= l->seq || (at > 0 && event_at(l, at - 1)->seq == e->seq))
+        return;
     if (!l->event) {
         if (et_alloc(l->cx, EVENTS * sizeof *l->event, &block) != ET_OK) {
             et_error_clear(l->cx); /* the next one tries again */
@@ -158,18 +171,23 @@ keep(struct tui_lines *l, const struct tui_lines_event *e)
         }
         l->event = block;
     }
-    int at = (l->first_event + l->n_events) % EVENTS;
-    if (l->n_events == EVENTS)
+    if (l->n_events == EVENTS) {
+        if (at == 0)
+            return;
         l->first_event = (l->first_event + 1) % EVENTS;
-    else
-        l->n_events++;
-    l->event[at] = *e;
+        l->n_events--;
+        at--;
+    }
+    for (int i = l->n_events++; i > at; i--)
+        *event_at(l, i) = *event_at(l, i - 1);
+    *event_at(l, at) = *e;
 }
 
 static void
 keep_event(struct tui_lines *l, const struct etd_event *e, bool logs)
 {
-    struct tui_lines_event line = {.t = e->t, .rank = e->rank, .level = (int)e->level};
+    struct tui_lines_event line = {
+        .t = e->t, .seq = e->seq, .rank = e->rank, .level = (int)e->level};
     line.word = word_of(e->kind, e->text, logs);
     if (!line.word && !(logs && e->kind == ET_RECORD_LOG))
         return;
@@ -181,8 +199,11 @@ keep_event(struct tui_lines *l, const struct etd_event *e, bool logs)
 static void
 keep_epoch(struct tui_lines *l, const struct et_record *r)
 {
-    struct tui_lines_event line = {
-        .t = r->t, .rank = r->rank, .level = ET_LOG_INFO, .word = "epoch"};
+    struct tui_lines_event line = {.t = r->t,
+                                   .seq = r->seq,
+                                   .rank = r->rank,
+                                   .level = ET_LOG_INFO,
+                                   .word = "epoch"};
     size_t n = (size_t)snprintf(line.text, sizeof line.text, "ep %lld  %lldba",
                                 (long long)r->ep, (long long)r->ba);
     for (int i = 0; i < r->n && n < sizeof line.text; i++)
@@ -192,14 +213,20 @@ keep_epoch(struct tui_lines *l, const struct et_record *r)
 }
 
 void
+tui_lines_epoch(struct tui_lines *l, const struct et_record *r)
+{
+    if (r->kind == ET_RECORD_EPOCH && r->rank == 0)
+        keep_epoch(l, r);
+}
+
+void
 tui_lines_record(struct tui_lines *l, const struct etd_model *m,
                  const struct et_record *r, bool logs)
 {
     const struct etd_event *e =
         m->n_events > 0 ? etd_model_event(m, m->n_events - 1) : NULL;
-    if (r->kind == ET_RECORD_EPOCH && r->rank == 0)
-        keep_epoch(l, r);
-    else if (e && e->seq == r->seq)
+    tui_lines_epoch(l, r);
+    if (e && e->seq == r->seq)
         keep_event(l, e, logs);
 }
 
@@ -226,10 +253,11 @@ tui_lines_next(struct tui_lines *l, double until, struct tui_log_line *out)
             (f->next.t == best->next.t && f->rank < best->rank))
             best = f;
     }
-    const struct tui_lines_event *e = l->n_events > 0 ? &l->event[l->first_event] : NULL;
+    const struct tui_lines_event *e = l->n_events > 0 ? event_at(l, 0) : NULL;
     if (e && (!best || !(floor(e->t) > best->next.t))) {
         snprintf(l->text, sizeof l->text, "%s", e->text);
         *out = (struct tui_log_line){e->t, e->rank, e->level, e->word, l->text};
+        l->seq = e->seq;
         l->first_event = (l->first_event + 1) % EVENTS;
         l->n_events--;
         return true;

@@ -13,6 +13,7 @@ struct tui_lines {
     int n_files;
     struct tui_lines_event *event; /* a ring, made with the first event */
     int first_event, n_events;
+    int64_t seq;         /* of the newest event whose line was given */
     char text[ETD_TEXT]; /* of the event that was given last */
 };
 
@@ -27,6 +28,10 @@ void tui_lines_record(struct tui_lines *l, const struct etd_model *m,
                       const struct et_record *r, bool logs);
 /* The same of the events that M has kept, after it was loaded as a whole. */
 void tui_lines_model(struct tui_lines *l, const struct etd_model *m, bool logs);
+/* R, of events.log, where no model has it: the end of an epoch becomes a line, in its
+ * place among those of other events. What came before a line that was given, or is kept
+ * already, is left out. */
+void tui_lines_epoch(struct tui_lines *l, const struct et_record *r);
 /* The next line: of all that come next the earliest. Lines of files that are later than
  * UNTIL wait, for events before them that have still to be read. */
 bool tui_lines_next(struct tui_lines *l, double until, struct tui_log_line *out);

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "core/run/events.h"
 #include "core/run/facts.h"
 #include "dist/client.h"
+#include "tui/format.h"
 #include "tui/lines.h"
 #include "tui/source.h"
 
@@ -20,10 +22,22 @@ static const double ASK_AGAIN = 2; /* seconds until an answer that did not come 
 
 /* The log of a rank, as far as it was fetched: a file in memory, which tui_lines reads. */
 struct copy {
-    int fd;       /* -1: not asked for yet, or there is none */
+    int fd;       /* -1: not asked for yet, or the rank has no log */
     int64_t from; /* byte of the rank's log that the copy begins at; -1: not known */
     int64_t n;    /* bytes of the copy */
     bool is_missing;
+};
+
+/* events.log, as far as it was fetched, each byte at its place: for the epochs before
+ * the snapshot, of which a model keeps none. */
+struct records {
+    int fd;                /* -1: not asked for yet */
+    struct et_events *log; /* of it; NULL: not read yet */
+    int64_t next;          /* byte that is asked for next; -1: that of its last MiB */
+    int64_t end;    /* bytes that it had when it was first asked for; -1: not known */
+    int64_t from;   /* byte from which on all are there */
+    bool is_wanted; /* a snapshot came since it was read */
+    bool was_told;  /* that what is before FROM is not shown */
 };
 
 struct hub {
@@ -31,7 +45,8 @@ struct hub {
     struct etd_client *client;
     struct tui_lines lines; /* of Logs */
     bool wants_logs;        /* somebody reads them */
-    struct copy *copy;      /* [n_copies], by rank */
+    struct records records;
+    struct copy *copy; /* [n_copies], by rank */
     int n_copies, asked_rank;
     double asked_at, look_at; /* monotonic; asked_at 0: nothing is asked for */
     int64_t missed;           /* of the client's status, told so far */
@@ -116,6 +131,77 @@ take_record(void *data, const struct et_record *r)
                      !etd_client_status(h->client)->has_files);
 }
 
+/* Takes the epochs out of what is new of the log. */
+static et_status
+read_epochs(struct hub *h)
+{
+    struct records *e = &h->records;
+    struct et_record r;
+    bool found = true, got = true;
+    et_status status = ET_OK;
+    if (!e->log) {
+        int fd = dup(e->fd);
+        ET_TRY(fd < 0 ? ET_FAIL(h->source.cx, ET_EIO, "no descriptor is left")
+                      : eti_events_open_fd(h->source.cx, fd, "events.log", &e->log));
+        if (e->from > 0)
+            status = eti_events_seek(e->log, e->from, &found);
+        if (status != ET_OK || !found) { /* the next snapshot tries again */
+            et_events_close(&e->log);
+            return status;
+        }
+    } else {
+        status = et_events_again(e->log);
+    }
+    while (status == ET_OK && got) {
+        status = et_events_next(e->log, &r, &got);
+        if (status != ET_OK || !got)
+            break;
+        if (e->from > 0 && !e->was_told) {
+            char clock[TUI_NUMBER];
+            e->was_told = true;
+            h->source.notice_role = TUI_TEXT;
+            snprintf(h->source.notice, sizeof h->source.notice,
+                     "epochs are told from %s on; those before are in the run's folder",
+                     tui_clock(r.t, 2, clock));
+        }
+        tui_lines_epoch(&h->lines, &r);
+    }
+    return status;
+}
+
+/* A log that cannot be read tells no epochs: the snapshot has all the rest. */
+static void
+finish_records(struct hub *h)
+{
+    h->records.is_wanted = false;
+    if (h->records.fd >= 0 && read_epochs(h) != ET_OK)
+        et_error_clear(h->source.cx);
+}
+
+/* The first piece has the log's header; of a long one those of its end follow. */
+static void
+take_records(struct hub *h, const struct etd_piece *p)
+{
+    struct records *e = &h->records;
+    const int64_t after = p->at + (int64_t)p->n, tail = p->size - ETD_PIECE_TAIL;
+    if (p->file != ETD_PIECE_EVENTS || (e->next >= 0 && p->at != e->next))
+        return; /* an answer to an earlier question */
+    if (e->fd < 0 && !p->is_missing)
+        e->fd = memfd_create("etude-events", MFD_CLOEXEC);
+    if (p->is_missing || p->n == 0 || e->fd < 0 ||
+        pwrite(e->fd, p->bytes, p->n, (off_t)p->at) != (ssize_t)p->n) {
+        finish_records(h);
+        return;
+    }
+    if (e->next < 0)
+        e->from = p->at;
+    if (e->end < 0)
+        e->end = p->size;
+    e->next = p->at == 0 && after < tail ? -1 : after;
+    if (e->next >= e->end)
+        finish_records(h);
+}
+
 /* One copy for each rank that is known. */
 static bool
 make_copies(struct hub *h)
@@ -190,14 +276,21 @@ ask_for_logs(struct hub *h)
     struct etd_piece p;
     double now = eti_monotonic(h->source.cx);
     if (etd_client_piece(h->client, &p)) {
-        bool more = p.at + (int64_t)p.n < p.size;
+        bool more = p.n > 0 && p.at + (int64_t)p.n < p.size;
+        take_records(h, &p);
         take_piece(h, &p);
         h->asked_at = 0;
-        h->asked_rank += !more;
+        h->asked_rank += p.file == ETD_PIECE_LOG && !more;
     }
     if (!etd_client_status(h->client)->has_files || now < h->look_at || !make_copies(h) ||
         (h->asked_at > 0 && now < h->asked_at + ASK_AGAIN))
         return;
+    if (h->records.is_wanted) {
+        if (etd_client_file(h->client, ETD_PIECE_EVENTS, 0, h->records.next) == ET_OK)
+            h->asked_at = now;
+        et_error_clear(h->source.cx);
+        return;
+    }
     while (h->asked_rank < h->n_copies && h->copy[h->asked_rank].is_missing &&
            h->source.link == TUI_LINK_ENDED)
         h->asked_rank++;
@@ -213,11 +306,13 @@ ask_for_logs(struct hub *h)
     et_error_clear(h->source.cx);
 }
 
-/* Are the logs of all ranks still on their way for the first time? */
+/* Are the logs of all ranks still on their way for the first time, or the epochs before
+ * a snapshot? */
 static bool
 reads_logs(const struct hub *h)
 {
-    return h->wants_logs && h->look_at == 0 && etd_client_status(h->client)->has_files;
+    return h->wants_logs && (h->look_at == 0 || h->records.is_wanted) &&
+           etd_client_status(h->client)->has_files;
 }
 
 static bool
@@ -304,6 +399,8 @@ advance(struct tui_source *s, double seconds, int64_t until)
     if (c->snapshots > h->snapshots && c->link != ETD_LINK_LOADING) {
         h->snapshots = c->snapshots;
         tui_lines_model(&h->lines, s->model, !c->has_files);
+        h->records.is_wanted = c->has_files;
+        h->records.end = -1;
     }
     /* A worker has the logs of the ranks also when the run's hub is gone. */
     if (c->link == ETD_LINK_ENDED && c->has_files && !h->came_back) {
@@ -383,6 +480,9 @@ release(struct tui_source *s)
         if (h->copy[i].fd >= 0)
             close(h->copy[i].fd);
     et_free(s->cx, h->copy);
+    et_events_close(&h->records.log);
+    if (h->records.fd >= 0)
+        close(h->records.fd);
 }
 
 static const struct tui_source_class hub_class = {
@@ -415,6 +515,7 @@ tui_source_hub(struct et_ctx *cx, const struct etd_target *target,
         .rtt_ms = NAN,
         .heard = eti_monotonic(cx),
     };
+    h->records = (struct records){.fd = -1, .end = -1};
     et_status status = etd_client_open(cx, &o, &h->client);
     if (status != ET_OK) {
         tui_source_free(&s);

@@ -145,13 +145,13 @@ says out ' ended' "as one of which nothing more comes"
 hides out STARTING "not as one that starts,"
 hides out damaged "nor as damaged: its directory is whole"
 over 5 'exit 75' "Logs has what its ranks wrote there"
-# (Epochs are told where the records are, which a far viewer has not.)
+# (It has done thousands of epochs: those of a short run are compared below.)
 written='5&kind=log<enter>'
 until_true 'at there attach "$name" --dump-screen 100x400 --keys "$written" >told 2>&1'
 at here attach "$name@lab" --dump-screen 100x400 --keys "$written" >out 2>err </dev/null
 grep ' info ' told >wrote
 grep ' info ' out | cmp -s - wrote && [ "$(grep -c saved wrote)" -gt 2 ]
-ok $? "all of it"
+ok $? "all that they have written"
 over '<esc>c' 'the run has ended' "nothing can be asked of it, and why"
 at here attach no-such@lab --dump-screen 100x32 >out 2>err </dev/null
 says out 'no-such cannot be shown.' "a run that the worker does not know is a page"
@@ -183,6 +183,26 @@ is $? 0 "and the values that it has there"
 TMPDIR=$dir/here/tmp at here compare near-owl far-owl@lab --dump-screen 100x32 >out 2>err </dev/null
 says out 'far-owl@lab' "on the screen Compare too,"
 says out 'best accuracy' "with its curve"
+# Its log, and one that is longer than what is sent of it.
+at there attach far-owl --dump-screen 100x200 --keys 5 >told 2>err </dev/null
+at here attach far-owl@lab --dump-screen 100x200 --keys 5 >out 2>err </dev/null
+tail -n +4 told >wrote
+tail -n +4 out | cmp - wrote
+ok $? "Logs shows of it there what it shows here"
+is "$(grep -c ' epoch  *ep ' out)" 3 "with its epochs, which no snapshot has"
+at there train short.yaml max_duration=4000ba record_interval=1ba --run_directory full \
+    --run_name far-elk >out 2>err
+[ "$(wc -c <there/full/events.log)" -gt 2097152 ]
+ok $? "a run with a log of more than 2 MiB"
+at here attach far-elk@lab --dump-screen 100x400 --keys '5&kind=epoch<enter>' >out 2>err </dev/null
+last=$(grep ' epoch  *ep ' out | tail -1)
+case $last in *' ep 500  4000ba'*) true ;; *) false ;; esac
+ok $? "is shown with its last epoch"
+told=$(grep -c ' epoch  *ep ' out)
+[ "$told" -gt 20 ] && [ "$told" -lt 390 ]
+ok $? "and those that its last MiB tells of"
+at here attach far-elk@lab --dump-screen 100x32 --keys 5 >out 2>err </dev/null
+says out 'epochs are told from ' "which is said"
 (
     ulimit -f 0
     TMPDIR=$dir/here/tmp at here compare far-owl@lab near-owl 2>&1

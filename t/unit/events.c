@@ -602,6 +602,78 @@ test_facts(struct et_ctx *cx)
     et_events_close(&e);
 }
 
+/* The number of the first record that begins at AT or later. */
+static int64_t
+first_after(const int64_t *begin, int64_t n, int64_t at)
+{
+    for (int64_t i = 1; i <= n; i++)
+        if (begin[i] >= at)
+            return i;
+    return 0;
+}
+
+/* The numbers of those records that are read from byte AT of the log on; 0: none are.
+ */
+static int64_t
+first_from(struct et_ctx *cx, struct et_events *e, int64_t at, int64_t *last)
+{
+    struct et_record r;
+    bool found, got;
+    int64_t first = 0;
+    need(cx, eti_events_seek(e, at, &found));
+    for (*last = 0, got = found; got;) {
+        need(cx, et_events_next(e, &r, &got));
+        first = got && first == 0 ? r.seq : first;
+        *last = got ? r.seq : *last;
+    }
+    return first;
+}
+
+/* A log of which the beginning is not at hand is read from its next whole record on. */
+static void
+test_seek(struct et_ctx *cx)
+{
+    struct eti_events_writer w;
+    struct et_record r;
+    bool got;
+    int64_t begin[301] = {0}, last; /* where the record of each number begins */
+    int wrong = 0;
+    remove("events.log");
+    forget();
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    write_batches(&w, 1, 120);
+    eti_events_end(&w);
+    struct et_events *e = open_log(cx);
+    const int64_t size = et_events_bytes(e);
+    do {
+        int64_t at = size - et_events_torn_bytes(e);
+        need(cx, et_events_next(e, &r, &got));
+        if (got && r.seq <= 300)
+            begin[r.seq] = at;
+    } while (got);
+    const int64_t n = r.seq;
+    for (int64_t at = 0; at <= size; at++) {
+        int64_t first = first_from(cx, e, at, &last);
+        wrong += first != first_after(begin, n, at) || (first > 0 && last != n);
+    }
+    et_events_close(&e);
+    is_int(n, 120, "a log of 120 records");
+    is_int(wrong, 0, "is read from the next record on wherever in it one begins");
+
+    FILE *f = fopen("events.log", "r+b"); /* as of one whose middle was never fetched */
+    static const char zeros[1000];
+    fseek(f, begin[60] + 5, SEEK_SET);
+    fwrite(zeros, 1, sizeof zeros, f);
+    fclose(f);
+    e = open_log(cx);
+    const int64_t hole = begin[60] + 5, behind = hole + (int64_t)sizeof zeros;
+    is_int(first_from(cx, e, hole, &last), first_after(begin, n, behind),
+           "also behind a hole");
+    is_int(last, n, "up to its end");
+    et_events_close(&e);
+    remove("events.log");
+}
+
 int
 main(void)
 {
@@ -618,6 +690,7 @@ main(void)
     test_note(cx);
     test_kinds(cx);
     test_facts(cx);
+    test_seek(cx);
     test_full_disk(cx);
     remove("events.log");
     test_wide(cx);

@@ -80,6 +80,15 @@ enum {
  * ENOMEM. */
 ET_NODISCARD et_status eti_events_newest(struct et_events *e);
 
+/* As et_events_open of the file FD (taken, also on failure), which messages call NAME.
+ */
+ET_NODISCARD et_status eti_events_open_fd(struct et_ctx *cx, int fd, const char *name,
+                                          struct et_events **out);
+/* et_events_next goes on at the first whole record that begins at byte AT or later, as
+ * its checksum tells: for a log of which what is before AT is not at hand. *FOUND is
+ * false where there is no such record, and nothing changes. ENOMEM. */
+ET_NODISCARD et_status eti_events_seek(struct et_events *e, int64_t at, bool *found);
+
 /* ---- summaries: summary.c ---- */
 
 /* Names in the order they were first met, found by hashing. */

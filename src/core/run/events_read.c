@@ -76,28 +76,27 @@ read_header(struct et_events *e, const char *path)
 }
 
 et_status
-et_events_open(struct et_ctx *cx, const char *path, struct et_events **out)
+eti_events_open_fd(struct et_ctx *cx, int fd, const char *name, struct et_events **out)
 {
     void *block, *window;
     *out = NULL;
-    ET_TRY(et_alloc(cx, sizeof **out, &block));
-    struct et_events *e = block;
-    *e = (struct et_events){.cx = cx, .fd = -1, .kinds = UINT64_MAX};
-    if (!msgpack_zone_init(&e->zone, MSGPACK_ZONE_CHUNK_SIZE)) {
-        et_free(cx, e);
-        return ET_FAIL(cx, ET_ENOMEM, "out of memory: %s", path);
+    et_status status = et_alloc(cx, sizeof **out, &block);
+    if (status != ET_OK) {
+        close(fd);
+        return status;
     }
-    et_status status = et_alloc(cx, AHEAD, &window);
+    struct et_events *e = block;
+    *e = (struct et_events){.cx = cx, .fd = fd, .kinds = UINT64_MAX};
+    if (!msgpack_zone_init(&e->zone, MSGPACK_ZONE_CHUNK_SIZE)) {
+        close(fd);
+        et_free(cx, e);
+        return ET_FAIL(cx, ET_ENOMEM, "out of memory: %s", name);
+    }
+    status = et_alloc(cx, AHEAD, &window);
     if (status == ET_OK) {
         e->window = window;
         e->window_room = AHEAD;
-        e->fd = eti_ctx_seams(cx)->file.open(AT_FDCWD, path,
-                                             O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
-        status =
-            e->fd >= 0
-                ? read_header(e, path)
-                : ET_FAIL(cx, errno == ENOENT || errno == ENOTDIR ? ET_ENOENT : ET_EIO,
-                          "cannot read %s: %s", path, strerror(errno));
+        status = read_header(e, name);
     }
     if (status != ET_OK) {
         et_events_close(&e);
@@ -105,6 +104,18 @@ et_events_open(struct et_ctx *cx, const char *path, struct et_events **out)
     }
     *out = e;
     return ET_OK;
+}
+
+et_status
+et_events_open(struct et_ctx *cx, const char *path, struct et_events **out)
+{
+    *out = NULL;
+    int fd = eti_ctx_seams(cx)->file.open(AT_FDCWD, path,
+                                          O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+    if (fd < 0)
+        return ET_FAIL(cx, errno == ENOENT || errno == ENOTDIR ? ET_ENOENT : ET_EIO,
+                       "cannot read %s: %s", path, strerror(errno));
+    return eti_events_open_fd(cx, fd, path, out);
 }
 
 void
@@ -268,6 +279,29 @@ et_events_next(struct et_events *e, struct et_record *out, bool *got)
             continue;
         *out = p.r;
         *got = true;
+    }
+    return ET_OK;
+}
+
+/* (A payload is an array of seven, or in a later version of some more.) */
+et_status
+eti_events_seek(struct et_events *e, int64_t at, bool *found)
+{
+    struct eti_payload p;
+    const char *frame, *payload;
+    size_t bytes;
+    bool right;
+    *found = false;
+    for (at = at > ETI_EVENTS_HEADER ? at : ETI_EVENTS_HEADER;
+         !*found && (frame = bytes_at(e, at, ETI_EVENTS_FRAME + 1, AHEAD)); at++) {
+        if (((unsigned char)frame[ETI_EVENTS_FRAME] & 0xf0) != 0x90 ||
+            read_frame(e, at, e->size, AHEAD, &payload, &bytes, &right) !=
+                FRAME_RECORD ||
+            !right)
+            continue;
+        ET_TRY(eti_payload_read(e, payload, bytes, &p, found));
+        if (*found)
+            e->cursor = (struct eti_cursor){.at = at, .end = e->size, .seq = -1};
     }
     return ET_OK;
 }
