@@ -17,9 +17,12 @@ begin(struct cli *c, struct tui_app *app, void *data)
     et_status status = tui_compose_open(app, c->opt.module_mode ? path : name);
     if (status == ET_OK)
         return CLI_OK;
-    int code =
-        cli_fail(c, (enum cli_error)ET_E_READ, "etude recipes lists the installed ones",
-                 "%s", et_error_get(c->cx)->message);
+    char hint[PATH_MAX + 64] = "etude recipes lists the installed ones";
+    if (!c->opt.module_mode && cli_recipe_find(name, path, sizeof path))
+        snprintf(hint, sizeof hint,
+                 "an installed recipe is called so: etude compose -m %s", name);
+    int code = cli_fail(c, (enum cli_error)ET_E_READ, hint, "%s",
+                        et_error_get(c->cx)->message);
     et_error_clear(c->cx);
     return code;
 }

@@ -23,7 +23,7 @@ enum tui_axis {
 };
 
 struct tui_chart {
-    char name[TUI_CHART_SERIES][ET_METRIC_NAME]; /* of its series; "": none */
+    char name[TUI_CHART_SERIES][ET_METRIC_NAME]; /* of its series; "": no such series */
     bool is_chosen; /* by the user: what the run has no more moves it */
     bool is_spare;  /* its own metric has no values; this one is shown instead */
     bool is_log;
@@ -57,7 +57,7 @@ struct tui_monitor {
     bool is_full; /* the focused panel alone */
     bool inspects;
     double cursor; /* part of the axis */
-    int64_t mark;  /* which mark `m` went to, from the newest; -1: none */
+    int64_t mark;  /* which mark `m` went to, from the newest; -1: to no mark yet */
     enum tui_rank_order order;
     enum tui_rank_columns columns;
     struct tui_list ranks, events;
@@ -67,12 +67,13 @@ struct tui_monitor {
     struct tui_rank *rank; /* [n_ranks] in the order that is shown */
     int n_ranks, rank_room;
     double median_ms; /* of their own times; NaN */
-    int slowest;      /* in RANK: the worst that is slow; -1: none */
+    int slowest;      /* in RANK: the worst that is slow; -1: no rank is */
     int n_slow;
     /* Of a run that has ended: monitor_end.c. */
     json_t *ending;        /* ending.h; NULL: it has not, or nothing can be done here */
     bool hides_ending;     /* the charts are looked at */
     struct tui_list ways;  /* of its ways on */
+    int from;              /* which checkpoint it goes on from: 0 is the newest */
     struct tui_job again;  /* the run that is started from it */
     char again_of[PATH_MAX]; /* its name, or directory */
     /* Where parts were drawn last. */
@@ -123,8 +124,8 @@ const char *tui_next_evaluation(const struct tui_view *v, char buf[64]);
  * the first there is. NULL: it has no more. */
 const struct etd_series *tui_evaluated(const struct etd_model *m, const char *label,
                                        int which);
-/* The evaluator whose metric is the run's: that of the first of them all. NULL: none
- * has said anything yet. */
+/* The evaluator whose metric is the run's: that of the first of them all. NULL: no
+ * evaluator has said anything yet. */
 const char *tui_main_evaluator(const struct etd_model *m);
 
 /* ---- monitor_chart.c ---- */

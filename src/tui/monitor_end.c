@@ -273,6 +273,14 @@ fixed_words(const json_t *command)
     return first && strcmp(first, "train") == 0 ? 3 : 2;
 }
 
+/* Checkpoint I, from the newest; NULL: there are fewer. */
+static const json_t *
+kept_at(const struct tui_monitor *m, int i)
+{
+    return json_array_get(json_object_get(json_object_get(m->ending, "kept"), "all"),
+                          (size_t)i);
+}
+
 /* Starts the way that was edited: its own words, and those of TEXT. */
 static void
 start(struct tui_app *app, void *data, int id, const char *text)
@@ -293,6 +301,8 @@ start(struct tui_app *app, void *data, int id, const char *text)
             argv[n++] = "-d";
     }
     snprintf(m->again_of, sizeof m->again_of, "%s", argv[n - 1]);
+    if (m->from > 0 && kept_at(m, m->from) && strcmp(argv[0], "train") == 0)
+        argv[n - 1] = text_of(kept_at(m, m->from), "path");
     if (strcmp(argv[0], "rerun") == 0) {
         if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
             seed = (uint64_t)(tui_now(app) * 1e6);
@@ -312,6 +322,51 @@ start(struct tui_app *app, void *data, int id, const char *text)
         tui_say(app, TUI_TEXT, "%s starts...", *name ? name : "it");
 }
 
+static bool
+starts_from_kept(const json_t *way)
+{
+    const json_t *command = json_object_get(way, "command");
+    const char *third = json_string_value(json_array_get(command, 2));
+    return strcmp(json_string_value(json_array_get(command, 0)), "train") == 0 ||
+           (third && strncmp(third, "load.path=", 10) == 0);
+}
+
+/* "It goes on from ep4-ba1876, the newest of 3": the first line of the question. */
+static void
+say_from(struct tui_app *app, const struct tui_monitor *m)
+{
+    const json_t *kept = json_object_get(m->ending, "kept");
+    const int n = (int)json_integer_value(json_object_get(kept, "n"));
+    char which[48] = "";
+    if (n > 1 && m->from == 0)
+        snprintf(which, sizeof which, ", the newest of %d; up: an older one", n);
+    else if (n > 1)
+        snprintf(which, sizeof which, ", %d before the newest of %d", m->from, n);
+    snprintf(app->popup.line[0], sizeof *app->popup.line, "It goes on from %.80s%s.",
+             text_of(kept_at(m, m->from), "label"), which);
+}
+
+/* Up goes to the checkpoint before, down to the one behind. What is typed stays, but
+ * for the place that a new run begins at. */
+static void
+turn_checkpoint(struct tui_app *app, void *data, int by)
+{
+    struct tui_monitor *m = data;
+    char text[TUI_FIELD];
+    const char *was = text_of(kept_at(m, m->from), "path");
+    const char *found = strstr(app->popup.field.text, was);
+    if (m->from - by < 0 || !kept_at(m, m->from - by))
+        return;
+    m->from -= by;
+    say_from(app, m);
+    if (!found || !*was)
+        return;
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(found - app->popup.field.text),
+             app->popup.field.text, text_of(kept_at(m, m->from), "path"),
+             found + strlen(was));
+    tui_field_set(&app->popup.field, text);
+}
+
 /* Asks with which changes. */
 static void
 ask_changes(struct tui_app *app, struct tui_monitor *m, const json_t *way)
@@ -320,19 +375,26 @@ ask_changes(struct tui_app *app, struct tui_monitor *m, const json_t *way)
     const json_t *command = json_object_get(way, "command");
     const json_t *kept = json_object_get(m->ending, "kept");
     size_t n = 0;
+    m->from = 0;
     for (size_t i = fixed_words(command); i < json_array_size(command); i++)
         n += (size_t)snprintf(text + n, n < sizeof text ? sizeof text - n : 0, "%s%s",
                               n ? " " : "",
                               json_string_value(json_array_get(command, i)));
     snprintf(title, sizeof title, "%.60s", text_of(way, "text"));
     tui_popup_prompt(&app->popup, app->cx, title, text);
+    const bool is_from_kept = starts_from_kept(way);
+    if (is_from_kept) {
+        tui_popup_line(&app->popup, "%s", "");
+        say_from(app, m);
+        app->popup.turned = turn_checkpoint;
+    }
     if (strcmp(json_string_value(json_array_get(command, 0)), "train") == 0) {
-        tui_popup_line(&app->popup, "It goes on from %.80s with the same recipe.",
-                       text_of(kept, "label"));
-        tui_popup_line(&app->popup, "Its length may be changed: max_duration=8ep");
+        tui_popup_line(
+            &app->popup,
+            "The recipe is the same; its length may change: max_duration=8ep");
     } else {
         tui_popup_line(&app->popup, "A new run of this recipe, with these changes:");
-        if (json_is_object(kept))
+        if (json_is_object(kept) && !is_from_kept)
             tui_popup_line(&app->popup, "load.path=... begins with what was saved.");
         tui_popup_line(&app->popup,
                        "Gentler: optimizer.lr=..., gradient_clipping.");
@@ -367,7 +429,7 @@ copy_report(const struct tui_view *v)
     tui_copy(v->app, text);
 }
 
-/* The way with that key, selected; NULL: there is none. */
+/* The way with that key, selected; NULL: this end has no such way. */
 static const json_t *
 way_of(struct tui_monitor *m, const char *key)
 {

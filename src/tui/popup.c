@@ -51,21 +51,73 @@ passes(const struct tui_popup *p, const struct tui_item *item)
     return true;
 }
 
-/* Headings of which nothing passes go. */
+/* How well what was typed fits an item that passes: its name, with which its name
+ * begins, or which stands somewhere in it. Before something is typed all fit alike. */
+enum fit { IS_NAME, BEGINS, STANDS_IN, FITS };
+
+static enum fit
+fit_of(const struct tui_popup *p, const struct tui_item *item)
+{
+    const char *typed = p->field.text;
+    size_t n = strlen(typed);
+    while (n > 0 && typed[n - 1] == ' ')
+        n--;
+    if (!p->filters || n == 0)
+        return IS_NAME;
+    if (strncasecmp(item->text, typed, n) != 0)
+        return STANDS_IN;
+    return item->text[n] ? BEGINS : IS_NAME;
+}
+
+static bool
+is_offered(const struct tui_popup *p, const struct tui_item *item)
+{
+    bool typed = p->filters && *p->field.text;
+    return !item->is_heading && passes(p, item) &&
+           (typed || !p->filters || !item->is_held);
+}
+
+/* Where the group of items that begins at FROM, with a heading or without, ends. *BEST:
+ * how well the best of it fits; FITS: none of it is offered. */
+static int
+end_of_group(const struct tui_popup *p, int from, enum fit *best)
+{
+    int i = from;
+    *best = FITS;
+    for (; i < p->n_items && (i == from || !p->item[i].is_heading); i++) {
+        enum fit fit = is_offered(p, &p->item[i]) ? fit_of(p, &p->item[i]) : FITS;
+        *best = fit < *best ? fit : *best;
+    }
+    return i;
+}
+
+/* Adds what is offered of the items [FROM, END), the best first, to N that are shown.
+ */
+static int
+show_group(struct tui_popup *p, int from, int end, int n)
+{
+    if (p->item[from].is_heading)
+        p->shown[n++] = from;
+    for (enum fit fit = IS_NAME; fit < FITS; fit++)
+        for (int i = from; i < end; i++)
+            if (is_offered(p, &p->item[i]) && fit_of(p, &p->item[i]) == fit)
+                p->shown[n++] = i;
+    return n;
+}
+
+/* What fits best comes first, and with it its group; else all is in the order of the
+ * items. Headings of which nothing passes go. */
 static void
 filter(struct tui_popup *p)
 {
     int n = 0;
-    bool typed = p->filters && *p->field.text;
-    for (int i = 0; i < p->n_items; i++) {
-        const struct tui_item *item = &p->item[i];
-        bool empty = n > 0 && p->item[p->shown[n - 1]].is_heading;
-        if (item->is_heading)
-            p->shown[empty ? n - 1 : n++] = i;
-        else if (passes(p, item) && (typed || !p->filters || !item->is_held))
-            p->shown[n++] = i;
-    }
-    n -= n > 0 && p->item[p->shown[n - 1]].is_heading;
+    for (enum fit fit = IS_NAME; fit < FITS; fit++)
+        for (int from = 0, end; from < p->n_items; from = end) {
+            enum fit best;
+            end = end_of_group(p, from, &best);
+            if (best == fit)
+                n = show_group(p, from, end, n);
+        }
     p->list.n = n;
     if (p->list.at >= n)
         p->list.at = n > 0 ? n - 1 : 0;
@@ -458,7 +510,9 @@ tui_popup_key(struct tui_popup *p, struct tui_app *app, int key)
         tell_moved(p, app, false);
         return;
     }
-    if (key != TUI_K_ENTER)
+    if (p->turned && (key == TUI_K_UP || key == TUI_K_DOWN))
+        p->turned(app, p->data, key == TUI_K_UP ? -1 : 1);
+    else if (key != TUI_K_ENTER)
         tui_field_key(&p->field, key);
     else if (!reason_of(p, buf))
         finish(p, app, 0);

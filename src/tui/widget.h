@@ -23,7 +23,7 @@ void tui_border(const struct tui_pane *p, int y, int x, int h);
  * below all of it where the list HAS_FOCUS. Before or after its text is drawn. */
 void tui_select(const struct tui_pane *p, int y, bool has_focus);
 /* "[====>   ]", W columns with its ends. DONE of 1; NaN: not known, a mark that moves
- * with PHASE. */
+ * with PHASE (-1: no mark). */
 void tui_bar(const struct tui_pane *p, int y, int x, int w, double done, int phase);
 /* "[#####....]" likewise, of USED of 1; where WARNS, one over 85 % has the colour of a
  * warning and "!" at its end. NaN: empty. */
@@ -99,7 +99,7 @@ struct tui_app;
 /* ---- a filter that is typed: sieve.c ---- */
 
 struct tui_sieve {
-    char text[TUI_FIELD];        /* as it was typed; "": none */
+    char text[TUI_FIELD];        /* as it was typed; "": no filter */
     struct eti_filter *filter;   /* the same, read; NULL: all pass */
     void (*changed)(void *data); /* (optional) it is another now */
     const char *const *keys;     /* that values have, to a NULL; NULL: any */
@@ -117,7 +117,7 @@ void tui_sieve_release(struct tui_sieve *s);
 
 struct tui_item {
     int id;  /* what DONE is told */
-    int key; /* chooses it at once; TUI_K_NONE: none */
+    int key; /* chooses it at once; TUI_K_NONE: no key does */
     char text[80];
     char mid[64];    /* in a column behind it, dim: where it leads; "" */
     char note[112];  /* behind it, dim: a key, a value, a command */
@@ -141,6 +141,8 @@ struct tui_popup {
     struct tui_field field;
     /* What the end is told: the item's id, or the text. Not called after esc. */
     void (*done)(struct tui_app *app, void *data, int id, const char *text);
+    /* (optional) Up (BY -1) or down was pressed where text is typed. */
+    void (*turned)(struct tui_app *app, void *data, int by);
     /* (optional) The item of this id is selected now; -1: it is closed without one. */
     void (*moved)(struct tui_app *app, int id);
     int told; /* the id that MOVED was called with last */

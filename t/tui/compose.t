@@ -207,6 +207,10 @@ run compose mild.yaml
 exits 64 "compose needs a terminal"
 run compose missing.yaml --dump-screen 80x24
 exits 66 "a recipe that is not there"
+says err 'etude recipes lists the installed ones' "with what there is"
+run compose first_minute --dump-screen 80x24
+exits 66 "an installed one needs -m"
+says err 'etude compose -m first_minute' "which is said"
 run compose mild.yaml --dump-screen 80
 exits 64 "a size that is none"
 run compose mild.yaml --dump-screen 80x24 --keys '<nokey>'

@@ -39,9 +39,24 @@ has ' resume step-' "which is an event of its own" attach one --dump-screen 100x
 run train -q tiny.yaml optimizer.lr=1e38 checkpoint=false --run_name wild
 exits 3 "a run diverges"
 has 'What helps' "which is told, with what helps" attach wild --dump-screen 120x36
-says out "optimizer.lr=0.1 --alg 'gradient_clipping(" "a usual rate, as a tenth of 1e38 diverges too; clipped gradients"
+says out "optimizer.lr=0.1 --alg 'gradient_clipping(" "the recipe's own rate, as a tenth of 1e38 diverges too; clipped gradients"
 run rerun -q wild optimizer.lr=0.1 --alg 'gradient_clipping(clipping_type=norm,clipping_threshold=1)'
 exits 0 "and that is a command"
+
+sed 's/lr: 0.1/lr: 1e38/' tiny.yaml >steep.yaml
+run train -q steep.yaml checkpoint=false --run_name steep
+exits 3 "so does a recipe whose own rate is too high"
+has " optimizer.lr=0.1 --alg" "which is followed by its optimizer's usual rate" attach steep --dump-screen 120x36
+sed 's/lr: 0.1/lr: 0.3/; s/sgd/adam/' tiny.yaml >gentle.yaml
+run train -q gentle.yaml optimizer.eps=1e-38 optimizer.lr=3e37 --run_name apart
+exits 3 "one with another optimizer diverges"
+has ' optimizer.lr=0.3 --alg' "and is followed by its recipe's own rate" attach apart --dump-screen 120x36
+
+# From which checkpoint.
+has 'It goes on from ep4-ba40, the newest of ' "r goes on from the newest checkpoint" attach one --dump-screen 100x30 --keys r
+has ', 1 before the newest of' "up chooses an older one" attach one --dump-screen 100x30 --keys 'r<up>'
+has ', 1 before the newest of' "up to the oldest, and down again" attach one --dump-screen 100x30 --keys 'r<up><up><up><up><up><up><down>'
+says out '| max_duration=8ep ' "and what is typed stays"
 
 # The control menu of a run that goes on: each entry is the command that it names.
 run train -q -d tiny.yaml max_duration=200000ep checkpoint=false --run_name live --alg 'label_smoothing(smoothing=.1)'

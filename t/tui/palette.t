@@ -32,6 +32,13 @@ has 'frozen' "with that run" --dump-screen 80x24 --keys '1:calm-heron<enter>3:fr
 has 'nothing is called so' "what is not there is said" --dump-screen 80x24 --keys ':zzzz'
 has '> Monitor ' "down goes on from row to row" --dump-screen 80x24 --keys ':<down>'
 has '> calm' "over headings" --dump-screen 80x24 --keys ':calm<down><up>'
+cp -r runs/dry-finch runs/calm && sed -i 's/dry-finch/calm/g' runs/calm/run.json
+has '> calm  ' "what is called as it was typed is selected" --dump-screen 80x24 --keys ':calm'
+is "$(grep -o ' calm[a-z-]*' out | tr -d '\n')" ' calm calm calm-heron' \
+    "and stands before what only begins so, though it is older"
+has '> theme dark' "what begins so comes before what has it inside" --dump-screen 80x24 --keys ':theme d'
+has '> Logs ' "the group of what fits best comes first" --dump-screen 80x24 --keys ':logs'
+rm -r runs/calm
 run --dump-screen 80x24+roles --keys ':gruv'
 grep -q 'key@select' out
 ok $? "the letters that were typed are of the role key"

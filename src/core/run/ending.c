@@ -5,18 +5,23 @@
  * by a new one with a lower rate, which loads the last checkpoint. */
 #include "config.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "core/base/seams.h"
 #include "core/callbacks/callbacks.h"
+#include "core/recipe/recipe.h"
 #include "core/run/ending.h"
 #include "core/run/facts.h"
 #include "core/run/index.h"
 #include "core/run/state.h"
 #include "etude/checkpoint.h"
+#include "etude/recipe.h"
 
 /* ---- what came out ---- */
 
@@ -104,7 +109,7 @@ find_earlier(const json_t *facts, const json_t *others, const char *metric)
         seed && their_seed && json_equal(seed, their_seed));
 }
 
-/* The newest checkpoint, as `kept`. */
+/* The checkpoints, as `kept`. */
 static json_t *
 find_kept(struct et_ctx *cx, const char *directory)
 {
@@ -118,14 +123,21 @@ find_kept(struct et_ctx *cx, const char *directory)
         et_error_clear(cx);
         n = 0;
     }
-    json_t *kept = json_null();
-    if (n > 0) {
-        snprintf(path, sizeof path, "%s/%s", folder, list[0].name);
-        kept = json_pack("{s:s, s:s, s:i}", "label",
-                         *list[0].label ? list[0].label : list[0].name, "path", path,
-                         "n", n);
+    json_t *all = json_array();
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, list[i].name);
+        json_array_append_new(all,
+                              json_pack("{s:s, s:s}", "label",
+                                        *list[i].label ? list[i].label : list[i].name,
+                                        "path", path));
     }
     et_free(cx, list);
+    json_t *kept = n > 0 ? json_copy(json_array_get(all, 0)) : json_null();
+    if (n > 0) {
+        json_object_set_new(kept, "n", json_integer(n));
+        json_object_set(kept, "all", all);
+    }
+    json_decref(all);
     return kept;
 }
 
@@ -157,22 +169,113 @@ twice_as_long(const json_t *facts, char *buf, size_t size)
     return true;
 }
 
-/* A tenth of the rate that the run diverged at. Where that is over 1 the rate was most
- * likely mistyped, and a tenth of 1e8 diverges again: a usual one. 0: it is not known. */
+/* The greatest rate that the run came to; what its recipe sets where no batch said any.
+ * 0: not known. */
 static double
-gentler_rate(const json_t *facts)
+reached_rate(const json_t *facts)
 {
-    const json_t *config = json_object_get(facts, "config");
-    const double rate = json_number_value(json_object_get(config, "optimizer.lr")) / 10;
-    return rate > 1 ? 0.1 : rate;
+    const char *name;
+    json_t *m;
+    double most = 0;
+    json_object_foreach(json_object_get(facts, "metrics"), name, m)
+    {
+        if (strncmp(name, "lr-", 3) == 0)
+            most = fmax(most, json_number_value(json_object_get(m, "max")));
+    }
+    return most > 0 ? most
+                    : json_number_value(json_object_get(
+                          json_object_get(facts, "config"), "optimizer.lr"));
+}
+
+/* The text of recipe.yaml in the folder RUN, N bytes; NULL: it cannot be read, or is
+ * too long for one. The caller frees it. */
+static char *
+read_recipe(struct et_ctx *cx, const char *run, size_t *n)
+{
+    struct stat st;
+    int folder = -1, fd = -1;
+    char *text = NULL;
+    et_status status = eti_open_folder(cx, run, &folder);
+    if (status == ET_OK)
+        status = eti_open_at(cx, folder, "recipe.yaml", O_RDONLY | O_NONBLOCK, 0, &fd);
+    if (status == ET_OK && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        (size_t)st.st_size <= eti_yaml_limits.bytes) {
+        *n = (size_t)st.st_size;
+        text = malloc(*n + 1);
+    }
+    if (text && eti_read_all(cx, fd, "recipe.yaml", text, *n, 0) != ET_OK) {
+        free(text);
+        text = NULL;
+    }
+    if (fd >= 0)
+        eti_close(cx, fd);
+    if (folder >= 0)
+        eti_close(cx, folder);
+    et_error_clear(cx);
+    return text;
+}
+
+/* The rate that is written in recipe.yaml, without what the command line changed. 0: it
+ * is not there. */
+static double
+written_rate(struct et_ctx *cx, const char *run)
+{
+    static const struct eti_source source = {.name = "recipe.yaml"};
+    struct et_diagnostics errors = {0};
+    struct eti_arena arena;
+    struct et_value *root = NULL;
+    double rate = 0;
+    size_t n = 0;
+    char *text = read_recipe(cx, run, &n);
+    eti_arena_init(&arena, cx, 64 << 10);
+    if (text && eti_yaml_parse(&arena, text, n, &source, &eti_yaml_limits, &errors,
+                               &root) != ET_OK)
+        et_error_clear(cx);
+    const struct et_value *lr =
+        root ? eti_value_get(eti_value_get(root, "optimizer"), "lr") : NULL;
+    if (lr && (lr->type == ET_VALUE_FLOAT || lr->type == ET_VALUE_INT))
+        rate = lr->type == ET_VALUE_INT ? (double)lr->i : lr->f;
+    eti_arena_release(&arena);
+    free(text);
+    return rate;
+}
+
+/* What the run's optimizer takes where a recipe sets no rate; of those that ask for
+ * one, what SGD is mostly begun with. 0: not known. */
+static double
+default_rate(const json_t *facts)
+{
+    const char *name = json_string_value(
+        json_object_get(json_object_get(facts, "config"), "optimizer.name"));
+    const struct et_component *optimizer =
+        name ? et_registry_find(NULL, ET_KIND_OPTIMIZER, name) : NULL;
+    for (const struct et_option *o = optimizer ? optimizer->options : NULL;
+         o && o->name; o++)
+        if (strcmp(o->name, "lr") == 0)
+            return o->def ? strtod(o->def, NULL) : 0.1;
+    return 0;
+}
+
+/* Below the rate that the run diverged at: the recipe's own, where that was raised at
+ * the command line; else a tenth, or the optimizer's usual rate where a tenth would
+ * still be far above that, as of 1e8. 0: no rate is known. */
+static double
+gentler_rate(struct et_ctx *cx, const json_t *facts, const char *run)
+{
+    const double reached = reached_rate(facts), written = written_rate(cx, run);
+    const double usual = default_rate(facts);
+    if (written > 0 && written <= reached / 2)
+        return written;
+    return usual > 0 && reached / 10 > 10 * usual ? usual : reached / 10;
 }
 
 /* A run that diverged: gentler, from what was saved before it did. */
 static void
-add_gentler(json_t *ways, const json_t *facts, const char *run, const json_t *kept)
+add_gentler(struct et_ctx *cx, json_t *ways, const json_t *facts, const char *run,
+            const json_t *kept)
 {
     char rate[64] = "", load[PATH_MAX + 96] = "";
-    const double lr = gentler_rate(facts);
+    const double lr = gentler_rate(cx, facts, run);
     const char *path = json_string_value(json_object_get(kept, "path"));
     const char *word[9] = {"rerun", run};
     int n = 2;
@@ -193,7 +296,7 @@ add_gentler(json_t *ways, const json_t *facts, const char *run, const json_t *ke
 }
 
 static json_t *
-find_ways(const json_t *facts, const json_t *kept)
+find_ways(struct et_ctx *cx, const json_t *facts, const json_t *kept)
 {
     char longer[64], seed[48];
     const char *run = json_string_value(json_object_get(facts, "directory"));
@@ -205,7 +308,7 @@ find_ways(const json_t *facts, const json_t *kept)
     if (!run)
         return ways;
     if (state && strcmp(state, "diverged") == 0) {
-        add_gentler(ways, facts, run, kept);
+        add_gentler(cx, ways, facts, run, kept);
     } else if (kind == ETI_STATE_DONE) {
         if (has_kept && twice_as_long(facts, longer, sizeof longer))
             add_way(ways, "r", "resume, train longer",
@@ -245,5 +348,5 @@ eti_ending(struct et_ctx *cx, const json_t *facts)
                            best_of(facts, metric), "ba", json_object_get(entry, "best_ba"))
                : json_null();
     return json_pack("{s:o, s:o, s:o, s:o}", "best", best, "earlier", earlier, "ways",
-                     find_ways(facts, kept), "kept", kept);
+                     find_ways(cx, facts, kept), "kept", kept);
 }

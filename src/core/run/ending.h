@@ -12,11 +12,12 @@ enum { ETI_WAYS = 4 };
 /* Of the run FACTS (facts.h), which has ended:
  *
  *     best        {metric, value, ba}: of its evaluations; null
- *     earlier     {name, value, difference, better, same_seed}: the run of the same recipe
- *                 that finished before with the best value of that metric; null
- *     kept        {label, path, n}: the newest checkpoint, how many there are; null
- *     ways        [{key, text, command: [word...]}]: what can be done, the likeliest
- *                 first. KEY is its key on the end screen; COMMAND without "etude".
+ *     earlier     {name, value, difference, better, same_seed}: the run of the same
+ * recipe that finished before with the best value of that metric; null kept {label,
+ * path, n, all: [{label, path}...]}: the newest checkpoint, how many there are, and
+ * all, the newest first; null ways        [{key, text, command: [word...]}]: what can
+ * be done, the likeliest first. KEY is its key on the end screen; COMMAND without
+ * "etude".
  *
  * NULL: it goes on, or memory is out. The caller owns it. */
 json_t *eti_ending(struct et_ctx *cx, const json_t *facts);
