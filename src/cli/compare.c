@@ -18,12 +18,6 @@
 
 enum { CELL = 18 };
 
-static const json_t *
-config_of(const struct eti_contender *r)
-{
-    return json_object_get(r->facts, "config");
-}
-
 static int
 judge_all(struct cli *c, struct eti_contest *k)
 {
@@ -150,9 +144,10 @@ print_differences(const struct eti_contest *k, const json_t *differences)
     {
         print_label(key);
         for (int i = 0; i < k->n; i++) {
-            const json_t *v = json_object_get(config_of(&k->run[i]), key);
-            char *text =
-                v ? json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)) : NULL;
+            const json_t *v = json_array_get(values, (size_t)i);
+            char *text = v && !json_is_null(v)
+                             ? json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9))
+                             : NULL;
             print_cell(json_is_string(v) ? json_string_value(v) : text ? text : "-");
             free(text);
         }

@@ -303,8 +303,9 @@ name_cell(const struct eti_contest *k, const void *data, int i, char buf[64])
     return buf;
 }
 
-/* Of a key that is too long the end is shown, which tells more. The cell of the run BEST
- * (-1: none) is marked as that; those that are as the first run's are dim where DIMS.
+/* Of a key that is too long the end is shown, which tells more. The cell of the run
+ * BEST
+ * (-1: no run) is marked as that; those that are as the first run's are dim where DIMS.
  * Names of runs wear the colours of their curves. */
 static void
 put_cells(const struct tui_pane *p, int y, const char *key, const struct cut *c,
@@ -337,8 +338,8 @@ put_cells(const struct tui_pane *p, int y, const char *key, const struct cut *c,
 static const char *
 config_cell(const struct eti_contest *k, const void *data, int i, char buf[64])
 {
-    return value_text(json_object_get(json_object_get(k->run[i].facts, "config"), data),
-                      buf, 64);
+    (void)k;
+    return value_text(json_array_get(data, (size_t)i), buf, 64);
 }
 
 static const char *
@@ -391,7 +392,7 @@ draw_table(struct runs *r, const struct tui_pane *p, const struct eti_contest *k
         if (i >= r->keys.top && y < 2 + rows) {
             if (i == r->keys.at && r->keys.n > rows)
                 tui_select(p, y, true);
-            put_cells(p, y++, key, &c, config_cell, k, key, -1, true);
+            put_cells(p, y++, key, &c, config_cell, k, v, -1, true);
         }
         i++;
     }

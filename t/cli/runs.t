@@ -95,6 +95,11 @@ says out "Pareto front, samples" "and which is not beaten"
 run compare calm-heron brisk-otter --target 'crossentropy<=100' --pareto samples --json
 says out '"on_front": true' "compare --json"
 says out '"samples_to_target": 16' "has samples to the target"
+run train r.yaml --quiet --run_name bare-crane checkpoint=false
+run compare calm-heron bare-crane
+is "$(grep '^checkpoint' out | tr -s ' ')" "checkpoint on off" "a block that one turned off is one row"
+run compare bare-crane calm-heron --json
+is "$(grep -c '"checkpoint[".]' out)" 1 "in JSON too"
 run compare calm-heron brisk-otter --target 'nothing>=1'
 exits 66 "a target of no metric: exit 66"
 run compare calm-heron brisk-otter --target 'accuracy'

@@ -336,23 +336,83 @@ differs(const struct eti_contest *k, const char *key)
     return false;
 }
 
+/* Have some of the runs keys in BLOCK, while it is off in others? */
+static bool
+is_partly_off(const struct eti_contest *k, const char *block)
+{
+    const size_t n = strlen(block);
+    bool is_off = false, is_on = false;
+    const char *key;
+    json_t *v;
+    for (int i = 0; i < k->n; i++)
+        json_object_foreach((json_t *)config_of(&k->run[i]), key, v)
+        {
+            is_off = is_off || (json_is_false(v) && strcmp(key, block) == 0);
+            is_on = is_on || (strncmp(key, block, n) == 0 && key[n] == '.');
+        }
+    return is_off && is_on;
+}
+
+/* "checkpoint", of that and of "checkpoint.keep", where a run has `checkpoint: false`,
+ * in BUF. False: no run has turned off a block that KEY is in. */
+static bool
+find_block(const struct eti_contest *k, const char *key, char *buf, size_t size)
+{
+    for (size_t n = strcspn(key, ".");; n += 1 + strcspn(key + n + 1, ".")) {
+        snprintf(buf, size, "%.*s", (int)n, key);
+        if (is_partly_off(k, buf))
+            return true;
+        if (!key[n])
+            return false;
+    }
+}
+
+/* Do those runs that have KEY differ in it? */
+static bool
+differs_inside(const struct eti_contest *k, const char *key)
+{
+    const json_t *first = NULL;
+    for (int i = 0; i < k->n; i++) {
+        const json_t *v = json_object_get(config_of(&k->run[i]), key);
+        if (v && first && !json_equal((json_t *)first, (json_t *)v))
+            return true;
+        first = first ? first : v;
+    }
+    return false;
+}
+
+/* What the runs have at KEY; of a BLOCK that is off in some, "off" and "on". */
+static void
+add_difference(const struct eti_contest *k, const char *key, bool block, json_t *all)
+{
+    json_t *values = json_array();
+    for (int i = 0; i < k->n; i++) {
+        json_t *of = json_object_get(config_of(&k->run[i]), key);
+        json_array_append_new(values,
+                              block ? json_string(json_is_false(of) ? "off" : "on")
+                              : of  ? json_incref(of)
+                                    : json_null());
+    }
+    json_object_set_new(all, key, values);
+}
+
 json_t *
 eti_contest_differences(const struct eti_contest *k)
 {
     json_t *all = json_object(), *v;
     const char *key;
+    char block[512];
     for (int i = 0; i < k->n; i++)
         json_object_foreach((json_t *)config_of(&k->run[i]), key, v)
         {
             if (json_object_get(all, key) || strcmp(key, "run_name") == 0 ||
                 !differs(k, key))
                 continue;
-            json_t *values = json_array();
-            for (int j = 0; j < k->n; j++) {
-                json_t *of = json_object_get(config_of(&k->run[j]), key);
-                json_array_append_new(values, of ? json_incref(of) : json_null());
-            }
-            json_object_set_new(all, key, values);
+            const bool in_block = find_block(k, key, block, sizeof block);
+            if (in_block && !json_object_get(all, block))
+                add_difference(k, block, true, all);
+            if (!in_block || (strcmp(key, block) != 0 && differs_inside(k, key)))
+                add_difference(k, key, false, all);
         }
     return all;
 }

@@ -61,10 +61,13 @@ const char *eti_money_text(const struct eti_config_price *price, double money,
 /* Sets on_front of all. */
 void eti_contest_front(struct eti_contest *k);
 /* The keys of the recipes in which not all agree, and their values in the order of the
- * runs, null where one has none; a run's name is no setting. The caller owns it. */
+ * runs, null where one has none; a run's name is no setting. A block that is off in
+ * some
+ * (`checkpoint: false`) is one row, "off" and "on", and those of its keys in which the
+ * others differ. The caller owns it. */
 json_t *eti_contest_differences(const struct eti_contest *k);
 /* A key that says that the runs were evaluated on other data: they are no contest.
- * NULL: there is none. */
+ * NULL: no key says so. */
 const char *eti_contest_unlike(const json_t *differences);
 
 #endif
