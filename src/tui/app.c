@@ -29,6 +29,12 @@ tui_now(const struct tui_app *app)
     return eti_monotonic(app->cx);
 }
 
+int
+tui_app_phase(const struct tui_app *app)
+{
+    return app->config.is_still ? -1 : app->phase;
+}
+
 double
 tui_today(const struct tui_app *app)
 {

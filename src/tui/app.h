@@ -55,13 +55,15 @@ struct tui_app_config {
     const struct tui_glyphs *glyphs;
     struct tui_keys keys;
     bool is_readonly;     /* -R: a viewer for good, of whom runs are asked nothing */
+    bool is_still;        /* nothing moves by itself: ui.motion */
     bool is_dump;         /* time is the run's: a screen is a function of its records */
     enum tui_where first; /* the screen to begin with */
     int rows, cols;
-    const struct eti_config_price *price; /* borrowed; NULL: none */
+    const struct eti_config_price *price; /* borrowed; NULL: no price is set */
     const char *layout;      /* where moved borders are kept; borrowed; NULL: nowhere */
-    const struct eti_config *settings; /* for the palette; borrowed; NULL: none */
-    const char *themes; /* folder of the user's own themes; borrowed; NULL: none */
+    const struct eti_config
+        *settings;      /* for the palette; borrowed; NULL: it lists no settings */
+    const char *themes; /* folder of the user's own themes; borrowed; NULL: no folder */
     const char *recent;      /* where to begin: shown where there is no run; NULL */
     struct eti_index *index; /* of runs, just looked at; borrowed; NULL: the user's */
 };
@@ -90,19 +92,19 @@ struct tui_app {
     char message[TUI_MESSAGE];
     enum tui_role message_role;
     double message_end;        /* monotonic */
-    struct tui_source *source; /* the run that is watched; NULL: none. Owned */
+    struct tui_source *source; /* the run that is watched; NULL: no run is. Owned */
     bool is_viewer;            /* asks nothing of runs: v in Workers */
     bool is_frozen;            /* the source is not asked for more */
     bool changed;              /* there is something to draw */
     bool has_more;             /* a screen's tick has more to do at once */
     bool leaves;
     int exit;  /* of the program */
-    int phase; /* counts tenths of seconds: of what moves */
+    int phase; /* counts tenths of seconds */
     struct tui_spot spot[TUI_SPOTS];
     int n_spots;
-    struct tui_term *term; /* NULL: there is none */
+    struct tui_term *term; /* NULL: screens are dumped, to no terminal */
     struct tui_job saver;  /* of a setting, */
-    char saving[128];      /* which is this one; "": none is saved */
+    char saving[128];      /* which is this one; "": no setting is being saved */
 };
 
 /* ENOMEM; EINVAL where the first screen cannot be opened. */
@@ -149,6 +151,8 @@ void tui_copy(struct tui_app *app, const char *text);
 /* Seconds that only grow; of the day, which with a dump is the run's last record. */
 double tui_now(const struct tui_app *app);
 double tui_today(const struct tui_app *app);
+/* Of what moves by itself: counts tenths of seconds; -1: nothing moves (ui.motion). */
+int tui_app_phase(const struct tui_app *app);
 
 /* Runs APP on a terminal until it is left; calls newly opened screens and all else.
  * Returns app->exit. */
@@ -157,7 +161,7 @@ int tui_run(struct tui_app *app, struct tui_term *term);
 /* ---- dump.c: a screen as text ---- */
 
 struct tui_dump {
-    const char *keys; /* to press first, tui_keys_next; NULL: none */
+    const char *keys; /* to press first, tui_keys_next; NULL: no keys */
     int64_t at;       /* the record to stop at; 0: the last */
     bool roles;       /* the roles of its cells, too, after a line "roles:" */
 };

@@ -91,6 +91,8 @@ tui_bar(const struct tui_pane *p, int y, int x, int w, double done, int phase)
     if (inner <= 0)
         return;
     tui_fill(p, y, x + 1, inner, g->rest, TUI_TRACK);
+    if (isnan(done) && phase < 0)
+        return; /* its count stands beside it */
     if (isnan(done)) {
         const int width = inner < MARK ? inner : MARK;
         tui_fill(p, y, x + 1 + bounce(phase, inner, width), width, g->progress,

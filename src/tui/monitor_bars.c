@@ -41,7 +41,7 @@ put_bar(const struct tui_view *v, const struct tui_pane *p, int y, const char *n
 {
     char percent[8];
     tui_put(p, y, 1, TUI_DIM, name);
-    tui_bar(p, y, BAR_X, width, done, v->app->phase);
+    tui_bar(p, y, BAR_X, width, done, tui_app_phase(v->app));
     if (isnan(done))
         return;
     snprintf(percent, sizeof percent, "%3d%%", (int)(fmin(done, 1) * 100 + 1e-9));

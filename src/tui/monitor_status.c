@@ -155,12 +155,12 @@ put_history(const struct tui_view *v, const struct tui_pane *p)
     snprintf(text, sizeof text, "%3.0f%% of %s", 100.0 * (double)done / (double)all,
              tui_bytes((double)all, size));
     int x = tui_put_end(p, 0, p->w - 1, TUI_TEXT, text) - 13;
-    tui_bar(p, 0, x, 12, (double)done / (double)all, v->app->phase);
+    tui_bar(p, 0, x, 12, (double)done / (double)all, tui_app_phase(v->app));
     tui_put(p, 0, x - 8, TUI_DIM, "history");
     return true;
 }
 
-/* The newest checkpoint: "ckpt ep6 24s ago"; "": there is none. */
+/* The newest checkpoint: "ckpt ep6 24s ago"; "": nothing was saved yet. */
 static const char *
 checkpoint_text(const struct tui_view *v, char buf[64])
 {

@@ -167,12 +167,12 @@ put_progress(const struct runs *r, const struct tui_pane *p, int y,
     double done = part_done(text);
     const char *slash = strchr(text, '/');
     if (eti_run_kind(facts) == ETI_STATE_DONE) {
-        tui_bar(p, y, x - 1, part + 1, 1, r->app->phase);
+        tui_bar(p, y, x - 1, part + 1, 1, tui_app_phase(r->app));
         tui_putf(p, y, x + part, TUI_TEXT, "%5.5s", slash ? slash + 1 : text);
     } else if (isnan(done)) {
         put_cell(p, y, at, C_PROGRESS, TUI_TEXT, text);
     } else {
-        tui_bar(p, y, x - 1, part + 1, done, r->app->phase);
+        tui_bar(p, y, x - 1, part + 1, done, tui_app_phase(r->app));
         tui_putf(p, y, x + part, TUI_TEXT, "%4.0f%%", 100 * done);
     }
 }

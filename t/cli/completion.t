@@ -54,7 +54,7 @@ offers "etude weights ls x" :files :folders
 offers "etude weights convert x -o " :files
 offers "etude weights frob "
 offers "etude config " get set edit path
-offers "etude config get ui." ui.plot ui.mouse ui.theme
+offers "etude config get ui." ui.plot ui.mouse ui.motion ui.theme
 offers "etude completion " bash zsh fish
 offers "etude help we" weights
 includes "etude explain mi" mixup "explain takes a component"

@@ -201,6 +201,9 @@ test_bars(void)
             marks += g.cell[x].ch == '=';
     }
     is_int(marks, 4 * 200, "that stays inside for ever");
+    tui_bar(&all, 0, 0, 36, (double)NAN, -1);
+    is_grid(&g, "[                                  ]\n",
+            "and none where nothing may move");
     tui_grid_clear(&g);
     tui_gauge(&all, 0, 0, 11, 0.61, false);
     is_grid(&g, "[#####....]\n", "a gauge");

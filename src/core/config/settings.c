@@ -18,6 +18,7 @@ const char *const eti_color_names[] = {"auto", "always", "never", NULL};
 const char *const eti_show_names[] = {"auto", "tui",  "bar", "plain",
                                       "json", "none", NULL};
 static const char *const plot_names[] = {"auto", "braille", "block", "ascii", NULL};
+static const char *const motion_names[] = {"on", "off", NULL};
 static const char *const layer_names[] = {"system", "user", "project"};
 
 const char *
@@ -41,6 +42,16 @@ static const struct et_option ui_table[] = {
         .offset = offsetof(struct eti_config_ui, mouse),
         .def = "true",
         .help = "the workbench listens to the mouse",
+    },
+    {
+        .name = "motion",
+        .type = ET_OPT_ENUM,
+        .offset = offsetof(struct eti_config_ui, motion),
+        .def = "on",
+        .choices = motion_names,
+        .help =
+            "off: nothing on a screen moves by itself, as the mark of a bar of unknown "
+            "length does; numbers and curves still change",
     },
     {
         .name = "theme",

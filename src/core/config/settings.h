@@ -20,6 +20,7 @@ enum eti_show {
     ETI_SHOW_JSON,
     ETI_SHOW_NONE,
 };
+enum eti_motion { ETI_MOTION_ON, ETI_MOTION_OFF };
 enum eti_plot { ETI_PLOT_AUTO, ETI_PLOT_BRAILLE, ETI_PLOT_BLOCK, ETI_PLOT_ASCII };
 /* Their words, NULL-terminated; options of the command line have the same. */
 extern const char *const eti_color_names[];
@@ -29,6 +30,7 @@ extern const char *const eti_show_names[];
 struct eti_config_ui {
     int plot; /* enum eti_plot */
     bool mouse;
+    int motion;  /* enum eti_motion */
     char *theme; /* auto, a shipped one, or that of themes/NAME.yaml */
 };
 /* What an hour of computing costs, for comparisons. */
