@@ -27,7 +27,7 @@ struct tui_borders {
     } spot[TUI_BORDER_SPOTS]; /* of the frame that is shown */
     int n_spots;
     /* The one that is dragged. */
-    char held[TUI_BORDER_NAME]; /* "": none */
+    char held[TUI_BORDER_NAME]; /* "": no border is held */
     bool is_level, was_moved;
     int from,
         by; /* where it was taken, in rows or columns; how far it was moved then */

@@ -382,7 +382,7 @@ place(struct tui_app *app, void *self)
     return compose_is_empty(c) && !c->is_editing ? TUI_IN_start : TUI_IN_compose;
 }
 
-/* The panel at Y, X of the grid; -1: none. */
+/* The panel at Y, X of the grid; -1: no panel lies there. */
 static int
 panel_at(const struct compose *c, int y, int x)
 {

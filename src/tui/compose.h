@@ -79,7 +79,7 @@ enum tui_compose_mode { TUI_C_SHUT, TUI_C_SET, TUI_C_WHOLE };
 
 /* What `etude estimate` and `etude explain` say of the text. */
 struct tui_compose_numbers {
-    int of; /* sketch->changes that they are of; -1: none yet */
+    int of; /* sketch->changes that they are of; -1: nothing is computed yet */
     bool is_known;
     double seconds; /* of a batch, at least */
     double peak_bytes;
@@ -100,7 +100,7 @@ struct compose {
     int seen; /* sketch->changes that what follows was made of */
 
     struct eti_form form, options; /* of the recipe; of the method that is selected */
-    const struct eti_method *options_of; /* that method; NULL: none */
+    const struct eti_method *options_of; /* that method; NULL: no method is selected */
     struct eti_form before;        /* of the file's text; as far as it can be read */
     struct et_recipe *filed;       /* what that form is of; NULL: nothing */
     const char *filed_text;        /* sketch->saved when it was read; not to be read */
@@ -163,7 +163,7 @@ void compose_selected(struct compose *c);
 bool compose_go_to(struct compose *c, const char *path);
 
 /* ---- compose_rows.c: what is listed ---- */
-/* The method under the cursor; NULL: there is none. */
+/* The method under the cursor; NULL: no method is. */
 const struct eti_method *compose_method(const struct compose *c);
 /* Is METHOD for models of this recipe's kind? */
 bool compose_fits(const struct compose *c, const struct eti_method *method);
@@ -183,9 +183,9 @@ int compose_mode_at(const struct compose *c, const char *path, int first);
 int compose_mode_of(const struct compose *c, int row);
 /* A section: shut, what is set, all of it, and so on. */
 void compose_turn_section(struct compose *c, const char *path, int mode);
-/* Form row I is a component's section: the row of its name; -1: it has none. */
+/* Form row I is a component's section: the row of its name; -1: it has no name. */
 int compose_name_of(const struct compose *c, int i);
-/* The key under the cursor of the recipe; NULL: it is on none. */
+/* The key under the cursor of the recipe; NULL: the cursor is on no key. */
 const struct eti_form_row *compose_key_row(const struct compose *c);
 /* Is ROW required, and not set? */
 bool compose_is_missing(const struct compose *c, const struct eti_form_row *row);
@@ -217,7 +217,7 @@ int compose_draw_selected(struct compose *c, const struct tui_pane *p, bool has_
  * that they took; the other, those that all would take in W columns. */
 int compose_draw_checks(struct compose *c, const struct tui_pane *p);
 int compose_check_lines(const struct compose *c, int w);
-/* Those of the first warning with the keys that act on it; 0: there is none. */
+/* Those of the first warning with the keys that act on it; 0: nothing is warned of. */
 int compose_first_check_lines(const struct compose *c, int w);
 /* The keys that differ from the file. */
 void compose_draw_changes(struct compose *c, const struct tui_pane *p);
@@ -277,7 +277,7 @@ void compose_start_blank(struct compose *c);
 et_status compose_list_runs(struct compose *c, const char *recipe, json_t **out);
 /* The folder that runs are in. */
 const char *compose_folder(const struct compose *c);
-/* "" where there is none. Borrowed from FACTS. */
+/* "" for a run without it. Borrowed from FACTS. */
 const char *compose_fact(const json_t *facts, const char *key);
 
 /* ---- compose_jobs.c ---- */

@@ -7,7 +7,7 @@
 
 #include "tui/compose.h"
 
-/* The row under the cursor that has a value; NULL: there is none. */
+/* The row under the cursor that has a value; NULL: no row, or one without. */
 static const struct eti_form_row *
 selected_row(const struct compose *c)
 {

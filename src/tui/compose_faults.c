@@ -12,7 +12,7 @@ enum { NUMBER = 4, TEXT = 7 }; /* columns of a line's number; where its text beg
 
 /* ---- the text ---- */
 
-/* Line LINE, from 1, of the text; NULL: there is none. */
+/* Line LINE, from 1, of the text; NULL: the text has fewer lines. */
 static const char *
 line_at(const struct eti_sketch *s, int line, size_t *n)
 {

@@ -182,7 +182,7 @@ compose_draw_algorithms(struct compose *c, const struct tui_pane *p, bool has_fo
 
 /* ---- values ---- */
 
-/* The fault of ROW; NULL: it has none. */
+/* The fault of ROW; NULL: it is right. */
 static const struct et_diagnostic *
 fault_of(const struct compose *c, const struct eti_form_row *r)
 {

@@ -46,7 +46,7 @@ static struct {
     bool has_saved, caught;
     char restore[RESTORE]; /* what makes the screen as it was */
     size_t restore_bytes;
-    char report[PATH_MAX]; /* "": none */
+    char report[PATH_MAX]; /* "": no report is written */
     int wake[2];
     atomic_int flags;
     struct sigaction before[FATAL], told_before[TOLD];

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /* Remembers how the terminal IN, OUT is, and what it needs to be as it was (terminfo is
- * set up). CRASH: folder for reports; NULL: none. */
+ * set up). CRASH: folder for reports; NULL: no report is written. */
 void tui_crash_begin(int in, int out, const char *crash);
 /* Catches signals from here to the end: fatal ones give the terminal back, write a
  * report and end the process as they would have. */

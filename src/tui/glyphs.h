@@ -18,7 +18,8 @@ struct tui_glyphs {
     uint32_t tick, tick_down, dotted; /* on a scale, an axis; of what is to come */
     uint32_t box[4]; /* corners: upper left, upper right, lower left, lower right */
     uint32_t bar_open, bar_close; /* around bars */
-    uint32_t progress, half, tip; /* done; half a cell (0: none); the last (0: none) */
+    uint32_t progress, half,
+        tip; /* done; half a cell, the last cell (0: no sign for it) */
     uint32_t rest;                /* not done yet */
     uint32_t gauge[TUI_EIGHTHS + 1], gauge_rest; /* eighths of a cell; the others */
     uint32_t series[TUI_SERIES]; /* the mark of each, where a point is a character */

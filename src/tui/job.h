@@ -12,9 +12,9 @@ enum { TUI_JOB_BYTES = 256 << 10 }; /* of an answer that are kept */
 
 struct tui_job {
     struct et_ctx *cx;
-    pid_t pid;    /* 0: there is none */
+    pid_t pid;    /* 0: no process runs */
     int out, err; /* ends of pipes; -1 */
-    int input;    /* a file in memory that it reads; -1: none */
+    int input;    /* a file in memory that it reads; -1: no such file */
     bool is_done; /* TEXT and CODE are its answer */
     int code;     /* its exit code; 128 + a signal's number; 127: not started */
     char *text;   /* what it printed, N bytes and a zero */
@@ -24,7 +24,7 @@ struct tui_job {
 };
 
 /* Starts "etude ARGUMENT...", which ends with NULL; what ran before is ended. INPUT, N
- * bytes, is readable for it as TUI_JOB_INPUT (NULL: there is none). ENOMEM, EIO. */
+ * bytes, is readable for it as TUI_JOB_INPUT (NULL: no text is). ENOMEM, EIO. */
 ET_NODISCARD et_status tui_job_start(struct tui_job *job, struct et_ctx *cx,
                                      const char *const *argument, const char *input,
                                      size_t n);

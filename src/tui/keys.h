@@ -71,7 +71,7 @@ enum tui_key {
 enum { TUI_KEY_TEXT = 16, TUI_TWINS = 3 };
 /* "ctrl-l", "s-tab", "x": as the table and keys.yaml write it. Returns BUF. */
 const char *tui_key_text(int key, char buf[TUI_KEY_TEXT]);
-/* The key that the N bytes of TEXT name; TUI_K_NONE for none. */
+/* The key that the N bytes of TEXT name; TUI_K_NONE: they name no key. */
 int tui_key_of(const char *text, size_t n);
 /* The next key of *TEXT, which then stands behind it: a character, or a name in angle
  * brackets ("<tab>", "<ctrl-l>", "<lt>" for <). TUI_K_NONE at the end; -1 for a name
@@ -84,10 +84,11 @@ struct tui_binding {
     enum tui_action action;
     const char *id;       /* of the action, in keys.yaml: "axis" */
     const char *key;      /* as tui_key_text writes it */
-    const char *twin;     /* others that do the same, separated by blanks; NULL: none */
+    const char
+        *twin; /* others that do the same, separated by blanks; NULL: no other does */
     const char *name;     /* what it does, for the palette */
     const char *help;     /* for help; NULL: the row before speaks for this one too */
-    int order;            /* among the hints; 0: it is none */
+    int order;            /* among the hints; 0: it is no hint */
     const char *hint_key; /* what the hint shows in place of the key; NULL */
     const char *hint;     /* for 80 columns; NULL: only where there is room */
     const char *wide;     /* from 180 columns; NULL: as HINT */
@@ -95,7 +96,7 @@ struct tui_binding {
 };
 extern const struct tui_binding tui_bindings[]; /* TUI_ACTIONS - 1 of them, by action */
 
-/* The row of ACTION; NULL: it has none. */
+/* The row of ACTION; NULL: no row is about it. */
 const struct tui_binding *tui_binding_of(enum tui_action action);
 
 /* The keys in force. */

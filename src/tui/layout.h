@@ -61,7 +61,7 @@ struct tui_monitor_layout {
     struct tui_rect part[TUI_M_PARTS];
     int rank_columns; /* ranks beside each other: 1 or 2 */
     struct {
-        struct tui_rect at; /* h or w 0: there is none at this size */
+        struct tui_rect at; /* h or w 0: the part has no place at this size */
         int moved;          /* as far as there was room */
     } border[TUI_M_BORDERS];
 };

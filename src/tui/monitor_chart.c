@@ -496,7 +496,7 @@ tui_chart_move(struct tui_monitor *m, int steps)
     }
 }
 
-/* The bin of S nearest to the cursor; NULL: it has none. */
+/* The bin of S nearest to the cursor; NULL: it has no values. */
 static const struct etd_bin *
 bin_at(const struct tui_view *v, const struct etd_series *s)
 {

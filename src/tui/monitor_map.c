@@ -16,7 +16,8 @@ by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median over the ranks of their own times of K; NaN: none had said any then. */
+/* The median over the ranks of their own times of K; NaN: no rank had said its time
+ * then. */
 static double
 median_at(const struct tui_monitor *m, int k)
 {

@@ -429,7 +429,7 @@ gauges_of(const struct tui_view *v, const struct tui_rank *r, bool wide, double 
 struct brief {
     int use, use_w;       /* the first gauge */
     int percent;          /* where its text ends */
-    int memory, memory_w; /* the second gauge; no columns: there is none */
+    int memory, memory_w; /* the second gauge; no columns: the set has one gauge only */
     int used, own;        /* where texts end */
 };
 
@@ -518,7 +518,7 @@ put_summary(const struct tui_view *v, const struct tui_pane *p, int y, int hidde
              tui_ms(least, a), tui_ms(v->m->median_ms, b), tui_ms(most, c));
 }
 
-/* The sum over all ranks of a number; NaN: none says it. *N: how many do. */
+/* The sum over all ranks of a number; NaN: no rank says it. *N: how many do. */
 static double
 sum_of(const struct tui_view *v, const char *name, int *n)
 {

@@ -185,7 +185,7 @@ put_dot(const struct canvas *c, int row, int column, const struct tui_plot_line 
 enum { ROW_NONE = INT_MIN };
 
 /* The row of dots of a value, rows outside the scale included; values at the ends of
- * the scale lie on the grid's edge. ROW_NONE: it has none. */
+ * the scale lie on the grid's edge. ROW_NONE: it has no row. */
 static int
 row_of(const struct canvas *c, double v)
 {

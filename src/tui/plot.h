@@ -47,7 +47,7 @@ struct tui_plot {
     const double *mark;       /* places with a sign on the axis */
     const char *mark_sign;    /* one for each */
     int n_marks;
-    double cursor; /* a place with a line across; NaN: none */
+    double cursor; /* a place with a line across; NaN: no line */
 };
 
 /* What a chart turned out to be, for its title and messages. */

@@ -64,7 +64,7 @@ struct runs {
     char fault[160];                   /* of the filter that is typed; "" */
     bool is_typing, is_full;           /* is_full: the list alone */
     char sort[64];                     /* "" = the newest first */
-    char target[96];                   /* "" = none */
+    char target[96];                   /* "": no target is set */
     char from[PATH_MAX], to[PATH_MAX]; /* of the run that was thrown away last */
 
     bool compares, shows_pareto, hides_names;
@@ -83,7 +83,7 @@ struct runs {
 };
 
 /* ---- runs.c ---- */
-/* The run under the cursor, and one by its place; NULL: there is none. Borrowed. */
+/* The run under the cursor, and one by its place; NULL: no run is there. Borrowed. */
 json_t *runs_selected(const struct runs *r);
 const char *runs_fact(const json_t *facts, const char *key);
 bool runs_is_marked(const struct runs *r, const json_t *facts);
@@ -111,7 +111,7 @@ runs_is_busy(const struct runs *r)
 void runs_welcome(struct runs *r, const json_t *facts);
 /* Filters and sorts what is known. */
 void runs_choose(struct runs *r);
-/* The curve of FACTS, read if need be; NULL: it has none. */
+/* The curve of FACTS, read if need be; NULL: it has no curve. */
 const struct runs_curve *runs_curve_of(struct runs *r, const json_t *facts,
                                        const char *metric);
 /* Judges one run that is shown and was not judged yet. Was there one? */
@@ -138,7 +138,7 @@ void runs_draw_rows(struct runs *r, const struct tui_pane *p);
 int runs_put_methods(const struct tui_pane *p, int y, int x, const json_t *facts);
 /* "#best #to-keep" */
 void runs_put_tags(const struct tui_pane *p, int y, int x, const json_t *facts);
-/* The price of an hour; NULL: none is set. */
+/* The price of an hour; NULL: no price is set. */
 const struct eti_config_price *runs_price(const struct runs *r);
 
 /* ---- runs_draw.c, runs_compare.c ---- */

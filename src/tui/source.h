@@ -37,8 +37,8 @@ struct tui_source_class {
      * before all of it is in: newest values, and series that get finer. Did anything
      * change? */
     bool (*glance)(struct tui_source *s, double seconds);
-    /* The next line of the ranks' logs that is new; false: none. NULL: there are none.
-     */
+    /* (optional) The next line of the ranks' logs that is new; false: no line is. NULL:
+     * their logs cannot be read. */
     bool (*line)(struct tui_source *s, struct tui_log_line *out);
     /* Why the run cannot be steered; NULL: it can. */
     const char *(*refusal)(const struct tui_source *s);

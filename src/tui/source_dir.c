@@ -31,7 +31,8 @@ enum {
 struct directory {
     struct tui_source source; /* first */
     char *path;
-    struct etd_client *client; /* to the run's hub, for requests; NULL: none yet */
+    struct etd_client
+        *client; /* to the run's hub, for requests; NULL: no hub was found yet */
     char hub[ETD_ADDRESS];     /* and where that listens */
     char no_hub[ETD_TEXT];     /* why nobody is spoken to there; "" */
     struct etd_follow *follow;

@@ -58,9 +58,9 @@ struct tui_term {
     bool asks;          /* and may still */
     bool repaints;
     char answer[48];
-    int n_answer;    /* bytes; -1: none is under way */
+    int n_answer;    /* bytes; -1: no answer is under way */
     char report[24]; /* of the mouse, as far as it has come */
-    int n_report;    /* bytes; -1: none is under way */
+    int n_report;    /* bytes; -1: no report is under way */
     bool is_pasting;
     char pasted[TUI_PASTE];
     size_t n_pasted;

@@ -11,9 +11,10 @@ struct tui_term_config {
     int color;          /* enum eti_color */
     bool mouse;         /* listen to it */
     const char *theme;  /* NULL, "auto": by the terminal's background */
-    const char *themes; /* folder of the user's own; NULL: none. Borrowed until close */
-    const char *terminfo; /* folder of Etude's own entry (kind.h); NULL: none */
-    const char *crash;    /* folder of crash reports; NULL: none is written */
+    const char
+        *themes; /* folder of the user's own; NULL: no folder. Borrowed until close */
+    const char *terminfo; /* folder of Etude's own entry (kind.h); NULL: no folder */
+    const char *crash;    /* folder of crash reports; NULL: no report is written */
     struct et_diagnostics *errors; /* of the theme */
 };
 
@@ -47,9 +48,10 @@ void tui_term_size(const struct tui_term *t, int *rows, int *cols);
 void tui_term_show(struct tui_term *t, const struct tui_grid *g);
 /* The next tui_term_show writes everything. */
 void tui_term_forget(struct tui_term *t);
-/* Waits at most SECONDS for a key, a signal, or FD (-1: none) to be readable. */
+/* Waits at most SECONDS for a key, a signal, or FD (-1: no descriptor) to be readable.
+ */
 void tui_term_wait(struct tui_term *t, double seconds, int fd);
-/* The next key; TUI_K_NONE: there is none now. TUI_K_MOUSE: *MOUSE says what;
+/* The next key; TUI_K_NONE: no key was pressed. TUI_K_MOUSE: *MOUSE says what;
  * TUI_K_PASTE: tui_term_pasted has a text. */
 enum {
     TUI_K_MOUSE = 0x120000,

@@ -122,7 +122,7 @@ static const struct {
     {"underline", TUI_UNDERLINE},
 };
 
-/* A number of the palette: all of TEXT. -1: it is none. */
+/* A number of the palette: all of TEXT. -1: it is no number. */
 static int
 index_of(const char *text)
 {

@@ -113,10 +113,10 @@ struct tui_shipped_theme {
 };
 extern const struct tui_shipped_theme tui_shipped_themes[];
 
-/* Reads the theme NAME into T: FOLDER/NAME.yaml (FOLDER NULL: none), else the shipped
- * one. Roles that a file does not set are those of dark, or with "ground: light" of
- * light. What is wrong with a file goes to ERRORS, and then EINVAL and T is dark or
- * light; ENOENT, EIO, ENOMEM. */
+/* Reads the theme NAME into T: FOLDER/NAME.yaml (FOLDER NULL: no folder), else the
+ * shipped one. Roles that a file does not set are those of dark, or with "ground:
+ * light" of light. What is wrong with a file goes to ERRORS, and then EINVAL and T is
+ * dark or light; ENOENT, EIO, ENOMEM. */
 ET_NODISCARD et_status tui_theme_load(struct et_ctx *cx, struct tui_theme *t,
                                       const char *folder, const char *name,
                                       struct et_diagnostics *errors);

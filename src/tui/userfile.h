@@ -4,9 +4,9 @@
 
 #include "core/recipe/value.h"
 
-/* Reads the file PATH as a mapping into ARENA; *OUT is NULL where there is none or it
- * is empty (ET_OK). What is wrong goes to ERRORS, and then EINVAL; EIO, ENOMEM. PATH is
- * kept by reference. */
+/* Reads the file PATH as a mapping into ARENA; *OUT is NULL where the file is missing
+ * or it is empty (ET_OK). What is wrong goes to ERRORS, and then EINVAL; EIO, ENOMEM.
+ * PATH is kept by reference. */
 ET_NODISCARD et_status tui_user_file(struct et_ctx *cx, struct eti_arena *arena,
                                      const char *path, struct et_diagnostics *errors,
                                      struct et_value **out);
