@@ -1,4 +1,5 @@
-/* hub.c: see hub.h. One thread and one loop: the log, the viewers, the supervisor.
+/* hub.c: see hub.h. One loop: the log, the viewers, the supervisor; and a thread that
+ * reads history while it is asked for (hist.h).
  *
  * A ROUTER with ZMQ_ROUTER_MANDATORY, and nothing sent to it waits: a connection that
  * is full, or gone, says so (PUB would drop messages in silence). */
@@ -30,6 +31,7 @@ enum {
     FAR_BEHIND = 32 << 20, /* bytes: BYE{LAGGED} at once */
     PREPARE = 50,          /* slices of the log that are read before it listens */
     LAST = 50,             /* and at its end, at most */
+    READING = 5,           /* ms until it is looked whether history was read */
 };
 static const double MESSAGES = 200;   /* a second that a viewer may send */
 static const double STRANGERS = 1000; /* a second of others that are looked at */
@@ -190,51 +192,28 @@ on_ping(struct etd_hub *h, struct etd_peer *p, const struct etd_frame *f)
 }
 
 static void
-send_points(struct etd_hub *h, const struct etd_peer *p, int64_t id,
-            const struct et_series_point *point, int n)
-{
-    static const int most = 2048;
-    int64_t ba[2048];
-    double t[2048], v[2048];
-    struct etd_out o;
-    const struct etd_head head = etd_hub_head(h, ETD_HIST);
-    n = n < most ? n : most;
-    for (int i = 0; i < n; i++) {
-        ba[i] = point[i].ba;
-        t[i] = point[i].t;
-        v[i] = point[i].value;
-    }
-    etd_begin(&o, h->bytes, sizeof h->bytes, &head, 4);
-    etd_put_int(&o, "id", id);
-    etd_put_ints(&o, "ba", ba, n);
-    etd_put_doubles(&o, "t", t, n);
-    etd_put_doubles(&o, "v", v, n);
-    (void)etd_hub_send(h, p->name, p->name_bytes, h->bytes, etd_end(&o));
-}
-
-static void
 on_hist(struct etd_hub *h, struct etd_peer *p, const struct etd_frame *f)
 {
-    struct et_series_point point[2048];
-    char path[PATH_MAX + 16], series[ET_METRIC_NAME];
-    struct et_events *e;
-    int n = 0;
-    int64_t most = etd_get_int(&f->body, "most", 512);
     if (p->hist_tokens < 1)
         return;
     p->hist_tokens -= 1;
-    most = most < 2 ? 2 : most > 2048 ? 2048 : most;
-    snprintf(path, sizeof path, "%s/events.log", h->directory);
-    etd_get_text(&f->body, "series", series, sizeof series);
-    if (et_events_open(h->cx, path, &e) == ET_OK) {
-        if (et_events_fetch(e, series, etd_get_int(&f->body, "from", 0),
-                            etd_get_int(&f->body, "to", INT64_MAX), (int)most, point,
-                            &n) != ET_OK)
-            n = 0;
-        et_events_close(&e);
-    }
-    et_error_clear(h->cx);
-    send_points(h, p, etd_get_int(&f->body, "id", 0), point, n);
+    if (!p->hist && etd_hist_new(h->cx, h->directory, &h->readers, &p->hist) != ET_OK)
+        et_error_clear(h->cx);
+    if (p->hist)
+        etd_hist_ask(p->hist, f);
+}
+
+static void
+answer_hist(struct etd_hub *h, struct etd_peer *p)
+{
+    const struct etd_head head = etd_hub_head(h, ETD_HIST);
+    if (p->n_outbox > 0) /* it takes nothing now: nothing more is read for it */
+        return;
+    size_t n = etd_hist_answer(p->hist, &head, h->bytes, sizeof h->bytes);
+    if (n == 0)
+        return;
+    etd_hist_sent(p->hist);
+    (void)etd_hub_send(h, p->name, p->name_bytes, h->bytes, n);
 }
 
 static void
@@ -491,7 +470,13 @@ turn(struct etd_hub *h)
         if (p->used)
             etd_stream_pump(h, p);
     int n = h->inotify >= 0 ? 3 : 2;
-    long wait = reads_on ? 0 : h->blocked || h->inotify < 0 ? 20 : 250;
+    bool is_asked = false;
+    for (const struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
+        is_asked = is_asked || (p->used && etd_hist_is_asked(p->hist));
+    long wait = reads_on                         ? 0
+                : is_asked                       ? READING
+                : h->blocked || h->inotify < 0 ? 20
+                                                 : 250;
     if (zmq_poll(item, n, wait) < 0 && zmq_errno() != EINTR)
         return ET_FAIL(h->cx, ET_EIO, "the hub cannot wait: %s",
                        zmq_strerror(zmq_errno()));
@@ -505,6 +490,9 @@ turn(struct etd_hub *h)
     for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
         if (p->used)
             look_after(h, p, now);
+    for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
+        if (p->used && etd_hist_is_asked(p->hist))
+            answer_hist(h, p);
     return ET_OK;
 }
 

@@ -10,6 +10,7 @@
 
 #include "dist/endpoint.h"
 #include "dist/follow.h"
+#include "dist/hist.h"
 #include "dist/wire.h"
 
 enum {
@@ -68,6 +69,7 @@ struct etd_peer {
     double moved;        /* when it was sent the last of the stream */
     double tokens;       /* messages it may send now */
     double hist_tokens;  /* questions about history */
+    struct etd_hist *hist; /* NULL: it has asked none */
     double filled;       /* when those were counted */
 };
 
@@ -138,6 +140,7 @@ struct etd_hub {
     struct etd_peer peer[ETD_PEERS];
     double strangers; /* messages of others that may be looked at now */
     double filled;
+    int readers;  /* of history: hist.h */
     double swept; /* when the places of those that are gone were looked for */
     int64_t n_malformed;
 

@@ -25,6 +25,7 @@ etd_hub_forget(struct etd_hub *h, struct etd_peer *p)
     while (p->n_outbox > 0)
         zmq_msg_close(&p->outbox[--p->n_outbox]);
     p->outbox_bytes = 0;
+    etd_hist_free(&p->hist);
     p->used = false;
 }
 

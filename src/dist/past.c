@@ -15,11 +15,11 @@
 #include "core/base/seams.h"
 #include "core/run/facts.h"
 #include "dist/follow.h"
+#include "dist/hist.h"
 
 enum {
     CHUNK = 60 << 10, /* bytes of a snapshot in a message */
     STRIDE = 64,      /* records between looks at the clock */
-    POINTS = 2048,    /* of an answer to HIST, at most */
     MOST_CREDIT = 1 << 16,
 };
 static const double SLICE = 0.01; /* seconds of a step */
@@ -45,6 +45,8 @@ struct etd_past {
     int64_t credit;
     double looked; /* monotonic: whether it goes on again */
     double questions, filled;
+    struct etd_hist *hist; /* NULL: it has asked for none */
+    int *readers;
 
     struct etd_follow *follow; /* the model of a snapshot; NULL: none is made */
     unsigned char digest[ETD_DIGEST];
@@ -331,44 +333,26 @@ on_ping(struct etd_past *p, const struct etd_frame *f)
 static void
 on_hist(struct etd_past *p, const struct etd_frame *f)
 {
-    struct et_series_point point[POINTS];
-    int64_t ba[POINTS];
-    double t[POINTS], v[POINTS];
-    char path[PATH_MAX + 16], series[ET_METRIC_NAME];
-    struct etd_out out;
-    struct et_events *e;
-    int n = 0;
-    const struct etd_head head = head_of(p, ETD_HIST);
     double now = eti_monotonic(p->cx);
-    int64_t most = etd_get_int(&f->body, "most", 512);
     p->questions += QUESTIONS * (now - p->filled);
     p->questions = p->questions < QUESTIONS ? p->questions : QUESTIONS;
     p->filled = now;
     if (p->questions < 1)
         return;
     p->questions -= 1;
-    most = most < 2 ? 2 : most > POINTS ? POINTS : most;
-    snprintf(path, sizeof path, "%s/events.log", p->directory);
-    etd_get_text(&f->body, "series", series, sizeof series);
-    if (et_events_open(p->cx, path, &e) == ET_OK) {
-        if (et_events_fetch(e, series, etd_get_int(&f->body, "from", 0),
-                            etd_get_int(&f->body, "to", INT64_MAX), (int)most, point,
-                            &n) != ET_OK)
-            n = 0;
-        et_events_close(&e);
-    }
-    et_error_clear(p->cx);
-    for (int i = 0; i < n; i++) {
-        ba[i] = point[i].ba;
-        t[i] = point[i].t;
-        v[i] = point[i].value;
-    }
-    etd_begin(&out, p->bytes, sizeof p->bytes, &head, 4);
-    etd_put_int(&out, "id", etd_get_int(&f->body, "id", 0));
-    etd_put_ints(&out, "ba", ba, n);
-    etd_put_doubles(&out, "t", t, n);
-    etd_put_doubles(&out, "v", v, n);
-    (void)send_frame(p, etd_end(&out));
+    if (!p->hist && etd_hist_new(p->cx, p->directory, p->readers, &p->hist) != ET_OK)
+        et_error_clear(p->cx);
+    if (p->hist)
+        etd_hist_ask(p->hist, f);
+}
+
+static void
+answer_hist(struct etd_past *p)
+{
+    const struct etd_head head = head_of(p, ETD_HIST);
+    size_t n = p->hist ? etd_hist_answer(p->hist, &head, p->bytes, sizeof p->bytes) : 0;
+    if (n > 0 && send_frame(p, n))
+        etd_hist_sent(p->hist);
 }
 
 void
@@ -418,6 +402,8 @@ etd_past_step(struct etd_past *p)
         send_snapshot(p);
     if (!p->over && p->stage == RECORDS)
         send_records(p);
+    if (!p->over)
+        answer_hist(p);
     if (!p->over && p->stage == TOLD && !p->stays)
         say_bye(p, "END", "the run has ended");
     return !p->over;
@@ -428,6 +414,12 @@ etd_past_is_busy(const struct etd_past *p)
 {
     bool sends = p->stage == SNAPSHOT || p->stage == RECORDS;
     return p->stage == READING || (sends && p->credit > 0 && !p->blocked);
+}
+
+bool
+etd_past_is_reading(const struct etd_past *p)
+{
+    return etd_hist_is_asked(p->hist);
 }
 
 et_status
@@ -446,6 +438,7 @@ etd_past_open(struct et_ctx *cx, const struct etd_past_options *o,
     p->send = o->send;
     p->data = o->data;
     p->stays = o->stays;
+    p->readers = o->readers;
     give_credit(p, o->credit > 0 ? o->credit : ETD_CREDIT);
     p->looked = p->filled = eti_monotonic(cx);
     p->questions = QUESTIONS;
@@ -477,6 +470,7 @@ etd_past_close(struct etd_past **out)
         return;
     if (p->follow)
         etd_follow_close(&p->follow);
+    etd_hist_free(&p->hist);
     et_events_close(&p->log);
     et_free(p->cx, p->payload);
     et_free(p->cx, p);

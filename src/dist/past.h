@@ -16,12 +16,13 @@ struct etd_past_options {
     int64_t after;       /* records after this one; -1: a snapshot of the whole run */
     int64_t credit;      /* messages until it gives more; not above 0: ETD_CREDIT */
     bool stays;          /* the viewer reads files afterwards; else it is told END */
+    int *readers;        /* of history, of all conversations (hist.h); borrowed */
     etd_send_fn *send;
     void *data;
 };
 
 struct etd_past;
-/* Says WELCOME. Nothing of O but DATA is kept. ENOENT, EIO, EFORMAT: its events.log
+/* Says WELCOME. Nothing of O but DATA and READERS is kept. ENOENT, EIO, EFORMAT: its events.log
  * cannot be read; ENOMEM. */
 ET_NODISCARD et_status etd_past_open(struct et_ctx *cx,
                                      const struct etd_past_options *o,
@@ -33,5 +34,7 @@ void etd_past_message(struct etd_past *p, const struct etd_frame *f);
 bool etd_past_step(struct etd_past *p);
 /* Has it something to do at once? (Else it waits for the viewer.) */
 bool etd_past_is_busy(const struct etd_past *p);
+/* Is an answer to HIST under way? Then a step every few milliseconds finds it. */
+bool etd_past_is_reading(const struct etd_past *p);
 
 #endif

@@ -159,6 +159,7 @@ begin_past(struct etd_session *s, const struct etd_frame *f, const json_t *facts
         .after = etd_get_int(&f->body, "after", -1),
         .credit = etd_get_int(&f->body, "credit", ETD_CREDIT),
         .stays = f->head.minor >= 1,
+        .readers = &s->host->readers,
         .send = s->send,
         .data = s->data,
     };
@@ -402,6 +403,12 @@ bool
 etd_session_is_busy(const struct etd_session *s)
 {
     return s->talk == TALK_PAST && etd_past_is_busy(s->past);
+}
+
+bool
+etd_session_is_reading(const struct etd_session *s)
+{
+    return s->talk == TALK_PAST && etd_past_is_reading(s->past);
 }
 
 et_status

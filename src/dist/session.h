@@ -16,6 +16,7 @@ enum { ETD_LOAD_MOST = 4 << 20 }; /* bytes that LOAD asks for */
 struct etd_host {
     struct et_ctx *cx;
     void *zmq; /* a context */
+    int readers; /* of history: hist.h */
     struct etd_starts starts;
 };
 
@@ -38,6 +39,8 @@ int etd_session_child_fd(const struct etd_session *s);
 bool etd_session_step(struct etd_session *s);
 /* Has it something to do at once, whatever comes? */
 bool etd_session_is_busy(const struct etd_session *s);
+/* Is something read for it beside, so that a step every few milliseconds is enough? */
+bool etd_session_is_reading(const struct etd_session *s);
 /* Says BYE with a reason. */
 void etd_session_bye(struct etd_session *s, const char *code, const char *text);
 

@@ -23,6 +23,7 @@ enum {
     PIPE = 64,     /* messages on their way to a viewer */
     AT_ONCE = 256, /* messages taken in before hubs are looked at again */
     PREFIX = 4,
+    READING = 5, /* ms until it is looked whether history was read */
 };
 static const double MESSAGES = 200;    /* a second that a viewer may send */
 static const double EARNED = 1.0 / 32; /* more for each message that it is sent */
@@ -305,7 +306,7 @@ static et_status
 turn(struct worker *w)
 {
     zmq_pollitem_t item[3 + 2 * PEERS + ETD_STARTING];
-    bool is_busy = false;
+    bool is_busy = false, is_reading = false;
     int n = 0;
     for (const struct etd_start *t = w->host.starts.start;
          t < w->host.starts.start + ETD_STARTING; t++)
@@ -320,6 +321,7 @@ turn(struct worker *w)
         int hub = p->session ? etd_session_hub_fd(p->session) : -1;
         int child = p->session ? etd_session_child_fd(p->session) : -1;
         is_busy = is_busy || (p->session && etd_session_is_busy(p->session));
+        is_reading = is_reading || (p->session && etd_session_is_reading(p->session));
         if (hub >= 0 && !w->blocked)
             item[n++] = (zmq_pollitem_t){.fd = hub, .events = ZMQ_POLLIN};
         if (child >= 0)
@@ -327,6 +329,7 @@ turn(struct worker *w)
     }
     if (zmq_poll(item, n,
                  is_busy      ? 0
+                 : is_reading ? READING
                  : w->blocked ? 20
                               : 250) < 0 &&
         zmq_errno() != EINTR)
@@ -515,7 +518,10 @@ etd_worker_relay(struct et_ctx *cx, const char *program, const char *folder, int
         struct pollfd p[] = {{.fd = in, .events = POLLIN},
                              {.fd = etd_session_hub_fd(s), .events = POLLIN},
                              {.fd = etd_session_child_fd(s), .events = POLLIN}};
-        int wait = etd_session_is_busy(s) ? 0 : etd_starts_any(&host.starts) ? 20 : 250;
+        int wait = etd_session_is_busy(s)         ? 0
+                   : etd_session_is_reading(s)    ? READING
+                   : etd_starts_any(&host.starts) ? 20
+                                                  : 250;
         if (poll(p, 3, wait) < 0 && errno != EINTR)
             break;
         if (p[0].revents)

@@ -3,10 +3,13 @@
 #include "config.h"
 
 #include <jansson.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/seams.h"
@@ -326,6 +329,107 @@ test_files(void)
     forget();
 }
 
+/* ---- history ---- */
+
+static pthread_t server;          /* the thread that serves viewers */
+static atomic_int read_by_server; /* of logs of events, how often */
+static atomic_int read_beside;
+static atomic_bool is_held; /* whoever else reads one waits */
+
+static ssize_t
+watched_read(int fd, void *buf, size_t n, off_t at)
+{
+    const struct timespec pause = {0, 1000000};
+    char link[64], path[256] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (readlink(link, path, sizeof path - 1) > 0 && strstr(path, "events.log")) {
+        bool own = pthread_equal(pthread_self(), server);
+        atomic_fetch_add(own ? &read_by_server : &read_beside, 1);
+        while (!own && atomic_load(&is_held))
+            nanosleep(&pause, NULL);
+    }
+    return eti_system.file.read(fd, buf, n, at);
+}
+
+static void
+ask_history(struct etd_session *s, int64_t id)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_out o;
+    const struct etd_head head = {.kind = ETD_HIST};
+    etd_begin(&o, bytes, sizeof bytes, &head, 5);
+    etd_put_int(&o, "id", id);
+    etd_put_text(&o, "series", "loss/train/total");
+    etd_put_int(&o, "from", 11);
+    etd_put_int(&o, "to", 20);
+    etd_put_int(&o, "most", 100);
+    tell(s, bytes, etd_end(&o));
+}
+
+/* Steps A and B until N answers have come, or for a minute. */
+static bool
+wait_answers(struct etd_session *a, struct etd_session *b, int n)
+{
+    const struct timespec pause = {0, 1000000};
+    for (int i = 0; i < 60000 && count(ETD_HIST) < n; i++) {
+        (void)etd_session_step(a);
+        (void)etd_session_step(b);
+        nanosleep(&pause, NULL);
+    }
+    return count(ETD_HIST) == n;
+}
+
+/* A log that is to be read from end to end takes nobody's turn. */
+static void
+test_history(void)
+{
+    struct eti_seams seams = eti_system;
+    int64_t ba[16];
+    struct etd_session *a = open_session(false), *b = open_session(false);
+    hello(a, 1, h.name, -1, 256);
+    hello(b, 1, h.name, -1, 256);
+    ok(drive(a) && drive(b), "two viewers of a run that has ended");
+    forget();
+    server = pthread_self();
+    seams.file.read = watched_read;
+    eti_ctx_set_seams(h.cx, &seams);
+    atomic_store(&is_held, true);
+    ask_history(a, 7);
+    ask_history(a, 8);
+    ask_history(b, 9);
+    for (int i = 0; i < 100; i++)
+        (void)(etd_session_step(a) && etd_session_step(b));
+    ping(b, 1, false);
+    ok(count(ETD_PONG) == 1 && count(ETD_HIST) == 0,
+       "one is answered while history is read for another");
+    is_int(atomic_load(&read_by_server), 0, "which whoever serves them does not do");
+    is_int(host.readers, 1, "and one log is read at a time");
+    ok(etd_session_is_reading(a) && !etd_session_is_busy(a), "nobody is kept busy by it");
+    atomic_store(&is_held, false);
+    ok(wait_answers(a, b, 3), "then all are answered");
+    ok(atomic_load(&read_beside) > 0, "by who has read the log");
+    struct etd_frame f = last(ETD_HIST);
+    ok(etd_get_ints(&f.body, "ba", ba, 16) == 10 && ba[0] == 11 && ba[9] == 20,
+       "value by value");
+    ok(!etd_session_is_reading(a) && !etd_session_is_reading(b) && host.readers == 0,
+       "and nothing is read any more");
+    is_full = true;
+    ask_history(a, 10);
+    for (int i = 0; i < 100; i++) {
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+        (void)etd_session_step(a);
+    }
+    is_full = false;
+    ok(wait_answers(a, b, 4), "an answer waits for a connection that is full");
+    ask_history(b, 11);
+    etd_session_free(&a);
+    (void)etd_session_step(b);
+    etd_session_free(&b);
+    is_int(host.readers, 0, "a conversation that ends ends what is read for it");
+    eti_ctx_set_seams(h.cx, &eti_system);
+    forget();
+}
+
 static void
 is_refused(const char *name, const char *what)
 {
@@ -415,6 +519,7 @@ main(void)
     test_earlier();
     test_after();
     test_files();
+    test_history();
     test_refused();
     test_damaged();
     house_end(&h);

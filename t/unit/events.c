@@ -248,6 +248,46 @@ test_old(struct et_ctx *cx)
     et_error_clear(cx);
 }
 
+/* Memory for points does not grow with a log that has no summaries. */
+static void
+test_long(void)
+{
+    enum { LONG = 200000, POINTS = 64 };
+    struct et_ctx *cx; /* of its own: what is used is counted from here on */
+    struct eti_events_writer w;
+    struct et_events *e;
+    struct et_alloc_stats used;
+    struct et_log_entry entry = {.name = "loss"};
+    struct et_record r = {.kind = ET_RECORD_BATCH, .entry = &entry, .n = 1};
+    struct et_series_point p[POINTS];
+    double least = INFINITY, most = -INFINITY;
+    int n = 0;
+    bool in_order = true;
+    remove("events.log");
+    if (et_ctx_new(&cx) != ET_OK)
+        bail("no context");
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    w.tally.off = true;
+    for (r.ba = 1; r.ba <= LONG; r.ba++) {
+        entry.value = r.ba == 77777 ? 2e9 : r.ba == 150001 ? -2e9 : (double)(r.ba % 97);
+        eti_events_write(&w, &r);
+    }
+    eti_events_end(&w);
+    need(cx, et_events_open(cx, "events.log", &e));
+    need(cx, et_events_fetch(e, "loss", 0, INT64_MAX, POINTS, p, &n));
+    et_events_close(&e);
+    for (int i = 0; i < n; i++) {
+        least = fmin(least, p[i].value);
+        most = fmax(most, p[i].value);
+        in_order = in_order && (i == 0 || p[i - 1].ba <= p[i].ba);
+    }
+    ok(n > POINTS / 2 && in_order, "%d points of %d records, in order", n, LONG);
+    ok(least == -2e9 && most == 2e9, "the least and the greatest are among them");
+    et_alloc_get_stats(cx, &used);
+    ok(used.peak < 16 << 20, "which took %zu bytes", used.peak);
+    et_ctx_free(&cx);
+}
+
 static void
 copy_log(const char *from, const char *to, int64_t bytes)
 {
@@ -684,6 +724,7 @@ main(void)
         bail("no directory for files");
     test_sizes(cx);
     test_old(cx);
+    test_long();
     test_torn(cx);
     test_damage(cx);
     test_resumes(cx);

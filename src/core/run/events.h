@@ -54,6 +54,8 @@
 #ifndef ETI_EVENTS_H
 #define ETI_EVENTS_H
 
+#include <stdatomic.h>
+
 #include "etude/logger.h"
 #include "etude/run.h"
 
@@ -79,6 +81,9 @@ enum {
  * behind the newest summary and some 200 before it. Of a log without summaries all.
  * ENOMEM. */
 ET_NODISCARD et_status eti_events_newest(struct et_events *e);
+/* Once *STOP is set, by another thread, E reads as if it ended where it is: for whoever
+ * wants no answer any more. STOP is borrowed until E is closed. */
+void eti_events_stop_when(struct et_events *e, const atomic_bool *stop);
 
 /* As et_events_open of the file FD (taken, also on failure), which messages call NAME.
  */

@@ -31,7 +31,8 @@ get_u32(const char *text)
 static const char *
 bytes_at(struct et_events *e, int64_t at, size_t n, size_t want)
 {
-    if (at < 0 || at > e->size || (int64_t)n > e->size - at || n > e->window_room)
+    if (at < 0 || at > e->size || (int64_t)n > e->size - at || n > e->window_room ||
+        (e->stop && atomic_load(e->stop)))
         return NULL;
     if (at >= e->window_at && at + (int64_t)n <= e->window_at + (int64_t)e->window_used)
         return e->window + (at - e->window_at);
@@ -158,6 +159,12 @@ et_events_again(struct et_events *e)
     if (!e->range)
         e->cursor.end = e->size;
     return ET_OK;
+}
+
+void
+eti_events_stop_when(struct et_events *e, const atomic_bool *stop)
+{
+    e->stop = stop;
 }
 
 int64_t
@@ -485,9 +492,9 @@ eti_summary_find_last(struct et_events *e, int64_t end, struct eti_summary *s,
             int64_t begin = from + (at - text) - ETI_EVENTS_FRAME;
             if (n - i + 1 >= mark && memcmp(at, ETI_SUMMARY_BEGIN, mark) == 0 &&
                 eti_summary_read(e, begin, s, &series) && s->done) {
-                *next = begin + ETI_EVENTS_FRAME +
-                        get_u32(bytes_at(e, begin, ETI_EVENTS_FRAME, 0));
-                return true;
+                const char *frame = bytes_at(e, begin, ETI_EVENTS_FRAME, 0);
+                *next = begin + ETI_EVENTS_FRAME + (frame ? get_u32(frame) : 0);
+                return frame != NULL;
             }
         }
         if (from == ETI_EVENTS_HEADER)

@@ -3,6 +3,7 @@
 #define ETI_EVENTS_READ_H
 
 #include <msgpack.h>
+#include <stdatomic.h>
 
 #include "core/run/events.h"
 
@@ -22,6 +23,7 @@ struct eti_cursor {
 struct et_events {
     struct et_ctx *cx;
     int fd;
+    const atomic_bool *stop;        /* nothing more is read once it is set; NULL */
     int64_t size;                   /* bytes of the file when it was opened */
     unsigned major;                 /* version of its format */
     char id[2 * ETI_EVENTS_ID + 1]; /* of its run, in hexadecimal digits */

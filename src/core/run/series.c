@@ -14,6 +14,8 @@ enum {
     /* Records that a fetch reads one by one for each point, where summaries have too
      * few: 65,536 for 4,096 points, some 0.1 s. */
     RECORDS_PER_POINT = 16,
+    /* Records one by one of a stretch without summaries: then two become one piece. */
+    MOST_SINGLE = 32 << 10,
 };
 
 /* Values next to each other in the run. */
@@ -33,6 +35,7 @@ struct take {
     struct piece *piece;
     int n;
     int64_t room;
+    int first;     /* piece of the stretch that is being read: these are oldest first */
     int64_t limit; /* values of a piece that may be less */
     /* All series: what the stretch of records that is being read has of each. */
     struct et_series_stats *stretch;
@@ -47,6 +50,23 @@ add_piece(struct take *t, const struct piece *p)
     ET_TRY(eti_grow(t->e->cx, &t->piece, &t->room, t->n + 1, sizeof *t->piece));
     t->piece[t->n++] = *p;
     return ET_OK;
+}
+
+/* One record, the newest of the stretch. A log without summaries has as many as it has
+ * records: of those two at a time become one, so that memory does not grow with it. */
+static et_status
+add_single(struct take *t, const struct piece *p)
+{
+    if (t->n - t->first >= MOST_SINGLE) {
+        int n = t->first;
+        for (int i = t->first; i + 1 < t->n; i += 2) {
+            struct piece both = t->piece[i];
+            eti_stats_merge(&both.stats, &t->piece[i + 1].stats, true);
+            t->piece[n++] = both;
+        }
+        t->n = n;
+    }
+    return add_piece(t, p);
 }
 
 static bool
@@ -236,7 +256,7 @@ take_record(struct take *t, const struct et_record *r)
         } else if (strcmp(name, t->name) == 0) {
             eti_stats_add(&p.stats, r, i);
             if (p.stats.n > 0)
-                ET_TRY(add_piece(t, &p));
+                ET_TRY(add_single(t, &p));
         }
     }
     return ET_OK;
@@ -259,8 +279,8 @@ take_stretch(struct take *t, struct eti_range range, int64_t *resume)
 {
     struct eti_cursor c = {.at = range.at, .end = range.end, .seq = -1};
     struct eti_payload p;
-    int first_piece = t->n;
     bool got;
+    t->first = t->n;
     *resume = -1;
     for (;;) {
         ET_TRY(eti_events_read(t->e, &c, &p, &got));
@@ -271,7 +291,7 @@ take_stretch(struct take *t, struct eti_range range, int64_t *resume)
         if (p.is_series && p.r.ba >= t->from && p.r.ba <= t->to)
             ET_TRY(take_record(t, &p.r));
     }
-    end_stretch(t, first_piece);
+    end_stretch(t, t->first);
     return ET_OK;
 }
 
