@@ -25,6 +25,7 @@ enum {
 static const double SLICE = 0.01; /* seconds of a step */
 static const double LOOK = 2; /* seconds between looks whether the run goes on again */
 static const double QUESTIONS = 20; /* HIST a second */
+static const double BEHIND = 10;    /* seconds without taking a part of the snapshot */
 
 enum stage {
     READING,  /* the log, into the model */
@@ -46,9 +47,11 @@ struct etd_past {
     double looked; /* monotonic: whether it goes on again */
     double questions, filled;
     struct etd_hist *hist; /* NULL: it has asked for none */
-    int *readers;
+    int *readers, *models;
 
-    struct etd_follow *follow; /* the model of a snapshot; NULL: none is made */
+    struct etd_follow *follow; /* the model, until the snapshot was sent; else NULL */
+    int64_t seq;               /* of the record that the snapshot is behind */
+    double moved;              /* when a part of it was taken */
     unsigned char digest[ETD_DIGEST];
     bool has_digest;
     char *payload; /* facts, then the model, as they are sent */
@@ -154,6 +157,8 @@ make_snapshot(struct etd_past *p)
         memcpy(p->payload + p->n_facts, model, n_model);
         p->n_payload = p->n_facts + n_model;
         p->head.incarnation = m->incarnation;
+        p->seq = m->seq;
+        p->moved = eti_monotonic(p->cx);
         p->has_digest = true;
     }
     et_free(p->cx, model);
@@ -191,7 +196,7 @@ write_begin(struct etd_past *p)
     struct etd_out out;
     const struct etd_head head = head_of(p, ETD_SNAP_BEGIN);
     etd_begin(&out, p->bytes, sizeof p->bytes, &head, 4);
-    etd_put_int(&out, "s", etd_follow_model(p->follow)->seq);
+    etd_put_int(&out, "s", p->seq);
     etd_put_int(&out, "bytes", (int64_t)(p->n_payload - p->n_facts));
     etd_put_int(&out, "facts", (int64_t)p->n_facts);
     etd_put_bin(&out, "digest", p->digest, ETD_DIGEST);
@@ -209,6 +214,18 @@ write_chunk(struct etd_past *p, size_t n)
     return etd_end(&out);
 }
 
+/* All was told: what it took is given back. */
+static void
+forget_model(struct etd_past *p)
+{
+    if (!p->follow)
+        return;
+    etd_follow_close(&p->follow);
+    --*p->models;
+    et_free(p->cx, p->payload);
+    p->payload = NULL;
+}
+
 static void
 send_snapshot(struct etd_past *p)
 {
@@ -223,12 +240,12 @@ send_snapshot(struct etd_past *p)
             return;
         p->credit--;
         p->at += n;
+        p->moved = eti_monotonic(p->cx);
     }
     etd_begin(&out, p->bytes, sizeof p->bytes, &end, 0);
     if (!send_frame(p, etd_end(&out)))
         return;
-    et_free(p->cx, p->payload);
-    p->payload = NULL;
+    forget_model(p);
     p->stage = TOLD;
 }
 
@@ -324,7 +341,7 @@ on_ping(struct etd_past *p, const struct etd_frame *f)
     bool digest = p->has_digest && etd_get_bool(&f->body, "digest", false);
     etd_begin(&out, p->bytes, sizeof p->bytes, &head, 2 * digest);
     if (digest) {
-        etd_put_int(&out, "at", etd_follow_model(p->follow)->seq);
+        etd_put_int(&out, "at", p->seq);
         etd_put_bin(&out, "digest", p->digest, ETD_DIGEST);
     }
     (void)send_frame(p, etd_end(&out));
@@ -400,6 +417,10 @@ etd_past_step(struct etd_past *p)
         read_on(p);
     if (!p->over && p->stage == SNAPSHOT)
         send_snapshot(p);
+    if (p->stage == SNAPSHOT && eti_monotonic(p->cx) - p->moved >= BEHIND) {
+        say_bye(p, "LAGGED", "nothing of the run was taken for 10 s");
+        p->over = true;
+    }
     if (!p->over && p->stage == RECORDS)
         send_records(p);
     if (!p->over)
@@ -432,6 +453,11 @@ etd_past_open(struct et_ctx *cx, const struct etd_past_options *o,
     *out = NULL;
     if (!directory || strlen(directory) >= PATH_MAX || !name)
         return ET_FAIL(cx, ET_EFORMAT, "the run's run.json does not say what it is");
+    if (o->after < 0 && *o->models >= ETD_PAST_MODELS)
+        return ET_FAIL(cx, ET_ECANCELED,
+                       "%d ended runs are being read here already: try again in some "
+                       "seconds",
+                       ETD_PAST_MODELS);
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct etd_past *p = block;
     p->cx = cx;
@@ -439,6 +465,7 @@ etd_past_open(struct et_ctx *cx, const struct etd_past_options *o,
     p->data = o->data;
     p->stays = o->stays;
     p->readers = o->readers;
+    p->models = o->models;
     give_credit(p, o->credit > 0 ? o->credit : ETD_CREDIT);
     p->looked = p->filled = eti_monotonic(cx);
     p->questions = QUESTIONS;
@@ -447,6 +474,7 @@ etd_past_open(struct et_ctx *cx, const struct etd_past_options *o,
     et_status status = ET_OK;
     if (o->after < 0) {
         status = etd_follow_open(cx, directory, &p->follow);
+        *p->models += status == ET_OK;
     } else {
         rewind_to(p, o->after);
         if (!p->log)
@@ -468,10 +496,8 @@ etd_past_close(struct etd_past **out)
     *out = NULL;
     if (!p)
         return;
-    if (p->follow)
-        etd_follow_close(&p->follow);
+    forget_model(p);
     etd_hist_free(&p->hist);
     et_events_close(&p->log);
-    et_free(p->cx, p->payload);
     et_free(p->cx, p);
 }

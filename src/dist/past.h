@@ -10,20 +10,26 @@
 /* Sends a message to the viewer. False: its connection is full at this moment. */
 typedef bool etd_send_fn(void *data, const void *bytes, size_t n);
 
+/* Whole runs in memory at once, some 16 MiB each: of conversations that are being told
+ * one. Afterwards a conversation needs none. */
+enum { ETD_PAST_MODELS = 8 };
+
 struct etd_past_options {
     const json_t *facts; /* of the run (facts.h): directory, id and name are used */
     const char *role;    /* of the viewer: "operator" or "viewer" */
     int64_t after;       /* records after this one; -1: a snapshot of the whole run */
     int64_t credit;      /* messages until it gives more; not above 0: ETD_CREDIT */
     bool stays;          /* the viewer reads files afterwards; else it is told END */
-    int *readers;        /* of history, of all conversations (hist.h); borrowed */
+    /* Of all conversations together, borrowed: threads that read history (hist.h), and
+     * models that are held, ETD_PAST_MODELS at most. */
+    int *readers, *models;
     etd_send_fn *send;
     void *data;
 };
 
 struct etd_past;
-/* Says WELCOME. Nothing of O but DATA and READERS is kept. ENOENT, EIO, EFORMAT: its events.log
- * cannot be read; ENOMEM. */
+/* Says WELCOME. Nothing of O but DATA and the counts is kept. ENOENT, EIO, EFORMAT: its
+ * events.log cannot be read; ECANCELED: too many are being told; ENOMEM. */
 ET_NODISCARD et_status etd_past_open(struct et_ctx *cx,
                                      const struct etd_past_options *o,
                                      struct etd_past **out);

@@ -160,6 +160,7 @@ begin_past(struct etd_session *s, const struct etd_frame *f, const json_t *facts
         .credit = etd_get_int(&f->body, "credit", ETD_CREDIT),
         .stays = f->head.minor >= 1,
         .readers = &s->host->readers,
+        .models = &s->host->models,
         .send = s->send,
         .data = s->data,
     };
@@ -173,7 +174,8 @@ begin_past(struct etd_session *s, const struct etd_frame *f, const json_t *facts
     if (status == ET_OK)
         s->talk = TALK_PAST;
     else
-        refuse(s, "UNREADABLE", et_error_get(s->host->cx)->message);
+        refuse(s, status == ET_ECANCELED ? "FULL" : "UNREADABLE",
+               et_error_get(s->host->cx)->message);
     et_error_clear(s->host->cx);
     return ET_OK;
 }

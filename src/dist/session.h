@@ -16,7 +16,7 @@ enum { ETD_LOAD_MOST = 4 << 20 }; /* bytes that LOAD asks for */
 struct etd_host {
     struct et_ctx *cx;
     void *zmq; /* a context */
-    int readers; /* of history: hist.h */
+    int readers, models; /* of history, and of ended runs: past.h */
     struct etd_starts starts;
 };
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "dist/past.h"
 #include "dist/piece.h"
 #include "dist/session.h"
 #include "t/dist/house.h"
@@ -329,6 +330,58 @@ test_files(void)
     forget();
 }
 
+/* Whole runs in memory are few, however many viewers there are. */
+static void
+test_models(void)
+{
+    enum { ROOM = ETD_PAST_MODELS };
+    char text[ETD_TEXT_ROOM];
+    struct eti_seams seams = eti_system;
+    struct etd_session *s[ROOM], *more;
+    for (int i = 0; i < ROOM; i++) {
+        s[i] = open_session(false);
+        hello(s[i], 1, h.name, -1, 1); /* it takes one piece, and waits */
+        if (!drive(s[i]))
+            bail("viewer %d was not served", i);
+    }
+    is_int(host.models, ROOM, "viewers that take a run slowly");
+    forget();
+    more = open_session(false);
+    hello(more, 1, h.name, -1, 256);
+    struct etd_frame f = last(ETD_REFUSE);
+    is_str(etd_get_text(&f.body, "code", text, sizeof text), "FULL",
+           "leave no room for one more, which is refused");
+    ok(strstr(etd_get_text(&f.body, "text", text, sizeof text), "try again") != NULL,
+       "and told that it may come back: %s", text);
+    ok(!drive(more), "and that is the end of it");
+    etd_session_free(&more);
+    more = open_session(false);
+    hello(more, 1, h.name, h.log.seq - 5, 256);
+    ok(drive(more) && count(ETD_FACTS) == 1, "one that has the run already needs none");
+    etd_session_free(&more);
+    ping(s[0], 1000, false);
+    ok(drive(s[0]) && count(ETD_SNAP_END) == 1 && host.models == ROOM - 1,
+       "whoever has all of it makes room,");
+    forget();
+    ping(s[0], 1, true);
+    f = last(ETD_PONG);
+    is_int((int)etd_get_int(&f.body, "at", -1), (int)h.log.seq, "and is still served");
+    house_stop_clock();
+    seams.monotonic = house_clock;
+    eti_ctx_set_seams(h.cx, &seams);
+    house_pass(11);
+    ok(!drive(s[1]), "one that takes nothing for 10 s is left");
+    f = last(ETD_BYE);
+    is_str(etd_get_text(&f.body, "code", text, sizeof text), "LAGGED", "and told why");
+    is_int(host.models, ROOM - 2, "that makes room, too");
+    house_start_clock();
+    eti_ctx_set_seams(h.cx, &eti_system);
+    for (int i = 0; i < ROOM; i++)
+        etd_session_free(&s[i]);
+    is_int(host.models, 0, "in the end all of it is free");
+    forget();
+}
+
 /* ---- history ---- */
 
 static pthread_t server;          /* the thread that serves viewers */
@@ -404,7 +457,8 @@ test_history(void)
        "one is answered while history is read for another");
     is_int(atomic_load(&read_by_server), 0, "which whoever serves them does not do");
     is_int(host.readers, 1, "and one log is read at a time");
-    ok(etd_session_is_reading(a) && !etd_session_is_busy(a), "nobody is kept busy by it");
+    ok(etd_session_is_reading(a) && !etd_session_is_busy(a),
+       "nobody is kept busy by it");
     atomic_store(&is_held, false);
     ok(wait_answers(a, b, 3), "then all are answered");
     ok(atomic_load(&read_beside) > 0, "by who has read the log");
@@ -519,6 +573,7 @@ main(void)
     test_earlier();
     test_after();
     test_files();
+    test_models();
     test_history();
     test_refused();
     test_damaged();
