@@ -351,16 +351,24 @@ keep(void *data, const char *address, int fd)
 }
 
 static void
+leave(void *data, const char *address, int fd)
+{
+    (void)data, (void)address;
+    close(fd);
+}
+
+static void
 check_sockets(struct doctor *d)
 {
     struct etd_endpoint e = {.lock = -1, .fd = -1};
     char folder[PATH_MAX], name[32];
     struct et_ctx *cx = d->c->cx;
+    const struct etd_listener nobody = {keep, leave};
     etd_endpoint_folder(folder, sizeof folder);
     snprintf(name, sizeof name, "doctor-%ld", (long)getpid());
     et_status status = etd_endpoint_claim(cx, name, NULL, &e);
     if (status == ET_OK)
-        status = etd_endpoint_bind(&e, keep, NULL);
+        status = etd_endpoint_bind(&e, &nobody, NULL);
     if (status == ET_OK)
         close(e.fd);
     etd_endpoint_release(&e);

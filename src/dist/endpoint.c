@@ -17,6 +17,7 @@
 
 #include "core/base/seams.h"
 #include "dist/errors.h"
+#include "dist/wire.h"
 
 _Static_assert(sizeof((struct sockaddr_un *)0)->sun_path == ETD_SOCKET_PATH,
                "the system's paths of sockets are as long as ours");
@@ -299,14 +300,13 @@ make_socket(struct etd_endpoint *e)
 }
 
 et_status
-etd_endpoint_bind(struct etd_endpoint *e,
-                  int (*listen)(void *data, const char *address, int fd), void *data)
+etd_endpoint_bind(struct etd_endpoint *e, const struct etd_listener *who, void *data)
 {
     char address[ETD_SOCKET_PATH + 8];
     struct stat st;
     et_status status = make_socket(e);
     snprintf(address, sizeof address, "ipc://%s", e->path);
-    if (status == ET_OK && listen(data, address, e->fd) != 0)
+    if (status == ET_OK && who->listen(data, address, e->fd) != 0)
         status = ETD_FAIL(e->cx, ET_EIO, TAKEN, "cannot listen at %s: %s", e->path,
                           strerror(errno));
     if (status != ET_OK) {
@@ -318,12 +318,16 @@ etd_endpoint_bind(struct etd_endpoint *e,
     if (lstat(e->path, &st) == 0 && S_ISSOCK(st.st_mode) && !(st.st_mode & OTHERS) &&
         st.st_uid == getuid())
         return ET_OK;
+    who->leave(data, address, e->fd);
+    e->fd = -1;
     return ETD_FAIL(e->cx, ET_EIO, UNSAFE, "%s is open to others: it is given up",
                     e->path);
 }
 
-int
-etd_endpoint_listen(void *data, const char *address, int fd)
+/* ---- for zmq ---- */
+
+static int
+listen_zmq(void *data, const char *address, int fd)
 {
     int none = -1;
     int result = zmq_setsockopt(data, ZMQ_USE_FD, &fd, sizeof fd) == 0
@@ -331,6 +335,38 @@ etd_endpoint_listen(void *data, const char *address, int fd)
                      : -1;
     (void)zmq_setsockopt(data, ZMQ_USE_FD, &none, sizeof none);
     return result;
+}
+
+/* Its thread closes the descriptor. */
+static void
+leave_zmq(void *data, const char *address, int fd)
+{
+    (void)fd;
+    (void)zmq_unbind(data, address);
+}
+
+const struct etd_listener etd_endpoint_zmq = {
+    .listen = listen_zmq,
+    .leave = leave_zmq,
+};
+
+void *
+etd_endpoint_router(void *zmq, int out, int in, int64_t most, bool own)
+{
+    int one = 1, zero = 0, handshake = (int)(1000 * ETD_HANDSHAKE);
+    uid_t uid = getuid();
+    void *r = zmq ? zmq_socket(zmq, ZMQ_ROUTER) : NULL;
+    if (r && zmq_setsockopt(r, ZMQ_ROUTER_MANDATORY, &one, sizeof one) == 0 &&
+        zmq_setsockopt(r, ZMQ_SNDHWM, &out, sizeof out) == 0 &&
+        zmq_setsockopt(r, ZMQ_RCVHWM, &in, sizeof in) == 0 &&
+        zmq_setsockopt(r, ZMQ_LINGER, &zero, sizeof zero) == 0 &&
+        zmq_setsockopt(r, ZMQ_MAXMSGSIZE, &most, sizeof most) == 0 &&
+        zmq_setsockopt(r, ZMQ_HANDSHAKE_IVL, &handshake, sizeof handshake) == 0 &&
+        (!own || zmq_setsockopt(r, ZMQ_IPC_FILTER_UID, &uid, sizeof uid) == 0))
+        return r;
+    if (r)
+        zmq_close(r);
+    return NULL;
 }
 
 bool

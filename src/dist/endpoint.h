@@ -7,6 +7,7 @@
 #define ETD_ENDPOINT_H
 
 #include <limits.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "etude/ctx.h"
@@ -51,16 +52,24 @@ ET_NODISCARD et_status etd_endpoint_is_ours(struct et_ctx *cx, const char *path)
  * etd_endpoint_bind. */
 ET_NODISCARD et_status etd_endpoint_claim(struct et_ctx *cx, const char *name,
                                           const char *id, struct etd_endpoint *out);
-/* Makes a socket that others cannot reach, looks at what it made, and calls LISTEN with
- * "ipc://PATH" and the socket, which listens already (etd_endpoint_listen, for a socket
- * of zmq). EIO. */
+/* Who listens: LISTEN is given "ipc://PATH" and the socket, which listens already, and
+ * from then on owns it; LEAVE ends that, where the place turns out to be unsafe. */
+struct etd_listener {
+    int (*listen)(void *data, const char *address, int fd);
+    void (*leave)(void *data, const char *address, int fd);
+};
+/* DATA is a socket of zmq. It never removes the file, as it does with sockets of its
+ * own: another's may be there by then. */
+extern const struct etd_listener etd_endpoint_zmq;
+/* Makes a socket that others cannot reach, has WHO listen there, and looks whether it
+ * is ours alone. EIO, and then nobody listens. */
 ET_NODISCARD et_status etd_endpoint_bind(struct etd_endpoint *e,
-                                         int (*listen)(void *data, const char *address,
-                                                       int fd),
-                                         void *data);
-/* For etd_endpoint_bind: DATA is a socket of zmq, which is given FD. It never removes
- * the file, as it does with sockets of its own: another's may be there by then. */
-int etd_endpoint_listen(void *data, const char *address, int fd);
+                                         const struct etd_listener *who, void *data);
+/* A ROUTER to listen with, for who waits for nobody: messages to a viewer that is gone,
+ * or whose connection holds OUT of them, say so. IN wait at most, of MOST bytes each.
+ * OWN: processes of other users are not heard on this machine's sockets. NULL: zmq has
+ * the reason. */
+void *etd_endpoint_router(void *zmq, int out, int in, int64_t most, bool own);
 /* Is what was bound still what stands there? Folders are removed under programs: that
  * of XDG_RUNTIME_DIR when its user logs out. */
 bool etd_endpoint_stands(const struct etd_endpoint *e);

@@ -26,7 +26,6 @@
 #include "dist/hub_parts.h"
 
 enum {
-    PIPE = 128,            /* messages on their way to a viewer that zmq may hold */
     AT_ONCE = 256,         /* messages taken in before the log is looked at again */
     FAR_BEHIND = 32 << 20, /* bytes: BYE{LAGGED} at once */
     PREPARE = 50,          /* slices of the log that are read before it listens */
@@ -473,10 +472,10 @@ turn(struct etd_hub *h)
     bool is_asked = false;
     for (const struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
         is_asked = is_asked || (p->used && etd_hist_is_asked(p->hist));
-    long wait = reads_on                         ? 0
-                : is_asked                       ? READING
+    long wait = reads_on                       ? 0
+                : is_asked                     ? READING
                 : h->blocked || h->inotify < 0 ? 20
-                                                 : 250;
+                                               : 250;
     if (zmq_poll(item, n, wait) < 0 && zmq_errno() != EINTR)
         return ET_FAIL(h->cx, ET_EIO, "the hub cannot wait: %s",
                        zmq_strerror(zmq_errno()));

@@ -7,11 +7,9 @@
  */
 #include "config.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "core/base/seams.h"
 #include "dist/errors.h"
@@ -36,27 +34,6 @@ say_place(struct etd_hub *h, const char *path, const char *why)
     (void)send(h->supervisor, bytes, etd_end(&o), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void *
-make_router(void *zmq)
-{
-    int one = 1, pipe = PIPE, in = 2 * PIPE, zero = 0;
-    int handshake = (int)(1000 * ETD_HANDSHAKE);
-    int64_t most = ETD_INBOUND_BYTES;
-    uid_t uid = getuid();
-    void *r = zmq ? zmq_socket(zmq, ZMQ_ROUTER) : NULL;
-    if (r && zmq_setsockopt(r, ZMQ_ROUTER_MANDATORY, &one, sizeof one) == 0 &&
-        zmq_setsockopt(r, ZMQ_SNDHWM, &pipe, sizeof pipe) == 0 &&
-        zmq_setsockopt(r, ZMQ_RCVHWM, &in, sizeof in) == 0 &&
-        zmq_setsockopt(r, ZMQ_LINGER, &zero, sizeof zero) == 0 &&
-        zmq_setsockopt(r, ZMQ_MAXMSGSIZE, &most, sizeof most) == 0 &&
-        zmq_setsockopt(r, ZMQ_HANDSHAKE_IVL, &handshake, sizeof handshake) == 0 &&
-        zmq_setsockopt(r, ZMQ_IPC_FILTER_UID, &uid, sizeof uid) == 0)
-        return r;
-    if (r)
-        zmq_close(r);
-    return NULL;
-}
-
 /* At a place that is free. Else it is said why, once for each reason. */
 static void
 take_place(struct etd_hub *h)
@@ -64,7 +41,7 @@ take_place(struct etd_hub *h)
     struct etd_endpoint new;
     et_status status = etd_endpoint_claim(h->cx, h->name, h->id, &new);
     if (status == ET_OK)
-        status = etd_endpoint_bind(&new, etd_endpoint_listen, h->router);
+        status = etd_endpoint_bind(&new, &etd_endpoint_zmq, h->router);
     if (status == ET_OK) {
         h->endpoint = new;
         h->places++;
@@ -86,7 +63,7 @@ et_status
 etd_hub_listen(struct etd_hub *h)
 {
     h->zmq = zmq_ctx_new();
-    h->router = make_router(h->zmq);
+    h->router = etd_endpoint_router(h->zmq, PIPE, 2 * PIPE, ETD_INBOUND_BYTES, true);
     if (!h->router)
         return ET_FAIL(h->cx, ET_EIO, "no socket for the hub: %s",
                        zmq_strerror(zmq_errno()));

@@ -285,7 +285,7 @@ look_at_place(struct worker *w)
     etd_endpoint_release(&w->endpoint);
     et_status status = etd_endpoint_claim(w->cx, ETD_WORKER_SOCKET, NULL, &new);
     if (status == ET_OK)
-        status = etd_endpoint_bind(&new, etd_endpoint_listen, w->local);
+        status = etd_endpoint_bind(&new, &etd_endpoint_zmq, w->local);
     if (status == ET_OK) {
         w->endpoint = new;
         w->nowhere[0] = '\0';
@@ -356,41 +356,22 @@ turn(struct worker *w)
 
 /* ---- beginning and end ---- */
 
-static void *
-make_router(struct worker *w)
-{
-    int one = 1, pipe = PIPE, zero = 0, handshake = (int)(1000 * ETD_HANDSHAKE);
-    int64_t most = ETD_CHUNK_BYTES;
-    void *socket = zmq_socket(w->host.zmq, ZMQ_ROUTER);
-    if (socket && zmq_setsockopt(socket, ZMQ_ROUTER_MANDATORY, &one, sizeof one) == 0 &&
-        zmq_setsockopt(socket, ZMQ_SNDHWM, &pipe, sizeof pipe) == 0 &&
-        zmq_setsockopt(socket, ZMQ_RCVHWM, &pipe, sizeof pipe) == 0 &&
-        zmq_setsockopt(socket, ZMQ_LINGER, &zero, sizeof zero) == 0 &&
-        zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &most, sizeof most) == 0 &&
-        zmq_setsockopt(socket, ZMQ_HANDSHAKE_IVL, &handshake, sizeof handshake) == 0)
-        return socket;
-    if (socket)
-        zmq_close(socket);
-    return NULL;
-}
-
 static et_status
 listen_there(struct worker *w, const struct etd_serve *o)
 {
-    uid_t uid = getuid();
     if (o->listen) {
         ET_TRY(etd_door_check(w->cx, o->listen));
         ET_TRY(etd_keys_read(w->cx, o->key, &w->keys));
         ET_TRY(etd_door_open(w->cx, w->host.zmq, o->authorized, &w->door));
-        w->remote = make_router(w);
+        w->remote =
+            etd_endpoint_router(w->host.zmq, PIPE, PIPE, ETD_CHUNK_BYTES, false);
     }
-    w->local = make_router(w);
-    if (!w->local || (o->listen && !w->remote) ||
-        zmq_setsockopt(w->local, ZMQ_IPC_FILTER_UID, &uid, sizeof uid) != 0)
+    w->local = etd_endpoint_router(w->host.zmq, PIPE, PIPE, ETD_CHUNK_BYTES, true);
+    if (!w->local || (o->listen && !w->remote))
         return ET_FAIL(w->cx, ET_EIO, "no socket for the worker: %s",
                        zmq_strerror(zmq_errno()));
     ET_TRY(etd_endpoint_claim(w->cx, ETD_WORKER_SOCKET, NULL, &w->endpoint));
-    ET_TRY(etd_endpoint_bind(&w->endpoint, etd_endpoint_listen, w->local));
+    ET_TRY(etd_endpoint_bind(&w->endpoint, &etd_endpoint_zmq, w->local));
     if (o->listen)
         ET_TRY(etd_door_bind(&w->door, w->remote, &w->keys, o->listen, w->address));
     return ET_OK;

@@ -1,6 +1,7 @@
 /* A run listens where nobody else can come, and removes nothing that is not its own. */
 #include "config.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -13,6 +14,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zmq.h>
 
 #include "dist/endpoint.h"
 #include "dist/errors.h"
@@ -48,11 +50,71 @@ keep_socket(void *data, const char *address, int fd)
     return 0;
 }
 
+static void
+drop_socket(void *data, const char *address, int fd)
+{
+    (void)address;
+    close(fd);
+    *(int *)data = -1;
+}
+
 static int
 open_socket(void *data, const char *address, int fd)
 {
     chmod(address + strlen("ipc://"), 0666);
     return keep_socket(data, address, fd);
+}
+
+static const struct etd_listener keeper = {keep_socket, drop_socket};
+static const struct etd_listener opener = {open_socket, drop_socket};
+
+/* The same with a socket of zmq. */
+static int
+open_zmq(void *data, const char *address, int fd)
+{
+    chmod(address + strlen("ipc://"), 0666);
+    return etd_endpoint_zmq.listen(data, address, fd);
+}
+
+/* Open descriptors of this process that are sockets. */
+static int
+count_sockets(void)
+{
+    int n = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    for (struct dirent *d; dir && (d = readdir(dir));) {
+        char to[64] = "";
+        n += readlinkat(dirfd(dir), d->d_name, to, sizeof to - 1) > 0 &&
+             strncmp(to, "socket:", 7) == 0;
+    }
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+/* Binding is tried again each second where the place is unsafe: that must cost nothing.
+ */
+static void
+test_given_up(void)
+{
+    struct etd_listener unsafe = etd_endpoint_zmq;
+    void *zmq = zmq_ctx_new();
+    void *router = etd_endpoint_router(zmq, 8, 8, 1024, true);
+    unsafe.listen = open_zmq;
+    int before = count_sockets(), after = -1, refused = 0;
+    for (int i = 0; i < 20; i++) {
+        struct etd_endpoint e;
+        refused += etd_endpoint_claim(cx, "unsafe", NULL, &e) == ET_OK &&
+                   etd_endpoint_bind(&e, &unsafe, router) != ET_OK;
+        forget_error();
+        etd_endpoint_release(&e);
+    }
+    is_int(refused, 20, "a place that is open to others is given up again and again");
+    for (int i = 0; i < 1000 && (after = count_sockets()) > before; i++)
+        usleep(10000); /* zmq's thread closes them */
+    is_int(after, before, "and nothing goes on listening there");
+    zmq_close(router);
+    zmq_ctx_term(zmq);
 }
 
 /* Somebody who listens at PATH without a claim; -1: it is taken. */
@@ -136,7 +198,7 @@ test_place(void)
     rmdir(path);
 
     ok(etd_endpoint_claim(cx, "b", NULL, &e) == ET_OK &&
-           etd_endpoint_bind(&e, keep_socket, &fd) == ET_OK,
+           etd_endpoint_bind(&e, &keeper, &fd) == ET_OK,
        "a free place is taken");
     ok(lstat(path, &st) == 0 && (st.st_mode & 077) == 0, "and others kept out");
     is_refused("b", ETD_E_TAKEN, "a place that is taken");
@@ -144,7 +206,7 @@ test_place(void)
        "another run of that name listens beside it");
     ok(strstr(other.path, "b-01234567.sock") != NULL, "at %s", other.path);
     char found[ETD_SOCKET_PATH];
-    ok(etd_endpoint_bind(&other, keep_socket, &fd2) == ET_OK &&
+    ok(etd_endpoint_bind(&other, &keeper, &fd2) == ET_OK &&
            etd_endpoint_find(cx, "b", "0123456789abcdef", found) == ET_OK &&
            strcmp(found, other.path) == 0,
        "where it is found by its id");
@@ -157,12 +219,12 @@ test_place(void)
     ok(lstat(path, &st) == 0, "a dead socket is left behind");
     ok(etd_endpoint_claim(cx, "b", NULL, &e) == ET_OK, "and cleared away by the next");
     ok(lstat(path, &st) != 0, "which finds a free place");
-    et_status status = etd_endpoint_bind(&e, open_socket, &fd);
+    et_status status = etd_endpoint_bind(&e, &opener, &fd);
     ok(status != ET_OK, "a socket that turns out open to others is given up");
     is_int(et_error_get(cx)->code, ETD_E_UNSAFE, "%s", et_error_get(cx)->message);
     forget_error();
     etd_endpoint_release(&e);
-    close(fd);
+    is_int(fd, -1, "and whoever was to listen has left it");
 
     /* A live socket that somebody bound without the lock. */
     ok((fd = listen_at(path)) >= 0, "somebody listens without the lock");
@@ -195,14 +257,14 @@ test_lost(void)
     char path[128], found[ETD_SOCKET_PATH], command[256];
     int fd = -1, other = -1;
     ok(etd_endpoint_claim(cx, "g", NULL, &e) == ET_OK &&
-           etd_endpoint_bind(&e, keep_socket, &fd) == ET_OK && etd_endpoint_stands(&e),
+           etd_endpoint_bind(&e, &keeper, &fd) == ET_OK && etd_endpoint_stands(&e),
        "what was bound stands");
     snprintf(path, sizeof path, "%s", e.path);
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     ok(system(command) == 0 && !etd_endpoint_stands(&e),
        "with its folder removed it does not");
     ok(etd_endpoint_claim(cx, "g", NULL, &again) == ET_OK &&
-           etd_endpoint_bind(&again, keep_socket, &other) == ET_OK,
+           etd_endpoint_bind(&again, &keeper, &other) == ET_OK,
        "another can take the place");
     ok(!etd_endpoint_stands(&e), "which is not the first one's for that");
     etd_endpoint_release(&e);
@@ -219,7 +281,7 @@ test_lost(void)
     snprintf(command, sizeof command, "%s/nowhere", base);
     setenv("XDG_RUNTIME_DIR", command, 1);
     ok(etd_endpoint_claim(cx, "lost-otter", NULL, &e) == ET_OK &&
-           etd_endpoint_bind(&e, keep_socket, &fd) == ET_OK &&
+           etd_endpoint_bind(&e, &keeper, &fd) == ET_OK &&
            strncmp(e.path, common, strlen(common)) == 0,
        "with an XDG_RUNTIME_DIR that is not there it listens at %s", e.path);
     setenv("XDG_RUNTIME_DIR", base, 1);
@@ -322,7 +384,7 @@ claim_often(const char *place, int n, int *wrong)
         fd = -1;
         usleep((unsigned)(i * 11 % 60));
         if (etd_endpoint_claim(cx, "race", NULL, &e) == ET_OK) {
-            bool bound = etd_endpoint_bind(&e, keep_socket, &fd) == ET_OK;
+            bool bound = etd_endpoint_bind(&e, &keeper, &fd) == ET_OK;
             taken += bound;
             *wrong += bound && !(lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) &&
                                  st.st_uid == getuid() && !(st.st_mode & 077) &&
@@ -433,6 +495,7 @@ main(void)
     snprintf(folder, sizeof folder, "%s/etude", base);
     test_folder();
     test_place();
+    test_given_up();
     test_lost();
     test_owner();
     test_turns(2000);
