@@ -72,7 +72,7 @@ copy_file(struct cli *c, struct etd_client *client, enum etd_piece_of file,
         while (!etd_client_piece(client, &p) || p.file != file || p.at != at) {
             if (!step(c, client, end))
                 return ET_EPEER;
-            /* A worker whose pipe to this viewer is full drops its answer. */
+            /* (Workers of earlier versions drop answers to a pipe that is full.) */
             if (eti_monotonic(c->cx) < asked + AGAIN)
                 continue;
             asked = eti_monotonic(c->cx);

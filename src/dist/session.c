@@ -39,6 +39,52 @@ say(struct etd_session *s, enum etd_kind kind, const char *code, const char *tex
     return s->send(s->data, bytes, etd_end(&o));
 }
 
+/* ---- answers that wait ---- */
+
+static bool
+keep_waiting(struct etd_session *s, const void *bytes, size_t n)
+{
+    void *copy;
+    if (s->n_waiting == ETD_SESSION_WAITING ||
+        s->waiting_bytes + n > ETD_SESSION_WAITING_BYTES)
+        return false;
+    if (et_alloc(s->host->cx, n, &copy) != ET_OK) {
+        et_error_clear(s->host->cx);
+        return false;
+    }
+    memcpy(copy, bytes, n);
+    s->waiting[s->n_waiting++] = (struct etd_session_answer){copy, n};
+    s->waiting_bytes += n;
+    return true;
+}
+
+void
+etd_session_say(struct etd_session *s, const void *bytes, size_t n)
+{
+    if (n == 0 || s->talk == TALK_OVER ||
+        (s->n_waiting == 0 && s->send(s->data, bytes, n)))
+        return;
+    if (!keep_waiting(s, bytes, n))
+        etd_session_bye(s, "LAGGED", "more was asked than is taken");
+}
+
+/* True: nothing waits any more. */
+static bool
+send_waiting(struct etd_session *s)
+{
+    int done = 0;
+    for (; done < s->n_waiting; done++) {
+        struct etd_session_answer *a = &s->waiting[done];
+        if (!s->send(s->data, a->bytes, a->n))
+            break;
+        s->waiting_bytes -= a->n;
+        et_free(s->host->cx, a->bytes);
+    }
+    s->n_waiting -= done;
+    memmove(s->waiting, s->waiting + done, (size_t)s->n_waiting * sizeof *s->waiting);
+    return s->n_waiting == 0;
+}
+
 /* Lets go of all that was under way. */
 static void
 end_talk(struct etd_session *s)
@@ -50,6 +96,9 @@ end_talk(struct etd_session *s)
     json_decref(s->runs);
     s->runs = NULL;
     etd_child_kill(&s->gpus);
+    while (s->n_waiting > 0)
+        et_free(s->host->cx, s->waiting[--s->n_waiting].bytes);
+    s->waiting_bytes = 0;
     s->load = 0;
     s->waits = false;
 }
@@ -78,7 +127,7 @@ etd_session_answer(struct etd_session *s, const unsigned char *id, enum etd_kind
     const struct etd_head head = etd_session_head(s, kind);
     memcpy(a.id, id, sizeof a.id);
     snprintf(a.text, sizeof a.text, "%s", text);
-    (void)s->send(s->data, bytes, etd_answer_write(bytes, sizeof bytes, &head, &a));
+    etd_session_say(s, bytes, etd_answer_write(bytes, sizeof bytes, &head, &a));
 }
 
 /* ---- a run ---- */
@@ -232,8 +281,9 @@ on_file(struct etd_session *s, const struct etd_frame *f)
     const struct etd_head head = etd_session_head(s, ETD_FILE);
     if (s->held == s->bytes)
         return; /* WELCOME waits there: the viewer cannot know of files yet */
-    (void)s->send(s->data, s->bytes,
-                  etd_piece_answer(s->directory, &head, f, s->bytes, sizeof s->bytes));
+    etd_session_say(
+        s, s->bytes,
+        etd_piece_answer(s->directory, &head, f, s->bytes, sizeof s->bytes));
 }
 
 /* The hub's WELCOME, with the role that the viewer's key has. */
@@ -392,8 +442,8 @@ etd_session_child_fd(const struct etd_session *s)
 bool
 etd_session_step(struct etd_session *s)
 {
-    if (s->talk == TALK_OVER)
-        return false;
+    if (s->talk == TALK_OVER || !send_waiting(s))
+        return s->talk != TALK_OVER;
     etd_session_step_host(s);
     step_hub(s);
     if (s->talk == TALK_PAST && !etd_past_step(s->past))
@@ -404,7 +454,7 @@ etd_session_step(struct etd_session *s)
 bool
 etd_session_is_busy(const struct etd_session *s)
 {
-    return s->talk == TALK_PAST && etd_past_is_busy(s->past);
+    return s->n_waiting == 0 && s->talk == TALK_PAST && etd_past_is_busy(s->past);
 }
 
 bool

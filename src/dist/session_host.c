@@ -48,8 +48,8 @@ etd_session_welcome_host(struct etd_session *s)
     etd_put_text(&o, "version", PACKAGE_VERSION);
     etd_put_int(&o, "cores", sysconf(_SC_NPROCESSORS_ONLN));
     etd_put_int(&o, "gpus", count_gpus());
-    (void)s->send(s->data, bytes, etd_end(&o));
     s->talk = TALK_HOST;
+    etd_session_say(s, bytes, etd_end(&o));
 }
 
 json_t *
@@ -116,8 +116,8 @@ tell_machine(struct etd_session *s, const char *gpus)
     json_decref(list);
     etd_host_look(&facts);
     etd_host_read_gpus(gpus, &facts);
-    (void)s->send(s->data, s->bytes,
-                  etd_host_write(s->bytes, sizeof s->bytes, &head, &facts));
+    etd_session_say(s, s->bytes,
+                    etd_host_write(s->bytes, sizeof s->bytes, &head, &facts));
 }
 
 static void
@@ -180,7 +180,7 @@ say_answer(struct etd_session *s, const struct etd_answer *a)
 {
     char bytes[ETD_CONTROL_BYTES];
     const struct etd_head head = etd_session_head(s, a->kind);
-    (void)s->send(s->data, bytes, etd_answer_write(bytes, sizeof bytes, &head, a));
+    etd_session_say(s, bytes, etd_answer_write(bytes, sizeof bytes, &head, a));
 }
 
 static void
@@ -224,7 +224,7 @@ etd_session_ask_host(struct etd_session *s, const struct etd_frame *f)
     switch (f->head.kind) {
     case ETD_PING:
         etd_begin(&o, s->bytes, sizeof s->bytes, &head, 0);
-        (void)s->send(s->data, s->bytes, etd_end(&o));
+        etd_session_say(s, s->bytes, etd_end(&o));
         break;
     case ETD_RUNS:
         if (s->runs)

@@ -21,6 +21,11 @@ enum talk {
     TALK_OVER, /* nothing is taken any more, and nothing said */
 };
 
+enum {
+    ETD_SESSION_WAITING = 32,            /* answers that wait for the viewer, and */
+    ETD_SESSION_WAITING_BYTES = 1 << 20, /* bytes of them */
+};
+
 struct etd_session {
     struct etd_host *host;
     char who[ETD_WORD];
@@ -32,6 +37,12 @@ struct etd_session {
     struct etd_past *past;         /* NULL unless TALK_PAST */
     char directory[PATH_MAX];      /* of the run, where there is one */
     unsigned char run[ETD_RUN_ID]; /* whose it is to be */
+    struct etd_session_answer {
+        char *bytes;
+        size_t n;
+    } waiting[ETD_SESSION_WAITING]; /* its connection did not take them: oldest first */
+    int n_waiting;
+    size_t waiting_bytes;
     const char *held; /* of the hub, that the viewer did not take; NULL: none */
     size_t n_held;
     json_t *runs; /* being told; NULL: none are */
@@ -45,6 +56,9 @@ struct etd_session {
 };
 
 /* session.c */
+/* Sends an answer now, or in a later step where the viewer's connection is full: nobody
+ * asks again for what was answered. One that takes no answers at all is left. */
+void etd_session_say(struct etd_session *s, const void *bytes, size_t n);
 struct etd_head etd_session_head(const struct etd_session *s, enum etd_kind kind);
 void etd_session_answer(struct etd_session *s, const unsigned char *id,
                         enum etd_kind kind, int code, const char *text);

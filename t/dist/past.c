@@ -326,6 +326,20 @@ test_files(void)
     f = last(ETD_FILE);
     ok(etd_piece_read(&f, &p) && p.n == 0,
        "nor is there anything past an end far away");
+    forget();
+    is_full = true;
+    ask_file(s, "log", 0, 2);
+    ask_file(s, "log", 0, 6);
+    is_full = false;
+    ok(drive(s) && count(ETD_FILE) == 2,
+       "pieces that the connection did not take come when there is room");
+    f = frame(0);
+    ok(etd_piece_read(&f, &p) && p.at == 2 && p.n == 4, "in their order");
+    is_full = true;
+    for (int i = 0; i < 100; i++)
+        ask_file(s, "events", 0, 0);
+    ok(!drive(s), "one that asks on and takes nothing is left");
+    is_full = false;
     etd_session_free(&s);
     forget();
 }
