@@ -211,6 +211,26 @@ says out 'epochs are told from ' "which is said"
 says out 'exit 73' "where no file may be written: exit 73"
 says out '/run.json: File too large' "with the file, and why"
 is "$(ls here/tmp | wc -l | tr -d ' ')" 0 "nothing of it stays behind"
+cp there/short/recipe.yaml whole
+truncate -s 5M there/short/recipe.yaml
+TMPDIR=$dir/here/tmp at here compare near-owl far-owl@lab >out 2>err
+is $? 77 "a recipe that is said to be longer than there are is not copied: exit 77"
+says err 'recipe.yaml is said to have 5.24 MB' "with its length"
+says err '4.19 MB are not copied' "and how much is"
+cp whole there/short/recipe.yaml
+is "$(ls here/tmp | wc -l | tr -d ' ')" 0 "nothing of that stays behind"
+kill -STOP $worker
+(cd here && ETUDE_CONFIG_DIR="$dir/here/conf" XDG_STATE_HOME="$dir/here/state" TMPDIR="$dir/here/tmp" \
+    XDG_RUNTIME_DIR="$dir/here/r" exec "$ET_BUILDDIR/etude" compare near-owl far-owl@lab >out 2>err) &
+asking=$!
+until_true '[ -n "$(ls here/tmp)" ]'
+kill -TERM $asking
+wait $asking
+status=$?
+kill -CONT $worker
+[ $status -ge 128 ]
+ok $? "a signal ends it while it waits for a worker"
+is "$(ls here/tmp | wc -l | tr -d ' ')" 0 "and nothing of it stays behind either"
 at here compare near-owl no-such@lab >out 2>err
 is $? 77 "one that is not there is refused: exit 77"
 says err 'no run of that name is known here' "with the reason"
