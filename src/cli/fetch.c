@@ -197,7 +197,7 @@ static int
 copy_files(struct cli *c, const char *text, struct etd_client *client,
            const char *folder)
 {
-    char path[PATH_MAX + NAME];
+    char path[PATH_MAX + sizeof names];
     for (size_t i = 0; i < FILES; i++) {
         bool is = false;
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);

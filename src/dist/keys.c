@@ -10,6 +10,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,7 +19,7 @@
 #include "core/base/seams.h"
 #include "dist/errors.h"
 
-enum { KEY_BYTES = 32, FILE_BYTES = 1024 };
+enum { KEY_BYTES = 32, FILE_BYTES = 1024, LOCK_TRIES = 1000 /* of 10 ms */ };
 
 bool
 etd_key_is(const char *text)
@@ -156,21 +157,49 @@ etd_keys_read(struct et_ctx *cx, const char *path, struct etd_keys *out)
     return ETD_FAIL(cx, ET_EFORMAT, KEYS, "%s: its two keys are no pair", path);
 }
 
-/* Replaces PATH, or makes it: 0600. */
+/* The folder that PATH lies in, opened. */
 static et_status
-replace_own(struct et_ctx *cx, const char *path, const char *text, size_t n)
+open_parent(struct et_ctx *cx, const char *path, int *dir)
 {
     char folder[PATH_MAX];
     const char *base = strrchr(path, '/');
-    int dir;
     if (!base || (size_t)(base - path) >= sizeof folder)
         return ET_FAIL(cx, ET_EINVAL, "%s is no path", path);
     memcpy(folder, path, (size_t)(base - path));
     folder[base - path] = '\0';
-    ET_TRY(eti_open_folder(cx, folder, &dir));
-    et_status status = eti_replace_at(cx, dir, base + 1, text, n);
+    return eti_open_folder(cx, folder, dir);
+}
+
+/* Replaces PATH, or makes it: 0600. */
+static et_status
+replace_own(struct et_ctx *cx, const char *path, const char *text, size_t n)
+{
+    int dir;
+    ET_TRY(open_parent(cx, path, &dir));
+    et_status status = eti_replace_at(cx, dir, strrchr(path, '/') + 1, text, n);
     eti_close(cx, dir);
     return status;
+}
+
+/* Of two who change a list one waits for the other, or its line would be lost: who
+ * replaces a file has what stood there before. The folder is what is locked, as the
+ * file is another one afterwards. */
+static et_status
+lock_lists(struct et_ctx *cx, const char *path, int *dir)
+{
+    const struct timespec pause = {0, 10000000};
+    ET_TRY(open_parent(cx, path, dir));
+    for (int i = 0; flock(*dir, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (errno != EINTR && errno != EWOULDBLOCK)
+            break; /* a file system without locks */
+        if (i == LOCK_TRIES) {
+            close(*dir);
+            return ETD_FAIL(cx, ET_EIO, TAKEN, "%s: another process is changing it",
+                            path);
+        }
+        nanosleep(&pause, NULL);
+    }
+    return ET_OK;
 }
 
 /* ---- authorized_keys ---- */
@@ -348,9 +377,9 @@ check_new(struct et_ctx *cx, const char *path, const char *text, size_t n,
     return ET_OK;
 }
 
-et_status
-etd_authorized_allow(struct et_ctx *cx, const char *path, const char *key,
-                     bool is_operator, const char *comment, const char **had)
+static et_status
+allow_locked(struct et_ctx *cx, const char *path, const char *key, bool is_operator,
+             const char *comment, const char **had)
 {
     /* The list, and the file before and after. */
     struct room {
@@ -381,6 +410,18 @@ etd_authorized_allow(struct et_ctx *cx, const char *path, const char *key,
     if (status == ET_OK)
         status = replace_own(cx, path, room->out, used);
     et_free(cx, block);
+    return status;
+}
+
+et_status
+etd_authorized_allow(struct et_ctx *cx, const char *path, const char *key,
+                     bool is_operator, const char *comment, const char **had)
+{
+    int lock;
+    *had = "";
+    ET_TRY(lock_lists(cx, path, &lock));
+    et_status status = allow_locked(cx, path, key, is_operator, comment, had);
+    close(lock);
     return status;
 }
 
@@ -493,9 +534,9 @@ etd_workers_read(struct et_ctx *cx, const char *path, struct etd_worker_list *ou
     return status;
 }
 
-et_status
-etd_workers_write(struct et_ctx *cx, const char *path, const char *name,
-                  const struct etd_worker *w)
+static et_status
+write_locked(struct et_ctx *cx, const char *path, const char *name,
+             const struct etd_worker *w)
 {
     void *block, *copy;
     size_t n = 0, used = 0;
@@ -531,6 +572,17 @@ etd_workers_write(struct et_ctx *cx, const char *path, const char *name,
         status = replace_own(cx, path, out, used);
     et_free(cx, block);
     et_free(cx, copy);
+    return status;
+}
+
+et_status
+etd_workers_write(struct et_ctx *cx, const char *path, const char *name,
+                  const struct etd_worker *w)
+{
+    int lock;
+    ET_TRY(lock_lists(cx, path, &lock));
+    et_status status = write_locked(cx, path, name, w);
+    close(lock);
     return status;
 }
 

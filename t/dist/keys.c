@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "dist/errors.h"
@@ -175,6 +176,43 @@ test_allow(void)
     unlink(path);
 }
 
+/* Each of CHILDREN processes lets KEYS keys in, and writes as many workers. */
+static void
+test_at_once(void)
+{
+    enum { CHILDREN = 4, KEYS = 10 };
+    char path[512], list_path[512];
+    const char *had;
+    int failed = 0, status;
+    snprintf(path, sizeof path, "%s/authorized_keys", scratch_folder());
+    snprintf(list_path, sizeof list_path, "%s/workers.yaml", scratch_folder());
+    for (int i = 0; i < CHILDREN; i++) {
+        if (fork() != 0)
+            continue;
+        for (int k = 0; k < KEYS; k++) {
+            char name[32];
+            struct etd_keys keys;
+            const struct etd_worker w = {
+                .address = "tcp://192.0.2.4:7017", .key = KEY, .since = "2027-01-31"};
+            snprintf(name, sizeof name, "lab-%d-%d", i, k);
+            failed += etd_keys_draw(cx, &keys) != ET_OK ||
+                      etd_authorized_allow(cx, path, keys.public_key, true, name,
+                                           &had) != ET_OK ||
+                      etd_workers_write(cx, list_path, name, &w) != ET_OK;
+        }
+        _exit(failed);
+    }
+    while (wait(&status) > 0)
+        failed += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    is_int(failed, 0, "%d processes let keys in at once, and add workers", CHILDREN);
+    ok(etd_authorized_read(cx, path, &list) == ET_OK, "the list is in order,");
+    is_int(list.n, CHILDREN * KEYS, "and lacks none of them");
+    ok(etd_workers_read(cx, list_path, &workers) == ET_OK, "so is that of workers,");
+    is_int(workers.n, CHILDREN * KEYS, "which lacks none either");
+    unlink(path);
+    unlink(list_path);
+}
+
 static void
 test_workers(void)
 {
@@ -217,6 +255,7 @@ main(void)
     test_authorized();
     test_files();
     test_allow();
+    test_at_once();
     test_workers();
     et_ctx_free(&cx);
     return done();

@@ -11,11 +11,13 @@
  * mean(NAME); those that not all had, or of which some were not finite, n(NAME) and
  * bad(NAME).
  *
- * Numbers as in metrics.jsonl, but nan and inf are written so. Names hold no comma or
- * quote. RFC 4180 but for the line ends, which are those of Unix. */
+ * Numbers as in metrics.jsonl, but nan and inf are written so. A name with a comma or a
+ * quote stands in quotes (RFC 4180, but for the line ends, which are those of Unix); what
+ * would end a row or move a terminal is made visible, \\x0a, so that a row is a line. */
 #include "config.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "core/loggers/loggers.h"
 #include "core/loggers/spans.h"
@@ -50,12 +52,35 @@ put_when(FILE *f, const struct et_record *r)
             et_record_name(r->kind), r->ep, r->ba, r->sp);
 }
 
+/* NAME, or ABOUT(NAME). */
+static void
+put_name(FILE *f, const char *about, const char *name)
+{
+    char visible[4 * ET_METRIC_NAME + 1];
+    et_visible(visible, sizeof visible, name, strlen(name));
+    bool is_plain = !strpbrk(visible, ",\"");
+    if (!is_plain)
+        fputc('"', f);
+    if (about)
+        fprintf(f, "%s(", about);
+    for (const char *at = visible; *at; at++) {
+        if (*at == '"')
+            fputc('"', f);
+        fputc(*at, f);
+    }
+    if (about)
+        fputc(')', f);
+    if (!is_plain)
+        fputc('"', f);
+}
+
 void
 eti_csv_put(FILE *f, const struct et_record *r)
 {
     for (int i = 0; i < r->n; i++) {
         put_when(f, r);
-        fprintf(f, "%s,%.9g\n", r->entry[i].name, r->entry[i].value);
+        put_name(f, NULL, r->entry[i].name);
+        fprintf(f, ",%.9g\n", r->entry[i].value);
     }
     for (int about = 0; about < ETI_ABOUT_COUNT && r->span; about++)
         for (int i = 0; i < r->n; i++) {
@@ -63,8 +88,8 @@ eti_csv_put(FILE *f, const struct et_record *r)
             if (!eti_about_get(r, i, (enum eti_about)about, &value))
                 continue;
             put_when(f, r);
-            fprintf(f, "%s(%s),%.9g\n", eti_about_key((enum eti_about)about),
-                    r->entry[i].name, value);
+            put_name(f, eti_about_key((enum eti_about)about), r->entry[i].name);
+            fprintf(f, ",%.9g\n", value);
         }
 }
 
