@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/loggers/loggers.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
@@ -110,6 +111,46 @@ test_jsonl(struct et_ctx *cx, struct et_state s)
     unlink(path_of("metrics.jsonl"));
 }
 
+/* Names of plugins, and of logs from elsewhere. */
+static void
+test_csv_names(void)
+{
+    static const char *const rows[] = {
+        "batch,0,7,0,\"a,b\",1",
+        "batch,0,7,0,\"=\"\"1\"\"\",2",
+        "batch,0,7,0,a\\x0ab\\x1b[2J,3",
+        "batch,0,7,0,\"min(a,b)\",0.5",
+        "batch,0,7,0,\"max(a,b)\",1.5",
+        "batch,0,7,0,\"mean(a,b)\",1",
+    };
+    struct et_log_entry entry[] = {
+        {.name = "a,b", .value = 1},
+        {.name = "=\"1\"", .value = 2},
+        {.name = "a\nb\x1b[2J", .value = 3},
+    };
+    const struct et_log_span span[] = {
+        {.n = 2, .min = 0.5, .max = 1.5, .sum = 2},
+        {.n = 2, .min = 2, .max = 2, .sum = 4},
+        {.n = 2, .min = 3, .max = 3, .sum = 6},
+    };
+    const struct et_record r = {.kind = ET_RECORD_BATCH,
+                                .ba = 7,
+                                .of = 2,
+                                .from = 6,
+                                .entry = entry,
+                                .span = span,
+                                .n = 3};
+    FILE *f = fopen(path_of("names.csv"), "w");
+    if (!f)
+        bail("no file");
+    eti_csv_put(f, &r);
+    fclose(f);
+    for (int i = 0; i < 6; i++)
+        is_str(line_of("names.csv", i), rows[i], "a row that readers take apart");
+    is_str(line_of("names.csv", 6), "", "and no more rows than that");
+    unlink(path_of("names.csv"));
+}
+
 static void
 test_csv(struct et_ctx *cx, struct et_state s)
 {
@@ -122,6 +163,8 @@ test_csv(struct et_ctx *cx, struct et_state s)
            "batch,6,3825,7833600,loss/train/total,0.100000001", "a row per number");
     is_str(line_of("metrics.csv", 5), "eval,6,3825,7833600,metrics/eval/Accuracy,0.75",
            "evaluations too");
+    is_str(line_of("metrics.csv", 3), "batch,6,3825,7833600,\"a\"\"b\",nan",
+           "a name with a quote stands in quotes");
     cut_line("metrics.csv");
     s.timestamp = (struct et_timestamp){.epoch = 5, .batch = 3800, .sample = 7782400};
     c = open_logger(cx, "csv", &s);
@@ -187,6 +230,7 @@ main(void)
     run_open(&r, cx, &(struct run_setup){0});
     test_jsonl(cx, *r.state);
     test_csv(cx, *r.state);
+    test_csv_names();
     test_refusal(cx, *r.state);
     run_close(&r);
     test_warm(cx);

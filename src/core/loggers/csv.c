@@ -21,6 +21,7 @@
 
 #include "core/loggers/loggers.h"
 #include "core/loggers/spans.h"
+#include "etude/diagnostic.h"
 
 struct options {
     char *filename;
