@@ -9,6 +9,7 @@
 
 #include "core/base/memory.h"
 #include "core/callbacks/callbacks.h"
+#include "core/loggers/spans.h"
 #include "core/run/events.h"
 
 static void
@@ -255,8 +256,8 @@ note_value(struct etd_series *s, const struct et_record *r, int i)
     s->last = value;
     s->last_ba = r->ba;
     s->last_t = r->t;
-    s->bad += v ? v->bad : !isfinite(value);
-    s->n += v ? v->n : isfinite(value);
+    s->bad = eti_count_add(s->bad, v ? v->bad : !isfinite(value));
+    s->n = eti_count_add(s->n, v ? v->n : isfinite(value));
     if (v ? v->n == 0 : !isfinite(value))
         return;
     if (v)

@@ -221,6 +221,38 @@ test_spans(void)
     ok(e.spans >= MANY, "which has room");
 }
 
+/* What no writer writes: a least value above the greatest, and more records than there
+ * can be. */
+static void
+test_hostile(void)
+{
+    struct eti_payload p;
+    struct et_series_stats all = {0}, more;
+    begin("batch", 4);
+    text("of");
+    msgpack_pack_int64(&k, INT64_MAX);
+    for (int i = 0; i < 3; i++) {
+        text(((const char *[]){"m", "min", "max"})[i]);
+        msgpack_pack_map(&k, 1);
+        number("loss", ((const double[]){5, 9, 1})[i]);
+    }
+    if (!read_bytes(bytes.data, bytes.size, &p) || p.r.n != 1 || !p.r.span)
+        bail("the record is not read");
+    ok(p.r.span[0].min == 5 && p.r.span[0].max == 5,
+       "a least value above the greatest is none: the last value counts");
+    eti_stats_add(&all, &p.r, 0);
+    ok(all.min.value <= all.max.value && all.n > 0, "and charts have it in order");
+    all.n = INT64_MAX - 5;
+    all.bad = INT64_MAX;
+    more = all;
+    eti_stats_merge(&all, &more, true);
+    ok(all.n == INT64_MAX && all.bad == INT64_MAX,
+       "counts that are too large to add stay the largest there are");
+    eti_stats_merge(&all, &more, false);
+    eti_stats_add(&all, &p.r, 0);
+    ok(all.n == INT64_MAX && all.bad == INT64_MAX, "whatever comes after");
+}
+
 int
 main(void)
 {
@@ -231,6 +263,7 @@ main(void)
     test_names();
     test_lies();
     test_spans();
+    test_hostile();
     msgpack_sbuffer_destroy(&bytes);
     et_free(e.cx, e.entry);
     et_free(e.cx, e.span);

@@ -224,7 +224,7 @@ pack_point(msgpack_packer *k, const struct et_series_point *p)
 static int
 pack_cell(msgpack_packer *k, const struct et_series_stats *s)
 {
-    if (s->n + s->bad == 0)
+    if (s->n == 0 && s->bad == 0)
         return msgpack_pack_nil(k);
     return msgpack_pack_array(k, 6) | msgpack_pack_int64(k, s->n) |
            msgpack_pack_int64(k, s->bad) | msgpack_pack_double(k, s->sum) |
@@ -236,7 +236,7 @@ is_present(const struct eti_tally *t, int level, int parts, int series)
 {
     for (int i = 0; i < parts; i++) {
         const struct et_series_stats *s = eti_tally_cell(t, level, i, series);
-        if (s->n + s->bad > 0)
+        if (s->n > 0 || s->bad > 0)
             return true;
     }
     return false;

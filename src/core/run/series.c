@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/loggers/spans.h"
 #include "core/run/events_read.h"
 
 enum {
@@ -386,7 +387,7 @@ find_limit(const struct et_events *e, const struct et_series *s, const struct ta
     double share =
         high < low ? 0 : ((double)(high - low) + 1) / ((double)(e->high - e->low) + 1);
     double limit = 2 * share * (double)s->all.n / most;
-    return limit > 2 ? (int64_t)limit : 2;
+    return limit > 2 ? limit < 9e18 ? (int64_t)limit : INT64_MAX : 2;
 }
 
 /* Reads the records of the pieces that are not all there, if these are few and better
@@ -397,9 +398,9 @@ refine(struct take *t, int most)
     int64_t records = 0, values = 0, resume;
     for (int i = 0; i < t->n; i++) {
         const struct piece *p = &t->piece[i];
-        values += p->stats.n;
+        values = eti_count_add(values, p->stats.n);
         if (p->stats.n > 2 && !p->is_record)
-            records += p->range.at ? p->records : INT32_MAX;
+            records = eti_count_add(records, p->range.at ? p->records : INT32_MAX);
     }
     if (records == 0 || records > (int64_t)RECORDS_PER_POINT * most ||
         (values > most && t->n >= most / 4))
@@ -454,7 +455,7 @@ all_there(const struct take *t, int most)
     bool fine = true;
     for (int i = 0; i < t->n; i++) {
         const struct et_series_stats *s = &t->piece[i].stats;
-        values += s->n;
+        values = eti_count_add(values, s->n);
         fine = fine && (s->n <= 1 || (s->n == 2 && s->min.value != s->max.value));
     }
     return fine && values <= most;

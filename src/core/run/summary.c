@@ -8,6 +8,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "core/loggers/spans.h"
 #include "core/run/events.h"
 
 enum { FIRST_ROOM = 16 };
@@ -93,14 +94,14 @@ eti_stats_add(struct et_series_stats *s, const struct et_record *r, int i)
                                     .sum = is_bad ? 0 : p.value};
     const struct et_log_span *v = r->span ? &r->span[i] : &one;
     s->last = p;
-    s->bad += v->bad;
+    s->bad = eti_count_add(s->bad, v->bad);
     if (v->n == 0)
         return;
     if (s->n == 0 || v->min < s->min.value)
         s->min = (struct et_series_point){p.ba, p.t, v->min};
     if (s->n == 0 || v->max > s->max.value)
         s->max = (struct et_series_point){p.ba, p.t, v->max};
-    s->n += v->n;
+    s->n = eti_count_add(s->n, v->n);
     s->sum += v->sum;
 }
 
@@ -108,9 +109,9 @@ void
 eti_stats_merge(struct et_series_stats *s, const struct et_series_stats *other,
                 bool newer)
 {
-    if (other->n + other->bad == 0)
+    if (other->n == 0 && other->bad == 0)
         return;
-    if (newer || s->n + s->bad == 0)
+    if (newer || (s->n == 0 && s->bad == 0))
         s->last = other->last;
     if (other->n > 0) {
         /* Of equals the first in the run, whichever way they come. */
@@ -121,8 +122,8 @@ eti_stats_merge(struct et_series_stats *s, const struct et_series_stats *other,
             (!newer && other->max.value == s->max.value))
             s->max = other->max;
     }
-    s->n += other->n;
-    s->bad += other->bad;
+    s->n = eti_count_add(s->n, other->n);
+    s->bad = eti_count_add(s->bad, other->bad);
     s->sum += other->sum;
 }
 
@@ -131,7 +132,7 @@ const struct eti_part eti_part_empty = {.low = INT64_MAX, .high = -1, .resume = 
 void
 eti_part_merge(struct eti_part *p, const struct eti_part *other)
 {
-    p->n += other->n;
+    p->n = eti_count_add(p->n, other->n);
     if (other->low < p->low)
         p->low = other->low;
     if (other->high > p->high)
@@ -275,7 +276,7 @@ eti_tally_close(struct eti_tally *t, int level, int64_t at)
                 eti_stats_merge(eti_tally_cell(t, level + 1, up->n, s),
                                 eti_tally_cell(t, level, i, s), true);
         for (int kind = 0; kind < ET_RECORD_COUNT; kind++)
-            up->kinds[kind] += b->kinds[kind];
+            up->kinds[kind] = eti_count_add(up->kinds[kind], b->kinds[kind]);
         up->n++;
     }
     begin_block(b);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/loggers/spans.h"
 #include "core/run/events_read.h"
 
 /* The summary at AT, of that LEVEL and within [LOWER, AT); false unless all records of
@@ -114,7 +115,7 @@ add_summary(struct eti_walk *w, const struct eti_summary *s)
     int64_t records = 0;
     for (int kind = 0; kind < ET_RECORD_COUNT; kind++)
         if (wanted->kinds >> kind & 1)
-            records += s->kinds[kind];
+            records = eti_count_add(records, s->kinds[kind]);
     if (records == 0)
         return ET_OK;
     if (s->level == 1)
@@ -230,7 +231,7 @@ restore_part(struct et_events *e, struct eti_tally *t, int64_t at)
     for (int i = 0; i < s.n; i++)
         eti_part_merge(p, &s.part[i]);
     for (int kind = 0; kind < ET_RECORD_COUNT; kind++)
-        up->kinds[kind] += s.kinds[kind];
+        up->kinds[kind] = eti_count_add(up->kinds[kind], s.kinds[kind]);
     for (piece = s; at > 0 && !t->off; at = piece.more) {
         t->off = !eti_summary_read(e, at, &piece, &series);
         for (uint32_t k = 0; !t->off && k < series->via.map.size; k++) {
