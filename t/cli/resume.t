@@ -195,6 +195,19 @@ run show half --json
 is "$(grep -c '"loss/train/total"' out)" 1 "its series go on"
 says out '"n": 40' "with the batches of before"
 
+# The names of what is kept end some time.
+rm -rf lost && cp -r seventeen lost
+seq -f 'lost/events.log.bad-%.0f' 9999 | xargs touch
+echo kept before >lost/events.log.bad-10000
+for i in 1 2; do
+    echo "damage $i" >lost/events.log
+    run train --resume lost --progress none max_duration=$((17 + i))ba
+    exits 0 "a run beside whose log 9,999 are kept goes on"
+    says err "it is kept as events.log.bad-last" "and the last takes one name"
+done
+is "$(cat lost/events.log.bad-last lost/events.log.bad-10000)" "damage 2
+kept before" "which has the newest, and nothing else was replaced"
+
 # A line that a full disk or a crash cut off is ended, also where no checkpoint is loaded.
 run train r.yaml --run_directory cut max_duration=3ba
 rm -r cut/checkpoints

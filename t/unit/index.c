@@ -2,12 +2,17 @@
  * for, counted, however many runs there are. */
 #include "config.h"
 
+#include <float.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/run/ending.h"
+#include "core/run/events.h"
+#include "core/run/facts.h"
 #include "core/run/facts_pack.h"
 #include "core/run/index.h"
 #include "t/data/fixture.h"
@@ -338,6 +343,58 @@ test_damage(struct et_ctx *cx)
            tried);
 }
 
+/* A run of the odd recipe whose evaluation came to VALUE. */
+static void
+store_result(struct et_ctx *cx, const char *name, int number, double value)
+{
+    static const unsigned char id[ETI_EVENTS_ID] = "0123456789abcde";
+    char directory[64];
+    struct eti_events_writer w;
+    struct et_log_entry entry = {.name = "metrics/eval/Accuracy", .value = value};
+    const struct et_record r = {
+        .kind = ET_RECORD_EVAL, .ba = 1, .entry = &entry, .n = 1};
+    store_run(name, number, "finished");
+    snprintf(directory, sizeof directory, "runs/%s", name);
+    need(cx, eti_events_begin(cx, directory, id, &w));
+    eti_events_write(&w, &r);
+    eti_events_end(&w);
+}
+
+/* The end of a run, beside the best one before, with the largest numbers there are. */
+static void
+test_ending(struct et_ctx *cx)
+{
+    char here[PATH_MAX], state[PATH_MAX + 16];
+    const char *seed = "";
+    json_t *facts, *way;
+    size_t i;
+    if (!getcwd(here, sizeof here))
+        bail("no path");
+    snprintf(state, sizeof state, "%s/ending", here);
+    setenv("XDG_STATE_HOME", state, 1);
+    store_result(cx, "least", 901, -1e308);
+    store_result(cx, "most", 903, 1e308);
+    need(cx, eti_facts_read(cx, "runs/most", &facts));
+    json_object_set_new(facts, "config",
+                        json_pack("{s:I}", "seed", (json_int_t)INT64_MAX));
+    json_t *ending = eti_ending(cx, facts);
+    const json_t *earlier = json_object_get(ending, "earlier");
+    is_str(json_string_value(json_object_get(earlier, "name")), "least",
+           "a run is compared with the best before it");
+    ok(json_number_value(json_object_get(earlier, "difference")) == DBL_MAX,
+       "however far apart they are");
+    json_array_foreach(json_object_get(ending, "ways"), i, way)
+    {
+        const json_t *command = json_object_get(way, "command");
+        if (strcmp(json_string_value(json_object_get(way, "key")), "R") == 0)
+            seed = json_string_value(json_array_get(command, 2));
+    }
+    is_str(seed ? seed : "", "seed=0", "behind the last seed comes the first");
+    json_decref(ending);
+    json_decref(facts);
+    store_remove("ending");
+}
+
 int
 main(void)
 {
@@ -355,6 +412,7 @@ main(void)
     test_copied(cx);
     test_facts();
     test_damage(cx);
+    test_ending(cx);
     if (chdir("..") != 0)
         bail("cannot leave");
     store_remove(directory);

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -102,11 +103,13 @@ find_earlier(const json_t *facts, const json_t *others, const char *metric)
     const json_t *seed = json_object_get(config, "seed");
     const json_t *their_seed =
         json_object_get(json_object_get(found, "config"), "seed");
-    return json_pack(
-        "{s:s?, s:f, s:f, s:b, s:b}", "name",
-        json_string_value(json_object_get(found, "name")), "value", best, "difference",
-        value - best, "better", less ? value < best : value > best, "same_seed",
-        seed && their_seed && json_equal(seed, their_seed));
+    return json_pack("{s:s?, s:f, s:f, s:b, s:b}", "name",
+                     json_string_value(json_object_get(found, "name")), "value", best,
+                     "difference",
+                     /* (JSON has no infinity) */
+                     fmax(fmin(value - best, DBL_MAX), -DBL_MAX), "better",
+                     less ? value < best : value > best, "same_seed",
+                     seed && their_seed && json_equal(seed, their_seed));
 }
 
 /* The checkpoints, as `kept`. */
@@ -319,7 +322,7 @@ find_ways(struct et_ctx *cx, const json_t *facts, const json_t *kept)
     }
     if (kind == ETI_STATE_DONE && json_is_integer(own)) {
         snprintf(seed, sizeof seed, "seed=%lld",
-                 (long long)(json_integer_value(own) + 1) & 0x7fffffff);
+                 (long long)(((uint64_t)json_integer_value(own) + 1) & 0x7fffffff));
         add_way(ways, "R", "rerun with another seed",
                 (const char *[]){"rerun", run, seed, NULL});
     } else {

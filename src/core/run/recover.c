@@ -32,10 +32,11 @@ eti_has_checkpoints(struct et_ctx *cx, const char *directory)
 
 /* ---- what is there ---- */
 
-enum { ASIDE_NAME = 32, REASON = 512 };
+enum { ASIDE_NAME = 32, REASON = 512, MOST_KEPT = 9999 };
 
-/* NAME in DIRECTORY becomes KEPT, "NAME.bad-1" or with the next number that is free; ""
- * where there is no such file. SIZE: its bytes, -1 if it is no file. */
+/* NAME in DIRECTORY becomes KEPT, "NAME.bad-1" or with the next number that is free,
+ * and past MOST_KEPT of them "NAME.bad-last", in the place of the one before; "" where
+ * there is no such file. SIZE: its bytes, -1 if it is no file. */
 static et_status
 set_aside(struct et_ctx *cx, const char *directory, const char *name,
           char kept[ASIDE_NAME], int64_t *size)
@@ -51,7 +52,9 @@ set_aside(struct et_ctx *cx, const char *directory, const char *name,
         *size = S_ISREG(st.st_mode) ? st.st_size : -1;
         do
             snprintf(kept, ASIDE_NAME, "%s.bad-%d", name, ++i);
-        while (fstatat(dir, kept, &st, AT_SYMLINK_NOFOLLOW) == 0 && i < 10000);
+        while (i <= MOST_KEPT && fstatat(dir, kept, &st, AT_SYMLINK_NOFOLLOW) == 0);
+        if (i > MOST_KEPT)
+            snprintf(kept, ASIDE_NAME, "%s.bad-last", name);
         status = eti_rename_at(cx, dir, name, dir, kept);
     }
     eti_close(cx, dir);
