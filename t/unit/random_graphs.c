@@ -7,9 +7,9 @@
  * small, so results are exact in whatever order they are computed: they are compared
  * with ==, in plans of the reference and of the cpu device and without plans.
  *
- * What is decided about operations depends on the seed alone; where the leaves lie, on
- * another number, so that graphs follow each other that differ in nothing but which
- * leaves share memory: a plan of one must not be run for the other.
+ * What operations there are, on which shapes, depends on the seed alone; where the leaves
+ * lie, where slices begin and what is asked for, on the layout as well. So graphs follow
+ * each other that differ in nothing else: the plan of one must not be run for the other.
  *
  * ETUDE_SEED=N ETUDE_GRAPHS=1 repeats graph N and prints it. ETUDE_LONG: more graphs. */
 #include <math.h>
@@ -29,8 +29,8 @@ enum {
     VALUES = 48,    /* of a graph */
     LEAVES = 6,     /* f32, which are assigned to as well */
     FLAT = 40,      /* elements of the storage that leaves share */
-    LAYOUTS = 3,    /* of the leaves of a graph */
-    STEPS = 2,      /* of a layout: the second one finds its plans again */
+    LAYOUTS = 3,    /* of a graph */
+    STEPS = 2,      /* of a layout: the second one finds the first one's plans */
     LEAST = -4, MOST = 4, /* of what leaves hold at first */
     WORLD = 2,      /* ranks: another one that always adds the same as this one */
     SHOWN = 3,      /* failures that are described */
@@ -79,25 +79,33 @@ static int n_values;
 static struct leaf leaf[LEAVES];
 static int n_leaves;
 static uint64_t state; /* of the random numbers */
+static uint64_t variant; /* likewise: of what the layouts of a seed do not share */
 static char listing[1 << 14];
 static size_t listed;
 
 /* ---- random numbers: splitmix64 ---- */
 
-static uint64_t
-next_random(void)
+static int
+draw_from(uint64_t *from, int n)
 {
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
+    uint64_t z = *from += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return (int)((z ^ (z >> 31)) % (uint64_t)n);
 }
 
-/* 0 to N - 1 */
+/* 0 to N - 1, the same in all layouts */
 static int
 draw(int n)
 {
-    return (int)(next_random() % (uint64_t)n);
+    return draw_from(&state, n);
+}
+
+/* 0 to N - 1, in each layout another */
+static int
+draw_apart(int n)
+{
+    return draw_from(&variant, n);
 }
 
 /* ---- the other rank ---- */
@@ -445,8 +453,9 @@ make_slice(void)
     int64_t shape[DIMS], at[DIMS];
     if (x->ndim == 0)
         return;
-    int axis = draw(x->ndim), step = 1 + draw(2), start = draw((int)x->shape[axis]);
-    int most = ((int)x->shape[axis] - start + step - 1) / step, size = 1 + draw(most);
+    int axis = draw(x->ndim), step = 1 + draw(2), length = (int)x->shape[axis];
+    int size = 1 + draw((length + step - 1) / step);
+    int start = draw_apart(length - (size - 1) * step);
     memcpy(shape, x->shape, sizeof shape);
     shape[axis] = size;
     struct value *y = claim(x->dtype, x->ndim, shape, x->bound);
@@ -808,10 +817,10 @@ static bool
 evaluate(bool commits)
 {
     struct et_tensor *want[4];
-    int which[4], n = draw(5);
+    int which[4], n = draw_apart(5);
     bool good = true;
     for (int i = 0; i < n; i++) {
-        which[i] = number_of(pick());
+        which[i] = n_values - 1 - draw_apart(1 + draw_apart(n_values));
         want[i] = value[which[i]].t;
         list("  want v%d\n", which[i]);
     }
@@ -854,12 +863,13 @@ assign(int *to, int *from, int *n)
 /* One step of the graph of SEED: builds it, asks for some of it halfway and at the end,
  * and looks at what the leaves are then. */
 static bool
-run_step(uint64_t seed)
+run_step(uint64_t seed, int layout)
 {
     int to[LEAVES], from[LEAVES], n;
     bool good = true;
     begin();
     state = seed ^ 0x5eed;
+    variant = state * LAYOUTS + (uint64_t)layout;
     int tries = 20 + draw(60), half = draw(3) ? -1 : draw(tries);
     for (int i = 0; i < tries && good; i++) {
         make_one();
@@ -886,7 +896,7 @@ run_graph(uint64_t seed, bool shows)
         for (int step = 0; step < STEPS && good; step++) {
             state = seed + 77 * (uint64_t)(step + STEPS * layout);
             fill_leaves();
-            good = run_step(seed);
+            good = run_step(seed, layout);
             if (!good || (shows && step == 0))
                 diag("seed %llu, layout %d, step %d:\n%s", (unsigned long long)seed,
                      layout, step, listing);
