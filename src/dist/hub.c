@@ -130,8 +130,12 @@ on_hello(struct etd_hub *h, struct etd_peer *p, const void *name, size_t n,
          const struct etd_frame *f)
 {
     char as[ETD_WORD];
-    if (!p)
-        p = add_peer(h, name, n);
+    if (p) { /* who says it twice has lost count of what it was sent */
+        etd_hub_drop(h, p, "UNKNOWN",
+                     "HELLO begins a conversation, and this has begun");
+        return;
+    }
+    p = add_peer(h, name, n);
     if (!p) {
         sweep(h);
         p = add_peer(h, name, n);
