@@ -142,10 +142,8 @@ check_devices(struct doctor *d)
     else if (nvidia)
         find(d, "driver", PROBLEM, "install NVIDIA's driver: nvidia-driver on Debian",
              "there is an NVIDIA GPU, but its driver is not loaded");
-    bool gpu = check_device(
-        d, "cuda", nvidia ? PROBLEM : NOTE,
-        nvidia ? "see Requirements in README.md"
-               : "nothing needs to be done, unless there is an NVIDIA GPU");
+    bool gpu = check_device(d, "cuda", nvidia ? PROBLEM : NOTE,
+                            nvidia ? "see Requirements in README.md" : NULL);
     eti_gpu_libs_each(add_library, d);
     check_device(d, "cpu", gpu ? NOTE : PROBLEM,
                  "build with oneDNN (libdnnl-dev); ETUDE_DEVICE=ref computes without");
@@ -210,7 +208,7 @@ check_memory(struct doctor *d)
     double total = memory_of("MemTotal"), free = memory_of("MemAvailable");
     char all[32], left[32], text[64], *end;
     if (total < 0 || free < 0) {
-        find(d, "memory", NOTE, "nothing", "the system does not say how much there is");
+        find(d, "memory", NOTE, NULL, "the system does not say how much there is");
         return;
     }
     bool little = free < LITTLE_MEMORY;
@@ -259,7 +257,7 @@ check_folder(struct doctor *d, const char *what, const char *wanted)
         return;
     }
     if (statvfs(path, &fs) != 0) {
-        find(d, "disk", NOTE, "nothing", "%s, %s: %s", what, wanted, strerror(errno));
+        find(d, "disk", NOTE, NULL, "%s, %s: %s", what, wanted, strerror(errno));
         return;
     }
     double free = (double)fs.f_bavail * (double)fs.f_frsize;

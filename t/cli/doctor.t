@@ -27,8 +27,9 @@ for part in etude config cuda cpu processors memory disk terminal sockets keys c
     grep -q "^$part  *\(ok\|note\|problem\) " out
     ok $? "it looks at $part"
 done
-grep -A1 -E ' (note|problem) ' out | grep -cE '(note|problem) ' >told
-is "$(grep -c -- '->' out)" "$(cat told)" "each note has a line with what to do"
+grep -A1 -E '^[a-z ]* problem ' out | grep -c -- '^ *-> ' >told
+is "$(cat told)" "$(grep -cE '^[a-z ]* problem ' out)" "each problem has a line with what to do"
+is "$(grep -c -- '-> *\(nothing.*\)\{0,1\}$' out)" 0 "and where nothing is to be done no line says so"
 is "$(ls -A .sockets/etude)" "" "no socket is left, nor its lock"
 [ ! -e "$HOME" ]
 ok $? "and no home is made"
