@@ -111,7 +111,7 @@ ETUDE_CONFIG_DIR=$dir/user
 export ETUDE_CONFIG_DIR
 offers "etude train --on la" lab-a
 offers "etude worker test la" lab-a
-export ETUDE_CONFIG_DIR=/nonexistent
+export ETUDE_CONFIG_DIR="$dir/no-config"
 
 run completion
 exits 64 "completion wants a shell: exit 64"
@@ -150,7 +150,7 @@ if has bash 6; then
     is "$(bash -c "$reply" - "etude train r.")" r.yaml "bash: recipes are files"
     printf '. ./c.bash\n' >rc.bash
     typed "$keys" "bash --rcfile rc.bash -i"
-    is "$(cat got)" /nonexistent/config.yaml "bash: tab completes commands and operands"
+    is "$(cat got)" "$dir/no-config/config.yaml" "bash: tab completes commands and operands"
     typed 'etude weights ls one\t 2>got' "bash --rcfile rc.bash -i"
     says got "one file.safetensors: 0 bytes" "bash: a file's blanks are quoted"
 fi
@@ -158,7 +158,7 @@ if has zsh 2; then
     mkdir -p z
     printf 'autoload -Uz compinit\ncompinit -u -D\n. ./c.zsh\n' >z/.zshrc
     typed "$keys" "env ZDOTDIR=$dir/z zsh -i"
-    is "$(cat got)" /nonexistent/config.yaml "zsh: tab completes commands and operands"
+    is "$(cat got)" "$dir/no-config/config.yaml" "zsh: tab completes commands and operands"
     mkdir -p zi/functions # as it is installed
     cp c.zsh zi/functions/_etude
     printf 'fpath=(%s $fpath)\nautoload -Uz compinit\ncompinit -u -D\n' "$dir/zi/functions" >zi/.zshrc

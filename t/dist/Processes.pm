@@ -25,7 +25,7 @@ sub short_folder { return length($ENV{TMPDIR} // '') > 40 ? (DIR => '/tmp') : (T
 
 chdir $dir or die;
 @ENV{qw(OMP_NUM_THREADS ETUDE_CONFIG_DIR XDG_STATE_HOME XDG_RUNTIME_DIR)} =
-    (1, '/nonexistent', "$dir/state", "$dir/runtime");
+    (1, "$dir/no-config", "$dir/state", "$dir/runtime");
 mkdir "$dir/runtime", 0700;
 $ENV{ETUDE_DEVICE} = 'ref' unless -e "$build/libetude-cpu.la";
 delete @ENV{qw(WORLD_SIZE LOCAL_WORLD_SIZE RANK LOCAL_RANK BASE_RANK NODE_RANK MASTER_ADDR MASTER_PORT

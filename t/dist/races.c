@@ -591,7 +591,8 @@ main(void)
 #endif
     setenv("XDG_RUNTIME_DIR", folder, 1);
     setenv("XDG_STATE_HOME", folder, 1);
-    setenv("ETUDE_CONFIG_DIR", "/nonexistent", 1);
+    snprintf(path, sizeof path, "%s/no-config", folder);
+    setenv("ETUDE_CONFIG_DIR", path, 1);
     setenv("OMP_NUM_THREADS", "1", 1);
     snprintf(path, sizeof path, "%s/r.yaml", folder);
     FILE *f = fopen(path, "w");

@@ -8,7 +8,7 @@ cc=${CC:-cc}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/etude-pack.XXXXXX") || exit 99
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 99
-export OMP_NUM_THREADS=1 ETUDE_CONFIG_DIR=/nonexistent XZ_OPT=-0
+export OMP_NUM_THREADS=1 ETUDE_CONFIG_DIR="$dir/no-config" XZ_OPT=-0
 unset ETUDE_DEVICE ETUDE_CUDA_LIBS CUDA_VISIBLE_DEVICES PYTHON PYTHONPATH PYTHONHOME
 unset LD_LIBRARY_PATH
 n=0 failures=0

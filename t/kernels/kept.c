@@ -97,7 +97,8 @@ test_places(void)
 {
     char path[PATH_MAX], want[PATH_MAX];
     setenv("XDG_CACHE_HOME", top, 1);
-    setenv("HOME", "/nowhere", 1);
+    snprintf(want, sizeof want, "%s/nobody", top);
+    setenv("HOME", want, 1);
     unsetenv("ETUDE_CACHE_DIR");
     etk_cache_write("place", "key", "xdg", 3);
     snprintf(want, sizeof want, "%s/etude/kernels", top);
@@ -107,6 +108,10 @@ test_places(void)
     etk_cache_write("place", "key", "home", 4);
     snprintf(want, sizeof want, "%s/.cache/etude/kernels", top);
     is_int(find(want, "place-", path), 1, "else under ~/.cache/etude");
+    snprintf(want, sizeof want, "%s/nobody", top);
+    setenv("HOME", want, 1);
+    etk_cache_write("place", "key", "gone", 4);
+    ok(access(want, F_OK) != 0, "a home that is not there is not made for them");
     unsetenv("HOME");
     etk_cache_write("place", "key", "none", 4);
     ok(kept("place", "key", NULL), "and with no folder known nothing is kept");

@@ -21,7 +21,7 @@ if (!$ENV{ETUDE_IN_NAMESPACE}) {
 my $dir = tempdir('etude-disk.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 chdir $dir or die;
 $ENV{OMP_NUM_THREADS} = 1;
-$ENV{ETUDE_CONFIG_DIR} = '/nonexistent';
+$ENV{ETUDE_CONFIG_DIR} = "$dir/no-config";
 $ENV{XDG_STATE_HOME} = "$dir/state";
 $ENV{ETUDE_DEVICE} = 'ref' unless -e "$build/libetude-cpu.la";
 delete @ENV{qw(WORLD_SIZE LOCAL_WORLD_SIZE SLURM_NTASKS RANK BASE_RANK NODE_RANK)};

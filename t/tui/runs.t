@@ -54,7 +54,7 @@ price() {
 is "$(price rank)" "cost to it 5.25 EUR 1.00 EUR" "a price of each rank: of two it is twice"
 is "$(price machine)" "cost to it 2.62 EUR 0.50 EUR" "a price of the machine"
 is "$(price run)" "cost to it 2.62 EUR 0.50 EUR" "or of the run"
-ETUDE_CONFIG_DIR=/nonexistent
+ETUDE_CONFIG_DIR=$dir/no-config
 run compare base-r50 calm-heron early-mole --target 'accuracy>=.765' --pareto energy
 exits 0 "compare --pareto energy"
 is "$(grep 'energy to it' out | tr -s ' ')" "energy to it 6.42 kWh 1.20 kWh -" \

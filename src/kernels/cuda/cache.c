@@ -48,10 +48,19 @@ folder(char out[PATH_MAX])
     return n >= 0 && n < PATH_MAX;
 }
 
+/* Never the home directory itself, nor what it lies in: one that is not there is a
+ * mistake of whoever set it, as core/base/folders.c has it for all others. */
 static bool
 make_folder(char *path)
 {
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    const char *home = getenv("HOME");
+    size_t n = home ? strlen(home) : 0;
+    char *from = path + 1;
+    while (n > 1 && home[n - 1] == '/')
+        n--;
+    if (n > 1 && strncmp(path, home, n) == 0 && path[n] == '/')
+        from = path + n + 1;
+    for (char *slash = strchr(from, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(path, 0777); /* one that exists is as good */
         *slash = '/';
