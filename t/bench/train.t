@@ -1,25 +1,13 @@
 #!/bin/sh
 # On a device that records, every step of bench/train but the first two is one launch: what
 # the referees time is what etude train does. On the simulated GPU.
-cd "${ET_BUILDDIR:-.}" || exit 99
+. "$(dirname "$0")/../tap.sh"
+cd "$ET_BUILDDIR" || exit 99
 export ETUDE_TUNE=0 ETUDE_RTC=0 OMP_NUM_THREADS=1
-
-n=0 failures=0
-is() { # got, wanted, what
-    n=$((n + 1))
-    if [ "$1" = "$2" ]; then
-        echo "ok $n - $3"
-    else
-        failures=$((failures + 1))
-        echo "not ok $n - $3"
-        echo "#   got '$1', wanted '$2'"
-    fi
-}
 
 for needed in bench/train .libs/libetude-gpusim.so; do
     if [ ! -e "$needed" ]; then
-        echo "1..0 # SKIP $needed is not built"
-        exit 0
+        skip_all "$needed is not built"
     fi
 done
 replays() { # words of a command line: replays of 5 steps, then of 15 more
@@ -32,5 +20,4 @@ for work in "lenet 4 12" "mlp 4 8 precision=amp_bf16" \
     # The proof's last step has a plan of its own.
     is "$(replays "$work")" "3 14 " "$work: all of 20 steps but the first two and the proof's"
 done
-echo "1..$n"
-exit $((failures > 0))
+finish

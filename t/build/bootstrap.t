@@ -1,26 +1,9 @@
 #!/bin/sh
 # What ./bootstrap installs, under which names, and what it says of packages that apt does
 # not have. Small programs stand for apt, dpkg, sudo, the autotools and make.
-ET_BUILDDIR=$(cd "${ET_BUILDDIR:-.}" && pwd)
-ET_SRCDIR=$(cd "${ET_SRCDIR:-$ET_BUILDDIR/..}" && pwd)
-dir=$(mktemp -d "${TMPDIR:-/tmp}/etude-bootstrap.XXXXXX") || exit 99
-dir=$(cd "$dir" && pwd -P)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 99
-n=0 failures=0
-
-# is GOT WANT NAME
-is() {
-    n=$((n + 1))
-    if [ "$1" = "$2" ]; then
-        echo "ok $n - $3"
-    else
-        failures=$((failures + 1))
-        echo "not ok $n - $3"
-        printf '%s\n' "got '$1'" "want '$2'" | sed 's/^/#   /'
-        sed 's/^/#   /' said
-    fi
-}
+. "$(dirname "$0")/../tap.sh"
+own_folder etude-bootstrap
+shown=said
 
 # program NAME: its text is the input
 program() {
@@ -107,5 +90,4 @@ is $? 0 'before anything is installed'
 
 bootstrap chekc
 is "$status $(cat said)" '64 usage: ./bootstrap [run|check]' 'words that it does not know likewise'
-echo "1..$n"
-[ $failures = 0 ]
+finish

@@ -1,29 +1,15 @@
 #!/bin/sh
 # The Debian package that build-aux/make-deb.sh makes of this build: what is in it, what it
 # depends on, and that a program unpacked from it, with no build tree beside it, trains.
-ET_BUILDDIR=$(cd "${ET_BUILDDIR:-.}" && pwd)
-ET_SRCDIR=$(cd "${ET_SRCDIR:-$ET_BUILDDIR/..}" && pwd)
+. "$(dirname "$0")/../tap.sh"
 for tool in dpkg-deb dpkg-shlibdeps; do
-    command -v $tool >/dev/null || { echo "1..0 # SKIP no $tool"; exit 0; }
+    command -v $tool >/dev/null || skip_all "no $tool"
 done
 # The libraries of a sanitizer come first in every process, or their programs end.
 ! grep -q '^SANITIZERS_TRUE = *$\|^SANITIZE_THREAD_TRUE = *$' "$ET_BUILDDIR/Makefile" ||
-    { echo '1..0 # SKIP packages are not made of checked builds'; exit 0; }
-dir=$(mktemp -d "${TMPDIR:-/tmp}/etude-deb.XXXXXX") || exit 99
-dir=$(cd "$dir" && pwd -P)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 99
-n=0 failures=0
-ok() {
-    n=$((n + 1))
-    if [ "$1" = 0 ]; then
-        echo "ok $n - $2"
-    else
-        failures=$((failures + 1))
-        echo "not ok $n - $2"
-        sed 's/^/#   /' said | tail -n 20
-    fi
-}
+    skip_all 'packages are not made of checked builds'
+own_folder etude-deb
+shown=said
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
 
 DPKG_DEB_COMPRESSOR_TYPE=gzip DPKG_DEB_COMPRESSOR_LEVEL=1
@@ -31,7 +17,7 @@ export DPKG_DEB_COMPRESSOR_TYPE DPKG_DEB_COMPRESSOR_LEVEL
 sh "$ET_SRCDIR/build-aux/make-deb.sh" "$ET_BUILDDIR" 1.2.3 >made 2>said
 ok $? 'a package is built'
 deb=$(cat made)
-[ -f "$deb" ] || { echo "1..$n"; exit 1; }
+[ -f "$deb" ] || finish
 dpkg-deb --info "$deb" >said
 field() {
     dpkg-deb --field "$deb" "$1"
@@ -99,5 +85,4 @@ if [ -f "$ET_BUILDDIR/.libs/libetude-cpu.so" ]; then
     grep -q '^device  *cpu .*oneDNN' said
     ok $? 'with the CPU module that is in the package'
 fi
-echo "1..$n"
-[ $failures = 0 ]
+finish

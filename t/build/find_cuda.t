@@ -2,27 +2,9 @@
 # Where configure finds CUDA and cuDNN: folders laid out as NVIDIA's installers and packages,
 # Debian, PyPI and conda lay them out, with small headers and libraries that have nothing but
 # the right names. build-aux/find-cuda.sh searches them; configure itself runs twice.
-ET_BUILDDIR=$(cd "${ET_BUILDDIR:-.}" && pwd)
-ET_SRCDIR=$(cd "${ET_SRCDIR:-$ET_BUILDDIR/..}" && pwd)
-cc=$(command -v "${CC:-cc}") || { echo '1..0 # SKIP no C compiler'; exit 0; }
-dir=$(mktemp -d "${TMPDIR:-/tmp}/etude-cuda.XXXXXX") || exit 99
-dir=$(cd "$dir" && pwd -P)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 99
-n=0 failures=0
-
-# is GOT WANT NAME
-is() {
-    n=$((n + 1))
-    if [ "$1" = "$2" ]; then
-        echo "ok $n - $3"
-    else
-        failures=$((failures + 1))
-        echo "not ok $n - $3"
-        printf '%s\n' "got '$1'" "want '$2'" | sed 's/^/#   /'
-    fi
-}
-
+. "$(dirname "$0")/../tap.sh"
+cc=$(command -v "${CC:-cc}") || skip_all 'no C compiler'
+own_folder etude-cuda
 # ---- what the folders are made of ----
 
 # library NAME FUNCTION: parts/NAME
@@ -246,5 +228,4 @@ else
         "--with-cudnn needs a folder"
     cd ..
 fi
-echo "1..$n"
-exit $((failures > 0))
+finish

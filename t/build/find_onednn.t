@@ -3,27 +3,9 @@
 # are not of the library, and of none. Small headers and libraries stand for it, with the
 # calls and numbers that configure looks at and nothing else; a version that can be used is
 # built with the file of src/kernels/cpu that is written for it.
-ET_BUILDDIR=$(cd "${ET_BUILDDIR:-.}" && pwd)
-ET_SRCDIR=$(cd "${ET_SRCDIR:-$ET_BUILDDIR/..}" && pwd)
-cc=$(command -v "${CC:-cc}") || { echo '1..0 # SKIP no C compiler'; exit 0; }
-dir=$(mktemp -d "${TMPDIR:-/tmp}/etude-onednn.XXXXXX") || exit 99
-dir=$(cd "$dir" && pwd -P)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 99
-n=0 failures=0
-
-# is GOT WANT NAME
-is() {
-    n=$((n + 1))
-    if [ "$1" = "$2" ]; then
-        echo "ok $n - $3"
-    else
-        failures=$((failures + 1))
-        echo "not ok $n - $3"
-        printf '%s\n' "got '$1'" "want '$2'" | sed 's/^/#   /'
-    fi
-}
-
+. "$(dirname "$0")/../tap.sh"
+cc=$(command -v "${CC:-cc}") || skip_all 'no C compiler'
+own_folder etude-onednn
 # onednn MAJOR MINOR CALL...: one of that version below fake/, with these functions
 onednn() {
     rm -rf fake
@@ -77,5 +59,4 @@ for version in '2 10' '3 7'; do
     is "$status $(sed -n 's/^configure: cpu device //p' out) $(which)" \
         "0 yes: oneDNN $1.$2 onednn_v$1.c" "oneDNN $1.$2 is built with onednn_v$1.c"
 done
-echo "1..$n"
-[ $failures = 0 ]
+finish

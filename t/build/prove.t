@@ -1,31 +1,10 @@
 #!/bin/sh
 # How the suite is run: a file that fails is run once more, alone; both outcomes are said,
-# and what passed only then is listed as flaky (t/prove.sh).
-ET_SRCDIR=$(cd "${ET_SRCDIR:-${ET_BUILDDIR:-.}/..}" && pwd)
-dir=$(mktemp -d "${TMPDIR:-/tmp}/etude-prove.XXXXXX") || exit 99
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 99
-n=0 failures=0
-command -v prove >/dev/null || { echo '1..0 # SKIP no prove'; exit 0; }
+# and what passed only then is listed as flaky (t/prove.sh); and what tests in shell say.
+. "$(dirname "$0")/../tap.sh"
+own_folder etude-prove
+command -v prove >/dev/null || skip_all 'no prove'
 unset ETUDE_AGAIN ETUDE_PROVE
-
-# is GOT WANT NAME
-is() {
-    n=$((n + 1))
-    if [ "$1" = "$2" ]; then
-        echo "ok $n - $3"
-    else
-        failures=$((failures + 1))
-        echo "not ok $n - $3"
-        printf '%s\n' "got '$1'" "want '$2'" | cat - out | sed 's/^/#   /'
-    fi
-}
-
-# says TEXT NAME: a fixed text stands in what was printed
-says() {
-    grep -qF -e "$1" out
-    is $? 0 "$2"
-}
 
 # a NAME SHELL: the test NAME.t. "first" in it is true in its first run alone.
 a() {
@@ -60,15 +39,15 @@ is "$(grep -c -e alone -e FLAKY out)" 0 "and nothing is run twice"
 
 proves good bad
 is $code 1 "what fails twice fails the suite"
-says './bad.t: exit 0, 1 not ok; alone: exit 0, 1 not ok' "with both outcomes"
-says 'FAILED twice, ./bad.t: exit 0, 1 not ok' "it is listed at the end"
+says out './bad.t: exit 0, 1 not ok; alone: exit 0, 1 not ok' "with both outcomes"
+says out 'FAILED twice, ./bad.t: exit 0, 1 not ok' "it is listed at the end"
 is "$(sed -n '/^FAILED twice/,$p' out | sed -n '2,3p' | tr '\n' '|')" \
     'not ok 2 - subtracts|#   got 3, want 2|' "with what it said"
 is "$(grep -c 'ok 1 - adds' out)" 0 "and not what it passed"
 
 proves good flaky
 is $code 0 "what passes when it is alone does not fail the suite"
-says './flaky.t: exit 0, 1 not ok; alone: passed' "both outcomes are said"
+says out './flaky.t: exit 0, 1 not ok; alone: passed' "both outcomes are said"
 is "$(sed -n '/^FLAKY/,$p' out | tr '\n' '|')" \
     'FLAKY, passed only alone: ./flaky.t: exit 0, 1 not ok|not ok 2 - answers in time|#   waited 4 s|' \
     "and the end lists it as flaky, with what it said"
@@ -80,9 +59,9 @@ is "$(grep -o -e '^FAILED twice, ./bad' -e '^FLAKY, passed only alone: ./flaky' 
 
 proves short dies
 is $code 0 "so it is with tests that were not reached, and ends that are no success"
-says './short.t: exit 0, 1 of 2 tests; alone: passed' "of which one says how many ran"
-says './dies.t: exit 3; alone: passed' "the other its status"
-says 'it broke' "and what it wrote to its errors"
+says out './short.t: exit 0, 1 of 2 tests; alone: passed' "of which one says how many ran"
+says out './dies.t: exit 3; alone: passed' "the other its status"
+says out 'it broke' "and what it wrote to its errors"
 
 # Two that disturb each other pass once each has the machine for itself.
 both='mkdir together 2>/dev/null || { echo "not ok 1 - has it for itself"; echo 1..1; exit 0; }
@@ -104,6 +83,20 @@ T
 chmod +x races.t
 proves races
 is $code 1 "a sanitizer's report is no matter of luck"
-says './races.t: exit 99; alone: a sanitizer reported' "and is said as what it is"
-echo "1..$n"
-exit $((failures > 0))
+says out './races.t: exit 99; alone: a sanitizer reported' "and is said as what it is"
+
+# What tests in shell say of a failure (t/tap.sh).
+cat >fails.t <<'T'
+. "$ET_SRCDIR/t/tap.sh"
+own_folder etude-fails
+echo 'three words here' >out
+is "$(wc -c <out)" 3 "words are counted"
+[ "$PWD" = "$dir" ]
+ok $? "in a folder of its own"
+finish
+T
+ET_SRCDIR=$ET_SRCDIR sh fails.t >said
+is "$? $(tr '\n' '|' <said)" "1 not ok 1 - words are counted|#   out: three words here|\
+#   got '17'|#   want '3'|ok 2 - in a folder of its own|1..2|" \
+    "a test in shell says what it compared, and what its command printed"
+finish

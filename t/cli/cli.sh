@@ -1,7 +1,7 @@
-# cli.sh: what the tests of the program share. TAP, a folder of their own, a data set.
+# cli.sh: what the tests of the program share: t/tap.sh, a home without other runs or
+# settings, and a recipe.
 # shellcheck shell=sh
-ET_BUILDDIR=$(cd "${ET_BUILDDIR:-.}" && pwd)
-ET_SRCDIR=$(cd "${ET_SRCDIR:-$ET_BUILDDIR/..}" && pwd)
+. "$(dirname "$0")/../tap.sh"
 etude=$ET_BUILDDIR/etude
 export OMP_NUM_THREADS=1
 unset WORLD_SIZE LOCAL_WORLD_SIZE SLURM_NTASKS RANK LOCAL_RANK MASTER_ADDR MASTER_PORT BASE_RANK NODE_RANK NO_COLOR CLICOLOR_FORCE
@@ -9,35 +9,13 @@ unset ETUDE_LIMIT_BATCHES ETUDE_RUN_NAME ETUDE_DEVICE
 export CUDA_VISIBLE_DEVICES= # auto is the processor, also beside a GPU
 # Built without oneDNN: "ref", asked for, so that no warning is among what is compared.
 [ -e "$ET_BUILDDIR/libetude-cpu.la" ] || export ETUDE_DEVICE=ref
-n=0 failures=0
-dir=$(mktemp -d "${TMPDIR:-/tmp}/etude-cli.XXXXXX") || exit 99
-# A socket's path has at most 107 bytes, whatever TMPDIR is.
-[ ${#dir} -le 50 ] || { rmdir "$dir" && dir=$(mktemp -d /tmp/etude-cli.XXXXXX); } || exit 99
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 99
+shown="out err"
+own_folder etude-cli
 mkdir -m 700 .sockets
 # Nothing is shared with other tests, whose runs may have the same names.
 export XDG_STATE_HOME="$dir/state" XDG_RUNTIME_DIR="$dir/.sockets"
 # A folder that is not there; nothing outside is looked for, or depends on who runs this.
 export ETUDE_CONFIG_DIR="$dir/.absent"
-
-# ok STATUS NAME
-ok() {
-    n=$((n + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $n - $2"
-    else
-        failures=$((failures + 1))
-        echo "not ok $n - $2"
-        sed 's/^/#   out: /' out | head -20
-        sed 's/^/#   err: /' err | head -20
-    fi
-}
-
-# is GOT WANT NAME
-is() {
-    if [ "$1" = "$2" ]; then ok 0 "$3"; else ok 1 "$3"; echo "#   got '$1', want '$2'"; fi
-}
 
 # run ARGS...: sets code, out and err (files)
 run() {
@@ -48,12 +26,6 @@ run() {
 # exits CODE NAME: the last run's
 exits() {
     is "$code" "$1" "$2"
-}
-
-# says FILE TEXT NAME: a fixed text stands in out or err
-says() {
-    grep -qF -e "$2" "$1"
-    ok $? "$3"
 }
 
 # until_true SHELL: waits until it succeeds, which a loaded machine may take long for
@@ -86,11 +58,6 @@ damage() {
     byte=x
     [ "$(dd if="$1" bs=1 skip="$2" count=1 2>/dev/null)" != x ] || byte=y
     printf $byte | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
-}
-
-finish() {
-    echo "1..$n"
-    exit $((failures > 0))
 }
 
 # tiny NAME: a recipe of noise images and a small net, two batches long

@@ -1,16 +1,10 @@
 #!/bin/sh
 # The programs of examples/ run, say what they do, and end well.
-set -u
-build=${ET_BUILDDIR:-$(dirname "$0")/../../build}
-n=0
+. "$(dirname "$0")/../tap.sh"
+own_folder etude-examples
 for program in own_loop custom_algorithm distillation; do
-    n=$((n + 1))
-    if out=$("$build/examples/$program" 2>&1); then
-        result=ok
-    else
-        result="not ok"
-    fi
-    echo "$result $n - examples/$program trains and learns"
-    echo "$out" | sed 's/^/# /'
+    "$ET_BUILDDIR/examples/$program" >out 2>&1
+    ok $? "examples/$program trains and learns"
+    sed 's/^/# /' out
 done
-echo "1..$n"
+finish

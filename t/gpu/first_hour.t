@@ -2,29 +2,13 @@
 # The script of a GPU's first hour (bench/gpu/first-hour), without one: whatever crashes,
 # hangs or is missing has its line in the table, and the rest is done. The build it is given
 # has some programs of this one and some that go wrong.
-ET_BUILDDIR=$(cd "${ET_BUILDDIR:-.}" && pwd)
-ET_SRCDIR=$(cd "${ET_SRCDIR:-$ET_BUILDDIR/..}" && pwd)
-dir=$(mktemp -d "${TMPDIR:-/tmp}/etude-hour.XXXXXX") || exit 99
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 99
+. "$(dirname "$0")/../tap.sh"
+own_folder etude-hour
 if ! python3 -c 'import lzma' 2>/dev/null; then
-    echo "1..0 # SKIP there is no python3 with lzma"
-    exit 0
+    skip_all "there is no python3 with lzma"
 fi
 unset ETUDE_DEVICE ETUDE_CACHE_DIR
 export PYTHONDONTWRITEBYTECODE=1
-n=0 failures=0
-
-ok() {
-    n=$((n + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $n - $2"
-    else
-        failures=$((failures + 1))
-        echo "not ok $n - $2"
-        sed 's/^/#   /' out | tail -n 60
-    fi
-}
 
 # row STEP STATUS NAME: the table of part $part has a line of STEP that begins its status so
 row() {
@@ -189,5 +173,4 @@ there is no table of kernels
 W
 cmp -s out want
 ok $? "what profilers print becomes a table of kernels"
-echo "1..$n"
-exit $((failures > 0))
+finish

@@ -2,50 +2,19 @@
 # A pack (bench/gpu/pack.sh) on another machine: it is unpacked beside a tree of Python's
 # CUDA packages and a driver that answers what it is told (t/gpusim/driver.c), and must
 # reach that driver. Without a CUDA module in the build the simulator's takes its place.
-ET_BUILDDIR=$(cd "${ET_BUILDDIR:-.}" && pwd)
-ET_SRCDIR=$(cd "${ET_SRCDIR:-$ET_BUILDDIR/..}" && pwd)
+. "$(dirname "$0")/../tap.sh"
 cc=${CC:-cc}
-dir=$(mktemp -d "${TMPDIR:-/tmp}/etude-pack.XXXXXX") || exit 99
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 99
+own_folder etude-pack
 export OMP_NUM_THREADS=1 ETUDE_CONFIG_DIR="$dir/no-config" XZ_OPT=-0
 unset ETUDE_DEVICE ETUDE_CUDA_LIBS CUDA_VISIBLE_DEVICES PYTHON PYTHONPATH PYTHONHOME
 unset LD_LIBRARY_PATH
-n=0 failures=0
-
-# ok STATUS NAME
-ok() {
-    n=$((n + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $n - $2"
-    else
-        failures=$((failures + 1))
-        echo "not ok $n - $2"
-        sed 's/^/#   /' out | head -20
-    fi
-}
-
-# says TEXT NAME: TEXT is in what the last command printed
-says() {
-    grep -qF -- "$1" out
-    ok $? "$2"
-}
-
-skip() {
-    n=$((n + 1))
-    echo "ok $n # SKIP $1"
-}
 
 for tool in xz strip ldd "${cc%% *}"; do
-    command -v "$tool" >out || {
-        echo "1..0 # SKIP there is no $tool"
-        exit 0
-    }
+    command -v "$tool" >out || skip_all "there is no $tool"
 done
 
 if ldd "$ET_BUILDDIR/etude" | grep -qE 'lib[at]san'; then
-    echo "1..0 # SKIP sanitizers are not taken to another machine"
-    exit 0
+    skip_all "sanitizers are not taken to another machine"
 fi
 
 # ---- what is packed ----
@@ -57,7 +26,7 @@ cp -P "$ET_BUILDDIR"/.libs/libgpusim.so none/.libs/ 2>out
 "$ET_SRCDIR/bench/gpu/pack.sh" none refused >out 2>&1
 [ $? -eq 1 ] && [ ! -e refused ]
 ok $? "a build without the CUDA module is not packed"
-says "none has no CUDA module" "and why is said"
+says out "none has no CUDA module" "and why is said"
 
 if [ -e "$ET_BUILDDIR/libetude-cuda.la" ]; then
     build=$ET_BUILDDIR real=yes
@@ -72,8 +41,7 @@ elif [ -e "$ET_BUILDDIR/libetude-gpusim.la" ]; then
     skip "no CUDA module was built: the simulator is packed in its place"
 else
     skip "neither a CUDA module nor the simulator was built"
-    echo "1..$n"
-    exit $((failures > 0))
+    finish
 fi
 mkdir kept
 "$ET_SRCDIR/bench/gpu/pack.sh" "$build" kept >out 2>&1
@@ -157,14 +125,14 @@ nobody="13000 100 0 0" one="$((major * 1000)) 0 0 1"
 # ---- it reaches the driver ----
 
 drive "$nobody" etude version -v
-says "the driver sees no GPU (CUDA_ERROR_NO_DEVICE)" "the program reaches the driver"
+says out "the driver sees no GPU (CUDA_ERROR_NO_DEVICE)" "the program reaches the driver"
 drive "$nobody" gpu-check t/unit/apart
-says "1..0 # SKIP no device 'cuda': the driver sees no GPU" "so does gpu-check"
+says out "1..0 # SKIP no device 'cuda': the driver sees no GPU" "so does gpu-check"
 export ETUDE_DEVICE=cuda
 for program in t/kernels/gpu t/train/queue; do
     [ -x "$ET_BUILDDIR/$program" ] || continue
     drive "$nobody" "$program"
-    says "the driver sees no GPU" "so does $program"
+    says out "the driver sees no GPU" "so does $program"
 done
 for program in $("$pack/t/gpu/check.t" --list); do
     [ -x "$ET_BUILDDIR/$program" ] || continue
@@ -196,7 +164,7 @@ if [ $real = yes ]; then
     # (This toolkit's runtime asks a driver for more than this one has.)
     for program in t/kernels/gpu t/train/queue; do
         drive "$one" "$program" f32 relu
-        says "no device 'cuda': cudaGetDeviceCount" "CUDA's runtime answers $program"
+        says out "no device 'cuda': cudaGetDeviceCount" "CUDA's runtime answers $program"
     done
 else
     drive "$one" t/kernels/gpu f32 relu
@@ -218,5 +186,4 @@ if [ -e "$ET_BUILDDIR/libgpusim.la" ]; then
     [ ! -s out ]
     ok $? "the simulator's calls have a version, and hide no library of CUDA's"
 fi
-echo "1..$n"
-exit $((failures > 0))
+finish
