@@ -82,7 +82,7 @@ void etk_ref_elementwise(const struct etk_ref *r);
     X(fill) X(iota) X(cast) X(fused)                                           \
     X(sum) X(amax) X(amin) X(sum_squares) X(segment_sum_squares)               \
     X(argmax) X(topk) X(matmul)                                                \
-    X(conv2d) X(conv2d_grad_input) X(conv2d_grad_weight) X(sdpa)               \
+    X(conv2d) X(conv2d_grad_input) X(conv2d_grad_weight)                       \
     X(max_pool2d) X(avg_pool2d) X(adaptive_avg_pool2d) X(resize2d)             \
     X(batch_norm) X(batch_norm_grad) X(layer_norm) X(group_norm)               \
     X(softmax) X(softmax_grad) X(log_softmax) X(log_softmax_grad)              \
@@ -91,7 +91,7 @@ void etk_ref_elementwise(const struct etk_ref *r);
     X(image_batch)
 /* Those of them that sum in acc. */
 #define ETK_REF_ACC_LIST(X)                                                    \
-    X(sdpa_grad) X(max_pool2d_grad) X(avg_pool2d_grad)                         \
+    X(sdpa) X(sdpa_grad) X(max_pool2d_grad) X(avg_pool2d_grad)                 \
     X(adaptive_avg_pool2d_grad) X(resize2d_grad) X(layer_norm_grad)            \
     X(group_norm_grad) X(take_grad) X(scatter_add) X(matmul_fused)
 /* clang-format on */

@@ -67,30 +67,7 @@ log_sum_exp(const struct attention *a, int64_t b, int64_t h, int64_t i)
     return max + log(sum);
 }
 
-void
-etk_ref_sdpa(const struct etk_ref *r)
-{
-    struct attention a = attention_of(r, r->in, 3);
-    const struct etk_array *o = &r->out[0], *lse = &r->out[1];
-    struct et_desc rest = etk_without(&o->d, 3);
-    for (struct etk_pos p = etk_begin(&rest); !p.end; etk_next(&rest, &p)) {
-        int64_t b = p.ix[0], h = p.ix[1], i = p.ix[2];
-        double l = log_sum_exp(&a, b, h, i);
-        if (lse->p)
-            etk_set(lse, etk_offset_linear(&lse->d, p.n), l);
-        for (int64_t d = 0; d < o->d.shape[3]; d++) {
-            double sum = 0;
-            for (int64_t j = 0; j < a.S; j++) {
-                double w = exp(score(&a, b, h, i, j) - l);
-                if (w != 0)
-                    sum += w * etk_get(&a.v, etk_offset4(&a.v.d, b, h, j, d));
-            }
-            etk_set(o, etk_offset4(&o->d, b, h, i, d), sum);
-        }
-    }
-}
-
-/* Adds FACTOR times row FROM of X to row TO of the gradient whose sums ACC holds. */
+/* Adds FACTOR times row FROM of X to row TO of the result whose sums ACC holds. */
 static void
 add_row(double *acc, int64_t length, const struct etk_array *x, int64_t b, int64_t h,
         int64_t from, int64_t to, double factor)
@@ -99,6 +76,26 @@ add_row(double *acc, int64_t length, const struct etk_array *x, int64_t b, int64
     double *row = acc + ((b * x->d.shape[1] + h) * length + to) * depth;
     for (int64_t d = 0; d < depth; d++)
         row[d] += factor * etk_get(x, etk_offset4(&x->d, b, h, from, d));
+}
+
+void
+etk_ref_sdpa(const struct etk_ref *r)
+{
+    struct attention a = attention_of(r, r->in, 3);
+    const struct etk_array *lse = &r->out[1];
+    struct et_desc rest = etk_without(&r->out[0].d, 3);
+    for (struct etk_pos p = etk_begin(&rest); !p.end; etk_next(&rest, &p)) {
+        int64_t b = p.ix[0], h = p.ix[1], i = p.ix[2];
+        double l = log_sum_exp(&a, b, h, i);
+        if (lse->p)
+            etk_set(lse, etk_offset_linear(&lse->d, p.n), l);
+        for (int64_t j = 0; j < a.S; j++) {
+            double w = exp(score(&a, b, h, i, j) - l);
+            if (w != 0)
+                add_row(r->acc[0], a.T, &a.v, b, h, j, i, w);
+        }
+    }
+    etk_flush(r, 0);
 }
 
 void
