@@ -330,11 +330,8 @@ cases_resize(struct bench *b)
             };
             for (int k = 0; k < 4; k++)
                 o.shape[k] = grad ? x[k] : y[k];
-            /* A source position near V has V units in the last place less to say where
-             * between two pixels it is. */
-            int64_t length = 4 + v[0] * v[0] + v[2] * v[2];
-            if (mode == ET_RESIZE_NEAREST)
-                length = grad ? v[2] * v[3] : 0;
+            /* Of a gradient's pixel, those that lie within one of it. */
+            int64_t length = grad ? v[2] * v[3] : mode == ET_RESIZE_NEAREST ? 0 : 4;
             enum layout layout = i == 2 ? SHIFTED : LAST;
             check(b,
                   TRIAL(ATTR(o), IN(normal(b, LAST, 4, grad ? y : x)),

@@ -10,15 +10,14 @@
 #include "kernels/ref/ref.h"
 #include "t/tap.h"
 
-/* Of one result, relative to its size or the root mean square of all: 8 units in the
- * last place for vectorised functions and the operations around them, and 2 for the
- * rounding of each of LENGTH sums, whose errors add up like a random walk. e^x has |x|
- * times the relative error of x. */
+/* Of one result, relative to the size of its terms (sizes.c): 8 units in the last place
+ * for vectorised functions and the operations around them, and 2 for the rounding of
+ * each of LENGTH sums, whose errors add up like a random walk. */
 #define ULP 0x1p-23
 static double
 tolerance(const struct trial *t)
 {
-    return (8 + t->exponent + 2 * sqrt((double)t->length)) * ULP;
+    return (8 + 2 * sqrt((double)t->length)) * ULP;
 }
 
 /* Half a unit in the last place of a number just above a power of two: what storing a
@@ -27,6 +26,15 @@ static double
 rounding(enum et_dtype dtype)
 {
     return dtype == ET_BF16 ? 0x1p-8 : dtype == ET_F16 ? 0x1p-11 : 0;
+}
+
+/* The same of numbers below the least that has all its digits, whatever they are made
+ * of: half of f16's last place; of the wider formats, which a device may take for 0,
+ * all of them. */
+static double
+least(enum et_dtype dtype)
+{
+    return dtype == ET_F16 ? 0x1p-25 : 0x1p-126;
 }
 
 static bool
@@ -171,13 +179,22 @@ gather_operands(const struct trial *t, struct operand **all)
 }
 
 void
+run_reference(struct bench *b, enum et_op_id op, const struct trial *t,
+              struct operand *const *all)
+{
+    struct trial plain = *t;
+    struct run r;
+    plain.in_place = false;
+    if (run(etk_ref_device(), b->reference, op, &plain, all, &r) != ET_OK)
+        bail("the reference refuses %s: %s", op_name(op), r.why);
+}
+
+void
 compute(struct bench *b, enum et_op_id op, const struct trial *t)
 {
     struct operand *all[MAX_OPERANDS];
-    struct run r;
     gather_operands(t, all);
-    if (run(etk_ref_device(), b->reference, op, t, all, &r) != ET_OK)
-        bail("the reference refuses op %d: %s", op, r.why);
+    run_reference(b, op, t, all);
 }
 
 /* X with f64 in place of f32 and of what took its place, the same numbers in the same
@@ -202,8 +219,8 @@ widened(struct bench *b, const struct operand *x)
 /* ---- judging ---- */
 
 struct verdict {
-    double square, scale; /* sums of squares: of the error, of what is wanted */
-    double worst, got, want;
+    double square, scale; /* sums of squares: of the error, of the sizes */
+    double worst, got, want, size;
     int64_t at, count;
     bool spilled;
 };
@@ -216,21 +233,6 @@ distance(double got, double want)
         return 0;
     double d = fabs(got - want);
     return isnan(d) ? INFINITY : d;
-}
-
-static double
-rms(const struct etk_array *a)
-{
-    double sum = 0;
-    int64_t n = 0;
-    for (struct etk_pos i = etk_begin(&a->d); !i.end; etk_next(&a->d, &i)) {
-        double v = etk_get(a, etk_offset(&a->d, i.ix));
-        if (isfinite(v)) {
-            sum += v * v;
-            n++;
-        }
-    }
-    return n ? sqrt(sum / (double)n) : 0;
 }
 
 /* Bytes between the elements must be as they were. */
@@ -248,55 +250,69 @@ spilled(const struct operand *y)
     return changed;
 }
 
+/* How far one element may be off: LIMIT of the size of its terms, and what the format
+ * cannot hold. */
+static double
+room(double limit, double size, enum et_dtype dtype)
+{
+    return limit * size + least(dtype);
+}
+
+/* The worst of the elements is the one that is off by the largest part of its room; of
+ * an exact result (SIZES is NULL) the first that is off. */
 static struct verdict
-judge(const struct operand *y, const struct operand *wanted, bool exact)
+judge(const struct operand *y, const struct operand *wanted,
+      const struct operand *sizes, double limit)
 {
     struct verdict v = {.worst = -1};
-    struct etk_array got = array_of(y), want = array_of(wanted);
-    double typical = rms(&want);
+    struct etk_array got = array_of(y), want = array_of(wanted), size = {0};
+    if (sizes)
+        size = array_of(sizes);
     for (struct etk_pos i = etk_begin(&y->d); !i.end; etk_next(&y->d, &i)) {
-        double a = etk_get(&got, etk_offset(&y->d, i.ix));
-        double w = etk_get(&want, etk_offset(&want.d, i.ix));
-        if (exact)
+        int64_t at = etk_offset(&wanted->d, i.ix);
+        double a = etk_get(&got, etk_offset(&y->d, i.ix)), w = etk_get(&want, at);
+        if (!sizes)
             w = etk_round(y->d.dtype, w);
-        double d = distance(a, w), size = fmax(isfinite(w) ? fabs(w) : 0, typical);
-        double relative = d == 0 ? 0 : size > 0 ? d / size : INFINITY;
+        double s = sizes ? etk_get(&size, at) : 0, d = distance(a, w);
+        double off = d == 0 ? 0 : sizes ? d / room(limit, s, y->d.dtype) : INFINITY;
         v.square += d * d;
-        v.scale += isfinite(w) ? w * w : 0;
+        v.scale += s * s;
         v.count++;
-        if (relative > v.worst) {
-            v.worst = relative;
+        if (off > v.worst) {
+            v.worst = off;
             v.at = i.n;
             v.got = a;
             v.want = w;
+            v.size = s;
         }
     }
     return v;
 }
 
-/* Judges result K; says what is wrong with it. */
+/* Judges result K, whose elements have terms of SIZES; says what is wrong with it. */
 static bool
-good(const struct trial *t, int k, const struct operand *wanted, const struct run *r)
+good(const struct trial *t, int k, const struct operand *wanted,
+     const struct operand *sizes, const struct run *r)
 {
     const struct operand *y = t->out[k];
-    bool exact = t->length == 0 || !et_dtype_is_float(y->d.dtype);
-    struct verdict v = judge(y, wanted, exact);
-    double part = part_rounding(t, y->d.dtype);
-    double limit = exact ? 0 : tolerance(t) + rounding(y->d.dtype) + part;
-    double nmse = v.square == 0 ? 0 : v.square / v.scale;
-    double most = exact ? 0
-                        : limit + terms_rounding(t, y->d.dtype, r->what) +
-                              (LARGEST_PART - 1) * part;
-    double mean = exact ? 0 : limit + mean_rounding(t, y->d.dtype, r->what);
+    enum et_dtype dtype = y->d.dtype;
+    double part = part_rounding(t, dtype);
+    double limit = tolerance(t) + rounding(dtype) + part;
+    double most = limit + terms_rounding(t, dtype, r->what) + (LARGEST_PART - 1) * part;
+    struct verdict v = judge(y, wanted, sizes, most);
+    double mean = room(limit + mean_rounding(t, dtype, r->what),
+                       sqrt(v.scale / (double)(v.count ? v.count : 1)), dtype);
+    double rms = sqrt(v.square / (double)(v.count ? v.count : 1));
     bool spill = !t->in_place && spilled(y);
-    if (v.worst <= most && nmse <= mean * mean && !spill)
+    if (v.worst <= 1 && (v.square == 0 || rms <= mean) && !spill)
         return true;
     char text[96];
-    diag("result %d %s by %s: normalised mean square error %.3g, worst element %lld of "
-         "%lld:"
-         " got %.9g, wanted %.9g, off by %.3g of the limit %.3g%s",
-         k, et_desc_text(&y->d, text, sizeof text), r->what, nmse, (long long)v.at,
-         (long long)v.count, v.got, v.want, v.worst, most,
+    diag("result %d %s by %s: root of the mean square error %.3g of %.3g allowed, worst"
+         " element %lld of %lld: got %.9g, wanted %.9g, made of terms of %.3g: %.3g "
+         "times"
+         " what is allowed%s",
+         k, et_desc_text(&y->d, text, sizeof text), r->what, rms, mean, (long long)v.at,
+         (long long)v.count, v.got, v.want, v.size, v.worst,
          spill ? "; wrote between the elements" : "");
     return false;
 }
@@ -304,8 +320,8 @@ good(const struct trial *t, int k, const struct operand *wanted, const struct ru
 void
 check(struct bench *b, const struct trial *t, const char *fmt, ...)
 {
-    struct operand *all[MAX_OPERANDS], *wide[MAX_OPERANDS];
-    struct run r, oracle;
+    struct operand *all[MAX_OPERANDS], *wide[MAX_OPERANDS], *size[MAX_OPERANDS];
+    struct run r;
     char name[256];
     int n =
         snprintf(name, sizeof name, "%s%s%s", op_name(b->op), b->narrow ? " in " : "",
@@ -325,10 +341,7 @@ check(struct bench *b, const struct trial *t, const char *fmt, ...)
         if (wide[i])
             memset(wide[i]->block, POISON_ORACLE,
                    (size_t)wide[i]->extent * et_dtype_size(wide[i]->d.dtype));
-    struct trial plain = *t;
-    plain.in_place = false;
-    if (run(etk_ref_device(), b->reference, b->op, &plain, wide, &oracle) != ET_OK)
-        bail("%s: the reference refuses: %s", name, oracle.why);
+    run_reference(b, b->op, t, wide);
     et_status status = run(b->device, b->handle, b->op, t, all, &r);
     if (status == ET_ENOTSUP && t->may_refuse) {
         ok(r.why[0], "%s: refused with a sentence", name);
@@ -337,7 +350,12 @@ check(struct bench *b, const struct trial *t, const char *fmt, ...)
     bool pass = status == ET_OK;
     if (!pass)
         diag("%s: %s", et_status_name(status), r.why);
-    for (int k = 0; pass && k < t->n_out; k++)
-        pass = !t->out[k] || good(t, k, wide[t->n_in + k], &r);
+    sizes_of(b, t, wide, size);
+    for (int k = 0; k < t->n_out; k++) {
+        if (pass && t->out[k])
+            pass = good(t, k, wide[t->n_in + k], size[k], &r);
+        if (size[k])
+            operand_free(size[k]);
+    }
     ok(pass, "%s", name);
 }

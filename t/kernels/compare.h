@@ -10,14 +10,14 @@
 #include "etude/device.h"
 
 enum layout {
-    ROW,    /* row-major */
-    LAST,   /* channels-last where 4-d, else row-major */
-    GAPS,   /* row-major, every second element of a larger array, from its second on */
-    TURNED, /* the last two axes exchanged in memory */
-    HEADS,  /* axes 1 and 2 exchanged in memory: attention heads beside each other */
-    PACKED, /* the same, as the second third of rows three times as long: GPT-2's keys
-             */
-    REPEAT, /* axis 0 has stride 0: operands only */
+    ROW,     /* row-major */
+    LAST,    /* channels-last where 4-d, else row-major */
+    GAPS,    /* row-major, every second element of a larger array, from its second on */
+    TURNED,  /* the last two axes exchanged in memory */
+    HEADS,   /* axes 1 and 2 exchanged in memory: attention heads beside each other */
+    PACKED,  /* the same, as the second third of rows three times as long: GPT-2's keys
+              */
+    REPEAT,  /* axis 0 has stride 0: operands only */
     SHIFTED, /* as LAST, from the second element of its block on */
 };
 
@@ -50,6 +50,8 @@ struct bench {
 };
 
 const char *op_name(enum et_op_id op);
+/* What keys all draws: the environment's ETUDE_KERNELS_SEED, or 17. */
+uint32_t draws_seed(void);
 void bench_clear(struct bench *b);
 
 #define SHAPE(...)                                                                     \
@@ -86,8 +88,6 @@ struct trial {
     struct operand *in[20], *out[8]; /* NULL: left out, not wanted */
     int n_in, n_out;
     int64_t length;    /* terms summed into one result; 0: the result is exact */
-    double exponent;   /* sizes of what went into exponentials, whose relative error it
-                          multiplies; the last place of 1 is its unit */
     bool narrow_part;  /* each result is a sum with what was rounded to its dtype */
     bool narrow_terms; /* what lies between two kernels is in the operands' dtype: of
                           cuDNN's, and of a product and what follows it */

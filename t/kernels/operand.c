@@ -135,6 +135,13 @@ result_like(struct bench *b, enum et_dtype dtype, const struct operand *x)
     return make(b, &d, ROW);
 }
 
+uint32_t
+draws_seed(void)
+{
+    const char *text = getenv("ETUDE_KERNELS_SEED");
+    return text ? (uint32_t)strtoul(text, NULL, 10) : 17;
+}
+
 static double
 draw(struct et_rng *rng, enum contents contents, int64_t limit)
 {
@@ -171,7 +178,8 @@ operand(struct bench *b, enum et_dtype dtype, enum contents contents, int64_t li
         enum layout layout, int ndim, const int64_t *shape)
 {
     struct operand *o = result(b, dtype, layout, ndim, shape);
-    struct et_rng rng = et_rng_at(17, ET_RNG_DATA, (uint64_t)b->op << 32 | b->draws++);
+    struct et_rng rng =
+        et_rng_at(draws_seed(), ET_RNG_DATA, (uint64_t)b->op << 32 | b->draws++);
     struct etk_array a = array_of(o);
     for (struct etk_pos i = etk_begin(&o->d); !i.end; etk_next(&o->d, &i))
         etk_set(&a, etk_offset(&o->d, i.ix), draw(&rng, contents, limit));
@@ -193,4 +201,16 @@ struct operand *
 normal(struct bench *b, enum layout layout, int ndim, const int64_t *shape)
 {
     return operand(b, ET_F32, NORMAL, 0, layout, ndim, shape);
+}
+
+struct operand *
+operand_copy(const struct operand *o)
+{
+    size_t bytes = (size_t)o->extent * et_dtype_size(o->d.dtype);
+    struct operand *c = need(malloc(sizeof *c));
+    *c = *o;
+    c->next = NULL;
+    c->block = need(malloc(bytes));
+    memcpy(c->block, o->block, bytes);
+    return c;
 }
