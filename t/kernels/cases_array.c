@@ -89,7 +89,7 @@ segments(struct bench *b, const char *what, enum layout layout, int64_t length, 
          const int32_t *first, int ndim, const int64_t *shape)
 {
     const int64_t rows = n + 1;
-    struct operand *table = operand(b, ET_I32, INDEX, 1, ROW, 1, &rows);
+    struct operand *table = operand(b, ET_I32, GIVEN, 0, ROW, 1, &rows);
     memcpy(table->block + table->base * 4, first, (size_t)rows * sizeof *first);
     check(b,
           TRIAL(IN(normal(b, layout, ndim, shape), table),
@@ -255,7 +255,6 @@ axes_of_one(struct bench *b)
     static const enum layout layouts[] = {LAST, GAPS, TURNED, HEADS};
     static const char *const names[] = {"channels-last", "every second element",
                                         "turned memory", "heads beside each other"};
-    uint64_t draws = b->draws;
     for (int which = 0; which < 32 * 4 * 4; which++) {
         int layout = which >> 5 & 3, turn = which >> 7 & 1, shared = which >> 8;
         struct et_matmul_attr o = {.trans_a = turn, .trans_b = turn};
@@ -276,7 +275,6 @@ axes_of_one(struct bench *b)
               (int)d[4], names[layout], turn ? ", turned" : "",
               shared ? ", b shared" : "");
     }
-    b->draws = draws; /* the operands of all cases behind these stay what they were */
 }
 
 /* Results of another dtype than the operands, or of f64; Y is of 33 x 24. */

@@ -270,7 +270,8 @@ pool(struct bench *b, const struct pool_case *p, enum contents contents)
     struct trial t = {ATTR(o), IN(dy), OUT(result(b, ET_F32, LAST, 4, p->x)),
                       .length = taps};
     if (b->op == ET_OP_max_pool2d_grad) {
-        compute(b, ET_OP_max_pool2d, TRIAL(ATTR(o), IN(x), OUT(NULL, index)));
+        compute(b, ET_OP_max_pool2d, TRIAL(ATTR(o), IN(x), OUT(NULL, index)), "%s%s",
+                p->what, with);
         t.in[t.n_in++] = index;
     }
     check(b, &t, "%s%s", p->what, with);
@@ -462,8 +463,8 @@ static struct operand *
 frames_of(struct bench *b, const struct batch_case *v)
 {
     struct operand *o =
-        operand(b, ET_I32, INDEX, 1, v->small, SHAPE(v->n, ET_FRAME_NUMBERS));
-    struct et_rng r = et_rng_at(5, ET_RNG_DATA, (uint64_t)v->n);
+        operand(b, ET_I32, GIVEN, 0, v->small, SHAPE(v->n, ET_FRAME_NUMBERS));
+    struct et_rng r = et_rng_at(draws_seed(), ET_RNG_DATA, (uint64_t)v->n);
     int32_t *to = (int32_t *)(void *)o->block + o->base, f[ET_FRAME_NUMBERS];
     for (int64_t n = 0; n < v->n; n++) {
         if (v->wild)

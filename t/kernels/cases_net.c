@@ -104,7 +104,7 @@ batch_norm(struct bench *b, const struct batch_case *v)
         check(b, &forward, "%s", v->what);
         return;
     }
-    compute(b, ET_OP_batch_norm, &forward);
+    compute(b, ET_OP_batch_norm, &forward, "%s", v->what);
     check(b,
           TRIAL(ATTR(o),
                 IN(normal(b, layout, v->ndim, v->x), x, gamma, mean, var,
@@ -382,7 +382,8 @@ row_norm(struct bench *b, const struct row_case *v, const struct mixture *m)
         check(b, &forward, "%s%s", v->what, m->what);
         return;
     }
-    compute(b, group ? ET_OP_group_norm : ET_OP_layer_norm, &forward);
+    compute(b, group ? ET_OP_group_norm : ET_OP_layer_norm, &forward, "%s%s", v->what,
+            m->what);
     struct operand *dy = row_operand(b, v, NORMAL, wide_y);
     struct operand *dsum = m->residual ? row_operand(b, v, NORMAL, m->wide) : NULL;
     struct trial backward = {
@@ -434,7 +435,9 @@ softmax(struct bench *b, int axis, enum contents contents, enum layout layout, i
               contents == FAR ? ", far from zero" : "");
         return;
     }
-    compute(b, logarithm ? ET_OP_log_softmax : ET_OP_softmax, &forward);
+    compute(b, logarithm ? ET_OP_log_softmax : ET_OP_softmax, &forward,
+            "%s along %d, layout %d%s", text, axis, (int)layout,
+            contents == FAR ? ", far from zero" : "");
     check(b,
           TRIAL(ATTR(o), IN(normal(b, layout, ndim, shape), y),
                 OUT(result(b, ET_F32, ROW, ndim, shape)), .length = length),
@@ -486,7 +489,7 @@ cross_entropy(struct bench *b, const char *what, bool dense, bool weighted,
         check(b, &forward, "%s", what);
         return;
     }
-    compute(b, ET_OP_cross_entropy, &forward);
+    compute(b, ET_OP_cross_entropy, &forward, "%s", what);
     check(b,
           TRIAL(ATTR(o),
                 IN(normal(b, ROW, (int)n, positions), logits, target, lse, weight),
@@ -512,7 +515,7 @@ cross_entropy_apart(struct bench *b)
         check(b, &forward, "logits with gaps");
         return;
     }
-    compute(b, ET_OP_cross_entropy, &forward);
+    compute(b, ET_OP_cross_entropy, &forward, "logits with gaps");
     check(b,
           TRIAL(ATTR(o), IN(normal(b, ROW, SHAPE(33)), logits, target, lse),
                 OUT(result(b, ET_F32, GAPS, SHAPE(33, 67))), .length = 67),
@@ -755,7 +758,7 @@ sdpa(struct bench *b, const struct sdpa_case *v)
         check(b, &forward, "%s", v->what);
         return;
     }
-    compute(b, ET_OP_sdpa, &forward);
+    compute(b, ET_OP_sdpa, &forward, "%s", v->what);
     /* Into a sum over queries go the scores, do v, and do . o: three sums over D more. */
     check(b,
           TRIAL(ATTR(o),

@@ -76,6 +76,7 @@ part_rounding(const struct trial *t, enum et_dtype dtype)
 }
 enum { LARGEST_PART = 4 };
 
+enum { CASE_NAME = 224 };
 #define POISON_ORACLE 0x7f /* another, so that what neither wrote differs */
 
 /* ---- running ---- */
@@ -189,10 +190,23 @@ run_reference(struct bench *b, enum et_op_id op, const struct trial *t,
         bail("the reference refuses %s: %s", op_name(op), r.why);
 }
 
+static void
+fill_operands(const struct trial *t, enum et_op_id op, const char *name)
+{
+    for (int i = 0; i < t->n_in; i++)
+        fill_operand(t->in[i], op, name, i);
+}
+
 void
-compute(struct bench *b, enum et_op_id op, const struct trial *t)
+compute(struct bench *b, enum et_op_id op, const struct trial *t, const char *fmt, ...)
 {
     struct operand *all[MAX_OPERANDS];
+    char name[CASE_NAME];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(name, sizeof name, fmt, args);
+    va_end(args);
+    fill_operands(t, op, name);
     gather_operands(t, all);
     run_reference(b, op, t, all);
 }
@@ -317,22 +331,24 @@ good(const struct trial *t, int k, const struct operand *wanted,
     return false;
 }
 
+static void
+report(const struct bench *b, bool pass, const char *name, const char *more)
+{
+    ok(pass, "%s%s%s%s%s%s", op_name(b->op), b->narrow ? " in " : "",
+       b->narrow ? et_dtype_name(b->narrow) : "", *name ? ": " : "", name, more);
+}
+
 void
 check(struct bench *b, const struct trial *t, const char *fmt, ...)
 {
     struct operand *all[MAX_OPERANDS], *wide[MAX_OPERANDS], *size[MAX_OPERANDS];
     struct run r;
-    char name[256];
-    int n =
-        snprintf(name, sizeof name, "%s%s%s", op_name(b->op), b->narrow ? " in " : "",
-                 b->narrow ? et_dtype_name(b->narrow) : "");
+    char name[CASE_NAME];
     va_list args;
     va_start(args, fmt);
-    if (n > 0 && (size_t)n + 2 < sizeof name) {
-        memcpy(name + n, ": ", 2);
-        vsnprintf(name + n + 2, sizeof name - (size_t)n - 2, fmt, args);
-    }
+    vsnprintf(name, sizeof name, fmt, args);
     va_end(args);
+    fill_operands(t, b->op, name);
 
     gather_operands(t, all);
     for (int i = 0; i < t->n_in + t->n_out; i++)
@@ -344,7 +360,7 @@ check(struct bench *b, const struct trial *t, const char *fmt, ...)
     run_reference(b, b->op, t, wide);
     et_status status = run(b->device, b->handle, b->op, t, all, &r);
     if (status == ET_ENOTSUP && t->may_refuse) {
-        ok(r.why[0], "%s: refused with a sentence", name);
+        report(b, r.why[0], name, ": refused with a sentence");
         return;
     }
     bool pass = status == ET_OK;
@@ -357,5 +373,5 @@ check(struct bench *b, const struct trial *t, const char *fmt, ...)
         if (size[k])
             operand_free(size[k]);
     }
-    ok(pass, "%s", name);
+    report(b, pass, name, "");
 }

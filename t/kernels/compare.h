@@ -29,6 +29,7 @@ enum contents {
     INDEX,    /* integers 0 .. limit-1 */
     SPECIAL,  /* normal, with NaN, infinities and zeros among them */
     HOLES,    /* 0, or -infinity: one in three */
+    GIVEN,    /* nothing is drawn: the case writes it */
 };
 
 /* An array in host memory. */
@@ -36,6 +37,9 @@ struct operand {
     struct et_desc d;
     int64_t base, extent; /* first element; elements of the block */
     char *block;
+    enum contents contents; /* of an operand */
+    int64_t limit;
+    bool due; /* it is not filled yet */
     struct operand *next;
 };
 
@@ -45,7 +49,6 @@ struct bench {
     struct et_device_handle *reference;
     enum et_op_id op;         /* whose cases run */
     enum et_dtype narrow;     /* takes the place of f32 operands and results; or NONE */
-    uint64_t draws;           /* operands filled so far: keys their contents */
     struct operand *operands; /* freed by bench_clear */
 };
 
@@ -65,7 +68,9 @@ void bench_clear(struct bench *b);
         0                                                                              \
     }
 
-/* Operands belong to the bench. */
+/* Operands belong to the bench. What is in one is drawn when a case first uses it, by
+ * the names of the op and the case and its place among their operands: a case has the
+ * same numbers whatever runs before it. */
 struct operand *operand(struct bench *b, enum et_dtype dtype, enum contents contents,
                         int64_t limit, enum layout layout, int ndim,
                         const int64_t *shape);
@@ -95,11 +100,16 @@ struct trial {
     bool may_refuse;   /* a layout the graph never makes: ENOTSUP will do */
 };
 
+/* Fills operand NUMBER of OP in the case NAME, where it is not filled yet. */
+void fill_operand(struct operand *o, enum et_op_id op, const char *name, int number);
+
 /* Reports one test, named after the op and FMT. */
 void check(struct bench *b, const struct trial *t, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Runs OP on the reference in the dtypes the operands have: makes further operands. */
-void compute(struct bench *b, enum et_op_id op, const struct trial *t);
+/* Runs OP on the reference in the dtypes the operands have: makes further operands of
+ * the case that FMT names. */
+void compute(struct bench *b, enum et_op_id op, const struct trial *t, const char *fmt,
+             ...) __attribute__((format(printf, 4, 5)));
 
 #define COUNT(...)                                                                     \
     (int)(sizeof((struct operand *[]){__VA_ARGS__}) / sizeof(struct operand *))

@@ -12,6 +12,9 @@
 #define H   1e-5
 #define TOL 1e-7
 
+/* Above the numbers of all operands: those of the directions. */
+enum { DIRECTIONS = 100 };
+
 /* How a gradient op takes its operands and what its results belong to: 'd' is dy, a
  * digit an operand of the forward op, a letter from 'a' one of its results, '-'
  * nothing. */
@@ -234,7 +237,7 @@ static double
 value(struct bench *b, const struct slope *s, const struct trial *f,
       const struct operand *dy)
 {
-    compute(b, s->forward, f);
+    compute(b, s->forward, f, "%s", s->name);
     return dot(dy, f->out[0]);
 }
 
@@ -264,15 +267,16 @@ test(struct bench *b, const struct slope *s)
                           s->out[k].ndim, s->out[k].shape);
     struct operand *dy =
         operand(b, ET_F64, NORMAL, 0, ROW, s->out[0].ndim, s->out[0].shape);
-    compute(b, s->forward, &f);
+    compute(b, s->forward, &f, "%s", s->name);
     for (const char *c = s->takes; *c; c++)
         g.in[g.n_in++] = taken(&f, dy, *c);
     for (const char *c = s->gives; *c; c++)
         g.out[g.n_out++] = result_like(b, ET_F64, f.in[*c - '0']);
-    compute(b, s->gradient, &g);
+    compute(b, s->gradient, &g, "%s", s->name);
     for (int k = 0; k < g.n_out; k++) {
         struct operand *x = f.in[s->gives[k] - '0'];
         struct operand *v = operand(b, ET_F64, NORMAL, 0, ROW, x->d.ndim, x->d.shape);
+        fill_operand(v, s->gradient, s->name, DIRECTIONS + k);
         double slope = dot(g.out[k], v);
         shift(x, v, H);
         double above = value(b, s, &f, dy);
