@@ -380,27 +380,46 @@ named(const char *name, int n, char *const *only)
     return n == 0;
 }
 
+static void
+run(struct bench *b, int n, char *const *only)
+{
+    char why[256] = "";
+    if (etk_ref_device()->open(0, 1, &b->reference, why, sizeof why) != ET_OK)
+        bail("%s", why);
+    for (int op = 0; op < ET_OP_COUNT; op++) {
+        b->op = (enum et_op_id)op;
+        if (!named(op_name(b->op), n, only))
+            continue;
+        if (families[op])
+            families[op](b);
+        else if (etk_scalar(b->op))
+            cases_elementwise(b);
+        else
+            ok(false, "%s has cases", op_name(b->op));
+        bench_clear(b);
+    }
+    etk_ref_device()->close(b->reference);
+}
+
 void
 cases_run(const struct et_device_table *device, struct et_device_handle *handle,
           enum et_dtype narrow, int n, char *const *only)
 {
     struct bench b = {.device = device, .handle = handle, .narrow = narrow};
-    char why[256] = "";
-    if (etk_ref_device()->open(0, 1, &b.reference, why, sizeof why) != ET_OK)
-        bail("%s", why);
-    for (int op = 0; op < ET_OP_COUNT; op++) {
-        b.op = (enum et_op_id)op;
-        if (!named(op_name(b.op), n, only))
-            continue;
-        if (families[op])
-            families[op](&b);
-        else if (etk_scalar(b.op))
-            cases_elementwise(&b);
-        else
-            ok(false, "%s has cases", op_name(b.op));
-        bench_clear(&b);
-    }
-    etk_ref_device()->close(b.reference);
+    run(&b, n, only);
+}
+
+struct tally
+cases_tally(const struct et_device_table *device, struct et_device_handle *handle,
+            enum et_dtype narrow, const char *op)
+{
+    char name[64], *only = name;
+    struct tally t = {0};
+    struct bench b = {
+        .device = device, .handle = handle, .narrow = narrow, .tally = &t};
+    snprintf(name, sizeof name, "%s", op);
+    run(&b, 1, &only);
+    return t;
 }
 
 void

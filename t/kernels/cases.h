@@ -11,7 +11,16 @@
 void cases_run(const struct et_device_table *device, struct et_device_handle *handle,
                enum et_dtype narrow, int n, char *const *only);
 
-/* Prints the names of the ops that have a kernel, each on a line: what ONLY may have. */
+/* How many cases OP has, and how many fail. Nothing is printed. */
+struct tally {
+    int cases, failed;
+};
+struct tally cases_tally(const struct et_device_table *device,
+                         struct et_device_handle *handle, enum et_dtype narrow,
+                         const char *op);
+
+/* Prints the names of the ops that have a kernel, each on a line: what ONLY may have.
+ */
 void cases_list(void);
 
 #endif

@@ -43,6 +43,7 @@ struct operand {
     struct operand *next;
 };
 
+struct tally;
 struct bench {
     const struct et_device_table *device;
     struct et_device_handle *handle;
@@ -50,6 +51,7 @@ struct bench {
     enum et_op_id op;         /* whose cases run */
     enum et_dtype narrow;     /* takes the place of f32 operands and results; or NONE */
     struct operand *operands; /* freed by bench_clear */
+    struct tally *tally;      /* counts verdicts in place of printing them; or NULL */
 };
 
 const char *op_name(enum et_op_id op);
