@@ -1,7 +1,7 @@
 /* Muon on the reference device and on the CPU: PyTorch's numbers (t/golden/muon.txt),
  * what the iteration promises, and which parameters of a model it is for. */
-#include "etude/etude.h"
 #include "t/tap.h"
+#include "t/unit/rig.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
  * 2e-2. */
 static const double ROUNDED = 8 * 1.2e-7;
 
-enum { STEPS = 4, MOST = 64 };
+enum { STEPS = 4 };
 
 static struct et_ctx *cx;
 static struct et_device *dev;
@@ -25,133 +25,19 @@ must(et_status status)
         bail("%s: %s", et_status_name(status), et_error_get(cx)->message);
 }
 
-/* golden.py's unit(): number I of STREAM, in [0, 1). */
-static double
-unit(uint32_t stream, uint32_t i)
-{
-    uint32_t x = i * 0x9E3779B1u + stream * 0x85EBCA77u;
-    x = (x ^ x >> 16) * 0x21F0AAADu;
-    x = (x ^ x >> 15) * 0x735A2D97u;
-    return (x ^ x >> 15) * 0x1p-32;
-}
-
-static void
-values(uint32_t stream, int64_t n, float *out)
-{
-    for (int64_t i = 0; i < n; i++)
-        out[i] = (float)(2 * unit(stream, (uint32_t)i) - 1);
-}
-
-static struct et_param_spec
-spec(const char *name, enum et_param_role role, int ndim, const int64_t *shape)
-{
-    struct et_param_spec s = {.name = name, .role = role};
-    et_desc_init(&s.desc, ET_F32, ndim, shape,
-                 ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR);
-    return s;
-}
-
-/* An optimizer and what it works on. */
-struct rig {
-    const struct et_optimizer_class *class;
-    void *options;
-    struct et_param_space *space;
-    struct et_optimizer *opt;
-    struct et_graph *g;
-};
-
-/* TEXT: "lr=0.02 momentum=0.8"; parameter i begins as stream i. */
-static void
-begin(struct rig *r, const char *text, const struct et_param_spec *specs, int n)
-{
-    char line[256], *save = NULL;
-    snprintf(line, sizeof line, "%s", text);
-    r->class = et_optimizer_find("muon");
-    must(et_alloc(cx, r->class->info.options_size, &r->options));
-    must(et_options_init(cx, r->class->info.options, r->options));
-    for (char *item = strtok_r(line, " ", &save); item;
-         item = strtok_r(NULL, " ", &save)) {
-        char *value = strchr(item, '=');
-        *value++ = '\0';
-        must(et_options_set(cx, r->class->info.options, r->options, item, value));
-    }
-    must(et_param_space_new(cx, dev, specs, n, &r->space));
-    must(et_optimizer_new(cx, r->class, r->options, r->space, &r->opt));
-    must(et_graph_new(cx, dev, &r->g));
-    for (int i = 0; i < n; i++) {
-        float v[MOST];
-        struct et_tensor *t;
-        values((uint32_t)i, r->space->slot[i].count, v);
-        must(et_param_space_view(cx, r->space, -1, i, &t));
-        must(et_tensor_write(cx, t, v, et_desc_bytes(&t->desc)));
-        et_tensor_free(&t);
-    }
-}
-
-/* One update: the gradients are GRAD[i], row-major. */
-static void
-step(struct rig *r, float (*grad)[MOST])
-{
-    struct et_tensor *leaf[8] = {NULL};
-    for (int i = 0; i < r->space->n; i++) {
-        const struct et_desc *d = &r->space->slot[i].desc;
-        must(et_tensor_new(cx, dev, ET_F32, d->ndim, d->shape, ET_ROW_MAJOR, "grad",
-                           &leaf[i]));
-        must(et_tensor_write(cx, leaf[i], grad[i], et_desc_bytes(d)));
-    }
-    struct et_tensor *flat = et_param_space_pack(r->g, r->space, leaf);
-    must(et_optimizer_update(r->g, r->opt, flat, NULL, NULL));
-    must(et_eval(r->g, NULL, 0));
-    et_optimizer_done(r->opt, false);
-    et_graph_reset(r->g);
-    for (int i = 0; i < r->space->n; i++)
-        et_tensor_free(&leaf[i]);
-}
-
-static void
-get(const struct rig *r, int i, float *out)
-{
-    struct et_tensor *t;
-    must(et_param_space_view(cx, r->space, -1, i, &t));
-    must(et_tensor_read(cx, t, out, et_desc_bytes(&t->desc)));
-    et_tensor_free(&t);
-}
-
-static void
-end(struct rig *r)
-{
-    et_graph_free(&r->g);
-    et_optimizer_free(&r->opt);
-    et_param_space_free(&r->space);
-    et_options_release(r->class->info.options, r->options);
-    et_free(cx, r->options);
-}
-
 /* ---- PyTorch's numbers ---- */
 
 static const struct et_param_spec *
 golden_specs(int *n)
 {
     static struct et_param_spec s[5];
-    s[0] = spec("tall", ET_ROLE_MATRIX, 2, (const int64_t[]){6, 4});
-    s[1] = spec("wide", ET_ROLE_MATRIX, 2, (const int64_t[]){4, 7});
-    s[2] = spec("filter", ET_ROLE_MATRIX, 4, (const int64_t[]){3, 2, 3, 3});
-    s[3] = spec("bias", ET_ROLE_OTHER, 1, (const int64_t[]){5});
-    s[4] = spec("embedding", ET_ROLE_OTHER, 2, (const int64_t[]){6, 4});
+    s[0] = rig_spec("tall", ET_ROLE_MATRIX, 2, (const int64_t[]){6, 4});
+    s[1] = rig_spec("wide", ET_ROLE_MATRIX, 2, (const int64_t[]){4, 7});
+    s[2] = rig_spec("filter", ET_ROLE_MATRIX, 4, (const int64_t[]){3, 2, 3, 3});
+    s[3] = rig_spec("bias", ET_ROLE_OTHER, 1, (const int64_t[]){5});
+    s[4] = rig_spec("embedding", ET_ROLE_OTHER, 2, (const int64_t[]){6, 4});
     *n = 5;
     return s;
-}
-
-/* The line "NAME v v v ..." that is next in F. */
-static void
-next_line(FILE *f, const char *name, int64_t n, double *out)
-{
-    char word[32];
-    if (fscanf(f, "%31s", word) != 1 || strcmp(word, name) != 0)
-        bail("muon.txt: expected %s, got '%s'", name, word);
-    for (int64_t i = 0; i < n; i++)
-        if (fscanf(f, "%lf", &out[i]) != 1)
-            bail("muon.txt: %s has fewer than %d numbers", name, (int)n);
 }
 
 static void
@@ -160,40 +46,36 @@ compare_case(FILE *f, const char *text)
     int n;
     const struct et_param_spec *specs = golden_specs(&n);
     struct rig r;
-    begin(&r, text, specs, n);
+    rig_begin(&r, cx, dev, "muon", text, specs, n);
     for (int k = 1; k <= STEPS; k++) {
-        float grad[5][MOST];
+        float grad[5][RIG_MOST];
         for (int i = 0; i < n; i++)
-            values((uint32_t)(100 * k + i), r.space->slot[i].count, grad[i]);
-        step(&r, grad);
+            rig_values((uint32_t)(100 * k + i), r.space->slot[i].count, grad[i]);
+        rig_step(&r, grad);
     }
     for (int i = 0; i < n; i++) {
         int64_t count = r.space->slot[i].count;
-        double exact[MOST];
-        float got[MOST], want[MOST];
-        next_line(f, specs[i].name, count, exact);
+        double exact[RIG_MOST];
+        float got[RIG_MOST], want[RIG_MOST];
+        rig_next_line(f, specs[i].name, count, exact);
         for (int64_t j = 0; j < count; j++)
             want[j] = (float)exact[j];
-        get(&r, i, got);
+        rig_get(&r, i, got);
         is_near_array(got, want, count, ROUNDED, "%s: %s is PyTorch's after %d updates",
                       text, specs[i].name, STEPS);
     }
     struct et_graph_stats stats;
     et_graph_get_stats(r.g, &stats);
     is_int((int64_t)stats.plans_built, 1, "and all of them replay one plan");
-    end(&r);
+    rig_end(&r);
 }
 
 static void
 golden(void)
 {
-    const char *root = getenv("ET_SRCDIR");
-    char path[4096], line[256];
-    snprintf(path, sizeof path, "%s/t/golden/muon.txt", root ? root : ".");
-    FILE *f = fopen(path, "r");
+    char line[256];
+    FILE *f = rig_golden("muon.txt");
     int cases = 0;
-    if (!f)
-        bail("cannot open %s", path);
     while (fgets(line, sizeof line, f))
         if (strncmp(line, "case ", 5) == 0) {
             line[strcspn(line, "\n")] = '\0';
@@ -208,26 +90,26 @@ golden(void)
 
 /* The step of a [ROWS, COLS] parameter of ROLE with that gradient, in units of lr. */
 static void
-first_step(enum et_param_role role, int64_t rows, int64_t cols, float (*grad)[MOST],
+first_step(enum et_param_role role, int64_t rows, int64_t cols, float (*grad)[RIG_MOST],
            float *out)
 {
-    struct et_param_spec s = spec("w", role, 2, (const int64_t[]){rows, cols});
+    struct et_param_spec s = rig_spec("w", role, 2, (const int64_t[]){rows, cols});
     struct rig r;
-    float before[MOST], after[MOST];
-    begin(&r, "lr=1", &s, 1);
-    get(&r, 0, before);
-    step(&r, grad);
-    get(&r, 0, after);
+    float before[RIG_MOST], after[RIG_MOST];
+    rig_begin(&r, cx, dev, "muon", "lr=1", &s, 1);
+    rig_get(&r, 0, before);
+    rig_step(&r, grad);
+    rig_get(&r, 0, after);
     for (int64_t i = 0; i < rows * cols; i++)
         out[i] = before[i] - after[i];
-    end(&r);
+    rig_end(&r);
 }
 
 static void
 properties(void)
 {
     enum { N = 6 };
-    float grad[1][MOST] = {{0}}, x[MOST], y[MOST], big[1][MOST];
+    float grad[1][RIG_MOST] = {{0}}, x[RIG_MOST], y[RIG_MOST], big[1][RIG_MOST];
     /* singular values 1, 1/2, ... 1/6, divided by their norm: the slope at zero of five
      * iterations lifts all of them into the band around 1 */
     for (int i = 0; i < N; i++)
@@ -246,13 +128,13 @@ properties(void)
        "the singular values of a step are near 1 (%.3f to %.3f), the directions kept",
        least, most);
 
-    values(7, 20, grad[0]);
+    rig_values(7, 20, grad[0]);
     first_step(ET_ROLE_MATRIX, 5, 4, grad, x);
     for (int i = 0; i < 20; i++)
         big[0][i] = 1000 * grad[0][i];
     first_step(ET_ROLE_MATRIX, 5, 4, big, y);
     is_near_array(y, x, 20, 4 * ROUNDED, "the size of a gradient does not matter");
-    float turned[1][MOST], back[MOST];
+    float turned[1][RIG_MOST], back[RIG_MOST];
     for (int i = 0; i < 5; i++)
         for (int j = 0; j < 4; j++)
             turned[0][j * 5 + i] = grad[0][i * 4 + j];
@@ -280,30 +162,31 @@ properties(void)
 static void
 schedule(void)
 {
-    struct et_param_spec s[] = {spec("w", ET_ROLE_MATRIX, 2, (const int64_t[]){3, 4}),
-                                spec("b", ET_ROLE_OTHER, 1, (const int64_t[]){3})};
+    struct et_param_spec s[] = {
+        rig_spec("w", ET_ROLE_MATRIX, 2, (const int64_t[]){3, 4}),
+        rig_spec("b", ET_ROLE_OTHER, 1, (const int64_t[]){3})};
     struct rig r;
-    float grad[2][MOST], w[MOST], b[MOST], w2[MOST], b2[MOST];
-    values(50, 12, grad[0]);
-    values(51, 3, grad[1]);
-    begin(&r, "lr=0.5 adamw_lr=0.1", s, 2);
+    float grad[2][RIG_MOST], w[RIG_MOST], b[RIG_MOST], w2[RIG_MOST], b2[RIG_MOST];
+    rig_values(50, 12, grad[0]);
+    rig_values(51, 3, grad[1]);
+    rig_begin(&r, cx, dev, "muon", "lr=0.5 adamw_lr=0.1", s, 2);
     et_optimizer_set_alpha(r.opt, 0);
-    get(&r, 0, w);
-    get(&r, 1, b);
-    step(&r, grad);
-    get(&r, 0, w2);
-    get(&r, 1, b2);
+    rig_get(&r, 0, w);
+    rig_get(&r, 1, b);
+    rig_step(&r, grad);
+    rig_get(&r, 0, w2);
+    rig_get(&r, 1, b2);
     ok(memcmp(w, w2, 12 * sizeof *w) == 0 && memcmp(b, b2, 3 * sizeof *b) == 0,
        "at rate 0 of the schedule nothing moves");
     float gaps[128];
     et_optimizer_set_alpha(r.opt, 1);
-    step(&r, grad);
+    rig_step(&r, grad);
     must(et_tensor_read(cx, r.space->values, gaps, sizeof gaps));
     bool zero = true;
     for (int i = 12; i < 64; i++)
         zero &= gaps[i] == 0;
     ok(zero, "the gap behind a matrix stays zero");
-    end(&r);
+    rig_end(&r);
 }
 
 /* ---- which parameters ---- */

@@ -1,0 +1,43 @@
+/* rig.h: an optimizer at work on a few parameters, and lines of golden numbers. */
+#ifndef ETUDE_T_UNIT_RIG_H
+#define ETUDE_T_UNIT_RIG_H
+
+#include <stdio.h>
+
+#include "etude/etude.h"
+
+enum { RIG_MOST = 64 }; /* elements of a parameter, at most */
+
+struct rig {
+    struct et_ctx *cx;
+    struct et_device *dev;
+    const struct et_optimizer_class *class;
+    void *options;
+    struct et_param_space *space;
+    struct et_optimizer *opt;
+    struct et_graph *g;
+};
+
+/* golden.py's values(): N numbers in [-1, 1) of STREAM, as f32. */
+void rig_values(uint32_t stream, int64_t n, float *out);
+/* A parameter, channels-last where it has four axes. */
+struct et_param_spec rig_spec(const char *name, enum et_param_role role, int ndim,
+                              const int64_t *shape);
+
+/* The optimizer NAME with the options TEXT, "lr=0.02 momentum=0.8", on N parameters, of
+ * which number i begins as stream i. Whatever fails ends the test. */
+void rig_begin(struct rig *r, struct et_ctx *cx, struct et_device *dev,
+               const char *name, const char *text, const struct et_param_spec *specs,
+               int n);
+/* One update: the gradients are GRAD[i], row-major. */
+void rig_step(struct rig *r, float (*grad)[RIG_MOST]);
+/* Parameter I, row-major. */
+void rig_get(const struct rig *r, int i, float *out);
+void rig_end(struct rig *r);
+
+/* t/golden/NAME, to read from; the test ends if it is not there. */
+FILE *rig_golden(const char *name);
+/* The line "NAME v v v ..." of N numbers, which is next in F. */
+void rig_next_line(FILE *f, const char *name, int64_t n, double *out);
+
+#endif
