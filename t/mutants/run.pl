@@ -1,0 +1,185 @@
+#!/usr/bin/perl
+# run.pl [AREA|MUTANT...]: puts defects into a copy of the sources, one at a time, and tells
+# which of them the tests see. HACKING, "Mutants", says how they are chosen.
+#
+# ET_SRCDIR, ET_BUILDDIR: the sources, and a build of them whose configuration is taken.
+# The copy is ET_BUILDDIR/mutants; it stays, so that the next call builds little.
+#
+# t/mutants/AREA.txt holds the mutants of an area:
+#
+#   mutant NAME
+#   what: the defect, in a sentence
+#   tests: t/unit/graph t/cli/resume.t
+#   file: src/core/graph/lower.c
+#   -    the line as it is, found once in the file (several: they follow each other)
+#   +    the line with the defect
+#
+# A mutant is seen if one of its tests fails that passes without it, or takes longer than
+# LIMIT. Exit 1 if one is not seen, or is no mutant any more.
+use strict;
+use warnings;
+use File::Basename qw(dirname);
+use File::Path qw(make_path);
+
+my $LIMIT = 120;    # seconds of a test: one that goes on is a hang, and fails
+
+my ($src, $built) = ($ENV{ET_SRCDIR} // '.', $ENV{ET_BUILDDIR} // 'build');
+my $tree = "$built/mutants/tree";
+my $log = "$built/mutants/log";
+
+sub slurp {
+    my ($path) = @_;
+    open my $f, '<', $path or die "$path: $!\n";
+    local $/;
+    return scalar <$f>;
+}
+
+sub spew {
+    my ($path, $text) = @_;
+    open my $f, '>', $path or die "$path: $!\n";
+    print $f $text;
+    close $f or die "$path: $!\n";
+}
+
+# The mutants of one file, in its order.
+sub read_area {
+    my ($path) = @_;
+    my ($area) = $path =~ m{([^/]+)\.txt$};
+    my (@all, $m);
+    for my $line (split /\n/, slurp($path)) {
+        next if $line =~ /^(#.*)?$/;
+        if ($line =~ /^mutant (\S+)$/) {
+            push @all, $m = { area => $area, name => "$area/$1", old => '', new => '' };
+        } elsif ($m && $line =~ /^(what|tests|file): (.+)$/) {
+            $m->{$1} = $2;
+        } elsif ($m && $line =~ /^([-+])(.*)$/) {
+            $m->{ $1 eq '-' ? 'old' : 'new' } .= "$2\n";
+        } else {
+            die "$path: cannot read '$line'\n";
+        }
+    }
+    for my $one (@all) {
+        defined $one->{$_} or die "$one->{name} has no '$_:'\n" for qw(what tests file);
+    }
+    return @all;
+}
+
+# The copy as the sources are now. Files that are the same keep their times, so that make
+# builds what has changed.
+sub copy_sources {
+    make_path($tree);
+    my @files = split /\0/, `cd '$src' && git ls-files -z --cached --others --exclude-standard`;
+    for my $file (@files) {
+        my ($from, $to) = ("$src/$file", "$tree/$file");
+        next if !-f $from || (-f $to && slurp($from) eq slurp($to));
+        make_path(dirname($to));
+        system('cp', '-p', $from, $to) == 0 or die "cannot copy $file\n";
+        utime undef, undef, $to;
+    }
+}
+
+sub run_logged {
+    my ($command) = @_;
+    return system("($command) >>'$log' 2>&1 </dev/null") == 0;
+}
+
+sub configure {
+    my ($flags) = slurp("$built/config.log") =~ m{^  \$ \S*configure ?(.*)$}m;
+    run_logged("cd '$tree' && { [ -x configure ] || autoreconf -i; } && mkdir -p build && "
+          . "cd build && { [ -f Makefile ] || ../configure -q $flags; }")
+      or die "the copy cannot be configured: $log\n";
+}
+
+sub is_program { return $_[0] !~ /\.t$/ }
+
+# Builds the program and TESTS; false where the sources do not compile.
+sub build {
+    my $programs = join ' ', grep { is_program($_) } @_;
+    return run_logged("make -s -C '$tree/build' -j2 all $programs");
+}
+
+# Does the test pass?
+sub passes {
+    my ($test) = @_;
+    my $command = is_program($test) ? "build/$test" : "$test";
+    my $root = `cd '$tree' && pwd`;
+    chomp $root;
+    my $code = run_logged("cd '$tree' && ET_SRCDIR='$root' ET_BUILDDIR='$root/build' "
+          . "OMP_NUM_THREADS=1 ETUDE_CACHE_DIR='$root/build/t/cache' "
+          . "prove -Q --timer --exec 'timeout -k 5 $LIMIT' $command");
+    return $code;
+}
+
+# Puts the defect into the copy; returns the text as it was, or nothing where the lines are
+# not there, or not once.
+sub apply {
+    my ($m) = @_;
+    my $path = "$tree/$m->{file}";
+    return if !-f $path;
+    my $text = slurp($path);
+    my $at = index $text, $m->{old};
+    return if $at < 0 || $m->{old} eq '' || index($text, $m->{old}, $at + 1) >= 0;
+    my $mutated = $text;
+    substr($mutated, $at, length $m->{old}) = $m->{new};
+    spew($path, $mutated);
+    return $text;
+}
+
+# "seen by TEST", "NOT SEEN", or why it is no mutant.
+sub try {
+    my ($m, $broken) = @_;
+    my @tests = grep { !$broken->{$_} } split ' ', $m->{tests};
+    return 'NO TEST PASSES WITHOUT IT' if !@tests;
+    my $text = apply($m);
+    return 'ITS LINES ARE NOT THERE' if !defined $text;
+    my $result = 'NOT SEEN';
+    if (!build(@tests)) {
+        $result = 'DOES NOT BUILD';
+    } else {
+        for my $test (@tests) {
+            next if passes($test);
+            $result = "seen by $test";
+            last;
+        }
+    }
+    spew("$tree/$m->{file}", $text);
+    return $result;
+}
+
+my @all = map { read_area($_) } sort glob "$src/t/mutants/*.txt";
+if (@ARGV) {
+    my %asked = map { $_ => 1 } @ARGV;
+    @all = grep { $asked{ $_->{area} } || $asked{ $_->{name} } } @all;
+    @all or die "no mutant and no area is named @ARGV\n";
+}
+make_path("$built/mutants");
+spew($log, '');
+copy_sources();
+configure();
+my %tests = map { $_ => 1 } map { split ' ', $_->{tests} } @all;
+build(sort keys %tests) or die "the copy does not build: $log\n";
+my %broken;
+for my $test (sort keys %tests) {
+    next if passes($test);
+    $broken{$test} = 1;
+    print "$test fails without a mutant, and is left out\n";
+}
+my (%seen, %of, $lost);
+$| = 1;
+for my $m (@all) {
+    my $result = try($m, \%broken);
+    my $is_seen = $result =~ /^seen/;
+    $of{ $m->{area} }++;
+    $seen{ $m->{area} } += $is_seen;
+    $lost += !$is_seen;
+    printf "%-34s %s%s\n", $m->{name}, $result, $is_seen ? '' : ": $m->{what}";
+}
+print "\n";
+my ($sum, $count) = (0, 0);
+for my $area (sort keys %of) {
+    printf "%-34s %3d of %3d seen\n", $area, $seen{$area}, $of{$area};
+    $sum += $seen{$area};
+    $count += $of{$area};
+}
+printf "%-34s %3d of %3d seen, %.0f %%\n", 'all', $sum, $count, 100 * $sum / $count;
+exit($lost ? 1 : 0);
