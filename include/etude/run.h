@@ -132,6 +132,9 @@ struct et_sink *et_run_sink(struct et_run *run);
 /* Puts what has been written so far where readers see it; false where there is more,
  * that waits to be part of one record with others (record_interval). */
 bool et_run_flush(struct et_run *run);
+/* Makes events.log again, whole, where it was removed from the directory. EIO: it
+ * cannot be; what is told from now on is not kept then. */
+ET_NODISCARD et_status et_run_restore(struct et_run *run);
 /* The number of the last record. */
 int64_t et_run_seq(const struct et_run *run);
 /* A descriptor of the directory that holds its lock, for as long as it or a copy of it

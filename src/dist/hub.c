@@ -379,6 +379,15 @@ look_after(struct etd_hub *h, struct etd_peer *p, double now)
         etd_hub_drop(h, p, "LAGGED", "records came faster than they were taken");
 }
 
+/* The log that stands there now: one that was removed is made again. */
+static bool
+watch_again(const struct etd_hub *h)
+{
+    char path[PATH_MAX + 16];
+    snprintf(path, sizeof path, "%s/events.log", h->directory);
+    return inotify_add_watch(h->inotify, path, IN_MODIFY) >= 0;
+}
+
 /* Reads run.json if it is another one now. AT_ONCE: the run ends, this is the last
  * time.
  */
@@ -392,6 +401,8 @@ look_at_facts(struct etd_hub *h, bool at_once)
     if (now - h->facts_at < LOOK && !at_once)
         return;
     h->facts_at = now;
+    if (h->inotify >= 0)
+        (void)watch_again(h);
     snprintf(path, sizeof path, "%s/run.json", h->directory);
     if (stat(path, &st) != 0)
         return;
@@ -521,10 +532,8 @@ learn_run(struct etd_hub *h)
 static void
 watch_log(struct etd_hub *h)
 {
-    char path[PATH_MAX + 16];
-    snprintf(path, sizeof path, "%s/events.log", h->directory);
     h->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (h->inotify >= 0 && inotify_add_watch(h->inotify, path, IN_MODIFY) < 0) {
+    if (h->inotify >= 0 && !watch_again(h)) {
         close(h->inotify);
         h->inotify = -1;
     }

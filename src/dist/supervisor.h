@@ -12,7 +12,6 @@
 #include "dist/packet.h"
 #include "dist/wire.h"
 
-enum { ETD_SUP_FILES = 1 }; /* of a run, that are looked at (supervisor_files.c) */
 enum { ETD_PENDING = 32, ETD_KEPT = 256, ETD_EARLY = 64 << 10 };
 /* Seconds between two looks at the clock, at most, whatever it says: a machine that
  * stands still, or has no time for us, has none for ranks and hub. */
@@ -111,7 +110,7 @@ struct etd_supervisor {
     char no_hub[ETD_WHY]; /* why it listens nowhere; "" it does */
     double hub_at;        /* it is started again */
     double files_looked;  /* when they were, and */
-    bool file_seen[ETD_SUP_FILES], directory_seen; /* were there */
+    bool events_seen, directory_seen;              /* were there (supervisor_files.c) */
     double began_looked;                           /* when a start was looked at last */
     double began_stood; /* seconds in which nobody in it has done anything */
     double watched;     /* when the counters were looked at last */

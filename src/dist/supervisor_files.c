@@ -11,15 +11,6 @@
 
 static const double LOOK_SECONDS = 1;
 
-/* What ranks and this process write from beginning to end, and what is lost with it. */
-static const struct {
-    const char *name, *loss;
-} files[ETD_SUP_FILES] = {
-    {"events.log",
-     "what the run says from now on is not kept; viewers that are there go "
-     "on"},
-};
-
 static bool
 is_there(const struct etd_supervisor *s, const char *name)
 {
@@ -29,17 +20,25 @@ is_there(const struct etd_supervisor *s, const char *name)
     return lstat(path, &st) == 0 || errno != ENOENT;
 }
 
-/* One that was there, and is gone. (Not all loggers write all files.) */
+/* It is made again, whole: this process has it open. */
 static void
-look_at(struct etd_supervisor *s, int k)
+look_at_events(struct etd_supervisor *s)
 {
-    bool there = is_there(s, files[k].name);
-    if (there)
-        s->file_seen[k] = true;
-    else if (s->file_seen[k])
-        etd_sup_say(s, ET_LOG_WARN, "%s/%s was removed: %s", s->directory,
-                    files[k].name, files[k].loss);
-    s->file_seen[k] = s->file_seen[k] && there;
+    bool there = is_there(s, "events.log");
+    if (there || !s->events_seen) {
+        s->events_seen = there;
+        return;
+    }
+    s->events_seen = et_run_restore(s->run) == ET_OK;
+    if (s->events_seen)
+        etd_sup_say(s, ET_LOG_WARN, "%s/events.log was removed: it is made again",
+                    s->directory);
+    else
+        etd_sup_say(s, ET_LOG_WARN,
+                    "%s/events.log was removed, and cannot be made again: %s; what the "
+                    "run says from now on is not kept; viewers that are there go on",
+                    s->directory, et_error_get(s->cx)->message);
+    et_error_clear(s->cx);
 }
 
 void
@@ -57,8 +56,8 @@ etd_sup_look_at_files(struct etd_supervisor *s)
                     "fails",
                     s->directory);
     s->directory_seen = there;
-    for (int k = 0; k < ETD_SUP_FILES && there; k++)
-        look_at(s, k);
+    if (there)
+        look_at_events(s);
     /* (Those that are written by line are made again by whoever does: loggers.h.) */
     for (int i = 0; i < s->l->nproc && there; i++)
         if (s->rank[i].log >= 0 && fstat(s->rank[i].log, &st) == 0 && st.st_nlink == 0)

@@ -263,6 +263,23 @@ test_machine_stands(void)
         etd_client_close(&c[i]);
 }
 
+/* The log goes, and is made again. */
+static void
+test_removed(void)
+{
+    char path[256];
+    struct etd_client *c = house_client(&h, false);
+    ok(house_drive(&h, &c, 1, all_equal), "a viewer");
+    snprintf(path, sizeof path, "%s/events.log", h.directory);
+    if (unlink(path) != 0 || eti_events_restore(&h.log, h.directory) != ET_OK)
+        bail("%s cannot be removed and made again", path);
+    house_tell(&h, 100);
+    ok(house_drive(&h, &c, 1, all_equal),
+       "goes on with a log that was removed and made again");
+    is_int(etd_client_status(c)->snapshots, 1, "as if nothing had been");
+    etd_client_close(&c);
+}
+
 /* ---- HELLO ---- */
 
 static void
@@ -353,6 +370,7 @@ main(void)
     test_join();
     test_facts();
     test_hello();
+    test_removed();
     test_history();
     test_other_run();
     test_hub_dies();

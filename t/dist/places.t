@@ -86,9 +86,14 @@ ok until_true(sub { slurp('l/logs/rank0.txt') =~ /^\Q$first\E\n/ }), 'and made a
 unlink 'l/metrics.jsonl';
 ok until_true(sub { slurp('l/metrics.jsonl') =~ /"ba":1,/ }), 'so are the numbers';
 ok until_true(sub { slurp('l.err') =~ /metrics.jsonl was removed: it is made again\n/ }), 'which is said';
+my $had = slurp('l/events.log');
 unlink 'l/events.log';
-ok until_true(sub { slurp('l.err') =~ /events.log was removed: what the run says from now on is not kept/ }),
-    'of what is lost it is said';
+ok until_true(sub { slurp('l.err') =~ /events.log was removed: it is made again\n/ }), 'so are the records';
+is substr(slurp('l/events.log'), 0, length $had), $had, 'all of them';
+$at = length slurp('l/events.log');
+ok until_true(sub { length(slurp('l/events.log')) > $at }), 'others come behind them';
+ok until_true(sub { `cd $dir && $etude attach l --dump-screen 100x32 2>&1 </dev/null` =~ / live/ }),
+    'and who comes now sees the run';
 ok works('stop', 'l'), 'the run goes on meanwhile' or diag $out;
 is finish($l), 75, 'and saves';
 

@@ -288,6 +288,49 @@ test_long(void)
     et_ctx_free(&cx);
 }
 
+/* Somebody cleans up in the run's directory. */
+static void
+test_removed(struct et_ctx *cx)
+{
+    struct eti_events_writer w;
+    struct et_events *e;
+    struct et_record r;
+    struct stat st;
+    int before = 0, after = 0;
+    bool got = true;
+    forget();
+    remove("events.log");
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    write_batches(&w, 1, 3000);
+    eti_events_flush(&w);
+    need(cx, et_events_open(cx, "events.log", &e));
+    while (et_events_next(e, &r, &got) == ET_OK && got)
+        before++;
+    remove("events.log");
+    write_batches(&w, 3001, 4000);
+    is_int(eti_events_restore(&w, "."), ET_OK, "a log that was removed is made again");
+    write_batches(&w, 4001, 6000);
+    eti_events_flush(&w);
+    is_int(count_wrong(cx, true), 0, "with all that was in it, and what comes behind");
+    for (got = et_events_again(e) == ET_OK; got;)
+        if (et_events_next(e, &r, &got) == ET_OK)
+            after += got;
+    is_int(before + after, w.seq, "who had read it goes on in the other");
+    et_events_close(&e);
+    is_int(eti_events_restore(&w, "."), ET_EIO, "one that is there is not made again");
+    et_error_clear(cx);
+    remove("events.log");
+    is_int(eti_events_restore(&w, "no-such"), ET_ENOENT,
+           "nor one whose folder is gone");
+    et_error_clear(cx);
+    write_batches(&w, 6001, 6100);
+    eti_events_flush(&w);
+    ok(!w.failed && stat("events.log", &st) != 0, "and all is as it was");
+    is_int(eti_events_restore(&w, "."), ET_OK, "until it can be");
+    is_int(count_wrong(cx, true), 0, "without a loss");
+    eti_events_end(&w);
+}
+
 static void
 copy_log(const char *from, const char *to, int64_t bytes)
 {
@@ -725,6 +768,7 @@ main(void)
     test_sizes(cx);
     test_old(cx);
     test_long();
+    test_removed(cx);
     test_torn(cx);
     test_damage(cx);
     test_resumes(cx);

@@ -611,6 +611,12 @@ et_run_flush(struct et_run *r)
     return !waits;
 }
 
+et_status
+et_run_restore(struct et_run *r)
+{
+    return r->to ? ET_OK : eti_events_restore(&r->events, r->directory);
+}
+
 int64_t
 et_run_seq(const struct et_run *r)
 {

@@ -118,6 +118,50 @@ eti_events_begin(struct et_ctx *cx, const char *directory, const unsigned char *
     return ET_OK;
 }
 
+/* What FROM has, BYTES, to the end of TO. */
+static et_status
+copy_bytes(struct et_ctx *cx, int from, int to, int64_t bytes, char *block, size_t room)
+{
+    for (int64_t at = 0; at < bytes;) {
+        size_t n = bytes - at < (int64_t)room ? (size_t)(bytes - at) : room;
+        ET_TRY(eti_read_all(cx, from, "events.log", block, n, at));
+        ET_TRY(eti_write_all(cx, to, "events.log", block, n));
+        at += (int64_t)n;
+    }
+    return ET_OK;
+}
+
+/* (Linux gives a file that lost its last name no other one: it is copied.) */
+et_status
+eti_events_restore(struct eti_events_writer *w, const char *directory)
+{
+    int dir, fd = -1;
+    void *block = NULL;
+    if (!w->buffer || w->fd < 0)
+        return ET_OK;
+    eti_events_flush(w);
+    ET_TRY(eti_open_folder(w->cx, directory, &dir));
+    et_status status = eti_open_at(w->cx, dir, "events.log",
+                                   O_RDWR | O_APPEND | O_CREAT | O_EXCL, 0600, &fd);
+    bool made = status == ET_OK;
+    if (made && flock(fd, LOCK_EX | LOCK_NB) != 0)
+        status = ET_FAIL(w->cx, ET_EIO, "cannot lock events.log: %s", strerror(errno));
+    if (status == ET_OK)
+        status = et_alloc(w->cx, BUFFER, &block);
+    if (status == ET_OK)
+        status = copy_bytes(w->cx, w->fd, fd, w->in_file, block, BUFFER);
+    et_free(w->cx, block);
+    if (status == ET_OK) {
+        eti_close(w->cx, w->fd);
+        w->fd = fd;
+    } else if (made) {
+        eti_close(w->cx, fd);
+        (void)eti_ctx_seams(w->cx)->file.unlink(dir, "events.log", 0);
+    }
+    eti_close(w->cx, dir);
+    return status;
+}
+
 void
 eti_events_say_thinned(struct eti_events_writer *w, struct et_time interval)
 {

@@ -194,6 +194,11 @@ void eti_events_write(struct eti_events_writer *w, const struct et_record *r);
  * the kind "metric" and of the same time. */
 bool eti_events_is_full(const struct et_record *r);
 void eti_events_flush(struct eti_events_writer *w);
+/* Makes the log in DIRECTORY again, as it was, where its file was removed from there:
+ * byte for byte what W has written, and W goes on in it. EIO: it cannot be, and W
+ * writes on into the file that has no name. */
+ET_NODISCARD et_status eti_events_restore(struct eti_events_writer *w,
+                                          const char *directory);
 void eti_events_end(struct eti_events_writer *w);
 /* Adds a note of TEXT, made visible, behind the last record of the log in DIRECTORY, of
  * a run that nobody writes. *OUT is that record, without its text. Fails as

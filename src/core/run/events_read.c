@@ -116,7 +116,13 @@ et_events_open(struct et_ctx *cx, const char *path, struct et_events **out)
     if (fd < 0)
         return ET_FAIL(cx, errno == ENOENT || errno == ENOTDIR ? ET_ENOENT : ET_EIO,
                        "cannot read %s: %s", path, strerror(errno));
-    return eti_events_open_fd(cx, fd, path, out);
+    ET_TRY(eti_events_open_fd(cx, fd, path, out));
+    void *copy;
+    if (et_alloc(cx, strlen(path) + 1, &copy) == ET_OK)
+        (*out)->path = memcpy(copy, path, strlen(path) + 1);
+    else
+        et_error_clear(cx); /* it is not looked for again where it is removed */
+    return ET_OK;
 }
 
 void
@@ -137,7 +143,32 @@ et_events_close(struct et_events **out)
     et_free(e->cx, e->length);
     et_free(e->cx, e->text);
     et_free(e->cx, e->window);
+    et_free(e->cx, e->path);
     et_free(e->cx, e);
+}
+
+/* The file was removed: where its writer has made it again (eti_events_restore), that
+ * one is read from here on. */
+static void
+take_restored(struct et_events *e, struct stat *st)
+{
+    char own[ETI_EVENTS_HEADER], other[ETI_EVENTS_HEADER];
+    struct stat new;
+    const struct eti_file_calls *file = &eti_ctx_seams(e->cx)->file;
+    int fd = file->open(AT_FDCWD, e->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+    bool same = fd >= 0 && fstat(fd, &new) == 0 && S_ISREG(new.st_mode) &&
+                new.st_size >= e->size &&
+                file->read(e->fd, own, sizeof own, 0) == sizeof own &&
+                file->read(fd, other, sizeof other, 0) ==
+                    sizeof other &&memcmp(own, other, sizeof own) == 0;
+    if (same) {
+        close(e->fd);
+        e->fd = fd;
+        e->window_used = 0;
+        *st = new;
+    } else if (fd >= 0) {
+        close(fd);
+    }
 }
 
 /* (A writer that goes on after a crash cuts off what is torn: what was cached of it is
@@ -149,6 +180,8 @@ et_events_again(struct et_events *e)
     if (fstat(e->fd, &st) != 0)
         return ET_FAIL(e->cx, ET_EIO, "cannot read the log of events: %s",
                        strerror(errno));
+    if (st.st_nlink == 0 && e->path)
+        take_restored(e, &st);
     if (st.st_size < e->cursor.at)
         return ET_FAIL(e->cx, ET_EFORMAT,
                        "the log of events shrank to %lld bytes, %lld had been read",

@@ -23,6 +23,7 @@ struct eti_cursor {
 struct et_events {
     struct et_ctx *cx;
     int fd;
+    char *path;                     /* of it; NULL: it has none */
     const atomic_bool *stop;        /* nothing more is read once it is set; NULL */
     int64_t size;                   /* bytes of the file when it was opened */
     unsigned major;                 /* version of its format */
