@@ -147,6 +147,7 @@ show(struct cli *c, struct tui_app *app)
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_OUTPUT, status);
     et_ctx_set_log(c->cx, ET_LOG_WARN, log_to_screen, app);
+    app->config.is_mono = !tui_term_has_colors(term);
     int code = tui_run(app, term);
     tui_term_close(&term);
     say_goodbye(app);
@@ -189,6 +190,7 @@ cli_workbench(struct cli *c, enum tui_where first,
         .cx = c->cx,
         .glyphs = tui_glyphs_of(tui_plot_choose(c->opt.ascii, wanted)),
         .is_readonly = c->opt.readonly,
+        .is_mono = cli_color(c) == ETI_COLOR_NEVER,
         .is_still = c->config->set.ui.motion == ETI_MOTION_OFF,
         .is_dump = c->opt.dump_screen != NULL,
         .price = &c->config->set.price,

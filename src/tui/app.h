@@ -55,6 +55,7 @@ struct tui_app_config {
     const struct tui_glyphs *glyphs;
     struct tui_keys keys;
     bool is_readonly;     /* -R: a viewer for good, of whom runs are asked nothing */
+    bool is_mono;         /* screens have no colours */
     bool is_still;        /* nothing moves by itself: ui.motion */
     bool is_dump;         /* time is the run's: a screen is a function of its records */
     enum tui_where first; /* the screen to begin with */

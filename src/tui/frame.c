@@ -174,6 +174,7 @@ tui_app_draw(struct tui_app *app)
     const struct tui_pane hints = pane(&app->grid, f.hints);
     const struct tui_pane all = tui_pane_of(&app->grid);
     tui_grid_clear(&app->grid);
+    app->grid.is_mono = app->config.is_mono;
     app->n_spots = 0;
     tui_borders_begin(&app->borders);
     put_tabs(app, &tabs);

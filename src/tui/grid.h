@@ -37,6 +37,7 @@ struct tui_grid {
     struct tui_cell *cell;           /* [rows][cols] */
     const struct tui_glyphs *glyphs; /* those that everybody draws with; borrowed */
     int cursor_y, cursor_x;          /* where text is typed; -1: nowhere */
+    bool is_mono; /* roles have no colours: what they tell apart has other signs */
 };
 
 /* A blank grid, at least 1x1. ENOMEM. */

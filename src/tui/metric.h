@@ -11,6 +11,8 @@ struct tui_metric_look {
     enum tui_quantity of; /* what its values are, each */
     double per;           /* this many of them: GB are TUI_OF_BYTES, 1e9 each */
     bool from_zero;       /* its scale begins at 0 */
+    bool can_burst; /* where training breaks down it grows without end, and so would its
+                       scale */
 };
 /* Fixed by the name alone: a screen that is opened late looks as an early one. */
 struct tui_metric_look tui_metric_look(const char *name);

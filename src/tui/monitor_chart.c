@@ -292,24 +292,56 @@ add_lines(const struct tui_view *v, const struct tui_chart *c,
         struct tui_point *points = v->m->point + (ptrdiff_t)n * ETD_BINS;
         int count = gather(v, s, &look, points);
         double weight = is_dense(s) ? weights[v->m->smooth] : 0;
+        double reach = look.can_burst ? tui_plot_reach(points, count, 0) : 0;
         if (weight > 0) {
             if (i == 0) { /* what two of them scatter would hide both */
-                line[n++] = (struct tui_plot_line){points, count, TUI_RAW, g->raw,
-                                                   TUI_PLOT_SCATTER};
+                line[n++] = (struct tui_plot_line){.point = points,
+                                                   .n = count,
+                                                   .role = TUI_RAW,
+                                                   .mark = g->raw,
+                                                   .kind = TUI_PLOT_SCATTER,
+                                                   .reach = reach};
                 memcpy(points + ETD_BINS, points, (size_t)count * sizeof *points);
                 points += ETD_BINS;
             }
-            tui_plot_smooth(points, count, weight);
+            tui_plot_smooth(points, count, weight, reach);
         }
-        line[n++] = (struct tui_plot_line){points, count, role_of(c, i), g->series[i],
-                                           kind_of(s, weight)};
+        line[n++] = (struct tui_plot_line){.point = points,
+                                           .n = count,
+                                           .role = role_of(c, i),
+                                           .mark = g->series[i],
+                                           .kind = kind_of(s, weight),
+                                           .dash = i,
+                                           .reach = reach};
     }
     return n;
 }
 
 /* ---- drawing ---- */
 
-/* "grad_norm 1.22", from X on, behind a mark of its line; returns where it ends. */
+/* Are both series of C one metric, of two sets: evaluation and training? */
+static bool
+is_one_metric(const struct tui_chart *c)
+{
+    const char *first = strrchr(c->name[0], '/'), *second = strrchr(c->name[1], '/');
+    return first && second && strcmp(first, second) == 0 &&
+           strncmp(c->name[0], "metrics/", 8) == 0 &&
+           strncmp(c->name[1], "metrics/", 8) == 0;
+}
+
+/* What the second series is called beside the first: "grad_norm", or "train" of one
+ * metric's. Returns BUF. */
+static const char *
+second_label(const struct tui_chart *c, char buf[ET_METRIC_NAME])
+{
+    if (!is_one_metric(c))
+        return tui_metric_label(c->name[1], buf);
+    const char *set = c->name[1] + 8;
+    snprintf(buf, ET_METRIC_NAME, "%.*s", (int)strcspn(set, "/"), set);
+    return buf;
+}
+
+/* "grad_norm 1.22", from X on, behind a sample of its line; returns where it ends. */
 static int
 put_second(const struct tui_view *v, const struct tui_chart *c, const struct tui_pane *p,
            int x)
@@ -320,16 +352,18 @@ put_second(const struct tui_view *v, const struct tui_chart *c, const struct tui
     const enum tui_role role = role_of(c, 1);
     if (!s)
         return x;
-    tui_metric_label(s->name, label);
+    second_label(c, label);
     tui_metric_value(s->name, s->last, value);
-    const int room = p->w - x - 4, w = tui_width(label);
+    const int sample = tui_plot_sample_columns(p->grid);
+    const int room = p->w - x - sample - 2, w = tui_width(label);
     if (w > room)
-        return x; /* its colour tells it from the first */
+        return x; /* the sample of the first tells that it is not the second */
     if (w + 1 + 6 > room)
         value[0] = '\0';
-    tui_put_ch(p, 0, x, g->is_ascii ? g->series[1] : g->live, role, 0);
-    return x + 2 +
-           tui_putf(p, 0, x + 1, role, *value ? " %s %-6s " : " %s%s ", label, value);
+    tui_fill(p, 0, x, sample, ' ', TUI_TEXT);
+    tui_plot_sample(p, 0, x, role, g->series[1], 1);
+    x += sample;
+    return x + 1 + tui_putf(p, 0, x, role, *value ? "%s %-6s " : "%s%s ", label, value);
 }
 
 /* What is done to the values, at the title's end: as much of it as there is room for. */
@@ -365,11 +399,15 @@ put_title(const struct tui_view *v, const struct tui_chart *c, const struct tui_
     const struct etd_series *s = etd_model_series(v->model, c->name[0]);
     double last = s ? s->last * tui_metric_look(c->name[0]).per / seen->per : NAN;
     bool is_factor = seen->unit[0] == 'x';
-    snprintf(title, sizeof title, "%s%s%s %-6s",
+    const bool has_second = s && etd_model_series(v->model, c->name[1]);
+    const int sample = has_second ? tui_plot_sample_columns(p->grid) : 0;
+    snprintf(title, sizeof title, "%*s%s%s%s %-6s", sample, "",
              tui_metric_label(c->name[0], label), *seen->unit ? ", " : "", seen->unit,
              tui_metric_value(c->name[0], is_factor && s ? s->last : last, value));
     tui_title(p, 0, title, has_focus);
-    put_flags(v, c, p, put_second(v, c, p, 5 + tui_width(title)), seen);
+    if (has_second)
+        tui_plot_sample(p, 0, 3, role_of(c, 0), v->app->config.glyphs->series[0], 0);
+    put_flags(v, c, p, put_second(v, c, p, 4 + tui_width(title)), seen);
 }
 
 /* Resumes and annotations: 'r' and 'a' on the axis. */

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tui/format.h"
 #include "tui/glyphs.h"
 #include "tui/plot.h"
 
@@ -21,6 +22,8 @@ enum {
     MAX_DOTS = 2 * 512,
     SAMPLES = 4096, /* values that a percentile is taken of */
     TWO_LINES = 7,  /* rows of a chart whose axis has a line for its labels */
+    DASH = 2,       /* dots of a quarter of a dash */
+    LEAST = 10,     /* values from which on it is known what is usual */
 };
 
 struct canvas {
@@ -31,6 +34,8 @@ struct canvas {
     double low, high; /* of the scale, logarithms where that is one */
     struct tui_ticks ticks;
     struct tui_plot_seen seen;
+    double farthest_x; /* where seen.farthest is */
+    enum tui_role farthest_role;
 };
 
 /* ---- the scale ---- */
@@ -78,27 +83,50 @@ has_bad(const struct tui_plot_line *l)
     return false;
 }
 
+/* Looks for the value of Q that is farthest beyond the reach of L. */
+static void
+find_farthest(struct canvas *c, const struct tui_plot_line *l,
+              const struct tui_point *q)
+{
+    const bool is_span = l->kind == TUI_PLOT_SPAN || l->kind == TUI_PLOT_SCATTER;
+    const double of[] = {is_span ? q->min : q->last, is_span ? q->max : q->last};
+    for (int k = 0; k < 2; k++)
+        if (isfinite(of[k]) && fabs(of[k]) > l->reach &&
+            fabs(of[k]) > fabs(c->seen.farthest)) {
+            c->seen.farthest = of[k];
+            c->farthest_x = q->x;
+            c->farthest_role = l->role;
+        }
+}
+
 /* What of L the scale has to hold: all of it; of a scatter all but one of a hundred at
- * either end; of values that went out of hand those up to ten times their median. */
+ * either end; nothing beyond its reach; of values that went out of hand those up to ten
+ * times their median. */
 static void
 find_range_of(struct canvas *c, const struct tui_plot_line *l, double *low,
               double *high)
 {
     double v[SAMPLES];
     const int n = sample(c, l, v);
-    const bool cuts = l->kind == TUI_PLOT_SCATTER, tames = c->plot->is_tame;
+    const bool cuts = l->kind == TUI_PLOT_SCATTER;
+    const bool has_reach = l->reach > 0 && !c->plot->is_log;
+    const bool tames = !has_reach && (c->plot->is_tame || has_bad(l));
     double floor = -INFINITY, ceiling = INFINITY;
-    if (n > 0 && (cuts || tames || has_bad(l))) {
+    if (n > 0 && (cuts || tames)) {
         qsort(v, (size_t)n, sizeof *v, by_size);
         if (cuts) {
             floor = v[n / 100];
             ceiling = v[n - 1 - n / 100];
         }
-        if (tames || has_bad(l)) {
+        if (tames) {
             double reach = 10 * fmax(fabs(v[n / 2]), fabs(v[n / 4]));
             floor = reach > 0 ? fmax(floor, -reach) : floor;
             ceiling = reach > 0 ? fmin(ceiling, reach) : ceiling;
         }
+    }
+    if (has_reach) {
+        floor = fmax(floor, -l->reach);
+        ceiling = fmin(ceiling, l->reach);
     }
     for (int i = 0; i < l->n; i++) {
         const struct tui_point *q = &l->point[i];
@@ -106,6 +134,8 @@ find_range_of(struct canvas *c, const struct tui_plot_line *l, double *low,
         if (q->x < c->plot->from || q->x > c->plot->to)
             continue;
         const double of[] = {is_span ? q->min : q->last, is_span ? q->max : q->last};
+        if (has_reach)
+            find_farthest(c, l, q);
         for (int k = 0; k < 2; k++) {
             if (!isfinite(of[k]) || of[k] < floor || of[k] > ceiling)
                 continue;
@@ -137,7 +167,8 @@ find_scale(struct canvas *c)
         c->high = 1;
         return;
     }
-    c->seen.wants_log = !s.is_log && s.low > 0 && s.high > 100 * s.low;
+    c->seen.wants_log =
+        !s.is_log && s.low > 0 && fmax(s.high, c->seen.farthest) > 100 * s.low;
     tui_ticks_of_scale(&s, &c->ticks);
     c->low = scaled(c, s.low);
     c->high = scaled(c, s.high);
@@ -163,11 +194,19 @@ quadrant_bits(uint32_t ch)
     return 0;
 }
 
+/* Is L told from others by its dashes? Characters have marks, and colours do it too. */
+static bool
+is_dashed(const struct canvas *c, const struct tui_plot_line *l)
+{
+    return l->dash > 0 && c->dx > 1 && c->in.grid->is_mono;
+}
+
 static void
 put_dot(const struct canvas *c, int row, int column, const struct tui_plot_line *l)
 {
     int y = row / c->dy, x = column / c->dx;
-    if (row < 0 || column < 0 || y >= c->in.h || x >= c->in.w)
+    if (row < 0 || column < 0 || y >= c->in.h || x >= c->in.w ||
+        (is_dashed(c, l) && (column + row) / DASH % 4 >= 4 - l->dash))
         return;
     const struct tui_grid *grid = c->in.grid;
     const struct tui_cell *cell =
@@ -314,6 +353,38 @@ put_line(const struct canvas *c, const struct tui_plot_line *l)
     }
 }
 
+static bool
+is_blank(const struct tui_pane *p, int y, int x, int w)
+{
+    const struct tui_grid *g = p->grid;
+    for (int i = 0; i < w; i++)
+        if (g->cell[(size_t)(p->y + y) * (size_t)g->cols + p->x + x + i].ch != ' ')
+            return false;
+    return true;
+}
+
+/* The farthest value beyond a line's reach, beside its sign at the edge. */
+static void
+put_farthest(const struct canvas *c)
+{
+    char text[TUI_NUMBER];
+    if (c->seen.farthest == 0)
+        return;
+    tui_value(c->seen.farthest, text);
+    const int w = tui_width(text), at = column_of(c, c->farthest_x) / c->dx;
+    const int edge = c->seen.farthest > 0 ? 0 : c->in.h - 1;
+    const int next = edge == 0 && c->in.h > 1 ? 1 : edge > 0 ? edge - 1 : 0;
+    for (int i = 0; i < 8; i++) { /* at the edge, else one row inside; right, left */
+        const int y = i < 4 ? edge : next, off = 2 + i % 2;
+        const int x = i % 4 < 2 ? at + off : at + 1 - off - w;
+        if (x < 1 || x + w + 1 > c->in.w || !is_blank(&c->in, y, x - 1, w + 2))
+            continue;
+        tui_put(&c->in, y, x, c->farthest_role == TUI_RAW ? TUI_AXIS : c->farthest_role,
+                text);
+        return;
+    }
+}
+
 /* ---- what is around ---- */
 
 static void
@@ -402,21 +473,74 @@ tui_plot_draw(const struct tui_pane *p, const struct tui_plot *plot,
         put_line(&c, &plot->line[i]);
         put_signs(&c, &plot->line[i]);
     }
+    put_farthest(&c);
     if (!isnan(plot->cursor) && plot->to > plot->from)
         put_cursor(&c);
     if (seen)
         *seen = c.seen;
 }
 
+static double
+farthest_of(const struct tui_point *p)
+{
+    double far = isfinite(p->last) ? fabs(p->last) : 0;
+    far = isfinite(p->min) ? fmax(far, fabs(p->min)) : far;
+    return isfinite(p->max) ? fmax(far, fabs(p->max)) : far;
+}
+
+/* (What comes first says what is usual; later a curve may rise that far slowly, and yet
+ * hide all the rest.) */
+double
+tui_plot_reach(const struct tui_point *point, int n, double base)
+{
+    enum { BURST = 100 };
+    double usual = base, most = base;
+    int seen = 0, i = 0;
+    for (; i < n; i++) {
+        const double far = farthest_of(&point[i]);
+        if (usual > 0 && far > BURST * usual)
+            break;
+        most = fmax(most, far);
+        if (far > 0 && base == 0 && seen++ < LEAST)
+            usual = fmax(usual, far);
+    }
+    return i < n ? 2 * most : 0; /* what comes back down is seen, too */
+}
+
 void
-tui_plot_smooth(struct tui_point *point, int n, double weight)
+tui_plot_smooth(struct tui_point *point, int n, double weight, double reach)
 {
     double mean = 0, total = 0;
     for (int i = 0; i < n && weight > 0; i++) {
-        if (!isfinite(point[i].last))
+        if (!isfinite(point[i].last) || (reach > 0 && fabs(point[i].last) > reach))
             continue;
         mean = weight * mean + (1 - weight) * point[i].last;
         total = weight * total + (1 - weight); /* so that the first counts in full */
         point[i].last = point[i].min = point[i].max = mean / total;
     }
+}
+
+enum { SAMPLE = 4 }; /* cells of a dashed line in a legend */
+
+int
+tui_plot_sample_columns(const struct tui_grid *g)
+{
+    return 1 + (g->is_mono && g->glyphs->plot != ETI_PLOT_ASCII ? SAMPLE : 1);
+}
+
+void
+tui_plot_sample(const struct tui_pane *p, int y, int x, enum tui_role role,
+                uint32_t mark, int dash)
+{
+    const struct tui_glyphs *g = p->grid->glyphs;
+    const bool is_braille = g->plot == ETI_PLOT_BRAILLE;
+    if (tui_plot_sample_columns(p->grid) == 2)
+        tui_put_ch(p, y, x, g->plot == ETI_PLOT_ASCII ? mark : g->live, role, 0);
+    else
+        for (int i = 0; i < SAMPLE; i++)
+            tui_put_ch(p, y, x + i,
+                       i >= SAMPLE - dash ? ' '
+                       : is_braille       ? 0x2812
+                                          : 0x2580,
+                       role, 0);
 }

@@ -27,6 +27,9 @@ struct tui_plot_line {
     enum tui_role role;
     uint32_t mark; /* of its points where the glyphs are characters */
     enum tui_plot_kind kind;
+    int dash;     /* 0 to 3: of four dots that many are left out, where there are no
+                     colours */
+    double reach; /* a linear scale leaves out what is farther from 0; 0: nothing is */
 };
 
 /* Drawn in the order of their importance, the most important last: a cell has the
@@ -55,6 +58,7 @@ struct tui_plot_seen {
     char unit[8];   /* of the values' labels: "MB", "x1e-12"; "" */
     double per;     /* and how many of the values' own unit that is */
     int n_hidden;   /* values that a logarithmic scale has no place for */
+    double farthest; /* of the values that the scale leaves out for a line's reach; 0 */
     bool wants_log; /* the values above 0 differ more than a hundredfold */
 };
 
@@ -62,7 +66,18 @@ struct tui_plot_seen {
  * there is room on the last two. SEEN may be NULL. */
 void tui_plot_draw(const struct tui_pane *p, const struct tui_plot *plot,
                    struct tui_plot_seen *seen);
-/* POINT [N] smoothed in place, as an exponential mean of WEIGHT (0: not at all). */
-void tui_plot_smooth(struct tui_point *point, int n, double weight);
+/* How far from 0 the values of POINT [N] stay as long as they are in hand: up to one
+ * that is over a hundred times what was there before it, or over that of BASE (0: none
+ * is known). 0: all are in hand. */
+double tui_plot_reach(const struct tui_point *point, int n, double base);
+/* POINT [N] smoothed in place, as an exponential mean of WEIGHT (0: not at all). What
+ * is beyond REACH (0: nothing is) stays what it is, and moves no mean. */
+void tui_plot_smooth(struct tui_point *point, int n, double weight, double reach);
+/* How a line of that ROLE, MARK and DASH is told in a legend, at Y, X of P: a sign, or
+ * where there are no colours its dashes. */
+void tui_plot_sample(const struct tui_pane *p, int y, int x, enum tui_role role,
+                     uint32_t mark, int dash);
+/* Columns of a sample on G, the blank behind it included. */
+int tui_plot_sample_columns(const struct tui_grid *g);
 
 #endif

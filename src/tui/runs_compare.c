@@ -33,6 +33,13 @@ metric_word(const char *metric, char buf[40])
     return buf;
 }
 
+static int
+by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 /* The colour of the run I in all that is said of it. */
 static enum tui_role
 series_of(int i)
@@ -40,11 +47,30 @@ series_of(int i)
     return (enum tui_role)(TUI_S1 + i % TUI_SERIES);
 }
 
+/* One reach for all: a curve that broke down does not hide those that did not. FIRST is
+ * sorted. */
+static void
+find_reach(struct tui_plot_line *line, double *first, int n)
+{
+    double reach = 0, in_hand = 0;
+    qsort(first, (size_t)n, sizeof *first, by_size);
+    for (int i = 0; i < n; i++) {
+        double own = tui_plot_reach(line[i].point, line[i].n, first[(n - 1) / 2]);
+        reach = fmax(reach, own);
+        for (int k = 0; k < line[i].n && own == 0; k++)
+            if (isfinite(line[i].point[k].last))
+                in_hand = fmax(in_hand, fabs(line[i].point[k].last));
+    }
+    for (int i = 0; i < n && reach > 0; i++)
+        line[i].reach = fmax(reach, in_hand);
+}
+
 void
 runs_draw_curves(struct runs *r, const struct tui_pane *p, const json_t *const *facts,
                  int n, const char *metric)
 {
     struct tui_plot_line line[TUI_R_CURVES];
+    double first[TUI_R_CURVES]; /* of each its first value's size */
     char part[80], word[40];
     double end = 0;
     int lines = 0;
@@ -57,10 +83,14 @@ runs_draw_curves(struct runs *r, const struct tui_pane *p, const json_t *const *
             .n = c->n,
             .role = series_of(i),
             .mark = p->grid->glyphs->series[i % TUI_SERIES],
+            .dash = i % 4,
         };
+        first[lines] = isfinite(c->point[0].last) ? fabs(c->point[0].last) : 0;
         end = fmax(end, c->point[c->n - 1].x);
         lines++;
     }
+    if (lines > 0 && tui_metric_look(metric).can_burst)
+        find_reach(line, first, lines);
     if (lines == 0) {
         tui_putf(p, 0, 1, TUI_DIM, "no values of %s yet", metric);
         return;
@@ -83,18 +113,18 @@ runs_draw_curves(struct runs *r, const struct tui_pane *p, const json_t *const *
     for (int i = 0, x = 1; has_legend && i < n && i < TUI_R_CURVES; i++) {
         const enum tui_role role = series_of(i);
         const struct tui_glyphs *g = p->grid->glyphs;
+        const int sample = tui_plot_sample_columns(p->grid);
         const bool has_curve = runs_curve_of(r, facts[i], metric)->n > 0;
         if (has_curve)
             snprintf(part, sizeof part, "%.20s", runs_fact(facts[i], "name"));
         else
             snprintf(part, sizeof part, "%.20s: no %.30s", runs_fact(facts[i], "name"),
                      metric_word(metric, word));
-        if (x + tui_width(part) + 4 > p->w)
+        if (x + tui_width(part) + sample + 2 > p->w)
             break;
         if (has_curve)
-            tui_put_ch(p, 0, x, g->is_ascii ? g->series[i % TUI_SERIES] : g->live, role,
-                       0);
-        x += 4 + tui_put(p, 0, x + 2, has_curve ? role : TUI_DIM, part);
+            tui_plot_sample(p, 0, x, role, g->series[i % TUI_SERIES], i % 4);
+        x += sample + 2 + tui_put(p, 0, x + sample, has_curve ? role : TUI_DIM, part);
     }
 }
 

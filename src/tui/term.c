@@ -524,6 +524,12 @@ tui_term_pasted(const struct tui_term *t)
 }
 
 bool
+tui_term_has_colors(const struct tui_term *t)
+{
+    return t->depth != TUI_DEPTH_NONE;
+}
+
+bool
 tui_term_has_mouse(const struct tui_term *t)
 {
     return t->has_mouse;

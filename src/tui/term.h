@@ -68,6 +68,7 @@ ET_NODISCARD et_status tui_term_theme(struct tui_term *t, const char *name,
 bool tui_term_repaints(struct tui_term *t);
 /* What was pasted, cut to TUI_PASTE bytes; good until the next tui_term_key. */
 const char *tui_term_pasted(const struct tui_term *t);
+bool tui_term_has_colors(const struct tui_term *t);
 bool tui_term_has_mouse(const struct tui_term *t);
 /* Was the size changed since the last call? */
 bool tui_term_resized(struct tui_term *t);

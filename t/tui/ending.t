@@ -21,6 +21,12 @@ has 'What next' "and enter that page again" attach one --dump-screen 80x24 --key
 has '| max_duration=4ep ' "r asks with which changes it is resumed" attach one --dump-screen 80x24 --keys r
 has '| seed=4 ' "R with which it is rerun" attach one --dump-screen 80x24 --keys R
 has 'started with --readonly' "who only watches starts nothing" attach one --dump-screen 80x24 --keys r --readonly
+has '[====' "an unknown length has a mark" attach one --dump-screen 80x24 --at 1
+run config set ui.motion off
+exits 0 "ui.motion: off"
+run --ascii attach one --dump-screen 80x24 --at 1
+is "$(grep -c '\[====' out)" 0 "takes it away, as it would move"
+run config set ui.motion on
 run show one
 says out '  next         etude train --resume ' "show says the same"
 run show one --json
@@ -40,6 +46,14 @@ run train -q tiny.yaml optimizer.lr=1e38 checkpoint=false --run_name wild
 exits 3 "a run diverges"
 has 'What helps' "which is told, with what helps" attach wild --dump-screen 120x36
 says out "optimizer.lr=0.1 --alg 'gradient_clipping(" "the recipe's own rate, as a tenth of 1e38 diverges too; clipped gradients"
+run train -q tiny.yaml optimizer.lr=1e12 checkpoint=false --run_name burst
+exits 3 "one diverges by values that are finite"
+has '^' "its chart tells them at the edge" attach burst --dump-screen 80x24 --keys '<esc>'
+grep -q '\^ [0-9.]*e[0-9]' out && ! grep -q '^ *[0-9.]*e[0-9]*[+]' out
+ok $? "with the greatest, and has no scale for them"
+has '^' "so does Compare" compare two burst --dump-screen 100x30 --keys 'mloss<enter>'
+grep -q '\^ [0-9.]*e[0-9]' out && ! grep -q '^ *[0-9.]*e[0-9]*[+]' out
+ok $? "where the other run's curve keeps its scale"
 run rerun -q wild optimizer.lr=0.1 --alg 'gradient_clipping(clipping_type=norm,clipping_threshold=1)'
 exits 0 "and that is a command"
 

@@ -51,7 +51,8 @@ test_line(void)
     struct tui_point p[11];
     for (int i = 0; i <= 10; i++)
         p[i] = at(i, 10 - i);
-    const struct tui_plot_line line = {p, 11, TUI_S1, '*', TUI_PLOT_LAST};
+    const struct tui_plot_line line = {
+        .point = p, .n = 11, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_LAST};
     const struct tui_plot plot = {.from = 0,
                                   .to = 10,
                                   .line = &line,
@@ -80,7 +81,8 @@ test_peak(void)
     struct tui_point p[1000];
     for (int i = 0; i < 1000; i++)
         p[i] = at(i, i == 500 ? 9 : 1);
-    const struct tui_plot_line raw = {p, 1000, TUI_S1, '*', TUI_PLOT_SPAN};
+    const struct tui_plot_line raw = {
+        .point = p, .n = 1000, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_SPAN};
     const struct tui_plot plot = {.from = 0,
                                   .to = 1000,
                                   .line = &raw,
@@ -103,8 +105,12 @@ test_scatter(void)
         middle[i] = at(i, 5);
     }
     const struct tui_plot_line lines[] = {
-        {noise, 400, TUI_RAW, '.', TUI_PLOT_SCATTER},
-        {middle, 400, TUI_S1, '*', TUI_PLOT_LAST},
+        {.point = noise,
+         .n = 400,
+         .role = TUI_RAW,
+         .mark = '.',
+         .kind = TUI_PLOT_SCATTER},
+        {.point = middle, .n = 400, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_LAST},
     };
     const struct tui_plot plot = {.from = 0,
                                   .to = 399,
@@ -134,16 +140,23 @@ test_smooth(void)
     for (int i = 0; i < 100; i++)
         p[i] = at(i, 3);
     p[50].last = NAN;
-    tui_plot_smooth(p, 100, 0.9);
+    tui_plot_smooth(p, 100, 0.9, 0);
     is_near(p[0].last, 3, 1e-12, "the first value counts in full");
     is_near(p[99].last, 3, 1e-12, "what is constant stays, also past a NaN");
+    for (int i = 0; i < 100; i++)
+        p[i] = at(i, i == 50 ? 7e23 : 3);
+    tui_plot_smooth(p, 100, 0.9, tui_plot_reach(p, 100, 0));
+    is_near(p[51].last, 3, 1e-12,
+            "a value out of hand does not spoil those behind it,");
+    is_near(p[50].last / 7e23, 1, 1e-12, "and stays what it is");
 }
 
 static void
 test_empty(void)
 {
     struct tui_point p[] = {at(0, -1), at(1, 0)};
-    const struct tui_plot_line line = {p, 2, TUI_S1, '*', TUI_PLOT_LAST};
+    const struct tui_plot_line line = {
+        .point = p, .n = 2, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_LAST};
     struct tui_plot plot = {.from = 0,
                             .to = 0,
                             .line = &line,
@@ -174,7 +187,8 @@ test_not_finite(void)
     struct tui_point p[20];
     for (int i = 0; i < 20; i++)
         p[i] = at(i, i < 16 ? 4 - i / 8.0 : i == 16 ? 3e23 : NAN);
-    const struct tui_plot_line line = {p, 20, TUI_S1, '*', TUI_PLOT_LAST};
+    const struct tui_plot_line line = {
+        .point = p, .n = 20, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_LAST};
     const struct tui_plot plot = {.from = 0,
                                   .to = 19,
                                   .done = NAN,
@@ -204,13 +218,112 @@ test_not_finite(void)
     free(text);
 }
 
+/* One value of 7e23 in a descent, all of them finite. */
+static void
+test_burst(void)
+{
+    struct tui_point p[20];
+    for (int i = 0; i < 20; i++)
+        p[i] = at(i, i == 12 ? 7e23 : 4 - i / 8.0);
+    struct tui_plot_line line = {
+        .point = p, .n = 20, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_LAST};
+    struct tui_plot plot = {.from = 0,
+                            .to = 19,
+                            .done = NAN,
+                            .line = &line,
+                            .n_lines = 1,
+                            .x_of = TUI_OF_COUNTS,
+                            .unit = "ba",
+                            .cursor = NAN};
+    line.reach = tui_plot_reach(p, 20, 0);
+    is_plot(&plot, ETI_PLOT_ASCII, 8, 34,
+            "     4+**             *^* 7.0e23\n"
+            "      |  ******      *  *\n"
+            "     3+        ***** *  *\n"
+            "      |             **  *\n"
+            "     2+                  *****\n"
+            "      |                       ***\n"
+            "      ++------+-----+------+-----\n"
+            "       0      5     10     15ba\n",
+            "a value out of hand is told at the edge, and the rest has the scale");
+    plot.is_log = true;
+    char *text = draw(&plot, ETI_PLOT_ASCII, 8, 34);
+    ok(!strchr(text, '^') && strstr(text, "e2"), "a logarithmic scale has all of them");
+    free(text);
+    plot.is_log = false;
+    for (int i = 0; i < 20; i++)
+        p[i] = at(i, i == 3 ? -7e23 : -4 + i / 8.0);
+    line.reach = tui_plot_reach(p, 20, 0);
+    text = draw(&plot, ETI_PLOT_ASCII, 8, 34);
+    ok(strstr(text, "v") && strstr(text, "-7.0e23"), "below the scale too");
+    free(text);
+
+    for (int i = 0; i < 20; i++)
+        p[i] = at(i, 1e4 / pow(2, i));
+    is_near(tui_plot_reach(p, 20, 0), 0, 0, "a steep descent is in hand,");
+    for (int i = 0; i < 20; i++)
+        p[i] = at(i, i == 15 ? 50 : 1);
+    is_near(tui_plot_reach(p, 20, 0), 0, 0, "as is a peak of 50 times what was before");
+    for (int i = 0; i < 20; i++)
+        p[i] = at(i, 1e20 + i);
+    is_near(tui_plot_reach(p, 20, 0), 0, 0,
+            "what is great from the first on is usual,");
+    ok(tui_plot_reach(p, 20, 2) < 1e3, "but not beside others that are not");
+    p[0] = at(0, NAN);
+    is_near(tui_plot_reach(p, 1, 0), 0, 0, "nothing finite has no reach");
+}
+
+/* Without colours lines have dashes. */
+static void
+test_dashes(void)
+{
+    struct tui_point p[] = {at(0, 0), at(1, 1), at(2, 1), at(40, 1)};
+    int dots[4];
+    struct tui_grid g;
+    for (int dash = 0; dash < 4; dash++) {
+        const struct tui_plot_line line = {
+            .point = p, .n = 4, .role = TUI_S1, .kind = TUI_PLOT_LAST, .dash = dash};
+        const struct tui_plot plot = {.from = 1,
+                                      .to = 40,
+                                      .done = NAN,
+                                      .line = &line,
+                                      .n_lines = 1,
+                                      .cursor = NAN};
+        if (tui_grid_init(&g, cx, tui_glyphs_of(ETI_PLOT_BRAILLE), 6, 72) != ET_OK)
+            bail("no memory");
+        const struct tui_pane all = tui_pane_of(&g);
+        int drawn[2] = {0};
+        for (int mono = 0; mono < 2; mono++) {
+            tui_grid_clear(&g);
+            g.is_mono = mono;
+            tui_plot_draw(&all, &plot, NULL);
+            for (int i = 0; i < g.rows * g.cols; i++)
+                if (g.cell[i].role == TUI_S1)
+                    drawn[mono] += __builtin_popcount(g.cell[i].ch & 0xff);
+        }
+        dots[dash] = 100 * drawn[1] / drawn[0];
+        tui_grid_clear(&g);
+        tui_plot_sample(&all, 0, 0, TUI_S1, '*', dash);
+        int cells = 0;
+        for (int i = 0; i < tui_plot_sample_columns(&g) - 1; i++)
+            cells += g.cell[i].ch != ' ';
+        ok(cells == 4 - dash, "a legend shows %d of its 4 cells", cells);
+        tui_grid_release(&g);
+    }
+    ok(dots[0] == 100 && abs(dots[1] - 75) <= 5 && abs(dots[2] - 50) <= 5 &&
+           abs(dots[3] - 25) <= 5,
+       "lines have all, 3, 2 and 1 of 4 dots: %d %d %d %d%%", dots[0], dots[1], dots[2],
+       dots[3]);
+}
+
 static void
 test_points(void)
 {
     struct tui_point p[4];
     for (int i = 0; i < 4; i++)
         p[i] = at(i, i);
-    struct tui_plot_line line = {p, 4, TUI_S3, '*', TUI_PLOT_POINTS};
+    struct tui_plot_line line = {
+        .point = p, .n = 4, .role = TUI_S3, .mark = '*', .kind = TUI_PLOT_POINTS};
     struct tui_plot plot = {.from = 0,
                             .to = 3,
                             .done = 1.5,
@@ -233,7 +346,8 @@ test_points(void)
     free(text);
     struct tui_point apart[] = {at(0, 1), at(1, 1), at(9, 1), at(10, 1)};
     apart[2].is_apart = true;
-    const struct tui_plot_line gap = {apart, 4, TUI_S1, '*', TUI_PLOT_LAST};
+    const struct tui_plot_line gap = {
+        .point = apart, .n = 4, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_LAST};
     plot.line = &gap;
     plot.to = 10;
     text = draw(&plot, ETI_PLOT_ASCII, 4, 29);
@@ -284,7 +398,8 @@ test_labels(void)
             p[i] = at(i, size * (k % 4 == 3 ? -1 : 1) * (1 - part * random_part()));
         if (k % 5 == 4)
             p[29].last = k % 2 ? NAN : INFINITY;
-        const struct tui_plot_line line = {p, 30, TUI_S1, '*', TUI_PLOT_LAST};
+        const struct tui_plot_line line = {
+            .point = p, .n = 30, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_LAST};
         const struct tui_plot plot = {.from = 0,
                                       .to = 29,
                                       .done = NAN,
@@ -333,6 +448,8 @@ main(void)
     test_smooth();
     test_empty();
     test_not_finite();
+    test_burst();
+    test_dashes();
     test_points();
     test_labels();
     et_ctx_free(&cx);
