@@ -253,6 +253,11 @@ act(struct tui_app *app, void *self, enum tui_action action)
 {
     struct compose *c = self;
     (void)app;
+    if (c->is_editing) { /* a hint was clicked on */
+        bool is_done = compose_act_typing(c, action);
+        compose_refresh(c);
+        return is_done;
+    }
     if (act_on_list(c, action))
         return true;
     switch (action) {
@@ -379,7 +384,9 @@ place(struct tui_app *app, void *self)
 {
     struct compose *c = self;
     (void)app;
-    return compose_is_empty(c) && !c->is_editing ? TUI_IN_start : TUI_IN_compose;
+    return c->is_editing         ? TUI_IN_typing
+           : compose_is_empty(c) ? TUI_IN_start
+                                 : TUI_IN_compose;
 }
 
 /* The panel at Y, X of the grid; -1: no panel lies there. */
@@ -458,6 +465,17 @@ about(const struct compose *c, char *buf, size_t size)
     return TUI_TEXT;
 }
 
+/* Does a panel beside the recipe say what is selected? */
+static bool
+is_told(const struct compose *c, enum tui_size screen)
+{
+    if (screen < TUI_NORMAL || c->is_full)
+        return false;
+    return screen == TUI_FULL ||
+           (!c->shows_diff && c->focus != TUI_C_TIMELINE &&
+            (eti_sketch_is_valid(c->sketch) || c->focus == TUI_C_OPTIONS));
+}
+
 static enum tui_role
 message(struct tui_app *app, void *self, char *buf, size_t size)
 {
@@ -471,13 +489,19 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
         snprintf(buf, size, "x %s", c->reason);
         return TUI_BAD;
     }
+    const enum tui_size screen = tui_size_of(app->grid.rows, app->grid.cols);
     if (c->is_editing) {
-        const char *help = c->line == 0 && c->target.row ? c->target.row->help : NULL;
-        snprintf(buf, size, "%s: %s   enter sets it, esc leaves it", c->label,
-                 help ? help : "");
+        if (c->line > 0)
+            snprintf(buf, size, "%s is typed", c->label);
+        else if (is_told(c, screen))
+            snprintf(buf, size, "%s  was %s", c->label, *c->was ? c->was : "not set");
+        else
+            snprintf(buf, size, "%s: %s%s%s", c->label,
+                     c->target.row ? c->target.row->help : "", *c->was ? "   was " : "",
+                     c->was);
         return TUI_TEXT;
     }
-    bool is_shown = tui_size_of(app->grid.rows, app->grid.cols) >= TUI_NORMAL;
+    bool is_shown = screen >= TUI_NORMAL;
     if (!compose_is_empty(c) && s->errors.n > 0 && !is_shown) {
         const struct et_diagnostic *d = &s->errors.v[c->fault];
         size_t n = 0;
@@ -493,7 +517,7 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
                      d->message);
         return TUI_BAD;
     }
-    return about(c, buf, size);
+    return is_told(c, screen) ? TUI_TEXT : about(c, buf, size);
 }
 
 static const char *

@@ -133,6 +133,7 @@ struct compose {
     struct tui_field field;     /* the value that is typed */
     struct eti_form_row target; /* the row that it is of; its texts are copies */
     char path[ETI_PATH_BYTES], label[64];
+    char was[64];     /* its value before; "" where it was not set */
     char reason[200]; /* why it will not do; "" */
     int line;         /* > 0: that line of the text is typed, not a value */
     int fault;        /* of the sketch's errors, that is looked at */
@@ -248,6 +249,8 @@ void compose_say_why(struct compose *c);
 
 /* ---- compose_edit.c: what keys do to the text ---- */
 bool compose_key(struct tui_app *app, void *self, int key);
+/* ACTION while a value is typed. False: it is none of those for that. */
+bool compose_act_typing(struct compose *c, enum tui_action action);
 void compose_edit(struct compose *c);
 void compose_toggle(struct compose *c);
 void compose_move(struct compose *c, int by);

@@ -65,6 +65,7 @@ compose_type(struct compose *c, const struct eti_form_row *r)
     c->app->message_end = 0; /* the line above the hints is the value's now */
     c->reason[0] = '\0';
     tui_field_set(&c->field, strcmp(r->value, "null") == 0 ? "" : r->value);
+    snprintf(c->was, sizeof c->was, "%.63s", c->field.text);
     c->target.value = c->field.text;
 }
 
@@ -223,21 +224,34 @@ commit(struct compose *c)
 }
 
 bool
+compose_act_typing(struct compose *c, enum tui_action action)
+{
+    switch (action) {
+    case TUI_DO_typing_leave:
+        c->is_editing = false;
+        return true;
+    case TUI_DO_typing_set:
+        commit(c);
+        return true;
+    case TUI_DO_typing_word:
+    case TUI_DO_typing_before:
+        tui_field_key(&c->field,
+                      action == TUI_DO_typing_word ? TUI_CTRL('w') : TUI_CTRL('u'));
+        try_value(c);
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool
 compose_key(struct tui_app *app, void *self, int key)
 {
     struct compose *c = self;
-    (void)app;
     if (!c->is_editing)
         return false;
-    if (key == TUI_K_ESC) {
-        c->is_editing = false;
-        return true;
-    }
-    if (key == TUI_K_ENTER) {
-        commit(c);
-        return true;
-    }
-    if (tui_field_key(&c->field, key))
+    if (!compose_act_typing(c, tui_keys_find(&app->config.keys, TUI_IN_typing, key)) &&
+        tui_field_key(&c->field, key))
         try_value(c);
     return true;
 }

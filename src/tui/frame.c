@@ -85,12 +85,13 @@ put_message(struct tui_app *app, const struct tui_pane *p)
 static int
 gather_hints(const struct tui_app *app, const struct tui_binding **hint)
 {
+    const bool types = place(app) == TUI_IN_help || place(app) == TUI_IN_typing;
     int n = 0;
     for (int order = 1; order < 100; order++)
         for (int i = 0; i < TUI_ACTIONS - 1; i++) {
             const struct tui_binding *b = &tui_bindings[i];
             if (b->order == order && (b->hint || b->wide) &&
-                (!app->shows_help || b->where == TUI_IN_help) && /* all else is typed */
+                (b->where == place(app) || !types) && /* all else is typed */
                 tui_binding_holds(&app->config.keys, b, place(app)))
                 hint[n++] = b;
         }

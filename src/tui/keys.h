@@ -20,6 +20,7 @@
     X(compare, "Compare")                                                              \
     X(start, "Start")                                                                  \
     X(ending, "End of a run")                                                          \
+    X(typing, "Typing a value")                                                        \
     X(help, "Help")
 
 enum tui_where {

@@ -227,8 +227,34 @@ says_of 'i' 'there is no warning to ignore' "i without a warning"
 says_of 'R' 'was read again' "R that the file is as it was"
 has 'no file to read again' "or that there is none" compose --dump-screen 80x24 --keys 'biR'
 
+# What is said below the panels: nothing twice, and of keys those that hold.
+first() {
+    run --ascii compose "$ET_SRCDIR/recipes/first_minute.yaml" --dump-screen "$@"
+}
+hints() {
+    tail -1 out
+}
+first 80x24 --keys 'jjj'
+says out 'of all ranks and microbatches' "what is selected is told in its panel"
+is "$(tail -2 out | head -1)" '' "and not below it again"
+first 60x16 --keys 'jjj'
+[ -n "$(tail -2 out | head -1)" ]
+ok $? "where there is no such panel it is told there"
+first 80x24 --keys 'jjje'
+is "$(hints)" ' enter set  esc leave it as it was  ctrl-u delete to the cursor' \
+    "while a value is typed the hints are those for that"
+says out ' was ' "and what it was is told"
+first 80x24 --keys 'jjje<ctrl-u>7<esc>'
+is "$(hints | cut -c1-15)" ' space toggle  ' "and no longer"
+first 80x24 --keys 'jjje<ctrl-u>7'
+grep -q '^> .*batch_size  *7 ' out
+ok $? "a key that is told deletes up to the cursor"
+mkdir typing && printf 'typing: {leave: F6}\n' >typing/keys.yaml
+ETUDE_CONFIG_DIR=$PWD/typing first 80x24 --keys 'jjje<F6>'
+is "$(hints | cut -c1-15)" ' space toggle  ' "keys.yaml may give them others"
+
 # Titles of recipes are cut between words.
-has 'small GPT on the bytes of the King James..' "installed recipes say what they are" \
+has 'small GPT on the bytes of the King James Bible..' "installed recipes say what they are" \
     compose --dump-screen 80x24 --keys a
 
 # Everything that is wrong, not only the first of it.
