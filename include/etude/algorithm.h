@@ -68,7 +68,7 @@ struct et_algorithm_class {
      * the algorithm is switched off, and before another joins. (optional: it is so) */
     et_status (*settle)(struct et_algorithm *self, struct et_state *state);
     /* Names the state that later steps depend on, to save and to load (archive.h).
-     * Loading comes after INIT and before AFTER_LOAD. (optional: there is none) */
+     * Loading comes after INIT and before AFTER_LOAD. (optional: it has no state) */
     et_status (*archive)(struct et_algorithm *self, struct et_state *state,
                          struct et_archive *a);
     /* Frees what apply made; the structs themselves are the caller's. (optional) */

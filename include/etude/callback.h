@@ -16,7 +16,7 @@ struct et_callback {
     struct et_ctx *cx;
     void *options;             /* type->info.options_size bytes, owned */
     void *state;               /* type->state_size bytes, zeroed, owned */
-    const char *run_directory; /* loggers write beneath it; NULL: there is none */
+    const char *run_directory; /* loggers write beneath it; NULL: the run has none */
     const char *stop; /* run sets it to end the run: why, a string constant, as for
                          et_state_stop; the engine takes it back to NULL */
     bool enough;      /* run sets it at EVAL_BATCH_END: the evaluation under way ends with

@@ -211,7 +211,7 @@ extern const struct cli_option cli_option_table[]; /* ends with a row without na
 int cli_parse(struct cli *c, int argc, char **argv);
 bool cli_takes(const struct cli_option *o, const char *command);
 /* The option that WORD, "--name", "--name=value", "-n" or "-nvalue", ends with; *VALUE
- * is its value in there, or NULL. NULL: there is none. */
+ * is its value in there, or NULL. NULL: no option ends so. */
 const struct cli_option *cli_option_of_word(const char *word, const char **value);
 
 /* ---- errors.c ---- */
@@ -238,7 +238,7 @@ void cli_show_line(struct cli *c, enum et_log_level level, const char *text);
 /* Reads the recipe that the operand NAME means, with all overrides. NULL on failure,
  * and *EXIT says how to end. */
 struct et_recipe *cli_load_recipe(struct cli *c, const char *name, int *exit);
-/* The same for the only operand; exit 64 where there is none or more. */
+/* The same for the only operand; exit 64 where no operand is given, or several. */
 struct et_recipe *cli_load_only_recipe(struct cli *c, int *exit);
 /* Draws what the recipe leaves open: seed, run name; opens O->dev, the caller's until
  * it assembles, for what auto means here. */
@@ -300,7 +300,7 @@ void cli_run_forget_copy(const char *folder);
 void cli_run_remember(struct cli *c, const char *directory);
 /* Its events.log. NULL on failure, and *EXIT says how to end. */
 struct et_events *cli_run_events(struct cli *c, const struct json_t *facts, int *exit);
-/* Text of a fact, made visible, in BUF; "-" where there is none. */
+/* Text of a fact, made visible, in BUF; "-" where the run has not that fact. */
 const char *cli_fact(const struct json_t *facts, const char *key, char *buf,
                      size_t size);
 /* "2025-11-20 13:56", local; "-" for 0. */
@@ -436,7 +436,7 @@ const char *cli_recipe_folder(int i, char *buf, size_t size);
 bool cli_recipe_is_installed(const char *path);
 /* The folder of Etude's own entry in terminfo, in BUF, which it returns. */
 const char *cli_terminfo_folder(char *buf, size_t size);
-/* Path of the installed recipe NAME in BUF; false when there is none. */
+/* Path of the installed recipe NAME in BUF; false when none has that name. */
 bool cli_recipe_find(const char *name, char *buf, size_t size);
 
 /* ---- recipes.c ---- */

@@ -266,7 +266,7 @@ struct alternative {
 };
 
 /* The next word, without brackets and dots; an option and its value are passed over.
- * *N 0: there is none. */
+ * *N 0: no word is left. */
 static const char *
 next_word(struct alternative *a, size_t *n, bool *repeats)
 {

@@ -31,7 +31,7 @@ find_row(const struct et_option *table, const char *name, size_t n)
     return NULL;
 }
 
-/* The recipe among the operands; NULL: there is none, or it is not right yet. */
+/* The recipe among the operands; NULL: none of them is one, or it is not right yet. */
 static struct et_recipe *
 load_recipe(const struct cli_typed *t)
 {

@@ -173,7 +173,7 @@ replace_file(struct cli *c, const char *file, const char *text)
     return cannot_write(c, file);
 }
 
-/* The bytes of FILE, "" where there is none; free *TEXT. */
+/* The bytes of FILE, "" where it does not exist; free *TEXT. */
 static int
 read_file(struct cli *c, const char *file, char **text, size_t *n)
 {

@@ -127,7 +127,7 @@ set_options(struct cli *c, const struct et_option *table, void *options)
     return ET_OK;
 }
 
-/* An option that must be given and is not; NULL when there is none. */
+/* An option that must be given and is not; NULL when all such are given. */
 static const char *
 find_missing(const struct cli *c, const struct et_option *table)
 {

@@ -10,7 +10,7 @@
 
 /* ---- one component ---- */
 
-/* Its kind, and itself; -1: there is none of that name. */
+/* Its kind, and itself; -1: no component has that name. */
 static int
 find_component(struct cli *c, const char *name, const struct et_component **out)
 {

@@ -43,7 +43,7 @@ set_up(struct tui_app *app, const struct et_recipe_env *env)
 }
 
 /* Where reports of crashes go, and what the mouse has moved: the folder of the user's
- * state; NULL: there is none. */
+ * state; NULL: no such folder is known. */
 static const char *
 state_folder(char *buf, size_t size)
 {

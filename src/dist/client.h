@@ -102,7 +102,7 @@ ET_NODISCARD et_status etd_client_command(struct etd_client *c, enum etd_op op,
 /* The same again, for an answer that was lost: it is not done twice. */
 ET_NODISCARD et_status etd_client_repeat(struct etd_client *c,
                                          const struct etd_command *command);
-/* The next answer: false, there is none. */
+/* The next answer; false: no other has arrived. */
 bool etd_client_answer(struct etd_client *c, struct etd_answer *out);
 
 /* ---- history ---- */

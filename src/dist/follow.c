@@ -55,7 +55,7 @@ etd_follow_close(struct etd_follow **out)
     et_free(f->cx, f);
 }
 
-/* One record. *GOT is false where there is none. */
+/* One record. *GOT is false at the end of the log. */
 static et_status
 read_one(struct etd_follow *f, bool *got)
 {

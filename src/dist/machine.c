@@ -22,7 +22,7 @@ enum {
 
 /* ---- files ---- */
 
-/* The text of PATH in BUF [TEXT]; "" where there is none. */
+/* The text of PATH in BUF [TEXT]; "" where it cannot be read. */
 static const char *
 read_text(const char *path, char *buf)
 {

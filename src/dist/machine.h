@@ -23,7 +23,7 @@ struct etd_machine {
     bool is_first; /* of the ranks of its machine */
     int cores;
     double at; /* monotonic: when the counters below were read */
-    double cpu, read, written, net, joules; /* counters; NaN: there is none */
+    double cpu, read, written, net, joules; /* counters; NaN: not counted here */
     double busy, jiffies;                   /* of the machine's processors */
     /* Written by the training thread, which alone may ask the device. */
     _Atomic double gpu[ETD_GPU_NUMBERS]; /* NaN: not known */

@@ -160,7 +160,7 @@ void etd_model_free(struct etd_model **m);
 /* Adds R. Fails with ENOMEM alone: then R is not in it, and may be given again. */
 ET_NODISCARD et_status etd_model_apply(struct etd_model *m, const struct et_record *r);
 
-/* NULL: there is none of that name. Borrowed until a record is applied. */
+/* NULL: no series has that name. Borrowed until a record is applied. */
 const struct etd_series *etd_model_series(const struct etd_model *m, const char *name);
 /* The first series whose name begins with PREFIX: "lr-", "metrics/eval/". */
 const struct etd_series *etd_model_series_like(const struct etd_model *m,

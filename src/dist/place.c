@@ -98,7 +98,7 @@ name_job(const struct launcher *l, char out[ETD_MEETING_JOB])
 
 /* ---- its variables ---- */
 
-/* The number in variable NAME, OTHERWISE where there is none. */
+/* The number in variable NAME, OTHERWISE where it is not set. */
 static et_status
 read_number(struct et_ctx *cx, const char *name, long least, long most, long otherwise,
             int *out)

@@ -29,7 +29,7 @@ void etd_ring_free(struct etd_ring **ring);
 bool etd_ring_put(struct etd_ring *ring, const struct et_record *r);
 
 /* The oldest record into *OUT, with text and numbers borrowed until the next call;
- * false: there is none now. */
+ * false: the ring is empty. */
 bool etd_ring_take(struct etd_ring *ring, struct et_record *out);
 
 /* Records left out so far, and numbers whose name was one too many: by any thread. */

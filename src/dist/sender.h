@@ -24,7 +24,7 @@ void etd_sender_line(struct etd_sender *s, enum et_log_level level, const char *
 void etd_sender_put(struct etd_sender *s, enum etd_packet_kind kind, const void *body,
                     size_t n);
 /* Is asked each second, on the sender's thread, for a record to send, whose entries it
- * fills: at most ROOM; false: there is none. Set before training begins. */
+ * fills: at most ROOM; false: it has no record now. Set before training begins. */
 typedef bool etd_health_fn(void *data, struct et_record *r, struct et_log_entry *entry,
                            int room);
 void etd_sender_watch(struct etd_sender *s, etd_health_fn *fn, void *data);

@@ -153,7 +153,7 @@ find_known(struct etd_session *s, const char *name)
     return NULL;
 }
 
-/* Facts of the run NAME that is alive, or of the newest that is; NULL: there is none. */
+/* Facts of the run NAME that is alive, or of the newest that is; NULL: none is. */
 static json_t *
 find_alive(struct etd_session *s, const char *name)
 {

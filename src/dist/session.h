@@ -32,7 +32,7 @@ void etd_session_free(struct etd_session **s);
 /* A message of the viewer. ENOMEM; what it may not say is answered. */
 ET_NODISCARD et_status etd_session_message(struct etd_session *s, const void *bytes,
                                            size_t n);
-/* To poll for reading; -1: none. */
+/* To poll for reading; -1: it talks to no hub, waits for no child. */
 int etd_session_hub_fd(const struct etd_session *s);
 int etd_session_child_fd(const struct etd_session *s);
 /* Passes on what has come since. False: the conversation is over. */

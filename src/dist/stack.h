@@ -3,7 +3,7 @@
 #ifndef ETD_STACK_H
 #define ETD_STACK_H
 
-/* Such memory, as a file of a name that nobody sees; -1: there is none. */
+/* Such memory, as a file of a name that nobody sees; -1: it could not be had. */
 int etd_stack_file(void);
 /* From now on this process writes into FD where it stands at a signal that would end it
  * with a core; who caught those before is asked next. */

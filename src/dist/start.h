@@ -33,8 +33,8 @@ struct etd_starts {
  * false, and *OUT is it: REJECTED. GPUS: how many there are. */
 bool etd_start_take(struct etd_starts *s, const struct etd_frame *f, int gpus,
                     struct etd_answer *out);
-/* The answer to the command ID; false: there is none yet. EXPIRED, where whoever began
- * it is gone and nobody knows what came of it. */
+/* The answer to the command ID; false: it has no answer yet. EXPIRED, where whoever
+ * began it is gone and nobody knows what came of it. */
 bool etd_start_answer(struct etd_starts *s, const unsigned char *id,
                       struct etd_answer *out);
 /* Takes what has been said since, and writes answers down. */

@@ -291,7 +291,7 @@ is_behind(const struct etd_supervisor *s, int a, int b)
     return ma < mb;
 }
 
-/* "0 and 2 wait": a rank that does, in a collective that BEHIND is not in; -1: none. */
+/* "0 and 2 wait": a rank that does, in a collective that BEHIND is not in; -1: no one. */
 static int
 who_waits(const struct etd_supervisor *s, int behind)
 {

@@ -167,7 +167,7 @@ struct etd_value {
     struct etd_map map;      /* of a map */
     const unsigned char *at; /* of a list: its first element */
 };
-/* The value of KEY; false where there is none. */
+/* The value of KEY; false where the record has no such key. */
 bool etd_find(const struct etd_map *m, const char *key, struct etd_value *out);
 /* Steps through what is in a map or list: reads what stands at *AT and moves on. */
 void etd_next(const unsigned char **at, const unsigned char *end,
@@ -242,7 +242,7 @@ enum etd_op {
 const char *etd_op_name(enum etd_op op);
 /* Bytes of its value, zero included. */
 size_t etd_op_room(enum etd_op op);
-/* ETD_OP_COUNT: there is none of that name. */
+/* ETD_OP_COUNT: no command has that name. */
 enum etd_op etd_op_of(const char *name);
 
 enum {

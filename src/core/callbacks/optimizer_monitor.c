@@ -67,7 +67,7 @@ struct monitor {
     const struct et_param_space *space; /* what the rest was made for */
     int64_t total;
     int n;                   /* parameters */
-    int first, second;       /* which moments are m and v; -1: there is none */
+    int first, second;       /* which moments are m and v; -1: not kept */
     int n_sums;              /* 1 or SUMS */
     int64_t blocks;          /* of flat memory */
     struct et_tensor *sums;  /* leaf f32 [n_sums * blocks] */

@@ -61,14 +61,14 @@ static const char *const paths[FILES] = {
 
 struct monitor {
     bool opened;
-    bool no_sensors; /* of a GPU: there are none, or they have failed */
-    int fd[FILES];   /* -1: there is none */
+    bool no_sensors; /* the GPU has no sensors, or they have failed */
+    int fd[FILES];   /* -1: the machine has no such file */
     double last;     /* when the last sample was taken, in monotonic seconds */
     double busy, total;
     char text[32768]; /* of one file: beyond any /proc/net/dev with 200 interfaces */
 };
 
-/* The file's text, from its start; "" where there is none. */
+/* The file's text, from its start; "" where it cannot be read. */
 static const char *
 read_text(struct monitor *m, int file)
 {

@@ -345,7 +345,7 @@ struct options_of {
     int n;
 };
 
-/* The value at PATH of TEXT, read into ARENA; NULL: there is none. */
+/* The value at PATH of TEXT, read into ARENA; NULL: TEXT has no such path. */
 static et_status
 read_at(struct eti_arena *arena, const char *text, const char *path,
         struct et_value **out)

@@ -408,7 +408,7 @@ eti_config_free(struct eti_config **config)
 
 /* ---- asking ---- */
 
-/* The row at PATH and the struct it describes; NULL: there is none. */
+/* The row at PATH and the struct it describes; NULL: no setting has that path. */
 static const struct et_option *
 find_row(const struct eti_config *config, const char *path, const void **options)
 {

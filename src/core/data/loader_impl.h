@@ -69,7 +69,7 @@ ET_NODISCARD et_status eti_loader_unreadable(struct et_loader *l, int64_t **out,
 /* Samples of batch BATCH of all ranks. */
 int64_t eti_loader_whole(const struct et_loader *l, int64_t batch);
 /* The samples of batch BATCH that are this rank's: places [*FIRST, *FIRST + n) of the
- * epoch. *SPARE: there is none, and that is another rank's. */
+ * epoch. *SPARE: the batch has none for this rank, which computes on another's. */
 int64_t eti_loader_slice(const struct et_loader *l, int64_t batch, int64_t *first,
                          bool *spare);
 /* Windows of T + 1 tokens that overlap by one, wherever in [0, T) they begin. */

@@ -8,8 +8,9 @@
 
 #include "etude/status.h"
 
-/* Does NVIDIA's driver answer, with a GPU, and is it new enough? ENOENT: there is none;
- * ENOTSUP: there is, and it cannot be used; why, in WHY. 0.1 ms where there is none. */
+/* Does NVIDIA's driver answer, with a GPU, and is it new enough? ENOENT: driver or GPU
+ * is missing; ENOTSUP: both are there and cannot be used; why, in WHY. It takes 0.1 ms
+ * where no driver is installed. */
 et_status eti_driver_probe(char *why, size_t why_size);
 /* What it means that the driver answered CODE (a CUresult) to cuInit: one of these two.
  * NODES: where the system keeps the GPUs' files, "/dev". */

@@ -373,7 +373,7 @@ emit(struct eti_ir *ir, int i, int *done, int *order, int *n)
     order[(*n)++] = i;
 }
 
-/* The first all_reduce from step FROM on; n_steps: there is none. */
+/* The first all_reduce from step FROM on; n_steps: no step is one. */
 static int
 next_collective(const struct eti_ir *ir, int from)
 {

@@ -29,7 +29,7 @@ void eti_shadow_mark(struct et_storage *storage);
 /* TO, a cast of LEAF that is not computed, lies in the shadow where there is one. */
 void eti_shadow_read(const struct et_graph *g, const struct et_tensor *leaf,
                      struct et_tensor *to);
-/* The leaf that is LEAF's shadow, valid until the reset; NULL where there is none. */
+/* The leaf that is LEAF's shadow, valid until the reset; NULL where it has none. */
 struct et_tensor *eti_shadow_leaf(struct et_graph *g, const struct et_tensor *leaf);
 /* Makes those anew that IR reads and that are marked. */
 ET_NODISCARD et_status eti_shadow_refresh(struct et_graph *g, const struct eti_ir *ir);

@@ -20,7 +20,7 @@ struct eti_progress {
     double epoch_seconds;            /* of training in the epoch that ends */
     double eval_start, eval_seconds; /* of the evaluation under way */
     int drawn;                       /* bar: columns it fills now */
-    int terminal;                    /* bar: asked for its width; -1: there is none */
+    int terminal;                    /* bar: asked for its width; -1: no terminal */
 };
 
 /* One way: what it writes at each point. A NULL slot writes nothing. */

@@ -21,7 +21,7 @@ struct eti_editor {
 /* Where a path leads. */
 struct eti_spot {
     struct et_value *parent; /* the mapping or list; or what is to become one */
-    struct et_value *child;  /* the value; NULL: there is none */
+    struct et_value *child;  /* the value; NULL: the path leads nowhere yet */
     struct et_value *entry;  /* of the parent: the child, or the item that names it */
     const char *rest;        /* of the path: from the key that is missing on */
 };

@@ -351,7 +351,7 @@ finish(struct eti_loader *l, struct eti_recipe *r, et_status status, struct et_r
 
 /* The folder that a recipe's relative paths begin in. */
 struct folder {
-    int fd;         /* -1: there is none */
+    int fd;         /* -1: it could not be opened */
     char *absolute; /* NULL likewise */
 };
 

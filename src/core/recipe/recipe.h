@@ -88,7 +88,7 @@ ET_NODISCARD et_status eti_apply_overrides(struct eti_loader *l, struct et_value
                                            const struct et_override *overrides, int n);
 /* The child of V that a path's KEY means: of a mapping by its name, of a list by number
  * or, of components, by name; a component where a list of them may stand is its own
- * item 0. NULL: there is none. */
+ * item 0. NULL: V has no such child. */
 struct et_value *eti_path_child(struct et_value *v, const char *key);
 /* Makes V a mapping if it is nothing, a component's name or another value that stands for
  * a mapping, or a switch. ENOMEM. */

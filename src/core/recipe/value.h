@@ -85,7 +85,7 @@ void eti_value_resolve_plain(struct et_value *v);
 
 /* The child of mapping V with KEY; NULL if V is no mapping or has none. */
 struct et_value *eti_value_get(const struct et_value *v, const char *key);
-/* The child at INDEX; NULL if there is none. */
+/* The child at INDEX; NULL behind the last. */
 struct et_value *eti_value_at(const struct et_value *v, int index);
 /* The number of an INT or FLOAT. */
 double eti_value_number(const struct et_value *v);

@@ -22,7 +22,7 @@ struct spot {
     const struct et_value *map; /* what was written here; NULL = nothing */
     bool is_item;               /* the next line is the first of a list's item */
     const struct et_option *row; /* of the next line */
-    const struct et_component *part; /* named by it; NULL: none */
+    const struct et_component *part; /* named by it; NULL: it names none */
 };
 
 static void walk_table(struct walker *w, const struct et_option *table, const void *options,

@@ -61,7 +61,7 @@ struct eti_assembly {
 };
 
 /* Opens the device NAME, or the one that RECIPE asks for, and settles what the recipe
- * leaves to it: device, precision. THREADS as above. ENOENT, ENOTSUP: there is none. */
+ * leaves to it: device, precision. THREADS as above. ENOENT, ENOTSUP: no device. */
 ET_NODISCARD et_status eti_assemble_device(struct et_ctx *cx, struct et_recipe *recipe,
                                            const char *name, int threads,
                                            struct et_device **out);

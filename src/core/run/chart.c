@@ -341,7 +341,7 @@ set_range(struct chart *c, const char *group)
     }
     double margin = 0.05 * (c->high - c->low);
     if (!isfinite(c->high))
-        c->low = c->high = 0; /* there is none */
+        c->low = c->high = 0; /* no value was finite */
     if (!(margin > 1e-9 * fabs(c->high)))
         margin = c->high != 0 ? 0.05 * fabs(c->high) : 1;
     c->low -= margin;

@@ -86,7 +86,7 @@ bool eti_summary_read(struct et_events *e, int64_t at, struct eti_summary *s,
                       const msgpack_object **series);
 /* A cell; false where it is nil, or none. */
 bool eti_summary_cell(const msgpack_object *o, struct et_series_stats *out);
-/* The newest one whose records lie before END; false: there is none. *NEXT: the byte
+/* The newest summary whose records lie before END; false: none does. *NEXT: the byte
  * behind it. */
 bool eti_summary_find_last(struct et_events *e, int64_t end, struct eti_summary *s,
                            int64_t *next);

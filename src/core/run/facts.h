@@ -46,8 +46,8 @@ void eti_facts_add_joined(json_t *facts);
  * they are looked at. */
 void eti_facts_make_true(json_t *facts);
 /* When the process began, in ticks of its machine since that started: no clock that
- * somebody may set. 0: there is none, or it has ended and its parent has yet to ask
- * how. */
+ * somebody may set. 0: no process has that id, or it has ended and its parent has yet
+ * to ask how. */
 int64_t eti_process_started(int64_t pid);
 /* Is its process alive? */
 bool eti_facts_is_alive(const json_t *facts);
@@ -56,8 +56,8 @@ bool eti_facts_goes_on(const json_t *facts);
 
 /* The value of a key as people write it: one of the above, a key of the recipe ("model"
  * stands for "model.name"), or a metric by its full name or, in any case, its last
- * part: its best value. NULL: there is none. Borrowed, or in BUF of ETI_FACT_TEXT
- * bytes. */
+ * part: its best value. NULL: the run says nothing of it. Borrowed, or in BUF of
+ * ETI_FACT_TEXT bytes. */
 const char *eti_facts_get(const json_t *facts, const char *key, char *buf);
 /* The metrics entry of NAME, and its full name; NULL: none, or two fit. */
 const json_t *eti_facts_metric(const json_t *facts, const char *name, size_t n,

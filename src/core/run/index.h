@@ -76,7 +76,7 @@ ET_NODISCARD et_status eti_index_of_recipe(struct eti_index *index, const char *
 ET_NODISCARD et_status eti_index_names(struct eti_index *index, json_t **out);
 /* The newest run that is called NAME, has that directory, or one with that last part,
  * or with "last" the newest, with its true state. Looks in FOLDER, no further than it
- * must. The caller owns *OUT; NULL: there is none. */
+ * must. The caller owns *OUT; NULL: NAME means no run. */
 ET_NODISCARD et_status eti_index_find(struct eti_index *index, const char *folder,
                                       const char *name, json_t **out);
 

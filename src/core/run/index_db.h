@@ -74,7 +74,7 @@ struct eti_look {
     size_t n, at, room;
     char last[PATH_MAX]; /* of the rows, the newest first, that were looked at */
     double last_started;
-    bool has_all; /* there is none behind it */
+    bool has_all; /* no row is behind it */
 };
 
 struct eti_index {
@@ -102,7 +102,7 @@ bool eti_index_mend(struct eti_index *x);
 /* A statement to be stepped, A bound to its first parameter (NULL: that is bound by the
  * caller); NULL: it cannot be made. Borrowed; eti_index_answered ends it. */
 sqlite3_stmt *eti_index_ask(struct eti_index *x, enum eti_query q, const char *a);
-/* Its next row; false: there is none, *CODE says why. */
+/* Its next row; false: no row follows, *CODE says why. */
 bool eti_index_next(sqlite3_stmt *s, int *code);
 et_status eti_index_answered(struct eti_index *x, sqlite3_stmt *s, int code);
 /* "" for NULL. */

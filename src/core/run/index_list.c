@@ -190,7 +190,7 @@ eti_index_names(struct eti_index *x, json_t **out)
 
 /* ---- one ---- */
 
-/* Of the row that Q answers: its directory and when it was started; "": there is none.
+/* Of the row that Q answers: its directory and when it was started; "": Q found no run.
  */
 static et_status
 first_row(struct eti_index *x, enum eti_query q, const char *name,
@@ -204,7 +204,7 @@ first_row(struct eti_index *x, enum eti_query q, const char *name,
     return eti_index_answered(x, s, code);
 }
 
-/* The directory of the run that NAME means; "": there is none. Directories are written
+/* The directory of the run that NAME means; "": no run. Directories are written
  * to after their runs have begun: of those that are unknown, none is of a run that is
  * newer than the time of the next. */
 static et_status

@@ -201,7 +201,7 @@ eti_index_check(struct eti_index *x, const char *directory)
     return eti_index_commit(x, status);
 }
 
-/* Reads the run in WHOLE, or looks whether it is as it was. ENOENT: there is none. */
+/* Reads the run in WHOLE, or looks whether it is as it was. ENOENT: it is no run. */
 static et_status
 add(struct eti_index *x, const char *whole)
 {

@@ -130,7 +130,7 @@ append_part(struct eti_average *a, const struct et_state *s, double smoothing,
     return ET_OK;
 }
 
-/* The first assignment to WEIGHTS at or behind element FROM; NULL: there is none. */
+/* The first assignment to WEIGHTS at or behind element FROM; NULL: it was the last. */
 static const struct eti_assignment *
 next_stretch(const struct et_graph *g, const struct et_tensor *weights, int64_t from)
 {

@@ -441,7 +441,7 @@ go_back_to(struct et_trainer *t, const char *name)
     return status;
 }
 
-/* The newest of this run that can be gone back to; -1, with WHY: there is none. */
+/* The newest checkpoint of this run to which one can go back; -1, with WHY: none. */
 static int64_t
 go_back(struct et_trainer *t, char *why, size_t size)
 {

@@ -90,7 +90,7 @@ sum_any(const struct segment_kernel *k, const char *x, int64_t at, int64_t end)
     return sum;
 }
 
-/* The part with NUMBER into TO; nothing where there is none. */
+/* The part with NUMBER into TO; nothing where no part has it. */
 static void
 sum_part(const struct segment_kernel *k, const char *x, const int32_t *first,
          int64_t number, double *to)

@@ -259,7 +259,8 @@ begin_desc(struct etk_program *p, dnnl_primitive_attr_t *attr)
     return building(p);
 }
 
-/* STATUS: of making PD. Statuses that are not about memory mean that there is none. */
+/* STATUS: of making PD. Statuses that are not about memory mean that oneDNN has no such
+ * kernel. */
 static const_dnnl_primitive_desc_t
 keep_desc(struct etk_program *p, dnnl_status_t status, dnnl_primitive_desc_t pd,
           dnnl_primitive_attr_t attr)

@@ -119,7 +119,7 @@ struct etk_dnn_limits {
 
 struct etk_dnn_plan; /* an engine for one graph, and what its last run was given */
 
-/* The dtype of cuDNN that DTYPE is; false if there is none. */
+/* The dtype of cuDNN that DTYPE is; false if cuDNN has no such. */
 bool etk_dnn_dtype(enum et_dtype dtype, cudnnDataType_t *out);
 
 /* Finds an engine; opens cuDNN if no kernel has yet. f32 products are exact unless the

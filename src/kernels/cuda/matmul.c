@@ -257,7 +257,7 @@ operands_of(const struct matmul_kernel *k, void *const *ptr, int call)
     };
 }
 
-/* The algorithm for these addresses; NULL where there is none. */
+/* The algorithm for these addresses; NULL where the library knows none. */
 static const struct etk_choice *
 choice_of(const struct matmul_kernel *k, const struct etk_gemm_operands *o)
 {

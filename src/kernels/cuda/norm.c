@@ -12,7 +12,7 @@ struct layout {
     enum et_op_id op;
     const char *name;
     bool grad, batch, group;
-    signed char in[OPERANDS], out[RESULTS]; /* roles; -1: there is none */
+    signed char in[OPERANDS], out[RESULTS]; /* roles; -1: not an operand */
 };
 
 #define ROLE(name) ETK_NORM_##name

@@ -134,7 +134,7 @@ etk_param(const etk_norm_param &a, int64_t at)
                                : static_cast<const float *>(a.p)[at];
 }
 
-/* Numbers AT .. AT + V - 1, AT a multiple of V; OTHERWISE where there are none. */
+/* Numbers AT .. AT + V - 1, AT a multiple of V; OTHERWISE without an array. */
 template <int V>
 static __device__ __forceinline__ void
 etk_params(const etk_norm_param &a, int64_t at, float otherwise, float *out)

@@ -42,7 +42,7 @@ number_of(const segment_arg &g, const int32_t *__restrict__ first, int64_t s)
     return begin_of(g, first, s) / ETK_SEGMENT_PART + s;
 }
 
-/* The last stretch whose part 0 has NUMBER or a lower one; 0 if there is none. Every
+/* The last stretch whose part 0 has NUMBER or a lower one; 0 if all have higher. Every
  * lane of a warp takes part and gets the answer. Each round leaves of [low, high) what
  * one lane looked at; lane 0's holds from the start on. */
 static __device__ __forceinline__ int64_t
