@@ -15,6 +15,9 @@
 
 enum {
     AHEAD = 256 << 10, /* bytes read at once where the next ones will be wanted */
+    /* Bytes from the end in which the newest summary is looked for: 2,048 of the
+     * longest records, and what a crash may have left behind them. */
+    BACK = 160 << 20,
 };
 
 static uint32_t
@@ -510,11 +513,13 @@ eti_summary_find_last(struct et_events *e, int64_t end, struct eti_summary *s,
 {
     const size_t mark = strlen(ETI_SUMMARY_BEGIN);
     const msgpack_object *series;
+    const int64_t least =
+        end - BACK > ETI_EVENTS_HEADER ? end - BACK : ETI_EVENTS_HEADER;
     if (e->major < 2)
         return false;
-    while (end > ETI_EVENTS_HEADER) {
+    while (end > least) {
         int64_t from = end - AHEAD / 2;
-        from = from > ETI_EVENTS_HEADER ? from : ETI_EVENTS_HEADER;
+        from = from > least ? from : least;
         size_t n = (size_t)(end - from);
         for (size_t i = n; i > 0; i--) { /* a summary's reading may move the window */
             const char *text = bytes_at(e, from, n, 0);
@@ -530,7 +535,7 @@ eti_summary_find_last(struct et_events *e, int64_t end, struct eti_summary *s,
                 return frame != NULL;
             }
         }
-        if (from == ETI_EVENTS_HEADER)
+        if (from == least)
             break;
         end = from + (int64_t)mark - 1;
     }
