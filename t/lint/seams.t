@@ -34,7 +34,6 @@ my %past = (
     'src/core/plugin/plugin.c' => ['open', $reader],
     'src/core/recipe/load.c' => ['openat', $reader],
     'src/core/recipe/recipe.c' => ['open', $reader],
-    'src/core/run/directory.c' => ['fopen', $proc],
     'src/core/run/events.c' => ['ftruncate', 'cuts off what a crash left of a record'],
     'src/core/run/facts.c' => ['fopen open', "$proc; $reader"],
     'src/core/run/index.c' => ['unlink', 'a cache, of SQLite\'s: made again'],

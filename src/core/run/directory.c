@@ -24,7 +24,7 @@
 #include "core/run/recover.h"
 #include "etude/control.h"
 
-enum { PATH_BYTES = 3072, BOOT_ID = 64 };
+enum { PATH_BYTES = 3072 };
 /* Ten seconds in all. Counted, as the time in which the machine stands still is not. */
 enum { LOCK_TRIES = 501, LOCK_PAUSE_NS = 20000000 };
 
@@ -116,20 +116,6 @@ claim(struct et_run *r, const char *directory)
 
 /* ---- what ---- */
 
-/* Tells a run that is alive from one whose machine was restarted. */
-static json_t *
-boot_id(void)
-{
-    char id[BOOT_ID] = "";
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (f && !fgets(id, sizeof id, f))
-        id[0] = '\0';
-    if (f)
-        fclose(f);
-    id[strcspn(id, "\n")] = '\0';
-    return id[0] ? json_string(id) : json_null();
-}
-
 static json_t *
 command_line(const struct et_run_config *config)
 {
@@ -159,7 +145,7 @@ describe(struct et_run *r, const struct et_run_config *config, const unsigned ch
         "name", r->name, "id", r->id, "recipe", recipe_name(config), "incarnation", 1,
         "state", "starting", "exit_code", "started", eti_wall(r->cx), "ended", "pid",
         (int)getpid(), "pid_started", (json_int_t)eti_process_started(getpid()),
-        "boot_id", boot_id(), "version", PACKAGE_VERSION, "command",
+        "boot_id", eti_boot_id(), "version", PACKAGE_VERSION, "command",
         command_line(config), "threads", config->threads);
     if (!r->facts)
         return ET_FAIL(r->cx, ET_ENOMEM, "out of memory: run.json");
@@ -478,7 +464,7 @@ go_on(struct et_run *r, const struct et_run_config *config)
     json_object_set_new(r->facts, "pid", json_integer(getpid()));
     json_object_set_new(r->facts, "pid_started",
                         json_integer(eti_process_started(getpid())));
-    json_object_set_new(r->facts, "boot_id", boot_id());
+    json_object_set_new(r->facts, "boot_id", eti_boot_id());
     json_object_set_new(r->facts, "version", json_string(PACKAGE_VERSION));
     json_object_set_new(r->facts, "command", command_line(config));
     json_object_set_new(r->facts, "threads", json_integer(config->threads));

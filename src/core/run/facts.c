@@ -371,17 +371,26 @@ eti_facts_stamp(const char *directory, char *buf, double *newest)
 
 /* ---- the truth ---- */
 
+json_t *
+eti_boot_id(void)
+{
+    char id[64] = "";
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f && !fgets(id, sizeof id, f))
+        id[0] = '\0';
+    if (f)
+        fclose(f);
+    id[strcspn(id, "\n")] = '\0';
+    return id[0] ? json_string(id) : json_null();
+}
+
 static bool
 same_boot(const char *id)
 {
-    char now[64] = "";
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (f && !fgets(now, sizeof now, f))
-        now[0] = '\0';
-    if (f)
-        fclose(f);
-    now[strcspn(now, "\n")] = '\0';
-    return id && *now && strcmp(id, now) == 0;
+    json_t *now = eti_boot_id();
+    bool same = id && json_is_string(now) && strcmp(id, json_string_value(now)) == 0;
+    json_decref(now);
+    return same;
 }
 
 int64_t

@@ -45,6 +45,9 @@ void eti_facts_add_joined(json_t *facts);
 /* Gives a run whose process is gone the state "crashed": call it at the moment that
  * they are looked at. */
 void eti_facts_make_true(json_t *facts);
+/* The machine's since it was started, which tells a run that is alive from one whose
+ * machine was restarted; null where that is not known. The caller owns it. */
+json_t *eti_boot_id(void);
 /* When the process began, in ticks of its machine since that started: no clock that
  * somebody may set. 0: no process has that id, or it has ended and its parent has yet
  * to ask how. */
