@@ -85,9 +85,9 @@ bool et_algorithm_switches(const struct et_algorithm_class *c);
 /* Why an algorithm of class C cannot be switched on in a run that goes on without it, a
  * sentence without its subject: "changes the model before the first batch". NULL: it
  * can. It then joins after the others, as if the recipe had named it last; before that
- * a step is built with it whose evaluations are planned, and not computed: hooks
- * between AFTER_DATALOADER and AFTER_TRAIN_BATCH are called once more, with blank data.
- */
+ * a step is built with it whose evaluations are planned, and not computed, of a blank
+ * batch: all that is called between BEFORE_TRAIN_BATCH and AFTER_TRAIN_BATCH is called
+ * once more, and it alone at AFTER_DATALOADER and BATCH_START. */
 const char *et_algorithm_why_not_join(const struct et_algorithm_class *c);
 
 /* OPTIONS: a struct of the class's type whose contents the algorithm takes over (zeroed

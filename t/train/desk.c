@@ -1,10 +1,12 @@
 /* desk.c: see desk.h. */
 #include "t/train/desk.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "etude/functional.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
@@ -87,6 +89,18 @@ desk_clear(void)
         bail("cannot clear %s", folder());
 }
 
+static int64_t spoiled; /* how->spoil of the run under way */
+
+static struct et_tensor *
+loss_of(void *data, struct et_state *s)
+{
+    struct et_tensor *loss =
+        et_state_loss(s, s->outputs, s->batch.target, ET_REDUCE_MEAN);
+    (void)data;
+    return s->timestamp.batch + 1 == spoiled ? et_mul_scalar(s->graph, loss, NAN)
+                                             : loss;
+}
+
 struct desk
 desk_train(struct et_ctx *cx, const struct how *how, struct result *out)
 {
@@ -120,6 +134,11 @@ desk_train(struct et_ctx *cx, const struct how *how, struct result *out)
     r.parts.config.replay = how->replay;
     r.parts.config.n_replay = how->n_replay;
     r.parts.config.memory_limit = how->memory_limit;
+    spoiled = how->spoil;
+    if (how->spoil)
+        r.steps.train_loss = loss_of;
+    if (how->goes_back)
+        r.parts.config.nonfinite_action = ET_NONFINITE_ROLLBACK;
     recipe_start(&r);
     int64_t first = r.state->timestamp.batch;
     recipe_fit(&r);

@@ -48,6 +48,8 @@ struct how {
     const struct et_request *replay;
     int n_replay;
     size_t memory_limit; /* bytes; 0: none */
+    int64_t spoil;       /* the loss of this batch, from 1, is no number; 0: of none */
+    bool goes_back;      /* then to the newest checkpoint */
 };
 
 /* Trains on the device "cpu" or bails out. Checkpoints go to a folder of the test. */

@@ -1,6 +1,7 @@
 /* An algorithm that the recipe does not name joins a run that goes on: it is the run
  * that it would be had the recipe named it, and it been off so far; a run that goes on
  * from a checkpoint does the same again; and what cannot join changes nothing. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,41 @@ test_lost_log(struct et_ctx *cx)
     (void)desk_train(cx, &(struct how){.text = BASE, .saved = true, .resumed = true},
                      &rest);
     ok(same_params(&rest, &whole), "a checkpoint knows what had joined without a log");
+    free(whole.params);
+    free(first.params);
+    free(rest.params);
+}
+
+/* A batch that is no number, and the newest checkpoint is from before it joined. */
+static void
+test_back(struct et_ctx *cx)
+{
+    static const struct ask joins[] = {{4, "algo ema on half_life=2ba"}};
+    struct how how = {.text = BASE,
+                      .ask = joins,
+                      .n = 1,
+                      .every = 3,
+                      .saved = true,
+                      .spoil = 5,
+                      .goes_back = true};
+    struct result whole, first, rest;
+    struct et_request replay[ROOM];
+    (void)desk_train(cx, &how, &whole);
+    const float *v = whole.params;
+    int finite = 0, n = (int)(whole.bytes / sizeof *v);
+    for (int i = 0; i < n; i++)
+        finite += isfinite(v[i]) != 0;
+    ok(whole.outcome == ET_OUTCOME_FINISHED && finite == n,
+       "a run goes back to before an algorithm joined, which stays and begins anew");
+    how.stop = 8;
+    (void)desk_train(cx, &how, &first);
+    how.stop = 0;
+    how.n = 0;
+    how.resumed = true;
+    how.replay = replay;
+    how.n_replay = replay_of(&whole, replay);
+    (void)desk_train(cx, &how, &rest);
+    ok(same_params(&rest, &whole), "stopped after that and resumed: same bits");
     free(whole.params);
     free(first.params);
     free(rest.params);
@@ -304,6 +340,7 @@ main(void)
         test_same(cx);
         test_resume(cx);
         test_lost_log(cx);
+        test_back(cx);
         test_refusals(cx);
         test_model(cx);
         test_memory(cx);

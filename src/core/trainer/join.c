@@ -38,14 +38,31 @@ make_blank(struct et_trainer *t, const struct et_desc *desc, struct et_tensor **
     return status;
 }
 
+/* Up to the step only A is called, the one that is to join: the others need not stand
+ * being called twice there. A batch that they would make smaller is planned whole. */
 static et_status
-plan_batch(struct et_trainer *t, const struct et_samples *blank)
+begin_batch(struct et_trainer *t, struct et_algorithm *a)
+{
+    struct et_state *s = &t->state;
+    struct et_algorithm **all = s->algorithms;
+    int n = s->n_algorithms;
+    s->algorithms = &a;
+    s->n_algorithms = 1;
+    et_status status = eti_run(t, ET_EVENT_AFTER_DATALOADER);
+    if (status == ET_OK)
+        status = eti_run(t, ET_EVENT_BATCH_START);
+    s->algorithms = all;
+    s->n_algorithms = n;
+    return status;
+}
+
+static et_status
+plan_batch(struct et_trainer *t, struct et_algorithm *a, const struct et_samples *blank)
 {
     struct et_state *s = &t->state;
     et_graph_reset(s->graph);
     s->batch = s->full = *blank;
-    ET_TRY(eti_run(t, ET_EVENT_AFTER_DATALOADER));
-    ET_TRY(eti_run(t, ET_EVENT_BATCH_START));
+    ET_TRY(begin_batch(t, a));
     s->full = s->batch;
     s->full.n = s->full.x ? s->full.x->desc.shape[0] : 0;
     return eti_plan_step(t);
@@ -53,7 +70,8 @@ plan_batch(struct et_trainer *t, const struct et_samples *blank)
 
 /* What hooks count and log of that step is nobody's. */
 static et_status
-plan_quietly(struct et_trainer *t, const struct et_samples *blank)
+plan_quietly(struct et_trainer *t, struct et_algorithm *a,
+             const struct et_samples *blank)
 {
     struct et_state *s = &t->state;
     struct et_algorithm_count count[ET_MAX_ALGORITHMS];
@@ -66,7 +84,7 @@ plan_quietly(struct et_trainer *t, const struct et_samples *blank)
     s->n_callbacks = 0;
     t->is_trial = true;
     et_graph_set_dry(s->graph, true);
-    et_status status = plan_batch(t, blank);
+    et_status status = plan_batch(t, a, blank);
     et_graph_abandon(s->graph);
     et_graph_set_dry(s->graph, t->config.dry);
     t->is_trial = false;
@@ -81,7 +99,7 @@ plan_quietly(struct et_trainer *t, const struct et_samples *blank)
 }
 
 static et_status
-try_step(struct et_trainer *t)
+try_step(struct et_trainer *t, struct et_algorithm *a)
 {
     struct et_state *s = &t->state;
     struct et_loader_info info;
@@ -94,7 +112,7 @@ try_step(struct et_trainer *t)
         status = make_blank(t, &info.target_desc, &blank.target);
     blank.n = info.x_desc.shape[0];
     if (status == ET_OK)
-        status = plan_quietly(t, &blank);
+        status = plan_quietly(t, a, &blank);
     et_graph_reset(s->graph);
     et_tensor_free(&blank.x);
     et_tensor_free(&blank.target);
@@ -222,6 +240,7 @@ take_away(struct et_trainer *t, struct et_algorithm *a)
 {
     t->state.n_algorithms--;
     t->n_own_algorithms--;
+    eti_saver_left(t, a);
     if (a->type->close)
         a->type->close(a);
     et_algorithm_free(&a);
@@ -253,7 +272,8 @@ join_here(struct et_trainer *t, const struct et_algorithm_class *c, const char *
     (*out)->joined = true;
     eti_algorithm_add(t, *out);
     ET_TRY(eti_algorithm_prepare(t, *out, UINT64_MAX));
-    return try_step(t);
+    ET_TRY(try_step(t, *out));
+    return eti_saver_joined(t, *out);
 }
 
 /* Why the two are not meant together, as `validate` says it: no reason to refuse. */
@@ -286,8 +306,6 @@ eti_algorithm_join(struct et_trainer *t, const char *name, const char *options,
     ET_TRY(check_given(t->state.cx, &c->info, options));
     et_status status = join_here(t, c, options, &a);
     status = eti_ranks_agree(t, status, name);
-    if (status == ET_OK)
-        status = eti_saver_joined(t, a);
     if (status != ET_OK && a)
         take_away(t, a);
     eti_show_again(t);

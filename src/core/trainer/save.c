@@ -109,6 +109,19 @@ eti_saver_joined(struct et_trainer *t, const struct et_algorithm *a)
 }
 
 void
+eti_saver_left(struct et_trainer *t, const struct et_algorithm *a)
+{
+    json_t *list = t->saver ? t->saver->algorithms : NULL;
+    for (size_t i = json_array_size(list); i-- > 0;) {
+        json_t *one = json_array_get(list, i);
+        if (json_is_true(json_object_get(one, "joined")) &&
+            strcmp(json_string_value(json_object_get(one, "name")),
+                   a->type->info.name) == 0)
+            json_array_remove(list, i);
+    }
+}
+
+void
 eti_saver_free(struct et_trainer *t)
 {
     struct eti_saver *v = t->saver;

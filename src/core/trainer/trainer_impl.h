@@ -215,6 +215,8 @@ et_status eti_algorithm_prepare(struct et_trainer *t, struct et_algorithm *a,
 et_status eti_algorithm_settle(struct et_trainer *t, struct et_algorithm *a);
 /* save.c: checkpoints name A from here on, if any are saved. */
 et_status eti_saver_joined(struct et_trainer *t, const struct et_algorithm *a);
+/* And no more, if they did. */
+void eti_saver_left(struct et_trainer *t, const struct et_algorithm *a);
 /* Do both change the same setting? request.c */
 bool eti_request_same(const struct et_request *a, const struct et_request *b);
 et_status eti_control_hold(struct et_trainer *t);
