@@ -65,6 +65,8 @@ record(struct et_sink *sink, const struct et_record *r)
         to->ba[to->n_commands] = r->ba;
         snprintf(to->command[to->n_commands++], ET_REQUEST_TEXT, "%s", r->text);
     }
+    if (r->kind == ET_RECORD_LOG && r->level == ET_LOG_WARN)
+        snprintf(to->warned, sizeof to->warned, "%s", r->text);
     if (r->kind == ET_RECORD_RUN && r->text)
         snprintf(to->states + strlen(to->states),
                  sizeof to->states - strlen(to->states), "%s:%lld ", r->text,
@@ -137,8 +139,10 @@ desk_train(struct et_ctx *cx, const struct how *how, struct result *out)
     spoiled = how->spoil;
     if (how->spoil)
         r.steps.train_loss = loss_of;
-    if (how->goes_back)
+    if (how->goes_back) {
         r.parts.config.nonfinite_action = ET_NONFINITE_ROLLBACK;
+        r.parts.config.nonfinite_grace = 1;
+    }
     recipe_start(&r);
     int64_t first = r.state->timestamp.batch;
     recipe_fit(&r);
