@@ -34,15 +34,6 @@ struct etd_sender {
     void *health_data;
 };
 
-static void
-sink_write(struct et_sink *sink, const struct et_record *r)
-{
-    struct etd_sender *s = (struct etd_sender *)sink;
-    struct et_record own = *r;
-    own.rank = s->rank;
-    (void)etd_ring_put(s->ring, &own);
-}
-
 void
 etd_sender_line(struct etd_sender *s, enum et_log_level level, const char *text)
 {
@@ -155,6 +146,28 @@ run(void *data)
 }
 
 /* ---- for the training thread ---- */
+
+/* A run that goes on from a checkpoint is given its commands again: none may be left
+ * out, however many records a fast run has put before it. Its answer waits for the pipe
+ * as well. */
+static void
+make_room(struct etd_sender *s)
+{
+    pthread_mutex_lock(&s->lock);
+    take_all(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void
+sink_write(struct et_sink *sink, const struct et_record *r)
+{
+    struct etd_sender *s = (struct etd_sender *)sink;
+    struct et_record own = *r;
+    own.rank = s->rank;
+    if (r->kind == ET_RECORD_COMMAND)
+        make_room(s);
+    (void)etd_ring_put(s->ring, &own);
+}
 
 void
 etd_sender_put(struct etd_sender *s, enum etd_packet_kind kind, const void *body,

@@ -290,6 +290,50 @@ test_stuck(struct et_ctx *cx)
     close(pipes[1]);
 }
 
+/* How often TEXT stands in the file FD. */
+static int
+count_text(int fd, const char *text)
+{
+    off_t n = lseek(fd, 0, SEEK_END);
+    char *all = malloc((size_t)n + 1), *end = all + n;
+    int found = 0;
+    if (!all || pread(fd, all, (size_t)n, 0) != n)
+        bail("cannot read what was sent");
+    for (char *p = all; (p = memmem(p, (size_t)(end - p), text, strlen(text))) != NULL;
+         p++)
+        found++;
+    free(all);
+    return found;
+}
+
+/* More of what is told once than there is room for, and commands among it. */
+static void
+test_commands(struct et_ctx *cx)
+{
+    enum { COMMANDS = 50 };
+    char path[256];
+    struct etd_sender *s;
+    snprintf(path, sizeof path, "%s/sent", scratch_folder());
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        bail("no file");
+    need(cx, etd_sender_start(cx, fd, 0, &s));
+    struct et_sink *sink = etd_sender_sink(s);
+    const struct et_record command = {.kind = ET_RECORD_COMMAND,
+                                      .text = "uid:7 algo mixup on -> joined"};
+    for (int i = 0; i < COMMANDS; i++) {
+        for (int k = 0; k < 2 * ETD_RING_CRITICAL; k++) {
+            const struct et_record r = state(k, "evaluating");
+            sink->write(sink, &r);
+        }
+        sink->write(sink, &command);
+    }
+    etd_sender_stop(&s);
+    is_int(count_text(fd, command.text), COMMANDS,
+           "a command is sent, also where there is no room for states");
+    close(fd);
+}
+
 int
 main(void)
 {
@@ -302,6 +346,7 @@ main(void)
     test_packets();
     test_sender(cx);
     test_stuck(cx);
+    test_commands(cx);
     et_ctx_free(&cx);
     return done();
 }
