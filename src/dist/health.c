@@ -23,6 +23,7 @@
 #include "dist/machine.h"
 #include "dist/rank_impl.h"
 #include "etude/algorithm.h"
+#include "etude/trainer.h"
 
 static const double ALGORITHM_SECONDS = 10;
 
@@ -46,6 +47,7 @@ struct health {
     struct moment aside;  /* how much since STEP is no part of the step, of both */
     double data_at, data; /* of the step: when reading began, and seconds of it */
     double algorithms_at;
+    uint64_t on;  /* a bit for each algorithm that was on when they were told of */
     double hooks; /* seconds of algorithms, up to the last batch */
     /* The sender's. */
     int64_t before[PARTS];
@@ -140,11 +142,22 @@ set_aside(struct health *h, struct moment begin, struct moment now)
     h->aside.waited += now.waited - begin.waited;
 }
 
+static uint64_t
+on_of(const struct et_state *s)
+{
+    uint64_t on = 0;
+    _Static_assert(ET_MAX_ALGORITHMS <= 64, "a bit for each");
+    for (int i = 0; i < s->n_algorithms; i++)
+        on |= (uint64_t)!s->algorithms[i]->off << i;
+    return on;
+}
+
 /* What each algorithm has done so far: rank 0 tells. */
 static void
 tell_algorithms(struct health *h, const struct et_state *s, struct et_log *log)
 {
     h->algorithms_at = eti_monotonic(h->rank->cx) + ALGORITHM_SECONDS;
+    h->on = on_of(s);
     for (int i = 0; i < s->n_algorithms && h->rank->rank == 0; i++) {
         const struct et_algorithm *a = s->algorithms[i];
         double ba = s->timestamp.batch > 0 ? (double)s->timestamp.batch : 1;
@@ -187,7 +200,7 @@ end_batch(struct health *h, const struct et_state *s, struct et_log *log)
     h->step = now;
     h->aside = (struct moment){0};
     h->data = 0;
-    if (eti_monotonic(h->rank->cx) >= h->algorithms_at)
+    if (on_of(s) != h->on || eti_monotonic(h->rank->cx) >= h->algorithms_at)
         tell_algorithms(h, s, log);
 }
 
@@ -247,6 +260,7 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
         etd_machine_start(&h->machine, h->rank->local == 0, now);
         etd_machine_ask_gpu(&h->machine, s, now);
         h->algorithms_at = now + ALGORITHM_SECONDS;
+        h->on = on_of(s);
         etd_board_move(h->rank->board, h->rank->local, ETD_PHASE_DATA);
         etd_sender_watch(h->rank->sender, report, h);
         break;
