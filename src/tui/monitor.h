@@ -159,6 +159,8 @@ void tui_monitor_numbers(const struct tui_view *v, const struct tui_pane *p,
                          bool focus);
 void tui_monitor_step(const struct tui_view *v, const struct tui_pane *p, bool focus);
 void tui_monitor_events(const struct tui_view *v, const struct tui_pane *p, bool focus);
+/* What the run has said of its algorithm NAME; NULL: nothing yet. Borrowed. */
+const struct etd_part *tui_algorithm_said(const struct etd_model *m, const char *name);
 void tui_monitor_algorithms(const struct tui_view *v, const struct tui_pane *p,
                             bool focus);
 /* Is it shown: by the filter, else because it is no routine that others tell of? */

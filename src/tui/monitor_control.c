@@ -172,19 +172,21 @@ ask_rate(struct tui_app *app)
     app->popup.check = check_rate;
 }
 
-/* Has it been switched off, as far as the events tell? */
+/* What is newer counts: the run's own word on it, which comes every few seconds, or the
+ * event of a switch, which others of a fast run may have pushed out. */
 static bool
 is_off(const struct etd_model *m, const char *algorithm)
 {
     char text[ETD_LABEL + 16];
+    const struct etd_part *said = tui_algorithm_said(m, algorithm);
     snprintf(text, sizeof text, " algo %.40s o", algorithm);
     for (int i = m->n_events - 1; i >= 0; i--) {
         const struct etd_event *e = etd_model_event(m, i);
         const char *at = e->kind == ET_RECORD_COMMAND ? strstr(e->text, text) : NULL;
-        if (at && !strstr(at, "-> refused"))
+        if (at && !strstr(at, "-> refused") && (!said || e->t >= said->t))
             return at[strlen(text)] == 'f';
     }
-    return false;
+    return said && etd_part_get(said, "off") > 0;
 }
 
 static const char *
@@ -225,10 +227,10 @@ switched_by(const struct tui_app *app, int id, const char **to)
     return name;
 }
 
-/* "clipping_type=norm clipping_threshold=": what C cannot do without, as far as it can
- * be said for the user; "": nothing. */
+/* "clipping_type=norm clipping_threshold=": what C cannot do without, with UNKNOWN
+ * where only the user can say it; "": nothing. */
 static const char *
-needs(const struct et_component *c, char *buf, size_t size)
+needs(const struct et_component *c, const char *unknown, char *buf, size_t size)
 {
     size_t used = 0;
     buf[0] = '\0';
@@ -236,7 +238,7 @@ needs(const struct et_component *c, char *buf, size_t size)
         if (o->flags & ET_OPT_REQUIRED && used < size)
             used +=
                 (size_t)snprintf(buf + used, size - used, "%s%s=%s", used ? " " : "",
-                                 o->name, o->choices ? o->choices[0] : "");
+                                 o->name, o->choices ? o->choices[0] : unknown);
     return buf;
 }
 
@@ -250,7 +252,7 @@ command_of(const struct tui_app *app, int id, char buf[COMMAND])
     buf[0] = '\0';
     run = run ? run : "RUN";
     if (id >= JOIN)
-        needs(&et_algorithm_classes[id - JOIN]->info, options, sizeof options);
+        needs(&et_algorithm_classes[id - JOIN]->info, "VALUE", options, sizeof options);
     if (name)
         snprintf(buf, COMMAND, "etude algo %.40s %.40s %s%s%s", run, name, to,
                  *options ? " " : "", options);
@@ -297,7 +299,8 @@ ask_options(struct tui_app *app, const struct et_algorithm_class *c)
     char fact[ETI_FACT_TEXT], text[COMMAND], title[sizeof app->popup.title];
     const char *name = eti_facts_get(app->source->facts, "name", fact);
     snprintf(title, sizeof title, "%.40s: what it cannot do without", c->info.name);
-    tui_popup_prompt(&app->popup, app->cx, title, needs(&c->info, text, sizeof text));
+    tui_popup_prompt(&app->popup, app->cx, title,
+                     needs(&c->info, "", text, sizeof text));
     for (const struct et_option *o = c->info.options; o && o->name; o++)
         if (o->flags & ET_OPT_REQUIRED)
             tui_popup_line(&app->popup, "%.40s: %.100s", o->name, o->help);
@@ -317,7 +320,7 @@ switch_algorithm(struct tui_app *app, int id)
         id >= JOIN ? et_algorithm_classes[id - JOIN] : NULL;
     if (!name)
         return;
-    if (c && *needs(&c->info, text, sizeof text)) {
+    if (c && *needs(&c->info, "", text, sizeof text)) {
         ask_options(app, c);
         return;
     }
@@ -333,7 +336,7 @@ put_switch(const struct tui_app *app, int id, const char *why, struct tui_item *
     char command[COMMAND], needed[COMMAND];
     const char *to, *name = switched_by(app, id, &to);
     const struct et_algorithm_class *c = et_algorithm_find(name ? name : "");
-    bool asks = id >= JOIN && *needs(&c->info, needed, sizeof needed);
+    bool asks = id >= JOIN && *needs(&c->info, "", needed, sizeof needed);
     *item = (struct tui_item){.id = id};
     snprintf(item->text, sizeof item->text, "turn %.32s %s%s", name ? name : "-", to,
              asks ? "..." : "");

@@ -381,8 +381,8 @@ tui_monitor_events(const struct tui_view *v, const struct tui_pane *whole, bool 
 
 /* ---- algorithms ---- */
 
-static const struct etd_part *
-said_of(const struct etd_model *m, const char *name)
+const struct etd_part *
+tui_algorithm_said(const struct etd_model *m, const char *name)
 {
     for (int i = 0; i < m->n_algorithms; i++)
         if (strcmp(m->algorithm[i].name, name) == 0)
@@ -403,7 +403,8 @@ put_algorithm(const struct tui_pane *p, int y, const char *name,
     double applied = etd_part_get(said, "applied"), ms = etd_part_get(said, "ms");
     enum tui_role role = applied > 0 ? TUI_TEXT : TUI_DIM; /* it has never acted */
     tui_put(p, y, 2, role, name);
-    int x = 24 + tui_putf(p, y, 24, role, "applied %s of %s",
+    bool off = etd_part_get(said, "off") > 0;
+    int x = 24 + tui_putf(p, y, 24, role, "%sapplied %s of %s", off ? "off, " : "",
                           tui_count((int64_t)applied, a),
                           tui_count((int64_t)etd_part_get(said, "fired"), b));
     if (!isnan(ms))
@@ -421,7 +422,7 @@ tui_monitor_algorithms(const struct tui_view *v, const struct tui_pane *p, bool 
         if ((int)i + 2 == p->h && i + 1 < n)
             tui_putf(p, p->h - 1, 2, TUI_DIM, "and %zu more", n - i);
         else if (name)
-            put_algorithm(p, (int)i + 1, name, said_of(v->model, name));
+            put_algorithm(p, (int)i + 1, name, tui_algorithm_said(v->model, name));
     }
     if (n == 0 && p->h > 1)
         tui_put(p, 1, 2, TUI_DIM, "none");

@@ -83,5 +83,45 @@ says out 'etude algo live label_smoothing off' "and switches algorithms, with th
 says out 'etude pause live' "as every entry names its command"
 run algo live label_smoothing off
 exits 0 "which is one"
+
+# What its recipe does not name stands behind them, and joins.
+run attach live --dump-screen 120x36 --keys c
+says out 'turn label_smoothing on ' "one that is off can be turned on"
+says out 'not in the run' "those that the run has not stand apart"
+says out 'etude algo live ema on' "each with its command"
+is "$(grep -c 'turn blurpool\|turn sam\|turn cutmix' out)" 0 "what cannot join is not among them"
+for size in 80x24 60x16; do
+    run attach live --dump-screen $size --keys 'cjjjjjjjjjjjjjjjjjjjj'
+    says out 'same as: etude algo live selective_backprop on' "at $size the whole command of the selected row is seen"
+    says out 'turn selective_backprop on' "also of the last one"
+done
+run attach live --dump-screen 80x24 --keys 'cjjjjjjj'
+says out 'same as: etude algo live label_smoothing on' "rows are gone through one by one"
+run attach live --dump-screen 80x24 --keys 'cjjjjjjjj<enter>'
+says out 'done after batch' "but for the heading: enter on ema has it join"
+run show live
+says out 'label_smoothing ema' "the run has it from then on"
+run attach live --dump-screen 120x36 --keys c
+says out 'etude algo live ema off' "and the menu turns it off"
+run attach live --dump-screen 80x24 --keys 'cjjjjjjjjj<enter>'
+says out 'clipping_type=norm clipping_threshold=' "one that has to be told something asks for that"
+says out 'same as: etude algo live gradient_clipping on OPTION=VALUE' "and has its command, too"
+run attach live --dump-screen 80x24 --keys 'cjjjjjjjjj<enter><enter>'
+says out 'clipping_threshold= needs a value' "all of it"
+run attach live --dump-screen 80x24 --keys 'cjjjjjjjjj<enter>1<enter>'
+says out 'done after batch' "before it joins"
+grep -qa 'algo gradient_clipping on clipping_type=norm clipping_threshold=1 -> joined' runs/*/events.log
+ok $? "with what was typed"
+run attach live --dump-screen 80x24 --readonly --keys c
+says out 'Nothing can be asked of it: started with --readonly' "a viewer is told why nothing can be"
+says out 'turn ema off  (not now)' "at every row"
 run kill live
+
+# However many algorithms a recipe has.
+where=$(dirname "$(grep -l '"live"' runs/*/run.json | head -1)")
+until_true 'grep -q "\"state\": \"failed\"" "$where/run.json"'
+awk '/^algorithms:/ { print; for (i = 1; i <= 24; i++) print "  made_up_" i ":"; next } { print }' \
+    "$where/recipe.resolved.yaml" >long && mv long "$where/recipe.resolved.yaml"
+run attach live --dump-screen 80x24 --keys '<esc>cjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj'
+says out 'turn made_up_24 off' "the menu has a row for each"
 finish
