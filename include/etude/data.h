@@ -283,8 +283,8 @@ struct et_batch {
     int64_t n_tokens;  /* N * T; 0 for images */
     int64_t all_samples; /* of all ranks' batches together; alone: n_samples */
     int64_t all_tokens;  /* likewise */
-    bool spare; /* the last global batch has fewer samples than there are ranks, and this
-                   is another rank's: it counts nothing */
+    bool spare; /* another rank's: the last global batch had none for this one, and it
+                   counts nothing */
     int64_t epoch;     /* from 0 */
     int64_t batch;     /* within the epoch, from 0 */
     int64_t first;     /* place of its first sample in the run's order of consumption */

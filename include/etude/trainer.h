@@ -98,7 +98,7 @@ struct et_loss_scaling {
 
 struct et_trainer_config {
     struct et_device *dev;   /* required; borrowed */
-    struct et_comm *comm;    /* of the run's ranks (comm.h); borrowed; NULL: there is one */
+    struct et_comm *comm;    /* of the run's ranks (comm.h); borrowed; NULL: one rank */
     struct et_model *model;  /* required; borrowed */
     struct et_loader *train; /* required by fit; borrowed */
     const struct et_evaluator *evaluators;

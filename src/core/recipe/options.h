@@ -9,7 +9,7 @@
 
 /* A name used elsewhere for what has another name here: what to suggest. */
 struct eti_foreign {
-    const char *path;   /* of the mapping the key is in, "" = top level; or of the value */
+    const char *path;   /* of the key's mapping, "" = top level; or of the value */
     const char *theirs; /* key or value */
     const char *ours;
 };
@@ -65,7 +65,7 @@ ET_NODISCARD et_status eti_fill_option(const struct eti_fill *fill,
                                        const struct et_value *v, const char *path);
 /* Where the keys of a mapping go: rows of one table into one struct. */
 struct eti_target {
-    const struct et_option *table; /* a row of type ET_OPT_COUNT: allowed, read elsewhere */
+    const struct et_option *table; /* rows of type ET_OPT_COUNT are read elsewhere */
     void *options;
 };
 /* Fills the options that MAPPING names (null: none) in the N targets; a key is in one of

@@ -11,7 +11,7 @@ struct eti_recipe {
     struct et_ctx *cx;
     struct eti_arena arena;
     struct et_value *root;
-    const char *text; /* the file's bytes, in the arena; NULL: it was not read from one */
+    const char *text; /* the file's bytes, in the arena; NULL: of no file */
     size_t size;
     bool is_sketch; /* it is being written: what is chosen for it is not announced */
     bool is_filled; /* as far as it is right: see eti_recipe_sketch */
