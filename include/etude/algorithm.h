@@ -25,8 +25,8 @@ struct et_algorithm {
     struct et_ctx *cx;
     void *options; /* type->info.options_size bytes, owned */
     void *state;   /* type->state_size bytes, zeroed at creation, owned */
-    bool off;      /* switched off while the run goes on (control.h): nothing is called */
-    bool joined;   /* switched on while the run went on, and not of the recipe */
+    bool off;    /* switched off while the run goes on (control.h): nothing is called */
+    bool joined; /* switched on while the run went on, and not of the recipe */
     struct et_algorithm_count count;
 };
 

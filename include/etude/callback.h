@@ -19,8 +19,8 @@ struct et_callback {
     const char *run_directory; /* loggers write beneath it; NULL: the run has none */
     const char *stop; /* run sets it to end the run: why, a string constant, as for
                          et_state_stop; the engine takes it back to NULL */
-    bool enough;      /* run sets it at EVAL_BATCH_END: the evaluation under way ends with
-                         this batch; taken back likewise */
+    bool enough; /* run sets it at EVAL_BATCH_END: the evaluation under way ends with
+                    this batch; taken back likewise */
 };
 
 /* A logger is a callback that writes state->log's current record somewhere; it runs
@@ -29,8 +29,8 @@ struct et_callback_class {
     struct et_component info;
     size_t state_size;
     bool is_logger;
-    bool acts; /* it changes the run, or what is measured of it: of several ranks each has
-                  one; all others rank 0 alone */
+    bool acts; /* it changes the run, or what is measured of it: of several ranks each
+                  has one; all others rank 0 alone */
     uint64_t events; /* ET_ON(...) bits; INIT is where files are opened */
 
     et_status (*check)(struct et_ctx *cx, const void *options); /* (optional) */
@@ -38,9 +38,9 @@ struct et_callback_class {
                      const struct et_state *state, struct et_log *log);
     /* On a device that the host runs ahead of, may this callback's BATCH_END come after
      * later batches have begun? It is then shown that batch's timestamp, log, loss and
-     * metrics, and must not read leaves or model. Asked as the batch ends, with STATE as
-     * it is then. NULL: it may not, and the host waits for every batch; loggers always
-     * may. (optional) */
+     * metrics, and must not read leaves or model. Asked as the batch ends, with STATE
+     * as it is then. NULL: it may not, and the host waits for every batch; loggers
+     * always may. (optional) */
     bool (*trails)(const struct et_callback *self, const struct et_state *state);
     /* The metrics of an evaluation are there, and the weights are still those that it
      * used: EVAL_END, which follows, is where averages are taken back. (optional) */
@@ -96,7 +96,8 @@ bool et_logger_series(const struct et_callback *logger, const char *name,
 
 /* What the callback run_history has kept: a value per epoch of the training loss and
  * metrics, means over its samples, and one per evaluation of its metrics. Of another
- * callback there is nothing. Names are borrowed, values too, until the next is added. */
+ * callback there is nothing. Names are borrowed, values too, until the next is added.
+ */
 /* The name of series I, in the order they began; NULL past the last. */
 const char *et_history_name(const struct et_callback *history, int64_t i);
 /* All values of NAME, oldest first; false when there is none of that name. */

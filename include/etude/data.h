@@ -279,15 +279,15 @@ struct et_batch {
     struct et_tensor *x_tensor, *target_tensor; /* the same numbers; with config.dev */
     struct et_tensor *raw, *frames, *table; /* what et_batch_x makes x of where the data
                                                set lies on the device; else NULL */
-    int64_t n_samples; /* N; the last batch may be smaller */
-    int64_t n_tokens;  /* N * T; 0 for images */
+    int64_t n_samples;                      /* N; the last batch may be smaller */
+    int64_t n_tokens;                       /* N * T; 0 for images */
     int64_t all_samples; /* of all ranks' batches together; alone: n_samples */
     int64_t all_tokens;  /* likewise */
     bool spare; /* another rank's: the last global batch had none for this one, and it
                    counts nothing */
-    int64_t epoch;     /* from 0 */
-    int64_t batch;     /* within the epoch, from 0 */
-    int64_t first;     /* place of its first sample in the run's order of consumption */
+    int64_t epoch; /* from 0 */
+    int64_t batch; /* within the epoch, from 0 */
+    int64_t first; /* place of its first sample in the run's order of consumption */
 };
 
 struct et_loader;
@@ -319,14 +319,14 @@ ET_NODISCARD et_status et_loader_seek(struct et_ctx *cx, struct et_loader *loade
  * batches may be held at once (EINVAL). */
 ET_NODISCARD et_status et_loader_next(struct et_ctx *cx, struct et_loader *loader,
                                       const struct et_batch **out);
-/* The batch's x in a graph on config.dev: x_tensor itself, or a node that makes the same
- * bits from a data set on the device.
+/* The batch's x in a graph on config.dev: x_tensor itself, or a node that makes the
+ * same bits from a data set on the device.
  *
  * A set of images is left on a device whose memory the host does not reach if its raw
  * bytes take at most an eighth of what is free there, its samples can all be read and
  * lie in the host's memory, and nothing resizes them. They are sent once, for all
- * loaders of that set there; a batch then sends its labels and which part of which image
- * it shows, and cutting, flipping and normalising are part of the step. */
+ * loaders of that set there; a batch then sends its labels and which part of which
+ * image it shows, and cutting, flipping and normalising are part of the step. */
 struct et_graph;
 struct et_tensor *et_batch_x(struct et_graph *g, const struct et_batch *batch);
 /* Gives the memory back to be filled again. NULL does nothing. */

@@ -91,8 +91,9 @@ enum { ET_DIAGNOSTIC_JSON_BYTES = 2 * sizeof(struct et_diagnostic) + 128 };
 const char *et_visible(char *buf, size_t size, const char *text, size_t n);
 enum { ET_VISIBLE_MAX = 1024 };
 
-/* C's fprintf, but for texts (%s), which pass et_visible: how whatever may be from outside,
- * names of files and runs among it, is printed for people. Not for %ls, %Lf, %n, %p. */
+/* C's fprintf, but for texts (%s), which pass et_visible: how whatever may be from
+ * outside, names of files and runs among it, is printed for people. Not for %ls, %Lf,
+ * %n, %p. */
 void et_print(FILE *f, const char *format, ...) ET_PRINTF(2, 3);
 
 #ifdef __cplusplus

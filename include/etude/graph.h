@@ -6,8 +6,8 @@
  * attributes, topology; never values), so from the second step on evaluating is a
  * replay of prepared kernels over fixed addresses.
  *
- * The first error of a function that appends sticks to the graph; later functions return
- * NULL and do nothing; et_eval returns the status. Model code stays formulas. An
+ * The first error of a function that appends sticks to the graph; later functions
+ * return NULL and do nothing; et_eval returns the status. Model code stays formulas. An
  * evaluation that fails by itself, for want of memory or in a kernel, does not stick.
  *
  * A step is a transaction: et_assign'ed leaves change only at the end of an evaluation,
@@ -79,8 +79,9 @@ void et_graph_set_dry(struct et_graph *g, bool dry);
  * commit. Values asked for stay until the graph is reset or the same plan runs again.
  * One that is a view of a leaf lies in the leaf's memory: after a commit it shows what
  * the leaf holds then.
- * ENOMEM says how many bytes were needed. After a failure no leaf has changed, the pending
- * assignments are dropped, and the nodes stay: what else they make can be asked for. */
+ * ENOMEM says how many bytes were needed. After a failure no leaf has changed, the
+ * pending assignments are dropped, and the nodes stay: what else they make can be asked
+ * for. */
 ET_NODISCARD et_status et_eval(struct et_graph *g, struct et_tensor *const *want,
                                int n);
 /* As et_eval of nothing. Casts of leaves that mixed precision has put in the graph are
@@ -95,7 +96,7 @@ struct et_plan_info {
     int64_t flops;          /* one run */
     int64_t moved_bytes;    /* operands read and written, one run */
     int nodes, kernels;     /* before and after the passes */
-    double least_seconds;   /* one run at the device's peaks (device.h); 0 = not known */
+    double least_seconds; /* one run at the device's peaks (device.h); 0 = not known */
 };
 /* Plans what et_eval would run, and runs nothing. */
 ET_NODISCARD et_status et_plan(struct et_graph *g, struct et_tensor *const *want, int n,
@@ -114,11 +115,11 @@ ET_NODISCARD et_status et_item(struct et_graph *g, struct et_tensor *t, double *
 
 /* Counted since the graph was made. */
 struct et_graph_stats {
-    uint64_t plans_built; /* signatures that were new, or had left the cache */
-    uint64_t replays;     /* evaluations */
-    uint64_t kernels_run; /* less constants, which a plan computes once */
-    uint64_t captures; /* plans recorded, a set of addresses each */
-    uint64_t launches; /* recordings replayed */
+    uint64_t plans_built;       /* signatures that were new, or had left the cache */
+    uint64_t replays;           /* evaluations */
+    uint64_t kernels_run;       /* less constants, which a plan computes once */
+    uint64_t captures;          /* plans recorded, a set of addresses each */
+    uint64_t launches;          /* recordings replayed */
     int64_t flops, moved_bytes; /* of all evaluations, dry ones included */
     uint64_t allocs; /* host and device blocks evaluating took; flat when warm */
 };

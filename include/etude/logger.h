@@ -56,9 +56,9 @@ struct et_log_span {
     double min, max, sum;
 };
 
-/* A record on its way to loggers and sink. One that a log keeps may stand for several of
- * its kind, where the run was faster than is worth keeping (etude-events(7)): its own
- * values are then those of the last. */
+/* A record on its way to loggers and sink. One that a log keeps may stand for several
+ * of its kind, where the run was faster than is worth keeping (etude-events(7)): its
+ * own values are then those of the last. */
 struct et_record {
     enum et_record_kind kind;
     double t;           /* seconds since the epoch of 1970 */

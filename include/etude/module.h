@@ -83,8 +83,8 @@ ET_NODISCARD et_status et_param_move(struct et_ctx *cx, struct et_param *to,
 
 /* ---- forward ---- */
 
-/* Looks at what a module was given and made, as values of the pass's graph; inner modules
- * come before outer ones. */
+/* Looks at what a module was given and made, as values of the pass's graph; inner
+ * modules come before outer ones. */
 typedef void et_look_fn(void *data, struct et_graph *g, struct et_module *m,
                         struct et_tensor *x, struct et_tensor *y);
 
@@ -150,8 +150,8 @@ struct et_module {
     struct et_ctx *cx;
     struct et_child *items; /* children added one by one, after the slots' */
     int n_items;
-    int refs;    /* parents, surgery lists, and the maker's one */
-    bool marked; /* made or kept by surgery, which skips it next time */
+    int refs;     /* parents, surgery lists, and the maker's one */
+    bool marked;  /* made or kept by surgery, which skips it next time */
     bool as_eval; /* it and what is below computes as in evaluation, also in training */
 };
 
@@ -221,8 +221,8 @@ ET_NODISCARD et_status et_module_bind(struct et_ctx *cx, struct et_module *root,
  * linear and convolution layers: "kaiming_normal", "kaiming_uniform", "xavier_normal",
  * "xavier_uniform". Of convolutions alone: "conv_fan_out_normal", "conv_fan_in_normal"
  * (He et al.; N(0, 2/fan)), "conv_zero_bias". Of linear layers alone:
- * "linear_fan_out_uniform" (U(+-1/sqrt(fan_out))), "linear_small_normal" (N(0, 0.02^2)),
- * "linear_zero_bias", "linear_log_constant_bias". Of batch norm: "bn_ones",
+ * "linear_fan_out_uniform" (U(+-1/sqrt(fan_out))), "linear_small_normal" (N(0,
+ * 0.02^2)), "linear_zero_bias", "linear_log_constant_bias". Of batch norm: "bn_ones",
  * "bn_uniform". Several apply in turn. EINVAL, with the list as hint, for another name.
  * The rules: src/core/modules/init.c. */
 ET_NODISCARD et_status et_module_initializer(struct et_ctx *cx, struct et_module *root,
@@ -242,9 +242,9 @@ ET_NODISCARD et_status et_module_freeze_stats(struct et_ctx *cx, struct et_modul
 struct et_module_range {
     int from, to;
     bool batch_norms; /* freeze the parameters of batch norms with the rest */
-    bool as_eval; /* freeze: what is in the range computes as in evaluation, also in
-                     training: no dropout, running statistics as they are. unfreeze:
-                     that it no longer does */
+    bool as_eval;     /* freeze: what is in the range computes as in evaluation, also in
+                         training: no dropout, running statistics as they are. unfreeze:
+                         that it no longer does */
 };
 /* Parameters below those children of M, the model's root or any part of it, require no
  * gradient from here on, or do again: a trainer keeps no gradient, no decay and no

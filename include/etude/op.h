@@ -187,9 +187,9 @@ struct et_tensor *et_sum_to(struct et_graph *g, struct et_tensor *x, int ndim,
  * TRANS_A, TRANS_B: that operand's last two axes are given the other way round. */
 struct et_tensor *et_matmul(struct et_graph *g, struct et_tensor *a,
                             struct et_tensor *b, bool trans_a, bool trans_b);
-/* x [..., I], w [O, I], bias? [O] -> [..., O]. On a GPU, of many rows, where O is 1,024 or
- * more and no multiple of 64, the result is a view of an array whose rows are longer:
- * what multiplies it, and its gradient, then reads aligned rows. */
+/* x [..., I], w [O, I], bias? [O] -> [..., O]. On a GPU, of many rows, where O is 1,024
+ * or more and no multiple of 64, the result is a view of an array whose rows are
+ * longer: what multiplies it, and its gradient, then reads aligned rows. */
 struct et_tensor *et_linear(struct et_graph *g, struct et_tensor *x,
                             struct et_tensor *w, struct et_tensor *bias);
 /* x [N,C,H,W], w [K,C/groups,R,S], bias? [K] -> [N,K,P,Q]. O's SHAPE is ignored; 0 for
@@ -329,7 +329,8 @@ struct et_tensor *et_dropout(struct et_graph *g, struct et_tensor *x,
  * [S,C,R,Q], frames I32 [N,ET_FRAME_NUMBERS] (enum et_frame_number, in attr.h), table
  * [C,256] -> [N,C,HEIGHT,WIDTH] of the table's dtype. No gradient.
  *
- *   y[n,c,i,j] = table[c][raw[s,c,Y,X]]    Y = y + i, X = x + j, or x + WIDTH-1-j flipped
+ *   y[n,c,i,j] = table[c][raw[s,c,Y,X]]    Y = y + i, X = x + j, or x + WIDTH-1-j
+ * flipped
  *
  * and table[c][0] where row Y or column X is not seen. A sample outside of [0,S) reads
  * NaN. A cast to BF16 or F16 that alone reads it is made by it: no f32 is written. */

@@ -49,8 +49,8 @@ struct et_run_notice {
 void et_progress_notice(struct et_callback *progress,
                         const struct et_run_notice *notice);
 
-/* The same from the records of a run that another process trains. RELAY knows the run as
- * far as progress shows it. */
+/* The same from the records of a run that another process trains. RELAY knows the run
+ * as far as progress shows it. */
 struct et_relay;
 ET_NODISCARD et_status et_relay_new(struct et_ctx *cx, struct et_relay **out);
 void et_relay_free(struct et_relay **relay);
@@ -87,8 +87,8 @@ struct et_run_config {
     const char *name;      /* NULL: two words drawn from the clock */
     const char *recipe;    /* the user's bytes, for recipe.yaml; NULL: none */
     size_t recipe_bytes;
-    const char *recipe_name;    /* for run.json; NULL: none. A RESUMEd run keeps its own */
-    const char *resolved;       /* for recipe.resolved.yaml; NULL: none */
+    const char *recipe_name; /* for run.json; NULL: none. A RESUMEd run keeps its own */
+    const char *resolved;    /* for recipe.resolved.yaml; NULL: none */
     const char *const *command; /* for run.json; NULL: none */
     int n_command;
     int threads; /* of the device */

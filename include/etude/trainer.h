@@ -24,10 +24,10 @@ struct et_trainer;
 
 /* Something to evaluate on. */
 struct et_evaluator {
-    const char *label;          /* in metric names; "eval" */
-    struct et_loader *loader;   /* borrowed */
-    struct et_time interval;    /* in any unit; unset = the trainer's; 0 = never, not
-                                   even at the end */
+    const char *label;        /* in metric names; "eval" */
+    struct et_loader *loader; /* borrowed */
+    struct et_time interval;  /* in any unit; unset = the trainer's; 0 = never, not
+                                 even at the end */
     /* Regular expressions, NULL-terminated: any that matches keeps one of the task's
      * usual metrics, and one that matches none of them may choose another that makes
      * sense for the task (et_task_more_metrics). NULL = the usual ones. */
@@ -122,11 +122,11 @@ struct et_trainer_config {
     int64_t microbatch_size;         /* samples instead; 0 = by grad_accum */
     size_t memory_limit;             /* bytes that auto may fill; 0 = what is free */
     uint32_t seed;
-    bool deterministic; /* nothing that follows memory or the clock: auto is 1, pieces
-                           are not cut smaller, max_duration is not in sec */
-    const char *run_name;                 /* borrowed; NULL: "run" */
-    const char *target;                   /* "accuracy>=.765"; NULL */
-    int precision;                        /* enum et_precision; auto: fp32 */
+    bool deterministic;   /* nothing that follows memory or the clock: auto is 1, pieces
+                             are not cut smaller, max_duration is not in sec */
+    const char *run_name; /* borrowed; NULL: "run" */
+    const char *target;   /* "accuracy>=.765"; NULL */
+    int precision;        /* enum et_precision; auto: fp32 */
     struct et_loss_scaling loss_scaling;  /* of amp_fp16 */
     int nonfinite_action;                 /* enum et_nonfinite_action */
     int64_t nonfinite_grace;              /* batches in a row before a stop; 0 = 1 */
@@ -139,7 +139,7 @@ struct et_trainer_config {
     int n_replay;
     const struct et_registry *registry; /* whose algorithms may be switched on while the
                                            run goes on; borrowed; NULL: the core's */
-    bool dry;                      /* plan only: et_trainer_estimate */
+    bool dry;                           /* plan only: et_trainer_estimate */
 };
 
 /* Builds state and engine, fires INIT, BEFORE_LOAD, AFTER_LOAD. CONFIG is copied, what

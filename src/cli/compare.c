@@ -343,9 +343,8 @@ cli_compare(struct cli *c)
     for (int i = 0; i < c->n_args && code == CLI_OK; i++) {
         struct etd_target target;
         is_copy[k->n] = cli_run_is_far(c, c->arg[i], &target);
-        k->run[k->n].facts = is_copy[k->n]
-                                 ? cli_run_fetch(c, c->arg[i], &target, &code)
-                                 : cli_run_find(c, c->arg[i], &code);
+        k->run[k->n].facts = is_copy[k->n] ? cli_run_fetch(c, c->arg[i], &target, &code)
+                                           : cli_run_find(c, c->arg[i], &code);
         k->n += k->run[k->n].facts != NULL;
     }
     if (code == CLI_OK && c->opt.dump_screen)

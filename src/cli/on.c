@@ -135,7 +135,8 @@ read_files(struct cli *c, const char *path, struct sent *s)
 {
     struct et_diagnostics errors = {0};
     size_t all = 0;
-    et_status status = eti_recipe_gather(c->cx, path, c->opt.recipe_folder, &s->files, &errors);
+    et_status status =
+        eti_recipe_gather(c->cx, path, c->opt.recipe_folder, &s->files, &errors);
     if (status != ET_OK) {
         int code = errors.n > 0 ? cli_fail_list(c, &errors, stderr)
                                 : cli_fail_status(c, ETI_STAGE_RECIPE, status);

@@ -20,7 +20,7 @@ static const char *const float_names[] = {"f32", "f16", "bf16", NULL};
 #define LAUNCH_COMMANDS "train rerun"
 #define SCREEN_COMMANDS                                                                \
     "attach compare compose help logs runs worker" /* and etude without one */
-#define AT(field)       .offset = offsetof(struct cli_options, field)
+#define AT(field) .offset = offsetof(struct cli_options, field)
 #define ROW(its_name, its_letter, its_type, its_metavar, its_help, ...)                \
     {                                                                                  \
         .name = its_name, .letter = its_letter, .type = CLI_##its_type,                \
@@ -73,7 +73,8 @@ const struct cli_option cli_option_table[] = {
            "{node_rank}",
            AT(rank_stdout)),
     LAUNCH("stderr", 0, TEXT, "FMT", "likewise", AT(rank_stderr)),
-    LAUNCH("on", 0, TEXT, "WORKER", "train there: NAME, NAME:GPUS or an address", AT(on)),
+    LAUNCH("on", 0, TEXT, "WORKER", "train there: NAME, NAME:GPUS or an address",
+           AT(on)),
     LAUNCH("detach", 'd', FLAG, NULL, "leave it running", AT(detach)),
     LAUNCH("dry-run", 0, FLAG, NULL, "check everything, train nothing", AT(dry_run)),
     LAUNCH("resume", 0, TEXT, "RUN|CKPT", "continue a run", AT(resume)),
@@ -90,8 +91,8 @@ const struct cli_option cli_option_table[] = {
            .kind = ET_OVERRIDE_ALG),
     CHANGE("no-alg", 0, CHANGE, "NAME", "leave an algorithm out",
            .kind = ET_OVERRIDE_NO_ALG),
-    CHANGE("recipe-folder", 0, TEXT, "DIR",
-           "where its relative paths begin: beside it", AT(recipe_folder)),
+    CHANGE("recipe-folder", 0, TEXT, "DIR", "where its relative paths begin: beside it",
+           AT(recipe_folder)),
     CHANGE("unset", 0, CHANGE, "KEY", "as if the recipe did not set it",
            .kind = ET_OVERRIDE_UNSET),
 
@@ -118,20 +119,23 @@ const struct cli_option cli_option_table[] = {
         .group = "command", .commands = "runs"),
     ROW("pareto", 0, TEXT, "WHAT", "time, cost, energy, samples: runs that none beats",
         AT(pareto), .group = "command", .commands = "compare"),
-    ROW("rank", 0, INT, "N", "logs: whose log, 0; kill: end the process of this rank alone",
-        AT(rank), .group = "command", .commands = "logs kill",
-        .others = "all ranks of a run do that after the same batch; etude kill --rank N "
-                  "ends one process"),
+    ROW("rank", 0, INT, "N",
+        "logs: whose log, 0; kill: end the process of this rank alone", AT(rank),
+        .group = "command", .commands = "logs kill",
+        .others =
+            "all ranks of a run do that after the same batch; etude kill --rank N "
+            "ends one process"),
     ROW("follow", 'f', FLAG, NULL, "go on until the run ends", AT(follow),
         .group = "command", .commands = "logs"),
     ROW("level", 0, CHOICE, "LEVEL", "debug, info, warn or error, and worse", AT(level),
         .choices = levels, .group = "command", .commands = "logs"),
     ROW("dtype", 0, CHOICE, "DTYPE", "convert: f32, f16 or bf16; else as they are",
         AT(dtype), .choices = float_names, .group = "command", .commands = "weights"),
-    ROW("listen", 0, TEXT, "ADDRESS", "serve: tcp://ADDRESS:PORT too, for authorized keys",
-        AT(listen), .group = "command", .commands = "worker"),
-    ROW("key", 0, TEXT, "FILE", "serve, keygen, key: the file of this host's keys", AT(key),
+    ROW("listen", 0, TEXT, "ADDRESS",
+        "serve: tcp://ADDRESS:PORT too, for authorized keys", AT(listen),
         .group = "command", .commands = "worker"),
+    ROW("key", 0, TEXT, "FILE", "serve, keygen, key: the file of this host's keys",
+        AT(key), .group = "command", .commands = "worker"),
     ROW("all", 0, FLAG, NULL, "diff: optimizer and state of checkpoints too", AT(all),
         .group = "command", .commands = "weights"),
     {0},
@@ -363,8 +367,8 @@ is_override(const char *text)
 static bool
 takes_words(const struct cli *c)
 {
-    static const char *const commands[] = {"runs",     "show",  "compare", "logs",
-                                           "annotate", "worker"};
+    static const char *const commands[] = {"runs", "show",     "compare",
+                                           "logs", "annotate", "worker"};
     bool does = false;
     for (size_t i = 0; c->n_args > 0 && i < sizeof commands / sizeof *commands; i++)
         does = does || strcmp(c->arg[0], commands[i]) == 0;

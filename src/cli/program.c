@@ -70,8 +70,9 @@ finish(struct cli *c, int code)
 }
 
 /* Opens /dev/null for each standard descriptor that was closed when the program began.
- * Otherwise the next file opened would get its number, and a run's log would get what is
- * printed. Each is opened the wrong way round, so that reading and writing still fail.
+ * Otherwise the next file opened would get its number, and a run's log would get what
+ * is printed. Each is opened the wrong way round, so that reading and writing still
+ * fail.
  */
 static void
 keep_standard(void)

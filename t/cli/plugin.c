@@ -1,5 +1,5 @@
-/* A plugin with a component of each kind, and, by the macros that t/cli/plugins.t sets, one
- * with every fault that a plugin can have. */
+/* A plugin with a component of each kind, and, by the macros that t/cli/plugins.t sets,
+ * one with every fault that a plugin can have. */
 #include <etude/nn.h>
 #include <etude/plugin.h>
 
@@ -224,7 +224,8 @@ count_apply(struct et_algorithm *self, enum et_event event, struct et_state *sta
         *(volatile int *)8 = 0;
 #endif
 #ifdef CRASH_ONCE
-    FILE *once = state->timestamp.batch == 5 ? fopen(getenv("PLUGIN_ONCE"), "wx") : NULL;
+    FILE *once =
+        state->timestamp.batch == 5 ? fopen(getenv("PLUGIN_ONCE"), "wx") : NULL;
     if (once)
         *(volatile int *)8 = 0;
 #endif
@@ -329,7 +330,8 @@ const void *const somebody_else[] = {models,     datasets,   transforms,
 const void *
 et_plugin(int i)
 {
-    const void *const all[] = {models, datasets, transforms, schedulers, algorithms, loggers};
+    const void *const all[] = {models,     datasets,   transforms,
+                               schedulers, algorithms, loggers};
     return all[i];
 }
 #else

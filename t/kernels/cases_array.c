@@ -246,9 +246,9 @@ many_matrices(struct bench *b)
           "4331 small matrices, heads beside each other");
 }
 
-/* Axes of length 1, whose strides mean nothing and may be anything: the three sizes of a
- * product and two leading axes, each 1 or not, in every layout, with a b for each leading
- * index and with one for all. */
+/* Axes of length 1, whose strides mean nothing and may be anything: the three sizes of
+ * a product and two leading axes, each 1 or not, in every layout, with a b for each
+ * leading index and with one for all. */
 static void
 axes_of_one(struct bench *b)
 {

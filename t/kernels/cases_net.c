@@ -83,9 +83,8 @@ static const struct batch_case batches[] = {
 static void
 batch_norm(struct bench *b, const struct batch_case *v)
 {
-    struct et_norm_attr o = {.eps = 1e-5,
-                             .relu = v->relu,
-                             .stored = v->residual ? (int32_t)b->narrow : 0};
+    struct et_norm_attr o = {
+        .eps = 1e-5, .relu = v->relu, .stored = v->residual ? (int32_t)b->narrow : 0};
     int64_t c = v->x[1], n = v->x[0];
     for (int k = 2; k < v->ndim; k++)
         n *= v->x[k];
@@ -759,7 +758,8 @@ sdpa(struct bench *b, const struct sdpa_case *v)
         return;
     }
     compute(b, ET_OP_sdpa, &forward, "%s", v->what);
-    /* Into a sum over queries go the scores, do v, and do . o: three sums over D more. */
+    /* Into a sum over queries go the scores, do v, and do . o: three sums over D more.
+     */
     check(b,
           TRIAL(ATTR(o),
                 IN(normal(b, v->layout, 4, q), in[0], in[1], in[2], out, lse, bias),

@@ -319,7 +319,8 @@ static const struct test tests[] = {
      "f64[4,3] f64[3] f64[3]"},
     {"one value per channel has no variance", ET_OP_batch_norm, ATTR(norm, .eps = 1),
      "f32[1,3,1,1]cl",
-     "!shape mismatch: batch_norm: one value per channel has no variance: training needs a "
+     "!shape mismatch: batch_norm: one value per channel has no variance: training "
+     "needs a "
      "larger batch or image"},
     {"two values have one", ET_OP_batch_norm, ATTR(norm, .eps = 1), "f32[1,3,1,2]cl",
      "f32[1,3,1,2]cl f32[3] f32[3]"},

@@ -204,8 +204,7 @@ choosing(void)
            eti_sketch_is_valid(d),
        "an option of the optimizer is set");
     ok(eti_sketch_choose(d, "optimizer", ET_KIND_OPTIMIZER, "adamw") == ET_OK &&
-           eti_sketch_is_valid(d) &&
-           strstr(d->text, "  name: adamw\n  lr: 0.1\n# the"),
+           eti_sketch_is_valid(d) && strstr(d->text, "  name: adamw\n  lr: 0.1\n# the"),
        "another optimizer keeps the options that it has, and drops the others");
     ok(eti_sketch_set(d, "optimizer.lr", "fast") == ET_OK && !eti_sketch_is_valid(d) &&
            d->errors.v[0].line == 7 && d->errors.v[0].column == 7,
@@ -432,7 +431,8 @@ checks(void)
                   "optimizer: {name: sgd, lr: 0.1}\n");
     n = eti_checks(cx, d->recipe, c, ETI_CHECKS_MAX);
     is_str(c[0].text,
-           "eval_data synthetic_tokens is for text, train_data synthetic_images for vision",
+           "eval_data synthetic_tokens is for text, train_data synthetic_images for "
+           "vision",
            "evaluation on data of another kind is warned about");
     is_str(c[1].text, "eval_data is fashion_mnist, train_data is synthetic_images",
            "and on another dataset");

@@ -560,7 +560,8 @@ test_note(struct et_ctx *cx)
     need(cx, et_events_only(e, UINT64_C(1) << ET_RECORD_ANNOTATION));
     need(cx, et_events_next(e, &r, &got));
     ok(got && r.ba == 29500, "and in the log");
-    is_str(got ? r.text : "", "lr was \\x1b[2J high", "with what is no text made visible");
+    is_str(got ? r.text : "", "lr was \\x1b[2J high",
+           "with what is no text made visible");
     et_events_close(&e);
 }
 

@@ -1,4 +1,5 @@
-/* The lazy graph: building, gradients, plans, commits, memory; on the reference device. */
+/* The lazy graph: building, gradients, plans, commits, memory; on the reference device.
+ */
 #include "etude/etude.h"
 #include "t/tap.h"
 
@@ -29,11 +30,12 @@ read_into(float *out, const struct et_tensor *t)
 
 /* One SGD step with momentum and clipping on y = relu(x w^T + b), as formulas. */
 static struct et_tensor *
-build_step(struct et_graph *g, struct et_tensor *x, struct et_tensor *w, struct et_tensor *b,
-           struct et_tensor *flat, struct et_tensor *momentum)
+build_step(struct et_graph *g, struct et_tensor *x, struct et_tensor *w,
+           struct et_tensor *b, struct et_tensor *flat, struct et_tensor *momentum)
 {
     struct et_tensor *y = et_relu(g, et_linear(g, x, w, b));
-    struct et_tensor *loss = et_mean(g, et_square(g, et_add_scalar(g, y, -1)), 0, false);
+    struct et_tensor *loss =
+        et_mean(g, et_square(g, et_add_scalar(g, y, -1)), 0, false);
     struct et_tensor *params[2] = {w, b}, *grads[2];
     et_grad(g, loss, params, 2, grads);
     struct et_tensor *grad =
@@ -83,8 +85,8 @@ test_training(void)
             et_graph_get_stats(g, &warm);
     }
     et_graph_get_stats(g, &stats);
-    ok(loss[29] < 0.75 * loss[0], "thirty steps lower the loss by a quarter (%g to %g)", loss[0],
-       loss[29]);
+    ok(loss[29] < 0.75 * loss[0], "thirty steps lower the loss by a quarter (%g to %g)",
+       loss[0], loss[29]);
     is_int((int64_t)stats.plans_built, 1, "thirty equal steps share one plan");
     is_int((int64_t)stats.allocs, (int64_t)warm.allocs,
            "evaluation allocates nothing once it is warm");
@@ -108,7 +110,8 @@ test_training(void)
                     gr[o * I + i] += d * xs[n * I + i];
             }
         if (step == 0 || step == 29)
-            is_near(loss[step], l, 1e-5, "the loss of step %d is that of the formulas", step);
+            is_near(loss[step], l, 1e-5, "the loss of step %d is that of the formulas",
+                    step);
         for (int i = 0; i < 128; i++)
             norm += gr[i] * gr[i];
         double coef = fmin(1, 1 / (sqrt(norm) + 1e-6));
@@ -139,7 +142,8 @@ test_commit(void)
         bail("no graph");
     float one[3] = {1, 2, 3}, two[3] = {10, 20, 30}, got[3];
     const int64_t shape[] = {3};
-    struct et_tensor *a = leaf(one, 1, shape, ET_ROW_MAJOR), *b = leaf(two, 1, shape, ET_ROW_MAJOR);
+    struct et_tensor *a = leaf(one, 1, shape, ET_ROW_MAJOR),
+                     *b = leaf(two, 1, shape, ET_ROW_MAJOR);
     et_assign(g, a, b);
     et_assign(g, b, a);
     ok(et_eval(g, NULL, 0) == ET_OK, "two leaves are assigned to each other");
@@ -150,7 +154,8 @@ test_commit(void)
 
     /* a <- 2a while another value still reads the old a */
     et_graph_reset(g);
-    struct et_tensor *doubled = et_mul_scalar(g, a, 2), *sum = et_sum(g, et_add(g, a, b), 0, false);
+    struct et_tensor *doubled = et_mul_scalar(g, a, 2),
+                     *sum = et_sum(g, et_add(g, a, b), 0, false);
     et_assign(g, a, doubled);
     double s = 0;
     ok(et_item(g, sum, &s) == ET_OK, "a leaf is changed while it is read");
@@ -162,7 +167,8 @@ test_commit(void)
     struct et_tensor *x = et_add_scalar(g, a, 1);
     et_assign(g, a, x);
     ok(et_eval(g, NULL, 0) == ET_OK, "a commit runs");
-    ok(et_eval(g, &x, 1) == ET_EINVAL, "a value built before a commit cannot be asked for after");
+    ok(et_eval(g, &x, 1) == ET_EINVAL,
+       "a value built before a commit cannot be asked for after");
     et_error_clear(cx);
 
     et_graph_reset(g);
@@ -183,11 +189,13 @@ test_errors(void)
         bail("no graph");
     struct et_tensor *a = leaf(NULL, 2, (const int64_t[]){2, 3}, ET_ROW_MAJOR);
     struct et_tensor *bad = et_matmul(g, a, a, false, false);
-    ok(!bad && et_graph_status(g) == ET_ESHAPE, "a wrong shape fails where it is written");
-    ok(!et_relu(g, bad) && !et_relu(g, a), "operations after the first error do nothing");
+    ok(!bad && et_graph_status(g) == ET_ESHAPE,
+       "a wrong shape fails where it is written");
+    ok(!et_relu(g, bad) && !et_relu(g, a),
+       "operations after the first error do nothing");
     ok(et_eval(g, &a, 1) == ET_ESHAPE, "evaluation returns the first error");
-    ok(strstr(et_error_get(cx)->message, "3") != NULL, "and the sentence has numbers: %s",
-       et_error_get(cx)->message);
+    ok(strstr(et_error_get(cx)->message, "3") != NULL,
+       "and the sentence has numbers: %s", et_error_get(cx)->message);
     et_error_clear(cx);
     et_graph_reset(g);
     struct et_tensor *old = et_relu(g, a);
@@ -199,7 +207,8 @@ test_errors(void)
     et_tensor_free(&a);
 }
 
-/* relu(batch_norm(x) + r) with its gradients: fused in the plan, separate when eager. */
+/* relu(batch_norm(x) + r) with its gradients: fused in the plan, separate when eager.
+ */
 static void
 norm_chain(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
 {
@@ -246,8 +255,8 @@ test_eager_agrees(void)
     static const int count[5] = {1, 240, 5, 5, 240};
     static const char *const names[5] = {"sum", "dx", "dgamma", "dbeta", "dresidual"};
     for (int i = 0; i < 5; i++)
-        is_near_array(got[0][i], got[1][i], count[i], 0, "%s is the same planned and eager",
-                      names[i]);
+        is_near_array(got[0][i], got[1][i], count[i], 0,
+                      "%s is the same planned and eager", names[i]);
     ok(kernels[0] < kernels[1], "the plan runs fewer kernels (%d) than eager (%d)",
        (int)kernels[0], (int)kernels[1]);
     for (int i = 0; i < 4; i++)
@@ -275,16 +284,15 @@ test_pack(void)
             et_sum(g, et_fill(g, ET_F32, 1, (const int64_t[]){4 * TOTAL}, 1), 1, true);
         if (et_eval(g, &ones, 1) != ET_OK) /* where the parts will lie */
             bail("%s", et_error_get(cx)->message);
-        struct et_tensor *flat =
-            et_neg(g, et_pack(g, part, apart, 2, TOTAL, ET_F32));
+        struct et_tensor *flat = et_neg(g, et_pack(g, part, apart, 2, TOTAL, ET_F32));
         if (et_eval(g, &flat, 1) != ET_OK)
             bail("%s", et_error_get(cx)->message);
         read_into(got, flat);
         int wrong = 0;
         for (int i = 0; i < TOTAL; i++)
-            wrong += got[i] != (i < FIRST                     ? values[i]
+            wrong += got[i] != (i < FIRST                    ? values[i]
                                 : i >= AT && i < AT + SECOND ? values[i - AT]
-                                                              : 0);
+                                                             : 0);
         is_int(wrong, 0, "parts of a pack are in their places, with zeros between");
         et_graph_last_plan(g, &info);
         is_int(info.kernels, 4, "which takes one kernel beside what computes them");
@@ -340,7 +348,8 @@ test_heads(void)
         et_graph_free(&g);
     }
     unsetenv("ETUDE_EAGER");
-    is_near_array(got[0], got[1], COUNT, 0, "attention's gradients are exact inside their rows");
+    is_near_array(got[0], got[1], COUNT, 0,
+                  "attention's gradients are exact inside their rows");
     is_int((int64_t)stats.kernels_run, 3,
            "which need no kernel: there are sdpa, sdpa_grad, and neg; dy is constant");
     et_tensor_free(&x);
@@ -361,11 +370,12 @@ test_slices(void)
         setenv("ETUDE_EAGER", eager ? "1" : "0", 1);
         if (et_graph_new(cx, dev, &g) != ET_OK)
             bail("no graph");
-        struct et_tensor *a = et_slice(g, x, 1, 0, 2, 1), *b = et_slice(g, x, 1, 2, 3, 1);
+        struct et_tensor *a = et_slice(g, x, 1, 0, 2, 1),
+                         *b = et_slice(g, x, 1, 2, 3, 1);
         struct et_tensor *c = et_slice(g, x, 1, 5, 1, 1), *dx;
-        struct et_tensor *y =
-            et_add(g, et_sum(g, et_square(g, a), 0, false),
-                   et_add(g, et_sum(g, et_exp(g, b), 0, false), et_sum(g, c, 0, false)));
+        struct et_tensor *y = et_add(
+            g, et_sum(g, et_square(g, a), 0, false),
+            et_add(g, et_sum(g, et_exp(g, b), 0, false), et_sum(g, c, 0, false)));
         et_grad(g, y, &x, 1, &dx);
         if (et_eval(g, &dx, 1) != ET_OK)
             bail("%s", et_error_get(cx)->message);
@@ -376,14 +386,16 @@ test_slices(void)
         et_graph_free(&g);
     }
     unsetenv("ETUDE_EAGER");
-    is_near_array(got[0], got[1], 18, 0, "slices that tile an axis have an exact gradient");
+    is_near_array(got[0], got[1], 18, 0,
+                  "slices that tile an axis have an exact gradient");
     for (int i = 0; i < 18; i++) {
         double want = i % 6 < 2 ? 2 * values[i] : i % 6 < 5 ? exp(values[i]) : 1;
         got[1][i] = (float)want;
     }
     is_near_array(got[0], got[1], 18, 1e-6, "which is that of the formulas");
-    ok(kernels[0] + 4 <= kernels[1], "and no padded parts are summed (%d kernels, eager %d)",
-       (int)kernels[0], (int)kernels[1]);
+    ok(kernels[0] + 4 <= kernels[1],
+       "and no padded parts are summed (%d kernels, eager %d)", (int)kernels[0],
+       (int)kernels[1]);
     et_tensor_free(&x);
 }
 
@@ -393,12 +405,14 @@ test_memory(void)
     struct et_graph *g;
     if (et_graph_new(cx, dev, &g) != ET_OK)
         bail("no graph");
-    struct et_tensor *x = leaf(NULL, 2, (const int64_t[]){64, 64}, ET_ROW_MAJOR), *y = x;
+    struct et_tensor *x = leaf(NULL, 2, (const int64_t[]){64, 64}, ET_ROW_MAJOR),
+                     *y = x;
     for (int i = 0; i < 10; i++)
         y = et_matmul(g, y, x, false, false);
     struct et_plan_info info;
     ok(et_plan(g, &y, 1, &info) == ET_OK, "a plan is made without running it");
-    is_int((int64_t)info.slab_bytes, 2 * 64 * 64 * 4, "a chain needs the memory of two links");
+    is_int((int64_t)info.slab_bytes, 2 * 64 * 64 * 4,
+           "a chain needs the memory of two links");
     is_int(info.flops, 10 * 2 * 64 * 64 * 64, "flops are counted");
     struct et_tensor *small = leaf(NULL, 0, NULL, ET_ROW_MAJOR);
     struct et_device_memory before, after;
@@ -407,8 +421,10 @@ test_memory(void)
     et_graph_reset(g);
     et_assign(g, small, et_add_scalar(g, small, 5));
     y = et_concat(g, (struct et_tensor *[]){x, x, x, x}, 4, 0);
-    y = et_sum(g, et_exp(g, et_concat(g, (struct et_tensor *[]){y, y, y, y}, 4, 0)), 0, false);
-    ok(et_eval(g, &y, 1) == ET_ENOMEM, "a plan that does not fit says so before it runs");
+    y = et_sum(g, et_exp(g, et_concat(g, (struct et_tensor *[]){y, y, y, y}, 4, 0)), 0,
+               false);
+    ok(et_eval(g, &y, 1) == ET_ENOMEM,
+       "a plan that does not fit says so before it runs");
     et_device_get_memory(dev, &after);
     ok(after.current_bytes <= before.current_bytes, "and keeps no memory");
     et_error_clear(cx);
@@ -432,8 +448,8 @@ four_times(struct et_graph *g, struct et_tensor *x)
     return et_concat(g, (struct et_tensor *[]){x, x, x, x}, 4, 0);
 }
 
-/* What can be made again makes room: for a leaf, and for a plan of an earlier step whose
- * slab went to another's result. */
+/* What can be made again makes room: for a leaf, and for a plan of an earlier step
+ * whose slab went to another's result. */
 static void
 test_caches(void)
 {
@@ -450,7 +466,8 @@ test_caches(void)
         struct et_tensor *wide = four_times(g, x);
         struct et_tensor *sum = et_sum(g, et_exp(g, four_times(g, x)), 0, false);
         double v;
-        ok(et_item(g, sum, &v) == ET_OK && v == 4 * 64 * 64 && et_eval(g, &wide, 1) == ET_OK,
+        ok(et_item(g, sum, &v) == ET_OK && v == 4 * 64 * 64 &&
+               et_eval(g, &wide, 1) == ET_OK,
            "step %d: two plans fit, one after the other", step);
         et_graph_reset(g);
     }
@@ -490,8 +507,8 @@ test_same(void)
     int alone = (int)info.kernels;
     /* The same through a view of the same elements, doubled. */
     struct et_tensor *e = et_exp(g, z);
-    struct et_tensor *view = et_reshape(g, et_reshape(g, e, 1, (const int64_t[]){35}), 2,
-                                        shape);
+    struct et_tensor *view =
+        et_reshape(g, et_reshape(g, e, 1, (const int64_t[]){35}), 2, shape);
     struct et_tensor *first = et_cross_entropy(g, e, target, NULL, -100, ET_REDUCE_SUM);
     struct et_tensor *second =
         et_cross_entropy(g, view, target, NULL, -100, ET_REDUCE_SUM);

@@ -116,12 +116,9 @@ static void
 test_csv_names(void)
 {
     static const char *const rows[] = {
-        "batch,0,7,0,\"a,b\",1",
-        "batch,0,7,0,\"=\"\"1\"\"\",2",
-        "batch,0,7,0,a\\x0ab\\x1b[2J,3",
-        "batch,0,7,0,\"min(a,b)\",0.5",
-        "batch,0,7,0,\"max(a,b)\",1.5",
-        "batch,0,7,0,\"mean(a,b)\",1",
+        "batch,0,7,0,\"a,b\",1",         "batch,0,7,0,\"=\"\"1\"\"\",2",
+        "batch,0,7,0,a\\x0ab\\x1b[2J,3", "batch,0,7,0,\"min(a,b)\",0.5",
+        "batch,0,7,0,\"max(a,b)\",1.5",  "batch,0,7,0,\"mean(a,b)\",1",
     };
     struct et_log_entry entry[] = {
         {.name = "a,b", .value = 1},

@@ -7,11 +7,13 @@
  * small, so results are exact in whatever order they are computed: they are compared
  * with ==, in plans of the reference and of the cpu device and without plans.
  *
- * What operations there are, on which shapes, depends on the seed alone; where the leaves
- * lie, where slices begin and what is asked for, on the layout as well. So graphs follow
- * each other that differ in nothing else: the plan of one must not be run for the other.
+ * What operations there are, on which shapes, depends on the seed alone; where the
+ * leaves lie, where slices begin and what is asked for, on the layout as well. So
+ * graphs follow each other that differ in nothing else: the plan of one must not be run
+ * for the other.
  *
- * ETUDE_SEED=N ETUDE_GRAPHS=1 repeats graph N and prints it. ETUDE_LONG: more graphs. */
+ * ETUDE_SEED=N ETUDE_GRAPHS=1 repeats graph N and prints it. ETUDE_LONG: more graphs.
+ */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,15 +27,16 @@
 
 enum {
     DIMS = 4,
-    ROOM = 128,     /* elements of a value, at most */
-    VALUES = 48,    /* of a graph */
-    LEAVES = 6,     /* f32, which are assigned to as well */
-    FLAT = 40,      /* elements of the storage that leaves share */
-    LAYOUTS = 3,    /* of a graph */
-    STEPS = 2,      /* of a layout: the second one finds the first one's plans */
-    LEAST = -4, MOST = 4, /* of what leaves hold at first */
-    WORLD = 2,      /* ranks: another one that always adds the same as this one */
-    SHOWN = 3,      /* failures that are described */
+    ROOM = 128,  /* elements of a value, at most */
+    VALUES = 48, /* of a graph */
+    LEAVES = 6,  /* f32, which are assigned to as well */
+    FLAT = 40,   /* elements of the storage that leaves share */
+    LAYOUTS = 3, /* of a graph */
+    STEPS = 2,   /* of a layout: the second one finds the first one's plans */
+    LEAST = -4,
+    MOST = 4,  /* of what leaves hold at first */
+    WORLD = 2, /* ranks: another one that always adds the same as this one */
+    SHOWN = 3, /* failures that are described */
 };
 
 struct value {
@@ -78,7 +81,7 @@ static struct value value[VALUES];
 static int n_values;
 static struct leaf leaf[LEAVES];
 static int n_leaves;
-static uint64_t state; /* of the random numbers */
+static uint64_t state;   /* of the random numbers */
 static uint64_t variant; /* likewise: of what the layouts of a seed do not share */
 static char listing[1 << 14];
 static size_t listed;
@@ -148,7 +151,10 @@ count(int ndim, const int64_t *shape)
 static double
 whole_in(enum et_dtype dtype)
 {
-    return dtype == ET_BF16 ? 256 : dtype == ET_F16 ? 2048 : dtype == ET_U8 ? 255 : 1 << 22;
+    return dtype == ET_BF16  ? 256
+           : dtype == ET_F16 ? 2048
+           : dtype == ET_U8  ? 255
+                             : 1 << 22;
 }
 
 static void
@@ -161,8 +167,8 @@ list(const char *fmt, ...)
     listed += listed + (size_t)n < sizeof listing ? (size_t)n : 0;
 }
 
-/* A value of that shape, whose elements the caller fills; NULL: it has no room, or would
- * hold numbers that are not exact. */
+/* A value of that shape, whose elements the caller fills; NULL: it has no room, or
+ * would hold numbers that are not exact. */
 static struct value *
 claim(enum et_dtype dtype, int ndim, const int64_t *shape, double bound)
 {
@@ -258,7 +264,8 @@ broadcast(const struct value *a, const struct value *b, int *ndim, int64_t *shap
     return true;
 }
 
-/* ---- operations: each makes a value, or nothing where what it drew does not fit ---- */
+/* ---- operations: each makes a value, or nothing where what it drew does not fit ----
+ */
 
 static double
 sign_of(double x)
@@ -271,7 +278,8 @@ make_unary(void)
 {
     struct value *x = pick(), *y;
     int which = draw(6);
-    static const char *const names[] = {"neg", "abs", "relu", "sign", "square", "floor"};
+    static const char *const names[] = {"neg",  "abs",    "relu",
+                                        "sign", "square", "floor"};
     if (x->dtype == ET_U8)
         return;
     y = claim(x->dtype, x->ndim, x->shape, which == 4 ? x->bound * x->bound : x->bound);
@@ -327,13 +335,16 @@ make_binary(void)
         return;
     double sum = a->bound + b->bound, product = a->bound * b->bound;
     struct value *y = claim(which >= 5 ? ET_U8 : a->dtype, ndim, shape,
-                            which >= 5 ? 1 : which == 2 ? product : sum);
+                            which >= 5   ? 1
+                            : which == 2 ? product
+                                         : sum);
     if (!y)
         return;
     for (int64_t i = 0; i < y->n; i++) {
         locate(i, ndim, shape, at);
         double p = element(a, ndim, at), q = element(b, ndim, at);
-        const double all[] = {p + q, p - q, p * q, fmax(p, q), fmin(p, q), p < q, p == q};
+        const double all[] = {p + q,      p - q, p * q, fmax(p, q),
+                              fmin(p, q), p < q, p == q};
         y->v[i] = all[which];
     }
     add(y, fn[which](graph, a->t, b->t), names[which], a, b, "");
@@ -355,7 +366,8 @@ make_where(void)
         return;
     for (int64_t i = 0; i < y->n; i++) {
         locate(i, ndim, shape, at);
-        y->v[i] = element(c, ndim, at) != 0 ? element(a, ndim, at) : element(b, ndim, at);
+        y->v[i] =
+            element(c, ndim, at) != 0 ? element(a, ndim, at) : element(b, ndim, at);
     }
     add(y, et_where(graph, c->t, a->t, b->t), "where", a, b, "by v%d", number_of(c));
 }
@@ -489,7 +501,8 @@ make_flip(void)
         int64_t from = 0;
         locate(i, y->ndim, y->shape, at);
         for (int d = 0; d < x->ndim; d++)
-            from = from * x->shape[d] + (axes >> d & 1 ? x->shape[d] - 1 - at[d] : at[d]);
+            from =
+                from * x->shape[d] + (axes >> d & 1 ? x->shape[d] - 1 - at[d] : at[d]);
         y->v[i] = x->v[from];
     }
     add(y, et_flip(graph, x->t, axes), "flip", x, NULL, "mask %u", axes);
@@ -554,7 +567,8 @@ make_matmul(void)
         for (int64_t j = 0; j < n; j++) {
             double sum = 0;
             for (int64_t p = 0; p < k; p++)
-                sum += a->v[ta ? p * m + i : i * k + p] * b->v[tb ? j * k + p : p * n + j];
+                sum +=
+                    a->v[ta ? p * m + i : i * k + p] * b->v[tb ? j * k + p : p * n + j];
             y->v[i * n + j] = sum;
         }
     if (linear)
@@ -634,7 +648,8 @@ make_pack(void)
     offsets[0] = draw(2);
     offsets[1] = offsets[0] + a->n + gap;
     total = offsets[1] + b->n + draw(2);
-    struct value *y = claim(ET_F32, 1, &total, a->bound > b->bound ? a->bound : b->bound);
+    struct value *y =
+        claim(ET_F32, 1, &total, a->bound > b->bound ? a->bound : b->bound);
     if (!y)
         return;
     for (int64_t i = 0; i < a->n; i++)
@@ -663,8 +678,7 @@ static void
 make_all_reduce(void)
 {
     struct value *x = pick_f32();
-    struct value *y =
-        x ? claim(ET_F32, x->ndim, x->shape, WORLD * x->bound) : NULL;
+    struct value *y = x ? claim(ET_F32, x->ndim, x->shape, WORLD * x->bound) : NULL;
     if (!y)
         return;
     for (int64_t i = 0; i < x->n; i++)
@@ -677,10 +691,10 @@ static const struct {
     void (*make)(void);
     int weight;
 } operations[] = {
-    {make_unary, 6},     {make_scalar, 4},  {make_binary, 14}, {make_where, 3},
-    {make_cast, 4},      {make_reshape, 3}, {make_permute, 4}, {make_expand, 2},
-    {make_slice, 4},     {make_flip, 1},    {make_reduction, 4}, {make_matmul, 5},
-    {make_concat, 4},    {make_pad, 2},     {make_pack, 3},    {make_fill, 1},
+    {make_unary, 6},      {make_scalar, 4},  {make_binary, 14},   {make_where, 3},
+    {make_cast, 4},       {make_reshape, 3}, {make_permute, 4},   {make_expand, 2},
+    {make_slice, 4},      {make_flip, 1},    {make_reduction, 4}, {make_matmul, 5},
+    {make_concat, 4},     {make_pad, 2},     {make_pack, 3},      {make_fill, 1},
     {make_all_reduce, 2},
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
@@ -721,10 +735,10 @@ make_leaves(uint64_t seed, int layout)
         struct et_desc desc;
         l->at = draw(2) ? -1 : draw(3) ? draw(6) : draw((int)room[i] + 1);
         et_desc_init(&desc, ET_F32, l->ndim, l->shape, ET_ROW_MAJOR);
-        et_status status =
-            l->at < 0 ? et_tensor_new(cx, dev, ET_F32, l->ndim, l->shape, ET_ROW_MAJOR,
-                                      NULL, &l->t)
-                      : et_tensor_view(cx, storage, l->at, &desc, NULL, &l->t);
+        et_status status = l->at < 0
+                               ? et_tensor_new(cx, dev, ET_F32, l->ndim, l->shape,
+                                               ET_ROW_MAJOR, NULL, &l->t)
+                               : et_tensor_view(cx, storage, l->at, &desc, NULL, &l->t);
         if (status != ET_OK)
             bail("%s", et_error_get(cx)->message);
     }
@@ -804,7 +818,8 @@ holds(const struct et_tensor *t, enum et_dtype dtype, const double *want, int64_
     for (int64_t i = 0; i < n; i++) {
         double got = number_in(bytes, dtype, i);
         if (got != want[i]) {
-            list("%s%d: element %d is %g, not %g\n", name, number, (int)i, got, want[i]);
+            list("%s%d: element %d is %g, not %g\n", name, number, (int)i, got,
+                 want[i]);
             return false;
         }
     }

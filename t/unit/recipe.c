@@ -18,15 +18,15 @@ static struct et_diagnostics errors;
 static struct et_recipe *recipe;
 
 static const char *const variables[] = {
-    "HOME=/home/x", "DATA=/big", "N=64", "ETUDE_SET_optimizer__lr=0.5",
+    "HOME=/home/x",     "DATA=/big", "N=64", "ETUDE_SET_optimizer__lr=0.5",
     "ETUDE_SET_seed=9", NULL,
 };
 static const char *const allowed[] = {"DATA", "N", "ABSENT", NULL};
 
 /* The least that is a recipe. */
-#define LEAST                                                                  \
-    "max_duration: 5ep\n"                                                      \
-    "model: {name: resnet8, num_classes: 10}\n"                                \
+#define LEAST                                                                          \
+    "max_duration: 5ep\n"                                                              \
+    "model: {name: resnet8, num_classes: 10}\n"                                        \
     "train_data: {name: fashion_mnist, batch_size: 100}\n"
 
 /* ---- help ---- */
@@ -81,7 +81,8 @@ refuses(const char *text, const char *want)
         et_diagnostic_text(&errors.v[0], got, sizeof got);
     is_str(got, want, "%.*s", (int)strcspn(want, "\n"), want);
     if (errors.total != 1 || status != ET_EINVAL)
-        ok(false, "and nothing else (%d errors, %s)", errors.total, et_status_name(status));
+        ok(false, "and nothing else (%d errors, %s)", errors.total,
+           et_status_name(status));
 }
 
 static const char *
@@ -138,7 +139,8 @@ test_examples(void)
     is_int(recipe->callbacks.n, 4, "the four default callbacks are there");
     is_int(recipe->loggers.n, 1, "and one logger");
     is_int(recipe->checkpoint.keep, 3, "sections are filled in");
-    ok(recipe->profiler.off && !recipe->checkpoint.off, "what is off by default is off");
+    ok(recipe->profiler.off && !recipe->checkpoint.off,
+       "what is off by default is off");
 
     is_int(load(source_path("text.yaml")), ET_OK, "the text example is a recipe");
     for (int i = 0; i < errors.n; i++)
@@ -163,7 +165,8 @@ test_forms(void)
            "a list of algorithms is read as the mapping");
     is_str(line_of("algorithms.cutmix.alpha"),
            "algorithms.cutmix.alpha = 0.5  (recipe.yaml:6:35)", "with their options");
-    is_str(line_of("callbacks.lr_monitor"), "callbacks.lr_monitor = false  (recipe.yaml:7:25)",
+    is_str(line_of("callbacks.lr_monitor"),
+           "callbacks.lr_monitor = false  (recipe.yaml:7:25)",
            "a default is turned off by name");
     is_int(recipe ? recipe->callbacks.n : 0, 5, "the other defaults stay");
     is_str(line_of("scheduler.1.name"), "scheduler.1.name = linear  (recipe.yaml:5:23)",
@@ -184,7 +187,8 @@ test_forms(void)
     parse(LEAST "train_data.x: 1\n");
     is_int(errors.v[0].code, ET_E_UNKNOWN, "a dotted key in a file is no path");
     parse(LEAST "model: resnet8\n");
-    is_int(errors.v[0].code, ET_E_DUPLICATE, "a key given twice is refused at the top too");
+    is_int(errors.v[0].code, ET_E_DUPLICATE,
+           "a key given twice is refused at the top too");
 }
 
 /* ---- what wins ---- */
@@ -217,7 +221,8 @@ test_precedence(void)
            "optimizer.betas = [0.8, 0.9]  (command line optimizer.betas=[.8,.9])",
            "a list is replaced");
     is_str(line_of("eval_data.0.metrics"),
-           "eval_data.0.metrics = [Accuracy]  (command line eval_data.0.metrics=[Accuracy])",
+           "eval_data.0.metrics = [Accuracy]  (command line "
+           "eval_data.0.metrics=[Accuracy])",
            "index 0 is the one component where a list may stand");
     is_str(line_of("algorithms.cutmix.alpha"),
            "algorithms.cutmix.alpha = 0.5  (command line cutmix(alpha=.5))",
@@ -228,7 +233,8 @@ test_precedence(void)
            "--alg changes in place");
     is_int(recipe ? recipe->algorithms.n : 0, 4, "and nothing is there twice");
     is_str(line_of("algorithms.blurpool"),
-           "algorithms.blurpool = false  (command line blurpool)", "--no-alg turns off");
+           "algorithms.blurpool = false  (command line blurpool)",
+           "--no-alg turns off");
     is_str(line_of("algorithms.label_smoothing.smoothing"),
            "algorithms.label_smoothing.smoothing = 0.25  (command line "
            "algorithms.label_smoothing.smoothing=.25)",
@@ -247,18 +253,22 @@ test_lists(void)
         {ET_OVERRIDE_SET, "algorithms.2.half_life=8ba"},
         {ET_OVERRIDE_UNSET, "algorithms.gradient_clipping"},
     };
-    parse_with(LEAST "algorithms: [blurpool, cutmix: {alpha: 1}, {name: ema, half_life: 5ba},\n"
-                     "  ema, gradient_clipping: {clipping_threshold: 1}]\n",
-               overrides, 5, NULL);
-    is_str(line_of("algorithms.1.cutmix.alpha"),
-           "algorithms.1.cutmix.alpha = 0.25  (command line algorithms.cutmix.alpha=.25)",
-           "an option of an item is set by its name");
+    parse_with(
+        LEAST
+        "algorithms: [blurpool, cutmix: {alpha: 1}, {name: ema, half_life: 5ba},\n"
+        "  ema, gradient_clipping: {clipping_threshold: 1}]\n",
+        overrides, 5, NULL);
+    is_str(
+        line_of("algorithms.1.cutmix.alpha"),
+        "algorithms.1.cutmix.alpha = 0.25  (command line algorithms.cutmix.alpha=.25)",
+        "an option of an item is set by its name");
     is_str(line_of("algorithms.0.blurpool"),
            "algorithms.0.blurpool = false  (command line blurpool)",
            "an item is turned off by its name");
-    is_str(line_of("algorithms.2.ema.half_life"),
-           "algorithms.2.ema.half_life = 8ba  (command line algorithms.2.half_life=8ba)",
-           "one of two by its index");
+    is_str(
+        line_of("algorithms.2.ema.half_life"),
+        "algorithms.2.ema.half_life = 8ba  (command line algorithms.2.half_life=8ba)",
+        "one of two by its index");
     is_str(line_of("algorithms.4.label_smoothing.smoothing"),
            "algorithms.4.label_smoothing.smoothing = 0.1  (command line "
            "label_smoothing(smoothing=.1))",
@@ -292,35 +302,41 @@ test_bad_overrides(void)
         {ET_OVERRIDE_SET, "optimizer.lr=.inf",
          "error E1203: optimizer.lr: expected number >= 0, got .inf"},
         {ET_OVERRIDE_SET, "tags=[x, ghp_0123456789abcdefghijklmnop]",
-         "error E1210: tags: the value looks like a secret; recipes are copied and shown"},
+         "error E1210: tags: the value looks like a secret; recipes are copied and "
+         "shown"},
         {ET_OVERRIDE_SET, "include=x.yaml",
          "error E1213: include: only a recipe's file can include others"},
         {ET_OVERRIDE_SET, "run_name=a/b",
          "error E1203: run_name: 'a/b' is not a run's name: letters, digits and . _ - "
          "only, and one of the first two to begin with"},
-        {ET_OVERRIDE_SET, "optimizer.lr=[1", "error E1213: optimizer.lr: list not closed"},
+        {ET_OVERRIDE_SET, "optimizer.lr=[1",
+         "error E1213: optimizer.lr: list not closed"},
         {ET_OVERRIDE_SET, "lr",
          "error E1213: 'lr' is not KEY=VALUE\n  hint: write optimizer.lr=0.1"},
         {ET_OVERRIDE_SET, "a..b=1",
          "error E1213: a..b: a path is keys with single dots between"},
         {ET_OVERRIDE_SET, "scheduler.3=linear",
          "error E1213: scheduler.3: the list ends at 0, there is no 3"},
-        {ET_OVERRIDE_SET, "seed.x=1", "error E1213: seed.x: seed is no mapping or list"},
+        {ET_OVERRIDE_SET, "seed.x=1",
+         "error E1213: seed.x: seed is no mapping or list"},
         {ET_OVERRIDE_UNSET, "optimizer.eps",
          "error E1213: optimizer.eps is not set, nothing to unset"},
         {ET_OVERRIDE_ALG, "cutmix(alpha=.5",
          "error E1213: 'cutmix(alpha=.5' is not NAME or NAME(KEY=VALUE, ...)"},
         {ET_OVERRIDE_ALG, "", "error E1213: '' is not the name of an algorithm"},
         {ET_OVERRIDE_ALG, "cutmx",
-         "error E1205: algorithms.cutmx: unknown algorithm 'cutmx' (did you mean 'cutmix'?)"},
-        {ET_OVERRIDE_ALG, "cutmix(alpa=1)", "error E1205: unknown key "
-                                            "'algorithms.cutmix.alpa' (did you mean "
-                                            "'algorithms.cutmix.alpha'?)"},
+         "error E1205: algorithms.cutmx: unknown algorithm 'cutmx' (did you mean "
+         "'cutmix'?)"},
+        {ET_OVERRIDE_ALG, "cutmix(alpa=1)",
+         "error E1205: unknown key "
+         "'algorithms.cutmix.alpa' (did you mean "
+         "'algorithms.cutmix.alpha'?)"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct et_override o = {rows[i].kind, rows[i].text};
         char got[2048] = "accepted";
-        parse_with(LEAST "seed: 1\noptimizer: {name: adamw, lr: 1}\nscheduler: [constant]\n",
+        parse_with(LEAST
+                   "seed: 1\noptimizer: {name: adamw, lr: 1}\nscheduler: [constant]\n",
                    &o, 1, NULL);
         if (errors.n)
             et_diagnostic_text(&errors.v[0], got, sizeof got);
@@ -344,9 +360,10 @@ test_refusals(void)
     refuses(LEAST "save_interval: 1ep\n",
             "error E1205: recipe.yaml:4:1: unknown key 'save_interval' "
             "(did you mean 'checkpoint.interval'?)");
-    refuses(LEAST "precision: amp\n",
-            "error E1203: recipe.yaml:4:12: precision: expected one of auto, fp32, "
-            "amp_fp16, amp_bf16, amp_fp8, got \"amp\"\n  hint: did you mean 'amp_fp16'?");
+    refuses(
+        LEAST "precision: amp\n",
+        "error E1203: recipe.yaml:4:12: precision: expected one of auto, fp32, "
+        "amp_fp16, amp_bf16, amp_fp8, got \"amp\"\n  hint: did you mean 'amp_fp16'?");
     refuses(LEAST "deterministic: yes\n",
             "error E1203: recipe.yaml:4:16: deterministic: expected true or false, "
             "got \"yes\"\n  hint: write true");
@@ -364,29 +381,36 @@ test_refusals(void)
     refuses(LEAST "algorithms: {label_smoothing: }\n",
             "error E1206: recipe.yaml:4:14: algorithms.label_smoothing: "
             "key 'smoothing' is missing");
-    refuses(LEAST "algorithms: {ema: 5}\n",
-            "error E1203: recipe.yaml:4:19: algorithms.ema: expected mapping of options, "
-            "or false, got 5");
+    refuses(
+        LEAST "algorithms: {ema: 5}\n",
+        "error E1203: recipe.yaml:4:19: algorithms.ema: expected mapping of options, "
+        "or false, got 5");
     refuses(LEAST "algorithms: ema\n",
             "error E1203: recipe.yaml:4:13: algorithms: expected mapping from names to "
             "options, got \"ema\"");
-    refuses(LEAST "seed: 4294967296\n",
-            "error E1203: recipe.yaml:4:7: seed: expected integer >= 0 and <= 4294967295, "
-            "got 4294967296");
+    refuses(
+        LEAST "seed: 4294967296\n",
+        "error E1203: recipe.yaml:4:7: seed: expected integer >= 0 and <= 4294967295, "
+        "got 4294967296");
     refuses(LEAST "iteration_length: 5ba\n",
-            "error E1203: recipe.yaml:4:19: iteration_length: expected time in ep or tok > 0 "
+            "error E1203: recipe.yaml:4:19: iteration_length: expected time in ep or "
+            "tok > 0 "
             "and <= 9.007199255e+15, got \"5ba\"");
-    refuses(LEAST "grad_accum: 2\nmicrobatch_size: 8\n",
-            "error E1207: recipe.yaml:5:18: microbatch_size: microbatch_size 8 excludes "
-            "grad_accum 2\n  hint: leave one of the two out");
-    refuses(LEAST "eval_data: [bible_kjv, bible_kjv]\n",
-            "error E1207: recipe.yaml:4:24: eval_data: eval_data 0 and 1 are both called "
-            "'eval'\n  hint: give each a label of its own");
-    refuses(LEAST "target: accuracy\n",
-            "error E1203: recipe.yaml:4:9: target: expected a metric and its goal such as "
-            "accuracy>=.765, got \"accuracy\"");
+    refuses(
+        LEAST "grad_accum: 2\nmicrobatch_size: 8\n",
+        "error E1207: recipe.yaml:5:18: microbatch_size: microbatch_size 8 excludes "
+        "grad_accum 2\n  hint: leave one of the two out");
+    refuses(
+        LEAST "eval_data: [bible_kjv, bible_kjv]\n",
+        "error E1207: recipe.yaml:4:24: eval_data: eval_data 0 and 1 are both called "
+        "'eval'\n  hint: give each a label of its own");
+    refuses(
+        LEAST "target: accuracy\n",
+        "error E1203: recipe.yaml:4:9: target: expected a metric and its goal such as "
+        "accuracy>=.765, got \"accuracy\"");
     refuses(LEAST "checkpoint: {name: ../../x}\n",
-            "error E1208: recipe.yaml:4:20: checkpoint.name: output '../../x' leaves the run "
+            "error E1208: recipe.yaml:4:20: checkpoint.name: output '../../x' leaves "
+            "the run "
             "directory");
     refuses(LEAST "loggers:\n  api_token: abc\n",
             "error E1210: recipe.yaml:5:3: loggers.api_token: 'api_token' looks like a "
@@ -398,27 +422,33 @@ test_refusals(void)
             "error E1205: recipe.yaml:4:11: loggers.wandb: unknown logger 'wandb'\n"
             "  hint: known: jsonl, tensorboard, csv");
     refuses(LEAST "launch:\n  nproc: 2\n  api_token: abc\n",
-            "error E1210: recipe.yaml:6:3: launch: 'api_token' looks like a secret; recipes "
+            "error E1210: recipe.yaml:6:3: launch: 'api_token' looks like a secret; "
+            "recipes "
             "are copied and shown");
     refuses(LEAST "run_name: ghp_0123456789abcdefghijklmnop\n",
-            "error E1210: recipe.yaml:4:11: run_name: the value looks like a secret; recipes "
+            "error E1210: recipe.yaml:4:11: run_name: the value looks like a secret; "
+            "recipes "
             "are copied and shown");
     refuses(LEAST "run_name: hf_0123456789abcdefghijklmnopqrstuvwx\n",
-            "error E1210: recipe.yaml:4:11: run_name: the value looks like a secret; recipes "
+            "error E1210: recipe.yaml:4:11: run_name: the value looks like a secret; "
+            "recipes "
             "are copied and shown");
-    refuses(LEAST "run_name: ${env:AWS_KEY}\n",
-            "error E1209: recipe.yaml:4:11: environment variable AWS_KEY is not allowed in "
-            "recipes\n  hint: only your own config.yaml can allow it");
+    refuses(
+        LEAST "run_name: ${env:AWS_KEY}\n",
+        "error E1209: recipe.yaml:4:11: environment variable AWS_KEY is not allowed in "
+        "recipes\n  hint: only your own config.yaml can allow it");
     refuses(LEAST "run_name: ${env:ABSENT}\n",
             "error E1209: recipe.yaml:4:11: environment variable ABSENT is not set");
     refuses(LEAST "run_name: ${variables.x}\n",
             "error E1209: recipe.yaml:4:11: ${variables.x} is not known here\n"
             "  hint: write the value, or an include");
-    refuses("- a\n",
-            "error E1203: recipe.yaml:1:1: a recipe is a mapping of keys, not a list of 1 "
-            "item");
-    refuses(LEAST "include: x.yaml\n",
-            "error E1208: recipe.yaml:4:10: include 'x.yaml' needs a recipe in a folder");
+    refuses(
+        "- a\n",
+        "error E1203: recipe.yaml:1:1: a recipe is a mapping of keys, not a list of 1 "
+        "item");
+    refuses(
+        LEAST "include: x.yaml\n",
+        "error E1208: recipe.yaml:4:10: include 'x.yaml' needs a recipe in a folder");
     refuses("max_duration: 1ep\nmodel: resnet8\n",
             "error E1206: recipe.yaml:1:1: key 'train_data' is missing");
     refuses("max_duration: 1ep\nmodel: resnet8\ntrain_data: bible_kjv\n",
@@ -434,7 +464,8 @@ test_many(void)
            "the context's error is the first of the list");
     is_str(et_error_get(cx)->hint, "write 1e-3", "with its hint");
     parse(LEAST "eval_interval: NUM_UPDATE_STEPS_PER_EPOCH*2\n");
-    is_str(et_error_get(cx)->hint, "write 2ep", "another library's placeholder is a unit");
+    is_str(et_error_get(cx)->hint, "write 2ep",
+           "another library's placeholder is a unit");
     char text[4096];
     size_t n = (size_t)snprintf(text, sizeof text, LEAST);
     for (int i = 0; i < 30; i++)
@@ -462,7 +493,8 @@ test_files(void)
     if (!mkdtemp(folder))
         bail("no folder to write in");
     put_file(folder, "main.yaml",
-             "include: [base.yaml, parts/more.yaml]\ntrain_data: {batch_size: 50, path: d/x}\n"
+             "include: [base.yaml, parts/more.yaml]\ntrain_data: {batch_size: 50, "
+             "path: d/x}\n"
              "optimizer: {name: sgd, lr: .3}\ntags: [c]\n");
     put_file(folder, "base.yaml",
              LEAST "tags: [a, b]\noptimizer: {name: adamw, lr: .1, betas: [.1, .2]}\n");
@@ -471,7 +503,8 @@ test_files(void)
     put_file(path, "more.yaml", "include: even.yaml\nseed: 4\n");
     put_file(path, "even.yaml", "seed: 3\nrun_name: deep\n");
     put_file(folder, "bad.yaml",
-             LEAST "include: [../x.yaml, /etc/x.yaml, link.yaml, nothing.yaml, parts]\n");
+             LEAST
+             "include: [../x.yaml, /etc/x.yaml, link.yaml, nothing.yaml, parts]\n");
     put_file(folder, "loop.yaml", LEAST "include: loop.yaml\n");
     snprintf(path, sizeof path, "%s/link.yaml", folder);
     if (symlink("base.yaml", path) != 0)
@@ -484,9 +517,11 @@ test_files(void)
     is_str(line_of("run_name"), "run_name = deep  (include parts/even.yaml:2:11)",
            "includes of includes are relative to their own folder");
     ok(strncmp(line_of("tags"), "tags = [c]  (", 13) == 0, "lists are replaced");
-    is_str(line_of("train_data.name"), "train_data.name = fashion_mnist  (include base.yaml:3:20)",
+    is_str(line_of("train_data.name"),
+           "train_data.name = fashion_mnist  (include base.yaml:3:20)",
            "mappings merge");
-    ok(recipe && !strstr(line_of("optimizer.lr"), "0.1"), "the recipe wins over includes");
+    ok(recipe && !strstr(line_of("optimizer.lr"), "0.1"),
+       "the recipe wins over includes");
     if (recipe) {
         const struct et_data_options *d = recipe->train_data.options;
         ok(d->path[0] == '/' && strstr(d->path, folder) && strstr(d->path, "/d/x"),
@@ -524,9 +559,9 @@ test_files(void)
     is_int(load(path), ET_EINVAL, "a file of 3.1 MiB is refused");
     is_str(errors.v[0].message, "3.1 MiB exceeds 256 KiB", "and its size is said");
 
-    static const char *const files[] = {"main.yaml", "large.yaml", "base.yaml", "parts/more.yaml",
-                                        "parts/even.yaml", "bad.yaml", "loop.yaml",
-                                        "link.yaml"};
+    static const char *const files[] = {
+        "main.yaml",       "large.yaml", "base.yaml", "parts/more.yaml",
+        "parts/even.yaml", "bad.yaml",   "loop.yaml", "link.yaml"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, files[i]);
         unlink(path);
@@ -543,10 +578,12 @@ test_environment(void)
     parse_with("max_duration: 5ep\nmodel: resnet8\n"
                "train_data: {name: fashion_mnist, path: \"${env:DATA}/x\"}\n"
                "eval_data:\n  name: bible_kjv\n  seq_len: ${env:N}\n",
-               &(struct et_override){ET_OVERRIDE_SET, "train_data.batch_size=8"}, 1, given);
+               &(struct et_override){ET_OVERRIDE_SET, "train_data.batch_size=8"}, 1,
+               given);
     is_str(line_of("train_data.path"), "train_data.path = /big/x  (recipe.yaml:3:41)",
            "a variable that is allowed is put in");
-    is_str(line_of("eval_data.0.seq_len"), "eval_data.0.seq_len = 64  (recipe.yaml:6:12)",
+    is_str(line_of("eval_data.0.seq_len"),
+           "eval_data.0.seq_len = 64  (recipe.yaml:6:12)",
            "and a number stays a number");
 }
 
@@ -588,7 +625,8 @@ resolves_to_itself(const char *what)
         diag("%s:%d: %s", errors.v[0].path, errors.v[0].line, errors.v[0].message);
     else if (et_recipe_resolved(cx, recipe, &second) != ET_OK)
         bail("%s", et_error_get(cx)->message);
-    is_str(second ? without_comments(second) : "refused", without_comments(first), "%s", what);
+    is_str(second ? without_comments(second) : "refused", without_comments(first), "%s",
+           what);
     et_free(cx, first);
     et_free(cx, second);
 }
@@ -602,14 +640,15 @@ test_resolved(void)
     resolves_to_itself("the text example resolves to itself");
     parse(LEAST);
     resolves_to_itself("the least recipe resolves to itself");
-    parse(LEAST "run_name: 7.5e-otter\ntags: ['a: \"b\" # c', 1, 'null', ~x, 'ünï', '']\n"
-                "algorithms: [ema, cutmix: {alpha: .3}, ema: {half_life: 5ba}]\n"
-                "callbacks: {lr_monitor: false}\nloggers: {jsonl: false, csv: {}}\n"
-                "checkpoint: false\nprofiler: {active: 9}\ntimeout: 90s\n"
-                "eval_data: [bible_kjv, {name: fashion_mnist, label: x, eval_interval: 2ep,\n"
-                "  transforms: [horizontal_flip, horizontal_flip]}]\n"
-                "seed: 0\nscale_schedule_ratio: 0.3333333333333333\n"
-                "scheduler: [constant, {name: multistep, milestones: [1ep, .5dur]}]\n");
+    parse(LEAST
+          "run_name: 7.5e-otter\ntags: ['a: \"b\" # c', 1, 'null', ~x, 'ünï', '']\n"
+          "algorithms: [ema, cutmix: {alpha: .3}, ema: {half_life: 5ba}]\n"
+          "callbacks: {lr_monitor: false}\nloggers: {jsonl: false, csv: {}}\n"
+          "checkpoint: false\nprofiler: {active: 9}\ntimeout: 90s\n"
+          "eval_data: [bible_kjv, {name: fashion_mnist, label: x, eval_interval: 2ep,\n"
+          "  transforms: [horizontal_flip, horizontal_flip]}]\n"
+          "seed: 0\nscale_schedule_ratio: 0.3333333333333333\n"
+          "scheduler: [constant, {name: multistep, milestones: [1ep, .5dur]}]\n");
     resolves_to_itself("everything odd at once resolves to itself");
     parse(LEAST);
     if (recipe) {
@@ -617,7 +656,8 @@ test_resolved(void)
         recipe->device = ET_RUN_CPU;
         recipe->grad_accum = 2;
     }
-    is_str(line_of("grad_accum"), "grad_accum = 2  (chosen)", "what auto chose is written");
+    is_str(line_of("grad_accum"), "grad_accum = 2  (chosen)",
+           "what auto chose is written");
     resolves_to_itself("and resolves to itself");
 }
 
@@ -628,19 +668,23 @@ test_checks(void)
     struct et_recipe *saved = recipe;
     recipe = NULL;
     struct et_diagnostics found = {0};
-    is_int(et_recipe_check_train(cx, saved, 4, &found), ET_OK, "100 samples are 4 times 25");
-    is_int(et_recipe_check_train(cx, saved, 8, &found), ET_EINVAL, "but not 8 times any");
-    is_str(found.v[0].message, "batch 100 is not divisible by 8 ranks", "and it says so");
-    parse_with(LEAST, (const struct et_override[]){{ET_OVERRIDE_SET, "optimizer.lr=0.2"},
-                                                   {ET_OVERRIDE_SET, "max_duration=9ep"},
-                                                   {ET_OVERRIDE_SET, "checkpoint=false"},
-                                                   {ET_OVERRIDE_SET, "optimizer.name="
-                                                                     "decoupled_sgdw"}},
+    is_int(et_recipe_check_train(cx, saved, 4, &found), ET_OK,
+           "100 samples are 4 times 25");
+    is_int(et_recipe_check_train(cx, saved, 8, &found), ET_EINVAL,
+           "but not 8 times any");
+    is_str(found.v[0].message, "batch 100 is not divisible by 8 ranks",
+           "and it says so");
+    parse_with(LEAST,
+               (const struct et_override[]){{ET_OVERRIDE_SET, "optimizer.lr=0.2"},
+                                            {ET_OVERRIDE_SET, "max_duration=9ep"},
+                                            {ET_OVERRIDE_SET, "checkpoint=false"},
+                                            {ET_OVERRIDE_SET, "optimizer.name="
+                                                              "decoupled_sgdw"}},
                4, NULL);
     et_error_clear(cx);
     memset(&found, 0, sizeof found);
-    is_int(recipe ? et_recipe_check_resume(cx, recipe, saved, &found) : ET_OK, ET_EINVAL,
-           "a resumed run cannot have another learning rate");
+    is_int(recipe ? et_recipe_check_resume(cx, recipe, saved, &found) : ET_OK,
+           ET_EINVAL, "a resumed run cannot have another learning rate");
     is_int(found.total, 1, "but it may last longer and save otherwise");
     is_str(found.v[0].message,
            "optimizer.lr is 0.2, saved run has 0.1; resume cannot change it, rerun can",

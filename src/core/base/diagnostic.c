@@ -14,7 +14,11 @@ eti_utf8_decode(const char *s, size_t n, uint32_t *out)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     unsigned char c = (unsigned char)s[0];
-    int length = c < 0x80 ? 1 : c >> 5 == 6 ? 2 : c >> 4 == 14 ? 3 : c >> 3 == 30 ? 4 : 0;
+    int length = c < 0x80       ? 1
+                 : c >> 5 == 6  ? 2
+                 : c >> 4 == 14 ? 3
+                 : c >> 3 == 30 ? 4
+                                : 0;
     if (length == 0 || (size_t)length > n)
         return 0;
     uint32_t u = length == 1 ? c : c & (0x7fu >> length);
@@ -137,7 +141,8 @@ et_diagnostic_text(const struct et_diagnostic *d, char *buf, size_t size)
     else if (d->file[0])
         snprintf(place, sizeof place, "%s: ", d->file);
     snprintf(buf, size, "error E%d: %s%s%s%s%s%s", d->code, place, d->path,
-             d->path[0] ? ": " : "", d->message, d->hint[0] ? "\n  hint: " : "", d->hint);
+             d->path[0] ? ": " : "", d->message, d->hint[0] ? "\n  hint: " : "",
+             d->hint);
     return buf;
 }
 
@@ -154,7 +159,8 @@ json_text(char *buf, size_t size, size_t used, const char *name, const char *tex
     }
     quoted[n] = '\0';
     if (used < size)
-        used += (size_t)snprintf(buf + used, size - used, ",\"%s\":\"%s\"", name, quoted);
+        used +=
+            (size_t)snprintf(buf + used, size - used, ",\"%s\":\"%s\"", name, quoted);
     return used;
 }
 

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Makes the folders that PATH lies in, with MODE. The home directory ($HOME) and what is
- * above it are never made: where it is not there, nobody wants files in it. False with
- * errno where one could not be made. */
+/* Makes the folders that PATH lies in, with MODE. The home directory ($HOME) and what
+ * is above it are never made: where it is not there, nobody wants files in it. False
+ * with errno where one could not be made. */
 bool eti_make_user_folders(const char *path, mode_t mode);
 
 #endif

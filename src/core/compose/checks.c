@@ -231,7 +231,8 @@ compare_found(struct list *l, const struct eti_found *f)
         add(l, true, NULL, "%s", f->problem);
     for (int i = 1; i < f->n_data; i++)
         if (f->data[i].kinds > 0 && f->data[0].kinds > 0 &&
-            f->data[i].is_text == f->data[0].is_text && f->data[i].kinds != f->data[0].kinds)
+            f->data[i].is_text == f->data[0].is_text &&
+            f->data[i].kinds != f->data[0].kinds)
             add(l, true, NULL, "%s has %s %s, %s has %s", f->data[0].name,
                 count(f->data[0].kinds, a), f->data[0].is_text ? "words" : "classes",
                 f->data[i].name, count(f->data[i].kinds, b));

@@ -209,9 +209,8 @@ try_overrides(struct differ *x)
     struct eti_sketch *d = x->d;
     struct et_recipe *recipe;
     struct eti_text a = {.cx = d->cx}, b = {.cx = d->cx};
-    ET_TRY(eti_recipe_sketch(d->cx, d->saved, d->n_saved, d->name,
-                             eti_sketch_place(d), x->override, x->n, d->env, &recipe,
-                             &errors));
+    ET_TRY(eti_recipe_sketch(d->cx, d->saved, d->n_saved, d->name, eti_sketch_place(d),
+                             x->override, x->n, d->env, &recipe, &errors));
     et_status status = ET_OK;
     bool is_same = recipe && errors.total == 0;
     if (is_same)

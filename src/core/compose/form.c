@@ -49,7 +49,7 @@ as_written(struct eti_form *f, const struct et_option *row, const struct et_valu
                      at->type != ET_VALUE_LIST && at->type != ET_VALUE_NULL;
     bool is_path = row && row->type == ET_OPT_PATH;
     return keep(f, is_scalar && (at->type != ET_VALUE_STRING || is_path) ? at->text
-                                                                     : value);
+                                                                         : value);
 }
 
 static bool

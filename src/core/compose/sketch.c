@@ -373,7 +373,8 @@ comment_at(const char *line, size_t n)
             quote = line[i] == quote ? '\0' : quote;
         else if (line[i] == '#' && begins)
             return i;
-        else if ((line[i] == '"' || line[i] == '\'') && strchr(" \t:,[{-", i ? line[i - 1] : ' '))
+        else if ((line[i] == '"' || line[i] == '\'') &&
+                 strchr(" \t:,[{-", i ? line[i - 1] : ' '))
             quote = line[i];
     }
     return n;

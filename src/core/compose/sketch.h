@@ -22,10 +22,10 @@ struct eti_sketch {
     struct et_ctx *cx;
     const struct et_recipe_env *env; /* borrowed */
     char *path;                      /* its file; NULL: it has none yet */
-    char *place; /* the file beside which relative paths begin, where PATH is NULL; NULL:
-                    the working directory */
-    char *name;                      /* in messages: the path, or what it was made of */
-    char *text;                      /* N bytes and a zero */
+    char *place; /* the file beside which relative paths begin, where PATH is NULL;
+                    NULL: the working directory */
+    char *name;  /* in messages: the path, or what it was made of */
+    char *text;  /* N bytes and a zero */
     size_t n;
     char *saved; /* the file's text when it was read or written; NULL: no file */
     size_t n_saved;
@@ -58,8 +58,8 @@ ET_NODISCARD et_status eti_sketch_open(struct eti_sketch *d, const char *path);
 ET_NODISCARD et_status eti_sketch_begin(struct eti_sketch *d, const char *text,
                                         size_t n, const char *name);
 
-/* The text has no file, but its relative paths begin beside the file PLACE; they are read
- * again. */
+/* The text has no file, but its relative paths begin beside the file PLACE; they are
+ * read again. */
 ET_NODISCARD et_status eti_sketch_put_place(struct eti_sketch *d, const char *place);
 /* The file beside which its relative paths begin; NULL: the working directory. */
 const char *eti_sketch_place(const struct eti_sketch *d);

@@ -46,7 +46,8 @@ eti_drop_caches(struct et_graph *g, const struct eti_plan *keep)
 
 /* A plan that does not fit is tried once more with all caches gone. */
 static et_status
-make_plan(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_plan **out)
+make_plan(struct et_graph *g, struct et_tensor *const *want, int n,
+          struct eti_plan **out)
 {
     et_status status = eti_plan_new(g, g->ir, out);
     if (status != ET_ENOMEM)
@@ -71,7 +72,8 @@ reserve(struct et_graph *g, struct eti_plan *p)
 }
 
 static et_status
-find_plan(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_plan **out)
+find_plan(struct et_graph *g, struct et_tensor *const *want, int n,
+          struct eti_plan **out)
 {
     int oldest = 0;
     for (int i = 0; i < ETI_PLANS; i++) {
@@ -97,7 +99,8 @@ find_plan(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_p
 
 /* Lowers what is pending and finds its plan. On failure nothing has changed. */
 static et_status
-prepare(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_plan **plan)
+prepare(struct et_graph *g, struct et_tensor *const *want, int n,
+        struct eti_plan **plan)
 {
     if (g->status != ET_OK)
         return g->status;
@@ -148,7 +151,8 @@ et_eval(struct et_graph *g, struct et_tensor *const *want, int n)
 }
 
 et_status
-et_plan(struct et_graph *g, struct et_tensor *const *want, int n, struct et_plan_info *info)
+et_plan(struct et_graph *g, struct et_tensor *const *want, int n,
+        struct et_plan_info *info)
 {
     struct eti_plan *plan;
     ET_TRY(prepare(g, want, n, &plan));

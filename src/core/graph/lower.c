@@ -2,9 +2,9 @@
  *
  * Nodes that neither a wanted value nor an assignment depends on are left out here, so
  * dead code costs nothing later. Values computed by an earlier evaluation of this step
- * and leaves become bindings: the plan knows them by order of first use, their addresses
- * are filled in at each run. The key covers operations, attributes, topology, and the
- * descriptions and aliasing of bindings; never values. */
+ * and leaves become bindings: the plan knows them by order of first use, their
+ * addresses are filled in at each run. The key covers operations, attributes, topology,
+ * and the descriptions and aliasing of bindings; never values. */
 #include "config.h"
 
 #define XXH_INLINE_ALL
@@ -34,9 +34,11 @@ mark(struct et_graph *g, struct et_tensor *t, int *highest)
         return ET_OK;
     struct eti_node *n = priv(t->node);
     if (n->epoch != g->epoch)
-        return ET_FAIL(g->cx, ET_EINVAL,
-                       "%s: its operands have changed since it was built; ask for it before "
-                       "the commit", n->pub.op->name);
+        return ET_FAIL(
+            g->cx, ET_EINVAL,
+            "%s: its operands have changed since it was built; ask for it before "
+            "the commit",
+            n->pub.op->name);
     n->mark = g->walk;
     if ((int)n->pub.id > *highest)
         *highest = (int)n->pub.id;
@@ -189,8 +191,9 @@ add_copy(struct eti_ir *ir, int from, int to)
     return s;
 }
 
-/* An assignment becomes a copy into the leaf; place.c makes most of them vanish. A value
- * that is itself a leaf is read before the commit, so that two leaves can be exchanged. */
+/* An assignment becomes a copy into the leaf; place.c makes most of them vanish. A
+ * value that is itself a leaf is read before the commit, so that two leaves can be
+ * exchanged. */
 static void
 lower_assign(struct eti_ir *ir, const struct eti_assignment *a)
 {
@@ -417,7 +420,8 @@ eti_sort(struct eti_ir *ir)
     int n = 0, count = ir->n_steps;
     int *done = eti_arena_alloc(ir->arena, (size_t)(count + 1) * sizeof *done);
     int *order = eti_arena_alloc(ir->arena, (size_t)(count + 1) * sizeof *order);
-    struct eti_step *sorted = eti_arena_alloc(ir->arena, (size_t)(count + 1) * sizeof *sorted);
+    struct eti_step *sorted =
+        eti_arena_alloc(ir->arena, (size_t)(count + 1) * sizeof *sorted);
     if (!done || !order || !sorted) {
         ir->failed = true;
         return;

@@ -12,8 +12,9 @@
  * bad(NAME).
  *
  * Numbers as in metrics.jsonl, but nan and inf are written so. A name with a comma or a
- * quote stands in quotes (RFC 4180, but for the line ends, which are those of Unix); what
- * would end a row or move a terminal is made visible, \\x0a, so that a row is a line. */
+ * quote stands in quotes (RFC 4180, but for the line ends, which are those of Unix);
+ * what would end a row or move a terminal is made visible, \\x0a, so that a row is a
+ * line. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -42,8 +42,8 @@ void eti_span_complete(struct et_log_span *s, double value, int64_t of);
 /* Records that one is believed to stand for: sums of them stay whole numbers. */
 #define ETI_SPAN_MOST (INT64_C(1) << 40)
 
-/* The sum of counts above 0, and INT64_MAX for all that are more: logs may say that they
- * have any number of records. */
+/* The sum of counts above 0, and INT64_MAX for all that are more: logs may say that
+ * they have any number of records. */
 static inline int64_t
 eti_count_add(int64_t a, int64_t b)
 {

@@ -69,7 +69,8 @@ read_time(const struct et_option *row, const struct et_value *v, struct et_time 
     if (!v->text || v->type == ET_VALUE_NULL || v->type == ET_VALUE_BOOL ||
         et_time_parse(NULL, v->text, out) != ET_OK)
         return false;
-    return (!row->units || row->units & 1u << out->unit) && eti_option_in_range(row, out->value);
+    return (!row->units || row->units & 1u << out->unit) &&
+           eti_option_in_range(row, out->value);
 }
 
 static bool
@@ -162,7 +163,8 @@ struct list {
     void *v;
     int n;
 };
-_Static_assert(sizeof(struct list) == sizeof(struct et_floats), "one layout for all lists");
+_Static_assert(sizeof(struct list) == sizeof(struct et_floats),
+               "one layout for all lists");
 
 static et_status
 fill_item(const struct eti_fill *fill, const struct et_option *row, void *item,
@@ -206,9 +208,9 @@ fill_list(const struct eti_fill *fill, const struct et_option *row, void *field,
         char number[16], at[ETI_PATH_BYTES];
         snprintf(number, sizeof number, "%d", i);
         bool is_list = v->type == ET_VALUE_LIST, item_fits;
-        status = fill_item(fill, row, (char *)list.v + sizes[row->type] * (size_t)list.n,
-                           item, is_list ? eti_path_join(at, path, number) : path,
-                           &item_fits);
+        status = fill_item(
+            fill, row, (char *)list.v + sizes[row->type] * (size_t)list.n, item,
+            is_list ? eti_path_join(at, path, number) : path, &item_fits);
         list.n += status == ET_OK && item_fits;
         fits &= item_fits;
     }
@@ -232,7 +234,8 @@ fill_table(const struct eti_fill *fill, const struct et_option *row, void *field
         *(bool *)field = !v->b;
         return ET_OK;
     }
-    bool is_map = v->type == ET_VALUE_MAP, is_first = !is_map && row->flags & ET_OPT_BRIEF;
+    bool is_map = v->type == ET_VALUE_MAP,
+         is_first = !is_map && row->flags & ET_OPT_BRIEF;
     if (!is_map && !is_first)
         return eti_refuse(fill, row, v, path);
     et_options_release(row->sub, field);
@@ -295,7 +298,8 @@ read_simple(const struct et_option *row, void *field, const struct et_value *v)
         *(double *)field = x;
         return true;
     case ET_OPT_SIZE:
-        if (!v->text || !read_size(v->text, &size) || !eti_option_in_range(row, (double)size))
+        if (!v->text || !read_size(v->text, &size) ||
+            !eti_option_in_range(row, (double)size))
             return false;
         *(int64_t *)field = size;
         return true;
@@ -351,7 +355,8 @@ eti_fill_option(const struct eti_fill *fill, const struct et_option *row, void *
 }
 
 et_status
-eti_fill_default(const struct eti_fill *fill, const struct et_option *row, void *options)
+eti_fill_default(const struct eti_fill *fill, const struct et_option *row,
+                 void *options)
 {
     if (row->type == ET_OPT_TABLE) {
         void *field = eti_option_field(row, options);
@@ -396,8 +401,9 @@ et_status
 eti_fill_mapping(const struct eti_fill *fill, const struct eti_target *targets, int n,
                  const struct et_value *mapping, const char *path)
 {
-    for (const struct et_value *c = mapping->type == ET_VALUE_MAP ? mapping->first : NULL; c;
-         c = c->next) {
+    for (const struct et_value *c = mapping->type == ET_VALUE_MAP ? mapping->first
+                                                                  : NULL;
+         c; c = c->next) {
         const struct et_option *row = NULL;
         int i = -1;
         while (!row && ++i < n)
@@ -407,7 +413,8 @@ eti_fill_mapping(const struct eti_fill *fill, const struct eti_target *targets, 
             ET_TRY(eti_fill_option(fill, row, targets[i].options, c,
                                    eti_path_join(at, path, c->key)));
         else if (!row)
-            eti_unknown_key(fill, c, path, targets[0].table, n > 1 ? targets[1].table : NULL);
+            eti_unknown_key(fill, c, path, targets[0].table,
+                            n > 1 ? targets[1].table : NULL);
     }
     for (int i = 0; i < n; i++)
         check_required(fill, targets[i].table, mapping, path);

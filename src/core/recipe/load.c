@@ -127,7 +127,8 @@ has_room(struct eti_loader *l, const struct et_place *at, const char *value)
     return l->from_env <= most;
 }
 
-/* The text that stands for "${...}" at S, whose closing brace is at END; NULL: refused. */
+/* The text that stands for "${...}" at S, whose closing brace is at END; NULL: refused.
+ */
 static const char *
 look_up(struct eti_loader *l, const struct et_value *v, const char *s, const char *end)
 {
@@ -143,8 +144,8 @@ look_up(struct eti_loader *l, const struct et_value *v, const char *s, const cha
     if (!is_allowed(l, name, n)) {
         et_diagnostics_add(l->errors, ET_E_ENVIRONMENT, &at, NULL,
                            "only your own config.yaml can allow it",
-                           "environment variable %.*s is not allowed in recipes", (int)n,
-                           name);
+                           "environment variable %.*s is not allowed in recipes",
+                           (int)n, name);
         return NULL;
     }
     const char *value = find_variable(l, name, n);
@@ -181,23 +182,25 @@ expand_scalar(struct eti_loader *l, struct et_value *v)
     return ET_OK;
 }
 
-/* A well-known key is its beginning, then letters, digits and MORE, and is long. Names of
- * files and runs that begin so go on otherwise: hf_bert_base.safetensors. */
+/* A well-known key is its beginning, then letters, digits and MORE, and is long. Names
+ * of files and runs that begin so go on otherwise: hf_bert_base.safetensors. */
 static bool
 is_secret_value(const char *text)
 {
     static const struct {
         const char *start, *more;
     } keys[] = {
-        {"ghp_", ""},   {"gho_", ""},   {"github_pat_", "_"}, {"glpat-", "-_"}, {"xoxb-", "-"},
-        {"xoxp-", "-"}, {"AKIA", ""}, {"sk-", "-_"},        {"hf_", ""},
+        {"ghp_", ""},     {"gho_", ""},   {"github_pat_", "_"},
+        {"glpat-", "-_"}, {"xoxb-", "-"}, {"xoxp-", "-"},
+        {"AKIA", ""},     {"sk-", "-_"},  {"hf_", ""},
     };
     enum { LEAST = 20 };
     if (strstr(text, "-----BEGIN ") && strstr(text, "PRIVATE KEY"))
         return true;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const char *c = text + strlen(keys[i].start);
-        if (strncmp(text, keys[i].start, strlen(keys[i].start)) != 0 || strlen(text) < LEAST)
+        if (strncmp(text, keys[i].start, strlen(keys[i].start)) != 0 ||
+            strlen(text) < LEAST)
             continue;
         while (isalnum((unsigned char)*c) || (*c && strchr(keys[i].more, *c)))
             c++;
@@ -222,8 +225,9 @@ eti_refuse_secrets(struct eti_loader *l, const struct et_value *v, const char *p
 {
     if (v->type == ET_VALUE_STRING && is_secret_value(v->text)) {
         struct et_place at = eti_value_place(v);
-        et_diagnostics_add(l->errors, ET_E_SECRET, &at, v->key ? v->key : path, NULL,
-                           "the value looks like a secret; recipes are copied and shown");
+        et_diagnostics_add(
+            l->errors, ET_E_SECRET, &at, v->key ? v->key : path, NULL,
+            "the value looks like a secret; recipes are copied and shown");
     }
     for (const struct et_value *c = v->first; c; c = c->next)
         eti_refuse_secrets(l, c, path);
@@ -326,11 +330,11 @@ eti_gather_file(struct eti_loader *l, const char *name, const char *text, size_t
     return g->file[g->n++].name ? ET_OK : ET_ENOMEM;
 }
 
-/* Reads the include file V names, relative to BELOW (the including file's folder beneath
- * the recipe's: "" or "parts/"). */
+/* Reads the include file V names, relative to BELOW (the including file's folder
+ * beneath the recipe's: "" or "parts/"). */
 static et_status
-include_file(struct eti_loader *l, const struct et_value *v, int depth, const char *below,
-             struct et_value **out)
+include_file(struct eti_loader *l, const struct et_value *v, int depth,
+             const char *below, struct et_value **out)
 {
     struct et_place at = eti_value_place(v);
     char name[PATH_MAX];
@@ -338,23 +342,25 @@ include_file(struct eti_loader *l, const struct et_value *v, int depth, const ch
     if (v->type != ET_VALUE_STRING) {
         char quote[128];
         et_diagnostics_add(l->errors, ET_E_VALUE, &at, "include", NULL,
-                           "expected path, got %s", eti_value_quote(v, quote, sizeof quote));
+                           "expected path, got %s",
+                           eti_value_quote(v, quote, sizeof quote));
         return ET_OK;
     }
     int n = snprintf(name, sizeof name, "%s%s", below, v->text);
     bool leaves = v->text[0] == '/' || strcmp(v->text, "..") == 0 ||
                   strncmp(v->text, "../", 3) == 0 || strstr(v->text, "/../") ||
                   (n >= 3 && strcmp(name + n - 3, "/..") == 0);
-    const char *why = n >= (int)sizeof name             ? "is too long"
-                      : leaves                          ? "leaves the recipe's folder"
-                      : l->folder < 0                   ? "needs a recipe in a folder"
-                      : depth >= ETI_MAX_INCLUDE_DEPTH  ? "is nested deeper than 4"
-                      : l->gather && strstr(v->text, "${") ? "has another name elsewhere"
-                      : ++l->files > ETI_MAX_FILES      ? "is one file too many (64)"
-                                                        : NULL;
+    const char *why = n >= (int)sizeof name            ? "is too long"
+                      : leaves                         ? "leaves the recipe's folder"
+                      : l->folder < 0                  ? "needs a recipe in a folder"
+                      : depth >= ETI_MAX_INCLUDE_DEPTH ? "is nested deeper than 4"
+                      : l->gather && strstr(v->text, "${")
+                          ? "has another name elsewhere"
+                      : ++l->files > ETI_MAX_FILES ? "is one file too many (64)"
+                                                   : NULL;
     if (why) {
-        et_diagnostics_add(l->errors, ET_E_PATH, &at, NULL, NULL, "include '%s' %s", v->text,
-                           why);
+        et_diagnostics_add(l->errors, ET_E_PATH, &at, NULL, NULL, "include '%s' %s",
+                           v->text, why);
         return ET_OK;
     }
     int fd = open_beneath(l->folder, name);
@@ -362,13 +368,14 @@ include_file(struct eti_loader *l, const struct et_value *v, int depth, const ch
     size_t size = 0;
     et_status status = fd < 0 ? ET_EIO : eti_load_bytes(l, fd, &text, &size);
     if (status == ET_EIO) {
-        et_diagnostics_add(l->errors, ET_E_READ, &at, NULL, NULL, "cannot read %s: %s", name,
-                           eti_read_reason(errno));
+        et_diagnostics_add(l->errors, ET_E_READ, &at, NULL, NULL, "cannot read %s: %s",
+                           name, eti_read_reason(errno));
         status = ET_OK;
     } else if (status == ET_OK) {
         const char *slash = strrchr(name, '/');
         char folder[PATH_MAX];
-        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash + 1 - name) : 0, name);
+        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash + 1 - name) : 0,
+                 name);
         if (l->gather)
             status = eti_gather_file(l, name, text, size);
         if (status == ET_OK)
@@ -381,17 +388,21 @@ include_file(struct eti_loader *l, const struct et_value *v, int depth, const ch
 
 /* Takes `include` out of ROOT and puts ROOT over what it names. */
 static et_status
-apply_includes(struct eti_loader *l, struct et_value **root, int depth, const char *below)
+apply_includes(struct eti_loader *l, struct et_value **root, int depth,
+               const char *below)
 {
     struct et_value *list = eti_value_get(*root, "include");
     if (!list)
         return ET_OK;
     eti_value_remove(*root, list);
-    struct et_value *base = eti_value_new(l->arena, ET_VALUE_MAP, (*root)->source, NULL);
+    struct et_value *base =
+        eti_value_new(l->arena, ET_VALUE_MAP, (*root)->source, NULL);
     if (!base)
         return ET_ENOMEM;
     bool is_list = list->type == ET_VALUE_LIST;
-    struct et_value *v = is_list ? list->first : list->type == ET_VALUE_NULL ? NULL : list;
+    struct et_value *v = is_list                       ? list->first
+                         : list->type == ET_VALUE_NULL ? NULL
+                                                       : list;
     for (; v; v = is_list ? v->next : NULL) {
         struct et_value *part;
         ET_TRY(include_file(l, v, depth, below, &part));
@@ -409,11 +420,12 @@ eti_load_text(struct eti_loader *l, const char *text, size_t size, const char *n
 {
     struct et_value *root;
     *out = NULL;
-    const struct eti_source *source = eti_source_new(
-        l, depth ? ETI_ORIGIN_INCLUDE : ETI_ORIGIN_RECIPE, name);
+    const struct eti_source *source =
+        eti_source_new(l, depth ? ETI_ORIGIN_INCLUDE : ETI_ORIGIN_RECIPE, name);
     if (!source)
         return ET_ENOMEM;
-    ET_TRY(eti_yaml_parse(l->arena, text, size, source, &eti_yaml_limits, l->errors, &root));
+    ET_TRY(eti_yaml_parse(l->arena, text, size, source, &eti_yaml_limits, l->errors,
+                          &root));
     if (!root)
         return ET_OK;
     if (root->type == ET_VALUE_NULL) {

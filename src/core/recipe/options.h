@@ -24,15 +24,15 @@ struct eti_fill {
     bool is_brief; /* the values end with the call: trees are copied, not borrowed */
 };
 
-/* Fills OPTIONS (zeroed by the caller) with TABLE's defaults and then with MAPPING, whose
- * keys are all in TABLE and which may be NULL or null. PATH ("" at the top) begins the
- * paths in messages. What is wrong is added to the errors, all of it, and keeps its
- * default; what is wrong is no reason to fail. NODEs and places are borrowed from MAPPING
- * unless it is brief. Release
- * with et_options_release, also after a failure (ENOMEM, or EINVAL for a table with a
- * wrong default). */
+/* Fills OPTIONS (zeroed by the caller) with TABLE's defaults and then with MAPPING,
+ * whose keys are all in TABLE and which may be NULL or null. PATH ("" at the top)
+ * begins the paths in messages. What is wrong is added to the errors, all of it, and
+ * keeps its default; what is wrong is no reason to fail. NODEs and places are borrowed
+ * from MAPPING unless it is brief. Release with et_options_release, also after a
+ * failure (ENOMEM, or EINVAL for a table with a wrong default). */
 ET_NODISCARD et_status eti_options_from_value(const struct eti_fill *fill,
-                                              const struct et_option *table, void *options,
+                                              const struct et_option *table,
+                                              void *options,
                                               const struct et_value *mapping,
                                               const char *path);
 
@@ -43,15 +43,17 @@ ET_NODISCARD et_status eti_own(struct et_ctx *cx, size_t bytes, void *out);
 void eti_disown(void *block);
 
 void *eti_option_field(const struct et_option *row, const void *options);
-const struct et_option *eti_option_find(const struct et_option *table, const char *name);
+const struct et_option *eti_option_find(const struct et_option *table,
+                                        const char *name);
 void eti_option_unset(const struct et_option *row, void *field);
 void eti_option_release(const struct et_option *row, void *field);
 void eti_part_release(const struct et_option *row, struct et_part *part);
 
-/* TEXT as a tree with an arena of its own, which eti_value_free ends. *OUT is NULL where
- * TEXT is not YAML (added to ERRORS). */
+/* TEXT as a tree with an arena of its own, which eti_value_free ends. *OUT is NULL
+ * where TEXT is not YAML (added to ERRORS). */
 ET_NODISCARD et_status eti_value_read(struct et_ctx *cx, const char *text,
-                                      struct et_diagnostics *errors, struct et_value **out);
+                                      struct et_diagnostics *errors,
+                                      struct et_value **out);
 void eti_value_free(const struct et_value *v); /* does nothing to borrowed trees */
 
 /* A value as a table's default writes it. */
@@ -68,31 +70,34 @@ struct eti_target {
     const struct et_option *table; /* rows of type ET_OPT_COUNT are read elsewhere */
     void *options;
 };
-/* Fills the options that MAPPING names (null: none) in the N targets; a key is in one of
- * them, and what is required is there. */
+/* Fills the options that MAPPING names (null: none) in the N targets; a key is in one
+ * of them, and what is required is there. */
 ET_NODISCARD et_status eti_fill_mapping(const struct eti_fill *fill,
                                         const struct eti_target *targets, int n,
-                                        const struct et_value *mapping, const char *path);
-ET_NODISCARD et_status eti_fill_part(const struct eti_fill *fill, const struct et_option *row,
-                                     struct et_part *part, const struct et_value *v,
-                                     const char *path);
+                                        const struct et_value *mapping,
+                                        const char *path);
+ET_NODISCARD et_status eti_fill_part(const struct eti_fill *fill,
+                                     const struct et_option *row, struct et_part *part,
+                                     const struct et_value *v, const char *path);
 ET_NODISCARD et_status eti_fill_parts(const struct eti_fill *fill,
-                                      const struct et_option *row, struct et_parts *parts,
-                                      const struct et_value *v, const char *path);
+                                      const struct et_option *row,
+                                      struct et_parts *parts, const struct et_value *v,
+                                      const char *path);
 
 bool eti_option_in_range(const struct et_option *row, double x);
 /* Reports V as no value for ROW, with a hint where there is one. ET_OK. */
 et_status eti_refuse(const struct eti_fill *fill, const struct et_option *row,
                      const struct et_value *v, const char *path);
 /* "expected number > 0, got \"fast\"". */
-void eti_bad_value(const struct eti_fill *fill, const struct et_value *v, const char *path,
-                   const char *hint, const char *expected);
+void eti_bad_value(const struct eti_fill *fill, const struct et_value *v,
+                   const char *path, const char *hint, const char *expected);
 /* The key of V is in neither table (B may be NULL). */
 void eti_unknown_key(const struct eti_fill *fill, const struct et_value *v,
-                     const char *path, const struct et_option *a, const struct et_option *b);
+                     const char *path, const struct et_option *a,
+                     const struct et_option *b);
 bool eti_looks_secret(const char *key);
-const struct eti_foreign *eti_foreign_find(const struct eti_fill *fill, const char *path,
-                                           const char *theirs);
+const struct eti_foreign *eti_foreign_find(const struct eti_fill *fill,
+                                           const char *path, const char *theirs);
 
 /* PATH + "." + KEY into BUF; KEY alone where PATH is "". */
 enum { ETI_PATH_BYTES = 160 };

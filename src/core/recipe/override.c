@@ -1,7 +1,8 @@
 /* override.c: single values set upon a tree: `a.b.0.c=VALUE`, `--unset`, `--alg`.
  *
- * A path that meets a component's name alone (`optimizer: adamw`) makes it a mapping; one
- * that meets nothing makes mappings. Whether the key exists is the tables' business. */
+ * A path that meets a component's name alone (`optimizer: adamw`) makes it a mapping;
+ * one that meets nothing makes mappings. Whether the key exists is the tables'
+ * business. */
 #include "config.h"
 
 #include <ctype.h>
@@ -39,8 +40,8 @@ read_value(const struct setter *s, const char *key, const char *value,
            struct et_value **out)
 {
     struct et_diagnostics errors = {0};
-    ET_TRY(eti_yaml_parse(s->l->arena, value, strlen(value), s->source, &eti_yaml_limits,
-                          &errors, out));
+    ET_TRY(eti_yaml_parse(s->l->arena, value, strlen(value), s->source,
+                          &eti_yaml_limits, &errors, out));
     if (errors.total) {
         complain(s, NULL, "%s: %s", key, errors.v[0].message);
         *out = NULL;
@@ -50,8 +51,8 @@ read_value(const struct setter *s, const char *key, const char *value,
     return ET_OK;
 }
 
-/* The key of a single value in the mapping that it stands for, which is under KEY: that of
- * the first row of a brief table; "name", where it names a component. */
+/* The key of a single value in the mapping that it stands for, which is under KEY: that
+ * of the first row of a brief table; "name", where it names a component. */
 static const char *
 single_key(const char *key)
 {
@@ -92,15 +93,18 @@ is_index(const char *key)
 static bool
 is_single(const struct et_value *item, const char *key)
 {
-    return item->type == ET_VALUE_MAP && item->n == 1 && strcmp(item->first->key, key) == 0;
+    return item->type == ET_VALUE_MAP && item->n == 1 &&
+           strcmp(item->first->key, key) == 0;
 }
 
-/* The item of a list that is component KEY: `ema`, `{ema: {...}}`, `{name: ema, ...}`. */
+/* The item of a list that is component KEY: `ema`, `{ema: {...}}`, `{name: ema, ...}`.
+ */
 static struct et_value *
 find_named(const struct et_value *list, const char *key)
 {
     for (struct et_value *v = list->first; v; v = v->next) {
-        const struct et_value *name = v->type == ET_VALUE_STRING ? v : eti_value_get(v, "name");
+        const struct et_value *name =
+            v->type == ET_VALUE_STRING ? v : eti_value_get(v, "name");
         if (is_single(v, key) || (name && name->text && strcmp(name->text, key) == 0))
             return v;
     }
@@ -163,8 +167,8 @@ put_named(const struct setter *s, struct et_value *list, const char *key,
 
 /* Puts V into PARENT as KEY, over what is there. */
 static et_status
-put(const struct setter *s, struct et_value *parent, const char *key, struct et_value *v,
-    const char *whole)
+put(const struct setter *s, struct et_value *parent, const char *key,
+    struct et_value *v, const char *whole)
 {
     if (parent->type == ET_VALUE_LIST && !is_index(key))
         return put_named(s, parent, key, v);
@@ -178,8 +182,8 @@ put(const struct setter *s, struct et_value *parent, const char *key, struct et_
     else if (strtol(key, NULL, 10) == parent->n)
         eti_value_append(parent, NULL, v);
     else
-        complain(s, NULL, "%s: the list ends at %d, there is no %s", whole, parent->n - 1,
-                 key);
+        complain(s, NULL, "%s: the list ends at %d, there is no %s", whole,
+                 parent->n - 1, key);
     return ET_OK;
 }
 
@@ -282,8 +286,8 @@ argument_end(char *s)
 }
 
 static et_status
-set_arguments(const struct setter *s, struct et_value *root, const char *name, char *args,
-              const char *text)
+set_arguments(const struct setter *s, struct et_value *root, const char *name,
+              char *args, const char *text)
 {
     bool is_last = false;
     while (!is_last) {
@@ -331,8 +335,9 @@ set_algorithm(const struct setter *s, struct et_value *root, const char *text, b
     bool is_on = there && !(there->type == ET_VALUE_BOOL && !there->b);
     et_status status = path.status;
     if (status == ET_OK && !(on && is_on)) {
-        struct et_value *v = eti_value_new(s->l->arena, on ? ET_VALUE_MAP : ET_VALUE_BOOL,
-                                           s->source, on ? NULL : "false");
+        struct et_value *v =
+            eti_value_new(s->l->arena, on ? ET_VALUE_MAP : ET_VALUE_BOOL, s->source,
+                          on ? NULL : "false");
         status = v ? set_path(s, root, path.text, v) : ET_ENOMEM;
     }
     et_free(s->l->cx, path.text);
@@ -348,7 +353,8 @@ compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* ETUDE_SET_optimizer__lr=2.0, in the order of their names: a mapping before its keys. */
+/* ETUDE_SET_optimizer__lr=2.0, in the order of their names: a mapping before its keys.
+ */
 static et_status
 apply_variables(struct eti_loader *l, struct et_value *root)
 {

@@ -36,7 +36,8 @@ component_at(const struct et_registry *registry, enum et_kind kind, int i)
 }
 
 const struct et_component *
-et_registry_find(const struct et_registry *registry, enum et_kind kind, const char *name)
+et_registry_find(const struct et_registry *registry, enum et_kind kind,
+                 const char *name)
 {
     if (!registry)
         registry = et_registry_core();
@@ -76,14 +77,15 @@ unknown_name(const struct eti_fill *fill, enum et_kind kind, const struct et_pla
                            name, later);
     else if (eti_looks_secret(name))
         et_diagnostics_add(fill->errors, ET_E_SECRET, at, path, NULL,
-                           "'%s' looks like a secret; recipes are copied and shown", name);
+                           "'%s' looks like a secret; recipes are copied and shown",
+                           name);
     else if (near)
         et_diagnostics_add(fill->errors, ET_E_UNKNOWN, at, path, NULL,
-                           "unknown %s '%s' (did you mean '%s'?)", et_kind_word(kind), name,
-                           near);
+                           "unknown %s '%s' (did you mean '%s'?)", et_kind_word(kind),
+                           name, near);
     else
         et_diagnostics_add(fill->errors, ET_E_UNKNOWN, at, path,
-                           n == 0               ? "this build has none"
+                           n == 0                ? "this build has none"
                            : used < sizeof known ? known
                                                  : NULL,
                            "unknown %s '%s'", et_kind_word(kind), name);
@@ -93,8 +95,8 @@ unknown_name(const struct eti_fill *fill, enum et_kind kind, const struct et_pla
  * name that is not known leaves the part without a component; a table's own default is
  * then left out, and what it requires is not asked for. */
 static et_status
-make_part(const struct eti_fill *fill, const struct et_option *row, struct et_part *part,
-          const char *name, const struct et_place *name_place,
+make_part(const struct eti_fill *fill, const struct et_option *row,
+          struct et_part *part, const char *name, const struct et_place *name_place,
           const struct et_value *v, const char *path)
 {
     bool is_given = v->source->origin != ETI_ORIGIN_DEFAULT;
@@ -128,7 +130,8 @@ et_status
 eti_fill_part(const struct eti_fill *fill, const struct et_option *row,
               struct et_part *part, const struct et_value *v, const char *path)
 {
-    const struct et_value *name = v->type == ET_VALUE_MAP ? eti_value_get(v, "name") : v;
+    const struct et_value *name =
+        v->type == ET_VALUE_MAP ? eti_value_get(v, "name") : v;
     if (name && name->type != ET_VALUE_STRING) {
         eti_bad_value(fill, name, path, NULL, "name or mapping with name");
         return ET_OK;
@@ -141,7 +144,8 @@ eti_fill_part(const struct eti_fill *fill, const struct et_option *row,
     }
     struct et_part now = {0};
     struct et_place at = eti_value_place(name ? name : v);
-    et_status status = make_part(fill, row, &now, name ? name->text : row->def, &at, v, path);
+    et_status status =
+        make_part(fill, row, &now, name ? name->text : row->def, &at, v, path);
     eti_part_release(row, part);
     *part = now;
     return status;
@@ -149,12 +153,12 @@ eti_fill_part(const struct eti_fill *fill, const struct et_option *row,
 
 /* One item of a BY_NAME mapping or list: NAME, and V its options, true or false. */
 static et_status
-fill_named(const struct eti_fill *fill, const struct et_option *row, struct et_part *part,
-           const char *name, const struct et_place *at, const struct et_value *v,
-           const char *path)
+fill_named(const struct eti_fill *fill, const struct et_option *row,
+           struct et_part *part, const char *name, const struct et_place *at,
+           const struct et_value *v, const char *path)
 {
-    bool fits = v->type == ET_VALUE_MAP || v->type == ET_VALUE_NULL ||
-                v->type == ET_VALUE_BOOL;
+    bool fits =
+        v->type == ET_VALUE_MAP || v->type == ET_VALUE_NULL || v->type == ET_VALUE_BOOL;
     bool is_known = et_registry_find(fill->registry, row->kind, name) != NULL;
     if (!fits && is_known) {
         eti_bad_value(fill, v, path, NULL, "mapping of options, or false");
@@ -166,11 +170,11 @@ fill_named(const struct eti_fill *fill, const struct et_option *row, struct et_p
 
 /* One item of a BY_NAME list: `ema`, `{ema: {...}}`, `{name: ema, ...}`. */
 static et_status
-fill_item(const struct eti_fill *fill, const struct et_option *row, struct et_part *part,
-          const struct et_value *v, const char *path)
+fill_item(const struct eti_fill *fill, const struct et_option *row,
+          struct et_part *part, const struct et_value *v, const char *path)
 {
-    bool is_single = v->type == ET_VALUE_MAP && v->n == 1 &&
-                     strcmp(v->first->key, "name") != 0;
+    bool is_single =
+        v->type == ET_VALUE_MAP && v->n == 1 && strcmp(v->first->key, "name") != 0;
     if (!is_single)
         return eti_fill_part(fill, row, part, v, path);
     struct et_place at = eti_value_key_place(v->first);
@@ -190,8 +194,8 @@ has_part(const struct et_parts *parts, const char *name)
 
 /* Appends the parts V names; those it names wrongly have no component. */
 static et_status
-fill_all(const struct eti_fill *fill, const struct et_option *row, struct et_parts *parts,
-         const struct et_value *v, const char *path)
+fill_all(const struct eti_fill *fill, const struct et_option *row,
+         struct et_parts *parts, const struct et_value *v, const char *path)
 {
     bool by_name = row->flags & ET_OPT_BY_NAME;
     bool is_single = !by_name && v->type != ET_VALUE_LIST;
@@ -214,8 +218,8 @@ fill_all(const struct eti_fill *fill, const struct et_option *row, struct et_par
     return ET_OK;
 }
 
-/* The parts to keep: defaults (where the row keeps them) that the user does not name, then
- * the user's, but for those without a component, which are reported. */
+/* The parts to keep: defaults (where the row keeps them) that the user does not name,
+ * then the user's, but for those without a component, which are reported. */
 static void
 join(const struct et_option *row, struct et_parts *old, const struct et_parts *given,
      struct et_parts *now)
@@ -241,8 +245,8 @@ eti_fill_parts(const struct eti_fill *fill, const struct et_option *row,
     }
     struct et_parts given = {0}, now = {0};
     ET_TRY(eti_own(fill->cx, sizeof *given.v * (size_t)(v->n + 1), &given.v));
-    et_status status = eti_own(fill->cx, sizeof *now.v * (size_t)(v->n + 1 + parts->n),
-                               &now.v);
+    et_status status =
+        eti_own(fill->cx, sizeof *now.v * (size_t)(v->n + 1 + parts->n), &now.v);
     if (status == ET_OK)
         status = fill_all(fill, row, &given, v, path);
     if (status != ET_OK) {

@@ -105,11 +105,13 @@ add_table(struct eti_text *t, const struct et_option *row, const void *field)
 static void
 add_unset(struct eti_text *t, const struct et_option *row)
 {
-    eti_text_add(t, "%s", row->choices && row->type != ET_OPT_ENUM ? row->choices[0] : "null");
+    eti_text_add(t, "%s",
+                 row->choices && row->type != ET_OPT_ENUM ? row->choices[0] : "null");
 }
 
 void
-eti_text_add_option(struct eti_text *t, const struct et_option *row, const void *options)
+eti_text_add_option(struct eti_text *t, const struct et_option *row,
+                    const void *options)
 {
     const void *field = eti_option_field(row, options);
     char buf[ET_TIME_TEXT_BYTES];
@@ -153,7 +155,8 @@ eti_text_add_option(struct eti_text *t, const struct et_option *row, const void 
         break;
     case ET_OPT_TIME:
         if (et_time_is_set(*(const struct et_time *)field))
-            eti_text_add(t, "%s", et_time_text(*(const struct et_time *)field, buf, sizeof buf));
+            eti_text_add(t, "%s",
+                         et_time_text(*(const struct et_time *)field, buf, sizeof buf));
         else
             add_unset(t, row);
         break;

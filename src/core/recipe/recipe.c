@@ -34,9 +34,11 @@ enum {
 #define UNBOUNDED 0x1p53 /* whole numbers are exact up to here */
 
 /* A row: field FIELD of the struct called IN at that point, of type ET_OPT_<KIND>. */
-#define ROW(field_name, kind, its_help, ...)                                   \
-    {.name = #field_name, .type = ET_OPT_##kind, .offset = offsetof(IN, field_name), \
-     .help = its_help, __VA_ARGS__}
+#define ROW(field_name, kind, its_help, ...)                                           \
+    {                                                                                  \
+        .name = #field_name, .type = ET_OPT_##kind,                                    \
+        .offset = offsetof(IN, field_name), .help = its_help, __VA_ARGS__              \
+    }
 #define SECTION(its_table, type) .sub = its_table, .sub_size = sizeof(type)
 
 #define IN struct et_recipe_checkpoint
@@ -66,7 +68,8 @@ static const struct et_option load_table[] = {
 #undef IN
 #define IN struct et_recipe_nonfinite
 static const struct et_option nonfinite_table[] = {
-    ROW(action, ENUM, "when the loss is not a number", .def = "stop", .choices = actions),
+    ROW(action, ENUM, "when the loss is not a number", .def = "stop",
+        .choices = actions),
     ROW(grace, INT, "batches in a row before it is taken", .def = "3", .min = 0,
         .max = UNBOUNDED, .unit = "batches"),
     {0},
@@ -75,8 +78,8 @@ static const struct et_option nonfinite_table[] = {
 #define IN struct et_recipe_parallel
 static const struct et_option parallel_table[] = {
     ROW(zero, INT, "ZeRO stage: what ranks share out", .def = "0", .min = 0, .max = 3),
-    ROW(bucket_mb, INT, "gradients reduced together", .def = "25", .min = 1, .max = 4096,
-        .unit = "MB"),
+    ROW(bucket_mb, INT, "gradients reduced together", .def = "25", .min = 1,
+        .max = 4096, .unit = "MB"),
     ROW(sync, ENUM, "when gradients are reduced with microbatches", .def = "auto",
         .choices = syncs),
     {0},
@@ -92,15 +95,16 @@ static const struct et_option launch_table[] = {
 #undef IN
 #define IN struct et_recipe_profiler
 static const struct et_option profiler_table[] = {
-    ROW(skip_first, INT, "before the first cycle", .def = "0", .min = 0, .max = UNBOUNDED,
-        .unit = "batches"),
-    ROW(wait, INT, "idle at the start of a cycle", .def = "0", .min = 0, .max = UNBOUNDED,
-        .unit = "batches"),
+    ROW(skip_first, INT, "before the first cycle", .def = "0", .min = 0,
+        .max = UNBOUNDED, .unit = "batches"),
+    ROW(wait, INT, "idle at the start of a cycle", .def = "0", .min = 0,
+        .max = UNBOUNDED, .unit = "batches"),
     ROW(warmup, INT, "traced and thrown away", .def = "1", .min = 0, .max = UNBOUNDED,
         .unit = "batches"),
     ROW(active, INT, "traced and kept", .def = "4", .min = 1, .max = UNBOUNDED,
         .unit = "batches"),
-    ROW(repeat, INT, "cycles; 0 = until the end", .def = "1", .min = 0, .max = UNBOUNDED),
+    ROW(repeat, INT, "cycles; 0 = until the end", .def = "1", .min = 0,
+        .max = UNBOUNDED),
     {0},
 };
 #undef IN
@@ -127,7 +131,8 @@ const struct et_option et_recipe_table[] = {
     ROW(deterministic, BOOL,
         "nothing follows free memory or the clock: grad_accum auto is 1",
         .def = "false"),
-    ROW(device, ENUM, "auto = gpu where one answers", .def = "auto", .choices = devices),
+    ROW(device, ENUM, "auto = gpu where one answers", .def = "auto",
+        .choices = devices),
     ROW(precision, ENUM, "auto = fp32 on a CPU, amp_bf16 or amp_fp16 on a GPU",
         .def = "auto", .choices = precisions),
     ROW(tf32, BOOL, "let fp32 matmul and convolution use TF32", .def = "false"),
@@ -140,7 +145,8 @@ const struct et_option et_recipe_table[] = {
         .prepare = et_data_prepare_train),
     ROW(eval_data, PARTS, "what to evaluate on", .kind = ET_KIND_DATASET,
         SECTION(eval_table, struct et_recipe_eval), .prepare = et_data_prepare_eval),
-    ROW(eval_interval, TIME, "how often; 0 = never", .def = "1ep", .flags = ET_OPT_RESUME),
+    ROW(eval_interval, TIME, "how often; 0 = never", .def = "1ep",
+        .flags = ET_OPT_RESUME),
     ROW(optimizer, PART, "how weights change", .kind = ET_KIND_OPTIMIZER,
         .def = "decoupled_sgdw"),
     ROW(scheduler, PARTS, "how the learning rate changes; several multiply",
@@ -159,7 +165,8 @@ const struct et_option et_recipe_table[] = {
     ROW(loggers, PARTS, "where records go", .kind = ET_KIND_LOGGER, .def = "[jsonl]",
         .flags = ET_OPT_BY_NAME | ET_OPT_KEEP | ET_OPT_RESUME),
     ROW(record_interval, TIME,
-        "one record of training for so long; auto = each batch up to 50 a second, else 1 s",
+        "one record of training for so long; auto = each batch up to 50 a second, else "
+        "1 s",
         .def = "auto", .choices = auto_words, .units = BATCHES_OR_SECONDS, .min = 0,
         .max = 86400, .flags = ET_OPT_MIN_OPEN | ET_OPT_RESUME),
     ROW(checkpoint, TABLE, "when to save; false = only at stop and end",
@@ -173,14 +180,15 @@ const struct et_option et_recipe_table[] = {
         SECTION(nonfinite_table, struct et_recipe_nonfinite)),
     ROW(timeout, SECONDS, "without progress: hung", .def = "5m", .min = 0,
         .max = UNBOUNDED, .flags = ET_OPT_MIN_OPEN | ET_OPT_RESUME),
-    ROW(grace, SECONDS, "to save after a signal", .def = "25s", .min = 0, .max = UNBOUNDED,
-        .flags = ET_OPT_RESUME),
+    ROW(grace, SECONDS, "to save after a signal", .def = "25s", .min = 0,
+        .max = UNBOUNDED, .flags = ET_OPT_RESUME),
     ROW(parallel, TABLE, "how ranks work together",
         SECTION(parallel_table, struct et_recipe_parallel)),
     ROW(launch, TABLE, "where and how many, as -n and --on",
         SECTION(launch_table, struct et_recipe_launch), .flags = ET_OPT_RESUME),
-    ROW(profiler, TABLE, "Chrome traces", SECTION(profiler_table, struct et_recipe_profiler),
-        .def = "false", .flags = ET_OPT_FALSE),
+    ROW(profiler, TABLE, "Chrome traces",
+        SECTION(profiler_table, struct et_recipe_profiler), .def = "false",
+        .flags = ET_OPT_FALSE),
     ROW(plugins, TEXTS, "names from the user's own configuration"),
     {0},
 };
@@ -330,7 +338,8 @@ build(struct eti_loader *l, struct eti_recipe *r, const char *text, size_t size,
 
 /* Turns what was built into what the caller gets. */
 static et_status
-finish(struct eti_loader *l, struct eti_recipe *r, et_status status, struct et_recipe **out)
+finish(struct eti_loader *l, struct eti_recipe *r, et_status status,
+       struct et_recipe **out)
 {
     struct et_recipe *recipe = &r->recipe;
     *out = NULL;
@@ -382,8 +391,9 @@ close_folder(struct folder *f)
 
 et_status
 et_recipe_parse(struct et_ctx *cx, const char *text, size_t size, const char *name,
-                const struct et_override *overrides, int n, const struct et_recipe_env *env,
-                struct et_recipe **out, struct et_diagnostics *errors)
+                const struct et_override *overrides, int n,
+                const struct et_recipe_env *env, struct et_recipe **out,
+                struct et_diagnostics *errors)
 {
     *out = NULL;
     struct eti_recipe *r;
@@ -401,9 +411,9 @@ et_recipe_parse(struct et_ctx *cx, const char *text, size_t size, const char *na
 
 et_status
 eti_recipe_sketch(struct et_ctx *cx, const char *text, size_t size, const char *name,
-                 const char *path, const struct et_override *overrides, int n,
-                 const struct et_recipe_env *env, struct et_recipe **out,
-                 struct et_diagnostics *errors)
+                  const char *path, const struct et_override *overrides, int n,
+                  const struct et_recipe_env *env, struct et_recipe **out,
+                  struct et_diagnostics *errors)
 {
     *out = NULL;
     struct eti_recipe *r;
@@ -430,7 +440,8 @@ eti_recipe_sketch(struct et_ctx *cx, const char *text, size_t size, const char *
 }
 
 static et_status
-cannot_read(struct et_ctx *cx, struct et_diagnostics *errors, const char *path, int code)
+cannot_read(struct et_ctx *cx, struct et_diagnostics *errors, const char *path,
+            int code)
 {
     const char *why = eti_read_reason(code);
     et_diagnostics_add(errors, ET_E_READ, NULL, NULL,

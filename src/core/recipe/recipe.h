@@ -21,12 +21,13 @@ struct eti_recipe {
  * (NULL: none), and *OUT is there also when ERRORS has some, what is wrong being as if
  * it were not written. NULL: the text is no mapping of keys. ENOMEM is the only
  * failure but for those of tables. */
-ET_NODISCARD et_status eti_recipe_sketch(struct et_ctx *cx, const char *text, size_t size,
-                                        const char *name, const char *path,
-                                        const struct et_override *overrides, int n,
-                                        const struct et_recipe_env *env,
-                                        struct et_recipe **out,
-                                        struct et_diagnostics *errors);
+ET_NODISCARD et_status eti_recipe_sketch(struct et_ctx *cx, const char *text,
+                                         size_t size, const char *name,
+                                         const char *path,
+                                         const struct et_override *overrides, int n,
+                                         const struct et_recipe_env *env,
+                                         struct et_recipe **out,
+                                         struct et_diagnostics *errors);
 
 /* While reading. */
 struct eti_loader {
@@ -64,17 +65,17 @@ void eti_recipe_files_release(struct eti_recipe_files *files);
 
 /* load.c: TEXT as a mapping, its includes merged below it, environment put in. *OUT is
  * NULL where there is no tree. */
-ET_NODISCARD et_status eti_load_text(struct eti_loader *l, const char *text, size_t size,
-                                     const char *name, int depth, const char *below,
-                                     struct et_value **out);
+ET_NODISCARD et_status eti_load_text(struct eti_loader *l, const char *text,
+                                     size_t size, const char *name, int depth,
+                                     const char *below, struct et_value **out);
 /* Reads the whole of FD (at most a byte more than the limit) into the arena. */
 ET_NODISCARD et_status eti_load_bytes(struct eti_loader *l, int fd, char **text,
                                       size_t *size);
 /* Keeps a file that was read, whose TEXT is in the arena, in l->gather. */
 ET_NODISCARD et_status eti_gather_file(struct eti_loader *l, const char *name,
                                        const char *text, size_t size);
-/* Puts mapping ABOVE over mapping BELOW, whose children it then has: mappings merge, the rest
- * is replaced. */
+/* Puts mapping ABOVE over mapping BELOW, whose children it then has: mappings merge,
+ * the rest is replaced. */
 void eti_value_merge(struct et_value *below, struct et_value *above);
 /* Reports each text of V, which is at PATH, and of what is in it, that looks like a
  * secret. */
@@ -90,14 +91,15 @@ ET_NODISCARD et_status eti_apply_overrides(struct eti_loader *l, struct et_value
  * or, of components, by name; a component where a list of them may stand is its own
  * item 0. NULL: V has no such child. */
 struct et_value *eti_path_child(struct et_value *v, const char *key);
-/* Makes V a mapping if it is nothing, a component's name or another value that stands for
- * a mapping, or a switch. ENOMEM. */
+/* Makes V a mapping if it is nothing, a component's name or another value that stands
+ * for a mapping, or a switch. ENOMEM. */
 ET_NODISCARD et_status eti_path_open(struct eti_arena *arena, struct et_value *v);
 struct eti_source *eti_source_new(struct eti_loader *l, enum eti_origin origin,
                                   const char *name);
 
 /* check.c: what tables cannot say. */
-ET_NODISCARD et_status eti_recipe_check(struct eti_recipe *r, struct et_diagnostics *errors);
+ET_NODISCARD et_status eti_recipe_check(struct eti_recipe *r,
+                                        struct et_diagnostics *errors);
 
 /* ---- walk.c: every value of a recipe in order, for the writers ---- */
 
@@ -108,15 +110,16 @@ struct eti_line {
     bool is_item;              /* first line of a list's item */
     const char *value;         /* text in flow style; NULL: the lines below are its */
     const struct et_value *at; /* where it was given; NULL = a default */
-    bool chosen;               /* nobody gave it, and it is not the default: a drawn seed */
-    const struct et_option *top; /* the row of the top-level key it belongs to */
-    const struct et_option *row; /* its own; of a part's name the row of the part */
+    bool chosen; /* nobody gave it, and it is not the default: a drawn seed */
+    const struct et_option *top;     /* the row of the top-level key it belongs to */
+    const struct et_option *row;     /* its own; of a part's name the row of the part */
     const struct et_component *part; /* whose name it is; NULL: it is no name */
 };
 typedef void eti_line_fn(void *data, const struct eti_line *line);
 /* ENOMEM is the only failure. */
-ET_NODISCARD et_status eti_recipe_walk(struct et_ctx *cx, const struct et_recipe *recipe,
-                                       eti_line_fn *fn, void *data);
+ET_NODISCARD et_status eti_recipe_walk(struct et_ctx *cx,
+                                       const struct et_recipe *recipe, eti_line_fn *fn,
+                                       void *data);
 /* "recipe.yaml:14:7", "default", "environment ETUDE_SET_seed". Returns BUF. */
 const char *eti_origin_text(const struct et_value *at, char *buf, size_t size);
 

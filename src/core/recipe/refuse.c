@@ -1,4 +1,5 @@
-/* refuse.c: what a table expects, what was found instead, and what may have been meant. */
+/* refuse.c: what a table expects, what was found instead, and what may have been meant.
+ */
 #include "config.h"
 
 #include <ctype.h>
@@ -26,7 +27,8 @@ has_max(const struct et_option *row)
 bool
 eti_option_in_range(const struct et_option *row, double x)
 {
-    bool open_min = row->flags & ET_OPT_MIN_OPEN, open_max = row->flags & ET_OPT_MAX_OPEN;
+    bool open_min = row->flags & ET_OPT_MIN_OPEN,
+         open_max = row->flags & ET_OPT_MAX_OPEN;
     if (!isfinite(x))
         return false;
     if (has_min(row) && (open_min ? x <= row->min : x < row->min))
@@ -34,8 +36,8 @@ eti_option_in_range(const struct et_option *row, double x)
     return !has_max(row) || (open_max ? x < row->max : x <= row->max);
 }
 
-static size_t
-append(char *buf, size_t size, size_t used, const char *fmt, ...) ET_PRINTF(4, 5);
+static size_t append(char *buf, size_t size, size_t used, const char *fmt, ...)
+    ET_PRINTF(4, 5);
 
 static size_t
 append(char *buf, size_t size, size_t used, const char *fmt, ...)
@@ -126,7 +128,8 @@ hint_for(const struct eti_fill *fill, const struct et_option *row,
     char unit[ET_TIME_TEXT_BYTES];
     struct et_time time;
     hint[0] = '\0';
-    const struct eti_foreign *f = v->text ? eti_foreign_find(fill, path, v->text) : NULL;
+    const struct eti_foreign *f =
+        v->text ? eti_foreign_find(fill, path, v->text) : NULL;
     if (f) {
         snprintf(hint, 128, "did you mean '%s'?", f->ours);
     } else if (row->type == ET_OPT_ENUM && v->text) {
@@ -151,20 +154,21 @@ hint_for(const struct eti_fill *fill, const struct et_option *row,
         char *end;
         double x = strtod(v->text, &end);
         bool fits = end != v->text && eti_option_in_range(row, x) &&
-                    (row->type == ET_OPT_FLOAT || strspn(v->text, "0123456789") ==
-                                                      (size_t)(end - v->text));
+                    (row->type == ET_OPT_FLOAT ||
+                     strspn(v->text, "0123456789") == (size_t)(end - v->text));
         if (fits)
             snprintf(hint, 128, "write %.*s", (int)(end - v->text), v->text);
     }
 }
 
 et_status
-eti_refuse(const struct eti_fill *fill, const struct et_option *row, const struct et_value *v,
-       const char *path)
+eti_refuse(const struct eti_fill *fill, const struct et_option *row,
+           const struct et_value *v, const char *path)
 {
     char expected[256], hint[128];
     hint_for(fill, row, v, path, hint);
-    eti_bad_value(fill, v, path, hint, et_option_expects(row, expected, sizeof expected));
+    eti_bad_value(fill, v, path, hint,
+                  et_option_expects(row, expected, sizeof expected));
     return ET_OK;
 }
 
@@ -172,9 +176,9 @@ bool
 eti_looks_secret(const char *key)
 {
     static const char *const words[] = {
-        "secret",  "password", "passwd",     "passphrase",  "api_key",    "apikey",
-        "api-key", "auth_key", "access_key", "private_key", "credential", "api_token",
-        "access_token", "auth_token", "bearer",
+        "secret",     "password",  "passwd",       "passphrase", "api_key",
+        "apikey",     "api-key",   "auth_key",     "access_key", "private_key",
+        "credential", "api_token", "access_token", "auth_token", "bearer",
     };
     char lower[64];
     size_t n = 0;
@@ -184,7 +188,8 @@ eti_looks_secret(const char *key)
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strstr(lower, words[i]))
             return true;
-    return strcmp(lower, "token") == 0 || (n > 6 && strcmp(lower + n - 6, "_token") == 0);
+    return strcmp(lower, "token") == 0 ||
+           (n > 6 && strcmp(lower + n - 6, "_token") == 0);
 }
 
 static int
@@ -203,7 +208,8 @@ eti_unknown_key(const struct eti_fill *fill, const struct et_value *v, const cha
     struct et_place at = eti_value_key_place(v);
     if (eti_looks_secret(v->key)) {
         et_diagnostics_add(fill->errors, ET_E_SECRET, &at, path, NULL,
-                           "'%s' looks like a secret; recipes are copied and shown", v->key);
+                           "'%s' looks like a secret; recipes are copied and shown",
+                           v->key);
         return;
     }
     const char *names[MAX];

@@ -1,8 +1,8 @@
 /* value.h: a parsed YAML value: what was written, and where.
  *
  * Built from libfyaml's event stream, never from its documents: resolving those expands
- * aliases without bound, and their duplicate-key check is quadratic (ENGINE.md 6). Every
- * value lies in the arena it was read into. */
+ * aliases without bound, and their duplicate-key check is quadratic (ENGINE.md 6).
+ * Every value lies in the arena it was read into. */
 #ifndef ETI_VALUE_H
 #define ETI_VALUE_H
 
@@ -22,11 +22,11 @@ enum et_value_type {
 };
 
 /* Who set a value; later ones win. code, words */
-#define ETI_ORIGIN_MAP(X)                                                      \
-    X(DEFAULT, "default")                                                      \
-    X(INCLUDE, "include")                                                      \
-    X(RECIPE, "recipe")                                                        \
-    X(ENVIRONMENT, "environment")                                              \
+#define ETI_ORIGIN_MAP(X)                                                              \
+    X(DEFAULT, "default")                                                              \
+    X(INCLUDE, "include")                                                              \
+    X(RECIPE, "recipe")                                                                \
+    X(ENVIRONMENT, "environment")                                                      \
     X(COMMAND_LINE, "command line")
 
 enum eti_origin {
@@ -48,18 +48,18 @@ struct et_value {
     int line, column;                /* of the value, from 1 */
     size_t start, end;               /* bytes of the text; END is one past the last */
     const struct eti_source *source; /* the text */
-    const char *text;                /* scalars: as written, quotes and escapes undone */
+    const char *text; /* scalars: as written, quotes and escapes undone */
     union {
         bool b;
         int64_t i;
         double f; /* FLOAT; an INT's value is in I alone */
     };
-    const char *key;                /* in a mapping: its key; NULL in a list */
-    int key_line, key_column;       /* of the key, from 1 */
-    size_t key_start;               /* its first byte of the text, a quote included */
-    struct et_value *first, *next;  /* children, and the next of the parent's children */
-    int n;                          /* children */
-    struct eti_arena *owned;        /* only in a text read by eti_value_read */
+    const char *key;               /* in a mapping: its key; NULL in a list */
+    int key_line, key_column;      /* of the key, from 1 */
+    size_t key_start;              /* its first byte of the text, a quote included */
+    struct et_value *first, *next; /* children, and the next of the parent's children */
+    int n;                         /* children */
+    struct eti_arena *owned;       /* only in a text read by eti_value_read */
 };
 
 struct eti_yaml_limits {
@@ -68,14 +68,16 @@ struct eti_yaml_limits {
     int aliases;  /* in the text */
     int nodes;    /* keys and values, after expanding them */
 };
-extern const struct eti_yaml_limits eti_yaml_limits; /* of recipes: RELIABILITY.md 7.5 */
+extern const struct eti_yaml_limits
+    eti_yaml_limits; /* of recipes: RELIABILITY.md 7.5 */
 
 /* Reads N bytes of YAML into ARENA: *OUT is the one document's value, NULL-typed where
- * the text is empty. SOURCE is kept by reference. What is wrong goes to ERRORS, and *OUT
- * is NULL where that leaves no tree (ET_OK all the same); a duplicate key alone does leave
- * one. ENOMEM is the only status besides. A pure function of text and limits. */
-ET_NODISCARD et_status eti_yaml_parse(struct eti_arena *arena, const char *text, size_t n,
-                                      const struct eti_source *source,
+ * the text is empty. SOURCE is kept by reference. What is wrong goes to ERRORS, and
+ * *OUT is NULL where that leaves no tree (ET_OK all the same); a duplicate key alone
+ * does leave one. ENOMEM is the only status besides. A pure function of text and
+ * limits. */
+ET_NODISCARD et_status eti_yaml_parse(struct eti_arena *arena, const char *text,
+                                      size_t n, const struct eti_source *source,
                                       const struct eti_yaml_limits *limits,
                                       struct et_diagnostics *errors,
                                       struct et_value **out);
@@ -106,7 +108,8 @@ struct et_value *eti_value_copy(struct eti_arena *arena, const struct et_value *
 /* Appends CHILD, under KEY (borrowed) in a mapping. */
 void eti_value_append(struct et_value *parent, const char *key, struct et_value *child);
 /* Puts NOW in the place of OLD, which keeps its key. */
-void eti_value_replace(struct et_value *parent, struct et_value *old, struct et_value *now);
+void eti_value_replace(struct et_value *parent, struct et_value *old,
+                       struct et_value *now);
 /* Makes V what NOW is; it keeps its key and its place among the children. */
 void eti_value_become(struct et_value *v, const struct et_value *now);
 void eti_value_remove(struct et_value *parent, const struct et_value *child);

@@ -1,5 +1,5 @@
-/* walk.c: every value of a recipe in the order of its tables; and the two texts made so:
- * the resolved recipe and the list of origins. */
+/* walk.c: every value of a recipe in the order of its tables; and the two texts made
+ * so: the resolved recipe and the list of origins. */
 #include "config.h"
 
 #include <stdio.h>
@@ -19,14 +19,14 @@ struct walker {
 struct spot {
     const char *path;
     int depth;
-    const struct et_value *map; /* what was written here; NULL = nothing */
-    bool is_item;               /* the next line is the first of a list's item */
-    const struct et_option *row; /* of the next line */
+    const struct et_value *map;      /* what was written here; NULL = nothing */
+    bool is_item;                    /* the next line is the first of a list's item */
+    const struct et_option *row;     /* of the next line */
     const struct et_component *part; /* named by it; NULL: it names none */
 };
 
-static void walk_table(struct walker *w, const struct et_option *table, const void *options,
-                       struct spot *s);
+static void walk_table(struct walker *w, const struct et_option *table,
+                       const void *options, struct spot *s);
 
 static void
 emit(struct walker *w, const struct spot *s, const char *key, const char *value,
@@ -146,7 +146,8 @@ is_block(struct walker *w, const struct et_option *row, const void *field)
 }
 
 static void
-walk_block(struct walker *w, const struct et_option *row, const void *field, struct spot *s)
+walk_block(struct walker *w, const struct et_option *row, const void *field,
+           struct spot *s)
 {
     if (row->type == ET_OPT_TABLE)
         walk_table(w, row->sub, field, s);
@@ -160,14 +161,15 @@ walk_block(struct walker *w, const struct et_option *row, const void *field, str
 static bool
 is_chosen(const struct et_option *row, const char *text)
 {
-    bool is_plain = row->type == ET_OPT_INT || row->type == ET_OPT_ENUM ||
-                    row->type == ET_OPT_TEXT;
+    bool is_plain =
+        row->type == ET_OPT_INT || row->type == ET_OPT_ENUM || row->type == ET_OPT_TEXT;
     bool is_open = !row->def || strcmp(row->def, "auto") == 0;
     return is_plain && is_open && strcmp(text, row->def ? row->def : "null") != 0;
 }
 
 static void
-walk_row(struct walker *w, const struct et_option *row, const void *options, struct spot *s)
+walk_row(struct walker *w, const struct et_option *row, const void *options,
+         struct spot *s)
 {
     const struct et_value *at = eti_value_get(s->map, row->name);
     const void *field = eti_option_field(row, options);
@@ -267,8 +269,9 @@ add_yaml_line(void *data, const struct eti_line *line)
     eti_text_add(t, ":%s%s", line->value ? " " : "", line->value ? line->value : "");
     size_t width = t->used - before;
     if (line->value)
-        eti_text_add(t, "%*s  # %s", width < COMMENT_COLUMN ? (int)(COMMENT_COLUMN - width) : 0,
-                     "", origin_of(line, origin, sizeof origin));
+        eti_text_add(t, "%*s  # %s",
+                     width < COMMENT_COLUMN ? (int)(COMMENT_COLUMN - width) : 0, "",
+                     origin_of(line, origin, sizeof origin));
     eti_text_add(t, "\n");
 }
 

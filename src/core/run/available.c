@@ -81,7 +81,8 @@ eti_recipe_check_available(struct et_ctx *cx, const struct et_recipe *recipe,
     if (recipe->tf32 && recipe->device == ET_RUN_CPU)
         refuse(recipe, "tf32", "tf32", "processors have no TF32", errors);
     if (recipe->precision == ET_PRECISION_AMP_FP8)
-        refuse(recipe, "precision", "precision", "no device here computes in fp8", errors);
+        refuse(recipe, "precision", "precision", "no device here computes in fp8",
+               errors);
     if (recipe->nonfinite.action == ET_NONFINITE_ROLLBACK && recipe->checkpoint.off)
         refuse(recipe, "nonfinite", "nonfinite.action",
                "there is no checkpoint to go back to", errors);

@@ -1,8 +1,8 @@
 /* ending.c: see ending.h.
  *
- * A run that is resumed gives, bit for bit, what it would have given without a break. So
- * it may be made longer, but its rate stays. A run that diverged is therefore followed
- * by a new one with a lower rate, which loads the last checkpoint. */
+ * A run that is resumed gives, bit for bit, what it would have given without a break.
+ * So it may be made longer, but its rate stays. A run that diverged is therefore
+ * followed by a new one with a lower rate, which loads the last checkpoint. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -26,8 +26,8 @@
 
 /* ---- what came out ---- */
 
-/* The metric that the run is known by: an accuracy of its evaluations, else the first of
- * them; NULL. */
+/* The metric that the run is known by: an accuracy of its evaluations, else the first
+ * of them; NULL. */
 static const char *
 main_metric(const json_t *facts)
 {
@@ -54,7 +54,8 @@ best_of(const json_t *facts, const char *metric)
     return json_is_number(best) ? json_number_value(best) : NAN;
 }
 
-/* The runs of the same recipe that lie beside this one, or are known elsewhere; NULL. */
+/* The runs of the same recipe that lie beside this one, or are known elsewhere; NULL.
+ */
 static json_t *
 list_others(struct et_ctx *cx, const json_t *facts)
 {
@@ -153,8 +154,8 @@ add_way(json_t *ways, const char *key, const char *text, const char *const *word
     json_t *command = json_array();
     for (; *word; word++)
         json_array_append_new(command, json_string(*word));
-    json_array_append_new(
-        ways, json_pack("{s:s, s:s, s:o}", "key", key, "text", text, "command", command));
+    json_array_append_new(ways, json_pack("{s:s, s:s, s:o}", "key", key, "text", text,
+                                          "command", command));
 }
 
 /* "max_duration=8ep" of a run of 4ep: twice as long. False: its length cannot
@@ -337,8 +338,8 @@ json_t *
 eti_ending(struct et_ctx *cx, const json_t *facts)
 {
     const char *metric = main_metric(facts);
-    const json_t *entry = json_object_get(json_object_get(facts, "metrics"),
-                                          metric ? metric : "");
+    const json_t *entry =
+        json_object_get(json_object_get(facts, "metrics"), metric ? metric : "");
     if (eti_facts_goes_on(facts))
         return NULL;
     json_t *others = metric ? list_others(cx, facts) : NULL;
@@ -346,10 +347,10 @@ eti_ending(struct et_ctx *cx, const json_t *facts)
     json_decref(others);
     json_t *kept =
         find_kept(cx, json_string_value(json_object_get(facts, "directory")));
-    json_t *best =
-        metric ? json_pack("{s:s, s:f, s:O?}", "metric", metric, "value",
-                           best_of(facts, metric), "ba", json_object_get(entry, "best_ba"))
-               : json_null();
+    json_t *best = metric ? json_pack("{s:s, s:f, s:O?}", "metric", metric, "value",
+                                      best_of(facts, metric), "ba",
+                                      json_object_get(entry, "best_ba"))
+                          : json_null();
     return json_pack("{s:o, s:o, s:o, s:o}", "best", best, "earlier", earlier, "ways",
                      find_ways(cx, facts, kept), "kept", kept);
 }

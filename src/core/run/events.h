@@ -18,11 +18,11 @@
  *             not finite. "m" is what the last one had.
  *
  * kind is a word of logger.h, seq counts from 1 without gaps, t is in seconds since
- * 1970, numbers are IEEE doubles. Those of "m" are values of series; those of "f" (since
- * minor 1) are facts of their moment: what the run, a rank or an algorithm is at. The
- * checksum is zlib's, of the payload. A minor version adds kinds and keys of the body
- * only: readers skip what they do not know.
- * A record with too many numbers for one is followed by others of the kind "metric".
+ * 1970, numbers are IEEE doubles. Those of "m" are values of series; those of "f"
+ * (since minor 1) are facts of their moment: what the run, a rank or an algorithm is
+ * at. The checksum is zlib's, of the payload. A minor version adds kinds and keys of
+ * the body only: readers skip what they do not know. A record with too many numbers for
+ * one is followed by others of the kind "metric".
  *
  * A crash can cut the last record off: a length that runs past the end of the file, a
  * length of 0 (space the file system had set aside), or a wrong checksum in the last
@@ -74,8 +74,8 @@ enum {
 
 #define ETI_THINNED_AUTO    UINT32_MAX
 #define ETI_THINNED_BATCHES (UINT32_C(1) << 31)
-#define ETI_EVENTS_MAGIC  "etude.ev"
-#define ETI_SUMMARY_BEGIN "\x97\xa7summary" /* of a summary's payload */
+#define ETI_EVENTS_MAGIC    "etude.ev"
+#define ETI_SUMMARY_BEGIN   "\x97\xa7summary" /* of a summary's payload */
 
 /* From now on et_events_next gives the newest records alone, in their order: those
  * behind the newest summary and some 200 before it. Of a log without summaries all.

@@ -70,10 +70,11 @@ eti_runs_choose(const struct eti_filter *filter, const json_t *list)
 
 /* Of every run, whether or not it has a value yet. */
 static const char *const own_keys[] = {
-    "directory", "name",    "id",      "state",   "exit_code",     "started", "ended",
-    "pid",       "boot_id", "version", "threads", "written",       "recipe",  "reason",
-    "ep",        "ba",      "sp",      "resumes", "train_seconds", "tags",    "problem",
-    "model",     "seed",    "precision", "train_data", "max_duration", "algorithms",
+    "directory",     "name",         "id",         "state",   "exit_code", "started",
+    "ended",         "pid",          "boot_id",    "version", "threads",   "written",
+    "recipe",        "reason",       "ep",         "ba",      "sp",        "resumes",
+    "train_seconds", "tags",         "problem",    "model",   "seed",      "precision",
+    "train_data",    "max_duration", "algorithms",
 };
 enum { OWN_KEYS = sizeof own_keys / sizeof *own_keys, NAMES = 1024 };
 

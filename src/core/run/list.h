@@ -9,11 +9,12 @@
 /* Those of LIST, an array of facts, that FILTER matches: words stand in what a person
  * sees of a run, keys are those of eti_facts_get. The caller owns it. */
 json_t *eti_runs_choose(const struct eti_filter *filter, const json_t *list);
-/* Is every key of FILTER (NULL: none), and SORT (NULL; "-" before it reverses), one that a
- * run of LIST has, or that any could have? EINVAL with a sentence that says what was
- * probably meant. A LIST without runs has nothing against any. */
-ET_NODISCARD et_status eti_runs_check(struct et_ctx *cx, const struct eti_filter *filter,
-                                      const char *sort, const json_t *list);
+/* Is every key of FILTER (NULL: none), and SORT (NULL; "-" before it reverses), one
+ * that a run of LIST has, or that any could have? EINVAL with a sentence that says what
+ * was probably meant. A LIST without runs has nothing against any. */
+ET_NODISCARD et_status eti_runs_check(struct et_ctx *cx,
+                                      const struct eti_filter *filter, const char *sort,
+                                      const json_t *list);
 /* LIST by KEY: metrics from the best, others from the least; "-KEY" the other way
  * round. The caller owns it. */
 json_t *eti_runs_sort(const json_t *list, const char *key);

@@ -31,13 +31,14 @@ step(struct et_ctx *cx, struct eti_assembly *a)
     return status;
 }
 
-/* Does the step fail for want of something on this machine (memory, a device, the data)?
- * Then the recipe may be right. */
+/* Does the step fail for want of something on this machine (memory, a device, the
+ * data)? Then the recipe may be right. */
 static bool
 is_elsewhere(et_status status, enum eti_stage stage)
 {
     return status == ET_ENOMEM || status == ET_ENOTSUP || status == ET_EDEVICE ||
-           stage == ETI_STAGE_DEVICE || (stage == ETI_STAGE_DATA && status != ET_EINVAL);
+           stage == ETI_STAGE_DEVICE ||
+           (stage == ETI_STAGE_DATA && status != ET_EINVAL);
 }
 
 et_status
