@@ -490,15 +490,16 @@ read_stream(struct reader *r)
 
 /* Size, UTF-8, no controls but tabs and line ends: libfyaml takes any bytes. */
 static bool
-check_bytes(struct reader *r, const char *text, size_t n)
+check_bytes(const char *text, size_t n, const struct eti_source *source, size_t most,
+            struct et_diagnostics *errors)
 {
-    struct et_place at = {.file = r->source->name, .order = r->source->order};
-    if (n > r->limits->bytes) {
+    struct et_place at = {.file = source->name, .order = source->order};
+    if (n > most) {
         bool is_large = n >= 1 << 20;
-        et_diagnostics_add(r->errors, ET_E_SYNTAX, &at, NULL, NULL,
+        et_diagnostics_add(errors, ET_E_SYNTAX, &at, NULL, NULL,
                            "%.1f %s exceeds %zu KiB",
                            (double)n / (is_large ? 1 << 20 : 1 << 10),
-                           is_large ? "MiB" : "KiB", r->limits->bytes >> 10);
+                           is_large ? "MiB" : "KiB", most >> 10);
         return false;
     }
     for (size_t i = 0; i < n;) {
@@ -507,8 +508,8 @@ check_bytes(struct reader *r, const char *text, size_t n)
         bool is_control = length == 1 && (u < 0x20 || u == 0x7f) && u != '\t' &&
                           u != '\n' && u != '\r';
         if (length == 0 || is_control) {
-            et_diagnostics_add(r->errors, ET_E_SYNTAX, &at, NULL, NULL,
-                               "byte %zu is %s", i,
+            et_diagnostics_add(errors, ET_E_SYNTAX, &at, NULL, NULL, "byte %zu is %s",
+                               i,
                                length == 0 ? "not UTF-8"
                                : u == 0    ? "NUL"
                                            : "a control character");
@@ -522,11 +523,12 @@ check_bytes(struct reader *r, const char *text, size_t n)
 /* Nothing that libfyaml looks at again for each byte of it: from the beginning of empty
  * space, and of lines that begin with %, whose 119,000 bytes take 10 s. */
 static bool
-check_runs(struct reader *r, const char *text, size_t n)
+check_runs(const char *text, size_t n, const struct eti_source *source,
+           struct et_diagnostics *errors)
 {
     enum { SPACE = 1000, DIRECTIVES = 1000 };
     struct et_place at = {
-        .file = r->source->name, .order = r->source->order, .line = 1, .column = 1};
+        .file = source->name, .order = source->order, .line = 1, .column = 1};
     size_t space = 0, directives = 0; /* bytes in a row; bytes in all */
     bool is_directive = n > 0 && text[0] == '%';
     for (size_t i = 0; i < n && space <= SPACE && directives <= DIRECTIVES; i++) {
@@ -538,10 +540,10 @@ check_runs(struct reader *r, const char *text, size_t n)
             is_directive = i + 1 < n && text[i + 1] == '%';
     }
     if (space > SPACE)
-        et_diagnostics_add(r->errors, ET_E_LIMIT, &at, NULL, NULL,
+        et_diagnostics_add(errors, ET_E_LIMIT, &at, NULL, NULL,
                            "more than %d blanks and line ends in a row", SPACE);
     else if (directives > DIRECTIVES)
-        et_diagnostics_add(r->errors, ET_E_LIMIT, &at, NULL, NULL,
+        et_diagnostics_add(errors, ET_E_LIMIT, &at, NULL, NULL,
                            "directives (%%) of more than %d bytes", DIRECTIVES);
     return space <= SPACE && directives <= DIRECTIVES;
 }
@@ -607,7 +609,8 @@ eti_yaml_parse(struct eti_arena *arena, const char *text, size_t n,
     struct reader r = fresh;
     struct et_value *root = NULL;
     *out = NULL;
-    if (!check_bytes(&r, text, n) || !check_runs(&r, text, n))
+    if (!check_bytes(text, n, source, limits->bytes, errors) ||
+        !check_runs(text, n, source, errors))
         return ET_OK;
     /* libfyaml scans a flow collection to its end before its first event: 256 KiB of
      * "[" take 0.15 s. The part before the suspicious place is read alone; only if
