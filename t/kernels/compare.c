@@ -273,6 +273,14 @@ room(double limit, double size, enum et_dtype dtype)
     return limit * size + least(dtype);
 }
 
+/* Is infinity what DTYPE makes of WANT, or of a number so close that it may be GOT? */
+static bool
+overflows(double got, double want, double allowed, enum et_dtype dtype)
+{
+    return isinf(got) && isfinite(want) &&
+           etk_round(dtype, want + copysign(allowed, want)) == got;
+}
+
 /* The worst of the elements is the one that is off by the largest part of its room; of
  * an exact result (SIZES is NULL) the first that is off. */
 static struct verdict
@@ -289,7 +297,10 @@ judge(const struct operand *y, const struct operand *wanted,
         if (!sizes)
             w = etk_round(y->d.dtype, w);
         double s = sizes ? etk_get(&size, at) : 0, d = distance(a, w);
-        double off = d == 0 ? 0 : sizes ? d / room(limit, s, y->d.dtype) : INFINITY;
+        double allowed = sizes ? room(limit, s, y->d.dtype) : 0;
+        if (sizes && overflows(a, w, allowed, y->d.dtype))
+            continue;
+        double off = d == 0 ? 0 : sizes ? d / allowed : INFINITY;
         v.square += d * d;
         v.scale += s * s;
         v.count++;
