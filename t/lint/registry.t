@@ -68,4 +68,6 @@ my $lists = join ' ', map { slurp($_) } files(qr/sources\.am$/, 'src', 'include'
 none('every source is in a sources.am',
      grep { my $program = s/\.c$//r; $lists !~ m{(^|\s)(\Q$_\E|\Q$program\E)(\s|$)} }
          files(qr/\.(c|h|def)$/, 'src', 'include'), files(qr/\.c$/, 't', 'bench', 'examples'));
+none('every script that is a test is in a sources.am',
+     grep { $lists !~ m{(^|\s)\Q$_\E(\s|$)} } files(qr/\.t$/, 't'));
 done_testing();
