@@ -324,6 +324,22 @@ windows(void)
     is_int(n, 10, "42 tokens hold 10 windows of 4 and a target each");
     end(&s);
 
+    /* 44 tokens leave three places more for the first window of 10. */
+    s = tokens(44, 3);
+    s.config.train = false;
+    s.options.common.shuffle = false;
+    begin(&s);
+    int begun = 0;
+    for (int epoch = 0; epoch < 20; epoch++) {
+        b = next(&s);
+        begun += ((int32_t *)b->x)[0] == 0;
+        do
+            et_loader_release(s.loader, b);
+        while ((b = next(&s)));
+    }
+    is_int(begun, 20, "and each evaluation has the same ones");
+    end(&s);
+
     s = tokens(42, 3);
     begin(&s);
     int phases[4] = {0}, twice = 0;

@@ -380,6 +380,17 @@ by_epoch(void)
     is_near(alpha, .9 * .85, 1e-12, "each keeps its own pace");
     drop(&list[0]);
     drop(&list[1]);
+
+    /* Of a run of 1000 s, 300 have gone, of which the epoch under way has taken 120. */
+    const struct et_run_length seconds = {.max_duration = {1000, ET_TIME_SECOND},
+                                          .scale_schedule_ratio = 1};
+    ts.total_wct = 300;
+    ts.epoch_wct = 120;
+    ok(make("linear step_every=epoch", &list[0]) &&
+           et_schedule_alpha(cx, list, 1, &ts, &seconds, &alpha) == ET_OK,
+       "one of a run of so many seconds may step by epoch");
+    is_near(alpha, 1 - 180 / 1000., 1e-12, "it sees the second at which the epoch began");
+    drop(&list[0]);
 }
 
 static void
