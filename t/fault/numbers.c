@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "core/trainer/checkpoint.h"
@@ -21,6 +22,7 @@ static struct {
     enum place place;
     double value;
     int64_t first, last; /* batches, from 1 */
+    int64_t good;        /* a batch between them that is left alone; 0: all are spoilt */
     int64_t count;       /* batches seen: its state */
 } spoil;
 
@@ -44,7 +46,7 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     (void)self;
     (void)log;
     spoil.count += event == ET_EVENT_BATCH_START;
-    if (batch < spoil.first || batch > spoil.last)
+    if (batch < spoil.first || batch > spoil.last || batch == spoil.good)
         return ET_OK;
     if (event == ET_EVENT_BATCH_START && spoil.place == WEIGHT)
         return spoil_weight(s);
@@ -146,6 +148,7 @@ set(enum place place, double value, int64_t first, int64_t last)
     spoil.value = value;
     spoil.first = first;
     spoil.last = last;
+    spoil.good = 0;
 }
 
 /* Batch 3 of 4 is spoilt. */
@@ -204,6 +207,23 @@ test_stop(enum place place, double value, int64_t grace)
     saving_close(&run);
 }
 
+/* Batches 2, 3, 5 and 6 are spoilt: never three in a row. */
+static void
+test_grace_begins_again(void)
+{
+    set(LOSS, NAN, 2, 6);
+    spoil.good = 4;
+    open_run(&(struct saving_setup){
+        .nonfinite_action = ET_NONFINITE_STOP,
+        .nonfinite_grace = 3,
+    });
+    saving_train(&run, 8);
+    ok(et_trainer_outcome(run.r.trainer) == ET_OUTCOME_FINISHED &&
+           run.r.state->timestamp.batch == 8,
+       "a batch that is finite begins the count of those in a row anew");
+    saving_close(&run);
+}
+
 /* A weight is lost: nothing brings it back, and it is never saved. */
 static void
 test_lost_weight(void)
@@ -230,7 +250,8 @@ test_lost_weight(void)
 
 enum { BATCHES = 13 };
 static uint64_t digest_at[BATCHES + 1]; /* at the end of each batch */
-static int64_t damage_at;               /* the newest checkpoint is damaged then */
+static int64_t damage_at; /* the checkpoint of batch DAMAGE_NEWEST is damaged then */
+static const int64_t damage_newest = 6;
 
 static void
 note_batch(struct et_sink *sink, const struct et_record *r)
@@ -244,7 +265,13 @@ note_batch(struct et_sink *sink, const struct et_record *r)
     digest_at[r->ba] = learned(true, &finite);
     if (r->ba != damage_at)
         return;
+    /* It is written beside the batches that follow. */
     need(cx, eti_store_list(cx, dir, &steps, &n));
+    for (int tries = 0; steps[0] != damage_newest && tries < 1000; tries++) {
+        usleep(10000);
+        et_free(cx, steps);
+        need(cx, eti_store_list(cx, dir, &steps, &n));
+    }
     write_whole(path_to(path_to(dir, eti_step_name(steps[0], name)), "MANIFEST"), "",
                 0);
     et_free(cx, steps);
@@ -341,6 +368,7 @@ main(void)
             for (int grace = 0; grace <= 3; grace += 3)
                 test_stop((enum place)place, values[v], grace);
         }
+    test_grace_begins_again();
     test_lost_weight();
     test_rollback();
     remove_tree(dir);
