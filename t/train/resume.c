@@ -44,6 +44,8 @@ static const struct {
 } others[] = {
     {"resnet8, an evaluation every 3 batches", IMAGE_RUN},
     {"gpt2 with dropout", GPT("10ba")},
+    /* of which some end in the middle of an epoch */
+    {"iterations of tokens", "iteration_length: 300tok\n" GPT("10ba")},
     {"layers of all kinds", LAYERS("3ep")},
     {"a schedule by epochs",
      "max_duration: 10ba\nseed: 3\nmodel: {name: lenet}\n" IMAGE_DATA
@@ -58,6 +60,7 @@ static const struct {
 };
 
 struct result {
+    struct et_timestamp clock;
     int64_t batches;
     double loss[MAX_LOSSES];
     int n_metrics;
@@ -101,7 +104,8 @@ train(struct et_ctx *cx, const char *text, int64_t stop, bool resumed, bool save
     recipe_fit(&r);
     for (int i = 0; i < r.n_losses; i++)
         out->loss[first + i] = r.loss[i];
-    out->batches = r.state->timestamp.batch;
+    out->clock = r.state->timestamp;
+    out->batches = out->clock.batch;
     out->n_metrics = r.state->n_eval_metrics;
     for (int i = 0; i < out->n_metrics && i < MAX_METRICS; i++)
         out->metric[i] = r.state->eval_metrics[i];
@@ -119,6 +123,15 @@ difference(const struct result *a, const struct result *b)
         return snprintf(text, sizeof text, "%d batches, not %d", (int)b->batches,
                         (int)a->batches),
                text;
+    const struct et_timestamp *x = &a->clock, *y = &b->clock;
+    if (x->iteration != y->iteration || x->token_in_iteration != y->token_in_iteration)
+        return snprintf(text, sizeof text,
+                        "iteration %d after %d tokens, not %d after %d",
+                        (int)y->iteration, (int)y->token_in_iteration, (int)x->iteration,
+                        (int)x->token_in_iteration),
+               text;
+    if (x->epoch != y->epoch || x->sample != y->sample || x->token != y->token)
+        return "epochs, samples or tokens";
     for (int i = 0; i < a->batches; i++)
         if (memcmp(&a->loss[i], &b->loss[i], sizeof a->loss[i]) != 0)
             return snprintf(text, sizeof text, "loss %d is %.9g, not %.9g", i,
