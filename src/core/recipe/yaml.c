@@ -126,14 +126,27 @@ stop_at_nodes(struct reader *r, const struct fy_mark *mark)
     stop_at(r, ET_E_LIMIT, mark, what, "");
 }
 
+/* Where EVENT's bytes begin; NULL: it has none, as the value of "key:". (libfyaml 0.7
+ * gives such a value no mark, 0.8 one behind the colon. Marks of quoted texts lie inside
+ * the quotes.) */
+static const struct fy_mark *
+start_of(struct fy_event *event)
+{
+    const struct fy_mark *start = fy_event_start_mark(event),
+                         *end = fy_event_end_mark(event);
+    bool is_empty = event->type == FYET_SCALAR && start && end &&
+                    start->input_pos == end->input_pos &&
+                    fy_scalar_token_get_style(event->scalar.value) == FYSS_PLAIN;
+    return is_empty ? NULL : start;
+}
+
 /* A new value at EVENT, counted; NULL when reading must stop. */
 static struct et_value *
 new_value(struct reader *r, struct fy_event *event, enum et_value_type type)
 {
-    const struct fy_mark *start = fy_event_start_mark(event),
-                         *end = fy_event_end_mark(event);
+    const struct fy_mark *start = start_of(event), *end = fy_event_end_mark(event);
     if (++r->nodes > r->limits->nodes) {
-        stop_at_nodes(r, start);
+        stop_at_nodes(r, fy_event_start_mark(event));
         return NULL;
     }
     struct et_value *v = eti_value_new(r->arena, type, r->source, NULL);
