@@ -134,6 +134,14 @@ run train g.yaml --progress none --run_directory on/alone max_duration=5ba
 run train --resume on/alone --progress none max_duration=12ba
 exits 0 "or by itself"
 same_end on/alone "it ends"
+# An algorithm of a plugin joins a run as the core's do.
+run train k.yaml -d max_duration=100000000ba checkpoint=false --no-alg test_count --run_directory on/joined --run_name joined-one
+exits 0 "a run without the plugin's algorithm"
+until_true 'run algo joined-one test_count on; [ $code = 0 ]'
+exits 0 "which joins it"
+says out "joined-one has test_count on, after batch " "and that is said"
+run kill joined-one
+until_true 'grep -q "\"state\": \"failed\"" on/joined/run.json'
 run train g.yaml --progress none --autoresume --run_directory on/auto max_duration=5ba
 run train g.yaml --progress none --autoresume --run_directory on/auto
 exits 0 "or with --autoresume"
