@@ -963,7 +963,9 @@ main(void)
 {
     const char *from = getenv("ETUDE_SEED"), *many = getenv("ETUDE_GRAPHS");
     uint64_t seed = from ? strtoull(from, NULL, 10) : 1;
-    int graphs = many ? (int)strtol(many, NULL, 10) : getenv("ETUDE_LONG") ? 200000 : 2000;
+    int graphs = many                   ? (int)strtol(many, NULL, 10)
+                 : getenv("ETUDE_LONG") ? 200000
+                                        : 2000;
     if (et_ctx_new(&cx) != ET_OK)
         bail("no context");
     et_ctx_set_log(cx, ET_LOG_INFO, show, NULL);
