@@ -115,6 +115,10 @@ tui_bytes(double bytes, char buf[TUI_NUMBER])
 const char *
 tui_duration(double seconds, char buf[TUI_NUMBER])
 {
+    if (seconds > 0 && seconds < 0.5) { /* it would be none */
+        snprintf(buf, TUI_NUMBER, "<1s");
+        return buf;
+    }
     return eti_duration_text(seconds, buf, TUI_NUMBER);
 }
 
@@ -159,6 +163,19 @@ tui_clock(double t, int digits, char buf[TUI_NUMBER])
     if (digits >= 5)
         snprintf(buf + at, (size_t)(TUI_NUMBER - at), ".%03d",
                  (int)((t - floor(t)) * 1000));
+    return buf;
+}
+
+const char *
+tui_without_zeros(const char *text, char *buf, size_t size)
+{
+    size_t n = 0;
+    for (const char *c = text; *c && n + 1 < size; c++) {
+        const bool begins = c == text || strchr(" (+-", c[-1]);
+        if (!(begins && c[0] == '0' && c[1] == '.' && c[2] >= '0' && c[2] <= '9'))
+            buf[n++] = *c;
+    }
+    buf[n] = '\0';
     return buf;
 }
 

@@ -17,7 +17,7 @@ const char *tui_rate(double v, char buf[TUI_NUMBER]);
 const char *tui_scaled(double v, char buf[TUI_NUMBER]);
 /* "1.2 MB", of 1,000s. */
 const char *tui_bytes(double bytes, char buf[TUI_NUMBER]);
-/* "12m56s"; "-" where it is not known. */
+/* "12m56s", "<1s"; "-" where it is not known. */
 const char *tui_duration(double seconds, char buf[TUI_NUMBER]);
 /* "48ms", "9.1s", and from a minute on "12m56s": what an experiment took. */
 const char *tui_span(double seconds, char buf[TUI_NUMBER]);
@@ -25,6 +25,9 @@ const char *tui_span(double seconds, char buf[TUI_NUMBER]);
 const char *tui_elapsed(double seconds, char buf[TUI_NUMBER]);
 /* "14:03", "14:03:02", "14:03:02.561": local time of a day; DIGITS 0, 2, 5. */
 const char *tui_clock(double t, int digits, char buf[TUI_NUMBER]);
+/* TEXT with its numbers as tui_value writes them: "Accuracy .8123 (+.0200)" of
+ * "Accuracy 0.8123 (+0.0200)". Returns BUF of SIZE bytes. */
+const char *tui_without_zeros(const char *text, char *buf, size_t size);
 /* "98ms", "1.21s", "840us". */
 const char *tui_ms(double ms, char buf[TUI_NUMBER]);
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "tui/format.h"
+
 enum { EVENTS = 4096 }; /* lines of events that nobody has taken yet: the newest */
 
 /* The log of a rank. */
@@ -191,7 +193,10 @@ keep_event(struct tui_lines *l, const struct etd_event *e, bool logs)
     line.word = word_of(e->kind, e->text, logs);
     if (!line.word && !(logs && e->kind == ET_RECORD_LOG))
         return;
-    snprintf(line.text, sizeof line.text, "%s", e->text);
+    if (e->kind == ET_RECORD_EVAL)
+        tui_without_zeros(e->text, line.text, sizeof line.text);
+    else
+        snprintf(line.text, sizeof line.text, "%s", e->text);
     keep(l, &line);
 }
 

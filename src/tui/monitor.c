@@ -187,15 +187,14 @@ draw(struct tui_app *app, void *self, const struct tui_pane *p)
     const bool is_ended = size != TUI_TINY && tui_ending_is_shown(&v);
     for (int i = 0; i < TUI_M_PARTS; i++) {
         struct tui_pane part = pane_of(p, &m->layout.part[i]);
-        if (!is_ended || i < TUI_M_CHART)
+        if (!is_ended || i == TUI_M_STATUS)
             draw_part(&v, i, &part);
     }
-    if (is_ended) {
-        const struct tui_rect *bars = &m->layout.part[TUI_M_BARS];
+    if (is_ended) { /* what the lines below the first would say, it says */
+        const struct tui_rect *status = &m->layout.part[TUI_M_STATUS];
         const struct tui_frame f = tui_layout_frame(app->grid.rows, app->grid.cols);
-        const struct tui_rect rest = {bars->y + bars->h, 0,
-                                      f.body.y + f.body.h - bars->y - bars->h,
-                                      f.body.w};
+        const int y = status->y + status->h;
+        const struct tui_rect rest = {y, 0, f.body.y + f.body.h - y, f.body.w};
         const struct tui_pane page = pane_of(p, &rest);
         tui_ending_draw(&v, &page);
     }
@@ -289,7 +288,8 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
         snprintf(buf, size, "enter: how it ended, and the ways on");
         return TUI_DIM;
     }
-    return event_message(&v, buf, size);
+    /* The page of an end says what became of it, and no event says it again. */
+    return tui_ending_is_shown(&v) ? TUI_TEXT : event_message(&v, buf, size);
 }
 
 /* ---- keys ---- */

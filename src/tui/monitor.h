@@ -117,6 +117,9 @@ const char *tui_monitor_empty(const struct tui_view *v, const char *why);
  * those that are idle. */
 int tui_monitor_n_bars(const struct etd_model *model, int rows, int cols);
 void tui_monitor_bars(const struct tui_view *v, const struct tui_pane *p);
+/* "6.1/16ep": how far M is, of how much; *BY_BATCHES: it is told in batches. Returns
+ * BUF. */
+const char *tui_length_text(const struct etd_model *m, char buf[64], bool *by_batches);
 /* When the next evaluation is, "at 7ep, in 11s"; "" where that cannot be told. Returns
  * BUF. */
 const char *tui_next_evaluation(const struct tui_view *v, char buf[64]);

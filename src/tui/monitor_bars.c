@@ -65,9 +65,8 @@ epochs_done(const struct etd_model *m)
     return (double)m->ep + (all > 0 && in > 0 ? fmin(0.999, in / all) : 0);
 }
 
-/* "6.1/16ep"; *BY_BATCHES: it is told in batches. */
-static const char *
-length_text(const struct etd_model *m, char buf[64], bool *by_batches)
+const char *
+tui_length_text(const struct etd_model *m, char buf[64], bool *by_batches)
 {
     char a[TUI_NUMBER], b[TUI_NUMBER];
     *by_batches = false;
@@ -104,8 +103,8 @@ put_total(const struct tui_view *v, const struct tui_pane *p, int y,
     put_bar(v, p, y, "total", etd_model_done(m), c->bar);
     if (c->first >= p->w)
         return;
-    int end = c->first + tui_put(p, y, c->first, TUI_TEXT,
-                                 length_text(m, text, &by_batches));
+    int end = c->first +
+              tui_put(p, y, c->first, TUI_TEXT, tui_length_text(m, text, &by_batches));
     if (by_batches || !c->second)
         return;
     if (c->third && !isnan(batches))

@@ -17,7 +17,7 @@
 #include "tui/format.h"
 #include "tui/monitor.h"
 
-enum { LABEL = 11, VALUE = 20, WORDS = 32 };
+enum { LABEL = 11, VALUE = 20, WORDS = 32, EXPORTS = 64 };
 
 /* ---- what is known ---- */
 
@@ -116,6 +116,7 @@ put_result(const struct tui_view *v, const struct tui_pane *p, int *y)
     const json_t *earlier = json_object_get(v->m->ending, "earlier");
     char label[ET_METRIC_NAME], value[64], a[TUI_NUMBER], note[160] = "";
     double per = etd_model_length(v->model, "run/epoch_batches");
+    const double difference = json_number_value(json_object_get(earlier, "difference"));
     if (!json_is_object(best))
         return;
     const char *metric = text_of(best, "metric");
@@ -125,9 +126,8 @@ put_result(const struct tui_view *v, const struct tui_pane *p, int *y)
         snprintf(value + n, sizeof value - (size_t)n, "  best, %s",
                  tui_place_text(json_integer_value(json_object_get(best, "ba")), per, a));
     if (json_is_object(earlier))
-        snprintf(note, sizeof note, "%+.4g on %.64s%s",
-                 json_number_value(json_object_get(earlier, "difference")),
-                 text_of(earlier, "name"),
+        snprintf(note, sizeof note, "%s%s on %.64s%s", difference >= 0 ? "+" : "",
+                 tui_value(difference, a), text_of(earlier, "name"),
                  json_is_true(json_object_get(earlier, "same_seed")) ? " (same seed)"
                                                                      : "");
     put_row(p, y, tui_metric_label(metric, label), value, TUI_BEST, note);
@@ -157,17 +157,23 @@ static void
 put_facts(const struct tui_view *v, const struct tui_pane *p, int *y)
 {
     const json_t *kept = json_object_get(v->m->ending, "kept");
-    char value[64], note[96], a[TUI_NUMBER];
+    char value[64], note[128], a[TUI_NUMBER];
     const char *reason = text_of(v->facts, "reason");
     const struct etd_series *lr = etd_model_series_like(v->model, "lr-");
     double rate = tui_samples_per_second(v->model);
     if (strcmp(tui_run_state(v), "diverged") == 0 && lr)
         put_row(p, y, "lr", tui_value(lr->last, a), TUI_TEXT, "when it ended");
+    bool by_batches;
+    tui_length_text(v->model, value, &by_batches);
+    int n =
+        snprintf(note, sizeof note, "%s samples", tui_scaled((double)v->model->sp, a));
+    if (!by_batches)
+        snprintf(note + n, sizeof note - (size_t)n, ", %sba",
+                 tui_count(v->model->ba, a));
+    put_row(p, y, "trained", value, TUI_TEXT, note);
     if (!isnan(rate)) {
         snprintf(value, sizeof value, "%s samples/s", tui_rate(rate, a));
-        snprintf(note, sizeof note, "%s samples, %sba", tui_scaled((double)v->model->sp, a),
-                 tui_count(v->model->ba, (char[TUI_NUMBER]){0}));
-        put_row(p, y, "speed", value, TUI_TEXT, note);
+        put_row(p, y, "speed", value, TUI_TEXT, "");
     }
     if (json_is_object(kept)) {
         snprintf(note, sizeof note, "newest of %lld",
@@ -207,8 +213,10 @@ put_ways(const struct tui_view *v, const struct tui_pane *p, int y)
     if (y < p->h) {
         tui_put(p, y, 4, TUI_KEY, "y");
         int x = 7 + tui_put(p, y, 7, TUI_TEXT, "copy this report") + 3;
-        x += tui_put(p, y, x, TUI_KEY, "E") + 1;
-        x += tui_put(p, y, x, TUI_TEXT, "export the curve") + 3;
+        if (p->w >= EXPORTS) {
+            x += tui_put(p, y, x, TUI_KEY, "E") + 1;
+            x += tui_put(p, y, x, TUI_TEXT, "export the curve") + 3;
+        }
         x += tui_put(p, y, x, TUI_KEY, "esc") + 1;
         tui_put(p, y, x, TUI_TEXT, "the charts");
         y++;
@@ -224,7 +232,7 @@ void
 tui_ending_draw(const struct tui_view *v, const struct tui_pane *p)
 {
     int y = 1;
-    tui_title(p, 0, "how it ended", true);
+    tui_title(p, 0, "what came out", true);
     put_result(v, p, &y);
     put_loss(v, p, &y);
     put_facts(v, p, &y);

@@ -341,7 +341,11 @@ put_event(const struct tui_view *v, const struct tui_pane *p, int y,
     x += wide ? 7 : word > 6 ? word : 6; /* "resume" is the longest */
     if (v->model->n_ranks > 1 && e->rank > 0)
         x += tui_putf(p, y, x, TUI_DIM, "rank %d  ", e->rank);
-    tui_put_cut(p, y, x, p->w, event_role(e), tui_level_text((int)e->level, e->text));
+    char text[sizeof e->text];
+    const char *said = tui_level_text((int)e->level, e->text);
+    tui_put_cut(p, y, x, p->w, event_role(e),
+                e->kind == ET_RECORD_EVAL ? tui_without_zeros(said, text, sizeof text)
+                                          : said);
     if (selected)
         tui_select(p, y, true);
 }

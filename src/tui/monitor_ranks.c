@@ -267,7 +267,7 @@ tui_ranks_gather(const struct tui_view *v)
 
 /* ---- drawing ---- */
 
-/* "61/80G"; without a total "1.2G". */
+/* "61/80G"; without a total "1.2G", "84M". */
 static const char *
 memory_text(double gb, double all, char buf[TUI_NUMBER], bool wide)
 {
@@ -276,7 +276,7 @@ memory_text(double gb, double all, char buf[TUI_NUMBER], bool wide)
     else if (!isnan(all))
         snprintf(buf, TUI_NUMBER, wide ? "%.0f/%.0f" : "%.0f/%.0fG", gb, all);
     else
-        snprintf(buf, TUI_NUMBER, gb < 9.95 ? "%.2fG" : "%.0fG", gb);
+        tui_scaled(gb * 1e9, buf);
     return buf;
 }
 

@@ -128,9 +128,9 @@ link_text(const struct tui_view *v, char *buf, size_t size)
         return TUI_BAD;
     case TUI_LINK_ENDED: { /* the state says that it has */
         double ended = json_number_value(json_object_get(v->facts, "ended"));
-        snprintf(buf, size, "ended %s",
-                 tui_clock(ended > 0 && !v->app->config.is_dump ? ended : v->model->t, 0,
-                           a));
+        snprintf(buf, size, "%s %s", tui_ending_is_shown(v) ? "at" : "ended",
+                 tui_clock(ended > 0 && !v->app->config.is_dump ? ended : v->model->t,
+                           0, a));
         return TUI_DIM;
     }
     default:

@@ -9,6 +9,7 @@
 
 static const double steps[] = {1, 2, 2.5, 5};
 enum {
+    MANY_ROWS = 10,
     STEPS = sizeof steps / sizeof *steps,
     COLUMNS_X = 9, /* of a label of an axis */
     MOST_X = 8,
@@ -271,30 +272,82 @@ has_rows(const struct tui_scale *s, const struct tui_ticks *t, double low, doubl
            (t->at[1] - t->at[0]) * (s->rows - 1) >= (high - low) * 0.999;
 }
 
-/* With values in units of PER: the greatest distance with as many ticks as are wanted,
- * else the one with most of them; WIDER: distances also where both ends have to move.
- * False: the labels of none fit. */
+/* Moves the ends LOW and HIGH outwards so that as many rows lie between any two ticks
+ * of T. Accuracies keep their upper end. Where that would widen the scale too far it
+ * stays. */
+static bool
+spread_evenly(const struct tui_scale *s, const struct tui_ticks *t, double *low,
+              double *high)
+{
+    const double by = t->n > 1 ? t->at[1] - t->at[0] : 0;
+    const int gaps = t->n - 1, rows = s->rows - 1;
+    if (gaps < 1)
+        return true;
+    const double below = (t->at[0] - *low) / by, above = (*high - t->at[gaps]) / by;
+    for (int step = rows / gaps; step > 0; step--) {
+        int under = (int)ceil(step * below - 1e-6);
+        const int over = (int)ceil(step * above - 1e-6);
+        const int spare = rows - step * gaps - under - over;
+        if (spare < 0)
+            continue;
+        under += s->of == TUI_OF_PARTS ? spare : 0;
+        const double least = t->at[0] - under * by / step;
+        const double most = t->at[gaps] + (rows - step * gaps - under) * by / step;
+        if (most - least > 2.2 * (s->high - s->low) ||
+            (s->low >= 0 && least < -1e-9 * by))
+            return false;
+        *low = s->low >= 0 ? fmax(0, least) : least;
+        *high = most;
+        return true;
+    }
+    return false;
+}
+
+/* How good a scale with ticks T from LOW to HIGH is: it has as many ticks as are
+ * wanted, little of it lies beside the values of S, and its ticks are evenly apart. In
+ * many rows one more or less is hardly seen, and blank ones would be. */
+static double
+score_of(const struct tui_scale *s, const struct tui_ticks *t, int want, bool is_even,
+         double low, double high)
+{
+    const double gap = t->n > 1 ? (s->rows - 1) / (t->n - 1.0) : 1;
+    const double seen = is_even               ? 1
+                        : s->rows < MANY_ROWS ? 0.3
+                                              : 1 - 0.6 / fmax(gap, 1);
+    return 10 * least(t->n, want) + seen * (s->high - s->low) / (high - low);
+}
+
+/* With values in units of PER: the best distance of those that have room, WIDER: the
+ * least of those where both ends have to move. False: the labels of none fit. */
 static bool
 divide_best(const struct tui_scale *s, double per, bool wider, double *low,
             double *high, struct tui_ticks *out)
 {
-    const int want = s->rows >= 10 ? 4 : s->rows >= 5 ? 3 : 2;
+    const int want = s->rows >= MANY_ROWS ? 4 : s->rows >= 5 ? 3 : 2;
     const int middle = step_from((s->high - s->low) / per);
     const int top = middle + STEPS, bottom = middle - 3 * STEPS;
+    double best = 0;
     out->n = 0;
     for (int i = wider ? bottom : top; i >= bottom && i <= top + 16 * STEPS;
          i += wider ? 1 : -1) {
-        struct tui_ticks t = {0};
-        double from, to;
-        divide(s, per, i, wider, &from, &to, &t);
-        if (!has_rows(s, &t, from, to) || t.n <= out->n ||
-            (!wider && to - from > 2.2 * (s->high - s->low)) ||
-            !write_labels(&t, per, i, TUI_TICK_COLUMNS))
-            continue;
-        *out = t;
-        *low = from;
-        *high = to;
-        if (wider || t.n >= want)
+        for (int way = 0; way < 4; way++) { /* with both ends at ticks; spread */
+            struct tui_ticks t = {0};
+            double from, to;
+            divide(s, per, i, wider || way % 2, &from, &to, &t);
+            if (!has_rows(s, &t, from, to) ||
+                (!wider && to - from > 2.2 * (s->high - s->low)) ||
+                !write_labels(&t, per, i, TUI_TICK_COLUMNS))
+                continue;
+            const bool is_even = way / 2 && spread_evenly(s, &t, &from, &to);
+            const double score = score_of(s, &t, want, is_even, from, to);
+            if (score < best + 1e-6)
+                continue;
+            best = score;
+            *out = t;
+            *low = from;
+            *high = to;
+        }
+        if (wider && out->n > 0)
             break;
     }
     return out->n > 0;

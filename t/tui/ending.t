@@ -15,6 +15,11 @@ exits 0 "a run finishes"
 has 'What next' "Monitor says how it ended, and what can be done" attach one --dump-screen 80x24
 says out 'etude train --resume one max_duration=4ep' "with the command that does the same"
 says out 'newest of' "and what was kept"
+for size in 60x16 80x24 120x36 200x50; do
+    run --ascii attach one --dump-screen $size
+    is "$(grep -ciE 'finished|ended' out)" 1 "at $size it says once that it finished"
+    is "$(grep -c 'accuracy' out)" 1 "and once what came out"
+done
 has '== loss/train' "esc shows the charts" attach one --dump-screen 80x24 --keys '<esc>'
 has 'enter: how it ended' "which say the way back" attach one --dump-screen 80x24 --keys '<esc>'
 has 'What next' "and enter that page again" attach one --dump-screen 80x24 --keys '<esc><enter>'

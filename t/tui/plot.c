@@ -198,12 +198,12 @@ test_not_finite(void)
                                   .unit = "ba",
                                   .cursor = NAN};
     is_plot(&plot, ETI_PLOT_ASCII, 8, 28,
-            "     4+**             *x\n"
-            "      |  ***          *\n"
-            "      |     ***       *\n"
-            "     3+        ****   *\n"
-            "      |            ****\n"
-            "     2+               *\n"
+            "      |               *x\n"
+            "     4+**             *\n"
+            "      |  ****         *\n"
+            "     3+      ****     *\n"
+            "      |          **** *\n"
+            "     2+              **\n"
             "      ++----+----+----+----\n"
             "       0    5    10   15ba\n",
             "a value that is not finite ends the line with a sign");

@@ -132,16 +132,18 @@ is "$(ls there/runs | wc -l | tr -d ' ')" 2 "so there are two runs there"
 # (STOPPED is in its facts before its hub is gone.)
 until_true 'grep -l "\"name\": \"$name\"" there/runs/*/run.json | xargs grep -q "\"exit_code\": 75"'
 until_true 'at here attach "$name@lab" --dump-screen 100x32 >out 2>err </dev/null; grep -q STOPPED out'
+# hides FILE TEXT SENTENCE
 hides() {
-    ! grep -qF -e "$1" out
-    ok $? "$2"
+    ! grep -qF -e "$2" "$1"
+    ok $? "$3"
 }
 over() {
     at here attach "$name@lab" --dump-screen 100x32 --keys "$1" >out 2>err </dev/null
     says out "$2" "$3"
 }
 over '' ' STOPPED ' "a run that has ended is shown as it ended"
-says out ' ended' "as one of which nothing more comes"
+grep -q 'STOPPED .* at [0-9][0-9]:[0-9][0-9]' out
+ok $? "as one of which nothing more comes, and when"
 hides out STARTING "not as one that starts,"
 hides out damaged "nor as damaged: its directory is whole"
 over 5 'exit 75' "Logs has what its ranks wrote there"

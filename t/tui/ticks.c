@@ -145,6 +145,28 @@ random_part(void)
     return (state >> 8) / 16777216.0;
 }
 
+/* Of few rows as many lie between any two ticks, where that need not make the scale
+ * twice as wide. */
+static void
+test_even(void)
+{
+    int uneven = 0, n = 0;
+    for (int i = 0; i < 10000; i++) {
+        double size = pow(10, -9 + 39 * random_part()), part = 0.05 + random_part();
+        double low = i % 2 ? 0 : size, high = low + size * part;
+        const int rows = 5 + i % 5;
+        struct tui_scale s = {low, high, rows, TUI_OF_NUMBERS, false, false};
+        struct tui_ticks t;
+        tui_ticks_of_scale(&s, &t);
+        double step = t.n > 1 ? (t.at[1] - t.at[0]) / (s.high - s.low) * (rows - 1) : 1;
+        double below = t.n > 0 ? (t.at[0] - s.low) / (s.high - s.low) * (rows - 1) : 0;
+        uneven += fabs(step - round(step)) > 1e-6 || fabs(below - round(below)) > 1e-6;
+        n++;
+    }
+    ok(uneven < n / 20, "of %d scales %d have ticks that are unevenly apart", n,
+       uneven);
+}
+
 static void
 test_scales(void)
 {
@@ -164,7 +186,7 @@ test_scales(void)
         struct tui_scale s = {low, high, 6 + i % 20, TUI_OF_PARTS, false, false};
         struct tui_ticks t;
         tui_ticks_of_scale(&s, &t);
-        if (s.high > 1 || (t.n > 1 && fabs(t.at[t.n - 1] - s.high) > 1e-9))
+        if (s.low < 0 || s.high > 1 || (t.n > 1 && fabs(t.at[t.n - 1] - s.high) > 1e-9))
             fault("the end is no tick, or above 1", &s, &t);
     }
     is_without_fault("accuracies end at a tick, and at most at 1");
@@ -203,15 +225,15 @@ static void
 test_words(void)
 {
     is_scale(0, 11804, 7, TUI_OF_NUMBERS, "0 5k 10k");
-    is_scale(0.862, 0.922, 6, TUI_OF_PARTS, "0.85 0.90 0.95");
-    is_scale(0.1, 0.915, 8, TUI_OF_PARTS, "0.0 0.5 1.0");
+    is_scale(0.862, 0.922, 6, TUI_OF_PARTS, "0.86 0.88 0.90 0.92 0.94");
+    is_scale(0.1, 0.915, 8, TUI_OF_PARTS, "0.2 0.4 0.6 0.8 1.0");
     is_scale(1e23, 3.6e23, 8, TUI_OF_NUMBERS, "1e23 2e23 3e23");
     is_scale(23.7e6, 24.1e6, 8, TUI_OF_BYTES, "22.6 22.8 23.0, MB");
     is_scale(2.5, 2.5, 8, TUI_OF_NUMBERS, "2.5");
     is_scale(0.1 + 0.2, 0.3, 8, TUI_OF_NUMBERS, "0.3");
     is_scale(0, 0, 8, TUI_OF_NUMBERS, "0");
     is_scale(1234567, 1234567, 8, TUI_OF_NUMBERS, "1235k");
-    is_scale(7200, 43200, 8, TUI_OF_SECONDS, "0 5 10, h");
+    is_scale(7200, 43200, 8, TUI_OF_SECONDS, "2 4 6 8 10 12, h");
 }
 
 static void
@@ -259,6 +281,7 @@ int
 main(void)
 {
     test_scales();
+    test_even();
     test_words();
     test_axes();
     return done();
