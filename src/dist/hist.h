@@ -24,8 +24,8 @@ void etd_hist_ask(struct etd_hist *h, const struct etd_frame *question);
 /* Has it been asked what it has not answered? Then etd_hist_answer is to be called
  * every few milliseconds. */
 bool etd_hist_is_asked(const struct etd_hist *h);
-/* Begins to read, where nobody else does. Bytes of the answer in HEAD's name; 0: there
- * is none yet. The same again until it was sent. */
+/* Begins to read, where nobody else does. Bytes of the answer in HEAD's name; 0: it
+ * is still being read. The same again until it was sent. */
 size_t etd_hist_answer(struct etd_hist *h, const struct etd_head *head, void *bytes,
                        size_t room);
 void etd_hist_sent(struct etd_hist *h);

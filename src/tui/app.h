@@ -170,7 +170,7 @@ struct tui_dump {
  * that are none, or a record that is not there. */
 ET_NODISCARD et_status tui_dump_screen(struct tui_app *app, const struct tui_dump *dump,
                                        FILE *out);
-/* "80x24", "80x24+roles": false for what is neither, or out of 1x1 to 500x500. */
+/* "80x24", "80x24+roles". False: another word, or a size that is not 1x1 to 500x500. */
 bool tui_size_read(const char *text, int *rows, int *cols, bool *roles);
 
 /* ---- help.c, palette.c ---- */

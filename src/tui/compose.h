@@ -249,7 +249,7 @@ void compose_say_why(struct compose *c);
 
 /* ---- compose_edit.c: what keys do to the text ---- */
 bool compose_key(struct tui_app *app, void *self, int key);
-/* ACTION while a value is typed. False: it is none of those for that. */
+/* ACTION while a value is typed. False: it means nothing then. */
 bool compose_act_typing(struct compose *c, enum tui_action action);
 void compose_edit(struct compose *c);
 void compose_toggle(struct compose *c);

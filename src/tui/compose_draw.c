@@ -123,7 +123,7 @@ draw_border(const struct tui_pane *p, int y, int x, int h)
         tui_put_ch(p, y + i, x, p->grid->glyphs->down, TUI_RULE, 0);
 }
 
-/* The recipe, or its text where that is none. */
+/* The recipe, or its text where it cannot be read as one. */
 static void
 draw_left(struct compose *c, const struct tui_pane *p)
 {

@@ -14,9 +14,10 @@ struct tui_kind {
     char notice[160];     /* what the user should be told once; "": nothing */
 };
 /* Of TERM and COLORTERM, for the descriptor FD. A TERM that is not known is taken as
- * xterm-256color. WHEN is enum eti_color; without colours DEPTH is none. All colours
- * are sent only through an entry that has them: one of the same terminal, or that of
- * FOLDER (NULL: no folder), which Etude brings along; with neither the depth is 256. */
+ * xterm-256color. WHEN is enum eti_color; without colours DEPTH is TUI_DEPTH_NONE. All
+ * colours are sent only through an entry that has them: one of the same terminal, or
+ * that of FOLDER (NULL: no folder), which Etude brings along; with neither the depth is
+ * 256. */
 void tui_kind_find(struct tui_kind *k, int fd, int when, const char *folder);
 
 /* Does the terminal say that its background is light? 1, 0, or -1: it does not say. By

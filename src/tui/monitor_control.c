@@ -425,7 +425,7 @@ offer_role(struct tui_app *app)
     app->popup.done = operates;
 }
 
-/* Room for all items of the menu; the caller frees it. NULL: there is none. */
+/* Room for all items of the menu; the caller frees it. NULL: no memory. */
 static struct tui_item *
 new_items(const struct tui_app *app)
 {

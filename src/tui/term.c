@@ -466,8 +466,8 @@ special_key(wint_t code)
     return TUI_K_NONE;
 }
 
-/* One more character of an answer, which BEL ends, or an escape and a backslash. What
- * is none is dropped. */
+/* One more character of an answer, which BEL ends, or an escape and a backslash. An
+ * answer that names no colour is dropped. */
 static void
 answer_key(struct tui_term *t, bool is_code, wint_t ch)
 {

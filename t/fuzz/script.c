@@ -39,7 +39,8 @@ put_value(struct etd_out *o, const char *key, const char *value)
     }
 }
 
-/* "WHO KIND KEY=VALUE ...": 0, it is none, or too long for its kind. */
+/* Bytes of the frame that "WHO KIND KEY=VALUE ..." asks for; 0: the line says something
+ * else, or the frame is too long for its kind. */
 static size_t
 make_frame(const struct line *l, const unsigned char *run, char *bytes, size_t room)
 {

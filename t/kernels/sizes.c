@@ -105,8 +105,8 @@ has_numbers(const struct operand *o)
     return o && et_dtype_is_float(o->d.dtype);
 }
 
-/* Of result K of OP: attention's second is a logarithm, its first is none; of products
- * the second is what nothing follows. */
+/* The least size of result K of OP. Of attention's two results only the second is a
+ * logarithm; of a product's two the second is what the product was before what follows. */
 static double
 at_least(enum et_op_id op, int k)
 {

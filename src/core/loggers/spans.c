@@ -100,8 +100,7 @@ eti_span_set(struct et_log_span *s, enum eti_about about, double value)
 void
 eti_span_complete(struct et_log_span *s, double value, int64_t of)
 {
-    /* What is no span of numbers is none, whoever wrote it: charts rely on the order.
-     */
+    /* Charts rely on the least being below the greatest, whoever wrote the file. */
     bool is_known =
         isfinite(s->min) && isfinite(s->max) && isfinite(s->sum) && s->min <= s->max;
     s->bad = s->bad < of ? s->bad : of;
