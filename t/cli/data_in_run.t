@@ -6,6 +6,7 @@ head -c 60000 "$etude" | base64 -w 0 | head -c 60000 >text
 cp text whole
 cat >text.yaml <<'R'
 max_duration: 60ba
+record_interval: 1ba
 seed: 5
 model: {name: gpt2, n_layers: 1, d_model: 8, n_heads: 1, max_seq_len: 8, vocab_size: 256}
 train_data: {name: text_bytes, path: text, seq_len: 8, batch_size: 4, workers: 0}
@@ -93,6 +94,7 @@ mkdir d
 { printf '\0\0\010\001\0\0\0\040'; head -c 32 /dev/zero; } >d/y
 cat >idx.yaml <<'R'
 max_duration: 60ba
+record_interval: 1ba
 seed: 3
 model: {name: mlp, hidden: 16, layers: 1}
 train_data: {name: idx, path: d, images: x, labels: y, batch_size: 2, workers: 2, num_classes: 10}
