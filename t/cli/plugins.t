@@ -141,7 +141,7 @@ until_true 'run algo joined-one test_count on; [ $code = 0 ]'
 exits 0 "which joins it"
 says out "joined-one has test_count on, after batch " "and that is said"
 run kill joined-one
-until_true 'grep -q "\"state\": \"failed\"" on/joined/run.json'
+until_true 'grep -q "\"state\": \"killed\"" on/joined/run.json'
 run train g.yaml --progress none --autoresume --run_directory on/auto max_duration=5ba
 run train g.yaml --progress none --autoresume --run_directory on/auto
 exits 0 "or with --autoresume"
