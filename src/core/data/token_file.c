@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CHUNK_BYTES = 8192 };
@@ -84,6 +85,13 @@ widen(const uint8_t *bytes, int width, int64_t n, int64_t vocab_size, int32_t *o
     return i;
 }
 
+static bool
+has_new_time(const struct eti_token_file *t, const struct stat *st)
+{
+    return st->st_mtim.tv_sec != t->changed.tv_sec ||
+           st->st_mtim.tv_nsec != t->changed.tv_nsec;
+}
+
 /* Is it still the file that was opened? 0.2 us. */
 static et_status
 check_unchanged(const struct eti_token_file *t, struct et_error *why)
@@ -93,7 +101,13 @@ check_unchanged(const struct eti_token_file *t, struct et_error *why)
     char was[32], is[32];
     if (!t->watched)
         return ET_OK;
-    if (fstat(f->fd, &st) != 0)
+    bool good = fstat(f->fd, &st) == 0;
+    if (good && st.st_size == f->size && has_new_time(t, &st)) {
+        /* A write sets the time before the size: a moment later both are there. */
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        good = fstat(f->fd, &st) == 0;
+    }
+    if (!good)
         return eti_why(why, ET_EIO, "cannot read %s: %s", f->path, strerror(errno));
     if (st.st_size != f->size)
         return eti_why(why, ET_EIO, "%s %s from %s to %s while training", f->path,
@@ -103,8 +117,7 @@ check_unchanged(const struct eti_token_file *t, struct et_error *why)
     if (st.st_nlink == 0)
         return eti_why(why, ET_EIO, "%s was removed or replaced while training",
                        f->path);
-    if (st.st_mtim.tv_sec != t->changed.tv_sec ||
-        st.st_mtim.tv_nsec != t->changed.tv_nsec)
+    if (has_new_time(t, &st))
         return eti_why(why, ET_EIO, "%s was changed while training", f->path);
     return ET_OK;
 }
