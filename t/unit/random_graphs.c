@@ -648,6 +648,8 @@ make_pack(void)
     offsets[0] = draw(2);
     offsets[1] = offsets[0] + a->n + gap;
     total = offsets[1] + b->n + draw(2);
+    if (total < leaf[0].n)
+        total = leaf[0].n;
     struct value *y =
         claim(ET_F32, 1, &total, a->bound > b->bound ? a->bound : b->bound);
     if (!y)
@@ -726,6 +728,10 @@ make_leaves(uint64_t seed, int layout)
         *l = (struct leaf){.ndim = draw(4) == 0 ? draw(4) : 2};
         for (int d = 0; d < l->ndim; d++)
             l->shape[d] = sizes[draw(5)];
+        if (i == 0) { /* one that packs fit in */
+            l->ndim = 1;
+            l->shape[0] = 4 + draw(12);
+        }
         l->n = count(l->ndim, l->shape);
         room[i] = FLAT - l->n;
     }
@@ -965,7 +971,7 @@ main(void)
     uint64_t seed = from ? strtoull(from, NULL, 10) : 1;
     int graphs = many                   ? (int)strtol(many, NULL, 10)
                  : getenv("ETUDE_LONG") ? 200000
-                                        : 2000;
+                                        : 6000;
     if (et_ctx_new(&cx) != ET_OK)
         bail("no context");
     et_ctx_set_log(cx, ET_LOG_INFO, show, NULL);
