@@ -53,17 +53,7 @@ compare_case(FILE *f, const char *text)
             rig_values((uint32_t)(100 * k + i), r.space->slot[i].count, grad[i]);
         rig_step(&r, grad);
     }
-    for (int i = 0; i < n; i++) {
-        int64_t count = r.space->slot[i].count;
-        double exact[RIG_MOST];
-        float got[RIG_MOST], want[RIG_MOST];
-        rig_next_line(f, specs[i].name, count, exact);
-        for (int64_t j = 0; j < count; j++)
-            want[j] = (float)exact[j];
-        rig_get(&r, i, got);
-        is_near_array(got, want, count, ROUNDED, "%s: %s is PyTorch's after %d updates",
-                      text, specs[i].name, STEPS);
-    }
+    rig_compare(&r, specs, f, ROUNDED, text);
     struct et_graph_stats stats;
     et_graph_get_stats(r.g, &stats);
     is_int((int64_t)stats.plans_built, 1, "and all of them replay one plan");
@@ -73,17 +63,8 @@ compare_case(FILE *f, const char *text)
 static void
 golden(void)
 {
-    char line[256];
-    FILE *f = rig_golden("muon.txt");
-    int cases = 0;
-    while (fgets(line, sizeof line, f))
-        if (strncmp(line, "case ", 5) == 0) {
-            line[strcspn(line, "\n")] = '\0';
-            compare_case(f, line + 5);
-            cases++;
-        }
-    fclose(f);
-    is_int(cases, 4, "every case of muon.txt was compared");
+    is_int(rig_cases("muon.txt", compare_case), 4,
+           "every case of muon.txt was compared");
 }
 
 /* ---- properties ---- */

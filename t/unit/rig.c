@@ -120,13 +120,44 @@ rig_golden(const char *name)
     return f;
 }
 
-void
-rig_next_line(FILE *f, const char *name, int64_t n, double *out)
+int
+rig_cases(const char *name, void (*each)(FILE *f, const char *text))
+{
+    char line[256];
+    FILE *f = rig_golden(name);
+    int cases = 0;
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, "case ", 5) == 0) {
+            line[strcspn(line, "\n")] = '\0';
+            each(f, line + 5);
+            cases++;
+        }
+    fclose(f);
+    return cases;
+}
+
+/* The line "NAME v v v ..." of N numbers, which is next in F. */
+static void
+next_line(FILE *f, const char *name, int64_t n, float *out)
 {
     char word[32];
     if (fscanf(f, "%31s", word) != 1 || strcmp(word, name) != 0)
         bail("golden numbers: expected %s, got '%s'", name, word);
     for (int64_t i = 0; i < n; i++)
-        if (fscanf(f, "%lf", &out[i]) != 1)
+        if (fscanf(f, "%f", &out[i]) != 1)
             bail("golden numbers: %s has fewer than %d", name, (int)n);
+}
+
+void
+rig_compare(const struct rig *r, const struct et_param_spec *specs, FILE *f,
+            double tolerance, const char *text)
+{
+    for (int i = 0; i < r->space->n; i++) {
+        int64_t count = r->space->slot[i].count;
+        float got[RIG_MOST], want[RIG_MOST];
+        next_line(f, specs[i].name, count, want);
+        rig_get(r, i, got);
+        is_near_array(got, want, count, tolerance, "%s: %s is as it should be", text,
+                      specs[i].name);
+    }
 }

@@ -37,7 +37,12 @@ void rig_end(struct rig *r);
 
 /* t/golden/NAME, to read from; the test ends if it is not there. */
 FILE *rig_golden(const char *name);
-/* The line "NAME v v v ..." of N numbers, which is next in F. */
-void rig_next_line(FILE *f, const char *name, int64_t n, double *out);
+/* Calls EACH for every line "case TEXT" of t/golden/NAME, with F behind it; how many.
+ */
+int rig_cases(const char *name, void (*each)(FILE *f, const char *text));
+/* A test for each parameter of R: it is what the line "NAME v v v ..." of F, which is
+ * next, says, but for TOLERANCE. TEXT: of the case; SPECS: of the parameters. */
+void rig_compare(const struct rig *r, const struct et_param_spec *specs, FILE *f,
+                 double tolerance, const char *text);
 
 #endif

@@ -46,35 +46,16 @@ compare_case(FILE *f, const char *text)
         make_gradients(k, grad, &r);
         rig_step(&r, grad);
     }
-    for (int i = 0; i < 2; i++) {
-        int64_t count = r.space->slot[i].count;
-        double exact[RIG_MOST];
-        float got[RIG_MOST], want[RIG_MOST];
-        rig_next_line(f, specs[i].name, count, exact);
-        for (int64_t j = 0; j < count; j++)
-            want[j] = (float)exact[j];
-        rig_get(&r, i, got);
-        is_near_array(got, want, count, ROUNDED, "%s: the %s after %d updates", text,
-                      specs[i].name, STEPS);
-    }
+    rig_compare(&r, specs, f, ROUNDED, text);
     rig_end(&r);
 }
 
 static void
 on_device(const char *name)
 {
-    char line[256];
-    FILE *f = rig_golden("updates.txt");
-    int cases = 0;
     diag("on %s", name);
-    while (fgets(line, sizeof line, f))
-        if (strncmp(line, "case ", 5) == 0) {
-            line[strcspn(line, "\n")] = '\0';
-            compare_case(f, line + 5);
-            cases++;
-        }
-    fclose(f);
-    is_int(cases, CASES, "every case of updates.txt was compared");
+    is_int(rig_cases("updates.txt", compare_case), CASES,
+           "every case of updates.txt was compared");
     et_device_close(&dev);
 }
 
