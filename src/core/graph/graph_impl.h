@@ -167,6 +167,7 @@ struct eti_ir {
     uint64_t key[2];
     int n_nodes;
     bool failed; /* out of memory while building */
+    bool cyclic; /* steps wait for each other, which only a wrong fusion makes them do */
 };
 
 /* Walks back from WANT and the assignments; fills IR and its key. */

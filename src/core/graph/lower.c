@@ -361,18 +361,22 @@ eti_remove_dead(struct eti_ir *ir)
     }
 }
 
+enum { BEGUN = 1, EMITTED };
+
 static void
 emit(struct eti_ir *ir, int i, int *done, int *order, int *n)
 {
+    ir->cyclic = ir->cyclic || done[i] == BEGUN;
     if (done[i])
         return;
-    done[i] = 1;
+    done[i] = BEGUN;
     const struct eti_step *s = &ir->step[i];
     for (int j = 0; j < s->n_in; j++) {
         int producer = s->in[j] < 0 ? -1 : ir->value[ir->value[s->in[j]].root].producer;
         if (producer >= 0 && ir->step[producer].op && !ir->step[producer].commit)
             emit(ir, producer, done, order, n);
     }
+    done[i] = EMITTED;
     order[(*n)++] = i;
 }
 

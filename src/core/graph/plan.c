@@ -411,6 +411,10 @@ eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
     eti_fuse_elementwise(ir);
     eti_sort(ir);
     et_status status = ir->failed ? ET_ENOMEM : ET_OK;
+    if (status == ET_OK && ir->cyclic)
+        status = ET_FAIL(g->cx, ET_EINTERNAL,
+                         "a plan of %d nodes has kernels that wait for each other",
+                         ir->n_nodes);
     if (status == ET_OK)
         status = eti_place(ir, &p->info.slab_bytes, &p->info.output_bytes);
     size_t output = p->info.output_bytes;
