@@ -21,11 +21,8 @@
 #include "dist/ring.h"
 #include "dist/supervisor.h"
 
-enum { BUDGET = 3, REFILL_STEPS = 200 };
-/* Exit codes (UX.md section 2). */
-enum { FAILED = 1, HUNG = 5, UNAVAILABLE = 69, BUG = 70, PREEMPTED = 75 };
-static const double FLUSH_SECONDS = 0.05, IDLE_SECONDS = 0.5, LEAVE_SECONDS = 5,
-                    GRACE_MORE = 2, START_SECONDS = 5;
+enum { BUG = 70, PREEMPTED = 75 }; /* exit codes (UX.md section 2) */
+static const double FLUSH_SECONDS = 0.05, IDLE_SECONDS = 0.5, LEAVE_SECONDS = 5;
 
 double
 etd_sup_now(struct etd_supervisor *s)
@@ -45,18 +42,12 @@ stop(struct etd_supervisor *s, int number)
     if (s->stops++ == 0)
         s->stop_signal = number;
     etd_sup_signal_all(s, number); /* ranks agree on the batch */
-    double grace = s->l->grace > 0 ? s->l->grace + GRACE_MORE : 0;
-    if (s->stops > 1)
-        grace = 1;
-    if (grace > 0)
-        s->kill_at = etd_sup_now(s) + grace;
-    /* Before the first batch there is nothing to save, and nobody may be there who
-     * hears of it. */
-    s->stops_start = s->stops == 1 && etd_sup_is_starting(s);
-    if (s->stops_start) {
-        s->later_kill_at = s->kill_at;
-        s->kill_at = etd_sup_now(s) + START_SECONDS;
-    }
+    const struct etd_patience patience =
+        etd_stop_patience(s->stops, s->l->grace, etd_sup_is_starting(s));
+    double t = etd_sup_now(s);
+    s->stops_start = patience.first != patience.later;
+    s->later_kill_at = patience.later > 0 ? t + patience.later : s->kill_at;
+    s->kill_at = patience.first > 0 ? t + patience.first : s->kill_at;
 }
 
 static void
@@ -80,73 +71,46 @@ take_signals(struct etd_supervisor *s)
 static bool
 may_restart(struct etd_supervisor *s, int64_t step, double *seconds)
 {
-    static const double waits[] = {4, 2, 1}; /* by what is left of the budget */
     if (!s->l->restart || s->stops > 0 || s->killed || !s->directory[0])
         return false;
-    if (step - s->refilled_at >= REFILL_STEPS)
-        s->budget = BUDGET;
-    s->refilled_at = step;
-    s->crash_step[2] = s->crash_step[1];
-    s->crash_step[1] = s->crash_step[0];
-    s->crash_step[0] = step;
-    if (s->crash_step[1] == step && s->crash_step[2] == step) {
-        size_t n = strlen(s->why);
+    enum etd_again again = etd_crashes_add(&s->crashes, step, seconds);
+    size_t n = strlen(s->why);
+    if (again == ETD_LOOP)
         snprintf(s->why + n, sizeof s->why - n, ": the third time at this batch");
-        return false;
-    }
-    if (s->budget == 0)
-        return false;
-    *seconds = waits[--s->budget];
-    return true;
+    return again == ETD_AGAIN;
+}
+
+/* All ranks have ended by themselves. */
+static struct etd_end
+settle_well(const struct etd_supervisor *s)
+{
+    int i = etd_rank_that_counts(s->rank, s->l->nproc);
+    struct etd_end end = s->rank[i].end;
+    end.rank = s->l->base + i;
+    end.said = i == 0;
+    return end;
 }
 
 /* How the run came out, now that no rank is there. */
 static struct etd_end
 settle(const struct etd_supervisor *s)
 {
-    struct etd_end end = {.rank = -1};
-    const struct etd_sup_rank *first = &s->rank[0];
-    for (int i = 0; i < s->l->nproc && s->failed < 0; i++)
-        if (s->rank[i].ended &&
-            (i == 0 || (end.exit == 0 && s->rank[i].end.exit != 0))) {
-            end = s->rank[i].end;
-            end.rank = s->l->base + i;
-            end.said = i == 0;
-        }
     if (s->failed < 0)
-        return end;
+        return settle_well(s);
+    const struct etd_failure failure = {
+        .status = s->rank[s->failed].status,
+        .stop_signal = s->stop_signal,
+        .killed = s->killed,
+        .no_rank = s->no_rank,
+        .hung = s->hung,
+        .is_open = s->run != NULL,
+        .has_directory = s->directory[0] != '\0',
+        .again = s->restarts > 0 && s->board->rank[0].phase == ETD_PHASE_STARTING,
+        .why = s->why,
+    };
+    struct etd_end end = etd_failure_end(&failure);
     end.rank = s->l->base + s->failed;
-    end.began = first->moves > 0;
-    snprintf(end.state, sizeof end.state, "%s", s->directory[0] ? "failed" : "");
-    end.exit = FAILED;
-    snprintf(end.why, sizeof end.why, "%s", s->why);
-    int status = s->rank[s->failed].status;
-    int number = WIFSIGNALED(status) ? WTERMSIG(status)
-                 : WIFEXITED(status) && WEXITSTATUS(status) > 128
-                     ? WEXITSTATUS(status) - 128
-                     : 0;
-    if (s->stops > 0 && number && s->restarts > 0 &&
-        s->board->rank[0].phase == ETD_PHASE_STARTING) {
-        /* It had not begun again: what there was to save has been. */
-        end.exit = PREEMPTED;
-        snprintf(end.state, sizeof end.state, "preempted");
-        end.why[0] = '\0';
-    } else if ((s->stops > 0 && number) || s->killed) {
-        /* Asked to end, and it did not save. */
-        number = s->stops > 0 ? s->stop_signal : SIGTERM;
-        end.exit = 128 + number;
-        snprintf(end.state, sizeof end.state, "%s", s->directory[0] ? "killed" : "");
-        snprintf(end.why, sizeof end.why,
-                 "the run was ended without a checkpoint of its last batch");
-    } else if (s->no_rank) {
-        end.exit = UNAVAILABLE;
-    } else if (s->hung) {
-        end.exit = HUNG;
-        snprintf(end.state, sizeof end.state, "hung");
-    } else if (!s->run && WIFEXITED(status)) {
-        end.exit = WEXITSTATUS(status); /* before it began, and it has said why */
-        end.said = true;
-    }
+    end.began = s->rank[0].moves > 0;
     if (s->directory[0])
         snprintf(end.hint, sizeof end.hint, "etude train --resume %.*s",
                  (int)sizeof end.hint - 32, s->directory);
@@ -202,7 +166,7 @@ plan_restart(struct etd_supervisor *s, double seconds)
 {
     s->restarts++;
     etd_sup_say(s, ET_LOG_WARN, "%s; it is started again in %.0f s (%d left)", s->why,
-                seconds, s->budget);
+                seconds, s->crashes.left);
     etd_hub_end(s);
     et_run_flush(s->run);
     et_run_close(&s->run);
@@ -430,8 +394,7 @@ init(struct etd_supervisor *s)
     void *block;
     s->hub_fd = s->hub_pidfd = -1;
     s->failed = -1;
-    s->budget = BUDGET;
-    s->crash_step[0] = s->crash_step[1] = s->crash_step[2] = -1;
+    etd_crashes_init(&s->crashes);
     s->signals = catch_signals();
     if (s->signals < 0)
         return ET_FAIL(s->cx, ET_EIO, "cannot wait for signals: %s", strerror(errno));

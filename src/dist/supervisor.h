@@ -10,6 +10,7 @@
 #include "dist/board.h"
 #include "dist/launch.h"
 #include "dist/packet.h"
+#include "dist/verdict.h"
 #include "dist/wire.h"
 
 enum { ETD_PENDING = 32, ETD_KEPT = 256, ETD_EARLY = 64 << 10 };
@@ -90,9 +91,7 @@ struct etd_supervisor {
     char why[ETD_WHY];
 
     /* Starting again (supervisor_restart.c). */
-    int budget;
-    int64_t refilled_at; /* step from which the budget was counted */
-    int64_t crash_step[3];
+    struct etd_crashes crashes;
     int restarts;
     double start_at;            /* the group is started again; 0: it is not */
     struct et_log_entry *entry; /* of the record that is read [ETD_RING_NAMES] */
@@ -114,9 +113,7 @@ struct etd_supervisor {
     double began_looked;                           /* when a start was looked at last */
     double began_stood; /* seconds in which nobody in it has done anything */
     double watched;     /* when the counters were looked at last */
-    double looked;      /* and steps counted */
-    int64_t looked_step;
-    double step_seconds; /* the longest step of late, for the timeout */
+    struct etd_steps steps;
 };
 
 /* Returns when the run has ended, with the exit CODE; and in each rank, with *RANK.

@@ -218,9 +218,9 @@ etd_sup_start(struct etd_supervisor *s, struct etd_rank **rank, et_status *statu
     forget_callers(s->l->listener);
     s->failed = -1;
     s->kill_at = 0;
-    s->watched = s->looked = s->step_seconds = 0;
+    s->watched = 0;
+    s->steps = (struct etd_steps){0};
     s->began_looked = s->began_stood = 0;
-    s->looked_step = 0;
     for (int i = 0; i < s->l->nproc; i++) {
         *status = start_one(s, i, rank, &child);
         if (child)

@@ -1,11 +1,7 @@
 /* supervisor_watch.c: hangs, and ranks that hold others back. Every training thread
  * moves its counter on the board with each part of each step, and says there which
  * collective it is in; one that stands still for too long hangs, or waits for one that
- * does: is_behind says which.
- *
- * Too long is the timeout of the recipe, 5 minutes; where neither it nor the command
- * line says how long, after 200 steps it is 10 of the longest steps of late, and at
- * least 60 s (RELIABILITY.md 4). */
+ * does: is_behind says which. Too long is what verdict.h has of it. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -18,8 +14,8 @@
 
 #include "dist/supervisor.h"
 
-enum { SETTLED_STEPS = 200, MOST_RANKS = 1024 };
-static const double LOOK_SECONDS = 0.25, LEAST_SECONDS = 60, DEFAULT_SECONDS = 300;
+enum { MOST_RANKS = 1024 };
+static const double LOOK_SECONDS = 0.25;
 /* For ranks that hang to write down where they stand. */
 static const double STACK_SECONDS = 5;
 
@@ -142,14 +138,7 @@ etd_sup_compare(struct etd_supervisor *s, const struct et_record *r)
 double
 etd_sup_timeout(const struct etd_supervisor *s)
 {
-    if (s->l->timeout > 0)
-        return s->l->timeout;
-    if (s->looked_step < SETTLED_STEPS || s->step_seconds <= 0)
-        return DEFAULT_SECONDS;
-    double some = 10 * s->step_seconds;
-    return some < LEAST_SECONDS     ? LEAST_SECONDS
-           : some < DEFAULT_SECONDS ? some
-                                    : DEFAULT_SECONDS;
+    return etd_hang_seconds(s->l->timeout, &s->steps);
 }
 
 /* ---- dumps ---- */
@@ -291,7 +280,8 @@ is_behind(const struct etd_supervisor *s, int a, int b)
     return ma < mb;
 }
 
-/* "0 and 2 wait": a rank that does, in a collective that BEHIND is not in; -1: no one. */
+/* "0 and 2 wait": a rank that does, in a collective that BEHIND is not in; -1: no one.
+ */
 static int
 who_waits(const struct etd_supervisor *s, int behind)
 {
@@ -360,15 +350,7 @@ etd_sup_watch(struct etd_supervisor *s)
         return;
     passed = passed < ETD_LOOK_LASTS ? passed : ETD_LOOK_LASTS;
     s->watched = t;
-    int64_t step = s->board->rank[0].step;
-    if (s->looked > 0 && step > s->looked_step) {
-        double mean = (t - s->looked) / (double)(step - s->looked_step);
-        s->step_seconds = mean > s->step_seconds ? mean : s->step_seconds;
-        s->looked_step = step;
-        s->looked = t;
-    } else if (s->looked == 0) {
-        s->looked = t;
-    }
+    etd_steps_look(&s->steps, t, s->board->rank[0].step);
     for (int i = 0; i < s->l->nproc; i++) {
         struct etd_sup_rank *r = &s->rank[i];
         const struct etd_board_rank *b = &s->board->rank[i];
