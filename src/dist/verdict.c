@@ -45,14 +45,16 @@ etd_crashes_add(struct etd_crashes *c, int64_t step, double *seconds)
 void
 etd_steps_look(struct etd_steps *s, double t, int64_t step)
 {
-    if (s->at > 0 && step > s->last) {
+    if (s->at > 0 && step <= s->last)
+        return;
+    if (s->last > 0) {
         double mean = (t - s->at) / (double)(step - s->last);
         s->longest = mean > s->longest ? mean : s->longest;
-        s->last = step;
-        s->at = t;
-    } else if (s->at == 0) {
-        s->at = t;
+    } else {
+        s->first = step;
     }
+    s->last = step;
+    s->at = t;
 }
 
 double
@@ -60,7 +62,7 @@ etd_hang_seconds(double asked, const struct etd_steps *s)
 {
     if (asked > 0)
         return asked;
-    if (s->last < ETD_SETTLED_STEPS || s->longest <= 0)
+    if (s->last - s->first < ETD_SETTLED_STEPS || s->longest <= 0)
         return DEFAULT_SECONDS;
     double some = 10 * s->longest;
     return some < LEAST_SECONDS     ? LEAST_SECONDS

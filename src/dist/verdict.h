@@ -34,12 +34,14 @@ enum etd_again etd_crashes_add(struct etd_crashes *c, int64_t step, double *seco
 /* How fast a run goes, as it is looked at now and then. */
 struct etd_steps {
     double at;      /* when it was looked at last; 0: it has not been */
-    int64_t last;   /* steps then */
+    int64_t first;  /* steps when there were some for the first time */
+    int64_t last;   /* steps now; a run that goes on begins with those before */
     double longest; /* seconds of a step, on the mean between two looks */
 };
 void etd_steps_look(struct etd_steps *s, double t, int64_t step);
 /* Seconds without progress that are a hang: as ASKED by the recipe or command line; 0,
- * by neither: 5 minutes, and after 200 steps 10 of the longest, but at least 60 s. */
+ * by neither: 5 minutes, and after 200 steps more 10 of the longest, but at least 60 s.
+ */
 double etd_hang_seconds(double asked, const struct etd_steps *s);
 
 /* ---- a stop ---- */

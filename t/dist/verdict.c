@@ -65,7 +65,7 @@ test_crashes(void)
 static const struct {
     const char *what;
     double asked;
-    int64_t steps; /* that it has made, of */
+    int64_t steps; /* that it has made behind its first, of */
     double each;   /* seconds, but for one of */
     double longest;
     double want;
@@ -86,9 +86,9 @@ test_hangs(void)
     for (size_t i = 0; i < sizeof hangs / sizeof *hangs; i++) {
         struct etd_steps s = {0};
         double t = 1000;
-        etd_steps_look(&s, t, 0);
+        etd_steps_look(&s, t, 1);
         for (int64_t k = 1; k <= hangs[i].steps; k++)
-            etd_steps_look(&s, t += k == 100 ? hangs[i].longest : hangs[i].each, k);
+            etd_steps_look(&s, t += k == 100 ? hangs[i].longest : hangs[i].each, 1 + k);
         is_near(etd_hang_seconds(hangs[i].asked, &s), hangs[i].want, 1e-9, "%s",
                 hangs[i].what);
     }
@@ -101,13 +101,43 @@ test_looks(void)
     etd_steps_look(&s, 1000, 0);
     etd_steps_look(&s, 1001, 1);
     etd_steps_look(&s, 1021, 201);
-    is_near(s.longest, 1, 1e-9, "steps that are seen together took the same time each");
+    is_near(s.longest, 0.1, 1e-9,
+            "steps that are seen together took the same time each");
     etd_steps_look(&s, 1041, 201);
-    is_near(s.longest, 1, 1e-9, "a look at which there is no new step says nothing");
+    is_near(s.longest, 0.1, 1e-9, "a look at which there is no new step says nothing");
     etd_steps_look(&s, 1051, 202);
     is_near(s.longest, 30, 1e-9, "the next counts from the last step that was seen");
     etd_steps_look(&s, 1052, 203);
     is_near(s.longest, 30, 1e-9, "a short one later changes nothing");
+}
+
+/* A run that goes on after STEPS: its first step takes as long as its start. Returns
+ * when that was. */
+static double
+tell_start(struct etd_steps *s, int64_t steps)
+{
+    *s = (struct etd_steps){0};
+    etd_steps_look(s, 1000, 0);
+    etd_steps_look(s, 1005, 0);
+    etd_steps_look(s, 1200, steps + 1);
+    return 1200;
+}
+
+static void
+test_starts(void)
+{
+    struct etd_steps s;
+    double t = tell_start(&s, 0);
+    is_near(s.longest, 0, 0, "what a run takes to begin is no step");
+    t = tell_start(&s, 10000);
+    is_near(etd_hang_seconds(0, &s), 300, 1e-9,
+            "a run that goes on after 10,000 steps is not settled after its next one");
+    for (int k = 1; k < 200; k++)
+        etd_steps_look(&s, t += 7, 10001 + k);
+    is_near(etd_hang_seconds(0, &s), 300, 1e-9, "nor after 199 behind that");
+    etd_steps_look(&s, t += 7, 10201);
+    is_near(etd_hang_seconds(0, &s), 70, 1e-9,
+            "after 200 it is, by how long its own steps take");
 }
 
 /* ---- stops ---- */
@@ -347,6 +377,7 @@ main(void)
     test_crashes();
     test_hangs();
     test_looks();
+    test_starts();
     test_stops();
     test_ends();
     test_ranks();
