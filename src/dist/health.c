@@ -253,6 +253,7 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
     move(h->rank, event, s->timestamp.batch);
     switch (event) {
     case ET_EVENT_FIT_START:
+        etd_board_step(h->rank->board, h->rank->local, s->timestamp.batch);
         h->step = now_of(h);
         h->at = now;
         h->tid = gettid();

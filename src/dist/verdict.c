@@ -26,9 +26,10 @@ etd_crashes_add(struct etd_crashes *c, int64_t step, double *seconds)
 {
     static const double waits[ETD_BUDGET] = {4, 2, 1}; /* by what is left */
     *seconds = 0;
-    if (step - c->counted_at >= ETD_REFILL_STEPS)
+    if (step - c->furthest >= ETD_REFILL_STEPS)
         c->left = ETD_BUDGET;
-    c->counted_at = step;
+    if (step > c->furthest)
+        c->furthest = step;
     c->step[2] = c->step[1];
     c->step[1] = c->step[0];
     c->step[0] = step;

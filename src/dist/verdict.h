@@ -17,8 +17,8 @@ enum { ETD_BUDGET = 3, ETD_REFILL_STEPS = 200, ETD_SETTLED_STEPS = 200 };
 /* The crashes of a run, and how many of them it may still have. */
 struct etd_crashes {
     int left;
-    int64_t counted_at; /* step from which the budget was counted */
-    int64_t step[3];    /* of the last ones, the newest first; -1: none */
+    int64_t furthest; /* step that one came at; from there the budget is counted */
+    int64_t step[3];  /* of the last ones, the newest first; -1: none */
 };
 enum etd_again {
     ETD_AGAIN, /* the group is started again */

@@ -13,7 +13,7 @@
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
-enum { BATCHES = 8, NUMBERS = 64 };
+enum { BEFORE = 40, BATCHES = 8, NUMBERS = 64 }; /* the run goes on after BEFORE */
 enum { STEP_MS = 5, OTHER_MS = 100 }; /* for which the other rank is waited for */
 static const double EXACT = 1e-8;     /* sums of nanoseconds, as doubles */
 
@@ -58,11 +58,14 @@ wait_in(struct et_ctx *cx, struct et_comm *comm, unsigned ms)
 /* Trains for BATCHES, with a pause in each, an evaluation behind the fifth and a save
  * behind the sixth, and begins the next; the seconds that finished batches waited. */
 static double
-train(struct et_callback *c, struct et_comm *comm, struct et_control *control,
+train(struct et_callback *c, struct et_comm *comm, struct etd_rank *rank,
       struct et_state *s)
 {
+    struct et_control *control = etd_rank_control(rank);
     double waited = 0;
     need(c->cx, c->type->run(c, ET_EVENT_FIT_START, s, NULL));
+    is_int(rank->board->rank[0].step, BEFORE,
+           "a rank that goes on says after which batch, before it ends another");
     for (int ba = 0; ba < BATCHES; ba++) {
         need(c->cx, c->type->run(c, ET_EVENT_BEFORE_DATALOADER, s, NULL));
         need(c->cx, c->type->run(c, ET_EVENT_AFTER_DATALOADER, s, NULL));
@@ -82,6 +85,7 @@ train(struct et_callback *c, struct et_comm *comm, struct et_control *control,
     }
     need(c->cx, c->type->run(c, ET_EVENT_BEFORE_DATALOADER, s, NULL));
     (void)wait_in(c->cx, comm, OTHER_MS);
+    is_int(rank->board->rank[0].step, BEFORE + BATCHES, "and so with each that ends");
     return waited;
 }
 
@@ -103,7 +107,7 @@ read_all(int fd, struct sums *out)
     struct etd_packet f;
     struct et_record r;
     size_t n = 0, used;
-    for (int64_t ba = 0; ba < BATCHES;) {
+    for (int64_t ba = BEFORE; ba < BEFORE + BATCHES;) {
         ssize_t got = read(fd, bytes + n, sizeof bytes - n);
         if (got <= 0)
             bail("the sender writes no more");
@@ -128,7 +132,7 @@ main(void)
 {
     struct et_ctx *cx = need_ctx();
     struct etd_rank rank = {.cx = cx, .world = 2};
-    struct et_state state = {.cx = cx};
+    struct et_state state = {.cx = cx, .timestamp = {.batch = BEFORE}};
     struct et_callback *callback;
     struct et_comm *comm;
     struct sums said = {.positive = true};
@@ -142,7 +146,7 @@ main(void)
     etd_rank_init_control(&rank);
     need(cx, etd_rank_watch(&rank, comm, &callback));
     double begin = eti_monotonic(cx);
-    double waited = train(callback, comm, etd_rank_control(&rank), &state);
+    double waited = train(callback, comm, &rank, &state);
     double all = eti_monotonic(cx) - begin;
     read_all(pipes[0], &said);
     is_near(said.wait, waited, EXACT,

@@ -36,6 +36,11 @@ static const struct {
     {"also before any step", {0, 0, 0}, {1, 2, LOOP}},
     {"also where the budget is full again", {50, 300, 300, 300}, {1, 1, 2, LOOP}},
     {"and not where another step lies between", {50, 60, 50, 50}, {1, 2, 4, SPENT}},
+    {"a crash before the first batch takes nothing back: the steps were not further",
+     {300, 0, 300, 320},
+     {1, 2, 4, SPENT}},
+    {"nor does one at an earlier checkpoint", {900, 600, 1000, 1050}, {1, 2, 4, SPENT}},
+    {"200 steps behind the furthest crash are", {900, 600, 1100}, {1, 2, 1}},
 };
 
 static void
