@@ -1,17 +1,21 @@
 /* What has a time in the supervisor has it of a clock that stops with the machine: a
  * command for which ranks and supervisor had no time has not expired (RELIABILITY.md
- * R27).
+ * R27), and a rank for which there was none has not hung (R13).
  */
 #include "config.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "core/base/seams.h"
 #include "dist/supervisor.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
-enum { TTL = 10 }; /* seconds */
+enum { TTL = 10, TIMEOUT = 20 }; /* seconds */
 
 static double time_is = 1000;
 
@@ -21,21 +25,104 @@ test_clock(void)
     return time_is;
 }
 
+static const struct etd_launch launch = {.nproc = 1, .timeout = TIMEOUT};
+static struct etd_sup_rank rank;
+static struct etd_supervisor s = {
+    .l = &launch,
+    .rank = &rank,
+    .front = -1,
+    .hub_fd = -1,
+    .failed = -1,
+};
+
 /* As a supervisor does whose machine has time for it: twice a second. */
 static void
-pass(struct etd_supervisor *s, double seconds)
+pass(double seconds)
 {
-    for (double end = time_is + seconds; time_is < end; time_is += 0.5)
-        etd_sup_expire(s);
+    for (double end = time_is + seconds; time_is < end; time_is += 0.5) {
+        etd_sup_expire(&s);
+        etd_sup_watch(&s);
+    }
 }
 
+/* ---- a command ---- */
+
 static int
-waiting(const struct etd_supervisor *s)
+waiting(void)
 {
     int n = 0;
     for (int i = 0; i < ETD_PENDING; i++)
-        n += s->pending[i].id != 0;
+        n += s.pending[i].id != 0;
     return n;
+}
+
+static void
+test_command(void)
+{
+    const struct et_request request = {.op = ET_REQUEST_PAUSE, .id = 1};
+    if (!etd_board_ask(s.board, &request))
+        bail("the board is full");
+    s.pending[0] = (struct etd_pending){.id = 1, .until = etd_sup_now(&s) + TTL};
+    pass(4);
+    is_int(waiting(), 1, "a command waits for a rank to take it");
+    time_is += 3600;
+    pass(4);
+    is_int(waiting(), 1, "also when the machine has stood still for an hour");
+    pass(3);
+    is_int(waiting(), 0, "and expires when its time is over");
+    is_int((int)s.kept[0].kind, ETD_EXPIRED, "which is its answer");
+    ok(!etd_board_next(s.board, &(struct et_request){0}), "no rank will take it");
+}
+
+/* ---- a rank that stands still ---- */
+
+/* A process in the place of the rank's: it waits to be ended. */
+static pid_t
+stand(void)
+{
+    pid_t pid = fork();
+    if (pid < 0)
+        bail("no process");
+    if (pid > 0)
+        return pid;
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+    alarm(20); /* whatever becomes of the test */
+    for (;;)
+        pause();
+}
+
+static void
+test_hang(void)
+{
+    static const enum etd_phase idle[] = {ETD_PHASE_STARTING, ETD_PHASE_PAUSED,
+                                          ETD_PHASE_ENDED};
+    int status;
+    rank.pid = stand();
+    s.run = (struct et_run *)&s; /* it is open: nobody looks into it */
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {
+        etd_board_move(s.board, 0, idle[i]);
+        pass(3 * TIMEOUT);
+        ok(!s.hung, "a rank that is %s does not hang", etd_phase_name((int)idle[i]));
+    }
+    for (int phase = ETD_PHASE_DATA; phase < ETD_PHASE_COUNT; phase++) {
+        etd_board_move(s.board, 0, (enum etd_phase)phase);
+        pass(TIMEOUT - 2);
+    }
+    ok(!s.hung, "nor does one that moves within its time");
+    etd_board_move(s.board, 0, ETD_PHASE_DATA);
+    pass(TIMEOUT - 4);
+    time_is += 3600;
+    pass(2);
+    ok(!s.hung, "nor one for which the machine has had no time");
+    pass(3);
+    ok(s.hung && s.failed == 0, "one that stands still for all of it does");
+    ok(strstr(s.why, "rank 0 has not moved for 2") &&
+           strstr(s.why, "s: after batch 0, in reading data"),
+       "and is named, with where: %s", s.why);
+    ok(s.kill_at > etd_sup_now(&s), "it has time to say where it stands");
+    ok(waitpid(rank.pid, &status, 0) == rank.pid && WIFSIGNALED(status) &&
+           WTERMSIG(status) == SIGABRT,
+       "and is told to");
 }
 
 int
@@ -43,27 +130,14 @@ main(void)
 {
     struct et_ctx *cx = need_ctx();
     struct eti_seams seams = eti_system;
-    static const struct etd_launch launch = {.nproc = 1};
-    static struct etd_supervisor s = {.l = &launch, .front = -1, .hub_fd = -1};
-    const struct et_request request = {.op = ET_REQUEST_PAUSE, .id = 1};
     seams.monotonic = test_clock;
     eti_ctx_set_seams(cx, &seams);
     s.cx = cx;
     s.alive = 1;
     need(cx, etd_board_new(cx, 1, &s.board));
     etd_board_clear(s.board);
-    if (!etd_board_ask(s.board, &request))
-        bail("the board is full");
-    s.pending[0] = (struct etd_pending){.id = 1, .until = etd_sup_now(&s) + TTL};
-    pass(&s, 4);
-    is_int(waiting(&s), 1, "a command waits for a rank to take it");
-    time_is += 3600;
-    pass(&s, 4);
-    is_int(waiting(&s), 1, "also when the machine has stood still for an hour");
-    pass(&s, 3);
-    is_int(waiting(&s), 0, "and expires when its time is over");
-    is_int((int)s.kept[0].kind, ETD_EXPIRED, "which is its answer");
-    ok(!etd_board_next(s.board, &(struct et_request){0}), "no rank will take it");
+    test_command();
+    test_hang();
     etd_board_free(&s.board);
     et_ctx_free(&cx);
     return done();
