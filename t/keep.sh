@@ -15,7 +15,7 @@ for sanitizer in ASAN UBSAN TSAN; do
     eval "options=\${${sanitizer}_OPTIONS-}"
     export "${sanitizer}_OPTIONS=$options${options:+:}log_path=\"$kept.sanitizer\""
 done
-"$1" >"$kept" 2>"$kept.err"
+perl "$(dirname "$0")/limit.pl" "$1" >"$kept" 2>"$kept.err"
 code=$?
 for report in "$kept".sanitizer.*; do
     [ -f "$report" ] || continue

@@ -1,10 +1,11 @@
 #!/bin/sh
 # How the suite is run: a file that fails is run once more, alone; both outcomes are said,
-# and what passed only then is listed as flaky (t/prove.sh); and what tests in shell say.
+# and what passed only then is listed as flaky (t/prove.sh); one that says nothing more is
+# ended (t/limit.pl); and what tests in shell say.
 . "$(dirname "$0")/../tap.sh"
 own_folder etude-prove
 command -v prove >/dev/null || skip_all 'no prove'
-unset ETUDE_AGAIN ETUDE_PROVE
+unset ETUDE_AGAIN ETUDE_PROVE ETUDE_LONG ETUDE_TEST_LIMIT
 
 # a NAME SHELL: the test NAME.t. "first" in it is true in its first run alone.
 a() {
@@ -70,6 +71,30 @@ a left "$both"
 a right "$both"
 proves left right
 is $code 0 "what fails beside another is run without it"
+
+# Tests that do not end. What they sleep for, no others do, tells their processes.
+sleeping() { ps -eo args= | grep -c "^sleep [0-9]*$$\$"; }
+a hangs "echo 'ok 1 - begins'; printf 'ok 2 - an'; setsid sleep 91$$ & sleep 92$$"
+a silent "echo 'ok 1 - begins'; echo 1..1; exec >&-; sleep 93$$"
+a slow 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 0.2; echo "ok $i - goes on"; done; echo 1..12'
+a leaves "setsid sleep 94$$ & echo \$! >left; echo 'ok 1 - begins it'; echo 1..1"
+export ETUDE_TEST_LIMIT=1
+proves hangs good
+is $code 1 "a test that says nothing more is ended, and fails the suite"
+says out 'not ok - TEST: no end after 1 s without a line; the last was: ok 1 - begins' \
+    "with what it said last"
+is "$(grep -c "process.*sleep 9[12]$$" out)" 2 "and where each of its processes stood"
+is "$(sleeping)" 0 "of which none is left, wherever it went"
+proves silent
+is $code 1 "so is one that has closed its output"
+export ETUDE_TEST_LIMIT=2
+proves slow
+is $code 0 "one that goes on has its time"
+export ETUDE_TEST_LIMIT=10
+proves leaves
+is $code 0 "and what a test has left behind is not waited for"
+kill "$(cat left)"
+unset ETUDE_TEST_LIMIT
 
 # What a sanitizer saw stays a fault: the next run may take another turn.
 cat >races.t <<'T'
