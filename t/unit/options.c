@@ -124,6 +124,10 @@ test_defaults(void)
 static void
 test_values(void)
 {
+    /* Two dots are a way out only where they are all of a name. */
+    static const char *const inside[] = {
+        "x", "./x", "a/b.csv", "a//b", "a/./b", "a/", "..x", "x..", "a/..b", "a/b..", "a/...",
+    };
     accepts("count", "0x10", "16");
     accepts("workers", "2", "2");
     accepts("workers", "auto", "auto");
@@ -142,6 +146,8 @@ test_values(void)
     accepts("text", "'a: b # \"c\"'", "\"a: b # \\\"c\\\"\"");
     accepts("text", "7", "\"7\"");
     accepts("text", "null", "null");
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
+        accepts("out", inside[i], inside[i]);
     accepts("device", "gpu", "gpu");
     accepts("time", "3", "3ep");
     accepts("time", "1e6tok", "1000000tok");
@@ -184,6 +190,12 @@ test_refusals(void)
     refuses("out", "../x", "out: output '../x' leaves the run directory");
     refuses("out", "a/../../x", "out: output 'a/../../x' leaves the run directory");
     refuses("out", "/etc/x", "out: output '/etc/x' leaves the run directory");
+    refuses("out", "..", "out: output '..' leaves the run directory");
+    refuses("out", "a/..", "out: output 'a/..' leaves the run directory");
+    refuses("out", "a//..", "out: output 'a//..' leaves the run directory");
+    refuses("out", "a/..//b", "out: output 'a/..//b' leaves the run directory");
+    refuses("out", "./..", "out: output './..' leaves the run directory");
+    refuses("out", "//x", "out: output '//x' leaves the run directory");
     refuses("inner", "{keeep: 1}", "unknown key 'inner.keeep' (did you mean 'inner.keep'?)");
     refuses("parts", "[normalise]",
             "parts.0: unknown transform 'normalise' (did you mean 'normalize'?)");

@@ -504,7 +504,8 @@ test_files(void)
     put_file(path, "even.yaml", "seed: 3\nrun_name: deep\n");
     put_file(folder, "bad.yaml",
              LEAST
-             "include: [../x.yaml, /etc/x.yaml, link.yaml, nothing.yaml, parts]\n");
+             "include: [../x.yaml, /etc/x.yaml, .., parts/.., parts/../base.yaml,\n"
+             "  link.yaml, nothing.yaml, parts]\n");
     put_file(folder, "loop.yaml", LEAST "include: loop.yaml\n");
     snprintf(path, sizeof path, "%s/link.yaml", folder);
     if (symlink("base.yaml", path) != 0)
@@ -533,11 +534,14 @@ test_files(void)
     static const char *const whys[] = {
         "include '../x.yaml' leaves the recipe's folder",
         "include '/etc/x.yaml' leaves the recipe's folder",
+        "include '..' leaves the recipe's folder",
+        "include 'parts/..' leaves the recipe's folder",
+        "include 'parts/../base.yaml' leaves the recipe's folder",
         "cannot read link.yaml: it is a link",
         "cannot read nothing.yaml: No such file or directory",
         "cannot read parts: Is a directory",
     };
-    for (int i = 0; i < 5; i++)
+    for (size_t i = 0; i < sizeof whys / sizeof *whys; i++)
         is_str(errors.v[i].message, whys[i], "%s", whys[i]);
     snprintf(path, sizeof path, "%s/loop.yaml", folder);
     load(path);
