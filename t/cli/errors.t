@@ -64,6 +64,24 @@ for key in \
     exits 69 "$key is not available: exit 69"
     says err "r.yaml:7:" "and the line is named"
 done
+# Of several errors the first says how the program ends; what is only not available here
+# gives way to what is wrong everywhere.
+errors_end() { # CODE SENTENCE LINE...
+    want=$1 sentence=$2
+    shift 2
+    { printf '%s\n' "$@" && cat good.yaml; } >r.yaml
+    run validate r.yaml
+    exits "$want" "$sentence"
+    is "$(grep -c '^etude: error' err)" $# "and all of them are told"
+}
+later=$(sed -n 's/^ET_LATER(\([a-z_]*\),.*/\1/p' "$ET_SRCDIR/src/core/algorithms/methods.def" | head -n 1)
+[ -n "$later" ] || echo "# every method is built: something else has to be unavailable here"
+later="algorithms: {$later: {}}" typo='epcohs: 1' gone='include: none.yaml'
+errors_end 65 "an unknown key, then what is not available: exit 65" "$typo" "$later"
+errors_end 65 "the other way round: exit 65" "$later" "$typo"
+errors_end 66 "a file that is missing, then an unknown key: exit 66" "$gone" "$typo"
+errors_end 66 "what is not available, then a file that is missing: exit 66" "$later" "$gone"
+
 with "checkpoint: false"
 run train --dry-run r.yaml
 exits 0 "checkpoint: false is"
