@@ -94,6 +94,22 @@ kill 'INT', $front;
 is finish($front), 130, 'a second SIGINT ends the run, whatever it is at: 130';
 is field('second', 'state'), 'killed', 'killed';
 
+# ---- a rank of somebody else's launcher ----
+
+# Nobody kills it but itself: its 20th batch never ends. (What it says is behind the 19th.)
+for my $case (['INT', 'TERM', '1d', 143, 'a second signal ends it at once: 128 + that'],
+    ['INT', '', '1s', 130, 'its grace is over: 128 + the signal that came']) {
+    my ($first, $second, $grace, $want, $what) = @$case;
+    my $run = "alone$want";
+    local @ENV{qw(RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE)} = (0, 0, 1, 1);
+    my $pid = start_with($faults, 'batch_end=say@19;before_forward=spin@20', $run, "grace=$grace");
+    ok until_true(sub { slurp("$run.out") =~ /out: batch_end/ }), 'a rank that has no supervisor, and stands still';
+    kill $first, $pid;
+    ok until_true(sub { !has_pending($pid, POSIX::SIGINT()) }), 'is told to end';
+    kill $second, $pid if $second;
+    is finish($pid), $want, $what;
+}
+
 # ---- while it is being started again ----
 
 for my $when ('before', 'while') {
