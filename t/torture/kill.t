@@ -153,6 +153,7 @@ ok(!grep({ /FAILPOINTS/ } `nm -a "$build/etude" 2>/dev/null; strings "$build/etu
 my $wanted = $long ? $points : 40;
 my ($tried, $killed, @wrong) = (0, 0);
 for my $i (0 .. $wanted - 1) {
+    note "$i of $wanted" if $i % 10 == 0;    # it goes on, however slow the machine is (t/limit.pl)
     my $k = 1 + int(($i + ($long ? 0 : rand)) * $points / $wanted);
     my $code = finish(start('point', "*=kill\@$k"));
     $tried++;
