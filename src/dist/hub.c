@@ -477,6 +477,7 @@ turn(struct etd_hub *h)
         {.fd = h->inotify, .events = ZMQ_POLLIN},
     };
     int64_t before = etd_follow_model(h->follow)->seq;
+    eti_reach(h->cx, "hub.turn");
     ET_TRY(follow_log(h));
     bool reads_on = h->left > 0 && etd_follow_model(h->follow)->seq != before;
     h->blocked = false;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -18,6 +19,7 @@
 
 #include "core/base/seams.h"
 #include "dist/follow.h"
+#include "dist/hub.h"
 #include "t/tap.h"
 
 static void
@@ -71,6 +73,19 @@ house_end(struct house *h)
     et_ctx_free(&h->cx);
 }
 
+/* The hub, in a child of the test: it shares what the seams are made of, if that is
+ * memory that is shared. */
+static void
+run_hub(const struct house *h, int supervisor)
+{
+    struct et_ctx *cx;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (et_ctx_new(&cx) != ET_OK)
+        _exit(126);
+    eti_ctx_set_seams(cx, h->seams);
+    _exit(etd_hub_run(cx, h->directory, supervisor) == ET_OK ? 0 : 1);
+}
+
 bool
 house_start(struct house *h, int *exit)
 {
@@ -81,6 +96,10 @@ house_start(struct house *h, int *exit)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         bail("no pair of sockets");
     h->hub = fork();
+    if (h->hub == 0 && h->seams) {
+        close(pair[0]);
+        run_hub(h, pair[1]);
+    }
     if (h->hub == 0) {
         dup2(pair[1], ETD_HUB_FD);
         execl(program, program, ETD_HUB_COMMAND, h->directory, NULL);

@@ -16,8 +16,10 @@ struct house {
     const char *name;
     struct eti_events_writer log;
     int64_t ba;
-    pid_t hub;                 /* 0: none */
-    int supervisor;            /* our end of the pair; -1 */
+    const struct eti_seams *seams; /* NULL: its hub is etude; else a child of the test
+                                      with these */
+    pid_t hub;                     /* 0: none */
+    int supervisor;                /* our end of the pair; -1 */
     struct etd_follow *follow; /* of house_is_equal: what the log says, up to there */
     /* of house_supervise */
     int64_t rev, applied, commands;

@@ -10,8 +10,7 @@
 
 #include "core/base/seams.h"
 #include "dist/client_parts.h"
-#include "dist/line.h"
-#include "t/dist/house.h"
+#include "t/dist/talk.h"
 #include "t/tap.h"
 
 static struct house h;
@@ -283,58 +282,15 @@ test_removed(void)
 /* ---- HELLO ---- */
 
 static void
-say_hello(struct etd_line *line)
-{
-    char bytes[512];
-    struct etd_out o;
-    const struct etd_head head = {.kind = ETD_HELLO};
-    etd_begin(&o, bytes, sizeof bytes, &head, 1);
-    etd_put_bool(&o, "stream", false);
-    if (!etd_line_send(line, bytes, etd_end(&o)))
-        bail("HELLO cannot be sent");
-}
-
-/* The kind of the next message, which comes within two minutes; its code into CODE. */
-static enum etd_kind
-hear(struct etd_line *line, char code[32])
-{
-    const char *bytes;
-    size_t n;
-    struct etd_frame f;
-    struct etd_fault fault;
-    code[0] = '\0';
-    for (int i = 0; i < 12000; i++) {
-        enum etd_got got = etd_line_receive(line, &bytes, &n);
-        if (got == ETD_GOT_NOTHING) {
-            usleep(10000);
-            continue;
-        }
-        if (got != ETD_GOT_MESSAGE || etd_read(bytes, n, &f, &fault) != ET_OK)
-            break;
-        if (f.head.kind == ETD_PING)
-            continue;
-        etd_get_text(&f.body, "code", code, 32);
-        return f.head.kind;
-    }
-    return ETD_KIND_COUNT;
-}
-
-static void
 test_hello(void)
 {
-    struct etd_line *line;
-    char code[32];
-    const struct etd_line_options o = {.target = h.socket};
-    if (etd_line_open(h.cx, &o, &line) != ET_OK)
-        bail("%s", et_error_get(h.cx)->message);
-    say_hello(line);
-    is_int((int)hear(line, code), ETD_WELCOME, "who says HELLO is welcome");
-    say_hello(line);
-    is_int((int)hear(line, code), ETD_BYE, "who says it again within the conversation");
-    is_str(code, "UNKNOWN", "has left it");
-    say_hello(line);
-    is_int((int)hear(line, code), ETD_WELCOME, "and may begin another");
-    etd_line_close(&line);
+    struct talk t = talk_open(&h);
+    is_int((int)talk_hello(&t, -2, -1, NULL), ETD_WELCOME, "who says HELLO is welcome");
+    is_int((int)talk_hello(&t, -2, -1, NULL), ETD_BYE,
+           "who says it again within the conversation");
+    is_str(t.code, "UNKNOWN", "has left it");
+    is_int((int)talk_hello(&t, -2, -1, NULL), ETD_WELCOME, "and may begin another");
+    talk_close(&t);
 }
 
 static bool
