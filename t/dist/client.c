@@ -1,0 +1,419 @@
+/* What a viewer keeps of RELIABILITY.md section 5: the table at the end has a row for
+ * each limit. Numbers are those of the document, not those of the sources; the clock is
+ * the test's (talk.h). */
+#include "config.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "dist/client_parts.h"
+#include "t/dist/talk.h"
+#include "t/tap.h"
+
+static struct house h;
+static struct talk watch;
+static char space[ETD_CHUNK_BYTES];
+
+static struct etd_client *
+join(void)
+{
+    struct etd_client *c = house_client(&h, false);
+    if (!house_drive(&h, &c, 1, all_equal))
+        bail("a viewer is not served");
+    return c;
+}
+
+static void
+step(struct etd_client *c)
+{
+    if (etd_client_step(c) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+}
+
+static double
+now(void)
+{
+    return atomic_load(&desk->now);
+}
+
+/* A quarter of a second, which is a number without a rest. */
+static void
+pass(struct etd_client *c)
+{
+    atomic_store(&desk->now, now() + 0.25);
+    step(c);
+}
+
+static const struct etd_client_status *
+look(const struct etd_client *c)
+{
+    return etd_client_status(c);
+}
+
+static bool
+is_down(struct house *house, struct etd_client **c, int n)
+{
+    (void)house, (void)n;
+    return look(c[0])->link == ETD_LINK_DISCONNECTED;
+}
+
+/* ---- 5.8 time ---- */
+
+static void
+test_beat(void)
+{
+    struct etd_client *c = join();
+    double said = c->said;
+    for (int i = 0; i < 3; i++)
+        pass(c);
+    ok(c->said == said,
+       "a viewer that has nothing to say says nothing for less than 1 s");
+    pass(c);
+    ok(c->said == said + 1, "after 1 s it sends a PING");
+    etd_client_close(&c);
+}
+
+static void
+test_stale(void)
+{
+    struct etd_client *c = join();
+    unsigned char id[ETD_CMD_ID];
+    int status = 0, wrong = 0;
+    double stale = 0, silent = 0;
+    kill(h.hub, SIGSTOP);
+    if (waitpid(h.hub, &status, WUNTRACED) != h.hub || !WIFSTOPPED(status))
+        bail("the hub does not stand still");
+    for (int i = 0; i < 80 && look(c)->link != ETD_LINK_DISCONNECTED; i++) {
+        pass(c);
+        silent = now() - c->heard;
+        wrong += look(c)->link != (silent < 3    ? ETD_LINK_LIVE
+                                   : silent < 10 ? ETD_LINK_STALE
+                                                 : ETD_LINK_DISCONNECTED);
+        if (look(c)->link == ETD_LINK_STALE && stale == 0) {
+            stale = silent;
+            ok(etd_client_command(c, ETD_OP_STOP, NULL, NULL, -1, 1000, id) ==
+                   ET_ECANCELED,
+               "a viewer of a hub that is silent sends no command, and keeps none");
+            et_error_clear(h.cx);
+        }
+    }
+    is_int(wrong, 0, "such a viewer is live, stale, and then disconnected");
+    ok(stale == 3, "after 3 s (%g) without a word it is stale", stale);
+    ok(silent == 10, "after 10 s (%g) it has left", silent);
+    is_str(look(c)->code, "SILENT", "for that reason");
+    kill(h.hub, SIGCONT);
+    etd_client_close(&c);
+    talk_restart(&h, &watch);
+}
+
+/* Seconds until C tries again, as a part of WANTED. */
+static double
+share(const struct etd_client *c, double wanted)
+{
+    return (c->retry_at - now()) / wanted;
+}
+
+static void
+test_retries(void)
+{
+    static const double waits[] = {1, 2, 4, 8, 16, 30, 30, 30};
+    enum { N = sizeof waits / sizeof *waits };
+    double part[N];
+    int within = 0, early = 0;
+    struct etd_client *c = join();
+    house_kill(&h);
+    unlink(h.socket);
+    if (!house_drive(&h, &c, 1, is_down))
+        bail("the viewer does not see that its hub is gone");
+    for (int i = 0; i < N; i++) {
+        part[i] = share(c, waits[i]);
+        within += part[i] >= 0.8 && part[i] <= 1.2;
+        int attempts = c->attempts;
+        atomic_store(&desk->now, c->retry_at - 0.001);
+        step(c);
+        early += c->attempts != attempts;
+        atomic_store(&desk->now, c->retry_at);
+        step(c);
+    }
+    is_int(
+        within, N,
+        "a viewer tries again after 1, 2, 4, 8, 16, 30 and 30 s, a fifth more or less");
+    is_int(early, 0, "and not before");
+    ok(part[5] != part[6] && part[6] != part[7], "how much is drawn each time");
+    talk_restart(&h, &watch);
+    etd_client_retry(c);
+    ok(house_drive(&h, &c, 1, all_equal), "its hub is there again");
+    house_kill(&h);
+    unlink(h.socket);
+    ok(house_drive(&h, &c, 1, is_down) && share(c, 1) <= 1.2,
+       "when it goes once more the viewer begins with 1 s");
+    etd_client_close(&c);
+    talk_restart(&h, &watch);
+}
+
+static void
+test_handshake(void)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    const struct etd_client_options o = {.line = {.target = a.sun_path}};
+    struct etd_client *c;
+    snprintf(a.sun_path, sizeof a.sun_path, "%s/mute.sock", h.folder);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(fd, (struct sockaddr *)&a, sizeof a) != 0 || listen(fd, 1) != 0 ||
+        etd_client_open(h.cx, &o, &c) != ET_OK)
+        bail("nobody listens");
+    double began = now();
+    while (look(c)->link == ETD_LINK_CONNECTING && now() < began + 20)
+        pass(c);
+    ok(now() == began + 5, "a viewer waits for its WELCOME for 5 s (%g)",
+       now() - began);
+    is_str(look(c)->code, "SILENT", "and then goes");
+    etd_client_close(&c);
+    close(fd);
+}
+
+/* ---- what a hub may say ---- */
+
+static struct etd_out
+say(enum etd_kind kind, int64_t hseq, int n_keys)
+{
+    struct etd_out o;
+    const struct etd_head head = {.kind = kind, .incarnation = 1, .hseq = hseq};
+    etd_begin(&o, space, sizeof space, &head, n_keys);
+    return o;
+}
+
+/* As if it came from the hub. */
+static void
+hear(struct etd_client *c, struct etd_out *o)
+{
+    size_t n = etd_end(o);
+    if (n == 0 || etd_client_message(c, o->bytes, n) != ET_OK)
+        bail("a message cannot be heard");
+}
+
+static void
+hear_begin(struct etd_client *c, int64_t bytes, int64_t facts, int64_t s,
+           const unsigned char *digest)
+{
+    struct etd_out o = say(ETD_SNAP_BEGIN, 0, 4);
+    etd_put_int(&o, "s", s);
+    etd_put_int(&o, "bytes", bytes);
+    etd_put_int(&o, "facts", facts);
+    etd_put_bin(&o, "digest", digest, ETD_DIGEST);
+    hear(c, &o);
+}
+
+static void
+hear_chunk(struct etd_client *c, size_t at, const char *bytes, size_t n)
+{
+    struct etd_out o = say(ETD_SNAP_CHUNK, 0, 2);
+    etd_put_int(&o, "at", (int64_t)at);
+    etd_put_bin(&o, "data", bytes, n);
+    hear(c, &o);
+}
+
+static void
+hear_end(struct etd_client *c)
+{
+    struct etd_out o = say(ETD_SNAP_END, 0, 0);
+    hear(c, &o);
+}
+
+/* What is said of a snapshot, and what of that is wrong. */
+struct said {
+    const char *what, *code; /* "" it is taken; */
+    const char *why;         /* begins the reason that is given */
+    bool digest, seq;        /* another than the model's */
+    int64_t bytes;           /* other than its size, by */
+    int64_t at;              /* and its second part is elsewhere, by */
+};
+
+static void
+hear_snapshot(struct etd_client *c, const struct said *w)
+{
+    enum { PART = 60 << 10 };
+    unsigned char digest[ETD_DIGEST];
+    char *bytes;
+    size_t n;
+    if (etd_model_save(etd_client_model(c), &bytes, &n) != ET_OK ||
+        etd_model_digest(etd_client_model(c), digest) != ET_OK)
+        bail("no snapshot");
+    digest[ETD_DIGEST - 1] ^= w->digest;
+    int64_t seq = etd_client_model(c)->seq + w->seq;
+    hear_begin(c, (int64_t)n + w->bytes, 0, seq, digest);
+    for (size_t at = 0; at < n && look(c)->link == ETD_LINK_LOADING; at += PART)
+        hear_chunk(c, at + (size_t)(at > 0 ? w->at : 0), bytes + at,
+                   n - at < PART ? n - at : PART);
+    if (look(c)->link == ETD_LINK_LOADING)
+        hear_end(c);
+    et_free(h.cx, bytes);
+}
+
+static void
+test_snapshot(void)
+{
+    static const struct said row[] = {
+        {"as it is", "", "", false, false, 0, 0},
+        {"with another digest", "DIGEST", "the snapshot is not", true, false, 0, 0},
+        {"of another record", "DIGEST", "the snapshot is not", false, true, 0, 0},
+        {"longer than was announced", "MALFORMED", "a part", false, false, -1, 0},
+        {"that ends too early", "MALFORMED", "the snapshot ended", false, false, 1, 0},
+        {"with a part left out", "MALFORMED", "a part", false, false, 0, 1},
+        {"with a part twice", "MALFORMED", "a part", false, false, 0, -1},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct etd_client *c = join();
+        int64_t before = look(c)->snapshots;
+        hear_snapshot(c, &row[i]);
+        is_str(look(c)->code, row[i].code, "a snapshot %s is %s", row[i].what,
+               row[i].code[0] ? "refused" : "taken");
+        is_int(look(c)->link, row[i].code[0] ? ETD_LINK_DISCONNECTED : ETD_LINK_LIVE,
+               "and the viewer %s", row[i].code[0] ? "goes" : "stays");
+        ok(strncmp(look(c)->text, row[i].why, strlen(row[i].why)) == 0, "(%s)",
+           row[i].why);
+        is_int(look(c)->snapshots - before, !row[i].code[0], "(as is counted)");
+        etd_client_close(&c);
+    }
+}
+
+static void
+test_snapshot_size(void)
+{
+    static const unsigned char digest[ETD_DIGEST];
+    static const struct {
+        int64_t bytes, facts;
+        bool taken;
+    } row[] = {
+        {16 << 20, 16 << 20, true},
+        {(16 << 20) + 1, 0, false},
+        {1, (16 << 20) + 1, false},
+        {0, 0, false},
+        {1, -1, false},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct etd_client *c = join();
+        hear_begin(c, row[i].bytes, row[i].facts, 1, digest);
+        is_int(look(c)->link, row[i].taken ? ETD_LINK_LOADING : ETD_LINK_DISCONNECTED,
+               "%lld bytes of a snapshot and %lld of facts are %s",
+               (long long)row[i].bytes, (long long)row[i].facts,
+               row[i].taken ? "waited for" : "refused");
+        etd_client_close(&c);
+    }
+}
+
+static void
+hear_pong(struct etd_client *c, int64_t at, unsigned char change)
+{
+    unsigned char digest[ETD_DIGEST];
+    struct etd_out o = say(ETD_PONG, 0, 2);
+    if (etd_model_digest(etd_client_model(c), digest) != ET_OK)
+        bail("no digest");
+    digest[0] ^= change;
+    etd_put_int(&o, "at", at);
+    etd_put_bin(&o, "digest", digest, sizeof digest);
+    hear(c, &o);
+}
+
+static void
+test_digest(void)
+{
+    struct etd_client *c = join();
+    int64_t seq = etd_client_model(c)->seq, verified = look(c)->verified;
+    hear_pong(c, seq, 0);
+    is_int(look(c)->verified - verified, 1,
+           "a hub's digest is compared with the viewer's");
+    hear_pong(c, seq - 1, 1);
+    is_int(look(c)->link, ETD_LINK_LIVE, "that of another record is not");
+    hear_pong(c, seq, 1);
+    is_str(look(c)->code, "DIGEST", "where they differ the viewer goes");
+    etd_client_retry(c);
+    ok(house_drive(&h, &c, 1, all_equal), "it comes back");
+    is_int(look(c)->snapshots, 2, "for another snapshot");
+    etd_client_close(&c);
+}
+
+/* ---- 5.4 gaps ---- */
+
+static void
+hear_record(struct etd_client *c, int64_t seq)
+{
+    struct etd_out o = say((enum etd_kind)ET_RECORD_LOG, seq, 1);
+    etd_put_text(&o, "text", "x");
+    hear(c, &o);
+}
+
+static void
+test_jump(void)
+{
+    struct etd_client *c = join();
+    int64_t seq = etd_client_model(c)->seq;
+    hear_record(c, seq);
+    ok(etd_client_model(c)->seq == seq && c->nack_at == 0,
+       "a record that a viewer has is not taken again");
+    hear_record(c, seq + 2);
+    is_int(etd_client_model(c)->seq, seq, "one behind a gap is not taken");
+    ok(look(c)->gaps == 1 && c->nack_at > 0, "the gap is asked for");
+    double asked = c->nack_at;
+    hear_record(c, seq + 3);
+    ok(look(c)->gaps == 1 && c->nack_at == asked, "once");
+    hear_record(c, seq + 1);
+    ok(etd_client_model(c)->seq == seq + 1 && c->nack_at == 0,
+       "what fills it is taken");
+    etd_client_close(&c);
+}
+
+/* ---- 5.10 versions ---- */
+
+static void
+test_versions(void)
+{
+    struct etd_client *c = join();
+    int64_t unknown = look(c)->unknown;
+    struct etd_out o = say(ETD_PONG, 0, 1);
+    etd_put_int(&o, "later", 1);
+    memcpy(memmem(o.bytes, o.used, "PONG", 4), "LATE", 4);
+    hear(c, &o);
+    ok(look(c)->link == ETD_LINK_LIVE && look(c)->unknown == unknown + 1,
+       "a kind of a later minor version is skipped and counted");
+    o = say(ETD_PONG, 0, 0);
+    o.bytes[1] = ETD_MAJOR + 1;
+    hear(c, &o);
+    is_int(look(c)->link, ETD_LINK_REFUSED, "one of another major version is the end");
+    is_str(look(c)->code, "VERSION", "for that reason");
+    etd_client_close(&c);
+}
+
+static const struct {
+    const char *section, *limit;
+    void (*test)(void);
+} limits[] = {
+    {"5.8", "a PING after 1 s", test_beat},
+    {"5.8", "stale after 3 s, disconnected after 10 s", test_stale},
+    {"5.8", "retries after 1, 2, 4 ... 30 s", test_retries},
+    {"5.9", "a handshake of 5 s", test_handshake},
+    {"5.5", "a snapshot is what was announced", test_snapshot},
+    {"5.9", "a snapshot of 16 MiB", test_snapshot_size},
+    {"5.5", "the digest at a record", test_digest},
+    {"5.4", "jumps are noticed", test_jump},
+    {"5.10", "later versions", test_versions},
+};
+
+int
+main(void)
+{
+    talk_begin(&h, &watch);
+    house_tell(&h, 3000); /* of which a snapshot has several parts */
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        diag("%s %s", limits[i].section, limits[i].limit);
+        limits[i].test();
+    }
+    talk_end(&h, &watch);
+    return done();
+}
