@@ -1,0 +1,345 @@
+/* What the hub keeps of RELIABILITY.md section 6: the table at the end has a row for
+ * each limit. What is at the limit is passed on, what is one beyond it is refused with
+ * its number. Numbers are those of the document, not those of the sources; the clock is
+ * the test's (talk.h), and the test is the supervisor. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dist/errors.h"
+#include "t/dist/talk.h"
+#include "t/tap.h"
+
+enum { PATIENCE = 120 /* seconds of the system's clock: then it will never come */ };
+
+static struct house h;
+static struct talk watch;
+
+static struct talk
+join(const char *as)
+{
+    struct talk t = talk_open(&h);
+    if (talk_hello(&t, -2, -1, as) != ETD_WELCOME)
+        bail("an operator is not served: %s", t.code);
+    return t;
+}
+
+static struct etd_command
+make(enum etd_op op)
+{
+    static unsigned char number;
+    struct etd_command c = {.op = op, .if_rev = -1, .ttl_ms = 60000};
+    c.id[0] = ++number;
+    return c;
+}
+
+static void
+send_to(struct talk *t, const struct etd_head *head, const struct etd_command *c)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    talk_send_bytes(t, bytes, etd_command_write(bytes, sizeof bytes, head, c));
+}
+
+/* The next answer that T hears. */
+static struct etd_answer
+hear(struct talk *t)
+{
+    struct etd_answer a;
+    do
+        if (talk_is_over(talk_hear(t)))
+            bail("an operator is left: %s", t->code);
+    while (!etd_answer_read(&t->f, &a));
+    return a;
+}
+
+/* Plays the supervisor until it has been asked once more than BEFORE. */
+static void
+supervise(int64_t before)
+{
+    double end = eti_system.monotonic() + PATIENCE;
+    while (h.commands == before && eti_system.monotonic() < end) {
+        house_supervise(&h);
+        usleep(200);
+    }
+}
+
+/* C of T, to HEAD's run: its answer, with that of the supervisor where it comes so far.
+ */
+static struct etd_answer
+ask_as(struct talk *t, const struct etd_head *head, const struct etd_command *c)
+{
+    int64_t before = h.commands;
+    send_to(t, head, c);
+    struct etd_answer a = hear(t);
+    if (a.kind != ETD_RECEIVED)
+        return a;
+    supervise(before);
+    return hear(t);
+}
+
+static struct etd_answer
+ask(struct talk *t, const struct etd_command *c)
+{
+    const struct etd_head head = talk_head();
+    return ask_as(t, &head, c);
+}
+
+static void
+is_applied(struct talk *t, const struct etd_command *c, const char *what)
+{
+    struct etd_answer a = ask(t, c);
+    is_str(etd_kind_name(a.kind), "APPLIED", "%s is applied", what);
+}
+
+static void
+is_refused(const struct etd_answer *a, int code, const char *what)
+{
+    ok(a->kind == ETD_REJECTED && a->code == code, "%s is rejected: %d %s", what,
+       a->code, a->text);
+}
+
+/* ---- 6.4 ---- */
+
+static void
+test_other_run(void)
+{
+    struct talk t = join("a");
+    struct etd_command c = make(ETD_OP_PAUSE);
+    struct etd_head head = talk_head();
+    head.run[ETD_RUN_ID - 1] ^= 1;
+    int64_t before = h.commands;
+    struct etd_answer a = ask_as(&t, &head, &c);
+    is_refused(&a, 5010, "a command for another run");
+    for (int other = -1; other <= 1; other += 2) {
+        head = talk_head();
+        head.incarnation += other;
+        c = make(ETD_OP_PAUSE);
+        a = ask_as(&t, &head, &c);
+        is_refused(&a, 5010, "one for another start of the run");
+    }
+    c = make(ETD_OP_PAUSE);
+    is_applied(&t, &c, "one for this run");
+    is_int(h.commands, before + 1, "no other was passed on");
+    talk_close(&t);
+}
+
+static void
+test_revision(void)
+{
+    struct talk t = join("a");
+    struct etd_command c = make(ETD_OP_PAUSE);
+    c.if_rev = 7;
+    is_applied(&t, &c, "a command for a revision of the settings");
+    is_int(h.last.if_rev, 7, "the supervisor is told which");
+    talk_close(&t);
+}
+
+/* ---- 6.2 ---- */
+
+static void
+test_ttl(void)
+{
+    struct talk t = join("a");
+    struct etd_command c = make(ETD_OP_PAUSE);
+    is_applied(&t, &c, "a command that has 60,000 ms");
+    is_int(h.last.ttl_ms, 60000, "the supervisor has as much time");
+    c = make(ETD_OP_PAUSE);
+    c.ttl_ms = 60001;
+    struct etd_answer a = ask(&t, &c);
+    is_refused(&a, 5008, "one that has a millisecond more");
+    c = make(ETD_OP_PAUSE);
+    c.ttl_ms = 0;
+    a = ask(&t, &c);
+    is_refused(&a, 5008, "one that has none");
+    talk_close(&t);
+}
+
+static int64_t
+log_bytes(void)
+{
+    char path[256];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/control.log", h.directory);
+    return stat(path, &st) == 0 ? st.st_size : -1;
+}
+
+static void
+test_journal(void)
+{
+    struct talk t = join("a");
+    const struct etd_head head = talk_head();
+    struct etd_command c = make(ETD_OP_PAUSE);
+    int before = atomic_load(&desk->syncs);
+    int64_t bytes = log_bytes(), commands = h.commands;
+    send_to(&t, &head, &c);
+    is_str(etd_kind_name(hear(&t).kind), "RECEIVED", "a command is received");
+    is_int(atomic_load(&desk->syncs), before + 1, "when it is down on the disk");
+    ok(log_bytes() > bytes, "in control.log");
+    bytes = log_bytes();
+    supervise(commands);
+    is_str(etd_kind_name(hear(&t).kind), "APPLIED", "and applied");
+    is_int(atomic_load(&desk->syncs), before + 2, "when its answer is, too");
+    ok(log_bytes() > bytes, "in control.log");
+    talk_close(&t);
+}
+
+static void
+test_full_disk(void)
+{
+    struct talk t = join("a");
+    struct etd_command c = make(ETD_OP_PAUSE);
+    int64_t bytes = log_bytes(), commands = h.commands;
+    atomic_store(&desk->sync_fails, true);
+    struct etd_answer a = ask(&t, &c);
+    atomic_store(&desk->sync_fails, false);
+    is_refused(&a, 5014, "a command that cannot be written down");
+    is_int(log_bytes(), bytes, "nothing is left of it");
+    is_applied(&t, &c, "sent again it");
+    is_int(h.commands, commands + 1, "it was passed on once");
+    talk_close(&t);
+}
+
+/* Its hub ends before it is answered; the next passes it on, with what time is left. */
+static void
+test_time_left(void)
+{
+    struct talk t = join("a");
+    const struct etd_head head = talk_head();
+    struct etd_command c = make(ETD_OP_PAUSE);
+    send_to(&t, &head, &c);
+    is_str(etd_kind_name(hear(&t).kind), "RECEIVED", "a command of 60 s is received");
+    talk_close(&t);
+    int64_t before = h.commands;
+    talk_pass(&watch, 45);
+    talk_restart(&h, &watch);
+    supervise(before);
+    is_int(h.commands, before + 1, "after 45 s another hub passes it on");
+    ok(memcmp(h.last.id, c.id, sizeof c.id) == 0 && h.last.ttl_ms == 15000,
+       "with 15 s that are left (%d ms)", h.last.ttl_ms);
+    talk_settle(&h);
+    talk_restart(&h, &watch);
+    talk_settle(&h);
+    house_supervise(&h);
+    is_int(h.commands, before + 1, "once: a third has its answer");
+}
+
+/* ---- 6.6 ---- */
+
+static void
+test_rate(void)
+{
+    struct talk t = join("fast"), other = join("slow");
+    struct etd_command c;
+    struct etd_answer a;
+    for (int times = 0; times < 2; times++) {
+        int applied = 0;
+        talk_pass(&watch, 5);
+        (void)talk_ping(&other, 0);
+        for (int i = 0; i < 10; i++) {
+            c = make(ETD_OP_PAUSE);
+            applied += ask(&t, &c).kind == ETD_APPLIED;
+        }
+        is_int(applied, 10, "ten commands at once are applied, whenever the last was");
+        c = make(ETD_OP_PAUSE);
+        a = ask(&t, &c);
+        is_refused(&a, 5012, "the eleventh");
+    }
+    c = make(ETD_OP_PAUSE);
+    is_applied(&other, &c, "that of another operator");
+    talk_pass(&watch, 0.0625);
+    c = make(ETD_OP_PAUSE);
+    a = ask(&t, &c);
+    is_refused(&a, 5012, "one more within a tenth of a second");
+    talk_pass(&watch, 0.0625);
+    c = make(ETD_OP_PAUSE);
+    is_applied(&t, &c, "one after it");
+    c = make(ETD_OP_PAUSE);
+    a = ask(&t, &c);
+    is_refused(&a, 5012, "and not two: the second");
+    talk_close(&t);
+    talk_close(&other);
+}
+
+/* ---- 6.1 the lease ---- */
+
+/* What a PING is told of it. */
+static void
+is_told(struct talk *t, const char *who, bool mine, const char *whom)
+{
+    char lease[ETD_WORD];
+    if (talk_ping(t, 0) != ETD_PONG)
+        bail("no PONG: %s", t->code);
+    etd_get_text(&t->f.body, "lease", lease, sizeof lease);
+    is_str(strchr(lease, '/') ? strchr(lease, '/') : lease, who,
+           "%s is told who has the run", whom);
+    is_int(etd_get_bool(&t->f.body, "mine", false), mine, "and whether that is he");
+}
+
+static void
+test_lease(void)
+{
+    struct talk a = join("a"), b = join("b");
+    struct etd_command c = make(ETD_OP_TAKE);
+    struct etd_answer answer;
+    is_told(&b, "", false, "before anybody takes it a viewer");
+    is_applied(&a, &c, "an operator takes the run: that");
+    is_told(&a, "/a", true, "the holder");
+    is_told(&b, "/a", false, "another");
+    talk_pass(&watch, 5);
+    c = make(ETD_OP_TAKE);
+    is_applied(&a, &c, "5 s later he takes it again: that");
+    for (int i = 0; i < 12; i++) {
+        talk_pass(&watch, i < 11 ? 2.5 : 2.25);
+        (void)talk_ping(&a, 0);
+        (void)talk_ping(&b, 0);
+    }
+    c = make(ETD_OP_PAUSE);
+    answer = ask(&b, &c);
+    is_refused(&answer, 5013, "29.75 s later another's command");
+    c = make(ETD_OP_TAKE);
+    answer = ask(&b, &c);
+    is_refused(&answer, 5013, "also that he takes it");
+    c = make(ETD_OP_PAUSE);
+    is_applied(&a, &c, "the holder's command");
+    struct etd_command refused = make(ETD_OP_PAUSE);
+    answer = ask(&b, &refused);
+    talk_pass(&watch, 0.25);
+    c = make(ETD_OP_PAUSE);
+    is_applied(&b, &c, "30 s later another's command");
+    answer = ask(&b, &refused);
+    is_refused(&answer, 5013, "one that was rejected, sent again,");
+    is_told(&b, "", false, "a viewer");
+    talk_close(&a);
+    talk_close(&b);
+}
+
+static const struct {
+    const char *section, *limit;
+    void (*test)(void);
+} limits[] = {
+    {"6.4", "this run, and this start of it", test_other_run},
+    {"6.4", "a revision of the settings", test_revision},
+    {"6.2", "60,000 ms", test_ttl},
+    {"6.2", "written down before it is received", test_journal},
+    {"6.2", "or rejected", test_full_disk},
+    {"6.3", "once, for the life of the run", test_time_left},
+    {"6.6", "10 commands a second", test_rate},
+    {"6.1", "a lease of 30 s, of one holder", test_lease},
+};
+
+int
+main(void)
+{
+    talk_begin(&h, &watch);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        diag("%s %s", limits[i].section, limits[i].limit);
+        talk_pass(&watch, 5); /* whoever gave commands may give ten more */
+        limits[i].test();
+    }
+    talk_end(&h, &watch);
+    return done();
+}
