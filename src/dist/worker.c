@@ -308,6 +308,7 @@ turn(struct worker *w)
     zmq_pollitem_t item[3 + 2 * PEERS + ETD_STARTING];
     bool is_busy = false, is_reading = false;
     int n = 0;
+    eti_reach(w->cx, "worker.turn");
     for (const struct etd_start *t = w->host.starts.start;
          t < w->host.starts.start + ETD_STARTING; t++)
         if (t->used)

@@ -49,7 +49,8 @@ hub_clock(void)
 static void
 hub_reach(const char *point)
 {
-    atomic_fetch_add(&desk->turns, strcmp(point, "hub.turn") == 0);
+    atomic_fetch_add(&desk->turns, strcmp(point, "hub.turn") == 0 ||
+                                       strcmp(point, "worker.turn") == 0);
 }
 
 static int

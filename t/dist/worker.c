@@ -563,26 +563,15 @@ test_ssh(void)
     setenv("PATH", old ? old : "/bin:/usr/bin", 1);
 }
 
-/* Another user of this machine. */
+/* Another user of this machine, at the socket PATH. */
 static void
-test_other_user(void)
+test_other_user_at(const char *path, const char *whose)
 {
-    char path[256];
-    snprintf(path, sizeof path, "%s/etude/_worker.sock", h.folder);
-    const struct etd_line_options o = {.target = path};
-    struct etd_worker_info info;
-    ok(etd_worker_info(h.cx, &o, PATIENCE, &info) == ET_OK &&
-           strcmp(info.role, "operator") == 0,
-       "the owner is an operator at the local socket");
-    if (geteuid() != 0) {
-        skip(2, "root alone can be another user");
-        return;
-    }
+    char folder[128], there[300];
+    snprintf(folder, sizeof folder, "%s/etude", h.folder);
+    snprintf(there, sizeof there, "ipc://%s", path);
     for (int i = 0; i < 2; i++) {
         int status = 0;
-        char folder[128], there[300];
-        snprintf(folder, sizeof folder, "%s/etude", h.folder);
-        snprintf(there, sizeof there, "ipc://%s", path);
         if (i == 1) { /* as if the folder's mode were worth nothing */
             chmod(h.folder, 0755);
             chmod(folder, 0755);
@@ -595,12 +584,30 @@ test_other_user(void)
             _exit(is_answered_in_clear(there));
         }
         waitpid(child, &status, 0);
-        ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
-           i ? "nor if it could: its uid is filtered"
-             : "another user does not reach it");
+        ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "another user %s the %s",
+           i ? "is not answered where he reaches" : "does not reach", whose);
         chmod(folder, 0700);
         chmod(path, 0700);
     }
+    ok(is_answered_in_clear(there), "its owner is answered");
+}
+
+static void
+test_other_user(void)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/etude/_worker.sock", h.folder);
+    const struct etd_line_options o = {.target = path};
+    struct etd_worker_info info;
+    ok(etd_worker_info(h.cx, &o, PATIENCE, &info) == ET_OK &&
+           strcmp(info.role, "operator") == 0,
+       "the owner is an operator at the local socket");
+    if (geteuid() != 0) {
+        skip(6, "root alone can be another user");
+        return;
+    }
+    test_other_user_at(path, "worker");
+    test_other_user_at(h.socket, "hub");
 }
 
 static void

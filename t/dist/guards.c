@@ -1,0 +1,327 @@
+/* What hub and worker keep of RELIABILITY.md section 7, as far as it is a matter of
+ * time, or of what nobody sees from outside: the table at the end has a row for each
+ * limit. */
+#include "config.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "dist/door.h"
+#include "dist/endpoint.h"
+#include "dist/errors.h"
+#include "dist/store_impl.h"
+#include "dist/worker.h"
+#include "t/dist/talk.h"
+#include "t/tap.h"
+
+static struct house h;
+static struct talk watch;
+static char list[128]; /* authorized_keys */
+static struct etd_keys server, ann, bob;
+
+/* ---- 7.2 a stranger at the door ---- */
+
+/* Does nobody listen at PORT of this machine, after a while? */
+static bool
+is_closed(const char *port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)strtol(port, NULL, 10)),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    bool refused = false;
+    for (int i = 0; i < 1000 && !refused; i++, usleep(10000)) {
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        refused =
+            connect(fd, (struct sockaddr *)&a, sizeof a) != 0 && errno == ECONNREFUSED;
+        close(fd);
+    }
+    return refused;
+}
+
+static void
+test_stranger(void)
+{
+    struct etd_door door;
+    char bound[ETD_ADDRESS] = "";
+    void *zmq = zmq_ctx_new();
+    void *router = etd_endpoint_router(zmq, 8, 8, 1024, false);
+    if (etd_door_open(h.cx, zmq, list, &door) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    ok(etd_door_bind(&door, router, &server, "tcp://127.0.0.1:0", bound) == ET_OK,
+       "behind a door that turns a stranger away a worker listens");
+    zmq_close(router);
+
+    router = etd_endpoint_router(zmq, 8, 8, 1024, false);
+    etd_door_close(&door); /* nobody asks for keys: zmq lets all in */
+    ok(etd_door_bind(&door, router, &server, "tcp://127.0.0.1:0", bound) != ET_OK,
+       "where nobody would turn a stranger away it does not");
+    is_int(et_error_get(h.cx)->code, 5001, "%s", et_error_get(h.cx)->message);
+    et_error_clear(h.cx);
+    ok(is_closed(strrchr(bound, ':') + 1), "and nothing is left that listens");
+    zmq_close(router);
+    zmq_ctx_term(zmq);
+}
+
+/* ---- 7.3 keys that are taken away ---- */
+
+static void
+write_list(const char *role, const struct etd_keys *keys, const char *more)
+{
+    FILE *f = fopen(list, "w");
+    if (!f || fprintf(f, "%s %s name%s\n", role, keys->public_key, more) < 0 ||
+        fclose(f) != 0 || chmod(list, 0600) != 0)
+        bail("no %s", list);
+}
+
+/* After two seconds, in which the door is asked. */
+static bool
+is_let_in(struct etd_door *door, const struct etd_keys *keys)
+{
+    atomic_store(&desk->now, atomic_load(&desk->now) + 2);
+    return etd_door_step(door) && etd_door_find(door, keys->public_key) != NULL;
+}
+
+static void
+test_removed_key(void)
+{
+    struct etd_door door;
+    void *zmq = zmq_ctx_new();
+    write_list("viewer", &ann, "");
+    if (etd_door_open(h.cx, zmq, list, &door) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    ok(is_let_in(&door, &ann) && !is_let_in(&door, &bob),
+       "a key in the list is let in");
+    write_list("viewer", &bob, "");
+    ok(!is_let_in(&door, &ann), "2 s after it is taken out it is not");
+    ok(is_let_in(&door, &bob), "and one that is put in is");
+    write_list("operator", &bob, "");
+    ok(is_let_in(&door, &bob) && etd_door_find(&door, bob.public_key)->is_operator,
+       "a role that changes has changed in 2 s");
+    write_list("nobody", &bob, "");
+    ok(!is_let_in(&door, &bob), "a list with a wrong line lets nobody in");
+    etd_door_close(&door);
+    zmq_ctx_term(zmq);
+    write_list("viewer", &ann, "");
+}
+
+/* The desk's clock begins in November 2023. */
+static void
+test_expired_key(void)
+{
+    struct etd_door door;
+    void *zmq = zmq_ctx_new();
+    write_list("viewer", &ann, " until=2023-11-14");
+    et_status status = etd_door_open(h.cx, zmq, list, &door);
+    ok(status == ET_OK && etd_door_find(&door, ann.public_key) != NULL,
+       "a key is let in on its last day");
+    atomic_store(&desk->now, atomic_load(&desk->now) + 24 * 3600);
+    ok(!etd_door_find(&door, ann.public_key), "and not on the next");
+    etd_door_close(&door);
+    status = etd_door_open(h.cx, zmq, list, &door);
+    is_int(status == ET_OK ? 0 : et_error_get(h.cx)->code, 5004,
+           "where it is the only one nothing begins to listen");
+    et_error_clear(h.cx);
+    zmq_ctx_term(zmq);
+    write_list("viewer", &ann, "");
+}
+
+/* ---- 7.3 memory of hub and worker ---- */
+
+static void
+test_hub_memory(void)
+{
+    talk_settle(&h);
+    is_int(atomic_load(&desk->dumpable), 0,
+           "a hub leaves no core, and nobody looks into it");
+}
+
+static volatile int stopped;
+
+static void
+on_ready(void *data, const char *a, const char *fingerprint)
+{
+    (void)data, (void)a, (void)fingerprint;
+    atomic_store(&desk->dumpable, prctl(PR_GET_DUMPABLE));
+}
+
+/* A worker with the hub's seams, in place of the hub; it listens. */
+static pid_t
+start_worker(void)
+{
+    double end = eti_system.monotonic() + 120;
+    talk_close(&watch);
+    house_kill(&h);
+    atomic_store(&desk->dumpable, -1);
+    pid_t child = fork();
+    if (child == 0) {
+        struct et_ctx *cx;
+        const struct etd_serve o = {.program = "/bin/false",
+                                    .folder = h.folder,
+                                    .stop = &stopped,
+                                    .ready = on_ready};
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (et_ctx_new(&cx) != ET_OK)
+            _exit(1);
+        eti_ctx_set_seams(cx, h.seams);
+        _exit(etd_worker_serve(cx, &o) == ET_OK ? 0 : 1);
+    }
+    while (atomic_load(&desk->dumpable) == -1 && eti_system.monotonic() < end)
+        usleep(1000);
+    return child;
+}
+
+static enum etd_kind
+say_hello(struct talk *t)
+{
+    struct etd_out o = talk_say(ETD_HELLO, 1);
+    etd_put_bool(&o, "worker", true);
+    talk_send(t, &o);
+    return talk_until(t, ETD_WELCOME);
+}
+
+static void
+test_worker(void)
+{
+    enum { PLACES = 64 };
+    struct talk v[PLACES + 1];
+    struct house at = h;
+    int in = 0;
+    pid_t worker = start_worker();
+    is_int(atomic_load(&desk->dumpable), 0, "a worker leaves no core either");
+    snprintf(at.socket, sizeof at.socket, "%s/etude/_worker.sock", h.folder);
+    at.supervisor = -1;
+    for (int i = 0; i <= PLACES; i++)
+        v[i] = talk_open(&at);
+    for (int i = 0; i < PLACES; i++)
+        in += say_hello(&v[i]) == ETD_WELCOME;
+    is_int(in, PLACES, "64 viewers of a worker are let in");
+    is_int((int)say_hello(&v[PLACES]), ETD_REFUSE, "the 65th is not");
+    is_str(v[PLACES].code, "FULL", "for want of a place");
+    atomic_store(&desk->now, atomic_load(&desk->now) + 9.75);
+    talk_settle(&at);
+    is_int((int)talk_ping(&v[0], 0), ETD_PONG, "one says something after 9.75 s");
+    is_int((int)say_hello(&v[PLACES]), ETD_REFUSE,
+           "the others still have their places");
+    atomic_store(&desk->now, atomic_load(&desk->now) + 0.25);
+    talk_settle(&at);
+    is_int((int)talk_ping(&v[1], 0), ETD_BYE, "after 10 s they are left");
+    is_str(v[1].code, "SILENT", "and told why");
+    is_int((int)say_hello(&v[PLACES]), ETD_WELCOME, "there is room for others");
+    is_int((int)talk_ping(&v[0], 0), ETD_PONG, "who spoke is served");
+    for (int i = 0; i <= PLACES; i++)
+        talk_close(&v[i]);
+    kill(worker, SIGKILL);
+    waitpid(worker, NULL, 0);
+    talk_restart(&h, &watch);
+}
+
+/* ---- 7.4 files ---- */
+
+static void
+test_control_log(void)
+{
+    char path[256], elsewhere[256];
+    struct stat st;
+    int code = -1;
+    snprintf(path, sizeof path, "%s/control.log", h.directory);
+    snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", h.folder);
+    ok(stat(path, &st) == 0 && (st.st_mode & 07777) == 0600,
+       "what was commanded is for the run's owner alone");
+    talk_close(&watch);
+    house_kill(&h);
+    FILE *f = fopen(elsewhere, "w");
+    if (!f || fputs("mine", f) < 0 || fclose(f) != 0 || unlink(path) != 0 ||
+        symlink(elsewhere, path) != 0)
+        bail("no link");
+    ok(!house_start(&h, &code), "with a link in its place no hub starts");
+    ok(stat(elsewhere, &st) == 0 && st.st_size == 4, "where it leads is untouched");
+    unlink(path);
+    talk_restart(&h, &watch);
+}
+
+/* ---- 7.7 the run's secret ---- */
+
+/* Is who says HELLO to rank 0 answered? */
+static bool
+is_greeted(const struct etd_store_config *config, const struct etd_store_hello *hello)
+{
+    struct {
+        struct etd_store_head head;
+        struct etd_store_hello hello;
+    } both = {{.op = ETD_STORE_HELLO, .value_bytes = sizeof *hello}, *hello};
+    struct etd_store_head answer;
+    const struct timeval patience = {.tv_sec = 120};
+    int error, fd = etd_store_socket(config->host, config->port, false, &error);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    bool greeted = send(fd, &both, sizeof both, MSG_NOSIGNAL) == sizeof both &&
+                   recv(fd, &answer, sizeof answer, MSG_WAITALL) == sizeof answer;
+    close(fd);
+    return greeted;
+}
+
+static void
+test_secret(void)
+{
+    struct etd_store_config config = {
+        .host = "127.0.0.1", .world = 2, .timeout_ms = 60000, .secret = "0123456789"};
+    struct etd_store_hello right = {
+        .magic = ETD_STORE_MAGIC, .version = ETD_STORE_VERSION, .rank = 1, .world = 2};
+    struct etd_server *ranks;
+    char why[256] = "";
+    int wrong = 0;
+    config.listener = etd_store_listen(config.host, &config.port);
+    config.secret[31] = 9;
+    memcpy(right.secret, config.secret, sizeof right.secret);
+    if (etd_server_start(&config, &ranks, why, sizeof why) != ET_OK)
+        bail("%s", why);
+    for (int i = 0; i < 32; i++) {
+        struct etd_store_hello other = right;
+        other.secret[i] ^= 0x80;
+        wrong += is_greeted(&config, &other);
+    }
+    is_int(wrong, 0,
+           "who has one bit of 32 bytes of the run's secret wrong gets no answer");
+    ok(is_greeted(&config, &right), "who has it is greeted");
+    etd_server_stop(&ranks, false);
+}
+
+static const struct {
+    const char *section, *limit;
+    void (*test)(void);
+} limits[] = {
+    {"7.2", "a stranger is turned away, or nothing listens", test_stranger},
+    {"7.3", "a removed key is cut within 2 s", test_removed_key},
+    {"7.3", "until=DATE", test_expired_key},
+    {"7.3", "a hub is not dumpable", test_hub_memory},
+    {"7.3", "nor is a worker, with 64 viewers who speak in 10 s", test_worker},
+    {"7.4", "control.log is no link", test_control_log},
+    {"7.7", "a run secret of 32 bytes", test_secret},
+};
+
+int
+main(void)
+{
+    talk_begin(&h, &watch);
+    snprintf(list, sizeof list, "%s/authorized_keys", h.folder);
+    if (etd_keys_draw(h.cx, &server) != ET_OK || etd_keys_draw(h.cx, &ann) != ET_OK ||
+        etd_keys_draw(h.cx, &bob) != ET_OK)
+        bail("no keys");
+    write_list("viewer", &ann, "");
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        diag("%s %s", limits[i].section, limits[i].limit);
+        limits[i].test();
+    }
+    talk_end(&h, &watch);
+    return done();
+}
