@@ -28,10 +28,12 @@ is_narrow(const struct compose *c)
 void
 compose_refresh(struct compose *c)
 {
-    bool is_inline = is_narrow(c);
-    if (c->seen == c->sketch->changes && is_inline == c->is_inline)
+    bool is_inline = is_narrow(c), has_room = c->app->grid.rows >= TUI_C_ROOM;
+    if (c->seen == c->sketch->changes && is_inline == c->is_inline &&
+        has_room == c->has_room)
         return;
     c->is_inline = is_inline;
+    c->has_room = has_room;
     if (is_inline && c->focus == TUI_C_ALGORITHMS)
         c->focus = TUI_C_RECIPE;
     const struct et_recipe *recipe =
@@ -108,7 +110,7 @@ compose_go_to(struct compose *c, const char *path)
         i = parent;
     bool is_told = c->form.row[i].is_set || compose_is_missing(c, &c->form.row[i]);
     for (int p = c->form.row[i].parent; p >= 0; p = c->form.row[p].parent)
-        if (compose_mode_of(c, p) != TUI_C_WHOLE)
+        if (c->form.row[p].is_section && compose_mode_of(c, p) != TUI_C_WHOLE)
             compose_turn_section(c, c->form.row[p].path,
                                  is_told ? TUI_C_SET : TUI_C_WHOLE);
     for (int k = 0; k < c->n_rows; k++)

@@ -48,6 +48,7 @@ enum {
     TUI_C_ROWS = 640,
     TUI_C_CHANGES = 64,
     TUI_C_TWO_PANELS = 100, /* columns from which algorithms have a panel */
+    TUI_C_ROOM = 36,        /* rows from which the schedule is open from the start */
 };
 
 /* A line of the recipe's panel. */
@@ -115,6 +116,7 @@ struct compose {
     int n_on, n_can;    /* of all: those that are on; those that are on or could be */
     bool has_fold;      /* a line behind them says how many are not shown */
     bool is_inline;     /* they are a section of the recipe */
+    bool has_room;      /* for sections that are folded on smaller screens */
     bool is_about_method; /* what is selected is an algorithm, not a key */
     struct eti_check check[ETI_CHECKS_MAX];
     int n_checks, n_warnings; /* those that are not ignored come first */
@@ -186,6 +188,8 @@ int compose_mode_of(const struct compose *c, int row);
 void compose_turn_section(struct compose *c, const char *path, int mode);
 /* Form row I is a component's section: the row of its name; -1: it has no name. */
 int compose_name_of(const struct compose *c, int i);
+/* How far row I is indented: a name that stands beside its section takes no step. */
+int compose_depth_of(const struct compose *c, int i);
 /* The key under the cursor of the recipe; NULL: the cursor is on no key. */
 const struct eti_form_row *compose_key_row(const struct compose *c);
 /* Is ROW required, and not set? */

@@ -230,7 +230,8 @@ static void
 put_key(struct compose *c, const struct tui_pane *p, int y, int x, int i)
 {
     const struct eti_form_row *r = &c->form.row[i];
-    int in = 3 + 2 * r->depth, name = r->is_section ? compose_name_of(c, i) : -1;
+    int in = 3 + 2 * compose_depth_of(c, i);
+    int name = r->is_section ? compose_name_of(c, i) : -1;
     bool is_shut = r->is_section && compose_mode_of(c, i) == TUI_C_SHUT;
     const struct eti_form_row *value = name >= 0 ? &c->form.row[name] : r;
     if (r->is_section)

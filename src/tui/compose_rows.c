@@ -41,18 +41,27 @@ first_mode(const struct compose *c, const struct eti_form_row *r)
 {
     enum et_kind kind = r->row->kind;
     bool is_part = r->row->type == ET_OPT_PART || r->row->type == ET_OPT_PARTS;
-    bool has_room = c->app->grid.rows >= 36;
     bool is_open = is_part && r->is_set && r->depth == 0 &&
                    (kind == ET_KIND_MODEL || kind == ET_KIND_OPTIMIZER ||
-                    (kind == ET_KIND_SCHEDULER && has_room) ||
+                    (kind == ET_KIND_SCHEDULER && c->has_room) ||
                     kind == ET_KIND_DATASET) &&
                    strcmp(r->path, "eval_data") != 0;
     return is_open ? TUI_C_SET : TUI_C_SHUT;
 }
 
+/* The name of one of a list's items is a row above its options, as of "scheduler": it
+ * is open where the list is. */
+static bool
+is_name_of_item(const struct eti_form_row *r)
+{
+    return r->part && !r->is_section && r->parent >= 0;
+}
+
 int
 compose_mode_of(const struct compose *c, int row)
 {
+    while (row >= 0 && is_name_of_item(&c->form.row[row]))
+        row = c->form.row[row].parent;
     if (row < 0)
         return compose_mode_at(c, "", TUI_C_SET);
     return compose_mode_at(c, c->form.row[row].path, first_mode(c, &c->form.row[row]));
@@ -276,6 +285,16 @@ compose_name_of(const struct compose *c, int i)
         found = k;
     }
     return found;
+}
+
+int
+compose_depth_of(const struct compose *c, int i)
+{
+    int depth = c->form.row[i].depth;
+    for (int p = c->form.row[i].parent; p >= 0; p = c->form.row[p].parent)
+        depth -= c->form.row[p].parent >= 0 &&
+                 compose_name_of(c, c->form.row[p].parent) == p;
+    return depth;
 }
 
 static bool

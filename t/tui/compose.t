@@ -82,6 +82,20 @@ typed 'decoupled_adamw' "names are chosen from a list" 'jjjjjjje'
 typed 'etude train mild.yaml algorithms.mixup=null' "y shows the command line" \
     '/mixup<enter><tab><bksp>y'
 
+# What stands in lists: of several evaluations each has its own options.
+typed 't_warmup            5ba' "the schedule opens to what is set in it" 'jjjjjjjjjjj<enter>'
+typed '~ scheduler.0.t_warmup  5ba' "which can be changed" 'jjjjjjjjjjj<enter>je<bksp><bksp><bksp>9ba<enter>'
+typed 'num_samples         128' "so does the evaluation" 'jjjjjj<enter>'
+sed '/^eval_data:/,/num_samples/d' mild.yaml >several.yaml
+cat >>several.yaml <<'EOF'
+eval_data:
+  - {name: synthetic_images, label: few, num_samples: 64}
+  - {name: synthetic_images, label: many, num_samples: 256}
+EOF
+has 'num_samples       64' "of several evaluations the first" \
+    compose several.yaml --dump-screen 80x24 --keys 'jjjjjj<enter>'
+says out 'num_samples       256' "and the second"
+
 # Algorithms that cannot act are a line; enter brings them, in two steps.
 has '> 19 cannot act here' "those that cannot act here are folded into a line" \
     compose mild.yaml --dump-screen 120x36

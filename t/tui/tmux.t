@@ -149,6 +149,18 @@ echo 'section: 201' >themed/themes/mine.yaml
 paints '38;5;201' yes "a theme is a file beside the configuration" TERM=xterm-256color \
     "ETUDE_CONFIG_DIR='$dir/themed'"
 
+# A recipe while its window grows.
+printf 'scheduler: {name: linear_with_warmup, t_warmup: 3ba}\n' | cat long.yaml - >warm.yaml
+begin_terminal
+keys "'$etude' compose warm.yaml" Enter
+sees "linear_with_warmup" "a schedule is folded in a small window"
+! grep -q t_warmup screen
+ok $? "as there is little room"
+$tmux resize-window -t w -x 90 -y 40
+sees "t_warmup" "and open in a larger one"
+keys q
+$tmux kill-server
+
 # Started from within a terminal: the screen is a viewer, and asks for what it wants.
 begin_terminal
 keys "'$etude' train long.yaml --run_directory there --run_name tall-fox" Enter
