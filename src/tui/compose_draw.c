@@ -43,9 +43,15 @@ static const char *
 fault_text(const struct compose *c, char *buf, size_t size, enum tui_role *role)
 {
     int faults = c->sketch->errors.total;
-    *role = faults ? TUI_BAD : c->n_warnings ? TUI_WARN : TUI_GOOD;
+    const struct et_recipe *r = c->sketch->recipe;
+    /* (What is trained on another machine may be what only that one has.) */
+    bool fails = c->numbers.of == c->sketch->changes && !c->numbers.is_known &&
+                 *c->numbers.problem && r && !r->launch.worker;
+    *role = faults || fails ? TUI_BAD : c->n_warnings ? TUI_WARN : TUI_GOOD;
     if (faults)
         snprintf(buf, size, "x %d fault%s", faults, faults == 1 ? "" : "s");
+    else if (fails)
+        snprintf(buf, size, "x cannot start");
     else if (c->n_warnings)
         snprintf(buf, size, "! valid, %d warning%s", c->n_warnings,
                  c->n_warnings == 1 ? "" : "s");

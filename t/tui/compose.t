@@ -96,6 +96,16 @@ has 'num_samples       64' "of several evaluations the first" \
     compose several.yaml --dump-screen 80x24 --keys 'jjjjjj<enter>'
 says out 'num_samples       256' "and the second"
 
+# A recipe that is well written, and yet cannot start.
+cat >heads.yaml <<'EOF'
+max_duration: 1ba
+model: {name: gpt2, n_layers: 1, d_model: 32, n_heads: 5, max_seq_len: 8, vocab_size: 16}
+train_data: {name: synthetic_tokens, vocab_size: 16, seq_len: 8, batch_size: 2}
+optimizer: {name: sgd, lr: 0.1}
+EOF
+has 'x cannot start' "what training would find is not called valid" compose heads.yaml --dump-screen 80x24
+says out '5 heads do not divide d_model' "and what that is"
+
 # Algorithms that cannot act are a line; enter brings them, in two steps.
 has '> 19 cannot act here' "those that cannot act here are folded into a line" \
     compose mild.yaml --dump-screen 120x36
