@@ -36,6 +36,17 @@ best(const json_t *facts, char *buf, size_t size)
 }
 
 /* COLOR: it is for a terminal that shows them. */
+/* "6/16ep"; a length that its column has no room for is told as a part of it. */
+static const char *
+progress(const json_t *facts, char *buf, size_t size)
+{
+    enum { WIDTH = 10 };
+    const double done = eti_run_done(facts);
+    if (strlen(eti_run_progress(facts, buf, size)) > WIDTH && !isnan(done))
+        snprintf(buf, size, "%d%%", (int)(100 * done + 1e-9));
+    return buf;
+}
+
 static void
 print_run(const json_t *facts, double now, bool color)
 {
@@ -58,7 +69,7 @@ print_run(const json_t *facts, double now, bool color)
     fputs(on, stdout); /* raw: a colour */
     et_print(stdout, "%-12s", state);
     fputs(off, stdout); /* raw: likewise */
-    et_print(stdout, " %-10s %-16s %8s\n", eti_run_progress(facts, done, sizeof done),
+    et_print(stdout, " %-10s %-16s %8s\n", progress(facts, done, sizeof done),
              best(facts, value, sizeof value), speed);
     if (json_object_get(facts, "problem"))
         et_print(stdout, "    %s\n", cli_fact(facts, "problem", name, sizeof name));

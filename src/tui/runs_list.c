@@ -134,16 +134,6 @@ find_place(const struct runs *r, int w)
 
 /* ---- cells ---- */
 
-/* 0 .. 1 of "6/16ep"; NaN where that is not known. */
-static double
-part_done(const char *progress)
-{
-    double done, of;
-    char unit[8];
-    return sscanf(progress, "%lf/%lf%7s", &done, &of, unit) == 3 && of > 0 ? done / of
-                                                                           : NAN;
-}
-
 /* TEXT in column C of row Y, cut to its width. */
 static void
 put_cell(const struct tui_pane *p, int y, const struct place *at, enum column c,
@@ -154,7 +144,7 @@ put_cell(const struct tui_pane *p, int y, const struct place *at, enum column c,
     if (columns[c].is_number && tui_width(text) <= at->w[c])
         tui_put_end(p, y, at->x[c] + at->w[c], role, text);
     else
-        tui_put_n(p, y, at->x[c], role, 0, at->w[c], text, strlen(text));
+        tui_put_cut(p, y, at->x[c], at->x[c] + at->w[c], role, text);
 }
 
 static void
@@ -164,16 +154,17 @@ put_progress(const struct runs *r, const struct tui_pane *p, int y,
     char text[ETI_FACT_TEXT];
     const int x = at->x[C_PROGRESS], part = at->w[C_PROGRESS] - AFTER;
     eti_run_progress(facts, text, sizeof text);
-    double done = part_done(text);
-    const char *slash = strchr(text, '/');
+    double done = eti_run_done(facts);
+    const char *slash = strchr(text, '/'), *all = slash ? slash + 1 : text;
     if (eti_run_kind(facts) == ETI_STATE_DONE) {
         tui_bar(p, y, x - 1, part + 1, 1, tui_app_phase(r->app));
-        tui_putf(p, y, x + part, TUI_TEXT, "%5.5s", slash ? slash + 1 : text);
+        tui_putf(p, y, x + part, TUI_TEXT, "%*s", AFTER,
+                 tui_width(all) <= AFTER ? all : "100%");
     } else if (isnan(done)) {
         put_cell(p, y, at, C_PROGRESS, TUI_TEXT, text);
     } else {
         tui_bar(p, y, x - 1, part + 1, done, tui_app_phase(r->app));
-        tui_putf(p, y, x + part, TUI_TEXT, "%4.0f%%", 100 * done);
+        tui_putf(p, y, x + part, TUI_TEXT, "%4d%%", (int)(100 * done + 1e-9));
     }
 }
 

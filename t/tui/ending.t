@@ -59,6 +59,13 @@ ok $? "with the greatest, and has no scale for them"
 has '^' "so does Compare" compare two burst --dump-screen 100x30 --keys 'mloss<enter>'
 grep -qE '\^ [0-9.]*e[0-9]|[0-9]e[0-9]+ [*o]*\^' out && ! grep -q '^ *[0-9.]*e[0-9]*[+]' out
 ok $? "where the other run's curve keeps its scale"
+ba=$("$etude" show wild --json 2>err | sed -n 's/^ *"ba": \([0-9]*\),*$/\1/p' | head -1)
+run --ascii runs name=wild --dump-screen 80x24
+says out " $((ba * 100 / 20))%" "Runs has how far it came, by batches: it was to have 20"
+run train -q tiny.yaml max_duration=1600sp checkpoint=false --run_name sampled
+has '] 100%' "of one that is done a length that has no room is not cut" runs name=sampled --dump-screen 80x24
+run runs name=sampled
+is "$(awk '$2 == "sampled" { print $6 }' out)" 100% "nor is it in etude runs"
 run rerun -q wild optimizer.lr=0.1 --alg 'gradient_clipping(clipping_type=norm,clipping_threshold=1)'
 exits 0 "and that is a command"
 

@@ -276,17 +276,26 @@ add_progress(json_t *facts, const struct et_series *s)
                                 json_integer((json_int_t)s->all.last.value));
 }
 
+/* How often the run was resumed, and how many batches it is to have, where that is
+ * known: a resume may make it longer, so the last word counts. */
 static et_status
-count_resumes(struct et_events *e, json_t *facts)
+read_course(struct et_events *e, json_t *facts)
 {
     struct et_record r;
     bool got;
     int n = 0;
-    ET_TRY(et_events_only(e, UINT64_C(1) << ET_RECORD_RESUME));
-    for (;; n++) {
+    ET_TRY(et_events_only(e, UINT64_C(1) << ET_RECORD_RESUME | UINT64_C(1)
+                                                                   << ET_RECORD_RUN));
+    for (;;) {
         ET_TRY(et_events_next(e, &r, &got));
         if (!got)
             break;
+        n += r.kind == ET_RECORD_RESUME;
+        for (int i = 0; i < r.n && r.kind == ET_RECORD_RUN; i++)
+            if (strcmp(r.entry[i].name, "run/batches") == 0 && r.entry[i].value >= 1 &&
+                r.entry[i].value < 0x1p53)
+                json_object_set_new(facts, "batches",
+                                    json_integer((json_int_t)r.entry[i].value));
     }
     json_object_set_new(facts, "resumes", json_integer(n));
     return ET_OK;
@@ -309,7 +318,7 @@ read_series(struct et_ctx *cx, json_t *facts, const char *directory)
         add_progress(facts, &list[i]);
     }
     if (status == ET_OK)
-        status = count_resumes(e, facts);
+        status = read_course(e, facts);
     if (status != ET_OK && status != ET_ENOENT)
         say_problem(facts, et_error_get(cx)->message);
     et_error_clear(cx);

@@ -4,6 +4,7 @@
 
 #include "core/run/list.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,6 +266,22 @@ eti_run_progress(const json_t *facts, char *buf, size_t size)
     else
         snprintf(buf, size, "-");
     return buf;
+}
+
+double
+eti_run_done(const json_t *facts)
+{
+    const json_t *all = json_object_get(facts, "batches");
+    const json_t *ba = json_object_get(facts, "ba");
+    char text[ETI_FACT_TEXT], unit[8];
+    double done, of;
+    if (json_is_integer(all) && json_is_integer(ba))
+        return fmin(1, json_number_value(ba) / json_number_value(all));
+    if (sscanf(eti_run_progress(facts, text, sizeof text), "%lf/%lf%7s", &done, &of,
+               unit) == 3 &&
+        of > 0)
+        return fmin(1, done / of);
+    return NAN;
 }
 
 const char *

@@ -25,6 +25,9 @@ enum eti_state_kind eti_run_kind(const json_t *facts);
 const json_t *eti_run_metric(const json_t *facts, const char **name);
 /* "6/16ep": in the unit that the run ends in, where that is counted. Returns BUF. */
 const char *eti_run_progress(const json_t *facts, char *buf, size_t size);
+/* 0 to 1: how much of the run is done, by its batches where it is known how many it has;
+ * NaN: not known. */
+double eti_run_done(const json_t *facts);
 /* "today 13:56", "11-20 13:56", "2025-11-20": T, when it is TODAY, local. Returns BUF.
  */
 const char *eti_run_when(double t, double today, char *buf, size_t size);
