@@ -145,6 +145,8 @@ kill_run $pid
 run runs fond-lynx
 says out "x fond-lynx" "without its process it is not shown running"
 says out "crashed" "but crashed"
+run show fond-lynx
+says out "its process is gone, and left no word of why" "which is said to be all that is known"
 run annotate fond-lynx "killed it"
 exits 0 "then it can be annotated"
 run show fond-lynx

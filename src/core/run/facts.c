@@ -445,8 +445,11 @@ eti_facts_is_alive(const json_t *facts)
 void
 eti_facts_make_true(json_t *facts)
 {
-    if (eti_facts_goes_on(facts) && !eti_facts_is_alive(facts))
-        json_object_set_new(facts, "state", json_string("crashed"));
+    if (!eti_facts_goes_on(facts) || eti_facts_is_alive(facts))
+        return;
+    json_object_set_new(facts, "state", json_string("crashed"));
+    json_object_set_new(facts, "reason",
+                        json_string("its process is gone, and left no word of why"));
 }
 
 /* ---- algorithms that joined ---- */
