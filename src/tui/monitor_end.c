@@ -21,25 +21,88 @@ enum { LABEL = 11, VALUE = 20, WORDS = 32, EXPORTS = 64 };
 
 /* ---- what is known ---- */
 
-/* Reads m->ending of the run, once for each end of it. The facts that the run is watched
- * by are of its beginning: what it came to is read from its directory. */
+static const char *
+text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+/* The newest checkpoint that the run told of, as `kept`; null. */
+static json_t *
+kept_afar(const struct etd_model *model)
+{
+    for (int i = model->n_marks - 1; i >= 0; i--) {
+        const struct etd_mark *k = etd_model_mark(model, i);
+        if (k->kind == ET_RECORD_CHECKPOINT && strncmp(k->text, "saved ", 6) == 0)
+            return json_pack("{s:s}", "label", k->text + 6);
+    }
+    return json_null();
+}
+
+/* Of a run whose directory is another machine's: what its records tell, and the ways
+ * that somebody there has, by its name. */
+static json_t *
+ending_afar(const struct tui_view *v)
+{
+    const struct etd_series *s = tui_evaluated(v->model, NULL, 0);
+    const struct etd_series *lr = etd_model_series_like(v->model, "lr-");
+    json_t *facts = json_copy((json_t *)v->facts), *kept = kept_afar(v->model), *way;
+    json_t *best = s && isfinite(s->best)
+                       ? json_pack("{s:s, s:f, s:I}", "metric", s->name, "value",
+                                   s->best, "ba", (json_int_t)s->best_ba)
+                       : json_null();
+    size_t i;
+    json_object_set(facts, "directory", json_object_get(facts, "name"));
+    if (lr && isfinite(lr->last))
+        json_object_set_new(facts, "metrics",
+                            json_pack("{s:{s:f}}", lr->name, "max", lr->last));
+    json_t *ways = eti_ending_ways(v->app->cx, facts, kept);
+    json_array_foreach(ways, i, way) if (strcmp(text_of(way, "key"), "l") != 0)
+        json_object_set_new(way, "there", json_true());
+    json_decref(facts);
+    return json_pack("{s:o, s:o, s:o}", "best", best, "kept", kept, "ways", ways);
+}
+
+/* The facts of the run in FOLDER, if that is the run that is watched, and no folder of
+ * the same name on this machine. NULL: it is not. */
+static json_t *
+read_facts(const struct tui_view *v, const char *folder)
+{
+    char file[PATH_MAX];
+    json_t *facts = NULL;
+    snprintf(file, sizeof file, "%s/run.json", folder);
+    if (access(file, R_OK) != 0)
+        return NULL;
+    if (eti_facts_read(v->app->cx, folder, &facts) != ET_OK) {
+        et_error_clear(v->app->cx);
+        return NULL;
+    }
+    if (strcmp(text_of(facts, "id"), text_of(v->facts, "id")) != 0) {
+        json_decref(facts);
+        return NULL;
+    }
+    eti_facts_make_true(facts);
+    return facts;
+}
+
+/* Reads m->ending of the run, once for each end of it. The facts that the run is
+ * watched by are of its beginning: what it came to is read from its directory. */
 static void
 read_ending(const struct tui_view *v)
 {
     struct tui_monitor *m = v->m;
-    char file[PATH_MAX];
+    const bool is_far = v->app->source->class->retry != NULL;
     const char *folder = json_string_value(json_object_get(v->facts, "directory"));
-    if (m->ending || !v->is_over || !folder || eti_facts_goes_on(v->facts))
+    if (m->ending || !v->is_over || !(folder || is_far) || eti_facts_goes_on(v->facts))
         return;
-    snprintf(file, sizeof file, "%s/run.json", folder);
-    if (access(file, R_OK) != 0) /* of another machine: nothing can be done here */
-        return;
-    json_t *facts = NULL;
-    if (eti_facts_read(v->app->cx, folder, &facts) != ET_OK)
-        et_error_clear(v->app->cx);
-    else
-        eti_facts_make_true(facts);
-    m->ending = eti_ending(v->app->cx, facts && !eti_facts_goes_on(facts) ? facts : v->facts);
+    json_t *facts = folder ? read_facts(v, folder) : NULL;
+    if (facts)
+        m->ending = eti_ending(v->app->cx, eti_facts_goes_on(facts) ? v->facts : facts);
+    else if (is_far)
+        m->ending = ending_afar(v);
+    else /* its file cannot be read: as far as it is known */
+        m->ending = eti_ending(v->app->cx, v->facts);
     json_decref(facts);
 }
 
@@ -63,13 +126,6 @@ static const json_t *
 ways_of(const struct tui_monitor *m)
 {
     return json_object_get(m->ending, "ways");
-}
-
-static const char *
-text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
 }
 
 /* "etude train --resume brisk-otter max_duration=8ep": the run by its name. */
@@ -176,8 +232,8 @@ put_facts(const struct tui_view *v, const struct tui_pane *p, int *y)
         put_row(p, y, "speed", value, TUI_TEXT, "");
     }
     if (json_is_object(kept)) {
-        snprintf(note, sizeof note, "newest of %lld",
-                 (long long)json_integer_value(json_object_get(kept, "n")));
+        const json_int_t of = json_integer_value(json_object_get(kept, "n"));
+        snprintf(note, sizeof note, of > 0 ? "newest of %lld" : "", (long long)of);
         put_row(p, y, "kept", text_of(kept, "label"), TUI_TEXT, note);
     } else {
         put_row(p, y, "kept", "no checkpoint", TUI_TEXT, "");
@@ -196,8 +252,11 @@ put_ways(const struct tui_view *v, const struct tui_pane *p, int y)
     const bool is_bad =
         eti_state_kind_of(tui_run_state(v)) == ETI_STATE_BROKEN;
     char line[PATH_MAX];
+    bool is_cut = !command;
     tui_put(p, y++, 1, TUI_SECTION,
             is_bad ? "What helps, most likely first" : "What next");
+    if (json_is_true(json_object_get(json_array_get(ways, 0), "there")))
+        tui_put(p, y - 1, is_bad ? 33 : 13, TUI_DIM, "on its machine");
     m->ways.n = n;
     for (int i = 0; i < n && y < p->h; i++, y++) {
         const json_t *way = json_array_get(ways, (size_t)i);
@@ -207,8 +266,10 @@ put_ways(const struct tui_view *v, const struct tui_pane *p, int y)
         if (command)
             tui_put_cut(p, y, command, p->w - 1, TUI_DIM,
                         command_text(m, v->facts, way, line, sizeof line));
-        if (i == m->ways.at)
+        if (i == m->ways.at) {
             tui_select(p, y, true);
+            is_cut = is_cut || command + tui_width(line) > p->w - 1;
+        }
     }
     if (y < p->h) {
         tui_put(p, y, 4, TUI_KEY, "y");
@@ -221,11 +282,10 @@ put_ways(const struct tui_view *v, const struct tui_pane *p, int y)
         tui_put(p, y, x, TUI_TEXT, "the charts");
         y++;
     }
-    if (!command && y + 1 < p->h && m->ways.at < n)
-        tui_put_cut(p, y + 1, 1, p->w - 1, TUI_DIM,
-                    command_text(m, v->facts,
-                                 json_array_get(ways, (size_t)m->ways.at), line,
-                                 sizeof line));
+    const json_t *selected = json_array_get(ways, (size_t)m->ways.at);
+    if (is_cut && selected) /* whole, where its row has no room for it */
+        tui_put_wrapped(p, y + 1, 1, p->w - 2, TUI_DIM,
+                        command_text(m, v->facts, selected, line, sizeof line));
 }
 
 void
@@ -451,6 +511,16 @@ way_of(struct tui_monitor *m, const char *key)
     return NULL;
 }
 
+/* What can only be done on the run's machine is copied for a shell there. */
+static void
+copy_for_there(const struct tui_view *v, const json_t *way)
+{
+    char line[PATH_MAX];
+    command_text(v->m, v->facts, way, line, sizeof line);
+    tui_copy(v->app, line);
+    tui_say(v->app, TUI_TEXT, "copied, for its machine: %s", line);
+}
+
 static void
 take_way(const struct tui_view *v, const json_t *way, const char *missing)
 {
@@ -458,6 +528,8 @@ take_way(const struct tui_view *v, const json_t *way, const char *missing)
         tui_say(v->app, TUI_WARN, "! %s", missing);
     else if (strcmp(text_of(way, "key"), "l") == 0)
         tui_logs_jump(v->app, v->model->t);
+    else if (json_is_true(json_object_get(way, "there")))
+        copy_for_there(v, way);
     else if (tui_app_watches(v->app))
         tui_say(v->app, TUI_WARN, "! nothing is started: %s", tui_app_watches(v->app));
     else

@@ -165,6 +165,7 @@ tui_popup_prompt(struct tui_popup *p, struct et_ctx *cx, const char *title,
     p->cx = cx;
     snprintf(p->title, sizeof p->title, "%s", title);
     tui_field_set(&p->field, text);
+    p->asked = tui_width(text) + 2;
 }
 
 void
@@ -238,6 +239,7 @@ widest(const struct tui_popup *p)
         w = one > w ? one : w;
     }
     int least = p->check ? 60 : p->filters || p->kind == TUI_PROMPT ? 36 : 0;
+    least = p->asked > least ? p->asked : least;
     return w < least ? least
                      : w; /* a reason has room, and what is typed moves nothing */
 }

@@ -145,7 +145,8 @@ struct tui_popup {
     void (*turned)(struct tui_app *app, void *data, int by);
     /* (optional) The item of this id is selected now; -1: it is closed without one. */
     void (*moved)(struct tui_app *app, int id);
-    int told; /* the id that MOVED was called with last */
+    int told;  /* the id that MOVED was called with last */
+    int asked; /* columns of the text that a question begins with */
     /* (optional) Why TEXT will not do, in BUF [160] or of its own; NULL: it will. */
     const char *(*check)(void *data, const char *text, char *buf);
     void *data;

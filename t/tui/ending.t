@@ -59,6 +59,13 @@ ok $? "with the greatest, and has no scale for them"
 has '^' "so does Compare" compare two burst --dump-screen 100x30 --keys 'mloss<enter>'
 grep -qE '\^ [0-9.]*e[0-9]|[0-9]e[0-9]+ [*o]*\^' out && ! grep -q '^ *[0-9.]*e[0-9]*[+]' out
 ok $? "where the other run's curve keeps its scale"
+has '| optimizer.lr=0.1 --alg gradient_clipping(clipping_type=norm,clipping_threshold=1) ' \
+    "r asks for it with all of what it proposes" attach wild --dump-screen 120x36 --keys r
+for size in 80x24 100x30; do
+    run --ascii attach wild --dump-screen $size
+    is "$(tr -s ' \n' ' ' <out | grep -c "optimizer.lr=0.1 --alg 'gradient_clipping(clipping_type=norm,clipping_threshold=1)'")" 1 \
+        "at $size the command of the selected way is whole"
+done
 ba=$("$etude" show wild --json 2>err | sed -n 's/^ *"ba": \([0-9]*\),*$/\1/p' | head -1)
 run --ascii runs name=wild --dump-screen 80x24
 says out " $((ba * 100 / 20))%" "Runs has how far it came, by batches: it was to have 20"

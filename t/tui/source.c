@@ -328,6 +328,37 @@ test_silence(void)
     house_start_clock();
 }
 
+static bool
+has_ended(const struct tui_source *s)
+{
+    const char *state = json_string_value(json_object_get(s->facts, "state"));
+    return state && strcmp(state, "stopped") == 0 && etd_model_has_ended(s->model);
+}
+
+/* A run that has ended on a machine whose folders are not here. */
+static void
+test_end_afar(void)
+{
+    char away[600], command[300];
+    struct et_record r = {.kind = ET_RECORD_RUN, .t = 1e9, .text = "stopped"};
+    eti_events_write(&h.log, &r);
+    eti_events_flush(&h.log);
+    change_fact("state", "stopped");
+    struct tui_source *hub = open_hub();
+    ok(wait_for(hub, has_ended), "a run that is watched by its hub ends");
+    snprintf(away, sizeof away, "%s.away", h.directory);
+    if (rename(h.directory, away) != 0)
+        bail("cannot move %s", h.directory);
+    char *text = screen_of(&hub);
+    if (rename(away, h.directory) != 0)
+        bail("cannot move %s back", h.directory);
+    snprintf(command, sizeof command, "etude rerun %s", h.name);
+    if (!ok(strstr(text, "What next   on its machine") && strstr(text, command),
+            "where its folder is not here, what can be done there is told"))
+        diag("%s", text);
+    free(text);
+}
+
 int
 main(void)
 {
@@ -394,6 +425,7 @@ main(void)
     free(near);
     test_history();
     test_silence();
+    test_end_afar();
     house_end(&h);
     return done();
 }

@@ -299,8 +299,8 @@ add_gentler(struct et_ctx *cx, json_t *ways, const json_t *facts, const char *ru
             word);
 }
 
-static json_t *
-find_ways(struct et_ctx *cx, const json_t *facts, const json_t *kept)
+json_t *
+eti_ending_ways(struct et_ctx *cx, const json_t *facts, const json_t *kept)
 {
     char longer[64], seed[48];
     const char *run = json_string_value(json_object_get(facts, "directory"));
@@ -352,5 +352,5 @@ eti_ending(struct et_ctx *cx, const json_t *facts)
                                       json_object_get(entry, "best_ba"))
                           : json_null();
     return json_pack("{s:o, s:o, s:o, s:o}", "best", best, "earlier", earlier, "ways",
-                     find_ways(cx, facts, kept), "kept", kept);
+                     eti_ending_ways(cx, facts, kept), "kept", kept);
 }

@@ -21,5 +21,8 @@ enum { ETI_WAYS = 4 };
  *
  * NULL: it goes on, or memory is out. The caller owns it. */
 json_t *eti_ending(struct et_ctx *cx, const json_t *facts);
+/* The `ways` alone, where KEPT is known from elsewhere: a run is called by its `directory`.
+ * The caller owns them. */
+json_t *eti_ending_ways(struct et_ctx *cx, const json_t *facts, const json_t *kept);
 
 #endif
