@@ -167,6 +167,18 @@ tui_clock(double t, int digits, char buf[TUI_NUMBER])
 }
 
 const char *
+tui_day(double t, char buf[TUI_NUMBER])
+{
+    struct tm day;
+    time_t seconds = (time_t)floor(t);
+    if (!(t > 0) || !localtime_r(&seconds, &day))
+        snprintf(buf, TUI_NUMBER, "--");
+    else
+        snprintf(buf, TUI_NUMBER, "%02d-%02d", day.tm_mon + 1, day.tm_mday);
+    return buf;
+}
+
+const char *
 tui_without_zeros(const char *text, char *buf, size_t size)
 {
     size_t n = 0;

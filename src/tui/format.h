@@ -25,6 +25,8 @@ const char *tui_span(double seconds, char buf[TUI_NUMBER]);
 const char *tui_elapsed(double seconds, char buf[TUI_NUMBER]);
 /* "14:03", "14:03:02", "14:03:02.561": local time of a day; DIGITS 0, 2, 5. */
 const char *tui_clock(double t, int digits, char buf[TUI_NUMBER]);
+/* "11-20": the local day. */
+const char *tui_day(double t, char buf[TUI_NUMBER]);
 /* TEXT with its numbers as tui_value writes them: "Accuracy .8123 (+.0200)" of
  * "Accuracy 0.8123 (+0.0200)". Returns BUF of SIZE bytes. */
 const char *tui_without_zeros(const char *text, char *buf, size_t size);

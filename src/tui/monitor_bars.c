@@ -268,8 +268,9 @@ put_evaluation(const struct tui_view *v, const struct tui_pane *p, int y, int x)
         tui_next_evaluation(v, text);
         char next[112];
         snprintf(next, sizeof next, "next %s", text);
-        if (x + tui_width(next) > p->w && strchr(next, ','))
-            *strchr(next, ',') = '\0'; /* when it is, without how long that takes */
+        char *in = strstr(next, ", in ");
+        if (x + tui_width(next) > p->w && in)
+            *in = '\0'; /* when it is, without how long that takes */
         x += 3 + tui_put(p, y, x, TUI_TEXT, *text ? next : s ? "" : "none yet");
     }
     if (!s || isnan(s->best))

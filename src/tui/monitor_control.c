@@ -8,6 +8,7 @@
 
 #include "core/run/facts.h"
 #include "etude/algorithm.h"
+#include "tui/format.h"
 #include "tui/monitor.h"
 
 /* An algorithm of the run is ALGORITHM and its place among them, which stays; one that
@@ -155,17 +156,37 @@ set_rate(struct tui_app *app, void *data, int id, const char *text)
         request(app, line);
 }
 
+/* The rate of the recipe, or what it was set to since, as far as events tell of it. */
+static double
+rate_of(const struct tui_app *app)
+{
+    static const char set[] = " set optimizer.lr ";
+    const struct etd_model *m = app->source->model;
+    const json_t *config = json_object_get(app->source->facts, "config");
+    const json_t *rate = json_object_get(config, "optimizer.lr");
+    for (int i = m->n_events - 1; i >= 0; i--) {
+        const struct etd_event *e = etd_model_event(m, i);
+        const char *at = e->kind == ET_RECORD_COMMAND ? strstr(e->text, set) : NULL;
+        if (at && strstr(at, "-> was "))
+            return strtod(at + sizeof set - 1, NULL);
+    }
+    return json_is_number(rate) ? json_number_value(rate) : NAN;
+}
+
 static void
 ask_rate(struct tui_app *app)
 {
-    char text[32] = "", fact[ETI_FACT_TEXT];
-    const json_t *config = json_object_get(app->source->facts, "config");
-    const json_t *rate = json_object_get(config, "optimizer.lr");
+    char text[32] = "", now[TUI_NUMBER], fact[ETI_FACT_TEXT];
+    const double rate = rate_of(app);
+    const struct etd_series *lr = etd_model_series_like(app->source->model, "lr-");
     const char *name = eti_facts_get(app->source->facts, "name", fact);
-    if (json_is_number(rate))
-        snprintf(text, sizeof text, "%.6g", json_number_value(rate));
+    if (isfinite(rate))
+        snprintf(text, sizeof text, "%.6g", rate);
     tui_popup_prompt(&app->popup, app->cx, "the rate from the next batch on", text);
     tui_popup_line(&app->popup, "optimizer.lr; the schedule multiplies it as before.");
+    if (lr && isfinite(lr->last))
+        tui_popup_line(&app->popup, "Times the schedule it is %s now.",
+                       tui_value(lr->last, now));
     tui_popup_line(&app->popup, "same as: etude set %.60s optimizer.lr=VALUE",
                    name ? name : "RUN");
     app->popup.done = set_rate;

@@ -580,17 +580,17 @@ put_host(const struct tui_view *v, const struct tui_pane *p, int y)
     put_rate(p, y, x, "net", hosts > 0 ? net : NAN);
 }
 
-/* The words above the columns of a brief line that begins at X. */
+/* The words above the columns of a brief line that begins at X; the title of all ends
+ * at TITLE. */
 static void
-put_words(const struct tui_view *v, const struct tui_pane *p, int x, int w)
+put_words(const struct tui_view *v, const struct tui_pane *p, int x, int w, int title)
 {
     const struct columns *c = &columns[tui_rank_columns_shown(v->m, v->model)];
     const struct brief at = brief_of(v, w);
     char word[24];
-    if (x > 0 || at.use + at.use_w > 12) { /* behind "ranks" */
-        snprintf(word, sizeof word, " %s ", c->words[0]);
+    snprintf(word, sizeof word, " %s ", c->words[0]);
+    if (x > 0 || at.percent + 1 - tui_width(word) >= title) /* behind "ranks" */
         tui_put_end(p, 0, x + at.percent + 1, TUI_DIM, word);
-    }
     if (c->words[1][0] && at.memory_w > 0) {
         snprintf(word, sizeof word, " %s ", c->words[1]);
         tui_put_end(p, 0, x + at.memory + at.memory_w + 1, TUI_DIM, word);
@@ -613,10 +613,11 @@ put_title(const struct tui_view *v, const struct tui_pane *p, bool focus, bool f
         return;
     }
     tui_title(p, 0, v->m->order == TUI_BY_RANK ? "ranks" : "ranks by", focus);
-    for (int i = 0; i < beside && v->m->n_ranks > 0; i++)
-        put_words(v, p, i * (p->w / beside), p->w / beside);
+    int end = 9;
     if (v->m->order != TUI_BY_RANK)
-        tui_putf(p, 0, 12, TUI_DIM, "%s ", order_names[v->m->order]);
+        end = 12 + tui_putf(p, 0, 12, TUI_DIM, "%s ", order_names[v->m->order]);
+    for (int i = 0; i < beside && v->m->n_ranks > 0; i++)
+        put_words(v, p, i * (p->w / beside), p->w / beside, end);
 }
 
 void

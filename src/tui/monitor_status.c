@@ -13,7 +13,7 @@
 #include "tui/format.h"
 #include "tui/monitor.h"
 
-enum { WIDE = 180, NARROW = 60 };
+enum { WIDE = 180, NARROW = 60, DAY = 86400 /* seconds */ };
 
 const char *
 tui_run_state(const struct tui_view *v)
@@ -291,7 +291,8 @@ tui_eta_text(const struct tui_view *v, bool has_clock, char buf[64])
     tui_duration(left, left_text);
     if (has_clock)
         snprintf(buf, 64, "ETA %s%s (%s)", settled ? "" : "~", left_text,
-                 tui_clock(v->now + left, 0, clock));
+                 left < DAY ? tui_clock(v->now + left, 0, clock)
+                            : tui_day(v->now + left, clock));
     else
         snprintf(buf, 64, "ETA %s%s", settled ? "" : "~", left_text);
     return buf;

@@ -92,16 +92,27 @@ has ', 1 before the newest of' "up to the oldest, and down again" attach one --d
 says out '| max_duration=8ep ' "and what is typed stays"
 
 # The control menu of a run that goes on: each entry is the command that it names.
-run train -q -d tiny.yaml max_duration=200000ep checkpoint=false --run_name live --alg 'label_smoothing(smoothing=.1)'
-for i in 1 2 3 4 5 6 7 8 9 10; do
-    "$etude" set live optimizer.lr 0.05 >out 2>err && break
-    sleep 1
-done
+run train -q -d tiny.yaml max_duration=1000000000ep eval_interval=1000000000ep checkpoint=false --run_name live --alg 'label_smoothing(smoothing=.1)'
+until_true '"$etude" set live optimizer.lr=0.05 >out 2>err'
 has 'set the rate...' "the menu of a run that goes on sets the rate" attach live --dump-screen 120x36 --keys c
 says out 'etude algo live label_smoothing off' "and switches algorithms, with the command"
 says out 'etude pause live' "as every entry names its command"
 run algo live label_smoothing off
 exits 0 "which is one"
+
+has '| 0.05 ' "the rate that is asked for begins with what it was set to" attach live --dump-screen 80x24 --keys cl
+says out 'it is .0500 now' "and what it is now is said"
+until_true '"$etude" attach live --dump-screen 80x24 >out 2>err </dev/null; grep -q "ETA ~*[0-9]" out'
+grep -q ' next at 1,000,000,000ep' out
+ok $? "a number that has commas is not cut at one"
+grep -qE 'ETA ~?[0-9]+d[0-9]+h \([0-9]{2}-[0-9]{2}\)' out
+ok $? "an end that is days ahead has its day, not a time of day"
+until_true '"$etude" --ascii attach live --dump-screen 100x30 >out 2>err </dev/null; ! grep -q "no rank has said" out'
+grep -q '^-- ranks -* cpu -* ram -* own ' out
+ok $? "each gauge of the ranks has its heading"
+run --ascii attach live --dump-screen 80x24 --keys r
+grep -q '^-- ranks by own -' out
+ok $? "and none where their order is told"
 
 # What its recipe does not name stands behind them, and joins.
 run attach live --dump-screen 120x36 --keys c
