@@ -397,7 +397,7 @@ draw(struct tui_app *app, void *self, const struct tui_pane *p)
         tui_put(&in, 1, 2, TUI_DIM,
                 !app->source->class->line ? "the ranks' logs are on the run's machine"
                 : l->n == 0 && app->source->class->retry
-                    ? "nothing was logged yet; what ranks print is on their machine"
+                    ? "no line has come yet; what ranks print is on their machine"
                 : l->n == 0 ? "the ranks have written nothing yet"
                             : "no line passes; esc shows all");
         return;

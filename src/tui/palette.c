@@ -261,7 +261,8 @@ static void
 save_setting(struct tui_app *app, const char *path, const char *value)
 {
     const char *argument[] = {"config", "set", path, value, NULL};
-    snprintf(app->saving, sizeof app->saving, "%.60s: %.60s", path, value);
+    snprintf(app->saving, sizeof app->saving, "%.48s: %.48s%s", path, value,
+             strcmp(path, "ui.theme") == 0 ? "" : ", from the next start on");
     if (tui_job_start(&app->saver, app->cx, argument, NULL, 0) != ET_OK)
         tui_say_error(app);
 }
@@ -272,7 +273,7 @@ tui_palette_tick(struct tui_app *app)
     if (!*app->saving || !tui_job_poll(&app->saver, app->config.is_dump ? 10 : 0))
         return false;
     if (app->saver.code == 0)
-        tui_say(app, TUI_GOOD, "%s, from the next start on", app->saving);
+        tui_say(app, TUI_GOOD, "%s", app->saving);
     else
         tui_say(app, TUI_BAD, "x %.200s", app->saver.error);
     app->saving[0] = '\0';

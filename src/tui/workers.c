@@ -371,6 +371,7 @@ finish(struct workers *w)
 {
     int doing = w->doing;
     w->doing = WORKERS_NOTHING;
+    w->app->message[0] = '\0'; /* that it was being asked */
     if (w->job.code != 0) {
         const char *text = w->job.error;
         tui_say(w->app, TUI_BAD, "x %.220s", text);

@@ -211,7 +211,7 @@ put_legend(const struct tui_pane *p, int y)
 {
     static const int shown[] = {WORKER_READY, WORKER_OLD, WORKER_LOST, WORKER_UNKNOWN};
     static const char *const words[] = {"ready", "another version",
-                                        "unreachable, or the key is refused",
+                                        "unreachable, or key refused",
                                         "lost contact"};
     for (int i = 0, x = 1; i < 4; i++) {
         tui_put_ch(p, y, x, sign_of(p->grid->glyphs, shown[i]), states[shown[i]].role, 0);

@@ -42,8 +42,12 @@ rm -r runs/calm
 run --dump-screen 80x24+roles --keys ':gruv'
 grep -q 'key@select' out
 ok $? "the letters that were typed are of the role key"
+run --ascii --dump-screen 80x24 --keys ':theme light<enter>'
+says out 'ui.theme: light' "a theme is kept"
+is "$(grep -c 'next start' out)" 0 "and there at once, as it was in the preview"
+run config set ui.theme auto
 run --ascii --dump-screen 80x24 --keys ':ui.plot<enter><bksp><bksp><bksp><bksp>block<enter>'
-says out 'ui.plot: block' "a setting is asked for and saved"
+says out 'ui.plot: block, from the next start on' "a setting is asked for and saved"
 is "$("$etude" config get ui.plot 2>&1)" block "where etude config has it"
 for size in 60x16 50x12 80x24 120x36 200x50; do
     run --ascii --dump-screen $size --keys ':'

@@ -17,9 +17,10 @@ sees() {
 }
 public() { sed -n 's/^public //p' "$dir/$1/conf/curve.key"; }
 run_pid() { sed -n 's/.*"pid": \([0-9]*\).*/\1/p' there/run/run.json 2>/dev/null; }
-worker=
+worker='' tmux=''
 # What a failed test leaves would train for ever.
 clean() {
+    [ -z "$tmux" ] || $tmux kill-server 2>/dev/null
     for pid in $(sed -n 's/.*"pid": \([0-9]*\).*/\1/p' there/run/run.json there/runs/*/run.json 2>/dev/null); do
         # shellcheck disable=SC2046
         grep -qs train "/proc/$pid/cmdline" && kill -9 "$pid" $(family "$pid") 2>/dev/null
@@ -70,6 +71,7 @@ at here worker test lab --json >out 2>err
 says out '"bandwidth": ' "also in JSON"
 
 sees 'far-otter' "enter shows its runs" 'j<enter>'
+is "$(grep -c 'asking lab' out)" 0 "which are not being asked for any more"
 sees ' live' "one of which is attached to" 'j<enter><enter>'
 says out '[2 Monitor]' "in Monitor"
 sees ' live' "as by its name in the form" 'afar-otter@lab<enter>'
@@ -205,6 +207,25 @@ told=$(grep -c ' epoch  *ep ' out)
 ok $? "and those that its last MiB tells of"
 at here attach far-elk@lab --dump-screen 100x32 --keys 5 >out 2>err </dev/null
 says out 'epochs are told from ' "which is said"
+# While the log comes. (A dump waits for it: in a terminal.)
+if command -v tmux >/dev/null 2>&1; then
+    tmux="tmux -L etude-remote-$$ -f /dev/null"
+    pane() { $tmux capture-pane -p -t w 2>/dev/null; }
+    (cd here && ETUDE_CONFIG_DIR="$dir/here/conf" XDG_STATE_HOME="$dir/here/state" LC_ALL=C.UTF-8 \
+        XDG_RUNTIME_DIR="$dir/here/r" $tmux new-session -d -s w -x 100 -y 30 \
+        "exec '$ET_BUILDDIR/etude' attach far-owl@lab")
+    until_true 'pane | grep -q "[+] FINISHED"'
+    kill -STOP $worker
+    $tmux send-keys -t w 5
+    until_true "pane | grep -q \"no line has come yet\""
+    pane >out
+    is "$(grep -c 'nothing was logged' out)" 0 "a log that is still to come is not said to be empty"
+    kill -CONT $worker
+    until_true 'pane | grep -q "finished, exit 0"'
+    pane >out
+    says out 'finished, exit 0' "and then it comes"
+    $tmux kill-server
+fi
 (
     ulimit -f 0
     TMPDIR=$dir/here/tmp at here compare far-owl@lab near-owl 2>&1
