@@ -35,7 +35,6 @@ best(const json_t *facts, char *buf, size_t size)
     return buf;
 }
 
-/* COLOR: it is for a terminal that shows them. */
 /* "6/16ep"; a length that its column has no room for is told as a part of it. */
 static const char *
 progress(const json_t *facts, char *buf, size_t size)
@@ -47,6 +46,7 @@ progress(const json_t *facts, char *buf, size_t size)
     return buf;
 }
 
+/* COLOR: it is for a terminal that shows them. */
 static void
 print_run(const json_t *facts, double now, bool color)
 {
