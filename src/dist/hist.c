@@ -5,13 +5,13 @@
 
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "core/base/seams.h"
+#include "core/base/thread.h"
 #include "core/run/events.h"
 
 enum {
@@ -81,17 +81,12 @@ read_points(void *data)
     return NULL;
 }
 
-/* Signals are for the thread that serves. */
 static void
 begin(struct etd_hist *h)
 {
-    sigset_t all, before;
     h->n_points = 0;
     atomic_store(&h->done, false);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    h->reads = pthread_create(&h->thread, NULL, read_points, h) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    h->reads = eti_thread_begin(&h->thread, read_points, h) == 0;
     *h->readers += h->reads;
     h->is_ready = !h->reads; /* without a thread it has no points */
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "core/base/thread.h"
 #include "dist/ring.h"
 #include "dist/sender.h"
 
@@ -216,7 +217,7 @@ etd_sender_start(struct et_ctx *cx, int fd, int rank, struct etd_sender **out)
     pthread_condattr_destroy(&clock);
     et_status status = etd_ring_new(cx, &s->ring);
     if (status == ET_OK) {
-        int error = pthread_create(&s->thread, NULL, run, s);
+        int error = eti_thread_begin(&s->thread, run, s);
         s->running = error == 0;
         if (error)
             status = ET_FAIL(cx, ET_EIO, "cannot start a thread: %s", strerror(error));

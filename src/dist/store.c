@@ -10,7 +10,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/thread.h"
 #include "dist/store_impl.h"
 
 struct etd_store {
@@ -352,14 +352,10 @@ et_status
 etd_store_watch(struct etd_store *s, void (*lost)(void *data), void *data, char *why,
                 size_t size)
 {
-    sigset_t all, before;
     ET_TRY(find_rank_0(s, &s->watch, true, why, size));
     s->lost = lost;
     s->data = data;
-    sigfillset(&all); /* signals are for the thread that knows what to do about them */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&s->watcher, NULL, watch, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = eti_thread_begin(&s->watcher, watch, s);
     if (error == 0)
         return ET_OK;
     s->lost = NULL;

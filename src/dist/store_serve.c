@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/base/thread.h"
 #include "dist/store_impl.h"
 
 enum {
@@ -394,7 +395,6 @@ etd_server_start(const struct etd_store_config *config, struct etd_server **out,
                  char *why, size_t size)
 {
     struct etd_server *s = calloc(1, sizeof *s);
-    sigset_t all, before;
     int error = 0;
     *out = NULL;
     if (!s) {
@@ -414,11 +414,8 @@ etd_server_start(const struct etd_store_config *config, struct etd_server **out,
     }
     (void)fcntl(s->listener, F_SETFL, O_NONBLOCK);
     et_status status = make(s);
-    sigfillset(&all); /* signals are for the thread that knows what to do about them */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (status == ET_OK && pthread_create(&s->thread, NULL, serve, s) != 0)
+    if (status == ET_OK && eti_thread_begin(&s->thread, serve, s) != 0)
         status = ET_ENOMEM;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status != ET_OK) {
         snprintf(why, size, "rank 0 cannot serve %d ranks: out of memory or threads",
                  config->world);

@@ -40,6 +40,11 @@ none('nothing calls a banned function', uses($anywhere, @sources));
 none('no layer below cli prints or ends the process',
      uses($below_cli, grep { m{^(include|src/(kernels|core|dist|tui))/} } @sources));
 
+# A thread that takes signals where the main one blocks them ends the process with the
+# first (src/cli/signals.c). What OpenMP and the module's count of threads begin inherits.
+none('threads are begun by eti_thread_begin, which keeps signals from them',
+     uses(qr/\b(pthread_create)\s*\(/, grep { m{^src/} && !m{^src/(core/base/thread|kernels/cpu/device)\.c$} } @sources));
+
 # Threads share nothing but queues (STYLE.md section 4).
 my @state;
 for my $path (grep { m{^src/(kernels|core|dist)/.*\.c$} } @sources) {

@@ -8,12 +8,12 @@
 #include "etude/comm.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/base/assert.h"
+#include "core/base/thread.h"
 
 struct et_comm {
     struct et_ctx *cx;
@@ -337,13 +337,9 @@ work(void *data)
 static et_status
 start_thread(struct et_ctx *cx, struct et_comm *c)
 {
-    sigset_t all, before;
     if (c->threaded)
         return ET_OK;
-    sigfillset(&all); /* signals are for the thread that knows what to do about them */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&c->thread, NULL, work, c);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = eti_thread_begin(&c->thread, work, c);
     c->threaded = error == 0;
     return error == 0 ? ET_OK
                       : ET_FAIL(cx, ET_EIO, "cannot start a thread for collectives: %s",

@@ -3,13 +3,13 @@
 #include "core/checkpoint/writer.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/base/seams.h"
+#include "core/base/thread.h"
 #include "etude/ctx.h"
 
 struct eti_writer {
@@ -91,15 +91,11 @@ write_it(void *data)
 void
 eti_writer_start(struct eti_writer *w, const struct eti_manifest *m)
 {
-    sigset_t all, before;
     w->manifest = *m;
     w->result = (struct eti_written){.step = m->step};
     snprintf(w->result.label, sizeof w->result.label, "%s", m->label);
     atomic_store(&w->done, false);
-    sigfillset(&all); /* signals are for the thread that knows what to do about them */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    w->threaded = pthread_create(&w->thread, NULL, write_it, w) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    w->threaded = eti_thread_begin(&w->thread, write_it, w) == 0;
     if (!w->threaded)
         write_it(w);
     w->running = true;

@@ -9,12 +9,12 @@
  * The context belongs to the caller's thread: workers leave errors in their slot. */
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/assert.h"
+#include "core/base/thread.h"
 #include "core/data/loader_impl.h"
 #include "core/graph/upload.h"
 #include "etude/diagnostic.h"
@@ -412,17 +412,12 @@ free_slot(struct et_loader *l, struct eti_slot *s)
 static et_status
 start_workers(struct et_ctx *cx, struct et_loader *l, int n)
 {
-    /* Signals are for the thread that knows what to do about them. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = 0;
     while (l->n_threads < n && !error) {
-        error = pthread_create(&l->threads[l->n_threads], NULL, worker, l);
+        error = eti_thread_begin(&l->threads[l->n_threads], worker, l);
         if (!error)
             l->n_threads++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!error)
         return ET_OK;
     et_status status = ET_FAIL(cx, ET_EIO, "cannot start loader thread %d of %d: %s",

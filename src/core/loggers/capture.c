@@ -11,11 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "core/base/thread.h"
 
 static void
 pass_line(struct eti_capture *c)
@@ -93,18 +94,6 @@ follow(void *argument)
     return NULL;
 }
 
-/* Signals are the business of other threads. */
-static int
-start(struct eti_capture *c)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int why = pthread_create(&c->thread, NULL, follow, c);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return why;
-}
-
 static void
 close_all(struct eti_capture *c)
 {
@@ -128,7 +117,7 @@ eti_capture_begin(struct et_ctx *cx, int fd,
     c->from = ends[0];
     bad = bad || fcntl(c->from, F_SETFL, O_NONBLOCK) != 0;
     bad = bad || (c->stop = eventfd(0, EFD_CLOEXEC)) < 0 || dup2(ends[1], fd) < 0;
-    int why = bad ? errno : start(c);
+    int why = bad ? errno : eti_thread_begin(&c->thread, follow, c);
     if (why && !bad)
         (void)dup2(c->original, fd);
     if (ends[1] >= 0)
