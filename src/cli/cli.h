@@ -359,7 +359,11 @@ bool cli_pass_signals(const struct cli_passing *p);
 
 /* ---- signals.c ---- */
 
-/* From now on; GRACE: seconds to save in after a signal, 0: no limit. */
+/* In a process that computes, before it opens a device: from now on a thread takes what
+ * is caught, and the caller and all threads that it begins block it. EIO: there is no such
+ * thread. */
+et_status cli_signals_apart(struct et_ctx *cx);
+/* From now on they are caught; GRACE: seconds to save in after one, 0: no limit. */
 void cli_signals_catch(double grace);
 int cli_signal_received(void); /* 0: none that ends the run */
 /* Not 0 once the run is to end; once a checkpoint is asked for. */

@@ -394,9 +394,11 @@ run_here(struct cli *c, struct launch *l, const char *name)
 {
     struct eti_assemble_options options = {.with_train = true, .with_eval = true};
     struct eti_assembly a;
-    int code = settle(c, l, &options);
+    et_status status = cli_signals_apart(c->cx);
+    int code = status == ET_OK ? settle(c, l, &options)
+                               : cli_fail_status(c, ETI_STAGE_DEVICE, status);
     if (code == CLI_OK) {
-        et_status status = eti_assemble(c->cx, l->recipe, &options, &a);
+        status = eti_assemble(c->cx, l->recipe, &options, &a);
         if (status != ET_OK)
             code = cli_fail_status(c, a.stage, status);
         else

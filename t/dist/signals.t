@@ -33,6 +33,23 @@ for my $n (1 .. $n_ranks) {
     is $all[-1], last_batch($run), 'no batch is lost';
 }
 
+# ---- while matrices are multiplied ----
+
+# A handler that runs there overwrites the heap (src/cli/signals.c): of ten runs without a
+# thread that takes signals one ended by its first.
+my $stormy = start('stormy', 'checkpoint.interval=100000000ba', 'checkpoint.keep=1');
+my $hit;
+until_true(sub { ($hit) = ranks('stormy'); $hit && last_batch('stormy') > 0 });
+for (1 .. 200) {
+    kill 'USR1', $hit;
+    select undef, undef, undef, 0.003;
+}
+my $after = last_batch('stormy');
+ok until_true(sub { last_batch('stormy') > $after + 50 }), 'two hundred signals to one rank: it goes on';
+kill 'INT', supervisor('stormy');
+is finish($stormy), 75, 'and ends as it is asked to';
+is((saved('stormy'))[-1], last_batch('stormy'), 'with no batch lost');
+
 # ---- a signal to one rank alone ----
 
 if ($has_gloo) {

@@ -143,6 +143,20 @@ sink(int depth)
     deepest = page[0];
 }
 
+/* Stands still until somebody lets the process go on, and then until the signals that
+ * have come meanwhile are taken, which another thread may do (src/cli/signals.c). */
+static void
+stand(void)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    sigset_t left;
+    kill(getpid(), SIGSTOP);
+    while (sigpending(&left) == 0 &&
+           (sigismember(&left, SIGINT) || sigismember(&left, SIGTERM) ||
+            sigismember(&left, SIGUSR1) || sigismember(&left, SIGUSR2)))
+        nanosleep(&moment, NULL);
+}
+
 static void
 end_process(const struct fault *f)
 {
@@ -155,7 +169,7 @@ end_process(const struct fault *f)
     if (f->action == KILL)
         kill(getpid(), SIGKILL);
     if (f->action == STOP)
-        kill(getpid(), SIGSTOP);
+        stand();
     if (f->action == CRASH)
         raise(SIGSEGV);
 }

@@ -287,7 +287,7 @@ et_status
 eti_ranks_listen(struct et_trainer *t)
 {
     struct eti_ranks *r = &t->ranks;
-    uint8_t any = r->stop || (t->config.interrupt && *t->config.interrupt);
+    uint8_t any = r->stop || eti_is_set(t->config.interrupt);
     mark(t, LISTENED);
     ET_TRY(et_comm_all_reduce(t->state.cx, r->comm, &any, 1, ET_U8, ET_COMM_MAX));
     r->stop = r->comm && any;

@@ -68,7 +68,7 @@ bool
 eti_interrupted(struct et_trainer *t)
 {
     bool signalled = t->ranks.comm ? t->ranks.stop
-                                   : t->config.interrupt && *t->config.interrupt;
+                                   : eti_is_set(t->config.interrupt);
     if (t->outcome != ET_OUTCOME_DIVERGED && (signalled || t->controlled.stop)) {
         t->outcome = ET_OUTCOME_STOPPED;
         t->state.interrupted = true;

@@ -142,8 +142,7 @@ say(struct et_trainer *t, bool failed, float said[ETI_SAID_HOST])
     said[ETI_SAID_WEIGHT] =
         failed || r->spare ? 0 : (float)((double)t->state.full.n / (double)full);
     said[ETI_SAID_FAILED] = failed;
-    said[ETI_SAID_STOP] =
-        (t->config.interrupt && *t->config.interrupt) || r->asks_to_stop;
+    said[ETI_SAID_STOP] = eti_is_set(t->config.interrupt) || r->asks_to_stop;
     said[ETI_SAID_SAVE] = eti_save_is_wanted(t);
     said[ETI_SAID_REQUEST] = has_request(t);
     said[ETI_SAID_SECONDS] = first ? (float)r->seconds : 0;

@@ -251,7 +251,7 @@ eti_save_is_wanted(const struct et_trainer *t)
     const struct et_checkpoint_config *c = t->config.checkpoint;
     if (!t->saver)
         return false;
-    if (c->asked && *c->asked)
+    if (eti_is_set(c->asked))
         return true;
     return t->state.rank == 0 && !c->only_at_end && !et_time_is_set(c->interval) &&
            now(t) >= t->saver->next;
@@ -271,7 +271,7 @@ is_due(struct et_trainer *t, enum et_event event, bool *due)
     }
     ET_TRY(eti_is_over(t, &over));
     bool asked = t->ranks.comm ? t->ranks.save && t->nonfinite_batches == 0
-                               : c->asked && *c->asked;
+                               : eti_is_set(c->asked);
     *due = over || asked || t->controlled.save;
     if (*due || c->only_at_end || t->nonfinite_batches > 0)
         return ET_OK;
@@ -345,7 +345,7 @@ eti_save(struct et_trainer *t)
     v->last_batch = s->timestamp.batch;
     v->stall = now(t) - start;
     if (t->config.checkpoint->asked)
-        *t->config.checkpoint->asked = 0;
+        __atomic_store_n(t->config.checkpoint->asked, 0, __ATOMIC_RELAXED);
     t->controlled.save = t->ranks.save = false;
     return ET_OK;
 }

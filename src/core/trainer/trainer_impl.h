@@ -195,6 +195,12 @@ et_status eti_prepare_fit(struct et_trainer *t, const struct et_fit_options *opt
 et_status eti_is_over(struct et_trainer *t, bool *over);
 /* setup.c: the flat parameter space of the model as it is now. */
 et_status eti_bind_parameters(struct et_trainer *t);
+/* Has somebody set *FLAG, in this or another thread? NULL: never. */
+static inline bool
+eti_is_set(volatile const int *flag)
+{
+    return flag && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
+}
 /* fit.c: has somebody asked the run to stop? Then it will. */
 bool eti_interrupted(struct et_trainer *t);
 /* control.c: applies what is asked for after the batches so far; holds while it is to be
