@@ -9,6 +9,7 @@
 
 #include "kernels/ref/ref.h"
 #include "t/kernels/cases.h"
+#include "t/kernels/guard.h"
 #include "t/tap.h"
 
 /* Of one result, relative to the size of its terms (sizes.c): 8 units in the last place
@@ -79,6 +80,7 @@ enum { LARGEST_PART = 4 };
 
 enum { CASE_NAME = 224 };
 #define POISON_ORACLE 0x7f /* another, so that what neither wrote differs */
+enum { ALIGN = 64 };       /* of a workspace, in bytes */
 
 /* ---- running ---- */
 
@@ -99,12 +101,70 @@ call_of(enum et_op_id op, const struct trial *t, struct operand *const *all,
     };
 }
 
-/* One block of device memory per operand; its bytes on the host stay the master. */
+/* One block of device memory per operand; its bytes on the host stay the master. Where
+ * the device works in the host's memory the blocks, and the workspace, are guarded, and
+ * end where the operand's last element does. */
 struct run {
-    void *block[MAX_OPERANDS], *ptr[MAX_OPERANDS];
-    size_t bytes[MAX_OPERANDS];
+    struct block {
+        void *p;
+        size_t bytes;
+        struct guard guard;
+    } block[MAX_OPERANDS], workspace;
+    void *ptr[MAX_OPERANDS];
+    bool beside; /* something was written beside a block */
     char why[512], what[128];
 };
+
+/* Asked once while the device stays the same: the CPU reads a file to answer. */
+static bool
+is_guarded(const struct et_device_table *table, struct et_device_handle *h)
+{
+    static const struct et_device_table *asked[2];
+    static bool answer[2];
+    int i = table == etk_ref_device();
+    if (asked[i] != table) {
+        struct et_device_info info;
+        table->info(h, &info);
+        asked[i] = table;
+        answer[i] = info.host_memory;
+    }
+    return answer[i];
+}
+
+static et_status
+allocate(const struct et_device_table *table, struct et_device_handle *h, size_t bytes,
+         struct block *b)
+{
+    b->bytes = bytes;
+    if (!is_guarded(table, h))
+        return table->alloc(h, bytes, &b->p);
+    guard_new(&b->guard, bytes, POISON);
+    b->p = b->guard.at;
+    return ET_OK;
+}
+
+static void
+release(const struct et_device_table *table, struct et_device_handle *h,
+        struct block *b, struct run *r)
+{
+    if (b->guard.map)
+        r->beside |= !guard_free(&b->guard, POISON);
+    else if (b->p)
+        table->free(h, b->p, b->bytes);
+    b->p = NULL;
+}
+
+/* Bytes from the beginning of the block to the end of O's last element. */
+static size_t
+reach_of(const struct operand *o)
+{
+    int64_t last = o->base;
+    if (et_desc_count(&o->d) == 0)
+        return 0;
+    for (int i = 0; i < o->d.ndim; i++)
+        last += (o->d.shape[i] - 1) * o->d.stride[i];
+    return (size_t)(last + 1) * et_dtype_size(o->d.dtype);
+}
 
 static et_status
 upload(const struct et_device_table *table, struct et_device_handle *h,
@@ -118,10 +178,12 @@ upload(const struct et_device_table *table, struct et_device_handle *h,
             continue;
         }
         size_t size = et_dtype_size(all[i]->d.dtype);
-        r->bytes[i] = (size_t)all[i]->extent * size;
-        ET_TRY(table->alloc(h, r->bytes[i], &r->block[i]));
-        ET_TRY(table->copy(h, r->block[i], all[i]->block, r->bytes[i], NULL));
-        r->ptr[i] = (char *)r->block[i] + (size_t)all[i]->base * size;
+        size_t bytes =
+            is_guarded(table, h) ? reach_of(all[i]) : (size_t)all[i]->extent * size;
+        struct block *b = &r->block[i];
+        ET_TRY(allocate(table, h, bytes, b));
+        ET_TRY(table->copy(h, b->p, all[i]->block, bytes, NULL));
+        r->ptr[i] = (char *)b->p + (bytes ? (size_t)all[i]->base * size : 0);
     }
     return ET_OK;
 }
@@ -131,19 +193,19 @@ execute(const struct et_device_table *table, struct et_device_handle *h,
         const struct et_call *call, struct run *r)
 {
     struct et_kernel *k;
+    struct block *w = &r->workspace;
     size_t workspace;
-    void *w = NULL;
     ET_TRY(table->prepare(h, call, &k, &workspace, r->why, sizeof r->why));
     snprintf(r->what, sizeof r->what, "%s", table->describe(k));
-    et_status status = workspace ? table->alloc(h, workspace, &w) : ET_OK;
+    workspace = (workspace + ALIGN - 1) / ALIGN * ALIGN;
+    et_status status = workspace ? allocate(table, h, workspace, w) : ET_OK;
     if (status == ET_OK && workspace)
-        status = table->fill(h, w, POISON, workspace, NULL);
+        status = table->fill(h, w->p, POISON, workspace, NULL);
     if (status == ET_OK)
-        status = table->run(k, r->ptr, w, NULL);
+        status = table->run(k, r->ptr, w->p, NULL);
     if (status == ET_OK && table->sync)
         status = table->sync(h, NULL);
-    if (w)
-        table->free(h, w, workspace);
+    release(table, h, w, r);
     table->release(k);
     return status;
 }
@@ -161,15 +223,13 @@ run(const struct et_device_table *table, struct et_device_handle *h, enum et_op_
         status = execute(table, h, &call, r);
     for (int i = t->n_in; i < t->n_in + t->n_out && status == ET_OK; i++)
         if (all[i]) {
-            int from = t->in_place && i == t->n_in ? 0 : i;
-            status =
-                table->copy(h, all[i]->block, r->block[from], r->bytes[from], NULL);
+            const struct block *b = &r->block[t->in_place && i == t->n_in ? 0 : i];
+            status = table->copy(h, all[i]->block, b->p, b->bytes, NULL);
         }
     if (status == ET_OK && table->sync)
         status = table->sync(h, NULL);
     for (int i = 0; i < t->n_in + t->n_out; i++)
-        if (r->block[i])
-            table->free(h, r->block[i], r->bytes[i]);
+        release(table, h, &r->block[i], r);
     return status;
 }
 
@@ -189,6 +249,8 @@ run_reference(struct bench *b, enum et_op_id op, const struct trial *t,
     plain.in_place = false;
     if (run(etk_ref_device(), b->reference, op, &plain, all, &r) != ET_OK)
         bail("the reference refuses %s: %s", op_name(op), r.why);
+    if (r.beside)
+        bail("the reference writes beside the operands of %s", op_name(op));
 }
 
 static void
@@ -329,7 +391,7 @@ good(const struct bench *b, const struct trial *t, int k, const struct operand *
     double mean = room(limit + mean_rounding(t, dtype, r->what),
                        sqrt(v.scale / (double)(v.count ? v.count : 1)), dtype);
     double rms = sqrt(v.square / (double)(v.count ? v.count : 1));
-    bool spill = !t->in_place && spilled(y);
+    bool spill = r->beside || (!t->in_place && spilled(y));
     if (v.worst <= 1 && (v.square == 0 || rms <= mean) && !spill)
         return true;
     if (b->tally)
@@ -341,7 +403,7 @@ good(const struct bench *b, const struct trial *t, int k, const struct operand *
          " what is allowed%s",
          k, et_desc_text(&y->d, text, sizeof text), r->what, rms, mean, (long long)v.at,
          (long long)v.count, v.got, v.want, v.size, v.worst,
-         spill ? "; wrote between the elements" : "");
+         spill ? "; wrote beside the elements" : "");
     return false;
 }
 
@@ -362,12 +424,15 @@ check(struct bench *b, const struct trial *t, const char *fmt, ...)
 {
     struct operand *all[MAX_OPERANDS], *wide[MAX_OPERANDS], *size[MAX_OPERANDS];
     struct run r;
+    static char where[CASE_NAME + 32];
     char name[CASE_NAME];
     va_list args;
     va_start(args, fmt);
     vsnprintf(name, sizeof name, fmt, args);
     va_end(args);
     fill_operands(t, b->op, name);
+    snprintf(where, sizeof where, "%s: %s", op_name(b->op), name);
+    guard_watch(where);
 
     gather_operands(t, all);
     for (int i = 0; i < t->n_in + t->n_out; i++)
