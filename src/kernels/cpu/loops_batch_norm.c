@@ -17,10 +17,11 @@
 
 #include "kernels/cpu/loops_arrays.h"
 #include "kernels/cpu/loops_convert.h"
+#include "kernels/cpu/tiles.h"
 
-#define WIDE  256  /* elements of a wide row, at most, where several rows make one */
-#define ROWS  64   /* summed in f32 */
-#define BLOCK 4096 /* elements of a step of the second pass */
+#define WIDE  ETK_BATCH_WIDE
+#define ROWS  ETK_BATCH_ROWS
+#define BLOCK ETK_BATCH_BLOCK
 
 enum { X_IN, GAMMA, BETA, RESIDUAL };          /* forward: operands */
 enum { DY, X_GRAD, GAMMA_GRAD, MEAN, VAR, Y }; /* backward */

@@ -8,11 +8,12 @@
 #include <string.h>
 
 #include "kernels/cpu/loops.h"
+#include "kernels/cpu/tiles.h"
 
 /* Below this a parallel region costs more than it saves (0.8 us each, 20 GB/s a core).
  */
 #define PARALLEL_BYTES (64 * 1024)
-#define TILE           16
+#define TILE           ETK_COPY_TILE
 
 /* A row of N elements with strides; and a plane of M x N, whose second axis is
  * contiguous in the target and the first in the source. */

@@ -12,9 +12,10 @@
 #include <string.h>
 
 #include "kernels/cpu/loops.h"
+#include "kernels/cpu/tiles.h"
 
-#define LANES      16
-#define PAIR       2
+#define LANES      ETK_DEPTHWISE_LANES
+#define PAIR       ETK_DEPTHWISE_PAIR
 #define MAX_KERNEL 7
 
 /* Sixteen floats, anywhere. */

@@ -8,8 +8,9 @@
 
 #include "etude/rng.h"
 #include "kernels/cpu/loops_arrays.h"
+#include "kernels/cpu/tiles.h"
 
-#define BLOCKS 16 /* of four elements */
+#define BLOCKS (ETK_DROPOUT_DRAW / 4) /* of four elements */
 
 struct dropout_kernel {
     struct et_kernel base;

@@ -15,11 +15,12 @@
 
 #include "kernels/cpu/loops_convert.h"
 #include "kernels/cpu/loops_steps.h"
+#include "kernels/cpu/tiles.h"
 
 #define MAX_REG     (ET_FUSED_MAX_IN + ET_FUSED_MAX_STEPS)
 #define CACHE_BYTES (24 * 1024) /* of the first cache's 32 or 48 KiB, for registers */
-#define MAX_BLOCK   1024
-#define MIN_BLOCK   128
+#define MAX_BLOCK   ETK_ELEMENT_MAX
+#define MIN_BLOCK   ETK_ELEMENT_MIN
 /* Below this a second thread costs more than it saves: a region takes about 1 us. */
 #define PARALLEL_COUNT 16384
 
@@ -376,14 +377,15 @@ finish(struct et_device_handle *d, const struct et_call *call, struct program *k
 }
 
 /* A cast inside a program rounds to the dtype that A names. */
+#define CELLS ETK_ELEMENT_CAST
 #define CAST_STEP(type, column)                                                        \
     static void cast_##type(int64_t n, void *y, const void *const *x, double a,        \
                             double b)                                                  \
     {                                                                                  \
-        double cells[64];                                                              \
+        double cells[CELLS];                                                           \
         (void)b;                                                                       \
-        for (int64_t i = 0; i < n; i += 64) {                                          \
-            int64_t run = n - i < 64 ? n - i : 64;                                     \
+        for (int64_t i = 0; i < n; i += CELLS) {                                       \
+            int64_t run = n - i < CELLS ? n - i : CELLS;                               \
             etk_stores[(int)a][column]((const type *)x[0] + i, cells, 1, run);         \
             etk_loads[(int)a][column]((type *)y + i, cells, 1, run);                   \
         }                                                                              \

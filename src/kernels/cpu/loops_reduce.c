@@ -14,11 +14,13 @@
 
 #include "kernels/cpu/loops_convert.h"
 #include "kernels/cpu/loops_side.h"
+#include "kernels/cpu/tiles.h"
 
-#define LANES 64
-#define RUN   2048 /* elements summed in f32 lanes: 32 each */
-#define COLS  512  /* columns at a time */
-#define ROWS  32   /* rows summed in f32 */
+#define LANES ETK_REDUCE_LANES
+#define RUN   ETK_REDUCE_RUN
+#define COLS  ETK_REDUCE_COLS
+#define ROWS  ETK_REDUCE_ROWS
+#define WIDE  ETK_REDUCE_WIDE
 
 enum reduce_op { SUM, MAX, MIN, SQUARES };
 
@@ -112,9 +114,9 @@ reduce_run(enum reduce_op op, const float *x, int64_t n)
 INLINE double
 reduce_wide(const struct reduce_kernel *k, enum reduce_op op, const char *x, int64_t n)
 {
-    double block[256], sum = start_of(op);
-    for (int64_t i = 0; i < n; i += 256) {
-        int64_t m = n - i < 256 ? n - i : 256;
+    double block[WIDE], sum = start_of(op);
+    for (int64_t i = 0; i < n; i += WIDE) {
+        int64_t m = n - i < WIDE ? n - i : WIDE;
         k->load(block, x + i * k->run_stride * (int64_t)k->size, k->run_stride, m);
         for (int64_t j = 0; j < m; j++)
             sum = join_parts(op, sum, op == SQUARES ? block[j] * block[j] : block[j]);
@@ -310,7 +312,7 @@ choose_columns(struct reduce_kernel *k)
     last = r->ndim - 1;
     /* Short rows that follow each other count as one: fewer, longer loops. */
     while (r->stride[last] == k->cols * k->fold && r->shape[last] % 2 == 0 &&
-           k->cols * k->fold * 2 <= 256) {
+           k->cols * k->fold * 2 <= ETK_REDUCE_FOLD) {
         k->fold *= 2;
         r->shape[last] /= 2;
         r->stride[last] *= 2;

@@ -19,10 +19,11 @@
 
 #include "kernels/cpu/loops_arrays.h"
 #include "kernels/cpu/loops_convert.h"
+#include "kernels/cpu/tiles.h"
 
-#define SUM_BLOCK 2048 /* floats summed in f32, 128 per lane */
-#define SUM_ROWS  64   /* rows whose dgamma is summed in f32 */
-#define BUFFERS   4    /* rows that a piece may have widened at once */
+#define SUM_BLOCK ETK_ROW_SUM
+#define SUM_ROWS  ETK_ROW_ROWS /* of which dgamma is summed */
+#define BUFFERS   4            /* rows that a piece may have widened at once */
 
 struct row_kernel {
     struct et_kernel base;

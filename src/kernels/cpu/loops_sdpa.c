@@ -18,19 +18,22 @@
 
 #include "kernels/cpu/loops.h"
 #include "kernels/cpu/loops_math.h"
+#include "kernels/cpu/tiles.h"
 
 #if defined __AVX512F__
-#define LANES    16
+#define LANES    ETK_LANES_V4
 #define MAX_VECS 4
 #elif defined __AVX2__
-#define LANES    8
+#define LANES    ETK_LANES_V3
 #define MAX_VECS 2
 #else
-#define LANES    4
+#define LANES    ETK_LANES_BASE
 #define MAX_VECS 2
 #endif
-#define TILE    32  /* queries */
-#define K_BLOCK 128 /* rows of B at a time: 32 KiB of them */
+#define TILE    ETK_SDPA_QUERIES
+#define K_BLOCK ETK_SDPA_DEPTH /* rows of B: 32 KiB of them */
+#define M_ROWS  ETK_SDPA_ROWS
+#define M_ROWS2 ETK_SDPA_ROWS_2
 
 typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef int32_t shuffle __attribute__((vector_size(4 * LANES)));
@@ -49,7 +52,7 @@ INLINE void
 product_tile(const struct product *g, float *c, const float *a, const float *b,
              int64_t k, bool add, const int rows, const int vecs)
 {
-    vec sum[8][MAX_VECS];
+    vec sum[M_ROWS][MAX_VECS];
 #pragma GCC unroll 8
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
@@ -90,11 +93,11 @@ multiply(const struct product *g)
     for (int64_t k0 = 0; k0 < g->k; k0 += K_BLOCK) {
         int64_t k = g->k - k0 < K_BLOCK ? g->k - k0 : K_BLOCK, n = 0;
         for (; n + MAX_VECS * LANES <= g->n; n += MAX_VECS * LANES)
-            product_columns(g, n, k0, k, 4, MAX_VECS);
+            product_columns(g, n, k0, k, M_ROWS2, MAX_VECS);
         for (; n + 2 * LANES <= g->n; n += 2 * LANES)
-            product_columns(g, n, k0, k, 8, 2);
+            product_columns(g, n, k0, k, M_ROWS, 2);
         for (; n < g->n; n += LANES)
-            product_columns(g, n, k0, k, 8, 1);
+            product_columns(g, n, k0, k, M_ROWS, 1);
     }
 }
 

@@ -14,9 +14,10 @@
 
 #include "kernels/cpu/loops_convert.h"
 #include "kernels/cpu/loops_side.h"
+#include "kernels/cpu/tiles.h"
 
-#define LANES 64
-#define PART  2048
+#define LANES ETK_SEGMENT_LANES
+#define PART  ETK_SEGMENT_PART
 
 struct segment_kernel {
     struct et_kernel base;

@@ -7,6 +7,7 @@
 #define ETUDE_KERNELS_CPU_LOOPS_SIDE_H
 
 #include "kernels/cpu/loops.h"
+#include "kernels/cpu/tiles.h"
 
 struct side {
     struct etk_copy copy;
@@ -89,10 +90,6 @@ lines_layout(const struct et_desc *d, int axis, struct lines *l)
     l->outer = l->n > 0 ? et_desc_count(d) / (l->n * l->inner) : 0;
     return want;
 }
-
-/* What a second thread must at least have to do, in elements touched; a region costs
- * about 1 us. */
-#define ETK_PARALLEL_COUNT 8192
 
 static inline int
 pieces_for(const struct et_device_handle *d, int64_t work, int64_t units)

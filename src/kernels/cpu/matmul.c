@@ -10,14 +10,15 @@
  * the input's gradient of a GPT-2's MLP ran at 189 GF/s with B as it lies and at 322
  * packed (two threads, bench/cpu/matmul). */
 #include "kernels/cpu/onednn.h"
+#include "kernels/cpu/tiles.h"
 
 #include <string.h>
 
 /* Packing costs about what 32 rows of the product do. */
-#define PACK_FROM 1024 /* rows */
+#define PACK_FROM ETK_MATMUL_PACK /* rows */
 
 /* So many terms in a sum pay for transposing the result. */
-#define STAND_FROM 1024
+#define STAND_FROM ETK_MATMUL_STAND
 
 /* A, B, y as arrays of the same number of axes, each [batch..., rows, columns]. */
 struct product {
