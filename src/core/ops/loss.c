@@ -24,6 +24,8 @@ check_target(struct et_ctx *cx, const struct et_call *call, int i,
     ET_TRY(eti_need_ndim(cx, call, i, "logits", 2, ET_MAX_DIMS));
     ET_TRY(eti_need_float(cx, call, i, "logits"));
     ET_TRY(eti_need(cx, call, i + 1, "target"));
+    if (z->shape[1] == 0)
+        return ETI_FAIL(cx, call, ET_ESHAPE, "%s", "logits of no class");
     shape[0] = z->shape[0];
     for (int k = 2; k < z->ndim; k++)
         shape[k - 1] = z->shape[k];

@@ -213,6 +213,17 @@ et_batch_norm_eval(struct et_graph *g, struct et_tensor *x, struct et_tensor *ga
 
 /* Checks X, operand I, and gamma and beta from operand FIRST on; the statistics' OUT.
  */
+/* Of no elements there are no statistics: axes FIRST and later of X are one row. */
+static et_status
+need_elements(struct et_ctx *cx, const struct et_call *call, const struct et_desc *x,
+              int first)
+{
+    for (int i = first; i < x->ndim; i++)
+        if (x->shape[i] == 0)
+            return ETI_FAIL(cx, call, ET_ESHAPE, "axis %d has no elements", i);
+    return ET_OK;
+}
+
 static et_status
 check_layer_norm(struct et_ctx *cx, const struct et_call *call, int i, int first,
                  struct et_desc *stat)
@@ -224,6 +235,7 @@ check_layer_norm(struct et_ctx *cx, const struct et_call *call, int i, int first
     if (o->axes < 1 || o->axes > x->ndim)
         return ETI_FAIL(cx, call, ET_EINVAL, "%d axes of an array of %d", o->axes,
                         x->ndim);
+    ET_TRY(need_elements(cx, call, x, x->ndim - o->axes));
     ET_TRY(
         eti_may_shape(cx, call, first, "gamma", o->axes, x->shape + x->ndim - o->axes));
     et_desc_init(stat, eti_wide(x->dtype), x->ndim - o->axes, x->shape, ET_ROW_MAJOR);
@@ -314,6 +326,7 @@ check_group_norm(struct et_ctx *cx, const struct et_call *call, int i, int first
         return ETI_FAIL(cx, call, ET_EINVAL,
                         "%lld channels do not split into %d groups",
                         (long long)x->shape[1], o->groups);
+    ET_TRY(need_elements(cx, call, x, 1));
     ET_TRY(eti_may_shape(cx, call, first, "gamma", 1, &x->shape[1]));
     et_desc_init(stat, eti_wide(x->dtype), 2, (int64_t[]){x->shape[0], o->groups},
                  ET_ROW_MAJOR);

@@ -11,12 +11,15 @@ need_image(struct et_ctx *cx, const struct et_call *call)
     return eti_need_float(cx, call, 0, "operand");
 }
 
-/* Every op here keeps N and C and changes H and W. */
+/* Every op here keeps N and C and changes H and W. Of no pixel no image can be made. */
 static et_status
 image_of(struct et_ctx *cx, const struct et_call *call, const int64_t *shape,
          enum et_dtype dtype, struct et_desc *out)
 {
     const struct et_desc *x = &call->in[0];
+    if (x->shape[2] < 1 || x->shape[3] < 1)
+        return ETI_FAIL(cx, call, ET_ESHAPE, "planes of %lldx%lld pixels",
+                        (long long)x->shape[2], (long long)x->shape[3]);
     if (shape[0] != x->shape[0] || shape[1] != x->shape[1] || shape[2] < 1 ||
         shape[3] < 1)
         return ETI_FAIL(
