@@ -3,8 +3,6 @@
  * turn); ops to run (default: all). --list prints the names of all and runs nothing. */
 #include <string.h>
 
-#include "etude/ctx.h"
-#include "etude/tensor.h"
 #include "t/kernels/cases.h"
 #include "t/kernels/module.h"
 #include "t/tap.h"
@@ -38,22 +36,8 @@ main(int argc, char **argv)
         cases_list();
         return 0;
     }
-    /* What is fastest is not asked here, and nothing kept in the user's cache. */
-    setenv("ETUDE_TUNE", "0", 0);
     const char *name = getenv("ETUDE_DEVICE");
-    name = name ? name : "gpusim";
-    struct et_ctx *cx;
-    struct et_device *dev;
-    /* The engine knows where CUDA's libraries are, and says why a device is not there. */
-    if (et_ctx_new(&cx) != ET_OK)
-        bail("no context");
-    if (et_device_open(cx, name, 0, 0, &dev) != ET_OK)
-        skip_all(et_error_get(cx)->message);
-    et_device_close(&dev);
-    et_ctx_free(&cx);
-    const struct et_device_table *gpu = open_module_of(name);
-    if (!gpu)
-        skip_all("the device's module was not built");
+    const struct et_device_table *gpu = open_asked(name ? name : "gpusim");
     struct et_device_handle *handle;
     char why[256] = "";
     if (gpu->open(0, 0, &handle, why, sizeof why) != ET_OK)
