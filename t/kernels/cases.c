@@ -1,5 +1,5 @@
 /* cases.c: which cases each op has, and those of ops on single elements. */
-#include "t/kernels/families.h"
+#include "t/kernels/edges.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ cases_iota(struct bench *b)
 /* ---- element-wise ---- */
 
 /* Attributes and contents an op needs to stay where it is smooth or defined. */
-static struct et_scalar_attr
+struct et_scalar_attr
 scalars_of(enum et_op_id op)
 {
     if (op == ET_OP_clamp)
@@ -48,7 +48,7 @@ scalars_of(enum et_op_id op)
     return (struct et_scalar_attr){.a = op == ET_OP_pow_scalar ? 1.7 : -0.3};
 }
 
-static enum contents
+enum contents
 contents_of(enum et_op_id op)
 {
     switch (op) {
@@ -85,7 +85,7 @@ element_dtype(enum et_op_id op)
     return compares ? ET_U8 : ET_F32;
 }
 
-static struct trial
+struct trial
 element_trial(struct bench *b, const struct et_scalar_attr *o)
 {
     struct trial t = {.n_in = etk_scalar_operands(b->op), .n_out = 1, .length = 1};
@@ -381,7 +381,18 @@ named(const char *name, int n, char *const *only)
 }
 
 static void
-run(struct bench *b, int n, char *const *only)
+cases_of_op(struct bench *b)
+{
+    if (families[b->op])
+        families[b->op](b);
+    else if (etk_scalar(b->op))
+        cases_elementwise(b);
+    else
+        ok(false, "%s has cases", op_name(b->op));
+}
+
+void
+cases_each(struct bench *b, int n, char *const *only, cases_fn *cases)
 {
     char why[256] = "";
     if (etk_ref_device()->open(0, 1, &b->reference, why, sizeof why) != ET_OK)
@@ -390,12 +401,7 @@ run(struct bench *b, int n, char *const *only)
         b->op = (enum et_op_id)op;
         if (!named(op_name(b->op), n, only))
             continue;
-        if (families[op])
-            families[op](b);
-        else if (etk_scalar(b->op))
-            cases_elementwise(b);
-        else
-            ok(false, "%s has cases", op_name(b->op));
+        cases(b);
         bench_clear(b);
     }
     etk_ref_device()->close(b->reference);
@@ -406,7 +412,15 @@ cases_run(const struct et_device_table *device, struct et_device_handle *handle,
           enum et_dtype narrow, int n, char *const *only)
 {
     struct bench b = {.device = device, .handle = handle, .narrow = narrow};
-    run(&b, n, only);
+    cases_each(&b, n, only, cases_of_op);
+}
+
+void
+edges_run(const struct et_device_table *device, struct et_device_handle *handle,
+          enum et_dtype narrow, int n, char *const *only)
+{
+    struct bench b = {.device = device, .handle = handle, .narrow = narrow};
+    cases_each(&b, n, only, edges_of_op);
 }
 
 struct tally
@@ -418,7 +432,7 @@ cases_tally(const struct et_device_table *device, struct et_device_handle *handl
     struct bench b = {
         .device = device, .handle = handle, .narrow = narrow, .tally = &t};
     snprintf(name, sizeof name, "%s", op);
-    run(&b, 1, &only);
+    cases_each(&b, 1, &only, cases_of_op);
     return t;
 }
 

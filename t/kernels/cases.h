@@ -11,6 +11,10 @@
 void cases_run(const struct et_device_table *device, struct et_device_handle *handle,
                enum et_dtype narrow, int n, char *const *only);
 
+/* The same with the cases of edges.h: special values, and sizes about tiles. */
+void edges_run(const struct et_device_table *device, struct et_device_handle *handle,
+               enum et_dtype narrow, int n, char *const *only);
+
 /* How many cases OP has, and how many fail. Nothing is printed. */
 struct tally {
     int cases, failed;

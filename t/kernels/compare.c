@@ -302,11 +302,21 @@ struct verdict {
     bool spilled;
 };
 
+static bool
+is_excused(double got, double want, enum lenience lenience)
+{
+    return (lenience == MAY_SPREAD && isnan(got)) ||
+           (lenience != AS_IT_IS && !isfinite(got) && !isfinite(want));
+}
+
 /* 0 is right, infinity is wrong, else the distance. */
 static double
-distance(double got, double want)
+distance(double got, double want, const struct trial *t)
 {
-    if (got == want || (isnan(got) && isnan(want)))
+    if (t->signs && got == 0 && want == 0 && signbit(got) != signbit(want))
+        return INFINITY;
+    if (got == want || (isnan(got) && isnan(want)) ||
+        is_excused(got, want, t->lenience))
         return 0;
     double d = fabs(got - want);
     return isnan(d) ? INFINITY : d;
@@ -343,10 +353,10 @@ overflows(double got, double want, double allowed, enum et_dtype dtype)
            etk_round(dtype, want + copysign(allowed, want)) == got;
 }
 
-/* The worst of the elements is the one that is off by the largest part of its room; of
- * an exact result (SIZES is NULL) the first that is off. */
+/* Judges a result of T. The worst of the elements is the one that is off by the largest
+ * part of its room; of an exact result (SIZES is NULL) the first that is off. */
 static struct verdict
-judge(const struct operand *y, const struct operand *wanted,
+judge(const struct trial *t, const struct operand *y, const struct operand *wanted,
       const struct operand *sizes, double limit)
 {
     struct verdict v = {.worst = -1};
@@ -358,7 +368,7 @@ judge(const struct operand *y, const struct operand *wanted,
         double a = etk_get(&got, etk_offset(&y->d, i.ix)), w = etk_get(&want, at);
         if (!sizes)
             w = etk_round(y->d.dtype, w);
-        double s = sizes ? etk_get(&size, at) : 0, d = distance(a, w);
+        double s = sizes ? etk_get(&size, at) : 0, d = distance(a, w, t);
         double allowed = sizes ? room(limit, s, y->d.dtype) : 0;
         if (sizes && overflows(a, w, allowed, y->d.dtype))
             continue;
@@ -387,7 +397,7 @@ good(const struct bench *b, const struct trial *t, int k, const struct operand *
     double part = part_rounding(t, dtype);
     double limit = tolerance(t) + rounding(dtype) + part;
     double most = limit + terms_rounding(t, dtype, r->what) + (LARGEST_PART - 1) * part;
-    struct verdict v = judge(y, wanted, sizes, most);
+    struct verdict v = judge(t, y, wanted, sizes, most);
     double mean = room(limit + mean_rounding(t, dtype, r->what),
                        sqrt(v.scale / (double)(v.count ? v.count : 1)), dtype);
     double rms = sqrt(v.square / (double)(v.count ? v.count : 1));
@@ -407,7 +417,7 @@ good(const struct bench *b, const struct trial *t, int k, const struct operand *
     return false;
 }
 
-static void
+void
 report(const struct bench *b, bool pass, const char *name, const char *more)
 {
     if (b->tally) {

@@ -85,9 +85,19 @@ struct operand *result(struct bench *b, enum et_dtype dtype, enum layout layout,
                        int ndim, const int64_t *shape);
 /* Statistics and losses: f32 whatever the operands are. */
 struct operand *wide_result(struct bench *b, int ndim, const int64_t *shape);
+/* As D says, whatever stands for f32 elsewhere. */
+struct operand *result_as(struct bench *b, const struct et_desc *d);
 /* As X: dense in its axis order. */
 struct operand *result_like(struct bench *b, enum et_dtype dtype,
                             const struct operand *x);
+
+/* How a result that is no number, or made of one, is compared. */
+enum lenience {
+    AS_IT_IS,   /* NaN is NaN, and infinity the same infinity */
+    NOT_FINITE, /* where the reference is not finite the device is not */
+    MAY_SPREAD, /* the same, and NaN may also be elsewhere: of 0 times what is no number
+                 */
+};
 
 struct trial {
     const void *attr;
@@ -99,7 +109,9 @@ struct trial {
     bool narrow_terms; /* what lies between two kernels is in the operands' dtype: of
                           cuDNN's, and of a product and what follows it */
     bool in_place;     /* the result takes the place of operand 0 */
-    bool may_refuse;   /* a layout the graph never makes: ENOTSUP will do */
+    bool signs;        /* a zero must have the reference's sign */
+    enum lenience lenience;
+    bool may_refuse; /* a layout the graph never makes: ENOTSUP will do */
 };
 
 /* Fills operand NUMBER of OP in the case NAME, where it is not filled yet. */

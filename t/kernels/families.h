@@ -8,8 +8,18 @@
 
 typedef void cases_fn(struct bench *b);
 
+/* A trial of the element-wise op b->op with O, where it has such attributes; what its
+ * operands may hold to stay where it is defined. */
+struct trial element_trial(struct bench *b, const struct et_scalar_attr *o);
+struct et_scalar_attr scalars_of(enum et_op_id op);
+enum contents contents_of(enum et_op_id op);
+
+/* Calls CASES for each op of ops.def, or only for those named in ONLY. */
+void cases_each(struct bench *b, int n, char *const *only, cases_fn *cases);
+
 cases_fn cases_matmul_fused;
-cases_fn cases_reduce, cases_sum_squares, cases_segments, cases_argmax, cases_topk, cases_matmul;
+cases_fn cases_reduce, cases_sum_squares, cases_segments, cases_argmax, cases_topk,
+    cases_matmul;
 cases_fn cases_copy, cases_concat, cases_pack, cases_pad, cases_flip;
 cases_fn cases_take, cases_gather, cases_dropout, cases_image_batch;
 cases_fn cases_conv2d, cases_conv2d_grad_input, cases_conv2d_grad_weight;

@@ -27,6 +27,8 @@ void run_reference(struct bench *b, enum et_op_id op, const struct trial *t,
  * The answer has an element for each of WIDE's result and belongs to the caller. */
 void sizes_of(struct bench *b, const struct trial *t, struct operand *const *wide,
               struct operand **size);
+/* One test of b->op, named after the case and MORE. */
+void report(const struct bench *b, bool pass, const char *name, const char *more);
 /* Is result K judged by its bits? */
 bool is_exact(const struct trial *t, int k);
 

@@ -121,6 +121,12 @@ result(struct bench *b, enum et_dtype dtype, enum layout layout, int ndim,
 }
 
 struct operand *
+result_as(struct bench *b, const struct et_desc *d)
+{
+    return make(b, d, ROW);
+}
+
+struct operand *
 wide_result(struct bench *b, int ndim, const int64_t *shape)
 {
     struct et_desc d;

@@ -47,8 +47,6 @@ dot(const struct etk_array *x, const struct etk_array *y, int64_t b, int64_t h,
 static double
 score(const struct attention *a, int64_t b, int64_t h, int64_t i, int64_t j)
 {
-    if (a->o->causal && j > i)
-        return -INFINITY;
     double s = a->o->scale * dot(&a->q, &a->k, b, h, i, j);
     if (a->bias.p)
         s += etk_get(&a->bias,
@@ -56,15 +54,24 @@ score(const struct attention *a, int64_t b, int64_t h, int64_t i, int64_t j)
     return s;
 }
 
-static double
-log_sum_exp(const struct attention *a, int64_t b, int64_t h, int64_t i)
+/* The keys that query I sees. Others play no part, whatever they hold. */
+static int64_t
+seen(const struct attention *a, int64_t i)
 {
-    double max = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < a->S; j++)
-        max = fmax(max, score(a, b, h, i, j));
-    for (int64_t j = 0; j < a->S; j++)
-        sum += exp(score(a, b, h, i, j) - max);
-    return max + log(sum);
+    return a->o->causal && i + 1 < a->S ? i + 1 : a->S;
+}
+
+/* The largest score of query I, and the sum of the e^(s_ij - max). */
+static void
+softmax(const struct attention *a, int64_t b, int64_t h, int64_t i, double *max,
+        double *sum)
+{
+    *max = -INFINITY;
+    *sum = 0;
+    for (int64_t j = 0; j < seen(a, i); j++)
+        *max = fmax(*max, score(a, b, h, i, j));
+    for (int64_t j = 0; j < seen(a, i); j++)
+        *sum += exp(score(a, b, h, i, j) - *max);
 }
 
 /* Adds FACTOR times row FROM of X to row TO of the result whose sums ACC holds. */
@@ -86,11 +93,12 @@ etk_ref_sdpa(const struct etk_ref *r)
     struct et_desc rest = etk_without(&r->out[0].d, 3);
     for (struct etk_pos p = etk_begin(&rest); !p.end; etk_next(&rest, &p)) {
         int64_t b = p.ix[0], h = p.ix[1], i = p.ix[2];
-        double l = log_sum_exp(&a, b, h, i);
+        double max, sum;
+        softmax(&a, b, h, i, &max, &sum);
         if (lse->p)
-            etk_set(lse, etk_offset_linear(&lse->d, p.n), l);
-        for (int64_t j = 0; j < a.S; j++) {
-            double w = exp(score(&a, b, h, i, j) - l);
+            etk_set(lse, etk_offset_linear(&lse->d, p.n), max + log(sum));
+        for (int64_t j = 0; j < seen(&a, i); j++) {
+            double w = exp(score(&a, b, h, i, j) - max) / sum;
             if (w != 0)
                 add_row(r->acc[0], a.T, &a.v, b, h, j, i, w);
         }
@@ -108,7 +116,7 @@ etk_ref_sdpa_grad(const struct etk_ref *r)
         int64_t b = p.ix[0], h = p.ix[1], i = p.ix[2];
         double l = etk_get(lse, etk_offset_linear(&lse->d, p.n));
         double base = dot(dout, out, b, h, i, i);
-        for (int64_t j = 0; j < a.S; j++) {
+        for (int64_t j = 0; j < seen(&a, i); j++) {
             double w = exp(score(&a, b, h, i, j) - l);
             double ds = w * (dot(dout, &a.v, b, h, i, j) - base) * a.o->scale;
             if (w == 0)

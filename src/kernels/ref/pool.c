@@ -91,10 +91,10 @@ void
 etk_ref_max_pool2d_grad(const struct etk_ref *r)
 {
     const struct etk_array *dy = &r->in[0], *index = &r->in[1];
-    int64_t width = r->out[0].d.shape[3];
+    int64_t width = r->out[0].d.shape[3], plane = r->out[0].d.shape[2] * width;
     for (struct etk_pos i = etk_begin(&dy->d); !i.end; etk_next(&dy->d, &i)) {
         int64_t winner = etk_get_int(index, etk_offset(&index->d, i.ix));
-        if (winner >= 0)
+        if (winner >= 0 && winner < plane)
             add4(r, i.ix, winner / width, winner % width,
                  etk_get(dy, etk_offset(&dy->d, i.ix)));
     }

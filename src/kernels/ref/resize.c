@@ -56,9 +56,11 @@ etk_ref_resize2d_grad(const struct etk_ref *r)
         struct blend w = blend_of(r->attr, 1, i.ix[3], shape[3]);
         int64_t plane = (i.ix[0] * shape[1] + i.ix[1]) * shape[2];
         double v = etk_get(dy, etk_offset(&dy->d, i.ix));
-        for (int k = 0; k < 4; k++)
-            r->acc[0][(plane + h.at[k / 2]) * shape[3] + w.at[k % 2]] +=
-                h.w[k / 2] * w.w[k % 2] * v;
+        for (int k = 0; k < 4; k++) {
+            double weight = h.w[k / 2] * w.w[k % 2];
+            if (weight != 0)
+                r->acc[0][(plane + h.at[k / 2]) * shape[3] + w.at[k % 2]] += weight * v;
+        }
     }
     etk_flush(r, 0);
 }

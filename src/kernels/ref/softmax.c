@@ -40,20 +40,47 @@ set(const struct line *l, int64_t c, double v)
 }
 
 static double
-log_sum_exp(const struct line *l)
+largest(const struct line *l)
 {
-    double max = -INFINITY, sum = 0;
+    double max = -INFINITY;
     for (int64_t c = 0; c < l->n; c++)
         max = etk_wins(get(l, c), max) ? get(l, c) : max;
-    if (isinf(max) && max < 0)
-        return max;
-    for (int64_t c = 0; c < l->n; c++)
-        sum += exp(get(l, c) - max);
-    return max + log(sum);
+    return max;
 }
 
-static void
-softmax(const struct etk_ref *r, bool logarithm)
+static double
+sum_exp(const struct line *l, double max)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < l->n; c++)
+        sum += exp(get(l, c) - max);
+    return sum;
+}
+
+static double
+log_sum_exp(const struct line *l)
+{
+    double max = largest(l);
+    return isinf(max) && max < 0 ? max : max + log(sum_exp(l, max));
+}
+
+/* Not e^(x - lse): beside a large m the logarithm is lost, and with it the quotient. */
+void
+etk_ref_softmax(const struct etk_ref *r)
+{
+    const struct et_axis_attr *o = r->attr;
+    struct et_desc rest = etk_without(&r->in[0].d, o->axis);
+    for (struct etk_pos i = etk_begin(&rest); !i.end; etk_next(&rest, &i)) {
+        struct line x = line_at(&r->in[0], o->axis, i.ix);
+        struct line y = line_at(&r->out[0], o->axis, i.ix);
+        double max = largest(&x), sum = sum_exp(&x, max);
+        for (int64_t c = 0; c < x.n; c++)
+            set(&y, c, exp(get(&x, c) - max) / sum);
+    }
+}
+
+void
+etk_ref_log_softmax(const struct etk_ref *r)
 {
     const struct et_axis_attr *o = r->attr;
     struct et_desc rest = etk_without(&r->in[0].d, o->axis);
@@ -62,20 +89,8 @@ softmax(const struct etk_ref *r, bool logarithm)
         struct line y = line_at(&r->out[0], o->axis, i.ix);
         double lse = log_sum_exp(&x);
         for (int64_t c = 0; c < x.n; c++)
-            set(&y, c, logarithm ? get(&x, c) - lse : exp(get(&x, c) - lse));
+            set(&y, c, get(&x, c) - lse);
     }
-}
-
-void
-etk_ref_softmax(const struct etk_ref *r)
-{
-    softmax(r, false);
-}
-
-void
-etk_ref_log_softmax(const struct etk_ref *r)
-{
-    softmax(r, true);
 }
 
 /* softmax: dx = y (dy - sum y dy). log softmax: dx = dy - e^y sum dy. */
@@ -134,11 +149,14 @@ target_at(const struct etk_ref *r, const struct etk_array *t,
     return v;
 }
 
+/* The weight of a class that is not the target plays no part, whatever it is. */
 static double
 class_weight(const struct target *t, int64_t c)
 {
     double w = t->weight ? etk_get_or(t->weight, c * t->weight->d.stride[0], 1) : 1;
-    return w * (t->is_dense ? get(&t->dense, c) : c == t->index);
+    if (t->is_dense)
+        return w * get(&t->dense, c);
+    return c == t->index ? w : 0;
 }
 
 static double
