@@ -19,11 +19,14 @@ typedef void etk_step_fn(int64_t n, void *y, const void *const *x, double a, dou
 #define SMALLER(a, b) ((a) != (a) || (a) < (b) ? (a) : (b))
 #define TRUTH(v)      ((v) ? (T)1 : (T)0)
 /* (1 + tanh u) / 2 is the logistic function of 2u, one exponential instead of tanh's
- * branches. Its slope takes e = e^-|2u|, which does not overflow. */
+ * branches. Its slope takes e = e^-|2u|, which does not overflow. Beyond FAR e is 0,
+ * and what it multiplies must not be infinite. */
 #define GELU_2U(x) (2 * GELU_A * ((x) + GELU_B * (x) * (x) * (x)))
+#define GELU_FAR   ((T)100)
+#define NEAR(x)    LARGER(SMALLER(x, GELU_FAR), -GELU_FAR)
 #define GELU_SLOPE(x, e)                                                               \
-    ((((x) < 0 ? (e) : 1) +                                                            \
-      2 * GELU_A * (x) * (e) * (1 / (1 + (e))) * (1 + 3 * GELU_B * (x) * (x))) *       \
+    ((((x) < 0 ? (e) : 1) + 2 * GELU_A * NEAR(x) * (e) * (1 / (1 + (e))) *             \
+                                (1 + 3 * GELU_B * NEAR(x) * NEAR(x))) *                \
      (1 / (1 + (e))))
 
 /* name, value; the second form names a sub-expression first */

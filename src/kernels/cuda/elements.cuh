@@ -283,11 +283,14 @@ ETK_INLINE double etk_normal(double x) { return 0.5 * erfc(-x * 0.70710678118654
 #define ETK_SMALLER(a, b) ((a) != (a) || (a) < (b) ? (a) : (b))
 #define ETK_TRUTH(v)      ((v) ? (R)1 : (R)0)
 /* (1 + tanh u)/2 is the logistic function of 2u. Its slope takes e = e^-|2u|, which does
- * not overflow. */
+ * not overflow. Beyond FAR e is 0, and what it multiplies must not be infinite. */
 #define ETK_GELU_2U(x) (2 * ETK_GELU_A * ((x) + ETK_GELU_B * (x) * (x) * (x)))
+#define ETK_GELU_FAR   ((R)100)
+#define ETK_NEAR(x)    ETK_LARGER(ETK_SMALLER(x, ETK_GELU_FAR), -ETK_GELU_FAR)
 #define ETK_GELU_SLOPE(x, e)                                                           \
-    ((((x) < 0 ? (e) : (R)1) + 2 * ETK_GELU_A * (x) * (e) * etk_inverse(1 + (e)) *     \
-                                   (1 + 3 * ETK_GELU_B * (x) * (x))) *                 \
+    ((((x) < 0 ? (e) : (R)1) + 2 * ETK_GELU_A * ETK_NEAR(x) * (e) *                    \
+                                   etk_inverse(1 + (e)) *                              \
+                                   (1 + 3 * ETK_GELU_B * ETK_NEAR(x) * ETK_NEAR(x))) * \
      etk_inverse(1 + (e)))
 
 #endif
