@@ -37,17 +37,24 @@ make_unary(void)
     rg_add(y, fn[which](rg.graph, x->t), names[which], x, NULL, "");
 }
 
-static void
-make_scalar(void)
+static bool
+is_low(const struct value *x)
 {
-    struct value *x = rg_pick(), *y;
-    int which = rg_draw(3), a = rg_draw(7) - 3;
+    return x->dtype == ET_BF16 || x->dtype == ET_F16;
+}
+
+static void
+make_scalar_of(struct value *x)
+{
+    const int most = is_low(x) ? 60 : 3; /* so that results have to be rounded */
+    int which = rg_draw(3), a = rg_draw(2 * most + 1) - most;
+    struct value *y;
     if (x->dtype == ET_U8)
         return;
     y = rg_claim(x->dtype, x->ndim, x->shape,
-                 which == 0   ? x->bound + 3
-                 : which == 1 ? 3 * x->bound
-                              : 7);
+                 which == 0   ? x->bound + most
+                 : which == 1 ? most * x->bound
+                              : most + 4);
     if (!y)
         return;
     for (int64_t i = 0; i < x->n; i++)
@@ -63,14 +70,19 @@ make_scalar(void)
 }
 
 static void
-make_binary(void)
+make_scalar(void)
+{
+    make_scalar_of(rg_pick());
+}
+
+static void
+make_binary_of(struct value *a, struct value *b)
 {
     static const char *const names[] = {"add",     "sub",  "mul",  "maximum",
                                         "minimum", "less", "equal"};
     struct et_tensor *(*const fn[])(struct et_graph *, struct et_tensor *,
                                     struct et_tensor *) = {
         et_add, et_sub, et_mul, et_maximum, et_minimum, et_less, et_equal};
-    struct value *a = rg_pick(), *b = rg_pick();
     int which = rg_draw(7), ndim;
     int64_t shape[DIMS], at[DIMS];
     if (a->dtype != b->dtype || a->dtype == ET_U8 || !rg_broadcast(a, b, &ndim, shape))
@@ -90,6 +102,13 @@ make_binary(void)
         y->v[i] = all[which];
     }
     rg_add(y, fn[which](rg.graph, a->t, b->t), names[which], a, b, "");
+}
+
+static void
+make_binary(void)
+{
+    struct value *a = rg_pick();
+    make_binary_of(a, rg_pick());
 }
 
 static void
@@ -117,17 +136,40 @@ make_where(void)
 }
 
 static void
-make_cast(void)
+make_cast_of(struct value *x, enum et_dtype dtype)
 {
-    static const enum et_dtype to[] = {ET_F32, ET_F32, ET_BF16, ET_F16};
-    struct value *x = rg_pick();
-    enum et_dtype dtype = to[rg_draw(4)];
     struct value *y =
         x->dtype == dtype ? NULL : rg_claim(dtype, x->ndim, x->shape, x->bound);
     if (!y)
         return;
     memcpy(y->v, x->v, sizeof y->v);
     rg_add(y, et_cast(rg.graph, x->t, dtype), "cast", x, NULL, "");
+}
+
+static void
+make_cast(void)
+{
+    static const enum et_dtype to[] = {ET_F32, ET_F32, ET_BF16, ET_F16};
+    struct value *x = rg_pick();
+    make_cast_of(x, to[rg_draw(4)]);
+}
+
+/* Some steps in a low dtype, each of the one before, and back; now and then more than
+ * the program of a chain has room for. */
+static void
+make_low_chain(void)
+{
+    make_cast_of(rg_pick(), rg_draw(2) ? ET_BF16 : ET_F16);
+    struct value *first = &rg.value[rg.n_values - 1], *last = first;
+    for (int i = rg_draw(4) ? 2 + rg_draw(4) : 40; i > 0 && is_low(first); i--) {
+        if (rg_draw(3))
+            make_scalar_of(last);
+        else
+            make_binary_of(last, first);
+        if (is_low(&rg.value[rg.n_values - 1]))
+            last = &rg.value[rg.n_values - 1];
+    }
+    make_cast_of(last, ET_F32);
 }
 
 static void
@@ -439,11 +481,11 @@ static const struct {
     void (*make)(void);
     int weight;
 } operations[] = {
-    {make_unary, 6},      {make_scalar, 4},  {make_binary, 14},   {make_where, 3},
-    {make_cast, 4},       {make_reshape, 3}, {make_permute, 4},   {make_expand, 2},
-    {make_slice, 4},      {make_flip, 1},    {make_reduction, 4}, {make_matmul, 5},
-    {make_concat, 4},     {make_pad, 2},     {make_pack, 3},      {make_fill, 1},
-    {make_all_reduce, 2},
+    {make_unary, 6},      {make_scalar, 4},    {make_binary, 14},   {make_where, 3},
+    {make_cast, 4},       {make_reshape, 3},   {make_permute, 4},   {make_expand, 2},
+    {make_slice, 4},      {make_flip, 1},      {make_reduction, 4}, {make_matmul, 5},
+    {make_concat, 4},     {make_pad, 2},       {make_pack, 3},      {make_fill, 1},
+    {make_all_reduce, 2}, {make_low_chain, 1},
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 

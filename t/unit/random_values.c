@@ -1,6 +1,7 @@
 /* random_values.c: see random_values.h. */
 #include "t/unit/random_values.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,14 +42,23 @@ rg_count(int ndim, const int64_t *shape)
     return n;
 }
 
-/* The largest whole number up to which all are in DTYPE. */
+/* How large whole numbers of DTYPE may become: f32 then has the result of an operation
+ * on them before it is rounded. */
 static double
-whole_in(enum et_dtype dtype)
+most_in(enum et_dtype dtype)
 {
-    return dtype == ET_BF16  ? 256
-           : dtype == ET_F16 ? 2048
-           : dtype == ET_U8  ? 255
-                             : 1 << 22;
+    return dtype == ET_U8 ? 255 : dtype == ET_F16 ? 1 << 15 : 1 << 22;
+}
+
+/* V as DTYPE has it: to the nearest, of two to the even one. Whole numbers stay
+ * whole. */
+static double
+rounded(double v, enum et_dtype dtype)
+{
+    const int bits = dtype == ET_BF16 ? 8 : dtype == ET_F16 ? 11 : 53;
+    int exponent;
+    const double part = frexp(v, &exponent);
+    return ldexp(rint(ldexp(part, bits)), exponent - bits);
 }
 
 void
@@ -65,10 +75,10 @@ struct value *
 rg_claim(enum et_dtype dtype, int ndim, const int64_t *shape, double bound)
 {
     if (rg.n_values == VALUES || ndim > DIMS || rg_count(ndim, shape) > ROOM ||
-        bound > whole_in(dtype))
+        bound > most_in(dtype))
         return NULL;
     struct value *v = &rg.value[rg.n_values];
-    *v = (struct value){.dtype = dtype, .ndim = ndim, .bound = bound};
+    *v = (struct value){.dtype = dtype, .ndim = ndim, .bound = rounded(bound, dtype)};
     for (int i = 0; i < ndim; i++)
         v->shape[i] = shape[i];
     v->n = rg_count(ndim, shape);
@@ -91,6 +101,8 @@ rg_add(struct value *v, struct et_tensor *t, const char *op, const struct value 
     vsnprintf(more, sizeof more, fmt, args);
     va_end(args);
     v->t = t;
+    for (int64_t i = 0; i < v->n; i++)
+        v->v[i] = rounded(v->v[i], v->dtype);
     v->of_leaf |= a && a->t == t && a->of_leaf; /* nothing was to be done */
     rg_list("  v%d %s[", rg.n_values, et_dtype_name(v->dtype));
     for (int i = 0; i < v->ndim; i++)

@@ -1,8 +1,9 @@
 /* random_values.h: the values of a random graph, each as the graph has it and as this
  * test computes it, and the operations that make one of others.
  *
- * Numbers are whole and exact in their dtype: an operation whose result might not be is
- * not built. */
+ * Numbers are whole. In f32 they are exact: an operation whose result might not be is
+ * not built. In bf16 and f16 each operation's result is rounded, here as on the device.
+ */
 #ifndef ETUDE_T_UNIT_RANDOM_VALUES_H
 #define ETUDE_T_UNIT_RANDOM_VALUES_H
 
@@ -11,7 +12,7 @@
 enum {
     DIMS = 4,
     ROOM = 128,  /* elements of a value, at most */
-    VALUES = 48, /* of a graph */
+    VALUES = 64, /* of a graph */
     WORLD = 2,   /* ranks: another one that always adds the same as this one */
 };
 
