@@ -190,10 +190,10 @@ struct unit {
 };
 static const struct unit byte_units[] = {
     {1, "B"},
-    {1024.0, "KB"},
-    {1024.0 * 1024, "MB"},
-    {1024.0 * 1024 * 1024, "GB"},
-    {1024.0 * 1024 * 1024 * 1024, "TB"},
+    {1e3, "KB"},
+    {1e6, "MB"},
+    {1e9, "GB"},
+    {1e12, "TB"},
     {0, NULL},
 };
 static const struct unit second_units[] = {

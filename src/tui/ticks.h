@@ -21,7 +21,7 @@ enum {
 enum tui_quantity {
     TUI_OF_NUMBERS,
     TUI_OF_PARTS,   /* of one, as accuracies are: the axis ends at a tick, at most 1 */
-    TUI_OF_BYTES,   /* counted in powers of 1024 */
+    TUI_OF_BYTES,   /* counted in powers of 1,000, as everywhere on the screens */
     TUI_OF_SECONDS, /* counted in seconds, minutes, hours or days */
     TUI_OF_COUNTS,  /* whole numbers only, as batches are */
 };

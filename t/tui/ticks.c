@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "t/tap.h"
+#include "tui/format.h"
 #include "tui/ticks.h"
 
 static char first[200];
@@ -59,8 +60,8 @@ unit_of(const struct tui_ticks *t)
     static const struct {
         const char *name;
         double per;
-    } units[] = {{"", 1},     {"B", 1},         {"KB", 0x1p10}, {"MB", 0x1p20},
-                 {"GB", 0x1p30}, {"TB", 0x1p40}, {"s", 1},       {"min", 60},
+    } units[] = {{"", 1},     {"B", 1},         {"KB", 1e3}, {"MB", 1e6},
+                 {"GB", 1e9}, {"TB", 1e12}, {"s", 1},       {"min", 60},
                  {"h", 3600}, {"d", 86400}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strcmp(units[i].name, t->unit) == 0)
@@ -205,6 +206,34 @@ test_scales(void)
     is_without_fault("logarithms");
 }
 
+static double
+unit_named(const char *name)
+{
+    struct tui_ticks t = {0};
+    snprintf(t.unit, sizeof t.unit, "%s", name);
+    return unit_of(&t);
+}
+
+/* A chart and a number beside it count the same bytes. */
+static void
+test_bytes(void)
+{
+    begin();
+    for (double v = 300; v < 9e14; v *= 1.7) {
+        const struct tui_scale given = {v, v, 8, TUI_OF_BYTES, false, false};
+        struct tui_scale s = given;
+        struct tui_ticks t;
+        char text[TUI_NUMBER], *unit;
+        tui_ticks_of_scale(&s, &t);
+        const double number = strtod(tui_bytes(v, text), &unit);
+        if (!(fabs(number * unit_named(unit + 1) - v) < 0.051 * v))
+            fault("the number says other bytes", &given, &t);
+        if (!(fabs(read_label(t.label[0]) * unit_of(&t) - v) < 0.001 * v))
+            fault("the chart says other bytes", &given, &t);
+    }
+    is_without_fault("bytes are counted in thousands in charts and beside them");
+}
+
 /* The labels of a scale, from below. */
 static void
 is_scale(double low, double high, int rows, enum tui_quantity of, const char *want)
@@ -228,7 +257,7 @@ test_words(void)
     is_scale(0.862, 0.922, 6, TUI_OF_PARTS, "0.86 0.88 0.90 0.92 0.94");
     is_scale(0.1, 0.915, 8, TUI_OF_PARTS, "0.2 0.4 0.6 0.8 1.0");
     is_scale(1e23, 3.6e23, 8, TUI_OF_NUMBERS, "1e23 2e23 3e23");
-    is_scale(23.7e6, 24.1e6, 8, TUI_OF_BYTES, "22.6 22.8 23.0, MB");
+    is_scale(23.7e6, 24.1e6, 8, TUI_OF_BYTES, "23.6 23.8 24.0 24.2, MB");
     is_scale(2.5, 2.5, 8, TUI_OF_NUMBERS, "2.5");
     is_scale(0.1 + 0.2, 0.3, 8, TUI_OF_NUMBERS, "0.3");
     is_scale(0, 0, 8, TUI_OF_NUMBERS, "0");
@@ -282,6 +311,7 @@ main(void)
 {
     test_scales();
     test_even();
+    test_bytes();
     test_words();
     test_axes();
     return done();
