@@ -189,12 +189,7 @@ struct unit {
     const char *name;
 };
 static const struct unit byte_units[] = {
-    {1, "B"},
-    {1e3, "KB"},
-    {1e6, "MB"},
-    {1e9, "GB"},
-    {1e12, "TB"},
-    {0, NULL},
+    {1, "B"}, {1e3, "KB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}, {0, NULL},
 };
 static const struct unit second_units[] = {
     {1, "s"}, {60, "min"}, {3600, "h"}, {86400, "d"}, {0, NULL},
@@ -389,35 +384,87 @@ scale_of_numbers(struct tui_scale *s, struct tui_ticks *out)
 
 /* ---- a scale of logarithms ---- */
 
-/* Multiples of powers of ten that lie on S: DENSE 2: 1, 2 and 5 of each; 1: each power;
- * 0, -1, ...: every 2nd, 5th, 10th, ... of them. */
-static void
-divide_log(const struct tui_scale *s, int dense, bool is_whole, double *low,
-           double *high, struct tui_ticks *t)
+/* Which multiples of powers of ten are ticks. DENSE 2: 1, 2 and 5 of each; 1: each
+ * power; 0, -1, ...: every 2nd, 5th, 10th, ... of them. */
+static int
+jump_of(int dense)
+{
+    static const int jumps[] = {1, 2, 5, 10, 20, 50, 100};
+    return jumps[dense >= 1 ? 0 : 1 - dense];
+}
+
+/* The tick that is number I in a row without end; number 0 is 1. */
+static double
+log_tick(int dense, int i)
 {
     static const double of[] = {1, 2, 5};
-    static const int jumps[] = {1, 2, 5, 10, 20, 50, 100};
-    const int jump = jumps[dense >= 1 ? 0 : 1 - dense], n = dense == 2 ? 3 : 1;
-    const int from = (int)floor(log10(s->low) / jump) * jump - jump;
-    const int to = (int)ceil(log10(s->high)) + jump;
-    *low = s->low;
-    *high = s->high;
+    if (dense < 2)
+        return times_ten(1, i * jump_of(dense));
+    const int power = (i - (i < 0) * 2) / 3;
+    return times_ten(of[i - 3 * power], power);
+}
+
+/* The number of the last tick up to V. */
+static int
+log_tick_below(int dense, double v)
+{
+    int i = (int)floor(log10(v) / jump_of(dense)) * (dense < 2 ? 1 : 3) - 1;
+    while (log_tick(dense, i + 1) <= v * (1 + 1e-9))
+        i++;
+    return i;
+}
+
+static void
+divide_log(int dense, double low, double high, struct tui_ticks *t)
+{
+    int i = log_tick_below(dense, low);
+    i += log_tick(dense, i) < low * (1 - 1e-9);
     t->n = 0;
-    for (int power = from; power <= to; power += jump)
-        for (int i = 0; i < n; i++) {
-            double v = times_ten(of[i], power);
-            if (is_whole && v <= s->low * (1 + 1e-9)) { /* the last one below */
-                t->n = 0;
-                *low = v;
-            }
-            if (is_whole && v >= s->high * (1 - 1e-9) && *high == s->high) {
-                *high = v; /* the first one above */
-                if (t->n < TUI_TICKS)
-                    t->at[t->n++] = v;
-            } else if (v >= *low * (1 - 1e-9) && v <= s->high * (1 + 1e-9) &&
-                       t->n < TUI_TICKS)
-                t->at[t->n++] = v;
-        }
+    for (; log_tick(dense, i) <= high * (1 + 1e-9) && t->n < TUI_TICKS; i++)
+        t->at[t->n++] = log_tick(dense, i);
+}
+
+/* Moves the ends outwards to ticks. */
+static void
+end_at_ticks(int dense, double *low, double *high)
+{
+    const int first = log_tick_below(dense, *low), last = log_tick_below(dense, *high);
+    const bool is_tick = log_tick(dense, last) >= *high * (1 - 1e-9);
+    *low = fmin(*low, log_tick(dense, first));
+    *high = fmax(*high, log_tick(dense, is_tick ? last : last + 1));
+}
+
+/* Moves the ends outwards so that as many rows lie between any two powers of ten that
+ * are ticks, and these are rows themselves. Where that would widen the scale too far it
+ * stays. */
+static bool
+spread_powers(int rows, int dense, double *low, double *high)
+{
+    const int jump = jump_of(dense);
+    const double from = log10(*low) / jump, to = log10(*high) / jump;
+    for (int per = (int)((rows - 1) / (to - from) + 1e-6); per > 0; per--) {
+        const double begin = floor(from * per + 1e-6) / per;
+        const double end = begin + (rows - 1.0) / per;
+        const double least = pow(10, begin * jump), most = pow(10, end * jump);
+        if (end < to - 1e-9 || (dense == 2 && per == 5)) /* 2 and 5 too near */
+            continue;
+        if (end - begin > 2.2 * (to - from) || least <= 0 || !isfinite(most))
+            return false;
+        *low = fmin(*low, least);
+        *high = fmax(*high, most);
+        return true;
+    }
+    return false;
+}
+
+/* Does each tick have a row of its own, of ROWS from LOW to HIGH? */
+static bool
+has_log_rows(int rows, const struct tui_ticks *t, double low, double high)
+{
+    for (int i = 1; i < t->n; i++)
+        if (log10(t->at[i] / t->at[i - 1]) * (rows - 1) < 0.999 * log10(high / low))
+            return false;
+    return true;
 }
 
 static void
@@ -433,24 +480,31 @@ write_log_labels(struct tui_ticks *t)
     }
 }
 
+/* The densest ticks of which there are enough and not too many, evenly apart where that
+ * can be; ends that need not move to ticks do not. */
 static void
 scale_of_logs(struct tui_scale *s, struct tui_ticks *out)
 {
-    static const int denses[] = {2, 1, 0, -1, -2, -3, -4, -5};
+    enum { DENSITIES = 8, WAYS = 2 * DENSITIES };
     const int most = least(s->rows, TUI_TICKS_Y), want = least(3, most);
     double low = s->low, high = s->high;
     out->n = 0;
-    for (size_t i = 0; i < sizeof denses / sizeof *denses && out->n < want; i++)
-        for (int whole = 0; whole < 2 && out->n < want; whole++) {
-            struct tui_ticks t = {0};
-            double from, to;
-            divide_log(s, denses[i], whole, &from, &to, &t);
-            if (t.n > most || t.n <= out->n)
-                continue;
-            *out = t;
-            low = from;
-            high = to;
-        }
+    for (int i = 0; i < 2 * WAYS && out->n < want; i++) {
+        const int dense = 2 - i % WAYS / 2;
+        struct tui_ticks t = {0};
+        double from = s->low, to = s->high;
+        if (i % 2)
+            end_at_ticks(dense, &from, &to);
+        if (i < WAYS && (!spread_powers(s->rows, dense, &from, &to) ||
+                         log10(to / from) > fmax(1, 3 * log10(s->high / s->low))))
+            continue;
+        divide_log(dense, from, to, &t);
+        if (t.n > most || t.n <= out->n || !has_log_rows(s->rows, &t, from, to))
+            continue;
+        *out = t;
+        low = from;
+        high = to;
+    }
     s->low = low;
     s->high = high;
     out->per = 1;

@@ -60,9 +60,8 @@ unit_of(const struct tui_ticks *t)
     static const struct {
         const char *name;
         double per;
-    } units[] = {{"", 1},     {"B", 1},         {"KB", 1e3}, {"MB", 1e6},
-                 {"GB", 1e9}, {"TB", 1e12}, {"s", 1},       {"min", 60},
-                 {"h", 3600}, {"d", 86400}};
+    } units[] = {{"", 1},      {"B", 1}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9},
+                 {"TB", 1e12}, {"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strcmp(units[i].name, t->unit) == 0)
             return units[i].per;
@@ -133,7 +132,7 @@ check_scale(double low, double high, int rows, enum tui_quantity of, bool is_log
         double next = i + 1 == t.n ? NAN : is_log ? log(t.at[i + 1]) : t.at[i + 1];
         if (at < least - 1e-6 * (most - least) || at > most + 1e-6 * (most - least))
             fault("a tick is outside", &given, &t);
-        if (!is_log && (next - at) * (rows - 1) < 0.99 * (most - least))
+        if ((next - at) * (rows - 1) < 0.99 * (most - least))
             fault("two ticks on a row", &given, &t);
     }
 }
@@ -165,6 +164,47 @@ test_even(void)
         n++;
     }
     ok(uneven < n / 20, "of %d scales %d have ticks that are unevenly apart", n,
+       uneven);
+}
+
+/* The row of V, from the scale's end downwards, in parts of a row; NaN: V is no power
+ * of ten. */
+static double
+row_of_power(const struct tui_scale *s, double v)
+{
+    const double power = log10(v);
+    return fabs(power - round(power)) > 1e-6
+               ? NAN
+               : (log10(s->high) - power) / log10(s->high / s->low) * (s->rows - 1);
+}
+
+/* Of logarithms each power of ten that is a tick lies on a row, so that as many rows
+ * lie between any two of them, where that need not make the scale much wider. */
+static void
+test_even_powers(void)
+{
+    enum { SCALES = 4000 };
+    int uneven = 0;
+    begin();
+    for (int i = 0; i < SCALES; i++) {
+        const double low = pow(10, -9 + 30 * random_part()), part = random_part();
+        const double high = low * pow(10, 0.1 + (i % 3 ? 2.5 : 9) * part);
+        const struct tui_scale given = {low,  high, 5 + i % 16, TUI_OF_NUMBERS,
+                                        true, false};
+        struct tui_scale s = given;
+        struct tui_ticks t;
+        bool is_even = true;
+        tui_ticks_of_scale(&s, &t);
+        for (int k = 0; k < t.n; k++) {
+            const double row = row_of_power(&s, t.at[k]);
+            is_even = is_even && !(fabs(row - round(row)) > 1e-6);
+        }
+        uneven += !is_even;
+        if (high > 10 * low && pow(high / low, 3.1) < s.high / s.low)
+            fault("the scale is much wider than its values", &given, &t);
+    }
+    is_without_fault("scales of logarithms are not much wider than their values");
+    ok(uneven < SCALES / 50, "of %d, %d have a power of ten between two rows", SCALES,
        uneven);
 }
 
@@ -311,6 +351,7 @@ main(void)
 {
     test_scales();
     test_even();
+    test_even_powers();
     test_bytes();
     test_words();
     test_axes();
