@@ -61,7 +61,6 @@ static struct et_storage *storage; /* of FLAT elements */
 static double flat[FLAT];
 
 static struct leaf leaf[LEAVES];
-static int n_leaves;
 
 /* ---- the other rank ---- */
 
@@ -97,8 +96,8 @@ make_leaves(uint64_t seed, int layout)
     static const int64_t sizes[] = {1, 2, 3, 3, 3};
     int64_t room[LEAVES];
     rg.state = seed;
-    n_leaves = 3 + rg_draw(LEAVES - 2);
-    for (int i = 0; i < n_leaves; i++) {
+    rg.n_leaves = 3 + rg_draw(LEAVES - 2);
+    for (int i = 0; i < rg.n_leaves; i++) {
         struct leaf *l = &leaf[i];
         *l = (struct leaf){.ndim = rg_draw(4) == 0 ? rg_draw(4) : 2};
         for (int d = 0; d < l->ndim; d++)
@@ -111,7 +110,7 @@ make_leaves(uint64_t seed, int layout)
         room[i] = FLAT - l->n;
     }
     rg.state = seed * LAYOUTS + (uint64_t)layout + 1;
-    for (int i = 0; i < n_leaves; i++) {
+    for (int i = 0; i < rg.n_leaves; i++) {
         struct leaf *l = &leaf[i];
         struct et_desc desc;
         l->at = rg_draw(2) ? -1 : rg_draw(3) ? rg_draw(6) : rg_draw((int)room[i] + 1);
@@ -136,7 +135,7 @@ static void
 fill_leaves(void)
 {
     float bytes[ROOM];
-    for (int i = 0; i < n_leaves; i++) {
+    for (int i = 0; i < rg.n_leaves; i++) {
         double *v = contents(&leaf[i]);
         for (int64_t k = 0; k < leaf[i].n; k++)
             bytes[k] = (float)(v[k] = LEAST + rg_draw(MOST - LEAST + 1));
@@ -152,7 +151,7 @@ begin(void)
 {
     rg.n_values = 0;
     rg.listed = 0;
-    for (int i = 0; i < n_leaves; i++) {
+    for (int i = 0; i < rg.n_leaves; i++) {
         struct value *v = rg_claim(ET_F32, leaf[i].ndim, leaf[i].shape, MOST);
         v->of_leaf = true;
         memcpy(v->v, contents(&leaf[i]), (size_t)leaf[i].n * sizeof *v->v);
@@ -233,19 +232,35 @@ evaluate(bool commits)
     return good;
 }
 
+/* May leaf I be V? */
+static bool
+fits(const struct value *v, int i)
+{
+    return v->dtype == ET_F32 && v->ndim == leaf[i].ndim &&
+           memcmp(v->shape, leaf[i].shape, sizeof v->shape) == 0 &&
+           rg_number_of(v) != i;
+}
+
+/* The value made last that leaf I may be; NULL: there is none. */
+static struct value *
+newest_for(int i)
+{
+    int k = rg.n_values - 1;
+    while (k >= rg.n_leaves && !fits(&rg.value[k], i))
+        k--;
+    return k >= rg.n_leaves ? &rg.value[k] : NULL;
+}
+
 /* Assigns values to leaves: of their shape, the newer the likelier. */
 static void
 assign(int *to, int *from, int *n)
 {
     *n = 0;
-    for (int i = 0; i < n_leaves; i++) {
-        struct value *v = NULL;
+    for (int i = 0; i < rg.n_leaves; i++) {
+        struct value *v = i == 0 && rg_draw(2) ? newest_for(i) : NULL;
         for (int tries = 0; tries < 6 && !v; tries++) {
-            struct value *p = rg_draw(3) ? rg_pick() : &rg.value[rg_draw(n_leaves)];
-            if (p->dtype == ET_F32 && p->ndim == leaf[i].ndim &&
-                memcmp(p->shape, leaf[i].shape, sizeof p->shape) == 0 &&
-                rg_number_of(p) != i)
-                v = p;
+            struct value *p = rg_draw(3) ? rg_pick() : &rg.value[rg_draw(rg.n_leaves)];
+            v = fits(p, i) ? p : NULL;
         }
         if (!v || rg_draw(4) == 0)
             continue;
@@ -277,7 +292,7 @@ run_step(uint64_t seed, int layout)
     for (int i = 0; i < n; i++)
         memcpy(contents(&leaf[to[i]]), rg.value[from[i]].v,
                (size_t)leaf[to[i]].n * sizeof(double));
-    for (int i = 0; i < n_leaves && good; i++)
+    for (int i = 0; i < rg.n_leaves && good; i++)
         good = holds(leaf[i].t, ET_F32, contents(&leaf[i]), leaf[i].n, "leaf ", i);
     et_graph_reset(rg.graph);
     return good;
@@ -297,7 +312,7 @@ run_graph(uint64_t seed, bool shows)
                 diag("seed %llu, layout %d, step %d:\n%s", (unsigned long long)seed,
                      layout, step, rg.listing);
         }
-        for (int i = 0; i < n_leaves; i++)
+        for (int i = 0; i < rg.n_leaves; i++)
             et_tensor_free(&leaf[i].t);
         if (!good)
             return false;

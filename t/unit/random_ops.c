@@ -244,21 +244,16 @@ make_expand(void)
     rg_add(y, et_expand(rg.graph, x->t, ndim, shape), "expand", x, NULL, "");
 }
 
-static void
-make_slice(void)
+/* SIZE indices of an axis of X, every STEP-th from START on; NULL: it has no room. */
+static struct value *
+slice_of(struct value *x, int axis, int start, int size, int step)
 {
-    struct value *x = rg_pick();
     int64_t shape[DIMS], at[DIMS];
-    if (x->ndim == 0)
-        return;
-    int axis = rg_draw(x->ndim), step = 1 + rg_draw(2), length = (int)x->shape[axis];
-    int size = 1 + rg_draw((length + step - 1) / step);
-    int start = rg_draw_apart(length - (size - 1) * step);
     memcpy(shape, x->shape, sizeof shape);
     shape[axis] = size;
     struct value *y = rg_claim(x->dtype, x->ndim, shape, x->bound);
     if (!y)
-        return;
+        return NULL;
     for (int64_t i = 0; i < y->n; i++) {
         int64_t from = 0;
         rg_locate(i, y->ndim, shape, at);
@@ -270,6 +265,18 @@ make_slice(void)
     y->of_leaf = x->of_leaf;
     rg_add(y, et_slice(rg.graph, x->t, axis, start, size, step), "slice", x, NULL,
            "axis %d from %d every %d", axis, start, step);
+    return y;
+}
+
+static void
+make_slice(void)
+{
+    struct value *x = rg_pick();
+    if (x->ndim == 0)
+        return;
+    int axis = rg_draw(x->ndim), step = 1 + rg_draw(2), length = (int)x->shape[axis];
+    int size = 1 + rg_draw((length + step - 1) / step);
+    slice_of(x, axis, rg_draw_apart(length - (size - 1) * step), size, step);
 }
 
 static void
@@ -294,17 +301,13 @@ make_flip(void)
     rg_add(y, et_flip(rg.graph, x->t, axes), "flip", x, NULL, "mask %u", axes);
 }
 
-static void
-make_reduction(void)
+/* WHICH: sum, amax, amin; NULL: it has no room. */
+static struct value *
+reduction_of(struct value *x, int which, uint32_t axes, bool keep)
 {
     static const char *const names[] = {"sum", "amax", "amin"};
-    struct value *x = rg_pick_f32();
-    int which = rg_draw(3), ndim = 0;
+    int ndim = 0;
     int64_t shape[DIMS], at[DIMS];
-    if (!x || x->ndim == 0)
-        return;
-    uint32_t axes = 1 + (uint32_t)rg_draw((1 << x->ndim) - 1);
-    bool keep = rg_draw(2);
     int64_t gone = 1;
     for (int d = 0; d < x->ndim; d++)
         if (!(axes >> d & 1))
@@ -314,7 +317,7 @@ make_reduction(void)
     struct value *y =
         rg_claim(ET_F32, ndim, shape, which == 0 ? x->bound * (double)gone : x->bound);
     if (!y)
-        return;
+        return NULL;
     for (int64_t i = 0; i < y->n; i++)
         y->v[i] = which == 0 ? 0 : which == 1 ? -INFINITY : INFINITY;
     for (int64_t i = 0; i < x->n; i++) {
@@ -330,6 +333,34 @@ make_reduction(void)
                                     bool) = {et_sum, et_amax, et_amin};
     rg_add(y, fn[which](rg.graph, x->t, axes, keep), names[which], x, NULL, "mask %u",
            axes);
+    return y;
+}
+
+static void
+make_reduction(void)
+{
+    struct value *x = rg_pick_f32();
+    if (!x || x->ndim == 0)
+        return;
+    const int which = rg_draw(3);
+    reduction_of(x, which, 1 + (uint32_t)rg_draw((1 << x->ndim) - 1), rg_draw(2));
+}
+
+/* Two sums that are alike but for where what they sum begins, and their difference. */
+static void
+make_twins(void)
+{
+    struct value *x = rg_pick_f32(), *y[2];
+    if (!x || x->ndim == 0)
+        return;
+    const int axis = rg_draw(x->ndim), size = 1 + rg_draw((int)x->shape[axis]);
+    for (int i = 0; i < 2; i++) {
+        const int start = rg_draw((int)x->shape[axis] - size + 1);
+        y[i] = slice_of(x, axis, start, size, 1);
+        y[i] = y[i] ? reduction_of(y[i], 0, (1u << x->ndim) - 1, false) : NULL;
+    }
+    if (y[0] && y[1])
+        make_binary_of(y[0], y[1]);
 }
 
 static void
@@ -425,19 +456,10 @@ make_pad(void)
     rg_add(y, et_pad(rg.graph, x->t, before, after, 2), "pad", x, NULL, "");
 }
 
-/* Two values in a flat array, with gaps. */
+/* Two values in a flat array of TOTAL elements. */
 static void
-make_pack(void)
+pack_of(struct value *a, struct value *b, const int64_t offsets[2], int64_t total)
 {
-    struct value *a = rg_pick_f32(), *b = rg_pick_f32();
-    int64_t gap = rg_draw(3), offsets[2], total;
-    if (!a || !b || a->ndim > 3 || b->ndim > 3) /* 4-d ones are packed channels-last */
-        return;
-    offsets[0] = rg_draw(2);
-    offsets[1] = offsets[0] + a->n + gap;
-    total = offsets[1] + b->n + rg_draw(2);
-    if (total < rg.value[0].n)
-        total = rg.value[0].n;
     struct value *y =
         rg_claim(ET_F32, 1, &total, a->bound > b->bound ? a->bound : b->bound);
     if (!y)
@@ -449,6 +471,49 @@ make_pack(void)
     struct et_tensor *parts[] = {a->t, b->t};
     rg_add(y, et_pack(rg.graph, parts, offsets, 2, total, ET_F32), "pack", a, b,
            "at %d, %d", (int)offsets[0], (int)offsets[1]);
+}
+
+static void
+make_pack(void)
+{
+    struct value *a = rg_pick_f32(), *b = rg_pick_f32();
+    int64_t gap = rg_draw(3), offsets[2], total;
+    if (!a || !b || a->ndim > 3 || b->ndim > 3) /* 4-d ones are packed channels-last */
+        return;
+    offsets[0] = rg_draw(2);
+    offsets[1] = offsets[0] + a->n + gap;
+    total = offsets[1] + b->n + rg_draw(2);
+    pack_of(a, b, offsets, total < rg.value[0].n ? rg.value[0].n : total);
+}
+
+/* SIZE of leaf 0's elements, as they are or with something done to them. */
+static struct value *
+stretch(int size)
+{
+    const int step = 1 + (rg_draw(4) == 0), n = (int)rg.value[0].n;
+    const int room = n - (size - 1) * step;
+    struct value *x =
+        room < 1 ? NULL : slice_of(rg.value, 0, rg_draw(room), size, step);
+    if (!x || rg_draw(2))
+        return x;
+    make_scalar_of(x);
+    x = &rg.value[rg.n_values - 1];
+    return x->n == size ? x : NULL;
+}
+
+/* Two stretches of leaf 0, packed to an array that it can be. */
+static void
+make_shuffle(void)
+{
+    const int n = (int)rg.value[0].n, size = 1 + rg_draw(n - 1);
+    int64_t offsets[2];
+    struct value *a = stretch(size), *b = stretch(1 + rg_draw(n - size));
+    if (!a || !b)
+        return;
+    const int room = n - size - (int)b->n + 1;
+    offsets[0] = rg_draw(room);
+    offsets[1] = offsets[0] + size;
+    pack_of(a, b, offsets, n);
 }
 
 static void
@@ -485,7 +550,7 @@ static const struct {
     {make_cast, 4},       {make_reshape, 3},   {make_permute, 4},   {make_expand, 2},
     {make_slice, 4},      {make_flip, 1},      {make_reduction, 4}, {make_matmul, 5},
     {make_concat, 4},     {make_pad, 2},       {make_pack, 3},      {make_fill, 1},
-    {make_all_reduce, 2}, {make_low_chain, 1},
+    {make_all_reduce, 2}, {make_low_chain, 1}, {make_twins, 1},     {make_shuffle, 1},
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 

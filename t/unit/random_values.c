@@ -116,11 +116,21 @@ rg_add(struct value *v, struct et_tensor *t, const char *op, const struct value 
     rg.n_values++;
 }
 
+/* V, or if that is a leaf sometimes another of its shape, in each layout another. */
+static struct value *
+swap_leaf(struct value *v)
+{
+    struct value *w = &rg.value[rg_draw_apart(rg.n_leaves)];
+    const bool is_alike =
+        w->ndim == v->ndim && memcmp(w->shape, v->shape, sizeof v->shape) == 0;
+    return rg_number_of(v) < rg.n_leaves && is_alike ? w : v;
+}
+
 struct value *
 rg_pick(void)
 {
     int a = rg_draw(rg.n_values), b = rg_draw(rg.n_values);
-    return &rg.value[a > b ? a : b];
+    return swap_leaf(&rg.value[a > b ? a : b]);
 }
 
 struct value *

@@ -31,7 +31,7 @@ struct value {
 struct rg {
     struct et_graph *graph;
     struct value value[VALUES]; /* the first ones are leaves */
-    int n_values;
+    int n_values, n_leaves;
     uint64_t state;   /* of the random numbers */
     uint64_t variant; /* likewise: of what the layouts of a seed do not share */
     char listing[1 << 14];
@@ -58,7 +58,8 @@ void rg_add(struct value *v, struct et_tensor *t, const char *op, const struct v
             const struct value *b, const char *fmt, ...);
 int rg_number_of(const struct value *v);
 
-/* One of the values, the newer the likelier: chains grow. */
+/* One of the values, the newer the likelier: chains grow. Which of the leaves of a
+ * shape that is depends on the layout. */
 struct value *rg_pick(void);
 /* One of dtype F32; NULL: the one that was drawn is not. */
 struct value *rg_pick_f32(void);

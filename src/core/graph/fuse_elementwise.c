@@ -15,7 +15,6 @@
 #include "core/graph/graph_impl.h"
 
 struct group {
-    int first;       /* lowest step index */
     int n_steps, length; /* members; steps of the program they make, at most */
     int step[ET_FUSED_MAX_STEPS];
 };
@@ -73,13 +72,15 @@ producer_of(const struct eti_ir *ir, int value)
     return value < 0 ? -1 : ir->value[ir->value[value].root].producer;
 }
 
+/* Does STEP need what a member of the group makes? Also one before all members may: it
+ * reads of a group whose later members do. */
 static bool
-depends(struct fusion *f, int step, const struct group *g, int group_id)
+depends(struct fusion *f, int step, int group_id)
 {
     if (f->group_of[step] == group_id)
         return true;
     int other = f->group_of[step], alone = step;
-    if (f->seen[step] == f->search || !f->ir->step[step].op || (other < 0 && step < g->first))
+    if (f->seen[step] == f->search || !f->ir->step[step].op)
         return false;
     f->seen[step] = f->search;
     /* A step of another group runs when all of that group's operands are there. */
@@ -90,7 +91,7 @@ depends(struct fusion *f, int step, const struct group *g, int group_id)
         for (int i = 0; i < s->n_in; i++) {
             int p = producer_of(f->ir, s->in[i]);
             if (p >= 0 && (other < 0 || f->group_of[p] != other) &&
-                depends(f, p, g, group_id))
+                depends(f, p, group_id))
                 return true;
         }
     }
@@ -144,7 +145,7 @@ may_join(struct fusion *f, int step, int group_id)
         if (f->group_of[p] == group_id) {
             if (f->ir->value[s->in[i]].root != s->in[i])
                 return false;
-        } else if (depends(f, p, g, group_id)) {
+        } else if (depends(f, p, group_id)) {
             return false;
         }
     }
@@ -160,7 +161,6 @@ insert(const struct eti_ir *ir, struct group *g, int step)
     for (; at > 0 && g->step[at - 1] > step; at--)
         g->step[at] = g->step[at - 1];
     g->step[at] = step;
-    g->first = g->step[0];
 }
 
 /* Whether the group could run as one: nothing it reads from outside depends on it. */
@@ -178,7 +178,7 @@ stands(struct fusion *f, int group_id)
             if (p < 0)
                 continue;
             if (f->group_of[p] == group_id ? f->ir->value[s->in[i]].root != s->in[i]
-                                           : depends(f, p, g, group_id))
+                                           : depends(f, p, group_id))
                 return false;
         }
     }
@@ -226,7 +226,7 @@ join(struct fusion *f, int step)
     }
     if (own < 0) {
         own = f->n_groups++;
-        f->group[own] = (struct group){.first = step};
+        f->group[own] = (struct group){0};
     }
     insert(f->ir, &f->group[own], step);
     f->group_of[step] = own;
