@@ -68,6 +68,50 @@ check_size(int rows, int cols, const struct tui_monitor_needs *needs)
     }
 }
 
+/* Each size begins where it is said to: one row or column less is the next smaller one.
+ */
+static void
+check_sizes(void)
+{
+    static const struct {
+        int rows, cols;
+        enum tui_size size;
+    } least[] = {{16, 60, TUI_SMALL},
+                 {24, 80, TUI_NORMAL},
+                 {36, 120, TUI_WIDE},
+                 {45, 180, TUI_FULL}};
+    bool good = true;
+    for (int i = 0; i < 4; i++) {
+        const int rows = least[i].rows, cols = least[i].cols;
+        const enum tui_size size = least[i].size;
+        good = good && tui_size_of(rows, cols) == size &&
+               tui_size_of(rows - 1, cols) == size - 1 &&
+               tui_size_of(rows, cols - 1) == size - 1;
+    }
+    ok(good, "each size begins at its rows and columns, and not before");
+}
+
+/* The column of numbers at each height: 7 lines of them, then the step if it has 4,
+ * then the stragglers of 4 ranks, 6 lines, if 7 are left to the step. */
+static void
+check_column(void)
+{
+    bool seen[64] = {false}, good = true;
+    for (int bars = 1; bars < 7; bars++)
+        for (int rows = 24; rows < 45; rows++) {
+            const struct tui_monitor_needs needs = {
+                .bars = bars, .charts = 1, .ranks = 4, .only = -1};
+            const struct tui_monitor_layout l = tui_layout_monitor(rows, 80, &needs);
+            const int h = l.part[TUI_M_CHART].h; /* beside it */
+            const int map = h >= 20 ? 6 : 0, step = h >= 11 ? h - 7 - map : 0;
+            good = good && l.part[TUI_M_STEP].h == step && l.part[TUI_M_MAP].h == map &&
+                   l.part[TUI_M_NUMBERS].h == h - step - map;
+            seen[h] = true;
+        }
+    ok(good && seen[10] && seen[11] && seen[19] && seen[20],
+       "below the numbers is what has room: from 11 lines on, and from 20");
+}
+
 /* MOVED: how far all borders are. */
 static void
 check_all(int bars, int ranks, int only, int moved, const char *name)
@@ -97,6 +141,8 @@ main(void)
     check_all(4, 64, -1, 1000, "and further than there is room");
     check_all(4, 64, -1, -1000, "the other way");
 
+    check_sizes();
+    check_column();
     struct tui_monitor_needs needs = {.bars = 2, .ranks = 8, .only = -1};
     struct tui_monitor_layout l = tui_layout_monitor(24, 80, &needs);
     is_int(l.part[TUI_M_CHART].h, 9, "80x24: the chart has nine lines");

@@ -7,50 +7,16 @@
 #include <string.h>
 
 #include "t/tap.h"
-#include "tui/glyphs.h"
-#include "tui/plot.h"
+#include "t/tui/drawn.h"
 
 static struct et_ctx *cx;
-
-static char *
-draw(const struct tui_plot *plot, enum eti_plot glyphs, int rows, int cols)
-{
-    struct tui_grid g;
-    char *text = NULL;
-    size_t n;
-    if (tui_grid_init(&g, cx, tui_glyphs_of(glyphs), rows, cols) != ET_OK)
-        bail("no memory");
-    struct tui_pane all = tui_pane_of(&g);
-    tui_plot_draw(&all, plot, NULL);
-    FILE *f = open_memstream(&text, &n);
-    tui_grid_print(&g, f);
-    fclose(f);
-    tui_grid_release(&g);
-    return text;
-}
-
-static void
-is_plot(const struct tui_plot *plot, enum eti_plot glyphs, int rows, int cols,
-        const char *want, const char *name)
-{
-    char *text = draw(plot, glyphs, rows, cols);
-    if (!is_str(text, want, "%s", name))
-        diag("\n%s", text);
-    free(text);
-}
-
-static struct tui_point
-at(double x, double v)
-{
-    return (struct tui_point){.x = x, .min = v, .max = v, .last = v};
-}
 
 static void
 test_line(void)
 {
     struct tui_point p[11];
     for (int i = 0; i <= 10; i++)
-        p[i] = at(i, 10 - i);
+        p[i] = drawn_point(i, 10 - i);
     const struct tui_plot_line line = {
         .point = p, .n = 11, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_LAST};
     const struct tui_plot plot = {.from = 0,
@@ -59,20 +25,20 @@ test_line(void)
                                   .n_lines = 1,
                                   .done = NAN,
                                   .cursor = NAN};
-    is_plot(&plot, ETI_PLOT_ASCII, 6, 19,
-            "    10+**\n"
-            "      |  **\n"
-            "     5+    ***\n"
-            "      |       **\n"
-            "     0+         **\n"
-            "      +0----5---10\n",
-            "a falling line, its labels and its axis");
-    is_plot(&plot, ETI_PLOT_BLOCK, 4, 14,
-            "    10\u2524\u259a\u2596\n"
-            "      \u2502 \u259d\u259a\u2584\n"
-            "     0\u2524    \u2580\u2584\n"
-            "      \u25140\u2500\u2500\u250010\n",
-            "the same in blocks, in less room");
+    drawn_is(cx, &plot, ETI_PLOT_ASCII, 6, 19,
+             "    10+**\n"
+             "      |  **\n"
+             "     5+    ***\n"
+             "      |       **\n"
+             "     0+         **\n"
+             "      +0----5---10\n",
+             "a falling line, its labels and its axis");
+    drawn_is(cx, &plot, ETI_PLOT_BLOCK, 4, 14,
+             "    10\u2524\u259a\u2596\n"
+             "      \u2502 \u259d\u259a\u2584\n"
+             "     0\u2524    \u2580\u2584\n"
+             "      \u25140\u2500\u2500\u250010\n",
+             "the same in blocks, in less room");
 }
 
 static void
@@ -80,7 +46,7 @@ test_peak(void)
 {
     struct tui_point p[1000];
     for (int i = 0; i < 1000; i++)
-        p[i] = at(i, i == 500 ? 9 : 1);
+        p[i] = drawn_point(i, i == 500 ? 9 : 1);
     const struct tui_plot_line raw = {
         .point = p, .n = 1000, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_SPAN};
     const struct tui_plot plot = {.from = 0,
@@ -89,7 +55,7 @@ test_peak(void)
                                   .n_lines = 1,
                                   .done = NAN,
                                   .cursor = NAN};
-    char *text = draw(&plot, ETI_PLOT_ASCII, 6, 30);
+    char *text = drawn_text(cx, &plot, ETI_PLOT_ASCII, 6, 30);
     ok(strchr(text, '*') && strchr(text, '*') < strchr(text, '\n'),
        "a peak of one batch in a thousand reaches the first line");
     free(text);
@@ -101,8 +67,8 @@ test_scatter(void)
 {
     struct tui_point noise[400], middle[400];
     for (int i = 0; i < 400; i++) {
-        noise[i] = at(i, i % 2 ? 9 : 1);
-        middle[i] = at(i, 5);
+        noise[i] = drawn_point(i, i % 2 ? 9 : 1);
+        middle[i] = drawn_point(i, 5);
     }
     const struct tui_plot_line lines[] = {
         {.point = noise,
@@ -118,19 +84,19 @@ test_scatter(void)
                                   .n_lines = 2,
                                   .done = NAN,
                                   .cursor = NAN};
-    is_plot(&plot, ETI_PLOT_ASCII, 6, 17,
-            "    10+.........\n"
-            "      |\n"
-            "     5+*********\n"
-            "      |\n"
-            "     0+.........\n"
-            "      +0---200--\n",
-            "values that scatter are dots above and below");
-    is_plot(&plot, ETI_PLOT_BRAILLE, 3, 12,
-            "    10\u2524\u2812\u2812\u2812\u2812\n"
-            "     0\u2524\u2809\u2809\u2809\u2809\n"
-            "      \u25140\u2500\u2500\u2500\n",
-            "in Braille the line has its cells for itself");
+    drawn_is(cx, &plot, ETI_PLOT_ASCII, 6, 17,
+             "    10+.........\n"
+             "      |\n"
+             "     5+*********\n"
+             "      |\n"
+             "     0+.........\n"
+             "      +0---200--\n",
+             "values that scatter are dots above and below");
+    drawn_is(cx, &plot, ETI_PLOT_BRAILLE, 3, 12,
+             "    10\u2524\u2812\u2812\u2812\u2812\n"
+             "     0\u2524\u2809\u2809\u2809\u2809\n"
+             "      \u25140\u2500\u2500\u2500\n",
+             "in Braille the line has its cells for itself");
 }
 
 static void
@@ -138,13 +104,13 @@ test_smooth(void)
 {
     struct tui_point p[100];
     for (int i = 0; i < 100; i++)
-        p[i] = at(i, 3);
+        p[i] = drawn_point(i, 3);
     p[50].last = NAN;
     tui_plot_smooth(p, 100, 0.9, 0);
     is_near(p[0].last, 3, 1e-12, "the first value counts in full");
     is_near(p[99].last, 3, 1e-12, "what is constant stays, also past a NaN");
     for (int i = 0; i < 100; i++)
-        p[i] = at(i, i == 50 ? 7e23 : 3);
+        p[i] = drawn_point(i, i == 50 ? 7e23 : 3);
     tui_plot_smooth(p, 100, 0.9, tui_plot_reach(p, 100, 0));
     is_near(p[51].last, 3, 1e-12,
             "a value out of hand does not spoil those behind it,");
@@ -154,7 +120,7 @@ test_smooth(void)
 static void
 test_empty(void)
 {
-    struct tui_point p[] = {at(0, -1), at(1, 0)};
+    struct tui_point p[] = {drawn_point(0, -1), drawn_point(1, 0)};
     const struct tui_plot_line line = {
         .point = p, .n = 2, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_LAST};
     struct tui_plot plot = {.from = 0,
@@ -163,20 +129,20 @@ test_empty(void)
                             .n_lines = 0,
                                   .done = NAN,
                             .cursor = NAN};
-    free(draw(&plot, ETI_PLOT_BRAILLE, 5, 20));
+    free(drawn_text(cx, &plot, ETI_PLOT_BRAILLE, 5, 20));
     plot.n_lines = 1;
     plot.is_log = true;
-    free(draw(&plot, ETI_PLOT_BRAILLE, 5, 20));
+    free(drawn_text(cx, &plot, ETI_PLOT_BRAILLE, 5, 20));
     plot.to = 1;
-    char *text = draw(&plot, ETI_PLOT_ASCII, 5, 20);
+    char *text = drawn_text(cx, &plot, ETI_PLOT_ASCII, 5, 20);
     ok(!strchr(text, '*'), "a logarithmic scale has nothing for values up to 0");
     free(text);
-    p[0] = at(0, INFINITY);
-    p[1] = at(1, NAN);
+    p[0] = drawn_point(0, INFINITY);
+    p[1] = drawn_point(1, NAN);
     plot.is_log = false;
     for (int rows = 1; rows < 9; rows++)
         for (int cols = 1; cols < 12; cols++)
-            free(draw(&plot, ETI_PLOT_BRAILLE, rows, cols));
+            free(drawn_text(cx, &plot, ETI_PLOT_BRAILLE, rows, cols));
     ok(true, "nothing, nothing finite and no room are drawn without a fault");
 }
 
@@ -186,7 +152,7 @@ test_not_finite(void)
 {
     struct tui_point p[20];
     for (int i = 0; i < 20; i++)
-        p[i] = at(i, i < 16 ? 4 - i / 8.0 : i == 16 ? 3e23 : NAN);
+        p[i] = drawn_point(i, i < 16 ? 4 - i / 8.0 : i == 16 ? 3e23 : NAN);
     const struct tui_plot_line line = {
         .point = p, .n = 20, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_LAST};
     const struct tui_plot plot = {.from = 0,
@@ -197,21 +163,21 @@ test_not_finite(void)
                                   .x_of = TUI_OF_COUNTS,
                                   .unit = "ba",
                                   .cursor = NAN};
-    is_plot(&plot, ETI_PLOT_ASCII, 8, 28,
-            "      |               *x\n"
-            "     4+**             *\n"
-            "      |  ****         *\n"
-            "     3+      ****     *\n"
-            "      |          **** *\n"
-            "     2+              **\n"
-            "      ++----+----+----+----\n"
-            "       0    5    10   15ba\n",
-            "a value that is not finite ends the line with a sign");
+    drawn_is(cx, &plot, ETI_PLOT_ASCII, 8, 28,
+             "      |               *x\n"
+             "     4+**             *\n"
+             "      |  ****         *\n"
+             "     3+      ****     *\n"
+             "      |          **** *\n"
+             "     2+              **\n"
+             "      ++----+----+----+----\n"
+             "       0    5    10   15ba\n",
+             "a value that is not finite ends the line with a sign");
     for (int i = 0; i < 20; i++)
-        p[i] = at(i, i == 10 ? 1e30 : 4);
+        p[i] = drawn_point(i, i == 10 ? 1e30 : 4);
     struct tui_plot tame = plot;
     tame.is_tame = true;
-    char *text = draw(&tame, ETI_PLOT_ASCII, 8, 28);
+    char *text = drawn_text(cx, &tame, ETI_PLOT_ASCII, 8, 28);
     ok(strchr(text, '^') && strchr(text, '^') < strchr(text, '\n') &&
            !strstr(text, "e30"),
        "what is outside the scale has a sign at its edge");
@@ -224,7 +190,7 @@ test_burst(void)
 {
     struct tui_point p[20];
     for (int i = 0; i < 20; i++)
-        p[i] = at(i, i == 12 ? 7e23 : 4 - i / 8.0);
+        p[i] = drawn_point(i, i == 12 ? 7e23 : 4 - i / 8.0);
     struct tui_plot_line line = {
         .point = p, .n = 20, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_LAST};
     struct tui_plot plot = {.from = 0,
@@ -236,40 +202,40 @@ test_burst(void)
                             .unit = "ba",
                             .cursor = NAN};
     line.reach = tui_plot_reach(p, 20, 0);
-    is_plot(&plot, ETI_PLOT_ASCII, 8, 34,
-            "     4+**             *^* 7.0e23\n"
-            "      |  ******      *  *\n"
-            "     3+        ***** *  *\n"
-            "      |             **  *\n"
-            "     2+                  *****\n"
-            "      |                       ***\n"
-            "      ++------+-----+------+-----\n"
-            "       0      5     10     15ba\n",
-            "a value out of hand is told at the edge, and the rest has the scale");
+    drawn_is(cx, &plot, ETI_PLOT_ASCII, 8, 34,
+             "     4+**             *^* 7.0e23\n"
+             "      |  ******      *  *\n"
+             "     3+        ***** *  *\n"
+             "      |             **  *\n"
+             "     2+                  *****\n"
+             "      |                       ***\n"
+             "      ++------+-----+------+-----\n"
+             "       0      5     10     15ba\n",
+             "a value out of hand is told at the edge, and the rest has the scale");
     plot.is_log = true;
-    char *text = draw(&plot, ETI_PLOT_ASCII, 8, 34);
+    char *text = drawn_text(cx, &plot, ETI_PLOT_ASCII, 8, 34);
     ok(!strchr(text, '^') && strstr(text, "e2"), "a logarithmic scale has all of them");
     free(text);
     plot.is_log = false;
     for (int i = 0; i < 20; i++)
-        p[i] = at(i, i == 3 ? -7e23 : -4 + i / 8.0);
+        p[i] = drawn_point(i, i == 3 ? -7e23 : -4 + i / 8.0);
     line.reach = tui_plot_reach(p, 20, 0);
-    text = draw(&plot, ETI_PLOT_ASCII, 8, 34);
+    text = drawn_text(cx, &plot, ETI_PLOT_ASCII, 8, 34);
     ok(strstr(text, "v") && strstr(text, "-7.0e23"), "below the scale too");
     free(text);
 
     for (int i = 0; i < 20; i++)
-        p[i] = at(i, 1e4 / pow(2, i));
+        p[i] = drawn_point(i, 1e4 / pow(2, i));
     is_near(tui_plot_reach(p, 20, 0), 0, 0, "a steep descent is in hand,");
     for (int i = 0; i < 20; i++)
-        p[i] = at(i, i == 15 ? 50 : 1);
+        p[i] = drawn_point(i, i == 15 ? 50 : 1);
     is_near(tui_plot_reach(p, 20, 0), 0, 0, "as is a peak of 50 times what was before");
     for (int i = 0; i < 20; i++)
-        p[i] = at(i, 1e20 + i);
+        p[i] = drawn_point(i, 1e20 + i);
     is_near(tui_plot_reach(p, 20, 0), 0, 0,
             "what is great from the first on is usual,");
     ok(tui_plot_reach(p, 20, 2) < 1e3, "but not beside others that are not");
-    p[0] = at(0, NAN);
+    p[0] = drawn_point(0, NAN);
     is_near(tui_plot_reach(p, 1, 0), 0, 0, "nothing finite has no reach");
 }
 
@@ -277,7 +243,8 @@ test_burst(void)
 static void
 test_dashes(void)
 {
-    struct tui_point p[] = {at(0, 0), at(1, 1), at(2, 1), at(40, 1)};
+    struct tui_point p[] = {drawn_point(0, 0), drawn_point(1, 1), drawn_point(2, 1),
+                            drawn_point(40, 1)};
     int dots[4];
     struct tui_grid g;
     for (int dash = 0; dash < 4; dash++) {
@@ -321,7 +288,7 @@ test_points(void)
 {
     struct tui_point p[4];
     for (int i = 0; i < 4; i++)
-        p[i] = at(i, i);
+        p[i] = drawn_point(i, i);
     struct tui_plot_line line = {
         .point = p, .n = 4, .role = TUI_S3, .mark = '*', .kind = TUI_PLOT_POINTS};
     struct tui_plot plot = {.from = 0,
@@ -331,7 +298,7 @@ test_points(void)
                             .n_lines = 1,
                             .unit = "ep",
                             .cursor = NAN};
-    char *text = draw(&plot, ETI_PLOT_BRAILLE, 9, 40);
+    char *text = drawn_text(cx, &plot, ETI_PLOT_BRAILLE, 9, 40);
     int n = 0;
     for (const char *s = text; (s = strstr(s, "\u25cf")); s++)
         n++;
@@ -341,16 +308,17 @@ test_points(void)
     free(text);
     line.n = 1;
     line.kind = TUI_PLOT_LAST;
-    text = draw(&plot, ETI_PLOT_BRAILLE, 9, 40);
+    text = drawn_text(cx, &plot, ETI_PLOT_BRAILLE, 9, 40);
     ok(strstr(text, "\u25cf"), "a line of one point is a point");
     free(text);
-    struct tui_point apart[] = {at(0, 1), at(1, 1), at(9, 1), at(10, 1)};
+    struct tui_point apart[] = {drawn_point(0, 1), drawn_point(1, 1), drawn_point(9, 1),
+                                drawn_point(10, 1)};
     apart[2].is_apart = true;
     const struct tui_plot_line gap = {
         .point = apart, .n = 4, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_LAST};
     plot.line = &gap;
     plot.to = 10;
-    text = draw(&plot, ETI_PLOT_ASCII, 4, 29);
+    text = drawn_text(cx, &plot, ETI_PLOT_ASCII, 4, 29);
     ok(strstr(text, "***") && strstr(text, "*             "),
        "values that are missing are a gap");
     free(text);
@@ -395,7 +363,8 @@ test_labels(void)
         struct tui_point p[30];
         double size = pow(10, -9 + 39 * random_part()), part = random_part();
         for (int i = 0; i < 30; i++)
-            p[i] = at(i, size * (k % 4 == 3 ? -1 : 1) * (1 - part * random_part()));
+            p[i] = drawn_point(i, size * (k % 4 == 3 ? -1 : 1) *
+                                      (1 - part * random_part()));
         if (k % 5 == 4)
             p[29].last = k % 2 ? NAN : INFINITY;
         const struct tui_plot_line line = {
@@ -410,7 +379,7 @@ test_labels(void)
                                       .unit = "ba",
                                       .cursor = NAN};
         int rows = 3 + k % 20, labels = 0, below = -1, y = 0;
-        char *text = draw(&plot, ETI_PLOT_ASCII, rows, 60 + k % 181);
+        char *text = drawn_text(cx, &plot, ETI_PLOT_ASCII, rows, 60 + k % 181);
         double before = NAN;
         for (const char *s = text; s && *s; s = strchr(s, '\n'), s = s ? s + 1 : s, y++) {
             bool is_cut = false;
