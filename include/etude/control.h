@@ -70,6 +70,8 @@ int et_request_add(struct et_request *list, int n, const struct et_request *q);
 
 /* How the answer to "algo NAME on" begins where the run had no such algorithm. */
 #define ET_ANSWER_JOINED "joined"
+/* How one ends that refuses what this version does not have yet. */
+#define ET_ANSWER_LATER "comes with a later version"
 
 /* et_state.stop_reason of a run that "stop" has ended. */
 #define ET_STOPPED_ON_REQUEST "stopped on request"

@@ -20,7 +20,8 @@
     X(5013, LEASE, 77, "a command while another operator has taken the run")           \
     X(5014, FULL, 69, "a command that the run cannot take now")                        \
     X(5015, LATE, 69, "a command that was not applied in its time")                    \
-    X(5016, WORKER, 65, "a worker that is not known, or a file of them that is wrong")
+    X(5016, WORKER, 65, "a worker that is not known, or a file of them that is wrong") \
+    X(5017, NOT_YET, 69, "a command for what a later version brings")
 
 enum etd_error {
 #define ETD_ERROR_ENUM(number, code, exit, what) ETD_E_##code = number,

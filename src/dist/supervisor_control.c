@@ -19,6 +19,7 @@
 #include "dist/errors.h"
 #include "dist/supervisor.h"
 #include "dist/wire.h"
+#include "etude/control.h"
 
 /* ---- answers ---- */
 
@@ -245,6 +246,16 @@ etd_sup_hear(struct etd_supervisor *s)
         obey(s, &c);
 }
 
+/* The error number of a request that the ranks have refused with TEXT. */
+static int
+code_of_refusal(const char *text)
+{
+    static const char later[] = ET_ANSWER_LATER;
+    size_t n = strlen(text), tail = strlen(later);
+    bool is_later = n >= tail && strcmp(text + n - tail, later) == 0;
+    return is_later ? ETD_E_NOT_YET : ETD_E_ARGUMENT;
+}
+
 void
 etd_sup_answered(struct etd_supervisor *s, const char *text)
 {
@@ -262,7 +273,7 @@ etd_sup_answered(struct etd_supervisor *s, const char *text)
         struct etd_answer a = {
             .kind = applied ? ETD_APPLIED : ETD_REJECTED,
             .step = step,
-            .code = applied ? 0 : ETD_E_ARGUMENT,
+            .code = applied ? 0 : code_of_refusal(what),
         };
         memcpy(a.id, p->name, sizeof a.id);
         if (applied)

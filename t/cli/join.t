@@ -69,8 +69,10 @@ says err "sam changes how steps are taken before the first batch: put it in the 
 run algo brisk-otter blurpool on
 exits 65 "so is one that changes the model"
 run algo brisk-otter cutmix on
-exits 65 "and one that is not built"
-says err "comes with a later version" "by that name"
+exits 69 "one that a later version brings is refused as a recipe with it is: exit 69"
+says err "algorithm 'cutmix' comes with a later version" "by that name"
+run algo brisk-otter cutmixx on
+exits 65 "and one that no version has: exit 65"
 run algo brisk-otter gradient_clipping on
 exits 65 "one that has to be told something"
 says err "gradient_clipping on clipping_type=VALUE clipping_threshold=VALUE" "says what"

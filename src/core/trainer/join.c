@@ -196,8 +196,7 @@ find_class(struct et_trainer *t, const char *name,
     const char *later = eti_method_later(name);
     *out = (const struct et_algorithm_class *)(const void *)c;
     if (!c && later)
-        return ET_FAIL(cx, ET_ENOTSUP, "algorithm '%s' comes with a later version",
-                       name);
+        return ET_FAIL(cx, ET_ENOTSUP, "algorithm '%s' " ET_ANSWER_LATER, name);
     if (!c)
         return ET_FAIL(cx, ET_EINVAL,
                        "unknown algorithm '%s': etude algorithms lists "
