@@ -13,6 +13,7 @@
 
 #include "cli/cli.h"
 #include "core/base/folders.h"
+#include "core/base/seams.h"
 #include "core/recipe/edit.h"
 #include "core/recipe/recipe.h"
 
@@ -215,14 +216,13 @@ check_set(struct cli *c, const char *file, const char *old, size_t n, const char
                     "config set %s %s: %s", key, value, errors.v[0].message);
 }
 
+/* FILE, whose folder is locked, has VALUE at KEY. */
 static int
-config_set(struct cli *c, const char *key, const char *value)
+set_locked(struct cli *c, const char *file, const char *key, const char *value)
 {
-    char path[ETI_LAYERS][PATH_MAX], *old = NULL, *now = NULL;
+    char *old = NULL, *now = NULL;
     struct et_diagnostics errors = {0};
     size_t n = 0;
-    cli_config_paths(c, path);
-    const char *file = path[ETI_LAYER_USER];
     int code = read_file(c, file, &old, &n);
     if (code == CLI_OK) {
         et_status status = eti_yaml_set(c->cx, old, n, file, key, value, &errors, &now);
@@ -242,6 +242,24 @@ config_set(struct cli *c, const char *key, const char *value)
     et_error_clear(c->cx);
     et_free(c->cx, now);
     free(old);
+    return code;
+}
+
+static int
+config_set(struct cli *c, const char *key, const char *value)
+{
+    char path[ETI_LAYERS][PATH_MAX];
+    int lock;
+    cli_config_paths(c, path);
+    const char *file = path[ETI_LAYER_USER];
+    if (!eti_make_user_folders(file, 0700))
+        return cannot_write(c, file);
+    et_status status = eti_lock_parent(c->cx, file, &lock);
+    if (status != ET_OK)
+        return cli_fail(c, status == ET_ECANCELED ? CLI_E_BUSY : CLI_E_WRITE, NULL,
+                        "%s", et_error_get(c->cx)->message);
+    int code = set_locked(c, file, key, value);
+    eti_close(c->cx, lock);
     return code;
 }
 

@@ -10,16 +10,16 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <zmq.h>
 
+#include "core/base/folders.h"
 #include "core/base/seams.h"
 #include "dist/errors.h"
 
-enum { KEY_BYTES = 32, FILE_BYTES = 1024, LOCK_TRIES = 1000 /* of 10 ms */ };
+enum { KEY_BYTES = 32, FILE_BYTES = 1024 };
 
 bool
 etd_key_is(const char *text)
@@ -157,49 +157,25 @@ etd_keys_read(struct et_ctx *cx, const char *path, struct etd_keys *out)
     return ETD_FAIL(cx, ET_EFORMAT, KEYS, "%s: its two keys are no pair", path);
 }
 
-/* The folder that PATH lies in, opened. */
-static et_status
-open_parent(struct et_ctx *cx, const char *path, int *dir)
-{
-    char folder[PATH_MAX];
-    const char *base = strrchr(path, '/');
-    if (!base || (size_t)(base - path) >= sizeof folder)
-        return ET_FAIL(cx, ET_EINVAL, "%s is no path", path);
-    memcpy(folder, path, (size_t)(base - path));
-    folder[base - path] = '\0';
-    return eti_open_folder(cx, folder, dir);
-}
-
 /* Replaces PATH, or makes it: 0600. */
 static et_status
 replace_own(struct et_ctx *cx, const char *path, const char *text, size_t n)
 {
     int dir;
-    ET_TRY(open_parent(cx, path, &dir));
+    ET_TRY(eti_open_parent(cx, path, &dir));
     et_status status = eti_replace_at(cx, dir, strrchr(path, '/') + 1, text, n);
     eti_close(cx, dir);
     return status;
 }
 
-/* Of two who change a list one waits for the other, or its line would be lost: who
- * replaces a file has what stood there before. The folder is what is locked, as the
- * file is another one afterwards. */
+/* Of two who change a list one waits for the other. */
 static et_status
 lock_lists(struct et_ctx *cx, const char *path, int *dir)
 {
-    const struct timespec pause = {0, 10000000};
-    ET_TRY(open_parent(cx, path, dir));
-    for (int i = 0; flock(*dir, LOCK_EX | LOCK_NB) != 0; i++) {
-        if (errno != EINTR && errno != EWOULDBLOCK)
-            break; /* a file system without locks */
-        if (i == LOCK_TRIES) {
-            close(*dir);
-            return ETD_FAIL(cx, ET_EIO, TAKEN, "%s: another process is changing it",
-                            path);
-        }
-        nanosleep(&pause, NULL);
-    }
-    return ET_OK;
+    et_status status = eti_lock_parent(cx, path, dir);
+    if (status == ET_ECANCELED)
+        status = ETD_FAIL(cx, ET_EIO, TAKEN, "%s: another process is changing it", path);
+    return status;
 }
 
 /* ---- authorized_keys ---- */

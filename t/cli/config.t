@@ -171,6 +171,22 @@ says err "key 'sha256' is missing" "and must be there"
 run config set plugins '[]'
 says err "expected a mapping from names" "the list is a mapping"
 
+# Of two who set something at once none loses its line. Whoever has the folder locked, which
+# a command that comes then has open, is waited for.
+printf 'color: auto\n' >"$mine"
+perl -e 'open my $f, "<", $ARGV[0] or die; flock $f, 2 or die; open my $m, ">", "held"; close $m;
+    select undef, undef, undef, 0.02 while !-e "let_go"' "$ETUDE_CONFIG_DIR" &
+holder=$!
+until_true '[ -e held ]'
+"$etude" config set ui.plot block >out 2>err &
+setter=$!
+until_true 'ls -l /proc/$setter/fd 2>/dev/null | grep -q " $ETUDE_CONFIG_DIR\$" || [ ! -e /proc/$setter/exe ]'
+printf 'color: never\n' >other.yaml && mv other.yaml "$mine"
+touch let_go
+wait $setter
+is "$? $(tr '\n' ' ' <"$mine")" "0 color: never ui: {plot: block} " "one who sets something waits for another who does"
+wait $holder
+
 # Other places.
 echo 'progress: none' >f.yaml
 run --config f.yaml config get progress

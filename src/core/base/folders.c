@@ -8,7 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/seams.h"
+
+enum { LOCK_TRIES = 1000 /* of 10 ms */ };
 
 bool
 eti_make_user_folders(const char *path, mode_t mode)
@@ -26,4 +33,22 @@ eti_make_user_folders(const char *path, mode_t mode)
             return false;
     }
     return true;
+}
+
+et_status
+eti_lock_parent(struct et_ctx *cx, const char *path, int *dir)
+{
+    const struct timespec pause = {0, 10000000};
+    ET_TRY(eti_open_parent(cx, path, dir));
+    for (int i = 0; flock(*dir, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (errno != EINTR && errno != EWOULDBLOCK)
+            break; /* a file system without locks */
+        if (i == LOCK_TRIES) {
+            eti_close(cx, *dir);
+            return ET_FAIL(cx, ET_ECANCELED, "%s: another process is changing it",
+                           path);
+        }
+        nanosleep(&pause, NULL);
+    }
+    return ET_OK;
 }

@@ -5,9 +5,17 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "etude/ctx.h"
+
 /* Makes the folders that PATH lies in, with MODE. The home directory ($HOME) and what
  * is above it are never made: where it is not there, nobody wants files in it. False
  * with errno where one could not be made. */
 bool eti_make_user_folders(const char *path, mode_t mode);
+
+/* The folder that PATH lies in, locked until *DIR is closed. Of two who change a file one
+ * waits for the other, or its change would be lost: who replaces a file has what stood
+ * there before. The folder is what is locked, as the file is another one afterwards.
+ * ECANCELED: another process has had it for ten seconds. */
+ET_NODISCARD et_status eti_lock_parent(struct et_ctx *cx, const char *path, int *dir);
 
 #endif

@@ -148,11 +148,10 @@ eti_sync(struct et_ctx *cx, int fd, const char *name)
 }
 
 et_status
-eti_sync_parent(struct et_ctx *cx, const char *path)
+eti_open_parent(struct et_ctx *cx, const char *path, int *fd)
 {
     char parent[PATH_BYTES];
     size_t n = strlen(path);
-    int fd;
     while (n > 0 && path[n - 1] == '/')
         n--;
     while (n > 0 && path[n - 1] != '/')
@@ -160,8 +159,15 @@ eti_sync_parent(struct et_ctx *cx, const char *path)
     if (n >= sizeof parent)
         return ET_FAIL(cx, ET_EINVAL, "a path of %zu bytes is too long", n);
     snprintf(parent, sizeof parent, "%.*s", n ? (int)n : 1, n ? path : ".");
-    ET_TRY(eti_open_folder(cx, parent, &fd));
-    et_status status = eti_sync(cx, fd, parent);
+    return eti_open_folder(cx, parent, fd);
+}
+
+et_status
+eti_sync_parent(struct et_ctx *cx, const char *path)
+{
+    int fd;
+    ET_TRY(eti_open_parent(cx, path, &fd));
+    et_status status = eti_sync(cx, fd, path);
     eti_close(cx, fd);
     return status;
 }

@@ -75,6 +75,8 @@ ET_NODISCARD et_status eti_open_at(struct et_ctx *cx, int dir, const char *name,
 /* Opens a folder that the user named: it may be a link to one. ENOENT where there is
  * none. */
 ET_NODISCARD et_status eti_open_folder(struct et_ctx *cx, const char *path, int *fd);
+/* The folder that PATH lies in. */
+ET_NODISCARD et_status eti_open_parent(struct et_ctx *cx, const char *path, int *fd);
 void eti_close(struct et_ctx *cx, int fd);
 /* NAME is for the message. */
 ET_NODISCARD et_status eti_write_all(struct et_ctx *cx, int fd, const char *name,
