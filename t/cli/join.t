@@ -110,6 +110,21 @@ done
 run show again
 says out "label_smoothing ema mixup gradient_clipping" "and has them all"
 
+# lost FILES BATCH: without them the run goes on from there, and has all that had joined
+lost() {
+    rm -rf again
+    cp -r whole again
+    back again "$2"
+    # shellcheck disable=SC2086
+    (cd again && rm $1)
+    run train --resume again -n 2 --progress none
+    exits 0 "a run without $1 goes on from batch $2"
+    run show again
+    says out "label_smoothing ema mixup gradient_clipping" "and has all that had joined"
+}
+lost run.json $((joined / 20 * 20))    # as the log of events knows, before any had joined
+lost "run.json events.log" 380         # as a checkpoint knows
+
 # Killed, without a word.
 join killed calm-heron
 exits 0 "another run is joined"

@@ -171,18 +171,8 @@ note_state(struct et_run *r, const char *state)
 static void
 note_joined(struct et_run *r, const char *text)
 {
-    struct et_request q;
-    char names[ET_REQUEST_TEXT];
-    const char *arrow = text ? strstr(text, " -> " ET_ANSWER_JOINED) : NULL;
-    const char *old = json_string_value(json_object_get(r->facts, "joined"));
-    if (!arrow || !et_request_replay(text, 0, &q) || q.op != ET_REQUEST_ALGO ||
-        eti_facts_has_joined(r->facts, q.key))
-        return;
-    int n =
-        snprintf(names, sizeof names, "%s%s%s", old ? old : "", old ? " " : "", q.key);
-    if (n > 0 && (size_t)n < sizeof names)
-        json_object_set_new(r->facts, "joined", json_string(names));
-    if (eti_save_facts(r->cx, r->directory, r->facts) != ET_OK)
+    if (eti_facts_note_joined(r->facts, text) &&
+        eti_save_facts(r->cx, r->directory, r->facts) != ET_OK)
         et_error_clear(r->cx); /* the next state is written with it */
 }
 

@@ -20,6 +20,7 @@
 
 #include "core/callbacks/callbacks.h"
 #include "core/recipe/value.h"
+#include "etude/control.h"
 
 enum {
     FILE_PATH = PATH_MAX + 64, /* of a file in a directory */
@@ -464,8 +465,8 @@ next_name(const char **at, size_t *n)
     return *n ? name : NULL;
 }
 
-bool
-eti_facts_has_joined(const json_t *facts, const char *name)
+static bool
+has_joined(const json_t *facts, const char *name)
 {
     const char *at = json_string_value(json_object_get(facts, "joined")), *one;
     size_t n;
@@ -473,6 +474,25 @@ eti_facts_has_joined(const json_t *facts, const char *name)
         if (strlen(name) == n && strncmp(one, name, n) == 0)
             return true;
     return false;
+}
+
+bool
+eti_facts_note_name(json_t *facts, const char *name)
+{
+    char names[ET_REQUEST_TEXT];
+    const char *old = json_string_value(json_object_get(facts, "joined"));
+    int n = snprintf(names, sizeof names, "%s%s%s", old ? old : "", old ? " " : "", name);
+    return !has_joined(facts, name) && n > 0 && (size_t)n < sizeof names &&
+           json_object_set_new(facts, "joined", json_string(names)) == 0;
+}
+
+bool
+eti_facts_note_joined(json_t *facts, const char *text)
+{
+    struct et_request q;
+    return text && strstr(text, " -> " ET_ANSWER_JOINED) &&
+           et_request_replay(text, 0, &q) && q.op == ET_REQUEST_ALGO &&
+           eti_facts_note_name(facts, q.key);
 }
 
 void

@@ -42,8 +42,8 @@ bool eti_facts_has_joined(const json_t *facts, const char *name);
 /* FACTS whose "joined" may be newer than its "algorithms": these have them all again.
  */
 void eti_facts_add_joined(json_t *facts);
-/* Gives a run whose process is gone the state "crashed": call it at the moment that
- * they are looked at. */
+/* Gives a run whose process is gone the state that it has written since, or "crashed":
+ * call it at the moment that they are looked at. */
 void eti_facts_make_true(json_t *facts);
 /* The machine's since it was started, which tells a run that is alive from one whose
  * machine was restarted; null where that is not known. The caller owns it. */

@@ -14,6 +14,7 @@
 #include "core/checkpoint/manifest.h"
 #include "core/checkpoint/store.h"
 #include "core/run/events_read.h"
+#include "core/run/facts.h"
 #include "core/run/recover.h"
 
 bool
@@ -88,7 +89,8 @@ say_kept(char said[ETI_RECOVER_TEXT], const char *name, const char *kept, int64_
 
 /* ---- run.json ---- */
 
-/* What the log of events knows: whose it is, when the run began and how often. */
+/* What the log of events knows: whose it is, when the run began and how often, and what
+ * joined it. */
 static void
 ask_events(struct et_ctx *cx, const char *directory, json_t *facts)
 {
@@ -104,12 +106,28 @@ ask_events(struct et_ctx *cx, const char *directory, json_t *facts)
             if (!any)
                 json_object_set_new(facts, "started", json_real(r.t));
             starts += r.kind == ET_RECORD_RUN && r.text && !strcmp(r.text, "starting");
+            if (r.kind == ET_RECORD_COMMAND && r.rank == 0)
+                (void)eti_facts_note_joined(facts, r.text);
             any = true;
         }
         et_events_close(&e);
     }
     et_error_clear(cx);
     json_object_set_new(facts, "incarnation", json_integer(starts));
+}
+
+/* What had joined when M was written: where the log is lost, too. */
+static void
+add_joined(json_t *facts, const struct eti_manifest *m)
+{
+    size_t i;
+    const json_t *one;
+    json_array_foreach(m->algorithms, i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "name"));
+        if (name && json_is_true(json_object_get(one, "joined")))
+            (void)eti_facts_note_name(facts, name);
+    }
 }
 
 /* What the newest checkpoint knows that can be read. */
@@ -135,6 +153,7 @@ ask_checkpoints(struct et_ctx *cx, const char *directory, json_t *facts)
                 json_object_set_new(facts, "id", json_string(m.run_id));
             if (!json_object_get(facts, "started"))
                 json_object_set_new(facts, "started", json_real(m.saved));
+            add_joined(facts, &m);
         }
         eti_manifest_release(&m);
         if (status == ET_OK)
