@@ -139,7 +139,14 @@ test_facts(struct et_ctx *cx)
        "but not when it has ended, also before anybody has asked how");
     (void)waitpid(child, NULL, 0);
     json_decref(facts);
+    need(cx, eti_facts_read(cx, "runs/brisk-otter", &facts));
+    json_object_set_new(facts, "pid_started", json_integer(1000)); /* it is gone */
     end_run(cx, &r, "finished");
+    eti_facts_make_true(facts);
+    is_str(fact(facts, "state"), "finished",
+           "one that ended between two looks has not crashed");
+    is_str(fact(facts, "exit_code"), "0", "and has its exit code");
+    json_decref(facts);
     need(cx, eti_facts_read(cx, "runs/brisk-otter", &facts));
     eti_facts_make_true(facts);
     is_str(fact(facts, "state"), "finished", "the end of a run is its end");

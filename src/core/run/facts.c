@@ -443,10 +443,30 @@ eti_facts_is_alive(const json_t *facts)
     return eti_process_started(pid) == started;
 }
 
+/* What run.json says by now, of a run whose process is gone: it may have ended since
+ * FACTS were read. */
+static void
+read_end(json_t *facts)
+{
+    static const char *const keys[] = {"state", "exit_code", "ended"};
+    const char *directory = json_string_value(json_object_get(facts, "directory"));
+    char path[FILE_PATH];
+    json_error_t error;
+    snprintf(path, sizeof path, "%s/run.json", directory ? directory : "");
+    json_t *run = directory ? eti_facts_load(path, 0, &error) : NULL;
+    const char *state = json_string_value(json_object_get(run, "state"));
+    for (size_t i = 0; state && !eti_facts_goes_on(run) && i < 3; i++)
+        json_object_set(facts, keys[i], json_object_get(run, keys[i]));
+    json_decref(run);
+}
+
 void
 eti_facts_make_true(json_t *facts)
 {
     if (!eti_facts_goes_on(facts) || eti_facts_is_alive(facts))
+        return;
+    read_end(facts);
+    if (!eti_facts_goes_on(facts))
         return;
     json_object_set_new(facts, "state", json_string("crashed"));
     json_object_set_new(facts, "reason",

@@ -37,8 +37,11 @@ ET_NODISCARD et_status eti_facts_read_state(struct et_ctx *cx, const char *direc
  * where there is no run. *NEWEST: when they were written last. Returns BUF of
  * ETI_FACT_TEXT bytes. */
 const char *eti_facts_stamp(const char *directory, char *buf, double *newest);
-/* Is NAME among those that joined the run? */
-bool eti_facts_has_joined(const json_t *facts, const char *name);
+/* TEXT, of a command's record, may tell that an algorithm joined, which FACTS have from
+ * then on. True: that is new. */
+bool eti_facts_note_joined(json_t *facts, const char *text);
+/* NAME joined. True: that is new. */
+bool eti_facts_note_name(json_t *facts, const char *name);
 /* FACTS whose "joined" may be newer than its "algorithms": these have them all again.
  */
 void eti_facts_add_joined(json_t *facts);
