@@ -95,4 +95,28 @@ for how in "" --json; do
     run show l-plain $how
     clean "show of its run $how"
 done
+# Two runs of different lengths in a folder that is not UTF-8: JSON cannot name it, so they are
+# reached by their paths alone, and what asks for one by its name is told so.
+mkdir "b${bad}ad"
+tiny "b${bad}ad/r.yaml"
+for ba in 1 2; do
+    run -C "b${bad}ad" train r.yaml --run_directory "run$ba" --run_name "odd-yak-$ba" --progress none max_duration=${ba}ba
+    exits 0 "a run in a folder that is not UTF-8"
+done
+for screen in "--keys 1" "--keys 2" "--keys 2<enter>"; do
+    # shellcheck disable=SC2086
+    timeout 60 "$etude" --dump-screen 100x30 $screen >out 2>err </dev/null
+    is $? 0 "the workbench opens beside them: $screen"
+    clean "it"
+done
+for command in "logs odd-yak-1" "export odd-yak-1 --to csv" "annotate odd-yak-1 hm" \
+    "train --resume odd-yak-1" "weights ls odd-yak-1" "attach odd-yak-1 --dump-screen 80x24"; do
+    # shellcheck disable=SC2086
+    run $command
+    [ $code -ge 64 ] && [ $code -le 66 ]
+    ok $? "$command is refused"
+    says err "$dir/b\\xffad/run1" "with where it is"
+done
+run -C "b${bad}ad" train --resume run1 --progress none max_duration=3ba
+exits 0 "by its path it goes on"
 finish

@@ -81,6 +81,19 @@ eti_facts_load(const char *path, size_t flags, struct json_error_t *error)
 
 /* ---- run.json, report.json ---- */
 
+/* A name that is not UTF-8 is told as it is shown: no file is found by it, and that is
+ * said. */
+static void
+set_directory(json_t *facts, const char *path)
+{
+    char visible[ET_VISIBLE_MAX + 1];
+    if (json_object_set_new(facts, "directory", json_string(path)) == 0)
+        return;
+    et_visible(visible, sizeof visible, path, strlen(path));
+    json_object_set_new(facts, "directory", json_string(visible));
+    say_problem(facts, "the directory's name is not UTF-8");
+}
+
 static et_status
 read_run(struct et_ctx *cx, json_t *facts, const char *directory)
 {
@@ -332,6 +345,7 @@ eti_facts_read_state(struct et_ctx *cx, const char *directory, json_t **out)
 {
     *out = json_object();
     et_status status = read_run(cx, *out, directory);
+    set_directory(*out, directory);
     if (status == ET_OK)
         return ET_OK;
     json_decref(*out);
@@ -345,8 +359,6 @@ eti_facts_read(struct et_ctx *cx, const char *directory, json_t **out)
     char whole[PATH_MAX];
     const char *path = realpath(directory, whole) ? whole : directory;
     ET_TRY(eti_facts_read_state(cx, path, out));
-    if (json_object_set_new(*out, "directory", json_string(path)) != 0)
-        say_problem(*out, "the directory's name is not UTF-8");
     read_report(*out, path);
     read_recipe(cx, *out, path);
     eti_facts_add_joined(*out);
