@@ -94,8 +94,13 @@ cli_algorithms(struct cli *c)
         return cli_fail(c, CLI_E_OPERAND, NULL,
                         "algorithms takes one pattern, not also '%s'", c->arg[1]);
     json_t *list = find_all(c, pattern);
-    int code = CLI_OK;
-    if (json_array_size(list) == 0)
+    bool none = json_array_size(list) == 0;
+    int code = none && pattern ? cli_refuse_later(c, pattern) : CLI_OK;
+    if (code != CLI_OK)
+        json_decref(list);
+    if (code != CLI_OK)
+        return code;
+    if (none)
         code = cli_fail(c, CLI_E_NAME, "etude algorithms lists them",
                         "no algorithm matches '%s'", pattern ? pattern : "*");
     else if (c->opt.json)

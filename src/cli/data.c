@@ -150,6 +150,9 @@ inspect(struct cli *c, const char *name)
         ETI_CLASS(dataset, cli_find_component(c, ET_KIND_DATASET, name));
     struct et_dataset *data = NULL;
     void *options;
+    int code = d ? CLI_OK : cli_refuse_later(c, name);
+    if (code != CLI_OK)
+        return code;
     if (!d)
         return cli_fail(c, CLI_E_NAME, "etude data ls lists them",
                         "no dataset is called '%s'", name);
@@ -163,7 +166,6 @@ inspect(struct cli *c, const char *name)
     status = et_options_init(c->cx, d->info.options, options);
     if (status == ET_OK)
         status = set_options(c, d->info.options, options);
-    int code;
     if (status != ET_OK) {
         code = cli_fail_status(c, ETI_STAGE_RECIPE, status);
     } else {
