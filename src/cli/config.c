@@ -178,7 +178,7 @@ replace_file(struct cli *c, const char *file, const char *text)
 static int
 read_file(struct cli *c, const char *file, char **text, size_t *n)
 {
-    FILE *f = fopen(file, "re");
+    FILE *f = eti_open_regular(file);
     *n = 0;
     *text = calloc(1, eti_yaml_limits.bytes + 2);
     if (!*text) {
@@ -188,7 +188,7 @@ read_file(struct cli *c, const char *file, char **text, size_t *n)
     }
     if (!f && errno != ENOENT)
         return cli_fail(c, CLI_E_CONFIG, NULL, "cannot read %s: %s", file,
-                        strerror(errno));
+                        errno == EINVAL ? "not a regular file" : strerror(errno));
     if (!f)
         return CLI_OK;
     *n = fread(*text, 1, eti_yaml_limits.bytes + 1, f);

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "cli/workbench.h"
+#include "core/base/folders.h"
 #include "core/run/facts.h"
 
 enum { LOOK_MS = 250 }; /* between looks at a log that grows */
@@ -124,10 +125,10 @@ print_log(struct cli *c, const char *directory)
     bool again;
     snprintf(path, sizeof path, "%s/logs/rank%lld.txt", directory,
              (long long)(c->opt.rank < 0 ? 0 : c->opt.rank));
-    FILE *f = fopen(path, "re");
+    FILE *f = eti_open_regular(path);
     if (!f)
         return cli_fail(c, CLI_E_NO_RUN, NULL, "cannot read %s: %s", path,
-                        strerror(errno));
+                        errno == EINVAL ? "not a regular file" : strerror(errno));
     do {
         const struct timespec pause = {0, LOOK_MS * 1000000L};
         again = c->opt.follow && goes_on(c, directory);

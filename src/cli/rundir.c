@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "core/base/folders.h"
 
 enum { TAIL_LINES = 20, TAIL_BYTES = 16 << 10 };
 
@@ -60,7 +61,7 @@ static void
 print_tail(FILE *to, const char *path, bool less)
 {
     char text[TAIL_BYTES + 1];
-    FILE *f = fopen(path, "re");
+    FILE *f = eti_open_regular(path);
     if (!f)
         return;
     if (fseek(f, -TAIL_BYTES, SEEK_END) != 0)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "core/base/folders.h"
 #include "core/base/seams.h"
 #include "core/run/events.h"
 #include "core/run/facts.h"
@@ -215,7 +216,7 @@ open_log(struct directory *d, int rank)
     if (tui_lines_has(&d->lines, rank))
         return;
     snprintf(path, sizeof path, "%s/logs/rank%d.txt", d->path, rank);
-    FILE *file = fopen(path, "re");
+    FILE *file = eti_open_regular(path);
     if (!file)
         return;
     if (fseek(file, 0, SEEK_END) == 0 && ftell(file) > TAIL) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/folders.h"
 #include "tui/userfile.h"
 
 enum { FILE_MAX = 64 << 10 };
@@ -37,7 +38,7 @@ tui_user_file(struct et_ctx *cx, struct eti_arena *arena, const char *path,
               struct et_diagnostics *errors, struct et_value **out)
 {
     *out = NULL;
-    FILE *f = fopen(path, "re");
+    FILE *f = eti_open_regular(path);
     if (!f && (errno == ENOENT || errno == ENOTDIR))
         return ET_OK;
     char *text = eti_arena_alloc(arena, FILE_MAX + 1);

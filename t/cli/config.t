@@ -193,6 +193,10 @@ run --config f.yaml config get progress
 is "$(cat out)" none "--config reads another file instead of the user's"
 run --config f.yaml config path
 is "$(cat out)" f.yaml "and config path names it"
+mkfifo pipe.yaml
+timeout 60 "$etude" --config pipe.yaml config set color never >out 2>err </dev/null
+is $? 66 "config set waits for no pipe: 66"
+says err "cannot read pipe.yaml: not a regular file" "which is said"
 run --config nothing.yaml validate r.yaml
 exits 66 "it must be there: exit 66"
 mkdir d.yaml

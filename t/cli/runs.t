@@ -165,4 +165,12 @@ for file in run.json report.json recipe.resolved.yaml events.log tags; do
     timeout 60 "$etude" show "runs/pipe-$file" >out 2>err </dev/null
     ok $(($? == 124)) "nor the look at that run"
 done
+tiny piped.yaml
+run train piped.yaml --run_directory piped-log --run_name piped-log --progress none
+rm piped-log/logs/rank0.txt && mkfifo piped-log/logs/rank0.txt
+timeout 60 "$etude" logs piped-log >out 2>err </dev/null
+is $? 66 "a pipe in the place of a log is no log: 66"
+says err "piped-log/logs/rank0.txt: not a regular file" "which is said"
+timeout 60 "$etude" attach piped-log --dump-screen 100x30 --keys 5 >out 2>err </dev/null
+is $? 0 "and holds up no screen"
 finish

@@ -18,7 +18,7 @@ my $picture = 'a picture or page that is lost is reported, and the run goes on';
 my $reader = 'reads what the user wrote, before there is anything to lose';
 my %past = (
     'src/core/base/comm.c' => ['clock_gettime', 'how long others are waited for, in any thread'],
-    'src/core/base/folders.c' => ['mkdir', 'of the user\'s settings and caches: what is not there is said where it is missed'],
+    'src/core/base/folders.c' => ['mkdir open', 'of the user\'s settings and caches: what is not there is said where it is missed'],
     'src/core/callbacks/image_visualizer.c' => ['mkdir', $picture],
     'src/core/callbacks/mlperf.c' => ['fopen fsync mkdir open', "$proc; $picture"],
     'src/core/callbacks/png.c' => ['fopen rename unlink', $picture],
@@ -35,7 +35,7 @@ my %past = (
     'src/core/recipe/load.c' => ['openat', $reader],
     'src/core/recipe/recipe.c' => ['open', $reader],
     'src/core/run/events.c' => ['ftruncate', 'cuts off what a crash left of a record'],
-    'src/core/run/facts.c' => ['fopen open', "$proc; $reader"],
+    'src/core/run/facts.c' => ['fopen', $proc],
     'src/core/run/index.c' => ['unlink', 'a cache, of SQLite\'s: made again'],
     'src/core/run/index_look.c' => ['opendir', 'of that cache: only to look'],
 );

@@ -4,6 +4,7 @@
 #include "core/base/folders.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,21 @@ eti_make_user_folders(const char *path, mode_t mode)
             return false;
     }
     return true;
+}
+
+FILE *
+eti_open_regular(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return NULL;
+    FILE *f = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+    if (!f)
+        close(fd);
+    if (!f)
+        errno = EINVAL;
+    return f;
 }
 
 et_status

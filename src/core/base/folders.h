@@ -3,6 +3,7 @@
 #define ETI_FOLDERS_H
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "etude/ctx.h"
@@ -11,6 +12,10 @@
  * is above it are never made: where it is not there, nobody wants files in it. False
  * with errno where one could not be made. */
 bool eti_make_user_folders(const char *path, mode_t mode);
+
+/* A stream of the file at PATH, to read. NULL with errno, EINVAL unless it is a regular
+ * one: opening a pipe would wait for who never writes there. */
+FILE *eti_open_regular(const char *path);
 
 /* The folder that PATH lies in, locked until *DIR is closed. Of two who change a file one
  * waits for the other, or its change would be lost: who replaces a file has what stood

@@ -8,7 +8,6 @@
 #include "core/run/facts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
@@ -18,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/folders.h"
 #include "core/callbacks/callbacks.h"
 #include "core/recipe/value.h"
 #include "etude/control.h"
@@ -43,25 +43,11 @@ say_problem(json_t *facts, const char *text)
         json_object_set_new(facts, "problem", json_string(visible));
 }
 
-/* A stream of the file at PATH; NULL unless it is a regular one: opening a pipe would
- * wait for who never writes there. */
-static FILE *
-open_regular(const char *path)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    FILE *f =
-        fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
-    if (fd >= 0 && !f)
-        close(fd);
-    return f;
-}
-
-struct json_t *
+json_t *
 eti_facts_load(const char *path, size_t flags, struct json_error_t *error)
 {
     struct stat st;
-    FILE *f = open_regular(path);
+    FILE *f = eti_open_regular(path);
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     json_t *json = NULL;
     error->line = 0;
@@ -185,7 +171,7 @@ read_text(const char *directory, const char *name, size_t most, size_t *n)
 {
     char path[FILE_PATH];
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    FILE *f = open_regular(path);
+    FILE *f = eti_open_regular(path);
     char *text = f ? malloc(most) : NULL;
     *n = text ? fread(text, 1, most, f) : 0;
     if (f)
