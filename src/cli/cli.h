@@ -64,7 +64,7 @@ enum cli_exit {
     X(6004, SIGNALLED, CLI_PREEMPTED, "a run that a signal ended, with a checkpoint")  \
     X(6007, HUNG, CLI_HUNG, "a run that hung")                                         \
     X(6006, LOST, CLI_FAILED, "a run whose device failed")                             \
-    X(6005, BUSY, CLI_UNAVAILABLE, "what another process writes")                        \
+    X(6005, BUSY, CLI_UNAVAILABLE, "what another process writes")                      \
     X(7001, MEMORY, CLI_NO_MEMORY, "too little memory")                                \
     X(7002, WRITE, CLI_CANNOT_WRITE, "something that cannot be written")               \
     X(7003, DEVICE, CLI_UNAVAILABLE, "a device that cannot be used")                   \

@@ -85,6 +85,16 @@ etd_front_catch(void (*handler)(int))
     hold_signals(SIG_UNBLOCK);
 }
 
+/* Until the supervisor has forgotten the signals of the terminal that it had with us:
+ * one that is passed on before is forgotten with them. */
+static void
+wait_for_supervisor(int fd)
+{
+    char ready;
+    while (recv(fd, &ready, 1, 0) < 0 && errno == EINTR)
+        ;
+}
+
 et_status
 etd_launch(struct et_ctx *cx, const struct etd_launch *l, struct etd_front **front,
            struct etd_rank **rank, int *code)
@@ -117,8 +127,10 @@ etd_launch(struct et_ctx *cx, const struct etd_launch *l, struct etd_front **fro
         .alive = alive[0],
     };
     *front = f;
-    if (pid > 0)
+    if (pid > 0) {
+        wait_for_supervisor(f->fd);
         return ET_OK;
+    }
     hold_signals(SIG_UNBLOCK);
     etd_front_free(front);
     return ET_FAIL(cx, ET_EIO, "cannot start a supervisor: %s", strerror(error));

@@ -174,7 +174,8 @@ lock_lists(struct et_ctx *cx, const char *path, int *dir)
 {
     et_status status = eti_lock_parent(cx, path, dir);
     if (status == ET_ECANCELED)
-        status = ETD_FAIL(cx, ET_EIO, TAKEN, "%s: another process is changing it", path);
+        status =
+            ETD_FAIL(cx, ET_EIO, TAKEN, "%s: another process is changing it", path);
     return status;
 }
 

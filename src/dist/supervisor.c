@@ -398,6 +398,7 @@ init(struct etd_supervisor *s)
     s->signals = catch_signals();
     if (s->signals < 0)
         return ET_FAIL(s->cx, ET_EIO, "cannot wait for signals: %s", strerror(errno));
+    (void)send(s->front, "", 1, MSG_NOSIGNAL); /* front.c waits for it */
     ET_TRY(et_alloc(s->cx, (size_t)s->l->nproc * sizeof *s->rank, &block));
     s->rank = block;
     ET_TRY(et_alloc(s->cx, ETD_RING_NAMES * sizeof *s->entry, &block));
@@ -436,6 +437,7 @@ etd_supervise(struct et_ctx *cx, const struct etd_launch *l, int front,
 {
     void *block;
     bool child = false;
+    eti_reach(cx, "supervisor");
     leave_terminal();
     ET_TRY(et_alloc(cx, sizeof(struct etd_supervisor), &block));
     struct etd_supervisor *s = block;

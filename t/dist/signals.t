@@ -80,6 +80,14 @@ ok until_true(sub { last_batch('early') > 10 }), 'is not ended by SIGUSR1';
 kill 'INT', $front;
 is finish($front), 75, 'and by SIGINT as any other';
 
+# ---- before the supervisor listens ----
+
+# It forgets what a terminal sent to both; what the front has got is passed on later.
+$front = start_with($faults, 'supervisor=delay:2000', 'soon');
+ok until_true(sub { children($front) }), 'a run whose supervisor takes its time';
+kill 'TERM', $front;
+like finish($front), qr/^(?:143|75)$/, 'one SIGTERM ends it';
+
 # ---- too long ----
 
 # The copy that a checkpoint begins with takes a day.

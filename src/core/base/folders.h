@@ -17,10 +17,10 @@ bool eti_make_user_folders(const char *path, mode_t mode);
  * one: opening a pipe would wait for who never writes there. */
 FILE *eti_open_regular(const char *path);
 
-/* The folder that PATH lies in, locked until *DIR is closed. Of two who change a file one
- * waits for the other, or its change would be lost: who replaces a file has what stood
- * there before. The folder is what is locked, as the file is another one afterwards.
- * ECANCELED: another process has had it for ten seconds. */
+/* The folder that PATH lies in, locked until *DIR is closed. Of two who change a file
+ * one waits for the other, or its change would be lost: who replaces a file has what
+ * stood there before. The folder is what is locked, as the file is another one
+ * afterwards. ECANCELED: another process has had it for ten seconds. */
 ET_NODISCARD et_status eti_lock_parent(struct et_ctx *cx, const char *path, int *dir);
 
 #endif

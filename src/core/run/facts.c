@@ -499,7 +499,8 @@ eti_facts_note_name(json_t *facts, const char *name)
 {
     char names[ET_REQUEST_TEXT];
     const char *old = json_string_value(json_object_get(facts, "joined"));
-    int n = snprintf(names, sizeof names, "%s%s%s", old ? old : "", old ? " " : "", name);
+    int n =
+        snprintf(names, sizeof names, "%s%s%s", old ? old : "", old ? " " : "", name);
     return !has_joined(facts, name) && n > 0 && (size_t)n < sizeof names &&
            json_object_set_new(facts, "joined", json_string(names)) == 0;
 }

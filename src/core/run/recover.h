@@ -14,7 +14,8 @@ bool eti_has_checkpoints(struct et_ctx *cx, const char *directory);
 /* run.json of DIRECTORY could not be read, as the error that stands in CX says: it is
  * set aside, if it is there. *OUT is what can be known of the run without it: "name"
  * (NAME if no checkpoint says it), "id", "incarnation" (the last one's), "started",
- * "recipe", "joined". SAID: a sentence about it. ENOMEM; EIO when the file cannot be renamed. */
+ * "recipe", "joined". SAID: a sentence about it. ENOMEM; EIO when the file cannot be
+ * renamed. */
 struct json_t;
 ET_NODISCARD et_status eti_recover_facts(struct et_ctx *cx, const char *directory,
                                          const char *name, struct json_t **out,
