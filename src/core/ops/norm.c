@@ -211,8 +211,6 @@ et_batch_norm_eval(struct et_graph *g, struct et_tensor *x, struct et_tensor *ga
 
 /* ---- layer norm ---- */
 
-/* Checks X, operand I, and gamma and beta from operand FIRST on; the statistics' OUT.
- */
 /* Of no elements there are no statistics: axes FIRST and later of X are one row. */
 static et_status
 need_elements(struct et_ctx *cx, const struct et_call *call, const struct et_desc *x,
@@ -224,6 +222,8 @@ need_elements(struct et_ctx *cx, const struct et_call *call, const struct et_des
     return ET_OK;
 }
 
+/* Checks X, operand I, and gamma and beta from operand FIRST on; the statistics' OUT.
+ */
 static et_status
 check_layer_norm(struct et_ctx *cx, const struct et_call *call, int i, int first,
                  struct et_desc *stat)
