@@ -517,7 +517,7 @@ try_all_stops(const char *what)
     struct et_rng rng = et_rng_at(5, ET_RNG_SELECT, 0);
     t.n_seen = t.wrong = t.none = t.older = 0;
     for (int end = 0; end <= tape.n; end++)
-        try_prefix(end, &rng, is_long() ? 3000 : 6);
+        try_prefix(end, &rng, is_long() ? 1500 : 6);
     ok(t.wrong == 0, "%s: after %d different stops the new or the previous is found",
        what, t.n_seen);
     ok(t.older > 0 && t.n_seen > 50, "(the previous %d times)", t.older);
