@@ -189,6 +189,12 @@ pairs(void)
     is_int(try_open(&o, &data), ET_EFORMAT, "fewer labels than images are refused");
     snprintf(want, sizeof want, "%s/x: 5 images but 4 labels", folder);
     is_str(take_error(cx), want, "and the sentence counts them");
+    o.num_classes = 0;
+    ny = make_idx(y, 1, (uint32_t[]){6}, 6);
+    write_file("y.gz", y, ny, true);
+    is_int(try_open(&o, &data), ET_EFORMAT, "so are more");
+    snprintf(want, sizeof want, "%s/x: 5 images but 6 labels", folder);
+    is_str(take_error(cx), want, "and the sentence counts them");
 
     nx = make_idx(x, 1, (uint32_t[]){5}, 5);
     write_file("x", x, nx, false);

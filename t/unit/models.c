@@ -299,6 +299,29 @@ leaf(enum et_dtype dtype, int ndim, const int64_t *shape)
     return t;
 }
 
+/* The logits of X in an evaluation do not depend on what RNG says is drawn: nothing is
+ * dropped there. */
+static void
+evaluates_alike(struct et_model *m, struct et_graph *g, struct et_tensor *x,
+                struct et_tensor *rng, const char *name)
+{
+    struct et_forward f = {.g = g, .training = false, .rng = rng};
+    float *z[2];
+    size_t bytes = 0;
+    for (int i = 0; i < 2; i++) {
+        must(et_tensor_write(cx, rng, (int64_t[]){7 + i, i}, 2 * sizeof(int64_t)));
+        struct et_tensor *logits = et_model_forward(m, &f, x);
+        must(et_eval(g, &logits, 1));
+        bytes = et_desc_bytes(&logits->desc);
+        z[i] = malloc(bytes);
+        must(et_tensor_read(cx, logits, z[i], bytes));
+        et_graph_reset(g);
+    }
+    ok(memcmp(z[0], z[1], bytes) == 0, "%s: evaluations draw nothing", name);
+    free(z[0]);
+    free(z[1]);
+}
+
 static void
 forward(const char *name, const struct et_model_facts *facts, const char *const *set,
         struct et_tensor *x, int ndim, const int64_t *want)
@@ -338,6 +361,8 @@ forward(const char *name, const struct et_model_facts *facts, const char *const 
     is_near(sum / (double)want[0], mean, 1e-5,
             "%s: losses per sample average to the loss", name);
     free(each);
+    et_graph_reset(g);
+    evaluates_alike(m, g, x, rng, name);
     et_graph_free(&g);
     et_tensor_free(&target);
     et_tensor_free(&rng);

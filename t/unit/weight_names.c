@@ -91,8 +91,7 @@ file_of(struct et_model *m, rename_fn *rename, const struct extra *extra)
             add(&d, name, desc, v);
         for (const struct extra *e = extra; e && e->name; e++)
             if (e->of && strcmp(e->of, l.v[i].name) == 0) {
-                for (int64_t k = 0; k < et_desc_count(desc); k++)
-                    v[k] *= e->factor;
+                v[et_desc_count(desc) - 1] *= e->factor; /* the last number alone */
                 add(&d, e->name, desc, v);
             }
     }
