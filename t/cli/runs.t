@@ -126,6 +126,10 @@ is "$(tail -1 out | wc -c)" 6008 "a line that is longer than any piece is whole,
 run logs calm-heron --json
 is "$(tail -1 out | perl -ne 'print /"text":"((?:\xc3\xa4)*)(.*?)"/ && length($1) . $2')" '6000\\x01end' "in JSON too"
 sed -i '$d' "$log"
+printf 'broken off' >>"$log"
+run logs calm-heron
+is "$(tail -1 out)" 'broken off' "the last line is printed, also where it was broken off"
+sed -i '$d' "$log"
 run logs calm-heron -f
 exits 0 "a log of a run that has ended is not waited for"
 run logs calm-heron --rank 3
