@@ -92,11 +92,12 @@ sub configure {
 
 sub is_program { return $_[0] !~ /\.t$/ }
 
-# Builds the program and TESTS; false where the sources do not compile. ("all" is a make of
-# its own: what is made beside it would be made twice at once.)
+# Builds the program and TESTS, with what scripts run besides; false where the sources do
+# not compile. ("all" is a make of its own: what is made beside it would be made twice at
+# once.)
 sub build {
     my $make = "make -s -C '$tree/build' -j2";
-    my $programs = join ' ', grep { is_program($_) } @_;
+    my $programs = join ' ', map { is_program($_) ? $_ : 't/torture/faults' } @_;
     return run_logged("$make all") && (!$programs || run_logged("$make $programs"));
 }
 
