@@ -233,8 +233,8 @@ put_facts(const struct tui_view *v, const struct tui_pane *p, int *y)
     }
     if (json_is_object(kept)) {
         const json_int_t of = json_integer_value(json_object_get(kept, "n"));
-        snprintf(note, sizeof note, of > 0 ? "newest of %lld" : "", (long long)of);
-        put_row(p, y, "kept", text_of(kept, "label"), TUI_TEXT, note);
+        snprintf(note, sizeof note, "newest of %lld", (long long)of);
+        put_row(p, y, "kept", text_of(kept, "label"), TUI_TEXT, of > 0 ? note : "");
     } else {
         put_row(p, y, "kept", "no checkpoint", TUI_TEXT, "");
     }
