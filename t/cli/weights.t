@@ -42,6 +42,16 @@ says out "w: 1 of 3 values differ, max 0.5, rms 0.288675" "with what differs"
 run weights diff a.safetensors c.safetensors
 exits 1 "other shapes: exit 1"
 says out "w: f32[3], f32[4]" "with both"
+perl -e '
+    my $h = q({"v":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},).
+            q("w":{"dtype":"F32","shape":[3],"data_offsets":[4,16]}});
+    open my $f, ">:raw", "more.safetensors" or die;
+    print $f pack("Q<", length $h), $h, pack("f<*", 9, 1, 2, 3);'
+for pair in "a.safetensors more.safetensors" "more.safetensors a.safetensors"; do
+    run weights diff $pair
+    exits 1 "a tensor that one file lacks: exit 1 ($pair)"
+    says out "1 tensors are equal, 0 differ (max 0), 1 are in one alone" "is counted"
+done
 run weights diff a.safetensors b.safetensors --json
 exits 1 "--json exits likewise"
 says out '"equal": false' "and says so"
