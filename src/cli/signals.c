@@ -67,7 +67,7 @@ set_handler(int number, void (*handler)(int))
     sigaction(number, &action, NULL);
 }
 
-static sigset_t taken; /* by the thread; empty: there is none */
+static sigset_t taken; /* those that the thread waits for */
 static bool has_thread, is_caught;
 
 /* Ends the process as NUMBER does where nobody catches it. */

@@ -241,7 +241,7 @@ fits(const struct value *v, int i)
            rg_number_of(v) != i;
 }
 
-/* The value made last that leaf I may be; NULL: there is none. */
+/* The value made last that leaf I may be; NULL: no value may. */
 static struct value *
 newest_for(int i)
 {
