@@ -104,9 +104,13 @@ sub ranks {
         children(supervisor($run));
 }
 sub hub { my ($run) = @_; return (grep { slurp("/proc/$_/cmdline") =~ /__hub/ } children(supervisor($run)))[0] }
-# Stops a process, and comes back once it stands still: a signal that is sent to it before
-# that would be taken first.
-sub halt { my ($pid) = @_; kill 'STOP', $pid; return until_true(sub { slurp("/proc/$pid/stat") =~ /\) T / }) }
+# Stops a process, and comes back once all its threads stand still: one that goes on might
+# take the signal that is sent next.
+sub halt {
+    my ($pid) = @_;
+    kill 'STOP', $pid;
+    return until_true(sub { !grep { slurp($_) !~ /\) T / } glob "/proc/$pid/task/*/stat" });
+}
 # Has signal NUMBER been sent to a process that does not take it, as one that is stopped?
 sub has_pending {
     my ($pid, $number) = @_;
