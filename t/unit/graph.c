@@ -448,6 +448,86 @@ four_times(struct et_graph *g, struct et_tensor *x)
     return et_concat(g, (struct et_tensor *[]){x, x, x, x}, 4, 0);
 }
 
+static struct et_tensor *
+cubed(struct et_graph *g, struct et_tensor *y, struct et_tensor *x)
+{
+    for (int i = 0; i < 3; i++)
+        y = et_matmul(g, y, x, false, false);
+    return y;
+}
+
+/* How many plans graph G makes for a small product, a large one, and the small one
+ * again, where MORE bytes are left than the large plan needs besides what the small
+ * one's holds. */
+static int
+plans_built(struct et_tensor *x, int more)
+{
+    struct et_plan_info small, large;
+    struct et_device_memory memory;
+    struct et_graph_stats stats;
+    struct et_graph *g;
+    struct et_tensor *y;
+    if (et_graph_new(cx, dev, &g) != ET_OK)
+        bail("no graph");
+    y = cubed(g, four_times(g, x), x);
+    if (et_plan(g, &y, 1, &large) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    et_graph_free(&g);
+    if (et_graph_new(cx, dev, &g) != ET_OK)
+        bail("no graph");
+    y = cubed(g, x, x);
+    if (et_eval(g, &y, 1) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    et_graph_last_plan(g, &small);
+    et_device_get_memory(dev, &memory);
+    et_device_set_limit(dev, memory.current_bytes + large.slab_bytes +
+                                 large.workspace_bytes + large.output_bytes +
+                                 (size_t)more - small.slab_bytes -
+                                 small.workspace_bytes);
+    et_graph_reset(g);
+    y = cubed(g, four_times(g, x), x);
+    bool good = et_eval(g, &y, 1) == ET_OK;
+    et_device_set_limit(dev, 0);
+    et_graph_reset(g);
+    y = cubed(g, x, x);
+    good = good && et_eval(g, &y, 1) == ET_OK;
+    et_graph_get_stats(g, &stats);
+    et_graph_free(&g);
+    return good ? (int)stats.plans_built : -1;
+}
+
+/* The slab and workspace of a graph go for larger ones, and its other plans stay. */
+static void
+test_larger_plan(void)
+{
+    struct et_tensor *x = leaf(NULL, 2, (const int64_t[]){64, 64}, ET_ROW_MAJOR);
+    is_int(plans_built(x, 0), 2, "a plan that fits in place of its graph's is made");
+    is_int(plans_built(x, -1), 3, "for one that is a byte too large others go");
+    et_tensor_free(&x);
+}
+
+/* A plan that was made and has not run yet is the oldest. */
+static void
+test_planned(void)
+{
+    struct et_tensor *x = leaf(NULL, 2, (const int64_t[]){2, 2}, ET_ROW_MAJOR);
+    struct et_graph_stats stats;
+    struct et_plan_info info;
+    struct et_graph *g;
+    if (et_graph_new(cx, dev, &g) != ET_OK)
+        bail("no graph");
+    for (int i = 0; i < 3; i++) {
+        struct et_tensor *y = i == 1 ? et_exp(g, x) : et_abs(g, x);
+        if (et_plan(g, &y, 1, &info) != ET_OK)
+            bail("%s", et_error_get(cx)->message);
+    }
+    et_graph_get_stats(g, &stats);
+    is_int((int64_t)stats.plans_built, 2,
+           "a plan that has not run stays while there are places for others");
+    et_graph_free(&g);
+    et_tensor_free(&x);
+}
+
 /* What can be made again makes room: for a leaf, and for a plan of an earlier step
  * whose slab went to another's result. */
 static void
@@ -566,6 +646,8 @@ main(void)
     test_pack();
     test_same();
     test_memory();
+    test_larger_plan();
+    test_planned();
     test_caches();
     et_device_close(&dev);
     struct et_alloc_stats stats;

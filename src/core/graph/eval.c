@@ -81,7 +81,8 @@ find_plan(struct et_graph *g, struct et_tensor *const *want, int n,
             *out = g->plan[i];
             return reserve(g, *out);
         }
-        if (eti_plan_last_use(g->plan[i]) < eti_plan_last_use(g->plan[oldest]))
+        if (g->plan[oldest] && (!g->plan[i] || eti_plan_last_use(g->plan[i]) <
+                                                   eti_plan_last_use(g->plan[oldest])))
             oldest = i;
     }
     if (g->dump & ETI_DUMP_GRAPH)
