@@ -241,7 +241,7 @@ sign(struct eti_ir *ir)
     }
     for (int i = 0; i < ir->n_steps; i++) {
         const struct eti_step *s = &ir->step[i];
-        int head[4] = {(int)s->op->id, s->n_in, s->n_out, s->commit};
+        int head[3] = {(int)s->op->id, s->n_in, s->n_out};
         XXH3_128bits_update(&h, head, sizeof head);
         XXH3_128bits_update(&h, s->attr, s->attr_size);
         XXH3_128bits_update(&h, s->in, (size_t)(s->n_in + s->n_out) * sizeof *s->in);
@@ -373,7 +373,7 @@ emit(struct eti_ir *ir, int i, int *done, int *order, int *n)
     const struct eti_step *s = &ir->step[i];
     for (int j = 0; j < s->n_in; j++) {
         int producer = s->in[j] < 0 ? -1 : ir->value[ir->value[s->in[j]].root].producer;
-        if (producer >= 0 && ir->step[producer].op && !ir->step[producer].commit)
+        if (producer >= 0 && ir->step[producer].op)
             emit(ir, producer, done, order, n);
     }
     done[i] = EMITTED;
@@ -396,7 +396,7 @@ static bool
 is_there(const struct eti_ir *ir, int value, const int *done)
 {
     int from = value < 0 ? -1 : ir->value[ir->value[value].root].producer;
-    if (from < 0 || !ir->step[from].op || ir->step[from].commit || done[from])
+    if (from < 0 || !ir->step[from].op || done[from])
         return true;
     const struct eti_step *s = &ir->step[from];
     bool there = s->op->id == ET_OP_pack || s->op->id == ET_OP_copy;
@@ -435,8 +435,6 @@ eti_sort(struct eti_ir *ir)
         for (int i = 0; i < count; i++) {
             if (!ir->step[i].op || ir->step[i].commit != commit)
                 continue;
-            for (; i > collective; collective = next_collective(ir, collective + 1))
-                emit(ir, collective, done, order, &n);
             emit(ir, i, done, order, &n);
             for (; collective < count && is_ready(ir, collective, done);
                  collective = next_collective(ir, collective + 1))

@@ -24,6 +24,11 @@
 
 enum { SLAB_ALIGN = 256, CONSTANT_BYTES = 256 };
 
+/* A value that a step makes, that nobody asks for and that has no other place yet is in
+ * the slab (ETI_IN_SLAB): eti_place gives leaves and what is asked for their places
+ * first.
+ */
+
 static bool
 is_elementwise(const struct eti_step *s)
 {
@@ -75,8 +80,7 @@ reads_in_place(const struct eti_step *s, int j, const struct spot *read,
     if (s->op->id == ET_OP_pack) /* it stays where it is */
         return read->at ==
                    spot->at + ((const struct et_pack_attr *)s->attr)->offset[j] &&
-               read->d->dtype == spot->d->dtype && et_desc_is_dense(read->d) &&
-               spot->d->stride[0] == 1;
+               et_desc_is_dense(read->d);
     return is_elementwise(s) && read->at == spot->at && et_desc_equal(read->d, spot->d);
 }
 
@@ -117,9 +121,8 @@ place_in_leaves(struct eti_ir *ir)
         struct eti_value *v = &ir->value[s->in[0]];
         int leaf = ir->value[s->out[0]].leaf;
         const struct spot whole = {leaf, 0, &ir->binding[leaf]->desc};
-        if (v->root != s->in[0] || v->producer < 0 || v->wanted ||
-            v->place != ETI_IN_SLAB || !et_desc_equal(&v->desc, whole.d) ||
-            is_busy(ir, &whole, v->producer, i))
+        if (v->root != s->in[0] || v->place != ETI_IN_SLAB ||
+            !et_desc_equal(&v->desc, whole.d) || is_busy(ir, &whole, v->producer, i))
             continue;
         v->place = ETI_IN_LEAF;
         v->into = leaf;
@@ -144,16 +147,13 @@ place_in_pack(struct eti_ir *ir, const struct eti_step *pack)
     const struct et_pack_attr *attr = pack->attr;
     int flat = pack->out[0], self = assignment_of(ir, flat);
     const struct eti_value *f = &ir->value[flat];
-    if (f->root != flat)
-        return;
     for (int j = 0; j < pack->n_in; j++) {
         if (pack->in[j] < 0)
             continue;
         struct eti_value *v = &ir->value[pack->in[j]];
         const struct spot part = {f->into, attr->offset[j], &v->desc};
-        if (v->root != pack->in[j] || v->producer < 0 || v->wanted ||
-            v->place != ETI_IN_SLAB || v->desc.dtype != f->desc.dtype ||
-            !et_desc_is_dense(&v->desc) ||
+        if (v->root != pack->in[j] || v->place != ETI_IN_SLAB ||
+            v->desc.dtype != f->desc.dtype || !et_desc_is_dense(&v->desc) ||
             /* A flat array that is a leaf is written from the first part on. */
             (f->place == ETI_IN_LEAF && is_busy(ir, &part, v->producer, self)))
             continue;
@@ -172,9 +172,9 @@ strides_inside(const struct eti_ir *ir, const int *uses, int part, int64_t inner
                int64_t total, struct et_desc *desc)
 {
     const struct eti_value *view = &ir->value[part], *v = &ir->value[view->root];
-    if (v->producer < 0 || v->wanted || v->place != ETI_IN_SLAB ||
-        uses[view->root] != 1 || !(ir->step[v->producer].op->flags & ET_OPF_STRIDED) ||
-        view->offset != 0 || !et_desc_is_dense(&v->desc) ||
+    if (v->place != ETI_IN_SLAB || uses[view->root] != 1 ||
+        !(ir->step[v->producer].op->flags & ET_OPF_STRIDED) || view->offset != 0 ||
+        !et_desc_is_dense(&v->desc) ||
         !et_desc_is_contiguous(&view->desc, ET_ROW_MAJOR) ||
         et_desc_count(&view->desc) != et_desc_count(&v->desc) || inner == 0)
         return false;
@@ -198,8 +198,7 @@ place_in_concat(struct eti_ir *ir, const int *uses, struct eti_step *s)
     const struct eti_value *whole = &ir->value[s->out[0]];
     int64_t inner = 1, at = 0;
     struct et_desc desc;
-    if (whole->root != s->out[0] || whole->wanted || whole->place != ETI_IN_SLAB ||
-        et_desc_count(&whole->desc) == 0 ||
+    if (whole->place != ETI_IN_SLAB || et_desc_count(&whole->desc) == 0 ||
         !et_desc_is_contiguous(&whole->desc, ET_ROW_MAJOR))
         return;
     for (int i = attr->axis + 1; i < whole->desc.ndim; i++)
@@ -236,8 +235,7 @@ place_in_pad(struct eti_ir *ir, const int *uses, const struct eti_step *s)
             return;
         axis = attr->after[i] ? i : axis;
     }
-    if (axis < 0 || whole->root != s->out[0] || whole->wanted ||
-        whole->place != ETI_IN_SLAB || et_desc_count(&whole->desc) == 0 ||
+    if (axis < 0 || whole->place != ETI_IN_SLAB || et_desc_count(&whole->desc) == 0 ||
         !et_desc_is_contiguous(&whole->desc, ET_ROW_MAJOR))
         return;
     for (int i = axis + 1; i < whole->desc.ndim; i++)
@@ -353,14 +351,13 @@ place_in_operands(struct eti_ir *ir)
                                         : (s->op->flags & ET_OPF_IN_PLACE) != 0;
         for (int k = 0; k < n_out; k++) {
             struct eti_value *out = s->out[k] < 0 ? NULL : &ir->value[s->out[k]];
-            if (!out || out->place != ETI_IN_SLAB || out->wanted)
+            if (!out || out->place != ETI_IN_SLAB)
                 continue;
             for (int j = 0; j < (is_elementwise(s) ? s->n_in : 1); j++) {
                 struct eti_value *in = s->in[j] < 0 ? NULL : &ir->value[s->in[j]];
                 /* Its memory, and that of whatever took it over, must end here. */
-                if (!in || in->root != s->in[j] || in->producer < 0 || in->wanted ||
-                    in->place != ETI_IN_SLAB || in->last != i ||
-                    is_read_twice(ir, s, s->in[j]) ||
+                if (!in || in->root != s->in[j] || in->place != ETI_IN_SLAB ||
+                    in->last != i || is_read_twice(ir, s, s->in[j]) ||
                     !et_desc_equal(&in->desc, &out->desc))
                     continue;
                 int owner = s->in[j];
