@@ -1,8 +1,10 @@
 /* The loader: order, ranks, resumption, workers, windows, skipped samples, memory. */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/data/order.h"
 #include "core/graph/tensor.h"
@@ -521,7 +523,8 @@ arrived(const struct et_tensor *t, const void *host)
     return same;
 }
 
-/* Steps in flight, as a trainer's are: each batch is released before it is looked at. */
+/* Steps in flight, as a trainer's are: each batch is released before it is looked at.
+ */
 static void
 uploads(void)
 {
@@ -550,6 +553,84 @@ uploads(void)
     et_device_close(&s.config.dev);
 }
 
+/* A gate before every sample. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t change;
+    bool shut;
+    int before, calls; /* threads that wait at it; all that came to it */
+} gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
+
+static et_status
+gated_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
+            const uint8_t **pixels, int32_t *label, struct et_error *why)
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.before++;
+    gate.calls++;
+    pthread_cond_broadcast(&gate.change);
+    while (gate.shut)
+        pthread_cond_wait(&gate.change, &gate.lock);
+    gate.before--;
+    pthread_mutex_unlock(&gate.lock);
+    return counted_images.image(self, at, scratch, pixels, label, why);
+}
+
+static void
+set_gate(bool shut)
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.shut = shut;
+    pthread_cond_broadcast(&gate.change);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+/* Does *COUNT become N? It has 20 s. */
+static bool
+becomes(const int *count, int n)
+{
+    struct timespec end;
+    int code = 0;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 20;
+    pthread_mutex_lock(&gate.lock);
+    while (*count != n && code == 0)
+        code = pthread_cond_timedwait(&gate.change, &gate.lock, &end);
+    pthread_mutex_unlock(&gate.lock);
+    return code == 0;
+}
+
+/* Two workers have four places, two of which they are filling when the loader is set
+ * elsewhere. */
+static void
+moves(void)
+{
+    enum { WORKERS = 2, PLACES = WORKERS + 2 };
+    struct et_dataset_class gated = counted_images;
+    struct setup s = images(100, 1);
+    gated.image = gated_image;
+    s.type = &gated;
+    s.options.common.workers = WORKERS;
+    s.options.common.shuffle = false;
+    begin(&s);
+    const struct et_batch *b = next(&s);
+    et_loader_release(s.loader, b);
+    if (!becomes(&gate.calls, 1 + PLACES))
+        bail("the places that were free did not fill");
+    set_gate(true);
+    need(cx, et_loader_seek(cx, s.loader, 0, 20));
+    ok(becomes(&gate.before, WORKERS), "all workers are at a batch");
+    need(cx, et_loader_seek(cx, s.loader, 0, 60));
+    const int calls = gate.calls;
+    set_gate(false);
+    ok(becomes(&gate.calls, calls + PLACES),
+       "what they were at when the loader was set elsewhere leaves its place");
+    b = next(&s);
+    ok(b && b->target[0] == 60, "and the batch of the new place comes next");
+    et_loader_release(s.loader, b);
+    end(&s);
+}
+
 int
 main(void)
 {
@@ -563,6 +644,7 @@ main(void)
     memory();
     tensors();
     uploads();
+    moves();
     et_ctx_free(&cx);
     return done();
 }
