@@ -364,18 +364,22 @@ count(struct et_sink *sink, const struct et_record *r)
         e->samples[e->n++] = e->state->eval_timestamp.sample;
 }
 
-/* 4 batches of 4 samples an epoch, an evaluation of as many after every second. */
+/* 4 batches of 4 samples an epoch, an evaluation of as many after every second; another
+ * callback, called after this one, would see all of them. */
 static void
 test_limit(struct et_ctx *cx, const char *only, const int64_t *want)
 {
     struct evaluations e = {.sink = {.write = count}};
-    struct et_callback *c = MAKE(cx, "limit_eval_steps", "num_eval_steps", "1",
-                                 "limit_intermediate_only", only);
+    struct et_callback *c[] = {
+        MAKE(cx, "limit_eval_steps", "num_eval_steps", "1", "limit_intermediate_only",
+             only),
+        MAKE(cx, "limit_eval_steps", "num_eval_steps", "9"),
+    };
     struct run r;
     run_open(&r, cx,
              &(struct run_setup){
-                 .callbacks = &c,
-                 .n_callbacks = 1,
+                 .callbacks = c,
+                 .n_callbacks = 2,
                  .n = 16,
                  .evaluate = true,
                  .eval_interval = ET_BATCHES(2),
@@ -392,7 +396,8 @@ test_limit(struct et_ctx *cx, const char *only, const int64_t *want)
     need(cx, et_trainer_eval(r.trainer));
     is_int(r.state->eval_timestamp.sample, 16, "one outside of fit is whole");
     run_close(&r);
-    et_callback_free(&c);
+    for (int i = 0; i < 2; i++)
+        et_callback_free(&c[i]);
 }
 
 int
