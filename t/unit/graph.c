@@ -506,6 +506,29 @@ test_larger_plan(void)
     et_tensor_free(&x);
 }
 
+/* Graphs that differ in nothing but the strides of a view follow each other. */
+static void
+test_views_apart(void)
+{
+    const float values[] = {1, 2, 3, 4};
+    struct et_tensor *x = leaf(values, 1, (const int64_t[]){4}, ET_ROW_MAJOR);
+    struct et_graph *g;
+    if (et_graph_new(cx, dev, &g) != ET_OK)
+        bail("no graph");
+    for (int step = 1; step <= 2; step++) {
+        float got[2];
+        struct et_tensor *y = et_mul_scalar(g, et_slice(g, x, 0, 0, 2, step), 10);
+        if (et_eval(g, &y, 1) != ET_OK)
+            bail("%s", et_error_get(cx)->message);
+        read_into(got, y);
+        ok(got[0] == 10 && got[1] == 10 + 10 * (float)step,
+           "two of four numbers, every %s one", step == 1 ? "single" : "second");
+        et_graph_reset(g);
+    }
+    et_graph_free(&g);
+    et_tensor_free(&x);
+}
+
 /* A plan that was made and has not run yet is the oldest. */
 static void
 test_planned(void)
@@ -648,6 +671,7 @@ main(void)
     test_memory();
     test_larger_plan();
     test_planned();
+    test_views_apart();
     test_caches();
     et_device_close(&dev);
     struct et_alloc_stats stats;

@@ -14,19 +14,20 @@ sign_of(double x)
     return (x > 0) - (x < 0);
 }
 
-static void
-make_unary(void)
+enum unary { NEG, ABS, RELU, SIGN, SQUARE, FLOOR, UNARY };
+
+/* NULL: it has no room, or is not computed in X's dtype. */
+static struct value *
+unary_of(struct value *x, enum unary which)
 {
-    struct value *x = rg_pick(), *y;
-    int which = rg_draw(6);
     static const char *const names[] = {"neg",  "abs",    "relu",
                                         "sign", "square", "floor"};
     if (x->dtype == ET_U8)
-        return;
-    y = rg_claim(x->dtype, x->ndim, x->shape,
-                 which == 4 ? x->bound * x->bound : x->bound);
+        return NULL;
+    struct value *y = rg_claim(x->dtype, x->ndim, x->shape,
+                               which == SQUARE ? x->bound * x->bound : x->bound);
     if (!y)
-        return;
+        return NULL;
     for (int64_t i = 0; i < x->n; i++) {
         double v = x->v[i];
         const double all[] = {-v, fabs(v), v > 0 ? v : 0, sign_of(v), v * v, v};
@@ -35,6 +36,14 @@ make_unary(void)
     struct et_tensor *(*const fn[])(struct et_graph *, struct et_tensor *) = {
         et_neg, et_abs, et_relu, et_sign, et_square, et_floor};
     rg_add(y, fn[which](rg.graph, x->t), names[which], x, NULL, "");
+    return y;
+}
+
+static void
+make_unary(void)
+{
+    struct value *x = rg_pick();
+    unary_of(x, (enum unary)rg_draw(UNARY));
 }
 
 static bool
@@ -75,25 +84,28 @@ make_scalar(void)
     make_scalar_of(rg_pick());
 }
 
-static void
-make_binary_of(struct value *a, struct value *b)
+enum binary { ADD, SUB, MUL, MAXIMUM, MINIMUM, LESS, EQUAL, BINARY };
+
+/* NULL: A and B do not go together, or it has no room. */
+static struct value *
+binary_of(struct value *a, struct value *b, enum binary which)
 {
     static const char *const names[] = {"add",     "sub",  "mul",  "maximum",
                                         "minimum", "less", "equal"};
     struct et_tensor *(*const fn[])(struct et_graph *, struct et_tensor *,
                                     struct et_tensor *) = {
         et_add, et_sub, et_mul, et_maximum, et_minimum, et_less, et_equal};
-    int which = rg_draw(7), ndim;
+    int ndim;
     int64_t shape[DIMS], at[DIMS];
     if (a->dtype != b->dtype || a->dtype == ET_U8 || !rg_broadcast(a, b, &ndim, shape))
-        return;
+        return NULL;
     double sum = a->bound + b->bound, product = a->bound * b->bound;
-    struct value *y = rg_claim(which >= 5 ? ET_U8 : a->dtype, ndim, shape,
-                               which >= 5   ? 1
-                               : which == 2 ? product
-                                            : sum);
+    struct value *y = rg_claim(which >= LESS ? ET_U8 : a->dtype, ndim, shape,
+                               which >= LESS  ? 1
+                               : which == MUL ? product
+                                              : sum);
     if (!y)
-        return;
+        return NULL;
     for (int64_t i = 0; i < y->n; i++) {
         rg_locate(i, ndim, shape, at);
         double p = rg_element(a, ndim, at), q = rg_element(b, ndim, at);
@@ -102,6 +114,13 @@ make_binary_of(struct value *a, struct value *b)
         y->v[i] = all[which];
     }
     rg_add(y, fn[which](rg.graph, a->t, b->t), names[which], a, b, "");
+    return y;
+}
+
+static void
+make_binary_of(struct value *a, struct value *b)
+{
+    binary_of(a, b, (enum binary)rg_draw(BINARY));
 }
 
 static void
@@ -210,6 +229,12 @@ make_permute(void)
     }
     for (int i = 0; i < x->ndim; i++)
         shape[i] = x->shape[axes[i]];
+    /* In other layouts the same shape is another view, where two axes are as long. */
+    const int a = rg_draw_apart(x->ndim), b = rg_draw_apart(x->ndim), old = axes[a];
+    if (shape[a] == shape[b]) {
+        axes[a] = axes[b];
+        axes[b] = old;
+    }
     struct value *y = rg_claim(x->dtype, x->ndim, shape, x->bound);
     if (!y)
         return;
@@ -276,6 +301,8 @@ make_slice(void)
         return;
     int axis = rg_draw(x->ndim), step = 1 + rg_draw(2), length = (int)x->shape[axis];
     int size = 1 + rg_draw((length + step - 1) / step);
+    if (2 * (size - 1) < length) /* likewise: elements that are further apart */
+        step = 1 + rg_draw_apart(2);
     slice_of(x, axis, rg_draw_apart(length - (size - 1) * step), size, step);
 }
 
@@ -427,21 +454,15 @@ make_concat(void)
     rg_add(y, et_concat(rg.graph, parts, 2, axis), "concat", a, b, "axis %d", axis);
 }
 
-static void
-make_pad(void)
+static struct value *
+pad_of(struct value *x, const int64_t *before, const int64_t *after, int border)
 {
-    struct value *x = rg_pick_f32();
-    int64_t before[DIMS], after[DIMS], shape[DIMS], at[DIMS];
-    if (!x || x->ndim == 0)
-        return;
-    for (int d = 0; d < x->ndim; d++) {
-        before[d] = rg_draw(3) == 0;
-        after[d] = rg_draw(3) == 0;
+    int64_t shape[DIMS], at[DIMS];
+    for (int d = 0; d < x->ndim; d++)
         shape[d] = before[d] + x->shape[d] + after[d];
-    }
     struct value *y = rg_claim(ET_F32, x->ndim, shape, x->bound > 2 ? x->bound : 2);
     if (!y)
-        return;
+        return NULL;
     for (int64_t i = 0; i < y->n; i++) {
         int64_t from = 0;
         bool inside = true;
@@ -451,9 +472,49 @@ make_pad(void)
             inside = inside && c >= 0 && c < x->shape[d];
             from = from * x->shape[d] + c;
         }
-        y->v[i] = inside ? x->v[from] : 2;
+        y->v[i] = inside ? x->v[from] : border;
     }
-    rg_add(y, et_pad(rg.graph, x->t, before, after, 2), "pad", x, NULL, "");
+    rg_add(y, et_pad(rg.graph, x->t, before, after, border), "pad", x, NULL, "with %d",
+           border);
+    return y;
+}
+
+static void
+make_pad(void)
+{
+    struct value *x = rg_pick_f32();
+    int64_t before[DIMS], after[DIMS];
+    if (!x || x->ndim == 0)
+        return;
+    for (int d = 0; d < x->ndim; d++) {
+        before[d] = rg_draw(3) == 0;
+        after[d] = rg_draw(3) == 0;
+    }
+    pad_of(x, before, after, 2);
+}
+
+/* A sum of parts of an axis, each with a border around it, as gradients of slices are:
+ * they fill the axis, or leave gaps, or overlap. */
+static void
+make_parts(void)
+{
+    struct value *x = rg_pick_f32(), *sum = NULL;
+    int64_t begin = 0;
+    if (!x || x->ndim == 0)
+        return;
+    const int axis = rg_draw(x->ndim), parts = 2 + rg_draw(2);
+    const int64_t length = parts * x->shape[axis] + (rg_draw(3) == 0);
+    for (int i = 0; i < parts; i++) {
+        int64_t before[DIMS] = {0}, after[DIMS] = {0};
+        before[axis] = begin;
+        after[axis] = length - begin - x->shape[axis];
+        struct value *y = i ? unary_of(x, SQUARE) : x;
+        y = y ? pad_of(y, before, after, rg_draw(6) == 0) : NULL;
+        sum = sum && y ? binary_of(sum, y, ADD) : y;
+        if (!sum)
+            return;
+        begin += rg_draw(6) ? x->shape[axis] : 0;
+    }
 }
 
 /* Two values in a flat array of TOTAL elements. */
@@ -551,6 +612,7 @@ static const struct {
     {make_slice, 4},      {make_flip, 1},      {make_reduction, 4}, {make_matmul, 5},
     {make_concat, 4},     {make_pad, 2},       {make_pack, 3},      {make_fill, 1},
     {make_all_reduce, 2}, {make_low_chain, 1}, {make_twins, 1},     {make_shuffle, 1},
+    {make_parts, 1},
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 

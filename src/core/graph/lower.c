@@ -225,6 +225,17 @@ hash_binding(XXH3_state_t *h, const struct eti_ir *ir, int i)
     XXH3_128bits_update(h, alias, sizeof alias);
 }
 
+/* What no step says: of a view what it shows of its root, and what is asked for. */
+static void
+hash_value(XXH3_state_t *h, const struct eti_ir *ir, int i)
+{
+    const struct eti_value *v = &ir->value[i];
+    int64_t view[3] = {v->root, v->offset, v->wanted};
+    XXH3_128bits_update(h, view, sizeof view);
+    if (v->root != i)
+        XXH3_128bits_update(h, &v->desc, sizeof v->desc);
+}
+
 static void
 sign(struct eti_ir *ir)
 {
@@ -232,13 +243,9 @@ sign(struct eti_ir *ir)
     XXH3_128bits_reset(&h);
     for (int i = 0; i < ir->n_bindings; i++)
         hash_binding(&h, ir, i);
-    for (int i = 0; i < ir->n_values; i++) {
-        const struct eti_value *v = &ir->value[i];
-        if (v->leaf >= 0)
-            continue;
-        int64_t view[3] = {v->root, v->offset, v->wanted};
-        XXH3_128bits_update(&h, view, sizeof view);
-    }
+    for (int i = 0; i < ir->n_values; i++)
+        if (ir->value[i].leaf < 0)
+            hash_value(&h, ir, i);
     for (int i = 0; i < ir->n_steps; i++) {
         const struct eti_step *s = &ir->step[i];
         int head[3] = {(int)s->op->id, s->n_in, s->n_out};
