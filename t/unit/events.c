@@ -2,6 +2,7 @@
  * say, whatever was cut off, damaged, repeated or written by an older version. */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/seams.h"
 #include "core/run/events.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -677,6 +679,49 @@ test_full_disk(struct et_ctx *cx)
     is_int(count_wrong(cx, false), 0, "with right summaries");
 }
 
+static size_t disk_room; /* bytes until the disk is full */
+
+static ssize_t
+write_to_disk(int fd, const void *buf, size_t n)
+{
+    const size_t some = n < disk_room ? n : disk_room;
+    if (n > 0 && some == 0) {
+        errno = ENOSPC;
+        return -1;
+    }
+    disk_room -= some;
+    return write(fd, buf, some);
+}
+
+/* The disk is full in the middle of a record, and has room again before the buffer is.
+ */
+static void
+test_nearly_full_disk(struct et_ctx *cx)
+{
+    struct eti_seams seams = *eti_ctx_seams(cx);
+    const struct eti_seams *old = eti_ctx_seams(cx);
+    struct eti_events_writer w;
+    seams.file.write = write_to_disk;
+    for (size_t room = 1000; room < 1100; room += 9) {
+        remove("events.log");
+        forget();
+        disk_room = SIZE_MAX;
+        eti_ctx_set_seams(cx, &seams);
+        need(cx, eti_events_begin(cx, ".", id, &w));
+        disk_room = room;
+        write_batches(&w, 1, 100);
+        eti_events_flush(&w);
+        const bool waits = w.used > 0 && disk_room == 0;
+        disk_room = SIZE_MAX;
+        write_batches(&w, 101, 200);
+        eti_events_end(&w);
+        eti_ctx_set_seams(cx, old);
+        const int wrong = waits && w.lost == 0 ? count_wrong(cx, true) : -1;
+        is_int(wrong, 0,
+               "a disk that is full after %zu bytes for a while costs nothing", room);
+    }
+}
+
 /* Facts, and what ranks other than 0 say, are read back and are values of no series. */
 static void
 test_facts(struct et_ctx *cx)
@@ -803,6 +848,7 @@ main(void)
     test_facts(cx);
     test_seek(cx);
     test_full_disk(cx);
+    test_nearly_full_disk(cx);
     remove("events.log");
     test_wide(cx);
     test_million(cx);

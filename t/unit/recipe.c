@@ -693,6 +693,26 @@ test_checks(void)
     is_str(found.v[0].message,
            "optimizer.lr is 0.2, saved run has 0.1; resume cannot change it, rerun can",
            "the message names both values");
+    parse(LEAST "algorithms: {ema: {half_life: 5ba}}\n");
+    memset(&found, 0, sizeof found);
+    is_int(et_recipe_check_resume(cx, recipe, saved, &found), ET_EINVAL,
+           "nor what the saved run has not");
+    is_str(found.v[found.total - 1].message,
+           "algorithms.ema.half_life is 5ba, saved run has none; resume cannot change "
+           "it, rerun can",
+           "which is named");
+    memset(&found, 0, sizeof found);
+    is_int(et_recipe_check_resume(cx, saved, recipe, &found), ET_EINVAL,
+           "nor be without what that has");
+    is_str(found.v[0].message,
+           "algorithms.ema.half_life is not set, saved run has 5ba; resume cannot "
+           "change it, rerun can",
+           "likewise");
+    int emptied = 0;
+    for (int i = 0; i < found.total; i++)
+        emptied += strstr(found.v[i].message, "[]") != NULL;
+    is_int(emptied, 0, "and the list that is empty now is not named besides");
+    et_error_clear(cx);
     et_recipe_free(&saved);
 }
 

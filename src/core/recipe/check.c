@@ -69,9 +69,9 @@ check_labels(const struct eti_recipe *r, struct et_diagnostics *errors)
             if (!b || strcmp(a->label, b->label) != 0)
                 continue;
             struct et_place at = eti_value_place(parts->v[i].value);
-            et_diagnostics_add(errors, ET_E_CONFLICT, &at, "eval_data",
-                               "give each a label of its own",
-                               "eval_data %d and %d are both called '%s'", j, i, a->label);
+            et_diagnostics_add(
+                errors, ET_E_CONFLICT, &at, "eval_data", "give each a label of its own",
+                "eval_data %d and %d are both called '%s'", j, i, a->label);
             break;
         }
     }
@@ -104,9 +104,9 @@ check_target(const struct eti_recipe *r, struct et_diagnostics *errors)
     if (op && op != text && end != number && !*end)
         return;
     struct et_place at = place_of(r->root, "target");
-    et_diagnostics_add(errors, ET_E_VALUE, &at, "target", NULL,
-                       "expected a metric and its goal such as accuracy>=.765, got \"%s\"",
-                       text);
+    et_diagnostics_add(
+        errors, ET_E_VALUE, &at, "target", NULL,
+        "expected a metric and its goal such as accuracy>=.765, got \"%s\"", text);
 }
 
 /* The one default that needs a value: the optimizer's rate, said aloud. */
@@ -115,7 +115,8 @@ choose_rate(struct eti_recipe *r)
 {
     struct et_part *optimizer = &r->recipe.optimizer;
     const struct et_option *rate =
-        optimizer->component ? eti_option_find(optimizer->component->options, "lr") : NULL;
+        optimizer->component ? eti_option_find(optimizer->component->options, "lr")
+                             : NULL;
     if (optimizer->value || !rate)
         return ET_OK;
     if (!r->is_sketch)
@@ -152,8 +153,8 @@ check_ranks(const struct et_part *part, const char *path, int64_t ranks,
         return;
     struct et_place at = eti_value_place(part->value);
     et_diagnostics_add(errors, ET_E_CONFLICT, &at, path, NULL,
-                       "batch %lld is not divisible by %lld ranks", (long long)o->batch_size,
-                       (long long)ranks);
+                       "batch %lld is not divisible by %lld ranks",
+                       (long long)o->batch_size, (long long)ranks);
 }
 
 et_status
@@ -251,15 +252,18 @@ find_pair(const struct pairs *p, const char *path)
     return NULL;
 }
 
-/* What is left open fits whatever the saved run chose. */
+/* What is left open fits whatever the saved run chose. Of a list that is empty here,
+ * its items there say what is missing. */
 static bool
 is_open(const struct pair *p)
 {
-    return strcmp(p->value, "null") == 0 || strcmp(p->value, "auto") == 0;
+    return strcmp(p->value, "null") == 0 || strcmp(p->value, "auto") == 0 ||
+           strcmp(p->value, "[]") == 0;
 }
 
 static void
-compare(const struct pairs *now, const struct pairs *saved, struct et_diagnostics *errors)
+compare(const struct pairs *now, const struct pairs *saved,
+        struct et_diagnostics *errors)
 {
     for (int i = 0; i < now->n; i++) {
         const struct pair *a = &now->v[i], *b = find_pair(saved, a->path);
@@ -268,17 +272,19 @@ compare(const struct pairs *now, const struct pairs *saved, struct et_diagnostic
         struct et_place at = {0};
         if (a->at)
             at = eti_value_place(a->at);
-        et_diagnostics_add(errors, ET_E_RESUME, &at, NULL, NULL,
-                           "%s is %s, saved run has %s; resume cannot change it, rerun can",
-                           a->path, a->value, b ? b->value : "none");
+        et_diagnostics_add(
+            errors, ET_E_RESUME, &at, NULL, NULL,
+            "%s is %s, saved run has %s; resume cannot change it, rerun can", a->path,
+            a->value, b ? b->value : "none");
     }
     for (int i = 0; i < saved->n; i++) {
         const struct pair *b = &saved->v[i];
         if (!b->is_free && !is_open(b) && !find_pair(now, b->path))
-            et_diagnostics_add(errors, ET_E_RESUME, NULL, NULL, NULL,
-                               "%s is not set, saved run has %s; resume cannot change it, "
-                               "rerun can",
-                               b->path, b->value);
+            et_diagnostics_add(
+                errors, ET_E_RESUME, NULL, NULL, NULL,
+                "%s is not set, saved run has %s; resume cannot change it, "
+                "rerun can",
+                b->path, b->value);
     }
 }
 
