@@ -43,6 +43,16 @@ is "$(losses short | wc -l)" 40 "and has every batch"
 run train r.yaml --resume short
 exits 0 "a finished run that is resumed is finished"
 
+# ---- what the run drew for itself ----
+
+grep -v '^seed' r.yaml >drawn.yaml
+run train drawn.yaml --run_directory drawn max_duration=9ba
+cp -R drawn drawn-too
+run train --resume drawn max_duration=20ba
+run train drawn.yaml --resume drawn-too max_duration=20ba
+exits 0 "a run whose recipe has no seed goes on with the recipe"
+is "$(losses drawn-too)" "$(losses drawn)" "as without it: with the seed that it drew"
+
 # ---- back to an earlier checkpoint ----
 
 run train --resume whole/ep4-ba36
