@@ -361,6 +361,33 @@ test_odd(struct et_ctx *cx)
     unlink("events.log");
 }
 
+static void
+count_records(void *data, const struct et_record *r)
+{
+    int *n = data;
+    (void)r;
+    ++*n;
+}
+
+/* What waits to be thinned does not wait for a time that is an hour off. */
+static void
+test_clock_back(struct et_ctx *cx)
+{
+    struct eti_thin thin;
+    int64_t ba = 0;
+    int n = 0;
+    eti_thin_init(&thin, cx, ((struct et_time){10, ET_TIME_SECOND}), count_records, &n);
+    for (int i = 0; i < 9; i++)
+        put_batch(&thin, 1.7e9 + i, ++ba);
+    const int before = n;
+    put_batch(&thin, 1.7e9 - 3600, ++ba);
+    is_int(n, before + 1, "what waits is written when the clock is set back");
+    for (int i = 1; i <= 30; i++)
+        put_batch(&thin, 1.7e9 - 3600 + i, ++ba);
+    is_int(n, before + 4, "and records go on by the new time, one each 10 s");
+    eti_thin_release(&thin);
+}
+
 int
 main(void)
 {
@@ -371,6 +398,7 @@ main(void)
     test_pace(cx);
     test_order(cx);
     test_odd(cx);
+    test_clock_back(cx);
     test_chart(cx);
     test_bytes(cx);
     if (chdir("/") != 0)

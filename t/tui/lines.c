@@ -1,0 +1,130 @@
+/* lines.c: what ranks wrote and what happened meanwhile is one stream of lines, in
+ * order of time, each once. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "tui/lines.h"
+
+enum { ROOM = 4096 }; /* events that are kept until they are taken */
+
+/* The log of RANK: TEXT, which may grow. */
+static FILE *
+add_file(struct et_ctx *cx, struct tui_lines *l, int rank, const char *text)
+{
+    FILE *f = tmpfile();
+    if (!f || fputs(text, f) < 0)
+        bail("no file");
+    rewind(f);
+    need(cx, tui_lines_add(l, rank, f));
+    return f;
+}
+
+/* The end of epoch EP, the event of number SEQ, T seconds after 1970. */
+static void
+put_epoch(struct tui_lines *l, int64_t seq, double t, int64_t ep)
+{
+    const struct et_record r = {
+        .kind = ET_RECORD_EPOCH, .seq = seq, .t = t, .ep = ep, .ba = 10 * ep};
+    tui_lines_epoch(l, &r);
+}
+
+/* All lines that can be had until T, their texts with a bar behind each. */
+static const char *
+lines(struct tui_lines *l, double t)
+{
+    static char text[1024];
+    struct tui_log_line line;
+    size_t n = 0;
+    text[0] = '\0';
+    while (tui_lines_next(l, t, &line) && n < sizeof text)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s|", line.text);
+    return text;
+}
+
+static void
+test_events(struct et_ctx *cx)
+{
+    struct tui_lines l = {.cx = cx};
+    put_epoch(&l, 7, 3, 3);
+    put_epoch(&l, 5, 1, 1);
+    put_epoch(&l, 6, 2, 2);
+    put_epoch(&l, 5, 1, 1);
+    put_epoch(&l, 7, 3, 3);
+    is_str(
+        lines(&l, INFINITY), "ep 1  10ba|ep 2  20ba|ep 3  30ba|",
+        "events come in the order of their numbers, those that were given twice once");
+    put_epoch(&l, 6, 2, 2);
+    put_epoch(&l, 7, 3, 3);
+    put_epoch(&l, 8, 4, 4);
+    is_str(lines(&l, INFINITY), "ep 4  40ba|",
+           "what stands before a line that was taken is not given any more");
+    tui_lines_release(&l);
+}
+
+/* One more than there is room for. */
+static void
+test_many(struct et_ctx *cx)
+{
+    struct tui_lines l = {.cx = cx};
+    struct tui_log_line line = {0};
+    int n = 0, wrong = 0;
+    for (int64_t i = 1; i <= ROOM + 1; i++)
+        put_epoch(&l, 10 + i, (double)i, i);
+    put_epoch(&l, 5, 0, 99);
+    while (tui_lines_next(&l, INFINITY, &line))
+        wrong += line.t != (double)(++n + 1);
+    ok(n == ROOM && wrong == 0,
+       "of more events than there is room for the newest stay");
+    tui_lines_release(&l);
+}
+
+static void
+test_files(struct et_ctx *cx)
+{
+    struct tui_lines l = {.cx = cx};
+    FILE *f = add_file(cx, &l, 0,
+                       "1970-01-01T00:00:01Z info one\n"
+                       "behind it\n"
+                       "1970-01-01T00:00:04Z warn four\n"
+                       "1970-01-01T00:00:09Z info ni");
+    add_file(cx, &l, 1,
+             "1970-01-01T00:00:01Z info also one\n"
+             "1970-01-01T00:00:03Z error three\n");
+    put_epoch(&l, 1, 4.5, 4);
+    put_epoch(&l, 2, 5, 5);
+    is_str(lines(&l, 3), "one|behind it|also one|three|ep 4  40ba|",
+           "lines of ranks come in order of time, one without a time behind its own");
+    is_str(lines(&l, INFINITY), "four|ep 5  50ba|",
+           "an event comes before the lines of its second, half a line not at all");
+    long at = ftell(f);
+    fseek(f, 0, SEEK_END);
+    fputs("ne\n", f);
+    fflush(f);
+    fseek(f, at, SEEK_SET);
+    struct tui_log_line line = {0};
+    ok(tui_lines_next(&l, INFINITY, &line) && strcmp(line.text, "nine") == 0 &&
+           line.t == 9 && line.level == ET_LOG_INFO && line.rank == 0,
+       "and whole once the rest is there");
+    ok(tui_lines_has(&l, 1) && !tui_lines_has(&l, 2),
+       "it is known whose logs there are");
+    tui_lines_release(&l);
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    struct et_alloc_stats stats;
+    test_events(cx);
+    test_many(cx);
+    test_files(cx);
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind");
+    et_ctx_free(&cx);
+    return done();
+}
