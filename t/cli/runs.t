@@ -95,6 +95,10 @@ says out "Pareto front, samples" "and which is not beaten"
 run compare calm-heron brisk-otter --target 'crossentropy<=100' --pareto samples --json
 says out '"on_front": true' "compare --json"
 says out '"samples_to_target": 16' "has samples to the target"
+run train r.yaml --quiet --run_name slow-ibis optimizer.lr=0.01 eval_interval=1ba max_duration=8ba
+run compare slow-ibis calm-heron --target 'crossentropy<=100' --json
+says out '"samples_to_target": 8.0' "which may be fewer"
+is "$(awk '/samples_to_best/ { print ($2 + 0 > 8); exit }' out)" 1 "than those to its best"
 run train r.yaml --quiet --run_name bare-crane checkpoint=false
 run compare calm-heron bare-crane
 is "$(grep '^checkpoint' out | tr -s ' ')" "checkpoint on off" "a block that one turned off is one row"

@@ -140,6 +140,25 @@ test_stop(struct et_ctx *cx, const struct result *plain)
     free(rest.params);
 }
 
+/* What one may set on the way acts on what is trained then. */
+static void
+test_effects(struct et_ctx *cx, const struct result *plain)
+{
+    static const char *const sets[] = {"set optimizer.lr 0.004",
+                                       "set optimizer.weight_decay 0.3",
+                                       "set algorithms.label_smoothing.smoothing 0.3"};
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        const struct ask early = {2, sets[i]}, late = {BATCHES - 1, sets[i]};
+        struct result a, b;
+        (void)desk_train(cx, &(struct how){.text = RUN, .ask = &early, .n = 1}, &a);
+        (void)desk_train(cx, &(struct how){.text = RUN, .ask = &late, .n = 1}, &b);
+        ok(!same_params(&a, plain) && !same_params(&b, plain) && !same_params(&a, &b),
+           "%s: what is trained from then on", sets[i]);
+        free(a.params);
+        free(b.params);
+    }
+}
+
 /* Commands at 2, 6 and 9; a checkpoint at 4 or 7, and on from there. */
 static void
 test_replay(struct et_ctx *cx)
@@ -246,6 +265,7 @@ main(void)
         test_refusals(cx, &plain);
         test_pause(cx, &plain);
         test_stop(cx, &plain);
+        test_effects(cx, &plain);
         test_replay(cx);
         test_newest(cx);
         free(plain.params);

@@ -171,6 +171,24 @@ test_list(void)
     tui_list_act(&l, TUI_DO_everywhere_up);
     tui_list_show(&l, 100, 10);
     ok(l.at == 89 && l.top == 89, "going up scrolls by one");
+    const struct tui_mouse click = {.what = TUI_CLICK}, drag = {.what = TUI_DRAG},
+                           down = {.what = TUI_WHEEL_DOWN}, up = {.what = TUI_WHEEL_UP};
+    ok(!tui_list_opens(&l, &click, 3) && tui_list_mouse(&l, &click, 3) && l.at == 92,
+       "a click selects the line under it, also where the list was scrolled");
+    ok(tui_list_opens(&l, &click, 3) && !tui_list_opens(&l, &click, 4) &&
+           !tui_list_opens(&l, &drag, 3),
+       "and a second one opens it");
+    ok(!tui_list_mouse(&l, &click, -1) && !tui_list_mouse(&l, &click, 10) &&
+           !tui_list_mouse(&l, &drag, 0) && l.at == 92,
+       "what is no click on a line selects nothing");
+    ok(tui_list_mouse(&l, &up, 0) && l.at == 89 && tui_list_mouse(&l, &down, 0) &&
+           l.at == 92,
+       "a wheel moves by three lines");
+    tui_list_show(&l, 4, 10);
+    ok(!tui_list_mouse(&l, &click, 4) && !tui_list_opens(&l, &click, 4) && l.at == 3,
+       "below the last line there is nothing to click at");
+    tui_list_show(&l, 5, 10);
+    l.at = 99;
     tui_list_show(&l, 5, 10);
     ok(l.at == 4 && l.top == 0, "a list that became short has no empty lines above");
     tui_list_show(&l, 0, 10);

@@ -92,6 +92,9 @@ test_once(void)
            "two casts, two products and a sum are planned");
     struct et_tensor *f = et_cast(g, a, ET_F32), *back = product(f);
     ok(back->node->in[0] == a, "bf16 to f32 and back is no cast at all");
+    struct et_tensor *rounded = et_cast(g, x, ET_BF16), *again = et_exp(g, rounded);
+    ok(again->node->in[0] != x && again->node->in[0]->desc.dtype == ET_F32,
+       "f32 to bf16 and back is the number that was rounded");
     struct et_tensor *twice = product(et_cast(g, x, ET_F32));
     ok(twice->node->in[0]->desc.dtype == ET_BF16,
        "f32 to bf16 rounds, and stays where it is needed");

@@ -204,6 +204,12 @@ comparing(void)
     is_int(d.different, 0, "values are compared, not their dtypes");
     d = compare(four, odd, 16, four, even, 16);
     ok(d.different == 1 && isinf(d.max), "NaN equals NaN, infinity nothing finite");
+    d = compare(four, even, 16, four, odd, 16);
+    ok(d.different == 1 && isinf(d.max), "nor a finite number infinity");
+    d = compare(four, odd, 16, four, a, 16);
+    ok(d.different == 4 && isinf(d.max), "NaN differs from every number");
+    d = compare(four, a, 16, four, odd, 16);
+    ok(d.different == 4 && isinf(d.max), "and every number from NaN");
     d = compare(one, big, 8, one, bigger, 8);
     ok(d.different == 1 && d.max == 1, "integers past 2^53 are told apart");
 }
