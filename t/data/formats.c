@@ -120,8 +120,8 @@ cifar(void)
             SETTINGS("path", dir), "an empty file");
     bytes[3073] = 10;
     write_file("data_batch_3.bin", bytes, 2 * 3073, false);
-    refused(ET_EFORMAT, "data_batch_3.bin: label 10 at index 1 but 10 classes", "cifar10",
-            SETTINGS("path", dir), "a label beyond the classes");
+    refused(ET_EFORMAT, "data_batch_3.bin: label 10 at index 1 but 10 classes",
+            "cifar10", SETTINGS("path", dir), "a label beyond the classes");
 
     bytes[0] = 19;
     bytes[1] = 99;
@@ -179,6 +179,10 @@ token_files(void)
            "a token beyond the vocabulary is refused");
     ok(strstr(why.message, "train.bin: token 17000 at 17000 >= vocabulary 17000"),
        "and the sentence says where: %s", why.message);
+    ok(o.data->type->tokens(o.data, 16990, 10, out, &why) == ET_OK && out[9] == 16999,
+       "the last token of the vocabulary is read");
+    is_int(o.data->type->tokens(o.data, 16990, 11, out, &why), ET_EFORMAT,
+           "and the one behind it refused, where none is larger");
     if (truncate(path, 1000) != 0)
         bail("cannot cut %s", path);
     is_int(o.data->type->tokens(o.data, 490, 20, out, &why), ET_EIO,

@@ -462,10 +462,32 @@ freezing(void)
     et_module_free(&m);
 }
 
+/* arXiv 2108.12409, and for other numbers of heads the code that came with it: those of
+ * the next smaller power of two, then every second one of the next larger. */
+static void
+slopes(void)
+{
+    static const double exponent[] = {-1, -2, -3,  -4,   -5,   -6,
+                                      -7, -8, -.5, -1.5, -2.5, -3.5};
+    double got[12] = {0};
+    int wrong = 0;
+    et_alibi_slopes(8, got);
+    for (int i = 0; i < 8; i++)
+        wrong += got[i] != exp2(exponent[i]);
+    is_int(wrong, 0, "the slopes of 8 heads halve from 1/2 to 1/256");
+    et_alibi_slopes(12, got);
+    for (int i = 0; i < 12; i++)
+        wrong += got[i] != exp2(exponent[i]);
+    is_int(wrong, 0, "12 heads have those, and four between them");
+    et_alibi_slopes(1, got);
+    ok(got[0] == 1.0 / 256, "one head has the least");
+}
+
 int
 main(void)
 {
     must(et_ctx_new(&cx));
+    slopes();
     names();
     shared();
     initialisers();
