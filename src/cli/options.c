@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -260,8 +261,9 @@ static int
 take_int(struct cli *c, const struct cli_option *o, const char *value, int64_t *out)
 {
     char *end;
+    errno = 0;
     long long x = strtoll(value, &end, 10);
-    if (!isdigit((unsigned char)*value) || *end)
+    if (!isdigit((unsigned char)*value) || *end || errno == ERANGE)
         return cli_fail(c, CLI_E_VALUE, NULL, "--%s: expected a number >= 0, got '%s'",
                         o->name, value);
     *out = x;

@@ -30,6 +30,10 @@ run train --nproc
 exits 64 "an option without its value: exit 64"
 run train --nproc x r.yaml
 exits 64 "a number that is none: exit 64"
+for value in 2x '' -1 ' 2' 0x2 2.5 99999999999999999999; do
+    run runs --limit "$value"
+    is "$code $(grep -c "expected a number >= 0, got '$value'" err)" "64 1" "nor is '$value' one"
+done
 run validate --nproc 1 r.yaml
 exits 64 "an option of another command: exit 64"
 run train
