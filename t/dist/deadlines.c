@@ -1,7 +1,7 @@
 /* What has a time in the supervisor has it of a clock that stops with the machine: a
  * command for which ranks and supervisor had no time has not expired (RELIABILITY.md
- * R27), and a rank for which there was none has not hung (R13).
- */
+ * R27), and a rank for which there was none has not hung (R13). Of the commands that
+ * wait meanwhile none gives way to another. */
 #include "config.h"
 
 #include <signal.h>
@@ -74,6 +74,49 @@ test_command(void)
     ok(!etd_board_next(s.board, &(struct et_request){0}), "no rank will take it");
 }
 
+/* ---- many commands ---- */
+
+/* Requests FIRST, FIRST + 1 ... until there is no room: how many. */
+static int
+ask_many(uint64_t first)
+{
+    int n = 0;
+    while (n < 2 * ETD_BOARD_ROOM &&
+           etd_board_ask(s.board, &(struct et_request){.id = first + (uint64_t)n}))
+        n++;
+    return n;
+}
+
+/* Rank 0 takes all that waits: how many of requests FIRST, FIRST + 1 ... without LEFT
+ * came, in their order; -1: something else did. */
+static int
+take_many(uint64_t first, uint64_t left)
+{
+    struct et_request r;
+    int n = 0;
+    bool right = true;
+    for (uint64_t next = first; etd_board_next(s.board, &r); next = r.id + 1, n++) {
+        next += next == left;
+        right = right && r.id == next;
+    }
+    return right ? n : -1;
+}
+
+static void
+test_many_commands(void)
+{
+    is_int(ask_many(100), ETD_BOARD_ROOM, "32 commands wait for rank 0, and no more");
+    ok(etd_board_withdraw(s.board, 105) && !etd_board_withdraw(s.board, 105) &&
+           !etd_board_withdraw(s.board, 100 + ETD_BOARD_ROOM),
+       "one of them expires, once");
+    is_int(ask_many(200), 0, "which makes no room before rank 0 comes by");
+    is_int(take_many(100, 105), ETD_BOARD_ROOM - 1,
+           "rank 0 takes the others, in their order");
+    ok(!etd_board_withdraw(s.board, 106), "what it has taken does not expire");
+    is_int(ask_many(300), ETD_BOARD_ROOM, "then there is room for 32 again");
+    is_int(take_many(300, 0), ETD_BOARD_ROOM, "which are others");
+}
+
 /* ---- a rank that stands still ---- */
 
 /* A process in the place of the rank's: it waits to be ended. */
@@ -137,6 +180,7 @@ main(void)
     need(cx, etd_board_new(cx, 1, &s.board));
     etd_board_clear(s.board);
     test_command();
+    test_many_commands();
     test_hang();
     etd_board_free(&s.board);
     et_ctx_free(&cx);
