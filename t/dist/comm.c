@@ -13,7 +13,7 @@
 #include <arpa/inet.h>
 #include <unistd.h>
 
-#include "dist/store_impl.h"
+#include "dist/store.h"
 #include "t/dist/group.h"
 #include "t/tap.h"
 
@@ -407,46 +407,6 @@ test_stranger(void)
         diag("%s / %s", g.text[0], g.text[1]);
 }
 
-/* A rank that goes on the moment it is let in: its next message is there before the
- * server has looked up from its hello. */
-static void
-test_hasty(void)
-{
-    struct etd_store_config config = {
-        .host = "127.0.0.1", .world = 2, .timeout_ms = 60000};
-    struct {
-        struct etd_store_head hello_head;
-        struct etd_store_hello hello;
-        struct etd_store_head head;
-        char key[4], value[1000];
-    } both = {
-        .hello_head = {.op = ETD_STORE_HELLO, .value_bytes = sizeof both.hello},
-        .hello = {.magic = ETD_STORE_MAGIC,
-                  .version = ETD_STORE_VERSION,
-                  .rank = 1,
-                  .world = 2},
-        .head = {.op = ETD_STORE_SET,
-                 .key_bytes = sizeof both.key,
-                 .value_bytes = sizeof both.value},
-        .key = {'n', 'a', 'm', 'e'},
-    };
-    struct etd_store_head answer[2];
-    struct etd_server *server;
-    char why[256] = "";
-    int error;
-    config.listener = etd_store_listen(config.host, &config.port);
-    if (etd_server_start(&config, &server, why, sizeof why) != ET_OK)
-        bail("%s", why);
-    int fd = etd_store_socket(config.host, config.port, false, &error);
-    ssize_t sent = send(fd, &both, sizeof both, MSG_NOSIGNAL);
-    ok(sent == (ssize_t)sizeof both &&
-           recv(fd, answer, sizeof answer, MSG_WAITALL) == (ssize_t)sizeof answer &&
-           answer[0].op == ETD_STORE_ANSWER && answer[1].op == ETD_STORE_ANSWER,
-       "a rank's first message may come with its hello");
-    close(fd);
-    etd_server_stop(&server, false);
-}
-
 /* ---- the environment ---- */
 
 static void
@@ -610,7 +570,6 @@ test_ranks(struct et_ctx *cx)
     test_fault(3, (struct fault){.who = 1, .started = true}, "rank 1 is gone");
     test_fault(3, (struct fault){.who = 1, .sleeps = true}, "rank 1 did not come");
     test_alone(cx);
-    test_hasty();
     test_stranger();
 }
 

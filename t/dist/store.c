@@ -1,0 +1,273 @@
+/* What rank 0 knows of the other ranks (store.h): which of them are lost, and what each
+ * has come to when a collective failed. The ranks are connections of this test. */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "dist/store_impl.h"
+#include "t/tap.h"
+
+enum { WORLD = 4, KEY = 4 };
+static const char key[] = "name";
+
+static struct etd_store_config config;
+static struct etd_server *server;
+
+static void
+begin(void)
+{
+    char why[256] = "";
+    config = (struct etd_store_config){.host = "127.0.0.1", .world = WORLD};
+    config.listener = etd_store_listen(config.host, &config.port);
+    if (etd_server_start(&config, &server, why, sizeof why) != ET_OK)
+        bail("%s", why);
+}
+
+static struct etd_store_hello
+hello_of(int rank, bool watches)
+{
+    return (struct etd_store_hello){
+        .magic = ETD_STORE_MAGIC,
+        .version = ETD_STORE_VERSION,
+        .rank = rank,
+        .world = WORLD,
+        .watches = watches,
+    };
+}
+
+static int
+reach(void)
+{
+    const struct timeval patience = {.tv_sec = 60};
+    int error, fd = etd_store_socket(config.host, config.port, false, &error);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience))
+        bail("rank 0 cannot be reached: %s", strerror(error));
+    return fd;
+}
+
+/* A message without a key, or with KEY. */
+static void
+say(int fd, enum etd_store_op op, bool has_key, const void *value, size_t n)
+{
+    const struct etd_store_head head = {
+        .op = op, .key_bytes = has_key ? KEY : 0, .value_bytes = (uint32_t)n};
+    if (send(fd, &head, sizeof head, MSG_NOSIGNAL) != sizeof head ||
+        (has_key && send(fd, key, KEY, MSG_NOSIGNAL) != KEY) ||
+        (n > 0 && send(fd, value, n, MSG_NOSIGNAL) != (ssize_t)n))
+        bail("rank 0 hears nothing: %s", strerror(errno));
+}
+
+/* The answer, which has N bytes. */
+static void
+hear(int fd, void *value, size_t n)
+{
+    struct etd_store_head head;
+    if (recv(fd, &head, sizeof head, MSG_WAITALL) != sizeof head ||
+        head.op != ETD_STORE_ANSWER || head.value_bytes != n ||
+        (n > 0 && recv(fd, value, n, MSG_WAITALL) != (ssize_t)n))
+        bail("rank 0 says something else than %zu bytes", n);
+}
+
+/* RANK is there. */
+static int
+enter(int rank, bool watches)
+{
+    const struct etd_store_hello hello = hello_of(rank, watches);
+    int fd = reach();
+    say(fd, ETD_STORE_HELLO, false, &hello, sizeof hello);
+    hear(fd, NULL, 0);
+    return fd;
+}
+
+/* It ends, and rank 0 has seen that: its own end of the connection is closed. */
+static void
+leave(int fd)
+{
+    char byte;
+    shutdown(fd, SHUT_WR);
+    ssize_t n = recv(fd, &byte, 1, 0);
+    if (n > 0 || (n < 0 && errno != ECONNRESET))
+        bail("rank 0 does not see that a rank ends");
+    close(fd);
+}
+
+/* All that rank 0 has to say by now has been said: a question is answered behind a
+ * look at each connection, and the second behind all of the one before it. */
+static void
+settle(int fd)
+{
+    char value[4];
+    say(fd, ETD_STORE_SET, true, "here", sizeof value);
+    hear(fd, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        say(fd, ETD_STORE_GET, true, NULL, 0);
+        hear(fd, value, sizeof value);
+    }
+}
+
+/* AWAITED: it should have been told, and its answer may still be on the way. */
+static bool
+is_told(int fd, bool awaited)
+{
+    struct etd_store_head head;
+    return recv(fd, &head, sizeof head, awaited ? MSG_WAITALL : MSG_DONTWAIT) ==
+           sizeof head;
+}
+
+/* ---- who is lost ---- */
+
+static const uint64_t failed[WORLD] = {7, 6, 5, 0};
+
+static void
+report(int fd, int rank)
+{
+    say(fd, ETD_STORE_REPORT, false, &failed[rank], sizeof failed[rank]);
+}
+
+/* Rank 1 says OP and ends; rank 3 never comes. */
+static const struct {
+    const char *what, *after;
+    int op; /* -1: nothing */
+    enum etd_fate fate;
+    bool lost;
+} ends[] = {
+    {"who ends without a word is lost", "and is gone, whoever asks", -1, ETD_FATE_GONE,
+     true},
+    {"so is who ends after a collective failed",
+     "but is not what went wrong: it has said so", ETD_STORE_REPORT, ETD_FATE_REPORTED,
+     true},
+    {"who ends after goodbye is not", "it has left", ETD_STORE_BYE, ETD_FATE_LEFT,
+     false},
+};
+
+static void
+test_end(size_t row)
+{
+    struct etd_report seen[2][WORLD];
+    int fd[3];
+    begin();
+    for (int rank = 0; rank < 3; rank++)
+        fd[rank] = enter(rank, false);
+    int own = enter(1, true), watches = enter(2, true);
+    say(watches, ETD_STORE_WATCH, false, NULL, 0);
+    settle(fd[0]);
+    bool early = is_told(watches, false);
+    if (ends[row].op == ETD_STORE_REPORT)
+        report(fd[1], 1);
+    else if (ends[row].op >= 0)
+        say(fd[1], (enum etd_store_op)ends[row].op, false, NULL, 0);
+    leave(fd[1]);
+    settle(fd[0]);
+    bool told = is_told(watches, ends[row].lost);
+    ok(!early && told == ends[row].lost, "%s", ends[row].what);
+    report(fd[0], 0);
+    report(fd[2], 2);
+    hear(fd[0], seen[0], sizeof seen[0]);
+    hear(fd[2], seen[1], sizeof seen[1]);
+    is_int(seen[0][1].fate, ends[row].fate, "%s", ends[row].after);
+    ok(memcmp(seen[0], seen[1], sizeof seen[0]) == 0 &&
+           seen[0][0].fate == ETD_FATE_REPORTED && seen[0][0].seq == failed[0] &&
+           seen[0][2].fate == ETD_FATE_REPORTED && seen[0][2].seq == failed[2] &&
+           seen[0][3].fate == ETD_FATE_ABSENT,
+       "the others have reported, each its collective, or have not come");
+    close(fd[0]);
+    close(fd[2]);
+    close(own);
+    close(watches);
+    etd_server_stop(&server, false);
+}
+
+static void
+test_watch_ends(void)
+{
+    int fd[2], watches[2];
+    begin();
+    for (int rank = 0; rank < 2; rank++) {
+        fd[rank] = enter(rank, false);
+        watches[rank] = enter(rank, true);
+    }
+    say(watches[0], ETD_STORE_WATCH, false, NULL, 0);
+    leave(watches[1]);
+    settle(fd[0]);
+    ok(!is_told(watches[0], false), "a rank that watches no more is not lost");
+    leave(fd[1]);
+    settle(fd[0]);
+    ok(is_told(watches[0], true), "before it ends");
+    close(fd[0]);
+    close(watches[0]);
+    etd_server_stop(&server, false);
+}
+
+/* ---- goodbye ---- */
+
+static void
+test_goodbye(void)
+{
+    struct etd_report seen[WORLD];
+    int fd[3];
+    begin();
+    for (int rank = 0; rank < 3; rank++)
+        fd[rank] = enter(rank, false);
+    say(fd[0], ETD_STORE_BYE, false, NULL, 0);
+    say(fd[1], ETD_STORE_BYE, false, NULL, 0);
+    settle(fd[2]);
+    ok(!is_told(fd[0], false) && !is_told(fd[1], false),
+       "who says goodbye waits for who is there");
+    report(fd[2], 2);
+    hear(fd[2], seen, sizeof seen);
+    settle(fd[2]);
+    ok(!is_told(fd[0], false) && !is_told(fd[1], false),
+       "also for who has only reported");
+    leave(fd[2]);
+    ok(is_told(fd[0], true) && is_told(fd[1], true), "until that one ends");
+    close(fd[0]);
+    close(fd[1]);
+    etd_server_stop(&server, false);
+}
+
+/* ---- haste ---- */
+
+/* A rank that goes on the moment it is let in: its next message is there before the
+ * server has looked up from its hello. */
+static void
+test_hasty(void)
+{
+    struct {
+        struct etd_store_head hello_head;
+        struct etd_store_hello hello;
+        struct etd_store_head head;
+        char key[KEY], value[1000];
+    } both = {
+        .hello_head = {.op = ETD_STORE_HELLO, .value_bytes = sizeof both.hello},
+        .hello = hello_of(1, false),
+        .head = {.op = ETD_STORE_SET,
+                 .key_bytes = sizeof both.key,
+                 .value_bytes = sizeof both.value},
+        .key = {'n', 'a', 'm', 'e'},
+    };
+    struct etd_store_head answer[2];
+    begin();
+    int fd = reach();
+    ssize_t sent = send(fd, &both, sizeof both, MSG_NOSIGNAL);
+    ok(sent == (ssize_t)sizeof both &&
+           recv(fd, answer, sizeof answer, MSG_WAITALL) == (ssize_t)sizeof answer &&
+           answer[0].op == ETD_STORE_ANSWER && answer[1].op == ETD_STORE_ANSWER,
+       "a rank's first message may come with its hello");
+    close(fd);
+    etd_server_stop(&server, false);
+}
+
+int
+main(void)
+{
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        test_end(i);
+    test_watch_ends();
+    test_goodbye();
+    test_hasty();
+    return done();
+}
