@@ -45,6 +45,8 @@ struct etd_sup_rank {
     int status;                    /* of waitpid, when it has ended */
     uint64_t moves;                /* of the board, when it was looked at last */
     double stood;                  /* seconds since that has changed */
+    struct et_comm_look look;      /* its collective, when the run hung; and */
+    bool stopped;                  /* its process was, by a signal or a debugger */
     double own_ms[ETD_OWN_PARTS];  /* of a step, as it last said; 0: it has not */
     double worked_seconds;         /* of the processor, when it was looked at last */
     unsigned long long read_bytes; /* likewise */

@@ -1,7 +1,7 @@
 /* supervisor_watch.c: hangs, and ranks that hold others back. Every training thread
  * moves its counter on the board with each part of each step, and says there which
  * collective it is in; one that stands still for too long hangs, or waits for one that
- * does: is_behind says which. Too long is what verdict.h has of it. */
+ * does. Who does, and how long is too long, is decided in verdict.h. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -219,14 +219,14 @@ etd_sup_dump_stack(struct etd_supervisor *s, int i)
         fclose(out);
 }
 
-/* ---- who is behind ---- */
+/* ---- a hang's end ---- */
 
-/* Its process is stopped, by a signal or a debugger. */
+/* Process PID is stopped, by a signal or a debugger. */
 static bool
-is_stopped(const struct etd_supervisor *s, int i)
+is_stopped(pid_t pid)
 {
     char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)s->rank[i].pid);
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
     if (fd >= 0)
@@ -236,63 +236,14 @@ is_stopped(const struct etd_supervisor *s, int i)
     return state && (state[2] == 'T' || state[2] == 't');
 }
 
-static bool
-is_same(const struct et_comm_look *a, const struct et_comm_look *b)
+/* Where rank I stands now. */
+static void
+look_at(struct etd_supervisor *s, int i)
 {
-    return a->kind == b->kind && a->dtype == b->dtype && a->n == b->n &&
-           a->mark.step == b->mark.step && a->mark.which == b->mark.which &&
-           a->mark.set == b->mark.set;
-}
-
-/* Ranks that are in the collective that rank I is in, itself included. */
-static int
-company(const struct etd_supervisor *s, int i)
-{
-    const struct et_comm_look own = etd_board_look(s->board, i);
-    int n = 0;
-    for (int k = 0; k < s->l->nproc; k++) {
-        const struct et_comm_look look = etd_board_look(s->board, k);
-        n += look.busy && look.seq == own.seq && is_same(&look, &own);
-    }
-    return n;
-}
-
-/* Is rank A the one to blame, rather than B? In this order: a process that is stopped;
- * one in no collective while others wait in theirs; one whose collectives are fewer; of
- * ranks that wait in different ones, the one with less company, which has left one out,
- * or has gone on further since; and the one that has gone on the least. */
-static bool
-is_behind(const struct etd_supervisor *s, int a, int b)
-{
-    const struct et_comm_look la = etd_board_look(s->board, a),
-                              lb = etd_board_look(s->board, b);
-    uint64_t ma = s->board->rank[a].moves, mb = s->board->rank[b].moves;
-    if (is_stopped(s, a) != is_stopped(s, b))
-        return is_stopped(s, a);
-    if (la.busy != lb.busy)
-        return lb.busy;
-    if (la.busy && la.seq != lb.seq)
-        return la.seq < lb.seq;
-    if (la.busy && !is_same(&la, &lb)) {
-        int ca = company(s, a), cb = company(s, b);
-        return ca != cb ? ca < cb : ma != mb ? ma > mb : a > b;
-    }
-    return ma < mb;
-}
-
-/* "0 and 2 wait": a rank that does, in a collective that BEHIND is not in; -1: no one.
- */
-static int
-who_waits(const struct etd_supervisor *s, int behind)
-{
-    const struct et_comm_look own = etd_board_look(s->board, behind);
-    for (int i = 0; i < s->l->nproc; i++) {
-        const struct et_comm_look look = etd_board_look(s->board, i);
-        if (i != behind && look.busy &&
-            (!own.busy || own.seq != look.seq || !is_same(&look, &own)))
-            return i;
-    }
-    return -1;
+    struct etd_sup_rank *r = &s->rank[i];
+    r->moves = s->board->rank[i].moves;
+    r->look = etd_board_look(s->board, i);
+    r->stopped = r->pid > 0 && is_stopped(r->pid);
 }
 
 static void
@@ -300,37 +251,38 @@ say_who(struct etd_supervisor *s, int behind, double seconds)
 {
     char text[96], own[96];
     const struct etd_board_rank *b = &s->board->rank[behind];
-    const struct et_comm_look look = etd_board_look(s->board, behind);
-    int n, waits = who_waits(s, behind), number = s->l->base + behind;
+    const struct etd_sup_rank *r = &s->rank[behind];
+    int n, waits = etd_rank_that_waits(s->rank, s->l->nproc, behind),
+           number = s->l->base + behind;
     if (waits >= 0) {
-        const struct et_comm_look theirs = etd_board_look(s->board, waits);
         n = snprintf(s->why, sizeof s->why,
                      "rank %d did not arrive at %s, in which rank %d has waited for "
                      "%.0f s: it is after batch %lld, in %s",
-                     number, etd_collective_text(&theirs, text, sizeof text),
+                     number,
+                     etd_collective_text(&s->rank[waits].look, text, sizeof text),
                      s->l->base + waits, seconds, (long long)b->step,
-                     look.busy ? etd_collective_text(&look, own, sizeof own)
-                               : etd_phase_name(b->phase));
+                     r->look.busy ? etd_collective_text(&r->look, own, sizeof own)
+                                  : etd_phase_name(b->phase));
     } else {
         n = snprintf(s->why, sizeof s->why,
                      "rank %d has not moved for %.0f s: after batch %lld, in %s%s%s",
                      number, seconds, (long long)b->step, etd_phase_name(b->phase),
-                     look.busy ? ", in " : "",
-                     look.busy ? etd_collective_text(&look, own, sizeof own) : "");
+                     r->look.busy ? ", in " : "",
+                     r->look.busy ? etd_collective_text(&r->look, own, sizeof own)
+                                  : "");
     }
     if (n > 0 && (size_t)n < sizeof s->why)
         snprintf(s->why + n, sizeof s->why - (size_t)n, "%s",
-                 is_stopped(s, behind) ? "; its process is stopped" : "");
+                 r->stopped ? "; its process is stopped" : "");
 }
 
 void
 etd_sup_end_hang(struct etd_supervisor *s, int longest, double seconds)
 {
-    /* It has not moved for too long; whom it waits for may have moved since. */
-    int behind = longest;
     for (int i = 0; i < s->l->nproc; i++)
-        if (i != behind && s->rank[i].pid > 0 && is_behind(s, i, behind))
-            behind = i;
+        look_at(s, i);
+    /* It has not moved for too long; whom it waits for may have moved since. */
+    int behind = etd_rank_behind(s->rank, s->l->nproc, longest);
     s->hung = true;
     s->failed = behind;
     say_who(s, behind, seconds);

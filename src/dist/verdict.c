@@ -71,6 +71,71 @@ etd_hang_seconds(double asked, const struct etd_steps *s)
                                     : DEFAULT_SECONDS;
 }
 
+/* ---- who is behind ---- */
+
+static bool
+is_same(const struct et_comm_look *a, const struct et_comm_look *b)
+{
+    return a->kind == b->kind && a->dtype == b->dtype && a->n == b->n &&
+           a->mark.step == b->mark.step && a->mark.which == b->mark.which &&
+           a->mark.set == b->mark.set;
+}
+
+/* Is RANK in collective C? */
+static bool
+is_in(const struct etd_sup_rank *rank, const struct et_comm_look *c)
+{
+    return rank->look.busy && rank->look.seq == c->seq && is_same(&rank->look, c);
+}
+
+/* Ranks that are in the collective that rank I is in, itself included. */
+static int
+company(const struct etd_sup_rank *rank, int n, int i)
+{
+    int with = 0;
+    for (int k = 0; k < n; k++)
+        with += is_in(&rank[k], &rank[i].look);
+    return with;
+}
+
+/* Is rank A the one to blame, rather than B? */
+static bool
+is_behind(const struct etd_sup_rank *rank, int n, int a, int b)
+{
+    const struct et_comm_look *la = &rank[a].look, *lb = &rank[b].look;
+    uint64_t ma = rank[a].moves, mb = rank[b].moves;
+    if (rank[a].stopped != rank[b].stopped)
+        return rank[a].stopped;
+    if (la->busy != lb->busy)
+        return lb->busy;
+    if (la->busy && la->seq != lb->seq)
+        return la->seq < lb->seq;
+    if (la->busy && !is_same(la, lb)) {
+        int ca = company(rank, n, a), cb = company(rank, n, b);
+        return ca != cb ? ca < cb : ma != mb ? ma > mb : a > b;
+    }
+    return ma < mb;
+}
+
+int
+etd_rank_behind(const struct etd_sup_rank *rank, int n, int longest)
+{
+    int behind = longest;
+    for (int i = 0; i < n; i++)
+        if (i != behind && rank[i].pid > 0 && is_behind(rank, n, i, behind))
+            behind = i;
+    return behind;
+}
+
+int
+etd_rank_that_waits(const struct etd_sup_rank *rank, int n, int behind)
+{
+    for (int i = 0; i < n; i++)
+        if (i != behind && rank[i].look.busy && !is_in(&rank[behind], &rank[i].look))
+            return i;
+    return -1;
+}
+
 /* ---- a stop ---- */
 
 /* Before the first batch there is nothing to save, and nobody may be there who hears of

@@ -44,6 +44,15 @@ void etd_steps_look(struct etd_steps *s, double t, int64_t step);
  */
 double etd_hang_seconds(double asked, const struct etd_steps *s);
 
+/* Of N ranks in a run that hangs, where LONGEST has stood still for too long, the one
+ * to blame. In this order: a process that is stopped; one in no collective while others
+ * wait in theirs; one whose collectives are fewer; of ranks that wait in different
+ * ones, the one with less company, which has left one out, or has gone on further
+ * since; and the one that has gone on the least. */
+int etd_rank_behind(const struct etd_sup_rank *rank, int n, int longest);
+/* A rank that waits in a collective that BEHIND is not in; -1: none does. */
+int etd_rank_that_waits(const struct etd_sup_rank *rank, int n, int behind);
+
 /* ---- a stop ---- */
 
 /* Seconds after which what is still there is killed; 0: never. */

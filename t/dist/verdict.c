@@ -1,7 +1,7 @@
 /* What a supervisor decides, row by row (RELIABILITY.md section 4): whether a run that
- * has crashed is started again, how long a rank may stand still, how long a stop may
- * take, and what a run came to. That the supervisor does as is decided here, runs of
- * processes show: processes.t, hangs.t, signals.t. */
+ * has crashed is started again, how long a rank may stand still, who is to blame, how
+ * long a stop may take, and what a run came to. That the supervisor does as is decided
+ * here, runs of processes show: processes.t, hangs.t, signals.t. */
 #include "config.h"
 
 #include <signal.h>
@@ -143,6 +143,132 @@ test_starts(void)
     etd_steps_look(&s, t += 7, 10201);
     is_near(etd_hang_seconds(0, &s), 70, 1e-9,
             "after 200 it is, by how long its own steps take");
+}
+
+/* ---- who is behind ---- */
+
+/* Ranks of a run that hangs: how far they have gone on; in which collective or behind
+ * which, and of so many elements. */
+#define IN(moved, number, elements)                                                    \
+    .pid = 1, .moves = (moved), .look = {.busy = true, .seq = (number), .n = (elements)}
+#define BEHIND(moved, number, elements)                                                \
+    .pid = 1, .moves = (moved), .look = {.seq = (number), .n = (elements)}
+#define FREE(moved)  BEHIND(moved, 0, 0)
+#define ENDED(moved) .moves = (moved)
+
+/* Which is to blame, and which of the others is named as one that waits; -1: none. */
+static const struct {
+    const char *what;
+    struct etd_sup_rank rank[3]; /* moves 0: there is none */
+    int behind, waits;
+} stands[] = {
+    {"of ranks in no collective the one that has gone on the least is behind",
+     {{FREE(70)}, {FREE(69)}, {FREE(71)}},
+     1,
+     -1},
+    {"however many collectives they have behind them",
+     {{BEHIND(70, 8, 64)}, {BEHIND(69, 9, 64)}, {BEHIND(71, 8, 64)}},
+     1,
+     -1},
+    {"one that has ended is not", {{FREE(70)}, {ENDED(50)}, {FREE(71)}}, 0, -1},
+    {"of ranks in the same collective likewise",
+     {{IN(70, 9, 64)}, {IN(69, 9, 64)}, {IN(71, 9, 64)}},
+     1,
+     -1},
+    {"one in no collective is, while others wait in theirs: also if it has gone on "
+     "more",
+     {{IN(70, 9, 64)}, {FREE(75)}, {IN(71, 9, 64)}},
+     1,
+     0},
+    {"also if it was in the same one, and has left it",
+     {{IN(70, 9, 64)}, {BEHIND(75, 9, 64)}, {IN(71, 9, 64)}},
+     1,
+     0},
+    {"one whose collectives are fewer is: also if it has gone on more",
+     {{IN(70, 9, 64)}, {IN(75, 8, 64)}, {IN(71, 9, 64)}},
+     1,
+     0},
+    {"also if it has company",
+     {{IN(70, 8, 64)}, {IN(69, 8, 64)}, {IN(60, 9, 64)}},
+     1,
+     2},
+    {"of ranks that wait in different ones the one that is alone is: also if it has "
+     "gone on less",
+     {{IN(70, 9, 64)}, {IN(69, 9, 1)}, {IN(71, 9, 64)}},
+     1,
+     0},
+    {"of two that both are alone the one that has gone on more: it has left one out",
+     {{IN(70, 9, 64)}, {IN(71, 9, 1)}},
+     1,
+     0},
+    {"one whose process is stopped is, whatever it is in",
+     {{IN(70, 9, 64)}, {IN(75, 9, 64), .stopped = true}, {FREE(60)}},
+     1,
+     -1},
+    {"also where others wait in a later one",
+     {{IN(70, 9, 64)}, {IN(75, 8, 64), .stopped = true}, {FREE(60)}},
+     1,
+     0},
+};
+
+/* Whoever has stood still the longest, and in whatever order the ranks are. */
+static void
+test_behind(void)
+{
+    for (size_t i = 0; i < sizeof stands / sizeof *stands; i++) {
+        struct etd_sup_rank all[2][3];
+        int n = 0, wrong = 0;
+        while (n < 3 && stands[i].rank[n].moves > 0)
+            n++;
+        for (int k = 0; k < n; k++)
+            all[0][k] = all[1][n - 1 - k] = stands[i].rank[k];
+        for (int back = 0; back < 2; back++)
+            for (int longest = 0; longest < n; longest++) {
+                int got = etd_rank_behind(all[back], n, longest);
+                wrong += all[back][longest].pid > 0 &&
+                         got != (back ? n - 1 - stands[i].behind : stands[i].behind);
+            }
+        is_int(wrong, 0, "%s", stands[i].what);
+        is_int(etd_rank_that_waits(all[0], n, stands[i].behind), stands[i].waits,
+               "... and %s waits for it", stands[i].waits < 0 ? "nobody" : "another");
+    }
+}
+
+/* What makes two collectives with the same number different ones. */
+static void
+test_different(void)
+{
+    static const struct {
+        const char *what;
+        struct et_comm_look look;
+    } row[] = {
+        {"another kind", {.kind = ET_COMM_BROADCAST}},
+        {"another dtype", {.dtype = ET_F64}},
+        {"another size", {.n = 2}},
+        {"another step", {.mark = {.step = 1}}},
+        {"another part of the step", {.mark = {.which = 1}}},
+        {"another set of tensors", {.mark = {.set = 1}}},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct etd_sup_rank all[3];
+        for (int k = 0; k < 3; k++) {
+            all[k] = (struct etd_sup_rank){.pid = 1, .moves = 70 + (uint64_t)k};
+            if (k == 1)
+                all[k].look = row[i].look;
+            all[k].look.busy = true;
+            all[k].look.seq = 9;
+        }
+        is_int(etd_rank_behind(all, 3, 0), 1,
+               "one that waits with %s is in another collective", row[i].what);
+    }
+}
+
+static void
+test_equal(void)
+{
+    const struct etd_sup_rank all[] = {{IN(70, 9, 64)}, {IN(70, 9, 1)}};
+    ok(etd_rank_behind(all, 2, 0) == 1 && etd_rank_behind(all, 2, 1) == 1,
+       "of two that are different in nothing else it is the last, each time");
 }
 
 /* ---- stops ---- */
@@ -383,6 +509,9 @@ main(void)
     test_hangs();
     test_looks();
     test_starts();
+    test_behind();
+    test_different();
+    test_equal();
     test_stops();
     test_ends();
     test_ranks();
