@@ -171,7 +171,6 @@ plan_restart(struct etd_supervisor *s, double seconds)
     et_run_flush(s->run);
     et_run_close(&s->run);
     s->start_at = etd_sup_now(s) + seconds;
-    s->hung = false;
 }
 
 /* True: the run is over, with *CODE. */

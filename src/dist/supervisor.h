@@ -128,7 +128,9 @@ double etd_sup_now(struct etd_supervisor *s);
 /* From now on signal NUMBER does nothing to this process. */
 void etd_ignore(int number);
 
-/* supervisor_ranks.c. True in the child, which is *RANK then, or has failed. */
+/* supervisor_ranks.c. What the start before has come to does not count any more. */
+void etd_sup_forget_start(struct etd_supervisor *s);
+/* True in the child, which is *RANK then, or has failed. */
 bool etd_sup_start(struct etd_supervisor *s, struct etd_rank **rank, et_status *status);
 void etd_sup_read_packets(struct etd_supervisor *s, int i);
 void etd_sup_read_prints(struct etd_supervisor *s, int i, int stream);

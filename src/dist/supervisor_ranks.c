@@ -210,17 +210,24 @@ forget_callers(int listener)
         close(fd);
 }
 
-bool
-etd_sup_start(struct etd_supervisor *s, struct etd_rank **rank, et_status *status)
+void
+etd_sup_forget_start(struct etd_supervisor *s)
 {
-    bool child = false;
     etd_board_clear(s->board);
-    forget_callers(s->l->listener);
     s->failed = -1;
+    s->hung = false;
     s->kill_at = 0;
     s->watched = 0;
     s->steps = (struct etd_steps){0};
     s->began_looked = s->began_stood = 0;
+}
+
+bool
+etd_sup_start(struct etd_supervisor *s, struct etd_rank **rank, et_status *status)
+{
+    bool child = false;
+    etd_sup_forget_start(s);
+    forget_callers(s->l->listener);
     for (int i = 0; i < s->l->nproc; i++) {
         *status = start_one(s, i, rank, &child);
         if (child)

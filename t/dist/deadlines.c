@@ -25,7 +25,7 @@ test_clock(void)
     return time_is;
 }
 
-static const struct etd_launch launch = {.nproc = 1, .timeout = TIMEOUT};
+static struct etd_launch launch = {.nproc = 1, .timeout = TIMEOUT};
 static struct etd_sup_rank rank;
 static struct etd_supervisor s = {
     .l = &launch,
@@ -168,6 +168,49 @@ test_hang(void)
        "and is told to");
 }
 
+/* ---- another start ---- */
+
+/* Of the run that has hung, which was at its 500th batch by then. */
+static void
+test_second_start(void)
+{
+    const struct et_request late = {.op = ET_REQUEST_PAUSE, .id = 2};
+    for (int64_t step = 1; step <= 500; step++)
+        etd_steps_look(&s.steps, time_is += 1, step);
+    launch.timeout = 0;
+    is_near(etd_sup_timeout(&s), 60, 1e-9, "(a run is settled, and hangs after 60 s)");
+    s.began_stood = 10;
+    etd_board_step(s.board, 0, 500);
+    etd_board_collective(s.board, 0, &(struct et_comm_look){.busy = true, .seq = 9});
+    if (!etd_board_ask(s.board, &late))
+        bail("the board is full");
+
+    etd_sup_forget_start(&s);
+    is_near(etd_sup_timeout(&s), 300, 1e-9,
+            "when it is started again, it has the time of one that is not");
+    launch.timeout = TIMEOUT;
+    ok(s.kill_at == 0, "its new ranks are not killed as the old ones were to be");
+    ok(!etd_board_next(s.board, &(struct et_request){0}),
+       "nothing that was asked of those is asked of them");
+    const struct et_comm_look look = etd_board_look(s.board, 0);
+    ok(s.board->rank[0].phase == ETD_PHASE_STARTING && s.board->rank[0].step == 0 &&
+           s.board->rank[0].flight.n == 0 && !look.busy && look.seq == 0,
+       "they are starting, have done no batch, and are in no collective");
+    rank = (struct etd_sup_rank){.pid = stand(), .stack = -1};
+    for (int i = 0; i < TIMEOUT - 5; i++) {
+        etd_sup_watch_start(&s);
+        time_is += 1;
+    }
+    ok(!s.hung, "and may do nothing for as long as any start");
+    pass(1);
+    etd_board_move(s.board, 0, ETD_PHASE_DATA);
+    pass(TIMEOUT - 2);
+    ok(!s.hung, "a rank may stand still for as long as before");
+    pass(4);
+    ok(s.hung && s.failed == 0, "and hangs after the same time");
+    ok(waitpid(rank.pid, NULL, 0) == rank.pid, "which ends it");
+}
+
 int
 main(void)
 {
@@ -182,6 +225,7 @@ main(void)
     test_command();
     test_many_commands();
     test_hang();
+    test_second_start();
     etd_board_free(&s.board);
     et_ctx_free(&cx);
     return done();
