@@ -1,0 +1,226 @@
+/* What a snapshot of a model has room for (RELIABILITY.md 5.9): a text or list that
+ * fills its place is loaded, and one that would go on behind it is none. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dist/model.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+/* One of everything that has a text or is in a list. */
+static struct etd_model *
+new_full(struct et_ctx *cx)
+{
+    static const struct {
+        enum et_record_kind kind;
+        const char *text;
+        struct et_log_entry entry;
+    } row[] = {
+        {ET_RECORD_RUN, "running", {"run/batches", 500}},
+        {ET_RECORD_BATCH, NULL, {"loss", 1}},
+        {ET_RECORD_HEALTH, NULL, {"own_ms", 1}},
+        {ET_RECORD_ALGORITHM, "sam", {"rho", 1}},
+        {ET_RECORD_LOG, "a line", {"", 0}},
+        {ET_RECORD_RESUME, NULL, {"", 0}},
+    };
+    struct etd_model *m;
+    need(cx, etd_model_new(cx, &m));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        need(cx,
+             etd_model_apply(m, &(struct et_record){.kind = row[i].kind,
+                                                    .seq = (int64_t)i + 1,
+                                                    .t = 1e9,
+                                                    .ba = 300,
+                                                    .text = row[i].text,
+                                                    .entry = &row[i].entry,
+                                                    .n = row[i].entry.name[0] != 0}));
+    m->eval[0] = (struct etd_eval){.label = "eval"};
+    m->n_evals = 1;
+    return m;
+}
+
+/* Does OTHER take the N BYTES, and is a model with the same then? */
+static bool
+loads(struct et_ctx *cx, struct etd_model *other, const char *bytes, size_t n)
+{
+    char *again;
+    size_t n_again;
+    if (etd_model_load(other, bytes, n) != ET_OK)
+        return false;
+    need(cx, etd_model_save(other, &again, &n_again));
+    bool same = n_again == n && memcmp(again, bytes, n) == 0;
+    et_free(cx, again);
+    return same;
+}
+
+/* ---- texts ---- */
+
+/* Is a model whose TEXT of SIZE bytes is as long as it may be saved and loaded, and not
+ * loaded where that is a byte longer? */
+static bool
+is_bounded(struct et_ctx *cx, struct etd_model *m, char *text, size_t size)
+{
+    struct etd_model *other;
+    char *bytes;
+    size_t n;
+    memset(text, 'x', size - 1);
+    text[size - 1] = '\0';
+    need(cx, etd_model_new(cx, &other));
+    need(cx, etd_model_save(m, &bytes, &n));
+    bool taken = loads(cx, other, bytes, n);
+    char *longer = malloc(n + 1), *at = memmem(bytes, n, text, size - 1);
+    if (!longer || !at)
+        bail("a text of a model is not in its snapshot");
+    size_t before = (size_t)(at - bytes);
+    memcpy(longer, bytes, before);
+    longer[before - 1]++; /* its length */
+    longer[before] = 'x';
+    memcpy(longer + before + 1, at, n - before);
+    bool refused = etd_model_load(other, longer, n + 1) == ET_EFORMAT;
+    et_error_clear(cx);
+    memcpy(text, "short", sizeof "short");
+    free(longer);
+    et_free(cx, bytes);
+    etd_model_free(&other);
+    return taken && refused;
+}
+
+static void
+test_long_texts(struct et_ctx *cx)
+{
+    struct etd_model *m = new_full(cx);
+    struct {
+        const char *what;
+        char *text;
+        size_t size;
+    } row[] = {
+        {"the state of a run", m->state, sizeof m->state},
+        {"the name of a number of its length", m->length->name, sizeof m->length->name},
+        {"the name of a series", m->series->name, sizeof m->series->name},
+        {"the text of an event", m->event[m->first_event].text, sizeof m->event->text},
+        {"the text of a mark", m->mark[m->first_mark].text, sizeof m->mark->text},
+        {"the name of a rank", m->rank->name, sizeof m->rank->name},
+        {"the name of a number of it", m->rank->number->name,
+         sizeof m->rank->number->name},
+        {"the name of an algorithm", m->algorithm->name, sizeof m->algorithm->name},
+        {"the name of an evaluation", m->eval->label, sizeof m->eval->label},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        ok(is_bounded(cx, m, row[i].text, row[i].size),
+           "in a snapshot %s has room for %zu bytes, and for no more", row[i].what,
+           row[i].size - 1);
+    etd_model_free(&m);
+}
+
+/* ---- lists ---- */
+
+/* The snapshot of M, in which *COUNT equal elements are a list as long as it may be,
+ * with one more of them: what is different with one less shows where the list is. */
+static char *
+add_element(struct et_ctx *cx, const struct etd_model *m, int *count, size_t *n)
+{
+    enum { HEAD = 3 }; /* 0xdc, and a number of two bytes */
+    char *full, *less;
+    size_t n_full, n_less, at = 0;
+    int most = *count;
+    need(cx, etd_model_save(m, &full, &n_full));
+    *count = most - 1;
+    need(cx, etd_model_save(m, &less, &n_less));
+    *count = most;
+    while (full[at] == less[at])
+        at++;
+    size_t size = n_full - n_less - (most == 16 ? HEAD - 1 : 0);
+    while ((unsigned char)full[at] != 0xdc || full[at + 1] != (char)(most >> 8) ||
+           full[at + 2] != (char)most)
+        at--;
+    char *more = malloc(n_full + size);
+    if (!more)
+        bail("no memory");
+    memcpy(more, full, at + HEAD);
+    more[at + 1] = (char)((most + 1) >> 8);
+    more[at + 2] = (char)(most + 1);
+    memcpy(more + at + HEAD, full + at + HEAD, size);
+    memcpy(more + at + HEAD + size, full + at + HEAD, n_full - at - HEAD);
+    *n = n_full + size;
+    et_free(cx, full);
+    et_free(cx, less);
+    return more;
+}
+
+/* Makes MOST elements of SIZE bytes like the first, and *COUNT that. */
+static void
+repeat(void *list, size_t size, int *count, int most)
+{
+    for (int i = 1; i < most; i++)
+        memcpy((char *)list + (size_t)i * size, list, size);
+    *count = most;
+}
+
+static struct etd_part *
+new_parts(struct et_ctx *cx, struct etd_part **list, int most)
+{
+    void *block;
+    need(cx, et_alloc(cx, (size_t)most * sizeof **list, &block));
+    memcpy(block, *list, sizeof **list);
+    et_free(cx, *list);
+    return *list = block;
+}
+
+static void
+test_long_lists(struct et_ctx *cx)
+{
+    struct etd_model *m = new_full(cx), *other;
+    m->first_tick = m->first_event = m->first_mark = 0;
+    new_parts(cx, &m->rank, ETD_RANKS);
+    new_parts(cx, &m->algorithm, ETD_ALGORITHMS);
+    struct {
+        const char *what;
+        void *list;
+        size_t size;
+        int *count, most;
+    } row[] = {
+        {"numbers of a run's length", m->length, sizeof *m->length, &m->n_length,
+         ETD_NUMBERS},
+        {"batches whose times are kept", m->tick, sizeof *m->tick, &m->n_ticks,
+         ETD_TICKS},
+        {"events", m->event, sizeof *m->event, &m->n_events, ETD_EVENTS},
+        {"marks", m->mark, sizeof *m->mark, &m->n_marks, ETD_MARKS},
+        {"numbers of a rank", m->rank->number, sizeof *m->rank->number, &m->rank->n,
+         ETD_NUMBERS},
+        {"ranks", m->rank, sizeof *m->rank, &m->n_ranks, ETD_RANKS},
+        {"algorithms", m->algorithm, sizeof *m->algorithm, &m->n_algorithms,
+         ETD_ALGORITHMS},
+        {"evaluations", m->eval, sizeof *m->eval, &m->n_evals, ETD_EVALS},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char *bytes;
+        size_t n;
+        int count = *row[i].count;
+        need(cx, etd_model_new(cx, &other));
+        repeat(row[i].list, row[i].size, row[i].count, row[i].most);
+        need(cx, etd_model_save(m, &bytes, &n));
+        bool taken = loads(cx, other, bytes, n);
+        et_free(cx, bytes);
+        bytes = add_element(cx, m, row[i].count, &n);
+        bool refused = etd_model_load(other, bytes, n) == ET_EFORMAT;
+        et_error_clear(cx);
+        ok(taken && refused, "a snapshot may have %d %s, and not one more", row[i].most,
+           row[i].what);
+        free(bytes);
+        etd_model_free(&other);
+        *row[i].count = count;
+    }
+    etd_model_free(&m);
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    test_long_texts(cx);
+    test_long_lists(cx);
+    et_ctx_free(&cx);
+    return done();
+}
