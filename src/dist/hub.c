@@ -262,7 +262,7 @@ on_message(struct etd_hub *h, const void *name, size_t name_bytes, const void *b
            size_t n)
 {
     struct etd_frame f;
-    struct etd_fault fault;
+    struct etd_fault fault = {.why = "longer than what a hub takes in"};
     char text[ETD_TEXT];
     double now = eti_monotonic(h->cx);
     struct etd_peer *p = etd_hub_find(h, name, name_bytes);
