@@ -320,6 +320,17 @@ test_dead_places(void)
     ok(in, "viewers that were killed lose their places at once");
 }
 
+static void
+test_rate(void)
+{
+    struct talk v[2];
+    for (int i = 0; i < 2; i++)
+        v[i] = join(0);
+    talk_test_rate(&v[0], &v[1]);
+    for (int i = 0; i < 2; i++)
+        talk_close(&v[i]);
+}
+
 /* A frame of N bytes, of a kind that may have as many and means nothing to a hub. */
 static void
 send_frame(struct talk *t, size_t n)
@@ -490,6 +501,7 @@ static const struct {
     {"5.8", "10 s of silence", test_silence},
     {"5.9", "64 clients, mute ones", test_mute_places},
     {"5.2", "64 clients, dead ones", test_dead_places},
+    {"5.9", "200 messages a second", test_rate},
     {"5.9", "64 KiB inbound", test_inbound},
     {"5.9", "frames that are none", test_malformed},
     {"5.9", "numbers of messages and what is in them", test_numbers},

@@ -320,3 +320,35 @@ talk_pass(struct talk *watch, double seconds)
         seconds -= step;
     }
 }
+
+/* ---- how much they may say ---- */
+
+/* N messages at one moment, of which the last is a PING and the others mean nothing.
+ * Are they taken in? */
+static bool
+say_many(struct talk *t, int n)
+{
+    for (int i = 1; i < n; i++) {
+        struct etd_out o = talk_say(ETD_PING, 0);
+        memcpy(memmem(o.bytes, o.used, "PING", 4), "LATE", 4);
+        talk_send(t, &o);
+    }
+    return talk_ping(t, 0) == ETD_PONG;
+}
+
+static void
+test_burst(struct talk *t, double pause, int n)
+{
+    ok(say_many(t, 200), "200 messages of a viewer at one moment are taken in");
+    atomic_store(&desk->now, atomic_load(&desk->now) + pause);
+    ok(say_many(t, n), "%g s later %d more", pause, n);
+    is_int((int)talk_ping(t, 0), ETD_BYE, "with one beyond them it is left");
+    is_str(t->code, "RATE", "and told why");
+}
+
+void
+talk_test_rate(struct talk *a, struct talk *b)
+{
+    test_burst(a, 0.5, 100);
+    test_burst(b, 5, 200);
+}

@@ -66,6 +66,10 @@ bool talk_is_over(enum etd_kind heard);
 /* All up to one of KIND, or what ended the conversation. */
 enum etd_kind talk_until(struct talk *t, enum etd_kind kind);
 
+/* Tests that A and B, who are served and have said nothing for a second, may say 200
+ * messages a second, and no more: they are left. */
+void talk_test_rate(struct talk *a, struct talk *b);
+
 /* N records of so many NUMBERS, of 106 bytes each, go to the log, and WATCH has them.
  */
 void talk_tell(struct talk *watch, int n, int numbers);
