@@ -390,10 +390,7 @@ test_versions(void)
     etd_client_close(&c);
 }
 
-static const struct {
-    const char *section, *limit;
-    void (*test)(void);
-} limits[] = {
+static const struct talk_limit limits[] = {
     {"5.8", "a PING after 1 s", test_beat},
     {"5.8", "stale after 3 s, disconnected after 10 s", test_stale},
     {"5.8", "retries after 1, 2, 4 ... 30 s", test_retries},
@@ -410,10 +407,5 @@ main(void)
 {
     talk_begin(&h, &watch);
     house_tell(&h, 3000); /* of which a snapshot has several parts */
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        diag("%s %s", limits[i].section, limits[i].limit);
-        limits[i].test();
-    }
-    talk_end(&h, &watch);
-    return done();
+    return talk_run(&h, &watch, 0, limits, sizeof limits / sizeof *limits);
 }

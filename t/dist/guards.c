@@ -298,10 +298,7 @@ test_secret(void)
     etd_server_stop(&ranks, false);
 }
 
-static const struct {
-    const char *section, *limit;
-    void (*test)(void);
-} limits[] = {
+static const struct talk_limit limits[] = {
     {"7.2", "a stranger is turned away, or nothing listens", test_stranger},
     {"7.3", "a removed key is cut within 2 s", test_removed_key},
     {"7.3", "until=DATE", test_expired_key},
@@ -320,10 +317,5 @@ main(void)
         etd_keys_draw(h.cx, &bob) != ET_OK)
         bail("no keys");
     write_list("viewer", &ann, "");
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        diag("%s %s", limits[i].section, limits[i].limit);
-        limits[i].test();
-    }
-    talk_end(&h, &watch);
-    return done();
+    return talk_run(&h, &watch, 0, limits, sizeof limits / sizeof *limits);
 }

@@ -485,10 +485,7 @@ test_strangers(void)
     talk_close(&v);
 }
 
-static const struct {
-    const char *section, *limit;
-    void (*test)(void);
-} limits[] = {
+static const struct talk_limit limits[] = {
     {"5.7", "256 messages, unless a viewer grants others", test_credit},
     {"5.7", "credit for the parts of a snapshot", test_snapshot_credit},
     {"5.7", "8 MiB for 10 s", test_eight_mib},
@@ -515,10 +512,5 @@ int
 main(void)
 {
     talk_begin(&h, &watch);
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        diag("%s %s", limits[i].section, limits[i].limit);
-        limits[i].test();
-    }
-    talk_end(&h, &watch);
-    return done();
+    return talk_run(&h, &watch, 0, limits, sizeof limits / sizeof *limits);
 }

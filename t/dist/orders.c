@@ -317,10 +317,7 @@ test_lease(void)
     talk_close(&b);
 }
 
-static const struct {
-    const char *section, *limit;
-    void (*test)(void);
-} limits[] = {
+static const struct talk_limit limits[] = {
     {"6.4", "this run, and this start of it", test_other_run},
     {"6.4", "a revision of the settings", test_revision},
     {"6.2", "60,000 ms", test_ttl},
@@ -335,11 +332,6 @@ int
 main(void)
 {
     talk_begin(&h, &watch);
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        diag("%s %s", limits[i].section, limits[i].limit);
-        talk_pass(&watch, 5); /* whoever gave commands may give ten more */
-        limits[i].test();
-    }
-    talk_end(&h, &watch);
-    return done();
+    /* Whoever gave commands may give ten more in the next. */
+    return talk_run(&h, &watch, 5, limits, sizeof limits / sizeof *limits);
 }

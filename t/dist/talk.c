@@ -100,18 +100,25 @@ talk_begin(struct house *h, struct talk *watch)
 }
 
 void
-talk_end(struct house *h, struct talk *watch)
-{
-    talk_close(watch);
-    house_end(h);
-}
-
-void
 talk_restart(struct house *h, struct talk *watch)
 {
     talk_close(watch);
     house_kill(h);
     start(h, watch);
+}
+
+int
+talk_run(struct house *h, struct talk *watch, double pause,
+         const struct talk_limit *limit, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        diag("%s %s", limit[i].section, limit[i].limit);
+        talk_pass(watch, pause);
+        limit[i].test();
+    }
+    talk_close(watch);
+    house_end(h);
+    return done();
 }
 
 /* ---- saying ---- */

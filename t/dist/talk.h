@@ -37,9 +37,18 @@ struct talk {
 /* A house whose hubs, and whose own context, have that clock; its hub starts, and
  * WATCH, who has every record and more credit than it needs. */
 void talk_begin(struct house *h, struct talk *watch);
-void talk_end(struct house *h, struct talk *watch);
 /* Another hub in place of the last, which is killed; and WATCH again. */
 void talk_restart(struct house *h, struct talk *watch);
+
+/* A limit of RELIABILITY.md, and who tests it. */
+struct talk_limit {
+    const char *section, *limit;
+    void (*test)(void);
+};
+/* The N tests in LIMIT, PAUSE seconds before each, and the end of both. What main
+ * returns. */
+int talk_run(struct house *h, struct talk *watch, double pause,
+             const struct talk_limit *limit, size_t n);
 
 /* Connects, and says nothing. */
 struct talk talk_open(struct house *h);
