@@ -199,6 +199,83 @@ test_refusals(void)
     is_int(errors.v[1].line * 100 + errors.v[1].column, 301, "where the key is");
 }
 
+/* ---- limits ---- */
+
+/* BEGIN, N times EACH, MIDDLE, N times LAST. */
+static size_t
+write_many(char *buf, const char *begin, const char *each, int n, const char *middle,
+           const char *last)
+{
+    char *at = stpcpy(buf, begin);
+    for (int i = 0; i < n; i++)
+        at = stpcpy(at, each);
+    at = stpcpy(at, middle);
+    for (int i = 0; i < n; i++)
+        at = stpcpy(at, last);
+    return (size_t)(at - buf);
+}
+
+/* A list of 1,990 words, and another that has it four times: 9,960 values and keys. */
+static const char *
+copies(void)
+{
+    enum { WORDS = 1990 };
+    static char text[2 * WORDS + 64];
+    write_many(text, "a: [&a [", "x,", WORDS, "]]\nb: [*a,*a,*a,*a,", "");
+    return text;
+}
+
+/* What is at the limit is read, and what is one beyond it is not (RELIABILITY.md 7.5).
+ */
+static void
+test_limits(void)
+{
+    enum { SIZE = 256 << 10 };
+    const struct {
+        const char *what, *begin, *each, *middle, *last;
+        int most;
+        const char *says;
+    } row[] = {
+        {"15 lists within each other, in a mapping,", "a: ", "[", "1", "]", 15,
+         "nesting deeper than 16"},
+        {"64 aliases", "a: &a 1\nb: [", "*a,", "]", "", 64, "more than 64 aliases"},
+        {"10,000 values and keys", "a: [", "x,", "]", "", 9997,
+         "the text has more than 10,000 nodes"},
+        {"10,000 with aliases", copies(), "x,", "]", "", 40,
+         "aliases expand to more than 10,000 nodes"},
+        {"256 KiB", "a: 1\n", "#", "", "", SIZE - 5, "exceeds 256 KiB"},
+    };
+    char *text = malloc(SIZE + 64);
+    for (size_t i = 0; text && i < sizeof row / sizeof *row; i++)
+        for (int more = 0; more < 2; more++) {
+            size_t n = write_many(text, row[i].begin, row[i].each, row[i].most + more,
+                                  row[i].middle, row[i].last);
+            read_with(text, n, &eti_yaml_limits);
+            const char *got = errors.n ? errors.v[0].message : "";
+            ok(more ? strstr(got, row[i].says) != NULL : errors.n == 0, "%s are read%s",
+               row[i].what, more ? ", and one more is not" : "");
+            if (got[0] && !(more && strstr(got, row[i].says)))
+                diag("%s", got);
+        }
+    free(text);
+}
+
+/* An alias may lie before what it leaves room for. */
+static void
+test_last_alias(void)
+{
+    char text[8192];
+    for (int more = 0; more < 2; more++) {
+        size_t n = (size_t)snprintf(text, sizeof text, "c: [");
+        for (int i = 0; i < 38 + more; i++)
+            n += (size_t)snprintf(text + n, sizeof text - n, "x,");
+        n += (size_t)snprintf(text + n, sizeof text - n, "]\n%s]", copies());
+        read_with(text, n, &eti_yaml_limits);
+        ok((errors.n > 0) == more, "10,000 whose last are an alias's are read%s",
+           more ? ", and one more is not" : "");
+    }
+}
+
 /* ---- attacks ---- */
 
 static double
@@ -311,6 +388,8 @@ main(void)
     test_scalars();
     test_places();
     test_refusals();
+    test_limits();
+    test_last_alias();
     test_attacks();
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
