@@ -2,6 +2,8 @@
  */
 #include "core/data/idx.h"
 
+#include "core/data/file.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,6 +239,30 @@ pairs(void)
     is_int((int64_t)stats.live, 0, "nothing is left behind by all that");
 }
 
+/* The lowest number that no open file has. */
+static int
+free_descriptor(void)
+{
+    int fd = dup(0);
+    close(fd);
+    return fd;
+}
+
+/* Removes what was inflated. */
+static void
+empty_cache(const char *home)
+{
+    char path[800];
+    snprintf(path, sizeof path, "%s/etude", home);
+    DIR *dir = opendir(path);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        snprintf(path, sizeof path, "%s/etude/%.64s", home, e->d_name);
+        if (strncmp(e->d_name, "inflated-", 9) == 0)
+            unlink(path);
+    }
+    closedir(dir);
+}
+
 static void
 cached(void)
 {
@@ -288,6 +314,23 @@ cached(void)
         closedir(dir);
         is_int(files, 1, "of which there is one file");
     }
+    snprintf(path, sizeof path, "%s/big", folder);
+    const int first_free = free_descriptor();
+    struct eti_bytes loaded;
+    need(cx, eti_file_load(cx, path, (int64_t)sizeof big, &loaded)); /* it is cached */
+    et_free(cx, loaded.data);
+    et_status status = ET_ENOMEM;
+    for (uint64_t k = 1; status == ET_ENOMEM && k < 100; k++) {
+        et_alloc_fail_at(cx, k);
+        status = eti_file_load(cx, path, (int64_t)sizeof big, &loaded);
+        et_error_clear(cx);
+    }
+    et_alloc_fail_at(cx, 0);
+    ok(status == ET_OK && loaded.n == (int64_t)nx &&
+           memcmp(loaded.data, big, nx) == 0 && free_descriptor() == first_free,
+       "it is loaded as a whole too; whichever allocation fails, no file stays open");
+    et_free(cx, loaded.data);
+    empty_cache(home);
     snprintf(path, sizeof path, "%s/etude", home);
     ok(rmdir(path) == 0 && rmdir(home) == 0, "and no other is left");
     setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);

@@ -216,8 +216,8 @@ load_fd(struct et_ctx *cx, const char *path, int fd, int64_t size, int64_t limit
                        (long long)(n > size ? n : size), (long long)limit);
     struct eti_file plain = {.fd = fd, .size = n};
     struct et_error why = {0};
-    bool cached = z.n >= 0 && open_inflated(cx, &z, &plain.fd);
     ET_TRY(et_alloc(cx, (size_t)n + 1, (void **)&out->data));
+    bool cached = z.n >= 0 && open_inflated(cx, &z, &plain.fd);
     out->n = n;
     if (z.n >= 0 && !cached) {
         z.data = out->data;
