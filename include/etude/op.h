@@ -211,6 +211,9 @@ struct et_tensor *et_sdpa(struct et_graph *g, struct et_tensor *q, struct et_ten
 /* ---- images ----
  * [N,C,H,W] -> [N,C,P,Q]. In O, 0 for the stride means the kernel, for the dilation 1;
  * the padding is at most half the kernel (EINVAL). */
+/* The length that O makes of AXIS, 0 for the height, of SIZE pixels; below 1: its window
+ * does not fit. O has no zeros for its stride and dilation. */
+int64_t et_pooled_size(const struct et_pool2d_attr *o, int axis, int64_t size);
 /* Padding never wins. */
 struct et_tensor *et_max_pool2d(struct et_graph *g, struct et_tensor *x,
                                 const struct et_pool2d_attr *o);

@@ -275,6 +275,42 @@ run(struct et_module *m, struct et_tensor *x, bool training, float *out, int64_t
     et_graph_free(&g);
 }
 
+/* Layers behind a pool are made for what it says that it makes. */
+static void
+pool_sizes(void)
+{
+    struct et_graph *g;
+    int wrong = 0, n = 0;
+    must(et_graph_new(cx, dev, &g));
+    for (int code = 0; code < 9 * 3 * 4 * 2 * 2; code++) {
+        const int size = 1 + code % 9, kernel = 1 + code / 9 % 3,
+                  stride = 1 + code / 27 % 4;
+        struct et_pool2d_options o = {.kernel = kernel,
+                                      .stride = stride,
+                                      .padding = code / 108 % 2 && kernel > 1,
+                                      .ceil_mode = code / 216};
+        int64_t shape[] = {1, size, size}, image[] = {1, 1, size, size};
+        struct et_module *m;
+        struct et_tensor *x;
+        if (et_max_pool2d_class.adapt(cx, &o, shape) != ET_OK) {
+            et_error_clear(cx);
+            continue;
+        }
+        must(et_module_new(cx, &et_max_pool2d_class, &o, &m));
+        must(et_tensor_new(cx, dev, ET_F32, 4, image, ET_CHANNELS_LAST, NULL, &x));
+        struct et_forward f = {.g = g};
+        struct et_tensor *y = et_forward(&f, m, x);
+        wrong += !y || y->desc.shape[2] != shape[1] || y->desc.shape[3] != shape[2];
+        n++;
+        et_graph_reset(g);
+        et_tensor_free(&x);
+        et_module_free(&m);
+    }
+    ok(wrong == 0 && n > 300, "the size that a pool says is that of what it makes (%d)",
+       n);
+    et_graph_free(&g);
+}
+
 static void
 blur(void)
 {
@@ -496,6 +532,7 @@ main(void)
     surgery();
     freezing();
     must(et_device_open(cx, "ref", 0, 1, &dev));
+    pool_sizes();
     blur();
     statistics();
     padding();

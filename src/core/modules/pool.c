@@ -8,6 +8,19 @@ pool2d_defaults(struct et_pool2d_options *o)
     o->dilation = eti_int_or(o->dilation, 1);
 }
 
+static struct et_pool2d_attr
+pool2d_attr(const struct et_pool2d_options *o)
+{
+    return (struct et_pool2d_attr){
+        .kernel = {(int32_t)o->kernel, (int32_t)o->kernel},
+        .stride = {(int32_t)o->stride, (int32_t)o->stride},
+        .pad = {(int32_t)o->padding, (int32_t)o->padding},
+        .dilation = {(int32_t)o->dilation, (int32_t)o->dilation},
+        .ceil_mode = o->ceil_mode,
+        .count_include_pad = 1,
+    };
+}
+
 static et_status
 pool2d_init(struct et_ctx *cx, struct et_module *base, const void *options)
 {
@@ -20,14 +33,7 @@ pool2d_init(struct et_ctx *cx, struct et_module *base, const void *options)
         return ET_FAIL(cx, ET_EINVAL,
                        "padding %lld is more than half the pool's kernel %lld",
                        (long long)o->padding, (long long)o->kernel);
-    m->attr = (struct et_pool2d_attr){
-        .kernel = {(int32_t)o->kernel, (int32_t)o->kernel},
-        .stride = {(int32_t)o->stride, (int32_t)o->stride},
-        .pad = {(int32_t)o->padding, (int32_t)o->padding},
-        .dilation = {(int32_t)o->dilation, (int32_t)o->dilation},
-        .ceil_mode = o->ceil_mode,
-        .count_include_pad = 1,
-    };
+    m->attr = pool2d_attr(o);
     return ET_OK;
 }
 
@@ -36,13 +42,14 @@ pool2d_adapt(struct et_ctx *cx, void *options, int64_t shape[3])
 {
     struct et_pool2d_options o = *(const struct et_pool2d_options *)options;
     pool2d_defaults(&o);
+    const struct et_pool2d_attr attr = pool2d_attr(&o);
     for (int i = 1; i < 3; i++) {
-        int64_t room = shape[i] + 2 * o.padding - o.dilation * (o.kernel - 1) - 1;
-        if (shape[i] < 1 || room < 0)
+        const int64_t size = et_pooled_size(&attr, i - 1, shape[i]);
+        if (shape[i] < 1 || size < 1)
             return ET_FAIL(cx, ET_EINVAL, "a pool of %lldx%lld does not fit %lldx%lld",
                            (long long)o.kernel, (long long)o.kernel,
                            (long long)shape[1], (long long)shape[2]);
-        shape[i] = (room + (o.ceil_mode ? o.stride - 1 : 0)) / o.stride + 1;
+        shape[i] = size;
     }
     return ET_OK;
 }

@@ -30,6 +30,18 @@ image_of(struct et_ctx *cx, const struct et_call *call, const int64_t *shape,
     return ET_OK;
 }
 
+int64_t
+et_pooled_size(const struct et_pool2d_attr *o, int axis, int64_t size)
+{
+    const int64_t s = o->stride[axis], p = o->pad[axis];
+    const int64_t reach =
+        size + 2 * p - o->dilation[axis] * ((int64_t)o->kernel[axis] - 1) - 1;
+    if (reach < 0)
+        return 0;
+    const int64_t n = (reach + (o->ceil_mode ? s - 1 : 0)) / s + 1;
+    return (n - 1) * s >= size + p ? n - 1 : n;
+}
+
 /* The shape of the pooled image of X. */
 static et_status
 pooled_shape(struct et_ctx *cx, const struct et_call *call, const int64_t *x,
@@ -45,15 +57,12 @@ pooled_shape(struct et_ctx *cx, const struct et_call *call, const int64_t *x,
                 "kernel %lld, stride %lld, padding %lld (at most half the kernel), "
                 "dilation %lld",
                 (long long)k, (long long)s, (long long)p, (long long)d);
-        int64_t reach = x[2 + i] + 2 * p - d * (k - 1) - 1;
-        if (reach < 0)
+        y[2 + i] = et_pooled_size(o, i, x[2 + i]);
+        if (y[2 + i] < 1)
             return ETI_FAIL(cx, call, ET_ESHAPE,
                             "a %dx%d window is larger than the padded %lldx%lld image",
                             o->kernel[0], o->kernel[1], (long long)x[2],
                             (long long)x[3]);
-        y[2 + i] = (reach + (o->ceil_mode ? s - 1 : 0)) / s + 1;
-        if ((y[2 + i] - 1) * s >= x[2 + i] + p)
-            y[2 + i]--;
     }
     return ET_OK;
 }
