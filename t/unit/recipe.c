@@ -18,8 +18,13 @@ static struct et_diagnostics errors;
 static struct et_recipe *recipe;
 
 static const char *const variables[] = {
-    "HOME=/home/x",     "DATA=/big", "N=64", "ETUDE_SET_optimizer__lr=0.5",
-    "ETUDE_SET_seed=9", NULL,
+    "HOME=/home/x",
+    "DATA=/big",
+    "N=64",
+    "ETUDE_SET_optimizer__lr=0.5",
+    "ETUDE_SET_seed=9",
+    "ETUDE_SET_run_name=with__two",
+    NULL,
 };
 static const char *const allowed[] = {"DATA", "N", "ABSENT", NULL};
 
@@ -215,6 +220,9 @@ test_precedence(void)
            "the command line wins over the environment");
     is_str(line_of("seed"), "seed = 9  (environment ETUDE_SET_seed)",
            "the environment wins over the recipe");
+    is_str(line_of("run_name"),
+           "run_name = with__two  (environment ETUDE_SET_run_name)",
+           "two underscores are a dot in a key, not in its value");
     is_str(line_of("optimizer.name"), "optimizer.name = adamw  (recipe.yaml:6:12)",
            "a path into a component written as its name keeps the name");
     is_str(line_of("optimizer.betas"),
