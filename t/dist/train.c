@@ -2,6 +2,7 @@
  * do together whatever ends or changes a run. */
 #include "config.h"
 
+#include <errno.h>
 #include <ftw.h>
 #include <math.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "core/base/seams.h"
 #include "t/data/fixture.h"
 #include "t/dist/group.h"
 #include "t/tap.h"
@@ -660,6 +662,56 @@ test_other_world(const char *name, const char *recipe)
     }
 }
 
+/* Opens no file. */
+static int
+refuse(int dir, const char *path, int flags, mode_t mode)
+{
+    (void)dir, (void)path, (void)flags, (void)mode;
+    errno = EACCES;
+    return -1;
+}
+
+static void
+go_back_by_rank_1(struct recipe_run *r, int rank)
+{
+    spoil_rank_1(r, rank);
+    r->parts.config.nonfinite_action = ET_NONFINITE_ROLLBACK;
+    r->parts.config.nonfinite_grace = 1;
+}
+
+/* Rank 1 cannot read what rank 0 goes back to. */
+static void
+go_back_without_rank_1(struct recipe_run *r, int rank)
+{
+    static struct eti_seams seams;
+    go_back_by_rank_1(r, rank);
+    seams = eti_system;
+    seams.file.open = refuse;
+    if (rank == 1)
+        eti_ctx_set_seams(r->cx, &seams);
+}
+
+static void
+test_going_back(void)
+{
+    struct job j, what = {.recipe = GPT("8ba"), .choice = {.grad_accum = 1}};
+    what.save = saving("back");
+    what.save.interval = ET_BATCHES(2);
+    what.prepare = go_back_by_rank_1;
+    run(2, &what, &j);
+    ok(all_alike(&j, 2) && j.result[0].batches == 8 && isfinite(j.result[1].norm) &&
+           j.result[1].outcome == ET_OUTCOME_FINISHED,
+       "one rank's loss is no number: all go back to the newest checkpoint, and on");
+    what.save = saving("back-alone");
+    what.save.interval = ET_BATCHES(2);
+    what.prepare = go_back_without_rank_1;
+    run(2, &what, &j);
+    ok(j.result[0].batches == 4 && j.result[1].batches == 4 &&
+           j.result[0].outcome == ET_OUTCOME_DIVERGED &&
+           j.result[1].outcome == ET_OUTCOME_DIVERGED,
+       "where one cannot read it the run ends on all of them");
+}
+
 static int
 remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -690,6 +742,7 @@ main(void)
     snprintf(folder, sizeof folder, "%s/etude-ranks-XXXXXX", P_tmpdir);
     if (!mkdtemp(folder))
         bail("no folder");
+    test_going_back();
     test_resume("gpt2", GPT("10ba"));
     test_resume("mixup, ema and batch norm", RESNET("10ba") EVALUATED
                 "algorithms:\n  mixup:\n  ema: {half_life: 2ba}\n");

@@ -141,6 +141,15 @@ eti_label_of(const struct et_checkpoint_config *c)
 
 /* ---- what became of it ---- */
 
+/* A record of its own: a save may end within a batch, whose numbers wait in the log. */
+static void
+tell(struct et_trainer *t, const char *text, const struct et_log_entry *entry, int n)
+{
+    struct et_record r = {
+        .kind = ET_RECORD_CHECKPOINT, .text = text, .entry = entry, .n = n};
+    et_log_record(t->state.log, &r, &t->state.timestamp);
+}
+
 static void
 log_saved(struct et_trainer *t, const struct eti_written *r)
 {
@@ -155,11 +164,13 @@ log_saved(struct et_trainer *t, const struct eti_written *r)
     t->saver->reason[0] = '\0';
     t->saver->final_failed = false;
     t->saver->next = now(t) + fmax(cost / most_of_time, least_between);
-    et_log_metric(s->log, "checkpoint/bytes", (double)r->bytes);
-    et_log_metric(s->log, "checkpoint/seconds", r->seconds);
-    et_log_metric(s->log, "checkpoint/stall_seconds", t->saver->stall);
+    const struct et_log_entry entry[] = {
+        {"checkpoint/bytes", (double)r->bytes},
+        {"checkpoint/seconds", r->seconds},
+        {"checkpoint/stall_seconds", t->saver->stall},
+    };
     snprintf(text, sizeof text, "saved %s", r->label);
-    et_log_emit(s->log, ET_RECORD_CHECKPOINT, &s->timestamp, text);
+    tell(t, text, entry, sizeof entry / sizeof *entry);
     et_report(s->cx, ET_LOG_INFO,
               "saved %s: %lld bytes in %.3f s, training stood for %.3f s", r->label,
               (long long)r->bytes, r->seconds, t->saver->stall);
@@ -194,7 +205,7 @@ log_failed(struct et_trainer *t, const struct eti_written *r)
     t->saver->last_batch = -1;
     t->saver->next = now(t) + first_after;
     snprintf(text, sizeof text, "failed %s: %.500s", r->label, r->why.message);
-    et_log_emit(s->log, ET_RECORD_CHECKPOINT, &s->timestamp, text);
+    tell(t, text, NULL, 0);
     if (is_news(t->saver, r->why.message))
         et_report(s->cx, failures >= ALARM_AFTER ? ET_LOG_ERROR : ET_LOG_WARN,
                   "checkpoint %s was not saved (%d in a row): %s%s%s", r->label,
@@ -320,7 +331,7 @@ begin_writing(struct et_trainer *t)
     ET_TRY(fill_manifest(t, &m));
     char text[ETI_LABEL + 32];
     snprintf(text, sizeof text, "begun %s", m.label);
-    et_log_emit(s->log, ET_RECORD_CHECKPOINT, &s->timestamp, text);
+    tell(t, text, NULL, 0);
     eti_writer_start(v->writer, &m);
     return ET_OK;
 }
@@ -427,7 +438,8 @@ eti_rescue(struct et_trainer *t)
     if (!t->saver)
         return;
     et_error_clear(t->state.cx);
-    /* (Of several ranks the others are in a step already: the last checkpoint stands.) */
+    /* (Of several ranks the others are in a step already: the last checkpoint stands.)
+     */
     if (eti_late_deliver(t, 0) == ET_OK && !t->ranks.comm)
         try_to_save(t);
     eti_finish_saving(t);
