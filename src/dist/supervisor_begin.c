@@ -92,7 +92,6 @@ etd_sup_watch_start(struct etd_supervisor *s)
     if (s->hung || s->failed >= 0 || s->alive == 0 || passed < LOOK_SECONDS)
         return;
     s->began_looked = t;
-    passed = passed < ETD_LOOK_LASTS ? passed : ETD_LOOK_LASTS;
     for (int i = 0; i < s->l->nproc; i++) {
         if (s->rank[i].pid <= 0)
             continue;

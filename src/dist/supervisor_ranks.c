@@ -217,9 +217,9 @@ etd_sup_forget_start(struct etd_supervisor *s)
     s->failed = -1;
     s->hung = false;
     s->kill_at = 0;
-    s->watched = 0;
     s->steps = (struct etd_steps){0};
-    s->began_looked = s->began_stood = 0;
+    s->watched = s->began_looked = etd_sup_now(s);
+    s->began_stood = 0;
 }
 
 bool

@@ -300,7 +300,6 @@ etd_sup_watch(struct etd_supervisor *s)
     int longest = -1;
     if (s->hung || s->failed >= 0 || !s->run || passed < LOOK_SECONDS)
         return;
-    passed = passed < ETD_LOOK_LASTS ? passed : ETD_LOOK_LASTS;
     s->watched = t;
     etd_steps_look(&s->steps, t, s->board->rank[0].step);
     for (int i = 0; i < s->l->nproc; i++) {

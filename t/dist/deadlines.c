@@ -170,6 +170,14 @@ test_hang(void)
 
 /* ---- another start ---- */
 
+/* Ranks that have not begun are looked at once a second. */
+static void
+pass_in_start(double seconds)
+{
+    for (double end = time_is + seconds; time_is < end; time_is += 1)
+        etd_sup_watch_start(&s);
+}
+
 /* Of the run that has hung, which was at its 500th batch by then. */
 static void
 test_second_start(void)
@@ -197,11 +205,11 @@ test_second_start(void)
            s.board->rank[0].flight.n == 0 && !look.busy && look.seq == 0,
        "they are starting, have done no batch, and are in no collective");
     rank = (struct etd_sup_rank){.pid = stand(), .stack = -1};
-    for (int i = 0; i < TIMEOUT - 5; i++) {
-        etd_sup_watch_start(&s);
-        time_is += 1;
-    }
+    pass_in_start(TIMEOUT - 5);
     ok(!s.hung, "and may do nothing for as long as any start");
+    time_is += 3600;
+    pass_in_start(2);
+    ok(!s.hung, "and longer if the machine has had no time for them");
     pass(1);
     etd_board_move(s.board, 0, ETD_PHASE_DATA);
     pass(TIMEOUT - 2);
@@ -209,6 +217,13 @@ test_second_start(void)
     pass(4);
     ok(s.hung && s.failed == 0, "and hangs after the same time");
     ok(waitpid(rank.pid, NULL, 0) == rank.pid, "which ends it");
+
+    etd_sup_forget_start(&s);
+    rank = (struct etd_sup_rank){.pid = stand(), .stack = -1};
+    pass_in_start(TIMEOUT + 2);
+    ok(s.hung && strstr(s.why, "after batch 0, in starting"),
+       "one that does nothing for all of a start hangs, too: %s", s.why);
+    ok(waitpid(rank.pid, NULL, 0) == rank.pid, "and is ended");
 }
 
 int
