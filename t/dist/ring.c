@@ -136,6 +136,7 @@ test_names(struct et_ctx *cx)
 struct crossing {
     struct etd_ring *ring;
     int put;
+    atomic_bool over;
 };
 
 static void *
@@ -151,6 +152,7 @@ put_many(void *data)
         if (i % 1000 == 0)
             sched_yield();
     }
+    atomic_store(&c->over, true);
     return NULL;
 }
 
@@ -165,15 +167,11 @@ test_threads(struct et_ctx *cx)
     need(cx, etd_ring_new(cx, &c.ring));
     if (pthread_create(&thread, NULL, put_many, &c) != 0)
         bail("no thread");
-    for (int idle = 0; idle < 200000 && next < MANY;) {
-        if (!etd_ring_take(c.ring, &r)) {
-            idle++;
+    while (!atomic_load(&c.over))
+        if (etd_ring_take(c.ring, &r))
+            in_order &= r.ba == next++;
+        else
             sched_yield();
-            continue;
-        }
-        idle = 0;
-        in_order &= r.ba == next++;
-    }
     pthread_join(thread, NULL);
     while (etd_ring_take(c.ring, &r))
         in_order &= r.ba == next++;
