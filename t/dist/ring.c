@@ -261,7 +261,6 @@ test_sender(struct et_ctx *cx)
     is_int(others, 2, "and nothing else");
 }
 
-/* A pipe that nobody empties holds the sender, never the one who puts. */
 /* ---- when it writes ---- */
 
 static _Atomic double sender_now = 1000;
@@ -335,6 +334,7 @@ test_flush(void)
     et_ctx_free(&cx);
 }
 
+/* A pipe that nobody empties holds the sender, never the one who puts. */
 static void
 test_stuck(struct et_ctx *cx)
 {
@@ -362,15 +362,25 @@ test_stuck(struct et_ctx *cx)
     close(pipes[1]);
 }
 
+/* All of the file FD: *N bytes, for the caller to free. */
+static char *
+read_file(int fd, size_t *n)
+{
+    off_t end = lseek(fd, 0, SEEK_END);
+    char *all = malloc((size_t)end + 1);
+    if (!all || pread(fd, all, (size_t)end, 0) != end)
+        bail("cannot read what was sent");
+    *n = (size_t)end;
+    return all;
+}
+
 /* How often TEXT stands in the file FD. */
 static int
 count_text(int fd, const char *text)
 {
-    off_t n = lseek(fd, 0, SEEK_END);
-    char *all = malloc((size_t)n + 1), *end = all + n;
+    size_t n;
+    char *all = read_file(fd, &n), *end = all + n;
     int found = 0;
-    if (!all || pread(fd, all, (size_t)n, 0) != n)
-        bail("cannot read what was sent");
     for (char *p = all; (p = memmem(p, (size_t)(end - p), text, strlen(text))) != NULL;
          p++)
         found++;
@@ -378,17 +388,65 @@ count_text(int fd, const char *text)
     return found;
 }
 
+/* How many records there was no room for, as the last packet in the file FD says; -1:
+ * it does not. */
+static int64_t
+last_dropped(int fd)
+{
+    struct et_log_entry entry[NUMBERS];
+    struct et_record r = {0};
+    struct etd_packet f;
+    size_t n, used;
+    char *all = read_file(fd, &n);
+    bool is_record = false;
+    for (size_t at = 0; etd_packet_next(all + at, n - at, &f, &used) == 1; at += used)
+        is_record = etd_packet_record(&f, entry, NUMBERS, &r);
+    free(all);
+    return is_record && r.kind == ET_RECORD_HEALTH && r.n == 1 &&
+                   strcmp(entry[0].name, "dropped") == 0
+               ? (int64_t)entry[0].value
+               : -1;
+}
+
+/* In place of the pipe. */
+static int
+open_file(void)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/sent", scratch_folder());
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        bail("no file");
+    return fd;
+}
+
+/* Ranks that end as soon as they have begun. (The thread of most will not have run by
+ * then.) */
+static void
+test_last(struct et_ctx *cx)
+{
+    enum { RANKS = 50 };
+    const struct et_record r = state(1, "over so soon");
+    struct etd_sender *s;
+    int fd = open_file();
+    for (int i = 0; i < RANKS; i++) {
+        need(cx, etd_sender_start(cx, fd, 0, &s));
+        etd_sender_sink(s)->write(etd_sender_sink(s), &r);
+        etd_sender_line(s, ET_LOG_ERROR, "and this is why");
+        etd_sender_stop(&s);
+    }
+    is_int(count_text(fd, r.text), RANKS, "the last record of a rank is sent");
+    is_int(count_text(fd, "and this is why"), RANKS, "and its last line");
+    close(fd);
+}
+
 /* More of what is told once than there is room for, and commands among it. */
 static void
 test_commands(struct et_ctx *cx)
 {
     enum { COMMANDS = 50 };
-    char path[256];
     struct etd_sender *s;
-    snprintf(path, sizeof path, "%s/sent", scratch_folder());
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
-        bail("no file");
+    int fd = open_file();
     need(cx, etd_sender_start(cx, fd, 0, &s));
     struct et_sink *sink = etd_sender_sink(s);
     const struct et_record command = {.kind = ET_RECORD_COMMAND,
@@ -403,6 +461,9 @@ test_commands(struct et_ctx *cx)
     etd_sender_stop(&s);
     is_int(count_text(fd, command.text), COMMANDS,
            "a command is sent, also where there is no room for states");
+    is_int(count_text(fd, "evaluating") + last_dropped(fd),
+           COMMANDS * 2 * ETD_RING_CRITICAL,
+           "how many those are is the last thing that is sent");
     close(fd);
 }
 
@@ -419,6 +480,7 @@ main(void)
     test_sender(cx);
     test_flush();
     test_stuck(cx);
+    test_last(cx);
     test_commands(cx);
     et_ctx_free(&cx);
     return done();
