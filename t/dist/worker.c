@@ -43,18 +43,21 @@ put_file(const char *name, mode_t mode, const char *text)
         bail("cannot write %s", path);
 }
 
-/* authorized_keys as it is when all is well; WHO: "vo" viewer and operator. */
+/* authorized_keys as it is when all is well; WHO: "vo" viewer and operator, "VO" with
+ * the roles of each other. */
 static const char *
 authorized(const char *who)
 {
     static char text[512];
     size_t n = (size_t)snprintf(text, sizeof text, "viewer %s late until=2020-01-01\n",
                                 expired.public_key);
-    if (strchr(who, 'v'))
-        n += (size_t)snprintf(text + n, sizeof text - n, "viewer %s ann\n",
+    if (strpbrk(who, "vV"))
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s %s ann\n",
+                              strchr(who, 'v') ? "viewer" : "operator",
                               viewer.public_key);
-    if (strchr(who, 'o'))
-        snprintf(text + n, sizeof text - n, "operator %s bob\n", operator_.public_key);
+    if (strpbrk(who, "oO"))
+        snprintf(text + n, sizeof text - n, "%s %s bob\n",
+                 strchr(who, 'o') ? "operator" : "viewer", operator_.public_key);
     return text;
 }
 
@@ -211,10 +214,13 @@ do_it(struct etd_client *c, enum etd_op op)
 }
 
 static bool
-is_cut(struct house *house, struct etd_client **c, int n)
+all_cut(struct house *house, struct etd_client **c, int n)
 {
-    (void)house, (void)n;
-    return etd_client_status(c[0])->link == ETD_LINK_REFUSED;
+    (void)house;
+    for (int i = 0; i < n; i++)
+        if (etd_client_status(c[i])->link != ETD_LINK_REFUSED)
+            return false;
+    return true;
 }
 
 /* ---- tests ---- */
@@ -517,7 +523,7 @@ test_removed(void)
     struct etd_client *c = attach(&viewer);
     ok(house_drive(&h, &c, 1, all_equal), "a viewer watches");
     put_file("authorized_keys", 0600, authorized("o"));
-    ok(house_drive(&h, &c, 1, is_cut),
+    ok(house_drive(&h, &c, 1, all_cut),
        "its key is taken out of the file, and it is cut off");
     is_str(etd_client_status(c)->code, "KEY", "and told why");
     etd_client_close(&c);
@@ -528,6 +534,24 @@ test_removed(void)
            "a file that others can read lets nobody in");
     put_file("authorized_keys", 0600, authorized("vo"));
     is_str(becomes(&operator_, "operator"), "operator", "until it is right again");
+}
+
+static void
+test_other_role(void)
+{
+    struct etd_client *c[] = {attach(&viewer), attach(&operator_)};
+    ok(house_drive(&h, c, 2, all_equal), "a viewer and an operator watch");
+    put_file("authorized_keys", 0600, authorized("VO"));
+    ok(house_drive(&h, c, 2, all_cut), "each is given the other's role, and cut off");
+    ok(strcmp(etd_client_status(c[0])->code, "KEY") == 0 &&
+           strcmp(etd_client_status(c[1])->code, "KEY") == 0,
+       "and told why");
+    etd_client_close(&c[0]);
+    etd_client_close(&c[1]);
+    is_str(ask(&viewer), "operator", "who was a viewer comes in again as an operator");
+    is_str(ask(&operator_), "viewer", "and who was an operator as a viewer");
+    put_file("authorized_keys", 0600, authorized("vo"));
+    is_str(becomes(&operator_, "operator"), "operator", "until it is as it was");
 }
 
 /* By ssh, which here is a program that runs the rest of its words. */
@@ -686,6 +710,7 @@ main(void)
     test_late();
     test_operator();
     test_removed();
+    test_other_role();
     test_ssh();
     test_other_user();
     is_int(stop_worker(), 0, "it ends");
