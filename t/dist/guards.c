@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,113 @@ test_stranger(void)
     ok(is_closed(strrchr(bound, ':') + 1), "and nothing is left that listens");
     zmq_close(router);
     zmq_ctx_term(zmq);
+}
+
+/* ---- 7.3 a server that is another ---- */
+
+/* What somebody at a server's address does who has not its key. */
+enum impostor {
+    LEAVES,  /* says who speaks, and goes */
+    BREAKS,  /* takes a HELLO, which it cannot read, and goes: as libzmq does */
+    ANSWERS, /* or answers it */
+    IN_CLEAR /* does not ask for keys at all */
+};
+
+/* A socket that listens at this machine, where TO says. */
+static int
+listen_as_impostor(char to[ETD_ADDRESS])
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof a;
+    const struct timeval patience = {.tv_sec = 120};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(fd, (struct sockaddr *)&a, sizeof a) != 0 || listen(fd, 1) != 0 ||
+        getsockname(fd, (struct sockaddr *)&a, &n) != 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0)
+        bail("nobody listens: %s", strerror(errno));
+    snprintf(to, ETD_ADDRESS, "tcp://127.0.0.1:%d", ntohs(a.sin_port));
+    return fd;
+}
+
+/* Speaks ZMTP 3.0 with CURVE (rfc.zeromq.org, 23 and 26) to who calls at FD, as far as
+ * one can who does not know the server's secret key. Returns that connection. */
+static int
+impersonate(int fd, enum impostor how)
+{
+    enum { GREETING = 64, HELLO = 2 + 200 };
+    /* (Who calls says nothing more when it hears that no key is asked for.) */
+    static const size_t waits_for[] = {[LEAVES] = GREETING,
+                                       [BREAKS] = GREETING + HELLO,
+                                       [ANSWERS] = GREETING + HELLO,
+                                       [IN_CLEAR] = 0};
+    char greeting[GREETING] = "\xff\0\0\0\0\0\0\0\0\x7f\3\0", heard[GREETING + HELLO];
+    char welcome[2 + 168] = "\4\xa8\7WELCOME"; /* and a box that is none */
+    const struct timeval patience = {.tv_sec = 120};
+    int c = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+    memcpy(greeting + 12, how == IN_CLEAR ? "NULL" : "CURVE", 5);
+    greeting[32] = how != IN_CLEAR; /* as a server */
+    if (c < 0)
+        bail("nobody calls: %s", strerror(errno));
+    (void)setsockopt(c, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    /* Of what does not arrive the caller is told as well: its line is gone. */
+    (void)send(c, greeting, sizeof greeting, MSG_NOSIGNAL);
+    (void)recv(c, heard, waits_for[how], MSG_WAITALL);
+    if (how == ANSWERS)
+        (void)send(c, welcome, sizeof welcome, MSG_NOSIGNAL);
+    if (how == LEAVES || how == BREAKS)
+        shutdown(c, SHUT_RDWR);
+    return c;
+}
+
+/* What becomes of ann's line to one who does that. */
+static enum etd_got
+call_impostor(enum impostor how)
+{
+    char to[ETD_ADDRESS];
+    const char *bytes;
+    size_t n;
+    struct etd_line *line;
+    enum etd_got got = ETD_GOT_NOTHING;
+    int fd = listen_as_impostor(to);
+    const struct etd_line_options o = {
+        .target = to, .keys = &ann, .server = server.public_key};
+    if (etd_line_open(h.cx, &o, &line) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    int c = impersonate(fd, how);
+    double end = eti_system.monotonic() + 120;
+    while (got == ETD_GOT_NOTHING && eti_system.monotonic() < end) {
+        struct pollfd p = {.fd = etd_line_fd(line), .events = POLLIN};
+        (void)poll(&p, 1, 100);
+        got = etd_line_receive(line, &bytes, &n);
+    }
+    etd_line_close(&line);
+    close(c);
+    close(fd);
+    return got;
+}
+
+static void
+test_impostor(void)
+{
+    static const struct {
+        enum impostor how;
+        enum etd_got got;
+        const char *what;
+    } row[] = {
+        {LEAVES, ETD_GOT_GONE, "a server that goes is gone, and may come again"},
+        {BREAKS, ETD_GOT_GONE, "also one that goes when it is spoken to"},
+        {ANSWERS, ETD_GOT_DENIED,
+         "one that answers without the key that is known is another"},
+        {IN_CLEAR, ETD_GOT_DENIED, "so is one that asks for no keys"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        enum etd_got got = call_impostor(row[i].how);
+        /* (A machine that stands still for 5 s breaks a handshake off.) */
+        for (int k = 0; k < 5 && got == ETD_GOT_GONE && got != row[i].got; k++)
+            got = call_impostor(row[i].how);
+        is_int((int)got, (int)row[i].got, "%s", row[i].what);
+    }
 }
 
 /* ---- 7.3 keys that are taken away ---- */
@@ -300,6 +408,7 @@ test_secret(void)
 
 static const struct talk_limit limits[] = {
     {"7.2", "a stranger is turned away, or nothing listens", test_stranger},
+    {"7.3", "a server with another key is refused", test_impostor},
     {"7.3", "a removed key is cut within 2 s", test_removed_key},
     {"7.3", "until=DATE", test_expired_key},
     {"7.3", "a hub is not dumpable", test_hub_memory},
