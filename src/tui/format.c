@@ -115,7 +115,7 @@ tui_bytes(double bytes, char buf[TUI_NUMBER])
 const char *
 tui_duration(double seconds, char buf[TUI_NUMBER])
 {
-    if (seconds > 0 && seconds < 0.5) { /* it would be none */
+    if (seconds > 0 && seconds < 1) { /* it would be none */
         snprintf(buf, TUI_NUMBER, "<1s");
         return buf;
     }

@@ -276,6 +276,9 @@ test_format(void)
     is_str(tui_elapsed(86400 + 61, b), "1d00:01:01", "a long one");
     is_str(tui_ms(98.2, b), "98ms", "milliseconds");
     is_str(tui_ms(1234, b), "1.23s", "seconds");
+    is_str(tui_duration(0, b), "0s", "no time");
+    is_str(tui_duration(0.7, b), "<1s", "what is below a second is not none");
+    is_str(tui_duration(1.7, b), "1s", "a whole second");
 }
 
 int
