@@ -1,5 +1,6 @@
 /* The lazy graph: building, gradients, plans, commits, memory; on the reference device.
  */
+#include "core/graph/graph_impl.h"
 #include "etude/etude.h"
 #include "t/tap.h"
 
@@ -506,6 +507,41 @@ test_larger_plan(void)
     et_tensor_free(&x);
 }
 
+/* x + VALUE, and how many plans G has built by then. */
+static int
+add_and_count(struct et_graph *g, struct et_tensor *x, int value)
+{
+    struct et_graph_stats stats;
+    struct et_tensor *y = et_add_scalar(g, x, value);
+    if (et_eval(g, &y, 1) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    et_graph_reset(g);
+    et_graph_get_stats(g, &stats);
+    return (int)stats.plans_built;
+}
+
+/* A graph that has as many plans as it keeps gives up the one not used for longest. */
+static void
+test_oldest(void)
+{
+    struct et_tensor *x = leaf(NULL, 1, (const int64_t[]){2}, ET_ROW_MAJOR);
+    struct et_graph *g;
+    int kept = 0;
+    if (et_graph_new(cx, dev, &g) != ET_OK)
+        bail("no graph");
+    for (int i = 0; i < ETI_PLANS; i++)
+        kept = add_and_count(g, x, i);
+    is_int(add_and_count(g, x, 0), kept, "%d plans are kept", ETI_PLANS);
+    is_int(add_and_count(g, x, 100), kept + 1, "one more takes the place");
+    is_int(add_and_count(g, x, 0), kept + 1, "not of one that was used since");
+    for (int i = 2; i < ETI_PLANS; i++)
+        (void)add_and_count(g, x, i);
+    is_int(add_and_count(g, x, 100), kept + 1, "nor of any other");
+    is_int(add_and_count(g, x, 1), kept + 2, "but of the one not used for longest");
+    et_graph_free(&g);
+    et_tensor_free(&x);
+}
+
 /* Graphs that differ in nothing but the strides of a view follow each other. */
 static void
 test_views_apart(void)
@@ -671,6 +707,7 @@ main(void)
     test_memory();
     test_larger_plan();
     test_planned();
+    test_oldest();
     test_views_apart();
     test_caches();
     et_device_close(&dev);
