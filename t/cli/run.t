@@ -109,6 +109,7 @@ run train r.yaml --run_directory here/it
 exits 73 "a directory that holds a run: exit 73"
 says err "here/it holds brisk-otter (finished): use --resume, --autoresume or another directory" \
     "with what is there"
+says err "hint: etude show here/it tells of it" "and how to look at it"
 run train r.yaml
 is "$(ls runs | grep -cE '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}(-[0-9]+)?$')" 1 \
     "without --run_directory it is runs/ and the time"

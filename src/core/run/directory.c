@@ -85,6 +85,7 @@ refuse_used(struct et_run *r)
         r->cx, ET_EINVAL,
         "%s holds %s (%s): use --resume, --autoresume or another directory",
         r->directory, name ? name : "a run", state ? state : "in an unknown state");
+    et_hint(r->cx, "etude show %s tells of it", r->directory);
     json_decref(old);
     return status;
 }
