@@ -250,6 +250,34 @@ test_precedence(void)
     is_str(line_of("tags"), "tags = []  (default)", "--unset gives the default back");
 }
 
+/* Where an argument of --alg ends: commas and brackets within brackets and quotes are its
+ * own. */
+static void
+test_arguments(void)
+{
+    static const struct {
+        const char *text, *want;
+    } rows[] = {
+        {"cutmix(layers=[a, b], alpha=.5)", "[a, b]"},
+        {"cutmix(layers=[f(x), b], alpha=.5)", "[f(x), b]"},
+        {"cutmix(layers=['a,b)', \"c'],\"], alpha=.5)", "[\"a,b)\", \"c'],\"]"},
+        {"cutmix( alpha=.5 , layers=[a, b])", "[a, b]"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct et_override o = {ET_OVERRIDE_ALG, rows[i].text};
+        char want[256];
+        parse_with(LEAST, &o, 1, NULL);
+        snprintf(want, sizeof want, "algorithms.cutmix.layers = %s  (command line %s)",
+                 rows[i].want, rows[i].text);
+        is_str(line_of("algorithms.cutmix.layers"), want, "--alg %s has a list",
+               rows[i].text);
+        snprintf(want, sizeof want, "algorithms.cutmix.alpha = 0.5  (command line %s)",
+                 rows[i].text);
+        is_str(line_of("algorithms.cutmix.alpha"), want,
+               "and the argument beside it is its own");
+    }
+}
+
 /* Paths into a list that must stay one: a name stands in it twice. */
 static void
 test_lists(void)
@@ -335,6 +363,8 @@ test_bad_overrides(void)
         {ET_OVERRIDE_ALG, "cutmx",
          "error E1205: algorithms.cutmx: unknown algorithm 'cutmx' (did you mean "
          "'cutmix'?)"},
+        {ET_OVERRIDE_ALG, "cutmix(alpha={a: 1, b: 2})",
+         "error E1203: algorithms.cutmix.alpha: expected number > 0, got a mapping"},
         {ET_OVERRIDE_ALG, "cutmix(alpa=1)",
          "error E1205: unknown key "
          "'algorithms.cutmix.alpa' (did you mean "
@@ -756,6 +786,7 @@ main(void)
     test_forms();
     test_precedence();
     test_lists();
+    test_arguments();
     test_bad_overrides();
     test_refusals();
     test_many();

@@ -13,6 +13,7 @@
 struct fake {
     struct et_time half_life, update_interval;
     double alpha, smoothing, threshold;
+    struct et_texts layers;
     int type;
 };
 static const char *const fake_types[] = {"adaptive", "norm", "value", NULL};
@@ -24,6 +25,7 @@ static const struct et_option fake_ema[] = {
 };
 static const struct et_option fake_cutmix[] = {
     {.name = "alpha", FAKE(alpha, FLOAT), .def = "1.0", .flags = ET_OPT_MIN_OPEN},
+    {.name = "layers", FAKE(layers, TEXTS), .flags = ET_OPT_OPTIONAL},
     {0},
 };
 static const struct et_option fake_smoothing[] = {
