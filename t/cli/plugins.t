@@ -195,6 +195,8 @@ chmod 666 fault.so
 refuses 77 E4001 "fault.so: mode 0666, must not be group/other writable" "a file that others can write"
 chmod 620 fault.so
 refuses 77 E4001 "mode 0620" "or the group"
+chmod 602 fault.so
+refuses 77 E4001 "mode 0602" "or everybody but the group"
 rm fault.so
 refuses 66 E4002 "fault.so: No such file" "no file"
 mkfifo fault.so

@@ -91,10 +91,19 @@ refusals(void)
     put(ETI_LAYER_PROJECT, "plugins: {}\n");
     refused("only your own can", "a project allows no plugins, not even none");
     put(ETI_LAYER_PROJECT, NULL);
-    chmod(file[ETI_LAYER_SYSTEM], 0666);
-    refused("group/other writable",
-            "nor does a system's file that everybody can write");
-    chmod(file[ETI_LAYER_SYSTEM], 0644);
+    for (int i = ETI_LAYER_SYSTEM; i <= ETI_LAYER_USER; i++) {
+        chmod(file[i], 0620);
+        refused("group/other writable", "nor does a file that the group can write");
+        chmod(file[i], 0602);
+        refused("group/other writable", "nor one that everybody else can write");
+        chmod(file[i], 0644);
+    }
+    ok(load() == ET_OK, "files that others can read alone are good");
+    if (geteuid() == 0 && chown(file[ETI_LAYER_USER], 65534, 65534) == 0)
+        refused("belongs to another user", "a stranger's file allows nothing");
+    else
+        skip(1, "only root can give a file away");
+    unlink(file[ETI_LAYER_USER]);
     put(ETI_LAYER_USER, "plugins: {x: 3}\n");
     refused("expected", "a plugin is a mapping");
     put(ETI_LAYER_USER, "plugins: {x: {path: x.so, sha256: " DIGEST "}}\n");
