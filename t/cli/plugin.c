@@ -12,6 +12,11 @@
 void nobody_has_this(void);
 #endif
 
+/* What the components' names begin with. */
+#ifndef WORD
+#define WORD "test"
+#endif
+
 /* What runs when the library is loaded shows whether it was. */
 __attribute__((constructor)) static void
 loaded(void)
@@ -49,7 +54,7 @@ line_forward(struct et_module *m, struct et_forward *f, struct et_tensor *x)
 }
 
 static const struct et_module_class line_module = {
-    .info = {.name = "test_line", .class_name = "Line", .summary = "a linear layer"},
+    .info = {.name = WORD "_line", .class_name = "Line", .summary = "a linear layer"},
     .size = sizeof(struct et_module),
     .forward = line_forward,
 };
@@ -68,7 +73,7 @@ line_build(struct et_ctx *cx, struct et_model *m, const void *options,
 static const struct et_model_class line = {
     .info =
         {
-            .name = "test_line",
+            .name = WORD "_line",
             .class_name = "TestLine",
             .summary = "one linear layer",
             .applies_to = "vision",
@@ -126,7 +131,7 @@ shades_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
 static const struct et_dataset_class shades = {
     .info =
         {
-            .name = "test_shades",
+            .name = WORD "_shades",
             .class_name = "TestShades",
             .summary = "images whose brightness is their label",
             .applies_to = "vision",
@@ -155,7 +160,7 @@ mirror_frame(const void *options, struct et_rng *r, struct et_frame *f)
 static const struct et_transform_class mirror = {
     .info =
         {
-            .name = "test_mirror",
+            .name = WORD "_mirror",
             .class_name = "TestMirror",
             .summary = "exchanges left and right",
             .applies_to = "vision",
@@ -184,7 +189,7 @@ harmonic_alpha(struct et_ctx *cx, const void *options, const struct et_timestamp
 static const struct et_scheduler_class harmonic = {
     .info =
         {
-            .name = "test_harmonic",
+            .name = WORD "_harmonic",
             .class_name = "TestHarmonic",
             .summary = "one over the number of the batch",
             .applies_to = "any",
@@ -250,10 +255,24 @@ static const struct et_algorithm_class counting = {
 #ifdef TAKEN_NAME
             .name = "mixup",
 #else
-            .name = "test_count",
+            .name = WORD "_count",
 #endif
             .class_name = "TestCount",
             .summary = "counts the batches it sees",
+            .applies_to = "any",
+        },
+    .state_size = sizeof(struct counter),
+    .events = ET_ON(BEFORE_FORWARD),
+    .apply = count_apply,
+    .archive = count_archive,
+};
+
+static const struct et_algorithm_class counting_too = {
+    .info =
+        {
+            .name = WORD "_count_too",
+            .class_name = "TestCountToo",
+            .summary = "counts the batches it sees, too",
             .applies_to = "any",
         },
     .state_size = sizeof(struct counter),
@@ -284,7 +303,7 @@ lines_run(struct et_callback *self, enum et_event event, const struct et_state *
 static const struct et_callback_class lines = {
     .info =
         {
-            .name = "test_lines",
+            .name = WORD "_lines",
             .class_name = "TestLines",
             .summary = "a line for each batch",
             .applies_to = "any",
@@ -298,7 +317,8 @@ static const struct et_model_class *const models[] = {&line, NULL};
 static const struct et_dataset_class *const datasets[] = {&shades, NULL};
 static const struct et_transform_class *const transforms[] = {&mirror, NULL};
 static const struct et_scheduler_class *const schedulers[] = {&harmonic, NULL};
-static const struct et_algorithm_class *const algorithms[] = {&counting, NULL};
+static const struct et_algorithm_class *const algorithms[] = {&counting, &counting_too,
+                                                             NULL};
 static const struct et_callback_class *const loggers[] = {&lines, NULL};
 
 #define LISTS                                                                          \

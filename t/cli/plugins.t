@@ -98,6 +98,20 @@ says out "images     32 of 4 x 4" "and data inspect reads them"
 run explain k.yaml
 says out "before_forward       1  test_count" "explain has a plugin's algorithm in the timeline"
 
+# Two with a component of each kind and a third: each is asked behind those before it.
+build more.so t/cli/plugin.c '-DWORD="more"'
+ok $? "a second plugin with components of each kind builds"
+allow more more.so
+run algorithms '*_count*' --json
+is "$(grep -o '"name": "[a-z_]*"' out | cut -d '"' -f 4 | tr '\n' ' ')" \
+    "test_count test_count_too more_count more_count_too " \
+    "algorithms lists what each of two plugins has"
+sed 's/test_/more_/; s/kinds/kinds, more/' k.yaml >m.yaml
+run train m.yaml --progress none --run_directory runs/more
+exits 0 "components of the second plugin and the third train"
+run train m.yaml --progress none --run_directory runs/both --alg test_count_too
+exits 0 "beside one of the first"
+
 # ---- a run that goes on ----
 
 # series RUN: what its components logged of each batch, the last line of each
