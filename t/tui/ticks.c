@@ -36,15 +36,28 @@ is_without_fault(const char *name)
         diag("%s", first);
 }
 
-/* What a label says, the unit of all left aside. */
+/* Does a comma at S, with BEFORE digits between it and what stands before them, divide
+ * digits in threes? */
+static bool
+is_in_place(const char *s, size_t before)
+{
+    return before >= 1 && before <= 3 && strspn(s + 1, "0123456789") == 3;
+}
+
+/* What a label says, the unit of all left aside; NaN: it is no number, or has commas
+ * where none belong. */
 static double
 read_label(const char *label)
 {
     char digits[32];
-    size_t n = 0;
-    for (const char *s = label; *s && n < sizeof digits - 1; s++)
+    size_t n = 0, run = 0;
+    for (const char *s = label; *s && n < sizeof digits - 1; s++) {
+        if (*s == ',' && !is_in_place(s, run))
+            return NAN;
         if (*s != ',')
             digits[n++] = *s;
+        run = *s >= '0' && *s <= '9' ? run + 1 : 0;
+    }
     digits[n] = '\0';
     char *end;
     double v = strtod(digits, &end);
@@ -294,6 +307,7 @@ static void
 test_words(void)
 {
     is_scale(0, 11804, 7, TUI_OF_NUMBERS, "0 5k 10k");
+    is_scale(-3000, -500, 8, TUI_OF_NUMBERS, "-3,000 -2,000 -1,000");
     is_scale(0.862, 0.922, 6, TUI_OF_PARTS, "0.86 0.88 0.90 0.92 0.94");
     is_scale(0.1, 0.915, 8, TUI_OF_PARTS, "0.2 0.4 0.6 0.8 1.0");
     is_scale(1e23, 3.6e23, 8, TUI_OF_NUMBERS, "1e23 2e23 3e23");
@@ -317,11 +331,26 @@ is_axis(double from, double to, int columns, enum tui_quantity of, const char *w
     is_str(text, want, "%g to %g in %d columns", from, to, columns);
 }
 
+/* Says label I of T, which has UNIT behind the last, the value of its tick? */
+static bool
+says_its_value(const struct tui_ticks *t, int i, const char *unit)
+{
+    char text[TUI_TICK_LABEL];
+    const size_t n = strlen(t->label[i]) - (i == t->n - 1 ? strlen(unit) : 0);
+    snprintf(text, sizeof text, "%.*s", (int)n, t->label[i]);
+    text[strcspn(text, " ")] = '\0';
+    return fabs(read_label(text) - t->at[i]) < 1e-6 * fmax(1, fabs(t->at[i]));
+}
+
 static void
 test_axes(void)
 {
     is_axis(0, 4, 40, TUI_OF_COUNTS, "0 1 2 3 4ba");
     is_axis(0, 1876, 40, TUI_OF_COUNTS, "0 500 1,000 1,500ba");
+    is_axis(99990, 100010, 60, TUI_OF_COUNTS,
+            "99,990 99,995 100,000 100,005 100,010ba");
+    is_axis(240480, 240500, 60, TUI_OF_COUNTS,
+            "240,480 240,485 240,490 240,495 240,500ba");
     is_axis(0, 240000, 60, TUI_OF_COUNTS, "0 50k 100k 150k 200k ba");
     is_axis(0, 90, 60, TUI_OF_SECONDS, "0 20 40 60 80s");
     is_axis(0, 5400, 60, TUI_OF_SECONDS, "0 20 40 60 80min");
@@ -340,10 +369,12 @@ test_axes(void)
             int at = tui_tick_column(&t, k, from, to, columns);
             if (at <= end || at + (int)strlen(t.label[k]) > columns)
                 fault("labels touch", &given, &t);
+            if (!says_its_value(&t, k, "ba"))
+                fault("a label says another value", &given, &t);
             end = at + (int)strlen(t.label[k]);
         }
     }
-    is_without_fault("labels of axes have room for themselves");
+    is_without_fault("labels of axes say their values, and have room for themselves");
 }
 
 int
