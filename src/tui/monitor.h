@@ -99,6 +99,14 @@ void tui_monitor_hero(const struct tui_view *v, const struct tui_pane *p);
 /* The run's state: the model's, or run.json's where its processes are gone. */
 const char *tui_run_state(const struct tui_view *v);
 bool tui_run_is_paused(const struct tui_view *v);
+/* The newest checkpoint that was saved. */
+struct tui_saved {
+    const char *name; /* "ep6-ba3750"; borrowed from the model */
+    int64_t ba;       /* what it holds: so many batches */
+    double t;         /* when it was there */
+};
+/* False: nothing was saved yet. */
+bool tui_saved(const struct etd_model *m, struct tui_saved *out);
 /* How long it has taken, or took. */
 double tui_run_seconds(const struct tui_view *v);
 /* "ETA 12m56s (14:16)", "~" until it has settled; "paused 2m10s"; "" where it has ended.

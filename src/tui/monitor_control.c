@@ -80,14 +80,11 @@ static void
 ask_kill(struct tui_app *app)
 {
     const struct etd_model *m = app->source->model;
-    int64_t saved = -1;
-    for (int i = m->n_marks - 1; i >= 0 && saved < 0; i--)
-        if (etd_model_mark(m, i)->kind == ET_RECORD_CHECKPOINT)
-            saved = etd_model_mark(m, i)->ba;
+    struct tui_saved k;
     tui_popup_prompt(&app->popup, app->cx, "kill this run", "");
-    if (saved >= 0)
+    if (tui_saved(m, &k))
         tui_popup_line(&app->popup, "%lld batches since the last checkpoint are lost.",
-                       (long long)(m->ba - saved));
+                       (long long)(m->ba - k.ba));
     else
         tui_popup_line(&app->popup,
                        "There is no checkpoint: all %lld batches are lost.",

@@ -32,12 +32,8 @@ text_of(const json_t *object, const char *key)
 static json_t *
 kept_afar(const struct etd_model *model)
 {
-    for (int i = model->n_marks - 1; i >= 0; i--) {
-        const struct etd_mark *k = etd_model_mark(model, i);
-        if (k->kind == ET_RECORD_CHECKPOINT && strncmp(k->text, "saved ", 6) == 0)
-            return json_pack("{s:s}", "label", k->text + 6);
-    }
-    return json_null();
+    struct tui_saved k;
+    return tui_saved(model, &k) ? json_pack("{s:s}", "label", k.name) : json_null();
 }
 
 /* Of a run whose directory is another machine's: what its records tell, and the ways

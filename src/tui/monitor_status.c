@@ -1,5 +1,5 @@
-/* monitor_status.c: the lines above all panels: the run, its state, and the numbers that
- * one comes for. */
+/* monitor_status.c: the lines above all panels: the run, its state, and the numbers
+ * that one comes for. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -36,8 +36,8 @@ tui_run_seconds(const struct tui_view *v)
     double ended = json_number_value(json_object_get(v->facts, "ended"));
     double started = json_number_value(json_object_get(v->facts, "started"));
     const bool has_facts = v->is_over && !v->app->config.is_dump && ended > 0;
-    double from = has_facts && started > 0 && started < v->model->from ? started
-                                                                       : v->model->from;
+    double from =
+        has_facts && started > 0 && started < v->model->from ? started : v->model->from;
     double end = has_facts ? ended : v->is_over ? v->model->t : v->now;
     return fmax(0, end - from);
 }
@@ -160,30 +160,52 @@ put_history(const struct tui_view *v, const struct tui_pane *p)
     return true;
 }
 
+/* The text of a checkpoint's mark behind WORD ("begun "); NULL: it begins with another.
+ */
+static const char *
+said(const struct etd_mark *k, const char *word)
+{
+    const size_t n = strlen(word);
+    return strncmp(k->text, word, n) == 0 ? k->text + n : NULL;
+}
+
+bool
+tui_saved(const struct etd_model *m, struct tui_saved *out)
+{
+    *out = (struct tui_saved){0};
+    for (int i = m->n_marks - 1; i >= 0; i--) {
+        const struct etd_mark *k = etd_model_mark(m, i);
+        if (k->kind != ET_RECORD_CHECKPOINT)
+            continue;
+        const char *begun = said(k, "begun "), *saved = said(k, "saved ");
+        if (out->name && begun && strcmp(begun, out->name) == 0) {
+            out->ba = k->ba; /* what was trained while it was written is not in it */
+            break;
+        }
+        if (!out->name && !begun && !said(k, "failed "))
+            *out = (struct tui_saved){saved ? saved : k->text, k->ba, k->t};
+    }
+    return out->name != NULL;
+}
+
 /* The newest checkpoint: "ckpt ep6 24s ago"; "": nothing was saved yet. */
 static const char *
 checkpoint_text(const struct tui_view *v, char buf[64])
 {
     char age[TUI_NUMBER], place[TUI_NUMBER];
-    double per = etd_model_length(v->model, "run/epoch_batches");
+    struct tui_saved k;
     buf[0] = '\0';
-    for (int i = v->model->n_marks - 1; i >= 0; i--) {
-        const struct etd_mark *k = etd_model_mark(v->model, i);
-        if (k->kind != ET_RECORD_CHECKPOINT || strncmp(k->text, "begun", 5) == 0 ||
-            strncmp(k->text, "failed", 6) == 0)
-            continue;
-        const char *name = strncmp(k->text, "saved ", 6) == 0 ? k->text + 6 : k->text;
-        if (strncmp(name, "ep", 2) == 0 && strchr(name, '-')) /* "ep6-ba3750" */
-            snprintf(place, sizeof place, "%.*s", (int)strcspn(name, "-"), name);
-        else
-            tui_place_text(k->ba, per, place);
-        if (v->is_over)
-            snprintf(buf, 64, "ckpt %s", place);
-        else
-            snprintf(buf, 64, "ckpt %s %s ago", place,
-                     tui_duration(fmax(0, v->now - k->t), age));
+    if (!tui_saved(v->model, &k))
         return buf;
-    }
+    if (strncmp(k.name, "ep", 2) == 0 && strchr(k.name, '-')) /* "ep6-ba3750" */
+        snprintf(place, sizeof place, "%.*s", (int)strcspn(k.name, "-"), k.name);
+    else
+        tui_place_text(k.ba, etd_model_length(v->model, "run/epoch_batches"), place);
+    if (v->is_over)
+        snprintf(buf, 64, "ckpt %s", place);
+    else
+        snprintf(buf, 64, "ckpt %s %s ago", place,
+                 tui_duration(fmax(0, v->now - k.t), age));
     return buf;
 }
 
@@ -364,10 +386,8 @@ tui_monitor_hero(const struct tui_view *v, const struct tui_pane *p)
     static const struct {
         int from, at[4], spark;
     } places[] = {
-        {WIDE, {1, 39, 87, 138}, 12},
-        {120, {0, 22, 54, 91}, 10},
-        {80, {1, 14, 38, 58}, 0},
-        {NARROW, {1, 13, 34, 99}, 0},
+        {WIDE, {1, 39, 87, 138}, 12}, {120, {0, 22, 54, 91}, 10},
+        {80, {1, 14, 38, 58}, 0},     {NARROW, {1, 13, 34, 99}, 0},
         {0, {0, 12, 99, 99}, 0},
     };
     size_t i = 0;

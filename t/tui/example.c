@@ -3,7 +3,8 @@
  *
  *     t/tui/example FOLDER [RECORDS]    RECORDS: only those, as if it were still going
  * on t/tui/example FOLDER text         another: 2 ranks on processors, of tokens, with
- *                                       three evaluators, the last of which runs */
+ *                                       three evaluators, the last of which runs
+ *     t/tui/example FOLDER saves        12 batches, and checkpoints that fail */
 #include "config.h"
 
 #include <math.h>
@@ -305,6 +306,36 @@ write_text_log(struct et_ctx *cx)
     eti_events_end(&w.log);
 }
 
+/* ---- checkpoints: two are saved, one fails, one is being written ---- */
+
+static void
+write_saves_log(struct et_ctx *cx)
+{
+    static const unsigned char id[ETI_EVENTS_ID] = "quiet-wren";
+    static const struct {
+        int ba;
+        const char *text;
+    } said[] = {
+        {1, "begun ep1-ba1"},   {2, "saved ep1-ba1"},
+        {4, "begun ep2-ba4"},   {6, "saved ep2-ba4"},
+        {8, "begun ep3-ba8"},   {9, "failed ep3-ba8: No space left on device"},
+        {12, "begun ep4-ba12"},
+    };
+    struct writer w = {.t = START, .most = INT64_MAX};
+    const struct et_log_entry length = {"run/batches", 20};
+    need(cx, eti_events_begin(cx, ".", id, &w.log) == ET_OK);
+    put(&w, ET_RECORD_RUN, "running", 0, ET_LOG_INFO, &length, 1);
+    for (w.ba = 1; w.ba <= 12; w.ba++) {
+        const struct et_log_entry loss = {"loss/train/total", 1};
+        w.t += 1;
+        put(&w, ET_RECORD_BATCH, NULL, 0, ET_LOG_INFO, &loss, 1);
+        for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+            if (said[i].ba == w.ba)
+                put(&w, ET_RECORD_CHECKPOINT, said[i].text, 0, ET_LOG_INFO, NULL, 0);
+    }
+    eti_events_end(&w.log);
+}
+
 /* ---- ranks on processors, the third of which holds the others back ---- */
 
 static const struct slow {
@@ -432,7 +463,8 @@ main(int argc, char **argv)
 {
     struct et_ctx *cx;
     if (argc < 2 || et_ctx_new(&cx) != ET_OK) {
-        fprintf(stderr, "usage: example FOLDER [RECORDS | text | slow CAUSE]\n");
+        fprintf(stderr,
+                "usage: example FOLDER [RECORDS | text | saves | slow CAUSE]\n");
         return 64;
     }
     mkdir(argv[1], 0700);
@@ -443,6 +475,12 @@ main(int argc, char **argv)
     if (argc > 2 && strcmp(argv[2], "text") == 0) {
         write_text_files();
         write_text_log(cx);
+        et_ctx_free(&cx);
+        return 0;
+    }
+    if (argc > 2 && strcmp(argv[2], "saves") == 0) {
+        write_text_files();
+        write_saves_log(cx);
         et_ctx_free(&cx);
         return 0;
     }

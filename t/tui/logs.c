@@ -4,19 +4,14 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/run/facts.h"
 #include "t/tap.h"
-#include "tui/app.h"
+#include "t/tui/picture.h"
 
 enum { KEPT = 20000, DROPPED = KEPT / 10, RANKS = 4 };
 
-static char folder[] = "/tmp/etude-logs.XXXXXX";
-static char *picture;          /* of the last draw */
 static int64_t written, taken; /* lines that ranks wrote; that the screen has */
-static struct tui_source_class class;
 
 static bool
 next_line(struct tui_source *s, struct tui_log_line *out)
@@ -30,20 +25,6 @@ next_line(struct tui_source *s, struct tui_log_line *out)
     return true;
 }
 
-static void
-draw(struct tui_app *app)
-{
-    size_t n;
-    free(picture);
-    picture = NULL;
-    FILE *f = open_memstream(&picture, &n);
-    if (!f)
-        bail("no memory for a picture");
-    tui_app_draw(app);
-    tui_grid_print(&app->grid, f);
-    fclose(f);
-}
-
 /* Ranks write N lines more, and the screen takes them. */
 static void
 write_lines(struct tui_app *app, int n)
@@ -51,15 +32,7 @@ write_lines(struct tui_app *app, int n)
     written += n;
     while (taken < written)
         tui_app_tick(app, 0.01);
-    draw(app);
-}
-
-static void
-press(struct tui_app *app, const char *keys)
-{
-    for (; *keys; keys++)
-        tui_app_key(app, *keys);
-    draw(app);
+    picture_draw(app);
 }
 
 /* Row and text of the line that is selected: "7: line 19990". */
@@ -83,51 +56,25 @@ is_selected(const char *want, const char *name)
 }
 
 static void
-has(const char *text, const char *name)
+write_own(struct tui_source_class *class)
 {
-    if (!ok(strstr(picture, text) != NULL, "%s", name))
-        diag("\n%s", picture);
-}
-
-static struct tui_app *
-open_app(struct et_ctx *cx)
-{
-    struct tui_app *app;
-    struct tui_source *source;
-    json_t *facts;
-    struct tui_app_config config = {
-        .cx = cx,
-        .glyphs = &tui_glyphs_ascii,
-        .first = TUI_IN_logs,
-        .rows = 24,
-        .cols = 80,
-    };
-    tui_keys_default(&config.keys);
-    if (tui_app_new(&config, &app) != ET_OK ||
-        eti_facts_read(cx, folder, &facts) != ET_OK ||
-        tui_source_dir(cx, facts, &source) != ET_OK)
-        bail("no screen: %s", et_error_get(cx)->message);
-    class = *source->class;
-    class.line = next_line;
-    source->class = &class;
-    tui_app_attach(app, &source);
-    draw(app);
-    return app;
+    class->line = next_line;
 }
 
 static void
 test_all_ranks(struct tui_app *app)
 {
     write_lines(app, KEPT);
-    has(" 20,000 lines ", "all lines are kept while there are few");
-    press(app, "kkkkk");
+    picture_has(" 20,000 lines ", "all lines are kept while there are few");
+    picture_press(app, "kkkkk");
     is_selected("16: line 19994", "five lines above the end one is selected");
     write_lines(app, 1);
-    has(" 18,001 lines ", "the oldest tenth goes at once, for the first beyond that");
-    has("2,000 older lines are in the run's folder logs/", "which is said");
+    picture_has(" 18,001 lines ",
+                "the oldest tenth goes at once, for the first beyond that");
+    picture_has("2,000 older lines are in the run's folder logs/", "which is said");
     is_selected("16: line 19994", "the selected line stays, and its place");
     write_lines(app, DROPPED);
-    has("4,000 older lines", "the next tenth goes when as many have come");
+    picture_has("4,000 older lines", "the next tenth goes when as many have come");
     is_selected("16: line 19994", "and it stays again");
 }
 
@@ -135,12 +82,12 @@ test_all_ranks(struct tui_app *app)
 static void
 test_one_rank(struct tui_app *app)
 {
-    press(app, "Grr");
-    has(" 4,500 of 18,001 lines   rank 1", "one rank's lines are shown");
-    press(app, "kk");
+    picture_press(app, "Grr");
+    picture_has(" 4,500 of 18,001 lines   rank 1", "one rank's lines are shown");
+    picture_press(app, "kk");
     is_selected("19: line 21989", "two lines above the end one is selected");
     write_lines(app, DROPPED);
-    has(" 4,500 of 18,001 lines", "as many go as come");
+    picture_has(" 4,500 of 18,001 lines", "as many go as come");
     is_selected("19: line 21989", "the selected line of one rank stays too");
 }
 
@@ -148,12 +95,12 @@ test_one_rank(struct tui_app *app)
 static void
 test_oldest(struct tui_app *app)
 {
-    press(app, "\033g");
+    picture_press(app, "\033g");
     is_selected("3: line 6000", "the first line is the oldest");
-    press(app, "jj");
+    picture_press(app, "jj");
     write_lines(app, DROPPED);
     is_selected("3: line 8000", "where it goes the oldest that is left is selected");
-    press(app, "G");
+    picture_press(app, "G");
     write_lines(app, DROPPED);
     is_selected("21: line 28000", "who follows the end goes on following");
 }
@@ -161,22 +108,17 @@ test_oldest(struct tui_app *app)
 int
 main(void)
 {
-    char command[512];
-    const char *build = getenv("ET_BUILDDIR");
+    char folder[] = "/tmp/etude-logs.XXXXXX";
+    struct tui_source_class class;
     struct et_ctx *cx;
-    if (!mkdtemp(folder) || et_ctx_new(&cx) != ET_OK)
-        bail("no folder");
-    snprintf(command, sizeof command, "%s/t/tui/example %s 20", build ? build : ".",
-             folder);
-    if (system(command) != 0)
-        bail("no example");
-    struct tui_app *app = open_app(cx);
+    if (et_ctx_new(&cx) != ET_OK)
+        bail("no context");
+    picture_run(folder, "20");
+    struct tui_app *app = picture_open(cx, folder, TUI_IN_logs, &class, write_own);
     test_all_ranks(app);
     test_one_rank(app);
     test_oldest(app);
-    tui_app_free(&app);
-    free(picture);
+    picture_close(&app, folder);
     et_ctx_free(&cx);
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command) == 0 ? done() : 1;
+    return done();
 }
