@@ -43,6 +43,19 @@ run show two
 says out ' on one' "in show, too"
 run show one
 is "$(grep -c ' on two' out)" 0 "later ones are not"
+run train -q tiny.yaml seed=5 max_duration=40ep checkpoint=false --run_name before
+facts=$(grep -l '"before"' runs/*/run.json)
+for state in stopped preempted failed diverged killed finished reached-target; do
+    sed -i -E 's/("state": )"[^"]*"/\1"'$state'"/; s/("started": )[0-9.]*/\11/' "$facts"
+    run show one
+    case $state in
+    finished | reached-target) is "$(grep -c ' on before' out)" 1 "one that is $state is" ;;
+    *) is "$(grep -c ' on before' out)" 0 "one that is $state is not, though it was there before" ;;
+    esac
+done
+run show two
+says out ' on before' "of two the better one"
+rm -r "${facts%/run.json}"
 run train -q --resume one max_duration=4ep
 exits 0 "the first way on does what it says"
 has ' resume step-' "which is an event of its own" attach one --dump-screen 100x60 --keys '<esc>/kind=resume<enter>'
