@@ -384,6 +384,54 @@ parts(void)
     free(path);
 }
 
+/* A file without the head of a ResNet. */
+static void
+headless(const char *name, char out[NAME])
+{
+    if (strncmp(name, "fc.", 3) != 0)
+        same(name, out);
+}
+
+/* What a pattern may name: a tensor as the file or as the model calls it, one that the
+ * file lacks, and one that the model lacks. */
+static void
+ignored(void)
+{
+    static const struct extra more[] = {{"notes", NULL, 0}, {0}};
+    static const struct {
+        const char *name, *pattern;
+        rename_fn *rename;
+        const struct extra *extra;
+        int differing;
+        const char *said;
+    } table[] = {
+        {"a tensor is ignored by the model's name", "fc.*", in_model, NULL, 2,
+         "'model.fc.weight' is ignored; 'model.fc.bias' is ignored"},
+        {"or by the file's", "model.fc.*", in_model, NULL, 2,
+         "'model.fc.weight' is ignored; 'model.fc.bias' is ignored"},
+        {"one that the file lacks by the model's", "fc.*", headless, NULL, 2,
+         "'fc.weight' is ignored; 'fc.bias' is ignored"},
+        {"one that the model lacks by the file's", "note?", same, more, 0,
+         "'notes' is ignored"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char *pattern[] = {strdup(table[i].pattern)};
+        struct et_model *from = make("resnet8", 10, NULL);
+        struct et_model *to = make("resnet8", 10, NULL);
+        char *path = strdup(file_of(from, table[i].rename, table[i].extra));
+        const struct et_model_weights w = {path, true, {pattern, 1}};
+        *said = '\0';
+        need(cx, et_model_load_some_weights(cx, to, &w));
+        is_int(differing(from, to), table[i].differing, "%s", table[i].name);
+        const char *out = strstr(said, "left out: ");
+        is_str(out ? out + 10 : said, table[i].said, "and is told");
+        et_model_free(&from);
+        et_model_free(&to);
+        free(pattern[0]);
+        free(path);
+    }
+}
+
 /* Every allocation fails once. */
 static void
 torture(void)
@@ -414,6 +462,7 @@ main(void)
     names();
     spelled();
     parts();
+    ignored();
     torture();
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
