@@ -58,6 +58,7 @@ struct tui_app_config {
     bool is_mono;         /* screens have no colours */
     bool is_still;        /* nothing moves by itself: ui.motion */
     bool is_dump;         /* time is the run's: a screen is a function of its records */
+    bool is_past;         /* a dump of a record before the last: so is the run's state */
     enum tui_where first; /* the screen to begin with */
     int rows, cols;
     const struct eti_config_price *price; /* borrowed; NULL: no price is set */

@@ -88,7 +88,7 @@ view_of(struct tui_app *app, struct tui_monitor *m)
         .now =
             app->is_frozen || s->link == TUI_LINK_LOST ? s->model->t : tui_today(app),
         .is_over = etd_model_has_ended(s->model) ||
-                   (s->link == TUI_LINK_ENDED && !app->config.is_dump),
+                   (s->link == TUI_LINK_ENDED && !app->config.is_past),
     };
 }
 

@@ -19,7 +19,7 @@ const char *
 tui_run_state(const struct tui_view *v)
 {
     const char *said = json_string_value(json_object_get(v->facts, "state"));
-    if (v->is_over && said && !v->app->config.is_dump)
+    if (v->is_over && said && !v->app->config.is_past)
         return said;
     return *v->model->state ? v->model->state : said ? said : "starting";
 }

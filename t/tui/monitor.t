@@ -2,7 +2,15 @@
 # Screens of a recorded run, cell for cell: those of UX.md section 3, from its example.
 . "$(dirname "$0")/screens.sh"
 export TERM=xterm-256color
+# lives RUN: its process is this one
+lives() {
+    started=$(awk '{ print $22 }' /proc/$$/stat)
+    boot=$(cat /proc/sys/kernel/random/boot_id)
+    sed -i "s/\"pid\": .*\"boot_id\": \"[^\"]*\"/\"pid\": $$, \"pid_started\": $started, \"boot_id\": \"$boot\"/" \
+        "$1/run.json"
+}
 "$ET_BUILDDIR/t/tui/example" otter || { echo "Bail out! no example"; exit 99; }
+lives otter
 
 # same FILE NAME: out is what the file has
 same() {
@@ -67,6 +75,7 @@ says out "lacks what stands behind" "a filter that is none says why while it is 
 
 # A run of tokens, on processors, with three evaluators.
 "$ET_BUILDDIR/t/tui/example" wren text
+lives wren
 for size in 80x24 200x50; do
     run attach wren --dump-screen $size+roles --ascii --keys xxxx
     same tokens-$size "$size: over tokens; the evaluator that runs, and those that do not"
@@ -90,6 +99,7 @@ says out "File exists" "and never over another file"
 # processors and the disk, how busy the machine is.
 while IFS=: read -r cause words; do
     "$ET_BUILDDIR/t/tui/example" "slow-$cause" slow "$cause"
+    lives "slow-$cause"
     run attach "slow-$cause" --dump-screen 120x36 --ascii
     says out "! rank 2 holds every step back by 30 ms (23%): $words. Enter for more" "a rank that is slow for its $cause"
 done <<'R'
@@ -101,13 +111,21 @@ files:its reading and writing
 still:its computing, which stands still
 R
 "$ET_BUILDDIR/t/tui/example" noted
-run attach noted --dump-screen 80x24 --ascii --keys 'anew data<enter>'
+run show noted
+says out ": crashed" "a run whose process is gone has crashed"
+for size in 50x12 80x24 200x50; do
+    run attach noted --dump-screen $size --ascii
+    says out "x CRASHED" "$size: its screen says so, too"
+done
+run attach noted --dump-screen 80x24 --ascii --at 3000
+says out "* RUNNING" "an earlier record is shown as it was then"
+run attach noted --dump-screen 80x24 --ascii --keys '<esc>anew data<enter>'
 says out "noted: new data" "a note is made"
 run show noted --json
 says out "new data" "and is an event of the run"
-run attach noted --readonly --dump-screen 80x24 --ascii --keys 'a'
+run attach noted --readonly --dump-screen 80x24 --ascii --keys '<esc>a'
 says out "started with --readonly" "but not by who only watches"
-run attach noted --readonly --dump-screen 80x24 --ascii --keys 'c'
+run attach noted --readonly --dump-screen 80x24 --ascii --keys '<esc>c'
 says out "started with --readonly" "who controls nothing either"
 
 # Where there is little room.
@@ -126,6 +144,7 @@ has 'nothing is searched for' "n without a search says so" attach otter --dump-s
 
 # A screen is a function of the records: whoever comes late sees what was there.
 "$ET_BUILDDIR/t/tui/example" early 3000
+lives early
 for size in 80x24 200x50; do
     run attach early --dump-screen $size
     cp out early.txt
@@ -151,6 +170,7 @@ run attach otter
 exits 64 "without a terminal there is no workbench: exit 64"
 run show otter --dump-screen 80x24
 exits 64 "another command has no screen"
+sed -i 's/"pid": [0-9]*/"pid": 1/' ./*/run.json # as all of them have by now
 run --dump-screen 80x24 --keys 2
 exits 0 "etude alone has screens too"
 says out "No run is watched." "Monitor says what to do where there is no run"
@@ -158,6 +178,7 @@ for key in 2 5; do
     run --dump-screen 80x24 --keys $key
     is "$(tail -n 1 out)" " : command  ? help  q leave, run goes on" "and screen $key promises no key that needs one"
 done
+lives otter
 printf 'monitor: {axis: q}\n' >bad.yaml
 mkdir -p conf && cp bad.yaml conf/keys.yaml
 ETUDE_CONFIG_DIR=$PWD/conf "$etude" attach otter --dump-screen 80x24 --ascii >out 2>err

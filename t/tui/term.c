@@ -183,6 +183,7 @@ open_app(struct et_ctx *cx, const struct scene *scene)
         .cx = cx,
         .glyphs = tui_glyphs_of(scene->plot),
         .is_dump = true,
+        .is_past = true, /* it goes on, as its last record says */
         .layout = layout_path,
         .first = TUI_IN_monitor,
         .rows = scene->rows,
