@@ -35,6 +35,7 @@ does() {
 does '1 of 7 runs' "a filter holds while it is typed" '/mole'
 does '4 of 7 runs' "words, keys and regular expressions" '/state=finished resnet'
 does 'the filter:' "half a filter is said to be one" '/"fin'
+does "(did you mean 'Accuracy'?)" "a key that is the beginning of a name is told which" '/acc>0.9'
 does '7 of 7 runs' "esc takes it away" '/heron<enter><esc>'
 does 'mark two or more' "one run is no contest" ' C'
 does 'x: samples' "x takes cost, energy, then samples for time" "$at${marks}Pxxx"
@@ -159,6 +160,10 @@ ok $? "as etude runs does"
 run runs stat=finished
 exits 64 "a filter with a key that no run has is refused: exit 64"
 says err "no run has the key 'stat' (did you mean 'state'?)" "with what was meant"
+run runs 'acc>0.9'
+says err "no run has the key 'acc' (did you mean 'Accuracy'?)" "the beginning of a name means it"
+run runs 'ac>0.9'
+is "$(grep -c "no run has the key 'ac'$" err)" 1 "but not two letters of it"
 run runs has:optimizer.lrr
 says err "did you mean 'optimizer.lr'?" "keys of recipes are known"
 run runs --sort acuracy

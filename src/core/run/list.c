@@ -133,6 +133,21 @@ gather_names(const json_t *list, const char **name)
     return n;
 }
 
+/* The shortest of N names that begin with KEY, whatever the case: "acc" is short for
+ * Accuracy. NULL: none does, or KEY is too short to mean one. */
+static const char *
+begun_by(const char *key, const char *const *name, int n)
+{
+    enum { LEAST = 3 };
+    const size_t length = strlen(key);
+    const char *found = NULL;
+    for (int i = 0; i < n && length >= LEAST; i++)
+        if (strncasecmp(name[i], key, length) == 0 &&
+            (!found || strlen(name[i]) < strlen(found)))
+            found = name[i];
+    return found;
+}
+
 et_status
 eti_runs_check(struct et_ctx *cx, const struct eti_filter *filter, const char *sort,
                const json_t *list)
@@ -148,7 +163,9 @@ eti_runs_check(struct et_ctx *cx, const struct eti_filter *filter, const char *s
     }
     if (!unknown)
         return ET_OK;
-    const char *near = et_nearest(unknown, name, gather_names(list, name));
+    const int n = gather_names(list, name);
+    const char *near = et_nearest(unknown, name, n);
+    near = near ? near : begun_by(unknown, name, n);
     return near ? ET_FAIL(cx, ET_EINVAL, "no run has the key '%s' (did you mean '%s'?)",
                           unknown, near)
                 : ET_FAIL(cx, ET_EINVAL, "no run has the key '%s'", unknown);
