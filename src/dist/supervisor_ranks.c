@@ -550,7 +550,7 @@ note_failure(struct etd_supervisor *s, int i)
         snprintf(s->why, sizeof s->why,
                  "rank %d ended by itself, with exit %d, after batch %lld", number,
                  WEXITSTATUS(r->status), step);
-    if (s->stops == 0 && !s->killed)
+    if ((s->stops == 0 && !s->killed) || etd_is_crash(r->status))
         etd_sup_dump(s);
 }
 

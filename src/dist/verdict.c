@@ -164,6 +164,17 @@ signal_of(int status)
                : 0;
 }
 
+bool
+etd_is_crash(int status)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
+                                 SIGABRT, SIGTRAP, SIGSYS};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        if (signal_of(status) == faults[i])
+            return true;
+    return false;
+}
+
 static void
 set_end(struct etd_end *end, int exit, const char *state, const char *why)
 {
@@ -176,7 +187,8 @@ struct etd_end
 etd_failure_end(const struct etd_failure *f)
 {
     struct etd_end end = {.rank = -1};
-    bool signalled = f->stop_signal && signal_of(f->status);
+    bool crashed = etd_is_crash(f->status) && !f->hung; /* those are sent SIGABRT */
+    bool signalled = f->stop_signal && signal_of(f->status) && !crashed;
     const char *failed = f->has_directory ? "failed" : "";
     if (signalled && f->again) /* what there was to save has been */
         set_end(&end, PREEMPTED, "preempted", "");

@@ -77,6 +77,9 @@ struct etd_failure {
     bool again;         /* it was being started again, and had not begun to train */
     const char *why;
 };
+/* Did a process end by a fault of its own? STATUS: waitpid's. No signal with which runs
+ * are ended is one. */
+bool etd_is_crash(int status);
 /* How that ends: state, exit, said and why. */
 struct etd_end etd_failure_end(const struct etd_failure *f);
 /* N ranks have ended by themselves: the one whose end is the run's. */

@@ -101,6 +101,15 @@ my ($last) = (saved('long'))[-1];
 is finish(start_with($etude, '', 'long', '--autoresume', 'max_duration=' . ($last + 5) . 'ba')), 0,
     'the last checkpoint stands, and the run goes on from it';
 
+# A rank that crashes while it saves was not too slow.
+$front = start_with($faults, 'checkpoint.snapshot=crash', 'fell', 'checkpoint.interval=100000000ba');
+ok until_true(sub { last_batch('fell') > 0 }), 'a run without a checkpoint';
+kill 'TERM', supervisor('fell');
+is finish($front), 1, 'a crash after SIGTERM is one: 1';
+is field('fell', 'state'), 'failed', 'the run has failed';
+like slurp('fell.err'), qr/rank 0 was ended by signal 11 \(/, 'which is said';
+like slurp('fell/dumps/rank0.txt'), qr/^-- what it did last, /m, 'with what the rank did last';
+
 # A rank that is stopped does not see its time go by: the supervisor does.
 $front = start('stopped', 'grace=1s');
 kill 'STOP', ranks('stopped');
