@@ -164,7 +164,7 @@ exits 0 "and nobody waits for its log"
 
 # ---- pipes where files of a run are looked for ----
 
-for file in run.json report.json recipe.resolved.yaml events.log tags; do
+for file in run.json report.json recipe.resolved.yaml events.log metrics.jsonl tags; do
     mkdir -p "runs/pipe-$file"
     [ $file = run.json ] || echo '{"name": "piped", "state": "finished"}' >"runs/pipe-$file/run.json"
     mkfifo "runs/pipe-$file/$file"
@@ -172,6 +172,10 @@ for file in run.json report.json recipe.resolved.yaml events.log tags; do
     is $? 0 "a pipe called $file holds up no list"
     timeout 60 "$etude" show "runs/pipe-$file" >out 2>err </dev/null
     ok $(($? == 124)) "nor the look at that run"
+    timeout 60 "$etude" attach "runs/pipe-$file" --dump-screen 80x24 >out 2>err </dev/null
+    ok $(($? == 124)) "nor Monitor"
+    timeout 60 "$etude" compare brisk-otter "runs/pipe-$file" --dump-screen 80x24 >out 2>err </dev/null
+    ok $(($? == 124)) "nor Compare"
 done
 tiny piped.yaml
 run train piped.yaml --run_directory piped-log --run_name piped-log --progress none
