@@ -221,6 +221,9 @@ int cli_fail(struct cli *c, enum cli_error code, const char *hint, const char *f
     ET_PRINTF(4, 5);
 /* The same for the error that stands in the context, met in STAGE. */
 int cli_fail_status(struct cli *c, enum eti_stage stage, et_status status);
+/* The same for what KEY of a recipe says at PLACE; both may be NULL. */
+int cli_fail_status_at(struct cli *c, enum eti_stage stage, et_status status,
+                       const struct et_place *place, const char *key);
 /* The exit code that it would return. */
 int cli_exit_of_status(const struct cli *c, enum eti_stage stage, et_status status);
 /* All of LIST, on stdout where they are the result. Returns the exit code for it. */

@@ -164,17 +164,26 @@ cli_exit_of_status(const struct cli *c, enum eti_stage stage, et_status status)
 }
 
 int
-cli_fail_status(struct cli *c, enum eti_stage stage, et_status status)
+cli_fail_status_at(struct cli *c, enum eti_stage stage, et_status status,
+                   const struct et_place *place, const char *key)
 {
+    struct et_diagnostics list = {0};
     const struct et_error *e = et_error_get(c->cx);
     enum cli_error code = standing_error(c, stage, status);
     const char *message = e->message[0] ? e->message : et_status_name(status);
     const char *hint = e->hint[0] ? e->hint : hint_for((int)code, stage);
-    int exit = cli_fail(c, code, hint, "%s", message);
+    et_diagnostics_add(&list, (int)code, place, key, hint, "%s", message);
+    print(c, &list.v[0], stderr);
     if (e->file)
         et_report(c->cx, ET_LOG_DEBUG, "said at %s:%d", e->file, e->line);
     et_error_clear(c->cx);
-    return exit;
+    return exit_of((int)code);
+}
+
+int
+cli_fail_status(struct cli *c, enum eti_stage stage, et_status status)
+{
+    return cli_fail_status_at(c, stage, status, NULL, NULL);
 }
 
 int

@@ -4,6 +4,8 @@
 #include <jansson.h>
 
 #include "cli/cli.h"
+#include "core/models/weight_file.h"
+#include "core/recipe/value.h"
 
 /* With --json a line says for each recipe what became of it. */
 static int
@@ -23,6 +25,26 @@ conclude(struct cli *c, const char *name, int code, bool tried)
     return code;
 }
 
+/* The file that the model starts from is there and whole, as far as its header says. */
+static int
+check_weights(struct cli *c, const struct et_recipe *recipe)
+{
+    const struct et_model_options *o = recipe->model.options;
+    struct eti_weight_file file;
+    if (!recipe->model.component || !o || !o->weights.path)
+        return CLI_OK;
+    et_status status = eti_weight_file_open(c->cx, o->weights.path, &file);
+    if (status == ET_OK) {
+        eti_weight_file_close(&file);
+        return CLI_OK;
+    }
+    const struct et_value *weights = eti_value_get(recipe->model.value, "weights");
+    const struct et_value *path = eti_value_get(weights, "path");
+    const struct et_place place =
+        weights ? eti_value_place(path ? path : weights) : (struct et_place){0};
+    return cli_fail_status_at(c, ETI_STAGE_DATA, status, &place, "model.weights");
+}
+
 static int
 validate(struct cli *c, const char *name)
 {
@@ -35,6 +57,8 @@ validate(struct cli *c, const char *name)
     if (eti_recipe_check_available(c->cx, recipe, &errors) != ET_OK) {
         code = cli_fail_list(c, &errors, stderr);
         et_error_clear(c->cx);
+    } else if ((code = check_weights(c, recipe)) != CLI_OK) {
+        ; /* it has been said */
     } else if (eti_rehearse(c->cx, recipe, &tried) != ET_OK) {
         const struct et_error *e = et_error_get(c->cx);
         code = cli_fail(c, CLI_E_PARTS, *e->hint ? e->hint : NULL, "%s: %s", name,

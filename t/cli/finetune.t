@@ -30,6 +30,24 @@ run validate key.yaml
 exits 65 "a key is one: exit 65"
 says err "looks like a secret" "is told"
 
+
+# What train would find of the file, validate finds, at its place.
+run validate files/again.yaml
+exits 0 "validate reads the file's header"
+recipe 10 ", weights: files/none.safetensors" >none.yaml
+run validate none.yaml
+exits 66 "and has no use for one that is not there: exit 66"
+says err "error E2001: none.yaml:3:48: model.weights: cannot read $dir/files/none.safetensors: No such file" "which it says, with the place that names it"
+head -c 20000 files/$weights >files/cut.safetensors
+recipe 10 ", weights: {path: files/cut.safetensors, strict: false}" >cut.yaml
+run validate cut.yaml
+exits 65 "nor for one that was cut off: exit 65"
+says err "error E2002: cut.yaml:3:55: model.weights: $dir/files/cut.safetensors: tensor '" "likewise"
+run validate ten.yaml model.weights=files/none.safetensors
+exits 66 "also where the command line names it"
+run validate none.yaml --json
+says err '"code":"E2001","file":"none.yaml","line":3,"column":48' "as JSON, too"
+
 recipe 5 ", weights: files/$weights" >strict.yaml
 run train strict.yaml --progress none --run_directory runs/strict
 exits 65 "the head of ten classes does not fit five: exit 65"
