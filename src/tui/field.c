@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tui/glyphs.h"
 #include "tui/widget.h"
 
 void
@@ -105,16 +106,53 @@ tui_field_key(struct tui_field *f, int key)
     }
 }
 
+/* Columns before the cursor. */
+static int
+column_of(const struct tui_field *f)
+{
+    struct tui_field ahead = *f;
+    ahead.text[f->at] = '\0';
+    return tui_width(ahead.text);
+}
+
+int
+tui_field_rows(const struct tui_field *f, int w)
+{
+    return w > 0 ? tui_width(f->text) / w + 1 : 1;
+}
+
+void
+tui_field_draw_rows(const struct tui_field *f, const struct tui_pane *p, int y,
+                    int rows, const char *reason)
+{
+    const enum tui_role role = reason ? TUI_BAD : TUI_TEXT;
+    const int cursor = column_of(f);
+    const char *at = f->text;
+    for (int row = 0; row < rows && p->w > 0; row++) {
+        const size_t n = tui_bytes_of(at, p->w);
+        tui_fill(p, y + row, 0, p->w, ' ', role);
+        tui_put_n(p, y + row, 0, role, 0, p->w, at, n);
+        at += n;
+    }
+    if (p->w > 0)
+        tui_cursor(p, y + cursor / p->w, cursor % p->w);
+}
+
 void
 tui_field_draw(const struct tui_field *f, const struct tui_pane *p, int y, int x, int w,
                const char *reason)
 {
-    struct tui_field ahead = *f;
     const struct tui_pane part = tui_pane_part(p, y, x, 1, w);
-    ahead.text[f->at] = '\0';
-    int cursor = tui_width(ahead.text), shift = cursor >= w ? cursor - w + 1 : 0;
+    const bool is_ascii = p->grid->glyphs->is_ascii;
+    const int cursor = column_of(f), all = tui_width(f->text);
+    const int room = cursor < all ? w - 1 : w; /* the sign of more hides no cursor */
+    const int shift = cursor >= room ? cursor - room + 1 : 0;
     enum tui_role role = reason ? TUI_BAD : TUI_TEXT;
     tui_fill(&part, 0, 0, w, ' ', role);
     tui_put_n(&part, 0, -shift, role, 0, shift + w, f->text, f->n);
+    if (shift > 0)
+        tui_put_ch(&part, 0, 0, is_ascii ? '<' : 0x2026, TUI_DIM, 0);
+    if (all - shift > w)
+        tui_put_ch(&part, 0, w - 1, is_ascii ? '>' : 0x2026, TUI_DIM, 0);
     tui_cursor(&part, 0, cursor - shift);
 }

@@ -342,6 +342,19 @@ tui_put_right(const struct tui_pane *p, int y, int from, int end, enum tui_role 
         tui_put_end(p, y, end, role, text);
 }
 
+size_t
+tui_bytes_of(const char *text, int n)
+{
+    size_t at = 0;
+    while (text[at] && (n > 0 || ((unsigned char)text[at] & 0xc0) == 0x80)) {
+        n -= ((unsigned char)text[at] & 0xc0) != 0x80;
+        if (n < 0)
+            break;
+        at++;
+    }
+    return at;
+}
+
 int
 tui_put_cut(const struct tui_pane *p, int y, int x, int end, enum tui_role role,
             const char *text)

@@ -99,6 +99,8 @@ int tui_put_wrapped(const struct tui_pane *p, int y, int x, int w, enum tui_role
                     const char *text);
 /* The columns that TEXT takes. */
 int tui_width(const char *text);
+/* Bytes of TEXT, all characters of which are one column wide, that N columns take. */
+size_t tui_bytes_of(const char *text, int n);
 /* N times the same. */
 void tui_fill(const struct tui_pane *p, int y, int x, int n, uint32_t ch,
               enum tui_role role);

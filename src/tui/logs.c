@@ -264,20 +264,6 @@ height(const struct logs *l, const struct line *line, int w)
     return l->wraps && room > 0 && width > room ? (width + room - 1) / room : 1;
 }
 
-/* Bytes of TEXT that N columns take. */
-static size_t
-bytes_of(const char *text, int n)
-{
-    size_t at = 0;
-    while (text[at] && (n > 0 || ((unsigned char)text[at] & 0xc0) == 0x80)) {
-        n -= ((unsigned char)text[at] & 0xc0) != 0x80;
-        if (n < 0)
-            break;
-        at++;
-    }
-    return at;
-}
-
 /* Marks what was searched for in TEXT, which stands in P, in as many lines as it needs.
  */
 static void
@@ -303,7 +289,8 @@ put_line(const struct logs *l, const struct tui_pane *p, int y, const struct lin
 {
     char clock[TUI_NUMBER];
     const enum tui_role role = TUI_TEXT;
-    enum tui_role level = line->level >= ET_LOG_WARN ? tui_level_role(line->level) : TUI_DIM;
+    enum tui_role level =
+        line->level >= ET_LOG_WARN ? tui_level_role(line->level) : TUI_DIM;
     if (selected)
         tui_select(p, y, true);
     tui_put(p, y, 1, TUI_DIM, isnan(line->t) ? "-" : tui_clock(line->t, 2, clock));
@@ -314,14 +301,14 @@ put_line(const struct logs *l, const struct tui_pane *p, int y, const struct lin
                            : et_log_level_name((enum et_log_level)line->level));
     struct tui_pane in = tui_pane_part(p, y, TEXT_X, p->h, p->w);
     if (!l->wraps) {
-        const char *text = text_of(line) + bytes_of(text_of(line), l->shift);
+        const char *text = text_of(line) + tui_bytes_of(text_of(line), l->shift);
         tui_put_cut(&in, 0, 0, in.w, role, text);
         mark_found(l, &in, text);
         return;
     }
     const char *at = text_of(line);
     for (int row = 0; in.w > 0 && row < in.h && (*at || row == 0); row++) {
-        size_t n = bytes_of(at, in.w);
+        size_t n = tui_bytes_of(at, in.w);
         tui_put_n(&in, row, 0, role, 0, in.w, at, n);
         at += n;
     }

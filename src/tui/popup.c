@@ -190,8 +190,8 @@ reason_of(const struct tui_popup *p, char *buf)
 
 /* ---- drawing ---- */
 
-/* Columns of a menu: all keys, all texts, and the notes of all rows, which are at the end
- * where they are short, as keys are. */
+/* Columns of a menu: all keys, all texts, and the notes of all rows, which are at the
+ * end where they are short, as keys are. */
 struct columns {
     int key, text;
     bool has_texts; /* the notes are texts, which begin in a column */
@@ -353,8 +353,8 @@ put_border(const struct tui_pane *box, const struct tui_popup *p)
 static void
 put_below(const struct tui_pane *screen, const struct tui_pane *box)
 {
-    const struct tui_pane around =
-        tui_pane_part(screen, box->y - screen->y, box->x - screen->x - 1, box->h, box->w + 2);
+    const struct tui_pane around = tui_pane_part(
+        screen, box->y - screen->y, box->x - screen->x - 1, box->h, box->w + 2);
     tui_tint(screen, TUI_DIM);
     tui_lay(screen, TUI_ON_OWN);
     tui_blank(&around);
@@ -374,12 +374,15 @@ tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen)
     if (p->kind == TUI_NO_POPUP)
         return;
     bool types = p->kind == TUI_PROMPT || p->filters;
-    int rows = p->kind == TUI_MENU ? p->n_items + p->filters : p->check ? 3 : 2;
+    int w = p->wide ? WIDE : widest(p) + 4;
+    w = w > screen->w ? screen->w : w;
+    /* All of an answer is seen where there is room for it. */
+    int typed = p->kind == TUI_PROMPT ? tui_field_rows(&p->field, w - 4) : types;
+    typed = typed + 1 > screen->h - 2 ? types : typed;
+    int rows = p->kind == TUI_MENU ? p->n_items + p->filters : typed + 1 + !!p->check;
     int most = p->wide ? WIDE_ROWS : MOST_ROWS;
     if (p->filters && rows > most)
         rows = most; /* the rest scrolls, and typing finds it */
-    int w = p->wide ? WIDE : widest(p) + 4;
-    w = w > screen->w ? screen->w : w;
     int h = rows + 2;
     for (int i = 0; i < p->n_lines; i++)
         h += lines_of(p->line[i], w - 4);
@@ -390,7 +393,7 @@ tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen)
     put_border(&box, p);
     p->area = tui_pane_part(&box, 1, 2, h - 2, w - 4);
     /* Where there is little room what is asked is seen before what is said of it. */
-    int y = 0, least = types + (p->kind == TUI_PROMPT ? 1
+    int y = 0, least = typed + (p->kind == TUI_PROMPT ? 1
                                 : p->n_items < 3      ? p->n_items
                                                       : 3);
     for (int i = 0; i < p->n_lines && y < h - 2 - least; i++) {
@@ -401,8 +404,11 @@ tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen)
         y = y > h - 2 - least ? h - 2 - least : y;
     }
     const char *reason = reason_of(p, buf);
-    if (types)
-        tui_field_draw(&p->field, &p->area, y++, 0, p->area.w, reason);
+    if (typed > 1)
+        tui_field_draw_rows(&p->field, &p->area, y, typed, reason);
+    else if (types)
+        tui_field_draw(&p->field, &p->area, y, 0, p->area.w, reason);
+    y += typed;
     if (p->kind == TUI_MENU)
         put_items(p, &p->area, y);
     else

@@ -89,10 +89,15 @@ struct tui_field {
 void tui_field_set(struct tui_field *f, const char *text);
 /* Types, moves, deletes. Was it such a key? */
 bool tui_field_key(struct tui_field *f, int key);
-/* Draws W columns of it around the cursor, which it shows; REASON: why the text will
- * not do (its colour is another), NULL: it will. */
+/* Draws W columns of it around the cursor, which it shows, with signs where there is
+ * more; REASON: why the text will not do (its colour is another), NULL: it will. */
 void tui_field_draw(const struct tui_field *f, const struct tui_pane *p, int y, int x,
                     int w, const char *reason);
+/* The lines of W columns that it and a cursor behind it take. */
+int tui_field_rows(const struct tui_field *f, int w);
+/* Likewise, in ROWS lines of P. */
+void tui_field_draw_rows(const struct tui_field *f, const struct tui_pane *p, int y,
+                         int rows, const char *reason);
 
 struct tui_app;
 

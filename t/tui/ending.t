@@ -74,6 +74,14 @@ grep -qE '\^ [0-9.]*e[0-9]|[0-9]e[0-9]+ [*o]*\^' out && ! grep -q '^ *[0-9.]*e[0
 ok $? "where the other run's curve keeps its scale"
 has '| optimizer.lr=0.1 --alg gradient_clipping(clipping_type=norm,clipping_threshold=1) ' \
     "r asks for it with all of what it proposes" attach wild --dump-screen 120x36 --keys r
+run --ascii attach wild --dump-screen 80x24 --keys r
+says out '| optimizer.lr=0.1 --alg gradient_clipping(clipping_type=norm,clipping_thresho |' \
+    "all of it is seen where a line has no room"
+says out '| ld=1)   ' "in the next"
+run --ascii attach wild --dump-screen 80x24 --keys 'r<Home>seed=7 <End> tags=[x]'
+says out '| seed=7 optimizer.lr=0.1 --alg gradient_clipping(clipping_type=norm,clipping_ |' \
+    "where it can be changed"
+says out '| threshold=1) tags=[x]   ' "at both ends"
 for size in 80x24 100x30; do
     run --ascii attach wild --dump-screen $size
     is "$(tr -s ' \n' ' ' <out | grep -c "optimizer.lr=0.1 --alg 'gradient_clipping(clipping_type=norm,clipping_threshold=1)'")" 1 \

@@ -36,6 +36,16 @@ does '1 of 7 runs' "a filter holds while it is typed" '/mole'
 does '4 of 7 runs' "words, keys and regular expressions" '/state=finished resnet'
 does 'the filter:' "half a filter is said to be one" '/"fin'
 does "(did you mean 'Accuracy'?)" "a key that is the beginning of a name is told which" '/acc>0.9'
+# A line to type in that has more text than columns says where there is more.
+long=abcdefghijklmnopqrstuvwxyzABCDEFGHIJ
+while IFS=: read -r keys want name; do
+    has " / $want   " "$name" runs --dump-screen 60x16 --keys "/$long$keys"
+done <<'R'
+:<mnopqrstuvwxyzABCDEFGHIJ:of a long filter the end is shown, and that more stands before it
+<Home>:abcdefghijklmnopqrstuvwxy>:at its beginning that more stands behind it
+<left><left>:<lmnopqrstuvwxyzABCDEFGHIJ:the last letter, where it has room
+<left><left><left><left><left>+:<jklmnopqrstuvwxyzABCDE+F>:and the letter at the cursor, between both
+R
 does '7 of 7 runs' "esc takes it away" '/heron<enter><esc>'
 does 'mark two or more' "one run is no contest" ' C'
 does 'x: samples' "x takes cost, energy, then samples for time" "$at${marks}Pxxx"
