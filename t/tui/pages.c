@@ -8,26 +8,11 @@
 #include <unistd.h>
 
 #include "t/tap.h"
+#include "t/tui/picture.h"
 #include "t/unit/store.h"
 #include "tui/runs.h"
 
 enum { RUNS = 300, PAGE = ETI_INDEX_PAGE, LINES = 8 };
-
-static char *picture; /* of the last draw */
-
-static void
-draw(struct tui_app *app)
-{
-    size_t n;
-    free(picture);
-    picture = NULL;
-    FILE *f = open_memstream(&picture, &n);
-    if (!f)
-        bail("no memory for a picture");
-    tui_app_draw(app);
-    tui_grid_print(&app->grid, f);
-    fclose(f);
-}
 
 /* The lines of the list, in a buffer that is the next call's, too. */
 static const char *
@@ -59,7 +44,7 @@ open_app(struct et_ctx *cx, struct eti_index *index)
     tui_keys_default(&config.keys);
     if (tui_app_new(&config, &app) != ET_OK)
         bail("no screen: %s", et_error_get(cx)->message);
-    draw(app);
+    picture_draw(app);
     return app;
 }
 
@@ -73,7 +58,7 @@ tick_all(struct tui_app *app)
     snprintf(first, sizeof first, "%s", list_lines());
     do {
         tui_app_tick(app, 0.02);
-        draw(app);
+        picture_draw(app);
         changes += strcmp(list_lines(), first) != 0;
     } while (app->has_more);
     return changes;
@@ -116,7 +101,7 @@ main(void)
     ok(strstr(picture, "64 of 300 runs   still reading") != NULL, "which says so");
     for (int i = 0; i < 40; i++)
         tui_app_key(app, 'j');
-    draw(app);
+    picture_draw(app);
     ok(strstr(picture, "> + n0260") != NULL, "one can move at once");
     is_int(tick_all(app), 0, "and what is under the cursor stays there");
     ok(strstr(picture, "300 of 300 runs   sort: newest") != NULL, "with all behind it");
