@@ -51,7 +51,7 @@ start(struct et_ctx *cx, const char *what, const char *input)
 
 /* Takes what there is until it has printed N bytes, and said M. */
 static bool
-gets(size_t n, size_t m)
+has_come(size_t n, size_t m)
 {
     while ((job.n < n || job.n_error < m) && !job.is_done)
         (void)tui_job_poll(&job, 0.01);
@@ -75,10 +75,10 @@ main(int argc, char **argv)
     struct et_alloc_stats stats;
     alarm(PATIENCE);
     start(cx, "prints", NULL);
-    ok(gets(4, 0) && !job.is_done && strcmp(job.text, "half") == 0,
+    ok(has_come(4, 0) && !job.is_done && strcmp(job.text, "half") == 0,
        "what it has printed is there while it says nothing");
     start(cx, "says", NULL);
-    ok(gets(0, 21) && !job.is_done, "and what it says while it prints nothing");
+    ok(has_come(0, 21) && !job.is_done, "and what it says while it prints nothing");
     start(cx, "reads", "seed: 3\n");
     ok(ends() && job.code == 3 && strcmp(job.text, "read seed: 3\n") == 0,
        "it reads what it is given, and its exit code is told");
