@@ -221,6 +221,8 @@ test_resume(struct et_ctx *cx)
                                                     .t = 1e9,
                                                     .ba = 200,
                                                     .ep = 2}));
+    ok(m->axis[200].t == 1e9 + 199 && isnan(m->axis[201].t) && isnan(m->axis[500].t),
+       "and has the times of the first 200 alone");
     const struct etd_series *loss = etd_model_series(m, "loss/train/total");
     ok(loss->bin[loss->n_bins - 1].bin == 200 && m->ba == 200 && m->incarnation == 2,
        "a run that goes on from batch 200 has no values after it");
@@ -291,6 +293,63 @@ test_damage(struct et_ctx *cx)
     et_free(cx, bytes);
     etd_model_free(&m);
     etd_model_free(&victim);
+}
+
+/* A number at batch BA, epoch and sample of which follow from it. */
+static void
+add(struct et_ctx *cx, struct etd_model *m, int64_t ba)
+{
+    const struct et_log_entry entry = {"loss/train/total", 2};
+    const struct et_record r = {.kind = ET_RECORD_BATCH,
+                                .seq = m->seq + 1,
+                                .t = 1e9 + (double)ba,
+                                .ep = ba / 10,
+                                .ba = ba,
+                                .sp = 64 * ba,
+                                .entry = &entry,
+                                .n = 1};
+    need(cx, etd_model_apply(m, &r));
+}
+
+/* Is bin I that of batch BA on the other axes? */
+static bool
+is_at(const struct etd_model *m, int i, int64_t ba)
+{
+    const struct etd_axis *a = &m->axis[i];
+    return a->t == 1e9 + (double)ba && a->ep == ba / 10 && a->sp == 64 * ba;
+}
+
+/* A run that tells of few of its batches: bins have their times, however wide. */
+static void
+test_sparse(struct et_ctx *cx)
+{
+    struct etd_model *m;
+    need(cx, etd_model_new(cx, &m));
+    add(cx, m, 3);
+    add(cx, m, 8);
+    add(cx, m, 9);
+    add(cx, m, 14);
+    add(cx, m, ETD_BINS - 1);
+    is_int(m->width, 1, "a short run has a bin for each batch");
+    add(cx, m, ETD_BINS);
+    is_int(m->width, 2, "a longer one has one for two");
+    ok(is_at(m, 1, 3), "with the time of the second, where there is no first,");
+    ok(is_at(m, 4, 8), "with that of the first, where there are both,");
+    ok(is_at(m, 7, 14), "or that of the first alone");
+    ok(is_at(m, ETD_BINS / 2 - 1, ETD_BINS - 1) && is_at(m, ETD_BINS / 2, ETD_BINS),
+       "what was the last bin is in the middle, with the next behind it");
+    int n = 0;
+    for (int i = 0; i < ETD_BINS; i++)
+        n += !isnan(m->axis[i].t);
+    is_int(n, 5, "where no batch is told of no bin has a time");
+    add(cx, m, ETD_BINS + 1);
+    ok(is_at(m, ETD_BINS / 2, ETD_BINS), "which keeps the time of its first");
+    add(cx, m, 2 * ETD_BINS + 5);
+    ok(m->width == 4 && is_at(m, 0, 3) && is_at(m, 2, 8) && is_at(m, 3, 14) &&
+           is_at(m, ETD_BINS / 4, ETD_BINS) &&
+           is_at(m, ETD_BINS / 2 + 1, 2 * ETD_BINS + 5),
+       "and so on, as the run grows");
+    etd_model_free(&m);
 }
 
 /* Records that stand for more than the count of a bin can be. */
@@ -421,6 +480,7 @@ main(void)
     test_resume(cx);
     test_snapshots(cx, m);
     test_damage(cx);
+    test_sparse(cx);
     test_thinned(cx);
     test_many(cx);
     test_follow(cx);
