@@ -29,13 +29,14 @@ static struct said {
     size_t n;
 } said[MESSAGES];
 static int n_said;
-static bool is_full; /* the viewer's connection */
+static bool is_full;        /* the viewer's connection */
+static int room = MESSAGES; /* that it has, if it is not */
 
 static bool
 take(void *data, const void *bytes, size_t n)
 {
     (void)data;
-    if (is_full || n_said == MESSAGES)
+    if (is_full || n_said >= room)
         return false;
     said[n_said].bytes = malloc(n);
     memcpy(said[n_said].bytes, bytes, n);
@@ -138,6 +139,18 @@ ask_file(struct etd_session *s, const char *word, int64_t rank, int64_t at)
     etd_put_text(&o, "file", word);
     etd_put_int(&o, "rank", rank);
     etd_put_int(&o, "at", at);
+    tell(s, bytes, etd_end(&o));
+}
+
+/* Record FROM, and all after it, were missed. */
+static void
+ask_again(struct etd_session *s, int64_t from)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_out o;
+    const struct etd_head head = {.kind = ETD_NACK};
+    etd_begin(&o, bytes, sizeof bytes, &head, 1);
+    etd_put_int(&o, "from", from);
     tell(s, bytes, etd_end(&o));
 }
 
@@ -267,24 +280,74 @@ test_earlier(void)
     forget();
 }
 
-static void
-test_after(void)
+/* Are the records that were said those after AFTER, each of them, in order, to the
+ * last? */
+static bool
+are_those_after(int64_t after)
 {
-    int64_t want = h.log.seq - 40;
     bool in_order = true;
-    struct etd_session *s = open_session(false);
-    hello(s, 1, h.name, want, 4096);
-    ok(drive(s), "a viewer that has seen most of it");
-    is_int(count(ETD_SNAP_BEGIN), 0, "gets no snapshot");
+    int64_t at = after;
     for (int i = 0; i < n_said; i++) {
         struct etd_frame f = frame(i);
         if ((int)f.head.kind >= ET_RECORD_COUNT)
             continue;
-        in_order = in_order && (f.head.hseq == want + 1 || f.head.hseq == want);
-        want = f.head.hseq;
+        in_order =
+            in_order && (f.head.hseq == at + 1 || (f.head.hseq == at && at > after));
+        at = f.head.hseq;
     }
-    ok(in_order && want == h.log.seq, "but the records that it lacks, in order");
+    return in_order && at == h.log.seq;
+}
+
+static void
+test_after(void)
+{
+    struct etd_session *s = open_session(false);
+    hello(s, 1, h.name, h.log.seq - 40, 4096);
+    ok(drive(s), "a viewer that has seen most of it");
+    is_int(count(ETD_SNAP_BEGIN), 0, "gets no snapshot");
+    ok(are_those_after(h.log.seq - 40), "but the records that it lacks, in order");
     is_int(count(ETD_FACTS), 1, "and how the run ended");
+    etd_session_free(&s);
+    forget();
+}
+
+/* A viewer with all the records up to AFTER (-1: with none) has missed one. */
+static void
+test_missed_by(int64_t after, const char *who)
+{
+    struct etd_session *s = open_session(false);
+    hello(s, 1, h.name, after, 4096);
+    ok(drive(s), "%s", who);
+    forget();
+    ask_again(s, h.log.seq - 20);
+    ok(drive(s) && are_those_after(h.log.seq - 21),
+       "that asks for a record that it missed is sent that one, and all after it");
+    forget();
+    ask_again(s, h.log.seq);
+    ok(drive(s) && are_those_after(h.log.seq - 1), "the last, where it is the last");
+    forget();
+    ask_again(s, 1);
+    ok(drive(s) && are_those_after(0), "and all, where it is the first");
+    forget();
+    ask_again(s, 0);
+    ok(drive(s) && n_said == 0, "there is no record 0, and nothing is sent for it");
+    etd_session_free(&s);
+}
+
+static void
+test_missed(void)
+{
+    int64_t begun = h.log.seq - 40;
+    struct etd_session *s = open_session(false);
+    test_missed_by(begun, "a viewer that was sent the last records");
+    test_missed_by(-1, "one that was sent a snapshot");
+    hello(s, 1, h.name, begun, 2);
+    (void)drive(s);
+    forget();
+    ask_again(s, begun + 1);
+    ping(s, 4096, false);
+    ok(drive(s) && are_those_after(begun),
+       "one that is in the middle of them begins again where it says");
     etd_session_free(&s);
     forget();
 }
@@ -342,6 +405,103 @@ test_files(void)
     is_full = false;
     etd_session_free(&s);
     forget();
+}
+
+/* The pieces of the log of rank 0 that were said since message I are those from byte
+ * AT on, one after the other. */
+static bool
+are_in_order(int i, int64_t at)
+{
+    struct etd_piece p;
+    bool in_order = true;
+    for (; i < n_said; i++, at++) {
+        struct etd_frame f = frame(i);
+        in_order = in_order && etd_piece_read(&f, &p) && p.at == at;
+    }
+    return in_order;
+}
+
+/* ---- answers that wait for a connection that is full ---- */
+
+enum { WAITING = 32, WAITING_BYTES = 1 << 20 }; /* as many as may, and no more bytes */
+
+static struct etd_session *
+open_slow(void)
+{
+    struct etd_session *s = open_session(false);
+    hello(s, 1, h.name, -1, 256);
+    (void)drive(s);
+    forget();
+    is_full = true;
+    return s;
+}
+
+static void
+close_slow(struct etd_session *s)
+{
+    is_full = false;
+    etd_session_free(&s);
+    forget();
+}
+
+static void
+test_most_waiting(void)
+{
+    char code[32];
+    struct etd_session *s = open_slow();
+    for (int at = 0; at < WAITING; at++)
+        ask_file(s, "log", 0, at);
+    is_full = false;
+    room = 10;
+    ok(drive(s) && n_said == 10 && are_in_order(0, 0),
+       "of 32 answers that wait for a viewer it takes ten, the first ones");
+    ask_file(s, "log", 0, WAITING);
+    room = WAITING + 1;
+    ok(drive(s) && n_said == WAITING + 1 && are_in_order(0, 0),
+       "and the others when it has room again, and then the next");
+    forget();
+    room = MESSAGES;
+    is_full = true;
+    for (int at = 0; at < WAITING; at++)
+        ask_file(s, "log", 0, at);
+    is_full = false;
+    ask_file(s, "log", 0, WAITING);
+    struct etd_frame f = frame(0);
+    is_str(etd_get_text(&f.body, "code", code, sizeof code), "LAGGED",
+           "where 32 wait one more is too much, and the viewer is left");
+    ok(!drive(s) && n_said == 1, "with nothing of what waited");
+    close_slow(s);
+}
+
+/* What was taken does not wait any more, and does not count. */
+static void
+test_slow(void)
+{
+    int64_t bytes = 0;
+    struct etd_session *s = open_slow();
+    for (int i = 0; i < 100; i++, forget()) {
+        is_full = true;
+        for (int k = 0; k < 10; k++)
+            ask_file(s, "events", 0, 0);
+        is_full = false;
+        if (!drive(s) || count(ETD_FILE) != 10)
+            break;
+        for (int k = 0; k < n_said; k++)
+            bytes += (int64_t)said[k].n;
+    }
+    ok(bytes > 4 * WAITING_BYTES,
+       "a viewer that is slow now and then goes on: %lld bytes have waited for it",
+       (long long)bytes);
+    ask_file(s, "events", 0, 0);
+    int64_t each = (int64_t)said[0].n, n = 0;
+    is_full = true;
+    do
+        ask_file(s, "events", 0, 0);
+    while (etd_session_step(s) && ++n < WAITING);
+    ok(n * each <= WAITING_BYTES && (n + 1) * each > WAITING_BYTES,
+       "one for which more than a MiB would wait is left: %lld pieces do",
+       (long long)n);
+    close_slow(s);
 }
 
 /* Whole runs in memory are few, however many viewers there are. */
@@ -586,7 +746,10 @@ main(void)
     test_large();
     test_earlier();
     test_after();
+    test_missed();
     test_files();
+    test_most_waiting();
+    test_slow();
     test_models();
     test_history();
     test_refused();
