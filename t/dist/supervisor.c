@@ -1,0 +1,210 @@
+/* What a supervisor does about its run by itself: it answers the commands that the hub
+ * passes on, and looks after the run's files. The test is the hub, the ranks and the
+ * one that looks at the run, and has the clock. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/seams.h"
+#include "dist/supervisor.h"
+#include "etude/run.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+static double time_is = 1000;
+static bool disk_is_full;
+static int hub;    /* our end of its socket, */
+static int screen; /* and of the front's */
+static struct etd_launch launch;
+static struct etd_supervisor s = {
+    .l = &launch, .hub_fd = -1, .front = -1, .failed = -1};
+
+static double
+test_clock(void)
+{
+    return time_is;
+}
+
+static int
+open_if_room(int dir, const char *path, int flags, mode_t mode)
+{
+    errno = ENOSPC;
+    return disk_is_full && (flags & O_CREAT)
+               ? -1
+               : eti_system.file.open(dir, path, flags, mode);
+}
+
+/* ---- commands ---- */
+
+/* C, as the hub passes it on: the kind of its answer, ETD_KIND_COUNT where it has none
+ * yet. */
+static enum etd_kind
+ask(enum etd_op op, int64_t if_rev, struct etd_answer *a)
+{
+    static unsigned char number;
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_frame f;
+    struct etd_fault fault;
+    const struct etd_head head = {.kind = ETD_CMD};
+    struct etd_command c = {.op = op, .if_rev = if_rev, .ttl_ms = 60000, .who = "me"};
+    c.id[0] = ++number;
+    if (op == ETD_OP_ANNOTATE)
+        snprintf(c.value, sizeof c.value, "look here");
+    size_t n = etd_command_write(bytes, sizeof bytes, &head, &c);
+    if (send(hub, bytes, n, 0) < 0)
+        bail("no hub");
+    etd_sup_hear(&s);
+    ssize_t got = recv(hub, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (got <= 0)
+        return ETD_KIND_COUNT;
+    if (etd_read(bytes, (size_t)got, &f, &fault) != ET_OK || !etd_answer_read(&f, a) ||
+        a->id[0] != number)
+        bail("that is no answer to the command");
+    return a->kind;
+}
+
+static void
+waits(enum etd_op op, int64_t if_rev, const char *what)
+{
+    struct etd_answer a = {0};
+    enum etd_kind kind = ask(op, if_rev, &a);
+    ok(kind == ETD_KIND_COUNT, "%s waits for the ranks", what) ||
+        (diag("%s: %s", etd_kind_name(kind), a.text), 0);
+}
+
+static void
+is_refused(enum etd_op op, int64_t if_rev, const char *what)
+{
+    struct etd_answer a = {0};
+    enum etd_kind kind = ask(op, if_rev, &a);
+    ok(kind == ETD_REJECTED && a.code == 5011, "%s is rejected", what) ||
+        (diag("%d: %d %s", (int)kind, a.code, a.text), 0);
+}
+
+/* Rank 0 takes the next that waits, and has done it. */
+static void
+obey(void)
+{
+    char text[64], answer[ETD_CONTROL_BYTES];
+    struct et_request r;
+    if (!etd_board_next(s.board, &r))
+        bail("nothing waits for rank 0");
+    snprintf(text, sizeof text, "%llu 1 1 ", (unsigned long long)r.id);
+    etd_sup_answered(&s, text);
+    if (recv(hub, answer, sizeof answer, MSG_DONTWAIT) <= 0)
+        bail("nobody is told");
+}
+
+static void
+test_revision(void)
+{
+    struct etd_answer a;
+    waits(ETD_OP_PAUSE, -1, "a command for whatever the settings are");
+    waits(ETD_OP_CONTINUE, -1, "another meanwhile");
+    is_refused(ETD_OP_PAUSE, 0, "one for the settings as they are, while others wait,");
+    is_int((int)ask(ETD_OP_ANNOTATE, -1, &a), ETD_APPLIED,
+           "a note is taken at once all the same");
+    obey();
+    is_refused(ETD_OP_PAUSE, 1, "so is one while the second of them waits");
+    obey();
+    is_refused(ETD_OP_PAUSE, 1, "when none does, one for settings that have changed");
+    is_refused(ETD_OP_PAUSE, 3, "or for those to come");
+    waits(ETD_OP_PAUSE, 2, "one for the settings as they are");
+    obey();
+    waits(ETD_OP_CONTINUE, 3, "as does the next");
+    obey();
+}
+
+/* ---- files ---- */
+
+/* Seconds pass, in which the supervisor looks at the run's files: lines with TEXT that
+ * the front was told meanwhile; -1: it was told something else. */
+static int
+lines(int seconds, const char *text)
+{
+    static char bytes[1 << 16];
+    struct etd_packet p;
+    size_t used;
+    int n = 0;
+    bool others = false;
+    for (int i = 0; i < seconds; i++, time_is += 1)
+        etd_sup_look_at_files(&s);
+    ssize_t got = recv(screen, bytes, sizeof bytes, MSG_DONTWAIT);
+    for (size_t at = 0, all = got > 0 ? (size_t)got : 0;
+         etd_packet_next(bytes + at, all - at, &p, &used) == 1; at += used) {
+        bool has = memmem(p.body, p.n, text, strlen(text)) != NULL;
+        n += has;
+        others = others || !has;
+    }
+    return others ? -1 : n;
+}
+
+static void
+test_files(void)
+{
+    is_int(lines(5, ""), 0, "nothing is said of a run whose files are there");
+    unlink("run/events.log");
+    is_int(lines(5, "events.log was removed: it is made again"), 1,
+           "that its log was removed is said once");
+    is_int(access("run/events.log", F_OK), 0, "as it is made again");
+    rename("run", "elsewhere");
+    is_int(lines(60, "run was removed: nothing of this run is kept"), 1,
+           "that the run's directory was removed is said once, not each second");
+    rename("elsewhere", "run");
+    is_int(lines(5, ""), 0, "nothing is said when it is there again");
+    rename("run", "elsewhere");
+    is_int(lines(60, "run was removed: nothing of this run is kept"), 1,
+           "it is said again where it is removed again");
+    rename("elsewhere", "run");
+    disk_is_full = true;
+    unlink("run/events.log");
+    is_int(lines(5, "and cannot be made again: "), 1,
+           "that it was, and cannot be made, is said once, too");
+    disk_is_full = false;
+    is_int(lines(5, ""), 0, "no more is said of it");
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    struct eti_seams seams = eti_system;
+    int commands[2], front[2];
+    const struct et_run_config config = {.directory = "run", .threads = 1};
+    if (chdir(scratch_folder()) != 0 || setenv("XDG_STATE_HOME", ".", 1) != 0 ||
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, commands) != 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, front) != 0)
+        bail("no folder, or no sockets");
+    seams.monotonic = test_clock;
+    seams.file.open = open_if_room;
+    eti_ctx_set_seams(cx, &seams);
+    need(cx, et_run_open(cx, &config, &s.run));
+    need(cx, etd_board_new(cx, 1, &s.board));
+    etd_board_clear(s.board);
+    s.cx = cx;
+    s.alive = 1;
+    snprintf(s.directory, sizeof s.directory, "%s", et_run_directory(s.run));
+    s.hub_fd = commands[0];
+    hub = commands[1];
+    s.front = front[0];
+    screen = front[1];
+    test_revision();
+    lines(0, "");
+    test_files();
+    et_run_close(&s.run);
+    etd_board_free(&s.board);
+    etd_bytes_free(&s.to_front);
+    for (int i = 0; i < 2; i++) {
+        close(commands[i]);
+        close(front[i]);
+    }
+    et_ctx_free(&cx);
+    return done();
+}
