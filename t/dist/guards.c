@@ -31,6 +31,109 @@ static struct talk watch;
 static char list[128]; /* authorized_keys */
 static struct etd_keys server, ann, bob;
 
+/* ---- 7.1 the place of the hub ---- */
+
+/* The hub has looked at its place since, a second later; what it says is heard. */
+static void
+look_at_place(void)
+{
+    talk_pass(&watch, 1);
+    house_supervise(&h);
+}
+
+/* The inode at PATH; 0: nothing is there. */
+static ino_t
+inode(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+/* A minute, in which the hub stays where it is, and says nothing of it. */
+static void
+stays(const char *what)
+{
+    int places = h.places;
+    ino_t here = inode(h.socket);
+    for (int i = 0; i < 60 && h.places == places; i++)
+        look_at_place();
+    if (!ok(here && inode(h.socket) == here && h.places == places, "%s", what))
+        bail("the hub has left its place: %s", h.why);
+}
+
+/* Where others can enter its folder no hub listens, until they cannot any more. */
+static void
+test_unsafe_place(void)
+{
+    char folder[128];
+    snprintf(folder, sizeof folder, "%s/etude", h.folder);
+    int places = h.places;
+    if (unlink(h.socket) != 0 || chmod(folder, 0755) != 0)
+        bail("no other mode for %s", folder);
+    for (int i = 0; i < 20; i++)
+        look_at_place();
+    ok(!inode(h.socket), "where others can enter its folder it listens nowhere");
+    ok(h.places == places + 1 && !h.place[0] && strstr(h.why, "mode 0755"),
+       "and says so once, with the reason: %s", h.why);
+    chmod(folder, 0700);
+    look_at_place();
+    is_int(h.places, places + 2, "when they cannot any more it listens again,");
+    is_str(h.place, h.socket, "says where,");
+    ok(strstr(h.why, "mode 0755"), "and why it did not");
+    stays("where it stays");
+}
+
+/* The status with which the hub's process ended; -1: it goes on, turn after turn. */
+static int
+exit_of_hub(void)
+{
+    double end = eti_system.monotonic() + 120;
+    int turns = atomic_load(&desk->turns);
+    siginfo_t how = {0};
+    while (atomic_load(&desk->turns) < turns + 3 && eti_system.monotonic() < end) {
+        (void)!send(h.supervisor, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (waitid(P_PID, (id_t)h.hub, &how, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            how.si_pid == h.hub)
+            return how.si_code == CLD_EXITED ? how.si_status : -1;
+        usleep(200);
+    }
+    return -1;
+}
+
+/* A place that is lost leaves a socket open: after sixteen another hub begins. */
+static void
+test_place(void)
+{
+    enum { MOST = 16 };
+    struct talk t;
+    talk_restart(&h, &watch);
+    house_supervise(&h);
+    int places = h.places, again = 0;
+    stays("a hub stays where it listens");
+    is_int((int)talk_ping(&watch, 0), ETD_PONG, "with those who are there");
+    if (unlink(h.socket) != 0)
+        bail("no %s", h.socket);
+    look_at_place();
+    is_int(h.places, places + 1, "where its socket is removed it listens again");
+    is_str(h.place, h.socket, "says where,");
+    ok(strstr(h.why, "is gone"), "and why: %s", h.why);
+    stays("and stays there");
+    t = talk_open(&h);
+    is_int((int)talk_hello(&t, -2, -1, NULL), ETD_WELCOME, "where it is found");
+    talk_close(&t);
+    test_unsafe_place();
+    for (int i = 4; i <= MOST; i++) {
+        (void)unlink(h.socket);
+        look_at_place();
+        again += inode(h.socket) != 0;
+    }
+    is_int(again, MOST - 3, "it does so for sixteen places");
+    (void)unlink(h.socket);
+    atomic_store(&desk->now, atomic_load(&desk->now) + 1);
+    is_int(exit_of_hub(), 1, "when the last is gone, too, it ends, as one that failed");
+    talk_restart(&h, &watch);
+}
+
 /* ---- 7.2 a stranger at the door ---- */
 
 /* Does nobody listen at PORT of this machine, after a while? */
@@ -407,6 +510,7 @@ test_secret(void)
 }
 
 static const struct talk_limit limits[] = {
+    {"7.1", "a socket that is removed is there again", test_place},
     {"7.2", "a stranger is turned away, or nothing listens", test_stranger},
     {"7.3", "a server with another key is refused", test_impostor},
     {"7.3", "a removed key is cut within 2 s", test_removed_key},

@@ -224,8 +224,14 @@ house_supervise(struct house *h)
         struct etd_frame f;
         struct etd_fault fault;
         struct etd_command c;
-        if (etd_read(bytes, (size_t)n, &f, &fault) != ET_OK || f.head.kind != ETD_CMD ||
-            etd_command_read(&f, &c) != NULL)
+        if (etd_read(bytes, (size_t)n, &f, &fault) != ET_OK)
+            continue;
+        if (f.head.kind == ETD_HELLO) {
+            h->places++;
+            etd_get_text(&f.body, "endpoint", h->place, sizeof h->place);
+            etd_get_text(&f.body, "why", h->why, sizeof h->why);
+        }
+        if (f.head.kind != ETD_CMD || etd_command_read(&f, &c) != NULL)
             continue;
         h->commands++;
         h->last = c;
