@@ -149,6 +149,25 @@ try_open(struct options *o, struct et_dataset **data)
     return et_dataset_open(cx, et_dataset_find("idx"), o, data);
 }
 
+/* Does image I of DATA have the bytes that make_idx wrote, each where the file has it:
+ * row by row, pixel by pixel, and a pixel's channels side by side? */
+static bool
+has_counted_bytes(struct et_dataset *data, int i)
+{
+    const struct et_data_facts *f = &data->facts;
+    const uint8_t *pixels;
+    int32_t label;
+    struct et_error why;
+    int n = i * f->H * f->W * f->C, wrong = 0;
+    need(cx, data->type->image(data, i, NULL, &pixels, &label, &why));
+    for (int y = 0; y < f->H; y++)
+        for (int x = 0; x < f->W; x++)
+            for (int c = 0; c < f->C; c++)
+                wrong +=
+                    pixels[y * f->stride_y + x * f->stride_x + c * f->stride_c] != n++;
+    return wrong == 0;
+}
+
 static void
 pairs(void)
 {
@@ -180,6 +199,7 @@ pairs(void)
            data->facts.C == 1 && data->facts.num_classes == 5 && pixels[5] == 29 &&
            label == 4,
        "a plain and a gzipped file make a data set");
+    ok(has_counted_bytes(data, 4), "two rows of three pixels lie as in the file");
     et_dataset_close(&data);
 
     o.num_classes = 4;
@@ -215,14 +235,15 @@ pairs(void)
     snprintf(want, sizeof want, "%s/.: not a regular file", folder);
     is_str(take_error(cx), want, "and the sentence says so");
 
-    nx = make_idx(x, 4, (uint32_t[]){2, 2, 2, 3}, 24);
+    nx = make_idx(x, 4, (uint32_t[]){2, 4, 2, 3}, 48);
     ny = make_idx(y, 1, (uint32_t[]){2}, 2);
     write_file("x", x, nx, false);
     write_file("y.gz", y, ny, true);
     o.images = (char *)"x";
     need(cx, try_open(&o, &data));
-    ok(data->facts.C == 3 && data->facts.stride_x == 3 && data->facts.stride_y == 6,
-       "a fourth axis is channels");
+    ok(data->facts.H == 4 && data->facts.W == 2 && data->facts.C == 3 &&
+           has_counted_bytes(data, 1),
+       "a fourth axis is channels, here of four rows of two pixels");
     et_dataset_close(&data);
     et_status status = ET_ENOMEM;
     int failures = 0;
