@@ -1,4 +1,5 @@
-/* Module trees: names, shared children, first values, initialisers, surgery, blur. */
+/* Module trees: names, shared children, first values, initialisers, surgery, sizes,
+ * blur. */
 #include "etude/nn.h"
 #include "t/tap.h"
 
@@ -311,6 +312,51 @@ pool_sizes(void)
     et_graph_free(&g);
 }
 
+/* Is what the residual block CLASS makes of X as large as it says? Its shortcut has
+ * parameters where CHANGES, else it is the identity. */
+static bool
+block_fits(struct et_graph *g, struct et_tensor *x, const struct et_module_class *class,
+           void *options, bool changes)
+{
+    struct et_module *m;
+    struct et_forward f = {.g = g};
+    int64_t shape[] = {x->desc.shape[1], x->desc.shape[2], x->desc.shape[3]};
+    must(class->adapt(cx, options, shape));
+    must(et_module_new(cx, class, options, &m));
+    must(et_module_bind(cx, m, dev, ET_PARAM | ET_BUFFER, 17));
+    struct et_tensor *y = et_forward(&f, m, x);
+    bool fits = y && memcmp(y->desc.shape + 1, shape, sizeof shape) == 0 &&
+                (et_module_find(m, "downsample.0") != NULL) == changes;
+    if (!y)
+        diag("%s: %s", class->info.name, et_error_get(cx)->message);
+    et_error_clear(cx);
+    et_graph_reset(g);
+    et_module_free(&m);
+    return fits;
+}
+
+static void
+block_sizes(void)
+{
+    struct et_graph *g;
+    struct et_tensor *x;
+    int wrong = 0;
+    must(et_graph_new(cx, dev, &g));
+    must(et_tensor_new(cx, dev, ET_F32, 4, (int64_t[]){1, 4, 5, 8}, ET_CHANNELS_LAST,
+                       NULL, &x));
+    for (int code = 0; code < 6; code++) {
+        const int times = 1 + code % 2, stride = 1 + code / 2;
+        struct et_basic_block_options basic = {.channels = 4 * times, .stride = stride};
+        struct et_bottleneck_options narrow = {.channels = times, .stride = stride};
+        bool changes = times > 1 || stride > 1;
+        wrong += !block_fits(g, x, &et_basic_block_class, &basic, changes);
+        wrong += !block_fits(g, x, &et_bottleneck_class, &narrow, changes);
+    }
+    is_int(wrong, 0, "the size that a residual block says is that of what it makes");
+    et_graph_free(&g);
+    et_tensor_free(&x);
+}
+
 static void
 blur(void)
 {
@@ -533,6 +579,7 @@ main(void)
     freezing();
     must(et_device_open(cx, "ref", 0, 1, &dev));
     pool_sizes();
+    block_sizes();
     blur();
     statistics();
     padding();
