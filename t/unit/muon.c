@@ -69,21 +69,34 @@ golden(void)
 
 /* ---- properties ---- */
 
-/* The step of a [ROWS, COLS] parameter of ROLE with that gradient, in units of lr. */
+/* The first steps of N parameters with those gradients, in units of lr. */
+static void
+first_steps(const struct et_param_spec *specs, int n, float (*grad)[RIG_MOST],
+            float (*step)[RIG_MOST])
+{
+    struct rig r;
+    float after[RIG_MOST];
+    rig_begin(&r, cx, dev, "muon", "lr=1", specs, n);
+    for (int i = 0; i < n; i++)
+        rig_get(&r, i, step[i]);
+    rig_step(&r, grad);
+    for (int i = 0; i < n; i++) {
+        rig_get(&r, i, after);
+        for (int64_t k = 0; k < r.space->slot[i].count; k++)
+            step[i][k] -= after[k];
+    }
+    rig_end(&r);
+}
+
+/* That of one [ROWS, COLS] parameter of ROLE. */
 static void
 first_step(enum et_param_role role, int64_t rows, int64_t cols, float (*grad)[RIG_MOST],
            float *out)
 {
     struct et_param_spec s = rig_spec("w", role, 2, (const int64_t[]){rows, cols});
-    struct rig r;
-    float before[RIG_MOST], after[RIG_MOST];
-    rig_begin(&r, cx, dev, "muon", "lr=1", &s, 1);
-    rig_get(&r, 0, before);
-    rig_step(&r, grad);
-    rig_get(&r, 0, after);
-    for (int64_t i = 0; i < rows * cols; i++)
-        out[i] = before[i] - after[i];
-    rig_end(&r);
+    float step[1][RIG_MOST];
+    first_steps(&s, 1, grad, step);
+    memcpy(out, step[0], sizeof *out * (size_t)(rows * cols));
 }
 
 static void
@@ -137,6 +150,33 @@ properties(void)
     /* Adam's first step is adamw_lr whatever the gradient */
     ok(fabs(x[3] - 3e-4) < 2 * ROUNDED && x[0] == 0,
        "a matrix that is none of a hidden layer takes AdamW's step");
+}
+
+/* Those of one shape are iterated as a batch: beside the two of 5x4, and a filter that
+ * is flattened to it, there are some that have but as many elements, or as many rows.
+ */
+static void
+together(void)
+{
+    enum { N = 7 };
+    struct et_param_spec s[N] = {
+        rig_spec("tall", ET_ROLE_MATRIX, 2, (const int64_t[]){5, 4}),
+        rig_spec("wide", ET_ROLE_MATRIX, 2, (const int64_t[]){4, 5}),
+        rig_spec("embedding", ET_ROLE_OTHER, 2, (const int64_t[]){5, 4}),
+        rig_spec("tall too", ET_ROLE_MATRIX, 2, (const int64_t[]){5, 4}),
+        rig_spec("flat", ET_ROLE_MATRIX, 2, (const int64_t[]){2, 10}),
+        rig_spec("short", ET_ROLE_MATRIX, 2, (const int64_t[]){5, 3}),
+        rig_spec("filter", ET_ROLE_MATRIX, 4, (const int64_t[]){5, 1, 2, 2}),
+    };
+    float grad[N][RIG_MOST], step[N][RIG_MOST], alone[1][RIG_MOST];
+    for (int i = 0; i < N; i++)
+        rig_values((uint32_t)(60 + i), 20, grad[i]);
+    first_steps(s, N, grad, step);
+    for (int i = 0; i < N; i++) {
+        first_steps(&s[i], 1, &grad[i], alone);
+        is_near_array(step[i], alone[0], et_desc_count(&s[i].desc), 4 * ROUNDED,
+                      "beside others %s takes the step that it takes alone", s[i].name);
+    }
 }
 
 /* The schedule scales both rates alike. */
@@ -226,6 +266,7 @@ on_device(const char *name)
     diag("on %s", name);
     golden();
     properties();
+    together();
     schedule();
     et_device_close(&dev);
 }
