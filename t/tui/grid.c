@@ -62,6 +62,31 @@ test_clipping(void)
     tui_grid_release(&g);
 }
 
+/* Text that is left out or cut where it has no room, and is shown whole where it just
+ * fits. */
+static void
+test_room(void)
+{
+    struct tui_grid g = grid(4, 8, ETI_PLOT_ASCII);
+    struct tui_pane all = tui_pane_of(&g);
+    tui_put_right(&all, 0, 4, 8, TUI_TEXT, "fits");
+    tui_put_right(&all, 1, 5, 8, TUI_TEXT, "none");
+    is_grid(&g, "    fits\n\n\n\n", "text at the right is there if it fits");
+    is_int(tui_put_cut(&all, 0, 4, 8, TUI_TEXT, "just"), 4, "text may just fit");
+    is_int(tui_put_cut(&all, 1, 4, 8, TUI_TEXT, "wider"), 4, "or have no room");
+    is_int(tui_put_cut(&all, 2, 4, 7, TUI_TEXT, "wide"), 3, "or room for a letter");
+    is_int(tui_put_cut(&all, 3, 4, 6, TUI_TEXT, "far"), 0, "or for the sign alone");
+    is_grid(&g, "    just\n    wi..\n    w..\n\n",
+            "what is cut ends in a sign, and is left out where only that has room");
+    tui_grid_release(&g);
+    g = grid(2, 8, ETI_PLOT_BRAILLE);
+    all = tui_pane_of(&g);
+    tui_put_cut(&all, 0, 4, 8, TUI_TEXT, "wider");
+    tui_put_cut(&all, 1, 4, 5, TUI_TEXT, "far");
+    is_grid(&g, "    wid\u2026\n\n", "which in UTF-8 is one character");
+    tui_grid_release(&g);
+}
+
 static void
 test_wrapping(void)
 {
@@ -432,6 +457,7 @@ main(void)
     if (et_ctx_new(&cx) != ET_OK)
         bail("no context");
     test_clipping();
+    test_room();
     test_wrapping();
     test_text();
     test_hostile();
