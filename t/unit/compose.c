@@ -321,21 +321,45 @@ saving(void)
     ok(eti_sketch_move(d, "blurpool", -1) == ET_OK && eti_command_new(d, &c) == ET_OK,
        "another order too");
     eti_command_release(&c);
-
-    struct eti_diff diff;
-    ok(eti_diff_new(cx, "a\nb\nc\nd\n", 8, "a\nB\nc\nd\n", 8, &diff) == ET_OK &&
-           diff.n == 4,
-       "a difference has the lines and those around them");
-    ok(diff.line[0].sign == ' ' && diff.line[1].sign == '-' &&
-           diff.line[2].sign == '+' && diff.line[3].sign == ' ' &&
-           diff.line[2].line == 2,
-       "with their numbers");
-    eti_diff_release(&diff);
-    ok(eti_diff_new(cx, "a\n", 2, "a\n", 2, &diff) == ET_OK && diff.n == 0,
-       "of the same texts there is none");
-    eti_diff_release(&diff);
     unlink(path);
     eti_sketch_free(&d);
+}
+
+/* The difference of two texts, a line for each of its: sign, number, text. */
+static const char *
+difference(const char *old, const char *now)
+{
+    static char buf[512];
+    struct eti_diff d;
+    size_t n = 0;
+    if (eti_diff_new(cx, old, strlen(old), now, strlen(now), &d) != ET_OK)
+        bail("no difference");
+    buf[0] = '\0';
+    for (int i = 0; i < d.n && n < sizeof buf; i++)
+        n += (size_t)snprintf(buf + n, sizeof buf - n, "%c%d %.*s\n", d.line[i].sign,
+                              d.line[i].line, (int)d.line[i].n, d.line[i].text);
+    eti_diff_release(&d);
+    return buf;
+}
+
+static void
+differences(void)
+{
+    is_str(difference("a\nb\nc\nd\n", "a\nB\nc\nd\n"), " 1 a\n-2 b\n+2 B\n 3 c\n",
+           "a difference has the lines and those around them, with their numbers");
+    is_str(difference("a\n", "a\n"), "", "of the same texts there is none");
+    is_str(difference("a\na\n", "a\na\na\n"), " 2 a\n+3 a\n",
+           "a line that is repeated once more is one line");
+    is_str(difference("a\na\na\n", "a\na\n"), " 2 a\n-3 a\n", "or once less");
+    is_str(difference("x\na\nb\na\ny\n", "x\na\ny\n"), " 2 a\n-3 b\n-4 a\n 3 y\n",
+           "lines at the beginning are not counted again at the end");
+    is_str(difference("a\n", "a\nb\n"), " 1 a\n+2 b\n", "lines come at the end");
+    is_str(difference("b\n", "a\nb\n"), "+1 a\n 2 b\n", "and at the beginning");
+    is_str(difference("", "a\nb"), "+1 a\n+2 b\n", "all of a new text is new");
+    is_str(difference("a\nb\n", ""), "-1 a\n-2 b\n", "all of an empty one is gone");
+    is_str(difference("a\nb\nc\nd\ne\nf\n", "A\nb\nc\nd\ne\nF\n"),
+           "-1 a\n+1 A\n 2 b\n 5 e\n-6 f\n+6 F\n",
+           "of those between two changes the first and the last stand there");
 }
 
 /* ---- forms, checks, timelines ---- */
@@ -687,6 +711,7 @@ main(void)
     places();
     moving_algorithms();
     saving();
+    differences();
     forms();
     checks();
     found();
