@@ -186,6 +186,14 @@ test_forms(void)
            "Composer's names of schedulers are read");
     parse(LEAST "algorithms: [ema, cutmix, ema: {half_life: 5ba}]\n");
     is_int(recipe ? recipe->algorithms.n : 0, 3, "a list may name one algorithm twice");
+    parse(LEAST "algorithms: [{name: ema}, {cutmix: }, {name: cutmix, alpha: .25}]\n");
+    is_str(line_of("algorithms.0.ema.half_life"),
+           "algorithms.0.ema.half_life = 1000ba  (default)",
+           "an item of a list may be a name alone");
+    is_str(line_of("algorithms.2.cutmix.alpha"),
+           "algorithms.2.cutmix.alpha = 0.25  (recipe.yaml:4:61)",
+           "or a name beside options");
+    is_int(recipe ? recipe->algorithms.n : 0, 3, "or without any");
     parse(LEAST "checkpoint: false\nprofiler:\neval_data: bible_kjv\n");
     ok(recipe && recipe->checkpoint.off && !recipe->profiler.off,
        "false turns a section off, an empty one turns it on");
@@ -310,6 +318,13 @@ test_lists(void)
            "label_smoothing(smoothing=.1))",
            "--alg appends to a list");
     is_int(recipe ? recipe->algorithms.n : 0, 5, "--unset takes an item out");
+    parse_with(LEAST "algorithms: [{name: ema}]\n",
+               &(struct et_override){ET_OVERRIDE_SET, "algorithms.ema.half_life=3ba"},
+               1, NULL);
+    is_str(
+        line_of("algorithms.ema.half_life"),
+        "algorithms.ema.half_life = 3ba  (command line algorithms.ema.half_life=3ba)",
+        "an item that is a name alone takes options too");
     parse_with(LEAST "scheduler: constant\n",
                &(struct et_override){ET_OVERRIDE_SET, "scheduler.0=linear"}, 1, NULL);
     is_str(line_of("scheduler.0.name"),

@@ -235,13 +235,16 @@ eti_refuse_secrets(struct eti_loader *l, const struct et_value *v, const char *p
 
 /* ---- one form ---- */
 
-/* The name a list item of `algorithms` has, and its options; NULL if it has none. */
+/* The name that a list item of `algorithms` has as `ema` or `{ema: {...}}`; NULL where
+ * it is another form, `{name: ema, ...}`. */
 static const char *
 item_name(const struct et_value *item)
 {
     if (item->type == ET_VALUE_STRING)
         return item->text;
-    return item->type == ET_VALUE_MAP && item->n == 1 ? item->first->key : NULL;
+    const char *key =
+        item->type == ET_VALUE_MAP && item->n == 1 ? item->first->key : NULL;
+    return key && strcmp(key, "name") != 0 ? key : NULL;
 }
 
 /* Turns the list form of algorithms, callbacks, loggers into the mapping, so that paths
