@@ -30,6 +30,9 @@ is "$(grep -c '^{"code":"E1' err)" 3 "a line of JSON each"
 if command -v python3 >/dev/null; then
     python3 -c 'import json,sys; [json.loads(l)["line"] for l in open("err")]' 2>/dev/null
     ok $? "which is JSON"
+    run --json validate good.yaml 'optimizer.lr=a\b"c'
+    python3 -c 'import json,sys; sys.exit("a\\b\"c" not in json.loads(open("err").readline())["message"])'
+    ok $? "also where the message has a backslash and quotes"
 fi
 
 with "target: ''"

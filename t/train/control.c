@@ -71,6 +71,7 @@ test_refusals(struct et_ctx *cx, const struct result *plain)
 {
     static const struct ask asks[] = {
         {1, "set optimizer.lr -1"},
+        {1, "set optimizer.lr 0"},
         {1, "set optimizer.lr fast"},
         {1, "set optimizer.momentum 0.5"},
         {1, "set optimizer.lrr 1"},
@@ -89,7 +90,7 @@ test_refusals(struct et_ctx *cx, const struct result *plain)
            "values out of range, options that may not change, "
            "algorithms that are not there: all refused");
     is_int(r.n_commands, N, "each is in the log");
-    is_str(d.answer[2],
+    is_str(d.answer[3],
            "refused: optimizer.momentum cannot be set while a run is under way",
            "with the reason");
     ok(same_params(&r, plain), "and the run is what it would have been");

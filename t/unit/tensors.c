@@ -23,7 +23,7 @@ file_of(const char *name, const char *header, const void *data, size_t n)
 {
     static char paths[4][600];
     static int turn;
-    uint8_t bytes[4096];
+    static uint8_t bytes[64 << 10];
     uint64_t length = strlen(header);
     memcpy(bytes, &length, 8);
     memcpy(bytes + 8, header, length);
@@ -247,6 +247,13 @@ converting(void)
     done = convert("{" SIX "}", f32, 24, ET_BF16, raw);
     ok(memcmp(raw, want_bf16, sizeof want_bf16) == 0, "or bf16");
     is_int(done.overflowed, 0, "which has the range of f32");
+    enum { MANY = 3 * 4096 };
+    static float many[MANY];
+    static uint16_t halves[MANY];
+    many[1] = many[2] = many[5000] = many[MANY - 1] = 1e10f;
+    done = convert("{" T("w", "F32", "[4096,3]", 0, 49152) "}", many, sizeof many,
+                   ET_F16, halves);
+    is_int(done.overflowed, 4, "of a large tensor those of all its parts");
     (void)convert("{" T("w", "F16", "[2,3]", 0, 12) "}", want_f16, 12, ET_F32, raw);
     float wide[6];
     memcpy(wide, raw, sizeof wide);
