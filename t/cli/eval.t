@@ -45,6 +45,14 @@ for name in calm-heron last; do
     exits 0 "eval $name: exit 0"
     is "$(cat out)" "$(cat text)" "the metrics of the run that is called so"
 done
+sed 's/layers: 1/layers: 2/' one.yaml >deeper.yaml
+run eval deeper.yaml --load runs/there
+exits 65 "weights that do not fit the model: exit 65"
+run eval deeper.yaml --load runs/there load.strict=false
+exits 0 "load.strict: false takes those that do"
+is "$(cut -d' ' -f1 out)" "$(cut -d' ' -f1 text)" "and there are metrics"
+run eval one.yaml --load runs/there load.strict=false
+is "$(cat out)" "$(cat text)" "those of the run where all fit"
 run eval nobody
 exits 66 "a name that no run has: exit 66"
 says err "nobody" "and a sentence"
