@@ -74,6 +74,10 @@ exits 0 "launch.nproc of a recipe is as good as -n"
 is "$(cd said/logs && echo *)" "rank0.txt rank1.txt" "two ranks"
 run train r.yaml --run_directory said1 launch.nproc=2 -n 1
 is "$(cd said1/logs && echo *)" "rank0.txt" "which is stronger"
+LOCAL_WORLD_SIZE=1 "$etude" train r.yaml --run_directory said2 launch.nproc=2 >out 2>err </dev/null
+is "$? $(cd said2/logs && echo *)" "0 rank0.txt rank1.txt" "and than LOCAL_WORLD_SIZE, as the recipe is"
+LOCAL_WORLD_SIZE=2 "$etude" train r.yaml --run_directory said3 >out 2>err </dev/null
+is "$? $(cd said3/logs && echo *)" "0 rank0.txt rank1.txt" "which says it where neither does"
 two train r.yaml --run_directory two
 is "$code0 $code1" "0 0" "two ranks end well"
 losses one >a
