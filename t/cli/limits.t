@@ -58,7 +58,7 @@ if (ulimit -v 4000000 && "$etude" version >out 2>err); then
         fi
         ends "0 4 69" "$mib MiB of addresses"
         seen="$seen $code"
-        [ $mib -ne 110 ] || mib=996
+        [ $mib -ne 158 ] || mib=996
         mib=$((mib + 4))
     done
     case "$seen" in *" 69 "*" 0"*) fits=0 ;; *) fits=1 ;; esac

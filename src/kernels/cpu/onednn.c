@@ -46,12 +46,14 @@ classify(dnnl_status_t status)
     }
 }
 
-/* oneDNN writes to the memory for a kernel's code without a look at whether it got any:
- * that there are addresses for it is asked before. */
+/* oneDNN writes to the memory for a kernel's code without a look at whether it got any,
+ * and throws where the first run of a product gets none for its own: that there are
+ * addresses for both is asked before. */
 static dnnl_status_t
 create_primitive(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd)
 {
-    enum { CODE_BYTES = 16 << 20 }; /* far more than the code of one (100s of KiB) */
+    /* Far more than the code of one (100s of KiB), and than a first run (12 MiB). */
+    enum { CODE_BYTES = 32 << 20 };
     void *p = mmap(NULL, CODE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return dnnl_out_of_memory;
