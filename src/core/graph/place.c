@@ -24,10 +24,8 @@
 
 enum { SLAB_ALIGN = 256, CONSTANT_BYTES = 256 };
 
-/* A value that a step makes, that nobody asks for and that has no other place yet is in
- * the slab (ETI_IN_SLAB): eti_place gives leaves and what is asked for their places
- * first.
- */
+/* A value that is in the slab (ETI_IN_SLAB) is made by a step and asked for by nobody:
+ * eti_place gives leaves, and what is asked for, other places first. */
 
 static bool
 is_elementwise(const struct eti_step *s)

@@ -438,8 +438,8 @@ eti_rescue(struct et_trainer *t)
     if (!t->saver)
         return;
     et_error_clear(t->state.cx);
-    /* (Of several ranks the others are in a step already: the last checkpoint stands.)
-     */
+    /* (Of several ranks the others are in a step already: the last checkpoint
+     * stands.) */
     if (eti_late_deliver(t, 0) == ET_OK && !t->ranks.comm)
         try_to_save(t);
     eti_finish_saving(t);
