@@ -565,6 +565,33 @@ test_views_apart(void)
     et_tensor_free(&x);
 }
 
+/* Or in nothing but what the view is a part of. */
+static void
+test_roots_apart(void)
+{
+    const float values[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}};
+    struct et_tensor *x[2], *want[2];
+    struct et_graph *g;
+    for (int i = 0; i < 2; i++)
+        x[i] = leaf(values[i], 1, (const int64_t[]){4}, ET_ROW_MAJOR);
+    if (et_graph_new(cx, dev, &g) != ET_OK)
+        bail("no graph");
+    for (int i = 0; i < 2; i++) {
+        float got[2];
+        want[0] = et_add(g, x[0], x[1]);
+        want[1] = et_mul_scalar(g, et_slice(g, x[i], 0, 0, 2, 1), 10);
+        if (et_eval(g, want, 2) != ET_OK)
+            bail("%s", et_error_get(cx)->message);
+        read_into(got, want[1]);
+        ok(got[0] == 10 * values[i][0] && got[1] == 10 * values[i][1],
+           "a part of the %s of two arrays", i == 0 ? "first" : "second");
+        et_graph_reset(g);
+    }
+    et_graph_free(&g);
+    for (int i = 0; i < 2; i++)
+        et_tensor_free(&x[i]);
+}
+
 /* A plan that was made and has not run yet is the oldest. */
 static void
 test_planned(void)
@@ -709,6 +736,7 @@ main(void)
     test_planned();
     test_oldest();
     test_views_apart();
+    test_roots_apart();
     test_caches();
     et_device_close(&dev);
     struct et_alloc_stats stats;
