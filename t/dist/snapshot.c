@@ -1,5 +1,5 @@
 /* What a snapshot of a model has room for (RELIABILITY.md 5.9): a text or list that
- * fills its place is loaded, and one that would go on behind it is none. */
+ * fills its place is loaded, and a snapshot with one that is longer is refused. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -159,7 +159,7 @@ test_starts(void)
 /* Which is to blame, and which of the others is named as one that waits; -1: none. */
 static const struct {
     const char *what;
-    struct etd_sup_rank rank[3]; /* moves 0: there is none */
+    struct etd_sup_rank rank[3]; /* fewer ranks: the others have moves 0 */
     int behind, waits;
 } stands[] = {
     {"of ranks in no collective the one that has gone on the least is behind",

@@ -347,7 +347,7 @@ differences(void)
 {
     is_str(difference("a\nb\nc\nd\n", "a\nB\nc\nd\n"), " 1 a\n-2 b\n+2 B\n 3 c\n",
            "a difference has the lines and those around them, with their numbers");
-    is_str(difference("a\n", "a\n"), "", "of the same texts there is none");
+    is_str(difference("a\n", "a\n"), "", "the same texts have no difference");
     is_str(difference("a\na\n", "a\na\na\n"), " 2 a\n+3 a\n",
            "a line that is repeated once more is one line");
     is_str(difference("a\na\na\n", "a\na\n"), " 2 a\n-3 a\n", "or once less");
