@@ -85,6 +85,8 @@ sub run_logged {
 
 sub configure {
     my ($flags) = slurp("$built/config.log") =~ m{^  \$ \S*configure ?(.*)$}m;
+    # What a defect leaves unused is no reason not to try it; the others are config.status's.
+    $flags =~ s/--(enable-werror|no-create|no-recursion)//g;
     run_logged("cd '$tree' && { [ -x configure ] || autoreconf -i; } && mkdir -p build && "
           . "cd build && { [ -f Makefile ] || ../configure -q $flags; }")
       or die "the copy cannot be configured: $log\n";
