@@ -75,22 +75,16 @@ resident_bytes(char *buf)
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* Bytes of all interfaces but the loopback, both ways. */
+/* Bytes from and to other machines. */
 static double
 net_bytes(char *buf)
 {
-    double all[ETI_NET_COUNTERS], own[ETI_NET_COUNTERS] = {0};
+    double n[ETI_NET_COUNTERS];
     const char *text = read_text("/proc/net/dev", buf);
     if (!*text)
         return NAN;
-    eti_proc_network(text, all);
-    char *loopback = strstr(buf, " lo:"), *end = loopback;
-    if (loopback && (end = strchr(loopback, '\n')))
-        *end = '\0';
-    if (loopback)
-        eti_proc_network(loopback, own);
-    return all[ETI_NET_BYTES_RECV] + all[ETI_NET_BYTES_SENT] - own[ETI_NET_BYTES_RECV] -
-           own[ETI_NET_BYTES_SENT];
+    eti_proc_network(text, false, n);
+    return n[ETI_NET_BYTES_RECV] + n[ETI_NET_BYTES_SENT];
 }
 
 /* Joules of all processors. A counter begins again at 0 some minutes to hours after it

@@ -41,13 +41,22 @@ test_text(void)
            load[1] == 1.5 && load[2] == 2.75,
        "three load averages");
     ok(!eti_proc_load("0.25 x", load), "or none");
-    eti_proc_network(network, n);
+    eti_proc_network(network, true, n);
     ok(n[ETI_NET_BYTES_RECV] == 6000 && n[ETI_NET_PACKETS_RECV] == 60 &&
            n[ETI_NET_ERRIN] == 1 && n[ETI_NET_DROPIN] == 2,
        "what all interfaces received");
     ok(n[ETI_NET_BYTES_SENT] == 8000 && n[ETI_NET_PACKETS_SENT] == 80 &&
            n[ETI_NET_ERROUT] == 8 && n[ETI_NET_DROPOUT] == 9,
        "and what they sent");
+    eti_proc_network(network, false, n);
+    ok(n[ETI_NET_BYTES_RECV] == 5000 && n[ETI_NET_BYTES_SENT] == 7000 &&
+           n[ETI_NET_PACKETS_RECV] == 50 && n[ETI_NET_DROPOUT] == 9,
+       "without the loopback's part, where other machines are meant");
+    eti_proc_network("  lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
+                     " lo1:20 0 0 0 0 0 0 0 5 0 0 0 0 0 0 0\n",
+                     false, n);
+    ok(n[ETI_NET_BYTES_RECV] == 20 && n[ETI_NET_BYTES_SENT] == 5,
+       "an interface whose name begins as the loopback's is another");
 }
 
 static double

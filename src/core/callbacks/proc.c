@@ -70,8 +70,15 @@ eti_proc_load(const char *text, double out[3])
     return true;
 }
 
+/* Is "lo:" what the line at TEXT begins with, behind blanks? */
+static bool
+is_loopback(const char *text)
+{
+    return strncmp(text + strspn(text, " "), "lo:", 3) == 0;
+}
+
 void
-eti_proc_network(const char *text, double out[ETI_NET_COUNTERS])
+eti_proc_network(const char *text, bool loopback, double out[ETI_NET_COUNTERS])
 {
     /* The columns behind "eth0:": 8 received, 8 sent; the first 4 of each are ours. */
     enum { COLUMNS = 16, HALF = 8, OURS = 4 };
@@ -81,7 +88,8 @@ eti_proc_network(const char *text, double out[ETI_NET_COUNTERS])
         double value;
         if (!end)
             end = text + strlen(text);
-        if (at && at < end) /* not one of the two lines of titles */
+        bool counts = at && at < end; /* unlike the two lines of titles */
+        if (counts && (loopback || !is_loopback(text)))
             for (int i = 0; i < COLUMNS && (at = number(at + (i == 0), &value)); i++)
                 if (i % HALF < OURS)
                     out[i / HALF * OURS + i % HALF] += value;

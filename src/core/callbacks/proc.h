@@ -29,7 +29,8 @@ enum {
     ETI_NET_DROPOUT,
     ETI_NET_COUNTERS
 };
-/* /proc/net/dev: sums over all interfaces. */
-void eti_proc_network(const char *text, double out[ETI_NET_COUNTERS]);
+/* /proc/net/dev: sums over all interfaces, or, without LOOPBACK, over those that lead to
+ * other machines. */
+void eti_proc_network(const char *text, bool loopback, double out[ETI_NET_COUNTERS]);
 
 #endif

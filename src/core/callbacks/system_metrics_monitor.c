@@ -150,7 +150,7 @@ log_network(struct monitor *m, struct et_log *log)
     const char *text = read_text(m, NETWORK);
     if (!*text)
         return;
-    eti_proc_network(text, count);
+    eti_proc_network(text, true, count);
     for (int i = 0; i < ETI_NET_COUNTERS; i++)
         et_log_metric(log, names[i], count[i]);
 }
