@@ -159,6 +159,99 @@ test_run(struct et_ctx *cx)
     is_int((int64_t)(seen.plans[5] - seen.plans[1]), 0, "without new plans");
 }
 
+/* Before images are resized a batch gets masks: each pixel, of image and mask, says
+ * where it was. Afterwards both must show the same window. */
+enum { IMAGES = 4, PIXELS = IMAGES * 6 * 8 };
+static struct {
+    struct et_tensor *x, *mask, *target; /* TARGET: the loader's, which comes back */
+    int batches, apart, places;
+    float last;
+} masked;
+
+static et_status
+put_masks(struct et_algorithm *self, enum et_event event, struct et_state *s,
+          struct et_log *log)
+{
+    (void)self, (void)event, (void)log;
+    masked.target = s->batch.target;
+    s->batch.x = masked.x;
+    s->batch.target = masked.mask;
+    return ET_OK;
+}
+
+static et_status
+compare_masks(struct et_algorithm *self, enum et_event event, struct et_state *s,
+              struct et_log *log)
+{
+    float x[PIXELS];
+    int32_t mask[PIXELS];
+    (void)self, (void)event, (void)log;
+    struct et_tensor *want[] = {s->batch.x, s->batch.target};
+    const int64_t n = et_desc_count(&want[1]->desc);
+    need(s->cx, et_eval(s->graph, want, 2));
+    need(s->cx, et_tensor_read(s->cx, want[0], x, (size_t)n * sizeof *x));
+    need(s->cx, et_tensor_read(s->cx, want[1], mask, (size_t)n * sizeof *mask));
+    bool same = n == et_desc_count(&want[0]->desc);
+    for (int64_t i = 0; i < n && same; i++)
+        same = x[i] == (float)mask[i];
+    masked.batches++;
+    masked.apart += !same;
+    masked.places += x[0] != masked.last;
+    masked.last = x[0];
+    s->batch.target = masked.target;
+    return ET_OK;
+}
+
+static const struct et_algorithm_class put_masks_class = {
+    .info = {.name = "put_masks"},
+    .events = ET_ON(AFTER_DATALOADER),
+    .apply = put_masks,
+};
+static const struct et_algorithm_class compare_masks_class = {
+    .info = {.name = "compare_masks"},
+    .events = ET_ON(BATCH_START),
+    .apply = compare_masks,
+};
+
+static void
+test_masks(struct et_ctx *cx)
+{
+    float x[PIXELS];
+    int32_t mask[PIXELS];
+    struct run r;
+    struct et_algorithm put = {.type = &put_masks_class, .cx = cx};
+    struct et_algorithm compare = {.type = &compare_masks_class, .cx = cx};
+    struct et_algorithm *a =
+        algorithm(cx, "progressive_resizing",
+                  OPTIONS("mode", "crop", "size_increment", "2", "resize_targets",
+                          "true", "delay_fraction", "0.7"));
+    /* The last one acts first after the loader. */
+    struct et_algorithm *list[] = {&compare, a, &put};
+    run_open(&r, cx,
+             &(struct run_setup){.n = 4,
+                                 .batch_size = IMAGES,
+                                 .model = "resnet8",
+                                 .max_duration = ET_BATCHES(16),
+                                 .algorithms = list,
+                                 .n_algorithms = 3});
+    for (int i = 0; i < PIXELS; i++)
+        x[i] = (float)(mask[i] = i);
+    need(cx, et_tensor_new(cx, r.dev, ET_F32, ET_SHAPE(IMAGES, 1, 6, 8), ET_ROW_MAJOR,
+                           "x", &masked.x));
+    need(cx, et_tensor_new(cx, r.dev, ET_I32, ET_SHAPE(IMAGES, 6, 8), ET_ROW_MAJOR,
+                           "mask", &masked.mask));
+    need(cx, et_tensor_write(cx, masked.x, x, sizeof x));
+    need(cx, et_tensor_write(cx, masked.mask, mask, sizeof mask));
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(10)));
+    is_int(masked.batches, 10, "of ten batches with masks");
+    is_int(masked.apart, 0, "each mask is cut where its image is, which is no square");
+    ok(masked.places > 5, "at %d places", masked.places);
+    run_close(&r);
+    et_algorithm_free(&a);
+    et_tensor_free(&masked.x);
+    et_tensor_free(&masked.mask);
+}
+
 static void
 test_refusals(struct et_ctx *cx)
 {
@@ -187,6 +280,7 @@ main(void)
     test_sizes();
     test_pixels(cx);
     test_run(cx);
+    test_masks(cx);
     test_refusals(cx);
     return finish(cx);
 }
