@@ -143,6 +143,43 @@ check_slices(struct et_device *dev, const char *name, double limit)
     }
 }
 
+/* Gradients of logits, which a kernel writes with any strides, with a border before one
+ * axis and behind the other: that is no place for them. */
+static void
+check_corner(struct et_device *dev, const char *name)
+{
+    enum { ROWS = 5, COLUMNS = 4, OUT = 3, N = (ROWS + 1) * OUT };
+    const int64_t x_shape[] = {ROWS, COLUMNS}, w_shape[] = {COLUMNS + 1, OUT};
+    float got[2][N];
+    for (int axis = 0; axis < 2; axis++) {
+        int64_t before[2] = {0}, after[2] = {0};
+        before[axis] = after[!axis] = 1;
+        for (int eager = 0; eager < 2; eager++) {
+            struct et_graph *g;
+            struct et_tensor *dx;
+            struct et_tensor *x = new_leaf(dev, ET_F32, 2, x_shape, 1, 0);
+            struct et_tensor *w = new_leaf(dev, ET_F32, 2, w_shape, 2, 0);
+            struct et_tensor *target = new_leaf(dev, ET_I32, 1, x_shape, 0, COLUMNS);
+            setenv("ETUDE_EAGER", eager ? "1" : "0", 1);
+            need(et_graph_new(cx, dev, &g));
+            unsetenv("ETUDE_EAGER");
+            struct et_tensor *loss =
+                et_cross_entropy(g, x, target, NULL, ET_IGNORE_INDEX, ET_REDUCE_MEAN);
+            need(et_grad(g, loss, &x, 1, &dx));
+            dx = et_matmul(g, et_pad(g, dx, before, after, 1), w, false, false);
+            need(et_eval(g, &dx, 1));
+            need(et_tensor_read(cx, dx, got[eager], sizeof got[eager]));
+            et_graph_free(&g);
+            et_tensor_free(&x);
+            et_tensor_free(&w);
+            et_tensor_free(&target);
+        }
+        ok(memcmp(got[0], got[1], sizeof got[0]) == 0,
+           "a border before axis %d and behind the other on %s: as by itself", axis,
+           name);
+    }
+}
+
 static const struct {
     struct shape s;
     int64_t row;   /* of the logits: padded, or as asked for */
@@ -194,8 +231,10 @@ main(void)
         bail("no context");
     need(et_device_open(cx, "ref", 0, 0, &ref));
     check_slices(ref, "ref", 0);
+    check_corner(ref, "ref");
     if (et_device_open(cx, "cpu", 0, 1, &dev) == ET_OK) {
         check_slices(dev, "cpu", 0);
+        check_corner(dev, "cpu");
         et_device_close(&dev);
     } else {
         skip(1, "no cpu device");
