@@ -1,4 +1,6 @@
 /* Exports of events.log: lines, rows, files for TensorBoard, and a chart. */
+#include "config.h"
+
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -289,6 +291,43 @@ test_chart(struct et_ctx *cx)
     clean();
 }
 
+/* The colours of the lines of TEXT, or of those of its legends, in their order. */
+static void
+colours(const char *text, bool of_legend, char out[64])
+{
+    out[0] = '\0';
+    for (const char *p = text; (p = strstr(p, "class=\"l\" stroke=\"")) != NULL;) {
+        p += strlen("class=\"l\" stroke=\"");
+        const char *end = strstr(p, "\"/>");
+        const bool legend = end && memmem(p, (size_t)(end - p), "h16", 3);
+        if (end && legend == of_legend)
+            snprintf(out + strlen(out), 64 - strlen(out), "%.7s ", p);
+    }
+}
+
+/* Lines with few points are drawn last; that changes no colour. */
+static void
+test_colours(struct et_ctx *cx)
+{
+    char lines[64], legend[64];
+    struct et_run *run = begin(cx);
+    for (int ba = 1; ba <= 3; ba++) {
+        const struct et_log_entry first = {"loss/a", ba};
+        write_records(run, ET_RECORD_METRIC, ba, NULL, &first, 1);
+    }
+    for (int ba = 1; ba <= 100; ba++)
+        batch(run, ba, ba);
+    et_run_close(&run);
+    char *text = text_of(cx, eti_export_svg, "^loss");
+    colours(text, false, lines);
+    colours(text, true, legend);
+    is_str(legend, "#0072b2 #d55e00 ", "the legend has the series by name");
+    is_str(lines, "#d55e00 #0072b2 ",
+           "the line with many points is below, each has its colour of the legend");
+    free(text);
+    clean();
+}
+
 static void
 test_reduction(struct et_ctx *cx)
 {
@@ -362,6 +401,7 @@ main(void)
     test_lines(cx);
     test_tensorboard(cx);
     test_chart(cx);
+    test_colours(cx);
     test_reduction(cx);
     test_damage(cx);
     test_many(cx);
