@@ -77,6 +77,35 @@ test_order(struct et_ctx *cx)
     etd_ring_free(&ring);
 }
 
+/* Each kind of record with a text, between two batches. */
+static void
+test_texts(struct et_ctx *cx)
+{
+    struct et_log_entry entry = {.name = "ema/decay", .value = 3};
+    struct etd_ring *ring;
+    struct et_record r;
+    char lost[256] = "";
+    need(cx, etd_ring_new(cx, &ring));
+    for (int kind = 0; kind < ET_RECORD_COUNT; kind++) {
+        const struct et_record told = {.kind = (enum et_record_kind)kind,
+                                       .text = "ema",
+                                       .entry = &entry,
+                                       .n = 1};
+        r = batch(kind, &entry, 1);
+        etd_ring_put(ring, &r);
+        etd_ring_put(ring, &told);
+        const bool came = etd_ring_take(ring, &r) && etd_ring_take(ring, &r) &&
+                          r.kind == told.kind && r.text &&
+                          strcmp(r.text, told.text) == 0 && r.n == 1 &&
+                          r.entry->value == 3;
+        if (!came)
+            snprintf(lost + strlen(lost), sizeof lost - strlen(lost), " %s",
+                     et_record_name(told.kind));
+    }
+    is_str(lost, "", "a text comes back with records of every kind");
+    etd_ring_free(&ring);
+}
+
 static void
 test_overflow(struct et_ctx *cx)
 {
@@ -473,6 +502,7 @@ main(void)
     struct et_ctx *cx = need_ctx();
     (void)signal(SIGPIPE, SIG_IGN);
     test_order(cx);
+    test_texts(cx);
     test_overflow(cx);
     test_names(cx);
     test_threads(cx);
