@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "dist/hub_child.h"
 #include "dist/supervisor.h"
 #include "etude/run.h"
 #include "t/data/fixture.h"
@@ -171,6 +172,35 @@ test_files(void)
     is_int(lines(5, ""), 0, "no more is said of it");
 }
 
+/* ---- the hub ---- */
+
+static int
+open_files(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+/* A program that is not there any more, as after an upgrade. */
+static void
+test_no_hub(void)
+{
+    static char bytes[1 << 14];
+    const int before = open_files(), link = s.hub_fd;
+    launch.program = "/nonexistent/etude";
+    s.hub_fd = -1;
+    for (int i = 0; i < 30; i++, time_is += 1)
+        etd_hub_due(&s);
+    is_int(open_files(), before, "a hub that cannot be started takes no descriptors");
+    ssize_t n = recv(screen, bytes, sizeof bytes, MSG_DONTWAIT);
+    ok(n > 0 && memmem(bytes, (size_t)n, "cannot be started", 17),
+       "people are told that nobody can attach");
+    launch.program = NULL;
+    s.hub_fd = link;
+}
+
 int
 main(void)
 {
@@ -198,6 +228,7 @@ main(void)
     test_revision();
     lines(0, "");
     test_files();
+    test_no_hub();
     et_run_close(&s.run);
     etd_board_free(&s.board);
     etd_bytes_free(&s.to_front);
