@@ -257,6 +257,20 @@ test_scales(void)
         check_scale(low, high, 6 + i % 20, TUI_OF_NUMBERS, true);
     }
     is_without_fault("logarithms");
+    begin();
+    for (int i = 0; i < 1000; i++) {
+        double low = pow(10, -9 + 30 * random_part());
+        const struct tui_scale given = {low,  low * 7, 6 + i % 20, TUI_OF_NUMBERS,
+                                        true, true};
+        struct tui_scale s = given, plain = given;
+        struct tui_ticks t, u;
+        plain.from_zero = false;
+        tui_ticks_of_scale(&s, &t);
+        tui_ticks_of_scale(&plain, &u);
+        if (s.low != plain.low || s.high != plain.high || t.n != u.n)
+            fault("another scale", &given, &t);
+    }
+    is_without_fault("logarithms of what else begins at zero, which has none");
 }
 
 static double
