@@ -144,6 +144,13 @@ run recipes
 says out "fashion_mnist" "recipes lists the installed ones"
 run recipes fashion_mnist
 says out "max_duration" "recipes NAME prints it"
+mkdir -p one/etude/recipes two/etude/recipes
+for at in one two; do sed "1s/.*/# of $at/" out >$at/etude/recipes/of_$at.yaml; done
+XDG_DATA_DIRS="$PWD/one:$PWD/two" run recipes
+says out of_one "recipes of the first folder of XDG_DATA_DIRS are listed"
+says out of_two "and those of the last"
+XDG_DATA_DIRS="$PWD/one:$PWD/two" run recipes of_one
+says out "# of one" "and are found"
 run recipes fashion_mnist --json
 says out '"text": "# ' "as JSON too"
 run recipes fashion_mnist --copy .
