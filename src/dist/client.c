@@ -164,11 +164,12 @@ no_answer(struct etd_client *c)
 static void
 on_gone(struct etd_client *c)
 {
+    const char *why = etd_line_why_gone(c->line);
     if (c->s.link == ETD_LINK_CONNECTING &&
         etd_client_now(c) - c->began >= ETD_HANDSHAKE - LOOK)
         no_answer(c);
     else
-        etd_client_disconnect(c, "GONE", "the connection broke off");
+        etd_client_disconnect(c, "GONE", why ? why : "the connection broke off");
 }
 
 static et_status

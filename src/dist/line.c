@@ -47,8 +47,8 @@ struct etd_line {
     /* zmq */
     void *zmq, *own_zmq; /* the context; NULL unless it is ours to end */
     void *socket, *monitor;
-    zmq_msg_t message; /* the last one */
-    bool has_message, gone, denied;
+    zmq_msg_t message;                      /* the last one */
+    bool has_message, gone, denied, broken; /* BROKEN: in the handshake */
     /* ssh */
     pid_t child; /* 0: none */
     int in, out; /* -1 */
@@ -156,8 +156,17 @@ look_at_monitor(struct etd_line *line)
         (void)zmq_recv(line->monitor, address, sizeof address, ZMQ_DONTWAIT);
         line->denied = line->denied || what == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ||
                        what == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL;
+        line->broken = line->broken || what == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
         line->gone = true;
     }
+}
+
+const char *
+etd_line_why_gone(const struct etd_line *line)
+{
+    return line->broken ? "the other side breaks off the handshake: is its key still "
+                          "the one known here?"
+                        : NULL;
 }
 
 static enum etd_got

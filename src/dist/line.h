@@ -48,5 +48,8 @@ enum etd_got {
 /* The next message, borrowed until the next call. Call it until it says NOTHING, also
  * after sending. */
 enum etd_got etd_line_receive(struct etd_line *line, const char **bytes, size_t *n);
+/* After GONE, what is known of the reason; NULL: nothing. Whoever has another key than
+ * we think cannot say so: it breaks off. So does one that ends just then. */
+const char *etd_line_why_gone(const struct etd_line *line);
 
 #endif

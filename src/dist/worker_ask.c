@@ -48,7 +48,7 @@ wait_for(struct asking *a, enum etd_kind wanted, struct etd_frame *f)
     char text[256];
     struct etd_fault fault;
     for (;;) {
-        const char *bytes;
+        const char *bytes, *why;
         size_t n;
         double left = time_left(a);
         struct pollfd p = {.fd = etd_line_fd(a->line), .events = POLLIN};
@@ -59,7 +59,8 @@ wait_for(struct asking *a, enum etd_kind wanted, struct etd_frame *f)
             (void)poll(&p, 1, (int)(1000 * (left < LOOK ? left : LOOK)) + 1);
             continue;
         case ETD_GOT_GONE:
-            return nobody(a, "the worker is not reachable");
+            why = etd_line_why_gone(a->line);
+            return nobody(a, why ? why : "the worker is not reachable");
         case ETD_GOT_DENIED:
             return ETD_FAIL(a->cx, ET_ECANCELED, KEYS,
                             "the key is refused, or the worker's is not the one known");
