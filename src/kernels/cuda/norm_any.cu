@@ -59,13 +59,14 @@ rounded(int dtype, W v)
                              : v;
 }
 
-/* Offset of place I of the axes FROM to END - 1, row-major. */
+/* Offset of place I of the axes FROM to END - 1, row-major. Statistics of no elements have
+ * place 0 on an axis of length 0. */
 static __device__ __forceinline__ int64_t
 offset(const struct etk_norm_any &n, const struct etk_norm_array &a, int from, int end,
        int64_t i)
 {
     int64_t at = 0;
-    for (int d = end - 1; d >= from; d--) {
+    for (int d = end - 1; i > 0 && d >= from; d--) {
         at += i % n.shape[d] * a.stride[d];
         i /= n.shape[d];
     }
