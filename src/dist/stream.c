@@ -302,7 +302,8 @@ set_place(const struct etd_hub *h, struct etd_peer *p, int64_t position)
 bool
 etd_stream_begin(struct etd_hub *h, struct etd_peer *p, int64_t after)
 {
-    int64_t position = after >= 0 ? find_position(h, after + 1) : -1;
+    int64_t position =
+        after >= 0 && after < INT64_MAX ? find_position(h, after + 1) : -1;
     etd_stream_forget(h, p);
     p->behind_since = 0;
     set_place(h, p, position);
@@ -314,7 +315,7 @@ void
 etd_stream_rewind(struct etd_hub *h, struct etd_peer *p, int64_t from)
 {
     if (!p->snap && !p->wants_snap)
-        (void)etd_stream_begin(h, p, from - 1);
+        (void)etd_stream_begin(h, p, from > 0 ? from - 1 : -1);
 }
 
 void
