@@ -56,9 +56,13 @@ look_again(struct etd_door *d)
     memcpy(d->stamp, stamp, sizeof stamp);
     if (etd_authorized_read(d->cx, d->path, &d->list) == ET_OK)
         return;
-    d->list.n = 0;
-    et_report(d->cx, ET_LOG_WARN, "%s; nobody is let in", et_error_get(d->cx)->message);
+    const char *why = et_error_get(d->cx)->message;
+    if (d->list.n > 0 || strcmp(d->why, why) != 0)
+        et_report(d->cx, ET_LOG_WARN, "%s; nobody is let in", why);
+    snprintf(d->why, sizeof d->why, "%.*s", (int)sizeof d->why - 1, why);
     et_error_clear(d->cx);
+    d->list.n = 0;
+    d->stamp[0] = -1; /* it may be readable at the next look, and be the same file */
 }
 
 const struct etd_authorized *
@@ -211,13 +215,11 @@ etd_door_check(struct et_ctx *cx, const char *address)
 }
 
 et_status
-etd_door_bind(struct etd_door *d, void *router, const struct etd_keys *keys,
-              const char *address, char *bound)
+etd_door_listen(struct etd_door *d, void *router, const struct etd_keys *keys,
+                const char *address, char *bound)
 {
     int one = 1;
     size_t n = ETD_ADDRESS;
-    char knock[ETD_ADDRESS];
-    ET_TRY(etd_door_check(d->cx, address));
     if (zmq_setsockopt(router, ZMQ_CURVE_SERVER, &one, sizeof one) != 0 ||
         zmq_setsockopt(router, ZMQ_CURVE_SECRETKEY, keys->secret, ETD_KEY_TEXT) != 0 ||
         zmq_setsockopt(router, ZMQ_ZAP_DOMAIN, "etude", 5) != 0)
@@ -227,6 +229,16 @@ etd_door_bind(struct etd_door *d, void *router, const struct etd_keys *keys,
         zmq_getsockopt(router, ZMQ_LAST_ENDPOINT, bound, &n) != 0)
         return ETD_FAIL(d->cx, ET_EIO, TAKEN, "cannot listen at %s: %s", address,
                         zmq_strerror(zmq_errno()));
+    return ET_OK;
+}
+
+et_status
+etd_door_bind(struct etd_door *d, void *router, const struct etd_keys *keys,
+              const char *address, char *bound)
+{
+    char knock[ETD_ADDRESS];
+    ET_TRY(etd_door_check(d->cx, address));
+    ET_TRY(etd_door_listen(d, router, keys, address, bound));
     /* All addresses are no address to connect to. */
     const char *port = strrchr(bound, ':');
     bool all = strncmp(bound, "tcp://0.0.0.0:", 14) == 0;

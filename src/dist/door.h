@@ -14,6 +14,7 @@ struct etd_door {
     struct etd_authorized_list list;
     int64_t stamp[4]; /* of the file: another when it has changed */
     double looked;    /* when it was looked at */
+    char why[256];    /* it could not be read then, as was said */
     int64_t admitted, refused;
     char last_refused[ETD_KEY_TEXT];
 };
@@ -35,8 +36,12 @@ const struct etd_authorized *etd_door_find(const struct etd_door *d, const char 
 ET_NODISCARD et_status etd_door_check(struct et_ctx *cx, const char *address);
 
 /* ROUTER gets CURVE with KEYS and is bound to ADDRESS behind D; *BOUND, of ETD_ADDRESS
- * bytes, is the address with the port that it got. Then a stranger with a fresh key
- * knocks: unless it is refused, ROUTER is unbound again. 5001, 5002, EIO. */
+ * bytes, is the address with the port that it got. 5001, 5002. */
+ET_NODISCARD et_status etd_door_listen(struct etd_door *d, void *router,
+                                       const struct etd_keys *keys, const char *address,
+                                       char *bound);
+/* The same, and then a stranger with a fresh key knocks: unless it is refused, ROUTER is
+ * unbound again. */
 ET_NODISCARD et_status etd_door_bind(struct etd_door *d, void *router,
                                      const struct etd_keys *keys, const char *address,
                                      char *bound);
