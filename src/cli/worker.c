@@ -15,6 +15,7 @@
 #include "core/base/folders.h"
 #include "core/base/seams.h"
 #include "dist/endpoint.h"
+#include "dist/guard.h"
 #include "dist/ssh.h"
 #include "dist/target.h"
 #include "dist/worker.h"
@@ -248,7 +249,10 @@ serve(struct cli *c)
         .ready = say_ready,
         .data = c,
     };
+    int code;
     cli_signals_catch(0);
+    if (!etd_guard(c->cx, o.stop, &code))
+        return code;
     et_status status = etd_worker_serve(c->cx, &o);
     return status == ET_OK ? CLI_OK : fail(c, status);
 }
