@@ -75,6 +75,14 @@ resident_bytes(char *buf)
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
+int64_t
+etd_machine_resident(void)
+{
+    char buf[TEXT];
+    double bytes = resident_bytes(buf);
+    return isnan(bytes) ? 0 : (int64_t)bytes;
+}
+
 /* Bytes from and to other machines. */
 static double
 net_bytes(char *buf)

@@ -36,6 +36,8 @@ void etd_machine_start(struct etd_machine *m, bool is_first, double now);
 /* Seconds, in all, that the thread TID of this process was ready to run while others
  * had the processors; NaN: the system does not say. */
 double etd_machine_queued(int tid);
+/* Bytes of memory that this process holds; 0: the system does not say. */
+int64_t etd_machine_resident(void);
 /* Adds up to ETD_MACHINE_NUMBERS to ENTRY; returns how many. Rates are since the last
  * call, or the start. On one thread, which need not be the training thread. */
 int etd_machine_read(struct etd_machine *m, double now, struct et_log_entry *entry);

@@ -4,10 +4,16 @@
 #include "dist/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -16,6 +22,7 @@
 #include "dist/door.h"
 #include "dist/endpoint.h"
 #include "dist/errors.h"
+#include "dist/machine.h"
 
 enum {
     PEERS = ETD_CLIENTS,
@@ -23,7 +30,12 @@ enum {
     PIPE = 64,     /* messages on their way to a viewer */
     AT_ONCE = 256, /* messages taken in before hubs are looked at again */
     PREFIX = 4,
-    READING = 5, /* ms until it is looked whether history was read */
+    READING = 5,         /* ms until it is looked whether history was read */
+    OF_KEY = 16,         /* places that those with one key may take, */
+    VIEWERS = PEERS - 8, /* that viewers may: the others are for who steers */
+    DESCRIPTORS = 65536, /* that are asked for, where the system gives as many, */
+    CROWD = 2048,    /* and that may be open, but no more than half of what there are */
+    BYTES = 1 << 30, /* of memory that connections may take */
 };
 static const double MESSAGES = 200;    /* a second that a viewer may send */
 static const double EARNED = 1.0 / 32; /* more for each message that it is sent */
@@ -53,7 +65,12 @@ struct worker {
     char nowhere[ETD_STRING]; /* why it has none on this machine, as was said; "" */
     double stood_at; /* when it was looked whether its local socket is still there */
     bool blocked;
-    double swept; /* when the places of those that are gone were looked for */
+    double swept;    /* when the places of those that are gone were looked for */
+    bool is_between; /* REMOTE was closed, and another is wanted */
+    int crowd;       /* descriptors that may be open */
+    int64_t bytes;   /* of memory that may be taken */
+    double weighed;  /* when the memory was looked at */
+    char why_closed[ETD_STRING]; /* why there is no REMOTE, as was said; "" */
 };
 
 /* ---- sending ---- */
@@ -100,6 +117,14 @@ forget(struct peer *p)
     etd_session_free(&p->session);
 }
 
+/* Its key is not let in any more, or has another role. */
+static void
+cut(struct peer *p)
+{
+    etd_session_bye(p->session, "KEY", "the key is not let in any more");
+    forget(p);
+}
+
 static struct peer *
 find_peer(struct worker *w, void *socket, const void *name, size_t n)
 {
@@ -110,17 +135,34 @@ find_peer(struct worker *w, void *socket, const void *name, size_t n)
     return NULL;
 }
 
+/* Why one more with KEY ("" for this machine's user) has no place; NULL: it has. */
+static const char *
+why_no_place(const struct worker *w, const char *key, bool is_operator)
+{
+    int all = 0, viewers = 0, same = 0;
+    for (const struct peer *p = w->peer; p < w->peer + PEERS; p++) {
+        all += p->session != NULL;
+        viewers += p->session && !p->is_operator;
+        same += p->session && key[0] && strcmp(p->key, key) == 0;
+    }
+    if (all == PEERS)
+        return "64 viewers are here already";
+    if (same >= OF_KEY)
+        return "16 with this key are here already";
+    return !is_operator && viewers >= VIEWERS ? "56 viewers are here already" : NULL;
+}
+
 static et_status
 add_peer(struct worker *w, void *socket, const void *name, size_t n, const char *key,
          bool is_operator, struct peer **out)
 {
     char who[ETD_WORD];
     *out = NULL;
+    if (why_no_place(w, key, is_operator))
+        return ET_OK;
     for (struct peer *p = w->peer; p < w->peer + PEERS && !*out; p++)
         if (!p->session)
             *out = p;
-    if (!*out)
-        return ET_OK;
     struct peer *p = *out;
     *p = (struct peer){.w = w,
                        .socket = socket,
@@ -176,6 +218,15 @@ on_message(struct worker *w, void *socket, zmq_msg_t *name, zmq_msg_t *body,
     const void *bytes = zmq_msg_data(body);
     double now = eti_monotonic(w->cx);
     struct peer *p = find_peer(w, socket, zmq_msg_data(name), zmq_msg_size(name));
+    /* The other side chooses its routing id: one with another key is somebody else, who
+     * has taken that of a connection that is gone. */
+    if (p && strcmp(p->key, key) != 0) {
+        forget(p);
+        p = NULL;
+    } else if (p && p->is_operator != is_operator) {
+        cut(p);
+        return ET_OK;
+    }
     if (!p && !is_hello(bytes, n)) {
         send_end(w, socket, name, ETD_BYE, "UNKNOWN", "say HELLO first");
         return ET_OK;
@@ -189,7 +240,8 @@ on_message(struct worker *w, void *socket, zmq_msg_t *name, zmq_msg_t *body,
                         is_operator, &p));
     }
     if (!p) {
-        send_end(w, socket, name, ETD_REFUSE, "FULL", "64 viewers are here already");
+        const char *why = why_no_place(w, key, is_operator);
+        send_end(w, socket, name, ETD_REFUSE, "FULL", why ? why : "no place is left");
         return ET_OK;
     }
     double refilled = p->tokens + MESSAGES * (now - p->heard);
@@ -249,10 +301,9 @@ static void
 look_after(struct worker *w, struct peer *p)
 {
     const struct etd_authorized *a = p->key[0] ? etd_door_find(&w->door, p->key) : NULL;
-    if (p->key[0] && (!a || a->is_operator != p->is_operator)) {
-        etd_session_bye(p->session, "KEY", "the key is not let in any more");
-        forget(p);
-    } else if (eti_monotonic(w->cx) - p->heard >= ETD_DISCONNECTED) {
+    if (p->key[0] && (!a || a->is_operator != p->is_operator))
+        cut(p);
+    else if (eti_monotonic(w->cx) - p->heard >= ETD_DISCONNECTED) {
         etd_session_bye(p->session, "SILENT", "nothing was heard for 10 s");
         forget(p);
     }
@@ -269,6 +320,89 @@ close_remote(struct worker *w)
     if (w->remote)
         zmq_close(w->remote);
     w->remote = NULL;
+}
+
+/* Another socket at the same address, once the system has given up the old one. */
+static et_status
+open_remote_again(struct worker *w)
+{
+    char same[ETD_ADDRESS];
+    void *router = etd_endpoint_router(w->host.zmq, PIPE, PIPE, ETD_CHUNK_BYTES, false);
+    if (!router)
+        return ET_FAIL(w->cx, ET_EIO, "no socket: %s", zmq_strerror(zmq_errno()));
+    et_status status = etd_door_listen(&w->door, router, &w->keys, w->address, same);
+    if (status == ET_OK)
+        w->remote = router;
+    else
+        zmq_close(router);
+    return status;
+}
+
+/* The least descriptor that is free: about as many are open. */
+static int
+count_descriptors(void)
+{
+    int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return errno == EMFILE ? INT_MAX : 0;
+    close(fd);
+    return fd;
+}
+
+/* zmq bounds what one connection may hold, but not for messages of many parts, and not
+ * how many connections there are. Where all of them together hold too much, all are
+ * closed: who means well comes again by itself. */
+static void
+look_at_crowd(struct worker *w)
+{
+    double now = eti_monotonic(w->cx);
+    int64_t bytes = 0;
+    if (!w->remote)
+        return;
+    int open = count_descriptors();
+    if (now - w->weighed >= LOOK) {
+        w->weighed = now;
+        bytes = etd_machine_resident();
+    }
+    if (open <= w->crowd && bytes <= w->bytes)
+        return;
+    close_remote(w);
+    w->is_between = true;
+    if (open > w->crowd)
+        et_report(
+            w->cx, ET_LOG_WARN,
+            "all connections to %s were closed: there were so many that more than "
+            "%d descriptors were open",
+            w->address, w->crowd);
+    else
+        et_report(w->cx, ET_LOG_WARN,
+                  "all connections to %s were closed: %.1f GB of memory were taken",
+                  w->address, (double)bytes / 1e9);
+}
+
+/* After look_at_crowd. */
+static void
+come_back(struct worker *w)
+{
+    if (!w->is_between)
+        return;
+    if (open_remote_again(w) == ET_OK) {
+        w->is_between = false;
+        w->why_closed[0] = '\0';
+#ifdef __GLIBC__
+        (void)malloc_trim(0);
+#endif
+        /* What the system was not given back is no reason to close them again. */
+        int64_t left = 2 * etd_machine_resident();
+        w->bytes = left > BYTES ? left : BYTES;
+        return;
+    }
+    const char *why = et_error_get(w->cx)->message;
+    if (eti_monotonic(w->cx) - w->weighed >= LOOK && strcmp(w->why_closed, why) != 0) {
+        et_report(w->cx, ET_LOG_WARN, "nothing listens at %s: %s", w->address, why);
+        snprintf(w->why_closed, sizeof w->why_closed, "%.*s", ETD_STRING - 1, why);
+    }
+    et_error_clear(w->cx);
 }
 
 /* Its folder may have been removed: a new socket, where that can be. */
@@ -329,10 +463,10 @@ turn(struct worker *w)
             item[n++] = (zmq_pollitem_t){.fd = child, .events = ZMQ_POLLIN};
     }
     if (zmq_poll(item, n,
-                 is_busy      ? 0
-                 : is_reading ? READING
-                 : w->blocked ? 20
-                              : 250) < 0 &&
+                 is_busy                       ? 0
+                 : is_reading                  ? READING
+                 : w->blocked || w->is_between ? 20
+                                               : 250) < 0 &&
         zmq_errno() != EINTR)
         return ET_FAIL(w->cx, ET_EIO, "the worker cannot wait: %s",
                        zmq_strerror(zmq_errno()));
@@ -344,6 +478,8 @@ turn(struct worker *w)
     w->blocked = false;
     ET_TRY(receive(w, w->local));
     ET_TRY(receive(w, w->remote));
+    look_at_crowd(w);
+    come_back(w);
     look_at_place(w);
     etd_starts_step(&w->host.starts);
     for (struct peer *p = w->peer; p < w->peer + PEERS; p++)
@@ -356,6 +492,30 @@ turn(struct worker *w)
 }
 
 /* ---- beginning and end ---- */
+
+/* zmq numbers connections that bring no routing id, from rand() on, and asserts that no
+ * other has taken the number: nobody is to know it beforehand. */
+static void
+seed_numbers(void)
+{
+    unsigned seed;
+    if (getrandom(&seed, sizeof seed, 0) == sizeof seed)
+        srand(seed);
+}
+
+static void
+take_descriptors(struct worker *w)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) != 0)
+        l.rlim_cur = l.rlim_max = CROWD;
+    if (l.rlim_cur < DESCRIPTORS && l.rlim_cur < l.rlim_max) {
+        l.rlim_cur = l.rlim_max < DESCRIPTORS ? l.rlim_max : DESCRIPTORS;
+        (void)setrlimit(RLIMIT_NOFILE, &l);
+    }
+    w->crowd = l.rlim_cur / 2 < CROWD ? (int)(l.rlim_cur / 2) : CROWD;
+    w->bytes = BYTES;
+}
 
 static et_status
 listen_there(struct worker *w, const struct etd_serve *o)
@@ -412,8 +572,10 @@ etd_worker_serve(struct et_ctx *cx, const struct etd_serve *o)
     w->endpoint.lock = -1;
     w->host = (struct etd_host){
         .cx = cx, .starts = {.cx = cx, .program = o->program, .folder = o->folder}};
+    seed_numbers();
     w->host.zmq = zmq_ctx_new();
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    take_descriptors(w);
     et_status status =
         w->host.zmq ? listen_there(w, o) : ET_FAIL(cx, ET_EIO, "no context of zmq");
     if (status == ET_OK && o->ready)
