@@ -10,7 +10,10 @@
 #include "dist/start.h"
 #include "dist/wire.h"
 
-enum { ETD_LOAD_MOST = 4 << 20 }; /* bytes that LOAD asks for */
+enum {
+    ETD_LOAD_MOST = 4 << 20, /* bytes that LOAD asks for */
+    ETD_READING_MS = 5,      /* from step to step, as long as history is read beside */
+};
 
 /* What sessions of a process share. */
 struct etd_host {
