@@ -6,6 +6,7 @@
 #include "core/models/weight_names.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +115,9 @@ rewrite(const char *name, const char *from, const char *to, char out[NAME_BYTES]
         char *end;
         if (n == CAPTURES || !isdigit((unsigned char)*name))
             return false;
-        number[n++] = strtol(name, &end, 10);
+        number[n] = strtol(name, &end, 10);
+        if (number[n++] == LONG_MAX) /* or more: no layer has such a number */
+            return false;
         name = end;
     }
     size_t used = 0;
