@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -367,6 +368,21 @@ etd_endpoint_router(void *zmq, int out, int in, int64_t most, bool own)
     if (r)
         zmq_close(r);
     return NULL;
+}
+
+int
+etd_endpoint_descriptors(void)
+{
+    enum { ENOUGH = 65536 };
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) != 0)
+        return 1024; /* what systems begin with */
+    rlim_t asked = l.rlim_max < ENOUGH ? l.rlim_max : ENOUGH, had = l.rlim_cur;
+    if (had < asked) {
+        l.rlim_cur = asked;
+        had = setrlimit(RLIMIT_NOFILE, &l) == 0 ? asked : had;
+    }
+    return had < ENOUGH ? (int)had : ENOUGH;
 }
 
 bool

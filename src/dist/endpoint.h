@@ -70,6 +70,9 @@ ET_NODISCARD et_status etd_endpoint_bind(struct etd_endpoint *e,
  * OWN: processes of other users are not heard on this machine's sockets. NULL: zmq has
  * the reason. */
 void *etd_endpoint_router(void *zmq, int out, int in, int64_t most, bool own);
+/* Asks the system for as many descriptors as it gives, 65,536 at most: how many there
+ * are then. zmq ends a process that listens where none is left. */
+int etd_endpoint_descriptors(void);
 /* Is what was bound still what stands there? Folders are removed under programs: that
  * of XDG_RUNTIME_DIR when its user logs out. */
 bool etd_endpoint_stands(const struct etd_endpoint *e);

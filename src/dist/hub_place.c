@@ -62,6 +62,7 @@ take_place(struct etd_hub *h)
 et_status
 etd_hub_listen(struct etd_hub *h)
 {
+    (void)etd_endpoint_descriptors();
     h->zmq = zmq_ctx_new();
     h->router = etd_endpoint_router(h->zmq, PIPE, 2 * PIPE, ETD_INBOUND_BYTES, true);
     if (!h->router)

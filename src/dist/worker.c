@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -24,13 +23,12 @@
 
 enum {
     PEERS = ETD_CLIENTS,
-    NAME = 256,    /* bytes of a routing id */
-    PIPE = 64,     /* messages on their way to a viewer */
-    AT_ONCE = 256, /* messages taken in before hubs are looked at again */
+    NAME = 256,          /* bytes of a routing id */
+    PIPE = 64,           /* messages on their way to a viewer */
+    AT_ONCE = 256,       /* messages taken in before hubs are looked at again */
     OF_KEY = 16,         /* places that those with one key may take, */
     VIEWERS = PEERS - 8, /* that viewers may: the others are for who steers */
-    DESCRIPTORS = 65536, /* that are asked for, where the system gives as many, */
-    CROWD = 2048,    /* and that may be open, but no more than half of what there are */
+    CROWD = 2048,    /* descriptors that may be open, but no more than half of all */
     BYTES = 1 << 30, /* of memory that connections may take */
 };
 static const double MESSAGES = 200;    /* a second that a viewer may send */
@@ -499,20 +497,6 @@ seed_numbers(void)
         srand(seed);
 }
 
-static void
-take_descriptors(struct worker *w)
-{
-    struct rlimit l;
-    if (getrlimit(RLIMIT_NOFILE, &l) != 0)
-        l.rlim_cur = l.rlim_max = CROWD;
-    if (l.rlim_cur < DESCRIPTORS && l.rlim_cur < l.rlim_max) {
-        l.rlim_cur = l.rlim_max < DESCRIPTORS ? l.rlim_max : DESCRIPTORS;
-        (void)setrlimit(RLIMIT_NOFILE, &l);
-    }
-    w->crowd = l.rlim_cur / 2 < CROWD ? (int)(l.rlim_cur / 2) : CROWD;
-    w->bytes = BYTES;
-}
-
 static et_status
 listen_there(struct worker *w, const struct etd_serve *o)
 {
@@ -571,7 +555,9 @@ etd_worker_serve(struct et_ctx *cx, const struct etd_serve *o)
     seed_numbers();
     w->host.zmq = zmq_ctx_new();
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    take_descriptors(w);
+    int descriptors = etd_endpoint_descriptors();
+    w->crowd = descriptors / 2 < CROWD ? descriptors / 2 : CROWD;
+    w->bytes = BYTES;
     et_status status =
         w->host.zmq ? listen_there(w, o) : ET_FAIL(cx, ET_EIO, "no context of zmq");
     if (status == ET_OK && o->ready)
