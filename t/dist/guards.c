@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -303,6 +304,23 @@ is_let_in(struct etd_door *door, const struct etd_keys *keys)
     return etd_door_step(door) && etd_door_find(door, keys->public_key) != NULL;
 }
 
+/* No descriptor is free, or as many as before. */
+static void
+forbid_files(bool none)
+{
+    static struct rlimit before;
+    struct rlimit l;
+    if (none) {
+        getrlimit(RLIMIT_NOFILE, &before);
+        l = before;
+        const int next = dup(STDERR_FILENO);
+        close(next);
+        l.rlim_cur = (rlim_t)next;
+    }
+    if (setrlimit(RLIMIT_NOFILE, none ? &l : &before) != 0)
+        bail("no other limit");
+}
+
 static void
 test_removed_key(void)
 {
@@ -321,6 +339,11 @@ test_removed_key(void)
        "a role that changes has changed in 2 s");
     write_list("nobody", &bob, "");
     ok(!is_let_in(&door, &bob), "a list with a wrong line lets nobody in");
+    write_list("viewer", &bob, "");
+    forbid_files(true);
+    ok(!is_let_in(&door, &bob), "nor does one that cannot be opened");
+    forbid_files(false);
+    ok(is_let_in(&door, &bob), "it does when it can be, being the same");
     etd_door_close(&door);
     zmq_ctx_term(zmq);
     write_list("viewer", &ann, "");
