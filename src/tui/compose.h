@@ -86,6 +86,7 @@ struct tui_compose_numbers {
     double peak_bytes;
     double params;
     char problem[200]; /* why they are not known; "" */
+    bool is_refused;   /* for that, training would not begin here either */
     struct eti_found found;
     int64_t batches; /* of the run; -1: not known */
     int n;           /* points of the learning rate */
@@ -119,7 +120,8 @@ struct compose {
     bool has_room;      /* for sections that are folded on smaller screens */
     bool is_about_method; /* what is selected is an algorithm, not a key */
     struct eti_check check[ETI_CHECKS_MAX];
-    int n_checks, n_warnings; /* those that are not ignored come first */
+    int n_checks, n_warnings; /* those that are not ignored come first, */
+    int n_fatal;              /* and before them those that keep it from starting */
     char ignored[TUI_C_IGNORED][240];
     int n_ignored;
     int event[TUI_C_EVENTS], n_events; /* at which somebody acts */
@@ -288,6 +290,10 @@ const char *compose_folder(const struct compose *c);
 const char *compose_fact(const json_t *facts, const char *key);
 
 /* ---- compose_jobs.c ---- */
+/* Has the estimate of the text as it is been made? */
+bool compose_is_estimated(const struct compose *c);
+/* Would the run not start on this machine, for the problem of its numbers? */
+bool compose_is_refused(const struct compose *c);
 void compose_launch(struct compose *c);
 /* Does a little of what is waited for. Is there something new to show? */
 bool compose_tick(struct tui_app *app, void *self);

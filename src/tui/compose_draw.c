@@ -43,10 +43,7 @@ static const char *
 fault_text(const struct compose *c, char *buf, size_t size, enum tui_role *role)
 {
     int faults = c->sketch->errors.total;
-    const struct et_recipe *r = c->sketch->recipe;
-    /* (What is trained on another machine may be what only that one has.) */
-    bool fails = c->numbers.of == c->sketch->changes && !c->numbers.is_known &&
-                 *c->numbers.problem && r && !r->launch.worker;
+    bool fails = compose_is_refused(c);
     *role = faults || fails ? TUI_BAD : c->n_warnings ? TUI_WARN : TUI_GOOD;
     if (faults)
         snprintf(buf, size, "x %d fault%s", faults, faults == 1 ? "" : "s");

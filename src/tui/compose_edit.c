@@ -376,14 +376,15 @@ compose_mend(struct compose *c)
 void
 compose_ignore(struct compose *c)
 {
-    if (c->n_warnings == 0 || c->n_ignored == TUI_C_IGNORED) {
+    if (c->n_warnings == c->n_fatal || c->n_ignored == TUI_C_IGNORED) {
         tui_say(c->app, TUI_TEXT,
-                c->n_warnings == 0 ? "there is no warning to ignore"
-                                   : "no more can be ignored");
+                c->n_warnings == c->n_fatal ? "there is no warning to ignore"
+                                            : "no more can be ignored");
         return;
     }
-    snprintf(c->ignored[c->n_ignored++], sizeof *c->ignored, "%s", c->check[0].text);
-    tui_say(c->app, TUI_TEXT, "ignored for now: %.180s", c->check[0].text);
+    const struct eti_check first = c->check[c->n_fatal];
+    snprintf(c->ignored[c->n_ignored++], sizeof *c->ignored, "%s", first.text);
+    tui_say(c->app, TUI_TEXT, "ignored for now: %.180s", first.text);
 }
 
 void

@@ -23,6 +23,20 @@ static const double REST = 0.4, PATIENCE = 60;
 
 /* ---- what other processes compute ---- */
 
+bool
+compose_is_estimated(const struct compose *c)
+{
+    return c->numbers.of == c->sketch->changes && c->estimate.pid <= 0;
+}
+
+/* (What is trained on another machine may be what only that one has.) */
+bool
+compose_is_refused(const struct compose *c)
+{
+    const struct et_recipe *r = c->sketch->recipe;
+    return compose_is_estimated(c) && c->numbers.is_refused && r && !r->launch.worker;
+}
+
 /* The folder in which relative paths of the text begin. Returns BUF. */
 static const char *
 folder_of(const struct compose *c, char *buf, size_t size)
@@ -108,16 +122,19 @@ take_found(struct compose *c, const json_t *all)
 }
 
 /* Why the estimate failed: the sentence of the error, which is JSON as the result would
- * have been. */
+ * have been. Where there is none the estimate has crashed, which says nothing of the
+ * recipe. */
 static void
-take_problem(const struct compose *c, char *buf, size_t size)
+take_problem(struct compose *c)
 {
+    struct tui_compose_numbers *n = &c->numbers;
     json_error_t error;
     json_t *why = json_loads(c->estimate.error, 0, &error);
     const char *text = json_string_value(json_object_get(why, "message"));
+    n->is_refused = text != NULL;
     if (!text)
         text = *c->estimate.error ? c->estimate.error : "etude estimate failed";
-    et_visible(buf, size, text, strlen(text));
+    et_visible(n->problem, sizeof n->problem, text, strlen(text));
     json_decref(why);
 }
 
@@ -128,6 +145,7 @@ take_estimate(struct compose *c)
     json_error_t error;
     json_t *all = json_loadb(c->estimate.text, c->estimate.n, 0, &error);
     n->problem[0] = '\0';
+    n->is_refused = false;
     n->is_known = c->estimate.code == 0 && json_is_object(all);
     if (n->is_known) {
         n->seconds = number(all, "seconds_per_batch");
@@ -135,7 +153,7 @@ take_estimate(struct compose *c)
         n->params = number(all, "params");
         take_found(c, all);
     } else {
-        take_problem(c, n->problem, sizeof n->problem);
+        take_problem(c);
     }
     json_decref(all);
     compose_list_checks(c);
@@ -181,7 +199,7 @@ start_jobs(struct compose *c)
         snprintf(c->numbers.problem, sizeof c->numbers.problem, "%.199s",
                  et_error_get(c->sketch->cx)->message);
         et_error_clear(c->sketch->cx);
-        c->numbers.is_known = false;
+        c->numbers.is_known = c->numbers.is_refused = false;
     }
     return true;
 }
@@ -343,7 +361,7 @@ say_launch(struct compose *c, struct tui_popup *p)
     else
         tui_popup_line(p, "recipe     %.100s, in no file: the run's directory keeps it",
                        c->sketch->name);
-    for (int i = 0; i < c->n_warnings && i < 2; i++)
+    for (int i = c->n_fatal; i < c->n_warnings && i < 2; i++) /* the estimate said it */
         tui_popup_line(p, "! %s", c->check[i].text);
 }
 
@@ -368,6 +386,9 @@ compose_launch(struct compose *c)
     else if (eti_sketch_is_changed(s) && compose_is_ours(c))
         item[n++] =
             (struct tui_item){.id = SAVE, .key = 's', .text = "save, then start it"};
+    for (int i = 0; i < n && compose_is_refused(c); i++)
+        if (item[i].id == START || item[i].id == SAVE)
+            snprintf(item[i].why, sizeof item[i].why, "it cannot start here");
     if (tui_popup_menu(&c->app->popup, s->cx, "launch", item, n) != ET_OK) {
         tui_say_error(c->app);
         return;

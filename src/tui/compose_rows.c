@@ -188,7 +188,8 @@ static void
 take_checks(struct compose *c, const struct eti_check *check, int n, bool warnings)
 {
     for (int i = 0; i < n && c->n_checks < ETI_CHECKS_MAX; i++)
-        if (check[i].is_warning == warnings && !(warnings && is_ignored(c, &check[i])))
+        if (check[i].is_warning == warnings &&
+            (!warnings || check[i].is_fatal || !is_ignored(c, &check[i])))
             c->check[c->n_checks++] = check[i];
 }
 
@@ -199,10 +200,11 @@ compose_list_checks(struct compose *c)
     const struct tui_compose_numbers *known = &c->numbers;
     struct eti_check all[ETI_CHECKS_MAX], seen[ETI_CHECKS_MAX];
     struct eti_found found = {.checkpoint_bytes = NAN, .free_bytes = NAN};
-    if (known->is_known && known->of == c->sketch->changes)
+    if (compose_is_estimated(c) && known->is_known)
         found = known->found;
-    else if (known->of == c->sketch->changes)
+    else if (compose_is_estimated(c))
         snprintf(found.problem, sizeof found.problem, "%s", known->problem);
+    found.is_refused = compose_is_refused(c);
     snprintf(found.run, sizeof found.run, "%s", c->last_run);
     found.microbatches = c->last_microbatches;
     int n = eti_checks(c->sketch->cx, recipe, all, ETI_CHECKS_MAX);
@@ -211,6 +213,7 @@ compose_list_checks(struct compose *c)
     take_checks(c, seen, n_seen, true);
     take_checks(c, all, n, true);
     c->n_warnings = c->n_checks;
+    c->n_fatal = c->n_warnings > 0 && c->check[0].is_fatal;
     take_checks(c, all, n, false);
     take_checks(c, seen, n_seen, false);
 }

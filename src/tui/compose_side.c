@@ -182,7 +182,7 @@ compose_draw_selected(struct compose *c, const struct tui_pane *p, bool has_focu
 
 /* ---- checks ---- */
 
-/* What m and i do about warning K, the first of all. */
+/* What m and i do about warning K, the first that may be ignored. */
 static const char *
 keys_of(const struct eti_check *k, char *buf, size_t size)
 {
@@ -203,7 +203,7 @@ compose_check_lines(const struct compose *c, int w)
     int n = 0;
     for (int i = 0; i < c->n_checks; i++)
         n += tui_put_wrapped(NULL, 0, 0, w - 4, TUI_TEXT, c->check[i].text);
-    return n + (c->n_warnings > 0);
+    return n + (c->n_warnings > c->n_fatal);
 }
 
 int
@@ -211,7 +211,8 @@ compose_first_check_lines(const struct compose *c, int w)
 {
     return c->n_warnings == 0
                ? 0
-               : 1 + tui_put_wrapped(NULL, 0, 0, w - 4, TUI_TEXT, c->check[0].text);
+               : (c->n_fatal == 0) +
+                     tui_put_wrapped(NULL, 0, 0, w - 4, TUI_TEXT, c->check[0].text);
 }
 
 int
@@ -220,14 +221,19 @@ compose_draw_checks(struct compose *c, const struct tui_pane *p)
     int y = 0;
     for (int i = 0; i < c->n_checks && y < p->h; i++) {
         const struct eti_check *k = &c->check[i];
-        enum tui_role role = k->is_warning ? TUI_WARN : TUI_TEXT;
+        enum tui_role role = k->is_fatal     ? TUI_BAD
+                             : k->is_warning ? TUI_WARN
+                                             : TUI_TEXT;
         int lines = tui_put_wrapped(NULL, 0, 0, p->w - 4, role, k->text);
         if (y + lines > p->h)
             break;
-        tui_put_ch(p, y, 1, k->is_warning ? p->grid->glyphs->warning : '+',
-                   k->is_warning ? TUI_WARN : TUI_GOOD, 0);
+        tui_put_ch(p, y, 1,
+                   k->is_fatal     ? 'x'
+                   : k->is_warning ? p->grid->glyphs->warning
+                                   : '+',
+                   k->is_warning ? role : TUI_GOOD, 0);
         y += tui_put_wrapped(p, y, 3, p->w - 4, role, k->text);
-        if (k->is_warning && i == 0 && y < p->h) {
+        if (k->is_warning && i == c->n_fatal && y < p->h) {
             char text[160];
             tui_put(p, y++, 3, TUI_TEXT, keys_of(k, text, sizeof text));
         }

@@ -188,8 +188,11 @@ images() { # N: that many in IDX files of 28x28
 own() {
     has "$1" "$2" compose own/r.yaml --dump-screen "${4:-80x24}" --keys "$3"
 }
-own '! cannot read ' "data that cannot be read are a warning" '' 200x50
-own 'estimate   cannot read' "and told in a sentence where a run is launched" L
+own 'x cannot read ' "data that cannot be read keep a run from starting" '' 200x50
+own 'ignored for now: eval_data is' "which is no warning that i ignores: it takes the next" i
+own 'estimate   cannot read' "it is told in a sentence where a run is launched" L
+says out 'start it  (it cannot start here)' "and there the run cannot be started"
+own 'start it  (it cannot start here)' "also not by enter" 'L<enter>'
 images train
 own 'idx: 8 images, 2 classes' "data beside the recipe are found" '' 200x50
 own 'idx: 8 images, 2 classes' "also where the command line cannot say the changes" \

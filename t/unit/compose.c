@@ -536,6 +536,10 @@ found(void)
        "data that cannot be read are the first warning");
     is_str(c[1].text, "imagefolder has 1,000 classes, imagefolder has 10",
            "so are classes that differ between training and evaluation");
+    ok(!c[0].is_fatal, "which may be ignored where training could begin");
+    f.is_refused = true;
+    n = eti_checks_found(cx, d->recipe, &f, c, ETI_CHECKS_MAX);
+    ok(c[0].is_fatal && !c[1].is_fatal, "and not where it could not");
     f.checkpoint_bytes = NAN;
     n = eti_checks_found(cx, d->recipe, &f, c, ETI_CHECKS_MAX);
     is_str(said(c, n, "disk"), "", "nothing is said of what is not known");

@@ -228,7 +228,7 @@ compare_found(struct list *l, const struct eti_found *f)
 {
     char a[32], b[32];
     if (*f->problem)
-        add(l, true, NULL, "%s", f->problem);
+        add(l, true, NULL, "%s", f->problem)->is_fatal = f->is_refused;
     for (int i = 1; i < f->n_data; i++)
         if (f->data[i].kinds > 0 && f->data[0].kinds > 0 &&
             f->data[i].is_text == f->data[0].is_text &&

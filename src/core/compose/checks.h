@@ -14,6 +14,7 @@ enum eti_fix {
 
 struct eti_check {
     bool is_warning;
+    bool is_fatal; /* (a warning) the run would not start: not to be ignored */
     char text[240]; /* one sentence */
     enum eti_fix fix;
     char who[64]; /* algorithm */
@@ -39,6 +40,7 @@ struct eti_found {
     char run[64];            /* of this recipe, the newest; "": none is known */
     char problem[200];       /* why it cannot be estimated, as with data that cannot be
                                 read; "": it can, or that is not known */
+    bool is_refused;         /* for that problem, training would not begin either */
     int64_t microbatches;    /* that its last batch was done in; 0: not known */
 };
 /* The same as eti_checks of what was found. */
