@@ -45,15 +45,19 @@ fault_text(const struct compose *c, char *buf, size_t size, enum tui_role *role)
     int faults = c->sketch->errors.total;
     bool fails = compose_is_refused(c);
     *role = faults || fails ? TUI_BAD : c->n_warnings ? TUI_WARN : TUI_GOOD;
-    if (faults)
+    if (!faults && !compose_is_estimated(c)) {
+        *role = TUI_DIM;
+        snprintf(buf, size, "checking...");
+    } else if (faults) {
         snprintf(buf, size, "x %d fault%s", faults, faults == 1 ? "" : "s");
-    else if (fails)
+    } else if (fails) {
         snprintf(buf, size, "x cannot start");
-    else if (c->n_warnings)
+    } else if (c->n_warnings) {
         snprintf(buf, size, "! valid, %d warning%s", c->n_warnings,
                  c->n_warnings == 1 ? "" : "s");
-    else
+    } else {
         snprintf(buf, size, "+ valid");
+    }
     return buf;
 }
 

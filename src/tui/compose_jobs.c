@@ -347,7 +347,9 @@ say_launch(struct compose *c, struct tui_popup *p)
                    r->launch.worker ? r->launch.worker : "this machine");
     if (!r->launch.worker)
         tui_popup_line(p, "directory  %s/ and the time", compose_folder(c));
-    if (c->numbers.is_known && c->numbers.batches > 0)
+    if (!compose_is_estimated(c) || c->explains || c->explain.pid > 0)
+        tui_popup_line(p, "estimate   being made...");
+    else if (c->numbers.is_known && c->numbers.batches > 0)
         tui_popup_line(p, "estimate   %s or more, %s of memory",
                        tui_duration(c->numbers.seconds * (double)c->numbers.batches, a),
                        tui_bytes(c->numbers.peak_bytes, b));
@@ -398,6 +400,18 @@ compose_launch(struct compose *c)
     c->app->popup.data = c;
 }
 
+/* The box of a launch says what is known by now. */
+static void
+renew_launch(struct compose *c)
+{
+    struct tui_popup *p = &c->app->popup;
+    const int at = p->list.at;
+    if (p->done != go)
+        return;
+    compose_launch(c);
+    p->list.at = at;
+}
+
 /* ---- time ---- */
 
 bool
@@ -409,6 +423,7 @@ compose_tick(struct tui_app *app, void *self)
     bool any = start_jobs(c);
     if (tui_job_poll(&c->estimate, wait)) {
         take_estimate(c);
+        renew_launch(c);
         any = true;
     }
     if (c->explains && c->estimate.pid <= 0) {
@@ -419,6 +434,7 @@ compose_tick(struct tui_app *app, void *self)
     }
     if (tui_job_poll(&c->explain, wait)) {
         take_curve(c);
+        renew_launch(c);
         any = true;
     }
     if (tui_job_poll(&c->launch, wait)) {

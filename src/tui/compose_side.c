@@ -299,7 +299,9 @@ compose_draw_curve(struct compose *c, const struct tui_pane *p)
     const struct tui_compose_numbers *n = &c->numbers;
     struct tui_point point[TUI_C_POINTS];
     bool is_now = n->of == c->sketch->changes && c->explain.pid <= 0 && !c->explains;
-    tui_put(p, 0, 1, TUI_SECTION, "lr over the run");
+    int used = tui_put(p, 0, 1, TUI_SECTION, "lr over the run");
+    if (n->n > 0 && !is_now)
+        tui_put(p, 0, 1 + used, TUI_DIM, ", before the change");
     if (n->n == 0) {
         tui_put(p, 1, 1, TUI_DIM,
                 !eti_sketch_is_valid(c->sketch) ? "not known: the recipe has faults"
