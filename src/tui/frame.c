@@ -9,7 +9,7 @@
 #include "tui/app.h"
 #include "tui/format.h"
 
-enum { TABS_FULL = 56, WIDE_HINTS = 180 };
+enum { TABS_FULL = 56, WIDE_HINTS = 180, MESSAGE_LINES = 3 };
 
 void
 tui_add_spot(struct tui_app *app, int y, int x, int w, enum tui_action action)
@@ -66,13 +66,28 @@ place(const struct tui_app *app)
     return app->shows_help ? TUI_IN_help : tui_app_place(app);
 }
 
+/* What was said, in as many lines as it needs: they grow over the screen, which has them
+ * back with the next key. */
+static void
+put_said(struct tui_app *app, const struct tui_pane *p)
+{
+    const struct tui_pane all = tui_pane_of(&app->grid);
+    int n = tui_put_wrapped(NULL, 0, 0, p->w - 2, TUI_TEXT, app->message);
+    n = n < MESSAGE_LINES ? n : MESSAGE_LINES;
+    n = n < p->y ? n : 1; /* the tabs stay */
+    const struct tui_pane lines = tui_pane_part(&all, p->y + 1 - n, p->x, n, p->w);
+    if (n > 1)
+        tui_blank(&lines);
+    tui_put_wrapped(&lines, 0, 1, p->w - 2, app->message_role, app->message);
+}
+
 static void
 put_message(struct tui_app *app, const struct tui_pane *p)
 {
     const struct tui_screen *s = app->screen[app->at];
     char text[TUI_MESSAGE];
     if (app->message_end > 0) {
-        tui_put_cut(p, 0, 1, p->w - 1, app->message_role, app->message);
+        put_said(app, p);
     } else if (s->message) {
         text[0] = '\0';
         enum tui_role role = s->message(app, app->state[app->at], text, sizeof text);

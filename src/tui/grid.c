@@ -317,7 +317,9 @@ tui_put_wrapped(const struct tui_pane *p, int y, int x, int w, enum tui_role rol
     int n = 0;
     for (; *text && w > 0 && (!p || y + n < p->h); n++) {
         size_t take = first_line(text, w);
-        if (p)
+        if (p && y + n + 1 == p->h)
+            tui_put_cut(p, y + n, x, x + w, role, text);
+        else if (p)
             tui_put_n(p, y + n, x, role, 0, w, text, take);
         text += take;
         text += *text == ' ';

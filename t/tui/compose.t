@@ -243,6 +243,21 @@ exits 64 "a size that is none"
 run compose mild.yaml --dump-screen 80x24 --keys '<nokey>'
 exits 64 "a key that is none"
 
+# What is said takes the lines that it needs, and is cut with a sign in the third.
+deep=$(printf 'a%.0s/' $(seq 45))
+refused() { # KEYS...: after a path of many folders that are not there
+    run --ascii compose mild.yaml --dump-screen "$1" --keys "W<ctrl-u>${deep}x.yaml<enter>$2"
+}
+refused 80x24 ''
+says out 'No such file or directory' "an error that is long is read to its end"
+! grep -q 'half_life 100ba' out
+ok $? "above the last line of the screen"
+refused 80x24 j
+says out 'half_life 100ba' "and the next key has its lines back"
+refused 40x10 ''
+is "$(tail -3 out | cut -c1-16; tail -c4 out)" "$(printf ' x cannot write\n a/a/a/a/a/a/a/a\n a/a/a/a/a/a/a/a\n/..')" \
+    "in a narrow place it is cut in the third line, with a sign"
+
 # A key that finds nothing to do says so.
 says_of() {
     has "$2" "$3" compose "$ET_SRCDIR/recipes/first_minute.yaml" --dump-screen 80x24 --keys "$1"
