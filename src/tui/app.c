@@ -200,20 +200,27 @@ tui_app_resize(struct tui_app *app, int rows, int cols)
 
 /* ---- what is asked for ---- */
 
+enum { STAY, SAVE, LOSE };
+
+/* DATA: the screen whose changes it is about, in app->screen. */
 static void
 end(struct tui_app *app, void *data, int id, const char *text)
 {
-    (void)data;
+    const struct tui_screen **s = data;
     (void)text;
-    app->leaves = id == 1;
+    if (id == SAVE)
+        (*s)->save(app, app->state[s - app->screen], TUI_DO_everywhere_leave);
+    else
+        app->leaves = id == LOSE;
 }
 
 static void
 leave(struct tui_app *app)
 {
     static const struct tui_item items[] = {
-        {.id = 1, .key = 'y', .text = "leave, and lose that"},
-        {.id = 2, .key = 'n', .text = "stay"},
+        {.id = STAY, .key = 'n', .text = "stay"},
+        {.id = SAVE, .key = 's', .text = "save, then leave"},
+        {.id = LOSE, .key = 'y', .text = "leave, and lose that"},
     };
     for (int i = 0; i < TUI_SCREENS; i++) {
         const struct tui_screen *s = app->screen[i];
@@ -221,12 +228,13 @@ leave(struct tui_app *app)
             app->state[i] && s->unsaved ? s->unsaved(app, app->state[i]) : NULL;
         if (!what)
             continue;
-        if (tui_popup_menu(&app->popup, app->cx, "leave etude", items, 2) != ET_OK) {
+        if (tui_popup_menu(&app->popup, app->cx, "leave etude", items, 3) != ET_OK) {
             tui_say_error(app);
             return;
         }
         tui_popup_line(&app->popup, "%s", what);
         app->popup.done = end;
+        app->popup.data = &app->screen[i];
         return;
     }
     app->leaves = true;

@@ -48,6 +48,8 @@ struct tui_screen {
     bool (*tick)(struct tui_app *app, void *self);
     /* (optional) Why it should be asked before leaving; NULL: it need not. */
     const char *(*unsaved)(struct tui_app *app, void *self);
+    /* (with unsaved) Saves it, which may ask for a name, and then acts on THEN. */
+    void (*save)(struct tui_app *app, void *self, enum tui_action then);
 };
 
 struct tui_app_config {

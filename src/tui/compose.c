@@ -255,6 +255,7 @@ act(struct tui_app *app, void *self, enum tui_action action)
 {
     struct compose *c = self;
     (void)app;
+    c->then = TUI_DO_nothing; /* it was not saved */
     if (c->is_editing) { /* a hint was clicked on */
         bool is_done = compose_act_typing(c, action);
         compose_refresh(c);
@@ -532,6 +533,13 @@ unsaved(struct tui_app *app, void *self)
                : NULL;
 }
 
+static void
+save(struct tui_app *app, void *self, enum tui_action then)
+{
+    (void)app;
+    compose_save_then(self, then);
+}
+
 /* ---- life ---- */
 
 static et_status
@@ -611,4 +619,5 @@ const struct tui_screen tui_screen_compose = {
     .mouse = mouse,
     .tick = compose_tick,
     .unsaved = unsaved,
+    .save = save,
 };

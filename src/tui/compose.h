@@ -149,6 +149,7 @@ struct compose {
     bool explains; /* the second job is still to come */
     double asked;  /* monotonic: when the text was last changed */
     struct tui_compose_numbers numbers;
+    enum tui_action then; /* what is done once the text is saved */
     char run_name[64];    /* of the run that is being started, */
     char on[ETD_ADDRESS]; /* and where, as --on has it; "" on this machine */
 };
@@ -273,6 +274,8 @@ void compose_undo(struct compose *c, bool again);
 bool compose_is_ours(const struct compose *c);
 void compose_save(struct compose *c);
 void compose_save_as(struct compose *c);
+/* Saves, and then acts on THEN. */
+void compose_save_then(struct compose *c, enum tui_action then);
 void compose_copy(struct compose *c);
 void compose_reload(struct compose *c);
 /* Looks for runs of this recipe. */

@@ -18,8 +18,11 @@
 static void
 saved(struct compose *c)
 {
+    const enum tui_action then = c->then;
+    c->then = TUI_DO_nothing;
     tui_say(c->app, TUI_GOOD, "saved: %s", c->sketch->path);
     compose_refresh(c);
+    tui_app_act(c->app, then);
 }
 
 static void
@@ -45,8 +48,8 @@ static void
 ask(struct compose *c, bool is_other)
 {
     struct tui_item items[3] = {
-        {.id = 1, .key = 'o', .text = "write over it"},
         {.id = 3, .key = 'W', .text = "save under another name"},
+        {.id = 1, .key = 'o', .text = "write over it"},
         {.id = 2, .key = 'r', .text = "read it again, and lose what is here"},
     };
     char why[160];
@@ -135,6 +138,13 @@ compose_save(struct compose *c)
         save_to(c, NULL);
 }
 
+void
+compose_save_then(struct compose *c, enum tui_action then)
+{
+    c->then = then;
+    compose_save(c);
+}
+
 static void
 reload(struct tui_app *app, void *data, int id, const char *text)
 {
@@ -152,8 +162,8 @@ void
 compose_reload(struct compose *c)
 {
     static const struct tui_item items[] = {
-        {.id = 1, .key = 'r', .text = "read the file again, and lose the changes"},
         {.id = 2, .key = 'n', .text = "stay"},
+        {.id = 1, .key = 'r', .text = "read the file again, and lose the changes"},
     };
     if (!c->sketch->path) {
         tui_say(c->app, TUI_TEXT, "there is no file to read again: W saves as one");

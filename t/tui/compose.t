@@ -131,6 +131,32 @@ ok $? "and writes it there"
 has 'other.yaml is there already' "what is there is not written over unasked" \
     compose mild.yaml --dump-screen 80x24 --keys 'W<ctrl-u>other.yaml<enter>'
 
+# What would lose changes asks, and enter loses none.
+cp mild.yaml asked.yaml
+asked() {
+    run --ascii compose asked.yaml --dump-screen 80x24 --keys "$1"
+}
+asked '/mixup<enter> q'
+says out '> n  stay' "q asks before changes are lost, with staying selected"
+says out 'save, then leave' "and saving before that as a way"
+asked '/mixup<enter> q<enter>5'
+says out '[5 Logs]' "enter stays"
+asked '/mixup<enter> R<enter>'
+says out '*1 unsaved' "also where R asks"
+asked '/mixup<enter> W<ctrl-u>mild.yaml<enter><enter>'
+says out 'save as' "nor is another file written over"
+asked '/mixup<enter> qs5'
+says out 'saved: asked.yaml' "s saves"
+says out '[1 Compose]' "and leaves: keys behind it are not read"
+! grep -q mixup asked.yaml
+ok $? "the file is written"
+has '[1 Compose]' "a recipe that has no file gets one first" \
+    compose --dump-screen 80x24 --keys 'biqs<ctrl-u>asked-too.yaml<enter>5'
+[ -s asked-too.yaml ]
+ok $? "of the name that was asked for"
+has '[5 Logs]' "without a name it is not left" \
+    compose --dump-screen 80x24 --keys 'biqs<esc>w<ctrl-u>asked-else.yaml<enter>5'
+
 # Launching: a run of its own, which goes on when the screen has gone.
 tiny tiny.yaml
 export XDG_RUNTIME_DIR="$dir/rt"
