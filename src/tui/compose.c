@@ -60,6 +60,16 @@ again(struct compose *c)
     compose_refresh(c);
 }
 
+void
+compose_begun(struct compose *c)
+{
+    c->n_ignored = c->n_sections = 0;
+    c->algorithms = c->values = c->timeline = c->recipe = (struct tui_list){0};
+    tui_field_set(&c->find, "");
+    compose_find_alike(c);
+    again(c);
+}
+
 /* ---- where the cursor is ---- */
 
 enum tui_compose_panel
@@ -265,16 +275,12 @@ act(struct tui_app *app, void *self, enum tui_action action)
         return true;
     switch (action) {
     case TUI_DO_start_first:
-        compose_start_first(c);
-        break;
     case TUI_DO_start_installed:
-        compose_start_installed(c);
-        break;
     case TUI_DO_start_run:
-        compose_start_run(c);
-        break;
     case TUI_DO_start_blank:
-        compose_start_blank(c);
+    case TUI_DO_start_file:
+    case TUI_DO_compose_another:
+        compose_another(c, action);
         break;
     case TUI_DO_compose_panel:
     case TUI_DO_everywhere_next_panel:
@@ -599,10 +605,7 @@ tui_compose_open(struct tui_app *app, const char *path)
     if (!c)
         return ET_EINVAL;
     ET_TRY(eti_sketch_open(c->sketch, path));
-    c->n_ignored = c->n_sections = 0;
-    c->algorithms = c->values = c->timeline = c->recipe = (struct tui_list){0};
-    compose_find_alike(c);
-    again(c);
+    compose_begun(c);
     return ET_OK;
 }
 

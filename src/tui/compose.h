@@ -3,6 +3,7 @@
 #define TUI_COMPOSE_H
 
 #include <jansson.h>
+#include <limits.h>
 
 #include "core/algorithms/methods.h"
 #include "core/compose/checks.h"
@@ -24,6 +25,11 @@ et_status tui_compose_setup(struct tui_app *app, const struct tui_compose_setup 
 /* Takes the recipe at PATH into the screen; what is wrong with it is shown there.
  * ENOENT, EIO: it cannot be read. */
 et_status tui_compose_open(struct tui_app *app, const char *path);
+
+/* The recipes that are installed, as setup has them; borrowed, NULL: none are known. */
+const json_t *tui_compose_installed(struct tui_app *app);
+/* The same as a user asks for it: where changes would be lost it is asked first. */
+void tui_compose_begin(struct tui_app *app, const char *path);
 
 /* The text of the recipe that a run was begun with, as one that has no file yet. FACTS:
  * core/run/facts.h. */
@@ -150,6 +156,8 @@ struct compose {
     double asked;  /* monotonic: when the text was last changed */
     struct tui_compose_numbers numbers;
     enum tui_action then; /* what is done once the text is saved */
+    enum tui_action begin; /* the way to another recipe, if that was asked for: */
+    char wanted[PATH_MAX]; /* its file; "": it is asked for */
     char run_name[64];    /* of the run that is being started, */
     char on[ETD_ADDRESS]; /* and where, as --on has it; "" on this machine */
 };
@@ -167,6 +175,9 @@ struct tui_list *compose_list(struct compose *c, enum tui_compose_panel panel);
 void compose_selected(struct compose *c);
 /* The cursor goes to the key at PATH, which is opened to be seen. Is there one? */
 bool compose_go_to(struct compose *c, const char *path);
+
+/* The text is another recipe's: what belonged to the one before goes. */
+void compose_begun(struct compose *c);
 
 /* ---- compose_rows.c: what is listed ---- */
 /* The method under the cursor; NULL: no method is. */
@@ -291,6 +302,13 @@ et_status compose_list_runs(struct compose *c, const char *recipe, json_t **out)
 const char *compose_folder(const struct compose *c);
 /* "" for a run without it. Borrowed from FACTS. */
 const char *compose_fact(const json_t *facts, const char *key);
+
+/* ---- compose_another.c ---- */
+/* Begins another recipe by WAY, an action of the page where one begins; by any other
+ * action the user chooses the way. Where changes would be lost it is asked first. */
+void compose_another(struct compose *c, enum tui_action way);
+/* Begins what was wanted. */
+void compose_begin_wanted(struct compose *c);
 
 /* ---- compose_jobs.c ---- */
 /* Has the estimate of the text as it is been made? */

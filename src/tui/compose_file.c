@@ -22,7 +22,10 @@ saved(struct compose *c)
     c->then = TUI_DO_nothing;
     tui_say(c->app, TUI_GOOD, "saved: %s", c->sketch->path);
     compose_refresh(c);
-    tui_app_act(c->app, then);
+    if (then == TUI_DO_compose_another)
+        compose_begin_wanted(c);
+    else
+        tui_app_act(c->app, then);
 }
 
 static void
@@ -404,7 +407,7 @@ tui_compose_from_run(struct tui_app *app, const json_t *facts)
     if (status == ET_OK)
         status = find_place(c, facts);
     if (status == ET_OK)
-        compose_refresh(c);
+        compose_begun(c);
     return status;
 }
 
@@ -481,7 +484,8 @@ blank(struct tui_app *app, void *data, int id, const char *text)
     (void)text;
     if (eti_sketch_begin(c->sketch, what, strlen(what), "new recipe") != ET_OK)
         tui_say_error(app);
-    compose_refresh(c);
+    else
+        compose_begun(c);
 }
 
 void

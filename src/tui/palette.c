@@ -10,7 +10,7 @@
 #include "core/config/settings.h"
 #include "core/run/facts.h"
 #include "core/run/index.h"
-#include "tui/app.h"
+#include "tui/compose.h"
 
 enum {
     RUNS = 400,  /* that are offered, the newest */
@@ -20,6 +20,7 @@ enum {
     FIRST_RUN = 10000,
     FIRST_THEME = 20000,
     FIRST_SETTING = 30000,
+    FIRST_RECIPE = 40000,
 };
 
 /* What was gathered for the palette that is open. */
@@ -123,6 +124,41 @@ add_commands(struct tui_app *app, enum tui_where rows, enum tui_where here)
                               rows == TUI_IN_everywhere ? here : rows))
             add_binding(app, b, mid);
     }
+}
+
+/* ---- recipes ---- */
+
+/* Those that are installed, and where others begin. */
+static void
+add_recipes(struct tui_app *app, enum tui_where here)
+{
+    const json_t *one;
+    char text[sizeof((struct tui_item *)0)->text];
+    size_t i;
+    add_heading(app, "recipes");
+    json_array_foreach(tui_compose_installed(app), i, one)
+    {
+        const char *name = json_string_value(json_object_get(one, "name"));
+        const char *title = json_string_value(json_object_get(one, "title"));
+        snprintf(text, sizeof text, "recipe %.60s", name ? name : "-");
+        hold_back(add(app, FIRST_RECIPE + (int)i, text, title ? title : ""), (int)i);
+    }
+    for (int k = 0; k < TUI_ACTIONS - 1 && here != TUI_IN_start; k++) {
+        const struct tui_binding *b = &tui_bindings[k];
+        if (b->where != TUI_IN_start)
+            continue;
+        snprintf(text, sizeof text, "new recipe: %s", b->name);
+        hold_back(add(app, (int)b->action, text, ""), FEW);
+    }
+}
+
+static void
+begin_recipe(struct tui_app *app, int at)
+{
+    const json_t *one = json_array_get(tui_compose_installed(app), (size_t)at);
+    tui_app_go(app, TUI_IN_compose);
+    const char *path = json_string_value(json_object_get(one, "path"));
+    tui_compose_begin(app, path ? path : "");
 }
 
 /* ---- runs ---- */
@@ -331,7 +367,9 @@ choose(struct tui_app *app, void *data, int id, const char *text)
 {
     char name[ET_RUN_NAME];
     (void)data, (void)text;
-    if (id >= FIRST_SETTING) {
+    if (id >= FIRST_RECIPE) {
+        begin_recipe(app, id - FIRST_RECIPE);
+    } else if (id >= FIRST_SETTING) {
         ask_setting(app, id - FIRST_SETTING);
     } else if (id >= FIRST_THEME) {
         const char *theme = all.theme[id - FIRST_THEME];
@@ -347,10 +385,12 @@ choose(struct tui_app *app, void *data, int id, const char *text)
     } else {
         const struct tui_binding *b = tui_binding_of((enum tui_action)id);
         const enum tui_where here = tui_app_place(app);
-        bool is_far = b && b->where != TUI_IN_everywhere && b->where != here &&
-                      b->where >= TUI_IN_compose && b->where <= TUI_IN_logs;
+        const enum tui_where where =
+            b && b->where == TUI_IN_start ? TUI_IN_compose : b ? b->where : here;
+        bool is_far = where != TUI_IN_everywhere && where != here &&
+                      where >= TUI_IN_compose && where <= TUI_IN_logs;
         if (is_far)
-            tui_app_go(app, b->where);
+            tui_app_go(app, where);
         if (is_far && tui_app_place(app) == TUI_IN_everywhere) {
             tui_say(app, TUI_WARN, "! %s: no run is watched", b->name);
             return;
@@ -372,6 +412,7 @@ tui_palette_open(struct tui_app *app)
     add_runs(app);
     add_themes(app);
     add_settings(app);
+    add_recipes(app, here);
     if (here != TUI_IN_everywhere) {
         char heading[48];
         snprintf(heading, sizeof heading, "here: %s", tui_where_title(here));

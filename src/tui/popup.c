@@ -281,8 +281,7 @@ put_wide(const struct tui_popup *p, const struct tui_pane *in, int y, int place,
               strlen(item->text));
     mark_typed(p, in, y, 2, item);
     if (*item->mid)
-        tui_put_n(in, y, 4 + column, TUI_DIM, 0, most - column - 2, item->mid,
-                  strlen(item->mid));
+        tui_put_cut(in, y, 4 + column, 2 + most, TUI_DIM, item->mid);
     tui_put_end(in, y, in->w, TUI_KEY, item->note);
 }
 

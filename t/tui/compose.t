@@ -157,6 +157,27 @@ ok $? "of the name that was asked for"
 has '[5 Logs]' "without a name it is not left" \
     compose --dump-screen 80x24 --keys 'biqs<esc>w<ctrl-u>asked-else.yaml<enter>5'
 
+# Another recipe, while one is open.
+sed 's/^max_duration: .*/max_duration: 9ep/' mild.yaml >nine.yaml
+another() {
+    has "$1" "$2" compose mild.yaml --dump-screen 80x24 --keys "$3"
+}
+another 'a blank one, for images or for text' "n tells the ways to another recipe" n
+another ' new recipe ' "one of which is gone" nbi
+another ' nine.yaml ' "a file is one" 'nonine.yaml<enter>'
+says out '9ep' "that is read"
+another 'x cannot read none.yaml' "which may not be there" 'nonone.yaml<enter>'
+says out ' mild.yaml ' "and then nothing is lost"
+another '> n  stay' "where there are changes they are told of" '/mixup<enter> n'
+another ' mild.yaml *1 unsaved' "and stay by enter" '/mixup<enter> n<enter>'
+another ' nine.yaml ' "or go" '/mixup<enter> nyonine.yaml<enter>'
+another '    [x] mixup ' "with them what was found" '/mixup<enter> nyonine.yaml<enter>'
+cp mild.yaml saved.yaml
+run --ascii compose saved.yaml --dump-screen 80x24 --keys '/mixup<enter> nsonine.yaml<enter>'
+says out ' nine.yaml ' "or are saved first"
+! grep -q mixup saved.yaml
+ok $? "in their file"
+
 # Launching: a run of its own, which goes on when the screen has gone.
 tiny tiny.yaml
 export XDG_RUNTIME_DIR="$dir/rt"

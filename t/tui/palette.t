@@ -21,6 +21,17 @@ for screen in 1 2 3 4 5; do
     has '> compare the marked runs ' "commands of Runs" --dump-screen 80x24 --keys "$screen:compare the"
 done
 has 'your own' "a theme of one's own too" --dump-screen 80x24 --keys ':dusk'
+has '> new recipe: a blank one' "ways to begin a recipe" --dump-screen 80x24 --keys '3:new recipe blank'
+has 'a new recipe, of' "which lead there" --dump-screen 80x24 --keys '3:new recipe blank<enter>'
+says out '[1 Compose]' "to Compose"
+mkdir -p share/etude/recipes
+cp "$ET_SRCDIR/t/tui/mild.yaml" share/etude/recipes/mine.yaml
+export XDG_DATA_DIRS="$dir/share"
+has '> recipe mine ' "recipes that are installed" --dump-screen 80x24 --keys '3:mine'
+has ' mine.yaml ' "are opened" --dump-screen 80x24 --keys '3:mine<enter>'
+has ' mine.yaml ' "also where another one is" compose share/etude/recipes/mine.yaml --dump-screen 80x24 --keys ' :new recipe blank<enter>i:mine<enter>y'
+has 'stay' "of which no changes are lost unasked" compose share/etude/recipes/mine.yaml --dump-screen 80x24 --keys 'jjjjjjjje<bksp>1<enter>:mine<enter>'
+unset XDG_DATA_DIRS
 has 'now auto' "a setting with its value" --dump-screen 80x24 --keys ':ui.plot'
 has '[3 Runs]' "a screen is gone to" --dump-screen 80x24 --keys '1:runs<enter>'
 has 'calm-heron' "a run is watched" --dump-screen 80x24 --keys '1:calm-heron<enter>'
