@@ -329,6 +329,25 @@ compose_move(struct compose *c, int by)
                 by < 0 ? "earlier" : "later");
 }
 
+/* Some keys that have a default are needed beside others. */
+static void
+give_default(struct compose *c, const char *at)
+{
+    char path[ETI_PATH_BYTES];
+    snprintf(path, sizeof path, "%s", at);
+    if (!said(c, eti_sketch_default(c->sketch, path)))
+        return;
+    compose_refresh(c);
+    for (int i = 0; i < c->form.n; i++)
+        if (strcmp(c->form.row[i].path, path) == 0 &&
+            compose_is_missing(c, &c->form.row[i])) {
+            tui_say(c->app, TUI_WARN, "! %s is needed; u brings it back",
+                    c->form.row[i].label);
+            return;
+        }
+    tui_say(c->app, TUI_TEXT, "default again; u takes that back");
+}
+
 void
 compose_default(struct compose *c)
 {
@@ -337,9 +356,13 @@ compose_default(struct compose *c)
     if (!r) {
         tui_say(c->app, TUI_TEXT, "backspace gives a value its default: tab to one");
     } else if (!r->is_set) {
-        tui_say(c->app, TUI_TEXT, "%s has its default", r->label);
-    } else if (said(c, eti_sketch_default(c->sketch, r->path))) {
-        tui_say(c->app, TUI_TEXT, "default again; u takes that back");
+        tui_say(c->app, TUI_TEXT, "%s has %s", r->label,
+                compose_is_missing(c, r) ? "no default" : "its default");
+    } else if (r->row->flags & ET_OPT_REQUIRED) {
+        tui_say(c->app, TUI_TEXT, "%s has no default: e gives it another value",
+                r->label);
+    } else {
+        give_default(c, r->path);
     }
 }
 

@@ -65,6 +65,10 @@ typed() {
 typed 'x alpha: expected number' "a value is refused while it is typed" '/mixup<enter>ex'
 typed '>alpha           ~ 0.5' "a value that fits is set, and marked as changed" \
     '/mixup<enter>e<bksp>5<enter>'
+typed 'max_duration has no default: e gives' "but to what needs a value it gives none" 'mjjjjjjjjjjjj<bksp>'
+says out '+ valid  ' "which it keeps"
+typed '! batch_size is needed; u brings it back' "what is needed beside others goes, and is said to be needed" 'jjj<bksp>'
+typed 'batch_size has no default' "and has no default" 'jjj<bksp><bksp>'
 typed 'default again' "backspace gives the default" '/mixup<enter><tab><bksp>'
 typed 'undone: algorithms.mixup.alpha 0.5' "undo says what" '/mixup<enter>e<bksp>5<enter>u'
 typed 'nothing to undo' "and where there is nothing" 'u'
