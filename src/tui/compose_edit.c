@@ -95,6 +95,10 @@ choose(struct compose *c, const char *name)
     bool is_name = dot && strcmp(dot, ".name") == 0;
     snprintf(part, sizeof part, "%.*s",
              is_name ? (int)(dot - c->path) : (int)strlen(c->path), c->path);
+    if (c->target.is_set && strcmp(name, c->was) == 0) { /* nor does a comment go */
+        tui_say(c->app, TUI_TEXT, "%s is %s already", part, name);
+        return;
+    }
     if (!said(c, eti_sketch_choose(c->sketch, part, c->target.row->kind, name)))
         return;
     compose_refresh(c);

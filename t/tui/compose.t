@@ -69,6 +69,9 @@ typed 'max_duration has no default: e gives' "but to what needs a value it gives
 says out '+ valid  ' "which it keeps"
 typed '! batch_size is needed; u brings it back' "what is needed beside others goes, and is said to be needed" 'jjj<bksp>'
 typed 'batch_size has no default' "and has no default" 'jjj<bksp><bksp>'
+typed 'model is resnet8 already' "the component that is there may be chosen again" 'e<enter>'
+has 'none: the file says the same' "which changes nothing, nor a comment behind it" \
+    compose "$ET_SRCDIR/recipes/first_minute.yaml" --dump-screen 80x24 --keys 'e<enter>d'
 typed 'default again' "backspace gives the default" '/mixup<enter><tab><bksp>'
 typed 'undone: algorithms.mixup.alpha 0.5' "undo says what" '/mixup<enter>e<bksp>5<enter>u'
 typed 'nothing to undo' "and where there is nothing" 'u'
