@@ -25,6 +25,10 @@ export TERM
 shows compose-utf8 "the same in UTF-8" compose mild.yaml --dump-screen 80x24 --keys '/mixup<enter>'
 glyphs=--ascii
 shows compose-empty "without a recipe: where to begin" compose --dump-screen 80x24
+for file in README.md recipes/first_minute.yaml; do
+    grep -q 'under a minute' "$ET_SRCDIR/$file"
+    ok $? "the first recipe takes as long as $file says"
+done
 printf 'start: {blank: B}\n' >keys.yaml
 ETUDE_CONFIG_DIR=$PWD "$etude" compose --dump-screen 80x24 --keys B >out 2>err
 says out "a new recipe, of" "its keys are among those that keys.yaml changes"
