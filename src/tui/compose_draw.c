@@ -89,7 +89,8 @@ static void
 draw_status(struct compose *c, const struct tui_pane *p)
 {
     const struct eti_sketch *s = c->sketch;
-    char text[240], faults[64];
+    enum { NAME = 8 }; /* columns of a name that is cut */
+    char text[240], faults[64], estimate[240];
     enum tui_role role;
     bool is_wide = p->w >= 180;
     int x = 1, end = p->w - 1;
@@ -97,16 +98,18 @@ draw_status(struct compose *c, const struct tui_pane *p)
         tui_put(p, 0, 1, TUI_TEXT, "no recipe yet");
         return;
     }
-    if (eti_sketch_is_valid(s))
-        end = tui_put_end(p, 0, end, TUI_TEXT, estimate_text(c, text, sizeof text));
     const char *name = s->path && is_wide ? s->path : base_of(s->name);
     fault_text(c, faults, sizeof faults, &role);
     if (eti_sketch_is_changed(s) && c->n_changes > 0)
         snprintf(text, sizeof text, " *%d unsaved", c->n_changes);
     else
         snprintf(text, sizeof text, "%s", eti_sketch_is_changed(s) ? " * unsaved" : "");
-    int rest = tui_width(text) + tui_width(faults) + 6, most = end - x - rest;
-    x += compose_put_cut(p, 0, x, TUI_TITLE, most > 8 ? most : 8, name);
+    int rest = tui_width(text) + tui_width(faults) + 6;
+    estimate_text(c, estimate, sizeof estimate);
+    if (eti_sketch_is_valid(s) && end - tui_width(estimate) >= x + NAME + rest)
+        end = tui_put_end(p, 0, end, TUI_TEXT, estimate);
+    int most = end - x - rest;
+    x += compose_put_cut(p, 0, x, TUI_TITLE, most > NAME ? most : NAME, name);
     x += tui_put(p, 0, x, TUI_WARN, text) + 3;
     x += tui_put(p, 0, x, role, faults) + 3;
     snprintf(text, sizeof text, "%s", eti_recipe_domain(eti_sketch_shown(s)));

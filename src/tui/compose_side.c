@@ -343,20 +343,21 @@ void
 compose_draw_start(struct compose *c, const struct tui_pane *p)
 {
     int y = p->h > 16 ? 3 : 1;
-    tui_put(p, y, 3, TUI_TEXT,
-            "A recipe says what is trained, on what, and how. Begin with");
-    y += 2;
+    y += tui_put_wrapped(p, y, 3, p->w - 4, TUI_TEXT,
+                         "A recipe says what is trained, on what, and how. Begin with");
+    y += p->h > 10;
     for (int i = 0; i < TUI_ACTIONS - 1; i++) {
         char key[TUI_KEY_TEXT];
         const struct tui_binding *k = &tui_bindings[i];
         if (k->where != TUI_IN_start)
             continue;
         tui_put(p, y, 3, TUI_FOCUS, tui_binding_key(&c->app->config.keys, k, key));
-        int w = tui_put(p, y, 10, TUI_TEXT, k->name);
+        int w = tui_put_cut(p, y, 10, p->w - 1, TUI_TEXT, k->name);
         tui_add_spot(c->app, p->y + y++, p->x + 3, 7 + w, k->action);
     }
     y++;
-    tui_put(p, y++, 3, TUI_DIM,
-            "Then L launches it, and Monitor shows its curve as it trains.");
-    tui_put(p, y++, 3, TUI_DIM, "A file: etude compose RECIPE.   Help: ?   Leave: q");
+    y += tui_put_wrapped(p, y, 3, p->w - 4, TUI_DIM,
+                         "Then L launches it, and Monitor shows its curve as it trains.");
+    tui_put_wrapped(p, y, 3, p->w - 4, TUI_DIM,
+                    "A file: etude compose RECIPE.   Help: ?   Leave: q");
 }

@@ -152,7 +152,8 @@ compose_draw_timeline(struct compose *c, const struct tui_pane *p, bool has_focu
         return;
     }
     if (c->n_events == 0)
-        tui_put(p, 1, 2, TUI_DIM, "no algorithm is on: space turns one on");
+        tui_put_wrapped(p, 1, 2, p->w - 3, TUI_DIM,
+                        "no algorithm is on: space turns one on");
     tui_list_show(&c->timeline, c->n_events, p->h - 1);
     for (int i = 0; i < p->h - 1 && c->timeline.top + i < c->n_events; i++) {
         int at = c->timeline.top + i;

@@ -190,8 +190,10 @@ draw_attach(const struct workers *w, const struct tui_pane *p)
     if (w->is_typing)
         tui_field_draw(&w->address, p, 1, 10, p->w - 12, *w->fault ? w->fault : NULL);
     else
-        tui_put(p, 1, 10, TUI_DIM,
-                "a: a run's name, RUN@WORKER, tcp://HOST:PORT[/RUN], ssh://HOST[/RUN]");
+        tui_put_cut(p, 1, 10, p->w - 1, TUI_DIM,
+                    p->w < 80 ? "a: RUN, RUN@WORKER, tcp://HOST:PORT, ssh://HOST"
+                              : "a: a run's name, RUN@WORKER, tcp://HOST:PORT[/RUN], "
+                                "ssh://HOST[/RUN]");
     tui_put(p, 2, 1, TUI_DIM, "history");
     tui_put(p, 2, 10, TUI_TEXT, "all from the start");
     tui_put(p, 3, 1, TUI_DIM, "role");
@@ -215,7 +217,7 @@ put_legend(const struct tui_pane *p, int y)
                                         "lost contact"};
     for (int i = 0, x = 1; i < 4; i++) {
         tui_put_ch(p, y, x, sign_of(p->grid->glyphs, shown[i]), states[shown[i]].role, 0);
-        x += 4 + tui_put(p, y, x + 2, TUI_DIM, words[i]);
+        x += 4 + tui_put_cut(p, y, x + 2, p->w - 1, TUI_DIM, words[i]);
     }
 }
 
@@ -256,7 +258,8 @@ tui_workers_draw(struct tui_app *app, void *self, const struct tui_pane *p)
     if (w->n == 1 && rows > 2)
         tui_add_spot(
             app, p->y + 5, p->x + 4,
-            tui_put(p, 5, 4, TUI_DIM, "+ adds another machine; man etude-worker"),
+            tui_put_cut(p, 5, 4, p->w - 1, TUI_DIM,
+                        "+ adds another machine; man etude-worker"),
             TUI_DO_workers_add);
     if (p->w >= 120) {
         tui_put(p, 1, 82, TUI_DIM, "BUSY");

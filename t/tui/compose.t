@@ -29,6 +29,11 @@ for file in README.md recipes/first_minute.yaml; do
     grep -q 'under a minute' "$ET_SRCDIR/$file"
     ok $? "the first recipe takes as long as $file says"
 done
+has 'under a minute..' "in a narrow place its texts are cut with a sign" compose --dump-screen 40x10
+says out '   what, and how. Begin with' "and its sentence is broken"
+has '  one on' "so is what stands for no timeline" compose --dump-screen 80x24 --keys 'bi<tab>'
+run --ascii compose mild.yaml --dump-screen 40x10
+is "$(sed -n 2p out)" ' mild.yaml   ! valid, 1 warning' "an estimate that has no room is left out"
 printf 'start: {blank: B}\n' >keys.yaml
 ETUDE_CONFIG_DIR=$PWD "$etude" compose --dump-screen 80x24 --keys B >out 2>err
 says out "a new recipe, of" "its keys are among those that keys.yaml changes"

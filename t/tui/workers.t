@@ -23,6 +23,10 @@ has 'role: viewer: started with --readonly' "with --readonly it stays one" \
     runs --dump-screen 80x24 --readonly --keys '4v'
 does 'this machine is always in the list' "this machine stays" 'X'
 
+has 'tcp://HOST:PORT, ssh://HOST' "a narrow form tells all kinds of addresses, too" \
+    runs --dump-screen 60x16 --keys 4
+has 'unreac..' "and what has no room is cut with a sign" runs --dump-screen 40x10 --keys 4
+
 run worker keygen
 exits 0 "keys of this machine"
 public=$(sed -n 's/^public //p' conf/curve.key | head -1)
