@@ -83,7 +83,7 @@ put_row(const struct tui_app *app, const struct tui_pane *p, int y,
     tui_binding_keys(&app->config.keys, row->binding, tui_app_place(app), keys,
                      sizeof keys);
     tui_put(p, y, 1, TUI_KEY, keys);
-    tui_put(p, y, 1 + width, TUI_TEXT, tui_bindings[row->binding].help);
+    tui_put_cut(p, y, 1 + width, p->w, TUI_TEXT, tui_bindings[row->binding].help);
     if (selected)
         tui_select(p, y, true);
 }
@@ -112,7 +112,8 @@ halves_of(int h, int w, int here, int n)
     return (struct halves){w >= 76 && longer <= h - 2, h - 2, w * 37 / 80};
 }
 
-/* What the mouse does, where there is one, in the lines from Y on. */
+/* What the mouse does, where there is one, in the lines from Y on; a blank one is before
+ * them where P has room for it. */
 static void
 put_mouse(const struct tui_app *app, const struct tui_pane *p, int y, int width)
 {
@@ -126,10 +127,11 @@ put_mouse(const struct tui_app *app, const struct tui_pane *p, int y, int width)
     if (*app->search.text || y + N >= p->h ||
         (app->term && !tui_term_has_mouse(app->term)))
         return;
+    y += y + 1 + N < p->h;
     tui_put(p, y, 1, TUI_SECTION, "MOUSE");
     for (int i = 0; i < N; i++) {
         tui_put(p, y + 1 + i, 1, TUI_KEY, rows[i][0]);
-        tui_put(p, y + 1 + i, 1 + width, TUI_TEXT, rows[i][1]);
+        tui_put_cut(p, y + 1 + i, 1 + width, p->w, TUI_TEXT, rows[i][1]);
     }
 }
 
@@ -172,8 +174,10 @@ tui_help_draw(struct tui_app *app, const struct tui_pane *p)
                           place.both && !second ? place.second - 1 : p->w);
         put_row(app, &half, y, &row[i], second ? right : left, i == app->help.at);
     }
-    if (place.both)
-        put_mouse(app, &in, n - here + 1, left);
+    if (place.both) {
+        const struct tui_pane half = tui_pane_part(&in, 0, 0, in.h, place.second - 1);
+        put_mouse(app, &half, n - here, left);
+    }
     if (n == 0)
         tui_put(&in, 1, 1, TUI_DIM, "no key does that; bksp widens the search");
 }
