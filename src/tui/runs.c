@@ -176,10 +176,16 @@ check_target(void *data, const char *text, char *buf)
 {
     struct runs *r = data;
     struct eti_contest k = {.cx = r->app->cx, .target_text = text, .n = 1};
+    const json_t *runs = r->compares ? r->rivals : r->all;
+    et_status status = ET_ENOENT;
     if (!*text)
         return NULL;
-    k.run[0].facts = r->compares ? json_array_get(r->rivals, 0) : runs_selected(r);
-    if (eti_contest_choose(&k) == ET_OK)
+    for (size_t i = 0; status == ET_ENOENT && i < json_array_size(runs); i++) {
+        et_error_clear(r->app->cx);
+        k.run[0].facts = json_array_get(runs, i);
+        status = eti_contest_choose(&k);
+    }
+    if (status == ET_OK)
         return NULL;
     snprintf(buf, 160, "%.159s", et_error_get(r->app->cx)->message);
     et_error_clear(r->app->cx);

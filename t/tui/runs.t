@@ -162,6 +162,9 @@ grep -q 'odd-newt .* .0924 Perplexit' out
 ok $? "each says which its own is"
 grep -q 'calm-heron .* .7668 Accuracy' out
 ok $? "also those of the others"
+does 'time to accuracy>=.76' "a target may be of a metric that the selected run lacks" \
+    '/odd<enter>taccuracy>=.76<enter>'
+does 'in none of the runs' "but not of one that each lacks" '/odd<enter>tspeed>1<enter>'
 run runs
 grep -q 'odd-newt .*Perple' out
 ok $? "as etude runs does"
