@@ -58,7 +58,7 @@ put_fact(const struct tui_pane *p, int y, int *x, const char *label,
 }
 
 /* The marked run that the selected one is measured by. */
-static const json_t *
+static json_t *
 other_than(const struct runs *r, const json_t *facts)
 {
     json_t *one;
@@ -70,10 +70,28 @@ other_than(const struct runs *r, const json_t *facts)
     return NULL;
 }
 
-static void
-put_versus(const struct runs *r, const struct tui_pane *p, int y, const json_t *facts)
+/* Were the two evaluated on other data? Says so from column X on. */
+static bool
+put_unlike(const struct runs *r, const struct tui_pane *p, int y, int x, json_t *facts,
+           json_t *other)
 {
-    const json_t *other = other_than(r, facts);
+    const struct eti_contest k = {
+        .cx = r->app->cx, .n = 2, .run = {{.facts = facts}, {.facts = other}}};
+    json_t *differences = eti_contest_differences(&k);
+    const char *unlike = eti_contest_unlike(differences);
+    if (unlike) {
+        char text[160];
+        snprintf(text, sizeof text, "! evaluated on other data: %.100s differs", unlike);
+        tui_put_cut(p, y, x, p->w - 1, TUI_WARN, text);
+    }
+    json_decref(differences);
+    return unlike != NULL;
+}
+
+static void
+put_versus(const struct runs *r, const struct tui_pane *p, int y, json_t *facts)
+{
+    json_t *other = other_than(r, facts);
     const char *metric;
     char label[ET_METRIC_NAME];
     int x = 1;
@@ -85,6 +103,8 @@ put_versus(const struct runs *r, const struct tui_pane *p, int y, const json_t *
     const json_t *m = json_object_get(eti_run_metric(facts, &metric), "best");
     const json_t *n = json_object_get(eti_run_metric(other, &metric), "best");
     x += tui_putf(p, y, x, TUI_TEXT, "vs %s:", runs_fact(other, "name")) + 1;
+    if (put_unlike(r, p, y, x, facts, other))
+        return; /* no number of the one is worth anything beside the other's */
     if (!(a > 0 && b > 0) && !(json_is_number(m) && json_is_number(n)))
         tui_put(p, y, x, TUI_DIM, "one of the two was not evaluated");
     if (a > 0 && b > 0)
