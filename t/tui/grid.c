@@ -100,6 +100,8 @@ test_wrapping(void)
             "it is broken at blanks, and a word where it must be");
     is_int(tui_put_wrapped(NULL, 0, 0, 8, TUI_TEXT, text), 5, "as many as counted");
     is_int(tui_put_wrapped(&two, 0, 1, 8, TUI_TEXT, text), 2, "no more than there are");
+    is_grid(&g, " one two,\n a\u00f1\u00e9\u00ef\u00f6 a\u2026\n andthisi\n swithout\n blanks\n\n",
+            "and the last says that there is more");
     is_int(tui_put_wrapped(&all, 0, 0, 0, TUI_TEXT, text), 0, "none in no columns");
     tui_grid_release(&g);
 }

@@ -117,6 +117,9 @@ ok $? "and in Compare its figures"
 
 # What a newcomer's hands do.
 does 'L launches it again, W gives it a file' "r says what comes next" 'jr'
+run --ascii runs --dump-screen 60x16 --keys 'jr'
+is "$(grep -A1 'L launches it again, W gives it' out | tail -n 1)" ' a file' \
+    "a message that has no room in one line takes two"
 does 'not one cell wide cannot be typed' "nor does one that is too wide vanish" '#日'
 does 'Z does nothing here: ? shows the keys' "a key without a meaning says so" 'Z'
 does '#good #old' "each tag has its sign" 'j'
