@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/run/facts.h"
@@ -14,7 +15,7 @@
 #include "tui/format.h"
 #include "tui/glyphs.h"
 
-static const double AGAIN = 10, RETRY = 12, PATIENCE = 30; /* seconds */
+static const double AGAIN = 10, RETRY = 12, PATIENCE = 30, LOOK = 1; /* seconds */
 
 enum { VIEWER = 1, OPERATOR };
 
@@ -33,13 +34,31 @@ add_row(struct workers *w, const char *name, const char *address, const char *ke
     snprintf(r->since, sizeof r->since, "%s", since);
 }
 
-/* Reads workers.yaml; rows that stay keep what they are known to be. */
+/* Text that is another when workers.yaml has changed; "" where there is no such file. */
+static void
+stamp_of(const struct workers *w, char stamp[80])
+{
+    char path[PATH_MAX + 16];
+    struct stat s;
+    snprintf(path, sizeof path, "%s/workers.yaml", w->folder);
+    stamp[0] = '\0';
+    if (*w->folder && stat(path, &s) == 0)
+        snprintf(stamp, 80, "%llu %lld %lld.%ld", (unsigned long long)s.st_ino,
+                 (long long)s.st_size, (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+}
+
+/* Reads workers.yaml; all are asked anew. The row that is selected stays it. */
 static void
 read_workers(struct workers *w)
 {
+    const struct workers_row *selected = tui_workers_selected(w);
+    char name[sizeof selected->name] = "";
     struct etd_worker_list *known;
     char path[PATH_MAX + 16];
     void *block;
+    if (selected)
+        snprintf(name, sizeof name, "%s", selected->name);
+    stamp_of(w, w->stamp);
     for (int i = 0; i < w->n; i++) {
         tui_job_stop(&w->row[i].job);
         memset(&w->row[i], 0, sizeof w->row[i]);
@@ -62,6 +81,9 @@ read_workers(struct workers *w)
         for (int i = 0; i < known->n; i++)
             add_row(w, known->worker[i].name, known->worker[i].address,
                     known->worker[i].key, known->worker[i].since);
+        for (int i = 0; i < w->n; i++)
+            if (strcmp(w->row[i].name, name) == 0)
+                w->list.at = i;
     }
     et_free(w->app->cx, known);
 }
@@ -579,12 +601,30 @@ mouse(struct tui_app *app, void *self, const struct tui_mouse *m)
         tui_list_mouse(&w->list, m, m->y - WORKERS_FIRST);
 }
 
+/* Reads workers.yaml again where another program has changed it. Had one? */
+static bool
+follow_file(struct workers *w)
+{
+    char stamp[80];
+    if (tui_now(w->app) < w->looked + LOOK)
+        return false;
+    w->looked = tui_now(w->app);
+    stamp_of(w, stamp);
+    if (strcmp(stamp, w->stamp) == 0)
+        return false;
+    read_workers(w);
+    return true;
+}
+
 static bool
 tick(struct tui_app *app, void *self)
 {
     struct workers *w = self;
     double wait = app->config.is_dump ? PATIENCE : 0, now = tui_now(app);
     bool any = false, is_shown = app->screen[app->at]->where == TUI_IN_workers;
+    /* A question is about the row that was selected when it was asked. */
+    if (is_shown && !app->config.is_dump && app->popup.kind == TUI_NO_POPUP)
+        any = follow_file(w);
     for (int i = 0; i < w->n; i++) {
         struct workers_row *r = &w->row[i];
         bool is_due = app->config.is_dump ? r->next == 0 : now >= r->next;

@@ -52,6 +52,8 @@ struct workers {
     struct tui_list list;
     int form_y;        /* line of the form that attaches; 0: there is no room for it */
     char problem[200]; /* of workers.yaml */
+    char stamp[80];    /* of that file, as it was read: another when it has changed */
+    double looked;     /* monotonic: when it was looked at last */
     struct tui_field address;
     bool is_typing;
     char fault[160]; /* of the address */

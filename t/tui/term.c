@@ -606,6 +606,18 @@ begin_program(struct seat *s, const struct scene *scene)
     begin(s, scene, argv);
 }
 
+/* As `etude worker add` does, in another shell. */
+static void
+add_worker(const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/workers.yaml", folder);
+    FILE *f = fopen(path, "a");
+    if (!f || fprintf(f, "%s: {address: ssh://nowhere.invalid}\n", name) < 0 ||
+        fclose(f) != 0)
+        bail("cannot write %s", path);
+}
+
 /* Its rows ask other processes, which only the program is. */
 static void
 test_workers(void)
@@ -616,6 +628,8 @@ test_workers(void)
     await(&s);
     press(&s, "4");
     ok(comes(&s, "[4 Workers]") && comes(&s, "role     operator"), "Workers is there");
+    add_worker("abbey");
+    ok(comes(&s, "abbey"), "a worker that is added elsewhere comes by itself");
     press(&s, "\033[<0;10;22M\033[<0;10;22m");
     press(&s, "nobody");
     ok(comes(&s, "address  nobody"), "a click on its form types there");
