@@ -189,6 +189,7 @@ tui_app_draw(struct tui_app *app)
     const struct tui_pane message = pane(&app->grid, f.message);
     const struct tui_pane hints = pane(&app->grid, f.hints);
     const struct tui_pane all = tui_pane_of(&app->grid);
+    tui_popup_renew(&app->popup, app);
     tui_grid_clear(&app->grid);
     app->grid.is_mono = app->config.is_mono;
     app->n_spots = 0;

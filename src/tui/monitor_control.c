@@ -56,6 +56,16 @@ ask(struct tui_app *app, int id)
     }
 }
 
+/* For the boxes of a run that goes on: they go with it. */
+static bool
+goes_on(struct tui_app *app)
+{
+    if (app->source && app->source->link != TUI_LINK_ENDED)
+        return true;
+    tui_say(app, TUI_TEXT, "the run has ended: nothing is asked of it any more");
+    return false;
+}
+
 static const char *
 check_name(void *data, const char *text, char *buf)
 {
@@ -76,12 +86,15 @@ killed(struct tui_app *app, void *data, int id, const char *text)
     ask(app, KILL);
 }
 
-static void
-ask_kill(struct tui_app *app)
+/* What a kill would lose by now. */
+static bool
+say_lost(struct tui_app *app)
 {
-    const struct etd_model *m = app->source->model;
     struct tui_saved k;
-    tui_popup_prompt(&app->popup, app->cx, "kill this run", "");
+    if (!goes_on(app))
+        return false;
+    const struct etd_model *m = app->source->model;
+    app->popup.n_lines = 0;
     if (tui_saved(m, &k))
         tui_popup_line(&app->popup, "%lld batches since the last checkpoint are lost.",
                        (long long)(m->ba - k.ba));
@@ -90,6 +103,14 @@ ask_kill(struct tui_app *app)
                        "There is no checkpoint: all %lld batches are lost.",
                        (long long)m->ba);
     tui_popup_line(&app->popup, "Its name, to be sure:");
+    return true;
+}
+
+static void
+ask_kill(struct tui_app *app)
+{
+    tui_popup_prompt(&app->popup, app->cx, "kill this run", "");
+    app->popup.renew = say_lost;
     app->popup.done = killed;
     app->popup.check = check_name;
     app->popup.data = app;
@@ -118,6 +139,7 @@ ask_stop(struct tui_app *app)
     tui_popup_line(&app->popup,
                    "It finishes the batch, saves and ends; it can be resumed.");
     app->popup.done = stopped;
+    app->popup.renew = goes_on;
 }
 
 /* ---- options and algorithms of a run that goes on ---- */
@@ -187,6 +209,7 @@ ask_rate(struct tui_app *app)
     tui_popup_line(&app->popup, "same as: etude set %.60s optimizer.lr=VALUE",
                    name ? name : "RUN");
     app->popup.done = set_rate;
+    app->popup.renew = goes_on;
     app->popup.check = check_rate;
 }
 
@@ -325,6 +348,7 @@ ask_options(struct tui_app *app, const struct et_algorithm_class *c)
     tui_popup_line(&app->popup, "same as: etude algo %.40s %.40s on OPTION=VALUE...",
                    name ? name : "RUN", c->info.name);
     app->popup.done = join_with;
+    app->popup.renew = goes_on;
     app->popup.check = check_options;
     app->popup.data = (void *)(uintptr_t)c;
 }
@@ -507,6 +531,7 @@ tui_control_open(struct tui_app *app)
         return;
     tui_popup_line(&app->popup, " ");
     app->popup.moved = show_command;
+    app->popup.renew = goes_on;
     show_command(app, controls[0].id);
 }
 

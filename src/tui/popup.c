@@ -367,6 +367,13 @@ lines_of(const char *text, int w)
 }
 
 void
+tui_popup_renew(struct tui_popup *p, struct tui_app *app)
+{
+    if (p->kind != TUI_NO_POPUP && p->renew && !p->renew(app))
+        tui_popup_close(p);
+}
+
+void
 tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen)
 {
     char buf[160];

@@ -150,6 +150,9 @@ struct tui_popup {
     void (*turned)(struct tui_app *app, void *data, int by);
     /* (optional) The item of this id is selected now; -1: it is closed without one. */
     void (*moved)(struct tui_app *app, int id);
+    /* (optional) Renews what stands above, before it is drawn; false: what it asks for
+     * is no longer to be had, and it is closed. */
+    bool (*renew)(struct tui_app *app);
     int told;  /* the id that MOVED was called with last */
     int asked; /* columns of the text that a question begins with */
     /* (optional) Why TEXT will not do, in BUF [160] or of its own; NULL: it will. */
@@ -174,6 +177,8 @@ void tui_popup_prompt(struct tui_popup *p, struct et_ctx *cx, const char *title,
                       const char *text);
 void tui_popup_line(struct tui_popup *p, const char *fmt, ...) ET_PRINTF(2, 3);
 void tui_popup_close(struct tui_popup *p);
+/* Renews P, or closes it: see RENEW. */
+void tui_popup_renew(struct tui_popup *p, struct tui_app *app);
 void tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen);
 /* A key; it may close P and call DONE. */
 void tui_popup_key(struct tui_popup *p, struct tui_app *app, int key);

@@ -70,12 +70,20 @@ main(void)
     picture_has("  ckpt ep2 ", "of two that were saved the newest is told of");
     kills(app, " 2 batches since",
           "a kill loses what was trained while it was written");
+    picture_press(app, "cK");
     go_to(app, 9, "failed ep3-ba8: No space left on device");
+    picture_has(" 5 batches since", "the box counts on while it is open");
+    picture_press(app, "\033\033");
     picture_has("  ckpt ep2 ", "after one that failed it still is the newest");
     kills(app, " 5 batches since", "also for a kill");
     go_to(app, 12, "begun ep4-ba12");
     picture_has("  ckpt ep2 ", "and when one more is being written");
     kills(app, " 8 batches since", "for a kill too");
+    picture_press(app, "cK");
+    app->source->link = TUI_LINK_ENDED;
+    picture_draw(app);
+    ok(!strstr(picture, "kill this run"), "a box goes when the run has ended");
+    picture_has("the run has ended: nothing is asked of it", "which is said");
     picture_close(&app, folder);
     et_ctx_free(&cx);
     return done();
