@@ -95,39 +95,53 @@ put_message(struct tui_app *app, const struct tui_pane *p)
     }
 }
 
+/* What the screen says instead of the texts of B; NULL: nothing. */
+static const char *
+own_hint(struct tui_app *app, const struct tui_binding *b)
+{
+    const struct tui_screen *s = app->screen[app->at];
+    return s->hint ? s->hint(app, app->state[app->at], b->action) : NULL;
+}
+
 /* The hints of a screen in their order; those of everywhere where none of its own hides
  * them. */
 static int
-gather_hints(const struct tui_app *app, const struct tui_binding **hint)
+gather_hints(struct tui_app *app, const struct tui_binding **hint)
 {
     const bool types = place(app) == TUI_IN_help || place(app) == TUI_IN_typing;
     int n = 0;
     for (int order = 1; order < 100; order++)
         for (int i = 0; i < TUI_ACTIONS - 1; i++) {
             const struct tui_binding *b = &tui_bindings[i];
-            if (b->order == order && (b->hint || b->wide) &&
-                (b->where == place(app) || !types) && /* all else is typed */
-                tui_binding_holds(&app->config.keys, b, place(app)))
+            if (b->order != order || !(b->hint || b->wide) ||
+                (b->where != place(app) && types) || /* all else is typed */
+                !tui_binding_holds(&app->config.keys, b, place(app)))
+                continue;
+            const char *own = own_hint(app, b);
+            if (!own || *own)
                 hint[n++] = b;
         }
     return n;
 }
 
 static const char *
-hint_text(const struct tui_app *app, const struct tui_binding *b, bool wide, char *buf,
+hint_text(struct tui_app *app, const struct tui_binding *b, bool wide, char *buf,
           size_t size)
 {
     char key[TUI_KEY_TEXT];
+    const char *own = own_hint(app, b);
     snprintf(buf, size, "%s %s",
              b->hint_key ? b->hint_key : tui_binding_key(&app->config.keys, b, key),
-             b->wide && (wide || !b->hint) ? b->wide : b->hint);
+             own                             ? own
+             : b->wide && (wide || !b->hint) ? b->wide
+                                             : b->hint);
     return buf;
 }
 
 /* Leaves out the least important until the rest has room: unless WIDE first those that
  * have no short text. */
 static int
-fit_hints(const struct tui_app *app, const struct tui_binding **hint, int n, bool wide,
+fit_hints(struct tui_app *app, const struct tui_binding **hint, int n, bool wide,
           int room)
 {
     char text[64];

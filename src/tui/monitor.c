@@ -471,6 +471,12 @@ place(struct tui_app *app, void *self)
     return tui_ending_is_shown(&v) ? TUI_IN_ending : TUI_IN_monitor;
 }
 
+static const char *
+hint(struct tui_app *app, void *self, enum tui_action action)
+{
+    return place(app, self) == TUI_IN_ending ? tui_ending_hint(self, action) : NULL;
+}
+
 static bool
 act(struct tui_app *app, void *self, enum tui_action action)
 {
@@ -591,6 +597,7 @@ const struct tui_screen tui_screen_monitor = {
     .attached = attached,
     .draw = draw,
     .place = place,
+    .hint = hint,
     .message = message,
     .act = act,
     .mouse = mouse,

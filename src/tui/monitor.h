@@ -218,6 +218,8 @@ double tui_part_median(const struct etd_model *model, const char *number);
 /* Is the page of a run that has ended to be seen? */
 bool tui_ending_is_shown(const struct tui_view *v);
 void tui_ending_draw(const struct tui_view *v, const struct tui_pane *p);
+/* The hint of a key of that page, by the ways that it has: see struct tui_screen. */
+const char *tui_ending_hint(const struct tui_monitor *m, enum tui_action action);
 bool tui_ending_act(const struct tui_view *v, enum tui_action action);
 /* Watches what was started, once it has. */
 void tui_ending_poll(struct tui_app *app, struct tui_monitor *m);

@@ -532,6 +532,25 @@ take_way(const struct tui_view *v, const json_t *way, const char *missing)
         ask_changes(v->app, v->m, way);
 }
 
+const char *
+tui_ending_hint(const struct tui_monitor *m, enum tui_action action)
+{
+    const char *key = action == TUI_DO_ending_resume  ? "r"
+                      : action == TUI_DO_ending_rerun ? "R"
+                                                      : NULL;
+    size_t i;
+    json_t *way;
+    if (!key)
+        return NULL;
+    json_array_foreach(ways_of(m), i, way) if (strcmp(text_of(way, "key"), key) == 0)
+    {
+        const json_t *first = json_array_get(json_object_get(way, "command"), 0);
+        const bool resumes = strcmp(json_string_value(first), "train") == 0;
+        return action == TUI_DO_ending_resume && !resumes ? "gentler" : NULL;
+    }
+    return "";
+}
+
 bool
 tui_ending_act(const struct tui_view *v, enum tui_action action)
 {

@@ -64,6 +64,9 @@ run train -q tiny.yaml optimizer.lr=1e38 checkpoint=false --run_name wild
 exits 3 "a run diverges"
 has 'What helps' "which is told, with what helps" attach wild --dump-screen 120x36
 says out "optimizer.lr=0.1 --alg 'gradient_clipping(" "the recipe's own rate, as a tenth of 1e38 diverges too; clipped gradients"
+is "$(run attach wild --dump-screen 80x24; sed -n '$p' out)" \
+    ' enter choose  r gentler  R rerun  l log  y copy  E export  esc charts  ? help' \
+    "hints have the words of the ways that there are"
 run train -q tiny.yaml optimizer.lr=1e12 checkpoint=false --run_name burst
 exits 3 "one diverges by values that are finite"
 has '^' "its chart tells them at the edge" attach burst --dump-screen 80x24 --keys '<esc>'
