@@ -318,7 +318,7 @@ tui_rank_digits(const struct etd_model *m)
 static const struct columns {
     const char *words[3];           /* above the gauges and the number behind them */
     const char *first, *second;     /* the gauges' titles, where there is room */
-    const char *numbers;            /* the numbers', as wide as they are */
+    const char *numbers[3];         /* above the numbers */
     const char *use, *used, *total; /* of the gauges: 0 to 1; GB, and of how many */
     struct {
         const char *number, *unit; /* "B/s": the number is in millions */
@@ -329,7 +329,7 @@ static const struct columns {
             .words = {"util", "", "mem"},
             .first = "gpu util",
             .second = "memory GB",
-            .numbers = "temp  power    sm clk",
+            .numbers = {"temp", "power", "sm clk"},
             .use = "gpu_util",
             .used = "mem_gb",
             .total = "mem_total_gb",
@@ -339,8 +339,8 @@ static const struct columns {
         {
             .words = {"cpu", "", "ram"},
             .first = "cpu",
-            .second = "ram GB",
-            .numbers = "data   algo     speed",
+            .second = "ram",
+            .numbers = {"data", "algo", "speed"},
             .use = "cpu_util",
             .used = "rss_gb",
             .total = "ram_total_gb",
@@ -351,7 +351,7 @@ static const struct columns {
             .words = {"data", "read", "net"},
             .first = "waits for data",
             .second = "waits for ranks",
-            .numbers = "read  write   net B/s",
+            .numbers = {"read", "write", "net B/s"},
             .number = {{"read_mb_s", "B/s"},
                        {"write_mb_s", "B/s"},
                        {"net_mb_s", "B/s"}},
@@ -475,33 +475,37 @@ put_brief(const struct tui_view *v, const struct tui_pane *p, int y,
                 tui_ms(r->own_ms, text));
 }
 
+/* Where things stand on a line of the widest screens, counted from behind the rank's
+ * number: gauges and the state begin there, the others end. */
+enum { MEMORY = 28, USED = 55, OWN = 88, SKEW = 96, STATE = 99 };
+static const int number_ends[] = {61, 68, 78};
+
 /* One line of the widest screens. */
 static void
 put_full(const struct tui_view *v, const struct tui_pane *p, int y,
          const struct tui_rank *r)
 {
-    static const int end[] = {61, 68, 78};
     const struct columns *c = &columns[tui_rank_columns_shown(v->m, v->model)];
     char text[TUI_NUMBER];
     int d = tui_rank_digits(v->model), x = 2 + d;
     double a, b;
     gauges_of(v, r, true, &a, &b, text);
     put_number(v, p, y, r, d);
-    tui_gauge(p, y, x + 28, 20, b, c->used != NULL);
-    tui_put_end(p, y, x + 55, TUI_TEXT, text);
+    tui_gauge(p, y, x + MEMORY, 20, b, c->used != NULL);
+    tui_put_end(p, y, x + USED, TUI_TEXT, text);
     tui_gauge(p, y, x, 22, a, false);
     tui_put_end(p, y, x + 26, TUI_TEXT, percent_text(a, text));
     for (int i = 0; i < 3; i++)
-        tui_put_end(p, y, x + end[i], TUI_TEXT,
+        tui_put_end(p, y, x + number_ends[i], TUI_TEXT,
                     number_text(r->part, c->number[i].number, c->number[i].unit, text));
     snprintf(text, sizeof text, "%.1fms", r->own_ms);
-    tui_put_end(p, y, x + 88, TUI_TEXT, isnan(r->own_ms) ? "-" : text);
+    tui_put_end(p, y, x + OWN, TUI_TEXT, isnan(r->own_ms) ? "-" : text);
     snprintf(text, sizeof text, "%+.1f%%", (r->over - 1) * 100);
-    tui_put_end(p, y, x + 96, TUI_TEXT, isnan(r->over) ? "-" : text);
+    tui_put_end(p, y, x + SKEW, TUI_TEXT, isnan(r->over) ? "-" : text);
     if (r->is_slow)
-        tui_putf(p, y, x + 99, TUI_WARN, "slow: %s", r->cause);
+        tui_putf(p, y, x + STATE, TUI_WARN, "slow: %s", r->cause);
     else
-        tui_put(p, y, x + 99, TUI_TEXT, isnan(r->own_ms) ? "-" : "ok");
+        tui_put(p, y, x + STATE, TUI_TEXT, isnan(r->own_ms) ? "-" : "ok");
 }
 
 /* "min 97ms  median 98ms  max 119ms": where not all have a line. */
@@ -601,15 +605,37 @@ put_words(const struct tui_view *v, const struct tui_pane *p, int x, int w, int 
 }
 
 static void
+end_word(char *line, int end, const char *word)
+{
+    memcpy(line + end - strlen(word), word, strlen(word));
+}
+
+/* The title of the widest screens: each word above what it names. */
+static void
+put_full_title(const struct tui_view *v, const struct tui_pane *p, bool focus)
+{
+    enum { FROM = 3, FIRST = 13 }; /* where the title begins; behind "ranks" */
+    const struct columns *c = &columns[tui_rank_columns_shown(v->m, v->model)];
+    const int x = 2 + tui_rank_digits(v->model);
+    char line[160] = "";
+    memset(line, ' ', (size_t)(x + STATE));
+    end_word(line, FROM + 5, "ranks");
+    end_word(line, FIRST + (int)strlen(c->first), c->first);
+    end_word(line, x + MEMORY + (int)strlen(c->second), c->second);
+    for (int i = 0; i < 3; i++)
+        end_word(line, x + number_ends[i], c->numbers[i]);
+    end_word(line, x + OWN, "own time");
+    end_word(line, x + SKEW, "skew");
+    end_word(line, x + STATE + 5, "state");
+    tui_title(p, 0, line + FROM, focus);
+}
+
+static void
 put_title(const struct tui_view *v, const struct tui_pane *p, bool focus, bool full,
           int beside)
 {
-    const struct columns *c = &columns[tui_rank_columns_shown(v->m, v->model)];
-    char title[160];
     if (full) {
-        snprintf(title, sizeof title, "ranks     %-23s%-27s%s   own time skew    state",
-                 c->first, c->second, c->numbers);
-        tui_title(p, 0, title, focus);
+        put_full_title(v, p, focus);
         return;
     }
     tui_title(p, 0, v->m->order == TUI_BY_RANK ? "ranks" : "ranks by", focus);
