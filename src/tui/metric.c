@@ -45,11 +45,11 @@ static const struct {
     {"memory/alloc_retries", "", NULL, {.role = TUI_S8, .from_zero = true}},
     {"memory/peak_allocated_mem",
      "",
-     "memory peak",
+     "peak allocated",
      {TUI_S8, TUI_OF_BYTES, 1e9, true, false}},
     {"memory/current_allocated_mem",
      "",
-     "memory",
+     "allocated",
      {TUI_S8, TUI_OF_BYTES, 1e9, true, false}},
     {"memory/", "", NULL, {TUI_S8, TUI_OF_BYTES, 1e9, true, false}},
 };
@@ -83,6 +83,9 @@ tui_metric_look(const char *name)
 const char *
 tui_metric_value(const char *name, double v, char *buf)
 {
+    const struct tui_metric_look look = tui_metric_look(name);
+    if (look.of == TUI_OF_BYTES)
+        return tui_bytes(v * look.per, buf);
     return strncmp(name, "throughput/", 11) == 0 ? tui_rate(v, buf) : tui_value(v, buf);
 }
 

@@ -397,13 +397,18 @@ put_title(const struct tui_view *v, const struct tui_chart *c, const struct tui_
 {
     char title[ET_METRIC_NAME + 64], label[ET_METRIC_NAME], value[TUI_NUMBER];
     const struct etd_series *s = etd_model_series(v->model, c->name[0]);
-    double last = s ? s->last * tui_metric_look(c->name[0]).per / seen->per : NAN;
+    const struct tui_metric_look look = tui_metric_look(c->name[0]);
+    double last = s ? s->last * look.per / seen->per : NAN;
     bool is_factor = seen->unit[0] == 'x';
     const bool has_second = s && etd_model_series(v->model, c->name[1]);
     const int sample = has_second ? tui_plot_sample_columns(p->grid) : 0;
+    if (look.of == TUI_OF_BYTES && *seen->unit) /* with the digits of tui_bytes */
+        snprintf(value, sizeof value, "%.*f", last < 9.95 ? 1 : 0, last);
+    else
+        tui_metric_value(c->name[0], is_factor && s ? s->last : last, value);
     snprintf(title, sizeof title, "%*s%s%s%s %-6s", sample, "",
              tui_metric_label(c->name[0], label), *seen->unit ? ", " : "", seen->unit,
-             tui_metric_value(c->name[0], is_factor && s ? s->last : last, value));
+             value);
     tui_title(p, 0, title, has_focus);
     if (has_second)
         tui_plot_sample(p, 0, 3, role_of(c, 0), v->app->config.glyphs->series[0], 0);
@@ -578,11 +583,12 @@ tui_chart_inspect(const struct tui_view *v, char *buf, size_t size)
         if (n < size && bin->min < bin->max)
             n += (size_t)snprintf(buf + n, size - n, "  %s %s to %s",
                                   tui_metric_label(s->name, label),
-                                  tui_value(bin->min, a), tui_value(bin->max, b));
+                                  tui_metric_value(s->name, bin->min, a),
+                                  tui_metric_value(s->name, bin->max, b));
         else if (n < size)
             n += (size_t)snprintf(buf + n, size - n, "  %s %s",
                                   tui_metric_label(s->name, label),
-                                  tui_value(bin->last, a));
+                                  tui_metric_value(s->name, bin->last, a));
     }
     return buf;
 }
