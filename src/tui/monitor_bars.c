@@ -40,8 +40,9 @@ put_bar(const struct tui_view *v, const struct tui_pane *p, int y, const char *n
         double done, int width)
 {
     char percent[8];
+    const int gap = p->grid->glyphs->is_ascii; /* its ends are cells with a sign */
     tui_put(p, y, 1, TUI_DIM, name);
-    tui_bar(p, y, BAR_X, width, done, tui_app_phase(v->app));
+    tui_bar(p, y, BAR_X + gap, width - 2 * gap, done, tui_app_phase(v->app));
     if (isnan(done))
         return;
     snprintf(percent, sizeof percent, "%3d%%", (int)(fmin(done, 1) * 100 + 1e-9));
