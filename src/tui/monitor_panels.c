@@ -240,9 +240,12 @@ tui_monitor_numbers(const struct tui_view *v, const struct tui_pane *p, bool foc
     int y = 1;
     put_border(p, v->is_over ? "at the end" : "now", focus);
     tui_batch_ms(m, &mean, &p99);
-    if (!isnan(p99))
+    /* Of the batches that p99 is of: what ranks say of a step's parts may be of others,
+     * and more. */
+    const double step = isnan(mean) ? tui_step_ms(m) : mean;
+    if (p99 >= step) /* it is not where a few of many took very long */
         snprintf(note, sizeof note, "p99 %s", tui_ms(p99, b));
-    put_number_line(p, &y, "step", tui_ms(tui_step_ms(m), a), note);
+    put_number_line(p, &y, "step", tui_ms(step, a), note);
     put_speed(v, p, &y);
     const struct etd_series *lr = etd_model_series_like(m, "lr-");
     const struct etd_series *norm = etd_model_series(m, "l2_norm/grad/global");

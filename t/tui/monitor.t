@@ -67,6 +67,11 @@ run attach otter --dump-screen 80x24 --ascii --keys '+'
 cmp -s out zoomed
 ok $? "enter in help does what its line says"
 
+for at in 100 3000; do
+    run attach otter --dump-screen 80x24 --ascii --at $at
+    is "$(awk '/step  *[0-9]+ms  p99/ { sub(/.*step */, ""); print $1 + 0 <= $3 + 0 }' out)" 1 \
+        "at record $at no step takes longer than 99 of 100 do"
+done
 screen details --dump-screen 80x24 --ascii --keys '<tab><tab><down><down><down><down><down><enter>' -- "what a rank says of itself"
 screen events-filter --dump-screen 80x24 --ascii --keys '/kind=eval<enter>' -- "events, filtered"
 screen metrics --dump-screen 80x24 --ascii --keys 'ocross' -- "a metric is found by a part of its name"
