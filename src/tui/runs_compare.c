@@ -92,7 +92,10 @@ runs_draw_curves(struct runs *r, const struct tui_pane *p, const json_t *const *
     if (lines > 0 && tui_metric_look(metric).can_burst)
         find_reach(line, first, lines);
     if (lines == 0) {
-        tui_putf(p, 0, 1, TUI_DIM, "no values of %s yet", metric);
+        bool goes_on = false;
+        for (int i = 0; i < n; i++)
+            goes_on = goes_on || eti_facts_goes_on(facts[i]);
+        tui_putf(p, 0, 1, TUI_DIM, "no values of %s%s", metric, goes_on ? " yet" : "");
         return;
     }
     const struct tui_plot plot = {

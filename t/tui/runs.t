@@ -146,6 +146,8 @@ does 'best samples/s                               -       18,455' "of which mor
 does 'fond-lynx: no samples/s  o old-r50' "and only who has values has a line" "${lynx}Cmthroughput/s<enter>"
 rm runs/old-r50/events.log
 does 'one of the two was not evaluated' "a run without a value is measured by nothing" ' G'
+has 'no values of ' "whose chart has none" runs name=old-r50 --dump-screen 80x24
+is "$(grep -c 'no values of .* yet' out)" 0 "nor will have, as it has ended"
 
 # Columns come with the width.
 run --ascii runs --dump-screen 80x24
