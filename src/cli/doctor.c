@@ -484,10 +484,11 @@ print_findings(const json_t *findings)
 int
 cli_doctor(struct cli *c)
 {
-    struct doctor d = {.c = c, .findings = json_array()};
+    struct doctor d = {.c = c};
     if (c->n_args > 0)
         return cli_fail(c, CLI_E_OPERAND, NULL, "doctor takes no operand, not '%s'",
                         c->arg[0]);
+    d.findings = json_array();
     if (!d.findings)
         return CLI_NO_MEMORY;
     find(&d, "etude", GOOD, NULL, "%s, device ABI %d", PACKAGE_VERSION, ET_DEVICE_ABI);
