@@ -151,6 +151,8 @@ struct compose {
     char alike[400];   /* runs of this recipe, in a line; "" */
     char last_run[64]; /* the newest of them; "" */
     int64_t last_microbatches;
+    double looked;  /* monotonic: when they were looked for, */
+    bool was_shown; /* and whether the screen was shown at the last tick */
     struct tui_job estimate, explain, launch;
     bool explains; /* the second job is still to come */
     double asked;  /* monotonic: when the text was last changed */

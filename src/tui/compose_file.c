@@ -317,6 +317,7 @@ compose_find_alike(struct compose *c)
     size_t i, used = 0;
     char base[128], text[ETI_FACT_TEXT];
     const char *slash = c->sketch->path ? strrchr(c->sketch->path, '/') : NULL;
+    c->looked = tui_now(c->app);
     c->alike[0] = c->last_run[0] = '\0';
     c->last_microbatches = 0;
     snprintf(base, sizeof base, "%.120s",

@@ -20,6 +20,7 @@
 
 /* Rest after a change before it is computed anew, and how long a dump waits. */
 static const double REST = 0.4, PATIENCE = 60;
+static const double LOOK = 10; /* between looks for runs of the recipe */
 
 /* ---- what other processes compute ---- */
 
@@ -414,6 +415,25 @@ renew_launch(struct compose *c)
 
 /* ---- time ---- */
 
+/* Runs of the recipe begin and end while it is open: they are looked for when the screen
+ * is shown again, and now and then. Has something changed? */
+static bool
+look_again(struct compose *c)
+{
+    const bool is_shown = c->app->screen[c->app->at]->where == TUI_IN_compose;
+    const bool is_back = is_shown && !c->was_shown;
+    char alike[sizeof c->alike];
+    int64_t microbatches = c->last_microbatches;
+    c->was_shown = is_shown;
+    if (!is_shown || c->app->config.is_dump || !c->sketch->path ||
+        (!is_back && tui_now(c->app) < c->looked + LOOK))
+        return false;
+    snprintf(alike, sizeof alike, "%s", c->alike);
+    compose_find_alike(c);
+    compose_list_checks(c);
+    return strcmp(alike, c->alike) != 0 || microbatches != c->last_microbatches;
+}
+
 bool
 compose_tick(struct tui_app *app, void *self)
 {
@@ -421,6 +441,7 @@ compose_tick(struct tui_app *app, void *self)
     double wait = app->config.is_dump ? PATIENCE : 0;
     compose_refresh(c);
     bool any = start_jobs(c);
+    any = look_again(c) || any;
     if (tui_job_poll(&c->estimate, wait)) {
         take_estimate(c);
         renew_launch(c);

@@ -172,6 +172,39 @@ check_estimates(struct tui_app *app)
     lacks("before the change", "which is not old");
 }
 
+/* A run of the recipe is in STATE from hour AT on. */
+static void
+put_run(const char *state, int at)
+{
+    store_run("calm-otter", 1, state);
+    store_date("runs/calm-otter/run.json", at);
+    store_date("runs/calm-otter", at);
+    store_date("runs", at);
+}
+
+static void
+check_runs(struct tui_app *app)
+{
+    tui_app_resize(app, 50, 200);
+    picture_draw(app);
+    picture_has("no run of a recipe of this name is known", "the recipe was never run");
+    put_run("running", 1);
+    now += 60;
+    tui_app_tick(app, 0);
+    picture_draw(app);
+    picture_has("calm-otter running", "a run that begins is told after some time");
+    put_run("finished", 2);
+    tui_app_tick(app, 0);
+    picture_draw(app);
+    picture_has("calm-otter running", "runs are not looked for without end");
+    tui_app_go(app, TUI_IN_logs);
+    tui_app_tick(app, 0);
+    tui_app_go(app, TUI_IN_compose);
+    tui_app_tick(app, 0);
+    picture_draw(app);
+    picture_has("calm-otter finished", "but at once where another screen was seen");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -189,6 +222,7 @@ main(int argc, char **argv)
 
     struct tui_app *app = open_app(cx);
     check_estimates(app);
+    check_runs(app);
     tui_app_free(&app);
     free(picture);
     et_ctx_free(&cx);
