@@ -78,9 +78,11 @@ runs_draw_curves(struct runs *r, const struct tui_pane *p, const json_t *const *
         const struct runs_curve *c = runs_curve_of(r, facts[i], metric);
         if (c->n == 0)
             continue;
+        const bool is_evaluated = strncmp(metric, "metrics/", 8) == 0;
         line[lines] = (struct tui_plot_line){
             .point = c->point,
             .n = c->n,
+            .kind = is_evaluated ? TUI_PLOT_POINTS : TUI_PLOT_LAST,
             .role = series_of(i),
             .mark = p->grid->glyphs->series[i % TUI_SERIES],
             .dash = i % 4,
