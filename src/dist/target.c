@@ -94,6 +94,9 @@ etd_target_parse(struct et_ctx *cx, const char *text, const char *folder,
         }
     }
     if (status == ET_OK && *is)
+        snprintf(out->place, sizeof out->place, "%s",
+                 w ? w->name : out->address + strlen("tcp://"));
+    if (status == ET_OK && *is)
         status = add_keys(cx, w, folder, out);
     et_free(cx, block);
     return status;

@@ -17,8 +17,9 @@ ET_NODISCARD et_status etd_address_check_port(struct et_ctx *cx, const char *add
                                               long least);
 
 struct etd_target {
-    char address[ETD_ADDRESS];    /* of a line: a path, tcp://HOST:PORT, ssh://HOST */
-    char run[ET_RUN_NAME];        /* "": none was named */
+    char address[ETD_ADDRESS]; /* of a line: a path, tcp://HOST:PORT, ssh://HOST */
+    char run[ET_RUN_NAME];     /* "": none was named */
+    char place[64]; /* the worker's name, else its host; "": it is this machine */
     unsigned char id[ETD_RUN_ID]; /* of a run of this machine; zeros: not known */
     bool has_keys;
     struct etd_keys keys;      /* tcp: ours */

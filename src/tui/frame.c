@@ -44,14 +44,17 @@ put_tab(struct tui_app *app, const struct tui_pane *p, int x, int i, bool is_sho
 static void
 put_tabs(struct tui_app *app, const struct tui_pane *p)
 {
-    char text[ETI_FACT_TEXT + 16], clock[TUI_NUMBER], fact[ETI_FACT_TEXT];
+    char text[ETI_FACT_TEXT + 80], clock[TUI_NUMBER], fact[ETI_FACT_TEXT];
     const char *name =
         app->source ? eti_facts_get(app->source->facts, "name", fact) : "(no run)";
     int x = tui_put(p, 0, 1, TUI_SECTION, "etude") + 2;
     for (int i = 0; i < TUI_SCREENS; i++)
         x = put_tab(app, p, x, i, p->w < TABS_FULL + 20);
-    snprintf(text, sizeof text, "%s  %s", name ? name : "-",
-             tui_clock(tui_today(app), 0, clock));
+    const char *place = app->source ? app->source->place : "";
+    tui_clock(tui_today(app), 0, clock);
+    snprintf(text, sizeof text, "%s@%s  %s", name ? name : "-", place, clock);
+    if (!*place || p->w - 1 - tui_width(text) <= x)
+        snprintf(text, sizeof text, "%s  %s", name ? name : "-", clock);
     if (p->w - 1 - tui_width(text) > x)
         tui_put_end(p, 0, p->w - 1, TUI_TEXT, text);
     else if (p->w - 1 - tui_width(clock) > x)

@@ -61,6 +61,7 @@ struct tui_source {
     struct et_ctx *cx;
     const struct etd_model *model; /* borrowed; never NULL; advance may change it */
     json_t *facts;                 /* core/run/facts.h; owned */
+    char place[64]; /* the worker where it runs; "": it is this machine */
     enum tui_link link;
     double heard;         /* monotonic: when it was last heard of */
     double retry;         /* monotonic: of the next attempt, while disconnected */

@@ -515,6 +515,7 @@ tui_source_hub(struct et_ctx *cx, const struct etd_target *target,
         .rtt_ms = NAN,
         .heard = eti_monotonic(cx),
     };
+    snprintf(s->place, sizeof s->place, "%s", target->place);
     h->records = (struct records){.fd = -1, .end = -1};
     et_status status = etd_client_open(cx, &o, &h->client);
     if (status != ET_OK) {

@@ -74,6 +74,7 @@ sees 'far-otter' "enter shows its runs" 'j<enter>'
 is "$(grep -c 'asking lab' out)" 0 "which are not being asked for any more"
 sees ' live' "one of which is attached to" 'j<enter><enter>'
 says out '[2 Monitor]' "in Monitor"
+says out ' far-otter@lab ' "which says where it runs"
 sees ' live' "as by its name in the form" 'afar-otter@lab<enter>'
 sees 'done after batch' "and steered" 'afar-otter@lab<enter>ck'
 sees 'done after batch' "annotated" 'afar-otter@lab<enter>aseen from here<enter>'
@@ -105,7 +106,7 @@ launches() {
     says out "$3" "$4"
 }
 # The run's name, on the first line.
-name_shown() { head -1 out | tr -s ' ' '\n' | grep -E '^[a-z]+-[a-z]+$'; }
+name_shown() { head -1 out | tr -s ' ' '\n' | sed -n 's/^\([a-z]*-[a-z]*\)@lab$/\1/p'; }
 launches long.yaml L 'o  start it on another machine...' "L of Compose offers other machines"
 launches long.yaml Lo 'launch on' "which are those of Workers"
 says out "$address" "with their addresses"
