@@ -33,13 +33,13 @@ does() {
     has "$1" "$2" runs --dump-screen 80x24 --keys "$3"
 }
 does 'vs calm-heron: 1.1x slower to its best' "one run by another that is marked" 'j '
-cp runs/dry-finch/recipe.resolved.yaml resolved
-echo 'eval_data: {num_samples: 8}' >>runs/dry-finch/recipe.resolved.yaml
-touch runs/dry-finch/run.json # which tells that there is something new
+cp -r runs/base-r50 runs/new-r50
+sed -i 's/"base-r50"/"new-r50"/' runs/new-r50/run.json
+echo 'eval_data: {num_samples: 8}' >>runs/new-r50/recipe.resolved.yaml
 does 'vs calm-heron: ! evaluated on other data: eval_data.num_samples differs' \
-    "which says nothing where they were evaluated on other data" 'j '
+    "which is warned of where they were evaluated on other data" 'j /new<enter>'
 is "$(grep -c 'slower to its best' out)" 0 "and then has no number"
-mv resolved runs/dry-finch/recipe.resolved.yaml && touch runs/dry-finch/run.json
+rm -r runs/new-r50
 does '1 of 7 runs' "a filter holds while it is typed" '/mole'
 does '4 of 7 runs' "words, keys and regular expressions" '/state=finished resnet'
 does 'the filter:' "half a filter is said to be one" '/"fin'
