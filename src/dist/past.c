@@ -453,11 +453,13 @@ etd_past_open(struct et_ctx *cx, const struct etd_past_options *o,
     *out = NULL;
     if (!directory || strlen(directory) >= PATH_MAX || !name)
         return ET_FAIL(cx, ET_EFORMAT, "the run's run.json does not say what it is");
-    if (o->after < 0 && *o->models >= ETD_PAST_MODELS)
+    const bool is_viewer = strcmp(o->role, "viewer") == 0;
+    if (o->after < 0 &&
+        *o->models >= (is_viewer ? ETD_PAST_OF_VIEWERS : ETD_PAST_MODELS))
         return ET_FAIL(cx, ET_ECANCELED,
                        "%d ended runs are being read here already: try again in some "
                        "seconds",
-                       ETD_PAST_MODELS);
+                       *o->models);
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct etd_past *p = block;
     p->cx = cx;

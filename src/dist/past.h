@@ -12,7 +12,10 @@ typedef bool etd_send_fn(void *data, const void *bytes, size_t n);
 
 /* Whole runs in memory at once, some 16 MiB each: of conversations that are being told
  * one. Afterwards a conversation needs none. */
-enum { ETD_PAST_MODELS = 8 };
+enum {
+    ETD_PAST_MODELS = 8,
+    ETD_PAST_OF_VIEWERS = 6, /* of them that viewers may hold: who steers finds one */
+};
 
 struct etd_past_options {
     const json_t *facts; /* of the run (facts.h): directory, id and name are used */

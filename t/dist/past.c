@@ -512,17 +512,26 @@ test_models(void)
     char text[ETD_TEXT_ROOM];
     struct eti_seams seams = eti_system;
     struct etd_session *s[ROOM], *more;
+    struct etd_frame f;
     for (int i = 0; i < ROOM; i++) {
-        s[i] = open_session(false);
+        if (i == ETD_PAST_OF_VIEWERS) {
+            more = open_session(false);
+            hello(more, 1, h.name, -1, 256);
+            f = last(ETD_REFUSE);
+            is_str(etd_get_text(&f.body, "code", text, sizeof text), "FULL",
+                   "viewers leave room for two operators");
+            etd_session_free(&more);
+        }
+        s[i] = open_session(i >= ETD_PAST_OF_VIEWERS);
         hello(s[i], 1, h.name, -1, 1); /* it takes one piece, and waits */
         if (!drive(s[i]))
             bail("viewer %d was not served", i);
     }
-    is_int(host.models, ROOM, "viewers that take a run slowly");
+    is_int(host.models, ROOM, "all of them take a run slowly");
     forget();
-    more = open_session(false);
+    more = open_session(true);
     hello(more, 1, h.name, -1, 256);
-    struct etd_frame f = last(ETD_REFUSE);
+    f = last(ETD_REFUSE);
     is_str(etd_get_text(&f.body, "code", text, sizeof text), "FULL",
            "leave no room for one more, which is refused");
     ok(strstr(etd_get_text(&f.body, "text", text, sizeof text), "try again") != NULL,
