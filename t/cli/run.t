@@ -203,6 +203,14 @@ run train r.yaml optimizer.lr=1e30 max_duration=20ba nonfinite.grace=1 --run_dir
 is "$code $(field nan1/report.json ba)" "3 2 " "nonfinite.grace says how many"
 run train r.yaml optimizer.lr=1e30 max_duration=20ba nonfinite.action=skip --run_directory nan2
 is "$code $(field nan2/report.json ba)" "0 20 " "nonfinite.action: skip goes on"
+for action in stop skip; do
+    run train r.yaml 'train_data.transforms=[{normalize: {mean: [0], std: [1e-300]}}]' \
+        max_duration=2ba nonfinite.action=$action --run_directory nan-$action
+    exits 3 "a run none of whose batches was finite has not finished ($action): exit 3"
+    is "$(field nan-$action/run.json state)$(field nan-$action/report.json reason)" \
+        '"diverged" "the loss or gradient of every batch was not finite" ' "which its files say"
+    is "$(ls -A nan-$action/checkpoints 2>/dev/null)" "" "and it saves nothing"
+done
 
 run train r.yaml --target 'accuracy>=2' --run_directory miss
 exits 6 "a target that is not reached: exit 6"

@@ -65,6 +65,25 @@ eti_judge(struct et_trainer *t)
 }
 
 bool
+eti_learned_nothing(const struct et_trainer *t)
+{
+    return t->nonfinite_batches > 0 && t->nonfinite_batches >= t->state.timestamp.batch;
+}
+
+/* How a run came out that has come to its end. One that was too short for the grace, or
+ * was to skip what is not finite, has not finished where all of it was skipped. */
+static void
+judge_end(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    if (t->outcome != ET_OUTCOME_FINISHED || s->target_reached ||
+        !eti_learned_nothing(t))
+        return;
+    t->outcome = ET_OUTCOME_DIVERGED;
+    s->stop_reason = "the loss or gradient of every batch was not finite";
+}
+
+bool
 eti_interrupted(struct et_trainer *t)
 {
     bool signalled = t->ranks.comm ? t->ranks.stop
@@ -308,6 +327,8 @@ fit(struct et_trainer *t, const struct et_fit_options *options)
         ET_TRY(one_epoch(t));
         ET_TRY(eti_is_over(t, &over));
     }
+    ET_TRY(eti_late_deliver(t, 0));
+    judge_end(t);
     ET_TRY(eti_run(t, ET_EVENT_FIT_END));
     if (t->outcome != ET_OUTCOME_DIVERGED)
         ET_TRY(eti_evaluate_due(t, ET_EVENT_FIT_END));

@@ -283,7 +283,7 @@ is_due(struct et_trainer *t, enum et_event event, bool *due)
     ET_TRY(eti_is_over(t, &over));
     bool asked = t->ranks.comm ? t->ranks.save && t->nonfinite_batches == 0
                                : eti_is_set(c->asked);
-    *due = over || asked || t->controlled.save;
+    *due = (over && !eti_learned_nothing(t)) || asked || t->controlled.save;
     if (*due || c->only_at_end || t->nonfinite_batches > 0)
         return ET_OK;
     return is_crossed(t, event, due);

@@ -125,6 +125,8 @@ et_status eti_late_deliver(struct et_trainer *t, int keep);
 et_status eti_late_discard(struct et_trainer *t);
 /* fit.c: what to do about the last batch's gradient; true: the run went back. */
 bool eti_judge(struct et_trainer *t);
+/* Was no batch of the run finite, so that each update was skipped? */
+bool eti_learned_nothing(const struct et_trainer *t);
 /* fit.c: an empty graph, and in the state what B holds, for all who read batches. */
 void eti_show_batch(struct et_trainer *t, const struct et_batch *b);
 /* fit.c: the same for the batch that is shown already, if any is. */
