@@ -98,8 +98,8 @@ take_over(struct cli *c, const struct et_recipe *then, struct et_recipe *recipe)
 }
 
 static int
-compare(struct cli *c, const struct et_recipe *then, struct et_recipe *recipe,
-        struct eti_assemble_options *o)
+compare(struct cli *c, const struct eti_origin_run *from, const struct et_recipe *then,
+        struct et_recipe *recipe, struct eti_assemble_options *o)
 {
     struct et_diagnostics errors = {0};
     et_status status = take_over(c, then, recipe);
@@ -109,6 +109,8 @@ compare(struct cli *c, const struct et_recipe *then, struct et_recipe *recipe,
     if (code != CLI_OK)
         return code;
     status = eti_recipe_check_resume(c->cx, then, recipe, &errors);
+    if (status == ET_OK)
+        status = eti_resume_check_length(c->cx, from, recipe, &errors);
     if (status == ET_OK)
         return CLI_OK;
     code = errors.n > 0 ? cli_fail_list(c, &errors, stderr)
@@ -127,7 +129,7 @@ cli_resume_settle(struct cli *c, const struct eti_origin_run *from,
     const struct et_recipe_env env = {.load_plugins = cli_load_plugins, .data = c};
     resolved_path(from, path);
     et_status status = et_recipe_load(c->cx, path, NULL, 0, &env, &then, &errors);
-    int code = status == ET_OK ? compare(c, then, recipe, o)
+    int code = status == ET_OK ? compare(c, from, then, recipe, o)
                : errors.n > 0  ? cli_fail_list(c, &errors, stderr)
                                : cli_fail_status(c, ETI_STAGE_RECIPE, status);
     et_error_clear(c->cx);

@@ -101,6 +101,16 @@ says err "error E1214: optimizer.lr is 0.2, saved run has 0.1; resume cannot cha
 says err "train_data.batch_size is 4, saved run has 8" "for each of them"
 run train --resume whole 'callbacks.lr_monitor=false' eval_interval=10ba
 exits 0 "callbacks and evaluations may change"
+before=$(state whole)
+for shorter in 39ba 3ep; do
+    run train --resume whole max_duration=$shorter
+    exits 65 "less than is trained is refused ($shorter): exit 65"
+done
+says err "error E1214: max_duration is 3ep, but the saved run has trained 4ep" "with both lengths"
+is "$(state whole)" "$before" "and nothing is changed"
+run train --resume whole max_duration=40ba --progress plain
+exits 0 "what is trained already is enough"
+says err "finished ep=5 ba=40 total=100% time=" "and its end is told as it is"
 run train --resume nowhere
 exits 66 "a run that is not there: exit 66"
 run train --resume whole --autoresume

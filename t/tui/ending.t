@@ -94,6 +94,18 @@ ba=$("$etude" show wild --json 2>err | sed -n 's/^ *"ba": \([0-9]*\),*$/\1/p' | 
 run --ascii runs name=wild --dump-screen 80x24
 says out " $((ba * 100 / 20))%" "Runs has how far it came, by batches: it was to have 20"
 run train -q tiny.yaml max_duration=1600sp checkpoint=false --run_name sampled
+run train -q tiny.yaml max_duration=1600sp --run_name halved
+run train -q --resume halved max_duration=800sp
+exits 0 "a run that has trained more samples than it is to has nothing to do"
+has 'max_duration=3200sp' "and is proposed twice what it has trained" attach halved --dump-screen 120x36
+run train -q tiny.yaml --target 'accuracy>=0' max_duration=4ep --run_name there
+has 'there --unset target max_duration=8ep' "one that came to its target goes on without" \
+    attach there --dump-screen 120x36
+run train -q --resume there --unset target max_duration=8ep
+run show there
+says out ' 8ep 80ba' "to the end"
+run train -q --target 'accuracy>=2' --resume there max_duration=9ep
+exits 6 "or for another target"
 has '] 100%' "of one that is done a length that has no room is not cut" runs name=sampled --dump-screen 80x24
 run runs name=sampled
 is "$(awk '$2 == "sampled" { print $6 }' out)" 100% "nor is it in etude runs"

@@ -101,7 +101,8 @@ put_totals(struct eti_progress *p, const struct et_state *s, const char *what,
     et_print(f, "%s ep=%" PRId64 " ba=%" PRId64, what, s->timestamp.epoch,
              s->timestamp.batch);
     put_total(f, s);
-    put_value(f, "loss/train", s->loss_value);
+    if (p->has_trained)
+        put_value(f, "loss/train", s->loss_value);
     et_print(f, " time=%s\n", eti_duration_text(seconds, text, sizeof text));
 }
 

@@ -124,6 +124,7 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
                  const struct et_log *) = NULL;
     switch (event) {
     case ET_EVENT_BATCH_END:
+        p->has_trained = true;
         p->left = eti_remaining_batch_end(&p->remaining, s);
         p->epoch_seconds = s->timestamp.epoch_wct;
         show = is_due(p, s) ? style->batch : NULL;

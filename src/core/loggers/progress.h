@@ -14,6 +14,7 @@ struct eti_progress {
     struct et_progress config;
     const struct eti_style *style;
     struct eti_remaining remaining;
+    bool has_trained;                /* a batch, since it was made */
     double left;                     /* seconds to the end; NaN = not known */
     double next;                     /* monotonic time of the next line */
     int64_t next_batch;              /* or the batch of it */

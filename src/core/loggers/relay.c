@@ -5,6 +5,7 @@
  *     run, with eval/<label>/batch           EVAL_START, EVAL_BATCH_END
  *     run, with run/ended                    FIT_END
  *     batch, epoch, eval                     BATCH_END, EPOCH_END, EVAL_END
+ *     resume                                 where it goes on: no event
  *
  * Times of training are those between records. */
 #include "config.h"
@@ -159,6 +160,16 @@ take_run(struct et_callback *progress, struct et_relay *y, const struct et_recor
         fire(progress, y, ET_EVENT_EVAL_BATCH_END);
 }
 
+/* It may have nothing left to do. */
+static void
+take_resume(struct et_callback *progress, struct et_relay *y, const struct et_record *r)
+{
+    (void)progress;
+    y->s.timestamp.epoch = r->ep;
+    y->s.timestamp.batch = r->ba;
+    y->s.timestamp.sample = r->sp;
+}
+
 static void
 take_batch(struct et_callback *progress, struct et_relay *y, const struct et_record *r)
 {
@@ -280,6 +291,7 @@ et_relay_record(struct et_relay *y, struct et_callback *progress,
         [ET_RECORD_BATCH] = take_batch,
         [ET_RECORD_EPOCH] = take_epoch,
         [ET_RECORD_EVAL] = take_eval,
+        [ET_RECORD_RESUME] = take_resume,
     };
     if (r->rank != 0 || (!y->waits && !take[r->kind]))
         return;

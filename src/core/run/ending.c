@@ -158,8 +158,17 @@ add_way(json_t *ways, const char *key, const char *text, const char *const *word
                                           "command", command));
 }
 
-/* "max_duration=8ep" of a run of 4ep: twice as long. False: its length cannot
- * be doubled. */
+/* What the run has trained in UNIT, as FACTS count it; 0: they do not. */
+static int64_t
+trained_in(const json_t *facts, const char *unit)
+{
+    const bool is_fact =
+        strcmp(unit, "ep") == 0 || strcmp(unit, "ba") == 0 || strcmp(unit, "sp") == 0;
+    return is_fact ? json_integer_value(json_object_get(facts, unit)) : 0;
+}
+
+/* "max_duration=8ep" of a run of 4ep: twice as long, or as what it has trained where
+ * that is more. False: its length cannot be doubled. */
 static bool
 twice_as_long(const json_t *facts, char *buf, size_t size)
 {
@@ -168,8 +177,10 @@ twice_as_long(const json_t *facts, char *buf, size_t size)
     const size_t digits = text ? strspn(text, "0123456789") : 0;
     if (digits == 0 || digits > 12)
         return false;
-    snprintf(buf, size, "max_duration=%lld%.16s", 2 * strtoll(text, NULL, 10),
-             text + digits);
+    const int64_t length = strtoll(text, NULL, 10);
+    const int64_t trained = trained_in(facts, text + digits);
+    snprintf(buf, size, "max_duration=%lld%.16s",
+             2 * (long long)(trained > length ? trained : length), text + digits);
     return true;
 }
 
@@ -299,6 +310,20 @@ add_gentler(struct et_ctx *cx, json_t *ways, const json_t *facts, const char *ru
             word);
 }
 
+/* A run that came to its target would end at once with it. */
+static void
+add_longer(json_t *ways, const char *run, const char *longer, const char *state)
+{
+    const char *word[7] = {"train", "--resume", run};
+    int n = 3;
+    if (strcmp(state, "reached-target") == 0) {
+        word[n++] = "--unset";
+        word[n++] = "target";
+    }
+    word[n] = longer;
+    add_way(ways, "r", "resume, train longer", word);
+}
+
 json_t *
 eti_ending_ways(struct et_ctx *cx, const json_t *facts, const json_t *kept)
 {
@@ -315,8 +340,7 @@ eti_ending_ways(struct et_ctx *cx, const json_t *facts, const json_t *kept)
         add_gentler(cx, ways, facts, run, kept);
     } else if (kind == ETI_STATE_DONE) {
         if (has_kept && twice_as_long(facts, longer, sizeof longer))
-            add_way(ways, "r", "resume, train longer",
-                    (const char *[]){"train", "--resume", run, longer, NULL});
+            add_longer(ways, run, longer, state);
     } else if (has_kept) {
         add_way(ways, "r", "resume where it was saved",
                 (const char *[]){"train", "--resume", run, NULL});

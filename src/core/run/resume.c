@@ -232,3 +232,33 @@ eti_recipe_check_resume(struct et_ctx *cx, const struct et_recipe *then,
         return ET_FAIL(cx, ET_EINVAL, "the recipe is not that of the saved run");
     return status;
 }
+
+et_status
+eti_resume_check_length(struct et_ctx *cx, const struct eti_origin_run *run,
+                        const struct et_recipe *now, struct et_diagnostics *errors)
+{
+    struct et_time most;
+    struct et_checkpoint_info *list;
+    int n, damaged, unfinished, at = 0;
+    int64_t trained = 0;
+    char text[ET_TIME_TEXT_BYTES];
+    const bool is_epochs = now->max_duration.unit == ET_TIME_EPOCH;
+    if (!is_epochs && now->max_duration.unit != ET_TIME_BATCH)
+        return ET_OK;
+    ET_TRY(et_time_scale_duration(cx, now->max_duration, now->scale_schedule_ratio,
+                                  &most));
+    ET_TRY(et_checkpoint_list(cx, run->checkpoints, &list, &n, &damaged, &unfinished));
+    while (run->name[0] && at < n && strcmp(list[at].name, run->name) != 0)
+        at++;
+    if (at < n)
+        trained = is_epochs ? list[at].epoch : list[at].step;
+    et_free(cx, list);
+    if ((double)trained <= most.value)
+        return ET_OK;
+    et_diagnostics_add(errors, ET_E_RESUME, NULL, NULL,
+                       "a longer max_duration, or: etude rerun",
+                       "max_duration is %s, but the saved run has trained %lld%s",
+                       et_time_text(most, text, sizeof text), (long long)trained,
+                       is_epochs ? "ep" : "ba");
+    return ET_FAIL(cx, ET_EINVAL, "the saved run is longer than max_duration");
+}

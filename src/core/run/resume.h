@@ -31,5 +31,11 @@ ET_NODISCARD et_status eti_recipe_check_resume(struct et_ctx *cx,
                                                const struct et_recipe *then,
                                                const struct et_recipe *now,
                                                struct et_diagnostics *errors);
+/* EINVAL, with a line in ERRORS, where RUN has trained more epochs or batches than NOW
+ * gives it. */
+ET_NODISCARD et_status eti_resume_check_length(struct et_ctx *cx,
+                                               const struct eti_origin_run *run,
+                                               const struct et_recipe *now,
+                                               struct et_diagnostics *errors);
 
 #endif

@@ -300,7 +300,9 @@ go_on(struct et_trainer *t, bool *over)
     if (!resumed)
         return ET_OK;
     t->resumed = false;
-    if (s->target_reached)
+    if (s->target_reached && t->config.target)
+        ET_TRY(eti_target_check(t, &s->target_reached)); /* it may be another one now */
+    if (s->target_reached && t->config.target)
         et_state_stop(s, "the target was reached");
     ET_TRY(eti_evaluate_pending(t));
     ET_TRY(eti_is_over(t, over));
