@@ -165,6 +165,8 @@ struct et_run_report {
     int n_metrics;
     int64_t microbatches; /* of the last batch: what grad_accum auto came to; 0: none */
 };
+/* Why it ends so, of a run that makes no report: for run.json. */
+void et_run_blame(struct et_run *run, const char *reason);
 /* The final state with its exit code, and report.json (REPORT NULL: none). EIO. */
 ET_NODISCARD et_status et_run_finish(struct et_run *run, const char *state,
                                      int exit_code, const struct et_run_report *report);

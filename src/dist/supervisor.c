@@ -138,8 +138,10 @@ conclude(struct etd_supervisor *s, const struct etd_end *end)
     if (!s->run && s->directory[0]) /* it was closed to be started again */
         reopen(s);
     if (s->run) {
-        if (end->why[0])
+        if (end->why[0]) {
             et_run_note(s->run, ET_LOG_ERROR, end->why);
+            et_run_blame(s->run, end->why);
+        }
         if (et_run_finish(s->run, end->state, end->exit, NULL) != ET_OK) {
             etd_sup_say(s, ET_LOG_WARN, "the end could not be written down: %s",
                         et_error_get(s->cx)->message);

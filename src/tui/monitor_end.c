@@ -99,6 +99,9 @@ read_ending(const struct tui_view *v)
         m->ending = ending_afar(v);
     else /* its file cannot be read: as far as it is known */
         m->ending = eti_ending(v->app->cx, v->facts);
+    if (*text_of(facts, "reason"))
+        json_object_set(v->app->source->facts, "reason",
+                        json_object_get(facts, "reason"));
     json_decref(facts);
 }
 

@@ -116,6 +116,10 @@ is finish($front), 1, 'a rank that crashes ends the run: 1';
 like slurp('d.err'), qr/rank 0 was ended by signal 11 .* after batch \d+/, 'it is named';
 like slurp('d.err'), qr/its log: d\/logs\/rank0.txt/, 'with its log';
 is field('d', 'state'), 'failed', 'failed';
+my $because = qr/rank 0 was ended by signal 11 \(Segmentation fault\) after batch \d+/;
+like slurp('d/run.json'), qr/"reason": "$because/, 'run.json says why';
+like((command('show', 'd'))[1], qr/^  reason +$because/m, 'and so does show');
+like((command('attach', 'd', '--dump-screen', '120x36'))[1], qr/because +$because/, 'and its last screen');
 
 # (Of a model so large that the 200 steps that refill the budget take longer than this.)
 $front = start('e', '--autoresume', 'model.hidden=1024', 'train_data.resolution=64',

@@ -451,6 +451,7 @@ go_on(struct et_run *r, const struct et_run_config *config)
     (void)eti_ctx_seams(r->cx)->file.unlink(AT_FDCWD, path, 0); /* it has not ended */
     json_object_set_new(r->facts, "incarnation", json_integer(r->incarnation));
     json_object_set_new(r->facts, "exit_code", json_null());
+    json_object_del(r->facts, "reason");
     json_object_set_new(r->facts, "ended", json_null());
     json_object_set_new(r->facts, "pid", json_integer(getpid()));
     json_object_set_new(r->facts, "pid_started",
@@ -661,6 +662,13 @@ report_json(struct et_run *r, const char *state, int exit_code,
                      (json_int_t)ts->batch, "sp", (json_int_t)ts->sample,
                      "train_seconds", ts->total_wct, "microbatches",
                      (json_int_t)report->microbatches, "metrics", metrics);
+}
+
+void
+et_run_blame(struct et_run *r, const char *reason)
+{
+    if (!r->to)
+        json_object_set_new(r->facts, "reason", json_string(reason));
 }
 
 et_status

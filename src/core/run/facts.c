@@ -84,8 +84,9 @@ static et_status
 read_run(struct et_ctx *cx, json_t *facts, const char *directory)
 {
     static const char *const keys[] = {
-        "name", "id",          "recipe",  "state",   "exit_code", "started", "ended",
-        "pid",  "pid_started", "boot_id", "version", "threads",   "joined",
+        "name",    "id",      "recipe", "state",       "exit_code",
+        "started", "ended",   "pid",    "pid_started", "boot_id",
+        "version", "threads", "joined", "reason",
     };
     char path[FILE_PATH];
     json_error_t error;
@@ -123,7 +124,7 @@ read_report(json_t *facts, const char *directory)
         say_problem(facts, "report.json cannot be read");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *v = json_object_get(report, keys[i]);
-        if (v)
+        if (v && !(json_is_null(v) && json_object_get(facts, keys[i])))
             json_object_set(facts, keys[i], v);
     }
     json_decref(report);
@@ -446,14 +447,14 @@ eti_facts_is_alive(const json_t *facts)
 static void
 read_end(json_t *facts)
 {
-    static const char *const keys[] = {"state", "exit_code", "ended"};
+    static const char *const keys[] = {"state", "exit_code", "ended", "reason"};
     const char *directory = json_string_value(json_object_get(facts, "directory"));
     char path[FILE_PATH];
     json_error_t error;
     snprintf(path, sizeof path, "%s/run.json", directory ? directory : "");
     json_t *run = directory ? eti_facts_load(path, 0, &error) : NULL;
     const char *state = json_string_value(json_object_get(run, "state"));
-    for (size_t i = 0; state && !eti_facts_goes_on(run) && i < 3; i++)
+    for (size_t i = 0; state && !eti_facts_goes_on(run) && i < 4; i++)
         json_object_set(facts, keys[i], json_object_get(run, keys[i]));
     json_decref(run);
 }
