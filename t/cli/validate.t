@@ -38,6 +38,16 @@ refuses() {
         says err "$3" "and says why"
     done
 }
+recipe classes '{name: lenet, num_classes: 3}' "$images"
+refuses classes 65 "train_data has 10 classes (labels 0 to 9), the model's num_classes is 3" \
+    "labels that the model has no output for"
+recipe others '{name: lenet, num_classes: 10}' "$images" \
+    'eval_data: {name: synthetic_images, num_samples: 8, num_classes: 11, resolution: 32}'
+refuses others 65 "eval_data has 11 classes (labels 0 to 10), the model's num_classes is 10" \
+    "such labels of what is evaluated"
+recipe fewer '{name: lenet, num_classes: 20}' "$images"
+run validate fewer.yaml
+exits 0 "a model may have outputs for more"
 recipe kinds "{name: gpt2, $small}" "$images"
 refuses kinds 65 'kinds.yaml:3:13: train_data: model gpt2 reads tokens, synthetic_images gives images' \
     "a model of text on images"

@@ -239,7 +239,7 @@ train_data:
   path: data
   batch_size: 4
 eval_data:
-  - {name: synthetic_images, num_samples: 8, channels: 1, resolution: 28}
+  - {name: synthetic_images, num_samples: 8, num_classes: 2, channels: 1, resolution: 28}
 optimizer: {name: sgd, lr: 0.1}
 EOF
 images() { # N: that many in IDX files of 28x28

@@ -234,6 +234,30 @@ check_kind(const struct eti_assembly *a, const struct et_model_class *c)
                    has ? "tokens" : "images");
 }
 
+/* Each label needs an output: one without has a loss that is no number. */
+static et_status
+check_classes(const struct eti_assembly *a, const char *what,
+              const struct eti_data *data)
+{
+    int64_t has = a->model->num_classes;
+    if (!data->set || a->model->type->task != ET_TASK_CLASSIFICATION ||
+        data->set->facts.num_classes <= has)
+        return ET_OK;
+    return ET_FAIL(
+        a->cx, ET_EINVAL,
+        "%s has %d classes (labels 0 to %d), the model's num_classes is %lld", what,
+        data->set->facts.num_classes, data->set->facts.num_classes - 1, (long long)has);
+}
+
+static et_status
+check_all_classes(const struct eti_assembly *a)
+{
+    ET_TRY(check_classes(a, "train_data", &a->train));
+    for (int i = 0; i < ETI_MAX_EVAL_DATA; i++)
+        ET_TRY(check_classes(a, "eval_data", &a->eval[i]));
+    return ET_OK;
+}
+
 static et_status
 make_model(struct eti_assembly *a)
 {
@@ -245,6 +269,7 @@ make_model(struct eti_assembly *a)
     find_facts(a, &facts);
     const struct et_model_options *options = part->options;
     ET_TRY(et_model_new(a->cx, c, options, &facts, &a->model));
+    ET_TRY(check_all_classes(a));
     a->config.model = a->model;
     const struct et_model_weights *weights = &options->weights;
     if (!weights->path && (!weights->strict || weights->ignore.n > 0))
