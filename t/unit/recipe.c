@@ -506,6 +506,14 @@ test_refusals(void)
             "error E1206: recipe.yaml:1:1: key 'train_data' is missing");
     refuses("max_duration: 1ep\nmodel: resnet8\ntrain_data: bible_kjv\n",
             "error E1206: recipe.yaml:3:13: train_data: key 'batch_size' is missing");
+    refuses("max_duration: 1ep\nmodel: resnet8\n"
+            "train_data: {name: bible_kjv, batch_size: }\n",
+            "error E1206: recipe.yaml:3:13: train_data: key 'batch_size' is missing");
+    refuses(
+        "max_duration: 1ep\nmodel: resnet8\n"
+        "train_data: {name: bible_kjv, batch_size: -4}\n",
+        "error E1203: recipe.yaml:3:43: train_data.batch_size: expected integer >= 1 "
+        "and <= 16777216, got -4");
 }
 
 static void

@@ -46,7 +46,11 @@ check_data(struct eti_recipe *r, struct et_diagnostics *errors)
         et_diagnostics_add(errors, ET_E_MISSING, &at, NULL, NULL,
                            "key 'train_data' is missing");
     struct et_data_options *train = data_options(&x->train_data);
-    if (train && train->batch_size == ET_INT_UNSET) {
+    const struct et_value *given =
+        eti_value_get(eti_value_get(r->root, "train_data"), "batch_size");
+    /* (One that will not do has been refused.) */
+    const bool is_given = given && given->type != ET_VALUE_NULL;
+    if (train && train->batch_size == ET_INT_UNSET && !is_given) {
         at = place_of(r->root, "train_data");
         et_diagnostics_add(errors, ET_E_MISSING, &at, "train_data", NULL,
                            "key 'batch_size' is missing");
