@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/workbench.h"
 #include "dist/target.h"
@@ -16,7 +17,13 @@
 #include "core/run/contest.h"
 #include "tui/runs.h"
 
-enum { CELL = 18 };
+enum { CELL = 18, HEAD = 5 };
+
+/* What is printed: the runs, in columns of CELL. */
+struct table {
+    const struct eti_contest *k;
+    int cell;
+};
 
 static int
 judge_all(struct cli *c, struct eti_contest *k)
@@ -44,12 +51,31 @@ warn(struct cli *c, const json_t *differences)
 
 /* ---- printing ---- */
 
-static void
-print_cell(const char *text)
+/* Is S within a character of UTF-8? */
+static bool
+is_inside(const char *s)
 {
-    char visible[CELL];
-    et_print(stdout, " %*s", CELL - 1,
-             et_visible(visible, sizeof visible, text, strlen(text)));
+    return ((unsigned char)*s & 0xc0) == 0x80;
+}
+
+/* TEXT without its middle where that is too long: the ends of paths tell them apart. */
+static void
+print_cell(const struct table *t, const char *text)
+{
+    char visible[ET_VISIBLE_MAX + 1];
+    const int most = t->cell - 1;
+    et_visible(visible, sizeof visible, text, strlen(text));
+    int n = (int)strlen(visible), head = HEAD;
+    const char *tail = visible + n - (most - HEAD - 3);
+    if (n <= most) {
+        et_print(stdout, " %*s", most, visible);
+        return;
+    }
+    while (is_inside(visible + head)) /* no character is cut */
+        head--;
+    while (is_inside(tail))
+        tail++;
+    et_print(stdout, " %.*s...%s", head, visible, tail);
 }
 
 static void
@@ -60,12 +86,13 @@ print_label(const char *text)
 }
 
 static void
-print_fact_row(const struct eti_contest *k, const char *key)
+print_fact_row(const struct table *t, const char *key)
 {
+    const struct eti_contest *k = t->k;
     char text[ETI_FACT_TEXT];
     print_label(key);
     for (int i = 0; i < k->n; i++)
-        print_cell(cli_fact(k->run[i].facts, key, text, sizeof text));
+        print_cell(t, cli_fact(k->run[i].facts, key, text, sizeof text));
     putchar('\n');
 }
 
@@ -97,93 +124,134 @@ figure_text(const struct eti_contest *k, enum eti_figure what, double x, char *b
 
 /* A row of what the runs took, to their best or to the target. */
 static void
-print_figures(const struct eti_contest *k, const char *label, enum eti_figure what,
+print_figures(const struct table *t, const char *label, enum eti_figure what,
               bool to_target)
 {
+    const struct eti_contest *k = t->k;
     char text[64];
     print_label(label);
     for (int i = 0; i < k->n; i++) {
         const struct eti_contender *r = &k->run[i];
         double x = to_target ? r->to_target[what] : r->to_best[what];
-        print_cell(isfinite(x) ? figure_text(k, what, x, text, sizeof text) : "-");
+        print_cell(t, isfinite(x) ? figure_text(k, what, x, text, sizeof text) : "-");
     }
     putchar('\n');
 }
 
 static void
-print_best(const struct eti_contest *k)
+print_best(const struct table *t)
 {
+    const struct eti_contest *k = t->k;
     char text[64];
     snprintf(text, sizeof text, "best %.58s", k->metric);
     print_label(text);
     for (int i = 0; i < k->n; i++)
-        print_cell(isfinite(k->run[i].best)
-                       ? eti_value_text(k->run[i].best, text, sizeof text)
-                       : "-");
+        print_cell(t, isfinite(k->run[i].best)
+                          ? eti_value_text(k->run[i].best, text, sizeof text)
+                          : "-");
     putchar('\n');
 }
 
 static void
-print_training(const struct eti_contest *k)
+print_training(const struct table *t)
 {
+    const struct eti_contest *k = t->k;
     char text[64];
     print_label("training");
     for (int i = 0; i < k->n; i++) {
         double x = training_seconds(&k->run[i]);
-        print_cell(isfinite(x) ? figure_text(k, ETI_TIME, x, text, sizeof text) : "-");
+        print_cell(t,
+                   isfinite(x) ? figure_text(k, ETI_TIME, x, text, sizeof text) : "-");
     }
     putchar('\n');
 }
 
-static void
-print_differences(const struct eti_contest *k, const json_t *differences)
+/* What a run has at a key, in BUF: whole. */
+static const char *
+value_text(const json_t *v, char *buf, size_t size)
 {
+    char *text = NULL;
+    if (json_is_string(v))
+        return json_string_value(v);
+    if (v && !json_is_null(v))
+        text = json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+    snprintf(buf, size, "%s", text ? text : "-");
+    free(text);
+    return buf;
+}
+
+static void
+print_differences(const struct table *t, const json_t *differences)
+{
+    char text[ET_VISIBLE_MAX + 1];
     const char *key;
     json_t *values;
     json_object_foreach((json_t *)differences, key, values)
     {
         print_label(key);
-        for (int i = 0; i < k->n; i++) {
-            const json_t *v = json_array_get(values, (size_t)i);
-            char *text = v && !json_is_null(v)
-                             ? json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9))
-                             : NULL;
-            print_cell(json_is_string(v) ? json_string_value(v) : text ? text : "-");
-            free(text);
-        }
+        for (int i = 0; i < t->k->n; i++)
+            print_cell(
+                t, value_text(json_array_get(values, (size_t)i), text, sizeof text));
         putchar('\n');
     }
+}
+
+/* On a terminal all lines are of one length; in a file nothing is cut. */
+static int
+choose_cell(const struct eti_contest *k, const json_t *differences)
+{
+    char name[ETI_FACT_TEXT], text[ET_VISIBLE_MAX + 1], visible[ET_VISIBLE_MAX + 1];
+    const char *key;
+    json_t *values, *v;
+    size_t i, n, most = CELL - 1;
+    if (isatty(STDOUT_FILENO))
+        return CELL;
+    for (int r = 0; r < k->n; r++) {
+        n = strlen(cli_fact(k->run[r].facts, "name", name, sizeof name));
+        most = n > most ? n : most;
+    }
+    json_object_foreach((json_t *)differences, key, values)
+    {
+        json_array_foreach(values, i, v)
+        {
+            const char *whole = value_text(v, text, sizeof text);
+            n = strlen(et_visible(visible, sizeof visible, whole, strlen(whole)));
+            most = n > most ? n : most;
+        }
+    }
+    return (int)most + 1;
 }
 
 static void
 print_contest(const struct cli *c, const struct eti_contest *k,
               const json_t *differences)
 {
+    const struct table t = {k, choose_cell(k, differences)};
     char label[ET_METRIC_NAME + 32];
-    print_fact_row(k, "name");
-    print_fact_row(k, "state");
-    print_differences(k, differences);
-    print_training(k);
+    print_fact_row(&t, "name");
+    print_fact_row(&t, "state");
+    print_differences(&t, differences);
+    print_training(&t);
     if (k->metric[0]) {
-        print_best(k);
-        print_figures(k, "time to it", ETI_TIME, false);
+        print_best(&t);
+        print_figures(&t, "time to it", ETI_TIME, false);
     }
     if (k->has_target) {
         snprintf(label, sizeof label, "time to %s", c->opt.target);
-        print_figures(k, label, ETI_TIME, true);
-        print_figures(k, "samples to it", ETI_SAMPLES, true);
+        print_figures(&t, label, ETI_TIME, true);
+        print_figures(&t, "samples to it", ETI_SAMPLES, true);
     }
     if (k->by == ETI_COST || k->by == ETI_ENERGY) {
         snprintf(label, sizeof label, "%s to it", eti_figure_names[k->by]);
-        print_figures(k, label, k->by, k->has_target);
+        print_figures(&t, label, k->by, k->has_target);
     }
     if (c->opt.pareto) {
         snprintf(label, sizeof label, "Pareto front, %s", c->opt.pareto);
         print_label(label);
         for (int i = 0; i < k->n; i++)
-            print_cell(k->run[i].on_front                          ? "#"
-                       : isfinite(eti_contest_cost(k, &k->run[i])) ? "+"
-                                                                   : "-");
+            print_cell(&t, k->run[i].on_front                          ? "#"
+                           : isfinite(eti_contest_cost(k, &k->run[i])) ? "+"
+                                                                       : "-");
         putchar('\n');
     }
     if (!json_object_get(differences, "seed"))

@@ -373,6 +373,24 @@ tui_put_cut(const struct tui_pane *p, int y, int x, int end, enum tui_role role,
     return room;
 }
 
+int
+tui_put_ends(const struct tui_pane *p, int y, int x, int end, enum tui_role role,
+             const char *text)
+{
+    const bool is_ascii = p->grid->glyphs->is_ascii;
+    const int room = end - x, sign = is_ascii ? 2 : 1, width = tui_width(text);
+    const int head = (room - sign) / 3, tail = room - sign - head;
+    if (width <= room)
+        return tui_put(p, y, x, role, text);
+    if (room <= sign)
+        return 0;
+    tui_put_n(p, y, x, role, 0, head, text, strlen(text));
+    for (int i = 0; i < sign; i++)
+        tui_put_ch(p, y, x + head + i, is_ascii ? '.' : 0x2026, role, 0);
+    tui_put(p, y, end - tail, role, text + tui_bytes_of(text, width - tail));
+    return room;
+}
+
 void
 tui_fill(const struct tui_pane *p, int y, int x, int n, uint32_t ch, enum tui_role role)
 {

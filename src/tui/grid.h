@@ -93,6 +93,9 @@ void tui_put_right(const struct tui_pane *p, int y, int from, int end,
  * columns that it takes. */
 int tui_put_cut(const struct tui_pane *p, int y, int x, int end, enum tui_role role,
                 const char *text);
+/* The same without its middle: what tells paths apart is at their ends. */
+int tui_put_ends(const struct tui_pane *p, int y, int x, int end, enum tui_role role,
+                 const char *text);
 /* TEXT in lines of W columns, broken at blanks where it can be; P NULL: nowhere. What P
  * has no line for is cut with a sign. Returns how many lines. */
 int tui_put_wrapped(const struct tui_pane *p, int y, int x, int w, enum tui_role role,

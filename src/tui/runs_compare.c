@@ -13,7 +13,7 @@
 #include "tui/monitor.h"
 #include "tui/runs.h"
 
-enum { KEY = 34, CELL = 13 };
+enum { KEY = 34, CELL = 13, CELL_TEXT = 256 };
 
 /* ---- curves ---- */
 
@@ -288,26 +288,53 @@ value_text(const json_t *v, char *buf, size_t size)
         et_visible(buf, size, json_string_value(v), json_string_length(v));
     else if (json_is_boolean(v))
         snprintf(buf, size, "%s", json_is_true(v) ? "true" : "false");
+    else if (json_is_integer(v))
+        snprintf(buf, size, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
     else
         snprintf(buf, size, "%.6g", json_number_value(v));
     return buf;
 }
 
+/* Columns of the longest value in DIFFERENCES. */
+static int
+longest_value(const json_t *differences)
+{
+    char text[CELL_TEXT];
+    const char *key;
+    json_t *values, *v;
+    size_t i;
+    int most = 0, n;
+    json_object_foreach((json_t *)differences, key, values)
+    {
+        json_array_foreach(values, i, v)
+        {
+            n = tui_width(value_text(v, text, sizeof text));
+            most = n > most ? n : most;
+        }
+    }
+    return most;
+}
+
 /* How a table of W columns is cut. */
 struct cut {
     int key;      /* columns of the keys */
+    int cell;     /* and of each run */
     int first, n; /* of the runs, those that have a column */
 };
 
-/* KEY columns do for the keys, more where the longest is longer and there is room. */
+/* KEY columns do for the keys and CELL for a value, more where the LONGEST or the
+ * WIDEST is longer and there is room. */
 static struct cut
-cut_table(int w, int n, int first, int longest)
+cut_table(int w, int n, int first, int longest, int widest)
 {
     int room = w - n * CELL, wanted = longest + 3 > KEY ? longest + 3 : KEY;
     int key = room > wanted ? wanted : room < 20 ? 20 : room;
     int beside = (w - key) / CELL > 0 ? (w - key) / CELL : 1;
     beside = beside < n ? beside : n;
-    return (struct cut){key, first < n - beside ? first : n - beside, beside};
+    int spare = (w - key) / beside, cell = widest + 2 > CELL ? widest + 2 : CELL;
+    cell = cell < spare ? cell : spare;
+    return (struct cut){key, cell > CELL ? cell : CELL,
+                        first < n - beside ? first : n - beside, beside};
 }
 
 /* The one of all runs with the best value, or the least cost; -1: fewer than two have
@@ -331,10 +358,10 @@ best_of(const struct eti_contest *k, bool costs)
 }
 
 static const char *
-name_cell(const struct eti_contest *k, const void *data, int i, char buf[64])
+name_cell(const struct eti_contest *k, const void *data, int i, char buf[CELL_TEXT])
 {
     (void)data;
-    snprintf(buf, 64, "%.63s", runs_fact(k->run[i].facts, "name"));
+    snprintf(buf, CELL_TEXT, "%.63s", runs_fact(k->run[i].facts, "name"));
     return buf;
 }
 
@@ -345,10 +372,10 @@ name_cell(const struct eti_contest *k, const void *data, int i, char buf[64])
 static void
 put_cells(const struct tui_pane *p, int y, const char *key, const struct cut *c,
           const char *(*cell)(const struct eti_contest *k, const void *data, int i,
-                              char buf[64]),
+                              char buf[CELL_TEXT]),
           const struct eti_contest *k, const void *data, int best, bool dims)
 {
-    char text[64], first[64], other[64];
+    char text[CELL_TEXT], first[CELL_TEXT], other[CELL_TEXT];
     const bool is_names = cell == name_cell;
     int most = c->key - 2, n_key = (int)strlen(key);
     if (n_key > most && most > 4)
@@ -359,33 +386,33 @@ put_cells(const struct tui_pane *p, int y, const char *key, const struct cut *c,
     for (int i = 0; i < c->n; i++) {
         const char *t = cell(k, data, c->first + i, text);
         bool is_same = dims && c->first + i > 0 && strcmp(t, first) == 0;
-        int end = c->key + (i + 1) * CELL;
+        int end = c->key + (i + 1) * c->cell;
         const int w = tui_width(t);
         const enum tui_role role = is_names              ? series_of(c->first + i)
                                    : c->first + i == best ? TUI_BEST
                                    : is_same              ? TUI_DIM
                                                           : TUI_TEXT;
         if (end <= p->w)
-            tui_put_cut(p, y, end - (w < CELL - 2 ? w : CELL - 2), end, role, t);
+            tui_put_ends(p, y, end - (w < c->cell - 2 ? w : c->cell - 2), end, role, t);
     }
 }
 
 static const char *
-config_cell(const struct eti_contest *k, const void *data, int i, char buf[64])
+config_cell(const struct eti_contest *k, const void *data, int i, char buf[CELL_TEXT])
 {
     (void)k;
-    return value_text(json_array_get(data, (size_t)i), buf, 64);
+    return value_text(json_array_get(data, (size_t)i), buf, CELL_TEXT);
 }
 
 static const char *
-best_cell(const struct eti_contest *k, const void *data, int i, char buf[64])
+best_cell(const struct eti_contest *k, const void *data, int i, char buf[CELL_TEXT])
 {
     (void)data;
     return tui_value(k->run[i].best, buf);
 }
 
 static const char *
-to_cell(const struct eti_contest *k, const void *data, int i, char buf[64])
+to_cell(const struct eti_contest *k, const void *data, int i, char buf[CELL_TEXT])
 {
     double cost = eti_contest_cost(k, &k->run[i]);
     (void)data;
@@ -393,10 +420,13 @@ to_cell(const struct eti_contest *k, const void *data, int i, char buf[64])
 }
 
 static const char *
-front_cell(const struct eti_contest *k, const void *data, int i, char buf[64])
+front_cell(const struct eti_contest *k, const void *data, int i, char buf[CELL_TEXT])
 {
     (void)data;
-    snprintf(buf, 64, "%s", k->run[i].on_front ? "#" : is_shown(k, i) ? "+" : "-");
+    snprintf(buf, CELL_TEXT, "%s",
+             k->run[i].on_front ? "#"
+             : is_shown(k, i)   ? "+"
+                                : "-");
     return buf;
 }
 
@@ -412,7 +442,8 @@ draw_table(struct runs *r, const struct tui_pane *p, const struct eti_contest *k
     int longest = 0;
     json_object_foreach((json_t *)differences, key, v) longest =
         (int)strlen(key) > longest ? (int)strlen(key) : longest;
-    const struct cut c = cut_table(p->w, k->n, r->first, longest);
+    const struct cut c =
+        cut_table(p->w, k->n, r->first, longest, longest_value(differences));
     r->first = c.first;
     snprintf(label, sizeof label, "what differs (only rows that do)");
     if (c.n < k->n)

@@ -112,6 +112,29 @@ run compare calm-heron brisk-otter --pareto energy
 exits 69 "what runs do not record is not available: exit 69"
 run compare calm-heron
 exits 64 "one run is no comparison: exit 64"
+mkdir -p a/long/way/to/the/data/of && printf 'some text, more than once. %.0s' 1 2 3 4 5 6 >a/long/way/to/the/data/of/one
+cp a/long/way/to/the/data/of/one a/long/way/to/the/data/of/two
+cat >t.yaml <<'R'
+max_duration: 1ba
+model: {name: gpt2, n_layers: 1, d_model: 8, n_heads: 2, max_seq_len: 8, vocab_size: 256}
+train_data: {name: text_bytes, path: a/long/way/to/the/data/of/one, seq_len: 8, batch_size: 2}
+optimizer: {name: adamw, lr: 0.001}
+R
+run train t.yaml --quiet --run_name text-one seed=2964386741
+run train t.yaml --quiet --run_name text-two seed=3 train_data.path=a/long/way/to/the/data/of/two
+run compare text-one text-two
+is "$(grep '^train_data.path' out | tr -s ' ')" \
+    "train_data.path $dir/a/long/way/to/the/data/of/one $dir/a/long/way/to/the/data/of/two" \
+    "no value is cut in a file"
+for width in 200x50 80x24; do
+    run --ascii compare text-one text-two --dump-screen $width
+    says out 2964386741 "at $width a seed is whole on the screen"
+done
+is "$(grep -c '[.][.][a-z/]*/data/of/two .*[.][.][a-z/]*/data/of/one$' out)" 1 "where a path has no room its ends stay"
+run --ascii compare text-one text-two --dump-screen 200x50
+says out " $dir/a/long/way/to/the/data/of/two" "and where it has, all of it is there"
+run compare text-one calm-heron
+is "$(grep -c -- '- *-$' out)" 0 "a row has something that differs: nothing does not from nothing"
 run train r.yaml --quiet --run_name dry-finch eval_data.num_samples=8
 run compare calm-heron dry-finch
 says err "evaluated on other data" "runs with other evaluation data are warned about"

@@ -323,12 +323,20 @@ eti_contest_front(struct eti_contest *k)
 
 /* ---- what differs ---- */
 
+/* What R has at KEY; NULL: nothing, written down or not. */
+static json_t *
+value_at(const struct eti_contender *r, const char *key)
+{
+    json_t *v = json_object_get(config_of(r), key);
+    return json_is_null(v) ? NULL : v;
+}
+
 static bool
 differs(const struct eti_contest *k, const char *key)
 {
-    const json_t *first = json_object_get(config_of(&k->run[0]), key);
+    const json_t *first = value_at(&k->run[0], key);
     for (int i = 1; i < k->n; i++) {
-        const json_t *other = json_object_get(config_of(&k->run[i]), key);
+        const json_t *other = value_at(&k->run[i], key);
         if (!first != !other ||
             (first && !json_equal((json_t *)first, (json_t *)other)))
             return true;
@@ -373,7 +381,7 @@ differs_inside(const struct eti_contest *k, const char *key)
 {
     const json_t *first = NULL;
     for (int i = 0; i < k->n; i++) {
-        const json_t *v = json_object_get(config_of(&k->run[i]), key);
+        const json_t *v = value_at(&k->run[i], key);
         if (v && first && !json_equal((json_t *)first, (json_t *)v))
             return true;
         first = first ? first : v;
