@@ -214,7 +214,7 @@ summarise(const struct far *f, const char *state, const char *directory)
             printf("nan");
     }
     if (seconds > 0)
-        printf(", %.1f s of training, %.0f samples/s", seconds,
+        printf(", %.1f s of training, %.0f samples/s on average", seconds,
                number(f, "sp") / seconds);
     et_print(stdout, "\n%s\n", directory);
     json_decref(results);

@@ -52,11 +52,9 @@ print_run(const json_t *facts, double now, bool color)
 {
     char name[ETI_FACT_TEXT], state[ETI_FACT_TEXT], done[ETI_FACT_TEXT], value[64];
     char started[32], speed[32] = "-", sgr[CLI_SGR];
-    const json_t *metrics = json_object_get(facts, "metrics");
-    const json_t *v = json_object_get(metrics, "throughput/samples_per_sec");
-    if (json_is_number(json_object_get(v, "last")))
-        cli_count(llround(json_number_value(json_object_get(v, "last"))), speed,
-                  sizeof speed);
+    const double rate = eti_run_speed(facts);
+    if (isfinite(rate))
+        cli_count(llround(rate), speed, sizeof speed);
     cli_fact(facts, "state", state, sizeof state);
     enum eti_state_kind kind = eti_run_kind(facts);
     const char *on = color ? cli_sgr(tui_state_role(kind), sgr) : "";

@@ -49,8 +49,8 @@ summarise(const struct cli *c, const struct cli_end *end)
         et_print(c->out, ", %s %s", s->eval_metrics[i].name + strlen("metrics/"),
                  number_text(s->eval_metrics[i].value, text, sizeof text));
     if (ts->total_wct > 0)
-        fprintf(c->out, ", %.1f s of training, %.0f samples/s", ts->total_wct,
-                (double)ts->sample / ts->total_wct);
+        fprintf(c->out, ", %.1f s of training, %.0f samples/s on average",
+                ts->total_wct, (double)ts->sample / ts->total_wct);
     et_print(c->out, "\n%s\n", et_run_directory(c->run));
 }
 

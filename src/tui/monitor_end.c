@@ -215,7 +215,9 @@ put_facts(const struct tui_view *v, const struct tui_pane *p, int *y)
     char value[64], note[128], a[TUI_NUMBER];
     const char *reason = text_of(v->facts, "reason");
     const struct etd_series *lr = etd_model_series_like(v->model, "lr-");
-    double rate = tui_samples_per_second(v->model);
+    const json_t *speed = json_object_get(v->m->ending, "speed");
+    double rate = json_is_number(speed) ? json_number_value(speed)
+                                        : tui_samples_per_second(v->model);
     if (strcmp(tui_run_state(v), "diverged") == 0 && lr)
         put_row(p, y, "lr", tui_value(lr->last, a), TUI_TEXT, "when it ended");
     bool by_batches;

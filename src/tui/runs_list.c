@@ -242,9 +242,7 @@ put_run(struct runs *r, const struct tui_pane *p, int y, const struct place *at,
     enum eti_state_kind kind = eti_run_kind(facts);
     const char *name = runs_fact(facts, "name"), *problem = runs_fact(facts, "problem");
     const struct tui_glyphs *g = p->grid->glyphs;
-    const json_t *metrics = json_object_get(facts, "metrics");
-    const json_t *speed =
-        json_object_get(json_object_get(metrics, "throughput/samples_per_sec"), "last");
+    const double speed = eti_run_speed(facts);
     int series = runs_series_of(r, facts);
     if (series >= 0)
         tui_put_ch(p, y, 1, g->marked, TUI_MARK, 0);
@@ -264,8 +262,7 @@ put_run(struct runs *r, const struct tui_pane *p, int y, const struct place *at,
     put_spark(r, p, y, at, facts, series);
     put_cell(p, y, at, C_TO, TUI_TEXT, tui_span(runs_time_to(r, facts), a));
     put_cell(p, y, at, C_SPEED, TUI_TEXT,
-             json_is_number(speed) ? tui_count(llround(json_number_value(speed)), a)
-                                   : "-");
+             isfinite(speed) ? tui_count(llround(speed), a) : "-");
     const char *seed = eti_facts_get(facts, "seed", text);
     put_cell(p, y, at, C_SEED, TUI_TEXT, seed ? seed : "-");
     if (at->x[C_COST]) {

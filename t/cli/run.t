@@ -147,7 +147,7 @@ info train ep=0 ba=1/4 total=50% loss/train=_ lr=_ samples/s=_ mem=_ eta=_
 info train ep=0 ba=2/4 total=100% loss/train=_ lr=_ samples/s=_ mem=_ eta=_
 info eval ep=0 ba=2 accuracy=_ ce=_ time=_
 info end calm-heron finished ep=0 ba=2 total=100% loss/train=_ time=_" "in a pipe, plain lines on stderr"
-is "$(sed -E 's/[0-9.]+/_/g' out)" "calm-heron: finished after _ batches, eval/Accuracy _, eval/CrossEntropy _, _ s of training, _ samples/s
+is "$(sed -E 's/[0-9.]+/_/g' out)" "calm-heron: finished after _ batches, eval/Accuracy _, eval/CrossEntropy _, _ s of training, _ samples/s on average
 p" "on stdout the result, and where it is"
 grep -q "$(printf '[\033\r]')" out err
 is $? 1 "no escape code, no carriage return"

@@ -135,6 +135,11 @@ run --ascii compare text-one text-two --dump-screen 200x50
 says out " $dir/a/long/way/to/the/data/of/two" "and where it has, all of it is there"
 run compare text-one calm-heron
 is "$(grep -c -- '- *-$' out)" 0 "a row has something that differs: nothing does not from nothing"
+run runs name=text-one
+speed=$(awk '$2 == "text-one" { print $NF }' out)
+run --ascii attach text-one --dump-screen 80x24
+is "$(awk '$1 == "speed" { gsub(",", "", $2); printf "%.0f", $2 }' out)" "$(echo "$speed" | tr -d ,)" \
+    "a short run is as fast in the list as on its last screen"
 run train r.yaml --quiet --run_name dry-finch eval_data.num_samples=8
 run compare calm-heron dry-finch
 says err "evaluated on other data" "runs with other evaluation data are warned about"

@@ -20,6 +20,7 @@
 #include "core/run/ending.h"
 #include "core/run/facts.h"
 #include "core/run/index.h"
+#include "core/run/list.h"
 #include "core/run/state.h"
 #include "etude/checkpoint.h"
 #include "etude/recipe.h"
@@ -375,6 +376,8 @@ eti_ending(struct et_ctx *cx, const json_t *facts)
                                       best_of(facts, metric), "ba",
                                       json_object_get(entry, "best_ba"))
                           : json_null();
-    return json_pack("{s:o, s:o, s:o, s:o}", "best", best, "earlier", earlier, "ways",
-                     eti_ending_ways(cx, facts, kept), "kept", kept);
+    const double speed = eti_run_speed(facts);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "best", best, "speed",
+                     isfinite(speed) ? json_real(speed) : json_null(), "earlier",
+                     earlier, "ways", eti_ending_ways(cx, facts, kept), "kept", kept);
 }

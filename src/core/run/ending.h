@@ -12,6 +12,7 @@ enum { ETI_WAYS = 4 };
 /* Of the run FACTS (facts.h), which has ended:
  *
  *     best        {metric, value, ba}: of its evaluations; null
+ *     speed       samples a second, as eti_run_speed; null
  *     earlier     {name, value, difference, better, same_seed}: the run of the same
  * recipe that finished before with the best value of that metric; null kept {label,
  * path, n, all: [{label, path}...]}: the newest checkpoint, how many there are, and

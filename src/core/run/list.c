@@ -286,6 +286,19 @@ eti_run_progress(const json_t *facts, char *buf, size_t size)
 }
 
 double
+eti_run_speed(const json_t *facts)
+{
+    const json_t *told = json_object_get(json_object_get(facts, "metrics"),
+                                         "throughput/samples_per_sec");
+    const json_t *last = json_object_get(told, "last");
+    double seconds = json_number_value(json_object_get(facts, "train_seconds"));
+    if (json_is_number(last))
+        return json_number_value(last);
+    return seconds > 0 ? json_number_value(json_object_get(facts, "sp")) / seconds
+                       : NAN;
+}
+
+double
 eti_run_done(const json_t *facts)
 {
     const json_t *all = json_object_get(facts, "batches");

@@ -25,6 +25,9 @@ enum eti_state_kind eti_run_kind(const json_t *facts);
 const json_t *eti_run_metric(const json_t *facts, const char **name);
 /* "6/16ep": in the unit that the run ends in, where that is counted. Returns BUF. */
 const char *eti_run_progress(const json_t *facts, char *buf, size_t size);
+/* Samples a second that the run told last; of one too short to have told any, of all
+ * its training. NaN: not known. */
+double eti_run_speed(const json_t *facts);
 /* 0 to 1: how much of the run is done, by its batches where it is known how many it has;
  * NaN: not known. */
 double eti_run_done(const json_t *facts);
