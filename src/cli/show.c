@@ -64,9 +64,13 @@ print_head(const json_t *facts)
         et_print(stdout, ", exit %s", cli_fact(facts, "exit_code", code, sizeof code));
     et_print(stdout, "\n  %-12s %s", "started",
              cli_clock(started, begun, sizeof begun));
+    double rested = json_number_value(json_object_get(facts, "rested"));
     if (ended > started)
         et_print(stdout, ", for %s",
-                 eti_duration_text(ended - started, took, sizeof took));
+                 eti_duration_text(ended - started - rested, took, sizeof took));
+    if (ended > started && rested >= 1)
+        et_print(stdout, ", and %s between its starts",
+                 eti_duration_text(rested, took, sizeof took));
     putchar('\n');
 }
 

@@ -39,7 +39,8 @@ tui_run_seconds(const struct tui_view *v)
     double from =
         has_facts && started > 0 && started < v->model->from ? started : v->model->from;
     double end = has_facts ? ended : v->is_over ? v->model->t : v->now;
-    return fmax(0, end - from);
+    double rested = json_number_value(json_object_get(v->facts, "rested"));
+    return fmax(0, end - from - (v->app->config.is_dump ? 0 : rested));
 }
 
 const char *

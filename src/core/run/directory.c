@@ -437,6 +437,17 @@ tell(struct et_run *r, const char *text)
     et_run_note(r, ET_LOG_WARN, text);
 }
 
+/* The time since it ended is none of the run's. */
+static void
+add_rest(json_t *facts, double now)
+{
+    const json_t *ended = json_object_get(facts, "ended");
+    double rested = json_number_value(json_object_get(facts, "rested"));
+    if (json_is_number(ended) && now > json_number_value(ended))
+        json_object_set_new(facts, "rested",
+                            json_real(rested + now - json_number_value(ended)));
+}
+
 static et_status
 go_on(struct et_run *r, const struct et_run_config *config)
 {
@@ -449,6 +460,7 @@ go_on(struct et_run *r, const struct et_run_config *config)
     ET_TRY(status);
     snprintf(path, sizeof path, "%s/report.json", r->directory);
     (void)eti_ctx_seams(r->cx)->file.unlink(AT_FDCWD, path, 0); /* it has not ended */
+    add_rest(r->facts, eti_wall(r->cx));
     json_object_set_new(r->facts, "incarnation", json_integer(r->incarnation));
     json_object_set_new(r->facts, "exit_code", json_null());
     json_object_del(r->facts, "reason");

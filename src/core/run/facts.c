@@ -86,7 +86,7 @@ read_run(struct et_ctx *cx, json_t *facts, const char *directory)
     static const char *const keys[] = {
         "name",    "id",      "recipe", "state",       "exit_code",
         "started", "ended",   "pid",    "pid_started", "boot_id",
-        "version", "threads", "joined", "reason",
+        "version", "threads", "joined", "reason",      "rested",
     };
     char path[FILE_PATH];
     json_error_t error;

@@ -2,6 +2,7 @@
  *
  *     directory name id state exit_code started ended pid boot_id version threads
  *     written (when run.json was)
+ *     rested      seconds between its ends and its next starts; absent
  *     recipe reason ep ba sp train_seconds resumes
  *     algorithms  [name...]: of the recipe, then those that joined
  *     joined      text: those that the recipe does not name, blanks between; absent
