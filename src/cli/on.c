@@ -206,8 +206,8 @@ static const struct {
     const char *hint;
 } cures[] = {
     {2000, 2999,
-     "data are the worker's: copy them there, or name its folder with "
-     "train_data.path="},
+     "data are the worker's: copy them there, and name them from the root on, "
+     "as nothing lies beside the recipe there: train_data.path=/..."},
     {3000, 3999, "load.path names a run or checkpoint of the worker's"},
     {4000, 4999, "the worker's user allows plugins, in config.yaml there"},
 };

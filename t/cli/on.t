@@ -143,6 +143,7 @@ run train gone.yaml --on lab
 ok $? "so are data that are not there"
 says err "/no/such/folder" "with their place"
 says err "hint: data are the worker's: copy them there" "and what to do"
+says err "train_data.path=/..." "with a path that begins at the root, as one beside the recipe is never there"
 run train small.yaml --on lab:64
 exits 69 "GPUs that are not there: exit 69"
 says err "lab: 64 GPUs are wanted, and there are " "with how many there are"
