@@ -19,6 +19,7 @@
 #include "dist/ssh.h"
 #include "dist/target.h"
 #include "dist/worker.h"
+#include "tui/workers.h"
 
 static const double TEST_SECONDS = 15; /* for that of a test: its GPUs are asked, too */
 static const double PATIENCE = 5;      /* seconds for a worker's answer */
@@ -465,6 +466,8 @@ print_row(struct cli *c, const char *name, const char *address, json_t *rows)
                                                     : "unreachable";
     if (status != ET_OK)
         et_visible(why, sizeof why, e->message, strlen(e->message));
+    const bool is_alone =
+        strcmp(name, "local") == 0 && strcmp(state, "unreachable") == 0;
     et_error_clear(c->cx);
     if (c->opt.json) {
         (void)json_array_append_new(
@@ -475,8 +478,10 @@ print_row(struct cli *c, const char *name, const char *address, json_t *rows)
                             (json_int_t)info.gpus, "rtt_ms", 1000 * info.rtt));
         return;
     }
-    et_print(stdout, "%-12s %-28s %-12s", name, address, state);
-    if (status == ET_OK)
+    et_print(stdout, "%-12s %-28s %-12s", name, address, is_alone ? "ready" : state);
+    if (is_alone)
+        et_print(stdout, " %s\n", TUI_WORKER_ALONE);
+    else if (status == ET_OK)
         et_print(
             stdout, " %-8s %4lld cores %3lld GPUs %7.1f ms\n",
             et_visible(version, sizeof version, info.version, strlen(info.version)),

@@ -17,6 +17,9 @@ et_status tui_workers_setup(struct tui_app *app, const char *folder);
 /* The same folder; "" where none is known. */
 const char *tui_workers_folder(struct tui_app *app);
 
+/* What is said of this machine where no service listens on it. */
+#define TUI_WORKER_ALONE "runs here need no worker; `etude worker serve` lets others in"
+
 enum workers_state {
     WORKER_ASKED,
     WORKER_READY,

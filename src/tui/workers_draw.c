@@ -112,9 +112,7 @@ fix_of(const struct workers_row *r)
 {
     switch (r->state) {
     case WORKER_READY:
-        return r->is_alone
-                   ? "runs here need no worker; `etude worker serve` lets others in"
-                   : "t tests it: GPUs, disk, bandwidth";
+        return r->is_alone ? TUI_WORKER_ALONE : "t tests it: GPUs, disk, bandwidth";
     case WORKER_LOST:
         return "is `etude worker serve` running there, with that key? R asks again";
     case WORKER_REFUSED:

@@ -55,6 +55,9 @@ exits 69 "a worker that does not answer: exit 69"
 run worker list
 exits 0 "the list has all"
 says out "unreachable" "and what each is worth now"
+is "$(grep '^local' out | tr -s ' ')" \
+    "local ipc ready runs here need no worker; \`etude worker serve\` lets others in" \
+    "of this machine what the screen says"
 run worker list --listen tcp://x
 exits 64 "--listen is for serve"
 run worker
