@@ -111,6 +111,11 @@ bool
 compose_go_to(struct compose *c, const char *path)
 {
     int i = 0;
+    if (c->find.n > 0) { /* it may not be among what was found */
+        tui_field_set(&c->find, "");
+        compose_list_methods(c);
+        compose_list_rows(c);
+    }
     while (i < c->form.n && strcmp(c->form.row[i].path, path) != 0)
         i++;
     if (i == c->form.n)
@@ -238,6 +243,20 @@ turn_filter(struct compose *c)
     tui_say(c->app, TUI_TEXT, "algorithms: %s", words[c->filter]);
 }
 
+/* The cursor goes to the first key that was found, where no algorithm was. */
+static void
+follow_key(struct compose *c)
+{
+    for (int i = 0; i < c->n_rows; i++) {
+        if (c->row[i].kind != TUI_C_KEY ||
+            !strstr(c->form.row[c->row[i].at].path, c->find.text))
+            continue;
+        c->focus = TUI_C_RECIPE;
+        c->recipe.at = i;
+        return;
+    }
+}
+
 /* What is listed after the text to find has changed. */
 static void
 list_found(struct compose *c)
@@ -245,7 +264,27 @@ list_found(struct compose *c)
     compose_list_methods(c);
     compose_list_rows(c);
     compose_list_options(c);
-    follow_method(c);
+    if (c->is_finding)
+        c->focus = c->is_inline ? TUI_C_RECIPE : TUI_C_ALGORITHMS;
+    if (c->finds_keys && c->n_shown == 0)
+        follow_key(c);
+    else
+        follow_method(c);
+}
+
+/* All is listed again; the cursor stays at the key that it is on. */
+static void
+end_search(struct compose *c)
+{
+    const struct eti_form_row *r =
+        compose_place(c) == TUI_C_RECIPE ? compose_key_row(c) : NULL;
+    char path[ETI_PATH_BYTES];
+    snprintf(path, sizeof path, "%s", r ? r->path : "");
+    tui_field_set(&c->find, "");
+    list_found(c);
+    compose_selected(c);
+    if (*path)
+        compose_go_to(c, path);
 }
 
 static bool
@@ -253,10 +292,8 @@ close_something(struct compose *c)
 {
     bool any = c->shows_diff || c->is_full || c->find.n > 0;
     c->shows_diff = c->is_full = false;
-    if (c->find.n > 0) {
-        tui_field_set(&c->find, "");
-        list_found(c);
-    }
+    if (c->find.n > 0)
+        end_search(c);
     return any;
 }
 
@@ -297,7 +334,6 @@ act(struct tui_app *app, void *self, enum tui_action action)
         compose_toggle(c);
         break;
     case TUI_DO_compose_find:
-        c->focus = c->is_inline ? TUI_C_RECIPE : TUI_C_ALGORITHMS;
         c->is_finding = true;
         tui_field_set(&c->find, "");
         list_found(c);
@@ -375,8 +411,10 @@ key(struct tui_app *app, void *self, int pressed)
     if (c->is_finding) {
         if (pressed == TUI_K_ENTER || pressed == TUI_K_ESC)
             c->is_finding = false;
-        if (pressed == TUI_K_ESC)
-            tui_field_set(&c->find, "");
+        if (pressed == TUI_K_ESC) {
+            end_search(c);
+            return true;
+        }
         taken = tui_field_key(&c->find, pressed) || !c->is_finding ||
                 (pressed >= ' ' && pressed < TUI_K_UP); /* too wide for a cell */
         list_found(c);

@@ -138,6 +138,7 @@ struct compose {
     enum tui_compose_filter filter;
     struct tui_list algorithms, values, timeline, recipe;
     struct tui_field find;
+    bool finds_keys; /* no others are listed than those that have it in their paths */
     bool is_finding, is_editing, shows_diff, is_full;
     int diff_top;
     struct tui_field field;     /* the value that is typed */

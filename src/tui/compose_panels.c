@@ -235,7 +235,7 @@ put_key(struct compose *c, const struct tui_pane *p, int y, int x, int i)
     bool is_shut = r->is_section && compose_mode_of(c, i) == TUI_C_SHUT;
     const struct eti_form_row *value = name >= 0 ? &c->form.row[name] : r;
     if (r->is_section)
-        put_sign(p, y, in - 2, is_shut);
+        put_sign(p, y, in - 2, is_shut && !c->finds_keys);
     compose_put_cut(p, y, in,
                     r->is_section ? TUI_SECTION
                     : r->is_set   ? TUI_TEXT
@@ -253,12 +253,12 @@ static void
 put_section(const struct compose *c, const struct tui_pane *p, int y, int x)
 {
     bool is_shut = compose_mode_at(c, "algorithms", TUI_C_SET) == TUI_C_SHUT;
+    char text[TUI_FIELD + 16];
+    snprintf(text, sizeof text, "/ %s%s", c->find.text, c->is_finding ? "" : "  esc: all");
     put_sign(p, y, 1, is_shut);
     tui_put(p, y, 3, TUI_SECTION, "algorithms");
-    if (c->is_finding)
-        tui_putf(p, y, x, TUI_TITLE, "/ %s", c->find.text);
-    else if (c->find.n > 0)
-        tui_putf(p, y, x, TUI_DIM, "/ %s  esc: all", c->find.text);
+    if (c->is_finding || c->find.n > 0)
+        tui_put_cut(p, y, x, p->w - 1, c->is_finding ? TUI_TITLE : TUI_DIM, text);
     else
         tui_putf(p, y, x, TUI_TEXT, "%d of %d on", c->n_on, c->n_can);
 }
@@ -295,8 +295,11 @@ void
 compose_draw_recipe(struct compose *c, const struct tui_pane *p, bool has_focus)
 {
     int rows = p->h - 1, x = p->w >= 40 ? VALUE : NARROW_VALUE;
+    char title[64] = "recipe";
+    if (c->finds_keys)
+        snprintf(title, sizeof title, "recipe: keys with %.24s", c->find.text);
     compose_remember(c, TUI_C_RECIPE, p);
-    tui_title(p, 0, "recipe", has_focus);
+    tui_title(p, 0, title, has_focus);
     tui_list_show(&c->recipe, c->n_rows, rows);
     for (int k = 0; k < rows && c->recipe.top + k < c->n_rows; k++) {
         int at = c->recipe.top + k;

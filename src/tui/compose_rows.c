@@ -300,10 +300,25 @@ compose_depth_of(const struct compose *c, int i)
     return depth;
 }
 
+/* Does row I, or one of its section, have what is looked for in its path? */
+static bool
+is_found(const struct compose *c, int i)
+{
+    const int depth = c->form.row[i].depth;
+    if (strstr(c->form.row[i].path, c->find.text))
+        return true;
+    for (int k = i + 1; k < c->form.n && c->form.row[k].depth > depth; k++)
+        if (strstr(c->form.row[k].path, c->find.text))
+            return true;
+    return false;
+}
+
 static bool
 is_row_shown(const struct compose *c, int i)
 {
     const struct eti_form_row *r = &c->form.row[i];
+    if (c->finds_keys)
+        return is_found(c, i) && !(r->parent >= 0 && compose_name_of(c, r->parent) == i);
     int mode = compose_mode_of(c, r->parent);
     bool is_told = r->is_set || r->part || compose_is_missing(c, r) ||
                    (r->depth == 0 && main_key(r->path) < N_MAIN);
@@ -338,6 +353,9 @@ void
 compose_list_rows(struct compose *c)
 {
     c->n_rows = 0;
+    c->finds_keys = false;
+    for (int i = 0; i < c->form.n && c->find.n > 0; i++)
+        c->finds_keys = c->finds_keys || strstr(c->form.row[i].path, c->find.text);
     for (int key = 0; key <= N_MAIN && c->form.n > 0; key++) {
         if (key == ALGORITHMS && c->is_inline)
             list_section(c);
@@ -345,7 +363,7 @@ compose_list_rows(struct compose *c)
             if (main_key(c->form.row[i].path) == key && is_row_shown(c, i))
                 add_row(c, TUI_C_KEY, i);
     }
-    if (c->form.n > 0)
+    if (c->form.n > 0 && !c->finds_keys)
         add_row(c, TUI_C_MORE, 0);
     if (c->recipe.at >= c->n_rows)
         c->recipe.at = c->n_rows > 0 ? c->n_rows - 1 : 0;

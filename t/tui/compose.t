@@ -98,6 +98,22 @@ typed 'decoupled_adamw' "names are chosen from a list" 'jjjjjjje'
 typed 'etude train mild.yaml algorithms.mixup=null' "y shows the command line" \
     '/mixup<enter><tab><bksp>y'
 
+# What is found: algorithms, and keys, also those that are folded away.
+typed '>    weight_decay        5.0e-4 ' "/ finds a key" '/weight_dec<enter>'
+typed '>    nesterov            false ' "also one that is not set" '/nest<enter>'
+typed 'optimizer.nesterov ---' "which is selected" '/nest<enter>'
+typed '>    nesterov          + true ' "and can be changed there" '/nest<enter> '
+is "$(grep -c weight_decay out)" 0 "keys of other names are not listed"
+typed '>    nesterov            false ' "esc lists all, and stays there" '/nest<enter><esc>'
+says out '     momentum            0.9 ' "in its section"
+typed '>    nesterov            false ' "also while it is typed" '/nest<esc>'
+typed '>    [x] label_smoothing ' "an algorithm comes before a key" '/label<enter>'
+says out '     label ' "which is found as well"
+has '>    nesterov            false ' "beside a panel of algorithms keys are found, too" \
+    compose mild.yaml --dump-screen 120x36 --keys '/nest<enter>'
+has 'batch_size: of all ranks' "what asks for a key leaves the search" \
+    compose faults.yaml --dump-screen 80x24 --keys '/momentum<enter>m'
+
 # What stands in lists: of several evaluations each has its own options.
 typed 't_warmup            5ba' "the schedule opens to what is set in it" 'jjjjjjjjjjj<enter>'
 typed '~ scheduler.0.t_warmup  5ba' "which can be changed" 'jjjjjjjjjjj<enter>je<bksp><bksp><bksp>9ba<enter>'
