@@ -317,6 +317,8 @@ says err 'etude recipes lists the installed ones' "with what there is"
 run compose first_minute --dump-screen 80x24
 exits 66 "an installed one needs -m"
 says err 'etude compose -m first_minute' "which is said"
+run train first_minute
+says err 'etude train -m first_minute' "where it is trained, too"
 run compose mild.yaml --dump-screen 80
 exits 64 "a size that is none"
 run compose mild.yaml --dump-screen 80x24 --keys '<nokey>'
