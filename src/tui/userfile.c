@@ -2,8 +2,10 @@
 #include "config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/folders.h"
 #include "tui/userfile.h"
@@ -56,4 +58,17 @@ tui_user_file(struct et_ctx *cx, struct eti_arena *arena, const char *path,
     et_diagnostics_add(errors, ET_E_READ, NULL, NULL, NULL, "cannot read %s: %s", path,
                        strerror(errno));
     return ET_FAIL(cx, ET_EIO, "cannot read %s: %s", path, strerror(errno));
+}
+
+const char *
+tui_user_stamp(const char *folder, const char *name, char buf[TUI_STAMP])
+{
+    char path[PATH_MAX + 64];
+    struct stat s;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    buf[0] = '\0';
+    if (*folder && stat(path, &s) == 0)
+        snprintf(buf, TUI_STAMP, "%llu %lld %lld.%ld", (unsigned long long)s.st_ino,
+                 (long long)s.st_size, (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+    return buf;
 }

@@ -16,4 +16,9 @@ ET_NODISCARD et_status tui_user_text(struct et_ctx *cx, struct eti_arena *arena,
                                      struct et_diagnostics *errors,
                                      struct et_value **out);
 
+enum { TUI_STAMP = 80 };
+/* Text that is another when the file NAME of FOLDER has changed; "" where no such file
+ * is. Returns BUF. */
+const char *tui_user_stamp(const char *folder, const char *name, char buf[TUI_STAMP]);
+
 #endif

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/run/facts.h"
@@ -15,7 +14,7 @@
 #include "tui/format.h"
 #include "tui/glyphs.h"
 
-static const double AGAIN = 10, RETRY = 12, PATIENCE = 30, LOOK = 1; /* seconds */
+static const double AGAIN = 10, RETRY = 12, PATIENCE = 30; /* seconds */
 
 enum { VIEWER = 1, OPERATOR };
 
@@ -34,31 +33,16 @@ add_row(struct workers *w, const char *name, const char *address, const char *ke
     snprintf(r->since, sizeof r->since, "%s", since);
 }
 
-/* Text that is another when workers.yaml has changed; "" where there is no such file. */
-static void
-stamp_of(const struct workers *w, char stamp[80])
-{
-    char path[PATH_MAX + 16];
-    struct stat s;
-    snprintf(path, sizeof path, "%s/workers.yaml", w->folder);
-    stamp[0] = '\0';
-    if (*w->folder && stat(path, &s) == 0)
-        snprintf(stamp, 80, "%llu %lld %lld.%ld", (unsigned long long)s.st_ino,
-                 (long long)s.st_size, (long long)s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
-}
-
 /* Reads workers.yaml; all are asked anew. The row that is selected stays it. */
 static void
 read_workers(struct workers *w)
 {
-    const struct workers_row *selected = tui_workers_selected(w);
-    char name[sizeof selected->name] = "";
+    char name[64];
     struct etd_worker_list *known;
     char path[PATH_MAX + 16];
     void *block;
-    if (selected)
-        snprintf(name, sizeof name, "%s", selected->name);
-    stamp_of(w, w->stamp);
+    snprintf(name, sizeof name, "%s", w->n > 0 ? tui_workers_selected(w)->name : "");
+    (void)tui_user_stamp(w->folder, "workers.yaml", w->stamp);
     for (int i = 0; i < w->n; i++) {
         tui_job_stop(&w->row[i].job);
         memset(&w->row[i], 0, sizeof w->row[i]);
@@ -605,12 +589,8 @@ mouse(struct tui_app *app, void *self, const struct tui_mouse *m)
 static bool
 follow_file(struct workers *w)
 {
-    char stamp[80];
-    if (tui_now(w->app) < w->looked + LOOK)
-        return false;
-    w->looked = tui_now(w->app);
-    stamp_of(w, stamp);
-    if (strcmp(stamp, w->stamp) == 0)
+    char stamp[TUI_STAMP];
+    if (strcmp(tui_user_stamp(w->folder, "workers.yaml", stamp), w->stamp) == 0)
         return false;
     read_workers(w);
     return true;

@@ -9,6 +9,7 @@
 #include "dist/target.h"
 #include "tui/app.h"
 #include "tui/job.h"
+#include "tui/userfile.h"
 
 /* FOLDER: of the user's files (workers.yaml); NULL: none is known. Opens the screen if
  * need be. */
@@ -55,8 +56,7 @@ struct workers {
     struct tui_list list;
     int form_y;        /* line of the form that attaches; 0: there is no room for it */
     char problem[200]; /* of workers.yaml */
-    char stamp[80];    /* of that file, as it was read: another when it has changed */
-    double looked;     /* monotonic: when it was looked at last */
+    char stamp[TUI_STAMP]; /* of that file, as it was read */
     struct tui_field address;
     bool is_typing;
     char fault[160]; /* of the address */
