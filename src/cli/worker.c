@@ -11,11 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/keeper.h"
 #include "cli/workbench.h"
 #include "core/base/folders.h"
 #include "core/base/seams.h"
 #include "dist/endpoint.h"
-#include "dist/guard.h"
 #include "dist/ssh.h"
 #include "dist/target.h"
 #include "dist/worker.h"
@@ -252,7 +252,7 @@ serve(struct cli *c)
     };
     int code;
     cli_signals_catch(0);
-    if (!etd_guard(c->cx, o.stop, &code))
+    if (!cli_keep(c->cx, o.stop, &code))
         return code;
     et_status status = etd_worker_serve(c->cx, &o);
     return status == ET_OK ? CLI_OK : fail(c, status);

@@ -95,7 +95,7 @@ role_of(const struct etd_keys *keys)
     return "";
 }
 
-/* The process that serves, whose guard WORKER is; 0: none does now. */
+/* The process that serves, whose keeper WORKER is; 0: none does now. */
 static pid_t
 serving(void)
 {

@@ -1,7 +1,7 @@
-/* guard.c: see guard.h. */
+/* keeper.c: see keeper.h. */
 #include "config.h"
 
-#include "dist/guard.h"
+#include "cli/keeper.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -48,7 +48,7 @@ wait_seconds(int seconds, volatile const int *stop)
 }
 
 bool
-etd_guard(struct et_ctx *cx, volatile const int *stop, int *code)
+cli_keep(struct et_ctx *cx, volatile const int *stop, int *code)
 {
     int seconds = FIRST;
     const pid_t self = getpid();
@@ -60,9 +60,7 @@ etd_guard(struct et_ctx *cx, volatile const int *stop, int *code)
             return true;
         if (child == 0) {
             (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-            if (getppid() != self)
-                _exit(0);
-            return true;
+            return getppid() == self;
         }
         int status = wait_for(child, stop);
         *code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
