@@ -168,7 +168,7 @@ static const struct mutant {
     {TERM_LEFT_OUT, ET_NONE, "matmul", 15},
     {TERM_LEFT_OUT, ET_NONE, "conv2d", 13},
     {TERM_LEFT_OUT, ET_NONE, "conv2d_grad_input", 15},
-    {TERM_LEFT_OUT, ET_NONE, "conv2d_grad_weight", 15},
+    {TERM_LEFT_OUT, ET_NONE, "conv2d_grad_weight", 14},
     {TERM_LEFT_OUT, ET_NONE, "take_grad", 10},
     {TERM_LEFT_OUT, ET_NONE, "resize2d", 8},
     {TERM_LEFT_OUT, ET_NONE, "softmax_grad", 13},
