@@ -241,6 +241,14 @@ test_further(struct et_ctx *cx)
            fabs(correlation) <= 1,
        "a correlation is one");
     run_close(&r);
+    static const char *const first[] = {"accuracy|corrcoef", NULL};
+    run_prepare(&r, cx, &(struct run_setup){.evaluate = true});
+    r.evaluator.metrics = first;
+    run_start(&r);
+    need(cx, et_trainer_eval(r.trainer));
+    is_int(count_metrics(&r, "eval"), 1,
+           "one that fits a usual metric, the first of them, chooses no further one");
+    run_close(&r);
 }
 
 /* ---- memory ---- */

@@ -421,6 +421,19 @@ test_states(void)
 }
 
 static void
+test_cursor(void)
+{
+    struct tui_grid g = grid(6, 20, ETI_PLOT_ASCII);
+    struct tui_pane all = tui_pane_of(&g), part = tui_pane_part(&all, 2, 5, 3, 10);
+    tui_cursor(&part, 1, 4);
+    ok(g.cursor_y == 3 && g.cursor_x == 9, "a cursor stands where its pane has it");
+    tui_cursor(&part, 3, 0);
+    tui_cursor(&part, 0, 10);
+    ok(g.cursor_y == 3 && g.cursor_x == 9, "and nowhere outside of it");
+    tui_grid_release(&g);
+}
+
+static void
 test_color(void)
 {
     unsetenv("NO_COLOR");
@@ -470,6 +483,7 @@ main(void)
     test_paint();
     test_ground();
     test_states();
+    test_cursor();
     test_color();
     et_ctx_free(&cx);
     return done();

@@ -393,6 +393,28 @@ by_epoch(void)
        "one of a run of so many seconds may step by epoch");
     is_near(alpha, 1 - 180 / 1000., 1e-12, "it sees the second at which the epoch began");
     drop(&list[0]);
+
+    /* Of 4000 tokens 900 have been, and 90 samples of 400. */
+    static const struct {
+        const char *spec;
+        struct et_time length;
+    } counted[] = {
+        {"linear_with_warmup t_warmup=1600tok step_every=epoch", {4000, ET_TIME_TOKEN}},
+        {"linear_with_warmup t_warmup=160sp step_every=epoch", {400, ET_TIME_SAMPLE}},
+    };
+    ts = (struct et_timestamp){.epoch = 1,
+                               .token = 900,
+                               .token_in_epoch = 100,
+                               .sample = 90,
+                               .sample_in_epoch = 10};
+    for (int i = 0; i < 2; i++) {
+        const struct et_run_length run = {counted[i].length, 100, 1};
+        ok(make(counted[i].spec, &list[0]) &&
+               et_schedule_alpha(cx, list, 1, &ts, &run, &alpha) == ET_OK,
+           "%s", counted[i].spec);
+        is_near(alpha, .5, 1e-12, "it sees where the epoch began");
+        drop(&list[0]);
+    }
 }
 
 static void
