@@ -122,6 +122,9 @@ refuses "a command" 65 E1209 'r.yaml:7:11: ${cmd:id} is not known here' train r.
 with "api_token: 3"
 refuses "a secret's key" 65 E1210 "r.yaml:7:1: 'api_token' looks like a secret; recipes are copied and shown" \
     train r.yaml
+with "API_KEY: 3"
+refuses "one in capitals" 65 E1210 "r.yaml:7:1: 'API_KEY' looks like a secret; recipes are copied and shown" \
+    train r.yaml
 with "run_name: ghp_0123456789012345678901234567"
 refuses "a secret's value" 65 E1210 "r.yaml:7:11: run_name: the value looks like a secret" train r.yaml
 ! grep -q ghp_ err

@@ -228,11 +228,22 @@ all_cut(struct house *house, struct etd_client **c, int n)
 
 /* ---- tests ---- */
 
+static int
+open_files(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
 static void
 test_keys_at_tcp(void)
 {
     ok(!is_answered_in_clear(address), "who has no key gets no answer");
+    const int before = open_files();
     is_str(ask(&stranger), "denied", "a key that is not listed is turned away");
+    is_int(open_files(), before, "and whoever asked with it has let go of the connection");
     is_str(ask(&expired), "denied", "so is one whose time is over");
     is_str(ask(&viewer), "viewer", "a viewer's is let in as one");
     is_str(ask(&operator_), "operator", "and an operator's");
