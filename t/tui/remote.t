@@ -50,6 +50,8 @@ ok $? "two users with keys"
     XDG_RUNTIME_DIR="$dir/there/r" PATH="$dir/there/bin:$PATH" exec "$ET_BUILDDIR/etude" \
     worker serve --listen tcp://127.0.0.1:0 >"$dir/served" 2>&1) &
 worker=$!
+# The process that serves, which its keeper has begun.
+serving() { cat /proc/$worker/task/$worker/children; }
 until_true 'grep -q "listening at" served'
 address=$(sed -n 's/^listening at \([^,]*\),.*/\1/p' served)
 at there train r.yaml -d --run_directory run --run_name far-otter >out 2>err
@@ -216,12 +218,12 @@ if command -v tmux >/dev/null 2>&1; then
         XDG_RUNTIME_DIR="$dir/here/r" $tmux new-session -d -s w -x 100 -y 30 \
         "exec '$ET_BUILDDIR/etude' attach far-owl@lab")
     until_true 'pane | grep -q "[+] FINISHED"'
-    kill -STOP $worker
+    kill -STOP $(serving)
     $tmux send-keys -t w 5
     until_true "pane | grep -q \"no line has come yet\""
     pane >out
     is "$(grep -c 'nothing was logged' out)" 0 "a log that is still to come is not said to be empty"
-    kill -CONT $worker
+    kill -CONT $(serving)
     until_true 'pane | grep -q "finished, exit 0"'
     pane >out
     says out 'finished, exit 0' "and then it comes"
@@ -243,7 +245,7 @@ says err 'recipe.yaml is said to have 5.24 MB' "with its length"
 says err '4.19 MB are not copied' "and how much is"
 cp whole there/short/recipe.yaml
 is "$(ls here/tmp | wc -l | tr -d ' ')" 0 "nothing of that stays behind"
-kill -STOP $worker
+kill -STOP $(serving)
 (cd here && ETUDE_CONFIG_DIR="$dir/here/conf" XDG_STATE_HOME="$dir/here/state" TMPDIR="$dir/here/tmp" \
     XDG_RUNTIME_DIR="$dir/here/r" exec "$ET_BUILDDIR/etude" compare near-owl far-owl@lab >out 2>err) &
 asking=$!
@@ -251,7 +253,7 @@ until_true '[ -n "$(ls here/tmp)" ]'
 kill -TERM $asking
 wait $asking
 status=$?
-kill -CONT $worker
+kill -CONT $(serving)
 [ $status -ge 128 ]
 ok $? "a signal ends it while it waits for a worker"
 is "$(ls here/tmp | wc -l | tr -d ' ')" 0 "and nothing of it stays behind either"
