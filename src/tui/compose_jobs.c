@@ -123,8 +123,7 @@ take_found(struct compose *c, const json_t *all)
 }
 
 /* Why the estimate failed: the sentence of the error, which is JSON as the result would
- * have been. Where there is none the estimate has crashed, which says nothing of the
- * recipe. */
+ * have been. An estimate that crashes writes no JSON: the recipe may be right then. */
 static void
 take_problem(struct compose *c)
 {

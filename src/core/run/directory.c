@@ -437,7 +437,7 @@ tell(struct et_run *r, const char *text)
     et_run_note(r, ET_LOG_WARN, text);
 }
 
-/* The time since it ended is none of the run's. */
+/* A run that is resumed did not run since it ended: that time is counted apart. */
 static void
 add_rest(json_t *facts, double now)
 {
