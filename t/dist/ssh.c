@@ -1,5 +1,5 @@
-/* What another machine is asked for by ssh, which here is a script: its key, or why
- * there is none; and an ssh that says nothing is ended, not waited for. */
+/* Asks another machine for its key by ssh, which is a script here: the key is found, a
+ * refusal has its reason, and an ssh that prints nothing is ended in time. */
 #include "config.h"
 
 #include <errno.h>
