@@ -78,6 +78,8 @@ chosen(struct bench *b)
 static void
 chains(struct bench *b)
 {
+    for (int64_t n = 1; n <= 9; n++) /* fewer than, as many as and more than a place */
+        momentum(b, n, false);
     momentum(b, 1013, false);
     momentum(b, 4096, true);
     repeating(b, "a bias and a gate by channel, channels-last",

@@ -175,7 +175,9 @@ interpret(const __grid_constant__ struct etk_interpretation p)
 
 /* ---- what it is given ---- */
 
-/* LANES neighbours of the last axis make a place. */
+/* LANES neighbours of the last axis make a place. A dense walk may have fewer elements
+ * than a place: no place, and a rest. Nothing divides by its axis' length, which then is
+ * 0 and has no reciprocal. */
 static void
 fill_sides(struct etk_sides *a, const struct etk_walk *w, int lanes)
 {
@@ -184,7 +186,7 @@ fill_sides(struct etk_sides *a, const struct etk_walk *w, int lanes)
     a->ndim = w->ndim;
     for (int i = 0; i < w->ndim; i++) {
         a->length64[i] = w->shape[i] / (i == w->ndim - 1 ? lanes : 1);
-        if (a->count <= INT32_MAX) { /* as no axis is longer than the array */
+        if (a->count > 0 && a->count <= INT32_MAX) { /* no axis is longer than all */
             struct etk_divisor d = etk_divisor_of((uint32_t)a->length64[i]);
             a->length[i] = d.d;
             a->multiplier[i] = d.m;
