@@ -136,12 +136,14 @@ side_of(const struct etk_matrix *x, int64_t rows, int64_t columns, bool may_turn
     return false;
 }
 
+/* cuBLASLt (13.0) adds no bias to a result that is wider than its operands: its advice
+ * calls that an invalid value. */
 static bool
 fits_dtypes(const struct etk_product *p)
 {
     bool in = p->in == ET_F32 || p->in == ET_BF16 || p->in == ET_F16;
-    bool bias =
-        p->bias == ET_NONE || (p->bias == p->out && (p->bias_stride == 1 || p->n == 1));
+    bool bias = p->bias == ET_NONE || (p->bias == p->out && p->out == p->in &&
+                                       (p->bias_stride == 1 || p->n == 1));
     return in && bias && (p->out == p->in || p->out == ET_F32);
 }
 
