@@ -9,7 +9,9 @@
  * follows it), or split: the product, an element-wise kernel in place and a sum. The
  * epilogues are not always the faster way: llm.c keeps them off for small models. Both
  * are timed, where a clock may decide; elsewhere the epilogue is taken. Split is what
- * remains for layouts, dtypes and addresses that cuBLASLt refuses. */
+ * remains for layouts, dtypes and addresses that cuBLASLt refuses, and for a gelu of f32:
+ * the epilogue's has the processor's tanh, which is right to 10 bits (on an H200 its
+ * gradient is off by 5e-5), as products in TF32 are. */
 #include "config.h"
 #include "kernels/cuda/matmul_fused.h"
 
@@ -206,7 +208,9 @@ find_epilogue(struct fused_kernel *k, const struct et_matmul_fused_attr *o,
                                  .in = x->d,
                                  .out = &x->d[Y]};
     *status = ET_OK;
-    if (!fits(x) || !etk_matmul_shape(&call, k->dev->tf32, shape))
+    bool gelu = o->form == ET_EPILOGUE_GELU || o->form == ET_EPILOGUE_GELU_GRAD;
+    if (!fits(x) || !etk_matmul_shape(&call, k->dev->tf32, shape) ||
+        (gelu && shape->in == ET_F32 && !shape->tf32))
         return false;
     shape->epilogue =
         epilogue_of(o->form, x->d[BIAS].dtype != ET_NONE, x->d[MORE].dtype != ET_NONE);
