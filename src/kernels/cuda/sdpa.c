@@ -211,12 +211,16 @@ check_call(const struct et_call *call, char *why, size_t why_size)
 
 /* May cuDNN be asked? Its tensors have positive strides and no length of 0. To one key
  * the gradients of queries and keys are 0, and here alone are do . v and do . o rounded
- * alike. */
+ * alike; and a query that does not see it gets NaN here, as anywhere, and 0 there. Of a
+ * bias that repeats along queries or keys cuDNN (9.19) computes other gradients than
+ * those of its own result. */
 static bool
 may_plan(const struct etk_sdpa *a, const struct et_call *call)
 {
-    if (a->dtype == ET_F32 || a->D % 8 != 0 || a->B * a->H * a->T == 0 ||
-        (a->grad && a->S == 1))
+    bool repeats =
+        a->bias != ET_NONE && (a->bias_stride[2] == 0 || a->bias_stride[3] == 0);
+    if (a->dtype == ET_F32 || a->D % 8 != 0 || a->B * a->H * a->T == 0 || a->S == 1 ||
+        (a->grad && repeats))
         return false;
     for (int i = 0; i < call->n_in + call->n_out; i++) {
         const struct et_desc *x =
