@@ -269,6 +269,7 @@ test_with_update(struct et_ctx *cx)
     static const struct et_trainer_steps part = {.backward = backward_in_part};
     static const struct et_trainer_steps own = {.optimizer_step = halve_layers};
     const struct run_setup usual = {.n = 16,
+                                    .repeats = true,
                                     .evaluate = true,
                                     .max_duration = ET_EPOCHS(2),
                                     .eval_interval = ET_BATCHES(2)};

@@ -232,6 +232,7 @@ run_within(struct et_ctx *cx, int64_t grad_accum, size_t limit, bool squeeze,
         .max_duration = ET_BATCHES(2),
         .grad_accum = grad_accum,
         .auto_accum = grad_accum == 0,
+        .repeats = true,
         .algorithms = list,
         .n_algorithms = 2,
     };

@@ -126,6 +126,7 @@ desk_train(struct et_ctx *cx, const struct how *how, struct result *out)
     recipe_prepare(&r, cx, how->text,
                    &(struct recipe_choice){
                        .device = "cpu",
+                       .repeats = true,
                        .stop_after = how->stop,
                        .checkpoint = how->saved ? &to : NULL,
                        .load = how->resumed ? &from : NULL,

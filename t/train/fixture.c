@@ -32,6 +32,8 @@ run_prepare(struct run *r, struct et_ctx *cx, const struct run_setup *s)
     memset(r, 0, sizeof *r);
     r->cx = cx;
     need(cx, et_device_open(cx, test_device(s->device), 0, 1, &r->dev));
+    if (s->repeats)
+        need(cx, test_device_repeat(r->dev));
     r->data_options = (struct counted_options){
         .common = common_options(s->batch_size ? s->batch_size : 4),
         .n = s->n ? s->n : 8,

@@ -30,6 +30,7 @@ struct run_setup {
     const struct et_checkpoint_config *checkpoint; /* nothing is saved */
     const char *target;
     bool dry;
+    bool repeats; /* bits are compared: test_device_repeat */
 };
 
 struct run {

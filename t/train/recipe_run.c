@@ -60,6 +60,8 @@ recipe_prepare(struct recipe_run *r, struct et_ctx *cx, const char *text,
     if (r->recipe->precision == ET_PRECISION_AUTO)
         r->recipe->precision = ET_PRECISION_FP32;
     need(cx, eti_assemble(cx, r->recipe, &options, &r->parts));
+    if (choice->repeats)
+        need(cx, test_device_repeat(r->parts.dev));
     need(cx, eti_assemble_callbacks(&r->parts, r->recipe, scratch_folder()));
     r->parts.config.sink = &r->sink;
     r->parts.config.interrupt = &r->interrupt;

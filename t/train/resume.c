@@ -94,6 +94,7 @@ train(struct et_ctx *cx, const char *text, int64_t stop, bool resumed, bool save
     recipe_open(&r, cx, text,
                 &(struct recipe_choice){
                     .device = "cpu",
+                    .repeats = true,
                     .threads = 2,
                     .workers = 2,
                     .stop_after = stop,
@@ -127,8 +128,8 @@ difference(const struct result *a, const struct result *b)
     if (x->iteration != y->iteration || x->token_in_iteration != y->token_in_iteration)
         return snprintf(text, sizeof text,
                         "iteration %d after %d tokens, not %d after %d",
-                        (int)y->iteration, (int)y->token_in_iteration, (int)x->iteration,
-                        (int)x->token_in_iteration),
+                        (int)y->iteration, (int)y->token_in_iteration,
+                        (int)x->iteration, (int)x->token_in_iteration),
                text;
     if (x->epoch != y->epoch || x->sample != y->sample || x->token != y->token)
         return "epochs, samples or tokens";

@@ -1,6 +1,6 @@
-/* With deterministic: true or without it, the same recipe, seed and thread count give
- * bitwise the same run: losses and parameters, with one thread and again with two,
- * however many workers prepare the batches. */
+/* With deterministic: true or without it (on a GPU with it alone), the same recipe,
+ * seed and thread count give bitwise the same run: losses and parameters, with one
+ * thread and again with two, however many workers prepare the batches. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +41,7 @@ train(struct et_ctx *cx, const char *text, int threads, int64_t workers)
     struct et_loader_info loader;
     recipe_open(&r, cx, text,
                 &(struct recipe_choice){.device = "cpu",
+                                        .repeats = true,
                                         .threads = threads,
                                         .workers = workers ? workers : -1});
     et_device_get_info(r.parts.dev, &device);
