@@ -9,7 +9,6 @@ programs() {
 long t/kernels/gpu
 long t/train/golden
 long t/train/eager
-long t/train/queue
 long t/train/accumulate
 long t/train/spacetime
 long t/train/scaler
