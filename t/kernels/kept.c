@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernels/cuda/cache.h"
+#include "kernels/cache.h"
 #include "t/tap.h"
 
 static char top[] = "/tmp/etude-kept-XXXXXX";

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/cache.h"
+#include "kernels/cache.h"
 #include "kernels/cuda/dnn_plan.h"
 #include "kernels/cuda/trial.h"
 

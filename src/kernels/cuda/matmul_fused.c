@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/cache.h"
+#include "kernels/cache.h"
 #include "kernels/cuda/noise.h"
 #include "kernels/cuda/trial.h"
 

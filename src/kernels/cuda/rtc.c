@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/cache.h"
+#include "kernels/cache.h"
 #include "kernels/cuda/program.h"
 
 /* ---- NVRTC ---- */

@@ -6,7 +6,7 @@
  * renamed, so that nobody reads half of it; after a crash of the machine its checksum
  * shows what is missing, so that nothing waits for the disk. */
 #include "config.h"
-#include "kernels/cuda/cache.h"
+#include "kernels/cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
