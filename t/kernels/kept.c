@@ -1,4 +1,5 @@
-/* What the CUDA module keeps on disk: found again by its key, and never in part. */
+/* What device modules keep on disk: found again by its key, and never in part; and the
+ * faster of two ways, which is timed once. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "kernels/cache.h"
+#include "kernels/cpu/choice.h"
 #include "t/tap.h"
 
 static char top[] = "/tmp/etude-kept-XXXXXX";
@@ -119,6 +121,45 @@ test_places(void)
     setenv("ETUDE_CACHE_DIR", want, 1);
 }
 
+/* ---- the faster of two ways ---- */
+
+static double seconds[2]; /* that each takes */
+static int measured;
+
+static double
+take(void *data, bool second)
+{
+    measured++;
+    return data == &measured ? seconds[second] : -1;
+}
+
+static bool
+choose(const char *key, double first, double second)
+{
+    seconds[0] = first;
+    seconds[1] = second;
+    measured = 0;
+    return etk_is_second_faster(key, take, &measured);
+}
+
+static void
+test_choices(void)
+{
+    ok(choose("a", 2, 1) && measured == 2, "the second way is faster: both are timed");
+    ok(choose("a", 1, 2) && measured == 0, "which is kept, and timed no more");
+    ok(!choose("b", 1, 2) && measured == 2, "of another key the first way is faster");
+    ok(!choose("b", 2, 1) && measured == 0, "which is kept too");
+    ok(!choose("c", 1, 1), "of two that are equal the first is taken");
+    ok(!choose("d", 1, 0) && choose("d", 2, 1),
+       "a second way that does not run is not taken, and nothing is kept");
+    ok(!choose("e", 0, 1) && choose("e", 2, 1),
+       "nor is one kept where the first does not");
+    etk_cache_write("choice", "f", "x", 1);
+    ok(choose("f", 2, 1) && measured == 2, "an answer that is none is asked for again");
+    etk_cache_write("choice", "g", "yy", 2);
+    ok(!choose("g", 1, 2) && measured == 2, "so is one that is too long");
+}
+
 int
 main(void)
 {
@@ -141,6 +182,7 @@ main(void)
         bail("cannot move %s", other);
     ok(kept("fate", "key", NULL),
        "an entry of another key is not taken for this one's");
+    test_choices();
     snprintf(path, sizeof path, "rm -rf %s", top);
     ok(system(path) == 0, "the test leaves nothing");
     return done();

@@ -69,8 +69,13 @@ struct et_device_handle {
 et_status etk_onednn_open(struct et_device_handle *);
 void etk_onednn_close(struct et_device_handle *);
 void etk_onednn_version(int *major, int *minor, int *patch);
+/* Has the processor instructions for products of bf16 that oneDNN uses? */
+bool etk_onednn_has_bf16(void);
 etk_prepare_fn etk_prepare_conv2d, etk_prepare_conv2d_grad_input,
     etk_prepare_conv2d_grad_weight, etk_prepare_matmul;
+
+/* The processor's name, as the system tells it (device.c). */
+void etk_cpu_name(char *buf, size_t n);
 
 /* Prepares any op of the table (device.c), and frees what was prepared; NULL is
  * allowed. */

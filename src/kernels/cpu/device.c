@@ -15,6 +15,7 @@
 
 #include "config.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/native.h"
 
 #define ALIGN     64
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -195,12 +196,13 @@ cpu_open(int index, int threads, struct et_device_handle **out, char *why,
         cpu_close(d);
         return status;
     }
+    etk_native_open(d);
     *out = d;
     return ET_OK;
 }
 
-static void
-read_cpu_name(char *buf, size_t n)
+void
+etk_cpu_name(char *buf, size_t n)
 {
     char line[256];
     FILE *f = fopen("/proc/cpuinfo", "r");
@@ -224,9 +226,9 @@ cpu_info(struct et_device_handle *d, struct et_device_info *info)
     int major, minor, patch;
     etk_onednn_version(&major, &minor, &patch);
     memset(info, 0, sizeof *info);
-    read_cpu_name(info->name, sizeof info->name);
-    snprintf(info->library, sizeof info->library, "oneDNN %d.%d.%d, loops %s", major,
-             minor, patch, d->loops->isa);
+    etk_cpu_name(info->name, sizeof info->name);
+    snprintf(info->library, sizeof info->library, "oneDNN %d.%d.%d, loops %s%s", major,
+             minor, patch, d->loops->isa, etk_native_bf16() ? ", native bf16" : "");
     info->threads = d->threads;
     info->memory_bytes =
         (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "kernels/cpu/native.h"
+
 et_status
 etk_onednn_open(struct et_device_handle *d)
 {
@@ -75,14 +77,11 @@ building(const struct etk_program *p)
     return p && p->status == ET_OK;
 }
 
-/* Without AMX oneDNN emulates bf16 or has half the rate of f32: 1024 x 1024 matrices
- * ran at 33 GF/s and 165 in f32 (one thread of a Cascade Lake, bench/cpu/matmul), so
- * that f32 on copies (widen.c) is several times faster. */
-static bool
-has_bf16(void)
+bool
+etk_onednn_has_bf16(void)
 {
-    return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_amx) ==
-           dnnl_cpu_isa_avx512_core_amx;
+    return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
+           dnnl_cpu_isa_avx512_core_bf16;
 }
 
 dnnl_data_type_t
@@ -90,7 +89,7 @@ etk_data_type(enum et_dtype dtype)
 {
     if (dtype == ET_F32)
         return dnnl_f32;
-    return dtype == ET_BF16 && has_bf16() ? dnnl_bf16 : dnnl_data_type_undef;
+    return dtype == ET_BF16 && etk_native_bf16() ? dnnl_bf16 : dnnl_data_type_undef;
 }
 
 static const char *
