@@ -9,6 +9,7 @@ programs() {
 long t/kernels/gpu
 long t/train/golden
 long t/train/eager
+long t/train/ahead
 long t/train/accumulate
 long t/train/spacetime
 long t/train/scaler

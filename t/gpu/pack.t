@@ -129,7 +129,7 @@ says out "the driver sees no GPU (CUDA_ERROR_NO_DEVICE)" "the program reaches th
 drive "$nobody" gpu-check t/unit/apart
 says out "1..0 # SKIP no device 'cuda': the driver sees no GPU" "so does gpu-check"
 export ETUDE_DEVICE=cuda
-for program in t/kernels/gpu t/train/queue; do
+for program in t/kernels/gpu t/train/ahead; do
     [ -x "$ET_BUILDDIR/$program" ] || continue
     drive "$nobody" "$program"
     says out "the driver sees no GPU" "so does $program"
@@ -162,7 +162,7 @@ if [ $real = yes ]; then
         ok $? "with $library of Python's packages"
     done
     # (This toolkit's runtime asks a driver for more than this one has.)
-    for program in t/kernels/gpu t/train/queue; do
+    for program in t/kernels/gpu t/train/ahead; do
         drive "$one" "$program" f32 relu
         says out "no device 'cuda': cudaGetDeviceCount" "CUDA's runtime answers $program"
     done

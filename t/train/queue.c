@@ -1,7 +1,7 @@
-/* A device with a queue of its own: a run gives the same bits whether its steps are
- * recorded or not and whether the host runs ahead or not, with updates that are skipped
- * among them; a warm step is one launch, with no stop and no allocation; and a batch
- * that finds too little memory is done in pieces. On the simulated GPU. */
+/* A device with a queue of its own: a warm step is one launch, with no stop and no
+ * allocation; and a batch that finds too little memory is done in pieces. On the
+ * simulated GPU, which counts. (t/train/ahead.c: that a run's bits do not depend on
+ * it.) */
 #include <gpusim.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,63 +17,6 @@
 enum { BATCHES = 10 };
 
 static const char name[] = "gpusim"; /* linked in, to count its calls */
-
-/* What the host may do differently, each by an environment variable. */
-static const struct way {
-    const char *what, *variable;
-} ways[] = {
-    {"recorded, the host ahead", "ETUDE_NONE"},
-    {"one kernel at a time", "ETUDE_CAPTURE"},
-    {"each batch waited for", "ETUDE_AHEAD"},
-};
-
-struct result {
-    double loss[MAX_LOSSES];
-    int n_losses, skipped;
-    void *params;
-    size_t bytes;
-};
-
-static struct result
-train(struct et_ctx *cx, const char *text, const struct way *way, int64_t grad_accum)
-{
-    struct recipe_run r;
-    struct result out;
-    setenv(way->variable, "0", 1);
-    recipe_prepare(&r, cx, text,
-                   &(struct recipe_choice){.device = name, .grad_accum = grad_accum});
-    r.parts.config.loss_scaling.initial = 0x1p22; /* overflows until it has come down */
-    recipe_start(&r);
-    recipe_fit(&r);
-    memcpy(out.loss, r.loss, sizeof r.loss);
-    out.n_losses = r.n_losses;
-    out.skipped = r.n_losses - (int)r.state->params->slot[0].updates;
-    out.params = recipe_params(&r, &out.bytes);
-    recipe_close(&r);
-    unsetenv(way->variable);
-    return out;
-}
-
-static void
-compare(struct et_ctx *cx, const char *what, const char *text, int64_t grad_accum,
-        bool skips)
-{
-    struct result first = train(cx, text, &ways[0], grad_accum);
-    is_int(first.n_losses, BATCHES, "%s: every batch has its record", what);
-    ok((first.skipped > 0) == skips && first.skipped < BATCHES,
-       "%s: %d updates are skipped", what, first.skipped);
-    for (size_t i = 1; i < sizeof ways / sizeof ways[0]; i++) {
-        struct result other = train(cx, text, &ways[i], grad_accum);
-        int same = 0;
-        while (same < BATCHES && first.loss[same] == other.loss[same])
-            same++;
-        is_int(same, BATCHES, "%s: the losses are those of %s", what, ways[i].what);
-        ok(memcmp(first.params, other.params, first.bytes) == 0,
-           "%s: and so are the parameters", what);
-        free(other.params);
-    }
-    free(first.params);
-}
 
 /* Loggers and callbacks that watch every batch. */
 #define WATCHED                                                                        \
@@ -111,8 +54,8 @@ count(struct et_ctx *cx)
     "max_duration: 100ep\nseed: 17\nmodel: {name: gpt2, n_layers: 1, d_model: 8, "     \
     "n_heads: 1,\n        max_seq_len: 16, vocab_size: 64}\n" TOKEN_DATA ADAMW
 
-/* How many plans are made, and how many of their runs are replays. The first two runs of
- * a plan are launched kernel by kernel. */
+/* How many plans are made, and how many of their runs are replays. The first two runs
+ * of a plan are launched kernel by kernel. */
 static void
 count_replays_of(struct et_ctx *cx, const char *what, const char *text, int64_t workers,
                  int64_t grad_accum, int plans)
@@ -227,22 +170,23 @@ count_kernels(struct et_ctx *cx, const char *text, uint32_t epilogues)
 }
 
 /* Of each of the two layers: gelu, its gradient, and the gradients of four biases, of
- * which two are sums in two stages. */
+ * which two are sums in two stages. A gelu of f32 stays apart, and the sum behind its
+ * gradient: the library's is not right enough. */
 static void
 count_epilogues(struct et_ctx *cx)
 {
     static const struct {
         const char *what, *text;
-        int64_t nodes;
+        int64_t nodes, fewer;
     } rows[] = {
-        {"gpt2", GPT("100ep"), 93},
-        {"gpt2 in amp_bf16", GPT("100ep") "precision: amp_bf16\n", 107},
+        {"gpt2", GPT("100ep"), 101, 8},
+        {"gpt2 in amp_bf16", GPT("100ep") "precision: amp_bf16\n", 107, 16},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int64_t joined = count_kernels(cx, rows[i].text, UINT32_MAX);
         is_int(joined, rows[i].nodes, "%s: what a step launches", rows[i].what);
-        is_int(count_kernels(cx, rows[i].text, 0) - joined, 16,
-               "16 kernels fewer than where products stand alone");
+        is_int(count_kernels(cx, rows[i].text, 0) - joined, rows[i].fewer,
+               "%d kernels fewer than where products stand alone", (int)rows[i].fewer);
     }
 }
 
@@ -296,13 +240,6 @@ main(void)
     setenv("ETUDE_RTC", "0", 0);
     if (!have_device(cx, name))
         skip_all("the device is not there");
-    compare(cx, "lenet with adamw", LENET("10ba"), 1, false);
-    compare(cx, "lenet in amp_fp16", LENET("10ba") "precision: amp_fp16\n", 1, true);
-    compare(cx, "lenet in amp_fp16, two microbatches",
-            LENET("10ba") "precision: amp_fp16\n", 2, true);
-    compare(cx, "layers in amp_bf16", LAYERS("10ba") "precision: amp_bf16\n", 1, false);
-    compare(cx, "gpt2 in amp_bf16, two microbatches",
-            GPT("10ba") "precision: amp_bf16\n", 2, false);
     count(cx);
     count_replays(cx);
     count_commit(cx);
