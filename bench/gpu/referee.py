@@ -232,9 +232,10 @@ class Referee:
         given too little time is not held to it."""
         self.need(patience)
         full = self.left() >= patience
+        begin = time.monotonic()
         try:
             with start() as child:
-                return self.quick(child, batch)
+                return {**self.quick(child, batch), "took": time.monotonic() - begin}
         except protocol.Ended as why:
             if not full and "no answer" in str(why):
                 raise OutOfTime from None
@@ -330,7 +331,11 @@ class Referee:
         own = self.sweep(name, w, result, weights, best)
         if "ceilings" not in result:
             result["ceilings"] = self.ceilings()
-        patience = 1 if self.args.tiny else 120 + self.args.windows * self.window * 3.5
+        # As both took to be tried, for a peer that finds what it compiled; and the proof.
+        took = sum(result["peers"][side].get("took", 60) for side in ("etude", best))
+        patience = 1 if self.args.tiny else (
+            took + protocol.PROOF[-1] * w["batch"] * 2.5 / result["peers"][best]["samples_per_sec"]
+            + self.args.windows * self.window * 3.5)
         for key, batches in (("equal_batch", [w["batch"]] * 2), ("own_batch", own)):
             # A run that the control spoiled is not a run.
             if result.get(key, {}).get("valid"):
