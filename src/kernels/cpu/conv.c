@@ -37,14 +37,15 @@ weight_desc(const struct et_desc *w, int64_t groups)
 }
 
 static et_status
-conv_init(struct conv *c, const struct et_conv2d_attr *a, const struct et_desc *x,
+conv_init(const struct et_device_handle *d, struct conv *c,
+          const struct et_conv2d_attr *a, const struct et_desc *x,
           const struct et_desc *w, const struct et_desc *y, char *why, size_t why_size)
 {
     const struct et_desc *from[] = {x, w, y};
     struct et_desc *to[] = {&c->x, &c->w, &c->y};
     memset(c, 0, sizeof *c);
     for (int i = 0; i < 3; i++) {
-        if (etk_data_type(from[i]->dtype) == dnnl_data_type_undef)
+        if (etk_data_type(d, from[i]->dtype) == dnnl_data_type_undef)
             return etk_refuse(why, why_size, "oneDNN does not convolve %s on CPUs",
                               et_dtype_name(from[i]->dtype));
         et_desc_init(to[i], from[i]->dtype, 4, from[i]->shape, ET_CHANNELS_LAST);
@@ -110,7 +111,7 @@ etk_prepare_conv2d(struct et_device_handle *d, const struct et_call *call,
     const struct et_desc *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
     struct conv c;
     int bias = 0;
-    ET_TRY(conv_init(&c, attr, x, w, y, why, why_size));
+    ET_TRY(conv_init(d, &c, attr, x, w, y, why, why_size));
     conv_bias(&c, call);
 
     struct etk_program *p = begin(d, &c, attr->groups);
@@ -141,7 +142,7 @@ etk_prepare_conv2d_grad_input(struct et_device_handle *d, const struct et_call *
     const struct et_conv2d_attr *attr = call->attr;
     const struct et_desc *dy = &call->in[0], *w = &call->in[1], *dx = &call->out[0];
     struct conv c;
-    ET_TRY(conv_init(&c, attr, dx, w, dy, why, why_size));
+    ET_TRY(conv_init(d, &c, attr, dx, w, dy, why, why_size));
     conv_bias(&c, call);
     if (c.b.dtype != ET_NONE && (dx->dtype != ET_F32 || c.b.dtype != ET_F32))
         return etk_refuse(why, why_size,
@@ -243,7 +244,7 @@ etk_prepare_conv2d_grad_weight(struct et_device_handle *d, const struct et_call 
         return own;
     const struct et_conv2d_attr *attr = call->attr;
     struct conv c;
-    ET_TRY(conv_init(&c, attr, x, dw, dy, why, why_size));
+    ET_TRY(conv_init(d, &c, attr, x, dw, dy, why, why_size));
     if (is_patches(attr, &c) && et_desc_count(dy) > 0)
         return prepare_patch_weights(d, call, &c, out, ws, why, why_size);
 

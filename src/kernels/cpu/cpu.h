@@ -62,6 +62,7 @@ struct et_device_handle {
     const struct etk_loops *loops;
     struct dnnl_engine *engine; /* oneDNN's, for the adapters */
     struct dnnl_stream *stream;
+    bool native_bf16; /* products of bf16 are computed in bf16: native.h */
     etk_prepare_fn *prepare[ET_OP_COUNT]; /* NULL: the module has no such kernel */
 };
 

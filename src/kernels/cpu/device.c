@@ -196,7 +196,7 @@ cpu_open(int index, int threads, struct et_device_handle **out, char *why,
         cpu_close(d);
         return status;
     }
-    etk_native_open(d);
+    d->native_bf16 = etk_is_native_bf16(d);
     *out = d;
     return ET_OK;
 }
@@ -228,7 +228,7 @@ cpu_info(struct et_device_handle *d, struct et_device_info *info)
     memset(info, 0, sizeof *info);
     etk_cpu_name(info->name, sizeof info->name);
     snprintf(info->library, sizeof info->library, "oneDNN %d.%d.%d, loops %s%s", major,
-             minor, patch, d->loops->isa, etk_native_bf16() ? ", native bf16" : "");
+             minor, patch, d->loops->isa, d->native_bf16 ? ", native bf16" : "");
     info->threads = d->threads;
     info->memory_bytes =
         (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);

@@ -239,7 +239,7 @@ etk_prepare_matmul(struct et_device_handle *d, const struct et_call *call,
     const struct et_matmul_attr *attr = call->attr;
     bool biased = call->n_in > 2 && call->in[2].dtype != ET_NONE;
     for (int i = 0; i < 2; i++)
-        if (etk_data_type(call->in[i].dtype) == dnnl_data_type_undef)
+        if (etk_data_type(d, call->in[i].dtype) == dnnl_data_type_undef)
             return etk_refuse(why, why_size, "oneDNN does not multiply %s on CPUs",
                               et_dtype_name(call->in[i].dtype));
     if (et_desc_count(&call->in[0]) == 0 && call->out[0].dtype == ET_F32)

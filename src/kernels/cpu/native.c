@@ -9,7 +9,6 @@
 
 #include "kernels/cpu/native.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,17 +18,9 @@
 #include "kernels/cpu/onednn.h"
 
 enum {
-    SIDE = 768,
-    RUNS = 5
-}; /* a product of some milliseconds; of which the best counts */
-
-static bool is_native;
-
-bool
-etk_native_bf16(void)
-{
-    return is_native;
-}
+    SIDE = 768, /* of a product that takes some milliseconds */
+    RUNS = 5,   /* of which the best counts */
+};
 
 static double
 now(void)
@@ -75,8 +66,7 @@ measure_product(void *data, bool bf16)
                                  .n_out = 1,
                                  .in = desc,
                                  .out = desc + 2};
-    bool was = is_native;
-    is_native = bf16;
+    d->native_bf16 = bf16;
     if (etk_prepare_matmul(d, &call, &k, &workspace, why, sizeof why) == ET_OK) {
         char *block = aligned_alloc(64, etk_round_up(3 * bytes + workspace));
         if (block) { /* ones: 0x3f80 in bf16, 0x3f803f80 (1.002) in f32 */
@@ -89,31 +79,18 @@ measure_product(void *data, bool bf16)
         free(block);
     }
     etk_release(k);
-    is_native = was;
     return seconds;
 }
 
-static void
-find_out(struct et_device_handle *d)
+bool
+etk_is_native_bf16(struct et_device_handle *d)
 {
     char key[256], name[128];
     int major, minor, patch;
     if (!etk_onednn_has_bf16())
-        return;
+        return false;
     etk_cpu_name(name, sizeof name);
     etk_onednn_version(&major, &minor, &patch);
     snprintf(key, sizeof key, "bf16 1; %s; oneDNN %d.%d.%d", name, major, minor, patch);
-    is_native = etk_is_second_faster(key, measure_product, d);
-}
-
-void
-etk_native_open(struct et_device_handle *d)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static bool known;
-    pthread_mutex_lock(&lock);
-    if (!known)
-        find_out(d);
-    known = true;
-    pthread_mutex_unlock(&lock);
+    return etk_is_second_faster(key, measure_product, d);
 }

@@ -5,9 +5,8 @@
 
 #include "kernels/cpu/cpu.h"
 
-/* Finds out, once in a process: before the first kernel is prepared on D. */
-void etk_native_open(struct et_device_handle *d);
-/* What was found; false before. */
-bool etk_native_bf16(void);
+/* Is bf16 the faster? Measured on D, which sets D's native_bf16 as it goes, or known
+ * from an earlier process. */
+bool etk_is_native_bf16(struct et_device_handle *d);
 
 #endif

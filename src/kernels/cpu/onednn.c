@@ -6,8 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "kernels/cpu/native.h"
-
 et_status
 etk_onednn_open(struct et_device_handle *d)
 {
@@ -85,11 +83,11 @@ etk_onednn_has_bf16(void)
 }
 
 dnnl_data_type_t
-etk_data_type(enum et_dtype dtype)
+etk_data_type(const struct et_device_handle *d, enum et_dtype dtype)
 {
     if (dtype == ET_F32)
         return dnnl_f32;
-    return dtype == ET_BF16 && etk_native_bf16() ? dnnl_bf16 : dnnl_data_type_undef;
+    return dtype == ET_BF16 && d->native_bf16 ? dnnl_bf16 : dnnl_data_type_undef;
 }
 
 static const char *
@@ -224,8 +222,9 @@ new_layout(struct etk_program *p, const struct et_desc *d, bool any)
         dims[i] = d->shape[i];
         strides[i] = d->stride[i];
     }
-    dnnl_status_t status = etk_onednn_layout_new(
-        &layout, d->ndim, dims, etk_data_type(d->dtype), any ? NULL : strides);
+    dnnl_status_t status =
+        etk_onednn_layout_new(&layout, d->ndim, dims,
+                              etk_data_type(p->device, d->dtype), any ? NULL : strides);
     if (status == dnnl_success)
         p->layout[p->n_layout++] = layout;
     else if (status == dnnl_out_of_memory)
