@@ -49,6 +49,13 @@ struct et_conv2d_attr {
     int64_t shape[4];      /* gradients and transposed: the shape to produce */
 };
 
+/* A convolution and what follows it. */
+struct et_conv2d_fused_attr {
+    struct et_conv2d_attr conv; /* first */
+    int32_t relu;               /* y = max(0, .) */
+    int32_t pad_;
+};
+
 struct et_pool2d_attr {
     int32_t kernel[2], stride[2], pad[2], dilation[2];
     int32_t ceil_mode;         /* round the output size up */

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define ET_DEVICE_ABI 5
+#define ET_DEVICE_ABI 6
 
 enum et_op_id {
 #define ET_OP(name) ET_OP_##name,
@@ -105,6 +105,8 @@ struct et_device_table {
     /* Forms of matmul_fused that it computes, as bits 1 << enum et_epilogue: a plan for
      * it has those in place of a product and what follows. 0: it gains nothing there. */
     uint32_t epilogues;
+    /* Does it compute conv2d_fused, and gain by it? */
+    bool fuses_convolutions;
     /* A matrix is multiplied fastest when its rows have a multiple of so many elements:
      * et_linear pads wide results to one. 0: it makes no difference. */
     int64_t aligned_columns;

@@ -334,6 +334,7 @@ static void (*const families[ET_OP_COUNT])(struct bench *) = {
     [ET_OP_matmul] = cases_matmul,
     [ET_OP_matmul_fused] = cases_matmul_fused,
     [ET_OP_conv2d] = cases_conv2d,
+    [ET_OP_conv2d_fused] = cases_conv2d_fused,
     [ET_OP_conv2d_grad_input] = cases_conv2d_grad_input,
     [ET_OP_conv2d_grad_weight] = cases_conv2d_grad_weight,
     [ET_OP_sdpa] = cases_sdpa,

@@ -149,6 +149,31 @@ cases_conv2d(struct bench *b)
         }
 }
 
+void
+cases_conv2d_fused(struct bench *b)
+{
+    static const char *const follows[] = {"scale and shift", "and ReLU", "and residual",
+                                          "and residual, ReLU"};
+    for (int i = 0; i < N_CONVS; i++)
+        for (int what = 0; what < 4; what++) {
+            struct conv c = conv_of(&convs[i]);
+            struct et_conv2d_fused_attr o = {.conv = c.o, .relu = what & 1};
+            o.conv.output_pad[0] = o.conv.output_pad[1] = 0;
+            for (enum layout layout = ROW; layout <= LAST; layout++)
+                check(b,
+                      TRIAL(ATTR(o),
+                            IN(normal(b, layout, 4, c.x), normal(b, layout, 4, c.w),
+                               normal(b, ROW, 1, c.w), normal(b, ROW, 1, c.w),
+                               what & 2 ? normal(b, layout, 4, c.y) : NULL),
+                            OUT(result(b, ET_F32, layout, 4, c.y)),
+                            .length = c.w[1] * c.w[2] * c.w[3] + 2,
+                            .may_refuse =
+                                layout == ROW || !b->device->fuses_convolutions),
+                      "%s, %s%s", convs[i].what, follows[what],
+                      layout == ROW ? ", row-major" : "");
+        }
+}
+
 /* With a bias it is a transposed convolution. */
 void
 cases_conv2d_grad_input(struct bench *b)

@@ -52,6 +52,7 @@ struct edge {
         struct et_matmul_attr matmul;
         struct et_matmul_fused_attr matmul_fused;
         struct et_conv2d_attr conv2d;
+        struct et_conv2d_fused_attr conv2d_fused;
         struct et_sdpa_attr sdpa;
         struct et_pool2d_attr pool2d;
         struct et_resize_attr resize;

@@ -36,6 +36,23 @@ FORM(conv, .sizes = "CKW", .usual = {3, 5, 6},
      .tiles = {TILES(VECTORS), TILES(VECTORS), TILES(ETK_LANES_V4)});
 
 static void
+build_conv_follow(struct bench *b, struct edge *e, const int64_t *n)
+{
+    e->attr.conv2d_fused = (struct et_conv2d_fused_attr){
+        .conv = {.stride = {1, 1}, .pad = {1, 1}, .dilation = {1, 1}, .groups = 1}};
+    e->t = (struct trial){
+        ATTR(e->attr.conv2d_fused),
+        IN(edge_floats(b, e, NORMAL, LAST, SHAPE(1, n[0], HEIGHT, n[2])),
+           edge_floats(b, e, NORMAL, LAST, SHAPE(n[1], n[0], KERNEL, KERNEL)),
+           edge_floats(b, e, NORMAL, ROW, SHAPE(n[1])),
+           edge_floats(b, e, NORMAL, ROW, SHAPE(n[1])),
+           edge_floats(b, e, NORMAL, LAST, SHAPE(1, n[1], HEIGHT, n[2]))),
+        .length = n[0] * KERNEL * KERNEL + 2};
+}
+FORM(conv_follow, .sizes = "CKW", .usual = {3, 5, 6},
+     .tiles = {TILES(VECTORS), TILES(VECTORS), TILES(ETK_LANES_V4)});
+
+static void
 build_conv_input(struct bench *b, struct edge *e, const int64_t *n)
 {
     conv_attr(e, 1, (const int64_t[]){1, n[0], HEIGHT, n[2]});

@@ -199,8 +199,9 @@ build(struct bench *b, const struct row *r, struct edge *e, const int64_t *n)
 {
     r->form->build(b, e, n);
     e->t.signs = r->signs;
-    e->t.may_refuse = b->op == ET_OP_matmul_fused &&
-                      !(b->device->epilogues >> e->attr.matmul_fused.form & 1);
+    e->t.may_refuse = (b->op == ET_OP_matmul_fused &&
+                       !(b->device->epilogues >> e->attr.matmul_fused.form & 1)) ||
+                      (b->op == ET_OP_conv2d_fused && !b->device->fuses_convolutions);
     return !e->refused && edge_results(b, b->op, &e->t);
 }
 

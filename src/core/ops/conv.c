@@ -75,6 +75,27 @@ ETI_INFER(conv2d_infer)
     return ET_OK;
 }
 
+/* y = scale[k] conv(x, w) + shift[k] + residual, or 0 where that is less and a ReLU is
+ * asked for. */
+ETI_INFER(conv2d_fused_infer)
+{
+    const int64_t *w = call->in[1].shape;
+    int64_t y[4];
+    ET_TRY(need_images(cx, call, "x", "filters"));
+    ET_TRY(conv_shape(cx, call, call->in[0].shape, w, y));
+    for (int i = 2; i < 4; i++) {
+        const char *name = i == 2 ? "scale" : "shift";
+        ET_TRY(eti_need_dtype(cx, call, i, name, call->in[0].dtype));
+        ET_TRY(eti_need_shape(cx, call, i, name, 1, w));
+    }
+    if (eti_operand(call, 4)) {
+        ET_TRY(eti_need_dtype(cx, call, 4, "residual", call->in[0].dtype));
+        ET_TRY(eti_need_shape(cx, call, 4, "residual", 4, y));
+    }
+    et_desc_init(out, call->in[0].dtype, 4, y, ET_CHANNELS_LAST);
+    return ET_OK;
+}
+
 ETI_INFER(conv2d_grad_input_infer)
 {
     const struct et_conv2d_attr *o = call->attr;
@@ -220,6 +241,20 @@ CONV_OP(conv2d, "convolution of images", 3, conv2d_gradient)
 CONV_OP(conv2d_grad_input, "its gradient for x; transposed convolution", 3,
         conv2d_grad_input_gradient)
 CONV_OP(conv2d_grad_weight, "its gradient for the filters", 2, NULL)
+
+/* The attributes of the convolution are the first. */
+const struct et_op et_op_conv2d_fused = {
+    .name = "conv2d_fused",
+    .summary = "convolution of images, scaled, shifted, with a residual and ReLU",
+    .id = ET_OP_conv2d_fused,
+    .min_in = 4,
+    .max_in = 5,
+    .n_out = 1,
+    .attr_size = sizeof(struct et_conv2d_fused_attr),
+    .flags = ET_OPF_PRODUCT,
+    .infer = conv2d_fused_infer,
+    .flops = conv2d_flops,
+};
 
 struct et_tensor *
 et_conv2d(struct et_graph *g, struct et_tensor *x, struct et_tensor *w,

@@ -103,21 +103,63 @@ best_weights(struct etk_program *p, const struct conv *c, const struct et_desc *
                                etk_desc_layout(pd, dnnl_query_weights_md));
 }
 
-et_status
-etk_prepare_conv2d(struct et_device_handle *d, const struct et_call *call,
-                   struct et_kernel **out, size_t *ws, char *why, size_t why_size)
-{
-    const struct et_conv2d_attr *attr = call->attr;
-    const struct et_desc *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
-    struct conv c;
-    int bias = 0;
-    ET_TRY(conv_init(d, &c, attr, x, w, y, why, why_size));
-    conv_bias(&c, call);
+/* The operands of conv2d_fused that follow the filters. */
+enum { SCALE = 2, SHIFT, RESIDUAL };
 
+/* A number for each channel, as images of one pixel. */
+static etk_layout
+channel_layout(struct etk_program *p, const struct et_desc *d)
+{
+    struct et_desc v;
+    et_desc_init(&v, d->dtype, 4, (int64_t[]){1, d->shape[0], 1, 1}, ET_CHANNELS_LAST);
+    return etk_program_layout(p, &v);
+}
+
+/* Adds what follows to C, and its operands to ARG: the numbers of operations are those
+ * of etk_onednn_attr_follow. */
+static void
+follow(struct etk_program *p, struct conv *c, const struct et_call *call, bool relu,
+       struct etk_arg arg[3])
+{
+    const struct et_desc *in = call->in;
+    int n = call->n_in > RESIDUAL && in[RESIDUAL].dtype != ET_NONE ? 3 : 2;
+    c->at.relu = relu;
+    c->at.scale = channel_layout(p, &in[SCALE]);
+    c->at.shift = channel_layout(p, &in[SHIFT]);
+    c->at.residual = n == 3 ? c->at.y : NULL;
+    etk_layout layout[] = {c->at.scale, c->at.shift, c->at.residual};
+    for (int i = 0; i < n; i++) {
+        struct et_desc dense = c->y;
+        if (i < 2)
+            et_desc_init(&dense, in[SCALE + i].dtype, 1, in[SCALE + i].shape,
+                         ET_ROW_MAJOR);
+        arg[i] = (struct etk_arg){
+            DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) | DNNL_ARG_SRC_1,
+            etk_program_input(p, &in[SCALE + i], &dense, layout[i], SCALE + i)};
+    }
+}
+
+/* FUSED: NULL, or what follows. */
+static et_status
+prepare_forward(struct et_device_handle *d, const struct et_call *call,
+                const struct et_conv2d_attr *attr,
+                const struct et_conv2d_fused_attr *fused, struct et_kernel **out,
+                size_t *ws, char *why, size_t why_size)
+{
+    const struct et_desc *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
+    struct etk_arg after[4] = {{0, 0}};
+    struct conv c;
+    ET_TRY(conv_init(d, &c, attr, x, w, y, why, why_size));
     struct etk_program *p = begin(d, &c, attr->groups);
-    if (c.b.dtype != ET_NONE) {
-        c.at.bias = etk_program_layout(p, &c.b);
-        bias = etk_program_input(p, &call->in[2], &c.b, c.at.bias, 2);
+    if (fused) {
+        follow(p, &c, call, fused->relu, after);
+    } else {
+        conv_bias(&c, call);
+        if (c.b.dtype != ET_NONE) {
+            c.at.bias = etk_program_layout(p, &c.b);
+            after[0] = (struct etk_arg){
+                DNNL_ARG_BIAS, etk_program_input(p, &call->in[2], &c.b, c.at.bias, 2)};
+        }
     }
     const_dnnl_primitive_desc_t pd = etk_program_conv(p, ETK_CONV_FORWARD, &c.at, NULL);
     etk_program_require(p, pd);
@@ -126,12 +168,36 @@ etk_prepare_conv2d(struct et_device_handle *d, const struct et_call *call,
         {DNNL_ARG_SRC, etk_program_input(p, x, &c.x, c.at.x, 0)},
         {DNNL_ARG_WEIGHTS, best_weights(p, &c, w, pd)},
         {DNNL_ARG_DST, my},
-        {c.at.bias ? DNNL_ARG_BIAS : 0, bias},
+        after[0],
+        after[1],
+        after[2],
         {0, 0},
     };
     etk_program_add(p, pd, args);
     etk_program_store(p, y, &c.y, my, call->n_in);
     return etk_program_finish(p, out, ws, why, why_size);
+}
+
+et_status
+etk_prepare_conv2d(struct et_device_handle *d, const struct et_call *call,
+                   struct et_kernel **out, size_t *ws, char *why, size_t why_size)
+{
+    return prepare_forward(d, call, call->attr, NULL, out, ws, why, why_size);
+}
+
+/* In one kernel, or as the steps that it was fused of where oneDNN has none such. */
+et_status
+etk_prepare_conv2d_fused(struct et_device_handle *d, const struct et_call *call,
+                         struct et_kernel **out, size_t *ws, char *why, size_t why_size)
+{
+    const struct et_conv2d_fused_attr *attr = call->attr;
+    if (call->in[0].dtype != ET_F32)
+        return etk_refuse(why, why_size, "convolutions are fused in f32 alone");
+    et_status status =
+        prepare_forward(d, call, &attr->conv, attr, out, ws, why, why_size);
+    return status == ET_ENOTSUP
+               ? etk_prepare_conv2d_split(d, call, out, ws, why, why_size)
+               : status;
 }
 
 et_status

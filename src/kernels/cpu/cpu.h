@@ -72,8 +72,9 @@ void etk_onednn_close(struct et_device_handle *);
 void etk_onednn_version(int *major, int *minor, int *patch);
 /* Has the processor instructions for products of bf16 that oneDNN uses? */
 bool etk_onednn_has_bf16(void);
-etk_prepare_fn etk_prepare_conv2d, etk_prepare_conv2d_grad_input,
-    etk_prepare_conv2d_grad_weight, etk_prepare_matmul;
+etk_prepare_fn etk_prepare_conv2d, etk_prepare_conv2d_fused,
+    etk_prepare_conv2d_grad_input, etk_prepare_conv2d_grad_weight, etk_prepare_matmul;
+etk_prepare_fn etk_prepare_conv2d_split; /* conv2d_fused as two kernels */
 
 /* The processor's name, as the system tells it (device.c). */
 void etk_cpu_name(char *buf, size_t n);

@@ -76,6 +76,7 @@ etk_copy_init(struct etk_copy *c, const struct et_desc *to, const struct et_desc
 static const struct etk_cpu_row adapters[] = {
     {ET_OP_matmul, etk_prepare_matmul},
     {ET_OP_conv2d, etk_prepare_conv2d},
+    {ET_OP_conv2d_fused, etk_prepare_conv2d_fused},
     {ET_OP_conv2d_grad_input, etk_prepare_conv2d_grad_input},
     {ET_OP_conv2d_grad_weight, etk_prepare_conv2d_grad_weight},
 };
@@ -401,6 +402,7 @@ et_device_module(void)
         .abi = ET_DEVICE_ABI,
         .size = sizeof table,
         .name = "cpu",
+        .fuses_convolutions = true,
         .open = cpu_open,
         .close = cpu_close,
         .info = cpu_info,

@@ -294,6 +294,15 @@ etk_program_matmul(struct etk_program *p, etk_layout a, etk_layout b, etk_layout
     return fast(keep_desc(p, status, pd, attr));
 }
 
+/* PD, or NULL if it is of convolution by a product of matrices: with a residual these
+ * add the wrong elements (2.6.3), and their products are done before what follows
+ * anyway. */
+static const_dnnl_primitive_desc_t
+can_follow(const_dnnl_primitive_desc_t pd)
+{
+    return pd && !strstr(implementation(pd), "gemm") ? pd : NULL;
+}
+
 const_dnnl_primitive_desc_t
 etk_program_conv(struct etk_program *p, enum etk_conv_pass pass,
                  const struct etk_conv *c, const_dnnl_primitive_desc_t hint)
@@ -302,8 +311,13 @@ etk_program_conv(struct etk_program *p, enum etk_conv_pass pass,
     dnnl_primitive_desc_t pd = NULL;
     if (!c->x || !c->w || !c->y || !begin_desc(p, &attr))
         return NULL;
-    dnnl_status_t status = etk_onednn_conv(&pd, p->device->engine, attr, pass, c, hint);
-    return fast(keep_desc(p, status, pd, attr));
+    dnnl_status_t status = dnnl_success;
+    if (c->scale)
+        status = etk_onednn_attr_follow(attr, c);
+    if (status == dnnl_success)
+        status = etk_onednn_conv(&pd, p->device->engine, attr, pass, c, hint);
+    const_dnnl_primitive_desc_t kept = fast(keep_desc(p, status, pd, attr));
+    return c->scale ? can_follow(kept) : kept;
 }
 
 static int

@@ -8,6 +8,7 @@
 #define ETUDE_KERNELS_CPU_ONEDNN_API_H
 
 #include <oneapi/dnnl/dnnl.h>
+#include <stdbool.h>
 
 /* The shape, data type and strides of an array, read-only. oneDNN's functions take it
  * as it is. */
@@ -27,6 +28,12 @@ void etk_onednn_layout_free(etk_layout layout);
  * same bits. The caller destroys *OUT. */
 dnnl_status_t etk_onednn_attr_new(dnnl_primitive_attr_t *out);
 
+/* Adds what follows C to the attributes that its descriptor is made with: operations of
+ * which each has a number, from 0 on. */
+struct etk_conv;
+dnnl_status_t etk_onednn_attr_follow(dnnl_primitive_attr_t attr,
+                                     const struct etk_conv *c);
+
 /* M's bytes are at DATA from now on. */
 dnnl_status_t etk_onednn_set_data(dnnl_memory_t m, void *data, dnnl_stream_t stream);
 
@@ -41,7 +48,12 @@ enum etk_conv_pass { ETK_CONV_FORWARD, ETK_CONV_GRAD_INPUT, ETK_CONV_GRAD_WEIGHT
  * are the layouts of the forward pass. */
 struct etk_conv {
     etk_layout x, w, y;
-    etk_layout bias; /* NULL: none. Of the forward pass only */
+    /* Of the forward pass only; NULL: none. */
+    etk_layout bias;
+    /* What follows it, in this order: y scale[k] + shift[k] + residual, and ReLU. Both
+     * or neither of the first two. */
+    etk_layout scale, shift, residual;
+    bool relu;
     dnnl_dims_t stride, dilate, pad_l, pad_r;
 };
 

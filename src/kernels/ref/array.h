@@ -82,7 +82,7 @@ void etk_ref_elementwise(const struct etk_ref *r);
     X(fill) X(iota) X(cast) X(fused)                                           \
     X(sum) X(amax) X(amin) X(sum_squares) X(segment_sum_squares)               \
     X(argmax) X(topk) X(matmul)                                                \
-    X(conv2d) X(conv2d_grad_input) X(conv2d_grad_weight)                       \
+    X(conv2d) X(conv2d_fused) X(conv2d_grad_input) X(conv2d_grad_weight)       \
     X(max_pool2d) X(avg_pool2d) X(adaptive_avg_pool2d) X(resize2d)             \
     X(batch_norm) X(batch_norm_grad) X(layer_norm) X(group_norm)               \
     X(softmax) X(softmax_grad) X(log_softmax) X(log_softmax_grad)              \

@@ -115,6 +115,24 @@ etk_ref_conv2d(const struct etk_ref *r)
 }
 
 void
+etk_ref_conv2d_fused(const struct etk_ref *r)
+{
+    const struct et_conv2d_fused_attr *o = r->attr;
+    const struct etk_array *y = &r->out[0], *scale = &r->in[2], *shift = &r->in[3];
+    const struct etk_array *residual = r->n_in > 4 ? &r->in[4] : NULL;
+    struct conv v = conv_of(r, &r->in[0], y, &r->in[1]);
+    for (struct etk_pos i = etk_begin(&y->d); !i.end; etk_next(&y->d, &i)) {
+        int64_t k = i.ix[1];
+        double value = conv_at(&v, i.ix[0], k, i.ix[2], i.ix[3]) *
+                       etk_get(scale, k * scale->d.stride[0]);
+        value += etk_get(shift, k * shift->d.stride[0]);
+        if (residual && residual->p)
+            value += etk_get(residual, etk_offset(&residual->d, i.ix));
+        etk_set(y, etk_offset(&y->d, i.ix), o->relu && value < 0 ? 0 : value);
+    }
+}
+
+void
 etk_ref_conv2d_grad_input(const struct etk_ref *r)
 {
     struct conv v = conv_of(r, &r->out[0], &r->in[0], &r->in[1]);
