@@ -191,6 +191,8 @@ int *eti_ir_count_uses(struct eti_ir *ir);
 void eti_fuse_same(struct eti_ir *ir);
 void eti_fuse_cast(struct eti_ir *ir);
 void eti_fuse_parts(struct eti_ir *ir);
+/* For devices that convolve and compute what follows in one kernel. */
+void eti_fuse_conv(struct eti_ir *ir);
 void eti_fuse_norm(struct eti_ir *ir);
 void eti_fuse_residual(struct eti_ir *ir);
 /* Of steps in order. */

@@ -403,6 +403,7 @@ eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
     eti_fuse_same(ir);
     eti_fuse_cast(ir);
     eti_fuse_parts(ir);
+    eti_fuse_conv(ir);
     eti_fuse_norm(ir);
     eti_fuse_residual(ir);
     eti_sort(ir);
