@@ -80,6 +80,107 @@ test_classes(enum et_dtype low)
     ok(et_graph_status(g) == ET_OK, "%s: and nothing is refused", name);
 }
 
+/* ---- every operation's rule ---- */
+
+enum rule { AS_IS, WIDE, PROMOTE };
+
+/* torch.autocast's lists, of operations on single elements; the others are AS_IS. */
+static enum rule
+rule_of(const struct et_op *op)
+{
+    static const char *const wide[] = {"exp",        "log",        "rsqrt",    "square",
+                                       "reciprocal", "pow_scalar", "softplus", NULL};
+    static const char *const promote[] = {"add",        "sub",     "mul",   "div",
+                                          "maximum",    "minimum", "equal", "less",
+                                          "less_equal", "where",   NULL};
+    for (int i = 0; wide[i]; i++)
+        if (strcmp(op->name, wide[i]) == 0)
+            return WIDE;
+    for (int i = 0; promote[i]; i++)
+        if (strcmp(op->name, promote[i]) == 0)
+            return PROMOTE;
+    return AS_IS;
+}
+
+/* The dtype in which OP reads its last operand of N, of which the last is LAST and the
+ * others are FIRST; NONE: it is refused. */
+static enum et_dtype
+reads(const struct et_op *op, enum et_dtype first, enum et_dtype last)
+{
+    static const struct et_scalar_attr one = {1, 1};
+    struct et_tensor *in[3], *y;
+    start(ET_BF16);
+    for (int i = 0; i < op->min_in; i++)
+        in[i] = et_cast(g, scale, i + 1 < op->min_in ? first : last);
+    y = et_apply(g, op->id, in, op->min_in, op->attr_size ? &one : NULL, op->attr_size,
+                 NULL);
+    et_error_clear(cx);
+    return y ? y->node->in[op->min_in - 1]->desc.dtype : ET_NONE;
+}
+
+static void
+test_elements(void)
+{
+    for (int id = 0; id < ET_OP_COUNT; id++) {
+        const struct et_op *op = et_op_get((enum et_op_id)id);
+        if (!(op->flags & ET_OPF_ELEMENTWISE) || id == ET_OP_fused || id == ET_OP_cast)
+            continue;
+        enum rule rule = rule_of(op);
+        ok(reads(op, ET_BF16, ET_BF16) == (rule == WIDE ? ET_F32 : ET_BF16) &&
+               reads(op, ET_F32, ET_F32) == ET_F32,
+           "%s reads bf16 %s", op->name, rule == WIDE ? "in f32" : "as it is");
+        if (op->min_in > 1)
+            ok(reads(op, ET_F32, ET_BF16) == (rule == PROMOTE ? ET_F32 : ET_NONE),
+               "%s of f32 and bf16 is %s", op->name,
+               rule == PROMOTE ? "one of f32" : "refused");
+    }
+}
+
+/* Products, sums and norms; MASK, which an attention adds, and a residual stay. */
+static void
+test_others(void)
+{
+    static const int64_t four[] = {1, 2, 4, 8}, square[] = {1, 1, 4, 4};
+    const struct et_conv2d_attr plain = {0};
+    start(ET_BF16);
+    struct et_tensor *image = leaf(ET_F32, 4, four), *mask = leaf(ET_F32, 4, square);
+    struct et_tensor *filter = leaf(ET_F32, 4, (const int64_t[]){2, 2, 1, 1});
+    struct et_tensor *low = et_cast(g, image, ET_BF16);
+    struct et_tensor *y = et_sdpa(g, image, image, image, mask, false, 1);
+    ok(y && y->node->in[2]->desc.dtype == ET_BF16, "an attention reads its values low");
+    struct et_tensor *bias = y->node->in[3];
+    is_int(bias->desc.dtype, ET_F32, "and its mask as it is");
+    is_int(et_conv2d(g, image, filter, NULL, &plain)->desc.dtype, ET_BF16,
+           "a convolution is computed low");
+    is_int(et_conv_transpose2d(g, image, filter, NULL, &plain)->desc.dtype, ET_BF16,
+           "so is a transposed one");
+    const struct {
+        const char *name;
+        struct et_tensor *y;
+        enum et_dtype dtype;
+    } rows[] = {
+        {"a sum", et_sum(g, low, 1, false), ET_F32},
+        {"a sum of squares", et_sum_squares(g, low), ET_F32},
+        {"softmax", et_softmax(g, low, 3), ET_F32},
+        {"its logarithm", et_log_softmax(g, low, 3), ET_F32},
+        {"a group norm", et_group_norm(g, low, NULL, NULL, 2, 1e-5), ET_F32},
+        {"a layer norm", et_layer_norm(g, low, NULL, NULL, 1, 1e-5), ET_F32},
+        {"a batch norm", et_batch_norm(g, low, NULL, NULL, 1e-5, NULL, NULL), ET_BF16},
+        {"the largest", et_amax(g, low, 1, false), ET_BF16},
+        {"the smallest", et_amin(g, low, 1, false), ET_BF16},
+        {"a pad", et_pad(g, low, (const int64_t[4]){0}, (const int64_t[4]){1}, 0),
+         ET_BF16},
+        {"a flip", et_flip(g, low, 1), ET_BF16},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        is_int(rows[i].y ? rows[i].y->desc.dtype : ET_NONE, rows[i].dtype,
+               "%s of bf16 is %s", rows[i].name, et_dtype_name(rows[i].dtype));
+    et_graph_reset(g);
+    et_tensor_free(&image);
+    et_tensor_free(&mask);
+    et_tensor_free(&filter);
+}
+
 static void
 test_once(void)
 {
@@ -231,6 +332,8 @@ main(void)
     scale = leaf(ET_F32, 1, (const int64_t[]){8});
     test_classes(ET_BF16);
     test_classes(ET_F16);
+    test_elements();
+    test_others();
     test_once();
     test_kept(false);
     test_kept(true);

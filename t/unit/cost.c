@@ -12,7 +12,7 @@ static struct et_ctx *cx;
 static struct et_device *dev;
 static struct et_graph *g;
 static char dump[1 << 15];
-static struct et_tensor *leaves[32];
+static struct et_tensor *leaves[64];
 static int n_leaves;
 
 static void
@@ -165,6 +165,44 @@ test_sums(void)
     ok(width > 60 && width <= 87, "lines fit on a terminal (%d columns)", width);
 }
 
+/* The operands of the only kernel OP in the dump: its line's end, and what follows it.
+ */
+static const char *
+operands_of(const char *op)
+{
+    char name[64];
+    snprintf(name, sizeof name, "  %s\n", op);
+    const char *at = strstr(dump, name);
+    return at ? at + strlen(name) : "";
+}
+
+/* What a plan's lines say of operands. */
+static void
+test_operands(void)
+{
+    enum { MOST = 12, MORE = 3 };
+    struct et_tensor *part[MOST + MORE];
+    char one[16];
+    int64_t offset[MOST + MORE];
+    for (int i = 0; i < MOST + MORE; i++) {
+        snprintf(one, sizeof one, "part%d.", i);
+        part[i] = leaf(one, ET_F32, 2, 8);
+        offset[i] = 16 * i;
+    }
+    plan_of(et_pack(g, part, offset, MOST, 16 * MOST, ET_F32));
+    ok(strstr(dump, "part11.") && !strstr(dump, "more"),
+       "twelve operands are named, and that is all");
+    plan_of(et_pack(g, part, offset, MOST + MORE, 16 * (MOST + MORE), ET_F32));
+    ok(strstr(dump, "part11.") && !strstr(dump, "part12.") &&
+           strstr(dump, "and 3 more"),
+       "of fifteen, twelve, and how many more there are");
+    plan_of(et_exp(g, et_slice(g, part[0], 0, 1, 1, 1)));
+    ok(strstr(operands_of("exp"), "part0.+8 ->"),
+       "a view by what it is of, and where it begins");
+    plan_of(et_log(g, part[1]));
+    ok(strstr(operands_of("log"), "part1. ->"), "a whole array by its name");
+}
+
 /* ---- what it is read against ---- */
 
 static void
@@ -189,6 +227,10 @@ test_rates(void)
     c = cost_of("matmul");
     ok(fabs(c.us - 20000) < 0.01 && strcmp(c.bound, "bf16") == 0,
        "or as its FLOPs, at the rate of its dtype (%g us, %s)", c.us, c.bound);
+    setenv("ETUDE_ROOFLINE", "memory=1e9,f32=1e12,plain=1e6", 1);
+    plan_of(et_exp(g, et_matmul(g, x, w, false, false)));
+    ok(strstr(dump, "of these 200000.00 us bound by arithmetic, 3200.00 by memory"),
+       "the sum tells the time of what computes from that of what moves");
     plan_of(et_exp(g, x));
     c = cost_of("exp");
     ok(fabs(c.us - 500000) < 0.01 && strcmp(c.bound, "plain") == 0,
@@ -256,6 +298,7 @@ main(void)
     setenv("ETUDE_ROOFLINE", "memory=1e9,f32=1e12,plain=1e12", 1);
     test_sums();
     test_rates();
+    test_operands();
     test_nonsense();
     et_graph_free(&g);
     while (n_leaves > 0)
