@@ -148,6 +148,10 @@ test_errors(void)
            "a wrong axis of a slice is named");
     begin();
     x = leaf("f32[2,3]", NULL);
+    ok(!et_reshape(g, x, 3, (int64_t[]){-1, 6, -1}) && et_graph_status(g) == ET_ESHAPE,
+       "of two lengths that are not known neither is found");
+    begin();
+    x = leaf("f32[2,3]", NULL);
     ok(!et_reshape(g, x, 2, (int64_t[]){-1, 4}),
        "a length that does not divide is not found");
     is_str(et_error_get(cx)->message,
@@ -203,6 +207,53 @@ test_losses(void)
     is_near(item(et_bce_with_logits(g, leaf("f32[2]", far), leaf("f32[2]", yes),
                                     ET_REDUCE_SUM)),
             0, tolerance, "binary cross entropy does not overflow");
+    const float odds[] = {0, 0, -1000, 1000};
+    struct et_tensor *x = leaf("f32[2,2]", odds),
+                     *t = leaf("f32[2,2]", (float[]){0, 1, 0, 1});
+    is_near(item(et_bce_with_logits(g, x, t, ET_REDUCE_SUM)), 2 * log(2), tolerance,
+            "its sum is that of all labels,");
+    is_near(item(et_bce_with_logits(g, x, t, ET_REDUCE_MEAN)), log(2) / 2, tolerance,
+            "its mean a part of that,");
+    ok(lies_as(et_bce_with_logits(g, x, t, ET_REDUCE_NONE), "f32[2,2]"),
+       "and without either there is one for each");
+}
+
+/* A map of labels [1,2,3] of two classes: [1,2,2,3], classes behind samples. */
+static void
+test_maps(void)
+{
+    const int32_t label[] = {0, 1, 1, 1, 0, 7};
+    const float want[] = {1, 0, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0};
+    float got[12];
+    begin();
+    struct et_tensor *map = et_one_hot(g, leaf("i32[1,2,3]", label), 2);
+    need(et_eval(g, &map, 1));
+    need(et_tensor_read(cx, map, got, sizeof got));
+    ok(map->desc.ndim == 4 && map->desc.shape[1] == 2 && map->desc.shape[2] == 2 &&
+           map->desc.shape[3] == 3 && !memcmp(got, want, sizeof got),
+       "one_hot of a map has a map for each class");
+}
+
+/* One query of depth 4 and two keys: without a scale of its own an attention divides by
+ * the root of the depth, however many queries, keys and heads there are. */
+static void
+test_attention(void)
+{
+    const float key[] = {1, 1, 1, 1, 0, 0, 0, 0}, value[] = {1, 0, 0, 0, 0, 0, 0, 0};
+    float got[12];
+    begin();
+    struct et_tensor *q = leaf("f32[1,1,3,4]", (float[12]){1, 1, 1, 1});
+    struct et_tensor *k = leaf("f32[1,1,2,4]", key), *v = leaf("f32[1,1,2,4]", value);
+    static const double scales[] = {0, 0.25};
+    for (int i = 0; i < 2; i++) {
+        struct et_tensor *y = et_sdpa(g, q, k, v, NULL, false, scales[i]);
+        need(et_eval(g, &y, 1));
+        need(et_tensor_read(cx, y, got, sizeof got));
+        double e = exp(4 * (scales[i] ? scales[i] : 1 / sqrt(4)));
+        is_near(got[0], e / (e + 1), tolerance, "an attention scales by %s",
+                scales[i] ? "what it is given" : "the root of its depth");
+        is_near(got[4], 0.5, tolerance, "a query of zeros sees all keys alike");
+    }
 }
 
 static void
@@ -316,6 +367,8 @@ main(void)
     test_layouts();
     test_errors();
     test_losses();
+    test_maps();
+    test_attention();
     test_pack();
     test_lists();
     test_reductions();

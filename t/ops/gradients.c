@@ -344,6 +344,48 @@ check_equals(void)
     et_tensor_free(&leaf);
 }
 
+/* Where a slope is one of two, by what elementwise.c says: at 0 and at bounds. */
+static void
+check_corners(void)
+{
+    static const double x[4] = {0, 1, 2, 3};
+    static const struct {
+        const char *says;
+        double want[4];
+    } rows[] = {
+        {"both bounds of clamp are inside", {0, 1, 1, 0}},
+        {"x^0 has no slope, at 0 neither", {0, 0, 0, 0}},
+        {"|x| is flat at 0", {0, 1, 1, 1}},
+        {"relu is flat at 0", {0, 1, 1, 1}},
+        {"of minimum equals have a half", {1, 0.5, 0, 0}},
+        {"x^2 by its power is that by itself", {0, 2, 4, 6}},
+    };
+    struct leaves l = {.rng = et_rng_at(1, ET_RNG_MIX, 0)};
+    struct et_desc d;
+    read_descs("f64[4]", &d, 1);
+    struct et_tensor *leaf = new_leaf(&d);
+    write_leaf(&l, leaf, x);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double got[4], wrong = 0;
+        et_graph_reset(g);
+        struct et_tensor *one = et_fill(g, ET_F64, 0, NULL, 1), *dx;
+        struct et_tensor *y[] = {
+            et_clamp(g, leaf, 1, 2),  et_pow_scalar(g, leaf, 0),
+            et_abs(g, leaf),          et_relu(g, leaf),
+            et_minimum(g, leaf, one), et_pow_scalar(g, leaf, 2),
+        };
+        /* x besides, so that there is a gradient. */
+        struct et_tensor *sum = et_sum(g, et_add(g, y[i], leaf), 0, false);
+        need(et_grad(g, sum, &leaf, 1, &dx));
+        need(et_eval(g, &dx, 1));
+        need(et_tensor_read(cx, dx, got, sizeof got));
+        for (int k = 0; k < 4; k++)
+            wrong += got[k] != rows[i].want[k] + 1;
+        ok(wrong == 0, "%s", rows[i].says);
+    }
+    et_tensor_free(&leaf);
+}
+
 int
 main(void)
 {
@@ -353,6 +395,7 @@ main(void)
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         check(&tests[i], i);
     check_equals();
+    check_corners();
     for (int id = 0; id < ET_OP_COUNT; id++) {
         const struct et_op *op = et_op_get((enum et_op_id)id);
         bool tested = !op->gradient;
