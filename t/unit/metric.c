@@ -1,4 +1,5 @@
-/* Metrics, on the reference device: values, weighting, ignored positions, long sums. */
+/* Metrics, on the reference device: values, weighting, ignored positions, any batches
+ * against the definitions, long sums. */
 #include "etude/etude.h"
 #include "t/tap.h"
 
@@ -247,6 +248,167 @@ confusion(void)
     et_error_clear(cx);
 }
 
+/* ---- any batches ---- */
+
+enum { MOST_CLASSES = 5, PARTS = 4, MOST_ROWS = 150 };
+
+/* What was said and true of every row that counts, and its loss. */
+struct rows {
+    int n, said[PARTS * MOST_ROWS], is[PARTS * MOST_ROWS];
+    double loss;
+};
+
+/* Covariance of two lists of classes, each as one number a class: 1 where it is. */
+static double
+covariance(const int *a, const int *b, int n, int classes)
+{
+    double sum = 0;
+    for (int k = 0; k < classes; k++) {
+        double x = 0, y = 0, xy = 0;
+        for (int i = 0; i < n; i++) {
+            x += a[i] == k;
+            y += b[i] == k;
+            xy += a[i] == k && b[i] == k;
+        }
+        sum += xy - x * y / n;
+    }
+    return sum;
+}
+
+/* By the definitions, row by row. */
+static double
+by_hand(const char *name, const struct rows *r, int classes)
+{
+    double hits = 0, iou = 0, dice = 0, f1 = NAN;
+    int present = 0;
+    for (int i = 0; i < r->n; i++)
+        hits += r->said[i] == r->is[i];
+    for (int k = 0; k < classes; k++) {
+        double both = 0, either = 0, sizes = 0;
+        for (int i = 0; i < r->n; i++) {
+            both += r->said[i] == k && r->is[i] == k;
+            either += r->said[i] == k || r->is[i] == k;
+            sizes += (r->said[i] == k) + (r->is[i] == k);
+        }
+        present += either > 0;
+        iou += either > 0 ? both / either : 0;
+        dice += either > 0 ? 2 * both / sizes : 0;
+        f1 = k == 1 ? 2 * both / sizes : f1;
+    }
+    if (strstr(name, "Accuracy"))
+        return hits / r->n;
+    if (strcmp(name, "MIoU") == 0)
+        return 100 * iou / present;
+    if (strcmp(name, "Dice") == 0)
+        return 100 * dice / present;
+    if (strcmp(name, "BinaryF1Score") == 0)
+        return f1;
+    if (strcmp(name, "MatthewsCorrCoef") == 0)
+        return covariance(r->said, r->is, r->n, classes) /
+               sqrt(covariance(r->said, r->said, r->n, classes) *
+                    covariance(r->is, r->is, r->n, classes));
+    return strstr(name, "Perplexity") ? exp(r->loss / r->n) : r->loss / r->n;
+}
+
+/* A batch of N rows, which are added to R: a class that is true more seldom than
+ * others, and one in ten rows that does not count. */
+static void
+draw_batch(struct et_rng *rng, int n, int classes, int32_t ignored, float *z,
+           int32_t *target, struct rows *r)
+{
+    for (int i = 0; i < n; i++, z += classes) {
+        double sum = 0;
+        int said = 0;
+        for (int c = 0; c < classes; c++) {
+            z[c] = (float)et_rng_normal(rng) + (c == 1);
+            sum += exp(z[c]);
+            said = z[c] > z[said] ? c : said;
+        }
+        target[i] =
+            et_rng_below(rng, 3) ? (int32_t)et_rng_below(rng, (uint64_t)classes) : 0;
+        if (et_rng_below(rng, 10) == 0)
+            target[i] = ignored;
+        if (target[i] == ignored)
+            continue;
+        r->loss += log(sum) - z[target[i]];
+        r->said[r->n] = said;
+        r->is[r->n++] = target[i];
+    }
+}
+
+/* The first batch BEGINS the metric, which is not fresh, or it is reset before. What is
+ * ignored is no class, or the last one. */
+static void
+any_batches(const char *name, int classes, bool language, bool begins, uint64_t seed)
+{
+    static float z[MOST_ROWS * MOST_CLASSES];
+    static int32_t target[MOST_ROWS];
+    static struct rows r;
+    struct et_rng rng = et_rng_at((uint32_t)seed, ET_RNG_DATA, 0);
+    const int32_t ignored = begins && classes > 2 ? classes - 1 : -100;
+    struct et_metric *m = metric(name, &(struct et_metric_options){
+                                           .ignore_index = ignored,
+                                           .num_classes = classes,
+                                       });
+    float sum[3 * MOST_CLASSES], carry[3 * MOST_CLASSES];
+    struct et_tensor *totals[2];
+    for (int b = -3; b < PARTS; b++) {
+        int n = b < 0 ? MOST_ROWS : 80 + (int)et_rng_below(&rng, MOST_ROWS - 80);
+        if (b <= 0)
+            memset(&r, 0, sizeof r);
+        if (b == 0 && !begins)
+            must(et_metric_reset(m));
+        draw_batch(&rng, n, classes, ignored, z, target, &r);
+        struct et_tensor *x = leaf(ET_F32, language ? 3 : 2,
+                                   language ? (const int64_t[]){1, n, classes}
+                                            : (const int64_t[]){n, classes},
+                                   z);
+        struct et_tensor *t =
+            leaf(ET_I32, language ? 2 : 1,
+                 language ? (const int64_t[]){1, n} : (const int64_t[]){n}, target);
+        (b == 0 && begins ? et_metric_begin : et_metric_update)(g, m, x, t);
+        et_metric_totals(g, m, &totals[0], &totals[1]);
+        must(et_eval(g, totals, 2));
+        must(et_tensor_read(cx, totals[0], sum, et_desc_bytes(&totals[0]->desc)));
+        must(et_tensor_read(cx, totals[1], carry, et_desc_bytes(&totals[1]->desc)));
+        et_graph_reset(g);
+        et_tensor_free(&x);
+        et_tensor_free(&t);
+    }
+    /* Losses of up to 5 in f32, some 500 of them in one sum. */
+    double want = by_hand(name, &r, classes), tolerance = 500 * 6e-8;
+    is_near(value(m), want, tolerance, "%s of %d rows in %d batches, %s, seed %d", name,
+            r.n, PARTS, begins ? "begun anew" : "reset before", (int)seed);
+    is_near(et_metric_value_of(m, sum, carry), want, tolerance,
+            "and by the totals that were read with the last batch");
+    et_metric_free(&m);
+}
+
+static void
+all_metrics(void)
+{
+    static const struct {
+        const char *name;
+        int classes;
+        bool language;
+    } rows[] = {
+        {"Accuracy", 4, false},
+        {"CrossEntropy", 3, false},
+        {"MIoU", 5, false},
+        {"Dice", 5, false},
+        {"BinaryF1Score", 2, false},
+        {"MatthewsCorrCoef", 2, false},
+        {"MatthewsCorrCoef", 4, false},
+        {"MaskedAccuracy", 4, true},
+        {"LanguageCrossEntropy", 4, true},
+        {"LanguagePerplexity", 3, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (uint64_t seed = 1; seed <= 2; seed++)
+            any_batches(rows[i].name, rows[i].classes, rows[i].language, seed % 2 == 0,
+                        seed);
+}
+
 static void
 long_sums(void)
 {
@@ -292,6 +454,7 @@ main(void)
     language();
     segmentation();
     confusion();
+    all_metrics();
     long_sums();
     ok(!et_metric_find("accuracy"), "names are those of metric keys");
     int n;

@@ -177,6 +177,36 @@ radam_by_hand(double *want, int n)
     }
 }
 
+/* Decay that is not scaled by the rate is warned of from a thousandth a step on. */
+static void
+warnings(void)
+{
+    static const char *const names[] = {"decoupled_sgdw", "decoupled_adamw"};
+    static const struct {
+        const char *decay;
+        bool warned;
+    } rows[] = {{"0.00099", false}, {"0.001", true}, {"0", false}, {"0.5", true}};
+    for (int i = 0; i < 8; i++) {
+        const struct et_optimizer_class *class;
+        struct et_param_spec one = spec("p", 3, 0);
+        struct et_param_space *s;
+        struct et_optimizer *opt;
+        void *options;
+        char text[64];
+        snprintf(text, sizeof text, "%s lr=.1 weight_decay=%s", names[i / 4],
+                 rows[i % 4].decay);
+        last_log[0] = '\0';
+        parse(text, &class, &options);
+        must(et_param_space_new(cx, dev, &one, 1, &s));
+        must(et_optimizer_new(cx, class, options, s, &opt));
+        ok((strstr(last_log, "not scaled") != NULL) == rows[i % 4].warned, "%s %s",
+           text, rows[i % 4].warned ? "draws a warning" : "draws none");
+        et_optimizer_free(&opt);
+        et_param_space_free(&s);
+        drop(class, options);
+    }
+}
+
 static void
 published(void)
 {
@@ -469,10 +499,18 @@ refusals(void)
               "nesterov needs", "nesterov needs momentum and no dampening");
         drop(class, options);
     }
-    parse("adam betas=[.9]", &class, &options);
-    fails(et_optimizer_new(cx, class, options, s, &opt), ET_EINVAL, "1 numbers",
-          "Adam has two betas");
-    drop(class, options);
+    static const char *const two_betas[] = {
+        "adam", "adamw", "decoupled_adamw", "lamb", "lion", "muon", "radam",
+    };
+    for (size_t i = 0; i < 2 * sizeof two_betas / sizeof *two_betas; i++) {
+        char text[64];
+        const char *name = two_betas[i / 2];
+        snprintf(text, sizeof text, "%s betas=%s", name, i % 2 ? "[.9]" : "[.9,.9,.9]");
+        parse(text, &class, &options);
+        fails(et_optimizer_new(cx, class, options, s, &opt), ET_EINVAL,
+              i % 2 ? "1 numbers" : "3 numbers", name);
+        drop(class, options);
+    }
     ok(s->n_moments == 0 && opt == NULL, "a refused optimizer leaves no moments");
     parse("adam", &class, &good);
     must(et_optimizer_new(cx, class, good, s, &opt));
@@ -542,6 +580,7 @@ main(void)
     et_ctx_set_log(cx, ET_LOG_WARN, keep_log, NULL);
     must(et_device_open(cx, "ref", 0, 0, &dev));
     layout();
+    warnings();
     refusals();
     torture();
     on_device("ref");

@@ -391,7 +391,8 @@ by_epoch(void)
     ok(make("linear step_every=epoch", &list[0]) &&
            et_schedule_alpha(cx, list, 1, &ts, &seconds, &alpha) == ET_OK,
        "one of a run of so many seconds may step by epoch");
-    is_near(alpha, 1 - 180 / 1000., 1e-12, "it sees the second at which the epoch began");
+    is_near(alpha, 1 - 180 / 1000., 1e-12,
+            "it sees the second at which the epoch began");
     drop(&list[0]);
 
     /* Of 4000 tokens 900 have been, and 90 samples of 400. */
@@ -461,6 +462,17 @@ refuses(const char *spec, struct et_run_length length, const char *part,
 }
 
 static void
+accepts(const char *spec, struct et_run_length length, const char *name)
+{
+    struct et_scheduler s = {0};
+    if (!ok(make(spec, &s) && et_schedule_check(cx, &s, 1, &length) == ET_OK, "%s",
+            name))
+        diag("%s", et_error_get(cx)->message);
+    et_error_clear(cx);
+    drop(&s);
+}
+
+static void
 checks(void)
 {
     struct et_run_length run = epochs(10, 1), unknown = {ET_EPOCHS(10), -1, 1};
@@ -474,6 +486,10 @@ checks(void)
             "a schedule with warmup lasts as long as the run");
     refuses("constant_with_warmup t_warmup=1ep t_max=5ep", run,
             "ends before max_duration", "also a constant one");
+    refuses("cosine_with_warmup t_warmup=1ep t_max=999ba", run,
+            "ends before max_duration", "one that ends a batch before it is refused");
+    accepts("cosine_with_warmup t_warmup=1ep t_max=1000ba", run,
+            "one that ends with it is taken");
     refuses("cosine_warm_restarts t_0=2ep t_mult=.01", run, "shortens the cycles",
             "cycles do not shrink to nothing");
     refuses("cosine_warm_restarts t_0=0ep", run, "at least 1", "nor begin as nothing");
