@@ -214,6 +214,28 @@ comparing(void)
     ok(d.different == 1 && d.max == 1, "integers past 2^53 are told apart");
 }
 
+/* Values are read in pieces of 4096: tensors of one less and one more, and of several
+ * pieces, which differ in their last number alone. */
+static void
+comparing_pieces(void)
+{
+    static const int lengths[] = {4095, 4096, 4097, 8192, 10000};
+    static float a[10000], b[10000];
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        char header[96];
+        int n = lengths[i];
+        size_t bytes = (size_t)n * sizeof *a;
+        snprintf(header, sizeof header,
+                 "{\"w\":{\"dtype\":\"F32\",\"shape\":[%d],\"data_offsets\":[0,%zu]}}",
+                 n, bytes);
+        b[n - 1] = 3;
+        struct eti_difference d = compare(header, a, bytes, header, b, bytes);
+        ok(d.count == n && d.different == 1 && d.max == 3,
+           "of %d numbers the last is compared, too", n);
+        b[n - 1] = 0;
+    }
+}
+
 /* ---- converting ---- */
 
 /* Converts the file of HEADER and DATA; the new one's first tensor in OUT. */
@@ -396,6 +418,7 @@ main(void)
     opening();
     refusals();
     comparing();
+    comparing_pieces();
     converting();
     all_halves();
     metadata();
