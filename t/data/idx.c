@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -223,9 +224,25 @@ pairs(void)
     write_file("x", x, nx, false);
     is_int(try_open(&o, &data), ET_EFORMAT, "labels for images are refused");
     et_error_clear(cx);
+    nx = make_idx(x, 2, (uint32_t[]){6, 5}, 30);
+    write_file("x", x, nx, false);
+    is_int(try_open(&o, &data), ET_EFORMAT, "so are images of one axis");
+    snprintf(want, sizeof want, "%s/x: 2 axes, images have 3 or 4", folder);
+    is_str(take_error(cx), want, "and the sentence says how many there are");
+    ny = make_idx(y, 1, (uint32_t[]){5}, 5);
+    write_file("y.gz", y, ny, true);
     nx = make_idx(x, 3, (uint32_t[]){5, 2, 3}, 30);
     const char *path = write_file("z.gz", x, nx, true);
     o.images = (char *)"z";
+    need(cx, try_open(&o, &data));
+    et_dataset_close(&data);
+    gzFile twice = gzopen(path, "ab"); /* the size it claims is that of its end */
+    if (!twice || gzwrite(twice, x, (unsigned)nx) != (int)nx || gzclose(twice) != Z_OK)
+        bail("cannot add to %s", path);
+    is_int(try_open(&o, &data), ET_EFORMAT, "a gzip file that goes on is refused");
+    snprintf(want, sizeof want, "%s/z.gz: longer than the 46 bytes it claims to hold",
+             folder);
+    is_str(take_error(cx), want, "and the sentence says so");
     if (truncate(path, 40) != 0)
         bail("cannot cut %s", path);
     is_int(try_open(&o, &data), ET_EFORMAT, "a cut gzip file is refused");
