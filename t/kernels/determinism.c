@@ -1,10 +1,12 @@
 /* The CPU's own loops give the same bits when the same call runs again, with one thread
- * and with two; between one and two only the rounding of sums may differ. */
+ * and with several; between them, and between them and the reference, only the rounding
+ * of sums may differ. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/ref/ref.h"
 #include "t/kernels/module.h"
 #include "t/tap.h"
 
@@ -12,6 +14,8 @@
 #define RUNS       5
 /* Sums of up to 2^18 terms, kept in f64 beyond some dozen. */
 #define TOLERANCE 2e-5
+/* Blocks of f32 within sums of 25088 numbers below 1: 25088 * 2^-24 at most. */
+#define REFERENCE_TOLERANCE 2e-3
 
 enum contents { NOTHING, NUMBERS, POSITIVE, INDEX, COUNTER, ASCENDING };
 
@@ -32,6 +36,8 @@ struct test {
     union {
         struct et_reduce_attr reduce;
         struct et_axis_attr axis;
+        struct et_conv2d_attr conv;
+        struct et_pool2d_attr pool;
         struct et_norm_attr norm;
         struct et_cross_entropy_attr loss;
         struct et_sdpa_attr sdpa;
@@ -256,9 +262,86 @@ static const struct test tests[] = {
       {NUMBERS, HEADS},
       END},
      ATTR(sdpa, .scale = .25, .causal = 1)},
+    {ET_OP_take,
+     "take along the second axis",
+     ET_ROW_MAJOR,
+     2,
+     {{NUMBERS, S(7, 20, 64)}, {INDEX, S(50)}, {NUMBERS, S(7, 50, 64)}, END},
+     ATTR(axis, .axis = 1)},
+    {ET_OP_gather,
+     "gather along the second axis",
+     ET_ROW_MAJOR,
+     2,
+     {{NUMBERS, S(7, 20, 64)}, {INDEX, S(7, 50, 64)}, {NUMBERS, S(7, 50, 64)}, END},
+     ATTR(axis, .axis = 1)},
+    {ET_OP_dropout,
+     "dropout of large samples",
+     ET_ROW_MAJOR,
+     2,
+     {{NUMBERS, S(3, 20001)}, {COUNTER, S(2)}, {NUMBERS, S(3, 20001)}, END},
+     ATTR(dropout, .p = .3)},
+    {ET_OP_resize2d,
+     "resize2d",
+     ET_CHANNELS_LAST,
+     1,
+     {{NUMBERS, S(2, 40, 20, 20)}, {NUMBERS, S(2, 40, 28, 28)}, END},
+     ATTR(resize, .mode = ET_RESIZE_BILINEAR, .scale = {20 / 28., 20 / 28.},
+          .shape = {2, 40, 28, 28})},
+    {ET_OP_resize2d_grad,
+     "resize2d_grad of few samples",
+     ET_CHANNELS_LAST,
+     1,
+     {{NUMBERS, S(1, 40, 28, 28)}, {NUMBERS, S(1, 40, 20, 20)}, END},
+     ATTR(resize, .mode = ET_RESIZE_BILINEAR, .scale = {20 / 28., 20 / 28.},
+          .shape = {1, 40, 20, 20})},
+    {ET_OP_conv2d_grad_weight,
+     "gradient of depthwise filters",
+     ET_CHANNELS_LAST,
+     2,
+     {{NUMBERS, S(7, 40, 8, 8)},
+      {NUMBERS, S(7, 40, 8, 8)},
+      {NUMBERS, S(40, 1, 3, 3)},
+      END},
+     ATTR(conv, .stride = {1, 1}, .pad = {1, 1}, .dilation = {1, 1}, .groups = 40,
+          .shape = {40, 1, 3, 3})},
+    {ET_OP_max_pool2d,
+     "max_pool2d",
+     ET_CHANNELS_LAST,
+     1,
+     {{NUMBERS, S(5, 24, 15, 15)},
+      {NUMBERS, S(5, 24, 8, 8)},
+      {INDEX, S(5, 24, 8, 8)},
+      END},
+     ATTR(pool, .kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .dilation = {1, 1})},
+    {ET_OP_avg_pool2d,
+     "avg_pool2d",
+     ET_CHANNELS_LAST,
+     1,
+     {{NUMBERS, S(5, 24, 15, 15)}, {NUMBERS, S(5, 24, 8, 8)}, END},
+     ATTR(pool, .kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .dilation = {1, 1})},
+    {ET_OP_avg_pool2d_grad,
+     "avg_pool2d_grad",
+     ET_CHANNELS_LAST,
+     1,
+     {{NUMBERS, S(5, 24, 8, 8)}, {NUMBERS, S(5, 24, 15, 15)}, END},
+     ATTR(pool, .kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .dilation = {1, 1},
+          .shape = {5, 24, 15, 15})},
+    {ET_OP_topk,
+     "topk",
+     ET_ROW_MAJOR,
+     1,
+     {{NUMBERS, ROWS_}, {NUMBERS, S(600, 5)}, {INDEX, S(600, 5)}, END},
+     ATTR(axis, .axis = 1, .n = 5)},
+    {ET_OP_copy,
+     "copy of one long row",
+     ET_ROW_MAJOR,
+     1,
+     {{NUMBERS, S(100001)}, {NUMBERS, S(100001)}, END},
+     NO_ATTR},
 };
 
-static const struct et_device_table *table;
+/* Counts that leave parts of unequal size, and more parts than two. */
+static const int counts[] = {2, 3, 5};
 
 static uint32_t
 next(uint32_t *seed)
@@ -324,7 +407,8 @@ arrays_free(struct arrays *a)
 
 /* Runs the call RUNS times; false where it cannot or results differ between runs. */
 static bool
-repeats(const struct test *t, struct arrays *a, int threads)
+repeats(const struct et_device_table *table, const struct test *t, struct arrays *a,
+        int threads, int runs)
 {
     struct et_device_handle *device;
     struct et_kernel *k;
@@ -348,7 +432,7 @@ repeats(const struct test *t, struct arrays *a, int threads)
     }
     void *ws = block_of(workspace), *first[MAX_ARRAYS];
     bool same = true;
-    for (int run = 0; run < RUNS; run++) {
+    for (int run = 0; run < runs; run++) {
         memset(ws, 0x33 + run, workspace);
         same &= table->run(k, a->ptr, ws, NULL) == ET_OK;
         for (int i = t->n_in; i < a->n; i++) {
@@ -380,26 +464,43 @@ distance(const struct et_desc *d, const void *a, const void *b)
     return worst;
 }
 
+/* The largest distance of their results. */
+static double
+apart(const struct test *t, const struct arrays *a, const struct arrays *b)
+{
+    double worst = 0;
+    for (int k = t->n_in; k < a->n; k++)
+        worst = fmax(worst, distance(&a->desc[k], a->ptr[k], b->ptr[k]));
+    return worst;
+}
+
 int
 main(void)
 {
-    table = open_module();
-    if (!table)
+    const struct et_device_table *cpu = open_module();
+    if (!cpu)
         skip_all("the CPU module was not built");
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
         const struct test *t = &tests[i];
-        struct arrays one = arrays_of(t), two = arrays_of(t);
-        ok(repeats(t, &one, 1), "%s gives the same bits again with one thread",
-           t->name);
-        ok(repeats(t, &two, 2), "%s gives the same bits again with two threads",
-           t->name);
-        double worst = 0;
-        for (int k = t->n_in; k < one.n; k++)
-            worst = fmax(worst, distance(&one.desc[k], one.ptr[k], two.ptr[k]));
-        ok(worst <= TOLERANCE, "%s differs by rounding between one and two: %.1e",
+        struct arrays one = arrays_of(t), other = arrays_of(t);
+        ok(repeats(cpu, t, &one, 1, RUNS),
+           "%s gives the same bits again with one thread", t->name);
+        double worst = repeats(etk_ref_device(), t, &other, 1, 1)
+                           ? apart(t, &other, &one)
+                           : INFINITY;
+        ok(worst <= REFERENCE_TOLERANCE, "%s is what the reference computes: %.1e",
            t->name, worst);
+        arrays_free(&other);
+        for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
+            other = arrays_of(t);
+            ok(repeats(cpu, t, &other, counts[k], RUNS),
+               "%s gives the same bits again with %d threads", t->name, counts[k]);
+            worst = apart(t, &one, &other);
+            ok(worst <= TOLERANCE, "%s differs by rounding between 1 and %d: %.1e",
+               t->name, counts[k], worst);
+            arrays_free(&other);
+        }
         arrays_free(&one);
-        arrays_free(&two);
     }
     return done();
 }

@@ -6,8 +6,9 @@
 #include "t/kernels/module.h"
 #include "t/tap.h"
 
-/* Two threads share the work of what is large. */
-enum { THREADS = 2 };
+/* Three threads share the work of what is large: parts of unequal size, more than two
+ * of them. */
+enum { THREADS = 3 };
 
 static void
 run(const struct et_device_table *table, int threads, int n, char **only)
