@@ -1,5 +1,6 @@
-/* The CPU's copy between layouts: every order of axes on either side. */
+/* The CPU's copies: every order of axes on either side, and bytes of any number. */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "t/kernels/module.h"
@@ -82,6 +83,39 @@ test_orders(enum et_dtype dtype, const int64_t *shape)
            (int)shape[3]);
 }
 
+/* As many bytes as were asked for are copied or set, however the threads share them. */
+static void
+test_bytes(void)
+{
+    enum { MIB = 1 << 20, MOST = MIB + 300, BEHIND = 64 };
+    static const size_t sizes[] = {0,         1,         63,        64,
+                                   MIB - 1,   MIB,       MIB + 1,   MIB + 64,
+                                   MIB + 127, MIB + 128, MIB + 129, MIB + 257};
+    unsigned char *from = malloc(MOST + BEHIND), *to = malloc(MOST + BEHIND);
+    if (!from || !to)
+        bail("no memory");
+    for (int i = 0; i < MOST + BEHIND; i++)
+        from[i] = (unsigned char)(i % 251);
+    int copied = 0, filled = 0;
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        const size_t n = sizes[k];
+        size_t right = 0, left = 0;
+        memset(to, 255, MOST + BEHIND);
+        bool done_well = table->copy(device, to, from, n, NULL) == ET_OK;
+        for (size_t i = n; i < n + BEHIND; i++)
+            left += to[i] == 255;
+        copied += done_well && memcmp(to, from, n) == 0 && left == BEHIND;
+        done_well = table->fill(device, to, 7, n, NULL) == ET_OK;
+        for (size_t i = 0; i < n + BEHIND; i++)
+            right += to[i] == (i < n ? 7 : 255);
+        filled += done_well && right == n + BEHIND;
+    }
+    is_int(copied, sizeof sizes / sizeof *sizes, "all bytes are copied, and no others");
+    is_int(filled, sizeof sizes / sizeof *sizes, "and set");
+    free(from);
+    free(to);
+}
+
 int
 main(void)
 {
@@ -110,6 +144,7 @@ main(void)
     ok(copies(&from, &to), "a repeated axis is written out");
     permuted(&to, ET_F32, (int64_t[]){0, 3, 4, 5}, 0);
     ok(copies(&to, &to), "an empty array is copied");
+    test_bytes();
     table->close(device);
     return done();
 }
