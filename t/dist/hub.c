@@ -1,6 +1,7 @@
 /* The hub and its viewers: all of them know what the log says, whenever they came. */
 #include "config.h"
 
+#include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,76 @@ test_history(void)
     etd_client_close(&c);
 }
 
+/* Asks T's hub for points of SERIES, at most MOST of them, from batch FROM to TO; -1:
+ * that is not said. */
+static void
+ask_points(struct talk *t, int id, const char *series, int64_t from, int64_t to,
+           int64_t most)
+{
+    struct etd_out o = talk_say(ETD_HIST, 2 + (from >= 0) + (to >= 0) + (most >= 0));
+    etd_put_int(&o, "id", id);
+    etd_put_text(&o, "series", series);
+    if (from >= 0)
+        etd_put_int(&o, "from", from);
+    if (to >= 0)
+        etd_put_int(&o, "to", to);
+    if (most >= 0)
+        etd_put_int(&o, "most", most);
+    talk_send(t, &o);
+}
+
+/* Of 5,170 batches each 100th is an evaluation, and each 31st has no number. */
+static void
+test_questions(void)
+{
+    enum { MOST = 4096 };
+    static const struct {
+        const char *series;
+        int64_t from, to, most, n, first, last;
+    } row[] = {
+        {"loss/train/total", 11, 20, 100, 10, 11, 20},
+        {"lr-SGD/group0", 32, 32, 100, 1, 32, 32},
+        {"nothing", 0, 100, 100, 0, 0, 0},
+        {"metrics/eval/Accuracy", 150, 450, 100, 3, 200, 400},
+        {"loss/train/total", 5, 9, -1, 5, 5, 9},
+        {"loss/train/total", -1, 3, 100, 3, 1, 3},
+        {"metrics/eval/Accuracy", 4900, -1, 100, 3, 4900, 5100},
+    };
+    enum { ROWS = sizeof row / sizeof *row };
+    static int64_t ba[MOST];
+    static double t[MOST], v[MOST];
+    struct talk viewer = talk_open(&h);
+    if (talk_hello(&viewer, -2, -1, NULL) != ETD_WELCOME)
+        bail("a viewer is not served");
+    for (int i = 0; i < ROWS; i++)
+        ask_points(&viewer, 70 + i, row[i].series, row[i].from, row[i].to, row[i].most);
+    for (int i = 0; i < ROWS; i++) {
+        if (talk_until(&viewer, ETD_HIST) != ETD_HIST)
+            bail("a question is not answered: %s", viewer.code);
+        const struct etd_map *body = &viewer.f.body;
+        int n = etd_get_ints(body, "ba", ba, MOST);
+        is_int(etd_get_int(body, "id", -1), 70 + i,
+               "of %d questions at once number %d is answered", ROWS, i + 1);
+        is_int(n, row[i].n, "with as many points of %s", row[i].series);
+        ok(etd_get_doubles(body, "t", t, MOST) == n &&
+               etd_get_doubles(body, "v", v, MOST) == n,
+           "each with a time and a value");
+        ok(n == 0 || (ba[0] == row[i].first && ba[n - 1] == row[i].last),
+           "of the batches that were asked for (%lld to %lld)", (long long)ba[0],
+           (long long)ba[n > 0 ? n - 1 : 0]);
+        bool right = true;
+        for (int k = 0; k < n; k++) {
+            double own = strncmp(row[i].series, "loss", 4) == 0 ? 1.0 / (double)ba[k]
+                         : strncmp(row[i].series, "lr", 2) == 0
+                             ? 0.1
+                             : (double)(ba[k] % 10) / 10;
+            right = right && v[k] == own && t[k] == 1e9 + (double)ba[k];
+        }
+        ok(right, "and what the log has there");
+    }
+    talk_close(&viewer);
+}
+
 static bool
 is_disconnected(struct house *house, struct etd_client **c, int n)
 {
@@ -189,16 +260,34 @@ is_stopped(struct house *house, struct etd_client **c, int n)
     return etd_client_status(c[0])->link == ETD_LINK_ENDED;
 }
 
+/* How a run ended is written down just before its hub is told to end. */
+static void
+write_fact(const char *key, const char *value)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/run.json", h.directory);
+    json_t *facts = json_load_file(path, 0, NULL);
+    if (!facts || json_object_set_new(facts, key, json_string(value)) != 0 ||
+        json_dump_file(facts, path, JSON_COMPACT) != 0)
+        bail("%s cannot be written", path);
+    json_decref(facts);
+}
+
 static void
 test_end(void)
 {
     struct stat st;
+    size_t n;
     struct etd_client *c = house_client(&h, false);
     ok(house_drive(&h, &c, 1, all_equal), "a viewer");
     house_tell(&h, 10);
+    write_fact("reason", "last-words");
     is_int(house_stop(&h), 0, "the hub ends when the supervisor says so");
     ok(house_drive(&h, &c, 1, is_stopped), "and says so to its viewers");
     is_int(etd_client_model(c)->seq, h.log.seq, "after the last record");
+    const char *facts = etd_client_facts(c, &n);
+    ok(facts && memmem(facts, n, "last-words", 10),
+       "and what was written of the run before it was told to end");
     ok(lstat(h.socket, &st) != 0, "its socket is gone");
     etd_client_close(&c);
 }
@@ -293,6 +382,58 @@ test_hello(void)
     talk_close(&t);
 }
 
+/* Who has the records up to some number goes on with the next, where these are records
+ * of this run; 0 are those of any run. */
+static void
+test_goes_on(void)
+{
+    enum run { SAME, ANY, OTHER };
+    static const char *const names[] = {"this run", "any run", "another run"};
+    struct talk t;
+    const struct {
+        int64_t after;
+        enum run run;
+        bool goes_on;
+    } row[] = {
+        {0, SAME, true},
+        {0, ANY, true},
+        {0, OTHER, false},
+        {h.log.seq - 5, SAME, true},
+        {h.log.seq - 5, ANY, false},
+        {h.log.seq - 5, OTHER, false},
+        {h.log.seq, SAME, true},
+        {h.log.seq, OTHER, false},
+        {h.log.seq + 1, SAME, false},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct etd_head head = talk_head();
+        t = talk_open(&h);
+        struct etd_out o = talk_say(ETD_HELLO, 2);
+        etd_put_int(&o, "after", row[i].after);
+        etd_put_int(&o, "credit", 10);
+        unsigned char *run = memmem(o.bytes, o.used, head.run, ETD_RUN_ID);
+        if (!run)
+            bail("HELLO names no run");
+        if (row[i].run == ANY)
+            memset(run, 0, ETD_RUN_ID);
+        run[ETD_RUN_ID - 1] ^= row[i].run == OTHER;
+        talk_send(&t, &o);
+        if (talk_until(&t, ETD_WELCOME) != ETD_WELCOME)
+            bail("a viewer is not served: %s", t.code);
+        is_int(etd_get_bool(&t.f.body, "goes_on", false), row[i].goes_on,
+               "whoever has %lld records of %s goes on, or begins anew",
+               (long long)row[i].after, names[row[i].run]);
+        is_int(etd_get_int(&t.f.body, "head", -1), h.log.seq,
+               "and is told how many there are");
+        if (row[i].goes_on && row[i].after < h.log.seq) {
+            while (t.records == 0 && !talk_is_over(talk_hear(&t)))
+                ;
+            is_int(t.seq, row[i].after + 1, "it hears the next");
+        }
+        talk_close(&t);
+    }
+}
+
 static bool
 one_is_refused(struct house *house, struct etd_client **c, int n)
 {
@@ -326,8 +467,10 @@ main(void)
     test_join();
     test_facts();
     test_hello();
+    test_goes_on();
     test_removed();
     test_history();
+    test_questions();
     test_other_run();
     test_hub_dies();
     test_silence();

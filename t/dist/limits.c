@@ -186,6 +186,50 @@ test_stuck_snapshot(void)
     talk_close(&v);
 }
 
+/* A model whose snapshots have some 40 messages, of 60 KiB as a hub counts them. */
+static void
+fill_model(void)
+{
+    enum { BATCHES = 2000, SERIES = 40 };
+    static struct et_log_entry entry[SERIES];
+    struct et_record r = {
+        .kind = ET_RECORD_BATCH, .t = 2e9, .entry = entry, .n = SERIES};
+    for (int k = 0; k < SERIES; k++)
+        snprintf(entry[k].name, sizeof entry->name, "m/%d", k);
+    for (int i = 0; i < BATCHES; i++) {
+        r.ba = ++h.ba;
+        for (int k = 0; k < SERIES; k++)
+            entry[k].value = i + k;
+        eti_events_write(&h.log, &r);
+    }
+    talk_tell(&watch, 1, 0);
+}
+
+/* More than the 24 MiB of snapshots that a hub holds at once, to viewers of whom each
+ * is a second later than the last. */
+static void
+test_snapshot_room(void)
+{
+    enum { CHUNK = 60 << 10, ROOM = 24 * MIB };
+    int64_t sent = 0;
+    bool all = true;
+    fill_model();
+    while (all && sent <= ROOM + ROOM / 4) {
+        struct talk v = talk_open(&h);
+        if (talk_hello(&v, -1, 65536, NULL) != ETD_WELCOME)
+            bail("a viewer is not served: %s", v.code);
+        for (int i = 0; i < 50 && v.chunks == 0; i++)
+            if (!is_served(&v))
+                bail("a viewer is left: %s", v.code);
+        all = v.chunks > 0;
+        sent += v.chunks * CHUNK;
+        talk_close(&v);
+        talk_pass(&watch, 1.25);
+    }
+    ok(all, "viewer after viewer gets a snapshot, of %lld MiB in all",
+       (long long)(sent / MIB));
+}
+
 /* ---- 5.6 the ring ---- */
 
 static void
@@ -506,6 +550,7 @@ static const struct talk_limit limits[] = {
     {"5.10", "another major version", test_major},
     {"5.10", "a later minor version", test_unknown},
     {"5.5", "HELLO first", test_strangers},
+    {"5.7", "24 MiB of snapshots at once", test_snapshot_room},
 };
 
 int

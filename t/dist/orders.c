@@ -227,6 +227,70 @@ test_time_left(void)
     is_int(h.commands, before + 1, "once: a third has its answer");
 }
 
+/* Who asks again over another connection, while nobody has answered yet. */
+static void
+test_other_connection(void)
+{
+    struct talk old = join("a"), other = join("longer-name"), again = join("a");
+    const struct etd_head head = talk_head();
+    int64_t before = h.commands;
+    struct etd_command c = make(ETD_OP_PAUSE);
+    send_to(&old, &head, &c);
+    is_str(etd_kind_name(hear(&old).kind), "RECEIVED", "a command is received");
+    send_to(&other, &head, &c);
+    is_str(etd_kind_name(hear(&other).kind), "RECEIVED",
+           "and again, over another connection");
+    send_to(&again, &head, &c);
+    is_str(etd_kind_name(hear(&again).kind), "RECEIVED", "and over a third");
+    supervise(before);
+    is_str(etd_kind_name(hear(&again).kind), "APPLIED",
+           "its answer comes over the one that asked last");
+    ok(talk_ping(&old, 0) == ETD_PONG && talk_ping(&other, 0) == ETD_PONG,
+       "and over no other");
+    is_int(h.commands, before + 1, "it was passed on once");
+    talk_close(&old);
+    talk_close(&other);
+    talk_close(&again);
+}
+
+/* Answers of all kinds, each with its own number, time and text. They are asked for
+ * again in the other order, of this hub and of the next. */
+static void
+test_same_answers(void)
+{
+    enum { N = 6 };
+    struct etd_command c[N];
+    struct etd_answer first[N], a;
+    struct talk t = join("a");
+    for (int i = 0; i < N; i++) {
+        c[i] = make(i % 3 == 1 ? ETD_OP_CHECKPOINT : ETD_OP_SET);
+        if (c[i].op == ETD_OP_SET) {
+            snprintf(c[i].key, sizeof c[i].key, "key-%.*s", 3 * i, "abcdefghijklmnopq");
+            snprintf(c[i].value, sizeof c[i].value, "%s", i % 3 == 2 ? "bad" : "0.5");
+        }
+        house_tell(&h, 1);
+        first[i] = ask(&t, &c[i]);
+    }
+    for (int hub = 1; hub <= 2; hub++) {
+        const struct etd_head head = talk_head();
+        talk_pass(&watch, 1);
+        for (int i = N - 1; i >= 0; i--) {
+            send_to(&t, &head, &c[i]);
+            a = hear(&t);
+            ok(memcmp(a.id, c[i].id, sizeof a.id) == 0 && a.kind == first[i].kind &&
+                   a.step == first[i].step && a.rev == first[i].rev &&
+                   a.code == first[i].code && strcmp(a.text, first[i].text) == 0,
+               "a command that comes again to hub %d has its answer: %s %s", hub,
+               etd_kind_name(first[i].kind), first[i].text);
+        }
+        talk_close(&t);
+        if (hub == 1) {
+            talk_restart(&h, &watch);
+            t = join("a");
+        }
+    }
+}
+
 /* ---- 6.6 ---- */
 
 static void
@@ -300,6 +364,9 @@ test_lease(void)
     c = make(ETD_OP_PAUSE);
     answer = ask(&b, &c);
     is_refused(&answer, 5013, "29.75 s later another's command");
+    c = make(ETD_OP_ANNOTATE);
+    snprintf(c.value, sizeof c.value, "a note");
+    is_applied(&b, &c, "not his note: that");
     c = make(ETD_OP_TAKE);
     answer = ask(&b, &c);
     is_refused(&answer, 5013, "also that he takes it");
@@ -324,6 +391,8 @@ static const struct talk_limit limits[] = {
     {"6.2", "written down before it is received", test_journal},
     {"6.2", "or rejected", test_full_disk},
     {"6.3", "once, for the life of the run", test_time_left},
+    {"6.3", "answered over the connection that asked last", test_other_connection},
+    {"6.3", "answered as it was", test_same_answers},
     {"6.6", "10 commands a second", test_rate},
     {"6.1", "a lease of 30 s, of one holder", test_lease},
 };

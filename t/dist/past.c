@@ -12,7 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/memory.h"
 #include "core/base/seams.h"
+#include "dist/follow.h"
 #include "dist/past.h"
 #include "dist/piece.h"
 #include "dist/session.h"
@@ -280,22 +282,52 @@ test_earlier(void)
     forget();
 }
 
-/* Are the records that were said those after AFTER, each of them, in order, to the
- * last? */
+/* Applies to M, which has all up to some record, those that were said. False: they are
+ * not the next, in order, each whole. */
 static bool
-are_those_after(int64_t after)
+go_on(struct etd_model *m)
 {
-    bool in_order = true;
-    int64_t at = after;
-    for (int i = 0; i < n_said; i++) {
+    struct etd_join join;
+    struct et_record r;
+    bool right = true, whole = true;
+    etd_join_init(&join, h.cx);
+    for (int i = 0; i < n_said && right; i++) {
         struct etd_frame f = frame(i);
         if ((int)f.head.kind >= ET_RECORD_COUNT)
             continue;
-        in_order =
-            in_order && (f.head.hseq == at + 1 || (f.head.hseq == at && at > after));
-        at = f.head.hseq;
+        right = f.head.hseq == m->seq + 1 &&
+                etd_join_add(&join, &f, &r, &whole) == ET_OK &&
+                (!whole || etd_model_apply(m, &r) == ET_OK);
     }
-    return in_order && at == h.log.seq;
+    etd_join_release(&join);
+    return right && whole;
+}
+
+/* Are the records that were said those after AFTER, in order, to the last? Who had all
+ * before them knows then what the log says. */
+static bool
+are_those_after(int64_t after)
+{
+    unsigned char want[ETD_DIGEST], got[ETD_DIGEST];
+    struct etd_follow *log;
+    struct etd_model *m;
+    char *bytes;
+    size_t n;
+    int64_t left;
+    if (etd_follow_open(h.cx, h.directory, &log) != ET_OK ||
+        etd_model_new(h.cx, &m) != ET_OK ||
+        (after > 0 && etd_follow_read(log, 60, after, &left) != ET_OK) ||
+        etd_model_save(etd_follow_model(log), &bytes, &n) != ET_OK ||
+        etd_model_load(m, bytes, n) != ET_OK ||
+        etd_follow_read(log, 60, 0, &left) != ET_OK ||
+        etd_model_digest(etd_follow_model(log), want) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    bool same = m->seq == after && go_on(m) && m->seq == h.log.seq &&
+                etd_model_digest(m, got) == ET_OK && memcmp(want, got, sizeof got) == 0;
+    et_free(h.cx, bytes);
+    etd_model_free(&m);
+    etd_follow_close(&log);
+    return same;
 }
 
 static void
