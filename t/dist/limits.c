@@ -490,6 +490,39 @@ test_sizes(void)
     }
 }
 
+/* Who goes while what it asked of history is being read: nobody else waits for that. */
+static void
+test_questions_of_the_gone(void)
+{
+    enum { QUESTIONS = 20, TIMES = 3 };
+    struct etd_out o;
+    for (int i = 0; i < TIMES; i++) {
+        struct talk v = join(0);
+        for (int k = 0; k < QUESTIONS; k++) {
+            o = talk_say(ETD_HIST, 1);
+            etd_put_text(&o, "series", "loss/train/total");
+            talk_send(&v, &o);
+        }
+        if (!is_served(&v)) /* all were taken in, and the first is being read */
+            bail("a viewer is left: %s", v.code);
+        talk_settle(&h);
+        o = talk_say(ETD_BYE, 0);
+        talk_send(&v, &o);
+        etd_line_finish(v.line);
+        talk_close(&v);
+        talk_settle(&h);
+    }
+    struct talk other = join(0);
+    o = talk_say(ETD_HIST, 2);
+    etd_put_int(&o, "id", 7);
+    etd_put_text(&o, "series", "loss/train/total");
+    talk_send(&other, &o);
+    ok(talk_until(&other, ETD_HIST) == ETD_HIST &&
+           etd_get_int(&other.f.body, "id", -1) == 7,
+       "a viewer's question is answered after others went with theirs");
+    talk_close(&other);
+}
+
 /* ---- 5.10 versions ---- */
 
 static void
@@ -547,6 +580,7 @@ static const struct talk_limit limits[] = {
     {"5.9", "frames that are none", test_malformed},
     {"5.9", "numbers of messages and what is in them", test_numbers},
     {"5.9", "sizes by kind", test_sizes},
+    {"5.9", "questions of who has gone", test_questions_of_the_gone},
     {"5.10", "another major version", test_major},
     {"5.10", "a later minor version", test_unknown},
     {"5.5", "HELLO first", test_strangers},
