@@ -46,8 +46,7 @@ exits 0 "a finished run that is resumed is finished"
 # ---- a rest between two starts ----
 
 run train r.yaml --run_directory rested max_duration=9ba
-then=$(sed -n 's/^ *"ended": \([0-9]*\).*/\1/p' rested/run.json)
-sed -i -E 's/^( *"(started|ended)": )[0-9]+/\1'$((then - 7200))'/' rested/run.json
+perl -pi -e 's/^( *"(?:started|ended)": )(\d+)/$1 . ($2 - 7200)/e' rested/run.json
 run train --resume rested max_duration=18ba
 run show rested
 grep -qE ', for [0-9]{1,3}(s|m[0-9]{2}s), and 2h00m between its starts' out
