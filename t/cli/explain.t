@@ -43,7 +43,7 @@ learning rate        set at each batch
        +- 0 ------------------------------------------------------ 40ba = 10ep -
         first 0, highest 0.1 at 4ba (1ep), last 0.01285 at 39ba (9.75ep)
 P
-LC_ALL=C.UTF-8 plot r.yaml scheduler.0.step_every=epoch
+LC_ALL=C.UTF-8 plot r.yaml scheduler.0.step_every=epoch scheduler.1.step_every=epoch
 draws "where the locale is UTF-8 in braille; stepping by epochs shows as steps" <<'P'
 learning rate        set at each epoch
     0.1│       ⢸⠉⠉⠉⠉⠉⠉⠹⠤⠤⠤⠤⠤⠤⠤⡄
@@ -58,6 +58,14 @@ learning rate        set at each epoch
        └─ 0 ────────────────────────────────────────────────────── 40ba = 10ep ─
         first 0, highest 0.1 at 4ba (1ep), last 0.01389 at 39ba (9.75ep)
 P
+for i in 0 1; do
+    run explain r.yaml scheduler="[{name: linear, step_every: epoch}, {name: linear}]" \
+        scheduler.$i.step_every=epoch scheduler.$((1 - i)).step_every=batch --json
+    # Of 40 batches 5 are done, and of the epoch that began after 4 of them one.
+    says out '"set_at_each": "batch"' "of two schedules of which one steps by epochs the rate is set at each batch"
+    tr -d ' \n' <out | grep -q '{"ba":5,"lr":0.07875' && tr -d ' \n' <out | grep -q '{"ba":7,"lr":0.07425'
+    ok $? "each keeps its own pace"
+done
 LC_ALL=C.UTF-8 plot r.yaml --ascii
 says out "+- 0 ---" "--ascii is stronger than the locale"
 is "$(wc -L <out)" 80 "and is 80 columns wide"

@@ -95,11 +95,8 @@ trace(struct et_ctx *cx, const struct shape *s, struct eti_curve *out)
     out->rate = block;
     for (out->n = 0; out->n < n; out->n++) {
         int64_t batch = n == 1 ? 0 : (int64_t)((batches - 1) * out->n / (n - 1));
-        int64_t set_at = batch;
+        struct et_timestamp ts = timestamp_of(s, batch);
         double alpha;
-        if (out->by_epoch && out->per_epoch > 0)
-            set_at -= batch % out->per_epoch;
-        struct et_timestamp ts = timestamp_of(s, set_at);
         ET_TRY(et_schedule_alpha(cx, s->schedule, s->n_schedules, &ts, &s->length,
                                  &alpha));
         out->batch[out->n] = batch;
@@ -160,12 +157,14 @@ eti_curve_of_recipe(struct et_ctx *cx, const struct et_recipe *recipe,
         .length = {.dataloader_len = -1,
                    .scale_schedule_ratio = recipe->scale_schedule_ratio},
     };
-    *out = (struct eti_curve){.cx = cx};
+    bool any_by_epoch = false;
+    *out = (struct eti_curve){.cx = cx, .by_epoch = recipe->scheduler.n > 0};
     for (int i = 0; i < recipe->scheduler.n && s.n_schedules < ETI_MAX_SCHEDULERS;
          i++) {
         const struct et_part *part = &recipe->scheduler.v[i];
         const struct et_scheduler_options *o = part->options;
-        out->by_epoch |= o->step_every == ET_STEP_EPOCH;
+        any_by_epoch = any_by_epoch || o->step_every == ET_STEP_EPOCH;
+        out->by_epoch = out->by_epoch && o->step_every == ET_STEP_EPOCH;
         schedule[s.n_schedules++] = (struct et_scheduler){
             .type = ETI_CLASS(scheduler, part->component),
             .options = o,
@@ -174,7 +173,7 @@ eti_curve_of_recipe(struct et_ctx *cx, const struct et_recipe *recipe,
     ET_TRY(et_time_scale_duration(cx, recipe->max_duration,
                                   recipe->scale_schedule_ratio,
                                   &s.length.max_duration));
-    if (needs_data(cx, &s, out->by_epoch) && recipe->train_data.component)
+    if (needs_data(cx, &s, any_by_epoch) && recipe->train_data.component)
         ET_TRY(measure_data(cx, &recipe->train_data, &s));
     return trace(cx, &s, out);
 }

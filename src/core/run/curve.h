@@ -11,7 +11,9 @@ struct eti_curve {
     struct et_ctx *cx;
     int64_t batches;   /* updates of the run */
     int64_t per_epoch; /* batches of an epoch; -1 = not known, nor needed */
-    bool by_epoch;  /* the rate is set at the start of each epoch, else of each batch */
+    /* The rate is set at the start of each epoch, as all schedules step so; else of
+     * each batch. */
+    bool by_epoch;
     int n;          /* points: at most ETI_CURVE_POINTS */
     int64_t *batch; /* [n] update, from 0 to batches - 1 */
     double *rate;   /* [n] of that update */
