@@ -290,6 +290,65 @@ test_long(void)
     et_ctx_free(&cx);
 }
 
+/* Each value is that of its batch, so where the greatest of a stretch is not followed
+ * by the least of the next, one was lost. */
+static void
+test_gapless(struct et_ctx *cx)
+{
+    enum { LONG = 40001, POINTS = 50000 };
+    static struct et_series_point p[POINTS];
+    struct eti_events_writer w;
+    struct et_events *e;
+    struct et_log_entry entry = {.name = "loss"};
+    struct et_record r = {.kind = ET_RECORD_BATCH, .entry = &entry, .n = 1};
+    int n = 0, gaps = 0;
+    remove("events.log");
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    w.tally.off = true;
+    for (r.ba = 1; r.ba <= LONG; r.ba++) {
+        entry.value = (double)r.ba;
+        eti_events_write(&w, &r);
+    }
+    eti_events_end(&w);
+    need(cx, et_events_open(cx, "events.log", &e));
+    need(cx, et_events_fetch(e, "loss", 0, INT64_MAX, POINTS, p, &n));
+    et_events_close(&e);
+    for (int i = 0; i < n; i++)
+        gaps += p[i].value != i + 1;
+    is_int(n, LONG, "of a log without summaries two values are one piece at most");
+    is_int(gaps, 0, "and none is lost");
+}
+
+/* Of values of one batch that which was told first is drawn first, be it the least or
+ * the greatest. */
+static void
+test_one_batch(struct et_ctx *cx)
+{
+    static const double values[2][3] = {{5, 3, 4}, {3, 5, 4}};
+    for (int way = 0; way < 2; way++) {
+        struct et_series_point p[2];
+        struct eti_events_writer w;
+        struct et_events *e;
+        int n = 0;
+        remove("events.log");
+        need(cx, eti_events_begin(cx, ".", id, &w));
+        for (int i = 0; i < 3; i++) {
+            const struct et_log_entry entry = {"loss", values[way][i]};
+            const struct et_record r = {
+                .kind = ET_RECORD_BATCH, .t = 1 + i, .ba = 7, .entry = &entry, .n = 1};
+            eti_events_write(&w, &r);
+        }
+        eti_events_end(&w);
+        need(cx, et_events_open(cx, "events.log", &e));
+        need(cx, et_events_fetch(e, "loss", 0, INT64_MAX, 2, p, &n));
+        et_events_close(&e);
+        ok(n == 2 && p[0].value == values[way][0] && p[0].t == 1 &&
+               p[1].value == values[way][1] && p[1].t == 2,
+           "of three values of a batch %g comes first, then %g", values[way][0],
+           values[way][1]);
+    }
+}
+
 /* A crash left space behind the last record, or somebody made it. */
 static void
 test_tail(struct et_ctx *cx)
@@ -838,6 +897,8 @@ main(void)
     test_sizes(cx);
     test_old(cx);
     test_long();
+    test_gapless(cx);
+    test_one_batch(cx);
     test_tail(cx);
     test_removed(cx);
     test_torn(cx);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/run/events.h"
 #include "core/run/export.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -277,6 +278,12 @@ test_chart(struct et_ctx *cx)
     ok(strstr(text, "warmer &amp; &lt;wiser&gt;\\x1b") != NULL,
        "and at what people noted");
     ok(strstr(text, "calm &amp; heron</title>") != NULL, "the run's name is its title");
+    bool within = true;
+    for (const char *at = text; (at = strstr(at, "class=\"m\" d=\"M")); at++) {
+        double x = strtod(at + strlen("class=\"m\" d=\"M"), NULL);
+        within = within && x >= 84 && x <= 840;
+    }
+    ok(within, "no mark lies outside, though one is of a batch that was done again");
     is_int(count(text, "http"), 1, "nothing is loaded from anywhere: one name space");
     free(text);
     FILE *f = fopen("/dev/null", "w");
@@ -288,6 +295,99 @@ test_chart(struct et_ctx *cx)
     take_error(cx);
     regfree(&none);
     fclose(f);
+    clean();
+}
+
+/* A panel's title has the series' unit, by how its name begins and ends. */
+static void
+test_units(struct et_ctx *cx)
+{
+    static const struct {
+        const char *name, *title;
+    } row[] = {
+        {"metrics/eval/CrossEntropy", "CrossEntropy [nats]"},
+        {"metrics/eval/Accuracy", "Accuracy [fraction]"},
+        {"metrics/eval/MIoU", "MIoU [fraction]"},
+        {"metrics/eval/Perplexity", "Perplexity"},
+        {"throughput/device/mfu", "throughput/device/mfu [fraction]"},
+        {"throughput/samples_per_sec", "throughput/samples_per_sec [samples/s]"},
+        {"throughput/tokens_per_sec", "throughput/tokens_per_sec [tokens/s]"},
+        {"throughput/batches_per_sec", "throughput/batches_per_sec [batches/s]"},
+        {"throughput/flops_per_sec", "throughput/flops_per_sec [FLOP/s]"},
+        {"memory/peak_reserved_mem", "memory/peak_reserved_mem [GB]"},
+        {"memory/num_ooms", "memory/num_ooms"},
+        {"time/train", "time/train [hours]"},
+        {"time/val", "time/val [hours]"},
+        {"time/total", "time/total [hours]"},
+        {"time/remaining_estimate", "time/remaining_estimate [hours]"},
+        {"time/batch", "time/batch [count]"},
+        {"own/train", "own/train"},
+        {"loss/train/total", "loss"},
+        {"lr-SGD/group0", "learning rate"},
+    };
+    enum { ROWS = sizeof row / sizeof *row };
+    char title[128];
+    struct et_log_entry entry[ROWS];
+    struct et_run *run = begin(cx);
+    for (int i = 0; i < ROWS; i++) {
+        snprintf(entry[i].name, sizeof entry->name, "%s", row[i].name);
+        entry[i].value = i;
+    }
+    write_records(run, ET_RECORD_METRIC, 1, NULL, entry, ROWS);
+    et_run_close(&run);
+    char *text = text_of(cx, eti_export_svg, NULL);
+    for (int i = 0; i < ROWS; i++) {
+        snprintf(title, sizeof title, "class=\"h\">%s<", row[i].title);
+        is_int(count(text, title), 1, "the panel of %s is called %s", row[i].name,
+               row[i].title);
+    }
+    free(text);
+    clean();
+}
+
+/* Of a record that stands for several those numbers that are wanted keep their own
+ * least, greatest and counts. */
+static void
+test_spans(struct et_ctx *cx)
+{
+    static const struct et_log_entry entry[] = {
+        {"a/first", 1}, {"b/second", 2}, {"a/third", 3}, {"b/fourth", 4}};
+    static const struct et_log_span span[] = {
+        {3, 0, 0.5, 1.5, 3}, {2, 1, 1, 7, 8}, {1, 2, 3, 3, 3}, {3, 0, -4, 4, 1}};
+    struct et_run *run = begin(cx);
+    et_run_close(&run);
+    struct eti_events_writer w;
+    struct eti_history h;
+    struct et_record r;
+    regex_t wanted;
+    int64_t cut;
+    bool got;
+    need(cx, eti_events_continue(cx, directory, &cut, &w));
+    eti_events_write(&w, &(struct et_record){.kind = ET_RECORD_BATCH,
+                                             .t = 1e9,
+                                             .ba = 3,
+                                             .of = 3,
+                                             .from = 1,
+                                             .entry = entry,
+                                             .span = span,
+                                             .n = 4});
+    eti_events_end(&w);
+    if (regcomp(&wanted, "^b/", REG_EXTENDED | REG_NOSUB) != 0)
+        bail("no regular expression");
+    const struct eti_export x = {events_path(), "", &wanted};
+    need(cx, eti_history_open(cx, &x, &h));
+    need(cx, eti_history_next(&h, &r, &got));
+    ok(got && r.n == 2 && r.of == 3 && r.from == 1 && r.span,
+       "of four numbers of a record that stands for three two are wanted");
+    for (int i = 0; got && i < r.n && i < 2; i++) {
+        const struct et_log_span *own = &span[2 * i + 1], *is = &r.span[i];
+        ok(strcmp(r.entry[i].name, entry[2 * i + 1].name) == 0 && is->n == own->n &&
+               is->bad == own->bad && is->min == own->min && is->max == own->max,
+           "%s has its own: %lld values from %g to %g", r.entry[i].name,
+           (long long)is->n, is->min, is->max);
+    }
+    regfree(&wanted);
+    eti_history_close(&h);
     clean();
 }
 
@@ -401,6 +501,8 @@ main(void)
     test_lines(cx);
     test_tensorboard(cx);
     test_chart(cx);
+    test_units(cx);
+    test_spans(cx);
     test_colours(cx);
     test_reduction(cx);
     test_damage(cx);

@@ -133,6 +133,29 @@ test_all(void)
     ok(!read_bytes(bytes.data, bytes.size, &p), "so it is with a byte more");
 }
 
+/* A level of a later version is none that is known. */
+static void
+test_levels(void)
+{
+    static const struct {
+        const char *word;
+        enum et_log_level level;
+    } row[] = {{"debug", ET_LOG_DEBUG}, {"info", ET_LOG_INFO},   {"warn", ET_LOG_WARN},
+               {"error", ET_LOG_ERROR}, {"fatal", ET_LOG_DEBUG}, {"", ET_LOG_DEBUG},
+               {"err", ET_LOG_DEBUG},   {"errors", ET_LOG_DEBUG}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct eti_payload p;
+        begin("log", 2);
+        text("level");
+        text(row[i].word);
+        text("text");
+        text("x");
+        ok(read_bytes(bytes.data, bytes.size, &p) && p.r.level == row[i].level,
+           "a line of the level '%s' is read, as of %s", row[i].word,
+           et_log_level_name(row[i].level));
+    }
+}
+
 static void
 test_names(void)
 {
@@ -260,6 +283,7 @@ main(void)
         return 1;
     msgpack_sbuffer_init(&bytes);
     test_all();
+    test_levels();
     test_names();
     test_lies();
     test_spans();

@@ -337,7 +337,9 @@ test_note(struct et_ctx *cx)
     const struct et_record batch = {
         .kind = ET_RECORD_BATCH, .ep = 1, .ba = 7, .sp = 56};
     need(cx, et_run_open(cx, &(struct et_run_config){.directory = "x"}, &run));
+    const struct et_record line = {.kind = ET_RECORD_LOG, .text = "from before"};
     et_run_sink(run)->write(et_run_sink(run), &batch);
+    et_run_sink(run)->write(et_run_sink(run), &line);
     et_run_note(run, ET_LOG_ERROR, "it broke");
     et_run_close(&run);
     ok(strstr(contents("x", "logs/rank0.txt"), "Z error it broke\n") != NULL,
@@ -346,7 +348,7 @@ test_note(struct et_ctx *cx)
     struct et_record r;
     bool got;
     need(cx, et_events_open(cx, "x/events.log", &e));
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         need(cx, et_events_next(e, &r, &got));
     ok(got && r.kind == ET_RECORD_LOG && r.level == ET_LOG_ERROR && r.ep == 1 &&
            r.ba == 7 && r.sp == 56 && r.text && strcmp(r.text, "it broke") == 0,

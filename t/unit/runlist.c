@@ -407,6 +407,8 @@ value(void *data, const char *key)
     (void)data;
     if (strcmp(key, "lr") == 0)
         return "0.10";
+    if (strcmp(key, "note") == 0)
+        return "two words";
     return strcmp(key, "state") == 0 ? "finished" : NULL;
 }
 
@@ -442,6 +444,11 @@ test_filters(struct et_ctx *cx)
         {"state=finished", true},
         {"state!=finished", false},
         {"state!=failed", true},
+        {"note=\"two words\"", true},
+        {"note=\"two  words\"", false},
+        {"note!=\"two words\"", false},
+        {"note=two words", false},
+        {"note:\"o w\"", true},
         {"has:lr", true},
         {"has:seed", false},
         {"!has:seed", true},
@@ -466,6 +473,50 @@ test_filters(struct et_ctx *cx)
     }
 }
 
+/* What the one key of a run has; NULL: it has none. */
+static const char *own_value;
+
+static const char *
+value_of_one(void *data, const char *key)
+{
+    (void)data;
+    return strcmp(key, "x") == 0 ? own_value : NULL;
+}
+
+/* Each operator, with a value on each side of what it is compared with, equal to it,
+ * and neither. */
+static void
+test_operators(struct et_ctx *cx)
+{
+    static const struct {
+        const char *value, *other;
+        char order; /* of the first: < = > or ? neither; ! there is none */
+    } pairs[] = {
+        {"0.10", ".2", '<'}, {"0.10", "1e-1", '='}, {"0.10", ".05", '>'},
+        {"-3", "2", '<'},    {"12", "9", '>'},      {"nan", "1", '?'},
+        {"1", "nan", '?'},   {"fin", "gone", '<'},  {"fin", "fin", '='},
+        {"fin", "far", '>'}, {"fin", "12", '>'},    {NULL, "1", '!'},
+        {NULL, "fin", '!'},  {"0", "-0.0", '='},    {"inf", "1e308", '>'},
+    };
+    static const struct {
+        const char *text, *fits; /* in these orders */
+    } ops[] = {{"=", "="},   {"!=", "<>?!"}, {"<", "<"},
+               {"<=", "<="}, {">", ">"},     {">=", ">="}};
+    const struct eti_subject s = {.has_word = has_word, .value = value_of_one};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
+            char text[64];
+            struct eti_filter *f;
+            const bool fits = strchr(ops[k].fits, pairs[i].order);
+            own_value = pairs[i].value;
+            snprintf(text, sizeof text, "x%s%s", ops[k].text, pairs[i].other);
+            need(cx, eti_filter_new(cx, text, &f));
+            is_int(eti_filter_matches(f, &s), fits, "%s %s a run whose x is %s", text,
+                   fits ? "finds" : "does not find", own_value ? own_value : "missing");
+            eti_filter_free(&f);
+        }
+}
+
 int
 main(void)
 {
@@ -476,6 +527,7 @@ main(void)
     if (!mkdtemp(directory) || chdir(directory) != 0)
         bail("no directory for files");
     test_filters(cx);
+    test_operators(cx);
     test_facts(cx);
     test_large(cx);
     test_index(cx);
