@@ -55,6 +55,41 @@ test_wire(void)
        "what is written is read");
 }
 
+/* Each field with a value that no other has. */
+static void
+test_fields(void)
+{
+    static struct etd_host_facts back;
+    static const struct etd_host_facts h = {
+        .uptime = 11,
+        .disk_free = 12,
+        .runs = 13,
+        .run = "of runs",
+        .driver = "of drivers",
+        .n_gpus = 2,
+        .gpu = {{"first", 0.25, 21, 31}, {"second", 0.75, 22, 32}}};
+    char bytes[8192];
+    struct etd_frame f;
+    struct etd_fault fault;
+    size_t n = etd_host_write(bytes, sizeof bytes, &head, &h);
+    if (n == 0 || etd_read(bytes, n, &f, &fault) != ET_OK)
+        bail("no frame");
+    etd_host_read(&f, &back);
+    is_int(back.uptime, h.uptime, "the time that it is up is read as it was written");
+    is_int(back.disk_free, h.disk_free, "so is the room on its disk");
+    is_int(back.runs, h.runs, "how many runs there are");
+    is_str(back.run, h.run, "the newest one's name");
+    is_str(back.driver, h.driver, "the driver");
+    is_int(back.n_gpus, h.n_gpus, "how many GPUs there are");
+    for (int i = 0; i < h.n_gpus; i++) {
+        const struct etd_gpu *is = &back.gpu[i], *must = &h.gpu[i];
+        is_str(is->name, must->name, "and of each its name,");
+        ok(is->util == must->util && is->used == must->used && is->total == must->total,
+           "how busy it is (%g), and how much of its memory is taken: %g of %g",
+           is->util, is->used, is->total);
+    }
+}
+
 /* GPUs whose names and numbers are the caller's. */
 static struct etd_host_facts
 claim(const char *name, double util, double used, double total, int n_used)
@@ -97,6 +132,7 @@ main(void)
 {
     test_program();
     test_wire();
+    test_fields();
     test_claims();
     return done();
 }

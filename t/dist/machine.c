@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/callbacks/proc.h"
 #include "dist/machine.h"
 #include "t/tap.h"
 
@@ -115,6 +116,41 @@ test_queue(void)
     ok(isnan(etd_machine_queued(0)), "of a thread that is none nothing is known");
 }
 
+/* Busy and all jiffies of the machine, as they stand now. */
+static void
+read_stat(double *busy, double *jiffies)
+{
+    char text[32768];
+    FILE *f = fopen("/proc/stat", "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = '\0';
+    if (f)
+        fclose(f);
+    if (!eti_proc_cpu(text, busy, jiffies))
+        bail("no /proc/stat");
+}
+
+/* A share is of the time since the last look: each look moves both counters on to what
+ * the system says at that moment. */
+static void
+test_counters(void)
+{
+    struct et_log_entry entry[ETD_MACHINE_NUMBERS];
+    struct etd_machine m;
+    double busy[2], jiffies[2], first;
+    etd_machine_start(&m, true, 1);
+    read_stat(&busy[0], &jiffies[0]);
+    first = jiffies[0];
+    do /* the system's clock ticks */
+        read_stat(&busy[0], &jiffies[0]);
+    while (busy[0] < m.busy + 1 || jiffies[0] < first + 1);
+    (void)etd_machine_read(&m, 2, entry);
+    read_stat(&busy[1], &jiffies[1]);
+    ok(m.busy >= busy[0] && m.busy <= busy[1],
+       "how long processors were busy is counted from the last look on");
+    ok(m.jiffies >= jiffies[0] && m.jiffies <= jiffies[1], "and so is all time");
+}
+
 static void
 clean(void)
 {
@@ -136,6 +172,7 @@ main(void)
     test_power();
     test_process();
     test_queue();
+    test_counters();
     clean();
     return done();
 }

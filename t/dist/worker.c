@@ -243,7 +243,8 @@ test_keys_at_tcp(void)
     ok(!is_answered_in_clear(address), "who has no key gets no answer");
     const int before = open_files();
     is_str(ask(&stranger), "denied", "a key that is not listed is turned away");
-    is_int(open_files(), before, "and whoever asked with it has let go of the connection");
+    is_int(open_files(), before,
+           "and whoever asked with it has let go of the connection");
     is_str(ask(&expired), "denied", "so is one whose time is over");
     is_str(ask(&viewer), "viewer", "a viewer's is let in as one");
     is_str(ask(&operator_), "operator", "and an operator's");
@@ -532,6 +533,100 @@ test_operator(void)
     test_once(&o, &l);
 }
 
+/* ---- what it passes on ---- */
+
+/* The next message of LINE, within the time; false: none comes. */
+static bool
+hear(struct etd_line *line, struct etd_frame *f)
+{
+    double end = eti_monotonic(h.cx) + PATIENCE;
+    const char *bytes;
+    size_t n;
+    struct etd_fault fault;
+    while (eti_monotonic(h.cx) < end) {
+        struct pollfd p = {.fd = etd_line_fd(line), .events = POLLIN};
+        enum etd_got got = etd_line_receive(line, &bytes, &n);
+        house_supervise(&h);
+        if (got == ETD_GOT_MESSAGE)
+            return etd_read(bytes, n, f, &fault) == ET_OK;
+        if (got != ETD_GOT_NOTHING)
+            return false;
+        (void)poll(&p, 1, 50);
+    }
+    return false;
+}
+
+/* Says HELLO with KEYS for the run NAME, behind record AFTER of run ID (-1: none), and
+ * hears the answer, *F. */
+static struct etd_line *
+greet(const struct etd_keys *keys, const char *name, const unsigned char *id,
+      int64_t after, struct etd_frame *f)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_line *line;
+    const struct etd_line_options o = line_to(keys);
+    struct etd_head head = {.kind = ETD_HELLO};
+    struct etd_out out;
+    memcpy(head.run, id, sizeof head.run);
+    etd_begin(&out, bytes, sizeof bytes, &head, 1 + (after >= 0));
+    etd_put_text(&out, "run", name);
+    if (after >= 0)
+        etd_put_int(&out, "after", after);
+    size_t n = etd_end(&out);
+    if (etd_line_open(h.cx, &o, &line) != ET_OK || !etd_line_send(line, bytes, n) ||
+        !hear(line, f))
+        bail("no answer to HELLO");
+    return line;
+}
+
+static void
+test_passed_on(void)
+{
+    static const unsigned char none[ETD_RUN_ID];
+    unsigned char id[ETD_RUN_ID];
+    char text[64];
+    struct etd_frame f;
+    struct etd_line *line = greet(&viewer, h.name, none, -1, &f);
+    ok(f.head.kind == ETD_WELCOME && !etd_get_bool(&f.body, "goes_on", true),
+       "a viewer that comes for the first time begins with a snapshot");
+    is_int(etd_get_int(&f.body, "head", -1), h.log.seq, "and is told of all records");
+    is_str(etd_get_text(&f.body, "name", text, sizeof text), h.name, "of the run,");
+    ok(!etd_get_bool(&f.body, "ended", false) &&
+           etd_get_bool(&f.body, "files", false) &&
+           etd_get_int(&f.body, "beat_ms", 0) == 1000 &&
+           etd_get_int(&f.body, "clients", 0) == ETD_CLIENTS,
+       "that it goes on, how often it speaks, how many may come, and of its files");
+    memcpy(id, f.head.run, sizeof id);
+    etd_line_close(&line);
+    line = greet(&viewer, h.name, id, h.log.seq - 5, &f);
+    ok(f.head.kind == ETD_WELCOME && etd_get_bool(&f.body, "goes_on", false),
+       "one that comes back goes on");
+    while (hear(line, &f) && (int)f.head.kind >= ET_RECORD_COUNT)
+        ;
+    is_int(f.head.hseq, h.log.seq - 4, "with the next record");
+    etd_line_close(&line);
+    line = greet(&viewer, "no-such-run", id, -1, &f);
+    ok(f.head.kind == ETD_REFUSE, "a run that is not there is refused,");
+    is_str(etd_get_text(&f.body, "code", text, sizeof text), "NO_RUN",
+           "though another goes on");
+    etd_line_close(&line);
+    struct etd_client *c = attach(&operator_);
+    ok(house_drive(&h, &c, 1, all_live), "an operator");
+    is_str(do_it(c, ETD_OP_TAKE), "APPLIED", "takes the run");
+    const struct etd_keys *const keys[] = {&operator_, &viewer};
+    for (int i = 0; i < 2; i++) {
+        line = greet(keys[i], h.name, id, -1, &f);
+        ok(etd_get_text(&f.body, "lease", text, sizeof text)[0],
+           "who comes then is told who has it: %s", text);
+        is_int(etd_get_bool(&f.body, "mine", i != 0), i == 0,
+               "and whether that is his key");
+        is_str(etd_get_text(&f.body, "role", text, sizeof text),
+               i == 0 ? "operator" : "viewer", "and what his key may do");
+        etd_line_close(&line);
+    }
+    etd_client_close(&c);
+}
+
 static void
 test_removed(void)
 {
@@ -728,6 +823,7 @@ main(void)
     test_other_role();
     test_ssh();
     test_other_user();
+    test_passed_on();
     is_int(stop_worker(), 0, "it ends");
     house_end(&h);
     return done();

@@ -1,0 +1,118 @@
+/* What people write for a run somewhere: a worker's name, an address, a run at either.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "dist/errors.h"
+#include "dist/target.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+static char folder[600];
+
+static void
+test_targets(struct et_ctx *cx)
+{
+    static const struct {
+        const char *text;
+        bool is;
+        const char *address, *run, *place;
+        int code; /* of what is refused */
+    } row[] = {
+        {"lab", true, "tcp://10.0.0.1:7018", "", "lab", 0},
+        {"calm-heron@lab", true, "tcp://10.0.0.1:7018", "calm-heron", "lab", 0},
+        {"@lab", true, "tcp://10.0.0.1:7018", "", "lab", 0},
+        {"far", true, "ssh://far.example", "", "far", 0},
+        {"x@far", true, "ssh://far.example", "x", "far", 0},
+        {"laboratory", false, "", "", "", 0},
+        {"x@laboratory", false, "", "", "", 0},
+        {"runs/x", false, "", "", "", 0},
+        {"tcp://10.0.0.1:7018", true, "tcp://10.0.0.1:7018", "", "lab", 0},
+        {"tcp://10.0.0.1:7018/calm-heron", true, "tcp://10.0.0.1:7018", "calm-heron",
+         "lab", 0},
+        {"tcp://10.0.0.1:7018/", true, "tcp://10.0.0.1:7018", "", "lab", 0},
+        {"ssh://other.example/x", true, "ssh://other.example", "x", "other.example", 0},
+        {"ssh://me@other.example", true, "ssh://me@other.example", "",
+         "me@other.example", 0},
+        {"tcp://10.0.0.2:7018", true, NULL, NULL, NULL, ETD_E_KEYS},
+        {"tcp://10.0.0.1:70180", true, NULL, NULL, NULL, ETD_E_ADDRESS},
+        {"tcp://10.0.0.1:0", true, NULL, NULL, NULL, ETD_E_ADDRESS},
+        {"tcp://10.0.0.1:7018x", true, NULL, NULL, NULL, ETD_E_ADDRESS},
+        {"tcp://10.0.0.1", true, NULL, NULL, NULL, ETD_E_ADDRESS},
+        {"tcp:///x", true, NULL, NULL, NULL, ETD_E_ADDRESS},
+    };
+    static struct etd_target t;
+    bool is;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        et_status status = etd_target_parse(cx, row[i].text, folder, &t, &is);
+        const int code = et_error_get(cx)->code;
+        if (!row[i].address) {
+            ok(status != ET_OK && code == row[i].code, "%s is refused: %s", row[i].text,
+               et_error_get(cx)->message);
+            et_error_clear(cx);
+            continue;
+        }
+        need(cx, status);
+        is_int(is, row[i].is, "%s is %s", row[i].text,
+               row[i].is ? "a worker's" : "something on this machine");
+        if (!is)
+            continue;
+        is_str(t.address, row[i].address, "it is at that address");
+        is_str(t.run, row[i].run, "that run there");
+        is_str(t.place, row[i].place, "and called so");
+        is_int(t.has_keys, strncmp(row[i].address, "tcp:", 4) == 0,
+               "with keys where it needs them");
+    }
+}
+
+static void
+test_ports(struct et_ctx *cx)
+{
+    static const struct {
+        const char *address;
+        long least;
+        bool right;
+    } row[] = {
+        {"tcp://h:1", 1, true},       {"tcp://h:0", 1, false},
+        {"tcp://h:0", 0, true},       {"tcp://h:65535", 1, true},
+        {"tcp://h:65536", 1, false},  {"tcp://h:00001", 1, true},
+        {"tcp://h:000001", 1, false}, {"tcp://h:", 0, false},
+        {"tcp://h:7a", 1, false},     {"tcp://h:-1", 0, false},
+        {"tcp://h: 7", 1, false},     {"tcp://[::1]:7", 1, true},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        is_int(etd_address_check_port(cx, row[i].address, row[i].least) == ET_OK,
+               row[i].right, "%s has %s port from %ld on", row[i].address,
+               row[i].right ? "a" : "no", row[i].least);
+        et_error_clear(cx);
+    }
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    static struct etd_keys server, own;
+    char path[700];
+    snprintf(folder, sizeof folder, "%s/config", scratch_folder());
+    if (mkdir(folder, 0700) != 0)
+        bail("no folder");
+    need(cx, etd_keys_draw(cx, &server));
+    need(cx, etd_keys_draw(cx, &own));
+    snprintf(path, sizeof path, "%s/curve.key", folder);
+    need(cx, etd_keys_write(cx, path, &own));
+    struct etd_worker lab = {.address = "tcp://10.0.0.1:7018", .since = "2026-01-02"};
+    memcpy(lab.key, server.public_key, sizeof lab.key);
+    const struct etd_worker far = {.address = "ssh://far.example",
+                                   .since = "2026-01-02"};
+    snprintf(path, sizeof path, "%s/workers.yaml", folder);
+    need(cx, etd_workers_write(cx, path, "lab", &lab));
+    need(cx, etd_workers_write(cx, path, "far", &far));
+    test_targets(cx);
+    test_ports(cx);
+    et_ctx_free(&cx);
+    return done();
+}
