@@ -261,6 +261,94 @@ test_hasty(void)
     etd_server_stop(&server, false);
 }
 
+/* ---- who is let in, and names that change ---- */
+
+/* What FD hears: "" where it is let in, else why not; NULL: nothing, and the connection
+ * is closed. */
+static const char *
+outcome(int fd)
+{
+    static char text[256];
+    struct etd_store_head head;
+    if (recv(fd, &head, sizeof head, MSG_WAITALL) != sizeof head)
+        return NULL;
+    size_t n = head.value_bytes;
+    if (head.op != ETD_STORE_ANSWER || n >= sizeof text ||
+        (n > 0 && recv(fd, text, n, MSG_WAITALL) != (ssize_t)n))
+        bail("rank 0 says what is no answer");
+    text[n] = '\0';
+    return text;
+}
+
+static void
+test_hellos(void)
+{
+    static const struct {
+        int version, rank, world;
+        bool right_magic, right_secret;
+        const char *outcome;
+    } row[] = {
+        {ETD_STORE_VERSION, 1, WORLD, true, true, ""},
+        {ETD_STORE_VERSION, 1, WORLD, true, true, "there is a rank 1 already"},
+        {ETD_STORE_VERSION, WORLD - 1, WORLD, true, true, ""},
+        {ETD_STORE_VERSION, WORLD, WORLD, true, true,
+         "it is one of 4 ranks, and this run has 4"},
+        {ETD_STORE_VERSION, -1, WORLD, true, true,
+         "it is one of 4 ranks, and this run has 4"},
+        {ETD_STORE_VERSION, 2, WORLD + 1, true, true,
+         "it is one of 5 ranks, and this run has 4"},
+        {ETD_STORE_VERSION, 2, WORLD - 1, true, true,
+         "it is one of 3 ranks, and this run has 4"},
+        {ETD_STORE_VERSION + 1, 2, WORLD, true, true,
+         "it is of another version of etude"},
+        {ETD_STORE_VERSION, 2, WORLD, false, true, NULL},
+        {ETD_STORE_VERSION, 2, WORLD, true, false, NULL},
+        {ETD_STORE_VERSION, 2, WORLD, true, true, ""},
+    };
+    int fd[sizeof row / sizeof *row];
+    begin();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct etd_store_hello hello = hello_of(row[i].rank, false);
+        hello.version = row[i].version;
+        hello.world = row[i].world;
+        hello.magic[0] ^= !row[i].right_magic;
+        hello.secret[ETD_STORE_SECRET - 1] ^= !row[i].right_secret;
+        fd[i] = reach();
+        say(fd[i], ETD_STORE_HELLO, false, &hello, sizeof hello);
+        const char *got = outcome(fd[i]);
+        is_str(got ? got : "nothing", row[i].outcome ? row[i].outcome : "nothing",
+               "rank %d of %d hears %s", row[i].rank, row[i].world,
+               !row[i].outcome   ? "nothing, as it is a stranger"
+               : *row[i].outcome ? "why it is not let in"
+                                 : "that it is let in");
+    }
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        close(fd[i]);
+    etd_server_stop(&server, false);
+}
+
+/* A name that is set again is what it was set to last, shorter or longer. */
+static void
+test_values(void)
+{
+    static const size_t sizes[] = {3, 1000, 5, 0, ETD_STORE_VALUE};
+    static char value[ETD_STORE_VALUE], got[ETD_STORE_VALUE];
+    begin();
+    int fd = enter(1, false), other = enter(2, false);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        memset(value, (int)('a' + i), sizes[i]);
+        say(fd, ETD_STORE_SET, true, value, sizes[i]);
+        hear(fd, NULL, 0);
+        say(other, ETD_STORE_GET, true, NULL, 0);
+        hear(other, got, sizes[i]);
+        ok(memcmp(got, value, sizes[i]) == 0, "a name has the %zu bytes set last",
+           sizes[i]);
+    }
+    close(fd);
+    close(other);
+    etd_server_stop(&server, false);
+}
+
 int
 main(void)
 {
@@ -269,5 +357,7 @@ main(void)
     test_watch_ends();
     test_goodbye();
     test_hasty();
+    test_hellos();
+    test_values();
     return done();
 }

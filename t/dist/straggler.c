@@ -112,6 +112,37 @@ test_queue(void)
            "where the system does not say, all of it does");
 }
 
+/* Of four ranks two take A ms, two B; or one of them has not said it yet. */
+static int
+tell_halves(double a, double b, int first)
+{
+    static char text[1 << 16];
+    begin();
+    for (int64_t ba = 8; ba <= 80; ba += 8)
+        for (int r = first; r < RANKS; r++) {
+            const struct et_log_entry entry[] = {{"own_ms", r < 2 ? a : b}};
+            const struct et_record record = {
+                .kind = ET_RECORD_HEALTH, .rank = r, .ba = ba, .entry = entry, .n = 1};
+            etd_sup_compare(&s, &record);
+        }
+    ssize_t n = recv(said, text, sizeof text - 1, MSG_DONTWAIT);
+    for (ssize_t i = 0; i < n; i++)
+        text[i] = text[i] ? text[i] : ' ';
+    text[n > 0 ? n : 0] = '\0';
+    return count(text);
+}
+
+static void
+test_median(void)
+{
+    is_int(tell_halves(100, 200, 0), 2,
+           "where two of four take twice as long, both do more than is between");
+    is_int(tell_halves(100, 130, 0), 0, "15 %% above what is between is not reached");
+    is_int(tell_halves(200, 100, 0), 2, "in whatever order they stand");
+    is_int(tell_halves(100, 200, 1), 0,
+           "of three ranks that have said it the middle one counts");
+}
+
 int
 main(void)
 {
@@ -122,6 +153,7 @@ main(void)
     said = pair[1];
     test_once();
     test_queue();
+    test_median();
     etd_bytes_free(&s.to_front);
     close(pair[0]);
     close(pair[1]);

@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "dist/errors.h"
 #include "dist/hub_child.h"
 #include "dist/supervisor.h"
+#include "etude/control.h"
 #include "etude/run.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -123,6 +125,89 @@ test_revision(void)
     obey();
 }
 
+/* ---- answers ---- */
+
+/* The packet that the hub hears next, as *A. */
+static void
+hear(struct etd_answer *a)
+{
+    static char bytes[ETD_CONTROL_BYTES];
+    struct etd_frame f;
+    struct etd_fault fault;
+    ssize_t got = recv(hub, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (got <= 0 || etd_read(bytes, (size_t)got, &f, &fault) != ET_OK ||
+        !etd_answer_read(&f, a))
+        bail("the hub hears no answer");
+}
+
+static void
+send_command(const struct etd_command *c)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    const struct etd_head head = {.kind = ETD_CMD};
+    size_t n = etd_command_write(bytes, sizeof bytes, &head, c);
+    if (send(hub, bytes, n, 0) < 0)
+        bail("no hub");
+    etd_sup_hear(&s);
+}
+
+/* What rank 0 says of a command, as the hub hears it; and when the command comes again,
+ * once others have been answered. */
+static void
+test_answers(void)
+{
+    static const struct {
+        const char *said; /* behind the request's number */
+        enum etd_kind kind;
+        int code;
+        const char *text;
+    } row[] = {
+        {"7 1 lr 0.1 -> 0.2", ETD_APPLIED, 0, "lr 0.1 -> 0.2"},
+        {"8 0 refused: lr outside [0, 1]", ETD_REJECTED, 5008, "lr outside [0, 1]"},
+        {"9 0 unknown", ETD_REJECTED, 5008, "unknown"},
+        {"10 0 refused: it" ET_ANSWER_LATER, ETD_REJECTED, ETD_E_NOT_YET,
+         "it" ET_ANSWER_LATER},
+        {"11 1 refused: nothing", ETD_APPLIED, 0, "refused: nothing"},
+    };
+    enum { ROWS = sizeof row / sizeof *row };
+    struct etd_answer a[ROWS], again;
+    struct etd_command c[ROWS];
+    int64_t revision = s.revision;
+    for (int i = 0; i < ROWS; i++) {
+        char text[128];
+        struct et_request r;
+        c[i] = (struct etd_command){
+            .op = ETD_OP_PAUSE, .if_rev = -1, .ttl_ms = 60000, .who = "me"};
+        memset(c[i].id, 0xa0 + i, sizeof c[i].id);
+        send_command(&c[i]);
+        if (!etd_board_next(s.board, &r))
+            bail("nothing waits for rank 0");
+        snprintf(text, sizeof text, "%llu %s", (unsigned long long)r.id, row[i].said);
+        etd_sup_answered(&s, text);
+        hear(&a[i]);
+        revision += row[i].kind == ETD_APPLIED;
+        ok(a[i].kind == row[i].kind && a[i].code == row[i].code &&
+               a[i].step == (row[i].kind == ETD_APPLIED ? 7 + i : 0) &&
+               memcmp(a[i].id, c[i].id, sizeof c[i].id) == 0,
+           "'%s' is %s %d", row[i].said, etd_kind_name(a[i].kind), a[i].code);
+        is_str(a[i].text, row[i].text, "with its text");
+        is_int(s.revision, revision, "what is applied alone changes the settings");
+        is_int(a[i].rev, row[i].kind == ETD_APPLIED ? revision : 0,
+               "and says to which number");
+    }
+    for (int i = ROWS - 1; i >= 0; i--) {
+        send_command(&c[i]);
+        hear(&again);
+        ok(again.kind == a[i].kind && again.code == a[i].code &&
+               again.step == a[i].step && again.rev == a[i].rev &&
+               strcmp(again.text, a[i].text) == 0 &&
+               memcmp(again.id, c[i].id, sizeof again.id) == 0,
+           "command %d that comes again has its answer", i + 1);
+    }
+    struct et_request r;
+    ok(!etd_board_next(s.board, &r), "and no rank is asked again");
+}
+
 /* ---- files ---- */
 
 /* Seconds pass, in which the supervisor looks at the run's files: lines with TEXT that
@@ -201,6 +286,74 @@ test_no_hub(void)
     s.hub_fd = link;
 }
 
+/* Where the hub says that it listens, or why it does not: people are told of what has
+ * changed. */
+static void
+test_place(void)
+{
+    static const struct {
+        const char *path, *why, *said; /* "": nothing */
+    } row[] = {
+        {"/run/a", "", ""},
+        {"/run/a", "", ""},
+        {"", "no room", "no command reaches it: no room"},
+        {"", "no room", ""},
+        {"", "no right", "no command reaches it: no right"},
+        {"/run/b", "", "no right: the run listens at /run/b now"},
+        {"/run/b", "", ""},
+        {"/run/c", "b was removed", "b was removed: the run listens at /run/c now"},
+        {"", "no room", "no command reaches it: no room"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        static char told[1 << 14];
+        char bytes[ETD_CONTROL_BYTES];
+        const struct etd_head head = {.kind = ETD_HELLO};
+        struct etd_out o;
+        etd_begin(&o, bytes, sizeof bytes, &head, 2);
+        etd_put_text(&o, "endpoint", row[i].path);
+        etd_put_text(&o, "why", row[i].why);
+        s.hub_failures = 2;
+        s.hub_heard = false;
+        if (send(hub, bytes, etd_end(&o), 0) < 0)
+            bail("no hub");
+        etd_sup_hear(&s);
+        ssize_t n = recv(screen, told, sizeof told, MSG_DONTWAIT);
+        if (*row[i].said)
+            ok(n > 0 && memmem(told, (size_t)n, row[i].said, strlen(row[i].said)),
+               "the hub is %s%s: that is said", *row[i].path ? "at " : "nowhere, for ",
+               *row[i].path ? row[i].path : row[i].why);
+        else
+            ok(n <= 0, "the hub is where it was: nothing is said");
+        ok(s.hub_heard && s.hub_failures == 0,
+           "those before it that ended without a word count no more");
+    }
+}
+
+/* Every field of a file's name, of the third rank of the second machine. */
+static void
+test_names(void)
+{
+    static const struct {
+        const char *format, *path;
+    } row[] = {
+        {"{rank}.txt", "run/6.txt"},
+        {"{local_rank}.txt", "run/2.txt"},
+        {"{world_size}", "run/8"},
+        {"{local_world_size}", "run/4"},
+        {"{node_rank}", "run/1"},
+        {"/tmp/{rank}-{local_rank}{node_rank}", "/tmp/6-21"},
+        {"plain", "run/plain"},
+        {"{other}{rank}}", "run/{other}6}"},
+    };
+    const struct etd_launch there = {.nproc = 4, .base = 4, .world = 8, .node = 1};
+    struct etd_supervisor other = {.l = &there, .directory = "run"};
+    char path[256];
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        etd_print_path(&other, row[i].format, 2, path, sizeof path);
+        is_str(path, row[i].path, "%s is the name of a file", row[i].format);
+    }
+}
+
 int
 main(void)
 {
@@ -226,9 +379,12 @@ main(void)
     s.front = front[0];
     screen = front[1];
     test_revision();
+    test_answers();
+    test_names();
     lines(0, "");
     test_files();
     test_no_hub();
+    test_place();
     et_run_close(&s.run);
     etd_board_free(&s.board);
     etd_bytes_free(&s.to_front);
