@@ -88,6 +88,68 @@ inserting(void)
     becomes("a: |\n  one\n", "b", "2", "a: |\n  one\nb: 2\n", "after a block of text");
 }
 
+/* What TEXT becomes where the entry at PATH is removed, or goes to INDEX. */
+static void
+is_edited(const char *text, enum eti_edit_kind kind, const char *path, int index,
+          const char *want, const char *name)
+{
+    const struct eti_edit edit = {
+        .kind = kind, .path = path, .index = index, .is_recipe = true};
+    char *out;
+    memset(&errors, 0, sizeof errors);
+    et_status status =
+        eti_yaml_edit(cx, text, strlen(text), "c.yaml", &edit, &errors, &out, NULL);
+    is_str(status == ET_OK ? out : et_error_get(cx)->message, want, "%s", name);
+    et_error_clear(cx);
+    et_free(cx, out);
+}
+
+static void
+removing(void)
+{
+    is_edited("a: 1\nb: 2\nc: 3\n", ETI_EDIT_REMOVE, "b", 0, "a: 1\nc: 3\n",
+              "an entry goes with its line");
+    is_edited("a: 1\nb: 2", ETI_EDIT_REMOVE, "b", 0, "a: 1\n", "the last one, too");
+    is_edited("a: 1\n# of b\nb: 2  # two\nc: 3\n", ETI_EDIT_REMOVE, "b", 0,
+              "a: 1\n# of b\n# two\nc: 3\n", "and comments stay");
+    is_edited("a: 1\nb: \"x # y\"\nc: 'u # v'\n", ETI_EDIT_REMOVE, "b", 0,
+              "a: 1\nc: 'u # v'\n", "but what only looks like one in a text");
+    is_edited("a: 1\nb:\n  # in b\n  x: \"p #q\"  # of x\n  y: 2\nc: 3\n",
+              ETI_EDIT_REMOVE, "b", 0, "a: 1\n# in b\n# of x\nc: 3\n",
+              "those within a mapping move out of it");
+    is_edited("a: {x: 1, y: 2, z: 3}\n", ETI_EDIT_REMOVE, "a.y", 0, "a: {x: 1, z: 3}\n",
+              "in flow style its comma goes, too");
+    is_edited("a: {x: 1, y: 2}\n", ETI_EDIT_REMOVE, "a.y", 0, "a: {x: 1}\n",
+              "before the bracket the one before it");
+    is_edited("a: {x: 1}\n", ETI_EDIT_REMOVE, "a.x", 0, "a: {}\n",
+              "and the brackets stay");
+    is_edited("a:\n- p\n- q  # Q\n- r\n", ETI_EDIT_REMOVE, "a.1", 0,
+              "a:\n- p\n# Q\n- r\n", "an item of a list goes with its dash");
+}
+
+static void
+moving(void)
+{
+    static const char block[] =
+        "l:\n  # of a\n  a: 1\n  b: 2  # two\n  # of c\n  # and more\n  c: 3\n";
+    is_edited(block, ETI_EDIT_MOVE, "l.c", 0,
+              "l:\n  # of c\n  # and more\n  c: 3\n  # of a\n  a: 1\n  b: 2  # two\n",
+              "an entry moves with the comments right above it, and with no other's");
+    is_edited(block, ETI_EDIT_MOVE, "l.a", 1,
+              "l:\n  b: 2  # two\n  # of a\n  a: 1\n  # of c\n  # and more\n  c: 3\n",
+              "also down, over one");
+    is_edited(block, ETI_EDIT_MOVE, "l.a", -1,
+              "l:\n  b: 2  # two\n  # of c\n  # and more\n  c: 3\n  # of a\n  a: 1\n",
+              "or to the end");
+    is_edited(block, ETI_EDIT_MOVE, "l.b", 1, block, "or nowhere");
+    is_edited("# top\na: 1\nb: 2", ETI_EDIT_MOVE, "b", 0, "# top\nb: 2\na: 1\n",
+              "a last line without an end gets one, and what heads the text stays");
+    is_edited("a: {x: 1,  y: 2, z: 3}\n", ETI_EDIT_MOVE, "a.z", 0,
+              "a: {z: 3,  x: 1, y: 2}\n", "in flow style separators stay");
+    is_edited("a: [p, q, r]\n", ETI_EDIT_MOVE, "a.0", 2, "a: [q, r, p]\n",
+              "also those of a list");
+}
+
 static void
 refusing(void)
 {
@@ -131,6 +193,8 @@ main(void)
         bail("no context");
     replacing();
     inserting();
+    removing();
+    moving();
     refusing();
     torture();
     et_ctx_free(&cx);

@@ -133,6 +133,12 @@ test_values(void)
     accepts("workers", "auto", "auto");
     accepts("bytes", "3K", "3000");
     accepts("bytes", "2Gi", "2Gi");
+    accepts("bytes", "1.5K", "1500");
+    accepts("bytes", "1.5Ki", "1536");
+    accepts("bytes", "1M", "1000000");
+    accepts("bytes", "1Mi", "1Mi");
+    accepts("bytes", "1T", "976562500Ki");
+    accepts("bytes", "1Ti", "1024Gi");
     accepts("lr", ".95", "0.95");
     accepts("lr", "2", "2");
     accepts("lr", "1e-3", "0.001");
@@ -166,6 +172,71 @@ test_values(void)
     accepts("count", "null", "16"); /* as it was: an empty value changes nothing */
 }
 
+/* A generator that tests may repeat: xorshift64*. */
+static uint64_t
+draw(void)
+{
+    static uint64_t state = 11;
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return state * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+/* Sets option NAME to TEXT, and to what it is printed as then: false where one of both is
+ * refused. */
+static bool
+twice(const char *name, const char *text)
+{
+    char printed[256];
+    if (et_options_set(cx, table, &o, name, text) != ET_OK)
+        return false;
+    snprintf(printed, sizeof printed, "%s", text_of(name));
+    return et_options_set(cx, table, &o, name, printed) == ET_OK &&
+           strcmp(text_of(name), printed) == 0;
+}
+
+/* Whatever a value is, it is printed as a text that reads as that value. */
+static void
+test_printed(void)
+{
+    enum { VALUES = 2000 };
+    int wrong = 0;
+    char text[64];
+    for (int i = 0; i < VALUES; i++) {
+        const double x = (double)(draw() >> 11) * 0x1p-53 *
+                         (i % 3 == 0 ? 1e-9 : i % 3 == 1 ? 1 : 1e12);
+        snprintf(text, sizeof text, "%.17g", x > 0 ? x : 1);
+        wrong += !twice("lr", text) || o.lr != (x > 0 ? x : 1);
+    }
+    is_int(wrong, 0, "%d numbers are printed with all their digits", VALUES);
+    wrong = 0;
+    for (int i = 0; i < VALUES; i++) {
+        const int64_t bytes = (int64_t)(draw() % 5000) << 10 * (i % 4);
+        snprintf(text, sizeof text, "%lld", (long long)bytes);
+        wrong += !twice("bytes", text) || o.bytes != bytes;
+    }
+    is_int(wrong, 0, "%d sizes are printed in a unit that they are multiples of", VALUES);
+    wrong = 0;
+    for (int i = 0; i < VALUES; i++) {
+        static const double units[] = {1, 60, 3600, 86400, 0.5};
+        const double seconds = (double)(draw() % 200) * units[i % 5];
+        snprintf(text, sizeof text, "%.1fs", seconds);
+        wrong += !twice("seconds", text) || o.seconds != seconds;
+    }
+    is_int(wrong, 0, "%d durations likewise", VALUES);
+    wrong = 0;
+    for (int c = 1; c < 0x80; c++) {
+        const char want[] = {'a', (char)c, 'b', '\0'};
+        snprintf(text, sizeof text, "\"a\\x%02xb\"", c);
+        bool same = twice("text", text) && strcmp(o.text, want) == 0;
+        for (const char *at = text_of("text"); *at; at++)
+            same &= *at >= 0x20 && *at < 0x7f;
+        wrong += !same;
+    }
+    is_int(wrong, 0, "texts are printed without the controls that they have");
+}
+
 static void
 test_refusals(void)
 {
@@ -180,6 +251,11 @@ test_refusals(void)
     refuses("lr", ".nan", "lr: expected number > 0, got .nan");
     refuses("lr", "[1]", "lr: expected number > 0, got a list of 1 item");
     refuses("bytes", "3Q", "bytes: expected size such as 64K or 1Gi, got \"3Q\"");
+    refuses("bytes", "1.5", "bytes: expected size such as 64K or 1Gi, got 1.5");
+    refuses("bytes", "1.0005K", "bytes: expected size such as 64K or 1Gi, got \"1.0005K\"");
+    refuses("bytes", "1Kib", "bytes: expected size such as 64K or 1Gi, got \"1Kib\"");
+    refuses("bytes", "9e18", "bytes: expected size such as 64K or 1Gi, got 9e18");
+    refuses("bytes", "-1", "bytes: expected size such as 64K or 1Gi, got -1");
     refuses("seconds", "5", "seconds: expected duration such as 25s or 5m, got 5");
     refuses("seconds", "30m1h", "seconds: expected duration such as 25s or 5m, got \"30m1h\"");
     refuses("flag", "yes", "flag: expected true or false, got \"yes\"");
@@ -226,6 +302,7 @@ main(void)
         bail("no context");
     test_defaults();
     test_values();
+    test_printed();
     test_refusals();
     test_nearest();
     et_options_release(table, &o);

@@ -11,11 +11,7 @@
 #include "etude/ctx.h"
 #include "t/tap.h"
 #include "t/unit/recipe_fakes.h"
-
-static struct et_ctx *cx;
-static struct et_registry registry;
-static struct et_diagnostics errors;
-static struct et_recipe *recipe;
+#include "t/unit/recipe_read.h"
 
 static const char *const variables[] = {
     "HOME=/home/x",
@@ -26,69 +22,6 @@ static const char *const variables[] = {
     "ETUDE_SET_run_name=with__two",
     NULL,
 };
-static const char *const allowed[] = {"DATA", "N", "ABSENT", NULL};
-
-/* The least that is a recipe. */
-#define LEAST                                                                          \
-    "max_duration: 5ep\n"                                                              \
-    "model: {name: resnet8, num_classes: 10}\n"                                        \
-    "train_data: {name: fashion_mnist, batch_size: 100}\n"
-
-/* ---- help ---- */
-
-static et_status
-parse_with(const char *text, const struct et_override *o, int n,
-           const char *const *its_variables)
-{
-    struct et_recipe_env env = {
-        .variables = its_variables,
-        .allowed = allowed,
-        .registry = &registry,
-    };
-    et_recipe_free(&recipe);
-    et_error_clear(cx);
-    memset(&errors, 0, sizeof errors);
-    return et_recipe_parse(cx, text, strlen(text), "recipe.yaml", o, n, &env, &recipe,
-                           &errors);
-}
-
-static et_status
-parse(const char *text)
-{
-    return parse_with(text, NULL, 0, NULL);
-}
-
-/* The line of `explain --origin` for PATH, or why there is no recipe. */
-static const char *
-line_of(const char *path)
-{
-    static char buf[2048];
-    char *all;
-    size_t n = strlen(path);
-    if (!recipe)
-        return et_diagnostic_text(&errors.v[0], buf, sizeof buf);
-    if (et_recipe_origins(cx, recipe, &all) != ET_OK)
-        bail("%s", et_error_get(cx)->message);
-    snprintf(buf, sizeof buf, "%s: no such line", path);
-    for (char *line = all; *line; line += strcspn(line, "\n") + 1)
-        if (strncmp(line, path, n) == 0 && strncmp(line + n, " = ", 3) == 0)
-            snprintf(buf, sizeof buf, "%.*s", (int)strcspn(line, "\n"), line);
-    et_free(cx, all);
-    return buf;
-}
-
-static void
-refuses(const char *text, const char *want)
-{
-    char got[2048] = "accepted";
-    et_status status = parse(text);
-    if (errors.n)
-        et_diagnostic_text(&errors.v[0], got, sizeof got);
-    is_str(got, want, "%.*s", (int)strcspn(want, "\n"), want);
-    if (errors.total != 1 || status != ET_EINVAL)
-        ok(false, "and nothing else (%d errors, %s)", errors.total,
-           et_status_name(status));
-}
 
 static const char *
 source_path(const char *name)
@@ -97,26 +30,6 @@ source_path(const char *name)
     const char *root = getenv("ET_SRCDIR");
     snprintf(buf, sizeof buf, "%s/t/recipes/%s", root ? root : ".", name);
     return buf;
-}
-
-static et_status
-load(const char *path)
-{
-    struct et_recipe_env env = {.registry = &registry};
-    et_recipe_free(&recipe);
-    et_error_clear(cx);
-    memset(&errors, 0, sizeof errors);
-    return et_recipe_load(cx, path, NULL, 0, &env, &recipe, &errors);
-}
-
-static void
-put_file(const char *folder, const char *name, const char *text)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *f = fopen(path, "w");
-    if (!f || fputs(text, f) < 0 || fclose(f) != 0)
-        bail("cannot write %s", path);
 }
 
 /* ---- the examples ---- */
@@ -802,9 +715,7 @@ test_memory(void)
 int
 main(void)
 {
-    if (et_ctx_new(&cx) != ET_OK)
-        bail("no context");
-    registry = fake_registry();
+    begin_reading();
     test_examples();
     test_forms();
     test_precedence();
@@ -818,10 +729,6 @@ main(void)
     test_resolved();
     test_checks();
     test_memory();
-    et_recipe_free(&recipe);
-    struct et_alloc_stats stats;
-    et_alloc_get_stats(cx, &stats);
-    is_int((int64_t)stats.live, 0, "nothing is left allocated");
-    et_ctx_free(&cx);
+    end_reading();
     return done();
 }

@@ -71,6 +71,44 @@ test_scalars(void)
         is_int(v.type, rows[i].type, "\"%s\" has the type the core schema gives it",
                rows[i].text);
     }
+    static const struct {
+        const char *text;
+        double number;
+    } numbers[] = {
+        {"12", 12},
+        {"-12", -12},
+        {"+12", 12},
+        {"017", 17},
+        {"0o17", 15},
+        {"0o0", 0},
+        {"0x1F", 31},
+        {"0xaB", 171},
+        {"-0", 0},
+        {".95", .95},
+        {"1.", 1},
+        {"-1e-3", -1e-3},
+        {"+.5E+2", 50},
+        {".inf", INFINITY},
+        {"+.INF", INFINITY},
+        {"-.inf", -INFINITY},
+        {"-.Inf", -INFINITY},
+        {"9223372036854775807", 0x1p63},
+        {"-9223372036854775808", -0x1p63},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct et_value n = {.text = numbers[i].text};
+        eti_value_resolve_plain(&n);
+        ok(eti_value_number(&n) == numbers[i].number, "\"%s\" is the number %g",
+           numbers[i].text, numbers[i].number);
+    }
+    static const char *const truths[] = {"true",  "True",  "TRUE",
+                                         "false", "False", "FALSE"};
+    for (size_t i = 0; i < sizeof truths / sizeof truths[0]; i++) {
+        struct et_value b = {.text = truths[i]};
+        eti_value_resolve_plain(&b);
+        ok(b.type == ET_VALUE_BOOL && b.b == (i < 3), "%s is %s", truths[i],
+           i < 3 ? "true" : "false");
+    }
     struct et_value *v =
         read_text("{a: '12', b: \"on\", c: !!str 12, d: !!float 1, e: 017}");
     is_int(eti_value_get(v, "a")->type, ET_VALUE_STRING, "a quoted number is text");
