@@ -340,6 +340,7 @@ put_line(const struct canvas *c, const struct tui_plot_line *l)
                 put_dot(c, low, column, l);
                 put_dot(c, row_of(c, max), column, l);
             }
+            put_outside(c, low, column, l);
             put_outside(c, row_of(c, max), column, l);
         } else if (row != ROW_NONE && inside) {
             put_dot(c, row, column, l);

@@ -19,12 +19,8 @@ test_line(void)
         p[i] = drawn_point(i, 10 - i);
     const struct tui_plot_line line = {
         .point = p, .n = 11, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_LAST};
-    const struct tui_plot plot = {.from = 0,
-                                  .to = 10,
-                                  .line = &line,
-                                  .n_lines = 1,
-                                  .done = NAN,
-                                  .cursor = NAN};
+    const struct tui_plot plot = {
+        .from = 0, .to = 10, .line = &line, .n_lines = 1, .done = NAN, .cursor = NAN};
     drawn_is(cx, &plot, ETI_PLOT_ASCII, 6, 19,
              "    10+**\n"
              "      |  **\n"
@@ -49,12 +45,8 @@ test_peak(void)
         p[i] = drawn_point(i, i == 500 ? 9 : 1);
     const struct tui_plot_line raw = {
         .point = p, .n = 1000, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_SPAN};
-    const struct tui_plot plot = {.from = 0,
-                                  .to = 1000,
-                                  .line = &raw,
-                                  .n_lines = 1,
-                                  .done = NAN,
-                                  .cursor = NAN};
+    const struct tui_plot plot = {
+        .from = 0, .to = 1000, .line = &raw, .n_lines = 1, .done = NAN, .cursor = NAN};
     char *text = drawn_text(cx, &plot, ETI_PLOT_ASCII, 6, 30);
     ok(strchr(text, '*') && strchr(text, '*') < strchr(text, '\n'),
        "a peak of one batch in a thousand reaches the first line");
@@ -78,12 +70,8 @@ test_scatter(void)
          .kind = TUI_PLOT_SCATTER},
         {.point = middle, .n = 400, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_LAST},
     };
-    const struct tui_plot plot = {.from = 0,
-                                  .to = 399,
-                                  .line = lines,
-                                  .n_lines = 2,
-                                  .done = NAN,
-                                  .cursor = NAN};
+    const struct tui_plot plot = {
+        .from = 0, .to = 399, .line = lines, .n_lines = 2, .done = NAN, .cursor = NAN};
     drawn_is(cx, &plot, ETI_PLOT_ASCII, 6, 17,
              "    10+.........\n"
              "      |\n"
@@ -97,6 +85,38 @@ test_scatter(void)
              "     0\u2524\u2809\u2809\u2809\u2809\n"
              "      \u25140\u2500\u2500\u2500\n",
              "in Braille the line has its cells for itself");
+}
+
+/* One value in a hundred at either end may lie outside of what scatters, no more. */
+static void
+test_outliers(void)
+{
+    enum { POINTS = 400 };
+    struct tui_point noise[POINTS];
+    const struct tui_plot_line line = {.point = noise,
+                                       .n = POINTS,
+                                       .role = TUI_RAW,
+                                       .mark = '.',
+                                       .kind = TUI_PLOT_SCATTER};
+    const struct tui_plot plot = {.from = 0,
+                                  .to = POINTS - 1,
+                                  .line = &line,
+                                  .n_lines = 1,
+                                  .done = NAN,
+                                  .cursor = NAN};
+    for (int far = 2; far <= 20; far += 18) {
+        for (int i = 0; i < POINTS; i++)
+            noise[i] = drawn_point(i, i % 2 ? 9 : 1);
+        for (int i = 0; i < far; i++)
+            noise[7 + 11 * i] = drawn_point(7 + 11 * i, i % 2 ? 5000 : -5000);
+        char *text = drawn_text(cx, &plot, ETI_PLOT_ASCII, 12, 60);
+        is_int(strstr(text, "5,000") != NULL, far > 8,
+               "%d values of %d that lie far off %s the scale", far, POINTS,
+               far > 8 ? "widen" : "do not widen");
+        if (far <= 8)
+            ok(strchr(text, '^') && strchr(text, 'v'), "a sign at the edge says where");
+        free(text);
+    }
 }
 
 static void
@@ -123,12 +143,8 @@ test_empty(void)
     struct tui_point p[] = {drawn_point(0, -1), drawn_point(1, 0)};
     const struct tui_plot_line line = {
         .point = p, .n = 2, .role = TUI_S1, .mark = '*', .kind = TUI_PLOT_LAST};
-    struct tui_plot plot = {.from = 0,
-                            .to = 0,
-                            .line = &line,
-                            .n_lines = 0,
-                                  .done = NAN,
-                            .cursor = NAN};
+    struct tui_plot plot = {
+        .from = 0, .to = 0, .line = &line, .n_lines = 0, .done = NAN, .cursor = NAN};
     free(drawn_text(cx, &plot, ETI_PLOT_BRAILLE, 5, 20));
     plot.n_lines = 1;
     plot.is_log = true;
@@ -381,12 +397,14 @@ test_labels(void)
         int rows = 3 + k % 20, labels = 0, below = -1, y = 0;
         char *text = drawn_text(cx, &plot, ETI_PLOT_ASCII, rows, 60 + k % 181);
         double before = NAN;
-        for (const char *s = text; s && *s; s = strchr(s, '\n'), s = s ? s + 1 : s, y++) {
+        for (const char *s = text; s && *s;
+             s = strchr(s, '\n'), s = s ? s + 1 : s, y++) {
             bool is_cut = false;
             if (y >= rows - 1 - (rows >= 7))
                 break;
             double v = label_of(s, &is_cut);
-            bool is_tick = strcspn(s, "\n") > TUI_PLOT_LABEL && s[TUI_PLOT_LABEL] == '+';
+            bool is_tick =
+                strcspn(s, "\n") > TUI_PLOT_LABEL && s[TUI_PLOT_LABEL] == '+';
             off += isnan(v) == is_tick;
             if (isnan(v))
                 continue;
@@ -414,6 +432,7 @@ main(void)
     test_line();
     test_peak();
     test_scatter();
+    test_outliers();
     test_smooth();
     test_empty();
     test_not_finite();
