@@ -9,7 +9,7 @@ enum { TUI_NUMBER = 32 }; /* bytes of BUF */
 
 /* "3,825"; "-" below 0. */
 const char *tui_count(int64_t n, char buf[TUI_NUMBER]);
-/* ".8123", "1.1022", "17,210", "1.5e-05", "-" for NaN: six columns, seldom more. */
+/* ".8123", "1.1022", "17,210", "1.5e-5", "-" for NaN: six columns, seldom more. */
 const char *tui_value(double v, char buf[TUI_NUMBER]);
 /* Of a second: "11,804", "512", "84.2", "3.41". */
 const char *tui_rate(double v, char buf[TUI_NUMBER]);
@@ -30,7 +30,7 @@ const char *tui_day(double t, char buf[TUI_NUMBER]);
 /* TEXT with its numbers as tui_value writes them: "Accuracy .8123 (+.0200)" of
  * "Accuracy 0.8123 (+0.0200)". Returns BUF of SIZE bytes. */
 const char *tui_without_zeros(const char *text, char *buf, size_t size);
-/* "98ms", "1.21s", "840us". */
+/* "98ms", "1.21s", "0.8ms". */
 const char *tui_ms(double ms, char buf[TUI_NUMBER]);
 
 #endif

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "t/tap.h"
-#include "tui/format.h"
 #include "tui/widget.h"
 
 static struct et_ctx *cx;
@@ -272,33 +271,6 @@ test_popup(void)
     ok(p.kind == TUI_NO_POPUP && !*answered, "esc does nothing");
 }
 
-static void
-test_format(void)
-{
-    char b[TUI_NUMBER];
-    is_str(tui_value(0.8123, b), ".8123", "a fraction");
-    is_str(tui_value(-0.5, b), "-.5000", "a negative one");
-    is_str(tui_value(1.1022, b), "1.1022", "a number");
-    is_str(tui_value(17210.3, b), "17,210", "a large one");
-    is_str(tui_value(1.5e-5, b), "1.5e-5", "a tiny one");
-    is_str(tui_value(39433096, b), "3.9e7", "a huge one");
-    is_str(tui_value(1612.8, b), "1,613", "one in thousands");
-    is_str(tui_rate(1612.8, b), "1,613", "a speed");
-    is_str(tui_rate(84.21, b), "84.2", "a slow one");
-    is_str(tui_value(0, b), ".0000", "nothing");
-    is_str(tui_value((double)NAN, b), "-", "none");
-    is_str(tui_count(1234567, b), "1,234,567", "a count");
-    is_str(tui_scaled(7833600, b), "7.8M", "millions");
-    is_str(tui_bytes(1.2e6, b), "1.2 MB", "bytes");
-    is_str(tui_elapsed(404, b), "00:06:44", "a time");
-    is_str(tui_elapsed(86400 + 61, b), "1d00:01:01", "a long one");
-    is_str(tui_ms(98.2, b), "98ms", "milliseconds");
-    is_str(tui_ms(1234, b), "1.23s", "seconds");
-    is_str(tui_duration(0, b), "0s", "no time");
-    is_str(tui_duration(0.7, b), "<1s", "what is below a second is not none");
-    is_str(tui_duration(1.7, b), "1s", "a whole second");
-}
-
 int
 main(void)
 {
@@ -310,7 +282,6 @@ main(void)
     test_field();
     test_list();
     test_popup();
-    test_format();
     et_ctx_free(&cx);
     return done();
 }
