@@ -86,6 +86,37 @@ test_drag(void)
     grid.rows = 24;
 }
 
+/* Each size of screen has its own places: a border is moved by another number of
+ * columns on each, and stands so on all of them. */
+static void
+test_sizes(void)
+{
+    static const int sizes[][2] = {{10, 40}, {16, 60}, {24, 80}, {36, 120}, {45, 180}};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    struct tui_borders b = {0};
+    int side, row, wrong = 0;
+    bool ended;
+    for (int i = 0; i < SIZES; i++) {
+        grid.rows = sizes[i][0];
+        grid.cols = sizes[i][1];
+        frame(&b, &side, &row);
+        (void)mouse(&b, TUI_CLICK, 5, 30, &ended);
+        (void)mouse(&b, TUI_DRAG, 5, 31 + i, &ended);
+        frame(&b, &side, &row);
+        (void)mouse(&b, TUI_RELEASE, 5, 31 + i, &ended);
+    }
+    for (int i = 0; i < SIZES; i++) {
+        grid.rows = sizes[i][0];
+        grid.cols = sizes[i][1];
+        frame(&b, &side, &row);
+        wrong += side != 31 + i;
+    }
+    is_int(wrong, 0,
+           "a border that is moved on a screen stays on those of other sizes");
+    grid.cols = 80;
+    grid.rows = 24;
+}
+
 static void
 test_file(void)
 {
@@ -108,7 +139,15 @@ test_file(void)
     tui_borders_read(&again, file);
     frame(&again, &side, &row);
     ok(side == 25 && row == 10, "and read");
-    FILE *f = fopen(file, "w");
+    (void)mouse(&again, TUI_CLICK, 5, 25, &ended);
+    (void)mouse(&again, TUI_DRAG, 5, 30, &ended);
+    frame(&again, &side, &row);
+    ok(tui_borders_write(&again, file), "what is back at its place is written");
+    FILE *f = fopen(file, "r");
+    is_int(f ? fgetc(f) : 0, EOF, "as nothing");
+    if (f)
+        fclose(f);
+    f = fopen(file, "w");
     if (!f || fputs("t.side.80 nonsense\n\nt.row.80 3\nt.side.80 9999999\n", f) < 0 ||
         fclose(f) != 0)
         bail("%s cannot be written", file);
@@ -127,6 +166,7 @@ int
 main(void)
 {
     test_drag();
+    test_sizes();
     test_file();
     return done();
 }

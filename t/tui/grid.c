@@ -55,6 +55,12 @@ test_clipping(void)
     is_grid(&g, "\n  cdef\n\n", "text stays inside its pane");
     struct tui_pane far = tui_pane_part(&all, 5, 9, 3, 3);
     ok(far.h == 0 && far.w == 0, "a pane outside has no cells");
+    struct tui_pane over = tui_pane_part(&all, -1, -2, 3, 5);
+    ok(over.y == 0 && over.x == 0 && over.h == 2 && over.w == 3,
+       "of one that begins outside what lies inside is left");
+    over = tui_pane_part(&part, 0, 3, 2, 2);
+    ok(over.y == 1 && over.x == 5 && over.h == 1 && over.w == 1,
+       "a part of a part ends with it");
     tui_put(&far, 0, 0, TUI_TEXT, "nowhere");
     is_grid(&g, "\n  cdef\n\n", "and takes no text");
     is_int(tui_put_end(&all, 0, 8, TUI_TEXT, "end"), 5, "text can end at a column");
@@ -87,6 +93,37 @@ test_room(void)
     tui_grid_release(&g);
 }
 
+/* A path loses its middle; columns of a list begin in theirs. */
+static void
+test_ends(void)
+{
+    struct tui_grid g = grid(4, 20, ETI_PLOT_ASCII);
+    struct tui_pane all = tui_pane_of(&g);
+    is_int(tui_put_ends(&all, 0, 2, 12, TUI_TEXT, "/abcdefghi"), 10, "a path may fit");
+    is_int(tui_put_ends(&all, 1, 2, 12, TUI_TEXT, "/abcdefghij"), 10, "or not");
+    is_int(tui_put_ends(&all, 2, 2, 12, TUI_TEXT, "/1/2/3/4/5/6/last"), 10, "by far");
+    is_int(tui_put_ends(&all, 3, 2, 4, TUI_TEXT, "/abc"), 0, "or have no room");
+    is_grid(&g, "  /abcdefghi\n  /a..efghij\n  /1..6/last\n\n",
+            "what has no room loses its middle, and ends as it did");
+    tui_grid_clear(&g);
+    static const struct tui_column columns[] = {
+        {"a", 4, false}, {"b", 6, true}, {"c", 0, false}};
+    const char *const row[] = {"ab", "12", "the rest of it"};
+    const char *const wide[] = {"abcdef", "1234567", ""};
+    tui_columns(&all, 0, 1, columns, 3, row, TUI_TEXT);
+    tui_columns(&all, 1, 1, columns, 3, wide, TUI_TEXT);
+    is_grid(
+        &g, " ab       12 the res\n abcd 123456\n\n\n",
+        "columns have their widths, numbers stand at the end, the last has the rest");
+    tui_grid_release(&g);
+    g = grid(1, 20, ETI_PLOT_BRAILLE);
+    all = tui_pane_of(&g);
+    tui_put_ends(&all, 0, 0, 10, TUI_TEXT, "/\u00e9b\u00e9defghij\u00e9");
+    is_grid(&g, "/\u00e9b\u2026fghij\u00e9\n",
+            "characters count, not bytes, and the sign is one in UTF-8");
+    tui_grid_release(&g);
+}
+
 static void
 test_wrapping(void)
 {
@@ -100,9 +137,15 @@ test_wrapping(void)
             "it is broken at blanks, and a word where it must be");
     is_int(tui_put_wrapped(NULL, 0, 0, 8, TUI_TEXT, text), 5, "as many as counted");
     is_int(tui_put_wrapped(&two, 0, 1, 8, TUI_TEXT, text), 2, "no more than there are");
-    is_grid(&g, " one two,\n a\u00f1\u00e9\u00ef\u00f6 a\u2026\n andthisi\n swithout\n blanks\n\n",
+    is_grid(&g,
+            " one two,\n a\u00f1\u00e9\u00ef\u00f6 a\u2026\n andthisi\n swithout\n "
+            "blanks\n\n",
             "and the last says that there is more");
     is_int(tui_put_wrapped(&all, 0, 0, 0, TUI_TEXT, text), 0, "none in no columns");
+    tui_grid_clear(&g);
+    tui_put_wrapped(&all, 0, 0, 10, TUI_TEXT, "a bc def ghij klm no pqrstuvwxy z");
+    is_grid(&g, "a bc def\nghij klm\nno\npqrstuvwxy\nz\n\n",
+            "a line has as many words as there is room for");
     tui_grid_release(&g);
 }
 
@@ -254,6 +297,53 @@ test_bars(void)
     tui_grid_release(&g);
 }
 
+/* The role of a gauge's first cell and the sign at its end, USED being so much. */
+static void
+is_gauge(struct tui_grid *g, double used, bool warns, enum tui_role role, char end)
+{
+    struct tui_pane all = tui_pane_of(g);
+    tui_gauge(&all, 0, 0, 12, used, warns);
+    ok(g->cell[1].role == role && g->cell[11].ch == (uint32_t)end,
+       "a gauge of %g that %s ends in '%c' and has its colour", used,
+       warns ? "may warn" : "never warns", end);
+}
+
+/* Bars, gauges and shares on both sides of where they change. */
+static void
+test_limits(void)
+{
+    struct tui_grid g = grid(1, 36, ETI_PLOT_ASCII);
+    struct tui_pane all = tui_pane_of(&g);
+    tui_bar(&all, 0, 0, 36, 0.999, 0);
+    is_grid(&g, "[================================> ]\n",
+            "a bar is full when all is done, and not before");
+    tui_bar(&all, 0, 0, 36, 1 / 34., 0);
+    is_grid(&g, "[>                                 ]\n", "a first cell is seen");
+    tui_bar(&all, 0, 0, 36, 0.99 / 34, 0);
+    is_grid(&g, "[                                  ]\n", "once all of it is done");
+    tui_grid_clear(&g);
+    is_gauge(&g, 0.85, true, TUI_BAR_LOW, ']');
+    is_gauge(&g, 0.86, true, TUI_WARN, '!');
+    is_gauge(&g, 0.95, true, TUI_WARN, '!');
+    is_gauge(&g, 0.96, true, TUI_BAD, '!');
+    is_gauge(&g, 0.99, false, TUI_BAR_LOW, ']');
+    tui_grid_clear(&g);
+    tui_gauge(&all, 0, 0, 12, (double)NAN, true);
+    is_grid(&g, "[..........]\n", "what is not known is an empty gauge");
+    tui_gauge(&all, 0, 0, 12, 7, false);
+    is_grid(&g, "[##########]\n", "and never more than full");
+    tui_grid_clear(&g);
+    tui_share(&all, 0, 0, 15, 0.5, 50, false);
+    is_grid(&g, "#####       50%\n", "a share has its percents at its end");
+    tui_grid_clear(&g);
+    tui_share(&all, 0, 2, 15, 0.001, 0, false);
+    is_grid(&g, "               0%\n", "one of 0% has no cell in ASCII");
+    tui_share(&all, 0, 2, 15, 1, 100, true);
+    is_grid(&g, "  ########## 100%\n", "one of all fills its cells");
+    is_int(g.cell[2].role, TUI_WARN, "and has the colour of a warning where it warns");
+    tui_grid_release(&g);
+}
+
 static void
 test_shares(void)
 {
@@ -271,7 +361,14 @@ test_shares(void)
         }
     is_int(wrong, 0, "percents of shares sum to 100");
     double none[2] = {0, 0};
-    int percent[2];
+    int percent[3];
+    const double thirds[] = {1, 1, 1}, most[] = {0.006, 0.004, 1.99};
+    tui_percents(thirds, 3, percent);
+    ok(percent[0] == 34 && percent[1] == 33 && percent[2] == 33,
+       "what is cut off goes to the first of equals");
+    tui_percents(most, 3, percent);
+    ok(percent[0] == 0 && percent[1] == 0 && percent[2] == 100,
+       "or to the one that lost most");
     tui_percents(none, 2, percent);
     is_int(percent[0] + percent[1], 0, "but those of nothing are 0");
 }
@@ -289,83 +386,16 @@ test_sparkline(void)
     tui_sparkline(&all, 0, 0, 8, v, 12, TUI_S1);
     ok(g.cell[7].ch == 0x2588 && g.cell[0].ch == 0x2581,
        "the newest value stands at the end, the greatest is the highest");
+    tui_grid_clear(&g);
+    const double few[] = {2, (double)NAN, 1, 3};
+    tui_sparkline(&all, 0, 0, 8, few, 4, TUI_S1);
+    is_grid(&g, "    \u2585 \u2581\u2588\n",
+            "few values stand at the right, and none where one is not finite");
+    tui_grid_clear(&g);
+    const double flat[] = {4, 4, 4};
+    tui_sparkline(&all, 0, 0, 8, flat, 3, TUI_S1);
+    is_grid(&g, "     \u2581\u2581\u2581\n", "values that are alike are a low line");
     tui_grid_release(&g);
-}
-
-static struct tui_paint
-paint(const struct tui_theme *t, enum tui_depth depth, enum tui_role role)
-{
-    return tui_theme_paint(t, depth, role, TUI_ON_OWN);
-}
-
-static void
-test_theme(void)
-{
-    struct tui_theme t;
-    struct et_diagnostics errors = {0};
-    char folder[] = "/tmp/etude-theme.XXXXXX", path[sizeof folder + 16];
-    if (!mkdtemp(folder))
-        bail("no folder");
-    snprintf(path, sizeof path, "%s/own.yaml", folder);
-    FILE *f = fopen(path, "w");
-    fputs("key: 9\ntitle: '#ff0000'\ngood: 12 bold\nbad: teal\ndim: a0a8b2/20\n", f);
-    fclose(f);
-    is_int(tui_theme_load(cx, &t, folder, "own", &errors), ET_OK,
-           "a theme file is read");
-    is_int(paint(&t, TUI_DEPTH_NONE, TUI_WARN).fg, -1,
-           "without colours there are none");
-    ok(paint(&t, TUI_DEPTH_NONE, TUI_WARN).attr & TUI_BOLD, "and a warning is bold");
-    is_int(paint(&t, TUI_DEPTH_8, TUI_REMOVE).fg, 2, "of 8 colours teal is green");
-    is_int(paint(&t, TUI_DEPTH_256, TUI_TITLE).fg, 196,
-           "#rrggbb is the nearest of 256");
-    is_int(paint(&t, TUI_DEPTH_TRUE, TUI_TITLE).fg, 0xff0000, "and itself of all");
-    is_int(paint(&t, TUI_DEPTH_256, TUI_KEY).fg, 9,
-           "a role that shares a colour can be set apart, in any order");
-    is_int(paint(&t, TUI_DEPTH_256, TUI_GOOD).fg, 12, "a number is a number");
-    ok(paint(&t, TUI_DEPTH_256, TUI_GOOD).attr & TUI_BOLD, "with an attribute");
-    is_int(paint(&t, TUI_DEPTH_256, TUI_BAD).fg, 36, "a name is a name");
-    is_int(paint(&t, TUI_DEPTH_TRUE, TUI_LABEL).fg, 0xa0a8b2, "rrggbb/NUMBER is both");
-    is_int(paint(&t, TUI_DEPTH_256, TUI_LABEL).fg, 20, "one for each depth");
-    is_int(paint(&t, TUI_DEPTH_256, TUI_S1).fg, 75, "the rest is dark's");
-    f = fopen(path, "w");
-    fputs("titel: 1\n", f);
-    fclose(f);
-    is_int(tui_theme_load(cx, &t, folder, "own", &errors), ET_EINVAL,
-           "a wrong role is not");
-    ok(strstr(errors.v[0].message, "did you mean 'title'") != NULL, "and is named");
-    et_error_clear(cx);
-    is_int(tui_theme_load(cx, &t, folder, "none", &errors), ET_ENOENT,
-           "a theme that is not there is told from a wrong one");
-    et_error_clear(cx);
-    unlink(path);
-    rmdir(folder);
-}
-
-/* What each depth makes of a role and a ground. */
-static void
-test_paint(void)
-{
-    struct tui_theme t;
-    struct et_diagnostics errors = {0};
-    is_int(tui_theme_load(cx, &t, NULL, "dark", &errors), ET_OK, "dark is shipped");
-    struct tui_paint p = paint(&t, TUI_DEPTH_8, TUI_BAD);
-    ok(p.fg == 1 && p.attr & TUI_BOLD, "of 8 colours, one over 7 is bold");
-    p = paint(&t, TUI_DEPTH_8, TUI_RAW);
-    ok(p.fg == -1 && p.attr & TUI_FAINT, "and bright black is faint");
-    is_int(paint(&t, TUI_DEPTH_16, TUI_RAW).fg, 8, "of 16 it is itself");
-    p = tui_theme_paint(&t, TUI_DEPTH_256, TUI_TEXT, TUI_ON_SELECT);
-    ok(p.fg == 231 && p.bg == 237, "the selected row has its ground and its text");
-    p = tui_theme_paint(&t, TUI_DEPTH_16, TUI_DIM, TUI_ON_SELECT);
-    ok(p.fg == -1 && p.attr == TUI_REVERSE, "and of 16 colours is reversed as one");
-    p = tui_theme_paint(&t, TUI_DEPTH_NONE, TUI_DIM, TUI_ON_MATCH);
-    ok(p.fg == -1 && p.attr & TUI_REVERSE, "as what was found is without colours");
-    p = tui_theme_paint(&t, TUI_DEPTH_TRUE, TUI_GOOD, TUI_ON_CHIP);
-    ok(p.fg == 0x101418 && p.bg == 0x2fe0b5, "a chip has its state's colour below");
-    p = tui_theme_paint(&t, TUI_DEPTH_TRUE, TUI_DIM, TUI_ON_POPUP);
-    ok(p.fg == 0xa0a8b2 && p.bg == 0x1b222b, "a pop-up has a ground");
-    is_int(tui_theme_load(cx, &t, NULL, "contrast", &errors), ET_OK, "so is contrast");
-    p = tui_theme_paint(&t, TUI_DEPTH_TRUE, TUI_DIM, TUI_ON_SELECT);
-    is_int(p.fg, 0x000000, "a colour that cannot be read on a ground gives way");
 }
 
 /* What is drawn keeps the ground that it is drawn on. */
@@ -433,39 +463,6 @@ test_cursor(void)
     tui_grid_release(&g);
 }
 
-static void
-test_color(void)
-{
-    unsetenv("NO_COLOR");
-    unsetenv("CLICOLOR_FORCE");
-    setenv("TERM", "xterm-256color", 1);
-    ok(tui_has_color(ETI_COLOR_AUTO, 256), "a terminal with colours has them");
-    ok(!tui_has_color(ETI_COLOR_AUTO, 0), "one without has none");
-    ok(!tui_has_color(ETI_COLOR_NEVER, 256), "--color never");
-    setenv("NO_COLOR", "", 1);
-    ok(tui_has_color(ETI_COLOR_AUTO, 256), "an empty NO_COLOR says nothing");
-    setenv("NO_COLOR", "1", 1);
-    ok(!tui_has_color(ETI_COLOR_AUTO, 256), "NO_COLOR");
-    ok(tui_has_color(ETI_COLOR_ALWAYS, 256), "--color always is stronger");
-    unsetenv("NO_COLOR");
-    setenv("TERM", "dumb", 1);
-    ok(!tui_has_color(ETI_COLOR_AUTO, 8), "TERM=dumb");
-    setenv("CLICOLOR_FORCE", "1", 1);
-    ok(tui_has_color(ETI_COLOR_AUTO, 8), "CLICOLOR_FORCE");
-    unsetenv("CLICOLOR_FORCE");
-    setenv("LC_ALL", "C.UTF-8", 1);
-    is_int(tui_plot_choose(false, ETI_PLOT_AUTO), ETI_PLOT_BRAILLE,
-           "UTF-8 has Braille");
-    is_int(tui_plot_choose(true, ETI_PLOT_BLOCK), ETI_PLOT_ASCII, "--ascii has not");
-    is_int(tui_plot_choose(false, ETI_PLOT_BLOCK), ETI_PLOT_BLOCK, "ui.plot: block");
-    setenv("TERM", "linux", 1);
-    is_int(tui_plot_choose(false, ETI_PLOT_AUTO), ETI_PLOT_ASCII, "TERM=linux: ASCII");
-    setenv("TERM", "xterm", 1);
-    setenv("LC_ALL", "C", 1);
-    is_int(tui_plot_choose(false, ETI_PLOT_AUTO), ETI_PLOT_ASCII,
-           "another locale: ASCII");
-}
-
 int
 main(void)
 {
@@ -473,18 +470,17 @@ main(void)
         bail("no context");
     test_clipping();
     test_room();
+    test_ends();
     test_wrapping();
     test_text();
     test_hostile();
     test_bars();
+    test_limits();
     test_shares();
     test_sparkline();
-    test_theme();
-    test_paint();
     test_ground();
     test_states();
     test_cursor();
-    test_color();
     et_ctx_free(&cx);
     return done();
 }

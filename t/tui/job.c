@@ -26,6 +26,8 @@ be_command(const char *what)
         pause();
     if (strcmp(what, "says") == 0 && write(2, "no such thing\nnor any", 21) == 21)
         pause();
+    if (strcmp(what, "dies") == 0)
+        raise(SIGKILL);
     if (strcmp(what, "reads") == 0) {
         FILE *f = fopen(TUI_JOB_INPUT, "r");
         if (f && fgets(line, sizeof line, f))
@@ -82,6 +84,9 @@ main(int argc, char **argv)
     start(cx, "reads", "seed: 3\n");
     ok(ends() && job.code == 3 && strcmp(job.text, "read seed: 3\n") == 0,
        "it reads what it is given, and its exit code is told");
+    start(cx, "dies", NULL);
+    ok(ends() && job.code == 128 + SIGKILL,
+       "one that a signal ended has done nothing well");
     start(cx, "goes on", NULL);
     ok(ends() && job.code == 0 && job.n == TUI_JOB_BYTES - 1 && job.text[job.n] == '\0',
        "of a long answer the beginning is kept, and the rest taken");

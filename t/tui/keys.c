@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "t/tap.h"
+#include "tui/glyphs.h"
 #include "tui/widget.h"
 
 static struct et_ctx *cx;
@@ -143,6 +144,18 @@ test_file(void)
     is_int(read_text("monitor: {axis: y}\n", &k, &e), ET_EINVAL,
            "one key for two actions");
     ok(strstr(e.v[0].message, "both axis and log_y") != NULL, "names the two");
+    is_int(read_text("monitor: {axis: [X, y]}\n", &k, &e), ET_EINVAL,
+           "also where it is a second one");
+    is_int(read_text("monitor: {axis: [X, Z], log_y: [Y, Z]}\n", &k, &e), ET_EINVAL,
+           "of both");
+    is_int(read_text("monitor: {axis: [A, B, C, D, E]}\n", &k, &e), ET_EINVAL,
+           "more keys than an action may have");
+    is_int(read_text("monitor: {axis: F12}\nlogs: {wrap: y}\n", &k, &e), ET_OK,
+           "one key on two screens");
+    ok(tui_keys_find(&k, TUI_IN_logs, 'y') == TUI_DO_logs_wrap &&
+           tui_keys_find(&k, TUI_IN_monitor, 'y') == TUI_DO_monitor_log_y &&
+           tui_keys_find(&k, TUI_IN_monitor, TUI_K_F12) == TUI_DO_monitor_axis,
+       "does on each what it is for there");
     is_int(read_text("", &k, &e), ET_OK, "an empty file changes nothing");
     is_int(tui_keys_read(cx, &k, "/nonexistent/keys.yaml", &e), ET_OK, "nor does none");
 }
@@ -172,6 +185,166 @@ test_field(void)
         tui_field_key(&f, 'a');
     is_int((int64_t)f.n, TUI_FIELD - 1, "a full field takes no more");
     ok(!tui_field_key(&f, TUI_K_TAB), "tab is no letter");
+}
+
+/* A generator that tests may repeat: xorshift64*. */
+static unsigned
+draw(unsigned most)
+{
+    static uint64_t state = 27;
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return (unsigned)(state * UINT64_C(0x2545f4914f6cdd1d) >> 33) % most;
+}
+
+/* What a field should hold: characters, and how many stand before the cursor. */
+struct typed {
+    int ch[TUI_FIELD];
+    int n, at;
+};
+
+static void
+take_out(struct typed *t, int from, int to)
+{
+    memmove(t->ch + from, t->ch + to, (size_t)(t->n - to) * sizeof *t->ch);
+    t->n -= to - from;
+    t->at = from;
+}
+
+static void
+type_plainly(struct typed *t, int key)
+{
+    int word = t->at;
+    while (word > 0 && t->ch[word - 1] == ' ')
+        word--;
+    while (word > 0 && t->ch[word - 1] != ' ')
+        word--;
+    if (key == TUI_K_LEFT)
+        t->at -= t->at > 0;
+    else if (key == TUI_K_RIGHT)
+        t->at += t->at < t->n;
+    else if (key == TUI_K_HOME || key == TUI_CTRL('a'))
+        t->at = 0;
+    else if (key == TUI_K_END || key == TUI_CTRL('e'))
+        t->at = t->n;
+    else if (key == TUI_K_BACKSPACE)
+        take_out(t, t->at > 0 ? t->at - 1 : 0, t->at);
+    else if (key == TUI_K_DELETE)
+        take_out(t, t->at, t->at < t->n ? t->at + 1 : t->at);
+    else if (key == TUI_CTRL('u'))
+        take_out(t, 0, t->at);
+    else if (key == TUI_CTRL('k'))
+        take_out(t, t->at, t->n);
+    else if (key == TUI_CTRL('w'))
+        take_out(t, word, t->at);
+    else {
+        memmove(t->ch + t->at + 1, t->ch + t->at,
+                (size_t)(t->n - t->at) * sizeof *t->ch);
+        t->ch[t->at++] = key;
+        t->n++;
+    }
+}
+
+/* Is F the text of T, with its cursor where T's is? */
+static bool
+is_as_typed(const struct tui_field *f, const struct typed *t)
+{
+    char want[4 * TUI_FIELD + 1] = "";
+    size_t n = 0, at = 0;
+    for (int i = 0; i < t->n; i++) {
+        at = i == t->at ? n : at;
+        n += (size_t)tui_utf8((uint32_t)t->ch[i], want + n);
+    }
+    at = t->at == t->n ? n : at;
+    return strcmp(f->text, want) == 0 && f->n == n && f->at == at;
+}
+
+/* Keys at random, against characters in an array. */
+static void
+test_any_keys(void)
+{
+    static const int letters[] = {'a', 'b', ' ', ' ', 0xe9, 0x2192, 'c', 0xb5};
+    static const int keys[] = {
+        TUI_K_LEFT,    TUI_K_LEFT,    TUI_K_RIGHT,   TUI_K_HOME,   TUI_CTRL('a'),
+        TUI_K_END,     TUI_CTRL('e'), TUI_K_DELETE,  TUI_K_DELETE, TUI_K_BACKSPACE,
+        TUI_CTRL('u'), TUI_CTRL('k'), TUI_CTRL('w'),
+    };
+    enum { KEYS = 20000, LONGEST = 40 };
+    struct tui_field f = {0};
+    struct typed t = {0};
+    int wrong = 0;
+    for (int i = 0; i < KEYS && !wrong; i++) {
+        const bool is_letter = t.n < LONGEST && draw(3) > 0;
+        const int key = is_letter ? letters[draw(sizeof letters / sizeof *letters)]
+                                  : keys[draw(sizeof keys / sizeof *keys)];
+        tui_field_key(&f, key);
+        type_plainly(&t, key);
+        if (!is_as_typed(&f, &t)) {
+            wrong++;
+            diag("key %d, number %d: '%s', the cursor behind byte %zu", key, i, f.text,
+                 f.at);
+        }
+    }
+    is_int(wrong, 0, "%d keys change a field as they change an array of characters",
+           KEYS);
+}
+
+/* The first line of N to be shown so that AT is among ROWS, nearest to BEFORE. */
+static int
+nearest_top(int n, int rows, int at, int before)
+{
+    int best = -1;
+    for (int top = 0; top <= (n > rows ? n - rows : 0); top++)
+        if (at >= top && at < top + rows &&
+            (best < 0 || abs(top - before) < abs(best - before)))
+            best = top;
+    return best;
+}
+
+/* Actions at random on lists whose length and room change. */
+static void
+test_any_list(void)
+{
+    static const struct {
+        enum tui_action action;
+        int by; /* lines; pages where it is more than one */
+    } moves[] = {
+        {TUI_DO_everywhere_up, -1},       {TUI_DO_everywhere_down, 1},
+        {TUI_DO_everywhere_page_up, -2},  {TUI_DO_everywhere_page_down, 2},
+        {TUI_DO_everywhere_first, -1000}, {TUI_DO_everywhere_last, 1000},
+    };
+    enum { MOVES = 20000 };
+    struct tui_list l = {0};
+    int n = 30, rows = 10, wrong = 0;
+    tui_list_show(&l, n, rows);
+    for (int i = 0; i < MOVES && !wrong; i++) {
+        const unsigned move = draw(sizeof moves / sizeof *moves);
+        const int by = moves[move].by, page = rows > 2 ? rows - 1 : 1;
+        int at = l.at + (abs(by) == 2 ? by / 2 * page : by);
+        at = at > n - 1 ? n - 1 : at;
+        at = at < 0 ? 0 : at;
+        if (!tui_list_act(&l, moves[move].action) || l.at != at) {
+            wrong++;
+            diag("move %u of %d lines, %d shown: line %d, not %d", move, n, rows, l.at,
+                 at);
+        }
+        if (draw(8) == 0) {
+            n = 1 + (int)draw(40);
+            rows = 1 + (int)draw(12);
+        }
+        const int before = l.top;
+        at = at > n - 1 ? n - 1 : at;
+        tui_list_show(&l, n, rows);
+        if (l.at != at || l.top != nearest_top(n, rows, at, before)) {
+            wrong++;
+            diag("line %d of %d, %d shown: from %d on, before from %d on", l.at, n,
+                 rows, l.top, before);
+        }
+    }
+    is_int(wrong, 0,
+           "%d moves in a list go as far as they say, and scroll no more than need be",
+           MOVES);
 }
 
 static void
@@ -271,6 +444,114 @@ test_popup(void)
     ok(p.kind == TUI_NO_POPUP && !*answered, "esc does nothing");
 }
 
+/* The ids of the items that P shows, in their order. */
+static const char *
+shown_in(const struct tui_popup *p)
+{
+    static char text[128];
+    size_t n = 0;
+    text[0] = '\0';
+    for (int i = 0; i < p->list.n; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%d", n ? " " : "",
+                              p->item[p->shown[i]].id);
+    return text;
+}
+
+static void
+test_filter(void)
+{
+    static const struct tui_item items[] = {
+        {.id = 1, .text = "Curves", .is_heading = true},
+        {.id = 2, .text = "train loss"},
+        {.id = 3, .text = "loss of eval", .note = "held"},
+        {.id = 4, .text = "rate", .is_held = true},
+        {.id = 5, .text = "Runs", .is_heading = true},
+        {.id = 6, .text = "Loss"},
+        {.id = 7, .text = "owl", .note = "its eval"},
+        {.id = 8, .text = "None", .is_heading = true},
+        {.id = 9, .text = "held back", .is_held = true},
+    };
+    struct tui_popup p = {0};
+    ok(tui_popup_menu(&p, cx, "palette", items, 9) == ET_OK, "a palette opens");
+    p.filters = true;
+    tui_popup_sift(&p);
+    is_str(shown_in(&p), "1 2 3 5 6 7",
+           "it shows all but what is held back, and no heading of that alone");
+    is_int(p.list.at, 1, "its first item is selected, not the heading");
+    press(&p, "loss");
+    is_str(
+        shown_in(&p), "5 6 1 3 2",
+        "the item that is called so comes first with its heading, then what begins so");
+    press(&p, " eval");
+    is_str(shown_in(&p), "1 3", "all words have to stand in an item");
+    press(&p, "<ctrl-u>eval");
+    is_str(shown_in(&p), "1 3 5 7", "in its text or its note");
+    press(&p, "<ctrl-u>HELD");
+    is_str(shown_in(&p), "8 9 1 3", "what was held back is found when it is typed");
+    press(&p, "<ctrl-u>nothing");
+    is_str(shown_in(&p), "", "nothing is called so");
+    press(&p, "<enter>");
+    is_int(p.kind, TUI_MENU, "and enter chooses nothing");
+    press(&p, "<ctrl-u><down><down>");
+    is_int(p.item[p.shown[p.list.at]].id, 6, "moving goes over a heading");
+    press(&p, "<up>");
+    is_int(p.item[p.shown[p.list.at]].id, 3, "in both directions");
+    press(&p, "<up><up><up>");
+    is_int(p.item[p.shown[p.list.at]].id, 2, "and never stays on the first one");
+    tui_popup_close(&p);
+}
+
+/* A menu of two items as it stands on the screen. */
+static void
+open_on_screen(struct tui_popup *p, const struct tui_pane *screen)
+{
+    static const struct tui_item items[] = {
+        {.id = 7, .key = 'p', .text = "pause"},
+        {.id = 8, .key = 's', .text = "stop"},
+    };
+    chosen = 0;
+    if (tui_popup_menu(p, cx, "control", items, 2) != ET_OK)
+        bail("no memory");
+    tui_popup_line(p, "the run");
+    p->done = choose;
+    tui_popup_draw(p, screen);
+}
+
+static void
+test_clicks(void)
+{
+    struct tui_grid g;
+    if (tui_grid_init(&g, cx, tui_glyphs_of(ETI_PLOT_ASCII), 24, 80) != ET_OK)
+        bail("no memory");
+    const struct tui_pane screen = tui_pane_of(&g);
+    struct tui_popup p = {0};
+    open_on_screen(&p, &screen);
+    const struct tui_pane a = p.area;
+    tui_popup_click(&p, NULL, a.y + p.first_row + 1, a.x + 1);
+    ok(p.kind == TUI_NO_POPUP && chosen == 8, "a click chooses the item under it");
+    const struct {
+        int y, x;
+        bool closes;
+        const char *where;
+    } clicks[] = {
+        {a.y, a.x, false, "on what is said above"},
+        {a.y - 1, a.x - 2, false, "on its upper left corner"},
+        {a.y + a.h, a.x + a.w + 1, false, "on its lower right corner"},
+        {a.y - 2, a.x, true, "above it"},
+        {a.y + a.h + 1, a.x, true, "below it"},
+        {a.y, a.x - 3, true, "left of it"},
+        {a.y, a.x + a.w + 2, true, "right of it"},
+    };
+    for (size_t i = 0; i < sizeof clicks / sizeof *clicks; i++) {
+        open_on_screen(&p, &screen);
+        tui_popup_click(&p, NULL, clicks[i].y, clicks[i].x);
+        ok((p.kind == TUI_NO_POPUP) == clicks[i].closes && chosen == 0,
+           "a click %s %s it", clicks[i].where, clicks[i].closes ? "closes" : "leaves");
+    }
+    tui_popup_close(&p);
+    tui_grid_release(&g);
+}
+
 int
 main(void)
 {
@@ -280,8 +561,12 @@ main(void)
     test_names();
     test_file();
     test_field();
+    test_any_keys();
     test_list();
+    test_any_list();
     test_popup();
+    test_filter();
+    test_clicks();
     et_ctx_free(&cx);
     return done();
 }

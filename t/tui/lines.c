@@ -61,8 +61,45 @@ test_events(struct et_ctx *cx)
     put_epoch(&l, 6, 2, 2);
     put_epoch(&l, 7, 3, 3);
     put_epoch(&l, 8, 4, 4);
-    is_str(lines(&l, INFINITY), "ep 4  40ba|",
-           "what stands before a line that was taken is not given any more");
+    const struct et_record others[] = {
+        {.kind = ET_RECORD_EPOCH, .seq = 9, .t = 5, .ep = 4, .rank = 1},
+        {.kind = ET_RECORD_BATCH, .seq = 10, .t = 5, .ep = 4},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        tui_lines_epoch(&l, &others[i]);
+    is_str(
+        lines(&l, INFINITY), "ep 4  40ba|",
+        "what stands before a line that was taken is not given any more, nor the end "
+        "of an epoch in another rank");
+    tui_lines_release(&l);
+}
+
+/* A line that a rank printed has the time of the one before it in its file. */
+static void
+test_times(struct et_ctx *cx)
+{
+    struct tui_lines l = {.cx = cx};
+    const double times[] = {NAN, 7, 7, 8, 9};
+    struct tui_log_line line = {0};
+    int wrong = 0;
+    add_file(cx, &l, 3,
+             "before any time\n"
+             "1970-01-01T00:00:07Z info seven\n"
+             "printed\n"
+             "1970-01-01T00:00:08Z eight without a level\n"
+             "1970-01-01T00:00:09Z debug nine\n");
+    const char *const texts[] = {"before any time", "seven", "printed",
+                                 "1970-01-01T00:00:08Z eight without a level", "nine"};
+    const int levels[] = {-1, ET_LOG_INFO, -1, -1, ET_LOG_DEBUG};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        const bool got = tui_lines_next(&l, INFINITY, &line);
+        wrong += !got || strcmp(line.text, texts[i]) != 0 || line.level != levels[i] ||
+                 line.rank != 3 ||
+                 !(line.t == times[i] || (isnan(line.t) && isnan(times[i])));
+    }
+    is_int(wrong, 0,
+           "lines have their time, or that of the line before; and their level");
+    ok(!tui_lines_next(&l, INFINITY, &line), "and that is all of them");
     tui_lines_release(&l);
 }
 
@@ -123,6 +160,7 @@ main(void)
     test_events(cx);
     test_many(cx);
     test_files(cx);
+    test_times(cx);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");
     et_ctx_free(&cx);

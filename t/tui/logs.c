@@ -1,5 +1,6 @@
 /* logs.c: the screen Logs keeps the newest lines. Where the oldest go, what is selected
- * and where it stands on the screen stay as they are. */
+ * and where it stands on the screen stay as they are. What its keys show of a few
+ * lines. */
 #include "config.h"
 
 #include <math.h>
@@ -105,6 +106,138 @@ test_oldest(struct tui_app *app)
     is_selected("21: line 28000", "who follows the end goes on following");
 }
 
+/* ---- a few lines of all kinds ---- */
+
+static const struct tui_log_line said[] = {
+    {100, 0, ET_LOG_INFO, NULL, "begins"},
+    {101, 1, ET_LOG_WARN, NULL, "hot GPU"},
+    {102, 0, ET_LOG_ERROR, NULL, "error lost a rank"},
+    {103, 2, -1, NULL, "printed"},
+    {104, 0, ET_LOG_DEBUG, NULL, "detail"},
+    {105, 0, ET_LOG_INFO, "eval", "Accuracy .8"},
+    {106, 9, ET_LOG_INFO, NULL, "hot again"},
+};
+enum { SAID = sizeof said / sizeof *said };
+
+static bool
+next_said(struct tui_source *s, struct tui_log_line *out)
+{
+    (void)s;
+    if (taken == written)
+        return false;
+    *out = said[taken++ % SAID];
+    return true;
+}
+
+static void
+write_said(struct tui_source_class *class)
+{
+    class->line = next_said;
+}
+
+/* The text of the line that is selected is WANT. */
+static void
+is_at(const char *want, const char *name)
+{
+    const char *at = strstr(picture, "\n>");
+    const int n = at ? (int)strcspn(at + 1, "\n") : 0;
+    if (!ok(n >= (int)strlen(want) &&
+                strncmp(at + 1 + n - strlen(want), want, strlen(want)) == 0,
+            "%s", name))
+        diag("\n%s", picture);
+}
+
+static void
+test_levels(struct tui_app *app)
+{
+    write_lines(app, SAID);
+    picture_has("   7 lines   rank all   all levels", "all lines are shown");
+    picture_has("error  lost a rank", "an error does not say twice that it is one");
+    picture_press(app, "v");
+    picture_has("   6 of 7 lines   rank all   info and worse",
+                "from info on, which printed lines count as");
+    picture_press(app, "v");
+    picture_has("   2 of 7 lines   rank all   warn and worse", "from warnings on");
+    picture_press(app, "v");
+    picture_has("   1 of 7 lines   rank all   error and worse", "errors");
+    picture_press(app, "v");
+    picture_has("   7 lines   rank all   all levels", "and all again");
+    picture_press(app, "e");
+    picture_has("   1 of 7 lines   rank all   errors", "errors alone");
+    picture_press(app, "e");
+    picture_has("   7 lines   rank all   all levels", "or not alone");
+    picture_press(app, "rv");
+    picture_has("   3 of 7 lines   rank 0   info and worse",
+                "a rank's lines from a level on");
+    picture_press(app, "e\033");
+    picture_has("   7 lines   rank all   all levels", "esc shows all lines again");
+    picture_press(app, "rrrrrrrrrr");
+    picture_has(
+        "   1 of 7 lines   rank 9   all levels",
+        "ranks that wrote lines can be chosen, whether the run has them or not");
+    picture_press(app, "r");
+    picture_has("   7 lines   rank all   all levels", "behind the last come all");
+}
+
+static void
+test_search(struct tui_app *app)
+{
+    static const char other_end[] = "the search goes on from the other end";
+    picture_press(app, "G");
+    picture_press(app, "/HOT\r");
+    is_at("hot GPU", "a search goes on from the end to the first line that has it");
+    picture_has(other_end, "and says so");
+    picture_press(app, "n");
+    is_at("hot again", "the next one is below");
+    picture_press(app, "N");
+    is_at("hot GPU", "the one before above");
+    ok(!strstr(picture, other_end), "within the lines nothing is said");
+    picture_press(app, "N");
+    is_at("hot again", "before the first comes the last");
+    picture_has(other_end, "which is said, too");
+    picture_press(app, "\033/nowhere\r");
+    picture_has("! 'nowhere' stands in no line that is shown", "what is not there is");
+    is_at("hot again", "and nothing moves");
+    picture_press(app, "\033");
+}
+
+static void
+test_waiting(struct tui_app *app)
+{
+    picture_press(app, "Gk");
+    write_lines(app, 2);
+    picture_has(" 2 lines wait, G", "lines wait while one has scrolled");
+    is_at("Accuracy .8", "which does not move");
+    picture_press(app, "G");
+    is_at("hot GPU", "the end is the newest line");
+    ok(!strstr(picture, " wait"), "then none waits any more");
+    write_lines(app, 1);
+    is_at("lost a rank", "and it is followed");
+    picture_press(app, "k");
+    write_lines(app, 1);
+    picture_has(" 1 line waits, G", "those that have been seen are not counted again");
+    picture_press(app, "f");
+    is_at("printed", "f follows the end, too");
+    ok(!strstr(picture, " wait"), "and none waits");
+    picture_press(app, "f");
+    write_lines(app, 1);
+    picture_has(" 1 line waits, G", "f again stays where it is");
+}
+
+static void
+test_said(struct et_ctx *cx)
+{
+    char folder[] = "/tmp/etude-logs.XXXXXX";
+    struct tui_source_class class;
+    written = taken = 0;
+    picture_run(folder, "20");
+    struct tui_app *app = picture_open(cx, folder, TUI_IN_logs, &class, write_said);
+    test_levels(app);
+    test_search(app);
+    test_waiting(app);
+    picture_close(&app, folder);
+}
+
 int
 main(void)
 {
@@ -119,6 +252,7 @@ main(void)
     test_one_rank(app);
     test_oldest(app);
     picture_close(&app, folder);
+    test_said(cx);
     et_ctx_free(&cx);
     return done();
 }

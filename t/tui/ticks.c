@@ -368,6 +368,18 @@ test_axes(void)
     is_axis(0, 240000, 60, TUI_OF_COUNTS, "0 50k 100k 150k 200k ba");
     is_axis(0, 90, 60, TUI_OF_SECONDS, "0 20 40 60 80s");
     is_axis(0, 5400, 60, TUI_OF_SECONDS, "0 20 40 60 80min");
+    is_axis(0, 119, 60, TUI_OF_SECONDS, "0 20 40 60 80 100s");
+    is_axis(0, 120, 60, TUI_OF_SECONDS, "0.0 0.5 1.0 1.5 2.0min");
+    is_axis(0, 7199, 60, TUI_OF_SECONDS, "0 20 40 60 80 100min");
+    is_axis(0, 7200, 60, TUI_OF_SECONDS, "0.0 0.5 1.0 1.5 2.0h");
+    is_axis(0, 172799, 60, TUI_OF_SECONDS, "0 10 20 30 40h");
+    is_axis(0, 172800, 60, TUI_OF_SECONDS, "0.0 0.5 1.0 1.5 2.0d");
+    is_axis(0, 864000, 60, TUI_OF_SECONDS, "0 2 4 6 8 10d");
+    is_axis(0, 2, 40, TUI_OF_COUNTS, "0 1 2ba");
+    is_axis(0, 1, 40, TUI_OF_COUNTS, "0 1ba");
+    is_axis(0, 3e9, 40, TUI_OF_BYTES, "0 1 2 3GB");
+    is_axis(0, 2e12, 40, TUI_OF_BYTES, "0.0 0.5 1.0 1.5 2.0TB");
+    is_axis(0, 3, 40, TUI_OF_NUMBERS, "0 1 2 3");
     is_axis(0, 0, 60, TUI_OF_COUNTS, "");
     begin();
     for (int i = 0; i < 10000; i++) {
