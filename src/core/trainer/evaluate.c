@@ -141,8 +141,6 @@ log_values(struct et_trainer *t, struct eti_evaluator *e)
         if (at == ETI_MAX_METRICS * ETI_MAX_EVALUATORS)
             return ET_FAIL(s->cx, ET_EINVAL, "evaluations have left %d metrics: no room for %s",
                            at, v.name);
-        if (at == (int)(sizeof t->eval_value / sizeof *t->eval_value))
-            return ET_FAIL(s->cx, ET_EINVAL, "evaluations have more than %d metrics", at);
         if (at == s->n_eval_metrics)
             s->n_eval_metrics++;
         t->eval_value[at] = v;
