@@ -40,6 +40,107 @@ test_text(struct et_ctx *cx)
        "and nobody is stopped or paused twice");
 }
 
+/* Each request as text, and what a log has of it; a value may hold an arrow. */
+static void
+test_records(struct et_ctx *cx)
+{
+    static const struct {
+        const char *text;
+        bool is_given; /* again, to a run that goes on */
+    } rows[] = {
+        {"set optimizer.lr 0.1", true},
+        {"set algorithms.ema.half_life 10 -> 20", true},
+        {"algo mixup on", true},
+        {"algo mixup off", true},
+        {"algo ema on half_life=10ba smoothing=null", true},
+        {"pause", false},
+        {"continue", false},
+        {"stop", false},
+        {"checkpoint", false},
+        {"loglevel warn", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_request r, again = {.step = -1};
+        char text[ET_REQUEST_TEXT], record[ET_REQUEST_TEXT];
+        need(cx, et_request_parse(cx, rows[i].text, &r));
+        is_str(et_request_text(&r, text, sizeof text), rows[i].text, "a request: %s",
+               rows[i].text);
+        snprintf(record, sizeof record, "uid:7 %s -> was 3", rows[i].text);
+        bool is_given = et_request_replay(record, 9, &again);
+        ok(is_given == rows[i].is_given &&
+               (!is_given || (again.op == r.op && strcmp(again.key, r.key) == 0 &&
+                              strcmp(again.value, r.value) == 0 && again.step == 9)),
+           "which is %s",
+           rows[i].is_given ? "given again as it was" : "not given again");
+        snprintf(record, sizeof record, "uid:7 %s -> refused: no", rows[i].text);
+        ok(!et_request_replay(record, 9, &again), "nor where it was refused");
+    }
+}
+
+/* The list "1a=x 2b=y" of requests, op, key and value, as numbers of batches and
+ * letters.
+ */
+static const char *
+list_of(const char *const *asks, int n)
+{
+    static char text[256];
+    struct et_request list[ROOM];
+    int kept = 0;
+    size_t used = 0;
+    for (int i = 0; i < n; i++) {
+        struct et_request r = {.op = ET_REQUEST_SET, .step = asks[i][0] - '0'};
+        r.op = asks[i][1] == 'A' ? ET_REQUEST_ALGO : ET_REQUEST_SET;
+        snprintf(r.key, sizeof r.key, "%c", asks[i][2]);
+        snprintf(r.value, sizeof r.value, "%c", asks[i][3]);
+        kept = et_request_add(list, kept, &r);
+    }
+    text[0] = '\0';
+    for (int i = 0; i < kept; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%d%c%s%s",
+                                 i ? " " : "", (int)list[i].step,
+                                 list[i].op == ET_REQUEST_ALGO ? 'A' : 'S', list[i].key,
+                                 list[i].value);
+    return text;
+}
+
+static void
+test_lists(void)
+{
+    static const struct {
+        const char *asks[5], *want, *what;
+    } rows[] = {
+        {{"2Sax", "4Sbx", "3Scx"}, "2Sax 3Scx 4Sbx", "come in the order of batches"},
+        {{"2Sax", "2Say"}, "2Sax 2Say", "of one batch stay, of one setting too"},
+        {{"2Sax", "2Sbx", "2Say"}, "2Sax 2Sbx 2Say", "in the order of asking"},
+        {{"2Sax", "4Sax", "3Say"}, "2Sax 3Say", "of later batches are undone"},
+        {{"4Sax", "5Sax", "6Say", "3Saz"}, "3Saz", "all that there are"},
+        {{"4Sbx", "4Aax", "3Say"}, "3Say 4Sbx 4Aax", "but no other setting's"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int n = 0;
+        while (n < 5 && rows[i].asks[n])
+            n++;
+        is_str(list_of(rows[i].asks, n), rows[i].want, "requests %s", rows[i].what);
+    }
+}
+
+static void
+test_levels(struct et_ctx *cx)
+{
+    for (int i = ET_LOG_DEBUG; i <= ET_LOG_ERROR; i++) {
+        char text[64];
+        const struct ask ask = {1, text};
+        struct result r;
+        const char *name = et_log_level_name((enum et_log_level)i);
+        snprintf(text, sizeof text, "loglevel %s", name);
+        struct desk d = desk_train(
+            cx, &(struct how){.text = RUN, .ask = &ask, .n = 1, .stop = 2}, &r);
+        ok(d.n_done == 1 && d.n_refused == 0 && d.level == (enum et_log_level)i,
+           "the level %s can be asked for", name);
+        free(r.params);
+    }
+}
+
 static void
 test_settings(struct et_ctx *cx, const struct result *plain)
 {
@@ -260,10 +361,13 @@ main(void)
     struct et_ctx *cx = need_ctx();
     struct result plain;
     test_text(cx);
+    test_records(cx);
+    test_lists();
     if (have_device(cx, "cpu")) {
         (void)desk_train(cx, &(struct how){.text = RUN}, &plain);
         test_settings(cx, &plain);
         test_refusals(cx, &plain);
+        test_levels(cx);
         test_pause(cx, &plain);
         test_stop(cx, &plain);
         test_effects(cx, &plain);

@@ -89,6 +89,15 @@ test_which(struct et_ctx *cx)
     is_int(begin_from(cx, plain, &from, NULL), 4, "a run that goes on from there");
     ok(count_names(dir, "step-") == 2 && count_names(dir, ".old-000000000006-") == 1,
        "leaves what came later behind, under another name");
+    char was[sizeof dir + 32], is[sizeof dir + 32];
+    make_three(cx, &plain, saved);
+    snprintf(was, sizeof was, "%s/step-000000000006", dir);
+    snprintf(is, sizeof is, "%s/step-000000000005", dir);
+    if (rename(was, is) != 0)
+        bail("cannot rename %s", was);
+    is_int(begin_from(cx, plain, &from, NULL), 4, "one that goes on once more");
+    is_int(count_names(dir, ".old-000000000005-"), 1,
+           "leaves what came right behind, too");
     from.name = "step-000000000003";
     is_int(begin_from(cx, plain, &from, NULL), -1, "one that is not there");
     is_int(et_error_get(cx)->status, ET_ENOENT, "is missing");

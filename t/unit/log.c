@@ -82,6 +82,14 @@ test_long_names(struct et_log *log)
     const struct et_log_entry *e = et_log_entries(log, &n);
     is_int((int64_t)strlen(e[0].name), ET_METRIC_NAME - 1, "a long name is cut");
     ok(et_log_find(log, name, &value) && value == 1, "and found by the whole of it");
+    et_log_metric(log, name, 2);
+    name[ET_METRIC_NAME - 1] = '\0';
+    ok(et_log_find(log, name, &value) && value == 2, "or by what is left of it");
+    name[ET_METRIC_NAME - 1] = 'y';
+    et_log_metric(log, name, 3);
+    (void)et_log_entries(log, &n);
+    ok(n == 1 && et_log_find(log, name, &value) && value == 3,
+       "two that are cut to the same are one");
     et_log_emit(log, ET_RECORD_BATCH, NULL, NULL);
 }
 
