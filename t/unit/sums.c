@@ -140,28 +140,6 @@ leaves(struct et_graph *g, struct et_tensor **want)
     return 0;
 }
 
-/* Parts that lie over each other, the second one's beginning within the first or the
- * same place twice: of a pack the last is seen. */
-static int
-overlapping(struct et_graph *g, struct et_tensor **want)
-{
-    struct et_tensor *grad[3];
-    (void)want;
-    gradients(g, grad);
-    add_at(g, grad, (const int64_t[]){W_AT, W_AT + IN * OUT - 7, C_AT}, 3);
-    return 0;
-}
-
-static int
-one_place(struct et_graph *g, struct et_tensor **want)
-{
-    struct et_tensor *grad[3];
-    (void)want;
-    gradients(g, grad);
-    add_at(g, grad, (const int64_t[]){W_AT, C_AT, C_AT}, 3);
-    return 0;
-}
-
 /* ---- running ---- */
 
 struct answers {
@@ -214,8 +192,6 @@ static const struct row {
     {"an array that is asked for", asked_for},
     {"a sum that is read", read_before},
     {"parts that are there", leaves},
-    {"parts that overlap", overlapping},
-    {"two parts in one place", one_place},
 };
 
 static void

@@ -138,20 +138,6 @@ assignment_of(const struct eti_ir *ir, int flat)
     return -1;
 }
 
-/* No other operand goes to where operand J of PACK goes: of two there the last one
- * counts, whichever is computed first. */
-static bool
-is_apart(const struct eti_ir *ir, const struct eti_step *pack, int j)
-{
-    const int64_t *offset = ((const struct et_pack_attr *)pack->attr)->offset;
-    int64_t end = offset[j] + et_desc_count(&ir->value[pack->in[j]].desc);
-    for (int k = 0; k < pack->n_in; k++)
-        if (k != j && pack->in[k] >= 0 && offset[k] < end &&
-            offset[j] < offset[k] + et_desc_count(&ir->value[pack->in[k]].desc))
-            return false;
-    return true;
-}
-
 /* What is left of a pack: copies of parts that lie elsewhere, zeros in the gaps. */
 static void
 place_in_pack(struct eti_ir *ir, const struct eti_step *pack)
@@ -166,7 +152,6 @@ place_in_pack(struct eti_ir *ir, const struct eti_step *pack)
         const struct spot part = {f->into, attr->offset[j], &v->desc};
         if (v->root != pack->in[j] || v->place != ETI_IN_SLAB ||
             v->desc.dtype != f->desc.dtype || !et_desc_is_dense(&v->desc) ||
-            !is_apart(ir, pack, j) ||
             /* A flat array that is a leaf is written from the first part on. */
             (f->place == ETI_IN_LEAF && is_busy(ir, &part, v->producer, self)))
             continue;
