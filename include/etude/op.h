@@ -320,7 +320,8 @@ struct et_tensor *et_pad(struct et_graph *g, struct et_tensor *x, const int64_t 
 struct et_tensor *et_flip(struct et_graph *g, struct et_tensor *x, uint32_t axes);
 /* N arrays, cast to DTYPE, at OFFSETS of a flat array of TOTAL elements, each in the
  * order in which a leaf of its shape lies in memory: 4-d channels-last, others
- * row-major (one that lies otherwise is copied). NULL entries leave zeros. */
+ * row-major (one that lies otherwise is copied). NULL entries leave zeros. EINVAL: two
+ * lie over each other. */
 struct et_tensor *et_pack(struct et_graph *g, struct et_tensor *const *x,
                           const int64_t *offsets, int n, int64_t total,
                           enum et_dtype dtype);

@@ -39,6 +39,7 @@ struct test {
     }
 
 static const int64_t pack_three[] = {24, 0, 8, 12}; /* et_pack_attr: total, offsets */
+static const int64_t pack_back[] = {24, 12, 8, 0};
 
 static const struct et_fused_attr fused_two = {
     .n_in = 2,
@@ -258,7 +259,8 @@ static const struct test tests[] = {
     {"and whose residual is like its result", ET_OP_conv2d_fused,
      ATTR(conv2d_fused, .conv = {.stride = {1, 1}, .dilation = {1, 1}, .groups = 1}),
      "f32[2,3,9,8] f32[6,3,3,3] f32[6] f32[6] f32[2,6,9,8]",
-     "!shape mismatch: conv2d_fused: residual is f32[2,6,9,8]; it must be f32[2,6,7,6]"},
+     "!shape mismatch: conv2d_fused: residual is f32[2,6,9,8]; it must be "
+     "f32[2,6,7,6]"},
     {"the gradient of x has its shape", ET_OP_conv2d_grad_input,
      CONV(.pad = {1, 1}, .shape = {2, 4, 7, 8}), "f32[2,6,7,8]cl f32[6,4,3,3]cl",
      "f32[2,4,7,8]cl", .flops = 48384},
@@ -432,6 +434,18 @@ static const struct test tests[] = {
     {"packed arrays stay inside", ET_OP_pack, &pack_three,
      sizeof(struct et_pack_attr) + 3 * sizeof(int64_t), "f32[8] - f32[13]",
      "!shape mismatch: pack: operand 2, f32[13], at 12 ends past 24"},
+    {"packed arrays may come in any order", ET_OP_pack, &pack_back,
+     sizeof(struct et_pack_attr) + 3 * sizeof(int64_t), "f32[12] f32[4] f32[8]",
+     "f32[24]", .flops = 0},
+    {"and do not lie over each other by one", ET_OP_pack, &pack_three,
+     sizeof(struct et_pack_attr) + 3 * sizeof(int64_t), "f32[9] f32[1] -",
+     "!invalid value: pack: operand 1, at 8, lies over operand 0, at 0"},
+    {"whichever begins first", ET_OP_pack, &pack_back,
+     sizeof(struct et_pack_attr) + 3 * sizeof(int64_t), "f32[12] f32[4] f32[9]",
+     "!invalid value: pack: operand 2, at 0, lies over operand 1, at 8"},
+    {"but for one without elements", ET_OP_pack, &pack_three,
+     sizeof(struct et_pack_attr) + 3 * sizeof(int64_t), "f32[12] f32[0] f32[12]",
+     "f32[24]", .flops = 0},
     {"packed arrays are dense", ET_OP_pack, &pack_three,
      sizeof(struct et_pack_attr) + 3 * sizeof(int64_t), "f32[8] - f32[2,2]@3,1",
      "!invalid value: pack: operand 2, f32[2,2], is not dense"},

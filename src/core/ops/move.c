@@ -115,6 +115,30 @@ pack_attr_size(int n)
     return sizeof(struct et_pack_attr) + (size_t)n * sizeof(int64_t);
 }
 
+/* No two operands may share a place: which of them would be there depends on the
+ * device. They mostly follow each other, and are compared with all before them where
+ * they do not. */
+static et_status
+need_apart(struct et_ctx *cx, const struct et_call *call)
+{
+    const struct et_pack_attr *o = call->attr;
+    int64_t furthest = 0; /* where what came so far ends */
+    for (int i = 0; i < call->n_in; i++) {
+        const struct et_desc *x = eti_operand(call, i), *other;
+        if (!x || et_desc_count(x) == 0)
+            continue;
+        int64_t begin = o->offset[i], end = begin + et_desc_count(x);
+        for (int k = 0; k < i && begin < furthest; k++)
+            if ((other = eti_operand(call, k)) && o->offset[k] < end &&
+                begin < o->offset[k] + et_desc_count(other))
+                return ETI_FAIL(cx, call, ET_EINVAL,
+                                "operand %d, at %lld, lies over operand %d, at %lld", i,
+                                (long long)begin, k, (long long)o->offset[k]);
+        furthest = end > furthest ? end : furthest;
+    }
+    return ET_OK;
+}
+
 ETI_INFER(pack_infer)
 {
     const struct et_pack_attr *o = call->attr;
@@ -142,6 +166,7 @@ ETI_INFER(pack_infer)
     }
     if (dtype == ET_NONE)
         return ETI_FAIL(cx, call, ET_EINVAL, "all %d operands are missing", call->n_in);
+    ET_TRY(need_apart(cx, call));
     et_desc_init(out, dtype, 1, &o->total, ET_ROW_MAJOR);
     return ET_OK;
 }
