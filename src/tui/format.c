@@ -132,7 +132,7 @@ tui_span(double seconds, char buf[TUI_NUMBER])
     else if (seconds < 59.95)
         snprintf(buf, TUI_NUMBER, "%.1fs", seconds);
     else
-        tui_duration(fmax(seconds, 60), buf); /* it is cut off there, not rounded */
+        tui_duration(seconds < 60 ? 60 : seconds, buf); /* cut off there, not rounded */
     return buf;
 }
 
