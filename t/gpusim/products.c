@@ -347,13 +347,17 @@ test_faults(struct et_device_handle **d)
 
 /* ---- products and what follows them ---- */
 
-/* The plain product with gelu behind it, which keeps what that was taken of. */
+/* The plain product in DTYPE with gelu behind it, which keeps what that was taken of.
+ */
 static struct prepared
-prepare_fused(struct et_device_handle *d)
+prepare_fused_in(struct et_device_handle *d, enum et_dtype dtype)
 {
     struct et_matmul_fused_attr attr = {.form = ET_EPILOGUE_GELU};
     struct product p;
     describe(&p, 0, NULL, 64, 96, 48, true);
+    for (int i = 0; i < 3; i++)
+        p.in[i].dtype = dtype;
+    p.out.dtype = dtype;
     const struct et_desc out[2] = {p.out, p.out};
     struct prepared r = {0};
     p.call.op = ET_OP_matmul_fused;
@@ -365,6 +369,12 @@ prepare_fused(struct et_device_handle *d)
     if (r.status == ET_OK)
         gpu->release(r.kernel);
     return r;
+}
+
+static struct prepared
+prepare_fused(struct et_device_handle *d)
+{
+    return prepare_fused_in(d, ET_BF16);
 }
 
 static bool
@@ -404,6 +414,14 @@ test_ways(struct et_device_handle **d)
     gpusim_fault("cublasLtMatmulAlgoGetHeuristic=15@1+");
     r = prepare_fused(*d);
     ok(is_split(&r), "without an algorithm for it there are three kernels: %s", r.what);
+    reopen(d);
+    r = prepare_fused_in(*d, ET_F32);
+    ok(is_split(&r), "nor is a gelu of f32 the library's: %s", r.what);
+    if (gpu->set(*d, ET_DEVICE_TF32, 1) != ET_OK)
+        bail("no TF32");
+    r = prepare_fused_in(*d, ET_F32);
+    ok(r.status == ET_OK && !is_split(&r), "but where f32 may be rounded to TF32: %s",
+       r.what);
     reopen(d);
 }
 
