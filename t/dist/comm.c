@@ -382,7 +382,7 @@ test_stranger(void)
     char junk[4096];
     memset(junk, 0xff, sizeof junk);
     setenv("ETUDE_RANK_SECRET",
-           "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff", 1);
+           "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF", 1);
     group_start(&g, 2, 20, nothing, NULL);
     unsetenv("ETUDE_RANK_SECRET");
     a.sin_port = htons((uint16_t)g.port);

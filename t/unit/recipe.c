@@ -171,8 +171,8 @@ test_precedence(void)
     is_str(line_of("tags"), "tags = []  (default)", "--unset gives the default back");
 }
 
-/* Where an argument of --alg ends: commas and brackets within brackets and quotes are its
- * own. */
+/* Where an argument of --alg ends: commas and brackets within brackets and quotes are
+ * its own. */
 static void
 test_arguments(void)
 {
@@ -238,6 +238,15 @@ test_lists(void)
         line_of("algorithms.ema.half_life"),
         "algorithms.ema.half_life = 3ba  (command line algorithms.ema.half_life=3ba)",
         "an item that is a name alone takes options too");
+    static const char *const off[] = {"false", "null"};
+    for (int i = 0; i < 2; i++) {
+        char text[128];
+        snprintf(text, sizeof text, LEAST "checkpoint: %s\n", off[i]);
+        parse_with(text, &(struct et_override){ET_OVERRIDE_SET, "checkpoint.keep=4"}, 1,
+                   NULL);
+        ok(recipe && !recipe->checkpoint.off && recipe->checkpoint.keep == 4,
+           "a key of a section that is %s turns it on", off[i]);
+    }
     parse_with(LEAST "scheduler: constant\n",
                &(struct et_override){ET_OVERRIDE_SET, "scheduler.0=linear"}, 1, NULL);
     is_str(line_of("scheduler.0.name"),

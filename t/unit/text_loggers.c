@@ -359,20 +359,45 @@ test_capture(struct et_ctx *cx, struct et_state s)
     unlink(path_of("logs-rank0.txt"));
 }
 
+/* A logger of FILE that captures what is "true". */
+static struct et_callback *
+capturing(struct et_ctx *cx, const char *file, const char *out, const char *err)
+{
+    const char *const options[] = {
+        "filename", file, "capture_stdout", out, "capture_stderr", err, NULL};
+    return make(cx, "file", options);
+}
+
 static void
 test_two(struct et_ctx *cx, struct et_state s)
 {
-    const char *const other[] = {"filename", "b.txt", "capture_stderr", "false", NULL};
-    struct et_callback *c[] = {make(cx, "file", NULL), make(cx, "file", other)};
-    s.callbacks = c;
-    s.n_callbacks = 2;
-    fire(c[0], ET_EVENT_INIT, &s);
-    et_status status = c[1]->type->run(c[1], ET_EVENT_INIT, &s, s.log);
-    finish(&c[0]);
-    finish(&c[1]);
-    is_int(status, ET_EINVAL, "two that capture stdout are refused");
-    ok(strstr(take_error(cx), "capture_stdout") != NULL, "with a way out");
-    unlink(path_of("logs-rank0.txt"));
+    static const struct {
+        const char *what, *out[2], *err[2];
+        bool refused;
+    } rows[] = {
+        {"stdout", {"true", "true"}, {"true", "false"}, true},
+        {"stderr", {"false", "true"}, {"true", "true"}, true},
+        {"one of them each", {"true", "false"}, {"false", "true"}, false},
+        {"the other one each", {"false", "true"}, {"true", "false"}, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_callback *c[] = {
+            capturing(cx, "a.txt", rows[i].out[0], rows[i].err[0]),
+            capturing(cx, "b.txt", rows[i].out[1], rows[i].err[1])};
+        s.callbacks = c;
+        s.n_callbacks = 2;
+        fire(c[0], ET_EVENT_INIT, &s);
+        et_status status = c[1]->type->run(c[1], ET_EVENT_INIT, &s, s.log);
+        finish(&c[1]);
+        finish(&c[0]);
+        is_int(status, rows[i].refused ? ET_EINVAL : ET_OK,
+               "two that capture %s are %s", rows[i].what,
+               rows[i].refused ? "refused" : "taken");
+        if (rows[i].refused)
+            ok(strstr(take_error(cx), "capture_stdout") != NULL, "with a way out");
+        unlink(path_of("a.txt"));
+        unlink(path_of("b.txt"));
+    }
 }
 
 /* An epoch of two batches, with an algorithm that acts once in each. */
