@@ -23,7 +23,7 @@ must(et_status status)
 /* What happens, the same for every number of updates that the host is ahead. */
 struct history {
     bool skipped[UPDATES];
-    float start[N * EACH], grad[UPDATES][N]; /* of the last parameter there is none */
+    float start[N * EACH], grad[UPDATES][N]; /* none for the last parameter */
 };
 
 static void

@@ -111,7 +111,7 @@ norm_wanted(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
     return 2;
 }
 
-/* A number for each column is none for each channel. */
+/* Numbers for columns are not numbers for channels. */
 static int
 by_columns(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
 {

@@ -59,8 +59,9 @@ bits_of(float x)
     return bits;
 }
 
-/* log x for 0 < x <= 1: x = 2^k (1 + f), from sqrt(1/2) to sqrt(2); a Chebyshev fit,
- * right to 3 in the last place. */
+/* log x for 0 < x <= 1: x = 2^k (1 + f), from sqrt(1/2) to sqrt(2); right to 3 in the
+ * last place. The fit is that of the CPU's loops (kernels/cpu/loops_math.h), whose
+ * headers stay in their folder. */
 INLINE float
 log_of(float x)
 {
