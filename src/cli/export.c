@@ -41,7 +41,7 @@ write_file(struct cli *c, const struct eti_export *x, const char *path)
     if (status == ET_OK)
         return CLI_OK;
     if (is_file)
-        unlink(path); /* half of one is none */
+        unlink(path); /* it is not whole */
     return cli_fail_status(c, status == ET_EIO ? ETI_STAGE_OUTPUT : ETI_STAGE_DATA,
                            status);
 }

@@ -133,7 +133,7 @@ test_all(void)
     ok(!read_bytes(bytes.data, bytes.size, &p), "so it is with a byte more");
 }
 
-/* A level of a later version is none that is known. */
+/* This version does not know a level of a later one. */
 static void
 test_levels(void)
 {

@@ -16,7 +16,7 @@
 #include "t/unit/recipe_fakes.h"
 #include "t/unit/recipe_read.h"
 
-/* The text of the first fault, "accepted" where there is none. */
+/* The text of the first fault; "accepted" where the recipe has no fault. */
 static const char *
 fault(void)
 {

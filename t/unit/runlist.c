@@ -490,7 +490,8 @@ test_operators(struct et_ctx *cx)
 {
     static const struct {
         const char *value, *other;
-        char order; /* of the first: < = > or ? neither; ! there is none */
+        char
+            order; /* of the first to the second: < = > or ? neither; !: not compared */
     } pairs[] = {
         {"0.10", ".2", '<'}, {"0.10", "1e-1", '='}, {"0.10", ".05", '>'},
         {"-3", "2", '<'},    {"12", "9", '>'},      {"nan", "1", '?'},

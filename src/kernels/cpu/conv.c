@@ -116,7 +116,7 @@ channel_layout(struct etk_program *p, const struct et_desc *d)
 }
 
 /* Adds what follows to C, and its operands to ARG: the numbers of operations are those
- * of etk_onednn_attr_follow. */
+ * that onednn.c gives them: in this order, from 0 on. */
 static void
 follow(struct etk_program *p, struct conv *c, const struct et_call *call, bool relu,
        struct etk_arg arg[3])

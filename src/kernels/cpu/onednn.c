@@ -303,6 +303,28 @@ can_follow(const_dnnl_primitive_desc_t pd)
     return pd && !strstr(implementation(pd), "gemm") ? pd : NULL;
 }
 
+/* Adds what follows C to the attributes that its descriptor is made with: operations of
+ * which each has a number, from 0 on. */
+static dnnl_status_t
+set_follow(dnnl_primitive_attr_t attr, const struct etk_conv *c)
+{
+    dnnl_post_ops_t ops;
+    dnnl_status_t status = dnnl_post_ops_create(&ops);
+    if (status != dnnl_success)
+        return status;
+    status = dnnl_post_ops_append_binary(ops, dnnl_binary_mul, c->scale);
+    if (status == dnnl_success)
+        status = dnnl_post_ops_append_binary(ops, dnnl_binary_add, c->shift);
+    if (status == dnnl_success && c->residual)
+        status = dnnl_post_ops_append_binary(ops, dnnl_binary_add, c->residual);
+    if (status == dnnl_success && c->relu)
+        status = etk_onednn_append_relu(ops);
+    if (status == dnnl_success)
+        status = dnnl_primitive_attr_set_post_ops(attr, ops);
+    dnnl_post_ops_destroy(ops);
+    return status;
+}
+
 const_dnnl_primitive_desc_t
 etk_program_conv(struct etk_program *p, enum etk_conv_pass pass,
                  const struct etk_conv *c, const_dnnl_primitive_desc_t hint)
@@ -313,7 +335,7 @@ etk_program_conv(struct etk_program *p, enum etk_conv_pass pass,
         return NULL;
     dnnl_status_t status = dnnl_success;
     if (c->scale)
-        status = etk_onednn_attr_follow(attr, c);
+        status = set_follow(attr, c);
     if (status == dnnl_success)
         status = etk_onednn_conv(&pd, p->device->engine, attr, pass, c, hint);
     const_dnnl_primitive_desc_t kept = fast(keep_desc(p, status, pd, attr));

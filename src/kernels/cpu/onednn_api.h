@@ -28,11 +28,8 @@ void etk_onednn_layout_free(etk_layout layout);
  * same bits. The caller destroys *OUT. */
 dnnl_status_t etk_onednn_attr_new(dnnl_primitive_attr_t *out);
 
-/* Adds what follows C to the attributes that its descriptor is made with: operations of
- * which each has a number, from 0 on. */
-struct etk_conv;
-dnnl_status_t etk_onednn_attr_follow(dnnl_primitive_attr_t attr,
-                                     const struct etk_conv *c);
+/* y := max(0, y), as the next of the operations OPS that follow a primitive. */
+dnnl_status_t etk_onednn_append_relu(dnnl_post_ops_t ops);
 
 /* M's bytes are at DATA from now on. */
 dnnl_status_t etk_onednn_set_data(dnnl_memory_t m, void *data, dnnl_stream_t stream);

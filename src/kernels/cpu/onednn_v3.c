@@ -40,23 +40,9 @@ etk_onednn_attr_new(dnnl_primitive_attr_t *out)
 }
 
 dnnl_status_t
-etk_onednn_attr_follow(dnnl_primitive_attr_t attr, const struct etk_conv *c)
+etk_onednn_append_relu(dnnl_post_ops_t ops)
 {
-    dnnl_post_ops_t ops;
-    dnnl_status_t status = dnnl_post_ops_create(&ops);
-    if (status != dnnl_success)
-        return status;
-    status = dnnl_post_ops_append_binary(ops, dnnl_binary_mul, c->scale);
-    if (status == dnnl_success)
-        status = dnnl_post_ops_append_binary(ops, dnnl_binary_add, c->shift);
-    if (status == dnnl_success && c->residual)
-        status = dnnl_post_ops_append_binary(ops, dnnl_binary_add, c->residual);
-    if (status == dnnl_success && c->relu)
-        status = dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
-    if (status == dnnl_success)
-        status = dnnl_primitive_attr_set_post_ops(attr, ops);
-    dnnl_post_ops_destroy(ops);
-    return status;
+    return dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
 }
 
 dnnl_status_t
