@@ -490,8 +490,7 @@ test_operators(struct et_ctx *cx)
 {
     static const struct {
         const char *value, *other;
-        char
-            order; /* of the first to the second: < = > or ? neither; !: not compared */
+        char order; /* value < = > other, ? neither, ! without a value */
     } pairs[] = {
         {"0.10", ".2", '<'}, {"0.10", "1e-1", '='}, {"0.10", ".05", '>'},
         {"-3", "2", '<'},    {"12", "9", '>'},      {"nan", "1", '?'},
