@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/run/events.h"
-#include "dist/follow.h"
+#include "dist/hub/follow.h"
 
 static double
 now(void)

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "bench/program.h"
-#include "dist/ring.h"
+#include "dist/run/ring.h"
 
 enum { BURST = 1000 };
 

@@ -22,8 +22,8 @@
 #include "bench/program.h"
 #include "core/run/assemble.h"
 #include "core/run/events.h"
-#include "dist/ring.h"
-#include "dist/sender.h"
+#include "dist/run/ring.h"
+#include "dist/run/sender.h"
 #include "etude/run.h"
 
 enum { MOST = 200, CLOCKS = 3 };

@@ -34,8 +34,8 @@
 
 #include "bench/program.h"
 #include "core/run/facts.h"
-#include "dist/client.h"
-#include "dist/follow.h"
+#include "dist/hub/client.h"
+#include "dist/hub/follow.h"
 #include "etude/rng.h"
 
 enum {

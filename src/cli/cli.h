@@ -10,10 +10,10 @@
 #include "core/run/assemble.h"
 #include "core/run/saving.h"
 #include "core/run/curve.h"
-#include "dist/errors.h"
-#include "dist/launch.h"
-#include "dist/place.h"
-#include "dist/rank.h"
+#include "dist/wire/errors.h"
+#include "dist/run/launch.h"
+#include "dist/comm/place.h"
+#include "dist/run/rank.h"
 #include "etude/run.h"
 
 struct json_t;

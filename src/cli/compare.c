@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/workbench.h"
-#include "dist/target.h"
+#include "dist/worker/target.h"
 #include "core/loggers/progress.h"
 #include "core/run/contest.h"
 #include "tui/runs.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/complete.h"
-#include "dist/keys.h"
+#include "dist/wire/keys.h"
 
 /* Do TEXT and the first N bytes of WORD agree? In options - and _ are alike. */
 static bool

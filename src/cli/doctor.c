@@ -20,8 +20,8 @@
 
 #include "cli/cli.h"
 #include "core/graph/gpu_libs.h"
-#include "dist/endpoint.h"
-#include "dist/keys.h"
+#include "dist/wire/endpoint.h"
+#include "dist/wire/keys.h"
 #include "tui/glyphs.h"
 #include "tui/kind.h"
 

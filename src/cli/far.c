@@ -15,8 +15,8 @@
 #include "cli/cli.h"
 #include "core/base/seams.h"
 #include "core/run/facts.h"
-#include "dist/target.h"
-#include "dist/worker.h"
+#include "dist/worker/target.h"
+#include "dist/worker/worker.h"
 
 enum { LINES = 20, LONGEST = 30, WAIT_MS = 250, ASKED = 4 };
 static const double ASK_SECONDS = 10;

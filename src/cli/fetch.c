@@ -16,8 +16,8 @@
 #include "core/base/seams.h"
 #include "core/run/contest.h"
 #include "core/run/facts.h"
-#include "dist/client.h"
-#include "dist/target.h"
+#include "dist/hub/client.h"
+#include "dist/worker/target.h"
 
 static const double PATIENCE = 30; /* seconds without an answer */
 static const double AGAIN = 3;     /* until one is asked for once more */

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "dist/endpoint.h"
-#include "dist/hub.h"
-#include "dist/worker.h"
+#include "dist/hub/hub.h"
+#include "dist/wire/endpoint.h"
+#include "dist/worker/worker.h"
 
 /* Those of a terminal, or of a viewer, that is gone: what was begun is finished. */
 static void

@@ -9,8 +9,8 @@
 
 #include "cli/cli.h"
 #include "core/recipe/recipe.h"
-#include "dist/target.h"
-#include "dist/worker.h"
+#include "dist/worker/target.h"
+#include "dist/worker/worker.h"
 
 enum { WORDS = 32, WORD = 1024 };
 static const double SECONDS = 60; /* for reading the recipe and opening data there */

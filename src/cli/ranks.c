@@ -1,4 +1,4 @@
-/* ranks.c: runs a process as one rank of several (dist/place.h). It finds the other
+/* ranks.c: runs a process as one rank of several (dist/comm/place.h). It finds the other
  * ranks and takes the seed and the run's name from rank 0. Where the launcher keeps no
  * run directory, rank 0 does. */
 #include "config.h"

@@ -11,8 +11,8 @@
 #include "core/base/seams.h"
 #include "core/run/events.h"
 #include "core/run/facts.h"
-#include "dist/client.h"
-#include "dist/target.h"
+#include "dist/hub/client.h"
+#include "dist/worker/target.h"
 
 static const double ANSWER_SECONDS = 30, HUB_SECONDS = 10, TURN_SECONDS = 120;
 /* Ten seconds, but for those in which the machine stood still. */

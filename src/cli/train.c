@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/color.h"
 #include "core/base/utf8.h"
-#include "dist/endpoint.h"
+#include "dist/wire/endpoint.h"
 
 /* ---- results ---- */
 

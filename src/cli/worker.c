@@ -15,10 +15,10 @@
 #include "cli/workbench.h"
 #include "core/base/folders.h"
 #include "core/base/seams.h"
-#include "dist/endpoint.h"
-#include "dist/ssh.h"
-#include "dist/target.h"
-#include "dist/worker.h"
+#include "dist/wire/endpoint.h"
+#include "dist/wire/ssh.h"
+#include "dist/worker/target.h"
+#include "dist/worker/worker.h"
 #include "tui/workers.h"
 
 static const double TEST_SECONDS = 15; /* for that of a test: its GPUs are asked, too */
@@ -198,7 +198,7 @@ allow(struct cli *c)
     return CLI_OK;
 }
 
-/* The public half alone, for who asks by ssh (dist/ssh.h) or in a pipe. */
+/* The public half alone, for who asks by ssh (dist/wire/ssh.h) or in a pipe. */
 static int
 show_key(struct cli *c)
 {

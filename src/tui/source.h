@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "dist/target.h"
+#include "dist/worker/target.h"
 #include "tui/theme.h"
 
 enum tui_link {

@@ -15,8 +15,8 @@
 #include "core/base/seams.h"
 #include "core/run/events.h"
 #include "core/run/facts.h"
-#include "dist/follow.h"
-#include "dist/glance.h"
+#include "dist/hub/follow.h"
+#include "dist/hub/glance.h"
 #include "tui/lines.h"
 #include "tui/source.h"
 

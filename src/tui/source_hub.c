@@ -11,7 +11,7 @@
 #include "core/base/seams.h"
 #include "core/run/events.h"
 #include "core/run/facts.h"
-#include "dist/client.h"
+#include "dist/hub/client.h"
 #include "tui/format.h"
 #include "tui/lines.h"
 #include "tui/source.h"

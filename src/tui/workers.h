@@ -5,8 +5,8 @@
 #include <jansson.h>
 #include <limits.h>
 
-#include "dist/host.h"
-#include "dist/target.h"
+#include "dist/worker/host.h"
+#include "dist/worker/target.h"
 #include "tui/app.h"
 #include "tui/job.h"
 #include "tui/userfile.h"

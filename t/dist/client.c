@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dist/client_parts.h"
+#include "dist/hub/client_parts.h"
 #include "t/dist/talk.h"
 #include "t/tap.h"
 

@@ -13,7 +13,7 @@
 #include <arpa/inet.h>
 #include <unistd.h>
 
-#include "dist/store.h"
+#include "dist/comm/store.h"
 #include "t/dist/group.h"
 #include "t/tap.h"
 

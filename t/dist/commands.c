@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "dist/errors.h"
+#include "dist/wire/errors.h"
 #include "etude/rng.h"
 #include "t/dist/house.h"
 #include "t/tap.h"

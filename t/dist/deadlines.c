@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "dist/supervisor.h"
+#include "dist/run/supervisor.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

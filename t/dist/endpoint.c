@@ -16,9 +16,9 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "dist/endpoint.h"
-#include "dist/errors.h"
-#include "dist/line.h"
+#include "dist/wire/endpoint.h"
+#include "dist/wire/errors.h"
+#include "dist/wire/line.h"
 #include "t/tap.h"
 
 static struct et_ctx *cx;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dist/flight.h"
+#include "dist/run/flight.h"
 #include "etude/event.h"
 #include "t/tap.h"
 

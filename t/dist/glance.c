@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "core/run/events.h"
-#include "dist/follow.h"
-#include "dist/glance.h"
+#include "dist/hub/follow.h"
+#include "dist/hub/glance.h"
 #include "t/tap.h"
 
 enum { BATCHES = 12000, EPOCH = 500, AGAIN = 7000, BATCH = 32 };

@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-#include "dist/place.h"
+#include "dist/comm/place.h"
 
 enum { GROUP_MOST = 8 };
 

@@ -19,11 +19,11 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "dist/door.h"
-#include "dist/endpoint.h"
-#include "dist/errors.h"
-#include "dist/store_impl.h"
-#include "dist/worker.h"
+#include "dist/comm/store_impl.h"
+#include "dist/wire/door.h"
+#include "dist/wire/endpoint.h"
+#include "dist/wire/errors.h"
+#include "dist/worker/worker.h"
 #include "t/dist/talk.h"
 #include "t/tap.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "dist/rank_impl.h"
+#include "dist/run/rank_impl.h"
 #include "etude/state.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "dist/host.h"
+#include "dist/worker/host.h"
 #include "t/tap.h"
 
 static const struct etd_head head = {.kind = ETD_MACHINE};

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "dist/follow.h"
-#include "dist/hub.h"
+#include "dist/hub/follow.h"
+#include "dist/hub/hub.h"
 #include "t/tap.h"
 
 static void

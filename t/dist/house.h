@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "core/run/events.h"
-#include "dist/client.h"
+#include "dist/hub/client.h"
 
 struct house {
     struct et_ctx *cx;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "dist/client_parts.h"
+#include "dist/hub/client_parts.h"
 #include "t/dist/talk.h"
 #include "t/tap.h"
 

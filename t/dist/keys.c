@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dist/errors.h"
-#include "dist/keys.h"
+#include "dist/wire/errors.h"
+#include "dist/wire/keys.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

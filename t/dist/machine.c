@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "core/callbacks/proc.h"
-#include "dist/machine.h"
+#include "dist/run/machine.h"
 #include "t/tap.h"
 
 static char folder[] = "/tmp/etude-machine.XXXXXX";

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/run/events.h"
-#include "dist/follow.h"
+#include "dist/hub/follow.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

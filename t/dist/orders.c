@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dist/errors.h"
+#include "dist/wire/errors.h"
 #include "t/dist/talk.h"
 #include "t/tap.h"
 

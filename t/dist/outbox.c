@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "dist/hub_parts.h"
+#include "dist/hub/hub_parts.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

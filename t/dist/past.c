@@ -14,10 +14,10 @@
 
 #include "core/base/memory.h"
 #include "core/base/seams.h"
-#include "dist/follow.h"
-#include "dist/past.h"
-#include "dist/piece.h"
-#include "dist/session.h"
+#include "dist/hub/follow.h"
+#include "dist/wire/piece.h"
+#include "dist/worker/past.h"
+#include "dist/worker/session.h"
 #include "t/dist/house.h"
 #include "t/tap.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "dist/piece.h"
+#include "dist/wire/piece.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dist/place.h"
+#include "dist/comm/place.h"
 #include "t/tap.h"
 
 static const char *own; /* name */

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "dist/client.h"
-#include "dist/errors.h"
+#include "dist/hub/client.h"
+#include "dist/wire/errors.h"
 #include "etude/control.h"
 #include "etude/run.h"
 #include "t/tap.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dist/model.h"
+#include "dist/hub/model.h"
 #include "etude/rng.h"
 #include "t/tap.h"
 

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "dist/packet.h"
-#include "dist/ring.h"
-#include "dist/sender.h"
+#include "dist/run/ring.h"
+#include "dist/run/sender.h"
+#include "dist/wire/packet.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

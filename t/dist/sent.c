@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "dist/errors.h"
-#include "dist/start.h"
+#include "dist/wire/errors.h"
+#include "dist/worker/start.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

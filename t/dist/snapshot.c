@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dist/model.h"
+#include "dist/hub/model.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

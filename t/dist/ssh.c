@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dist/keys.h"
-#include "dist/ssh.h"
+#include "dist/wire/keys.h"
+#include "dist/wire/ssh.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

@@ -8,7 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "dist/store_impl.h"
+#include "dist/comm/store_impl.h"
 #include "t/tap.h"
 
 enum { WORLD = 4, KEY = 4 };

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "dist/supervisor.h"
+#include "dist/run/supervisor.h"
 #include "t/tap.h"
 
 enum { RANKS = 4, SLOW = 2 };

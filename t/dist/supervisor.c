@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "dist/errors.h"
-#include "dist/hub_child.h"
-#include "dist/supervisor.h"
+#include "dist/run/hub_child.h"
+#include "dist/run/supervisor.h"
+#include "dist/wire/errors.h"
 #include "etude/control.h"
 #include "etude/run.h"
 #include "t/data/fixture.h"

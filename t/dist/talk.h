@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "core/base/seams.h"
-#include "dist/line.h"
+#include "dist/wire/line.h"
 #include "t/dist/house.h"
 
 /* What test and hub share. */

@@ -6,8 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "dist/errors.h"
-#include "dist/target.h"
+#include "dist/wire/endpoint.h"
+#include "dist/wire/errors.h"
+#include "dist/worker/target.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dist/host.h"
-#include "dist/wire.h"
+#include "dist/wire/wire.h"
+#include "dist/worker/host.h"
 #include "t/tap.h"
 
 enum { LINE = 4096, MESSAGE = 1024 };

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "dist/supervisor.h"
+#include "dist/run/supervisor.h"
 #include "t/tap.h"
 
 /* ---- crashes ---- */

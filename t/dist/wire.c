@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dist/wire.h"
+#include "dist/wire/wire.h"
 #include "t/tap.h"
 
 static char space[ETD_CHUNK_BYTES + 1024];

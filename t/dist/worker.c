@@ -15,9 +15,9 @@
 #include <zmq.h>
 
 #include "core/base/seams.h"
-#include "dist/errors.h"
-#include "dist/target.h"
-#include "dist/worker.h"
+#include "dist/wire/errors.h"
+#include "dist/worker/target.h"
+#include "dist/worker/worker.h"
 #include "t/dist/house.h"
 #include "t/tap.h"
 

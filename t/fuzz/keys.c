@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dist/keys.h"
+#include "dist/wire/keys.h"
 #include "t/fuzz/replay.h"
 #include "t/tap.h"
 

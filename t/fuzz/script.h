@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dist/wire.h"
+#include "dist/wire/wire.h"
 
 struct script_line {
     const char *who;  /* its first word */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dist/model.h"
+#include "dist/hub/model.h"
 #include "t/fuzz/replay.h"
 #include "t/tap.h"
 

@@ -25,8 +25,8 @@
 #include <zmq.h>
 
 #include "core/run/facts.h"
-#include "dist/client.h"
-#include "dist/session.h"
+#include "dist/hub/client.h"
+#include "dist/worker/session.h"
 #include "t/dist/house.h"
 #include "t/fuzz/replay.h"
 #include "t/fuzz/script.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dist/wire.h"
+#include "dist/wire/wire.h"
 #include "t/fuzz/replay.h"
 #include "t/tap.h"
 

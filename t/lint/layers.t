@@ -27,9 +27,37 @@ my %only = (
     'curses' => 'src/tui',
 );
 
-my (@up, @foreign, @device, @public);
+# The rooms of a folder, and which others of it each may use.
+my %rooms = (
+    'src/dist' => {
+        wire => [],
+        comm => [qw(wire)],
+        run => [qw(wire comm)],
+        hub => [qw(wire)],
+        # etd_machine_resident
+        worker => [qw(wire hub run)],
+    },
+);
+# PATH's house and room; nothing where it is in no such folder.
+sub room_of {
+    my ($path) = @_;
+    my ($house) = grep { index($path, "$_/") == 0 } sort keys %rooms or return;
+    return ($house, $path =~ m{^\Q$house\E/(\w+)/} ? $1 : '');
+}
+# May what is at FROM use what is at TO?
+sub may_use {
+    my ($from, $to) = @_;
+    my ($house, $room) = room_of($from) or return 1;
+    my ($other, $used) = room_of($to) or return 1;
+    return 1 if $house ne $other || $room eq $used;
+    return !!grep { $_ eq $used } @{$rooms{$house}{$room} // []};
+}
+
+my (@up, @back, @lost, @foreign, @device, @public);
 for my $path (files(qr/\.(c|h|cc|cu|def)$/, 'src', 'include')) {
     my ($layer) = $path =~ m{^src/(\w+)/};
+    my ($house, $room) = room_of($path);
+    push @lost, $path if $house && !$rooms{$house}{$room};
     my $line = 0;
     for (split /\n/, code($path, 1)) {
         $line++;
@@ -38,6 +66,7 @@ for my $path (files(qr/\.(c|h|cc|cu|def)$/, 'src', 'include')) {
         my ($target) = $header =~ m{^(kernels|core|dist|tui|cli)/};
         push @up, "$path:$line: $header"
             if $layer && $target && $rank{$target} > $rank{$layer};
+        push @back, "$path:$line: $header" if !may_use($path, "src/$header");
         push @device, "$path:$line: $header"
             if $header =~ m{^kernels/(cpu|cuda)/} && index($path, "src/kernels/$1/") != 0;
         push @public, "$path:$line: $header"
@@ -49,6 +78,8 @@ for my $path (files(qr/\.(c|h|cc|cu|def)$/, 'src', 'include')) {
     }
 }
 none('no file includes a header of a layer above its own', @up);
+none('every file of a folder with rooms is in one of them', @lost);
+none('no room includes a header of one that it may not use', @back);
 none('public headers include no private ones', @public);
 none("a device's headers stay in its folder", @device);
 none("a library's headers stay in the folder that adapts it", @foreign);
@@ -66,6 +97,28 @@ for my $archive (sort keys %forbidden) {
         my ($defined, $undefined) = defined_symbols("$build/$archive");
         none("$archive calls nothing above it",
              grep { !$defined->{$_} && $_ =~ $forbidden{$archive} } sort keys %$undefined);
+    }
+}
+
+# Rooms again, by what their objects call: a header of one room may declare another's.
+for my $house (sort keys %rooms) {
+    SKIP: {
+        my %from = map { my $room = $_; map { $_ => $room } glob "$build/$house/$room/*.o" }
+            sort keys %{$rooms{$house}};
+        skip "$house is not built", 1 unless %from;
+        my (%defined, %undefined);
+        for my $object (sort keys %from) {
+            my ($has, $needs) = defined_symbols($object);
+            $defined{$_} = $from{$object} for keys %$has;
+            push @{$undefined{$_}}, $object for keys %$needs;
+        }
+        my @calls;
+        for my $name (sort keys %undefined) {
+            my $used = $defined{$name} // next;
+            push @calls, map { substr($_, length($build) + 1) . " calls $name of $used" }
+                grep { !may_use("$house/$from{$_}/", "$house/$used/") } @{$undefined{$name}};
+        }
+        none("no room of $house calls one that it may not use", @calls);
     }
 }
 

@@ -399,7 +399,7 @@ refuse_active(struct et_run *r)
 
 /* Takes over the directory and its log from those who are gone. The locks of a run
  * whose process is gone may be held for a moment still, by what is left of it, or by a
- * rank that saves (dist/rank.c): they are waited for. ECANCELED: one that lives has
+ * rank that saves (dist/run/rank.c): they are waited for. ECANCELED: one that lives has
  * them. */
 static et_status
 take_over(struct et_run *r, char said[ETI_RECOVER_TEXT])
