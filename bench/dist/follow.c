@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/run/events.h"
+#include "core/journal/events.h"
 #include "dist/hub/follow.h"
 
 static double

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "bench/program.h"
-#include "core/run/assemble.h"
-#include "core/run/events.h"
+#include "core/assemble/assemble.h"
+#include "core/journal/events.h"
 #include "dist/run/ring.h"
 #include "dist/run/sender.h"
 #include "etude/run.h"

@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 #include "bench/program.h"
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "dist/hub/client.h"
 #include "dist/hub/follow.h"
 #include "etude/rng.h"

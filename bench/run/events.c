@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "bench/program.h"
-#include "core/run/events.h"
+#include "core/journal/events.h"
 
 enum { POINTS = 4096 };
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "bench/program.h"
-#include "core/run/assemble.h"
+#include "core/assemble/assemble.h"
 #include "etude/run.h"
 
 enum { MOST = 200, WAYS = 3 };

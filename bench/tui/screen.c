@@ -27,7 +27,7 @@
 
 #include "bench/program.h"
 #include "core/base/seams.h"
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "etude/run.h"
 #include "tui/app.h"
 

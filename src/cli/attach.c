@@ -5,7 +5,7 @@
 #include <limits.h>
 
 #include "cli/workbench.h"
-#include "core/run/index.h"
+#include "core/library/index.h"
 
 /* Watches the run of FACTS, DATA. */
 static int

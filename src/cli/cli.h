@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "core/config/settings.h"
-#include "core/run/assemble.h"
-#include "core/run/saving.h"
-#include "core/run/curve.h"
+#include "core/assemble/assemble.h"
+#include "core/assemble/saving.h"
+#include "core/assemble/curve.h"
 #include "dist/wire/errors.h"
 #include "dist/run/launch.h"
 #include "dist/comm/place.h"
@@ -277,7 +277,7 @@ void cli_explain_end(FILE *to, const char *directory, int rank, bool less);
 /* Writes the end down, and prints where to look if it is no success. */
 void cli_run_end(struct cli *c, const struct cli_end *end);
 
-/* ---- runlist.c: runs that there were, as facts (core/run/facts.h) ---- */
+/* ---- runlist.c: runs that there were, as facts (core/library/facts.h) ---- */
 
 /* The newest MOST (0: all) of those that are known or in ./runs, which are *OF, the
  * newest first; AGAIN: read anew. NULL on failure, and *EXIT says how to end. The

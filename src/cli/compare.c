@@ -14,7 +14,7 @@
 #include "cli/workbench.h"
 #include "dist/worker/target.h"
 #include "core/loggers/progress.h"
-#include "core/run/contest.h"
+#include "core/library/contest.h"
 #include "tui/runs.h"
 
 enum { CELL = 18, HEAD = 5 };

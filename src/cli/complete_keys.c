@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/complete.h"
-#include "core/run/index.h"
+#include "core/library/index.h"
 
 enum { KEY_BYTES = 512 };
 

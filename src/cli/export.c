@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "core/run/export.h"
+#include "core/journal/export.h"
 
 typedef et_status export_fn(struct et_ctx *cx, const struct eti_export *x, FILE *out);
 

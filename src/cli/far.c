@@ -14,7 +14,7 @@
 
 #include "cli/cli.h"
 #include "core/base/seams.h"
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "dist/worker/target.h"
 #include "dist/worker/worker.h"
 

@@ -14,8 +14,8 @@
 
 #include "cli/cli.h"
 #include "core/base/seams.h"
-#include "core/run/contest.h"
-#include "core/run/facts.h"
+#include "core/library/contest.h"
+#include "core/library/facts.h"
 #include "dist/hub/client.h"
 #include "dist/worker/target.h"
 

@@ -13,7 +13,7 @@
 
 #include "cli/cli.h"
 #include "core/base/seams.h"
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 
 static const double LOOK_SECONDS = 0.05, READ_SECONDS = 0.1, IDLE_SECONDS = 0.25;
 /* For the hub's last words (five seconds: dist/run/hub_child.c), and ten more for who is

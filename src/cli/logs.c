@@ -10,7 +10,7 @@
 
 #include "cli/workbench.h"
 #include "core/base/folders.h"
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 
 enum { LOOK_MS = 250 }; /* between looks at a log that grows */
 

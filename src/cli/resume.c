@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 
 static void
 resolved_path(const struct eti_origin_run *from, char path[PATH_MAX])

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "core/run/index.h"
+#include "core/library/index.h"
 
 struct eti_index *
 cli_run_index(struct cli *c, int *exit)

@@ -10,8 +10,8 @@
 #include "cli/color.h"
 #include "cli/workbench.h"
 #include "core/base/seams.h"
+#include "core/library/list.h"
 #include "core/loggers/progress.h"
-#include "core/run/list.h"
 #include "tui/runs.h"
 #include "tui/widget.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "core/library/ending.h"
+#include "core/library/facts.h"
 #include "core/loggers/progress.h"
-#include "core/run/ending.h"
-#include "core/run/facts.h"
 
 enum { SHOWN = 512 };
 

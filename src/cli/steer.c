@@ -9,8 +9,8 @@
 
 #include "cli/cli.h"
 #include "core/base/seams.h"
-#include "core/run/events.h"
-#include "core/run/facts.h"
+#include "core/journal/events.h"
+#include "core/library/facts.h"
 #include "dist/hub/client.h"
 #include "dist/worker/target.h"
 

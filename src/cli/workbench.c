@@ -10,7 +10,7 @@
 
 #include "cli/color.h"
 #include "cli/workbench.h"
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "tui/compose.h"
 #include "tui/workers.h"
 

@@ -32,7 +32,7 @@ const json_t *tui_compose_installed(struct tui_app *app);
 void tui_compose_begin(struct tui_app *app, const char *path);
 
 /* The text of the recipe that a run was begun with, as one that has no file yet. FACTS:
- * core/run/facts.h. */
+ * core/library/facts.h. */
 et_status tui_compose_from_run(struct tui_app *app, const json_t *facts);
 
 enum tui_compose_panel {

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "core/compose/command.h"
-#include "core/run/index.h"
-#include "core/run/list.h"
+#include "core/library/index.h"
+#include "core/library/list.h"
 #include "tui/compose.h"
 #include "tui/format.h"
 

@@ -12,7 +12,7 @@
 
 #include "core/base/seams.h"
 #include "core/compose/command.h"
-#include "core/run/index.h"
+#include "core/library/index.h"
 #include "etude/run.h"
 #include "tui/compose.h"
 #include "tui/format.h"

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/assemble/assemble.h"
 #include "core/compose/timeline.h"
-#include "core/run/assemble.h"
 #include "tui/compose.h"
 #include "tui/glyphs.h"
 

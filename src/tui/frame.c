@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "tui/app.h"
 #include "tui/format.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "etude/time.h"
 #include "tui/format.h"
 #include "tui/monitor.h"

@@ -1,6 +1,6 @@
 /* monitor_end.c: the page of a run that has ended: what it came to, what was kept, and
  * the ways on. It lies over the charts until esc. The facts are those of `etude show`
- * (core/run/ending.h); a way is `etude ...` in a process of its own, as in Compose. */
+ * (core/library/ending.h); a way is `etude ...` in a process of its own, as in Compose. */
 #include "config.h"
 
 #include <math.h>
@@ -9,10 +9,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "core/run/ending.h"
-#include "core/run/facts.h"
-#include "core/run/index.h"
-#include "core/run/state.h"
+#include "core/library/ending.h"
+#include "core/library/facts.h"
+#include "core/library/index.h"
+#include "core/library/state.h"
 #include "etude/run.h"
 #include "tui/format.h"
 #include "tui/monitor.h"

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/run/export.h"
-#include "core/run/facts.h"
+#include "core/journal/export.h"
+#include "core/library/facts.h"
 #include "tui/monitor.h"
 
 enum { CSV = 1, SVG, TXT };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "tui/format.h"
 #include "tui/monitor.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/seams.h"
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "etude/time.h"
 #include "tui/format.h"
 #include "tui/monitor.h"

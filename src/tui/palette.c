@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/config/settings.h"
-#include "core/run/facts.h"
-#include "core/run/index.h"
+#include "core/library/facts.h"
+#include "core/library/index.h"
 #include "tui/compose.h"
 
 enum {

@@ -5,9 +5,9 @@
 #include <jansson.h>
 #include <limits.h>
 
-#include "core/run/contest.h"
-#include "core/run/index.h"
-#include "core/run/list.h"
+#include "core/library/contest.h"
+#include "core/library/index.h"
+#include "core/library/list.h"
 #include "tui/app.h"
 #include "tui/job.h"
 #include "tui/plot.h"

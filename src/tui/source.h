@@ -60,7 +60,7 @@ struct tui_source {
     const struct tui_source_class *class;
     struct et_ctx *cx;
     const struct etd_model *model; /* borrowed; never NULL; advance may change it */
-    json_t *facts;                 /* core/run/facts.h; owned */
+    json_t *facts;                 /* core/library/facts.h; owned */
     char place[64]; /* the worker where it runs; "": it is this machine */
     enum tui_link link;
     double heard;         /* monotonic: when it was last heard of */

@@ -13,8 +13,8 @@
 
 #include "core/base/folders.h"
 #include "core/base/seams.h"
-#include "core/run/events.h"
-#include "core/run/facts.h"
+#include "core/journal/events.h"
+#include "core/library/facts.h"
 #include "dist/hub/follow.h"
 #include "dist/hub/glance.h"
 #include "tui/lines.h"

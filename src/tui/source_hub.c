@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "core/run/events.h"
-#include "core/run/facts.h"
+#include "core/journal/events.h"
+#include "core/library/facts.h"
 #include "dist/hub/client.h"
 #include "tui/format.h"
 #include "tui/lines.h"

@@ -2,8 +2,8 @@
 #ifndef TUI_WIDGET_H
 #define TUI_WIDGET_H
 
-#include "core/run/filter.h"
-#include "core/run/state.h"
+#include "core/library/filter.h"
+#include "core/library/state.h"
 #include "tui/grid.h"
 #include "tui/keys.h"
 #include "tui/term.h"

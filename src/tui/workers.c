@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/run/facts.h"
-#include "core/run/index.h"
+#include "core/library/facts.h"
+#include "core/library/index.h"
 #include "tui/format.h"
 #include "tui/glyphs.h"
 

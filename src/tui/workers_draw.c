@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "tui/format.h"
 #include "tui/glyphs.h"
 #include "tui/workers.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/run/events.h"
+#include "core/journal/events.h"
 #include "dist/hub/follow.h"
 #include "dist/hub/glance.h"
 #include "t/tap.h"

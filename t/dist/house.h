@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "core/run/events.h"
+#include "core/journal/events.h"
 #include "dist/hub/client.h"
 
 struct house {

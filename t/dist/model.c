@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/run/events.h"
+#include "core/journal/events.h"
 #include "dist/hub/follow.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "core/run/events.h"
+#include "core/journal/events.h"
 #include "t/fuzz/replay.h"
 #include "t/tap.h"
 

@@ -24,7 +24,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "dist/hub/client.h"
 #include "dist/worker/session.h"
 #include "t/dist/house.h"

@@ -34,10 +34,10 @@ my %past = (
     'src/core/plugin/plugin.c' => ['open', $reader],
     'src/core/recipe/load.c' => ['openat', $reader],
     'src/core/recipe/recipe.c' => ['open', $reader],
-    'src/core/run/events.c' => ['ftruncate', 'cuts off what a crash left of a record'],
-    'src/core/run/facts.c' => ['fopen', $proc],
-    'src/core/run/index.c' => ['unlink', 'a cache, of SQLite\'s: made again'],
-    'src/core/run/index_look.c' => ['opendir', 'of that cache: only to look'],
+    'src/core/journal/events.c' => ['ftruncate', 'cuts off what a crash left of a record'],
+    'src/core/library/facts.c' => ['fopen', $proc],
+    'src/core/library/index.c' => ['unlink', 'a cache, of SQLite\'s: made again'],
+    'src/core/library/index_look.c' => ['opendir', 'of that cache: only to look'],
 );
 
 my (@unlisted, @stale);

@@ -2,7 +2,7 @@
 #ifndef ETUDE_T_TRAIN_RECIPE_RUN_H
 #define ETUDE_T_TRAIN_RECIPE_RUN_H
 
-#include "core/run/assemble.h"
+#include "core/assemble/assemble.h"
 
 enum { MAX_LOSSES = 64 };
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/run/events.h"
+#include "core/journal/events.h"
 
 enum {
     RANKS = 8,

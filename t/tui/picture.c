@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "t/tap.h"
 #include "t/tui/picture.h"
 

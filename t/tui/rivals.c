@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/run/events.h"
+#include "core/journal/events.h"
 
 enum { EPOCH = 625, BATCH = 2048 };
 static const double DAY = 1763600400; /* 2025-11-20 01:00:00 UTC */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "t/dist/house.h"
 #include "t/tap.h"
 #include "tui/app.h"

@@ -21,7 +21,7 @@
 #include <utmp.h>
 #include <vterm.h>
 
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "t/tap.h"
 #include "tui/app.h"
 

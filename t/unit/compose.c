@@ -15,7 +15,7 @@
 #include "core/compose/form.h"
 #include "core/compose/timeline.h"
 #include "core/recipe/edit.h"
-#include "core/run/assemble.h"
+#include "core/assemble/assemble.h"
 #include "etude/ctx.h"
 #include "etude/data.h"
 #include "t/tap.h"

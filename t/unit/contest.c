@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/run/contest.h"
-#include "core/run/events.h"
+#include "core/journal/events.h"
+#include "core/library/contest.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "core/run/events.h"
+#include "core/journal/events.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

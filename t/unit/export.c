@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/run/events.h"
-#include "core/run/export.h"
+#include "core/journal/events.h"
+#include "core/journal/export.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/run/events.h"
-#include "core/run/facts.h"
+#include "core/journal/events.h"
+#include "core/library/facts.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/run/ending.h"
-#include "core/run/events.h"
-#include "core/run/facts.h"
-#include "core/run/facts_pack.h"
-#include "core/run/index.h"
+#include "core/journal/events.h"
+#include "core/library/ending.h"
+#include "core/library/facts.h"
+#include "core/library/facts_pack.h"
+#include "core/library/index.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/unit/store.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/run/events_read.h"
+#include "core/journal/events_read.h"
 #include "t/tap.h"
 
 static struct et_events e;

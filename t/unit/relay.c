@@ -1,6 +1,6 @@
 /* What shows a run that another process trains is given whole records: also one that
  * events.log holds in several. */
-#include "core/run/events.h"
+#include "core/journal/events.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/run/events.h"
-#include "core/run/filter.h"
-#include "core/run/index.h"
+#include "core/journal/events.h"
+#include "core/library/filter.h"
+#include "core/library/index.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

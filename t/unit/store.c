@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "t/tap.h"
 
 static const int64_t FIRST = 1000000000; /* seconds since 1970: hour 0 */

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "core/journal/events_read.h"
 #include "core/loggers/loggers.h"
 #include "core/loggers/thin.h"
-#include "core/run/events_read.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 

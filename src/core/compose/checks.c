@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/algorithms/methods.h"
-#include "core/run/assemble.h"
+#include "core/assemble/assemble.h"
 #include "etude/data.h"
 
 struct list {

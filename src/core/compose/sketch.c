@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/assemble/assemble.h"
 #include "core/recipe/edit.h"
-#include "core/run/assemble.h"
 
 enum { MOST_STEPS = 1000 };
 

@@ -13,8 +13,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/journal/events.h"
 #include "core/loggers/progress.h"
-#include "core/run/events.h"
 
 enum { METRICS = 64 };
 

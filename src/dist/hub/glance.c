@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "core/base/seams.h"
-#include "core/run/events.h"
+#include "core/journal/events.h"
 
 enum {
     HEAD = 64,  /* records at the start: what the run is and how long it is to be */

@@ -12,7 +12,7 @@
 
 #include "core/base/seams.h"
 #include "core/base/thread.h"
-#include "core/run/events.h"
+#include "core/journal/events.h"
 
 enum {
     POINTS = 2048, /* of an answer, at most */

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "core/run/events.h"
-#include "core/run/facts.h"
+#include "core/journal/events.h"
+#include "core/library/facts.h"
 #include "dist/hub/hub_parts.h"
 #include "dist/wire/errors.h"
 

@@ -9,8 +9,8 @@
 
 #include "core/base/memory.h"
 #include "core/callbacks/callbacks.h"
+#include "core/journal/events.h"
 #include "core/loggers/spans.h"
-#include "core/run/events.h"
 
 static void
 copy(char *to, size_t size, const char *from)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "core/base/seams.h"
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "dist/hub/hub_parts.h"
 
 enum {

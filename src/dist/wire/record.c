@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/journal/events.h"
 #include "core/loggers/spans.h"
-#include "core/run/events.h"
 #include "dist/wire/wire.h"
 
 /* Of the numbers from FROM to before END. */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "core/base/seams.h"
-#include "core/run/facts.h"
+#include "core/library/facts.h"
 #include "dist/hub/follow.h"
 #include "dist/hub/hist.h"
 

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "core/base/seams.h"
-#include "core/run/facts.h"
-#include "core/run/index.h"
+#include "core/library/facts.h"
+#include "core/library/index.h"
 #include "dist/wire/endpoint.h"
 #include "dist/wire/errors.h"
 #include "dist/wire/piece.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
-#include "core/run/index.h"
+#include "core/library/index.h"
 #include "dist/wire/errors.h"
 #include "dist/worker/host.h"
 

@@ -1,0 +1,50 @@
+/* kinds.c: do the model and the data of a recipe go together? What their classes say of
+ * it, without a file; what shapes say, rehearse.c finds. */
+#include "config.h"
+
+#include <string.h>
+
+#include "core/assemble/assemble.h"
+#include "core/recipe/recipe.h"
+#include "etude/data.h"
+#include "etude/model.h"
+
+/* PART, which PATH names, is what MODEL learns from. */
+static void
+check_part(const struct et_model_class *model, const struct et_part *part,
+           const char *path, struct et_diagnostics *errors)
+{
+    const struct et_component *data = part->component;
+    if (!data || !data->applies_to || !part->value)
+        return;
+    struct et_place at = eti_value_place(part->value);
+    bool is_text = strcmp(data->applies_to, "text") == 0;
+    bool wants_text = model->task == ET_TASK_LANGUAGE;
+    if (is_text != wants_text)
+        et_diagnostics_add(errors, ET_E_CONFLICT, &at, path, NULL,
+                           "model %s reads %s, %s gives %s", model->info.name,
+                           wants_text ? "tokens" : "images", data->name,
+                           is_text ? "tokens" : "images");
+    else if (model->task == ET_TASK_SEGMENTATION)
+        et_diagnostics_add(errors, ET_E_CONFLICT, &at, path, NULL,
+                           "model %s learns a class for each pixel, %s gives one for "
+                           "each image",
+                           model->info.name, data->name);
+    else if (model->wants_masked)
+        et_diagnostics_add(errors, ET_E_UNAVAILABLE, &at, path, NULL,
+                           "model %s learns tokens that were masked, %s gives the next "
+                           "ones, which it would copy; a later version masks them",
+                           model->info.name, data->name);
+}
+
+void
+eti_recipe_check_kinds(const struct et_recipe *recipe, struct et_diagnostics *errors)
+{
+    const struct et_component *model = recipe->model.component;
+    if (!model)
+        return;
+    const struct et_model_class *c = ETI_CLASS(model, model);
+    check_part(c, &recipe->train_data, "train_data", errors);
+    for (int i = 0; i < recipe->eval_data.n; i++)
+        check_part(c, &recipe->eval_data.v[i], "eval_data", errors);
+}

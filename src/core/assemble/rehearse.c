@@ -1,0 +1,76 @@
+/* rehearse.c: begins a run and does one step of it on a small batch that is made up, to
+ * find what would be wrong, without the run's data, device and weights. */
+#include "config.h"
+
+#include "core/assemble/assemble.h"
+#include "etude/data.h"
+
+enum { SAMPLES = 8 }; /* of a batch: kinds and shapes do not depend on its size */
+
+/* A small batch in one piece, prepared by the calling thread. */
+static void
+shrink(struct et_part *part)
+{
+    struct et_data_options *o = part->component ? part->options : NULL;
+    if (!o)
+        return;
+    if (o->batch_size > SAMPLES || o->batch_size == ET_INT_UNSET)
+        o->batch_size = SAMPLES;
+    o->subset_num_batches = 1;
+    o->workers = 0;
+}
+
+static et_status
+step(struct et_ctx *cx, struct eti_assembly *a)
+{
+    struct et_trainer *t;
+    a->config.dry = true;
+    ET_TRY(et_trainer_new(cx, &a->config, &t));
+    et_status status = et_trainer_fit(t, ET_BATCHES(1));
+    et_trainer_free(&t);
+    return status;
+}
+
+/* Does the step fail for want of something on this machine (memory, a device, the
+ * data)? Then the recipe may be right. */
+static bool
+is_elsewhere(et_status status, enum eti_stage stage)
+{
+    return status == ET_ENOMEM || status == ET_ENOTSUP || status == ET_EDEVICE ||
+           stage == ETI_STAGE_DEVICE ||
+           (stage == ETI_STAGE_DATA && status != ET_EINVAL);
+}
+
+et_status
+eti_rehearse(struct et_ctx *cx, struct et_recipe *recipe, bool *tried)
+{
+    struct eti_assembly a;
+    const struct eti_assemble_options options = {
+        .device = eti_assemble_cpu,
+        .threads = 1,
+        .with_train = recipe->train_data.component != NULL,
+        .with_eval = recipe->eval_data.n > 0,
+        .stands_in = true,
+    };
+    shrink(&recipe->train_data);
+    for (int i = 0; i < recipe->eval_data.n; i++)
+        shrink(&recipe->eval_data.v[i]);
+    recipe->grad_accum = 1;
+    recipe->microbatch_size = ET_INT_UNSET;
+    if (recipe->seed == ET_INT_UNSET)
+        recipe->seed = 0;
+    *tried = false;
+    if (!options.with_train) /* nothing is trained: `eval` alone */
+        return ET_OK;
+    et_status status = eti_assemble(cx, recipe, &options, &a);
+    if (status == ET_OK)
+        status = step(cx, &a);
+    enum eti_stage stage = a.stage;
+    eti_assembly_release(&a);
+    if (status != ET_OK && is_elsewhere(status, stage)) {
+        et_error_clear(cx);
+        return ET_OK;
+    }
+    *tried = true;
+    return status;
+}
