@@ -224,7 +224,7 @@ test_collapse(struct et_ctx *cx)
     ok(r.state->loss_scale == 1, "the scale falls to 1 and no further");
     /* Where batches are not waited for, those that were under way by then count. */
     int64_t batches = r.state->timestamp.batch;
-    ok(batches >= 3 && batches <= 3 + r.trainer->late.ahead,
+    ok(batches >= 3 && batches <= 3 + r.trainer->readback.ahead,
        "4, 2: the scale is to blame; at 1 the run is stopped (after %d batches)",
        (int)batches);
     is_int(et_trainer_outcome(r.trainer), ET_OUTCOME_DIVERGED, "as one that diverged");

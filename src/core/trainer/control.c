@@ -379,7 +379,7 @@ eti_control_hold(struct et_trainer *t)
     struct et_control *c = t->config.control;
     if (!t->controlled.paused)
         return ET_OK;
-    ET_TRY(eti_late_deliver(t, 0));
+    ET_TRY(eti_readback_deliver(t, 0));
     say_state(t, "paused");
     while (t->controlled.paused && !eti_interrupted(t)) {
         if (c)

@@ -52,7 +52,7 @@ eti_judge(struct et_trainer *t)
     if (t->config.nonfinite_action == ET_NONFINITE_SKIP || t->nonfinite_batches < grace)
         return false;
     if (t->config.nonfinite_action == ET_NONFINITE_ROLLBACK) {
-        if (eti_late_discard(t) == ET_OK && eti_roll_back(t, why, sizeof why)) {
+        if (eti_readback_discard(t) == ET_OK && eti_roll_back(t, why, sizeof why)) {
             t->nonfinite_batches = 0;
             return true;
         }
@@ -116,12 +116,12 @@ end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
     et_timestamp_next_batch(&s->timestamp, samples, tokens, time_batch(t));
     ET_TRY(eti_ranks_compare(t));
     log_times(s);
-    if (t->late.ahead > 0) {
+    if (t->readback.ahead > 0) {
         ET_TRY(eti_step_at(t, ET_EVENT_BATCH_END));
         ET_TRY(eti_engine_act(s, ET_EVENT_BATCH_END));
         bool waits = eti_engine_waits(s, ET_EVENT_BATCH_END);
-        eti_late_park(t);
-        ET_TRY(eti_late_deliver(t, waits ? 0 : t->late.ahead));
+        eti_readback_park(t);
+        ET_TRY(eti_readback_deliver(t, waits ? 0 : t->readback.ahead));
     } else {
         (void)eti_judge(t);
         ET_TRY(eti_run(t, ET_EVENT_BATCH_END));
@@ -329,7 +329,7 @@ fit(struct et_trainer *t, const struct et_fit_options *options)
         ET_TRY(one_epoch(t));
         ET_TRY(eti_is_over(t, &over));
     }
-    ET_TRY(eti_late_deliver(t, 0));
+    ET_TRY(eti_readback_deliver(t, 0));
     judge_end(t);
     ET_TRY(eti_run(t, ET_EVENT_FIT_END));
     if (t->outcome != ET_OUTCOME_DIVERGED)

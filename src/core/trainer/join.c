@@ -265,7 +265,7 @@ join_here(struct et_trainer *t, const struct et_algorithm_class *c, const char *
           struct et_algorithm **out)
 {
     *out = NULL;
-    ET_TRY(eti_late_deliver(t, 0));
+    ET_TRY(eti_readback_deliver(t, 0));
     ET_TRY(settle_all(t));
     ET_TRY(make(t, c, options, out));
     (*out)->joined = true;

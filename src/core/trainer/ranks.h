@@ -1,5 +1,5 @@
 /* ranks.h: what the ranks of a run do together in a step, and between steps (ranks.c,
- * agree.c). Of a run of one rank COMM is NULL, and nothing here does anything. */
+ * ranks_sync.c). Of a run of one rank COMM is NULL, and nothing here does anything. */
 #ifndef ETI_TRAINER_RANKS_H
 #define ETI_TRAINER_RANKS_H
 

@@ -384,8 +384,8 @@ eti_checkpoint(struct et_trainer *t, enum et_event event)
     if (t->saver && eti_writer_poll(t->saver->writer, &done))
         heed(t, &done);
     ET_TRY(is_due(t, event, &due));
-    if (due && t->late.n > 0) {
-        ET_TRY(eti_late_deliver(t, 0));
+    if (due && t->readback.n > 0) {
+        ET_TRY(eti_readback_deliver(t, 0));
         ET_TRY(is_due(t, event, &due)); /* the last batches may not have been finite */
     }
     t->state.checkpoint_due = due;
@@ -440,7 +440,7 @@ eti_rescue(struct et_trainer *t)
     et_error_clear(t->state.cx);
     /* (Of several ranks the others are in a step already: the last checkpoint
      * stands.) */
-    if (eti_late_deliver(t, 0) == ET_OK && !t->ranks.comm)
+    if (eti_readback_deliver(t, 0) == ET_OK && !t->ranks.comm)
         try_to_save(t);
     eti_finish_saving(t);
     put_back(t->state.cx, &error);

@@ -26,8 +26,8 @@ is_within_batch(enum et_event event)
 et_status
 eti_run(struct et_trainer *t, enum et_event event)
 {
-    if (t->late.n > 0 && !is_within_batch(event))
-        ET_TRY(eti_late_deliver(t, 0));
+    if (t->readback.n > 0 && !is_within_batch(event))
+        ET_TRY(eti_readback_deliver(t, 0));
     ET_TRY(eti_step_at(t, event));
     return et_engine_run(&t->state, event, NULL, NULL);
 }
@@ -257,7 +257,7 @@ build(struct et_trainer *t)
     ET_TRY(eti_run(t, ET_EVENT_INIT));
     ET_TRY(eti_metrics_new(t, et_task_metrics(s->model->type->task, true), t->train_metric,
                            &t->n_train_metrics));
-    ET_TRY(eti_late_init(t));
+    ET_TRY(eti_readback_init(t));
     ET_TRY(eti_ranks_init(t));
     ET_TRY(eti_evaluators_add(t, t->config.evaluators, t->config.n_evaluators));
     ET_TRY(eti_target_init(t));
@@ -324,7 +324,7 @@ et_trainer_free(struct et_trainer **out)
         if (s->algorithms[i]->type->close)
             s->algorithms[i]->type->close(s->algorithms[i]);
     eti_saver_free(t);
-    eti_late_release(t);
+    eti_readback_release(t);
     eti_ranks_release(t);
     et_free(s->cx, t->controlled.superseded);
     for (int i = 0; i < t->n_own_algorithms; i++)

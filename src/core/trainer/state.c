@@ -55,7 +55,8 @@ et_status
 et_state_follow_surgery(struct et_state *s)
 {
     struct et_trainer *t = (struct et_trainer *)s;
-    ET_TRY(eti_late_deliver(t, 0)); /* unsettled updates speak of the old parameters */
+    /* Unsettled updates speak of the old parameters. */
+    ET_TRY(eti_readback_deliver(t, 0));
     return eti_bind_parameters(t);
 }
 

@@ -187,7 +187,7 @@ update(struct et_trainer *t)
     ET_TRY(eti_step_optimizer(t, skip));
     eti_stats_guard(t, skip);
     ET_TRY(show_update(s));
-    ET_TRY(eti_late_append(t, skip));
+    ET_TRY(eti_readback_append(t, skip));
     return et_eval(s->graph, NULL, 0);
 }
 
@@ -299,7 +299,7 @@ eti_train_batch(struct et_trainer *t)
     et_graph_last_plan(s->graph, &t->train_plan);
     t->train_flops = after.flops - before.flops;
     t->train_bytes = after.moved_bytes - before.moved_bytes;
-    ET_TRY(eti_late_send(t));
-    eti_late_take(t);
+    ET_TRY(eti_readback_send(t));
+    eti_readback_take(t);
     return ET_OK;
 }

@@ -4,8 +4,8 @@
 
 #include "core/base/assert.h"
 #include "core/base/seams.h"
-#include "core/trainer/late.h"
 #include "core/trainer/ranks.h"
+#include "core/trainer/readback.h"
 #include "etude/archive.h"
 #include "etude/trainer.h"
 
@@ -83,7 +83,7 @@ struct et_trainer {
     struct et_tensor *grad_sum; /* f32 [total]: of the microbatches so far */
     struct eti_scaler scaler;
     struct eti_stats stats;
-    struct eti_late late;
+    struct eti_readback readback;
     struct eti_ranks ranks;
     struct et_plan_info train_plan, eval_plan; /* of the last batches */
     int64_t train_flops, train_bytes;          /* of the last training batch */
@@ -109,20 +109,20 @@ struct et_trainer {
     int n_own_algorithms;
 };
 
-/* late.c. After metrics and optimizer have been made. */
-et_status eti_late_init(struct et_trainer *t);
-void eti_late_release(struct et_trainer *t);
+/* readback.c. After metrics and optimizer have been made. */
+et_status eti_readback_init(struct et_trainer *t);
+void eti_readback_release(struct et_trainer *t);
 /* In a batch's last evaluation: its numbers go into one leaf; after it: on their way. */
-et_status eti_late_append(struct et_trainer *t, struct et_tensor *skip);
-et_status eti_late_send(struct et_trainer *t);
+et_status eti_readback_append(struct et_trainer *t, struct et_tensor *skip);
+et_status eti_readback_send(struct et_trainer *t);
 /* Without running ahead: into state and log, now. */
-void eti_late_take(struct et_trainer *t);
+void eti_readback_take(struct et_trainer *t);
 /* At the end of a batch: puts by what observers will be shown of it. */
-void eti_late_park(struct et_trainer *t);
+void eti_readback_park(struct et_trainer *t);
 /* Waits for the oldest parked batches, until KEEP are left, and shows each. */
-et_status eti_late_deliver(struct et_trainer *t, int keep);
+et_status eti_readback_deliver(struct et_trainer *t, int keep);
 /* The same, shown to nobody: the run goes back to before them. */
-et_status eti_late_discard(struct et_trainer *t);
+et_status eti_readback_discard(struct et_trainer *t);
 /* fit.c: what to do about the last batch's gradient; true: the run went back. */
 bool eti_judge(struct et_trainer *t);
 /* Was no batch of the run finite, so that each update was skipped? */

@@ -1,4 +1,4 @@
-/* agree.c: what ranks settle between steps: that they begin alike, that they stay
+/* ranks_sync.c: what ranks settle between steps: that they begin alike, that they stay
  * alike, and what no step carries. */
 #include "config.h"
 
@@ -12,7 +12,7 @@
 #include "core/data/loader_impl.h"
 #include "core/trainer/trainer_impl.h"
 
-enum { COMPARE_EVERY = 1000, MOST_RANKS = 1024 }; /* batches; place.h */
+enum { COMPARE_EVERY = 1000, MOST_RANKS = 1024 }; /* batches; rank_env.h */
 
 /* et_comm_mark's which of what is settled here. */
 enum place {

@@ -1,6 +1,7 @@
-/* late.h: what a batch came to, and how far the host runs ahead of it (late.c). */
-#ifndef ETI_TRAINER_LATE_H
-#define ETI_TRAINER_LATE_H
+/* readback.h: what a batch came to, and how far the host runs ahead of it (readback.c).
+ */
+#ifndef ETI_TRAINER_READBACK_H
+#define ETI_TRAINER_READBACK_H
 
 #include "etude/logger.h"
 #include "etude/trainer.h"
@@ -34,7 +35,7 @@ struct eti_view {
 };
 
 /* A batch whose numbers are on their way. */
-struct eti_late_batch {
+struct eti_readback_batch {
     struct eti_view view;
     struct eti_book *book;  /* what has been logged of it */
     unsigned parts;         /* bit i: loss part i was given */
@@ -42,7 +43,7 @@ struct eti_late_batch {
     struct et_fence *fence; /* after their copy; NULL where copies are done at once */
 };
 
-struct eti_late {
+struct eti_readback {
     int ahead;                 /* ETI_AHEAD, or 0: every batch is waited for */
     struct et_storage *report; /* room for a batch's numbers, in collect's order */
     int64_t room;              /* f32 */
@@ -50,7 +51,7 @@ struct eti_late {
      */
     struct et_tensor *leaf[ETI_MAX_LOSS_PARTS + 1];
     float *block; /* of all NUMBER, pinned where the device has such memory */
-    struct eti_late_batch batch[ETI_AHEAD + 1];
+    struct eti_readback_batch batch[ETI_AHEAD + 1];
     int first, n;    /* parked: oldest, how many */
     bool delivering; /* an older batch is being shown */
 };

@@ -1,4 +1,4 @@
-/* late.c: what a batch came to: reading it, and not waiting for it.
+/* readback.c: what a batch came to: reading it, and not waiting for it.
  *
  * The last evaluation of a batch gathers its numbers (loss, verdict, loss scale, parts,
  * metrics) into one leaf. Where work runs at once they are read right away. On a device
@@ -36,12 +36,12 @@ count_room(const struct et_trainer *t)
 }
 
 static et_status
-make_batch(struct et_trainer *t, struct eti_late_batch *b, float *number)
+make_batch(struct et_trainer *t, struct eti_readback_batch *b, float *number)
 {
     struct et_device *dev = t->state.dev;
     b->number = number;
     ET_TRY(eti_book_new(t->state.cx, &b->book));
-    if (t->late.ahead == 0)
+    if (t->readback.ahead == 0)
         return ET_OK;
     return eti_device_check(dev, dev->table->fence_new(dev->handle, &b->fence),
                             "a fence");
@@ -57,10 +57,10 @@ may_run_ahead(const struct et_device *dev)
 }
 
 et_status
-eti_late_init(struct et_trainer *t)
+eti_readback_init(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    struct eti_late *l = &t->late;
+    struct eti_readback *l = &t->readback;
     const struct et_device_table *table = s->dev->table;
     void *block;
     l->ahead = may_run_ahead(s->dev) ? ETI_AHEAD : 0;
@@ -79,9 +79,9 @@ eti_late_init(struct et_trainer *t)
 }
 
 void
-eti_late_release(struct et_trainer *t)
+eti_readback_release(struct et_trainer *t)
 {
-    struct eti_late *l = &t->late;
+    struct eti_readback *l = &t->readback;
     struct et_device *dev = t->state.dev;
     for (int i = 0; i <= ETI_AHEAD; i++) {
         eti_book_free(&l->batch[i].book);
@@ -97,13 +97,13 @@ eti_late_release(struct et_trainer *t)
     for (int i = 0; i <= ETI_MAX_LOSS_PARTS; i++)
         et_tensor_free(&l->leaf[i]);
     et_storage_unref(l->report);
-    *l = (struct eti_late){0};
+    *l = (struct eti_readback){0};
 }
 
 /* ---- numbers ---- */
 
-static struct eti_late_batch *
-under_way(struct eti_late *l)
+static struct eti_readback_batch *
+under_way(struct eti_readback *l)
 {
     return &l->batch[(l->first + l->n) % (l->ahead + 1)];
 }
@@ -139,27 +139,27 @@ count_parts(const struct et_trainer *t)
 }
 
 et_status
-eti_late_append(struct et_trainer *t, struct et_tensor *skip)
+eti_readback_append(struct et_trainer *t, struct et_tensor *skip)
 {
     struct et_graph *g = t->state.graph;
     struct et_tensor *v[SCALARS + ETI_MAX_LOSS_PARTS + 2 * ETI_MAX_METRICS];
-    struct et_tensor **leaf = &t->late.leaf[count_parts(t)];
+    struct et_tensor **leaf = &t->readback.leaf[count_parts(t)];
     int n = collect(t, skip, v);
     struct et_tensor *all = et_concat(g, v, n, 0);
     ET_TRY(et_graph_status(g));
     if (!*leaf)
-        ET_TRY(
-            et_tensor_view(t->state.cx, t->late.report, 0, &all->desc, "report", leaf));
+        ET_TRY(et_tensor_view(t->state.cx, t->readback.report, 0, &all->desc, "report",
+                              leaf));
     et_assign(g, *leaf, all);
     return et_graph_status(g);
 }
 
 et_status
-eti_late_send(struct et_trainer *t)
+eti_readback_send(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    struct eti_late *l = &t->late;
-    struct eti_late_batch *b = under_way(l);
+    struct eti_readback *l = &t->readback;
+    struct eti_readback_batch *b = under_way(l);
     const struct et_device_table *table = s->dev->table;
     struct et_tensor *leaf = l->leaf[count_parts(t)];
     b->parts = 0;
@@ -206,12 +206,12 @@ log_train_metrics(struct et_trainer *t, const float *at)
 
 /* Into state and log. BATCH: its number, from 1. */
 static void
-take(struct et_trainer *t, const struct eti_late_batch *b, int64_t batch)
+take(struct et_trainer *t, const struct eti_readback_batch *b, int64_t batch)
 {
     struct et_state *s = &t->state;
     const float *v = b->number;
     bool skipped = v[SKIPPED] != 0;
-    if (t->late.ahead > 0)
+    if (t->readback.ahead > 0)
         et_optimizer_settle(s->optimizer, skipped);
     else
         et_optimizer_done(s->optimizer, skipped);
@@ -230,10 +230,10 @@ take(struct et_trainer *t, const struct eti_late_batch *b, int64_t batch)
 }
 
 void
-eti_late_take(struct et_trainer *t)
+eti_readback_take(struct et_trainer *t)
 {
-    if (t->late.ahead == 0)
-        take(t, under_way(&t->late), t->state.timestamp.batch + 1);
+    if (t->readback.ahead == 0)
+        take(t, under_way(&t->readback), t->state.timestamp.batch + 1);
 }
 
 /* ---- batches ---- */
@@ -264,19 +264,19 @@ show(struct et_state *s, const struct eti_view *v)
 }
 
 void
-eti_late_park(struct et_trainer *t)
+eti_readback_park(struct et_trainer *t)
 {
-    struct eti_late *l = &t->late;
-    struct eti_late_batch *b = under_way(l);
+    struct eti_readback *l = &t->readback;
+    struct eti_readback_batch *b = under_way(l);
     b->view = look(&t->state);
     eti_log_swap(t->state.log, &b->book);
     l->n++;
 }
 
-static struct eti_late_batch *
-oldest(struct eti_late *l)
+static struct eti_readback_batch *
+oldest(struct eti_readback *l)
 {
-    struct eti_late_batch *b = &l->batch[l->first];
+    struct eti_readback_batch *b = &l->batch[l->first];
     l->first = (l->first + 1) % (l->ahead + 1);
     l->n--;
     return b;
@@ -290,7 +290,7 @@ forget(struct eti_view *v)
 
 /* Everything at the end of a batch that was left for when its numbers are there. */
 static et_status
-deliver(struct et_trainer *t, struct eti_late_batch *b)
+deliver(struct et_trainer *t, struct eti_readback_batch *b)
 {
     struct et_state *s = &t->state;
     struct eti_view now = look(s);
@@ -311,9 +311,9 @@ deliver(struct et_trainer *t, struct eti_late_batch *b)
 }
 
 et_status
-eti_late_deliver(struct et_trainer *t, int keep)
+eti_readback_deliver(struct et_trainer *t, int keep)
 {
-    struct eti_late *l = &t->late;
+    struct eti_readback *l = &t->readback;
     et_status status = ET_OK;
     if (l->delivering)
         return ET_OK;
@@ -325,11 +325,11 @@ eti_late_deliver(struct et_trainer *t, int keep)
 }
 
 et_status
-eti_late_discard(struct et_trainer *t)
+eti_readback_discard(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    while (t->late.n > 0) {
-        struct eti_late_batch *b = oldest(&t->late);
+    while (t->readback.n > 0) {
+        struct eti_readback_batch *b = oldest(&t->readback);
         ET_TRY(eti_device_check(s->dev, s->dev->table->fence_wait(b->fence), "a step"));
         et_optimizer_settle(s->optimizer, b->number[SKIPPED] != 0);
         eti_book_clear(b->book);
