@@ -244,26 +244,27 @@ measure(struct etd_follow *f, double seconds)
 /* ---- viewers, in a process of their own ---- */
 
 static void
-send_raw(struct etd_line *line, enum etd_kind kind, int64_t credit)
+send_raw(struct etd_channel *line, enum etd_kind kind, int64_t credit)
 {
     char bytes[512];
     struct etd_out o;
     const struct etd_head head = {.kind = kind};
     etd_begin(&o, bytes, sizeof bytes, &head, 1);
     etd_put_int(&o, "credit", credit);
-    (void)etd_line_send(line, bytes, etd_end(&o));
+    (void)etd_channel_send(line, bytes, etd_end(&o));
 }
 
-static struct etd_line *
+static struct etd_channel *
 open_raw(void)
 {
-    struct etd_line *line;
-    must(cx, etd_line_open(cx, &(struct etd_line_options){.target = endpoint}, &line));
+    struct etd_channel *line;
+    must(cx, etd_channel_open(cx, &(struct etd_channel_options){.target = endpoint},
+                              &line));
     return line;
 }
 
 static void
-annoy(struct etd_line **line, struct et_rng *rng)
+annoy(struct etd_channel **line, struct et_rng *rng)
 {
     static char big[ETD_INBOUND_BYTES];
     static const enum etd_kind kinds[] = {ETD_HELLO, ETD_HIST, ETD_NACK};
@@ -273,16 +274,16 @@ annoy(struct etd_line **line, struct et_rng *rng)
         uint32_t what = (uint32_t)et_rng_below(rng, 4);
         if (what == 3) {
             memset(big, (int)et_rng_below(rng, 256), sizeof big);
-            (void)etd_line_send(*line, big, sizeof big);
+            (void)etd_channel_send(*line, big, sizeof big);
         } else {
             send_raw(*line, kinds[what], 1 << 20);
         }
     }
     enum etd_got got = ETD_GOT_MESSAGE;
     for (int i = 0; i < 20 && got == ETD_GOT_MESSAGE; i++)
-        got = etd_line_receive(*line, &bytes, &n);
+        got = etd_channel_receive(*line, &bytes, &n);
     if (got == ETD_GOT_GONE) {
-        etd_line_close(line);
+        etd_channel_close(line);
         *line = open_raw();
     }
 }
@@ -293,7 +294,7 @@ static void
 be_viewers(int ready)
 {
     struct etd_client *c[GOOD];
-    struct etd_line *hostile;
+    struct etd_channel *hostile;
     struct et_rng rng = et_rng_at(18, ET_RNG_SELECT, 0);
     bool said = false;
     for (int i = 0; i < STUCK; i++) /* grants much, and never reads */
@@ -301,7 +302,7 @@ be_viewers(int ready)
     hostile = open_raw();
     for (int i = 0; i < GOOD; i++)
         must(cx, etd_client_open(
-                     cx, &(struct etd_client_options){.line = {.target = endpoint}},
+                     cx, &(struct etd_client_options){.channel = {.target = endpoint}},
                      &c[i]));
     for (;;) {
         struct pollfd p[GOOD];

@@ -12,7 +12,7 @@
 #include "core/assemble/curve.h"
 #include "dist/wire/errors.h"
 #include "dist/run/launch.h"
-#include "dist/comm/place.h"
+#include "dist/comm/rank_env.h"
 #include "dist/run/rank.h"
 #include "etude/run.h"
 
@@ -131,7 +131,7 @@ struct cli {
     struct eti_index *index; /* of runs, just looked at, for the workbench; NULL */
     struct et_run *run; /* of `train`; NULL: none under way, or another rank keeps it */
     char directory[PATH_MAX]; /* of the run, once ranks have shared it */
-    struct etd_place place;   /* of `train`: which rank this process is */
+    struct etd_rank_env rank_env; /* of `train`: which rank this process is */
     struct et_comm *comm;     /* of the run's ranks; NULL: there is one */
     char **argv;              /* as the program was called */
     int argc;
@@ -166,7 +166,7 @@ int cli_main(int argc, char **argv, const struct eti_seams *seams);
 
 /* ---- ranks.c ---- */
 
-/* c->place, from the environment. */
+/* c->rank_env, from the environment. */
 int cli_ranks_find(struct cli *c);
 /* Of the device: each rank its part of this machine's cores; 0: as it is. */
 int cli_ranks_threads(const struct cli *c);

@@ -2,7 +2,7 @@
  * came to a target.
  *
  * A run is on the Pareto front if no other is at least as good and as quick (or cheap),
- * and better or quicker: contest.h. */
+ * and better or quicker: comparison.h. */
 #include "config.h"
 
 #include <jansson.h>
@@ -14,35 +14,35 @@
 #include "cli/workbench.h"
 #include "dist/worker/target.h"
 #include "core/loggers/progress.h"
-#include "core/library/contest.h"
+#include "core/library/comparison.h"
 #include "tui/runs.h"
 
 enum { CELL = 18, HEAD = 5 };
 
 /* What is printed: the runs, in columns of CELL. */
 struct table {
-    const struct eti_contest *k;
+    const struct eti_comparison *k;
     int cell;
 };
 
 static int
-judge_all(struct cli *c, struct eti_contest *k)
+judge_all(struct cli *c, struct eti_comparison *k)
 {
     int code = CLI_OK;
     for (int i = 0; i < k->n && code == CLI_OK; i++) {
-        et_status status = eti_contest_judge(k, i);
+        et_status status = eti_comparison_judge(k, i);
         if (status != ET_OK)
             code = cli_fail_status(c, ETI_STAGE_DATA, status);
     }
     return code;
 }
 
-/* Runs that were evaluated on other data are no contest. */
+/* Runs that were evaluated on other data are not compared. */
 static void
 warn(struct cli *c, const json_t *differences)
 {
     char visible[ET_VISIBLE_MAX + 1];
-    const char *key = eti_contest_unlike(differences);
+    const char *key = eti_comparison_unlike(differences);
     if (key)
         et_report(c->cx, ET_LOG_WARN,
                   "the runs were evaluated on other data: %s differs",
@@ -88,7 +88,7 @@ print_label(const char *text)
 static void
 print_fact_row(const struct table *t, const char *key)
 {
-    const struct eti_contest *k = t->k;
+    const struct eti_comparison *k = t->k;
     char text[ETI_FACT_TEXT];
     print_label(key);
     for (int i = 0; i < k->n; i++)
@@ -97,14 +97,14 @@ print_fact_row(const struct table *t, const char *key)
 }
 
 static double
-training_seconds(const struct eti_contender *r)
+training_seconds(const struct eti_compared_run *r)
 {
     const json_t *training = json_object_get(r->facts, "train_seconds");
     return json_is_number(training) ? json_number_value(training) : NAN;
 }
 
 static const char *
-figure_text(const struct eti_contest *k, enum eti_figure what, double x, char *buf,
+figure_text(const struct eti_comparison *k, enum eti_figure what, double x, char *buf,
             size_t size)
 {
     switch (what) {
@@ -127,11 +127,11 @@ static void
 print_figures(const struct table *t, const char *label, enum eti_figure what,
               bool to_target)
 {
-    const struct eti_contest *k = t->k;
+    const struct eti_comparison *k = t->k;
     char text[64];
     print_label(label);
     for (int i = 0; i < k->n; i++) {
-        const struct eti_contender *r = &k->run[i];
+        const struct eti_compared_run *r = &k->run[i];
         double x = to_target ? r->to_target[what] : r->to_best[what];
         print_cell(t, isfinite(x) ? figure_text(k, what, x, text, sizeof text) : "-");
     }
@@ -141,7 +141,7 @@ print_figures(const struct table *t, const char *label, enum eti_figure what,
 static void
 print_best(const struct table *t)
 {
-    const struct eti_contest *k = t->k;
+    const struct eti_comparison *k = t->k;
     char text[64];
     snprintf(text, sizeof text, "best %.58s", k->metric);
     print_label(text);
@@ -155,7 +155,7 @@ print_best(const struct table *t)
 static void
 print_training(const struct table *t)
 {
-    const struct eti_contest *k = t->k;
+    const struct eti_comparison *k = t->k;
     char text[64];
     print_label("training");
     for (int i = 0; i < k->n; i++) {
@@ -198,7 +198,7 @@ print_differences(const struct table *t, const json_t *differences)
 
 /* On a terminal all lines are of one length; in a file nothing is cut. */
 static int
-choose_cell(const struct eti_contest *k, const json_t *differences)
+choose_cell(const struct eti_comparison *k, const json_t *differences)
 {
     char name[ETI_FACT_TEXT], text[ET_VISIBLE_MAX + 1], visible[ET_VISIBLE_MAX + 1];
     const char *key;
@@ -223,8 +223,8 @@ choose_cell(const struct eti_contest *k, const json_t *differences)
 }
 
 static void
-print_contest(const struct cli *c, const struct eti_contest *k,
-              const json_t *differences)
+print_comparison(const struct cli *c, const struct eti_comparison *k,
+                 const json_t *differences)
 {
     const struct table t = {k, choose_cell(k, differences)};
     char label[ET_METRIC_NAME + 32];
@@ -249,9 +249,9 @@ print_contest(const struct cli *c, const struct eti_contest *k,
         snprintf(label, sizeof label, "Pareto front, %s", c->opt.pareto);
         print_label(label);
         for (int i = 0; i < k->n; i++)
-            print_cell(&t, k->run[i].on_front                          ? "#"
-                           : isfinite(eti_contest_cost(k, &k->run[i])) ? "+"
-                                                                       : "-");
+            print_cell(&t, k->run[i].on_front                             ? "#"
+                           : isfinite(eti_comparison_cost(k, &k->run[i])) ? "+"
+                                                                          : "-");
         putchar('\n');
     }
     if (!json_object_get(differences, "seed"))
@@ -265,13 +265,13 @@ number(double x)
 }
 
 static json_t *
-as_json(const struct cli *c, const struct eti_contest *k, json_t *differences)
+as_json(const struct cli *c, const struct eti_comparison *k, json_t *differences)
 {
     static const char *const names[ETI_FIGURES] = {"seconds", "cost", "kwh", "samples"};
     char key[32];
     json_t *runs = json_array();
     for (int i = 0; i < k->n; i++) {
-        const struct eti_contender *r = &k->run[i];
+        const struct eti_compared_run *r = &k->run[i];
         json_t *v = json_pack("{s:O?, s:O?, s:O?, s:o, s:o}", "name",
                               json_object_get(r->facts, "name"), "directory",
                               json_object_get(r->facts, "directory"), "state",
@@ -298,9 +298,9 @@ as_json(const struct cli *c, const struct eti_contest *k, json_t *differences)
 /* ---- the command ---- */
 
 static int
-choose_metric(struct cli *c, struct eti_contest *k)
+choose_metric(struct cli *c, struct eti_comparison *k)
 {
-    et_status status = eti_contest_choose(k);
+    et_status status = eti_comparison_choose(k);
     if (status == ET_OK)
         return CLI_OK;
     int code = cli_fail(c, status == ET_ENOENT ? CLI_E_NAME : CLI_E_VALUE,
@@ -313,7 +313,7 @@ choose_metric(struct cli *c, struct eti_contest *k)
 /* Runs of which nobody measured it are named; if that is all of them there is nothing
  * to compare. */
 static int
-check_energy(struct cli *c, const struct eti_contest *k)
+check_energy(struct cli *c, const struct eti_comparison *k)
 {
     static const char how[] = "a GPU's sensors say it, and for processors "
                               "/sys/class/powercap where it can be read";
@@ -332,7 +332,7 @@ check_energy(struct cli *c, const struct eti_contest *k)
 }
 
 static int
-run(struct cli *c, struct eti_contest *k)
+run(struct cli *c, struct eti_comparison *k)
 {
     int code = choose_metric(c, k);
     if (code == CLI_OK)
@@ -340,23 +340,23 @@ run(struct cli *c, struct eti_contest *k)
     if (code != CLI_OK)
         return code;
     if (c->opt.pareto)
-        eti_contest_front(k);
+        eti_comparison_front(k);
     if (k->by == ETI_ENERGY)
         code = check_energy(c, k);
     if (code != CLI_OK)
         return code;
-    json_t *differences = eti_contest_differences(k);
+    json_t *differences = eti_comparison_differences(k);
     warn(c, differences);
     if (c->opt.json)
         code = cli_print_json(as_json(c, k, differences));
     else
-        print_contest(c, k, differences);
+        print_comparison(c, k, differences);
     json_decref(differences);
     return code;
 }
 
 static int
-read_pareto(struct cli *c, struct eti_contest *k)
+read_pareto(struct cli *c, struct eti_comparison *k)
 {
     const char *p = c->opt.pareto;
     int i = 0;
@@ -368,7 +368,7 @@ read_pareto(struct cli *c, struct eti_contest *k)
                         p);
     k->by = (enum eti_figure)i;
     k->price = c->config ? &c->config->set.price : NULL;
-    if (k->by == ETI_COST && !eti_contest_has_price(k))
+    if (k->by == ETI_COST && !eti_comparison_has_price(k))
         return cli_fail(c, CLI_E_LATER, "etude config set price.hour 2.50",
                         "--pareto cost: no price is set");
     return CLI_OK;
@@ -378,8 +378,8 @@ read_pareto(struct cli *c, struct eti_contest *k)
 static int
 begin(struct cli *c, struct tui_app *app, void *data)
 {
-    const struct eti_contest *k = data;
-    const json_t *facts[ETI_CONTENDERS];
+    const struct eti_comparison *k = data;
+    const json_t *facts[ETI_COMPARED_RUNS];
     for (int i = 0; i < k->n; i++)
         facts[i] = k->run[i].facts;
     const struct tui_runs_setup setup = {
@@ -396,12 +396,12 @@ begin(struct cli *c, struct tui_app *app, void *data)
 int
 cli_compare(struct cli *c)
 {
-    struct eti_contest *k;
-    bool is_copy[ETI_CONTENDERS + 1] = {false};
+    struct eti_comparison *k;
+    bool is_copy[ETI_COMPARED_RUNS + 1] = {false};
     int code;
-    if (c->n_args < 2 || c->n_args > ETI_CONTENDERS)
+    if (c->n_args < 2 || c->n_args > ETI_COMPARED_RUNS)
         return cli_fail(c, CLI_E_OPERAND, NULL, "compare takes 2 to %d runs, not %d",
-                        ETI_CONTENDERS, c->n_args);
+                        ETI_COMPARED_RUNS, c->n_args);
     k = calloc(1, sizeof *k);
     if (!k)
         return cli_fail(c, CLI_E_MEMORY, NULL, "no memory for %d runs", c->n_args);

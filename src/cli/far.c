@@ -134,7 +134,7 @@ look_at_facts(struct far *f)
     size_t i;
     if (eti_monotonic(cx) < f->look_at)
         return;
-    if (etd_worker_runs(cx, &o.line, ASK_SECONDS, &list) != ET_OK)
+    if (etd_worker_runs(cx, &o.channel, ASK_SECONDS, &list) != ET_OK)
         et_error_clear(cx);
     json_array_foreach(list, i, facts)
     {

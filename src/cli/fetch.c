@@ -14,7 +14,7 @@
 
 #include "cli/cli.h"
 #include "core/base/seams.h"
-#include "core/library/contest.h"
+#include "core/library/comparison.h"
 #include "core/library/facts.h"
 #include "dist/hub/client.h"
 #include "dist/worker/target.h"
@@ -35,7 +35,7 @@ static const struct {
     {ETD_PIECE_RECIPE, false, 4 << 20},
     {ETD_PIECE_EVENTS, true, INT64_C(8000000000)},
 };
-enum { FILES = sizeof files / sizeof *files, COPIES = ETI_CONTENDERS, NAME = 64 };
+enum { FILES = sizeof files / sizeof *files, COPIES = ETI_COMPARED_RUNS, NAME = 64 };
 static const int64_t SPARE = 64 << 20; /* bytes of the disk that are left alone */
 
 /* ---- what is removed, however the command ends ---- */

@@ -57,7 +57,7 @@ find_host(const struct cli *c, char *out, size_t size)
 {
     const char *given = getenv("MASTER_ADDR");
     const char *host = c->opt.master_addr ? c->opt.master_addr : given;
-    const char *here = host && *host ? etd_place_on_loopback(host) : "127.0.0.1";
+    const char *here = host && *host ? etd_rank_env_on_loopback(host) : "127.0.0.1";
     snprintf(out, size, "%s", here ? here : host);
 }
 
@@ -154,7 +154,7 @@ cli_launch_read(struct cli *c, int64_t nproc_wanted, struct etd_launch *l)
                         world.value, source(&world));
     find_host(c, l->host, sizeof l->host);
     if (world.value > nproc.value || base.value > 0 || node.value > 0 ||
-        !etd_place_on_loopback(l->host))
+        !etd_rank_env_on_loopback(l->host))
         return cli_fail(c, CLI_E_LATER, NULL,
                         "world_size %ld (%s), nproc %ld (%s), at %s: this version does "
                         "not train on several machines",

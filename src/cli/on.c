@@ -250,7 +250,7 @@ send_recipe(struct cli *c, const char *worker, struct etd_target *to,
     struct etd_answer a;
     char text[sizeof a.text];
     const struct etd_client_options o = etd_target_options(to);
-    if (etd_worker_start(c->cx, &o.line, SECONDS, l, &a) != ET_OK)
+    if (etd_worker_start(c->cx, &o.channel, SECONDS, l, &a) != ET_OK)
         return cli_fail_status(c, ETI_STAGE_OUTPUT, et_error_get(c->cx)->status);
     memcpy(text, a.text, sizeof text);
     et_visible(a.text, sizeof a.text, text, strlen(text));

@@ -1,6 +1,6 @@
-/* ranks.c: runs a process as one rank of several (dist/comm/place.h). It finds the other
- * ranks and takes the seed and the run's name from rank 0. Where the launcher keeps no
- * run directory, rank 0 does. */
+/* ranks.c: runs a process as one rank of several (dist/comm/rank_env.h). It finds the
+ * other ranks and takes the seed and the run's name from rank 0. Where the launcher
+ * keeps no run directory, rank 0 does. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -12,12 +12,13 @@
 int
 cli_ranks_find(struct cli *c)
 {
-    et_status status = etd_place_read(c->cx, &c->place);
-    if (status == ET_OK && c->place.is_rank && !c->rank && c->opt.nproc)
+    et_status status = etd_rank_env_read(c->cx, &c->rank_env);
+    if (status == ET_OK && c->rank_env.is_rank && !c->rank && c->opt.nproc)
         return cli_fail(c, CLI_E_VALUE, "leave --nproc out",
                         "--nproc %s: this process is rank %d of %d that %s has "
                         "started, and starts none",
-                        c->opt.nproc, c->place.rank, c->place.world, c->place.launcher);
+                        c->opt.nproc, c->rank_env.rank, c->rank_env.world,
+                        c->rank_env.launcher);
     if (status == ET_OK)
         return CLI_OK;
     int code = cli_fail(c, status == ET_EINVAL ? CLI_E_VALUE : CLI_E_LATER, NULL, "%s",
@@ -31,9 +32,9 @@ cli_ranks_threads(const struct cli *c)
 {
     const char *given = getenv("OMP_NUM_THREADS");
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (c->place.local_world == 1 || (given && *given))
+    if (c->rank_env.local_world == 1 || (given && *given))
         return 0;
-    return cores > c->place.local_world ? (int)(cores / c->place.local_world) : 1;
+    return cores > c->rank_env.local_world ? (int)(cores / c->rank_env.local_world) : 1;
 }
 
 /* What rank 0 has drawn or been told, for all. */
@@ -60,9 +61,9 @@ take_drawn(struct cli *c, struct et_recipe *recipe)
 int
 cli_ranks_join(struct cli *c, struct et_recipe *recipe)
 {
-    if (c->place.world == 1)
+    if (c->rank_env.world == 1)
         return CLI_OK;
-    et_status status = etd_comm_open(c->cx, &c->place, &c->comm);
+    et_status status = etd_comm_open(c->cx, &c->rank_env, &c->comm);
     if (status == ET_OK)
         status = take_drawn(c, recipe);
     return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_RUN, status);

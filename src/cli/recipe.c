@@ -170,7 +170,7 @@ check_launcher(struct cli *c)
         if (end && *end)
             return cli_fail(c, CLI_E_VALUE, NULL, "%s: expected a number, got '%s'",
                             limits[i].name, value);
-        if (n > limits[i].most && !c->place.is_rank)
+        if (n > limits[i].most && !c->rank_env.is_rank)
             return cli_fail(c, CLI_E_LATER, NULL,
                             "%s=%s: this version trains with one rank", limits[i].name,
                             value);

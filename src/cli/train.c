@@ -495,14 +495,14 @@ run(struct cli *c, struct launch *l, const char *name)
 {
     struct etd_launch plan;
     struct etd_front *front;
-    bool foreign = etd_place_launcher() != NULL;
+    bool foreign = etd_rank_env_launcher() != NULL;
     const char *worker = l->recipe->launch.worker;
     /* (One that is resumed goes on where it is.) */
     if (worker && !foreign && !c->opt.dry_run && !l->from.directory[0])
         return cli_train_on(c, name, l->recipe_name, worker);
     int code = foreign ? cli_ranks_find(c) : plan_launch(c, l, &plan);
     if (code == CLI_OK)
-        code = check(c, l, foreign ? c->place.world : plan.world);
+        code = check(c, l, foreign ? c->rank_env.world : plan.world);
     if (code == CLI_OK && c->opt.dry_run && !foreign)
         code = cli_ranks_find(c);
     if (code != CLI_OK)

@@ -433,7 +433,7 @@ test(struct cli *c)
     et_status status = find(c, c->arg[1], &to);
     const struct etd_client_options o = etd_target_options(&to);
     if (status == ET_OK)
-        status = etd_worker_test(c->cx, &o.line, TEST_SECONDS, &t);
+        status = etd_worker_test(c->cx, &o.channel, TEST_SECONDS, &t);
     if (status != ET_OK)
         return fail(c, status);
     if (c->opt.json)
@@ -449,7 +449,8 @@ ask(struct cli *c, const char *name, struct etd_worker_info *info)
     struct etd_target t;
     et_status status = find(c, name, &t);
     const struct etd_client_options o = etd_target_options(&t);
-    return status == ET_OK ? etd_worker_info(c->cx, &o.line, PATIENCE, info) : status;
+    return status == ET_OK ? etd_worker_info(c->cx, &o.channel, PATIENCE, info)
+                           : status;
 }
 
 /* A row of the list: its state in one word, and why. */
@@ -530,7 +531,7 @@ runs(struct cli *c)
     et_status status = find(c, c->arg[1], &t);
     const struct etd_client_options o = etd_target_options(&t);
     if (status == ET_OK)
-        status = etd_worker_runs(c->cx, &o.line, PATIENCE, &all);
+        status = etd_worker_runs(c->cx, &o.channel, PATIENCE, &all);
     if (status != ET_OK)
         return fail(c, status);
     if (c->opt.json)

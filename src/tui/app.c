@@ -462,8 +462,8 @@ tui_app_tick(struct tui_app *app, double seconds)
 {
     struct tui_source *source = app->source;
     bool more = false;
-    if (source && !app->is_frozen && source->class->glance && !app->config.is_dump &&
-        source->class->glance(source, seconds))
+    if (source && !app->is_frozen && source->class->preview && !app->config.is_dump &&
+        source->class->preview(source, seconds))
         app->changed = true;
     if (source && !app->is_frozen && source->class->advance(source, seconds, 0)) {
         app->changed = true;

@@ -175,7 +175,7 @@ static const char *
 check_target(void *data, const char *text, char *buf)
 {
     struct runs *r = data;
-    struct eti_contest k = {.cx = r->app->cx, .target_text = text, .n = 1};
+    struct eti_comparison k = {.cx = r->app->cx, .target_text = text, .n = 1};
     const json_t *runs = r->compares ? r->rivals : r->all;
     et_status status = ET_ENOENT;
     if (!*text)
@@ -183,7 +183,7 @@ check_target(void *data, const char *text, char *buf)
     for (size_t i = 0; status == ET_ENOENT && i < json_array_size(runs); i++) {
         et_error_clear(r->app->cx);
         k.run[0].facts = json_array_get(runs, i);
-        status = eti_contest_choose(&k);
+        status = eti_comparison_choose(&k);
     }
     if (status == ET_OK)
         return NULL;
@@ -284,7 +284,7 @@ ask_metric(struct runs *r)
             break;
         item[n] = (struct tui_item){.id = n};
         snprintf(item[n].text, sizeof item[n].text, "%.79s", key);
-        now = strcmp(key, r->contest.metric) == 0 ? n : now;
+        now = strcmp(key, r->comparison.metric) == 0 ? n : now;
         n++;
     }
     json_decref(metrics);
@@ -307,7 +307,7 @@ static void
 turn_metric(struct runs *r)
 {
     json_t *metrics = metrics_of_all(r);
-    next_metric(metrics, r->contest.metric, r->metric);
+    next_metric(metrics, r->comparison.metric, r->metric);
     json_decref(metrics);
     r->target[0] = '\0';
     runs_contest(r);
@@ -329,9 +329,9 @@ act_in_compare(struct runs *r, enum tui_action action)
         r->shows_pareto = !r->shows_pareto;
         return true;
     case TUI_DO_compare_axis:
-        r->contest.by = (r->contest.by + 1) % ETI_FIGURES;
+        r->comparison.by = (r->comparison.by + 1) % ETI_FIGURES;
         runs_contest(r); /* what it goes by now may not have been read */
-        tui_say(r->app, TUI_TEXT, "by %s", eti_figure_names[r->contest.by]);
+        tui_say(r->app, TUI_TEXT, "by %s", eti_figure_names[r->comparison.by]);
         return true;
     case TUI_DO_compare_panel:
         turn_metric(r);
@@ -341,7 +341,7 @@ act_in_compare(struct runs *r, enum tui_action action)
         return true;
     case TUI_DO_everywhere_right:
         r->first +=
-            r->first + 1 < r->contest.n; /* drawing stops at the last that fits */
+            r->first + 1 < r->comparison.n; /* drawing stops at the last that fits */
         return true;
     case TUI_DO_compare_names:
         r->hides_names = !r->hides_names;
@@ -617,7 +617,7 @@ tui_runs_setup(struct tui_app *app, const struct tui_runs_setup *setup)
         runs_welcome(r, setup->compare[i]);
     }
     runs_choose(r);
-    r->contest.by = setup->by;
+    r->comparison.by = setup->by;
     r->shows_pareto = setup->pareto;
     if (setup->n > 0)
         r->compares = runs_compare(r);

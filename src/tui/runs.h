@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <limits.h>
 
-#include "core/library/contest.h"
+#include "core/library/comparison.h"
 #include "core/library/index.h"
 #include "core/library/list.h"
 #include "tui/app.h"
@@ -68,11 +68,11 @@ struct runs {
     char from[PATH_MAX], to[PATH_MAX]; /* of the run that was thrown away last */
 
     bool compares, shows_pareto, hides_names;
-    struct eti_contest contest; /* its facts are those of RIVALS */
+    struct eti_comparison comparison; /* its facts are those of RIVALS */
     json_t *rivals, *differences;
     struct tui_list keys;        /* rows of the differences */
     int first;                   /* of the rivals that have a column and a curve */
-    char metric[ET_METRIC_NAME]; /* of the contest, chosen by hand; "" */
+    char metric[ET_METRIC_NAME]; /* of the comparison, chosen by hand; "" */
     char shown[ET_METRIC_NAME];  /* of the list's chart, likewise */
 
     struct runs_curve *curve; /* [TUI_R_CACHE], those used last */
@@ -126,7 +126,7 @@ void runs_trash(struct runs *r);
 void runs_restore(struct runs *r);
 void runs_tag(struct runs *r);
 void runs_export(struct runs *r);
-/* Begins the contest of the runs that are marked, or says why not. */
+/* Begins the comparison of the runs that are marked, or says why not. */
 bool runs_compare(struct runs *r);
 void runs_contest(struct runs *r);
 

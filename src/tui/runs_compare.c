@@ -157,15 +157,15 @@ row_of(const struct frame *f, double value)
 }
 
 static bool
-is_shown(const struct eti_contest *k, int i)
+is_shown(const struct eti_comparison *k, int i)
 {
-    double cost = eti_contest_cost(k, &k->run[i]);
+    double cost = eti_comparison_cost(k, &k->run[i]);
     return isfinite(k->run[i].best) && isfinite(cost) && cost > 0;
 }
 
 /* "14m51s", "12.50 USD", "1.2 kWh" or "1.2M". */
 static const char *
-cost_text(const struct eti_contest *k, double cost, char buf[TUI_NUMBER])
+cost_text(const struct eti_comparison *k, double cost, char buf[TUI_NUMBER])
 {
     switch (k->by) {
     case ETI_COST:
@@ -182,13 +182,13 @@ cost_text(const struct eti_contest *k, double cost, char buf[TUI_NUMBER])
 
 /* From one of the front to the next. */
 static void
-put_front(const struct frame *f, const struct eti_contest *k)
+put_front(const struct frame *f, const struct eti_comparison *k)
 {
     for (int x = 0; x < f->in->w; x++) {
         double best = NAN;
         for (int i = 0; i < k->n; i++) {
             if (!is_shown(k, i) || !k->run[i].on_front ||
-                column_of(f, eti_contest_cost(k, &k->run[i])) > x)
+                column_of(f, eti_comparison_cost(k, &k->run[i])) > x)
                 continue;
             double v = k->run[i].best;
             bool is_better = isnan(best) || (k->less ? v < best : v > best);
@@ -200,12 +200,12 @@ put_front(const struct frame *f, const struct eti_contest *k)
 }
 
 static void
-put_points(const struct runs *r, const struct frame *f, const struct eti_contest *k)
+put_points(const struct runs *r, const struct frame *f, const struct eti_comparison *k)
 {
     for (int i = 0; i < k->n; i++) {
         if (!is_shown(k, i))
             continue;
-        int x = column_of(f, eti_contest_cost(k, &k->run[i]));
+        int x = column_of(f, eti_comparison_cost(k, &k->run[i]));
         int y = row_of(f, k->run[i].best);
         const char *name = runs_fact(k->run[i].facts, "name");
         bool front = k->run[i].on_front;
@@ -221,7 +221,7 @@ put_points(const struct runs *r, const struct frame *f, const struct eti_contest
 
 /* Why no run has a place in it. */
 static const char *
-why_empty(const struct eti_contest *k)
+why_empty(const struct eti_comparison *k)
 {
     bool came = false;
     for (int i = 0; i < k->n; i++)
@@ -229,7 +229,7 @@ why_empty(const struct eti_contest *k)
                                               : k->run[i].to_best[ETI_TIME]);
     if (!came)
         return k->has_target ? "no run came to the target" : "no run was evaluated";
-    if (k->by == ETI_COST && !eti_contest_has_price(k))
+    if (k->by == ETI_COST && !eti_comparison_has_price(k))
         return "no price is set: etude config set price.hour 2.50";
     if (k->by == ETI_ENERGY)
         return "no run has recorded what it drew: GPUs' sensors do, and RAPL";
@@ -239,7 +239,7 @@ why_empty(const struct eti_contest *k)
 static void
 draw_pareto(struct runs *r, const struct tui_pane *p)
 {
-    const struct eti_contest *k = &r->contest;
+    const struct eti_comparison *k = &r->comparison;
     const struct tui_pane in = tui_pane_part(p, 0, 8, p->h - 1, p->w - 9);
     struct frame f = {&in, INFINITY, -INFINITY, INFINITY, -INFINITY};
     char a[TUI_NUMBER];
@@ -247,7 +247,7 @@ draw_pareto(struct runs *r, const struct tui_pane *p)
     for (int i = 0; i < k->n; i++) {
         if (!is_shown(k, i))
             continue;
-        double cost = eti_contest_cost(k, &k->run[i]);
+        double cost = eti_comparison_cost(k, &k->run[i]);
         f.left = fmin(f.left, log(cost));
         f.right = fmax(f.right, log(cost));
         f.low = fmin(f.low, k->run[i].best);
@@ -340,12 +340,12 @@ cut_table(int w, int n, int first, int longest, int widest)
 /* The one of all runs with the best value, or the least cost; -1: fewer than two have
  * any. */
 static int
-best_of(const struct eti_contest *k, bool costs)
+best_of(const struct eti_comparison *k, bool costs)
 {
     int best = -1, n = 0;
     double is = NAN;
     for (int i = 0; i < k->n; i++) {
-        double v = costs ? eti_contest_cost(k, &k->run[i]) : k->run[i].best;
+        double v = costs ? eti_comparison_cost(k, &k->run[i]) : k->run[i].best;
         if (!isfinite(v))
             continue;
         n++;
@@ -358,7 +358,7 @@ best_of(const struct eti_contest *k, bool costs)
 }
 
 static const char *
-name_cell(const struct eti_contest *k, const void *data, int i, char buf[CELL_TEXT])
+name_cell(const struct eti_comparison *k, const void *data, int i, char buf[CELL_TEXT])
 {
     (void)data;
     snprintf(buf, CELL_TEXT, "%.63s", runs_fact(k->run[i].facts, "name"));
@@ -371,9 +371,9 @@ name_cell(const struct eti_contest *k, const void *data, int i, char buf[CELL_TE
  * Names of runs wear the colours of their curves. */
 static void
 put_cells(const struct tui_pane *p, int y, const char *key, const struct cut *c,
-          const char *(*cell)(const struct eti_contest *k, const void *data, int i,
+          const char *(*cell)(const struct eti_comparison *k, const void *data, int i,
                               char buf[CELL_TEXT]),
-          const struct eti_contest *k, const void *data, int best, bool dims)
+          const struct eti_comparison *k, const void *data, int best, bool dims)
 {
     char text[CELL_TEXT], first[CELL_TEXT], other[CELL_TEXT];
     const bool is_names = cell == name_cell;
@@ -398,29 +398,30 @@ put_cells(const struct tui_pane *p, int y, const char *key, const struct cut *c,
 }
 
 static const char *
-config_cell(const struct eti_contest *k, const void *data, int i, char buf[CELL_TEXT])
+config_cell(const struct eti_comparison *k, const void *data, int i,
+            char buf[CELL_TEXT])
 {
     (void)k;
     return value_text(json_array_get(data, (size_t)i), buf, CELL_TEXT);
 }
 
 static const char *
-best_cell(const struct eti_contest *k, const void *data, int i, char buf[CELL_TEXT])
+best_cell(const struct eti_comparison *k, const void *data, int i, char buf[CELL_TEXT])
 {
     (void)data;
     return tui_value(k->run[i].best, buf);
 }
 
 static const char *
-to_cell(const struct eti_contest *k, const void *data, int i, char buf[CELL_TEXT])
+to_cell(const struct eti_comparison *k, const void *data, int i, char buf[CELL_TEXT])
 {
-    double cost = eti_contest_cost(k, &k->run[i]);
+    double cost = eti_comparison_cost(k, &k->run[i]);
     (void)data;
     return isfinite(cost) ? cost_text(k, cost, buf) : "-";
 }
 
 static const char *
-front_cell(const struct eti_contest *k, const void *data, int i, char buf[CELL_TEXT])
+front_cell(const struct eti_comparison *k, const void *data, int i, char buf[CELL_TEXT])
 {
     (void)data;
     snprintf(buf, CELL_TEXT, "%s",
@@ -432,7 +433,7 @@ front_cell(const struct eti_contest *k, const void *data, int i, char buf[CELL_T
 
 /* The differences, then what the runs came to. */
 static void
-draw_table(struct runs *r, const struct tui_pane *p, const struct eti_contest *k,
+draw_table(struct runs *r, const struct tui_pane *p, const struct eti_comparison *k,
            const json_t *differences)
 {
     const char *key;
@@ -477,7 +478,7 @@ draw_table(struct runs *r, const struct tui_pane *p, const struct eti_contest *k
 void
 runs_draw_differences(struct runs *r, const struct tui_pane *p)
 {
-    struct eti_contest *k;
+    struct eti_comparison *k;
     json_t *one, *differences;
     size_t i;
     void *block;
@@ -493,9 +494,9 @@ runs_draw_differences(struct runs *r, const struct tui_pane *p)
     k = block;
     k->cx = r->app->cx;
     json_array_foreach(r->all, i, one) if (runs_is_marked(r, one) &&
-                                           k->n < ETI_CONTENDERS) k->run[k->n++]
+                                           k->n < ETI_COMPARED_RUNS) k->run[k->n++]
         .facts = one;
-    differences = eti_contest_differences(k);
+    differences = eti_comparison_differences(k);
     draw_table(r, p, k, differences);
     json_decref(differences);
     et_free(r->app->cx, k);
@@ -506,7 +507,7 @@ runs_draw_differences(struct runs *r, const struct tui_pane *p)
 enum tui_role
 runs_compare_message(const struct runs *r, char *buf, size_t size)
 {
-    const char *unlike = eti_contest_unlike(r->differences);
+    const char *unlike = eti_comparison_unlike(r->differences);
     if (unlike) {
         snprintf(buf, size, "! they were evaluated on other data: %.100s differs",
                  unlike);
@@ -525,7 +526,7 @@ runs_compare_message(const struct runs *r, char *buf, size_t size)
 void
 runs_draw_compare(struct runs *r, const struct tui_pane *p)
 {
-    const struct eti_contest *k = &r->contest;
+    const struct eti_comparison *k = &r->comparison;
     const json_t *facts[TUI_R_CURVES];
     char title[200], label[ET_METRIC_NAME];
     int chart = p->h >= 12 ? (p->h - 1) / 2 : 0, n = 0;

@@ -242,11 +242,11 @@ runs_judge_one(struct runs *r)
         const json_t *j = json_object_get(r->judged, directory);
         if (j && json_integer_value(json_object_get(j, "ba")) == ba_of(facts))
             continue;
-        struct eti_contest k = {.cx = r->app->cx, .n = 1, .target_text = r->target};
+        struct eti_comparison k = {.cx = r->app->cx, .n = 1, .target_text = r->target};
         k.run[0].facts = facts;
-        et_status status = eti_contest_choose(&k);
+        et_status status = eti_comparison_choose(&k);
         if (status == ET_OK)
-            status = eti_contest_judge(&k, 0);
+            status = eti_comparison_judge(&k, 0);
         et_error_clear(r->app->cx);
         bool is_known = status == ET_OK && isfinite(k.run[0].to_target[ETI_TIME]);
         json_object_set_new(r->judged, directory,
@@ -355,30 +355,30 @@ runs_is_best(const struct runs *r, const json_t *facts)
            value == json_number_value(json_object_get(known, "best"));
 }
 
-/* ---- the contest ---- */
+/* ---- the comparison ---- */
 
 void
 runs_contest(struct runs *r)
 {
-    struct eti_contest *k = &r->contest;
+    struct eti_comparison *k = &r->comparison;
     enum eti_figure by = k->by;
-    *k =
-        (struct eti_contest){.cx = r->app->cx, .by = by, .price = r->app->config.price};
+    *k = (struct eti_comparison){
+        .cx = r->app->cx, .by = by, .price = r->app->config.price};
     k->target_text = *r->target ? r->target : NULL;
-    for (size_t i = 0; i < json_array_size(r->rivals) && k->n < ETI_CONTENDERS; i++)
+    for (size_t i = 0; i < json_array_size(r->rivals) && k->n < ETI_COMPARED_RUNS; i++)
         k->run[k->n++].facts = json_array_get(r->rivals, i);
-    if (eti_contest_choose(k) != ET_OK)
+    if (eti_comparison_choose(k) != ET_OK)
         tui_say_error(r->app);
     if (*r->metric && !k->target_text) {
         snprintf(k->metric, sizeof k->metric, "%s", r->metric);
         k->less = eti_less_is_better(k->metric);
     }
     for (int i = 0; i < k->n; i++)
-        if (eti_contest_judge(k, i) != ET_OK)
+        if (eti_comparison_judge(k, i) != ET_OK)
             et_error_clear(r->app->cx);
-    eti_contest_front(k);
+    eti_comparison_front(k);
     json_decref(r->differences);
-    r->differences = eti_contest_differences(k);
+    r->differences = eti_comparison_differences(k);
 }
 
 bool
@@ -514,16 +514,16 @@ export_run(struct runs *r)
 static void
 export_contest(struct runs *r)
 {
-    const char *argument[ETI_CONTENDERS + 8] = {"compare", "--json"};
+    const char *argument[ETI_COMPARED_RUNS + 8] = {"compare", "--json"};
     int n = 2;
-    for (int i = 0; i < r->contest.n; i++)
-        argument[n++] = runs_fact(r->contest.run[i].facts, "directory");
+    for (int i = 0; i < r->comparison.n; i++)
+        argument[n++] = runs_fact(r->comparison.run[i].facts, "directory");
     if (*r->target) {
         argument[n++] = "--target";
         argument[n++] = r->target;
     }
     argument[n++] = "--pareto";
-    argument[n++] = eti_figure_names[r->contest.by];
+    argument[n++] = eti_figure_names[r->comparison.by];
     snprintf(r->job_file, sizeof r->job_file, "compare.json");
     snprintf(r->job_says, sizeof r->job_says, "it is in compare.json");
     if (tui_job_start(&r->job, r->app->cx, argument, NULL, 0) != ET_OK)

@@ -75,10 +75,10 @@ static bool
 put_unlike(const struct runs *r, const struct tui_pane *p, int y, int x, json_t *facts,
            json_t *other)
 {
-    const struct eti_contest k = {
+    const struct eti_comparison k = {
         .cx = r->app->cx, .n = 2, .run = {{.facts = facts}, {.facts = other}}};
-    json_t *differences = eti_contest_differences(&k);
-    const char *unlike = eti_contest_unlike(differences);
+    json_t *differences = eti_comparison_differences(&k);
+    const char *unlike = eti_comparison_unlike(differences);
     if (unlike) {
         char text[160];
         snprintf(text, sizeof text, "! evaluated on other data: %.100s differs", unlike);

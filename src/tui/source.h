@@ -36,7 +36,7 @@ struct tui_source_class {
     /* (optional) Works for at most SECONDS at showing what can be had of a long history
      * before all of it is in: newest values, and series that get finer. Did anything
      * change? */
-    bool (*glance)(struct tui_source *s, double seconds);
+    bool (*preview)(struct tui_source *s, double seconds);
     /* (optional) The next line of the ranks' logs that is new; false: no line is. NULL:
      * their logs cannot be read. */
     bool (*line)(struct tui_source *s, struct tui_log_line *out);

@@ -16,7 +16,7 @@
 #include "core/journal/events.h"
 #include "core/library/facts.h"
 #include "dist/hub/follow.h"
-#include "dist/hub/glance.h"
+#include "dist/hub/preview.h"
 #include "tui/lines.h"
 #include "tui/source.h"
 
@@ -26,7 +26,7 @@ enum {
         1
         << 20, /* bytes of a rank's log that are read; what is before is in the file */
     MAX_LOGS = ETD_RANKS,
-    LONG = 1 << 20, /* bytes of history that are worth a glance */
+    LONG = 1 << 20, /* bytes of history that are worth a preview */
 };
 
 struct directory {
@@ -37,8 +37,8 @@ struct directory {
     char hub[ETD_ADDRESS];     /* and where that listens */
     char no_hub[ETD_TEXT];     /* why nobody is spoken to there; "" */
     struct etd_follow *follow;
-    struct etd_glance *glance; /* what stands in while its history is read; NULL */
-    bool has_glanced;          /* there will be no other */
+    struct etd_preview *preview; /* what stands in while its history is read; NULL */
+    bool has_previewed;          /* there will be no other */
     double next_hub;           /* when its hub is looked for again, monotonic */
     double next_look;          /* at run.json, monotonic */
     struct tui_lines lines; /* of Logs */
@@ -133,32 +133,33 @@ find_hub(struct directory *d)
         et_error_clear(d->source.cx); /* it may come */
 }
 
-/* What a glance showed is now there in truth. */
+/* What a preview showed is now there in truth. */
 static void
-end_glance(struct directory *d)
+end_preview(struct directory *d)
 {
     d->source.model = etd_follow_model(d->follow);
-    etd_glance_close(&d->glance);
-    d->has_glanced = true;
+    etd_preview_close(&d->preview);
+    d->has_previewed = true;
 }
 
 static bool
-glance(struct tui_source *s, double seconds)
+preview(struct tui_source *s, double seconds)
 {
     struct directory *d = of(s);
     int64_t done, all;
     bool finest = false;
     etd_follow_progress(d->follow, &done, &all);
-    if (d->has_glanced || *s->problem || all - done < LONG)
+    if (d->has_previewed || *s->problem || all - done < LONG)
         return false;
-    et_status status = d->glance ? ET_OK : etd_glance_open(s->cx, d->path, &d->glance);
-    const struct etd_model *before = d->glance ? etd_glance_model(d->glance) : NULL;
+    et_status status =
+        d->preview ? ET_OK : etd_preview_open(s->cx, d->path, &d->preview);
+    const struct etd_model *before = d->preview ? etd_preview_model(d->preview) : NULL;
     if (status == ET_OK)
-        status = etd_glance_step(d->glance, seconds, &finest);
+        status = etd_preview_step(d->preview, seconds, &finest);
     if (status != ET_OK)
         et_error_clear(s->cx); /* reading on will tell, if it is worth telling */
-    d->has_glanced = finest || status != ET_OK;
-    const struct etd_model *now = d->glance ? etd_glance_model(d->glance) : NULL;
+    d->has_previewed = finest || status != ET_OK;
+    const struct etd_model *now = d->preview ? etd_preview_model(d->preview) : NULL;
     if (!now || now == before)
         return false;
     s->model = now;
@@ -179,8 +180,8 @@ advance(struct tui_source *s, double seconds, int64_t until)
         et_error_clear(s->cx);
     }
     bool more = model->seq != before || status != ET_OK;
-    if (d->glance && (left < TUI_LITTLE || status != ET_OK))
-        end_glance(d);
+    if (d->preview && (left < TUI_LITTLE || status != ET_OK))
+        end_preview(d);
     if (d->client && etd_client_step(d->client) == ET_OK)
         more = tui_hub_answers(s, d->client) || more;
     et_error_clear(s->cx);
@@ -322,7 +323,7 @@ release(struct tui_source *s)
     tui_lines_release(&d->lines);
     if (d->client)
         etd_client_close(&d->client);
-    etd_glance_close(&d->glance);
+    etd_preview_close(&d->preview);
     if (d->follow)
         etd_follow_close(&d->follow);
     free(d->path);
@@ -332,7 +333,7 @@ static const struct tui_source_class directory_class = {
     .free = release,
     .advance = advance,
     .progress = progress,
-    .glance = glance,
+    .preview = preview,
     .line = line,
     .refusal = refusal,
     .request = request,

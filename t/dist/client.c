@@ -161,7 +161,7 @@ static void
 test_handshake(void)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    const struct etd_client_options o = {.line = {.target = a.sun_path}};
+    const struct etd_client_options o = {.channel = {.target = a.sun_path}};
     struct etd_client *c;
     snprintf(a.sun_path, sizeof a.sun_path, "%s/mute.sock", h.folder);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -431,8 +431,9 @@ test_place(struct et_ctx *cx)
         {"1", "2", "1", "2", "70000", NULL, NULL, "MASTER_PORT is '70000'", ET_EINVAL},
         {"1", "2", "1", "2", "29500", NULL, "abc", "ETUDE_RANK_SECRET", ET_EINVAL},
     };
-    struct etd_place p;
-    is_int(etd_place_read(cx, &p), ET_OK, "without an environment there is one rank");
+    struct etd_rank_env p;
+    is_int(etd_rank_env_read(cx, &p), ET_OK,
+           "without an environment there is one rank");
     ok(!p.is_rank && p.world == 1, "... and nobody else's");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *const names[] = {
@@ -446,7 +447,7 @@ test_place(struct et_ctx *cx)
                 setenv(names[k], values[k], 1);
             else
                 unsetenv(names[k]);
-        et_status status = etd_place_read(cx, &p);
+        et_status status = etd_rank_env_read(cx, &p);
         bool says = !rows[i].says || strstr(et_error_get(cx)->message, rows[i].says);
         ok(status == rows[i].status && says, "RANK %s of %s, LOCAL_RANK %s: %s",
            rows[i].rank, rows[i].world, rows[i].local,
@@ -475,14 +476,14 @@ test_listener(struct et_ctx *cx)
     static const char *const names[] = {"RANK",        "LOCAL_RANK",
                                         "WORLD_SIZE",  "MASTER_PORT",
                                         "MASTER_ADDR", "ETUDE_RANK_LISTENER"};
-    struct etd_place p;
+    struct etd_rank_env p;
     int port;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *const values[] = {rows[i].rank, rows[i].rank, "2",
                                       "29500",      "127.0.0.1",  rows[i].listener};
         for (int k = 0; k < 6; k++)
             setenv(names[k], values[k], 1);
-        et_status status = etd_place_read(cx, &p);
+        et_status status = etd_rank_env_read(cx, &p);
         const char *said = et_error_get(cx)->message;
         ok(rows[i].says ? status == ET_EINVAL && strstr(said, rows[i].says)
                         : status == ET_OK && p.listener == -1,
@@ -510,7 +511,7 @@ test_listener(struct et_ctx *cx)
 static void
 test_alone(struct et_ctx *cx)
 {
-    struct etd_place p = {
+    struct etd_rank_env p = {
         .is_rank = true,
         .rank = 1,
         .world = 2,

@@ -27,7 +27,7 @@ client_as(const char *as)
     struct etd_client *c;
     if (etd_client_open(h.cx,
                         &(struct etd_client_options){
-                            .line = {.target = h.socket}, .control = true, .as = as},
+                            .channel = {.target = h.socket}, .control = true, .as = as},
                         &c) != ET_OK ||
         !house_drive(&h, &c, 1, all_live))
         bail("no client");
@@ -255,7 +255,7 @@ static bool
 is_asked(bool halts)
 {
     struct etd_answer a;
-    const struct etd_client_options o = {.line = {.target = h.socket}};
+    const struct etd_client_options o = {.channel = {.target = h.socket}};
     pid_t child = fork();
     if (child == 0) {
         struct pollfd p = {.fd = h.supervisor, .events = POLLIN};
@@ -288,7 +288,7 @@ test_ask(void)
     ok(is_asked(true), "also when the hub says nothing for a while");
     char nowhere[128];
     snprintf(nowhere, sizeof nowhere, "%s/no-such.sock", h.folder);
-    o.line.target = nowhere;
+    o.channel.target = nowhere;
     ok(etd_client_ask(h.cx, &o, ETD_OP_CONTINUE, NULL, NULL, PATIENCE, &a) == ET_ENOENT,
        "where nobody listens it says so at once");
     is_int(et_error_get(h.cx)->code, ETD_E_UNREACHABLE, "with its number");

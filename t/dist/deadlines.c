@@ -202,7 +202,7 @@ test_second_start(void)
        "nothing that was asked of those is asked of them");
     const struct et_comm_look look = etd_board_look(s.board, 0);
     ok(s.board->rank[0].phase == ETD_PHASE_STARTING && s.board->rank[0].step == 0 &&
-           s.board->rank[0].flight.n == 0 && !look.busy && look.seq == 0,
+           s.board->rank[0].recorder.n == 0 && !look.busy && look.seq == 0,
        "they are starting, have done no batch, and are in no collective");
     rank = (struct etd_sup_rank){.pid = stand(), .stack = -1};
     pass_in_start(TIMEOUT - 5);

@@ -16,9 +16,9 @@
 #include <unistd.h>
 #include <zmq.h>
 
+#include "dist/wire/channel.h"
 #include "dist/wire/endpoint.h"
 #include "dist/wire/errors.h"
-#include "dist/wire/line.h"
 #include "t/tap.h"
 
 static struct et_ctx *cx;
@@ -303,15 +303,16 @@ static void
 test_owner(void)
 {
     char path[128], found[ETD_SOCKET_PATH];
-    struct etd_line *line;
+    struct etd_channel *line;
     mkdir(folder, 0700);
     snprintf(path, sizeof path, "%s/h.sock", folder);
-    const struct etd_line_options o = {.target = path};
+    const struct etd_channel_options o = {.target = path};
     int fd = listen_at(path);
-    ok(etd_line_open(cx, &o, &line) == ET_OK, "a socket of ours is spoken to");
-    etd_line_close(&line);
+    ok(etd_channel_open(cx, &o, &line) == ET_OK, "a socket of ours is spoken to");
+    etd_channel_close(&line);
     if (geteuid() == 0 && chown(path, 65534, 65534) == 0) {
-        ok(etd_line_open(cx, &o, &line) == ET_ECANCELED, "one of another user is not");
+        ok(etd_channel_open(cx, &o, &line) == ET_ECANCELED,
+           "one of another user is not");
         is_int(et_error_get(cx)->code, ETD_E_UNSAFE, "%s", et_error_get(cx)->message);
         forget_error();
     } else {

@@ -152,7 +152,7 @@ test_cuts(int times)
     for (int i = 0; i < LINKS; i++)
         proxy.link[i].side[0] = proxy.link[i].side[1] = -1;
     proxy.listener = unix_socket(proxy.path, true);
-    const struct etd_client_options o = {.line = {.target = proxy.path}};
+    const struct etd_client_options o = {.channel = {.target = proxy.path}};
     if (proxy.listener < 0 || etd_client_open(h.cx, &o, &c) != ET_OK)
         bail("no proxy");
     ok(house_drive(&h, &c, 1, equal_through_proxy), "a viewer behind a link");
@@ -189,22 +189,22 @@ test_cuts(int times)
 enum { GOOD = 55, STUCK = 8 };
 
 static void
-send_raw(struct etd_line *line, enum etd_kind kind, int64_t credit)
+send_raw(struct etd_channel *line, enum etd_kind kind, int64_t credit)
 {
     char bytes[512];
     struct etd_out o;
     const struct etd_head head = {.kind = kind};
     etd_begin(&o, bytes, sizeof bytes, &head, 1);
     etd_put_int(&o, "credit", credit);
-    (void)etd_line_send(line, bytes, etd_end(&o));
+    (void)etd_channel_send(line, bytes, etd_end(&o));
 }
 
-static struct etd_line *
+static struct etd_channel *
 open_raw(void)
 {
-    struct etd_line *line;
-    const struct etd_line_options o = {.target = h.socket};
-    if (etd_line_open(h.cx, &o, &line) != ET_OK)
+    struct etd_channel *line;
+    const struct etd_channel_options o = {.target = h.socket};
+    if (etd_channel_open(h.cx, &o, &line) != ET_OK)
         bail("%s", et_error_get(h.cx)->message);
     return line;
 }
@@ -212,7 +212,7 @@ open_raw(void)
 /* One turn of somebody who means harm: garbage, the largest messages, endless requests.
  */
 static void
-annoy(struct etd_line **line, char *big, int turn)
+annoy(struct etd_channel **line, char *big, int turn)
 {
     const char *bytes;
     size_t n;
@@ -220,7 +220,7 @@ annoy(struct etd_line **line, char *big, int turn)
         switch (et_rng_below(&rng, 4)) {
         case 0:
             memset(big, (int)et_rng_below(&rng, 256), ETD_INBOUND_BYTES);
-            (void)etd_line_send(*line, big, ETD_INBOUND_BYTES);
+            (void)etd_channel_send(*line, big, ETD_INBOUND_BYTES);
             break;
         case 1:
             send_raw(*line, ETD_HELLO, 1 << 20);
@@ -234,9 +234,9 @@ annoy(struct etd_line **line, char *big, int turn)
     }
     enum etd_got got = ETD_GOT_MESSAGE;
     for (int i = 0; i < 20 && got == ETD_GOT_MESSAGE; i++)
-        got = etd_line_receive(*line, &bytes, &n);
+        got = etd_channel_receive(*line, &bytes, &n);
     if (turn % 50 == 49 || got == ETD_GOT_GONE) {
-        etd_line_close(line);
+        etd_channel_close(line);
         *line = open_raw();
     }
 }
@@ -245,7 +245,7 @@ static void
 test_crowd(int records)
 {
     static struct etd_client *c[GOOD];
-    struct etd_line *stuck[STUCK], *hostile;
+    struct etd_channel *stuck[STUCK], *hostile;
     char *big = malloc(ETD_INBOUND_BYTES);
     int wrong = 0, gaps = 0;
     for (int i = 0; i < STUCK; i++) {
@@ -279,8 +279,8 @@ test_crowd(int records)
     for (int i = 0; i < GOOD; i++)
         etd_client_close(&c[i]);
     for (int i = 0; i < STUCK; i++)
-        etd_line_close(&stuck[i]);
-    etd_line_close(&hostile);
+        etd_channel_close(&stuck[i]);
+    etd_channel_close(&hostile);
     free(big);
 }
 
@@ -361,7 +361,7 @@ come_and_go(bool killed)
         waitpid(child, &status, 0);
         return WIFSIGNALED(status);
     }
-    struct etd_line *line = open_raw();
+    struct etd_channel *line = open_raw();
     const char *bytes;
     size_t n;
     struct etd_frame f = {0};
@@ -369,9 +369,9 @@ come_and_go(bool killed)
     double end = now() + 120;
     send_raw(line, ETD_HELLO, 8);
     while (now() < end && f.head.kind != ETD_WELCOME) {
-        struct pollfd p = {.fd = etd_line_fd(line), .events = POLLIN};
+        struct pollfd p = {.fd = etd_channel_fd(line), .events = POLLIN};
         enum etd_got got;
-        while ((got = etd_line_receive(line, &bytes, &n)) == ETD_GOT_MESSAGE) {
+        while ((got = etd_channel_receive(line, &bytes, &n)) == ETD_GOT_MESSAGE) {
             if (etd_read(bytes, n, &f, &fault) != ET_OK || f.head.kind == ETD_WELCOME)
                 break;
             if (f.head.kind ==
@@ -381,7 +381,7 @@ come_and_go(bool killed)
             }
         }
         if (got == ETD_GOT_GONE) { /* a handshake of 5 s, as the machine stood still */
-            etd_line_close(&line);
+            etd_channel_close(&line);
             line = open_raw();
             send_raw(line, ETD_HELLO, 8);
         }
@@ -392,7 +392,7 @@ come_and_go(bool killed)
         kill(getpid(), SIGKILL);
     if (killed)
         _exit(1);
-    etd_line_close(&line);
+    etd_channel_close(&line);
     return f.head.kind == ETD_WELCOME;
 }
 

@@ -81,11 +81,11 @@ be_rank(group_fn *fn, void *data)
 {
     struct et_ctx *cx;
     struct et_comm *c;
-    struct etd_place place;
+    struct etd_rank_env env;
     if (et_ctx_new(&cx) != ET_OK)
         return 101;
     int code = 100;
-    if (etd_place_read(cx, &place) == ET_OK && etd_comm_open(cx, &place, &c) == ET_OK) {
+    if (etd_rank_env_read(cx, &env) == ET_OK && etd_comm_open(cx, &env, &c) == ET_OK) {
         code = fn(cx, c, data);
         et_comm_close(&c);
     } else {

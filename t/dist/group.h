@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-#include "dist/comm/place.h"
+#include "dist/comm/rank_env.h"
 
 enum { GROUP_MOST = 8 };
 

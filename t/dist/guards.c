@@ -20,7 +20,7 @@
 #include <zmq.h>
 
 #include "dist/comm/store_impl.h"
-#include "dist/wire/door.h"
+#include "dist/wire/auth.h"
 #include "dist/wire/endpoint.h"
 #include "dist/wire/errors.h"
 #include "dist/worker/worker.h"
@@ -157,19 +157,19 @@ is_closed(const char *port)
 static void
 test_stranger(void)
 {
-    struct etd_door door;
+    struct etd_auth door;
     char bound[ETD_ADDRESS] = "";
     void *zmq = zmq_ctx_new();
     void *router = etd_endpoint_router(zmq, 8, 8, 1024, false);
-    if (etd_door_open(h.cx, zmq, list, &door) != ET_OK)
+    if (etd_auth_open(h.cx, zmq, list, &door) != ET_OK)
         bail("%s", et_error_get(h.cx)->message);
-    ok(etd_door_bind(&door, router, &server, "tcp://127.0.0.1:0", bound) == ET_OK,
+    ok(etd_auth_bind(&door, router, &server, "tcp://127.0.0.1:0", bound) == ET_OK,
        "behind a door that turns a stranger away a worker listens");
     zmq_close(router);
 
     router = etd_endpoint_router(zmq, 8, 8, 1024, false);
-    etd_door_close(&door); /* nobody asks for keys: zmq lets all in */
-    ok(etd_door_bind(&door, router, &server, "tcp://127.0.0.1:0", bound) != ET_OK,
+    etd_auth_close(&door); /* nobody asks for keys: zmq lets all in */
+    ok(etd_auth_bind(&door, router, &server, "tcp://127.0.0.1:0", bound) != ET_OK,
        "where nobody would turn a stranger away it does not");
     is_int(et_error_get(h.cx)->code, 5001, "%s", et_error_get(h.cx)->message);
     et_error_clear(h.cx);
@@ -242,21 +242,21 @@ call_impostor(enum impostor how)
     char to[ETD_ADDRESS];
     const char *bytes;
     size_t n;
-    struct etd_line *line;
+    struct etd_channel *line;
     enum etd_got got = ETD_GOT_NOTHING;
     int fd = listen_as_impostor(to);
-    const struct etd_line_options o = {
+    const struct etd_channel_options o = {
         .target = to, .keys = &ann, .server = server.public_key};
-    if (etd_line_open(h.cx, &o, &line) != ET_OK)
+    if (etd_channel_open(h.cx, &o, &line) != ET_OK)
         bail("%s", et_error_get(h.cx)->message);
     int c = impersonate(fd, how);
     double end = eti_system.monotonic() + 120;
     while (got == ETD_GOT_NOTHING && eti_system.monotonic() < end) {
-        struct pollfd p = {.fd = etd_line_fd(line), .events = POLLIN};
+        struct pollfd p = {.fd = etd_channel_fd(line), .events = POLLIN};
         (void)poll(&p, 1, 100);
-        got = etd_line_receive(line, &bytes, &n);
+        got = etd_channel_receive(line, &bytes, &n);
     }
-    etd_line_close(&line);
+    etd_channel_close(&line);
     close(c);
     close(fd);
     return got;
@@ -298,10 +298,10 @@ write_list(const char *role, const struct etd_keys *keys, const char *more)
 
 /* After two seconds, in which the door is asked. */
 static bool
-is_let_in(struct etd_door *door, const struct etd_keys *keys)
+is_let_in(struct etd_auth *door, const struct etd_keys *keys)
 {
     atomic_store(&desk->now, atomic_load(&desk->now) + 2);
-    return etd_door_step(door) && etd_door_find(door, keys->public_key) != NULL;
+    return etd_auth_step(door) && etd_auth_find(door, keys->public_key) != NULL;
 }
 
 /* No descriptor is free, or as many as before. */
@@ -324,10 +324,10 @@ forbid_files(bool none)
 static void
 test_removed_key(void)
 {
-    struct etd_door door;
+    struct etd_auth door;
     void *zmq = zmq_ctx_new();
     write_list("viewer", &ann, "");
-    if (etd_door_open(h.cx, zmq, list, &door) != ET_OK)
+    if (etd_auth_open(h.cx, zmq, list, &door) != ET_OK)
         bail("%s", et_error_get(h.cx)->message);
     ok(is_let_in(&door, &ann) && !is_let_in(&door, &bob),
        "a key in the list is let in");
@@ -335,7 +335,7 @@ test_removed_key(void)
     ok(!is_let_in(&door, &ann), "2 s after it is taken out it is not");
     ok(is_let_in(&door, &bob), "and one that is put in is");
     write_list("operator", &bob, "");
-    ok(is_let_in(&door, &bob) && etd_door_find(&door, bob.public_key)->is_operator,
+    ok(is_let_in(&door, &bob) && etd_auth_find(&door, bob.public_key)->is_operator,
        "a role that changes has changed in 2 s");
     write_list("nobody", &bob, "");
     ok(!is_let_in(&door, &bob), "a list with a wrong line lets nobody in");
@@ -344,7 +344,7 @@ test_removed_key(void)
     ok(!is_let_in(&door, &bob), "nor does one that cannot be opened");
     forbid_files(false);
     ok(is_let_in(&door, &bob), "it does when it can be, being the same");
-    etd_door_close(&door);
+    etd_auth_close(&door);
     zmq_ctx_term(zmq);
     write_list("viewer", &ann, "");
 }
@@ -353,16 +353,16 @@ test_removed_key(void)
 static void
 test_expired_key(void)
 {
-    struct etd_door door;
+    struct etd_auth door;
     void *zmq = zmq_ctx_new();
     write_list("viewer", &ann, " until=2023-11-14");
-    et_status status = etd_door_open(h.cx, zmq, list, &door);
-    ok(status == ET_OK && etd_door_find(&door, ann.public_key) != NULL,
+    et_status status = etd_auth_open(h.cx, zmq, list, &door);
+    ok(status == ET_OK && etd_auth_find(&door, ann.public_key) != NULL,
        "a key is let in on its last day");
     atomic_store(&desk->now, atomic_load(&desk->now) + 24 * 3600);
-    ok(!etd_door_find(&door, ann.public_key), "and not on the next");
-    etd_door_close(&door);
-    status = etd_door_open(h.cx, zmq, list, &door);
+    ok(!etd_auth_find(&door, ann.public_key), "and not on the next");
+    etd_auth_close(&door);
+    status = etd_auth_open(h.cx, zmq, list, &door);
     is_int(status == ET_OK ? 0 : et_error_get(h.cx)->code, 5004,
            "where it is the only one nothing begins to listen");
     et_error_clear(h.cx);

@@ -280,8 +280,8 @@ house_client(struct house *h, bool control)
 {
     struct etd_client *c;
     need(h, etd_client_open(h->cx,
-                            &(struct etd_client_options){.line = {.target = h->socket},
-                                                         .control = control},
+                            &(struct etd_client_options){
+                                .channel = {.target = h->socket}, .control = control},
                             &c));
     return c;
 }

@@ -239,7 +239,7 @@ static void
 test_other_run(void)
 {
     struct etd_client_options o = {
-        .line = {.target = h.socket}, .control = true, .id = {1, 2, 3}};
+        .channel = {.target = h.socket}, .control = true, .id = {1, 2, 3}};
     struct etd_client *c;
     unsigned char id[ETD_CMD_ID];
     if (etd_client_open(h.cx, &o, &c) != ET_OK)

@@ -73,10 +73,10 @@ start_worker(void)
     close(out[0]);
 }
 
-static struct etd_line_options
+static struct etd_channel_options
 line_to(const struct etd_keys *keys)
 {
-    return (struct etd_line_options){
+    return (struct etd_channel_options){
         .target = address, .keys = keys, .server = server.public_key};
 }
 
@@ -85,7 +85,7 @@ static const char *
 role_of(const struct etd_keys *keys)
 {
     static struct etd_worker_info info;
-    const struct etd_line_options o = line_to(keys);
+    const struct etd_channel_options o = line_to(keys);
     double end = eti_monotonic(h.cx) + PATIENCE;
     do {
         if (etd_worker_info(h.cx, &o, 5, &info) == ET_OK)
@@ -118,7 +118,7 @@ answers_here(void)
     double end = eti_monotonic(h.cx) + PATIENCE;
     if (etd_endpoint_path(h.cx, ETD_WORKER_SOCKET, path) != ET_OK)
         bail("no path");
-    const struct etd_line_options o = {.target = path};
+    const struct etd_channel_options o = {.target = path};
     do {
         if (etd_worker_info(h.cx, &o, 5, &info) == ET_OK)
             return true;

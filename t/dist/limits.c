@@ -314,7 +314,7 @@ is_let_in(void)
     if (in) {
         struct etd_out o = talk_say(ETD_BYE, 0);
         talk_send(&v, &o);
-        etd_line_finish(v.line);
+        etd_channel_finish(v.line);
     }
     talk_close(&v);
     return in;
@@ -508,7 +508,7 @@ test_questions_of_the_gone(void)
         talk_settle(&h);
         o = talk_say(ETD_BYE, 0);
         talk_send(&v, &o);
-        etd_line_finish(v.line);
+        etd_channel_finish(v.line);
         talk_close(&v);
         talk_settle(&h);
     }

@@ -165,7 +165,7 @@ join(const char *run, const char *as)
     char target[256];
     snprintf(target, sizeof target, "%s/etude/%s.sock", folder, run);
     const struct etd_client_options options = {
-        .line = {.target = target}, .control = true, .as = as};
+        .channel = {.target = target}, .control = true, .as = as};
     if (etd_client_open(cx, &options, &o.c) != ET_OK)
         bail("no client");
     wait_until_live(&o);

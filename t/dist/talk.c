@@ -127,8 +127,8 @@ struct talk
 talk_open(struct house *h)
 {
     struct talk t = {.house = h};
-    const struct etd_line_options o = {.target = h->socket};
-    if (etd_line_open(h->cx, &o, &t.line) != ET_OK)
+    const struct etd_channel_options o = {.target = h->socket};
+    if (etd_channel_open(h->cx, &o, &t.line) != ET_OK)
         bail("%s", et_error_get(h->cx)->message);
     return t;
 }
@@ -136,7 +136,7 @@ talk_open(struct house *h)
 void
 talk_close(struct talk *t)
 {
-    etd_line_close(&t->line);
+    etd_channel_close(&t->line);
 }
 
 struct etd_out
@@ -158,7 +158,7 @@ talk_head(void)
 void
 talk_send_bytes(struct talk *t, const void *bytes, size_t n)
 {
-    if (n == 0 || !etd_line_send(t->line, bytes, n))
+    if (n == 0 || !etd_channel_send(t->line, bytes, n))
         bail("%zu bytes cannot be sent", n);
 }
 
@@ -228,8 +228,8 @@ talk_hear(struct talk *t)
     struct etd_fault fault;
     double end = eti_system.monotonic() + PATIENCE;
     while (!t->gone && eti_system.monotonic() < end) {
-        struct pollfd p = {.fd = etd_line_fd(t->line), .events = POLLIN};
-        enum etd_got got = etd_line_receive(t->line, &bytes, &t->n);
+        struct pollfd p = {.fd = etd_channel_fd(t->line), .events = POLLIN};
+        enum etd_got got = etd_channel_receive(t->line, &bytes, &t->n);
         if (got == ETD_GOT_NOTHING) {
             (void)poll(&p, 1, 100);
         } else if (got != ETD_GOT_MESSAGE) {

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "core/base/seams.h"
-#include "dist/wire/line.h"
+#include "dist/wire/channel.h"
 #include "t/dist/house.h"
 
 /* What test and hub share. */
@@ -21,7 +21,7 @@ extern struct talk_desk *desk;
 
 struct talk {
     struct house *house;
-    struct etd_line *line;
+    struct etd_channel *line;
     bool gone; /* the connection is */
     /* what was heard */
     struct etd_frame f;     /* last, until the next is heard */

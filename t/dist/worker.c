@@ -113,10 +113,10 @@ stop_worker(void)
 
 /* ---- clients ---- */
 
-static struct etd_line_options
+static struct etd_channel_options
 line_to(const struct etd_keys *keys)
 {
-    return (struct etd_line_options){
+    return (struct etd_channel_options){
         .target = address, .keys = keys, .server = server.public_key};
 }
 
@@ -126,7 +126,7 @@ static const char *
 ask_once(const struct etd_keys *keys)
 {
     static struct etd_worker_info info;
-    const struct etd_line_options o = line_to(keys);
+    const struct etd_channel_options o = line_to(keys);
     et_status status = etd_worker_info(h.cx, &o, PATIENCE, &info);
     int code = et_error_get(h.cx)->code;
     breaks_off = strstr(et_error_get(h.cx)->message, "its key still the one known");
@@ -188,7 +188,7 @@ static struct etd_client *
 attach(const struct etd_keys *keys)
 {
     struct etd_client *c;
-    const struct etd_client_options o = {.line = line_to(keys), .run = h.name};
+    const struct etd_client_options o = {.channel = line_to(keys), .run = h.name};
     if (etd_client_open(h.cx, &o, &c) != ET_OK)
         bail("%s", et_error_get(h.cx)->message);
     return c;
@@ -264,7 +264,7 @@ test_viewer(void)
 {
     json_t *runs = NULL;
     struct etd_answer a = {0};
-    const struct etd_line_options o = line_to(&viewer);
+    const struct etd_channel_options o = line_to(&viewer);
     ok(etd_worker_runs(h.cx, &o, PATIENCE, &runs) == ET_OK &&
            json_array_size(runs) == 1,
        "a viewer sees what runs there are");
@@ -302,7 +302,7 @@ static void
 test_late(void)
 {
     enum { LOOKS = 32 };
-    const struct etd_line_options o = line_to(&viewer);
+    const struct etd_channel_options o = line_to(&viewer);
     struct eti_seams seams = eti_system;
     struct etd_worker_test t;
     int silent = 0;
@@ -324,8 +324,8 @@ static void
 test_hello_again(void)
 {
     char hello[512], ping[256];
-    struct etd_line *line;
-    struct etd_line_options o = line_to(&viewer);
+    struct etd_channel *line;
+    struct etd_channel_options o = line_to(&viewer);
     struct etd_out out;
     struct etd_head head = {.kind = ETD_HELLO};
     etd_begin(&out, hello, sizeof hello, &head, 1);
@@ -335,14 +335,14 @@ test_hello_again(void)
     etd_begin(&out, ping, sizeof ping, &head, 0);
     size_t n_ping = etd_end(&out);
     for (int k = 0; k < 5; k++) {
-        if (etd_line_open(h.cx, &o, &line) != ET_OK)
+        if (etd_channel_open(h.cx, &o, &line) != ET_OK)
             bail("no line");
         for (int i = 0; i < 40; i++) {
-            (void)etd_line_send(line, hello, n_hello);
-            (void)etd_line_send(line, ping, n_ping);
+            (void)etd_channel_send(line, hello, n_hello);
+            (void)etd_channel_send(line, ping, n_ping);
         }
-        etd_line_finish(line);
-        etd_line_close(&line);
+        etd_channel_finish(line);
+        etd_channel_close(&line);
     }
     is_str(ask(&viewer), "viewer",
            "a viewer that says HELLO 40 times at once does not end the worker");
@@ -351,7 +351,7 @@ test_hello_again(void)
 
 /* Two runs: ours, and one that has ended or soon will. */
 static bool
-has_run(const struct etd_line_options *o)
+has_run(const struct etd_channel_options *o)
 {
     double end = eti_monotonic(h.cx) + PATIENCE;
     while (eti_monotonic(h.cx) < end) {
@@ -373,7 +373,7 @@ has_run(const struct etd_line_options *o)
 }
 
 static int
-count_runs(const struct etd_line_options *o)
+count_runs(const struct etd_channel_options *o)
 {
     json_t *runs = NULL;
     if (etd_worker_runs(h.cx, o, PATIENCE, &runs) != ET_OK)
@@ -386,7 +386,7 @@ count_runs(const struct etd_line_options *o)
 /* One START in a conversation of its own: the answer, but for RECEIVED. IMPATIENT: none
  * is waited for. */
 static void
-send_start(const struct etd_line_options *o, const struct etd_launch_there *l,
+send_start(const struct etd_channel_options *o, const struct etd_launch_there *l,
            const unsigned char *id, bool impatient, struct etd_answer *a)
 {
     char bytes[4096];
@@ -394,37 +394,37 @@ send_start(const struct etd_line_options *o, const struct etd_launch_there *l,
     struct etd_out out;
     struct etd_frame f;
     struct etd_fault fault;
-    struct etd_line *line;
+    struct etd_channel *line;
     size_t n;
     struct etd_head head = {.kind = ETD_HELLO};
     double end = eti_monotonic(h.cx) + PATIENCE;
-    if (etd_line_open(h.cx, o, &line) != ET_OK)
+    if (etd_channel_open(h.cx, o, &line) != ET_OK)
         bail("no line");
     etd_begin(&out, bytes, sizeof bytes, &head, 1);
     etd_put_bool(&out, "worker", true);
-    (void)etd_line_send(line, bytes, etd_end(&out));
+    (void)etd_channel_send(line, bytes, etd_end(&out));
     head.kind = ETD_START;
     etd_begin(&out, bytes, sizeof bytes, &head, 3);
     etd_put_bin(&out, "id", id, ETD_CMD_ID);
     etd_put_bin(&out, "recipe", l->recipe, l->bytes);
     etd_put_texts(&out, "args", l->args, l->n);
-    (void)etd_line_send(line, bytes, etd_end(&out));
+    (void)etd_channel_send(line, bytes, etd_end(&out));
     *a = (struct etd_answer){.kind = ETD_KIND_COUNT};
     while (eti_monotonic(h.cx) < end) {
-        struct pollfd p = {.fd = etd_line_fd(line), .events = POLLIN};
+        struct pollfd p = {.fd = etd_channel_fd(line), .events = POLLIN};
         (void)poll(&p, 1, 100);
-        if (etd_line_receive(line, &got, &n) != ETD_GOT_MESSAGE ||
+        if (etd_channel_receive(line, &got, &n) != ETD_GOT_MESSAGE ||
             etd_read(got, n, &f, &fault) != ET_OK || !etd_answer_read(&f, a))
             continue;
         if (impatient || a->kind != ETD_RECEIVED)
             break;
     }
-    etd_line_close(&line);
+    etd_channel_close(&line);
 }
 
 /* The same command again and again is one run. */
 static void
-test_once(const struct etd_line_options *o, const struct etd_launch_there *l)
+test_once(const struct etd_channel_options *o, const struct etd_launch_there *l)
 {
     struct etd_answer a, first;
     unsigned char id[ETD_CMD_ID] = "just this once!";
@@ -439,7 +439,7 @@ test_once(const struct etd_line_options *o, const struct etd_launch_there *l)
     int code;
     stop_worker();
     ok(start_worker("tcp://127.0.0.1:0", &code), "another worker listens (%d)", code);
-    const struct etd_line_options there = line_to(&operator_);
+    const struct etd_channel_options there = line_to(&operator_);
     send_start(&there, l, id, false, &a);
     ok(a.kind == ETD_APPLIED && strcmp(a.text, first.text) == 0,
        "which knows it as well");
@@ -448,7 +448,7 @@ test_once(const struct etd_line_options *o, const struct etd_launch_there *l)
 
 /* What a recipe includes goes along; nothing that is sent gets out of its folder. */
 static void
-test_files(const struct etd_line_options *o, const struct etd_launch_there *l)
+test_files(const struct etd_channel_options *o, const struct etd_launch_there *l)
 {
     static const char one[] = "nonsense: 1\n";
     char text[1024];
@@ -480,7 +480,7 @@ test_operator(void)
 {
     struct etd_answer a = {0};
     char fingerprint[ETD_FINGERPRINT], who[128];
-    const struct etd_line_options o = line_to(&operator_);
+    const struct etd_channel_options o = line_to(&operator_);
     struct etd_client *c = attach(&operator_);
     ok(house_drive(&h, &c, 1, all_equal) && etd_client_status(c)->is_operator,
        "an operator watches a run");
@@ -537,15 +537,15 @@ test_operator(void)
 
 /* The next message of LINE, within the time; false: none comes. */
 static bool
-hear(struct etd_line *line, struct etd_frame *f)
+hear(struct etd_channel *line, struct etd_frame *f)
 {
     double end = eti_monotonic(h.cx) + PATIENCE;
     const char *bytes;
     size_t n;
     struct etd_fault fault;
     while (eti_monotonic(h.cx) < end) {
-        struct pollfd p = {.fd = etd_line_fd(line), .events = POLLIN};
-        enum etd_got got = etd_line_receive(line, &bytes, &n);
+        struct pollfd p = {.fd = etd_channel_fd(line), .events = POLLIN};
+        enum etd_got got = etd_channel_receive(line, &bytes, &n);
         house_supervise(&h);
         if (got == ETD_GOT_MESSAGE)
             return etd_read(bytes, n, f, &fault) == ET_OK;
@@ -558,13 +558,13 @@ hear(struct etd_line *line, struct etd_frame *f)
 
 /* Says HELLO with KEYS for the run NAME, behind record AFTER of run ID (-1: none), and
  * hears the answer, *F. */
-static struct etd_line *
+static struct etd_channel *
 greet(const struct etd_keys *keys, const char *name, const unsigned char *id,
       int64_t after, struct etd_frame *f)
 {
     char bytes[ETD_CONTROL_BYTES];
-    struct etd_line *line;
-    const struct etd_line_options o = line_to(keys);
+    struct etd_channel *line;
+    const struct etd_channel_options o = line_to(keys);
     struct etd_head head = {.kind = ETD_HELLO};
     struct etd_out out;
     memcpy(head.run, id, sizeof head.run);
@@ -573,8 +573,8 @@ greet(const struct etd_keys *keys, const char *name, const unsigned char *id,
     if (after >= 0)
         etd_put_int(&out, "after", after);
     size_t n = etd_end(&out);
-    if (etd_line_open(h.cx, &o, &line) != ET_OK || !etd_line_send(line, bytes, n) ||
-        !hear(line, f))
+    if (etd_channel_open(h.cx, &o, &line) != ET_OK ||
+        !etd_channel_send(line, bytes, n) || !hear(line, f))
         bail("no answer to HELLO");
     return line;
 }
@@ -586,7 +586,7 @@ test_passed_on(void)
     unsigned char id[ETD_RUN_ID];
     char text[64];
     struct etd_frame f;
-    struct etd_line *line = greet(&viewer, h.name, none, -1, &f);
+    struct etd_channel *line = greet(&viewer, h.name, none, -1, &f);
     ok(f.head.kind == ETD_WELCOME && !etd_get_bool(&f.body, "goes_on", true),
        "a viewer that comes for the first time begins with a snapshot");
     is_int(etd_get_int(&f.body, "head", -1), h.log.seq, "and is told of all records");
@@ -597,19 +597,19 @@ test_passed_on(void)
            etd_get_int(&f.body, "clients", 0) == ETD_CLIENTS,
        "that it goes on, how often it speaks, how many may come, and of its files");
     memcpy(id, f.head.run, sizeof id);
-    etd_line_close(&line);
+    etd_channel_close(&line);
     line = greet(&viewer, h.name, id, h.log.seq - 5, &f);
     ok(f.head.kind == ETD_WELCOME && etd_get_bool(&f.body, "goes_on", false),
        "one that comes back goes on");
     while (hear(line, &f) && (int)f.head.kind >= ET_RECORD_COUNT)
         ;
     is_int(f.head.hseq, h.log.seq - 4, "with the next record");
-    etd_line_close(&line);
+    etd_channel_close(&line);
     line = greet(&viewer, "no-such-run", id, -1, &f);
     ok(f.head.kind == ETD_REFUSE, "a run that is not there is refused,");
     is_str(etd_get_text(&f.body, "code", text, sizeof text), "NO_RUN",
            "though another goes on");
-    etd_line_close(&line);
+    etd_channel_close(&line);
     struct etd_client *c = attach(&operator_);
     ok(house_drive(&h, &c, 1, all_live), "an operator");
     is_str(do_it(c, ETD_OP_TAKE), "APPLIED", "takes the run");
@@ -622,7 +622,7 @@ test_passed_on(void)
                "and whether that is his key");
         is_str(etd_get_text(&f.body, "role", text, sizeof text),
                i == 0 ? "operator" : "viewer", "and what his key may do");
-        etd_line_close(&line);
+        etd_channel_close(&line);
     }
     etd_client_close(&c);
 }
@@ -682,7 +682,7 @@ test_ssh(void)
     chmod(path, 0755);
     snprintf(text, sizeof text, "%s:%s", config, old ? old : "/bin:/usr/bin");
     setenv("PATH", text, 1);
-    const struct etd_client_options o = {.line = {.target = "ssh://lab"},
+    const struct etd_client_options o = {.channel = {.target = "ssh://lab"},
                                          .run = h.name};
     if (etd_client_open(h.cx, &o, &c) != ET_OK)
         bail("%s", et_error_get(h.cx)->message);
@@ -731,7 +731,7 @@ test_other_user(void)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/etude/_worker.sock", h.folder);
-    const struct etd_line_options o = {.target = path};
+    const struct etd_channel_options o = {.target = path};
     struct etd_worker_info info;
     ok(etd_worker_info(h.cx, &o, PATIENCE, &info) == ET_OK &&
            strcmp(info.role, "operator") == 0,

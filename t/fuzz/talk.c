@@ -186,7 +186,7 @@ step(struct talk *t)
 static void
 watch(struct talk *t)
 {
-    const struct etd_client_options o = {.line = {.target = h.socket, .zmq = zmq},
+    const struct etd_client_options o = {.channel = {.target = h.socket, .zmq = zmq},
                                          .once = true};
     etd_client_close(&t->client);
     if (etd_client_open(t->cx, &o, &t->client) != ET_OK)

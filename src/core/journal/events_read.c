@@ -11,7 +11,7 @@
 #include <zlib.h>
 
 #include "core/base/seams.h"
-#include "core/journal/sound.h"
+#include "core/base/well_formed.h"
 
 enum {
     AHEAD = 256 << 10, /* bytes read at once where the next ones will be wanted */
@@ -394,7 +394,7 @@ unpack(struct et_events *e, const char *bytes, size_t n)
     size_t used = 0;
     msgpack_zone_clear(&e->zone);
     msgpack_object *kept = msgpack_zone_malloc(&e->zone, sizeof *kept);
-    if (!kept || !eti_is_sound(bytes, n) ||
+    if (!kept || !eti_is_well_formed(bytes, n) ||
         msgpack_unpack(bytes, n, &used, &e->zone, &o) != MSGPACK_UNPACK_SUCCESS ||
         o.type != MSGPACK_OBJECT_ARRAY || o.via.array.size < 7 ||
         !is_text(&o.via.array.ptr[0], "summary") ||

@@ -77,9 +77,6 @@ ET_NODISCARD et_status eti_payload_read(struct et_events *e, const char *bytes,
  * record comes again. */
 ET_NODISCARD et_status eti_events_read(struct et_events *e, struct eti_cursor *c,
                                        struct eti_payload *out, bool *got);
-/* sound.c: N BYTES are one msgpack object, complete and not deeper than 8. */
-bool eti_is_sound(const char *bytes, size_t n);
-
 /* The summary whose record begins at AT. *SERIES has its cells by name, and lives until
  * another record is read. False where there is none that can be used: no error. */
 bool eti_summary_read(struct et_events *e, int64_t at, struct eti_summary *s,
@@ -94,18 +91,19 @@ bool eti_summary_find_last(struct et_events *e, int64_t end, struct eti_summary 
 /* Walks over a log from its end to its beginning, in stretches that summaries stand
  * for.
  */
-struct eti_walk {
+struct eti_summary_walk {
     struct et_events *e;
     void *data;
-    /* For S, which it may open with eti_walk_part. */
-    et_status (*summary)(struct eti_walk *w, const struct eti_summary *s);
+    /* For S, which it may open with eti_summary_walk_part. */
+    et_status (*summary)(struct eti_summary_walk *w, const struct eti_summary *s);
     /* For records without one. ALONE: no "resume" but perhaps the first. */
-    et_status (*records)(struct eti_walk *w, struct eti_range range, bool alone);
+    et_status (*records)(struct eti_summary_walk *w, struct eti_range range,
+                         bool alone);
 };
-ET_NODISCARD et_status eti_walk(struct eti_walk *w);
+ET_NODISCARD et_status eti_summary_walk(struct eti_summary_walk *w);
 /* Walks over part I of S: its summary, or its records. */
-ET_NODISCARD et_status eti_walk_part(struct eti_walk *w, const struct eti_summary *s,
-                                     int i);
+ET_NODISCARD et_status eti_summary_walk_part(struct eti_summary_walk *w,
+                                             const struct eti_summary *s, int i);
 
 /* For eti_events_continue: the tally that the writer of the log in DIRECTORY had at its
  * end, the last record without text and numbers, and where the end is. */

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/base/well_formed.h"
 #include "core/journal/events_read.h"
-#include "core/journal/sound.h"
 #include "core/loggers/spans.h"
 
 struct bytes {

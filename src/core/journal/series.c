@@ -209,7 +209,7 @@ take_cell(struct take *t, const struct eti_summary *s, int i,
 }
 
 static et_status
-take_summary(struct eti_walk *w, const struct eti_summary *s)
+take_summary(struct eti_summary_walk *w, const struct eti_summary *s)
 {
     struct take *t = w->data;
     struct et_series_stats cell[ETI_PARTS];
@@ -231,7 +231,7 @@ take_summary(struct eti_walk *w, const struct eti_summary *s)
             if (!t->name)
                 ET_TRY(count_parts(t, s, mask));
             mask = 0;
-            ET_TRY(eti_walk_part(w, s, i));
+            ET_TRY(eti_summary_walk_part(w, s, i));
         }
         if (p->resume >= 0 && p->resume < t->to)
             t->to = p->resume;
@@ -313,7 +313,7 @@ find_resume(struct et_events *e, struct eti_range range, int64_t *at)
 }
 
 static et_status
-take_records(struct eti_walk *w, struct eti_range range, bool alone)
+take_records(struct eti_summary_walk *w, struct eti_range range, bool alone)
 {
     struct take *t = w->data;
     int64_t resume, split = 0;
@@ -332,13 +332,13 @@ take_records(struct eti_walk *w, struct eti_range range, bool alone)
 static et_status
 take_all(struct take *t)
 {
-    struct eti_walk w = {
+    struct eti_summary_walk w = {
         .e = t->e,
         .data = t,
         .summary = take_summary,
         .records = take_records,
     };
-    return eti_walk(&w);
+    return eti_summary_walk(&w);
 }
 
 /* ---- what there is ---- */

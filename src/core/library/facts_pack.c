@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/journal/sound.h"
+#include "core/base/well_formed.h"
 
 static int
 pack(msgpack_packer *k, const json_t *v)
@@ -124,7 +124,7 @@ eti_facts_unpack(const char *bytes, size_t n)
     msgpack_object o;
     size_t at = 0;
     json_t *facts = NULL;
-    if (n == 0 || !eti_is_sound(bytes, n) ||
+    if (n == 0 || !eti_is_well_formed(bytes, n) ||
         !msgpack_zone_init(&zone, MSGPACK_ZONE_CHUNK_SIZE))
         return NULL;
     if (msgpack_unpack(bytes, n, &at, &zone, &o) == MSGPACK_UNPACK_SUCCESS)

@@ -24,7 +24,7 @@
 #include <gloo/rendezvous/context.h>
 #include <gloo/transport/tcp/device.h>
 
-#include "dist/comm/place.h"
+#include "dist/comm/rank_env.h"
 
 namespace
 {
@@ -96,7 +96,7 @@ class NoPipeSignal
 };
 
 struct Gloo {
-    struct etd_place place;
+    struct etd_rank_env rank_env;
     struct etd_store *store;
     std::shared_ptr<gloo::rendezvous::Context> context;
     uint32_t seq; /* of the collective under way, from 1 */
@@ -174,7 +174,7 @@ all_gather(Gloo *g, const struct et_comm_call *call)
     size_t n = (size_t)call->n;
     o.setInput<uint8_t>(make_buffer(g, call->in, n, &g->in));
     o.setOutput<uint8_t>(
-        make_buffer(g, call->out, n * (size_t)g->place.world, &g->out));
+        make_buffer(g, call->out, n * (size_t)g->rank_env.world, &g->out));
     o.setTag(g->tag);
     gloo::allgather(o);
 }
@@ -288,8 +288,8 @@ name_ranks(const Gloo *g, const std::vector<struct etd_report> &report, unsigned
            const char *verb, char *why, size_t size)
 {
     Text t = {why, size, 0};
-    for (int i = 0; i < g->place.world; i++)
-        if (i != g->place.rank && (fates >> report[(size_t)i].fate & 1))
+    for (int i = 0; i < g->rank_env.world; i++)
+        if (i != g->rank_env.rank && (fates >> report[(size_t)i].fate & 1))
             append(&t, t.n ? ", " : "rank ", i);
     if (!t.n)
         return false;
@@ -304,7 +304,7 @@ void
 blame(Gloo *g, const struct et_comm_call *call, const char *what, char *why,
       size_t size)
 {
-    std::vector<struct etd_report> report((size_t)g->place.world);
+    std::vector<struct etd_report> report((size_t)g->rank_env.world);
     char who[200], at[96];
     try {
         g->context->closeConnections();
@@ -314,16 +314,16 @@ blame(Gloo *g, const struct et_comm_call *call, const char *what, char *why,
     etd_store_report(g->store, g->seq, report.data());
     snprintf(at, sizeof at, "%s %u of %lld %s", et_comm_kind_name(call->kind), g->seq,
              (long long)call->n, et_dtype_name(call->dtype));
-    for (int i = 0; i < g->place.world; i++)
+    for (int i = 0; i < g->rank_env.world; i++)
         if (report[(size_t)i].fate == ETD_FATE_REPORTED &&
             report[(size_t)i].seq < g->seq)
             report[(size_t)i].fate = ETD_FATE_SILENT;
     if (name_ranks(g, report, 1u << ETD_FATE_GONE, "is gone", who, sizeof who) ||
         name_ranks(g, report, 1u << ETD_FATE_LEFT, "has ended", who, sizeof who) ||
         name_ranks(g, report, 1u << ETD_FATE_SILENT, "did not come", who, sizeof who))
-        snprintf(why, size, "%s: rank %d was in %s", who, g->place.rank, at);
+        snprintf(why, size, "%s: rank %d was in %s", who, g->rank_env.rank, at);
     else
-        snprintf(why, size, "rank %d failed in %s: %s", g->place.rank, at, what);
+        snprintf(why, size, "rank %d failed in %s: %s", g->rank_env.rank, at, what);
 }
 
 et_status
@@ -356,7 +356,7 @@ close(void *self, bool failed)
     }
     /* The others may still be in the last collective, or on their way to it: rank 0
      * knows when all have come to their end, or are gone. */
-    etd_store_close(&g->store, failed ? 0 : g->place.timeout_ms);
+    etd_store_close(&g->store, failed ? 0 : g->rank_env.timeout_ms);
     try {
         if (!failed)
             g->context->closeConnections();
@@ -372,13 +372,13 @@ close(void *self, bool failed)
 void
 connect(Gloo *g)
 {
-    gloo::transport::tcp::attr attr(g->place.host);
+    gloo::transport::tcp::attr attr(g->rank_env.host);
     std::shared_ptr<gloo::transport::Device> device =
         gloo::transport::tcp::CreateDevice(attr);
     Store store(g->store);
-    g->context =
-        std::make_shared<gloo::rendezvous::Context>(g->place.rank, g->place.world);
-    g->context->setTimeout(std::chrono::milliseconds(g->place.timeout_ms));
+    g->context = std::make_shared<gloo::rendezvous::Context>(g->rank_env.rank,
+                                                             g->rank_env.world);
+    g->context->setTimeout(std::chrono::milliseconds(g->rank_env.timeout_ms));
     g->context->connectFullMesh(store, device);
     char why[256];
     if (etd_store_watch(g->store, lose, g, why, sizeof why) != ET_OK)
@@ -390,11 +390,11 @@ connect(Gloo *g)
 const struct et_comm_class etd_gloo = {"gloo", run, close};
 
 et_status
-etd_gloo_new(const struct etd_place *place, struct etd_store *store, void **out,
+etd_gloo_new(const struct etd_rank_env *rank_env, struct etd_store *store, void **out,
              char *why, size_t size)
 {
     Gloo *g = new (std::nothrow)
-        Gloo{*place, store, nullptr, 0, 0, {}, nullptr, nullptr, false, false};
+        Gloo{*rank_env, store, nullptr, 0, 0, {}, nullptr, nullptr, false, false};
     sigset_t all, before;
     et_status status = ET_OK;
     *out = nullptr;
@@ -408,12 +408,12 @@ etd_gloo_new(const struct etd_place *place, struct etd_store *store, void **out,
     try {
         connect(g);
     } catch (const std::exception &e) {
-        snprintf(why, size, "rank %d did not reach the other %d: %s", place->rank,
-                 place->world - 1, e.what());
+        snprintf(why, size, "rank %d did not reach the other %d: %s", rank_env->rank,
+                 rank_env->world - 1, e.what());
         status = ET_EPEER;
     } catch (...) {
-        snprintf(why, size, "rank %d did not reach the other %d", place->rank,
-                 place->world - 1);
+        snprintf(why, size, "rank %d did not reach the other %d", rank_env->rank,
+                 rank_env->world - 1);
         status = ET_EPEER;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

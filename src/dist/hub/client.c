@@ -32,7 +32,7 @@ etd_client_head(const struct etd_client *c, enum etd_kind kind)
 bool
 etd_client_send(struct etd_client *c, const void *bytes, size_t n)
 {
-    if (!c->line || n == 0 || !etd_line_send(c->line, bytes, n))
+    if (!c->channel || n == 0 || !etd_channel_send(c->channel, bytes, n))
         return false;
     c->said = etd_client_now(c);
     c->touched = true;
@@ -109,7 +109,7 @@ void
 etd_client_hang_up(struct etd_client *c, enum etd_link link, const char *code,
                    const char *text)
 {
-    etd_line_close(&c->line);
+    etd_channel_close(&c->channel);
     etd_client_drop_snapshot(c);
     etd_join_release(&c->join);
     c->s.link = link;
@@ -135,7 +135,7 @@ connect_now(struct etd_client *c)
     c->s.link = ETD_LINK_CONNECTING;
     c->began = c->heard = c->said = c->stepped = etd_client_now(c);
     c->nack_at = 0;
-    et_status status = etd_line_open(c->cx, &c->to, &c->line);
+    et_status status = etd_channel_open(c->cx, &c->to, &c->channel);
     if (status == ET_OK) {
         send_hello(c);
         return ET_OK;
@@ -160,11 +160,11 @@ no_answer(struct etd_client *c)
     etd_client_disconnect(c, "SILENT", "nobody answered within 5 s");
 }
 
-/* The line itself gives up who does not answer after ETD_HANDSHAKE. */
+/* The channel itself gives up who does not answer after ETD_HANDSHAKE. */
 static void
 on_gone(struct etd_client *c)
 {
-    const char *why = etd_line_why_gone(c->line);
+    const char *why = etd_channel_why_gone(c->channel);
     if (c->s.link == ETD_LINK_CONNECTING &&
         etd_client_now(c) - c->began >= ETD_HANDSHAKE - LOOK)
         no_answer(c);
@@ -176,14 +176,14 @@ static et_status
 receive(struct etd_client *c)
 {
     double end = etd_client_now(c) + SLICE;
-    for (int i = 0; c->line; i++) {
+    for (int i = 0; c->channel; i++) {
         const char *bytes;
         size_t n;
         if (i == BATCH || (i % 64 == 63 && etd_client_now(c) >= end)) {
             c->touched = true;
             return ET_OK;
         }
-        switch (etd_line_receive(c->line, &bytes, &n)) {
+        switch (etd_channel_receive(c->channel, &bytes, &n)) {
         case ETD_GOT_NOTHING:
             return ET_OK;
         case ETD_GOT_MESSAGE:
@@ -219,8 +219,8 @@ static void
 look_at_clock(struct etd_client *c)
 {
     double now = etd_client_now(c);
-    c->s.silent = c->line ? now - c->heard : c->s.silent;
-    if (!c->line)
+    c->s.silent = c->channel ? now - c->heard : c->s.silent;
+    if (!c->channel)
         return;
     if (c->s.link == ETD_LINK_CONNECTING) {
         if (now - c->began >= ETD_HANDSHAKE)
@@ -245,7 +245,7 @@ look_at_clock(struct etd_client *c)
 int
 etd_client_fd(const struct etd_client *c)
 {
-    return c->line ? etd_line_fd(c->line) : -1;
+    return c->channel ? etd_channel_fd(c->channel) : -1;
 }
 
 int
@@ -256,7 +256,7 @@ etd_client_timeout(const struct etd_client *c)
         return 0;
     if (c->s.link == ETD_LINK_REFUSED || c->s.link == ETD_LINK_ENDED)
         return -1;
-    if (!c->line) {
+    if (!c->channel) {
         next = c->retry_at;
     } else if (c->s.link == ETD_LINK_CONNECTING) {
         next = now + LOOK;
@@ -275,7 +275,7 @@ etd_client_step(struct etd_client *c)
 {
     c->touched = false;
     forgive(c);
-    if (!c->line && c->s.link == ETD_LINK_DISCONNECTED && !c->once &&
+    if (!c->channel && c->s.link == ETD_LINK_DISCONNECTED && !c->once &&
         etd_client_now(c) >= c->retry_at)
         ET_TRY(connect_now(c));
     ET_TRY(receive(c));
@@ -309,7 +309,7 @@ send_bye(struct etd_client *c)
     const struct etd_head h = etd_client_head(c, ETD_BYE);
     etd_begin(&o, bytes, sizeof bytes, &h, 0);
     (void)etd_client_send(c, bytes, etd_end(&o));
-    etd_line_finish(c->line);
+    etd_channel_finish(c->channel);
 }
 
 et_status
@@ -318,7 +318,7 @@ etd_client_open(struct et_ctx *cx, const struct etd_client_options *o,
 {
     void *block;
     *out = NULL;
-    if (strlen(o->line.target) >= ETD_TARGET)
+    if (strlen(o->channel.target) >= ETD_TARGET)
         return ETD_FAIL(cx, ET_EINVAL, ADDRESS, "a target of more than %d bytes",
                         ETD_TARGET - 1);
     if (o->run)
@@ -326,15 +326,15 @@ etd_client_open(struct et_ctx *cx, const struct etd_client_options *o,
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct etd_client *c = block;
     c->cx = cx;
-    c->to = o->line;
-    snprintf(c->target, sizeof c->target, "%s", o->line.target);
+    c->to = o->channel;
+    snprintf(c->target, sizeof c->target, "%s", o->channel.target);
     c->to.target = c->target;
     snprintf(c->run_name, sizeof c->run_name, "%s", o->run ? o->run : "");
     c->has_name = o->run != NULL;
     snprintf(c->as, sizeof c->as, "%s", o->as ? o->as : "");
-    if (o->line.keys && o->line.server) {
-        c->keys = *o->line.keys;
-        snprintf(c->server, sizeof c->server, "%s", o->line.server);
+    if (o->channel.keys && o->channel.server) {
+        c->keys = *o->channel.keys;
+        snprintf(c->server, sizeof c->server, "%s", o->channel.server);
         c->to.keys = &c->keys;
         c->to.server = c->server;
     }
@@ -362,9 +362,9 @@ etd_client_close(struct etd_client **out)
     *out = NULL;
     if (!c)
         return;
-    if (c->line && c->s.link != ETD_LINK_CONNECTING)
+    if (c->channel && c->s.link != ETD_LINK_CONNECTING)
         send_bye(c);
-    etd_line_close(&c->line);
+    etd_channel_close(&c->channel);
     etd_client_drop_snapshot(c);
     etd_join_release(&c->join);
     etd_model_free(&c->model);

@@ -15,7 +15,7 @@
 #define ETD_CLIENT_H
 
 #include "dist/hub/model.h"
-#include "dist/wire/line.h"
+#include "dist/wire/channel.h"
 #include "dist/wire/piece.h"
 #include "dist/wire/wire.h"
 
@@ -51,7 +51,7 @@ struct etd_client_status {
 };
 
 struct etd_client_options {
-    struct etd_line_options line; /* texts are copied */
+    struct etd_channel_options channel; /* texts are copied */
     unsigned char id[ETD_RUN_ID]; /* the run that is meant: another's hub, which may
                                      listen in its place, is nobody; zeros: any */
     const char *run;              /* at a worker: the run's name; NULL: its latest */
@@ -93,8 +93,8 @@ void etd_client_verify(struct etd_client *c);
 /* ---- commands ---- */
 
 /* Sends OP; KEY and VALUE may be NULL. IF_REV -1: whatever the settings' revision. ID
- * is drawn, and names the answers. ECANCELED while the line is not live: commands are
- * never kept for later. EINVAL for one that is none. */
+ * is drawn, and names the answers. ECANCELED while the channel is not live: commands
+ * are never kept for later. EINVAL for one that is none. */
 ET_NODISCARD et_status etd_client_command(struct etd_client *c, enum etd_op op,
                                           const char *key, const char *value,
                                           int64_t if_rev, int ttl_ms,
@@ -123,7 +123,7 @@ bool etd_client_points(struct etd_client *c, struct etd_points *out);
 /* ---- files ---- */
 
 /* Asks for a piece of FILE: see etd_piece_ask. One question at a time: the next one
- * takes its place. ECANCELED where the line is not live, or has no files. */
+ * takes its place. ECANCELED where the channel is not live, or has no files. */
 ET_NODISCARD et_status etd_client_file(struct etd_client *c, enum etd_piece_of file,
                                        int rank, int64_t at);
 /* The answer that came last, borrowed until the next step: false, none has since the

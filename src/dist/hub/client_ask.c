@@ -96,7 +96,7 @@ is_late(const struct etd_client *c)
            (c->s.link == ETD_LINK_DISCONNECTED && strcmp(c->s.code, "SILENT") == 0);
 }
 
-/* Steps until the line is live; false: it will not be. */
+/* Steps until the channel is live; false: it will not be. */
 static et_status
 wait_live(struct etd_client *c, double end)
 {

@@ -395,7 +395,7 @@ etd_client_message(struct etd_client *c, const char *bytes, size_t n)
     }
     c->owed += is_stream(f.head.kind);
     ET_TRY(on_frame(c, &f));
-    if (c->line && c->owed >= (c->credit + 1) / 2)
+    if (c->channel && c->owed >= (c->credit + 1) / 2)
         etd_client_ping(c);
     return ET_OK;
 }

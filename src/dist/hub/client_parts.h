@@ -25,13 +25,13 @@ struct etd_incoming {
 
 struct etd_client {
     struct et_ctx *cx;
-    struct etd_line_options to;
+    struct etd_channel_options to;
     char target[ETD_TARGET], run_name[ET_RUN_NAME], as[ETD_WORD], server[ETD_KEY_TEXT];
     struct etd_keys keys;
     bool has_name, control, once;
     int credit;
 
-    struct etd_line *line;
+    struct etd_channel *channel;
     struct etd_client_status s;
     double heard, said, began, retry_at, verify_at, nack_at;
     double stepped; /* when it was looked at last; 0: it has not been */

@@ -498,7 +498,7 @@ turn(struct etd_hub *h)
     for (int i = 0; i < AT_ONCE && receive_one(h); i++)
         ;
     receive_supervisor(h);
-    ET_TRY(etd_hub_look_at_place(h));
+    ET_TRY(etd_hub_listen_again(h));
     look_at_facts(h, false);
     tell_facts(h);
     double now = eti_monotonic(h->cx);

@@ -1,7 +1,7 @@
 /* hub_parts.h: what the files of the hub share.
  *
  * hub.c is the loop and the conversation, hub_send.c how it sends, stream.c what
- * viewers are sent, hub_place.c where it listens, and control.c commands. */
+ * viewers are sent, hub_listen.c where it listens, and control.c commands. */
 #ifndef ETD_HUB_PARTS_H
 #define ETD_HUB_PARTS_H
 
@@ -148,12 +148,12 @@ struct etd_hub {
     char bytes[ETD_CHUNK_BYTES + 256]; /* a frame being made */
 };
 
-/* hub_place.c: where it listens. Makes the router, and claims a place for it; where
+/* hub_listen.c: where it listens. Makes the router, and claims a place for it; where
  * that cannot be the supervisor is told why, and it is tried again. EIO, ENOMEM. */
 ET_NODISCARD et_status etd_hub_listen(struct etd_hub *h);
 /* To be called often: listens again where its place is gone, or there was none. EIO
  * where another process of this program has to take over. */
-ET_NODISCARD et_status etd_hub_look_at_place(struct etd_hub *h);
+ET_NODISCARD et_status etd_hub_listen_again(struct etd_hub *h);
 
 /* hub_send.c */
 struct etd_peer *etd_hub_find(struct etd_hub *h, const void *name, size_t n);

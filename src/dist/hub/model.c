@@ -618,7 +618,7 @@ etd_model_apply(struct etd_model *m, const struct et_record *r)
     if (r->kind == ET_RECORD_RUN && r->rank == 0)
         note_run(m, r);
     if (r->kind == ET_RECORD_BATCH && r->rank == 0)
-        etd_model_pace(m, r);
+        etd_model_progress(m, r);
     if (r->kind == ET_RECORD_EPOCH) {
         m->epoch_t = r->t;
         m->epoch_ba = r->ba;

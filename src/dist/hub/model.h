@@ -182,8 +182,8 @@ double etd_model_done(const struct etd_model *m);
  * known yet. *SETTLED: the newest estimates agree within a tenth. */
 double etd_model_left(const struct etd_model *m, bool *settled);
 
-/* pace.c, for etd_model_apply: R is the end of a batch. */
-void etd_model_pace(struct etd_model *m, const struct et_record *r);
+/* progress.c, for etd_model_apply: R is the end of a batch. */
+void etd_model_progress(struct etd_model *m, const struct et_record *r);
 
 /* ---- snapshots: snapshot.c ---- */
 

@@ -53,7 +53,7 @@ etd_board_clear(struct etd_board *b)
         r->phase = ETD_PHASE_STARTING;
         r->seq = 0;
         r->busy = false;
-        r->flight.n = 0;
+        r->recorder.n = 0;
     }
 }
 
@@ -129,7 +129,7 @@ etd_board_collective(struct etd_board *b, int rank, const struct et_comm_look *l
     atomic_store_explicit(&own->mark_which, look->mark.which, memory_order_relaxed);
     atomic_store_explicit(&own->mark_set, look->mark.set, memory_order_relaxed);
     atomic_store_explicit(&own->busy, look->busy, memory_order_release);
-    etd_flight_collective(&own->flight,
+    etd_flight_collective(&own->recorder,
                           look->busy     ? ETD_FLIGHT_BEGINS
                           : look->failed ? ETD_FLIGHT_FAILS
                                          : ETD_FLIGHT_ENDS,

@@ -2,13 +2,13 @@
  * how far each is.
  *
  * A request is written once, by the supervisor, and taken by rank 0, which tells the
- * others (core/trainer/agree.c): all apply it after the same batch. */
+ * others (core/trainer/ranks_sync.c): all apply it after the same batch. */
 #ifndef ETD_BOARD_H
 #define ETD_BOARD_H
 
 #include <stdatomic.h>
 
-#include "dist/run/flight.h"
+#include "dist/run/flight_recorder.h"
 #include "etude/control.h"
 
 enum { ETD_BOARD_ROOM = 32 };
@@ -44,7 +44,7 @@ struct etd_board_rank {
     _Atomic int mark_which;
     _Atomic uint32_t mark_set;
     _Atomic bool busy;
-    struct etd_flight flight;
+    struct etd_flight_recorder recorder;
 };
 
 struct etd_board {

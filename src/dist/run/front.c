@@ -32,7 +32,7 @@ struct etd_front {
 
 /* ---- starting ---- */
 
-/* What ranks of one run know and no stranger: place.h. */
+/* What ranks of one run know and no stranger: rank_env.h. */
 static void
 draw_secret(void)
 {

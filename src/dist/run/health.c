@@ -240,7 +240,7 @@ move(struct etd_rank *r, enum et_event event, int64_t ba)
     for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)
         if (phases[i].event == event)
             phase = phases[i].phase;
-    etd_flight_event(&own->flight, (int)event, ba);
+    etd_flight_event(&own->recorder, (int)event, ba);
     etd_board_move(r->board, r->local, phase);
 }
 

@@ -186,7 +186,7 @@ dump_rank(struct etd_supervisor *s, int i)
         fprintf(out, "-- %s %s\n", look.busy ? "in" : "the last collective was",
                 etd_collective_text(&look, text, sizeof text));
     dump_process(out, s->rank[i].pid);
-    etd_flight_print(out, &b->flight);
+    etd_flight_print(out, &b->recorder);
     fclose(out);
 }
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "dist/wire/line.h"
+#include "dist/wire/channel.h"
 
 enum {
     ETD_FINGERPRINT = 52,      /* "SHA256:" and 43 characters, zero included */

@@ -2,7 +2,7 @@
 #ifndef ETD_SSH_H
 #define ETD_SSH_H
 
-#include "dist/wire/line.h"
+#include "dist/wire/channel.h"
 
 /* May HOST, "[USER@]HOST", stand on ssh's command line? No option, nothing for a shell.
  */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/utf8.h"
-#include "core/journal/sound.h"
+#include "core/base/well_formed.h"
 
 enum { HEAD = 10 }; /* elements of a frame */
 

@@ -91,8 +91,8 @@ end_talk(struct etd_session *s)
 {
     s->talk = TALK_OVER;
     s->held = NULL;
-    etd_line_close(&s->line);
-    etd_past_close(&s->past);
+    etd_channel_close(&s->channel);
+    etd_replay_close(&s->replay);
     json_decref(s->runs);
     s->runs = NULL;
     etd_child_kill(&s->gpus);
@@ -182,7 +182,7 @@ pass_hello(struct etd_session *s, const struct etd_frame *f)
     etd_put_text(&o, "as", s->who);
     if (after >= 0)
         etd_put_int(&o, "after", after);
-    (void)etd_line_send(s->line, bytes, etd_end(&o));
+    (void)etd_channel_send(s->channel, bytes, etd_end(&o));
 }
 
 /* What a viewer says of a run that has ended. */
@@ -191,7 +191,7 @@ answer_past(struct etd_session *s, const struct etd_frame *f)
 {
     struct etd_command c;
     if (f->head.kind != ETD_CMD) {
-        etd_past_message(s->past, f);
+        etd_replay_message(s->replay, f);
         return;
     }
     (void)etd_command_read(f, &c);
@@ -202,7 +202,7 @@ answer_past(struct etd_session *s, const struct etd_frame *f)
 static et_status
 begin_past(struct etd_session *s, const struct etd_frame *f, const json_t *facts)
 {
-    const struct etd_past_options o = {
+    const struct etd_replay_options o = {
         .facts = facts,
         .role = s->is_operator ? "operator" : "viewer",
         .after = etd_get_int(&f->body, "after", -1),
@@ -217,11 +217,11 @@ begin_past(struct etd_session *s, const struct etd_frame *f, const json_t *facts
         refuse(s, "NO_RUN", "that run has ended");
         return ET_OK;
     }
-    et_status status = etd_past_open(s->host->cx, &o, &s->past);
+    et_status status = etd_replay_open(s->host->cx, &o, &s->replay);
     if (status == ET_ENOMEM)
         return status;
     if (status == ET_OK)
-        s->talk = TALK_PAST;
+        s->talk = TALK_REPLAY;
     else
         refuse(s, status == ET_ECANCELED ? "FULL" : "UNREADABLE",
                et_error_get(s->host->cx)->message);
@@ -240,9 +240,10 @@ begin_alive(struct etd_session *s, const struct etd_frame *f, const json_t *fact
     memset(s->run, 0, sizeof s->run);
     (void)etd_run_id(id, s->run);
     if (status == ET_OK)
-        status = etd_line_open(
+        status = etd_channel_open(
             s->host->cx,
-            &(struct etd_line_options){.target = path, .zmq = s->host->zmq}, &s->line);
+            &(struct etd_channel_options){.target = path, .zmq = s->host->zmq},
+            &s->channel);
     if (status == ET_ENOMEM)
         return status;
     if (status != ET_OK) {
@@ -327,10 +328,10 @@ pass_to_hub(struct etd_session *s, const struct etd_frame *f, const void *bytes,
     }
     if (!is_viewers(f->head.kind) && f->head.kind != ETD_CMD)
         return;
-    if (n > ETD_INBOUND_BYTES || !etd_line_send(s->line, bytes, n))
+    if (n > ETD_INBOUND_BYTES || !etd_channel_send(s->channel, bytes, n))
         etd_session_bye(s, "LAGGED", "the hub takes nothing more");
     else if (f->head.kind == ETD_BYE)
-        etd_line_finish(s->line); /* so that it hears it */
+        etd_channel_finish(s->channel); /* so that it hears it */
 }
 
 static void
@@ -340,7 +341,7 @@ step_hub(struct etd_session *s)
         struct etd_frame f;
         struct etd_fault fault;
         if (!s->held) {
-            switch (etd_line_receive(s->line, &s->held, &s->n_held)) {
+            switch (etd_channel_receive(s->channel, &s->held, &s->n_held)) {
             case ETD_GOT_NOTHING:
                 s->held = NULL;
                 return;
@@ -413,7 +414,7 @@ etd_session_message(struct etd_session *s, const void *bytes, size_t n)
         else
             pass_to_hub(s, &f, bytes, n);
         break;
-    case TALK_PAST:
+    case TALK_REPLAY:
         if (f.head.kind == ETD_FILE)
             on_file(s, &f);
         else
@@ -430,7 +431,7 @@ etd_session_message(struct etd_session *s, const void *bytes, size_t n)
 int
 etd_session_hub_fd(const struct etd_session *s)
 {
-    return s->line ? etd_line_fd(s->line) : -1;
+    return s->channel ? etd_channel_fd(s->channel) : -1;
 }
 
 int
@@ -446,7 +447,7 @@ etd_session_step(struct etd_session *s)
         return s->talk != TALK_OVER;
     etd_session_step_host(s);
     step_hub(s);
-    if (s->talk == TALK_PAST && !etd_past_step(s->past))
+    if (s->talk == TALK_REPLAY && !etd_replay_step(s->replay))
         end_talk(s);
     return s->talk != TALK_OVER;
 }
@@ -454,13 +455,13 @@ etd_session_step(struct etd_session *s)
 bool
 etd_session_is_busy(const struct etd_session *s)
 {
-    return s->n_waiting == 0 && s->talk == TALK_PAST && etd_past_is_busy(s->past);
+    return s->n_waiting == 0 && s->talk == TALK_REPLAY && etd_replay_is_busy(s->replay);
 }
 
 bool
 etd_session_is_reading(const struct etd_session *s)
 {
-    return s->talk == TALK_PAST && etd_past_is_reading(s->past);
+    return s->talk == TALK_REPLAY && etd_replay_is_reading(s->replay);
 }
 
 et_status

@@ -19,7 +19,7 @@ enum {
 struct etd_host {
     struct et_ctx *cx;
     void *zmq; /* a context */
-    int readers, models; /* of history, and of ended runs: past.h */
+    int readers, models; /* of history, and of ended runs: replay.h */
     struct etd_starts starts;
 };
 

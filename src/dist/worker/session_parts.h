@@ -9,16 +9,16 @@
 #include <limits.h>
 
 #include "dist/worker/child.h"
-#include "dist/worker/past.h"
+#include "dist/worker/replay.h"
 #include "dist/worker/session.h"
 
 /* What a conversation is about: its first message says so, for all of it. */
 enum talk {
     TALK_NONE, /* nothing was said yet */
     TALK_HOST,
-    TALK_RUN,  /* and then, and only then, there is a line */
-    TALK_PAST, /* a run that has ended: then, and only then, there is a past */
-    TALK_OVER, /* nothing is taken any more, and nothing said */
+    TALK_RUN,    /* and then, and only then, there is a channel */
+    TALK_REPLAY, /* a run that has ended: then, and only then, there is a past */
+    TALK_OVER,   /* nothing is taken any more, and nothing said */
 };
 
 enum {
@@ -33,8 +33,8 @@ struct etd_session {
     bool (*send)(void *data, const void *bytes, size_t n);
     void *data;
     enum talk talk;
-    struct etd_line *line;         /* to the hub; NULL unless TALK_RUN */
-    struct etd_past *past;         /* NULL unless TALK_PAST */
+    struct etd_channel *channel;   /* to the hub; NULL unless TALK_RUN */
+    struct etd_replay *replay;     /* NULL unless TALK_REPLAY */
     char directory[PATH_MAX];      /* of the run, where there is one */
     unsigned char run[ETD_RUN_ID]; /* whose it is to be */
     struct etd_session_answer {

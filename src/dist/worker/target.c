@@ -104,7 +104,7 @@ struct etd_client_options
 etd_target_options(const struct etd_target *t)
 {
     struct etd_client_options o = {
-        .line =
+        .channel =
             {
                 .target = t->address,
                 .keys = t->has_keys ? &t->keys : NULL,

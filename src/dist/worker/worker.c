@@ -17,7 +17,7 @@
 
 #include "core/base/seams.h"
 #include "dist/run/machine.h"
-#include "dist/wire/door.h"
+#include "dist/wire/auth.h"
 #include "dist/wire/endpoint.h"
 #include "dist/wire/errors.h"
 
@@ -52,7 +52,7 @@ struct worker {
     struct etd_host host;
     struct etd_endpoint endpoint;
     struct etd_keys keys;
-    struct etd_door door;
+    struct etd_auth auth;
     void *local, *remote; /* ROUTERs; remote NULL: none, or closed */
     char address[ETD_ADDRESS];
     struct peer peer[PEERS];
@@ -268,7 +268,7 @@ receive_one(struct worker *w, void *socket, bool *got)
     const char *key =
         right && socket == w->remote ? zmq_msg_gets(&body, "User-Id") : "";
     const struct etd_authorized *a =
-        right && socket == w->remote && key ? etd_door_find(&w->door, key) : NULL;
+        right && socket == w->remote && key ? etd_auth_find(&w->auth, key) : NULL;
     if (right && socket == w->local)
         status = on_message(w, socket, &name, &body, "", true);
     else if (a)
@@ -294,7 +294,7 @@ receive(struct worker *w, void *socket)
 static void
 look_after(struct worker *w, struct peer *p)
 {
-    const struct etd_authorized *a = p->key[0] ? etd_door_find(&w->door, p->key) : NULL;
+    const struct etd_authorized *a = p->key[0] ? etd_auth_find(&w->auth, p->key) : NULL;
     if (p->key[0] && (!a || a->is_operator != p->is_operator))
         cut(p);
     else if (eti_monotonic(w->cx) - p->heard >= ETD_DISCONNECTED) {
@@ -324,7 +324,7 @@ open_remote_again(struct worker *w)
     void *router = etd_endpoint_router(w->host.zmq, PIPE, PIPE, ETD_CHUNK_BYTES, false);
     if (!router)
         return ET_FAIL(w->cx, ET_EIO, "no socket: %s", zmq_strerror(zmq_errno()));
-    et_status status = etd_door_listen(&w->door, router, &w->keys, w->address, same);
+    et_status status = etd_auth_listen(&w->auth, router, &w->keys, w->address, same);
     if (status == ET_OK)
         w->remote = router;
     else
@@ -444,7 +444,7 @@ turn(struct worker *w)
     item[n++] = (zmq_pollitem_t){.socket = w->local, .events = ZMQ_POLLIN};
     if (w->remote) {
         item[n++] = (zmq_pollitem_t){.socket = w->remote, .events = ZMQ_POLLIN};
-        item[n++] = (zmq_pollitem_t){.socket = w->door.socket, .events = ZMQ_POLLIN};
+        item[n++] = (zmq_pollitem_t){.socket = w->auth.socket, .events = ZMQ_POLLIN};
     }
     for (struct peer *p = w->peer; p < w->peer + PEERS; p++) {
         int hub = p->session ? etd_session_hub_fd(p->session) : -1;
@@ -464,9 +464,9 @@ turn(struct worker *w)
         zmq_errno() != EINTR)
         return ET_FAIL(w->cx, ET_EIO, "the worker cannot wait: %s",
                        zmq_strerror(zmq_errno()));
-    if (w->remote && !etd_door_step(&w->door)) {
-        et_report(w->cx, ET_LOG_ERROR, "the door is broken: nothing listens at %s",
-                  w->address);
+    if (w->remote && !etd_auth_step(&w->auth)) {
+        et_report(w->cx, ET_LOG_ERROR,
+                  "keys cannot be checked any more: nothing listens at %s", w->address);
         close_remote(w);
     }
     w->blocked = false;
@@ -501,9 +501,9 @@ static et_status
 listen_there(struct worker *w, const struct etd_serve *o)
 {
     if (o->listen) {
-        ET_TRY(etd_door_check(w->cx, o->listen));
+        ET_TRY(etd_auth_check(w->cx, o->listen));
         ET_TRY(etd_keys_read(w->cx, o->key, &w->keys));
-        ET_TRY(etd_door_open(w->cx, w->host.zmq, o->authorized, &w->door));
+        ET_TRY(etd_auth_open(w->cx, w->host.zmq, o->authorized, &w->auth));
         w->remote =
             etd_endpoint_router(w->host.zmq, PIPE, PIPE, ETD_CHUNK_BYTES, false);
     }
@@ -514,7 +514,7 @@ listen_there(struct worker *w, const struct etd_serve *o)
     ET_TRY(etd_endpoint_claim(w->cx, ETD_WORKER_SOCKET, NULL, &w->endpoint));
     ET_TRY(etd_endpoint_bind(&w->endpoint, &etd_endpoint_zmq, w->local));
     if (o->listen)
-        ET_TRY(etd_door_bind(&w->door, w->remote, &w->keys, o->listen, w->address));
+        ET_TRY(etd_auth_bind(&w->auth, w->remote, &w->keys, o->listen, w->address));
     return ET_OK;
 }
 
@@ -534,7 +534,7 @@ end(struct worker *w)
         (void)zmq_setsockopt(sockets[i], ZMQ_LINGER, &linger, sizeof linger);
         zmq_close(sockets[i]);
     }
-    etd_door_close(&w->door);
+    etd_auth_close(&w->auth);
     if (w->host.zmq)
         zmq_ctx_term(w->host.zmq);
     etd_endpoint_release(&w->endpoint);

@@ -40,7 +40,7 @@ struct etd_worker_info {
     double rtt; /* seconds of a PING */
 };
 ET_NODISCARD et_status etd_worker_info(struct et_ctx *cx,
-                                       const struct etd_line_options *to,
+                                       const struct etd_channel_options *to,
                                        double seconds, struct etd_worker_info *out);
 /* The same, and what it says of its machine, and how fast bytes come from there. */
 struct etd_worker_test {
@@ -49,12 +49,12 @@ struct etd_worker_test {
     double bandwidth; /* bytes a second */
 };
 ET_NODISCARD et_status etd_worker_test(struct et_ctx *cx,
-                                       const struct etd_line_options *to,
+                                       const struct etd_channel_options *to,
                                        double seconds, struct etd_worker_test *out);
 struct json_t;
 /* Facts of its runs, the newest first; the caller owns *OUT. */
 ET_NODISCARD et_status etd_worker_runs(struct et_ctx *cx,
-                                       const struct etd_line_options *to,
+                                       const struct etd_channel_options *to,
                                        double seconds, struct json_t **out);
 /* A recipe, as it is sent. All borrowed. */
 struct etd_launch_there {
@@ -75,7 +75,7 @@ struct etd_launch_there {
  * time: it is started once. OUT->kind is APPLIED, REJECTED or EXPIRED, its text what
  * `train` said there, its code that of `train`'s error. */
 ET_NODISCARD et_status etd_worker_start(struct et_ctx *cx,
-                                        const struct etd_line_options *to,
+                                        const struct etd_channel_options *to,
                                         double seconds,
                                         const struct etd_launch_there *l,
                                         struct etd_answer *out);

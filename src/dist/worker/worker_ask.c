@@ -19,7 +19,7 @@ static const double LOOK = 1; /* seconds between two looks that count, at most *
 
 struct asking {
     struct et_ctx *cx;
-    struct etd_line *line;
+    struct etd_channel *channel;
     double end, looked;
 };
 
@@ -51,15 +51,15 @@ wait_for(struct asking *a, enum etd_kind wanted, struct etd_frame *f)
         const char *bytes, *why;
         size_t n;
         double left = time_left(a);
-        struct pollfd p = {.fd = etd_line_fd(a->line), .events = POLLIN};
-        switch (etd_line_receive(a->line, &bytes, &n)) {
+        struct pollfd p = {.fd = etd_channel_fd(a->channel), .events = POLLIN};
+        switch (etd_channel_receive(a->channel, &bytes, &n)) {
         case ETD_GOT_NOTHING:
             if (left <= 0)
                 return nobody(a, "the worker does not answer");
             (void)poll(&p, 1, (int)(1000 * (left < LOOK ? left : LOOK)) + 1);
             continue;
         case ETD_GOT_GONE:
-            why = etd_line_why_gone(a->line);
+            why = etd_channel_why_gone(a->channel);
             return nobody(a, why ? why : "the worker is not reachable");
         case ETD_GOT_DENIED:
             return ETD_FAIL(a->cx, ET_ECANCELED, KEYS,
@@ -90,11 +90,12 @@ send_frame(struct asking *a, struct etd_out *o)
     size_t n = etd_end(o);
     if (n == 0)
         return ETD_FAIL(a->cx, ET_EINVAL, ARGUMENT, "too much for one message");
-    return etd_line_send(a->line, o->bytes, n) ? ET_OK : nobody(a, "the line is full");
+    return etd_channel_send(a->channel, o->bytes, n) ? ET_OK
+                                                     : nobody(a, "the line is full");
 }
 
 static et_status
-begin(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
+begin(struct et_ctx *cx, const struct etd_channel_options *to, double seconds,
       struct asking *a, struct etd_frame *welcome)
 {
     char bytes[ETD_CONTROL_BYTES];
@@ -102,7 +103,7 @@ begin(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
     const struct etd_head head = {.kind = ETD_HELLO};
     double now = eti_monotonic(cx);
     *a = (struct asking){.cx = cx, .end = now + seconds, .looked = now};
-    ET_TRY(etd_line_open(cx, to, &a->line));
+    ET_TRY(etd_channel_open(cx, to, &a->channel));
     etd_begin(&o, bytes, sizeof bytes, &head, 2);
     etd_put_int(&o, "minor", ETD_MINOR);
     etd_put_bool(&o, "worker", true);
@@ -110,7 +111,7 @@ begin(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
     if (status == ET_OK)
         status = wait_for(a, ETD_WELCOME, welcome);
     if (status != ET_OK)
-        etd_line_close(&a->line);
+        etd_channel_close(&a->channel);
     return status;
 }
 
@@ -122,9 +123,9 @@ finish(struct asking *a)
     struct etd_out o;
     const struct etd_head head = {.kind = ETD_BYE};
     etd_begin(&o, bytes, sizeof bytes, &head, 0);
-    (void)etd_line_send(a->line, bytes, etd_end(&o));
-    etd_line_finish(a->line);
-    etd_line_close(&a->line);
+    (void)etd_channel_send(a->channel, bytes, etd_end(&o));
+    etd_channel_finish(a->channel);
+    etd_channel_close(&a->channel);
 }
 
 /* What WELCOME says, and how long a PING takes. */
@@ -149,7 +150,7 @@ take_info(struct asking *a, struct etd_frame *f, struct etd_worker_info *out)
 }
 
 et_status
-etd_worker_info(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
+etd_worker_info(struct et_ctx *cx, const struct etd_channel_options *to, double seconds,
                 struct etd_worker_info *out)
 {
     struct asking a;
@@ -207,7 +208,7 @@ take_bandwidth(struct asking *a, double rtt, double *out)
 }
 
 et_status
-etd_worker_test(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
+etd_worker_test(struct et_ctx *cx, const struct etd_channel_options *to, double seconds,
                 struct etd_worker_test *out)
 {
     struct asking a;
@@ -224,7 +225,7 @@ etd_worker_test(struct et_ctx *cx, const struct etd_line_options *to, double sec
 }
 
 et_status
-etd_worker_runs(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
+etd_worker_runs(struct et_ctx *cx, const struct etd_channel_options *to, double seconds,
                 struct json_t **out)
 {
     struct asking a;
@@ -313,8 +314,9 @@ ask_start(struct asking *a, const struct etd_launch_there *l, const unsigned cha
 }
 
 et_status
-etd_worker_start(struct et_ctx *cx, const struct etd_line_options *to, double seconds,
-                 const struct etd_launch_there *l, struct etd_answer *out)
+etd_worker_start(struct et_ctx *cx, const struct etd_channel_options *to,
+                 double seconds, const struct etd_launch_there *l,
+                 struct etd_answer *out)
 {
     const struct timespec pause = {0, 300000000L};
     double end = eti_monotonic(cx) + seconds;
@@ -331,7 +333,7 @@ etd_worker_start(struct et_ctx *cx, const struct etd_line_options *to, double se
             finish(&a);
         }
         asked = asked || reached;
-        /* A line that broke: what it was asked for is asked for again. */
+        /* A channel that broke: what it was asked for is asked for again. */
         if (status != ET_ENOENT || !asked || eti_monotonic(cx) + 1 >= end)
             return status;
         et_error_clear(cx);

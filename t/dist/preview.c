@@ -1,4 +1,4 @@
-/* glance.c: what a long log says before all of it has been read. */
+/* preview.c: what a long log says before all of it has been read. */
 #include "config.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "core/journal/events.h"
 #include "dist/hub/follow.h"
-#include "dist/hub/glance.h"
+#include "dist/hub/preview.h"
 #include "t/tap.h"
 
 enum { BATCHES = 12000, EPOCH = 500, AGAIN = 7000, BATCH = 32 };
@@ -122,59 +122,59 @@ test_newest(const struct etd_model *g, const struct etd_model *all)
 static void
 test_log(struct et_ctx *cx)
 {
-    struct etd_glance *g;
+    struct etd_preview *g;
     struct etd_follow *f = read_all(cx);
     const struct etd_model *all = etd_follow_model(f), *first;
     const struct etd_series *s, *whole = etd_model_series(all, "loss/train/total");
     bool done;
     int bins[8], n = 0, steps = 0;
-    need(cx, etd_glance_open(cx, folder, &g));
-    ok(etd_glance_model(g) == NULL, "before a step there is nothing");
-    need(cx, etd_glance_step(g, 0, &done));
-    first = etd_glance_model(g);
+    need(cx, etd_preview_open(cx, folder, &g));
+    ok(etd_preview_model(g) == NULL, "before a step there is nothing");
+    need(cx, etd_preview_step(g, 0, &done));
+    first = etd_preview_model(g);
     if (!ok(first && !done, "one step shows something"))
         bail("there is no first glance");
     test_newest(first, all);
     bins[n++] = etd_model_series(first, "loss/train/total")->n_bins;
     for (done = false; !done && steps < 100; steps++) {
-        const struct etd_model *before = etd_glance_model(g);
-        need(cx, etd_glance_step(g, 0, &done));
-        if (etd_glance_model(g) != before && n < 8)
+        const struct etd_model *before = etd_preview_model(g);
+        need(cx, etd_preview_step(g, 0, &done));
+        if (etd_preview_model(g) != before && n < 8)
             bins[n++] =
-                etd_model_series(etd_glance_model(g), "loss/train/total")->n_bins;
+                etd_model_series(etd_preview_model(g), "loss/train/total")->n_bins;
     }
     ok(done, "it comes to an end");
     bool finer = n > 2;
     for (int i = 1; i < n; i++)
         finer = finer && bins[i] > bins[i - 1];
     ok(finer, "charts get finer: %d, %d, %d bins", bins[0], bins[1], bins[n - 1]);
-    test_newest(etd_glance_model(g), all);
-    s = etd_model_series(etd_glance_model(g), "loss/train/total");
+    test_newest(etd_preview_model(g), all);
+    s = etd_model_series(etd_preview_model(g), "loss/train/total");
     ok(peak(s) == peak(whole) && peak(s) > 1000, "no peak is missed");
     for (int i = 0; i < s->n_bins; i++)
-        done = done && (s->bin[i].bin * etd_glance_model(g)->width <= AGAIN ||
+        done = done && (s->bin[i].bin * etd_preview_model(g)->width <= AGAIN ||
                         s->bin[i].max < 100);
     ok(done, "what was done again is shown as it was done last");
-    ok(isfinite(etd_glance_model(g)->axis[s->bin[s->n_bins / 2].bin].t),
+    ok(isfinite(etd_preview_model(g)->axis[s->bin[s->n_bins / 2].bin].t),
        "and bins know when they were");
-    etd_glance_close(&g);
+    etd_preview_close(&g);
     etd_follow_close(&f);
 }
 
 static void
 test_faults(struct et_ctx *cx)
 {
-    struct etd_glance *g;
+    struct etd_preview *g;
     char path[64];
     snprintf(path, sizeof path, "%s/events.log", folder);
     if (truncate(path, 20) != 0)
         bail("%s cannot be cut off", path);
-    is_int(etd_glance_open(cx, folder, &g), ET_EFORMAT,
+    is_int(etd_preview_open(cx, folder, &g), ET_EFORMAT,
            "a log that is none is refused");
     ok(g == NULL, "without a glance");
     et_error_clear(cx);
     unlink(path);
-    is_int(etd_glance_open(cx, folder, &g), ET_ENOENT, "as is one that is not there");
+    is_int(etd_preview_open(cx, folder, &g), ET_ENOENT, "as is one that is not there");
     et_error_clear(cx);
 }
 

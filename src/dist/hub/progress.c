@@ -1,4 +1,5 @@
-/* pace.c: how far a run is, and when it will have ended, as its batches have gone. */
+/* progress.c: how far a run is, and when it will have ended, as its batches have gone.
+ */
 #include "config.h"
 
 #include <math.h>
@@ -77,7 +78,7 @@ seconds_left(const struct etd_model *m)
 }
 
 void
-etd_model_pace(struct etd_model *m, const struct et_record *r)
+etd_model_progress(struct etd_model *m, const struct et_record *r)
 {
     const int n = sizeof m->finish / sizeof *m->finish;
     if (m->n_ticks > 0) {

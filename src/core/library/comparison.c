@@ -1,10 +1,10 @@
-/* contest.c: see contest.h.
+/* comparison.c: see comparison.h.
  *
  * A run is on the Pareto front if no other is at least as good and as quick, and better
  * or quicker. */
 #include "config.h"
 
-#include "core/library/contest.h"
+#include "core/library/comparison.h"
 
 #include <limits.h>
 #include <math.h>
@@ -19,7 +19,7 @@ enum { POINTS = 4096 };
 const char *const eti_figure_names[] = {"time", "cost", "energy", "samples", NULL};
 
 static const json_t *
-config_of(const struct eti_contender *r)
+config_of(const struct eti_compared_run *r)
 {
     return json_object_get(r->facts, "config");
 }
@@ -28,7 +28,7 @@ config_of(const struct eti_contender *r)
 
 /* "accuracy>=.765", as for train: a metric, < <= > or >=, a number. */
 static et_status
-parse_target(struct eti_contest *k, size_t *length)
+parse_target(struct eti_comparison *k, size_t *length)
 {
     const char *text = k->target_text;
     *length = strcspn(text, "<> ");
@@ -46,7 +46,7 @@ parse_target(struct eti_contest *k, size_t *length)
 }
 
 et_status
-eti_contest_choose(struct eti_contest *k)
+eti_comparison_choose(struct eti_comparison *k)
 {
     const char *name = NULL, *full = NULL;
     size_t length = 0;
@@ -72,7 +72,7 @@ eti_contest_choose(struct eti_contest *k)
 }
 
 static bool
-is_reached(const struct eti_contest *k, double value)
+is_reached(const struct eti_comparison *k, double value)
 {
     if (k->or_equal && value == k->target)
         return true;
@@ -162,7 +162,7 @@ read_health(struct et_events *e, struct draw *d)
 
 /* Of a run whose ranks said nothing: one, on one machine. */
 static double
-price_factor(const struct eti_contest *k, const struct draw *d)
+price_factor(const struct eti_comparison *k, const struct draw *d)
 {
     int n = k->price->of == ETI_PRICE_OF_RANK      ? d->ranks
             : k->price->of == ETI_PRICE_OF_MACHINE ? d->machines
@@ -171,12 +171,12 @@ price_factor(const struct eti_contest *k, const struct draw *d)
 }
 
 static et_status
-judge_draw(struct eti_contest *k, struct eti_contender *r, struct et_events *e)
+judge_draw(struct eti_comparison *k, struct eti_compared_run *r, struct et_events *e)
 {
     void *block;
     double started = json_number_value(json_object_get(r->facts, "started"));
     double *to[MOMENTS] = {r->to_best, r->to_target};
-    if (k->by != ETI_ENERGY && !(k->by == ETI_COST && eti_contest_has_price(k)))
+    if (k->by != ETI_ENERGY && !(k->by == ETI_COST && eti_comparison_has_price(k)))
         return ET_OK;
     ET_TRY(et_alloc(k->cx, sizeof(struct draw), &block));
     struct draw *d = block;
@@ -195,7 +195,7 @@ judge_draw(struct eti_contest *k, struct eti_contender *r, struct et_events *e)
 }
 
 bool
-eti_contest_has_price(const struct eti_contest *k)
+eti_comparison_has_price(const struct eti_comparison *k)
 {
     return k->price && isfinite(k->price->hour);
 }
@@ -242,7 +242,7 @@ eti_money_text(const struct eti_config_price *price, double money, char *buf,
 
 /* Its facts have a best value, but perhaps of the other direction. */
 static et_status
-judge(struct eti_contest *k, struct eti_contender *r, struct et_events *e)
+judge(struct eti_comparison *k, struct eti_compared_run *r, struct et_events *e)
 {
     struct et_series_point *p;
     void *block;
@@ -274,9 +274,9 @@ judge(struct eti_contest *k, struct eti_contender *r, struct et_events *e)
 }
 
 et_status
-eti_contest_judge(struct eti_contest *k, int i)
+eti_comparison_judge(struct eti_comparison *k, int i)
 {
-    struct eti_contender *r = &k->run[i];
+    struct eti_compared_run *r = &k->run[i];
     struct et_events *e;
     char path[PATH_MAX];
     const char *directory = json_string_value(json_object_get(r->facts, "directory"));
@@ -295,27 +295,27 @@ eti_contest_judge(struct eti_contest *k, int i)
 /* ---- the Pareto front ---- */
 
 double
-eti_contest_cost(const struct eti_contest *k, const struct eti_contender *r)
+eti_comparison_cost(const struct eti_comparison *k, const struct eti_compared_run *r)
 {
     return k->has_target ? r->to_target[k->by] : r->to_best[k->by];
 }
 
 static bool
-beats(const struct eti_contest *k, const struct eti_contender *a,
-      const struct eti_contender *b)
+beats(const struct eti_comparison *k, const struct eti_compared_run *a,
+      const struct eti_compared_run *b)
 {
-    double x = eti_contest_cost(k, a), y = eti_contest_cost(k, b),
+    double x = eti_comparison_cost(k, a), y = eti_comparison_cost(k, b),
            sign = k->less ? -1 : 1;
     double good = sign * a->best, other = sign * b->best;
     return x <= y && good >= other && (x < y || good > other);
 }
 
 void
-eti_contest_front(struct eti_contest *k)
+eti_comparison_front(struct eti_comparison *k)
 {
     for (int i = 0; i < k->n; i++) {
-        struct eti_contender *r = &k->run[i];
-        r->on_front = isfinite(r->best) && isfinite(eti_contest_cost(k, r));
+        struct eti_compared_run *r = &k->run[i];
+        r->on_front = isfinite(r->best) && isfinite(eti_comparison_cost(k, r));
         for (int j = 0; j < k->n; j++)
             r->on_front = r->on_front && !beats(k, &k->run[j], r);
     }
@@ -325,14 +325,14 @@ eti_contest_front(struct eti_contest *k)
 
 /* What R has at KEY; NULL: nothing, written down or not. */
 static json_t *
-value_at(const struct eti_contender *r, const char *key)
+value_at(const struct eti_compared_run *r, const char *key)
 {
     json_t *v = json_object_get(config_of(r), key);
     return json_is_null(v) ? NULL : v;
 }
 
 static bool
-differs(const struct eti_contest *k, const char *key)
+differs(const struct eti_comparison *k, const char *key)
 {
     const json_t *first = value_at(&k->run[0], key);
     for (int i = 1; i < k->n; i++) {
@@ -346,7 +346,7 @@ differs(const struct eti_contest *k, const char *key)
 
 /* Have some of the runs keys in BLOCK, while it is off in others? */
 static bool
-is_partly_off(const struct eti_contest *k, const char *block)
+is_partly_off(const struct eti_comparison *k, const char *block)
 {
     const size_t n = strlen(block);
     bool is_off = false, is_on = false;
@@ -364,7 +364,7 @@ is_partly_off(const struct eti_contest *k, const char *block)
 /* "checkpoint", of that and of "checkpoint.keep", where a run has `checkpoint: false`,
  * in BUF. False: no run has turned off a block that KEY is in. */
 static bool
-find_block(const struct eti_contest *k, const char *key, char *buf, size_t size)
+find_block(const struct eti_comparison *k, const char *key, char *buf, size_t size)
 {
     for (size_t n = strcspn(key, ".");; n += 1 + strcspn(key + n + 1, ".")) {
         snprintf(buf, size, "%.*s", (int)n, key);
@@ -377,7 +377,7 @@ find_block(const struct eti_contest *k, const char *key, char *buf, size_t size)
 
 /* Do those runs that have KEY differ in it? */
 static bool
-differs_inside(const struct eti_contest *k, const char *key)
+differs_inside(const struct eti_comparison *k, const char *key)
 {
     const json_t *first = NULL;
     for (int i = 0; i < k->n; i++) {
@@ -391,7 +391,7 @@ differs_inside(const struct eti_contest *k, const char *key)
 
 /* What the runs have at KEY; of a BLOCK that is off in some, "off" and "on". */
 static void
-add_difference(const struct eti_contest *k, const char *key, bool block, json_t *all)
+add_difference(const struct eti_comparison *k, const char *key, bool block, json_t *all)
 {
     json_t *values = json_array();
     for (int i = 0; i < k->n; i++) {
@@ -405,7 +405,7 @@ add_difference(const struct eti_contest *k, const char *key, bool block, json_t 
 }
 
 json_t *
-eti_contest_differences(const struct eti_contest *k)
+eti_comparison_differences(const struct eti_comparison *k)
 {
     json_t *all = json_object(), *v;
     const char *key;
@@ -426,7 +426,7 @@ eti_contest_differences(const struct eti_contest *k)
 }
 
 const char *
-eti_contest_unlike(const json_t *differences)
+eti_comparison_unlike(const json_t *differences)
 {
     static const char *const same[] = {
         "name", "split", "num_samples", "subset_num_batches", "datadir", "path"};

@@ -16,7 +16,7 @@
 #include "core/base/seams.h"
 #include "dist/hub/follow.h"
 #include "dist/wire/piece.h"
-#include "dist/worker/past.h"
+#include "dist/worker/replay.h"
 #include "dist/worker/session.h"
 #include "t/dist/house.h"
 #include "t/tap.h"
@@ -540,13 +540,13 @@ test_slow(void)
 static void
 test_models(void)
 {
-    enum { ROOM = ETD_PAST_MODELS };
+    enum { ROOM = ETD_REPLAY_MODELS };
     char text[ETD_TEXT_ROOM];
     struct eti_seams seams = eti_system;
     struct etd_session *s[ROOM], *more;
     struct etd_frame f;
     for (int i = 0; i < ROOM; i++) {
-        if (i == ETD_PAST_OF_VIEWERS) {
+        if (i == ETD_REPLAY_OF_VIEWERS) {
             more = open_session(false);
             hello(more, 1, h.name, -1, 256);
             f = last(ETD_REFUSE);
@@ -554,7 +554,7 @@ test_models(void)
                    "viewers leave room for two operators");
             etd_session_free(&more);
         }
-        s[i] = open_session(i >= ETD_PAST_OF_VIEWERS);
+        s[i] = open_session(i >= ETD_REPLAY_OF_VIEWERS);
         hello(s[i], 1, h.name, -1, 1); /* it takes one piece, and waits */
         if (!drive(s[i]))
             bail("viewer %d was not served", i);

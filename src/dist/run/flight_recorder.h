@@ -1,10 +1,10 @@
-/* flight.h: the last 2,000 things that a rank did, in memory that its supervisor holds
- * as well: it outlives the rank, however that ends, and is read then.
+/* flight_recorder.h: the last 2,000 things that a rank did, in memory that its
+ * supervisor holds as well: it outlives the rank, however that ends, and is read then.
  *
  * Any thread of the rank notes; the supervisor prints when the rank is gone, or does
  * not go on. Noting is an atomic count and some stores. */
-#ifndef ETD_FLIGHT_H
-#define ETD_FLIGHT_H
+#ifndef ETD_FLIGHT_RECORDER_H
+#define ETD_FLIGHT_RECORDER_H
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -33,16 +33,16 @@ struct etd_flight_entry {
     int32_t which;           /* likewise */
 };
 
-struct etd_flight {
+struct etd_flight_recorder {
     _Atomic uint64_t n; /* noted so far; entry i is in slot (i - 1) % the room */
     struct etd_flight_entry entry[ETD_FLIGHT_EVENTS];
 };
 
-void etd_flight_event(struct etd_flight *f, int event, int64_t ba);
-void etd_flight_collective(struct etd_flight *f, enum etd_flight_kind kind,
+void etd_flight_event(struct etd_flight_recorder *f, int event, int64_t ba);
+void etd_flight_collective(struct etd_flight_recorder *f, enum etd_flight_kind kind,
                            const struct et_comm_look *look);
 /* One line for each, the newest last, with the seconds since. */
-void etd_flight_print(FILE *to, const struct etd_flight *f);
+void etd_flight_print(FILE *to, const struct etd_flight_recorder *f);
 
 /* "all_reduce 57 of 10 f32" in BUF, which it returns; of one of a step's graph
  * "all_reduce 57 of 10 f32 [12.3]": the third in the step behind 12 batches. */

@@ -1,4 +1,4 @@
-/* place.c: see place.h. */
+/* rank_env.c: see rank_env.h. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "dist/comm/place.h"
+#include "dist/comm/rank_env.h"
 
 enum { DEFAULT_TIMEOUT = 300 }; /* seconds: RELIABILITY.md section 4 */
 
@@ -77,7 +77,7 @@ find_launcher(void)
 }
 
 const char *
-etd_place_launcher(void)
+etd_rank_env_launcher(void)
 {
     const struct launcher *l = find_launcher();
     return l ? l->name : NULL;
@@ -85,14 +85,15 @@ etd_place_launcher(void)
 
 /* "" where the ranks meet at MASTER_PORT. */
 static void
-name_job(const struct launcher *l, char out[ETD_MEETING_JOB])
+name_job(const struct launcher *l, char out[ETD_RENDEZVOUS_JOB])
 {
     const char *agent = variable("TORCHELASTIC_USE_AGENT_STORE");
     bool has_port = l == launchers && !(agent && strcasecmp(agent, "true") == 0);
-    size_t n = (size_t)snprintf(out, ETD_MEETING_JOB, "%s", has_port ? "" : l->name);
-    for (int i = 0; i < 3 && !has_port && n < ETD_MEETING_JOB; i++) {
+    size_t n = (size_t)snprintf(out, ETD_RENDEZVOUS_JOB, "%s", has_port ? "" : l->name);
+    for (int i = 0; i < 3 && !has_port && n < ETD_RENDEZVOUS_JOB; i++) {
         const char *part = variable(l->job[i]);
-        n += (size_t)snprintf(out + n, ETD_MEETING_JOB - n, " %s", part ? part : "-");
+        n +=
+            (size_t)snprintf(out + n, ETD_RENDEZVOUS_JOB - n, " %s", part ? part : "-");
     }
 }
 
@@ -121,7 +122,7 @@ read_number(struct et_ctx *cx, const char *name, long least, long most, long oth
 
 /* Slurm's is "2(x3)", or "2,1", where there are several machines. */
 static et_status
-read_local_world(struct et_ctx *cx, const struct launcher *l, struct etd_place *p)
+read_local_world(struct et_ctx *cx, const struct launcher *l, struct etd_rank_env *p)
 {
     const char *text = variable(l->local_world);
     size_t n = text ? strspn(text, "0123456789") : 0;
@@ -142,7 +143,7 @@ digit(char c)
 }
 
 static et_status
-read_secret(struct et_ctx *cx, struct etd_place *p)
+read_secret(struct et_ctx *cx, struct etd_rank_env *p)
 {
     const char *text = getenv("ETUDE_RANK_SECRET");
     if (!text || !text[0])
@@ -161,7 +162,7 @@ read_secret(struct et_ctx *cx, struct etd_place *p)
 
 /* A descriptor may have become something else since it was named. */
 static et_status
-read_listener(struct et_ctx *cx, struct etd_place *p)
+read_listener(struct et_ctx *cx, struct etd_rank_env *p)
 {
     int on = 0;
     socklen_t n = sizeof on;
@@ -230,7 +231,7 @@ has_own_address(const char *host)
 }
 
 const char *
-etd_place_on_loopback(const char *host)
+etd_rank_env_on_loopback(const char *host)
 {
     return is_loopback(host)                            ? host
            : is_own_name(host) || has_own_address(host) ? "127.0.0.1"
@@ -238,7 +239,7 @@ etd_place_on_loopback(const char *host)
 }
 
 static et_status
-check(struct et_ctx *cx, const struct etd_place *p)
+check(struct et_ctx *cx, const struct etd_rank_env *p)
 {
     if (p->rank >= p->world)
         return ET_FAIL(cx, ET_EINVAL,
@@ -262,9 +263,9 @@ check(struct et_ctx *cx, const struct etd_place *p)
 /* All ranks are here: nobody else can come by a loopback address. (A launcher names the
  * machine as others see it. It is looked up once: the next answer may be another.) */
 static et_status
-settle_host(struct et_ctx *cx, struct etd_place *p)
+settle_host(struct et_ctx *cx, struct etd_rank_env *p)
 {
-    const char *loopback = etd_place_on_loopback(p->host);
+    const char *loopback = etd_rank_env_on_loopback(p->host);
     if (!loopback)
         return ET_FAIL(
             cx, ET_ENOTSUP,
@@ -276,12 +277,12 @@ settle_host(struct et_ctx *cx, struct etd_place *p)
 }
 
 et_status
-etd_place_read(struct et_ctx *cx, struct etd_place *p)
+etd_rank_env_read(struct et_ctx *cx, struct etd_rank_env *p)
 {
     const char *host = variable("MASTER_ADDR");
     const struct launcher *l = find_launcher();
     int timeout;
-    *p = (struct etd_place){.world = 1, .local_world = 1, .listener = -1};
+    *p = (struct etd_rank_env){.world = 1, .local_world = 1, .listener = -1};
     ET_TRY(read_number(cx, "ETUDE_RANK_TIMEOUT", 1, INT_MAX / 1000, DEFAULT_TIMEOUT,
                        &timeout));
     p->timeout_ms = 1000 * timeout;
@@ -316,8 +317,8 @@ etd_comm_possible(void)
 #ifdef ET_GLOO
 
 static et_status
-open_gloo(const struct etd_place *p, struct etd_meeting *m, void **self, char *why,
-          size_t size)
+open_gloo(const struct etd_rank_env *p, struct etd_rendezvous *m, void **self,
+          char *why, size_t size)
 {
     struct etd_store_config config = {
         .host = p->host,
@@ -338,23 +339,23 @@ open_gloo(const struct etd_place *p, struct etd_meeting *m, void **self, char *w
 }
 
 et_status
-etd_comm_open(struct et_ctx *cx, const struct etd_place *place, struct et_comm **out)
+etd_comm_open(struct et_ctx *cx, const struct etd_rank_env *env, struct et_comm **out)
 {
     char why[512] = "";
     void *self;
     *out = NULL;
-    if (place->world == 1)
+    if (env->world == 1)
         return ET_OK;
-    struct etd_meeting m = {.listener = -1, .lock = -1};
-    if (place->job[0])
-        ET_TRY(place->rank == 0
-                   ? etd_meeting_begin(cx, place->job, place->host, place->secret, &m)
-                   : etd_meeting_find(cx, place->job, place->timeout_ms, &m));
-    et_status status = open_gloo(place, &m, &self, why, sizeof why);
-    etd_meeting_end(&m);
+    struct etd_rendezvous m = {.listener = -1, .lock = -1};
+    if (env->job[0])
+        ET_TRY(env->rank == 0
+                   ? etd_rendezvous_begin(cx, env->job, env->host, env->secret, &m)
+                   : etd_rendezvous_find(cx, env->job, env->timeout_ms, &m));
+    et_status status = open_gloo(env, &m, &self, why, sizeof why);
+    etd_rendezvous_end(&m);
     if (status != ET_OK)
         return ET_FAIL(cx, status, "%s", why);
-    status = et_comm_new(cx, &etd_gloo, self, place->rank, place->world, out);
+    status = et_comm_new(cx, &etd_gloo, self, env->rank, env->world, out);
     if (status != ET_OK)
         etd_gloo.close(self, true);
     return status;
@@ -363,14 +364,14 @@ etd_comm_open(struct et_ctx *cx, const struct etd_place *place, struct et_comm *
 #else
 
 et_status
-etd_comm_open(struct et_ctx *cx, const struct etd_place *place, struct et_comm **out)
+etd_comm_open(struct et_ctx *cx, const struct etd_rank_env *env, struct et_comm **out)
 {
     *out = NULL;
-    if (place->world == 1)
+    if (env->world == 1)
         return ET_OK;
     return ET_FAIL(cx, ET_ENOTSUP,
                    "%d ranks: this program was built without Gloo, and trains with one",
-                   place->world);
+                   env->world);
 }
 
 #endif

@@ -1,4 +1,5 @@
-/* hub_place.c: where the hub listens, and that it does so for as long as the run lasts.
+/* hub_listen.c: where the hub listens, and that it does so for as long as the run
+ * lasts.
  *
  * Its folder may go while it runs: that of XDG_RUNTIME_DIR goes when the user logs out,
  * and is there again, empty, when he comes back. A file that has gone is not told by
@@ -74,7 +75,7 @@ etd_hub_listen(struct etd_hub *h)
 }
 
 et_status
-etd_hub_look_at_place(struct etd_hub *h)
+etd_hub_listen_again(struct etd_hub *h)
 {
     double now = eti_monotonic(h->cx);
     if (now - h->stood_at < LOOK)

@@ -1,11 +1,11 @@
-/* past.c: see past.h.
+/* replay.c: see replay.h.
  *
  * A viewer that has nothing of the run gets a snapshot: the model is read here, a
  * little at a time, so that others are served meanwhile. A viewer that has the records
  * up to some number gets those that follow, straight from the log. */
 #include "config.h"
 
-#include "dist/worker/past.h"
+#include "dist/worker/replay.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ enum stage {
     TOLD,
 };
 
-struct etd_past {
+struct etd_replay {
     struct et_ctx *cx;
     etd_send_fn *send;
     void *data;
@@ -70,7 +70,7 @@ struct etd_past {
 /* ---- saying ---- */
 
 static struct etd_head
-head_of(const struct etd_past *p, enum etd_kind kind)
+head_of(const struct etd_replay *p, enum etd_kind kind)
 {
     struct etd_head head = p->head;
     head.kind = kind;
@@ -79,14 +79,14 @@ head_of(const struct etd_past *p, enum etd_kind kind)
 }
 
 static bool
-send_frame(struct etd_past *p, size_t n)
+send_frame(struct etd_replay *p, size_t n)
 {
     p->blocked = n > 0 && !p->send(p->data, p->bytes, n);
     return n > 0 && !p->blocked;
 }
 
 static void
-say_welcome(struct etd_past *p, const struct etd_past_options *o, const char *name)
+say_welcome(struct etd_replay *p, const struct etd_replay_options *o, const char *name)
 {
     struct etd_out out;
     const struct etd_head head = head_of(p, ETD_WELCOME);
@@ -104,7 +104,7 @@ say_welcome(struct etd_past *p, const struct etd_past_options *o, const char *na
 }
 
 static void
-say_bye(struct etd_past *p, const char *code, const char *text)
+say_bye(struct etd_replay *p, const char *code, const char *text)
 {
     struct etd_out out;
     const struct etd_head head = head_of(p, ETD_BYE);
@@ -116,7 +116,7 @@ say_bye(struct etd_past *p, const char *code, const char *text)
 
 /* Its facts as JSON, which the caller frees; NULL: they cannot be read. */
 static char *
-facts_text(struct etd_past *p)
+facts_text(struct etd_replay *p)
 {
     json_t *facts;
     if (eti_facts_read(p->cx, p->directory, &facts) != ET_OK) {
@@ -132,7 +132,7 @@ facts_text(struct etd_past *p)
 /* ---- a snapshot ---- */
 
 static et_status
-make_snapshot(struct etd_past *p)
+make_snapshot(struct etd_replay *p)
 {
     const struct etd_model *m = etd_follow_model(p->follow);
     char *facts = facts_text(p), *model = NULL;
@@ -168,7 +168,7 @@ make_snapshot(struct etd_past *p)
 
 /* Reads on. A log that is damaged or torn somewhere is told up to there. */
 static void
-read_on(struct etd_past *p)
+read_on(struct etd_replay *p)
 {
     struct etd_model *m = etd_follow_model(p->follow);
     int64_t before = m->seq, left;
@@ -191,7 +191,7 @@ read_on(struct etd_past *p)
 }
 
 static size_t
-write_begin(struct etd_past *p)
+write_begin(struct etd_replay *p)
 {
     struct etd_out out;
     const struct etd_head head = head_of(p, ETD_SNAP_BEGIN);
@@ -204,7 +204,7 @@ write_begin(struct etd_past *p)
 }
 
 static size_t
-write_chunk(struct etd_past *p, size_t n)
+write_chunk(struct etd_replay *p, size_t n)
 {
     struct etd_out out;
     const struct etd_head head = head_of(p, ETD_SNAP_CHUNK);
@@ -216,7 +216,7 @@ write_chunk(struct etd_past *p, size_t n)
 
 /* All was told: what it took is given back. */
 static void
-forget_model(struct etd_past *p)
+forget_model(struct etd_replay *p)
 {
     if (!p->follow)
         return;
@@ -227,7 +227,7 @@ forget_model(struct etd_past *p)
 }
 
 static void
-send_snapshot(struct etd_past *p)
+send_snapshot(struct etd_replay *p)
 {
     struct etd_out out;
     const struct etd_head end = head_of(p, ETD_SNAP_END);
@@ -253,7 +253,7 @@ send_snapshot(struct etd_past *p)
 
 /* How it ended, for a viewer that saw it go on. */
 static void
-send_facts(struct etd_past *p)
+send_facts(struct etd_replay *p)
 {
     struct etd_out out;
     const struct etd_head head = head_of(p, ETD_FACTS);
@@ -268,7 +268,7 @@ send_facts(struct etd_past *p)
 
 /* The next frame of the record that is held. False: not now. */
 static bool
-send_part(struct etd_past *p)
+send_part(struct etd_replay *p)
 {
     const struct etd_head head = head_of(p, (enum etd_kind)p->held.kind);
     int from = p->from;
@@ -282,7 +282,7 @@ send_part(struct etd_past *p)
 }
 
 static void
-send_records(struct etd_past *p)
+send_records(struct etd_replay *p)
 {
     double end = eti_monotonic(p->cx) + SLICE;
     for (int i = 1;; i++) {
@@ -305,7 +305,7 @@ send_records(struct etd_past *p)
 
 /* To the records after AFTER. */
 static void
-rewind_to(struct etd_past *p, int64_t after)
+rewind_to(struct etd_replay *p, int64_t after)
 {
     char path[PATH_MAX + 16];
     struct et_events *log;
@@ -325,7 +325,7 @@ rewind_to(struct etd_past *p, int64_t after)
 
 /* It takes MORE messages. */
 static void
-give_credit(struct etd_past *p, int64_t more)
+give_credit(struct etd_replay *p, int64_t more)
 {
     int64_t room = MOST_CREDIT - p->credit;
     if (more > 0)
@@ -333,7 +333,7 @@ give_credit(struct etd_past *p, int64_t more)
 }
 
 static void
-on_ping(struct etd_past *p, const struct etd_frame *f)
+on_ping(struct etd_replay *p, const struct etd_frame *f)
 {
     struct etd_out out;
     const struct etd_head head = head_of(p, ETD_PONG);
@@ -348,7 +348,7 @@ on_ping(struct etd_past *p, const struct etd_frame *f)
 }
 
 static void
-on_hist(struct etd_past *p, const struct etd_frame *f)
+on_hist(struct etd_replay *p, const struct etd_frame *f)
 {
     double now = eti_monotonic(p->cx);
     p->questions += QUESTIONS * (now - p->filled);
@@ -364,7 +364,7 @@ on_hist(struct etd_past *p, const struct etd_frame *f)
 }
 
 static void
-answer_hist(struct etd_past *p)
+answer_hist(struct etd_replay *p)
 {
     const struct etd_head head = head_of(p, ETD_HIST);
     size_t n = p->hist ? etd_hist_answer(p->hist, &head, p->bytes, sizeof p->bytes) : 0;
@@ -373,7 +373,7 @@ answer_hist(struct etd_past *p)
 }
 
 void
-etd_past_message(struct etd_past *p, const struct etd_frame *f)
+etd_replay_message(struct etd_replay *p, const struct etd_frame *f)
 {
     int64_t from = etd_get_int(&f->body, "from", 0);
     if (f->head.kind == ETD_PING)
@@ -388,7 +388,7 @@ etd_past_message(struct etd_past *p, const struct etd_frame *f)
 
 /* A run that was resumed has a hub again, which knows more. */
 static bool
-goes_on_again(struct etd_past *p)
+goes_on_again(struct etd_replay *p)
 {
     json_t *facts;
     double now = eti_monotonic(p->cx);
@@ -406,7 +406,7 @@ goes_on_again(struct etd_past *p)
 }
 
 bool
-etd_past_step(struct etd_past *p)
+etd_replay_step(struct etd_replay *p)
 {
     p->blocked = false;
     if (!p->over && goes_on_again(p)) {
@@ -431,21 +431,21 @@ etd_past_step(struct etd_past *p)
 }
 
 bool
-etd_past_is_busy(const struct etd_past *p)
+etd_replay_is_busy(const struct etd_replay *p)
 {
     bool sends = p->stage == SNAPSHOT || p->stage == RECORDS;
     return p->stage == READING || (sends && p->credit > 0 && !p->blocked);
 }
 
 bool
-etd_past_is_reading(const struct etd_past *p)
+etd_replay_is_reading(const struct etd_replay *p)
 {
     return etd_hist_is_asked(p->hist);
 }
 
 et_status
-etd_past_open(struct et_ctx *cx, const struct etd_past_options *o,
-              struct etd_past **out)
+etd_replay_open(struct et_ctx *cx, const struct etd_replay_options *o,
+                struct etd_replay **out)
 {
     void *block;
     const char *directory = json_string_value(json_object_get(o->facts, "directory"));
@@ -455,13 +455,13 @@ etd_past_open(struct et_ctx *cx, const struct etd_past_options *o,
         return ET_FAIL(cx, ET_EFORMAT, "the run's run.json does not say what it is");
     const bool is_viewer = strcmp(o->role, "viewer") == 0;
     if (o->after < 0 &&
-        *o->models >= (is_viewer ? ETD_PAST_OF_VIEWERS : ETD_PAST_MODELS))
+        *o->models >= (is_viewer ? ETD_REPLAY_OF_VIEWERS : ETD_REPLAY_MODELS))
         return ET_FAIL(cx, ET_ECANCELED,
                        "%d ended runs are being read here already: try again in some "
                        "seconds",
                        *o->models);
     ET_TRY(et_alloc(cx, sizeof **out, &block));
-    struct etd_past *p = block;
+    struct etd_replay *p = block;
     p->cx = cx;
     p->send = o->send;
     p->data = o->data;
@@ -483,7 +483,7 @@ etd_past_open(struct et_ctx *cx, const struct etd_past_options *o,
             status = ET_FAIL(cx, ET_EIO, "its events.log cannot be read");
     }
     if (status != ET_OK) {
-        etd_past_close(&p);
+        etd_replay_close(&p);
         return status;
     }
     say_welcome(p, o, name);
@@ -492,9 +492,9 @@ etd_past_open(struct et_ctx *cx, const struct etd_past_options *o,
 }
 
 void
-etd_past_close(struct etd_past **out)
+etd_replay_close(struct etd_replay **out)
 {
-    struct etd_past *p = *out;
+    struct etd_replay *p = *out;
     *out = NULL;
     if (!p)
         return;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dist/comm/place.h"
+#include "dist/comm/rank_env.h"
 #include "t/tap.h"
 
 static const char *own; /* name */
@@ -142,13 +142,13 @@ main(void)
                                            "127.3.2.1", "::1"};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         own = table[i].own;
-        const char *at = etd_place_on_loopback(table[i].host);
+        const char *at = etd_rank_env_on_loopback(table[i].host);
         is_str(at ? at : "another machine",
                table[i].is_here ? "127.0.0.1" : "another machine",
                "%s, on a machine that is called %s", table[i].host, own);
     }
     for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
-        is_str(etd_place_on_loopback(loopback[i]), loopback[i],
+        is_str(etd_rank_env_on_loopback(loopback[i]), loopback[i],
                "%s is this machine, as it is", loopback[i]);
     return done();
 }

@@ -1,7 +1,7 @@
-/* glance.c: see glance.h. */
+/* preview.c: see preview.h. */
 #include "config.h"
 
-#include "dist/hub/glance.h"
+#include "dist/hub/preview.h"
 
 #include <limits.h>
 #include <math.h>
@@ -18,7 +18,7 @@ enum {
 static const int levels[] = {0, 64, MOST};
 enum { LEVELS = sizeof levels / sizeof *levels };
 
-struct etd_glance {
+struct etd_preview {
     struct et_ctx *cx;
     char path[PATH_MAX];
     struct et_events *log; /* for points */
@@ -29,12 +29,12 @@ struct etd_glance {
 };
 
 et_status
-etd_glance_open(struct et_ctx *cx, const char *directory, struct etd_glance **out)
+etd_preview_open(struct et_ctx *cx, const char *directory, struct etd_preview **out)
 {
     void *block;
     *out = NULL;
     ET_TRY(et_alloc(cx, sizeof **out, &block));
-    struct etd_glance *g = block;
+    struct etd_preview *g = block;
     g->cx = cx;
     et_status status = ET_OK;
     if ((size_t)snprintf(g->path, sizeof g->path, "%s/events.log", directory) >=
@@ -44,15 +44,15 @@ etd_glance_open(struct et_ctx *cx, const char *directory, struct etd_glance **ou
     if (status == ET_OK)
         status = et_events_open(cx, g->path, &g->log);
     if (status != ET_OK)
-        etd_glance_close(&g);
+        etd_preview_close(&g);
     *out = g;
     return status;
 }
 
 void
-etd_glance_close(struct etd_glance **out)
+etd_preview_close(struct etd_preview **out)
 {
-    struct etd_glance *g = *out;
+    struct etd_preview *g = *out;
     *out = NULL;
     if (!g)
         return;
@@ -66,7 +66,7 @@ etd_glance_close(struct etd_glance **out)
 
 /* The log's first records. */
 static et_status
-take_head(struct etd_glance *g)
+take_head(struct etd_preview *g)
 {
     struct et_events *e;
     struct et_record r;
@@ -84,7 +84,7 @@ take_head(struct etd_glance *g)
 
 /* The epoch that R lies in began here, as far as its batches are known. */
 static et_status
-begin_epoch(struct etd_glance *g, const struct et_record *r)
+begin_epoch(struct etd_preview *g, const struct et_record *r)
 {
     double per = etd_model_length(g->making, "run/epoch_batches");
     struct et_record epoch = *r;
@@ -100,7 +100,7 @@ begin_epoch(struct etd_glance *g, const struct et_record *r)
 
 /* The newest, behind those of the head. */
 static et_status
-take_newest(struct etd_glance *g)
+take_newest(struct etd_preview *g)
 {
     struct et_events *e;
     struct et_record r;
@@ -129,7 +129,7 @@ take_newest(struct etd_glance *g)
 /* The points of one series, as records that say nothing else: MOST of them. Those of
  * the newest records come with these. */
 static et_status
-take_series(struct etd_glance *g, const char *name, int most)
+take_series(struct etd_preview *g, const char *name, int most)
 {
     struct et_log_entry entry;
     const struct etd_model *m = g->making;
@@ -158,7 +158,7 @@ take_series(struct etd_glance *g, const char *name, int most)
 
 /* One series more; *MORE: there was one. */
 static et_status
-next_series(struct etd_glance *g, bool *more)
+next_series(struct etd_preview *g, bool *more)
 {
     const struct et_series *list;
     int n;
@@ -175,7 +175,7 @@ next_series(struct etd_glance *g, bool *more)
 /* ---- all ---- */
 
 static et_status
-finish(struct etd_glance *g)
+finish(struct etd_preview *g)
 {
     ET_TRY(take_newest(g));
     etd_model_free(&g->shown);
@@ -187,7 +187,7 @@ finish(struct etd_glance *g)
 }
 
 et_status
-etd_glance_step(struct etd_glance *g, double seconds, bool *done)
+etd_preview_step(struct etd_preview *g, double seconds, bool *done)
 {
     double end = eti_monotonic(g->cx) + seconds;
     bool more;
@@ -207,7 +207,7 @@ etd_glance_step(struct etd_glance *g, double seconds, bool *done)
 }
 
 const struct etd_model *
-etd_glance_model(const struct etd_glance *g)
+etd_preview_model(const struct etd_preview *g)
 {
     return g->shown;
 }

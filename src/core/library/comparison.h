@@ -1,25 +1,25 @@
-/* contest.h: runs beside each other: in what they differ, how good they were, and when
- * each came to a target.
+/* comparison.h: runs beside each other: in what they differ, how good they were, and
+ * when each came to a target.
  *
  * With a target, what a run cost is the time (or money, energy, samples) to it, else to
  * its best value. Time is of the clock, from the start of the run: a pause before a
  * resume counts. Money is that time at a price for an hour. Energy is what its GPUs
  * drew, as their sensors said each second; of a run without any what the processors
  * drew. */
-#ifndef ETI_CONTEST_H
-#define ETI_CONTEST_H
+#ifndef ETI_COMPARISON_H
+#define ETI_COMPARISON_H
 
 #include "core/config/settings.h"
 #include "core/library/facts.h"
 #include "etude/logger.h"
 
-enum { ETI_CONTENDERS = 64 };
+enum { ETI_COMPARED_RUNS = 64 };
 
 /* What is to be little. */
 enum eti_figure { ETI_TIME, ETI_COST, ETI_ENERGY, ETI_SAMPLES, ETI_FIGURES };
 extern const char *const eti_figure_names[]; /* "time"; ends with a NULL */
 
-struct eti_contender {
+struct eti_compared_run {
     json_t *facts; /* borrowed */
     double best;   /* NaN: not known */
     /* Seconds, money, kWh, samples. NaN: not known; of the target: never. */
@@ -28,9 +28,9 @@ struct eti_contender {
 };
 
 /* CX, RUN[].facts, N, TARGET_TEXT, BY and PRICE are the caller's to set. */
-struct eti_contest {
+struct eti_comparison {
     struct et_ctx *cx;
-    struct eti_contender run[ETI_CONTENDERS];
+    struct eti_compared_run run[ETI_COMPARED_RUNS];
     int n;
     const char *target_text; /* "accuracy>=.765"; NULL: none. Borrowed */
     enum eti_figure by;
@@ -43,14 +43,15 @@ struct eti_contest {
 
 /* Settles the metric: the target's, or what the first run is known by. EINVAL: the
  * target is none; ENOENT: no run has that metric, or two fit. */
-ET_NODISCARD et_status eti_contest_choose(struct eti_contest *k);
+ET_NODISCARD et_status eti_comparison_choose(struct eti_comparison *k);
 /* Reads what run I came to; its energy and cost only where they are what it goes by,
  * as that reads more of the log. Statuses of et_events_open. */
-ET_NODISCARD et_status eti_contest_judge(struct eti_contest *k, int i);
-/* What R cost, by what the contest goes by. */
-double eti_contest_cost(const struct eti_contest *k, const struct eti_contender *r);
+ET_NODISCARD et_status eti_comparison_judge(struct eti_comparison *k, int i);
+/* What R cost, by what the comparison goes by. */
+double eti_comparison_cost(const struct eti_comparison *k,
+                           const struct eti_compared_run *r);
 /* Is there a price? */
-bool eti_contest_has_price(const struct eti_contest *k);
+bool eti_comparison_has_price(const struct eti_comparison *k);
 /* What the run of FACTS cost until its end, or so far in training, by as many ranks as
  * its recipe launches; NaN: not known. */
 double eti_run_cost(const json_t *facts, const struct eti_config_price *price);
@@ -59,15 +60,15 @@ const char *eti_energy_text(double kwh, char *buf, size_t size);
 const char *eti_money_text(const struct eti_config_price *price, double money,
                            char *buf, size_t size);
 /* Sets on_front of all. */
-void eti_contest_front(struct eti_contest *k);
+void eti_comparison_front(struct eti_comparison *k);
 /* The keys of the recipes in which not all agree, and their values in the order of the
  * runs, null where one has none; a run's name is no setting. A block that is off in
  * some
  * (`checkpoint: false`) is one row, "off" and "on", and those of its keys in which the
  * others differ. The caller owns it. */
-json_t *eti_contest_differences(const struct eti_contest *k);
-/* A key that says that the runs were evaluated on other data: they are no contest.
+json_t *eti_comparison_differences(const struct eti_comparison *k);
+/* A key that says that the runs were evaluated on other data: they are not compared.
  * NULL: no key says so. */
-const char *eti_contest_unlike(const json_t *differences);
+const char *eti_comparison_unlike(const json_t *differences);
 
 #endif

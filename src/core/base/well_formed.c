@@ -1,11 +1,11 @@
-/* sound.c: is a payload one whole msgpack object that a decoder may be given?
+/* well_formed.c: is a payload one whole msgpack object that a decoder may be given?
  *
  * msgpack-c makes room for as many elements as a header promises, and goes as deep as
  * it is led. Here every element is there, and the depth is bounded
  * (RELIABILITY.md 5.9). */
 #include "config.h"
 
-#include "core/journal/sound.h"
+#include "core/base/well_formed.h"
 
 enum { DEPTH = 8 };
 
@@ -61,7 +61,7 @@ eti_item_read(const unsigned char *p, size_t n, struct eti_item *out)
 }
 
 bool
-eti_is_sound(const char *bytes, size_t n)
+eti_is_well_formed(const char *bytes, size_t n)
 {
     const unsigned char *p = (const unsigned char *)bytes;
     size_t left[DEPTH] = {1}; /* elements to come, of each list that is open */

@@ -1,4 +1,4 @@
-/* walk.c: reading a log of events by its summaries, the newest first.
+/* summary_walk.c: reading a log of events by its summaries, the newest first.
  *
  * The newest summary of each level stands in the one that is found from the end, and in
  * each the one before it. What is behind the newest, and what is before one that cannot
@@ -32,7 +32,8 @@ read_whole(struct et_events *e, int64_t at, int level, int64_t lower,
 /* The summaries of LEVEL from the one at AT back to byte LOWER; what is from UPPER on
  * has been seen. Reads records from where one cannot be read. */
 static et_status
-walk_chain(struct eti_walk *w, int level, int64_t at, int64_t lower, int64_t *upper)
+walk_chain(struct eti_summary_walk *w, int level, int64_t at, int64_t lower,
+           int64_t *upper)
 {
     struct eti_summary s;
     while (at > lower) {
@@ -49,7 +50,7 @@ walk_chain(struct eti_walk *w, int level, int64_t at, int64_t lower, int64_t *up
 }
 
 et_status
-eti_walk(struct eti_walk *w)
+eti_summary_walk(struct eti_summary_walk *w)
 {
     struct eti_summary s;
     int64_t head[ETI_LEVELS] = {0}, upper = ETI_EVENTS_HEADER;
@@ -70,7 +71,7 @@ eti_walk(struct eti_walk *w)
 }
 
 et_status
-eti_walk_part(struct eti_walk *w, const struct eti_summary *s, int i)
+eti_summary_walk_part(struct eti_summary_walk *w, const struct eti_summary *s, int i)
 {
     struct eti_range range = {s->part[i].at, s->end};
     struct eti_summary child;
@@ -95,7 +96,7 @@ struct stretches {
 };
 
 static et_status
-add_range(struct eti_walk *w, struct eti_range range, bool alone)
+add_range(struct eti_summary_walk *w, struct eti_range range, bool alone)
 {
     struct stretches *s = w->data;
     (void)alone;
@@ -109,7 +110,7 @@ add_range(struct eti_walk *w, struct eti_range range, bool alone)
 }
 
 static et_status
-add_summary(struct eti_walk *w, const struct eti_summary *s)
+add_summary(struct eti_summary_walk *w, const struct eti_summary *s)
 {
     const struct stretches *wanted = w->data;
     int64_t records = 0;
@@ -121,7 +122,7 @@ add_summary(struct eti_walk *w, const struct eti_summary *s)
     if (s->level == 1)
         return add_range(w, (struct eti_range){s->from, s->end}, true);
     for (int i = s->n - 1; i >= 0; i--)
-        ET_TRY(eti_walk_part(w, s, i));
+        ET_TRY(eti_summary_walk_part(w, s, i));
     return ET_OK;
 }
 
@@ -129,13 +130,13 @@ et_status
 et_events_only(struct et_events *e, uint64_t kinds)
 {
     struct stretches s = {.kinds = kinds};
-    struct eti_walk w = {
+    struct eti_summary_walk w = {
         .e = e,
         .data = &s,
         .summary = add_summary,
         .records = add_range,
     };
-    et_status status = eti_walk(&w);
+    et_status status = eti_summary_walk(&w);
     if (status != ET_OK) {
         et_free(e->cx, s.range);
         return status;
@@ -190,7 +191,7 @@ struct recount {
 };
 
 static et_status
-note_summary(struct eti_walk *w, const struct eti_summary *s)
+note_summary(struct eti_summary_walk *w, const struct eti_summary *s)
 {
     struct recount *r = w->data;
     int level = s->level - 1;
@@ -205,7 +206,7 @@ note_summary(struct eti_walk *w, const struct eti_summary *s)
 
 /* The first is the tail; others should have been summarised. */
 static et_status
-note_records(struct eti_walk *w, struct eti_range range, bool alone)
+note_records(struct eti_summary_walk *w, struct eti_range range, bool alone)
 {
     struct recount *r = w->data;
     (void)range;
@@ -256,7 +257,7 @@ static et_status
 recount(struct et_events *e, struct eti_tally *t, struct et_record *last, int64_t *end)
 {
     struct recount r = {.tally = t};
-    struct eti_walk w = {
+    struct eti_summary_walk w = {
         .e = e,
         .data = &r,
         .summary = note_summary,
@@ -265,7 +266,7 @@ recount(struct et_events *e, struct eti_tally *t, struct et_record *last, int64_
     struct eti_summary s;
     int64_t next = 0;
     bool got = true;
-    ET_TRY(eti_walk(&w));
+    ET_TRY(eti_summary_walk(&w));
     for (int level = 0; level < ETI_LEVELS && !t->off; level++)
         for (int i = r.n[level] - 1; i >= 0; i--)
             restore_part(e, t, r.at[level][i]);

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dist/run/flight.h"
+#include "dist/run/flight_recorder.h"
 #include "etude/event.h"
 #include "t/tap.h"
 
-static struct etd_flight f;
+static struct etd_flight_recorder f;
 
 /* What is printed; the caller frees it. */
 static char *
@@ -67,7 +67,7 @@ test_collective(void)
                                       .n = 5,
                                       .mark = {9, 2, 0}};
     char own[96];
-    f = (struct etd_flight){0};
+    f = (struct etd_flight_recorder){0};
     etd_collective_text(&call, own, sizeof own);
     ok(strstr(own, " 71 of 5 ") && strstr(own, "[9.2]"), "a collective: %s", own);
     for (int i = 0; i < 3; i++)

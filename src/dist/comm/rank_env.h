@@ -1,10 +1,11 @@
-/* place.h: which rank this process is, as the environment says, and its communicator.
+/* rank_env.h: which rank this process is, as the environment says, and its
+ * communicator.
  *
  *     RANK, WORLD_SIZE              of all ranks: 0 .. WORLD_SIZE - 1
  *     LOCAL_RANK, LOCAL_WORLD_SIZE  of those on this machine
  *     MASTER_ADDR, MASTER_PORT      where rank 0 answers; 127.0.0.1. Where torchrun's
  *                                   agent has that port, rank 0 takes another and
- *                                   leaves word of it: meeting.h
+ *                                   leaves word of it: rendezvous.h
  *
  *     ETUDE_RANK_SECRET   64 hexadecimal digits, the same for all ranks: others are
  *                         refused (optional)
@@ -16,10 +17,10 @@
  * srun of several tasks (SLURM_PROCID ...) say the same in words of theirs, and give no
  * port. A process with a WORLD_SIZE above 1, or with RANK and LOCAL_RANK, trains as one
  * rank and starts no other ranks. */
-#ifndef ETD_PLACE_H
-#define ETD_PLACE_H
+#ifndef ETD_RANK_ENV_H
+#define ETD_RANK_ENV_H
 
-#include "dist/comm/meeting.h"
+#include "dist/comm/rendezvous.h"
 #include "dist/comm/store.h"
 #include "etude/comm.h"
 
@@ -27,10 +28,10 @@
 extern "C" {
 #endif
 
-struct etd_place {
-    bool is_rank;              /* else all below is that of a process alone */
-    const char *launcher;      /* "torchrun": whose words these are; NULL */
-    char job[ETD_MEETING_JOB]; /* the ranks meet by a file of it; "": at PORT */
+struct etd_rank_env {
+    bool is_rank;                 /* else all below is that of a process alone */
+    const char *launcher;         /* "torchrun": whose words these are; NULL */
+    char job[ETD_RENDEZVOUS_JOB]; /* the ranks meet by a file of it; "": at PORT */
     int rank, world, local_rank, local_world;
     char host[256]; /* of rank 0 */
     int port;
@@ -41,28 +42,28 @@ struct etd_place {
 
 /* Who has started this process as one rank of a run: "torchrun", for anybody with its
  * variables, "mpirun" or "srun"; NULL: nobody has. */
-const char *etd_place_launcher(void);
+const char *etd_rank_env_launcher(void);
 /* What ranks that are all on this machine call HOST: a loopback address as it is, and
  * 127.0.0.1 for this machine's name or the address of an interface; NULL: HOST is
  * another machine. */
-const char *etd_place_on_loopback(const char *host);
+const char *etd_rank_env_on_loopback(const char *host);
 
 /* Reads the environment. EINVAL for what does not fit together, naming the variable;
  * ENOTSUP for ranks on several machines. */
-ET_NODISCARD et_status etd_place_read(struct et_ctx *cx, struct etd_place *out);
+ET_NODISCARD et_status etd_rank_env_read(struct et_ctx *cx, struct etd_rank_env *out);
 
 /* Can this program train with more than one? Not without Gloo. */
 bool etd_comm_possible(void);
-/* The communicator of the rank at PLACE: finds the others, and waits for them as long
+/* The communicator of the rank of ENV: finds the others, and waits for them as long
  * as a collective may take. NULL, and ET_OK, for one rank. ENOTSUP: this program was
  * built without Gloo, or the address cannot be had; EPEER: not all came. */
-ET_NODISCARD et_status etd_comm_open(struct et_ctx *cx, const struct etd_place *place,
+ET_NODISCARD et_status etd_comm_open(struct et_ctx *cx, const struct etd_rank_env *env,
                                      struct et_comm **out);
 
 /* comm_gloo.cc: Gloo's context on STORE, which is its own from then on; on failure it
  * stays the caller's. */
 extern const struct et_comm_class etd_gloo;
-ET_NODISCARD et_status etd_gloo_new(const struct etd_place *place,
+ET_NODISCARD et_status etd_gloo_new(const struct etd_rank_env *env,
                                     struct etd_store *store, void **out, char *why,
                                     size_t size);
 

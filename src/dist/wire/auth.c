@@ -1,8 +1,8 @@
-/* door.c: see door.h. zmq asks at a socket of a well-known name (ZAP, RFC 27) whether a
+/* auth.c: see auth.h. zmq asks at a socket of a well-known name (ZAP, RFC 27) whether a
  * key may connect. Without anybody there it would let all in. */
 #include "config.h"
 
-#include "dist/wire/door.h"
+#include "dist/wire/auth.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -34,16 +34,16 @@ take_stamp(const char *path, int64_t stamp[4])
 }
 
 static int
-count_valid(const struct etd_door *d)
+count_valid(const struct etd_auth *d)
 {
     int n = 0;
     for (int i = 0; i < d->list.n; i++)
-        n += etd_door_find(d, d->list.key[i].key) != NULL;
+        n += etd_auth_find(d, d->list.key[i].key) != NULL;
     return n;
 }
 
 static void
-look_again(struct etd_door *d)
+look_again(struct etd_auth *d)
 {
     int64_t stamp[4];
     double now = eti_monotonic(d->cx);
@@ -66,7 +66,7 @@ look_again(struct etd_door *d)
 }
 
 const struct etd_authorized *
-etd_door_find(const struct etd_door *d, const char *key)
+etd_auth_find(const struct etd_auth *d, const char *key)
 {
     return etd_authorized_find(&d->list, key, eti_wall(d->cx));
 }
@@ -104,14 +104,14 @@ is(const struct part *p, const char *text)
 
 /* [version, request, domain, address, identity, mechanism, key] of who wants in. */
 static bool
-answer(struct etd_door *d, const struct part part[PARTS], int n)
+answer(struct etd_auth *d, const struct part part[PARTS], int n)
 {
     char key[ETD_KEY_TEXT] = "";
     bool whole =
         n == 7 && is(&part[0], "1.0") && is(&part[5], "CURVE") && part[6].n == 32;
     if (whole)
         zmq_z85_encode(key, (const uint8_t *)part[6].bytes, 32);
-    bool right = whole && etd_door_find(d, key) != NULL;
+    bool right = whole && etd_auth_find(d, key) != NULL;
     d->admitted += right;
     d->refused += !right;
     if (!right)
@@ -127,7 +127,7 @@ answer(struct etd_door *d, const struct part part[PARTS], int n)
 }
 
 bool
-etd_door_step(struct etd_door *d)
+etd_auth_step(struct etd_auth *d)
 {
     struct part part[PARTS];
     int n;
@@ -141,10 +141,10 @@ etd_door_step(struct etd_door *d)
 }
 
 et_status
-etd_door_open(struct et_ctx *cx, void *zmq, const char *path, struct etd_door *out)
+etd_auth_open(struct et_ctx *cx, void *zmq, const char *path, struct etd_auth *out)
 {
     int zero = 0;
-    *out = (struct etd_door){.cx = cx, .zmq = zmq, .looked = eti_monotonic(cx)};
+    *out = (struct etd_auth){.cx = cx, .zmq = zmq, .looked = eti_monotonic(cx)};
     snprintf(out->path, sizeof out->path, "%s", path);
     take_stamp(path, out->stamp);
     ET_TRY(etd_authorized_read(cx, path, &out->list));
@@ -157,12 +157,13 @@ etd_door_open(struct et_ctx *cx, void *zmq, const char *path, struct etd_door *o
         zmq_bind(out->socket, "inproc://zeromq.zap.01") == 0)
         return ET_OK;
     int why = zmq_errno();
-    etd_door_close(out);
-    return ETD_FAIL(cx, ET_EIO, UNSAFE, "no door: %s", zmq_strerror(why));
+    etd_auth_close(out);
+    return ETD_FAIL(cx, ET_EIO, UNSAFE, "keys cannot be checked: %s",
+                    zmq_strerror(why));
 }
 
 void
-etd_door_close(struct etd_door *d)
+etd_auth_close(struct etd_auth *d)
 {
     if (d->socket)
         zmq_close(d->socket);
@@ -171,40 +172,40 @@ etd_door_close(struct etd_door *d)
 
 /* ---- listening ---- */
 
-/* A client with a fresh key: true, it was turned away, and the door knows it. */
+/* A client with a fresh key: true, it was turned away, and it was seen. */
 static bool
-is_stranger_refused(struct etd_door *d, const struct etd_keys *server,
+is_stranger_refused(struct etd_auth *d, const struct etd_keys *server,
                     const char *address)
 {
     struct etd_keys stranger;
-    struct etd_line *line;
+    struct etd_channel *line;
     const char *bytes;
     size_t n;
     enum etd_got got = ETD_GOT_NOTHING;
     int64_t before = d->refused;
-    const struct etd_line_options o = {
+    const struct etd_channel_options o = {
         .target = address, .keys = &stranger, .server = server->public_key};
     if (etd_keys_draw(d->cx, &stranger) != ET_OK ||
-        etd_line_open(d->cx, &o, &line) != ET_OK) {
+        etd_channel_open(d->cx, &o, &line) != ET_OK) {
         et_error_clear(d->cx);
         return false;
     }
     double end = eti_monotonic(d->cx) + KNOCK;
     while (got == ETD_GOT_NOTHING && eti_monotonic(d->cx) < end) {
         zmq_pollitem_t item[] = {{.socket = d->socket, .events = ZMQ_POLLIN},
-                                 {.fd = etd_line_fd(line), .events = ZMQ_POLLIN}};
+                                 {.fd = etd_channel_fd(line), .events = ZMQ_POLLIN}};
         (void)zmq_poll(item, 2, 100);
-        if (!etd_door_step(d))
+        if (!etd_auth_step(d))
             break;
-        got = etd_line_receive(line, &bytes, &n);
+        got = etd_channel_receive(line, &bytes, &n);
     }
-    etd_line_close(&line);
+    etd_channel_close(&line);
     return got == ETD_GOT_DENIED && d->refused > before &&
            strcmp(d->last_refused, stranger.public_key) == 0;
 }
 
 et_status
-etd_door_check(struct et_ctx *cx, const char *address)
+etd_auth_check(struct et_ctx *cx, const char *address)
 {
     if (strncmp(address, "tcp://", 6) != 0 || strchr(address, '*'))
         return ETD_FAIL(cx, ET_EINVAL, UNSAFE,
@@ -215,7 +216,7 @@ etd_door_check(struct et_ctx *cx, const char *address)
 }
 
 et_status
-etd_door_listen(struct etd_door *d, void *router, const struct etd_keys *keys,
+etd_auth_listen(struct etd_auth *d, void *router, const struct etd_keys *keys,
                 const char *address, char *bound)
 {
     int one = 1;
@@ -233,12 +234,12 @@ etd_door_listen(struct etd_door *d, void *router, const struct etd_keys *keys,
 }
 
 et_status
-etd_door_bind(struct etd_door *d, void *router, const struct etd_keys *keys,
+etd_auth_bind(struct etd_auth *d, void *router, const struct etd_keys *keys,
               const char *address, char *bound)
 {
     char knock[ETD_ADDRESS];
-    ET_TRY(etd_door_check(d->cx, address));
-    ET_TRY(etd_door_listen(d, router, keys, address, bound));
+    ET_TRY(etd_auth_check(d->cx, address));
+    ET_TRY(etd_auth_listen(d, router, keys, address, bound));
     /* All addresses are no address to connect to. */
     const char *port = strrchr(bound, ':');
     bool all = strncmp(bound, "tcp://0.0.0.0:", 14) == 0;

@@ -1,8 +1,9 @@
-/* meeting.c: see meeting.h. The file has "PORT SECRET" and is put in its place whole.
+/* rendezvous.c: see rendezvous.h. The file has "PORT SECRET" and is put in its place
+ * whole.
  */
 #include "config.h"
 
-#include "dist/comm/meeting.h"
+#include "dist/comm/rendezvous.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +52,7 @@ open_held(const char *path)
 }
 
 static et_status
-leave_word(struct et_ctx *cx, struct etd_meeting *m)
+leave_word(struct et_ctx *cx, struct etd_rendezvous *m)
 {
     char new[ETD_SOCKET_PATH + 16], text[TEXT + 2];
     int n = snprintf(text, sizeof text, "%d ", m->port);
@@ -72,11 +73,11 @@ leave_word(struct et_ctx *cx, struct etd_meeting *m)
 }
 
 et_status
-etd_meeting_begin(struct et_ctx *cx, const char *job, const char *host,
-                  const uint8_t *secret, struct etd_meeting *out)
+etd_rendezvous_begin(struct et_ctx *cx, const char *job, const char *host,
+                     const uint8_t *secret, struct etd_rendezvous *out)
 {
     static const uint8_t none[ETD_STORE_SECRET];
-    *out = (struct etd_meeting){.listener = -1, .lock = -1};
+    *out = (struct etd_rendezvous){.listener = -1, .lock = -1};
     ET_TRY(path_of(cx, job, out->path, sizeof out->path));
     int other = open_held(out->path);
     if (other >= 0) {
@@ -92,12 +93,12 @@ etd_meeting_begin(struct et_ctx *cx, const char *job, const char *host,
                            ? leave_word(cx, out)
                            : ET_FAIL(cx, ET_EIO, "no port is free at %s", host);
     if (status != ET_OK)
-        etd_meeting_end(out);
+        etd_rendezvous_end(out);
     return status;
 }
 
 static bool
-read_word(int fd, struct etd_meeting *out)
+read_word(int fd, struct etd_rendezvous *out)
 {
     char text[TEXT + 2], *at;
     ssize_t n = read(fd, text, sizeof text - 1);
@@ -115,11 +116,11 @@ read_word(int fd, struct etd_meeting *out)
 }
 
 et_status
-etd_meeting_find(struct et_ctx *cx, const char *job, int timeout_ms,
-                 struct etd_meeting *out)
+etd_rendezvous_find(struct et_ctx *cx, const char *job, int timeout_ms,
+                    struct etd_rendezvous *out)
 {
     const struct timespec pause = {0, PAUSE_MS * 1000000L};
-    *out = (struct etd_meeting){.listener = -1, .lock = -1};
+    *out = (struct etd_rendezvous){.listener = -1, .lock = -1};
     char path[ETD_SOCKET_PATH];
     ET_TRY(path_of(cx, job, path, sizeof path));
     /* Pauses are counted, not seconds: rank 0 cannot begin while the machine is
@@ -141,7 +142,7 @@ etd_meeting_find(struct et_ctx *cx, const char *job, int timeout_ms,
 }
 
 void
-etd_meeting_end(struct etd_meeting *m)
+etd_rendezvous_end(struct etd_rendezvous *m)
 {
     if (m->path[0])
         (void)unlink(m->path);
@@ -149,5 +150,5 @@ etd_meeting_end(struct etd_meeting *m)
         close(m->lock);
     if (m->listener >= 0)
         close(m->listener);
-    *m = (struct etd_meeting){.listener = -1, .lock = -1};
+    *m = (struct etd_rendezvous){.listener = -1, .lock = -1};
 }

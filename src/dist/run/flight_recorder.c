@@ -1,9 +1,9 @@
-/* flight.c: see flight.h. */
+/* flight_recorder.c: see flight_recorder.h. */
 #include "config.h"
 
 #include <time.h>
 
-#include "dist/run/flight.h"
+#include "dist/run/flight_recorder.h"
 #include "etude/event.h"
 
 static int64_t
@@ -16,7 +16,7 @@ now_ns(void)
 
 /* The next slot, marked as not whole; *NUMBER is what marks it whole. */
 static struct etd_flight_entry *
-begin(struct etd_flight *f, uint64_t *number)
+begin(struct etd_flight_recorder *f, uint64_t *number)
 {
     *number = atomic_fetch_add_explicit(&f->n, 1, memory_order_relaxed) + 1;
     struct etd_flight_entry *e = &f->entry[(*number - 1) % ETD_FLIGHT_EVENTS];
@@ -33,7 +33,7 @@ end(struct etd_flight_entry *e, uint64_t number)
 }
 
 void
-etd_flight_event(struct etd_flight *f, int event, int64_t ba)
+etd_flight_event(struct etd_flight_recorder *f, int event, int64_t ba)
 {
     uint64_t number;
     struct etd_flight_entry *e = begin(f, &number);
@@ -44,7 +44,7 @@ etd_flight_event(struct etd_flight *f, int event, int64_t ba)
 }
 
 void
-etd_flight_collective(struct etd_flight *f, enum etd_flight_kind kind,
+etd_flight_collective(struct etd_flight_recorder *f, enum etd_flight_kind kind,
                       const struct et_comm_look *look)
 {
     uint64_t number;
@@ -96,7 +96,7 @@ print_one(FILE *to, const struct etd_flight_entry *e, int64_t now)
 }
 
 void
-etd_flight_print(FILE *to, const struct etd_flight *f)
+etd_flight_print(FILE *to, const struct etd_flight_recorder *f)
 {
     uint64_t n = atomic_load_explicit(&f->n, memory_order_acquire);
     uint64_t first = n > ETD_FLIGHT_EVENTS ? n - ETD_FLIGHT_EVENTS : 0;

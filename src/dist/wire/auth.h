@@ -1,12 +1,12 @@
-/* door.h: who may connect over TCP: CURVE, and a list of keys (RELIABILITY.md 7.2). */
-#ifndef ETD_DOOR_H
-#define ETD_DOOR_H
+/* auth.h: who may connect over TCP: CURVE, and a list of keys (RELIABILITY.md 7.2). */
+#ifndef ETD_AUTH_H
+#define ETD_AUTH_H
 
 #include <limits.h>
 
 #include "dist/wire/keys.h"
 
-struct etd_door {
+struct etd_auth {
     struct et_ctx *cx;
     void *zmq;           /* borrowed */
     void *socket;        /* where zmq asks; NULL: closed */
@@ -21,28 +21,28 @@ struct etd_door {
 
 /* Begins to answer zmq's questions about keys, in the context ZMQ: before anything is
  * bound. 5004 where PATH is not in order or lets nobody in. */
-ET_NODISCARD et_status etd_door_open(struct et_ctx *cx, void *zmq, const char *path,
-                                     struct etd_door *out);
-void etd_door_close(struct etd_door *d);
+ET_NODISCARD et_status etd_auth_open(struct et_ctx *cx, void *zmq, const char *path,
+                                     struct etd_auth *out);
+void etd_auth_close(struct etd_auth *d);
 /* Answers what was asked, and reads the list again at most once a second. A list that
- * is in no order any more lets nobody in. False: the door itself is broken, and what it
- * guards is to be closed. */
-bool etd_door_step(struct etd_door *d);
+ * is in no order any more lets nobody in. False: keys cannot be checked any more, and
+ * what it guards is to be closed. */
+bool etd_auth_step(struct etd_auth *d);
 /* The entry of a key that is in the list now; NULL: it is not, or not any more. */
-const struct etd_authorized *etd_door_find(const struct etd_door *d, const char *key);
+const struct etd_authorized *etd_auth_find(const struct etd_auth *d, const char *key);
 
 /* May one listen at ADDRESS: "tcp://HOST:PORT", the host written out? EINVAL (5001;
  * 5003 where the port is no port). */
-ET_NODISCARD et_status etd_door_check(struct et_ctx *cx, const char *address);
+ET_NODISCARD et_status etd_auth_check(struct et_ctx *cx, const char *address);
 
 /* ROUTER gets CURVE with KEYS and is bound to ADDRESS behind D; *BOUND, of ETD_ADDRESS
  * bytes, is the address with the port that it got. 5001, 5002. */
-ET_NODISCARD et_status etd_door_listen(struct etd_door *d, void *router,
+ET_NODISCARD et_status etd_auth_listen(struct etd_auth *d, void *router,
                                        const struct etd_keys *keys, const char *address,
                                        char *bound);
-/* The same, and then a stranger with a fresh key knocks: unless it is refused, ROUTER is
- * unbound again. */
-ET_NODISCARD et_status etd_door_bind(struct etd_door *d, void *router,
+/* The same, and then a stranger with a fresh key knocks: unless it is refused, ROUTER
+ * is unbound again. */
+ET_NODISCARD et_status etd_auth_bind(struct etd_auth *d, void *router,
                                      const struct etd_keys *keys, const char *address,
                                      char *bound);
 

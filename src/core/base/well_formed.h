@@ -1,6 +1,7 @@
-/* sound.h: looking at msgpack from outside, before anybody decodes it: see sound.c. */
-#ifndef ETI_SOUND_H
-#define ETI_SOUND_H
+/* well_formed.h: looking at msgpack from outside, before anybody decodes it: see
+ * well_formed.c. */
+#ifndef ETI_WELL_FORMED_H
+#define ETI_WELL_FORMED_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +19,6 @@ struct eti_item {
 bool eti_item_read(const unsigned char *p, size_t n, struct eti_item *out);
 
 /* Are these N bytes one whole object, with every element there and a bounded depth? */
-bool eti_is_sound(const char *bytes, size_t n);
+bool eti_is_well_formed(const char *bytes, size_t n);
 
 #endif

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "core/journal/events.h"
-#include "core/library/contest.h"
+#include "core/library/comparison.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
@@ -89,16 +89,16 @@ test_targets(struct et_ctx *cx)
     eti_events_end(&log_of_run);
     json_t *facts = facts_of(0.5);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        struct eti_contest k = {
+        struct eti_comparison k = {
             .cx = cx, .n = 1, .run[0].facts = facts, .target_text = row[i].text};
-        et_status status = eti_contest_choose(&k);
+        et_status status = eti_comparison_choose(&k);
         is_int(status, row[i].is_one ? ET_OK : ET_EINVAL, "'%s' is %s target",
                row[i].text, row[i].is_one ? "a" : "no");
         et_error_clear(cx);
         if (status != ET_OK)
             continue;
-        need(cx, eti_contest_judge(&k, 0));
-        const struct eti_contender *r = &k.run[0];
+        need(cx, eti_comparison_judge(&k, 0));
+        const struct eti_compared_run *r = &k.run[0];
         is_int(k.less, row[i].less, "what is better is the side of the target");
         ok(row[i].time > 0
                ? r->to_target[ETI_TIME] == row[i].time &&
@@ -142,24 +142,24 @@ test_energy(struct et_ctx *cx)
     write_second(66, 1000, 1000, 1000); /* after the best */
     eti_events_end(&log_of_run);
     json_t *facts = facts_of(0.75);
-    struct eti_contest k = {.cx = cx,
-                            .n = 1,
-                            .run[0].facts = facts,
-                            .by = ETI_ENERGY,
-                            .target_text = "accuracy>=.5"};
-    need(cx, eti_contest_choose(&k));
-    need(cx, eti_contest_judge(&k, 0));
+    struct eti_comparison k = {.cx = cx,
+                               .n = 1,
+                               .run[0].facts = facts,
+                               .by = ETI_ENERGY,
+                               .target_text = "accuracy>=.5"};
+    need(cx, eti_comparison_choose(&k));
+    need(cx, eti_comparison_judge(&k, 0));
     /* The first of a rank, and the first after a rest, stand for a second each. */
     is_near(k.run[0].to_target[ETI_ENERGY], 300.0 * (1 + 2) / 3.6e6, 1e-12,
             "GPUs have drawn so much until the target");
     is_near(k.run[0].to_best[ETI_ENERGY], (300.0 * 3 + 700.0 * 3) / 3.6e6, 1e-12,
             "and so much until the best value, not counting the time between");
-    is_near(eti_contest_cost(&k, &k.run[0]), k.run[0].to_target[ETI_ENERGY], 0,
+    is_near(eti_comparison_cost(&k, &k.run[0]), k.run[0].to_target[ETI_ENERGY], 0,
             "with a target it costs what it took until that");
     k.target_text = NULL;
-    need(cx, eti_contest_choose(&k));
-    need(cx, eti_contest_judge(&k, 0));
-    is_near(eti_contest_cost(&k, &k.run[0]), k.run[0].to_best[ETI_ENERGY], 0,
+    need(cx, eti_comparison_choose(&k));
+    need(cx, eti_comparison_judge(&k, 0));
+    is_near(eti_comparison_cost(&k, &k.run[0]), k.run[0].to_best[ETI_ENERGY], 0,
             "without one until the best");
     json_decref(facts);
 
@@ -169,9 +169,10 @@ test_energy(struct et_ctx *cx)
     write_value(2, 1, 0.5);
     eti_events_end(&log_of_run);
     facts = facts_of(0.5);
-    k = (struct eti_contest){.cx = cx, .n = 1, .run[0].facts = facts, .by = ETI_ENERGY};
-    need(cx, eti_contest_choose(&k));
-    need(cx, eti_contest_judge(&k, 0));
+    k = (struct eti_comparison){
+        .cx = cx, .n = 1, .run[0].facts = facts, .by = ETI_ENERGY};
+    need(cx, eti_comparison_choose(&k));
+    need(cx, eti_comparison_judge(&k, 0));
     is_near(k.run[0].to_best[ETI_ENERGY], 100 / 3.6e6, 1e-12,
             "without a GPU it is what processors have drawn");
     json_decref(facts);
@@ -192,10 +193,10 @@ test_prices(struct et_ctx *cx)
     json_t *facts = facts_of(0.5);
     for (int of = ETI_PRICE_OF_RANK; of <= ETI_PRICE_OF_RUN; of++) {
         const struct eti_config_price price = {.hour = 4, .of = of};
-        struct eti_contest k = {
+        struct eti_comparison k = {
             .cx = cx, .n = 1, .run[0].facts = facts, .by = ETI_COST, .price = &price};
-        need(cx, eti_contest_choose(&k));
-        need(cx, eti_contest_judge(&k, 0));
+        need(cx, eti_comparison_choose(&k));
+        need(cx, eti_comparison_judge(&k, 0));
         is_near(k.run[0].to_best[ETI_COST], 2.0 * ranks[of], 1e-12,
                 "half an hour costs as many times its price as there are %s",
                 of == ETI_PRICE_OF_RANK      ? "ranks"
@@ -261,13 +262,13 @@ test_front(struct et_ctx *cx)
     };
     for (int less = 0; less < 2; less++)
         for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-            struct eti_contest k = {.cx = cx, .n = 3, .less = less};
+            struct eti_comparison k = {.cx = cx, .n = 3, .less = less};
             bool right = true;
             for (int r = 0; r < 3; r++) {
                 k.run[r].best = less ? -row[i].run[r].best : row[i].run[r].best;
                 k.run[r].to_best[ETI_TIME] = row[i].run[r].time;
             }
-            eti_contest_front(&k);
+            eti_comparison_front(&k);
             for (int r = 0; r < 3; r++)
                 right = right && k.run[r].on_front == row[i].run[r].on_front;
             ok(right, "where %s the front has those that nobody beats (%s is better)",
@@ -319,7 +320,7 @@ test_unlike(void)
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         json_t *all = json_pack("{s:[i, i], s:[i, i]}", "seed", 1, 2, row[i].key, 1, 2);
-        const char *key = eti_contest_unlike(all);
+        const char *key = eti_comparison_unlike(all);
         is_str(key ? key : "", row[i].unlike ? row[i].key : "",
                "runs that differ in %s were%s evaluated on the same data", row[i].key,
                row[i].unlike ? " not" : "");

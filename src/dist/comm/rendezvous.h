@@ -1,12 +1,12 @@
-/* meeting.h: where ranks of a launcher that gives them no port of their own meet.
+/* rendezvous.h: where ranks of a launcher that gives them no port of their own meet.
  *
  * mpirun and srun give none, and torchrun's MASTER_PORT is its agent's. Rank 0 listens
  * at a port that is free, and leaves it, with a secret that it draws, in a file of the
  * user's own folder (endpoint.h), under what the launcher calls the job. The file is
  * locked for as long as rank 0 waits for the others: one that is left behind counts for
  * nothing. */
-#ifndef ETD_MEETING_H
-#define ETD_MEETING_H
+#ifndef ETD_RENDEZVOUS_H
+#define ETD_RENDEZVOUS_H
 
 #include "dist/comm/store.h"
 #include "dist/wire/endpoint.h"
@@ -15,9 +15,9 @@
 extern "C" {
 #endif
 
-enum { ETD_MEETING_JOB = 256 }; /* bytes of a job's name, zero included */
+enum { ETD_RENDEZVOUS_JOB = 256 }; /* bytes of a job's name, zero included */
 
-struct etd_meeting {
+struct etd_rendezvous {
     int port;
     int listener; /* rank 0: listens there; -1. Whoever takes it sets it to -1 */
     uint8_t secret[ETD_STORE_SECRET];
@@ -26,15 +26,15 @@ struct etd_meeting {
 };
 /* Rank 0 of JOB: listens at HOST and says where; zeros for SECRET: one is drawn. EIO.
  */
-ET_NODISCARD et_status etd_meeting_begin(struct et_ctx *cx, const char *job,
-                                         const char *host, const uint8_t *secret,
-                                         struct etd_meeting *out);
+ET_NODISCARD et_status etd_rendezvous_begin(struct et_ctx *cx, const char *job,
+                                            const char *host, const uint8_t *secret,
+                                            struct etd_rendezvous *out);
 /* Another one: where rank 0 is, as soon as it has said so. EPEER: it did not within
  * TIMEOUT_MS. */
-ET_NODISCARD et_status etd_meeting_find(struct et_ctx *cx, const char *job,
-                                        int timeout_ms, struct etd_meeting *out);
+ET_NODISCARD et_status etd_rendezvous_find(struct et_ctx *cx, const char *job,
+                                           int timeout_ms, struct etd_rendezvous *out);
 /* All have come, or will not: the file is removed, and the listener closed. */
-void etd_meeting_end(struct etd_meeting *m);
+void etd_rendezvous_end(struct etd_rendezvous *m);
 
 #ifdef __cplusplus
 }
