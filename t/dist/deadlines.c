@@ -51,7 +51,7 @@ static int
 waiting(void)
 {
     int n = 0;
-    for (int i = 0; i < ETD_PENDING; i++)
+    for (int i = 0; i < ETD_SUP_PENDING; i++)
         n += s.pending[i].id != 0;
     return n;
 }
@@ -62,7 +62,7 @@ test_command(void)
     const struct et_request request = {.op = ET_REQUEST_PAUSE, .id = 1};
     if (!etd_board_ask(s.board, &request))
         bail("the board is full");
-    s.pending[0] = (struct etd_pending){.id = 1, .until = etd_sup_now(&s) + TTL};
+    s.pending[0] = (struct etd_sup_pending){.id = 1, .until = etd_sup_now(&s) + TTL};
     pass(4);
     is_int(waiting(), 1, "a command waits for a rank to take it");
     time_is += 3600;

@@ -110,7 +110,7 @@ learned(bool whole, bool *finite)
             continue;
         digest = XXH3_64bits_withSeed(a.item[i].data, et_desc_bytes(&a.item[i].desc),
                                       digest);
-        *finite &= a.item[i].is_number || eti_item_is_finite(&a.item[i]);
+        *finite &= a.item[i].is_number || eti_archive_item_is_finite(&a.item[i]);
     }
     eti_archive_release(&a);
     return digest;
@@ -130,7 +130,7 @@ newest_is_finite(void)
         need(cx, eti_store_read(cx, dir, eti_step_name(step, name), &c));
         for (int64_t i = 0; i < c.archive.n; i++)
             if (strncmp(c.archive.item[i].path, "trainer/", 8) != 0 &&
-                !eti_item_is_finite(&c.archive.item[i]))
+                !eti_archive_item_is_finite(&c.archive.item[i]))
                 step = -1; /* (the trainer's last loss may be what it was) */
         eti_checkpoint_release(&c);
     }

@@ -63,6 +63,25 @@ for my $path (grep { !m{^src/core/algorithms/} } files(qr/\.(c|h|def)$/, 'src'))
 }
 none("an algorithm's name is written in its folder only", @known);
 
+# Names with a prefix are everybody's: one name, one thing. What a device completes for
+# itself (et_device_handle) is another in each module.
+my (%tag, %constant);
+for my $path (files(qr/\.(c|h|cc)$/, 'src', 'include')) {
+    my $text = code($path);
+    $tag{$1}{$path} = 1 while $text =~ /\b(?:struct|union|enum) ((?:eti|etd|tui|cli)_\w+)\s*\{/g;
+    my $name = qr/(?:ET|ETI|ETD|TUI|CLI)_[A-Z0-9_]+/;
+    $constant{$1}{$path} = 1 while $text =~ /^[ \t]*#[ \t]*define[ \t]+($name)[ \t]/mg;
+    for my $body ($text =~ /\benum(?:\s+\w+)?\s*\{([^{}]*)\}/g) {
+        $constant{$1}{$path} = 1 while $body =~ /(?:^|,)\s*($name)\s*(?==|,|$)/g;
+    }
+}
+for (['struct, union or enum', \%tag], ['constant', \%constant]) {
+    my ($what, $where) = @$_;
+    none("no $what of a name is in two files",
+         map { "$_: " . join ' ', sort keys %{$where->{$_}} }
+         grep { keys %{$where->{$_}} > 1 } sort keys %$where);
+}
+
 my $lists = join ' ', map { slurp($_) } files(qr/sources\.am$/, 'src', 'include', 't', 'bench',
                                               'examples');
 none('every source is in a sources.am',

@@ -36,10 +36,10 @@ static const struct {
 };
 
 bool
-eti_item_read(const unsigned char *p, size_t n, struct eti_item *out)
+eti_msgpack_item_read(const unsigned char *p, size_t n, struct eti_msgpack_item *out)
 {
     unsigned char first = p[0];
-    *out = (struct eti_item){.header = 1};
+    *out = (struct eti_msgpack_item){.header = 1};
     if (first < 0x80 || first >= 0xe0)
         return true;
     if (first < 0x90)
@@ -67,13 +67,14 @@ eti_is_well_formed(const char *bytes, size_t n)
     size_t left[DEPTH] = {1}; /* elements to come, of each list that is open */
     int depth = 0;
     while (depth >= 0) {
-        struct eti_item item;
+        struct eti_msgpack_item item;
         if (left[depth] == 0) {
             depth--;
             continue;
         }
         left[depth]--;
-        if (n == 0 || !eti_item_read(p, n, &item) || item.header + item.payload > n)
+        if (n == 0 || !eti_msgpack_item_read(p, n, &item) ||
+            item.header + item.payload > n)
             return false;
         p += item.header + item.payload;
         n -= item.header + item.payload;

@@ -21,12 +21,12 @@ et_archive_mode(const struct et_archive *a)
 /* ---- the list ---- */
 
 static void
-release_item(struct et_archive *a, struct eti_item *item)
+release_item(struct et_archive *a, struct eti_archive_item *item)
 {
     et_free(a->cx, item->path);
     if (item->capacity)
         et_free(a->cx, item->data);
-    *item = (struct eti_item){0};
+    *item = (struct eti_archive_item){0};
 }
 
 void
@@ -51,7 +51,7 @@ eti_archive_begin(struct et_archive *a, struct et_ctx *cx)
 
 /* The next item, with whatever the one there before left. */
 static et_status
-next_item(struct et_archive *a, struct eti_item **out)
+next_item(struct et_archive *a, struct eti_archive_item **out)
 {
     ET_TRY(eti_grow(a->cx, &a->item, &a->capacity, a->n + 1, sizeof *a->item));
     *out = &a->item[a->n++];
@@ -61,12 +61,12 @@ next_item(struct et_archive *a, struct eti_item **out)
 static int
 by_path(const void *x, const void *y)
 {
-    const struct eti_item *a = x, *b = y;
+    const struct eti_archive_item *a = x, *b = y;
     return strcmp(a->path, b->path);
 }
 
 static et_status
-refuse_doubles(const struct et_archive *a, const struct eti_item *sorted,
+refuse_doubles(const struct et_archive *a, const struct eti_archive_item *sorted,
                et_status status)
 {
     for (int64_t i = 1; i < a->n; i++)
@@ -96,7 +96,7 @@ et_status
 eti_archive_add(struct et_archive *a, const char *path, const struct et_desc *desc,
                 void *data)
 {
-    struct eti_item *item;
+    struct eti_archive_item *item;
     void *name;
     size_t bytes = strlen(path) + 1;
     ET_TRY(next_item(a, &item));
@@ -116,10 +116,10 @@ eti_archive_sort(struct et_archive *a)
     return refuse_doubles(a, a->item, ET_EFORMAT);
 }
 
-struct eti_item *
+struct eti_archive_item *
 eti_archive_find(const struct et_archive *a, const char *path)
 {
-    struct eti_item key = {.path = (char *)path};
+    struct eti_archive_item key = {.path = (char *)path};
     return a->n ? bsearch(&key, a->item, (size_t)a->n, sizeof key, by_path) : NULL;
 }
 
@@ -191,9 +191,9 @@ eti_archive_has_place(const struct et_archive *a)
  * same was saved before, if it fits. */
 static et_status
 reserve(struct et_archive *a, const char *path, const struct et_desc *desc,
-        struct eti_item **out)
+        struct eti_archive_item **out)
 {
-    struct eti_item *item;
+    struct eti_archive_item *item;
     size_t bytes = et_desc_bytes(desc), room = strlen(path) + 1;
     void *block;
     ET_TRY(next_item(a, &item));
@@ -228,11 +228,11 @@ is_excused(const struct et_archive *a, const char *path)
  * NULL where the value is to stay as it is. */
 static et_status
 fetch(struct et_archive *a, const char *name, const struct et_desc *want,
-      struct eti_item **out)
+      struct eti_archive_item **out)
 {
     char path[ETI_ARCHIVE_PATH], have_text[128], want_text[128];
     ET_TRY(path_of(a, name, path));
-    struct eti_item *item = eti_archive_find(a, path);
+    struct eti_archive_item *item = eti_archive_find(a, path);
     *out = NULL;
     if (item && item->ignored)
         return ET_OK;
@@ -266,7 +266,7 @@ et_status
 et_archive_tensor(struct et_archive *a, const char *name, struct et_tensor *t)
 {
     char path[ETI_ARCHIVE_PATH];
-    struct eti_item *item;
+    struct eti_archive_item *item;
     if (a->counts) {
         a->bytes += et_desc_bytes(&t->desc);
         return ET_OK;
@@ -287,7 +287,7 @@ static et_status
 numbers(struct et_archive *a, const char *name, enum et_dtype dtype, void *v, int64_t n)
 {
     struct et_desc desc;
-    struct eti_item *item;
+    struct eti_archive_item *item;
     et_desc_init(&desc, dtype, 1, &n, ET_ROW_MAJOR);
     size_t bytes = et_desc_bytes(&desc);
     if (a->counts) {
@@ -320,7 +320,7 @@ et_archive_counts(struct et_archive *a, const char *name, int64_t *v, int64_t n,
                   int64_t least, int64_t most)
 {
     struct et_desc desc;
-    struct eti_item *item;
+    struct eti_archive_item *item;
     et_desc_init(&desc, ET_I64, 1, &n, ET_ROW_MAJOR);
     if (a->mode == ET_ARCHIVE_SAVE)
         return et_archive_i64(a, name, v, n);
@@ -349,7 +349,7 @@ static et_status
 look_at(struct et_archive *a, const char *name, double *v, int64_t n)
 {
     struct et_desc desc;
-    struct eti_item *item;
+    struct eti_archive_item *item;
     et_desc_init(&desc, ET_F64, 1, &n, ET_ROW_MAJOR);
     if (a->mode == ET_ARCHIVE_SAVE)
         return et_archive_f64(a, name, v, n);
@@ -429,11 +429,12 @@ et_archive_timestamp(struct et_archive *a, const char *name, struct et_timestamp
 
 /* The item that a checkpoint has under NAME, bytes of a list. */
 static et_status
-fetch_list(struct et_archive *a, const char *name, size_t width, struct eti_item **out)
+fetch_list(struct et_archive *a, const char *name, size_t width,
+           struct eti_archive_item **out)
 {
     char path[ETI_ARCHIVE_PATH];
     ET_TRY(path_of(a, name, path));
-    struct eti_item *item = eti_archive_find(a, path);
+    struct eti_archive_item *item = eti_archive_find(a, path);
     if (!item)
         return ET_FAIL(a->cx, ET_EFORMAT, "%s: '%s' is missing", a->source, path);
     if (item->desc.dtype != ET_U8 || item->desc.ndim != 1 ||
@@ -449,7 +450,7 @@ et_status
 et_archive_list(struct et_archive *a, const char *name, void **block, int64_t *n,
                 size_t width)
 {
-    struct eti_item *item;
+    struct eti_archive_item *item;
     if (a->mode == ET_ARCHIVE_SAVE)
         return numbers(a, name, ET_U8, *block, *n * (int64_t)width);
     ET_TRY(fetch_list(a, name, width, &item));
@@ -470,7 +471,7 @@ et_archive_list(struct et_archive *a, const char *name, void **block, int64_t *n
 et_status
 et_archive_text(struct et_archive *a, const char *name, char *text, size_t size)
 {
-    struct eti_item *item;
+    struct eti_archive_item *item;
     if (a->mode == ET_ARCHIVE_SAVE)
         return numbers(a, name, ET_U8, text, (int64_t)strnlen(text, size - 1));
     ET_TRY(fetch_list(a, name, 1, &item));
@@ -489,13 +490,13 @@ et_archive_text(struct et_archive *a, const char *name, char *text, size_t size)
 /* ---- for who writes ---- */
 
 bool
-eti_item_is_rows(const struct eti_item *item)
+eti_archive_item_is_rows(const struct eti_archive_item *item)
 {
     return et_desc_is_contiguous(&item->desc, ET_ROW_MAJOR);
 }
 
 void
-eti_item_rows(const struct eti_item *item, void *rows)
+eti_archive_item_rows(const struct eti_archive_item *item, void *rows)
 {
     eti_desc_to_rows(&item->desc, item->data, rows);
 }
@@ -515,7 +516,7 @@ floats_are_finite(const float *v, int64_t n)
 }
 
 bool
-eti_item_is_finite(const struct eti_item *item)
+eti_archive_item_is_finite(const struct eti_archive_item *item)
 {
     /* The exponent's bits, all set in what is not finite. */
     static const uint64_t exponent[ET_DTYPE_COUNT] = {

@@ -11,7 +11,7 @@ enum {
 
 /* One value. Its path begins with the part of the run that it is of: "model/fc.weight",
  * "optimizer/exp_avg/fc.weight", "algorithms/ema/weights", "trainer/ba". */
-struct eti_item {
+struct eti_archive_item {
     char *path;          /* owned */
     struct et_desc desc; /* of DATA: as the tensor lay (saved), row-major (read) */
     void *data;          /* saved: owned; read: within the archive's buffers */
@@ -26,7 +26,7 @@ struct et_archive {
     enum et_archive_mode mode;
     char prefix[ETI_ARCHIVE_PATH]; /* "algorithms/ema/" */
     size_t length;                 /* of it */
-    struct eti_item *item;         /* owned; read: in the order of their paths */
+    struct eti_archive_item *item; /* owned; read: in the order of their paths */
     int64_t n, capacity;
     bool counts; /* saving: BYTES grows by each value's, and nothing is kept */
     size_t bytes;
@@ -47,14 +47,14 @@ ET_NODISCARD et_status eti_archive_add(struct et_archive *a, const char *path,
 ET_NODISCARD et_status eti_archive_sort(struct et_archive *a);
 /* Loading: is anything below the place where we are? Saving: true. */
 bool eti_archive_has_place(const struct et_archive *a);
-struct eti_item *eti_archive_find(const struct et_archive *a, const char *path);
+struct eti_archive_item *eti_archive_find(const struct et_archive *a, const char *path);
 void eti_archive_release(struct et_archive *a);
 
 /* The row-major elements of an item into ROWS, which has as many bytes. */
-void eti_item_rows(const struct eti_item *item, void *rows);
+void eti_archive_item_rows(const struct eti_archive_item *item, void *rows);
 /* Do its elements lie in that order already? */
-bool eti_item_is_rows(const struct eti_item *item);
+bool eti_archive_item_is_rows(const struct eti_archive_item *item);
 /* Its floats are all finite. */
-bool eti_item_is_finite(const struct eti_item *item);
+bool eti_archive_item_is_finite(const struct eti_archive_item *item);
 
 #endif

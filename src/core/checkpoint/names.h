@@ -26,6 +26,7 @@ struct XXH3_state_s;
 /* The same of what STATE has been given. */
 void eti_hash_finish(const struct XXH3_state_s *state, char out[ETI_DIGEST_TEXT]);
 /* The kind of file that an item of that path and sort goes to, and its name there. */
-enum eti_shard eti_item_shard(const struct eti_item *item, const char **name);
+enum eti_shard eti_archive_item_shard(const struct eti_archive_item *item,
+                                      const char **name);
 
 #endif

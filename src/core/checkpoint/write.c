@@ -45,7 +45,7 @@ eti_hash_finish(const struct XXH3_state_s *state, char out[ETI_DIGEST_TEXT])
 }
 
 enum eti_shard
-eti_item_shard(const struct eti_item *item, const char **name)
+eti_archive_item_shard(const struct eti_archive_item *item, const char **name)
 {
     static const char model[] = "model/";
     *name = item->path;
@@ -116,11 +116,11 @@ append(struct shard *s, const void *bytes, size_t n)
 
 /* Item's elements in row-major order, *OUT borrowed until the next call. */
 static et_status
-rows_of(struct shard *s, const struct eti_item *item, const void **out)
+rows_of(struct shard *s, const struct eti_archive_item *item, const void **out)
 {
     size_t bytes = et_desc_bytes(&item->desc);
     *out = item->data;
-    if (eti_item_is_rows(item))
+    if (eti_archive_item_is_rows(item))
         return ET_OK;
     if (s->room < bytes) {
         et_free(s->cx, s->rows);
@@ -128,21 +128,21 @@ rows_of(struct shard *s, const struct eti_item *item, const void **out)
         ET_TRY(et_alloc(s->cx, bytes, &s->rows));
         s->room = bytes;
     }
-    eti_item_rows(item, s->rows);
+    eti_archive_item_rows(item, s->rows);
     *out = s->rows;
     return ET_OK;
 }
 
 static et_status
-append_item(struct shard *s, const struct eti_item *item)
+append_item(struct shard *s, const struct eti_archive_item *item)
 {
     char digest[ETI_DIGEST_TEXT];
     const char *name;
     const void *rows;
     size_t bytes = et_desc_bytes(&item->desc);
-    if (eti_item_shard(item, &name) != s->kind)
+    if (eti_archive_item_shard(item, &name) != s->kind)
         return ET_OK;
-    if (!item->is_number && !eti_item_is_finite(item))
+    if (!item->is_number && !eti_archive_item_is_finite(item))
         return ET_FAIL(s->cx, ET_EINVAL, "'%s' is not finite: this state is not saved",
                        item->path);
     ET_TRY(rows_of(s, item, &rows));
@@ -163,7 +163,7 @@ append_header(struct shard *s, const struct et_archive *a)
     for (int64_t i = 0; i < a->n; i++) {
         const struct et_desc *d = &a->item[i].desc;
         const char *name;
-        if (eti_item_shard(&a->item[i], &name) != s->kind)
+        if (eti_archive_item_shard(&a->item[i], &name) != s->kind)
             continue;
         v[n] = (struct eti_st_tensor){.name = name, .dtype = d->dtype, .ndim = d->ndim};
         memcpy(v[n].shape, d->shape, (size_t)d->ndim * sizeof *d->shape);
@@ -260,7 +260,7 @@ fill_folder(struct writing *w)
     bool has[ETI_SHARD_COUNT] = {[ETI_SHARD_MODEL] = true};
     const char *name;
     for (int64_t i = 0; i < w->a->n; i++)
-        has[eti_item_shard(&w->a->item[i], &name)] = true;
+        has[eti_archive_item_shard(&w->a->item[i], &name)] = true;
     w->m->n_files = 0;
     for (int kind = 0; kind < ETI_SHARD_COUNT; kind++)
         if (has[kind])

@@ -210,7 +210,7 @@ eti_loader_fill(struct et_loader *l, struct eti_slot *s)
     b->all_samples = eti_loader_whole(l, b->batch);
     b->first = b->epoch * l->samples + first;
     b->x_desc.shape[0] = b->target_desc.shape[0] = b->n_samples;
-    const struct eti_tensors *t =
+    const struct eti_batch_tensors *t =
         b->n_samples == l->x_desc.shape[0] ? &s->full : &s->last;
     *(l->resident ? &b->frames : &b->x_tensor) = t->x;
     b->target_tensor = t->target;

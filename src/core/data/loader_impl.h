@@ -21,7 +21,7 @@ struct eti_slot {
     struct et_error skipped;          /* the last of them */
     uint8_t *scratch;                 /* two raw samples, then a resized one */
     int32_t *frames;                  /* of resident images: [N,ET_FRAME_NUMBERS] */
-    struct eti_tensors {              /* the batch's memory; NULL without a device */
+    struct eti_batch_tensors {        /* the batch's memory; NULL without a device */
         struct et_tensor *x, *target; /* x: its frames, of resident images */
     } full, last;          /* last: of the epoch's last batch where that is smaller */
     struct eti_lane *lane; /* to the tensors, where they lie elsewhere than the batch */

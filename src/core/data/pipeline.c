@@ -21,7 +21,7 @@ add_steps(struct et_ctx *cx, struct eti_pipeline *p, const struct et_parts *tran
             return ET_FAIL(cx, ET_EINVAL, "transforms: %d, more than %d", transforms->n,
                            ETI_MAX_STEPS);
         /* Its component is the first member of its class. */
-        p->step[p->n_steps++] = (struct eti_step){
+        p->step[p->n_steps++] = (struct eti_transform_step){
             .type = (const struct et_transform_class *)part->component,
             .options = part->options,
         };
@@ -33,7 +33,7 @@ static et_status
 check_steps(struct et_ctx *cx, struct eti_pipeline *p, bool resolution)
 {
     for (int i = 0; i < p->n_steps; i++) {
-        const struct eti_step *t = &p->step[i];
+        const struct eti_transform_step *t = &p->step[i];
         const char *name = t->type->info.name;
         if (t->type->value && i != p->n_steps - 1)
             return ET_FAIL(cx, ET_EINVAL,
@@ -56,7 +56,8 @@ check_steps(struct et_ctx *cx, struct eti_pipeline *p, bool resolution)
 static void
 fill_table(struct eti_pipeline *p)
 {
-    const struct eti_step *last = p->n_steps ? &p->step[p->n_steps - 1] : NULL;
+    const struct eti_transform_step *last =
+        p->n_steps ? &p->step[p->n_steps - 1] : NULL;
     for (int c = 0; c < p->raw.C; c++)
         for (int byte = 0; byte < 256; byte++) {
             double v = byte / 255.0;
@@ -211,7 +212,7 @@ eti_pipeline_frame(const struct eti_pipeline *p, uint32_t seed, int64_t place,
         .x_max = p->w,
     };
     for (int i = 0; i < p->n_steps; i++) {
-        const struct eti_step *t = &p->step[i];
+        const struct eti_transform_step *t = &p->step[i];
         if (!t->type->frame)
             continue;
         /* Each transform has its own ordinals: one more draw in a first one does not

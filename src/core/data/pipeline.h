@@ -9,7 +9,7 @@ enum { ETI_MAX_STEPS = 16 };
 /* The transforms of a loader, checked and prepared. */
 struct eti_pipeline {
     struct et_data_facts raw; /* how raw samples lie */
-    struct eti_step {
+    struct eti_transform_step {
         const struct et_transform_class *type;
         const void *options;
     } step[ETI_MAX_STEPS];

@@ -100,7 +100,7 @@ add_item(struct et_graph *g, struct eti_plan *p, enum eti_item_kind kind,
             g->dev->table->release(kernel);
         return status;
     }
-    p->item[p->n_items++] = (struct eti_item){kind, kernel, p->n_ptr, 0, name};
+    p->item[p->n_items++] = (struct eti_plan_item){kind, kernel, p->n_ptr, 0, name};
     return ET_OK;
 }
 

@@ -16,7 +16,7 @@ struct eti_address {
 
 enum eti_item_kind { RUN_KERNEL, BEGIN_COLLECTIVE, AWAIT_COLLECTIVES };
 
-struct eti_item {
+struct eti_plan_item {
     enum eti_item_kind kind;
     struct et_kernel *kernel;
     int ptr;        /* first entry of the address table */
@@ -28,7 +28,7 @@ struct eti_plan {
     uint64_t key[2];
     uint64_t last_use;
     struct et_plan_info info;
-    struct eti_item *item;
+    struct eti_plan_item *item;
     int n_items;
     int n_once; /* the first of them: constants, which a second run finds computed */
     bool has_run;

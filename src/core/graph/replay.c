@@ -64,7 +64,7 @@ bind(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir)
 }
 
 static et_status
-run_item(struct et_graph *g, struct eti_plan *p, const struct eti_item *item)
+run_item(struct et_graph *g, struct eti_plan *p, const struct eti_plan_item *item)
 {
     const struct et_device_table *t = g->dev->table;
     void *const *ptr = p->ptr + item->ptr;
@@ -80,7 +80,7 @@ run_item(struct et_graph *g, struct eti_plan *p, const struct eti_item *item)
 
 /* The same as a span. On a device with streams it lasts until the launch. */
 static et_status
-trace_item(struct et_graph *g, struct eti_plan *p, const struct eti_item *item,
+trace_item(struct et_graph *g, struct eti_plan *p, const struct eti_plan_item *item,
            struct et_tracer *tracer)
 {
     const struct et_device_table *t = g->dev->table;
@@ -104,7 +104,7 @@ launch(void *data)
     struct et_graph *g = l->g;
     const struct et_device_table *t = g->dev->table;
     for (int i = l->p->has_run ? l->p->n_once : 0; i < l->p->n_items; i++) {
-        const struct eti_item *item = &l->p->item[i];
+        const struct eti_plan_item *item = &l->p->item[i];
         et_status status =
             l->tracer ? trace_item(g, l->p, item, l->tracer) : run_item(g, l->p, item);
         const char *why = status != ET_OK && t->why ? t->why(g->dev->handle) : "";

@@ -33,8 +33,8 @@ skip(struct bytes *b)
 {
     size_t items = 1;
     while (items > 0) {
-        struct eti_item item;
-        if (left(b) == 0 || !eti_item_read(b->at, left(b), &item) ||
+        struct eti_msgpack_item item;
+        if (left(b) == 0 || !eti_msgpack_item_read(b->at, left(b), &item) ||
             item.header > left(b) || item.payload > left(b) - item.header)
             return false;
         b->at += item.header + item.payload;
@@ -50,14 +50,14 @@ skip(struct bytes *b)
 static bool
 take_text(struct bytes *b, const char **text, size_t *n)
 {
-    struct eti_item item;
+    struct eti_msgpack_item item;
     if (left(b) == 0)
         return false;
     unsigned char first = b->at[0];
     if ((first & 0xe0) == 0xa0)
-        item = (struct eti_item){.header = 1, .payload = first & 31};
-    else if (first < 0xd9 || first > 0xdb || !eti_item_read(b->at, left(b), &item) ||
-             item.header > left(b))
+        item = (struct eti_msgpack_item){.header = 1, .payload = first & 31};
+    else if (first < 0xd9 || first > 0xdb ||
+             !eti_msgpack_item_read(b->at, left(b), &item) || item.header > left(b))
         return false;
     if (item.payload > left(b) - item.header)
         return false;
@@ -94,9 +94,9 @@ take_number(struct bytes *b, double *out)
 static bool
 take_count(struct bytes *b, int64_t *out)
 {
-    struct eti_item item;
+    struct eti_msgpack_item item;
     uint64_t x = 0;
-    if (left(b) == 0 || !eti_item_read(b->at, left(b), &item))
+    if (left(b) == 0 || !eti_msgpack_item_read(b->at, left(b), &item))
         return false;
     unsigned char first = b->at[0];
     bool is_signed = first >= 0xd0 && first <= 0xd3;
@@ -119,13 +119,13 @@ take_count(struct bytes *b, int64_t *out)
 static bool
 take_header(struct bytes *b, bool is_map, size_t *n)
 {
-    struct eti_item item;
+    struct eti_msgpack_item item;
     if (left(b) == 0)
         return false;
     unsigned char first = b->at[0], wide = is_map ? 0xde : 0xdc;
     bool fits =
         (first & 0xf0) == (is_map ? 0x80 : 0x90) || first == wide || first == wide + 1;
-    if (!fits || !eti_item_read(b->at, left(b), &item) ||
+    if (!fits || !eti_msgpack_item_read(b->at, left(b), &item) ||
         item.elements > left(b) - item.header)
         return false;
     b->at += item.header;

@@ -16,7 +16,7 @@
 #include "core/library/index.h"
 
 enum { ETI_PLACE = 64 };
-enum eti_watch { ETI_SETTLED, ETI_RECENT, ETI_GOES_ON };
+enum eti_index_watch { ETI_SETTLED, ETI_RECENT, ETI_GOES_ON };
 
 /* All that is asked of it. */
 #define ETI_INDEX_ROWS   "SELECT directory, watch, place, stamp, started FROM runs "

@@ -78,9 +78,9 @@ put(struct eti_index *x, const char *directory, const struct state *now, json_t 
     char *bytes;
     size_t n;
     bool fine = eti_facts_pack(facts, &bytes, &n);
-    enum eti_watch watch = eti_facts_goes_on(facts) ? ETI_GOES_ON
-                           : now->is_recent         ? ETI_RECENT
-                                                    : ETI_SETTLED;
+    enum eti_index_watch watch = eti_facts_goes_on(facts) ? ETI_GOES_ON
+                                 : now->is_recent         ? ETI_RECENT
+                                                          : ETI_SETTLED;
     if (s && fine) {
         sqlite3_bind_int(s, 2, watch);
         sqlite3_bind_text(s, 3, now->place, -1, SQLITE_TRANSIENT);
@@ -147,7 +147,8 @@ static et_status
 check(struct eti_index *x, const json_t *row, bool anyhow)
 {
     const char *directory = text_of(row, 0);
-    enum eti_watch watch = (enum eti_watch)json_integer_value(json_array_get(row, 1));
+    enum eti_index_watch watch =
+        (enum eti_index_watch)json_integer_value(json_array_get(row, 1));
     struct state now;
     double t;
     if (!anyhow && watch == ETI_SETTLED && place_of(x, directory, now.place, &t) &&

@@ -220,7 +220,7 @@ check_taken(struct et_trainer *t, const struct eti_checkpoint *c)
 {
     const struct et_archive *a = &c->archive;
     for (int64_t i = 0; i < a->n; i++) {
-        const struct eti_item *item = &a->item[i];
+        const struct eti_archive_item *item = &a->item[i];
         if (item->taken || item->ignored || strncmp(item->path, "model/", 6) != 0)
             continue;
         if (!t->config.load->lenient)

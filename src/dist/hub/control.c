@@ -192,20 +192,20 @@ read_answer(struct etd_hub *h, int64_t at, struct etd_answer *a)
 
 /* ---- to the supervisor ---- */
 
-static struct etd_pending *
+static struct etd_hub_pending *
 find_pending(struct etd_control *k, const unsigned char *id)
 {
-    for (int i = 0; i < ETD_PENDING; i++)
+    for (int i = 0; i < ETD_HUB_PENDING; i++)
         if (k->pending[i].used &&
             (!id || memcmp(k->pending[i].command.id, id, ETD_CMD_ID) == 0))
             return &k->pending[i];
     return NULL;
 }
 
-static struct etd_pending *
+static struct etd_hub_pending *
 free_pending(struct etd_control *k)
 {
-    for (int i = 0; i < ETD_PENDING; i++)
+    for (int i = 0; i < ETD_HUB_PENDING; i++)
         if (!k->pending[i].used)
             return &k->pending[i];
     return NULL;
@@ -214,7 +214,7 @@ free_pending(struct etd_control *k)
 /* The packets of the pair are short and the supervisor reads them: that it does not for
  * a second means that it is stopped, and then the command stays for another hub. */
 static bool
-pass_on(struct etd_hub *h, const struct etd_pending *p)
+pass_on(struct etd_hub *h, const struct etd_hub_pending *p)
 {
     char bytes[ETD_CONTROL_BYTES];
     const struct etd_head head = etd_hub_head(h, ETD_CMD);
@@ -266,7 +266,7 @@ etd_control_answer(struct etd_hub *h, const struct etd_frame *f)
     struct etd_answer a;
     if (!etd_answer_read(f, &a) || a.kind == ETD_RECEIVED)
         return;
-    struct etd_pending *p = find_pending(k, a.id);
+    struct etd_hub_pending *p = find_pending(k, a.id);
     if (!p)
         return;
     write_answer(h, &a);
@@ -312,7 +312,7 @@ static bool
 is_repeated(struct etd_hub *h, const struct etd_peer *p, const struct etd_command *c)
 {
     struct etd_answer a = {.kind = ETD_RECEIVED};
-    struct etd_pending *waiting = find_pending(&h->control, c->id);
+    struct etd_hub_pending *waiting = find_pending(&h->control, c->id);
     const struct etd_known *known = look_up(&h->control, c->id);
     memcpy(a.id, c->id, sizeof a.id);
     if (waiting) {
@@ -384,8 +384,8 @@ etd_control_command(struct etd_hub *h, struct etd_peer *p, const struct etd_fram
         (void)reject(h, p, &c, ETD_E_FULL, "the command cannot be written down");
         return;
     }
-    struct etd_pending *waiting = free_pending(k);
-    *waiting = (struct etd_pending){
+    struct etd_hub_pending *waiting = free_pending(k);
+    *waiting = (struct etd_hub_pending){
         .used = true,
         .command = c,
         .until = eti_monotonic(h->cx) + c.ttl_ms / 1000.0,
@@ -409,10 +409,10 @@ etd_control_command(struct etd_hub *h, struct etd_peer *p, const struct etd_fram
 static void
 reload_command(struct etd_hub *h, const json_t *json, const unsigned char *id)
 {
-    struct etd_pending *p = free_pending(&h->control);
+    struct etd_hub_pending *p = free_pending(&h->control);
     if (!p)
         return;
-    *p = (struct etd_pending){.used = true};
+    *p = (struct etd_hub_pending){.used = true};
     struct etd_command *c = &p->command;
     double ttl = json_integer_value(json_object_get(json, "ttl_ms")) / 1000.0;
     double age = eti_wall(h->cx) - json_number_value(json_object_get(json, "t"));
@@ -435,7 +435,7 @@ reload_line(struct etd_hub *h, const char *line, size_t n, int64_t at)
     json_t *json = json_loadb(line, n, 0, NULL);
     et_status status = ET_OK;
     if (json && parse_answer(json, &a)) {
-        struct etd_pending *p = find_pending(&h->control, a.id);
+        struct etd_hub_pending *p = find_pending(&h->control, a.id);
         if (p)
             p->used = false;
         status = remember(h, a.id, at);
@@ -489,7 +489,7 @@ void
 etd_control_resume(struct etd_hub *h)
 {
     struct etd_control *k = &h->control;
-    for (int i = 0; i < ETD_PENDING; i++)
+    for (int i = 0; i < ETD_HUB_PENDING; i++)
         if (k->pending[i].used && !pass_on(h, &k->pending[i]))
             k->pending[i].used = false; /* for the next hub */
 }

@@ -156,9 +156,9 @@ on_hello(struct etd_hub *h, struct etd_peer *p, const void *name, size_t n,
     p->streams = etd_get_bool(&f->body, "stream", true);
     p->facts_version = 0;
     int64_t credit = etd_get_int(&f->body, "credit", ETD_CREDIT);
-    p->credit = credit < 0                   ? 0
-                : credit < ETD_RING_MESSAGES ? credit
-                                             : ETD_RING_MESSAGES;
+    p->credit = credit < 0                      ? 0
+                : credit < ETD_BACKLOG_MESSAGES ? credit
+                                                : ETD_BACKLOG_MESSAGES;
     static const unsigned char any[ETD_RUN_ID];
     int64_t after = etd_get_int(&f->body, "after", -1);
     bool same = memcmp(f->head.run, h->run, ETD_RUN_ID) == 0 ||
@@ -176,10 +176,10 @@ on_ping(struct etd_hub *h, struct etd_peer *p, const struct etd_frame *f)
     const struct etd_head head = etd_hub_head(h, ETD_PONG);
     int64_t credit = etd_get_int(&f->body, "credit", 0);
     const char *lease = etd_control_lease(h);
-    if (credit > 0 && credit <= ETD_RING_MESSAGES)
+    if (credit > 0 && credit <= ETD_BACKLOG_MESSAGES)
         p->credit += credit;
-    if (p->credit > ETD_RING_MESSAGES)
-        p->credit = ETD_RING_MESSAGES;
+    if (p->credit > ETD_BACKLOG_MESSAGES)
+        p->credit = ETD_BACKLOG_MESSAGES;
     etd_stream_pump(h, p);
     if (!p->used)
         return;
@@ -369,7 +369,7 @@ look_after(struct etd_hub *h, struct etd_peer *p, double now)
         etd_hub_drop(h, p, "SILENT", "nothing was heard for 10 s");
         return;
     }
-    bool is_out = behind >= ETD_RING_BYTES;
+    bool is_out = behind >= ETD_BACKLOG_BYTES;
     if (!is_out)
         p->behind_since = 0;
     else if (p->behind_since == 0)
@@ -546,8 +546,8 @@ serve(struct etd_hub *h)
     int64_t done;
     ET_TRY(learn_run(h));
     ET_TRY(etd_follow_open(h->cx, h->directory, &h->follow));
-    ET_TRY(etd_ring_init(h));
-    etd_follow_watch(h->follow, etd_ring_add, h);
+    ET_TRY(etd_backlog_init(h));
+    etd_follow_watch(h->follow, etd_backlog_add, h);
     watch_log(h);
     etd_follow_progress(h->follow, &done, &h->left);
     /* Viewers of a hub that died go on by number where this one knows as much. */
@@ -582,7 +582,7 @@ end(struct etd_hub *h)
     for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
         etd_hub_forget(h, p);
     etd_stream_end(h);
-    etd_ring_release(h);
+    etd_backlog_release(h);
     etd_endpoint_release(&h->endpoint); /* before anybody is waited for */
     etd_control_close(h);
     if (h->zmq)

@@ -14,9 +14,9 @@
 #include "dist/wire/wire.h"
 
 enum {
-    ETD_RING_BYTES = 8 << 20,
-    ETD_RING_MESSAGES = 65536,
-    ETD_RING_SLOTS = 2 * ETD_RING_MESSAGES, /* a power of two */
+    ETD_BACKLOG_BYTES = 8 << 20,
+    ETD_BACKLOG_MESSAGES = 65536,
+    ETD_BACKLOG_SLOTS = 2 * ETD_BACKLOG_MESSAGES, /* a power of two */
     ETD_PEER_NAME = 256, /* bytes of a routing id, and one for its length */
     ETD_PEERS = ETD_CLIENTS,
     ETD_HEX_ID = 2 * ETD_RUN_ID + 1,
@@ -27,14 +27,14 @@ enum {
 /* ---- what is sent ---- */
 
 /* Frames of the newest records, each encoded once. Position P, counted from 0 since the
- * hub began, is in slot P % ETD_RING_SLOTS. */
-struct etd_ring {
-    struct etd_slot {
+ * hub began, is in slot P % ETD_BACKLOG_SLOTS. */
+struct etd_backlog {
+    struct etd_backlog_slot {
         zmq_msg_t message;
         int64_t seq;  /* of its record, */
         int64_t at;   /* and byte of all frames ever encoded at which it begins */
         bool first;   /* frame of its record */
-    } * slot;         /* [ETD_RING_SLOTS] */
+    } * slot;         /* [ETD_BACKLOG_SLOTS] */
     int64_t from, to; /* positions that it holds: [from, to) */
     int64_t bytes;    /* of all frames ever */
 };
@@ -75,7 +75,7 @@ struct etd_peer {
 
 /* ---- commands ---- */
 
-enum { ETD_PENDING = 256, ETD_OPERATORS = 64 };
+enum { ETD_HUB_PENDING = 256, ETD_OPERATORS = 64 };
 
 /* What is known of a command: where its answer stands in control.log. */
 struct etd_known {
@@ -84,7 +84,7 @@ struct etd_known {
     bool used;
 };
 
-struct etd_pending {
+struct etd_hub_pending {
     bool used;
     struct etd_command command;
     double until;                      /* monotonic */
@@ -97,7 +97,7 @@ struct etd_control {
     int64_t size;            /* bytes of it */
     struct etd_known *known; /* [room], by hash */
     int64_t n, room;         /* room: a power of two */
-    struct etd_pending pending[ETD_PENDING];
+    struct etd_hub_pending pending[ETD_HUB_PENDING];
     struct etd_rate {
         char who[ETD_WORD];
         double tokens, at;
@@ -125,7 +125,7 @@ struct etd_hub {
     struct etd_follow *follow;
     int64_t left; /* bytes of the log that are not in the model yet */
 
-    struct etd_ring ring;
+    struct etd_backlog ring;
     struct etd_snap *snap; /* the newest */
     double snap_at;
     atomic_size_t held; /* bytes of snapshots that zmq or we still have */
@@ -172,10 +172,10 @@ void etd_hub_drop(struct etd_hub *h, struct etd_peer *p, const char *code,
                   const char *text);
 
 /* stream.c */
-ET_NODISCARD et_status etd_ring_init(struct etd_hub *h);
-void etd_ring_release(struct etd_hub *h);
+ET_NODISCARD et_status etd_backlog_init(struct etd_hub *h);
+void etd_backlog_release(struct etd_hub *h);
 /* For etd_follow_watch: DATA is the hub. */
-void etd_ring_add(void *data, const struct et_record *r);
+void etd_backlog_add(void *data, const struct et_record *r);
 /* P begins: after record AFTER (-1: with a snapshot). True: it needs no snapshot. */
 bool etd_stream_begin(struct etd_hub *h, struct etd_peer *p, int64_t after);
 /* Again from record FROM on, or with a snapshot where the ring has it no more. */

@@ -27,19 +27,19 @@ static const double FRESH = 1; /* seconds for which a snapshot is handed to othe
 /* ---- the ring ---- */
 
 et_status
-etd_ring_init(struct etd_hub *h)
+etd_backlog_init(struct etd_hub *h)
 {
     void *block;
-    ET_TRY(et_alloc(h->cx, sizeof *h->ring.slot * ETD_RING_SLOTS, &block));
-    h->ring = (struct etd_ring){.slot = block};
+    ET_TRY(et_alloc(h->cx, sizeof *h->ring.slot * ETD_BACKLOG_SLOTS, &block));
+    h->ring = (struct etd_backlog){.slot = block};
     h->digest_at = -1;
     return ET_OK;
 }
 
-static struct etd_slot *
+static struct etd_backlog_slot *
 slot_at(const struct etd_hub *h, int64_t position)
 {
-    return &h->ring.slot[position % ETD_RING_SLOTS];
+    return &h->ring.slot[position % ETD_BACKLOG_SLOTS];
 }
 
 static int64_t
@@ -56,7 +56,7 @@ drop_oldest(struct etd_hub *h)
 }
 
 void
-etd_ring_release(struct etd_hub *h)
+etd_backlog_release(struct etd_hub *h)
 {
     while (h->ring.slot && h->ring.from < h->ring.to)
         drop_oldest(h);
@@ -67,9 +67,9 @@ etd_ring_release(struct etd_hub *h)
 static bool
 is_too_full(const struct etd_hub *h)
 {
-    const struct etd_ring *r = &h->ring;
-    return r->to > r->from && (r->bytes - slot_at(h, r->from)->at > ETD_RING_BYTES ||
-                               r->to - r->from > ETD_RING_MESSAGES);
+    const struct etd_backlog *r = &h->ring;
+    return r->to > r->from && (r->bytes - slot_at(h, r->from)->at > ETD_BACKLOG_BYTES ||
+                               r->to - r->from > ETD_BACKLOG_MESSAGES);
 }
 
 /* What viewers lack here they get by a snapshot. */
@@ -82,19 +82,19 @@ make_hole(struct etd_hub *h)
 }
 
 void
-etd_ring_add(void *data, const struct et_record *r)
+etd_backlog_add(void *data, const struct et_record *r)
 {
     struct etd_hub *h = data;
-    struct etd_ring *ring = &h->ring;
+    struct etd_backlog *ring = &h->ring;
     const struct etd_head head = etd_hub_head(h, (enum etd_kind)r->kind);
     int from = 0;
     if (h->left >
-        2 * ETD_RING_BYTES) { /* of a long log that is read for the first time */
+        2 * ETD_BACKLOG_BYTES) { /* of a long log that is read for the first time */
         make_hole(h);
         return;
     }
     do {
-        struct etd_slot *slot = slot_at(h, ring->to);
+        struct etd_backlog_slot *slot = slot_at(h, ring->to);
         bool first = from == 0;
         size_t n = etd_record_write(h->bytes, ETD_RECORD_BYTES, &head, r, &from);
         if (n == 0 || zmq_msg_init_size(&slot->message, n) != 0) {
@@ -107,7 +107,7 @@ etd_ring_add(void *data, const struct et_record *r)
         slot->first = first;
         ring->bytes += (int64_t)n;
         ring->to++;
-        if (ring->to - ring->from > ETD_RING_MESSAGES)
+        if (ring->to - ring->from > ETD_BACKLOG_MESSAGES)
             drop_oldest(h);
     } while (from < r->n);
     while (is_too_full(h))

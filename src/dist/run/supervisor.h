@@ -13,7 +13,7 @@
 #include "dist/wire/packet.h"
 #include "dist/wire/wire.h"
 
-enum { ETD_PENDING = 32, ETD_KEPT = 256, ETD_EARLY = 64 << 10 };
+enum { ETD_SUP_PENDING = 32, ETD_KEPT = 256, ETD_EARLY = 64 << 10 };
 /* Seconds between two looks at the clock, at most, whatever it says: a machine that
  * stands still, or has no time for us, has none for ranks and hub. */
 #define ETD_LOOK_LASTS 1.0
@@ -56,7 +56,7 @@ struct etd_sup_rank {
 };
 
 /* A request that is on its way through the ranks. */
-struct etd_pending {
+struct etd_sup_pending {
     uint64_t id;            /* of the board; 0: free */
     unsigned char name[16]; /* of the command */
     double until;           /* it expires */
@@ -98,7 +98,7 @@ struct etd_supervisor {
     double start_at;            /* the group is started again; 0: it is not */
     struct et_log_entry *entry; /* of the record that is read [ETD_RING_NAMES] */
 
-    struct etd_pending pending[ETD_PENDING];
+    struct etd_sup_pending pending[ETD_SUP_PENDING];
     uint64_t next_id;
     int64_t revision; /* of the settings: requests applied */
     struct etd_answer kept[ETD_KEPT];

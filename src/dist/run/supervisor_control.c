@@ -129,7 +129,7 @@ ask_ranks(struct etd_supervisor *s, const struct etd_command *c)
     };
     struct et_request r = {.op = ops[c->op], .id = s->next_id + 1};
     int free = 0;
-    while (free < ETD_PENDING && s->pending[free].id)
+    while (free < ETD_SUP_PENDING && s->pending[free].id)
         free++;
     snprintf(r.who, sizeof r.who, "%.*s", (int)sizeof r.who - 1, c->who);
     for (char *p = r.who; *p; p++)
@@ -140,13 +140,13 @@ ask_ranks(struct etd_supervisor *s, const struct etd_command *c)
         snprintf(r.value, sizeof r.value, "%.*s", (int)sizeof r.value - 1, c->value);
     if (s->alive == 0 || s->board->rank[0].phase == ETD_PHASE_ENDED) {
         reject(s, c, ETD_E_FULL, "no rank is training now");
-    } else if (free == ETD_PENDING || !etd_board_ask(s->board, &r)) {
+    } else if (free == ETD_SUP_PENDING || !etd_board_ask(s->board, &r)) {
         reject(s, c, ETD_E_FULL, "too many commands wait already");
     } else {
         int ttl = c->ttl_ms > 0 && c->ttl_ms < ETD_TTL_MS ? c->ttl_ms : ETD_TTL_MS;
         s->next_id++;
         s->pending[free] =
-            (struct etd_pending){.id = r.id, .until = etd_sup_now(s) + 1e-3 * ttl};
+            (struct etd_sup_pending){.id = r.id, .until = etd_sup_now(s) + 1e-3 * ttl};
         memcpy(s->pending[free].name, c->id, sizeof s->pending[free].name);
     }
 }
@@ -176,12 +176,12 @@ obey(struct etd_supervisor *s, struct etd_command *c)
             send_answer(s, &s->kept[i]);
             return;
         }
-    for (int i = 0; i < ETD_PENDING; i++)
+    for (int i = 0; i < ETD_SUP_PENDING; i++)
         if (s->pending[i].id && memcmp(s->pending[i].name, c->id, sizeof c->id) == 0)
             return; /* asked again, perhaps by a new hub, which will be told */
     /* What is on its way to the ranks changes them too. */
     bool changes = c->if_rev >= 0 && c->if_rev != s->revision;
-    for (int i = 0; i < ETD_PENDING && c->if_rev >= 0; i++)
+    for (int i = 0; i < ETD_SUP_PENDING && c->if_rev >= 0; i++)
         changes = changes || s->pending[i].id;
     if (changes)
         reject(s, c, ETD_E_REVISION, "the settings have changed meanwhile");
@@ -265,8 +265,8 @@ etd_sup_answered(struct etd_supervisor *s, const char *text)
     int applied, at = 0;
     if (sscanf(text, "%llu %lld %d %n", &id, &step, &applied, &at) != 3 || id == 0)
         return; /* a signal's */
-    for (int i = 0; i < ETD_PENDING; i++) {
-        struct etd_pending *p = &s->pending[i];
+    for (int i = 0; i < ETD_SUP_PENDING; i++) {
+        struct etd_sup_pending *p = &s->pending[i];
         if (p->id != id)
             continue;
         const char *what = text + at;
@@ -291,8 +291,8 @@ void
 etd_sup_expire(struct etd_supervisor *s)
 {
     double t = etd_sup_now(s);
-    for (int i = 0; i < ETD_PENDING; i++) {
-        struct etd_pending *p = &s->pending[i];
+    for (int i = 0; i < ETD_SUP_PENDING; i++) {
+        struct etd_sup_pending *p = &s->pending[i];
         if (!p->id || (t < p->until && s->alive > 0))
             continue;
         if (s->alive > 0 && !etd_board_withdraw(s->board, p->id))

@@ -208,7 +208,7 @@ etd_end(struct etd_out *o)
 /* ---- looking through ---- */
 
 static const char *
-past_limits(unsigned char first, const struct eti_item *item)
+past_limits(unsigned char first, const struct eti_msgpack_item *item)
 {
     bool is_text = (first & 0xe0) == 0xa0 || (first >= 0xd9 && first <= 0xdb);
     bool is_map = (first & 0xf0) == 0x80 || first == 0xde || first == 0xdf;
@@ -229,13 +229,13 @@ look_through(const unsigned char *p, size_t n, size_t *at)
     int depth = 0;
     *at = 0;
     while (depth >= 0) {
-        struct eti_item item;
+        struct eti_msgpack_item item;
         if (left[depth] == 0) {
             depth--;
             continue;
         }
         left[depth]--;
-        if (*at == n || !eti_item_read(p + *at, n - *at, &item))
+        if (*at == n || !eti_msgpack_item_read(p + *at, n - *at, &item))
             return *at == n ? "it ends too early" : "no msgpack";
         size_t rest = n - *at;
         if (item.header > rest || item.payload > rest - item.header)
@@ -304,8 +304,8 @@ static const unsigned char *
 behind(const unsigned char *p, const unsigned char *end)
 {
     size_t left = 1;
-    for (struct eti_item item; left > 0 && p < end; left += item.elements) {
-        if (!eti_item_read(p, (size_t)(end - p), &item) ||
+    for (struct eti_msgpack_item item; left > 0 && p < end; left += item.elements) {
+        if (!eti_msgpack_item_read(p, (size_t)(end - p), &item) ||
             item.header + item.payload > (size_t)(end - p))
             return end;
         p += item.header + item.payload;
@@ -318,9 +318,9 @@ void
 etd_next(const unsigned char **at, const unsigned char *end, struct etd_value *out)
 {
     const unsigned char *p = *at;
-    struct eti_item item;
+    struct eti_msgpack_item item;
     *out = (struct etd_value){.type = ETD_IS_NIL};
-    if (p >= end || !eti_item_read(p, (size_t)(end - p), &item))
+    if (p >= end || !eti_msgpack_item_read(p, (size_t)(end - p), &item))
         return;
     unsigned char first = p[0];
     const unsigned char *inside = p + item.header;
