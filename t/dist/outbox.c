@@ -14,7 +14,7 @@
 
 enum { MOST = 64, MOST_BYTES = 128 << 10, LONG = 40 << 10, PATIENCE = 60000 /* ms */ };
 
-static unsigned char name[] = "viewer 0"; /* another each time */
+static char name[] = "viewer 0"; /* another each time */
 static struct etd_hub h;
 static struct etd_peer *peer;
 static void *viewer;
@@ -45,8 +45,9 @@ come(void)
         zmq_recv(h.router, hello, sizeof hello, 0) != 5)
         bail("the viewer is not heard: %s", zmq_strerror(zmq_errno()));
     peer = &h.peer[3];
-    *peer = (struct etd_peer){.used = true, .name_bytes = sizeof name};
-    memcpy(peer->name, name, sizeof name);
+    *peer = (struct etd_peer){.used = true};
+    peer->to = (struct etd_route){.socket = h.router, .name_bytes = sizeof name};
+    memcpy(peer->to.name, name, sizeof name);
     sent = heard = 0;
 }
 
@@ -62,8 +63,9 @@ static bool
 answer(size_t n)
 {
     static char bytes[LONG];
+    const struct etd_route to = peer->to; /* it may be forgotten */
     snprintf(bytes, sizeof bytes, "%d", sent++);
-    return etd_hub_send(&h, name, sizeof name, bytes, n);
+    return etd_hub_send(&h, &to, bytes, n);
 }
 
 /* Until its connection takes no more: one waits. */

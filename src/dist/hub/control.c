@@ -229,14 +229,13 @@ pass_on(struct etd_hub *h, const struct etd_hub_pending *p)
 /* ---- answers ---- */
 
 static void
-reply(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
-      const struct etd_answer *a)
+reply(struct etd_hub *h, const struct etd_route *to, const struct etd_answer *a)
 {
     char bytes[ETD_CONTROL_BYTES];
     const struct etd_head head = etd_hub_head(h, a->kind);
     size_t n = etd_answer_write(bytes, sizeof bytes, &head, a);
-    if (name_bytes > 0)
-        (void)etd_hub_send(h, name, name_bytes, bytes, n);
+    if (to->name_bytes > 0)
+        (void)etd_hub_send(h, to, bytes, n);
 }
 
 static struct etd_answer
@@ -246,7 +245,7 @@ reject(struct etd_hub *h, const struct etd_peer *p, const struct etd_command *c,
     struct etd_answer a = {.kind = ETD_REJECTED, .code = code};
     memcpy(a.id, c->id, sizeof a.id);
     snprintf(a.text, sizeof a.text, "%s", text);
-    reply(h, p->name, p->name_bytes, &a);
+    reply(h, &p->to, &a);
     return a;
 }
 
@@ -274,7 +273,7 @@ etd_control_answer(struct etd_hub *h, const struct etd_frame *f)
         memcpy(k->lease, p->command.who, sizeof k->lease);
         k->lease_until = eti_monotonic(h->cx) + ETD_LEASE_S;
     }
-    reply(h, p->name, p->name_bytes, &a);
+    reply(h, &p->to, &a);
     p->used = false;
 }
 
@@ -291,20 +290,14 @@ is_in_rate(struct etd_hub *h, const char *who)
             place = &rate[i];
             break;
         }
-        if (rate[i].at < place->at)
+        if (rate[i].commands.filled < place->commands.filled)
             place = &rate[i];
     }
     if (strcmp(place->who, who) != 0) {
-        *place = (struct etd_rate){.tokens = RATE, .at = now};
+        *place = (struct etd_rate){.commands = {RATE, now}};
         memcpy(place->who, who, strnlen(who, ETD_WORD - 1));
     }
-    place->tokens += RATE * (now - place->at);
-    place->tokens = place->tokens < RATE ? place->tokens : RATE;
-    place->at = now;
-    if (place->tokens < 1)
-        return false;
-    place->tokens -= 1;
-    return true;
+    return etd_bucket_take(&place->commands, RATE, now);
 }
 
 /* The command came before: it gets the answer that it got, or will get. */
@@ -316,15 +309,14 @@ is_repeated(struct etd_hub *h, const struct etd_peer *p, const struct etd_comman
     const struct etd_known *known = look_up(&h->control, c->id);
     memcpy(a.id, c->id, sizeof a.id);
     if (waiting) {
-        memcpy(waiting->name, p->name, p->name_bytes);
-        waiting->name_bytes = p->name_bytes;
-        reply(h, p->name, p->name_bytes, &a);
+        waiting->to = p->to;
+        reply(h, &p->to, &a);
         return true;
     }
     if (!known)
         return false;
     if (known->answer > 0 && read_answer(h, known->answer, &a))
-        reply(h, p->name, p->name_bytes, &a);
+        reply(h, &p->to, &a);
     return true;
 }
 
@@ -389,17 +381,16 @@ etd_control_command(struct etd_hub *h, struct etd_peer *p, const struct etd_fram
         .used = true,
         .command = c,
         .until = eti_monotonic(h->cx) + c.ttl_ms / 1000.0,
-        .name_bytes = p->name_bytes,
+        .to = p->to,
     };
-    memcpy(waiting->name, p->name, p->name_bytes);
     struct etd_answer received = {.kind = ETD_RECEIVED};
     memcpy(received.id, c.id, sizeof received.id);
-    reply(h, p->name, p->name_bytes, &received);
+    reply(h, &p->to, &received);
     if (!pass_on(h, waiting)) {
         struct etd_answer expired = {.kind = ETD_EXPIRED};
         memcpy(expired.id, c.id, sizeof expired.id);
         write_answer(h, &expired);
-        reply(h, p->name, p->name_bytes, &expired);
+        reply(h, &p->to, &expired);
         waiting->used = false;
     }
 }

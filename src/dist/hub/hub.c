@@ -32,12 +32,10 @@ enum {
     LAST = 50,             /* and at its end, at most */
     READING = 5,           /* ms until it is looked whether history was read */
 };
-static const double MESSAGES = 200;   /* a second that a viewer may send */
 static const double STRANGERS = 1000; /* a second of others that are looked at */
 static const double QUESTIONS = 20;   /* a second about history */
 static const double BEHIND = 10; /* seconds out of the ring, or without taking a part of
                                     a snapshot: BYE{LAGGED} */
-static const double SWEEP = 0.05; /* seconds between two of them, at least */
 static const double SLICE = 0.02; /* seconds of reading the log between viewers */
 static const double LOOK = 0.5;   /* seconds between looks at run.json */
 
@@ -81,11 +79,11 @@ send_welcome(struct etd_hub *h, struct etd_peer *p, bool goes_on)
     etd_put_bool(&o, "goes_on", goes_on);
     etd_put_int(&o, "clients", ETD_CLIENTS);
     put_lease(&o, p, lease);
-    (void)etd_hub_send(h, p->name, p->name_bytes, bytes, etd_end(&o));
+    (void)etd_hub_send(h, &p->to, bytes, etd_end(&o));
 }
 
 static struct etd_peer *
-add_peer(struct etd_hub *h, const void *name, size_t n)
+add_peer(struct etd_hub *h, const struct etd_route *from)
 {
     double now = eti_monotonic(h->cx);
     for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++) {
@@ -93,14 +91,12 @@ add_peer(struct etd_hub *h, const void *name, size_t n)
             continue;
         *p = (struct etd_peer){
             .used = true,
-            .name_bytes = n,
+            .to = *from,
             .heard = now,
             .said = now,
-            .tokens = MESSAGES,
-            .hist_tokens = QUESTIONS,
-            .filled = now,
+            .messages = {ETD_MESSAGES, now},
+            .questions = {QUESTIONS, now},
         };
-        memcpy(p->name, name, n);
         return p;
     }
     return NULL;
@@ -115,18 +111,18 @@ sweep(struct etd_hub *h)
     struct etd_out o;
     const struct etd_head head = etd_hub_head(h, ETD_PING);
     double now = eti_monotonic(h->cx);
-    if (now - h->swept < SWEEP)
+    if (now - h->swept < ETD_SWEEP)
         return;
     h->swept = now;
     etd_begin(&o, bytes, sizeof bytes, &head, 0);
     size_t n = etd_end(&o);
     for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
         if (p->used)
-            (void)etd_hub_send(h, p->name, p->name_bytes, bytes, n);
+            (void)etd_hub_send(h, &p->to, bytes, n);
 }
 
 static void
-on_hello(struct etd_hub *h, struct etd_peer *p, const void *name, size_t n,
+on_hello(struct etd_hub *h, struct etd_peer *p, const struct etd_route *from,
          const struct etd_frame *f)
 {
     char as[ETD_WORD];
@@ -135,13 +131,13 @@ on_hello(struct etd_hub *h, struct etd_peer *p, const void *name, size_t n,
                      "HELLO begins a conversation, and this has begun");
         return;
     }
-    p = add_peer(h, name, n);
+    p = add_peer(h, from);
     if (!p) {
         sweep(h);
-        p = add_peer(h, name, n);
+        p = add_peer(h, from);
     }
     if (!p) {
-        etd_hub_send_end(h, name, n, ETD_REFUSE, "FULL", "64 viewers are here already");
+        etd_hub_send_end(h, from, ETD_REFUSE, "FULL", "64 viewers are here already");
         return;
     }
     etd_get_text(&f->body, "as", as, sizeof as);
@@ -191,15 +187,14 @@ on_ping(struct etd_hub *h, struct etd_peer *p, const struct etd_frame *f)
     if (wants)
         etd_put_bin(&o, "digest", digest, sizeof digest);
     put_lease(&o, p, lease);
-    (void)etd_hub_send(h, p->name, p->name_bytes, bytes, etd_end(&o));
+    (void)etd_hub_send(h, &p->to, bytes, etd_end(&o));
 }
 
 static void
 on_hist(struct etd_hub *h, struct etd_peer *p, const struct etd_frame *f)
 {
-    if (p->hist_tokens < 1)
+    if (!etd_bucket_take(&p->questions, QUESTIONS, eti_monotonic(h->cx)))
         return;
-    p->hist_tokens -= 1;
     if (!p->hist && etd_hist_new(h->cx, h->directory, &h->readers, &p->hist) != ET_OK)
         et_error_clear(h->cx);
     if (p->hist)
@@ -216,7 +211,7 @@ answer_hist(struct etd_hub *h, struct etd_peer *p)
     if (n == 0)
         return;
     etd_hist_sent(p->hist);
-    (void)etd_hub_send(h, p->name, p->name_bytes, h->bytes, n);
+    (void)etd_hub_send(h, &p->to, h->bytes, n);
 }
 
 static void
@@ -243,59 +238,36 @@ on_frame(struct etd_hub *h, struct etd_peer *p, const struct etd_frame *f)
     }
 }
 
-/* Takes one of TOKENS; RATE come each second, and no more than that are kept. (Those
- * that were earned otherwise are.) */
-static bool
-take_token(double *tokens, double rate, double seconds)
-{
-    double refilled = *tokens + rate * seconds;
-    if (*tokens < rate)
-        *tokens = refilled < rate ? refilled : rate;
-    if (*tokens < 1)
-        return false;
-    *tokens -= 1;
-    return true;
-}
-
 static void
-on_message(struct etd_hub *h, const void *name, size_t name_bytes, const void *bytes,
-           size_t n)
+on_message(struct etd_hub *h, const struct etd_route *from, const void *bytes, size_t n)
 {
     struct etd_frame f;
     struct etd_fault fault = {.why = "longer than what a hub takes in"};
     char text[ETD_TEXT];
     double now = eti_monotonic(h->cx);
-    struct etd_peer *p = etd_hub_find(h, name, name_bytes);
+    struct etd_peer *p = etd_hub_find(h, from);
     if (p) {
         p->heard = now;
-        p->hist_tokens += QUESTIONS * (now - p->filled);
-        p->hist_tokens = p->hist_tokens < QUESTIONS ? p->hist_tokens : QUESTIONS;
-        bool in_rate = take_token(&p->tokens, MESSAGES, now - p->filled);
-        p->filled = now;
-        if (!in_rate) {
+        if (!etd_bucket_take(&p->messages, ETD_MESSAGES, now)) {
             etd_hub_drop(h, p, "RATE", "more than 200 messages a second");
             return;
         }
-    } else {
-        bool in_rate = take_token(&h->strangers, STRANGERS, now - h->filled);
-        h->filled = now;
-        if (!in_rate)
-            return;
+    } else if (!etd_bucket_take(&h->strangers, STRANGERS, now)) {
+        return;
     }
     et_status status =
         n <= ETD_INBOUND_BYTES ? etd_read(bytes, n, &f, &fault) : ET_EFORMAT;
     if (status == ET_OK && f.head.kind == ETD_HELLO) {
-        on_hello(h, p, name, name_bytes, &f);
+        on_hello(h, p, from, &f);
     } else if (status == ET_OK && p) {
         on_frame(h, p, &f);
     } else if (status == ET_OK) {
         if (f.head.kind != ETD_BYE)
-            etd_hub_send_end(h, name, name_bytes, ETD_BYE, "UNKNOWN",
-                             "say HELLO first");
+            etd_hub_send_end(h, from, ETD_BYE, "UNKNOWN", "say HELLO first");
     } else if (status == ET_ENOTSUP) {
         snprintf(text, sizeof text, "hub speaks protocol %d, this is %d", ETD_MAJOR,
                  f.head.major);
-        etd_hub_send_end(h, name, name_bytes, ETD_REFUSE, "VERSION", text);
+        etd_hub_send_end(h, from, ETD_REFUSE, "VERSION", text);
         if (p)
             etd_hub_forget(h, p);
     } else {
@@ -304,30 +276,21 @@ on_message(struct etd_hub *h, const void *name, size_t name_bytes, const void *b
         if (p)
             etd_hub_drop(h, p, "MALFORMED", text);
         else
-            etd_hub_send_end(h, name, name_bytes, ETD_BYE, "MALFORMED", text);
+            etd_hub_send_end(h, from, ETD_BYE, "MALFORMED", text);
     }
 }
 
-/* One message of NAME and one frame; what has other parts is taken off and dropped. */
+/* What has other parts than a frame is dropped. */
 static bool
 receive_one(struct etd_hub *h)
 {
-    zmq_msg_t name, body;
-    zmq_msg_init(&name);
-    if (zmq_msg_recv(&name, h->router, ZMQ_DONTWAIT) < 0) {
-        zmq_msg_close(&name);
+    struct etd_route from;
+    zmq_msg_t body;
+    bool right;
+    if (!etd_route_receive(h->router, &from, &body, &right))
         return false;
-    }
-    zmq_msg_init(&body);
-    bool right = zmq_msg_more(&name) && zmq_msg_recv(&body, h->router, 0) >= 0 &&
-                 !zmq_msg_more(&body) && zmq_msg_size(&name) < ETD_PEER_NAME;
     if (right)
-        on_message(h, zmq_msg_data(&name), zmq_msg_size(&name), zmq_msg_data(&body),
-                   zmq_msg_size(&body));
-    while (!right && zmq_msg_more(&body) &&
-           zmq_msg_recv(&body, h->router, ZMQ_DONTWAIT) >= 0)
-        ;
-    zmq_msg_close(&name);
+        on_message(h, &from, zmq_msg_data(&body), zmq_msg_size(&body));
     zmq_msg_close(&body);
     return true;
 }
@@ -436,7 +399,7 @@ tell_facts(struct etd_hub *h)
         p->facts_version = h->facts_version;
         etd_begin(&o, h->bytes, sizeof h->bytes, &head, 1);
         etd_put_bin(&o, "facts", h->facts, strlen(h->facts));
-        (void)etd_hub_send(h, p->name, p->name_bytes, h->bytes, etd_end(&o));
+        (void)etd_hub_send(h, &p->to, h->bytes, etd_end(&o));
     }
 }
 
@@ -606,8 +569,7 @@ etd_hub_run(struct et_ctx *cx, const char *directory, int supervisor)
     h->inotify = -1;
     h->control.fd = -1;
     h->endpoint.lock = -1;
-    h->filled = eti_monotonic(cx);
-    h->strangers = STRANGERS;
+    h->strangers = (struct etd_bucket){STRANGERS, eti_monotonic(cx)};
     snprintf(h->directory, sizeof h->directory, "%s", directory);
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     et_status status = serve(h);

@@ -11,13 +11,13 @@
 #include "dist/hub/follow.h"
 #include "dist/hub/hist.h"
 #include "dist/wire/endpoint.h"
+#include "dist/wire/router.h"
 #include "dist/wire/wire.h"
 
 enum {
     ETD_BACKLOG_BYTES = 8 << 20,
     ETD_BACKLOG_MESSAGES = 65536,
     ETD_BACKLOG_SLOTS = 2 * ETD_BACKLOG_MESSAGES, /* a power of two */
-    ETD_PEER_NAME = 256, /* bytes of a routing id, and one for its length */
     ETD_PEERS = ETD_CLIENTS,
     ETD_HEX_ID = 2 * ETD_RUN_ID + 1,
     ETD_OUTBOX = 64,              /* answers that a full connection may keep waiting, */
@@ -49,8 +49,7 @@ struct etd_snap {
 
 struct etd_peer {
     bool used;
-    unsigned char name[ETD_PEER_NAME]; /* routing id, */
-    size_t name_bytes;
+    struct etd_route to;
     char who[ETD_WORD]; /* in the log of commands */
     bool streams;
     int64_t credit;        /* messages of the stream that it will take */
@@ -67,10 +66,8 @@ struct etd_peer {
     int64_t at;          /* bytes of all frames before that */
     double behind_since; /* past the ring; 0: it is not */
     double moved;        /* when it was sent the last of the stream */
-    double tokens;       /* messages it may send now */
-    double hist_tokens;  /* questions about history */
-    struct etd_hist *hist; /* NULL: it has asked none */
-    double filled;       /* when those were counted */
+    struct etd_bucket messages, questions; /* that it may send; questions: of history */
+    struct etd_hist *hist;                 /* NULL: it has asked none */
 };
 
 /* ---- commands ---- */
@@ -87,9 +84,8 @@ struct etd_known {
 struct etd_hub_pending {
     bool used;
     struct etd_command command;
-    double until;                      /* monotonic */
-    unsigned char name[ETD_PEER_NAME]; /* whom to tell; */
-    size_t name_bytes;                 /* 0: nobody */
+    double until;        /* monotonic */
+    struct etd_route to; /* whom to tell */
 };
 
 struct etd_control {
@@ -100,7 +96,7 @@ struct etd_control {
     struct etd_hub_pending pending[ETD_HUB_PENDING];
     struct etd_rate {
         char who[ETD_WORD];
-        double tokens, at;
+        struct etd_bucket commands;
     } rate[ETD_OPERATORS];
     char lease[ETD_WORD]; /* who has taken the run */
     double lease_until;
@@ -138,8 +134,7 @@ struct etd_hub {
     double facts_at;        /* when it was looked at */
 
     struct etd_peer peer[ETD_PEERS];
-    double strangers; /* messages of others that may be looked at now */
-    double filled;
+    struct etd_bucket strangers; /* messages of others that may be looked at now */
     int readers;  /* of history: hist.h */
     double swept; /* when the places of those that are gone were looked for */
     int64_t n_malformed;
@@ -156,14 +151,14 @@ ET_NODISCARD et_status etd_hub_listen(struct etd_hub *h);
 ET_NODISCARD et_status etd_hub_listen_again(struct etd_hub *h);
 
 /* hub_send.c */
-struct etd_peer *etd_hub_find(struct etd_hub *h, const void *name, size_t n);
+struct etd_peer *etd_hub_find(struct etd_hub *h, const struct etd_route *from);
 void etd_hub_forget(struct etd_hub *h, struct etd_peer *p);
 /* REFUSE or BYE. */
-void etd_hub_send_end(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
-                      enum etd_kind kind, const char *code, const char *text);
+void etd_hub_send_end(struct etd_hub *h, const struct etd_route *to, enum etd_kind kind,
+                      const char *code, const char *text);
 /* Sends BYTES, or a copy of MESSAGE that shares its bytes: false, not now. */
-bool etd_hub_send(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
-                  const void *bytes, size_t n);
+bool etd_hub_send(struct etd_hub *h, const struct etd_route *to, const void *bytes,
+                  size_t n);
 /* Sends what waits for P: true, nothing does any more. */
 bool etd_hub_flush(struct etd_hub *h, struct etd_peer *p);
 bool etd_hub_send_message(struct etd_hub *h, struct etd_peer *p, zmq_msg_t *message);

@@ -10,10 +10,10 @@
 #include "dist/hub/hub_parts.h"
 
 struct etd_peer *
-etd_hub_find(struct etd_hub *h, const void *name, size_t n)
+etd_hub_find(struct etd_hub *h, const struct etd_route *from)
 {
     for (struct etd_peer *p = h->peer; p < h->peer + ETD_PEERS; p++)
-        if (p->used && p->name_bytes == n && memcmp(p->name, name, n) == 0)
+        if (p->used && etd_route_is(&p->to, from))
             return p;
     return NULL;
 }
@@ -29,22 +29,11 @@ etd_hub_forget(struct etd_hub *h, struct etd_peer *p)
     p->used = false;
 }
 
-/* The name and then the message: zmq takes both or none. */
 static bool
-send_parts(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
-           zmq_msg_t *message)
+send_or_forget(struct etd_hub *h, const struct etd_route *to, zmq_msg_t *message)
 {
-    if (zmq_send(h->router, name, name_bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
-        return false;
-    return zmq_msg_send(message, h->router, ZMQ_DONTWAIT) >= 0;
-}
-
-static bool
-send_or_forget(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
-               zmq_msg_t *message)
-{
-    struct etd_peer *p = etd_hub_find(h, name, name_bytes);
-    if (send_parts(h, name, name_bytes, message)) {
+    struct etd_peer *p = etd_hub_find(h, to);
+    if (etd_route_send(to, message)) {
         if (p)
             p->said = eti_monotonic(h->cx);
         return true;
@@ -62,7 +51,7 @@ etd_hub_flush(struct etd_hub *h, struct etd_peer *p)
     int done = 0;
     while (p->used && done < p->n_outbox) {
         size_t n = zmq_msg_size(&p->outbox[done]);
-        if (!send_or_forget(h, p->name, p->name_bytes, &p->outbox[done]))
+        if (!send_or_forget(h, &p->to, &p->outbox[done]))
             break;
         p->outbox_bytes -= n;
         zmq_msg_close(&p->outbox[done++]);
@@ -96,16 +85,14 @@ keep_waiting(struct etd_hub *h, struct etd_peer *p, zmq_msg_t *message)
 }
 
 bool
-etd_hub_send(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
-             const void *bytes, size_t n)
+etd_hub_send(struct etd_hub *h, const struct etd_route *to, const void *bytes, size_t n)
 {
     zmq_msg_t message;
-    struct etd_peer *p = etd_hub_find(h, name, name_bytes);
+    struct etd_peer *p = etd_hub_find(h, to);
     if (n == 0 || zmq_msg_init_size(&message, n) != 0)
         return false;
     memcpy(zmq_msg_data(&message), bytes, n);
-    bool sent =
-        (!p || p->n_outbox == 0) && send_or_forget(h, name, name_bytes, &message);
+    bool sent = (!p || p->n_outbox == 0) && send_or_forget(h, to, &message);
     if (!sent && p && p->used)
         sent = keep_waiting(h, p, &message);
     zmq_msg_close(&message);
@@ -117,28 +104,24 @@ etd_hub_send_message(struct etd_hub *h, struct etd_peer *p, zmq_msg_t *message)
 {
     zmq_msg_t copy;
     zmq_msg_init(&copy);
-    bool sent = zmq_msg_copy(&copy, message) == 0 &&
-                send_or_forget(h, p->name, p->name_bytes, &copy);
+    bool sent = zmq_msg_copy(&copy, message) == 0 && send_or_forget(h, &p->to, &copy);
     zmq_msg_close(&copy);
     return sent && p->used;
 }
 
 void
-etd_hub_send_end(struct etd_hub *h, const unsigned char *name, size_t name_bytes,
-                 enum etd_kind kind, const char *code, const char *text)
+etd_hub_send_end(struct etd_hub *h, const struct etd_route *to, enum etd_kind kind,
+                 const char *code, const char *text)
 {
     char bytes[ETD_CONTROL_BYTES];
-    struct etd_out o;
     const struct etd_head head = etd_hub_head(h, kind);
-    etd_begin(&o, bytes, sizeof bytes, &head, 2);
-    etd_put_text(&o, "code", code);
-    etd_put_text(&o, "text", text);
-    (void)etd_hub_send(h, name, name_bytes, bytes, etd_end(&o));
+    size_t n = etd_reason_write(bytes, sizeof bytes, &head, code, text);
+    (void)etd_hub_send(h, to, bytes, n);
 }
 
 void
 etd_hub_drop(struct etd_hub *h, struct etd_peer *p, const char *code, const char *text)
 {
-    etd_hub_send_end(h, p->name, p->name_bytes, ETD_BYE, code, text);
+    etd_hub_send_end(h, &p->to, ETD_BYE, code, text);
     etd_hub_forget(h, p);
 }

@@ -21,7 +21,6 @@ enum {
 };
 /* Messages that a viewer may send for each that it is sent, beside its rate: at least
  * every 128th it gives credit. */
-static const double EARNED = 1.0 / 32;
 static const double FRESH = 1; /* seconds for which a snapshot is handed to others */
 
 /* ---- the ring ---- */
@@ -343,7 +342,7 @@ pump_snap(struct etd_hub *h, struct etd_peer *p)
         if (!etd_hub_send_message(h, p, &s->message[p->snap_next]))
             return false;
         p->credit -= counts;
-        p->tokens += counts * EARNED;
+        p->messages.tokens += counts * ETD_EARNED;
         p->moved = eti_monotonic(h->cx);
     }
     set_place(h, p, find_position(h, s->s + 1));
@@ -386,7 +385,7 @@ etd_stream_pump(struct etd_hub *h, struct etd_peer *p)
             return;
         }
         p->credit--;
-        p->tokens += EARNED;
+        p->messages.tokens += ETD_EARNED;
         p->at = slot_at(h, p->next)->at + slot_bytes(h, p->next);
         p->next++;
     }

@@ -16,6 +16,7 @@
 #include "core/library/facts.h"
 #include "dist/hub/follow.h"
 #include "dist/hub/hist.h"
+#include "dist/wire/router.h"
 
 enum {
     CHUNK = 60 << 10, /* bytes of a snapshot in a message */
@@ -106,12 +107,9 @@ say_welcome(struct etd_replay *p, const struct etd_replay_options *o, const char
 static void
 say_bye(struct etd_replay *p, const char *code, const char *text)
 {
-    struct etd_out out;
     const struct etd_head head = head_of(p, ETD_BYE);
-    etd_begin(&out, p->bytes, sizeof p->bytes, &head, 2);
-    etd_put_text(&out, "code", code);
-    etd_put_text(&out, "text", text);
-    p->over = send_frame(p, etd_end(&out));
+    p->over =
+        send_frame(p, etd_reason_write(p->bytes, sizeof p->bytes, &head, code, text));
 }
 
 /* Its facts as JSON, which the caller frees; NULL: they cannot be read. */

@@ -17,6 +17,7 @@
 #include "dist/wire/endpoint.h"
 #include "dist/wire/errors.h"
 #include "dist/wire/piece.h"
+#include "dist/wire/router.h"
 
 /* ---- answering ---- */
 
@@ -31,12 +32,9 @@ static bool
 say(struct etd_session *s, enum etd_kind kind, const char *code, const char *text)
 {
     char bytes[ETD_CONTROL_BYTES];
-    struct etd_out o;
     const struct etd_head head = etd_session_head(s, kind);
-    etd_begin(&o, bytes, sizeof bytes, &head, 2);
-    etd_put_text(&o, "code", code);
-    etd_put_text(&o, "text", text);
-    return s->send(s->data, bytes, etd_end(&o));
+    return s->send(s->data, bytes,
+                   etd_reason_write(bytes, sizeof bytes, &head, code, text));
 }
 
 /* ---- answers that wait ---- */

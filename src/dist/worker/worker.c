@@ -20,10 +20,10 @@
 #include "dist/wire/auth.h"
 #include "dist/wire/endpoint.h"
 #include "dist/wire/errors.h"
+#include "dist/wire/router.h"
 
 enum {
     PEERS = ETD_CLIENTS,
-    NAME = 256,          /* bytes of a routing id */
     PIPE = 64,           /* messages on their way to a viewer */
     AT_ONCE = 256,       /* messages taken in before hubs are looked at again */
     OF_KEY = 16,         /* places that those with one key may take, */
@@ -31,20 +31,16 @@ enum {
     CROWD = 2048,    /* descriptors that may be open, but no more than half of all */
     BYTES = 1 << 30, /* of memory that connections may take */
 };
-static const double MESSAGES = 200;    /* a second that a viewer may send */
-static const double EARNED = 1.0 / 32; /* more for each message that it is sent */
-static const double LOOK = 1;          /* seconds between looks at the local socket */
-static const double SWEEP = 0.05; /* seconds between looks at who is gone, at least */
+static const double LOOK = 1; /* seconds between looks at the local socket */
 
 struct peer {
     struct etd_session *session; /* NULL: free */
     struct worker *w;
-    void *socket; /* local or remote */
-    unsigned char name[NAME];
-    size_t name_bytes;
+    struct etd_route to;    /* its socket: local or remote */
     char key[ETD_KEY_TEXT]; /* remote */
     bool is_operator;
-    double heard, tokens;
+    double heard;
+    struct etd_bucket messages; /* that it may send */
 };
 
 struct worker {
@@ -70,37 +66,31 @@ struct worker {
 /* ---- sending ---- */
 
 static bool
-send_to(struct worker *w, void *socket, const void *name, size_t name_bytes,
-        const void *bytes, size_t n)
+send_to(struct worker *w, const struct etd_route *to, const void *bytes, size_t n)
 {
-    if (n > 0 && zmq_send(socket, name, name_bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
-        return zmq_send(socket, bytes, n, ZMQ_DONTWAIT) >= 0;
-    w->blocked = w->blocked || zmq_errno() == EAGAIN;
-    return false;
+    bool sent = n > 0 && etd_route_send_bytes(to, bytes, n);
+    w->blocked = w->blocked || (n > 0 && !sent && zmq_errno() == EAGAIN);
+    return sent;
 }
 
 static bool
 send_peer(void *data, const void *bytes, size_t n)
 {
     struct peer *p = data;
-    bool sent = send_to(p->w, p->socket, p->name, p->name_bytes, bytes, n);
-    p->tokens += sent * EARNED;
+    bool sent = send_to(p->w, &p->to, bytes, n);
+    p->messages.tokens += sent * ETD_EARNED;
     /* Of one that is gone nothing is kept: it counts as sent. */
     return sent || zmq_errno() == EHOSTUNREACH;
 }
 
 static void
-send_end(struct worker *w, void *socket, const zmq_msg_t *name, enum etd_kind kind,
+send_end(struct worker *w, const struct etd_route *to, enum etd_kind kind,
          const char *code, const char *text)
 {
     char bytes[ETD_CONTROL_BYTES];
-    struct etd_out o;
     const struct etd_head head = {.kind = kind};
-    etd_begin(&o, bytes, sizeof bytes, &head, 2);
-    etd_put_text(&o, "code", code);
-    etd_put_text(&o, "text", text);
-    (void)send_to(w, socket, zmq_msg_data((zmq_msg_t *)(void *)name),
-                  zmq_msg_size(name), bytes, etd_end(&o));
+    size_t n = etd_reason_write(bytes, sizeof bytes, &head, code, text);
+    (void)send_to(w, to, bytes, n);
 }
 
 /* ---- viewers ---- */
@@ -120,11 +110,10 @@ cut(struct peer *p)
 }
 
 static struct peer *
-find_peer(struct worker *w, void *socket, const void *name, size_t n)
+find_peer(struct worker *w, const struct etd_route *from)
 {
     for (struct peer *p = w->peer; p < w->peer + PEERS; p++)
-        if (p->session && p->socket == socket && p->name_bytes == n &&
-            memcmp(p->name, name, n) == 0)
+        if (p->session && etd_route_is(&p->to, from))
             return p;
     return NULL;
 }
@@ -147,9 +136,10 @@ why_no_place(const struct worker *w, const char *key, bool is_operator)
 }
 
 static et_status
-add_peer(struct worker *w, void *socket, const void *name, size_t n, const char *key,
+add_peer(struct worker *w, const struct etd_route *from, const char *key,
          bool is_operator, struct peer **out)
 {
+    double now = eti_monotonic(w->cx);
     char who[ETD_WORD];
     *out = NULL;
     if (why_no_place(w, key, is_operator))
@@ -159,12 +149,10 @@ add_peer(struct worker *w, void *socket, const void *name, size_t n, const char 
             *out = p;
     struct peer *p = *out;
     *p = (struct peer){.w = w,
-                       .socket = socket,
-                       .name_bytes = n,
+                       .to = *from,
                        .is_operator = is_operator,
-                       .tokens = MESSAGES,
-                       .heard = eti_monotonic(w->cx)};
-    memcpy(p->name, name, n);
+                       .messages = {ETD_MESSAGES, now},
+                       .heard = now};
     snprintf(p->key, sizeof p->key, "%s", key);
     if (key[0])
         etd_key_fingerprint(key, who);
@@ -184,14 +172,13 @@ sweep(struct worker *w)
     struct etd_out o;
     const struct etd_head head = {.kind = ETD_PING};
     double now = eti_monotonic(w->cx);
-    if (now - w->swept < SWEEP)
+    if (now - w->swept < ETD_SWEEP)
         return;
     w->swept = now;
     etd_begin(&o, bytes, sizeof bytes, &head, 0);
     size_t n = etd_end(&o);
     for (struct peer *p = w->peer; p < w->peer + PEERS; p++)
-        if (p->session && !send_to(w, p->socket, p->name, p->name_bytes, bytes, n) &&
-            zmq_errno() == EHOSTUNREACH)
+        if (p->session && !send_to(w, &p->to, bytes, n) && zmq_errno() == EHOSTUNREACH)
             forget(p);
 }
 
@@ -205,13 +192,13 @@ is_hello(const void *bytes, size_t n)
 
 /* What a viewer sends, of a key that is right at this moment. */
 static et_status
-on_message(struct worker *w, void *socket, zmq_msg_t *name, zmq_msg_t *body,
+on_message(struct worker *w, const struct etd_route *from, zmq_msg_t *body,
            const char *key, bool is_operator)
 {
     size_t n = zmq_msg_size(body);
     const void *bytes = zmq_msg_data(body);
     double now = eti_monotonic(w->cx);
-    struct peer *p = find_peer(w, socket, zmq_msg_data(name), zmq_msg_size(name));
+    struct peer *p = find_peer(w, from);
     /* The other side chooses its routing id: one with another key is somebody else, who
      * has taken that of a connection that is gone. */
     if (p && strcmp(p->key, key) != 0) {
@@ -222,61 +209,47 @@ on_message(struct worker *w, void *socket, zmq_msg_t *name, zmq_msg_t *body,
         return ET_OK;
     }
     if (!p && !is_hello(bytes, n)) {
-        send_end(w, socket, name, ETD_BYE, "UNKNOWN", "say HELLO first");
+        send_end(w, from, ETD_BYE, "UNKNOWN", "say HELLO first");
         return ET_OK;
     }
     if (!p)
-        ET_TRY(add_peer(w, socket, zmq_msg_data(name), zmq_msg_size(name), key,
-                        is_operator, &p));
+        ET_TRY(add_peer(w, from, key, is_operator, &p));
     if (!p) {
         sweep(w);
-        ET_TRY(add_peer(w, socket, zmq_msg_data(name), zmq_msg_size(name), key,
-                        is_operator, &p));
+        ET_TRY(add_peer(w, from, key, is_operator, &p));
     }
     if (!p) {
         const char *why = why_no_place(w, key, is_operator);
-        send_end(w, socket, name, ETD_REFUSE, "FULL", why ? why : "no place is left");
+        send_end(w, from, ETD_REFUSE, "FULL", why ? why : "no place is left");
         return ET_OK;
     }
-    double refilled = p->tokens + MESSAGES * (now - p->heard);
-    if (p->tokens < MESSAGES)
-        p->tokens = refilled < MESSAGES ? refilled : MESSAGES;
     p->heard = now;
-    if (p->tokens < 1) {
+    if (!etd_bucket_take(&p->messages, ETD_MESSAGES, now)) {
         etd_session_bye(p->session, "RATE", "more than 200 messages a second");
         forget(p);
         return ET_OK;
     }
-    p->tokens -= 1;
     return etd_session_message(p->session, bytes, n);
 }
 
 static et_status
 receive_one(struct worker *w, void *socket, bool *got)
 {
-    zmq_msg_t name, body;
+    struct etd_route from;
+    zmq_msg_t body;
+    bool right;
     et_status status = ET_OK;
-    zmq_msg_init(&name);
-    *got = zmq_msg_recv(&name, socket, ZMQ_DONTWAIT) >= 0;
-    if (!*got) {
-        zmq_msg_close(&name);
+    *got = etd_route_receive(socket, &from, &body, &right);
+    if (!*got)
         return ET_OK;
-    }
-    zmq_msg_init(&body);
-    bool right = zmq_msg_more(&name) && zmq_msg_recv(&body, socket, 0) >= 0 &&
-                 !zmq_msg_more(&body) && zmq_msg_size(&name) < NAME;
     const char *key =
         right && socket == w->remote ? zmq_msg_gets(&body, "User-Id") : "";
     const struct etd_authorized *a =
         right && socket == w->remote && key ? etd_auth_find(&w->auth, key) : NULL;
     if (right && socket == w->local)
-        status = on_message(w, socket, &name, &body, "", true);
+        status = on_message(w, &from, &body, "", true);
     else if (a)
-        status = on_message(w, socket, &name, &body, key, a->is_operator);
-    while (!right && zmq_msg_more(&body) &&
-           zmq_msg_recv(&body, socket, ZMQ_DONTWAIT) >= 0)
-        ;
-    zmq_msg_close(&name);
+        status = on_message(w, &from, &body, key, a->is_operator);
     zmq_msg_close(&body);
     return status;
 }
@@ -309,7 +282,7 @@ static void
 close_remote(struct worker *w)
 {
     for (struct peer *p = w->peer; p < w->peer + PEERS; p++)
-        if (p->session && p->socket == w->remote)
+        if (p->session && p->to.socket == w->remote)
             forget(p);
     if (w->remote)
         zmq_close(w->remote);
