@@ -1,6 +1,7 @@
-/* event.h: the 40 points of a run at which algorithms and callbacks are called.
+/* event.h: the 41 points of a run at which algorithms and callbacks are called.
  *
- *   INIT  BEFORE_LOAD  AFTER_LOAD
+ *   INIT  BEFORE_LOAD  LOADING?  AFTER_LOAD          (LOADING: state->loading is known;
+ *                                                    also when a run goes back)
  *   fit:  FIT_START
  *         while the run is shorter than max_duration:
  *           ITERATION_START?  EPOCH_START
@@ -88,7 +89,8 @@ extern "C" {
     X(PREDICT_BEFORE_FORWARD, "predict_before_forward")                                \
     X(PREDICT_AFTER_FORWARD, "predict_after_forward")                                  \
     X(PREDICT_BATCH_END, "predict_batch_end")                                          \
-    X(PREDICT_END, "predict_end")
+    X(PREDICT_END, "predict_end")                                                      \
+    X(LOADING, "loading") /* the last, because checkpoints hold the others' numbers */
 
 enum et_event {
 #define ET_EVENT_ENUM(code, text) ET_EVENT_##code,

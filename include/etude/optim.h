@@ -46,6 +46,7 @@ struct et_param_spec {
     struct et_desc desc; /* f32, dense: how it lies in memory */
     int group;           /* from 0; groups lie one after another */
     enum et_param_role role;
+    bool frozen; /* it begins without gradient: see the slot */
 };
 
 /* What one parameter got. */
@@ -57,9 +58,20 @@ struct et_param_slot {
     int64_t offset;  /* first element */
     int64_t count;   /* elements */
     int64_t updates; /* how often an optimizer has changed it */
+    bool frozen;     /* no update touches it; value, moments and place stay */
 };
 
-/* Read the fields; change none, except that a checkpoint restores updates. */
+/* Flat memory beside the parameters that goes where they go, an average of them. */
+struct et_param_copy {
+    struct et_ctx *cx;
+    struct et_tensor *values; /* leaf f32 [total] */
+    int64_t moves; /* how often surgery has replaced VALUES, with the views on it */
+    struct et_param_space *space; /* NULL: it was freed */
+    struct et_param_copy *next;
+};
+
+/* Read the fields; change none, except that a checkpoint restores updates and that
+ * frozen may be set between steps. */
 struct et_param_space {
     struct et_ctx *cx;
     struct et_device *dev;
@@ -72,6 +84,7 @@ struct et_param_space {
     struct et_tensor *moment[ET_MAX_MOMENTS]; /* leaves f32 [total]; begin as zeros */
     const char *moment_name[ET_MAX_MOMENTS];  /* "exp_avg"; constant text */
     bool *has_grad; /* [n]: which gradients the last et_param_space_pack got */
+    struct et_param_copy *copies;
 };
 
 /* Lays N parameters out, all zero. EINVAL for a name given twice or a group left empty,
@@ -90,6 +103,13 @@ ET_NODISCARD et_status et_param_space_shadow(struct et_param_space *space,
 
 /* Index of the parameter, or -1. */
 int et_param_space_find(const struct et_param_space *space, const char *name);
+
+/* A copy, all zero, that et_optimizer_move takes along: what a parameter of the new space
+ * has in common with one of the old by name and shape is copied, the others begin as the
+ * parameters' values. ENOMEM. To be freed before or after the space. */
+ET_NODISCARD et_status et_param_copy_new(struct et_param_space *space, const char *name,
+                                         struct et_param_copy **out);
+void et_param_copy_free(struct et_param_copy **copy);
 
 /* Parameter I of the values (ARRAY -1) or of moment ARRAY, as a leaf that the caller
  * owns. et_param_bind takes such a view. */
@@ -194,7 +214,7 @@ void et_optimizer_set_alpha(struct et_optimizer *opt, double alpha);
 
 /* Appends the update, and writes the numbers that changed since the last one. FLAT:
  * gradients, f32 [total]. HAS_GRAD [n]: which parameters have one; NULL = those that
- * the last et_param_space_pack got. SKIP: one number of any dtype; other than 0 =
+ * the last et_param_space_pack got. What is frozen has none, whatever it says. SKIP: one number of any dtype; other than 0 =
  * nothing changes (a gradient was not finite); NULL = never. */
 ET_NODISCARD et_status et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
                                            struct et_tensor *flat, const bool *has_grad,
@@ -217,8 +237,8 @@ void et_optimizer_done(struct et_optimizer *opt, bool skipped);
 ET_NODISCARD et_status et_optimizer_run_ahead(struct et_optimizer *opt, int ahead);
 void et_optimizer_settle(struct et_optimizer *opt, bool skipped);
 
-/* After surgery: continues on SPACE. Values, moments and counts of the parameters whose
- * name and shape both spaces have are copied; the others begin anew. EINVAL when the
+/* After surgery: continues on SPACE. Values, moments, counts and copies of the parameters
+ * whose name and shape both spaces have are copied; the others begin anew. EINVAL when the
  * groups differ in number. The old space is the caller's to free; after an ENOMEM so is
  * the optimizer, and only that. */
 ET_NODISCARD et_status et_optimizer_move(struct et_ctx *cx, struct et_optimizer *opt,

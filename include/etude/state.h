@@ -47,6 +47,14 @@ struct et_metric_value {
     double value;
 };
 
+/* On LOADING: a checkpoint that has been read and not been checked or taken over yet, so
+ * that the model can be made what it was there: replaced modules, frozen ones. */
+struct et_loading {
+    const char *name;              /* "step-000000000120" */
+    struct et_timestamp timestamp; /* the run's, there; zero: it holds weights only */
+    const struct et_archive *archive; /* internal: et_loading_has */
+};
+
 struct et_state {
     struct et_ctx *cx;
     struct et_device *dev;
@@ -60,6 +68,9 @@ struct et_state {
     struct et_model *model;
     struct et_param_space *params;
     struct et_optimizer *optimizer;
+    const struct et_loading *loading; /* on LOADING; NULL at any other time */
+    int64_t surgeries; /* how often parameters or buffers of the model were replaced: who
+                          keeps tensors of them looks for these anew */
     double lr_factor; /* product of the schedules for the update under way */
 
     struct et_time max_duration;           /* scaled; unset at INIT */
@@ -141,8 +152,13 @@ struct et_tensor *et_state_dense_target(struct et_state *s, struct et_tensor *ou
  * PREFIX: "metrics/ema_model_eval/Accuracy". Broken off by an interrupt like any other.
  */
 ET_NODISCARD et_status et_state_evaluate(const struct et_state *s, const char *prefix);
-/* After algorithms have replaced modules: rebuilds the parameter buffers, carrying
- * values and optimizer state over by name. */
+/* Does the checkpoint have a value at PATH: "model/fc.weight", "optimizer/frozen/NAME"
+ * (what was frozen), "algorithms/ema/started"? */
+bool et_loading_has(const struct et_loading *loading, const char *path);
+/* After modules have been replaced, frozen or thawed, between batches: values, moments
+ * and averages are carried over by name to the parameters that there are now. Where only
+ * what is frozen has changed nothing moves, and no memory is taken. EINVAL: all is frozen;
+ * ENOMEM. */
 ET_NODISCARD et_status et_state_follow_surgery(struct et_state *s);
 
 #ifdef __cplusplus

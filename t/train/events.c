@@ -237,7 +237,7 @@ test_names(struct et_ctx *cx)
            "after_forward is the end of forward");
     is_str(et_event_canonical(ET_EVENT_EVAL_BATCH_START, buf, sizeof buf), "eval_batch",
            "eval_batch_start begins eval_batch");
-    is_int(ET_EVENT_COUNT, 40, "there are 40 events");
+    is_int(ET_EVENT_COUNT, 41, "there are 41 events");
 }
 
 /* ETUDE_ENGINE_DEBUG says who is called at which event of which batch. */

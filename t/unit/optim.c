@@ -433,6 +433,30 @@ norms_of_each(void)
 
 /* ---- surgery ---- */
 
+/* Slot I of FLAT, memory laid out as S is. */
+static void
+read_flat(struct et_tensor *flat, const struct et_param_space *s, int i, float *out)
+{
+    struct et_tensor *t;
+    must(et_tensor_view(cx, flat->storage, s->slot[i].offset, &s->slot[i].desc, "flat",
+                        &t));
+    must(et_tensor_read(cx, t, out, et_desc_bytes(&t->desc)));
+    et_tensor_free(&t);
+}
+
+static void
+fill_tensor(struct et_tensor *t, float v)
+{
+    size_t bytes = et_desc_bytes(&t->desc);
+    float *all = malloc(bytes);
+    if (!all)
+        bail("no memory");
+    for (size_t i = 0; i < bytes / sizeof *all; i++)
+        all[i] = v;
+    must(et_tensor_write(cx, t, all, bytes));
+    free(all);
+}
+
 static void
 surgery(void)
 {
@@ -451,11 +475,26 @@ surgery(void)
     must(et_graph_new(cx, dev, &g));
     write_slot(s, -1, 2, (const float[]){1, 2, 3, 4});
     step(g, opt, (const float[]){.5f, .5f, .5f}, NULL, false);
+    struct et_param_copy *copy, *other;
+    must(et_param_copy_new(s, "copy", &copy));
+    must(et_param_copy_new(s, "another", &other));
+    fill_tensor(copy->values, 9);
 
     must(et_param_space_new(cx, dev, new, 3, &t));
+    float fresh[100];
+    for (int i = 0; i < 100; i++)
+        fresh[i] = (float)i;
+    write_slot(t, -1, 0, fresh);
     must(et_optimizer_move(cx, opt, t));
+    et_param_copy_free(&other);
     et_param_space_free(&s);
     ok(et_optimizer_space(opt) == t, "the optimizer follows");
+    read_flat(copy->values, t, 1, p);
+    read_flat(copy->values, t, 0, q);
+    ok(copy->space == t && copy->moves == 1 && p[0] == 9 && p[3] == 9,
+       "a copy of the parameters follows by name");
+    ok(memcmp(q, fresh, sizeof fresh) == 0,
+       "and has the values of those that are new");
     read_slot(t, -1, 1, p);
     read_slot(t, 0, 1, m);
     ok(p[3] == 3.95f && m[3] == .5f && t->slot[1].updates == 1,
@@ -467,7 +506,15 @@ surgery(void)
     read_slot(t, -1, 1, p);
     read_slot(t, -1, 0, q);
     is_near(p[3], 3.95 - .1 * .95, 4 * ROUNDED, "the old momentum goes on");
-    is_near(q[99], -.05, ROUNDED, "what was added starts its own");
+    is_near(q[99], 99 - .05, 64 * ROUNDED, "what was added starts its own");
+
+    t->slot[1].frozen = true;
+    step(g, opt, (const float[]){.5f, .5f, .5f}, NULL, false);
+    read_slot(t, -1, 1, m);
+    read_slot(t, -1, 0, fresh);
+    ok(memcmp(p, m, 4 * sizeof *p) == 0 && t->slot[1].updates == 2,
+       "what is frozen is not updated, though it has a gradient");
+    ok(fresh[99] < q[99] && t->slot[0].updates == 2, "and the rest is");
 
     struct et_param_spec two[] = {spec("a", 4, 0), spec("b", 4, 1)};
     must(et_param_space_new(cx, dev, two, 2, &s));
@@ -477,6 +524,8 @@ surgery(void)
     et_graph_free(&g);
     et_optimizer_free(&opt);
     et_param_space_free(&t);
+    ok(copy->space == NULL && copy->values, "a copy may stay longer than its space");
+    et_param_copy_free(&copy);
     drop(class, options);
 }
 

@@ -265,7 +265,7 @@ et_optimizer_move(struct et_ctx *cx, struct et_optimizer *opt,
     if (space->n_groups != opt->space->n_groups)
         return ET_FAIL(cx, ET_EINVAL, "surgery left %d parameter groups of %d",
                        space->n_groups, opt->space->n_groups);
-    const struct et_param_space *old = opt->space;
+    struct et_param_space *old = opt->space;
     release_space(opt);
     ET_TRY(attach_space(opt, space));
     return eti_param_space_carry(cx, space, old);
@@ -491,6 +491,8 @@ et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
     ET_TRY(et_graph_status(g));
     memcpy(opt->pending, has_grad ? has_grad : opt->space->has_grad,
            (size_t)opt->space->n);
+    for (int i = 0; i < opt->space->n; i++)
+        opt->pending[i] &= !opt->space->slot[i].frozen;
     opt->n_rows = 0;
     int rows;
     ET_TRY(make_rows(opt, &rows));

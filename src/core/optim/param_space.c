@@ -45,6 +45,7 @@ fill_slots(struct et_ctx *cx, struct et_param_space *s,
         s->slot[i].desc = specs[i].desc;
         s->slot[i].group = specs[i].group;
         s->slot[i].role = specs[i].role;
+        s->slot[i].frozen = specs[i].frozen;
         s->slot[i].count = et_desc_count(&specs[i].desc);
         ET_TRY(copy_text(cx, specs[i].name, &s->slot[i].name));
         if (specs[i].group >= s->n_groups)
@@ -102,6 +103,10 @@ et_param_space_free(struct et_param_space **space)
     *space = NULL;
     if (!s)
         return;
+    while (s->copies) {
+        s->copies->space = NULL;
+        s->copies = s->copies->next;
+    }
     for (int i = 0; i < s->n; i++)
         et_free(s->cx, s->slot[i].name);
     for (int i = 0; i < s->n_moments; i++)
@@ -165,6 +170,46 @@ eti_param_space_views(const struct et_param_space *s, int64_t begin,
     return ET_OK;
 }
 
+/* ---- copies ---- */
+
+et_status
+et_param_copy_new(struct et_param_space *space, const char *name,
+                  struct et_param_copy **out)
+{
+    void *block;
+    *out = NULL;
+    ET_TRY(et_alloc(space->cx, sizeof(struct et_param_copy), &block));
+    struct et_param_copy *c = block;
+    et_status status = et_tensor_new(space->cx, space->dev, ET_F32, 1, &space->total,
+                                     ET_ROW_MAJOR, name, &c->values);
+    if (status != ET_OK) {
+        et_free(space->cx, c);
+        return status;
+    }
+    c->cx = space->cx;
+    c->space = space;
+    c->next = space->copies;
+    space->copies = *out = c;
+    return ET_OK;
+}
+
+void
+et_param_copy_free(struct et_param_copy **copy)
+{
+    struct et_param_copy *c = *copy;
+    *copy = NULL;
+    if (!c)
+        return;
+    for (struct et_param_copy **at = c->space ? &c->space->copies : NULL; at && *at;
+         at = &(*at)->next)
+        if (*at == c) {
+            *at = c->next;
+            break;
+        }
+    et_tensor_free(&c->values);
+    et_free(c->cx, c);
+}
+
 /* ---- gradients ---- */
 
 /* Two dense layouts of one shape agree when the strides of all axes longer than 1 do.
@@ -220,40 +265,93 @@ eti_param_space_pack_part(struct et_graph *g, const struct et_param_space *s,
 
 /* ---- carrying over ---- */
 
+/* The elements of slot J of FROM, flat memory, become those of slot I of TO. */
 static et_status
-copy_view(struct et_ctx *cx, const struct et_param_space *to, int i,
-          const struct et_param_space *from, int j, int array, void *buffer)
+carry_slot(struct et_ctx *cx, struct et_tensor *to, const struct et_param_slot *i,
+           struct et_tensor *from, const struct et_param_slot *j)
 {
-    size_t bytes = et_desc_bytes(&to->slot[i].desc);
+    size_t bytes = et_desc_bytes(&i->desc);
     struct et_tensor *source = NULL, *target = NULL;
-    et_status status = et_param_space_view(cx, from, array, j, &source);
+    void *buffer;
+    ET_TRY(et_alloc(cx, bytes, &buffer));
+    et_status status =
+        et_tensor_view(cx, from->storage, j->offset, &j->desc, j->name, &source);
     if (status == ET_OK)
-        status = et_param_space_view(cx, to, array, i, &target);
+        status =
+            et_tensor_view(cx, to->storage, i->offset, &i->desc, i->name, &target);
     if (status == ET_OK)
         status = et_tensor_read(cx, source, buffer, bytes);
     if (status == ET_OK)
         status = et_tensor_write(cx, target, buffer, bytes);
     et_tensor_free(&source);
     et_tensor_free(&target);
+    et_free(cx, buffer);
     return status;
+}
+
+/* The slot of FROM that slot I of TO goes on from; NULL: it is new. */
+static const struct et_param_slot *
+predecessor(const struct et_param_space *to, int i, const struct et_param_space *from)
+{
+    int j = et_param_space_find(from, to->slot[i].name);
+    return j >= 0 && et_desc_same_shape(&from->slot[j].desc, &to->slot[i].desc)
+               ? &from->slot[j]
+               : NULL;
+}
+
+/* Of flat memory of both spaces. Slots that are new take their elements from FRESH,
+ * flat memory of TO; NULL: they stay. */
+static et_status
+carry_array(struct et_ctx *cx, const struct et_param_space *to, struct et_tensor *array,
+            const struct et_param_space *from, struct et_tensor *old,
+            struct et_tensor *fresh)
+{
+    for (int i = 0; i < to->n; i++) {
+        const struct et_param_slot *slot = &to->slot[i], *was = predecessor(to, i, from);
+        if (was)
+            ET_TRY(carry_slot(cx, array, slot, old, was));
+        else if (fresh)
+            ET_TRY(carry_slot(cx, array, slot, fresh, slot));
+    }
+    return ET_OK;
+}
+
+/* The first of FROM's copies becomes one of TO. */
+static et_status
+carry_copy(struct et_ctx *cx, struct et_param_space *to, struct et_param_space *from)
+{
+    struct et_param_copy *c = from->copies;
+    struct et_tensor *values;
+    ET_TRY(et_tensor_new(cx, to->dev, ET_F32, 1, &to->total, ET_ROW_MAJOR,
+                         c->values->name, &values));
+    et_status status = carry_array(cx, to, values, from, c->values, to->values);
+    if (status != ET_OK) {
+        et_tensor_free(&values);
+        return status;
+    }
+    et_tensor_free(&c->values);
+    c->values = values;
+    c->moves++;
+    c->space = to;
+    from->copies = c->next;
+    c->next = to->copies;
+    to->copies = c;
+    return ET_OK;
 }
 
 et_status
 eti_param_space_carry(struct et_ctx *cx, struct et_param_space *to,
-                      const struct et_param_space *from)
+                      struct et_param_space *from)
 {
+    ET_TRY(carry_array(cx, to, to->values, from, from->values, NULL));
+    for (int k = 0; k < to->n_moments; k++)
+        ET_TRY(carry_array(cx, to, to->moment[k], from, from->moment[k], NULL));
     for (int i = 0; i < to->n; i++) {
-        int j = et_param_space_find(from, to->slot[i].name);
-        if (j < 0 || !et_desc_same_shape(&from->slot[j].desc, &to->slot[i].desc))
-            continue;
-        void *buffer;
-        ET_TRY(et_alloc(cx, et_desc_bytes(&to->slot[i].desc), &buffer));
-        et_status status = ET_OK;
-        for (int array = -1; array < to->n_moments && status == ET_OK; array++)
-            status = copy_view(cx, to, i, from, j, array, buffer);
-        et_free(cx, buffer);
-        ET_TRY(status);
-        to->slot[i].updates = from->slot[j].updates;
+        const struct et_param_slot *was = predecessor(to, i, from);
+        if (was)
+            to->slot[i].updates = was->updates;
     }
+    while (from->copies)
+        ET_TRY(carry_copy(cx, to, from));
     return ET_OK;
 }

@@ -45,6 +45,27 @@ archive_array(const struct et_param_space *space, const struct et_tensor *array,
     return ET_OK;
 }
 
+/* The names of what is frozen, so that a run goes on with that whatever froze it. */
+static et_status
+archive_frozen(struct et_trainer *t, struct et_archive *a)
+{
+    struct et_param_space *space = t->state.params;
+    bool load = et_archive_mode(a) == ET_ARCHIVE_LOAD, yes = true;
+    ET_TRY(et_archive_enter(a, "frozen"));
+    for (int i = 0; i < space->n; i++) {
+        struct et_param_slot *slot = &space->slot[i];
+        bool frozen = et_archive_mode(a) == ET_ARCHIVE_SAVE
+                          ? slot->frozen
+                          : et_archive_has(a, slot->name);
+        if (frozen)
+            ET_TRY(et_archive_flag(a, slot->name, &yes));
+        if (load)
+            slot->frozen = frozen;
+    }
+    et_archive_leave(a);
+    return load ? eti_follow_frozen(t) : ET_OK;
+}
+
 static et_status
 archive_optimizer(struct et_trainer *t, struct et_archive *a)
 {
@@ -57,6 +78,7 @@ archive_optimizer(struct et_trainer *t, struct et_archive *a)
         ET_TRY(et_archive_counts(a, space->slot[i].name, &space->slot[i].updates, 1, 0,
                                  ET_COUNT_MAX));
     et_archive_leave(a);
+    ET_TRY(archive_frozen(t, a));
     et_archive_leave(a);
     return ET_OK;
 }

@@ -12,87 +12,145 @@
 
 struct eti_average_pair {
     char name[128];           /* of the buffer */
-    struct et_tensor *live;   /* a buffer of the model; NULL: the flat weights */
+    struct et_tensor *live;   /* the model's; borrowed */
     struct et_tensor *shadow; /* owned */
 };
+
+static void
+release_parts(struct eti_average *a, struct et_ctx *cx)
+{
+    for (int i = 0; i < a->n_parts; i++)
+        et_tensor_free(&a->part[i]);
+    et_free(cx, a->part);
+    a->part = NULL;
+    a->n_parts = 0;
+    a->cap_parts = 0;
+}
+
+static void
+release_pairs(struct et_ctx *cx, struct eti_average_pair *pair, int n)
+{
+    for (int i = 0; i < n; i++)
+        et_tensor_free(&pair[i].shadow);
+    et_free(cx, pair);
+}
 
 void
 eti_average_release(struct eti_average *a, struct et_ctx *cx)
 {
-    for (int i = 0; i < a->n; i++)
-        et_tensor_free(&a->pair[i].shadow);
-    for (int i = 0; i < a->n_parts; i++)
-        et_tensor_free(&a->part[i]);
-    et_free(cx, a->pair);
-    et_free(cx, a->part);
+    release_parts(a, cx);
+    release_pairs(cx, a->pair, a->n);
+    et_param_copy_free(&a->weights);
     a->pair = NULL;
-    a->part = NULL;
-    a->n = a->n_parts = 0;
-    a->cap_parts = 0;
+    a->n = 0;
 }
 
-/* The weights are asked for anew: surgery may have laid them out again. */
-static struct et_tensor *
-live(const struct et_state *s, const struct eti_average_pair *p)
+/* ---- of what the model consists now ---- */
+
+/* TO becomes FROM, of the same description, through the host. */
+static et_status
+copy_tensor(struct et_ctx *cx, struct et_tensor *to, const struct et_tensor *from)
 {
-    return p->live ? p->live : s->params->values;
+    size_t bytes = et_desc_bytes(&from->desc);
+    void *buffer;
+    ET_TRY(et_alloc(cx, bytes, &buffer));
+    et_status status = et_tensor_read(cx, from, buffer, bytes);
+    if (status == ET_OK)
+        status = et_tensor_write(cx, to, buffer, bytes);
+    et_free(cx, buffer);
+    return status;
+}
+
+/* The average that one of A's buffers called NAME has, for P to keep. */
+static struct et_tensor *
+take_over(struct eti_average *a, const struct eti_average_pair *p)
+{
+    for (int i = 0; i < a->n; i++) {
+        struct et_tensor *shadow = a->pair[i].shadow;
+        if (!shadow || strcmp(a->pair[i].name, p->name) != 0 ||
+            !et_desc_equal(&shadow->desc, &p->live->desc))
+            continue;
+        a->pair[i].shadow = NULL;
+        return shadow;
+    }
+    return NULL;
 }
 
 static et_status
-add_pair(struct eti_average *a, const struct et_state *s, const struct et_leaf *buffer)
+make_pair(struct eti_average *a, const struct et_state *s, const struct et_leaf *buffer,
+          struct eti_average_pair *p)
 {
-    struct eti_average_pair *p = &a->pair[a->n];
-    if (buffer) {
-        p->live = buffer->param->tensor;
-        snprintf(p->name, sizeof p->name, "%s", buffer->name);
-    }
-    const struct et_desc *d = &live(s, p)->desc;
+    p->live = buffer->param->tensor;
+    snprintf(p->name, sizeof p->name, "%s", buffer->name);
+    if ((p->shadow = take_over(a, p)))
+        return ET_OK;
+    const struct et_desc *d = &p->live->desc;
     enum et_format format = d->ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR;
     ET_TRY(et_tensor_new(s->cx, s->dev, d->dtype, d->ndim, d->shape, format, "average",
                          &p->shadow));
-    a->n++;
-    return ET_OK;
+    return copy_tensor(s->cx, p->shadow, p->live);
 }
 
+/* Pairs for the buffers that the model has now. */
 static et_status
 make_pairs(struct eti_average *a, const struct et_state *s)
 {
     struct et_leaves buffers;
+    struct eti_average_pair *pair = NULL;
     void *block;
-    eti_average_release(a, s->cx);
+    int n = 0;
     ET_TRY(et_module_leaves(s->cx, s->model->root, ET_BUFFER, &buffers));
-    et_status status =
-        et_alloc(s->cx, ((size_t)buffers.n + 1) * sizeof *a->pair, &block);
-    if (status == ET_OK) {
-        a->pair = block;
-        status = add_pair(a, s, NULL);
+    et_status status = et_alloc(s->cx, ((size_t)buffers.n + 1) * sizeof *pair, &block);
+    if (status == ET_OK)
+        pair = block;
+    while (n < buffers.n && status == ET_OK) {
+        status = make_pair(a, s, &buffers.v[n], &pair[n]);
+        n++; /* released with the others, also where it failed */
     }
-    for (int i = 0; i < buffers.n && status == ET_OK; i++)
-        status = add_pair(a, s, &buffers.v[i]);
     et_leaves_release(&buffers);
-    return status;
+    struct eti_average_pair *old = status == ET_OK ? a->pair : pair;
+    release_pairs(s->cx, old, status == ET_OK ? a->n : n);
+    ET_TRY(status);
+    a->pair = pair;
+    a->n = n;
+    a->surgeries = s->surgeries;
+    return ET_OK;
+}
+
+/* After surgery. The weights have followed by themselves. */
+static et_status
+follow(struct eti_average *a, const struct et_state *s)
+{
+    if (a->surgeries == s->surgeries)
+        return ET_OK;
+    release_parts(a, s->cx);
+    return make_pairs(a, s);
 }
 
 et_status
 eti_average_copy(struct eti_average *a, const struct et_state *s)
 {
+    eti_average_release(a, s->cx);
+    ET_TRY(et_param_copy_new(s->params, "average", &a->weights));
     ET_TRY(make_pairs(a, s));
     et_graph_reset(s->graph);
-    for (int i = 0; i < a->n; i++)
-        et_assign(s->graph, a->pair[i].shadow, live(s, &a->pair[i]));
+    et_assign(s->graph, a->weights->values, s->params->values);
     return et_eval(s->graph, NULL, 0);
 }
 
 et_status
 eti_average_add(struct eti_average *a, const struct et_state *s, double smoothing)
 {
-    et_graph_reset(s->graph);
+    struct et_graph *g = s->graph;
+    ET_TRY(follow(a, s));
+    struct et_tensor *average = a->weights->values;
+    et_graph_reset(g);
+    et_assign(g, average, et_compute_ema(g, average, s->params->values, smoothing));
     for (int i = 0; i < a->n; i++) {
         struct eti_average_pair *p = &a->pair[i];
-        et_assign(s->graph, p->shadow,
-                  et_compute_ema(s->graph, p->shadow, live(s, p), smoothing));
+        et_assign(g, p->shadow, et_compute_ema(g, p->shadow, p->live, smoothing));
     }
-    return et_eval(s->graph, NULL, 0);
+    return et_eval(g, NULL, 0);
 }
 
 /* ---- as part of a step ---- */
@@ -102,7 +160,7 @@ static et_status
 find_part(struct eti_average *a, const struct et_state *s, int64_t begin,
           const struct et_desc *desc, struct et_tensor **out)
 {
-    struct et_tensor *whole = a->pair[0].shadow;
+    struct et_tensor *whole = a->weights->values;
     for (int i = 0; i < a->n_parts; i++)
         if (a->part[i]->offset == begin && et_desc_equal(&a->part[i]->desc, desc)) {
             *out = a->part[i];
@@ -183,17 +241,24 @@ eti_average_append(struct eti_average *a, const struct et_state *s, double smoot
                    bool *done)
 {
     struct et_graph *g = s->graph;
-    *done = is_flat(g, s->params->values) &&
-            et_desc_equal(&a->pair[0].shadow->desc, &s->params->values->desc);
+    *done = is_flat(g, s->params->values);
     if (!*done)
         return ET_OK;
+    ET_TRY(follow(a, s));
     ET_TRY(append_weights(a, s, smoothing));
-    for (int i = 1; i < a->n; i++) {
+    for (int i = 0; i < a->n; i++) {
         struct eti_average_pair *p = &a->pair[i];
         et_assign(g, p->shadow,
                   et_compute_ema(g, p->shadow, et_pending(g, p->live), smoothing));
     }
     return et_graph_status(g);
+}
+
+static void
+exchange(struct et_graph *g, struct et_tensor *a, struct et_tensor *b)
+{
+    et_assign(g, a, b);
+    et_assign(g, b, a);
 }
 
 et_status
@@ -202,13 +267,12 @@ eti_average_use(struct eti_average *a, const struct et_state *s, bool yes,
 {
     if (a->active == yes)
         return ET_OK;
+    ET_TRY(follow(a, s));
     if (n == 0)
         et_graph_reset(s->graph);
-    for (int i = 0; i < a->n; i++) {
-        struct eti_average_pair *p = &a->pair[i];
-        et_assign(s->graph, live(s, p), p->shadow);
-        et_assign(s->graph, p->shadow, live(s, p));
-    }
+    exchange(s->graph, s->params->values, a->weights->values);
+    for (int i = 0; i < a->n; i++)
+        exchange(s->graph, a->pair[i].live, a->pair[i].shadow);
     ET_TRY(et_eval(s->graph, want, n));
     a->active = yes;
     return ET_OK;
@@ -219,9 +283,9 @@ eti_average_archive(struct eti_average *a, struct et_archive *to)
 {
     et_status status = ET_OK;
     ET_TRY(et_archive_flag(to, "active", &a->active));
-    ET_TRY(et_archive_tensor(to, "weights", a->pair[0].shadow));
+    ET_TRY(et_archive_tensor(to, "weights", a->weights->values));
     ET_TRY(et_archive_enter(to, "buffers"));
-    for (int i = 1; i < a->n && status == ET_OK; i++)
+    for (int i = 0; i < a->n && status == ET_OK; i++)
         status = et_archive_tensor(to, a->pair[i].name, a->pair[i].shadow);
     et_archive_leave(to);
     return status;

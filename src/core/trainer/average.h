@@ -5,12 +5,15 @@
 #include "etude/archive.h"
 #include "etude/state.h"
 
-/* The flat weights, and every buffer of the model. While ACTIVE the two sets hold each
- * other's contents. Zeroed = none yet. */
+/* The flat weights, and every buffer of the model: after surgery those of the same name
+ * and shape go on, and others begin as the model has them. While ACTIVE the two sets hold
+ * each other's contents. Zeroed = none yet. */
 struct eti_average {
-    struct eti_average_pair *pair; /* weights first, then the buffers; owned */
+    struct et_param_copy *weights; /* owned */
+    struct eti_average_pair *pair; /* the buffers; owned */
     int n;
-    struct et_tensor **part; /* leaves on stretches of the first one's average; owned */
+    int64_t surgeries;       /* those that the buffers have followed */
+    struct et_tensor **part; /* leaves on stretches of the average of weights; owned */
     int n_parts;
     int64_t cap_parts;
     bool active;

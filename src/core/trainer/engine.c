@@ -215,7 +215,8 @@ run_algorithms(struct et_state *s, enum et_event event, struct et_trace *traces,
 static et_status
 check(const struct et_state *s, enum et_event event)
 {
-    bool before_data = event <= ET_EVENT_AFTER_LOAD || event == ET_EVENT_EVAL_STANDALONE_START ||
+    bool before_data = event <= ET_EVENT_AFTER_LOAD || event == ET_EVENT_LOADING ||
+                       event == ET_EVENT_EVAL_STANDALONE_START ||
                        event == ET_EVENT_EVAL_STANDALONE_END;
     if (!before_data && !s->dataloader_label)
         return ET_FAIL(s->cx, ET_EINTERNAL, "%s fired without an active data loader",

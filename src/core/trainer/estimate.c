@@ -67,7 +67,7 @@ et_trainer_estimate(struct et_trainer *t, struct et_estimate *out)
     if (!t->config.dry)
         return ET_FAIL(s->cx, ET_EINVAL, "estimate needs a dry trainer");
     for (int i = 0; i < s->params->n; i++)
-        out->params += s->params->slot[i].count;
+        out->params += s->params->slot[i].frozen ? 0 : s->params->slot[i].count;
     ET_TRY(et_trainer_fit(t, ET_BATCHES(1)));
     out->train = t->train_plan;
     out->eval = t->eval_plan;

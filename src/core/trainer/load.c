@@ -275,6 +275,31 @@ walk(struct et_trainer *t, struct eti_checkpoint *c, archive_fn *fn,
     return fn(t, a);
 }
 
+bool
+et_loading_has(const struct et_loading *loading, const char *path)
+{
+    return eti_archive_find(loading->archive, path) != NULL;
+}
+
+/* Fires LOADING. */
+static et_status
+tell_loading(struct et_trainer *t, struct eti_checkpoint *c)
+{
+    struct et_archive *a = &c->archive;
+    struct et_loading loading = {.name = c->name, .archive = a};
+    a->mode = ET_ARCHIVE_LOAD;
+    a->length = 0;
+    a->prefix[0] = '\0';
+    ET_TRY(et_archive_enter(a, "trainer"));
+    if (et_archive_has(a, "timestamp/counts"))
+        ET_TRY(et_archive_timestamp(a, "timestamp", &loading.timestamp));
+    et_archive_leave(a);
+    t->state.loading = &loading;
+    et_status status = et_engine_run(&t->state, ET_EVENT_LOADING, NULL, NULL);
+    t->state.loading = NULL;
+    return status;
+}
+
 static et_status
 take(struct et_trainer *t, struct eti_checkpoint *c)
 {
@@ -285,6 +310,7 @@ take(struct et_trainer *t, struct eti_checkpoint *c)
     if (!load->weights_only)
         ET_TRY(rejoin_all(t, &c->manifest));
     leave_out(t, &c->archive);
+    ET_TRY(tell_loading(t, c));
     c->archive.lenient = load->lenient;
     ET_TRY(walk(t, c, fn, ET_ARCHIVE_CHECK));
     ET_TRY(check_taken(t, c));
@@ -433,6 +459,8 @@ go_back_to(struct et_trainer *t, const char *name)
     struct eti_checkpoint c;
     const char *directory = t->config.checkpoint->directory;
     et_status status = eti_store_read(t->state.cx, directory, name, &c);
+    if (status == ET_OK)
+        status = tell_loading(t, &c);
     if (status == ET_OK)
         status = walk(t, &c, eti_archive_learned, ET_ARCHIVE_CHECK);
     if (status == ET_OK)

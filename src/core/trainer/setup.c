@@ -2,7 +2,7 @@
  *
  * Construction follows spec/trainer.md 1.3 as far as one process goes. Surgery on INIT
  * changes the tree; the flat parameter space is laid out before INIT, so that algorithms
- * find an optimizer, and again after whatever replaced modules. */
+ * find an optimizer, and again after whatever replaced modules (bind.c). */
 #include "config.h"
 
 #include <math.h>
@@ -74,99 +74,6 @@ eti_metrics_new(struct et_trainer *t, const char *names, struct et_metric **out,
     return ET_OK;
 }
 
-static et_status
-collect_params(struct et_trainer *t, const struct et_leaves *leaves, struct et_param_spec *spec)
-{
-    struct et_ctx *cx = t->state.cx;
-    void *block;
-    int n = 0;
-    et_free(cx, t->param);
-    et_free(cx, t->param_leaf);
-    et_free(cx, t->grads);
-    t->param = NULL;
-    t->param_leaf = t->grads = NULL;
-    size_t room = (size_t)leaves->n + 1;
-    ET_TRY(et_alloc(cx, room * sizeof *t->param, &block));
-    t->param = block;
-    ET_TRY(et_alloc(cx, room * sizeof *t->param_leaf, &block));
-    t->param_leaf = block;
-    ET_TRY(et_alloc(cx, room * sizeof *t->grads, &block));
-    t->grads = block;
-    for (int i = 0; i < leaves->n; i++) {
-        struct et_leaf *l = &leaves->v[i];
-        if (!l->param->requires_grad)
-            continue;
-        spec[n] = (struct et_param_spec){
-            .name = l->name,
-            .desc = l->param->desc,
-            .role = et_model_param_role(t->state.model, leaves, i),
-        };
-        t->param[n++] = l->param;
-    }
-    t->n_params = n;
-    return ET_OK;
-}
-
-static et_status
-bind_views(struct et_trainer *t, struct et_param_space *space)
-{
-    for (int i = 0; i < t->n_params; i++) {
-        struct et_tensor *view;
-        ET_TRY(et_param_space_view(t->state.cx, space, -1, i, &view));
-        et_status status = et_param_bind(t->state.cx, t->param[i], space->slot[i].name,
-                                         t->state.seed, &view);
-        et_tensor_free(&view);
-        ET_TRY(status);
-        t->param_leaf[i] = t->param[i]->tensor;
-    }
-    return ET_OK;
-}
-
-/* What each precision multiplies in; NONE: as written, in f32. */
-static const enum et_dtype low_dtypes[] = {
-    [ET_PRECISION_FP32] = ET_NONE,
-    [ET_PRECISION_AMP_FP16] = ET_F16,
-    [ET_PRECISION_AMP_BF16] = ET_BF16,
-};
-
-et_status
-eti_bind_parameters(struct et_trainer *t)
-{
-    struct et_state *s = &t->state;
-    struct et_leaves leaves = {0};
-    struct et_param_space *space = NULL;
-    void *block = NULL;
-    et_status status =
-        et_module_leaves(s->cx, s->model->root, ET_PARAM, &leaves);
-    if (status == ET_OK)
-        status = et_alloc(s->cx, ((size_t)leaves.n + 1) * sizeof(struct et_param_spec), &block);
-    if (status == ET_OK)
-        status = collect_params(t, &leaves, block);
-    if (status == ET_OK && t->n_params == 0)
-        status = ET_FAIL(s->cx, ET_EINVAL, "the model has no parameters to train");
-    if (status == ET_OK)
-        status = et_param_space_new(s->cx, s->dev, block, t->n_params, &space);
-    if (status == ET_OK)
-        status = et_param_space_shadow(space, low_dtypes[s->precision]);
-    if (status == ET_OK)
-        status = bind_views(t, space);
-    if (status == ET_OK)
-        status = et_module_bind(s->cx, s->model->root, s->dev, ET_PARAM | ET_BUFFER, s->seed);
-    if (status == ET_OK && s->optimizer)
-        status = et_optimizer_move(s->cx, s->optimizer, space);
-    et_free(s->cx, block);
-    et_leaves_release(&leaves);
-    if (status != ET_OK) {
-        et_param_space_free(&space);
-        return status;
-    }
-    et_param_space_free(&s->params);
-    s->params = space;
-    et_tensor_free(&t->grad_sum);
-    ET_TRY(eti_ranks_bind(t));
-    return eti_stats_bind(t);
-}
-
 /* Without an optimizer: decoupled SGD at 0.1, which trains most things a little. */
 static et_status
 choose_default_optimizer(struct et_trainer *t)
@@ -228,13 +135,12 @@ et_status
 eti_take_precision(struct et_trainer *t, int precision)
 {
     struct et_state *s = &t->state;
-    size_t n = sizeof low_dtypes / sizeof low_dtypes[0];
-    if ((unsigned)precision >= n)
+    if (precision > ET_PRECISION_AMP_BF16)
         return ET_FAIL(s->cx, ET_ENOTSUP, "precision amp_fp8: no device here computes in fp8");
     s->precision = precision;
     if (s->params)
-        ET_TRY(et_param_space_shadow(s->params, low_dtypes[precision]));
-    return et_graph_set_low_dtype(s->graph, low_dtypes[precision]);
+        ET_TRY(et_param_space_shadow(s->params, eti_low_dtype(precision)));
+    return et_graph_set_low_dtype(s->graph, eti_low_dtype(precision));
 }
 
 static et_status
@@ -339,14 +245,11 @@ et_trainer_free(struct et_trainer **out)
     eti_scaler_release(t);
     et_optimizer_free(&s->optimizer);
     eti_stats_release(t);
-    et_param_space_free(&s->params);
+    eti_unbind_parameters(t);
     et_graph_free(&s->graph);
     et_log_free(&s->log);
     if (t->own_options)
         et_options_release(t->config.optimizer->info.options, t->own_options);
     et_free(s->cx, t->own_options);
-    et_free(s->cx, t->param);
-    et_free(s->cx, t->param_leaf);
-    et_free(s->cx, t->grads);
     et_free(s->cx, t);
 }

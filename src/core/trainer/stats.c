@@ -35,13 +35,30 @@ make_copies(struct et_trainer *t)
     return ET_OK;
 }
 
+/* Are these the buffers that have copies already? */
+static bool
+is_same(const struct et_leaves *a, const struct et_leaves *b)
+{
+    for (int i = 0; i < a->n && a->n == b->n; i++)
+        if (a->v[i].param != b->v[i].param)
+            return false;
+    return a->n == b->n;
+}
+
 et_status
 eti_stats_bind(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
+    struct et_leaves leaves;
     size_t bytes = 0;
+    ET_TRY(et_module_leaves(s->cx, s->model->root, ET_BUFFER, &leaves));
+    if (is_same(&t->stats.leaves, &leaves)) {
+        et_leaves_release(&leaves);
+        return ET_OK;
+    }
     eti_stats_release(t);
-    ET_TRY(et_module_leaves(s->cx, s->model->root, ET_BUFFER, &t->stats.leaves));
+    t->stats.leaves = leaves;
+    s->surgeries++;
     for (int i = 0; i < t->stats.leaves.n; i++)
         bytes += room_of(&t->stats.leaves.v[i]);
     if (!bytes)

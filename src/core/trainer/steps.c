@@ -73,9 +73,15 @@ eti_step_backward(struct et_trainer *t, struct et_tensor *loss)
 {
     struct et_state *s = &t->state;
     const struct et_trainer_steps *own = own_steps(t);
+    struct eti_trained *of = &t->trained;
     if (own->backward)
-        return own->backward(own->data, s, loss, t->param_leaf, t->n_params, t->grads);
-    return et_grad(s->graph, loss, t->param_leaf, t->n_params, t->grads);
+        ET_TRY(own->backward(own->data, s, loss, of->leaf, of->n, of->grad));
+    else
+        ET_TRY(et_grad(s->graph, loss, of->leaf, of->n, of->grad));
+    memset(t->grads, 0, (size_t)t->n_params * sizeof(struct et_tensor *));
+    for (int i = 0; i < of->n; i++)
+        t->grads[of->slot[i]] = of->grad[i];
+    return ET_OK;
 }
 
 struct et_tensor *

@@ -64,10 +64,15 @@ struct et_trainer {
     struct et_algorithm *algorithm[ET_MAX_ALGORITHMS];
     struct et_callback *callback[ET_MAX_ALGORITHMS];
 
-    struct et_param **param; /* trained leaves, in the order of the parameter space */
+    struct et_param **param; /* [n_params]: the model's, in the order of the space */
     int n_params;
-    struct et_tensor **param_leaf; /* their tensors, borrowed */
-    struct et_tensor **grads;      /* of the pass under way */
+    struct et_tensor **grads; /* [n_params]: of the pass under way; NULL: frozen, none */
+    struct eti_trained {
+        struct et_tensor **leaf; /* [n]: tensors of what is not frozen, borrowed */
+        struct et_tensor **grad; /* [n]: of the pass under way */
+        int *slot;               /* [n]: their places in the space */
+        int n;
+    } trained;
 
     struct et_metric *train_metric[ETI_MAX_METRICS];
     int n_train_metrics;
@@ -195,8 +200,15 @@ et_status eti_set_length(struct et_trainer *t);
 et_status eti_prepare_fit(struct et_trainer *t, const struct et_fit_options *options);
 /* fit.c: has the run come to its end? */
 et_status eti_is_over(struct et_trainer *t, bool *over);
-/* setup.c: the flat parameter space of the model as it is now. */
+/* bind.c: what a precision other than fp8 multiplies in; NONE: f32. */
+enum et_dtype eti_low_dtype(int precision);
+/* bind.c: the flat parameter space of the model as it is now: the one there is, with
+ * other parameters frozen, where these are the same. */
 et_status eti_bind_parameters(struct et_trainer *t);
+/* What is frozen in the space becomes so in the model, and is no longer differentiated. */
+et_status eti_follow_frozen(struct et_trainer *t);
+/* After eti_bind_parameters. */
+void eti_unbind_parameters(struct et_trainer *t);
 /* Has somebody set *FLAG, in this or another thread? NULL: never. */
 static inline bool
 eti_is_set(volatile const int *flag)

@@ -1,0 +1,198 @@
+/* bind.c: the model's parameters and the flat parameter space.
+ *
+ * Every parameter has a slot, also one that is frozen: freezing is a flag, and nothing
+ * moves by it. Only where surgery gave the model other parameters is a new space laid
+ * out, to which values, moments and copies are carried by name. */
+#include "config.h"
+
+#include <string.h>
+
+#include "core/trainer/trainer_impl.h"
+
+/* What each precision multiplies in; NONE: as written, in f32. */
+enum et_dtype
+eti_low_dtype(int precision)
+{
+    static const enum et_dtype low[] = {
+        [ET_PRECISION_FP32] = ET_NONE,
+        [ET_PRECISION_AMP_FP16] = ET_F16,
+        [ET_PRECISION_AMP_BF16] = ET_BF16,
+    };
+    return low[precision];
+}
+
+/* ---- what is trained ---- */
+
+static et_status
+list_trained(struct et_trainer *t)
+{
+    struct eti_trained *of = &t->trained;
+    of->n = 0;
+    for (int i = 0; i < t->n_params; i++) {
+        if (t->state.params->slot[i].frozen)
+            continue;
+        of->slot[of->n] = i;
+        of->leaf[of->n++] = t->param[i]->tensor;
+    }
+    if (of->n == 0)
+        return ET_FAIL(t->state.cx, ET_EINVAL, "the model has no parameters to train");
+    return ET_OK;
+}
+
+et_status
+eti_follow_frozen(struct et_trainer *t)
+{
+    for (int i = 0; i < t->n_params; i++)
+        t->param[i]->requires_grad = !t->state.params->slot[i].frozen;
+    return list_trained(t);
+}
+
+/* ---- the space there is ---- */
+
+/* Has each of LEAVES its slot, in this order? */
+static bool
+is_bound(const struct et_trainer *t, const struct et_leaves *leaves)
+{
+    const struct et_param_space *space = t->state.params;
+    if (!space || leaves->n != t->n_params)
+        return false;
+    for (int i = 0; i < leaves->n; i++)
+        if (leaves->v[i].param != t->param[i] ||
+            strcmp(leaves->v[i].name, space->slot[i].name) != 0 ||
+            !et_desc_equal(&leaves->v[i].param->desc, &space->slot[i].desc))
+            return false;
+    return true;
+}
+
+static et_status
+freeze_as_model(struct et_trainer *t)
+{
+    for (int i = 0; i < t->n_params; i++)
+        t->state.params->slot[i].frozen = !t->param[i]->requires_grad;
+    return list_trained(t);
+}
+
+/* ---- another space ---- */
+
+static void
+release_lists(struct et_trainer *t)
+{
+    struct et_ctx *cx = t->state.cx;
+    et_free(cx, t->param);
+    et_free(cx, t->grads);
+    et_free(cx, t->trained.leaf);
+    et_free(cx, t->trained.grad);
+    et_free(cx, t->trained.slot);
+    t->param = NULL;
+    t->grads = NULL;
+    t->trained = (struct eti_trained){0};
+    t->n_params = 0;
+}
+
+static et_status
+make_lists(struct et_trainer *t, const struct et_leaves *leaves)
+{
+    struct et_ctx *cx = t->state.cx;
+    size_t n = (size_t)leaves->n;
+    void *block;
+    release_lists(t);
+    ET_TRY(et_alloc(cx, n * sizeof *t->param, &block));
+    t->param = block;
+    ET_TRY(et_alloc(cx, n * sizeof(struct et_tensor *), &block));
+    t->grads = block;
+    ET_TRY(et_alloc(cx, n * sizeof(struct et_tensor *), &block));
+    t->trained.leaf = block;
+    ET_TRY(et_alloc(cx, n * sizeof(struct et_tensor *), &block));
+    t->trained.grad = block;
+    ET_TRY(et_alloc(cx, n * sizeof(int), &block));
+    t->trained.slot = block;
+    for (int i = 0; i < leaves->n; i++)
+        t->param[i] = leaves->v[i].param;
+    t->n_params = leaves->n;
+    return ET_OK;
+}
+
+static et_status
+new_space(struct et_trainer *t, const struct et_leaves *leaves,
+          struct et_param_space **out)
+{
+    struct et_state *s = &t->state;
+    struct et_param_spec *spec;
+    void *block;
+    ET_TRY(et_alloc(s->cx, (size_t)leaves->n * sizeof *spec, &block));
+    spec = block;
+    for (int i = 0; i < leaves->n; i++)
+        spec[i] = (struct et_param_spec){
+            .name = leaves->v[i].name,
+            .desc = leaves->v[i].param->desc,
+            .role = et_model_param_role(s->model, leaves, i),
+            .frozen = !leaves->v[i].param->requires_grad,
+        };
+    et_status status = et_param_space_new(s->cx, s->dev, spec, leaves->n, out);
+    et_free(s->cx, block);
+    return status;
+}
+
+/* The parameters become views of SPACE, which takes their values. */
+static et_status
+bind_views(struct et_trainer *t, struct et_param_space *space)
+{
+    for (int i = 0; i < t->n_params; i++) {
+        struct et_tensor *view;
+        ET_TRY(et_param_space_view(t->state.cx, space, -1, i, &view));
+        et_status status = et_param_bind(t->state.cx, t->param[i], space->slot[i].name,
+                                         t->state.seed, &view);
+        et_tensor_free(&view);
+        ET_TRY(status);
+    }
+    return ET_OK;
+}
+
+static et_status
+lay_out(struct et_trainer *t, const struct et_leaves *leaves)
+{
+    struct et_state *s = &t->state;
+    struct et_param_space *space = NULL;
+    if (leaves->n == 0)
+        return ET_FAIL(s->cx, ET_EINVAL, "the model has no parameters to train");
+    ET_TRY(make_lists(t, leaves));
+    et_status status = new_space(t, leaves, &space);
+    if (status == ET_OK)
+        status = et_param_space_shadow(space, eti_low_dtype(s->precision));
+    if (status == ET_OK)
+        status = bind_views(t, space);
+    if (status == ET_OK && s->optimizer)
+        status = et_optimizer_move(s->cx, s->optimizer, space);
+    if (status != ET_OK) {
+        et_param_space_free(&space);
+        return status;
+    }
+    et_param_space_free(&s->params);
+    s->params = space;
+    s->surgeries++;
+    et_tensor_free(&t->grad_sum);
+    ET_TRY(list_trained(t));
+    return eti_ranks_bind(t);
+}
+
+et_status
+eti_bind_parameters(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    struct et_leaves leaves;
+    ET_TRY(et_module_leaves(s->cx, s->model->root, ET_PARAM, &leaves));
+    et_status status =
+        is_bound(t, &leaves) ? freeze_as_model(t) : lay_out(t, &leaves);
+    et_leaves_release(&leaves);
+    if (status == ET_OK)
+        status = et_module_bind(s->cx, s->model->root, s->dev, ET_PARAM | ET_BUFFER,
+                                s->seed);
+    return status == ET_OK ? eti_stats_bind(t) : status;
+}
+
+void
+eti_unbind_parameters(struct et_trainer *t)
+{
+    release_lists(t);
+    et_param_space_free(&t->state.params);
+}
