@@ -29,6 +29,7 @@ enum {
     ET_PARAM_ALIGN = 64, /* elements; the gaps stay zero */
     ET_MAX_MOMENTS = 4,  /* arrays an optimizer may keep besides the parameters */
     ET_MAX_HYPER = 4,    /* numbers that change from step to step */
+    ET_MAX_PARAM_GROUPS = 16, /* that a trainer may be given */
 };
 
 /* ---- parameters in flat memory ---- */
@@ -44,7 +45,7 @@ enum et_param_role {
 struct et_param_spec {
     const char *name;    /* full dotted path; unique; copied */
     struct et_desc desc; /* f32, dense: how it lies in memory */
-    int group;           /* from 0; groups lie one after another */
+    int group;           /* from 0; groups lie one after another, and may be empty */
     enum et_param_role role;
     bool frozen; /* it begins without gradient: see the slot */
 };
@@ -87,8 +88,8 @@ struct et_param_space {
     struct et_param_copy *copies;
 };
 
-/* Lays N parameters out, all zero. EINVAL for a name given twice or a group left empty,
- * EDTYPE and ESHAPE for descriptions that are not dense f32. */
+/* Lays N parameters out, all zero. EINVAL for a name given twice, EDTYPE and ESHAPE for
+ * descriptions that are not dense f32. */
 ET_NODISCARD et_status et_param_space_new(struct et_ctx *cx, struct et_device *dev,
                                           const struct et_param_spec *specs, int n,
                                           struct et_param_space **out);
@@ -148,6 +149,17 @@ struct et_param_rows {
                               * what et_segment_sum_squares takes */
     struct et_tensor *owner; /* I32 [count]: whose each row is: what et_take takes */
     struct et_tensor *number; /* f32 [count, 1]: type->number_of; NULL where that is */
+};
+
+/* Parameters that a trainer's optimizer treats apart from the rest, which are group 0 of
+ * the space: a row of a recipe's optimizer.groups. */
+struct et_param_group {
+    char *match; /* extended regular expression (regex(7)): some part of the parameter's
+                    dotted name. The first of the rows that fits has the parameter */
+    char *lr;    /* "0.01", or "0.1x": times the optimizer's; NULL: the optimizer's */
+    double weight_decay;                   /* NaN: the optimizer's */
+    const struct et_scheduler *schedulers; /* instead of the run's */
+    int n_schedulers;                      /* 0: as the run's */
 };
 
 /* What an update rule works on: a run of parameters of one group, all with a gradient
@@ -211,11 +223,13 @@ struct et_optimizer_group *et_optimizer_group(struct et_optimizer *opt, int i);
 /* The rate of every group becomes its initial_lr times ALPHA (the product of the
  * schedulers). Before the first call it is initial_lr. */
 void et_optimizer_set_alpha(struct et_optimizer *opt, double alpha);
+/* That of group I alone. */
+void et_optimizer_set_group_alpha(struct et_optimizer *opt, int i, double alpha);
 
 /* Appends the update, and writes the numbers that changed since the last one. FLAT:
  * gradients, f32 [total]. HAS_GRAD [n]: which parameters have one; NULL = those that
- * the last et_param_space_pack got. What is frozen has none, whatever it says. SKIP: one number of any dtype; other than 0 =
- * nothing changes (a gradient was not finite); NULL = never. */
+ * the last et_param_space_pack got. What is frozen has none, whatever it says. SKIP: one
+ * number of any dtype; other than 0 = nothing changes (a gradient was not finite); NULL = never. */
 ET_NODISCARD et_status et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
                                            struct et_tensor *flat, const bool *has_grad,
                                            struct et_tensor *skip);
@@ -238,9 +252,9 @@ ET_NODISCARD et_status et_optimizer_run_ahead(struct et_optimizer *opt, int ahea
 void et_optimizer_settle(struct et_optimizer *opt, bool skipped);
 
 /* After surgery: continues on SPACE. Values, moments, counts and copies of the parameters
- * whose name and shape both spaces have are copied; the others begin anew. EINVAL when the
- * groups differ in number. The old space is the caller's to free; after an ENOMEM so is
- * the optimizer, and only that. */
+ * whose name and shape both spaces have are copied; the others begin anew. A group that
+ * the old one did not have begins as the options say. The old space is the caller's to
+ * free; after an ENOMEM so is the optimizer, and only that. */
 ET_NODISCARD et_status et_optimizer_move(struct et_ctx *cx, struct et_optimizer *opt,
                                          struct et_param_space *space);
 

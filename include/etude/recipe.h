@@ -92,6 +92,11 @@ struct et_recipe_profiler {
     int64_t repeat;                           /* cycles; 0 = until the end */
 };
 
+/* Keys that stand beside an optimizer's own: et_part.extra. */
+struct et_recipe_optimizer {
+    struct et_parts groups; /* options: struct eti_group_options */
+};
+
 /* Keys that stand beside a dataset's own in eval_data: et_part.extra. */
 struct et_recipe_eval {
     char *label;             /* in metrics/<label>/... */
@@ -118,7 +123,7 @@ struct et_recipe {
     struct et_part train_data;    /* options begin with struct et_data_options */
     struct et_parts eval_data;    /* likewise; extra is struct et_recipe_eval */
     struct et_time eval_interval; /* 0 = never */
-    struct et_part optimizer;
+    struct et_part optimizer; /* extra is struct et_recipe_optimizer */
     struct et_parts scheduler; /* they multiply */
     double scale_schedule_ratio;
     int64_t grad_accum;      /* ET_INT_UNSET = auto */

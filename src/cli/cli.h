@@ -487,6 +487,12 @@ const char *cli_scaled(double x, const char *unit, char *buf, size_t size);
 enum eti_plot cli_plot_glyphs(const struct cli *c);
 /* Draws CURVE, called WHAT, in 80 columns. Returns an exit code. */
 int cli_print_curve(struct cli *c, const struct eti_curve *curve, const char *what);
+/* explain_groups.c: has the recipe's optimizer parameter groups? */
+bool cli_has_groups(const struct et_recipe *recipe);
+/* The rest and each of them as an object; how much of the model it has where A has one. */
+struct json_t *cli_groups_json(struct et_ctx *cx, const struct et_recipe *recipe,
+                               const struct eti_assembly *a);
+void cli_print_groups(struct json_t *list);
 /* At most 257 of its points, evenly, the first and the last among them. */
 struct json_t *cli_curve_json(const struct eti_curve *curve);
 

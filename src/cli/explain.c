@@ -309,6 +309,28 @@ explain_rate(struct cli *c, const struct et_recipe *recipe, json_t *plan)
     return code;
 }
 
+/* The algorithms; with parameter groups the model too, which tells whose they are: of
+ * blank data, and only where the data's shapes are known here. */
+static et_status
+assemble(struct cli *c, struct et_recipe *recipe, struct eti_assembly *a)
+{
+    const struct eti_assemble_options options = {
+        .device = eti_assemble_cpu, .threads = 1, .with_train = true, .stands_in = true};
+    if (cli_has_groups(recipe) && recipe->train_data.component) {
+        if (recipe->seed == ET_INT_UNSET)
+            recipe->seed = 0; /* no weight is drawn */
+        if (eti_assemble(c->cx, recipe, &options, a) == ET_OK)
+            return ET_OK;
+        bool begun = a->config.n_algorithms > 0;
+        if (begun)
+            return ET_EINVAL;
+        eti_assembly_release(a);
+        et_error_clear(c->cx);
+        *a = (struct eti_assembly){.cx = c->cx, .recipe = recipe};
+    }
+    return eti_assemble_algorithms(a, recipe);
+}
+
 static int
 explain_timeline(struct cli *c, struct et_recipe *recipe)
 {
@@ -317,13 +339,17 @@ explain_timeline(struct cli *c, struct et_recipe *recipe)
     json_t *plan = plan_json(recipe);
     if (c->opt.json)
         code = explain_rate(c, recipe, plan);
-    et_status status = eti_assemble_algorithms(&a, recipe);
+    et_status status = assemble(c, recipe, &a);
     if (code != CLI_OK || status != ET_OK) {
         code = code != CLI_OK ? code : cli_fail_status(c, a.stage, status);
     } else {
         json_t *list = timeline(a.algorithm, a.config.n_algorithms);
+        json_t *groups =
+            cli_has_groups(recipe) ? cli_groups_json(c->cx, recipe, &a) : NULL;
         if (c->opt.json) {
             json_object_set(plan, "timeline", list);
+            if (groups)
+                json_object_set(plan, "groups", groups);
             code = cli_print_json(json_incref(plan));
         } else {
             print_plan(plan);
@@ -331,8 +357,11 @@ explain_timeline(struct cli *c, struct et_recipe *recipe)
                      json_array_size(list) ? "\nevent               order and action\n"
                                            : "");
             print_timeline(list);
+            if (groups)
+                cli_print_groups(groups);
             code = explain_rate(c, recipe, plan);
         }
+        json_decref(groups);
         json_decref(list);
     }
     json_decref(plan);

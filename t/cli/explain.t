@@ -108,6 +108,38 @@ is $? 1 "where the recipe names no initializer"
 run explain r.yaml model.initializer='[kaiming_normal, bn_uniform]'
 says out "initializer          kaiming_normal, bn_uniform" "and those that it names"
 
+# Parameter groups: counted, with their rates, decays and schedules.
+cat >groups.yaml <<'R'
+max_duration: 1ep
+model: {name: mlp, hidden: 16, layers: 1, num_classes: 10}
+train_data: {name: synthetic_images, batch_size: 8, num_samples: 32, workers: 0}
+optimizer:
+  name: adamw
+  lr: 0.01
+  groups:
+    - {match: bias, weight_decay: 0}
+    - {match: weight, lr: 0.5x, scheduler: constant}
+scheduler: cosine
+R
+run explain groups.yaml
+says out "parameter groups       parameters     numbers       lr weight_decay  schedule" \
+    "explain lists the groups of an optimizer"
+grep "^   (the rest)\|^0  bias\|^1  " out >rows
+is "$(wc -l <rows)" 3 "each, and the rest"
+says rows "0  bias                         2          26     0.01            0  as the rest" \
+    "with what is in it, and the optimizer's rate where it has none of its own"
+says rows "0.005         0.01  constant" "or its own"
+run explain groups.yaml --json
+says out '"match": "bias"' "--json does so too"
+says out '"parameters": 2' "with numbers"
+run explain groups.yaml train_data=null
+says out "0  bias                         ?           ?     0.01            0  as the rest" \
+    "where the model cannot be made nothing is counted"
+run train groups.yaml 'optimizer.groups.0.match=nothing'
+exits 65 "a group that has no parameter is refused"
+says err "optimizer.groups.0: 'nothing' fits no parameter that an earlier group does not have; there are 4, such as" \
+    "with names that there are"
+
 # What was drawn is what a run does: the rates of all 40 updates.
 run train r.yaml --progress none --run_directory runs/x
 exits 0 "the run that was drawn trains"

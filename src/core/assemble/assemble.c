@@ -5,6 +5,7 @@
 
 #include "core/assemble/assemble.h"
 #include "core/data/stand_in.h"
+#include "core/optim/group.h"
 #include "etude/run.h"
 
 /* ---- device ---- */
@@ -284,23 +285,49 @@ make_model(struct eti_assembly *a)
 /* ---- optimizer and schedules ---- */
 
 static et_status
+choose_schedules(struct eti_assembly *a, const struct et_parts *parts,
+                 struct et_scheduler *out, int *n)
+{
+    if (parts->n > ETI_MAX_SCHEDULERS)
+        return ET_FAIL(a->cx, ET_EINVAL, "more than %d schedulers", ETI_MAX_SCHEDULERS);
+    for (int i = 0; i < parts->n; i++)
+        out[i] = (struct et_scheduler){
+            .type = ETI_CLASS(scheduler, parts->v[i].component),
+            .options = parts->v[i].options,
+        };
+    *n = parts->n;
+    return ET_OK;
+}
+
+static et_status
+choose_groups(struct eti_assembly *a)
+{
+    const struct et_recipe_optimizer *extra = a->recipe->optimizer.extra;
+    int n = extra ? extra->groups.n : 0;
+    if (n > ET_MAX_PARAM_GROUPS)
+        return ET_FAIL(a->cx, ET_EINVAL, "%d optimizer.groups, at most %d are possible",
+                       n, ET_MAX_PARAM_GROUPS);
+    for (int i = 0; i < n; i++) {
+        struct eti_group_options *o = extra->groups.v[i].options;
+        o->is.schedulers = a->group_scheduler[i];
+        ET_TRY(choose_schedules(a, &o->scheduler, a->group_scheduler[i],
+                                &o->is.n_schedulers));
+        a->group[i] = &o->is;
+    }
+    a->config.groups = a->group;
+    a->config.n_groups = n;
+    return ET_OK;
+}
+
+static et_status
 choose_rules(struct eti_assembly *a)
 {
     const struct et_recipe *r = a->recipe;
-    int n = 0;
     a->config.optimizer = ETI_CLASS(optimizer, r->optimizer.component);
     a->config.optimizer_options = r->optimizer.options;
-    for (int i = 0; i < r->scheduler.n; i++) {
-        if (n == ETI_MAX_SCHEDULERS)
-            return ET_FAIL(a->cx, ET_EINVAL, "more than %d schedulers", n);
-        a->scheduler[n++] = (struct et_scheduler){
-            .type = ETI_CLASS(scheduler, r->scheduler.v[i].component),
-            .options = r->scheduler.v[i].options,
-        };
-    }
     a->config.schedulers = a->scheduler;
-    a->config.n_schedulers = n;
-    return ET_OK;
+    ET_TRY(choose_schedules(a, &r->scheduler, a->scheduler, &a->config.n_schedulers));
+    return choose_groups(a);
 }
 
 /* ---- hooks ---- */

@@ -55,6 +55,8 @@ struct eti_assembly {
     struct et_evaluator evaluator[ETI_MAX_EVAL_DATA];
     const char **patterns[ETI_MAX_EVAL_DATA]; /* evaluator.metrics */
     struct et_scheduler scheduler[ETI_MAX_SCHEDULERS];
+    struct et_param_group *group[ET_MAX_PARAM_GROUPS];
+    struct et_scheduler group_scheduler[ET_MAX_PARAM_GROUPS][ETI_MAX_SCHEDULERS];
     struct et_algorithm *algorithm[ET_MAX_ALGORITHMS];
     struct et_callback *callback[ET_MAX_ALGORITHMS];
     struct et_trainer_config config; /* complete but for sink, interrupt and dry */

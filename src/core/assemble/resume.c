@@ -145,6 +145,8 @@ add_line(void *data, const struct eti_line *line)
     struct fixed *f = data;
     if (line->top->flags & ET_OPT_RESUME || !line->value)
         return;
+    if (line->row && line->row->flags & ET_OPT_LATER && strcmp(line->value, "[]") == 0)
+        return;
     struct fixed_line *l = eti_arena_alloc(&f->arena, sizeof *l);
     if (!l) {
         f->full = true;

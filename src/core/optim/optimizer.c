@@ -70,7 +70,8 @@ struct et_optimizer {
     struct et_param_space *space;
     int n_moments;
     int64_t longest;                  /* elements of a run of several parameters */
-    struct et_optimizer_group *group; /* space->n_groups */
+    struct et_optimizer_group *group; /* [n_groups], at least those of the space */
+    int n_groups;
     int *order;                       /* parameters by offset */
     bool *pending;                    /* [n]: in the update being made */
     struct row *row;                  /* [n]: there are at most as many runs */
@@ -202,15 +203,16 @@ count_moments(const struct et_optimizer_class *type, const void *options)
     return n;
 }
 
+/* As many as N; those that are new begin as the options say. */
 static et_status
 make_groups(struct et_optimizer *opt, int n)
 {
     const struct et_optimizer_options *common = opt->options;
-    void *block;
-    ET_TRY(et_alloc(opt->cx, (size_t)n * sizeof *opt->group, &block));
-    opt->group = block;
-    for (int i = 0; i < n; i++)
-        opt->group[i] = (struct et_optimizer_group){
+    int64_t room = opt->n_groups;
+    if (n > room)
+        ET_TRY(eti_grow(opt->cx, &opt->group, &room, n, sizeof *opt->group));
+    for (; opt->n_groups < n; opt->n_groups++)
+        opt->group[opt->n_groups] = (struct et_optimizer_group){
             .initial_lr = common->lr,
             .lr = common->lr,
             .weight_decay = common->weight_decay,
@@ -262,9 +264,7 @@ et_status
 et_optimizer_move(struct et_ctx *cx, struct et_optimizer *opt,
                   struct et_param_space *space)
 {
-    if (space->n_groups != opt->space->n_groups)
-        return ET_FAIL(cx, ET_EINVAL, "surgery left %d parameter groups of %d",
-                       space->n_groups, opt->space->n_groups);
+    ET_TRY(make_groups(opt, space->n_groups));
     struct et_param_space *old = opt->space;
     release_space(opt);
     ET_TRY(attach_space(opt, space));
@@ -288,15 +288,22 @@ et_optimizer_space(const struct et_optimizer *opt)
 struct et_optimizer_group *
 et_optimizer_group(struct et_optimizer *opt, int i)
 {
-    ET_ASSERT(i >= 0 && i < opt->space->n_groups);
+    ET_ASSERT(i >= 0 && i < opt->n_groups);
     return &opt->group[i];
 }
 
 void
 et_optimizer_set_alpha(struct et_optimizer *opt, double alpha)
 {
-    for (int i = 0; i < opt->space->n_groups; i++)
-        opt->group[i].lr = opt->group[i].initial_lr * alpha;
+    for (int i = 0; i < opt->n_groups; i++)
+        et_optimizer_set_group_alpha(opt, i, alpha);
+}
+
+void
+et_optimizer_set_group_alpha(struct et_optimizer *opt, int i, double alpha)
+{
+    struct et_optimizer_group *group = et_optimizer_group(opt, i);
+    group->lr = group->initial_lr * alpha;
 }
 
 /* ---- updating ---- */

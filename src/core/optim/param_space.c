@@ -51,18 +51,13 @@ fill_slots(struct et_ctx *cx, struct et_param_space *s,
         if (specs[i].group >= s->n_groups)
             s->n_groups = specs[i].group + 1;
     }
-    for (int group = 0; group < s->n_groups; group++) {
-        int64_t before = s->total;
+    for (int group = 0; group < s->n_groups; group++)
         for (int i = 0; i < s->n; i++) {
             if (s->slot[i].group != group)
                 continue;
             s->slot[i].offset = s->total;
             s->total += eti_param_span(&s->slot[i]);
         }
-        if (s->total == before)
-            return ET_FAIL(cx, ET_EINVAL, "parameter group %d of %d is empty", group,
-                           s->n_groups);
-    }
     return ET_OK;
 }
 

@@ -125,7 +125,19 @@ make_part(const struct eti_fill *fill, const struct et_option *row,
     return is_checked ? eti_fill_mapping(fill, targets, 3, v, path) : ET_OK;
 }
 
-/* `adamw` or `{name: adamw, ...}`; without a name, the row's default. */
+/* What a part of ROW without a name is: the row's default, or what there is only one of.
+ * NULL: it needs a name. */
+static const char *
+name_of_nameless(const struct eti_fill *fill, const struct et_option *row)
+{
+    const struct et_registry *r = fill->registry ? fill->registry : et_registry_core();
+    if (row->def)
+        return row->def;
+    const struct et_component *only = component_at(r, row->kind, 0);
+    return only && !component_at(r, row->kind, 1) ? only->name : NULL;
+}
+
+/* `adamw` or `{name: adamw, ...}`. */
 et_status
 eti_fill_part(const struct eti_fill *fill, const struct et_option *row,
               struct et_part *part, const struct et_value *v, const char *path)
@@ -136,7 +148,8 @@ eti_fill_part(const struct eti_fill *fill, const struct et_option *row,
         eti_bad_value(fill, name, path, NULL, "name or mapping with name");
         return ET_OK;
     }
-    if (!name && !row->def) {
+    const char *nameless = name_of_nameless(fill, row);
+    if (!name && !nameless) {
         struct et_place at = eti_value_place(v);
         et_diagnostics_add(fill->errors, ET_E_MISSING, &at, path, NULL,
                            "key 'name' is missing");
@@ -145,7 +158,7 @@ eti_fill_part(const struct eti_fill *fill, const struct et_option *row,
     struct et_part now = {0};
     struct et_place at = eti_value_place(name ? name : v);
     et_status status =
-        make_part(fill, row, &now, name ? name->text : row->def, &at, v, path);
+        make_part(fill, row, &now, name ? name->text : nameless, &at, v, path);
     eti_part_release(row, part);
     *part = now;
     return status;

@@ -108,6 +108,13 @@ static const struct et_option profiler_table[] = {
     {0},
 };
 #undef IN
+#define IN struct et_recipe_optimizer
+static const struct et_option optimizer_table[] = {
+    ROW(groups, PARTS, "parameters with a rate, decay or schedule of their own",
+        .kind = ET_KIND_GROUP, .flags = ET_OPT_LATER),
+    {0},
+};
+#undef IN
 #define IN struct et_recipe_eval
 static const struct et_option eval_table[] = {
     ROW(label, TEXT, "its name in metrics/<label>/...", .def = "eval"),
@@ -148,7 +155,7 @@ const struct et_option et_recipe_table[] = {
     ROW(eval_interval, TIME, "how often; 0 = never", .def = "1ep",
         .flags = ET_OPT_RESUME),
     ROW(optimizer, PART, "how weights change", .kind = ET_KIND_OPTIMIZER,
-        .def = "decoupled_sgdw"),
+        SECTION(optimizer_table, struct et_recipe_optimizer), .def = "decoupled_sgdw"),
     ROW(scheduler, PARTS, "how the learning rate changes; several multiply",
         .kind = ET_KIND_SCHEDULER, .def = "constant"),
     ROW(scale_schedule_ratio, FLOAT, "scales max_duration and schedules", .def = "1.0",

@@ -1,6 +1,7 @@
 /* registry.c: what this build was made with, for each kind a recipe can name. */
 #include "config.h"
 
+#include "core/optim/group.h"
 #include "etude/algorithm.h"
 #include "etude/callback.h"
 #include "etude/data.h"
@@ -27,6 +28,12 @@
         return i < n ? &classes[i]->info : NULL;                               \
     }
 
+static const struct et_component *
+group_at(int i)
+{
+    return i == 0 ? &et_param_group_info : NULL;
+}
+
 FROM_ARRAY(model, et_model_classes)
 FROM_ARRAY(dataset, et_dataset_classes)
 FROM_ARRAY(transform, et_transform_classes)
@@ -41,6 +48,7 @@ static const struct et_component *(*const lists[ET_KIND_COUNT])(int i) = {
     [ET_KIND_DATASET] = dataset_at,
     [ET_KIND_TRANSFORM] = transform_at,
     [ET_KIND_OPTIMIZER] = optimizer_at,
+    [ET_KIND_GROUP] = group_at,
     [ET_KIND_SCHEDULER] = scheduler_at,
     [ET_KIND_ALGORITHM] = algorithm_at,
     [ET_KIND_CALLBACK] = callback_at,

@@ -125,11 +125,14 @@ new_space(struct et_trainer *t, const struct et_leaves *leaves,
         spec[i] = (struct et_param_spec){
             .name = leaves->v[i].name,
             .desc = leaves->v[i].param->desc,
+            .group = eti_groups_find(t, leaves->v[i].name),
             .role = et_model_param_role(s->model, leaves, i),
             .frozen = !leaves->v[i].param->requires_grad,
         };
     et_status status = et_param_space_new(s->cx, s->dev, spec, leaves->n, out);
     et_free(s->cx, block);
+    if (status == ET_OK) /* those without a parameter count, too */
+        (*out)->n_groups = 1 + t->config.n_groups;
     return status;
 }
 

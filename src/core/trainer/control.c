@@ -47,11 +47,32 @@ find_algorithm(struct et_trainer *t, const char *name, size_t n)
     return NULL;
 }
 
+/* TEXT, the end of KEY: "1.weight_decay". */
+static et_status
+find_group(struct et_trainer *t, const char *key, const char *text, struct target *out)
+{
+    char *end;
+    long i = strtol(text, &end, 10);
+    if (end == text || *end != '.' || i < 0 || i >= t->config.n_groups)
+        return ET_FAIL(t->state.cx, ET_EINVAL,
+                       "%s: the run has %d parameter group%s, counted from 0", key,
+                       t->config.n_groups, t->config.n_groups == 1 ? "" : "s");
+    *out = (struct target){
+        .info = &et_param_group_info,
+        .options = t->config.groups[i],
+        .name = end + 1,
+    };
+    return ET_OK;
+}
+
 static et_status
 find_target(struct et_trainer *t, const char *key, struct target *out)
 {
     static const char optimizer[] = "optimizer.", algorithms[] = "algorithms.";
+    static const char groups[] = "optimizer.groups.";
     struct et_ctx *cx = t->state.cx;
+    if (strncmp(key, groups, strlen(groups)) == 0)
+        return find_group(t, key, key + strlen(groups), out);
     if (strncmp(key, optimizer, strlen(optimizer)) == 0) {
         *out = (struct target){
             .info = &t->config.optimizer->info,
@@ -94,18 +115,6 @@ find_option(struct et_ctx *cx, const struct target *to, const char *key,
     return ET_FAIL(cx, ET_EINVAL, "%s has no option '%s'", to->info->name, to->name);
 }
 
-/* The optimizer read these when it was made. */
-static void
-follow_options(struct et_trainer *t)
-{
-    const struct et_optimizer_options *common = t->config.optimizer_options;
-    for (int i = 0; i < t->state.params->n_groups; i++) {
-        struct et_optimizer_group *g = et_optimizer_group(t->state.optimizer, i);
-        g->initial_lr = common->lr;
-        g->weight_decay = common->weight_decay;
-    }
-}
-
 /* The table's rules, then the component's; where it breaks one nothing has changed. */
 static et_status
 set_option(struct et_trainer *t, const struct target *to, const char *value,
@@ -118,11 +127,11 @@ set_option(struct et_trainer *t, const struct target *to, const char *value,
         status = to->algorithm->type->check(cx, to->options);
     if (!to->algorithm && t->config.optimizer->check)
         status = t->config.optimizer->check(cx, to->options);
+    if (status == ET_OK && !to->algorithm)
+        status = eti_groups_follow(t);
     if (status != ET_OK &&
-        et_options_set(NULL, to->info->options, to->options, to->name, old) != ET_OK)
+        et_options_set(cx, to->info->options, to->options, to->name, old) != ET_OK)
         return ET_EINTERNAL;
-    if (!to->algorithm)
-        follow_options(t);
     return status;
 }
 

@@ -24,8 +24,9 @@ measure_data(struct et_trainer *t)
 static et_status
 check_schedules(struct et_trainer *t)
 {
-    return et_schedule_check(t->state.cx, t->config.schedulers, t->config.n_schedulers,
-                             &t->length);
+    ET_TRY(et_schedule_check(t->state.cx, t->config.schedulers, t->config.n_schedulers,
+                             &t->length));
+    return eti_groups_check_schedules(t);
 }
 
 et_status

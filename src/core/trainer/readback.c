@@ -239,9 +239,10 @@ eti_readback_take(struct et_trainer *t)
 /* ---- batches ---- */
 
 static struct eti_view
-look(const struct et_state *s)
+look(const struct et_trainer *t)
 {
-    return (struct eti_view){
+    const struct et_state *s = &t->state;
+    struct eti_view v = {
         .ts = s->timestamp,
         .batch = s->batch,
         .full = s->full,
@@ -249,18 +250,22 @@ look(const struct et_state *s)
         .grad_accum = s->grad_accum,
         .flops = s->batch_flops,
     };
+    memcpy(v.group_factor, t->groups.factor, sizeof v.group_factor);
+    return v;
 }
 
 static void
-show(struct et_state *s, const struct eti_view *v)
+show(struct et_trainer *t, const struct eti_view *v)
 {
+    struct et_state *s = &t->state;
     s->timestamp = v->ts;
     s->batch = v->batch;
     s->full = v->full;
     s->lr_factor = v->lr_factor;
     s->grad_accum = v->grad_accum;
     s->batch_flops = v->flops;
-    et_optimizer_set_alpha(s->optimizer, v->lr_factor);
+    memcpy(t->groups.factor, v->group_factor, sizeof v->group_factor);
+    eti_groups_apply(t);
 }
 
 void
@@ -268,7 +273,7 @@ eti_readback_park(struct et_trainer *t)
 {
     struct eti_readback *l = &t->readback;
     struct eti_readback_batch *b = under_way(l);
-    b->view = look(&t->state);
+    b->view = look(t);
     eti_log_swap(t->state.log, &b->book);
     l->n++;
 }
@@ -293,12 +298,12 @@ static et_status
 deliver(struct et_trainer *t, struct eti_readback_batch *b)
 {
     struct et_state *s = &t->state;
-    struct eti_view now = look(s);
+    struct eti_view now = look(t);
     ET_TRY(eti_device_check(s->dev, s->dev->table->fence_wait(b->fence), "a step"));
     if (now.batch.x != b->view.batch.x || now.ts.batch != b->view.ts.batch)
         forget(&b->view); /* the loader has the batch back */
     eti_log_swap(s->log, &b->book);
-    show(s, &b->view);
+    show(t, &b->view);
     take(t, b, b->view.ts.batch);
     bool back = eti_judge(t);
     et_status status = eti_engine_watch(s, ET_EVENT_BATCH_END);
@@ -306,7 +311,7 @@ deliver(struct et_trainer *t, struct eti_readback_batch *b)
         et_log_emit(s->log, ET_RECORD_BATCH, &b->view.ts, NULL);
     eti_log_swap(s->log, &b->book);
     if (!back)
-        show(s, &now);
+        show(t, &now);
     return status;
 }
 

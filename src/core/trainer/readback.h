@@ -30,7 +30,7 @@ bool eti_engine_waits(const struct et_state *s, enum et_event event);
 struct eti_view {
     struct et_timestamp ts;
     struct et_samples batch, full;
-    double lr_factor;
+    double lr_factor, group_factor[1 + ET_MAX_PARAM_GROUPS];
     int64_t grad_accum, flops;
 };
 

@@ -95,8 +95,9 @@ make_optimizer(struct et_trainer *t)
     struct et_state *s = &t->state;
     if (!t->config.optimizer)
         ET_TRY(choose_default_optimizer(t));
-    return et_optimizer_new(s->cx, t->config.optimizer, t->config.optimizer_options, s->params,
-                            &s->optimizer);
+    ET_TRY(et_optimizer_new(s->cx, t->config.optimizer, t->config.optimizer_options, s->params,
+                            &s->optimizer));
+    return eti_groups_follow(t);
 }
 
 static et_status
@@ -155,12 +156,14 @@ build(struct et_trainer *t)
     ET_TRY(et_log_new(s->cx, t->config.sink, &s->log));
     ET_TRY(make_leaves(t));
     ET_TRY(eti_scaler_init(t));
+    ET_TRY(eti_groups_init(t));
     ET_TRY(eti_bind_parameters(t));
     ET_TRY(make_optimizer(t));
     ET_TRY(adopt_hooks(t));
     if (t->config.memory_limit)
         et_device_set_limit(s->dev, t->config.memory_limit);
     ET_TRY(eti_run(t, ET_EVENT_INIT));
+    ET_TRY(eti_groups_check(t));
     ET_TRY(eti_metrics_new(t, et_task_metrics(s->model->type->task, true), t->train_metric,
                            &t->n_train_metrics));
     ET_TRY(eti_readback_init(t));
@@ -246,6 +249,7 @@ et_trainer_free(struct et_trainer **out)
     et_optimizer_free(&s->optimizer);
     eti_stats_release(t);
     eti_unbind_parameters(t);
+    eti_group_patterns_release(&t->groups.patterns);
     et_graph_free(&s->graph);
     et_log_free(&s->log);
     if (t->own_options)

@@ -284,7 +284,7 @@ eti_train_batch(struct et_trainer *t)
     struct et_state *s = &t->state;
     struct et_graph_stats before, after;
     et_graph_get_stats(s->graph, &before);
-    et_optimizer_set_alpha(s->optimizer, s->lr_factor);
+    eti_groups_apply(t);
     for (;;) {
         bool again = false;
         et_status status = attempt(t);

@@ -108,9 +108,11 @@ eti_step_scheduler(struct et_trainer *t)
     struct et_state *s = &t->state;
     const struct et_trainer_steps *own = own_steps(t);
     if (own->scheduler_step)
-        return own->scheduler_step(own->data, s, &s->lr_factor);
-    return et_schedule_alpha(s->cx, t->config.schedulers, t->config.n_schedulers,
-                             &s->timestamp, &t->length, &s->lr_factor);
+        ET_TRY(own->scheduler_step(own->data, s, &s->lr_factor));
+    else
+        ET_TRY(et_schedule_alpha(s->cx, t->config.schedulers, t->config.n_schedulers,
+                                 &s->timestamp, &t->length, &s->lr_factor));
+    return eti_groups_schedule(t);
 }
 
 /* ---- parts of a loss ---- */

@@ -4,6 +4,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/seams.h"
+#include "core/optim/group.h"
 #include "core/trainer/ranks.h"
 #include "core/trainer/readback.h"
 #include "etude/archive.h"
@@ -73,6 +74,11 @@ struct et_trainer {
         int *slot;               /* [n]: their places in the space */
         int n;
     } trained;
+
+    struct eti_groups {
+        struct eti_group_patterns patterns;
+        double factor[1 + ET_MAX_PARAM_GROUPS]; /* of the update under way */
+    } groups;
 
     struct et_metric *train_metric[ETI_MAX_METRICS];
     int n_train_metrics;
@@ -200,6 +206,19 @@ et_status eti_set_length(struct et_trainer *t);
 et_status eti_prepare_fit(struct et_trainer *t, const struct et_fit_options *options);
 /* fit.c: has the run come to its end? */
 et_status eti_is_over(struct et_trainer *t, bool *over);
+/* groups.c: the config's rows are looked at; first of all. */
+et_status eti_groups_init(struct et_trainer *t);
+/* The group of the parameter NAME. */
+int eti_groups_find(const struct et_trainer *t, const char *name);
+/* After surgery on INIT: has each row a parameter? */
+et_status eti_groups_check(struct et_trainer *t);
+/* Rates and decays of the optimizer's groups, as its options and the rows have them. */
+et_status eti_groups_follow(struct et_trainer *t);
+et_status eti_groups_check_schedules(struct et_trainer *t);
+/* The factors of the update to come, state->lr_factor being known; and what the optimizer
+ * has of them. */
+et_status eti_groups_schedule(struct et_trainer *t);
+void eti_groups_apply(struct et_trainer *t);
 /* bind.c: what a precision other than fp8 multiplies in; NONE: f32. */
 enum et_dtype eti_low_dtype(int precision);
 /* bind.c: the flat parameter space of the model as it is now: the one there is, with
