@@ -1,18 +1,18 @@
 /* graph_impl.h: what the files of src/core/graph share.
  *
  * Building: build.c, with the casts of mixed precision by autocast.c. Then an evaluation
- * goes: lower.c (what is reachable, its signature, and as a list of steps
- * on values), fuse_same.c, fuse_cast.c, fuse_parts.c, fuse_norm.c, fuse_residual.c, fuse_sum.c,
- * fuse_epilogue.c and fuse_elementwise.c (rewrite the steps), place.c (where each value
- * lies), cost.c (what each step computes and moves), plan.c (kernels and addresses), replay.c,
- * eval.c (cache and replay). */
+ * goes: lower.c (what is reachable, its signature, and as a list of steps on values,
+ * ir.h), fuse_same.c, fuse_cast.c, fuse_parts.c, fuse_norm.c, fuse_residual.c,
+ * fuse_sum.c, fuse_epilogue.c and fuse_elementwise.c (rewrite the steps), order.c (puts
+ * them in order), place.c (where each value lies), cost.c (what each step computes and
+ * moves), plan.c (kernels and addresses), replay.c, eval.c (cache and replay). */
 #ifndef ETI_GRAPH_IMPL_H
 #define ETI_GRAPH_IMPL_H
 
 #include "core/base/arena.h"
 #include "core/base/assert.h"
 #include "core/base/memory.h"
-#include "etude/graph.h"
+#include "core/graph/ir.h"
 
 struct et_device {
     struct et_ctx *cx;
@@ -116,78 +116,13 @@ void eti_autocast_reset(struct et_graph *g);
 /* A commit is done, its assignments still listed: computed casts of other leaves hold. */
 void eti_autocast_commit(struct et_graph *g);
 
-/* ---- the plan's intermediate form ---- */
-
-enum eti_place {
-    ETI_IN_SLAB,   /* by liveness */
-    ETI_IN_OUTPUT, /* kept for the caller */
-    ETI_IN_LEAF,   /* in a leaf's own memory */
-    ETI_IN_VALUE,  /* inside another value (pack) */
-};
-
-struct eti_value {
-    struct et_desc desc;
-    int root;       /* value whose memory it is; itself unless a view */
-    int64_t offset; /* views: first element, from the root's first */
-    int producer;   /* step; -1 for a leaf */
-    int leaf;       /* leaf binding; -1 */
-    bool wanted;    /* asked for by the caller */
-    enum eti_place place;
-    int into;            /* ETI_IN_LEAF: binding; ETI_IN_VALUE: value */
-    int64_t into_offset; /* ETI_IN_VALUE: elements */
-    int first, last;     /* steps between which the memory is needed */
-    size_t bytes, at;    /* of the root; offset in slab or output area */
-};
-
-struct eti_step {
-    const struct et_op *op; /* NULL: removed */
-    const void *attr;
-    size_t attr_size;
-    int n_in, n_out;
-    int *in;  /* values; -1 = left out */
-    int *out; /* values; -1 = nobody wants it */
-    bool commit; /* writes a leaf: out[0] is a value that is the leaf */
-    bool once;   /* its result never changes: it runs with the plan's first run alone */
-    int64_t flops, bytes;     /* of one run: cost.c */
-    struct et_kernel *kernel; /* the plan's, while it is made; NULL: none yet, or none */
-};
-
-struct eti_ir {
-    struct et_graph *g;
-    struct eti_arena *arena;
-    struct eti_value *value;
-    int n_values;
-    int64_t cap_values;
-    struct eti_step *step;
-    int n_steps;
-    int64_t cap_steps;
-    struct et_tensor **binding; /* leaves and earlier values the plan reads or writes */
-    int n_bindings;
-    int64_t cap_bindings;
-    uint64_t key[2];
-    int n_nodes;
-    bool failed; /* out of memory while building */
-    bool cyclic; /* steps wait for each other, which only a wrong fusion makes them do */
-};
+/* ---- making a plan ---- */
 
 /* Walks back from WANT and the assignments; fills IR and its key. */
 et_status eti_lower(struct et_graph *g, struct et_tensor *const *want, int n,
                     struct eti_ir *ir);
 /* The value that tensor T became in the lowering just made. */
 int eti_value_of(const struct et_tensor *t);
-int eti_ir_add_value(struct eti_ir *ir, const struct et_desc *desc, int producer);
-struct eti_step *eti_ir_add_step(struct eti_ir *ir, const struct et_op *op, const void *attr,
-                                 size_t attr_size, int n_in, int n_out);
-/* The step that makes VALUE as itself (no view), if its op is ID; else -1. */
-int eti_ir_made_by(const struct eti_ir *ir, int value, enum et_op_id id);
-/* Do A and B have the same elements, in the same order? Both may be left out (-1). */
-bool eti_ir_same_value(const struct eti_ir *ir, int a, int b);
-/* Gives S room for at least N_IN operands and N_OUT results; those added are left out. */
-void eti_ir_widen(struct eti_ir *ir, struct eti_step *s, int n_in, int n_out);
-/* For each value the number of steps that read it (through views too), plus one if it is
- * wanted. N_VALUES entries in the arena; NULL on ENOMEM. */
-int *eti_ir_count_uses(struct eti_ir *ir);
-
 void eti_fuse_same(struct eti_ir *ir);
 void eti_fuse_cast(struct eti_ir *ir);
 void eti_fuse_parts(struct eti_ir *ir);
@@ -200,10 +135,6 @@ void eti_fuse_sum(struct eti_ir *ir);
 /* For devices that multiply and compute what follows in one kernel. */
 void eti_fuse_epilogue(struct eti_ir *ir);
 void eti_fuse_elementwise(struct eti_ir *ir);
-void eti_remove_dead(struct eti_ir *ir);
-/* Puts steps in an order in which operands come first, otherwise as they were; removed
- * steps go. Passes may leave a step before what it reads, never a cycle. */
-void eti_sort(struct eti_ir *ir);
 /* Decides where every value lies; fills slab and output sizes. */
 et_status eti_place(struct eti_ir *ir, size_t *slab, size_t *output);
 
