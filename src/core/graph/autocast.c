@@ -72,16 +72,10 @@ static const struct rule rules[ET_OP_COUNT] = {
 };
 /* clang-format on */
 
-static bool
-is_low(enum et_dtype dtype)
-{
-    return dtype == ET_BF16 || dtype == ET_F16;
-}
-
 et_status
 et_graph_set_low_dtype(struct et_graph *g, enum et_dtype low)
 {
-    if (low != ET_NONE && !is_low(low))
+    if (low != ET_NONE && !eti_is_low(low))
         return ET_FAIL(g->cx, ET_EDTYPE, "mixed precision is bf16 or f16, not %s",
                        et_dtype_name(low));
     g->low = low;
@@ -152,7 +146,7 @@ before_cast(const struct et_graph *g, const struct et_tensor *x, enum et_dtype d
     if (!x->node || x->node->op->id != ET_OP_cast || !is_fresh(g, x))
         return NULL;
     struct et_tensor *from = x->node->in[0];
-    return is_low(dtype) && from->desc.dtype == dtype ? from : NULL;
+    return eti_is_low(dtype) && from->desc.dtype == dtype ? from : NULL;
 }
 
 static struct et_tensor *
@@ -237,7 +231,7 @@ target(const struct et_graph *g, const struct rule *rule, struct et_tensor *cons
         if (!takes_part(rule, in[i], i))
             continue;
         enum et_dtype dtype = in[i]->desc.dtype;
-        if (dtype != ET_F32 && !is_low(dtype)) {
+        if (dtype != ET_F32 && !eti_is_low(dtype)) {
             if (et_dtype_is_float(dtype) || rule->policy == PROMOTE)
                 return ET_NONE; /* f64, integers: the operation says what it thinks */
             continue;
@@ -285,6 +279,6 @@ eti_autocast_low(struct et_graph *g, struct et_tensor *x)
 struct et_tensor *
 eti_autocast_wide(struct et_graph *g, struct et_tensor *x)
 {
-    bool low = x && g->low && g->autocast && is_low(x->desc.dtype);
+    bool low = x && g->low && g->autocast && eti_is_low(x->desc.dtype);
     return low ? cast(g, x, ET_F32) : x;
 }

@@ -11,24 +11,15 @@
 
 #include "core/graph/graph_impl.h"
 
-static bool
-is_low(enum et_dtype dtype)
-{
-    return dtype == ET_BF16 || dtype == ET_F16;
-}
-
 static void
 fuse_batch(struct eti_ir *ir, const int *uses, int cast)
 {
     const struct eti_step *c = &ir->step[cast];
     int x = c->in[0], y = c->out[0];
-    int step = y < 0 ? -1 : eti_ir_made_by(ir, x, ET_OP_image_batch);
-    struct et_desc want = ir->value[x].desc;
-    if (step < 0 || uses[x] != 1 || want.dtype != ET_F32 ||
-        !is_low(ir->value[y].desc.dtype))
-        return;
-    want.dtype = ir->value[y].desc.dtype;
-    if (!et_desc_equal(&want, &ir->value[y].desc))
+    int step = y < 0 ? -1 : eti_ir_made_alone(ir, uses, x, ET_OP_image_batch);
+    if (step < 0 || ir->value[x].desc.dtype != ET_F32 ||
+        !eti_is_low(ir->value[y].desc.dtype) ||
+        !eti_same_space(&ir->value[x].desc, &ir->value[y].desc))
         return;
     struct eti_step *s = &ir->step[step];
     struct et_image_batch_attr *attr = eti_arena_alloc(ir->arena, sizeof *attr);
@@ -37,7 +28,7 @@ fuse_batch(struct eti_ir *ir, const int *uses, int cast)
         return;
     }
     memcpy(attr, s->attr, sizeof *attr);
-    attr->dtype = (int32_t)want.dtype;
+    attr->dtype = (int32_t)ir->value[y].desc.dtype;
     s->attr = attr;
     s->out[0] = y;
     ir->value[y].producer = step;
@@ -49,6 +40,6 @@ eti_fuse_cast(struct eti_ir *ir)
 {
     const int *uses = eti_ir_count_uses(ir);
     for (int i = 0; uses && i < ir->n_steps && !ir->failed; i++)
-        if (ir->step[i].op && ir->step[i].op->id == ET_OP_cast)
+        if (eti_ir_is(ir, i, ET_OP_cast))
             fuse_batch(ir, uses, i);
 }

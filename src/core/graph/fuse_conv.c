@@ -37,13 +37,6 @@ channels_of(const struct eti_ir *ir, int value, int64_t k)
     return v->root;
 }
 
-/* The step of OP that makes VALUE, which nobody else reads; else -1. */
-static int
-alone(const struct eti_ir *ir, const int *uses, int value, enum et_op_id op)
-{
-    return value >= 0 && uses[value] == 1 ? eti_ir_made_by(ir, value, op) : -1;
-}
-
 /* Is VALUE a convolution, scaled and shifted? */
 static bool
 find(const struct eti_ir *ir, const int *uses, int value, struct match *m)
@@ -51,10 +44,10 @@ find(const struct eti_ir *ir, const int *uses, int value, struct match *m)
     m->add = eti_ir_made_by(ir, value, ET_OP_add);
     const struct eti_step *add = m->add < 0 ? NULL : &ir->step[m->add];
     for (int i = 0; add && i < 2; i++) {
-        m->mul = alone(ir, uses, add->in[i], ET_OP_mul);
+        m->mul = eti_ir_made_alone(ir, uses, add->in[i], ET_OP_mul);
         const struct eti_step *mul = m->mul < 0 ? NULL : &ir->step[m->mul];
         for (int j = 0; mul && j < 2; j++) {
-            m->conv = alone(ir, uses, mul->in[j], ET_OP_conv2d);
+            m->conv = eti_ir_made_alone(ir, uses, mul->in[j], ET_OP_conv2d);
             if (m->conv < 0)
                 continue;
             const struct eti_step *conv = &ir->step[m->conv];
@@ -101,10 +94,10 @@ static void
 fuse_relu(struct eti_ir *ir, const int *uses, int relu)
 {
     struct eti_step *r = &ir->step[relu];
-    int in = r->in[0], out = r->out[0], sum = alone(ir, uses, in, ET_OP_add);
+    int in = r->in[0], out = r->out[0],
+        sum = eti_ir_made_alone(ir, uses, in, ET_OP_add);
     struct match m;
-    if (sum < 0 || r->commit ||
-        !et_desc_equal(&ir->value[in].desc, &ir->value[out].desc))
+    if (sum < 0 || !et_desc_equal(&ir->value[in].desc, &ir->value[out].desc))
         return;
     if (find(ir, uses, in, &m)) {
         become(ir, &m, out, -1, true);
@@ -130,12 +123,11 @@ eti_fuse_conv(struct eti_ir *ir)
     if (!ir->g->dev->table->fuses_convolutions || !(uses = eti_ir_count_uses(ir)))
         return;
     for (int i = 0; i < ir->n_steps; i++)
-        if (ir->step[i].op && ir->step[i].op->id == ET_OP_relu)
+        if (eti_ir_is(ir, i, ET_OP_relu))
             fuse_relu(ir, uses, i);
     for (int i = 0; i < ir->n_steps; i++) {
         struct match m;
-        if (ir->step[i].op && ir->step[i].op->id == ET_OP_add && !ir->step[i].commit &&
-            find(ir, uses, ir->step[i].out[0], &m))
+        if (eti_ir_is(ir, i, ET_OP_add) && find(ir, uses, ir->step[i].out[0], &m))
             become(ir, &m, ir->step[i].out[0], -1, false);
     }
 }

@@ -24,22 +24,8 @@ struct fusion {
     struct group *group;
     int n_groups;
     int *group_of; /* per step; -1 */
-    int *seen;     /* per step: of which search */
-    int search;
+    struct eti_search search; /* steps of a group run as one */
 };
-
-static bool
-is_low(enum et_dtype dtype)
-{
-    return dtype == ET_BF16 || dtype == ET_F16;
-}
-
-/* What a program can read and store. */
-static bool
-is_number(enum et_dtype dtype)
-{
-    return dtype == ET_F32 || is_low(dtype);
-}
 
 static bool
 is_fusable(const struct eti_ir *ir, const struct eti_step *s)
@@ -49,11 +35,11 @@ is_fusable(const struct eti_ir *ir, const struct eti_step *s)
         return false;
     bool flags = s->op->id != ET_OP_cast; /* a comparison's U8 will do */
     enum et_dtype dtype = ir->value[s->out[0]].desc.dtype;
-    if (!is_number(dtype) && !(flags && dtype == ET_U8))
+    if (!eti_is_f32_or_low(dtype) && !(flags && dtype == ET_U8))
         return false;
     for (int i = 0; i < s->n_in; i++) {
         dtype = s->in[i] < 0 ? ET_NONE : ir->value[s->in[i]].desc.dtype;
-        if (!is_number(dtype) && !(flags && dtype == ET_U8))
+        if (!eti_is_f32_or_low(dtype) && !(flags && dtype == ET_U8))
             return false;
     }
     return true;
@@ -63,48 +49,7 @@ is_fusable(const struct eti_ir *ir, const struct eti_step *s)
 static bool
 rounds_after(const struct eti_ir *ir, const struct eti_step *s)
 {
-    return s->op->id != ET_OP_cast && is_low(ir->value[s->out[0]].desc.dtype);
-}
-
-static int
-producer_of(const struct eti_ir *ir, int value)
-{
-    return value < 0 ? -1 : ir->value[ir->value[value].root].producer;
-}
-
-/* Does STEP need what a member of the group makes? Also one before all members may: it
- * reads of a group whose later members do. */
-static bool
-depends(struct fusion *f, int step, int group_id)
-{
-    if (f->group_of[step] == group_id)
-        return true;
-    int other = f->group_of[step], alone = step;
-    if (f->seen[step] == f->search || !f->ir->step[step].op)
-        return false;
-    f->seen[step] = f->search;
-    /* A step of another group runs when all of that group's operands are there. */
-    const int *members = other >= 0 ? f->group[other].step : &alone;
-    int n = other >= 0 ? f->group[other].n_steps : 1;
-    for (int m = 0; m < n; m++) {
-        const struct eti_step *s = &f->ir->step[members[m]];
-        for (int i = 0; i < s->n_in; i++) {
-            int p = producer_of(f->ir, s->in[i]);
-            if (p >= 0 && (other < 0 || f->group_of[p] != other) &&
-                depends(f, p, group_id))
-                return true;
-        }
-    }
-    return false;
-}
-
-/* Same shape and order in memory; a comparison's U8 counts as its f32 equal. */
-static bool
-same_space(const struct et_desc *a, const struct et_desc *b)
-{
-    struct et_desc c = *a;
-    c.dtype = b->dtype;
-    return et_desc_equal(&c, b);
+    return s->op->id != ET_OP_cast && eti_is_low(ir->value[s->out[0]].desc.dtype);
 }
 
 static int
@@ -115,7 +60,7 @@ external_inputs(const struct fusion *f, const struct group *g, int group_id, int
         int step = m < g->n_steps ? g->step[m] : extra;
         const struct eti_step *s = &f->ir->step[step];
         for (int i = 0; i < s->n_in; i++) {
-            int p = producer_of(f->ir, s->in[i]), at = 0;
+            int p = eti_ir_producer(f->ir, s->in[i]), at = 0;
             if (p >= 0 && f->group_of[p] == group_id && f->ir->value[s->in[i]].root == s->in[i])
                 continue;
             while (at < n && list[at] != s->in[i])
@@ -133,19 +78,20 @@ may_join(struct fusion *f, int step, int group_id)
     struct group *g = &f->group[group_id];
     const struct eti_step *s = &f->ir->step[step], *head = &f->ir->step[g->step[0]];
     if (g->length + 1 + rounds_after(f->ir, s) > ET_FUSED_MAX_STEPS ||
-        !same_space(&f->ir->value[s->out[0]].desc, &f->ir->value[head->out[0]].desc) ||
+        !eti_same_space(&f->ir->value[s->out[0]].desc,
+                        &f->ir->value[head->out[0]].desc) ||
         external_inputs(f, g, group_id, step) > ET_FUSED_MAX_IN)
         return false;
-    f->search++;
+    eti_search_for(&f->search, g->step[0]);
     for (int i = 0; i < s->n_in; i++) {
-        int p = producer_of(f->ir, s->in[i]);
+        int p = eti_ir_producer(f->ir, s->in[i]);
         if (p < 0)
             continue;
         /* A view of a member (a broadcast row, say) needs the whole member first. */
         if (f->group_of[p] == group_id) {
             if (f->ir->value[s->in[i]].root != s->in[i])
                 return false;
-        } else if (depends(f, p, group_id)) {
+        } else if (eti_search_finds(&f->search, p)) {
             return false;
         }
     }
@@ -170,15 +116,15 @@ stands(struct fusion *f, int group_id)
     const struct group *g = &f->group[group_id];
     if (external_inputs(f, g, group_id, g->step[0]) > ET_FUSED_MAX_IN)
         return false;
-    f->search++;
+    eti_search_for(&f->search, g->step[0]);
     for (int m = 0; m < g->n_steps; m++) {
         const struct eti_step *s = &f->ir->step[g->step[m]];
         for (int i = 0; i < s->n_in; i++) {
-            int p = producer_of(f->ir, s->in[i]);
+            int p = eti_ir_producer(f->ir, s->in[i]);
             if (p < 0)
                 continue;
             if (f->group_of[p] == group_id ? f->ir->value[s->in[i]].root != s->in[i]
-                                           : depends(f, p, group_id))
+                                           : eti_search_finds(&f->search, p))
                 return false;
         }
     }
@@ -191,17 +137,19 @@ merge(struct fusion *f, int into, int from)
 {
     struct group *a = &f->group[into], *b = &f->group[from], old = *a;
     if (into == from || a->length + b->length > ET_FUSED_MAX_STEPS ||
-        !same_space(&f->ir->value[f->ir->step[a->step[0]].out[0]].desc,
-                    &f->ir->value[f->ir->step[b->step[0]].out[0]].desc))
+        !eti_same_space(&f->ir->value[f->ir->step[a->step[0]].out[0]].desc,
+                        &f->ir->value[f->ir->step[b->step[0]].out[0]].desc))
         return;
     for (int m = 0; m < b->n_steps; m++) {
         insert(f->ir, a, b->step[m]);
         f->group_of[b->step[m]] = into;
     }
+    eti_search_join(&f->search, old.step[0], b->step[0]);
     if (stands(f, into)) {
         b->n_steps = b->length = 0;
         return;
     }
+    eti_search_join(&f->search, old.step[0], b->step[0]);
     *a = old;
     for (int m = 0; m < b->n_steps; m++)
         f->group_of[b->step[m]] = from;
@@ -210,7 +158,7 @@ merge(struct fusion *f, int into, int from)
 static int
 group_read(const struct fusion *f, int value)
 {
-    int p = producer_of(f->ir, value);
+    int p = eti_ir_producer(f->ir, value);
     return p < 0 || f->ir->value[value].root != value ? -1 : f->group_of[p];
 }
 
@@ -228,6 +176,8 @@ join(struct fusion *f, int step)
         own = f->n_groups++;
         f->group[own] = (struct group){0};
     }
+    if (f->group[own].n_steps > 0)
+        eti_search_join(&f->search, f->group[own].step[0], step);
     insert(f->ir, &f->group[own], step);
     f->group_of[step] = own;
     for (int i = 0; i < s->n_in; i++) {
@@ -251,7 +201,7 @@ stored(const struct fusion *f, const struct group *g, const int *uses, int *out)
         }
         if (uses[value] == inside)
             continue;
-        if (n == ET_FUSED_MAX_OUT || !is_number(f->ir->value[value].desc.dtype))
+        if (n == ET_FUSED_MAX_OUT || !eti_is_f32_or_low(f->ir->value[value].desc.dtype))
             return -1;
         out[n++] = value;
     }
@@ -317,10 +267,11 @@ append_member(struct program *p, const struct eti_step *s)
     enum et_dtype dtype = p->ir->value[s->out[0]].desc.dtype;
     if (s->op->id == ET_OP_cast) {
         uint8_t from = register_of(p, s->in[0]);
-        if (is_low(dtype))
+        if (eti_is_low(dtype))
             append_rounding(p, from, dtype);
         /* To f32: a register holds that already. */
-        hold(p, s->out[0], is_low(dtype) ? p->attr->n_in + p->attr->n_steps - 1 : from);
+        hold(p, s->out[0],
+             eti_is_low(dtype) ? p->attr->n_in + p->attr->n_steps - 1 : from);
         return;
     }
     struct et_fused_step *to = append(p, s->op->id, s->n_in);
@@ -331,7 +282,7 @@ append_member(struct program *p, const struct eti_step *s)
         to->a = a->a;
         to->b = a->b;
     }
-    if (is_low(dtype))
+    if (eti_is_low(dtype))
         append_rounding(p, (uint8_t)(p->attr->n_in + p->attr->n_steps - 1), dtype);
     hold(p, s->out[0], p->attr->n_in + p->attr->n_steps - 1);
 }
@@ -349,7 +300,7 @@ write_program(struct fusion *f, const struct group *g, const int *out, int n_out
     }
     /* A condition stored as U8 by somebody else would need a conversion on the way in. */
     for (int i = 0; i < n_in; i++)
-        if (!is_number(f->ir->value[in[i]].desc.dtype))
+        if (!eti_is_f32_or_low(f->ir->value[in[i]].desc.dtype))
             return;
     struct et_fused_attr *attr = eti_arena_alloc(f->ir->arena, sizeof *attr);
     struct eti_step *fused =
@@ -386,9 +337,8 @@ eti_fuse_elementwise(struct eti_ir *ir)
     struct fusion f = {.ir = ir};
     f.group = eti_arena_alloc(ir->arena, n * sizeof *f.group);
     f.group_of = eti_arena_alloc(ir->arena, n * sizeof *f.group_of);
-    f.seen = eti_arena_alloc(ir->arena, n * sizeof *f.seen);
     int *uses = eti_ir_count_uses(ir);
-    if (!f.group || !f.group_of || !f.seen || !uses) {
+    if (!eti_search_new(ir, &f.search) || !f.group || !f.group_of || !uses) {
         ir->failed = true;
         return;
     }

@@ -17,32 +17,13 @@
 struct epilogues {
     struct eti_ir *ir;
     int *uses; /* per value: readers of its memory */
+    struct eti_search search;
 };
 
 static bool
 takes(const struct eti_ir *ir, enum et_epilogue form)
 {
     return ir->g->dev->table->epilogues >> form & 1;
-}
-
-/* The step that makes VALUE as itself (no view), if its op is ID; else -1. */
-static int
-made_by(const struct eti_ir *ir, int value, enum et_op_id id)
-{
-    if (value < 0 || ir->value[value].root != value)
-        return -1;
-    int step = ir->value[value].producer;
-    return step >= 0 && ir->step[step].op && !ir->step[step].commit &&
-                   ir->step[step].op->id == id
-               ? step
-               : -1;
-}
-
-/* A float that cuBLASLt's epilogues are made for. */
-static bool
-is_narrow_or_f32(const struct et_desc *d)
-{
-    return d->dtype == ET_F32 || d->dtype == ET_BF16 || d->dtype == ET_F16;
 }
 
 /* PRODUCT's step becomes one of FORM that reads PRE besides and makes Y and MORE; -1:
@@ -93,8 +74,8 @@ fuse_gelu(struct epilogues *e, int gelu)
 {
     struct eti_ir *ir = e->ir;
     const struct eti_step *s = &ir->step[gelu];
-    int p = s->in[0], y = s->out[0], product = made_by(ir, p, ET_OP_matmul);
-    if (product < 0 || !is_narrow_or_f32(&ir->value[p].desc) ||
+    int p = s->in[0], y = s->out[0], product = eti_ir_made_by(ir, p, ET_OP_matmul);
+    if (product < 0 || !eti_is_f32_or_low(ir->value[p].desc.dtype) ||
         !et_desc_equal(&ir->value[p].desc, &ir->value[y].desc))
         return;
     if (become(ir, product, ET_EPILOGUE_GELU, -1, y, e->uses[p] > 1 ? p : -1))
@@ -108,9 +89,9 @@ fuse_gelu_grad(struct epilogues *e, int grad)
     struct eti_ir *ir = e->ir;
     const struct eti_step *s = &ir->step[grad];
     int dg = s->in[0], pre = s->in[1], dp = s->out[0];
-    int product = made_by(ir, dg, ET_OP_matmul);
-    if (product < 0 || e->uses[dg] != 1 || is_biased(&ir->step[product]) ||
-        !is_narrow_or_f32(&ir->value[dg].desc) ||
+    int product = eti_ir_made_alone(ir, e->uses, dg, ET_OP_matmul);
+    if (product < 0 || is_biased(&ir->step[product]) ||
+        !eti_is_f32_or_low(ir->value[dg].desc.dtype) ||
         !et_desc_equal(&ir->value[dg].desc, &ir->value[dp].desc) ||
         !et_desc_equal(&ir->value[dg].desc, &ir->value[pre].desc))
         return;
@@ -155,7 +136,7 @@ join_gelu_grad(struct epilogues *e, int sum)
 {
     struct eti_ir *ir = e->ir;
     const struct eti_step *s = &ir->step[sum];
-    int step = made_by(ir, s->in[0], ET_OP_matmul_fused);
+    int step = eti_ir_made_by(ir, s->in[0], ET_OP_matmul_fused);
     if (step < 0)
         return false;
     struct eti_step *fused = &ir->step[step];
@@ -182,31 +163,6 @@ multiplies_rows(const struct eti_ir *ir, const struct eti_step *s, int i, int x)
            v->desc.shape[1] == of->desc.shape[of->desc.ndim - 1];
 }
 
-/* Does step LATER depend on what step FIRST makes? Steps that joined others may stand
- * before what they read: looked for until nothing is new. */
-static bool
-depends(struct epilogues *e, int later, int first)
-{
-    struct eti_ir *ir = e->ir;
-    bool *on = eti_arena_alloc(ir->arena, (size_t)ir->n_steps * sizeof *on);
-    if (!on)
-        return true;
-    on[first] = true;
-    for (bool more = true; more;) {
-        more = false;
-        for (int i = 0; i < ir->n_steps; i++) {
-            const struct eti_step *s = &ir->step[i];
-            for (int k = 0; s->op && k < s->n_in && !on[i]; k++) {
-                int p =
-                    s->in[k] < 0 ? -1 : ir->value[ir->value[s->in[k]].root].producer;
-                on[i] = p >= 0 && on[p];
-                more |= on[i];
-            }
-        }
-    }
-    return on[later];
-}
-
 /* dbias in step SUM, of the dy that a product for dw reads. */
 static void
 join_product(struct epilogues *e, int sum)
@@ -215,14 +171,13 @@ join_product(struct epilogues *e, int sum)
     int dy = ir->step[sum].in[0], out = ir->step[sum].out[0];
     for (int i = 0; i < ir->n_steps; i++) {
         const struct eti_step *s = &ir->step[i];
-        if (!s->op || s->commit || s->op->id != ET_OP_matmul || is_biased(s) ||
-            s->out[0] < 0 ||
+        if (!eti_ir_is(ir, i, ET_OP_matmul) || is_biased(s) || s->out[0] < 0 ||
             ir->value[s->out[0]].desc.dtype != ir->value[out].desc.dtype)
             continue;
         for (int k = 0; k < 2; k++) {
             enum et_epilogue form = k == 0 ? ET_EPILOGUE_SUM_A : ET_EPILOGUE_SUM_B;
             if (!takes(ir, form) || !multiplies_rows(ir, s, k, dy) ||
-                depends(e, i, sum))
+                eti_ir_depends(&e->search, i, sum))
                 continue;
             if (become(ir, i, form, -1, s->out[0], as_vector(ir, out)))
                 ir->step[sum].op = NULL;
@@ -235,7 +190,8 @@ void
 eti_fuse_epilogue(struct eti_ir *ir)
 {
     struct epilogues e = {.ir = ir};
-    if (ir->g->dev->table->epilogues == 0 || !(e.uses = eti_ir_count_uses(ir)))
+    if (ir->g->dev->table->epilogues == 0 || !(e.uses = eti_ir_count_uses(ir)) ||
+        !eti_search_new(ir, &e.search))
         return;
     for (int i = 0; i < ir->n_steps && !ir->failed; i++) {
         const struct eti_step *s = &ir->step[i];
@@ -248,8 +204,8 @@ eti_fuse_epilogue(struct eti_ir *ir)
     }
     for (int i = 0; i < ir->n_steps && !ir->failed; i++) {
         const struct eti_step *s = &ir->step[i];
-        if (s->op && !s->commit && s->op->id == ET_OP_sum && sums_rows(ir, s) &&
-            is_narrow_or_f32(&ir->value[s->in[0]].desc) && !join_gelu_grad(&e, i))
+        if (eti_ir_is(ir, i, ET_OP_sum) && sums_rows(ir, s) &&
+            eti_is_f32_or_low(ir->value[s->in[0]].desc.dtype) && !join_gelu_grad(&e, i))
             join_product(&e, i);
     }
     eti_sort(ir);

@@ -36,17 +36,17 @@ find_norm(const struct eti_ir *ir, const int *uses, int value, int *norm, int *r
           int *sum)
 {
     *residual = *sum = -1;
-    *norm = eti_ir_made_by(ir, value, ET_OP_batch_norm);
+    *norm = eti_ir_made_alone(ir, uses, value, ET_OP_batch_norm);
     if (*norm >= 0)
-        return uses[value] == 1;
-    *sum = eti_ir_made_by(ir, value, ET_OP_add);
-    if (*sum < 0 || uses[value] != 1)
+        return true;
+    *sum = eti_ir_made_alone(ir, uses, value, ET_OP_add);
+    if (*sum < 0)
         return false;
     const struct eti_step *s = &ir->step[*sum];
     for (int side = 0; side < 2; side++) {
         int bn = s->in[side], other = s->in[!side];
-        *norm = eti_ir_made_by(ir, bn, ET_OP_batch_norm);
-        if (*norm < 0 || uses[bn] != 1 || ir->step[*norm].n_in > 3 ||
+        *norm = eti_ir_made_alone(ir, uses, bn, ET_OP_batch_norm);
+        if (*norm < 0 || ir->step[*norm].n_in > 3 ||
             !et_desc_equal(&ir->value[other].desc, &ir->value[bn].desc))
             continue;
         *residual = other;
@@ -105,9 +105,9 @@ eti_fuse_norm(struct eti_ir *ir)
     if (!uses)
         return;
     for (int i = 0; i < ir->n_steps; i++)
-        if (ir->step[i].op && ir->step[i].op->id == ET_OP_relu)
+        if (eti_ir_is(ir, i, ET_OP_relu))
             fuse_forward(ir, uses, i);
     for (int i = 0; i < ir->n_steps; i++)
-        if (ir->step[i].op && ir->step[i].op->id == ET_OP_batch_norm_grad)
+        if (eti_ir_is(ir, i, ET_OP_batch_norm_grad))
             fuse_backward(ir, uses, i);
 }

@@ -41,15 +41,13 @@ static bool
 collect(struct parts *p, int value)
 {
     const struct eti_ir *ir = p->ir;
-    int step = ir->value[value].producer;
-    if (step < 0 || ir->value[value].root != value || !ir->step[step].op ||
-        ir->step[step].commit)
+    int sum = eti_ir_made_alone(ir, p->uses, value, ET_OP_add);
+    if (sum >= 0)
+        return collect(p, ir->step[sum].in[0]) && collect(p, ir->step[sum].in[1]);
+    int step = eti_ir_made_alone(ir, p->uses, value, ET_OP_pad);
+    if (step < 0 || p->n == MAX_PARTS)
         return false;
     const struct eti_step *s = &ir->step[step];
-    if (s->op->id == ET_OP_add && p->uses[value] == 1)
-        return collect(p, s->in[0]) && collect(p, s->in[1]);
-    if (s->op->id != ET_OP_pad || p->uses[value] != 1 || p->n == MAX_PARTS)
-        return false;
     int axis = padded_axis(ir, s);
     if (axis < 0 || (p->axis >= 0 && p->axis != axis))
         return false;
@@ -109,7 +107,7 @@ eti_fuse_parts(struct eti_ir *ir)
     /* From the end, so that the outermost sum of a tree is met first. */
     for (int i = ir->n_steps - 1; uses && i >= 0; i--) {
         const struct eti_step *s = &ir->step[i];
-        if (!s->op || s->op->id != ET_OP_add || s->out[0] < 0)
+        if (!eti_ir_is(ir, i, ET_OP_add) || s->out[0] < 0)
             continue;
         struct parts p = {.ir = ir, .uses = uses, .axis = -1};
         if (collect(&p, s->in[0]) && collect(&p, s->in[1]) && p.n > 1 &&

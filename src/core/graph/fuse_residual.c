@@ -17,60 +17,13 @@
 struct residual {
     struct eti_ir *ir;
     int *uses;
-    int *seen;  /* per step: of which search */
-    int *stack; /* of steps */
-    int search;
+    struct eti_search search;
 };
-
-static bool
-is_low(enum et_dtype dtype)
-{
-    return dtype == ET_BF16 || dtype == ET_F16;
-}
-
-static int
-producer_of(const struct eti_ir *ir, int value)
-{
-    return value < 0 ? -1 : ir->value[ir->value[value].root].producer;
-}
-
-/* Does VALUE depend on STEP? */
-static bool
-depends(struct residual *f, int value, int step)
-{
-    int n = 0, first = producer_of(f->ir, value);
-    f->search++;
-    if (first >= 0)
-        f->stack[n++] = first;
-    while (n > 0) {
-        int at = f->stack[--n];
-        if (at == step)
-            return true;
-        const struct eti_step *s = &f->ir->step[at];
-        for (int i = 0; s->op && i < s->n_in; i++) {
-            int p = producer_of(f->ir, s->in[i]);
-            if (p < 0 || f->seen[p] == f->search)
-                continue;
-            f->seen[p] = f->search;
-            f->stack[n++] = p;
-        }
-    }
-    return false;
-}
 
 static const struct et_desc *
 desc_of(const struct residual *f, int value)
 {
     return &f->ir->value[value].desc;
-}
-
-/* Of the same shape and order in memory, whatever the dtypes? */
-static bool
-same_space(const struct et_desc *a, const struct et_desc *b)
-{
-    struct et_desc c = *a;
-    c.dtype = b->dtype;
-    return et_desc_equal(&c, b);
 }
 
 /* The cast from F32 to a narrow dtype that is STEP; its operand is a result of OP.
@@ -79,10 +32,10 @@ static int
 narrowed(const struct residual *f, int step, enum et_op_id op)
 {
     const struct eti_step *c = &f->ir->step[step];
-    if (!c->op || c->op->id != ET_OP_cast || c->commit || c->out[0] < 0 ||
-        !is_low(desc_of(f, c->out[0])->dtype) ||
+    if (!eti_ir_is(f->ir, step, ET_OP_cast) || c->out[0] < 0 ||
+        !eti_is_low(desc_of(f, c->out[0])->dtype) ||
         desc_of(f, c->in[0])->dtype != ET_F32 ||
-        !same_space(desc_of(f, c->in[0]), desc_of(f, c->out[0])))
+        !eti_same_space(desc_of(f, c->in[0]), desc_of(f, c->out[0])))
         return -1;
     return eti_ir_made_by(f->ir, c->in[0], op);
 }
@@ -95,8 +48,8 @@ before_cast(const struct residual *f, int value)
     if (cast < 0)
         return value;
     int from = f->ir->step[cast].in[0];
-    return is_low(desc_of(f, from)->dtype) && desc_of(f, value)->dtype == ET_F32 &&
-                   same_space(desc_of(f, from), desc_of(f, value))
+    return eti_is_low(desc_of(f, from)->dtype) && desc_of(f, value)->dtype == ET_F32 &&
+                   eti_same_space(desc_of(f, from), desc_of(f, value))
                ? from
                : value;
 }
@@ -144,12 +97,13 @@ take_sum(struct residual *f, int norm)
     const int *in = ir->step[add].in;
     int side = before_cast(f, in[0]) != in[0], x = in[side], r = in[!side];
     if (!et_desc_equal(desc_of(f, x), desc_of(f, sum)) ||
-        !same_space(desc_of(f, r), desc_of(f, sum)) ||
+        !eti_same_space(desc_of(f, r), desc_of(f, sum)) ||
         !et_desc_is_contiguous(desc_of(f, sum), ET_ROW_MAJOR))
         return;
-    for (int i = 1; i < s->n_in && i < 3;
-         i++) /* gamma and beta may be made of the sum */
-        if (depends(f, s->in[i], add))
+    /* Gamma and beta may be made of the sum. */
+    eti_search_for(&f->search, add);
+    for (int i = 1; i < s->n_in && i < 3; i++)
+        if (eti_search_finds(&f->search, eti_ir_producer(ir, s->in[i])))
             return;
     eti_ir_widen(ir, s, 4, 4);
     if (ir->failed)
@@ -178,7 +132,7 @@ take_gradient(struct residual *f, int add)
         if (grad < 0 || (s->n_in > 5 && s->in[5] >= 0) || s->out[0] != dx ||
             f->uses[dx] != 1 || !et_desc_equal(desc_of(f, dx), desc_of(f, a->out[0])) ||
             !et_desc_equal(desc_of(f, dx), desc_of(f, other)) ||
-            depends(f, other, grad))
+            eti_ir_depends(&f->search, eti_ir_producer(ir, other), grad))
             continue;
         eti_ir_widen(ir, s, 6, 4);
         if (ir->failed)
@@ -203,38 +157,25 @@ copy_narrow(struct residual *f, int cast)
         ir->step[grad].out[0] = -1;
 }
 
-static bool
-is(const struct residual *f, int step, enum et_op_id op)
-{
-    const struct eti_step *s = &f->ir->step[step];
-    return s->op && s->op->id == op && !s->commit;
-}
-
 void
 eti_fuse_residual(struct eti_ir *ir)
 {
-    size_t n = (size_t)ir->n_steps + 1;
-    struct residual f = {
-        .ir = ir,
-        .uses = eti_ir_count_uses(ir),
-        .seen = eti_arena_alloc(ir->arena, n * sizeof(int)),
-        .stack = eti_arena_alloc(ir->arena, n * sizeof(int)),
-    };
-    if (!f.uses || !f.seen || !f.stack) {
+    struct residual f = {.ir = ir, .uses = eti_ir_count_uses(ir)};
+    if (!eti_search_new(ir, &f.search) || !f.uses) {
         ir->failed = true;
         return;
     }
     for (int i = 0; i < ir->n_steps && !ir->failed; i++) {
-        if (is(&f, i, ET_OP_layer_norm))
+        if (eti_ir_is(ir, i, ET_OP_layer_norm))
             take_sum(&f, i);
-        if (is(&f, i, ET_OP_layer_norm_grad) && ir->step[i].in[0] >= 0)
+        if (eti_ir_is(ir, i, ET_OP_layer_norm_grad) && ir->step[i].in[0] >= 0)
             read_narrow(&f, i, 0);
     }
     for (int i = 0; i < ir->n_steps && !ir->failed; i++)
-        if (is(&f, i, ET_OP_add) && ir->step[i].out[0] >= 0)
+        if (eti_ir_is(ir, i, ET_OP_add) && ir->step[i].out[0] >= 0)
             take_gradient(&f, i);
     for (int i = 0; i < ir->n_steps; i++)
-        if (is(&f, i, ET_OP_cast)) {
+        if (eti_ir_is(ir, i, ET_OP_cast)) {
             narrow_result(&f, i);
             copy_narrow(&f, i);
         }

@@ -32,16 +32,15 @@ find(struct sums *f, const int *uses, const struct eti_step *commit)
     const struct eti_ir *ir = f->ir;
     int whole = commit->in[0];
     f->leaf = commit->out[0];
-    f->add = eti_ir_made_by(ir, whole, ET_OP_add);
-    if (f->add < 0 || uses[whole] != 1)
+    f->add = eti_ir_made_alone(ir, uses, whole, ET_OP_add);
+    if (f->add < 0)
         return false;
     const int *in = ir->step[f->add].in;
     int flat = in[in[0] == f->leaf];
-    f->pack = eti_ir_made_by(ir, flat, ET_OP_pack);
+    f->pack = eti_ir_made_alone(ir, uses, flat, ET_OP_pack);
     const struct et_desc *d = &ir->value[f->leaf].desc;
-    return in[in[0] != f->leaf] == f->leaf && f->pack >= 0 && uses[flat] == 1 &&
-           d->ndim == 1 && d->stride[0] == 1 &&
-           et_desc_equal(&ir->value[whole].desc, d) &&
+    return in[in[0] != f->leaf] == f->leaf && f->pack >= 0 && d->ndim == 1 &&
+           d->stride[0] == 1 && et_desc_equal(&ir->value[whole].desc, d) &&
            et_desc_equal(&ir->value[flat].desc, d);
 }
 
@@ -111,7 +110,7 @@ take_sum(struct sums *f, int part, int64_t offset)
     ids[2] = eti_ir_add_value(ir, &desc, -1);
     f->sum[f->n_sums] = (struct eti_step){
         .op = et_op_get(ET_OP_add), .n_in = 2, .n_out = 1, .in = ids, .out = ids + 2};
-    f->after[f->n_sums++] = ir->value[ir->value[part].root].producer;
+    f->after[f->n_sums++] = eti_ir_producer(ir, part);
     take(f, ids[2], offset);
 }
 
@@ -198,7 +197,7 @@ insert(struct sums *f)
         if (ir->value[i].producer >= 0)
             ir->value[i].producer = moved[ir->value[i].producer];
     for (int i = 0; i < at; i++)
-        if (ir->step[i].op && !ir->step[i].commit && ir->step[i].op->id == ET_OP_add)
+        if (eti_ir_is(ir, i, ET_OP_add))
             ir->value[ir->step[i].out[0]].producer = i;
 }
 

@@ -48,25 +48,6 @@ eti_ir_add_step(struct eti_ir *ir, const struct et_op *op, const void *attr,
     return s;
 }
 
-int
-eti_ir_made_by(const struct eti_ir *ir, int value, enum et_op_id id)
-{
-    if (value < 0 || ir->value[value].root != value)
-        return -1;
-    int step = ir->value[value].producer;
-    return step >= 0 && ir->step[step].op && ir->step[step].op->id == id ? step : -1;
-}
-
-bool
-eti_ir_same_value(const struct eti_ir *ir, int a, int b)
-{
-    if (a < 0 || b < 0 || a == b)
-        return a == b;
-    const struct eti_value *x = &ir->value[a], *y = &ir->value[b];
-    return x->root == y->root && x->offset == y->offset &&
-           et_desc_equal(&x->desc, &y->desc);
-}
-
 void
 eti_ir_widen(struct eti_ir *ir, struct eti_step *s, int n_in, int n_out)
 {
@@ -87,6 +68,65 @@ eti_ir_widen(struct eti_ir *ir, struct eti_step *s, int n_in, int n_out)
     s->n_out = n_out;
 }
 
+/* ---- what a step or a value is ---- */
+
+bool
+eti_is_low(enum et_dtype dtype)
+{
+    return dtype == ET_BF16 || dtype == ET_F16;
+}
+
+bool
+eti_is_f32_or_low(enum et_dtype dtype)
+{
+    return dtype == ET_F32 || eti_is_low(dtype);
+}
+
+bool
+eti_same_space(const struct et_desc *a, const struct et_desc *b)
+{
+    struct et_desc c = *a;
+    c.dtype = b->dtype;
+    return et_desc_equal(&c, b);
+}
+
+bool
+eti_ir_same_value(const struct eti_ir *ir, int a, int b)
+{
+    if (a < 0 || b < 0 || a == b)
+        return a == b;
+    const struct eti_value *x = &ir->value[a], *y = &ir->value[b];
+    return x->root == y->root && x->offset == y->offset &&
+           et_desc_equal(&x->desc, &y->desc);
+}
+
+bool
+eti_ir_is(const struct eti_ir *ir, int step, enum et_op_id id)
+{
+    return ir->step[step].op && ir->step[step].op->id == id;
+}
+
+int
+eti_ir_producer(const struct eti_ir *ir, int value)
+{
+    return value < 0 ? -1 : ir->value[ir->value[value].root].producer;
+}
+
+int
+eti_ir_made_by(const struct eti_ir *ir, int value, enum et_op_id id)
+{
+    if (value < 0 || ir->value[value].root != value)
+        return -1;
+    int step = ir->value[value].producer;
+    return step >= 0 && eti_ir_is(ir, step, id) ? step : -1;
+}
+
+int
+eti_ir_made_alone(const struct eti_ir *ir, const int *uses, int value, enum et_op_id id)
+{
+    return value >= 0 && uses[value] == 1 ? eti_ir_made_by(ir, value, id) : -1;
+}
+
 int *
 eti_ir_count_uses(struct eti_ir *ir)
 {
@@ -103,4 +143,74 @@ eti_ir_count_uses(struct eti_ir *ir)
         if (ir->value[i].wanted)
             uses[ir->value[i].root]++;
     return uses;
+}
+
+/* ---- what depends on what ---- */
+
+bool
+eti_search_new(struct eti_ir *ir, struct eti_search *s)
+{
+    size_t n = (size_t)ir->n_steps + 1;
+    *s = (struct eti_search){
+        .ir = ir,
+        .with = eti_arena_alloc(ir->arena, n * sizeof(int)),
+        .seen = eti_arena_alloc(ir->arena, n * sizeof(int)),
+        .stack = eti_arena_alloc(ir->arena, n * sizeof(int)),
+    };
+    ir->failed |= !s->with || !s->seen || !s->stack;
+    for (int i = 0; !ir->failed && i < ir->n_steps; i++)
+        s->with[i] = i;
+    return !ir->failed;
+}
+
+void
+eti_search_join(struct eti_search *s, int a, int b)
+{
+    int next = s->with[a];
+    s->with[a] = s->with[b];
+    s->with[b] = next;
+}
+
+void
+eti_search_for(struct eti_search *s, int first)
+{
+    s->number++;
+    s->first = first;
+}
+
+/* STEP and those it runs with are to be looked at. */
+static void
+reach(struct eti_search *s, int step)
+{
+    if (step < 0 || s->seen[step] == s->number)
+        return;
+    int at = step;
+    do {
+        s->seen[at] = s->number;
+        s->stack[s->n++] = at;
+        at = s->with[at];
+    } while (at != step);
+}
+
+bool
+eti_search_finds(struct eti_search *s, int later)
+{
+    s->n = 0;
+    reach(s, later);
+    while (s->n > 0) {
+        int at = s->stack[--s->n];
+        if (at == s->first)
+            return true;
+        const struct eti_step *step = &s->ir->step[at];
+        for (int i = 0; step->op && i < step->n_in; i++)
+            reach(s, eti_ir_producer(s->ir, step->in[i]));
+    }
+    return false;
+}
+
+bool
+eti_ir_depends(struct eti_search *s, int later, int first)
+{
+    eti_search_for(s, first);
+    return eti_search_finds(s, later);
 }

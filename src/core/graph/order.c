@@ -41,7 +41,7 @@ emit(struct eti_ir *ir, int i, int *done, int *order, int *n)
     done[i] = BEGUN;
     const struct eti_step *s = &ir->step[i];
     for (int j = 0; j < s->n_in; j++) {
-        int producer = s->in[j] < 0 ? -1 : ir->value[ir->value[s->in[j]].root].producer;
+        int producer = eti_ir_producer(ir, s->in[j]);
         if (producer >= 0 && ir->step[producer].op)
             emit(ir, producer, done, order, n);
     }
@@ -54,8 +54,7 @@ static int
 next_collective(const struct eti_ir *ir, int from)
 {
     int i = from;
-    while (i < ir->n_steps &&
-           !(ir->step[i].op && ir->step[i].op->id == ET_OP_all_reduce))
+    while (i < ir->n_steps && !eti_ir_is(ir, i, ET_OP_all_reduce))
         i++;
     return i;
 }
@@ -64,7 +63,7 @@ next_collective(const struct eti_ir *ir, int from)
 static bool
 is_there(const struct eti_ir *ir, int value, const int *done)
 {
-    int from = value < 0 ? -1 : ir->value[ir->value[value].root].producer;
+    int from = eti_ir_producer(ir, value);
     if (from < 0 || !ir->step[from].op || done[from])
         return true;
     const struct eti_step *s = &ir->step[from];

@@ -257,7 +257,7 @@ place_constants(struct eti_ir *ir)
 {
     for (int i = 0; i < ir->n_steps; i++) {
         struct eti_step *s = &ir->step[i];
-        if (!s->op || s->op->id != ET_OP_fill || s->out[0] < 0)
+        if (!eti_ir_is(ir, i, ET_OP_fill) || s->out[0] < 0)
             continue;
         struct eti_value *v = &ir->value[s->out[0]];
         if (v->place != ETI_IN_SLAB || et_desc_bytes(&v->desc) > CONSTANT_BYTES)
@@ -285,9 +285,8 @@ find_late_reads(struct eti_ir *ir)
     for (int i = 0; i < ir->n_steps; i++) {
         const struct eti_step *s = &ir->step[i];
         for (int j = 0; s->op && j < s->n_in; j++) {
-            int from = s->in[j] < 0 ? -1 : root_of(ir, s->in[j])->producer;
-            if (from < 0 || !ir->step[from].op ||
-                ir->step[from].op->id != ET_OP_all_reduce)
+            int from = eti_ir_producer(ir, s->in[j]);
+            if (from < 0 || !eti_ir_is(ir, from, ET_OP_all_reduce))
                 continue;
             for (int k = 0; k < ir->step[from].n_in; k++)
                 if (ir->step[from].in[k] >= 0)
@@ -455,14 +454,14 @@ eti_place(struct eti_ir *ir, size_t *slab, size_t *output)
     }
     place_in_leaves(ir);
     for (int i = 0; i < ir->n_steps; i++)
-        if (ir->step[i].op && ir->step[i].op->id == ET_OP_pack)
+        if (eti_ir_is(ir, i, ET_OP_pack))
             place_in_pack(ir, &ir->step[i]);
     int *uses = eti_ir_count_uses(ir);
     for (int i = 0; uses && i < ir->n_steps; i++)
-        if (ir->step[i].op && ir->step[i].op->id == ET_OP_concat)
+        if (eti_ir_is(ir, i, ET_OP_concat))
             place_in_concat(ir, uses, &ir->step[i]);
     for (int i = 0; uses && i < ir->n_steps; i++)
-        if (ir->step[i].op && ir->step[i].op->id == ET_OP_pad)
+        if (eti_ir_is(ir, i, ET_OP_pad))
             place_in_pad(ir, uses, &ir->step[i]);
     place_constants(ir);
     find_lifetimes(ir);

@@ -62,10 +62,8 @@ eti_shadow_read(const struct et_graph *g, const struct et_tensor *leaf,
                 struct et_tensor *to)
 {
     const struct et_shadow *s = shadow_of(leaf);
-    struct et_desc like = leaf->desc;
-    like.dtype = to->desc.dtype;
     if (g->eager || !s || s->dtype != to->desc.dtype ||
-        !et_desc_equal(&like, &to->desc))
+        !eti_same_space(&leaf->desc, &to->desc))
         return;
     to->storage = s->low;
     to->offset = leaf->offset;
