@@ -23,6 +23,7 @@ dump_bits(const char *text)
         {"graph", ETI_DUMP_GRAPH},
         {"plan", ETI_DUMP_PLAN},
         {"memory", ETI_DUMP_MEMORY},
+        {"passes", ETI_DUMP_PASSES},
     };
     unsigned bits = 0;
     for (size_t i = 0; text && i < sizeof words / sizeof *words; i++)

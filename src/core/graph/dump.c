@@ -1,4 +1,5 @@
-/* dump.c: ETUDE_DUMP=graph,plan,memory: what the engine is about to do, as text. */
+/* dump.c: ETUDE_DUMP=graph,passes,plan,memory: what the engine is about to do, as text.
+ */
 #include "config.h"
 
 #include <stdio.h>
@@ -53,10 +54,10 @@ eti_dump_graph(const struct et_graph *g)
     }
 }
 
-/* ---- the plan ---- */
+/* ---- lines ---- */
 
 enum {
-    WIDTH = 86,  /* columns of a plan's lines: 99 behind "etude: info: " */
+    WIDTH = 86,  /* columns of lines: 99 behind "etude: info: " */
     INDENT = 13, /* of what continues a line */
     SHOWN = 12,  /* operands named of one kernel */
 };
@@ -83,6 +84,37 @@ add_word(const struct et_graph *g, struct line *l, const char *fmt, ...)
         finish(g, l);
     add(l, "%*s%s", l->n > 0 ? 1 : INDENT, "", word);
 }
+
+/* ---- the passes ---- */
+
+void
+eti_dump_passes(const struct eti_ir *ir)
+{
+    et_report(ir->g->cx, ET_LOG_INFO, "passes: %d nodes became %d steps", ir->n_nodes,
+              ir->n_steps);
+    et_report(ir->g->cx, ET_LOG_INFO, "%-16s %6s %6s %s", "pass", "before", "after",
+              "steps less and more");
+}
+
+void
+eti_dump_pass(const struct et_graph *g, const char *name, const int before[ET_OP_COUNT],
+              const int after[ET_OP_COUNT])
+{
+    int was = 0, is = 0;
+    for (int i = 0; i < ET_OP_COUNT; i++) {
+        was += before[i];
+        is += after[i];
+    }
+    struct line l = {.n = 0};
+    add(&l, "%-16s %6d %6d", name, was, is);
+    for (int i = 0; i < ET_OP_COUNT; i++)
+        if (after[i] != before[i])
+            add_word(g, &l, "%s %+d", et_op_get((enum et_op_id)i)->name,
+                     after[i] - before[i]);
+    finish(g, &l);
+}
+
+/* ---- the plan ---- */
 
 static const char *
 value_name(const struct eti_ir *ir, int value, char *buf, size_t n)

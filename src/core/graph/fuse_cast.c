@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "core/graph/graph_impl.h"
+#include "core/graph/passes.h"
 
 static void
 fuse_batch(struct eti_ir *ir, const int *uses, int cast)

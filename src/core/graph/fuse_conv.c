@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/graph/graph_impl.h"
+#include "core/graph/passes.h"
 
 /* A convolution, scaled and shifted: steps, and the values of both numbers. */
 struct match {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/graph/graph_impl.h"
+#include "core/graph/passes.h"
 
 struct group {
     int n_steps, length; /* members; steps of the program they make, at most */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/graph/graph_impl.h"
+#include "core/graph/passes.h"
 
 struct epilogues {
     struct eti_ir *ir;

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "core/graph/graph_impl.h"
+#include "core/graph/passes.h"
 
 /* Room for N_IN operands; the ReLU is said in the attributes, and that the norm is
  * rounded to the dtype STORED before a sum. */

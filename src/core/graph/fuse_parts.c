@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "core/graph/graph_impl.h"
+#include "core/graph/passes.h"
 
 enum { MAX_PARTS = 8 };
 

@@ -12,7 +12,7 @@
  * Kernels round where the single steps stored, so nothing changes but the passes. */
 #include "config.h"
 
-#include "core/graph/graph_impl.h"
+#include "core/graph/passes.h"
 
 struct residual {
     struct eti_ir *ir;

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "core/graph/graph_impl.h"
+#include "core/graph/passes.h"
 
 static uint64_t
 hash_step(const struct eti_ir *ir, const struct eti_step *s)

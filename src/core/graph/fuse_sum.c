@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/graph/graph_impl.h"
+#include "core/graph/passes.h"
 
 struct sums {
     struct eti_ir *ir;

@@ -2,10 +2,9 @@
  *
  * Building: build.c, with the casts of mixed precision by autocast.c. Then an evaluation
  * goes: lower.c (what is reachable, its signature, and as a list of steps on values,
- * ir.h), fuse_same.c, fuse_cast.c, fuse_parts.c, fuse_norm.c, fuse_residual.c,
- * fuse_sum.c, fuse_epilogue.c and fuse_elementwise.c (rewrite the steps), order.c (puts
- * them in order), place.c (where each value lies), cost.c (what each step computes and
- * moves), plan.c (kernels and addresses), replay.c, eval.c (cache and replay). */
+ * ir.h), passes.c (rewrites the steps, by the files that passes.def names), place.c
+ * (where each value lies), cost.c (what each step computes and moves), plan.c (kernels
+ * and addresses), replay.c, eval.c (cache and replay). */
 #ifndef ETI_GRAPH_IMPL_H
 #define ETI_GRAPH_IMPL_H
 
@@ -106,7 +105,12 @@ eti_has_storage(const struct et_graph *g, const struct et_tensor *t)
     return t->storage && t->storage != &g->results;
 }
 
-enum { ETI_DUMP_GRAPH = 1, ETI_DUMP_PLAN = 2, ETI_DUMP_MEMORY = 4 };
+enum {
+    ETI_DUMP_GRAPH = 1,
+    ETI_DUMP_PLAN = 2,
+    ETI_DUMP_MEMORY = 4,
+    ETI_DUMP_PASSES = 8,
+};
 
 /* Puts casts before the N operands IN of a node about to be built, as the graph's mixed
  * precision has it; IN may become another list. */
@@ -123,18 +127,6 @@ et_status eti_lower(struct et_graph *g, struct et_tensor *const *want, int n,
                     struct eti_ir *ir);
 /* The value that tensor T became in the lowering just made. */
 int eti_value_of(const struct et_tensor *t);
-void eti_fuse_same(struct eti_ir *ir);
-void eti_fuse_cast(struct eti_ir *ir);
-void eti_fuse_parts(struct eti_ir *ir);
-/* For devices that convolve and compute what follows in one kernel. */
-void eti_fuse_conv(struct eti_ir *ir);
-void eti_fuse_norm(struct eti_ir *ir);
-void eti_fuse_residual(struct eti_ir *ir);
-/* Of steps in order. */
-void eti_fuse_sum(struct eti_ir *ir);
-/* For devices that multiply and compute what follows in one kernel. */
-void eti_fuse_epilogue(struct eti_ir *ir);
-void eti_fuse_elementwise(struct eti_ir *ir);
 /* Decides where every value lies; fills slab and output sizes. */
 et_status eti_place(struct eti_ir *ir, size_t *slab, size_t *output);
 
@@ -178,6 +170,11 @@ et_status eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_
                        struct et_tensor *const *want, int n);
 
 void eti_dump_graph(const struct et_graph *g);
+/* The steps of IR as they are before any pass, and a line's columns. */
+void eti_dump_passes(const struct eti_ir *ir);
+/* A pass after which there are AFTER steps of each operation, where BEFORE have been. */
+void eti_dump_pass(const struct et_graph *g, const char *name,
+                   const int before[ET_OP_COUNT], const int after[ET_OP_COUNT]);
 /* Steps of IR, whose costs are counted, with the kernels that are prepared. */
 void eti_dump_plan(const struct eti_ir *ir, const struct et_device_peak *peak);
 void eti_dump_memory(const struct eti_ir *ir, size_t slab, size_t output);

@@ -123,12 +123,4 @@ bool eti_search_finds(struct eti_search *s, int later);
 /* Both in one. */
 bool eti_ir_depends(struct eti_search *s, int later, int first);
 
-/* ---- order ---- */
-
-/* Removes steps of which nobody wants a result. */
-void eti_remove_dead(struct eti_ir *ir);
-/* Puts steps in an order in which operands come first, otherwise as they were; removed
- * steps go. Passes may leave a step before what it reads, never a cycle. */
-void eti_sort(struct eti_ir *ir);
-
 #endif

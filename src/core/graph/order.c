@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-#include "core/graph/graph_impl.h"
+#include "core/graph/passes.h"
 
+/* Removes steps of which nobody wants a result. */
 void
 eti_remove_dead(struct eti_ir *ir)
 {
@@ -86,6 +87,8 @@ is_ready(const struct eti_ir *ir, int collective, const int *done)
     return true;
 }
 
+/* Puts steps in an order in which operands come first, otherwise as they were; removed
+ * steps go. Passes may leave a step before what it reads, never a cycle. */
 void
 eti_sort(struct eti_ir *ir)
 {

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "core/graph/passes.h"
 #include "core/graph/plan.h"
 
 void
@@ -399,18 +400,7 @@ eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
     struct eti_plan *p = block;
     memcpy(p->key, ir->key, sizeof p->key);
     p->info.nodes = ir->n_nodes;
-    eti_remove_dead(ir);
-    eti_fuse_same(ir);
-    eti_fuse_cast(ir);
-    eti_fuse_parts(ir);
-    eti_fuse_conv(ir);
-    eti_fuse_norm(ir);
-    eti_fuse_residual(ir);
-    eti_sort(ir);
-    eti_fuse_sum(ir);
-    eti_fuse_epilogue(ir);
-    eti_fuse_elementwise(ir);
-    eti_sort(ir);
+    eti_run_passes(ir);
     et_status status = ir->failed ? ET_ENOMEM : ET_OK;
     if (status == ET_OK && ir->cyclic)
         status = ET_FAIL(g->cx, ET_EINTERNAL,
