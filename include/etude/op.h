@@ -121,20 +121,14 @@ struct et_tensor *et_detach(struct et_graph *g, struct et_tensor *x);
  *   two operands   add, sub, mul, maximum, minimum: any one dtype; div: floats;
  *                  equal, less, less_equal: any one dtype, the result is U8 0 or 1 and
  *                  has no gradient */
-/* clang-format off */
-#define ET_UNARY_LIST(X)                                                               \
-    X(neg) X(abs) X(sign) X(exp) X(log) X(sqrt) X(rsqrt) X(square) X(reciprocal)       \
-    X(floor) X(relu) X(gelu) X(gelu_tanh) X(silu) X(sigmoid) X(tanh) X(softplus)
-#define ET_BINARY_LIST(X)                                                              \
-    X(add) X(sub) X(mul) X(div) X(maximum) X(minimum) X(equal) X(less) X(less_equal)
-/* clang-format on */
-#define ET_DECLARE_UNARY(name)                                                         \
+#define ET_OP(name)
+#define ET_OP_UNARY(name)                                                              \
     struct et_tensor *et_##name(struct et_graph *g, struct et_tensor *x);
-#define ET_DECLARE_BINARY(name)                                                        \
+#define ET_OP_BINARY(name)                                                             \
     struct et_tensor *et_##name(struct et_graph *g, struct et_tensor *a,               \
                                 struct et_tensor *b);
-ET_UNARY_LIST(ET_DECLARE_UNARY)
-ET_BINARY_LIST(ET_DECLARE_BINARY)
+#include "etude/ops.def"
+#undef ET_OP
 /* x + a, a x, x^a with a number that is part of the plan: one that changes from step to
  * step is a leaf, or each step needs a plan of its own. */
 struct et_tensor *et_add_scalar(struct et_graph *g, struct et_tensor *x, double a);

@@ -36,7 +36,7 @@ for my $table (@tables) {
     my ($def, $macro, $symbol, $has_file) = @$table;
     next unless -f "$root/$def";
     my ($folder) = $def =~ m{(.*)/};
-    my @names = code($def) =~ /^\s*\Q$macro\E\((\w+)/mg;
+    my @names = code($def) =~ /^\s*\Q$macro\E(?:_UNARY|_BINARY)?\((\w+)/mg;
     my %name = map { $_ => 1 } @names;
     $rows{$macro} = \@names;
     cmp_ok(scalar @names, '==', scalar keys %name, "$def lists each name once");

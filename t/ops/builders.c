@@ -282,18 +282,17 @@ test_lists(void)
 {
     begin();
     struct et_tensor *x = leaf("f32[3]", NULL), *y = leaf("f32[2,3]", NULL);
-#define UNARY(name)                                                                    \
+#define ET_OP(name)
+#define ET_OP_UNARY(name)                                                              \
     ok(made_by(et_##name(g, x), ET_OP_##name), "et_%s appends its operation", #name);  \
     ok(!et_##name(g, NULL), "et_%s of nothing is nothing", #name);
-#define BINARY(name)                                                                   \
+#define ET_OP_BINARY(name)                                                             \
     struct et_tensor *name = et_##name(g, x, y);                                       \
     ok(made_by(name, ET_OP_##name) && name->node->in[0] == x && name->desc.ndim == 2,  \
        "et_%s appends its operation, broadcast", #name);                               \
     ok(!et_##name(g, x, NULL) && !et_##name(g, NULL, x), "et_%s needs both", #name);
-    ET_UNARY_LIST(UNARY)
-    ET_BINARY_LIST(BINARY)
-#undef UNARY
-#undef BINARY
+#include "etude/ops.def"
+#undef ET_OP
     ok(less->desc.dtype == ET_U8, "comparisons are U8");
     ok(et_graph_status(g) == ET_OK, "an operand that is not there is no error");
 }

@@ -1,4 +1,4 @@
-/* elementwise.c: operations on single elements. One row of a table per op.
+/* elementwise.c: operations on single elements. Rows of kernels/elements.def.
  *
  * Shapes broadcast by NumPy's rules: aligned at the last axis, length 1 repeats. The
  * result is dense in the axis order of its first dense operand of full shape.
@@ -129,30 +129,7 @@ share(struct et_graph *g, struct et_tensor *d, struct et_tensor *wins,
 
 /* ---- one operand ---- */
 
-/* name, what it is, gradient in g, x, y and d = dy */
-#define UNARY_TABLE(X)                                                                 \
-    X(neg, "-x", et_neg(g, d))                                                         \
-    X(abs, "|x|", et_mul(g, d, et_sign(g, x)))                                         \
-    X(sign, "-1, 0 or 1", NULL)                                                        \
-    X(exp, "e^x", et_mul(g, d, y))                                                     \
-    X(log, "natural logarithm", et_div(g, d, x))                                       \
-    X(sqrt, "square root", et_div(g, et_mul_scalar(g, d, 0.5), y))                     \
-    X(rsqrt, "1 / square root",                                                        \
-      et_mul_scalar(g, et_mul(g, d, et_mul(g, y, et_square(g, y))), -0.5))             \
-    X(square, "x^2", et_mul_scalar(g, et_mul(g, d, x), 2))                             \
-    X(reciprocal, "1 / x", et_neg(g, et_mul(g, d, et_square(g, y))))                   \
-    X(floor, "largest integer <= x", NULL)                                             \
-    X(relu, "max(x, 0)", ETI_APPLY(g, relu_grad, NULL, d, y))                          \
-    X(gelu, "x Phi(x), Phi the normal distribution",                                   \
-      ETI_APPLY(g, gelu_grad, NULL, d, x))                                             \
-    X(gelu_tanh, "gelu with the tanh approximation of Phi",                            \
-      ETI_APPLY(g, gelu_tanh_grad, NULL, d, x))                                        \
-    X(silu, "x sigmoid(x)", ETI_APPLY(g, silu_grad, NULL, d, x))                       \
-    X(sigmoid, "1 / (1 + e^-x)", ETI_APPLY(g, sigmoid_grad, NULL, d, y))               \
-    X(tanh, "hyperbolic tangent", ETI_APPLY(g, tanh_grad, NULL, d, y))                 \
-    X(softplus, "log(1 + e^x)", et_mul(g, d, et_sigmoid(g, x)))
-
-#define UNARY(op, words, formula)                                                      \
+#define ETK_UNARY(op, words, first, value, formula)                                    \
     ETI_GRADIENT(op##_gradient)                                                        \
     {                                                                                  \
         ETI_UNUSED struct et_tensor *x = node->in[0], *y = &node->out[0], *d = dy[0];  \
@@ -170,28 +147,11 @@ share(struct et_graph *g, struct et_tensor *d, struct et_tensor *wins,
         .flags = ET_OPF_ELEMENTWISE,                                                   \
         .infer = infer_float,                                                          \
         .gradient = op##_gradient,                                                     \
-    };                                                                                 \
-    struct et_tensor *et_##op(struct et_graph *g, struct et_tensor *x)                 \
-    {                                                                                  \
-        return x ? ETI_APPLY(g, op, NULL, x) : NULL;                                   \
-    }
-UNARY_TABLE(UNARY)
+    };
 
 /* ---- one operand and a number ---- */
 
-/* name, what it is, infer, gradient in g, x, y, d and the attribute's a, b */
-#define SCALAR_TABLE(X)                                                                \
-    X(add_scalar, "x + a", infer_float, d)                                             \
-    X(mul_scalar, "a x", infer_float, et_mul_scalar(g, d, a))                          \
-    X(pow_scalar, "x^a", infer_float,                                                  \
-      a == 0 ? NULL : et_mul_scalar(g, et_mul(g, d, et_pow_scalar(g, x, a - 1)), a))   \
-    X(clamp, "x kept inside [a, b]", infer_clamp,                                      \
-      et_where(g,                                                                      \
-               et_mul(g, et_less_equal(g, scalar(g, x, a), x),                         \
-                      et_less_equal(g, x, scalar(g, x, b))),                           \
-               d, scalar(g, d, 0)))
-
-#define SCALAR(op, words, rule, formula)                                               \
+#define ETK_SCALAR(op, words, rule, first, value, formula)                             \
     ETI_GRADIENT(op##_gradient)                                                        \
     {                                                                                  \
         const struct et_scalar_attr *o = node->attr;                                   \
@@ -213,7 +173,57 @@ UNARY_TABLE(UNARY)
         .infer = rule,                                                                 \
         .gradient = op##_gradient,                                                     \
     };
-SCALAR_TABLE(SCALAR)
+
+/* ---- two operands ---- */
+
+#define BINARY_OP(op, words, rule, backward)                                           \
+    const struct et_op et_op_##op = {                                                  \
+        .name = #op,                                                                   \
+        .summary = words,                                                              \
+        .id = ET_OP_##op,                                                              \
+        .min_in = 2,                                                                   \
+        .max_in = 2,                                                                   \
+        .n_out = 1,                                                                    \
+        .flags = ET_OPF_ELEMENTWISE,                                                   \
+        .infer = rule,                                                                 \
+        .gradient = backward,                                                          \
+    };
+
+#define ETK_BINARY(op, words, rule, first, value, da, db)                              \
+    ETI_GRADIENT(op##_gradient)                                                        \
+    {                                                                                  \
+        ETI_UNUSED struct et_tensor *a = node->in[0], *b = node->in[1];                \
+        ETI_UNUSED struct et_tensor *y = &node->out[0], *d = dy[0];                    \
+        if (want[0])                                                                   \
+            dx[0] = eti_sum_like(g, da, a);                                            \
+        if (want[1])                                                                   \
+            dx[1] = eti_sum_like(g, db, b);                                            \
+        return et_graph_status(g);                                                     \
+    }                                                                                  \
+    BINARY_OP(op, words, rule, op##_gradient)
+#define ETK_PLAIN(op, words, rule, first, value) BINARY_OP(op, words, rule, NULL)
+
+/* ---- the table ---- */
+
+#define ETK_TERNARY(op, first, value) /* where is below */
+#include "kernels/elements.def"
+
+/* ---- builders ---- */
+
+#define ET_OP(name)
+#define ET_OP_UNARY(op)                                                                \
+    struct et_tensor *et_##op(struct et_graph *g, struct et_tensor *x)                 \
+    {                                                                                  \
+        return x ? ETI_APPLY(g, op, NULL, x) : NULL;                                   \
+    }
+#define ET_OP_BINARY(op)                                                               \
+    struct et_tensor *et_##op(struct et_graph *g, struct et_tensor *a,                 \
+                              struct et_tensor *b)                                     \
+    {                                                                                  \
+        return a && b ? ETI_APPLY(g, op, NULL, a, b) : NULL;                           \
+    }
+#include "etude/ops.def"
+#undef ET_OP
 
 struct et_tensor *
 et_add_scalar(struct et_graph *g, struct et_tensor *x, double a)
@@ -238,6 +248,8 @@ et_clamp(struct et_graph *g, struct et_tensor *x, double lo, double hi)
 {
     return apply_scalar(g, ET_OP_clamp, x, lo, hi);
 }
+
+/* ---- cast, where, fused ---- */
 
 ETI_GRADIENT(cast_gradient)
 {
@@ -268,71 +280,6 @@ et_cast(struct et_graph *g, struct et_tensor *x, enum et_dtype dtype)
         return x;
     return ETI_APPLY_ATTR(g, cast, &attr, NULL, x);
 }
-
-/* ---- two operands ---- */
-
-/* name, what it is, infer, gradients of a and b in g, a, b, y and d = dy */
-#define BINARY_TABLE(X)                                                                \
-    X(add, "a + b", infer_number, d, d)                                                \
-    X(sub, "a - b", infer_number, d, et_neg(g, d))                                     \
-    X(mul, "a b", infer_number, et_mul(g, d, b), et_mul(g, d, a))                      \
-    X(div, "a / b", infer_float, et_div(g, d, b),                                      \
-      et_neg(g, et_div(g, et_mul(g, d, y), b)))                                        \
-    X(maximum, "the larger", infer_number, share(g, d, et_less(g, b, a), a, b),        \
-      share(g, d, et_less(g, a, b), a, b))                                             \
-    X(minimum, "the smaller", infer_number, share(g, d, et_less(g, a, b), a, b),       \
-      share(g, d, et_less(g, b, a), a, b))
-
-#define BINARY_BUILDER(op)                                                             \
-    struct et_tensor *et_##op(struct et_graph *g, struct et_tensor *a,                 \
-                              struct et_tensor *b)                                     \
-    {                                                                                  \
-        return a && b ? ETI_APPLY(g, op, NULL, a, b) : NULL;                           \
-    }
-ET_BINARY_LIST(BINARY_BUILDER)
-
-#define BINARY_OP(op, words, rule, backward)                                           \
-    const struct et_op et_op_##op = {                                                  \
-        .name = #op,                                                                   \
-        .summary = words,                                                              \
-        .id = ET_OP_##op,                                                              \
-        .min_in = 2,                                                                   \
-        .max_in = 2,                                                                   \
-        .n_out = 1,                                                                    \
-        .flags = ET_OPF_ELEMENTWISE,                                                   \
-        .infer = rule,                                                                 \
-        .gradient = backward,                                                          \
-    };
-
-#define BINARY(op, words, rule, da, db)                                                \
-    ETI_GRADIENT(op##_gradient)                                                        \
-    {                                                                                  \
-        ETI_UNUSED struct et_tensor *a = node->in[0], *b = node->in[1];                \
-        ETI_UNUSED struct et_tensor *y = &node->out[0], *d = dy[0];                    \
-        if (want[0])                                                                   \
-            dx[0] = eti_sum_like(g, da, a);                                            \
-        if (want[1])                                                                   \
-            dx[1] = eti_sum_like(g, db, b);                                            \
-        return et_graph_status(g);                                                     \
-    }                                                                                  \
-    BINARY_OP(op, words, rule, op##_gradient)
-BINARY_TABLE(BINARY)
-
-/* name, what it is, infer; no gradient */
-#define PLAIN_TABLE(X)                                                                 \
-    X(equal, "1 where a = b, else 0", infer_compare)                                   \
-    X(less, "1 where a < b, else 0", infer_compare)                                    \
-    X(less_equal, "1 where a <= b, else 0", infer_compare)                             \
-    X(relu_grad, "dy where y > 0, else 0", infer_float)                                \
-    X(gelu_grad, "dy times the slope of gelu at x", infer_float)                       \
-    X(gelu_tanh_grad, "dy times the slope of gelu_tanh at x", infer_float)             \
-    X(silu_grad, "dy times the slope of silu at x", infer_float)                       \
-    X(sigmoid_grad, "dy y (1 - y)", infer_float)                                       \
-    X(tanh_grad, "dy (1 - y^2)", infer_float)
-#define PLAIN(op, words, rule) BINARY_OP(op, words, rule, NULL)
-PLAIN_TABLE(PLAIN)
-
-/* ---- where, fused ---- */
 
 ETI_GRADIENT(where_gradient)
 {

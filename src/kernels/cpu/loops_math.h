@@ -132,14 +132,16 @@ etk_normal(double x)
     return 0.5 * erfc(-x * 0.70710678118654752440);
 }
 
-#define ETK_EXP(x)    _Generic((x), float : etk_expf, double : exp)(x)
-#define ETK_LOG(x)    _Generic((x), float : etk_logf, double : log)(x)
-#define ETK_LOG1P(x)  _Generic((x), float : etk_log1pf, double : log1p)(x)
-#define ETK_TANH(x)   _Generic((x), float : etk_tanhf, double : tanh)(x)
-#define ETK_NORMAL(x) _Generic((x), float : etk_normalf, double : etk_normal)(x)
-#define ETK_SQRT(x)   _Generic((x), float : sqrtf, double : sqrt)(x)
-#define ETK_ABS(x)    _Generic((x), float : fabsf, double : fabs)(x)
-#define ETK_FLOOR(x)  _Generic((x), float : floorf, double : floor)(x)
-#define ETK_POW(x, a) _Generic((x), float : powf, double : pow)(x, a)
+#define ETK_EXP(x)     _Generic((x), float : etk_expf, double : exp)(x)
+#define ETK_LOG(x)     _Generic((x), float : etk_logf, double : log)(x)
+#define ETK_LOG1P(x)   _Generic((x), float : etk_log1pf, double : log1p)(x)
+#define ETK_TANH(x)    _Generic((x), float : etk_tanhf, double : tanh)(x)
+#define ETK_NORMAL(x)  _Generic((x), float : etk_normalf, double : etk_normal)(x)
+#define ETK_SQRT(x)    _Generic((x), float : sqrtf, double : sqrt)(x)
+#define ETK_RSQRT(x)   (1 / ETK_SQRT(x))
+#define ETK_INVERSE(x) (1 / (x))
+#define ETK_ABS(x)     _Generic((x), float : fabsf, double : fabs)(x)
+#define ETK_FLOOR(x)   _Generic((x), float : floorf, double : floor)(x)
+#define ETK_POW(x, a)  _Generic((x), float : powf, double : pow)(x, a)
 
 #endif

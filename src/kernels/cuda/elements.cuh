@@ -1,18 +1,16 @@
-/* elements.cuh: elements of every dtype, and every function of single elements.
+/* elements.cuh: elements of every dtype, and what kernels/elements.def's formulas need.
  *
- * One list of formulas for the kernel that interprets programs (elementwise.cu) and for
- * those that are compiled at run time: rtc_source.c puts this very text, embedded by
- * make, before each. So it includes nothing, and knows no type but the language's.
+ * For the kernel that interprets programs (elementwise.cu) and for those that are
+ * compiled at run time: rtc_source.c puts this very text, embedded by make, before each,
+ * with elements.def at its place. So it includes nothing else, and knows no type but the
+ * language's.
  *
  * Sums and products of different steps must not become one instruction, nor those of
  * one formula in one compiler only: all is compiled with -fmad=false, and what is meant
- * to be fused says ETK_FMA. Then a chain gives the bits of its single steps.
- *
- * Semantics are PyTorch's: NaN passes through relu, clamp, maximum and minimum. */
+ * to be fused says ETK_FMA. Then a chain gives the bits of its single steps. */
 #ifndef ETUDE_KERNELS_ELEMENTS_CUH
 #define ETUDE_KERNELS_ELEMENTS_CUH
 
-#ifdef __cplusplus /* C reads the list of functions, at the end */
 #define ETK_INLINE static __device__ __forceinline__
 
 /* ---- elements ---- */
@@ -275,77 +273,25 @@ ETK_INLINE float etk_normal(float x)
 }
 ETK_INLINE double etk_normal(double x) { return 0.5 * erfc(-x * 0.70710678118654752440); }
 
-#define ETK_GELU_A        ((R)0.79788456080286535588) /* sqrt(2/pi) */
-#define ETK_GELU_B        ((R)0.044715)
-#define ETK_NORMAL_0      ((R)0.39894228040143267794) /* 1/sqrt(2 pi) */
-#define ETK_SIGMOID(x)    etk_inverse(1 + etk_exp(-(x)))
-#define ETK_LARGER(a, b)  ((a) != (a) || (a) > (b) ? (a) : (b))
-#define ETK_SMALLER(a, b) ((a) != (a) || (a) < (b) ? (a) : (b))
-#define ETK_TRUTH(v)      ((v) ? (R)1 : (R)0)
-/* (1 + tanh u)/2 is the logistic function of 2u. Its slope takes e = e^-|2u|, which does
- * not overflow. Beyond FAR e is 0, and what it multiplies must not be infinite. */
-#define ETK_GELU_2U(x) (2 * ETK_GELU_A * ((x) + ETK_GELU_B * (x) * (x) * (x)))
-#define ETK_GELU_FAR   ((R)100)
-#define ETK_NEAR(x)    ETK_LARGER(ETK_SMALLER(x, ETK_GELU_FAR), -ETK_GELU_FAR)
-#define ETK_GELU_SLOPE(x, e)                                                           \
-    ((((x) < 0 ? (e) : (R)1) + 2 * ETK_GELU_A * ETK_NEAR(x) * (e) *                    \
-                                   etk_inverse(1 + (e)) *                              \
-                                   (1 + 3 * ETK_GELU_B * ETK_NEAR(x) * ETK_NEAR(x))) * \
-     etk_inverse(1 + (e)))
+#define ETK_EXP     etk_exp
+#define ETK_LOG     etk_log
+#define ETK_LOG1P   etk_log1p
+#define ETK_TANH    etk_tanh
+#define ETK_NORMAL  etk_normal
+#define ETK_SQRT    etk_sqrt
+#define ETK_RSQRT   etk_rsqrt
+#define ETK_ABS     etk_abs
+#define ETK_FLOOR   etk_floor
+#define ETK_POW     etk_pow
+#define ETK_INVERSE etk_inverse
 
-#endif
-
-/* name, value; the second form names a sub-expression V first. X, Y, Z: the operands;
- * A, B: the scalars; R: the type. */
-#define ETK_STEP_MAP(F, G)                                                             \
-    F(neg, -X)                                                                         \
-    F(abs, etk_abs(X))                                                                 \
-    F(sign, ETK_TRUTH(X > 0) - ETK_TRUTH(X < 0))                                       \
-    F(exp, etk_exp(X))                                                                 \
-    F(log, etk_log(X))                                                                 \
-    F(sqrt, etk_sqrt(X))                                                               \
-    F(rsqrt, etk_rsqrt(X))                                                             \
-    F(square, (X) * (X))                                                               \
-    F(reciprocal, 1 / X)                                                               \
-    F(floor, etk_floor(X))                                                             \
-    F(relu, X < 0 ? (R)0 : X)                                                          \
-    F(gelu, (X)*etk_normal(X))                                                         \
-    F(gelu_tanh, (X)*ETK_SIGMOID(ETK_GELU_2U(X)))                                      \
-    F(silu, (X)*ETK_SIGMOID(X))                                                        \
-    F(sigmoid, ETK_SIGMOID(X))                                                         \
-    F(tanh, etk_tanh(X))                                                               \
-    F(softplus, (X < 0 ? (R)0 : X) + etk_log1p(etk_exp(-etk_abs(X))))                  \
-    F(add_scalar, X + A)                                                               \
-    F(mul_scalar, (X) * (A))                                                           \
-    F(pow_scalar, etk_pow(X, A))                                                       \
-    G(clamp, ETK_LARGER(X, A), ETK_SMALLER(V, B))                                      \
-    F(add, X + Y)                                                                      \
-    F(sub, X - Y)                                                                      \
-    F(mul, (X) * (Y))                                                                  \
-    F(div, X / Y)                                                                      \
-    F(maximum, ETK_LARGER(X, Y))                                                       \
-    F(minimum, ETK_SMALLER(X, Y))                                                      \
-    F(equal, ETK_TRUTH(X == Y))                                                        \
-    F(less, ETK_TRUTH(X < Y))                                                          \
-    F(less_equal, ETK_TRUTH(X <= Y))                                                   \
-    F(where, X != 0 ? Y : Z)                                                           \
-    F(relu_grad, Y <= 0 ? (R)0 : X)                                                    \
-    F(gelu_grad, (X) * (etk_normal(Y) + (Y)*ETK_NORMAL_0 * etk_exp((R)-0.5 * Y * Y)))  \
-    G(gelu_tanh_grad, etk_exp(-etk_abs(ETK_GELU_2U(Y))), (X)*ETK_GELU_SLOPE(Y, V))     \
-    G(silu_grad, ETK_SIGMOID(Y), (X) * (V) * (1 + Y * (1 - V)))                        \
-    F(sigmoid_grad, (X) * (Y) * (1 - Y))                                               \
-    F(tanh_grad, (X) * (1 - Y * Y))
-
-#ifdef __cplusplus
-#define ETK_STEP_F(name, value) ETK_STEP_G(name, (R)0, value)
-#define ETK_STEP_G(name, first, value)                                                 \
+#define ETK_ELEMENT(name, n, first, value)                                             \
     template <class R> ETK_INLINE R etk_step_##name(R X, R Y, R Z, R A, R B)           \
     {                                                                                  \
         R V = first;                                                                   \
         (void)X, (void)Y, (void)Z, (void)A, (void)B, (void)V;                          \
         return value;                                                                  \
     }
-ETK_STEP_MAP(ETK_STEP_F, ETK_STEP_G)
-#endif
+#include "kernels/elements.def"
 
 #endif

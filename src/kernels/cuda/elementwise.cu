@@ -126,13 +126,12 @@ apply(const struct instruction &s, R *own, int pitch)
         z[v] = own[(s.from[2] * LANES + v) * pitch];
     }
     switch (s.op) {
-#define CASE(name, value)                                                              \
+#define ETK_ELEMENT(name, n, first, value)                                             \
     case ET_OP_##name:                                                                 \
         _Pragma("unroll") for (int v = 0; v < LANES; v++) x[v] =                       \
             etk_step_##name(x[v], y[v], z[v], a, b);                                   \
         break;
-#define CASE_V(name, first, value) CASE(name, value)
-        ETK_STEP_MAP(CASE, CASE_V)
+#include "kernels/elements.def"
     default: /* cast */
 #pragma unroll
         for (int v = 0; v < LANES; v++)

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "kernels/cuda/elements.cuh"
-
 static bool
 is_wide(enum et_dtype dtype)
 {
@@ -84,9 +82,8 @@ static bool
 is_step(int op)
 {
     switch (op) {
-#define ROW(name, value)      case ET_OP_##name:
-#define ROW_V(name, first, v) case ET_OP_##name:
-        ETK_STEP_MAP(ROW, ROW_V)
+#define ETK_ELEMENT(name, n, first, value) case ET_OP_##name:
+#include "kernels/elements.def"
     case ET_OP_cast:
         return true;
     default:

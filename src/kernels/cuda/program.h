@@ -43,7 +43,7 @@ et_status etk_program_of(const struct et_call *, struct etk_program *,
 char *etk_program_source(const struct etk_program *, const struct etk_shape *);
 #define ETK_PROGRAM_KERNEL "etude_program"
 enum { ETK_PROGRAM_THREADS = 256 };
-extern const char etk_elements_text[]; /* elements.cuh; made by make */
+extern const char etk_elements_text[]; /* elements.cuh and .def; made by make */
 
 /* ---- elementwise.cu ---- */
 
