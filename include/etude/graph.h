@@ -33,7 +33,7 @@ void et_graph_free(struct et_graph **g);
 /* Forgets all nodes and the sticky error; tensors of the step become stale. */
 void et_graph_reset(struct et_graph *g);
 /* The status that sticks, ET_OK when there is none; its sentence is in the context. */
-et_status et_graph_status(const struct et_graph *g);
+ET_NODISCARD et_status et_graph_status(const struct et_graph *g);
 struct et_ctx *et_graph_ctx(const struct et_graph *g);
 struct et_device *et_graph_device(const struct et_graph *g);
 /* Whose ranks et_all_reduce is of; borrowed, NULL (the start): there is one. Between
@@ -44,12 +44,14 @@ void et_graph_set_comm(struct et_graph *g, struct et_comm *comm);
 /* Gradients of the scalar LOSS with respect to the N PARAMS, as more nodes, into GRADS
  * [N]: of PARAMS[i]'s shape and dtype, or NULL where LOSS does not depend on it. PARAMS
  * may be leaves or values of this graph. ESHAPE: LOSS is no scalar. */
-et_status et_grad(struct et_graph *g, struct et_tensor *loss,
-                  struct et_tensor *const *params, int n, struct et_tensor **grads);
+ET_NODISCARD et_status et_grad(struct et_graph *g, struct et_tensor *loss,
+                               struct et_tensor *const *params, int n,
+                               struct et_tensor **grads);
 /* The same for any OUTPUT with its gradient DY given (NULL = ones). */
-et_status et_grad_from(struct et_graph *g, struct et_tensor *output,
-                       struct et_tensor *dy, struct et_tensor *const *params, int n,
-                       struct et_tensor **grads);
+ET_NODISCARD et_status et_grad_from(struct et_graph *g, struct et_tensor *output,
+                                    struct et_tensor *dy,
+                                    struct et_tensor *const *params, int n,
+                                    struct et_tensor **grads);
 
 /* LEAF takes VALUE (same shape and dtype) in the commit of the next evaluation. One
  * assignment to a leaf per evaluation. */

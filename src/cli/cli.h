@@ -365,7 +365,7 @@ bool cli_pass_signals(const struct cli_passing *p);
 /* In a process that computes, before it opens a device: from now on a thread takes what
  * is caught, and the caller and all threads that it begins block it. EIO: there is no such
  * thread. */
-et_status cli_signals_apart(struct et_ctx *cx);
+ET_NODISCARD et_status cli_signals_apart(struct et_ctx *cx);
 /* From now on they are caught; GRACE: seconds to save in after one, 0: no limit. */
 void cli_signals_catch(double grace);
 int cli_signal_received(void); /* 0: none that ends the run */
@@ -411,10 +411,10 @@ int cli_config_fail(struct cli *c, et_status status,
 
 /* For et_recipe_env.load_plugins: DATA is the struct cli. The same names in the same
  * order give the same components again: libraries are loaded once. */
-et_status cli_load_plugins(void *data, const char *const *names,
-                           const struct et_place *places, int n,
-                           struct et_diagnostics *errors,
-                           const struct et_registry **out);
+ET_NODISCARD et_status cli_load_plugins(void *data, const char *const *names,
+                                        const struct et_place *places, int n,
+                                        struct et_diagnostics *errors,
+                                        const struct et_registry **out);
 /* For commands without a recipe: the core's components and those of all plugins that
  * are allowed; one that cannot be loaded is warned about. */
 const struct et_registry *cli_all_components(struct cli *c);

@@ -21,10 +21,11 @@ struct tui_compose_setup {
     bool (*is_installed)(const char *path);
 };
 /* Opens the screen, if need be, and tells it. */
-et_status tui_compose_setup(struct tui_app *app, const struct tui_compose_setup *setup);
+ET_NODISCARD et_status tui_compose_setup(struct tui_app *app,
+                                         const struct tui_compose_setup *setup);
 /* Takes the recipe at PATH into the screen; what is wrong with it is shown there.
  * ENOENT, EIO: it cannot be read. */
-et_status tui_compose_open(struct tui_app *app, const char *path);
+ET_NODISCARD et_status tui_compose_open(struct tui_app *app, const char *path);
 
 /* The recipes that are installed, as setup has them; borrowed, NULL: none are known. */
 const json_t *tui_compose_installed(struct tui_app *app);
@@ -33,7 +34,7 @@ void tui_compose_begin(struct tui_app *app, const char *path);
 
 /* The text of the recipe that a run was begun with, as one that has no file yet. FACTS:
  * core/library/facts.h. */
-et_status tui_compose_from_run(struct tui_app *app, const json_t *facts);
+ET_NODISCARD et_status tui_compose_from_run(struct tui_app *app, const json_t *facts);
 
 enum tui_compose_panel {
     TUI_C_RECIPE,
@@ -300,7 +301,8 @@ void compose_start_run(struct compose *c);
 void compose_start_blank(struct compose *c);
 /* The newest runs, those of the recipe that is called RECIPE, or of any (NULL); the
  * caller owns *OUT. */
-et_status compose_list_runs(struct compose *c, const char *recipe, json_t **out);
+ET_NODISCARD et_status compose_list_runs(struct compose *c, const char *recipe,
+                                         json_t **out);
 /* The folder that runs are in. */
 const char *compose_folder(const struct compose *c);
 /* "" for a run without it. Borrowed from FACTS. */

@@ -21,7 +21,8 @@ struct tui_runs_setup {
     bool pareto;
     enum eti_figure by; /* of Compare */
 };
-et_status tui_runs_setup(struct tui_app *app, const struct tui_runs_setup *setup);
+ET_NODISCARD et_status tui_runs_setup(struct tui_app *app,
+                                      const struct tui_runs_setup *setup);
 
 enum {
     TUI_R_CURVES = 6, /* in one chart */

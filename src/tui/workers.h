@@ -13,7 +13,7 @@
 
 /* FOLDER: of the user's files (workers.yaml); NULL: none is known. Opens the screen if
  * need be. */
-et_status tui_workers_setup(struct tui_app *app, const char *folder);
+ET_NODISCARD et_status tui_workers_setup(struct tui_app *app, const char *folder);
 
 /* The same folder; "" where none is known. */
 const char *tui_workers_folder(struct tui_app *app);

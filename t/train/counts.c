@@ -159,7 +159,7 @@ step_run(struct step *s)
     struct et_tensor *z = et_model_forward(t->model, &f, et_batch_x(g, s->batch));
     struct et_tensor *loss =
         et_model_loss(t->model, g, z, s->batch->target_tensor, ET_REDUCE_MEAN);
-    et_grad(g, loss, s->param, t->params->n, s->grad);
+    need(t->cx, et_grad(g, loss, s->param, t->params->n, s->grad));
     struct et_tensor *flat = et_param_space_pack(g, t->params, s->grad);
     need(t->cx, et_optimizer_update(g, t->optimizer, flat, NULL, NULL));
     need(t->cx, et_eval(g, &loss, 1));

@@ -85,7 +85,8 @@ perceptron(struct et_graph *g, struct et_tensor *want[MOST], bool turned)
             ? et_add(g, et_matmul(g, y, et_transpose(g, w2, 0, 1), false, false), bias2)
             : et_linear(g, y, w2, bias2);
     struct et_tensor *loss = et_mean(g, et_square(g, y), 0, false);
-    et_grad(g, loss, params, 4, want);
+    if (et_grad(g, loss, params, 4, want) != ET_OK)
+        bail("%s", et_error_get(et_graph_ctx(g))->message);
     want[4] = loss;
     return 5;
 }
@@ -107,8 +108,9 @@ static int
 read_twice(struct et_graph *g, struct et_tensor *want[MOST])
 {
     struct et_tensor *h = et_linear(g, x, w, bias), *y = et_gelu_tanh(g, h), *dg;
-    et_grad_from(g, et_linear(g, y, w2, bias2), NULL, &y, 1, &dg);
-    et_grad_from(g, y, dg, &h, 1, want);
+    if (et_grad_from(g, et_linear(g, y, w2, bias2), NULL, &y, 1, &dg) != ET_OK ||
+        et_grad_from(g, y, dg, &h, 1, want) != ET_OK)
+        bail("%s", et_error_get(et_graph_ctx(g))->message);
     want[1] = dg;
     return 2;
 }

@@ -38,7 +38,8 @@ build_step(struct et_graph *g, struct et_tensor *x, struct et_tensor *w,
     struct et_tensor *loss =
         et_mean(g, et_square(g, et_add_scalar(g, y, -1)), 0, false);
     struct et_tensor *params[2] = {w, b}, *grads[2];
-    et_grad(g, loss, params, 2, grads);
+    if (et_grad(g, loss, params, 2, grads) != ET_OK)
+        bail("%s", et_error_get(et_graph_ctx(g))->message);
     struct et_tensor *grad =
         et_pack(g, grads, (const int64_t[]){0, 64}, 2, 128, ET_F32);
     struct et_tensor *norm = et_sqrt(g, et_sum_squares(g, grad));
@@ -218,7 +219,8 @@ norm_chain(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
     struct et_tensor *y = et_relu(g, et_add(g, bn, in[3]));
     struct et_tensor *z = et_mul(g, y, et_sigmoid(g, y));
     out[0] = et_sum(g, z, 0, false);
-    et_grad(g, out[0], in, 4, out + 1);
+    if (et_grad(g, out[0], in, 4, out + 1) != ET_OK)
+        bail("%s", et_error_get(et_graph_ctx(g))->message);
 }
 
 static void
@@ -339,9 +341,9 @@ test_heads(void)
             bail("no graph");
         struct et_tensor *y =
             et_sdpa(g, heads(g, x, 0), heads(g, x, 1), heads(g, x, 2), NULL, true, 0);
-        et_grad(g, et_sum(g, y, 0, false), &x, 1, &dx);
+        et_status status = et_grad(g, et_sum(g, y, 0, false), &x, 1, &dx);
         dx = et_neg(g, dx);
-        if (et_eval(g, &dx, 1) != ET_OK)
+        if (status != ET_OK || et_eval(g, &dx, 1) != ET_OK)
             bail("%s", et_error_get(cx)->message);
         read_into(got[eager], dx);
         if (!eager)
@@ -377,8 +379,7 @@ test_slices(void)
         struct et_tensor *y = et_add(
             g, et_sum(g, et_square(g, a), 0, false),
             et_add(g, et_sum(g, et_exp(g, b), 0, false), et_sum(g, c, 0, false)));
-        et_grad(g, y, &x, 1, &dx);
-        if (et_eval(g, &dx, 1) != ET_OK)
+        if (et_grad(g, y, &x, 1, &dx) != ET_OK || et_eval(g, &dx, 1) != ET_OK)
             bail("%s", et_error_get(cx)->message);
         read_into(got[eager], dx);
         struct et_graph_stats stats;

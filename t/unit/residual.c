@@ -191,8 +191,8 @@ compute(const struct row *row, struct et_tensor **in, enum et_dtype low, bool ea
         struct et_tensor *part = et_sum(g, et_square(g, out[i]), 0, false);
         all = all ? et_add(g, all, part) : part;
     }
-    if (!row->no_grads)
-        et_grad(g, all, in, LEAVES, out + n);
+    if (!row->no_grads && et_grad(g, all, in, LEAVES, out + n) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
     a->n = 0;
     for (int i = 0; i < n + LEAVES; i++)
         if (out[i])

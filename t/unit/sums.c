@@ -51,10 +51,10 @@ gradients(struct et_graph *g, struct et_tensor *grad[3])
     struct et_tensor *y = et_tanh(g, et_linear(g, leaf[X], leaf[W], NULL));
     y = et_mul(g, y, leaf[B]);
     struct et_tensor *z = et_conv2d(g, leaf[R], leaf[C], NULL, &o);
-    et_grad(g,
-            et_add(g, et_sum(g, et_square(g, y), 0, false),
-                   et_sum(g, et_square(g, z), 0, false)),
-            params, 3, grad);
+    struct et_tensor *loss = et_add(g, et_sum(g, et_square(g, y), 0, false),
+                                    et_sum(g, et_square(g, z), 0, false));
+    if (et_grad(g, loss, params, 3, grad) != ET_OK)
+        bail("%s", et_error_get(et_graph_ctx(g))->message);
 }
 
 static struct et_tensor *

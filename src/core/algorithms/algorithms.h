@@ -42,8 +42,9 @@ struct eti_rows {
     int64_t n;
 };
 /* Room for N; allocates only when N changes. */
-et_status eti_rows_reserve(struct et_state *s, struct eti_rows *r, int64_t n);
-et_status eti_rows_write(struct et_state *s, struct eti_rows *r);
+ET_NODISCARD et_status eti_rows_reserve(struct et_state *s, struct eti_rows *r,
+                                        int64_t n);
+ET_NODISCARD et_status eti_rows_write(struct et_state *s, struct eti_rows *r);
 void eti_rows_release(struct et_ctx *cx, struct eti_rows *r);
 
 /* X [N,...] -> [n,...]: the rows of axis 0 that INDEX (I32 [n]) names. Images stay

@@ -13,8 +13,8 @@ extern const char *const eti_duration_units[]; /* choices: seconds .. days */
 double eti_duration_unit(int unit);            /* seconds in it */
 
 /* Is the counter of INTERVAL's unit at a multiple of it? *NOW is the counter. */
-et_status eti_at_interval(struct et_ctx *cx, const struct et_timestamp *ts,
-                          struct et_time interval, double *now, bool *yes);
+ET_NODISCARD et_status eti_at_interval(struct et_ctx *cx, const struct et_timestamp *ts,
+                                       struct et_time interval, double *now, bool *yes);
 
 /* What stoppers watch. Their options begin with it. */
 struct eti_watch {
@@ -48,13 +48,13 @@ extern const char *const eti_watch_comparisons[];
         .help = "which is better; unset: less for losses, errors, perplexities, entropies",\
     }
 /* clang-format on */
-et_status eti_watch_check(struct et_ctx *cx, const struct eti_watch *w);
+ET_NODISCARD et_status eti_watch_check(struct et_ctx *cx, const struct eti_watch *w);
 /* Is the loader of the event under way the watched one? Not in a run that ends already:
  * an evaluation that was broken off has no value. */
 bool eti_watch_is_active(const struct eti_watch *w, const struct et_state *s);
 /* EINVAL when there is no such metric. */
-et_status eti_watch_read(struct et_ctx *cx, const struct eti_watch *w,
-                         const struct et_state *s, double *out);
+ET_NODISCARD et_status eti_watch_read(struct et_ctx *cx, const struct eti_watch *w,
+                                      const struct et_state *s, double *out);
 /* By the metric's name: losses, errors, perplexities, entropies. */
 bool eti_less_is_better(const char *metric);
 bool eti_watch_is_better(const struct eti_watch *w, double a, double b);
@@ -125,20 +125,24 @@ struct eti_best {
     struct et_timestamp at; /* when it came */
 };
 /* At INIT: EINVAL without a run directory. */
-et_status eti_best_open(const struct et_callback *self, const struct eti_best_options *o);
+ET_NODISCARD et_status eti_best_open(const struct et_callback *self,
+                                     const struct eti_best_options *o);
 /* After an evaluation, with the weights it used: writes the file where they are the
  * best so far. */
-et_status eti_best_offer(struct et_callback *self, const struct eti_best_options *o,
-                         struct eti_best *sv, const struct et_state *s,
-                         struct et_log *log);
+ET_NODISCARD et_status eti_best_offer(struct et_callback *self,
+                                      const struct eti_best_options *o,
+                                      struct eti_best *sv, const struct et_state *s,
+                                      struct et_log *log);
 /* Writes it in any case, VALUE NaN: for no metric; one that cannot be written is warned about. */
-et_status eti_best_save(struct et_callback *self, const struct eti_best_options *o,
-                        const struct eti_best *sv, const struct et_state *s,
-                        double value, struct et_log *log, bool *saved);
+ET_NODISCARD et_status eti_best_save(struct et_callback *self,
+                                     const struct eti_best_options *o,
+                                     const struct eti_best *sv,
+                                     const struct et_state *s, double value,
+                                     struct et_log *log, bool *saved);
 /* Into BUF of ETI_BEST_PATH bytes. */
 const char *eti_best_path(const struct et_callback *self,
                           const struct eti_best_options *o, char *buf);
-et_status eti_best_archive(struct eti_best *sv, struct et_archive *a);
+ET_NODISCARD et_status eti_best_archive(struct eti_best *sv, struct et_archive *a);
 
 /* How long the run will still take, from what it took so far. Evaluations count with
  * their mean length and as often as they came; they are not in the training clock. */
@@ -159,8 +163,8 @@ struct eti_remaining {
  * its batches. NaN when it cannot be known. */
 double eti_fraction(const struct et_state *s);
 void eti_remaining_eval_end(struct eti_remaining *r, const struct et_state *s);
-et_status eti_remaining_archive(struct eti_remaining *r, struct et_ctx *cx,
-                                struct et_archive *a);
+ET_NODISCARD et_status eti_remaining_archive(struct eti_remaining *r, struct et_ctx *cx,
+                                             struct et_archive *a);
 /* Call at every BATCH_END. Seconds, NaN while nothing can be said. */
 double eti_remaining_batch_end(struct eti_remaining *r, const struct et_state *s);
 

@@ -24,7 +24,7 @@ ET_NODISCARD et_status eti_idx_open(struct et_ctx *cx, struct et_dataset *self,
                                     const char *dir, const char *images,
                                     const char *labels, int num_classes);
 /* The open hook where the files have MNIST's names and ten classes. */
-et_status eti_idx_open_mnist(struct et_ctx *cx, struct et_dataset *self);
+ET_NODISCARD et_status eti_idx_open_mnist(struct et_ctx *cx, struct et_dataset *self);
 /* What is known of such sets: describe of et_dataset_class. */
 void eti_idx_describe_mnist(const void *options, struct et_data_facts *out);
 

@@ -22,9 +22,9 @@ ET_NODISCARD et_status eti_image_set_check(struct et_ctx *cx,
                                            const char *path, int64_t n,
                                            int num_classes);
 /* The image and close hooks. */
-et_status eti_image_set_image(const struct et_dataset *self, int64_t at,
-                              uint8_t *scratch, const uint8_t **pixels, int32_t *label,
-                              struct et_error *why);
+ET_NODISCARD et_status eti_image_set_image(const struct et_dataset *self, int64_t at,
+                                           uint8_t *scratch, const uint8_t **pixels,
+                                           int32_t *label, struct et_error *why);
 void eti_image_set_close(struct et_dataset *self);
 
 #endif

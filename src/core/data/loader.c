@@ -198,8 +198,8 @@ et_loader_release(struct et_loader *l, const struct et_batch *batch)
         struct eti_slot *s = &l->slots[i];
         if (&s->batch != batch)
             continue;
-        if (s->lane)
-            eti_lane_release(s->lane);
+        if (s->lane) /* what fails here fails again at the next send */
+            (void)!eti_lane_release(s->lane);
         s->state = ETI_SLOT_FREE;
     }
     pthread_cond_signal(&l->work);

@@ -33,8 +33,9 @@ ET_NODISCARD et_status eti_token_file_open(struct et_ctx *cx, struct et_dataset 
                                            int64_t header, int64_t vocab_size,
                                            enum eti_token_split split);
 /* The tokens and close hooks. */
-et_status eti_token_file_tokens(const struct et_dataset *self, int64_t at, int64_t n,
-                                int32_t *out, struct et_error *why);
+ET_NODISCARD et_status eti_token_file_tokens(const struct et_dataset *self, int64_t at,
+                                             int64_t n, int32_t *out,
+                                             struct et_error *why);
 void eti_token_file_close(struct et_dataset *self);
 
 #endif

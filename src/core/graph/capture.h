@@ -25,9 +25,9 @@ bool eti_is_known(const struct eti_recordings *r, uint64_t key);
 /* Runs what LAUNCH(DATA) launches: itself, recording it, or by replaying a recording of
  * the same KEY, a digest of every address that it passes. STAYS: later runs will have
  * the same addresses. */
-et_status eti_launch_recorded(struct et_graph *g, struct eti_recordings *r,
-                              uint64_t key, bool stays, et_status (*launch)(void *),
-                              void *data);
+ET_NODISCARD et_status eti_launch_recorded(struct et_graph *g, struct eti_recordings *r,
+                                           uint64_t key, bool stays,
+                                           et_status (*launch)(void *), void *data);
 void eti_recordings_clear(const struct et_device *dev, struct eti_recordings *r);
 
 #endif

@@ -33,9 +33,10 @@ struct eti_collectives {
 };
 
 /* One more, N elements of DTYPE; its index is *OUT. ENOMEM. */
-et_status eti_collectives_add(struct et_ctx *cx, struct eti_collectives *c, int64_t n,
-                              enum et_dtype dtype, const struct eti_extent *in,
-                              const struct eti_extent *out, int *index);
+ET_NODISCARD et_status eti_collectives_add(struct et_ctx *cx, struct eti_collectives *c,
+                                           int64_t n, enum et_dtype dtype,
+                                           const struct eti_extent *in,
+                                           const struct eti_extent *out, int *index);
 /* et_comm_mark's of an evaluation of G with COUNT collectives of N [] elements f32: for
  * who does them without it. */
 uint32_t eti_collectives_set(const struct et_graph *g, const int64_t *n, int count);
@@ -44,9 +45,11 @@ uint32_t eti_collectives_set(const struct et_graph *g, const int64_t *n, int cou
 int eti_collectives_before(const struct eti_collectives *c, const struct eti_extent *e,
                            bool writes);
 /* Begins collective INDEX. ADDRESS: of x, weight (NULL: 1) and y. */
-et_status eti_collectives_start(struct et_graph *g, struct eti_collectives *c,
-                                int index, void *const *address);
+ET_NODISCARD et_status eti_collectives_start(struct et_graph *g,
+                                             struct eti_collectives *c, int index,
+                                             void *const *address);
 /* Waits for those before END that are running. */
-et_status eti_collectives_wait(struct et_graph *g, struct eti_collectives *c, int end);
+ET_NODISCARD et_status eti_collectives_wait(struct et_graph *g,
+                                            struct eti_collectives *c, int end);
 
 #endif

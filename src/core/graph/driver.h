@@ -11,9 +11,10 @@
 /* Does NVIDIA's driver answer, with a GPU, and is it new enough? ENOENT: driver or GPU
  * is missing; ENOTSUP: both are there and cannot be used; why, in WHY. It takes 0.1 ms
  * where no driver is installed. */
-et_status eti_driver_probe(char *why, size_t why_size);
+ET_NODISCARD et_status eti_driver_probe(char *why, size_t why_size);
 /* What it means that the driver answered CODE (a CUresult) to cuInit: one of these two.
  * NODES: where the system keeps the GPUs' files, "/dev". */
-et_status eti_driver_explain(int code, const char *nodes, char *why, size_t why_size);
+ET_NODISCARD et_status eti_driver_explain(int code, const char *nodes, char *why,
+                                          size_t why_size);
 
 #endif

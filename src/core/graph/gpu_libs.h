@@ -10,14 +10,14 @@
 /* Loads what the folders in ETUDE_CUDA_LIBS have of CUDA's libraries; they are then
  * taken wherever somebody asks for them by name. ENOTSUP, with the reason in WHY: one
  * of them cannot be loaded, or no folder has any. */
-et_status eti_gpu_libs_use_given(char *why, size_t why_size);
+ET_NODISCARD et_status eti_gpu_libs_use_given(char *why, size_t why_size);
 
 /* Loads MODULE, a file that is linked to CUDA's libraries, and NVRTC if it is found.
  * Libraries that the system's loader does not find are taken from toolkits, Python's
  * packages and conda's; ROOT stands before /usr there: "", or a test's folder. ENOTSUP,
  * with the library, and packages that have it, in WHY. *OUT is never closed. */
-et_status eti_gpu_libs_load(const char *root, const char *module, void **out, char *why,
-                            size_t why_size);
+ET_NODISCARD et_status eti_gpu_libs_load(const char *root, const char *module,
+                                         void **out, char *why, size_t why_size);
 
 /* Loads NVRTC and its built-in functions from where CUDA's runtime was found, or the
  * loader finds them, or the places below ROOT have them. NVRTC opens its built-in

@@ -25,10 +25,12 @@ struct et_device {
     struct et_stream *uploads;   /* upload.c; NULL until there is a lane */
 };
 
-et_status eti_device_alloc(struct et_ctx *cx, struct et_device *dev, size_t bytes, void **out);
+ET_NODISCARD et_status eti_device_alloc(struct et_ctx *cx, struct et_device *dev,
+                                        size_t bytes, void **out);
 void eti_device_free(struct et_device *dev, void *block, size_t bytes);
 /* STATUS, with a sentence where it is a failure: what DEV says of WHAT. */
-et_status eti_device_check(struct et_device *dev, et_status status, const char *what);
+ET_NODISCARD et_status eti_device_check(struct et_device *dev, et_status status,
+                                        const char *what);
 
 /* Zeroed memory of G until its reset. NULL when memory is out, which then sticks to G. */
 void *eti_graph_alloc(struct et_graph *g, size_t bytes);
@@ -114,8 +116,8 @@ enum {
 
 /* Puts casts before the N operands IN of a node about to be built, as the graph's mixed
  * precision has it; IN may become another list. */
-et_status eti_autocast(struct et_graph *g, enum et_op_id op, struct et_tensor *const **in,
-                       int n);
+ET_NODISCARD et_status eti_autocast(struct et_graph *g, enum et_op_id op,
+                                    struct et_tensor *const **in, int n);
 void eti_autocast_reset(struct et_graph *g);
 /* A commit is done, its assignments still listed: computed casts of other leaves hold. */
 void eti_autocast_commit(struct et_graph *g);
@@ -123,24 +125,24 @@ void eti_autocast_commit(struct et_graph *g);
 /* ---- making a plan ---- */
 
 /* Walks back from WANT and the assignments; fills IR and its key. */
-et_status eti_lower(struct et_graph *g, struct et_tensor *const *want, int n,
-                    struct eti_ir *ir);
+ET_NODISCARD et_status eti_lower(struct et_graph *g, struct et_tensor *const *want,
+                                 int n, struct eti_ir *ir);
 /* The value that tensor T became in the lowering just made. */
 int eti_value_of(const struct et_tensor *t);
 /* Decides where every value lies; fills slab and output sizes. */
-et_status eti_place(struct eti_ir *ir, size_t *slab, size_t *output);
+ET_NODISCARD et_status eti_place(struct eti_ir *ir, size_t *slab, size_t *output);
 
 /* S as a call. DESC has room for its operands and results, to which it points. */
 struct et_call eti_step_call(const struct eti_ir *ir, const struct eti_step *s,
                              struct et_desc *desc);
 /* What each step computes and moves, once its values have their places. ENOMEM. */
-et_status eti_count_costs(struct eti_ir *ir);
+ET_NODISCARD et_status eti_count_costs(struct eti_ir *ir);
 /* Is S, its costs counted, a kernel of every run? */
 bool eti_step_runs(const struct eti_step *s);
 /* What DEV can do at most: as its module says, or ETUDE_ROOFLINE. EINVAL: that variable
  * cannot be read. */
-et_status eti_device_peak(struct et_ctx *cx, struct et_device *dev,
-                          struct et_device_peak *out);
+ET_NODISCARD et_status eti_device_peak(struct et_ctx *cx, struct et_device *dev,
+                                       struct et_device_peak *out);
 /* The longer of the times for S's bytes and FLOPs, as far as they are known: the least
  * it can take. BOUND: which of the rates that is, "memory", "plain" or a product's
  * dtype; "-" and 0 seconds where nothing is known. */
@@ -153,9 +155,10 @@ void eti_ir_free(struct et_graph *g);
 void eti_drop_caches(struct et_graph *g, const struct eti_plan *keep);
 
 struct eti_plan;
-et_status eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out);
+ET_NODISCARD et_status eti_plan_new(struct et_graph *g, struct eti_ir *ir,
+                                    struct eti_plan **out);
 /* Memory for a run: G's slab and workspace, grown where they are too small. */
-et_status eti_plan_reserve(struct et_graph *g, const struct eti_plan *p);
+ET_NODISCARD et_status eti_plan_reserve(struct et_graph *g, const struct eti_plan *p);
 void eti_plan_free(struct et_graph *g, struct eti_plan *p);
 bool eti_plan_matches(const struct eti_plan *p, const uint64_t key[2]);
 uint64_t eti_plan_last_use(const struct eti_plan *p);
@@ -166,8 +169,9 @@ int64_t eti_pack_bytes(const struct eti_ir *ir, const struct eti_step *s);
 int64_t eti_pad_bytes(const struct eti_ir *ir, const struct eti_step *s);
 /* Binds the leaves of IR, runs all kernels, and gives WANT their addresses. P has been
  * made or reserved last. */
-et_status eti_plan_run(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
-                       struct et_tensor *const *want, int n);
+ET_NODISCARD et_status eti_plan_run(struct et_graph *g, struct eti_plan *p,
+                                    const struct eti_ir *ir,
+                                    struct et_tensor *const *want, int n);
 
 void eti_dump_graph(const struct et_graph *g);
 /* The steps of IR as they are before any pass, and a line's columns. */
@@ -180,7 +184,7 @@ void eti_dump_plan(const struct eti_ir *ir, const struct et_device_peak *peak);
 void eti_dump_memory(const struct eti_ir *ir, size_t slab, size_t output);
 
 /* ETUDE_EAGER: computes NODE now. */
-et_status eti_eager_run(struct et_graph *g, struct et_node *node);
+ET_NODISCARD et_status eti_eager_run(struct et_graph *g, struct et_node *node);
 void eti_eager_reset(struct et_graph *g);
 
 #endif

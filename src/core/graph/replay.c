@@ -112,8 +112,8 @@ launch(void *data)
             continue;
         (void)ET_FAIL(g->cx, status, "%s failed on %s%s%s", item->name, t->name,
                       why[0] ? ": " : "", why);
-        /* The memory that they work on may be gone soon. */
-        (void)eti_collectives_wait(g, &l->p->collectives, l->p->collectives.n);
+        /* The memory that they work on may be gone soon; what has failed first is told. */
+        (void)!eti_collectives_wait(g, &l->p->collectives, l->p->collectives.n);
         return status;
     }
     return ET_OK;

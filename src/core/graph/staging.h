@@ -8,8 +8,8 @@ enum { ETI_STAGED_BYTES = 64 << 10 }; /* longer writes wait for the device */
 
 /* BYTES from SRC, in host memory, to DST in DEV's, in the order of its own stream. SRC
  * may change at once. From the thread that evaluates. */
-et_status eti_device_write(struct et_device *dev, void *dst, const void *src,
-                           size_t bytes);
+ET_NODISCARD et_status eti_device_write(struct et_device *dev, void *dst,
+                                        const void *src, size_t bytes);
 void eti_staging_free(struct et_device *dev);
 
 #endif

@@ -27,7 +27,7 @@ ET_NODISCARD et_status eti_lane_send(struct eti_lane *lane, struct et_tensor *co
                                      const void *const *source, int n);
 /* Nothing that is queued from now on reads the lane's tensors before the next send. What
  * fails here fails there again. */
-et_status eti_lane_release(struct eti_lane *lane);
+ET_NODISCARD et_status eti_lane_release(struct eti_lane *lane);
 /* The host waits until the last send's sources have been read. From any thread; the
  * context is not told of a failure. */
 ET_NODISCARD et_status eti_lane_wait(struct eti_lane *lane);

@@ -95,7 +95,7 @@ struct eti_index {
 };
 
 /* EIO with what the database says, which may be damaged. */
-et_status eti_index_fail(struct eti_index *x, const char *doing);
+ET_NODISCARD et_status eti_index_fail(struct eti_index *x, const char *doing);
 /* If that is why the last call failed: makes a damaged database anew, and one in memory
  * in the place of one that another process does not let go. Is it worth another try? */
 bool eti_index_mend(struct eti_index *x);
@@ -104,17 +104,18 @@ bool eti_index_mend(struct eti_index *x);
 sqlite3_stmt *eti_index_ask(struct eti_index *x, enum eti_query q, const char *a);
 /* Its next row; false: no row follows, *CODE says why. */
 bool eti_index_next(sqlite3_stmt *s, int *code);
-et_status eti_index_answered(struct eti_index *x, sqlite3_stmt *s, int code);
+ET_NODISCARD et_status eti_index_answered(struct eti_index *x, sqlite3_stmt *s,
+                                          int code);
 /* "" for NULL. */
 const char *eti_index_column(sqlite3_stmt *s, int i);
 /* Steps a statement that answers nothing, in a transaction that eti_index_commit ends.
  */
-et_status eti_index_write(struct eti_index *x, sqlite3_stmt *s);
+ET_NODISCARD et_status eti_index_write(struct eti_index *x, sqlite3_stmt *s);
 /* STATUS, or that of the end: where it is none, what was written is taken back. */
-et_status eti_index_commit(struct eti_index *x, et_status status);
+ET_NODISCARD et_status eti_index_commit(struct eti_index *x, et_status status);
 
 /* Looks at a run that is known again, and at no other. */
-et_status eti_index_check(struct eti_index *x, const char *directory);
+ET_NODISCARD et_status eti_index_check(struct eti_index *x, const char *directory);
 void eti_index_stop_looking(struct eti_index *x);
 
 #endif

@@ -6,9 +6,10 @@
 
 /* Settles M->num_classes: the recipe's VOCAB_SIZE, else the data's, else FALLBACK. EINVAL
  * when the data have more tokens, or longer sequences than MAX_SEQ_LEN. */
-et_status eti_language_size(struct et_ctx *cx, struct et_model *m, int64_t vocab_size,
-                            int64_t max_seq_len, int64_t fallback,
-                            const struct et_model_facts *facts);
+ET_NODISCARD et_status eti_language_size(struct et_ctx *cx, struct et_model *m,
+                                         int64_t vocab_size, int64_t max_seq_len,
+                                         int64_t fallback,
+                                         const struct et_model_facts *facts);
 
 /* clang-format off */
 #define ETI_MODEL_COUNT(tag, field, deflt, text)                                       \

@@ -12,12 +12,13 @@ struct eti_stack {
 };
 
 /* *ROOT becomes an empty Sequential for samples as FACTS say. */
-et_status eti_stack_begin(struct et_ctx *cx, const struct et_model_facts *facts,
-                          struct et_module **root, struct eti_stack *out);
+ET_NODISCARD et_status eti_stack_begin(struct et_ctx *cx,
+                                       const struct et_model_facts *facts,
+                                       struct et_module **root, struct eti_stack *out);
 /* Appends a layer; sizes left 0 in OPTIONS (the class's struct, may be NULL) are filled
  * in. NAME NULL = its index. */
-et_status eti_stack_add(struct eti_stack *s, const char *name,
-                        const struct et_module_class *type, void *options);
+ET_NODISCARD et_status eti_stack_add(struct eti_stack *s, const char *name,
+                                     const struct et_module_class *type, void *options);
 /* Options by field, as ET_ADD: ETI_STACK(&s, "fc", linear, .out_features = 10) */
 #define ETI_STACK(s, key, layer, ...)                                                  \
     eti_stack_add((s), (key), &et_##layer##_class,                                     \

@@ -50,24 +50,27 @@ enum { ETI_TEXT = 96 }; /* room for et_desc_text */
 /* Operand I, or NULL where it is left out. */
 const struct et_desc *eti_operand(const struct et_call *call, int i);
 /* Operand I must be there. WHAT names it: "weight". */
-et_status eti_need(struct et_ctx *cx, const struct et_call *call, int i,
-                   const char *what);
-et_status eti_need_ndim(struct et_ctx *cx, const struct et_call *call, int i,
-                        const char *what, int low, int high);
-et_status eti_need_dtype(struct et_ctx *cx, const struct et_call *call, int i,
-                         const char *what, enum et_dtype dtype);
-et_status eti_need_float(struct et_ctx *cx, const struct et_call *call, int i,
-                         const char *what);
-et_status eti_need_shape(struct et_ctx *cx, const struct et_call *call, int i,
-                         const char *what, int ndim, const int64_t *shape);
+ET_NODISCARD et_status eti_need(struct et_ctx *cx, const struct et_call *call, int i,
+                                const char *what);
+ET_NODISCARD et_status eti_need_ndim(struct et_ctx *cx, const struct et_call *call,
+                                     int i, const char *what, int low, int high);
+ET_NODISCARD et_status eti_need_dtype(struct et_ctx *cx, const struct et_call *call,
+                                      int i, const char *what, enum et_dtype dtype);
+ET_NODISCARD et_status eti_need_float(struct et_ctx *cx, const struct et_call *call,
+                                      int i, const char *what);
+ET_NODISCARD et_status eti_need_shape(struct et_ctx *cx, const struct et_call *call,
+                                      int i, const char *what, int ndim,
+                                      const int64_t *shape);
 /* The same for an operand that may be left out. */
-et_status eti_may_shape(struct et_ctx *cx, const struct et_call *call, int i,
-                        const char *what, int ndim, const int64_t *shape);
-et_status eti_need_axis(struct et_ctx *cx, const struct et_call *call, int i, int axis);
+ET_NODISCARD et_status eti_may_shape(struct et_ctx *cx, const struct et_call *call,
+                                     int i, const char *what, int ndim,
+                                     const int64_t *shape);
+ET_NODISCARD et_status eti_need_axis(struct et_ctx *cx, const struct et_call *call,
+                                     int i, int axis);
 
 /* OUT: dense, in the axis order of the first dense operand that has the whole shape. */
-et_status eti_broadcast(struct et_ctx *cx, const struct et_call *call,
-                        enum et_dtype dtype, struct et_desc *out);
+ET_NODISCARD et_status eti_broadcast(struct et_ctx *cx, const struct et_call *call,
+                                     enum et_dtype dtype, struct et_desc *out);
 /* OUT: dense in the axis order of LIKE, of its shape. */
 void eti_desc_same(struct et_desc *out, enum et_dtype dtype,
                    const struct et_desc *like);
@@ -108,8 +111,8 @@ struct et_tensor *eti_autocast_low(struct et_graph *g, struct et_tensor *x);
 struct et_tensor *eti_autocast_wide(struct et_graph *g, struct et_tensor *x);
 
 /* A gradient that is zero everywhere: nothing is added to DX. */
-et_status eti_gradient_zero(struct et_graph *g, const struct et_node *node,
-                            struct et_tensor *const *dy, const bool *want,
-                            struct et_tensor **dx);
+ET_NODISCARD et_status eti_gradient_zero(struct et_graph *g, const struct et_node *node,
+                                         struct et_tensor *const *dy, const bool *want,
+                                         struct et_tensor **dx);
 
 #endif

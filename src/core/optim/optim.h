@@ -18,13 +18,15 @@ eti_param_span(const struct et_param_slot *slot)
 }
 
 /* Zero moments of those names; EINVAL when there are some already. */
-et_status eti_param_space_add_moments(struct et_ctx *cx, struct et_param_space *s,
-                                      const char *const *names, int n);
+ET_NODISCARD et_status eti_param_space_add_moments(struct et_ctx *cx,
+                                                   struct et_param_space *s,
+                                                   const char *const *names, int n);
 /* Leaves of DESC on the values and on each moment, from element BEGIN on: the caller's,
  * also where it fails on the way. */
-et_status eti_param_space_views(const struct et_param_space *s, int64_t begin,
-                                const struct et_desc *desc, struct et_tensor **p,
-                                struct et_tensor **moment);
+ET_NODISCARD et_status eti_param_space_views(const struct et_param_space *s,
+                                             int64_t begin, const struct et_desc *desc,
+                                             struct et_tensor **p,
+                                             struct et_tensor **moment);
 /* N parameters from FIRST on of et_param_space_pack's, as f32 [end - begin]: what lies
  * at [BEGIN, END) of it. Not NULL where all are. */
 struct et_tensor *eti_param_space_pack_part(struct et_graph *g,
@@ -33,7 +35,7 @@ struct et_tensor *eti_param_space_pack_part(struct et_graph *g,
                                             int n, int64_t begin, int64_t end);
 /* Copies values, moments and counts of the parameters both have, and takes over FROM's
  * copies. Both have the same moments. */
-et_status eti_param_space_carry(struct et_ctx *cx, struct et_param_space *to,
+ET_NODISCARD et_status eti_param_space_carry(struct et_ctx *cx, struct et_param_space *to,
                                 struct et_param_space *from);
 
 /* (lr / initial_lr) weight_decay, the ratio taken as 1 when initial_lr is 0. Formulas
@@ -70,13 +72,15 @@ void eti_warn_decay(struct et_ctx *cx, const char *name, double weight_decay);
     }
 
 /* EINVAL unless there are two. */
-et_status eti_check_betas(struct et_ctx *cx, const struct et_floats *betas);
+ET_NODISCARD et_status eti_check_betas(struct et_ctx *cx,
+                                       const struct et_floats *betas);
 /* Fills ROWS, zero before, for the run from BEGIN to END of flat memory. To be released
  * also where it fails. ENOTSUP for more rows than an I32 counts. */
-et_status eti_param_rows_init(struct et_param_rows *rows,
-                              const struct et_param_space *s,
-                              const struct et_optimizer_class *type,
-                              const void *options, int64_t begin, int64_t end);
+ET_NODISCARD et_status eti_param_rows_init(struct et_param_rows *rows,
+                                           const struct et_param_space *s,
+                                           const struct et_optimizer_class *type,
+                                           const void *options, int64_t begin,
+                                           int64_t end);
 void eti_param_rows_release(struct et_param_rows *rows, struct et_ctx *cx);
 /* X, f32 [run], as its rows. */
 struct et_tensor *eti_as_rows(struct et_graph *g, const struct et_update *u,
@@ -104,7 +108,7 @@ struct eti_sgd_options {
     bool nesterov;
 };
 extern const char *const eti_sgd_moments[];
-et_status eti_sgd_check(struct et_ctx *cx, const void *options);
+ET_NODISCARD et_status eti_sgd_check(struct et_ctx *cx, const void *options);
 int eti_sgd_n_moments(const void *options);
 /* hyper: rate, fraction of p that decoupled decay takes, weight of the gradient in the
  * momentum buffer. */
@@ -136,7 +140,7 @@ struct eti_adam_options {
     bool amsgrad;
 };
 extern const char *const eti_adam_moments[];
-et_status eti_adam_check(struct et_ctx *cx, const void *options);
+ET_NODISCARD et_status eti_adam_check(struct et_ctx *cx, const void *options);
 int eti_adam_n_moments(const void *options);
 /* hyper: lr / (1 - beta1^n), 1 / sqrt(1 - beta2^n), fraction of p that decay takes. */
 enum { ETI_ADAM_RATE, ETI_ADAM_ROOT, ETI_ADAM_DECAY };

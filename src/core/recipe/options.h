@@ -86,8 +86,9 @@ ET_NODISCARD et_status eti_fill_parts(const struct eti_fill *fill,
 
 bool eti_option_in_range(const struct et_option *row, double x);
 /* Reports V as no value for ROW, with a hint where there is one. ET_OK. */
-et_status eti_refuse(const struct eti_fill *fill, const struct et_option *row,
-                     const struct et_value *v, const char *path);
+ET_NODISCARD et_status eti_refuse(const struct eti_fill *fill,
+                                  const struct et_option *row, const struct et_value *v,
+                                  const char *path);
 /* "expected number > 0, got \"fast\"". */
 void eti_bad_value(const struct eti_fill *fill, const struct et_value *v,
                    const char *path, const char *hint, const char *expected);
@@ -104,8 +105,9 @@ enum { ETI_PATH_BYTES = 160 };
 const char *eti_path_join(char buf[ETI_PATH_BYTES], const char *path, const char *key);
 
 /* Is FIELD, of the TABLE ROW, written as the value of its first row (ET_OPT_BRIEF)? */
-et_status eti_table_is_brief(struct et_ctx *cx, const struct et_option *row,
-                             const void *field, bool *out);
+ET_NODISCARD et_status eti_table_is_brief(struct et_ctx *cx,
+                                          const struct et_option *row,
+                                          const void *field, bool *out);
 /* The value of ROW in OPTIONS in flow style. */
 void eti_text_add_option(struct eti_text *t, const struct et_option *row,
                          const void *options);

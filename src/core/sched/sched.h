@@ -21,17 +21,19 @@ struct eti_sched_now {
 };
 
 /* T resolved (SPAN) and the counter of its unit (NOW), in that unit. */
-et_status eti_sched_resolve(const struct eti_sched_now *s, struct et_time t,
-                            double *now, struct et_time *span);
+ET_NODISCARD et_status eti_sched_resolve(const struct eti_sched_now *s,
+                                         struct et_time t, double *now,
+                                         struct et_time *span);
 /* The same for a T that something is divided by: EINVAL when it resolves to 0. */
-et_status eti_sched_period(const struct eti_sched_now *s, struct et_time t,
-                           const char *name, double *now, double *span);
+ET_NODISCARD et_status eti_sched_period(const struct eti_sched_now *s, struct et_time t,
+                                        const char *name, double *now, double *span);
 /* min(1, now / T); 1 for a T of 0. */
-et_status eti_sched_fraction(const struct eti_sched_now *s, struct et_time t,
-                             double *out);
+ET_NODISCARD et_status eti_sched_fraction(const struct eti_sched_now *s,
+                                          struct et_time t, double *out);
 /* gamma^(milestones reached). */
-et_status eti_sched_steps(const struct eti_sched_now *s,
-                          const struct et_times *milestones, double gamma, double *out);
+ET_NODISCARD et_status eti_sched_steps(const struct eti_sched_now *s,
+                                       const struct et_times *milestones, double gamma,
+                                       double *out);
 
 /* The curves, of a fraction X in [0, 1]: 1 at 0, ALPHA_F at 1. */
 double eti_sched_cosine(double x, double alpha_f);
@@ -43,20 +45,22 @@ struct eti_warmup_options {
 };
 
 /* T_WARMUP resolved; the ratio counts only with scale_warmup. NOW as above. */
-et_status eti_sched_warmup_span(const struct eti_sched_now *s,
-                                const struct eti_warmup_options *o, double *now,
-                                struct et_time *span);
+ET_NODISCARD et_status eti_sched_warmup_span(const struct eti_sched_now *s,
+                                             const struct eti_warmup_options *o,
+                                             double *now, struct et_time *span);
 /* RAMP: min(1, now / t_warmup), which is below 1 in the warmup and 1 after it. TAU:
  * fraction of what lies between t_warmup and T_MAX, in [0, 1]; 0 when that is nothing.
  * EINVAL when the two resolve to different units. */
-et_status eti_sched_warmup(const struct eti_sched_now *s,
-                           const struct eti_warmup_options *o, struct et_time t_max,
-                           double *ramp, double *tau);
+ET_NODISCARD et_status eti_sched_warmup(const struct eti_sched_now *s,
+                                        const struct eti_warmup_options *o,
+                                        struct et_time t_max, double *ramp,
+                                        double *tau);
 /* The check of the schedulers with warmup and t_max: t_max may not end before the run.
  * T_MAX may be unset. Warns of a warmup of nothing. */
-et_status eti_sched_warmup_check(struct et_ctx *cx, const struct eti_warmup_options *o,
-                                 struct et_time t_max,
-                                 const struct et_run_length *length);
+ET_NODISCARD et_status eti_sched_warmup_check(struct et_ctx *cx,
+                                              const struct eti_warmup_options *o,
+                                              struct et_time t_max,
+                                              const struct et_run_length *length);
 
 /* A warmup that starts at alpha_i instead of 0, and that need not be there: t_warmup
  * may be 0, in any unit. */
@@ -68,14 +72,16 @@ struct eti_ramp_options {
 /* WHOLE is a resolved time; NOW is the counter in its unit and WARMUP the length of the
  * warmup in it. RAMP: alpha_i + (1 - alpha_i) now / warmup in the warmup, 1 after it.
  * EINVAL when the warmup resolves to another unit. */
-et_status eti_sched_ramp(const struct eti_sched_now *s,
-                         const struct eti_ramp_options *o, struct et_time whole,
-                         double *now, double *warmup, double *ramp);
+ET_NODISCARD et_status eti_sched_ramp(const struct eti_sched_now *s,
+                                      const struct eti_ramp_options *o,
+                                      struct et_time whole, double *now, double *warmup,
+                                      double *ramp);
 /* eti_sched_warmup_check where there is a warmup, and t_max's part of it in any case.
  */
-et_status eti_sched_ramp_check(struct et_ctx *cx, const struct eti_ramp_options *o,
-                               struct et_time t_max,
-                               const struct et_run_length *length);
+ET_NODISCARD et_status eti_sched_ramp_check(struct et_ctx *cx,
+                                            const struct eti_ramp_options *o,
+                                            struct et_time t_max,
+                                            const struct et_run_length *length);
 
 extern const char *const eti_step_every_choices[];
 

@@ -41,13 +41,14 @@ struct eti_timm_noise {
     double pct, std;
     int64_t seed;
 };
-et_status eti_timm_add_noise(const struct eti_sched_now *s,
-                             const struct eti_timm_noise *o, double *out);
+ET_NODISCARD et_status eti_timm_add_noise(const struct eti_sched_now *s,
+                                          const struct eti_timm_noise *o, double *out);
 
 /* The check of all of them. */
-et_status eti_timm_check(struct et_ctx *cx, const struct eti_timm_warmup *w,
-                         const struct eti_timm_noise *noise,
-                         const struct et_run_length *length);
+ET_NODISCARD et_status eti_timm_check(struct et_ctx *cx,
+                                      const struct eti_timm_warmup *w,
+                                      const struct eti_timm_noise *noise,
+                                      const struct et_run_length *length);
 
 /* T resolved (SPAN), and NOW: how far the schedule is, in the same unit. RAMP: the
  * multiplier in the warmup, where WARMING is set; 1 after it. */
@@ -57,14 +58,16 @@ struct eti_timm_at {
     double ramp;
     bool warming;
 };
-et_status eti_timm_at(const struct eti_sched_now *s, const struct eti_timm_warmup *o,
-                      struct et_time t, struct eti_timm_at *out);
+ET_NODISCARD et_status eti_timm_at(const struct eti_sched_now *s,
+                                   const struct eti_timm_warmup *o, struct et_time t,
+                                   struct eti_timm_at *out);
 
 /* The multiplier of a cyclic schedule; CURVE is given OPTIONS and x in [0, 1). */
-et_status eti_timm_cycle(const struct eti_sched_now *s, const struct eti_timm_warmup *w,
-                         const struct eti_timm_cycles *c,
-                         double (*curve)(const void *options, double x),
-                         const void *options, double *out);
+ET_NODISCARD et_status eti_timm_cycle(const struct eti_sched_now *s,
+                                      const struct eti_timm_warmup *w,
+                                      const struct eti_timm_cycles *c,
+                                      double (*curve)(const void *options, double x),
+                                      const void *options, double *out);
 
 /* The rows of FIELD, a struct eti_timm_warmup in S; PREFIX: default of warmup_prefix.
  */

@@ -6,12 +6,12 @@
 #include "core/trainer/trainer_impl.h"
 
 /* archive.c: every value that later steps depend on, to save or to load. */
-et_status eti_archive_trainer(struct et_trainer *t, struct et_archive *a);
+ET_NODISCARD et_status eti_archive_trainer(struct et_trainer *t, struct et_archive *a);
 /* The model's parameters and buffers alone. */
-et_status eti_archive_model(struct et_trainer *t, struct et_archive *a);
+ET_NODISCARD et_status eti_archive_model(struct et_trainer *t, struct et_archive *a);
 /* Model, optimizer and algorithms: what training has made, without time and place. */
-et_status eti_archive_learned(struct et_trainer *t, struct et_archive *a);
+ET_NODISCARD et_status eti_archive_learned(struct et_trainer *t, struct et_archive *a);
 /* "60000 samples in batches of 128, ...": what the train data must be again. */
-et_status eti_describe_data(struct et_trainer *t, char *buf, size_t size);
+ET_NODISCARD et_status eti_describe_data(struct et_trainer *t, char *buf, size_t size);
 
 #endif

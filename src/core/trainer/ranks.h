@@ -59,8 +59,8 @@ struct eti_ranks {
 };
 
 /* In setup: leaves; after parameters have been bound: buckets. */
-et_status eti_ranks_init(struct et_trainer *t);
-et_status eti_ranks_bind(struct et_trainer *t);
+ET_NODISCARD et_status eti_ranks_init(struct et_trainer *t);
+ET_NODISCARD et_status eti_ranks_bind(struct et_trainer *t);
 void eti_ranks_release(struct et_trainer *t);
 
 /* ---- in a step ---- */
@@ -68,7 +68,7 @@ void eti_ranks_release(struct et_trainer *t);
 /* state->grad, this rank's, becomes the mean over the batch of all; what ranks tell
  * each other goes with it. ALONE: it is still made of t->grads. Not for a gradient that
  * is to stay the rank's own (state->keep_local). */
-et_status eti_ranks_reduce(struct et_trainer *t, int pass, bool alone);
+ET_NODISCARD et_status eti_ranks_reduce(struct et_trainer *t, int pass, bool alone);
 /* The batch's loss and its part I so far: of all ranks where they have been reduced. */
 struct et_tensor *eti_ranks_total(struct et_trainer *t);
 struct et_tensor *eti_ranks_part(struct et_trainer *t, int i);
@@ -82,41 +82,43 @@ struct et_tensor *eti_ranks_skip(struct et_trainer *t, struct et_tensor *skip);
 /* Where a rank has none LEAF stays what it was. */
 void eti_ranks_guard(struct et_trainer *t, struct et_tensor *leaf);
 /* After the evaluation: what was agreed on. *AGAIN: a rank had no gradient. */
-et_status eti_ranks_hear(struct et_trainer *t, bool *again);
+ET_NODISCARD et_status eti_ranks_hear(struct et_trainer *t, bool *again);
 /* This rank had no memory for the batch: takes part, so that the others learn of it. */
-et_status eti_ranks_stand_in(struct et_trainer *t);
+ET_NODISCARD et_status eti_ranks_stand_in(struct et_trainer *t);
 
 /* ---- between steps ---- */
 
 /* Begins with the parameters and buffers of rank 0, and with the same settings. */
-et_status eti_ranks_begin(struct et_trainer *t);
+ET_NODISCARD et_status eti_ranks_begin(struct et_trainer *t);
 /* Rank 0 has loaded the checkpoint NAME, or failed with STATUS: the others LOAD the
  * same. All ranks fail, or none does. NAME is ETI_STEP_NAME bytes. */
 typedef et_status eti_load_named_fn(struct et_trainer *t, const char *name);
-et_status eti_ranks_load(struct et_trainer *t, et_status status, char *name,
-                         eti_load_named_fn *load);
+ET_NODISCARD et_status eti_ranks_load(struct et_trainer *t, et_status status,
+                                      char *name, eti_load_named_fn *load);
 /* Rank 0 has gone back to *STEP; -1: it could not. So do the others; *STEP is -1 on all
  * ranks where any could not, with WHY. */
-et_status eti_ranks_go_back(struct et_trainer *t, int64_t *step,
-                            eti_load_named_fn *load, char *why, size_t size);
+ET_NODISCARD et_status eti_ranks_go_back(struct et_trainer *t, int64_t *step,
+                                         eti_load_named_fn *load, char *why,
+                                         size_t size);
 /* What only a rank knows (samples that it could not read): rank 0 saves it for all,
  * each loads its own. All ranks at once to save. */
-et_status eti_ranks_archive(struct et_trainer *t, struct et_archive *a);
+ET_NODISCARD et_status eti_ranks_archive(struct et_trainer *t, struct et_archive *a);
 /* In a save: what eti_ranks_archive will write. */
-et_status eti_ranks_gather(struct et_trainer *t);
+ET_NODISCARD et_status eti_ranks_gather(struct et_trainer *t);
 /* Buffers (running statistics) of rank 0, before an evaluation. */
-et_status eti_ranks_share_buffers(struct et_trainer *t);
+ET_NODISCARD et_status eti_ranks_share_buffers(struct et_trainer *t);
 /* Where no step carries it: has any rank been asked to stop? */
-et_status eti_ranks_listen(struct et_trainer *t);
+ET_NODISCARD et_status eti_ranks_listen(struct et_trainer *t);
 /* M's value over all ranks. */
-et_status eti_ranks_metric(struct et_trainer *t, const struct et_metric *m,
-                           double *out);
+ET_NODISCARD et_status eti_ranks_metric(struct et_trainer *t, const struct et_metric *m,
+                                        double *out);
 /* Are the parameters those of rank 0? Now and then. EPEER names the ranks where not. */
-et_status eti_ranks_compare(struct et_trainer *t);
+ET_NODISCARD et_status eti_ranks_compare(struct et_trainer *t);
 /* STATUS of all ranks, each with its own: EPEER where another could not have NAME. */
-et_status eti_ranks_agree(struct et_trainer *t, et_status status, const char *name);
+ET_NODISCARD et_status eti_ranks_agree(struct et_trainer *t, et_status status,
+                                       const char *name);
 /* Rank 0's next request after STEP batches, *GOT on all ranks alike. */
-et_status eti_ranks_next_request(struct et_trainer *t, int64_t step,
-                                 struct et_request *r, bool *got);
+ET_NODISCARD et_status eti_ranks_next_request(struct et_trainer *t, int64_t step,
+                                              struct et_request *r, bool *got);
 
 #endif

@@ -14,15 +14,15 @@ enum { ETI_MAX_LOSS_PARTS = 16 };
 
 /* log.c: the numbers of one record. A log has one; another can take its place. */
 struct eti_book;
-et_status eti_book_new(struct et_ctx *cx, struct eti_book **out);
+ET_NODISCARD et_status eti_book_new(struct et_ctx *cx, struct eti_book **out);
 void eti_book_free(struct eti_book **book);
 void eti_book_clear(struct eti_book *book);
 /* LOG goes on with *BOOK, and *BOOK becomes what it had. */
 void eti_log_swap(struct et_log *log, struct eti_book **book);
 
 /* engine.c: the two halves of an event, for one whose observers come later. */
-et_status eti_engine_act(struct et_state *s, enum et_event event);
-et_status eti_engine_watch(struct et_state *s, enum et_event event);
+ET_NODISCARD et_status eti_engine_act(struct et_state *s, enum et_event event);
+ET_NODISCARD et_status eti_engine_watch(struct et_state *s, enum et_event event);
 /* Does a callback have to see EVENT before the run goes on? */
 bool eti_engine_waits(const struct et_state *s, enum et_event event);
 

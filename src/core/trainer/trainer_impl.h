@@ -121,19 +121,19 @@ struct et_trainer {
 };
 
 /* readback.c. After metrics and optimizer have been made. */
-et_status eti_readback_init(struct et_trainer *t);
+ET_NODISCARD et_status eti_readback_init(struct et_trainer *t);
 void eti_readback_release(struct et_trainer *t);
 /* In a batch's last evaluation: its numbers go into one leaf; after it: on their way. */
-et_status eti_readback_append(struct et_trainer *t, struct et_tensor *skip);
-et_status eti_readback_send(struct et_trainer *t);
+ET_NODISCARD et_status eti_readback_append(struct et_trainer *t, struct et_tensor *skip);
+ET_NODISCARD et_status eti_readback_send(struct et_trainer *t);
 /* Without running ahead: into state and log, now. */
 void eti_readback_take(struct et_trainer *t);
 /* At the end of a batch: puts by what observers will be shown of it. */
 void eti_readback_park(struct et_trainer *t);
 /* Waits for the oldest parked batches, until KEEP are left, and shows each. */
-et_status eti_readback_deliver(struct et_trainer *t, int keep);
+ET_NODISCARD et_status eti_readback_deliver(struct et_trainer *t, int keep);
 /* The same, shown to nobody: the run goes back to before them. */
-et_status eti_readback_discard(struct et_trainer *t);
+ET_NODISCARD et_status eti_readback_discard(struct et_trainer *t);
 /* fit.c: what to do about the last batch's gradient; true: the run went back. */
 bool eti_judge(struct et_trainer *t);
 /* Was no batch of the run finite, so that each update was skipped? */
@@ -143,15 +143,15 @@ void eti_show_batch(struct et_trainer *t, const struct et_batch *b);
 /* fit.c: the same for the batch that is shown already, if any is. */
 void eti_show_again(struct et_trainer *t);
 /* step.c: one batch through closure and update, with retries. */
-et_status eti_train_batch(struct et_trainer *t);
+ET_NODISCARD et_status eti_train_batch(struct et_trainer *t);
 /* The same in a dry graph, which leaves nothing behind; in pieces where the batch does
  * not fit and grad_accum is auto. The caller drops what is pending. */
-et_status eti_plan_step(struct et_trainer *t);
+ET_NODISCARD et_status eti_plan_step(struct et_trainer *t);
 /* Rows [FIRST, FIRST + N) of ALL, as nodes. */
 struct et_samples eti_rows(struct et_graph *g, const struct et_samples *all, int64_t first,
                            int64_t n);
 /* Computes what hooks made of the batch, which the pieces of it then share. */
-et_status eti_keep_batch(struct et_trainer *t);
+ET_NODISCARD et_status eti_keep_batch(struct et_trainer *t);
 /* Losses in pieces and microbatches of a batch with N samples. */
 int64_t eti_count_microbatches(const struct et_trainer *t, int64_t n, int64_t *rows);
 /* How many pieces to try next, at most MOST, after NOW were too large for memory. Not
@@ -163,69 +163,70 @@ int64_t eti_more_pieces(const struct et_trainer *t, int64_t now, int64_t most,
 /* 1 where V, f32 [1], is not finite, else 0. */
 struct et_tensor *eti_not_finite(struct et_graph *g, struct et_tensor *v);
 /* stats.c: the buffers that the model has now. */
-et_status eti_stats_bind(struct et_trainer *t);
+ET_NODISCARD et_status eti_stats_bind(struct et_trainer *t);
 void eti_stats_release(struct et_trainer *t);
 /* Before a batch of several evaluations, and after one that did not get to its end. */
-et_status eti_stats_keep(struct et_trainer *t);
-et_status eti_stats_put_back(struct et_trainer *t);
+ET_NODISCARD et_status eti_stats_keep(struct et_trainer *t);
+ET_NODISCARD et_status eti_stats_put_back(struct et_trainer *t);
 /* In the batch's last evaluation: where SKIP, f32 [1], is not 0 they stay as they were. */
 void eti_stats_guard(struct et_trainer *t, struct et_tensor *skip);
 /* setup.c: what products are computed in from the next step on; ENOTSUP. */
-et_status eti_take_precision(struct et_trainer *t, int precision);
+ET_NODISCARD et_status eti_take_precision(struct et_trainer *t, int precision);
 /* scaler.c, all of them. Leaves, if the precision scales losses. */
-et_status eti_scaler_init(struct et_trainer *t);
+ET_NODISCARD et_status eti_scaler_init(struct et_trainer *t);
 void eti_scaler_release(struct et_trainer *t);
 /* What to go backward from. */
 struct et_tensor *eti_scaler_scale(struct et_trainer *t, struct et_tensor *loss);
 /* state->grad, all of the batch's, becomes the true gradient. */
-et_status eti_scaler_unscale(struct et_trainer *t, int pass);
+ET_NODISCARD et_status eti_scaler_unscale(struct et_trainer *t, int pass);
 /* Whether to skip the update with state->grad: f32 [1]; and the next scale. */
 struct et_tensor *eti_scaler_skip(struct et_trainer *t);
 /* What BATCH, counted from 1, made of overflow and scale: true when the scale was to
  * blame for a skip. Logs. */
 bool eti_scaler_settle(struct et_trainer *t, int64_t batch, float overflow, float scale);
 /* Scale and count of clean steps, for checkpoints. */
-et_status eti_scaler_archive(struct et_trainer *t, struct et_archive *a);
+ET_NODISCARD et_status eti_scaler_archive(struct et_trainer *t, struct et_archive *a);
 /* steps.c: the user's step, or the default. */
-et_status eti_step_at(struct et_trainer *t, enum et_event event);
+ET_NODISCARD et_status eti_step_at(struct et_trainer *t, enum et_event event);
 struct et_tensor *eti_step_train_forward(struct et_trainer *t, struct et_forward *f);
 struct et_tensor *eti_step_eval_forward(struct et_trainer *t);
 struct et_tensor *eti_step_predict_forward(struct et_trainer *t);
 struct et_tensor *eti_step_train_loss(struct et_trainer *t);
 /* The gradients of LOSS into t->grads. */
-et_status eti_step_backward(struct et_trainer *t, struct et_tensor *loss);
+ET_NODISCARD et_status eti_step_backward(struct et_trainer *t, struct et_tensor *loss);
 /* What state->grad becomes for the update. */
 struct et_tensor *eti_step_clip(struct et_trainer *t);
-et_status eti_step_optimizer(struct et_trainer *t, struct et_tensor *skip);
+ET_NODISCARD et_status eti_step_optimizer(struct et_trainer *t, struct et_tensor *skip);
 /* Sets state->lr_factor. */
-et_status eti_step_scheduler(struct et_trainer *t);
+ET_NODISCARD et_status eti_step_scheduler(struct et_trainer *t);
 void eti_free_parts(struct et_trainer *t);
 /* prepare.c: how long the run is to be, from config and the loader. */
-et_status eti_set_length(struct et_trainer *t);
+ET_NODISCARD et_status eti_set_length(struct et_trainer *t);
 /* Everything of OPTIONS, and the loader at the timestamp's place. */
-et_status eti_prepare_fit(struct et_trainer *t, const struct et_fit_options *options);
+ET_NODISCARD et_status eti_prepare_fit(struct et_trainer *t,
+                                       const struct et_fit_options *options);
 /* fit.c: has the run come to its end? */
-et_status eti_is_over(struct et_trainer *t, bool *over);
+ET_NODISCARD et_status eti_is_over(struct et_trainer *t, bool *over);
 /* groups.c: the config's rows are looked at; first of all. */
-et_status eti_groups_init(struct et_trainer *t);
+ET_NODISCARD et_status eti_groups_init(struct et_trainer *t);
 /* The group of the parameter NAME. */
 int eti_groups_find(const struct et_trainer *t, const char *name);
 /* After surgery on INIT: has each row a parameter? */
-et_status eti_groups_check(struct et_trainer *t);
+ET_NODISCARD et_status eti_groups_check(struct et_trainer *t);
 /* Rates and decays of the optimizer's groups, as its options and the rows have them. */
-et_status eti_groups_follow(struct et_trainer *t);
-et_status eti_groups_check_schedules(struct et_trainer *t);
+ET_NODISCARD et_status eti_groups_follow(struct et_trainer *t);
+ET_NODISCARD et_status eti_groups_check_schedules(struct et_trainer *t);
 /* The factors of the update to come, state->lr_factor being known; and what the optimizer
  * has of them. */
-et_status eti_groups_schedule(struct et_trainer *t);
+ET_NODISCARD et_status eti_groups_schedule(struct et_trainer *t);
 void eti_groups_apply(struct et_trainer *t);
 /* bind.c: what a precision other than fp8 multiplies in; NONE: f32. */
 enum et_dtype eti_low_dtype(int precision);
 /* bind.c: the flat parameter space of the model as it is now: the one there is, with
  * other parameters frozen, where these are the same. */
-et_status eti_bind_parameters(struct et_trainer *t);
+ET_NODISCARD et_status eti_bind_parameters(struct et_trainer *t);
 /* What is frozen in the space becomes so in the model, and is no longer differentiated. */
-et_status eti_follow_frozen(struct et_trainer *t);
+ET_NODISCARD et_status eti_follow_frozen(struct et_trainer *t);
 /* After eti_bind_parameters. */
 void eti_unbind_parameters(struct et_trainer *t);
 /* Has somebody set *FLAG, in this or another thread? NULL: never. */
@@ -238,45 +239,47 @@ eti_is_set(volatile const int *flag)
 bool eti_interrupted(struct et_trainer *t);
 /* control.c: applies what is asked for after the batches so far; holds while it is to be
  * paused. */
-et_status eti_control_poll(struct et_trainer *t);
+ET_NODISCARD et_status eti_control_poll(struct et_trainer *t);
 /* join.c: the algorithm NAME, with OPTIONS ("name=value name=value"; "": its defaults),
  * joins the run behind the others, on all ranks. NOTE [SIZE]: what is to be said of it.
  * What it is refused with changes nothing: EINVAL, ENOTSUP, ENOMEM, EPEER where another
  * rank could not. */
-et_status eti_algorithm_join(struct et_trainer *t, const char *name,
-                             const char *options, char *note, size_t size);
+ET_NODISCARD et_status eti_algorithm_join(struct et_trainer *t, const char *name,
+                                          const char *options, char *note, size_t size);
 /* Behind the others, the trainer's own from then on: there is room. */
 void eti_algorithm_add(struct et_trainer *t, struct et_algorithm *a);
 /* A makes itself ready: those of EVENTS that came before the first batch. */
-et_status eti_algorithm_prepare(struct et_trainer *t, struct et_algorithm *a,
-                                uint64_t events);
+ET_NODISCARD et_status eti_algorithm_prepare(struct et_trainer *t,
+                                             struct et_algorithm *a, uint64_t events);
 /* Between two batches: what A, unless it is off, has put in place of the run's goes. */
-et_status eti_algorithm_settle(struct et_trainer *t, struct et_algorithm *a);
+ET_NODISCARD et_status eti_algorithm_settle(struct et_trainer *t,
+                                            struct et_algorithm *a);
 /* save.c: checkpoints name A from here on, if any are saved. */
-et_status eti_saver_joined(struct et_trainer *t, const struct et_algorithm *a);
+ET_NODISCARD et_status eti_saver_joined(struct et_trainer *t,
+                                        const struct et_algorithm *a);
 /* And no more, if they did. */
 void eti_saver_left(struct et_trainer *t, const struct et_algorithm *a);
 /* Do both change the same setting? request.c */
 bool eti_request_same(const struct et_request *a, const struct et_request *b);
-et_status eti_control_hold(struct et_trainer *t);
+ET_NODISCARD et_status eti_control_hold(struct et_trainer *t);
 /* evaluate.c */
-et_status eti_evaluate_due(struct et_trainer *t, enum et_event event);
+ET_NODISCARD et_status eti_evaluate_due(struct et_trainer *t, enum et_event event);
 /* evaluators.c: N more; and those from FIRST on no more. */
-et_status eti_evaluators_add(struct et_trainer *t, const struct et_evaluator *evaluators,
-                             int n);
+ET_NODISCARD et_status eti_evaluators_add(struct et_trainer *t,
+                                          const struct et_evaluator *evaluators, int n);
 void eti_evaluators_drop(struct et_trainer *t, int first);
 /* target.c: "accuracy>=.765" fits one metric of the evaluators: EINVAL. */
-et_status eti_target_init(struct et_trainer *t);
+ET_NODISCARD et_status eti_target_init(struct et_trainer *t);
 /* The same against the metrics of an evaluation. */
-et_status eti_target_check(struct et_trainer *t, bool *reached);
+ET_NODISCARD et_status eti_target_check(struct et_trainer *t, bool *reached);
 
 /* save.c: checkpoints. init is for after eti_load; nothing is saved without a config. */
-et_status eti_saver_init(struct et_trainer *t);
+ET_NODISCARD et_status eti_saver_init(struct et_trainer *t);
 void eti_saver_free(struct et_trainer *t);
 /* Fires EVENT, one of *_CHECKPOINT, and saves if that is due. */
-et_status eti_checkpoint(struct et_trainer *t, enum et_event event);
+ET_NODISCARD et_status eti_checkpoint(struct et_trainer *t, enum et_event event);
 /* Saves what is between two steps now, unless it has been; a thread writes it. */
-et_status eti_save(struct et_trainer *t);
+ET_NODISCARD et_status eti_save(struct et_trainer *t);
 /* Has this rank a reason to save after the batch under way: asked to, or it is time? */
 bool eti_save_is_wanted(const struct et_trainer *t);
 /* After the last step: waits for the thread; the outcome says if that was in vain. */
@@ -292,14 +295,15 @@ bool eti_roll_back(struct et_trainer *t, char *why, size_t size);
 /* save.c: waits for the save under way, and says what became of it. */
 void eti_settle_save(struct et_trainer *t);
 /* load.c: takes over what config.load says: between BEFORE_LOAD and AFTER_LOAD. */
-et_status eti_load(struct et_trainer *t);
+ET_NODISCARD et_status eti_load(struct et_trainer *t);
 /* evaluate.c: an interval in a unit that is counted, see settle there. */
-et_status eti_settle_interval(struct et_trainer *t, struct et_time *interval);
+ET_NODISCARD et_status eti_settle_interval(struct et_trainer *t,
+                                           struct et_time *interval);
 /* An evaluation that the checkpoint's run was kept from. */
-et_status eti_evaluate_pending(struct et_trainer *t);
+ET_NODISCARD et_status eti_evaluate_pending(struct et_trainer *t);
 
-et_status eti_metrics_new(struct et_trainer *t, const char *names, struct et_metric **out,
-                          int *n);
-et_status eti_run(struct et_trainer *t, enum et_event event);
+ET_NODISCARD et_status eti_metrics_new(struct et_trainer *t, const char *names,
+                                       struct et_metric **out, int *n);
+ET_NODISCARD et_status eti_run(struct et_trainer *t, enum et_event event);
 
 #endif

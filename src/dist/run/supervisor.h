@@ -120,8 +120,8 @@ struct etd_supervisor {
 
 /* Returns when the run has ended, with the exit CODE; and in each rank, with *RANK.
  * FRONT is its socket. */
-et_status etd_supervise(struct et_ctx *cx, const struct etd_launch *l, int front,
-                        struct etd_rank **rank, int *code);
+ET_NODISCARD et_status etd_supervise(struct et_ctx *cx, const struct etd_launch *l,
+                                     int front, struct etd_rank **rank, int *code);
 /* The clock of all that has a time here, in seconds, looked at twice a second at least:
  * what has passed beyond ETD_LOOK_LASTS does not count. */
 double etd_sup_now(struct etd_supervisor *s);

@@ -67,7 +67,7 @@ struct et_device_handle {
 };
 
 /* The adapters' side of opening (onednn.c), and what they offer. */
-et_status etk_onednn_open(struct et_device_handle *);
+ET_NODISCARD et_status etk_onednn_open(struct et_device_handle *);
 void etk_onednn_close(struct et_device_handle *);
 void etk_onednn_version(int *major, int *minor, int *patch);
 /* Has the processor instructions for products of bf16 that oneDNN uses? */

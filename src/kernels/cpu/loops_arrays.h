@@ -59,7 +59,7 @@ arrays_flush(const struct arrays *a, void *const *ptr, void *ws)
 }
 
 /* Operands and results are f32; those at INDEX (-1: none) hold integers. */
-static inline et_status
+ET_NODISCARD static inline et_status
 arrays_need_f32(const struct et_call *call, int index, char *why, size_t why_size)
 {
     for (int i = 0; i < call->n_in + call->n_out; i++) {

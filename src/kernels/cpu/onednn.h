@@ -65,8 +65,8 @@ struct etk_arg {
 struct etk_program *etk_program_new(struct et_device_handle *d);
 void etk_program_free(struct etk_program *p);
 /* Gives the kernel and its workspace; or frees P and says why not. */
-et_status etk_program_finish(struct etk_program *p, struct et_kernel **out, size_t *ws,
-                             char *why, size_t why_size);
+ET_NODISCARD et_status etk_program_finish(struct etk_program *p, struct et_kernel **out,
+                                          size_t *ws, char *why, size_t why_size);
 
 /* The layout of D as oneDNN writes it: the strides as they are. Or one with D's shape
  * and type that oneDNN is to choose. P keeps it until it is finished. NULL where oneDNN

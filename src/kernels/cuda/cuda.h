@@ -90,12 +90,12 @@ enum etk_library { ETK_CUDA, ETK_BLAS, ETK_DNN, ETK_RTC, ETK_NVML, ETK_LIBRARIES
 
 /* What CODE of LIBRARY means to the caller. ET_OK for success. One table per library:
  * codes that are not in it are ET_EINTERNAL. */
-et_status etk_classify(enum etk_library library, int code);
+ET_NODISCARD et_status etk_classify(enum etk_library library, int code);
 /* The same, and notes "WHAT: <name of the code>: <what to do>" in the handle. Marks the
  * device lost where the code says that nothing more can run on it; where a library says
  * so of an algorithm on trial, and the GPU is well, it is ET_ENOTSUP. D may be NULL. */
-et_status etk_fail(struct et_device_handle *d, enum etk_library library, int code,
-                   const char *what);
+ET_NODISCARD et_status etk_fail(struct et_device_handle *d, enum etk_library library,
+                                int code, const char *what);
 /* A check costs one comparison where all is well. */
 #define ETK_TRY_CUDA(d, call)                                                          \
     do {                                                                               \
@@ -104,7 +104,7 @@ et_status etk_fail(struct et_device_handle *d, enum etk_library library, int cod
             return etk_fail(d, ETK_CUDA, (int)etk_code_, #call);                       \
     } while (0)
 /* A launcher's result as that of run. */
-static inline et_status
+ET_NODISCARD static inline et_status
 etk_launched(const struct et_kernel *k, cudaError_t code)
 {
     return code == cudaSuccess ? ET_OK : etk_fail(k->dev, ETK_CUDA, (int)code, k->what);
@@ -139,7 +139,8 @@ void etk_peak(struct et_device_handle *d, struct et_device_peak *out);
 /* ---- sensors (nvml.c) ---- */
 
 /* The table's sensors. */
-et_status etk_nvml_read(struct et_device_handle *d, struct et_device_sensors *s);
+ET_NODISCARD et_status etk_nvml_read(struct et_device_handle *d,
+                                     struct et_device_sensors *s);
 void etk_nvml_close(struct et_device_handle *d);
 
 /* ---- sizes ---- */

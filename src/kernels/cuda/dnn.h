@@ -127,16 +127,19 @@ bool etk_dnn_dtype(enum et_dtype dtype, cudnnDataType_t *out);
  * are left out, and none is timed, nor with ETUDE_TUNE=0. ENOTSUP with a sentence in
  * WHY where no engine takes the graph: the caller has another way. WS: bytes of
  * workspace. Not while a stream of this thread is captured. */
-et_status etk_dnn_plan(struct et_device_handle *, const struct etk_dnn_graph *,
-                       const struct etk_dnn_limits *, struct etk_dnn_plan **out,
-                       size_t *ws, char *why, size_t why_size);
+ET_NODISCARD et_status etk_dnn_plan(struct et_device_handle *,
+                                    const struct etk_dnn_graph *,
+                                    const struct etk_dnn_limits *,
+                                    struct etk_dnn_plan **out, size_t *ws, char *why,
+                                    size_t why_size);
 void etk_dnn_plan_free(struct etk_dnn_plan *);
 /* "eng7_k2=3_k13=1": the engine and its knobs. Borrowed, as long as the device. */
 const char *etk_dnn_plan_name(const struct etk_dnn_plan *);
 /* PTR: by slot, each ETK_DNN_ALIGN-aligned; etk_dnn_aligned says whether they are.
  * Nothing is made or asked of cuDNN's planner when the addresses are those of the last
  * run. */
-et_status etk_dnn_run(struct etk_dnn_plan *, void *const *ptr, void *ws, cudaStream_t);
+ET_NODISCARD et_status etk_dnn_run(struct etk_dnn_plan *, void *const *ptr, void *ws,
+                                   cudaStream_t);
 bool etk_dnn_aligned(void *const *ptr, int n);
 
 /* Frees handle and plans; NULL before the first kernel is allowed. For device.c. */
@@ -145,7 +148,8 @@ void etk_dnn_close(struct et_device_handle *);
 /* For tests without a GPU: plans are made for the device that JSON describes
  * (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION) and cannot be run. D needs no more than
  * its options filled in. */
-et_status etk_dnn_open_properties(struct et_device_handle *d, const char *json);
+ET_NODISCARD et_status etk_dnn_open_properties(struct et_device_handle *d,
+                                               const char *json);
 
 #ifdef __cplusplus
 }

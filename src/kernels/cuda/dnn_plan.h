@@ -23,8 +23,9 @@ void etk_dnn_drop(struct etk_dnn_descs *);
 /* Runs each of N plans of G, which need up to WS bytes of workspace: the number of the
  * fastest, or -1 where there was no room for operands or none ran. EDEVICE only where
  * the device is lost. */
-et_status etk_dnn_fastest(struct et_device_handle *d, const struct etk_dnn_graph *g,
-                          struct etk_dnn_plan *const *plan, int n, size_t ws,
-                          int *best);
+ET_NODISCARD et_status etk_dnn_fastest(struct et_device_handle *d,
+                                       const struct etk_dnn_graph *g,
+                                       struct etk_dnn_plan *const *plan, int n,
+                                       size_t ws, int *best);
 
 #endif

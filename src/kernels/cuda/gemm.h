@@ -73,14 +73,15 @@ struct etk_choice {
 };
 
 /* Needs no GPU. The caller frees *OUT, after a failure too; D may be NULL. */
-et_status etk_gemm_open(struct et_device_handle *d, const struct etk_gemm_shape *shape,
-                        struct etk_gemm *out);
+ET_NODISCARD et_status etk_gemm_open(struct et_device_handle *d,
+                                     const struct etk_gemm_shape *shape,
+                                     struct etk_gemm *out);
 void etk_gemm_close(struct etk_gemm *gemm);
 /* Where vector and aux are; for cuBLASLt's advice, how well they are aligned. */
-et_status etk_gemm_set_vector(struct et_device_handle *d, struct etk_gemm *gemm,
-                              void *vector);
-et_status etk_gemm_set_aux(struct et_device_handle *d, struct etk_gemm *gemm,
-                           void *aux);
+ET_NODISCARD et_status etk_gemm_set_vector(struct et_device_handle *d,
+                                           struct etk_gemm *gemm, void *vector);
+ET_NODISCARD et_status etk_gemm_set_aux(struct et_device_handle *d,
+                                        struct etk_gemm *gemm, void *aux);
 
 /* ---- the handle and the choice of algorithms (blas.c) ---- */
 
@@ -93,14 +94,15 @@ void etk_blas_key(const struct et_device_handle *d, const struct etk_gemm_shape 
 /* The algorithm for operands that begin at multiples of ALIGN bytes: a power of two, at
  * least the size of an element. ENOTSUP where cuBLASLt has none. Below ETK_WIDE, which
  * is rare (blocks of memory begin at multiples of ETK_ALIGN), nothing is timed. */
-et_status etk_blas_choose(struct et_device_handle *d,
-                          const struct etk_gemm_shape *shape, struct etk_gemm *gemm,
-                          unsigned align, struct etk_choice *out);
+ET_NODISCARD et_status etk_blas_choose(struct et_device_handle *d,
+                                       const struct etk_gemm_shape *shape,
+                                       struct etk_gemm *gemm, unsigned align,
+                                       struct etk_choice *out);
 /* WS: CHOICE's workspace, ETK_ALIGN-aligned. */
-et_status etk_blas_run(struct et_device_handle *d, struct etk_gemm *gemm,
-                       const struct etk_choice *choice,
-                       const struct etk_gemm_operands *at, void *ws,
-                       cudaStream_t stream);
+ET_NODISCARD et_status etk_blas_run(struct et_device_handle *d, struct etk_gemm *gemm,
+                                    const struct etk_choice *choice,
+                                    const struct etk_gemm_operands *at, void *ws,
+                                    cudaStream_t stream);
 /* What was chosen, for people. */
 void etk_blas_describe(const struct etk_choice *choice, char *out, size_t size);
 

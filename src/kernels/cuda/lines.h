@@ -28,8 +28,8 @@ struct et_desc etk_drop_axis(const struct et_desc *d, int axis);
 
 /* ENOTSUP with a sentence unless D is one of the three dtypes that are summed in f32.
  */
-et_status etk_need_float(const struct et_desc *d, const char *op, char *why,
-                         size_t why_size);
+ET_NODISCARD et_status etk_need_float(const struct et_desc *d, const char *op,
+                                      char *why, size_t why_size);
 
 #ifdef __cplusplus
 }

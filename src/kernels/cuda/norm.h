@@ -162,8 +162,10 @@ bool etk_norm_channels_plan(const struct etk_norm *, const struct etk_gpu *,
  * not aligned: false, and nothing has been launched. */
 bool etk_norm_rows_run(struct et_kernel *, const struct etk_norm_rows *, bool grad,
                        void *const *p, void *ws, cudaStream_t, et_status *);
-et_status etk_norm_channels_run(struct et_kernel *, const struct etk_norm_channels *,
-                                bool grad, void *const *p, void *ws, cudaStream_t);
+ET_NODISCARD et_status etk_norm_channels_run(struct et_kernel *,
+                                             const struct etk_norm_channels *,
+                                             bool grad, void *const *p, void *ws,
+                                             cudaStream_t);
 
 #ifdef __cplusplus
 }

@@ -33,8 +33,8 @@ struct etk_shape {
 
 /* The program and the walk of an element-wise op, a cast, or a fused chain. ENOTSUP
  * with a sentence where a step is no function of elements. */
-et_status etk_program_of(const struct et_call *, struct etk_program *,
-                         struct etk_shape *, char *why, size_t why_size);
+ET_NODISCARD et_status etk_program_of(const struct et_call *, struct etk_program *,
+                                      struct etk_shape *, char *why, size_t why_size);
 
 /* ---- rtc_source.c ---- */
 

@@ -34,10 +34,10 @@ cudaError_t etk_launch_reduce(const struct etk_reduce *, const void *x, void *y,
                               cudaStream_t);
 
 /* A reduction of X to Y over the axes of mask AXES, times SCALE; for pooling too. */
-et_status etk_new_reduce(struct et_device_handle *d, enum et_op_id op,
-                         const struct et_desc *x, const struct et_desc *y,
-                         uint32_t axes, double scale, struct et_kernel **out,
-                         size_t *ws);
+ET_NODISCARD et_status etk_new_reduce(struct et_device_handle *d, enum et_op_id op,
+                                      const struct et_desc *x, const struct et_desc *y,
+                                      uint32_t axes, double scale,
+                                      struct et_kernel **out, size_t *ws);
 
 #ifdef __cplusplus
 }

@@ -19,14 +19,14 @@ bool etk_rtc_is_on(struct et_device_handle *d);
  * is closed. ENOTSUP where NVRTC is missing or does not serve this GPU: something else
  * must do. EINTERNAL for a text that does not compile, with its first error as the
  * device's why. Not while a stream is captured. */
-et_status etk_rtc_get(struct et_device_handle *d, const char *source, const char *name,
-                      const void **kernel);
+ET_NODISCARD et_status etk_rtc_get(struct et_device_handle *d, const char *source,
+                                   const char *name, const void **kernel);
 
 /* Machine code of SOURCE for compute capability ARCH (90: 9.0), without a device: *CODE
  * is freed by the caller. REPORT takes what the assembler says of registers and spills,
  * or the compiler of errors. */
-et_status etk_rtc_compile(const char *source, int arch, void **code, size_t *size,
-                          char *report, size_t report_size);
+ET_NODISCARD et_status etk_rtc_compile(const char *source, int arch, void **code,
+                                       size_t *size, char *report, size_t report_size);
 
 void etk_rtc_close(struct et_device_handle *d);
 

@@ -22,7 +22,8 @@ void etk_trial_close(struct et_device_handle *d, struct etk_trial *t);
 typedef et_status etk_trial_fn(void *data);
 /* Milliseconds of one run; LEAST: the best so far, beside which a slow one is not run
  * again. A failure that the GPU survives is ENOTSUP, or what it was. */
-et_status etk_trial_measure(struct et_device_handle *d, const struct etk_trial *t,
-                            etk_trial_fn *run, void *data, float least, float *ms);
+ET_NODISCARD et_status etk_trial_measure(struct et_device_handle *d,
+                                         const struct etk_trial *t, etk_trial_fn *run,
+                                         void *data, float least, float *ms);
 
 #endif
