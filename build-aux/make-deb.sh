@@ -6,8 +6,11 @@
 # Depends is what dpkg-shlibdeps finds for the program and its modules, but for the CUDA
 # module: its libraries are NVIDIA's, are searched for where the program runs, and may be
 # missing.
+#
+# The package's copyright names who AUTHORS names first, and the license that LICENSE is:
+# its text is on every Debian machine.
 set -eu
-build=$1 version=$2
+build=$1 version=$2 source=$(cd "$(dirname "$0")/.." && pwd)
 fail() {
     echo "make deb: $1" >&2
     exit 1
@@ -28,6 +31,25 @@ ${MAKE:-make} -s -C "$build" install-strip DESTDIR="$root" >"$work/install.log" 
 }
 find "$root" -name '*.la' -delete
 find "$root" -path '*/man/man*' -type f -exec gzip -9n {} +
+
+authors=$(head -n 1 "$source/AUTHORS")
+common=/usr/share/common-licenses/Apache-2.0
+grep -q '^ *Apache License$' "$source/LICENSE" && grep -q 'Version 2.0' "$source/LICENSE" ||
+    fail 'LICENSE is not the Apache License 2.0, which the package says it is under'
+mkdir -p "$root/usr/share/doc/etude"
+cat >"$root/usr/share/doc/etude/copyright" <<COPYRIGHT
+Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: etude
+
+Files: *
+Copyright: $authors
+License: Apache-2.0
+
+License: Apache-2.0
+ The full text of the Apache License, version 2.0, is in $common.
+COPYRIGHT
+cp "$source/NEWS" "$root/usr/share/doc/etude/NEWS"
+gzip -9n "$root/usr/share/doc/etude/NEWS"
 
 # dpkg-shlibdeps reads debian/control of the folder that it runs in.
 printf 'Source: etude\n\nPackage: etude\nArchitecture: any\n' >"$work/debian/control"

@@ -50,6 +50,11 @@ for file in bin/etude share/bash-completion/completions/etude \
     [ -s "$root$prefix/$file" ]
     ok $? "it has $file"
 done
+copyright=$root/usr/share/doc/etude/copyright
+grep -q '^Copyright: The Etude authors$' "$copyright" && grep -q '^License: Apache-2.0$' "$copyright"
+ok $? 'it says whose Etude is, and under which license'
+[ -s "$root/usr/share/doc/etude/NEWS.gz" ]
+ok $? 'and what is new'
 for module in cpu cuda; do
     [ -f "$ET_BUILDDIR/.libs/libetude-$module.so" ] || continue
     [ -s "$(find "$root" -name libetude-$module.so)" ]
