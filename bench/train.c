@@ -20,6 +20,7 @@
  *              slab_bytes (intermediates), least_seconds (at the device's peaks, or
  *              those of ETUDE_ROOFLINE; 0 = not known). With ETUDE_DUMP=plan the
  *              kernels one by one, on standard error
+ *
  * Ends at end of input. Step k trains on batch k mod 8. A batch is a hash of its number
  * and the index, the same in bench/peer.py, and lies on the device: pixels are uniform
  * with variance 1, tokens and labels uniform. */

@@ -8,11 +8,12 @@
 #include <string.h>
 
 #ifdef __SANITIZE_ADDRESS__
-/* AddressSanitizer guesses where a thread's late TLS block is from what libc wrote before
- * it. For blocks at some addresses the guess is wrong, and the leak check, which reads
- * there, crashes. None of our memory is held by such a block alone.
+/* AddressSanitizer guesses where a thread's late TLS block is from what libc wrote
+ * before it. For blocks at some addresses the guess is wrong, and the leak check, which
+ * reads there, crashes. None of our memory is held by such a block alone.
  *
- * And more memory than there can be is refused, as it is elsewhere: tests ask for it. */
+ * And more memory than there can be is refused, as it is elsewhere: tests ask for
+ * it. */
 const char *__asan_default_options(void);
 
 const char *

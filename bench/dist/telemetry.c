@@ -1,8 +1,8 @@
 /* What it costs a step that its records are published: UX.md section 8 asks for less
  * than 0.5 % of it.
  *
- *     bench/dist/telemetry [RECIPE [WINDOWS [STEPS [WAY]]]]    default: a tiny net, 24
- * 400
+ *     bench/dist/telemetry [RECIPE [WINDOWS [STEPS [WAY]]]]
+ *                          default: a tiny net, 24 windows of 400 steps
  *
  * Two trainers of one recipe in one process, with the callbacks of that recipe and one
  * thread, in turns of STEPS batches: the records of one go nowhere, those of the other

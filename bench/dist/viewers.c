@@ -288,8 +288,8 @@ annoy(struct etd_channel **line, struct et_rng *rng)
     }
 }
 
-/* Says through READY when all who follow have the run, and goes on until it is killed.
- */
+/* Says through READY when all who follow have the run, and goes on until it is
+ * killed. */
 static void
 be_viewers(int ready)
 {

@@ -12,8 +12,8 @@
  *   copy n (bytes)                back=1: the gradient, where there is one
  *
  * N sets of operands, random numbers, take turns, so that no cache keeps them. A turn
- * of all sets is captured and replayed where the device can; the host waits at the end.
- */
+ * of all sets is captured and replayed where the device can; the host waits at the
+ * end. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -492,8 +492,8 @@ answer(const struct asked *a)
     else
         refuse(why[0] ? why : "the device failed");
     wait();
-    /* Arrays of both: what the gradient borrows is freed once, with the forward call.
-     */
+    /* Arrays of both: what the gradient borrows is freed once, with the forward
+     * call. */
     for (int s = 0; g && s < sets; s++)
         for (int i = 0; i < w->call.n_in; i++)
             if (g->from[i] != DY)

@@ -8,8 +8,8 @@
  * each batch. Time is the clock's; with "cpu" it is what the process took of the
  * processors, which says more on a busy machine (of one thread: those of OpenMP spin).
  * Prints the medians and the two ratios with their quartiles. Files go to a
- * folder that is removed. PERFORMANCE.md: all of it at most 0.5 % above the bare loop.
- */
+ * folder that is removed. PERFORMANCE.md: all of it at most 0.5 % above the bare
+ * loop. */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* The budgets of UX.md section 8: the workbench on a terminal, with a run that has gone
  * on for a day at ten records a second, among few runs and among many.
  *
- *     bench/tui/screen [ETUDE [RECORDS [RUNS]]]    default ./etude 864000 2000, in
- * $TMPDIR
+ *     bench/tui/screen [ETUDE [RECORDS [RUNS]]]    default: ./etude 864000 2000
+ *
+ * It works in a folder of $TMPDIR, and prints
  *
  * start      from exec to the first bytes on the terminal         budget 150 ms
  * all        until nothing more comes: the log, or all runs       usable 1 s, all 5 s

@@ -39,8 +39,8 @@ enum et_archive_mode et_archive_mode(const struct et_archive *a);
 /* What follows lies below NAME, until it is left: "algorithms", then "ema". */
 ET_NODISCARD et_status et_archive_enter(struct et_archive *a, const char *name);
 void et_archive_leave(struct et_archive *a);
-/* Checking and loading: does the checkpoint have NAME here, as a value? Saving: true.
- */
+/* Checking and loading: does the checkpoint have NAME here, as a value? Saving:
+ * true. */
 bool et_archive_has(const struct et_archive *a, const char *name);
 
 /* EFORMAT when the checkpoint lacks NAME or holds it with another shape or dtype; the

@@ -147,8 +147,8 @@ struct et_resize_attr {
     int64_t shape[4]; /* the shape to produce (gradient: the input's) */
 };
 
-/* image_batch: height and width of the frames; the result's dtype: the table's (ET_NONE),
- * or BF16 or F16, to which those of an F32 table are rounded. */
+/* image_batch: height and width of the frames; the result's dtype: the table's
+ * (ET_NONE), or BF16 or F16, to which those of an F32 table are rounded. */
 struct et_image_batch_attr {
     int64_t shape[2];
     int32_t dtype; /* enum et_dtype */

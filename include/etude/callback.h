@@ -47,8 +47,8 @@ struct et_callback_class {
     et_status (*evaluated)(struct et_callback *self, const struct et_state *state,
                            struct et_log *log);
     /* A module's input X and output Y in a training forward pass, as values of
-     * state->graph; inner modules come before outer ones. May append nodes. (optional)
-     */
+     * state->graph; inner modules come before outer ones. May append nodes.
+     * (optional) */
     void (*module)(struct et_callback *self, const struct et_state *state,
                    struct et_module *m, struct et_tensor *x, struct et_tensor *y);
     /* In a training step, when the update is formulas (et_optimizer_pending) and
@@ -96,8 +96,8 @@ bool et_logger_series(const struct et_callback *logger, const char *name,
 
 /* What the callback run_history has kept: a value per epoch of the training loss and
  * metrics, means over its samples, and one per evaluation of its metrics. Of another
- * callback there is nothing. Names are borrowed, values too, until the next is added.
- */
+ * callback there is nothing. Names are borrowed, values too, until the next is
+ * added. */
 /* The name of series I, in the order they began; NULL past the last. */
 const char *et_history_name(const struct et_callback *history, int64_t i);
 /* All values of NAME, oldest first; false when there is none of that name. */

@@ -103,7 +103,8 @@ struct et_device_table {
     uint32_t size;    /* sizeof(struct et_device_table) */
     const char *name; /* "cpu" */
     /* Forms of matmul_fused that it computes, as bits 1 << enum et_epilogue: a plan for
-     * it has those in place of a product and what follows. 0: it gains nothing there. */
+     * it has those in place of a product and what follows. 0: it gains nothing
+     * there. */
     uint32_t epilogues;
     /* Does it compute conv2d_fused, and gain by it? */
     bool fuses_convolutions;

@@ -72,8 +72,8 @@ void et_metric_update(struct et_graph *g, struct et_metric *m,
 void et_metric_begin(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
                      struct et_tensor *target);
 
-/* For who reads totals together with other numbers: what the pending evaluation makes of
- * them, f32 [n_sums] each, and the value of such numbers. */
+/* For who reads totals together with other numbers: what the pending evaluation makes
+ * of them, f32 [n_sums] each, and the value of such numbers. */
 void et_metric_totals(struct et_graph *g, const struct et_metric *m,
                       struct et_tensor **sum, struct et_tensor **carry);
 double et_metric_value_of(const struct et_metric *m, const float *sum,

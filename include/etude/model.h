@@ -126,8 +126,8 @@ struct et_model_class {
     struct et_component info; /* options begin with struct et_model_options */
     enum et_task task;
     /* How the first values are drawn where a recipe names no initializer, and whose
-     * rule it is, in words; NULL: by the defaults of the layers, as PyTorch has them.
-     */
+     * rule it is, in words; NULL: by the defaults of the layers, as PyTorch has
+     * them. */
     const char *beginning;
     /* Those of et_module_initializer that make it so, NULL-terminated; laid over what
      * BUILD has declared, before the recipe's. (optional) */

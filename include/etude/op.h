@@ -205,8 +205,8 @@ struct et_tensor *et_sdpa(struct et_graph *g, struct et_tensor *q, struct et_ten
 /* ---- images ----
  * [N,C,H,W] -> [N,C,P,Q]. In O, 0 for the stride means the kernel, for the dilation 1;
  * the padding is at most half the kernel (EINVAL). */
-/* The length that O makes of AXIS, 0 for the height, of SIZE pixels; below 1: its window
- * does not fit. O has no zeros for its stride and dilation. */
+/* The length that O makes of AXIS, 0 for the height, of SIZE pixels; below 1: its
+ * window does not fit. O has no zeros for its stride and dilation. */
 int64_t et_pooled_size(const struct et_pool2d_attr *o, int axis, int64_t size);
 /* Padding never wins. */
 struct et_tensor *et_max_pool2d(struct et_graph *g, struct et_tensor *x,
@@ -328,8 +328,8 @@ struct et_tensor *et_dropout(struct et_graph *g, struct et_tensor *x,
  * [S,C,R,Q], frames I32 [N,ET_FRAME_NUMBERS] (enum et_frame_number, in attr.h), table
  * [C,256] -> [N,C,HEIGHT,WIDTH] of the table's dtype. No gradient.
  *
- *   y[n,c,i,j] = table[c][raw[s,c,Y,X]]    Y = y + i, X = x + j, or x + WIDTH-1-j
- * flipped
+ *   y[n,c,i,j] = table[c][raw[s,c,Y,X]]    Y = y + i, X = x + j
+ *                                          (flipped: X = x + WIDTH - 1 - j)
  *
  * and table[c][0] where row Y or column X is not seen. A sample outside of [0,S) reads
  * NaN. A cast to BF16 or F16 that alone reads it is made by it: no f32 is written. */

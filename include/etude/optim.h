@@ -243,11 +243,11 @@ const struct et_update *et_optimizer_pending(const struct et_optimizer *opt, int
 /* The evaluation of the last et_optimizer_update went through: counts it for the
  * parameters concerned, unless it was SKIPPED. */
 void et_optimizer_done(struct et_optimizer *opt, bool skipped);
-/* For a device that the host runs ahead of: whether the last AHEAD (0 to 4) updates were
- * skipped may be unknown when the next is built. et_optimizer_done then says false, and
- * et_optimizer_settle, once for each in their order and at most AHEAD later, what came of
- * it; the numbers of the updates in between are those they would have had. Between
- * updates, with none unsettled. */
+/* For a device that the host runs ahead of: whether the last AHEAD (0 to 4) updates
+ * were skipped may be unknown when the next is built. et_optimizer_done then says
+ * false, and et_optimizer_settle, once for each in their order and at most AHEAD later,
+ * what came of it; the numbers of the updates in between are those they would have had.
+ * Between updates, with none unsettled. */
 ET_NODISCARD et_status et_optimizer_run_ahead(struct et_optimizer *opt, int ahead);
 void et_optimizer_settle(struct et_optimizer *opt, bool skipped);
 

@@ -20,8 +20,8 @@
  * before its first instruction runs. A plugin that runs has the rights of the program:
  * trust it as you would trust Etude.
  *
- * In C++ the macro cannot be used (it names fields); such a plugin fills in the struct.
- */
+ * In C++ the macro cannot be used (it names fields); such a plugin fills in the
+ * struct. */
 #ifndef ETUDE_PLUGIN_H
 #define ETUDE_PLUGIN_H
 

@@ -59,8 +59,8 @@ const struct et_scheduler_class *et_scheduler_find(const char *name);
 const struct et_scheduler_class *const *et_scheduler_list(int *n);
 
 /* The product of N multipliers at TS, each by its step_every; 1 for none. Call before
- * each update: nothing is kept from one call to the next, so a resumed run has the rates
- * of one that was never stopped. */
+ * each update: nothing is kept from one call to the next, so a resumed run has the
+ * rates of one that was never stopped. */
 ET_NODISCARD et_status et_schedule_alpha(struct et_ctx *cx,
                                          const struct et_scheduler *list, int n,
                                          const struct et_timestamp *ts,

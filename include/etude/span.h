@@ -1,8 +1,8 @@
 /* span.h: what the thread of a context is busy with, for whoever writes that down.
  *
  * The engine marks events, hooks, waits for data, evaluations of the graph and kernels;
- * a plugin may mark what it likes. Without a tracer a mark costs a look at a pointer.
- */
+ * a plugin may mark what it likes. Without a tracer a mark costs a look at a
+ * pointer. */
 #ifndef ETUDE_SPAN_H
 #define ETUDE_SPAN_H
 

@@ -149,8 +149,8 @@ struct et_tensor *et_state_dense_target(struct et_state *s, struct et_tensor *ou
                                         struct et_tensor *target);
 /* For a callback that has put other weights in place for a while, between evaluations
  * or at FIT_START: evaluates on everything once more, under labels that begin with
- * PREFIX: "metrics/ema_model_eval/Accuracy". Broken off by an interrupt like any other.
- */
+ * PREFIX: "metrics/ema_model_eval/Accuracy". Broken off by an interrupt like any
+ * other. */
 ET_NODISCARD et_status et_state_evaluate(const struct et_state *s, const char *prefix);
 /* Does the checkpoint have a value at PATH: "model/fc.weight", "optimizer/frozen/NAME"
  * (what was frozen), "algorithms/ema/started"? */

@@ -22,9 +22,9 @@ struct et_node;
 
 /* Loads a device module and opens device INDEX. NAME: "cpu", "cuda", "ref" (the plain C
  * reference, always there). THREADS 0 = all cores. ENOENT: there is no such
- * module, driver or hardware; ENOTSUP: there is, and it cannot be used; the sentence says
- * why. To ask for "cuda" costs 0.1 ms where there is no driver. CX must outlive the
- * device.
+ * module, driver or hardware; ENOTSUP: there is, and it cannot be used; the sentence
+ * says why. To ask for "cuda" costs 0.1 ms where there is no driver. CX must outlive
+ * the device.
  *
  * While "cpu" computes, the stack pointer of its threads may point into the heap (so do
  * oneDNN 2.6's matrix products): no handler of a signal may run in them. Block what the
@@ -42,7 +42,8 @@ const char *et_device_name(const struct et_device *dev); /* "cpu"; borrowed */
 ET_NODISCARD et_status et_device_set(struct et_device *dev,
                                      enum et_device_option option, int value);
 
-/* What the device says of itself; some milliseconds. ENOTSUP where it has no sensors. */
+/* What the device says of itself; some milliseconds. ENOTSUP where it has no
+ * sensors. */
 ET_NODISCARD et_status et_device_get_sensors(struct et_device *dev,
                                              struct et_device_sensors *out);
 

@@ -58,12 +58,13 @@ et_time_is_set(struct et_time t)
  *                exponent; whole for all units but dur; any case; no sign, no blanks
  * clock          "1h30m" "90s" "25h": seconds
  * whole number   "10": epochs
+ *
  * EINVAL quotes the text and says which of these it is not. */
 ET_NODISCARD et_status et_time_parse(struct et_ctx *cx, const char *text,
                                      struct et_time *out);
-/* pytorch-accelerated writes lengths as placeholders, perhaps with a factor; a unit says
- * the same: "NUM_UPDATE_STEPS_PER_EPOCH*2" is 2ep, "NUM_EPOCHS*0.1" is 0.1dur. False
- * where there is no such unit. For hints: recipes are written in units. */
+/* pytorch-accelerated writes lengths as placeholders, perhaps with a factor; a unit
+ * says the same: "NUM_UPDATE_STEPS_PER_EPOCH*2" is 2ep, "NUM_EPOCHS*0.1" is 0.1dur.
+ * False where there is no such unit. For hints: recipes are written in units. */
 bool et_time_placeholder(const char *text, struct et_time *out);
 /* "5ep", "0.5dur", "unset": parses back to the same value. Returns BUF;
  * ET_TIME_TEXT_BYTES are enough. */

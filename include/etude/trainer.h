@@ -60,8 +60,8 @@ struct et_trainer_steps {
     /* Called at every event, before the algorithms: FIT_START is training_run_start,
      * EPOCH_START and _END are train_epoch_start and _end, EVAL_START and _END those of
      * an evaluation's epoch, EPOCH_CHECKPOINT is training_run_epoch_end, FIT_END
-     * training_run_end, EVAL_STANDALONE_START and _END evaluation_run_start and _end.
-     */
+     * training_run_end, EVAL_STANDALONE_START and _END evaluation_run_start and
+     * _end. */
     et_status (*at_event)(void *data, struct et_state *s, enum et_event event);
 
     et_forward_step *train_forward;   /* between BEFORE_FORWARD and AFTER_FORWARD */
@@ -204,8 +204,8 @@ typedef et_status et_predict_fn(void *data, const struct et_state *s,
 /* The model's outputs for all of LOADER, in its order, between PREDICT_START and
  * PREDICT_END; batches are not cut. FN gets each batch's outputs as
  * PREDICT_AFTER_FORWARD left them, and what it fails with ends the call; NULL: only
- * hooks see them. Targets are not read: a data set without any may give what it likes.
- */
+ * hooks see them. Targets are not read: a data set without any may give what it
+ * likes. */
 ET_NODISCARD et_status et_trainer_predict(struct et_trainer *t,
                                           struct et_loader *loader, et_predict_fn *fn,
                                           void *data);

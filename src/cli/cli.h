@@ -1,5 +1,5 @@
-/* cli.h: what the files of src/cli share: options, errors, and the state of one call.
- */
+/* cli.h: what the files of src/cli share: options, errors, and the state of one
+ * call. */
 #ifndef ET_CLI_H
 #define ET_CLI_H
 
@@ -310,8 +310,8 @@ const char *cli_fact(const struct json_t *facts, const char *key, char *buf,
 const char *cli_clock(double t, char *buf, size_t size);
 /* ---- resume.c: going on with a run ---- */
 
-/* What TEXT means: a run by its folder, by its name, or "last"; or a checkpoint of one.
- */
+/* What TEXT means: a run by its folder, by its name, or "last"; or a checkpoint of
+ * one. */
 int cli_find_origin(struct cli *c, const char *text, struct eti_origin_run *out);
 /* Which run --resume or --autoresume means: OUT->directory is "" for a new run. */
 int cli_resume_find(struct cli *c, struct eti_origin_run *out);
@@ -363,8 +363,8 @@ bool cli_pass_signals(const struct cli_passing *p);
 /* ---- signals.c ---- */
 
 /* In a process that computes, before it opens a device: from now on a thread takes what
- * is caught, and the caller and all threads that it begins block it. EIO: there is no such
- * thread. */
+ * is caught, and the caller and all threads that it begins block it. EIO: there is no
+ * such thread. */
 ET_NODISCARD et_status cli_signals_apart(struct et_ctx *cx);
 /* From now on they are caught; GRACE: seconds to save in after one, 0: no limit. */
 void cli_signals_catch(double grace);

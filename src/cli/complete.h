@@ -3,8 +3,8 @@
  * The scripts that `etude completion` prints know nothing themselves: they ask the
  * program, as `etude __complete WORD...`, the last word being the one to complete. It
  * answers with lines: a candidate, a tab and what it is; or :files, :folders, :recipes,
- * which the shell completes. A candidate that ends in = or . wants no blank behind it.
- */
+ * which the shell completes. A candidate that ends in = or . wants no blank behind
+ * it. */
 #ifndef ET_CLI_COMPLETE_H
 #define ET_CLI_COMPLETE_H
 

@@ -122,8 +122,8 @@ mark(const struct eti_curve *curve, double low, double high, int width, int heig
     }
 }
 
-/* The cell of ROW and COLUMN in braille: U+2800 and a bit for each of its 2 x 4 dots.
- */
+/* The cell of ROW and COLUMN in braille: U+2800 and a bit for each of its 2 x 4
+ * dots. */
 static void
 print_braille(const bool *dot, int width, int row, int column)
 {

@@ -1,6 +1,5 @@
 /* doctor.c: `etude doctor`: what this machine has for training, what is wrong with it,
- * and what to do about that. Nothing is changed: a socket is made, and removed.
- */
+ * and what to do about that. Nothing is changed: a socket is made, and removed. */
 #include "config.h"
 
 #include <dirent.h>

@@ -11,8 +11,8 @@
 
 #include "cli/cli.h"
 
-/* Is the program in its build tree, with or without libtool's .libs? Which is EXE then.
- */
+/* Is the program in its build tree, with or without libtool's .libs? Which is EXE
+ * then. */
 static bool
 in_build_tree(char exe[PATH_MAX])
 {

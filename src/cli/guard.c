@@ -27,8 +27,8 @@ static struct {
     _Alignas(16) char stack[STACK_BYTES];
 } guard;
 
-/* The plugin nearest to the top of the stack, or those being loaded; NULL: it was none.
- */
+/* The plugin nearest to the top of the stack, or those being loaded; NULL: it was
+ * none. */
 static const char *
 culprit(const struct cli *c)
 {

@@ -72,8 +72,7 @@ finish(struct cli *c, int code)
 /* Opens /dev/null for each standard descriptor that was closed when the program began.
  * Otherwise the next file opened would get its number, and a run's log would get what
  * is printed. Each is opened the wrong way round, so that reading and writing still
- * fail.
- */
+ * fail. */
 static void
 keep_standard(void)
 {

@@ -1,5 +1,5 @@
-/* progress.c: how a run shows itself: --progress made into a logger. UX.md section 2.
- */
+/* progress.c: how a run shows itself: --progress made into a logger. UX.md section
+ * 2. */
 #include "config.h"
 
 #include <stdlib.h>

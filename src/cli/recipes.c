@@ -1,5 +1,5 @@
-/* recipes.c: `etude recipes`: which are installed, the text of one, a copy to change.
- */
+/* recipes.c: `etude recipes`: which are installed, the text of one, a copy to
+ * change. */
 #include "config.h"
 
 #include <errno.h>

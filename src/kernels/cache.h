@@ -4,8 +4,8 @@
  * An entry is a file of its own under $ETUDE_CACHE_DIR, or $XDG_CACHE_HOME/etude, or
  * ~/.cache/etude, in the folder "kernels". It is found by the text of its key, which
  * names everything that its contents depend on: the source or the shapes, the GPU or
- * the processor, the driver, the library's version. What cannot be kept or read is found
- * anew: no failure here is an error. Any thread and any process at once. */
+ * the processor, the driver, the library's version. What cannot be kept or read is
+ * found anew: no failure here is an error. Any thread and any process at once. */
 #ifndef ETUDE_KERNELS_CACHE_H
 #define ETUDE_KERNELS_CACHE_H
 

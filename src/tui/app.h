@@ -33,8 +33,8 @@ struct tui_screen {
     bool needs_run; /* without one its keys do nothing, and are not shown */
     /* (optional) Whose keys hold: of a view of the screen that has its own. */
     enum tui_where (*place)(struct tui_app *app, void *self);
-    /* (optional) What the hint of a key says by now; "": it does nothing by now, and has
-     * no hint; NULL: what keys.def says. */
+    /* (optional) What the hint of a key says by now; "": it does nothing by now, and
+     * has no hint; NULL: what keys.def says. */
     const char *(*hint)(struct tui_app *app, void *self, enum tui_action action);
     /* Draws into P, all lines but the first and the last two: its first line says what
      * is shown. tui_size_of the grid says what there is room for. */

@@ -96,8 +96,8 @@ compose_selected(struct compose *c)
     }
 }
 
-/* Where algorithms are lines of the recipe, the cursor is on the one that is selected.
- */
+/* Where algorithms are lines of the recipe, the cursor is on the one that is
+ * selected. */
 static void
 follow_method(struct compose *c)
 {

@@ -71,8 +71,8 @@ compose_type(struct compose *c, const struct eti_form_row *r)
 
 /* ---- a name out of a list ---- */
 
-/* The first value that the component at PATH needs is asked for, and the cursor on it.
- */
+/* The first value that the component at PATH needs is asked for, and the cursor on
+ * it. */
 static void
 ask_for_missing(struct compose *c, const char *path)
 {

@@ -362,8 +362,8 @@ compose_find_alike(struct compose *c)
     json_decref(list);
 }
 
-/* Where the relative paths of a run's recipe began: the run keeps its text, and with all
- * values resolved, of which one is put before the text's. */
+/* Where the relative paths of a run's recipe began: the run keeps its text, and with
+ * all values resolved, of which one is put before the text's. */
 static et_status
 find_place(struct compose *c, const json_t *facts)
 {

@@ -414,8 +414,8 @@ renew_launch(struct compose *c)
 
 /* ---- time ---- */
 
-/* Runs of the recipe begin and end while it is open: they are looked for when the screen
- * is shown again, and now and then. Has something changed? */
+/* Runs of the recipe begin and end while it is open: they are looked for when the
+ * screen is shown again, and now and then. Has something changed? */
 static bool
 look_again(struct compose *c)
 {

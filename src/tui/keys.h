@@ -8,8 +8,8 @@
 
 #include "etude/diagnostic.h"
 
-/* Where a binding holds; those of a screen go before those of everywhere. word, title
- */
+/* Where a binding holds; those of a screen go before those of everywhere. word,
+ * title */
 #define TUI_WHERE_MAP(X)                                                               \
     X(everywhere, "Everywhere")                                                        \
     X(compose, "Compose")                                                              \

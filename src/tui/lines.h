@@ -1,5 +1,5 @@
-/* lines.h: what ranks wrote and what happened meanwhile, as one stream of lines in order
- * of time: what Logs shows of a run, wherever its files are. */
+/* lines.h: what ranks wrote and what happened meanwhile, as one stream of lines in
+ * order of time: what Logs shows of a run, wherever its files are. */
 #ifndef TUI_LINES_H
 #define TUI_LINES_H
 

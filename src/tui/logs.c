@@ -264,8 +264,8 @@ height(const struct logs *l, const struct line *line, int w)
     return l->wraps && room > 0 && width > room ? (width + room - 1) / room : 1;
 }
 
-/* Marks what was searched for in TEXT, which stands in P, in as many lines as it needs.
- */
+/* Marks what was searched for in TEXT, which stands in P, in as many lines as it
+ * needs. */
 static void
 mark_found(const struct logs *l, const struct tui_pane *p, const char *text)
 {

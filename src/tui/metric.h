@@ -16,7 +16,8 @@ struct tui_metric_look {
 };
 /* Fixed by the name alone: a screen that is opened late looks as an early one. */
 struct tui_metric_look tui_metric_look(const char *name);
-/* V of it as text, with the same digits wherever it stands. Returns BUF of TUI_NUMBER. */
+/* V of it as text, with the same digits wherever it stands. Returns BUF of
+ * TUI_NUMBER. */
 const char *tui_metric_value(const char *name, double v, char *buf);
 /* "loss/train", "accuracy", "grad_norm": GLOSSARY.md. Returns BUF of ET_METRIC_NAME. */
 const char *tui_metric_label(const char *name, char buf[ET_METRIC_NAME]);

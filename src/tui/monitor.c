@@ -575,8 +575,8 @@ mouse(struct tui_app *app, void *self, const struct tui_mouse *e)
     }
 }
 
-/* What moves by itself: the time that a live run has taken, marks of unknown lengths.
- */
+/* What moves by itself: the time that a live run has taken, marks of unknown
+ * lengths. */
 static bool
 tick(struct tui_app *app, void *self)
 {

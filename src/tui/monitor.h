@@ -109,8 +109,8 @@ struct tui_saved {
 bool tui_saved(const struct etd_model *m, struct tui_saved *out);
 /* How long it has taken, or took. */
 double tui_run_seconds(const struct tui_view *v);
-/* "ETA 12m56s (14:16)", "~" until it has settled; "paused 2m10s"; "" where it has ended.
- * Returns BUF. */
+/* "ETA 12m56s (14:16)", "~" until it has settled; "paused 2m10s"; "" where it has
+ * ended. Returns BUF. */
 const char *tui_eta_text(const struct tui_view *v, bool has_clock, char buf[64]);
 /* "ep6.5" after BA batches of which an epoch has PER, or "750ba". Returns BUF. */
 const char *tui_place_text(int64_t ba, double per, char buf[TUI_NUMBER]);
@@ -131,8 +131,8 @@ const char *tui_length_text(const struct etd_model *m, char buf[64], bool *by_ba
 /* When the next evaluation is, "at 7ep, in 11s"; "" where that cannot be told. Returns
  * BUF. */
 const char *tui_next_evaluation(const struct tui_view *v, char buf[64]);
-/* Metric WHICH of the evaluator LABEL (NULL: of any), the main one first: Accuracy, else
- * the first there is. NULL: it has no more. */
+/* Metric WHICH of the evaluator LABEL (NULL: of any), the main one first: Accuracy,
+ * else the first there is. NULL: it has no more. */
 const struct etd_series *tui_evaluated(const struct etd_model *m, const char *label,
                                        int which);
 /* The evaluator whose metric is the run's: that of the first of them all. NULL: no
@@ -143,8 +143,8 @@ const char *tui_main_evaluator(const struct etd_model *m);
 
 /* Which series the charts show while nobody has chosen. */
 void tui_charts_default(struct tui_monitor *m, const struct etd_model *model);
-/* How many charts have something to show, or will have: those after them need no room.
- */
+/* How many charts have something to show, or will have: those after them need no
+ * room. */
 int tui_charts_shown(const struct tui_monitor *m);
 void tui_monitor_chart(const struct tui_view *v, int chart, const struct tui_pane *p,
                        bool has_focus);

@@ -366,7 +366,8 @@ put_second(const struct tui_view *v, const struct tui_chart *c, const struct tui
     return x + 1 + tui_putf(p, 0, x, role, *value ? "%s %-6s " : "%s%s ", label, value);
 }
 
-/* What is done to the values, at the title's end: as much of it as there is room for. */
+/* What is done to the values, at the title's end: as much of it as there is room
+ * for. */
 static void
 put_flags(const struct tui_view *v, const struct tui_chart *c, const struct tui_pane *p,
           int from, const struct tui_plot_seen *seen)
@@ -519,8 +520,8 @@ tui_chart_zoom(struct tui_monitor *m, const struct etd_model *model, double fact
     double width = (c->to - c->from) * factor;
     if (width < 1e-4)
         return;
-    /* What is looked at keeps its place; without a cursor the newest comes to the end.
-     */
+    /* What is looked at keeps its place; without a cursor the newest comes to the
+     * end. */
     double part = m->inspects ? (at - c->from) / (c->to - c->from) : 0.95;
     set_range(c, at - part * width, at + (1 - part) * width);
 }

@@ -254,8 +254,8 @@ has_algorithm(const struct tui_app *app, const char *name)
     return false;
 }
 
-/* What the item ID switches; *TO is what to: "on", or "off". NULL: it is another item.
- */
+/* What the item ID switches; *TO is what to: "on", or "off". NULL: it is another
+ * item. */
 static const char *
 switched_by(const struct tui_app *app, int id, const char **to)
 {

@@ -420,8 +420,8 @@ gauges_of(const struct tui_view *v, const struct tui_rank *r, bool wide, double 
     double total = host_number(v->model, r, c->total);
     *a = etd_part_get(r->part, c->use);
     *b = used / total;
-    /* A process's share of its machine is told by the gauge; a GPU's memory is its own.
-     */
+    /* A process's share of its machine is told by the gauge; a GPU's memory is its
+     * own. */
     memory_text(used, set == TUI_COLUMNS_GPU ? total : NAN, text, wide);
 }
 

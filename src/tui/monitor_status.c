@@ -161,8 +161,8 @@ put_history(const struct tui_view *v, const struct tui_pane *p)
     return true;
 }
 
-/* The text of a checkpoint's mark behind WORD ("begun "); NULL: it begins with another.
- */
+/* The text of a checkpoint's mark behind WORD ("begun "); NULL: it begins with
+ * another. */
 static const char *
 said(const struct etd_mark *k, const char *word)
 {

@@ -91,8 +91,8 @@ end_of_group(const struct tui_popup *p, int from, enum fit *best)
     return i;
 }
 
-/* Adds what is offered of the items [FROM, END), the best first, to N that are shown.
- */
+/* Adds what is offered of the items [FROM, END), the best first, to N that are
+ * shown. */
 static int
 show_group(struct tui_popup *p, int from, int end, int n)
 {

@@ -313,7 +313,8 @@ runs_spark_one(struct runs *r)
 
 /* ---- the best of a recipe ---- */
 
-/* What runs are compared by: recipe and metric, in BUF. The best value of FACTS; NaN. */
+/* What runs are compared by: recipe and metric, in BUF. The best value of FACTS;
+ * NaN. */
 static double
 contender(const json_t *facts, char *buf, size_t size)
 {

@@ -168,8 +168,8 @@ put_progress(const struct runs *r, const struct tui_pane *p, int y,
     }
 }
 
-/* The best value of the metric that this run is known by, and which that is where others
- * are known by another. */
+/* The best value of the metric that this run is known by, and which that is where
+ * others are known by another. */
 static void
 put_metric(const struct runs *r, const struct tui_pane *p, int y, const struct place *at,
            const json_t *facts)

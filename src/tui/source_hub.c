@@ -1,5 +1,5 @@
-/* source_hub.c: a run as its hub tells it, from this machine or another. See source.h.
- */
+/* source_hub.c: a run as its hub tells it, from this machine or another. See
+ * source.h. */
 #include "config.h"
 
 #include <math.h>
@@ -20,7 +20,8 @@ enum { COMMAND_MS = 30000 }; /* a request that took longer is not done any more 
 static const double ASK_AGAIN = 2; /* seconds until an answer that did not come is asked for
                                       again, and until a log that was read is looked at */
 
-/* The log of a rank, as far as it was fetched: a file in memory, which tui_lines reads. */
+/* The log of a rank, as far as it was fetched: a file in memory, which tui_lines
+ * reads. */
 struct copy {
     int fd;       /* -1: not asked for yet, or the rank has no log */
     int64_t from; /* byte of the rank's log that the copy begins at; -1: not known */

@@ -92,8 +92,8 @@ find_look(struct tui_term *t, enum tui_role role, enum tui_ground ground)
     t->look[role][ground].attr = p.attr;
 }
 
-/* Arrows as terminals send them whose keypad is in the other mode than terminfo says.
- */
+/* Arrows as terminals send them whose keypad is in the other mode than terminfo
+ * says. */
 static void
 define_arrows(void)
 {

@@ -48,8 +48,8 @@ void tui_term_size(const struct tui_term *t, int *rows, int *cols);
 void tui_term_show(struct tui_term *t, const struct tui_grid *g);
 /* The next tui_term_show writes everything. */
 void tui_term_forget(struct tui_term *t);
-/* Waits at most SECONDS for a key, a signal, or FD (-1: no descriptor) to be readable.
- */
+/* Waits at most SECONDS for a key, a signal, or FD (-1: no descriptor) to be
+ * readable. */
 void tui_term_wait(struct tui_term *t, double seconds, int fd);
 /* The next key; TUI_K_NONE: no key was pressed. TUI_K_MOUSE: *MOUSE says what;
  * TUI_K_PASTE: tui_term_pasted has a text. */

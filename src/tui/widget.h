@@ -16,8 +16,8 @@ void tui_title(const struct tui_pane *p, int y, const char *text, bool has_focus
 /* A rule of W columns in row Y; a rule of H rows in column X. */
 void tui_rule(const struct tui_pane *p, int y, int x, int w);
 void tui_divide(const struct tui_pane *p, int y, int x, int h);
-/* That of a panel of H rows whose title is in row Y: it begins there, or goes on from the
- * panel above, if that has been drawn. */
+/* That of a panel of H rows whose title is in row Y: it begins there, or goes on from
+ * the panel above, if that has been drawn. */
 void tui_border(const struct tui_pane *p, int y, int x, int h);
 /* Row Y is the selected one: a bar in its first column, and the ground of a selection
  * below all of it where the list HAS_FOCUS. Before or after its text is drawn. */
@@ -35,8 +35,8 @@ enum { TUI_SHARES = 64 };
 /* PART [N], at most TUI_SHARES, as whole percents that sum to 100; all 0 where their
  * sum is. */
 void tui_percents(const double *part, int n, int *percent);
-/* VALUE [N], the newest at the end of W columns, from their own least to their greatest;
- * nothing for fewer than three. */
+/* VALUE [N], the newest at the end of W columns, from their own least to their
+ * greatest; nothing for fewer than three. */
 void tui_sparkline(const struct tui_pane *p, int y, int x, int w, const double *value,
                    int n, enum tui_role role);
 

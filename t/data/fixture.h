@@ -38,8 +38,8 @@ extern const struct et_dataset_class counted_tokens;
 
 /* A folder that is removed, with its files, when the test ends. */
 const char *scratch_folder(void);
-/* Writes NAME in it; gzipped where ZIPPED. Returns its path, borrowed until the next.
- */
+/* Writes NAME in it; gzipped where ZIPPED. Returns its path, borrowed until the
+ * next. */
 const char *write_file(const char *name, const void *bytes, size_t n, bool zipped);
 
 #endif

@@ -1,5 +1,5 @@
-/* IDX files: what a header may claim, gzip, pairs of files; Fashion-MNIST where it is.
- */
+/* IDX files: what a header may claim, gzip, pairs of files; Fashion-MNIST where it
+ * is. */
 #include "core/data/idx.h"
 
 #include "core/data/file.h"

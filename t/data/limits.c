@@ -434,8 +434,8 @@ test_unreadable(void)
     eti_archive_release(&a);
 }
 
-/* Samples whose successor cannot be read either, up to the last and round to the first.
- */
+/* Samples whose successor cannot be read either, up to the last and round to the
+ * first. */
 static void
 test_next_readable(void)
 {

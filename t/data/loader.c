@@ -523,8 +523,8 @@ arrived(const struct et_tensor *t, const void *host)
     return same;
 }
 
-/* Steps in flight, as a trainer's are: each batch is released before it is looked at.
- */
+/* Steps in flight, as a trainer's are: each batch is released before it is looked
+ * at. */
 static void
 uploads(void)
 {

@@ -92,8 +92,8 @@ count_sockets(void)
     return n;
 }
 
-/* Binding is tried again each second where the place is unsafe: that must cost nothing.
- */
+/* Binding is tried again each second where the place is unsafe: that must cost
+ * nothing. */
 static void
 test_given_up(void)
 {

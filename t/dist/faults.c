@@ -209,8 +209,8 @@ open_raw(void)
     return line;
 }
 
-/* One turn of somebody who means harm: garbage, the largest messages, endless requests.
- */
+/* One turn of somebody who means harm: garbage, the largest messages, endless
+ * requests. */
 static void
 annoy(struct etd_channel **line, char *big, int turn)
 {
@@ -396,8 +396,8 @@ come_and_go(bool killed)
     return f.head.kind == ETD_WELCOME;
 }
 
-/* The hub's descriptors once it has closed those of who has gone: as many for a second.
- */
+/* The hub's descriptors once it has closed those of who has gone: as many for a
+ * second. */
 static int
 descriptors_left(void)
 {

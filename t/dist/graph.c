@@ -135,8 +135,8 @@ values(struct et_ctx *cx, struct et_comm *c, void *data)
     return code;
 }
 
-/* Of the step above, the collectives' place in the order: begun before the last kernel.
- */
+/* Of the step above, the collectives' place in the order: begun before the last
+ * kernel. */
 static char plan_text[1 << 14];
 
 static void

@@ -21,12 +21,12 @@ typedef int group_fn(struct et_ctx *cx, struct et_comm *c, void *data);
 
 /* Is there anything that ranks could talk through? */
 bool group_possible(void);
-/* A port of 127.0.0.1 at which nobody listens, as long as the socket returned is open.
- */
+/* A port of 127.0.0.1 at which nobody listens, as long as the socket returned is
+ * open. */
 int group_hold_port(int *port);
 /* Starts WORLD processes with the environment of ranks; each opens its communicator
- * with TIMEOUT_S and calls FN. One that finds no others says why, and exits with 100.
- */
+ * with TIMEOUT_S and calls FN. One that finds no others says why, and exits with
+ * 100. */
 void group_start(struct group *g, int world, int timeout_s, group_fn *fn, void *data);
 /* Waits for all but rank BUT (-1: none is meant), MOST_S seconds; those that are still
  * there are killed. */

@@ -216,8 +216,8 @@ test_places(void)
         zmq_close(s[i]);
 }
 
-/* Plain connections that say nothing, without any key, each of which is kept for 5 s.
- */
+/* Plain connections that say nothing, without any key, each of which is kept for 5
+ * s. */
 static void
 test_descriptors(void)
 {

@@ -67,8 +67,8 @@ supervise(int64_t before)
     }
 }
 
-/* C of T, to HEAD's run: its answer, with that of the supervisor where it comes so far.
- */
+/* C of T, to HEAD's run: its answer, with that of the supervisor where it comes so
+ * far. */
 static struct etd_answer
 ask_as(struct talk *t, const struct etd_head *head, const struct etd_command *c)
 {

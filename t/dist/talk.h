@@ -79,8 +79,8 @@ enum etd_kind talk_until(struct talk *t, enum etd_kind kind);
  * messages a second, and no more: they are left. */
 void talk_test_rate(struct talk *a, struct talk *b);
 
-/* N records of so many NUMBERS, of 106 bytes each, go to the log, and WATCH has them.
- */
+/* N records of so many NUMBERS, of 106 bytes each, go to the log, and WATCH has
+ * them. */
 void talk_tell(struct talk *watch, int n, int numbers);
 /* The hub has looked at its clock and its viewers since. */
 void talk_settle(const struct house *h);

@@ -1,5 +1,5 @@
-/* What people write for a run somewhere: a worker's name, an address, a run at either.
- */
+/* What people write for a run somewhere: a worker's name, an address, a run at
+ * either. */
 #include "config.h"
 
 #include <stdio.h>

@@ -53,8 +53,8 @@ struct saving_run {
  * nothing is left. */
 bool saving_open(struct saving_run *s, struct et_ctx *cx,
                  const struct saving_setup *setup, et_status *status);
-/* The same in two steps: all but the trainer, or the end of the test; and the trainer.
- */
+/* The same in two steps: all but the trainer, or the end of the test; and the
+ * trainer. */
 void saving_prepare(struct saving_run *s, struct et_ctx *cx,
                     const struct saving_setup *setup);
 bool saving_start(struct saving_run *s, et_status *status);

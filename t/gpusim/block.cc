@@ -278,8 +278,8 @@ move_on(void)
         switch_fiber(to);
 }
 
-/* What is said when the threads of a kernel do not meet as they must; does not return.
- */
+/* What is said when the threads of a kernel do not meet as they must; does not
+ * return. */
 #define FAIL(...)                                                                      \
     do {                                                                               \
         gpusim_lose(cudaErrorLaunchFailure, __VA_ARGS__);                              \
@@ -612,8 +612,8 @@ gpusim_run_grid(const gpusim_kernel &kernel)
     parts.push_back({shared, kernel.shared});
     gpusim_race_begin(parts);
     block.number = 0;
-    /* Blocks b, b + s, b + 2 s, ... mod their number: all of them where s is coprime.
-     */
+    /* Blocks b, b + s, b + 2 s, ... mod their number: all of them where s is
+     * coprime. */
     uint64_t blocks = (uint64_t)kernel.grid.x * kernel.grid.y * kernel.grid.z;
     uint64_t b = gpusim_draw(blocks), s = 1 + gpusim_draw(blocks);
     while (std::gcd(s, blocks) != 1)

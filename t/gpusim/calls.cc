@@ -1,5 +1,5 @@
-/* calls.cc: how every call begins and ends: the lock, errors, faults, counters, seed.
- */
+/* calls.cc: how every call begins and ends: the lock, errors, faults, counters,
+ * seed. */
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>

@@ -200,8 +200,8 @@ check_rng(const sim_desc &op)
     return "";
 }
 
-/* Every virtual tensor is made once, before it is used, and used; ids name one tensor.
- */
+/* Every virtual tensor is made once, before it is used, and used; ids name one
+ * tensor. */
 verdict
 check_graph(const sim_desc &graph)
 {

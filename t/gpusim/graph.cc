@@ -4,8 +4,8 @@
  * after the tips of its stream: the nodes that the stream would have run last. An event
  * carries tips to another stream, which takes part from then on and must be joined
  * again before the end. A replay runs the nodes in any order that keeps this, drawn
- * anew each time. Reference: CUDA C++ Programming Guide, "CUDA Graphs", stream capture.
- */
+ * anew each time. Reference: CUDA C++ Programming Guide, "CUDA Graphs", stream
+ * capture. */
 #include <unistd.h>
 
 #include <sys/syscall.h>

@@ -144,8 +144,8 @@ gpusim_check_memory(void)
 static void
 add_space(char *start, size_t bytes)
 {
-    /* Whole large pages go back to the system, and are zeros when they are used again.
-     */
+    /* Whole large pages go back to the system, and are zeros when they are used
+     * again. */
     char *page = range + round_up((size_t)(start - range), CHUNK);
     char *end = range + (size_t)(start + bytes - range) / CHUNK * CHUNK;
     if (end > page)

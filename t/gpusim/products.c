@@ -347,8 +347,8 @@ test_faults(struct et_device_handle **d)
 
 /* ---- products and what follows them ---- */
 
-/* The plain product in DTYPE with gelu behind it, which keeps what that was taken of.
- */
+/* The plain product in DTYPE with gelu behind it, which keeps what that was taken
+ * of. */
 static struct prepared
 prepare_fused_in(struct et_device_handle *d, enum et_dtype dtype)
 {

@@ -23,8 +23,8 @@ struct tally cases_tally(const struct et_device_table *device,
                          struct et_device_handle *handle, enum et_dtype narrow,
                          const char *op);
 
-/* Prints the names of the ops that have a kernel, each on a line: what ONLY may have.
- */
+/* Prints the names of the ops that have a kernel, each on a line: what ONLY may
+ * have. */
 void cases_list(void);
 
 #endif

@@ -210,8 +210,8 @@ static const struct row_case layers[] = {
      .affine = true},
     {.what = "16384", .ndim = 2, .axes = 1, .x = {2, 16384}, .affine = true},
     /* Longer than the rows that CUDA's row_norm.c takes: norm_any.cu's, which has a
-     * block for each parameter; "turned" and those behind it are as mixed, and small.
-     */
+     * block for each parameter; "turned" and those behind it are as mixed, and
+     * small. */
     {.what = "16392", .ndim = 2, .axes = 1, .x = {2, 16392}, .affine = true},
     {.what = "768, not aligned",
      .ndim = 2,
@@ -756,8 +756,8 @@ sdpa(struct bench *b, const struct sdpa_case *v)
         return;
     }
     compute(b, ET_OP_sdpa, &forward, "%s", v->what);
-    /* Into a sum over queries go the scores, do v, and do . o: three sums over D more.
-     */
+    /* Into a sum over queries go the scores, do v, and do . o: three sums over D
+     * more. */
     check(b,
           TRIAL(ATTR(o),
                 IN(normal(b, v->layout, 4, q), in[0], in[1], in[2], out, lse, bias),

@@ -60,11 +60,11 @@ terms_rounding(const struct trial *t, enum et_dtype dtype, const char *kernel)
     return rounds && t->narrow_terms ? 6 * rounding(dtype) : 0;
 }
 
-/* What a library's kernel rounds besides: cuBLASLt and cuDNN store a sum in the result's
- * dtype before they add a bias, apply an epilogue or put parts of the sum together, and
- * round what comes of it again. Seen on an H200 (cuBLASLt 13.0, cuDNN 9.19), where no
- * result of 9,000 was off by two roundings. For single elements alone: the mean square of
- * all stays within one. */
+/* What a library's kernel rounds besides: cuBLASLt and cuDNN store a sum in the
+ * result's dtype before they add a bias, apply an epilogue or put parts of the sum
+ * together, and round what comes of it again. Seen on an H200 (cuBLASLt 13.0, cuDNN
+ * 9.19), where no result of 9,000 was off by two roundings. For single elements alone:
+ * the mean square of all stays within one. */
 static double
 library_rounding(enum et_dtype dtype, const char *kernel)
 {

@@ -4,8 +4,8 @@
 
 #include "kernels/cuda/cuda.h"
 
-/* D: opened with etk_dnn_open_properties, before anything else has asked for a driver.
- */
+/* D: opened with etk_dnn_open_properties, before anything else has asked for a
+ * driver. */
 void test_attention(struct et_device_handle *d);
 
 #endif

@@ -114,8 +114,8 @@ image(struct bench *b, struct edge *e, const int64_t *n)
     return edge_floats(b, e, NORMAL, LAST, SHAPE(2, n[0], n[1], n[2]));
 }
 
-/* Numbers in the shape of the first result of OP on T, which E becomes the gradient of.
- */
+/* Numbers in the shape of the first result of OP on T, which E becomes the gradient
+ * of. */
 static struct operand *
 like_result(struct bench *b, struct edge *e, enum et_op_id op, struct trial *t)
 {

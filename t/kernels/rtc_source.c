@@ -104,8 +104,8 @@ momentum(void)
     compiles("momentum", &o, in, out, 4);
 }
 
-/* As large as programs are: 16 operands, of which 8 are numbers; 8 results; 40 steps.
- */
+/* As large as programs are: 16 operands, of which 8 are numbers; 8 results; 40
+ * steps. */
 static void
 largest(void)
 {

@@ -106,7 +106,8 @@ has_numbers(const struct operand *o)
 }
 
 /* The least size of result K of OP. Of attention's two results only the second is a
- * logarithm; of a product's two the second is what the product was before what follows. */
+ * logarithm; of a product's two the second is what the product was before what
+ * follows. */
 static double
 at_least(enum et_op_id op, int k)
 {

@@ -1,5 +1,5 @@
-/* What builders do besides appending a node: layouts, defaults, compositions, errors.
- */
+/* What builders do besides appending a node: layouts, defaults, compositions,
+ * errors. */
 #include "etude/etude.h"
 #include "t/ops/text.h"
 #include "t/tap.h"

@@ -1,7 +1,7 @@
 /* Every gradient against central differences, in double on the reference device.
  *
- *   dL/dx_i ~ (L(x + h e_i) - L(x - h e_i)) / 2h,   L = sum of y times fixed random
- * weights
+ *   dL/dx_i ~ (L(x + h e_i) - L(x - h e_i)) / 2h
+ *   L = sum of y times fixed random weights
  *
  * One row per case; every op of ops.def that has a gradient needs one. Of a case's
  * leaves those of dtype f64 are differentiated; f32 ones are constants (class weights),

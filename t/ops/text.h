@@ -9,8 +9,8 @@
 
 #include "etude/types.h"
 
-/* Reads up to MAX descriptions; returns how many. Bails out on a mistake in the test.
- */
+/* Reads up to MAX descriptions; returns how many. Bails out on a mistake in the
+ * test. */
 int read_descs(const char *text, struct et_desc *out, int max);
 /* "f32[2,3]@3,1"; returns BUF. */
 const char *write_desc(const struct et_desc *d, char *buf, size_t n);

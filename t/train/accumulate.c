@@ -11,8 +11,8 @@
 #include "t/train/recipes.h"
 
 /* Six steps change a parameter by some 1e-2; a gradient's sum in another order by a few
- * times 2^-24 of that. Parameters are below 4, so storing one rounds by 2^-23 a step.
- */
+ * times 2^-24 of that. Parameters are below 4, so storing one rounds by 2^-23 a
+ * step. */
 #define ROUNDING 1e-6
 
 /* Statistics of a batch norm depend on how a batch is split: there is none here. SGD,

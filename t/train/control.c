@@ -1,6 +1,6 @@
 /* Requests to a run that is under way: when they are applied, what they change, what is
- * written down of them, and that a run that goes on does the same again, bit for bit.
- */
+ * written down of them, and that a run that goes on does the same again, bit for
+ * bit. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,8 +78,7 @@ test_records(struct et_ctx *cx)
 }
 
 /* The list "1a=x 2b=y" of requests, op, key and value, as numbers of batches and
- * letters.
- */
+ * letters. */
 static const char *
 list_of(const char *const *asks, int n)
 {

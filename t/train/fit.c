@@ -256,8 +256,8 @@ test_parts(struct et_ctx *cx)
 
 enum { MOST_VALUES = 1 << 18 };
 
-/* All of the model's parameters into OUT; how many are in the layers before the last.
- */
+/* All of the model's parameters into OUT; how many are in the layers before the
+ * last. */
 static int
 read_parameters(const struct run *r, float *out)
 {

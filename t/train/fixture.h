@@ -1,5 +1,5 @@
-/* fixture.h: a small training run for tests: counted images, an MLP, SGD, device "ref" or the
- * one of ETUDE_DEVICE. */
+/* fixture.h: a small training run for tests: counted images, an MLP, SGD, device "ref"
+ * or the one of ETUDE_DEVICE. */
 #ifndef ETUDE_T_TRAIN_FIXTURE_H
 #define ETUDE_T_TRAIN_FIXTURE_H
 

@@ -28,8 +28,8 @@ int64_t golden_train(struct et_ctx *cx, struct et_device *dev, struct et_comm *c
 /* The lines of t/golden/FILE, COLUMNS numbers behind that of each of the STEPS steps,
  * into VALUE [STEPS][COLUMNS]. */
 void golden_load(const char *file, int steps, int columns, double *value);
-/* The first step of N at which GOT is further than TOLERANCE of WANT from it; -1: none.
- */
+/* The first step of N at which GOT is further than TOLERANCE of WANT from it; -1:
+ * none. */
 int golden_compare(const double *got, const double *want, int n, double tolerance,
                    double *worst);
 

@@ -57,8 +57,8 @@ parameters(struct run *r, int64_t *count)
     return copy;
 }
 
-/* Two epochs of two batches, in K microbatches each, with STEPS; evaluated at the end.
- */
+/* Two epochs of two batches, in K microbatches each, with STEPS; evaluated at the
+ * end. */
 static struct result
 train(struct et_ctx *cx, const struct et_trainer_steps *steps, int k)
 {

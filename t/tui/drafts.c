@@ -57,8 +57,7 @@ tell_now(void)
 }
 
 /* The estimate that is waited for ends: it refuses the recipe with WHY; "": it does
- * not.
- */
+ * not. */
 static void
 answer(const char *why)
 {
@@ -68,8 +67,8 @@ answer(const char *why)
         bail("no answer");
 }
 
-/* Time goes on until the jobs of the text as it is have begun, or, for AT_END, ended.
- */
+/* Time goes on until the jobs of the text as it is have begun, or, for AT_END,
+ * ended. */
 static void
 go_on(struct tui_app *app, bool at_end)
 {

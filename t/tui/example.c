@@ -1,8 +1,8 @@
 /* example.c: writes the run that the mock-ups of UX.md section 3 show, as its
  * supervisor would have: 8 ranks, ResNet-50, 38% done, rank 5 slow for its data.
  *
- *     t/tui/example FOLDER [RECORDS]    RECORDS: only those, as if it were still going
- * on t/tui/example FOLDER text         another: 2 ranks on processors, of tokens, with
+ *     t/tui/example FOLDER [RECORDS]    RECORDS: only those, as if it were going on
+ *     t/tui/example FOLDER text         another: 2 ranks on processors, of tokens, with
  *                                       three evaluators, the last of which runs
  *     t/tui/example FOLDER saves        12 batches, and checkpoints that fail */
 #include "config.h"

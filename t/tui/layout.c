@@ -68,8 +68,8 @@ check_size(int rows, int cols, const struct tui_monitor_needs *needs)
     }
 }
 
-/* Each size begins where it is said to: one row or column less is the next smaller one.
- */
+/* Each size begins where it is said to: one row or column less is the next smaller
+ * one. */
 static void
 check_sizes(void)
 {

@@ -77,8 +77,8 @@ sit_down(struct seat *s, int rows, int cols)
     vterm_screen_reset(s->screen, 1);
 }
 
-/* Feeds what comes until nothing has for so long. False when the child's end is closed.
- */
+/* Feeds what comes until nothing has for so long. False when the child's end is
+ * closed. */
 static bool
 watch(struct seat *s, int quiet_ms)
 {

@@ -26,8 +26,8 @@ must(et_status status)
 }
 
 /* What a tensor is drawn from, by its shape: of [out,in,...], fan_in = in ... and
- * fan_out = out ..., whatever the groups (torch.nn.init._calculate_fan_in_and_fan_out).
- */
+ * fan_out = out ..., whatever the groups
+ * (torch.nn.init._calculate_fan_in_and_fan_out). */
 enum draw {
     ONE,
     ZERO,
@@ -88,8 +88,8 @@ static const struct rule vit[] = {
     {0},
 };
 
-/* arXiv 1505.04597, section 3: deviation sqrt(2/N), N the incoming nodes of a neuron.
- */
+/* arXiv 1505.04597, section 3: deviation sqrt(2/N), N the incoming nodes of a
+ * neuron. */
 static const struct rule unet[] = {
     {"up*.weight", UP_NORMAL}, {"head.weight", FAN_IN_NORMAL}, {"*.[14].weight", ONE},
     {"*.bias", ZERO},          {"*.weight", FAN_IN_NORMAL},    {0},
@@ -108,8 +108,8 @@ static const struct rule gpt2[] = {
 };
 
 /* transformers/models/bert/modeling_bert.py, _init_weights: normal_(std=.02) for Linear
- * and Embedding, and zero for the row of padding_idx 0 (word_embeddings alone has one).
- */
+ * and Embedding, and zero for the row of padding_idx 0 (word_embeddings alone has
+ * one). */
 static const struct rule bert[] = {
     {"*.word_embeddings.weight", TABLE, 0.02},
     {"*.LayerNorm.weight", ONE},
@@ -261,8 +261,8 @@ fault(const struct expected *e, const struct found *f, int64_t n)
         return "deviation";
     if (f->low < e->low || f->high > e->high)
         return "extreme";
-    /* The fourth moment of a sample has a deviation of sqrt(24 / n) for a normal one.
-     */
+    /* The fourth moment of a sample has a deviation of sqrt(24 / n) for a normal
+     * one. */
     if (n >= 4096 && fabs(f->kurtosis - e->kurtosis) > SIGMAS * sqrt(24 / (double)n))
         return "kind (fourth moment)";
     return NULL;

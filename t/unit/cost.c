@@ -165,8 +165,8 @@ test_sums(void)
     ok(width > 60 && width <= 87, "lines fit on a terminal (%d columns)", width);
 }
 
-/* The operands of the only kernel OP in the dump: its line's end, and what follows it.
- */
+/* The operands of the only kernel OP in the dump: its line's end, and what follows
+ * it. */
 static const char *
 operands_of(const char *op)
 {

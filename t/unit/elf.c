@@ -1,6 +1,6 @@
 /* Reading a library's symbols from its bytes: found where the loaded program has them,
- * and no file, however damaged, leads outside itself (the sanitizers' build watches).
- */
+ * and no file, however damaged, leads outside itself (the sanitizers' build
+ * watches). */
 #include "core/plugin/elf.h"
 
 #include <stdint.h>

@@ -115,8 +115,8 @@ read_twice(struct et_graph *g, struct et_tensor *want[MOST])
     return 2;
 }
 
-/* The product for dw reads what the sum gives: together they would wait for each other.
- */
+/* The product for dw reads what the sum gives: together they would wait for each
+ * other. */
 static int
 circle(struct et_graph *g, struct et_tensor *want[MOST])
 {

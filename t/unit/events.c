@@ -752,8 +752,8 @@ write_to_disk(int fd, const void *buf, size_t n)
     return write(fd, buf, some);
 }
 
-/* The disk is full in the middle of a record, and has room again before the buffer is.
- */
+/* The disk is full in the middle of a record, and has room again before the buffer
+ * is. */
 static void
 test_nearly_full_disk(struct et_ctx *cx)
 {
@@ -824,8 +824,8 @@ first_after(const int64_t *begin, int64_t n, int64_t at)
     return 0;
 }
 
-/* The numbers of those records that are read from byte AT of the log on; 0: none are.
- */
+/* The numbers of those records that are read from byte AT of the log on; 0: none
+ * are. */
 static int64_t
 first_from(struct et_ctx *cx, struct et_events *e, int64_t at, int64_t *last)
 {

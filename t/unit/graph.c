@@ -1,5 +1,5 @@
-/* The lazy graph: building, gradients, plans, commits, memory; on the reference device.
- */
+/* The lazy graph: building, gradients, plans, commits, memory; on the reference
+ * device. */
 #include "core/graph/graph_impl.h"
 #include "etude/etude.h"
 #include "t/tap.h"
@@ -209,8 +209,8 @@ test_errors(void)
     et_tensor_free(&a);
 }
 
-/* relu(batch_norm(x) + r) with its gradients: fused in the plan, separate when eager.
- */
+/* relu(batch_norm(x) + r) with its gradients: fused in the plan, separate when
+ * eager. */
 static void
 norm_chain(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
 {

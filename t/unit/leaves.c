@@ -409,8 +409,8 @@ leave(void *self, bool failed)
 
 static const struct et_comm_class twins = {"twins", add_twice, leave};
 
-/* Of several collectives one cannot be begun: the others are waited for, and it is not.
- */
+/* Of several collectives one cannot be begun: the others are waited for, and it is
+ * not. */
 static void
 test_collectives(struct et_comm *comm)
 {

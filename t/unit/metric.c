@@ -426,8 +426,8 @@ long_sums(void)
             must(et_metric_read(m, once));
     }
     must(et_metric_read(m, many));
-    /* Each batch is rounded at half of 2^-16 below 256; plain f32 sums drift by 1e-4.
-     */
+    /* Each batch is rounded at half of 2^-16 below 256; plain f32 sums drift by
+     * 1e-4. */
     is_near(many[0] / (once[0] * BATCHES), 1, 0x1p-17 / once[0], "long sums stay near");
     is_near(many[1], 4.0 * BATCHES, 0, "long counts are exact");
     struct et_graph_stats stats;

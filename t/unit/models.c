@@ -413,8 +413,8 @@ flops(void)
     struct et_model *m = make("resnet20", &cifar, NULL);
     struct et_graph *g;
     int64_t count = 0, macs = 3 * 16 * 9 * 1024 + 64 * 10;
-    /* Multiply-adds of each stage: blocks of 3x3 convolutions, and the 1x1 shortcuts.
-     */
+    /* Multiply-adds of each stage: blocks of 3x3 convolutions, and the 1x1
+     * shortcuts. */
     for (int64_t c = 16, area = 1024; c <= 64; c *= 2, area /= 4)
         macs += area * (c == 16 ? 6 * c * c * 9 : 5 * c * c * 9 + c / 2 * c * 10);
     struct et_tensor *x = leaf(ET_F32, 4, (int64_t[]){1, 3, 32, 32});

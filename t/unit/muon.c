@@ -153,8 +153,8 @@ properties(void)
 }
 
 /* Those of one shape are iterated as a batch: beside the two of 5x4, and a filter that
- * is flattened to it, there are some that have but as many elements, or as many rows.
- */
+ * is flattened to it, there are some that have but as many elements, or as many
+ * rows. */
 static void
 together(void)
 {

@@ -291,8 +291,8 @@ layout(void)
     ok(s == NULL, "what fails gives nothing");
 }
 
-/* A filter lies channels-last; its gradient, made row-major, must be put in that order.
- */
+/* A filter lies channels-last; its gradient, made row-major, must be put in that
+ * order. */
 static void
 memory_order(void)
 {
@@ -358,8 +358,8 @@ without_gradient(void)
     read_slot(s, -1, 2, p);
     is_near(p[1], 1 - .2, ROUNDED, "the other group has its own rate and no decay");
 
-    /* Adam's first update is lr whatever the gradient: only if it counts as the first.
-     */
+    /* Adam's first update is lr whatever the gradient: only if it counts as the
+     * first. */
     step(g, opt, (const float[]){.5f, .5f, .5f}, NULL, false);
     read_slot(s, -1, 1, p);
     is_near(p[0], 1 - .01 - .1, ROUNDED,

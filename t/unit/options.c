@@ -1,4 +1,5 @@
-/* Option tables: defaults, one option at a time, what is refused and how, text and back. */
+/* Option tables: defaults, one option at a time, what is refused and how, text and
+ * back. */
 #include "etude/option.h"
 
 #include <stdio.h>
@@ -183,8 +184,8 @@ draw(void)
     return state * UINT64_C(0x2545f4914f6cdd1d);
 }
 
-/* Sets option NAME to TEXT, and to what it is printed as then: false where one of both is
- * refused. */
+/* Sets option NAME to TEXT, and to what it is printed as then: false where one of both
+ * is refused. */
 static bool
 twice(const char *name, const char *text)
 {

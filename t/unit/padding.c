@@ -1,7 +1,7 @@
 /* Arrays with a border: what a pad puts a border behind is computed where the pad wants
- * it (place.c), and on a device that multiplies aligned rows fastest et_linear pads wide
- * results (ops/matmul.c). Results are those of each operation by itself (ETUDE_EAGER), and
- * those of the reference, which pads nothing. */
+ * it (place.c), and on a device that multiplies aligned rows fastest et_linear pads
+ * wide results (ops/matmul.c). Results are those of each operation by itself
+ * (ETUDE_EAGER), and those of the reference, which pads nothing. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,7 +211,8 @@ check_linears(struct et_device *dev, struct et_device *ref, enum et_dtype low,
         double apart = distance(&here, &there);
         ok(apart <= limit, "loss, logits and gradients are the reference's (%.2g apart)",
            apart);
-        /* Rows are longer, and W is copied; a copy of the logits would be twice this. */
+        /* Rows are longer, and W is copied; a copy of the logits would be twice
+         * this. */
         int64_t pass = s->rows * s->classes * (low ? 2 : 4);
         ok(here.plan.moved_bytes < there.plan.moved_bytes + pass,
            "and the logits are not copied for it (%lld bytes moved, %lld there)",

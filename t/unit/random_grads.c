@@ -7,8 +7,8 @@
  * of some values. Sums of gradients that come by several ways, through views and
  * broadcasts, are what single operations (t/ops/gradients) cannot show.
  *
- * ETUDE_SEED=N ETUDE_GRAPHS=1 repeats graph N and prints it. ETUDE_LONG: more graphs.
- */
+ * ETUDE_SEED=N ETUDE_GRAPHS=1 repeats graph N and prints it. ETUDE_LONG: more
+ * graphs. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -489,8 +489,8 @@ close_way(struct et_device *dev)
     et_device_close(&dev);
 }
 
-/* Is graph number I, of SEED, right in all steps? WIDE: in double, against differences.
- */
+/* Is graph number I, of SEED, right in all steps? WIDE: in double, against
+ * differences. */
 static bool
 is_right(struct et_device *dev, uint64_t seed, int i, bool wide)
 {

@@ -12,8 +12,8 @@
  * graphs follow each other that differ in nothing else: the plan of one must not be run
  * for the other.
  *
- * ETUDE_SEED=N ETUDE_GRAPHS=1 repeats graph N and prints it. ETUDE_LONG: more graphs.
- */
+ * ETUDE_SEED=N ETUDE_GRAPHS=1 repeats graph N and prints it. ETUDE_LONG: more
+ * graphs. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
-/* random_ops.c: the operations of random graphs; each is also computed here, in double.
- */
+/* random_ops.c: the operations of random graphs; each is also computed here, in
+ * double. */
 #include "t/unit/random_values.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- operations: each makes a value, or nothing where what it drew does not fit ----
- */
+/* ---- operations: each makes a value, or nothing where what it drew does not fit
+ * ---- */
 
 static double
 sign_of(double x)

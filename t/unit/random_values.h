@@ -2,8 +2,8 @@
  * test computes it, and the operations that make one of others.
  *
  * Numbers are whole. In f32 they are exact: an operation whose result might not be is
- * not built. In bf16 and f16 each operation's result is rounded, here as on the device.
- */
+ * not built. In bf16 and f16 each operation's result is rounded, here as on the
+ * device. */
 #ifndef ETUDE_T_UNIT_RANDOM_VALUES_H
 #define ETUDE_T_UNIT_RANDOM_VALUES_H
 

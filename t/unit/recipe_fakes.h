@@ -1,6 +1,6 @@
-/* recipe_fakes.h: components by the names of the two example recipes, so that recipes are
- * tested whatever else this build has. Models, transforms, optimizers and schedulers are
- * the core's. */
+/* recipe_fakes.h: components by the names of the two example recipes, so that recipes
+ * are tested whatever else this build has. Models, transforms, optimizers and
+ * schedulers are the core's. */
 #ifndef ETUDE_T_RECIPE_FAKES_H
 #define ETUDE_T_RECIPE_FAKES_H
 

@@ -18,8 +18,8 @@ extern struct et_diagnostics errors;
 void begin_reading(void);
 /* Frees what there is; a test: nothing is left allocated. */
 void end_reading(void);
-/* Reads TEXT with N changes, where ITS_VARIABLES (NULL: none) are in the environment, of
- * which recipes may use DATA, N and ABSENT. */
+/* Reads TEXT with N changes, where ITS_VARIABLES (NULL: none) are in the environment,
+ * of which recipes may use DATA, N and ABSENT. */
 et_status parse_with(const char *text, const struct et_override *o, int n,
                      const char *const *its_variables);
 et_status parse(const char *text);

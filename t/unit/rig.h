@@ -37,8 +37,8 @@ void rig_end(struct rig *r);
 
 /* t/golden/NAME, to read from; the test ends if it is not there. */
 FILE *rig_golden(const char *name);
-/* Calls EACH for every line "case TEXT" of t/golden/NAME, with F behind it; how many.
- */
+/* Calls EACH for every line "case TEXT" of t/golden/NAME, with F behind it; how
+ * many. */
 int rig_cases(const char *name, void (*each)(FILE *f, const char *text));
 /* A test for each parameter of R: it is what the line "NAME v v v ..." of F, which is
  * next, says, but for TOLERANCE. TEXT: of the case; SPECS: of the parameters. */

@@ -1,5 +1,5 @@
-/* The run directory: its layout, its states, and a log of events that survives a crash.
- */
+/* The run directory: its layout, its states, and a log of events that survives a
+ * crash. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <math.h>

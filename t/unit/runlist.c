@@ -1,5 +1,5 @@
-/* Lists of runs: what is known of one is true, and the index is no more than a cache.
- */
+/* Lists of runs: what is known of one is true, and the index is no more than a
+ * cache. */
 #include "config.h"
 
 #include <sqlite3.h>

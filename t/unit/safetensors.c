@@ -358,8 +358,8 @@ make_resnet(void)
     return m;
 }
 
-/* Leaves whose values (as drawn by SEED where there are none) differ between A and B.
- */
+/* Leaves whose values (as drawn by SEED where there are none) differ between A and
+ * B. */
 static int
 differing(struct et_model *a, struct et_model *b, uint32_t seed)
 {

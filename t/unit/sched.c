@@ -229,8 +229,8 @@ cooldown(void)
     follows("cosine_with_cooldown t_warmup=20ba t_cooldown=10ba alpha_i=1e-5 "
             "alpha_f=1e-5",
             epochs(1, 1), batch, want, sizeof batch / sizeof *batch);
-    /* With ratio .5 the cooldown is 50 batches; the warmup too only where it says so.
-     */
+    /* With ratio .5 the cooldown is 50 batches; the warmup too only where it says
+     * so. */
     static const int half[] = {0, 25, 50, 100, 250, 400, 450, 500};
     follows("cosine_with_cooldown t_warmup=1ep t_cooldown=1ep", epochs(5, .5), half,
             (double[]){0, .25, .5, 1, half_cosine(150. / 350), half_cosine(300. / 350),

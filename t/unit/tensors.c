@@ -43,8 +43,8 @@ in_folder(const char *name)
     return path;
 }
 
-/* A checkpoint of step STEP in checkpoints/: fc.weight [2], a moment of it, a number.
- */
+/* A checkpoint of step STEP in checkpoints/: fc.weight [2], a moment of it, a
+ * number. */
 static void
 save(int64_t step, const float weight[2])
 {

@@ -319,8 +319,8 @@ test_chart(struct et_ctx *cx)
     unlink("events.log");
 }
 
-/* Numbers that some batches lack, or that are not finite, through a file and as JSON.
- */
+/* Numbers that some batches lack, or that are not finite, through a file and as
+ * JSON. */
 static void
 test_odd(struct et_ctx *cx)
 {

@@ -1,6 +1,6 @@
 /* Update rules on gradients that change sign and fall, against the numbers of
- * torch.optim and of the papers (t/golden/updates.txt), on the reference and the CPU.
- */
+ * torch.optim and of the papers (t/golden/updates.txt), on the reference and the
+ * CPU. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

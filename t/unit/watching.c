@@ -440,8 +440,8 @@ test_activations(struct et_state s)
     drop(&c);
 }
 
-/* Is the model looked at in microbatch ROW of PASS, modules called WORD being ignored?
- */
+/* Is the model looked at in microbatch ROW of PASS, modules called WORD being
+ * ignored? */
 static bool
 looks(struct et_state s, int64_t row, int pass, const char *word)
 {

@@ -263,8 +263,8 @@ copies(void)
     return text;
 }
 
-/* What is at the limit is read, and what is one beyond it is not (RELIABILITY.md 7.5).
- */
+/* What is at the limit is read, and what is one beyond it is not (RELIABILITY.md
+ * 7.5). */
 static void
 test_limits(void)
 {

@@ -91,8 +91,8 @@ void eti_assembly_release(struct eti_assembly *a);
  * that cannot be known here, as the shapes of data whose files are not here. */
 ET_NODISCARD et_status eti_rehearse(struct et_ctx *cx, struct et_recipe *recipe,
                                     bool *tried);
-/* kinds.c: what of model and data cannot go together, by their classes, goes to ERRORS.
- */
+/* kinds.c: what of model and data cannot go together, by their classes, goes to
+ * ERRORS. */
 void eti_recipe_check_kinds(const struct et_recipe *recipe,
                             struct et_diagnostics *errors);
 /* available.c: what the recipe asks for and this version does not do goes to ERRORS, a

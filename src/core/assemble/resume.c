@@ -31,8 +31,8 @@ eti_is_run(struct et_ctx *cx, const char *directory)
     return access(path, F_OK) == 0 || eti_has_checkpoints(cx, directory);
 }
 
-/* A file, where a run or checkpoint was meant: its reader says what is wrong with it.
- */
+/* A file, where a run or checkpoint was meant: its reader says what is wrong with
+ * it. */
 static et_status
 refuse_file(struct et_ctx *cx, const char *path)
 {

@@ -1,5 +1,5 @@
-/* resume.h: going on with a run: which checkpoint is meant, and what may have changed.
- */
+/* resume.h: going on with a run: which checkpoint is meant, and what may have
+ * changed. */
 #ifndef ETI_RUN_RESUME_H
 #define ETI_RUN_RESUME_H
 

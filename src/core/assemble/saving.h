@@ -1,5 +1,5 @@
-/* saving.h: where a run's checkpoints go and what it begins from, made from a recipe.
- */
+/* saving.h: where a run's checkpoints go and what it begins from, made from a
+ * recipe. */
 #ifndef ETI_RUN_SAVING_H
 #define ETI_RUN_SAVING_H
 

@@ -86,8 +86,8 @@ INLINE void
 pair(uint32_t u, uint32_t v, float *x, float *y)
 {
     float r = sqrtf(-2 * log_of((float)((int32_t)(u >> 8) + 1) * 0x1p-24f));
-    /* v turns are QUARTER quarters and an eighth at most in either direction, exactly.
-     */
+    /* v turns are QUARTER quarters and an eighth at most in either direction,
+     * exactly. */
     int32_t turn = (int32_t)(v >> 8), quarter = (turn + (1 << 21)) >> 22;
     float a = (float)(turn - quarter * (1 << 22)) * 0x1p-22f, square = a * a;
     /* sin and cos of a pi / 2: fits at Chebyshev's points, right to 5e-9. */

@@ -1,5 +1,5 @@
-/* print.c: text for people, and JSON, in which nothing from outside moves a terminal.
- */
+/* print.c: text for people, and JSON, in which nothing from outside moves a
+ * terminal. */
 #include "config.h"
 
 #include <stdarg.h>

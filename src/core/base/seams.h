@@ -85,8 +85,8 @@ ET_NODISCARD et_status eti_write_all(struct et_ctx *cx, int fd, const char *name
 ET_NODISCARD et_status eti_read_all(struct et_ctx *cx, int fd, const char *name,
                                     void *bytes, size_t n, int64_t at);
 ET_NODISCARD et_status eti_sync(struct et_ctx *cx, int fd, const char *name);
-/* The folder that PATH lies in: what is new or renamed there is kept over a power cut.
- */
+/* The folder that PATH lies in: what is new or renamed there is kept over a power
+ * cut. */
 ET_NODISCARD et_status eti_sync_parent(struct et_ctx *cx, const char *path);
 ET_NODISCARD et_status eti_rename_at(struct et_ctx *cx, int from_dir, const char *from,
                                      int to_dir, const char *to);

@@ -66,7 +66,8 @@ et_desc_bytes(const struct et_desc *d)
     return (size_t)et_desc_count(d) * et_dtype_size(d->dtype);
 }
 
-/* Axes from the slowest in memory to the fastest; axes of length 1 count for nothing. */
+/* Axes from the slowest in memory to the fastest; axes of length 1 count for
+ * nothing. */
 static void
 memory_order(const struct et_desc *d, int *order)
 {

@@ -50,8 +50,8 @@ eti_at_interval(struct et_ctx *cx, const struct et_timestamp *ts,
     return ET_OK;
 }
 
-/* The defaults, or a plain copy of what was given, to be taken over when all is well.
- */
+/* The defaults, or a plain copy of what was given, to be taken over when all is
+ * well. */
 static et_status
 fill(struct et_callback *c, const void *options)
 {

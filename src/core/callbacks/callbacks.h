@@ -133,7 +133,8 @@ ET_NODISCARD et_status eti_best_offer(struct et_callback *self,
                                       const struct eti_best_options *o,
                                       struct eti_best *sv, const struct et_state *s,
                                       struct et_log *log);
-/* Writes it in any case, VALUE NaN: for no metric; one that cannot be written is warned about. */
+/* Writes it in any case, VALUE NaN: for no metric; one that cannot be written is warned
+ * about. */
 ET_NODISCARD et_status eti_best_save(struct et_callback *self,
                                      const struct eti_best_options *o,
                                      const struct eti_best *sv,

@@ -2,9 +2,11 @@
  *
  *     memory/current_allocated_mem   storages, plan slabs, outputs, workspaces now
  *     memory/peak_allocated_mem      the most so far
+ *
  * and where the device has a pool, as a GPU has:
- *     memory/{current,peak}_active_mem     the same with what rounding adds, and what
- * has been freed and is in use until the GPU is there
+ *
+ *     memory/{current,peak}_active_mem     the same with what rounding adds, and memory
+ *                                          that is freed once the GPU has got there
  *     memory/{current,peak}_inactive_mem   kept for later
  *     memory/{current,peak}_reserved_mem   active and inactive: taken from the device
  *     memory/alloc_retries           allocations for which the pool was emptied

@@ -6,9 +6,9 @@
  *
  *     l2_norm/grad         |g|               l2_norm_ratio/moment_grad   |m| / |g|
  *     l2_norm/moment       |m|               l2_norm_ratio/update_param  |u| / |p|
- *     l2_norm/param        |p|               cosine/moment_grad          m.g / (|m|
- * |g|) l2_norm/update       |u|               cosine/update_grad          u.g / (|u|
- * |g|) l2_norm/second_moment_sqrt   |sqrt v|
+ *     l2_norm/param        |p|               cosine/moment_grad       m.g / (|m| |g|)
+ *     l2_norm/update       |u|               cosine/update_grad       u.g / (|u| |g|)
+ *     l2_norm/second_moment_sqrt   |sqrt v|
  *
  * each with /<parameter> and with /global for all parameters as one vector. A cosine
  * with a vector of zeros is 0. Source: spec/trainer.md 9.3. Differs: |m| / |g| and

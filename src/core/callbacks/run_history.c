@@ -3,8 +3,8 @@
  * At each epoch's end the mean of the training loss and metrics over its samples, under
  * their names; at each evaluation's end its metrics. Source: spec/trainer.md 14.5,
  * RunHistory. Differs: names are those of GLOSSARY.md; a second call of fit continues
- * the history, as the timestamp does, until it is reset. All of it is in checkpoints.
- */
+ * the history, as the timestamp does, until it is reset. All of it is in
+ * checkpoints. */
 #include "config.h"
 
 #include <stdio.h>

@@ -2,12 +2,13 @@
  *
  *     cpu_percentage            busy time of all processors since the sample before
  *     cpu_load_{1,5,15}         processes that ran or wanted to, over so many minutes
- *     cpu_memory_*, disk_memory_*, network_*     bytes and counts, under psutil's
- * names; the disk is that of the run directory, or of /
- *     {min,max}_{gpu_percentage,memory_percentage,gpu_temperature_C,gpu_power_usage_W}
- * _rank_<r>: the share of time that kernels ran, that memory was read or written, and
- * sensors, of the rank where it is least and most; log_all_data: <name>_rank_<r> of
- * each
+ *     cpu_memory_*, disk_memory_*, network_*    bytes and counts, by psutil's names;
+ *                               the disk is that of the run directory, or of /
+ *     {min,max}_<name>_rank_<r>    the rank where it is least, or most; <name> is
+ *         gpu_percentage        share of time in which kernels ran
+ *         memory_percentage     share of time in which memory was read or written
+ *         gpu_temperature_C, gpu_power_usage_W
+ *     <name>_rank_<r>           of each rank, with log_all_data
  *
  * Source: spec/trainer.md 9.3, SystemMetricsMonitor. Differs: a sample at most every
  * `interval`, as reading /proc takes 0.1 ms and says nothing new between; the load

@@ -7,8 +7,8 @@
  * keep is for checkpoints. A name without placeholders is one file, replaced each time.
  *
  * Source: spec/trainer.md 8.3, a further CheckpointSaver with weights_only. Differs:
- * f32 safetensors; a file that cannot be written is warned about and not tried again.
- */
+ * f32 safetensors; a file that cannot be written is warned about and not tried
+ * again. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* archive.c: see etude/archive.h: names and values, the same way to save and to load.
- */
+/* archive.c: see etude/archive.h: names and values, the same way to save and to
+ * load. */
 #include "core/checkpoint/archive.h"
 
 #include <inttypes.h>

@@ -15,8 +15,7 @@ ET_NODISCARD et_status eti_store_remove(struct et_ctx *cx, int dir, const char *
 /* A number that nobody can foresee. EIO. */
 ET_NODISCARD et_status eti_draw(struct et_ctx *cx, uint64_t *out);
 /* Are these the bytes that MANIFEST promises of file F? Pure but for C's error.
- * EFORMAT.
- */
+ * EFORMAT. */
 ET_NODISCARD et_status eti_checkpoint_check_file(struct eti_checkpoint *c,
                                                  const struct eti_manifest_file *f,
                                                  const void *bytes, int64_t n);

@@ -7,8 +7,8 @@
  *     .old-<step>-<nonce>  later than the one a run was taken back to; kept
  *
  * A checkpoint comes into being by one rename, after everything in it has reached the
- * disk, and nothing of an older one is touched before that (RELIABILITY.md section 3).
- */
+ * disk, and nothing of an older one is touched before that (RELIABILITY.md section
+ * 3). */
 #ifndef ETI_CHECKPOINT_STORE_H
 #define ETI_CHECKPOINT_STORE_H
 
@@ -62,8 +62,8 @@ ET_NODISCARD et_status eti_store_read_manifest(struct et_ctx *cx, const char *di
                                                struct eti_manifest *out);
 void eti_checkpoint_release(struct eti_checkpoint *c);
 
-/* Takes DIRECTORY/step-STEP out of the way as ".bad-..." or ".old-..." (PREFIX). EIO.
- */
+/* Takes DIRECTORY/step-STEP out of the way as ".bad-..." or ".old-..." (PREFIX).
+ * EIO. */
 ET_NODISCARD et_status eti_store_set_aside(struct et_ctx *cx, const char *directory,
                                            int64_t step, const char *prefix);
 /* Removes what dead processes left, .tmp- and .del-. *N: how many. EIO for a folder

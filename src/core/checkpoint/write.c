@@ -337,8 +337,8 @@ hint_space(struct writing *w)
 
 /* Of those up to the one just committed, what is older than the KEEP newest: renamed,
  * so that its name promises nothing, then removed. Later ones are of a run that was
- * taken back, or damaged: they count for nothing. A failure is no failure of the save.
- */
+ * taken back, or damaged: they count for nothing. A failure is no failure of the
+ * save. */
 static void
 remove_old(struct writing *w, const char *directory, int64_t keep)
 {

@@ -2,8 +2,8 @@
  *
  * Lines that both texts begin or end with are the same ones; between them the longest
  * common subsequence decides (R. Wagner and M. Fischer, 1974), in n_old * n_now bytes.
- * Where that would be too much, all of the old lines go and all of the new ones come.
- */
+ * Where that would be too much, all of the old lines go and all of the new ones
+ * come. */
 #include "config.h"
 
 #include "core/compose/diff.h"

@@ -51,8 +51,7 @@ void eti_sketch_free(struct eti_sketch **draft);
 
 /* Takes the file at PATH; what was in the sketch is forgotten. What is wrong in it is
  * in the errors, with ET_OK. ENOENT, EIO: it cannot be read, and the sketch is as it
- * was.
- */
+ * was. */
 ET_NODISCARD et_status eti_sketch_open(struct eti_sketch *d, const char *path);
 /* The same with TEXT, which has no file yet and is called NAME. */
 ET_NODISCARD et_status eti_sketch_begin(struct eti_sketch *d, const char *text,

@@ -9,8 +9,8 @@
 /* N bytes and a zero; the caller frees *OUT with et_free. */
 ET_NODISCARD et_status eti_copy_bytes(struct et_ctx *cx, const char *bytes, size_t n,
                                       char **out);
-/* Room for one more item of SIZE bytes in LIST [*ROOM], a pointer to them, which has N.
- */
+/* Room for one more item of SIZE bytes in LIST [*ROOM], a pointer to them, which has
+ * N. */
 ET_NODISCARD et_status eti_sketch_room(struct et_ctx *cx, void *list, int n, int *room,
                                        size_t size);
 /* TEXT after EDIT; the sketch is not changed. */

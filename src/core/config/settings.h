@@ -69,8 +69,8 @@ enum eti_layer { ETI_LAYER_SYSTEM, ETI_LAYER_USER, ETI_LAYER_PROJECT, ETI_LAYERS
 const char *eti_layer_name(enum eti_layer layer); /* "system" */
 
 /* PATH [ETI_LAYERS]: the files; NULL or one that is not there: nothing is said. What is
- * wrong goes to ERRORS, all of it; then EINVAL, or EIO for a file that cannot be read.
- */
+ * wrong goes to ERRORS, all of it; then EINVAL, or EIO for a file that cannot be
+ * read. */
 ET_NODISCARD et_status eti_config_load(struct et_ctx *cx, const char *const *path,
                                        struct eti_config **out,
                                        struct et_diagnostics *errors);

@@ -20,8 +20,8 @@ eti_cifar_count(int64_t n, int label_bytes, int64_t *out, struct et_error *why)
     return ET_OK;
 }
 
-/* Loads one file into the set's next block, counts its records and reads their labels.
- */
+/* Loads one file into the set's next block, counts its records and reads their
+ * labels. */
 static et_status
 load(struct et_ctx *cx, struct eti_image_set *set, const char *path,
      const struct eti_cifar *format, int64_t *n)

@@ -114,8 +114,8 @@ struct zipped {
     int64_t got;   /* bytes so far */
 };
 
-/* How many bytes the file holds once inflated, by its own account; -1: it is no gzip.
- */
+/* How many bytes the file holds once inflated, by its own account; -1: it is no
+ * gzip. */
 static et_status
 inflated_size(struct et_ctx *cx, const char *path, int fd, int64_t size, int64_t *out)
 {

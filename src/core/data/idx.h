@@ -18,8 +18,8 @@ struct eti_idx {
 ET_NODISCARD et_status eti_idx_parse(const uint8_t *bytes, int64_t n,
                                      struct eti_idx *out, struct et_error *why);
 
-/* Opens IMAGES and LABELS of folder DIR as SELF. NUM_CLASSES 0: the largest label says.
- */
+/* Opens IMAGES and LABELS of folder DIR as SELF. NUM_CLASSES 0: the largest label
+ * says. */
 ET_NODISCARD et_status eti_idx_open(struct et_ctx *cx, struct et_dataset *self,
                                     const char *dir, const char *images,
                                     const char *labels, int num_classes);

@@ -1,5 +1,5 @@
-/* tokens.c: tokens that another program made: 16-bit little-endian integers in a file.
- */
+/* tokens.c: tokens that another program made: 16-bit little-endian integers in a
+ * file. */
 #include <sys/stat.h>
 
 #include "core/data/token_file.h"

@@ -18,9 +18,9 @@
  * Differs: cross entropy reads logits in their own dtype (a cast to f32 first would
  * change no number and write 50,257 columns once more); an attention's bias stays as it
  * is (a mask of large negative numbers would overflow f16); one cast serves all readers
- * of a value, activations included. The cast of a parameter is not computed: its value lies
- * in the shadow that follows the parameters (shadow.h). A step of several evaluations keeps
- * the casts of other leaves from the first. */
+ * of a value, activations included. The cast of a parameter is not computed: its value
+ * lies in the shadow that follows the parameters (shadow.h). A step of several
+ * evaluations keeps the casts of other leaves from the first. */
 #include "config.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* build.c: appending nodes to a graph, and its life.
  *
  * A node is bump-allocated with its operands, results and attributes; the operation's
- * infer rule says at once what the results look like, so a wrong shape fails at the line
- * that wrote it. Nothing is hashed or looked up until an evaluation. */
+ * infer rule says at once what the results look like, so a wrong shape fails at the
+ * line that wrote it. Nothing is hashed or looked up until an evaluation. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -20,7 +20,8 @@ struct eti_recordings {
 
 /* Does G's device record, and may it? (ETUDE_CAPTURE=0 forbids.) */
 bool eti_can_capture(const struct et_graph *g);
-/* Have the addresses that KEY is a digest of been met before, and not been forgotten? */
+/* Have the addresses that KEY is a digest of been met before, and not been
+ * forgotten? */
 bool eti_is_known(const struct eti_recordings *r, uint64_t key);
 /* Runs what LAUNCH(DATA) launches: itself, recording it, or by replaying a recording of
  * the same KEY, a digest of every address that it passes. STAYS: later runs will have

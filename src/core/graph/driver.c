@@ -100,8 +100,8 @@ ask(void *driver, char *why, size_t why_size)
     return eti_driver_explain(code ? code : 100, "/dev", why, why_size);
 }
 
-/* A driver that has been asked stays loaded: it has threads, and the module needs it.
- */
+/* A driver that has been asked stays loaded: it has threads, and the module needs
+ * it. */
 et_status
 eti_driver_probe(char *why, size_t why_size)
 {

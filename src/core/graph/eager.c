@@ -1,8 +1,8 @@
 /* eager.c: ETUDE_EAGER=1, each node computed where it is built.
  *
  * The debugger's mode and the planner's oracle: no fusion, no shared memory, one kernel
- * prepared and released per node. A fault shows at the line that wrote the operation.
- */
+ * prepared and released per node. A fault shows at the line that wrote the
+ * operation. */
 #include "config.h"
 
 #include <string.h>

@@ -1,8 +1,9 @@
 /* fuse_conv.c: convolutions take the batch norm of an evaluation, the residual sum and
  * the ReLU that follow them.
  *
- *   y = relu(conv(x, w) scale[k] + shift[k] [+ r])     y is written once, and never
- * read
+ *   y = relu(conv(x, w) scale[k] + shift[k] [+ r])
+ *
+ * y is written once and not read again.
  *
  * Batch norm with running statistics is a scale and a shift for each channel
  * (et_batch_norm_eval). In f32, and only where the device says that it gains by it

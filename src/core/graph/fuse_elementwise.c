@@ -299,7 +299,8 @@ write_program(struct fusion *f, const struct group *g, const int *out, int n_out
                 in[n_in++] = s->in[i];
         made[m] = s->out[0];
     }
-    /* A condition stored as U8 by somebody else would need a conversion on the way in. */
+    /* A condition stored as U8 by somebody else would need a conversion on the way
+     * in. */
     for (int i = 0; i < n_in; i++)
         if (!eti_is_f32_or_low(f->ir->value[in[i]].desc.dtype))
             return;

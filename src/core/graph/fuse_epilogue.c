@@ -1,9 +1,9 @@
 /* fuse_epilogue.c: products of matrices take what follows them into their kernel.
  *
- *   forward   p = x w + bias, y = gelu_tanh(p)        one pass over y and p instead of
- * two backward  dg = dy w^T, dp = gelu_tanh'(p) dg      dg is never stored dbias = dp
- * summed over its rows         dp is not read again for it dw = x^T dy, dbias = dy
- * summed          dy is read once instead of twice
+ *   forward   p = x w + bias, y = gelu_tanh(p)     one pass over y and p, not two
+ *   backward  dg = dy w^T, dp = gelu_tanh'(p) dg   dg is never stored
+ *             dbias = sum of dp's rows             dp is not read again for it
+ *             dw = x^T dy, dbias = sum of dy       dy is read once, not twice
  *
  * Only where the device says that it takes the form (epilogues, in device.h). The
  * product is not rounded before what follows it: a plan on such a device differs from

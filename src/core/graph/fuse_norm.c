@@ -29,8 +29,8 @@ extend(struct eti_ir *ir, struct eti_step *s, int n_in, enum et_dtype stored)
     return true;
 }
 
-/* relu(bn) or relu(bn + r): the sum's operand that is a batch norm read by nobody else.
- */
+/* relu(bn) or relu(bn + r): the sum's operand that is a batch norm read by nobody
+ * else. */
 static bool
 find_norm(const struct eti_ir *ir, const int *uses, int value, int *norm, int *residual,
           int *sum)
@@ -75,8 +75,8 @@ fuse_forward(struct eti_ir *ir, int *uses, int relu)
         ir->step[sum].op = NULL;
 }
 
-/* bn_grad(relu_grad(dy, y), x, ...): y says where the gradient passes, whoever made it.
- */
+/* bn_grad(relu_grad(dy, y), x, ...): y says where the gradient passes, whoever made
+ * it. */
 static void
 fuse_backward(struct eti_ir *ir, int *uses, int grad)
 {

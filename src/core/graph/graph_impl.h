@@ -32,7 +32,8 @@ void eti_device_free(struct et_device *dev, void *block, size_t bytes);
 ET_NODISCARD et_status eti_device_check(struct et_device *dev, et_status status,
                                         const char *what);
 
-/* Zeroed memory of G until its reset. NULL when memory is out, which then sticks to G. */
+/* Zeroed memory of G until its reset. NULL when memory is out, which then sticks to
+ * G. */
 void *eti_graph_alloc(struct et_graph *g, size_t bytes);
 
 /* A node with what evaluation notes down about it. */
@@ -99,8 +100,8 @@ struct et_graph {
     size_t short_of, had; /* bytes: et_graph_shortage */
 };
 
-/* Does T lie in a storage that others may share: a leaf's, or a shadow? What evaluations
- * gave does not. */
+/* Does T lie in a storage that others may share: a leaf's, or a shadow? What
+ * evaluations gave does not. */
 static inline bool
 eti_has_storage(const struct et_graph *g, const struct et_tensor *t)
 {
@@ -119,7 +120,8 @@ enum {
 ET_NODISCARD et_status eti_autocast(struct et_graph *g, enum et_op_id op,
                                     struct et_tensor *const **in, int n);
 void eti_autocast_reset(struct et_graph *g);
-/* A commit is done, its assignments still listed: computed casts of other leaves hold. */
+/* A commit is done, its assignments still listed: computed casts of other leaves
+ * hold. */
 void eti_autocast_commit(struct et_graph *g);
 
 /* ---- making a plan ---- */
@@ -163,7 +165,8 @@ void eti_plan_free(struct et_graph *g, struct eti_plan *p);
 bool eti_plan_matches(const struct eti_plan *p, const uint64_t key[2]);
 uint64_t eti_plan_last_use(const struct eti_plan *p);
 void eti_plan_info(const struct eti_plan *p, struct et_plan_info *info);
-/* Bytes that pack S moves: parts that lie elsewhere, and the gaps. 0: it is no kernel. */
+/* Bytes that pack S moves: parts that lie elsewhere, and the gaps. 0: it is no
+ * kernel. */
 int64_t eti_pack_bytes(const struct eti_ir *ir, const struct eti_step *s);
 /* The same of a pad. */
 int64_t eti_pad_bytes(const struct eti_ir *ir, const struct eti_step *s);

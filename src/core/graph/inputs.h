@@ -3,9 +3,10 @@
  *
  * A recording (capture.h) holds addresses, so it can be replayed only while every leaf
  * lies where it lay. Batches do not: a loader hands out each from another place. Such a
- * leaf is copied to memory of the plan before each run, and the recording reads it there.
- * (Another leaf of the same storage may be written meanwhile: a plan writes leaves after
- * the last read of what they held.) On a device without recordings nothing is copied. */
+ * leaf is copied to memory of the plan before each run, and the recording reads it
+ * there. (Another leaf of the same storage may be written meanwhile: a plan writes
+ * leaves after the last read of what they held.) On a device without recordings nothing
+ * is copied. */
 #ifndef ETI_GRAPH_INPUTS_H
 #define ETI_GRAPH_INPUTS_H
 
@@ -32,7 +33,8 @@ void eti_inputs_free(struct et_graph *g, struct eti_inputs *in);
 /* A kernel of the plan reads, or WRITES, bytes [BEGIN, END) of binding I. */
 void eti_inputs_note(struct eti_inputs *in, int i, size_t begin, size_t end, bool writes);
 
-/* Looks where the leaves of IR lie now. True: an address that kernels use has changed. */
+/* Looks where the leaves of IR lie now. True: an address that kernels use has
+ * changed. */
 bool eti_inputs_look(struct eti_inputs *in, const struct eti_ir *ir);
 /* The address that kernels find byte OFFSET of binding I at. */
 void *eti_input_address(const struct eti_inputs *in, int i, size_t offset);

@@ -14,6 +14,7 @@
  *     dx of batch norm that of dy, which is in the cache when it is written.
  *  6. Everything else gets an offset in one slab: largest first, at the lowest place
  *     where no value alive at the same time lies (greedy by size).
+ *
  * The slab's size is therefore known before anything runs. */
 #include "config.h"
 
@@ -163,8 +164,8 @@ place_in_pack(struct eti_ir *ir, const struct eti_step *pack)
 
 /* PART, an operand of a concatenation, is the whole of a dense result that nothing else
  * reads. Where it is INNER elements of each OUTER row, the strides that the result has
- * when a row of the concatenation is TOTAL elements long; false where there are none.
- */
+ * when a row of the concatenation is TOTAL elements long; false where there are
+ * none. */
 static bool
 strides_inside(const struct eti_ir *ir, const int *uses, int part, int64_t inner,
                int64_t total, struct et_desc *desc)

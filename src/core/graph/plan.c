@@ -1,8 +1,8 @@
 /* plan.c: prepared kernels over fixed addresses.
  *
  * A plan holds one item per kernel, and one table of operand addresses for all of them.
- * Addresses are slab, output area or a binding plus an offset. Collectives are begun and
- * waited for between kernels (collective.h). replay.c runs it. */
+ * Addresses are slab, output area or a binding plus an offset. Collectives are begun
+ * and waited for between kernels (collective.h). replay.c runs it. */
 #include "config.h"
 
 #include <string.h>
@@ -77,7 +77,8 @@ span_bytes(const struct et_desc *d)
     return et_desc_count(d) == 0 ? 0 : (size_t)(last + 1) * et_dtype_size(d->dtype);
 }
 
-/* The next operand of the item added last: a D at A, which the item reads, or WRITES. */
+/* The next operand of the item added last: a D at A, which the item reads, or
+ * WRITES. */
 static et_status
 add_operand(struct et_graph *g, struct eti_plan *p, struct eti_address a,
             const struct et_desc *d, bool writes)
@@ -178,8 +179,8 @@ add_collective(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
 
 /* ---- kernels, copies and zeros ---- */
 
-/* Prepares the kernel of one call whose operands lie at ADDRESS (inputs, then outputs).
- */
+/* Prepares the kernel of one call whose operands lie at ADDRESS (inputs, then
+ * outputs). */
 static et_status
 add_kernel(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
            struct eti_step *s, const struct et_call *call,

@@ -24,8 +24,8 @@ resolve(const struct eti_plan *p, struct eti_address a)
     }
 }
 
-/* The same for whoever asked for the value: a leaf's own memory, never the copy of it.
- */
+/* The same for whoever asked for the value: a leaf's own memory, never the copy of
+ * it. */
 static void *
 resolve_result(const struct eti_plan *p, struct eti_address a)
 {
@@ -112,7 +112,8 @@ launch(void *data)
             continue;
         (void)ET_FAIL(g->cx, status, "%s failed on %s%s%s", item->name, t->name,
                       why[0] ? ": " : "", why);
-        /* The memory that they work on may be gone soon; what has failed first is told. */
+        /* The memory that they work on may be gone soon; what has failed first is
+         * told. */
         (void)!eti_collectives_wait(g, &l->p->collectives, l->p->collectives.n);
         return status;
     }

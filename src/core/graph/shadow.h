@@ -5,8 +5,9 @@
  * shadow and costs nothing. It cannot go stale, whoever changes the storage:
  *
  *   - et_assign to a leaf of the storage assigns the cast of the value to the shadow,
- * in the same commit. Where the value comes from an element-wise chain (an optimizer's,
- *     SAM's, an exchange with an average) the cast is one more output of that pass.
+ *     in the same commit. Where an element-wise chain computes the value (an
+ *     optimizer's, SAM's, an exchange with an average), the cast is one more output of
+ *     that pass.
  *   - et_tensor_write marks it. An evaluation that reads a marked shadow first makes it
  *     anew, whole.
  *

@@ -25,8 +25,8 @@ void eti_lane_free(struct eti_lane **lane);
  * SOURCE is pinned, and stays as it is until eti_lane_wait. */
 ET_NODISCARD et_status eti_lane_send(struct eti_lane *lane, struct et_tensor *const *t,
                                      const void *const *source, int n);
-/* Nothing that is queued from now on reads the lane's tensors before the next send. What
- * fails here fails there again. */
+/* Nothing that is queued from now on reads the lane's tensors before the next send.
+ * What fails here fails there again. */
 ET_NODISCARD et_status eti_lane_release(struct eti_lane *lane);
 /* The host waits until the last send's sources have been read. From any thread; the
  * context is not told of a failure. */

@@ -97,8 +97,8 @@ unit_of(const char *name)
     return "";
 }
 
-/* Losses are one group; a metric is one, whoever evaluates it; so are learning rates.
- */
+/* Losses are one group; a metric is one, whoever evaluates it; so are learning
+ * rates. */
 static const char *
 group_of(const char *name)
 {
@@ -348,8 +348,8 @@ set_range(struct chart *c, const char *group)
     c->high += margin;
 }
 
-/* Of the lines of a panel those with few points come last, so that they stay visible.
- */
+/* Of the lines of a panel those with few points come last, so that they stay
+ * visible. */
 static et_status
 put_lines(struct chart *c, const struct line *of, bool few)
 {

@@ -39,15 +39,18 @@
  *     level   1...
  *     from    byte at which the first of its records begins
  *     end     byte behind the last of them
- *     parts   [[at, n, low, high, resume]...]: level 1: byte of the part's first
- * record; else the summary it is; records; least and greatest ba with numbers (low >
- *             high: none); ba of a "resume" among them, -1 without
+ *     parts   [[at, n, low, high, resume]...]
+ *             at: level 1: byte of the part's first record; above: of the summary that
+ *             the part is. n: its records. low, high: least and greatest ba with
+ *             numbers (low > high: none). resume: ba of a "resume" among them, else -1
  *     last    [at...]: the newest summary of each level before this one; 0: none
  *     kinds   {kind: records}
  *     s       {name: [cell or nil for each part]}, a cell being
- *             [n, bad, sum, last, min, max], n finite values, bad others, their sum,
- * and the last, least and greatest each as [ba, t, value] more    byte of the record
- * with more of s, 0 for none; done is true in the one that others point to
+ *             [n, bad, sum, last, min, max]: how many values are finite, how many are
+ *             not, the sum of the finite ones, and the last, least and greatest of
+ *             them, each as [ba, t, value]
+ *     more    byte of the record with more of s, 0 for none; done is true in the one
+ *             that others point to
  *
  * A "resume" begins a new summary of level 1: its records repeat what came after its
  * ba, and replace it. */
@@ -85,8 +88,8 @@ ET_NODISCARD et_status eti_events_newest(struct et_events *e);
  * wants no answer any more. STOP is borrowed until E is closed. */
 void eti_events_stop_when(struct et_events *e, const atomic_bool *stop);
 
-/* As et_events_open of the file FD (taken, also on failure), which messages call NAME.
- */
+/* As et_events_open of the file FD (taken, also on failure), which messages call
+ * NAME. */
 ET_NODISCARD et_status eti_events_open_fd(struct et_ctx *cx, int fd, const char *name,
                                           struct et_events **out);
 /* et_events_next goes on at the first whole record that begins at byte AT or later, as

@@ -89,8 +89,7 @@ bool eti_summary_find_last(struct et_events *e, int64_t end, struct eti_summary 
                            int64_t *next);
 
 /* Walks over a log from its end to its beginning, in stretches that summaries stand
- * for.
- */
+ * for. */
 struct eti_summary_walk {
     struct et_events *e;
     void *data;

@@ -1,8 +1,8 @@
 /* series.c: the series of a log of events: what there are, and points of one to draw.
  *
  * Both walk from the newest record to the oldest. Where a resume begins, what is older
- * and has a ba above its own was done again: the walk goes on with that as its bound.
- */
+ * and has a ba above its own was done again: the walk goes on with that as its
+ * bound. */
 #include "config.h"
 
 #include <string.h>

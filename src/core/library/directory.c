@@ -1,7 +1,7 @@
 /* directory.c: the run directory, and run.json, which says what became of the run.
  *
- * The directory has mode 0700, what is made here 0600: recipes may hold private paths.
- */
+ * The directory has mode 0700, what is made here 0600: recipes may hold private
+ * paths. */
 #include "config.h"
 
 #include <errno.h>
@@ -167,8 +167,8 @@ note_state(struct et_run *r, const char *state)
     et_error_clear(r->cx);
 }
 
-/* An algorithm that the recipe does not name has joined: run.json says so from then on.
- */
+/* An algorithm that the recipe does not name has joined: run.json says so from then
+ * on. */
 static void
 note_joined(struct et_run *r, const char *text)
 {

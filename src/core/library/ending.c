@@ -55,8 +55,8 @@ best_of(const json_t *facts, const char *metric)
     return json_is_number(best) ? json_number_value(best) : NAN;
 }
 
-/* The runs of the same recipe that lie beside this one, or are known elsewhere; NULL.
- */
+/* The runs of the same recipe that lie beside this one, or are known elsewhere;
+ * NULL. */
 static json_t *
 list_others(struct et_ctx *cx, const json_t *facts)
 {

@@ -43,8 +43,8 @@ const char *eti_facts_stamp(const char *directory, char *buf, double *newest);
 bool eti_facts_note_joined(json_t *facts, const char *text);
 /* NAME joined. True: that is new. */
 bool eti_facts_note_name(json_t *facts, const char *name);
-/* FACTS whose "joined" may be newer than its "algorithms": these have them all again.
- */
+/* FACTS whose "joined" may be newer than its "algorithms": these have them all
+ * again. */
 void eti_facts_add_joined(json_t *facts);
 /* Gives a run whose process is gone the state that it has written since, or "crashed":
  * call it at the moment that they are looked at. */

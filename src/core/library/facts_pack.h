@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* FACTS as msgpack, [*N] in *BYTES, which the caller frees with free. False: no memory.
- */
+/* FACTS as msgpack, [*N] in *BYTES, which the caller frees with free. False: no
+ * memory. */
 bool eti_facts_pack(const json_t *facts, char **bytes, size_t *n);
 /* What was packed; the caller owns it. NULL: the bytes are none such. */
 json_t *eti_facts_unpack(const char *bytes, size_t n);

@@ -41,8 +41,8 @@ const struct eti_index_work *eti_index_get_work(const struct eti_index *index);
 
 /* ---- looking: index_look.c ---- */
 
-/* Reads the run in DIRECTORY, unless it is known as it is. ENOENT where there is none.
- */
+/* Reads the run in DIRECTORY, unless it is known as it is. ENOENT where there is
+ * none. */
 ET_NODISCARD et_status eti_index_add(struct eti_index *index, const char *directory);
 /* Begins to look for what has changed: at runs that go on, at the newest page of those
  * that are known, and for new ones in FOLDER, of which it reads the newest page.

@@ -1,9 +1,10 @@
 /* index_db.h: what the files of the index of runs share: its database. See index.h.
  *
- *     runs     what was read of one. watch: do its files have to be looked at, or, as
- * it has settled, its directory alone? stamp: of its files, place: of its directory,
- * when they were read others   a directory beside runs that is none yet, as run.json is
- * written later folders  one that was read for the names in it
+ *     runs     what was read of a run. watch: its files have to be looked at; without
+ *              it the run has settled, and its directory alone is. stamp: of its files,
+ *              place: of its directory, both as they were when they were read
+ *     others   a directory beside runs that is not a run yet: run.json is written later
+ *     folders  a directory that was read for the names in it
  *
  * A place is the time of a directory, and "" where that was a moment ago: it may be
  * written again without having another. */
@@ -108,8 +109,8 @@ ET_NODISCARD et_status eti_index_answered(struct eti_index *x, sqlite3_stmt *s,
                                           int code);
 /* "" for NULL. */
 const char *eti_index_column(sqlite3_stmt *s, int i);
-/* Steps a statement that answers nothing, in a transaction that eti_index_commit ends.
- */
+/* Steps a statement that answers nothing, in a transaction that eti_index_commit
+ * ends. */
 ET_NODISCARD et_status eti_index_write(struct eti_index *x, sqlite3_stmt *s);
 /* STATUS, or that of the end: where it is none, what was written is taken back. */
 ET_NODISCARD et_status eti_index_commit(struct eti_index *x, et_status status);

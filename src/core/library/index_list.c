@@ -190,8 +190,8 @@ eti_index_names(struct eti_index *x, json_t **out)
 
 /* ---- one ---- */
 
-/* Of the row that Q answers: its directory and when it was started; "": Q found no run.
- */
+/* Of the row that Q answers: its directory and when it was started; "": Q found no
+ * run. */
 static et_status
 first_row(struct eti_index *x, enum eti_query q, const char *name,
           char directory[PATH_MAX], double *started)

@@ -28,11 +28,11 @@ const char *eti_run_progress(const json_t *facts, char *buf, size_t size);
 /* Samples a second that the run told last; of one too short to have told any, of all
  * its training. NaN: not known. */
 double eti_run_speed(const json_t *facts);
-/* 0 to 1: how much of the run is done, by its batches where it is known how many it has;
- * NaN: not known. */
+/* 0 to 1: how much of the run is done, by its batches where it is known how many it
+ * has; NaN: not known. */
 double eti_run_done(const json_t *facts);
-/* "today 13:56", "11-20 13:56", "2025-11-20": T, when it is TODAY, local. Returns BUF.
- */
+/* "today 13:56", "11-20 13:56", "2025-11-20": T, when it is TODAY, local. Returns
+ * BUF. */
 const char *eti_run_when(double t, double today, char *buf, size_t size);
 
 #endif

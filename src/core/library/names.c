@@ -29,8 +29,8 @@ enum {
     N_NOUNS = sizeof nouns / sizeof *nouns,
 };
 
-/* Fibonacci hashing: neighbouring seeds lie far apart, the high bits are the good ones.
- */
+/* Fibonacci hashing: neighbouring seeds lie far apart, the high bits are the good
+ * ones. */
 const char *
 et_run_name_draw(uint64_t seed, char *buf)
 {

@@ -1,5 +1,5 @@
-/* loggers.h: what loggers share: opening a file of the run directory, writing values.
- */
+/* loggers.h: what loggers share: opening a file of the run directory, writing
+ * values. */
 #ifndef ETI_LOGGERS_H
 #define ETI_LOGGERS_H
 
@@ -25,8 +25,8 @@ struct eti_output {
     void *buffer;
     const char *path; /* behind that */
 };
-/* Appends to DIRECTORY/NAME. EINVAL without a directory, EIO when it cannot be opened.
- */
+/* Appends to DIRECTORY/NAME. EINVAL without a directory, EIO when it cannot be
+ * opened. */
 ET_NODISCARD et_status eti_output_open(struct et_ctx *cx, const char *directory,
                                        const char *name, struct eti_output *out);
 /* Before the first line of this run: are there others? One that a crash cut off is

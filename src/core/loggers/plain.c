@@ -1,7 +1,8 @@
-/* plain.c: progress as lines for pipes and logs:
+/* plain.c: progress as lines for pipes and logs, each one like this:
  *
  *     2025-11-20T14:03:22Z info train ep=6 ba=75/625 total=38% loss/train=0.8123
- * lr=0.1834 samples/s=17210 mem=61.0G eta=12m56s                          (on one line)
+ *         lr=0.1834 samples/s=17210 mem=61.0G eta=12m56s
+ *         (all of it in one line)
  *
  * ep counts finished epochs, ba the batches of the epoch under way. */
 #include "config.h"

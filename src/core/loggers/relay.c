@@ -50,8 +50,8 @@ count(const struct et_record *r, const char *name, int64_t otherwise)
     return get(r, name, &value) ? (int64_t)value : otherwise;
 }
 
-/* The length in the unit that the run was given it in: watch.c adds batches to others.
- */
+/* The length in the unit that the run was given it in: watch.c adds batches to
+ * others. */
 static void
 take_length(struct et_state *s, const struct et_record *r)
 {

@@ -5,8 +5,8 @@
  *     masked  (crc >> 15 | crc << 17) + 0xa282ead8
  *     Event   1: wall_time double  2: step int64  3: file_version  5: Summary
  *             7: SessionLog {1: status; START = 1}
- *     Summary 1: Value {1: tag  2: simple_value float  8: tensor  9: metadata},
- * repeated
+ *     Summary 1: Value {1: tag  2: simple_value float  8: tensor  9: metadata}, which
+ *             may be there several times
  *
  * A text is a tensor {1: dtype 7 = string  2: shape, empty  8: string_val} with
  * metadata {1: {1: plugin_name "text"}}. A field is a varint, number << 3 | kind (0

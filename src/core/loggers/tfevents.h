@@ -20,7 +20,8 @@ ET_NODISCARD et_status eti_tfevents_open(struct et_ctx *cx, const char *director
                                          double t, struct eti_tfevents *out,
                                          bool *resumed);
 /* A session starts at STEP. Readers drop what earlier files say of that step and later
- * ones, if those began with a session too: the first of all is not taken for a restart. */
+ * ones, if those began with a session too: the first of all is not taken for a
+ * restart. */
 void eti_tfevents_start(struct eti_tfevents *w, double t, int64_t step);
 /* The event that the values which follow belong to; it is written when the next begins,
  * or at a flush. */

@@ -4,8 +4,8 @@
 
 #include "etude/model.h"
 
-/* Settles M->num_classes: the recipe's VOCAB_SIZE, else the data's, else FALLBACK. EINVAL
- * when the data have more tokens, or longer sequences than MAX_SEQ_LEN. */
+/* Settles M->num_classes: the recipe's VOCAB_SIZE, else the data's, else FALLBACK.
+ * EINVAL when the data have more tokens, or longer sequences than MAX_SEQ_LEN. */
 ET_NODISCARD et_status eti_language_size(struct et_ctx *cx, struct et_model *m,
                                          int64_t vocab_size, int64_t max_seq_len,
                                          int64_t fallback,

@@ -4,8 +4,8 @@
  * {"name": {"dtype": "F32", "shape": [..], "data_offsets": [begin, end]}, ...}, then
  * the data: row-major, little-endian, end to end. Source: Hugging Face, safetensors,
  * format. Differs: stricter, as RELIABILITY 3 asks. Nothing is believed before it is
- * checked: sizes are multiplied with care and the tensors must cover the data exactly.
- */
+ * checked: sizes are multiplied with care and the tensors must cover the data
+ * exactly. */
 #include "core/models/safetensors.h"
 
 #include <inttypes.h>
@@ -225,8 +225,8 @@ by_place(const void *a, const void *b)
     return (x->end > y->end) - (x->end < y->end);
 }
 
-/* Sorted by place, each must begin where the one before ends, and the last at the end.
- */
+/* Sorted by place, each must begin where the one before ends, and the last at the
+ * end. */
 static et_status
 check_cover(const struct reading *r, struct eti_st_header *h, int64_t data_bytes)
 {

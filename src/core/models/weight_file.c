@@ -123,8 +123,8 @@ read_bytes(struct et_ctx *cx, const struct eti_file *f, void *out, int64_t n,
     return status == ET_OK ? ET_OK : ET_FAIL(cx, status, "%s", why.message);
 }
 
-/* What torch.save writes: a zip archive, or a bare stream of pickle's protocol 2 to 5.
- */
+/* What torch.save writes: a zip archive, or a bare stream of pickle's protocol 2 to
+ * 5. */
 static bool
 is_pickle(const char *path, const uint8_t *start, int64_t n)
 {

@@ -118,8 +118,8 @@ et_param_write(struct et_ctx *cx, struct et_param *p, const float *values,
 }
 
 /* Draws P into T, where that is the host's memory in the order of the draws: no other
- * memory is taken, which for large models takes longer than the draws. False: not so.
- */
+ * memory is taken, which for large models takes longer than the draws. False: not
+ * so. */
 static bool
 draw_into(const struct et_param *p, const char *name, uint32_t seed,
           struct et_tensor *t)

@@ -1,7 +1,8 @@
 /* conv.c: convolution of images, its gradients, and transposed convolution.
  *
- *   y[n,k,p,q] = bias[k] + sum over c,r,s of w[k,c,r,s] x[n, c, p stride + r dilation -
- * pad, ..] P = floor((H + 2 pad - dilation (R - 1) - 1) / stride) + 1
+ *   y[n,k,p,q] = bias[k] + sum over c,r,s of w[k,c,r,s] x[n,c,h,w]
+ *   h = p stride + r dilation - pad, w likewise from q and s; x is 0 outside the image
+ *   P = floor((H + 2 pad - dilation (R - 1) - 1) / stride) + 1
  *
  * A transposed convolution is the gradient of x, run forward. All 4-d arrays are
  * channels-last; builders copy an operand that is not. */

@@ -75,8 +75,8 @@ ETI_GRADIENT(take_gradient)
 
 /* ---- gather ---- */
 
-/* Operand 1 indexes operand 0, which has its shape but for the axis (SAME: there too).
- */
+/* Operand 1 indexes operand 0, which has its shape but for the axis (SAME: there
+ * too). */
 static et_status
 check_index(struct et_ctx *cx, const struct et_call *call, bool same)
 {

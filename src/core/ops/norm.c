@@ -4,7 +4,7 @@
  *   batch norm   x [N,C] [N,C,L] [N,C,H,W], statistics [C] over all but C  (1502.03167)
  *   layer norm   statistics over the last axes, of the shape of the others (1607.06450)
  *   group norm   x [N,C,...], statistics [N,G] over C/G channels and places
- * (1803.08494)
+ *                (1803.08494)
  *
  * Layer norm may be of a sum, x + residual, which it gives as another result.
  *
@@ -17,8 +17,8 @@ operand_of(const struct et_node *node, int i)
     return i < node->n_in ? node->in[i] : NULL;
 }
 
-/* Copies the gradients wanted: the results GRADS belong to operands x, gamma, beta, ...
- */
+/* Copies the gradients wanted: the results GRADS belong to operands x, gamma, beta,
+ * ... */
 static void
 hand_out(const struct et_node *node, struct et_tensor *const *grads, const bool *want,
          struct et_tensor **dx)
@@ -222,8 +222,8 @@ need_elements(struct et_ctx *cx, const struct et_call *call, const struct et_des
     return ET_OK;
 }
 
-/* Checks X, operand I, and gamma and beta from operand FIRST on; the statistics' OUT.
- */
+/* Checks X, operand I, and gamma and beta from operand FIRST on; the statistics'
+ * OUT. */
 static et_status
 check_layer_norm(struct et_ctx *cx, const struct et_call *call, int i, int first,
                  struct et_desc *stat)

@@ -79,8 +79,8 @@ enum et_dtype eti_wide(enum et_dtype dtype);
 /* For flops: of an operation that only moves, and one per element of operand 0. */
 int64_t eti_flops_none(const struct et_call *call);
 int64_t eti_flops_operand(const struct et_call *call);
-/* Strides of OUT (shape given) as a view of X in row-major order of elements, if any.
- */
+/* Strides of OUT (shape given) as a view of X in row-major order of elements, if
+ * any. */
 bool eti_view_strides(const struct et_desc *x, struct et_desc *out);
 
 /* ---- for builders and gradients ---- */
@@ -106,8 +106,8 @@ struct et_tensor *eti_slice_box(struct et_graph *g, struct et_tensor *x,
 int64_t eti_aligned_columns(const struct et_graph *g);
 /* X in the dtype that a product takes it in. (graph/autocast.c) */
 struct et_tensor *eti_autocast_low(struct et_graph *g, struct et_tensor *x);
-/* X in f32 where mixed precision has a norm or a loss take that: for one that is made of
- * element-wise operations. NULL stays NULL. (graph/autocast.c) */
+/* X in f32 where mixed precision has a norm or a loss take that: for one that is made
+ * of element-wise operations. NULL stays NULL. (graph/autocast.c) */
 struct et_tensor *eti_autocast_wide(struct et_graph *g, struct et_tensor *x);
 
 /* A gradient that is zero everywhere: nothing is added to DX. */

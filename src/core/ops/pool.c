@@ -118,8 +118,8 @@ pool_flops(const struct et_call *call)
     return et_desc_count(&call->out[0]) * o->kernel[0] * o->kernel[1];
 }
 
-/* O with SHAPE, every byte defined; 0 for the stride means the kernel, for dilation 1.
- */
+/* O with SHAPE, every byte defined; 0 for the stride means the kernel, for dilation
+ * 1. */
 static struct et_pool2d_attr
 attr_with(const struct et_pool2d_attr *o, const int64_t *shape)
 {

@@ -58,8 +58,8 @@ ETI_INFER(sdpa_grad_infer)
     return ET_OK;
 }
 
-/* Products of T x D and S x D matrices: two forward, five back; half of them if causal.
- */
+/* Products of T x D and S x D matrices: two forward, five back; half of them if
+ * causal. */
 static int64_t
 products(const struct et_call *call, int i, int64_t n)
 {

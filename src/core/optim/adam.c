@@ -2,8 +2,9 @@
  *
  *     g  += weight_decay p
  *     m   = beta1 m + (1 - beta1) g        v = beta2 v + (1 - beta2) g^2
- *     p  -= lr / (1 - beta1^n) m / (sqrt(v) / sqrt(1 - beta2^n) + eps)      n = 1, 2,
- * ...
+ *     p  -= lr / (1 - beta1^n) m / (sqrt(v) / sqrt(1 - beta2^n) + eps)
+ *
+ * at update n = 1, 2, ...
  *
  * amsgrad divides by the largest v so far. Kingma and Ba 2015, arXiv 1412.6980; Reddi
  * et al. 2018; the form of torch.optim.Adam. */

@@ -470,8 +470,8 @@ block_of(struct et_graph *g, const struct et_optimizer *opt, int j)
  * which is one kernel.
  * NEEDSWORK: a parameter that had no gradient in an update that was skipped and is not
  * settled is counted one less than it should be. No model here has parameters that get
- * a gradient only now and then; one that had would need a count of skips for each row.
- */
+ * a gradient only now and then; one that had would need a count of skips for each
+ * row. */
 static struct et_tensor *
 choose_hyper(struct et_graph *g, struct et_optimizer *opt, struct et_tensor *skip)
 {

@@ -207,8 +207,8 @@ et_param_copy_free(struct et_param_copy **copy)
 
 /* ---- gradients ---- */
 
-/* Two dense layouts of one shape agree when the strides of all axes longer than 1 do.
- */
+/* Two dense layouts of one shape agree when the strides of all axes longer than 1
+ * do. */
 static struct et_tensor *
 in_memory_order(struct et_graph *g, struct et_tensor *grad, const struct et_desc *like)
 {

@@ -14,8 +14,8 @@
 const char *eti_elf_find(const void *bytes, size_t n, const char *symbol,
                          size_t *offset, size_t *size);
 
-/* The addresses, from *BEGIN to before *END, of the loaded library that ADDRESS is in.
- */
+/* The addresses, from *BEGIN to before *END, of the loaded library that ADDRESS is
+ * in. */
 bool eti_elf_range(const void *address, uintptr_t *begin, uintptr_t *end);
 
 #endif

@@ -2,8 +2,7 @@
  *
  * Only the bytes of what changes are touched, so comments, order and the rest of the
  * layout stay. A comment that stands in what is removed stays too, on a line of its
- * own.
- */
+ * own. */
 #ifndef ETI_EDIT_H
 #define ETI_EDIT_H
 

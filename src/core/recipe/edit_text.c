@@ -1,6 +1,6 @@
 /* edit_text.c: the bytes that an edit takes away and those that it puts there. See
- * edit.h; where a path leads, and whether the result means what it should, is edit.c's.
- */
+ * edit.h; where a path leads, and whether the result means what it should, is
+ * edit.c's. */
 #include "config.h"
 
 #include <ctype.h>

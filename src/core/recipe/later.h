@@ -1,5 +1,5 @@
-/* later.h: what a later version brings, by name: rows of methods.def and datasets.def.
- */
+/* later.h: what a later version brings, by name: rows of methods.def and
+ * datasets.def. */
 #ifndef ETI_LATER_H
 #define ETI_LATER_H
 

@@ -127,8 +127,8 @@ has_room(struct eti_loader *l, const struct et_place *at, const char *value)
     return l->from_env <= most;
 }
 
-/* The text that stands for "${...}" at S, whose closing brace is at END; NULL: refused.
- */
+/* The text that stands for "${...}" at S, whose closing brace is at END; NULL:
+ * refused. */
 static const char *
 look_up(struct eti_loader *l, const struct et_value *v, const char *s, const char *end)
 {

@@ -97,8 +97,8 @@ is_single(const struct et_value *item, const char *key)
            strcmp(item->first->key, key) == 0;
 }
 
-/* The item of a list that is component KEY: `ema`, `{ema: {...}}`, `{name: ema, ...}`.
- */
+/* The item of a list that is component KEY: `ema`, `{ema: {...}}`, `{name: ema,
+ * ...}`. */
 static struct et_value *
 find_named(const struct et_value *list, const char *key)
 {
@@ -353,8 +353,8 @@ compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* ETUDE_SET_optimizer__lr=2.0, in the order of their names: a mapping before its keys.
- */
+/* ETUDE_SET_optimizer__lr=2.0, in the order of their names: a mapping before its
+ * keys. */
 static et_status
 apply_variables(struct eti_loader *l, struct et_value *root)
 {

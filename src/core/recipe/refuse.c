@@ -1,5 +1,5 @@
-/* refuse.c: what a table expects, what was found instead, and what may have been meant.
- */
+/* refuse.c: what a table expects, what was found instead, and what may have been
+ * meant. */
 #include "config.h"
 
 #include <ctype.h>

@@ -10,7 +10,8 @@
 #include "etude/recipe.h"
 #include "etude/sched.h"
 
-/* A kind whose classes are an array that ends with NULL, each beginning with its info. */
+/* A kind whose classes are an array that ends with NULL, each beginning with its
+ * info. */
 #define FROM_ARRAY(kind, classes)                                              \
     static const struct et_component *kind##_at(int i)                         \
     {                                                                          \

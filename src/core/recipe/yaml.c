@@ -127,8 +127,8 @@ stop_at_nodes(struct reader *r, const struct fy_mark *mark)
 }
 
 /* Where EVENT's bytes begin; NULL: it has none, as the value of "key:". (libfyaml 0.7
- * gives such a value no mark, 0.8 one behind the colon. Marks of quoted texts lie inside
- * the quotes.) */
+ * gives such a value no mark, 0.8 one behind the colon. Marks of quoted texts lie
+ * inside the quotes.) */
 static const struct fy_mark *
 start_of(struct fy_event *event)
 {
@@ -324,8 +324,8 @@ merge_missing(struct et_value *map, struct et_value *from)
     }
 }
 
-/* `<<: *base` and `<<: [*a, *b]`: keys that are set here win, then the earlier mapping.
- */
+/* `<<: *base` and `<<: [*a, *b]`: keys that are set here win, then the earlier
+ * mapping. */
 static void
 apply_merges(struct reader *r, struct et_value *map)
 {
@@ -501,8 +501,8 @@ read_stream(struct reader *r)
 
 /* ---- the whole ---- */
 
-/* Reads TEXT with a parser of its own. True: one of our own limits or rules ended it.
- */
+/* Reads TEXT with a parser of its own. True: one of our own limits or rules ended
+ * it. */
 static bool
 run(struct reader *r, const char *text, size_t n, struct et_value **root)
 {

@@ -1,8 +1,8 @@
 /* cosine_warm_restarts.c: cosines one after another.
  *
  * The first cycle lasts t_0, each next one trunc(t_mult x the last); within a cycle the
- * curve is that of "cosine" with alpha_f. Loshchilov and Hutter 2017, arXiv 1608.03983.
- */
+ * curve is that of "cosine" with alpha_f. Loshchilov and Hutter 2017, arXiv
+ * 1608.03983. */
 #include "core/sched/sched.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
  * With T = t_max, P = t_peak, lo = 1 / div_factor, end = lo / final_div_factor:
  *   t < P:  from lo to 1;  then until T: from 1 to end
  *   three_phase: from 1 to lo until 2 P, and only then to end
+ *
  * each from a to b as b + (a - b) (1 + cos(pi x)) / 2 or, linear, a + (b - a) x, where
  * x is the fraction of the phase; end after T.
  *

@@ -76,8 +76,8 @@ ET_NODISCARD et_status eti_sched_ramp(const struct eti_sched_now *s,
                                       const struct eti_ramp_options *o,
                                       struct et_time whole, double *now, double *warmup,
                                       double *ramp);
-/* eti_sched_warmup_check where there is a warmup, and t_max's part of it in any case.
- */
+/* eti_sched_warmup_check where there is a warmup, and t_max's part of it in any
+ * case. */
 ET_NODISCARD et_status eti_sched_ramp_check(struct et_ctx *cx,
                                             const struct eti_ramp_options *o,
                                             struct et_time t_max,

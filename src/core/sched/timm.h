@@ -69,8 +69,8 @@ ET_NODISCARD et_status eti_timm_cycle(const struct eti_sched_now *s,
                                       double (*curve)(const void *options, double x),
                                       const void *options, double *out);
 
-/* The rows of FIELD, a struct eti_timm_warmup in S; PREFIX: default of warmup_prefix.
- */
+/* The rows of FIELD, a struct eti_timm_warmup in S; PREFIX: default of
+ * warmup_prefix. */
 #define ETI_OPTION_TIMM_WARMUP(S, field, prefix)                                       \
     ETI_OPTION_RAMP(S, field.ramp, "0ep"),                                             \
     {                                                                                  \

@@ -1,8 +1,8 @@
 /* estimate.c: what a run will need, from its plans, before anything runs.
  *
  * A dry graph plans every evaluation and reserves its memory, so one dry batch and one
- * dry evaluation leave the device's accounts as the real run's first ones would. Time is
- * FLOPs and bytes over the rates of two short measurements on this machine: an upper
+ * dry evaluation leave the device's accounts as the real run's first ones would. Time
+ * is FLOPs and bytes over the rates of two short measurements on this machine: an upper
  * bound on speed, since kernels reach a part of each. */
 #include "config.h"
 

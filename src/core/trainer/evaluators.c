@@ -11,8 +11,8 @@
 
 enum { NAME = 64, NAMES = 512 };
 
-/* The first of LIST's names, which blanks separate; returns the rest, NULL at the end.
- */
+/* The first of LIST's names, which blanks separate; returns the rest, NULL at the
+ * end. */
 static const char *
 take_name(const char *list, char name[NAME])
 {

@@ -96,8 +96,8 @@ eti_interrupted(struct et_trainer *t)
     return t->outcome == ET_OUTCOME_STOPPED;
 }
 
-/* Of several ranks the time is rank 0's, from the end of one step's forward pass to that
- * of the next: a run that ends by the clock ends everywhere. */
+/* Of several ranks the time is rank 0's, from the end of one step's forward pass to
+ * that of the next: a run that ends by the clock ends everywhere. */
 static double
 time_batch(struct et_trainer *t)
 {

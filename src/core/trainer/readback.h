@@ -47,8 +47,8 @@ struct eti_readback {
     int ahead;                 /* ETI_AHEAD, or 0: every batch is waited for */
     struct et_storage *report; /* room for a batch's numbers, in collect's order */
     int64_t room;              /* f32 */
-    /* Its beginning as a leaf, for batches with so many loss parts; made when needed.
-     */
+    /* Its beginning as a leaf, for batches with so many loss parts; made when
+     * needed. */
     struct et_tensor *leaf[ETI_MAX_LOSS_PARTS + 1];
     float *block; /* of all NUMBER, pinned where the device has such memory */
     struct eti_readback_batch batch[ETI_AHEAD + 1];

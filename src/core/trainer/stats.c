@@ -3,8 +3,9 @@
  * A model's buffers move with the forward pass, before anybody knows whether the
  * gradient is finite. Where a batch is one evaluation, what they are assigned becomes a
  * choice between that and what they are. Where it is several (microbatches, SAM), they
- * are copied before the batch, in device memory; the last evaluation chooses between that
- * copy and what they have become, and the host puts it back when the batch did not fit. */
+ * are copied before the batch, in device memory; the last evaluation chooses between
+ * that copy and what they have become, and the host puts it back when the batch did not
+ * fit. */
 #include "config.h"
 
 #include "core/graph/tensor.h"

@@ -222,10 +222,10 @@ attempt(struct et_trainer *t)
     return update(t);
 }
 
-/* What a piece takes is at least its part of what the whole takes, so that with k pieces
- * of which each needs S, of which there is F, fewer than k S / F cannot fit: where the
- * planner has said so, the smallest number that fits is found without trying. Twice as
- * many where memory ran out that the planner had seen. */
+/* What a piece takes is at least its part of what the whole takes, so that with k
+ * pieces of which each needs S, of which there is F, fewer than k S / F cannot fit:
+ * where the planner has said so, the smallest number that fits is found without trying.
+ * Twice as many where memory ran out that the planner had seen. */
 int64_t
 eti_more_pieces(const struct et_trainer *t, int64_t now, int64_t most, bool alone)
 {
@@ -238,8 +238,8 @@ eti_more_pieces(const struct et_trainer *t, int64_t now, int64_t most, bool alon
     return more < most ? more : most;
 }
 
-/* This rank has no memory for the batch, says ET_ENOMEM; or (ET_OK) another has none. May
- * it be done in smaller pieces? All ranks then cut theirs alike. */
+/* This rank has no memory for the batch, says ET_ENOMEM; or (ET_OK) another has none.
+ * May it be done in smaller pieces? All ranks then cut theirs alike. */
 static et_status
 cut_smaller(struct et_trainer *t, et_status status)
 {

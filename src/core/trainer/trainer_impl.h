@@ -168,7 +168,8 @@ void eti_stats_release(struct et_trainer *t);
 /* Before a batch of several evaluations, and after one that did not get to its end. */
 ET_NODISCARD et_status eti_stats_keep(struct et_trainer *t);
 ET_NODISCARD et_status eti_stats_put_back(struct et_trainer *t);
-/* In the batch's last evaluation: where SKIP, f32 [1], is not 0 they stay as they were. */
+/* In the batch's last evaluation: where SKIP, f32 [1], is not 0 they stay as they
+ * were. */
 void eti_stats_guard(struct et_trainer *t, struct et_tensor *skip);
 /* setup.c: what products are computed in from the next step on; ENOTSUP. */
 ET_NODISCARD et_status eti_take_precision(struct et_trainer *t, int precision);
@@ -237,8 +238,8 @@ eti_is_set(volatile const int *flag)
 }
 /* fit.c: has somebody asked the run to stop? Then it will. */
 bool eti_interrupted(struct et_trainer *t);
-/* control.c: applies what is asked for after the batches so far; holds while it is to be
- * paused. */
+/* control.c: applies what is asked for after the batches so far; holds while it is to
+ * be paused. */
 ET_NODISCARD et_status eti_control_poll(struct et_trainer *t);
 /* join.c: the algorithm NAME, with OPTIONS ("name=value name=value"; "": its defaults),
  * joins the run behind the others, on all ranks. NOTE [SIZE]: what is to be said of it.
@@ -273,7 +274,8 @@ ET_NODISCARD et_status eti_target_init(struct et_trainer *t);
 /* The same against the metrics of an evaluation. */
 ET_NODISCARD et_status eti_target_check(struct et_trainer *t, bool *reached);
 
-/* save.c: checkpoints. init is for after eti_load; nothing is saved without a config. */
+/* save.c: checkpoints. init is for after eti_load; nothing is saved without a
+ * config. */
 ET_NODISCARD et_status eti_saver_init(struct et_trainer *t);
 void eti_saver_free(struct et_trainer *t);
 /* Fires EVENT, one of *_CHECKPOINT, and saves if that is due. */

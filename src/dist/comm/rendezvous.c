@@ -1,6 +1,5 @@
 /* rendezvous.c: see rendezvous.h. The file has "PORT SECRET" and is put in its place
- * whole.
- */
+ * whole. */
 #include "config.h"
 
 #include "dist/comm/rendezvous.h"

@@ -24,11 +24,11 @@ struct etd_rendezvous {
     int lock;                   /* rank 0: the file; -1 */
     char path[ETD_SOCKET_PATH]; /* of it */
 };
-/* Rank 0 of JOB: listens at HOST and says where; zeros for SECRET: one is drawn. EIO.
- */
+/* Rank 0 of JOB: listens at HOST and says where; zeros for SECRET: one is drawn.
+ * EIO. */
 ET_NODISCARD et_status etd_rendezvous_begin(struct et_ctx *cx, const char *job,
-                                            const char *host, const uint8_t *secret,
-                                            struct etd_rendezvous *out);
+                                         const char *host, const uint8_t *secret,
+                                         struct etd_rendezvous *out);
 /* Another one: where rank 0 is, as soon as it has said so. EPEER: it did not within
  * TIMEOUT_MS. */
 ET_NODISCARD et_status etd_rendezvous_find(struct et_ctx *cx, const char *job,

@@ -1,5 +1,5 @@
-/* store.c: a connection to rank 0's table of names. See store.h; store_serve.c serves.
- */
+/* store.c: a connection to rank 0's table of names. See store.h; store_serve.c
+ * serves. */
 #include "config.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
  *
  * One poll loop; each connection has one message under way in either direction, and
  * says nothing more until it is answered. Before its hello a connection has a few
- * seconds and a few bytes, so strangers can neither fill the table nor stop the loop.
- */
+ * seconds and a few bytes, so strangers can neither fill the table nor stop the
+ * loop. */
 #include "config.h"
 
 #include <errno.h>

@@ -352,8 +352,7 @@ watch_again(const struct etd_hub *h)
 }
 
 /* Reads run.json if it is another one now. AT_ONCE: the run ends, this is the last
- * time.
- */
+ * time. */
 static void
 look_at_facts(struct etd_hub *h, bool at_once)
 {

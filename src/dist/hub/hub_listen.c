@@ -4,8 +4,8 @@
  * Its folder may go while it runs: that of XDG_RUNTIME_DIR goes when the user logs out,
  * and is there again, empty, when he comes back. A file that has gone is not told by
  * the socket, and a folder that is not there cannot be watched (inotify), so it is
- * looked at once a second. Connections outlive the file: viewers that are there stay.
- */
+ * looked at once a second. Connections outlive the file: viewers that are there
+ * stay. */
 #include "config.h"
 
 #include <stdio.h>

@@ -429,9 +429,9 @@ ring_place(int *first, int *n, int size)
     return at;
 }
 
-/* "ep 6.5  Accuracy 0.7212 (+0.0081)  CrossEntropy 1.1022": as far as there is room. The
- * first is compared with the evaluation before it: its series does not have R yet. Of
- * several evaluators the name stands first; "eval" says nothing. */
+/* "ep 6.5  Accuracy 0.7212 (+0.0081)  CrossEntropy 1.1022": as far as there is room.
+ * The first is compared with the evaluation before it: its series does not have R yet.
+ * Of several evaluators the name stands first; "eval" says nothing. */
 static void
 describe_eval(const struct etd_model *m, const struct et_record *r, char *buf,
               size_t size)

@@ -15,8 +15,8 @@ int etd_rank_number(const struct etd_rank *r);
 /* Ranks of the run. */
 int etd_rank_world(const struct etd_rank *r);
 /* How often the group has been started before; then there is a run to go on with, in
- * the directory that this gives. NULL: it is the first time, or there was no run yet.
- */
+ * the directory that this gives. NULL: it is the first time, or there was no run
+ * yet. */
 const char *etd_rank_resumes(const struct etd_rank *r);
 
 /* Asks for the run directory: makes it, or goes on in RESUMED (NULL: a new one). Only

@@ -4,8 +4,8 @@
  * into memory that is there already, and two atomic words. There are two rings in it:
  * 4,096 slots for numbers that come with every batch, and 256 for what is told once
  * (states, evaluations, checkpoints, commands, lines of the log). Taking gives both in
- * the order in which they were put. What finds its ring full is left out and counted.
- */
+ * the order in which they were put. What finds its ring full is left out and
+ * counted. */
 #ifndef ETD_RING_H
 #define ETD_RING_H
 

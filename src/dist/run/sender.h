@@ -2,8 +2,8 @@
  *
  * Records go through a ring (ring.h) to a thread that packs them and writes them to the
  * pipe, 20 times a second or whenever 64 KiB have come together. The training thread
- * never waits for it, but where it asks to, and with a command: that is never left out.
- */
+ * never waits for it, but where it asks to, and with a command: that is never left
+ * out. */
 #ifndef ETD_SENDER_H
 #define ETD_SENDER_H
 

@@ -173,8 +173,8 @@ void etd_sup_watch_start(struct etd_supervisor *s);
 /* No rank trains yet: there is nothing to save. */
 bool etd_sup_is_starting(const struct etd_supervisor *s);
 
-/* supervisor_watch.c: hangs; and of a "health" record, whether its rank is a straggler.
- */
+/* supervisor_watch.c: hangs; and of a "health" record, whether its rank is a
+ * straggler. */
 void etd_sup_watch(struct etd_supervisor *s);
 /* Seconds without progress that are a hang. */
 double etd_sup_timeout(const struct etd_supervisor *s);

@@ -363,8 +363,8 @@ etd_sup_open_log(struct etd_supervisor *s, int i)
 {
     char name[64];
     snprintf(name, sizeof name, "logs/rank%d.txt", s->l->base + i);
-    /* The run's own lines are in that of rank 0: with this one it has its file again.
-     */
+    /* The run's own lines are in that of rank 0: with this one it has its file
+     * again. */
     etd_sup_say(s, ET_LOG_WARN, "%s/%s was removed: what is printed goes to another",
                 s->directory, name);
     close(s->rank[i].log);

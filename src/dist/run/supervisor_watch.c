@@ -57,8 +57,8 @@ median_of(const struct etd_supervisor *s, enum etd_own part)
     return n % 2 ? own[n / 2] : (own[n / 2 - 1] + own[n / 2]) / 2;
 }
 
-/* Of what R says: its own part that others' processes may have taken; 0: it does not.
- */
+/* Of what R says: its own part that others' processes may have taken; 0: it does
+ * not. */
 static double
 queue_of(const struct et_record *r)
 {

@@ -40,8 +40,8 @@ struct etd_steps {
 };
 void etd_steps_look(struct etd_steps *s, double t, int64_t step);
 /* Seconds without progress that are a hang: as ASKED by the recipe or command line; 0,
- * by neither: 5 minutes, and after 200 steps more 10 of the longest, but at least 60 s.
- */
+ * by neither: 5 minutes, and after 200 steps more 10 of the longest, but at least 60
+ * s. */
 double etd_hang_seconds(double asked, const struct etd_steps *s);
 
 /* Of N ranks in a run that hangs, where LONGEST has stood still for too long, the one

@@ -17,15 +17,15 @@ enum {
 
 /* Is TEXT a key: 40 characters of Z85? */
 bool etd_key_is(const char *text);
-/* "SHA256:..." of a public key, as people compare it. Returns BUF of ETD_FINGERPRINT.
- */
+/* "SHA256:..." of a public key, as people compare it. Returns BUF of
+ * ETD_FINGERPRINT. */
 const char *etd_key_fingerprint(const char *public_key, char *buf);
 /* A new pair, whose public half begins with a letter or digit. ENOTSUP where zmq was
  * built without CURVE. */
 ET_NODISCARD et_status etd_keys_draw(struct et_ctx *cx, struct etd_keys *out);
 
-/* ---- one's own: a file "curve.key" with the lines "public KEY" and "secret KEY" ----
- */
+/* ---- one's own: a file "curve.key" with the lines "public KEY" and "secret KEY"
+ * ---- */
 
 /* Writes it, 0600; ECANCELED where PATH is there already, which stays. EIO. */
 ET_NODISCARD et_status etd_keys_write(struct et_ctx *cx, const char *path,

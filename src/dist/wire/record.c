@@ -9,8 +9,9 @@
  *     n, bad            {name: count}: of numbers that not all of them had, or of which
  *                       some were not finite
  *     text, level       each if there is one
- *     part, more        of a record with more than 64 numbers: which of its frames this
- * is, from 0 (absent); true: another follows, with the same hseq */
+ *     part, more        of a record with more than 64 numbers. part: which of its
+ *                       frames this is, from 0 (absent). more: true if another
+ *                       follows, with the same hseq */
 #include "config.h"
 
 #include <string.h>

@@ -4,8 +4,8 @@
 
 #include "dist/wire/channel.h"
 
-/* May HOST, "[USER@]HOST", stand on ssh's command line? No option, nothing for a shell.
- */
+/* May HOST, "[USER@]HOST", stand on ssh's command line? No option, nothing for a
+ * shell. */
 bool etd_ssh_is_host(const char *host);
 
 /* The public key of this user at HOST: what `etude worker key` prints there, of at most

@@ -1,5 +1,5 @@
-/* child.h: another program, of whose answer the beginning counts. Nothing here waits.
- */
+/* child.h: another program, of whose answer the beginning counts. Nothing here
+ * waits. */
 #ifndef ETD_CHILD_H
 #define ETD_CHILD_H
 

@@ -89,8 +89,8 @@ etk_prepare_fn etk_prepare_widened;
 /* Is there such an operand or result? */
 bool etk_has_low(const struct et_call *call);
 
-/* A zeroed kernel of SIZE bytes (>= sizeof(struct et_kernel)); NULL when out of memory.
- */
+/* A zeroed kernel of SIZE bytes (>= sizeof(struct et_kernel)); NULL when out of
+ * memory. */
 void *etk_new(size_t size);
 
 /* ET_ENOTSUP, with a sentence in WHY. */

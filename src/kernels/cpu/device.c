@@ -302,8 +302,8 @@ cpu_fill(struct et_device_handle *d, void *dst, int byte, size_t bytes,
 
 /* ---- kernels ---- */
 
-/* OpenMP's thread count belongs to the calling thread; kernels are made for one count.
- */
+/* OpenMP's thread count belongs to the calling thread; kernels are made for one
+ * count. */
 static void
 keep_threads(int threads)
 {

@@ -1,5 +1,5 @@
-/* loops_arrays.h: all operands and results of a call, in the layout that a loop wants.
- */
+/* loops_arrays.h: all operands and results of a call, in the layout that a loop
+ * wants. */
 #ifndef ETUDE_KERNELS_CPU_LOOPS_ARRAYS_H
 #define ETUDE_KERNELS_CPU_LOOPS_ARRAYS_H
 

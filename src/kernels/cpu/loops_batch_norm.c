@@ -3,8 +3,8 @@
  *   mean m, biased variance v of each channel over P positions; r = 1/sqrt(v + eps)
  *   y  = (x - m) gamma r + beta (+ residual), through relu where the attribute says so,
  *        the sum after the rounding that the attribute says
- *   dx = gamma r (g - sum(g)/P - (x - m) r^2 sum(g (x - m))/P), g = dy where relu let
- * by
+ *   dx = gamma r (g - sum(g)/P - (x - m) r^2 sum(g (x - m))/P),
+ *        where g is dy where relu let y pass, else 0
  *
  * (Ioffe and Szegedy, arXiv:1502.03167.) Channels-last images are such arrays. Sums are
  * taken about the first position's values, in f32 over 64 rows and beyond in f64: one

@@ -10,8 +10,8 @@
 #include "kernels/cpu/loops.h"
 #include "kernels/cpu/tiles.h"
 
-/* Below this a parallel region costs more than it saves (0.8 us each, 20 GB/s a core).
- */
+/* Below this a parallel region costs more than it saves (0.8 us each, 20 GB/s a
+ * core). */
 #define PARALLEL_BYTES (64 * 1024)
 #define TILE           ETK_COPY_TILE
 

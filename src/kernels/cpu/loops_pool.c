@@ -1,7 +1,8 @@
 /* loops_pool.c: pooling, window by window, channels innermost.
  *
- *   max   y[n,c,p,q] = max x[n,c,h,w] over the window; index = h W + w, the first of
- * equals mean  y[n,c,p,q] = sum x[n,c,h,w] / count[p,q]
+ *   max   y[n,c,p,q] = max x[n,c,h,w] over the window
+ *         index[n,c,p,q] = h W + w of the maximum, of several the first
+ *   mean  y[n,c,p,q] = sum x[n,c,h,w] / count[p,q]
  *
  * A window is a range of rows times a range of columns, so plain, adaptive and global
  * averages differ only in the ranges, which prepare writes down. Gradients gather: each

@@ -1,7 +1,7 @@
 /* loops_resize.c: resampling of channels-last images, and its gradient.
  *
- *   y[p,q] = sum over two rows and two columns of w x,  dx: the same weights, added
- * back
+ *   y[p,q] = sum over two rows h and two columns w of weight x[h,w]
+ *   dx[h,w] = sum over the p, q that read x[h,w] of weight dy[p,q]
  *
  * Which rows and columns with which weights is settled when the kernel is prepared, as
  * kernels/ref/resize.c defines it: nearest in f32 as PyTorch has it, bilinear between

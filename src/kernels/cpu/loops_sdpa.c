@@ -11,8 +11,8 @@
  * are packed into padded rows, queries only where their rows are not whole vectors
  * already, keys (backward: values too) also transposed; then all products are one small
  * product whose vectors run along rows of B and whose tile of C stays in registers.
- * Causal tiles skip the keys to their right. FLOPs of a plane: 4 T S D forward, 10 T S D
- * backward, half where causal. */
+ * Causal tiles skip the keys to their right. FLOPs of a plane: 4 T S D forward, 10 T S
+ * D backward, half where causal. */
 #include <math.h>
 #include <string.h>
 
@@ -203,8 +203,8 @@ is_whole_vectors(const struct sdpa_kernel *k, enum operand o)
     return k->stride[o][3] == 1 && k->D == k->d_pad;
 }
 
-/* Rows FROM .. FROM + N - 1 of an operand: where they lie if they will do, else in TO.
- */
+/* Rows FROM .. FROM + N - 1 of an operand: where they lie if they will do, else in
+ * TO. */
 static struct rows
 rows_of(const struct sdpa_kernel *k, float *to, const float *plane, enum operand o,
         int64_t from, int64_t n)

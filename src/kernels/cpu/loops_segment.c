@@ -67,8 +67,8 @@ sum_plain(const float *x, int64_t n)
     return sum;
 }
 
-/* Elements AT .. END of any dtype and layout, one stretch of the last axis at a time.
- */
+/* Elements AT .. END of any dtype and layout, one stretch of the last axis at a
+ * time. */
 static double
 sum_any(const struct segment_kernel *k, const char *x, int64_t at, int64_t end)
 {

@@ -4,8 +4,8 @@
  *   topk    the k largest of the last axis, descending; equals in their order
  *
  * NaN is larger than every number. argmax looks for the largest value in vectors and
- * then for its place; topk keeps a sorted list of k, which most elements never enter.
- */
+ * then for its place; topk keeps a sorted list of k, which most elements never
+ * enter. */
 #include <math.h>
 #include <stdlib.h>
 

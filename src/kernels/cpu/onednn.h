@@ -114,8 +114,8 @@ void etk_program_bias(struct etk_program *p, int y, int bias, int64_t rows, int6
 /* y := 0: a sum over nothing. */
 void etk_program_zero(struct etk_program *p, int y, size_t bytes);
 
-/* dnnl_data_type_undef where oneDNN does not compute in DTYPE, or not fast on this CPU.
- */
+/* dnnl_data_type_undef where oneDNN does not compute in DTYPE, or not fast on this
+ * CPU. */
 dnnl_data_type_t etk_data_type(const struct et_device_handle *d, enum et_dtype dtype);
 
 #endif

@@ -192,8 +192,8 @@ may_take(const cublasLtMatmulHeuristicResult_t *r)
            (!tells || parts <= 1 || scheme == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
 }
 
-/* Fills OUT with what may be taken, cuBLASLt's first choice first; ENOTSUP if nothing.
- */
+/* Fills OUT with what may be taken, cuBLASLt's first choice first; ENOTSUP if
+ * nothing. */
 static et_status
 ask(struct et_device_handle *d, const struct etk_gemm *g, unsigned align,
     struct etk_choice out[MOST_TRIED], int *n_out)

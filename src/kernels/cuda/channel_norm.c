@@ -27,8 +27,8 @@ etk_norm_channels_shape(struct etk_norm_channels *n, int vector)
         n->columns = (int)etk_ceil_div(accesses, n->tiles);
     }
     n->lines = THREADS / n->columns;
-    /* Two blocks a multiprocessor are what registers allow, and all have equal shares.
-     */
+    /* Two blocks a multiprocessor are what registers allow, and all have equal
+     * shares. */
     int64_t most = etk_ceil_div(n->rows, n->lines);
     n->splits = 2 * n->sm_count / (n->tiles * n->samples);
     n->splits = n->splits < 1 ? 1 : n->splits < most ? n->splits : most;

@@ -102,7 +102,8 @@ join(float count, float other_count, float &a, float &b, float other_a, float ot
     b += other_b + d * d * count * share;
 }
 
-/* Rows at once: their mean, then their deviations from it, then both join the others. */
+/* Rows at once: their mean, then their deviations from it, then both join the
+ * others. */
 template <class T, int V, int ROWS>
 static __device__ __forceinline__ void
 join_rows(const etk_raw<T, V> *x, int live, float count, float *a, float *b)
@@ -246,8 +247,8 @@ sum_columns(const __grid_constant__ struct etk_norm_channels n)
 
 /* ---- what follows from the sums ---- */
 
-/* Coefficient I of CHANNEL of SAMPLE: mean, then scale, beta; or scale, offset, slope.
- */
+/* Coefficient I of CHANNEL of SAMPLE: mean, then scale, beta; or scale, offset,
+ * slope. */
 static __device__ __forceinline__ float *
 coef_of(const struct etk_norm_channels &n, int i, int64_t sample, int64_t channel)
 {

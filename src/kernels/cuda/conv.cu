@@ -135,9 +135,9 @@ template <class T> struct matrices {
     }
 };
 
-/* Block b computes rows 64 br .., columns 64 bc .. of group bg, where b = (bg column_tiles +
- * bc) row_tiles + br (one axis of the grid, since the others end at 65,535); thread t rows
- * 4 (t / 16) .. and columns 4 (t % 16) .. of those. */
+/* Block b computes rows 64 br .., columns 64 bc .. of group bg, where b = (bg
+ * column_tiles + bc) row_tiles + br (one axis of the grid, since the others end at
+ * 65,535); thread t rows 4 (t / 16) .. and columns 4 (t % 16) .. of those. */
 template <class T>
 __global__ void
 __launch_bounds__(THREADS)

@@ -19,8 +19,8 @@ enum etk_conv_kind {
     ETK_CONV_FILTER,  /* (x, y) -> w: the weights' gradient */
 };
 
-/* One convolution; x, w and y are the arrays with these roles, whichever is computed.
- */
+/* One convolution; x, w and y are the arrays with these roles, whichever is
+ * computed. */
 struct etk_conv {
     enum etk_conv_kind kind;
     enum et_dtype dtype;
@@ -59,8 +59,8 @@ struct etk_conv_pack {
     int64_t channels;
 };
 struct etk_conv_pack etk_conv_pack_of(const struct etk_conv *); /* conv_graph.c */
-/* OUT: x' [n, size, channels] of x, w' [k, taps, channels] of w: both 16-byte aligned.
- */
+/* OUT: x' [n, size, channels] of x, w' [k, taps, channels] of w: both 16-byte
+ * aligned. */
 cudaError_t etk_launch_conv_pack_x(const struct etk_conv *, const void *x, void *out,
                                    cudaStream_t);
 cudaError_t etk_launch_conv_pack_w(const struct etk_conv *, const void *w, void *out,

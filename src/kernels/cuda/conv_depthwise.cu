@@ -52,8 +52,8 @@ store(T *to, const float *from)
     *reinterpret_cast<etk_pack<T, V> *>(to) = p;
 }
 
-/* Filters of the block's channels into TAP [R * R][LANES * V]; FLIP turns them round.
- */
+/* Filters of the block's channels into TAP [R * R][LANES * V]; FLIP turns them
+ * round. */
 template <class T, int R, int V, bool FLIP>
 __device__ __forceinline__ void
 load_filters(float *tap, const T *w, int first, int channels)

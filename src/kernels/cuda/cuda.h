@@ -121,8 +121,8 @@ et_status etk_refuse(char *why, size_t why_size, const char *fmt, ...) ET_PRINTF
  * families that are made of others. */
 etk_prepare_fn etk_prepare;
 void etk_release(struct et_kernel *);
-/* A zeroed kernel of SIZE bytes (>= sizeof(struct et_kernel)); NULL when out of memory.
- */
+/* A zeroed kernel of SIZE bytes (>= sizeof(struct et_kernel)); NULL when out of
+ * memory. */
 void *etk_new(size_t size);
 
 #define ETK_ROW(op, prepare) etk_prepare_fn prepare;

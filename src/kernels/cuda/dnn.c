@@ -448,8 +448,8 @@ time_candidates(struct et_device_handle *d, const struct etk_dnn_graph *g,
     return status;
 }
 
-/* The engine of G out of the TUNE first. TIMED: whether it is known to be the fastest.
- */
+/* The engine of G out of the TUNE first. TIMED: whether it is known to be the
+ * fastest. */
 static et_status
 choose(struct et_device_handle *d, const struct etk_dnn_graph *g,
        const struct etk_dnn_limits *limits, int tune, struct engine *out, bool *timed)

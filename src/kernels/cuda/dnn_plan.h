@@ -10,8 +10,8 @@ struct etk_dnn_descs {
     int n;
 };
 
-/* Everything that a plan depends on, as lines of text; false where SIZE is too small.
- */
+/* Everything that a plan depends on, as lines of text; false where SIZE is too
+ * small. */
 bool etk_dnn_text(const struct etk_dnn_graph *g, char *text, size_t size);
 /* Makes the descriptors; what there is of them is in OUT in any case. HANDLE: NULL
  * where a description stands for the device. Numbers of tensors plus 1 are their

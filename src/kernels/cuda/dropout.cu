@@ -1,15 +1,16 @@
 /* dropout.cu: y = x/(1-p) where kept, 0 elsewhere; its own gradient.
  *
- * The mask is that of kernels/ref/dropout.c: element e of a sample is kept iff word e % 4
- * of Philox-4x32-10 at (sample, ordinal, e / 4) is large enough. A thread draws the four
- * words of elements 4b .. 4b + 3 of a sample, about 90 instructions, and moves these
- * elements; so nothing is drawn twice, and at f32 memory is the bound (8 bytes to 23
- * instructions), at bf16 both are near.
+ * The mask is that of kernels/ref/dropout.c: element e of a sample is kept iff word e %
+ * 4 of Philox-4x32-10 at (sample, ordinal, e / 4) is large enough. A thread draws the
+ * four words of elements 4b .. 4b + 3 of a sample, about 90 instructions, and moves
+ * these elements; so nothing is drawn twice, and at f32 memory is the bound (8 bytes to
+ * 23 instructions), at bf16 both are near.
  *
- * dense: samples follow each other and a sample's size is a multiple of 4, so that block
- * t of all lies at 4t; one access of 4 elements each way. strided: elements one by one,
- * blocks in row-major order or, where channels lie beside each other, channels fastest,
- * so that a warp's accesses are neighbours. Elements are below the sample's size. */
+ * dense: samples follow each other and a sample's size is a multiple of 4, so that
+ * block t of all lies at 4t; one access of 4 elements each way. strided: elements one
+ * by one, blocks in row-major order or, where channels lie beside each other, channels
+ * fastest, so that a warp's accesses are neighbours. Elements are below the sample's
+ * size. */
 #include "kernels/cuda/dropout.h"
 #include "kernels/cuda/kernel.cuh"
 

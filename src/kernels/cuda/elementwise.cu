@@ -2,8 +2,8 @@
  *
  * What rtc_source.c generates computes the same bits at the speed of memory; this one
  * needs no compiler, and is what runs where NVRTC is missing or an address is not a
- * multiple of 16 bytes. Thread t of a block takes elements t, t + threads, ... of a tile
- * of LANES x threads. Its registers are a column of shared memory, which no other
+ * multiple of 16 bytes. Thread t of a block takes elements t, t + threads, ... of a
+ * tile of LANES x threads. Its registers are a column of shared memory, which no other
  * thread touches, so that nothing waits: slot s of lane v lies at (s LANES + v) threads
  * + t. Each step is one switch, the same in all threads, for LANES elements.
  *
@@ -175,8 +175,8 @@ interpret(const __grid_constant__ struct etk_interpretation p)
 /* ---- what it is given ---- */
 
 /* LANES neighbours of the last axis make a place. A dense walk may have fewer elements
- * than a place: no place, and a rest. Nothing divides by its axis' length, which then is
- * 0 and has no reciprocal. */
+ * than a place: no place, and a rest. Nothing divides by its axis' length, which then
+ * is 0 and has no reciprocal. */
 static void
 fill_sides(struct etk_sides *a, const struct etk_walk *w, int lanes)
 {

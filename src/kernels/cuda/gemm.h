@@ -32,8 +32,8 @@ struct etk_gemm_shape {
     int64_t aux_ld; /* elements from row to row of aux: a multiple of ETK_AUX_LD */
 };
 
-/* The manual's, of CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD where the epilogue is a gelu.
- */
+/* The manual's, of CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD where the epilogue is a
+ * gelu. */
 enum { ETK_AUX_LD = 8 };
 
 /* Does it read or write a vector, an auxiliary matrix? Epilogues are made of bits. */

@@ -47,9 +47,9 @@ place_of(uint32_t e, const etk_divisor &channels, const etk_divisor &width)
     return {e - pixel * channels.d, i, pixel - i * width.d};
 }
 
-/* The byte there, 0 where the frame does not show it. Inside of the raw image is checked
- * besides, so that no frame, whatever it holds, leaves the array. Sums of two numbers
- * of 32 bits are kept in 64. */
+/* The byte there, 0 where the frame does not show it. Inside of the raw image is
+ * checked besides, so that no frame, whatever it holds, leaves the array. Sums of two
+ * numbers of 32 bits are kept in 64. */
 static __device__ __forceinline__ uint32_t
 byte_at(const etk_image &k, const frame &f, const uint8_t *raw, const place &p)
 {
@@ -87,16 +87,17 @@ template <> __device__ __forceinline__ etk_f16 nothing() { return etk_down<etk_f
 
 /* A block takes tiles of THREADS * LANES neighbours of one sample's result, tile
  * blockIdx.x, blockIdx.x + gridDim.x, ... of n * tiles; thread t of it the elements
- * t * LANES + [0, LANES) of the tile, where the sample has so many (LANES divides it, or
- * is 1): neighbouring threads store neighbours. Values come from a copy of the table in
- * shared memory, made once per block, or from the table itself where SHARED is false:
- * its rows are 256 long and indexed by bytes.
+ * t * LANES + [0, LANES) of the tile, where the sample has so many (LANES divides it,
+ * or is 1): neighbouring threads store neighbours. Values come from a copy of the table
+ * in shared memory, made once per block, or from the table itself where SHARED is
+ * false: its rows are 256 long and indexed by bytes.
  *
  * Where the table has the result's dtype, From and To are the unsigned integer of an
- * element's size: bits are moved, not numbers, so that a batch is the host pipeline's bit
- * for bit. Else they are f32 and a 16-bit format, and the copy of the table is rounded:
- * 256 numbers a channel, instead of the batch. Moves one byte in and sizeof(To) out per
- * element; the table and a row of 32 bytes a sample come from the cache. */
+ * element's size: bits are moved, not numbers, so that a batch is the host pipeline's
+ * bit for bit. Else they are f32 and a 16-bit format, and the copy of the table is
+ * rounded: 256 numbers a channel, instead of the batch. Moves one byte in and
+ * sizeof(To) out per element; the table and a row of 32 bytes a sample come from the
+ * cache. */
 template <class From, class To, int LANES>
 static __global__ void __launch_bounds__(THREADS)
 image_batch(const etk_image k, etk_divisor channels, etk_divisor width,

@@ -19,8 +19,8 @@
 enum { ETK_WARP = 32 };
 
 /* Launches KERNEL with the arguments converted to its parameters' types. SHARED: bytes
- * of dynamic shared memory. Answers at once; faults of the kernel itself show at a later
- * call. */
+ * of dynamic shared memory. Answers at once; faults of the kernel itself show at a
+ * later call. */
 #ifdef ETK_SIM
 #define etk_launch gpusim_launch
 /* Dynamic shared memory as an array of TYPE. */
@@ -79,7 +79,8 @@ template <class T, int N> struct __align__(sizeof(T) * N) etk_pack { T v[N]; };
 template <class T> struct etk_lanes { enum { count = 16 / sizeof(T) }; };
 
 /* Calls a template with T the type of DTYPE: ETK_FLOATS(dtype, launch, args...) is
- * launch<T>(args...), or cudaErrorInvalidValue for a dtype that is none of the three. */
+ * launch<T>(args...), or cudaErrorInvalidValue for a dtype that is none of the
+ * three. */
 #define ETK_FLOATS(dtype, function, ...)                                               \
     ((dtype) == ET_F32    ? function<float>(__VA_ARGS__)                               \
      : (dtype) == ET_BF16 ? function<etk_bf16>(__VA_ARGS__)                            \

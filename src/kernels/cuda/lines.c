@@ -14,8 +14,8 @@ etk_drop_axis(const struct et_desc *d, int axis)
 }
 
 /* A thread a line where lines are so short that a warp would idle, or so many, one
- * beside the other, that neighbouring threads read neighbours; else a warp or a block.
- */
+ * beside the other, that neighbouring threads read neighbours; else a warp or a
+ * block. */
 static int
 team_of(int64_t n, int64_t count, bool neighbours)
 {

@@ -26,8 +26,8 @@ void etk_lines_init(struct etk_lines *l, const struct et_device_handle *d, int a
 /* D without AXIS. */
 struct et_desc etk_drop_axis(const struct et_desc *d, int axis);
 
-/* ENOTSUP with a sentence unless D is one of the three dtypes that are summed in f32.
- */
+/* ENOTSUP with a sentence unless D is one of the three dtypes that are summed in
+ * f32. */
 ET_NODISCARD et_status etk_need_float(const struct et_desc *d, const char *op,
                                       char *why, size_t why_size);
 

@@ -2,9 +2,10 @@
  * logits each: f32 logits are never written.
  *
  *   lse = log sum_c e^(z_c)
- *   index t:        loss = w_t (lse - z_t), 0 where t is ignored, NaN where t is no
- * class distribution t: loss = sum_c w_c t_c (lse - z_c) dz_c = dloss (e^(z_c - lse)
- * sum_k w_k t_k - w_c t_c)
+ *   index t:         loss = w_t (lse - z_t); 0 where t is ignored, NaN where t is no
+ *                    class
+ *   distribution t:  loss = sum_c w_c t_c (lse - z_c)
+ *   dz_c = dloss (e^(z_c - lse) sum_k w_k t_k - w_c t_c)
  *
  * A team of threads takes a position (etk_lines). For indices forward reads C logits
  * and the gradient reads and writes them: 3 passes of C in all, in their own dtype

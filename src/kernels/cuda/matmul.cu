@@ -6,11 +6,11 @@
  * training time goes have strides that cuBLASLt takes (matmul.c).
  *
  * A block computes a tile of 64 x 64 of one y after the other along the batch; 256
- * threads, 16 x 16, of which thread (x, y) has rows y, y + 16, .. and columns x, x + 16,
- * .. of the tile: sixteen sums in registers. The terms come 16 at a time through shared
- * memory, so each element of a is read n/64 times and each of b m/64 times (Volkov and
- * Demmel 2008). Where the tile leaves a matrix, shared memory gets zeros that nobody
- * read, and the sums are not stored: no index leaves its array. */
+ * threads, 16 x 16, of which thread (x, y) has rows y, y + 16, .. and columns x, x +
+ * 16, .. of the tile: sixteen sums in registers. The terms come 16 at a time through
+ * shared memory, so each element of a is read n/64 times and each of b m/64 times
+ * (Volkov and Demmel 2008). Where the tile leaves a matrix, shared memory gets zeros
+ * that nobody read, and the sums are not stored: no index leaves its array. */
 #include "kernels/cuda/kernel.cuh"
 #include "kernels/cuda/matmul.h"
 
@@ -75,8 +75,8 @@ matrix_at(const struct etk_product &p, const struct etk_matrix &x, int64_t i)
 }
 
 /* Which elements of a tile of 64 rows x 16 terms a thread brings: the first one's row,
- * term and place, and the steps to the next. Neighbouring threads read along the axis of
- * the smaller stride. */
+ * term and place, and the steps to the next. Neighbouring threads read along the axis
+ * of the smaller stride. */
 struct share {
     int row, term, rows, terms;
     int64_t at, step, next; /* elements; NEXT: to the same of the next 16 terms */

@@ -9,9 +9,9 @@
  * follows it), or split: the product, an element-wise kernel in place and a sum. The
  * epilogues are not always the faster way: llm.c keeps them off for small models. Both
  * are timed, where a clock may decide; elsewhere the epilogue is taken. Split is what
- * remains for layouts, dtypes and addresses that cuBLASLt refuses, and for a gelu of f32:
- * the epilogue's has the processor's tanh, which is right to 10 bits (on an H200 its
- * gradient is off by 5e-5), as products in TF32 are. */
+ * remains for layouts, dtypes and addresses that cuBLASLt refuses, and for a gelu of
+ * f32: the epilogue's has the processor's tanh, which is right to 10 bits (on an H200
+ * its gradient is off by 5e-5), as products in TF32 are. */
 #include "config.h"
 #include "kernels/cuda/matmul_fused.h"
 

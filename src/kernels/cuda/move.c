@@ -85,8 +85,8 @@ largest_unit(const struct etk_walk *w, int size)
     return most * size;
 }
 
-/* Squares pay where both of their sides are long enough to fill a sector of 32 bytes.
- */
+/* Squares pay where both of their sides are long enough to fill a sector of 32
+ * bytes. */
 static int
 turned_axis(const struct etk_walk *w)
 {
@@ -282,8 +282,7 @@ between(double v, double low, double high)
 }
 
 /* VALUE as the dtype holds it, over all of NUMBER. Floats become integers by
- * truncation.
- */
+ * truncation. */
 static void
 hold_number(struct move_kernel *k, enum et_dtype dtype, double value)
 {

@@ -1,8 +1,8 @@
 /* move.cu: copies between strided arrays, and of many stretches at once.
  *
  * rows: thread t moves units t, t + threads, ... of the target's order, each to where
- * its coordinates lead on both sides; the coordinates are below the axes' lengths, whose
- * strides keep inside the arrays. A warp's units are neighbours in the target.
+ * its coordinates lead on both sides; the coordinates are below the axes' lengths,
+ * whose strides keep inside the arrays. A warp's units are neighbours in the target.
  *
  * squares: where the source's neighbours are another axis', a block copies 32 x 32
  * elements through shared memory, so that both sides are read and written along their

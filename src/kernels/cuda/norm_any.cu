@@ -59,8 +59,8 @@ rounded(int dtype, W v)
                              : v;
 }
 
-/* Offset of place I of the axes FROM to END - 1, row-major. Statistics of no elements have
- * place 0 on an axis of length 0. */
+/* Offset of place I of the axes FROM to END - 1, row-major. Statistics of no elements
+ * have place 0 on an axis of length 0. */
 static __device__ __forceinline__ int64_t
 offset(const struct etk_norm_any &n, const struct etk_norm_array &a, int from, int end,
        int64_t i)

@@ -1,8 +1,9 @@
 /* pool.cu: pooling over windows of a plane, and its gradients.
  *
- *   max   y = largest x of the window, index = h W + w of the first of equals; NaN
- * wins; a window with no pixel has -inf and -1 mean  y = sum x / count, the pixels
- * inside the image, or the padded image
+ *   max   y = largest x of the window, index = h W + w of it, of several the first;
+ *         NaN is the largest; a window with no pixel has -inf and -1
+ *   mean  y = sum x / count, where count is of the pixels of the window that lie inside
+ *         the image, or inside the padded image
  *
  * A thread makes one result, or as many channels' as 16 bytes hold where channels lie
  * side by side; windows that overlap meet in the caches. Gradients gather: each dx sums
@@ -20,8 +21,8 @@ struct pool_arg {
     bool adaptive, include_pad;
 };
 
-/* First tap, the one behind the last, and what the mean's divisor has from this axis.
- */
+/* First tap, the one behind the last, and what the mean's divisor has from this
+ * axis. */
 struct span {
     int first, end, count;
 };
@@ -88,8 +89,8 @@ store_places(int32_t *p, const int32_t (&v)[LANES])
     }
 }
 
-/* Thread t makes y at places t, t + threads, ...; only taps inside the image are read.
- */
+/* Thread t makes y at places t, t + threads, ...; only taps inside the image are
+ * read. */
 template <class T, int LANES>
 static __global__ void __launch_bounds__(THREADS, 2)
 max_pool(const T *__restrict__ x, T *__restrict__ y, int32_t *__restrict__ index,

@@ -10,6 +10,7 @@ extern "C" {
 
 /* One stage:
  *   y[k] = scale sum over r of x[k, r]        (largest: sign max of sign x[k, r])
+ *
  * with k over KEPT and r over REDUCED, x^2 in place of x where SQUARES.
  *
  * By rows: a team of threads sums the elements of one result; parts of it where PARTS

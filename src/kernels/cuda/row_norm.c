@@ -1,5 +1,5 @@
-/* row_norm.c: layer norm of rows that fit into registers: how the threads share them.
- */
+/* row_norm.c: layer norm of rows that fit into registers: how the threads share
+ * them. */
 #include "kernels/cuda/norm.h"
 
 #include <string.h>
@@ -14,8 +14,8 @@ chunks_for(int vector, int lanes)
     return vector == 8 ? (lanes < LANES ? 3 : 4) : (lanes < LANES ? 4 : 8);
 }
 
-/* Rows in flight: as many blocks as fit at once, which go through their rows in turns.
- */
+/* Rows in flight: as many blocks as fit at once, which go through their rows in
+ * turns. */
 static int64_t
 blocks_for(const struct etk_norm_rows *n, const struct etk_gpu *gpu, bool grad)
 {

@@ -2,12 +2,11 @@
  *
  *  - Heads of two-byte elements, rows of whole 16 bytes: cuDNN's engines, made for each
  *    shape at run time (0.4-0.6 s, kept on disk): 310 TFLOP/s forward and 260 backward
- * on an H200 at 64 elements a head, by cudnn-frontend's benchmarks.
- *  - Anything else, f32 among it, addresses that no engine takes, and what cuDNN
- * refuses: sdpa.cu, exact to f32 and deterministic.
+ *    on an H200 at 64 elements a head, by cudnn-frontend's benchmarks.
+ *  - Everything else: f32, addresses that no engine takes, and what cuDNN refuses:
+ *    sdpa.cu, exact to f32 and deterministic.
  *
- * Both give the same lse, so that either may do the one pass and the other the other.
- */
+ * Both give the same lse: one may do the forward pass and the other the other. */
 #include "kernels/cuda/sdpa.h"
 
 #include <stdio.h>
@@ -101,8 +100,7 @@ release_sdpa(struct et_kernel *base)
 /* ---- preparing ---- */
 
 /* Are all rows of X, [B,H,N,D], whole and aligned pieces of 16 bytes where the first
- * is?
- */
+ * is? */
 static bool
 is_wide(const struct et_desc *x)
 {

@@ -4,28 +4,28 @@
  *   p = e^(s - lse);  ds = scale p (do v^T - delta), delta = do . o
  *   dq = ds k;  dk = ds^T q;  dv = p^T do
  *
- * Dao et al., arXiv:2205.14135 and Dao, arXiv:2307.08691: scores are made tile by tile in
- * shared memory and never stored; forward with a running maximum and sum per row, back
- * again from lse. Three passes back, each of which owns what it writes, so there are no
- * atomics and sums have one order: delta; dq, by a block per tile of queries; dk and dv,
- * by a block per tile of keys. Scores are made twice back (14 T S D operations for 10),
- * which is what determinism costs.
+ * Dao et al., arXiv:2205.14135 and Dao, arXiv:2307.08691: scores are made tile by tile
+ * in shared memory and never stored; forward with a running maximum and sum per row,
+ * back again from lse. Three passes back, each of which owns what it writes, so there
+ * are no atomics and sums have one order: delta; dq, by a block per tile of queries; dk
+ * and dv, by a block per tile of keys. Scores are made twice back (14 T S D operations
+ * for 10), which is what determinism costs.
  *
- * In memory elements are f32, bf16 or f16; in shared memory and registers all is f32 and
- * products are FMAs: f32 keeps its 24 bits. What tensor cores may round goes to cuDNN
- * (sdpa.c).
+ * In memory elements are f32, bf16 or f16; in shared memory and registers all is f32
+ * and products are FMAs: f32 keeps its 24 bits. What tensor cores may round goes to
+ * cuDNN (sdpa.c).
  *
  * A block has 16 x 16 threads and works on tiles of SIDE rows of WIDTH elements (zeros
  * behind the last row and the last element), SIDE 64 up to 128 elements, else 32. Of a
- * tile of scores, thread (down, along) has rows down + 16 r and columns along + 16 c, r, c
- * < SIDE / 16; of a tile of results, the same rows and elements 4 along + 64 c .. + 3.
- * Scores go through shared memory between the two products; those of a row are written
- * and read by the 16 threads of one DOWN, half a warp. Rows are WIDTH + 4 floats apart:
- * 8 neighbouring rows, 16 bytes of each, are all 32 banks.
+ * tile of scores, thread (down, along) has rows down + 16 r and columns along + 16 c,
+ * r, c < SIDE / 16; of a tile of results, the same rows and elements 4 along + 64 c ..
+ * + 3. Scores go through shared memory between the two products; those of a row are
+ * written and read by the 16 threads of one DOWN, half a warp. Rows are WIDTH + 4
+ * floats apart: 8 neighbouring rows, 16 bytes of each, are all 32 banks.
  *
  * Every index of an array is checked against its length where it is loaded or stored;
- * shared memory is indexed by thread and compile-time bounds alone. Bytes: q, o once, k,
- * v once per tile of queries, from the second-level cache after the first block. */
+ * shared memory is indexed by thread and compile-time bounds alone. Bytes: q, o once,
+ * k, v once per tile of queries, from the second-level cache after the first block. */
 #include "kernels/cuda/kernel.cuh"
 #include "kernels/cuda/sdpa.h"
 
@@ -48,8 +48,8 @@ template <int Side, int Width> struct shape {
         TILE = Side * PITCH, /* floats */
         FORWARD_TILES = 2, /* of heads, at a time */
         BACKWARD_TILES = 4,
-        /* Blocks on a multiprocessor that shared memory has room for: what registers are
-         * given out by. */
+        /* Blocks on a multiprocessor that shared memory has room for: what registers
+         * are given out by. */
         FORWARD = Width <= 128 ? 2 : 1,
         BACKWARD = Width <= 64 ? 2 : 1,
     };
@@ -63,8 +63,8 @@ least(int64_t a, int64_t b)
 
 /* ---- between memory and tiles ---- */
 
-/* Rows FIRST .. of the plane P, of which there are LENGTH, into TILE; zeros for rows and
- * elements that are not there. Threads take neighbouring elements. Was all that the
+/* Rows FIRST .. of the plane P, of which there are LENGTH, into TILE; zeros for rows
+ * and elements that are not there. Threads take neighbouring elements. Was all that the
  * thread took finite? (The difference of a number and itself is else NaN.) */
 template <class G, class T>
 __device__ __forceinline__ bool
@@ -114,8 +114,8 @@ load_rows(float *tile, const void *p, const struct etk_sdpa &a,
     return load_rows_of<G>(tile, (const etk_f16 *)p + begin, at, first, length, depth);
 }
 
-/* The thread's part of a tile of results, times FACTOR by row, to rows FIRST .. of a plane
- * of LENGTH rows. */
+/* The thread's part of a tile of results, times FACTOR by row, to rows FIRST .. of a
+ * plane of LENGTH rows. */
 template <class G, class T>
 __device__ __forceinline__ void
 store_rows_of(T *p, const struct etk_heads &at, int64_t first, int64_t length, int depth,
@@ -178,8 +178,8 @@ lse_at(const struct etk_sdpa &a, int64_t plane, int64_t i)
 
 /* ---- products ---- */
 
-/* SUM + x . y of four elements, in their order: do . v and do . o must round alike, since
- * they cancel where one key has all the weight. */
+/* SUM + x . y of four elements, in their order: do . v and do . o must round alike,
+ * since they cancel where one key has all the weight. */
 __device__ __forceinline__ float
 add_dot(float sum, const quad &x, const quad &y)
 {
@@ -216,9 +216,9 @@ multiply_rows(float (&s)[G::EACH][G::EACH], const float *a, const float *b, int 
     }
 }
 
-/* SUM += W times the first COUNT rows of B, through the half warp's rows of SCORES, which
- * no other thread touches. W is 0 from COUNT on. FINITE: all of B is; where not, rows of
- * weight 0 are passed over, since 0 times infinity is not 0. */
+/* SUM += W times the first COUNT rows of B, through the half warp's rows of SCORES,
+ * which no other thread touches. W is 0 from COUNT on. FINITE: all of B is; where not,
+ * rows of weight 0 are passed over, since 0 times infinity is not 0. */
 template <class G>
 __device__ __forceinline__ void
 add_product(quad (&sum)[G::EACH][G::PARTS], const float (&w)[G::EACH][G::EACH],
@@ -353,8 +353,8 @@ forward(struct etk_sdpa a, const void *q, const void *k, const void *v, const vo
 
 /* ---- backward ---- */
 
-/* A block: a tile of rows of one plane; thread t < SIDE sums row t in the order in which
- * multiply_rows sums do . v. */
+/* A block: a tile of rows of one plane; thread t < SIDE sums row t in the order in
+ * which multiply_rows sums do . v. */
 template <class G>
 __global__ void __launch_bounds__(THREADS, G::FORWARD)
 deltas(struct etk_sdpa a, const void *out, const void *dout, float *delta, unsigned tiles)
@@ -433,8 +433,8 @@ backward_queries(struct etk_sdpa a, const void *dout, const void *q, const void 
     store_rows<G>(dq, a, a.heads[ETK_SDPA_DQ], plane, first, a.T, sum, one);
 }
 
-/* A block: dk and dv of a tile of keys of one plane, over the queries, whose scores stand
- * in columns. */
+/* A block: dk and dv of a tile of keys of one plane, over the queries, whose scores
+ * stand in columns. */
 template <class G>
 __global__ void __launch_bounds__(THREADS, G::BACKWARD)
 backward_keys(struct etk_sdpa a, const void *dout, const void *q, const void *k,

@@ -33,8 +33,8 @@ get_broadcast(const struct etk_array *a, const struct et_desc *full, const int64
     return etk_get(a, etk_offset_broadcast(&a->d, full->ndim, ix));
 }
 
-/* A result in bf16 or f16 was one in f32 first, as in the registers of a fused program.
- */
+/* A result in bf16 or f16 was one in f32 first, as in the registers of a fused
+ * program. */
 void
 etk_ref_elementwise(const struct etk_ref *r)
 {
@@ -53,8 +53,8 @@ etk_ref_elementwise(const struct etk_ref *r)
 }
 
 /* A cast inside a program rounds to the dtype its scalar A names; every other result to
- * f32, as a program of one step would store it. Where results are wider, so are they.
- */
+ * f32, as a program of one step would store it. Where results are wider, so are
+ * they. */
 static double
 run_step(const struct et_fused_step *s, const double *reg, bool wide)
 {

@@ -58,8 +58,8 @@ etk_ref_matmul(const struct etk_ref *r)
 
 /* ---- with what follows it ---- */
 
-/* more[i] = sum over the first axis of X, or the last, of what stands at I of the rest.
- */
+/* more[i] = sum over the first axis of X, or the last, of what stands at I of the
+ * rest. */
 static void
 sum_operand(const struct etk_array *x, bool over_rows, const struct etk_array *more)
 {

@@ -137,8 +137,8 @@ typedef struct {
 } cublasLtMatmulHeuristicResult_t;
 
 /* Up to three algorithms, by number: 1 wants operands aligned to 16 bytes; 2 cuts sums
- * in parts that it keeps in the workspace; 3 in parts that it adds in the result, and is
- * there only where the mask allows that; 4 takes everything. Sums in parts have no
+ * in parts that it keeps in the workspace; 3 in parts that it adds in the result, and
+ * is there only where the mask allows that; 4 takes everything. Sums in parts have no
  * epilogue but a bias. Between them stands one
  * that reports CUBLAS_STATUS_NOT_SUPPORTED as its state. */
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(

@@ -263,8 +263,8 @@ enum cudaMemPoolAttr {
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total);
 cudaError_t cudaMalloc(void **ptr, size_t bytes);
 cudaError_t cudaFree(void *ptr); /* waits for the device, and counts as a wait */
-/* While STREAM is captured: cudaErrorStreamCaptureUnsupported (CUDA would record it).
- */
+/* While STREAM is captured: cudaErrorStreamCaptureUnsupported (CUDA would record
+ * it). */
 cudaError_t cudaMallocAsync(void **ptr, size_t bytes, cudaStream_t stream);
 cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t bytes, cudaMemPool_t pool,
                                     cudaStream_t stream);

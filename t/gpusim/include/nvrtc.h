@@ -1,6 +1,6 @@
 /* nvrtc.h: NVRTC's interface on the simulator, as far as it is used: the host's C++
- * compiler stands for it. Result codes and signatures are those of CUDA 13.0's nvrtc.h.
- */
+ * compiler stands for it. Result codes and signatures are those of CUDA 13.0's
+ * nvrtc.h. */
 #ifndef ETUDE_GPUSIM_NVRTC_H
 #define ETUDE_GPUSIM_NVRTC_H
 
