@@ -241,8 +241,8 @@ make_trainer(struct run *r)
 static et_status
 train(struct run *r)
 {
-    /* The CPU device is a module that is loaded; the plain C reference is always there.
-     */
+    /* The CPU device is a module that is loaded; the plain C reference is always
+     * there. */
     if (et_device_open(r->cx, "cpu", 0, 0, &r->dev) != ET_OK) {
         et_error_clear(r->cx);
         ET_TRY(et_device_open(r->cx, "ref", 0, 0, &r->dev));

@@ -38,8 +38,7 @@ struct run {
 };
 
 /* Fills a component's options with their defaults, then sets SET: name, text, ...,
- * NULL.
- */
+ * NULL. */
 static et_status
 make_options(struct et_ctx *cx, const struct et_component *c, const char *const *set,
              void **out)

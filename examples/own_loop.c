@@ -79,8 +79,8 @@ open_data(struct run *r)
 }
 
 /* A model declares its parameters; a parameter space gives them memory, all of it in
- * one array, so that an optimizer is a single pass; a bound parameter is a view of it.
- */
+ * one array, so that an optimizer is a single pass; a bound parameter is a view of
+ * it. */
 static et_status
 make_model(struct run *r)
 {
@@ -128,8 +128,8 @@ bind_parameters(struct run *r)
         ET_TRY(status);
         r->param[i] = leaf[i].param->tensor;
     }
-    /* What no optimizer touches (running statistics of norms) gets memory of its own.
-     */
+    /* What no optimizer touches (running statistics of norms) gets memory of its
+     * own. */
     return et_module_bind(r->cx, r->model->root, r->dev, ET_BUFFER, SEED);
 }
 
@@ -198,8 +198,8 @@ train_epoch(struct run *r, double *mean)
 static et_status
 train(struct run *r, double *first, double *last)
 {
-    /* The CPU device is a module that is loaded; the plain C reference is always there.
-     */
+    /* The CPU device is a module that is loaded; the plain C reference is always
+     * there. */
     if (et_device_open(r->cx, "cpu", 0, 0, &r->dev) != ET_OK) {
         et_error_clear(r->cx);
         ET_TRY(et_device_open(r->cx, "ref", 0, 0, &r->dev));

@@ -27,8 +27,8 @@
 
 /* ---- the optimizer ---- */
 
-/* What a recipe may set. The options of every optimizer begin with lr and weight_decay.
- */
+/* What a recipe may set. The options of every optimizer begin with lr and
+ * weight_decay. */
 struct sign_options {
     struct et_optimizer_options common;
 };

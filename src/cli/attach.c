@@ -25,9 +25,8 @@ cli_workbench_run(struct cli *c, enum tui_where first, struct json_t *facts)
     return cli_workbench(c, first, watch, facts);
 }
 
-/* The newest run that goes on; NULL: none does. Those that were written elsewhere since
- * one looked last, and of which there are pages, are not waited for: Runs shows them as
- * they are read. */
+/* The newest run that goes on; NULL: none does. Does not wait until pages of runs that
+ * were written elsewhere meanwhile are read: Runs shows them as they come. */
 static json_t *
 find_live(struct cli *c, struct eti_index *index)
 {

@@ -168,7 +168,8 @@ int cli_main(int argc, char **argv, const struct eti_seams *seams);
 
 /* c->rank_env, from the environment. */
 int cli_ranks_find(struct cli *c);
-/* Of the device: each rank its part of this machine's cores; 0: as it is. */
+/* The device's threads: each rank gets its part of this machine's cores; 0: the
+ * device's choice. */
 int cli_ranks_threads(const struct cli *c);
 /* c->comm; RECIPE's seed and name become rank 0's. */
 int cli_ranks_join(struct cli *c, struct et_recipe *recipe);
@@ -230,8 +231,8 @@ int cli_exit_of_status(const struct cli *c, enum eti_stage stage, et_status stat
 int cli_fail_list(struct cli *c, const struct et_diagnostics *list, FILE *out);
 /* Where lines of the core go: DATA is the struct cli. */
 void cli_log(void *data, enum et_log_level level, const char *text);
-/* Of lines on the screen: warnings; more with -v, errors alone with -q; or as was asked
- * since. */
+/* The level of lines on the screen: warnings; more with -v, errors alone with -q; or
+ * what "loglevel" has asked for since. */
 enum et_log_level cli_screen_level(const struct cli *c);
 /* Shows a line that is to be shown; TEXT is visible already. */
 void cli_show_line(struct cli *c, enum et_log_level level, const char *text);
@@ -274,7 +275,7 @@ struct cli_end {
 void cli_run_notice(struct cli *c, const struct cli_end *end);
 /* Prints the last lines of RANK's log and where it is; LESS: but for the very last. */
 void cli_explain_end(FILE *to, const char *directory, int rank, bool less);
-/* Writes the end down, and prints where to look if it is no success. */
+/* Records how the run ended, and prints where to look if it failed. */
 void cli_run_end(struct cli *c, const struct cli_end *end);
 
 /* ---- runlist.c: runs that there were, as facts (core/library/facts.h) ---- */
@@ -421,8 +422,8 @@ const struct et_registry *cli_all_components(struct cli *c);
 /* One of them, or NULL. Plugins are loaded only for a name that the core lacks. */
 const struct et_component *cli_find_component(struct cli *c, enum et_kind kind,
                                               const char *name);
-/* Refuses NAME, which no component has, where a later version brings it: an exit code;
- * CLI_OK: none does. */
+/* Refuses NAME, which no component has, if a later version will have it: returns an
+ * exit code, or CLI_OK if no later version has it. */
 int cli_refuse_later(struct cli *c, const char *name);
 /* The path of the plugin that ADDRESS is in; NULL: none. For signal handlers too. */
 const char *cli_plugin_at(const struct cli *c, const void *address);

@@ -310,8 +310,8 @@ choose_metric(struct cli *c, struct eti_comparison *k)
     return code;
 }
 
-/* Runs of which nobody measured it are named; if that is all of them there is nothing
- * to compare. */
+/* Names the runs that have not measured it; if none has, there is nothing to
+ * compare. */
 static int
 check_energy(struct cli *c, const struct eti_comparison *k)
 {

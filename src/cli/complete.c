@@ -122,7 +122,8 @@ is_among(const json_t *list, const char *name)
     return false;
 }
 
-/* Of the run that is named, and those that can join it; or all. */
+/* The algorithms of the run that is named and those that can join it; without a run
+ * all. */
 static void
 offer_run_algorithms(const struct cli_typed *t)
 {

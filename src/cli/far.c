@@ -1,7 +1,7 @@
-/* far.c: a run at a worker, as `train --on` shows it: its records come from its hub,
- * and what is asked of it goes there, again where a line broke off before the answer.
- * What the worker cannot be reached for meanwhile is fetched when it can be; how the
- * run ended, the worker's list of runs says. */
+/* far.c: a run at a worker, as `train --on` shows it. Its records come from its hub,
+ * and requests go there; one whose answer a broken line took is sent again. What
+ * happens while the worker is out of reach is fetched afterwards. How the run ended is
+ * in the worker's list of runs. */
 #include "config.h"
 
 #include <jansson.h>

@@ -113,7 +113,8 @@ cli_run_forget_copy(const char *folder)
 
 /* ---- copying ---- */
 
-/* Takes what comes; false: nothing has for too long, or the worker refuses. */
+/* Takes what has arrived. False: nothing has come for too long, or the worker
+ * refuses. */
 static bool
 step(struct cli *c, struct etd_client *client, double end)
 {

@@ -134,7 +134,8 @@ show_later(struct front *f, const struct later *l)
     fflush(to);
 }
 
-/* Those whose record has been shown, or did not come; ALL: also the others. */
+/* Shows the lines whose record has been shown, or did not come; ALL: the others,
+ * too. */
 static void
 show_waiting(struct front *f, bool all)
 {
@@ -163,7 +164,8 @@ show_said(struct front *f)
 
 /* ---- records ---- */
 
-/* What the log has got since; for READ_SECONDS at most unless it is the END. */
+/* Shows records that are new in the log, for READ_SECONDS at most unless it is the
+ * END. */
 static void
 show_records(struct front *f, bool end)
 {

@@ -1,6 +1,6 @@
-/* guard.c: a plugin runs in this process: one that crashes or ends the program takes
- * the run with it. Which one it was is said, by the addresses on the stack, before the
- * end; a fault that is no plugin's stays what it is. */
+/* guard.c: a plugin runs in this process, so one that crashes or ends the program takes
+ * the run with it. Addresses on the stack tell which plugin it was, and that is printed
+ * before the end. A fault that no plugin made is left as it is. */
 #include "config.h"
 
 #include <execinfo.h>

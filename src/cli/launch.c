@@ -1,6 +1,6 @@
-/* launch.c: how many ranks, which, and where they meet: from the command line, a
- * launcher's environment, Slurm's (UX.md section 2). What comes from where is known, so
- * that a conflict names both. */
+/* launch.c: how many ranks there are, which of them start here, and where they meet:
+ * from the command line, a launcher's environment, or Slurm's (UX.md section 2). Each
+ * value remembers where it came from, so that a conflict names both places. */
 #include "config.h"
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* limits.c: what the system must let a run have, asked before anything is made. */
+/* limits.c: limits of the system that a run needs, checked before anything is made. */
 #include "config.h"
 
 #include <sys/resource.h>

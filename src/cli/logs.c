@@ -35,7 +35,7 @@ level_of(const char *line, const char **text)
     return -1;
 }
 
-/* All of TEXT, made visible, in pieces: lines are a rank's own, and may be long. */
+/* Prints all of TEXT, made visible, in pieces: a rank may print long lines. */
 static void
 put_visible(FILE *to, const char *text, size_t n)
 {

@@ -112,8 +112,8 @@ cli_load_plugins(void *data, const char *const *names, const struct et_place *pl
     return status;
 }
 
-/* All at once; where that fails, one more with each try, without those that are to
- * blame. */
+/* Loads all at once. If that fails, adds one plugin at each try, and leaves out those
+ * that fail. */
 static void
 load_all(struct cli *c)
 {

@@ -50,7 +50,7 @@ run(struct cli *c)
     return c->command ? c->command->run(c) : cli_open(c);
 }
 
-/* A result that could not be written is no result; a reader that left is no fault. */
+/* A result that could not be written is a failure; a reader that has left is not. */
 static int
 finish(struct cli *c, int code)
 {

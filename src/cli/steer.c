@@ -103,7 +103,7 @@ ask_hub(struct cli *c, const struct steered *run, enum etd_op op, const char *ke
         const struct etd_client_options o = etd_target_options(&to);
         if (status == ET_OK)
             status = etd_client_ask(c->cx, &o, op, key, value, ANSWER_SECONDS, answer);
-        /* More than ten a second: the next one of a script waits for its turn. */
+        /* The hub takes ten a second: a script's next command waits for its turn. */
         bool early = status == ET_OK && answer->kind == ETD_REJECTED &&
                      answer->code == ETD_E_RATE;
         double waits = eti_monotonic(c->cx) - began;
@@ -273,7 +273,8 @@ cli_loglevel(struct cli *c)
     return steer(c, ETD_OP_LOGLEVEL, NULL, c->arg[1], said);
 }
 
-/* One after another; the first that is refused ends it, and those before stay. */
+/* Sends them one after another. The first that is refused ends that; those before it
+ * stay in force. */
 int
 cli_set(struct cli *c)
 {

@@ -349,7 +349,7 @@ try(struct cli *c, struct eti_assembly *a, const char *name)
     return CLI_OK;
 }
 
-/* What can be said of the recipe without a device: before anything is started. */
+/* Checks of the recipe that need no device: made before anything is started. */
 static int
 check(struct cli *c, const struct launch *l, int world)
 {
@@ -388,7 +388,7 @@ settle(struct cli *c, struct launch *l, struct eti_assemble_options *options)
     return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_RECIPE, status);
 }
 
-/* All of it in this process: a rank's, or one of somebody else's launcher. */
+/* Does it all in this process: as a rank, or under another launcher. */
 static int
 run_here(struct cli *c, struct launch *l, const char *name)
 {
@@ -467,9 +467,9 @@ plan_launch(struct cli *c, const struct launch *l, struct etd_launch *out)
     return code == CLI_OK ? cli_launch_read(c, l->recipe->launch.nproc, out) : code;
 }
 
-/* A run that nobody could attach to or stop is not begun. (One that loses its place
- * later goes on, and says so.) Nor is one whose directory its processes cannot tell
- * each other: they speak JSON. */
+/* A run does not begin if nobody could attach to it or stop it. (A run that loses its
+ * socket later goes on and says so.) It does not begin either if its directory's name
+ * cannot be sent as JSON, which its processes speak. */
 static int
 check_places(struct cli *c, const struct launch *l)
 {

@@ -33,8 +33,8 @@ struct tui_screen {
     bool needs_run; /* without one its keys do nothing, and are not shown */
     /* (optional) Whose keys hold: of a view of the screen that has its own. */
     enum tui_where (*place)(struct tui_app *app, void *self);
-    /* (optional) What the hint of a key says by now; "": it does nothing by now, and
-     * has no hint; NULL: what keys.def says. */
+    /* (optional) The text of a key's hint at this moment; "": the key does nothing now
+     * and has no hint; NULL: the text of keys.def. */
     const char *(*hint)(struct tui_app *app, void *self, enum tui_action action);
     /* Draws into P, all lines but the first and the last two: its first line says what
      * is shown. tui_size_of the grid says what there is room for. */
@@ -129,13 +129,14 @@ enum tui_where tui_app_place(const struct tui_app *app);
 void *tui_app_state(struct tui_app *app, enum tui_where where);
 void tui_app_resize(struct tui_app *app, int rows, int cols);
 void tui_app_key(struct tui_app *app, int key);
-/* Types TEXT where something is typed; elsewhere it is no keys, and says so. */
+/* Types TEXT into the field that is open. Without one, says that a pasted text is not
+ * taken for keys. */
 void tui_app_paste(struct tui_app *app, const char *text);
 void tui_app_act(struct tui_app *app, enum tui_action action);
 void tui_app_mouse(struct tui_app *app, const struct tui_mouse *m);
-/* A little of what there is to do, at most SECONDS. Is there more of it already? */
+/* Works for at most SECONDS. Is there more to do at once? */
 bool tui_app_tick(struct tui_app *app, double seconds);
-/* Why this user asks nothing of runs; NULL: of those that let him, he may. */
+/* Why this user may send runs no requests; NULL: he may, if the run lets him. */
 const char *tui_app_watches(const struct tui_app *app);
 /* Makes him an operator, and takes the run that is watched. */
 void tui_app_operate(struct tui_app *app);
@@ -158,7 +159,8 @@ void tui_copy(struct tui_app *app, const char *text);
 /* Seconds that only grow; of the day, which with a dump is the run's last record. */
 double tui_now(const struct tui_app *app);
 double tui_today(const struct tui_app *app);
-/* Of what moves by itself: counts tenths of seconds; -1: nothing moves (ui.motion). */
+/* The clock of what moves by itself, in tenths of seconds; -1: nothing moves
+ * (ui.motion). */
 int tui_app_phase(const struct tui_app *app);
 
 /* Runs APP on a terminal until it is left; calls newly opened screens and all else.

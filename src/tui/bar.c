@@ -153,7 +153,7 @@ tui_share(const struct tui_pane *p, int y, int x, int w, double part, int percen
 {
     enum { PERCENT = 5 }; /* " 100%" */
     const int inner = w - PERCENT;
-    /* The least that is shown of 0 % is an eighth of a cell; a whole one is too
+    /* A value just above 0 % fills an eighth of a cell: a whole cell would be too
      * much. */
     const bool has_least = percent > 0 || !p->grid->glyphs->is_ascii;
     for (int i = 0; i < inner; i++) {

@@ -71,7 +71,7 @@ compose_type(struct compose *c, const struct eti_form_row *r)
 
 /* ---- a name out of a list ---- */
 
-/* The first value that the component at PATH needs is asked for, and the cursor on
+/* Asks for the first value that the component at PATH needs, and moves the cursor to
  * it. */
 static void
 ask_for_missing(struct compose *c, const char *path)

@@ -18,7 +18,8 @@
 #include "tui/format.h"
 #include "tui/workers.h"
 
-/* Rest after a change before it is computed anew, and how long a dump waits. */
+/* Seconds without a change before a new computation begins, and seconds that a dump
+ * waits. */
 static const double REST = 0.4, PATIENCE = 60;
 static const double LOOK = 10; /* between looks for runs of the recipe */
 
@@ -30,7 +31,7 @@ compose_is_estimated(const struct compose *c)
     return c->numbers.of == c->sketch->changes && c->estimate.pid <= 0;
 }
 
-/* (What is trained on another machine may be what only that one has.) */
+/* (Another machine may have data or devices that this one lacks.) */
 bool
 compose_is_refused(const struct compose *c)
 {

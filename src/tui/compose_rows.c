@@ -183,7 +183,7 @@ is_ignored(const struct compose *c, const struct eti_check *check)
     return false;
 }
 
-/* Those of CHECK [N] that are warnings, or those that are none. */
+/* Takes those of CHECK [N] that are warnings, or those that are not. */
 static void
 take_checks(struct compose *c, const struct eti_check *check, int n, bool warnings)
 {

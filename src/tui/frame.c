@@ -69,8 +69,8 @@ place(const struct tui_app *app)
     return app->shows_help ? TUI_IN_help : tui_app_place(app);
 }
 
-/* What was said, in as many lines as it needs: they grow over the screen, which has
- * them back with the next key. */
+/* Draws the message in as many lines as it needs. They cover the screen above until the
+ * next key. */
 static void
 put_said(struct tui_app *app, const struct tui_pane *p)
 {

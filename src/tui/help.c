@@ -112,8 +112,8 @@ halves_of(int h, int w, int here, int n)
     return (struct halves){w >= 76 && longer <= h - 2, h - 2, w * 37 / 80};
 }
 
-/* What the mouse does, where there is one, in the lines from Y on; a blank one is
- * before them where P has room for it. */
+/* Draws what the mouse does, if there is one, from line Y on, behind a blank line if P
+ * has room for it. */
 static void
 put_mouse(const struct tui_app *app, const struct tui_pane *p, int y, int width)
 {

@@ -116,9 +116,9 @@ tui_lines_add(struct tui_lines *l, int rank, FILE *file)
 
 /* ---- events ---- */
 
-/* What stands in the place of the level; NULL: it is no line of its own, as others say
- * it. LOGS: those of the log are given as events too; else rank 0's file says what was
- * saved, and how the run ended. */
+/* The word in the place of the level; NULL: the record does not become a line here,
+ * since another file tells of it. LOGS: log records are lines, too; without it rank 0's
+ * file has the saves and how the run ended. */
 static const char *
 word_of(enum et_record_kind kind, const char *text, bool logs)
 {

@@ -14,7 +14,7 @@ struct tui_metric_look {
     bool can_burst; /* where training breaks down it grows without end, and so would its
                        scale */
 };
-/* Fixed by the name alone: a screen that is opened late looks as an early one. */
+/* The name alone decides it, so a screen looks the same whenever it is opened. */
 struct tui_metric_look tui_metric_look(const char *name);
 /* V of it as text, with the same digits wherever it stands. Returns BUF of
  * TUI_NUMBER. */

@@ -55,8 +55,8 @@ is_shown(const struct tui_monitor *m, const char *name)
     return false;
 }
 
-/* A chart whose own metric has no values, and will have none soon, shows the first that
- * no other chart shows. */
+/* A chart whose own metric has no values, and will not have any soon, shows the first
+ * metric that no other chart shows. */
 static void
 find_spare(struct tui_monitor *m, const struct etd_model *model, int i)
 {
@@ -391,7 +391,8 @@ put_flags(const struct tui_view *v, const struct tui_chart *c, const struct tui_
     }
 }
 
-/* "loss/train 0.438": as wide as it mostly is, so that what is behind it stays. */
+/* Draws "loss/train 0.438" in a usual width, so that the text behind it does not
+ * move. */
 static void
 put_title(const struct tui_view *v, const struct tui_chart *c, const struct tui_pane *p,
           bool has_focus, const struct tui_plot_seen *seen)

@@ -213,8 +213,9 @@ ask_rate(struct tui_app *app)
     app->popup.check = check_rate;
 }
 
-/* What is newer counts: the run's own word on it, which comes every few seconds, or the
- * event of a switch, which others of a fast run may have pushed out. */
+/* Is ALGORITHM off? The newer of two sources counts: the run's own report, which comes
+ * every few seconds, or the event of a switch, which other events of a fast run may
+ * have pushed out. */
 static bool
 is_off(const struct etd_model *m, const char *algorithm)
 {

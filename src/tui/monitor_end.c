@@ -36,8 +36,8 @@ kept_afar(const struct etd_model *model)
     return tui_saved(model, &k) ? json_pack("{s:s}", "label", k.name) : json_null();
 }
 
-/* Of a run whose directory is another machine's: what its records tell, and the ways
- * that somebody there has, by its name. */
+/* The facts of a run whose directory is on another machine: what its records tell, and
+ * the commands that somebody there can give, with the run's name. */
 static json_t *
 ending_afar(const struct tui_view *v)
 {
@@ -512,7 +512,7 @@ way_of(struct tui_monitor *m, const char *key)
     return NULL;
 }
 
-/* What can only be done on the run's machine is copied for a shell there. */
+/* A command that works only on the run's machine is copied, for a shell there. */
 static void
 copy_for_there(const struct tui_view *v, const json_t *way)
 {

@@ -240,8 +240,8 @@ tui_monitor_numbers(const struct tui_view *v, const struct tui_pane *p, bool foc
     int y = 1;
     put_border(p, v->is_over ? "at the end" : "now", focus);
     tui_batch_ms(m, &mean, &p99);
-    /* Of the batches that p99 is of: what ranks say of a step's parts may be of others,
-     * and more. */
+    /* The mean of the batches that p99 is of. (The parts of a step that ranks report
+     * may be of other batches, and of more.) */
     const double step = isnan(mean) ? tui_step_ms(m) : mean;
     if (p99 >= step) /* it is not where a few of many took very long */
         snprintf(note, sizeof note, "p99 %s", tui_ms(p99, b));

@@ -57,8 +57,8 @@ by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of own time, what is none of the parts that are measured by themselves. NaN: all of
- * it is, or it is not known. */
+/* The part of own time that is not measured by itself. NaN: all of it is measured, or
+ * own time is not known. */
 static double
 compute_ms(const struct etd_part *p)
 {
@@ -374,7 +374,8 @@ tui_rank_columns_shown(const struct tui_monitor *m, const struct etd_model *mode
                                                                     : m->columns;
 }
 
-/* What the first rank of a machine says of it, of the nearest one before R. */
+/* Number NAME of the machine that R is on. The machine's first rank reports it: the
+ * nearest one up to R that has it. */
 static double
 host_number(const struct etd_model *m, const struct tui_rank *r, const char *name)
 {

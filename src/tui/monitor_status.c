@@ -111,7 +111,8 @@ link_text(const struct tui_view *v, char *buf, size_t size)
         snprintf(buf, size, "frozen %s", tui_clock(v->model->t, 2, a));
         return TUI_WARN;
     }
-    /* Of a record's moment, not of this one: it had ended by then, or it was live. */
+    /* The state at the record's time, not now: whether the run had ended or was live
+     * then. */
     const enum tui_link link = !v->app->config.is_dump ? s->link
                                : v->is_over            ? TUI_LINK_ENDED
                                                        : TUI_LINK_LIVE;

@@ -398,7 +398,7 @@ tui_popup_draw(struct tui_popup *p, const struct tui_pane *screen)
     put_below(screen, &box);
     put_border(&box, p);
     p->area = tui_pane_part(&box, 1, 2, h - 2, w - 4);
-    /* Where there is little room what is asked is seen before what is said of it. */
+    /* Where there is little room, the text above is cut, and the question is not. */
     int y = 0, least = typed + (p->kind == TUI_PROMPT ? 1
                                 : p->n_items < 3      ? p->n_items
                                                       : 3);
@@ -500,7 +500,8 @@ menu_key(struct tui_popup *p, struct tui_app *app, int key)
     }
 }
 
-/* Tells who wants to know which item is selected; AT_END: it is closed without one. */
+/* Calls `moved` with the id of the selected item; AT_END: with -1, since the menu is
+ * closed without a choice. */
 static void
 tell_moved(struct tui_popup *p, struct tui_app *app, bool at_end)
 {

@@ -85,8 +85,8 @@ look(struct directory *d)
     return changed;
 }
 
-/* Ranks say once a second how they are: nothing of them for some seconds means that
- * nobody writes it down. */
+/* Ranks report their health once a second. Some seconds without a report mean that the
+ * log is no longer written. */
 static void
 judge_silence(struct directory *d)
 {

@@ -170,7 +170,7 @@ read_epochs(struct hub *h)
     return status;
 }
 
-/* A log that cannot be read tells no epochs: the snapshot has all the rest. */
+/* Without a readable log the epochs are missing; the snapshot has all the rest. */
 static void
 finish_records(struct hub *h)
 {

@@ -225,8 +225,8 @@ set_role(struct tui_theme *t, const struct et_value *v, struct et_diagnostics *e
                        near ? "'?)" : "");
 }
 
-/* Roles that have values of their own come after those that they take them from
- * otherwise. */
+/* Sets the roles that others take their values from first, and then those others: a
+ * value that the file gives them stays. */
 static void
 set_roles(struct tui_theme *t, const struct et_value *root,
           struct et_diagnostics *errors)

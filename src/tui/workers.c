@@ -33,7 +33,8 @@ add_row(struct workers *w, const char *name, const char *address, const char *ke
     snprintf(r->since, sizeof r->since, "%s", since);
 }
 
-/* Reads workers.yaml; all are asked anew. The row that is selected stays it. */
+/* Reads workers.yaml and asks all workers again. The selection stays on the same
+ * worker. */
 static void
 read_workers(struct workers *w)
 {

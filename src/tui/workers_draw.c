@@ -12,7 +12,8 @@
 
 enum { DETAIL = 5, ATTACH = 6 }; /* lines */
 
-/* LOST is two: one that has never answered, and one of which the last is known. */
+/* LOST has two cases: a worker that has never answered, and one whose last answer is
+ * known. */
 enum { WORKER_UNKNOWN = WORKER_LOST + 1 };
 
 static const struct {

@@ -31,8 +31,8 @@ step(struct et_ctx *cx, struct eti_assembly *a)
     return status;
 }
 
-/* Does the step fail for want of something on this machine (memory, a device, the
- * data)? Then the recipe may be right. */
+/* Does the step fail because this machine lacks something (memory, a device, the data)?
+ * Then the recipe may be right. */
 static bool
 is_elsewhere(et_status status, enum eti_stage stage)
 {

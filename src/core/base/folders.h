@@ -8,9 +8,9 @@
 
 #include "etude/ctx.h"
 
-/* Makes the folders that PATH lies in, with MODE. The home directory ($HOME) and what
- * is above it are never made: where it is not there, nobody wants files in it. False
- * with errno where one could not be made. */
+/* Makes the folders that PATH lies in, with MODE. It never makes the home directory
+ * ($HOME) or a folder above it: if that is missing, nobody wants files there. False
+ * with errno if a folder could not be made. */
 bool eti_make_user_folders(const char *path, mode_t mode);
 
 /* A stream of the file at PATH, to read. NULL with errno, EINVAL unless it is a regular

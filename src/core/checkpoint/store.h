@@ -30,12 +30,13 @@ ET_NODISCARD et_status eti_store_list(struct et_ctx *cx, const char *directory,
 ET_NODISCARD et_status eti_store_count_unfinished(struct et_ctx *cx,
                                                   const char *directory, int *n);
 
-/* Writes what A holds as a checkpoint with the facts of M (files and JSON are filled in
- * here), then removes all but the KEEP newest (-1: none is removed), this one among
- * them. DIRECTORY is made where there is none. One of the same step becomes .old-. On
- * failure nothing is left of it: EIO; EINVAL where a number is not finite, as such a
- * state is never committed. Only where the very last fsync failed it stands, whole, and
- * nothing older was removed. *BYTES is what was written. */
+/* Writes the contents of A as a checkpoint with the facts of M (files and JSON are
+ * filled in here), then removes all but the KEEP newest (-1: removes none), the new
+ * one included. Makes DIRECTORY if it is missing. A checkpoint of the same step
+ * becomes .old-. EINVAL if a number is not finite: such a state is never committed.
+ * EIO. A failure leaves nothing behind, except when the very last fsync failed: then
+ * the checkpoint stands, whole, and nothing older was removed. *BYTES is what was
+ * written. */
 ET_NODISCARD et_status eti_store_write(struct et_ctx *cx, const char *directory,
                                        const struct et_archive *a,
                                        struct eti_manifest *m, int64_t keep,

@@ -20,7 +20,8 @@ struct eti_written {
 /* DIRECTORY is borrowed. The thread begins with the first save. */
 ET_NODISCARD et_status eti_writer_new(struct et_ctx *cx, const char *directory,
                                       int64_t keep, struct eti_writer **out);
-/* The archive to save into: nobody reads it, as eti_writer_wait has been called. */
+/* The archive to save into, once eti_writer_wait has been called: the writer does not
+ * read it then. */
 struct et_archive *eti_writer_archive(struct eti_writer *w);
 /* Writes the archive with the facts of M (its algorithms are borrowed until it is
  * done). */

@@ -260,7 +260,8 @@ say_disk(struct list *l, const struct eti_found *f)
             left);
 }
 
-/* What auto came to, for want of memory or by the plan, need not be found again. */
+/* Offers to save in the recipe what grad_accum auto came to, whether memory or the plan
+ * decided it: the next run need not find it again. */
 static void
 offer_microbatches(struct list *l, const struct eti_found *f)
 {

@@ -1,5 +1,5 @@
-/* checks.h: what of a right recipe deserves a second look, and what is as it should
- * be. */
+/* checks.h: remarks on a valid recipe: what deserves a second look, and what is as it
+ * should be. */
 #ifndef ETI_CHECKS_H
 #define ETI_CHECKS_H
 

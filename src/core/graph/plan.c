@@ -347,8 +347,8 @@ eti_plan_reserve(struct et_graph *g, const struct eti_plan *p)
     return reserve(g, &g->workspace, &g->workspace_bytes, p->info.workspace_bytes);
 }
 
-/* Bytes that G could take for a plan: what is free, and its slab and workspace, which
- * go for larger ones. False where nobody knows. */
+/* Bytes that G could take for a plan: free memory, and its present slab and workspace,
+ * which a larger plan replaces. False if the device does not tell. */
 static bool
 room_of(const struct et_graph *g, size_t *room)
 {

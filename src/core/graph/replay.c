@@ -24,8 +24,8 @@ resolve(const struct eti_plan *p, struct eti_address a)
     }
 }
 
-/* The same for whoever asked for the value: a leaf's own memory, never the copy of
- * it. */
+/* The same for a value that the caller asked for: a leaf's own memory, never the copy
+ * of it. */
 static void *
 resolve_result(const struct eti_plan *p, struct eti_address a)
 {

@@ -442,8 +442,8 @@ eti_facts_is_alive(const json_t *facts)
     return eti_process_started(pid) == started;
 }
 
-/* What run.json says by now, of a run whose process is gone: it may have ended since
- * FACTS were read. */
+/* Reads run.json again for a run whose process is gone: it may have ended since FACTS
+ * were read. */
 static void
 read_end(json_t *facts)
 {

@@ -202,7 +202,8 @@ eti_index_check(struct eti_index *x, const char *directory)
     return eti_index_commit(x, status);
 }
 
-/* Reads the run in WHOLE, or looks whether it is as it was. ENOENT: it is no run. */
+/* Reads the run in the directory WHOLE unless it has not changed. ENOENT: it is not a
+ * run. */
 static et_status
 add(struct eti_index *x, const char *whole)
 {

@@ -133,8 +133,8 @@ gather_names(const json_t *list, const char **name)
     return n;
 }
 
-/* The shortest of N names that begin with KEY, whatever the case: "acc" is short for
- * Accuracy. NULL: none does, or KEY is too short to mean one. */
+/* The shortest of N names that begin with KEY in upper or lower case: "acc" is short
+ * for Accuracy. NULL: no name does, or KEY is too short to tell. */
 static const char *
 begun_by(const char *key, const char *const *name, int n)
 {

@@ -42,8 +42,8 @@ split(struct eti_capture *c, const char *bytes, size_t n)
     }
 }
 
-/* To where it would have gone. Where nobody reads any more it is lost, as it would have
- * been. */
+/* Passes it on to where it would have gone. If nobody reads there any more it is lost,
+ * as it would have been. */
 static void
 forward(int fd, const char *bytes, size_t n)
 {
@@ -60,7 +60,7 @@ forward(int fd, const char *bytes, size_t n)
     }
 }
 
-/* Reads what there is; false when there is nothing, or nobody to write any more. */
+/* Reads what is there. False: nothing is there, or no writer is left. */
 static bool
 pump(struct eti_capture *c)
 {

@@ -73,7 +73,8 @@ static const struct {
 };
 enum { N_FIELDS = sizeof fields / sizeof *fields };
 
-/* TEMPLATE with its fields filled in. EINVAL for one that is none, or a long name. */
+/* TEMPLATE with its fields filled in. EINVAL if a field is unknown or the name too
+ * long. */
 static et_status
 format_name(struct et_ctx *cx, const char *template, const char *run_name, char *buf,
             size_t size)

@@ -222,10 +222,10 @@ attempt(struct et_trainer *t)
     return update(t);
 }
 
-/* What a piece takes is at least its part of what the whole takes, so that with k
- * pieces of which each needs S, of which there is F, fewer than k S / F cannot fit:
- * where the planner has said so, the smallest number that fits is found without trying.
- * Twice as many where memory ran out that the planner had seen. */
+/* A piece takes at least its share of what the whole batch takes. So if k pieces need S
+ * each and F is free, fewer than k S / F pieces cannot fit. If the planner found the
+ * shortage, that gives the smallest number to try; if memory ran out after planning,
+ * the number is doubled. */
 int64_t
 eti_more_pieces(const struct et_trainer *t, int64_t now, int64_t most, bool alone)
 {

@@ -59,7 +59,8 @@ metric_name(const struct et_trainer *t, int i, int k, char name[ET_METRIC_NAME])
              et_metric_class(t->evaluator[i].metric[k])->info.name);
 }
 
-/* Before the first batch, so that nobody trains towards a name that is none. */
+/* Checks the target's name before the first batch: no run is to train towards a metric
+ * that does not exist. */
 et_status
 eti_target_init(struct et_trainer *t)
 {

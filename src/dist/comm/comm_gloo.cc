@@ -108,9 +108,9 @@ struct Gloo {
     bool closing;
 };
 
-/* A collective's buffer, known to the watcher while there is one: a peer that dies when
- * Gloo has begun to send is sometimes noticed by nobody but the store, and the send
- * would be waited for until its time is over. */
+/* A collective's buffer, which the watcher can reach while it exists. When a peer dies
+ * just after Gloo has begun to send, sometimes only the store notices, and the send
+ * would wait until its time is over. */
 std::unique_ptr<gloo::transport::UnboundBuffer>
 make_buffer(Gloo *g, const void *data, size_t bytes,
             gloo::transport::UnboundBuffer **known)
@@ -198,10 +198,10 @@ barrier(Gloo *g)
     gloo::barrier(o);
 }
 
-/* Messages of ranks that are at different collectives must not meet: a rank that has
- * left one out would have its numbers added to others. They wait for each other
- * instead, until the time is over and the ranks are named. So a tag has the
- * collective's number, and in the lower half what it is, and which. */
+/* Messages of ranks at different collectives must not meet: the numbers of a rank that
+ * has left one out would be added to others. So a tag has the collective's number, and
+ * in its lower half the kind of collective and which one it is. Ranks at different
+ * collectives then wait until the time is over, and are named. */
 uint32_t
 tag_of(uint32_t seq, const struct et_comm_call *call)
 {
@@ -240,8 +240,8 @@ dispatch(Gloo *g, const struct et_comm_call *call)
 
 /* ---- failure ---- */
 
-/* A rank is gone, says the store: nothing of it is waited for any more. Again and
- * again, as one collective waits for one thing after another. */
+/* The store says that a rank is gone: stops waiting for it. Repeats that, since a
+ * collective waits for one thing after another. */
 void
 lose(void *data)
 {
@@ -262,7 +262,7 @@ lose(void *data)
     }
 }
 
-/* What came of a collective while a rank was lost may not be what it should be. */
+/* The result of a collective during which a rank was lost may be wrong. */
 bool
 is_lost(Gloo *g)
 {
@@ -282,7 +282,7 @@ append(Text *t, const char *what, int number)
     t->n = n < 0 || t->n + (size_t)n >= t->size ? t->size - 1 : t->n + (size_t)n;
 }
 
-/* The ranks whose fate is one of FATES; none of them: nothing is written. */
+/* Writes the ranks whose fate is one of FATES; nothing if there are none. */
 bool
 name_ranks(const Gloo *g, const std::vector<struct etd_report> &report, unsigned fates,
            const char *verb, char *why, size_t size)
@@ -297,9 +297,9 @@ name_ranks(const Gloo *g, const std::vector<struct etd_report> &report, unsigned
     return true;
 }
 
-/* Whose fault it is: the ranks that are gone, or else those that did not come, or are
- * at another collective; or else what Gloo says. The others are told by their
- * connections, which break. */
+/* Names who is at fault: the ranks that are gone; else those that did not come, or are
+ * at another collective; else what Gloo says. Others learn it because their connections
+ * break. */
 void
 blame(Gloo *g, const struct et_comm_call *call, const char *what, char *why,
       size_t size)

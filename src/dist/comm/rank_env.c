@@ -24,7 +24,8 @@ enum { DEFAULT_TIMEOUT = 300 }; /* seconds: RELIABILITY.md section 4 */
 static const struct launcher {
     const char *name;
     const char *rank, *world, *local_rank, *local_world;
-    const char *only; /* there are others who set these, unless this is set; NULL */
+    const char *only; /* others set these variables, too: they count only if this one is
+                         set; NULL: always */
     const char *job[3];
 } launchers[] = {
     {"torchrun",
@@ -68,7 +69,7 @@ find_launcher(void)
         if (!variable(l->rank) || !variable(l->local_rank) ||
             (l->only && !variable(l->only)))
             continue;
-        /* One task of mpirun or srun may be told to launch ranks itself. */
+        /* A single task of mpirun or srun may launch ranks itself. */
         if (i > 0 && (!world || strtol(world, NULL, 10) < 2))
             continue;
         return l;

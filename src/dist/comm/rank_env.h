@@ -40,8 +40,8 @@ struct etd_rank_env {
     int timeout_ms;
 };
 
-/* Who has started this process as one rank of a run: "torchrun", for anybody with its
- * variables, "mpirun" or "srun"; NULL: nobody has. */
+/* What has started this process as one rank of a run: "torchrun" (or anything that sets
+ * its variables), "mpirun" or "srun"; NULL: nothing has. */
 const char *etd_rank_env_launcher(void);
 /* What ranks that are all on this machine call HOST: a loopback address as it is, and
  * 127.0.0.1 for this machine's name or the address of an interface; NULL: HOST is

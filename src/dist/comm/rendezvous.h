@@ -32,8 +32,8 @@ ET_NODISCARD et_status etd_rendezvous_begin(struct et_ctx *cx, const char *job,
 /* Another one: where rank 0 is, as soon as it has said so. EPEER: it did not within
  * TIMEOUT_MS. */
 ET_NODISCARD et_status etd_rendezvous_find(struct et_ctx *cx, const char *job,
-                                           int timeout_ms, struct etd_rendezvous *out);
-/* All have come, or will not: the file is removed, and the listener closed. */
+                                        int timeout_ms, struct etd_rendezvous *out);
+/* Call it when all have come, or will not: removes the file and closes the listener. */
 void etd_rendezvous_end(struct etd_rendezvous *m);
 
 #ifdef __cplusplus

@@ -98,8 +98,8 @@ receive_all(int fd, void *bytes, size_t n, int64_t deadline)
     return true;
 }
 
-/* On connection *FD, which is closed where that fails, as an answer to come would be
- * taken for another's. */
+/* Sends a request on the connection *FD and reads the answer. Closes it on failure: a
+ * late answer would be taken for that of another request. */
 static bool
 ask_on(int *fd, enum etd_store_op op, const char *key, const void *value, size_t n,
        void *answer, size_t *answer_n, int64_t deadline)

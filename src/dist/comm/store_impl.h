@@ -43,9 +43,9 @@ struct etd_server;
 ET_NODISCARD et_status etd_server_start(const struct etd_store_config *config,
                                         struct etd_server **out, char *why,
                                         size_t size);
-/* PATIENT: when every rank has reported, said that it ends, or is gone, so that none
- * takes rank 0's end for what went wrong; at most ETD_STORE_PATIENCE after the first
- * report. */
+/* PATIENT: stops when every rank has reported, said that it ends, or is gone, at most
+ * ETD_STORE_PATIENCE after the first report: no rank is to take rank 0's end for the
+ * cause of the failure. */
 void etd_server_stop(struct etd_server **server, bool patient);
 
 #endif

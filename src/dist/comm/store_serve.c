@@ -65,7 +65,7 @@ static void
 drop(struct etd_server *s, int i)
 {
     struct client *c = &s->client[i];
-    /* One that reported and then ended is not what went wrong. */
+    /* A rank that reported and then ended is not the cause. */
     if (c->rank >= 0 && !c->watches && s->report[c->rank].fate == ETD_FATE_SILENT)
         s->report[c->rank].fate = ETD_FATE_GONE;
     close(c->fd);
@@ -144,7 +144,7 @@ set(struct etd_server *s, const char *key, const void *value, size_t n)
 
 /* ---- messages ---- */
 
-/* Takes no longer where more of it is right. */
+/* Compares in constant time: how long it takes does not tell how much was right. */
 static bool
 same_bytes(const uint8_t *a, const uint8_t *b, size_t n)
 {
@@ -265,7 +265,7 @@ all_known(const struct etd_server *s)
     return true;
 }
 
-/* Has RANK a connection? One that reported may have none any more. */
+/* Has RANK a connection? A rank that has reported may already have closed it. */
 static bool
 is_there(const struct etd_server *s, int rank)
 {

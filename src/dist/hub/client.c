@@ -160,7 +160,7 @@ no_answer(struct etd_client *c)
     etd_client_disconnect(c, "SILENT", "nobody answered within 5 s");
 }
 
-/* The channel itself gives up who does not answer after ETD_HANDSHAKE. */
+/* The channel itself gives up after ETD_HANDSHAKE without an answer. */
 static void
 on_gone(struct etd_client *c)
 {
@@ -201,9 +201,9 @@ receive(struct etd_client *c)
     return ET_OK;
 }
 
-/* What a hub says, and that it says nothing, is heard by who listens: of the time since
- * the last step no more than LOOK counts. A machine that stood still finds its lines as
- * they were; whoever is gone is silent from now on. */
+/* Silence counts only while this process listens: of the time since the last step no
+ * more than LOOK does. After the machine was suspended, no channel is cut for a silence
+ * that nobody could hear; a hub that is gone is silent from now on. */
 static void
 forgive(struct etd_client *c)
 {

@@ -64,7 +64,7 @@ struct etd_client_options {
 };
 
 struct etd_client;
-/* EINVAL for a target that is none. A hub that is not there yet is no error. */
+/* EINVAL if TARGET is malformed. A hub that is not there yet is no error. */
 ET_NODISCARD et_status etd_client_open(struct et_ctx *cx,
                                        const struct etd_client_options *o,
                                        struct etd_client **out);
@@ -83,7 +83,7 @@ struct etd_model *etd_client_model(struct etd_client *c);
 /* What facts.h describes, as the snapshot had it, and what run.json says since; NULL
  * before. Not zero-terminated. */
 const char *etd_client_facts(const struct etd_client *c, size_t *n);
-/* FN is called for each record once it is in the model; NULL: none is. */
+/* Calls FN for each record once it is in the model; NULL: calls nothing. */
 void etd_client_watch(struct etd_client *c,
                       void (*fn)(void *data, const struct et_record *r), void *data);
 /* Asks for the hub's digest: status.verified or status.wrong goes up. It also does so

@@ -88,7 +88,7 @@ etd_client_points(struct etd_client *c, struct etd_points *out)
 
 /* ---- all at once ---- */
 
-/* Does it answer late, rather than not at all? It is tried again. */
+/* Is the answer late, rather than refused? Then it is asked for again. */
 static bool
 is_late(const struct etd_client *c)
 {

@@ -145,8 +145,8 @@ on_snap_end(struct etd_client *c)
     return ET_OK;
 }
 
-/* Those of run.json, which the others of the snapshot stay beside. They have the same
- * keys each time: a hub that adds keys without end is left. */
+/* The facts of run.json; the snapshot's other facts stay. They have the same keys each
+ * time: a hub that adds keys without end is disconnected. */
 static et_status
 on_facts(struct etd_client *c, const struct etd_frame *f)
 {

@@ -211,8 +211,8 @@ free_pending(struct etd_control *k)
     return NULL;
 }
 
-/* The packets of the pair are short and the supervisor reads them: that it does not for
- * a second means that it is stopped, and then the command stays for another hub. */
+/* Packets are short, and the supervisor reads them. If it does not for a second it is
+ * stopped, and the command is left for the next hub. */
 static bool
 pass_on(struct etd_hub *h, const struct etd_hub_pending *p)
 {
@@ -279,7 +279,7 @@ etd_control_answer(struct etd_hub *h, const struct etd_frame *f)
 
 /* ---- commands ---- */
 
-/* One command of WHO now: false, that is more than ten a second. */
+/* Counts a command of WHO. False: WHO sends more than ten a second. */
 static bool
 is_in_rate(struct etd_hub *h, const char *who)
 {

@@ -56,8 +56,8 @@ etd_hist_new(struct et_ctx *cx, const char *directory, int *readers,
 
 /* ---- reading ---- */
 
-/* The thread. It has a context of its own, and of what is here nobody else's but the
- * point, until it says that it is done. */
+/* The thread. It has a context of its own and touches nothing else of the struct but
+ * the point that it reads, until it says that it is done. */
 static void *
 read_points(void *data)
 {

@@ -53,7 +53,7 @@ etd_hub_head(const struct etd_hub *h, enum etd_kind kind)
 
 /* ---- the conversation ---- */
 
-/* Two keys, where somebody has taken the run. */
+/* Adds two keys if somebody has taken the run. */
 static void
 put_lease(struct etd_out *o, const struct etd_peer *p, const char *lease)
 {
@@ -102,8 +102,8 @@ add_peer(struct etd_hub *h, const struct etd_route *from)
     return NULL;
 }
 
-/* Those whose connection is gone are forgotten: it shows when something is sent.
- * Viewers that were killed would hold their places for 10 s otherwise. */
+/* Forgets viewers whose connection is gone, which shows only when something is sent to
+ * them. Viewers that were killed would hold their places for 10 s otherwise. */
 static void
 sweep(struct etd_hub *h)
 {
@@ -126,7 +126,7 @@ on_hello(struct etd_hub *h, struct etd_peer *p, const struct etd_route *from,
          const struct etd_frame *f)
 {
     char as[ETD_WORD];
-    if (p) { /* who says it twice has lost count of what it was sent */
+    if (p) { /* a viewer that says HELLO twice has lost count of what it was sent */
         etd_hub_drop(h, p, "UNKNOWN",
                      "HELLO begins a conversation, and this has begun");
         return;
@@ -179,7 +179,7 @@ on_ping(struct etd_hub *h, struct etd_peer *p, const struct etd_frame *f)
     etd_stream_pump(h, p);
     if (!p->used)
         return;
-    /* A digest is of use to who has been sent everything. */
+    /* A digest is of use only to a viewer that has been sent everything. */
     bool wants = etd_get_bool(&f->body, "digest", false) && p->streams && !p->snap &&
                  !p->wants_snap && p->next == h->ring.to && etd_hub_digest(h, digest);
     etd_begin(&o, bytes, sizeof bytes, &head, 1 + wants + 2 * !!lease[0]);
@@ -417,8 +417,8 @@ follow_log(struct etd_hub *h)
     return ET_OK;
 }
 
-/* As much of the log as SLICES are good for. They are counted, as a second in which the
- * machine stood still reads nothing. */
+/* Reads SLICES slices of the log. They are counted, not timed: a second in which the
+ * machine was suspended reads nothing. */
 static et_status
 follow_slices(struct etd_hub *h, int slices)
 {

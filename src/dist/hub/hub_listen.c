@@ -1,11 +1,8 @@
-/* hub_listen.c: where the hub listens, and that it does so for as long as the run
- * lasts.
- *
- * Its folder may go while it runs: that of XDG_RUNTIME_DIR goes when the user logs out,
- * and is there again, empty, when he comes back. A file that has gone is not told by
- * the socket, and a folder that is not there cannot be watched (inotify), so it is
- * looked at once a second. Connections outlive the file: viewers that are there
- * stay. */
+/* hub_listen.c: where the hub listens, and how it keeps that place as long as the run
+ * lasts. The folder may be removed meanwhile: XDG_RUNTIME_DIR goes when the user logs
+ * out, and is there again, empty, at the next login. A socket does not tell that its
+ * file has gone, and inotify cannot watch a folder that is missing, so the hub looks
+ * once a second. Connections outlive the file: viewers that are there stay. */
 #include "config.h"
 
 #include <stdio.h>
@@ -35,7 +32,7 @@ say_place(struct etd_hub *h, const char *path, const char *why)
     (void)send(h->supervisor, bytes, etd_end(&o), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* At a place that is free. Else it is said why, once for each reason. */
+/* Listens at a free place. Otherwise tells why not, once for each reason. */
 static void
 take_place(struct etd_hub *h)
 {

@@ -67,7 +67,7 @@ etd_hub_flush(struct etd_hub *h, struct etd_peer *p)
     return p->n_outbox == 0;
 }
 
-/* MESSAGE waits, where there is room; else P takes no answers, and is no viewer. */
+/* Queues MESSAGE if there is room; otherwise P takes no answers, and is dropped. */
 static bool
 keep_waiting(struct etd_hub *h, struct etd_peer *p, zmq_msg_t *message)
 {

@@ -375,7 +375,8 @@ find_algorithm(const struct etd_model *m, const char *name)
     return i;
 }
 
-/* The part that R is about, which is then there; NULL: it is about none. */
+/* The part that R is about, which is added if it is new; NULL: R is not about a
+ * part. */
 static et_status
 claim_part(struct etd_model *m, const struct et_record *r, struct etd_part **out)
 {

@@ -167,8 +167,8 @@ const struct etd_series *etd_model_series_like(const struct etd_model *m,
                                                const char *prefix);
 /* A number of P, or of the run's length ("run/batches"); NaN: it was never said. */
 double etd_part_get(const struct etd_part *p, const char *name);
-/* A rank's own_ms without queue_ms, in which others had the processor: by this it is
- * slow, or not (supervisor_watch.c); NaN. */
+/* A rank's own_ms without queue_ms, the time in which others had the processor. It
+ * decides whether the rank is slow (supervisor_watch.c); NaN: not known. */
 double etd_part_own(const struct etd_part *p);
 double etd_model_length(const struct etd_model *m, const char *name);
 /* Event I, mark I: 0 is the oldest. */

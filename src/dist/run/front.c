@@ -63,8 +63,8 @@ be_supervisor(struct et_ctx *cx, const struct etd_launch *l, const int *pair,
 static const int passed[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 enum { PASSED = sizeof passed / sizeof *passed };
 
-/* Signals that the front passes on: none is lost, or ends it alone, before it catches
- * them. */
+/* Holds back the signals that the front passes on, so that none is lost or ends the
+ * front alone before it catches them. */
 static void
 hold_signals(int how)
 {
@@ -85,8 +85,8 @@ etd_front_catch(void (*handler)(int))
     hold_signals(SIG_UNBLOCK);
 }
 
-/* Until the supervisor has forgotten the signals of the terminal that it had with us:
- * one that is passed on before is forgotten with them. */
+/* Waits until the supervisor has dropped the signals that the terminal sent to both:
+ * one that the front passes on earlier would be dropped with them. */
 static void
 wait_for_supervisor(int fd)
 {
@@ -146,15 +146,15 @@ etd_front_free(struct etd_front **front)
     close(f->fd);
     close(f->alive);
     etd_bytes_free(&f->in);
-    /* Its descriptors are closed, so it is about to be done: nobody meets what is left
-     * of it once we are gone. */
+    /* Its descriptors are closed, so it ends soon. Waiting for that means that nobody
+     * finds a rest of it after this process has ended. */
     if (f->supervisor > 0)
         (void)waitpid(f->supervisor, NULL, f->gone ? 0 : WNOHANG);
     et_free(f->cx, f);
 }
 
-/* Tenths of seconds are counted: when the machine has stood still, the others have had
- * as little time as we. */
+/* Counts tenths of seconds instead of reading a clock: while the machine was suspended,
+ * the others had no time either. */
 void
 etd_front_wait(struct etd_front *f, double seconds)
 {

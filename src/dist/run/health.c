@@ -44,7 +44,7 @@ struct health {
     _Atomic unsigned ends; /* of batches that were added, twice; odd: one is now */
     /* The training thread's. */
     struct moment step, eval, save; /* when they began */
-    struct moment aside;  /* how much since STEP is no part of the step, of both */
+    struct moment aside;  /* since STEP, by both clocks, what is not part of the step */
     double data_at, data; /* of the step: when reading began, and seconds of it */
     double algorithms_at;
     uint64_t on;  /* a bit for each algorithm that was on when they were told of */
@@ -73,7 +73,7 @@ put(struct et_record *r, struct et_log_entry *entry, const char *name, double va
     e->value = value;
 }
 
-/* All of the same batches. False: one is being added. */
+/* Copies all sums as of the same batch. False: a batch is being added. */
 static bool
 read_sums(const struct health *h, int64_t *sum, struct et_record *r)
 {
@@ -134,7 +134,7 @@ now_of(const struct health *h)
                            1e-9 * (double)look.wait_ns};
 }
 
-/* What has gone on since BEGIN is no part of the step. */
+/* Leaves the time since BEGIN out of the step. */
 static void
 set_aside(struct health *h, struct moment begin, struct moment now)
 {

@@ -42,8 +42,8 @@ spawn_hub(struct etd_supervisor *s, int fd, pid_t *pid)
     return error == 0;
 }
 
-/* A hub that was not there, or ended before it said a word: the third in a row is no
- * accident, and people are told. */
+/* Counts hubs that could not be started or ended without a message: people are told at
+ * the third in a row. */
 static void
 no_hub(struct etd_supervisor *s, const char *why)
 {
@@ -106,8 +106,8 @@ etd_hub_reap(struct etd_supervisor *s)
     s->hub_at = etd_sup_now(s) + AGAIN_SECONDS;
 }
 
-/* Has it said, or does it within SECONDS, that it is done? What else it says is a
- * command that nobody will apply. */
+/* Waits at most SECONDS for the hub to close its socket, which says that it is done.
+ * Anything else that it sends is a command that can no longer be applied. */
 static bool
 hear_end(const struct etd_supervisor *s, double seconds)
 {
@@ -116,7 +116,7 @@ hear_end(const struct etd_supervisor *s, double seconds)
     for (;;) {
         struct pollfd p = {.fd = s->hub_fd, .events = POLLIN};
         double left = end - eti_monotonic(s->cx);
-        /* Looked at once more when the time is up: it may have gone by at one go. */
+        /* Looks once more when the time is up: this process may have slept past it. */
         int got = poll(&p, 1, left > 0 ? (int)(1e3 * left) + 1 : 0);
         if (got <= 0 && left <= 0)
             return false;
@@ -128,8 +128,8 @@ hear_end(const struct etd_supervisor *s, double seconds)
     }
 }
 
-/* Its process is not waited for: once viewers have been told, and its socket is gone,
- * the kernel takes 20 ms to give up its inotify. Where we go on, it is reaped later. */
+/* Does not wait for the process: after viewers are told and the socket is closed, the
+ * kernel takes 20 ms to release its inotify. If the run goes on, it is reaped later. */
 void
 etd_hub_end(struct etd_supervisor *s)
 {

@@ -54,7 +54,7 @@ struct etd_front;
 /* Is FORMAT, of etd_launch's out or err, one whose {fields} are all known? Else *AT is
  * the first that is not, of N bytes. */
 bool etd_print_format(const char *format, const char **at, size_t *n);
-/* Those that are: "{rank} {local_rank} ...". */
+/* The fields that are known: "{rank} {local_rank} ...". */
 extern const char etd_print_fields[];
 
 /* Starts the supervisor, and with it the run. Comes back in several processes: in the

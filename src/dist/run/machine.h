@@ -33,8 +33,8 @@ struct etd_machine {
 
 /* Begins to count at NOW, in monotonic seconds. */
 void etd_machine_start(struct etd_machine *m, bool is_first, double now);
-/* Seconds, in all, that the thread TID of this process was ready to run while others
- * had the processors; NaN: the system does not say. */
+/* Seconds in all that the thread TID of this process was ready to run and did not get a
+ * processor; NaN: the system does not say. */
 double etd_machine_queued(int tid);
 /* Bytes of memory that this process holds; 0: the system does not say. */
 int64_t etd_machine_resident(void);

@@ -5,8 +5,8 @@
 
 /* Such memory, as a file of a name that nobody sees; -1: it could not be had. */
 int etd_stack_file(void);
-/* From now on this process writes into FD where it stands at a signal that would end it
- * with a core; who caught those before is asked next. */
+/* From now on this process writes its stack into FD when a signal would end it with a
+ * core dump. A handler that was set before is called next. */
 void etd_stack_begin(int fd);
 
 #endif

@@ -59,8 +59,9 @@ take_signals(struct etd_supervisor *s)
         if (number == SIGINT || number == SIGTERM || number == SIGUSR2)
             stop(s, number);
         else if (number == SIGUSR1 && s->rank[0].pid > 0)
-            /* That one tells the others. Were each told by itself, one that hears of it
-             * after a save that another has begun would ask for a second. */
+            /* The signal goes to one rank, which tells the others. If each got it by
+             * itself, a rank could hear of it after another had begun to save, and ask
+             * for a second save. */
             kill(s->rank[0].pid, number);
     }
 }
@@ -381,8 +382,8 @@ catch_signals(void)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaddset(&set, numbers[i]);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    /* What a terminal sent to the front as well, while this was in its group: the front
-     * passes that on. */
+    /* Drops signals that the terminal sent while this process was in the front's group:
+     * the front got them too, and passes them on. */
     while (sigtimedwait(&set, NULL, &(struct timespec){0}) > 0)
         ;
     etd_ignore(SIGPIPE);

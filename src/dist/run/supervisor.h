@@ -52,7 +52,8 @@ struct etd_sup_rank {
     unsigned long long read_bytes; /* likewise */
     bool straggles;                /* it is slow, and that has been said */
     int64_t
-        since_ba; /* finished batches since when it is not what STRAGGLES says; -1 */
+        since_ba; /* finished batches when it began to differ from `straggles`; -1: it
+                     does not differ */
 };
 
 /* A request that is on its way through the ranks. */
@@ -81,8 +82,8 @@ struct etd_supervisor {
 
     int stop_signal;      /* the first that ends the run; 0 */
     int stops;            /* how many came */
-    double kill_at;       /* what is still there is killed; 0: nothing is */
-    double later_kill_at; /* that, where it has begun to train by then; 0: never */
+    double kill_at;       /* when ranks that are left are killed; 0: they are not */
+    double later_kill_at; /* the same for a run that trains by then; 0: never */
     bool stops_start;     /* it was asked to end before it trained */
     bool killed;          /* on request */
     bool hung;
@@ -128,7 +129,7 @@ double etd_sup_now(struct etd_supervisor *s);
 /* From now on signal NUMBER does nothing to this process. */
 void etd_ignore(int number);
 
-/* supervisor_ranks.c. What the start before has come to does not count any more. */
+/* supervisor_ranks.c. Forgets the results of the start before. */
 void etd_sup_forget_start(struct etd_supervisor *s);
 /* True in the child, which is *RANK then, or has failed. */
 bool etd_sup_start(struct etd_supervisor *s, struct etd_rank **rank, et_status *status);
@@ -168,7 +169,7 @@ void etd_sup_hear(struct etd_supervisor *s);
 void etd_sup_answered(struct etd_supervisor *s, const char *text);
 void etd_sup_expire(struct etd_supervisor *s);
 
-/* supervisor_begin.c: a start in which nobody does anything. */
+/* supervisor_begin.c: a start that makes no progress. */
 void etd_sup_watch_start(struct etd_supervisor *s);
 /* No rank trains yet: there is nothing to save. */
 bool etd_sup_is_starting(const struct etd_supervisor *s);

@@ -16,8 +16,8 @@
 #include "dist/run/supervisor.h"
 
 static const double LOOK_SECONDS = 1;
-/* Of a processor: what a process that only waits does not use. (The thread that sends
- * what a rank has to say looks 20 times a second whether there is anything.) */
+/* The share of a processor that a process uses while it only waits. (The thread that
+ * sends records looks 20 times a second whether there are any.) */
 static const double BUSY = 0.02;
 
 static bool

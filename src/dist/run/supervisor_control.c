@@ -198,8 +198,8 @@ obey(struct etd_supervisor *s, struct etd_command *c)
         ask_ranks(s, c);
 }
 
-/* Where the hub listens, or why it does not: that is told to whoever looks at the run,
- * and is in its log. A hub that has only just begun is what people expect. */
+/* Tells the front and the log where the hub listens, or why it does not. A hub that
+ * listens right after its start is not mentioned: people expect that. */
 static void
 hear_place(struct etd_supervisor *s, const struct etd_frame *f)
 {

@@ -1,6 +1,6 @@
-/* supervisor_files.c: files of a run that are removed while it goes on: people clean
- * up, and so do machines. A process notices nothing of that: it writes on, into a file
- * that has no name any more. So it is looked, once a second, whether they are there. */
+/* supervisor_files.c: files of a run that are removed while it goes on. People and
+ * machines clean up, and a process does not notice: it writes on, into a file without a
+ * name. So once a second the supervisor looks whether the files are there. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* supervisor_front.c: what the supervisor says to the process that started the run, if
- * that is still there. It is never waited for: what it is too slow for is left out, but
- * for how the run ended. */
+/* supervisor_front.c: what the supervisor sends to the process that started the run,
+ * while that is there. It never waits for that process: messages that would block are
+ * dropped, except how the run ended. */
 #include "config.h"
 
 #include <errno.h>

@@ -63,7 +63,8 @@ set_environment(const struct etd_launch *l, int number)
         set_number("ETUDE_RANK_LISTENER", l->listener);
     else
         unsetenv("ETUDE_RANK_LISTENER"); /* of a run that this one was started in */
-    /* A hang is found by the supervisor first: it knows where every rank is. */
+    /* The supervisor is to find a hang before a rank does: it knows where every rank
+     * is. */
     if (!getenv("ETUDE_RANK_TIMEOUT"))
         set_number("ETUDE_RANK_TIMEOUT",
                    (int)fmin(fmax(l->timeout, RANK_SECONDS), INT_MAX / 2000) +
@@ -200,8 +201,8 @@ start_one(struct etd_supervisor *s, int number, struct etd_rank **rank, bool *ch
     return ET_OK;
 }
 
-/* Ranks that are gone may have called, and not have been answered: rank 0 would take
- * what they said for what the new ones say. */
+/* Ranks that are gone may have connected without getting an answer: rank 0 would take
+ * what they sent for messages of the new ranks. */
 static void
 forget_callers(int listener)
 {

@@ -42,7 +42,8 @@ by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of the ranks that have said how long their own part of a step takes; 0 for none. */
+/* The median of PART over the ranks that have reported their own time; 0 if none
+ * has. */
 static double
 median_of(const struct etd_supervisor *s, enum etd_own part)
 {
@@ -57,8 +58,8 @@ median_of(const struct etd_supervisor *s, enum etd_own part)
     return n % 2 ? own[n / 2] : (own[n / 2 - 1] + own[n / 2]) / 2;
 }
 
-/* Of what R says: its own part that others' processes may have taken; 0: it does
- * not. */
+/* The part of R's own time that other processes may have taken; 0 if R has no such
+ * number. */
 static double
 queue_of(const struct et_record *r)
 {
@@ -68,7 +69,7 @@ queue_of(const struct et_record *r)
     return 0;
 }
 
-/* False: R does not say. */
+/* Reads the parts of a rank's own time from R. False: R has no own time. */
 static bool
 read_parts(const struct et_record *r, double *own)
 {
@@ -101,9 +102,10 @@ cause_of(const struct etd_supervisor *s, const struct etd_sup_rank *rank)
     return cause;
 }
 
-/* Said once: a rank that was one is another only after it has been none for as long. It
- * is slow for what is left without the time in which others had the processor: on a
- * machine with too much to do, the scheduler decides who is last. */
+/* Warns of a straggler when it becomes one, and does not repeat that while it stays
+ * one. It becomes one, and ceases to be one, only after STRAGGLE_BATCHES batches in a
+ * row. The time in which other processes had the processor does not count: on a machine
+ * that is overloaded the scheduler decides which rank is last. */
 void
 etd_sup_compare(struct etd_supervisor *s, const struct et_record *r)
 {
@@ -160,7 +162,8 @@ dump_process(FILE *out, pid_t pid)
     }
 }
 
-/* Of rank I, to be added to; NULL: as on a full disk. The log says what matters. */
+/* Opens the dump of rank I for appending. NULL: it cannot be opened, as on a full disk;
+ * the log has what matters. */
 static FILE *
 open_dump(const struct etd_supervisor *s, int i)
 {
@@ -281,13 +284,14 @@ etd_sup_end_hang(struct etd_supervisor *s, int longest, double seconds)
 {
     for (int i = 0; i < s->l->nproc; i++)
         look_at(s, i);
-    /* It has not moved for too long; whom it waits for may have moved since. */
+    /* Rank LONGEST has stood still for too long. The rank that it waits for may have
+     * moved since. */
     int behind = etd_rank_behind(s->rank, s->l->nproc, longest);
     s->hung = true;
     s->failed = behind;
     say_who(s, behind, seconds);
     etd_sup_dump(s);
-    /* They add where they stand, one that was stopped too. */
+    /* The ranks add their stacks; a stopped one does, too. */
     etd_sup_signal_all(s, SIGABRT);
     etd_sup_signal_all(s, SIGCONT);
     s->kill_at = etd_sup_now(s) + STACK_SECONDS;

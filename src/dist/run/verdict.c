@@ -138,8 +138,8 @@ etd_rank_that_waits(const struct etd_sup_rank *rank, int n, int behind)
 
 /* ---- a stop ---- */
 
-/* Before the first batch there is nothing to save, and nobody may be there who hears of
- * the signal. */
+/* Before the first batch there is nothing to save, and a rank may not yet take the
+ * signal. */
 struct etd_patience
 etd_stop_patience(int stops, double grace, bool starting)
 {

@@ -44,11 +44,11 @@ void etd_steps_look(struct etd_steps *s, double t, int64_t step);
  * s. */
 double etd_hang_seconds(double asked, const struct etd_steps *s);
 
-/* Of N ranks in a run that hangs, where LONGEST has stood still for too long, the one
- * to blame. In this order: a process that is stopped; one in no collective while others
- * wait in theirs; one whose collectives are fewer; of ranks that wait in different
- * ones, the one with less company, which has left one out, or has gone on further
- * since; and the one that has gone on the least. */
+/* Of N ranks in a run that hangs, the one to blame; LONGEST has stood still for too
+ * long. In this order: a process that is stopped; a rank in no collective while others
+ * wait in theirs; the rank with fewer collectives; of ranks that wait in different
+ * collectives, the one with less company (it has left one out, or has gone on further
+ * since); and the one that has gone on the least. */
 int etd_rank_behind(const struct etd_sup_rank *rank, int n, int longest);
 /* A rank that waits in a collective that BEHIND is not in; -1: none does. */
 int etd_rank_that_waits(const struct etd_sup_rank *rank, int n, int behind);
@@ -77,8 +77,8 @@ struct etd_failure {
     bool again;         /* it was being started again, and had not begun to train */
     const char *why;
 };
-/* Did a process end by a fault of its own? STATUS: waitpid's. No signal with which runs
- * are ended is one. */
+/* Did a process end by a fault of its own? STATUS: waitpid's. Signals that end runs are
+ * no such fault. */
 bool etd_is_crash(int status);
 /* How that ends: state, exit, said and why. */
 struct etd_end etd_failure_end(const struct etd_failure *f);

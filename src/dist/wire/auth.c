@@ -62,7 +62,7 @@ look_again(struct etd_auth *d)
     snprintf(d->why, sizeof d->why, "%.*s", (int)sizeof d->why - 1, why);
     et_error_clear(d->cx);
     d->list.n = 0;
-    d->stamp[0] = -1; /* it may be readable at the next look, and be the same file */
+    d->stamp[0] = -1; /* the same file may be readable at the next look */
 }
 
 const struct etd_authorized *

@@ -24,9 +24,9 @@ struct etd_auth {
 ET_NODISCARD et_status etd_auth_open(struct et_ctx *cx, void *zmq, const char *path,
                                      struct etd_auth *out);
 void etd_auth_close(struct etd_auth *d);
-/* Answers what was asked, and reads the list again at most once a second. A list that
- * is in no order any more lets nobody in. False: keys cannot be checked any more, and
- * what it guards is to be closed. */
+/* Answers zmq's questions, and reads the list again at most once a second. A list that
+ * is no longer in order lets nobody in. False: the door itself is broken; close what it
+ * guards. */
 bool etd_auth_step(struct etd_auth *d);
 /* The entry of a key that is in the list now; NULL: it is not, or not any more. */
 const struct etd_authorized *etd_auth_find(const struct etd_auth *d, const char *key);

@@ -143,7 +143,7 @@ etd_endpoint_find(struct et_ctx *cx, const char *name, const char *id,
             if (safe[i] && is_live(path))
                 return ET_OK;
         }
-    /* Nobody is there: because it must not be? */
+    /* Nobody listens at PATH: is that because the folder is not safe to listen in? */
     ET_TRY(path_in(cx, folder[0], name, path));
     for (int i = 0; i < 2; i++) {
         et_status status = look_at_folder(cx, folder[i]);
@@ -196,8 +196,8 @@ is_file_at(int fd, const char *path)
            own.st_dev == there.st_dev && own.st_ino == there.st_ino;
 }
 
-/* ECANCELED: somebody else has it. Who gives it back removes its file, perhaps between
- * our opening and locking it: then a new file is the lock. */
+/* Takes the lock. ECANCELED: somebody else has it. Its holder removes the file when it
+ * is done, perhaps between our opening and locking it: then a new file is the lock. */
 static et_status
 take_lock(struct et_ctx *cx, const char *socket, int *fd)
 {

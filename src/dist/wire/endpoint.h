@@ -65,16 +65,16 @@ extern const struct etd_listener etd_endpoint_zmq;
  * is ours alone. EIO, and then nobody listens. */
 ET_NODISCARD et_status etd_endpoint_bind(struct etd_endpoint *e,
                                          const struct etd_listener *who, void *data);
-/* A ROUTER to listen with, for who waits for nobody: messages to a viewer that is gone,
- * or whose connection holds OUT of them, say so. IN wait at most, of MOST bytes each.
- * OWN: processes of other users are not heard on this machine's sockets. NULL: zmq has
- * the reason. */
+/* A ROUTER that never blocks: sending to a viewer that is gone, or whose connection
+ * already holds OUT messages, fails at once. IN wait at most, of MOST bytes each. OWN:
+ * processes of other users are not heard on this machine's sockets. NULL: zmq has the
+ * reason. */
 void *etd_endpoint_router(void *zmq, int out, int in, int64_t most, bool own);
 /* Asks the system for as many descriptors as it gives, 65,536 at most: how many there
  * are then. zmq ends a process that listens where none is left. */
 int etd_endpoint_descriptors(void);
-/* Is what was bound still what stands there? Folders are removed under programs: that
- * of XDG_RUNTIME_DIR when its user logs out. */
+/* Is the socket that was bound still at its path? Folders are removed under programs:
+ * XDG_RUNTIME_DIR when its user logs out. */
 bool etd_endpoint_stands(const struct etd_endpoint *e);
 /* Removes the socket, if it was bound and still stands there, and the lock with its
  * file. One never claimed may be all zero. */

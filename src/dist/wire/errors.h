@@ -2,8 +2,8 @@
 #ifndef ETD_ERRORS_H
 #define ETD_ERRORS_H
 
-/* number, code, exit code of a program that ends with it, what it stands for. Numbers
- * are never used twice. */
+/* number, code, exit code of a program that ends with it, meaning. Numbers are never
+ * used twice. */
 #define ETD_ERROR_MAP(X)                                                               \
     X(5001, UNSAFE, 77, "a folder or address at which nothing may listen")             \
     X(5002, TAKEN, 73, "an endpoint in use, or a file in its place")                   \

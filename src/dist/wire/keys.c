@@ -168,7 +168,7 @@ replace_own(struct et_ctx *cx, const char *path, const char *text, size_t n)
     return status;
 }
 
-/* Of two who change a list one waits for the other. */
+/* Only one process changes a list at a time: others wait. */
 static et_status
 lock_lists(struct et_ctx *cx, const char *path, int *dir)
 {
@@ -337,8 +337,8 @@ copy_others(const char *text, size_t n, const char *key, char *out)
     return used;
 }
 
-/* What workers are to read must be right from end to end: they let nobody in where it
- * is not. */
+/* A list for workers must be right from end to end: a worker lets nobody in
+ * otherwise. */
 static et_status
 check_new(struct et_ctx *cx, const char *path, const char *text, size_t n,
           struct etd_authorized_list *list)

@@ -65,7 +65,7 @@ begin(struct etd_bytes *b, enum etd_packet_kind kind)
     return from;
 }
 
-/* What has no room, or is longer than a reader takes, is left out whole. */
+/* A packet that does not fit, or is longer than a reader takes, is left out whole. */
 static void
 finish(struct etd_bytes *b, size_t from)
 {

@@ -50,8 +50,8 @@ struct etd_packet {
     const char *body; /* borrowed from the bytes it was found in */
     size_t n;
 };
-/* The packet that B begins with, whose bytes *USED then counts. 0: it is not whole yet;
- * 1: here it is; -1: that is none. */
+/* Reads the packet at the beginning of B; *USED is its bytes. 1: it is whole; 0: more
+ * bytes have to come; -1: these bytes are not a packet. */
 int etd_packet_next(const char *at, size_t n, struct etd_packet *out, size_t *used);
 /* The record in F, with numbers in ENTRY [ROOM] and text borrowed from F. False where
  * the body is none. */

@@ -1,5 +1,6 @@
-/* wire.c: frames: see wire.h. What is read was written by anybody: it is looked through
- * first, and what then reads it cannot leave the message. */
+/* wire.c: frames: see wire.h. Anybody may have written the bytes that are read: a
+ * message is checked as a whole first, and the functions that then read it cannot leave
+ * it. */
 #include "config.h"
 
 #include "dist/wire/wire.h"

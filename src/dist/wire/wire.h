@@ -141,10 +141,10 @@ struct etd_fault {
     const char *why; /* constant text */
 };
 
-/* Reads a message of N BYTES, after all of it has been looked through: no count in it
- * is larger than the bytes left, and every limit above is kept. EFORMAT with *FAULT for
- * one that is none; ENOTSUP for one of another major version, and then the head has its
- * major and minor alone. */
+/* Reads a message of N BYTES after checking all of it: no count in it is larger than
+ * the bytes left, and every limit above is kept. EFORMAT with *FAULT: it is
+ * malformed; ENOTSUP: it is of another major version, and the head has its major and
+ * minor alone. */
 ET_NODISCARD et_status etd_read(const void *bytes, size_t n, struct etd_frame *out,
                                 struct etd_fault *fault);
 
@@ -185,7 +185,7 @@ bool etd_get_id(const struct etd_map *m, const char *key, unsigned char *out, si
 int etd_get_doubles(const struct etd_map *m, const char *key, double *out, int room);
 int etd_get_ints(const struct etd_map *m, const char *key, int64_t *out, int room);
 
-/* The bytes of a run's id, from the digits that run.json has. False: it is none. */
+/* The bytes of a run's id, from the digits in run.json. False: these are not an id. */
 bool etd_run_id(const char *text, unsigned char id[ETD_RUN_ID]);
 
 /* ---- records: record.c ---- */

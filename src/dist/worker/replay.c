@@ -112,7 +112,7 @@ say_bye(struct etd_replay *p, const char *code, const char *text)
         send_frame(p, etd_reason_write(p->bytes, sizeof p->bytes, &head, code, text));
 }
 
-/* Its facts as JSON, which the caller frees; NULL: they cannot be read. */
+/* The run's facts as JSON, which the caller frees; NULL: they cannot be read. */
 static char *
 facts_text(struct etd_replay *p)
 {
@@ -212,7 +212,7 @@ write_chunk(struct etd_replay *p, size_t n)
     return etd_end(&out);
 }
 
-/* All was told: what it took is given back. */
+/* Frees the snapshot and the model: all of it was sent. */
 static void
 forget_model(struct etd_replay *p)
 {

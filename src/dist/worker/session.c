@@ -245,7 +245,7 @@ begin_alive(struct etd_session *s, const struct etd_frame *f, const json_t *fact
     if (status == ET_ENOMEM)
         return status;
     if (status != ET_OK) {
-        /* Its hub is being started again: the viewer tries again too. */
+        /* The hub is being restarted: the viewer is to try again. */
         etd_session_bye(s, "GONE", et_error_get(s->host->cx)->message);
         et_error_clear(s->host->cx);
         return ET_OK;
@@ -352,7 +352,8 @@ step_hub(struct etd_session *s)
             }
             if (etd_read(s->held, s->n_held, &f, &fault) == ET_OK &&
                 f.head.kind == ETD_WELCOME) {
-                /* A run of the same name has the place while its own hub starts. */
+                /* Another run of the same name may answer there while this run's hub
+                 * starts. */
                 if (memcmp(f.head.run, s->run, sizeof s->run) != 0) {
                     etd_session_bye(s, "GONE", "the run's hub is not there yet");
                     return;

@@ -40,9 +40,9 @@ int etd_session_hub_fd(const struct etd_session *s);
 int etd_session_child_fd(const struct etd_session *s);
 /* Passes on what has come since. False: the conversation is over. */
 bool etd_session_step(struct etd_session *s);
-/* Has it something to do at once, whatever comes? */
+/* Can it go on at once, without waiting for input? */
 bool etd_session_is_busy(const struct etd_session *s);
-/* Is something read for it beside, so that a step every few milliseconds is enough? */
+/* Is a thread reading for it, so that a step every few milliseconds is enough? */
 bool etd_session_is_reading(const struct etd_session *s);
 /* Says BYE with a reason. */
 void etd_session_bye(struct etd_session *s, const char *code, const char *text);

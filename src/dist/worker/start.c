@@ -74,7 +74,7 @@ remove_folder(const char *path)
     remove_beneath(path, 0);
 }
 
-/* Those that nobody asks for any more. */
+/* Removes the folders that nobody asks for any more. */
 static void
 remove_old(const struct etd_starts *s)
 {

@@ -29,8 +29,8 @@ struct etd_starts {
     struct etd_start start[ETD_STARTING];
 };
 
-/* Begins what START in F asks for, or has begun it before: an answer will come. Else
- * false, and *OUT is it: REJECTED. GPUS: how many there are. */
+/* Begins what START in F asks for, unless that was begun before: an answer will come.
+ * False: *OUT is the answer, REJECTED. GPUS: how many this machine has. */
 bool etd_start_take(struct etd_starts *s, const struct etd_frame *f, int gpus,
                     struct etd_answer *out);
 /* The answer to the command ID; false: it has no answer yet. EXPIRED, where whoever

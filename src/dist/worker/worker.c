@@ -190,7 +190,7 @@ is_hello(const void *bytes, size_t n)
     return etd_read(bytes, n, &f, &fault) == ET_OK && f.head.kind == ETD_HELLO;
 }
 
-/* What a viewer sends, of a key that is right at this moment. */
+/* Takes a message of a viewer whose key is valid now. */
 static et_status
 on_message(struct worker *w, const struct etd_route *from, zmq_msg_t *body,
            const char *key, bool is_operator)
@@ -289,7 +289,7 @@ close_remote(struct worker *w)
     w->remote = NULL;
 }
 
-/* Another socket at the same address, once the system has given up the old one. */
+/* Opens a new socket at the same address, once the system has released the old one. */
 static et_status
 open_remote_again(struct worker *w)
 {
@@ -316,9 +316,9 @@ count_descriptors(void)
     return fd;
 }
 
-/* zmq bounds what one connection may hold, but not for messages of many parts, and not
- * how many connections there are. Where all of them together hold too much, all are
- * closed: who means well comes again by itself. */
+/* zmq bounds what one connection may hold, but neither messages of many parts nor the
+ * number of connections. If all of them together hold too much, all are closed; honest
+ * viewers connect again by themselves. */
 static void
 look_at_crowd(struct worker *w)
 {
@@ -359,7 +359,8 @@ come_back(struct worker *w)
 #ifdef __GLIBC__
         (void)malloc_trim(0);
 #endif
-        /* What the system was not given back is no reason to close them again. */
+        /* Memory that the allocator has not returned to the system is no reason to
+         * close them again. */
         int64_t left = 2 * etd_machine_resident();
         w->bytes = left > BYTES ? left : BYTES;
         return;

@@ -23,8 +23,8 @@ struct asking {
     double end, looked;
 };
 
-/* Seconds that are left. Those in which the machine stood still are nobody's silence:
- * of the time since the last look no more than LOOK counts. */
+/* Seconds that are left. Time in which the machine was suspended does not count: of the
+ * time since the last look no more than LOOK does. */
 static double
 time_left(struct asking *a)
 {
@@ -333,7 +333,7 @@ etd_worker_start(struct et_ctx *cx, const struct etd_channel_options *to,
             finish(&a);
         }
         asked = asked || reached;
-        /* A channel that broke: what it was asked for is asked for again. */
+        /* The channel broke: connects again and repeats the request. */
         if (status != ET_ENOENT || !asked || eti_monotonic(cx) + 1 >= end)
             return status;
         et_error_clear(cx);
