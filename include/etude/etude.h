@@ -15,7 +15,7 @@
  *  8. recipe.h diagnostic.h    all of it from one file, and what is wrong there
  *  9. run.h                    what a run leaves behind
  *
- * HACKING holds the tour, with the files behind each step. */
+ * doc/engine and doc/trainer hold the tour, with the files behind each step. */
 #ifndef ETUDE_ETUDE_H
 #define ETUDE_ETUDE_H
 

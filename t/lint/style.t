@@ -14,7 +14,8 @@ my @folders = qw(src include t bench examples recipes man tools);
 my @c = files(qr/\.(c|h|def|cc|cu)$/, @folders);
 # (What fuzz targets begin with is as odd as it is meant to be.)
 my @text = (@c, grep { !m{^t/fuzz/} } files(qr/\.(am|t|pm|py|sh|yaml|[1-9])$/, @folders),
-            grep { -f "$root/$_" } qw(configure.ac Makefile.am bootstrap README.md HACKING));
+            files(qr/./, 'doc'),
+            grep { -f "$root/$_" } qw(configure.ac Makefile.am bootstrap README.md HACKING NEWS AUTHORS));
 
 my (@tabs, @wide, @blanks, @ends, @promises, @long);
 my %is_c = map { $_ => 1 } @c;

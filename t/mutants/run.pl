@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # run.pl [AREA|MUTANT...]: puts defects into a copy of the sources, one at a time, and tells
-# which of them the tests see. HACKING, "Mutants", says how they are chosen.
+# which of them the tests see. doc/testing, "Mutants", says how they are chosen.
 #
 # ET_SRCDIR, ET_BUILDDIR: the sources, and a build of them whose configuration is taken.
 # The copy is ET_BUILDDIR/mutants; it stays, so that the next call builds little.
