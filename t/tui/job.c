@@ -94,6 +94,7 @@ main(int argc, char **argv)
     start(cx, "prints", NULL);
     const int out = job.out;
     const pid_t pid = job.pid;
+    ok(getpgid(pid) == pid, "keys of the terminal that end the screen do not end it");
     tui_job_stop(&job);
     ok(fcntl(out, F_GETFD) < 0 && kill(pid, 0) != 0 && job.pid == 0,
        "one that is stopped is gone, with its pipes");

@@ -119,6 +119,30 @@ test_outliers(void)
     }
 }
 
+/* Of more points than are sampled the last set the scale as much as the first. */
+static void
+test_many(void)
+{
+    enum { MOST = 9000, SAMPLES = 4096 };
+    static const int counts[] = {SAMPLES / 2 - 1, SAMPLES / 2 + 1, SAMPLES - 1,
+                                 SAMPLES + 1, MOST};
+    static struct tui_point p[MOST];
+    for (size_t k = 0; k < 2 * sizeof counts / sizeof *counts; k++) {
+        const int n = counts[k / 2], kind = k % 2 ? TUI_PLOT_SCATTER : TUI_PLOT_LAST;
+        for (int i = 0; i < n; i++)
+            p[i] = drawn_point(i, i < n * 9 / 10 ? 1 : 500);
+        const struct tui_plot_line line = {
+            .point = p, .n = n, .role = TUI_RAW, .mark = '.', .kind = kind};
+        const struct tui_plot plot = {
+            .from = 0, .to = n, .line = &line, .n_lines = 1, .done = NAN, .cursor = NAN};
+        char *text = drawn_text(cx, &plot, ETI_PLOT_ASCII, 8, 40);
+        if (!ok(strstr(text, "   400+") && !strchr(text, '^'),
+                "the scale of %d points has room for the last of them", n))
+            diag("\n%s", text);
+        free(text);
+    }
+}
+
 static void
 test_smooth(void)
 {
@@ -433,6 +457,7 @@ main(void)
     test_peak();
     test_scatter();
     test_outliers();
+    test_many();
     test_smooth();
     test_empty();
     test_not_finite();

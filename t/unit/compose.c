@@ -415,6 +415,17 @@ forms(void)
     ok(eti_form_of_algorithm(cx, d->recipe, mixup, &f) == ET_OK &&
            strcmp(f.row[0].value, "0.3") == 0 && f.row[0].is_set,
        "so are an algorithm's options");
+    is_int(f.row[0].line * 100 + f.row[0].column, 1112, "with where they stand");
+    eti_form_release(&f);
+    eti_sketch_free(&d);
+    d = sketch_of("max_duration: 1ep\nmodel: lenet\n"
+                  "train_data: {name: synthetic_images, batch_size: 8}\n"
+                  "algorithms: {mixup: false}\n");
+    ok(d->recipe && eti_form_of_algorithm(cx, d->recipe, mixup, &f) == ET_OK &&
+           strcmp(f.row[0].path, "algorithms.mixup.alpha") == 0 &&
+           strcmp(f.row[0].value, mixup->options[0].def) == 0 && !f.row[0].is_set &&
+           f.row[0].line == 0,
+       "those of one that is off are its defaults, and stand nowhere");
     eti_form_release(&f);
     eti_sketch_free(&d);
 }

@@ -108,8 +108,14 @@ refusals(void)
     refused("expected", "a plugin is a mapping");
     put(ETI_LAYER_USER, "plugins: {x: {path: x.so, sha256: " DIGEST "}}\n");
     refused("must begin with /", "its path is absolute");
-    put(ETI_LAYER_USER, "plugins: {x: {path: /x.so, sha256: " DIGEST "0}}\n");
-    refused("64 hexadecimal digits", "its digest no longer than one");
+    static const char *const digests[] = {DIGEST "0", DIGEST "g", DIGEST + 1, "''"};
+    for (size_t i = 0; i < sizeof digests / sizeof *digests; i++) {
+        char text[160];
+        snprintf(text, sizeof text, "plugins: {x: {path: /x.so, sha256: %s}}\n",
+                 digests[i]);
+        put(ETI_LAYER_USER, text);
+        refused("64 hexadecimal digits", "its digest has 64 digits, and no more");
+    }
     put(ETI_LAYER_USER, "plugins: {x: {path: /x.so, sha256: " DIGEST ", sha1: 0}}\n");
     refused("unknown key", "and it has no other keys");
     put(ETI_LAYER_USER, "color: {never: }\n");
