@@ -75,6 +75,12 @@ found terminal note "ASCII" "a locale without UTF-8 is noted"
 found terminal note "dumb" "and a terminal without a screen"
 OMP_NUM_THREADS=1 run doctor --json
 [ "$(nproc)" -eq 1 ] || found processors note "OMP_NUM_THREADS is 1" "so is OMP_NUM_THREADS"
+# One processor, of however many there are.
+one=$(taskset -pc $$ | sed 's/.*: //; s/[,-].*//')
+OMP_NUM_THREADS=1 taskset -c "$one" "$etude" doctor --json >out 2>err
+found processors ok "this process may use 1;" "what a process may use of the processors is told"
+grep -qF OMP_NUM_THREADS out
+is $? 1 "and OMP_NUM_THREADS that is all of them is as it should be"
 HOME=relative run doctor --json
 found disk note "no place for the cache" "and a home that is none"
 run doctor now

@@ -178,6 +178,14 @@ run rerun last -d --on lab --run_name twin
 exits 0 "rerun takes --on, too"
 says out "twin goes on at lab" "with a name"
 
+# What is fetched of a run for a comparison goes, however that ends.
+mkdir copies
+for target in 'Accuracy>=0' 'nothing>=1'; do
+    TMPDIR=$dir/copies run compare once@lab twin@lab --target "$target"
+    exits "$([ "$target" = 'nothing>=1' ] && echo 66 || echo 0)" "two runs of a worker are compared: $target"
+    is "$(ls -A copies)" "" "and nothing of them stays here"
+done
+
 # Without -d the run is shown as one of here is, and its end is the end.
 run train small.yaml --run_name seen
 exits 0 "a run that is watched to its end"

@@ -187,8 +187,13 @@ run annotate fond-lynx "killed it"
 exits 0 "then it can be annotated"
 run show fond-lynx
 says out "killed it" "and shown"
+at=$(dirname "$(grep -l '"fond-lynx"' runs/*/run.json)")
+run show "$at"
+says out "fond-lynx: crashed" "by its folder as well as by its name"
+printf 'broken off' >>"$at/logs/rank0.txt"
 run logs fond-lynx --follow
 exits 0 "and nobody waits for its log"
+is "$(tail -1 out)" 'broken off' "which is printed to its last byte"
 
 # ---- pipes where files of a run are looked for ----
 
