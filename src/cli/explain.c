@@ -353,9 +353,8 @@ explain_timeline(struct cli *c, struct et_recipe *recipe)
             code = cli_print_json(json_incref(plan));
         } else {
             print_plan(plan);
-            et_print(stdout, "%s",
-                     json_array_size(list) ? "\nevent               order and action\n"
-                                           : "");
+            if (json_array_size(list) > 0)
+                printf("\nevent               order and action\n");
             print_timeline(list);
             if (groups)
                 cli_print_groups(groups);

@@ -1,0 +1,100 @@
+#!/bin/sh
+# What commands that only look print, letter for letter: each in a file of t/cli/texts.
+# ETUDE_UPDATE=1 writes these anew, for a person to look at.
+. "$(dirname "$0")/cli.sh"
+texts=$ET_SRCDIR/t/cli/texts
+export TZ=UTC LC_ALL=C.UTF-8 TERM=xterm COLUMNS=80
+
+# prints NAME SENTENCE ARGS...: what `etude ARGS` prints, the first $most lines of it, on
+# standard error too, and how it ends, are the file NAME. Digits behind the sixth of a
+# fraction are left out: libraries differ in them.
+most=125
+prints() {
+    name=$1 sentence=$2
+    shift 2
+    run "$@"
+    {
+        head -n $most out
+        sed 's/^/stderr: /' err
+        echo "exit $code"
+    } | sed -E "s|$dir|DIR|g; s/([0-9]\\.[0-9]{6})[0-9]+/\\1/g" >got
+    [ -z "${ETUDE_UPDATE:-}" ] || cp got "$texts/$name.txt"
+    diff "$texts/$name.txt" got >out 2>&1
+    ok $? "$sentence"
+}
+
+# ---- runs ----
+
+"$ET_BUILDDIR/t/tui/rivals" || { echo "Bail out! no runs"; exit 99; }
+for name in calm-heron early-mole brisk-otter grim-toad; do
+    prints "show-$name" "show says of $name what is known of it" show "$name"
+done
+sed -i 's/"pid": 1/"exit_code": 75, "ended": 1763700000, "rested": 3600, "reason": "SIGTERM", "device": "cpu", "pid": 1/' \
+    runs/fond-lynx/run.json
+echo 'precision: fp32' >>runs/fond-lynx/recipe.resolved.yaml
+prints show-more "what there is more of a run has its lines" show runs/fond-lynx
+prints show-json "in JSON as well" show calm-heron --json
+prints runs "runs lists them" runs
+prints runs-filter "those that pass a filter" runs 'state=finished' 'optimizer.lr<2.2'
+prints runs-sort "in any order" runs --sort=-Accuracy --limit 3
+prints runs-json "with all facts in JSON" runs --json --sort name --limit 2
+prints compare "compare says what differs and who was better" \
+    compare calm-heron base-r50 early-mole fond-lynx
+prints compare-target "by when they were at a target" \
+    compare calm-heron base-r50 early-mole --target 'accuracy>=.765' --pareto samples
+prints compare-json "in JSON, with the front" \
+    compare calm-heron base-r50 early-mole --target 'accuracy>=.765' --pareto time --json
+prints compare-energy "and by what they drew" \
+    compare calm-heron base-r50 early-mole --target 'accuracy>=.765' --pareto energy
+most=20
+for format in csv jsonl; do
+    prints "export-$format" "export --to $format has what was recorded" \
+        export grim-toad --to $format --metrics 'loss|eval'
+done
+most=125
+"$ET_BUILDDIR/t/tui/example" otter 700
+prints logs "logs prints the lines of a rank" logs otter --rank 3
+prints logs-warn "those of a level" logs otter --rank 5 --level warn
+prints logs-json "in JSON with their parts" logs otter --rank 5 --json
+
+# ---- components and recipes ----
+
+for name in mixup sam ema blurpool cosine_with_warmup multistep adamw resnet20 fashion_mnist \
+    early_stopper csv random_crop; do
+    prints "explain-$name" "explain says what $name is, and what may be set" --ascii explain $name
+done
+prints explain-json "in JSON as well" explain multistep_with_warmup --json
+prints algorithms "algorithms lists what fits a pattern" algorithms 's*'
+prints algorithms-json "in JSON with their events" algorithms label --json
+prints data-ls "data ls lists datasets" data ls
+cat >r.yaml <<'R'
+max_duration: 3ep
+seed: 3
+model: {name: mlp, hidden: 16, layers: 1}
+train_data: {name: synthetic_images, batch_size: 8, num_samples: 40, workers: 0}
+eval_data: {name: synthetic_images, num_samples: 16, workers: 0}
+optimizer: {name: sgd, lr: 0.1, momentum: 0.5}
+scheduler: [{name: multistep, milestones: [1ep, 2ep], gamma: 0.5}]
+algorithms: {label_smoothing: {smoothing: 0.1}, ema: {half_life: 4ba}}
+R
+prints explain-recipe "explain says who acts when in a recipe, and draws its rate" --ascii explain r.yaml
+prints explain-recipe-json "in JSON with each point" explain r.yaml --json
+prints explain-origin "and where each value is from" explain r.yaml optimizer.lr=0.2 --origin
+prints explain-origin-json "in JSON by path" explain r.yaml --unset seed --origin --json
+prints explain-seconds "a rate that follows no batches is not drawn" --ascii explain r.yaml max_duration=90s
+prints inspect-images "data inspect says what images there are" \
+    data inspect synthetic_images num_samples=30 num_unique=3 channels=2 num_classes=4
+prints inspect-images-json "in JSON as well" \
+    data inspect synthetic_images num_samples=30 num_unique=3 channels=2 num_classes=4 --json
+printf 'in the beginning was the word, and the word' >w.txt
+prints inspect-tokens "and what tokens" data inspect text_bytes path=w.txt seq_len=8
+prints inspect-tokens-json "in JSON as well" data inspect text_bytes path=w.txt seq_len=8 --json
+prints validate "validate says what is wrong, with its place" validate r.yaml optimizer.lrr=1 seed=x
+prints validate-json "in JSON, one fault a line" validate r.yaml optimizer.lrr=1 --json
+
+# ---- the program ----
+
+prints help "help lists the commands" help
+prints help-runs "help runs says all about it" help runs
+prints config "config get lists what is set" config get
+finish
