@@ -166,6 +166,32 @@ made_batches(struct made *m, int n, double ms, int samples)
 
 /* ---- what is shown of it ---- */
 
+void
+made_press(struct made *m, const char *keys)
+{
+    for (int key; (key = tui_keys_next(&keys)) != TUI_K_NONE;) {
+        if (key < 0)
+            bail("no key: %s", keys);
+        tui_app_key(m->app, key);
+        tui_app_draw(m->app);
+    }
+}
+
+const char *
+made_screen(struct made *m)
+{
+    static char *text;
+    size_t n;
+    free(text);
+    FILE *f = open_memstream(&text, &n);
+    if (!f)
+        bail("no memory for a screen");
+    tui_app_draw(m->app);
+    tui_grid_print(&m->app->grid, f);
+    fclose(f);
+    return text;
+}
+
 struct tui_view
 made_view(struct made *m)
 {

@@ -37,6 +37,11 @@ void made_state(struct made *m, const char *word);
 void made_line(struct made *m, int rank, enum et_log_level level, const char *text);
 void made_batches(struct made *m, int n, double ms, int samples);
 
+/* Presses KEYS ("c<enter>", tui_keys_next), and draws. */
+void made_press(struct made *m, const char *keys);
+/* What the screen shows, lines of text; good until the next call. */
+const char *made_screen(struct made *m);
+
 /* What a panel of Monitor is drawn from, its ranks gathered. */
 struct tui_view made_view(struct made *m);
 /* What PANEL draws in ROWS x COLS: lines; with ROLES, then those of its cells. Good

@@ -1,5 +1,5 @@
-/* panels.c: what Monitor's panels say of runs that are made up: every boundary of what a
- * number, a sign or a word depends on, on both sides. */
+/* panels.c: what Monitor's panels say of runs that are made up: every boundary of what
+ * a number, a sign or a word depends on, on both sides. */
 #include "config.h"
 
 #include <math.h>
@@ -66,7 +66,8 @@ heat(int n, double ms)
     struct made *m = run();
     for (int i = 0; i < n; i++)
         own(m, i, i == n - 1 ? ms : 100);
-    const char *line = line_of(made_panel_text(m, tui_monitor_map, n + 2, 60, false), n);
+    const char *line =
+        line_of(made_panel_text(m, tui_monitor_map, n + 2, 60, false), n);
     char sign = line[strlen(line) - 1];
     made_free(&m);
     return sign;
@@ -137,8 +138,8 @@ test_slow(void)
             for (int r = 0; r < 5; r++)
                 own(m, r, r == 3 ? rows[i].ms[k] : 100);
         struct tui_view v = made_view(m);
-        ok(v.m->n_slow == rows[i].slow && v.m->slowest == (rows[i].slow ? 3 : -1),
-           "%s", rows[i].name);
+        ok(v.m->n_slow == rows[i].slow && v.m->slowest == (rows[i].slow ? 3 : -1), "%s",
+           rows[i].name);
         made_free(&m);
     }
 }
@@ -279,7 +280,8 @@ test_numbers(void)
              {"l2_norm/grad/global", 1.25}, {"throughput/tokens_per_sec", 5000},
              {"throughput/device/mfu", .5}, {"throughput/device/flops_per_sec", 4e12});
     const char *text = made_panel_text(m, tui_monitor_numbers, 12, 40, false);
-    is_str(line_of(text, 1), "| step        100ms  p99 100ms", "how long a batch takes");
+    is_str(line_of(text, 1), "| step        100ms  p99 100ms",
+           "how long a batch takes");
     is_str(line_of(text, 2), "| samples/s    80.0  20.0 a GPU",
            "samples a second, and how many of them each GPU");
     is_str(line_of(text, 3), "| tokens/s    5,000", "tokens a second");
@@ -378,7 +380,8 @@ test_status(void)
     const char *line = status(m, 200);
     has(line, "  * live", "and ends with how far away it is");
     is_str(without_end(line),
-           " mild    * EVALUATING  00:01:39   2 ranks   bf16   seed 7   batch 64 = 8 x 2 x "
+           " mild    * EVALUATING  00:01:39   2 ranks   bf16   seed 7   batch 64 = 8 x "
+           "2 x "
            "4   ckpt ep1 1m24s ago   2 algorithms",
            "the first line says what the run is");
     made_free(&m);
@@ -428,7 +431,8 @@ test_eta(void)
     char buf[64];
     struct made *m = run();
     struct tui_view v = made_view(m);
-    is_str(tui_eta_text(&v, true, buf), "ETA not known yet", "at first nothing is known");
+    is_str(tui_eta_text(&v, true, buf), "ETA not known yet",
+           "at first nothing is known");
     MADE_SAY(m, ET_RECORD_RUN, 0, "running", {"run/batches", 1000});
     made_batches(m, 400, 500, 8);
     v = made_view(m);
@@ -462,8 +466,8 @@ test_places(void)
         int64_t ba;
         double per;
         const char *want;
-    } rows[] = {{0, 100, "ep0"},      {150, 100, "ep1.5"},   {1, 3, "ep0.33"},
-                {2, 3, "ep0.67"},     {1500, NAN, "1,500ba"}, {300, 100, "ep3"},
+    } rows[] = {{0, 100, "ep0"},       {150, 100, "ep1.5"},    {1, 3, "ep0.33"},
+                {2, 3, "ep0.67"},      {1500, NAN, "1,500ba"}, {300, 100, "ep3"},
                 {99999, 100, "ep1000"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[TUI_NUMBER];
@@ -494,9 +498,10 @@ test_events(void)
     made_state(m, "paused");
     const char *text = made_panel_text(m, tui_monitor_events, 12, 80, false);
     static const char *const want[] = {
-        "state paused", "resume from ep1-ba5", "note  mind this",  "cmd   me pause",
-        "error gone", "warn  rank 3  slow storage", "ckpt  saved ep1-ba5",
-        "eval  ep 0  Accuracy .5000"};
+        "state paused",        "resume from ep1-ba5",
+        "note  mind this",     "cmd   me pause",
+        "error gone",          "warn  rank 3  slow storage",
+        "ckpt  saved ep1-ba5", "eval  ep 0  Accuracy .5000"};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         has(line_of(text, 1 + (int)i), want[i],
             "an event has its kind and its text, the newest first");
@@ -507,9 +512,14 @@ test_events(void)
         const char *filter, *shown;
         int n;
     } filters[] = {
-        {"level=warn | level=error", "slow", 2}, {"rank=3", "slow", 1},     {"kind=command", "pause", 1},
-        {"ba=5", "begun", 11},      {"text=gone", "gone", 1},  {"note", "mind", 1},
-        {"STORAGE", "slow", 1},     {"kind=checkpoint", "begun", 2},
+        {"level=warn | level=error", "slow", 2},
+        {"rank=3", "slow", 1},
+        {"kind=command", "pause", 1},
+        {"ba=5", "begun", 11},
+        {"text=gone", "gone", 1},
+        {"note", "mind", 1},
+        {"STORAGE", "slow", 1},
+        {"kind=checkpoint", "begun", 2},
     };
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
         tui_sieve_set(m->app, &v.m->sieve, filters[i].filter);
@@ -534,7 +544,8 @@ test_algorithms(void)
     MADE_SAY(m, ET_RECORD_ALGORITHM, 0, "ema", {"fired", 2000}, {"applied", 1500},
              {"ms", .25}, {"off", 1});
     const char *text = made_panel_text(m, tui_monitor_algorithms, 4, 80, false);
-    has(line_of(text, 1), "  ema                   off, applied 1,500 of 2,000   0.2ms/step",
+    has(line_of(text, 1),
+        "  ema                   off, applied 1,500 of 2,000   0.2ms/step",
         "an algorithm says how often it has acted, and that it is off");
     has(line_of(text, 2), "  mixup                 on", "one that said nothing is on");
     has(made_panel_text(m, tui_monitor_algorithms, 2, 80, false), "and 2 more",
