@@ -1,0 +1,321 @@
+/* hosts.c: the screen Workers by what workers answer. Those who are asked are this
+ * program once more, which answers as `etude worker` would. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/seams.h"
+#include "t/tap.h"
+#include "t/tui/picture.h"
+#include "tui/workers.h"
+
+/* ---- the commands that the screen starts ---- */
+
+static int
+be_command(int n, char **word)
+{
+    FILE *f = fopen("asked", "a");
+    for (int i = 1; f && i < n; i++)
+        fprintf(f, "%s%s", word[i], i + 1 < n ? " " : "\n");
+    if (f)
+        fclose(f);
+    const char *what = word[2], *name = n > 3 ? word[3] : "";
+    if (access("silent", F_OK) == 0) {
+        fputs("no route to host\n", stderr);
+        return 69;
+    }
+    if (strcmp(what, "list") == 0 && strcmp(name, "lab") == 0)
+        puts(
+            "[{\"name\": \"lab\", \"state\": \"ready\", \"host\": \"h1\", \"version\": "
+            "\"0.9\", \"role\": \"operator\", \"cores\": 96, \"gpus\": 4, \"rtt_ms\": "
+            "12.4}]");
+    else if (strcmp(what, "list") == 0 && strcmp(name, "old") == 0)
+        puts("[{\"name\": \"old\", \"state\": \"version\", \"why\": \"speaks protocol "
+             "1\"}]");
+    else if (strcmp(what, "list") == 0 && strcmp(name, "shut") == 0)
+        puts("[{\"name\": \"shut\", \"state\": \"refused\", \"why\": \"key \\u001b[2J "
+             "not "
+             "allowed\"}]");
+    else if (strcmp(what, "list") == 0)
+        puts("[{\"state\": \"lost\", \"why\": \"nobody answers\"}]");
+    else if (strcmp(what, "test") == 0)
+        puts(
+            "{\"host\": \"h2\", \"version\": \"0.9\", \"role\": \"viewer\", \"cores\": "
+            "64, \"gpus\": 3, \"rtt_ms\": 3.04, \"bandwidth\": 2.5e8, \"uptime_s\": "
+            "260000, \"disk_free\": 3500000000000, \"runs\": 1, \"run\": \"calm-yak\", "
+            "\"driver\": \"550.1\", \"gpu\": [{\"util\": 0.5, \"used\": 8e10, "
+            "\"total\": "
+            "8e10}, {\"util\": null, \"used\": null, \"total\": null}, {\"util\": 1, "
+            "\"used\": 4e10, \"total\": 8e10}]}");
+    else if (strcmp(what, "runs") == 0 && strcmp(name, "lab") == 0)
+        puts("[{\"name\": \"calm-yak\", \"state\": \"running\"}, {\"name\": "
+             "\"odd-newt\", "
+             "\"state\": \"failed\"}]");
+    else if (strcmp(what, "runs") == 0)
+        puts("[]");
+    else if (strcmp(what, "add") == 0)
+        puts("new is added\nmore");
+    return 0;
+}
+
+/* What was asked since, in order of their coming; "" . Forgets it. */
+static const char *
+asked(void)
+{
+    static char text[4096];
+    FILE *f = fopen("asked", "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = '\0';
+    if (f)
+        fclose(f);
+    unlink("asked");
+    return text;
+}
+
+/* ---- the screen ---- */
+
+static double now = 100;
+
+static double
+tell_now(void)
+{
+    return now;
+}
+
+static void
+settle(struct tui_app *app)
+{
+    const struct workers *w = tui_app_state(app, TUI_IN_workers);
+    bool waits = true;
+    for (int i = 0; i < 6000 && waits; i++) {
+        tui_app_tick(app, 0);
+        waits = w->doing != WORKERS_NOTHING;
+        for (int k = 0; k < w->n; k++)
+            waits = waits || w->row[k].job.pid > 0;
+        if (waits)
+            usleep(5000);
+    }
+    if (waits)
+        bail("an answer has not come");
+    picture_draw(app);
+}
+
+static void
+press(struct tui_app *app, const char *keys)
+{
+    for (int key; (key = tui_keys_next(&keys)) > 0;)
+        tui_app_key(app, key);
+    settle(app);
+}
+
+static void
+lacks(const char *text, const char *name)
+{
+    if (!ok(strstr(picture, text) == NULL, "%s", name))
+        diag("\n%s", picture);
+}
+
+static void
+put_workers(const char *more)
+{
+    FILE *f = fopen("conf/workers.yaml", "w");
+    if (!f)
+        bail("no workers.yaml");
+    fprintf(f,
+            "lab: {address: \"ssh://lab\"}\n"
+            "old: {address: \"ssh://old\"}\n"
+            "shut: {address: \"ssh://shut\"}\n"
+            "gone: {address: \"ssh://gone\"}\n%s",
+            more);
+    fclose(f);
+    chmod("conf/workers.yaml", 0600);
+}
+
+static void
+check_rows(struct tui_app *app)
+{
+    settle(app);
+    picture_has("5 workers, 2 reachable   4 GPUs",
+                "workers are counted, and their GPUs");
+    picture_has(
+        "* lab           ssh://lab                      4      96    operator     "
+        "12ms",
+        "one that is ready says what it has and how far away it is");
+    picture_has("! old           ssh://old                    another version",
+                "one of another version that");
+    picture_has("x shut          ssh://shut                   key refused",
+                "one that lets nobody in");
+    picture_has("x gone          ssh://gone                   unreachable, retry 10s",
+                "one that does not answer, and when it is asked again");
+    press(app, "j");
+    picture_has("h1   etude 0.9   96 cores   as operator",
+                "the selected one says more");
+    picture_has("t tests it: GPUs, disk, bandwidth", "and how to know the rest");
+    press(app, "j");
+    picture_has("speaks protocol 1", "another version says which");
+    picture_has("both sides need versions", "with what helps");
+    press(app, "j");
+    picture_has("key \\x1b[2J not allowed", "what it says moves no cursor");
+    picture_has("k copies the command", "with what helps");
+    press(app, "j");
+    picture_has("nobody answers", "why it is not reached");
+    picture_has("R asks again", "with what helps");
+}
+
+static void
+check_times(struct tui_app *app)
+{
+    (void)asked();
+    now += 9.9;
+    settle(app);
+    is_str(asked(), "", "within ten seconds nobody is asked again");
+    now += .2;
+    settle(app);
+    ok(strstr(asked(), "worker list gone --json") != NULL, "then all are");
+    picture_has("unreachable, retry 12s", "one that did not answer has some more time");
+    now += 10;
+    settle(app);
+    const char *all = asked();
+    ok(strstr(all, "worker list lab --json") && strstr(all, "worker list old --json") &&
+           !strstr(all, "gone"),
+       "than the others");
+    picture_has("unreachable, retry 2s", "which counts down");
+    now += 2;
+    settle(app);
+    is_str(asked(), "worker list gone --json\n", "until it is asked again");
+    fclose(fopen("silent", "w"));
+    now += 8.1;
+    settle(app);
+    picture_has(
+        "? lab           ssh://lab                      4      96    operator  10s "
+        "ago",
+        "of one that answers no more the last is shown, with its age");
+    press(app, "gj");
+    picture_has("no route to host", "and why");
+    now += 5;
+    picture_draw(app);
+    picture_has("operator  15s ago", "which grows");
+    unlink("silent");
+    press(app, "R");
+    picture_has("* lab", "R asks at once");
+}
+
+static void
+check_test(struct tui_app *app)
+{
+    (void)asked();
+    press(app, "t");
+    is_str(asked(), "worker test lab --json\n", "t tests the selected one");
+    picture_has("lab answers in 3.0ms, 250 MB/s come from there",
+                "and says how it went");
+    picture_has("h2   etude 0.9   64 cores   as viewer", "what it said is shown");
+    picture_has(
+        "up 3d   disk 3.5 TB free   250 MB/s from there   driver 550.1   calm-yak",
+        "how long it is up, its disk, its run");
+    picture_has("0  [#####....]  50% [######! 80/80G", "a GPU that is busy and full");
+    picture_has("2  [#########] 100% [###...] 40/80G", "and one that is busy");
+    tui_app_resize(app, 30, 120);
+    picture_draw(app);
+    picture_has("[####...] [####...]  calm-yak",
+                "where there is room, the means of its GPUs stand in its row");
+    tui_app_resize(app, 24, 80);
+    press(app, "gt");
+    picture_has("this machine needs no worker", "this machine is not tested");
+}
+
+static void
+check_asks(struct tui_app *app)
+{
+    press(app, "gj");
+    (void)asked();
+    press(app, "<enter>");
+    is_str(asked(), "worker runs lab --json\n", "enter asks for its runs");
+    picture_has("its runs: type to search", "which are a menu");
+    picture_has("calm-yak", "with their names");
+    picture_has("failed", "and their states");
+    press(app, "<esc>j<enter>");
+    picture_has("old has no runs", "one without runs says so");
+    (void)asked();
+    press(app, "+new tcp://h:1 KEY more<enter>");
+    ok(strstr(asked(), "worker add new tcp://h:1 KEY\n") != NULL,
+       "+ adds what is typed, three words of it");
+    picture_has("new is added", "and says its first line");
+    lacks("more", "and no more");
+    press(app, "gjj");
+    (void)asked();
+    press(app, "Xn");
+    is_str(asked(), "", "X asks first");
+    press(app, "Xy");
+    ok(strstr(asked(), "worker remove old\n") != NULL, "then forgets the selected one");
+    picture_has("it is forgotten here", "and says so");
+    press(app, "/shut<enter>");
+    const struct workers *w = tui_app_state(app, TUI_IN_workers);
+    is_str(w->row[w->list.at].name, "shut", "/ goes to one by a part of its name");
+    press(app, "/ssh://gon<enter>");
+    is_str(w->row[w->list.at].name, "gone", "or of its address");
+    press(app, "/nobody<enter>");
+    picture_has("no worker here is called 'nobody'", "and says where there is none");
+}
+
+/* Another program changes the file. */
+static void
+check_file(struct tui_app *app)
+{
+    struct workers *w = tui_app_state(app, TUI_IN_workers);
+    put_workers("zoo: {address: \"ssh://zoo\"}\n");
+    settle(app);
+    picture_has("6 workers", "a worker that another program adds is there");
+    is_str(w->row[w->list.at].name, "gone", "and the selected one stays it");
+    FILE *f = fopen("conf/workers.yaml", "w");
+    fputs("lab: [", f);
+    fclose(f);
+    settle(app);
+    picture_has("1 worker, 1 reachable",
+                "of a file that cannot be read this machine stays");
+    picture_has("! ", "and why is said");
+}
+
+int
+main(int argc, char **argv)
+{
+    char directory[] = "/tmp/etude-hosts.XXXXXX", state[64];
+    struct eti_seams seams = eti_system;
+    struct tui_app *app;
+    struct et_ctx *cx;
+    if (argc > 1)
+        return be_command(argc, argv);
+    if (et_ctx_new(&cx) != ET_OK || !mkdtemp(directory) || chdir(directory) != 0 ||
+        mkdir("conf", 0700) != 0)
+        bail("no directory for files");
+    snprintf(state, sizeof state, "%s", directory);
+    setenv("XDG_STATE_HOME", state, 1);
+    setenv("XDG_RUNTIME_DIR", state, 1);
+    seams.monotonic = tell_now;
+    eti_ctx_set_seams(cx, &seams);
+    put_workers("");
+    struct tui_app_config config = {
+        .cx = cx,
+        .glyphs = &tui_glyphs_ascii,
+        .first = TUI_IN_workers,
+        .rows = 24,
+        .cols = 80,
+    };
+    tui_keys_default(&config.keys);
+    if (tui_app_new(&config, &app) != ET_OK || tui_workers_setup(app, "conf") != ET_OK)
+        bail("no screen: %s", et_error_get(cx)->message);
+    check_rows(app);
+    check_times(app);
+    check_test(app);
+    check_asks(app);
+    check_file(app);
+    picture_close(&app, directory);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind");
+    et_ctx_free(&cx);
+    return done();
+}
