@@ -92,6 +92,120 @@ prints inspect-tokens-json "in JSON as well" data inspect text_bytes path=w.txt 
 prints validate "validate says what is wrong, with its place" validate r.yaml optimizer.lrr=1 seed=x
 prints validate-json "in JSON, one fault a line" validate r.yaml optimizer.lrr=1 --json
 
+most=20
+prints data-ls-json "data ls lists datasets and their options in JSON" data ls --json
+prints config-json "config get has origins in JSON" config get --json
+prints recipes "recipes lists those of a folder" recipes
+cat >long.yaml <<R
+max_duration: 1ba
+model: {name: gpt2, n_layers: 1, d_model: 8, n_heads: 2, max_seq_len: 8, vocab_size: 256}
+train_data: {name: text_bytes, path: w.txt, seq_len: 8, batch_size: 2}
+optimizer: {name: adamw, lr: 0.001}
+R
+run estimate long.yaml --json
+is "$(tr -d ' \n' <out | grep -o '"data":.*"train"')" \
+    '"data":[{"name":"text_bytes","tokens":39,"vocab_size":256}],"train"' "estimate says what data there are"
+
+# ---- what is refused ----
+
+# Each line is a command's words; what it says and how it ends stand below it in the file.
+while read -r words; do
+    eval "run $words"
+    echo "\$ etude $words"
+    sed 's/^/  /' err
+    echo "  exit $code"
+done >all <<'R'
+frobnicate
+-Z runs
+--color sometimes runs
+--progress maybe train r.yaml
+--log-level loud runs
+runs --sortt name
+runs --limit
+runs --limit x
+runs --limit 1x
+runs --limit=-1
+runs --reindex=yes
+algorithms a b
+algorithms nothing
+attach a b
+annotate calm-heron
+compare calm-heron
+compare calm-heron nobody
+compare calm-heron base-r50 --pareto speed
+compare calm-heron base-r50 --pareto cost
+compare calm-heron base-r50 --target Accuracy
+compare calm-heron base-r50 --target 'nothing>=1'
+completion
+completion tcsh
+compose a b
+config
+config get colour
+config set color
+config set color blue
+data
+data inspect
+data inspect nothing
+data inspect mnist
+data inspect synthetic_images colour=1
+data prepare
+estimate
+estimate nothing.yaml
+explain
+explain nothing
+export calm-heron
+export calm-heron --to cvs
+export calm-heron --to csv --metrics '['
+export nobody --to csv
+help a b
+help frobnicate
+logs
+logs a b
+logs calm-heron
+logs otter --rank 9
+recipes a b
+recipes nothing
+recipes --copy .
+rerun
+rerun nobody
+show
+show a b
+show nobody
+stop
+stop nobody
+stop calm-heron
+set calm-heron
+set calm-heron lr
+algo calm-heron ema
+algo calm-heron ema maybe
+loglevel calm-heron
+loglevel calm-heron loud
+train
+train nothing.yaml
+train r.yaml -n 0
+train r.yaml --world_size 2 --dry-run
+train r.yaml --every 0s
+train r.yaml --timeout soon
+validate
+validate nothing.yaml
+weights
+weights frobnicate
+weights ls
+weights ls nothing
+weights diff a
+weights convert a
+worker
+worker frobnicate
+worker add x
+worker remove x
+worker test x
+sweep r.yaml
+R
+sed "s|$dir|DIR|g" all >got
+[ -z "${ETUDE_UPDATE:-}" ] || cp got "$texts/refusals.txt"
+diff "$texts/refusals.txt" got >out
+ok $? "each refusal is a sentence, with what helps and an exit code of its own"
+
 # ---- the program ----
 
 prints help "help lists the commands" help
