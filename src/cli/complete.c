@@ -242,7 +242,8 @@ offer_value(struct cli_typed *t, const struct cli_option *o, size_t fixed)
     else if (o->choices)
         for (const char *const *c = o->choices; *c; c++)
             cli_candidate(t, *c, "");
-    else if (strcmp(o->metavar, "NAME") != 0) /* that one is to be invented */
+    else if (strcmp(o->metavar, "NAME") != 0 && /* that one is to be invented */
+             strcmp(o->metavar, "KEY") != 0)    /* of runs, not of the configuration */
         offer_word(t, o->metavar, strlen(o->metavar));
 }
 

@@ -75,7 +75,8 @@ train_data: {name: synthetic_images, batch_size: 8, num_samples: 40, workers: 0}
 eval_data: {name: synthetic_images, num_samples: 16, workers: 0}
 optimizer: {name: sgd, lr: 0.1, momentum: 0.5}
 scheduler: [{name: multistep, milestones: [1ep, 2ep], gamma: 0.5}]
-algorithms: {label_smoothing: {smoothing: 0.1}, ema: {half_life: 4ba}}
+algorithms: {label_smoothing: {smoothing: 0.1}, mixup: false, ema: {half_life: 4ba}}
+callbacks: {lr_monitor: false}
 R
 prints explain-recipe "explain says who acts when in a recipe, and draws its rate" --ascii explain r.yaml
 prints explain-recipe-json "in JSON with each point" explain r.yaml --json
@@ -205,6 +206,82 @@ sed "s|$dir|DIR|g" all >got
 [ -z "${ETUDE_UPDATE:-}" ] || cp got "$texts/refusals.txt"
 diff "$texts/refusals.txt" got >out
 ok $? "each refusal is a sentence, with what helps and an exit code of its own"
+
+# ---- how a line may go on ----
+
+# Likewise each is a line as it is typed, up to the cursor.
+mkdir -p sub user
+printf 'lab-a: {address: "ssh://lab-a"}\nlab-b: {address: "ssh://b"}\n' >user/workers.yaml
+while read -r line; do
+    ETUDE_CONFIG_DIR=$dir/user run __complete --line "${line%\"}"
+    echo "\$ $line"
+    cut -f1 out | sed 's/^/  /'
+done >all <<'R'
+etude "
+etude --
+etude w
+etude --color "
+etude --color=n
+etude --log-level=
+etude train "
+etude train -m f
+etude train --a
+etude train --alg s
+etude train --no-alg e
+etude train --on l
+etude train --resume "
+etude train --unset checkpoint.
+etude train r.yaml check
+etude train r.yaml checkpoint.
+etude train r.yaml checkpoint.on_failure=
+etude train r.yaml train_data.
+etude train r.yaml train_data.name=s
+etude train r.yaml train_data.path=
+etude train r.yaml optimizer.nesterov=
+etude train r.yaml scheduler.0.
+etude train r.yaml algorithms.
+etude train r.yaml algorithms.ema.
+etude train r.yaml algorithms.ema.half_life=
+etude train r.yaml precision=
+etude train r.yaml nonfinite.action=
+etude train r.yaml load.path=
+etude train r.yaml model.name=res
+etude train r.yaml optimizer.lr=
+etude -C sub train r.yaml see
+etude r.yaml see
+etude validate r.yaml r
+etude data inspect text_bytes "
+etude data inspect text_bytes split=
+etude explain cosine
+etude algorithms s
+etude show "
+etude compare calm-heron "
+etude compare calm-heron base-r50 d
+etude logs --rank "
+etude export calm-heron --to "
+etude export calm-heron -o "
+etude set calm-heron "
+etude set calm-heron optimizer.lr=
+etude algo calm-heron e
+etude algo calm-heron ema "
+etude loglevel calm-heron "
+etude worker "
+etude worker test "
+etude worker add x "
+etude worker allow KEY "
+etude config set "
+etude config set color "
+etude help t
+etude runs --sort "
+etude weights diff calm-heron "
+etude weights convert "
+etude stop calm
+etude recipes s
+R
+sed "s|$dir|DIR|g" all >got
+[ -z "${ETUDE_UPDATE:-}" ] || cp got "$texts/completions.txt"
+diff "$texts/completions.txt" got >out
+ok $? "a line goes on as its command says"
 
 # ---- the program ----
 
