@@ -82,6 +82,8 @@ prints explain-recipe "explain says who acts when in a recipe, and draws its rat
 prints explain-recipe-json "in JSON with each point" explain r.yaml --json
 prints explain-origin "and where each value is from" explain r.yaml optimizer.lr=0.2 --origin
 prints explain-origin-json "in JSON by path" explain r.yaml --unset seed --origin --json
+prints explain-restarts "and one that changes within a column has all of its range there" \
+    --ascii explain r.yaml max_duration=200ep 'scheduler={name: cosine_warm_restarts, t_0: 50ba, t_mult: 2}'
 prints explain-seconds "a rate that follows no batches is not drawn" --ascii explain r.yaml max_duration=90s
 prints inspect-images "data inspect says what images there are" \
     data inspect synthetic_images num_samples=30 num_unique=3 channels=2 num_classes=4
