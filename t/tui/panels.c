@@ -214,17 +214,16 @@ test_order(void)
         enum tui_rank_order order;
         const char *want;
     } rows[] = {{TUI_BY_RANK, "0123"},
-                {TUI_BY_OWN, "2013"},
+                {TUI_BY_OWN, "2130"},
                 {TUI_BY_UTIL, "1203"},
                 {TUI_BY_MEM, "3012"}};
     struct made *m = run();
-    MADE_SAY(m, ET_RECORD_HEALTH, 0, NULL, {"own_ms", 90}, {"cpu_util", .2},
-             {"rss_gb", 3});
+    MADE_SAY(m, ET_RECORD_HEALTH, 0, NULL, {"cpu_util", .2}, {"rss_gb", 3});
     MADE_SAY(m, ET_RECORD_HEALTH, 1, NULL, {"own_ms", 80}, {"gpu_util", .9},
              {"cpu_util", .1}, {"mem_gb", 2}, {"rss_gb", 9});
     MADE_SAY(m, ET_RECORD_HEALTH, 2, NULL, {"own_ms", 95}, {"cpu_util", .3},
              {"rss_gb", 1});
-    MADE_SAY(m, ET_RECORD_HEALTH, 3, NULL, {"rss_gb", 4});
+    MADE_SAY(m, ET_RECORD_HEALTH, 3, NULL, {"own_ms", 60}, {"rss_gb", 4});
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct tui_view v = made_view(m);
         v.m->order = rows[i].order;

@@ -167,7 +167,7 @@ test_found(void)
     }
     struct eti_sketch *d = sketch_of(LEAST);
     struct eti_found f = {
-        .data = {{"a", true, 1000, 256}, {"b", true, 999, 1000}, {"c", false, 7, 256}},
+        .data = {{"a", true, 1000, 256}, {"b", true, 999, 1000}, {"c", false, 7, 10}},
         .n_data = 3,
         .checkpoint_bytes = NAN,
         .free_bytes = NAN,
@@ -178,7 +178,7 @@ test_found(void)
               "! a has 256 words, b has 1,000\n"
               "a: 1,000 tokens, 256 words in its vocabulary\n"
               "evaluation: b: 999 tokens, 1,000 words in its vocabulary\n"
-              "evaluation: c: 7 images, 256 classes\n",
+              "evaluation: c: 7 images, 10 classes\n",
               "vocabularies differ; texts are not compared with images");
     f.n_data = 0;
     f.microbatches = 2;
@@ -236,6 +236,8 @@ test_commands(void)
     command_is(WHOLE, WHOLE, "etude train c.yaml");
     command_is(WHOLE, WHOLE "run_name: x\ntags: [\"it's\", b c]\n",
                "etude train c.yaml run_name=x 'tags=[\"it'\\''s\", \"b c\"]'");
+    command_is(LEAST, LEAST "load: {path: a b}\n",
+               "etude train c.yaml 'load.path=\"a b\"'");
     command_is(WHOLE "tags: [a]\n", WHOLE, "etude train c.yaml --unset tags");
     command_is(LEAST "seed: 1\n", LEAST "seed: 2\n", "etude train c.yaml seed=2");
     command_is(LEAST "optimizer: {name: sgd, lr: 0.1, momentum: 0.5}\n",
@@ -259,6 +261,17 @@ test_commands(void)
     command_is("- a\n", "- a\n", "the recipe has faults: key 'model' is missing");
     struct eti_sketch *d = sketch_of(LEAST);
     struct eti_command c;
+    char *text = NULL;
+    if (eti_sketch_save(d, "c d.yaml", false) != ET_OK ||
+        eti_command_new(d, &c) != ET_OK ||
+        eti_command_text(&c, "train", &text) != ET_OK)
+        bail("no command");
+    is_str(text, "etude train 'c d.yaml'", "a file's name is quoted, too");
+    et_free(cx, text);
+    eti_command_release(&c);
+    unlink("c d.yaml");
+    eti_sketch_free(&d);
+    d = sketch_of(LEAST);
     fails(eti_command_new(d, &c), ET_EINVAL, "it has no file yet: w saves it",
           "a text without a file has no command");
     eti_command_release(&c);
@@ -406,8 +419,11 @@ test_files(void)
        "and the file has its rights");
     put_file("real.yaml", d->text, d->n);
     ok(!eti_sketch_is_stale(d), "the same bytes are no change by others");
-    put_file("real.yaml", "seed: 5\n", 8);
-    ok(eti_sketch_is_stale(d), "others are");
+    char *other = strdup(d->text);
+    *strchr(other, '4') = '5';
+    put_file("real.yaml", other, d->n);
+    free(other);
+    ok(eti_sketch_is_stale(d), "others of the same number are");
     fails(eti_sketch_save(d, NULL, false), ET_ECANCELED,
           "link.yaml was changed by another program", "which are not lost");
     unlink("real.yaml");
