@@ -178,6 +178,22 @@ run rerun last -d --on lab --run_name twin
 exits 0 "rerun takes --on, too"
 says out "twin goes on at lab" "with a name"
 
+until_true '[ "$(count finished)" = 6 ]'
+
+# What a worker says of itself.
+run worker test lab --json
+exits 0 "a worker is tested"
+is "$(grep -o '"[a-z_]*":' out | tr -d '\n')" \
+    '"worker":"host":"version":"role":"cores":"gpus":"rtt_ms":"uptime_s":"disk_free":"runs":"run":"driver":"bandwidth":"gpu":' \
+    "and says all there is to it"
+is "$(sed -n 's/^ *"\(worker\|role\|gpus\)": \(.*\),$/\2/p' out | tr '\n' ' ')" '"lab" "operator" 0 ' "what it is called, and may be asked"
+run worker list lab --json
+is "$(tr -d ' \n' <out | sed 's/"rtt_ms":[0-9.e-]*/"rtt_ms":T/; s/"host":"[^"]*"/"host":"H"/; s/"cores":[0-9]*/"cores":N/; s/"version":"[^"]*"/"version":"V"/')" \
+    '[{"name":"lab","address":"ssh://lab","state":"ready","why":"","host":"H","version":"V","role":"operator","cores":N,"gpus":0,"rtt_ms":T}]' \
+    "the list has it in JSON"
+run worker runs lab --json
+is "$(grep -c '"state": "finished"' out)" 6 "and its runs, with their states"
+
 # What is fetched of a run for a comparison goes, however that ends.
 mkdir copies
 for target in 'Accuracy>=0' 'nothing>=1'; do

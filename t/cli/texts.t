@@ -109,6 +109,24 @@ run estimate long.yaml --json
 is "$(tr -d ' \n' <out | grep -o '"data":.*"train"')" \
     '"data":[{"name":"text_bytes","tokens":39,"vocab_size":256}],"train"' "estimate says what data there are"
 
+# ---- weights ----
+
+run train r.yaml -q --run_directory trained --run_name fond-newt --alg 'ema(half_life=2ba)' max_duration=2ba
+exits 0 "a run to look into"
+most=40
+prints weights-convert "weights convert says what it wrote" weights convert trained -o x.safetensors
+prints weights-convert-json "in JSON as well" weights convert trained -o y.safetensors --dtype bf16 --json
+prints weights-ls "weights ls lists the tensors of files" weights ls x.safetensors y.safetensors
+prints weights-ls-json "in JSON as well" weights ls x.safetensors --json
+prints weights-diff "files that are the same do not differ" weights diff y.safetensors y.safetensors
+run weights ls trained --json
+is "$(tr -d ' \n' <out | grep -o '"checkpoint":{[^}]*}')" \
+    '"checkpoint":{"label":"ep0-ba2","ep":0,"ba":2,"run":"fond-newt","weights_only":false}' "a checkpoint says whose it is"
+run weights diff x.safetensors y.safetensors --json
+is "$(tr -d ' \n' <out | grep -o '"name":"fc.bias".*"shape":\[\[10\],\[10\]\]' | cut -c 1-60)" \
+    '"name":"fc.bias","dtype":["f32","bf16"],"shape":[[10],[10]]' "what differs says in which type"
+most=20
+
 # ---- what is refused ----
 
 # Each line is a command's words; what it says and how it ends stand below it in the file.

@@ -125,14 +125,14 @@ test_rate(void)
 {
     struct made *m = run();
     made_press(m, "cl");
-    shows(m, "0.25", "the rate that is asked for begins as the recipe's");
+    shows(m, "| 0.25  ", "the rate that is asked for begins as the recipe's");
     shows(m, "same as: etude set calm-yak optimizer.lr=VALUE", "with the command");
     made_press(m, "<esc>");
     made_say(m, ET_RECORD_COMMAND, 0, "me set optimizer.lr 0.125 -> was 0.25", NULL, 0);
     made_say(m, ET_RECORD_COMMAND, 0, "me set optimizer.lr 9 -> refused: no", NULL, 0);
     MADE_SAY(m, ET_RECORD_BATCH, 0, NULL, {"lr-SGD/group0", .0625});
     made_press(m, "cl");
-    shows(m, "0.125", "or as what it was set to since,");
+    shows(m, "| 0.125  ", "or as what it was set to since,");
     shows(m, "Times the schedule it is .0625 now.",
           "with what the schedule makes of it");
     made_free(&m);

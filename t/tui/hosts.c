@@ -194,6 +194,7 @@ check_times(struct tui_app *app)
         "? lab           ssh://lab                      4      96    operator  10s "
         "ago",
         "of one that answers no more the last is shown, with its age");
+    picture_has("1 reachable   0 GPUs", "and whose GPUs do not count");
     press(app, "gj");
     picture_has("no route to host", "and why");
     now += 5;
