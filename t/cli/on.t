@@ -202,6 +202,19 @@ for target in 'Accuracy>=0' 'nothing>=1'; do
     is "$(ls -A copies)" "" "and nothing of them stays here"
 done
 
+TMPDIR=$dir/copies run compare once@lab nobody@lab
+exits 77 "a run that the worker does not have is not compared"
+says err "nobody@lab: no run of that name is known here" "and is named"
+touch away
+TMPDIR=$dir/copies run compare once@lab twin@lab
+exits 69 "nor is one of a worker that does not answer"
+says err "once@lab: " "which is the first that was asked for"
+rm away
+TMPDIR=$dir/nowhere run compare once@lab twin@lab
+exits 73 "where there is no folder for copies"
+says err "cannot make $dir/nowhere/etude-run-" "it is said which"
+is "$(ls -A copies)" "" "nothing of these stays here either"
+
 # Without -d the run is shown as one of here is, and its end is the end.
 run train small.yaml --run_name seen
 exits 0 "a run that is watched to its end"
