@@ -420,7 +420,14 @@ forms(void)
     eti_sketch_free(&d);
     d = sketch_of("max_duration: 1ep\nmodel: lenet\n"
                   "train_data: {name: synthetic_images, batch_size: 8}\n"
+                  "checkpoint: {name: 'e{epoch}', keep: 0x3}\n"
                   "algorithms: {mixup: false}\n");
+    if (!d->recipe || eti_form_of_recipe(cx, d->recipe, &f) != ET_OK)
+        bail("no form");
+    is_str(find_row(&f, "checkpoint.name")->value, "\"e{epoch}\"",
+           "a text stands in quotes where it needs them");
+    is_str(find_row(&f, "checkpoint.keep")->value, "0x3", "a number as it is written");
+    eti_form_release(&f);
     ok(d->recipe && eti_form_of_algorithm(cx, d->recipe, mixup, &f) == ET_OK &&
            strcmp(f.row[0].path, "algorithms.mixup.alpha") == 0 &&
            strcmp(f.row[0].value, mixup->options[0].def) == 0 && !f.row[0].is_set &&
