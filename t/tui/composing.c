@@ -1,0 +1,173 @@
+/* composing.c: what the keys of Compose do to a recipe's text, and to its file. The
+ * estimates that the screen asks for are this program once more, and say nothing. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "t/tap.h"
+#include "t/tui/picture.h"
+#include "t/unit/store.h"
+#include "tui/compose.h"
+
+static const char recipe[] = "# mine\n"
+                             "max_duration: 10ba\n"
+                             "model: {name: mlp}\n"
+                             "train_data: {name: synthetic_images, batch_size: 4}\n"
+                             "eval_data: {name: synthetic_images}\n"
+                             "optimizer:\n"
+                             "  name: sgd # plain\n"
+                             "  lr: 0.02\n"
+                             "algorithms:\n"
+                             "  label_smoothing: {smoothing: 0.1}\n"
+                             "  ema:\n";
+
+static struct et_ctx *cx;
+
+static void
+put(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0)
+        bail("cannot write %s", path);
+}
+
+static struct tui_app *
+open_app(const char *text)
+{
+    const struct tui_compose_setup setup = {.runs = "runs"};
+    struct tui_app *app;
+    struct tui_app_config config = {
+        .cx = cx,
+        .glyphs = &tui_glyphs_ascii,
+        .first = TUI_IN_compose,
+        .rows = 36,
+        .cols = 120,
+    };
+    put("r.yaml", text);
+    tui_keys_default(&config.keys);
+    if (tui_app_new(&config, &app) != ET_OK ||
+        tui_compose_setup(app, &setup) != ET_OK ||
+        tui_compose_open(app, "r.yaml") != ET_OK)
+        bail("no screen: %s", et_error_get(cx)->message);
+    picture_draw(app);
+    return app;
+}
+
+static void
+press(struct tui_app *app, const char *keys)
+{
+    for (int key; (key = tui_keys_next(&keys)) > 0;) {
+        tui_app_key(app, key);
+        picture_draw(app);
+    }
+}
+
+static const struct eti_sketch *
+sketch_of(struct tui_app *app)
+{
+    return ((struct compose *)tui_app_state(app, TUI_IN_compose))->sketch;
+}
+
+/* After KEYS the text has NEW in place of OLD, and the screen says SAID. */
+static void
+becomes(const char *keys, const char *old, const char *new, const char *said,
+        const char *name)
+{
+    char want[2048];
+    struct tui_app *app = open_app(recipe);
+    const char *at = strstr(recipe, old);
+    if (!at)
+        bail("no %s", old);
+    snprintf(want, sizeof want, "%.*s%s%s", (int)(at - recipe), recipe, new,
+             at + strlen(old));
+    press(app, keys);
+    if (!is_str(sketch_of(app)->text, want, "'%s': %s", keys, name))
+        diag("\n%s", picture);
+    if (*said && !ok(strstr(picture, said) != NULL, "and says '%s'", said))
+        diag("\n%s", picture);
+    tui_app_free(&app);
+}
+
+static void
+test_edits(void)
+{
+    becomes("/lr<enter>e<ctrl-u>0.5<enter>", "lr: 0.02", "lr: 0.5",
+            "~ optimizer.lr  0.02 -> 0.5", "a value is found, and edited");
+    becomes("/lr<enter>e<ctrl-u>fast<enter>", "lr: 0.02", "lr: 0.02",
+            "expected number >= 0, got \"fast\"", "one that will not do is not taken");
+    becomes("/lr<enter>e<ctrl-u>0.5<esc>", "lr: 0.02", "lr: 0.02", "",
+            "esc leaves it as it was");
+    becomes("/lr<enter>e<ctrl-u>0.5<enter>u", "lr: 0.02", "lr: 0.02", "undone",
+            "u undoes");
+    becomes("/lr<enter>e<ctrl-u>0.5<enter>uU", "lr: 0.02", "lr: 0.5", "",
+            "U does it again");
+    becomes("/lr<enter><bksp>", "lr: 0.02", "lr: 0.02", "lr has no default",
+            "backspace says where there is no default");
+    becomes("/momentum<enter>e<ctrl-u>0.9<enter>", "  lr: 0.02\n",
+            "  lr: 0.02\n  momentum: 0.9\n", "+ optimizer.momentum  0.9",
+            "a value that the text lacks comes behind the others");
+    becomes("/momentum<enter>e<ctrl-u>0.9<enter><bksp>", "lr: 0.02", "lr: 0.02", "",
+            "and backspace gives the default back");
+    becomes("/mixup<enter><space>", "  ema:\n", "  ema:\n  mixup:\n", "mixup is on",
+            "space turns an algorithm on, behind the others");
+    becomes("/ema<enter><space>", "  ema:\n", "", "ema is off", "and off");
+    becomes("/ema<enter>[", "  label_smoothing: {smoothing: 0.1}\n  ema:\n",
+            "  ema:\n  label_smoothing: {smoothing: 0.1}\n", "", "[ moves it up");
+    becomes("/ema<enter>[]", "  ema:\n", "  ema:\n", "", "] moves it down");
+    becomes("/ema<enter>]", "  ema:\n", "  ema:\n", "ema is the last already",
+            "the last moves no further");
+}
+
+static void
+test_files(void)
+{
+    char text[2048];
+    struct tui_app *app = open_app(recipe);
+    press(app, "/lr<enter>e<ctrl-u>0.5<enter>w");
+    FILE *f = fopen("r.yaml", "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = '\0';
+    if (f)
+        fclose(f);
+    is_str(text, sketch_of(app)->text, "w saves the text");
+    ok(!eti_sketch_is_changed(sketch_of(app)), "which is no change any more");
+    press(app, "/lr<enter>e<ctrl-u>0.25<enter>q");
+    picture_has("leave etude", "who leaves with a change is asked");
+    ok(!app->leaves, "and does not leave");
+    press(app, "<esc>W<ctrl-u>other.yaml<enter>");
+    is_str(sketch_of(app)->path, "other.yaml", "W saves under another name");
+    press(app, "q");
+    ok(app->leaves, "then nothing keeps one");
+    app->leaves = false;
+    put("other.yaml", "max_duration: 1ba\n");
+    press(app, "/lr<enter>e<ctrl-u>0.125<enter>w");
+    picture_has("another program", "what another program wrote is not written over");
+    tui_app_free(&app);
+}
+
+int
+main(int argc, char **argv)
+{
+    char directory[] = "/tmp/etude-composing.XXXXXX";
+    struct et_alloc_stats stats;
+    (void)argv;
+    if (argc > 1)
+        return 0;
+    if (et_ctx_new(&cx) != ET_OK || !mkdtemp(directory) || chdir(directory) != 0)
+        bail("no directory for files");
+    setenv("XDG_STATE_HOME", directory, 1);
+    test_edits();
+    test_files();
+    free(picture);
+    picture = NULL;
+    if (chdir("/") != 0)
+        bail("cannot leave");
+    store_remove(directory);
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind");
+    et_ctx_free(&cx);
+    return done();
+}
