@@ -59,8 +59,8 @@ prints logs-json "in JSON with their parts" logs otter --rank 5 --json
 
 # ---- components and recipes ----
 
-for name in mixup sam ema blurpool cosine_with_warmup multistep adamw resnet20 fashion_mnist \
-    early_stopper csv random_crop; do
+for name in ema cosine_with_warmup adamw fashion_mnist \
+    early_stopper csv; do
     prints "explain-$name" "explain says what $name is, and what may be set" --ascii explain $name
 done
 prints explain-json "in JSON as well" explain multistep_with_warmup --json
