@@ -111,6 +111,16 @@ test_edits(void)
             "a value that the text lacks comes behind the others");
     becomes("/momentum<enter>e<ctrl-u>0.9<enter><bksp>", "lr: 0.02", "lr: 0.02", "",
             "and backspace gives the default back");
+    becomes("/on_failure<enter><space>", "  ema:\n",
+            "  ema:\ncheckpoint:\n  on_failure: stop\n", "",
+            "space takes the next choice of a value");
+    becomes("/on_failure<enter><space><space>", "  ema:\n",
+            "  ema:\ncheckpoint:\n  on_failure: continue\n", "",
+            "and after the last the first");
+    becomes("/tf32<enter><space>", "  ema:\n", "  ema:\ntf32: true\n", "",
+            "and turns a switch on,");
+    becomes("/tf32<enter><space><space>", "  ema:\n", "  ema:\ntf32: false\n", "",
+            "and off");
     becomes("/mixup<enter><space>", "  ema:\n", "  ema:\n  mixup:\n", "mixup is on",
             "space turns an algorithm on, behind the others");
     becomes("/ema<enter><space>", "  ema:\n", "", "ema is off", "and off");
@@ -119,6 +129,84 @@ test_edits(void)
     becomes("/ema<enter>[]", "  ema:\n", "  ema:\n", "", "] moves it down");
     becomes("/ema<enter>]", "  ema:\n", "  ema:\n", "ema is the last already",
             "the last moves no further");
+}
+
+/* A click, or another thing that the mouse does, on the first TEXT of the picture. */
+static void
+point(struct tui_app *app, const char *text, int what)
+{
+    int y = 0;
+    const char *line = picture, *at;
+    while (!(at = strstr(line, text)) || at > line + strcspn(line, "\n")) {
+        line += strcspn(line, "\n");
+        if (!*line++)
+            bail("no %s in\n%s", text, picture);
+        y++;
+    }
+    const struct tui_mouse m = {.y = y, .x = (int)(at - line), .what = what};
+    tui_app_mouse(app, &m);
+    picture_draw(app);
+}
+
+static void
+test_mouse(void)
+{
+    struct tui_app *app = open_app(recipe);
+    const struct compose *c = tui_app_state(app, TUI_IN_compose);
+    point(app, "] mixup", TUI_CLICK);
+    picture_has("-- mixup (data, vision)", "a click selects an algorithm");
+    ok(!eti_sketch_is_on(c->sketch, "mixup"), "and does no more");
+    point(app, "] mixup", TUI_CLICK);
+    ok(eti_sketch_is_on(c->sketch, "mixup"), "one on the selected row turns it on");
+    point(app, "batch_size          4", TUI_CLICK);
+    picture_has("-- train_data.batch_size", "a click selects a key");
+    point(app, "batch_size          4", TUI_CLICK);
+    ok(c->is_editing, "one on the selected row edits it");
+    press(app, "<esc>");
+    const int row = c->recipe.at;
+    point(app, "batch_size          4", TUI_WHEEL_DOWN);
+    ok(c->recipe.at > row, "a wheel moves down");
+    point(app, "batch_size          4", TUI_WHEEL_UP);
+    is_int(c->recipe.at, row, "and up");
+    press(app, "?");
+    point(app, "redo an edit", TUI_CLICK);
+    ok(app->shows_help, "in help a click selects a line");
+    tui_app_free(&app);
+}
+
+static void
+test_paste(void)
+{
+    char long_text[2 * TUI_FIELD];
+    struct tui_app *app = open_app(recipe);
+    const struct compose *c = tui_app_state(app, TUI_IN_compose);
+    tui_app_paste(app, "0.5");
+    picture_draw(app);
+    picture_has("nothing is typed here", "what is pasted is no keys");
+    press(app, "/lr<enter>e<ctrl-u>");
+    tui_app_paste(app, "0.75   ");
+    is_str(c->field.text, "0.75", "where something is typed it is, without its end");
+    press(app, "<ctrl-u>");
+    memset(long_text, '7', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    tui_app_paste(app, long_text);
+    picture_draw(app);
+    picture_has("what was pasted is too long", "a text that has no room is cut");
+    is_int((int64_t)c->field.n, TUI_FIELD - 1, "to what has room");
+    tui_app_free(&app);
+}
+
+/* A text that is no YAML is mended line by line. */
+static void
+test_broken(void)
+{
+    struct tui_app *app = open_app("model: mlp\nmax_duration: [\nseed: 3\n");
+    press(app, "e");
+    const struct compose *c = tui_app_state(app, TUI_IN_compose);
+    ok(c->is_editing && c->line > 0, "e edits the line with the fault");
+    press(app, "<ctrl-u>max_duration: 5ba<enter>");
+    ok(strstr(sketch_of(app)->text, "max_duration: 5ba\n") != NULL, "which is taken");
+    tui_app_free(&app);
 }
 
 static void
@@ -160,6 +248,9 @@ main(int argc, char **argv)
         bail("no directory for files");
     setenv("XDG_STATE_HOME", directory, 1);
     test_edits();
+    test_mouse();
+    test_paste();
+    test_broken();
     test_files();
     free(picture);
     picture = NULL;
