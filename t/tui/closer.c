@@ -303,6 +303,21 @@ test_ranks(void)
               " host  cpu [##########..........] 50%   ram [######............] 20/64 "
               "GB   disk read 37 MB/s   net 1.5 GB/s\n",
               "what is read and written");
+    made_view(m).m->columns = TUI_COLUMNS_GPU;
+    static const struct {
+        int cols;
+        const char *want;
+    } rows[] = {
+        {38, " 2  dim 4  bar_low 5-8  bar 9-10  track 11-15  dim 16  warning 24-29"},
+        {60, " 2  dim 4  bar_low 5-10  bar 11-13  track 14-21  dim 22  dim 28  warning "
+             "29-40  "
+             "track 41-42  warning 43"}};
+    for (int i = 0; i < 2; i++) {
+        const char *roles = strstr(
+            made_panel_text(m, tui_monitor_ranks, 5, rows[i].cols, true), "\n 2  ");
+        is_str(strtok((char *)(uintptr_t)(roles ? roles : "none"), "\n"), rows[i].want,
+               "memory that is scarce warns by its gauge, or by its number");
+    }
     made_free(&m);
     m = run();
     say_ranks(m, false);
