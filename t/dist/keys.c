@@ -240,6 +240,31 @@ test_workers(void)
     fclose(f);
     is_str(text, "# mine\nlab-ab: {address: ssh://b, since: 2026-01-01}\n",
            "all else stands as it did");
+    f = fopen(path, "w");
+    fputs("# mine\nlab-ab: {address: ssh://b, since: 2026-01-01}", f);
+    fclose(f);
+    ok(etd_workers_write(cx, path, w.name, &w) == ET_OK &&
+           etd_workers_read(cx, path, &workers) == ET_OK && workers.n == 2 &&
+           memcmp(etd_workers_find(&workers, w.name), &w, sizeof w) == 0,
+       "a last line that has no end keeps to itself");
+    f = fopen(path, "w");
+    for (int i = 0; i < ETD_WORKERS_MOST; i++)
+        fprintf(f, "lab-%d: {address: ssh://b, since: 2026-01-01}\n", i);
+    fclose(f);
+    ok(etd_workers_read(cx, path, &workers) == ET_OK && workers.n == ETD_WORKERS_MOST &&
+           strcmp(workers.worker[255].name, "lab-255") == 0,
+       "there may be 256 workers");
+    ok(etd_workers_write(cx, path, "one-more", &w) == ET_EFORMAT,
+       "one more is refused");
+    is_int(et_error_get(cx)->code, ETD_E_WORKER, "%s", et_error_get(cx)->message);
+    ok(strstr(et_error_get(cx)->message, "line 257: more than 256 workers"),
+       "by a sentence that says why");
+    et_error_clear(cx);
+    ok(etd_workers_read(cx, path, &workers) == ET_OK && workers.n == ETD_WORKERS_MOST &&
+           !etd_workers_find(&workers, "one-more"),
+       "and those before it stand as they did");
+    ok(etd_workers_write(cx, path, "lab-7", &w) == ET_OK,
+       "one of them can be replaced");
     is_int(etd_workers_parse(wrong, strlen(wrong), &workers, said, sizeof said), 1,
            "a TCP worker without a key is none");
     is_int(etd_workers_parse("x\n", 2, &workers, said, sizeof said), 1,

@@ -479,9 +479,11 @@ etd_workers_parse(const char *bytes, size_t n, struct etd_worker_list *out, char
             found = parse_worker(line, &out->worker[out->n]);
         }
         if (found < 0) {
-            snprintf(
-                why, size,
-                "expected NAME: {address: tcp://HOST:PORT, key: \"40 characters\"}");
+            snprintf(why, size,
+                     out->n == ETD_WORKERS_MOST
+                         ? "more than 256 workers"
+                         : "expected NAME: {address: tcp://HOST:PORT, key: \"40 "
+                           "characters\"}");
             out->n = 0;
             return number;
         }
@@ -511,6 +513,43 @@ etd_workers_read(struct et_ctx *cx, const char *path, struct etd_worker_list *ou
     return status;
 }
 
+/* The N bytes of TEXT without the line of NAME, and each line with its end, to OUT.
+ * Returns their bytes: N and one at most. */
+static size_t
+copy_other_workers(const char *text, size_t n, const char *name, char *out)
+{
+    size_t used = 0, word = strlen(name);
+    for (const char *at = text; at < text + n;) {
+        size_t length = strcspn(at, "\n");
+        bool ends = at + length < text + n;
+        if (strncmp(at, name, word) != 0 || at[word] != ':') {
+            memcpy(out + used, at, length);
+            out[used + length] = '\n';
+            used += length + 1;
+        }
+        at += length + ends;
+    }
+    return used;
+}
+
+/* Who reads the list must find it right from end to end. */
+static et_status
+check_workers(struct et_ctx *cx, const char *path, const char *text, size_t n)
+{
+    void *block;
+    char why[128];
+    ET_TRY(et_alloc(cx, sizeof(struct etd_worker_list), &block));
+    int line = etd_workers_parse(text, n, block, why, sizeof why);
+    et_free(cx, block);
+    if (line > 0)
+        return ETD_FAIL(cx, ET_EFORMAT, WORKER, "%s would be wrong in line %d: %s",
+                        path, line, why);
+    if (n > ETD_KEYS_BYTES)
+        return ETD_FAIL(cx, ET_EFORMAT, WORKER, "%s would have %zu bytes, more than %d",
+                        path, n, ETD_KEYS_BYTES);
+    return ET_OK;
+}
+
 static et_status
 write_locked(struct et_ctx *cx, const char *path, const char *name,
              const struct etd_worker *w)
@@ -528,16 +567,8 @@ write_locked(struct et_ctx *cx, const char *path, const char *name,
         et_error_clear(cx);
         status = ET_OK;
     }
-    size_t word = strlen(name);
-    for (char *at = text; status == ET_OK && at < text + n;) {
-        size_t length = strcspn(at, "\n");
-        length += at + length < text + n;
-        if (strncmp(at, name, word) != 0 || at[word] != ':') {
-            memcpy(out + used, at, length);
-            used += length;
-        }
-        at += length;
-    }
+    if (status == ET_OK)
+        used = copy_other_workers(text, n, name, out);
     if (w && w->key[0])
         used += (size_t)snprintf(out + used, 1024,
                                  "%s: {address: \"%s\", key: \"%s\", since: %s}\n",
@@ -545,6 +576,8 @@ write_locked(struct et_ctx *cx, const char *path, const char *name,
     else if (w)
         used += (size_t)snprintf(out + used, 1024, "%s: {address: \"%s\", since: %s}\n",
                                  name, w->address, w->since);
+    if (status == ET_OK)
+        status = check_workers(cx, path, out, used);
     if (status == ET_OK)
         status = replace_own(cx, path, out, used);
     et_free(cx, block);

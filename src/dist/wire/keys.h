@@ -91,7 +91,8 @@ int etd_workers_parse(const char *bytes, size_t n, struct etd_worker_list *out,
 /* None where there is no file. EFORMAT (5016). */
 ET_NODISCARD et_status etd_workers_read(struct et_ctx *cx, const char *path,
                                         struct etd_worker_list *out);
-/* Adds or replaces W; NULL W: removes NAME. EIO. */
+/* Adds or replaces W; NULL W: removes NAME. Error 5016 if the file is wrong, or the new
+ * line would make it so; it then stays as it was. EIO. */
 ET_NODISCARD et_status etd_workers_write(struct et_ctx *cx, const char *path,
                                          const char *name, const struct etd_worker *w);
 const struct etd_worker *etd_workers_find(const struct etd_worker_list *list,
