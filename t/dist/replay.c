@@ -17,107 +17,14 @@
 #include "dist/hub/follow.h"
 #include "dist/wire/piece.h"
 #include "dist/worker/replay.h"
-#include "dist/worker/session.h"
+#include "t/dist/heard.h"
 #include "t/dist/house.h"
 #include "t/tap.h"
 
-enum { RECORDS = 900, MESSAGES = 4096 };
+enum { RECORDS = 900 };
 static struct house h;
-static struct etd_host host;
-
-/* What the session has sent, kept until the test has looked at it. */
-static struct said {
-    char *bytes;
-    size_t n;
-} said[MESSAGES];
-static int n_said;
-static bool is_full;        /* the viewer's connection */
-static int room = MESSAGES; /* that it has, if it is not */
-
-static bool
-take(void *data, const void *bytes, size_t n)
-{
-    (void)data;
-    if (is_full || n_said >= room)
-        return false;
-    said[n_said].bytes = malloc(n);
-    memcpy(said[n_said].bytes, bytes, n);
-    said[n_said++].n = n;
-    return true;
-}
-
-static void
-forget(void)
-{
-    while (n_said > 0)
-        free(said[--n_said].bytes);
-}
-
-static struct etd_frame
-frame(int i)
-{
-    struct etd_frame f = {.head.kind = ETD_KIND_COUNT};
-    struct etd_fault fault;
-    if (i < n_said && etd_read(said[i].bytes, said[i].n, &f, &fault) != ET_OK)
-        bail("message %d is malformed: %s", i, fault.why);
-    return f;
-}
-
-static int
-count(enum etd_kind kind)
-{
-    int n = 0;
-    for (int i = 0; i < n_said; i++)
-        n += frame(i).head.kind == kind;
-    return n;
-}
-
-static struct etd_frame
-last(enum etd_kind kind)
-{
-    struct etd_frame none = {.head.kind = ETD_KIND_COUNT};
-    for (int i = n_said - 1; i >= 0; i--)
-        if (frame(i).head.kind == kind)
-            return frame(i);
-    return none;
-}
 
 /* ---- a viewer ---- */
-
-static struct etd_session *
-open_session(bool is_operator)
-{
-    struct etd_session *s;
-    if (etd_session_new(&host, "test", is_operator, take, NULL, &s) != ET_OK)
-        bail("no session");
-    return s;
-}
-
-static void
-tell(struct etd_session *s, const char *bytes, size_t n)
-{
-    if (n == 0 || etd_session_message(s, bytes, n) != ET_OK)
-        bail("a message could not be made");
-}
-
-/* HELLO of a viewer of minor version MINOR: AFTER -1, from the beginning. */
-static void
-hello(struct etd_session *s, int minor, const char *run, int64_t after, int64_t credit)
-{
-    char bytes[ETD_CONTROL_BYTES];
-    struct etd_out o;
-    const struct etd_head head = {.kind = ETD_HELLO};
-    etd_begin(&o, bytes, sizeof bytes, &head, 4 + (after >= 0));
-    etd_put_int(&o, "minor", minor);
-    etd_put_bool(&o, "stream", true);
-    etd_put_int(&o, "credit", credit);
-    etd_put_text(&o, "run", run);
-    if (after >= 0)
-        etd_put_int(&o, "after", after);
-    size_t n = etd_end(&o);
-    bytes[2] = (char)minor; /* [major, minor, ...]: each a byte */
-    tell(s, bytes, n);
-}
 
 static void
 ping(struct etd_session *s, int64_t credit, bool digest)
@@ -128,7 +35,7 @@ ping(struct etd_session *s, int64_t credit, bool digest)
     etd_begin(&o, bytes, sizeof bytes, &head, 2);
     etd_put_int(&o, "credit", credit);
     etd_put_bool(&o, "digest", digest);
-    tell(s, bytes, etd_end(&o));
+    heard_tell(s, bytes, etd_end(&o));
 }
 
 static void
@@ -141,7 +48,7 @@ ask_file(struct etd_session *s, const char *word, int64_t rank, int64_t at)
     etd_put_text(&o, "file", word);
     etd_put_int(&o, "rank", rank);
     etd_put_int(&o, "at", at);
-    tell(s, bytes, etd_end(&o));
+    heard_tell(s, bytes, etd_end(&o));
 }
 
 /* Record FROM, and all after it, were missed. */
@@ -153,17 +60,7 @@ ask_again(struct etd_session *s, int64_t from)
     const struct etd_head head = {.kind = ETD_NACK};
     etd_begin(&o, bytes, sizeof bytes, &head, 1);
     etd_put_int(&o, "from", from);
-    tell(s, bytes, etd_end(&o));
-}
-
-/* Until the session waits for the viewer. False: the conversation is over. */
-static bool
-drive(struct etd_session *s)
-{
-    bool goes_on = etd_session_step(s);
-    while (goes_on && etd_session_is_busy(s))
-        goes_on = etd_session_step(s);
-    return goes_on;
+    heard_tell(s, bytes, etd_end(&o));
 }
 
 /* The model that the snapshot among what was said makes: its digest is the announced
@@ -172,7 +69,7 @@ static bool
 is_whole(int64_t records)
 {
     unsigned char want[ETD_DIGEST], got[ETD_DIGEST];
-    struct etd_frame begin = last(ETD_SNAP_BEGIN);
+    struct etd_frame begin = heard_last(ETD_SNAP_BEGIN);
     struct etd_model *m;
     int64_t bytes = etd_get_int(&begin.body, "bytes", 0);
     int64_t facts = etd_get_int(&begin.body, "facts", 0);
@@ -180,8 +77,8 @@ is_whole(int64_t records)
     int64_t n = 0;
     if (!etd_get_id(&begin.body, "digest", want, sizeof want))
         return false;
-    for (int i = 0; i < n_said; i++) {
-        struct etd_frame f = frame(i);
+    for (int i = 0; i < heard_n; i++) {
+        struct etd_frame f = heard_frame(i);
         struct etd_value data;
         if (f.head.kind != ETD_SNAP_CHUNK)
             continue;
@@ -207,10 +104,10 @@ static void
 test_whole(void)
 {
     char text[64];
-    struct etd_session *s = open_session(false);
-    hello(s, 1, h.name, -1, 256);
-    ok(drive(s), "a run that has ended is told, and the conversation stays");
-    struct etd_frame f = frame(0);
+    struct etd_session *s = heard_open(false);
+    heard_hello(s, 1, h.name, -1, 256);
+    ok(heard_drive(s), "a run that has ended is told, and the conversation stays");
+    struct etd_frame f = heard_frame(0);
     is_int((int)f.head.kind, ETD_WELCOME, "first comes WELCOME");
     is_str(etd_get_text(&f.body, "name", text, sizeof text), h.name, "with its name,");
     ok(etd_get_bool(&f.body, "ended", false), "that it has ended,");
@@ -218,68 +115,70 @@ test_whole(void)
     is_str(etd_get_text(&f.body, "role", text, sizeof text), "viewer",
            "and what the key may do");
     ok(is_whole(h.log.seq), "then a snapshot of all of its records");
-    is_int(count(ETD_BYE), 0, "nobody says BYE");
+    is_int(heard_count(ETD_BYE), 0, "nobody says BYE");
     ping(s, 10, true);
     unsigned char digest[ETD_DIGEST];
-    f = last(ETD_PONG);
+    f = heard_last(ETD_PONG);
     ok(etd_get_id(&f.body, "digest", digest, sizeof digest), "a PING gets the digest");
     etd_session_free(&s);
-    forget();
+    heard_forget();
 }
 
 static void
 test_credit(void)
 {
-    struct etd_session *s = open_session(true);
-    hello(s, 1, h.name, -1, 1);
-    ok(drive(s), "a viewer with room for one message");
-    is_int(count(ETD_SNAP_CHUNK), 1, "is sent one piece of the snapshot");
-    int before = n_said;
-    is_full = true;
+    struct etd_session *s = heard_open(true);
+    heard_hello(s, 1, h.name, -1, 1);
+    ok(heard_drive(s), "a viewer with room for one message");
+    is_int(heard_count(ETD_SNAP_CHUNK), 1, "is sent one piece of the snapshot");
+    int before = heard_n;
+    heard_full = true;
     ping(s, 1000, false);
-    ok(drive(s) && n_said == before, "one whose connection is full is sent nothing");
-    is_full = false;
-    while (etd_session_is_busy(s) || count(ETD_SNAP_END) == 0)
+    ok(heard_drive(s) && heard_n == before,
+       "one whose connection is full is sent nothing");
+    heard_full = false;
+    while (etd_session_is_busy(s) || heard_count(ETD_SNAP_END) == 0)
         if (!etd_session_step(s))
             break;
     ok(is_whole(h.log.seq), "and gets the rest, once there is room");
     etd_session_free(&s);
-    forget();
+    heard_forget();
 }
 
 /* Numbers as large as they can be. */
 static void
 test_large(void)
 {
-    struct etd_session *s = open_session(false);
-    hello(s, 1, h.name, 0, INT64_MAX);
+    struct etd_session *s = heard_open(false);
+    heard_hello(s, 1, h.name, 0, INT64_MAX);
     ping(s, INT64_MAX, false);
     ping(s, 1, false);
-    ok(drive(s), "a viewer that gives all the credit there is, and more");
-    ok(count((enum etd_kind)ET_RECORD_BATCH) > 0, "is sent records");
+    ok(heard_drive(s), "a viewer that gives all the credit there is, and more");
+    ok(heard_count((enum etd_kind)ET_RECORD_BATCH) > 0, "is sent records");
     etd_session_free(&s);
-    forget();
-    s = open_session(false);
-    hello(s, 1, h.name, INT64_MAX, 256);
-    ok(drive(s) && count((enum etd_kind)ET_RECORD_BATCH) == 0 && count(ETD_FACTS) == 1,
+    heard_forget();
+    s = heard_open(false);
+    heard_hello(s, 1, h.name, INT64_MAX, 256);
+    ok(heard_drive(s) && heard_count((enum etd_kind)ET_RECORD_BATCH) == 0 &&
+           heard_count(ETD_FACTS) == 1,
        "one that has more records than there are is told the facts alone");
     etd_session_free(&s);
-    forget();
+    heard_forget();
 }
 
 static void
 test_earlier(void)
 {
     char code[32];
-    struct etd_session *s = open_session(false);
-    hello(s, 0, h.name, -1, 256);
-    ok(!drive(s), "with a viewer of minor version 0 the conversation ends");
+    struct etd_session *s = heard_open(false);
+    heard_hello(s, 0, h.name, -1, 256);
+    ok(!heard_drive(s), "with a viewer of minor version 0 the conversation ends");
     ok(is_whole(h.log.seq), "after the same snapshot,");
-    struct etd_frame f = last(ETD_BYE);
+    struct etd_frame f = heard_last(ETD_BYE);
     is_str(etd_get_text(&f.body, "code", code, sizeof code), "END",
            "as that of a run whose hub ends");
     etd_session_free(&s);
-    forget();
+    heard_forget();
 }
 
 /* Applies to M, which has all up to some record, those that were said. False: they are
@@ -291,8 +190,8 @@ go_on(struct etd_model *m)
     struct et_record r;
     bool right = true, whole = true;
     etd_join_init(&join, h.cx);
-    for (int i = 0; i < n_said && right; i++) {
-        struct etd_frame f = frame(i);
+    for (int i = 0; i < heard_n && right; i++) {
+        struct etd_frame f = heard_frame(i);
         if ((int)f.head.kind >= ET_RECORD_COUNT)
             continue;
         right = f.head.hseq == m->seq + 1 &&
@@ -333,36 +232,38 @@ are_those_after(int64_t after)
 static void
 test_after(void)
 {
-    struct etd_session *s = open_session(false);
-    hello(s, 1, h.name, h.log.seq - 40, 4096);
-    ok(drive(s), "a viewer that has seen most of it");
-    is_int(count(ETD_SNAP_BEGIN), 0, "gets no snapshot");
+    struct etd_session *s = heard_open(false);
+    heard_hello(s, 1, h.name, h.log.seq - 40, 4096);
+    ok(heard_drive(s), "a viewer that has seen most of it");
+    is_int(heard_count(ETD_SNAP_BEGIN), 0, "gets no snapshot");
     ok(are_those_after(h.log.seq - 40), "but the records that it lacks, in order");
-    is_int(count(ETD_FACTS), 1, "and how the run ended");
+    is_int(heard_count(ETD_FACTS), 1, "and how the run ended");
     etd_session_free(&s);
-    forget();
+    heard_forget();
 }
 
 /* A viewer with all the records up to AFTER (-1: with none) has missed one. */
 static void
 test_missed_by(int64_t after, const char *who)
 {
-    struct etd_session *s = open_session(false);
-    hello(s, 1, h.name, after, 4096);
-    ok(drive(s), "%s", who);
-    forget();
+    struct etd_session *s = heard_open(false);
+    heard_hello(s, 1, h.name, after, 4096);
+    ok(heard_drive(s), "%s", who);
+    heard_forget();
     ask_again(s, h.log.seq - 20);
-    ok(drive(s) && are_those_after(h.log.seq - 21),
+    ok(heard_drive(s) && are_those_after(h.log.seq - 21),
        "that asks for a record that it missed is sent that one, and all after it");
-    forget();
+    heard_forget();
     ask_again(s, h.log.seq);
-    ok(drive(s) && are_those_after(h.log.seq - 1), "the last, where it is the last");
-    forget();
+    ok(heard_drive(s) && are_those_after(h.log.seq - 1),
+       "the last, where it is the last");
+    heard_forget();
     ask_again(s, 1);
-    ok(drive(s) && are_those_after(0), "and all, where it is the first");
-    forget();
+    ok(heard_drive(s) && are_those_after(0), "and all, where it is the first");
+    heard_forget();
     ask_again(s, 0);
-    ok(drive(s) && n_said == 0, "there is no record 0, and nothing is sent for it");
+    ok(heard_drive(s) && heard_n == 0,
+       "there is no record 0, and nothing is sent for it");
     etd_session_free(&s);
 }
 
@@ -370,73 +271,73 @@ static void
 test_missed(void)
 {
     int64_t begun = h.log.seq - 40;
-    struct etd_session *s = open_session(false);
+    struct etd_session *s = heard_open(false);
     test_missed_by(begun, "a viewer that was sent the last records");
     test_missed_by(-1, "one that was sent a snapshot");
-    hello(s, 1, h.name, begun, 2);
-    (void)drive(s);
-    forget();
+    heard_hello(s, 1, h.name, begun, 2);
+    (void)heard_drive(s);
+    heard_forget();
     ask_again(s, begun + 1);
     ping(s, 4096, false);
-    ok(drive(s) && are_those_after(begun),
+    ok(heard_drive(s) && are_those_after(begun),
        "one that is in the middle of them begins again where it says");
     etd_session_free(&s);
-    forget();
+    heard_forget();
 }
 
 static void
 test_files(void)
 {
     struct etd_piece p;
-    struct etd_session *s = open_session(false);
-    hello(s, 1, h.name, -1, 256);
-    (void)drive(s);
+    struct etd_session *s = heard_open(false);
+    heard_hello(s, 1, h.name, -1, 256);
+    (void)heard_drive(s);
     ask_file(s, "log", 0, 0);
-    struct etd_frame f = last(ETD_FILE);
+    struct etd_frame f = heard_last(ETD_FILE);
     ok(etd_piece_read(&f, &p) && p.n == 6 && memcmp(p.bytes, "a\nbc\nd", 6) == 0,
        "the log of a rank is sent");
     ask_file(s, "log", 0, 6);
-    f = last(ETD_FILE);
+    f = heard_last(ETD_FILE);
     ok(etd_piece_read(&f, &p) && p.n == 0 && p.size == 6, "and nothing behind its end");
     ask_file(s, "log", 7, 0);
-    f = last(ETD_FILE);
+    f = heard_last(ETD_FILE);
     ok(etd_piece_read(&f, &p) && p.is_missing, "a rank that there is not has no log");
     ask_file(s, "log", 1, 0);
-    f = last(ETD_FILE);
+    f = heard_last(ETD_FILE);
     ok(etd_piece_read(&f, &p) && p.is_missing && p.n == 0, "a link is not followed");
     ask_file(s, "log", 2, 0);
-    f = last(ETD_FILE);
+    f = heard_last(ETD_FILE);
     ok(etd_piece_read(&f, &p) && p.is_missing, "a FIFO is not waited for");
     static const char *const others[] = {"../../secret", "lock", "", "logs/rank0.txt"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         ask_file(s, others[i], 0, 0);
-        f = last(ETD_FILE);
+        f = heard_last(ETD_FILE);
         ok(etd_get_bool(&f.body, "missing", false), "'%s' is no word of the list",
            others[i]);
     }
     ask_file(s, "run", 0, 0);
-    f = last(ETD_FILE);
+    f = heard_last(ETD_FILE);
     ok(etd_piece_read(&f, &p) && p.n > 0 && p.bytes[0] == '{', "run.json is");
     ask_file(s, "events", 0, 1LL << 60);
-    f = last(ETD_FILE);
+    f = heard_last(ETD_FILE);
     ok(etd_piece_read(&f, &p) && p.n == 0,
        "nor is there anything past an end far away");
-    forget();
-    is_full = true;
+    heard_forget();
+    heard_full = true;
     ask_file(s, "log", 0, 2);
     ask_file(s, "log", 0, 6);
-    is_full = false;
-    ok(drive(s) && count(ETD_FILE) == 2,
+    heard_full = false;
+    ok(heard_drive(s) && heard_count(ETD_FILE) == 2,
        "pieces that the connection did not take come when there is room");
-    f = frame(0);
+    f = heard_frame(0);
     ok(etd_piece_read(&f, &p) && p.at == 2 && p.n == 4, "in their order");
-    is_full = true;
+    heard_full = true;
     for (int i = 0; i < 100; i++)
         ask_file(s, "events", 0, 0);
-    ok(!drive(s), "one that asks on and takes nothing is left");
-    is_full = false;
+    ok(!heard_drive(s), "one that asks on and takes nothing is left");
+    heard_full = false;
     etd_session_free(&s);
-    forget();
+    heard_forget();
 }
 
 /* The pieces of the log of rank 0 that were said since message I are those from byte
@@ -446,8 +347,8 @@ are_in_order(int i, int64_t at)
 {
     struct etd_piece p;
     bool in_order = true;
-    for (; i < n_said; i++, at++) {
-        struct etd_frame f = frame(i);
+    for (; i < heard_n; i++, at++) {
+        struct etd_frame f = heard_frame(i);
         in_order = in_order && etd_piece_read(&f, &p) && p.at == at;
     }
     return in_order;
@@ -460,20 +361,20 @@ enum { WAITING = 32, WAITING_BYTES = 1 << 20 }; /* as many as may, and no more b
 static struct etd_session *
 open_slow(void)
 {
-    struct etd_session *s = open_session(false);
-    hello(s, 1, h.name, -1, 256);
-    (void)drive(s);
-    forget();
-    is_full = true;
+    struct etd_session *s = heard_open(false);
+    heard_hello(s, 1, h.name, -1, 256);
+    (void)heard_drive(s);
+    heard_forget();
+    heard_full = true;
     return s;
 }
 
 static void
 close_slow(struct etd_session *s)
 {
-    is_full = false;
+    heard_full = false;
     etd_session_free(&s);
-    forget();
+    heard_forget();
 }
 
 static void
@@ -483,25 +384,25 @@ test_most_waiting(void)
     struct etd_session *s = open_slow();
     for (int at = 0; at < WAITING; at++)
         ask_file(s, "log", 0, at);
-    is_full = false;
-    room = 10;
-    ok(drive(s) && n_said == 10 && are_in_order(0, 0),
+    heard_full = false;
+    heard_room = 10;
+    ok(heard_drive(s) && heard_n == 10 && are_in_order(0, 0),
        "of 32 answers that wait for a viewer it takes ten, the first ones");
     ask_file(s, "log", 0, WAITING);
-    room = WAITING + 1;
-    ok(drive(s) && n_said == WAITING + 1 && are_in_order(0, 0),
+    heard_room = WAITING + 1;
+    ok(heard_drive(s) && heard_n == WAITING + 1 && are_in_order(0, 0),
        "and the others when it has room again, and then the next");
-    forget();
-    room = MESSAGES;
-    is_full = true;
+    heard_forget();
+    heard_room = HEARD_MOST;
+    heard_full = true;
     for (int at = 0; at < WAITING; at++)
         ask_file(s, "log", 0, at);
-    is_full = false;
+    heard_full = false;
     ask_file(s, "log", 0, WAITING);
-    struct etd_frame f = frame(0);
+    struct etd_frame f = heard_frame(0);
     is_str(etd_get_text(&f.body, "code", code, sizeof code), "LAGGED",
            "where 32 wait one more is too much, and the viewer is left");
-    ok(!drive(s) && n_said == 1, "with nothing of what waited");
+    ok(!heard_drive(s) && heard_n == 1, "with nothing of what waited");
     close_slow(s);
 }
 
@@ -511,22 +412,22 @@ test_slow(void)
 {
     int64_t bytes = 0;
     struct etd_session *s = open_slow();
-    for (int i = 0; i < 100; i++, forget()) {
-        is_full = true;
+    for (int i = 0; i < 100; i++, heard_forget()) {
+        heard_full = true;
         for (int k = 0; k < 10; k++)
             ask_file(s, "events", 0, 0);
-        is_full = false;
-        if (!drive(s) || count(ETD_FILE) != 10)
+        heard_full = false;
+        if (!heard_drive(s) || heard_count(ETD_FILE) != 10)
             break;
-        for (int k = 0; k < n_said; k++)
-            bytes += (int64_t)said[k].n;
+        for (int k = 0; k < heard_n; k++)
+            bytes += (int64_t)heard[k].n;
     }
     ok(bytes > 4 * WAITING_BYTES,
        "a viewer that is slow now and then goes on: %lld bytes have waited for it",
        (long long)bytes);
     ask_file(s, "events", 0, 0);
-    int64_t each = (int64_t)said[0].n, n = 0;
-    is_full = true;
+    int64_t each = (int64_t)heard[0].n, n = 0;
+    heard_full = true;
     do
         ask_file(s, "events", 0, 0);
     while (etd_session_step(s) && ++n < WAITING);
@@ -547,54 +448,95 @@ test_models(void)
     struct etd_frame f;
     for (int i = 0; i < ROOM; i++) {
         if (i == ETD_REPLAY_OF_VIEWERS) {
-            more = open_session(false);
-            hello(more, 1, h.name, -1, 256);
-            f = last(ETD_REFUSE);
+            more = heard_open(false);
+            heard_hello(more, 1, h.name, -1, 256);
+            f = heard_last(ETD_REFUSE);
             is_str(etd_get_text(&f.body, "code", text, sizeof text), "FULL",
                    "viewers leave room for two operators");
             etd_session_free(&more);
         }
-        s[i] = open_session(i >= ETD_REPLAY_OF_VIEWERS);
-        hello(s[i], 1, h.name, -1, 1); /* it takes one piece, and waits */
-        if (!drive(s[i]))
+        s[i] = heard_open(i >= ETD_REPLAY_OF_VIEWERS);
+        heard_hello(s[i], 1, h.name, -1, 1); /* it takes one piece, and waits */
+        if (!heard_drive(s[i]))
             bail("viewer %d was not served", i);
     }
-    is_int(host.models, ROOM, "all of them take a run slowly");
-    forget();
-    more = open_session(true);
-    hello(more, 1, h.name, -1, 256);
-    f = last(ETD_REFUSE);
+    is_int(heard_host.models, ROOM, "all of them take a run slowly");
+    heard_forget();
+    more = heard_open(true);
+    heard_hello(more, 1, h.name, -1, 256);
+    f = heard_last(ETD_REFUSE);
     is_str(etd_get_text(&f.body, "code", text, sizeof text), "FULL",
            "leave no room for one more, which is refused");
     ok(strstr(etd_get_text(&f.body, "text", text, sizeof text), "try again") != NULL,
        "and told that it may come back: %s", text);
-    ok(!drive(more), "and that is the end of it");
+    ok(!heard_drive(more), "and that is the end of it");
     etd_session_free(&more);
-    more = open_session(false);
-    hello(more, 1, h.name, h.log.seq - 5, 256);
-    ok(drive(more) && count(ETD_FACTS) == 1, "one that has the run already needs none");
+    more = heard_open(false);
+    heard_hello(more, 1, h.name, h.log.seq - 5, 256);
+    ok(heard_drive(more) && heard_count(ETD_FACTS) == 1,
+       "one that has the run already needs none");
     etd_session_free(&more);
     ping(s[0], 1000, false);
-    ok(drive(s[0]) && count(ETD_SNAP_END) == 1 && host.models == ROOM - 1,
+    ok(heard_drive(s[0]) && heard_count(ETD_SNAP_END) == 1 &&
+           heard_host.models == ROOM - 1,
        "whoever has all of it makes room,");
-    forget();
+    heard_forget();
     ping(s[0], 1, true);
-    f = last(ETD_PONG);
+    f = heard_last(ETD_PONG);
     is_int((int)etd_get_int(&f.body, "at", -1), (int)h.log.seq, "and is still served");
     house_stop_clock();
     seams.monotonic = house_clock;
     eti_ctx_set_seams(h.cx, &seams);
     house_pass(11);
-    ok(!drive(s[1]), "one that takes nothing for 10 s is left");
-    f = last(ETD_BYE);
+    ok(!heard_drive(s[1]), "one that takes nothing for 10 s is left");
+    f = heard_last(ETD_BYE);
     is_str(etd_get_text(&f.body, "code", text, sizeof text), "LAGGED", "and told why");
-    is_int(host.models, ROOM - 2, "that makes room, too");
+    is_int(heard_host.models, ROOM - 2, "that makes room, too");
     house_start_clock();
     eti_ctx_set_seams(h.cx, &eti_system);
     for (int i = 0; i < ROOM; i++)
         etd_session_free(&s[i]);
-    is_int(host.models, 0, "in the end all of it is free");
-    forget();
+    is_int(heard_host.models, 0, "in the end all of it is free");
+    heard_forget();
+}
+
+/* A viewer that takes its snapshot piece by piece, and slowly. */
+static void
+test_steady(void)
+{
+    char code[32];
+    struct eti_seams seams = eti_system;
+    struct etd_session *s = heard_open(false);
+    house_stop_clock();
+    seams.monotonic = house_clock;
+    eti_ctx_set_seams(h.cx, &seams);
+    heard_room = 2;
+    heard_hello(s, 1, h.name, -1, 1);
+    ok(heard_drive(s) && heard_count(ETD_SNAP_BEGIN) == 1 &&
+           heard_count(ETD_SNAP_CHUNK) == 0,
+       "a viewer is told that a snapshot begins");
+    house_pass(9.75);
+    heard_room = HEARD_MOST;
+    ok(heard_drive(s) && heard_count(ETD_SNAP_CHUNK) == 1,
+       "and takes a piece of it 9.75 s later");
+    house_pass(9.75);
+    ok(heard_drive(s), "it has as long for the next");
+    house_pass(0.25);
+    ok(!heard_drive(s), "after 10 s it is left");
+    struct etd_frame f = heard_last(ETD_BYE);
+    is_str(etd_get_text(&f.body, "code", code, sizeof code), "LAGGED", "and told why");
+    is_int(heard_count(ETD_SNAP_END), 0, "(there was more of it)");
+    etd_session_free(&s);
+    heard_forget();
+    s = heard_open(false);
+    heard_hello(s, 1, h.name, -1, 256);
+    ok(heard_drive(s) && heard_count(ETD_SNAP_END) == 1, "who has taken all of it");
+    house_pass(60);
+    ok(heard_drive(s) && heard_count(ETD_BYE) == 0, "may be silent");
+    etd_session_free(&s);
+    house_start_clock();
+    eti_ctx_set_seams(h.cx, &eti_system);
+    heard_forget();
 }
 
 /* ---- history ---- */
@@ -631,7 +573,7 @@ ask_history(struct etd_session *s, int64_t id)
     etd_put_int(&o, "from", 11);
     etd_put_int(&o, "to", 20);
     etd_put_int(&o, "most", 100);
-    tell(s, bytes, etd_end(&o));
+    heard_tell(s, bytes, etd_end(&o));
 }
 
 /* Steps A and B until N answers have come, or for a minute. */
@@ -639,12 +581,12 @@ static bool
 wait_answers(struct etd_session *a, struct etd_session *b, int n)
 {
     const struct timespec pause = {0, 1000000};
-    for (int i = 0; i < 60000 && count(ETD_HIST) < n; i++) {
+    for (int i = 0; i < 60000 && heard_count(ETD_HIST) < n; i++) {
         (void)etd_session_step(a);
         (void)etd_session_step(b);
         nanosleep(&pause, NULL);
     }
-    return count(ETD_HIST) == n;
+    return heard_count(ETD_HIST) == n;
 }
 
 /* A log that is to be read from end to end takes nobody's turn. */
@@ -653,11 +595,11 @@ test_history(void)
 {
     struct eti_seams seams = eti_system;
     int64_t ba[16];
-    struct etd_session *a = open_session(false), *b = open_session(false);
-    hello(a, 1, h.name, -1, 256);
-    hello(b, 1, h.name, -1, 256);
-    ok(drive(a) && drive(b), "two viewers of a run that has ended");
-    forget();
+    struct etd_session *a = heard_open(false), *b = heard_open(false);
+    heard_hello(a, 1, h.name, -1, 256);
+    heard_hello(b, 1, h.name, -1, 256);
+    ok(heard_drive(a) && heard_drive(b), "two viewers of a run that has ended");
+    heard_forget();
     server = pthread_self();
     seams.file.read = watched_read;
     eti_ctx_set_seams(h.cx, &seams);
@@ -668,48 +610,49 @@ test_history(void)
     for (int i = 0; i < 100; i++)
         (void)(etd_session_step(a) && etd_session_step(b));
     ping(b, 1, false);
-    ok(count(ETD_PONG) == 1 && count(ETD_HIST) == 0,
+    ok(heard_count(ETD_PONG) == 1 && heard_count(ETD_HIST) == 0,
        "one is answered while history is read for another");
     is_int(atomic_load(&read_by_server), 0, "which whoever serves them does not do");
-    is_int(host.readers, 1, "and one log is read at a time");
+    is_int(heard_host.readers, 1, "and one log is read at a time");
     ok(etd_session_is_reading(a) && !etd_session_is_busy(a),
        "nobody is kept busy by it");
     atomic_store(&is_held, false);
     ok(wait_answers(a, b, 3), "then all are answered");
     ok(atomic_load(&read_beside) > 0, "by who has read the log");
-    struct etd_frame f = last(ETD_HIST);
+    struct etd_frame f = heard_last(ETD_HIST);
     ok(etd_get_ints(&f.body, "ba", ba, 16) == 10 && ba[0] == 11 && ba[9] == 20,
        "value by value");
-    ok(!etd_session_is_reading(a) && !etd_session_is_reading(b) && host.readers == 0,
+    ok(!etd_session_is_reading(a) && !etd_session_is_reading(b) &&
+           heard_host.readers == 0,
        "and nothing is read any more");
-    is_full = true;
+    heard_full = true;
     ask_history(a, 10);
     for (int i = 0; i < 100; i++) {
         nanosleep(&(struct timespec){0, 1000000}, NULL);
         (void)etd_session_step(a);
     }
-    is_full = false;
+    heard_full = false;
     ok(wait_answers(a, b, 4), "an answer waits for a connection that is full");
     ask_history(b, 11);
     etd_session_free(&a);
     (void)etd_session_step(b);
     etd_session_free(&b);
-    is_int(host.readers, 0, "a conversation that ends ends what is read for it");
+    is_int(heard_host.readers, 0, "a conversation that ends ends what is read for it");
     eti_ctx_set_seams(h.cx, &eti_system);
-    forget();
+    heard_forget();
 }
 
 static void
 is_refused(const char *name, const char *what)
 {
     char code[32];
-    struct etd_session *s = open_session(true);
-    hello(s, 1, name, -1, 16);
-    struct etd_frame f = last(ETD_REFUSE);
+    struct etd_session *s = heard_open(true);
+    heard_hello(s, 1, name, -1, 16);
+    struct etd_frame f = heard_last(ETD_REFUSE);
     is_str(etd_get_text(&f.body, "code", code, sizeof code), "NO_RUN", "%s", what);
-    ok(!drive(s), "and that is the end");
+    ok(!heard_drive(s), "and that is the end");
     etd_session_free(&s);
-    forget();
+    heard_forget();
 }
 
 static void
@@ -718,11 +661,11 @@ test_refused(void)
     is_refused("no-such-run", "a run that is not known is refused");
     is_refused("one", "so is one by the name of its directory,");
     is_refused(h.directory, "and by its path");
-    struct etd_session *s = open_session(true);
+    struct etd_session *s = heard_open(true);
     ask_file(s, "run", 0, 0);
-    is_int(count(ETD_FILE), 0, "nobody gets files without HELLO");
+    is_int(heard_count(ETD_FILE), 0, "nobody gets files without HELLO");
     etd_session_free(&s);
-    forget();
+    heard_forget();
 }
 
 /* A log that was cut off in the middle of a record, or has been written into. */
@@ -736,14 +679,14 @@ test_damaged(void)
     if (!f || fseek(f, st.st_size / 2, SEEK_SET) != 0 ||
         fwrite("\0\0\0\0", 4, 1, f) != 1 || fclose(f) != 0)
         bail("cannot write into %s", path);
-    struct etd_session *s = open_session(false);
-    hello(s, 1, h.name, -1, 256);
-    ok(drive(s), "a damaged log is told");
-    struct etd_frame begin = last(ETD_SNAP_BEGIN);
+    struct etd_session *s = heard_open(false);
+    heard_hello(s, 1, h.name, -1, 256);
+    ok(heard_drive(s), "a damaged log is told");
+    struct etd_frame begin = heard_last(ETD_SNAP_BEGIN);
     int64_t told = etd_get_int(&begin.body, "s", 0);
     ok(told > 0 && told < h.log.seq && is_whole(told), "up to where it can be read");
     etd_session_free(&s);
-    forget();
+    heard_forget();
 }
 
 /* run.json says that it has ended. */
@@ -781,7 +724,7 @@ main(void)
     snprintf(path, sizeof path, "%s/logs/rank2.txt", h.directory);
     if (mkfifo(path, 0600) != 0)
         bail("no FIFO");
-    host = (struct etd_host){.cx = h.cx, .starts = {.cx = h.cx}};
+    heard_host = (struct etd_host){.cx = h.cx, .starts = {.cx = h.cx}};
     test_whole();
     test_credit();
     test_large();
@@ -792,6 +735,7 @@ main(void)
     test_most_waiting();
     test_slow();
     test_models();
+    test_steady();
     test_history();
     test_refused();
     test_damaged();
