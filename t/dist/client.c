@@ -369,6 +369,203 @@ test_jump(void)
     etd_client_close(&c);
 }
 
+static void
+test_asked_again(void)
+{
+    struct etd_client *c = join();
+    int64_t seq = etd_client_model(c)->seq;
+    hear_record(c, seq + 2);
+    double asked = c->nack_at;
+    atomic_store(&desk->now, now() + 0.75);
+    hear_record(c, seq + 3);
+    ok(c->nack_at == asked, "a gap is not asked for again in less than a second");
+    atomic_store(&desk->now, now() + 0.25);
+    hear_record(c, seq + 4);
+    ok(c->nack_at == asked + 1, "and after a second it is");
+    ok(look(c)->gaps == 1 && look(c)->missed == 1, "which is one gap, of one record");
+    etd_client_close(&c);
+}
+
+/* ---- 5.7 credit ---- */
+
+static void
+test_gives_credit(void)
+{
+    enum { CREDIT = 256 };
+    struct etd_client *c = join();
+    int64_t seq = etd_client_model(c)->seq;
+    etd_client_ping(c);
+    if (c->owed != 0)
+        bail("no PING is taken");
+    for (int i = 1; i < CREDIT / 2; i++)
+        hear_record(c, seq + i);
+    is_int(c->owed, CREDIT / 2 - 1, "a viewer owes credit for 127 messages");
+    struct etd_out o = say(ETD_PONG, 0, 0);
+    hear(c, &o);
+    is_int(c->owed, CREDIT / 2 - 1, "what is no part of the stream costs none");
+    hear_record(c, seq + CREDIT / 2);
+    is_int(c->owed, 0, "and gives it with the 128th, half of what it granted");
+    etd_client_close(&c);
+}
+
+/* ---- 5.5 the first and the last word ---- */
+
+/* REFUSE or BYE, with CODE. */
+static void
+hear_end_of(struct etd_client *c, enum etd_kind kind, const char *code)
+{
+    struct etd_out o = say(kind, 0, 2);
+    etd_put_text(&o, "code", code);
+    etd_put_text(&o, "text", "because\033[2J");
+    hear(c, &o);
+}
+
+static void
+test_last_word(void)
+{
+    static const struct {
+        enum etd_kind kind;
+        const char *code;
+        enum etd_link link;
+    } row[] = {
+        {ETD_REFUSE, "FULL", ETD_LINK_DISCONNECTED},
+        {ETD_REFUSE, "NO_RUN", ETD_LINK_REFUSED},
+        {ETD_REFUSE, "VERSION", ETD_LINK_REFUSED},
+        {ETD_REFUSE, "UNREADABLE", ETD_LINK_REFUSED},
+        {ETD_BYE, "END", ETD_LINK_ENDED},
+        {ETD_BYE, "KEY", ETD_LINK_REFUSED},
+        {ETD_BYE, "VERSION", ETD_LINK_REFUSED},
+        {ETD_BYE, "GONE", ETD_LINK_DISCONNECTED},
+        {ETD_BYE, "LAGGED", ETD_LINK_DISCONNECTED},
+        {ETD_BYE, "SILENT", ETD_LINK_DISCONNECTED},
+        {ETD_BYE, "RATE", ETD_LINK_DISCONNECTED},
+        {ETD_BYE, "UNKNOWN", ETD_LINK_DISCONNECTED},
+        {ETD_BYE, "MALFORMED", ETD_LINK_DISCONNECTED},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct etd_client *c = join();
+        bool comes_back = row[i].link == ETD_LINK_DISCONNECTED;
+        hear_end_of(c, row[i].kind, row[i].code);
+        is_int(look(c)->link, row[i].link, "a viewer that hears %s %s %s",
+               etd_kind_name(row[i].kind), row[i].code,
+               comes_back ? "tries again" : "has come to its end");
+        is_str(look(c)->code, row[i].code, "for that reason,");
+        is_str(look(c)->text, "because\\x1b[2J",
+               "which cannot move a terminal's cursor");
+        ok(etd_client_fd(c) == -1 && (etd_client_timeout(c) == -1) == !comes_back,
+           "(it waits %s)", comes_back ? "some time" : "for nothing");
+        etd_client_retry(c);
+        ok(house_drive(&h, &c, 1, all_equal), "it comes back where it is told to");
+        etd_client_close(&c);
+    }
+}
+
+/* To a viewer that has not been answered yet. */
+static void
+hear_welcome(struct etd_client *c, int set, const char *lease)
+{
+    struct etd_out o = say(ETD_WELCOME, 0, 5 + 2 * !!lease);
+    etd_put_text(&o, "name", "a-run\033[2J");
+    etd_put_text(&o, "role", set == 0 ? "operator" : "viewer");
+    etd_put_bool(&o, "ended", set == 1);
+    etd_put_bool(&o, "files", set == 2);
+    etd_put_int(&o, "head", 10);
+    if (lease) {
+        etd_put_text(&o, "lease", lease);
+        etd_put_bool(&o, "mine", set == 3);
+    }
+    hear(c, &o);
+}
+
+/* Of four things that WELCOME may say one is so. */
+static void
+test_first_word(void)
+{
+    const struct etd_client_options o = {.channel = {.target = h.socket}};
+    for (int set = 0; set < 4; set++) {
+        struct etd_client *c;
+        if (etd_client_open(h.cx, &o, &c) != ET_OK)
+            bail("%s", et_error_get(h.cx)->message);
+        struct etd_out early = say(ETD_PONG, 0, 2);
+        etd_put_text(&early, "lease", "nobody");
+        etd_put_bool(&early, "mine", true);
+        hear(c, &early);
+        ok(!look(c)->lease[0] && look(c)->link == ETD_LINK_CONNECTING,
+           "before its WELCOME a viewer takes nothing in");
+        hear_welcome(c, set, set == 3 ? "uid:7" : NULL);
+        is_str(look(c)->name, "a-run\\x1b[2J", "WELCOME names the run");
+        is_int(look(c)->is_operator, set == 0, "and says whether it may be steered,");
+        is_int(look(c)->has_ended, set == 1, "whether it has ended,");
+        is_int(look(c)->has_files, set == 2, "whether its files can be read,");
+        is_int(look(c)->is_holder, set == 3, "whether it is this viewer's,");
+        is_str(look(c)->lease, set == 3 ? "uid:7" : "", "and whose it is");
+        is_int(look(c)->link, ETD_LINK_LOADING, "(a snapshot is waited for)");
+        struct etd_out later = say(ETD_PONG, 0, 1);
+        etd_put_text(&later, "lease", "uid:8");
+        hear(c, &later);
+        is_str(look(c)->lease, "uid:8", "later it hears who has taken it since");
+        ok(!look(c)->is_holder, "which is another");
+        hear_welcome(c, 0, "uid:9");
+        is_str(look(c)->lease, "uid:8", "it is welcomed once");
+        etd_client_close(&c);
+    }
+}
+
+/* ---- answers ---- */
+
+static void
+test_most_answers(void)
+{
+    enum { MORE = 3 };
+    struct etd_client *c = join();
+    struct etd_answer a = {.kind = ETD_REJECTED, .code = 5008};
+    int wrong = 0;
+    for (int i = 0; i < ETD_ANSWERS + MORE; i++) {
+        const struct etd_head head = {.kind = a.kind, .incarnation = 1};
+        snprintf(a.text, sizeof a.text, "%d\033", i);
+        size_t n = etd_answer_write(space, sizeof space, &head, &a);
+        if (n == 0 || etd_client_message(c, space, n) != ET_OK)
+            bail("no answer can be heard");
+    }
+    for (int i = 0; i < ETD_ANSWERS; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d\\x1b", i + MORE);
+        wrong +=
+            !etd_client_answer(c, &a) || strcmp(a.text, text) != 0 || a.code != 5008;
+    }
+    is_int(wrong, 0,
+           "of 67 answers that nobody fetches the last 64 are kept, in order");
+    ok(!etd_client_answer(c, &a), "and no others");
+    etd_client_close(&c);
+}
+
+/* An answer about history whose lists have other lengths. */
+static void
+test_points(void)
+{
+    static const int64_t ba[] = {11, 12, 13, 14};
+    static const double t[] = {21, 22, 23, 24}, v[] = {31, 32, 33, 34};
+    for (int shorter = 0; shorter < 4; shorter++) {
+        struct etd_client *c = join();
+        struct etd_points p;
+        struct etd_out o = say(ETD_HIST, 0, 4);
+        etd_put_int(&o, "id", 5);
+        etd_put_ints(&o, "ba", ba, 4 - (shorter == 1));
+        etd_put_doubles(&o, "t", t, 4 - (shorter == 2));
+        etd_put_doubles(&o, "v", v, 4 - (shorter == 3));
+        hear(c, &o);
+        int n = 4 - (shorter > 0), wrong = 0;
+        ok(etd_client_points(c, &p) && p.id == 5 && p.n == n,
+           "points whose batch, time or value is not said are none (%d)", shorter);
+        for (int i = 0; i < p.n; i++)
+            wrong += p.point[i].ba != ba[i] || p.point[i].t != t[i] ||
+                     p.point[i].value != v[i];
+        is_int(wrong, 0, "the others are what was said");
+        ok(!etd_client_points(c, &p), "an answer is told once");
+        etd_client_close(&c);
+    }
+}
+
 /* ---- 5.10 versions ---- */
 
 static void
@@ -399,6 +596,12 @@ static const struct talk_limit limits[] = {
     {"5.9", "a snapshot of 16 MiB", test_snapshot_size},
     {"5.5", "the digest at a record", test_digest},
     {"5.4", "jumps are noticed", test_jump},
+    {"5.4", "a gap is asked for again after 1 s", test_asked_again},
+    {"5.7", "credit is given at half", test_gives_credit},
+    {"5.5", "REFUSE and BYE", test_last_word},
+    {"5.5", "WELCOME", test_first_word},
+    {"5.9", "64 answers that wait", test_most_answers},
+    {"5.9", "points of history", test_points},
     {"5.10", "later versions", test_versions},
 };
 
