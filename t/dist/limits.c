@@ -107,6 +107,48 @@ test_snapshot_credit(void)
     talk_close(&v);
 }
 
+/* Where the snapshot stands that a viewer gets which comes now: it then has every
+ * record behind it. */
+static int64_t
+begin_anew(void)
+{
+    struct talk v = talk_open(&h);
+    if (talk_hello(&v, -1, 65536, NULL) != ETD_WELCOME ||
+        talk_until(&v, ETD_SNAP_BEGIN) != ETD_SNAP_BEGIN)
+        bail("a viewer gets no snapshot: %s", v.code);
+    int64_t at = v.seq, snapshots = 1;
+    while (v.seq < h.log.seq || !v.whole || v.f.head.kind == ETD_SNAP_BEGIN) {
+        enum etd_kind heard = talk_hear(&v);
+        if (talk_is_over(heard) || (snapshots += heard == ETD_SNAP_BEGIN) > 1)
+            break;
+        if (heard == ETD_SNAP_END && v.seq == h.log.seq)
+            break;
+    }
+    is_int(snapshots, 1, "a viewer begins with one snapshot");
+    is_int(v.seq, h.log.seq, "and has the records behind it");
+    talk_close(&v);
+    return at;
+}
+
+/* Viewers that come within a second get the same snapshot, while the records behind it
+ * can be sent. */
+static void
+test_snapshot_shared(void)
+{
+    int64_t size = wide_bytes(), first;
+    talk_pass(&watch, 2); /* the last snapshot is old */
+    first = begin_anew();
+    is_int(first, h.log.seq, "a snapshot has all records");
+    talk_tell(&watch, 5, 0);
+    talk_pass(&watch, 0.75);
+    is_int(begin_anew(), first, "who comes less than a second later gets the same");
+    talk_pass(&watch, 0.25);
+    is_int(begin_anew(), h.log.seq, "and a second later another");
+    talk_tell(&watch, (int)(8 * MIB / size) + 10, WIDE);
+    ok(begin_anew() > h.log.seq - 8 * MIB / size,
+       "so where the records behind it cannot be sent any more");
+}
+
 /* ---- 5.7 lag ---- */
 
 static void
@@ -565,6 +607,7 @@ test_strangers(void)
 static const struct talk_limit limits[] = {
     {"5.7", "256 messages, unless a viewer grants others", test_credit},
     {"5.7", "credit for the parts of a snapshot", test_snapshot_credit},
+    {"5.7", "1 s for which a snapshot is shared", test_snapshot_shared},
     {"5.7", "8 MiB for 10 s", test_eight_mib},
     {"5.7", "8 MiB, twice for less", test_eight_mib_twice},
     {"5.7", "32 MiB at once", test_32_mib},

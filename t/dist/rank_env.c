@@ -1,12 +1,14 @@
-/* Which names are this machine: MASTER_ADDR is one of them, as the ranks of a run are
- * all on one. What the machine is called, which addresses it has and what other names
- * stand for is the test's: see the functions of the C library below. */
+/* Which secrets are taken, and which names are this machine: MASTER_ADDR is one of
+ * them, as the ranks of a run are all on one. What the machine is called, which
+ * addresses it has and what other names stand for is the test's: see the functions of
+ * the C library below. */
 #include "config.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -135,9 +137,73 @@ static const struct {
     {"node1", "localhost.a.org", false},
 };
 
+/* ---- the secret of a run's ranks ---- */
+
+static void
+read_secret(struct et_ctx *cx, const char *text, struct etd_rank_env *p, et_status *status)
+{
+    static const char *const variables[] = {"RANK",       "0", "WORLD_SIZE", "1",
+                                            "LOCAL_RANK", "0", NULL};
+    for (int i = 0; variables[i]; i += 2)
+        setenv(variables[i], variables[i + 1], 1);
+    setenv("ETUDE_RANK_SECRET", text, 1);
+    *status = etd_rank_env_read(cx, p);
+    et_error_clear(cx);
+}
+
+/* Of 64 digits those of one byte are HIGH and LOW, the others 0; -1: refused. */
+static int
+byte_of(struct et_ctx *cx, int at, char high, char low)
+{
+    struct etd_rank_env p;
+    char text[2 * ETD_STORE_SECRET + 1];
+    et_status status;
+    memset(text, '0', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    text[2 * at] = high;
+    text[2 * at + 1] = low;
+    read_secret(cx, text, &p, &status);
+    for (int i = 0; i < ETD_STORE_SECRET && status == ET_OK; i++)
+        if (i != at && p.secret[i] != 0)
+            return -2;
+    return status == ET_OK ? p.secret[at] : -1;
+}
+
+static void
+test_secret(struct et_ctx *cx)
+{
+    static const char digits[] = "0123456789abcdef", capital[] = "0123456789ABCDEF";
+    static const char others[] = "/:@G`g -x";
+    struct etd_rank_env p;
+    et_status status;
+    int wrong = 0, taken = 0;
+    for (int i = 0; i < 256; i++) {
+        int at = i % ETD_STORE_SECRET;
+        wrong += byte_of(cx, at, digits[i >> 4], capital[i & 15]) != i;
+        wrong += byte_of(cx, at, capital[i >> 4], digits[i & 15]) != i;
+    }
+    is_int(wrong, 0, "a secret is of hexadecimal digits, small or capital");
+    for (size_t i = 0; i < sizeof others - 1; i++) {
+        taken += byte_of(cx, 0, others[i], '0') != -1;
+        taken += byte_of(cx, ETD_STORE_SECRET - 1, '0', others[i]) != -1;
+    }
+    is_int(taken, 0, "and of nothing else");
+    char text[2 * ETD_STORE_SECRET + 2];
+    for (size_t n = sizeof text - 3; n < sizeof text; n++) {
+        memset(text, '7', n);
+        text[n] = '\0';
+        read_secret(cx, text, &p, &status);
+        is_int(status, n == sizeof text - 2 ? ET_OK : ET_EINVAL,
+               "of %zu digits it is %s", n, n == sizeof text - 2 ? "one" : "none");
+    }
+    read_secret(cx, "", &p, &status);
+    is_int(status, ET_OK, "a run may have none");
+}
+
 int
 main(void)
 {
+    struct et_ctx *cx;
     static const char *const loopback[] = {"localhost", "LOCALHOST", "127.0.0.1",
                                            "127.3.2.1", "::1"};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
@@ -150,5 +216,9 @@ main(void)
     for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
         is_str(etd_rank_env_on_loopback(loopback[i]), loopback[i],
                "%s is this machine, as it is", loopback[i]);
+    if (et_ctx_new(&cx) != ET_OK)
+        bail("no context");
+    test_secret(cx);
+    et_ctx_free(&cx);
     return done();
 }
