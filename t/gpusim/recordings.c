@@ -67,10 +67,10 @@ run(const char *what, int n_leaves, int64_t from, int replays)
         need(et_eval(g, &x, 1));
         /* x itself is the leaf's, not the plan's copy of it. */
         float is = element(x, 7);
-        right += is == 100.0f * (float)(k % n_leaves) + 7 + (float)from &&
-                 element(y, 7) == 4 * is &&
-                 et_tensor_data(x) ==
-                     (char *)et_tensor_data(leaf[k % n_leaves]) + from * 4;
+        right +=
+            is == 100.0f * (float)(k % n_leaves) + 7 + (float)from &&
+            element(y, 7) == 4 * is &&
+            et_tensor_data(x) == (char *)et_tensor_data(leaf[k % n_leaves]) + from * 4;
         et_graph_reset(g);
     }
     et_graph_get_stats(g, &stats);
@@ -84,8 +84,9 @@ run(const char *what, int n_leaves, int64_t from, int replays)
     et_graph_free(&g);
 }
 
+/* READS: another kernel then reads what was written. */
 static void
-run_in_place(void)
+run_in_place(bool reads)
 {
     struct et_tensor *whole[MOST];
     struct et_graph *g;
@@ -96,13 +97,18 @@ run_in_place(void)
         whole[i] = new_leaf(0);
     for (int k = 0; k < RUNS; k++) {
         struct et_tensor *w = whole[k % 8];
-        et_assign(g, w, et_add_scalar(g, w, 1));
-        need(et_eval(g, NULL, 0));
+        struct et_tensor *v = et_add_scalar(g, w, 1);
+        struct et_tensor *most = reads ? et_amax(g, v, 1, false) : NULL;
+        et_assign(g, w, v);
+        need(et_eval(g, &most, reads));
+        float added = (float)(k / 8 + 1);
+        bool seen = !reads || element(most, 0) == N - 1 + added;
         et_graph_reset(g);
-        right += element(w, 5) == 5 + (float)(k / 8 + 1);
+        right += seen && element(w, 5) == 5 + added;
     }
     et_graph_get_stats(g, &stats);
-    is_int(right, RUNS, "leaves that a plan writes: every run gives what it should");
+    is_int(right, RUNS, "leaves that a plan writes%s: every run gives what it should",
+           reads ? ", and then reads" : "");
     is_int((long)stats.launches, 0, "and, while they move, none is a replay");
     for (int i = 0; i < 8; i++)
         et_tensor_free(&whole[i]);
@@ -127,8 +133,8 @@ run_moved_once(void)
     for (int k = 0; k < RUNS; k++) {
         int which = k >= 6;
         before = *gpusim_counts();
-        struct et_tensor *y =
-            et_add(g, batch[k % BATCHES], et_exp(g, et_mul_scalar(g, weight[which], 0)));
+        struct et_tensor *y = et_add(g, batch[k % BATCHES],
+                                     et_exp(g, et_mul_scalar(g, weight[which], 0)));
         y = et_add(g, y, weight[which]);
         need(et_eval(g, &y, 1));
         after = *gpusim_counts();
@@ -193,7 +199,8 @@ main(void)
     run("a leaf at three places in turns", 3, 0, RUNS - 2);
     run("a leaf at eight places in turns", 8, 0, RUNS - 2);
     run("a part of a leaf at five places", 5, 33, RUNS - 2);
-    run_in_place();
+    run_in_place(false);
+    run_in_place(true);
     run_moved_once();
     run_large("a leaf of 64 KiB, one kernel", 65536, 0, RUNS - 2);
     run_large("with memory for a copy", 65536, 65536, RUNS - 2);

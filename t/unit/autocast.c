@@ -181,6 +181,51 @@ test_others(void)
     et_tensor_free(&filter);
 }
 
+/* Three operands, each of one dtype or the other, in any order. */
+static void
+test_any_order(void)
+{
+    for (int k = 0; k < 8; k++) {
+        struct et_tensor *in[3];
+        char dtypes[4] = "";
+        start(ET_BF16);
+        for (int i = 0; i < 3; i++) {
+            bool wide = k >> i & 1;
+            in[i] = wide ? x : et_cast(g, x, ET_BF16);
+            dtypes[i] = wide ? 'f' : 'b';
+        }
+        struct et_tensor *y = et_concat(g, in, 3, 0);
+        is_int(y ? y->desc.dtype : ET_NONE, k ? ET_F32 : ET_BF16,
+               "a concatenation of '%s' (f32, bf16) is %s", dtypes, k ? "f32" : "bf16");
+        et_error_clear(cx);
+    }
+}
+
+/* f64, integers and truth values are what they were. */
+static void
+test_spared(void)
+{
+    struct et_tensor *wide = leaf(ET_F64, 2, (const int64_t[]){4, 8});
+    struct et_tensor *whole = leaf(ET_I32, 2, (const int64_t[]){4, 8});
+    struct et_tensor *square = leaf(ET_F64, 2, (const int64_t[]){8, 8});
+    start(ET_BF16);
+    struct et_tensor *y = et_matmul(g, wide, square, false, false);
+    is_int(y ? y->desc.dtype : ET_NONE, ET_F64, "a product of f64 is f64");
+    y = et_exp(g, wide);
+    is_int(y ? y->desc.dtype : ET_NONE, ET_F64, "and so is e^x");
+    ok(!et_add(g, wide, x) && et_graph_status(g) == ET_EDTYPE,
+       "f64 and f32 do not meet by themselves");
+    et_error_clear(cx);
+    start(ET_BF16);
+    ok(!et_mul(g, whole, x) && et_graph_status(g) == ET_EDTYPE,
+       "nor do integers and f32");
+    et_error_clear(cx);
+    et_graph_reset(g);
+    et_tensor_free(&wide);
+    et_tensor_free(&whole);
+    et_tensor_free(&square);
+}
+
 static void
 test_once(void)
 {
@@ -334,6 +379,8 @@ main(void)
     test_classes(ET_F16);
     test_elements();
     test_others();
+    test_any_order();
+    test_spared();
     test_once();
     test_kept(false);
     test_kept(true);

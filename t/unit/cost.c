@@ -203,6 +203,40 @@ test_operands(void)
     ok(strstr(operands_of("log"), "part1. ->"), "a whole array by its name");
 }
 
+/* ETUDE_DUMP=graph and =memory. */
+static void
+test_dumps(void)
+{
+    struct et_tensor *x = leaf("x", ET_F32, 10, 10);
+    struct et_tensor *a = leaf("", ET_F32, 64, 64);
+    setenv("ETUDE_DUMP", "graph", 1);
+    plan_of(et_exp(g, x));
+    struct et_tensor *mean, *var;
+    (void)et_batch_norm(g, x, NULL, NULL, 1e-5, &mean, &var);
+    et_assign(g, x, et_exp(g, x));
+    plan_of(et_add(g, mean, et_relu(g, var)));
+    is_str(dump,
+           "graph: 4 nodes, 1 assignments\n"
+           "  %0 = batch_norm(x, -, -) f32[10,10] f32[10] f32[10]\n"
+           "  %1 = exp(x) f32[10,10]\n"
+           "  %2 = relu(%0.2) f32[10]\n"
+           "  %3 = add(%0.1, %2) f32[10]\n",
+           "ETUDE_DUMP=graph tells the nodes as they were built, with their operands");
+    setenv("ETUDE_DUMP", "memory", 1);
+    plan_of(et_exp(g, x));
+    struct et_tensor *p = et_matmul(g, a, a, false, false);
+    p = et_matmul(g, p, a, false, false);
+    plan_of(et_matmul(g, p, p, false, false));
+    is_str(dump,
+           "memory: slab 32768 bytes, outputs 16384\n"
+           "  v1 f32[64,64] steps 0-1 in slab 0\n"
+           "  v2 f32[64,64] steps 1-2 in slab 16384\n"
+           "  v3 f32[64,64] steps 2-2 in output 0\n",
+           "ETUDE_DUMP=memory tells where each value lies, and how long");
+    setenv("ETUDE_DUMP", "plan", 1);
+    plan_of(et_exp(g, x));
+}
+
 /* ---- what it is read against ---- */
 
 static void
@@ -299,6 +333,7 @@ main(void)
     test_sums();
     test_rates();
     test_operands();
+    test_dumps();
     test_nonsense();
     et_graph_free(&g);
     while (n_leaves > 0)

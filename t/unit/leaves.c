@@ -325,6 +325,112 @@ test_abandon(void)
     et_tensor_free(&x);
 }
 
+/* Is the graph's error of STATUS and this sentence? It is forgotten, and the graph is
+ * empty again. */
+static void
+refuses(struct et_graph *g, et_status status, const char *says)
+{
+    is_int(et_graph_status(g), status, "refused: %s", says);
+    is_str(et_error_get(cx)->message, says, "by this sentence");
+    et_error_clear(cx);
+    et_graph_reset(g);
+}
+
+/* What cannot be built is refused where it is written. */
+static void
+test_refusals(void)
+{
+    float got[3];
+    struct et_tensor *x = row(ET_F32, 2, (const float[]){1, 2}), *grad;
+    struct et_tensor *y = row(ET_F32, 2, NULL), *three = row(ET_F32, 3, NULL);
+    struct et_tensor *whole = row(ET_I32, 2, NULL);
+    struct et_tensor *const pair[] = {x, NULL, x};
+    struct et_graph *g = new_graph();
+    ok(!et_apply(g, ET_OP_add, pair, 1, NULL, 0, NULL),
+       "one operand is too few for add");
+    refuses(g, ET_EINVAL, "add takes 2 to 2 operands, got 1");
+    ok(!et_apply(g, ET_OP_add, pair, 3, NULL, 0, NULL), "three are too many");
+    refuses(g, ET_EINVAL, "add takes 2 to 2 operands, got 3");
+    ok(!et_apply(g, ET_OP_add, pair, 2, NULL, 0, NULL), "and each has to be there");
+    refuses(g, ET_EINVAL, "add: operand 1 is missing");
+    et_assign(g, et_exp(g, x), x);
+    refuses(g, ET_EINVAL, "assign: f32[2] is not a leaf");
+    et_assign(g, x, three);
+    refuses(g, ET_ESHAPE, "assign: f32[2] cannot take f32[3]");
+    et_assign(g, x, whole);
+    refuses(g, ET_ESHAPE, "assign: f32[2] cannot take i32[2]");
+    et_assign(g, x, et_exp(g, x));
+    et_assign(g, y, x);
+    ok(et_graph_status(g) == ET_OK && et_pending(g, y) == x &&
+           et_pending(g, three) == three,
+       "two leaves may be assigned at once");
+    et_assign(g, y, x);
+    refuses(g, ET_EINVAL, "assign: row is assigned twice in one evaluation");
+    ok(et_grad(g, et_exp(g, x), &x, 1, &grad) == ET_ESHAPE, "a loss is a number");
+    refuses(g, ET_ESHAPE, "grad: the loss must be one number, not f32[2]");
+    struct et_tensor *z = et_exp(g, x);
+    ok(et_tensor_read(cx, z, got, 8) == ET_EINVAL, "what was not computed is not read");
+    is_str(et_error_get(cx)->message, "tensor f32[2] has not been evaluated",
+           "by this sentence");
+    et_error_clear(cx);
+    ok(et_tensor_read(cx, x, got, 12) == ET_ESHAPE, "nor more of a leaf than there is");
+    is_str(et_error_get(cx)->message, "12 bytes given for f32[2], which has 8",
+           "by this one");
+    ok(et_tensor_write(cx, x, got, 4) == ET_ESHAPE, "nor less of it written");
+    et_error_clear(cx);
+    struct et_tensor *old = et_exp(g, x);
+    et_graph_reset(g);
+    ok(!et_exp(g, old), "what is of a step that has ended is no operand");
+    refuses(g, ET_EINVAL, "exp: operand 0 belongs to a step that has ended");
+    et_graph_free(&g);
+    et_tensor_free(&x);
+    et_tensor_free(&y);
+    et_tensor_free(&three);
+    et_tensor_free(&whole);
+}
+
+/* Losses that are a parameter themselves, or do not depend on one; an operation of many
+ * operands. */
+static void
+test_gradients(void)
+{
+    enum { PARTS = 20 };
+    struct et_tensor *one = row(ET_F32, 1, (const float[]){7});
+    struct et_tensor *other = row(ET_F32, 1, (const float[]){8}), *grad[PARTS];
+    struct et_tensor *pair[] = {one, other}, *part[PARTS];
+    struct et_graph *g = new_graph();
+    float got[2];
+    int wrong = 0;
+    need(et_grad(g, one, pair, 2, grad));
+    ok(grad[0] && !grad[1], "a parameter is no loss of another one");
+    need(et_eval(g, grad, 1));
+    need(et_tensor_read(cx, grad[0], got, 4));
+    is_near(got[0], 1, 0, "and grows with itself");
+    et_graph_reset(g);
+    need(et_grad(g, et_add(g, et_mul(g, one, one), one), pair, 2, grad));
+    need(et_eval(g, grad, 1));
+    need(et_tensor_read(cx, grad[0], got, 4));
+    is_near(got[0], 15, 0, "what is read three times has all three gradients");
+    et_graph_reset(g);
+    for (int i = 0; i < PARTS; i++)
+        part[i] = row(ET_F32, 2, (const float[]){(float)i, 1});
+    /* The sum of squares of all; the gradient of each part is twice the part. */
+    struct et_tensor *loss = et_sum_squares(g, et_concat(g, part, PARTS, 0));
+    need(et_grad(g, loss, part, PARTS, grad));
+    need(et_eval(g, grad, PARTS));
+    for (int i = 0; i < PARTS; i++) {
+        need(et_tensor_read(cx, grad[i], got, sizeof got));
+        wrong += got[0] != 2 * (float)i || got[1] != 2;
+    }
+    is_int(wrong, 0,
+           "each of twenty parts of an array has its own part of the gradient");
+    et_graph_free(&g);
+    for (int i = 0; i < PARTS; i++)
+        et_tensor_free(&part[i]);
+    et_tensor_free(&one);
+    et_tensor_free(&other);
+}
+
 /* A device whose LEFT-th kernel from now on fails. */
 static struct et_device_table failing;
 static et_status (*run_kernel)(struct et_kernel *, void *const *, void *,
@@ -484,6 +590,8 @@ main(void)
     test_eager_views();
     test_shortage();
     test_abandon();
+    test_refusals();
+    test_gradients();
     test_spans();
     test_collectives(comm);
     test_weights(comm);
