@@ -301,12 +301,15 @@ noise(void)
     static const char noisy[] = "timm_step decay_t=2ep decay_rate=.5 "
                                 "noise_range_t=[1ep,5ep] noise_pct=.4 noise_std=.1";
     double sum = 0, squares = 0, most = 0;
+    int quiet = 0;
     for (int i = 100; i < 100 + N; i++) {
         double n = alpha_at(noisy, i) / alpha_at(still, i) - 1;
+        quiet += n == 0;
         sum += n;
         squares += n * n;
         most = fmax(most, fabs(n));
     }
+    is_int(quiet, 0, "each step of its range has noise, the first and the last too");
     is_near(sum / N, 0, 4 * .1 / sqrt(N), "noise has no direction");
     is_near(sqrt(squares / N), .1, 4 * .1 / sqrt(2 * N), "its deviation is noise_std");
     ok(most < .4 && most > .2, "and it is less than noise_pct: %g at most", most);
@@ -490,6 +493,49 @@ checks(void)
             "ends before max_duration", "one that ends a batch before it is refused");
     accepts("cosine_with_warmup t_warmup=1ep t_max=1000ba", run,
             "one that ends with it is taken");
+    /* Each that has a warmup and an end, or a warmup alone. */
+    static const char *const to_an_end[] = {"linear_with_warmup",
+                                            "cosine_with_warmup",
+                                            "polynomial_with_warmup",
+                                            "constant_with_warmup",
+                                            "cosine_with_cooldown",
+                                            "wsd",
+                                            "one_cycle"};
+    static const char *const warming[] = {"linear_with_warmup",
+                                          "cosine_with_warmup",
+                                          "polynomial_with_warmup",
+                                          "constant_with_warmup",
+                                          "multistep_with_warmup milestones=[2ep]",
+                                          "cosine_with_cooldown",
+                                          "wsd t_decay=1ep",
+                                          "timm_cosine",
+                                          "timm_tanh",
+                                          "timm_poly",
+                                          "timm_step decay_t=2ep",
+                                          "timm_multistep decay_t=[2ep]"};
+    char spec[128];
+    for (size_t i = 0; i < sizeof to_an_end / sizeof *to_an_end; i++) {
+        bool is_cycle = strcmp(to_an_end[i], "one_cycle") == 0;
+        const char *warmup = is_cycle ? "" : " t_warmup=1ep";
+        snprintf(spec, sizeof spec, "%s%s t_max=999ba", to_an_end[i], warmup);
+        if (!is_cycle)
+            refuses(spec, run, "t_max 999ba ends before max_duration 10ep",
+                    "it lasts as long as the run");
+        snprintf(spec, sizeof spec, "%s%s t_max=1000ba", to_an_end[i], warmup);
+        accepts(spec, run, spec);
+    }
+    for (size_t i = 0; i < sizeof warming / sizeof *warming; i++) {
+        snprintf(spec, sizeof spec, "%s t_warmup=.0001dur", warming[i]);
+        last_log[0] = '\0';
+        accepts(spec, run, spec);
+        is_str(last_log,
+               "t_warmup 0.0001dur is 0ba in this run: there will be no warmup",
+               "which is told that it has no warmup");
+        snprintf(spec, sizeof spec, "%s t_warmup=.001dur", warming[i]);
+        last_log[0] = '\0';
+        accepts(spec, run, spec);
+        is_str(last_log, "", "one of a batch is one");
+    }
     refuses("cosine_warm_restarts t_0=2ep t_mult=.01", run, "shortens the cycles",
             "cycles do not shrink to nothing");
     refuses("cosine_warm_restarts t_0=0ep", run, "at least 1", "nor begin as nothing");
