@@ -224,6 +224,39 @@ test_many(struct et_ctx *cx)
     run_close(&small);
 }
 
+static void
+test_most(struct et_ctx *cx)
+{
+    enum { MOST = 16 };
+    struct run r;
+    struct et_evaluator list[MOST + 1];
+    char label[MOST + 1][8];
+    struct et_trainer *t;
+    struct run_setup setup = watched(cx, (struct run_setup){.n = 4});
+    run_prepare(&r, cx, &setup);
+    for (int i = 0; i <= MOST; i++) {
+        snprintf(label[i], sizeof label[i], "e%d", i);
+        list[i] = (struct et_evaluator){.label = label[i],
+                                        .loader = r.eval,
+                                        .interval = ET_TIME_UNSET,
+                                        .metrics = only_accuracy};
+    }
+    r.config.evaluators = list;
+    r.config.n_evaluators = MOST + 1;
+    is_int(et_trainer_new(cx, &r.config, &t), ET_EINVAL, "17 evaluators are refused");
+    is_str(take_error(cx), "more than 16 evaluators", "by a sentence");
+    et_trainer_free(&t);
+    r.config.n_evaluators = MOST;
+    run_start(&r);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    is_str(seen,
+           "1 e0 1. 1 e1 1. 1 e2 1. 1 e3 1. 1 e4 1. 1 e5 1. 1 e6 1. 1 e7 1. 1 e8 1. "
+           "1 e9 1. 1 e10 1. 1 e11 1. 1 e12 1. 1 e13 1. 1 e14 1. 1 e15 1. ",
+           "a trainer takes 16, and each is evaluated");
+    is_int(r.state->n_eval_metrics, MOST, "with its metric");
+    run_close(&r);
+}
+
 /* A mean of eight losses, in other pieces. */
 static void
 test_further(struct et_ctx *cx)
@@ -377,6 +410,7 @@ main(void)
     test_intervals(cx);
     test_tokens(cx);
     test_many(cx);
+    test_most(cx);
     test_further(cx);
     test_memory(cx);
     test_pieces(cx);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/seams.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
@@ -163,6 +164,57 @@ test_estimate(struct et_ctx *cx)
            "the estimated peak is the peak that the run shows");
 }
 
+/* A clock that stands still but while the device is measured: by the last 16 looks at
+ * it, four pairs for products, then four for copies. */
+enum { MEASURED = 16 };
+static int n_looks, measured_from;
+static double unit[2], clock_at; /* seconds that a product takes, and a copy */
+
+static double
+measuring_clock(void)
+{
+    static const double taken[] = {.5, 3, 1, 2}; /* the first one is the plan's */
+    int i = n_looks++ - measured_from;
+    if (i >= 0 && i < MEASURED && i % 2 == 1)
+        clock_at += unit[i / 8] * taken[i / 2 % 4];
+    return clock_at;
+}
+
+static void
+test_predicted_time(struct et_ctx *cx)
+{
+    static const double units[][2] = {{0, 0}, {1, 1e-9}, {1e-9, 1}};
+    struct eti_seams seams = eti_system;
+    struct et_device *fast;
+    const char *device =
+        et_device_open(cx, "cpu", 0, 1, &fast) == ET_OK ? "cpu" : "ref";
+    et_error_clear(cx);
+    et_device_close(&fast);
+    seams.monotonic = measuring_clock;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        struct run r;
+        struct run_setup s = {.device = device, .n = 32, .batch_size = 16, .dry = true};
+        struct et_estimate e;
+        run_open(&r, cx, &s);
+        measured_from = i == 0 ? 1 << 30 : n_looks - MEASURED;
+        n_looks = 0;
+        memcpy(unit, units[i], sizeof unit);
+        eti_ctx_set_seams(cx, &seams);
+        et_status status = et_trainer_estimate(r.trainer, &e);
+        eti_ctx_set_seams(cx, &eti_system);
+        if (i == 0)
+            ok(status == ET_OK, "a batch's time is predicted");
+        /* 2 768^3 FLOPs, and 2^24 floats that are read and written, in one unit. */
+        double compute = 16 * e.flops_per_sample * unit[0] / (2.0 * 768 * 768 * 768);
+        double move = (double)e.train.moved_bytes * unit[1] / (8.0 * (1 << 24));
+        if (i > 0)
+            is_near(e.seconds_per_batch / fmax(compute, move), 1, 1e-9,
+                    "it is what it computes or what it moves: %g s and %g s", compute,
+                    move);
+        run_close(&r);
+    }
+}
+
 /* A trainer with such a target. */
 static et_status
 aim(struct et_ctx *cx, const char *target)
@@ -243,6 +295,7 @@ main(void)
     test_times(cx);
     test_memory(cx);
     test_estimate(cx);
+    test_predicted_time(cx);
     test_target(cx);
     test_fit_again(cx);
     test_warm(cx);
