@@ -1,7 +1,7 @@
-/* Which secrets are taken, and which names are this machine: MASTER_ADDR is one of
- * them, as the ranks of a run are all on one. What the machine is called, which
- * addresses it has and what other names stand for is the test's: see the functions of
- * the C library below. */
+/* Who has started a rank, which secrets are taken, and which names are this machine:
+ * MASTER_ADDR is one of them, as the ranks of a run are all on one. What the machine is
+ * called, which addresses it has and what other names stand for is the test's: see the
+ * functions of the C library below. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -137,15 +137,116 @@ static const struct {
     {"node1", "localhost.a.org", false},
 };
 
+/* ---- who has started it ---- */
+
+/* As launchers set them. */
+static const char *const variables[] = {
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
+    "MASTER_PORT",
+    "TORCHELASTIC_USE_AGENT_STORE",
+    "TORCHELASTIC_RUN_ID",
+    "TORCHELASTIC_RESTART_COUNT",
+    "OMPI_COMM_WORLD_RANK",
+    "OMPI_COMM_WORLD_SIZE",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "PMIX_NAMESPACE",
+    "HOSTNAME",
+    "SLURM_PROCID",
+    "SLURM_STEP_NUM_TASKS",
+    "SLURM_LOCALID",
+    "SLURM_STEP_TASKS_PER_NODE",
+    "SLURM_STEP_ID",
+    "SLURM_JOB_ID",
+    "ETUDE_RANK_SECRET",
+};
+
+/* TEXT: "NAME=VALUE NAME=VALUE"; all others are not set. */
+static void
+set_variables(const char *text)
+{
+    char all[512], *rest = NULL;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        unsetenv(variables[i]);
+    snprintf(all, sizeof all, "%s", text);
+    for (char *one = strtok_r(all, " ", &rest); one; one = strtok_r(NULL, " ", &rest)) {
+        char *value = strchr(one, '=');
+        *value++ = '\0';
+        setenv(one, value, 1);
+    }
+}
+
+#define TORCHRUN "RANK=1 WORLD_SIZE=3 LOCAL_RANK=1 MASTER_PORT=29500 "
+#define MPIRUN                                                                         \
+    "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=1 "                             \
+    "OMPI_COMM_WORLD_LOCAL_SIZE=3 "
+#define SRUN "SLURM_PROCID=1 SLURM_LOCALID=1 SLURM_JOB_ID=77 "
+
+static void
+test_launchers(struct et_ctx *cx)
+{
+    static const struct {
+        const char *set, *launcher, *job; /* launcher NULL: it is no rank */
+        et_status status;
+    } row[] = {
+        {"", NULL, "", ET_OK},
+        {TORCHRUN, "torchrun", "", ET_OK},
+        {TORCHRUN "TORCHELASTIC_USE_AGENT_STORE=False", "torchrun", "", ET_OK},
+        {TORCHRUN "TORCHELASTIC_USE_AGENT_STORE=True TORCHELASTIC_RUN_ID=r "
+                  "TORCHELASTIC_RESTART_COUNT=2",
+         "torchrun", "torchrun r 2 29500", ET_OK},
+        {TORCHRUN "TORCHELASTIC_USE_AGENT_STORE=true", "torchrun", "torchrun - - 29500",
+         ET_OK},
+        {"RANK=1 WORLD_SIZE=3 MASTER_PORT=29500", NULL, "", ET_OK},
+        {"WORLD_SIZE=3 LOCAL_RANK=1 MASTER_PORT=29500", NULL, "", ET_OK},
+        {MPIRUN "OMPI_COMM_WORLD_SIZE=3 PMIX_NAMESPACE=ns HOSTNAME=n1", "mpirun",
+         "mpirun ns n1 -", ET_OK},
+        {MPIRUN "OMPI_COMM_WORLD_SIZE=3 HOSTNAME=n1", NULL, "", ET_OK},
+        {MPIRUN "OMPI_COMM_WORLD_SIZE=1 PMIX_NAMESPACE=ns", NULL, "", ET_OK},
+        {MPIRUN "PMIX_NAMESPACE=ns", NULL, "", ET_OK},
+        {SRUN "SLURM_STEP_NUM_TASKS=3 SLURM_STEP_ID=0 SLURM_STEP_TASKS_PER_NODE=3",
+         "srun", "srun 77 0 -", ET_OK},
+        {SRUN "SLURM_STEP_NUM_TASKS=3 SLURM_STEP_ID=0 SLURM_STEP_TASKS_PER_NODE=3(x1)",
+         "srun", "srun 77 0 -", ET_OK},
+        {SRUN "SLURM_STEP_NUM_TASKS=3 SLURM_STEP_ID=0 SLURM_STEP_TASKS_PER_NODE=2,1",
+         "srun", "srun 77 0 -", ET_ENOTSUP},
+        {SRUN "SLURM_STEP_NUM_TASKS=3 SLURM_STEP_ID=0", "srun", "srun 77 0 -", ET_OK},
+        {SRUN "SLURM_STEP_NUM_TASKS=3", NULL, "", ET_OK},
+        {SRUN "SLURM_STEP_NUM_TASKS=1 SLURM_STEP_ID=0", NULL, "", ET_OK},
+        {TORCHRUN SRUN "SLURM_STEP_NUM_TASKS=2 SLURM_STEP_ID=0", "torchrun", "", ET_OK},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct etd_rank_env p;
+        set_variables(row[i].set);
+        const char *launcher = etd_rank_env_launcher();
+        is_str(launcher ? launcher : "nobody",
+               row[i].launcher ? row[i].launcher : "nobody", "'%s' is of %s",
+               row[i].set, row[i].launcher ? row[i].launcher : "nobody");
+        is_int(etd_rank_env_read(cx, &p), row[i].status, "which is %s",
+               row[i].status == ET_OK ? "right" : "more than one machine");
+        et_error_clear(cx);
+        is_str(p.job, row[i].job, "ranks of it meet by '%s'", row[i].job);
+        const int third = row[i].launcher != NULL;
+        ok(p.is_rank == third && p.rank == third && p.local_rank == third &&
+               p.world == (third ? 3 : 1) &&
+               p.local_world == (row[i].status != ET_OK ? 2
+                                 : third                ? 3
+                                                        : 1) &&
+               p.port == (third && !p.job[0] ? 29500 : 0),
+           "(rank %d of %d, %d of %d here)", p.rank, p.world, p.local_rank,
+           p.local_world);
+    }
+}
+
 /* ---- the secret of a run's ranks ---- */
 
 static void
 read_secret(struct et_ctx *cx, const char *text, struct etd_rank_env *p, et_status *status)
 {
-    static const char *const variables[] = {"RANK",       "0", "WORLD_SIZE", "1",
-                                            "LOCAL_RANK", "0", NULL};
-    for (int i = 0; variables[i]; i += 2)
-        setenv(variables[i], variables[i + 1], 1);
+    set_variables("RANK=0 WORLD_SIZE=1 LOCAL_RANK=0");
     setenv("ETUDE_RANK_SECRET", text, 1);
     *status = etd_rank_env_read(cx, p);
     et_error_clear(cx);
@@ -219,6 +320,7 @@ main(void)
     if (et_ctx_new(&cx) != ET_OK)
         bail("no context");
     test_secret(cx);
+    test_launchers(cx);
     et_ctx_free(&cx);
     return done();
 }

@@ -1,7 +1,9 @@
-/* What a snapshot of a model has room for (RELIABILITY.md 5.9): a text or list that
- * fills its place is loaded, and a snapshot with one that is longer is refused. */
+/* What a snapshot of a model has room for (RELIABILITY.md 5.9): any number; a text or
+ * list that fills its place is loaded, and a snapshot with one that is longer is
+ * refused. */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,10 +217,51 @@ test_long_lists(struct et_ctx *cx)
     etd_model_free(&m);
 }
 
+/* ---- numbers ---- */
+
+/* One behind and one at each length that a number may have in a snapshot. */
+static void
+test_numbers(struct et_ctx *cx)
+{
+    static const int64_t value[] = {INT64_MIN, INT32_MIN - 1LL,
+                                    INT32_MIN, -32769,
+                                    -32768,    -129,
+                                    -128,      -33,
+                                    -32,       -1,
+                                    0,         127,
+                                    128,       255,
+                                    256,       65535,
+                                    65536,     INT32_MAX,
+                                    1LL << 31, UINT32_MAX,
+                                    1LL << 32, INT64_MAX};
+    enum { N = sizeof value / sizeof *value };
+    struct etd_model *m = new_full(cx), *other;
+    need(cx, etd_model_new(cx, &other));
+    for (int i = 0; i < N; i++) {
+        char *bytes;
+        size_t n;
+        m->ep = value[i];
+        m->ba = value[(i + 1) % N];
+        m->sp = value[(i + 2) % N];
+        m->train_s = (double)value[i];
+        m->eval_s = -0.0;
+        need(cx, etd_model_save(m, &bytes, &n));
+        ok(etd_model_load(other, bytes, n) == ET_OK && other->ep == m->ep &&
+               other->ba == m->ba && other->sp == m->sp &&
+               other->train_s == m->train_s && signbit(other->eval_s),
+           "%lld is what it was after a snapshot", (long long)value[i]);
+        et_error_clear(cx);
+        et_free(cx, bytes);
+    }
+    etd_model_free(&m);
+    etd_model_free(&other);
+}
+
 int
 main(void)
 {
     struct et_ctx *cx = need_ctx();
+    test_numbers(cx);
     test_long_texts(cx);
     test_long_lists(cx);
     et_ctx_free(&cx);

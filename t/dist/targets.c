@@ -92,6 +92,31 @@ test_ports(struct et_ctx *cx)
     }
 }
 
+/* What a client is given of a target: all of it. */
+static void
+test_options(struct et_ctx *cx)
+{
+    static const char *const text[] = {"calm-heron@lab", "lab", "x@far"};
+    static struct etd_target t;
+    bool is;
+    for (int i = 0; i < 3; i++) {
+        need(cx, etd_target_parse(cx, text[i], folder, &t, &is));
+        memset(t.id, 7 + i, sizeof t.id);
+        struct etd_client_options o = etd_target_options(&t);
+        is_str(o.line.target, i < 2 ? "tcp://10.0.0.1:7018" : "ssh://far.example",
+               "%s is gone to at its address", text[i]);
+        is_str(o.run ? o.run : "any",
+               i == 0   ? "calm-heron"
+               : i == 1 ? "any"
+                        : "x",
+               "for that run");
+        ok(memcmp(o.id, t.id, sizeof o.id) == 0, "and no other of its name");
+        ok(i < 2 ? o.line.keys == &t.keys && o.line.server == t.server
+                 : !o.line.keys && !o.line.server,
+           "%s", i < 2 ? "with both keys" : "ssh needs no keys of ours");
+    }
+}
+
 int
 main(void)
 {
@@ -114,6 +139,7 @@ main(void)
     need(cx, etd_workers_write(cx, path, "far", &far));
     test_targets(cx);
     test_ports(cx);
+    test_options(cx);
     et_ctx_free(&cx);
     return done();
 }
