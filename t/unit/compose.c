@@ -435,6 +435,14 @@ forms(void)
        "those of one that is off are its defaults, and stand nowhere");
     eti_form_release(&f);
     eti_sketch_free(&d);
+    d = sketch_of("max_duration: 1ep\nmodel: lenet\n"
+                  "train_data: {name: synthetic_images, batch_size: 8}\n"
+                  "algorithms: [mixup: {alpha: 0.3}, mixup: false]\n");
+    ok(d->recipe && eti_form_of_algorithm(cx, d->recipe, mixup, &f) == ET_OK &&
+           strcmp(f.row[0].value, "0.3") == 0 && f.row[0].is_set,
+       "of two of a name those of the one that is on");
+    eti_form_release(&f);
+    eti_sketch_free(&d);
 }
 
 static void
