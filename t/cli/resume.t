@@ -311,4 +311,18 @@ run train r.yaml --autoresume --run_directory busy max_duration=100000000ba
 exits 69 "a run that is active is not started twice: exit 69"
 says err "is active (pid $(ps -o pid= --ppid $pid | tr -d ' ') since 20" "its process is named"
 kill_run $pid
+# A key that came after runs had been saved without it does not make theirs another recipe:
+# this digest was written before optimizer.groups.
+cat >pinned.yaml <<'R'
+run_name: pinned
+max_duration: 2ba
+seed: 3
+model: {name: mlp, hidden: 8, layers: 1, num_classes: 10}
+train_data: {name: synthetic_images, batch_size: 8, num_samples: 32, workers: 0}
+optimizer: {name: adamw, lr: 0.01}
+R
+run train pinned.yaml --progress none --run_directory runs/pinned
+is "$(sed -n 's/.*"recipe": *"\([0-9a-f]*\)".*/\1/p' runs/pinned/checkpoints/*/MANIFEST)" \
+    7120ef2ae1099b75ee39571ee0bce941d5d4bc2e4bb5e23e6cfbf5bf9d85f392 \
+    "a recipe has the digest that it always had"
 finish

@@ -103,7 +103,7 @@ test_options(struct et_ctx *cx)
         need(cx, etd_target_parse(cx, text[i], folder, &t, &is));
         memset(t.id, 7 + i, sizeof t.id);
         struct etd_client_options o = etd_target_options(&t);
-        is_str(o.line.target, i < 2 ? "tcp://10.0.0.1:7018" : "ssh://far.example",
+        is_str(o.channel.target, i < 2 ? "tcp://10.0.0.1:7018" : "ssh://far.example",
                "%s is gone to at its address", text[i]);
         is_str(o.run ? o.run : "any",
                i == 0   ? "calm-heron"
@@ -111,8 +111,8 @@ test_options(struct et_ctx *cx)
                         : "x",
                "for that run");
         ok(memcmp(o.id, t.id, sizeof o.id) == 0, "and no other of its name");
-        ok(i < 2 ? o.line.keys == &t.keys && o.line.server == t.server
-                 : !o.line.keys && !o.line.server,
+        ok(i < 2 ? o.channel.keys == &t.keys && o.channel.server == t.server
+                 : !o.channel.keys && !o.channel.server,
            "%s", i < 2 ? "with both keys" : "ssh needs no keys of ours");
     }
 }
