@@ -116,8 +116,8 @@ is_near(double got, double want, double tol, const char *fmt, ...)
 }
 
 bool
-is_near_array(const float *got, const float *want, int64_t n, double tol, const char *fmt,
-              ...)
+is_near_array(const float *got, const float *want, int64_t n, double tol,
+              const char *fmt, ...)
 {
     int64_t bad = 0, worst = -1;
     double worst_error = -1;

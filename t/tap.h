@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-void plan(int tests);                 /* known beforehand; or call done_testing's form */
-void skip_all(const char *why);       /* prints the plan and exits 0 */
-int done(void);                       /* prints a plan if none was, returns main's status */
+void plan(int tests);           /* known beforehand; or call done_testing's form */
+void skip_all(const char *why); /* prints the plan and exits 0 */
+int done(void);                 /* prints a plan if none was, returns main's status */
 
 bool ok(bool pass, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool is_int(int64_t got, int64_t want, const char *fmt, ...)

@@ -16,10 +16,8 @@ struct shape {
 };
 
 static const struct shape shapes[] = {
-    {"byte GPT", 32, 4, 128, 32, true},
-    {"GPT-2", 2, 12, 512, 64, true},
-    {"GPT-2, long", 1, 12, 1024, 64, true},
-    {"ViT-S", 8, 6, 197, 64, false},
+    {"byte GPT", 32, 4, 128, 32, true},     {"GPT-2", 2, 12, 512, 64, true},
+    {"GPT-2, long", 1, 12, 1024, 64, true}, {"ViT-S", 8, 6, 197, 64, false},
     {"wide heads", 2, 8, 256, 128, false},
 };
 

@@ -43,8 +43,8 @@ best(const struct et_device_table *table, struct et_device_handle *device,
         return 0;
     void *workspace = numbers(bytes + 64);
     for (int i = 0; i < n; i++)
-        ptr[i] = numbers(
-            extent(i < call->n_in ? &call->in[i] : &call->out[i - call->n_in]));
+        ptr[i] =
+            numbers(extent(i < call->n_in ? &call->in[i] : &call->out[i - call->n_in]));
     double least = INFINITY, end = now() + budget;
     for (int i = 0; i < 3 || now() < end; i++) {
         double start = now();

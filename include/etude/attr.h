@@ -69,8 +69,9 @@ struct et_norm_attr {
     int32_t groups; /* group norm */
     int32_t axes;   /* layer norm: how many trailing axes are normalised */
     int32_t relu;   /* batch norm: y = max(0, .), set by fusion */
-    int32_t stored; /* batch norm with a residual: enum et_dtype that the norm is rounded
-                       to before the sum, set by fusion; 0: y's */
+    /* batch norm with a residual: enum et_dtype that the norm is rounded to before the
+     * sum, set by fusion; 0: y's */
+    int32_t stored;
 };
 
 struct et_reduce_attr {

@@ -18,18 +18,18 @@ extern "C" {
 
 /* What is saved where, and when. All text is borrowed. */
 struct et_checkpoint_config {
-    const char *directory;   /* for the folders; made where there is none */
-    bool only_at_end;        /* when the run stops or ends, and not before */
-    struct et_time interval; /* in any unit; unset: as often as 3.5 % of time allows, not
-                                more than every 5 s */
-    int64_t keep;            /* newest ones that stay; -1: all */
-    const char *label;       /* see et_checkpoint_label; NULL: "ep{epoch}-ba{batch}" */
-    bool weights_only;       /* the model alone: nothing can be resumed from it */
-    bool stop_on_failure;    /* after three failures in a row the run ends */
-    const char *run_id;      /* hexadecimal; NULL: "" */
-    int64_t incarnation;     /* how often the run has been started, from 1 */
-    const char *recipe;      /* digest of what a resume may not change; NULL: "" */
-    volatile int *asked;     /* set to 0 once what it asked for is saved; NULL */
+    const char *directory; /* for the folders; made where there is none */
+    bool only_at_end;      /* when the run stops or ends, and not before */
+    /* in any unit; unset: as often as 3.5 % of time allows, not more than every 5 s */
+    struct et_time interval;
+    int64_t keep;         /* newest ones that stay; -1: all */
+    const char *label;    /* see et_checkpoint_label; NULL: "ep{epoch}-ba{batch}" */
+    bool weights_only;    /* the model alone: nothing can be resumed from it */
+    bool stop_on_failure; /* after three failures in a row the run ends */
+    const char *run_id;   /* hexadecimal; NULL: "" */
+    int64_t incarnation;  /* how often the run has been started, from 1 */
+    const char *recipe;   /* digest of what a resume may not change; NULL: "" */
+    volatile int *asked;  /* set to 0 once what it asked for is saved; NULL */
 };
 
 /* What to begin from. All text is borrowed. */

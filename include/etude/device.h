@@ -87,8 +87,9 @@ struct et_device_sensors {
 struct et_device_peak {
     double bytes; /* read from and written to its memory */
     double plain; /* FLOP of loops in f32; a multiply-add counts as two */
-    double product[ET_DTYPE_COUNT]; /* FLOP of products and convolutions (the ops with
-                                       ET_OPF_PRODUCT), by the dtype of their operands */
+    /* FLOP of products and convolutions (the ops with ET_OPF_PRODUCT), by the dtype of
+     * their operands. */
+    double product[ET_DTYPE_COUNT];
 };
 
 /* What the pool behind alloc has taken from the device, bytes. */

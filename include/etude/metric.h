@@ -21,8 +21,8 @@ struct et_model;
 
 /* The options of every metric. */
 struct et_metric_options {
-    int64_t ignore_index; /* positions with this index target count nothing */
-    int64_t num_classes;  /* metrics that look at each class; 0 = not said */
+    int64_t ignore_index;   /* positions with this index target count nothing */
+    int64_t num_classes;    /* metrics that look at each class; 0 = not said */
     struct et_model *model; /* borrowed; metrics that ask it; NULL = not said */
 };
 

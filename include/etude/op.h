@@ -264,8 +264,8 @@ enum et_reduction { ET_REDUCE_MEAN, ET_REDUCE_SUM, ET_REDUCE_NONE };
 /* Cross entropy of logits [N,C,...] with a target that is an index I32 [N,...] or dense
  * f32 of the logits' shape, WEIGHT? [C] of the classes; P positions [N,...]:
  *
- *   index   l = -w[t] log_softmax(z)[t], 0 where t is IGNORE_INDEX; NaN, as its gradient
- *           is, where t is another number that is no class
+ *   index   l = -w[t] log_softmax(z)[t]; 0 where t is IGNORE_INDEX; NaN, as its
+ *           gradient is, where t is another number that is no class
  *   dense   l = -sum over c of w[c] t[c] log_softmax(z)[c]
  *
  * NONE: l [N,...]. SUM: of all l. MEAN: that sum over the positions not ignored (their

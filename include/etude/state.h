@@ -63,7 +63,7 @@ struct et_state {
     const char *run_name;
     uint32_t seed;
     int rank, world; /* of the run's processes: 0 .. world - 1; 0 and 1 for one */
-    int precision; /* enum et_precision, never auto */
+    int precision;   /* enum et_precision, never auto */
 
     struct et_model *model;
     struct et_param_space *params;
@@ -96,8 +96,9 @@ struct et_state {
                                 AFTER_DATALOADER, BATCH_START, BATCH_END the rank's */
     int64_t first_sample;    /* place of the rank's first sample in the run's order */
     int pass;                /* of the closure under way */
-    bool keep_local; /* the closure under way leaves state->grad this rank's own: set
-                        before it, and taken back, by a step that replaces the default */
+    /* The closure under way leaves state->grad this rank's own: a step that replaces
+     * the default sets it before, and takes it back. */
+    bool keep_local;
 
     struct et_tensor *outputs; /* from AFTER_FORWARD */
     struct et_tensor *loss;    /* from AFTER_LOSS: mean over the microbatch */

@@ -61,10 +61,10 @@ void et_device_set_limit(struct et_device *dev, size_t bytes);
 
 /* A block of device memory that several tensors may share. */
 struct et_storage {
-    struct et_device *dev; /* borrowed; must outlive the storage */
-    void *data;            /* device memory, 64-byte aligned */
-    size_t bytes;          /* of DATA */
-    int refs;              /* holders; the last one to go frees it */
+    struct et_device *dev;    /* borrowed; must outlive the storage */
+    void *data;               /* device memory, 64-byte aligned */
+    size_t bytes;             /* of DATA */
+    int refs;                 /* holders; the last one to go frees it */
     struct et_shadow *shadow; /* internal; NULL: none */
 };
 /* Zeroed, with one reference, which is the caller's. ENOMEM. */

@@ -138,10 +138,10 @@ struct et_trainer_config {
     const struct et_trainer_steps *steps; /* NULL: all defaults */
     const struct et_checkpoint_config *checkpoint; /* NULL: nothing is saved */
     const struct et_load_config *load;             /* NULL: begin at 0 */
-    volatile const int *interrupt; /* not 0: stop after this batch; NULL: never asked.
+    volatile const int *interrupt;   /* not 0: stop after this batch; NULL: never asked.
                                       Any thread may set it; for handlers of signals
                                       see et_device_open */
-    struct et_control *control;    /* what people ask of the run; NULL: nothing */
+    struct et_control *control;      /* what people ask of the run; NULL: nothing */
     const struct et_request *replay; /* "set" and "algo" of the run so far, by step */
     int n_replay;
     const struct et_registry *registry; /* whose algorithms may be switched on while the

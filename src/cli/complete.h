@@ -21,7 +21,7 @@ struct cli_typed {
     const char **setting; /* the key=value before it */
     int n_settings;
     bool module_mode;
-    bool ended; /* by --: no word is an option any more */
+    bool ended;                   /* by --: no word is an option any more */
     const struct et_option *keys; /* what settings set; NULL: a recipe */
 };
 

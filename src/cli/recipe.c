@@ -93,8 +93,8 @@ cli_load_recipe(struct cli *c, const char *name, int *exit)
     if (errors.n > 0 && errors.v[0].code == ET_E_READ && !c->opt.module_mode &&
         cli_recipe_find(name, path, sizeof path))
         snprintf(errors.v[0].hint, sizeof errors.v[0].hint,
-                 "an installed recipe is called so: etude %s -m %.60s", c->command->name,
-                 name);
+                 "an installed recipe is called so: etude %s -m %.60s",
+                 c->command->name, name);
     if (errors.n > 0)
         *exit = cli_fail_list(c, &errors, stderr);
     else

@@ -107,8 +107,8 @@ cli_signals_apart(struct et_ctx *cx)
             sigaddset(&taken, table[i].number);
     int error = eti_thread_begin(&thread, take, NULL);
     if (error) {
-        et_status status = ET_FAIL(cx, ET_EIO, "no thread that takes signals: %s",
-                                   strerror(error));
+        et_status status =
+            ET_FAIL(cx, ET_EIO, "no thread that takes signals: %s", strerror(error));
         et_error_set_code(cx, ET_E_SYSTEM_LIMIT);
         et_hint(cx, "a higher limit (ulimit -u)");
         return status;

@@ -59,19 +59,19 @@ struct tui_app_config {
     struct et_ctx *cx;
     const struct tui_glyphs *glyphs;
     struct tui_keys keys;
-    bool is_readonly;     /* -R: a viewer for good, of whom runs are asked nothing */
-    bool is_mono;         /* screens have no colours */
-    bool is_still;        /* nothing moves by itself: ui.motion */
-    bool is_dump;         /* time is the run's: a screen is a function of its records */
-    bool is_past;         /* a dump of a record before the last: so is the run's state */
+    bool is_readonly; /* -R: a viewer for good, of whom runs are asked nothing */
+    bool is_mono;     /* screens have no colours */
+    bool is_still;    /* nothing moves by itself: ui.motion */
+    bool is_dump;     /* time is the run's: a screen is a function of its records */
+    bool is_past;     /* a dump of a record before the last: so is the run's state */
     enum tui_where first; /* the screen to begin with */
     int rows, cols;
     const struct eti_config_price *price; /* borrowed; NULL: no price is set */
-    const char *layout;      /* where moved borders are kept; borrowed; NULL: nowhere */
-    const struct eti_config
-        *settings;      /* for the palette; borrowed; NULL: it lists no settings */
+    const char *layout; /* where moved borders are kept; borrowed; NULL: nowhere */
+    /* for the palette; borrowed; NULL: it lists no settings */
+    const struct eti_config *settings;
     const char *themes; /* folder of the user's own themes; borrowed; NULL: no folder */
-    const char *recent;      /* where to begin: shown where there is no run; NULL */
+    const char *recent; /* where to begin: shown where there is no run; NULL */
     struct eti_index *index; /* of runs, just looked at; borrowed; NULL: the user's */
 };
 

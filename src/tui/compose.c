@@ -303,7 +303,7 @@ act(struct tui_app *app, void *self, enum tui_action action)
     struct compose *c = self;
     (void)app;
     c->then = TUI_DO_nothing; /* it was not saved */
-    if (c->is_editing) { /* a hint was clicked on */
+    if (c->is_editing) {      /* a hint was clicked on */
         bool is_done = compose_act_typing(c, action);
         compose_refresh(c);
         return is_done;

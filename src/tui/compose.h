@@ -110,9 +110,9 @@ struct compose {
 
     struct eti_form form, options; /* of the recipe; of the method that is selected */
     const struct eti_method *options_of; /* that method; NULL: no method is selected */
-    struct eti_form before;        /* of the file's text; as far as it can be read */
-    struct et_recipe *filed;       /* what that form is of; NULL: nothing */
-    const char *filed_text;        /* sketch->saved when it was read; not to be read */
+    struct eti_form before;  /* of the file's text; as far as it can be read */
+    struct et_recipe *filed; /* what that form is of; NULL: nothing */
+    const char *filed_text;  /* sketch->saved when it was read; not to be read */
     struct tui_compose_change change[TUI_C_CHANGES];
     int n_changes; /* found, also those that are not kept */
     struct tui_compose_row row[TUI_C_ROWS];
@@ -121,10 +121,10 @@ struct compose {
     int n_sections;
     struct eti_method method[ETI_METHODS_MAX];
     int n_methods, shown[ETI_METHODS_MAX], n_shown;
-    int n_on, n_can;    /* of all: those that are on; those that are on or could be */
-    bool has_fold;      /* a line behind them says how many are not shown */
-    bool is_inline;     /* they are a section of the recipe */
-    bool has_room;      /* for sections that are folded on smaller screens */
+    int n_on, n_can;      /* of all: those that are on; those that are on or could be */
+    bool has_fold;        /* a line behind them says how many are not shown */
+    bool is_inline;       /* they are a section of the recipe */
+    bool has_room;        /* for sections that are folded on smaller screens */
     bool is_about_method; /* what is selected is an algorithm, not a key */
     struct eti_check check[ETI_CHECKS_MAX];
     int n_checks, n_warnings; /* those that are not ignored come first, */
@@ -134,8 +134,8 @@ struct compose {
     int event[TUI_C_EVENTS], n_events; /* at which somebody acts */
 
     enum tui_compose_panel focus;
-    struct tui_rect
-        area[TUI_C_PANELS]; /* of the grid, as drawn last; h 0: it was not */
+    /* of the grid, as drawn last; h 0: it was not */
+    struct tui_rect area[TUI_C_PANELS];
     enum tui_compose_filter filter;
     struct tui_list algorithms, values, timeline, recipe;
     struct tui_field find;
@@ -159,11 +159,11 @@ struct compose {
     bool explains; /* the second job is still to come */
     double asked;  /* monotonic: when the text was last changed */
     struct tui_compose_numbers numbers;
-    enum tui_action then; /* what is done once the text is saved */
+    enum tui_action then;  /* what is done once the text is saved */
     enum tui_action begin; /* the way to another recipe, if that was asked for: */
     char wanted[PATH_MAX]; /* its file; "": it is asked for */
-    char run_name[64];    /* of the run that is being started, */
-    char on[ETD_ADDRESS]; /* and where, as --on has it; "" on this machine */
+    char run_name[64];     /* of the run that is being started, */
+    char on[ETD_ADDRESS];  /* and where, as --on has it; "" on this machine */
 };
 
 /* ---- compose.c ---- */
@@ -254,8 +254,9 @@ void compose_draw_text(struct compose *c, const struct tui_pane *p);
 /* The fault that is looked at, with its lines, and the others in a line each. */
 void compose_draw_faults(struct compose *c, const struct tui_pane *p);
 /* The value that FAULT is about, as it is written; "" where it is not in this text. */
-const char *compose_wrong_text(const struct compose *c, const struct et_diagnostic *fault,
-                               char *buf, size_t size);
+const char *compose_wrong_text(const struct compose *c,
+                               const struct et_diagnostic *fault, char *buf,
+                               size_t size);
 /* A list of all faults, as far as they are kept. */
 void compose_list_faults(struct compose *c);
 /* The fault to look at first: a key that is missing may be there, misspelt. */

@@ -20,13 +20,13 @@
 enum {
     NARROW_LEFT = 45, /* columns of the recipe below 100, and from there on */
     LEFT = 44,
-    METHODS = 34,     /* of the algorithms beside it */
-    FULL_LEFT = 48,   /* of the three at 200 */
-    FULL_RIGHT = 92,  /* so the middle has 58 */
-    FULL_FOOT = 5,    /* command line, runs alike, with titles, and a rule */
-    CURVE = 13,       /* lines of the learning rate, at most and at least */
+    METHODS = 34,    /* of the algorithms beside it */
+    FULL_LEFT = 48,  /* of the three at 200 */
+    FULL_RIGHT = 92, /* so the middle has 58 */
+    FULL_FOOT = 5,   /* command line, runs alike, with titles, and a rule */
+    CURVE = 13,      /* lines of the learning rate, at most and at least */
     CURVE_LEAST = 5,
-    FEW_CHECKS = 4,   /* lines of checks that come before the learning rate */
+    FEW_CHECKS = 4, /* lines of checks that come before the learning rate */
 };
 
 /* ---- the line that says what is shown ---- */
@@ -68,7 +68,8 @@ estimate_text(const struct compose *c, char *buf, size_t size)
     const struct tui_compose_numbers *n = &c->numbers;
     const struct et_recipe *r = c->sketch->recipe;
     char a[TUI_NUMBER], b[TUI_NUMBER], ranks[32];
-    long long of = r && r->launch.nproc != ET_INT_UNSET ? (long long)r->launch.nproc : 1;
+    long long of =
+        r && r->launch.nproc != ET_INT_UNSET ? (long long)r->launch.nproc : 1;
     snprintf(ranks, sizeof ranks, "%lld rank%s", of, of == 1 ? "" : "s");
     buf[0] = '\0';
     if (n->of != c->sketch->changes || c->estimate.pid > 0 || c->explain.pid > 0)
@@ -164,7 +165,9 @@ share(const struct compose *c, int h, int w, int selected)
     left = h - s.selected;
     s.checks = few_checks < left ? few_checks : left;
     left -= s.checks;
-    s.changes = c->n_changes == 0 || left < 2 ? 0 : few_changes < left ? few_changes : left;
+    s.changes = c->n_changes == 0 || left < 2 ? 0
+                : few_changes < left          ? few_changes
+                                              : left;
     left -= s.changes;
     s.curve = left >= CURVE_LEAST ? left < CURVE ? left : CURVE : 0;
     left -= s.curve;
@@ -222,11 +225,12 @@ draw_columns(struct compose *c, const struct tui_pane *p)
     int h = p->h - 2, x = p->w < TUI_C_TWO_PANELS ? NARROW_LEFT : LEFT, x2 = -1;
     bool has_three = p->w >= 120;
     bool is_broken = !c->sketch->recipe;
-    x = place(c, p, &(struct tui_border){"compose.left", false, x, 24, p->w - 30, 1, h});
+    x = place(c, p,
+              &(struct tui_border){"compose.left", false, x, 24, p->w - 30, 1, h});
     if (has_three && !is_broken) {
         x2 = place(c, p,
-                   &(struct tui_border){"compose.middle", false, x + 1 + METHODS, x + 20,
-                                        p->w - 30, 1, h});
+                   &(struct tui_border){"compose.middle", false, x + 1 + METHODS,
+                                        x + 20, p->w - 30, 1, h});
         const struct tui_pane methods = tui_pane_part(p, 1, x + 1, h, x2 - x - 1);
         compose_draw_algorithms(c, &methods, c->focus == TUI_C_ALGORITHMS);
         draw_border(p, 1, x2, h);

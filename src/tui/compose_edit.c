@@ -185,9 +185,8 @@ compose_edit(struct compose *c)
     const struct eti_method *m = compose_method(c);
     enum tui_compose_panel place = compose_place(c);
     if (!c->sketch->recipe) {
-        compose_type_line(c, c->sketch->errors.n > 0
-                                 ? c->sketch->errors.v[c->fault].line
-                                 : 0);
+        compose_type_line(
+            c, c->sketch->errors.n > 0 ? c->sketch->errors.v[c->fault].line : 0);
         return;
     }
     if (place == TUI_C_ALGORITHMS && m)

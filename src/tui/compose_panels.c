@@ -84,7 +84,7 @@ sum_up(const struct compose *c, const struct eti_method *m, char *buf, size_t si
             if (tui_width(buf) + tui_width(piece) > w || used + (size_t)n >= size)
                 w = 0; /* what follows is less telling */
             else
-            used += (size_t)snprintf(buf + used, size - used, "%s", piece);
+                used += (size_t)snprintf(buf + used, size - used, "%s", piece);
         }
     eti_form_release(&f);
     return buf;
@@ -114,8 +114,9 @@ put_method(const struct compose *c, const struct tui_pane *p, int y, int x,
     enum tui_role role = is_on ? TUI_GOOD : can ? TUI_TEXT : TUI_OFF;
     snprintf(text, sizeof text, "[%c]", is_on ? 'x' : can ? ' ' : '-');
     tui_put(p, y, x, role, text);
-    int end = x + 4 + tui_put_n(p, y, x + 4, is_on ? TUI_TEXT : role, 0, p->w - x - 5,
-                                m->name, strlen(m->name));
+    int end = x + 4 +
+              tui_put_n(p, y, x + 4, is_on ? TUI_TEXT : role, 0, p->w - x - 5, m->name,
+                        strlen(m->name));
     int note = is_wide ? WIDE_NOTE : x + NOTE - NAME;
     if (is_wide)
         tui_put(p, y, SORT, TUI_DIM, eti_sort_word(m->sort));
@@ -254,7 +255,8 @@ put_section(const struct compose *c, const struct tui_pane *p, int y, int x)
 {
     bool is_shut = compose_mode_at(c, "algorithms", TUI_C_SET) == TUI_C_SHUT;
     char text[TUI_FIELD + 16];
-    snprintf(text, sizeof text, "/ %s%s", c->find.text, c->is_finding ? "" : "  esc: all");
+    snprintf(text, sizeof text, "/ %s%s", c->find.text,
+             c->is_finding ? "" : "  esc: all");
     put_sign(p, y, 1, is_shut);
     tui_put(p, y, 3, TUI_SECTION, "algorithms");
     if (c->is_finding || c->find.n > 0)

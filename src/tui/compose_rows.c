@@ -41,11 +41,11 @@ first_mode(const struct compose *c, const struct eti_form_row *r)
 {
     enum et_kind kind = r->row->kind;
     bool is_part = r->row->type == ET_OPT_PART || r->row->type == ET_OPT_PARTS;
-    bool is_open = is_part && r->is_set && r->depth == 0 &&
-                   (kind == ET_KIND_MODEL || kind == ET_KIND_OPTIMIZER ||
-                    (kind == ET_KIND_SCHEDULER && c->has_room) ||
-                    kind == ET_KIND_DATASET) &&
-                   strcmp(r->path, "eval_data") != 0;
+    bool is_open =
+        is_part && r->is_set && r->depth == 0 &&
+        (kind == ET_KIND_MODEL || kind == ET_KIND_OPTIMIZER ||
+         (kind == ET_KIND_SCHEDULER && c->has_room) || kind == ET_KIND_DATASET) &&
+        strcmp(r->path, "eval_data") != 0;
     return is_open ? TUI_C_SET : TUI_C_SHUT;
 }
 
@@ -238,9 +238,9 @@ compose_list_events(struct compose *c)
 /* Keys in the order in which people think of them, shown even if they are not set; the
  * others follow. "algorithms" is their section, where they have no panel. */
 static const char *const main_keys[] = {
-    "model",      "train_data", "eval_data",  "optimizer", "scheduler",  "max_duration",
-    "algorithms", "precision",  "grad_accum", "seed",      "checkpoint", "loggers",
-    "launch"};
+    "model",        "train_data", "eval_data", "optimizer",  "scheduler",
+    "max_duration", "algorithms", "precision", "grad_accum", "seed",
+    "checkpoint",   "loggers",    "launch"};
 enum { N_MAIN = sizeof main_keys / sizeof *main_keys, ALGORITHMS = 6 };
 
 /* The place of the top-level key that PATH begins with; N_MAIN for the others. */
@@ -318,7 +318,8 @@ is_row_shown(const struct compose *c, int i)
 {
     const struct eti_form_row *r = &c->form.row[i];
     if (c->finds_keys)
-        return is_found(c, i) && !(r->parent >= 0 && compose_name_of(c, r->parent) == i);
+        return is_found(c, i) &&
+               !(r->parent >= 0 && compose_name_of(c, r->parent) == i);
     int mode = compose_mode_of(c, r->parent);
     bool is_told = r->is_set || r->part || compose_is_missing(c, r) ||
                    (r->depth == 0 && main_key(r->path) < N_MAIN);
@@ -479,8 +480,7 @@ read_filed(struct compose *c)
     if (!s->saved)
         return;
     if (eti_recipe_sketch(s->cx, s->saved, s->n_saved, s->name, eti_sketch_place(s),
-                          NULL, 0,
-                          s->env, &c->filed, &errors) != ET_OK ||
+                          NULL, 0, s->env, &c->filed, &errors) != ET_OK ||
         (c->filed && eti_form_of_recipe(s->cx, c->filed, &c->before) != ET_OK))
         et_error_clear(s->cx);
 }

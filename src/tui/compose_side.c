@@ -62,8 +62,8 @@ draw_key(struct compose *c, const struct tui_pane *p, const struct eti_form_row 
         tui_put(p, y++, 1, TUI_BAD, "x needed: it has no default");
     } else {
         int used = 1 + tui_put(p, y, 1, TUI_LABEL, "now ");
-        used += compose_put_cut(p, y, used, TUI_STRONG, p->w - used - 1,
-                                or_none(r->value));
+        used +=
+            compose_put_cut(p, y, used, TUI_STRONG, p->w - used - 1, or_none(r->value));
         snprintf(text, sizeof text, "default %.100s", or_none(def));
         if (used + 4 + tui_width(text) < p->w)
             tui_put(p, y, used + 4, TUI_DIM, text);
@@ -77,7 +77,8 @@ draw_key(struct compose *c, const struct tui_pane *p, const struct eti_form_row 
     if (r->line > 0)
         tui_putf(p, y++, 1, TUI_DIM, "file line %d, column %d", r->line, r->column);
     if (!r->part)
-        y = put_fact(p, y, TUI_TEXT, "range", et_option_expects(r->row, text, sizeof text));
+        y = put_fact(p, y, TUI_TEXT, "range",
+                     et_option_expects(r->row, text, sizeof text));
     return y;
 }
 
@@ -252,7 +253,8 @@ compose_draw_changes(struct compose *c, const struct tui_pane *p)
         const struct tui_compose_change *x = &c->change[i];
         bool is_last = 2 + i == p->h && i + 1 < c->n_changes;
         if (is_last) {
-            tui_putf(p, 1 + i, 3, TUI_DIM, "and %d more: d shows all", c->n_changes - i);
+            tui_putf(p, 1 + i, 3, TUI_DIM, "and %d more: d shows all",
+                     c->n_changes - i);
             return;
         }
         tui_put_ch(p, 1 + i, 1, (unsigned char)x->sign, compose_sign_role(x), 0);
@@ -356,8 +358,9 @@ compose_draw_start(struct compose *c, const struct tui_pane *p)
         tui_add_spot(c->app, p->y + y++, p->x + 3, 7 + w, k->action);
     }
     y++;
-    y += tui_put_wrapped(p, y, 3, p->w - 4, TUI_DIM,
-                         "Then L launches it, and Monitor shows its curve as it trains.");
+    y += tui_put_wrapped(
+        p, y, 3, p->w - 4, TUI_DIM,
+        "Then L launches it, and Monitor shows its curve as it trains.");
     tui_put_wrapped(p, y, 3, p->w - 4, TUI_DIM,
                     "A file: etude compose RECIPE.   Help: ?   Leave: q");
 }

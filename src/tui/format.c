@@ -54,8 +54,7 @@ tui_value(double v, char buf[TUI_NUMBER])
     else if (size >= 999999.5 || (v != 0 && size < 0.001)) {
         snprintf(buf, TUI_NUMBER, "%.1e", v);
         shorten_power(buf);
-    }
-    else if (size >= 999.95)
+    } else if (size >= 999.95)
         return v > 0 ? tui_count(llround(v), buf)
                      : (snprintf(buf, TUI_NUMBER, "%.0f", v), buf);
     else

@@ -42,9 +42,8 @@ const struct tui_glyphs tui_glyphs_ascii = {
 #define UNICODE                                                                        \
     .across = 0x2500, .heavy = 0x2501, .down = 0x2502, .corner = 0x2514,               \
     .tee = 0x252c, .side = 0x251c, .tick = 0x2524, .tick_down = 0x252c,                \
-    .dotted = 0x2504,                                                                  \
-    .box = {0x256d, 0x256e, 0x2570, 0x256f}, .bar_open = ' ', .bar_close = ' ',        \
-    .progress = 0x2501, .half = 0x2578, .rest = 0x2504,                                \
+    .dotted = 0x2504, .box = {0x256d, 0x256e, 0x2570, 0x256f}, .bar_open = ' ',        \
+    .bar_close = ' ', .progress = 0x2501, .half = 0x2578, .rest = 0x2504,              \
     .gauge = {0x2504, 0x258f, 0x258e, 0x258d, 0x258c, 0x258b, 0x258a, 0x2589, 0x2588}, \
     .gauge_rest = 0x2504, .series = {'*', 'o', '+', 'x', '@', '%', '=', '&'},          \
     .raw = '.', .heat = {0x00b7, '-', '+', '#'},                                       \

@@ -11,7 +11,7 @@ enum { TUI_SERIES = 8, TUI_EIGHTHS = 8 };
 
 struct tui_glyphs {
     bool is_ascii;
-    enum eti_plot plot;                 /* what charts are drawn with; never auto */
+    enum eti_plot plot;               /* what charts are drawn with; never auto */
     uint32_t across, down, corner;    /* lines */
     uint32_t tee, side;               /* a column that begins at a title; passes one */
     uint32_t heavy;                   /* across, of the panel that the keys go to */
@@ -19,13 +19,13 @@ struct tui_glyphs {
     uint32_t box[4]; /* corners: upper left, upper right, lower left, lower right */
     uint32_t bar_open, bar_close; /* around bars */
     uint32_t progress, half,
-        tip; /* done; half a cell, the last cell (0: no sign for it) */
-    uint32_t rest;                /* not done yet */
+        tip;       /* done; half a cell, the last cell (0: no sign for it) */
+    uint32_t rest; /* not done yet */
     uint32_t gauge[TUI_EIGHTHS + 1], gauge_rest; /* eighths of a cell; the others */
     uint32_t series[TUI_SERIES]; /* the mark of each, where a point is a character */
     uint32_t raw;
-    uint32_t heat[4];            /* ok, over, far over, worst */
-    uint32_t spark[TUI_EIGHTHS]; /* heights */
+    uint32_t heat[4];                                 /* ok, over, far over, worst */
+    uint32_t spark[TUI_EIGHTHS];                      /* heights */
     uint32_t live, warning, failed, selected, marked; /* signs of states and places */
     uint32_t more, folded; /* of a section that is open, and one that is not */
 };

@@ -58,10 +58,11 @@ keys_width(const struct tui_app *app, const struct row *row, int n)
     char keys[64];
     int most = LEAST_KEYS;
     for (int i = 0; i < n; i++) {
-        int w = row[i].binding < 0
-                    ? 0
-                    : tui_width(tui_binding_keys(&app->config.keys, row[i].binding,
-                                                 tui_app_place(app), keys, sizeof keys));
+        int w =
+            row[i].binding < 0
+                ? 0
+                : tui_width(tui_binding_keys(&app->config.keys, row[i].binding,
+                                             tui_app_place(app), keys, sizeof keys));
         most = w > most ? w : most;
     }
     return most + 2;

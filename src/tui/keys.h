@@ -83,10 +83,10 @@ int tui_keys_next(const char **text);
 struct tui_binding {
     enum tui_where where;
     enum tui_action action;
-    const char *id;       /* of the action, in keys.yaml: "axis" */
-    const char *key;      /* as tui_key_text writes it */
-    const char
-        *twin; /* others that do the same, separated by blanks; NULL: no other does */
+    const char *id;  /* of the action, in keys.yaml: "axis" */
+    const char *key; /* as tui_key_text writes it */
+    /* others that do the same, separated by blanks; NULL: no other does */
+    const char *twin;
     const char *name;     /* what it does, for the palette */
     const char *help;     /* for help; NULL: the row before speaks for this one too */
     int order;            /* among the hints; 0: it is no hint */

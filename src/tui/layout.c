@@ -146,8 +146,8 @@ lay_charts(struct tui_monitor_layout *l, struct tui_rect area, int n,
         put_charts(l, 0, n, area);
         return;
     }
-    int half = move(l, needs, TUI_M_ROWS, (area.h + 1) / 2, CHART_LEAST,
-                    area.h - CHART_LEAST);
+    int half =
+        move(l, needs, TUI_M_ROWS, (area.h + 1) / 2, CHART_LEAST, area.h - CHART_LEAST);
     const struct tui_rect upper = {area.y, area.x, half, area.w};
     const struct tui_rect lower = {area.y + half, area.x, area.h - half, area.w};
     l->border[TUI_M_ROWS].at = (struct tui_rect){lower.y, 0, 1, area.w};
@@ -227,9 +227,9 @@ lay_full(struct tui_monitor_layout *l, int y, int end, int cols,
     int spare = end - y;
     int ranks = 2 + least(most(1, needs->ranks), most(RANKS_MOST, (spare - 20) / 3));
     int charts = spare - ranks - EVENTS_FULL - 1;
-    const struct rows rows = move_rows(
-        l, needs, y, cols, (struct rows){charts, ranks, EVENTS_FULL},
-        all > upper ? 2 * CHART_LEAST : CHART_LEAST, LIST_LEAST + 1);
+    const struct rows rows =
+        move_rows(l, needs, y, cols, (struct rows){charts, ranks, EVENTS_FULL},
+                  all > upper ? 2 * CHART_LEAST : CHART_LEAST, LIST_LEAST + 1);
     int half = all > upper ? move(l, needs, TUI_M_ROWS, (rows.charts + 2) / 2,
                                   CHART_LEAST, rows.charts - CHART_LEAST)
                            : rows.charts;

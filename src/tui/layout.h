@@ -54,7 +54,7 @@ struct tui_monitor_needs {
     int bars;   /* lines of them */
     int charts; /* that have something to show: 1 to 5; 0: all */
     int ranks;  /* there are */
-    int only;  /* enum tui_monitor_part: it alone, as large as can be; -1: all */
+    int only;   /* enum tui_monitor_part: it alone, as large as can be; -1: all */
     int moved[TUI_M_BORDERS]; /* cells to the right or down from where they are else */
 };
 struct tui_monitor_layout {

@@ -110,7 +110,8 @@ tui_lines_add(struct tui_lines *l, int rank, FILE *file)
         memcpy(grown, l->file, (size_t)l->n_files * sizeof *l->file);
     et_free(l->cx, l->file);
     l->file = grown;
-    l->file[l->n_files++] = (struct tui_lines_file){.rank = rank, .file = file, .t = NAN};
+    l->file[l->n_files++] =
+        (struct tui_lines_file){.rank = rank, .file = file, .t = NAN};
     return ET_OK;
 }
 

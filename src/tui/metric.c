@@ -95,7 +95,8 @@ tui_metric_label(const char *name, char buf[ET_METRIC_NAME])
     const int i = find(name);
     const bool is_metric = strncmp(name, "metrics/", 8) == 0;
     const char *set = name + (is_metric ? 8 : 0);
-    const int n = (int)strcspn(set, "/"); /* the evaluator: told where it is not "eval" */
+    /* The evaluator is named unless it is "eval". */
+    const int n = (int)strcspn(set, "/");
     if (i >= 0 && metrics[i].label && is_metric && strncmp(set, "eval/", 5) != 0 &&
         !strchr(metrics[i].label, '('))
         snprintf(buf, ET_METRIC_NAME, "%s (%.*s)", metrics[i].label, n, set);

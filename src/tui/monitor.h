@@ -51,7 +51,8 @@ enum tui_rank_columns {
 struct tui_monitor {
     struct tui_chart chart[TUI_CHARTS];
     enum tui_axis axis;
-    bool has_axis; /* the user chose it; else it is by epochs where the run counts them */
+    /* the user chose it; else it is by epochs where the run counts them */
+    bool has_axis;
     int smooth;   /* place among the weights */
     int focus;    /* enum tui_monitor_part */
     bool is_full; /* the focused panel alone */
@@ -70,11 +71,11 @@ struct tui_monitor {
     int slowest;      /* in RANK: the worst that is slow; -1: no rank is */
     int n_slow;
     /* Of a run that has ended: monitor_end.c. */
-    json_t *ending;        /* ending.h; NULL: it has not, or nothing can be done here */
-    bool hides_ending;     /* the charts are looked at */
-    struct tui_list ways;  /* of its ways on */
-    int from;              /* which checkpoint it goes on from: 0 is the newest */
-    struct tui_job again;  /* the run that is started from it */
+    json_t *ending;       /* ending.h; NULL: it has not, or nothing can be done here */
+    bool hides_ending;    /* the charts are looked at */
+    struct tui_list ways; /* of its ways on */
+    int from;             /* which checkpoint it goes on from: 0 is the newest */
+    struct tui_job again; /* the run that is started from it */
     char again_of[PATH_MAX]; /* its name, or directory */
     /* Where parts were drawn last. */
     struct tui_monitor_layout layout;

@@ -246,9 +246,10 @@ put_running(const struct tui_view *v, const struct tui_pane *p, int y,
     put_bar(v, p, y, "eval", running->batch / all, c->bar);
     if (c->first >= p->w)
         return;
-    int x = c->first + tui_putf(p, y, c->first, TUI_TEXT, isnan(all) ? "%s%sba" : "%s/%sba",
-                                isnan(all) ? "" : tui_count((int64_t)running->batch, a),
-                                tui_count((int64_t)(isnan(all) ? running->batch : all), b));
+    int x =
+        c->first + tui_putf(p, y, c->first, TUI_TEXT, isnan(all) ? "%s%sba" : "%s/%sba",
+                            isnan(all) ? "" : tui_count((int64_t)running->batch, a),
+                            tui_count((int64_t)(isnan(all) ? running->batch : all), b));
     if (strcmp(running->label, "eval") != 0) /* that stands before the bar */
         tui_put_right(p, y, x + 1, c->end, TUI_DIM, running->label);
 }
@@ -340,9 +341,8 @@ tui_monitor_bars(const struct tui_view *v, const struct tui_pane *p)
     if (running)
         put_running(v, p, y, &c, running);
     else
-        put_evaluation(v, p, y,
-                       is_full || v->is_over ? 1
-                                             : BAR_X + c.bar * 2 / 5 + PERCENT + 15);
+        put_evaluation(
+            v, p, y, is_full || v->is_over ? 1 : BAR_X + c.bar * 2 / 5 + PERCENT + 15);
     if (p->h > 3)
         put_idle(v, p, 3);
 }

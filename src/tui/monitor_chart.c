@@ -60,8 +60,8 @@ is_shown(const struct tui_monitor *m, const char *name)
 static void
 find_spare(struct tui_monitor *m, const struct etd_model *model, int i)
 {
-    static const char *const kinds[] = {"throughput/", "memory/", "l2_norm/", "metrics/",
-                                        "loss/"};
+    static const char *const kinds[] = {"throughput/", "memory/", "l2_norm/",
+                                        "metrics/", "loss/"};
     struct tui_chart *c = &m->chart[i];
     if (i == 0 || i == EVALUATED || c->is_chosen || (*c->name[0] && !c->is_spare))
         return;
@@ -343,8 +343,8 @@ second_label(const struct tui_chart *c, char buf[ET_METRIC_NAME])
 
 /* "grad_norm 1.22", from X on, behind a sample of its line; returns where it ends. */
 static int
-put_second(const struct tui_view *v, const struct tui_chart *c, const struct tui_pane *p,
-           int x)
+put_second(const struct tui_view *v, const struct tui_chart *c,
+           const struct tui_pane *p, int x)
 {
     char label[ET_METRIC_NAME], value[TUI_NUMBER];
     const struct tui_glyphs *g = v->app->config.glyphs;
@@ -439,9 +439,9 @@ static void
 put_nothing(const struct tui_view *v, int chart, const struct tui_pane *in)
 {
     char next[64], text[96];
-    const char *why = v->is_over            ? "the run has no such values"
-                      : v->model->ba > 0    ? "no values yet"
-                                            : "the first batch is not done yet";
+    const char *why = v->is_over         ? "the run has no such values"
+                      : v->model->ba > 0 ? "no values yet"
+                                         : "the first batch is not done yet";
     if (chart == EVALUATED && !v->is_over && *tui_next_evaluation(v, next)) {
         snprintf(text, sizeof text, "first %s", next);
         why = text;
@@ -456,8 +456,8 @@ tui_monitor_chart(const struct tui_view *v, int chart, const struct tui_pane *p,
                   bool has_focus)
 {
     static const enum tui_quantity counts[TUI_AXES] = {
-        [TUI_BY_STEP] = TUI_OF_COUNTS,    [TUI_BY_EPOCH] = TUI_OF_NUMBERS,
-        [TUI_BY_TIME] = TUI_OF_SECONDS,   [TUI_BY_SAMPLES] = TUI_OF_COUNTS,
+        [TUI_BY_STEP] = TUI_OF_COUNTS,   [TUI_BY_EPOCH] = TUI_OF_NUMBERS,
+        [TUI_BY_TIME] = TUI_OF_SECONDS,  [TUI_BY_SAMPLES] = TUI_OF_COUNTS,
         [TUI_BY_TOKENS] = TUI_OF_COUNTS,
     };
     static const char *const units[TUI_AXES] = {"ba", "ep", NULL, "sp", "tok"};
@@ -492,7 +492,8 @@ tui_monitor_chart(const struct tui_view *v, int chart, const struct tui_pane *p,
     if (*c->name[0])
         put_title(v, c, p, has_focus, &seen);
     else
-        tui_title(p, 0, chart == EVALUATED ? "evaluations" : "no values yet", has_focus);
+        tui_title(p, 0, chart == EVALUATED ? "evaluations" : "no values yet",
+                  has_focus);
     if (plot.n_lines == 0)
         put_nothing(v, chart, &in);
 }

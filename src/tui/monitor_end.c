@@ -178,8 +178,9 @@ put_result(const struct tui_view *v, const struct tui_pane *p, int *y)
     int n = snprintf(value, sizeof value, "%s",
                      tui_value(json_number_value(json_object_get(best, "value")), a));
     if (json_is_integer(json_object_get(best, "ba")))
-        snprintf(value + n, sizeof value - (size_t)n, "  best, %s",
-                 tui_place_text(json_integer_value(json_object_get(best, "ba")), per, a));
+        snprintf(
+            value + n, sizeof value - (size_t)n, "  best, %s",
+            tui_place_text(json_integer_value(json_object_get(best, "ba")), per, a));
     if (json_is_object(earlier))
         snprintf(note, sizeof note, "%s%s on %.64s%s", difference >= 0 ? "+" : "",
                  tui_value(difference, a), text_of(earlier, "name"),
@@ -250,8 +251,7 @@ put_ways(const struct tui_view *v, const struct tui_pane *p, int y)
     struct tui_monitor *m = v->m;
     const json_t *ways = ways_of(m);
     const int n = (int)json_array_size(ways), text = 7, command = p->w >= 100 ? 44 : 0;
-    const bool is_bad =
-        eti_state_kind_of(tui_run_state(v)) == ETI_STATE_BROKEN;
+    const bool is_bad = eti_state_kind_of(tui_run_state(v)) == ETI_STATE_BROKEN;
     char line[PATH_MAX];
     bool is_cut = !command;
     tui_put(p, y++, 1, TUI_SECTION,
@@ -317,7 +317,8 @@ watch(struct tui_app *app, const char *name)
         (status = tui_source_dir(app->cx, found, &source)) == ET_OK)
         tui_app_attach(app, &source);
     else if (status == ET_OK)
-        tui_say(app, TUI_BAD, "x %s has started, but its directory was not found", name);
+        tui_say(app, TUI_BAD, "x %s has started, but its directory was not found",
+                name);
     if (status != ET_OK)
         tui_say_error(app);
 }
@@ -465,8 +466,7 @@ ask_changes(struct tui_app *app, struct tui_monitor *m, const json_t *way)
         tui_popup_line(&app->popup, "A new run of this recipe, with these changes:");
         if (json_is_object(kept) && !is_from_kept)
             tui_popup_line(&app->popup, "load.path=... begins with what was saved.");
-        tui_popup_line(&app->popup,
-                       "Gentler: optimizer.lr=..., gradient_clipping.");
+        tui_popup_line(&app->popup, "Gentler: optimizer.lr=..., gradient_clipping.");
     }
     app->popup.done = start;
     app->popup.data = m;
@@ -478,23 +478,22 @@ copy_report(const struct tui_view *v)
     char text[TUI_COPY_MAX], line[PATH_MAX], a[TUI_NUMBER];
     const json_t *best = json_object_get(v->m->ending, "best");
     const struct etd_series *s = etd_model_series(v->model, v->m->chart[0].name[0]);
-    size_t i, n = (size_t)snprintf(text, sizeof text, "%s: %s", text_of(v->facts, "name"),
-                                   tui_run_state(v));
+    size_t i, n = (size_t)snprintf(text, sizeof text, "%s: %s",
+                                   text_of(v->facts, "name"), tui_run_state(v));
     json_t *way;
     if (*text_of(v->facts, "reason"))
         n += (size_t)snprintf(text + n, sizeof text - n, ", %.200s",
                               text_of(v->facts, "reason"));
     if (json_is_object(best))
-        n += (size_t)snprintf(text + n, sizeof text - n, "; best %.100s %s",
-                              text_of(best, "metric"),
-                              tui_value(json_number_value(json_object_get(best, "value")),
-                                        a));
+        n += (size_t)snprintf(
+            text + n, sizeof text - n, "; best %.100s %s", text_of(best, "metric"),
+            tui_value(json_number_value(json_object_get(best, "value")), a));
     if (s)
         n += (size_t)snprintf(text + n, sizeof text - n, "; loss %s",
                               tui_value(s->last, a));
-    json_array_foreach(ways_of(v->m), i, way) if (n < sizeof text / 2)
-        n += (size_t)snprintf(text + n, sizeof text - n, "; %.600s",
-                              command_text(v->m, v->facts, way, line, sizeof line));
+    json_array_foreach(ways_of(v->m), i, way) if (n < sizeof text / 2) n +=
+        (size_t)snprintf(text + n, sizeof text - n, "; %.600s",
+                         command_text(v->m, v->facts, way, line, sizeof line));
     tui_copy(v->app, text);
 }
 

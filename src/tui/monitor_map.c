@@ -58,9 +58,10 @@ put_heat_legend(const struct tui_pane *p, const struct tui_glyphs *g)
     for (int i = 0; i < 4; i++)
         sign[i][tui_utf8(g->heat[i], sign[i])] = '\0';
     if (p->w >= 60)
-        tui_putf(p, p->h - 1, 1, TUI_DIM,
-                 "%s under 105%%   %s 105-115%%   %s 115-130%%   %s over 130%% of median",
-                 sign[0], sign[1], sign[2], sign[3]);
+        tui_putf(
+            p, p->h - 1, 1, TUI_DIM,
+            "%s under 105%%   %s 105-115%%   %s 115-130%%   %s over 130%% of median",
+            sign[0], sign[1], sign[2], sign[3]);
     else
         tui_putf(p, p->h - 1, 1, TUI_DIM, "%s 105%%  %s 115%%  %s 130%% of median",
                  sign[1], sign[2], sign[3]);
@@ -77,7 +78,8 @@ tui_monitor_map(const struct tui_view *v, const struct tui_pane *p, bool focus)
     const struct tui_monitor *m = v->m;
     const bool bordered = p->w <= 40;
     struct tui_pane in = tui_pane_part(p, 0, bordered, p->h, p->w);
-    tui_title(&in, 0, bordered ? "own time by rank" : "own time by rank, newest right", focus);
+    tui_title(&in, 0, bordered ? "own time by rank" : "own time by rank, newest right",
+              focus);
     if (bordered) {
         tui_border(p, 0, 0, p->h);
     }

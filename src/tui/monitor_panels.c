@@ -69,7 +69,8 @@ last_of(const struct etd_model *m, const char *name)
 }
 
 void
-tui_monitor_spark(const struct tui_view *v, const struct tui_pane *p, int y, int x, int w)
+tui_monitor_spark(const struct tui_view *v, const struct tui_pane *p, int y, int x,
+                  int w)
 {
     enum { BATCHES = 8 }; /* of the newest, behind each value of a run that says none */
     const struct etd_model *m = v->model;

@@ -26,18 +26,12 @@ static const double LEAST_MB_S = 1;  /* this much: its files are worth a word */
 enum { SAMPLES = 3 }; /* of own time: a second each, in which 20 batches mostly fit */
 
 const struct tui_step_part tui_step_parts[] = {
-    {"data_ms", false, "data wait"},
-    {"h2d_ms", false, "h2d copy"},
-    {"forward_ms", false, "forward"},
-    {"loss_ms", false, "loss"},
-    {"backward_ms", false, "backward"},
-    {TUI_COMPUTE, false, "compute"},
-    {"comm_ms", false, "allreduce"},
-    {"wait_ms", true, "wait for ranks"},
-    {"optimizer_ms", false, "optimizer"},
-    {"hooks_ms", false, "algorithms"},
-    {"save_ms", false, "checkpoints"},
-    {NULL, false, NULL},
+    {"data_ms", false, "data wait"},      {"h2d_ms", false, "h2d copy"},
+    {"forward_ms", false, "forward"},     {"loss_ms", false, "loss"},
+    {"backward_ms", false, "backward"},   {TUI_COMPUTE, false, "compute"},
+    {"comm_ms", false, "allreduce"},      {"wait_ms", true, "wait for ranks"},
+    {"optimizer_ms", false, "optimizer"}, {"hooks_ms", false, "algorithms"},
+    {"save_ms", false, "checkpoints"},    {NULL, false, NULL},
 };
 
 static const char *const order_names[TUI_ORDERS] = {"rank", "own", "util", "mem"};
@@ -659,8 +653,9 @@ tui_monitor_ranks(const struct tui_view *v, const struct tui_pane *p, bool focus
         put_host(v, p, p->h - 1);
     if (m->n_ranks == 0 && rows > 0) {
         tui_put(p, 1, 1, TUI_DIM,
-                tui_monitor_empty(v, v->is_over ? "it ended before any rank said how it was"
-                                              : "no rank has said how it is yet"));
+                tui_monitor_empty(v, v->is_over
+                                         ? "it ended before any rank said how it was"
+                                         : "no rank has said how it is yet"));
         return;
     }
     bool all = m->n_ranks <= rows * beside;

@@ -57,16 +57,20 @@ static void
 draw_refusal(struct tui_app *app, const struct tui_pane *p)
 {
     static const struct tui_way other_run[] = {
-        {TUI_DO_everywhere_workers, NULL, "enter on the worker lists the runs that it has"},
+        {TUI_DO_everywhere_workers, NULL,
+         "enter on the worker lists the runs that it has"},
         {TUI_DO_everywhere_runs, NULL, "the runs of this machine"},
     };
     static const struct tui_way key[] = {
         {TUI_DO_nothing, "etude worker key", "here prints the key of this machine"},
-        {TUI_DO_nothing, "etude worker allow KEY", "there lets it in; then R tries again"},
-        {TUI_DO_everywhere_workers, NULL, "k shows this machine's key and the one of the host"},
+        {TUI_DO_nothing, "etude worker allow KEY",
+         "there lets it in; then R tries again"},
+        {TUI_DO_everywhere_workers, NULL,
+         "k shows this machine's key and the one of the host"},
     };
     static const struct tui_way version[] = {
-        {TUI_DO_nothing, "etude version", "here and there: the older one is to be updated"},
+        {TUI_DO_nothing, "etude version",
+         "here and there: the older one is to be updated"},
         {TUI_DO_everywhere_workers, NULL, "the workers, with their versions"},
     };
     static const struct tui_way other[] = {
@@ -78,7 +82,10 @@ draw_refusal(struct tui_app *app, const struct tui_pane *p)
         const struct tui_way *way;
         int n;
     } known[] = {
-        {"NO_RUN", other_run, 2}, {"KEY", key, 3}, {"VERSION", version, 2}, {"", other, 2},
+        {"NO_RUN", other_run, 2},
+        {"KEY", key, 3},
+        {"VERSION", version, 2},
+        {"", other, 2},
     };
     const struct tui_source *s = app->source;
     char what[ETI_FACT_TEXT + 32], fact[ETI_FACT_TEXT];

@@ -87,15 +87,17 @@ add_binding(struct tui_app *app, const struct tui_binding *b, const char *mid)
 static bool
 is_screen(const struct tui_binding *b)
 {
-    return b->action >= TUI_DO_everywhere_compose && b->action <= TUI_DO_everywhere_logs;
+    return b->action >= TUI_DO_everywhere_compose &&
+           b->action <= TUI_DO_everywhere_logs;
 }
 
 static void
 add_screens(struct tui_app *app)
 {
     static const char *const what[TUI_SCREENS] = {
-        "a recipe, and launching it", "the run that is watched",
-        "all runs, and comparing them", "other machines", "what the ranks wrote",
+        "a recipe, and launching it",   "the run that is watched",
+        "all runs, and comparing them", "other machines",
+        "what the ranks wrote",
     };
     add_heading(app, "screens");
     for (int i = 0; i < TUI_ACTIONS - 1; i++) {
@@ -103,9 +105,9 @@ add_screens(struct tui_app *app)
         if (!is_screen(b))
             continue;
         int screen = (int)(b->action - TUI_DO_everywhere_compose);
-        struct tui_item *item =
-            add(app, (int)b->action,
-                tui_where_title((enum tui_where)(TUI_IN_compose + screen)), what[screen]);
+        struct tui_item *item = add(
+            app, (int)b->action,
+            tui_where_title((enum tui_where)(TUI_IN_compose + screen)), what[screen]);
         if (item)
             tui_binding_key(&app->config.keys, b, item->note);
     }
@@ -116,10 +118,12 @@ add_screens(struct tui_app *app)
 static void
 add_commands(struct tui_app *app, enum tui_where rows, enum tui_where here)
 {
-    const char *mid = rows == TUI_IN_everywhere || rows == here ? "" : tui_where_title(rows);
+    const char *mid =
+        rows == TUI_IN_everywhere || rows == here ? "" : tui_where_title(rows);
     for (int i = 0; i < TUI_ACTIONS - 1; i++) {
         const struct tui_binding *b = &tui_bindings[i];
-        if (b->where == rows && b->action != TUI_DO_everywhere_palette && !is_screen(b) &&
+        if (b->where == rows && b->action != TUI_DO_everywhere_palette &&
+            !is_screen(b) &&
             tui_binding_holds(&app->config.keys, b,
                               rows == TUI_IN_everywhere ? here : rows))
             add_binding(app, b, mid);
@@ -275,7 +279,8 @@ add_setting(void *data, const char *path, const struct et_option *row)
         snprintf(s->path, sizeof s->path, "%s", path);
     if (s->at >= 0)
         return;
-    if (eti_config_get(s->app->config.settings, path, &text, origin, sizeof origin) != ET_OK)
+    if (eti_config_get(s->app->config.settings, path, &text, origin, sizeof origin) !=
+        ET_OK)
         et_error_clear(s->app->cx);
     snprintf(mid, sizeof mid, "now %.50s", text ? text : "not set");
     et_free(s->app->cx, text);
@@ -331,7 +336,8 @@ ask_setting(struct tui_app *app, int at)
     char origin[256], *text = NULL;
     eti_config_each(app->config.settings, add_setting, &s);
     snprintf(all.setting, sizeof all.setting, "%s", s.path);
-    if (eti_config_get(app->config.settings, s.path, &text, origin, sizeof origin) != ET_OK)
+    if (eti_config_get(app->config.settings, s.path, &text, origin, sizeof origin) !=
+        ET_OK)
         et_error_clear(app->cx);
     tui_popup_prompt(&app->popup, app->cx, s.path, text ? text : "");
     tui_popup_line(&app->popup, "etude config set %s VALUE", s.path);
@@ -385,8 +391,9 @@ choose(struct tui_app *app, void *data, int id, const char *text)
     } else {
         const struct tui_binding *b = tui_binding_of((enum tui_action)id);
         const enum tui_where here = tui_app_place(app);
-        const enum tui_where where =
-            b && b->where == TUI_IN_start ? TUI_IN_compose : b ? b->where : here;
+        const enum tui_where where = b && b->where == TUI_IN_start ? TUI_IN_compose
+                                     : b                           ? b->where
+                                                                   : here;
         bool is_far = where != TUI_IN_everywhere && where != here &&
                       where >= TUI_IN_compose && where <= TUI_IN_logs;
         if (is_far)
@@ -424,7 +431,8 @@ tui_palette_open(struct tui_app *app)
     for (int where = TUI_IN_compose; where <= TUI_IN_logs; where++)
         if ((enum tui_where)where != here)
             add_commands(app, (enum tui_where)where, here);
-    if (tui_popup_menu(&app->popup, app->cx, "go to, or do", all.item, all.n) != ET_OK) {
+    if (tui_popup_menu(&app->popup, app->cx, "go to, or do", all.item, all.n) !=
+        ET_OK) {
         tui_say_error(app);
         return;
     }

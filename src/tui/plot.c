@@ -302,9 +302,9 @@ put_signs(const struct canvas *c, const struct tui_plot_line *l)
         if (has_marks && cell_of(c, row, column, &y, &x))
             tui_put_ch(&c->in, y, x, is_ascii ? l->mark : c->g->live, l->role, 0);
         if (!isfinite(l->point[i].last) && last_row != ROW_NONE) {
-            last_row = last_row < 0                     ? 0
+            last_row = last_row < 0                  ? 0
                        : last_row >= c->in.h * c->dy ? c->in.h * c->dy - 1
-                                                        : last_row;
+                                                     : last_row;
             if (cell_of(c, last_row, last_column, &y, &x))
                 tui_put_ch(&c->in, y, x, c->g->failed, TUI_BAD, 0);
             last_row = ROW_NONE;
@@ -417,8 +417,7 @@ put_axis(const struct tui_pane *p, const struct canvas *c)
     tui_put_ch(p, y, x - 1, c->g->corner, TUI_RULE, 0);
     int done = isnan(plot->done) ? c->in.w : column_of(c, plot->done) / c->dx;
     for (int i = 0; i < c->in.w; i++)
-        tui_put_ch(p, y, x + i, i <= done ? c->g->across : c->g->dotted,
-                   TUI_RULE, 0);
+        tui_put_ch(p, y, x + i, i <= done ? c->g->across : c->g->dotted, TUI_RULE, 0);
     for (int i = 0; i < t.n; i++) {
         int at = column_of(c, t.at[i] / per) / c->dx;
         int begin = tui_tick_column(&t, i, from, to, c->in.w);

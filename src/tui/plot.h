@@ -44,22 +44,22 @@ struct tui_plot {
                              over ten times their median */
     const struct tui_plot_line *line;
     int n_lines;
-    enum tui_quantity x_of;   /* what the axis counts, and */
-    double x_per;             /* how much of that one of its units is; 0: 1 */
-    const char *unit;         /* of the axis, behind its last label; NULL: of X_OF */
-    const double *mark;       /* places with a sign on the axis */
-    const char *mark_sign;    /* one for each */
+    enum tui_quantity x_of; /* what the axis counts, and */
+    double x_per;           /* how much of that one of its units is; 0: 1 */
+    const char *unit;       /* of the axis, behind its last label; NULL: of X_OF */
+    const double *mark;     /* places with a sign on the axis */
+    const char *mark_sign;  /* one for each */
     int n_marks;
     double cursor; /* a place with a line across; NaN: no line */
 };
 
 /* What a chart turned out to be, for its title and messages. */
 struct tui_plot_seen {
-    char unit[8];   /* of the values' labels: "MB", "x1e-12"; "" */
-    double per;     /* and how many of the values' own unit that is */
-    int n_hidden;   /* values that a logarithmic scale has no place for */
+    char unit[8];    /* of the values' labels: "MB", "x1e-12"; "" */
+    double per;      /* and how many of the values' own unit that is */
+    int n_hidden;    /* values that a logarithmic scale has no place for */
     double farthest; /* of the values that the scale leaves out for a line's reach; 0 */
-    bool wants_log; /* the values above 0 differ more than a hundredfold */
+    bool wants_log;  /* the values above 0 differ more than a hundredfold */
 };
 
 /* Draws PLOT into all of P: labels, values, and the axis on the last line, or where

@@ -54,8 +54,8 @@ struct runs {
     json_t *marks;       /* {directory: true} */
     json_t *judged;      /* {directory: {ba, to}}: seconds to the target */
     json_t *sparks;      /* {directory: {ba, v}}: of the loss; null: not finite */
-    json_t *bests;       /* {recipe and metric: {n, best}}: of those that have a value */
-    double read;         /* monotonic: when all were last looked at; 0: not yet */
+    json_t *bests; /* {recipe and metric: {n, best}}: of those that have a value */
+    double read;   /* monotonic: when all were last looked at; 0: not yet */
     char problem[200];
 
     struct tui_list rows;

@@ -388,7 +388,7 @@ put_cells(const struct tui_pane *p, int y, const char *key, const struct cut *c,
         bool is_same = dims && c->first + i > 0 && strcmp(t, first) == 0;
         int end = c->key + (i + 1) * c->cell;
         const int w = tui_width(t);
-        const enum tui_role role = is_names              ? series_of(c->first + i)
+        const enum tui_role role = is_names               ? series_of(c->first + i)
                                    : c->first + i == best ? TUI_BEST
                                    : is_same              ? TUI_DIM
                                                           : TUI_TEXT;

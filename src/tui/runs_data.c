@@ -283,7 +283,8 @@ read_spark(struct runs *r, const char *directory)
     snprintf(path, sizeof path, "%s/events.log", directory);
     et_status status = et_events_open(r->app->cx, path, &e);
     if (status == ET_OK)
-        status = et_events_fetch(e, "loss/train/total", 0, INT64_MAX, RUNS_SPARK, point, &n);
+        status =
+            et_events_fetch(e, "loss/train/total", 0, INT64_MAX, RUNS_SPARK, point, &n);
     et_events_close(&e);
     et_error_clear(r->app->cx); /* the row says where a run cannot be read */
     for (int i = 0; status == ET_OK && i < n; i++)
@@ -342,7 +343,8 @@ find_bests(struct runs *r)
         bool less = eti_less_is_better(strchr(key, '\n') + 1);
         if (n == 0 || (less ? value < best : value > best))
             best = value;
-        json_object_set_new(r->bests, key, json_pack("{s:i, s:f}", "n", n + 1, "best", best));
+        json_object_set_new(r->bests, key,
+                            json_pack("{s:i, s:f}", "n", n + 1, "best", best));
     }
 }
 

@@ -81,7 +81,8 @@ put_unlike(const struct runs *r, const struct tui_pane *p, int y, int x, json_t 
     const char *unlike = eti_comparison_unlike(differences);
     if (unlike) {
         char text[160];
-        snprintf(text, sizeof text, "! evaluated on other data: %.100s differs", unlike);
+        snprintf(text, sizeof text, "! evaluated on other data: %.100s differs",
+                 unlike);
         tui_put_cut(p, y, x, p->w - 1, TUI_WARN, text);
     }
     json_decref(differences);

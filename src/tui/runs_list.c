@@ -51,7 +51,7 @@ static const struct {
 };
 
 struct place {
-    int x[COLUMNS], w[COLUMNS]; /* x 0: it is not there */
+    int x[COLUMNS], w[COLUMNS];  /* x 0: it is not there */
     char metric[ET_METRIC_NAME]; /* that all runs are known by; "": several */
 };
 
@@ -171,8 +171,8 @@ put_progress(const struct runs *r, const struct tui_pane *p, int y,
 /* The best value of the metric that this run is known by, and which that is where
  * others are known by another. */
 static void
-put_metric(const struct runs *r, const struct tui_pane *p, int y, const struct place *at,
-           const json_t *facts)
+put_metric(const struct runs *r, const struct tui_pane *p, int y,
+           const struct place *at, const json_t *facts)
 {
     char number[TUI_NUMBER], label[ET_METRIC_NAME];
     const char *metric = NULL;
@@ -181,8 +181,9 @@ put_metric(const struct runs *r, const struct tui_pane *p, int y, const struct p
     bool is_best = runs_is_best(r, facts);
     if (!x)
         return;
-    tui_put_end(p, y, end, is_best ? TUI_BEST : TUI_TEXT,
-                tui_value(json_is_number(best) ? json_number_value(best) : NAN, number));
+    tui_put_end(
+        p, y, end, is_best ? TUI_BEST : TUI_TEXT,
+        tui_value(json_is_number(best) ? json_number_value(best) : NAN, number));
     if (*at->metric || !metric)
         return;
     const char *last = strrchr(metric, '/');
@@ -253,8 +254,8 @@ put_run(struct runs *r, const struct tui_pane *p, int y, const struct place *at,
     put_cell(p, y, at, C_STARTED, TUI_TEXT,
              eti_run_when(started, today(r), text, sizeof text));
     if (*problem) {
-        tui_put_n(p, y, at->x[C_PROGRESS], TUI_BAD, 0, p->w - at->x[C_PROGRESS], problem,
-                  strlen(problem));
+        tui_put_n(p, y, at->x[C_PROGRESS], TUI_BAD, 0, p->w - at->x[C_PROGRESS],
+                  problem, strlen(problem));
         return;
     }
     put_progress(r, p, y, at, facts);
@@ -268,7 +269,8 @@ put_run(struct runs *r, const struct tui_pane *p, int y, const struct place *at,
     if (at->x[C_COST]) {
         double cost = eti_run_cost(facts, runs_price(r));
         put_cell(p, y, at, C_COST, TUI_TEXT,
-                 isfinite(cost) ? eti_money_text(runs_price(r), cost, a, sizeof a) : "-");
+                 isfinite(cost) ? eti_money_text(runs_price(r), cost, a, sizeof a)
+                                : "-");
     }
     if (at->x[C_METHODS])
         runs_put_tags(p, y, runs_put_methods(p, y, at->x[C_METHODS], facts), facts);
@@ -289,7 +291,8 @@ metric_title(const struct place *at, char buf[16])
 }
 
 static void
-put_header(const struct runs *r, const struct tui_pane *p, int y, const struct place *at)
+put_header(const struct runs *r, const struct tui_pane *p, int y,
+           const struct place *at)
 {
     char metric[16], to[32];
     const char *number = *r->target ? strpbrk(r->target, "<>") : NULL;

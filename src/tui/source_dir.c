@@ -32,17 +32,17 @@ enum {
 struct directory {
     struct tui_source source; /* first */
     char *path;
-    struct etd_client
-        *client; /* to the run's hub, for requests; NULL: no hub was found yet */
-    char hub[ETD_ADDRESS];     /* and where that listens */
-    char no_hub[ETD_TEXT];     /* why nobody is spoken to there; "" */
+    /* to the run's hub, for requests; NULL: no hub was found yet */
+    struct etd_client *client;
+    char hub[ETD_ADDRESS]; /* and where that listens */
+    char no_hub[ETD_TEXT]; /* why nobody is spoken to there; "" */
     struct etd_follow *follow;
     struct etd_preview *preview; /* what stands in while its history is read; NULL */
     bool has_previewed;          /* there will be no other */
     double next_hub;           /* when its hub is looked for again, monotonic */
     double next_look;          /* at run.json, monotonic */
-    struct tui_lines lines; /* of Logs */
-    double next_scan;       /* for logs of ranks that are new */
+    struct tui_lines lines;    /* of Logs */
+    double next_scan;          /* for logs of ranks that are new */
 };
 
 static struct directory *
@@ -258,10 +258,9 @@ line(struct tui_source *s, struct tui_log_line *out)
 {
     struct directory *d = of(s);
     scan_logs(d);
-    return tui_lines_next(&d->lines,
-                          tui_source_is_loading(s) ? etd_follow_model(d->follow)->t
-                                                   : INFINITY,
-                          out);
+    return tui_lines_next(
+        &d->lines, tui_source_is_loading(s) ? etd_follow_model(d->follow)->t : INFINITY,
+        out);
 }
 
 /* ---- the rest ---- */

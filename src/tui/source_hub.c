@@ -17,8 +17,9 @@
 #include "tui/source.h"
 
 enum { COMMAND_MS = 30000 }; /* a request that took longer is not done any more */
-static const double ASK_AGAIN = 2; /* seconds until an answer that did not come is asked for
-                                      again, and until a log that was read is looked at */
+/* Seconds until an answer that did not come is asked for again, and until a log that
+ * was read is looked at. */
+static const double ASK_AGAIN = 2;
 
 /* The log of a rank, as far as it was fetched: a file in memory, which tui_lines
  * reads. */
@@ -52,8 +53,8 @@ struct hub {
     double asked_at, look_at; /* monotonic; asked_at 0: nothing is asked for */
     int64_t missed;           /* of the client's status, told so far */
     int64_t snapshots;
-    int64_t facts;     /* of the client's status: those in source.facts */
-    bool came_back;    /* for the logs, after the run's hub had said END */
+    int64_t facts;  /* of the client's status: those in source.facts */
+    bool came_back; /* for the logs, after the run's hub had said END */
 };
 
 static struct hub *
@@ -283,8 +284,8 @@ ask_for_logs(struct hub *h)
         h->asked_at = 0;
         h->asked_rank += p.file == ETD_PIECE_LOG && !more;
     }
-    if (!etd_client_status(h->client)->has_files || now < h->look_at || !make_copies(h) ||
-        (h->asked_at > 0 && now < h->asked_at + ASK_AGAIN))
+    if (!etd_client_status(h->client)->has_files || now < h->look_at ||
+        !make_copies(h) || (h->asked_at > 0 && now < h->asked_at + ASK_AGAIN))
         return;
     if (h->records.is_wanted) {
         if (etd_client_file(h->client, ETD_PIECE_EVENTS, 0, h->records.next) == ET_OK)
@@ -434,10 +435,10 @@ refusal(const struct tui_source *s)
 {
     const struct etd_client_status *c =
         etd_client_status(((const struct hub *)s)->client);
-    return s->link == TUI_LINK_ENDED ? "the run has ended"
+    return s->link == TUI_LINK_ENDED  ? "the run has ended"
            : c->link != ETD_LINK_LIVE ? "there is no contact with its hub"
-           : !c->is_operator        ? "your key may watch, not control"
-                                    : NULL;
+           : !c->is_operator          ? "your key may watch, not control"
+                                      : NULL;
 }
 
 static et_status
@@ -458,9 +459,9 @@ static bool
 waits(const struct tui_source *s)
 {
     const struct hub *h = (const struct hub *)s;
-    return !*s->problem && (h->snapshots == 0 || s->link == TUI_LINK_STALE ||
-                            reads_logs(h) ||
-                            (s->link == TUI_LINK_LIVE && s->asked > 0));
+    return !*s->problem &&
+           (h->snapshots == 0 || s->link == TUI_LINK_STALE || reads_logs(h) ||
+            (s->link == TUI_LINK_LIVE && s->asked > 0));
 }
 
 static void

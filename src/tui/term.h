@@ -7,12 +7,12 @@
 #include "tui/keys.h"
 
 struct tui_term_config {
-    FILE *in, *out;     /* terminals; borrowed */
-    int color;          /* enum eti_color */
-    bool mouse;         /* listen to it */
-    const char *theme;  /* NULL, "auto": by the terminal's background */
-    const char
-        *themes; /* folder of the user's own; NULL: no folder. Borrowed until close */
+    FILE *in, *out;    /* terminals; borrowed */
+    int color;         /* enum eti_color */
+    bool mouse;        /* listen to it */
+    const char *theme; /* NULL, "auto": by the terminal's background */
+    /* folder of the user's own; NULL: no folder. Borrowed until close */
+    const char *themes;
     const char *terminfo; /* folder of Etude's own entry (kind.h); NULL: no folder */
     const char *crash;    /* folder of crash reports; NULL: no report is written */
     struct et_diagnostics *errors; /* of the theme */

@@ -47,8 +47,8 @@
     X(BEST, "best", 3, 3, TUI_BOLD, TUI_BOLD)                                          \
     X(OFF, "off", 8, 8, 0, TUI_FAINT)                                                  \
     X(LINK, "link", 6, 6, TUI_UNDERLINE, TUI_UNDERLINE)                                \
-    X(BAR_LOW, "bar_low", 12, 4, 0, 0)                                                  \
-    X(BAR_HIGH, "bar_high", 12, 4, 0, 0)                                              \
+    X(BAR_LOW, "bar_low", 12, 4, 0, 0)                                                 \
+    X(BAR_HIGH, "bar_high", 12, 4, 0, 0)                                               \
     X(TRACK, "track", 8, 8, 0, TUI_FAINT)                                              \
     X(CURSOR, "cursor", 7, 7, TUI_BOLD, TUI_REVERSE)                                   \
     X(HEAT0, "heat0", 8, 8, 0, 0)                                                      \

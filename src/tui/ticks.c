@@ -545,8 +545,8 @@ int
 tui_tick_column(const struct tui_ticks *t, int i, double from, double to, int columns)
 {
     int begin = begin_of(t, i, from, to, columns);
-    if (i > 0 && begin <= begin_of(t, i - 1, from, to, columns) +
-                              (int)strlen(t->label[i - 1]))
+    if (i > 0 &&
+        begin <= begin_of(t, i - 1, from, to, columns) + (int)strlen(t->label[i - 1]))
         return -1;
     return begin + (int)strlen(t->label[i]) > columns ? -1 : begin;
 }

@@ -11,10 +11,10 @@
 #include <stdbool.h>
 
 enum {
-    TUI_TICKS = 12,        /* of an axis, at most */
-    TUI_TICKS_Y = 6,       /* of a scale of values */
-    TUI_TICK_COLUMNS = 6,  /* of a label of a scale of values */
-    TUI_TICK_LABEL = 16,   /* bytes of a label */
+    TUI_TICKS = 12,       /* of an axis, at most */
+    TUI_TICKS_Y = 6,      /* of a scale of values */
+    TUI_TICK_COLUMNS = 6, /* of a label of a scale of values */
+    TUI_TICK_LABEL = 16,  /* bytes of a label */
 };
 
 /* What values are: it decides how they are divided. */

@@ -124,11 +124,12 @@ struct tui_item {
     int id;  /* what DONE is told */
     int key; /* chooses it at once; TUI_K_NONE: no key does */
     char text[80];
-    char mid[64];    /* in a column behind it, dim: where it leads; "" */
-    char note[112];  /* behind it, dim: a key, a value, a command */
-    char why[80];    /* "": it can be chosen; else the reason that it cannot */
-    bool is_heading; /* of those that follow: stepped over, and gone where none passes */
-    bool is_held;    /* of a menu with a filter: shown once something is typed */
+    char mid[64];   /* in a column behind it, dim: where it leads; "" */
+    char note[112]; /* behind it, dim: a key, a value, a command */
+    char why[80];   /* "": it can be chosen; else the reason that it cannot */
+    /* of those that follow: stepped over, and gone where none passes */
+    bool is_heading;
+    bool is_held; /* of a menu with a filter: shown once something is typed */
 };
 
 enum { TUI_POPUP_LINES = 10 };

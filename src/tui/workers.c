@@ -328,7 +328,9 @@ static void
 show_keys(struct workers *w)
 {
     static const struct tui_item items[] = {
-        {.id = VIEWER, .key = 'v', .text = "copy the command that lets it in as a viewer"},
+        {.id = VIEWER,
+         .key = 'v',
+         .text = "copy the command that lets it in as a viewer"},
         {.id = OPERATOR,
          .key = 'o',
          .text = "as an operator, which is as good as a login"},

@@ -31,7 +31,8 @@ static const struct {
 static int
 state_of_row(const struct workers_row *r)
 {
-    return r->state == WORKER_LOST && r->heard > 0 ? (int)WORKER_UNKNOWN : (int)r->state;
+    return r->state == WORKER_LOST && r->heard > 0 ? (int)WORKER_UNKNOWN
+                                                   : (int)r->state;
 }
 
 static uint32_t
@@ -168,7 +169,8 @@ draw_detail(const struct tui_pane *p, const struct workers_row *r)
         tui_putf(p, 1, 1, TUI_TEXT, "%s   etude %s   %lld cores   as %s", r->host,
                  r->version, (long long)r->cores, r->role);
     else if (*r->why)
-        tui_put_n(p, 1, 1, states[state_of_row(r)].role, 0, p->w - 2, r->why, strlen(r->why));
+        tui_put_n(p, 1, 1, states[state_of_row(r)].role, 0, p->w - 2, r->why,
+                  strlen(r->why));
     if (r->state == WORKER_READY && r->is_tested)
         draw_test(p, r);
     else
@@ -212,10 +214,10 @@ put_legend(const struct tui_pane *p, int y)
 {
     static const int shown[] = {WORKER_READY, WORKER_OLD, WORKER_LOST, WORKER_UNKNOWN};
     static const char *const words[] = {"ready", "another version",
-                                        "unreachable, or key refused",
-                                        "lost contact"};
+                                        "unreachable, or key refused", "lost contact"};
     for (int i = 0, x = 1; i < 4; i++) {
-        tui_put_ch(p, y, x, sign_of(p->grid->glyphs, shown[i]), states[shown[i]].role, 0);
+        tui_put_ch(p, y, x, sign_of(p->grid->glyphs, shown[i]), states[shown[i]].role,
+                   0);
         x += 4 + tui_put_cut(p, y, x + 2, p->w - 1, TUI_DIM, words[i]);
     }
 }
@@ -255,11 +257,10 @@ tui_workers_draw(struct tui_app *app, void *self, const struct tui_pane *p)
         put_row(w, p, WORKERS_FIRST + i, &w->row[at]);
     }
     if (w->n == 1 && rows > 2)
-        tui_add_spot(
-            app, p->y + 5, p->x + 4,
-            tui_put_cut(p, 5, 4, p->w - 1, TUI_DIM,
-                        "+ adds another machine; man etude-worker"),
-            TUI_DO_workers_add);
+        tui_add_spot(app, p->y + 5, p->x + 4,
+                     tui_put_cut(p, 5, 4, p->w - 1, TUI_DIM,
+                                 "+ adds another machine; man etude-worker"),
+                     TUI_DO_workers_add);
     if (p->w >= 120) {
         tui_put(p, 1, 82, TUI_DIM, "BUSY");
         tui_put(p, 1, 92, TUI_DIM, "MEMORY");

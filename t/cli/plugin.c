@@ -318,7 +318,7 @@ static const struct et_dataset_class *const datasets[] = {&shades, NULL};
 static const struct et_transform_class *const transforms[] = {&mirror, NULL};
 static const struct et_scheduler_class *const schedulers[] = {&harmonic, NULL};
 static const struct et_algorithm_class *const algorithms[] = {&counting, &counting_too,
-                                                             NULL};
+                                                              NULL};
 static const struct et_callback_class *const loggers[] = {&lines, NULL};
 
 #define LISTS                                                                          \

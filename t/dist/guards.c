@@ -217,7 +217,8 @@ impersonate(int fd, enum impostor how)
                                        [ANSWERS] = GREETING + HELLO,
                                        [IN_CLEAR] = 0};
     char greeting[GREETING] = "\xff\0\0\0\0\0\0\0\0\x7f\3\0", heard[GREETING + HELLO];
-    char welcome[2 + 168] = "\4\xa8\7WELCOME"; /* then zeros, which nobody has encrypted */
+    char welcome[2 + 168] =
+        "\4\xa8\7WELCOME"; /* then zeros, which nobody has encrypted */
     const struct timeval patience = {.tv_sec = 120};
     int c = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
     memcpy(greeting + 12, how == IN_CLEAR ? "NULL" : "CURVE", 5);

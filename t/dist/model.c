@@ -172,8 +172,12 @@ test_evaluations(struct et_ctx *cx)
     /* The epoch that an evaluation stands at the end of is not counted yet. */
     need(cx, etd_model_new(cx, &m));
     struct et_log_entry length = {.name = "run/epoch_batches", .value = 80};
-    struct et_record begin = {
-        .kind = ET_RECORD_RUN, .seq = 1, .t = 1e9, .text = "running", .entry = &length, .n = 1};
+    struct et_record begin = {.kind = ET_RECORD_RUN,
+                              .seq = 1,
+                              .t = 1e9,
+                              .text = "running",
+                              .entry = &length,
+                              .n = 1};
     need(cx, etd_model_apply(m, &begin));
     for (int i = 0; i < 2; i++) {
         struct et_log_entry e = {.name = "metrics/eval/Accuracy", .value = 0.5};

@@ -87,17 +87,14 @@ test_texts(struct et_ctx *cx)
     char lost[256] = "";
     need(cx, etd_ring_new(cx, &ring));
     for (int kind = 0; kind < ET_RECORD_COUNT; kind++) {
-        const struct et_record told = {.kind = (enum et_record_kind)kind,
-                                       .text = "ema",
-                                       .entry = &entry,
-                                       .n = 1};
+        const struct et_record told = {
+            .kind = (enum et_record_kind)kind, .text = "ema", .entry = &entry, .n = 1};
         r = batch(kind, &entry, 1);
         etd_ring_put(ring, &r);
         etd_ring_put(ring, &told);
-        const bool came = etd_ring_take(ring, &r) && etd_ring_take(ring, &r) &&
-                          r.kind == told.kind && r.text &&
-                          strcmp(r.text, told.text) == 0 && r.n == 1 &&
-                          r.entry->value == 3;
+        const bool came =
+            etd_ring_take(ring, &r) && etd_ring_take(ring, &r) && r.kind == told.kind &&
+            r.text && strcmp(r.text, told.text) == 0 && r.n == 1 && r.entry->value == 3;
         if (!came)
             snprintf(lost + strlen(lost), sizeof lost - strlen(lost), " %s",
                      et_record_name(told.kind));

@@ -22,8 +22,8 @@ static struct {
     enum place place;
     double value;
     int64_t first, last; /* batches, from 1 */
-    int64_t good;        /* a batch between them that is left alone; 0: all are spoilt */
-    int64_t count;       /* batches seen: its state */
+    int64_t good;  /* a batch between them that is left alone; 0: all are spoilt */
+    int64_t count; /* batches seen: its state */
 } spoil;
 
 static et_status

@@ -157,9 +157,9 @@ cublasStatus_t
 cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute,
                          cudaDataType_t scale)
 {
-    return create(desc, gpusim_matmul_desc{compute, scale, CUBLAS_OP_N, CUBLAS_OP_N, -1,
-                                           CUBLASLT_EPILOGUE_DEFAULT, nullptr, nullptr,
-                                           0});
+    return create(desc,
+                  gpusim_matmul_desc{compute, scale, CUBLAS_OP_N, CUBLAS_OP_N, -1,
+                                     CUBLASLT_EPILOGUE_DEFAULT, nullptr, nullptr, 0});
 }
 
 cublasStatus_t
@@ -250,7 +250,8 @@ static bool
 is_matrix(const gpusim_matrix_layout &x)
 {
     return is_known(x.type) && x.rows && x.cols && x.rows <= INT32_MAX &&
-           x.cols <= INT32_MAX && x.ld >= (int64_t)x.rows && x.batch >= 1 && x.stride >= 0;
+           x.cols <= INT32_MAX && x.ld >= (int64_t)x.rows && x.batch >= 1 &&
+           x.stride >= 0;
 }
 
 static int64_t
@@ -281,11 +282,11 @@ struct epilogue {
           sums_a(e & 256), sums_b(e & 512), aux(e & 128)
     {
         static const uint32_t all[] = {
-            CUBLASLT_EPILOGUE_DEFAULT,       CUBLASLT_EPILOGUE_BIAS,
-            CUBLASLT_EPILOGUE_GELU,          CUBLASLT_EPILOGUE_GELU_AUX,
-            CUBLASLT_EPILOGUE_GELU_BIAS,     CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
-            CUBLASLT_EPILOGUE_DGELU,         CUBLASLT_EPILOGUE_DGELU_BGRAD,
-            CUBLASLT_EPILOGUE_BGRADA,        CUBLASLT_EPILOGUE_BGRADB};
+            CUBLASLT_EPILOGUE_DEFAULT,   CUBLASLT_EPILOGUE_BIAS,
+            CUBLASLT_EPILOGUE_GELU,      CUBLASLT_EPILOGUE_GELU_AUX,
+            CUBLASLT_EPILOGUE_GELU_BIAS, CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
+            CUBLASLT_EPILOGUE_DGELU,     CUBLASLT_EPILOGUE_DGELU_BGRAD,
+            CUBLASLT_EPILOGUE_BGRADA,    CUBLASLT_EPILOGUE_BGRADB};
         for (uint32_t one : all)
             known |= e == one;
     }
@@ -318,7 +319,8 @@ check_epilogue(const problem &p)
 
 static cublasStatus_t
 read_problem(problem &p, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
-             cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d)
+             cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
+             cublasLtMatrixLayout_t d)
 {
     if (!desc || !a || !b || !c || !d)
         return CUBLAS_STATUS_INVALID_VALUE;
@@ -344,12 +346,23 @@ static uint64_t
 digest_of(const problem &p)
 {
     uint64_t facts[] = {
-        (uint64_t)p.op.compute, (uint64_t)p.op.transa,   (uint64_t)p.op.transb,
-        p.op.epilogue,          (uint64_t)p.a.type,      (uint64_t)p.d.type,
-        p.m,                    p.n,                     p.k,
-        (uint64_t)p.a.ld,       (uint64_t)p.b.ld,        (uint64_t)p.d.ld,
-        (uint64_t)p.a.stride,   (uint64_t)p.b.stride,    (uint64_t)p.d.stride,
-        (uint64_t)p.d.batch,    (uint64_t)p.op.aux_ld,
+        (uint64_t)p.op.compute,
+        (uint64_t)p.op.transa,
+        (uint64_t)p.op.transb,
+        p.op.epilogue,
+        (uint64_t)p.a.type,
+        (uint64_t)p.d.type,
+        p.m,
+        p.n,
+        p.k,
+        (uint64_t)p.a.ld,
+        (uint64_t)p.b.ld,
+        (uint64_t)p.d.ld,
+        (uint64_t)p.a.stride,
+        (uint64_t)p.b.stride,
+        (uint64_t)p.d.stride,
+        (uint64_t)p.d.batch,
+        (uint64_t)p.op.aux_ld,
     };
     uint64_t h = 0xcbf29ce484222325u;
     for (uint64_t f : facts)
@@ -377,7 +390,8 @@ is_wide(const problem &p, const gpusim_matmul_preference &pref)
     epilogue e(p.op.epilogue);
     bool bias = !e.vector() || (uintptr_t)p.op.bias % 16 == 0;
     bool aux = !e.aux || (uintptr_t)p.op.aux % 16 == 0;
-    return bias && aux && strides_fit(p.a, 16) && strides_fit(p.b, 16) && strides_fit(p.d, 16);
+    return bias && aux && strides_fit(p.a, 16) && strides_fit(p.b, 16) &&
+           strides_fit(p.d, 16);
 }
 
 cublasStatus_t
@@ -420,7 +434,8 @@ cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t des
         if (whole && p.k >= 32 && (pref->schemes & CUBLASLT_REDUCTION_SCHEME_INPLACE))
             add({0, 3, PARTS, CUBLASLT_REDUCTION_SCHEME_INPLACE, 1, 0, 0, 0},
                 CUBLAS_STATUS_SUCCESS);
-        add({0, 4, 1, CUBLASLT_REDUCTION_SCHEME_NONE, 1, 0, 0, 0}, CUBLAS_STATUS_SUCCESS);
+        add({0, 4, 1, CUBLASLT_REDUCTION_SCHEME_NONE, 1, 0, 0, 0},
+            CUBLAS_STATUS_SUCCESS);
         *returned = n;
         return CUBLAS_STATUS_SUCCESS;
     });
@@ -458,14 +473,14 @@ cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
 
 cublasStatus_t
 cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo,
-                                     cublasLtMatmulAlgoConfigAttributes_t attr, void *buf,
-                                     size_t bytes, size_t *written)
+                                     cublasLtMatmulAlgoConfigAttributes_t attr,
+                                     void *buf, size_t bytes, size_t *written)
 {
     algorithm x;
     if (!read_algorithm(algo, x) || !buf || bytes != sizeof(uint32_t))
         return CUBLAS_STATUS_INVALID_VALUE;
-    uint64_t value = attr == CUBLASLT_ALGO_CONFIG_ID           ? x.number
-                     : attr == CUBLASLT_ALGO_CONFIG_SPLITK_NUM ? x.parts
+    uint64_t value = attr == CUBLASLT_ALGO_CONFIG_ID                 ? x.number
+                     : attr == CUBLASLT_ALGO_CONFIG_SPLITK_NUM       ? x.parts
                      : attr == CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME ? x.scheme
                                                                      : 0;
     uint32_t narrow = (uint32_t)value;
@@ -656,8 +671,8 @@ cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *a
                const void *A, cublasLtMatrixLayout_t a, const void *B,
                cublasLtMatrixLayout_t b, const void *beta, const void *C,
                cublasLtMatrixLayout_t c, void *D, cublasLtMatrixLayout_t d,
-               const cublasLtMatmulAlgo_t *algo, void *workspace, size_t workspace_bytes,
-               cudaStream_t stream)
+               const cublasLtMatmulAlgo_t *algo, void *workspace,
+               size_t workspace_bytes, cudaStream_t stream)
 {
     return call(__func__, handle, [&] {
         problem p;
@@ -673,16 +688,24 @@ cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *a
             !is_operand(C, p.c, x.align) || !is_operand(D, p.d, x.align) ||
             (e.vector() &&
              !is_vector(p.op.bias, e.sums_b ? p.n : p.m, p.d.type, x.align)) ||
-            (e.aux && !is_operand(p.op.aux,
-                                  {p.d.type, p.m, p.n, p.op.aux_ld, 0, 1}, x.align)))
+            (e.aux &&
+             !is_operand(p.op.aux, {p.d.type, p.m, p.n, p.op.aux_ld, 0, 1}, x.align)))
             return CUBLAS_STATUS_INVALID_VALUE;
         if (x.workspace &&
             (!workspace || workspace_bytes < x.workspace ||
              (uintptr_t)workspace % WORKSPACE_ALIGN ||
-             gpusim_side_of(workspace, x.workspace, &whole) == GPUSIM_PAGEABLE || !whole))
+             gpusim_side_of(workspace, x.workspace, &whole) == GPUSIM_PAGEABLE ||
+             !whole))
             return CUBLAS_STATUS_INVALID_VALUE;
-        pointers at = {A, B, C, p.op.bias, p.op.aux, D, workspace,
-                       *(const float *)alpha, *(const float *)beta};
+        pointers at = {A,
+                       B,
+                       C,
+                       p.op.bias,
+                       p.op.aux,
+                       D,
+                       workspace,
+                       *(const float *)alpha,
+                       *(const float *)beta};
         cudaError_t code = gpusim_enqueue(stream, "cublasLtMatmul",
                                           [p, x, at] { multiply(p, x, at); });
         /* Asked after its launch, it takes what another call left for its own. */

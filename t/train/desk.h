@@ -34,7 +34,7 @@ struct result {
     int64_t ba[ROOM];
     int n_commands;
     char states[256];
-    char warned[256]; /* the last line of its log that is a warning */
+    char warned[256];   /* the last line of its log that is a warning */
     void *params;       /* for free() */
     size_t bytes, peak; /* of the parameters; of the device's memory */
 };

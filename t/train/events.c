@@ -10,18 +10,22 @@
 #include "t/train/recipe_run.h"
 #include "t/train/recipes.h"
 
-#define F " before_forward after_forward before_loss after_loss before_backward after_backward"
-#define DATA " before_dataloader after_dataloader batch_start before_train_batch"
+#define F                                                                              \
+    " before_forward after_forward before_loss after_loss before_backward "            \
+    "after_backward"
+#define DATA                                                                           \
+    " before_dataloader after_dataloader batch_start"                                  \
+    " before_train_batch"
 #define BATCH(passes) DATA passes " after_train_batch batch_end batch_checkpoint"
-#define START "init before_load after_load fit_start epoch_start"
-#define EVAL                                                                   \
-    " eval_before_all eval_start eval_batch_start eval_before_forward"         \
+#define START         "init before_load after_load fit_start epoch_start"
+#define EVAL                                                                           \
+    " eval_before_all eval_start eval_batch_start eval_before_forward"                 \
     " eval_after_forward eval_batch_end eval_end eval_after_all"
 
 #define EPOCH " before_dataloader epoch_end epoch_checkpoint"
-#define ITERATION                                                              \
-    " iteration_start epoch_start" BATCH(F) EPOCH " iteration_end" EVAL        \
-    " iteration_checkpoint"
+#define ITERATION                                                                      \
+    " iteration_start epoch_start" BATCH(F) EPOCH " iteration_end" EVAL                \
+                                                  " iteration_checkpoint"
 
 static char trace[8192];
 
@@ -33,7 +37,8 @@ note(struct et_algorithm *self, enum et_event event, struct et_state *state,
     (void)state;
     (void)log;
     size_t at = strlen(trace);
-    snprintf(trace + at, sizeof trace - at, "%s%s", at ? " " : "", et_event_name(event));
+    snprintf(trace + at, sizeof trace - at, "%s%s", at ? " " : "",
+             et_event_name(event));
     return ET_OK;
 }
 
@@ -134,7 +139,8 @@ apply_named(struct et_algorithm *self, enum et_event event, struct et_state *sta
 }
 
 static bool
-match_never(struct et_algorithm *self, enum et_event event, const struct et_state *state)
+match_never(struct et_algorithm *self, enum et_event event,
+            const struct et_state *state)
 {
     (void)self;
     (void)event;
@@ -185,7 +191,8 @@ test_passes(struct et_ctx *cx)
                  .n_passes = 1,
                  .n = 4,
              });
-    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_OK, "a run with a pass ends well");
+    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_OK,
+       "a run with a pass ends well");
     is_str(applied, "a b first ", "a user's pass has the last word on the order");
     run_close(&r);
 }
@@ -206,8 +213,8 @@ test_traces(struct et_ctx *cx)
         a[i] = (struct et_algorithm){.type = &named_classes[i], .cx = cx};
         list[i] = &a[i];
     }
-    ok(et_engine_run(&state, ET_EVENT_BATCH_START, traces, &n) == ET_OK &&
-           n == 3 && traces[0].algorithm == &a[1] && traces[1].algorithm == &a[0] &&
+    ok(et_engine_run(&state, ET_EVENT_BATCH_START, traces, &n) == ET_OK && n == 3 &&
+           traces[0].algorithm == &a[1] && traces[1].algorithm == &a[0] &&
            traces[2].algorithm == &a[4] && traces[2].order == 2 &&
            traces[2].event == ET_EVENT_BATCH_START,
        "there is a trace for each algorithm that matched, as they were applied");
@@ -229,9 +236,11 @@ test_names(struct et_ctx *cx)
 {
     enum et_event e;
     char buf[64];
-    ok(et_event_parse(cx, "Before_Forward", &e) == ET_OK && e == ET_EVENT_BEFORE_FORWARD,
+    ok(et_event_parse(cx, "Before_Forward", &e) == ET_OK &&
+           e == ET_EVENT_BEFORE_FORWARD,
        "event names are read in any case");
-    ok(et_event_parse(cx, "before_lunch", &e) == ET_EINVAL, "an unknown event is refused");
+    ok(et_event_parse(cx, "before_lunch", &e) == ET_EINVAL,
+       "an unknown event is refused");
     et_error_clear(cx);
     is_str(et_event_canonical(ET_EVENT_AFTER_FORWARD, buf, sizeof buf), "forward",
            "after_forward is the end of forward");
@@ -245,7 +254,8 @@ static void
 test_debug(struct et_ctx *cx)
 {
     struct et_algorithm tracer = {.type = &tracer_class, .cx = cx}, *list[] = {&tracer};
-    struct run_setup setup = {.evaluate = true, .n = 8, .algorithms = list, .n_algorithms = 1};
+    struct run_setup setup = {
+        .evaluate = true, .n = 8, .algorithms = list, .n_algorithms = 1};
     struct run r;
     et_ctx_set_log(cx, ET_LOG_INFO, keep_line, NULL);
     for (int on = 0; on < 2; on++) {
@@ -257,8 +267,10 @@ test_debug(struct et_ctx *cx)
         run_close(&r);
         is_int(strstr(lines, "[ep=0][ba=1][event=after_loss]: event\n"
                              "[ep=0][ba=1][event=after_loss]: tracer\n") != NULL,
-               on, "events of the second batch are %s", on ? "explained" : "not explained");
-        is_int(strstr(lines, "[ep=1][ba=2][eval_ba=1][event=eval_after_forward]: tracer\n") !=
+               on, "events of the second batch are %s",
+               on ? "explained" : "not explained");
+        is_int(strstr(lines,
+                      "[ep=1][ba=2][eval_ba=1][event=eval_after_forward]: tracer\n") !=
                    NULL,
                on, "and those of the second batch that is evaluated");
     }
@@ -327,36 +339,44 @@ main(void)
     test_passes(cx);
     test_traces(cx);
     check(cx, "two batches of two microbatches",
-          (struct run_setup){.grad_accum = 2, .evaluate = true, .n = 8, .batch_size = 8 / 2},
+          (struct run_setup){
+              .grad_accum = 2, .evaluate = true, .n = 8, .batch_size = 8 / 2},
           NULL,
-          START BATCH(F F) BATCH(F F) " before_dataloader epoch_end"
-          " eval_before_all eval_start eval_batch_start eval_before_forward"
-          " eval_after_forward eval_batch_end eval_batch_start eval_before_forward"
-          " eval_after_forward eval_batch_end eval_end eval_after_all"
-          " epoch_checkpoint fit_end");
-    check(cx, "one epoch of one batch",
-          (struct run_setup){.evaluate = true, .n = 4}, NULL,
-          START BATCH(F) " before_dataloader epoch_end" EVAL " epoch_checkpoint fit_end");
+          START BATCH(F F) BATCH(
+              F F) " before_dataloader epoch_end"
+                   " eval_before_all eval_start eval_batch_start eval_before_forward"
+                   " eval_after_forward eval_batch_end eval_batch_start "
+                   "eval_before_forward"
+                   " eval_after_forward eval_batch_end eval_end eval_after_all"
+                   " epoch_checkpoint fit_end");
+    check(cx, "one epoch of one batch", (struct run_setup){.evaluate = true, .n = 4},
+          NULL,
+          START BATCH(F) " before_dataloader epoch_end" EVAL
+                         " epoch_checkpoint fit_end");
     check(cx, "as many batches as an epoch has",
           (struct run_setup){.max_duration = ET_BATCHES(2)}, NULL,
           START BATCH(F) BATCH(F) " epoch_end epoch_checkpoint fit_end");
-    check(cx, "fewer batches than an epoch has",
-          (struct run_setup){.max_duration = ET_BATCHES(1), .evaluate = true, .n = 8}, NULL,
-          START BATCH(F) " fit_end eval_before_all eval_start eval_batch_start"
-          " eval_before_forward eval_after_forward eval_batch_end eval_batch_start"
-          " eval_before_forward eval_after_forward eval_batch_end eval_end eval_after_all");
-    check(cx, "a step that calls its closure twice",
-          (struct run_setup){.n = 4}, two_passes,
+    check(
+        cx, "fewer batches than an epoch has",
+        (struct run_setup){.max_duration = ET_BATCHES(1), .evaluate = true, .n = 8},
+        NULL,
+        START BATCH(
+            F) " fit_end eval_before_all eval_start eval_batch_start"
+               " eval_before_forward eval_after_forward eval_batch_end eval_batch_start"
+               " eval_before_forward eval_after_forward eval_batch_end eval_end "
+               "eval_after_all");
+    check(cx, "a step that calls its closure twice", (struct run_setup){.n = 4},
+          two_passes,
           START DATA F " after_train_batch before_train_batch" F
-          " after_train_batch batch_end batch_checkpoint before_dataloader"
-          " epoch_end epoch_checkpoint fit_end");
+                       " after_train_batch batch_end batch_checkpoint before_dataloader"
+                       " epoch_end epoch_checkpoint fit_end");
     check(cx, "iterations of two epochs",
-          (struct run_setup){.n = 4,
-                             .max_duration = ET_EPOCHS(3),
-                             .iteration_length = ET_EPOCHS(2)},
+          (struct run_setup){
+              .n = 4, .max_duration = ET_EPOCHS(3), .iteration_length = ET_EPOCHS(2)},
           NULL,
-          "init before_load after_load fit_start iteration_start epoch_start" BATCH(F) EPOCH
-          " epoch_start" BATCH(F) EPOCH " iteration_end iteration_checkpoint"
+          "init before_load after_load fit_start iteration_start epoch_start" BATCH(F)
+              EPOCH " epoch_start" BATCH(F) EPOCH
+          " iteration_end iteration_checkpoint"
           " iteration_start epoch_start" BATCH(F) EPOCH " fit_end");
     check(cx, "an evaluation for each iteration",
           (struct run_setup){.n = 4,
@@ -364,8 +384,7 @@ main(void)
                              .eval_interval = {1, ET_TIME_ITERATION},
                              .max_duration = {2, ET_TIME_ITERATION},
                              .iteration_length = ET_EPOCHS(1)},
-          NULL,
-          "init before_load after_load fit_start" ITERATION ITERATION " fit_end");
+          NULL, "init before_load after_load fit_start" ITERATION ITERATION " fit_end");
     test_tokens(cx);
     test_standalone(cx);
     et_ctx_free(&cx);

@@ -42,9 +42,11 @@ run_prepare(struct run *r, struct et_ctx *cx, const struct run_setup *s)
     need(cx, et_dataset_open(cx, &counted_images, &r->data_options, &r->data));
     const struct et_loader_config config = {.seed = 17, .train = true, .dev = r->dev};
     need(cx, et_loader_new(cx, r->data, &config, &r->train));
-    need(cx, et_loader_new(cx, r->data, &(struct et_loader_config){.dev = r->dev}, &r->eval));
+    need(cx, et_loader_new(cx, r->data, &(struct et_loader_config){.dev = r->dev},
+                           &r->eval));
     open_model(r, s->model ? s->model : "mlp");
-    const struct et_optimizer_class *o = et_optimizer_find(s->optimizer ? s->optimizer : "sgd");
+    const struct et_optimizer_class *o =
+        et_optimizer_find(s->optimizer ? s->optimizer : "sgd");
     need(cx, et_alloc(cx, o->info.options_size, &r->options));
     need(cx, et_options_init(cx, o->info.options, r->options));
     need(cx, et_options_set(cx, o->info.options, r->options, "lr", "0.1"));

@@ -8,17 +8,17 @@
 
 /* What a test may choose; zero means the default in brackets. */
 struct run_setup {
-    const char *device;         /* that of test_device */
-    const char *model;          /* "mlp" */
-    int64_t n, batch_size;      /* 8 samples in batches of 4 */
-    int64_t grad_accum;         /* 1 */
-    int64_t microbatch_size;    /* none */
+    const char *device;      /* that of test_device */
+    const char *model;       /* "mlp" */
+    int64_t n, batch_size;   /* 8 samples in batches of 4 */
+    int64_t grad_accum;      /* 1 */
+    int64_t microbatch_size; /* none */
     bool auto_accum;
     bool evaluate;
-    struct et_time max_duration; /* 1ep */
-    struct et_time eval_interval; /* unset */
-    struct et_time iteration_length; /* unset */
-    const char *optimizer;      /* "sgd" with lr 0.1 */
+    struct et_time max_duration;          /* 1ep */
+    struct et_time eval_interval;         /* unset */
+    struct et_time iteration_length;      /* unset */
+    const char *optimizer;                /* "sgd" with lr 0.1 */
     const char *const *optimizer_options; /* name, value, ..., NULL */
     struct et_algorithm **algorithms;
     int n_algorithms;
@@ -40,7 +40,7 @@ struct run {
     struct et_dataset *data;
     struct et_loader *train, *eval;
     struct et_model *model;
-    struct et_evaluator evaluator; /* on eval */
+    struct et_evaluator evaluator;   /* on eval */
     struct et_trainer_config config; /* of the trainer */
     struct et_trainer *trainer;
     struct et_state *state;

@@ -119,8 +119,7 @@ main(void)
     r->read -= 60;
     (void)tick_all(app);
     ok(strstr(picture, "301 of 301 runs") != NULL, "one that is new comes to them");
-    ok(strstr(picture, "> + n0260") != NULL,
-       "without moving the cursor from its run");
+    ok(strstr(picture, "> + n0260") != NULL, "without moving the cursor from its run");
     is_int(work_of(app).read, 1, "and is all that is read");
     tui_app_free(&app);
 

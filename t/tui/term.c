@@ -497,7 +497,8 @@ test_paste(void)
     press(&s, "\033[200~y q\r5\033[201~");
     ok(comes(&s, "what was pasted is not used"), "where nothing is typed it says so");
     press(&s, "y");
-    ok(comes(&s, "log \u2501 ema"), "and neither leaves nor does what its letters mean");
+    ok(comes(&s, "log \u2501 ema"),
+       "and neither leaves nor does what its letters mean");
     press(&s, "y/\033[200~loss\nlr\n\033[201~");
     ok(comes(&s, " loss lr "), "where something is typed lines become one");
     press(&s, "\025");
@@ -554,7 +555,8 @@ test_borders(void)
     free(now);
     press(&s, "\033[<0;60;15M\033[<32;60;13M\033[<32;60;1M\033[<0;60;1m");
     until_kept(&s, kept, sizeof kept);
-    is_shown(&s, &scene, "<tab><tab>", "and one between lines, as far as there is room");
+    is_shown(&s, &scene, "<tab><tab>",
+             "and one between lines, as far as there is room");
     press(&s, "q");
     end(&s);
     begin(&s, &scene, NULL);

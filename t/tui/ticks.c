@@ -135,12 +135,14 @@ check_scale(double low, double high, int rows, enum tui_quantity of, bool is_log
         if (rows >= 5 && range > size * 0.03 && (s.high - s.low) > 2.5 * range)
             fault("the scale is much wider than its values", &given, &t);
     }
-    if (rows >= 6 && (t.n < 3 || t.n > 6) && (is_log ? high > 10 * low : range > size * 0.03))
+    if (rows >= 6 && (t.n < 3 || t.n > 6) &&
+        (is_log ? high > 10 * low : range > size * 0.03))
         fault("not 3 to 6 ticks", &given, &t);
     if (rows >= 2 && t.n < 1)
         fault("no tick", &given, &t);
     for (int i = 0; i < t.n; i++) {
-        double least = is_log ? log(s.low) : s.low, most = is_log ? log(s.high) : s.high;
+        double least = is_log ? log(s.low) : s.low,
+               most = is_log ? log(s.high) : s.high;
         double at = is_log ? log(t.at[i]) : t.at[i];
         double next = i + 1 == t.n ? NAN : is_log ? log(t.at[i + 1]) : t.at[i + 1];
         if (at < least - 1e-6 * (most - least) || at > most + 1e-6 * (most - least))
@@ -226,7 +228,8 @@ test_scales(void)
 {
     begin();
     for (int i = 0; i < 10000; i++) {
-        double size = pow(10, -9 + 39 * random_part()), range = pow(10, -8 * random_part());
+        double size = pow(10, -9 + 39 * random_part()),
+               range = pow(10, -8 * random_part());
         double low = size * (i % 3 ? 1 : -1), high = low + size * range;
         if (i % 5 == 0)
             low = 0;
@@ -246,8 +249,10 @@ test_scales(void)
     is_without_fault("accuracies end at a tick, and at most at 1");
     begin();
     for (int i = 0; i < 10000; i++) {
-        double low = pow(10, 13 * random_part()), high = low * (1.1 + 4 * random_part());
-        check_scale(low, high, 6 + i % 20, i % 2 ? TUI_OF_BYTES : TUI_OF_SECONDS, false);
+        double low = pow(10, 13 * random_part()),
+               high = low * (1.1 + 4 * random_part());
+        check_scale(low, high, 6 + i % 20, i % 2 ? TUI_OF_BYTES : TUI_OF_SECONDS,
+                    false);
     }
     is_without_fault("bytes and seconds, in their units");
     begin();

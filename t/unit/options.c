@@ -42,8 +42,8 @@ struct outer {
     struct et_parts parts;
 };
 
-#define ROW(field, kind) .name = #field, .type = ET_OPT_##kind, \
-    .offset = offsetof(struct outer, field)
+#define ROW(field, kind)                                                               \
+    .name = #field, .type = ET_OPT_##kind, .offset = offsetof(struct outer, field)
 static const struct et_option table[] = {
     {ROW(count, INT), .def = "4", .min = 1},
     {ROW(workers, INT), .def = "auto", .min = 0, .max = 64, .choices = words},
@@ -91,8 +91,8 @@ accepts(const char *name, const char *text, const char *want)
     if (status != ET_OK)
         diag("%s", et_error_get(cx)->message);
     et_error_clear(cx);
-    is_str(status == ET_OK ? text_of(name) : "refused", want, "%s: %s reads as %s", name, text,
-           want);
+    is_str(status == ET_OK ? text_of(name) : "refused", want, "%s: %s reads as %s",
+           name, text, want);
 }
 
 static void
@@ -127,7 +127,8 @@ test_values(void)
 {
     /* Two dots are a way out only where they are all of a name. */
     static const char *const inside[] = {
-        "x", "./x", "a/b.csv", "a//b", "a/./b", "a/", "..x", "x..", "a/..b", "a/b..", "a/...",
+        "x",   "./x", "a/b.csv", "a//b",  "a/./b", "a/",
+        "..x", "x..", "a/..b",   "a/b..", "a/...",
     };
     accepts("count", "0x10", "16");
     accepts("workers", "2", "2");
@@ -165,7 +166,8 @@ test_values(void)
     accepts("tags", "[]", "[]");
     accepts("node", "{a: [1, two], b: }", "{a: [1, two], b: null}");
     accepts("parts", "[horizontal_flip, normalize: {mean: [.5], std: [.25]}]",
-            "[{name: horizontal_flip, p: 0.5}, {name: normalize, mean: [0.5], std: [0.25]}]");
+            "[{name: horizontal_flip, p: 0.5}, {name: normalize, mean: [0.5], std: "
+            "[0.25]}]");
     ok(o.parts.n == 2 && !o.parts.v[1].value, "parts set by text keep no place");
     accepts("inner", "{keep: -1}", "{keep: -1}");
     accepts("inner", "false", "false");
@@ -206,7 +208,9 @@ test_printed(void)
     char text[64];
     for (int i = 0; i < VALUES; i++) {
         const double x = (double)(draw() >> 11) * 0x1p-53 *
-                         (i % 3 == 0 ? 1e-9 : i % 3 == 1 ? 1 : 1e12);
+                         (i % 3 == 0   ? 1e-9
+                          : i % 3 == 1 ? 1
+                                       : 1e12);
         snprintf(text, sizeof text, "%.17g", x > 0 ? x : 1);
         wrong += !twice("lr", text) || o.lr != (x > 0 ? x : 1);
     }
@@ -217,7 +221,8 @@ test_printed(void)
         snprintf(text, sizeof text, "%lld", (long long)bytes);
         wrong += !twice("bytes", text) || o.bytes != bytes;
     }
-    is_int(wrong, 0, "%d sizes are printed in a unit that they are multiples of", VALUES);
+    is_int(wrong, 0, "%d sizes are printed in a unit that they are multiples of",
+           VALUES);
     wrong = 0;
     for (int i = 0; i < VALUES; i++) {
         static const double units[] = {1, 60, 3600, 86400, 0.5};
@@ -253,17 +258,20 @@ test_refusals(void)
     refuses("lr", "[1]", "lr: expected number > 0, got a list of 1 item");
     refuses("bytes", "3Q", "bytes: expected size such as 64K or 1Gi, got \"3Q\"");
     refuses("bytes", "1.5", "bytes: expected size such as 64K or 1Gi, got 1.5");
-    refuses("bytes", "1.0005K", "bytes: expected size such as 64K or 1Gi, got \"1.0005K\"");
+    refuses("bytes", "1.0005K",
+            "bytes: expected size such as 64K or 1Gi, got \"1.0005K\"");
     refuses("bytes", "1Kib", "bytes: expected size such as 64K or 1Gi, got \"1Kib\"");
     refuses("bytes", "9e18", "bytes: expected size such as 64K or 1Gi, got 9e18");
     refuses("bytes", "-1", "bytes: expected size such as 64K or 1Gi, got -1");
     refuses("seconds", "5", "seconds: expected duration such as 25s or 5m, got 5");
-    refuses("seconds", "30m1h", "seconds: expected duration such as 25s or 5m, got \"30m1h\"");
+    refuses("seconds", "30m1h",
+            "seconds: expected duration such as 25s or 5m, got \"30m1h\"");
     refuses("flag", "yes", "flag: expected true or false, got \"yes\"");
     refuses("device", "gpus", "device: expected one of auto, cpu, gpu, got \"gpus\"");
     refuses("time", "5ba", "time: expected time in ep or tok, got \"5ba\"");
     refuses("betas", "[.9, 1]", "betas.1: expected number >= 0 and < 1, got 1");
-    refuses("times", "[1ep, x]", "times.1: expected time such as 10ep or 500ba, got \"x\"");
+    refuses("times", "[1ep, x]",
+            "times.1: expected time such as 10ep or 500ba, got \"x\"");
     refuses("out", "../x", "out: output '../x' leaves the run directory");
     refuses("out", "a/../../x", "out: output 'a/../../x' leaves the run directory");
     refuses("out", "/etc/x", "out: output '/etc/x' leaves the run directory");
@@ -273,7 +281,8 @@ test_refusals(void)
     refuses("out", "a/..//b", "out: output 'a/..//b' leaves the run directory");
     refuses("out", "./..", "out: output './..' leaves the run directory");
     refuses("out", "//x", "out: output '//x' leaves the run directory");
-    refuses("inner", "{keeep: 1}", "unknown key 'inner.keeep' (did you mean 'inner.keep'?)");
+    refuses("inner", "{keeep: 1}",
+            "unknown key 'inner.keeep' (did you mean 'inner.keep'?)");
     refuses("parts", "[normalise]",
             "parts.0: unknown transform 'normalise' (did you mean 'normalize'?)");
     refuses("parts", "[normalize]", "parts.0: key 'mean' is missing");
@@ -288,12 +297,15 @@ static void
 test_nearest(void)
 {
     static const char *const names[] = {"lr", "momentum", "weight_decay", "betas"};
-    is_str(et_nearest("momentun", names, 4), "momentum", "one wrong letter is forgiven");
+    is_str(et_nearest("momentun", names, 4), "momentum",
+           "one wrong letter is forgiven");
     is_str(et_nearest("lrr", names, 4), "lr", "one letter too many is forgiven");
     is_str(et_nearest("rl", names, 4), "lr", "a swap counts once");
-    is_str(et_nearest("wieght_deacy", names, 4), "weight_decay", "two swaps are forgiven");
+    is_str(et_nearest("wieght_deacy", names, 4), "weight_decay",
+           "two swaps are forgiven");
     ok(et_nearest("x", names, 4) == NULL, "what is like nothing gets no suggestion");
-    ok(et_nearest("nesterov", names, 4) == NULL, "what is far from all gets none either");
+    ok(et_nearest("nesterov", names, 4) == NULL,
+       "what is far from all gets none either");
 }
 
 int

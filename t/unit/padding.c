@@ -65,8 +65,7 @@ compute(struct et_device *dev, const struct shape *s, enum et_dtype low, bool ea
         [W] = new_leaf(dev, ET_F32, 2, w_shape, 2, 0),
         [BIAS] = new_leaf(dev, ET_F32, 1, &s->columns, 3, 0),
     };
-    struct et_tensor *target =
-        new_leaf(dev, ET_I32, 1, &s->rows, 0, (int)s->classes);
+    struct et_tensor *target = new_leaf(dev, ET_I32, 1, &s->rows, 0, (int)s->classes);
     struct et_tensor *want[RESULTS] = {NULL};
     struct et_graph *g;
     setenv("ETUDE_EAGER", eager ? "1" : "0", 1);
@@ -182,8 +181,8 @@ check_corner(struct et_device *dev, const char *name)
 
 static const struct {
     struct shape s;
-    int64_t row;   /* of the logits: padded, or as asked for */
-    int pads;      /* pads more than without padding */
+    int64_t row; /* of the logits: padded, or as asked for */
+    int pads;    /* pads more than without padding */
 } linears[] = {
     {{"1,030 columns of 4,096 rows", 4096, 4, 1030, 1030, false, true}, 1088, 2},
     {{"with a bias", 4096, 4, 1030, 1030, true, true}, 1088, 3},
@@ -209,8 +208,8 @@ check_linears(struct et_device *dev, struct et_device *ref, enum et_dtype low,
                (int)linears[i].row);
         is_int((long)there.row, (long)s->classes, "on the reference it is not padded");
         double apart = distance(&here, &there);
-        ok(apart <= limit, "loss, logits and gradients are the reference's (%.2g apart)",
-           apart);
+        ok(apart <= limit,
+           "loss, logits and gradients are the reference's (%.2g apart)", apart);
         /* Rows are longer, and W is copied; a copy of the logits would be twice
          * this. */
         int64_t pass = s->rows * s->classes * (low ? 2 : 4);

@@ -53,8 +53,10 @@ static const struct et_option fake_tokens[] = {
     {0},
 };
 
-#define COMPONENT(its_name, table, type)                                       \
-    {.name = its_name, .options = table, .options_size = sizeof(type)}
+#define COMPONENT(its_name, table, type)                                               \
+    {                                                                                  \
+        .name = its_name, .options = table, .options_size = sizeof(type)               \
+    }
 static const struct et_component fake_algorithms[] = {
     {.name = "blurpool"},
     COMPONENT("cutmix", fake_cutmix, struct fake),
@@ -64,11 +66,14 @@ static const struct et_component fake_algorithms[] = {
     {0},
 };
 static const struct et_component fake_callbacks[] = {
-    {.name = "speed_monitor"}, {.name = "memory_monitor"}, {.name = "lr_monitor"},
-    {.name = "runtime_estimator"}, {.name = "early_stopper"}, {0},
+    {.name = "speed_monitor"},     {.name = "memory_monitor"}, {.name = "lr_monitor"},
+    {.name = "runtime_estimator"}, {.name = "early_stopper"},  {0},
 };
 static const struct et_component fake_loggers[] = {
-    {.name = "jsonl"}, {.name = "tensorboard"}, {.name = "csv"}, {0},
+    {.name = "jsonl"},
+    {.name = "tensorboard"},
+    {.name = "csv"},
+    {0},
 };
 static const struct et_component fake_datasets[] = {
     COMPONENT("fashion_mnist", fake_images, struct fake_data),

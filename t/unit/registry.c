@@ -15,7 +15,8 @@ is_sound(const struct et_option *table, const struct et_option *row, void *optio
          const char *name)
 {
     char *text = NULL, *again = NULL;
-    bool has_help = row->help && row->help[0] && row->help[strlen(row->help) - 1] != '.';
+    bool has_help =
+        row->help && row->help[0] && row->help[strlen(row->help) - 1] != '.';
     bool has_choices = row->type != ET_OPT_ENUM || (row->choices && row->choices[0]);
     bool has_default = row->def || row->type != ET_OPT_BOOL;
     bool is_same = false;
@@ -58,7 +59,8 @@ test_component(const struct et_component *c, enum et_kind kind)
                 is_sound(c->options, row, options, c->name);
     et_options_release(c->options, options);
     free(options);
-    ok(held, "%s %s: defaults are set, printed and read back", et_kind_word(kind), c->name);
+    ok(held, "%s %s: defaults are set, printed and read back", et_kind_word(kind),
+       c->name);
     ok(et_registry_find(NULL, kind, c->name) == c, "%s %s is found by its name",
        et_kind_word(kind), c->name);
 }

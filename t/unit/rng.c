@@ -11,13 +11,16 @@ main(void)
     /* Known answers of Philox-4x32-10 from the Random123 distribution (kat_vectors). */
     uint32_t w[4];
     et_philox(w, 0, 0, 0);
-    ok(w[0] == 0x6627e8d5 && w[1] == 0xe169c58d && w[2] == 0xbc57ac4c && w[3] == 0x9b00dbd8,
+    ok(w[0] == 0x6627e8d5 && w[1] == 0xe169c58d && w[2] == 0xbc57ac4c &&
+           w[3] == 0x9b00dbd8,
        "Philox of all zeros is the published answer");
     et_philox(w, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff);
-    ok(w[0] == 0x408f276d && w[1] == 0x41c83b0e && w[2] == 0xa20bc7c6 && w[3] == 0x6d5451fd,
+    ok(w[0] == 0x408f276d && w[1] == 0x41c83b0e && w[2] == 0xa20bc7c6 &&
+           w[3] == 0x6d5451fd,
        "Philox of all ones is the published answer");
     et_philox(w, 0x299f31d0a4093822, 0x0370734413198a2e, 0x85a308d3243f6a88);
-    ok(w[0] == 0xd16cfe09 && w[1] == 0x94fdcceb && w[2] == 0x5001e420 && w[3] == 0x24126ea1,
+    ok(w[0] == 0xd16cfe09 && w[1] == 0x94fdcceb && w[2] == 0x5001e420 &&
+           w[3] == 0x24126ea1,
        "Philox of the digits of pi is the published answer");
 
     struct et_rng a = et_rng_at(17, ET_RNG_MIX, 5), b = et_rng_at(17, ET_RNG_MIX, 5);

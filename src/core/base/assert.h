@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 
-#define ET_ASSERT(condition)                                                   \
-    do {                                                                       \
-        if (!(condition))                                                      \
-            abort();                                                           \
+#define ET_ASSERT(condition)                                                           \
+    do {                                                                               \
+        if (!(condition))                                                              \
+            abort();                                                                   \
     } while (0)
 
 #endif

@@ -38,7 +38,8 @@ et_desc_init(struct et_desc *d, enum et_dtype dtype, int ndim, const int64_t *sh
 {
     static const int row_major[] = {0, 1, 2, 3, 4, 5};
     static const int channels_last[] = {0, 2, 3, 1};
-    const int *order = format == ET_CHANNELS_LAST && ndim == 4 ? channels_last : row_major;
+    const int *order =
+        format == ET_CHANNELS_LAST && ndim == 4 ? channels_last : row_major;
 
     memset(d, 0, sizeof *d);
     d->dtype = dtype;

@@ -45,7 +45,8 @@ extern const char *const eti_watch_comparisons[];
         .offset = offsetof(T, watch.comp),                                          \
         .choices = eti_watch_comparisons,                                           \
         .flags = ET_OPT_OPTIONAL,                                                   \
-        .help = "which is better; unset: less for losses, errors, perplexities, entropies",\
+        .help = "which is better; unset: less for losses, errors, perplexities, "     \
+                "entropies",                                                        \
     }
 /* clang-format on */
 ET_NODISCARD et_status eti_watch_check(struct et_ctx *cx, const struct eti_watch *w);

@@ -7,8 +7,8 @@
  * and thrown away, so that the kept ones find the tracer's own code and memory warm.
  *
  *     [
- *     {"ph":"B","cat":"kernel","name":"conv2d","pid":0,"tid":7,"ts":12.345,"args":{...}},
- *     {"ph":"E","cat":"kernel","name":"conv2d","pid":0,"tid":7,"ts":13.678}
+ *     {"ph":"B","cat":"kernel","name":"conv2d","pid":0,"tid":7,"ts":12.3,"args":{...}},
+ *     {"ph":"E","cat":"kernel","name":"conv2d","pid":0,"tid":7,"ts":13.6}
  *     ]
  *
  * ts in microseconds of the monotonic clock. Only whole events are handed to the

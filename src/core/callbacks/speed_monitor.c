@@ -65,9 +65,9 @@ struct point {
 };
 
 struct speed {
-    struct point *ring;  /* [window_size + 1] */
-    int64_t n;           /* points ever pushed */
-    double flops;        /* of training batches, all together */
+    struct point *ring; /* [window_size + 1] */
+    int64_t n;          /* points ever pushed */
+    double flops;       /* of training batches, all together */
     double eval_seconds;
 };
 

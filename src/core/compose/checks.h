@@ -14,7 +14,7 @@ enum eti_fix {
 
 struct eti_check {
     bool is_warning;
-    bool is_fatal; /* (a warning) the run would not start: not to be ignored */
+    bool is_fatal;  /* (a warning) the run would not start: not to be ignored */
     char text[240]; /* one sentence */
     enum eti_fix fix;
     char who[64]; /* algorithm */

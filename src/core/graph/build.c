@@ -155,8 +155,8 @@ new_node(struct et_graph *g, const struct et_op *op, int n_in, const void *attr,
     size_t out_size = (size_t)op->n_out * sizeof(struct et_tensor);
     size_t in_size = (size_t)n_in * sizeof(struct et_tensor *);
     size_t attr_room = (attr_size + 15) & ~(size_t)15;
-    char *p = eti_arena_alloc(&g->arena,
-                              sizeof(struct eti_node) + out_size + in_size + attr_room + 16);
+    char *p = eti_arena_alloc(&g->arena, sizeof(struct eti_node) + out_size + in_size +
+                                             attr_room + 16);
     if (!p || eti_grow(g->cx, &g->node, &g->cap_nodes, g->n_nodes + 1, sizeof *g->node))
         return NULL;
     struct eti_node *n = (struct eti_node *)p;
@@ -229,7 +229,8 @@ et_apply(struct et_graph *g, enum et_op_id id, struct et_tensor *const *in, int 
                                op->name, op->min_in, op->max_in, n_in));
     for (int i = 0; i < n_in; i++) {
         if (!in[i] && i < op->min_in)
-            return fail(g, ET_FAIL(g->cx, ET_EINVAL, "%s: operand %d is missing", op->name, i));
+            return fail(
+                g, ET_FAIL(g->cx, ET_EINVAL, "%s: operand %d is missing", op->name, i));
         if (in[i] && !is_current(g, in[i]))
             return fail(g, ET_FAIL(g->cx, ET_EINVAL,
                                    "%s: operand %d belongs to a step that has ended",
@@ -301,12 +302,13 @@ et_assign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value)
         return;
     }
     if (find_assignment(g, leaf)) {
-        fail(g, ET_FAIL(g->cx, ET_EINVAL, "assign: %s is assigned twice in one evaluation",
-                        leaf->name ? leaf->name : et_desc_text(&leaf->desc, a, sizeof a)));
+        fail(g,
+             ET_FAIL(g->cx, ET_EINVAL, "assign: %s is assigned twice in one evaluation",
+                     leaf->name ? leaf->name : et_desc_text(&leaf->desc, a, sizeof a)));
         return;
     }
-    et_status status = eti_grow(g->cx, &g->assign, &g->cap_assign, g->n_assign + 1,
-                                sizeof *g->assign);
+    et_status status =
+        eti_grow(g->cx, &g->assign, &g->cap_assign, g->n_assign + 1, sizeof *g->assign);
     if (status != ET_OK) {
         fail(g, status);
         return;

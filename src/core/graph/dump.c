@@ -13,7 +13,8 @@ struct line {
     size_t n;
 };
 
-static void ET_PRINTF(2, 3)
+ET_PRINTF(2, 3)
+static void
 add(struct line *l, const char *fmt, ...)
 {
     va_list args;
@@ -30,7 +31,8 @@ void
 eti_dump_graph(const struct et_graph *g)
 {
     char text[128];
-    et_report(g->cx, ET_LOG_INFO, "graph: %d nodes, %d assignments", g->n_nodes, g->n_assign);
+    et_report(g->cx, ET_LOG_INFO, "graph: %d nodes, %d assignments", g->n_nodes,
+              g->n_assign);
     for (int i = 0; i < g->n_nodes; i++) {
         const struct et_node *n = g->node[i];
         struct line l = {.n = 0};
@@ -41,7 +43,8 @@ eti_dump_graph(const struct et_graph *g)
             if (!t)
                 add(&l, "-");
             else if (!t->node)
-                add(&l, "%s", t->name ? t->name : et_desc_text(&t->desc, text, sizeof text));
+                add(&l, "%s",
+                    t->name ? t->name : et_desc_text(&t->desc, text, sizeof text));
             else if (t->output)
                 add(&l, "%%%u.%d", t->node->id, t->output);
             else
@@ -71,7 +74,8 @@ finish(const struct et_graph *g, struct line *l)
 }
 
 /* Adds a word, on a new line where it does not fit on this one. */
-static void ET_PRINTF(3, 4)
+ET_PRINTF(3, 4)
+static void
 add_word(const struct et_graph *g, struct line *l, const char *fmt, ...)
 {
     char word[512];
@@ -240,8 +244,8 @@ dump_peak(const struct et_graph *g, const struct et_device_peak *peak)
         add_word(g, &l, "plain %.4g TFLOP/s,", peak->plain / 1e12);
     for (int i = 0; i < ET_DTYPE_COUNT; i++)
         if (peak->product[i] > 0)
-            add_word(g, &l, "%s products %.4g TFLOP/s,", et_dtype_name((enum et_dtype)i),
-                     peak->product[i] / 1e12);
+            add_word(g, &l, "%s products %.4g TFLOP/s,",
+                     et_dtype_name((enum et_dtype)i), peak->product[i] / 1e12);
     if (l.n == none)
         add_word(g, &l, "not known; ETUDE_ROOFLINE=memory=2e10,f32=2e11 would say");
     else
@@ -256,8 +260,8 @@ eti_dump_plan(const struct eti_ir *ir, const struct et_device_peak *peak)
     struct sum all = {0}, of[ET_OP_COUNT] = {{0}};
     et_report(cx, ET_LOG_INFO, "plan: %d nodes became %d steps", ir->n_nodes,
               ir->n_steps);
-    et_report(cx, ET_LOG_INFO, "%6s %11s %11s %8s %10s  %-6s  %s", "step", "MB", "GFLOP",
-              "FLOP/B", "least us", "bound", "operation");
+    et_report(cx, ET_LOG_INFO, "%6s %11s %11s %8s %10s  %-6s  %s", "step", "MB",
+              "GFLOP", "FLOP/B", "least us", "bound", "operation");
     for (int i = 0; i < ir->n_steps; i++) {
         const struct eti_step *s = &ir->step[i];
         const char *bound;
@@ -277,7 +281,8 @@ eti_dump_plan(const struct eti_ir *ir, const struct et_device_peak *peak)
             dump_sum(ir, et_op_get((enum et_op_id)i)->name, &of[i]);
     dump_sum(ir, "all kernels", &all);
     if (all.seconds > 0)
-        et_report(cx, ET_LOG_INFO, "  of these %.2f us bound by arithmetic, %.2f by memory",
+        et_report(cx, ET_LOG_INFO,
+                  "  of these %.2f us bound by arithmetic, %.2f by memory",
                   all.computing * 1e6, (all.seconds - all.computing) * 1e6);
     dump_peak(ir->g, peak);
 }
@@ -287,7 +292,8 @@ eti_dump_memory(const struct eti_ir *ir, size_t slab, size_t output)
 {
     static const char *const places[] = {"slab", "output", "leaf", "value"};
     char text[128];
-    et_report(ir->g->cx, ET_LOG_INFO, "memory: slab %zu bytes, outputs %zu", slab, output);
+    et_report(ir->g->cx, ET_LOG_INFO, "memory: slab %zu bytes, outputs %zu", slab,
+              output);
     for (int i = 0; i < ir->n_values; i++) {
         const struct eti_value *v = &ir->value[i];
         if (v->root != i || v->leaf >= 0 || v->first < 0)
@@ -295,7 +301,8 @@ eti_dump_memory(const struct eti_ir *ir, size_t slab, size_t output)
         et_report(ir->g->cx, ET_LOG_INFO, "  v%d %s steps %d-%d in %s %lld", i,
                   et_desc_text(&v->desc, text, sizeof text), v->first, v->last,
                   places[v->place],
-                  v->place == ETI_IN_SLAB || v->place == ETI_IN_OUTPUT ? (long long)v->at
-                                                                       : (long long)v->into);
+                  v->place == ETI_IN_SLAB || v->place == ETI_IN_OUTPUT
+                      ? (long long)v->at
+                      : (long long)v->into);
     }
 }

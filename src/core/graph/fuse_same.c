@@ -33,7 +33,8 @@ hash_step(const struct eti_ir *ir, const struct eti_step *s)
 }
 
 static bool
-is_same_step(const struct eti_ir *ir, const struct eti_step *a, const struct eti_step *b)
+is_same_step(const struct eti_ir *ir, const struct eti_step *a,
+             const struct eti_step *b)
 {
     if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out ||
         a->attr_size != b->attr_size || memcmp(a->attr, b->attr, a->attr_size) != 0)

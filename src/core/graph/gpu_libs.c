@@ -33,9 +33,9 @@
 #endif
 
 static const struct part {
-    const char
-        *needs;       /* a file that it opens by name and that lies beside it (a pattern
-                         of glob(7)); NULL: none. Other parts of cuDNN find each other */
+    /* A file that it opens by name and that lies beside it (a pattern of glob(7));
+     * NULL: none. Other parts of cuDNN find each other. */
+    const char *needs;
     const char *name; /* what others call it */
     const char *apt;  /* the package in NVIDIA's repositories for Debian and Ubuntu, */
     bool minor;       /* and whether its name ends in CUDA's minor version */

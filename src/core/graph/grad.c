@@ -152,13 +152,14 @@ et_grad_from(struct et_graph *g, struct et_tensor *output, struct et_tensor *dy,
 }
 
 et_status
-et_grad(struct et_graph *g, struct et_tensor *loss, struct et_tensor *const *params, int n,
-        struct et_tensor **grads)
+et_grad(struct et_graph *g, struct et_tensor *loss, struct et_tensor *const *params,
+        int n, struct et_tensor **grads)
 {
     if (g->status == ET_OK && loss && et_desc_count(&loss->desc) != 1) {
         char text[128];
-        g->status = ET_FAIL(g->cx, ET_ESHAPE, "grad: the loss must be one number, not %s",
-                            et_desc_text(&loss->desc, text, sizeof text));
+        g->status =
+            ET_FAIL(g->cx, ET_ESHAPE, "grad: the loss must be one number, not %s",
+                    et_desc_text(&loss->desc, text, sizeof text));
     }
     return et_grad_from(g, loss, NULL, params, n, grads);
 }

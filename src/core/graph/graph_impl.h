@@ -19,8 +19,8 @@ struct et_device {
     struct et_device_handle *handle;
     void *library; /* dlopen's handle; NULL for "ref" */
     struct et_device_memory memory;
-    size_t limit; /* bytes; 0 = none */
-    struct et_graph *graphs; /* on it: whose caches go when memory is short */
+    size_t limit;                /* bytes; 0 = none */
+    struct et_graph *graphs;     /* on it: whose caches go when memory is short */
     struct eti_staging *staging; /* staging.c; NULL until something is written */
     struct et_stream *uploads;   /* upload.c; NULL until there is a lane */
 };
@@ -60,21 +60,21 @@ enum { ETI_PLANS = 32 }; /* plans kept; the least recently used goes first */
 struct et_graph {
     struct et_ctx *cx;
     struct et_device *dev;
-    struct et_comm *comm; /* of the ranks; NULL: there is one */
-    struct et_graph *next; /* on the device */
+    struct et_comm *comm;      /* of the ranks; NULL: there is one */
+    struct et_graph *next;     /* on the device */
     struct et_storage results; /* what evaluated values say their storage is */
-    struct eti_arena arena;   /* nodes, attributes, values: until reset */
-    struct eti_arena scratch; /* lowering and planning: until the evaluation ends */
-    et_status status;         /* sticky */
-    uint32_t generation;      /* counts resets */
-    uint32_t walk;            /* counts walks, for marks */
-    uint64_t epoch;           /* counts commits */
-    bool eager;               /* ETUDE_EAGER=1 */
-    bool dry;                 /* plan, do not run */
-    bool capture;             /* record plans where the device can; not ETUDE_CAPTURE=0 */
-    bool autocast;            /* nodes being built take the low dtype where they may */
-    enum et_dtype low;        /* of mixed precision: BF16, F16; NONE = all is as written */
-    unsigned dump;            /* ETUDE_DUMP, ETI_DUMP_* bits */
+    struct eti_arena arena;    /* nodes, attributes, values: until reset */
+    struct eti_arena scratch;  /* lowering and planning: until the evaluation ends */
+    et_status status;          /* sticky */
+    uint32_t generation;       /* counts resets */
+    uint32_t walk;             /* counts walks, for marks */
+    uint64_t epoch;            /* counts commits */
+    bool eager;                /* ETUDE_EAGER=1 */
+    bool dry;                  /* plan, do not run */
+    bool capture;      /* record plans where the device can; not ETUDE_CAPTURE=0 */
+    bool autocast;     /* nodes being built take the low dtype where they may */
+    enum et_dtype low; /* of mixed precision: BF16, F16; NONE = all is as written */
+    unsigned dump;     /* ETUDE_DUMP, ETI_DUMP_* bits */
 
     struct et_node **node;
     int n_nodes;
@@ -84,14 +84,14 @@ struct et_graph {
     int64_t cap_assign;
     struct eti_cast *cast; /* of this step, by address: open addressing */
     int n_casts, cap_casts;
-    int eager_collectives; /* done since the graph was empty */
+    int eager_collectives;                /* done since the graph was empty */
     struct eti_eager_block *eager_blocks; /* values computed at once */
 
     struct eti_ir *ir; /* reused by every evaluation */
     struct eti_plan *plan[ETI_PLANS];
     uint64_t plan_clock; /* counts runs */
     uint64_t step_clock; /* at the last reset */
-    void *slab; /* intermediates of whichever plan runs */
+    void *slab;          /* intermediates of whichever plan runs */
     size_t slab_bytes;
     void *workspace;
     size_t workspace_bytes;

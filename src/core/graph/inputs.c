@@ -4,8 +4,8 @@
 #include "core/graph/inputs.h"
 
 enum {
-    ALIGN = 256,       /* a copy is aligned as the leaf is, up to this */
-    EACH_RUN = 2,      /* moves in a row after which a leaf is taken to move at each run */
+    ALIGN = 256,  /* a copy is aligned as the leaf is, up to this */
+    EACH_RUN = 2, /* moves in a row after which a leaf is taken to move at each run */
     /* What may be copied for each kernel that need not be launched. A launch takes the
      * host 2 to 3 us; a GPU that moves 4 TB/s copies 4 MiB, read and written, in 2
      * us. */

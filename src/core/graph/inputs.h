@@ -16,8 +16,8 @@ struct eti_input {
     void *leaf;        /* where the leaf's first element lies at this run */
     size_t begin, end; /* bytes of the leaf that kernels read or write; both 0: none */
     bool written;      /* kernels write it: never copied */
-    int moves;         /* runs in a row that found the leaf elsewhere than the run before */
-    char *copy;        /* memory of the plan for these bytes; NULL: read in place */
+    int moves;  /* runs in a row that found the leaf elsewhere than the run before */
+    char *copy; /* memory of the plan for these bytes; NULL: read in place */
 };
 
 struct eti_inputs {
@@ -31,7 +31,8 @@ ET_NODISCARD et_status eti_inputs_new(struct et_ctx *cx, int n, struct eti_input
 void eti_inputs_free(struct et_graph *g, struct eti_inputs *in);
 
 /* A kernel of the plan reads, or WRITES, bytes [BEGIN, END) of binding I. */
-void eti_inputs_note(struct eti_inputs *in, int i, size_t begin, size_t end, bool writes);
+void eti_inputs_note(struct eti_inputs *in, int i, size_t begin, size_t end,
+                     bool writes);
 
 /* Looks where the leaves of IR lie now. True: an address that kernels use has
  * changed. */

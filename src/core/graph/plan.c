@@ -208,9 +208,9 @@ add_kernel(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
     ET_TRY(add_item(g, p, RUN_KERNEL, kernel, s->op->name));
     s->kernel = kernel;
     for (int i = 0; i < call->n_in + call->n_out; i++)
-        ET_TRY(add_operand(
-            g, p, address[i],
-            i < call->n_in ? &call->in[i] : &call->out[i - call->n_in], i >= call->n_in));
+        ET_TRY(add_operand(g, p, address[i],
+                           i < call->n_in ? &call->in[i] : &call->out[i - call->n_in],
+                           i >= call->n_in));
     p->info.flops += s->flops;
     p->info.moved_bytes += s->bytes;
     p->info.kernels++;
@@ -242,8 +242,8 @@ eti_pad_bytes(const struct eti_ir *ir, const struct eti_step *s)
     struct eti_address from = locate(ir, s->in[0]), to = locate(ir, s->out[0]);
     int64_t x = (int64_t)et_desc_bytes(&ir->value[s->in[0]].desc);
     int64_t y = (int64_t)et_desc_bytes(&ir->value[s->out[0]].desc);
-    bool in_place = from.base == to.base && from.binding == to.binding &&
-                    from.offset == to.offset;
+    bool in_place =
+        from.base == to.base && from.binding == to.binding && from.offset == to.offset;
     return in_place ? y - x : y + x;
 }
 
@@ -394,8 +394,8 @@ check_room(struct et_graph *g, const struct et_plan_info *info, size_t output)
 et_status
 eti_plan_new(struct et_graph *g, struct eti_ir *ir, struct eti_plan **out)
 {
-    int n_values =
-        ir->n_values; /* those the lowering made: run-time look-ups know these */
+    /* Those that lowering made: look-ups while it runs know these. */
+    int n_values = ir->n_values;
     void *block;
     ET_TRY(et_alloc(g->cx, sizeof **out, &block));
     struct eti_plan *p = block;

@@ -22,8 +22,8 @@ enum { METRICS = 64 };
 struct et_relay {
     struct et_state s;
     struct et_log *log;
-    double
-        t; /* of the record before, while the clock of training runs; NaN: it stands */
+    /* of the record before, while the clock of training runs; NaN: it stands */
+    double t;
     double eval_t; /* when the evaluation under way began */
     char label[ET_METRIC_NAME];
     struct et_metric_value metric[METRICS];
@@ -287,10 +287,8 @@ et_relay_record(struct et_relay *y, struct et_callback *progress,
 {
     static void (*const take[ET_RECORD_COUNT])(struct et_callback *, struct et_relay *,
                                                const struct et_record *) = {
-        [ET_RECORD_RUN] = take_run,
-        [ET_RECORD_BATCH] = take_batch,
-        [ET_RECORD_EPOCH] = take_epoch,
-        [ET_RECORD_EVAL] = take_eval,
+        [ET_RECORD_RUN] = take_run,       [ET_RECORD_BATCH] = take_batch,
+        [ET_RECORD_EPOCH] = take_epoch,   [ET_RECORD_EVAL] = take_eval,
         [ET_RECORD_RESUME] = take_resume,
     };
     if (r->rank != 0 || (!y->waits && !take[r->kind]))

@@ -194,7 +194,8 @@ et_matmul(struct et_graph *g, struct et_tensor *a, struct et_tensor *b, bool tra
 
 enum {
     WIDE = 1024, /* columns from which on padding adds little: at most 6 % */
-    TALL = 4096, /* rows from which on it pays: padding W moves it once more, which is 10 %
+    TALL =
+        4096, /* rows from which on it pays: padding W moves it once more, which is 10 %
                     of the product's time at 200 FLOPs a byte */
 };
 

@@ -241,8 +241,8 @@ et_param_space_pack(struct et_graph *g, struct et_param_space *s,
 
 struct et_tensor *
 eti_param_space_pack_part(struct et_graph *g, const struct et_param_space *s,
-                          struct et_tensor *const *grads, int first, int n, int64_t begin,
-                          int64_t end)
+                          struct et_tensor *const *grads, int first, int n,
+                          int64_t begin, int64_t end)
 {
     int64_t *offset = eti_graph_alloc(g, (size_t)n * sizeof *offset);
     struct et_tensor **part = eti_graph_alloc(g, (size_t)n * sizeof *part);

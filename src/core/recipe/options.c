@@ -183,8 +183,8 @@ eti_default_value(struct eti_arena *arena, const char *text, struct et_value **o
 {
     if (text[0] && strchr("[{\"'", text[0])) {
         struct et_diagnostics errors = {0};
-        ET_TRY(eti_yaml_parse(arena, text, strlen(text), &default_source, &eti_yaml_limits,
-                              &errors, out));
+        ET_TRY(eti_yaml_parse(arena, text, strlen(text), &default_source,
+                              &eti_yaml_limits, &errors, out));
         if (errors.total)
             return ET_FAIL(arena->cx, ET_EINVAL, "default %s: %s", text,
                            errors.v[0].message);
@@ -227,8 +227,8 @@ eti_value_read(struct et_ctx *cx, const char *text, struct et_diagnostics *error
     struct eti_arena *arena;
     ET_TRY(eti_own(cx, sizeof *arena, &arena));
     eti_arena_init(arena, cx, 4096);
-    et_status status = eti_yaml_parse(arena, text, strlen(text), &source, &eti_yaml_limits,
-                                      errors, out);
+    et_status status = eti_yaml_parse(arena, text, strlen(text), &source,
+                                      &eti_yaml_limits, errors, out);
     if (*out) {
         (*out)->owned = arena;
         return status;

@@ -12,21 +12,21 @@
 
 /* A kind whose classes are an array that ends with NULL, each beginning with its
  * info. */
-#define FROM_ARRAY(kind, classes)                                              \
-    static const struct et_component *kind##_at(int i)                         \
-    {                                                                          \
-        int n = 0;                                                             \
-        while (classes[n] && n < i)                                            \
-            n++;                                                               \
-        return classes[n] ? &classes[n]->info : NULL;                          \
+#define FROM_ARRAY(kind, classes)                                                      \
+    static const struct et_component *kind##_at(int i)                                 \
+    {                                                                                  \
+        int n = 0;                                                                     \
+        while (classes[n] && n < i)                                                    \
+            n++;                                                                       \
+        return classes[n] ? &classes[n]->info : NULL;                                  \
     }
 /* A kind with a function that lists them. */
-#define FROM_LIST(kind, type, list)                                            \
-    static const struct et_component *kind##_at(int i)                         \
-    {                                                                          \
-        int n;                                                                 \
-        const struct type *const *classes = list(&n);                          \
-        return i < n ? &classes[i]->info : NULL;                               \
+#define FROM_LIST(kind, type, list)                                                    \
+    static const struct et_component *kind##_at(int i)                                 \
+    {                                                                                  \
+        int n;                                                                         \
+        const struct type *const *classes = list(&n);                                  \
+        return i < n ? &classes[i]->info : NULL;                                       \
     }
 
 static const struct et_component *

@@ -45,8 +45,9 @@ eti_text_add(struct eti_text *t, const char *fmt, ...)
 static bool
 is_plain(const char *text)
 {
-    static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_/."
-                                "0123456789";
+    static const char first[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_/."
+        "0123456789";
     static const char rest[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_/."
                                "0123456789+-=<>()^$*\\";
     struct et_value v = {.text = text};

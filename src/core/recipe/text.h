@@ -7,7 +7,8 @@
 /* Start with {.cx = cx}. The first failure sticks: later additions do nothing. */
 struct eti_text {
     struct et_ctx *cx;
-    char *text; /* NUL-terminated once anything was added; the caller frees with et_free */
+    /* NUL-terminated once anything was added; the caller frees with et_free */
+    char *text;
     size_t used, size;
     et_status status;
 };

@@ -163,7 +163,8 @@ eti_value_quote(const struct et_value *v, char *buf, size_t size)
         snprintf(buf, size, "nothing");
         break;
     case ET_VALUE_LIST:
-        snprintf(buf, size, v->n == 1 ? "a list of %d item" : "a list of %d items", v->n);
+        snprintf(buf, size, v->n == 1 ? "a list of %d item" : "a list of %d items",
+                 v->n);
         break;
     case ET_VALUE_MAP:
         snprintf(buf, size, "a mapping");
@@ -202,7 +203,8 @@ eti_value_copy(struct eti_arena *arena, const struct et_value *v, int *budget)
     copy->next = copy->first = NULL;
     copy->n = 0;
     struct et_value **end = &copy->first;
-    for (const struct et_value *c = v->first; c && (!budget || *budget >= 0); c = c->next) {
+    for (const struct et_value *c = v->first; c && (!budget || *budget >= 0);
+         c = c->next) {
         *end = eti_value_copy(arena, c, budget);
         if (!*end)
             return NULL;

@@ -278,7 +278,8 @@ is_sane(struct et_trainer *t, const struct et_request *r, char *answer)
     if (end == r->value || *end || (v > 0 && v <= most))
         return true; /* what is no number the option's table refuses */
     (void)ET_FAIL(t->state.cx, ET_EINVAL,
-                  "%s %s outside (0, %g]: etude rerun takes any", r->key, r->value, most);
+                  "%s %s outside (0, %g]: etude rerun takes any", r->key, r->value,
+                  most);
     return refuse(t, answer);
 }
 

@@ -35,7 +35,8 @@ et_event_parse(struct et_ctx *cx, const char *text, enum et_event *out)
             *out = (enum et_event)e;
             return ET_OK;
         }
-    return ET_FAIL(cx, ET_EINVAL, "'%s' is not one of the %d events", text, ET_EVENT_COUNT);
+    return ET_FAIL(cx, ET_EINVAL, "'%s' is not one of the %d events", text,
+                   ET_EVENT_COUNT);
 }
 
 bool
@@ -118,7 +119,8 @@ warn_of_two_interpolations(struct et_state *s, struct et_algorithm **list, int n
             continue;
         if (first)
             et_report(s->cx, ET_LOG_WARN,
-                      "%s and %s both interpolate the loss; they are not meant to be combined",
+                      "%s and %s both interpolate the loss; they are not meant to be "
+                      "combined",
                       first->type->info.name, a->type->info.name);
         first = a;
     }
@@ -139,8 +141,8 @@ explain(const struct et_state *s, enum et_event event, const char *called)
         snprintf(evaluation, sizeof evaluation, "[predict_ba=%lld]",
                  (long long)s->predict_timestamp.batch);
     et_report(s->cx, ET_LOG_INFO, "[ep=%lld][ba=%lld]%s[event=%s]: %s",
-              (long long)s->timestamp.epoch, (long long)s->timestamp.batch, evaluation, name,
-              called);
+              (long long)s->timestamp.epoch, (long long)s->timestamp.batch, evaluation,
+              name, called);
 }
 
 static et_status
@@ -148,7 +150,8 @@ run_callbacks(struct et_state *s, enum et_event event, bool loggers)
 {
     for (int i = 0; i < s->n_callbacks; i++) {
         struct et_callback *c = s->callbacks[i];
-        if (c->type->is_logger != loggers || !(c->type->events & (UINT64_C(1) << event)))
+        if (c->type->is_logger != loggers ||
+            !(c->type->events & (UINT64_C(1) << event)))
             continue;
         explain(s, event, c->type->info.name);
         const char *category = loggers ? "logger" : "callback";
@@ -174,7 +177,8 @@ show_trace(const struct et_state *s, const struct et_algorithm *a, enum et_event
 }
 
 static et_status
-run_algorithms(struct et_state *s, enum et_event event, struct et_trace *traces, int *n_traces)
+run_algorithms(struct et_state *s, enum et_event event, struct et_trace *traces,
+               int *n_traces)
 {
     struct et_algorithm *list[ET_MAX_ALGORITHMS];
     int n = 0;
@@ -251,7 +255,8 @@ begin_span(const struct et_state *s, enum et_event event)
 {
     const char *name = et_event_name(event);
     char span[32];
-    if (!et_ctx_tracer(s->cx) || !(strstr(name, "before_") || ends_with(name, "_start")))
+    if (!et_ctx_tracer(s->cx) ||
+        !(strstr(name, "before_") || ends_with(name, "_start")))
         return;
     et_event_canonical(event, span, sizeof span);
     et_span_end(s->cx, "event", span); /* of an attempt that ran out of memory */

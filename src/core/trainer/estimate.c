@@ -24,14 +24,15 @@ measure(struct et_trainer *t, bool flops, double *rate)
     et_status status = et_tensor_new(s->cx, s->dev, ET_F32, flops ? 2 : 1,
                                      flops ? square : line, ET_ROW_MAJOR, NULL, &x);
     if (status == ET_OK)
-        status = et_tensor_new(s->cx, s->dev, ET_F32, flops ? 2 : 1, flops ? square : line,
-                               ET_ROW_MAJOR, NULL, &y);
+        status = et_tensor_new(s->cx, s->dev, ET_F32, flops ? 2 : 1,
+                               flops ? square : line, ET_ROW_MAJOR, NULL, &y);
     if (status == ET_OK)
         status = et_graph_new(s->cx, s->dev, &g);
     double best = 0;
     for (int i = 0; i < 4 && status == ET_OK; i++) {
         et_graph_reset(g);
-        et_assign(g, y, flops ? et_matmul(g, x, x, false, false) : et_add_scalar(g, x, 1));
+        et_assign(g, y,
+                  flops ? et_matmul(g, x, x, false, false) : et_add_scalar(g, x, 1));
         double start = eti_monotonic(s->cx);
         status = et_eval(g, NULL, 0);
         double seconds = eti_monotonic(s->cx) - start;

@@ -139,8 +139,9 @@ log_values(struct et_trainer *t, struct eti_evaluator *e)
         while (at < s->n_eval_metrics && strcmp(t->eval_value[at].name, v.name) != 0)
             at++;
         if (at == ETI_MAX_METRICS * ETI_MAX_EVALUATORS)
-            return ET_FAIL(s->cx, ET_EINVAL, "evaluations have left %d metrics: no room for %s",
-                           at, v.name);
+            return ET_FAIL(s->cx, ET_EINVAL,
+                           "evaluations have left %d metrics: no room for %s", at,
+                           v.name);
         if (at == s->n_eval_metrics)
             s->n_eval_metrics++;
         t->eval_value[at] = v;
@@ -306,7 +307,8 @@ et_trainer_eval(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
     if (t->n_evaluators == 0)
-        return ET_FAIL(s->cx, ET_EINVAL, "there is nothing to evaluate on: eval_data is missing");
+        return ET_FAIL(s->cx, ET_EINVAL,
+                       "there is nothing to evaluate on: eval_data is missing");
     return evaluate_alone(t, 0);
 }
 

@@ -86,8 +86,7 @@ judge_end(struct et_trainer *t)
 bool
 eti_interrupted(struct et_trainer *t)
 {
-    bool signalled = t->ranks.comm ? t->ranks.stop
-                                   : eti_is_set(t->config.interrupt);
+    bool signalled = t->ranks.comm ? t->ranks.stop : eti_is_set(t->config.interrupt);
     if (t->outcome != ET_OUTCOME_DIVERGED && (signalled || t->controlled.stop)) {
         t->outcome = ET_OUTCOME_STOPPED;
         t->state.interrupted = true;
@@ -217,16 +216,17 @@ counts_tokens(const struct et_trainer *t)
 static bool
 has_iterations(const struct et_trainer *t)
 {
-    return et_time_is_set(t->config.iteration_length) && t->config.iteration_length.value > 0;
+    return et_time_is_set(t->config.iteration_length) &&
+           t->config.iteration_length.value > 0;
 }
 
 static bool
 iteration_begins(const struct et_trainer *t)
 {
     const struct et_timestamp *ts = &t->state.timestamp;
-    return has_iterations(t) && (counts_tokens(t) ? ts->token_in_iteration == 0
-                                                  : ts->epoch_in_iteration == 0 &&
-                                                        ts->batch_in_epoch == 0);
+    return has_iterations(t) &&
+           (counts_tokens(t) ? ts->token_in_iteration == 0
+                             : ts->epoch_in_iteration == 0 && ts->batch_in_epoch == 0);
 }
 
 static et_status

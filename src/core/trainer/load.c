@@ -247,7 +247,8 @@ check_run(struct et_trainer *t, const struct eti_checkpoint *c)
                        c->name);
     if (m->world_size != t->state.world)
         return ET_FAIL(t->state.cx, ET_EINVAL,
-                       "%s: saved with %" PRId64 " rank%s, started with %d: use -n %" PRId64,
+                       "%s: saved with %" PRId64
+                       " rank%s, started with %d: use -n %" PRId64,
                        c->name, m->world_size, m->world_size == 1 ? "" : "s",
                        t->state.world, m->world_size);
     ET_TRY(eti_describe_data(t, data, sizeof data));

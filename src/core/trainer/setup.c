@@ -14,12 +14,11 @@
 static bool
 is_within_batch(enum et_event event)
 {
-    const uint64_t within = ET_ON(BEFORE_DATALOADER) | ET_ON(AFTER_DATALOADER) |
-                            ET_ON(BATCH_START) | ET_ON(BEFORE_TRAIN_BATCH) |
-                            ET_ON(BEFORE_FORWARD) | ET_ON(AFTER_FORWARD) |
-                            ET_ON(BEFORE_LOSS) | ET_ON(AFTER_LOSS) |
-                            ET_ON(BEFORE_BACKWARD) | ET_ON(AFTER_BACKWARD) |
-                            ET_ON(AFTER_TRAIN_BATCH) | ET_ON(BATCH_CHECKPOINT);
+    const uint64_t within =
+        ET_ON(BEFORE_DATALOADER) | ET_ON(AFTER_DATALOADER) | ET_ON(BATCH_START) |
+        ET_ON(BEFORE_TRAIN_BATCH) | ET_ON(BEFORE_FORWARD) | ET_ON(AFTER_FORWARD) |
+        ET_ON(BEFORE_LOSS) | ET_ON(AFTER_LOSS) | ET_ON(BEFORE_BACKWARD) |
+        ET_ON(AFTER_BACKWARD) | ET_ON(AFTER_TRAIN_BATCH) | ET_ON(BATCH_CHECKPOINT);
     return within >> event & 1;
 }
 
@@ -45,7 +44,8 @@ et_trainer_outcome(const struct et_trainer *t)
 }
 
 static et_status
-new_metric(struct et_trainer *t, const struct et_metric_class *c, struct et_metric **out)
+new_metric(struct et_trainer *t, const struct et_metric_class *c,
+           struct et_metric **out)
 {
     struct et_metric_options options;
     ET_TRY(et_options_init(t->state.cx, c->info.options, &options));
@@ -61,7 +61,8 @@ eti_metrics_new(struct et_trainer *t, const char *names, struct et_metric **out,
     while (*names) {
         size_t length = strcspn(names, " ");
         if (length >= sizeof name || *n == ETI_MAX_METRICS)
-            return ET_FAIL(t->state.cx, ET_EINTERNAL, "bad list of metrics '%s'", names);
+            return ET_FAIL(t->state.cx, ET_EINTERNAL, "bad list of metrics '%s'",
+                           names);
         memcpy(name, names, length);
         name[length] = '\0';
         names += length + (names[length] == ' ');
@@ -80,7 +81,8 @@ choose_default_optimizer(struct et_trainer *t)
 {
     struct et_ctx *cx = t->state.cx;
     const struct et_optimizer_class *c = et_optimizer_find("decoupled_sgdw");
-    et_report(cx, ET_LOG_WARN, "no optimizer given: using %s with lr 0.1", c->info.name);
+    et_report(cx, ET_LOG_WARN, "no optimizer given: using %s with lr 0.1",
+              c->info.name);
     ET_TRY(et_alloc(cx, c->info.options_size, &t->own_options));
     ET_TRY(et_options_init(cx, c->info.options, t->own_options));
     ET_TRY(et_options_set(cx, c->info.options, t->own_options, "lr", "0.1"));
@@ -106,8 +108,8 @@ make_leaves(struct et_trainer *t)
     struct et_state *s = &t->state;
     const int64_t one[] = {1}, two[] = {2};
     ET_TRY(et_tensor_new(s->cx, s->dev, ET_I64, 1, two, ET_ROW_MAJOR, "rng", &t->rng));
-    return et_tensor_new(s->cx, s->dev, ET_F32, 1, one, ET_ROW_MAJOR, "loss/train/total",
-                         &t->total);
+    return et_tensor_new(s->cx, s->dev, ET_F32, 1, one, ET_ROW_MAJOR,
+                         "loss/train/total", &t->total);
 }
 
 /* Loggers after the others, each group in the order given. */
@@ -115,7 +117,8 @@ static et_status
 adopt_hooks(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    if (t->config.n_algorithms > ET_MAX_ALGORITHMS || t->config.n_callbacks > ET_MAX_ALGORITHMS)
+    if (t->config.n_algorithms > ET_MAX_ALGORITHMS ||
+        t->config.n_callbacks > ET_MAX_ALGORITHMS)
         return ET_FAIL(s->cx, ET_EINVAL, "more than %d algorithms or callbacks",
                        ET_MAX_ALGORITHMS);
     for (int i = 0; i < t->config.n_algorithms; i++)

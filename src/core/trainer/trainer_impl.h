@@ -22,10 +22,11 @@ struct eti_evaluator {
 /* scaler.c: dynamic loss scaling; all NULL without. */
 struct eti_scaler {
     struct et_loss_scaling rule;
-    struct et_tensor *scale;    /* f32 [1] */
-    struct et_tensor *clean;    /* f32 [1]: updates since the scale changed */
-    struct et_tensor *overflow; /* f32 [1]: 1 if a gradient of this step was not finite */
-    struct et_tensor *checked;  /* the gradient that OVERFLOW speaks of; never read */
+    struct et_tensor *scale; /* f32 [1] */
+    struct et_tensor *clean; /* f32 [1]: updates since the scale changed */
+    /* f32 [1]: 1 if a gradient of this step was not finite */
+    struct et_tensor *overflow;
+    struct et_tensor *checked; /* the gradient that OVERFLOW speaks of; never read */
 };
 
 /* What et_state_log_loss was given. */
@@ -55,7 +56,7 @@ struct eti_controlled {
     bool paused, stop, save; /* asked for, and not done yet */
     int replayed;            /* of config.replay */
     bool is_replay;          /* what is applied is the log's */
-    bool *superseded;        /* [config.n_replay]: what has been asked anew; NULL: none */
+    bool *superseded; /* [config.n_replay]: what has been asked anew; NULL: none */
 };
 
 struct et_trainer {
@@ -87,8 +88,8 @@ struct et_trainer {
     struct eti_evaluator evaluator[ETI_MAX_EVALUATORS];
     int n_evaluators;
 
-    struct et_tensor *rng;      /* I64 [2]: dropout's key, first sample of the pass */
-    struct et_tensor *total;    /* f32 [1]: loss of the batch so far */
+    struct et_tensor *rng;   /* I64 [2]: dropout's key, first sample of the pass */
+    struct et_tensor *total; /* f32 [1]: loss of the batch so far */
     struct eti_loss_part part[ETI_MAX_LOSS_PARTS];
     int n_parts;
     struct et_tensor *grad_sum; /* f32 [total]: of the microbatches so far */
@@ -99,14 +100,15 @@ struct et_trainer {
     struct et_plan_info train_plan, eval_plan; /* of the last batches */
     int64_t train_flops, train_bytes;          /* of the last training batch */
     struct et_run_length length;
-    bool is_auto;     /* grad_accum adapts to memory */
-    int64_t accum;    /* grad_accum when it is fixed, or what auto has come to */
-    int64_t eval_split; /* pieces of an evaluation's batch; more where memory is short */
+    bool is_auto;  /* grad_accum adapts to memory */
+    int64_t accum; /* grad_accum when it is fixed, or what auto has come to */
+    /* pieces of an evaluation's batch; more where memory is short */
+    int64_t eval_split;
     int64_t nonfinite_batches; /* in a row */
     struct eti_rollback rollback;
     enum et_outcome outcome;
     struct eti_controlled controlled;
-    double clock;     /* monotonic seconds when the batch under way began */
+    double clock;               /* monotonic seconds when the batch under way began */
     struct et_timestamp before; /* the timestamp as the batch under way found it */
     int pending_eval; /* event whose evaluation was broken off or left out; 0: none */
     bool resumed;     /* the timestamp is a checkpoint's */
@@ -148,8 +150,8 @@ ET_NODISCARD et_status eti_train_batch(struct et_trainer *t);
  * not fit and grad_accum is auto. The caller drops what is pending. */
 ET_NODISCARD et_status eti_plan_step(struct et_trainer *t);
 /* Rows [FIRST, FIRST + N) of ALL, as nodes. */
-struct et_samples eti_rows(struct et_graph *g, const struct et_samples *all, int64_t first,
-                           int64_t n);
+struct et_samples eti_rows(struct et_graph *g, const struct et_samples *all,
+                           int64_t first, int64_t n);
 /* Computes what hooks made of the batch, which the pieces of it then share. */
 ET_NODISCARD et_status eti_keep_batch(struct et_trainer *t);
 /* Losses in pieces and microbatches of a batch with N samples. */
@@ -184,7 +186,8 @@ ET_NODISCARD et_status eti_scaler_unscale(struct et_trainer *t, int pass);
 struct et_tensor *eti_scaler_skip(struct et_trainer *t);
 /* What BATCH, counted from 1, made of overflow and scale: true when the scale was to
  * blame for a skip. Logs. */
-bool eti_scaler_settle(struct et_trainer *t, int64_t batch, float overflow, float scale);
+bool eti_scaler_settle(struct et_trainer *t, int64_t batch, float overflow,
+                       float scale);
 /* Scale and count of clean steps, for checkpoints. */
 ET_NODISCARD et_status eti_scaler_archive(struct et_trainer *t, struct et_archive *a);
 /* steps.c: the user's step, or the default. */

@@ -205,11 +205,10 @@ barrier(Gloo *g)
 uint32_t
 tag_of(uint32_t seq, const struct et_comm_call *call)
 {
-    const uint64_t what[] = {(uint64_t)call->kind, (uint64_t)call->op,
-                             (uint64_t)call->dtype, (uint64_t)call->n,
-                             (uint64_t)call->root,  (uint64_t)call->mark.step,
-                             (uint64_t)call->mark.which,
-                             (uint64_t)call->mark.set};
+    const uint64_t what[] = {(uint64_t)call->kind,       (uint64_t)call->op,
+                             (uint64_t)call->dtype,      (uint64_t)call->n,
+                             (uint64_t)call->root,       (uint64_t)call->mark.step,
+                             (uint64_t)call->mark.which, (uint64_t)call->mark.set};
     uint64_t hash = 14695981039346656037u; /* FNV-1a */
     for (uint64_t x : what)
         for (int i = 0; i < 8; i++)

@@ -314,8 +314,8 @@ etd_store_get(struct etd_store *s, const char *key, void *value, size_t *n, char
     *n = ETD_STORE_VALUE;
     if (ask(s, ETD_STORE_GET, key, NULL, 0, value, n, s->config.timeout_ms))
         return ET_OK;
-    snprintf(why, size, "rank %d waited for %s of another rank: %s", s->config.rank, key,
-             strerror(errno));
+    snprintf(why, size, "rank %d waited for %s of another rank: %s", s->config.rank,
+             key, strerror(errno));
     return ET_EPEER;
 }
 

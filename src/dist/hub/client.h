@@ -57,10 +57,10 @@ struct etd_client_options {
     const char *run;              /* at a worker: the run's name; NULL: its latest */
     const char *as; /* said of this viewer in the log of commands; NULL: nothing */
     bool control;   /* commands alone: no snapshot, no records */
-    bool whole;     /* all records, from the first, if the hub still has them: then there
+    bool whole; /* all records, from the first, if the hub still has them: then there
                        is no snapshot, and no facts */
-    int credit;     /* messages the hub may be ahead; 0: ETD_CREDIT */
-    bool once;      /* a break is the end: nothing is tried again */
+    int credit; /* messages the hub may be ahead; 0: ETD_CREDIT */
+    bool once;  /* a break is the end: nothing is tried again */
 };
 
 struct etd_client;

@@ -48,7 +48,7 @@ struct etd_client {
     struct etd_incoming snap;
     char *facts;
     size_t n_facts, most_facts; /* bytes they have, and may have after FACTS */
-    int owed; /* messages since credit was given the last time */
+    int owed;                   /* messages since credit was given the last time */
     void (*fn)(void *data, const struct et_record *r);
     void *data;
 

@@ -15,9 +15,9 @@
 #include "dist/hub/hub_parts.h"
 
 enum {
-    CHUNK = 60 << 10,  /* bytes of a snapshot in a message */
-    HELD = 24 << 20,   /* bytes of snapshots at once: then others wait */
-    AT_ONCE = 512,     /* messages for one viewer before it is the next one's turn */
+    CHUNK = 60 << 10, /* bytes of a snapshot in a message */
+    HELD = 24 << 20,  /* bytes of snapshots at once: then others wait */
+    AT_ONCE = 512,    /* messages for one viewer before it is the next one's turn */
 };
 /* Messages that a viewer may send for each that it is sent, beside its rate: at least
  * every 128th it gives credit. */

@@ -51,9 +51,9 @@ struct etd_sup_rank {
     double worked_seconds;         /* of the processor, when it was looked at last */
     unsigned long long read_bytes; /* likewise */
     bool straggles;                /* it is slow, and that has been said */
-    int64_t
-        since_ba; /* finished batches when it began to differ from `straggles`; -1: it
-                     does not differ */
+    /* finished batches when it began to differ from `straggles`; -1: it does not differ
+     * */
+    int64_t since_ba;
 };
 
 /* A request that is on its way through the ranks. */
@@ -107,13 +107,13 @@ struct etd_supervisor {
 
     pid_t hub;
     int hub_fd, hub_pidfd;
-    bool hub_heard;       /* this one has said something */
-    int hub_failures;     /* those in a row that ended before */
-    char no_hub[ETD_WHY]; /* why it listens nowhere; "" it does */
-    double hub_at;        /* it is started again */
-    double files_looked;  /* when they were, and */
-    bool events_seen, directory_seen;              /* were there (supervisor_files.c) */
-    double began_looked;                           /* when a start was looked at last */
+    bool hub_heard;                   /* this one has said something */
+    int hub_failures;                 /* those in a row that ended before */
+    char no_hub[ETD_WHY];             /* why it listens nowhere; "" it does */
+    double hub_at;                    /* it is started again */
+    double files_looked;              /* when they were, and */
+    bool events_seen, directory_seen; /* were there (supervisor_files.c) */
+    double began_looked;              /* when a start was looked at last */
     double began_stood; /* seconds in which nobody in it has done anything */
     double watched;     /* when the counters were looked at last */
     struct etd_steps steps;

@@ -14,15 +14,15 @@
 
 enum etd_packet_kind {
     ETD_PACKET_RECORD = 1, /* rank: a record, of the ring */
-    ETD_PACKET_LINE,       /* level u8, text: a line of the log for screens. To the front
+    ETD_PACKET_LINE,   /* level u8, text: a line of the log for screens. To the front
                               with seq i64 before it, of the last record then */
-    ETD_PACKET_OUT,        /* text for the one who started the run: standard output */
-    ETD_PACKET_ERR,        /* likewise, standard error */
-    ETD_PACKET_OPEN,       /* rank: open the run directory; JSON of rank.c */
-    ETD_PACKET_END,        /* rank: how it came out; JSON */
-    ETD_PACKET_ANSWER,     /* rank 0, of a request: "ID STEP APPLIED TEXT" */
-    ETD_PACKET_STATE,      /* to the front: the run is open, or over; JSON */
-    ETD_PACKET_PRINT,      /* to the front: seq i64, stream u8, what rank 0 printed */
+    ETD_PACKET_OUT,    /* text for the one who started the run: standard output */
+    ETD_PACKET_ERR,    /* likewise, standard error */
+    ETD_PACKET_OPEN,   /* rank: open the run directory; JSON of rank.c */
+    ETD_PACKET_END,    /* rank: how it came out; JSON */
+    ETD_PACKET_ANSWER, /* rank 0, of a request: "ID STEP APPLIED TEXT" */
+    ETD_PACKET_STATE,  /* to the front: the run is open, or over; JSON */
+    ETD_PACKET_PRINT,  /* to the front: seq i64, stream u8, what rank 0 printed */
 };
 
 enum { ETD_PACKET_HEAD = 5, ETD_PACKET_MAX = 1 << 20 };

@@ -92,7 +92,8 @@ read_piece(int fd, int64_t at, char *piece)
 {
     size_t n = 0;
     while (n < ETD_PIECE_BYTES) {
-        ssize_t got = pread(fd, piece + n, ETD_PIECE_BYTES - n, (off_t)(at + (int64_t)n));
+        ssize_t got =
+            pread(fd, piece + n, ETD_PIECE_BYTES - n, (off_t)(at + (int64_t)n));
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
@@ -116,8 +117,7 @@ etd_piece_answer(const char *directory, const struct etd_head *head,
     int64_t at = etd_get_int(&question->body, "at", 0);
     int fd = -1;
     if (file < ETD_PIECE_COUNT && rank >= 0 && rank < INT_MAX)
-        fd = open_plain(directory,
-                        etd_piece_path(file, (int)rank, path, sizeof path));
+        fd = open_plain(directory, etd_piece_path(file, (int)rank, path, sizeof path));
     if (fd >= 0 && fstat(fd, &st) != 0)
         st.st_size = 0;
     if (at < 0)

@@ -200,7 +200,7 @@ size_t etd_record_write(void *bytes, size_t room, const struct etd_head *head,
 struct etd_join {
     struct et_ctx *cx;
     struct et_log_entry *entry; /* [room] */
-    struct et_log_span *span; /* [spans], where it stands for several records */
+    struct et_log_span *span;   /* [spans], where it stands for several records */
     int64_t room, spans;
     int64_t of;   /* records that it stands for */
     int n;        /* of the record under way */

@@ -117,8 +117,8 @@ refuse(struct etd_session *s, const char *code, const char *text)
 }
 
 void
-etd_session_answer(struct etd_session *s, const unsigned char *id, enum etd_kind kind, int code,
-       const char *text)
+etd_session_answer(struct etd_session *s, const unsigned char *id, enum etd_kind kind,
+                   int code, const char *text)
 {
     char bytes[ETD_CONTROL_BYTES];
     struct etd_answer a = {.kind = kind, .code = code};
@@ -264,7 +264,8 @@ begin_run(struct etd_session *s, const struct etd_frame *f)
     json_t *facts = alive || !name[0] ? alive : find_known(s, name);
     if (!facts) {
         refuse(s, "NO_RUN",
-               name[0] ? "no run of that name is known here" : "no run is going on here");
+               name[0] ? "no run of that name is known here"
+                       : "no run is going on here");
         return ET_OK;
     }
     const char *directory = json_string_value(json_object_get(facts, "directory"));
@@ -321,7 +322,8 @@ pass_to_hub(struct etd_session *s, const struct etd_frame *f, const void *bytes,
     struct etd_command c;
     if (f->head.kind == ETD_CMD && !s->is_operator) {
         (void)etd_command_read(f, &c);
-        etd_session_answer(s, c.id, ETD_REJECTED, ETD_E_ROLE, "a viewer's key gives no commands");
+        etd_session_answer(s, c.id, ETD_REJECTED, ETD_E_ROLE,
+                           "a viewer's key gives no commands");
         return;
     }
     if (!is_viewers(f->head.kind) && f->head.kind != ETD_CMD)

@@ -18,7 +18,7 @@ enum {
 /* What sessions of a process share. */
 struct etd_host {
     struct et_ctx *cx;
-    void *zmq; /* a context */
+    void *zmq;           /* a context */
     int readers, models; /* of history, and of ended runs: replay.h */
     struct etd_starts starts;
 };

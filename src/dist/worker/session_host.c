@@ -16,7 +16,7 @@
 #include "dist/worker/host.h"
 
 enum {
-    RUNS = 200, /* told of at most, the newest */
+    RUNS = 200,             /* told of at most, the newest */
     LOAD_BYTES = 128 << 10, /* of one message */
 };
 static const double GPU_SECONDS = 10; /* a driver that was not loaded takes some */
@@ -191,9 +191,11 @@ on_start(struct etd_session *s, const struct etd_frame *f)
     if (!etd_get_id(&f->body, "id", id, sizeof id)) {
         etd_session_bye(s, "MALFORMED", "START has no id");
     } else if (!s->is_operator) {
-        etd_session_answer(s, id, ETD_REJECTED, ETD_E_ROLE, "a viewer's key starts nothing");
+        etd_session_answer(s, id, ETD_REJECTED, ETD_E_ROLE,
+                           "a viewer's key starts nothing");
     } else if (s->waits) {
-        etd_session_answer(s, id, ETD_REJECTED, ETD_E_FULL, "another recipe is being started");
+        etd_session_answer(s, id, ETD_REJECTED, ETD_E_FULL,
+                           "another recipe is being started");
     } else if (!etd_start_take(&s->host->starts, f, count_gpus(), &a)) {
         say_answer(s, &a);
     } else {

@@ -10,12 +10,12 @@ extern "C" {
 
 /* Strides count elements. */
 struct etk_image {
-    int size;          /* bytes of an element of the result */
-    int rounded;       /* BF16 or F16: the result's dtype, of a table in f32; else NONE */
-    int64_t n;         /* frames */
-    int channels;      /* C */
-    int h, w;          /* of a frame; h * w * C < 2^31 */
-    int64_t samples;   /* raw images */
+    int size;        /* bytes of an element of the result */
+    int rounded;     /* BF16 or F16: the result's dtype, of a table in f32; else NONE */
+    int64_t n;       /* frames */
+    int channels;    /* C */
+    int h, w;        /* of a frame; h * w * C < 2^31 */
+    int64_t samples; /* raw images */
     int raw_h, raw_w;  /* of each */
     int64_t raw[4];    /* strides: sample, channel, row, column */
     int64_t frames[2]; /* strides */

@@ -62,8 +62,8 @@ typedef enum {
 } cublasLtMatrixLayoutAttribute_t;
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
-                                          cudaDataType type, uint64_t rows, uint64_t cols,
-                                          int64_t ld);
+                                          cudaDataType type, uint64_t rows,
+                                          uint64_t cols, int64_t ld);
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout);
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attr,
@@ -87,7 +87,8 @@ typedef enum {
     CUBLASLT_EPILOGUE_GELU = 32,
     CUBLASLT_EPILOGUE_GELU_AUX = CUBLASLT_EPILOGUE_GELU | 128,
     CUBLASLT_EPILOGUE_GELU_BIAS = CUBLASLT_EPILOGUE_GELU | CUBLASLT_EPILOGUE_BIAS,
-    CUBLASLT_EPILOGUE_GELU_AUX_BIAS = CUBLASLT_EPILOGUE_GELU_AUX | CUBLASLT_EPILOGUE_BIAS,
+    CUBLASLT_EPILOGUE_GELU_AUX_BIAS =
+        CUBLASLT_EPILOGUE_GELU_AUX | CUBLASLT_EPILOGUE_BIAS,
     CUBLASLT_EPILOGUE_DGELU = 64 | 128,
     CUBLASLT_EPILOGUE_DGELU_BGRAD = CUBLASLT_EPILOGUE_DGELU | 16,
     CUBLASLT_EPILOGUE_BGRADA = 256,
@@ -141,16 +142,16 @@ typedef struct {
  * is there only where the mask allows that; 4 takes everything. Sums in parts have no
  * epilogue but a bias. Between them stands one
  * that reports CUBLAS_STATUS_NOT_SUPPORTED as its state. */
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
+cublasStatus_t
+cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                               cublasLtMatmulPreference_t pref, int requested,
+                               cublasLtMatmulHeuristicResult_t *results, int *returned);
+cublasStatus_t cublasLtMatmulAlgoCheck(
     cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
     cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-    cublasLtMatmulPreference_t pref, int requested,
-    cublasLtMatmulHeuristicResult_t *results, int *returned);
-cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
-                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                       cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                       const cublasLtMatmulAlgo_t *algo,
-                                       cublasLtMatmulHeuristicResult_t *result);
+    const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *result);
 
 typedef enum {
     CUBLASLT_ALGO_CONFIG_ID = 0,
@@ -161,16 +162,17 @@ typedef enum {
 
 cublasStatus_t
 cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *algo,
-                                     cublasLtMatmulAlgoConfigAttributes_t attr, void *buf,
-                                     size_t bytes, size_t *written);
+                                     cublasLtMatmulAlgoConfigAttributes_t attr,
+                                     void *buf, size_t bytes, size_t *written);
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
-                              const void *alpha, const void *A, cublasLtMatrixLayout_t a,
-                              const void *B, cublasLtMatrixLayout_t b, const void *beta,
-                              const void *C, cublasLtMatrixLayout_t c, void *D,
-                              cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t *algo,
-                              void *workspace, size_t workspace_bytes,
-                              cudaStream_t stream);
+                              const void *alpha, const void *A,
+                              cublasLtMatrixLayout_t a, const void *B,
+                              cublasLtMatrixLayout_t b, const void *beta, const void *C,
+                              cublasLtMatrixLayout_t c, void *D,
+                              cublasLtMatrixLayout_t d,
+                              const cublasLtMatmulAlgo_t *algo, void *workspace,
+                              size_t workspace_bytes, cudaStream_t stream);
 
 /* Algorithm NUMBER takes MS milliseconds more from now on: for tests of what is picked.
  * Not in CUDA. */

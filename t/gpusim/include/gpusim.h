@@ -30,7 +30,8 @@ struct gpusim_counts {
 
 /* A copy as of now, for the calling thread; valid until its next call. */
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow" /* C++: the function's name is the struct's  \
+#pragma GCC diagnostic ignored                                                         \
+    "-Wshadow" /* C++: the function's name is the struct's  \
                                            */
 const struct gpusim_counts *gpusim_counts(void);
 #pragma GCC diagnostic pop
