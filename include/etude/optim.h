@@ -26,9 +26,9 @@ extern "C" {
 #endif
 
 enum {
-    ET_PARAM_ALIGN = 64, /* elements; the gaps stay zero */
-    ET_MAX_MOMENTS = 4,  /* arrays an optimizer may keep besides the parameters */
-    ET_MAX_HYPER = 4,    /* numbers that change from step to step */
+    ET_PARAM_ALIGN = 64,      /* elements; the gaps stay zero */
+    ET_MAX_MOMENTS = 4,       /* arrays an optimizer may keep besides the parameters */
+    ET_MAX_HYPER = 4,         /* numbers that change from step to step */
     ET_MAX_PARAM_GROUPS = 16, /* that a trainer may be given */
 };
 
@@ -105,9 +105,9 @@ ET_NODISCARD et_status et_param_space_shadow(struct et_param_space *space,
 /* Index of the parameter, or -1. */
 int et_param_space_find(const struct et_param_space *space, const char *name);
 
-/* A copy, all zero, that et_optimizer_move takes along: what a parameter of the new space
- * has in common with one of the old by name and shape is copied, the others begin as the
- * parameters' values. ENOMEM. To be freed before or after the space. */
+/* A copy, all zero, that et_optimizer_move takes along: what a parameter of the new
+ * space has in common with one of the old by name and shape is copied, the others begin
+ * as the parameters' values. ENOMEM. To be freed before or after the space. */
 ET_NODISCARD et_status et_param_copy_new(struct et_param_space *space, const char *name,
                                          struct et_param_copy **out);
 void et_param_copy_free(struct et_param_copy **copy);
@@ -151,8 +151,8 @@ struct et_param_rows {
     struct et_tensor *number; /* f32 [count, 1]: type->number_of; NULL where that is */
 };
 
-/* Parameters that a trainer's optimizer treats apart from the rest, which are group 0 of
- * the space: a row of a recipe's optimizer.groups. */
+/* Parameters that a trainer's optimizer treats apart from the rest, which are group 0
+ * of the space: a row of a recipe's optimizer.groups. */
 struct et_param_group {
     char *match; /* extended regular expression (regex(7)): some part of the parameter's
                     dotted name. The first of the rows that fits has the parameter */
@@ -228,8 +228,9 @@ void et_optimizer_set_group_alpha(struct et_optimizer *opt, int i, double alpha)
 
 /* Appends the update, and writes the numbers that changed since the last one. FLAT:
  * gradients, f32 [total]. HAS_GRAD [n]: which parameters have one; NULL = those that
- * the last et_param_space_pack got. What is frozen has none, whatever it says. SKIP: one
- * number of any dtype; other than 0 = nothing changes (a gradient was not finite); NULL = never. */
+ * the last et_param_space_pack got. What is frozen has none, whatever it says. SKIP:
+ * one number of any dtype; other than 0 = nothing changes (a gradient was not finite);
+ * NULL = never. */
 ET_NODISCARD et_status et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
                                            struct et_tensor *flat, const bool *has_grad,
                                            struct et_tensor *skip);
@@ -251,10 +252,10 @@ void et_optimizer_done(struct et_optimizer *opt, bool skipped);
 ET_NODISCARD et_status et_optimizer_run_ahead(struct et_optimizer *opt, int ahead);
 void et_optimizer_settle(struct et_optimizer *opt, bool skipped);
 
-/* After surgery: continues on SPACE. Values, moments, counts and copies of the parameters
- * whose name and shape both spaces have are copied; the others begin anew. A group that
- * the old one did not have begins as the options say. The old space is the caller's to
- * free; after an ENOMEM so is the optimizer, and only that. */
+/* After surgery: continues on SPACE. Values, moments, counts and copies of the
+ * parameters whose name and shape both spaces have are copied; the others begin anew. A
+ * group that the old one did not have begins as the options say. The old space is the
+ * caller's to free; after an ENOMEM so is the optimizer, and only that. */
 ET_NODISCARD et_status et_optimizer_move(struct et_ctx *cx, struct et_optimizer *opt,
                                          struct et_param_space *space);
 

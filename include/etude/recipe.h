@@ -123,8 +123,8 @@ struct et_recipe {
     struct et_part train_data;    /* options begin with struct et_data_options */
     struct et_parts eval_data;    /* likewise; extra is struct et_recipe_eval */
     struct et_time eval_interval; /* 0 = never */
-    struct et_part optimizer; /* extra is struct et_recipe_optimizer */
-    struct et_parts scheduler; /* they multiply */
+    struct et_part optimizer;     /* extra is struct et_recipe_optimizer */
+    struct et_parts scheduler;    /* they multiply */
     double scale_schedule_ratio;
     int64_t grad_accum;      /* ET_INT_UNSET = auto */
     int64_t microbatch_size; /* samples; ET_INT_UNSET = by grad_accum */

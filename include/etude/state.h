@@ -47,8 +47,8 @@ struct et_metric_value {
     double value;
 };
 
-/* On LOADING: a checkpoint that has been read and not been checked or taken over yet, so
- * that the model can be made what it was there: replaced modules, frozen ones. */
+/* On LOADING: a checkpoint that has been read and not been checked or taken over yet,
+ * so that the model can be made what it was there: replaced modules, frozen ones. */
 struct et_loading {
     const char *name;              /* "step-000000000120" */
     struct et_timestamp timestamp; /* the run's, there; zero: it holds weights only */
@@ -69,7 +69,8 @@ struct et_state {
     struct et_param_space *params;
     struct et_optimizer *optimizer;
     const struct et_loading *loading; /* on LOADING; NULL at any other time */
-    int64_t surgeries; /* how often parameters or buffers of the model were replaced: who
+    int64_t
+        surgeries;    /* how often parameters or buffers of the model were replaced: who
                           keeps tensors of them looks for these anew */
     double lr_factor; /* product of the schedules for the update under way */
 
@@ -157,9 +158,9 @@ ET_NODISCARD et_status et_state_evaluate(const struct et_state *s, const char *p
  * (what was frozen), "algorithms/ema/started"? */
 bool et_loading_has(const struct et_loading *loading, const char *path);
 /* After modules have been replaced, frozen or thawed, between batches: values, moments
- * and averages are carried over by name to the parameters that there are now. Where only
- * what is frozen has changed nothing moves, and no memory is taken. EINVAL: all is frozen;
- * ENOMEM. */
+ * and averages are carried over by name to the parameters that there are now. Where
+ * only what is frozen has changed nothing moves, and no memory is taken. EINVAL: all is
+ * frozen; ENOMEM. */
 ET_NODISCARD et_status et_state_follow_surgery(struct et_state *s);
 
 #ifdef __cplusplus

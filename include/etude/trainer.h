@@ -108,8 +108,8 @@ struct et_trainer_config {
     const struct et_scheduler *schedulers;
     int n_schedulers;
     /* Parameters treated apart, at most ET_MAX_PARAM_GROUPS rows; borrowed, and lr and
-     * weight_decay read again when a request has set them. EINVAL: a row that no parameter
-     * of the model is in. */
+     * weight_decay read again when a request has set them. EINVAL: a row that no
+     * parameter of the model is in. */
     struct et_param_group *const *groups;
     int n_groups;
     struct et_algorithm **algorithms; /* in user order; borrowed */

@@ -130,10 +130,10 @@ struct cli {
     int n_callbacks;
     struct eti_index *index; /* of runs, just looked at, for the workbench; NULL */
     struct et_run *run; /* of `train`; NULL: none under way, or another rank keeps it */
-    char directory[PATH_MAX]; /* of the run, once ranks have shared it */
+    char directory[PATH_MAX];     /* of the run, once ranks have shared it */
     struct etd_rank_env rank_env; /* of `train`: which rank this process is */
-    struct et_comm *comm;     /* of the run's ranks; NULL: there is one */
-    char **argv;              /* as the program was called */
+    struct et_comm *comm;         /* of the run's ranks; NULL: there is one */
+    char **argv;                  /* as the program was called */
     int argc;
     bool results_are_json; /* standard output has JSON lines */
     FILE *out, *err; /* results and errors: standard streams, or those of a rank */
@@ -490,7 +490,8 @@ enum eti_plot cli_plot_glyphs(const struct cli *c);
 int cli_print_curve(struct cli *c, const struct eti_curve *curve, const char *what);
 /* explain_groups.c: has the recipe's optimizer parameter groups? */
 bool cli_has_groups(const struct et_recipe *recipe);
-/* The rest and each of them as an object; how much of the model it has where A has one. */
+/* The rest and each of them as an object; how much of the model it has where A has one.
+ */
 struct json_t *cli_groups_json(struct et_ctx *cx, const struct et_recipe *recipe,
                                const struct eti_assembly *a);
 void cli_print_groups(struct json_t *list);

@@ -314,8 +314,10 @@ explain_rate(struct cli *c, const struct et_recipe *recipe, json_t *plan)
 static et_status
 assemble(struct cli *c, struct et_recipe *recipe, struct eti_assembly *a)
 {
-    const struct eti_assemble_options options = {
-        .device = eti_assemble_cpu, .threads = 1, .with_train = true, .stands_in = true};
+    const struct eti_assemble_options options = {.device = eti_assemble_cpu,
+                                                 .threads = 1,
+                                                 .with_train = true,
+                                                 .stands_in = true};
     if (cli_has_groups(recipe) && recipe->train_data.component) {
         if (recipe->seed == ET_INT_UNSET)
             recipe->seed = 0; /* no weight is drawn */

@@ -1,5 +1,5 @@
-/* explain_groups.c: the parameter groups of a recipe's optimizer: how much of the model is
- * in each, and the rate, the decay and the schedule that it gets. */
+/* explain_groups.c: the parameter groups of a recipe's optimizer: how much of the model
+ * is in each, and the rate, the decay and the schedule that it gets. */
 #include "config.h"
 
 #include <jansson.h>
@@ -30,8 +30,8 @@ count(struct et_ctx *cx, const struct eti_assembly *a, int64_t *parameters,
 {
     struct eti_group_patterns patterns;
     struct et_leaves leaves = {0};
-    et_status status = eti_group_patterns_init(cx, a->config.groups, a->config.n_groups,
-                                               &patterns);
+    et_status status =
+        eti_group_patterns_init(cx, a->config.groups, a->config.n_groups, &patterns);
     if (status == ET_OK)
         status = et_module_leaves(cx, a->model->root, ET_PARAM, &leaves);
     for (int i = 0; i < leaves.n && status == ET_OK; i++) {
@@ -69,10 +69,10 @@ group_json(const struct et_recipe *recipe, int i)
         rate = NAN;
     if (o && !isnan(o->is.weight_decay))
         decay = o->is.weight_decay;
-    return json_pack("{s:s, s:f, s:f, s:s}", "match", o ? o->is.match : "(the rest)",
-                     "lr", rate, "weight_decay", decay, "scheduler",
-                     schedule_of(o ? &o->scheduler : &recipe->scheduler, schedule,
-                                 sizeof schedule));
+    return json_pack(
+        "{s:s, s:f, s:f, s:s}", "match", o ? o->is.match : "(the rest)", "lr", rate,
+        "weight_decay", decay, "scheduler",
+        schedule_of(o ? &o->scheduler : &recipe->scheduler, schedule, sizeof schedule));
 }
 
 json_t *

@@ -16,8 +16,8 @@
 #include "core/library/facts.h"
 
 static const double LOOK_SECONDS = 0.05, READ_SECONDS = 0.1, IDLE_SECONDS = 0.25;
-/* For the hub's last words (five seconds: dist/run/hub_child.c), and ten more for who is
- * slow: what comes next finds nobody at work in the run's directory. */
+/* For the hub's last words (five seconds: dist/run/hub_child.c), and ten more for who
+ * is slow: what comes next finds nobody at work in the run's directory. */
 static const double LEAVE_SECONDS = 15;
 /* A line waits so long for its record: on a full disk the log does not get it. */
 static const double LINE_SECONDS = 1;

@@ -39,10 +39,10 @@ struct directory {
     struct etd_follow *follow;
     struct etd_preview *preview; /* what stands in while its history is read; NULL */
     bool has_previewed;          /* there will be no other */
-    double next_hub;           /* when its hub is looked for again, monotonic */
-    double next_look;          /* at run.json, monotonic */
-    struct tui_lines lines;    /* of Logs */
-    double next_scan;          /* for logs of ranks that are new */
+    double next_hub;             /* when its hub is looked for again, monotonic */
+    double next_look;            /* at run.json, monotonic */
+    struct tui_lines lines;      /* of Logs */
+    double next_scan;            /* for logs of ranks that are new */
 };
 
 static struct directory *

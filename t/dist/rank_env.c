@@ -244,7 +244,8 @@ test_launchers(struct et_ctx *cx)
 /* ---- the secret of a run's ranks ---- */
 
 static void
-read_secret(struct et_ctx *cx, const char *text, struct etd_rank_env *p, et_status *status)
+read_secret(struct et_ctx *cx, const char *text, struct etd_rank_env *p,
+            et_status *status)
 {
     set_variables("RANK=0 WORLD_SIZE=1 LOCAL_RANK=0");
     setenv("ETUDE_RANK_SECRET", text, 1);

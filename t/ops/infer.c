@@ -104,7 +104,7 @@ static const struct test tests[] = {
      "!shape mismatch: slice: 3 elements from 1 by 2 are outside axis 0 of f32[5]"},
     {"detach changes nothing", ET_OP_detach, NO_ATTR, "f32[2,3]@1,2", "f32[2,3]@1,2"},
 
-    /* element-wise */
+/* element-wise */
 #define ET_OP(name)
 #define ET_OP_UNARY(name) UNARY(name),
 #define ET_OP_BINARY(name)

@@ -15,7 +15,7 @@
 
 enum { BATCHES = 8, FREEZE = 3, THAW = 6, STOP = 5 };
 
-#define RUN RESNET("8ba") "precision: fp32\n"
+#define RUN      RESNET("8ba") "precision: fp32\n"
 #define AVERAGED RUN "algorithms:\n  ema: {half_life: 2ba}\n"
 
 static char folder[300];
@@ -28,9 +28,9 @@ struct freezer {
     bool blur;            /* instead of freezing: max pools and convolutions replaced */
     bool again;           /* on LOADING, as the checkpoint's run had it */
     int loadings, changed;
-    int64_t batch;       /* of the checkpoint */
-    bool knows_frozen;   /* the checkpoint says that the first layer was */
-    size_t memory[2];    /* in use before and after the first change */
+    int64_t batch;     /* of the checkpoint */
+    bool knows_frozen; /* the checkpoint says that the first layer was */
+    size_t memory[2];  /* in use before and after the first change */
 };
 
 static et_status
@@ -158,8 +158,9 @@ test_midway(struct et_ctx *cx)
     ok(same(&plain, &averaged), "an average of the weights goes on beside it");
     train(cx, RUN, &none, (struct recipe_choice){0}, &whole);
     ok(!same(&plain, &whole), "(and training is another one)");
-    is_int((int64_t)(plain.plans - whole.plans), 2,
-           "freezing makes one more plan, and thawing, with fewer updates of a part, one");
+    is_int(
+        (int64_t)(plain.plans - whole.plans), 2,
+        "freezing makes one more plan, and thawing, with fewer updates of a part, one");
     struct freezer often = {.freeze = 1, .thaw = 2, .every = 3};
     train(cx, RUN, &often, (struct recipe_choice){0}, &plain);
     ok(plain.updates[0] == BATCHES - 2 && plain.plans - whole.plans == 2,

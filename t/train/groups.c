@@ -12,8 +12,8 @@
 /* Plain gradient descent, so that what a first step changes is rate times gradient and
  * decay; norms and biases have names that say so. */
 #define NET(optimizer)                                                                 \
-    "max_duration: 12ba\nseed: 5\nprecision: fp32\nmodel: {name: resnet8}\n" IMAGE_DATA  \
-    "optimizer: {name: sgd, " optimizer "}\n"
+    "max_duration: 12ba\nseed: 5\nprecision: fp32\nmodel: {name: "                     \
+    "resnet8}\n" IMAGE_DATA "optimizer: {name: sgd, " optimizer "}\n"
 
 struct net {
     struct recipe_run r;
@@ -31,9 +31,9 @@ read_flat(struct recipe_run *r)
 static void
 train(struct net *net, struct et_ctx *cx, const char *text, int n)
 {
-    recipe_open(&net->r, cx, text,
-                &(struct recipe_choice){.device = "cpu", .repeats = true,
-                                        .stop_after = n});
+    recipe_open(
+        &net->r, cx, text,
+        &(struct recipe_choice){.device = "cpu", .repeats = true, .stop_after = n});
     if (n > 0)
         recipe_fit(&net->r);
     net->p = read_flat(&net->r);
@@ -134,8 +134,10 @@ test_schedules(struct et_ctx *cx)
     train(&start, cx, NET("lr: 0.1"), 0);
     train(&plain, cx, NET("lr: 0.1"), 1);
     train(&after, cx,
-          NET("lr: 0.1, groups: [{match: bias, scheduler: constant}]")
-          "scheduler: {name: linear, alpha_i: 0.5, alpha_f: 1}\n",
+          NET("lr: 0.1, groups: [{match: bias, scheduler: constant}]") "scheduler: "
+                                                                       "{name: linear, "
+                                                                       "alpha_i: 0.5, "
+                                                                       "alpha_f: 1}\n",
           1);
     const struct et_param_space *s = start.r.state->params;
     ok(moved(&start, &plain, &after, name_with(s, "bias", true), 1, 0),
@@ -162,8 +164,7 @@ test_set(struct et_ctx *cx)
     static const char grouped[] =
         NET("lr: 0.1, groups: [{match: bias, lr: 0.5x, weight_decay: 0}]");
     struct result plain = {0}, set = {0};
-    struct desk d = desk_train(
-        cx, &(struct how){.text = grouped}, &plain);
+    struct desk d = desk_train(cx, &(struct how){.text = grouped}, &plain);
     d = desk_train(cx, &(struct how){.text = grouped, .ask = asks, .n = 6}, &set);
     is_int(same_losses(&plain, &set), 4, "a group is set between two batches");
     is_str(d.answer[0], "was 0.5x", "the answer says what its rate was");

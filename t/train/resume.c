@@ -53,11 +53,11 @@ static const struct {
      "scheduler: {name: step, step_size: 1ep, step_every: epoch}\n"},
     {"amp_bf16, averaged, an evaluation every 3 batches",
      IMAGE_RUN "precision: amp_bf16\nalgorithms:\n  ema: {half_life: 2ba}\n"},
-    {"parameter groups",
-     "max_duration: 10ba\nseed: 17\n" GPT_MODEL TOKEN_DATA
-     "optimizer: {name: adamw, lr: 1.0e-3, groups: [{match: 'ln|bias', weight_decay: 0},"
-     " {match: 'h.1', lr: 0.1x, scheduler: constant}]}\n"
-     "scheduler: {name: linear_with_warmup, t_warmup: 2ba}\n"},
+    {"parameter groups", "max_duration: 10ba\nseed: 17\n" GPT_MODEL TOKEN_DATA
+                         "optimizer: {name: adamw, lr: 1.0e-3, groups: [{match: "
+                         "'ln|bias', weight_decay: 0},"
+                         " {match: 'h.1', lr: 0.1x, scheduler: constant}]}\n"
+                         "scheduler: {name: linear_with_warmup, t_warmup: 2ba}\n"},
     {"algorithms together",
      IMAGE_RUN "algorithms:\n  mixup:\n  label_smoothing:\n  ema: {half_life: 2ba}\n"
                "  gradient_clipping: {clipping_type: norm, clipping_threshold: 1.0}\n"

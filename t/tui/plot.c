@@ -133,8 +133,12 @@ test_many(void)
             p[i] = drawn_point(i, i < n * 9 / 10 ? 1 : 500);
         const struct tui_plot_line line = {
             .point = p, .n = n, .role = TUI_RAW, .mark = '.', .kind = kind};
-        const struct tui_plot plot = {
-            .from = 0, .to = n, .line = &line, .n_lines = 1, .done = NAN, .cursor = NAN};
+        const struct tui_plot plot = {.from = 0,
+                                      .to = n,
+                                      .line = &line,
+                                      .n_lines = 1,
+                                      .done = NAN,
+                                      .cursor = NAN};
         char *text = drawn_text(cx, &plot, ETI_PLOT_ASCII, 8, 40);
         if (!ok(strstr(text, "   400+") && !strchr(text, '^'),
                 "the scale of %d points has room for the last of them", n))

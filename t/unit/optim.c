@@ -495,8 +495,7 @@ surgery(void)
     read_flat(copy->values, t, 0, q);
     ok(copy->space == t && copy->moves == 1 && p[0] == 9 && p[3] == 9,
        "a copy of the parameters follows by name");
-    ok(memcmp(q, fresh, sizeof fresh) == 0,
-       "and has the values of those that are new");
+    ok(memcmp(q, fresh, sizeof fresh) == 0, "and has the values of those that are new");
     read_slot(t, -1, 1, p);
     read_slot(t, 0, 1, m);
     ok(p[3] == 3.95f && m[3] == .5f && t->slot[1].updates == 1,

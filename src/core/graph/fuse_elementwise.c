@@ -24,7 +24,7 @@ struct fusion {
     struct eti_ir *ir;
     struct group *group;
     int n_groups;
-    int *group_of; /* per step; -1 */
+    int *group_of;            /* per step; -1 */
     struct eti_search search; /* steps of a group run as one */
 };
 
@@ -62,7 +62,8 @@ external_inputs(const struct fusion *f, const struct group *g, int group_id, int
         const struct eti_step *s = &f->ir->step[step];
         for (int i = 0; i < s->n_in; i++) {
             int p = eti_ir_producer(f->ir, s->in[i]), at = 0;
-            if (p >= 0 && f->group_of[p] == group_id && f->ir->value[s->in[i]].root == s->in[i])
+            if (p >= 0 && f->group_of[p] == group_id &&
+                f->ir->value[s->in[i]].root == s->in[i])
                 continue;
             while (at < n && list[at] != s->in[i])
                 at++;

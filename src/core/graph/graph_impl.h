@@ -1,10 +1,10 @@
 /* graph_impl.h: what the files of src/core/graph share.
  *
- * Building: build.c, with the casts of mixed precision by autocast.c. Then an evaluation
- * goes: lower.c (what is reachable, its signature, and as a list of steps on values,
- * ir.h), passes.c (rewrites the steps, by the files that passes.def names), place.c
- * (where each value lies), cost.c (what each step computes and moves), plan.c (kernels
- * and addresses), replay.c, eval.c (cache and replay). */
+ * Building: build.c, with the casts of mixed precision by autocast.c. Then an
+ * evaluation goes: lower.c (what is reachable, its signature, and as a list of steps on
+ * values, ir.h), passes.c (rewrites the steps, by the files that passes.def names),
+ * place.c (where each value lies), cost.c (what each step computes and moves), plan.c
+ * (kernels and addresses), replay.c, eval.c (cache and replay). */
 #ifndef ETI_GRAPH_IMPL_H
 #define ETI_GRAPH_IMPL_H
 
@@ -179,7 +179,8 @@ ET_NODISCARD et_status eti_plan_run(struct et_graph *g, struct eti_plan *p,
 void eti_dump_graph(const struct et_graph *g);
 /* The steps of IR as they are before any pass, and a line's columns. */
 void eti_dump_passes(const struct eti_ir *ir);
-/* A pass after which there are AFTER steps of each operation, where BEFORE have been. */
+/* A pass after which there are AFTER steps of each operation, where BEFORE have been.
+ */
 void eti_dump_pass(const struct et_graph *g, const char *name,
                    const int before[ET_OP_COUNT], const int after[ET_OP_COUNT]);
 /* Steps of IR, whose costs are counted, with the kernels that are prepared. */

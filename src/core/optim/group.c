@@ -1,5 +1,5 @@
-/* group.c: see group.h. A group is what torch.optim calls one, but named by a pattern: a
- * recipe has no list of parameters to give. */
+/* group.c: see group.h. A group is what torch.optim calls one, but named by a pattern:
+ * a recipe has no list of parameters to give. */
 #include "config.h"
 
 #include "core/optim/group.h"
@@ -16,16 +16,18 @@ static const struct et_option table[] = {
         .type = ET_OPT_TEXT,
         .offset = offsetof(struct eti_group_options, is.match),
         .flags = ET_OPT_REQUIRED,
-        .help = "extended regular expression that some part of a parameter's name fits; "
-                "the first group that fits has the parameter",
+        .help =
+            "extended regular expression that some part of a parameter's name fits; "
+            "the first group that fits has the parameter",
     },
     {
         .name = "lr",
         .type = ET_OPT_TEXT,
         .offset = offsetof(struct eti_group_options, is.lr),
         .flags = ET_OPT_OPTIONAL | ET_OPT_MAY_CHANGE,
-        .help = "rate before the schedule, 0.01, or a multiple of the optimizer's, 0.1x; "
-                "unset: the optimizer's",
+        .help =
+            "rate before the schedule, 0.01, or a multiple of the optimizer's, 0.1x; "
+            "unset: the optimizer's",
     },
     {
         .name = "weight_decay",
@@ -76,12 +78,12 @@ compile(struct et_ctx *cx, const struct et_param_group *group, int i, regex_t *o
     char why[128];
     double rate;
     if (!eti_group_rate(group->lr, 1, &rate))
-        return ET_FAIL(cx, ET_EINVAL,
-                       "optimizer.groups.%d.lr: '%s' is no rate: write 0.01, or 0.1x for "
-                       "a tenth of the optimizer's",
-                       i, group->lr);
-    int code = regcomp(out, group->match ? group->match : "",
-                       REG_EXTENDED | REG_NOSUB);
+        return ET_FAIL(
+            cx, ET_EINVAL,
+            "optimizer.groups.%d.lr: '%s' is no rate: write 0.01, or 0.1x for "
+            "a tenth of the optimizer's",
+            i, group->lr);
+    int code = regcomp(out, group->match ? group->match : "", REG_EXTENDED | REG_NOSUB);
     if (code == 0)
         return ET_OK;
     regerror(code, out, why, sizeof why);

@@ -19,8 +19,8 @@ struct eti_group_patterns {
     regex_t match[ET_MAX_PARAM_GROUPS];
     int n;
 };
-/* EINVAL for a pattern that is no extended regular expression, a rate that is no number,
- * more than ET_MAX_PARAM_GROUPS. Release in any case. */
+/* EINVAL for a pattern that is no extended regular expression, a rate that is no
+ * number, more than ET_MAX_PARAM_GROUPS. Release in any case. */
 ET_NODISCARD et_status eti_group_patterns_init(struct et_ctx *cx,
                                                struct et_param_group *const *groups,
                                                int n, struct eti_group_patterns *out);
@@ -29,8 +29,8 @@ void eti_group_patterns_release(struct eti_group_patterns *p);
  * nobody's. */
 int eti_group_patterns_find(const struct eti_group_patterns *p, const char *name);
 
-/* What a group's LR comes to where the optimizer has RATE: "0.01" is that, "0.1x" a tenth
- * of RATE, NULL is RATE. False: it is no such text. */
+/* What a group's LR comes to where the optimizer has RATE: "0.01" is that, "0.1x" a
+ * tenth of RATE, NULL is RATE. False: it is no such text. */
 bool eti_group_rate(const char *lr, double rate, double *out);
 
 #endif

@@ -35,8 +35,9 @@ struct et_tensor *eti_param_space_pack_part(struct et_graph *g,
                                             int n, int64_t begin, int64_t end);
 /* Copies values, moments and counts of the parameters both have, and takes over FROM's
  * copies. Both have the same moments. */
-ET_NODISCARD et_status eti_param_space_carry(struct et_ctx *cx, struct et_param_space *to,
-                                struct et_param_space *from);
+ET_NODISCARD et_status eti_param_space_carry(struct et_ctx *cx,
+                                             struct et_param_space *to,
+                                             struct et_param_space *from);
 
 /* (lr / initial_lr) weight_decay, the ratio taken as 1 when initial_lr is 0. Formulas
  * write p - decay p: in f32 it is nearer than a factor of 1 - decay. */

@@ -72,10 +72,10 @@ struct et_optimizer {
     int64_t longest;                  /* elements of a run of several parameters */
     struct et_optimizer_group *group; /* [n_groups], at least those of the space */
     int n_groups;
-    int *order;                       /* parameters by offset */
-    bool *pending;                    /* [n]: in the update being made */
-    struct row *row;                  /* [n]: there are at most as many runs */
-    int n_rows;                       /* of the last update */
+    int *order;      /* parameters by offset */
+    bool *pending;   /* [n]: in the update being made */
+    struct row *row; /* [n]: there are at most as many runs */
+    int n_rows;      /* of the last update */
     /* [1 + ahead][n][ET_MAX_HYPER]; rows not in use keep old numbers. Block j is for
      * the case that j of the updates not yet settled were skipped. */
     float *hyper_host;

@@ -272,8 +272,7 @@ carry_slot(struct et_ctx *cx, struct et_tensor *to, const struct et_param_slot *
     et_status status =
         et_tensor_view(cx, from->storage, j->offset, &j->desc, j->name, &source);
     if (status == ET_OK)
-        status =
-            et_tensor_view(cx, to->storage, i->offset, &i->desc, i->name, &target);
+        status = et_tensor_view(cx, to->storage, i->offset, &i->desc, i->name, &target);
     if (status == ET_OK)
         status = et_tensor_read(cx, source, buffer, bytes);
     if (status == ET_OK)
@@ -302,7 +301,8 @@ carry_array(struct et_ctx *cx, const struct et_param_space *to, struct et_tensor
             struct et_tensor *fresh)
 {
     for (int i = 0; i < to->n; i++) {
-        const struct et_param_slot *slot = &to->slot[i], *was = predecessor(to, i, from);
+        const struct et_param_slot *slot = &to->slot[i],
+                                   *was = predecessor(to, i, from);
         if (was)
             ET_TRY(carry_slot(cx, array, slot, old, was));
         else if (fresh)

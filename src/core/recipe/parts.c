@@ -125,8 +125,8 @@ make_part(const struct eti_fill *fill, const struct et_option *row,
     return is_checked ? eti_fill_mapping(fill, targets, 3, v, path) : ET_OK;
 }
 
-/* What a part of ROW without a name is: the row's default, or what there is only one of.
- * NULL: it needs a name. */
+/* What a part of ROW without a name is: the row's default, or what there is only one
+ * of. NULL: it needs a name. */
 static const char *
 name_of_nameless(const struct eti_fill *fill, const struct et_option *row)
 {

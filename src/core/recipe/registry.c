@@ -45,14 +45,10 @@ FROM_LIST(optimizer, et_optimizer_class, et_optimizer_list)
 FROM_LIST(scheduler, et_scheduler_class, et_scheduler_list)
 
 static const struct et_component *(*const lists[ET_KIND_COUNT])(int i) = {
-    [ET_KIND_MODEL] = model_at,
-    [ET_KIND_DATASET] = dataset_at,
-    [ET_KIND_TRANSFORM] = transform_at,
-    [ET_KIND_OPTIMIZER] = optimizer_at,
-    [ET_KIND_GROUP] = group_at,
-    [ET_KIND_SCHEDULER] = scheduler_at,
-    [ET_KIND_ALGORITHM] = algorithm_at,
-    [ET_KIND_CALLBACK] = callback_at,
+    [ET_KIND_MODEL] = model_at,         [ET_KIND_DATASET] = dataset_at,
+    [ET_KIND_TRANSFORM] = transform_at, [ET_KIND_OPTIMIZER] = optimizer_at,
+    [ET_KIND_GROUP] = group_at,         [ET_KIND_SCHEDULER] = scheduler_at,
+    [ET_KIND_ALGORITHM] = algorithm_at, [ET_KIND_CALLBACK] = callback_at,
     [ET_KIND_LOGGER] = logger_at,
 };
 

@@ -6,8 +6,8 @@
 #include "etude/state.h"
 
 /* The flat weights, and every buffer of the model: after surgery those of the same name
- * and shape go on, and others begin as the model has them. While ACTIVE the two sets hold
- * each other's contents. Zeroed = none yet. */
+ * and shape go on, and others begin as the model has them. While ACTIVE the two sets
+ * hold each other's contents. Zeroed = none yet. */
 struct eti_average {
     struct et_param_copy *weights; /* owned */
     struct eti_average_pair *pair; /* the buffers; owned */

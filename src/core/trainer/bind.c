@@ -184,8 +184,7 @@ eti_bind_parameters(struct et_trainer *t)
     struct et_state *s = &t->state;
     struct et_leaves leaves;
     ET_TRY(et_module_leaves(s->cx, s->model->root, ET_PARAM, &leaves));
-    et_status status =
-        is_bound(t, &leaves) ? freeze_as_model(t) : lay_out(t, &leaves);
+    et_status status = is_bound(t, &leaves) ? freeze_as_model(t) : lay_out(t, &leaves);
     et_leaves_release(&leaves);
     if (status == ET_OK)
         status = et_module_bind(s->cx, s->model->root, s->dev, ET_PARAM | ET_BUFFER,

@@ -48,11 +48,12 @@ eti_groups_check(struct et_trainer *t)
         for (int k = 0; k < space->n; k++)
             n += space->slot[k].group == 1 + i;
         if (n == 0)
-            return ET_FAIL(t->state.cx, ET_EINVAL,
-                           "optimizer.groups.%d: '%s' fits no parameter that an earlier "
-                           "group does not have; there are %d, such as %s",
-                           i, t->config.groups[i]->match, space->n,
-                           some_names(space, names, sizeof names));
+            return ET_FAIL(
+                t->state.cx, ET_EINVAL,
+                "optimizer.groups.%d: '%s' fits no parameter that an earlier "
+                "group does not have; there are %d, such as %s",
+                i, t->config.groups[i]->match, space->n,
+                some_names(space, names, sizeof names));
     }
     return ET_OK;
 }

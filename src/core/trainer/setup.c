@@ -1,8 +1,8 @@
 /* setup.c: making a trainer: parameters, metrics, the events of construction.
  *
  * Construction follows spec/trainer.md 1.3 as far as one process goes. Surgery on INIT
- * changes the tree; the flat parameter space is laid out before INIT, so that algorithms
- * find an optimizer, and again after whatever replaced modules (bind.c). */
+ * changes the tree; the flat parameter space is laid out before INIT, so that
+ * algorithms find an optimizer, and again after whatever replaced modules (bind.c). */
 #include "config.h"
 
 #include <math.h>
@@ -97,8 +97,8 @@ make_optimizer(struct et_trainer *t)
     struct et_state *s = &t->state;
     if (!t->config.optimizer)
         ET_TRY(choose_default_optimizer(t));
-    ET_TRY(et_optimizer_new(s->cx, t->config.optimizer, t->config.optimizer_options, s->params,
-                            &s->optimizer));
+    ET_TRY(et_optimizer_new(s->cx, t->config.optimizer, t->config.optimizer_options,
+                            s->params, &s->optimizer));
     return eti_groups_follow(t);
 }
 
@@ -140,7 +140,8 @@ eti_take_precision(struct et_trainer *t, int precision)
 {
     struct et_state *s = &t->state;
     if (precision > ET_PRECISION_AMP_BF16)
-        return ET_FAIL(s->cx, ET_ENOTSUP, "precision amp_fp8: no device here computes in fp8");
+        return ET_FAIL(s->cx, ET_ENOTSUP,
+                       "precision amp_fp8: no device here computes in fp8");
     s->precision = precision;
     if (s->params)
         ET_TRY(et_param_space_shadow(s->params, eti_low_dtype(precision)));
@@ -167,8 +168,8 @@ build(struct et_trainer *t)
         et_device_set_limit(s->dev, t->config.memory_limit);
     ET_TRY(eti_run(t, ET_EVENT_INIT));
     ET_TRY(eti_groups_check(t));
-    ET_TRY(eti_metrics_new(t, et_task_metrics(s->model->type->task, true), t->train_metric,
-                           &t->n_train_metrics));
+    ET_TRY(eti_metrics_new(t, et_task_metrics(s->model->type->task, true),
+                           t->train_metric, &t->n_train_metrics));
     ET_TRY(eti_readback_init(t));
     ET_TRY(eti_ranks_init(t));
     ET_TRY(eti_evaluators_add(t, t->config.evaluators, t->config.n_evaluators));

@@ -68,7 +68,8 @@ struct et_trainer {
 
     struct et_param **param; /* [n_params]: the model's, in the order of the space */
     int n_params;
-    struct et_tensor **grads; /* [n_params]: of the pass under way; NULL: frozen, none */
+    struct et_tensor *
+        *grads; /* [n_params]: of the pass under way; NULL: frozen, none */
     struct eti_trained {
         struct et_tensor **leaf; /* [n]: tensors of what is not frozen, borrowed */
         struct et_tensor **grad; /* [n]: of the pass under way */
@@ -125,8 +126,10 @@ struct et_trainer {
 /* readback.c. After metrics and optimizer have been made. */
 ET_NODISCARD et_status eti_readback_init(struct et_trainer *t);
 void eti_readback_release(struct et_trainer *t);
-/* In a batch's last evaluation: its numbers go into one leaf; after it: on their way. */
-ET_NODISCARD et_status eti_readback_append(struct et_trainer *t, struct et_tensor *skip);
+/* In a batch's last evaluation: its numbers go into one leaf; after it: on their way.
+ */
+ET_NODISCARD et_status eti_readback_append(struct et_trainer *t,
+                                           struct et_tensor *skip);
 ET_NODISCARD et_status eti_readback_send(struct et_trainer *t);
 /* Without running ahead: into state and log, now. */
 void eti_readback_take(struct et_trainer *t);
@@ -220,8 +223,8 @@ ET_NODISCARD et_status eti_groups_check(struct et_trainer *t);
 /* Rates and decays of the optimizer's groups, as its options and the rows have them. */
 ET_NODISCARD et_status eti_groups_follow(struct et_trainer *t);
 ET_NODISCARD et_status eti_groups_check_schedules(struct et_trainer *t);
-/* The factors of the update to come, state->lr_factor being known; and what the optimizer
- * has of them. */
+/* The factors of the update to come, state->lr_factor being known; and what the
+ * optimizer has of them. */
 ET_NODISCARD et_status eti_groups_schedule(struct et_trainer *t);
 void eti_groups_apply(struct et_trainer *t);
 /* bind.c: what a precision other than fp8 multiplies in; NONE: f32. */
@@ -229,7 +232,8 @@ enum et_dtype eti_low_dtype(int precision);
 /* bind.c: the flat parameter space of the model as it is now: the one there is, with
  * other parameters frozen, where these are the same. */
 ET_NODISCARD et_status eti_bind_parameters(struct et_trainer *t);
-/* What is frozen in the space becomes so in the model, and is no longer differentiated. */
+/* What is frozen in the space becomes so in the model, and is no longer differentiated.
+ */
 ET_NODISCARD et_status eti_follow_frozen(struct et_trainer *t);
 /* After eti_bind_parameters. */
 void eti_unbind_parameters(struct et_trainer *t);

@@ -27,12 +27,12 @@ struct etd_rendezvous {
 /* Rank 0 of JOB: listens at HOST and says where; zeros for SECRET: one is drawn.
  * EIO. */
 ET_NODISCARD et_status etd_rendezvous_begin(struct et_ctx *cx, const char *job,
-                                         const char *host, const uint8_t *secret,
-                                         struct etd_rendezvous *out);
+                                            const char *host, const uint8_t *secret,
+                                            struct etd_rendezvous *out);
 /* Another one: where rank 0 is, as soon as it has said so. EPEER: it did not within
  * TIMEOUT_MS. */
 ET_NODISCARD et_status etd_rendezvous_find(struct et_ctx *cx, const char *job,
-                                        int timeout_ms, struct etd_rendezvous *out);
+                                           int timeout_ms, struct etd_rendezvous *out);
 /* Call it when all have come, or will not: removes the file and closes the listener. */
 void etd_rendezvous_end(struct etd_rendezvous *m);
 

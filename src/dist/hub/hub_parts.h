@@ -63,9 +63,9 @@ struct etd_peer {
     int n_outbox;
     size_t outbox_bytes;
     double heard, said;
-    int64_t at;          /* bytes of all frames before that */
-    double behind_since; /* past the ring; 0: it is not */
-    double moved;        /* when it was sent the last of the stream */
+    int64_t at;                            /* bytes of all frames before that */
+    double behind_since;                   /* past the ring; 0: it is not */
+    double moved;                          /* when it was sent the last of the stream */
     struct etd_bucket messages, questions; /* that it may send; questions: of history */
     struct etd_hist *hist;                 /* NULL: it has asked none */
 };
@@ -135,7 +135,7 @@ struct etd_hub {
 
     struct etd_peer peer[ETD_PEERS];
     struct etd_bucket strangers; /* messages of others that may be looked at now */
-    int readers;  /* of history: hist.h */
+    int readers;                 /* of history: hist.h */
     double swept; /* when the places of those that are gone were looked for */
     int64_t n_malformed;
 
