@@ -185,6 +185,14 @@ loaded(void)
 }
 
 static void
+ask_load(struct etd_session *s, int64_t bytes)
+{
+    struct etd_out o = say(ETD_LOAD, 1);
+    etd_put_int(&o, "bytes", bytes);
+    heard_tell(s, space, etd_end(&o));
+}
+
+static void
 test_load(void)
 {
     static const struct {
@@ -202,22 +210,24 @@ test_load(void)
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         for (int slow = 0; slow < 2; slow++) {
             struct etd_session *s = greet(false);
-            struct etd_out o = say(ETD_LOAD, 1);
-            etd_put_int(&o, "bytes", row[i].asked);
-            size_t n = etd_end(&o);
             heard_room = slow ? 1 : HEARD_MOST;
-            heard_tell(s, space, n);
-            if (slow)
-                heard_tell(s, space, n); /* while the first is under way */
+            ask_load(s, row[i].asked);
             while (slow && heard_room++ < 40)
                 (void)heard_drive(s);
             is_int(loaded(), row[i].sent, "who asks for %lld bytes%s is sent %lld",
-                   (long long)row[i].asked,
-                   slow ? " twice, and takes part by part," : "",
+                   (long long)row[i].asked, slow ? " and takes part by part" : "",
                    (long long)row[i].sent);
             is_int(heard_count(ETD_LOAD), row[i].parts, "in %d parts", row[i].parts);
             leave(s);
         }
+    struct etd_session *s = greet(false);
+    heard_room = 3;
+    ask_load(s, 4 << 20);
+    ask_load(s, 10);
+    heard_room = HEARD_MOST;
+    (void)heard_drive(s);
+    is_int(loaded(), 4 << 20, "who asks in the middle of it is sent no other");
+    leave(s);
 }
 
 /* ---- its machine ---- */
@@ -283,8 +293,10 @@ test_machine(void)
     gpu_program("exec sleep 600");
     s = greet(false);
     ask(s, ETD_MACHINE);
+    const int driver = etd_session_child_fd(s);
+    ok(driver >= 0, "a driver is waited for");
     ask(s, ETD_MACHINE);
-    ok(etd_session_child_fd(s) >= 0, "a driver is waited for");
+    is_int(etd_session_child_fd(s), driver, "and no other is asked meanwhile");
     house_pass(9.75);
     ok(heard_drive(s) && heard_count(ETD_MACHINE) == 0, "for 9.75 s too");
     house_pass(0.25);
