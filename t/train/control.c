@@ -209,6 +209,7 @@ test_pause(struct et_ctx *cx, const struct result *plain)
     is_int(d.waited_at, 4, "and no batch is trained meanwhile");
     is_str(r.states, "paused:4 running:4 ", "it says that it is paused, and goes on");
     ok(same_params(&r, plain), "to the same end");
+    ok(r.seconds < DESK_WAIT, "and the pause is no time that it has trained");
     is_int(d.level, ET_LOG_INFO, "loglevel reaches who shows the log");
     free(r.params);
 }
@@ -239,6 +240,24 @@ test_stop(struct et_ctx *cx, const struct result *plain)
     ok(rest.batches == BATCHES && same_params(&rest, plain),
        "and it was saved as well");
     free(rest.params);
+}
+
+/* A rate may be 10, and no more. */
+static void
+test_greatest_rate(struct et_ctx *cx)
+{
+    static const struct ask asks[] = {{BATCHES - 1, "set optimizer.lr 10"},
+                                      {BATCHES - 1, "set optimizer.lr 10.001"},
+                                      {BATCHES - 1, "set optimizer.lr 0.1"}};
+    struct result r;
+    struct desk d = desk_train(cx, &(struct how){.text = RUN, .ask = asks, .n = 3}, &r);
+    is_int(d.n_refused, 1,
+           "of rates of 10, of a little more and of 0.1 one is refused");
+    is_str(d.answer[1],
+           "refused: optimizer.lr 10.001 outside (0, 10]: etude rerun takes any",
+           "the one beyond 10");
+    is_str(d.answer[2], "was 10", "and 10 was taken");
+    free(r.params);
 }
 
 /* What one may set on the way acts on what is trained then. */
@@ -368,6 +387,7 @@ main(void)
         test_refusals(cx, &plain);
         test_levels(cx);
         test_pause(cx, &plain);
+        test_greatest_rate(cx);
         test_stop(cx, &plain);
         test_effects(cx, &plain);
         test_replay(cx);

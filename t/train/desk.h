@@ -4,7 +4,11 @@
 
 #include "t/train/recipe_run.h"
 
-enum { BATCHES = 12, ROOM = 32 };
+enum {
+    BATCHES = 12,
+    ROOM = 32,
+    DESK_WAIT = 100000, /* seconds of its clock for which a run that is paused waits */
+};
 
 /* A request, and the finished batches from which on it is there. */
 struct ask {
@@ -30,6 +34,7 @@ struct result {
     double loss[BATCHES];
     int64_t batches;
     enum et_outcome outcome;
+    double seconds; /* that it has trained */
     char command[ROOM][ET_REQUEST_TEXT]; /* texts of its records, with their batch */
     int64_t ba[ROOM];
     int n_commands;

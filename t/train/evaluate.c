@@ -225,6 +225,13 @@ test_many(struct et_ctx *cx)
 }
 
 static void
+keep_warning(void *data, enum et_log_level level, const char *text)
+{
+    (void)level;
+    snprintf(data, 256, "%s", text);
+}
+
+static void
 test_most(struct et_ctx *cx)
 {
     enum { MOST = 16 };
@@ -246,6 +253,16 @@ test_most(struct et_ctx *cx)
     is_int(et_trainer_new(cx, &r.config, &t), ET_EINVAL, "17 evaluators are refused");
     is_str(take_error(cx), "more than 16 evaluators", "by a sentence");
     et_trainer_free(&t);
+    char twin[] = "e0", said[256] = "";
+    list[1].label = twin;
+    r.config.n_evaluators = 2;
+    et_ctx_set_log(cx, ET_LOG_WARN, keep_warning, said);
+    need(cx, et_trainer_new(cx, &r.config, &t));
+    et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
+    et_trainer_free(&t);
+    is_str(said, "two evaluators are called 'e0': the later one's metrics stand",
+           "two of one name are told of");
+    list[1].label = label[1];
     r.config.n_evaluators = MOST;
     run_start(&r);
     need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
