@@ -249,8 +249,9 @@ struct et_module_range {
 /* Parameters below those children of M, the model's root or any part of it, require no
  * gradient from here on, or do again: a trainer computes no gradient for those that do
  * not, and leaves them, their moments and their place as they are. Call it before the
- * trainer is made, or et_state_follow_surgery after it. *N, which may be NULL: how many parameters changed.
- * EINVAL when there is no such child. pytorch-accelerated's ModelFreezer. */
+ * trainer is made, or et_state_follow_surgery after it. *N, which may be NULL: how many
+ * parameters changed. EINVAL when there is no such child. pytorch-accelerated's
+ * ModelFreezer. */
 ET_NODISCARD et_status et_module_freeze(struct et_ctx *cx, struct et_module *m,
                                         const struct et_module_range *range, int *n);
 ET_NODISCARD et_status et_module_unfreeze(struct et_ctx *cx, struct et_module *m,

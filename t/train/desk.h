@@ -34,7 +34,7 @@ struct result {
     double loss[BATCHES];
     int64_t batches;
     enum et_outcome outcome;
-    double seconds; /* that it has trained */
+    double seconds;                      /* that it has trained */
     char command[ROOM][ET_REQUEST_TEXT]; /* texts of its records, with their batch */
     int64_t ba[ROOM];
     int n_commands;
